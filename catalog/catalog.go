@@ -1,0 +1,104 @@
+package catalog
+
+import (
+	"slices"
+
+	"pgaccel/vector"
+)
+
+// Column is one column of a table, in attnum order and without dropped ones.
+type Column struct {
+	Name    string
+	AttNum  int16 // pg_attribute.attnum
+	TypeOID uint32
+	Type    vector.Type
+	NotNull bool
+	// Unsupported says why the column is not copied; empty where it is. Queries
+	// that read such a column are forwarded, the table's others are not.
+	Unsupported string
+}
+
+// Index is a valid index of a table over plain columns.
+type Index struct {
+	Name    string
+	Columns []int // positions in Table.Columns, in key order
+	// Unique is true where the server guarantees that no two rows agree on
+	// Columns at any time: unique, valid, immediate, not partial, and every
+	// column NOT NULL (or the index NULLS NOT DISTINCT).
+	Unique bool
+}
+
+// Fingerprint identifies a table's shape and storage. Two equal fingerprints mean
+// that no rewrite, TRUNCATE or column change has happened between them; see
+// docs of the gate. The fields are pg_class.oid, pg_class.xmin,
+// pg_relation_filenode(oid) and a hash over pg_attribute's (attnum, xmin).
+type Fingerprint struct {
+	OID       uint32
+	ClassXmin uint32
+	Filenode  uint32
+	Attrs     string
+}
+
+// Table is one table. It is immutable once built.
+type Table struct {
+	OID         uint32
+	Schema      string
+	Name        string
+	Columns     []Column
+	Indexes     []Index
+	Fingerprint Fingerprint
+	// Pages and Rows are pg_class.relpages and reltuples: estimates.
+	Pages int64
+	Rows  int64
+}
+
+// Column returns the position of the named column, -1 where there is none.
+func (t *Table) Column(name string) int {
+	return slices.IndexFunc(t.Columns, func(c Column) bool { return c.Name == name })
+}
+
+// UniqueOn reports whether the given columns (positions, any order) contain a
+// unique key of t: at most one row for each value of them.
+func (t *Table) UniqueOn(columns []int) bool {
+	for _, ix := range t.Indexes {
+		if ix.Unique && !slices.ContainsFunc(ix.Columns, func(c int) bool { return !slices.Contains(columns, c) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// QualifiedName returns schema.name without quoting, for people.
+func (t *Table) QualifiedName() string { return t.Schema + "." + t.Name }
+
+// Catalog is a snapshot of the chosen tables and of what in the database could
+// change the meaning of a query over them. It is immutable once built.
+type Catalog struct {
+	Tables []*Table
+	// Shadowed holds the lower-case names of functions and aggregates, and the
+	// operators, that exist outside pg_catalog: a query that uses one of these
+	// names may not mean the built-in and is forwarded.
+	Shadowed map[string]bool
+}
+
+// ByOID returns the table with the OID, nil where there is none.
+func (c *Catalog) ByOID(oid uint32) *Table {
+	for _, t := range c.Tables {
+		if t.OID == oid {
+			return t
+		}
+	}
+	return nil
+}
+
+// Lookup returns the tables with the name, in the schema, or in any schema where
+// schema is empty.
+func (c *Catalog) Lookup(schema, name string) []*Table {
+	var found []*Table
+	for _, t := range c.Tables {
+		if t.Name == name && (schema == "" || t.Schema == schema) {
+			found = append(found, t)
+		}
+	}
+	return found
+}

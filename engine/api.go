@@ -1,0 +1,69 @@
+package engine
+
+import (
+	"context"
+
+	"pgaccel/plan"
+	"pgaccel/vector"
+)
+
+// Field is one column of a result as Postgres described it (RowDescription).
+type Field struct {
+	Name    string
+	TypeOID uint32
+	Typmod  int32
+}
+
+// Decider is what a session needs of an engine. *Engine implements it; tests of
+// package proxy use small fakes.
+type Decider interface {
+	// Mentions reports whether sql could concern pgaccel at all: it contains the
+	// name of an accelerated table or of the schema pgaccel. It is a cheap scan for
+	// substrings; false means: relay without a further look.
+	Mentions(sql []byte) bool
+	// Prepare parses sql and decides. paramOIDs are the parameter types that the
+	// client declared, 0 or missing where it left them to the server. Never nil.
+	// Statements are shared by sessions, immutable, and cached by text.
+	Prepare(sql string, paramOIDs []uint32) Statement
+}
+
+// Statement is one decided SQL text.
+type Statement interface {
+	// Route says what to do with it.
+	Route() Route
+	// Rewritten is the SQL to send in place of the client's, for RouteRewrite.
+	Rewritten() string
+	// Prefix is the text of the statements before the last one, for RouteSplit, and
+	// Last the decision on the last one (RouteCandidate).
+	Split() (prefix, lastSQL string, last Statement)
+	// GateSQL is one SELECT without parameters that the proxy runs on the client's
+	// own upstream connection, in the client's transaction, just before Execute. It
+	// cannot fail, returns exactly one row and takes no locks that matter.
+	GateSQL() string
+	// Execute checks the gate's row (text format; nil for null) and computes the
+	// result. described are the result columns that Postgres described, params the
+	// bound values in the types that Postgres reported for them. On a *plan.Forward
+	// error, or any other, nothing has happened and the proxy forwards. ctx ends on
+	// cancel and on disconnect: its error is returned as it is.
+	Execute(ctx context.Context, gate []*string, described []Field, params []vector.Datum) (*vector.Batch, error)
+	// Forwarded counts an execution that was forwarded although the route was
+	// RouteCandidate, for a reason that proxy found (ReasonParameter, ...).
+	Forwarded(reason plan.Reason)
+}
+
+// Route is the decision on a statement's text.
+type Route uint8
+
+// The routes.
+const (
+	// RouteForward: Postgres answers. Its executions count under the reason that
+	// Prepare found.
+	RouteForward Route = iota
+	// RouteCandidate: gate, then Execute; forward where either says no.
+	RouteCandidate
+	// RouteRewrite: send Rewritten() instead (the virtual schema pgaccel).
+	RouteRewrite
+	// RouteSplit: a simple Query of BEGIN, SAVEPOINT, RELEASE, SET or SHOW
+	// statements followed by one candidate, as ODBC sends them.
+	RouteSplit
+)

@@ -1,0 +1,5 @@
+module pgaccel
+
+go 1.26.0
+
+tool honnef.co/go/tools/cmd/staticcheck

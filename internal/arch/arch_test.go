@@ -1,0 +1,81 @@
+package arch
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// mayImport lists, for every package, all project packages that it may import.
+// A package missing here fails the test: adding one is a decision, not an accident.
+var mayImport = map[string]string{
+	"internal/arch":      "",
+	"internal/invariant": "",
+	"internal/pgserver":  "",
+	"internal/ssb":       "",
+	"vector":             "",
+	"kernels":            "",
+	"catalog":            "vector",
+	"wire":               "vector",
+	"compress":           "vector internal/invariant",
+	"bitmapidx":          "vector internal/invariant",
+	"plan":               "catalog vector",
+	"gpu":                "kernels compress bitmapidx vector",
+	"colstore":           "catalog compress bitmapidx vector internal/invariant",
+	"pushdown":           "plan catalog vector",
+	"olap":               "plan colstore gpu compress bitmapidx vector internal/invariant",
+	"replica":            "colstore catalog vector",
+	"upstream":           "wire",
+	"engine":             "pushdown olap plan colstore catalog vector",
+	"proxy":              "engine plan upstream wire vector",
+	"internal/oracle":    "plan vector",
+	"internal/server":    "proxy engine replica colstore catalog gpu upstream",
+	"internal/bench":     "internal/server internal/pgserver internal/ssb",
+	"cmd/pgaccel":        "internal/server internal/bench internal/pgserver internal/ssb replica",
+	"integration":        "",
+}
+
+// TestImportsPointOneWay parses the files itself. Asking `go list` would be shorter,
+// but `go test` cannot see what a child process reads and would answer from its cache,
+// and `go list` skips the files of build tags that are off, such as cuda.
+func TestImportsPointOneWay(t *testing.T) {
+	const module, root = "pgaccel/", "../.."
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		src, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, src, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		dir, _ := filepath.Rel(root, filepath.Dir(path))
+		if strings.HasPrefix(dir, "bench") {
+			return nil // comparisons with other systems: a module of its own
+		}
+		may, known := mayImport[filepath.ToSlash(dir)]
+		if !known {
+			t.Errorf("%s: package %s is not in the import table", path, dir)
+		}
+		for _, spec := range file.Imports {
+			name, _ := strconv.Unquote(spec.Path.Value)
+			dep, ours := strings.CutPrefix(name, module)
+			if ours && !slices.Contains(strings.Fields(may), dep) {
+				t.Errorf("%s: %s must not import %s", path, dir, dep)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,154 @@
+package plan
+
+import "pgaccel/vector"
+
+// Expr is a typed scalar expression: Column, Const, Param, *Call, Key or Agg.
+type Expr interface {
+	// Type is the type of the result. For Call it decides the range in which the
+	// result must lie: an integer outside of it is an error in Postgres, so that
+	// execution must end with a Forward.
+	Type() vector.Type
+}
+
+// Column is a column of one of the query's tables.
+type Column struct {
+	Table  int // position in Query.Tables
+	Column int // position in that table's catalog.Table.Columns
+	T      vector.Type
+}
+
+// Const is a constant.
+type Const struct{ vector.Datum }
+
+// Param is $Index+1, replaced by a Const before execution (Query.Bind).
+type Param struct {
+	Index int
+	T     vector.Type
+}
+
+// Key is the value of Query.Group[Index] in an expression over groups (Output,
+// Having, Order).
+type Key struct {
+	Index int
+	T     vector.Type
+}
+
+// Agg is the value of Query.Aggs[Index] in an expression over groups.
+type Agg struct {
+	Index int
+	T     vector.Type
+}
+
+// Call applies an operator or function to arguments.
+type Call struct {
+	Op   Op
+	Args []Expr
+	T    vector.Type
+	// Field is the unit of Extract and DateTrunc, lower case ("year", "month").
+	Field string
+	// Insensitive is ILIKE instead of LIKE.
+	Insensitive bool
+}
+
+// Type implements Expr.
+func (c Column) Type() vector.Type { return c.T }
+
+// Type implements Expr.
+func (c Const) Type() vector.Type { return c.Datum.Type }
+
+// Type implements Expr.
+func (p Param) Type() vector.Type { return p.T }
+
+// Type implements Expr.
+func (k Key) Type() vector.Type { return k.T }
+
+// Type implements Expr.
+func (a Agg) Type() vector.Type { return a.T }
+
+// Type implements Expr.
+func (c *Call) Type() vector.Type { return c.T }
+
+// Op is an operator or function of a Call.
+type Op uint8
+
+// The operators. Null rules are SQL's: strict unless said otherwise.
+const (
+	OpInvalid   Op = iota
+	OpAdd          // a + b; Numeric: equal scales. Date + Int4: days
+	OpSub          // a - b; Numeric: equal scales. Date - Int4: days; Date - Date: Int4
+	OpMul          // a * b; Numeric: the scales add up
+	OpDiv          // a / b, integers truncate; Numeric only over groups, result VaryingScale (vector.Div)
+	OpMod          // a % b, sign of a
+	OpNeg          // -a
+	OpAbs          // abs(a)
+	OpEq           // a = b
+	OpNe           // a <> b
+	OpLt           // a < b
+	OpLe           // a <= b
+	OpGt           // a > b
+	OpGe           // a >= b
+	OpDistinct     // a IS DISTINCT FROM b; never null
+	OpAnd          // n-ary, three-valued
+	OpOr           // n-ary, three-valued
+	OpNot          // three-valued
+	OpIsNull       // never null
+	OpIsNotNull    // never null
+	OpIsTrue       // a IS TRUE; never null
+	OpIsFalse      // a IS FALSE; never null
+	OpIn           // Args[0] IN (Args[1:]); list members are Const after Bind
+	OpLike         // Args[0] LIKE Args[1]; the pattern is Const after Bind
+	OpCase         // when1, then1, when2, then2, ..., else (always present)
+	OpCoalesce     // the first that is not null
+	OpCast         // Args[0] to T; see package olap for the casts that exist
+	OpExtract      // extract(Field from Args[0]); T is Numeric as in Postgres 14+, Float8 for date_part
+	OpDateTrunc    // date_trunc(Field, Args[0])
+)
+
+// Walk calls f for e and, where f returns true, for each argument below it.
+func Walk(e Expr, f func(Expr) bool) {
+	if e == nil || !f(e) {
+		return
+	}
+	if c, ok := e.(*Call); ok {
+		for _, a := range c.Args {
+			Walk(a, f)
+		}
+	}
+}
+
+// Rewrite returns e with every node replaced by f(node), leaves first. Nodes that
+// do not change are shared with e.
+func Rewrite(e Expr, f func(Expr) Expr) Expr {
+	c, ok := e.(*Call)
+	if !ok {
+		return f(e)
+	}
+	var args []Expr
+	for i, a := range c.Args {
+		n := Rewrite(a, f)
+		if n != a && args == nil {
+			args = append([]Expr(nil), c.Args...)
+		}
+		if args != nil {
+			args[i] = n
+		}
+	}
+	if args != nil {
+		d := *c
+		d.Args = args
+		return f(&d)
+	}
+	return f(c)
+}
+
+// Tables returns a bit set of the tables that e reads (bit i for Query.Tables[i]).
+func Tables(e Expr) uint64 {
+	var set uint64
+	Walk(e, func(x Expr) bool {
+		if c, ok := x.(Column); ok {
+			set |= 1 << uint(c.Table)
+		}
+		return true
+	})
+	return set
+}

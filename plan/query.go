@@ -1,0 +1,151 @@
+package plan
+
+import (
+	"pgaccel/catalog"
+	"pgaccel/vector"
+)
+
+// MaxTables is the largest number of tables in a Query.
+const MaxTables = 64
+
+// Table is one table reference. The same table may occur more than once.
+type Table struct {
+	Meta *catalog.Table
+	// Ref is the name as the statement wrote it, quoted so that to_regclass in the
+	// client's session resolves it as the statement would be: the gate compares.
+	Ref string
+	// Columns lists the positions of all columns that the statement mentions,
+	// whether they are needed for the answer or not: SELECT on each is checked.
+	// Empty where none is (count(*)): then SELECT on any column suffices.
+	Columns []int
+}
+
+// JoinKind says what becomes of rows without a partner.
+type JoinKind uint8
+
+// The joins: rows of the driving side without a partner vanish (Inner) or stay
+// with nulls (Left).
+const (
+	Inner JoinKind = iota
+	Left
+)
+
+// Join attaches one table to those before it by a unique key, so that it never
+// multiplies rows: a lookup.
+type Join struct {
+	Table int // position in Query.Tables, not 0
+	Kind  JoinKind
+	// Outer are expressions over tables attached before (Tables[0] first), equal
+	// one by one to the columns Key of Table. A null matches nothing.
+	Outer []Expr
+	Key   []int
+	// On are further conditions over Table alone that decide whether a row of it
+	// can be a partner. (For Inner joins they stand in Query.Filter instead.)
+	On []Expr
+}
+
+// AggFunc is an aggregate function.
+type AggFunc uint8
+
+// The aggregates. Nulls are ignored; over no rows all but the counts are null.
+const (
+	CountStar AggFunc = iota // Int8
+	Count                    // Int8
+	Sum                      // Int8 of smallint and integer; Numeric scale 0 of bigint; Numeric of the same scale
+	Avg                      // Numeric, VaryingScale: vector.Div(sum, count)
+	Min                      // the argument's kind; Text for varchar
+	Max                      // likewise
+	BoolAnd
+	BoolOr
+)
+
+// Aggregate is one aggregate call.
+type Aggregate struct {
+	Func   AggFunc
+	Arg    Expr // nil for CountStar
+	Filter Expr // FILTER (WHERE ...), nil for none
+	T      vector.Type
+}
+
+// Order is one ORDER BY key.
+type Order struct {
+	Expr       Expr // over groups where the query is grouped, else over rows
+	Desc       bool
+	NullsFirst bool
+}
+
+// Query is a statement that pgaccel can answer.
+type Query struct {
+	// Tables[0] drives: each of its rows that passes meets at most one row of every
+	// other table.
+	Tables []Table
+	Joins  []Join
+	// Filter are the conjuncts of WHERE and of the inner joins' ON that are not
+	// join keys. Only rows for which each is true remain. They see a Left join's
+	// nulls.
+	Filter []Expr
+
+	// Grouped is true for aggregation, with or without GROUP BY. Without, there is
+	// one group, and one row even over no input.
+	Grouped bool
+	Group   []Expr
+	Aggs    []Aggregate
+	Having  []Expr // conjuncts over groups
+
+	// Output are the result columns in order: over groups (Key, Agg) where Grouped,
+	// else over rows (Column).
+	Output []Expr
+	// Order is the order of the result; where empty any order is right.
+	Order []Order
+	// Limit and Offset are nil, or Int8 constants or parameters.
+	Limit, Offset Expr
+
+	Params []vector.Type // types of $1, $2, ...
+	// NeedsUTC is true where the meaning depends on the session's time zone: the
+	// gate lets it pass only where that is UTC.
+	NeedsUTC bool
+}
+
+// Bind returns q with parameters replaced by constants. len(params) must be
+// len(q.Params). q itself is not changed; without parameters it is returned.
+func (q *Query) Bind(params []vector.Datum) *Query {
+	if len(q.Params) == 0 {
+		return q
+	}
+	sub := func(e Expr) Expr {
+		if e == nil {
+			return nil
+		}
+		return Rewrite(e, func(x Expr) Expr {
+			if p, ok := x.(Param); ok {
+				return Const{params[p.Index]}
+			}
+			return x
+		})
+	}
+	all := func(es []Expr) []Expr {
+		out := make([]Expr, len(es))
+		for i, e := range es {
+			out[i] = sub(e)
+		}
+		return out
+	}
+	b := *q
+	b.Params = nil
+	b.Joins = append([]Join(nil), q.Joins...)
+	for i := range b.Joins {
+		b.Joins[i].Outer = all(b.Joins[i].Outer)
+		b.Joins[i].On = all(b.Joins[i].On)
+	}
+	b.Filter, b.Group, b.Having, b.Output = all(q.Filter), all(q.Group), all(q.Having), all(q.Output)
+	b.Aggs = append([]Aggregate(nil), q.Aggs...)
+	for i := range b.Aggs {
+		b.Aggs[i].Arg, b.Aggs[i].Filter = sub(b.Aggs[i].Arg), sub(b.Aggs[i].Filter)
+	}
+	b.Order = append([]Order(nil), q.Order...)
+	for i := range b.Order {
+		b.Order[i].Expr = sub(b.Order[i].Expr)
+	}
+	b.Limit, b.Offset = sub(q.Limit), sub(q.Offset)
+	return &b
+}

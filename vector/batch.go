@@ -1,0 +1,55 @@
+package vector
+
+// Column is a column of results. Exactly one of Ints, Decimals and Strs is used,
+// by the type's kind: text kinds use Strs, Numeric uses Decimals, all others Ints.
+type Column struct {
+	Type     Type
+	Ints     []int64
+	Decimals []Decimal
+	Strs     []string
+	// Nulls has one bit a row, bit i&63 of word i>>6, set for null; nil where
+	// there is none.
+	Nulls []uint64
+}
+
+// IsNull reports whether row i is null.
+func (c *Column) IsNull(i int) bool {
+	return c.Nulls != nil && c.Nulls[i>>6]>>(uint(i)&63)&1 != 0
+}
+
+// SetNull marks row i of a column of n rows as null.
+func (c *Column) SetNull(i, n int) {
+	if c.Nulls == nil {
+		c.Nulls = make([]uint64, (n+63)/64)
+	}
+	for len(c.Nulls) <= i>>6 {
+		c.Nulls = append(c.Nulls, 0)
+	}
+	c.Nulls[i>>6] |= 1 << (uint(i) & 63)
+}
+
+// Append adds a datum of the column's type at the end; n is the number of rows
+// before it.
+func (c *Column) Append(d Datum, n int) {
+	switch {
+	case c.Type.Kind.IsText():
+		c.Strs = append(c.Strs, d.Str)
+	case c.Type.Kind == Numeric:
+		dec := d.Num
+		if c.Type.Scale != VaryingScale && !d.Null && dec == (Decimal{}) {
+			dec = Decimal{Unscaled: Int128Of(d.I), Scale: c.Type.Scale}
+		}
+		c.Decimals = append(c.Decimals, dec)
+	default:
+		c.Ints = append(c.Ints, d.I)
+	}
+	if d.Null {
+		c.SetNull(n, n+1)
+	}
+}
+
+// Batch is a whole result: columns of equal length. It owns its memory.
+type Batch struct {
+	Rows    int
+	Columns []Column
+}

@@ -1,0 +1,22 @@
+// Package vector holds the vocabulary in which pgaccel's packages speak of
+// values: types, single values (Datum), exact numerics, and batches of result
+// columns. It imports nothing of pgaccel.
+//
+// # Representation
+//
+// Every value that is not text is held in 64 bits, so that decoding, filters,
+// lookups and grouping have one form each:
+//
+//	Bool                    0 or 1
+//	Int2, Int4, Int8        the integer
+//	Numeric(p,s), p <= 18   unscaled integer: value * 10^s (Type.Scale = s)
+//	Date                    days since 2000-01-01, as in Postgres' binary format
+//	Timestamp, TimestampTZ  microseconds since 2000-01-01 00:00 (UTC), likewise
+//	Time                    microseconds since midnight
+//	Float4, Float8          IEEE 754 bits of the float64 (float4 widened, exact)
+//	Text, Varchar, BPChar   code in the column's dictionary (storage) or the
+//	                        string itself (Batch, Datum)
+//
+// Infinite dates and timestamps are Postgres' own sentinels: the smallest and
+// largest int32 (Date) and int64 (Timestamp, TimestampTZ).
+package vector

@@ -1,0 +1,117 @@
+package vector
+
+// Kind is the family of a type: what decides how a value is held and compared.
+type Kind uint8
+
+// The kinds that pgaccel stores and computes with. Anything else is Invalid:
+// a column of such a type is not copied, and a query that reads it is forwarded.
+const (
+	Invalid Kind = iota
+	Bool
+	Int2
+	Int4
+	Int8
+	Numeric
+	Date
+	Time
+	Timestamp
+	TimestampTZ
+	Float4
+	Float8
+	Text
+	Varchar
+	BPChar
+)
+
+var kindNames = [...]string{"invalid", "boolean", "smallint", "integer", "bigint", "numeric", "date",
+	"time", "timestamp", "timestamptz", "real", "double precision", "text", "varchar", "char"}
+
+// String returns the SQL name of the kind.
+func (k Kind) String() string {
+	if int(k) < len(kindNames) {
+		return kindNames[k]
+	}
+	return "invalid"
+}
+
+// IsInt reports whether k is smallint, integer or bigint.
+func (k Kind) IsInt() bool { return k == Int2 || k == Int4 || k == Int8 }
+
+// IsFloat reports whether k is real or double precision.
+func (k Kind) IsFloat() bool { return k == Float4 || k == Float8 }
+
+// IsText reports whether k is text, varchar or char(n).
+func (k Kind) IsText() bool { return k == Text || k == Varchar || k == BPChar }
+
+// Type object identifiers of the kinds, from Postgres' pg_type.dat.
+const (
+	OIDBool        = 16
+	OIDInt8        = 20
+	OIDInt2        = 21
+	OIDInt4        = 23
+	OIDText        = 25
+	OIDFloat4      = 700
+	OIDFloat8      = 701
+	OIDBPChar      = 1042
+	OIDVarchar     = 1043
+	OIDDate        = 1082
+	OIDTime        = 1083
+	OIDTimestamp   = 1114
+	OIDTimestampTZ = 1184
+	OIDNumeric     = 1700
+	OIDUnknown     = 705
+)
+
+var kindOIDs = [...]uint32{Bool: OIDBool, Int2: OIDInt2, Int4: OIDInt4, Int8: OIDInt8, Numeric: OIDNumeric,
+	Date: OIDDate, Time: OIDTime, Timestamp: OIDTimestamp, TimestampTZ: OIDTimestampTZ, Float4: OIDFloat4,
+	Float8: OIDFloat8, Text: OIDText, Varchar: OIDVarchar, BPChar: OIDBPChar}
+
+// OID returns the pg_type OID of the kind, 0 for Invalid.
+func (k Kind) OID() uint32 {
+	if int(k) < len(kindOIDs) {
+		return kindOIDs[k]
+	}
+	return 0
+}
+
+// KindOf returns the kind of a pg_type OID, Invalid where pgaccel has none.
+func KindOf(oid uint32) Kind {
+	for k, o := range kindOIDs {
+		if o == oid && o != 0 {
+			return Kind(k)
+		}
+	}
+	return Invalid
+}
+
+// NumericMaxPrecision is the largest declared precision whose values always
+// fit 64 bits unscaled.
+const NumericMaxPrecision = 18
+
+// Collation says how the text of a column sorts. Equality is bytewise under
+// every deterministic collation; only order depends on it.
+type Collation struct {
+	OID           uint32 // pg_collation.oid; 0 for types without collation
+	Deterministic bool
+	// C is true where order is memcmp of the bytes: collations "C", "POSIX",
+	// "ucs_basic", or the database default when that is C or POSIX.
+	C bool
+}
+
+// Type is the type of a column or an expression.
+type Type struct {
+	Kind      Kind
+	Scale     int16 // Numeric: digits after the decimal point of the unscaled integer; VaryingScale for results whose scale is per value
+	Typmod    int32 // as Postgres' atttypmod, -1 for none
+	Collation Collation
+}
+
+// VaryingScale marks a Numeric type whose values carry their own display scale
+// (results of avg and of numeric division).
+const VaryingScale int16 = -1
+
+// TypeOf returns the plain type of a kind, without modifiers.
+func TypeOf(k Kind) Type { return Type{Kind: k, Typmod: -1} }
+
+// NumericType returns the type of exact numerics held with the given scale.
+func NumericType(scale int16) Type { return Type{Kind: Numeric, Scale: scale, Typmod: -1} }
