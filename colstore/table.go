@@ -1,0 +1,53 @@
+package colstore
+
+import (
+	"sync/atomic"
+
+	"pgaccel/catalog"
+	"pgaccel/compress"
+)
+
+// Table is one version of a table: immutable and reference counted. Whoever got
+// it from Store.Get holds a reference and calls Release exactly once; after that
+// its segments' memory may hold anything.
+type Table struct {
+	Meta     *catalog.Table
+	Rows     int64
+	Segments []*Segment
+	// Dicts holds the dictionary of each text column of Meta.Columns, nil for
+	// others.
+	Dicts []*Dict
+	// Snapshot is the exported snapshot that the copy was made at. The replica sets
+	// it before Publish.
+	Snapshot Snapshot
+
+	refs  atomic.Int64
+	bytes int64
+	free  func()
+}
+
+// Bytes returns the column memory that the version holds: encoded columns, null
+// bitmaps and dictionaries.
+func (t *Table) Bytes() int64 { return t.bytes }
+
+// Segment is a run of rows, at most Options.SegmentRows of them.
+type Segment struct {
+	Rows int
+	// Columns[i] belongs to Meta.Columns[i]; the zero Column for one that is not
+	// copied (catalog.Column.Unsupported).
+	Columns []Column
+}
+
+// Column is one column of a segment.
+type Column struct {
+	// Data holds the values in vector's 64-bit representation, dictionary codes for
+	// text. Null rows hold any value, normally the previous one.
+	Data compress.Column
+	// Nulls has a bit per row, set for null; nil where there is none.
+	Nulls     []uint64
+	NullCount int
+	// Min and Max bound the values of all rows that are not null, exactly, in the
+	// order of the representation; of compress.FloatKey(bits) for floats, of codes
+	// for text. Min > Max where every row is null.
+	Min, Max int64
+}
