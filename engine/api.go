@@ -46,8 +46,9 @@ type Statement interface {
 	// error, or any other, nothing has happened and the proxy forwards. ctx ends on
 	// cancel and on disconnect: its error is returned as it is.
 	Execute(ctx context.Context, gate []*string, described []Field, params []vector.Datum) (*vector.Batch, error)
-	// Forwarded counts an execution that was forwarded although the route was
-	// RouteCandidate, for a reason that proxy found (ReasonParameter, ...).
+	// Forwarded counts an execution that the proxy forwarded without calling Execute:
+	// for a reason that it found itself (ReasonParameter, ...), or "" for the reason
+	// that Prepare found.
 	Forwarded(reason plan.Reason)
 }
 
@@ -61,6 +62,9 @@ const (
 	RouteForward Route = iota
 	// RouteCandidate: gate, then Execute; forward where either says no.
 	RouteCandidate
+	// RouteForced: as RouteCandidate, but worth it only where pgaccel.mode is
+	// "force": a session that has never named that setting forwards without asking.
+	RouteForced
 	// RouteRewrite: send Rewritten() instead (the virtual schema pgaccel).
 	RouteRewrite
 	// RouteSplit: a simple Query of BEGIN, SAVEPOINT, RELEASE, SET or SHOW

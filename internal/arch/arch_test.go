@@ -37,6 +37,7 @@ var mayImport = map[string]string{
 	"internal/oracle":    "plan vector",
 	"internal/server":    "proxy engine replica colstore catalog gpu upstream",
 	"internal/bench":     "internal/server internal/pgserver internal/ssb",
+	"scripts/testcount":  "",
 	"cmd/pgaccel":        "internal/server internal/bench internal/pgserver internal/ssb replica",
 	"integration":        "",
 }

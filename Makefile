@@ -1,0 +1,62 @@
+# The commands that a person or CI runs. `make demo` and `make test` are all the set-up there is.
+
+GO     ?= go
+BIN    := bin/pgaccel
+# Packages of this module; bench/duckdb is a module of its own.
+PKGS   := ./...
+FUZZTIME ?= 20000x
+
+.PHONY: all build demo test check lint race bench bench-ssb bench-passthrough fuzz regress deps clean
+
+all: build
+
+build: $(BIN)
+
+$(BIN): $(shell find . -name '*.go' -not -path './bench/*') go.mod
+	$(GO) build -o $@ ./cmd/pgaccel
+
+# What the machine must have: a PostgreSQL server, and a C compiler for the SQL parser.
+deps:
+	@scripts/install-deps.sh
+
+demo: deps build
+	$(BIN) demo
+
+# Everything, against a real PostgreSQL, real clients included.
+test: deps build
+	@integration/install-clients.sh
+	@scripts/test.sh
+
+# What CI runs.
+check: lint race test
+
+lint:
+	@out=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$out" ]; then echo "gofmt wants:"; echo "$$out"; exit 1; fi
+	$(GO) vet $(PKGS)
+	$(GO) tool staticcheck $(PKGS)
+
+race: deps
+	$(GO) test -race -short ./vector ./plan ./catalog ./compress ./colstore ./olap ./engine ./wire ./upstream ./proxy ./replica
+
+bench: bench-ssb bench-passthrough
+
+bench-ssb: deps build build/duckdb
+	$(BIN) bench ssb --scale 1 --duckdb build/duckdb
+
+bench-passthrough: deps build
+	$(BIN) bench passthrough
+
+# DuckDB for the comparison: a module of its own, so that users never build it.
+build/duckdb: $(wildcard bench/duckdb/*.go) bench/duckdb/go.mod
+	cd bench/duckdb && $(GO) build -o ../../build/duckdb .
+
+# Every decoder, for a fixed number of inputs each.
+fuzz:
+	@scripts/fuzz.sh $(FUZZTIME)
+
+# PostgreSQL's, pgx's and node-postgres' own test suites through pgaccel.
+regress: deps build
+	integration/regress/regress.sh
+
+clean:
+	rm -rf bin build

@@ -1,0 +1,182 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"pgaccel/internal/server"
+	"pgaccel/replica"
+)
+
+func root() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "pgaccel",
+		Short: "An accelerator in front of PostgreSQL",
+		Long: `pgaccel speaks the PostgreSQL protocol, copies chosen tables into compressed columns, keeps watch over
+their changes, and answers analytic queries from the columns. Everything else goes to PostgreSQL untouched.
+
+Every flag is also an environment variable (--max-clients is PGACCEL_MAX_CLIENTS) and a key of the YAML
+file that --config names.`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			return configure(cmd)
+		},
+	}
+	cmd.PersistentFlags().String("config", "", "YAML file with flags' values (env PGACCEL_CONFIG)")
+	cmd.AddCommand(serveCommand(), checkCommand(), demoCommand(), benchCommand(), ssbgenCommand(), versionCommand())
+	return cmd
+}
+
+func serveCommand() *cobra.Command {
+	var cfg server.Config
+	var logFormat, logLevel string
+	memory := byteSize(8 << 30)
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Run the accelerator",
+		Args:  cobra.NoArgs,
+		Example: `  pgaccel serve --upstream postgres://postgres@127.0.0.1:5432/shop --accelerate 'public.*'
+  psql -h 127.0.0.1 -p 6432 shop`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if cfg.Upstream == "" {
+				return errors.New("--upstream is missing: the URL of the PostgreSQL server, such as postgres://user@host:5432/db")
+			}
+			log, err := newLogger(cmd.ErrOrStderr(), logFormat, logLevel)
+			if err != nil {
+				return err
+			}
+			cfg.Logger, cfg.Memory = log, int64(memory)
+			cfg.Progress = progress(log)
+			s, err := server.Start(cmd.Context(), cfg)
+			if err != nil {
+				return err
+			}
+			defer s.Close()
+			log.Info("pgaccel is listening", "clients", s.Addr().String(), "http", fmt.Sprint(s.HTTPAddr()), "version", server.Version())
+			return s.Wait()
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&cfg.Upstream, "upstream", "", "URL of the PostgreSQL server; its user copies tables and streams changes")
+	f.StringSliceVar(&cfg.Listen, "listen", []string{"127.0.0.1:6432"}, "addresses for clients: host:port, or the path of a Unix socket")
+	f.StringVar(&cfg.HTTP, "http", "127.0.0.1:8432", "address of /metrics, /healthz, /readyz and the console; empty for none")
+	f.StringSliceVar(&cfg.Accelerate, "accelerate", nil, "tables to copy: public.*, sales, !public.secret")
+	f.StringVar(&cfg.Device, "device", "auto", "where queries run: auto or cpu")
+	f.Var(&memory, "memory", "limit of column memory; tables that do not fit are forwarded")
+	f.IntVar(&cfg.Workers, "workers", 0, "goroutines of one query; 0 is one a core")
+	f.StringVar(&cfg.TLSCert, "tls-cert", "", "certificate file for TLS with clients (best the server's own, see README)")
+	f.StringVar(&cfg.TLSKey, "tls-key", "", "key file for --tls-cert")
+	f.DurationVar(&cfg.WaitLimit, "wait-limit", 50*time.Millisecond, "longest wait for the replication stream before a query is forwarded")
+	f.IntVar(&cfg.MaxClients, "max-clients", 10000, "most client connections at a time")
+	f.StringVar(&logFormat, "log-format", "text", "text or json")
+	f.StringVar(&logLevel, "log-level", "info", "debug, info, warn or error")
+	return cmd
+}
+
+func newLogger(w io.Writer, format, level string) (*slog.Logger, error) {
+	var l slog.Level
+	if err := l.UnmarshalText([]byte(level)); err != nil {
+		return nil, fmt.Errorf("--log-level %s: use debug, info, warn or error", level)
+	}
+	opt := &slog.HandlerOptions{Level: l}
+	switch format {
+	case "text":
+		return slog.New(slog.NewTextHandler(w, opt)), nil
+	case "json":
+		return slog.New(slog.NewJSONHandler(w, opt)), nil
+	}
+	return nil, fmt.Errorf("--log-format %s: use text or json", format)
+}
+
+// progress shows the first copy: a bar a table on a terminal, log lines elsewhere.
+func progress(log *slog.Logger) func(replica.Progress) {
+	if !term.IsTerminal(int(os.Stderr.Fd())) {
+		var last time.Time
+		return func(p replica.Progress) {
+			if p.Done || time.Since(last) > 5*time.Second {
+				last = time.Now()
+				log.Info("copying", "table", p.Table, "rows", p.Rows, "of_about", p.EstimatedRows, "done", p.Done)
+			}
+		}
+	}
+	bars := map[string]*progressbar.ProgressBar{}
+	return func(p replica.Progress) {
+		bar := bars[p.Table]
+		if bar == nil {
+			bar = progressbar.NewOptions64(max(p.EstimatedRows, p.Rows, 1), progressbar.OptionSetWriter(os.Stderr),
+				progressbar.OptionSetDescription("copying "+p.Table), progressbar.OptionShowCount(), progressbar.OptionThrottle(100*time.Millisecond))
+			bars[p.Table] = bar
+		}
+		if p.Rows > bar.GetMax64() {
+			bar.ChangeMax64(p.Rows)
+		}
+		bar.Set64(p.Rows)
+		if p.Done {
+			bar.Finish()
+			fmt.Fprintln(os.Stderr)
+			delete(bars, p.Table)
+		}
+	}
+}
+
+func checkCommand() *cobra.Command {
+	var dsn string
+	var patterns []string
+	cmd := &cobra.Command{
+		Use:   "check",
+		Short: "Say what the server and the role still need, with the SQL to fix it",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if dsn == "" {
+				return errors.New("--upstream is missing: the URL of the PostgreSQL server")
+			}
+			findings, err := replica.Check(cmd.Context(), dsn, patterns)
+			if err != nil {
+				return err
+			}
+			bad := 0
+			for _, f := range findings {
+				fmt.Fprintf(cmd.OutOrStdout(), "%-5s  %s: %s\n", f.Level, f.Subject, f.Text)
+				if f.SQL != "" {
+					fmt.Fprintf(cmd.OutOrStdout(), "       %s\n", strings.ReplaceAll(f.SQL, "\n", "\n       "))
+				}
+				if f.Level == "error" {
+					bad++
+				}
+			}
+			if bad > 0 {
+				return fmt.Errorf("%d things are missing", bad)
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&dsn, "upstream", "", "URL of the PostgreSQL server")
+	cmd.Flags().StringSliceVar(&patterns, "accelerate", []string{"public.*"}, "tables to copy")
+	return cmd
+}
+
+func versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version",
+		Args:  cobra.NoArgs,
+		Run: func(cmd *cobra.Command, _ []string) {
+			fmt.Fprintln(cmd.OutOrStdout(), "pgaccel", server.Version())
+		},
+	}
+}
+
+// self is the path of the running program, which the benchmarks start as a server
+// of its own.
+func self(_ context.Context) (string, error) { return os.Executable() }

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"github.com/spf13/viper"
+)
+
+// configure makes every flag of cmd also an environment variable (--max-clients is
+// PGACCEL_MAX_CLIENTS) and a key of the YAML file that --config names. A flag on
+// the command line wins over the environment, the environment over the file.
+func configure(cmd *cobra.Command) error {
+	v := viper.New()
+	v.SetEnvPrefix("pgaccel")
+	v.SetEnvKeyReplacer(strings.NewReplacer("-", "_"))
+	v.AutomaticEnv()
+	if f := cmd.Flags().Lookup("config"); f != nil {
+		file := f.Value.String()
+		if !f.Changed {
+			if env := v.GetString("config"); env != "" {
+				file = env
+			}
+		}
+		if file != "" {
+			v.SetConfigFile(file)
+			if err := v.ReadInConfig(); err != nil {
+				var missing viper.ConfigFileNotFoundError
+				if errors.As(err, &missing) || errors.Is(err, fs.ErrNotExist) {
+					return fmt.Errorf("--config %s: no such file", file)
+				}
+				return fmt.Errorf("--config %s: %w", file, err)
+			}
+			for _, key := range v.AllKeys() {
+				if cmd.Flags().Lookup(key) == nil {
+					return fmt.Errorf("--config %s: unknown key %q", file, key)
+				}
+			}
+		}
+	}
+	var err error
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if err != nil || f.Changed || f.Name == "config" || !v.IsSet(f.Name) {
+			return
+		}
+		if list, ok := f.Value.(pflag.SliceValue); ok {
+			values := v.GetStringSlice(f.Name)
+			if len(values) == 1 {
+				values = strings.Split(values[0], ",")
+			}
+			err = list.Replace(values)
+		} else {
+			err = f.Value.Set(v.GetString(f.Name))
+		}
+		if err != nil {
+			err = fmt.Errorf("--%s: %w", f.Name, err)
+		}
+	})
+	return err
+}
+
+// byteSize is a flag for sizes: 8GiB, 512MiB, 8GB (read as GiB, as Postgres does),
+// or plain bytes.
+type byteSize int64
+
+// String implements pflag.Value.
+func (b *byteSize) String() string {
+	n := int64(*b)
+	for _, u := range []struct {
+		shift uint
+		name  string
+	}{{40, "TiB"}, {30, "GiB"}, {20, "MiB"}, {10, "KiB"}} {
+		if n > 0 && n&(1<<u.shift-1) == 0 {
+			return strconv.FormatInt(n>>u.shift, 10) + u.name
+		}
+	}
+	return strconv.FormatInt(n, 10)
+}
+
+// Set implements pflag.Value.
+func (b *byteSize) Set(s string) error {
+	t := strings.ToLower(strings.TrimSpace(s))
+	shift := uint(0)
+	for _, u := range []struct {
+		suffix string
+		shift  uint
+	}{{"tib", 40}, {"gib", 30}, {"mib", 20}, {"kib", 10}, {"tb", 40}, {"gb", 30}, {"mb", 20}, {"kb", 10}, {"b", 0}} {
+		if rest, ok := strings.CutSuffix(t, u.suffix); ok {
+			t, shift = strings.TrimSpace(rest), u.shift
+			break
+		}
+	}
+	n, err := strconv.ParseFloat(t, 64)
+	if size := n * float64(int64(1)<<shift); err == nil && size >= 0 && size < math.MaxInt64 {
+		*b = byteSize(size)
+		return nil
+	}
+	return fmt.Errorf("%q is not a size such as 8GiB", s)
+}
+
+// Type implements pflag.Value.
+func (b *byteSize) Type() string { return "size" }

@@ -1,0 +1,206 @@
+package engine
+
+import (
+	"encoding/binary"
+	"log/slog"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+
+	"pgaccel/catalog"
+	"pgaccel/colstore"
+	"pgaccel/plan"
+	"pgaccel/pushdown"
+)
+
+// Options sets up an Engine.
+type Options struct {
+	Store *colstore.Store
+	// Workers is the number of goroutines that one query uses; 0 is one a core.
+	Workers int
+	// QueryMemory bounds group tables and results of one query in bytes; 0 is 1 GiB.
+	QueryMemory int64
+	// WaitLimit bounds the wait for the stream to reach a query's position; then the
+	// query is forwarded. 0 is 50 ms.
+	WaitLimit time.Duration
+	// CheckDefinition is told of a table whose definition differs from its copy's, so
+	// that it is looked at soon. May be nil.
+	CheckDefinition func(oid uint32)
+	Logger          *slog.Logger
+}
+
+// Engine decides and executes. It is safe for concurrent use.
+type Engine struct {
+	opt   Options
+	store *colstore.Store
+	log   *slog.Logger
+	cache *lru.Cache[string, *statement]
+	names atomic.Pointer[nameSet]
+	stats stats
+}
+
+// cachedTextMax is the longest SQL text that is kept with its decision.
+const cachedTextMax = 64 << 10
+
+// New returns an engine over the tables of o.Store.
+func New(o Options) *Engine {
+	if o.WaitLimit == 0 {
+		o.WaitLimit = 50 * time.Millisecond
+	}
+	if o.QueryMemory == 0 {
+		o.QueryMemory = 1 << 30
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	cache, err := lru.New[string, *statement](4096)
+	if err != nil {
+		panic("BUG: " + err.Error())
+	}
+	e := &Engine{opt: o, store: o.Store, log: o.Logger, cache: cache}
+	e.stats.init()
+	e.refresh()
+	o.Store.OnCatalog(e.refresh)
+	return e
+}
+
+var _ Decider = (*Engine)(nil)
+
+// refresh follows a change of the catalog: the set of names that Mentions looks
+// for is made anew. Statements notice by themselves that they are out of date.
+func (e *Engine) refresh() {
+	cat := e.store.Catalog()
+	if old := e.names.Load(); old != nil && old.catalog == cat {
+		return
+	}
+	e.names.Store(newNameSet(cat))
+}
+
+// Mentions implements Decider.
+func (e *Engine) Mentions(sql []byte) bool { return e.names.Load().in(sql) }
+
+// Prepare implements Decider.
+func (e *Engine) Prepare(sql string, paramOIDs []uint32) Statement {
+	key := cacheKey(sql, paramOIDs)
+	if st, ok := e.cache.Get(key); ok {
+		return st
+	}
+	if strings.Contains(strings.ToLower(sql), virtualSchema) {
+		if text, ok := e.rewriteVirtual(sql); ok {
+			return &rewritten{engine: e, text: text}
+		}
+	}
+	var st *statement
+	if split, ok := splitPrefix(sql, paramOIDs); ok {
+		last := e.Prepare(split.Last, nil)
+		if s, isStatement := last.(*statement); isStatement {
+			st = &statement{engine: e, sql: sql, prefix: split.Prefix, lastSQL: split.Last, last: s}
+		}
+	}
+	if st == nil {
+		st = &statement{engine: e, sql: sql, paramOIDs: append([]uint32(nil), paramOIDs...)}
+		st.decide(e.store.Catalog())
+	}
+	if len(sql) <= cachedTextMax {
+		e.cache.Add(key, st)
+	}
+	return st
+}
+
+// splitPrefix recognises ODBC's "BEGIN;SELECT ...". Only a simple Query, which has
+// no parameter types, can hold several statements.
+func splitPrefix(sql string, paramOIDs []uint32) (pushdown.Split, bool) {
+	if len(paramOIDs) != 0 || !strings.Contains(sql, ";") {
+		return pushdown.Split{}, false
+	}
+	return pushdown.SplitPrefix(sql)
+}
+
+func cacheKey(sql string, paramOIDs []uint32) string {
+	if len(paramOIDs) == 0 {
+		return sql
+	}
+	b := make([]byte, 0, len(sql)+1+4*len(paramOIDs))
+	b = append(append(b, sql...), 0)
+	for _, o := range paramOIDs {
+		b = binary.LittleEndian.AppendUint32(b, o)
+	}
+	return string(b)
+}
+
+// nameSet holds, in lower case, one identifier of each accelerated table's name:
+// all of it where it is a plain identifier.
+type nameSet struct {
+	catalog *catalog.Catalog
+	names   map[string]bool
+}
+
+const virtualSchema = "pgaccel"
+
+func newNameSet(cat *catalog.Catalog) *nameSet {
+	s := &nameSet{catalog: cat, names: map[string]bool{virtualSchema: true}}
+	for _, t := range cat.Tables {
+		longest := ""
+		for id := range identifiers([]byte(t.Name)) {
+			if len(id) > len(longest) {
+				longest = string(id)
+			}
+		}
+		s.names[strings.ToLower(longest)] = true
+	}
+	return s
+}
+
+// in reports whether one of the names occurs in sql as an identifier, be it in a
+// comment or a string.
+func (s *nameSet) in(sql []byte) bool {
+	var lower [64]byte
+	for id := range identifiers(sql) {
+		if len(id) > len(lower) {
+			continue
+		}
+		for i, c := range id {
+			if 'A' <= c && c <= 'Z' {
+				c += 'a' - 'A'
+			}
+			lower[i] = c
+		}
+		if s.names[string(lower[:len(id)])] {
+			return true
+		}
+	}
+	return false
+}
+
+// identifiers yields the runs of identifier characters in sql.
+func identifiers(sql []byte) func(yield func([]byte) bool) {
+	return func(yield func([]byte) bool) {
+		for i := 0; i < len(sql); {
+			if !identifierByte[sql[i]] {
+				i++
+				continue
+			}
+			start := i
+			for i < len(sql) && identifierByte[sql[i]] {
+				i++
+			}
+			if !yield(sql[start:i]) {
+				return
+			}
+		}
+	}
+}
+
+var identifierByte = func() (t [256]bool) {
+	for c := range t {
+		t[c] = c >= 0x80 || c == '_' || c == '$' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+	}
+	return
+}()
+
+// forward is shorthand for a *plan.Forward.
+func forward(r plan.Reason, detail string) *plan.Forward {
+	return &plan.Forward{Reason: r, Detail: detail}
+}

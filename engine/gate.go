@@ -1,0 +1,308 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"pgaccel/catalog"
+	"pgaccel/colstore"
+	"pgaccel/plan"
+	"pgaccel/vector"
+)
+
+// The gate is one SELECT that runs in the client's own session and transaction and
+// returns everything on which it depends whether an answer may be given, and which.
+// It must not be able to fail, because an error would end the client's transaction:
+// only functions that return null for what does not exist are used, and
+// to_regclass is guarded because it raises an error where a named schema may not be
+// used.
+//
+// Functions on the syscache (pg_relation_filenode, has_*_privilege, to_regclass,
+// row_security_active) answer as of now even inside an old REPEATABLE READ snapshot,
+// as Postgres' own name resolution does.
+
+// fixedColumns are the gate's first columns, in the order of gateRow. The snapshot
+// of a statement is taken before its functions run, so that the position read here
+// covers every commit that the snapshot sees.
+var fixedColumns = []string{
+	`pg_catalog.pg_current_snapshot()::pg_catalog.text`,
+	`CASE WHEN pg_catalog.pg_is_in_recovery() THEN NULL ELSE pg_catalog.pg_current_wal_insert_lsn()::pg_catalog.text END`,
+	`pg_catalog.pg_current_xact_id_if_assigned() IS NULL`,
+	`pg_catalog.current_setting('transaction_isolation')`,
+	`pg_catalog.current_setting('TimeZone')`,
+	`pg_catalog.current_setting('extra_float_digits')`,
+	`pg_catalog.current_schemas(true)::pg_catalog.text`,
+	`pg_catalog.current_setting('pgaccel.mode', true)`,
+}
+
+// gateRow is the gate's answer.
+type gateRow struct {
+	snapshot   colstore.Snapshot
+	insertLSN  uint64
+	standby    bool
+	noXID      bool // the transaction has written nothing
+	isolation  string
+	timeZone   string
+	floatDigit string
+	schemas    string
+	mode       string
+	tables     []gateTable
+}
+
+// gateTable is what the gate says of one table reference.
+type gateTable struct {
+	oid         uint32 // what the statement's name means in this session, 0 for nothing
+	allowed     bool   // SELECT on every column that the statement mentions
+	rowSecurity bool
+	fingerprint catalog.Fingerprint
+	names       string // in REPEATABLE READ, the columns' names as of now
+}
+
+const gateTableColumns = 5
+
+// gateSQL builds the gate of a query.
+func gateSQL(q *plan.Query) string {
+	cols := slices.Clone(fixedColumns)
+	for i := range q.Tables {
+		t := &q.Tables[i]
+		oid := fmt.Sprintf("%d::pg_catalog.oid", t.Meta.OID)
+		cols = append(cols,
+			resolveSQL(t),
+			privilegeSQL(t, oid),
+			fmt.Sprintf("pg_catalog.row_security_active(%s)", oid),
+			catalog.FingerprintSQL(oid),
+			namesSQL(t, oid))
+	}
+	return "SELECT " + strings.Join(cols, ", ")
+}
+
+// resolveSQL asks what the reference means in this session.
+func resolveSQL(t *plan.Table) string {
+	resolve := fmt.Sprintf("pg_catalog.to_regclass(%s)::pg_catalog.oid", quoteLiteral(t.Ref))
+	if !strings.Contains(t.Ref, `"."`) {
+		return resolve
+	}
+	return fmt.Sprintf("CASE WHEN pg_catalog.has_schema_privilege((SELECT n.oid FROM pg_catalog.pg_namespace n WHERE n.nspname = %s), 'USAGE') THEN %s END",
+		quoteLiteral(t.Meta.Schema), resolve)
+}
+
+// privilegeSQL asks for SELECT on each column, which holds where it is granted on
+// the table. (The column functions also return null for a dropped column.)
+func privilegeSQL(t *plan.Table, oid string) string {
+	if len(t.Columns) == 0 {
+		return fmt.Sprintf("pg_catalog.has_any_column_privilege(%s, 'SELECT')", oid)
+	}
+	var parts []string
+	for _, c := range t.Columns {
+		parts = append(parts, fmt.Sprintf("pg_catalog.has_column_privilege(%s, %d::pg_catalog.int2, 'SELECT')", oid, t.Meta.Columns[c].AttNum))
+	}
+	return "(" + strings.Join(parts, " AND ") + ")"
+}
+
+// namesSQL asks, inside REPEATABLE READ only, what the columns are called as of
+// now: the fingerprint then is as of the transaction's snapshot, but Postgres
+// resolves names in the newest catalog.
+func namesSQL(t *plan.Table, oid string) string {
+	var parts []string
+	for _, c := range t.Columns {
+		parts = append(parts, fmt.Sprintf("(SELECT o.identity FROM pg_catalog.pg_identify_object(1259::pg_catalog.oid, %s, %d) o)", oid, t.Meta.Columns[c].AttNum))
+	}
+	if len(parts) == 0 {
+		return "NULL"
+	}
+	return "CASE WHEN pg_catalog.current_setting('transaction_isolation') = 'repeatable read' THEN pg_catalog.concat_ws(',', " + strings.Join(parts, ", ") + ") END"
+}
+
+// expectedNames is what namesSQL returns while nothing is renamed.
+func expectedNames(t *plan.Table) string {
+	var parts []string
+	for _, c := range t.Columns {
+		parts = append(parts, quoteIdent(t.Meta.Schema)+"."+quoteIdent(t.Meta.Name)+"."+quoteIdent(t.Meta.Columns[c].Name))
+	}
+	return strings.Join(parts, ",")
+}
+
+// parseGate reads the gate's row. Its shape is ours, so that an error here is a bug
+// or a server that is no Postgres.
+func parseGate(row []*string, tables int) (*gateRow, error) {
+	if want := len(fixedColumns) + tables*gateTableColumns; len(row) != want {
+		return nil, fmt.Errorf("the gate returned %d columns, not %d", len(row), want)
+	}
+	text := func(i int) string {
+		if row[i] == nil {
+			return ""
+		}
+		return *row[i]
+	}
+	g := &gateRow{noXID: text(2) == "t", isolation: text(3), timeZone: text(4), floatDigit: text(5), schemas: text(6), mode: text(7)}
+	var err error
+	if g.snapshot, err = colstore.ParseSnapshot(text(0)); err != nil {
+		return nil, err
+	}
+	if row[1] == nil {
+		g.standby = true
+	} else if g.insertLSN, err = parseLSN(text(1)); err != nil {
+		return nil, err
+	}
+	for i := range tables {
+		at := len(fixedColumns) + i*gateTableColumns
+		oid, _ := strconv.ParseUint(text(at), 10, 32)
+		g.tables = append(g.tables, gateTable{
+			oid: uint32(oid), allowed: text(at+1) == "t",
+			// Anything but a clear no counts as active.
+			rowSecurity: text(at+2) != "f",
+			fingerprint: catalog.Fingerprint(text(at + 3)), names: text(at + 4)})
+	}
+	return g, nil
+}
+
+// checkGate returns why this execution must be forwarded, nil where it may be
+// answered here.
+func (e *Engine) checkGate(d *decision, g *gateRow) *plan.Forward {
+	switch {
+	case g.mode == "off":
+		return forward(plan.ReasonMode, "")
+	case d.forced != nil && g.mode != "force":
+		return d.forced
+	case g.standby:
+		return forward(plan.ReasonStandby, "")
+	case !g.noXID:
+		return forward(plan.ReasonOwnWrites, "")
+	case !slices.Contains(isolations, g.isolation):
+		return forward(plan.ReasonIsolation, g.isolation)
+	case !systemSchemaFirst(g.schemas):
+		return forward(plan.ReasonShadowed, "pg_catalog is not first in search_path")
+	case d.query.NeedsUTC && !isUTC(g.timeZone):
+		return forward(plan.ReasonTimeZone, "")
+	case returnsFloat(d.query) && (len(g.floatDigit) != 1 || g.floatDigit < "1"):
+		return forward(plan.ReasonSettings, "extra_float_digits")
+	}
+	for i := range g.tables {
+		have, want := &g.tables[i], &d.query.Tables[i]
+		switch {
+		case have.oid != want.Meta.OID:
+			return forward(plan.ReasonResolved, want.Ref)
+		case !have.allowed:
+			return forward(plan.ReasonPrivilege, "")
+		case have.rowSecurity:
+			return forward(plan.ReasonRLS, "")
+		case have.fingerprint != want.Meta.Fingerprint,
+			g.isolation == "repeatable read" && have.names != expectedNames(want):
+			if e.opt.CheckDefinition != nil {
+				e.opt.CheckDefinition(want.Meta.OID)
+			}
+			return forward(plan.ReasonDDL, "")
+		}
+	}
+	return nil
+}
+
+// isolations are the levels whose reads a snapshot decides. Reads under
+// SERIALIZABLE take predicate locks in Postgres, so that they cannot be answered
+// elsewhere.
+var isolations = []string{"read committed", "read uncommitted", "repeatable read"}
+
+// systemSchemaFirst reports whether functions and operators resolve in pg_catalog
+// before any other schema. Temporary schemas hold no functions that a plain name
+// could mean.
+func systemSchemaFirst(schemas string) bool {
+	list := strings.Split(strings.Trim(schemas, "{}"), ",")
+	if strings.HasPrefix(list[0], "pg_temp_") && len(list) > 1 {
+		list = list[1:]
+	}
+	return list[0] == "pg_catalog"
+}
+
+func isUTC(zone string) bool {
+	switch strings.ToUpper(zone) {
+	case "UTC", "ETC/UTC", "GMT", "ETC/GMT", "UCT", "ETC/UCT", "ZULU", "ETC/ZULU", "UNIVERSAL", "ETC/UNIVERSAL", "GREENWICH", "ETC/GREENWICH":
+		return true
+	}
+	return false
+}
+
+func returnsFloat(q *plan.Query) bool {
+	return slices.ContainsFunc(q.Output, func(x plan.Expr) bool { return x.Type().Kind.IsFloat() })
+}
+
+// checkDescription compares the plan's result columns with Postgres' description.
+func checkDescription(q *plan.Query, described []Field) *plan.Forward {
+	if len(described) != len(q.Output) {
+		return forward(plan.ReasonDescription, fmt.Sprintf("%d columns, planned %d", len(described), len(q.Output)))
+	}
+	for i, f := range described {
+		if k := q.Output[i].Type().Kind; k.OID() != f.TypeOID {
+			return forward(plan.ReasonDescription, fmt.Sprintf("column %d has type OID %d, planned %s", i+1, f.TypeOID, k))
+		}
+	}
+	return nil
+}
+
+// bindParams puts the values in. A value in another type than the plan assumed, or
+// with more decimals than it can hold, is for Postgres.
+func bindParams(q *plan.Query, params []vector.Datum) (*plan.Query, *plan.Forward) {
+	if len(params) != len(q.Params) {
+		return nil, forward(plan.ReasonParameter, fmt.Sprintf("%d values for %d parameters", len(params), len(q.Params)))
+	}
+	if len(params) == 0 {
+		return q, nil
+	}
+	values := make([]vector.Datum, len(params))
+	for i, v := range params {
+		want := q.Params[i]
+		have := v.Type.Kind
+		if have != want.Kind && !(have.IsText() && want.Kind.IsText() && want.Kind != vector.BPChar && have != vector.BPChar) {
+			return nil, forward(plan.ReasonParameter, fmt.Sprintf("$%d is %s, planned %s", i+1, have, want.Kind))
+		}
+		if want.Kind == vector.Numeric && !v.Null && want.Scale != vector.VaryingScale {
+			dec := v.Num
+			if v.Type.Scale != vector.VaryingScale && dec == (vector.Decimal{}) {
+				dec = vector.Decimal{Unscaled: vector.Int128Of(v.I), Scale: v.Type.Scale}
+			}
+			scaled, exact := dec.Rescale(want.Scale)
+			n, fits := scaled.Unscaled.Int64()
+			if !exact || !fits {
+				return nil, forward(plan.ReasonParameter, fmt.Sprintf("$%d has too many digits", i+1))
+			}
+			v.I, v.Num = n, vector.Decimal{}
+		}
+		v.Type = want
+		values[i] = v
+	}
+	return q.Bind(values), nil
+}
+
+// parseLSN reads Postgres' text form of a log position, X/Y in hexadecimal.
+func parseLSN(s string) (uint64, error) {
+	hi, lo, ok := strings.Cut(s, "/")
+	h, err1 := strconv.ParseUint(hi, 16, 32)
+	l, err2 := strconv.ParseUint(lo, 16, 32)
+	if !ok || err1 != nil || err2 != nil {
+		return 0, fmt.Errorf("not a log position: %q", s)
+	}
+	return h<<32 | l, nil
+}
+
+// quoteLiteral quotes s for SQL whatever standard_conforming_strings says.
+func quoteLiteral(s string) string {
+	q := "'" + strings.ReplaceAll(s, "'", "''") + "'"
+	if strings.Contains(s, `\`) {
+		return "E" + strings.ReplaceAll(q, `\`, `\\`)
+	}
+	return q
+}
+
+// quoteIdent quotes an identifier as quote_ident does, except that it does not know
+// the keywords: a difference only forwards.
+func quoteIdent(s string) string {
+	plain := s != "" && (s[0] == '_' || 'a' <= s[0] && s[0] <= 'z')
+	for i := 0; i < len(s) && plain; i++ {
+		plain = s[i] == '_' || 'a' <= s[i] && s[i] <= 'z' || '0' <= s[i] && s[i] <= '9'
+	}
+	if plain {
+		return s
+	}
+	return `"` + strings.ReplaceAll(s, `"`, `""`) + `"`
+}

@@ -1,0 +1,245 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+
+	"pgaccel/catalog"
+	"pgaccel/colstore"
+	"pgaccel/olap"
+	"pgaccel/plan"
+	"pgaccel/pushdown"
+	"pgaccel/vector"
+)
+
+// statement is one SQL text with the newest decision on it. Sessions hold it for
+// as long as a prepared statement lives, so that it decides anew when the catalog
+// has changed.
+type statement struct {
+	engine    *Engine
+	sql       string
+	paramOIDs []uint32
+	decided   atomic.Pointer[decision]
+
+	prefix, lastSQL string     // RouteSplit
+	last            *statement // likewise; nil otherwise
+}
+
+// decision is what one catalog makes of a statement. Immutable.
+type decision struct {
+	catalog *catalog.Catalog
+	query   *plan.Query
+	forward *plan.Forward // nil where query can be taken
+	forced  *plan.Forward // query can be taken, but pays only by force
+	gate    string
+	shape   *shape
+}
+
+func (s *statement) decide(cat *catalog.Catalog) *decision {
+	p := pushdown.Plan(s.sql, s.paramOIDs, cat)
+	d := &decision{catalog: cat, query: p.Query, forward: p.Forward, forced: p.Small, shape: s.engine.stats.shapeOf(s.sql)}
+	if d.forward == nil {
+		if f := olap.Supports(d.query); f != nil {
+			d.forward = f
+		} else {
+			d.gate = gateSQL(d.query)
+		}
+	}
+	s.decided.Store(d)
+	return d
+}
+
+func (s *statement) current() *decision {
+	cat := s.engine.store.Catalog()
+	if d := s.decided.Load(); d != nil && d.catalog == cat {
+		return d
+	}
+	return s.decide(cat)
+}
+
+// Route implements Statement.
+func (s *statement) Route() Route {
+	if s.last != nil {
+		switch s.last.Route() {
+		case RouteCandidate, RouteForced:
+			return RouteSplit
+		}
+		return RouteForward
+	}
+	d := s.current()
+	switch {
+	case d.forward != nil, s.notReady(d) != nil:
+		return RouteForward
+	case d.forced != nil:
+		return RouteForced
+	}
+	return RouteCandidate
+}
+
+// notReady returns why one of the tables cannot be read now, before a gate is
+// spent on it.
+func (s *statement) notReady(d *decision) *plan.Forward {
+	for i := range d.query.Tables {
+		if st := s.engine.store.State(d.query.Tables[i].Meta.OID); st != colstore.StateReady {
+			return stateReason(st)
+		}
+	}
+	return nil
+}
+
+func stateReason(st colstore.State) *plan.Forward {
+	if st == colstore.StateChanged {
+		return forward(plan.ReasonChanged, "")
+	}
+	return forward(plan.ReasonNotReady, "")
+}
+
+// Rewritten implements Statement.
+func (s *statement) Rewritten() string { return "" }
+
+// Split implements Statement.
+func (s *statement) Split() (prefix, lastSQL string, last Statement) {
+	return s.prefix, s.lastSQL, s.last
+}
+
+// GateSQL implements Statement.
+func (s *statement) GateSQL() string { return s.current().gate }
+
+// Forwarded implements Statement.
+func (s *statement) Forwarded(reason plan.Reason) {
+	if s.last != nil {
+		s.last.Forwarded(reason)
+		return
+	}
+	d := s.current()
+	if reason == "" {
+		switch {
+		case d.forward != nil:
+			reason = d.forward.Reason
+		case s.notReady(d) != nil:
+			reason = s.notReady(d).Reason
+		case d.forced != nil:
+			reason = d.forced.Reason
+		default:
+			reason = plan.ReasonInternalError
+		}
+	}
+	s.engine.stats.forwarded(d.shape, reason)
+}
+
+// Execute implements Statement.
+func (s *statement) Execute(ctx context.Context, gate []*string, described []Field, params []vector.Datum) (*vector.Batch, error) {
+	d := s.current()
+	start := time.Now()
+	batch, err := s.execute(ctx, d, gate, described, params)
+	switch {
+	case err == nil:
+		s.engine.stats.accelerated(d.shape, time.Since(start), batch.Rows)
+	case ctx.Err() != nil:
+		// Cancelled: neither answered nor forwarded.
+	default:
+		s.engine.stats.forwarded(d.shape, plan.ReasonOf(err))
+		var f *plan.Forward
+		if !errors.As(err, &f) {
+			s.engine.log.Error("accelerated execution failed, forwarding", "error", err)
+		}
+	}
+	return batch, err
+}
+
+func (s *statement) execute(ctx context.Context, d *decision, gate []*string, described []Field, params []vector.Datum) (b *vector.Batch, err error) {
+	// A bug of ours must cost speed, never an answer: the query is forwarded.
+	defer func() {
+		if p := recover(); p != nil {
+			b, err = nil, fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	if d.forward != nil {
+		return nil, d.forward
+	}
+	g, err := parseGate(gate, len(d.query.Tables))
+	if err != nil {
+		return nil, err
+	}
+	if f := s.engine.checkGate(d, g); f != nil {
+		return nil, f
+	}
+	if f := checkDescription(d.query, described); f != nil {
+		return nil, f
+	}
+	bound, f := bindParams(d.query, params)
+	if f != nil {
+		return nil, f
+	}
+	in, f := s.engine.snapshot(ctx, d.query, g)
+	if f != nil {
+		return nil, f
+	}
+	defer func() {
+		for _, t := range in.Tables {
+			t.Release()
+		}
+	}()
+	return olap.Execute(ctx, bound, in, olap.Options{Workers: s.engine.opt.Workers, MemoryLimit: s.engine.opt.QueryMemory})
+}
+
+// snapshot waits until the stream has passed the gate's position and then takes
+// the tables, provided that they hold what the gate's snapshot sees.
+//
+// A copy is right for snapshot g if it holds no more than g sees (its own snapshot
+// is contained in g) and no less (nothing that g sees came after the copy: the
+// stream is past the position read after g was taken, and has shown no change of
+// the table).
+func (e *Engine) snapshot(ctx context.Context, q *plan.Query, g *gateRow) (in olap.Input, f *plan.Forward) {
+	cat := e.store.Catalog()
+	target := catalog.NormalizeLSN(g.insertLSN, cat.WALSegmentSize, cat.WALBlockSize)
+	if e.store.Applied() < target {
+		wait, cancel := context.WithTimeout(ctx, e.opt.WaitLimit)
+		err := e.store.Wait(wait, target)
+		cancel()
+		if err != nil {
+			return in, forward(plan.ReasonStale, err.Error())
+		}
+	}
+	release := func() {
+		for _, t := range in.Tables {
+			t.Release()
+		}
+	}
+	for i := range q.Tables {
+		t, st := e.store.Get(q.Tables[i].Meta.OID)
+		if t == nil {
+			release()
+			return in, stateReason(st)
+		}
+		in.Tables = append(in.Tables, t)
+		if t.Meta.Fingerprint != q.Tables[i].Meta.Fingerprint {
+			release()
+			return in, forward(plan.ReasonDDL, "")
+		}
+		if !t.Snapshot.ContainedIn(g.snapshot) {
+			release()
+			return in, forward(plan.ReasonSnapshot, "")
+		}
+	}
+	return in, nil
+}
+
+// rewritten is a statement over the schema pgaccel.
+type rewritten struct {
+	engine *Engine
+	text   string
+}
+
+func (r *rewritten) Route() Route                       { return RouteRewrite }
+func (r *rewritten) Rewritten() string                  { return r.text }
+func (r *rewritten) Split() (string, string, Statement) { return "", "", nil }
+func (r *rewritten) GateSQL() string                    { return "" }
+func (r *rewritten) Forwarded(plan.Reason)              {}
+func (r *rewritten) Execute(context.Context, []*string, []Field, []vector.Datum) (*vector.Batch, error) {
+	return nil, forward(plan.ReasonNotSelect, "")
+}

@@ -1,0 +1,124 @@
+package engine
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+
+	"pgaccel/plan"
+	"pgaccel/pushdown"
+)
+
+// shapesMax bounds the statements that pgaccel.queries remembers; the least
+// recently used are forgotten.
+const shapesMax = 1000
+
+// stats counts executions, by shape and in total.
+type stats struct {
+	mu     sync.Mutex
+	shapes *lru.Cache[string, *shape]
+	totals sync.Map // total -> *atomic.Int64
+}
+
+// total is a label set of pgaccel_queries_total.
+type total struct {
+	route  string
+	reason plan.Reason
+}
+
+// shape is a statement with its constants taken out.
+type shape struct {
+	text        string
+	mu          sync.Mutex
+	accelerated int64
+	forwarded   int64
+	reason      plan.Reason // of the last forwarded execution
+	rows        int64
+	busy        time.Duration // sum over accelerated executions, without the gate
+	fastest     time.Duration
+	last        time.Time
+}
+
+func (s *stats) init() {
+	shapes, err := lru.New[string, *shape](shapesMax)
+	if err != nil {
+		panic("BUG: " + err.Error())
+	}
+	s.shapes = shapes
+}
+
+// shapeOf returns the shape of a statement, a new one where it is not known.
+func (s *stats) shapeOf(sql string) *shape {
+	text, err := pushdown.Normalize(sql)
+	if err != nil {
+		text = "<unparsable>" // the client's text may hold anything
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if sh, ok := s.shapes.Get(text); ok {
+		return sh
+	}
+	sh := &shape{text: text}
+	s.shapes.Add(text, sh)
+	return sh
+}
+
+func (s *stats) count(route string, reason plan.Reason) {
+	k := total{route, reason}
+	c, ok := s.totals.Load(k)
+	if !ok {
+		c, _ = s.totals.LoadOrStore(k, new(atomic.Int64))
+	}
+	c.(*atomic.Int64).Add(1)
+}
+
+func (s *stats) accelerated(sh *shape, d time.Duration, rows int) {
+	s.count("accelerated", "")
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	if sh.accelerated == 0 || d < sh.fastest {
+		sh.fastest = d
+	}
+	sh.accelerated++
+	sh.rows += int64(rows)
+	sh.busy += d
+	sh.last = time.Now()
+}
+
+func (s *stats) forwarded(sh *shape, reason plan.Reason) {
+	s.count("forwarded", reason)
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	sh.forwarded++
+	sh.reason = reason
+	sh.last = time.Now()
+}
+
+// Count is one value of pgaccel_queries_total.
+type Count struct {
+	Route  string // accelerated or forwarded
+	Reason plan.Reason
+	N      int64
+}
+
+// Counts returns the executions so far, by route and reason.
+func (e *Engine) Counts() []Count {
+	var out []Count
+	e.stats.totals.Range(func(k, v any) bool {
+		out = append(out, Count{Route: k.(total).route, Reason: k.(total).reason, N: v.(*atomic.Int64).Load()})
+		return true
+	})
+	return out
+}
+
+// list returns the shapes, the most recently used first.
+func (s *stats) list() []*shape {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	v := s.shapes.Values()
+	slices.Reverse(v)
+	return v
+}

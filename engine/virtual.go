@@ -1,0 +1,102 @@
+package engine
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"pgaccel/pushdown"
+)
+
+// The virtual schema pgaccel has no tables in Postgres. A statement that names one
+// is rewritten: the name becomes a subselect over a JSON constant, and Postgres does
+// the rest. So every SQL feature works on it, in every protocol and format. A
+// prepared statement keeps showing what was true when it was parsed.
+
+type tableRow struct {
+	Name       string     `json:"name"`
+	State      string     `json:"state"`
+	Detail     string     `json:"detail"`
+	Rows       int64      `json:"rows"`
+	Bytes      int64      `json:"bytes"`
+	Copied     *time.Time `json:"copied"`
+	AppliedLSN string     `json:"applied_lsn"`
+}
+
+type queryRow struct {
+	Query       string    `json:"query"`
+	Route       string    `json:"route"`
+	Reason      string    `json:"reason"`
+	Calls       int64     `json:"calls"`
+	Accelerated int64     `json:"accelerated"`
+	Forwarded   int64     `json:"forwarded"`
+	Rows        int64     `json:"rows"`
+	TotalMS     float64   `json:"total_ms"`
+	MeanMS      float64   `json:"mean_ms"`
+	MinMS       float64   `json:"min_ms"`
+	LastUsed    time.Time `json:"last_used"`
+}
+
+// relations maps the names in the schema pgaccel to SELECTs that stand for them.
+// What others ask is shown as pg_stat_statements would show it: to members of
+// pg_read_all_stats.
+func (e *Engine) relation(name string) (string, bool) {
+	switch name {
+	case "tables":
+		return recordset(e.tableRows(), `"name" text, "state" text, "detail" text, "rows" bigint, "bytes" bigint, "copied" timestamptz, "applied_lsn" pg_lsn`, "*"), true
+	case "queries":
+		return recordset(e.queryRows(), `"query" text, "route" text, "reason" text, "calls" bigint, "accelerated" bigint, "forwarded" bigint, "rows" bigint, "total_ms" double precision, "mean_ms" double precision, "min_ms" double precision, "last_used" timestamptz`,
+			`CASE WHEN pg_catalog.pg_has_role('pg_read_all_stats', 'USAGE') THEN "query" ELSE '<insufficient privilege>' END AS "query", "route", "reason", "calls", "accelerated", "forwarded", "rows", "total_ms", "mean_ms", "min_ms", "last_used"`), true
+	}
+	return "", false
+}
+
+func recordset[T any](rows []T, definition, columns string) string {
+	if rows == nil {
+		rows = []T{}
+	}
+	doc, err := json.Marshal(rows)
+	if err != nil {
+		panic("BUG: " + err.Error())
+	}
+	return fmt.Sprintf("SELECT %s FROM pg_catalog.jsonb_to_recordset(%s::pg_catalog.jsonb) AS r(%s)", columns, quoteLiteral(string(doc)), definition)
+}
+
+func (e *Engine) rewriteVirtual(sql string) (string, bool) {
+	text, found, err := pushdown.RewriteVirtual(sql, e.relation)
+	return text, found && err == nil
+}
+
+func (e *Engine) tableRows() []tableRow {
+	var out []tableRow
+	lsn := e.store.Applied()
+	for _, st := range e.store.Statuses() {
+		r := tableRow{Name: st.Name, State: st.State.String(), Detail: st.Detail, Rows: st.Rows, Bytes: st.Bytes,
+			AppliedLSN: fmt.Sprintf("%X/%X", lsn>>32, uint32(lsn))}
+		if !st.Copied.IsZero() {
+			c := st.Copied
+			r.Copied = &c
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+func (e *Engine) queryRows() []queryRow {
+	var out []queryRow
+	ms := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+	for _, sh := range e.stats.list() {
+		sh.mu.Lock()
+		r := queryRow{Query: sh.text, Route: "forwarded", Reason: string(sh.reason), Calls: sh.accelerated + sh.forwarded,
+			Accelerated: sh.accelerated, Forwarded: sh.forwarded, Rows: sh.rows, TotalMS: ms(sh.busy), MinMS: ms(sh.fastest), LastUsed: sh.last}
+		if sh.accelerated > 0 {
+			r.Route = "accelerated"
+			r.MeanMS = r.TotalMS / float64(sh.accelerated)
+		}
+		sh.mu.Unlock()
+		if r.Calls > 0 {
+			out = append(out, r)
+		}
+	}
+	return out
+}

@@ -1,0 +1,91 @@
+package server
+
+import (
+	"html/template"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"pgaccel/colstore"
+)
+
+// serveHTTP opens the HTTP side: /metrics, /healthz, /readyz and the console at /.
+func (s *Server) serveHTTP() error {
+	l, err := net.Listen("tcp", s.cfg.HTTP)
+	if err != nil {
+		return err
+	}
+	s.httpAddr = l.Addr()
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(s.registry(), promhttp.HandlerOpts{}))
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("ok\n")) })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+		if s.replicator != nil && !s.replicator.Ready() {
+			http.Error(w, "copying", http.StatusServiceUnavailable)
+			return
+		}
+		w.Write([]byte("ready\n"))
+	})
+	mux.HandleFunc("GET /{$}", s.console)
+	s.http = &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	go s.http.Serve(l)
+	return nil
+}
+
+var consolePage = template.Must(template.New("console").Parse(`<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>pgaccel</title>
+<meta http-equiv="refresh" content="5">
+<style>body{font:15px/1.5 system-ui,sans-serif;margin:2rem;max-width:70rem;color:#222}table{border-collapse:collapse;margin:1rem 0}
+td,th{padding:.25rem .8rem;border-bottom:1px solid #ddd;text-align:left}td.n{text-align:right;font-variant-numeric:tabular-nums}</style></head>
+<body><h1>pgaccel {{.Version}}</h1>
+<p>{{.Accelerated}} queries accelerated, {{.Forwarded}} forwarded. Column memory: {{.UsedMiB}} of {{.LimitMiB}} MiB.
+<a href="/metrics">metrics</a></p>
+<table><tr><th>table<th>state<th>rows<th>KiB<th></tr>
+{{range .Tables}}<tr><td>{{.Name}}<td>{{.State}}<td class="n">{{.Rows}}<td class="n">{{.KiB}}<td>{{.Detail}}</tr>
+{{else}}<tr><td colspan="5">No tables yet.</tr>{{end}}</table>
+<table><tr><th>forwarded because of<th>executions</tr>
+{{range .Reasons}}<tr><td>{{.Reason}}<td class="n">{{.N}}</tr>
+{{else}}<tr><td colspan="2">Nothing forwarded yet.</tr>{{end}}</table>
+<p>In SQL: <code>SELECT * FROM pgaccel.tables</code>, <code>SELECT * FROM pgaccel.queries</code>.</p>
+</body></html>`))
+
+type consoleTable struct {
+	colstore.Status
+	KiB int64
+}
+
+type consoleReason struct {
+	Reason string
+	N      int64
+}
+
+// console shows what an operator asks first: what is copied, what is answered.
+func (s *Server) console(w http.ResponseWriter, _ *http.Request) {
+	used, limit := s.store.Usage()
+	page := struct {
+		Version                string
+		Accelerated, Forwarded int64
+		UsedMiB, LimitMiB      int64
+		Tables                 []consoleTable
+		Reasons                []consoleReason
+	}{Version: Version(), UsedMiB: used >> 20, LimitMiB: limit >> 20}
+	for _, st := range s.store.Statuses() {
+		page.Tables = append(page.Tables, consoleTable{st, st.Bytes >> 10})
+	}
+	if s.engine != nil {
+		for _, n := range s.engine.Counts() {
+			if n.Route == "accelerated" {
+				page.Accelerated += n.N
+				continue
+			}
+			page.Forwarded += n.N
+			page.Reasons = append(page.Reasons, consoleReason{string(n.Reason), n.N})
+		}
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	if err := consolePage.Execute(w, page); err != nil {
+		s.log.Debug("console page", "error", err)
+	}
+}

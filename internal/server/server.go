@@ -1,0 +1,189 @@
+package server
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"runtime/debug"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"pgaccel/colstore"
+	"pgaccel/engine"
+	"pgaccel/proxy"
+	"pgaccel/replica"
+	"pgaccel/upstream"
+)
+
+// Config is what `pgaccel serve` is told.
+type Config struct {
+	Upstream   string   // postgres:// URL or libpq keywords of the real server; its user copies and streams
+	Listen     []string // addresses for clients, host:port or the path of a Unix socket
+	HTTP       string   // address for metrics, health and console; "" is off
+	Accelerate []string // table patterns: public.*, sales, !public.secret
+	Device     string   // auto, cpu, cuda[:N], emu
+	Memory     int64    // bytes of column memory
+	Workers    int      // goroutines of one query; 0 is one a core
+	TLSCert    string   // certificate and key files for clients; both or neither
+	TLSKey     string
+	WaitLimit  time.Duration // bound on waiting for the stream, then forward
+	MaxClients int
+	Logger     *slog.Logger
+	Progress   func(replica.Progress) // of the first copy; may be nil
+}
+
+// Server is a running pgaccel.
+type Server struct {
+	cfg        Config
+	log        *slog.Logger
+	store      *colstore.Store
+	replicator *replica.Replicator
+	engine     *engine.Engine
+	proxy      *proxy.Server
+	http       *http.Server
+	httpAddr   net.Addr
+	observer   *observer
+	ctx        context.Context
+	cancel     context.CancelFunc
+	done       chan error
+}
+
+// Start opens the listeners and begins to copy. It returns once clients can
+// connect; until tables are copied their queries are forwarded.
+func Start(ctx context.Context, cfg Config) (*Server, error) {
+	if cfg.Logger == nil {
+		cfg.Logger = slog.Default()
+	}
+	if err := checkDevice(cfg.Device); err != nil {
+		return nil, err
+	}
+	up, err := upstream.ParseConfig(cfg.Upstream)
+	if err != nil {
+		return nil, fmt.Errorf("--upstream: %w", err)
+	}
+	clientTLS, err := loadTLS(cfg.TLSCert, cfg.TLSKey)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{cfg: cfg, log: cfg.Logger, observer: newObserver(), done: make(chan error, 2)}
+	s.ctx, s.cancel = context.WithCancel(ctx)
+	s.store = colstore.New(colstore.Options{MemoryLimit: cfg.Memory})
+	var decider engine.Decider
+	if len(cfg.Accelerate) > 0 {
+		s.replicator, err = replica.Start(s.ctx, replica.Config{Upstream: cfg.Upstream, Accelerate: cfg.Accelerate,
+			Store: s.store, Logger: cfg.Logger, Progress: cfg.Progress})
+		if err != nil {
+			s.Close()
+			return nil, err
+		}
+		s.engine = engine.New(engine.Options{Store: s.store, Workers: cfg.Workers, WaitLimit: cfg.WaitLimit,
+			CheckDefinition: s.replicator.Recheck, Logger: cfg.Logger})
+		decider = s.engine
+	}
+	s.proxy, err = proxy.Listen(s.ctx, proxy.Config{Listen: cfg.Listen, Upstream: up, TLS: clientTLS, Engine: decider,
+		Logger: cfg.Logger, MaxConnections: cfg.MaxClients, Observer: s.observer})
+	if err != nil {
+		s.Close()
+		return nil, err
+	}
+	if cfg.HTTP != "" {
+		if err := s.serveHTTP(); err != nil {
+			s.Close()
+			return nil, err
+		}
+	}
+	go func() { s.done <- s.proxy.Serve(s.ctx) }()
+	return s, nil
+}
+
+// checkDevice refuses devices that this build has none of.
+func checkDevice(device string) error {
+	switch device {
+	case "", "auto", "cpu":
+		return nil
+	}
+	return fmt.Errorf("--device %s: this version computes on the CPU only; use auto or cpu", device)
+}
+
+func loadTLS(cert, key string) (*tls.Config, error) {
+	if cert == "" && key == "" {
+		return nil, nil
+	}
+	if cert == "" || key == "" {
+		return nil, errors.New("--tls-cert and --tls-key go together")
+	}
+	pair, err := tls.LoadX509KeyPair(cert, key)
+	if err != nil {
+		return nil, fmt.Errorf("--tls-cert, --tls-key: %w", err)
+	}
+	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"postgresql"}}, nil
+}
+
+// Addr is the address of the first client listener.
+func (s *Server) Addr() net.Addr { return s.proxy.Addr() }
+
+// HTTPAddr is the address of the HTTP listener, nil without one.
+func (s *Server) HTTPAddr() net.Addr { return s.httpAddr }
+
+// WaitReady returns when every chosen table is copied or refused.
+func (s *Server) WaitReady(ctx context.Context) error {
+	if s.replicator == nil {
+		return nil
+	}
+	return s.replicator.WaitReady(ctx)
+}
+
+// Wait returns when the server ends: with ctx of Start, or by an error.
+func (s *Server) Wait() error {
+	err := <-s.done
+	if s.ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// Close ends sessions, removes what was put on the server (publication, slot) and
+// gives the memory back.
+func (s *Server) Close() {
+	if s.proxy != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+		s.proxy.Shutdown(ctx)
+		cancel()
+	}
+	if s.http != nil {
+		s.http.Close()
+	}
+	if s.replicator != nil {
+		s.replicator.Close()
+	}
+	s.cancel()
+	s.store.Close()
+}
+
+// Version is the module's version, or the revision it was built from.
+func Version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	if v := info.Main.Version; v != "" && v != "(devel)" {
+		return v
+	}
+	for _, st := range info.Settings {
+		if st.Key == "vcs.revision" {
+			return "devel-" + st.Value[:min(12, len(st.Value))]
+		}
+	}
+	return "devel"
+}
+
+func (s *Server) registry() *prometheus.Registry {
+	r := prometheus.NewRegistry()
+	r.MustRegister(&storeCollector{s}, s.observer)
+	return r
+}

@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# Finds, or on Debian and Ubuntu installs, what building and running here needs:
+# a C compiler (the SQL parser is PostgreSQL's own), make, and a PostgreSQL server.
+set -euo pipefail
+
+missing=()
+command -v cc >/dev/null || missing+=(gcc libc6-dev)
+if [ -z "${PGACCEL_PG_BINDIR:-}" ] && ! ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 && ! command -v initdb >/dev/null; then
+	missing+=(postgresql)
+fi
+command -v psql >/dev/null || missing+=(postgresql-client)
+[ ${#missing[@]} -eq 0 ] && exit 0
+
+if ! command -v apt-get >/dev/null; then
+	echo "please install: ${missing[*]}" >&2
+	exit 1
+fi
+sudo=""
+if [ "$(id -u)" -ne 0 ]; then
+	sudo="sudo"
+fi
+echo "installing: ${missing[*]}"
+export DEBIAN_FRONTEND=noninteractive
+$sudo apt-get update -qq
+# The distribution's package would start a server of its own; pgaccel starts private ones.
+if [ ! -e /etc/postgresql-common/createcluster.conf ] && printf '%s\n' "${missing[@]}" | grep -qx postgresql; then
+	$sudo mkdir -p /etc/postgresql-common
+	echo 'create_main_cluster = false' | $sudo tee /etc/postgresql-common/createcluster.conf >/dev/null
+fi
+$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
