@@ -1,0 +1,291 @@
+package wire
+
+import (
+	"encoding/binary"
+	"fmt"
+	"strconv"
+
+	"pgaccel/vector"
+)
+
+// Format codes of Bind and RowDescription.
+const (
+	FormatText   int16 = 0
+	FormatBinary int16 = 1
+)
+
+// TextSettings are the session's settings that decide how Postgres prints values,
+// in the spelling of current_setting.
+type TextSettings struct {
+	DateStyle        string // such as "ISO, MDY"
+	IntervalStyle    string // no kind depends on it yet
+	TimeZone         string // such as "UTC"
+	ExtraFloatDigits int
+	ByteaOutput      string // no kind depends on it yet
+	ClientEncoding   string // such as "UTF8"
+}
+
+// valueOp is what one column's fields need; chosen once per result.
+type valueOp uint8
+
+const (
+	opText valueOp = iota // the string as it is, both formats
+	opBoolText
+	opIntText
+	opNumericText
+	opDateText
+	opTimeText
+	opTimestampText
+	opTimestampTZText
+	opFloat4Text
+	opFloat8Text
+	opBoolBinary
+	opInt2Binary
+	opInt4Binary
+	opInt8Binary
+	opIntNumericBinary // an integer that Postgres describes as numeric
+	opNumericBinary
+	opFloat4Binary
+	opFloat8Binary
+)
+
+type rowColumn struct {
+	op       valueOp
+	ints     []int64
+	decimals []vector.Decimal
+	strs     []string
+	nulls    []uint64
+}
+
+// RowEncoder writes the rows of one result as DataRow messages, byte for byte as
+// Postgres would. It refers to the columns it was made of and holds no state
+// between rows: several goroutines may use one at a time.
+type RowEncoder struct {
+	columns []rowColumn
+	dates   dateFormat
+}
+
+// NewRowEncoder prepares the encoding of columns. typeOIDs are the result types as
+// Postgres described them: they decide the form, so that integers held wider or
+// narrower than described come out as described. formats are Bind's result format
+// codes: none (all text), one for all, or one for each column. The error says what
+// cannot be written exactly under these settings; the caller forwards.
+func NewRowEncoder(columns []vector.Column, typeOIDs []uint32, formats []int16, s TextSettings) (*RowEncoder, error) {
+	n := len(columns)
+	if len(typeOIDs) != n {
+		return nil, fmt.Errorf("%d columns, but %d are described", n, len(typeOIDs))
+	}
+	if len(formats) > 1 && len(formats) != n {
+		return nil, fmt.Errorf("%d result formats for %d columns", len(formats), n)
+	}
+	e := &RowEncoder{columns: make([]rowColumn, n)}
+	for i := range columns {
+		format := FormatText
+		if len(formats) == 1 {
+			format = formats[0]
+		} else if len(formats) > 1 {
+			format = formats[i]
+		}
+		c := &columns[i]
+		op, err := chooseOp(c, typeOIDs[i], format)
+		if err == nil {
+			err = e.checkSettings(op, c, s)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("column %d: %w", i+1, err)
+		}
+		e.columns[i] = rowColumn{op, c.Ints, c.Decimals, c.Strs, c.Nulls}
+	}
+	return e, nil
+}
+
+// chooseOp returns how a column of the given described type is written.
+func chooseOp(c *vector.Column, oid uint32, format int16) (valueOp, error) {
+	if format != FormatText && format != FormatBinary {
+		return 0, fmt.Errorf("result format %d", format)
+	}
+	text := format == FormatText
+	pick := func(t, b valueOp) (valueOp, error) {
+		if text {
+			return t, nil
+		}
+		return b, nil
+	}
+	kind := c.Type.Kind
+	switch oid {
+	case vector.OIDText, vector.OIDVarchar, vector.OIDBPChar:
+		if kind.IsText() {
+			return opText, nil
+		}
+	case vector.OIDBool:
+		if kind == vector.Bool {
+			return pick(opBoolText, opBoolBinary)
+		}
+	case vector.OIDInt2, vector.OIDInt4, vector.OIDInt8:
+		if !kind.IsInt() {
+			break
+		}
+		width, op := uint(64), opInt8Binary
+		switch oid {
+		case vector.OIDInt2:
+			width, op = 16, opInt2Binary
+		case vector.OIDInt4:
+			width, op = 32, opInt4Binary
+		}
+		if !intsFit(c, width) {
+			return 0, fmt.Errorf("a value does not fit %s", vector.KindOf(oid))
+		}
+		return pick(opIntText, op)
+	case vector.OIDNumeric:
+		if kind == vector.Numeric {
+			return pick(opNumericText, opNumericBinary)
+		}
+		if kind.IsInt() {
+			return pick(opIntText, opIntNumericBinary)
+		}
+	case vector.OIDFloat4:
+		if kind == vector.Float4 {
+			return pick(opFloat4Text, opFloat4Binary)
+		}
+	case vector.OIDFloat8:
+		if kind.IsFloat() {
+			return pick(opFloat8Text, opFloat8Binary)
+		}
+	case vector.OIDDate:
+		if kind == vector.Date {
+			return pick(opDateText, opInt4Binary)
+		}
+	case vector.OIDTime:
+		if kind == vector.Time {
+			return pick(opTimeText, opInt8Binary)
+		}
+	case vector.OIDTimestamp:
+		if kind == vector.Timestamp {
+			return pick(opTimestampText, opInt8Binary)
+		}
+	case vector.OIDTimestampTZ:
+		if kind == vector.TimestampTZ {
+			return pick(opTimestampTZText, opInt8Binary)
+		}
+	}
+	return 0, fmt.Errorf("%s cannot be written as type %d", kind, oid)
+}
+
+// intsFit reports whether every value fits a signed integer of width bits.
+func intsFit(c *vector.Column, width uint) bool {
+	held := uint(64)
+	switch c.Type.Kind {
+	case vector.Int2:
+		held = 16
+	case vector.Int4:
+		held = 32
+	}
+	if held <= width {
+		return true
+	}
+	shift := 64 - width
+	for i, v := range c.Ints {
+		if v<<shift>>shift != v && !c.IsNull(i) {
+			return false
+		}
+	}
+	return true
+}
+
+// checkSettings refuses what the settings make print otherwise than is known here.
+func (e *RowEncoder) checkSettings(op valueOp, c *vector.Column, s TextSettings) (err error) {
+	switch op {
+	case opText:
+		// All client encodings agree on ASCII; the strings here are UTF-8.
+		if s.ClientEncoding != "UTF8" {
+			for _, str := range c.Strs {
+				if !isASCII(str) {
+					return fmt.Errorf("client encoding %s", s.ClientEncoding)
+				}
+			}
+		}
+	case opFloat4Text, opFloat8Text:
+		// 1, 2 and 3 all mean the shortest exact form; 0 and less round.
+		if s.ExtraFloatDigits < 1 || s.ExtraFloatDigits > 3 {
+			return fmt.Errorf("extra_float_digits %d", s.ExtraFloatDigits)
+		}
+	case opDateText, opTimestampText:
+		e.dates.style, e.dates.dayFirst, err = parseDateStyle(s.DateStyle)
+	case opTimestampTZText:
+		if e.dates.style, e.dates.dayFirst, err = parseDateStyle(s.DateStyle); err == nil {
+			e.dates.zone, err = zoneAbbreviation(s.TimeZone)
+		}
+	}
+	return err
+}
+
+func isASCII[T string | []byte](s T) bool {
+	for i := 0; i < len(s); i++ {
+		if s[i] >= 0x80 {
+			return false
+		}
+	}
+	return true
+}
+
+// Append appends one row as a whole DataRow message and returns the extended
+// slice. It allocates nothing but the growth of dst.
+func (e *RowEncoder) Append(dst []byte, row int) []byte {
+	start := len(dst)
+	dst = append(dst, 'D', 0, 0, 0, 0, byte(len(e.columns)>>8), byte(len(e.columns)))
+	word, bit := row>>6, uint(row)&63
+	for i := range e.columns {
+		c := &e.columns[i]
+		if c.nulls != nil && c.nulls[word]>>bit&1 != 0 {
+			dst = append(dst, 0xff, 0xff, 0xff, 0xff)
+			continue
+		}
+		at := len(dst)
+		dst = append(dst, 0, 0, 0, 0)
+		switch c.op {
+		case opText:
+			dst = append(dst, c.strs[row]...)
+		case opBoolText:
+			if c.ints[row] != 0 {
+				dst = append(dst, 't')
+			} else {
+				dst = append(dst, 'f')
+			}
+		case opIntText:
+			dst = strconv.AppendInt(dst, c.ints[row], 10)
+		case opNumericText:
+			dst = appendNumericText(dst, c.decimals[row])
+		case opDateText:
+			dst = e.dates.appendDate(dst, c.ints[row])
+		case opTimeText:
+			dst = appendTime(dst, c.ints[row])
+		case opTimestampText:
+			dst = e.dates.appendTimestamp(dst, c.ints[row], false)
+		case opTimestampTZText:
+			dst = e.dates.appendTimestamp(dst, c.ints[row], true)
+		case opFloat4Text:
+			dst = appendFloatText(dst, float64frombits(c.ints[row]), 32)
+		case opFloat8Text:
+			dst = appendFloatText(dst, float64frombits(c.ints[row]), 64)
+		case opBoolBinary:
+			dst = append(dst, byte(c.ints[row]))
+		case opInt2Binary:
+			dst = binary.BigEndian.AppendUint16(dst, uint16(c.ints[row]))
+		case opInt4Binary:
+			dst = binary.BigEndian.AppendUint32(dst, uint32(c.ints[row]))
+		case opInt8Binary:
+			dst = binary.BigEndian.AppendUint64(dst, uint64(c.ints[row]))
+		case opIntNumericBinary:
+			dst = appendNumericBinary(dst, vector.Decimal{Unscaled: vector.Int128Of(c.ints[row])})
+		case opNumericBinary:
+			dst = appendNumericBinary(dst, c.decimals[row])
+		case opFloat4Binary:
+			dst = appendFloat4Binary(dst, c.ints[row])
+		case opFloat8Binary:
+			dst = binary.BigEndian.AppendUint64(dst, uint64(c.ints[row]))
+		}
+		binary.BigEndian.PutUint32(dst[at:], uint32(len(dst)-at-4))
+	}
+	binary.BigEndian.PutUint32(dst[start+1:], uint32(len(dst)-start-1))
+	return dst
+}
