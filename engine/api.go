@@ -27,6 +27,22 @@ type Decider interface {
 	Prepare(sql string, paramOIDs []uint32) Statement
 }
 
+// GateSQL is the gate: the SELECT that the proxy runs on the client's own upstream
+// connection, in the client's transaction, just before Execute. It cannot fail as
+// long as it is prepared, has the parameters $1..$4 of type text, returns one row
+// for each table of the statement, and takes no locks that matter.
+//
+// Planning it costs three times what running it does, so that a session prepares it
+// once under a name of its own and only binds it afterwards. Inside a transaction,
+// where a failing Bind would abort the client's work, it is closed and parsed again
+// after any statement that could have deallocated it: anything but BEGIN, COMMIT,
+// ROLLBACK, SAVEPOINT, RELEASE, SET and SHOW. Outside of one, a failing Bind
+// (26000) is tried again with a Parse.
+//
+// A session that looks at pg_prepared_statements would see it: a statement that
+// names that view (Decider.Mentions is true for it) is preceded by its Close.
+var GateSQL = gateSQL
+
 // Statement is one decided SQL text.
 type Statement interface {
 	// Route says what to do with it.
@@ -36,16 +52,15 @@ type Statement interface {
 	// Prefix is the text of the statements before the last one, for RouteSplit, and
 	// Last the decision on the last one (RouteCandidate).
 	Split() (prefix, lastSQL string, last Statement)
-	// GateSQL is one SELECT without parameters that the proxy runs on the client's
-	// own upstream connection, in the client's transaction, just before Execute. It
-	// cannot fail, returns exactly one row and takes no locks that matter.
-	GateSQL() string
-	// Execute checks the gate's row (text format; nil for null) and computes the
+	// GateParams are the values, in text format, of the parameters $1..$4 of GateSQL
+	// for this statement.
+	GateParams() []string
+	// Execute checks the gate's rows (text format; nil for null) and computes the
 	// result. described are the result columns that Postgres described, params the
 	// bound values in the types that Postgres reported for them. On a *plan.Forward
 	// error, or any other, nothing has happened and the proxy forwards. ctx ends on
 	// cancel and on disconnect: its error is returned as it is.
-	Execute(ctx context.Context, gate []*string, described []Field, params []vector.Datum) (*vector.Batch, error)
+	Execute(ctx context.Context, gate [][]*string, described []Field, params []vector.Datum) (*vector.Batch, error)
 	// Forwarded counts an execution that the proxy forwarded without calling Execute:
 	// for a reason that it found itself (ReasonParameter, ...), or "" for the reason
 	// that Prepare found.

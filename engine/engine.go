@@ -140,7 +140,7 @@ type nameSet struct {
 const virtualSchema = "pgaccel"
 
 func newNameSet(cat *catalog.Catalog) *nameSet {
-	s := &nameSet{catalog: cat, names: map[string]bool{virtualSchema: true}}
+	s := &nameSet{catalog: cat, names: map[string]bool{virtualSchema: true, "pg_prepared_statements": true}}
 	for _, t := range cat.Tables {
 		longest := ""
 		for id := range identifiers([]byte(t.Name)) {

@@ -23,19 +23,54 @@ import (
 // row_security_active) answer as of now even inside an old REPEATABLE READ snapshot,
 // as Postgres' own name resolution does.
 
-// fixedColumns are the gate's first columns, in the order of gateRow. The snapshot
-// of a statement is taken before its functions run, so that the position read here
-// covers every commit that the snapshot sees.
-var fixedColumns = []string{
-	`pg_catalog.pg_current_snapshot()::pg_catalog.text`,
-	`CASE WHEN pg_catalog.pg_is_in_recovery() THEN NULL ELSE pg_catalog.pg_current_wal_insert_lsn()::pg_catalog.text END`,
-	`pg_catalog.pg_current_xact_id_if_assigned() IS NULL`,
-	`pg_catalog.current_setting('transaction_isolation')`,
-	`pg_catalog.current_setting('TimeZone')`,
-	`pg_catalog.current_setting('extra_float_digits')`,
-	`pg_catalog.current_schemas(true)::pg_catalog.text`,
-	`pg_catalog.current_setting('pgaccel.mode', true)`,
-}
+//
+// It is one statement for all queries, so that a session needs to prepare it only
+// once: the tables are rows of its parameters. Names are qualified throughout,
+// because the session's search_path is the client's.
+//
+// The snapshot of a statement is taken before its functions run, so that the
+// position read here covers every commit that the snapshot sees.
+var gateSQL = `SELECT pg_catalog.pg_current_snapshot()::pg_catalog.text,
+ CASE WHEN pg_catalog.pg_is_in_recovery() THEN NULL ELSE pg_catalog.pg_current_wal_insert_lsn()::pg_catalog.text END,
+ pg_catalog.pg_current_xact_id_if_assigned() IS NULL,
+ pg_catalog.current_setting('transaction_isolation'),
+ pg_catalog.current_setting('TimeZone'),
+ pg_catalog.current_setting('extra_float_digits'),
+ pg_catalog.current_schemas(true)::pg_catalog.text,
+ pg_catalog.current_setting('pgaccel.mode', true),
+ CASE WHEN t.schema IS NULL OR pg_catalog.has_schema_privilege(
+   (SELECT n.oid FROM pg_catalog.pg_namespace n WHERE n.nspname OPERATOR(pg_catalog.=) t.schema::pg_catalog.name), 'USAGE')
+  THEN pg_catalog.to_regclass(t.ref)::pg_catalog.oid END,
+ CASE WHEN t.attnums OPERATOR(pg_catalog.=) '{}' THEN pg_catalog.has_any_column_privilege(t.oid, 'SELECT')
+  ELSE (SELECT pg_catalog.bool_and(COALESCE(pg_catalog.has_column_privilege(t.oid, a.n, 'SELECT'), false))
+   FROM pg_catalog.unnest(t.attnums::pg_catalog.int2[]) a(n)) END,
+ pg_catalog.row_security_active(t.oid),
+ ` + fingerprintSQL + `,
+ CASE WHEN pg_catalog.current_setting('transaction_isolation') OPERATOR(pg_catalog.=) 'repeatable read'
+  THEN (SELECT pg_catalog.string_agg((pg_catalog.pg_identify_object(1259::pg_catalog.oid, t.oid, a.n)).identity, ',' ORDER BY a.i)
+   FROM ROWS FROM (pg_catalog.unnest(t.attnums::pg_catalog.int2[])) WITH ORDINALITY a(n, i)) END
+FROM ROWS FROM (pg_catalog.unnest($1::pg_catalog.text[]), pg_catalog.unnest($2::pg_catalog.text[]),
+ pg_catalog.unnest($3::pg_catalog.oid[]), pg_catalog.unnest($4::pg_catalog.text[])) WITH ORDINALITY AS t(ref, schema, oid, attnums, i)
+ORDER BY t.i`
+
+// Positions of the gate's columns: what is the same in every row, then what is said
+// of one table.
+const (
+	gateSnapshot = iota
+	gateInsertLSN
+	gateNoXID
+	gateIsolation
+	gateTimeZone
+	gateFloatDigits
+	gateSchemas
+	gateMode
+	gateOID
+	gateAllowed
+	gateRowSecurity
+	gateFingerprint
+	gateNames
+	gateColumns
+)
 
 // gateRow is the gate's answer.
 type gateRow struct {
@@ -60,59 +95,33 @@ type gateTable struct {
 	names       string // in REPEATABLE READ, the columns' names as of now
 }
 
-const gateTableColumns = 5
-
-// gateSQL builds the gate of a query.
-func gateSQL(q *plan.Query) string {
-	cols := slices.Clone(fixedColumns)
+// gateParams builds the gate's parameters for a query: for each table the name as
+// the statement wrote it, its schema where it wrote one, its OID, and the attribute
+// numbers of the columns that the statement mentions.
+func gateParams(q *plan.Query) []string {
+	var refs, schemas, oids, attnums []string
 	for i := range q.Tables {
 		t := &q.Tables[i]
-		oid := fmt.Sprintf("%d::pg_catalog.oid", t.Meta.OID)
-		cols = append(cols,
-			resolveSQL(t),
-			privilegeSQL(t, oid),
-			fmt.Sprintf("pg_catalog.row_security_active(%s)", oid),
-			catalog.FingerprintSQL(oid),
-			namesSQL(t, oid))
+		refs = append(refs, quoteElement(t.Ref))
+		schema := "NULL"
+		if strings.Contains(t.Ref, `"."`) {
+			schema = quoteElement(t.Meta.Schema)
+		}
+		schemas = append(schemas, schema)
+		oids = append(oids, strconv.FormatUint(uint64(t.Meta.OID), 10))
+		var nums []string
+		for _, c := range t.Columns {
+			nums = append(nums, strconv.Itoa(int(t.Meta.Columns[c].AttNum)))
+		}
+		attnums = append(attnums, quoteElement("{"+strings.Join(nums, ",")+"}"))
 	}
-	return "SELECT " + strings.Join(cols, ", ")
+	array := func(elements []string) string { return "{" + strings.Join(elements, ",") + "}" }
+	return []string{array(refs), array(schemas), array(oids), array(attnums)}
 }
 
-// resolveSQL asks what the reference means in this session.
-func resolveSQL(t *plan.Table) string {
-	resolve := fmt.Sprintf("pg_catalog.to_regclass(%s)::pg_catalog.oid", quoteLiteral(t.Ref))
-	if !strings.Contains(t.Ref, `"."`) {
-		return resolve
-	}
-	return fmt.Sprintf("CASE WHEN pg_catalog.has_schema_privilege((SELECT n.oid FROM pg_catalog.pg_namespace n WHERE n.nspname = %s), 'USAGE') THEN %s END",
-		quoteLiteral(t.Meta.Schema), resolve)
-}
-
-// privilegeSQL asks for SELECT on each column, which holds where it is granted on
-// the table. (The column functions also return null for a dropped column.)
-func privilegeSQL(t *plan.Table, oid string) string {
-	if len(t.Columns) == 0 {
-		return fmt.Sprintf("pg_catalog.has_any_column_privilege(%s, 'SELECT')", oid)
-	}
-	var parts []string
-	for _, c := range t.Columns {
-		parts = append(parts, fmt.Sprintf("pg_catalog.has_column_privilege(%s, %d::pg_catalog.int2, 'SELECT')", oid, t.Meta.Columns[c].AttNum))
-	}
-	return "(" + strings.Join(parts, " AND ") + ")"
-}
-
-// namesSQL asks, inside REPEATABLE READ only, what the columns are called as of
-// now: the fingerprint then is as of the transaction's snapshot, but Postgres
-// resolves names in the newest catalog.
-func namesSQL(t *plan.Table, oid string) string {
-	var parts []string
-	for _, c := range t.Columns {
-		parts = append(parts, fmt.Sprintf("(SELECT o.identity FROM pg_catalog.pg_identify_object(1259::pg_catalog.oid, %s, %d) o)", oid, t.Meta.Columns[c].AttNum))
-	}
-	if len(parts) == 0 {
-		return "NULL"
-	}
-	return "CASE WHEN pg_catalog.current_setting('transaction_isolation') = 'repeatable read' THEN pg_catalog.concat_ws(',', " + strings.Join(parts, ", ") + ") END"
+// quoteElement quotes one element of an array's text form.
+func quoteElement(s string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
 }
 
 // expectedNames is what namesSQL returns while nothing is renamed.
@@ -124,36 +133,42 @@ func expectedNames(t *plan.Table) string {
 	return strings.Join(parts, ",")
 }
 
-// parseGate reads the gate's row. Its shape is ours, so that an error here is a bug
-// or a server that is no Postgres.
-func parseGate(row []*string, tables int) (*gateRow, error) {
-	if want := len(fixedColumns) + tables*gateTableColumns; len(row) != want {
-		return nil, fmt.Errorf("the gate returned %d columns, not %d", len(row), want)
+// parseGate reads the gate's rows. Their shape is ours, so that an error here is a
+// bug or a server that is no Postgres.
+func parseGate(rows [][]*string, tables int) (*gateRow, error) {
+	if len(rows) != tables {
+		return nil, fmt.Errorf("the gate returned %d rows for %d tables", len(rows), tables)
 	}
-	text := func(i int) string {
-		if row[i] == nil {
-			return ""
+	g := &gateRow{}
+	for i, row := range rows {
+		if len(row) != gateColumns {
+			return nil, fmt.Errorf("the gate returned %d columns, not %d", len(row), gateColumns)
 		}
-		return *row[i]
-	}
-	g := &gateRow{noXID: text(2) == "t", isolation: text(3), timeZone: text(4), floatDigit: text(5), schemas: text(6), mode: text(7)}
-	var err error
-	if g.snapshot, err = colstore.ParseSnapshot(text(0)); err != nil {
-		return nil, err
-	}
-	if row[1] == nil {
-		g.standby = true
-	} else if g.insertLSN, err = parseLSN(text(1)); err != nil {
-		return nil, err
-	}
-	for i := range tables {
-		at := len(fixedColumns) + i*gateTableColumns
-		oid, _ := strconv.ParseUint(text(at), 10, 32)
+		text := func(c int) string {
+			if row[c] == nil {
+				return ""
+			}
+			return *row[c]
+		}
+		if i == 0 {
+			*g = gateRow{standby: row[gateInsertLSN] == nil, noXID: text(gateNoXID) == "t", isolation: text(gateIsolation),
+				timeZone: text(gateTimeZone), floatDigit: text(gateFloatDigits), schemas: text(gateSchemas), mode: text(gateMode)}
+			var err error
+			if g.snapshot, err = colstore.ParseSnapshot(text(gateSnapshot)); err != nil {
+				return nil, err
+			}
+			if !g.standby {
+				if g.insertLSN, err = parseLSN(text(gateInsertLSN)); err != nil {
+					return nil, err
+				}
+			}
+		}
+		oid, _ := strconv.ParseUint(text(gateOID), 10, 32)
 		g.tables = append(g.tables, gateTable{
-			oid: uint32(oid), allowed: text(at+1) == "t",
+			oid: uint32(oid), allowed: text(gateAllowed) == "t",
 			// Anything but a clear no counts as active.
-			rowSecurity: text(at+2) != "f",
-			fingerprint: catalog.Fingerprint(text(at + 3)), names: text(at + 4)})
+			rowSecurity: text(gateRowSecurity) != "f",
+			fingerprint: catalog.Fingerprint(text(gateFingerprint)), names: text(gateNames)})
 	}
 	return g, nil
 }
@@ -284,6 +299,9 @@ func parseLSN(s string) (uint64, error) {
 	}
 	return h<<32 | l, nil
 }
+
+// fingerprintSQL is the fingerprint of the gate's current table.
+var fingerprintSQL = catalog.FingerprintSQL("t.oid")
 
 // quoteLiteral quotes s for SQL whatever standard_conforming_strings says.
 func quoteLiteral(s string) string {

@@ -35,7 +35,7 @@ type decision struct {
 	query   *plan.Query
 	forward *plan.Forward // nil where query can be taken
 	forced  *plan.Forward // query can be taken, but pays only by force
-	gate    string
+	gate    []string
 	shape   *shape
 }
 
@@ -46,7 +46,7 @@ func (s *statement) decide(cat *catalog.Catalog) *decision {
 		if f := olap.Supports(d.query); f != nil {
 			d.forward = f
 		} else {
-			d.gate = gateSQL(d.query)
+			d.gate = gateParams(d.query)
 		}
 	}
 	s.decided.Store(d)
@@ -106,8 +106,8 @@ func (s *statement) Split() (prefix, lastSQL string, last Statement) {
 	return s.prefix, s.lastSQL, s.last
 }
 
-// GateSQL implements Statement.
-func (s *statement) GateSQL() string { return s.current().gate }
+// GateParams implements Statement.
+func (s *statement) GateParams() []string { return s.current().gate }
 
 // Forwarded implements Statement.
 func (s *statement) Forwarded(reason plan.Reason) {
@@ -132,7 +132,7 @@ func (s *statement) Forwarded(reason plan.Reason) {
 }
 
 // Execute implements Statement.
-func (s *statement) Execute(ctx context.Context, gate []*string, described []Field, params []vector.Datum) (*vector.Batch, error) {
+func (s *statement) Execute(ctx context.Context, gate [][]*string, described []Field, params []vector.Datum) (*vector.Batch, error) {
 	d := s.current()
 	start := time.Now()
 	batch, err := s.execute(ctx, d, gate, described, params)
@@ -151,7 +151,7 @@ func (s *statement) Execute(ctx context.Context, gate []*string, described []Fie
 	return batch, err
 }
 
-func (s *statement) execute(ctx context.Context, d *decision, gate []*string, described []Field, params []vector.Datum) (b *vector.Batch, err error) {
+func (s *statement) execute(ctx context.Context, d *decision, gate [][]*string, described []Field, params []vector.Datum) (b *vector.Batch, err error) {
 	// A bug of ours must cost speed, never an answer: the query is forwarded.
 	defer func() {
 		if p := recover(); p != nil {
@@ -238,8 +238,8 @@ type rewritten struct {
 func (r *rewritten) Route() Route                       { return RouteRewrite }
 func (r *rewritten) Rewritten() string                  { return r.text }
 func (r *rewritten) Split() (string, string, Statement) { return "", "", nil }
-func (r *rewritten) GateSQL() string                    { return "" }
+func (r *rewritten) GateParams() []string               { return nil }
 func (r *rewritten) Forwarded(plan.Reason)              {}
-func (r *rewritten) Execute(context.Context, []*string, []Field, []vector.Datum) (*vector.Batch, error) {
+func (r *rewritten) Execute(context.Context, [][]*string, []Field, []vector.Datum) (*vector.Batch, error) {
 	return nil, forward(plan.ReasonNotSelect, "")
 }
