@@ -23,7 +23,6 @@ import (
 // row_security_active) answer as of now even inside an old REPEATABLE READ snapshot,
 // as Postgres' own name resolution does.
 
-//
 // It is one statement for all queries, so that a session needs to prepare it only
 // once: the tables are rows of its parameters. Names are qualified throughout,
 // because the session's search_path is the client's.
