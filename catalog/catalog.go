@@ -28,16 +28,11 @@ type Index struct {
 	Unique bool
 }
 
-// Fingerprint identifies a table's shape and storage. Two equal fingerprints mean
-// that no rewrite, TRUNCATE or column change has happened between them; see
-// docs of the gate. The fields are pg_class.oid, pg_class.xmin,
-// pg_relation_filenode(oid) and a hash over pg_attribute's (attnum, xmin).
-type Fingerprint struct {
-	OID       uint32
-	ClassXmin uint32
-	Filenode  uint32
-	Attrs     string
-}
+// Fingerprint identifies a table's shape and storage: the text that the server
+// returns for FingerprintSQL. Two equal fingerprints mean that no rewrite,
+// TRUNCATE or column change has happened between them. The parts come from
+// transaction ids, which only grow, so that an old one does not come back.
+type Fingerprint string
 
 // Table is one table. It is immutable once built.
 type Table struct {
@@ -79,6 +74,13 @@ type Catalog struct {
 	// operators, that exist outside pg_catalog: a query that uses one of these
 	// names may not mean the built-in and is forwarded.
 	Shadowed map[string]bool
+
+	// The server that the tables are on.
+	SystemID      string // IDENTIFY_SYSTEM's systemid: one database cluster
+	ServerVersion int    // server_version_num, such as 150018
+	// WALSegmentSize and WALBlockSize are in bytes; see NormalizeLSN.
+	WALSegmentSize uint64
+	WALBlockSize   uint64
 }
 
 // ByOID returns the table with the OID, nil where there is none.
