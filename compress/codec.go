@@ -1,5 +1,7 @@
 package compress
 
+import "fmt"
+
 // Codec names a column format. The numbers are written to disk and read by
 // devices: they never change.
 type Codec uint32
@@ -52,30 +54,86 @@ type Column interface {
 }
 
 // Encode encodes values with the codec that takes the fewest bytes, or one that
-// decodes faster where the gain would be small. alloc returns zeroed memory of
-// the given number of 32-bit words, 8-byte aligned, or nil where there is none
-// left: then Encode returns nil. values is not kept.
+// decodes faster where the gain would be small. alloc returns memory of the given
+// number of 32-bit words, 8-byte aligned, zeroed or not, or nil where there is none
+// left: then Encode returns nil. values is not kept. It panics beyond 2^24 values.
 func Encode(values []int64, alloc func(words int) []uint32) Column {
 	return EncodeAs(CodecAuto, values, alloc)
 }
 
 // EncodeAs encodes with the given codec, or as Encode where that codec cannot
-// hold the values (FOR: a block whose reference or range exceeds 32 bits).
+// hold the values: FOR where a block's reference exceeds int32 or its range 32
+// bits, Constant where there are several values, Lookup where there are more
+// than 4096 or none.
 func EncodeAs(codec Codec, values []int64, alloc func(words int) []uint32) Column {
-	panic("BUG: compress.EncodeAs is being written")
+	if len(values) > rowsMax {
+		panic(fmt.Sprintf("BUG: column of %d values", len(values)))
+	}
+	switch codec {
+	case CodecPlain:
+		return withWords(alloc, headerWords+2*len(values), func(dst []uint32) Column {
+			return encodePlain(dst, values)
+		})
+	case CodecAuto, CodecConstant, CodecFOR, CodecFOR64, CodecLookup:
+	default:
+		panic(fmt.Sprintf("BUG: no encoder for codec %v", codec))
+	}
+	if v, ok := constant(values); ok && (codec == CodecAuto || codec == CodecConstant) {
+		return withWords(alloc, headerWords, func(dst []uint32) Column {
+			return encodeConst(dst, len(values), v)
+		})
+	}
+	p := lookupPlans.Get().(*lookupPlan)
+	defer lookupPlans.Put(p)
+	if codec == CodecLookup && p.analyse(values) {
+		return withWords(alloc, p.words(), func(dst []uint32) Column { return p.encode(dst) })
+	}
+	f := &p.forValues
+	f.analyse(values)
+	wide := !f.narrow || codec == CodecFOR64
+	words := f.words(wide)
+	if codec == CodecAuto || codec == CodecLookup || codec == CodecConstant || codec == CodecFOR && wide {
+		// A table pays where codes are clearly shorter than offsets; it costs one
+		// more load for each value.
+		if 32*words > lookupBitsMin*len(values) && p.analyse(values) && p.words() < words*9/10 {
+			return withWords(alloc, p.words(), func(dst []uint32) Column { return p.encode(dst) })
+		}
+		// Copying beats unpacking where there is nothing to unpack.
+		if plain := headerWords + 2*len(values); words >= plain*15/16 {
+			return withWords(alloc, plain, func(dst []uint32) Column { return encodePlain(dst, values) })
+		}
+	}
+	return withWords(alloc, words, func(dst []uint32) Column { return f.encode(dst, values, wide) })
 }
 
-// FloatKey maps the bits of a float64 to an integer that orders as Postgres
-// orders floats: NaN above all and equal to every NaN, -0 equal to +0.
-func FloatKey(bits int64) int64 {
-	if bits&0x7fffffffffffffff > 0x7ff0000000000000 {
-		return floatKeyNaN
+// lookupBitsMin is the bits per value below which a table is not tried.
+const lookupBitsMin = 8
+
+func withWords(alloc func(words int) []uint32, words int, encode func([]uint32) Column) Column {
+	dst := alloc(words)
+	if dst == nil {
+		return nil
 	}
-	if bits < 0 {
-		return -(bits & 0x7fffffffffffffff)
-	}
-	return bits
+	return encode(dst[:words])
 }
 
-// FloatKeyNaN is the key of every NaN: above that of +Inf.
-const floatKeyNaN = 0x7ff0000000000001
+// constant reports whether all values are equal, and which one; 0 for none.
+func constant(values []int64) (v int64, ok bool) {
+	if len(values) == 0 {
+		return 0, true
+	}
+	v = values[0]
+	for _, u := range values {
+		if u != v {
+			return 0, false
+		}
+	}
+	return v, true
+}
+
+// checkRange panics unless rows [start, start+n) exist and start begins a block.
+func checkRange(start, n, rows int) {
+	if start%blockRows != 0 || start < 0 || n < 0 || start+n > rows {
+		panic(fmt.Sprintf("BUG: rows [%d, %d+%d) of a column of %d", start, start, n, rows))
+	}
+}

@@ -1,0 +1,291 @@
+package compress
+
+import (
+	"math"
+	"math/bits"
+)
+
+// Shape of a block, from the paper: 128 values in four miniblocks of 32.
+const (
+	blockRows = 128
+	miniRows  = 32
+	miniCount = blockRows / miniRows
+)
+
+// forColumn is GPU-FOR: FOR with 32-bit references, FOR64 with 64-bit ones. Its
+// slices lie in one run of words, drawn in the package comment.
+type forColumn struct {
+	words  []uint32 // everything
+	starts []uint32 // of each block, in data; one more for the end
+	data   []uint32
+	n      int
+	wide   bool // FOR64
+}
+
+func (c *forColumn) Codec() Codec {
+	if c.wide {
+		return CodecFOR64
+	}
+	return CodecFOR
+}
+func (c *forColumn) Len() int   { return c.n }
+func (c *forColumn) Bytes() int { return 4 * len(c.words) }
+
+// block returns the reference and the four widths of block b, and the words of
+// its miniblocks.
+func (c *forColumn) block(b int) (ref int64, widths uint32, body []uint32) {
+	d := c.data[c.starts[b]:c.starts[b+1]]
+	if c.wide {
+		return int64(uint64(d[0]) | uint64(d[1])<<32), d[2], d[3:]
+	}
+	return int64(int32(d[0])), d[1], d[2:]
+}
+
+func (c *forColumn) Decode(dst []int64, start int) {
+	checkRange(start, len(dst), c.n)
+	b := start / blockRows
+	for ; len(dst) >= blockRows; b++ {
+		ref, widths, body := c.block(b)
+		block := (*[blockRows]int64)(dst)
+		w0, w1, w2, w3 := uint(widths&255), uint(widths>>8&255), uint(widths>>16&255), uint(widths>>24)
+		unpack(w0, (*[miniRows]int64)(block[0:]), body, ref)
+		body = body[w0:]
+		unpack(w1, (*[miniRows]int64)(block[32:]), body, ref)
+		body = body[w1:]
+		unpack(w2, (*[miniRows]int64)(block[64:]), body, ref)
+		unpack(w3, (*[miniRows]int64)(block[96:]), body[w2:], ref)
+		dst = dst[blockRows:]
+	}
+	if len(dst) == 0 {
+		return
+	}
+	ref, widths, body := c.block(b)
+	for ; len(dst) >= miniRows; widths >>= 8 {
+		unpack(uint(widths&255), (*[miniRows]int64)(dst), body, ref)
+		body = body[widths&255:]
+		dst = dst[miniRows:]
+	}
+	if len(dst) > 0 {
+		var mini [miniRows]int64
+		unpack(uint(widths&255), &mini, body, ref)
+		copy(dst, mini[:])
+	}
+}
+
+func (c *forColumn) Gather(dst []int64, start int, sel []uint16) {
+	dst = dst[:len(sel)]
+	last, base := -1, uint(0)
+	var ref int64
+	var widths, before uint32
+	var body []uint32
+	for i, s := range sel {
+		row := start + int(s)
+		if b := row / blockRows; b != last {
+			last, base = b, uint(b)*blockRows
+			ref, widths, body = c.block(b)
+			// Byte m of before is the sum of the widths of the miniblocks ahead of
+			// miniblock m: at most 3*64, so no byte carries into the next.
+			before = widths * 0x01010100
+		}
+		in := uint(row) - base
+		shift := in / miniRows * 8 & 31
+		w := uint(widths >> shift & 255)
+		bit := in % miniRows * w
+		p := uint(before>>shift&255) + bit/32
+		bit %= 32
+		if w == 0 {
+			dst[i] = ref
+			continue
+		}
+		v := uint64(body[p]) >> bit
+		if bit+w > 32 {
+			v |= uint64(body[p+1]) << (32 - bit)
+			if bit+w > 64 {
+				v |= uint64(body[p+2]) << (64 - bit)
+			}
+		}
+		dst[i] = int64(v&(1<<w-1)) + ref
+	}
+}
+
+// span returns the largest offset that a block's widths can express.
+func span(widths uint32) uint64 {
+	w := max(widths&255, widths>>8&255, widths>>16&255, widths>>24)
+	return 1<<w - 1 // all ones for 64
+}
+
+// above returns ref+off, or the largest integer where that overflows.
+func above(ref int64, off uint64) int64 {
+	if off > uint64(math.MaxInt64)-uint64(ref) {
+		return math.MaxInt64
+	}
+	return ref + int64(off)
+}
+
+func (c *forColumn) Bounds(start, n int) (lo, hi int64) {
+	checkRange(start, n, c.n)
+	lo, hi = math.MaxInt64, math.MinInt64
+	for b := start / blockRows; b*blockRows < start+n; b++ {
+		ref, widths, _ := c.block(b)
+		lo, hi = min(lo, ref), max(hi, above(ref, span(widths)))
+	}
+	return lo, hi
+}
+
+func (c *forColumn) FilterRange(mask []uint64, start, n int, lo, hi int64) {
+	checkRange(start, n, c.n)
+	for row := 0; row < n; row += blockRows {
+		words := mask[row/64 : min((row+blockRows)/64, (n+63)/64)]
+		ref, widths, body := c.block((start + row) / blockRows)
+		if hi < ref || lo > hi {
+			clear(words)
+			continue
+		}
+		// Offsets within [from, to] are inside: all unsigned, so nothing overflows.
+		from, to := uint64(0), uint64(hi)-uint64(ref)
+		if lo > ref {
+			from = uint64(lo) - uint64(ref)
+		}
+		top := span(widths)
+		if from > top {
+			clear(words)
+			continue
+		}
+		if from == 0 && to >= top {
+			continue
+		}
+		for i := range words {
+			for half := 0; half < 64; half += 32 {
+				w := uint(widths & 255)
+				src := body[:w]
+				body, widths = body[w:], widths>>8
+				if uint32(words[i]>>half) == 0 {
+					continue
+				}
+				top := uint64(1)<<w - 1
+				switch {
+				case from > top:
+					words[i] &^= 0xffffffff << half
+				case from == 0 && to >= top:
+				default:
+					words[i] &^= uint64(outside(w, src, from, to-from)) << half
+				}
+			}
+		}
+	}
+}
+
+// Analysis of a column for FOR and FOR64: per block the reference and widths.
+type forPlan struct {
+	refs   []int64
+	widths []uint32
+	packed int  // words of all miniblocks
+	narrow bool // FOR can hold it
+}
+
+func (p *forPlan) analyse(values []int64) {
+	p.refs, p.widths, p.packed, p.narrow = p.refs[:0], p.widths[:0], 0, true
+	for len(values) > 0 {
+		block := values[:min(blockRows, len(values))]
+		values = values[len(block):]
+		lo, hi := block[0], block[0]
+		for _, v := range block {
+			lo, hi = min(lo, v), max(hi, v)
+		}
+		if lo != int64(int32(lo)) || uint64(hi)-uint64(lo) > math.MaxUint32 {
+			p.narrow = false
+		}
+		var widths uint32
+		for m := 0; len(block) > 0; m += 8 {
+			mini := block[:min(miniRows, len(block))]
+			block = block[len(mini):]
+			var or uint64
+			for _, v := range mini {
+				or |= uint64(v) - uint64(lo)
+			}
+			w := bits.Len64(or)
+			widths |= uint32(w) << m
+			p.packed += w
+		}
+		p.refs = append(p.refs, lo)
+		p.widths = append(p.widths, widths)
+	}
+}
+
+// words returns the size of the column in words.
+func (p *forPlan) words(wide bool) int {
+	header := 2
+	if wide {
+		header = 3
+	}
+	return headerWords + len(p.refs) + 1 + header*len(p.refs) + p.packed + tailWords
+}
+
+// encode writes the analysed values. dst has p.words(wide) words.
+func (p *forPlan) encode(dst []uint32, values []int64, wide bool) *forColumn {
+	codec := CodecFOR
+	if wide {
+		codec = CodecFOR64
+	}
+	writeHeader(dst, codec, len(values))
+	dst[3], dst[4] = blockRows, miniCount
+	nb := len(p.refs)
+	c := &forColumn{words: dst, n: len(values), wide: wide,
+		starts: dst[headerWords : headerWords+nb+1], data: dst[headerWords+nb+1:]}
+	at := 0
+	for b, ref := range p.refs {
+		c.starts[b] = uint32(at)
+		c.data[at] = uint32(uint64(ref))
+		at++
+		if wide {
+			c.data[at] = uint32(uint64(ref) >> 32)
+			at++
+		}
+		widths := p.widths[b]
+		c.data[at] = widths
+		at++
+		block := values[b*blockRows : min((b+1)*blockRows, len(values))]
+		for ; len(block) > 0; widths >>= 8 {
+			mini := block[:min(miniRows, len(block))]
+			block = block[len(mini):]
+			w := int(widths & 255)
+			pack(c.data[at:at+w], mini, ref, uint(w))
+			at += w
+		}
+	}
+	c.starts[nb] = uint32(at)
+	clear(c.data[at:])
+	return c
+}
+
+// pack writes the offsets of up to 32 values in width bits each, LSB first, and
+// zeros for those that a full miniblock would have more. len(dst) is width.
+func pack(dst []uint32, values []int64, ref int64, width uint) {
+	if width == 0 {
+		return
+	}
+	var acc uint64 // bits not yet written, fewer than 32 between values
+	used, at := uint(0), 0
+	for _, v := range values {
+		off := uint64(v) - uint64(ref)
+		acc |= off << used
+		if used += width; used < 32 {
+			continue
+		}
+		dst[at] = uint32(acc)
+		at++
+		// What of off did not fit the word: from bit 32-(used before) on.
+		rest := 32 - (used - width)
+		acc = off >> rest
+		if used -= 32; used >= 32 {
+			dst[at] = uint32(acc)
+			at++
+			acc >>= 32
+			used -= 32
+		}
+	}
+	for ; at < len(dst); at++ {
+		dst[at] = uint32(acc)
+		acc >>= 32
+	}
+}
