@@ -1,0 +1,60 @@
+package proxy
+
+import (
+	"crypto/tls"
+	"log/slog"
+	"time"
+
+	"pgaccel/engine"
+	"pgaccel/upstream"
+)
+
+// Config sets up a Server.
+type Config struct {
+	// Listen are the addresses for clients: host:port, or the path of a Unix socket
+	// (anything that contains a slash).
+	Listen   []string
+	Upstream upstream.Config
+	// TLS is offered to clients; nil answers N to SSLRequest.
+	TLS *tls.Config
+	// Engine decides what is accelerated; nil relays everything without looking.
+	Engine engine.Decider
+	Logger *slog.Logger
+	// MaxConnections refuses further clients with 53300; 0 is no limit.
+	MaxConnections int
+	Observer       Observer // may be nil
+
+	// goroutines drives plaintext sessions by goroutines too, for tests.
+	goroutines bool
+}
+
+// Observer is told what sessions do, for metrics. Its methods are called from many
+// goroutines and must not block.
+type Observer interface {
+	SessionOpened()
+	// SessionClosed gives the bytes that the session relayed from the client and
+	// from the server.
+	SessionClosed(fromClient, fromServer int64)
+	// CancelRequested counts cancel requests; accelerated says that the query was
+	// running here.
+	CancelRequested(accelerated bool)
+	// Answered counts executions that the engine was asked about. d is the time from
+	// the message to the decision's end: the answer's first byte, or the release of
+	// the message to Postgres.
+	Answered(accelerated bool, d time.Duration)
+}
+
+type noObserver struct{}
+
+func (noObserver) SessionOpened()               {}
+func (noObserver) SessionClosed(int64, int64)   {}
+func (noObserver) CancelRequested(bool)         {}
+func (noObserver) Answered(bool, time.Duration) {}
+
+const (
+	// startupTimeout is how long a client may take until its startup packet is
+	// complete, as Postgres' authentication_timeout by default.
+	startupTimeout = time.Minute
+	// cancelTimeout bounds the delivery of one cancel request.
+	cancelTimeout = 30 * time.Second
+)

@@ -1,0 +1,233 @@
+package proxy
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/binary"
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"time"
+
+	"pgaccel/upstream"
+	"pgaccel/wire"
+)
+
+// handshake reads the packets that precede a session, exactly, so that nothing sent
+// in the clear can be taken for something that came encrypted (CVE-2021-23214), and
+// runs the session.
+func (s *Server) handshake(conn net.Conn) {
+	tracked := &rawConn{conn}
+	s.track(tracked)
+	defer s.untrack(tracked)
+	conn.SetDeadline(time.Now().Add(startupTimeout))
+	var sslDone, gssDone bool
+	for {
+		packet, err := readFirst(conn)
+		if err != nil {
+			conn.Close() // as Postgres: no answer to what is no packet
+			return
+		}
+		if packet[0] == wire.TLSHandshake {
+			if _, already := conn.(*tls.Conn); already || s.cfg.TLS == nil {
+				conn.Close()
+				return
+			}
+			secured, err := s.acceptTLS(&prefixConn{Conn: conn, prefix: packet}, true)
+			if err != nil {
+				s.log.Debug("direct TLS handshake failed", "client", conn.RemoteAddr(), "error", err)
+				conn.Close()
+				return
+			}
+			conn, sslDone, gssDone = secured, true, true
+			continue
+		}
+		switch code := wire.StartupCode(packet); {
+		case code == wire.SSLRequestCode && !sslDone:
+			if s.cfg.TLS == nil {
+				if _, err := conn.Write([]byte{'N'}); err != nil {
+					conn.Close()
+					return
+				}
+				sslDone, gssDone = true, false
+				continue
+			}
+			_, err := conn.Write([]byte{'S'})
+			if err == nil {
+				var secured *tls.Conn
+				if secured, err = s.acceptTLS(conn, false); err == nil {
+					conn, sslDone, gssDone = secured, true, true
+					continue
+				}
+			}
+			s.log.Debug("TLS handshake failed", "client", conn.RemoteAddr(), "error", err)
+			conn.Close()
+			return
+		case code == wire.GSSENCRequestCode && !gssDone:
+			if _, err := conn.Write([]byte{'N'}); err != nil {
+				conn.Close()
+				return
+			}
+			sslDone, gssDone = false, true
+		case code == wire.CancelRequestCode:
+			s.cancelRequest(conn, packet)
+			return
+		case code == wire.SSLRequestCode || code == wire.GSSENCRequestCode:
+			// A second one. It must not travel on: the server would take it for a first.
+			fatal(conn, "0A000", "unsupported frontend protocol 1234."+map[bool]string{true: "5679", false: "5680"}[code == wire.SSLRequestCode])
+			conn.Close()
+			return
+		default:
+			conn.SetDeadline(time.Time{})
+			s.session(conn, tracked, packet)
+			return
+		}
+	}
+}
+
+// readFirst reads one packet without type byte, or the first 8 bytes of a TLS
+// handshake.
+func readFirst(conn net.Conn) ([]byte, error) {
+	head := make([]byte, 8)
+	if _, err := io.ReadFull(conn, head); err != nil {
+		return nil, err
+	}
+	if head[0] == wire.TLSHandshake {
+		return head, nil
+	}
+	n, err := wire.StartupLength(head)
+	if err != nil {
+		return nil, err
+	}
+	packet := make([]byte, n)
+	copy(packet, head)
+	_, err = io.ReadFull(conn, packet[8:])
+	return packet, err
+}
+
+func (s *Server) acceptTLS(conn net.Conn, direct bool) (*tls.Conn, error) {
+	config := s.cfg.TLS.Clone()
+	config.NextProtos = []string{"postgresql"}
+	secured := tls.Server(conn, config)
+	if err := secured.HandshakeContext(s.ctx); err != nil {
+		return nil, err
+	}
+	// Without it, a browser could be made to speak to us (ALPACA attack): Postgres
+	// asks for ALPN with direct TLS only, where no SSLRequest stood before.
+	if direct && secured.ConnectionState().NegotiatedProtocol == "" {
+		secured.Close()
+		return nil, errors.New("no ALPN protocol")
+	}
+	return secured, nil
+}
+
+// cancelRequest delivers a cancel request to whoever runs the session's query, and
+// closes the client's connection only after the server has closed its own: then the
+// client knows that the signal cannot hit its next query.
+func (s *Server) cancelRequest(conn net.Conn, packet []byte) {
+	defer conn.Close()
+	key, err := wire.CancelKey(packet)
+	if err != nil {
+		return
+	}
+	s.mu.Lock()
+	d := s.sessions[string(key)]
+	s.mu.Unlock()
+	var at upstream.Endpoint
+	if d.driver != nil {
+		at = d.endpoint
+		if d.cancelExecution() {
+			s.observer.CancelRequested(true)
+			return
+		}
+	}
+	s.observer.CancelRequested(false)
+	ctx, cancel := context.WithTimeout(s.ctx, cancelTimeout)
+	defer cancel()
+	if err := s.cfg.Upstream.Cancel(ctx, at, packet); err != nil {
+		s.log.Warn("cancel request not delivered", "error", err)
+	}
+}
+
+// session connects a client that has sent its startup packet.
+func (s *Server) session(conn net.Conn, tracked closer, packet []byte) {
+	if !s.admit() {
+		fatal(conn, "53300", "sorry, too many clients already")
+		conn.Close()
+		return
+	}
+	defer s.leave()
+	server, endpoint, err := s.cfg.Upstream.Dial(s.ctx)
+	if err != nil {
+		s.log.Warn("cannot connect to the server", "error", err)
+		fatal(conn, "57P03", "pgaccel cannot connect to the PostgreSQL server")
+		conn.Close()
+		return
+	}
+	clamped := clampVersion(packet)
+	if _, err := server.Write(packet); err != nil {
+		fatal(conn, "08006", "pgaccel lost the connection to the PostgreSQL server")
+		conn.Close()
+		server.Close()
+		return
+	}
+	s.observer.SessionOpened()
+	sess := newSession(s.cfg.Engine)
+	sess.clamped = clamped
+	sess.opaque = s.cfg.Engine == nil
+	if list, err := wire.StartupParameters(packet); err == nil {
+		sess.startup(list)
+	} else {
+		sess.opaque = true
+	}
+	noDelay(conn)
+	noDelay(server)
+	s.drive(sess, conn, server, endpoint)
+}
+
+// clampVersion keeps a server from agreeing to a protocol newer than the one whose
+// messages are known here: minor versions above 3.2 are asked for as 3.2.
+func clampVersion(packet []byte) bool {
+	v := wire.StartupCode(packet)
+	if v>>16 != 3 || v <= wire.Version32 {
+		return false
+	}
+	binary.BigEndian.PutUint32(packet[4:], wire.Version32)
+	return true
+}
+
+func noDelay(conn net.Conn) {
+	if t, ok := conn.(*net.TCPConn); ok {
+		t.SetNoDelay(true) // Go's default; said because it matters
+	}
+}
+
+// isReplication reads the startup parameter replication as Postgres' parse_bool
+// does, with everything unknown taken for a replication connection.
+func isReplication(value string) bool {
+	switch strings.ToLower(value) {
+	case "", "false", "off", "no", "0", "f", "n", "fa", "fal", "fals", "of":
+		return false
+	}
+	return true
+}
+
+type rawConn struct{ net.Conn }
+
+func (c *rawConn) close() { c.Conn.Close() }
+
+// prefixConn gives back bytes that were read to find out what a connection speaks.
+type prefixConn struct {
+	net.Conn
+	prefix []byte
+}
+
+func (c *prefixConn) Read(p []byte) (int, error) {
+	if len(c.prefix) > 0 {
+		n := copy(p, c.prefix)
+		c.prefix = c.prefix[n:]
+		return n, nil
+	}
+	return c.Conn.Read(p)
+}

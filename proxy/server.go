@@ -1,0 +1,266 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"time"
+
+	"pgaccel/upstream"
+	"pgaccel/wire"
+)
+
+// Server accepts clients. Listen makes one.
+type Server struct {
+	cfg       Config
+	log       *slog.Logger
+	observer  Observer
+	listeners []net.Listener
+
+	ctx    context.Context // ends every session
+	cancel context.CancelFunc
+	wg     sync.WaitGroup // accept loops, handshakes and sessions
+
+	mu       sync.Mutex
+	open     int               // client connections
+	closing  bool              // no new connections
+	sessions map[string]target // by process id and cancel key, as in BackendKeyData
+	all      map[closer]struct{}
+	drained  chan struct{} // closed once closing and open is 0
+}
+
+// driver is a running session as cancel requests see it.
+type driver interface {
+	// cancelExecution stops an accelerated execution and reports whether there was
+	// one; if not, the server is the one to ask.
+	cancelExecution() bool
+}
+
+// target is where a cancel request goes.
+type target struct {
+	driver
+	endpoint upstream.Endpoint
+}
+
+// closer is anything that ends with the server: a connection in its handshake or a
+// session.
+type closer interface{ close() }
+
+// Listen opens the listeners. Clients are served once Serve runs. ctx ends the
+// server and its sessions.
+func Listen(ctx context.Context, cfg Config) (*Server, error) {
+	s := &Server{cfg: cfg, log: cfg.Logger, observer: cfg.Observer, sessions: map[string]target{}, all: map[closer]struct{}{}, drained: make(chan struct{})}
+	if s.log == nil {
+		s.log = slog.Default()
+	}
+	if s.observer == nil {
+		s.observer = noObserver{}
+	}
+	if len(cfg.Listen) == 0 {
+		return nil, errors.New("no address to listen on")
+	}
+	s.ctx, s.cancel = context.WithCancel(ctx)
+	for _, address := range cfg.Listen {
+		l, err := listen(ctx, address)
+		if err != nil {
+			s.closeListeners()
+			s.cancel()
+			return nil, err
+		}
+		s.listeners = append(s.listeners, l)
+	}
+	return s, nil
+}
+
+func listen(ctx context.Context, address string) (net.Listener, error) {
+	var lc net.ListenConfig
+	if !strings.Contains(address, "/") {
+		return lc.Listen(ctx, "tcp", address)
+	}
+	// A socket file left by a process that ended hard is in the way; one that
+	// somebody listens on is not ours to remove.
+	if _, err := os.Stat(address); err == nil {
+		c, err := net.DialTimeout("unix", address, time.Second)
+		if err == nil {
+			c.Close()
+			return nil, fmt.Errorf("listen unix %s: address already in use", address)
+		}
+		os.Remove(address)
+	}
+	return lc.Listen(ctx, "unix", address)
+}
+
+// Addr is the first listener's address.
+func (s *Server) Addr() net.Addr { return s.listeners[0].Addr() }
+
+// Serve accepts clients until ctx, the context of Listen or Shutdown ends it. It
+// returns nil after Shutdown or the end of a context.
+func (s *Server) Serve(ctx context.Context) error {
+	stop := context.AfterFunc(ctx, s.cancel)
+	defer stop()
+	defer context.AfterFunc(s.ctx, func() { s.closeListeners(); s.closeAll() })()
+	errs := make(chan error, len(s.listeners))
+	for _, l := range s.listeners {
+		go func() { errs <- s.accept(l) }()
+	}
+	var first error
+	for range s.listeners {
+		if err := <-errs; err != nil && first == nil {
+			first = err
+			s.closeListeners()
+		}
+	}
+	if s.ctx.Err() != nil {
+		s.wg.Wait()
+		return nil
+	}
+	return first
+}
+
+func (s *Server) accept(l net.Listener) error {
+	delay := time.Millisecond
+	for {
+		conn, err := l.Accept()
+		if err == nil {
+			delay = time.Millisecond
+			s.wg.Add(1)
+			go s.serve(conn)
+			continue
+		}
+		s.mu.Lock()
+		closing := s.closing
+		s.mu.Unlock()
+		if closing || s.ctx.Err() != nil || errors.Is(err, net.ErrClosed) {
+			return nil
+		}
+		// Out of descriptors, most likely: wait rather than end the service.
+		s.log.Warn("accept failed", "error", err)
+		select {
+		case <-time.After(delay):
+		case <-s.ctx.Done():
+		}
+		delay = min(2*delay, time.Second)
+	}
+}
+
+// serve runs one connection up to its end. No panic in it ends the process.
+func (s *Server) serve(conn net.Conn) {
+	defer s.wg.Done()
+	defer func() {
+		if p := recover(); p != nil {
+			s.log.Error("session panicked", "panic", p, "stack", string(debug.Stack()))
+			conn.Close()
+		}
+	}()
+	s.handshake(conn)
+}
+
+// admit counts a client in; it refuses one too many.
+func (s *Server) admit() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closing || s.cfg.MaxConnections > 0 && s.open >= s.cfg.MaxConnections {
+		return false
+	}
+	s.open++
+	return true
+}
+
+func (s *Server) leave() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open--
+	s.checkDrained()
+}
+
+func (s *Server) checkDrained() {
+	if s.closing && s.open == 0 {
+		select {
+		case <-s.drained:
+		default:
+			close(s.drained)
+		}
+	}
+}
+
+// track makes c end with the server.
+func (s *Server) track(c closer) {
+	s.mu.Lock()
+	s.all[c] = struct{}{}
+	s.mu.Unlock()
+	if s.ctx.Err() != nil {
+		c.close()
+	}
+}
+
+func (s *Server) untrack(c closer) {
+	s.mu.Lock()
+	delete(s.all, c)
+	s.mu.Unlock()
+}
+
+func (s *Server) register(key string, d target) {
+	s.mu.Lock()
+	s.sessions[key] = d
+	s.mu.Unlock()
+}
+
+func (s *Server) unregister(key string, d driver) {
+	s.mu.Lock()
+	if s.sessions[key].driver == d {
+		delete(s.sessions, key)
+	}
+	s.mu.Unlock()
+}
+
+func (s *Server) closeListeners() {
+	for _, l := range s.listeners {
+		l.Close()
+	}
+}
+
+func (s *Server) closeAll() {
+	s.mu.Lock()
+	list := make([]closer, 0, len(s.all))
+	for c := range s.all {
+		list = append(list, c)
+	}
+	s.mu.Unlock()
+	for _, c := range list {
+		c.close()
+	}
+}
+
+// Shutdown stops accepting and waits for clients to leave. When ctx ends first, it
+// closes their connections, so that Postgres rolls back what they have open, and
+// returns ctx's error.
+func (s *Server) Shutdown(ctx context.Context) error {
+	s.mu.Lock()
+	s.closing = true
+	s.checkDrained()
+	s.mu.Unlock()
+	s.closeListeners()
+	var err error
+	select {
+	case <-s.drained:
+	case <-s.ctx.Done():
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	s.cancel()
+	s.closeAll()
+	s.wg.Wait()
+	return err
+}
+
+// fatal answers a client that gets no session.
+func fatal(conn net.Conn, code, message string) {
+	conn.SetWriteDeadline(time.Now().Add(time.Second))
+	conn.Write(wire.AppendError(nil, wire.ErrorFields{Severity: "FATAL", Code: code, Message: message}))
+}

@@ -1,0 +1,73 @@
+package upstream
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// Config says where the server is. ParseConfig makes one; it is not changed
+// afterwards and may be shared.
+type Config struct {
+	// Endpoints are tried in order until one accepts a connection. A mode such as
+	// sslmode=prefer makes two of one address: first with TLS, then without.
+	Endpoints []Endpoint
+	// ConnectTimeout bounds one endpoint's connection and TLS handshake; 0 is 10 s.
+	ConnectTimeout time.Duration
+}
+
+// Endpoint is one way to reach a server.
+type Endpoint struct {
+	Network string // "tcp" or "unix"
+	Address string
+	// TLS is nil for a plaintext connection. The server must agree to TLS otherwise.
+	TLS *tls.Config
+}
+
+const defaultConnectTimeout = 10 * time.Second
+
+// ParseConfig reads a postgres:// URL or libpq's keywords, with libpq's meaning of
+// host, port, sslmode, sslrootcert, sslcert, sslkey, connect_timeout and the PG*
+// environment variables. User, password and database in it are for pgaccel's own
+// connections: sessions bring theirs.
+func ParseConfig(url string) (Config, error) {
+	c, err := pgconn.ParseConfig(url)
+	if err != nil {
+		return Config{}, err
+	}
+	out := Config{ConnectTimeout: c.ConnectTimeout}
+	add := func(host string, port uint16, t *tls.Config) {
+		e := Endpoint{TLS: t}
+		e.Network, e.Address = pgconn.NetworkAddress(host, port)
+		if e.TLS != nil {
+			e.TLS = e.TLS.Clone()
+			e.TLS.NextProtos = []string{"postgresql"}
+		}
+		out.Endpoints = append(out.Endpoints, e)
+	}
+	add(c.Host, c.Port, c.TLSConfig)
+	for _, f := range c.Fallbacks {
+		add(f.Host, f.Port, f.TLSConfig)
+	}
+	return out, nil
+}
+
+func (c *Config) timeout() time.Duration {
+	if c.ConnectTimeout > 0 {
+		return c.ConnectTimeout
+	}
+	return defaultConnectTimeout
+}
+
+// errRefusedTLS says that a server answered N to SSLRequest.
+var errRefusedTLS = errors.New("server does not support SSL, but SSL was required")
+
+func (e Endpoint) String() string {
+	if e.TLS != nil {
+		return fmt.Sprintf("%s (TLS)", e.Address)
+	}
+	return e.Address
+}
