@@ -1,0 +1,301 @@
+package replica
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"pgaccel/catalog"
+	"pgaccel/vector"
+)
+
+// Refusal is a relation that matches the patterns but cannot be copied. Table has
+// the OID, schema and name, and columns where the relation is a table.
+type Refusal struct {
+	Table  *catalog.Table
+	Reason string // a clause, such as "no replica identity"
+	SQL    string // what would mend it; empty where nothing simple does
+}
+
+// ReadCatalog reads the tables that match the patterns, as of one snapshot, and
+// what could change the meaning of a query over them. Refused tables are not in
+// the catalog. conn must be outside of a transaction.
+func ReadCatalog(ctx context.Context, conn *pgx.Conn, patternTexts []string) (*catalog.Catalog, []Refusal, error) {
+	p, err := parsePatterns(patternTexts)
+	if err != nil {
+		return nil, nil, err
+	}
+	return readCatalog(ctx, conn, p)
+}
+
+func readCatalog(ctx context.Context, conn *pgx.Conn, p patterns) (cat *catalog.Catalog, refused []Refusal, err error) {
+	err = pgx.BeginTxFunc(ctx, conn, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
+		r := catalogReader{ctx: ctx, tx: tx, cat: &catalog.Catalog{Shadowed: map[string]bool{}}}
+		for _, step := range []func() error{r.server, func() error { return r.relations(p) }, r.columns, r.indexes, r.shadowed} {
+			if err := step(); err != nil {
+				return err
+			}
+		}
+		for _, rel := range r.rels {
+			if reason, sql := rel.refusal(); reason != "" {
+				refused = append(refused, Refusal{Table: rel.table, Reason: reason, SQL: sql})
+			} else {
+				r.cat.Tables = append(r.cat.Tables, rel.table)
+			}
+		}
+		cat = r.cat
+		return nil
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading the catalog: %w", err)
+	}
+	return cat, refused, nil
+}
+
+// catalogReader reads one snapshot of the catalog, step by step.
+type catalogReader struct {
+	ctx  context.Context
+	tx   pgx.Tx
+	cat  *catalog.Catalog
+	db   dbCollation
+	rels []*relation // by OID
+	oids []uint32
+}
+
+// relation is a pg_class row that matches the patterns.
+type relation struct {
+	table         *catalog.Table
+	kind          string // relkind
+	persistence   string // relpersistence
+	hasSubclass   bool
+	owned         bool
+	identity      string // relreplident
+	identityIndex bool   // there is a usable index for it
+	deferrablePK  bool
+}
+
+func (r *catalogReader) server() error {
+	var segment, block, locale string
+	// datlocprovider is new in 15; the locale's column has another name in each of
+	// 15, 17 (and the provider's locale is in datcollate before).
+	err := r.tx.QueryRow(r.ctx, `SELECT pg_catalog.current_setting('server_version_num')::int,
+		(SELECT system_identifier::text FROM pg_catalog.pg_control_system()),
+		pg_catalog.pg_size_bytes(pg_catalog.current_setting('wal_segment_size'))::text, pg_catalog.current_setting('wal_block_size'),
+		pg_catalog.current_setting('server_encoding') = 'UTF8',
+		coalesce(pg_catalog.to_jsonb(d)->>'datlocprovider', 'c'),
+		CASE WHEN coalesce(pg_catalog.to_jsonb(d)->>'datlocprovider', 'c') = 'c' THEN d.datcollate
+		     ELSE coalesce(pg_catalog.to_jsonb(d)->>'datlocale', pg_catalog.to_jsonb(d)->>'daticulocale', '') END
+		FROM pg_catalog.pg_database d WHERE d.datname = pg_catalog.current_database()`).Scan(
+		&r.cat.ServerVersion, &r.cat.SystemID, &segment, &block, &r.db.utf8, &r.db.provider, &locale)
+	if err != nil {
+		return err
+	}
+	r.db.locale = locale
+	if _, err = fmt.Sscan(segment, &r.cat.WALSegmentSize); err != nil {
+		return err
+	}
+	_, err = fmt.Sscan(block, &r.cat.WALBlockSize)
+	return err
+}
+
+func (r *catalogReader) relations(p patterns) error {
+	rows, err := r.tx.Query(r.ctx, `SELECT c.oid, n.nspname, c.relname, c.relkind::text, c.relpersistence::text, c.relhassubclass,
+		c.relpages::bigint, greatest(c.reltuples, 0)::bigint, pg_catalog.pg_has_role(c.relowner, 'USAGE'), c.relreplident::text,
+		EXISTS (SELECT FROM pg_catalog.pg_index i WHERE i.indrelid = c.oid AND i.indisvalid AND i.indimmediate
+			AND (c.relreplident = 'd' AND i.indisprimary OR c.relreplident = 'i' AND i.indisreplident)),
+		EXISTS (SELECT FROM pg_catalog.pg_index i WHERE i.indrelid = c.oid AND i.indisprimary AND NOT i.indimmediate),
+		coalesce(`+catalog.FingerprintSQL("c.oid")+`, '')
+		FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+		WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND c.relpersistence <> 't'
+		AND n.nspname <> 'information_schema' AND n.nspname !~ '^pg_' ORDER BY c.oid`)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		t := &catalog.Table{}
+		rel := &relation{table: t}
+		if err := rows.Scan(&t.OID, &t.Schema, &t.Name, &rel.kind, &rel.persistence, &rel.hasSubclass, &t.Pages, &t.Rows,
+			&rel.owned, &rel.identity, &rel.identityIndex, &rel.deferrablePK, (*string)(&t.Fingerprint)); err != nil {
+			return err
+		}
+		if p.match(t.Schema, t.Name) {
+			r.rels = append(r.rels, rel)
+			r.oids = append(r.oids, t.OID)
+		}
+	}
+	return rows.Err()
+}
+
+func (r *catalogReader) find(oid uint32) *catalog.Table {
+	i, _ := slices.BinarySearchFunc(r.rels, oid, func(rel *relation, o uint32) int {
+		switch {
+		case rel.table.OID < o:
+			return -1
+		case rel.table.OID > o:
+			return 1
+		}
+		return 0
+	})
+	return r.rels[i].table
+}
+
+func (r *catalogReader) columns() error {
+	rows, err := r.tx.Query(r.ctx, `SELECT a.attrelid, a.attnum, a.attname, a.atttypid, pg_catalog.format_type(a.atttypid, a.atttypmod), a.atttypmod,
+		a.attnotnull, a.attgenerated <> '', coalesce(pg_catalog.has_column_privilege(a.attrelid, a.attnum, 'SELECT'), false), a.attcollation,
+		coalesce(l.collprovider::text, ''),
+		coalesce(pg_catalog.to_jsonb(l)->>'collcollate', pg_catalog.to_jsonb(l)->>'colllocale', pg_catalog.to_jsonb(l)->>'colliculocale', ''),
+		coalesce(l.collisdeterministic, true)
+		FROM pg_catalog.pg_attribute a LEFT JOIN pg_catalog.pg_collation l ON l.oid = a.attcollation
+		WHERE a.attrelid = ANY($1::oid[]) AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attrelid, a.attnum`, r.oids)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var a attribute
+		var oid uint32
+		if err := rows.Scan(&oid, &a.num, &a.name, &a.typeOID, &a.typeName, &a.typmod, &a.notNull, &a.generated, &a.readable,
+			&a.collation, &a.collProvider, &a.collName, &a.deterministic); err != nil {
+			return err
+		}
+		typ, unsupported := typeOf(&a, &r.db)
+		t := r.find(oid)
+		t.Columns = append(t.Columns, catalog.Column{Name: a.name, AttNum: a.num, TypeOID: a.typeOID, Type: typ, NotNull: a.notNull, Unsupported: unsupported})
+	}
+	return rows.Err()
+}
+
+// indexes reads the indexes over plain columns. The index's own column list ends
+// with INCLUDEd columns, which are no part of the key.
+func (r *catalogReader) indexes() error {
+	rows, err := r.tx.Query(r.ctx, `SELECT i.indrelid, x.relname, (i.indkey::int2[])[0:i.indnkeyatts - 1],
+		i.indisunique AND i.indimmediate, coalesce((pg_catalog.to_jsonb(i)->>'indnullsnotdistinct')::bool, false)
+		FROM pg_catalog.pg_index i JOIN pg_catalog.pg_class x ON x.oid = i.indexrelid
+		WHERE i.indrelid = ANY($1::oid[]) AND i.indisvalid AND i.indpred IS NULL AND i.indexprs IS NULL
+		ORDER BY i.indrelid, x.relname`, r.oids)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var oid uint32
+		var name string
+		var key []int16
+		var unique, nullsEqual bool
+		if err := rows.Scan(&oid, &name, &key, &unique, &nullsEqual); err != nil {
+			return err
+		}
+		t := r.find(oid)
+		ix := catalog.Index{Name: name, Unique: unique}
+		for _, num := range key {
+			c := slices.IndexFunc(t.Columns, func(c catalog.Column) bool { return c.AttNum == num })
+			if c < 0 {
+				ix.Columns = nil // a system column
+				break
+			}
+			ix.Columns = append(ix.Columns, c)
+			ix.Unique = ix.Unique && (nullsEqual || t.Columns[c].NotNull)
+		}
+		if ix.Columns != nil {
+			t.Indexes = append(t.Indexes, ix)
+		}
+	}
+	return rows.Err()
+}
+
+// shadowed reads the names of all functions and operators that somebody has added,
+// whatever their schema: search_path is the session's.
+func (r *catalogReader) shadowed() error {
+	rows, err := r.tx.Query(r.ctx, `SELECT DISTINCT pg_catalog.lower(p.proname::text) FROM pg_catalog.pg_proc p
+		WHERE p.pronamespace NOT IN (SELECT n.oid FROM pg_catalog.pg_namespace n WHERE n.nspname IN ('pg_catalog', 'information_schema'))
+		OR p.oid >= 16384
+		UNION SELECT o.oprname::text FROM pg_catalog.pg_operator o WHERE o.oid >= 16384
+		OR o.oprnamespace NOT IN (SELECT n.oid FROM pg_catalog.pg_namespace n WHERE n.nspname IN ('pg_catalog', 'information_schema'))
+		UNION SELECT '::' FROM pg_catalog.pg_cast k WHERE k.oid >= 16384 AND k.castcontext <> 'e'
+			AND k.castsource < 16384 AND k.casttarget < 16384`)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name); err != nil {
+			return err
+		}
+		r.cat.Shadowed[name] = true
+	}
+	return rows.Err()
+}
+
+// refusal returns why the relation cannot be copied, and what would mend that.
+func (rel *relation) refusal() (reason, sql string) {
+	name := quoteTable(rel.table)
+	switch {
+	case rel.kind == "p":
+		return "partitioned table: name its partitions instead", ""
+	case rel.kind == "v":
+		return "view", ""
+	case rel.kind == "m":
+		return "materialized view", ""
+	case rel.kind == "f":
+		return "foreign table", ""
+	case rel.kind != "r":
+		return "not a table", ""
+	case rel.persistence == "u":
+		return "unlogged table: its changes are not in the stream", "ALTER TABLE " + name + " SET LOGGED"
+	case rel.hasSubclass:
+		// Reading it reads its children, too; the flag outlives the last child until
+		// the next ANALYZE.
+		return "it has, or had, inheritance children", "ANALYZE " + name
+	case !rel.owned:
+		return "not owned by this role, which is needed to publish it", "ALTER TABLE " + name + " OWNER TO CURRENT_USER"
+	case rel.identity != "f" && !rel.identityIndex:
+		return rel.noIdentity(name)
+	case len(rel.table.Columns) == 0:
+		return "no columns", ""
+	case !slices.ContainsFunc(rel.table.Columns, func(c catalog.Column) bool { return c.Unsupported == "" }):
+		return "no column that can be copied: " + rel.table.Columns[0].Name + " is " + rel.table.Columns[0].Unsupported, ""
+	}
+	return "", ""
+}
+
+// noIdentity explains a missing replica identity: publishing such a table would
+// make its UPDATEs and DELETEs fail.
+func (rel *relation) noIdentity(name string) (reason, sql string) {
+	if rel.identity == "d" && rel.deferrablePK {
+		return "no replica identity: its primary key is deferrable", "ALTER TABLE " + name + " REPLICA IDENTITY FULL"
+	}
+	if rel.identity == "n" {
+		return "no replica identity: it is set to NOTHING", "ALTER TABLE " + name + " REPLICA IDENTITY DEFAULT"
+	}
+	// A unique index over NOT NULL columns is as good as a primary key.
+	for _, ix := range rel.table.Indexes {
+		if ix.Unique && !slices.ContainsFunc(ix.Columns, func(c int) bool { return !rel.table.Columns[c].NotNull }) {
+			return "no replica identity", "ALTER TABLE " + name + " REPLICA IDENTITY USING INDEX " + quoteIdent(ix.Name)
+		}
+	}
+	return "no replica identity", "ALTER TABLE " + name + " ADD PRIMARY KEY (...); or, if there is no key, ALTER TABLE " + name + " REPLICA IDENTITY FULL"
+}
+
+// copied returns the positions of the columns that are copied.
+func copied(t *catalog.Table) []int {
+	var cols []int
+	for i, c := range t.Columns {
+		if c.Unsupported == "" && c.Type.Kind != vector.Invalid {
+			cols = append(cols, i)
+		}
+	}
+	return cols
+}
+
+func quoteIdent(s string) string { return `"` + strings.ReplaceAll(s, `"`, `""`) + `"` }
+
+func quoteTable(t *catalog.Table) string { return quoteIdent(t.Schema) + "." + quoteIdent(t.Name) }
+
+// quoteLiteral quotes s under standard_conforming_strings = on, which our own
+// connections set.
+func quoteLiteral(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }

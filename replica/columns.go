@@ -1,0 +1,92 @@
+package replica
+
+import (
+	"fmt"
+
+	"pgaccel/vector"
+)
+
+// attribute is what pg_attribute, pg_type and pg_collation say of a column.
+type attribute struct {
+	num           int16
+	name          string
+	typeOID       uint32
+	typeName      string // format_type's, for people
+	typmod        int32
+	notNull       bool
+	generated     bool
+	readable      bool // SELECT is granted
+	collation     uint32
+	collProvider  string // pg_collation.collprovider; "" without collation
+	collName      string // collcollate, or the locale of providers that have one
+	deterministic bool
+}
+
+// dbCollation is the database's default collation.
+type dbCollation struct {
+	provider, locale string
+	utf8             bool // server_encoding
+}
+
+// defaultCollationOID is the collation "default" (pg_collation.dat): the database's.
+const defaultCollationOID = 100
+
+// typeOf returns the type under which a column is copied, or why it is not.
+func typeOf(a *attribute, db *dbCollation) (t vector.Type, unsupported string) {
+	kind := vector.KindOf(a.typeOID)
+	t = vector.Type{Kind: kind, Typmod: a.typmod}
+	switch {
+	case kind == vector.Invalid:
+		return t, "type " + a.typeName
+	case a.generated:
+		return t, "generated column"
+	case !a.readable:
+		return t, "no SELECT privilege"
+	case kind == vector.Numeric:
+		if a.typmod < 0 {
+			return t, "numeric without declared precision"
+		}
+		precision, scale := numericTypmod(a.typmod)
+		if precision > vector.NumericMaxPrecision || scale < 0 || scale > vector.NumericMaxPrecision {
+			return t, fmt.Sprintf("%s exceeds %d digits", a.typeName, vector.NumericMaxPrecision)
+		}
+		t.Scale = int16(scale)
+	case kind.IsText():
+		// Values with and without trailing blanks are equal but print apart: one
+		// dictionary code each would not do.
+		if kind == vector.BPChar && a.typmod < 0 {
+			return t, "char without declared length"
+		}
+		if !db.utf8 {
+			return t, "text in a database whose encoding is not UTF8"
+		}
+		if !a.deterministic {
+			return t, "nondeterministic collation"
+		}
+		t.Collation = vector.Collation{OID: a.collation, Deterministic: true, C: a.sortsBytewise(db)}
+	}
+	return t, ""
+}
+
+// numericTypmod takes numeric's modifier apart (make_numeric_typmod in
+// src/backend/utils/adt/numeric.c): scale is an 11-bit two's complement since 15.
+func numericTypmod(typmod int32) (precision, scale int) {
+	m := int(typmod) - 4
+	return m >> 16 & 0xffff, ((m & 0x7ff) ^ 1024) - 1024
+}
+
+// sortsBytewise reports whether the collation's order is memcmp of the UTF-8 bytes
+// in every version of its provider.
+func (a *attribute) sortsBytewise(db *dbCollation) bool {
+	provider, locale := a.collProvider, a.collName
+	if a.collation == defaultCollationOID {
+		provider, locale = db.provider, db.locale
+	}
+	switch provider {
+	case "c":
+		return locale == "C" || locale == "POSIX"
+	case "b": // builtin, 17 and later: all of its locales sort by code point
+		return true
+	}
+	return false
+}
