@@ -1,6 +1,13 @@
 package colstore
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"unsafe"
+
+	"pgaccel/internal/invariant"
+)
 
 // MemoryError says that column memory would exceed its limit.
 type MemoryError struct {
@@ -9,4 +16,183 @@ type MemoryError struct {
 
 func (e *MemoryError) Error() string {
 	return fmt.Sprintf("column memory: %d bytes more needed, %d of %d in use", e.Need, e.Used, e.Limit)
+}
+
+const (
+	// chunkBytes of address space are taken from the system at a time; pages cost
+	// memory only once they are written.
+	chunkBytes = 64 << 20
+	// alignment of every extent: a cache line, and what bulk copies want.
+	alignment = 64
+	// Freed extents of at least this size go back to the system at once.
+	returnBytesMin = 16 << 10
+	// poison fills freed memory in builds that check invariants.
+	poison = 0xdb
+)
+
+// arena hands out column memory: a memory file mapped in chunks, outside Go's
+// heap, so the collector never sees it and another process could map it. It has
+// one hard limit, counted in bytes handed out.
+type arena struct {
+	mu     sync.Mutex
+	limit  int64
+	used   int64
+	file   memoryFile
+	chunks []*chunk
+}
+
+// chunk is one mapping. free holds its free spans, ascending, never adjacent.
+type chunk struct {
+	mem  []byte
+	free []span
+}
+
+type span struct{ at, size int }
+
+// extent is a piece of memory that the arena has handed out.
+type extent struct {
+	chunk *chunk
+	span
+}
+
+// alloc returns size bytes or a *MemoryError. They are 64-byte aligned and hold
+// anything.
+func (a *arena) alloc(size int) (extent, []byte, error) {
+	size = max((size+alignment-1)&^(alignment-1), alignment)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.used+int64(size) > a.limit {
+		return extent{}, nil, &MemoryError{Need: int64(size), Used: a.used, Limit: a.limit}
+	}
+	var c *chunk
+	i := -1
+	for _, c = range a.chunks {
+		if i = slices.IndexFunc(c.free, func(f span) bool { return f.size >= size }); i >= 0 {
+			break
+		}
+	}
+	if i < 0 {
+		n := (size + chunkBytes - 1) / chunkBytes * chunkBytes
+		mem, err := a.file.grow(n)
+		if err != nil {
+			return extent{}, nil, fmt.Errorf("column memory: %w", err)
+		}
+		c, i = &chunk{mem: mem, free: []span{{0, n}}}, 0
+		a.chunks = append(a.chunks, c)
+	}
+	f := &c.free[i]
+	e := extent{c, span{f.at, size}}
+	if f.at, f.size = f.at+size, f.size-size; f.size == 0 {
+		c.free = slices.Delete(c.free, i, i+1)
+	}
+	a.used += int64(size)
+	return e, c.mem[e.at : e.at+size : e.at+size], nil
+}
+
+// release takes extents back.
+func (a *arena) release(extents []extent) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, e := range extents {
+		mem := e.chunk.mem[e.at : e.at+e.size]
+		if invariant.Enabled {
+			for i := range mem {
+				mem[i] = poison
+			}
+		} else if e.size >= returnBytesMin {
+			returnPages(mem)
+		}
+		e.chunk.give(e.span)
+		a.used -= int64(e.size)
+	}
+}
+
+// give puts a span back among the free ones and joins it with its neighbours.
+func (c *chunk) give(s span) {
+	i, found := slices.BinarySearchFunc(c.free, s.at, func(f span, at int) int { return f.at - at })
+	invariant.Check(!found, "span at %d freed twice", s.at)
+	if i < len(c.free) {
+		invariant.Check(s.at+s.size <= c.free[i].at, "span [%d, +%d) overlaps a free one", s.at, s.size)
+	}
+	if i > 0 {
+		before := &c.free[i-1]
+		invariant.Check(before.at+before.size <= s.at, "span [%d, +%d) overlaps a free one", s.at, s.size)
+		if before.at+before.size == s.at {
+			before.size += s.size
+			if i < len(c.free) && c.free[i].at == before.at+before.size {
+				before.size += c.free[i].size
+				c.free = slices.Delete(c.free, i, i+1)
+			}
+			return
+		}
+	}
+	if i < len(c.free) && c.free[i].at == s.at+s.size {
+		c.free[i] = span{s.at, s.size + c.free[i].size}
+		return
+	}
+	c.free = slices.Insert(c.free, i, s)
+}
+
+// close unmaps everything.
+func (a *arena) close() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, c := range a.chunks {
+		unmap(c.mem)
+	}
+	a.chunks, a.used = nil, 0
+	a.file.close()
+}
+
+func (a *arena) usage() (used, limit int64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.used, a.limit
+}
+
+// view reads memory as values of another type without pointers; alignment is the
+// arena's, so it holds for all of them.
+func view[T uint32 | uint64 | int32 | entry](mem []byte) []T {
+	var t T
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(mem))), len(mem)/int(unsafe.Sizeof(t)))
+}
+
+// purse collects extents of one owner, to be released together. It belongs to one
+// goroutine at a time.
+type purse struct {
+	arena   *arena
+	extents []extent
+}
+
+func (p *purse) alloc(size int) ([]byte, error) {
+	e, mem, err := p.arena.alloc(size)
+	if err != nil {
+		return nil, err
+	}
+	p.extents = append(p.extents, e)
+	return mem, nil
+}
+
+// bytes returns what the purse holds.
+func (p *purse) bytes() (n int64) {
+	for _, e := range p.extents {
+		n += int64(e.size)
+	}
+	return n
+}
+
+// drop gives back the one extent that begins at mem.
+func (p *purse) drop(mem []byte) {
+	i := slices.IndexFunc(p.extents, func(e extent) bool { return &e.chunk.mem[e.at] == &mem[0] })
+	if i < 0 {
+		panic("BUG: memory of another purse")
+	}
+	p.arena.release(p.extents[i : i+1])
+	p.extents = slices.Delete(p.extents, i, i+1)
+}
+
+// empty gives everything back.
+func (p *purse) empty() {
+	p.arena.release(p.extents)
+	p.extents = nil
 }

@@ -1,11 +1,15 @@
 package colstore
 
 import (
-	"context"
-	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"pgaccel/catalog"
+	"pgaccel/compress"
 )
 
 // Options are a store's settings.
@@ -15,6 +19,9 @@ type Options struct {
 	MemoryLimit int64
 	// SegmentRows is the rows of a segment, a multiple of 1024; 0 means 65536.
 	SegmentRows int
+	// Codec forces one codec wherever it can hold the values; the zero value lets
+	// each segment choose. For tests.
+	Codec compress.Codec
 }
 
 // State is what a table is good for.
@@ -44,74 +51,202 @@ type Status struct {
 	OID         uint32
 	Name        string // schema.name
 	State       State
-	Detail      string // why, in a sentence; empty where there is nothing to say
-	Rows, Bytes int64
+	Detail      string    // why, in a sentence; empty where there is nothing to say
+	Rows, Bytes int64     // of the last version published; Bytes is 0 once it is given up
 	Copied      time.Time // end of the last copy; zero before
 }
 
-// ErrStream is what Wait fails with while the replication stream is down.
-var ErrStream = errors.New("the replication stream is not connected")
-
 // Store holds the published version of each table. All methods are safe for any
 // number of goroutines.
-type Store struct{}
+type Store struct {
+	arena       arena
+	segmentRows int
+	codec       compress.Codec
+	progress    progress
+	catalog     atomic.Pointer[catalog.Catalog]
 
-// New returns an empty store.
-func New(o Options) *Store { panic("BUG: colstore.New is being written") }
+	mu     sync.RWMutex
+	tables map[uint32]*published
+	hooks  []func() // of OnCatalog
+}
 
-// Close gives all memory back. No reader may be left.
-func (s *Store) Close() {}
+// published is what the store knows of one table.
+type published struct {
+	status  Status
+	version *Table // nil unless the state is StateReady
+}
+
+// New returns an empty store. The stream counts as not connected.
+func New(o Options) *Store {
+	if o.MemoryLimit == 0 {
+		o.MemoryLimit = 8 << 30
+	}
+	if o.SegmentRows == 0 {
+		o.SegmentRows = 65536
+	}
+	if o.SegmentRows%1024 != 0 || o.SegmentRows < 0 || o.MemoryLimit < 0 {
+		panic(fmt.Sprintf("BUG: store of %d bytes in segments of %d rows", o.MemoryLimit, o.SegmentRows))
+	}
+	s := &Store{segmentRows: o.SegmentRows, codec: o.Codec, tables: map[uint32]*published{}}
+	s.arena.limit = o.MemoryLimit
+	s.catalog.Store(&catalog.Catalog{})
+	return s
+}
+
+// Close gives all memory back to the system. No reader and no loader may be left;
+// waiters fail with ErrStream.
+func (s *Store) Close() {
+	s.SetConnected(false)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, p := range s.tables {
+		p.drop()
+	}
+	clear(s.tables)
+	s.arena.close()
+}
 
 // Usage returns the column memory in use and its limit, in bytes.
-func (s *Store) Usage() (used, limit int64) { return 0, 0 }
+func (s *Store) Usage() (used, limit int64) { return s.arena.usage() }
 
-// NewLoader begins a new version of a table.
-func (s *Store) NewLoader(meta *catalog.Table) *Loader { return nil }
+// drop gives up the version.
+func (p *published) drop() {
+	if p.version != nil {
+		p.version.Release()
+		p.version = nil
+		p.status.Bytes = 0
+	}
+}
+
+// table returns the record of a table, a new one in StateCopying where there is
+// none. s.mu is held.
+func (s *Store) table(meta *catalog.Table) *published {
+	p := s.tables[meta.OID]
+	if p == nil {
+		p = &published{}
+		s.tables[meta.OID] = p
+	}
+	p.status.OID, p.status.Name = meta.OID, meta.QualifiedName()
+	return p
+}
 
 // Publish makes t the version that Get returns, in StateReady, and releases the
-// version before it. The store takes over the caller's reference.
-func (s *Store) Publish(t *Table) {}
+// version before it. The store takes over the caller's reference. Changes noted
+// by MarkChanged before are forgotten: a caller that saw one which t does not
+// hold calls MarkChanged again, after Publish.
+func (s *Store) Publish(t *Table) {
+	s.mu.Lock()
+	p := s.table(t.Meta)
+	p.drop()
+	p.version = t
+	p.status.State, p.status.Detail = StateReady, ""
+	p.status.Rows, p.status.Bytes, p.status.Copied = t.Rows, t.bytes, time.Now()
+	s.mu.Unlock()
+	s.changed()
+}
 
-// SetState sets a table's state without a version; the version before is released.
-func (s *Store) SetState(meta *catalog.Table, st State, detail string) {}
+// SetState sets a table's state, which is any but StateReady, and gives up its
+// version.
+func (s *Store) SetState(meta *catalog.Table, st State, detail string) {
+	if st == StateReady {
+		panic("BUG: a table becomes ready by Publish only")
+	}
+	s.mu.Lock()
+	p := s.table(meta)
+	p.drop()
+	p.status.State, p.status.Detail = st, detail
+	s.mu.Unlock()
+	s.changed()
+}
 
-// MarkChanged notes that the stream brought a change of the table: Get returns no
-// version until the next Publish.
-func (s *Store) MarkChanged(oid uint32) {}
+// MarkChanged notes that the stream brought a change of the table. A ready table
+// becomes StateChanged and its version is given up, until the next Publish; in
+// other states, and for tables that the store does not know, nothing happens. It
+// is cheap enough to be called for each change.
+func (s *Store) MarkChanged(oid uint32) {
+	s.mu.RLock()
+	p := s.tables[oid]
+	ready := p != nil && p.version != nil
+	s.mu.RUnlock()
+	if !ready {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p := s.tables[oid]; p != nil && p.version != nil {
+		p.drop()
+		p.status.State, p.status.Detail = StateChanged, "changed after it was copied"
+	}
+}
 
 // Get returns the published version, retained, and the state. The table is nil
 // unless the state is StateReady. An unknown table is StateCopying.
-func (s *Store) Get(oid uint32) (*Table, State) { return nil, StateCopying }
+func (s *Store) Get(oid uint32) (*Table, State) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	p := s.tables[oid]
+	if p == nil {
+		return nil, StateCopying
+	}
+	if p.version != nil {
+		p.version.Retain()
+	}
+	return p.version, p.status.State
+}
 
 // Statuses lists all tables by name.
-func (s *Store) Statuses() []Status { return nil }
+func (s *Store) Statuses() []Status {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	all := make([]Status, 0, len(s.tables))
+	for _, p := range s.tables {
+		all = append(all, p.status)
+	}
+	slices.SortFunc(all, func(a, b Status) int {
+		if c := strings.Compare(a.Name, b.Name); c != 0 {
+			return c
+		}
+		return int(a.OID) - int(b.OID)
+	})
+	return all
+}
 
 // Remove forgets a table.
-func (s *Store) Remove(oid uint32) {}
+func (s *Store) Remove(oid uint32) {
+	s.mu.Lock()
+	p := s.tables[oid]
+	if p != nil {
+		p.drop()
+		delete(s.tables, oid)
+	}
+	s.mu.Unlock()
+	if p != nil {
+		s.changed()
+	}
+}
 
 // SetCatalog replaces the catalog.
-func (s *Store) SetCatalog(c *catalog.Catalog) {}
+func (s *Store) SetCatalog(c *catalog.Catalog) {
+	s.catalog.Store(c)
+	s.changed()
+}
 
 // Catalog returns the last catalog set, an empty one before that; never nil.
-func (s *Store) Catalog() *catalog.Catalog { return nil }
+func (s *Store) Catalog() *catalog.Catalog { return s.catalog.Load() }
 
 // OnCatalog registers f to be called after each SetCatalog, Publish, SetState and
-// Remove.
-func (s *Store) OnCatalog(f func()) {}
+// Remove, on the caller's goroutine, without locks held.
+func (s *Store) OnCatalog(f func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.hooks = append(slices.Clip(s.hooks), f)
+}
 
-// Advance notes that the stream has been seen up to lsn; it never goes back.
-func (s *Store) Advance(lsn uint64) {}
-
-// Applied returns the position of the last Advance.
-func (s *Store) Applied() uint64 { return 0 }
-
-// SetConnected says whether the stream is up. While it is not, Wait fails.
-func (s *Store) SetConnected(up bool) {}
-
-// OnWait registers the hook that is called once for each Wait that is not
-// satisfied at once, with its target, on the waiter's goroutine.
-func (s *Store) OnWait(f func(target uint64)) {}
-
-// Wait returns when everything before lsn has been seen; ErrStream while the
-// stream is down, ctx.Err() where that ends first.
-func (s *Store) Wait(ctx context.Context, lsn uint64) error { return ErrStream }
+func (s *Store) changed() {
+	s.mu.RLock()
+	hooks := s.hooks
+	s.mu.RUnlock()
+	for _, f := range hooks {
+		f()
+	}
+}

@@ -30,7 +30,25 @@ type Table struct {
 // bitmaps and dictionaries.
 func (t *Table) Bytes() int64 { return t.bytes }
 
-// Segment is a run of rows, at most Options.SegmentRows of them.
+// Retain adds a reference. The caller must hold one.
+func (t *Table) Retain() {
+	if t.refs.Add(1) <= 1 {
+		panic("BUG: Retain of a released table")
+	}
+}
+
+// Release gives a reference back; with the last one the memory returns to the
+// store.
+func (t *Table) Release() {
+	switch n := t.refs.Add(-1); {
+	case n == 0:
+		t.free()
+	case n < 0:
+		panic("BUG: Release of a released table")
+	}
+}
+
+// Segment is a run of rows, at most Options.SegmentRows of them and never none.
 type Segment struct {
 	Rows int
 	// Columns[i] belongs to Meta.Columns[i]; the zero Column for one that is not

@@ -1,0 +1,295 @@
+package colstore
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+
+	"pgaccel/catalog"
+	"pgaccel/compress"
+	"pgaccel/vector"
+)
+
+// meta describes a table with one column of each storage family and one that is
+// not copied.
+func meta() *catalog.Table {
+	c := vector.TypeOf(vector.Text)
+	c.Collation = vector.Collation{OID: 950, Deterministic: true, C: true}
+	other := vector.TypeOf(vector.Varchar)
+	other.Collation = vector.Collation{OID: 100, Deterministic: true}
+	return &catalog.Table{OID: 7, Schema: "public", Name: "t", Columns: []catalog.Column{
+		{Name: "i", Type: vector.TypeOf(vector.Int8)},
+		{Name: "f", Type: vector.TypeOf(vector.Float8)},
+		{Name: "j", Unsupported: "json"},
+		{Name: "c", Type: c},
+		{Name: "v", Type: other},
+	}}
+}
+
+// row is one row of meta; nil is null.
+type row [5]any
+
+func randomRow(r *rand.Rand) (out row) {
+	if r.IntN(10) > 0 {
+		out[0] = int64(r.Uint64() >> r.IntN(64))
+	}
+	switch r.IntN(10) {
+	case 0:
+	case 1:
+		out[1] = math.NaN()
+	case 2:
+		out[1] = math.Copysign(0, -1)
+	default:
+		out[1] = r.NormFloat64()
+	}
+	if r.IntN(3) > 0 {
+		out[3] = strings.Repeat("x", r.IntN(12)) + fmt.Sprint(r.IntN(100))
+	}
+	if r.IntN(300) > 0 {
+		out[4] = strings.Repeat("long ", r.IntN(3000)*r.IntN(2)*r.IntN(2))
+	}
+	return out
+}
+
+func put(w *Writer, r row) error {
+	for i, v := range r {
+		switch v := v.(type) {
+		case nil:
+			if i != 2 {
+				w.Null(i)
+			}
+		case int64:
+			w.Int(i, v)
+		case float64:
+			w.Int(i, int64(math.Float64bits(v)))
+		case string:
+			w.Text(i, []byte(v))
+		}
+	}
+	return w.EndRow()
+}
+
+// load copies rows with several writers at once, writer k taking the k-th part.
+func load(t testing.TB, s *Store, rows []row, writers int) *Table {
+	t.Helper()
+	l := s.NewLoader(meta())
+	var wg sync.WaitGroup
+	for k := range writers {
+		w := l.NewWriter()
+		wg.Go(func() {
+			for _, r := range rows[k*len(rows)/writers : (k+1)*len(rows)/writers] {
+				if err := put(w, r); err != nil {
+					t.Error(err)
+				}
+			}
+			if err := w.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if l.Rows() != int64(len(rows)) {
+		t.Errorf("Rows() = %d, want %d", l.Rows(), len(rows))
+	}
+	table, err := l.Finish()
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Abort() // does nothing now
+	return table
+}
+
+// check reads a table back value by value and compares nulls and zone maps.
+func check(t testing.TB, table *Table, rows []row) {
+	t.Helper()
+	if table.Rows != int64(len(rows)) {
+		t.Fatalf("%d rows, want %d", table.Rows, len(rows))
+	}
+	at := 0
+	for s, seg := range table.Segments {
+		if seg.Rows == 0 {
+			t.Errorf("segment %d is empty", s)
+		}
+		for i := range seg.Columns {
+			col := &seg.Columns[i]
+			if i == 2 {
+				if col.Data != nil {
+					t.Error("a column that is not copied has data")
+				}
+				continue
+			}
+			if col.Data.Len() != seg.Rows {
+				t.Fatalf("segment %d column %d: %d rows, want %d", s, i, col.Data.Len(), seg.Rows)
+			}
+			values := make([]int64, seg.Rows)
+			col.Data.Decode(values, 0)
+			nulls, lo, hi := 0, int64(math.MaxInt64), int64(math.MinInt64)
+			for k, v := range values {
+				want := rows[at+k][i]
+				null := col.Nulls != nil && col.Nulls[k/64]>>(k%64)&1 == 1
+				if null != (want == nil) {
+					t.Fatalf("segment %d column %d row %d: null is %v, want %v", s, i, k, null, want)
+				}
+				if null {
+					nulls++
+					continue
+				}
+				switch want := want.(type) {
+				case int64:
+					if v != want {
+						t.Fatalf("segment %d row %d: %d, want %d", s, k, v, want)
+					}
+				case float64:
+					if uint64(v) != math.Float64bits(want) {
+						t.Fatalf("segment %d row %d: %x, want %v", s, k, v, want)
+					}
+					v = compress.FloatKey(v)
+				case string:
+					d := table.Dicts[i]
+					if got := d.At(v); got != want {
+						t.Fatalf("segment %d row %d: %q, want %q", s, k, got, want)
+					}
+					if code, ok := d.Find(want); !ok || code != v {
+						t.Fatalf("Find(%q) = %d, %v; want %d", want, code, ok, v)
+					}
+				}
+				lo, hi = min(lo, v), max(hi, v)
+			}
+			if nulls != col.NullCount || nulls == 0 && col.Nulls != nil {
+				t.Errorf("segment %d column %d: NullCount %d, want %d", s, i, col.NullCount, nulls)
+			}
+			if lo != col.Min || hi != col.Max {
+				t.Errorf("segment %d column %d: zone [%d, %d], want [%d, %d]", s, i, col.Min, col.Max, lo, hi)
+			}
+		}
+		at += seg.Rows
+	}
+	if at != len(rows) {
+		t.Fatalf("segments hold %d rows, want %d", at, len(rows))
+	}
+}
+
+func TestLoad(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 1))
+	for _, n := range []int{0, 1, 63, 64, 127, 128, 129, 511, 512, 513, 1023, 1024, 1025, 5000} {
+		for _, writers := range []int{1, 3} {
+			for _, codec := range []compress.Codec{compress.CodecAuto, compress.CodecFOR64} {
+				rows := make([]row, n)
+				for i := range rows {
+					rows[i] = randomRow(r)
+				}
+				s := New(Options{SegmentRows: 1024, Codec: codec})
+				table := load(t, s, rows, writers)
+				check(t, table, rows)
+				if used, _ := s.Usage(); used != table.Bytes() {
+					t.Errorf("%d bytes in use, the table says %d", used, table.Bytes())
+				}
+				table.Release()
+				if used, _ := s.Usage(); used != 0 {
+					t.Errorf("%d bytes in use after Release", used)
+				}
+				s.Close()
+			}
+		}
+	}
+}
+
+// TestNullsOnly: every row null, in every column.
+func TestNullsOnly(t *testing.T) {
+	s := New(Options{SegmentRows: 1024})
+	defer s.Close()
+	rows := make([]row, 1500)
+	table := load(t, s, rows, 1)
+	defer table.Release()
+	check(t, table, rows)
+	if c := table.Segments[0].Columns[0]; c.Min <= c.Max {
+		t.Errorf("zone [%d, %d] of nulls", c.Min, c.Max)
+	}
+}
+
+// TestMemoryLimit: the limit holds, the error says so, and everything comes back.
+func TestMemoryLimit(t *testing.T) {
+	const limit = 1 << 20
+	s := New(Options{SegmentRows: 1024, MemoryLimit: limit})
+	defer s.Close()
+	r := rand.New(rand.NewPCG(2, 2))
+	for round := range 3 {
+		for _, text := range []bool{false, true} {
+			l := s.NewLoader(meta())
+			w := l.NewWriter()
+			var err error
+			n := 0
+			for ; err == nil; n++ {
+				if n > 10e6 {
+					t.Fatal("no end of memory")
+				}
+				next := row{int64(r.Uint64()), r.NormFloat64(), nil, "a", "b"}
+				if text {
+					next = row{int64(0), 0.0, nil, fmt.Sprint("string ", n), "b"}
+				}
+				err = put(w, next)
+				if used, _ := s.Usage(); used > limit {
+					t.Fatalf("%d bytes in use", used)
+				}
+			}
+			var m *MemoryError
+			if !errors.As(err, &m) || m.Limit != limit || m.Used+m.Need <= limit {
+				t.Fatalf("after %d rows: %v", n, err)
+			}
+			if err := w.Close(); !errors.As(err, &m) {
+				t.Errorf("Close: %v", err)
+			}
+			if _, err := l.Finish(); !errors.As(err, &m) {
+				t.Errorf("Finish: %v", err)
+			}
+			l.Abort()
+			if used, _ := s.Usage(); used != 0 {
+				t.Fatalf("round %d: %d bytes in use after Abort", round, used)
+			}
+		}
+	}
+	// What was given back can be had again.
+	table := load(t, s, []row{{int64(1), 1.0, nil, "x", "y"}}, 1)
+	check(t, table, []row{{int64(1), 1.0, nil, "x", "y"}})
+	table.Release()
+}
+
+// TestRanks: C collations are ranked by bytes, others wait for Postgres.
+func TestRanks(t *testing.T) {
+	s := New(Options{})
+	defer s.Close()
+	words := []string{"b", "", "a", "ab", "\xc3\xa9", "Z", "abcdefgh", "abcdefghi", "abcdefg", "a\x00", "12345678z", "12345678a"}
+	var rows []row
+	for _, w := range words {
+		rows = append(rows, row{int64(0), 0.0, nil, w, w})
+	}
+	table := load(t, s, rows, 2)
+	defer table.Release()
+	d := table.Dicts[3]
+	ranks := d.Ranks()
+	if len(ranks) != len(words) || d.Len() != len(words) {
+		t.Fatalf("%d ranks for %d strings", len(ranks), d.Len())
+	}
+	for a := range ranks {
+		for b := range ranks {
+			if (ranks[a] < ranks[b]) != (d.At(int64(a)) < d.At(int64(b))) {
+				t.Errorf("%q and %q have ranks %d and %d", d.At(int64(a)), d.At(int64(b)), ranks[a], ranks[b])
+			}
+		}
+	}
+	if _, ok := d.Find("nowhere"); ok {
+		t.Error("found what is not there")
+	}
+	v := table.Dicts[4]
+	if v.Ranks() != nil {
+		t.Error("ranks of a collation that only Postgres knows")
+	}
+	v.SetRanks(make([]int32, v.Len()))
+	if len(v.Ranks()) != v.Len() {
+		t.Error("SetRanks had no effect")
+	}
+}

@@ -1,0 +1,56 @@
+package colstore
+
+import (
+	"os"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// memoryFile is an anonymous file in memory (memfd_create), mapped in pieces. A
+// worker process can be handed its descriptor and map the same pages.
+type memoryFile struct {
+	open bool
+	fd   int
+	size int64
+}
+
+// grow appends n bytes to the file and maps them.
+func (f *memoryFile) grow(n int) ([]byte, error) {
+	if !f.open {
+		fd, err := unix.MemfdCreate("pgaccel-columns", unix.MFD_CLOEXEC)
+		if err != nil {
+			return nil, os.NewSyscallError("memfd_create", err)
+		}
+		f.open, f.fd = true, fd
+	}
+	if err := unix.Ftruncate(f.fd, f.size+int64(n)); err != nil {
+		return nil, os.NewSyscallError("ftruncate", err)
+	}
+	mem, err := unix.Mmap(f.fd, f.size, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_NORESERVE)
+	if err != nil {
+		return nil, os.NewSyscallError("mmap", err)
+	}
+	f.size += int64(n)
+	return mem, nil
+}
+
+func (f *memoryFile) close() {
+	if f.open {
+		unix.Close(f.fd)
+		*f = memoryFile{}
+	}
+}
+
+// returnPages gives the whole pages within mem back to the system; they read as
+// zeros afterwards. Failure only costs memory.
+func returnPages(mem []byte) {
+	page := uintptr(os.Getpagesize())
+	base := uintptr(unsafe.Pointer(&mem[0]))
+	from, to := (base+page-1)&^(page-1), (base+uintptr(len(mem)))&^(page-1)
+	if from < to {
+		_ = unix.Madvise(mem[from-base:to-base], unix.MADV_REMOVE)
+	}
+}
+
+func unmap(mem []byte) { _ = unix.Munmap(mem) }
