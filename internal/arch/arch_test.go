@@ -48,6 +48,9 @@ var mayImport = map[string]string{
 func TestImportsPointOneWay(t *testing.T) {
 	const module, root = "pgaccel/", "../.."
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() && filepath.Dir(path) == root && (d.Name() == "build" || d.Name() == "bin" || d.Name() == ".data") {
+			return filepath.SkipDir // git ignores them: other people's sources, fetched by make regress
+		}
 		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 			return err
 		}

@@ -1,0 +1,412 @@
+package integration
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"pgaccel/internal/pgserver"
+)
+
+// program is the pgaccel binary, built once for all tests.
+var program struct {
+	once sync.Once
+	dir  string
+	path string
+	err  error
+}
+
+func pgaccelProgram(t *testing.T) string {
+	t.Helper()
+	program.once.Do(func() {
+		if program.dir, program.err = os.MkdirTemp("", "pgaccel-integration-"); program.err != nil {
+			return
+		}
+		program.path = filepath.Join(program.dir, "pgaccel")
+		args := []string{"build", "-o", program.path}
+		if os.Getenv("PGACCEL_RACE") != "" {
+			args = append(args, "-race")
+		}
+		out, err := exec.Command("go", append(args, "pgaccel/cmd/pgaccel")...).CombinedOutput()
+		if err != nil {
+			program.err = fmt.Errorf("go build: %w\n%s", err, out)
+		}
+	})
+	if program.err != nil {
+		t.Fatal(program.err)
+	}
+	return program.path
+}
+
+// target is somewhere to connect to: the server, or pgaccel in front of it.
+type target struct {
+	name string
+	port int
+	db   string
+}
+
+func (tg target) url(user string, options ...string) string {
+	return fmt.Sprintf("postgres://%s@127.0.0.1:%d/%s?sslmode=disable%s", user, tg.port, tg.db, strings.Join(options, ""))
+}
+
+// stack is a server with a pgaccel in front.
+type stack struct {
+	pg     *pgserver.Server
+	direct target
+	proxy  target
+	http   string
+
+	cmd    *exec.Cmd
+	exited chan struct{}
+	log    string
+}
+
+var shared struct {
+	once sync.Once
+	s    *stack
+	err  error
+}
+
+// sharedStack is the server with all data that tests read and do not change.
+// Every session has pgaccel.mode = force, so that the cost model decides nothing.
+func sharedStack(t *testing.T) *stack {
+	t.Helper()
+	bin := pgaccelProgram(t)
+	shared.once.Do(func() { shared.s, shared.err = startStack(bin, starSchema+rightsSchema) })
+	if shared.err != nil {
+		t.Fatal(shared.err)
+	}
+	return shared.s
+}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if shared.s != nil {
+		shared.s.stop()
+	}
+	if program.dir != "" {
+		os.RemoveAll(program.dir)
+	}
+	os.Exit(code)
+}
+
+// startStack starts a server, creates the schema, and starts pgaccel over all
+// tables of schema public.
+func startStack(bin, schema string, more ...string) (*stack, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
+	defer cancel()
+	pg, err := pgserver.Start(ctx, pgserver.Options{})
+	if err != nil {
+		return nil, err
+	}
+	s := &stack{pg: pg, direct: target{"direct", pg.Port, "postgres"}}
+	err = func() error {
+		conn, err := pgconn.Connect(ctx, s.direct.url("postgres"))
+		if err != nil {
+			return err
+		}
+		defer conn.Close(ctx)
+		// One statement at a time: VACUUM stands alone, and bodies have no ";\n".
+		for stmt := range strings.SplitSeq(schema+"ALTER DATABASE postgres SET pgaccel.mode = 'force'", ";\n") {
+			if _, err := conn.Exec(ctx, stmt).ReadAll(); err != nil {
+				return fmt.Errorf("%w in %s", err, stmt)
+			}
+		}
+		return s.serve(ctx, bin, more...)
+	}()
+	if err != nil {
+		s.stop()
+		return nil, err
+	}
+	return s, nil
+}
+
+// serve starts pgaccel and waits until every table is copied.
+func (s *stack) serve(ctx context.Context, bin string, more ...string) error {
+	ports, err := freePorts(2)
+	if err != nil {
+		return err
+	}
+	s.proxy, s.http = target{"pgaccel", ports[0], s.direct.db}, fmt.Sprintf("http://127.0.0.1:%d", ports[1])
+	s.log = filepath.Join(s.pg.Dir, fmt.Sprintf("pgaccel-%d.log", ports[0]))
+	log, err := os.Create(s.log)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	s.cmd = exec.Command(bin, append([]string{"serve", "--upstream", s.direct.url("postgres"), "--listen", fmt.Sprintf("127.0.0.1:%d", ports[0]),
+		"--http", strings.TrimPrefix(s.http, "http://"), "--accelerate", "public.*"}, more...)...)
+	s.cmd.Stdout, s.cmd.Stderr = log, log
+	s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := s.cmd.Start(); err != nil {
+		return err
+	}
+	s.exited = make(chan struct{})
+	go func() { s.cmd.Wait(); close(s.exited) }()
+	for {
+		if r, err := http.Get(s.http + "/readyz"); err == nil {
+			r.Body.Close()
+			if r.StatusCode == http.StatusOK {
+				return nil
+			}
+		}
+		select {
+		case <-s.exited:
+			text, _ := os.ReadFile(s.log)
+			return fmt.Errorf("pgaccel ended at start:\n%s", text)
+		case <-ctx.Done():
+			text, _ := os.ReadFile(s.log)
+			return fmt.Errorf("pgaccel was not ready in time: %w\n%s", ctx.Err(), text)
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+func (s *stack) stop() {
+	if s.cmd != nil && s.cmd.Process != nil {
+		s.cmd.Process.Signal(syscall.SIGTERM)
+		select {
+		case <-s.exited:
+		case <-time.After(10 * time.Second):
+			s.cmd.Process.Kill()
+			<-s.exited
+		}
+	}
+	if s.pg != nil {
+		s.pg.Stop()
+	}
+}
+
+// privateStack is a stack for one test.
+func privateStack(t *testing.T, schema string, more ...string) *stack {
+	t.Helper()
+	s, err := startStack(pgaccelProgram(t), schema, more...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.stop)
+	return s
+}
+
+func freePorts(n int) ([]int, error) {
+	var ports []int
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, err
+		}
+		defer l.Close()
+		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
+	}
+	return ports, nil
+}
+
+// queries returns the counter of executions with the route.
+func (s *stack) queries(t testing.TB, route string) int {
+	t.Helper()
+	n := 0
+	for line := range s.metrics(t) {
+		if strings.Contains(line, `route="`+route+`"`) {
+			v, err := strconv.ParseFloat(line[strings.LastIndexByte(line, ' ')+1:], 64)
+			if err != nil {
+				t.Fatal(line, err)
+			}
+			n += int(v)
+		}
+	}
+	return n
+}
+
+// metrics returns the lines of pgaccel_queries_total.
+func (s *stack) metrics(t testing.TB) map[string]bool {
+	t.Helper()
+	r, err := http.Get(s.http + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	lines := map[string]bool{}
+	scan := bufio.NewScanner(r.Body)
+	for scan.Scan() {
+		if strings.HasPrefix(scan.Text(), "pgaccel_queries_total{") {
+			lines[scan.Text()] = true
+		}
+	}
+	return lines
+}
+
+// accelerates runs f and asserts that it raised the count of accelerated
+// executions by least at least.
+func (s *stack) accelerates(t *testing.T, least int, f func()) {
+	t.Helper()
+	before, reasons := s.queries(t, "accelerated"), s.metrics(t)
+	f()
+	if got := s.queries(t, "accelerated") - before; got < least {
+		t.Errorf("%d executions were accelerated, want at least %d; changed counters:", got, least)
+		for line := range s.metrics(t) {
+			if !reasons[line] {
+				t.Log(line)
+			}
+		}
+	}
+}
+
+// forwardsAll runs f and asserts that nothing was accelerated.
+func (s *stack) forwardsAll(t *testing.T, f func()) {
+	t.Helper()
+	before := s.queries(t, "accelerated")
+	f()
+	if got := s.queries(t, "accelerated") - before; got != 0 {
+		t.Errorf("%d executions were accelerated, want none", got)
+	}
+}
+
+// both runs f on the server and through pgaccel and asserts equal answers.
+func (s *stack) both(t *testing.T, f func(target) []byte) {
+	t.Helper()
+	want, got := f(s.direct), f(s.proxy)
+	if len(want) == 0 {
+		t.Error("no output at all")
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("pgaccel differs from the server%s", firstDifference(got, want))
+	}
+}
+
+func firstDifference(got, want []byte) string {
+	g, w := bytes.Split(got, []byte("\n")), bytes.Split(want, []byte("\n"))
+	for i := range max(len(g), len(w)) {
+		if i >= len(g) {
+			return fmt.Sprintf(" in line %d: missing: %q", i+1, w[i])
+		}
+		if i >= len(w) {
+			return fmt.Sprintf(" in line %d: surplus: %q", i+1, g[i])
+		}
+		if !bytes.Equal(g[i], w[i]) {
+			return fmt.Sprintf(" in line %d:\n got: %q\nwant: %q", i+1, g[i], w[i])
+		}
+	}
+	return ""
+}
+
+// need fails the test where a program is missing, with the line that installs it.
+func need(t *testing.T, program, install string) string {
+	t.Helper()
+	p, err := exec.LookPath(program)
+	if err != nil {
+		t.Fatalf("%s is missing: %s (or integration/install-clients.sh)", program, install)
+	}
+	return p
+}
+
+// run runs a client program and returns its standard output; failure includes the
+// rest.
+func run(t *testing.T, env []string, stdin io.Reader, name string, args ...string) []byte {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Env, cmd.Stdin = append(os.Environ(), env...), stdin
+	cmd.WaitDelay = 5 * time.Second
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%s %s: %v\n%s%s", filepath.Base(name), strings.Join(args, " "), err, out.Bytes(), errs.Bytes())
+	}
+	return out.Bytes()
+}
+
+// connect opens a plain protocol connection that the test closes at its end.
+func connect(t testing.TB, url string) *pgconn.PgConn {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	conn, err := pgconn.Connect(ctx, url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close(context.Background()) })
+	return conn
+}
+
+// answer is everything a client sees of one statement.
+type answer struct {
+	fields string
+	rows   []string
+	tag    string
+	err    string
+}
+
+func (a answer) String() string {
+	return fmt.Sprintf("%s\n%s\n%s %s", a.fields, strings.Join(a.rows, "\n"), a.tag, a.err)
+}
+
+// ask runs one statement: simple protocol where format is nil, else extended with
+// the result formats and parameters in text.
+func ask(t testing.TB, conn *pgconn.PgConn, sql string, format []int16, params ...string) answer {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	var a answer
+	read := func(r *pgconn.ResultReader) {
+		for _, f := range r.FieldDescriptions() {
+			a.fields += fmt.Sprintf("%s/%d/%d/%d/%d/%d/%d ", f.Name, f.TableOID, f.TableAttributeNumber, f.DataTypeOID, f.DataTypeSize, f.TypeModifier, f.Format)
+		}
+		for r.NextRow() {
+			var b strings.Builder
+			for _, v := range r.Values() {
+				if v == nil {
+					b.WriteString("NULL|")
+				} else {
+					fmt.Fprintf(&b, "%q|", v)
+				}
+			}
+			a.rows = append(a.rows, b.String())
+		}
+		tag, err := r.Close()
+		a.tag = tag.String()
+		a.note(err)
+	}
+	if format == nil {
+		m := conn.Exec(ctx, sql)
+		for m.NextResult() {
+			read(m.ResultReader())
+		}
+		a.note(m.Close())
+		return a
+	}
+	var values [][]byte
+	for _, p := range params {
+		values = append(values, []byte(p))
+	}
+	read(conn.ExecParams(ctx, sql, values, nil, nil, format))
+	return a
+}
+
+// note keeps an error as the client sees it, without the fields that name the
+// server's source.
+func (a *answer) note(err error) {
+	if err == nil || a.err != "" {
+		return
+	}
+	if pg, ok := err.(*pgconn.PgError); ok {
+		a.err = fmt.Sprintf("%s %s %s | %s | %s | at %d %s %d", pg.Severity, pg.Code, pg.Message, pg.Detail, pg.Hint, pg.Position, pg.Routine, pg.Line)
+		return
+	}
+	a.err = err.Error()
+}

@@ -1,0 +1,100 @@
+package integration
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// protocols are the ways to run a statement without a driver.
+var protocols = []struct {
+	name   string
+	format []int16 // nil: simple
+}{{"simple", nil}, {"extended text", []int16{0}}, {"extended binary", []int16{1}}}
+
+func sessionQueries(t *testing.T) []string {
+	t.Helper()
+	text, err := os.ReadFile(sessionFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Split(strings.TrimSpace(string(text)), "\n")
+}
+
+// ssbQueries returns the 13 queries of the Star Schema Benchmark by name.
+func ssbQueries(t *testing.T) (names []string, text map[string]string) {
+	t.Helper()
+	files, err := filepath.Glob("testdata/ssb/q*.sql")
+	if err != nil || len(files) != 13 {
+		t.Fatalf("%d queries in testdata/ssb, want 13 (%v)", len(files), err)
+	}
+	text = map[string]string{}
+	for _, f := range files {
+		b, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := strings.TrimSuffix(filepath.Base(f), ".sql")
+		names = append(names, name)
+		text[name] = strings.TrimSuffix(strings.TrimSpace(string(b)), ";")
+	}
+	return names, text
+}
+
+// TestStarSchemaQueries runs the 13 queries and the session's in each protocol and
+// format: description, rows, tag equal, and each of them accelerated.
+func TestStarSchemaQueries(t *testing.T) {
+	s := sharedStack(t)
+	names, text := ssbQueries(t)
+	for i, q := range sessionQueries(t) {
+		name := fmt.Sprintf("session %d", i+1)
+		names = append(names, name)
+		text[name] = q
+	}
+	direct, proxy := connect(t, s.direct.url("postgres")), connect(t, s.proxy.url("postgres"))
+	for _, name := range names {
+		for _, p := range protocols {
+			t.Run(name+" "+p.name, func(t *testing.T) {
+				s.accelerates(t, 1, func() {
+					want := ask(t, direct, text[name], p.format)
+					if want.err != "" || len(want.rows) == 0 {
+						t.Errorf("the server itself: %d rows, %s", len(want.rows), want.err)
+					}
+					if got := ask(t, proxy, text[name], p.format); got.String() != want.String() {
+						t.Errorf("%s", firstDifference([]byte(got.String()), []byte(want.String())))
+					}
+				})
+			})
+		}
+	}
+}
+
+// TestSettingsThatChangeAnswers sets what changes the text of values: equal, whether
+// accelerated or not.
+func TestSettingsThatChangeAnswers(t *testing.T) {
+	s := sharedStack(t)
+	direct, proxy := connect(t, s.direct.url("postgres")), connect(t, s.proxy.url("postgres"))
+	queries := sessionQueries(t)[5:]
+	for _, set := range []string{"SET DateStyle = 'SQL, DMY'", "SET DateStyle = 'Postgres, MDY'", "SET DateStyle = 'German'", "SET TimeZone = 'America/St_Johns'",
+		"SET TimeZone = 'GMT'", "SET extra_float_digits = 0", "SET extra_float_digits = 3", "SET extra_float_digits = -5", "SET client_encoding = 'LATIN1'",
+		"SET client_encoding = 'SQL_ASCII'", "SELECT set_config('TimeZone', 'Asia/Kathmandu', false)", "BEGIN; SET LOCAL DateStyle = 'SQL, MDY'", "ROLLBACK", "RESET ALL",
+		"SET search_path = pg_catalog, public", "SET search_path = nosuch", "DISCARD ALL", "SET default_transaction_isolation = 'serializable'", "RESET ALL",
+		"CREATE TEMP TABLE typed AS SELECT * FROM public.typed WHERE id < 5", "DISCARD ALL"} {
+		for _, c := range []string{set, "SHOW DateStyle", "SHOW TimeZone", "SHOW search_path"} {
+			want, got := ask(t, direct, c, nil), ask(t, proxy, c, nil)
+			if got.String() != want.String() {
+				t.Errorf("%s: %s", c, firstDifference([]byte(got.String()), []byte(want.String())))
+			}
+		}
+		for _, q := range queries {
+			for _, p := range protocols {
+				want, got := ask(t, direct, q, p.format), ask(t, proxy, q, p.format)
+				if got.String() != want.String() {
+					t.Errorf("%s, %s, %s: %s", set, p.name, q, firstDifference([]byte(got.String()), []byte(want.String())))
+				}
+			}
+		}
+	}
+}
