@@ -1,0 +1,366 @@
+package oracle
+
+import (
+	"math"
+	"math/big"
+	"strings"
+	"unicode/utf8"
+
+	"pgaccel/plan"
+	"pgaccel/vector"
+)
+
+// scope gives the values of the leaves of an expression.
+type scope struct {
+	column func(table, column int) value
+	keys   []value
+	aggs   []value
+	less   Less
+}
+
+func (s *scope) eval(e plan.Expr) (value, error) {
+	switch e := e.(type) {
+	case plan.Column:
+		return s.column(e.Table, e.Column), nil
+	case plan.Const:
+		return fromDatum(e.Datum), nil
+	case plan.Key:
+		return s.keys[e.Index], nil
+	case plan.Agg:
+		return s.aggs[e.Index], nil
+	case *plan.Call:
+		return s.call(e)
+	}
+	panic("BUG: an expression that is not bound")
+}
+
+// isTrue evaluates a condition; null counts as false.
+func (s *scope) isTrue(e plan.Expr) (bool, error) {
+	v, err := s.eval(e)
+	return !v.null && v.i != 0, err
+}
+
+func (s *scope) call(c *plan.Call) (value, error) {
+	switch c.Op {
+	case plan.OpAnd, plan.OpOr:
+		return s.logic(c)
+	case plan.OpCase:
+		for i := 0; i+1 < len(c.Args); i += 2 {
+			hit, err := s.isTrue(c.Args[i])
+			if err != nil {
+				return null, err
+			}
+			if hit {
+				return s.eval(c.Args[i+1])
+			}
+		}
+		return s.eval(c.Args[len(c.Args)-1])
+	case plan.OpCoalesce:
+		for _, a := range c.Args {
+			if v, err := s.eval(a); err != nil || !v.null {
+				return v, err
+			}
+		}
+		return null, nil
+	case plan.OpIn:
+		return s.in(c)
+	}
+	args := make([]value, len(c.Args))
+	anyNull := false
+	for i, a := range c.Args {
+		var err error
+		if args[i], err = s.eval(a); err != nil {
+			return null, err
+		}
+		anyNull = anyNull || args[i].null
+	}
+	a := args[0]
+	switch c.Op {
+	case plan.OpIsNull:
+		return ofBool(a.null), nil
+	case plan.OpIsNotNull:
+		return ofBool(!a.null), nil
+	case plan.OpIsTrue:
+		return ofBool(!a.null && a.i != 0), nil
+	case plan.OpIsFalse:
+		return ofBool(!a.null && a.i == 0), nil
+	case plan.OpDistinct:
+		if anyNull {
+			return ofBool(a.null != args[1].null), nil
+		}
+		return ofBool(!equal(c.Args[0].Type(), a, args[1])), nil
+	}
+	if anyNull {
+		return null, nil
+	}
+	switch c.Op {
+	case plan.OpNot:
+		return ofBool(a.i == 0), nil
+	case plan.OpEq:
+		return ofBool(equal(c.Args[0].Type(), a, args[1])), nil
+	case plan.OpNe:
+		return ofBool(!equal(c.Args[0].Type(), a, args[1])), nil
+	case plan.OpLt, plan.OpLe, plan.OpGt, plan.OpGe:
+		r, err := compare(c.Args[0].Type(), collationOf(c.Args), a, args[1], s.less)
+		return ofBool(c.Op == plan.OpLt && r < 0 || c.Op == plan.OpLe && r <= 0 ||
+			c.Op == plan.OpGt && r > 0 || c.Op == plan.OpGe && r >= 0), err
+	case plan.OpLike:
+		ok, err := like(a.s, args[1].s, c.Insensitive)
+		return ofBool(ok), err
+	case plan.OpCast:
+		return cast(a, c.Args[0].Type(), c.T)
+	case plan.OpExtract:
+		return extract(c, a)
+	case plan.OpDateTrunc:
+		return truncate(c, a)
+	}
+	return arithmetic(c, args)
+}
+
+// collationOf returns the collation of the first argument that has one.
+func collationOf(args []plan.Expr) vector.Collation {
+	for _, a := range args {
+		if t := a.Type(); t.Kind.IsText() && t.Collation != (vector.Collation{}) {
+			return t.Collation
+		}
+	}
+	return vector.Collation{}
+}
+
+func (s *scope) logic(c *plan.Call) (value, error) {
+	short := c.Op == plan.OpOr
+	result := ofBool(!short)
+	for _, a := range c.Args {
+		v, err := s.eval(a)
+		if err != nil {
+			return null, err
+		}
+		if v.null {
+			result = null
+		} else if (v.i != 0) == short {
+			return ofBool(short), nil
+		}
+	}
+	return result, nil
+}
+
+func (s *scope) in(c *plan.Call) (value, error) {
+	a, err := s.eval(c.Args[0])
+	if err != nil || a.null {
+		return null, err
+	}
+	result := ofBool(false)
+	for _, m := range c.Args[1:] {
+		b, err := s.eval(m)
+		switch {
+		case err != nil:
+			return null, err
+		case b.null:
+			result = null
+		case equal(c.Args[0].Type(), a, b):
+			return ofBool(true), nil
+		}
+	}
+	return result, nil
+}
+
+// like matches as Postgres' MatchText: % any run, _ one character, \ quotes.
+func like(s, pattern string, insensitive bool) (bool, error) {
+	if insensitive {
+		for _, x := range []string{s, pattern} {
+			for i := range len(x) {
+				if x[i] >= utf8.RuneSelf {
+					return false, forward(plan.ReasonCollation, "ILIKE outside of ASCII")
+				}
+			}
+		}
+		s, pattern = strings.ToLower(s), strings.ToLower(pattern)
+	}
+	return match([]rune(s), []rune(pattern))
+}
+
+func match(s, p []rune) (bool, error) {
+	for len(p) > 0 {
+		switch p[0] {
+		case '%':
+			for i := 0; i <= len(s); i++ {
+				if ok, err := match(s[i:], p[1:]); ok || err != nil {
+					return ok, err
+				}
+			}
+			return false, nil
+		case '_':
+			if len(s) == 0 {
+				return false, nil
+			}
+		case '\\':
+			if len(p) == 1 {
+				return false, failed("LIKE pattern ends with escape")
+			}
+			p = p[1:]
+			fallthrough
+		default:
+			if len(s) == 0 || s[0] != p[0] {
+				return false, nil
+			}
+		}
+		s, p = s[1:], p[1:]
+	}
+	return len(s) == 0, nil
+}
+
+var limits = map[vector.Kind][2]int64{
+	vector.Int2: {math.MinInt16, math.MaxInt16},
+	vector.Int4: {math.MinInt32, math.MaxInt32},
+	vector.Int8: {math.MinInt64, math.MaxInt64},
+	// DATEVAL ranges of Postgres' datatype/timestamp.h.
+	vector.Date:        {-2451545, 2145031948},
+	vector.Timestamp:   {-211813488000000000, 9223371331199999999},
+	vector.TimestampTZ: {-211813488000000000, 9223371331199999999},
+}
+
+func bounded(n *big.Int, k vector.Kind) (value, error) {
+	l := limits[k]
+	if !n.IsInt64() || n.Int64() < l[0] || n.Int64() > l[1] {
+		return null, failed(k.String() + " out of range")
+	}
+	return value{i: n.Int64()}, nil
+}
+
+func infinite(k vector.Kind, i int64) bool {
+	if k == vector.Date {
+		return i == math.MinInt32 || i == math.MaxInt32
+	}
+	return i == math.MinInt64 || i == math.MaxInt64
+}
+
+func arithmetic(c *plan.Call, args []value) (value, error) {
+	a := args[0]
+	b := a
+	if len(args) > 1 {
+		b = args[1]
+	}
+	switch k := c.T.Kind; {
+	case k.IsFloat():
+		return floats(c, a.float(), b.float())
+	case k == vector.Numeric:
+		return numerics(c, a, b)
+	case k == vector.Date:
+		if c.Args[0].Type().Kind.IsInt() {
+			a, b = b, a
+		}
+		if infinite(k, a.i) {
+			return a, nil
+		}
+		n := big.NewInt(b.i)
+		if c.Op == plan.OpSub {
+			n.Neg(n)
+		}
+		return bounded(n.Add(n, big.NewInt(a.i)), k)
+	case c.Args[0].Type().Kind == vector.Date: // date - date
+		if infinite(vector.Date, a.i) || infinite(vector.Date, b.i) {
+			return null, failed("cannot subtract infinite dates")
+		}
+	}
+	x, y, n := big.NewInt(a.i), big.NewInt(b.i), new(big.Int)
+	switch c.Op {
+	case plan.OpAdd:
+		n.Add(x, y)
+	case plan.OpSub:
+		n.Sub(x, y)
+	case plan.OpMul:
+		n.Mul(x, y)
+	case plan.OpDiv, plan.OpMod:
+		if b.i == 0 {
+			return null, failed("division by zero")
+		}
+		r := new(big.Int)
+		n.QuoRem(x, y, r)
+		if c.Op == plan.OpMod {
+			n = r
+		}
+	case plan.OpNeg:
+		n.Neg(x)
+	case plan.OpAbs:
+		n.Abs(x)
+	default:
+		panic("BUG: an operator that no case knows")
+	}
+	return bounded(n, c.T.Kind)
+}
+
+func numerics(c *plan.Call, a, b value) (value, error) {
+	s := max(a.scale, b.scale)
+	n := new(big.Int)
+	switch c.Op {
+	case plan.OpAdd:
+		n.Add(a.rescale(s), b.rescale(s))
+	case plan.OpSub:
+		n.Sub(a.rescale(s), b.rescale(s))
+	case plan.OpMul:
+		n.Mul(a.num, b.num)
+		s = a.scale + b.scale
+	case plan.OpMod:
+		if b.num.Sign() == 0 {
+			return null, failed("division by zero")
+		}
+		n.Rem(a.rescale(s), b.rescale(s))
+	case plan.OpNeg:
+		n.Neg(a.num)
+	case plan.OpAbs:
+		n.Abs(a.num)
+	case plan.OpDiv:
+		x, okX := vector.Int128FromBig(a.num)
+		y, okY := vector.Int128FromBig(b.num)
+		q, ok := vector.Div(vector.Decimal{Unscaled: x, Scale: a.scale}, vector.Decimal{Unscaled: y, Scale: b.scale})
+		if !okX || !okY || !ok {
+			return null, failed("numeric division")
+		}
+		return value{num: q.Unscaled.Big(), scale: q.Scale}, nil
+	default:
+		panic("BUG: an operator that no case knows")
+	}
+	if _, ok := vector.Int128FromBig(n); !ok {
+		return null, failed("numeric beyond 128 bits")
+	}
+	return value{num: n, scale: s}, nil
+}
+
+func floats(c *plan.Call, x, y float64) (value, error) {
+	narrow := func(f float64) float64 {
+		if c.T.Kind == vector.Float4 {
+			return float64(float32(f))
+		}
+		return f
+	}
+	var f float64
+	switch c.Op {
+	case plan.OpAdd:
+		f = narrow(x + y)
+	case plan.OpSub:
+		f = narrow(x - y)
+	case plan.OpMul:
+		f = narrow(x * y)
+		if f == 0 && x != 0 && y != 0 {
+			return null, failed("value out of range: underflow")
+		}
+	case plan.OpDiv:
+		if y == 0 && !math.IsNaN(x) {
+			return null, failed("division by zero")
+		}
+		f = narrow(x / y)
+		if f == 0 && x != 0 && !math.IsInf(y, 0) {
+			return null, failed("value out of range: underflow")
+		}
+	case plan.OpNeg:
+		return ofFloat(-x), nil
+	case plan.OpAbs:
+		return ofFloat(math.Abs(x)), nil
+	default:
+		panic("BUG: an operator that no case knows")
+	}
+	if math.IsInf(f, 0) && !math.IsInf(x, 0) && !math.IsInf(y, 0) {
+		return null, failed("value out of range: overflow")
+	}
+	return ofFloat(f), nil
+}
