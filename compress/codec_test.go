@@ -11,11 +11,11 @@ import (
 
 // words64 allocates as an arena would: aligned, and full of dirt.
 func words64(n int) []uint32 {
-	w := make([]uint64, (n+1)/2)
+	w := make([]uint64, n/2+1)
 	for i := range w {
 		w[i] = 0xdddddddddddddddd
 	}
-	return unsafe.Slice((*uint32)(unsafe.Pointer(&w[0])), 2*len(w))[:n]
+	return unsafe.Slice((*uint32)(unsafe.Pointer(&w[0])), 2*len(w))[:n:n]
 }
 
 var lengths = []int{0, 1, 31, 32, 33, 63, 64, 127, 128, 129, 511, 512, 513, 1024, 1025, 4096 + 77}

@@ -72,39 +72,47 @@ func (c *forColumn) Decode(dst []int64, start int) {
 	}
 }
 
+// Gather decodes a whole block where at least this many of its rows are wanted.
+const gatherDense = 32
+
 func (c *forColumn) Gather(dst []int64, start int, sel []uint16) {
 	dst = dst[:len(sel)]
-	last, base := -1, uint(0)
-	var ref int64
-	var widths, before uint32
-	var body []uint32
-	for i, s := range sel {
-		row := start + int(s)
-		if b := row / blockRows; b != last {
-			last, base = b, uint(b)*blockRows
-			ref, widths, body = c.block(b)
-			// Byte m of before is the sum of the widths of the miniblocks ahead of
-			// miniblock m: at most 3*64, so no byte carries into the next.
-			before = widths * 0x01010100
-		}
-		in := uint(row) - base
-		shift := in / miniRows * 8 & 31
-		w := uint(widths >> shift & 255)
-		bit := in % miniRows * w
-		p := uint(before>>shift&255) + bit/32
-		bit %= 32
-		if w == 0 {
-			dst[i] = ref
+	for i := 0; i < len(sel); {
+		b := (start + int(sel[i])) / blockRows
+		first := b*blockRows - start // of the block, relative to start; may be negative
+		if k := i + gatherDense - 1; k < len(sel) && int(sel[k]) < first+blockRows {
+			var block [blockRows]int64
+			c.Decode(block[:min(blockRows, c.n-b*blockRows)], b*blockRows)
+			for ; i < len(sel) && int(sel[i]) < first+blockRows; i++ {
+				dst[i] = block[(int(sel[i])-first)%blockRows]
+			}
 			continue
 		}
-		v := uint64(body[p]) >> bit
-		if bit+w > 32 {
-			v |= uint64(body[p+1]) << (32 - bit)
-			if bit+w > 64 {
-				v |= uint64(body[p+2]) << (64 - bit)
-			}
+		ref, widths, _ := c.block(b)
+		header := 2
+		if c.wide {
+			header = 3
 		}
-		dst[i] = int64(v&(1<<w-1)) + ref
+		// To the end of data, tail included: three words from any value's on exist.
+		body := c.data[int(c.starts[b])+header:]
+		// Byte m of before is the sum of the widths of the miniblocks ahead of
+		// miniblock m: at most 3*64, so no byte carries into the next.
+		before := widths * 0x01010100
+		for ; i < len(sel) && int(sel[i]) < first+blockRows; i++ {
+			in := uint(int(sel[i]) - first)
+			mini := in / miniRows * 8 & 31
+			w := uint(widths >> mini & 255)
+			bit := in % miniRows * w
+			at := uint(before>>mini&255) + bit/32
+			word := body[at : at+3]
+			v := (uint64(word[0]) | uint64(word[1])<<32) >> (bit & 31)
+			if c.wide {
+				// The third word matters where the value does not end in the second. A
+				// shift by 64 gives 0.
+				v |= uint64(word[2]) << (64 - bit&31)
+			}
+			dst[i] = int64(v&(1<<w-1)) + ref
+		}
 	}
 }
 

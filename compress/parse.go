@@ -3,7 +3,9 @@ package compress
 import (
 	"errors"
 	"fmt"
+	"math"
 	"math/bits"
+	"slices"
 	"unsafe"
 )
 
@@ -147,6 +149,19 @@ func parseFOR(words []uint32, n int, wide bool) (*forColumn, error) {
 	}
 	if int(c.starts[nb]) != at || at+tailWords != len(c.data) {
 		return nil, fmt.Errorf("%w: blocks end at word %d of %d", ErrCorrupt, at, len(c.data))
+	}
+	for b := range nb {
+		if !wide {
+			break // a 32-bit reference and offset cannot overflow
+		}
+		if ref, widths, _ := c.block(b); above(ref, span(widths)) == math.MaxInt64 {
+			var block [blockRows]int64
+			rows := block[:min(blockRows, n-b*blockRows)]
+			c.Decode(rows, b*blockRows)
+			if slices.Min(rows) < ref {
+				return nil, fmt.Errorf("%w: block %d overflows", ErrCorrupt, b)
+			}
+		}
 	}
 	return c, nil
 }

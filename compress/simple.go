@@ -1,6 +1,9 @@
 package compress
 
-import "unsafe"
+import (
+	"math/bits"
+	"unsafe"
+)
 
 // constColumn is one value for all rows: a header and nothing else.
 type constColumn struct {
@@ -105,20 +108,33 @@ func filterValues(mask []uint64, values []int64, lo, hi int64) {
 		return
 	}
 	width := uint64(hi) - uint64(lo)
-	for w := 0; len(values) > 0; w++ {
-		word := values[:min(64, len(values))]
-		values = values[len(word):]
-		if mask[w] == 0 {
-			continue
+	w := 0
+	for ; len(values) >= 64; w++ {
+		if mask[w] != 0 {
+			mask[w] &^= outsideWord((*[64]int64)(values), uint64(lo), width)
 		}
-		var out uint64
-		for i, v := range word {
-			var b uint64
-			if uint64(v)-uint64(lo) > width {
-				b = 1
-			}
-			out |= b << (uint(i) & 63)
-		}
-		mask[w] &^= out
+		values = values[64:]
 	}
+	if len(values) > 0 && mask[w] != 0 {
+		var word [64]int64
+		copy(word[:], values)
+		mask[w] &^= outsideWord(&word, uint64(lo), width)
+	}
+}
+
+// outsideWord returns the mask of the values v with v-lo > span, unsigned. As in the
+// generated filters the borrow of a subtraction becomes the carry of an addition.
+func outsideWord(values *[64]int64, lo, span uint64) (m uint64) {
+	var out uint64
+	for i := 63; i > 0; i -= 4 {
+		_, out = bits.Sub64(span, uint64(values[i])-lo, 0)
+		m, _ = bits.Add64(m, m, out)
+		_, out = bits.Sub64(span, uint64(values[i-1])-lo, 0)
+		m, _ = bits.Add64(m, m, out)
+		_, out = bits.Sub64(span, uint64(values[i-2])-lo, 0)
+		m, _ = bits.Add64(m, m, out)
+		_, out = bits.Sub64(span, uint64(values[i-3])-lo, 0)
+		m, _ = bits.Add64(m, m, out)
+	}
+	return m
 }

@@ -1,0 +1,109 @@
+package compress
+
+import (
+	"encoding/binary"
+	"errors"
+	"math/rand/v2"
+	"testing"
+)
+
+// use reads everything that a column can be asked; whatever Parse lets through
+// must bear it.
+func use(t *testing.T, c Column) {
+	n := c.Len()
+	values := make([]int64, n)
+	c.Decode(values, 0)
+	for i, v := range values {
+		if ref := decodeReference(Words(c), i); ref != v {
+			t.Fatalf("%v: row %d is %d, by the reference %d", c.Codec(), i, v, ref)
+		}
+	}
+	for start := 0; start < n; start += blockRows {
+		rows := min(n-start, 1024)
+		sel := make([]uint16, rows)
+		for i := range sel {
+			sel[i] = uint16(i)
+		}
+		got := make([]int64, rows)
+		c.Gather(got, start, sel)
+		lo, hi := c.Bounds(start, rows)
+		mask := make([]uint64, (rows+63)/64)
+		for i := range mask {
+			mask[i] = ^uint64(0)
+		}
+		c.FilterRange(mask, start, rows, values[start], hi)
+		for i, v := range got {
+			if v != values[start+i] || v < lo && hi != 1<<63-1 {
+				t.Fatalf("%v: row %d is %d, gathered %d, bounds %d, %d", c.Codec(), start+i, values[start+i], v, lo, hi)
+			}
+			if in := v >= values[start] && v <= hi; mask[i/64]>>(i%64)&1 == 1 != in {
+				t.Fatalf("%v: row %d filtered wrongly", c.Codec(), start+i)
+			}
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	r := rand.New(rand.NewPCG(1, 1))
+	for _, n := range []int{0, 1, 130} {
+		data(n, r, func(name string, values []int64) {
+			if r.IntN(12) == 0 {
+				for _, codec := range allCodecs {
+					f.Add(Bytes(EncodeAs(codec, values, words64)))
+				}
+			}
+		})
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if len(b) > 1<<16 {
+			return
+		}
+		words := words64(len(b) / 4)
+		for i := range words {
+			words[i] = binary.LittleEndian.Uint32(b[4*i:])
+		}
+		c, err := Parse(words)
+		if err != nil {
+			if !errors.Is(err, ErrCorrupt) || c != nil {
+				t.Fatalf("%v, %v", c, err)
+			}
+			return
+		}
+		use(t, c)
+	})
+}
+
+// TestParseDamaged flips every bit of small columns, and cuts them at every word:
+// what is not found out must still be readable without harm.
+func TestParseDamaged(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 1))
+	found := 0
+	data(130, r, func(name string, values []int64) {
+		if r.IntN(8) > 0 {
+			return
+		}
+		for _, codec := range allCodecs[1:] {
+			words := Words(EncodeAs(codec, values, words64))
+			for bit := range 32 * min(len(words), 64) {
+				words[bit/32] ^= 1 << (bit % 32)
+				if c, err := Parse(words); err != nil {
+					found++
+				} else {
+					use(t, c)
+				}
+				words[bit/32] ^= 1 << (bit % 32)
+			}
+			for n := range words {
+				if _, err := Parse(words[:n]); err == nil {
+					t.Fatalf("%s, %v: %d of %d words parsed", name, codec, n, len(words))
+				}
+			}
+		}
+	})
+	if found == 0 {
+		t.Error("no damage was found")
+	}
+	if _, err := ParseBytes(make([]byte, 5)); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("5 bytes: %v", err)
+	}
+}
