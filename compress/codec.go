@@ -1,6 +1,11 @@
 package compress
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+
+	"pgaccel/internal/invariant"
+)
 
 // Codec names a column format. The numbers are written to disk and read by
 // devices: they never change.
@@ -136,4 +141,14 @@ func checkRange(start, n, rows int) {
 	if start%blockRows != 0 || start < 0 || n < 0 || start+n > rows {
 		panic(fmt.Sprintf("BUG: rows [%d, %d+%d) of a column of %d", start, start, n, rows))
 	}
+}
+
+// checkSel is checkRange for Gather, where invariants are checked: it looks at
+// every position.
+func checkSel(start int, sel []uint16, rows int) {
+	if !invariant.Enabled || len(sel) == 0 {
+		return
+	}
+	checkRange(start, int(sel[len(sel)-1])+1, rows)
+	invariant.Check(slices.IsSorted(sel), "selection does not ascend")
 }

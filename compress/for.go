@@ -76,6 +76,7 @@ func (c *forColumn) Decode(dst []int64, start int) {
 const gatherDense = 32
 
 func (c *forColumn) Gather(dst []int64, start int, sel []uint16) {
+	checkSel(start, sel, c.n)
 	dst = dst[:len(sel)]
 	for i := 0; i < len(sel); {
 		b := (start + int(sel[i])) / blockRows

@@ -30,6 +30,7 @@ func (c *constColumn) Decode(dst []int64, start int) {
 }
 
 func (c *constColumn) Gather(dst []int64, start int, sel []uint16) {
+	checkSel(start, sel, c.n)
 	dst = dst[:len(sel)]
 	for i := range dst {
 		dst[i] = c.v
