@@ -194,6 +194,16 @@ func (s *Store) Get(oid uint32) (*Table, State) {
 	return p.version, p.status.State
 }
 
+// State returns what Get would, without retaining the version.
+func (s *Store) State(oid uint32) State {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if p := s.tables[oid]; p != nil {
+		return p.status.State
+	}
+	return StateCopying
+}
+
 // Statuses lists all tables by name.
 func (s *Store) Statuses() []Status {
 	s.mu.RLock()
