@@ -31,12 +31,9 @@
 //
 // # States
 //
-//	            SetState                 Publish
-//	(unknown) ----------> copying ------------------> ready
-//	                      refused, failed <---------- /   \ MarkChanged
-//	                                       SetState   \    v
-//	                                                   <- changed
-//	                                           Publish
+//	SetState    -> copying, refused, failed, changed
+//	Publish     -> ready, from any state
+//	MarkChanged -> changed, from ready only
 //
 // Only a ready table has a version. MarkChanged holds until the next Publish.
 package colstore

@@ -27,6 +27,9 @@ func TestStates(t *testing.T) {
 	expect := func(what string, st State, version *Table) {
 		t.Helper()
 		got, state := s.Get(7)
+		if s.State(7) != state {
+			t.Errorf("%s: State says %v, Get %v", what, s.State(7), state)
+		}
 		if got != version || state != st {
 			t.Errorf("%s: %v, %v; want %v, %v", what, got, state, version, st)
 		}

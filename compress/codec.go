@@ -1,5 +1,7 @@
 package compress
 
+//go:generate go test ./internal/gen -update
+
 import (
 	"fmt"
 	"slices"

@@ -177,7 +177,7 @@ func (c *forColumn) FilterRange(mask []uint64, start, n int, lo, hi int64) {
 					words[i] &^= 0xffffffff << half
 				case from == 0 && to >= top:
 				default:
-					words[i] &^= uint64(outside(w, src, from, to-from)) << half
+					words[i] &^= uint64(^inside(w, src, from, to-from+1)) << half
 				}
 			}
 		}
