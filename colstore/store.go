@@ -204,16 +204,6 @@ func (s *Store) State(oid uint32) State {
 	return StateCopying
 }
 
-// State returns the state alone, as Get does.
-func (s *Store) State(oid uint32) State {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	if p := s.tables[oid]; p != nil {
-		return p.status.State
-	}
-	return StateCopying
-}
-
 // Statuses lists all tables by name.
 func (s *Store) Statuses() []Status {
 	s.mu.RLock()
