@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -176,7 +175,3 @@ func versionCommand() *cobra.Command {
 		},
 	}
 }
-
-// self is the path of the running program, which the benchmarks start as a server
-// of its own.
-func self(_ context.Context) (string, error) { return os.Executable() }

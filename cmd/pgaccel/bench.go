@@ -1,0 +1,150 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"pgaccel/internal/bench"
+	"pgaccel/internal/ssb"
+)
+
+func demoCommand() *cobra.Command {
+	var o bench.DemoOptions
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "A private PostgreSQL, star-schema data, pgaccel in front: 13 queries both ways",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return bench.Demo(cmd.Context(), o, cmd.OutOrStdout())
+		},
+	}
+	f := cmd.Flags()
+	f.Float64Var(&o.Scale, "scale", 1, "scale factor: 1 is 6 million rows")
+	f.BoolVar(&o.Keep, "keep", false, "keep running until interrupted, to connect to it")
+	f.StringVar(&o.Listen, "listen", "", "address for clients (default 127.0.0.1:6432, or a free port)")
+	f.StringVar(&o.HTTP, "http", "", "address of metrics and console (default 127.0.0.1:8432, or a free port)")
+	return cmd
+}
+
+func benchCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "bench",
+		Short: "Measure: both sides in one run, answers compared, medians and ratios",
+	}
+	cmd.AddCommand(benchSSBCommand(), benchPassthroughCommand())
+	return cmd
+}
+
+func benchSSBCommand() *cobra.Command {
+	var o bench.SSBOptions
+	cmd := &cobra.Command{
+		Use:   "ssb",
+		Short: "The Star Schema Benchmark: PostgreSQL directly, and through pgaccel",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return bench.SSB(cmd.Context(), o, cmd.OutOrStdout())
+		},
+	}
+	f := cmd.Flags()
+	f.Float64Var(&o.Scale, "scale", 0, "scale factor (default 1, or 0.1 with --quick)")
+	f.BoolVar(&o.Quick, "quick", false, "fewer runs over less data")
+	f.IntVar(&o.Rounds, "rounds", 0, "rounds over all queries (default 3, or 1 with --quick)")
+	f.IntVar(&o.Runs, "runs", 0, "measured runs a query, side and round (default 5, or 3 with --quick)")
+	f.StringVar(&o.DuckDB, "duckdb", "", "program built from bench/duckdb, to show DuckDB beside")
+	f.StringSliceVar(&o.ServeArgs, "serve-arg", nil, "more flags for `pgaccel serve`")
+	return cmd
+}
+
+func benchPassthroughCommand() *cobra.Command {
+	var o bench.PassthroughOptions
+	cmd := &cobra.Command{
+		Use:   "passthrough",
+		Short: "What pgaccel adds to statements that it forwards, beside PgBouncer",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			self, err := os.Executable()
+			if err != nil {
+				return err
+			}
+			o.Binary = self
+			return bench.Passthrough(cmd.Context(), o, cmd.OutOrStdout())
+		},
+	}
+	cmd.Flags().BoolVar(&o.Quick, "quick", false, "about a minute")
+	return cmd
+}
+
+func ssbgenCommand() *cobra.Command {
+	var scale float64
+	var dir, table string
+	var part, parts int
+	cmd := &cobra.Command{
+		Use:   "ssbgen",
+		Short: "Generate the Star Schema Benchmark's tables as COPY text",
+		Long: `Generates the tables of the Star Schema Benchmark as text that COPY ... FROM reads: one file a table in
+--dir, or one table on standard output. The same arguments always give the same bytes.`,
+		Example: `  pgaccel ssbgen --scale 1 --dir /tmp/ssb
+  pgaccel ssbgen --scale 0.1 --table lineorder | psql -c 'COPY lineorder FROM STDIN'`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			switch {
+			case (dir == "") == (table == ""):
+				return fmt.Errorf("give either --dir, for all tables, or --table, for one on standard output")
+			case table != "" && !slices.Contains(ssb.Tables(), table):
+				return fmt.Errorf("--table %s: use one of %s", table, strings.Join(ssb.Tables(), ", "))
+			case part < 1 || parts < 1 || part > parts:
+				return fmt.Errorf("--part %d of --parts %d: parts count from 1", part, parts)
+			}
+			if table != "" {
+				out := bufio.NewWriterSize(cmd.OutOrStdout(), 1<<20)
+				if err := ssb.Generate(table, scale, part-1, parts, out); err != nil {
+					return err
+				}
+				return out.Flush()
+			}
+			if err := os.MkdirAll(dir, 0o755); err != nil {
+				return err
+			}
+			for _, name := range ssb.Tables() {
+				if err := generateFile(filepath.Join(dir, name+".tbl"), name, scale, part-1, parts); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+	f := cmd.Flags()
+	f.Float64Var(&scale, "scale", 1, "scale factor: 1 is 6 million rows of lineorder")
+	f.StringVar(&dir, "dir", "", "folder for one file a table")
+	f.StringVar(&table, "table", "", "one table, to standard output")
+	f.IntVar(&part, "part", 1, "which of --parts to generate, from 1")
+	f.IntVar(&parts, "parts", 1, "number of parts that together make the table")
+	return cmd
+}
+
+// generateFile writes one table; a file that could not be finished is removed.
+func generateFile(path, table string, scale float64, part, parts int) (err error) {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if cerr := f.Close(); err == nil {
+			err = cerr
+		}
+		if err != nil {
+			os.Remove(path)
+		}
+	}()
+	out := bufio.NewWriterSize(f, 1<<20)
+	if err := ssb.Generate(table, scale, part, parts, out); err != nil {
+		return err
+	}
+	return out.Flush()
+}
