@@ -40,7 +40,7 @@ const sessionFile = "testdata/session.sql"
 
 func TestPsycopg2(t *testing.T) {
 	s, python := sharedStack(t), needPython(t, "psycopg2", "python3-psycopg2")
-	s.session(t, 2*10+7+3, nil, func(tg target) []string {
+	s.session(t, 2*9+7+3, nil, func(tg target) []string {
 		return []string{python, "clients/psycopg2_session.py", fmt.Sprint(tg.port), tg.db, sessionFile}
 	})
 }

@@ -35,7 +35,7 @@ INSERT INTO supplier SELECT i, 'Supplier#' || lpad(i::text, 9, '0'), 'addr ' || 
   FROM generate_series(1, 300) i JOIN nations ON n = 1 + least(r(i, 15) % 24, r(i, 16) % 12) % 12;
 INSERT INTO part SELECT i, 'part ' || i, 'MFGR#' || m, 'MFGR#' || m || c, 'MFGR#' || m || c || b,
   (ARRAY['red','green','blue','azure','ivory'])[1 + r(i, 21) % 5], 'STANDARD ' || r(i, 22) % 150, 1 + r(i, 23) % 50, 'JUMBO ' || r(i, 24) % 40
-  FROM generate_series(1, 1000) i, LATERAL (SELECT 1 + least(r(i, 25) % 5, r(i, 26) % 5) m, 1 + r(i, 27) % 5 c, 1 + least(r(i, 28) % 40, 20 + r(i, 29) % 20) b) x;
+  FROM generate_series(1, 1000) i, LATERAL (SELECT 1 + least(r(i, 25) % 5, r(i, 26) % 5) m, 1 + r(i, 27) % 5 c, CASE WHEN r(i, 29) % 5 = 0 THEN 39 ELSE 1 + r(i, 28) % 40 END b) x;
 INSERT INTO dates SELECT to_char(d, 'YYYYMMDD')::int, trim(to_char(d, 'FMMonth DD, YYYY')), trim(to_char(d, 'Day')), trim(to_char(d, 'Month')),
   to_char(d, 'YYYY')::int, to_char(d, 'YYYYMM')::int, to_char(d, 'MonYYYY'), to_char(d, 'D')::int, to_char(d, 'DD')::int, to_char(d, 'DDD')::int,
   to_char(d, 'MM')::int, to_char(d, 'WW')::int, 'Winter', '0', '0', '0', '1' FROM generate_series(date '1992-01-01', date '1998-12-31', '1 day') d;
@@ -68,8 +68,7 @@ INSERT INTO changing SELECT i, i % 10, i FROM generate_series(1, 5000) i;
 VACUUM ANALYZE;
 `
 
-// rightsSchema creates tables that roles see in part, and the roles. The password
-// makes every login the server's affair.
+// rightsSchema creates tables that roles see in part, and the roles.
 const rightsSchema = `
 CREATE ROLE nobody_special LOGIN;
 CREATE ROLE some_columns LOGIN;
@@ -84,6 +83,9 @@ GRANT SELECT (id, g) ON secret TO some_columns;
 GRANT SELECT ON ruled TO reader, some_rows;
 ALTER TABLE ruled ENABLE ROW LEVEL SECURITY;
 CREATE POLICY own_rows ON ruled FOR SELECT TO some_rows USING (owner = current_user);
+CREATE VIEW secret_view AS SELECT g, sum(v) AS s FROM secret GROUP BY g;
+CREATE VIEW invoker_view WITH (security_invoker) AS SELECT g, sum(v) AS s FROM secret GROUP BY g;
+GRANT SELECT ON secret_view, invoker_view TO nobody_special;
 GRANT USAGE ON SCHEMA public TO PUBLIC;
 VACUUM ANALYZE secret, ruled;
 `

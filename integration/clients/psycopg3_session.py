@@ -4,7 +4,7 @@ import psycopg
 
 port, db, file = sys.argv[1:]
 queries = open(file).read().splitlines()
-# psycopg 3 has no Python value for infinite and BC dates: those rows as text.
+# Python has no year before 1 and no infinite date: those rows are left out.
 queries = [q for q in queries if "min(d)" not in q and "690 AND 720" not in q] + [
     "SELECT id, k, b, i8, num, d, tm, ts, tz, f4, f8, t, v, c FROM typed WHERE id BETWEEN 990 AND 1020 ORDER BY id"]
 

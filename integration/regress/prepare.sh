@@ -48,11 +48,12 @@ build() (
 	[ -f config.status ] || ./configure --without-readline --without-zlib
 	make="make -s -j2"
 	$make -C src/backend generated-headers
-	for d in src/port src/common src/interfaces/libpq src/test/regress src/test/isolation src/test/modules/libpq_pipeline; do
+	for d in src/port src/common src/interfaces/libpq src/fe_utils src/bin/psql src/test/regress src/test/isolation src/test/modules/libpq_pipeline; do
 		$make -C $d
 	done
 )
-if [ ! -x "$src/src/test/isolation/isolationtester" ] || [ ! -x "$src/src/test/modules/libpq_pipeline/libpq_pipeline" ]; then
+if [ ! -x "$src/src/test/isolation/isolationtester" ] || [ ! -x "$src/src/test/modules/libpq_pipeline/libpq_pipeline" ] ||
+	[ ! -x "$src/src/bin/psql/psql" ]; then
 	set +e
 	(build) >"$out/build.log" 2>&1
 	built=$?
