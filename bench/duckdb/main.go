@@ -1,0 +1,249 @@
+// Command duckdb runs a benchmark's queries in DuckDB, for the column beside Postgres and
+// pgaccel. It is a module of its own, so that nobody who builds pgaccel builds DuckDB.
+//
+// A directory describes the benchmark: schema.sql creates the tables, TABLE.tsv is a
+// table's rows as Postgres' COPY writes them, QUERY.sql is a query. With -dsn the tables
+// are copied out of a Postgres server instead.
+//
+// Usage:
+//
+//	duckdb -dir DIR [-dsn postgres://...] [-threads 2] [-memory 8GB] [-rounds 3] [-runs 5]
+//	duckdb -dir DIR -serve
+//
+// The first form prints one JSON object with the median and the hash of the rows of each
+// query. The second prints a line of JSON about the load, then reads lines "QUERY RUNS"
+// and answers each with a line of JSON: the caller decides on the order of things.
+package main
+
+import (
+	"bufio"
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	_ "github.com/duckdb/duckdb-go/v2"
+)
+
+// loaded is what is said about the load.
+type loaded struct {
+	Version     string   `json:"version"`
+	Threads     int      `json:"threads"`
+	MemoryLimit string   `json:"memory_limit"`
+	LoadSeconds float64  `json:"load_seconds"`
+	FileBytes   int64    `json:"file_bytes"`
+	Queries     []answer `json:"queries,omitempty"`
+}
+
+// answer is a query's times, and its rows in the form that hashRow gives them.
+type answer struct {
+	Query    string    `json:"query"`
+	Rows     int       `json:"rows"`
+	Hash     string    `json:"hash"`
+	MedianMs float64   `json:"median_ms,omitempty"`
+	Ms       []float64 `json:"ms"`
+	Error    string    `json:"error,omitempty"`
+}
+
+func main() {
+	dir := flag.String("dir", "", "directory with schema.sql, TABLE.tsv and QUERY.sql")
+	dsn := flag.String("dsn", "", "copy the tables from this Postgres server instead of TABLE.tsv")
+	threads := flag.Int("threads", runtime.NumCPU(), "DuckDB's threads")
+	memory := flag.String("memory", "8GB", "DuckDB's memory_limit")
+	rounds := flag.Int("rounds", 3, "rounds over all queries")
+	runs := flag.Int("runs", 5, "measured runs a query and round, after one that is not measured")
+	serve := flag.Bool("serve", false, "answer lines of standard input instead")
+	flag.Parse()
+	if err := run(*dir, *dsn, *threads, *memory, *rounds, *runs, *serve); err != nil {
+		fmt.Fprintln(os.Stderr, "duckdb:", err)
+		os.Exit(1)
+	}
+}
+
+func run(dir, dsn string, threads int, memory string, rounds, runs int, serve bool) error {
+	if dir == "" {
+		return errors.New("-dir is missing")
+	}
+	ctx := context.Background()
+	work, err := os.MkdirTemp("", "pgaccel-duckdb-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(work)
+	file := filepath.Join(work, "bench.duckdb")
+	db, err := sql.Open("duckdb", file)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	about := loaded{Threads: threads, MemoryLimit: memory}
+	for _, s := range []string{fmt.Sprintf("SET threads = %d", threads), fmt.Sprintf("SET memory_limit = '%s'", memory), "SET TimeZone = 'UTC'"} {
+		if _, err := conn.ExecContext(ctx, s); err != nil {
+			return fmt.Errorf("%s: %w", s, err)
+		}
+	}
+	if err := conn.QueryRowContext(ctx, "SELECT version()").Scan(&about.Version); err != nil {
+		return err
+	}
+	if about.LoadSeconds, err = load(ctx, conn, dir, dsn, work); err != nil {
+		return err
+	}
+	if st, err := os.Stat(file); err == nil {
+		about.FileBytes = st.Size()
+	}
+	out := json.NewEncoder(os.Stdout)
+	texts, err := queryTexts(dir)
+	if err != nil {
+		return err
+	}
+	if serve {
+		return serveLines(ctx, conn, texts, about, out)
+	}
+	names := slices.Sorted(maps.Keys(texts))
+	about.Queries = make([]answer, len(names))
+	for range rounds {
+		for i, name := range names {
+			a, err := measure(ctx, conn, name, texts[name], runs)
+			if err != nil {
+				return err
+			}
+			if before := about.Queries[i]; before.Query != "" && before.Hash != a.Hash {
+				return fmt.Errorf("%s: the rows differ between rounds", name)
+			}
+			a.Ms = append(a.Ms, about.Queries[i].Ms...)
+			a.MedianMs = median(a.Ms)
+			about.Queries[i] = a
+		}
+	}
+	return out.Encode(about)
+}
+
+func serveLines(ctx context.Context, conn *sql.Conn, texts map[string]string, about loaded, out *json.Encoder) error {
+	if err := out.Encode(about); err != nil {
+		return err
+	}
+	in := bufio.NewScanner(os.Stdin)
+	for in.Scan() {
+		var name string
+		var runs int
+		if _, err := fmt.Sscan(in.Text(), &name, &runs); err != nil {
+			return fmt.Errorf("line %q: want QUERY RUNS", in.Text())
+		}
+		text, known := texts[name]
+		if !known {
+			return fmt.Errorf("no query %s", name)
+		}
+		a, err := measure(ctx, conn, name, text, runs)
+		if err != nil {
+			a = answer{Query: name, Error: err.Error()}
+		}
+		if err := out.Encode(a); err != nil {
+			return err
+		}
+	}
+	return in.Err()
+}
+
+// queryTexts are DIR's *.sql by name, without the schema and keys.
+func queryTexts(dir string) (map[string]string, error) {
+	found, err := filepath.Glob(filepath.Join(dir, "*.sql"))
+	if err != nil {
+		return nil, err
+	}
+	texts := map[string]string{}
+	for _, f := range found {
+		name := strings.TrimSuffix(filepath.Base(f), ".sql")
+		if name == "schema" || name == "keys" {
+			continue
+		}
+		text, err := os.ReadFile(f)
+		if err != nil {
+			return nil, err
+		}
+		texts[name] = string(text)
+	}
+	return texts, nil
+}
+
+// measure runs a query once unmeasured and runs times measured: from the call until the
+// last row is read.
+func measure(ctx context.Context, conn *sql.Conn, name, text string, runs int) (answer, error) {
+	a := answer{Query: name}
+	for i := range runs + 1 {
+		start := time.Now()
+		rows, hash, err := query(ctx, conn, text)
+		took := time.Since(start)
+		if err != nil {
+			return answer{}, fmt.Errorf("%s: %w", name, err)
+		}
+		if i == 0 {
+			a.Rows, a.Hash = rows, hash
+			continue
+		}
+		if hash != a.Hash {
+			return answer{}, fmt.Errorf("%s: the rows differ between runs", name)
+		}
+		a.Ms = append(a.Ms, float64(took.Microseconds())/1000)
+	}
+	return a, nil
+}
+
+// query returns the number of rows and the hash of their text: values as Postgres writes
+// them (for integers and text, the only types here), separated by tabs, a line a row, \N
+// for null.
+func query(ctx context.Context, conn *sql.Conn, text string) (int, string, error) {
+	rows, err := conn.QueryContext(ctx, text)
+	if err != nil {
+		return 0, "", err
+	}
+	defer rows.Close()
+	columns, err := rows.Columns()
+	if err != nil {
+		return 0, "", err
+	}
+	values, into := make([]any, len(columns)), make([]any, len(columns))
+	for i := range values {
+		into[i] = &values[i]
+	}
+	h := sha256.New()
+	n := 0
+	for ; rows.Next(); n++ {
+		if err := rows.Scan(into...); err != nil {
+			return 0, "", err
+		}
+		for i, v := range values {
+			if i > 0 {
+				h.Write([]byte{'\t'})
+			}
+			if v == nil {
+				v = `\N`
+			}
+			fmt.Fprint(h, v)
+		}
+		h.Write([]byte{'\n'})
+	}
+	return n, fmt.Sprintf("%x", h.Sum(nil)[:16]), rows.Err()
+}
+
+func median(ms []float64) float64 {
+	s := slices.Sorted(slices.Values(ms))
+	if len(s) == 0 {
+		return 0
+	}
+	return (s[(len(s)-1)/2] + s[len(s)/2]) / 2
+}

@@ -1,0 +1,120 @@
+package bench
+
+import (
+	"bufio"
+	"encoding/binary"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+)
+
+// TestMain makes the test binary a pgaccel for the benchmarks to start: called as
+// `serve`, it relays to the server and says on /metrics what --fake tells it to say.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "serve" {
+		if err := fakeServe(os.Args[2:]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	os.Exit(m.Run())
+}
+
+func fakeServe(args []string) error {
+	f := flag.NewFlagSet("serve", flag.ContinueOnError)
+	upstream, listen := f.String("upstream", "", ""), f.String("listen", "", "")
+	addr, accelerate := f.String("http", "", ""), f.String("accelerate", "", "")
+	fake := f.String("fake", "", "")
+	if err := f.Parse(args); err != nil {
+		return err
+	}
+	if *fake == "die" {
+		return fmt.Errorf("the fake dies of %s", *accelerate)
+	}
+	server, err := url.Parse(*upstream)
+	if err != nil {
+		return err
+	}
+	l, err := net.Listen("tcp", *listen)
+	if err != nil {
+		return err
+	}
+	var queries atomic.Int64
+	http.HandleFunc("/readyz", func(http.ResponseWriter, *http.Request) {})
+	http.HandleFunc("/metrics", func(w http.ResponseWriter, _ *http.Request) {
+		accelerated, forwarded := queries.Load(), int64(0)
+		if *fake == "forward" {
+			accelerated, forwarded = 0, accelerated
+		}
+		fmt.Fprintf(w, "# TYPE pgaccel_queries_total counter\npgaccel_queries_total{reason=\"\",route=\"accelerated\"} %d\npgaccel_queries_total{reason=\"too cheap\",route=\"forwarded\"} %d\n", accelerated, forwarded)
+		fmt.Fprintf(w, "# TYPE pgaccel_table_bytes gauge\n# TYPE pgaccel_table_ready gauge\n")
+		for _, t := range []string{"customer", "supplier", "part", "dates", "lineorder"} {
+			state, ready := "ready", 1
+			if t == "part" && *fake == "refuse" {
+				state, ready = "refused", 0
+			}
+			fmt.Fprintf(w, "pgaccel_table_bytes{table=\"public.%s\"} 1000\npgaccel_table_ready{state=%q,table=\"public.%s\"} %d\n", t, state, t, ready)
+		}
+	})
+	go http.ListenAndServe(*addr, nil)
+	for {
+		client, err := l.Accept()
+		if err != nil {
+			return err
+		}
+		up, err := net.Dial("tcp", server.Host)
+		if err != nil {
+			return err
+		}
+		go relay(up, client, false, func(kind byte, _ []byte) {
+			if kind == 'Q' {
+				queries.Add(1)
+			}
+		})
+		go relay(client, up, true, func(kind byte, body []byte) {
+			if last := len(body) - 1; kind == 'D' && *fake == "lie" && strings.ContainsRune("02468", rune(body[last])) {
+				body[last]++
+			}
+		})
+	}
+}
+
+// relay copies messages and shows each to see. A client's first message has no kind.
+func relay(to io.WriteCloser, from io.ReadCloser, kinds bool, see func(kind byte, body []byte)) {
+	defer to.Close()
+	defer from.Close()
+	r := bufio.NewReader(from)
+	for ; ; kinds = true {
+		var message []byte
+		if kinds {
+			kind, err := r.ReadByte()
+			if err != nil {
+				return
+			}
+			message = append(message, kind)
+		}
+		var length [4]byte
+		if _, err := io.ReadFull(r, length[:]); err != nil {
+			return
+		}
+		message = append(message, length[:]...)
+		body := make([]byte, binary.BigEndian.Uint32(length[:])-4)
+		if _, err := io.ReadFull(r, body); err != nil {
+			return
+		}
+		if kinds {
+			see(message[0], body)
+		}
+		if _, err := to.Write(append(message, body...)); err != nil {
+			return
+		}
+	}
+}

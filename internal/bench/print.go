@@ -1,0 +1,77 @@
+package bench
+
+import (
+	"fmt"
+	"io"
+	"time"
+)
+
+// printResults prints one line a query, then sums and geometric means. The speed-ups are
+// ratios of medians.
+func printResults(out io.Writer, results []*result, duckdb bool) {
+	head := fmt.Sprintf("%-7s %6s %12s %11s %9s", "query", "rows", "Postgres ms", "pgaccel ms", "speed-up")
+	if duckdb {
+		head += fmt.Sprintf(" %10s %9s", "DuckDB ms", "vs DuckDB")
+	}
+	fmt.Fprintln(out, head+"  answered by")
+	var sumPostgres, sumPgaccel, sumDuckdb time.Duration
+	var ratios, duckdbRatios []float64
+	for _, r := range results {
+		postgres, pgaccel, duck := median(r.postgres), median(r.pgaccel), median(r.duckdb)
+		sumPostgres, sumPgaccel, sumDuckdb = sumPostgres+postgres, sumPgaccel+pgaccel, sumDuckdb+duck
+		ratios = append(ratios, r.speedup())
+		fmt.Fprintf(out, "%-7s %6d %12s %11s %8sx", r.query.Name, r.answer.n, ms(postgres), ms(pgaccel), ratio(r.speedup()))
+		if duckdb {
+			duckdbRatios = append(duckdbRatios, float64(duck)/float64(pgaccel))
+			fmt.Fprintf(out, " %10s %8sx", ms(duck), ratio(float64(duck)/float64(pgaccel)))
+		}
+		by := "pgaccel, same answer"
+		if len(r.forwarded) > 0 {
+			by = "Postgres"
+		}
+		if len(r.wrong) > 0 {
+			by = "WRONG ANSWER"
+		}
+		fmt.Fprintln(out, "  "+by)
+	}
+	// The sum weighs long queries, the geometric mean weighs all alike.
+	line := func(name, postgres, pgaccel, speedup, duck, of string) {
+		fmt.Fprintf(out, "%-7s %6s %12s %11s %9s", name, "", postgres, pgaccel, speedup)
+		if duckdb {
+			fmt.Fprintf(out, " %10s %9s", duck, of)
+		}
+		fmt.Fprintln(out)
+	}
+	line("sum", ms(sumPostgres), ms(sumPgaccel), ratio(float64(sumPostgres)/float64(sumPgaccel))+"x", ms(sumDuckdb), ratio(float64(sumDuckdb)/float64(sumPgaccel))+"x")
+	line("geomean", "", "", ratio(geomean(ratios))+"x", "", ratio(geomean(duckdbRatios))+"x")
+	legend := "speed-up: Postgres ms / pgaccel ms"
+	if duckdb {
+		legend += "; vs DuckDB: DuckDB ms / pgaccel ms"
+	}
+	fmt.Fprintln(out, legend)
+}
+
+// ms prints milliseconds with three significant digits or more.
+func ms(d time.Duration) string { return digits(milliseconds(d)) }
+
+func ratio(r float64) string { return digits(r) }
+
+func digits(v float64) string {
+	switch {
+	case v >= 100:
+		return fmt.Sprintf("%.0f", v)
+	case v >= 10:
+		return fmt.Sprintf("%.1f", v)
+	}
+	return fmt.Sprintf("%.2f", v)
+}
+
+func seconds(d time.Duration) string { return fmt.Sprintf("%.2f s", d.Seconds()) }
+
+// size prints bytes as MB (10^6).
+func size(n int64) string {
+	if n >= 1e9 {
+		return fmt.Sprintf("%.2f GB", float64(n)/1e9)
+	}
+	return fmt.Sprintf("%.1f MB", float64(n)/1e6)
+}
