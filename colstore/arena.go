@@ -89,21 +89,26 @@ func (a *arena) alloc(size int) (extent, []byte, error) {
 	return e, c.mem[e.at : e.at+size : e.at+size], nil
 }
 
-// release takes extents back.
+// release takes extents back. Neighbours that come one after the other, as those
+// of a table do, go back to the system in one piece.
 func (a *arena) release(extents []extent) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for _, e := range extents {
-		mem := e.chunk.mem[e.at : e.at+e.size]
+	for i := 0; i < len(extents); {
+		run := extents[i]
+		for i++; i < len(extents) && extents[i].chunk == run.chunk && extents[i].at == run.at+run.size; i++ {
+			run.size += extents[i].size
+		}
+		mem := run.chunk.mem[run.at : run.at+run.size]
 		if invariant.Enabled {
 			for i := range mem {
 				mem[i] = poison
 			}
-		} else if e.size >= returnBytesMin {
-			returnPages(mem)
+		} else if run.size >= returnBytesMin {
+			returnPages(mem) // without the lock: it takes a millisecond for some MB
 		}
-		e.chunk.give(e.span)
-		a.used -= int64(e.size)
+		a.mu.Lock()
+		run.chunk.give(run.span)
+		a.used -= int64(run.size)
+		a.mu.Unlock()
 	}
 }
 

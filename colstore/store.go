@@ -100,7 +100,7 @@ func (s *Store) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, p := range s.tables {
-		p.drop()
+		release(p.drop())
 	}
 	clear(s.tables)
 	s.arena.close()
@@ -109,12 +109,17 @@ func (s *Store) Close() {
 // Usage returns the column memory in use and its limit, in bytes.
 func (s *Store) Usage() (used, limit int64) { return s.arena.usage() }
 
-// drop gives up the version.
-func (p *published) drop() {
-	if p.version != nil {
-		p.version.Release()
-		p.version = nil
-		p.status.Bytes = 0
+// drop gives up the version and returns it, to be released once s.mu is let go:
+// giving memory back takes a while, and readers must not wait for it.
+func (p *published) drop() *Table {
+	t := p.version
+	p.version, p.status.Bytes = nil, 0
+	return t
+}
+
+func release(t *Table) {
+	if t != nil {
+		t.Release()
 	}
 }
 
@@ -137,11 +142,12 @@ func (s *Store) table(meta *catalog.Table) *published {
 func (s *Store) Publish(t *Table) {
 	s.mu.Lock()
 	p := s.table(t.Meta)
-	p.drop()
+	old := p.drop()
 	p.version = t
 	p.status.State, p.status.Detail = StateReady, ""
 	p.status.Rows, p.status.Bytes, p.status.Copied = t.Rows, t.bytes, time.Now()
 	s.mu.Unlock()
+	release(old)
 	s.changed()
 }
 
@@ -153,9 +159,10 @@ func (s *Store) SetState(meta *catalog.Table, st State, detail string) {
 	}
 	s.mu.Lock()
 	p := s.table(meta)
-	p.drop()
+	old := p.drop()
 	p.status.State, p.status.Detail = st, detail
 	s.mu.Unlock()
+	release(old)
 	s.changed()
 }
 
@@ -171,12 +178,14 @@ func (s *Store) MarkChanged(oid uint32) {
 	if !ready {
 		return
 	}
+	var old *Table
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	if p := s.tables[oid]; p != nil && p.version != nil {
-		p.drop()
+		old = p.drop()
 		p.status.State, p.status.Detail = StateChanged, "changed after it was copied"
 	}
+	s.mu.Unlock()
+	release(old)
 }
 
 // Get returns the published version, retained, and the state. The table is nil
@@ -224,12 +233,14 @@ func (s *Store) Statuses() []Status {
 // Remove forgets a table.
 func (s *Store) Remove(oid uint32) {
 	s.mu.Lock()
+	var old *Table
 	p := s.tables[oid]
 	if p != nil {
-		p.drop()
+		old = p.drop()
 		delete(s.tables, oid)
 	}
 	s.mu.Unlock()
+	release(old)
 	if p != nil {
 		s.changed()
 	}

@@ -99,6 +99,20 @@ func checkColumn(t *testing.T, c Column, values []int64, r *rand.Rand) {
 			t.Errorf("%v: reference of row %d is %d, want %d", c.Codec(), i, got, v)
 		}
 	}
+	if distinct, codes, ok := Codes(c); ok != (c.Codec() == CodecLookup) {
+		t.Errorf("%v: Codes says %v", c.Codec(), ok)
+	} else if ok {
+		of := make([]int64, n)
+		codes.Decode(of, 0)
+		for i, v := range values {
+			if distinct[of[i]] != v {
+				t.Errorf("row %d: code %d stands for %d, want %d", i, of[i], distinct[of[i]], v)
+			}
+		}
+		if !slices.IsSorted(distinct) {
+			t.Error("distinct values do not ascend")
+		}
+	}
 	// Decode from every block start, to several ends.
 	dst := make([]int64, n+1)
 	for start := 0; start < n; start += blockRows {
