@@ -1,0 +1,36 @@
+package replica
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"pgaccel/colstore"
+)
+
+func newFlag() *atomic.Bool { return new(atomic.Bool) }
+
+// testEpoch is an epoch without a stream: good for copies. The store's catalog is
+// read.
+func testEpoch(t testing.TB, url string) (*epoch, *colstore.Store) {
+	t.Helper()
+	cfg, err := connConfig(url, "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	store := colstore.New(colstore.Options{})
+	t.Cleanup(store.Close)
+	log := slog.New(slog.NewTextHandler(io.Discard, nil))
+	e := &epoch{cfg: &Config{Store: store, Workers: 4, RecopyQuiet: time.Millisecond, Logger: log}, log: log, ctx: context.Background(),
+		connCfg: cfg, copyConfig: &cfg.Copy().Config, copiers: make(chan struct{}, 4)}
+	c := connectTo(t, url)
+	cat, _, err := ReadCatalog(context.Background(), c, []string{"*"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	store.SetCatalog(cat)
+	return e, store
+}

@@ -1,0 +1,175 @@
+package replica
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"pgaccel/catalog"
+	"pgaccel/colstore"
+)
+
+// holder keeps one snapshot alive on a session of its own and lends it, by name, to
+// the sessions that copy. It is safe for several goroutines.
+type holder struct {
+	snapshot colstore.Snapshot
+	name     string // for SET TRANSACTION SNAPSHOT
+
+	mu    sync.Mutex
+	conn  *pgx.Conn // in the transaction that holds the snapshot: an error there ends it
+	plain *pgx.Conn // outside of it
+}
+
+// hold opens a session and takes a snapshot: the exported one that imported names,
+// or a new one where that is empty.
+func (e *epoch) hold(ctx context.Context, imported string) (*holder, error) {
+	conn, err := e.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	h := &holder{conn: conn}
+	if err = h.begin(ctx, imported); err == nil {
+		h.plain, err = e.connect(ctx)
+	}
+	if err != nil {
+		h.close()
+		return nil, fmt.Errorf("taking a snapshot: %w", err)
+	}
+	return h, nil
+}
+
+func (h *holder) begin(ctx context.Context, imported string) error {
+	if _, err := h.conn.Exec(ctx, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"); err != nil {
+		return err
+	}
+	if imported != "" {
+		if _, err := h.conn.Exec(ctx, "SET TRANSACTION SNAPSHOT "+quoteLiteral(imported)); err != nil {
+			return err
+		}
+	}
+	var text string
+	if err := h.conn.QueryRow(ctx, "SELECT pg_catalog.pg_current_snapshot()::text, pg_catalog.pg_export_snapshot()").Scan(&text, &h.name); err != nil {
+		return err
+	}
+	var err error
+	h.snapshot, err = colstore.ParseSnapshot(text)
+	return err
+}
+
+// settle waits until nothing that the snapshot calls committed is still in
+// progress by the server's own books. A snapshot from logical decoding may see a
+// commit whose status is not written yet; whoever reads its rows then takes them
+// for aborted, and marks them so for good (pgsql-hackers, "Race conditions in
+// logical decoding", 2026-01-19). It is the state of an instant.
+func (h *holder) settle(ctx context.Context, other *pgx.Conn) error {
+	for wait := time.Millisecond; ; wait = min(2*wait, 100*time.Millisecond) {
+		live, err := currentSnapshot(ctx, other)
+		if err != nil {
+			return err
+		}
+		settled := true
+		for _, xid := range live.Xip {
+			settled = settled && !h.snapshot.Sees(xid)
+		}
+		if settled && live.Xmax >= h.snapshot.Xmax {
+			return nil
+		}
+		if err := sleep(ctx, wait); err != nil {
+			return err
+		}
+	}
+}
+
+// definitionIs checks that the table's definition is meta's as the snapshot sees
+// it; then it is so as of now.
+func (h *holder) definitionIs(ctx context.Context, meta *catalog.Table) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return checkFingerprint(ctx, h.conn, meta)
+}
+
+// pages returns the table's size in pages, as of now.
+func (h *holder) pages(ctx context.Context, meta *catalog.Table) (n int64, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	err = h.plain.QueryRow(ctx, "SELECT coalesce(pg_catalog.pg_relation_size($1::oid::regclass), 0) / pg_catalog.current_setting('block_size')::int", meta.OID).Scan(&n)
+	return n, err
+}
+
+// finish asks for what a copied table still lacks: the order of its texts, and
+// whether its definition has lasted.
+func (h *holder) finish(ctx context.Context, t *colstore.Table) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if err := rankTexts(ctx, h.plain, t); err != nil {
+		return err
+	}
+	t.Snapshot = h.snapshot
+	return checkFingerprint(ctx, h.plain, t.Meta)
+}
+
+// checkFingerprint fails with errDefinition where the table's definition, as conn
+// sees it, is not meta's.
+func checkFingerprint(ctx context.Context, conn *pgx.Conn, meta *catalog.Table) error {
+	var f *string
+	err := conn.QueryRow(ctx, "SELECT "+catalog.FingerprintSQL("$1::pg_catalog.oid"), meta.OID).Scan(&f)
+	if err == nil && (f == nil || catalog.Fingerprint(*f) != meta.Fingerprint) {
+		err = errDefinition
+	}
+	return err
+}
+
+func (h *holder) close() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	h.conn.Close(ctx)
+	if h.plain != nil {
+		h.plain.Close(ctx)
+	}
+}
+
+// currentSnapshot returns conn's idea of what is visible now. conn must not be in
+// a REPEATABLE READ transaction.
+func currentSnapshot(ctx context.Context, conn *pgx.Conn) (colstore.Snapshot, error) {
+	var text string
+	if err := conn.QueryRow(ctx, "SELECT pg_catalog.pg_current_snapshot()::text").Scan(&text); err != nil {
+		return colstore.Snapshot{}, err
+	}
+	return colstore.ParseSnapshot(text)
+}
+
+// drain waits until every transaction that is writing now has ended.
+func drain(ctx context.Context, conn *pgx.Conn) error {
+	before, err := currentSnapshot(ctx, conn)
+	if err != nil {
+		return err
+	}
+	for wait := time.Millisecond; len(before.Xip) > 0; wait = min(2*wait, 200*time.Millisecond) {
+		now, err := currentSnapshot(ctx, conn)
+		if err != nil {
+			return err
+		}
+		if now.Xmin > before.Xip[len(before.Xip)-1] {
+			return nil
+		}
+		if err := sleep(ctx, wait); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sleep waits for d, or fails with ctx's error.
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

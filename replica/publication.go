@@ -1,0 +1,176 @@
+package replica
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"pgaccel/catalog"
+	"pgaccel/colstore"
+)
+
+const publicationPrefix = "pgaccel_"
+
+// lockSQL is the key of the advisory lock that a living instance holds for as long
+// as its publication is in use.
+const lockSQL = "pg_catalog.hashtextextended(%s, 7460431)"
+
+// createPublication makes an empty publication, after it has dropped those of
+// instances that are gone.
+func (e *epoch) createPublication(ctx context.Context) error {
+	rows, err := e.control.Query(ctx, "SELECT p.pubname FROM pg_catalog.pg_publication p WHERE p.pubname ~ ('^' || $1::text || '[0-9a-f]{12}$') AND p.pubname <> $2::text AND pg_catalog.pg_has_role(p.pubowner, 'USAGE')", publicationPrefix, e.name)
+	if err != nil {
+		return err
+	}
+	var others []string
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name); err != nil {
+			return err
+		}
+		others = append(others, name)
+	}
+	if err := rows.Err(); err != nil {
+		return err
+	}
+	for _, name := range others {
+		key := fmt.Sprintf(lockSQL, quoteLiteral(name))
+		var gone bool
+		if err := e.control.QueryRow(ctx, "SELECT pg_catalog.pg_try_advisory_lock("+key+")").Scan(&gone); err != nil {
+			return err
+		}
+		if !gone {
+			continue
+		}
+		if _, err := e.control.Exec(ctx, "DROP PUBLICATION IF EXISTS "+quoteIdent(name)); err != nil {
+			e.log.Warn("a publication left behind could not be dropped", "publication", name, "error", err)
+		} else {
+			e.log.Info("dropped a publication left behind", "publication", name)
+		}
+		if _, err := e.control.Exec(ctx, "SELECT pg_catalog.pg_advisory_unlock("+key+")"); err != nil {
+			return err
+		}
+	}
+	if _, err := e.control.Exec(ctx, "SELECT pg_catalog.pg_advisory_lock("+fmt.Sprintf(lockSQL, quoteLiteral(e.name))+")"); err != nil {
+		return err
+	}
+	if _, err := e.control.Exec(ctx, "DROP PUBLICATION IF EXISTS "+quoteIdent(e.name)); err != nil {
+		return err
+	}
+	if _, err := e.control.Exec(ctx, "CREATE PUBLICATION "+quoteIdent(e.name)+" WITH (publish = 'insert, update, delete, truncate', publish_via_partition_root = false)"); err != nil {
+		return fmt.Errorf("creating the publication: %w", err)
+	}
+	e.published, err = e.publicationState(ctx)
+	return err
+}
+
+// publicationIs fails where somebody else altered the publication, or dropped it:
+// changes may be missing from the stream then. Tables may come and go: a dropped
+// one leaves the publication by itself.
+func (e *epoch) publicationIs(ctx context.Context) error {
+	now, err := e.publicationState(ctx)
+	if err != nil {
+		return err
+	}
+	for oid, state := range now {
+		if e.published[oid] != state {
+			return errors.New("somebody altered the publication " + e.name)
+		}
+	}
+	return nil
+}
+
+// publicationState returns texts that change with every ALTER PUBLICATION: one for
+// ours, under 0, and one for each of our tables that exists.
+func (e *epoch) publicationState(ctx context.Context) (map[uint32]string, error) {
+	state := map[uint32]string{}
+	rows, err := e.control.Query(ctx, `SELECT 0::oid, coalesce((SELECT pg_catalog.concat_ws(' ', p.oid, p.xmin) FROM pg_catalog.pg_publication p WHERE p.pubname = $1::text), 'none')
+		UNION ALL SELECT c.oid, coalesce((SELECT pg_catalog.concat_ws(' ', r.oid, r.xmin) FROM pg_catalog.pg_publication_rel r JOIN pg_catalog.pg_publication p ON p.oid = r.prpubid
+			WHERE r.prrelid = c.oid AND p.pubname = $1::text), 'none')
+		FROM pg_catalog.pg_class c WHERE c.oid = ANY($2::oid[])`, e.name, e.reg.oids())
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var oid uint32
+		var text string
+		if err := rows.Scan(&oid, &text); err != nil {
+			return nil, err
+		}
+		state[oid] = text
+	}
+	return state, rows.Err()
+}
+
+// publish adds tables to the publication and to the registry. A table that the
+// server refuses does not stop the others.
+func (e *epoch) publish(ctx context.Context, add []*catalog.Table, late bool) error {
+	if len(add) == 0 {
+		return nil
+	}
+	if err := e.addTables(ctx, add...); err != nil {
+		if !isServerError(err) {
+			return err
+		}
+		var added []*catalog.Table
+		for _, meta := range add {
+			err := e.addTables(ctx, meta)
+			switch {
+			case err == nil:
+				added = append(added, meta)
+			case !isServerError(err):
+				return err
+			default:
+				e.log.Warn("table refused", "table", meta.QualifiedName(), "reason", err)
+				e.cfg.Store.SetState(meta, colstore.StateRefused, "cannot be published: "+err.Error())
+				e.refusals[meta.OID] = refusal{reason: err.Error(), fingerprint: meta.Fingerprint, retry: time.Now().Add(refusalRetry)}
+			}
+		}
+		add = added
+	}
+	e.reg.join(add, late)
+	return e.alteredPublication(ctx)
+}
+
+func (e *epoch) addTables(ctx context.Context, tables ...*catalog.Table) error {
+	names := make([]string, len(tables))
+	for i, t := range tables {
+		names[i] = "ONLY " + quoteTable(t)
+	}
+	_, err := e.control.Exec(ctx, "ALTER PUBLICATION "+quoteIdent(e.name)+" ADD TABLE "+strings.Join(names, ", "))
+	return err
+}
+
+// dropTable takes a table out of the publication and the registry.
+func (e *epoch) dropTable(ctx context.Context, oid uint32) error {
+	e.reg.leave(oid)
+	var name *string
+	err := e.control.QueryRow(ctx, `SELECT (SELECT pg_catalog.quote_ident(n.nspname) || '.' || pg_catalog.quote_ident(c.relname)
+		FROM pg_catalog.pg_publication_rel r JOIN pg_catalog.pg_publication p ON p.oid = r.prpubid
+		JOIN pg_catalog.pg_class c ON c.oid = r.prrelid JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+		WHERE p.pubname = $1 AND c.oid = $2::oid)`, e.name, oid).Scan(&name)
+	if err != nil {
+		return err
+	}
+	if name != nil {
+		if _, err := e.control.Exec(ctx, "ALTER PUBLICATION "+quoteIdent(e.name)+" DROP TABLE ONLY "+*name); err != nil {
+			return err
+		}
+	}
+	return e.alteredPublication(ctx)
+}
+
+func (e *epoch) alteredPublication(ctx context.Context) (err error) {
+	e.published, err = e.publicationState(ctx)
+	return err
+}
+
+func isServerError(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg)
+}

@@ -1,0 +1,231 @@
+package replica
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"pgaccel/colstore"
+)
+
+// Config says what to copy from where.
+type Config struct {
+	Upstream    string   // pgx connection string; its role copies and streams
+	Accelerate  []string // table patterns: public.*, sales, !public.log
+	Store       *colstore.Store
+	Workers     int           // sessions that copy at once; 0 is one a core, 4 at most
+	RecopyQuiet time.Duration // how long a changed table must be quiet before it is copied again; 0 is 2 s
+	// ApplicationName is what the sessions are called on the server; "" is pgaccel.
+	ApplicationName string
+	Logger          *slog.Logger
+	Progress        func(Progress) // of copies, on any goroutine; may be nil
+}
+
+// Progress is how far the copy of a table is.
+type Progress struct {
+	Table               string // schema.name
+	Rows, EstimatedRows int64
+	Bytes               int64 // received
+	Done                bool  // the last report of a copy that succeeded
+}
+
+// Replicator keeps the copies. It lives until Close, through failures of the
+// server: while there is no stream, every query is forwarded.
+type Replicator struct {
+	cfg      Config
+	patterns patterns
+	conn     *pgx.ConnConfig
+	name     string // of publication and slot
+	log      *slog.Logger
+
+	ctx    context.Context
+	cancel context.CancelFunc
+	done   chan struct{}
+
+	mu      sync.Mutex
+	current *epoch
+	changed chan struct{} // closed and replaced when something that Ready depends on changes
+	lastErr error
+}
+
+const (
+	backoffMin = 200 * time.Millisecond
+	backoffMax = 15 * time.Second
+)
+
+// Start begins to copy. It fails only where the configuration cannot be right; a
+// server that is down or not set up for replication is tried again and again.
+func Start(ctx context.Context, cfg Config) (*Replicator, error) {
+	if cfg.Store == nil {
+		panic("BUG: replica without a store")
+	}
+	p, err := parsePatterns(cfg.Accelerate)
+	if err != nil {
+		return nil, err
+	}
+	if cfg.Workers <= 0 {
+		cfg.Workers = min(4, runtime.GOMAXPROCS(0))
+	}
+	if cfg.RecopyQuiet <= 0 {
+		cfg.RecopyQuiet = 2 * time.Second
+	}
+	if cfg.ApplicationName == "" {
+		cfg.ApplicationName = "pgaccel"
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.Default()
+	}
+	conn, err := connConfig(cfg.Upstream, cfg.ApplicationName)
+	if err != nil {
+		return nil, err
+	}
+	var id [6]byte
+	rand.Read(id[:])
+	r := &Replicator{cfg: cfg, patterns: p, conn: conn, name: publicationPrefix + hex.EncodeToString(id[:]), log: cfg.Logger,
+		done: make(chan struct{}), changed: make(chan struct{})}
+	r.ctx, r.cancel = context.WithCancel(ctx)
+	go r.run()
+	return r, nil
+}
+
+// connConfig returns the configuration of all our sessions: settings under which
+// what we send means what we mean, and that let long copies live.
+func connConfig(upstream, application string) (*pgx.ConnConfig, error) {
+	c, err := pgx.ParseConfig(upstream)
+	if err != nil {
+		return nil, fmt.Errorf("upstream: %w", err)
+	}
+	for name, value := range map[string]string{
+		"application_name": application, "client_encoding": "UTF8", "TimeZone": "UTC", "DateStyle": "ISO", "search_path": "",
+		"standard_conforming_strings": "on", "default_transaction_isolation": "read committed", "default_transaction_read_only": "off",
+		"statement_timeout": "0", "lock_timeout": "10s", "idle_in_transaction_session_timeout": "0",
+		// Row-level security must fail a copy, not thin it out.
+		"row_security": "off",
+		// A COPY (SELECT) gains nothing from these.
+		"max_parallel_workers_per_gather": "0", "jit": "off",
+		// Our few writes may not wait for a standby.
+		"synchronous_commit": "local",
+	} {
+		c.RuntimeParams[name] = value
+	}
+	if c.ConnectTimeout == 0 {
+		c.ConnectTimeout = 10 * time.Second
+	}
+	c.AfterConnect = func(ctx context.Context, conn *pgconn.PgConn) error {
+		// Not every version has these.
+		_, err := conn.Exec(ctx, "SELECT pg_catalog.set_config(name, '0', false) FROM pg_catalog.pg_settings WHERE name IN ('transaction_timeout', 'idle_session_timeout')").ReadAll()
+		return err
+	}
+	return c, nil
+}
+
+// run goes from one epoch to the next.
+func (r *Replicator) run() {
+	defer close(r.done)
+	r.cfg.Store.OnWait(r.want)
+	wait := backoffMin
+	for r.ctx.Err() == nil {
+		start := time.Now()
+		err := r.epoch()
+		if r.ctx.Err() != nil {
+			break
+		}
+		if time.Since(start) > time.Minute {
+			wait = backoffMin
+		}
+		r.mu.Lock()
+		r.lastErr = err
+		r.mu.Unlock()
+		r.log.Warn("replication ended; everything is forwarded", "error", err, "retry_in", wait)
+		r.notify()
+		if sleep(r.ctx, wait) != nil {
+			break
+		}
+		wait = min(2*wait, backoffMax)
+	}
+}
+
+// want is the store's hook.
+func (r *Replicator) want(target uint64) {
+	r.mu.Lock()
+	e := r.current
+	r.mu.Unlock()
+	if e != nil {
+		e.barrier.want(target)
+	}
+}
+
+// Recheck looks at the catalog soon: somebody saw a table that is not as it was
+// copied.
+func (r *Replicator) Recheck(oid uint32) {
+	r.mu.Lock()
+	e := r.current
+	r.mu.Unlock()
+	if e != nil {
+		e.kick()
+	}
+}
+
+// Ready reports whether the stream is up and every chosen table is copied, or
+// refused, or was overtaken by changes while it was copied.
+func (r *Replicator) Ready() bool {
+	r.mu.Lock()
+	e := r.current
+	r.mu.Unlock()
+	return e != nil && e.reg.settled()
+}
+
+// Err returns why there is no stream; nil while there is one or before the first.
+func (r *Replicator) Err() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.current != nil {
+		return nil
+	}
+	return r.lastErr
+}
+
+// WaitReady waits for Ready.
+func (r *Replicator) WaitReady(ctx context.Context) error {
+	for {
+		r.mu.Lock()
+		changed := r.changed
+		r.mu.Unlock()
+		if r.Ready() {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-r.done:
+			return errors.New("replication is closed")
+		case <-ctx.Done():
+			if err := r.Err(); err != nil {
+				return fmt.Errorf("%w (replication: %w)", ctx.Err(), err)
+			}
+			return ctx.Err()
+		}
+	}
+}
+
+func (r *Replicator) notify() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	close(r.changed)
+	r.changed = make(chan struct{})
+}
+
+// Close ends the sessions, and drops publication and slot where the server can be
+// reached. The store keeps no table that was copied.
+func (r *Replicator) Close() {
+	r.cancel()
+	<-r.done
+}
