@@ -12,21 +12,21 @@ import (
 
 // drive runs a session up to its end.
 func (s *Server) drive(sess *session, client, server net.Conn, at upstream.Endpoint) {
-	r := &relay{srv: s, s: sess, at: at}
+	r := &twoPumps{srv: s, s: sess, at: at}
 	r.changed.L = &r.mu
 	r.side[fromClient].conn, r.side[fromServer].conn = client, server
 	r.run()
 }
 
-// The sides of a relay.
+// The sides of a session.
 const (
 	fromClient = iota
 	fromServer
 )
 
-// relay drives a session with two goroutines, one reading each side. It is what TLS
+// twoPumps drives a session with two goroutines, one reading each side. It is what TLS
 // needs (crypto/tls blocks), and the plain reference for the event loop.
-type relay struct {
+type twoPumps struct {
 	srv *Server
 	at  upstream.Endpoint
 
@@ -35,15 +35,16 @@ type relay struct {
 	s       *session
 	side    [2]struct {
 		conn  net.Conn
-		held  []byte // read from this side, not yet taken by the session
-		read  int64  // bytes
-		eof   bool
+		held  []byte   // read from this side, not yet taken by the session
+		read  int64    // bytes
 		busy  bool     // somebody writes to this side
 		queue [][]byte // to be written to this side by whoever is busy
 		size  int      // of queue
 	}
-	closed bool
-	key    string
+	sender  bool // somebody is sending an answer
+	running sync.WaitGroup
+	closed  bool
+	key     string
 }
 
 const (
@@ -54,7 +55,7 @@ const (
 	heldLimit = 64 << 10
 )
 
-func (r *relay) run() {
+func (r *twoPumps) run() {
 	r.srv.track(r)
 	defer r.srv.untrack(r)
 	var wg sync.WaitGroup
@@ -66,6 +67,7 @@ func (r *relay) run() {
 	r.pump(fromClient)
 	wg.Wait()
 	r.close()
+	r.running.Wait()
 	if r.key != "" {
 		r.srv.unregister(r.key, r)
 	}
@@ -73,52 +75,41 @@ func (r *relay) run() {
 }
 
 // close ends both connections. Both pumps end by that.
-func (r *relay) close() {
+func (r *twoPumps) close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.fail()
 }
 
 // fail is close with the lock held.
-func (r *relay) fail() {
+func (r *twoPumps) fail() {
 	if r.closed {
 		return
 	}
 	r.closed = true
+	r.s.abandon()
 	r.side[fromClient].conn.Close()
 	r.side[fromServer].conn.Close()
 	r.changed.Broadcast()
 }
 
+// recovered ends the session, not the process, on a panic.
+func (r *twoPumps) recovered() {
+	if p := recover(); p != nil {
+		r.srv.log.Error("session panicked", "panic", p, "stack", string(debug.Stack()))
+		r.close()
+	}
+}
+
 // pump reads one side until its end.
-func (r *relay) pump(from int) {
-	defer func() {
-		if p := recover(); p != nil {
-			r.srv.log.Error("session panicked", "panic", p, "stack", string(debug.Stack()))
-			r.close()
-		}
-	}()
+func (r *twoPumps) pump(from int) {
+	defer r.recovered()
 	side := &r.side[from]
 	small := make([]byte, smallRead)
 	buf := small
 	for {
 		n, err := side.conn.Read(buf)
-		r.mu.Lock()
-		side.read += int64(n)
-		if n > 0 {
-			r.feed(from, buf[:n])
-		}
-		if err != nil {
-			r.ended(from, err)
-			r.mu.Unlock()
-			return
-		}
-		for len(side.held) > heldLimit && !r.closed && r.stuck(from) {
-			r.changed.Wait()
-		}
-		closed := r.closed
-		r.mu.Unlock()
-		if closed {
+		if !r.arrived(from, buf[:n], err) {
 			return
 		}
 		// A connection at rest keeps a small buffer only.
@@ -130,14 +121,34 @@ func (r *relay) pump(from int) {
 	}
 }
 
-// stuck says that what is held of a side waits for an event other than more bytes.
-func (r *relay) stuck(from int) bool { return from == fromClient && r.s.blocked() }
-
-// feed gives the session bytes of a side and writes what comes of it. The lock is
-// held, and given up while writing.
-func (r *relay) feed(from int, b []byte) {
+// arrived deals with what one read brought. It reports whether to go on reading.
+func (r *twoPumps) arrived(from int, b []byte, err error) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	side := &r.side[from]
-	if len(side.held) > 0 {
+	side.read += int64(len(b))
+	if len(b) > 0 {
+		r.feed(from, b)
+	}
+	if err != nil {
+		r.ended(from, err)
+		return false
+	}
+	for len(side.held) > heldLimit && !r.closed && r.stuck(from) {
+		r.changed.Wait()
+	}
+	return !r.closed
+}
+
+// stuck says that what is held of a side waits for an event other than more bytes.
+func (r *twoPumps) stuck(from int) bool { return from == fromClient && r.s.blocked() }
+
+// feed gives the session bytes of a side and deals with what comes of it. The lock
+// is held, and given up while writing.
+func (r *twoPumps) feed(from int, b []byte) {
+	side := &r.side[from]
+	held := len(side.held) > 0
+	if held {
 		side.held = append(side.held, b...)
 		b, side.held = side.held, nil
 	}
@@ -147,54 +158,116 @@ func (r *relay) feed(from int, b []byte) {
 	} else {
 		used = r.s.server(b)
 	}
-	if used < len(b) {
+	switch {
+	case used == len(b):
+	case held && used == 0:
+		side.held = b
+	default:
 		side.held = append([]byte(nil), b[used:]...)
 	}
-	r.flush()
+	r.settle()
+}
+
+// settle does what the session wants done until it waits for bytes. The lock is
+// held, and given up while writing.
+func (r *twoPumps) settle() {
+	for !r.closed {
+		r.flush()
+		if r.s.broken {
+			r.srv.log.Error("own messages in a stream that cannot be followed, closing the session")
+			r.fail()
+			return
+		}
+		if x := r.s.takeExecution(); x != nil {
+			r.running.Add(1)
+			go r.execute(x)
+		}
+		if r.s.sending() {
+			if r.sender {
+				return // another goroutine is at it
+			}
+			r.sender = true
+			buf := make([]byte, 0, moreBytes+moreBytes/4)
+			for r.s.sending() && !r.closed {
+				buf = r.s.more(buf[:0])
+				r.s.toClient.add(buf)
+				r.flush()
+			}
+			r.sender = false
+			continue
+		}
+		held := r.side[fromClient].held
+		if len(held) == 0 || r.s.blocked() {
+			return
+		}
+		used := r.s.client(held)
+		if used == 0 {
+			return
+		}
+		r.side[fromClient].held = nil
+		if used < len(held) {
+			r.side[fromClient].held = append([]byte(nil), held[used:]...)
+		}
+		r.changed.Broadcast()
+	}
+}
+
+// execute runs an execution and gives the session its outcome.
+func (r *twoPumps) execute(x *execution) {
+	defer r.running.Done()
+	defer r.recovered()
+	batch, err := x.run()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.s.executed(x, batch, err)
+	r.settle()
 }
 
 // flush writes what the session has put out. The lock is held, and given up while
-// writing.
-func (r *relay) flush() {
+// writing. What goes to one side keeps its order, because whoever finds a side busy
+// leaves copies to the one who is at it.
+func (r *twoPumps) flush() {
 	if r.key == "" && r.s.key != nil {
 		r.key = string(r.s.key)
 		r.srv.register(r.key, target{r, r.at})
 	}
-	toServer, toClient := r.s.toServer.parts, r.s.toClient.parts
+	var parts [2][][]byte
+	parts[fromClient], parts[fromServer] = r.s.toClient.parts, r.s.toServer.parts
 	r.s.toServer.parts, r.s.toClient.parts = nil, nil
-	r.send(fromServer, toServer)
-	r.send(fromClient, toClient)
-}
-
-// send writes parts to a side, behind what others write to it.
-func (r *relay) send(to int, parts [][]byte) {
-	side := &r.side[to]
-	if len(parts) == 0 || r.closed {
-		return
-	}
-	if side.busy {
+	var mine [2]bool
+	for to := range parts {
+		side := &r.side[to]
+		if len(parts[to]) == 0 || r.closed {
+			continue
+		}
+		if mine[to] = !side.busy; mine[to] {
+			side.busy = true
+			continue
+		}
 		// The parts refer to the caller's buffer, which is read into again.
-		for _, p := range parts {
+		for _, p := range parts[to] {
 			side.queue = append(side.queue, append([]byte(nil), p...))
 			side.size += len(p)
 		}
-		for side.size > heldLimit && side.busy && !r.closed {
+	}
+	for to := range parts {
+		if mine[to] {
+			r.write(to, parts[to])
+		}
+	}
+	for to := range parts {
+		for len(parts[to]) > 0 && !mine[to] && r.side[to].size > heldLimit && r.side[to].busy && !r.closed {
 			r.changed.Wait()
 		}
-		return
 	}
-	side.busy = true
+}
+
+// write writes parts to a side that the caller has made busy, and what others leave
+// there meanwhile.
+func (r *twoPumps) write(to int, parts [][]byte) {
+	side := &r.side[to]
 	for len(parts) > 0 && !r.closed {
-		r.mu.Unlock()
-		var err error
-		if len(parts) == 1 {
-			_, err = side.conn.Write(parts[0])
-		} else {
-			bufs := net.Buffers(parts)
-			_, err = bufs.WriteTo(side.conn)
-		}
-		r.mu.Lock()
-		if err != nil {
+		if err := r.unlocked(side.conn, parts); err != nil {
 			r.writeFailed(to)
 			break
 		}
@@ -205,9 +278,22 @@ func (r *relay) send(to int, parts [][]byte) {
 	r.changed.Broadcast()
 }
 
+// unlocked writes with the lock given up.
+func (r *twoPumps) unlocked(conn net.Conn, parts [][]byte) error {
+	r.mu.Unlock()
+	defer r.mu.Lock()
+	if len(parts) == 1 {
+		_, err := conn.Write(parts[0])
+		return err
+	}
+	bufs := net.Buffers(parts)
+	_, err := bufs.WriteTo(conn)
+	return err
+}
+
 // writeFailed deals with a side that takes no more. What the server has said before
 // it closed must still reach the client: its reader finds the end by itself.
-func (r *relay) writeFailed(to int) {
+func (r *twoPumps) writeFailed(to int) {
 	if to == fromClient {
 		r.fail()
 	}
@@ -215,7 +301,7 @@ func (r *relay) writeFailed(to int) {
 
 // ended deals with the end of a side's bytes. The server sees a client's end after
 // everything that came before it, and decides what becomes of the session.
-func (r *relay) ended(from int, err error) {
+func (r *twoPumps) ended(from int, err error) {
 	if from == fromServer {
 		// Nothing more will come; what is written has been taken by the kernel.
 		for r.side[fromClient].busy && !r.closed {
@@ -224,8 +310,9 @@ func (r *relay) ended(from int, err error) {
 		r.fail()
 		return
 	}
-	r.side[fromClient].eof = true
-	if !errors.Is(err, io.EOF) {
+	// A client that closes while its query runs here does not wait for the answer
+	// (Postgres' client_connection_check_interval takes it so too).
+	if r.s.blocked() || !errors.Is(err, io.EOF) {
 		r.fail()
 		return
 	}
@@ -243,4 +330,8 @@ func (r *relay) ended(from int, err error) {
 }
 
 // cancelExecution implements driver.
-func (r *relay) cancelExecution() bool { return false }
+func (r *twoPumps) cancelExecution() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.s.cancel()
+}

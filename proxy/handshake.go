@@ -173,9 +173,8 @@ func (s *Server) session(conn net.Conn, tracked closer, packet []byte) {
 		return
 	}
 	s.observer.SessionOpened()
-	sess := newSession(s.cfg.Engine)
+	sess := newSession(s.ctx, s.cfg.Engine, s.observer)
 	sess.clamped = clamped
-	sess.opaque = s.cfg.Engine == nil
 	if list, err := wire.StartupParameters(packet); err == nil {
 		sess.startup(list)
 	} else {

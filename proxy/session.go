@@ -1,27 +1,71 @@
 package proxy
 
 import (
+	"context"
+	"strings"
+
 	"pgaccel/engine"
 	"pgaccel/wire"
 )
 
 // session is one conversation between a client and its server, without any I/O: a
-// driver feeds it the bytes of either side in pieces of any size and writes what it
-// puts out. It is not safe for concurrent use.
+// driver feeds it the bytes of either side in pieces of any size (client, server),
+// runs the execution that it asks for (takeExecution, executed), and writes what it
+// puts out (toClient, toServer, more). It is not safe for concurrent use, and it
+// never waits.
+//
+// Tracking is exact or given up: on anything that is not understood, the session is
+// relayed without a look from there on (lose), and nothing is accelerated any more.
 type session struct {
-	engine  engine.Decider // nil relays everything
-	opaque  bool           // no look at any byte once the session has begun
-	clamped bool           // a newer protocol was asked for than is known here
+	engine   engine.Decider // nil relays everything
+	observer Observer
+	ctx      context.Context // parent of executions
+	opaque   bool            // no look at any byte once the session has begun
+	clamped  bool            // a newer protocol was asked for than is known here
 
 	toClient, toServer out
 	key                []byte // BackendKeyData's process id and key, once it came
-	started            bool   // the first ReadyForQuery or CopyBoth passed
+	started            bool   // the first ReadyForQuery passed
+	ending             bool   // the server has sent a FATAL error
+	broken             bool   // own messages are in a stream that cannot be followed: close
 	rest               struct {
-		client, server int // bytes to come of a message that is relayed in pieces
+		client, server int  // bytes to come of a message whose head has been dealt with
+		swallow        bool // not to be relayed, of the server's
 	}
+
+	queue    replies
+	status   byte   // of the last ReadyForQuery: I, T or E
+	sent     uint64 // messages that ReadyForQuery answers
+	done     uint64 // ReadyForQuery received for them
+	commands uint64 // command tags of the client's statements
+	inBatch  bool   // extended messages have been sent since the last Sync or Query
+	skipping bool   // the server ignores everything up to the client's next Sync
+	copyIn   bool   // the server reads CopyData
+	copySync bool   // and has ignored a Sync since
+
+	known    known
+	settings wire.TextSettings
+	// modeNamed says that the client has named pgaccel.mode.
+	modeNamed bool
+	// gatePrepared says that the gate was prepared once in this session, gateSafe that
+	// nothing has happened since that could have deallocated it.
+	gatePrepared, gateSafe bool
+	step                   *step
+	execution              *execution // to be started by the driver
+	ahead                  []byte     // for the client, before the server's message at hand
 }
 
-func newSession(d engine.Decider) *session { return &session{engine: d} }
+// lookLimit is the largest message in bytes that is held to be looked at; larger
+// ones are relayed as they come.
+const lookLimit = 1 << 20
+
+func newSession(ctx context.Context, d engine.Decider, o Observer) *session {
+	s := &session{engine: d, observer: o, ctx: ctx, opaque: d == nil}
+	s.settings.ExtraFloatDigits = 1
+	s.queue.push(replyStartup)
+	s.sent = 1
+	return s
+}
 
 // startup looks at the settings of the startup packet.
 func (s *session) startup(list []wire.StartupParameter) {
@@ -29,8 +73,13 @@ func (s *session) startup(list []wire.StartupParameter) {
 		if p.Name == "replication" && isReplication(p.Value) {
 			s.opaque = true
 		}
+		if strings.Contains(strings.ToLower(p.Name+"="+p.Value), modeSetting) {
+			s.modeNamed = true
+		}
 	}
 }
+
+const modeSetting = "pgaccel.mode"
 
 // out is what a call of the machine wants written to one side, in order. The parts
 // refer to the bytes given in or to memory that nobody changes; they are valid until
@@ -51,61 +100,147 @@ func (o *out) add(b []byte) {
 	o.parts = append(o.parts, b)
 }
 
+// action is what becomes of a message.
+type action uint8
+
+const (
+	relay   action = iota
+	swallow        // done with, nothing is relayed
+	wait           // not without the rest of the message
+)
+
+// blocked reports that client bytes wait for an event of another side.
+func (s *session) blocked() bool { return s.step != nil }
+
+// lose gives up following the stream.
+func (s *session) lose() {
+	if s.step != nil {
+		s.broken = true
+		s.abandon()
+	}
+	s.opaque, s.started = true, true
+	s.queue, s.known = replies{}, known{}
+}
+
 // client takes bytes from the client and returns how many it has done with. The
 // others are to be given again, with more behind them or after another event.
 func (s *session) client(b []byte) int {
-	s.toServer.add(b)
-	return len(b)
+	at, run := 0, 0
+	for at < len(b) {
+		if s.opaque {
+			at = len(b)
+			break
+		}
+		if s.rest.client > 0 {
+			n := min(s.rest.client, len(b)-at)
+			at, s.rest.client = at+n, s.rest.client-n
+			continue
+		}
+		if s.step != nil || len(b)-at < wire.HeaderLen {
+			break
+		}
+		typ, total, ok := wire.Header(b[at:])
+		if !ok || s.queue.len() > repliesMax {
+			s.lose()
+			continue
+		}
+		message := b[at:min(at+total, len(b))]
+		var before []byte
+		do := s.fromClient(typ, message, total, &before)
+		if do == wait {
+			break
+		}
+		if do == swallow || len(before) > 0 {
+			s.toServer.add(b[run:at])
+			s.toServer.add(before)
+			run = at
+		}
+		if do == swallow {
+			at += total
+			run = at
+			continue
+		}
+		s.rest.client = total
+	}
+	s.toServer.add(b[run:at])
+	return at
 }
 
 // server takes bytes from the server, likewise.
 func (s *session) server(b []byte) int {
-	if s.started && s.opaque {
-		s.toClient.add(b)
-		return len(b)
-	}
-	at := 0
+	at, run := 0, 0
 	for at < len(b) {
 		if s.rest.server > 0 {
 			n := min(s.rest.server, len(b)-at)
-			s.toClient.add(b[at : at+n])
+			if s.rest.swallow {
+				s.toClient.add(b[run:at])
+				run = at + n
+			}
 			at, s.rest.server = at+n, s.rest.server-n
 			continue
 		}
-		if s.started && s.opaque {
-			s.toClient.add(b[at:])
-			return len(b)
+		if s.opaque && s.started {
+			at = len(b)
+			break
 		}
 		if len(b)-at < wire.HeaderLen {
 			break
 		}
 		typ, total, ok := wire.Header(b[at:])
 		if !ok {
-			s.started, s.opaque = true, true
+			s.lose()
 			continue
 		}
-		switch typ {
-		case wire.BackendKeyData:
-			if len(b)-at < total && total < 1<<10 {
-				return at
-			}
-			if len(b)-at >= total {
-				s.key = append([]byte(nil), b[at+wire.HeaderLen:at+total]...)
-			}
-		case wire.ReadyForQuery:
-			s.started = true
-		case wire.Authentication:
-			if s.clamped {
-				s.clamped = false
-				s.toClient.add([]byte{wire.NegotiateProtocolVersion, 0, 0, 0, 12, 0, 3, 0, 2, 0, 0, 0, 0})
-			}
-		case wire.NegotiateProtocolVersion, wire.ErrorResponse:
-			s.clamped = false
+		do := relay
+		if s.opaque {
+			do = s.beforeStart(typ, b[at:min(at+total, len(b))], total)
+		} else if k, owed := s.queue.first(); typ != wire.DataRow || !owed || k&replyOwn != 0 {
+			do = s.fromServer(typ, b[at:min(at+total, len(b))], total)
 		}
-		s.rest.server = total
+		if do == wait {
+			if total > lookLimit {
+				s.lose()
+				continue
+			}
+			break
+		}
+		if s.clamped && typ == wire.Authentication {
+			// The server agreed to 3.2 where the client had asked for more.
+			s.clamped = false
+			s.ahead = []byte{wire.NegotiateProtocolVersion, 0, 0, 0, 12, 0, 3, 0, 2, 0, 0, 0, 0}
+		}
+		if s.ahead != nil {
+			s.toClient.add(b[run:at])
+			s.toClient.add(s.ahead)
+			run, s.ahead = at, nil
+		}
+		s.rest.server, s.rest.swallow = total, do == swallow
 	}
+	s.toClient.add(b[run:at])
 	return at
 }
 
-// blocked reports that client bytes wait for an event of another side.
-func (s *session) blocked() bool { return false }
+// beforeStart looks at what a server says up to its first ReadyForQuery, in a
+// session that is not followed.
+func (s *session) beforeStart(typ byte, message []byte, total int) action {
+	switch typ {
+	case wire.BackendKeyData:
+		return s.backendKey(message, total)
+	case wire.NegotiateProtocolVersion, wire.ErrorResponse:
+		s.clamped = false
+	case wire.ReadyForQuery, wire.CopyBothResponse:
+		s.started = true
+	}
+	return relay
+}
+
+func (s *session) backendKey(message []byte, total int) action {
+	if total > 1<<10 {
+		return relay
+	}
+	if len(message) < total {
+		return wait
+	}
+	s.key = append([]byte(nil), message[wire.HeaderLen:]...)
+	return relay
+}

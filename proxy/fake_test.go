@@ -1,0 +1,100 @@
+package proxy
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"pgaccel/engine"
+	"pgaccel/plan"
+	"pgaccel/vector"
+)
+
+// fake answers texts from canned batches. What it answers differs from what
+// Postgres would say, so that a test sees who answered.
+type fake struct {
+	word  string // Mentions
+	texts map[string]*fakeStatement
+
+	mu       sync.Mutex
+	prepared []string
+}
+
+func newFake() *fake { return &fake{word: "accel", texts: map[string]*fakeStatement{}} }
+
+// add makes the fake answer a text.
+func (f *fake) add(sql string, st *fakeStatement) *fakeStatement {
+	f.texts[sql] = st
+	return st
+}
+
+func (f *fake) Mentions(sql []byte) bool { return bytes.Contains(bytes.ToLower(sql), []byte(f.word)) }
+
+func (f *fake) Prepare(sql string, oids []uint32) engine.Statement {
+	f.mu.Lock()
+	f.prepared = append(f.prepared, sql)
+	f.mu.Unlock()
+	if st := f.texts[strings.TrimSpace(sql)]; st != nil {
+		return st
+	}
+	return &fakeStatement{route: engine.RouteForward}
+}
+
+// fakeStatement is a decided text.
+type fakeStatement struct {
+	route        engine.Route
+	rewritten    string
+	prefix, last string
+	lastSt       *fakeStatement
+	batch        *vector.Batch
+	err          error
+	block        chan struct{} // not nil: Execute waits for it, or for its context
+
+	executions atomic.Int32
+	forwarded  atomic.Int32
+	mu         sync.Mutex
+	params     []vector.Datum
+	fields     []engine.Field
+	gateRows   int
+	reason     plan.Reason
+}
+
+func candidate(b *vector.Batch) *fakeStatement {
+	return &fakeStatement{route: engine.RouteCandidate, batch: b}
+}
+
+// numbers is a batch of one integer column.
+func numbers(v ...int64) *vector.Batch {
+	return &vector.Batch{Rows: len(v), Columns: []vector.Column{{Type: vector.TypeOf(vector.Int4), Ints: v}}}
+}
+
+func (s *fakeStatement) Route() engine.Route { return s.route }
+func (s *fakeStatement) Rewritten() string   { return s.rewritten }
+func (s *fakeStatement) Split() (string, string, engine.Statement) {
+	return s.prefix, s.last, s.lastSt
+}
+func (s *fakeStatement) GateParams() []string { return []string{"{}", "{}", "{}", "{}"} }
+
+func (s *fakeStatement) Execute(ctx context.Context, gate [][]*string, fields []engine.Field, params []vector.Datum) (*vector.Batch, error) {
+	s.executions.Add(1)
+	s.mu.Lock()
+	s.params, s.fields, s.gateRows = params, fields, len(gate)
+	s.mu.Unlock()
+	if s.block != nil {
+		select {
+		case <-s.block:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	return s.batch, s.err
+}
+
+func (s *fakeStatement) Forwarded(r plan.Reason) {
+	s.forwarded.Add(1)
+	s.mu.Lock()
+	s.reason = r
+	s.mu.Unlock()
+}

@@ -1,0 +1,382 @@
+package proxy
+
+import (
+	"bytes"
+	"encoding/binary"
+
+	"pgaccel/engine"
+	"pgaccel/plan"
+	"pgaccel/wire"
+)
+
+// fromClient decides on a message of the client. message holds what has come of
+// total bytes, at least the header. Messages to be sent before it, which the answer
+// relay lets follow, are put into before.
+func (s *session) fromClient(typ byte, message []byte, total int, before *[]byte) action {
+	if s.skipping && typ != wire.Sync && typ != wire.Terminate {
+		return relay // the server ignores it
+	}
+	look := total <= lookLimit
+	whole := len(message) == total
+	if s.copyIn {
+		switch typ {
+		case wire.CopyData, wire.Flush:
+			return relay
+		case wire.Sync:
+			s.copySync = true
+			return relay
+		case wire.CopyDone, wire.CopyFail:
+			s.copyIn = false
+			return relay
+		case wire.Terminate:
+			return relay
+		default:
+			s.lose()
+			return relay
+		}
+	}
+	switch typ {
+	case wire.Query:
+		if !look {
+			return s.relayQuery()
+		}
+		if !whole {
+			return wait
+		}
+		return s.query(message, before)
+	case wire.Parse:
+		if look && !whole {
+			return wait
+		}
+		s.inBatch = true
+		if !look {
+			s.known.doubtStatements()
+			s.queue.push(replyParse)
+			return relay
+		}
+		return s.parse(message, before)
+	case wire.Bind:
+		if len(s.known.statements) > 0 || len(s.known.portals) > 0 {
+			if look && !whole {
+				return wait
+			}
+			s.inBatch = true
+			if !look {
+				s.known.doubtPortals()
+				s.doubtAnswers()
+				s.queue.push(replyBind)
+				return relay
+			}
+			return s.bind(message)
+		}
+		s.queue.push(replyBind)
+	case wire.Execute:
+		if len(s.known.portals) > 0 {
+			if look && !whole {
+				return wait
+			}
+			if look {
+				return s.execute(message, before)
+			}
+		}
+		s.queue.push(replyExecute)
+	case wire.Describe:
+		if !look {
+			s.lose()
+			return relay
+		}
+		if !whole {
+			return wait
+		}
+		s.describe(message)
+	case wire.Close:
+		if look && !whole {
+			return wait
+		}
+		if len(message) > wire.HeaderLen {
+			if name, _, err := wire.CString(message[wire.HeaderLen+1:]); err == nil {
+				if message[wire.HeaderLen] == 'S' {
+					s.known.forgetStatement(string(name))
+				} else {
+					s.known.forgetPortal(string(name))
+				}
+			}
+		}
+		s.queue.push(replyClose)
+	case wire.Sync:
+		s.inBatch, s.skipping = false, false
+		s.queue.push(replySync)
+		s.sent++
+		return relay
+	case wire.FunctionCall:
+		s.queue.push(replyFunction)
+		s.sent++
+		return relay
+	case wire.CopyDone, wire.CopyFail:
+		if s.queue.len() > 0 {
+			s.queue.push(replyCopyEnd)
+		}
+		return relay
+	case wire.Flush, wire.CopyData, wire.Password, wire.Terminate:
+		return relay
+	default:
+		s.lose() // the server will close the connection
+		return relay
+	}
+	s.inBatch = true
+	return relay
+}
+
+// doubtAnswers gives up following a session in which a portal that has begun to
+// answer here may have been replaced by a message too large to look at.
+func (s *session) doubtAnswers() {
+	if len(s.known.portals) > 0 {
+		s.lose()
+	}
+}
+
+// relayQuery lets a simple Query pass.
+func (s *session) relayQuery() action {
+	s.known.forgetStatement("")
+	s.known.forgetPortal("")
+	s.queue.push(replyQuery)
+	s.sent++
+	return relay
+}
+
+// text returns a Query's text, nil where the body is none.
+func queryText(message []byte) []byte {
+	text, rest, err := wire.CString(message[wire.HeaderLen:])
+	if err != nil || len(rest) != 0 {
+		return nil
+	}
+	return text
+}
+
+// mentioned looks at a text that names something of pgaccel's.
+func (s *session) mentioned(text []byte, before *[]byte) {
+	if !s.modeNamed && containsFold(text, modeSetting) {
+		s.modeNamed = true
+	}
+	if s.gatePrepared && containsFold(text, "pg_prepared_statements") {
+		// Nobody should find what they did not prepare.
+		*before = appendNamed(appendNamed(*before, wire.Close, 'S', gateName), wire.Close, 'S', cancelName)
+		s.queue.push(replyClose | replyOwn)
+		s.queue.push(replyClose | replyOwn)
+		s.gatePrepared, s.gateSafe = false, false
+	}
+}
+
+// query decides on a simple Query.
+func (s *session) query(message []byte, before *[]byte) action {
+	text := queryText(message)
+	if text == nil || !s.engine.Mentions(text) {
+		return s.relayQuery()
+	}
+	s.mentioned(text, before)
+	sql := string(text)
+	st := s.engine.Prepare(sql, nil)
+	route := st.Route()
+	quiet := s.queue.len() == 0 && !s.inBatch && (s.status == 'I' || s.status == 'T')
+	switch {
+	case s.status == 'E':
+		return s.relayQuery()
+	case route == engine.RouteRewrite:
+		s.relayQuery()
+		*before = appendQuery(*before, st.Rewritten())
+		return swallow
+	case route == engine.RouteForward, route == engine.RouteForced && !s.modeNamed:
+		st.Forwarded("")
+		return s.relayQuery()
+	case !quiet || hasParameter(text):
+		st.Forwarded(plan.ReasonNotSelect)
+		return s.relayQuery()
+	case !s.encodingKnown(text):
+		st.Forwarded(plan.ReasonSettings)
+		return s.relayQuery()
+	}
+	if route == engine.RouteSplit {
+		prefix, last, lastSt := st.Split()
+		padded, ok := padded(sql, prefix, last)
+		if !ok || s.status == 'I' && !opensTransaction(prefix) || lastSt.Route() == engine.RouteForced && !s.modeNamed {
+			st.Forwarded("")
+			return s.relayQuery()
+		}
+		s.beginPrefix(prefix, padded, lastSt, before)
+		return swallow
+	}
+	s.beginSimple(sql, st, before)
+	return swallow
+}
+
+// padded returns the last statement with spaces in the place of the characters
+// before it, so that the position in an error is the one in the client's text.
+func padded(sql, prefix, last string) (string, bool) {
+	at := len(sql) - len(last)
+	if at < len(prefix) || sql[at:] != last {
+		// What follows the last statement (a semicolon) may be cut off.
+		at = len(prefix)
+		for at <= len(sql)-len(last) && sql[at:at+len(last)] != last {
+			at++
+		}
+		if at > len(sql)-len(last) {
+			return "", false
+		}
+	}
+	n := 0
+	for range sql[:at] {
+		n++
+	}
+	return string(bytes.Repeat([]byte{' '}, n)) + last, true
+}
+
+// opensTransaction reports whether a prefix begins with BEGIN or START TRANSACTION:
+// only then do the statements of one Query keep their common fate when they are sent
+// as two.
+func opensTransaction(prefix string) bool {
+	b := bytes.TrimLeft([]byte(prefix), " \t\r\n")
+	return len(b) >= 5 && (bytes.EqualFold(b[:5], []byte("begin")) || bytes.EqualFold(b[:5], []byte("start")))
+}
+
+// encodingKnown reports whether text means the same here as in Postgres.
+func (s *session) encodingKnown(text []byte) bool {
+	return s.settings.ClientEncoding == "UTF8" || isASCII(text)
+}
+
+// hasParameter reports whether text holds something like $1, which is an error in a
+// simple Query.
+func hasParameter(text []byte) bool {
+	for i := 0; i+1 < len(text); i++ {
+		if text[i] == '$' && '0' <= text[i+1] && text[i+1] <= '9' {
+			return true
+		}
+	}
+	return false
+}
+
+// containsFold reports whether text contains the lower-case word in any case.
+func containsFold(text []byte, word string) bool {
+	for i := 0; i+len(word) <= len(text); i++ {
+		if text[i]|0x20 == word[0] && bytes.EqualFold(text[i:i+len(word)], []byte(word)) {
+			return true
+		}
+	}
+	return false
+}
+
+// parse decides on a Parse.
+func (s *session) parse(message []byte, before *[]byte) action {
+	name, sql, oids, ok := parseBody(message[wire.HeaderLen:])
+	if !ok || !s.engine.Mentions(sql) {
+		if ok {
+			s.known.forgetStatement(string(name))
+		} else {
+			s.known.doubtStatements()
+		}
+		s.queue.push(replyParse)
+		return relay
+	}
+	s.mentioned(sql, before)
+	st := s.engine.Prepare(string(sql), oids)
+	if st.Route() == engine.RouteRewrite {
+		s.known.forgetStatement(string(name))
+		*before = appendParse(*before, string(name), st.Rewritten(), oids)
+		s.queue.push(replyParse)
+		return swallow
+	}
+	n := &statement{name: string(name), st: st, ascii: isASCII(sql)}
+	s.known.addStatement(n)
+	s.queue.pushRef(replyParse, ref{statement: n})
+	return relay
+}
+
+// bind decides on a Bind, where something is known.
+func (s *session) bind(message []byte) action {
+	portalName, statementName, rest, ok := bindNames(message[wire.HeaderLen:])
+	if !ok {
+		s.lose()
+		return relay
+	}
+	st := s.known.statements[string(statementName)]
+	if st == nil {
+		s.known.forgetPortal(string(portalName))
+		s.queue.push(replyBind)
+		return relay
+	}
+	p := &portal{name: string(portalName), s: st, batch: s.sent}
+	if !bindValues(p, rest) {
+		s.known.forgetPortal(p.name)
+		s.queue.push(replyBind)
+		return relay
+	}
+	s.known.addPortal(p)
+	s.queue.pushRef(replyBind, ref{portal: p})
+	return relay
+}
+
+// describe notes that the server is about to describe something known.
+func (s *session) describe(message []byte) {
+	kind := replyPortal
+	var st *statement
+	if len(message) > wire.HeaderLen {
+		name, _, err := wire.CString(message[wire.HeaderLen+1:])
+		if message[wire.HeaderLen] == 'S' {
+			kind = replyStatement
+			if err == nil {
+				st = s.known.statements[string(name)]
+			}
+		} else if err == nil {
+			if p := s.known.portals[string(name)]; p != nil {
+				st = p.s
+			}
+		}
+	}
+	if st == nil {
+		s.queue.push(kind)
+		return
+	}
+	st.sentForRow = true
+	st.sentForType = st.sentForType || kind == replyStatement
+	s.queue.pushRef(kind, ref{statement: st})
+}
+
+// execute decides on an Execute, where some portal is known.
+func (s *session) execute(message []byte, before *[]byte) action {
+	name, rest, err := wire.CString(message[wire.HeaderLen:])
+	if err != nil || len(rest) != 4 {
+		s.lose()
+		return relay
+	}
+	p := s.known.portals[string(name)]
+	if p == nil || p.forwarded {
+		s.queue.push(replyExecute)
+		return relay
+	}
+	rows := int32(binary.BigEndian.Uint32(rest))
+	if p.answer != nil {
+		s.beginResume(p, rows, before)
+		return swallow
+	}
+	st := p.s.st
+	forward := func(r plan.Reason) action {
+		st.Forwarded(r)
+		p.forwarded = true
+		s.queue.push(replyExecute)
+		return relay
+	}
+	switch route := st.Route(); {
+	case s.status == 'E':
+		p.forwarded = true
+		s.queue.push(replyExecute)
+		return relay
+	case route != engine.RouteCandidate && route != engine.RouteForced, route == engine.RouteForced && !s.modeNamed:
+		return forward("")
+	case s.settings.ClientEncoding != "UTF8" && !p.s.ascii:
+		return forward(plan.ReasonSettings)
+	case !p.s.haveParams && !p.s.sentForType && s.known.statements[p.s.name] != p.s && len(p.values) > 0:
+		// The statement's name has been taken over: its types cannot be asked for.
+		return forward(plan.ReasonParameter)
+	}
+	s.beginExecute(p, message, rows, before)
+	return swallow
+}

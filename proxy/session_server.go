@@ -1,0 +1,350 @@
+package proxy
+
+import (
+	"bytes"
+
+	"pgaccel/wire"
+)
+
+// fromServer decides on a message of the server. message holds what has come of
+// total bytes, at least the header.
+func (s *session) fromServer(typ byte, message []byte, total int) action {
+	k, owed := s.queue.first()
+	kind, own := k&replyKind, owed && k&replyOwn != 0
+	whole := len(message) == total
+	expect := func(want ...reply) bool {
+		if owed {
+			for _, w := range want {
+				if kind == w {
+					return true
+				}
+			}
+		}
+		s.lose()
+		return false
+	}
+	done := func() action {
+		if own {
+			return swallow
+		}
+		return relay
+	}
+	switch typ {
+	case wire.DataRow:
+		if !own {
+			return relay
+		}
+		if !whole {
+			return wait
+		}
+		if kind == replyExecute && s.step != nil {
+			s.step.gateRow(message[wire.HeaderLen:])
+		}
+		return swallow
+	case wire.ParseComplete:
+		if !expect(replyParse) {
+			return relay
+		}
+		s.pop(own)
+		return done()
+	case wire.BindComplete:
+		if !expect(replyBind) {
+			return relay
+		}
+		s.pop(own)
+		return done()
+	case wire.CloseComplete:
+		if !expect(replyClose) {
+			return relay
+		}
+		s.pop(own)
+		return done()
+	case wire.ParameterDescription:
+		return s.described(typ, message, whole, k, expect(replyStatement))
+	case wire.RowDescription, wire.NoData:
+		if owed && (kind == replyQuery || kind == replyExecute) {
+			return done()
+		}
+		return s.described(typ, message, whole, k, expect(replyStatement, replyPortal))
+	case wire.CommandComplete, wire.EmptyQueryResponse, wire.PortalSuspended:
+		if !whole {
+			return wait
+		}
+		if !expect(replyExecute, replyQuery) {
+			return relay
+		}
+		s.copyIn = false
+		if !own && typ == wire.CommandComplete {
+			s.commandEnded(message[wire.HeaderLen:])
+		}
+		if kind == replyExecute {
+			s.pop(own)
+		}
+		return done()
+	case wire.ReadyForQuery:
+		if !whole {
+			return wait
+		}
+		return s.ready(message)
+	case wire.ErrorResponse:
+		if !whole {
+			return wait
+		}
+		return s.failed(message[wire.HeaderLen:])
+	case wire.NoticeResponse:
+		if s.step == nil || !s.step.holdsNotices(k, owed) {
+			return relay
+		}
+		if !whole {
+			return wait
+		}
+		s.step.notices = append(s.step.notices, message...)
+		return swallow
+	case wire.ParameterStatus:
+		if !whole {
+			return wait
+		}
+		s.setting(message[wire.HeaderLen:])
+		return relay
+	case wire.BackendKeyData:
+		return s.backendKey(message, total)
+	case wire.CopyInResponse:
+		if !expect(replyExecute, replyQuery) {
+			return relay
+		}
+		return s.copyBegins()
+	case wire.CopyBothResponse:
+		s.lose()
+	case wire.NegotiateProtocolVersion:
+		s.clamped = false
+	case wire.Authentication, wire.NotificationResponse, wire.CopyOutResponse, wire.CopyData, wire.CopyDone, wire.FunctionCallResponse:
+	default:
+		s.lose()
+	}
+	return relay
+}
+
+// pop removes the first entry of the queue and what the server owes nothing for.
+func (s *session) pop(own bool) {
+	s.queue.pop()
+	s.queue.dropCopyEnds()
+	if own && s.step != nil {
+		s.step.owed--
+		if s.step.owed == 0 && !s.step.simple {
+			s.collected()
+		}
+	}
+}
+
+// described takes the answers to Describe.
+func (s *session) described(typ byte, message []byte, whole bool, k reply, expected bool) action {
+	if !expected {
+		return relay
+	}
+	own := k&replyOwn != 0
+	r := s.queue.ref()
+	if own || r.statement != nil {
+		if !whole {
+			return wait
+		}
+		body := message[wire.HeaderLen:]
+		if st := r.statement; st != nil {
+			switch typ {
+			case wire.ParameterDescription:
+				st.readParams(body)
+			case wire.RowDescription:
+				if fields, ok := readFields(body); ok && !st.haveFields {
+					st.fields, st.haveFields = fields, true
+				}
+			}
+		} else if s.step != nil {
+			s.step.described(typ, message)
+		}
+	}
+	if typ != wire.ParameterDescription {
+		s.pop(own)
+	}
+	if own {
+		return swallow
+	}
+	return relay
+}
+
+// harmlessTags end statements after which the gate's statement is still there.
+var harmlessTags = [][]byte{[]byte("BEGIN"), []byte("COMMIT"), []byte("ROLLBACK"), []byte("SAVEPOINT"),
+	[]byte("RELEASE"), []byte("SET"), []byte("SHOW"), []byte("START TRANSACTION")}
+
+// commandEnded looks at the tag of a statement of the client.
+func (s *session) commandEnded(body []byte) {
+	s.commands++
+	tag, _, err := wire.CString(body)
+	if err != nil {
+		return
+	}
+	if s.gateSafe {
+		s.gateSafe = false
+		for _, h := range harmlessTags {
+			if bytes.Equal(tag, h) {
+				s.gateSafe = true
+				break
+			}
+		}
+	}
+	if len(s.known.statements) == 0 && len(s.known.portals) == 0 {
+		return
+	}
+	switch {
+	case bytes.HasPrefix(tag, []byte("DEALLOCATE")), bytes.HasPrefix(tag, []byte("DISCARD")),
+		bytes.Equal(tag, []byte("PREPARE")):
+		s.known.doubtStatements()
+	case bytes.Equal(tag, []byte("COMMIT")), bytes.Equal(tag, []byte("ROLLBACK")),
+		bytes.Equal(tag, []byte("PREPARE TRANSACTION")), bytes.HasPrefix(tag, []byte("CLOSE CURSOR")),
+		bytes.Equal(tag, []byte("DECLARE CURSOR")):
+		s.known.doubtPortals()
+	}
+}
+
+// setting notes a reported setting.
+func (s *session) setting(body []byte) {
+	name, rest, err := wire.CString(body)
+	if err != nil {
+		return
+	}
+	value, _, err := wire.CString(rest)
+	if err != nil {
+		return
+	}
+	switch string(name) {
+	case "DateStyle":
+		s.settings.DateStyle = string(value)
+	case "IntervalStyle":
+		s.settings.IntervalStyle = string(value)
+	case "TimeZone":
+		s.settings.TimeZone = string(value)
+	case "client_encoding":
+		s.settings.ClientEncoding = string(value)
+	}
+}
+
+// copyBegins follows the server into copy-in mode, where it ignores Sync and Flush.
+func (s *session) copyBegins() action {
+	before := s.queue.len()
+	ended, odd := s.queue.copyBegins()
+	if odd {
+		s.lose()
+		return relay
+	}
+	dropped := before - s.queue.len()
+	if ended {
+		dropped--
+	}
+	s.done += uint64(dropped)
+	if dropped > 0 && !ended {
+		s.copySync = true
+	}
+	s.copyIn = !ended
+	return relay
+}
+
+// ready takes a ReadyForQuery.
+func (s *session) ready(message []byte) action {
+	if len(message) != wire.HeaderLen+1 {
+		s.lose()
+		return relay
+	}
+	s.queue.dropCopyEnds()
+	k, owed := s.queue.first()
+	switch k & replyKind {
+	case replySync, replyQuery, replyFunction, replyStartup:
+	default:
+		owed = false
+	}
+	if !owed {
+		s.lose()
+		return relay
+	}
+	s.queue.pop()
+	s.queue.dropCopyEnds()
+	s.started, s.copyIn, s.copySync = true, false, false
+	s.status = message[wire.HeaderLen]
+	if k&replyOwn == 0 {
+		s.done++
+	}
+	if s.status == 'I' && len(s.known.portals) > 0 {
+		s.known.transactionEnded(s.done)
+	}
+	if s.step != nil {
+		return s.stepReady(k)
+	}
+	return relay
+}
+
+// failed takes an ErrorResponse.
+func (s *session) failed(body []byte) action {
+	severity := wire.ErrorField(body, 'V')
+	if severity == nil {
+		severity = wire.ErrorField(body, 'S')
+	}
+	s.clamped = false
+	if string(severity) == "FATAL" || string(severity) == "PANIC" {
+		s.ending = true
+		s.abandon()
+		return relay
+	}
+	k, owed := s.queue.first()
+	if !owed {
+		s.lose()
+		return relay
+	}
+	switch k & replyKind {
+	case replySync, replyQuery, replyFunction, replyStartup:
+		s.copyIn = false
+		if s.step != nil && (k&replyOwn != 0 || s.step.prefix) {
+			return s.stepFailed(k, body)
+		}
+		return relay
+	}
+	if s.copyIn && s.copySync {
+		// It is not known which Syncs the server will answer.
+		s.copyIn = false
+		s.lose()
+		return relay
+	}
+	s.copyIn = false
+	if own := s.skipToSync(); own && s.step != nil {
+		return s.stepFailed(k, body)
+	}
+	return relay
+}
+
+// skipToSync mirrors the server after an error in an extended batch: everything up
+// to the next Sync is ignored, and was not done. It reports whether messages of
+// pgaccel were among it.
+func (s *session) skipToSync() (own bool) {
+	for {
+		k, ok := s.queue.first()
+		if !ok {
+			s.skipping = true
+			return own
+		}
+		if k&replyKind == replySync {
+			return own
+		}
+		own = own || k&replyOwn != 0
+		switch k & replyKind {
+		case replyQuery, replyFunction:
+			s.done++ // no ReadyForQuery will come
+		}
+		r := s.queue.ref()
+		if r.statement != nil && k&replyKind == replyParse {
+			s.known.parseFailed(r.statement)
+		}
+		if r.statement != nil && (k&replyKind == replyStatement || k&replyKind == replyPortal) {
+			r.statement.sentForType, r.statement.sentForRow = false, false
+		}
+		if r.portal != nil {
+			s.known.bindFailed(r.portal)
+		}
+		s.queue.pop()
+	}
+}

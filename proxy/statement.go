@@ -1,0 +1,269 @@
+package proxy
+
+import (
+	"encoding/binary"
+
+	"pgaccel/engine"
+	"pgaccel/vector"
+	"pgaccel/wire"
+)
+
+// statement is a prepared statement that an engine may answer. Statements that
+// cannot are not kept: one that is not known is relayed.
+type statement struct {
+	name  string
+	st    engine.Statement
+	ascii bool // so is its text
+
+	// What Postgres said of it, once a Describe was answered. A statement whose
+	// result type changes fails at Bind, so that this stays true.
+	params      []uint32
+	fields      []engine.Field
+	haveParams  bool
+	haveFields  bool
+	sentForType bool // a Describe S is on its way
+	sentForRow  bool // a Describe of either kind is
+
+	// dead says that the server may hold another statement under the name, or none.
+	dead bool
+}
+
+// portal is what Bind made of a statement.
+type portal struct {
+	name    string
+	s       *statement
+	batch   uint64 // the Syncs and Queries sent before it
+	values  [][]byte
+	formats []int16 // of values: none, one for all, or one each
+	results []int16 // of columns, likewise
+
+	dead      bool // as for statements; never set once an answer has begun
+	forwarded bool // executed by the server
+
+	// A portal that was executed here keeps the rows that are left, because the
+	// server's own stays at its start.
+	answer *answer
+	serial uint64 // session.commands when the server was last known to have it
+}
+
+// known are the statements and portals of a session that concern the engine.
+type known struct {
+	statements map[string]*statement
+	portals    map[string]*portal
+}
+
+func (k *known) addStatement(s *statement) {
+	if k.statements == nil {
+		k.statements = map[string]*statement{}
+	}
+	k.forgetStatement(s.name)
+	k.statements[s.name] = s
+}
+
+func (k *known) addPortal(p *portal) {
+	if k.portals == nil {
+		k.portals = map[string]*portal{}
+	}
+	k.forgetPortal(p.name)
+	k.portals[p.name] = p
+}
+
+// forgetStatement forgets a name. Portals made of it live on, as in Postgres.
+func (k *known) forgetStatement(name string) {
+	if len(k.statements) > 0 {
+		delete(k.statements, name)
+	}
+}
+
+func (k *known) forgetPortal(name string) {
+	if len(k.portals) > 0 {
+		delete(k.portals, name)
+	}
+}
+
+// parseFailed takes back what a Parse was believed to do.
+func (k *known) parseFailed(s *statement) {
+	s.dead = true
+	if k.statements[s.name] == s {
+		delete(k.statements, s.name)
+	}
+}
+
+func (k *known) bindFailed(p *portal) {
+	p.dead = true
+	if k.portals[p.name] == p {
+		delete(k.portals, p.name)
+	}
+}
+
+// doubtStatements forgets all statements: somebody may have deallocated them.
+func (k *known) doubtStatements() {
+	for name, s := range k.statements {
+		s.dead = true
+		delete(k.statements, name)
+	}
+	k.doubtPortals()
+}
+
+// doubtPortals forgets the portals that have not begun to answer here. Those that
+// have are asked after before they go on.
+func (k *known) doubtPortals() {
+	for name, p := range k.portals {
+		if p.answer == nil {
+			p.dead = true
+			delete(k.portals, name)
+		}
+	}
+}
+
+// transactionEnded forgets the portals of transactions that are over: those bound
+// before the Sync or Query of the given number was sent.
+func (k *known) transactionEnded(batch uint64) {
+	for name, p := range k.portals {
+		if p.batch < batch {
+			p.dead = true
+			delete(k.portals, name)
+		}
+	}
+}
+
+// parseBody splits a Parse message's body.
+func parseBody(b []byte) (name, sql []byte, oids []uint32, ok bool) {
+	name, b, err := wire.CString(b)
+	if err != nil {
+		return nil, nil, nil, false
+	}
+	sql, b, err = wire.CString(b)
+	if err != nil || len(b) < 2 {
+		return nil, nil, nil, false
+	}
+	n := int(binary.BigEndian.Uint16(b))
+	if b = b[2:]; len(b) != 4*n {
+		return nil, nil, nil, false
+	}
+	for ; len(b) > 0; b = b[4:] {
+		oids = append(oids, binary.BigEndian.Uint32(b))
+	}
+	return name, sql, oids, true
+}
+
+// bindNames returns the portal and statement that a Bind message names.
+func bindNames(b []byte) (portal, statement, rest []byte, ok bool) {
+	portal, b, err := wire.CString(b)
+	if err != nil {
+		return nil, nil, nil, false
+	}
+	statement, rest, err = wire.CString(b)
+	return portal, statement, rest, err == nil
+}
+
+// bindValues reads the rest of a Bind message into p. The values are copied.
+func bindValues(p *portal, b []byte) bool {
+	b = append([]byte(nil), b...)
+	shorts := func() (list []int16, ok bool) {
+		if len(b) < 2 {
+			return nil, false
+		}
+		n := int(binary.BigEndian.Uint16(b))
+		if b = b[2:]; len(b) < 2*n {
+			return nil, false
+		}
+		for ; n > 0; n-- {
+			list = append(list, int16(binary.BigEndian.Uint16(b)))
+			b = b[2:]
+		}
+		return list, true
+	}
+	var ok bool
+	if p.formats, ok = shorts(); !ok || len(b) < 2 {
+		return false
+	}
+	n := int(binary.BigEndian.Uint16(b))
+	b = b[2:]
+	for ; n > 0; n-- {
+		if len(b) < 4 {
+			return false
+		}
+		size := int32(binary.BigEndian.Uint32(b))
+		b = b[4:]
+		if size == -1 {
+			p.values = append(p.values, nil)
+			continue
+		}
+		if size < 0 || int(size) > len(b) {
+			return false
+		}
+		p.values = append(p.values, b[:size:size])
+		b = b[size:]
+	}
+	p.results, ok = shorts()
+	return ok && len(b) == 0 && (len(p.formats) <= 1 || len(p.formats) == len(p.values))
+}
+
+// decode returns the values in the types that Postgres reported. ascii restricts
+// text to what every encoding agrees on.
+func (p *portal) decode(ascii bool) ([]vector.Datum, bool) {
+	if len(p.values) != len(p.s.params) {
+		return nil, false
+	}
+	list := make([]vector.Datum, len(p.values))
+	for i, raw := range p.values {
+		format := wire.FormatText
+		if len(p.formats) == 1 {
+			format = p.formats[0]
+		} else if len(p.formats) > 1 {
+			format = p.formats[i]
+		}
+		oid := p.s.params[i]
+		kind := vector.KindOf(oid)
+		if ascii && (kind.IsText() || kind == vector.Invalid) && !isASCII(raw) {
+			return nil, false
+		}
+		d, err := wire.DecodeParam(oid, format, raw)
+		if err != nil {
+			return nil, false
+		}
+		list[i] = d
+	}
+	return list, true
+}
+
+func isASCII(b []byte) bool {
+	for _, c := range b {
+		if c >= 0x80 {
+			return false
+		}
+	}
+	return true
+}
+
+// readParams reads a ParameterDescription's body.
+func (s *statement) readParams(b []byte) {
+	if len(b) < 2 || len(b)-2 != 4*int(binary.BigEndian.Uint16(b)) {
+		return
+	}
+	s.params = s.params[:0]
+	for b = b[2:]; len(b) > 0; b = b[4:] {
+		s.params = append(s.params, binary.BigEndian.Uint32(b))
+	}
+	s.haveParams = true
+}
+
+// readFields reads a RowDescription's body.
+func readFields(b []byte) (list []engine.Field, ok bool) {
+	if len(b) < 2 {
+		return nil, false
+	}
+	n := int(binary.BigEndian.Uint16(b))
+	b = b[2:]
+	for ; n > 0; n-- {
+		name, rest, err := wire.CString(b)
+		if err != nil || len(rest) < 18 {
+			return nil, false
+		}
+		list = append(list, engine.Field{Name: string(name), TypeOID: binary.BigEndian.Uint32(rest[6:]),
+			Typmod: int32(binary.BigEndian.Uint32(rest[12:]))})
+		b = rest[18:]
+	}
+	return list, len(b) == 0
+}

@@ -1,0 +1,508 @@
+package proxy
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"pgaccel/engine"
+	"pgaccel/plan"
+	"pgaccel/vector"
+	"pgaccel/wire"
+)
+
+// step is one statement on its way to be answered here. While there is one, the
+// session takes no more from the client. It goes through these stages, each of which
+// may end in release, after which the server answers as if nothing had been:
+//
+//	prefix      the statements before it are run by the server (RouteSplit)
+//	collecting  the server describes the result and runs the gate
+//	executing   the engine computes, in a goroutine of the driver
+//	sending     rows go to the client as fast as it takes them
+//	cancelling  the client has cancelled; the server is made to say so
+type step struct {
+	simple   bool // a Query; else an Execute
+	st       engine.Statement
+	sql      string  // of a Query
+	portal   *portal // of an Execute
+	max      int32   // its limit of rows, 0 for none
+	original []byte  // the client's message
+	started  time.Time
+
+	prefix  bool
+	owed    int         // answers to own messages outstanding; not used for a Query
+	gate    [][]*string // rows
+	notices []byte      // said while the server analysed the statement
+	fields  []engine.Field
+	head    []byte // RowDescription for the client
+	unfit   bool   // something that came cannot be dealt with
+	retried bool   // the gate was prepared anew
+	failed  bool   // an error that the client does not see
+	code    string // its SQLSTATE
+	relayed bool   // an error that the client has seen; ReadyForQuery follows
+	resume  bool   // a portal goes on
+
+	execution *execution
+
+	sending  bool
+	headSent bool
+	answer   *answer
+	first    int // row at which this Execute begins
+	end      int // and before which it ends
+
+	cancelled  bool
+	cancelling bool
+}
+
+// answer is a computed result on its way to the client.
+type answer struct {
+	encoder *wire.RowEncoder
+	rows    int
+	next    int // the next row to be sent
+}
+
+// execution is what the engine computes, outside of the machine.
+type execution struct {
+	st     engine.Statement
+	ctx    context.Context
+	cancel context.CancelFunc
+	gate   [][]*string
+	fields []engine.Field
+	params []vector.Datum
+}
+
+// run computes. A panic in it is an error, which forwards.
+func (x *execution) run() (batch *vector.Batch, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return x.st.Execute(x.ctx, x.gate, x.fields, x.params)
+}
+
+// own sends a message of pgaccel's; the answer will be swallowed.
+func (s *session) own(k reply) {
+	s.queue.push(k | replyOwn)
+	s.step.owed++
+}
+
+// beginPrefix runs the statements before the last one.
+func (s *session) beginPrefix(prefix, sql string, st engine.Statement, before *[]byte) {
+	s.relayQuery()
+	s.step = &step{simple: true, prefix: true, st: st, sql: sql, started: time.Now()}
+	*before = appendQuery(*before, prefix)
+}
+
+// beginSimple asks the server to describe a Query's result and to run the gate.
+func (s *session) beginSimple(sql string, st engine.Statement, dst *[]byte) {
+	s.step = &step{simple: true, st: st, sql: sql, started: time.Now()}
+	*dst = s.simpleBatch(*dst, !s.gatePrepared || s.status == 'T' && !s.gateSafe)
+}
+
+// simpleBatch is one write and one round trip. Closing the unnamed statement and
+// portal is what a Query does by itself.
+func (s *session) simpleBatch(b []byte, prepare bool) []byte {
+	b = appendNamed(b, wire.Close, 'S', queryName)
+	b = appendParse(b, queryName, s.step.sql, nil)
+	b = appendNamed(b, wire.Describe, 'S', queryName)
+	b = appendNamed(b, wire.Close, 'S', queryName)
+	s.own(replyClose)
+	s.own(replyParse)
+	s.own(replyStatement)
+	s.own(replyClose)
+	b = s.gateBatch(b, prepare)
+	b = appendNamed(b, wire.Close, 'S', "")
+	b = appendNamed(b, wire.Close, 'P', "")
+	s.own(replyClose)
+	s.own(replyClose)
+	s.own(replySync)
+	s.known.forgetStatement("")
+	s.known.forgetPortal("")
+	return appendEmpty(b, wire.Sync)
+}
+
+// gateBatch runs the gate, preparing it where it may be gone.
+func (s *session) gateBatch(b []byte, prepare bool) []byte {
+	if prepare {
+		b = appendNamed(b, wire.Close, 'S', gateName)
+		b = appendParse(b, gateName, engine.GateSQL, nil)
+		s.own(replyClose)
+		s.own(replyParse)
+	}
+	b = appendBind(b, gateName, gateName, s.step.st.GateParams())
+	b = appendExecute(b, gateName, 0)
+	b = appendNamed(b, wire.Close, 'P', gateName)
+	s.own(replyBind)
+	s.own(replyExecute)
+	s.own(replyClose)
+	return b
+}
+
+// beginExecute asks for what is not known yet of an Execute's statement, and runs
+// the gate, inside the client's batch: with Flush, never Sync.
+func (s *session) beginExecute(p *portal, message []byte, rows int32, dst *[]byte) {
+	s.step = &step{st: p.s.st, portal: p, max: rows, original: append([]byte(nil), message...), started: time.Now()}
+	b := *dst
+	st := p.s
+	needTypes := len(p.values) > 0 && !st.haveParams && !st.sentForType
+	needRow := !st.haveFields && !st.sentForRow
+	switch {
+	case (needTypes || needRow) && s.known.statements[st.name] == st:
+		b = appendNamed(b, wire.Describe, 'S', st.name)
+		s.step.owed++
+		s.queue.pushRef(replyStatement|replyOwn, ref{statement: st})
+		st.sentForType, st.sentForRow = true, true
+	case needRow:
+		b = appendNamed(b, wire.Describe, 'P', p.name)
+		s.step.owed++
+		s.queue.pushRef(replyPortal|replyOwn, ref{statement: st})
+		st.sentForRow = true
+	}
+	// Where a statement of the client is still on its way, it could be one that
+	// deallocates; and an error of ours would end the client's batch.
+	b = s.gateBatch(b, !s.gateSafe || s.queue.executes > 0)
+	*dst = appendEmpty(b, wire.Flush)
+}
+
+// beginResume goes on with a portal whose first rows were sent from here.
+func (s *session) beginResume(p *portal, rows int32, dst *[]byte) {
+	s.step = &step{st: p.s.st, portal: p, max: rows, resume: true, started: time.Now()}
+	if s.queue.len() == 0 && p.serial == s.commands {
+		s.send(p.answer)
+		return
+	}
+	// The portal may have gone with its transaction: the server knows, and its
+	// answers to earlier messages come first.
+	b := appendNamed(*dst, wire.Describe, 'P', p.name)
+	s.own(replyPortal)
+	*dst = appendEmpty(b, wire.Flush)
+}
+
+func (t *step) gateRow(body []byte) {
+	if t.cancelling {
+		return
+	}
+	row, ok := readRow(body)
+	if !ok {
+		t.unfit = true
+		return
+	}
+	t.gate = append(t.gate, row)
+}
+
+// described takes the description of a Query's result.
+func (t *step) described(typ byte, message []byte) {
+	body := message[wire.HeaderLen:]
+	switch typ {
+	case wire.ParameterDescription:
+		if len(body) != 2 || body[0] != 0 || body[1] != 0 {
+			t.unfit = true
+		}
+	case wire.NoData:
+		t.unfit = t.unfit || !t.resume
+	case wire.RowDescription:
+		fields, ok := readFields(body)
+		t.unfit = t.unfit || !ok
+		t.fields, t.head = fields, append([]byte(nil), message...)
+	}
+}
+
+// holdsNotices says that what the server warns of now it would say again if the
+// Query were forwarded.
+func (t *step) holdsNotices(first reply, owed bool) bool {
+	return t.simple && owed && first&replyOwn != 0 && t.head == nil && !t.cancelling
+}
+
+// stepReady deals with a ReadyForQuery, to the message of kind k.
+func (s *session) stepReady(k reply) action {
+	t := s.step
+	switch {
+	case t.relayed:
+		s.finish(false)
+		return relay
+	case k&replyOwn == 0:
+		if !t.prefix {
+			return relay
+		}
+		if t.failed {
+			s.finish(false)
+			return relay
+		}
+		if s.status == 'E' {
+			s.finish(false)
+			return relay
+		}
+		started, cancelled := t.started, t.cancelled
+		var b []byte
+		s.beginSimple(t.sql, t.st, &b)
+		s.step.original, s.step.started, s.step.cancelled = appendQuery(nil, t.sql), started, cancelled
+		s.toServer.add(b)
+	case t.cancelling:
+		s.release(plan.ReasonInternalError)
+	case t.failed && t.code == "26000" && !t.retried && s.status == 'I':
+		// Somebody has deallocated the gate.
+		t.failed, t.retried = false, true
+		t.gate, t.head, t.fields, t.notices = nil, nil, nil, nil
+		s.toServer.add(s.simpleBatch(nil, true))
+	case t.failed:
+		s.gatePrepared, s.gateSafe = false, false
+		s.release(plan.ReasonDescription)
+	default:
+		s.collected()
+	}
+	return swallow
+}
+
+// stepFailed deals with an error in answer to a message of kind k. What the server
+// skips because of it has been taken off the queue.
+func (s *session) stepFailed(k reply, body []byte) action {
+	t := s.step
+	code := string(wire.ErrorField(body, 'C'))
+	if k&replyOwn != 0 {
+		s.gateSafe = false
+	}
+	switch {
+	case t.prefix:
+		t.failed = true
+		return relay
+	case t.cancelling:
+		if t.simple {
+			t.relayed = true
+		} else {
+			s.finish(false)
+		}
+		if code != queryCanceled {
+			s.ahead = wire.AppendError(nil, canceledError)
+			return swallow
+		}
+		return relay
+	case !t.simple:
+		if t.resume && k&replyOwn != 0 {
+			s.known.forgetPortal(t.portal.name) // it went with its transaction
+		}
+		s.finish(false)
+		return relay
+	case s.status == 'T' || code == queryCanceled:
+		// The transaction has failed; in I, the client has cancelled or run into a
+		// timeout. A Query would have come to the same.
+		t.relayed = true
+		return relay
+	}
+	t.failed, t.code = true, code
+	return swallow
+}
+
+const queryCanceled = "57014"
+
+// canceledError is said where the server does not let the session's role cancel the
+// session (after SET ROLE); otherwise the server says it itself.
+var canceledError = wire.ErrorFields{Severity: "ERROR", Code: queryCanceled, Message: "canceling statement due to user request",
+	File: "postgres.c", Routine: "ProcessInterrupts"}
+
+// collected is called when the server has answered all own messages of a step.
+func (s *session) collected() {
+	t := s.step
+	if t.cancelling {
+		s.release(plan.ReasonInternalError)
+		return
+	}
+	if t.resume {
+		s.send(t.portal.answer)
+		return
+	}
+	s.gatePrepared, s.gateSafe = true, true
+	if t.cancelled {
+		s.cancelOnServer()
+		return
+	}
+	var params []vector.Datum
+	if p := t.portal; p != nil {
+		if !p.s.haveFields || p.dead || p.s.dead {
+			s.release(plan.ReasonDescription)
+			return
+		}
+		t.fields = p.s.fields
+		if len(p.values) > 0 {
+			var ok bool
+			if params, ok = p.decode(s.settings.ClientEncoding != "UTF8"); !ok || !p.s.haveParams {
+				s.release(plan.ReasonParameter)
+				return
+			}
+		}
+	}
+	if t.unfit || t.simple && t.head == nil {
+		s.release(plan.ReasonDescription)
+		return
+	}
+	x := &execution{st: t.st, gate: t.gate, fields: t.fields, params: params}
+	x.ctx, x.cancel = context.WithCancel(s.ctx)
+	t.execution, s.execution = x, x
+}
+
+// takeExecution returns an execution to be started, once.
+func (s *session) takeExecution() *execution {
+	x := s.execution
+	s.execution = nil
+	return x
+}
+
+// executed gives the session what an execution came to.
+func (s *session) executed(x *execution, batch *vector.Batch, err error) {
+	x.cancel()
+	t := s.step
+	if t == nil || t.execution != x {
+		return
+	}
+	t.execution = nil
+	switch {
+	case s.ending:
+	case t.cancelled:
+		s.cancelOnServer()
+	case err != nil:
+		s.release("") // the engine has counted it
+	default:
+		oids := make([]uint32, len(t.fields))
+		for i := range oids {
+			oids[i] = t.fields[i].TypeOID
+		}
+		var formats []int16
+		if t.portal != nil {
+			formats = t.portal.results
+		}
+		encoder, err := wire.NewRowEncoder(batch.Columns, oids, formats, s.settings)
+		if err != nil {
+			s.release(plan.ReasonSettings)
+			return
+		}
+		a := &answer{encoder: encoder, rows: batch.Rows}
+		if t.portal != nil {
+			t.portal.answer = a
+		}
+		s.send(a)
+	}
+}
+
+// send begins to send rows.
+func (s *session) send(a *answer) {
+	t := s.step
+	t.sending, t.answer, t.first, t.end = true, a, a.next, a.rows
+	if t.max > 0 {
+		t.end = min(a.rows, a.next+int(t.max))
+	}
+}
+
+// sending says that more has something to put out.
+func (s *session) sending() bool { return s.step != nil && s.step.sending }
+
+// more appends the next messages of an answer to dst, at least one and about
+// moreBytes, for the client.
+func (s *session) more(dst []byte) []byte {
+	t := s.step
+	if t.cancelled {
+		t.sending = false
+		s.cancelOnServer()
+		return dst
+	}
+	if !t.headSent {
+		t.headSent = true
+		dst = append(append(dst, t.notices...), t.head...)
+	}
+	for t.answer.next < t.end && len(dst) < moreBytes {
+		dst = t.answer.encoder.Append(dst, t.answer.next)
+		t.answer.next++
+	}
+	if t.answer.next < t.end {
+		return dst
+	}
+	n := t.end - t.first
+	if t.max > 0 && n == int(t.max) {
+		dst = appendEmpty(dst, wire.PortalSuspended)
+	} else {
+		dst = appendSelectTag(dst, n)
+	}
+	if t.simple {
+		dst = appendReady(dst, s.status)
+	} else {
+		t.portal.serial = s.commands
+	}
+	if t.answer.next == t.answer.rows {
+		t.answer.encoder = nil // a portal at its end keeps no rows
+	}
+	s.finish(true)
+	return dst
+}
+
+// moreBytes is the size of a piece of an answer.
+const moreBytes = 32 << 10
+
+// release lets the server answer. A reason other than "" is counted.
+func (s *session) release(reason plan.Reason) {
+	t := s.step
+	if reason != "" {
+		t.st.Forwarded(reason)
+	}
+	if t.simple {
+		s.relayQuery()
+		if t.original == nil {
+			t.original = appendQuery(nil, t.sql)
+		}
+	} else {
+		t.portal.forwarded = true
+		s.queue.push(replyExecute)
+	}
+	s.toServer.add(t.original)
+	s.finish(false)
+}
+
+// finish ends the step.
+func (s *session) finish(accelerated bool) {
+	if !s.step.resume {
+		s.observer.Answered(accelerated, time.Since(s.step.started))
+	}
+	s.step = nil
+}
+
+// cancelOnServer makes the server fail the statement, as if it had been running it
+// when the cancel request came: in a transaction, that must fail too.
+func (s *session) cancelOnServer() {
+	t := s.step
+	t.cancelling, t.owed = true, 0
+	if t.simple {
+		s.queue.push(replyQuery | replyOwn)
+		s.toServer.add(appendQuery(nil, cancelSQL))
+		return
+	}
+	b := appendNamed(nil, wire.Close, 'S', cancelName)
+	b = appendParse(b, cancelName, cancelSQL, nil)
+	b = appendBind(b, cancelName, cancelName, nil)
+	b = appendExecute(b, cancelName, 0)
+	b = appendNamed(b, wire.Close, 'P', cancelName)
+	for _, k := range []reply{replyClose, replyParse, replyBind, replyExecute, replyClose} {
+		s.own(k)
+	}
+	s.toServer.add(appendEmpty(b, wire.Flush))
+}
+
+// cancel deals with a cancel request. It reports whether the query runs here; if
+// not, the server is the one to ask.
+func (s *session) cancel() bool {
+	t := s.step
+	if t == nil || t.cancelling {
+		return false
+	}
+	t.cancelled = true
+	if t.execution != nil {
+		t.execution.cancel()
+		return true
+	}
+	return t.sending
+}
+
+// abandon stops an execution whose session ends.
+func (s *session) abandon() {
+	if s.step != nil && s.step.execution != nil {
+		s.step.execution.cancel()
+	}
+}

@@ -1,0 +1,130 @@
+package proxy
+
+// Every message that makes the server answer has an entry in a queue, so that it is
+// known whose answer comes next: the client's, to be relayed, or one of pgaccel's
+// own, to be swallowed. An entry costs a byte; references to statements that the
+// entry concerns stand in a second queue, used for candidates only.
+
+// reply is what the server owes for one message.
+type reply uint8
+
+const (
+	replyParse     reply = iota // 1
+	replyBind                   // 2
+	replyClose                  // 3
+	replyStatement              // t, then T or n
+	replyPortal                 // T or n
+	replyExecute                // rows or a copy, then C, I or s
+	replyCopyEnd                // nothing: CopyDone or CopyFail, which ends what Execute began
+	replySync                   // Z
+	replyQuery                  // anything, then Z
+	replyFunction               // V, Z
+	replyStartup                // the answers to the startup packet, up to Z
+
+	replyKind = 0x0f
+	replyOwn  = 0x40 // swallow it
+	replyRef  = 0x80 // has an entry in the queue of references
+)
+
+// ref is what a message was about.
+type ref struct {
+	statement *statement // Parse, Describe
+	portal    *portal    // Bind
+}
+
+// replies is the queue. The zero value is empty.
+type replies struct {
+	kinds    []reply
+	refs     []ref
+	head     int // in kinds
+	refHead  int
+	executes int // entries of the client that can end with a command tag
+}
+
+// repliesMax bounds the queue: a session beyond it is relayed without a look.
+const repliesMax = 1 << 17
+
+func (q *replies) len() int { return len(q.kinds) - q.head }
+
+func (q *replies) push(k reply) {
+	if k == replyExecute || k == replyQuery {
+		q.executes++
+	}
+	if q.head > 0 && len(q.kinds) == cap(q.kinds) {
+		q.kinds = q.kinds[:copy(q.kinds, q.kinds[q.head:])]
+		q.head = 0
+	}
+	q.kinds = append(q.kinds, k)
+}
+
+func (q *replies) pushRef(k reply, r ref) {
+	q.push(k | replyRef)
+	q.refs = append(q.refs, r)
+}
+
+// first returns the oldest entry; ok is false where nothing is owed.
+func (q *replies) first() (k reply, ok bool) {
+	if q.head == len(q.kinds) {
+		return 0, false
+	}
+	return q.kinds[q.head], true
+}
+
+// ref returns the reference of the oldest entry.
+func (q *replies) ref() ref {
+	if q.kinds[q.head]&replyRef == 0 {
+		return ref{}
+	}
+	return q.refs[q.refHead]
+}
+
+// pop removes the oldest entry.
+func (q *replies) pop() {
+	k := q.kinds[q.head]
+	q.head++
+	if k == replyExecute || k == replyQuery {
+		q.executes--
+	}
+	if k&replyRef != 0 {
+		q.refs[q.refHead] = ref{}
+		q.refHead++
+		if q.refHead == len(q.refs) {
+			q.refs, q.refHead = q.refs[:0], 0
+		}
+	}
+	if q.head == len(q.kinds) {
+		q.kinds, q.head = q.kinds[:0], 0
+		if cap(q.kinds) > 1<<12 {
+			q.kinds = nil
+		}
+	}
+}
+
+// dropCopyEnds removes leading entries that nothing is owed for.
+func (q *replies) dropCopyEnds() {
+	for {
+		if k, ok := q.first(); !ok || k != replyCopyEnd {
+			return
+		}
+		q.pop()
+	}
+}
+
+// copyBegins removes what the server ignores once it is in copy-in mode: Syncs that
+// were sent behind the Execute or Query that began it, up to the end of the copy.
+// ended says whether that end was sent already; odd, that something else stands
+// before it, which the server takes for an error in a way not followed here.
+func (q *replies) copyBegins() (ended, odd bool) {
+	for i := q.head + 1; i < len(q.kinds); i++ {
+		switch q.kinds[i] {
+		case replyCopyEnd:
+			q.kinds = append(q.kinds[:q.head+1], q.kinds[i+1:]...)
+			return true, false
+		case replySync:
+		default:
+			return false, true
+		}
+	}
+	q.kinds = q.kinds[:q.head+1]
+	return false, false
+}
