@@ -73,7 +73,7 @@ func loadSSB(ctx context.Context, dsn string, scale float64, p *progress) error 
 	defer bar.done()
 	return ssb.Load(ctx, dsn, scale, func(table, step string, rows, _ int64) {
 		bar.set(table, rows)
-		if table == "lineorder" && step != "copy" {
+		if table == "lineorder" && (step == "keys" || step == "vacuum") {
 			bar.note(step + " of lineorder")
 		}
 	})

@@ -233,6 +233,8 @@ func (s *session) printFacts(out io.Writer) {
 		seconds(s.child.FirstCopy), seconds(s.copyFloor), s.child.FirstCopy.Seconds()/s.copyFloor.Seconds(), size(s.copyBytes))
 	fmt.Fprintf(out, "Columns in memory  %s, the tables in Postgres %s (%.2fx smaller); most memory while copying %s\n",
 		size(s.storeBytes), size(s.heapBytes), float64(s.heapBytes)/float64(max(s.storeBytes, 1)), size(s.peakBytes))
+	fmt.Fprintf(out, "Slowest run        %.2fx the fastest of the same query on Postgres, %.2fx through pgaccel (medians over the queries)\n",
+		spread(s.results, func(r *result) []time.Duration { return r.postgres }), spread(s.results, func(r *result) []time.Duration { return r.pgaccel }))
 	if s.duckdb != nil {
 		fmt.Fprintf(out, "DuckDB             %s, %d threads, file %s, loaded from text in %.1f s\n",
 			s.duckdb.Version, s.duckdb.Threads, size(s.duckdb.FileBytes), s.duckdb.LoadSeconds)

@@ -96,6 +96,13 @@ func TestStats(t *testing.T) {
 	}
 }
 
+func TestSpread(t *testing.T) {
+	results := []*result{{postgres: []time.Duration{4, 2}}, {postgres: []time.Duration{9, 3, 5}}, {postgres: []time.Duration{5, 1}}, {}}
+	if got := spread(results, func(r *result) []time.Duration { return r.postgres }); got != 3 {
+		t.Errorf("spread %v", got)
+	}
+}
+
 func TestPostgresSettings(t *testing.T) {
 	if s := postgresSettings(64 << 30); s["shared_buffers"] != "6144MB" || s["work_mem"] != "256MB" || s["maintenance_work_mem"] != "1024MB" {
 		t.Errorf("64 GiB: %v", s)
