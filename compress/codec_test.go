@@ -205,6 +205,40 @@ func checkFilter(t *testing.T, c Column, values []int64, start, rows int, r *ran
 	}
 }
 
+// TestInside compares the generated filters with one comparison after the other:
+// every pair of bounds of narrow widths, random ones of wide.
+func TestInside(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	for w := uint(1); w <= 64; w++ {
+		top := uint64(1)<<w - 1
+		var values [miniRows]int64
+		packed := words64(int(w) + 2)
+		f := func(lo, hi uint64) {
+			for i := range values {
+				if values[i] = int64(r.Uint64() & top); r.IntN(4) == 0 {
+					values[i] = int64([]uint64{lo, hi, lo - 1, hi + 1, 0, top}[r.IntN(6)] & top)
+				}
+			}
+			pack(packed[:w], values[:], 0, w)
+			got := inside(w, packed, lo, hi)
+			for i, v := range values {
+				if want := uint64(v) >= lo && uint64(v) <= hi; got>>i&1 == 1 != want {
+					t.Fatalf("width %d: %d within [%d, %d] is %v", w, v, lo, hi, !want)
+				}
+			}
+		}
+		for n := range uint64(1) << min(2*w, 12) {
+			lo, hi := n&top, n>>w&top
+			if w > 6 {
+				lo, hi = r.Uint64()&top, r.Uint64()&top
+			}
+			if lo <= hi && !(lo == 0 && hi == top) { // the caller deals with "all"
+				f(lo, hi)
+			}
+		}
+	}
+}
+
 // TestLayout pins the bytes of the paper's format: they are read by devices and
 // from disk.
 func TestLayout(t *testing.T) {

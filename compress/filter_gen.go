@@ -7,623 +7,246 @@ import (
 	"unsafe"
 )
 
-// inside returns the mask of a miniblock's values v, as packed, for which
-// v-lo < count in unsigned arithmetic; bit i belongs to value i. src begins at the
-// miniblock and holds at least width words. Width 0 is the caller's.
-func inside(width uint, src []uint32, lo, count uint64) uint32 {
+// inside returns the mask of a miniblock's values v, as packed, with lo <= v <= hi;
+// bit i belongs to value i. src begins at the miniblock and holds at least two
+// words more than it; lo <= hi, and hi fits the width, which is not 0.
+func inside(width uint, src []uint32, lo, hi uint64) uint32 {
 	switch width {
 	case 1:
-		return inside1((*[1]uint32)(src), lo, count)
+		return inside1((*[3]uint32)(src), lo, hi)
 	case 2:
-		return inside2((*[2]uint32)(src), lo, count)
+		return inside2((*[4]uint32)(src), lo, hi)
 	case 3:
-		return inside3((*[3]uint32)(src), lo, count)
+		return inside3((*[5]uint32)(src), lo, hi)
 	case 4:
-		return inside4((*[4]uint32)(src), lo, count)
+		return inside4((*[6]uint32)(src), lo, hi)
 	case 5:
-		return inside5((*[5]uint32)(src), lo, count)
+		return inside5((*[7]uint32)(src), lo, hi)
 	case 6:
-		return inside6((*[6]uint32)(src), lo, count)
+		return inside6((*[8]uint32)(src), lo, hi)
 	case 7:
-		return inside7((*[7]uint32)(src), lo, count)
+		return inside7((*[9]uint32)(src), lo, hi)
 	case 8:
-		return inside8((*[8]uint32)(src), lo, count)
+		return inside8((*[8]uint32)(src), lo, hi-lo+1)
 	case 9:
-		return inside9((*[9]uint32)(src), lo, count)
+		return inside9((*[9]uint32)(src), lo, hi-lo+1)
 	case 10:
-		return inside10((*[10]uint32)(src), lo, count)
+		return inside10((*[10]uint32)(src), lo, hi-lo+1)
 	case 11:
-		return inside11((*[11]uint32)(src), lo, count)
+		return inside11((*[11]uint32)(src), lo, hi-lo+1)
 	case 12:
-		return inside12((*[12]uint32)(src), lo, count)
+		return inside12((*[12]uint32)(src), lo, hi-lo+1)
 	case 13:
-		return inside13((*[13]uint32)(src), lo, count)
+		return inside13((*[13]uint32)(src), lo, hi-lo+1)
 	case 14:
-		return inside14((*[14]uint32)(src), lo, count)
+		return inside14((*[14]uint32)(src), lo, hi-lo+1)
 	case 15:
-		return inside15((*[15]uint32)(src), lo, count)
+		return inside15((*[15]uint32)(src), lo, hi-lo+1)
 	case 16:
-		return inside16((*[16]uint32)(src), lo, count)
+		return inside16((*[16]uint32)(src), lo, hi-lo+1)
 	case 17:
-		return inside17((*[17]uint32)(src), lo, count)
+		return inside17((*[17]uint32)(src), lo, hi-lo+1)
 	case 18:
-		return inside18((*[18]uint32)(src), lo, count)
+		return inside18((*[18]uint32)(src), lo, hi-lo+1)
 	case 19:
-		return inside19((*[19]uint32)(src), lo, count)
+		return inside19((*[19]uint32)(src), lo, hi-lo+1)
 	case 20:
-		return inside20((*[20]uint32)(src), lo, count)
+		return inside20((*[20]uint32)(src), lo, hi-lo+1)
 	case 21:
-		return inside21((*[21]uint32)(src), lo, count)
+		return inside21((*[21]uint32)(src), lo, hi-lo+1)
 	case 22:
-		return inside22((*[22]uint32)(src), lo, count)
+		return inside22((*[22]uint32)(src), lo, hi-lo+1)
 	case 23:
-		return inside23((*[23]uint32)(src), lo, count)
+		return inside23((*[23]uint32)(src), lo, hi-lo+1)
 	case 24:
-		return inside24((*[24]uint32)(src), lo, count)
+		return inside24((*[24]uint32)(src), lo, hi-lo+1)
 	case 25:
-		return inside25((*[25]uint32)(src), lo, count)
+		return inside25((*[25]uint32)(src), lo, hi-lo+1)
 	case 26:
-		return inside26((*[26]uint32)(src), lo, count)
+		return inside26((*[26]uint32)(src), lo, hi-lo+1)
 	case 27:
-		return inside27((*[27]uint32)(src), lo, count)
+		return inside27((*[27]uint32)(src), lo, hi-lo+1)
 	case 28:
-		return inside28((*[28]uint32)(src), lo, count)
+		return inside28((*[28]uint32)(src), lo, hi-lo+1)
 	case 29:
-		return inside29((*[29]uint32)(src), lo, count)
+		return inside29((*[29]uint32)(src), lo, hi-lo+1)
 	case 30:
-		return inside30((*[30]uint32)(src), lo, count)
+		return inside30((*[30]uint32)(src), lo, hi-lo+1)
 	case 31:
-		return inside31((*[31]uint32)(src), lo, count)
+		return inside31((*[31]uint32)(src), lo, hi-lo+1)
 	case 32:
-		return inside32((*[32]uint32)(src), lo, count)
+		return inside32((*[32]uint32)(src), lo, hi-lo+1)
 	case 33:
-		return inside33((*[33]uint32)(src), lo, count)
+		return inside33((*[33]uint32)(src), lo, hi-lo+1)
 	case 34:
-		return inside34((*[34]uint32)(src), lo, count)
+		return inside34((*[34]uint32)(src), lo, hi-lo+1)
 	case 35:
-		return inside35((*[35]uint32)(src), lo, count)
+		return inside35((*[35]uint32)(src), lo, hi-lo+1)
 	case 36:
-		return inside36((*[36]uint32)(src), lo, count)
+		return inside36((*[36]uint32)(src), lo, hi-lo+1)
 	case 37:
-		return inside37((*[37]uint32)(src), lo, count)
+		return inside37((*[37]uint32)(src), lo, hi-lo+1)
 	case 38:
-		return inside38((*[38]uint32)(src), lo, count)
+		return inside38((*[38]uint32)(src), lo, hi-lo+1)
 	case 39:
-		return inside39((*[39]uint32)(src), lo, count)
+		return inside39((*[39]uint32)(src), lo, hi-lo+1)
 	case 40:
-		return inside40((*[40]uint32)(src), lo, count)
+		return inside40((*[40]uint32)(src), lo, hi-lo+1)
 	case 41:
-		return inside41((*[41]uint32)(src), lo, count)
+		return inside41((*[41]uint32)(src), lo, hi-lo+1)
 	case 42:
-		return inside42((*[42]uint32)(src), lo, count)
+		return inside42((*[42]uint32)(src), lo, hi-lo+1)
 	case 43:
-		return inside43((*[43]uint32)(src), lo, count)
+		return inside43((*[43]uint32)(src), lo, hi-lo+1)
 	case 44:
-		return inside44((*[44]uint32)(src), lo, count)
+		return inside44((*[44]uint32)(src), lo, hi-lo+1)
 	case 45:
-		return inside45((*[45]uint32)(src), lo, count)
+		return inside45((*[45]uint32)(src), lo, hi-lo+1)
 	case 46:
-		return inside46((*[46]uint32)(src), lo, count)
+		return inside46((*[46]uint32)(src), lo, hi-lo+1)
 	case 47:
-		return inside47((*[47]uint32)(src), lo, count)
+		return inside47((*[47]uint32)(src), lo, hi-lo+1)
 	case 48:
-		return inside48((*[48]uint32)(src), lo, count)
+		return inside48((*[48]uint32)(src), lo, hi-lo+1)
 	case 49:
-		return inside49((*[49]uint32)(src), lo, count)
+		return inside49((*[49]uint32)(src), lo, hi-lo+1)
 	case 50:
-		return inside50((*[50]uint32)(src), lo, count)
+		return inside50((*[50]uint32)(src), lo, hi-lo+1)
 	case 51:
-		return inside51((*[51]uint32)(src), lo, count)
+		return inside51((*[51]uint32)(src), lo, hi-lo+1)
 	case 52:
-		return inside52((*[52]uint32)(src), lo, count)
+		return inside52((*[52]uint32)(src), lo, hi-lo+1)
 	case 53:
-		return inside53((*[53]uint32)(src), lo, count)
+		return inside53((*[53]uint32)(src), lo, hi-lo+1)
 	case 54:
-		return inside54((*[54]uint32)(src), lo, count)
+		return inside54((*[54]uint32)(src), lo, hi-lo+1)
 	case 55:
-		return inside55((*[55]uint32)(src), lo, count)
+		return inside55((*[55]uint32)(src), lo, hi-lo+1)
 	case 56:
-		return inside56((*[56]uint32)(src), lo, count)
+		return inside56((*[56]uint32)(src), lo, hi-lo+1)
 	case 57:
-		return inside57((*[57]uint32)(src), lo, count)
+		return inside57((*[57]uint32)(src), lo, hi-lo+1)
 	case 58:
-		return inside58((*[58]uint32)(src), lo, count)
+		return inside58((*[58]uint32)(src), lo, hi-lo+1)
 	case 59:
-		return inside59((*[59]uint32)(src), lo, count)
+		return inside59((*[59]uint32)(src), lo, hi-lo+1)
 	case 60:
-		return inside60((*[60]uint32)(src), lo, count)
+		return inside60((*[60]uint32)(src), lo, hi-lo+1)
 	case 61:
-		return inside61((*[61]uint32)(src), lo, count)
+		return inside61((*[61]uint32)(src), lo, hi-lo+1)
 	case 62:
-		return inside62((*[62]uint32)(src), lo, count)
+		return inside62((*[62]uint32)(src), lo, hi-lo+1)
 	case 63:
-		return inside63((*[63]uint32)(src), lo, count)
+		return inside63((*[63]uint32)(src), lo, hi-lo+1)
 	case 64:
-		return inside64((*[64]uint32)(src), lo, count)
+		return inside64((*[64]uint32)(src), lo, hi-lo+1)
 	}
 	panic("BUG: width 0 or above 64")
 }
 
-func inside1(src *[1]uint32, lo, count uint64) uint32 {
-	var m, in uint64
-	_, in = bits.Sub64(uint64(src[0]>>31)-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[0]>>30)&0x1-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[0]>>29)&0x1-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[0]>>28)&0x1-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[0]>>27)&0x1-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[0]>>26)&0x1-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[0]>>25)&0x1-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[0]>>24)&0x1-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[0]>>23)&0x1-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[0]>>22)&0x1-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[0]>>21)&0x1-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[0]>>20)&0x1-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[0]>>19)&0x1-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[0]>>18)&0x1-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[0]>>17)&0x1-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[0]>>16)&0x1-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[0]>>15)&0x1-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[0]>>14)&0x1-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[0]>>13)&0x1-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[0]>>12)&0x1-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[0]>>11)&0x1-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[0]>>10)&0x1-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[0]>>9)&0x1-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[0]>>8)&0x1-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[0]>>7)&0x1-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[0]>>6)&0x1-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[0]>>5)&0x1-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[0]>>4)&0x1-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[0]>>3)&0x1-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[0]>>2)&0x1-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[0]>>1)&0x1-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[0]>>0)&0x1-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
+// everyByte times a byte is a word of that byte; topBits are the top bits of all
+// bytes, and a word of some of them times gather has them, in order, in its top byte.
+const (
+	everyByte = 0x0101010101010101
+	topBits   = 0x8080808080808080
+	gather    = 0x0002040810204081
+)
+
+func inside1(src *[3]uint32, lo, hi uint64) uint32 {
+	lo *= everyByte
+	hi = hi*everyByte | topBits
+	var m uint64
+	for k := 3; k >= 0; k -= 1 {
+		v := *(*uint64)(unsafe.Add(unsafe.Pointer(src), k)) // bytes begin and end with eight values
+		v = v&0xf | v<<28&0xf00000000
+		v = v&0x300000003 | v<<14&0x3000000030000
+		v = v&0x1000100010001 | v<<7&0x100010001000100
+		m = m<<8 | ((v|topBits)-lo)&(hi-v)&topBits*gather>>56
+	}
 	return uint32(m)
 }
 
-func inside2(src *[2]uint32, lo, count uint64) uint32 {
-	var m, in uint64
-	_, in = bits.Sub64(uint64(src[1]>>30)-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[1]>>28)&0x3-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[1]>>26)&0x3-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[1]>>24)&0x3-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[1]>>22)&0x3-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[1]>>20)&0x3-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[1]>>18)&0x3-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[1]>>16)&0x3-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[1]>>14)&0x3-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[1]>>12)&0x3-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[1]>>10)&0x3-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[1]>>8)&0x3-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[1]>>6)&0x3-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[1]>>4)&0x3-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[1]>>2)&0x3-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[1]>>0)&0x3-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[0]>>30)-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[0]>>28)&0x3-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[0]>>26)&0x3-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[0]>>24)&0x3-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[0]>>22)&0x3-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[0]>>20)&0x3-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[0]>>18)&0x3-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[0]>>16)&0x3-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[0]>>14)&0x3-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[0]>>12)&0x3-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[0]>>10)&0x3-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[0]>>8)&0x3-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[0]>>6)&0x3-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[0]>>4)&0x3-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[0]>>2)&0x3-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[0]>>0)&0x3-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
+func inside2(src *[4]uint32, lo, hi uint64) uint32 {
+	lo *= everyByte
+	hi = hi*everyByte | topBits
+	var m uint64
+	for k := 6; k >= 0; k -= 2 {
+		v := *(*uint64)(unsafe.Add(unsafe.Pointer(src), k)) // bytes begin and end with eight values
+		v = v&0xff | v<<24&0xff00000000
+		v = v&0xf0000000f | v<<12&0xf0000000f0000
+		v = v&0x3000300030003 | v<<6&0x300030003000300
+		m = m<<8 | ((v|topBits)-lo)&(hi-v)&topBits*gather>>56
+	}
 	return uint32(m)
 }
 
-func inside3(src *[3]uint32, lo, count uint64) uint32 {
-	var m, in uint64
-	_, in = bits.Sub64(uint64(src[2]>>29)-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[2]>>26)&0x7-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[2]>>23)&0x7-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[2]>>20)&0x7-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[2]>>17)&0x7-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[2]>>14)&0x7-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[2]>>11)&0x7-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[2]>>8)&0x7-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[2]>>5)&0x7-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[2]>>2)&0x7-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(*(*uint64)(unsafe.Pointer(&src[1]))>>31&0x7-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[1]>>28)&0x7-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[1]>>25)&0x7-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[1]>>22)&0x7-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[1]>>19)&0x7-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[1]>>16)&0x7-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[1]>>13)&0x7-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[1]>>10)&0x7-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[1]>>7)&0x7-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[1]>>4)&0x7-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[1]>>1)&0x7-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(*(*uint64)(unsafe.Pointer(&src[0]))>>30&0x7-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[0]>>27)&0x7-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[0]>>24)&0x7-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[0]>>21)&0x7-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[0]>>18)&0x7-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[0]>>15)&0x7-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[0]>>12)&0x7-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[0]>>9)&0x7-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[0]>>6)&0x7-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[0]>>3)&0x7-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[0]>>0)&0x7-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
+func inside3(src *[5]uint32, lo, hi uint64) uint32 {
+	lo *= everyByte
+	hi = hi*everyByte | topBits
+	var m uint64
+	for k := 9; k >= 0; k -= 3 {
+		v := *(*uint64)(unsafe.Add(unsafe.Pointer(src), k)) // bytes begin and end with eight values
+		v = v&0xfff | v<<20&0xfff00000000
+		v = v&0x3f0000003f | v<<10&0x3f0000003f0000
+		v = v&0x7000700070007 | v<<5&0x700070007000700
+		m = m<<8 | ((v|topBits)-lo)&(hi-v)&topBits*gather>>56
+	}
 	return uint32(m)
 }
 
-func inside4(src *[4]uint32, lo, count uint64) uint32 {
-	var m, in uint64
-	_, in = bits.Sub64(uint64(src[3]>>28)-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[3]>>24)&0xf-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[3]>>20)&0xf-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[3]>>16)&0xf-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[3]>>12)&0xf-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[3]>>8)&0xf-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[3]>>4)&0xf-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[3]>>0)&0xf-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[2]>>28)-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[2]>>24)&0xf-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[2]>>20)&0xf-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[2]>>16)&0xf-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[2]>>12)&0xf-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[2]>>8)&0xf-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[2]>>4)&0xf-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[2]>>0)&0xf-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[1]>>28)-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[1]>>24)&0xf-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[1]>>20)&0xf-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[1]>>16)&0xf-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[1]>>12)&0xf-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[1]>>8)&0xf-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[1]>>4)&0xf-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[1]>>0)&0xf-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[0]>>28)-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[0]>>24)&0xf-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[0]>>20)&0xf-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[0]>>16)&0xf-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[0]>>12)&0xf-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[0]>>8)&0xf-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[0]>>4)&0xf-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[0]>>0)&0xf-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
+func inside4(src *[6]uint32, lo, hi uint64) uint32 {
+	lo *= everyByte
+	hi = hi*everyByte | topBits
+	var m uint64
+	for k := 12; k >= 0; k -= 4 {
+		v := *(*uint64)(unsafe.Add(unsafe.Pointer(src), k)) // bytes begin and end with eight values
+		v = v&0xffff | v<<16&0xffff00000000
+		v = v&0xff000000ff | v<<8&0xff000000ff0000
+		v = v&0xf000f000f000f | v<<4&0xf000f000f000f00
+		m = m<<8 | ((v|topBits)-lo)&(hi-v)&topBits*gather>>56
+	}
 	return uint32(m)
 }
 
-func inside5(src *[5]uint32, lo, count uint64) uint32 {
-	var m, in uint64
-	_, in = bits.Sub64(uint64(src[4]>>27)-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[4]>>22)&0x1f-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[4]>>17)&0x1f-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[4]>>12)&0x1f-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[4]>>7)&0x1f-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[4]>>2)&0x1f-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(*(*uint64)(unsafe.Pointer(&src[3]))>>29&0x1f-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[3]>>24)&0x1f-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[3]>>19)&0x1f-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[3]>>14)&0x1f-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[3]>>9)&0x1f-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[3]>>4)&0x1f-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(*(*uint64)(unsafe.Pointer(&src[2]))>>31&0x1f-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[2]>>26)&0x1f-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[2]>>21)&0x1f-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[2]>>16)&0x1f-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[2]>>11)&0x1f-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[2]>>6)&0x1f-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[2]>>1)&0x1f-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(*(*uint64)(unsafe.Pointer(&src[1]))>>28&0x1f-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[1]>>23)&0x1f-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[1]>>18)&0x1f-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[1]>>13)&0x1f-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[1]>>8)&0x1f-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[1]>>3)&0x1f-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(*(*uint64)(unsafe.Pointer(&src[0]))>>30&0x1f-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[0]>>25)&0x1f-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[0]>>20)&0x1f-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[0]>>15)&0x1f-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[0]>>10)&0x1f-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[0]>>5)&0x1f-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[0]>>0)&0x1f-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
+func inside5(src *[7]uint32, lo, hi uint64) uint32 {
+	lo *= everyByte
+	hi = hi*everyByte | topBits
+	var m uint64
+	for k := 15; k >= 0; k -= 5 {
+		v := *(*uint64)(unsafe.Add(unsafe.Pointer(src), k)) // bytes begin and end with eight values
+		v = v&0xfffff | v<<12&0xfffff00000000
+		v = v&0x3ff000003ff | v<<6&0x3ff000003ff0000
+		v = v&0x1f001f001f001f | v<<3&0x1f001f001f001f00
+		m = m<<8 | ((v|topBits)-lo)&(hi-v)&topBits*gather>>56
+	}
 	return uint32(m)
 }
 
-func inside6(src *[6]uint32, lo, count uint64) uint32 {
-	var m, in uint64
-	_, in = bits.Sub64(uint64(src[5]>>26)-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[5]>>20)&0x3f-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[5]>>14)&0x3f-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[5]>>8)&0x3f-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[5]>>2)&0x3f-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(*(*uint64)(unsafe.Pointer(&src[4]))>>28&0x3f-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[4]>>22)&0x3f-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[4]>>16)&0x3f-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[4]>>10)&0x3f-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[4]>>4)&0x3f-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(*(*uint64)(unsafe.Pointer(&src[3]))>>30&0x3f-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[3]>>24)&0x3f-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[3]>>18)&0x3f-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[3]>>12)&0x3f-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[3]>>6)&0x3f-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[3]>>0)&0x3f-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[2]>>26)-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[2]>>20)&0x3f-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[2]>>14)&0x3f-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[2]>>8)&0x3f-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[2]>>2)&0x3f-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(*(*uint64)(unsafe.Pointer(&src[1]))>>28&0x3f-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[1]>>22)&0x3f-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[1]>>16)&0x3f-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[1]>>10)&0x3f-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[1]>>4)&0x3f-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(*(*uint64)(unsafe.Pointer(&src[0]))>>30&0x3f-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[0]>>24)&0x3f-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[0]>>18)&0x3f-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[0]>>12)&0x3f-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[0]>>6)&0x3f-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[0]>>0)&0x3f-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
+func inside6(src *[8]uint32, lo, hi uint64) uint32 {
+	lo *= everyByte
+	hi = hi*everyByte | topBits
+	var m uint64
+	for k := 18; k >= 0; k -= 6 {
+		v := *(*uint64)(unsafe.Add(unsafe.Pointer(src), k)) // bytes begin and end with eight values
+		v = v&0xffffff | v<<8&0xffffff00000000
+		v = v&0xfff00000fff | v<<4&0xfff00000fff0000
+		v = v&0x3f003f003f003f | v<<2&0x3f003f003f003f00
+		m = m<<8 | ((v|topBits)-lo)&(hi-v)&topBits*gather>>56
+	}
 	return uint32(m)
 }
 
-func inside7(src *[7]uint32, lo, count uint64) uint32 {
-	var m, in uint64
-	_, in = bits.Sub64(uint64(src[6]>>25)-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[6]>>18)&0x7f-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[6]>>11)&0x7f-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[6]>>4)&0x7f-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(*(*uint64)(unsafe.Pointer(&src[5]))>>29&0x7f-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[5]>>22)&0x7f-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[5]>>15)&0x7f-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[5]>>8)&0x7f-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[5]>>1)&0x7f-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(*(*uint64)(unsafe.Pointer(&src[4]))>>26&0x7f-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[4]>>19)&0x7f-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[4]>>12)&0x7f-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[4]>>5)&0x7f-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(*(*uint64)(unsafe.Pointer(&src[3]))>>30&0x7f-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[3]>>23)&0x7f-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[3]>>16)&0x7f-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[3]>>9)&0x7f-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[3]>>2)&0x7f-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(*(*uint64)(unsafe.Pointer(&src[2]))>>27&0x7f-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[2]>>20)&0x7f-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[2]>>13)&0x7f-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[2]>>6)&0x7f-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(*(*uint64)(unsafe.Pointer(&src[1]))>>31&0x7f-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[1]>>24)&0x7f-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[1]>>17)&0x7f-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[1]>>10)&0x7f-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[1]>>3)&0x7f-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(*(*uint64)(unsafe.Pointer(&src[0]))>>28&0x7f-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[0]>>21)&0x7f-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[0]>>14)&0x7f-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[0]>>7)&0x7f-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
-	_, in = bits.Sub64(uint64(src[0]>>0)&0x7f-lo, count, 0)
-	m, _ = bits.Add64(m, m, in)
+func inside7(src *[9]uint32, lo, hi uint64) uint32 {
+	lo *= everyByte
+	hi = hi*everyByte | topBits
+	var m uint64
+	for k := 21; k >= 0; k -= 7 {
+		v := *(*uint64)(unsafe.Add(unsafe.Pointer(src), k)) // bytes begin and end with eight values
+		v = v&0xfffffff | v<<4&0xfffffff00000000
+		v = v&0x3fff00003fff | v<<2&0x3fff00003fff0000
+		v = v&0x7f007f007f007f | v<<1&0x7f007f007f007f00
+		m = m<<8 | ((v|topBits)-lo)&(hi-v)&topBits*gather>>56
+	}
 	return uint32(m)
 }
 

@@ -41,6 +41,16 @@ func (c *forColumn) block(b int) (ref int64, widths uint32, body []uint32) {
 	return int64(int32(d[0])), d[1], d[2:]
 }
 
+// fromBlock is block, but the words go on to the end of data: at least three
+// from any value's first word on exist, because of the tail.
+func (c *forColumn) fromBlock(b int) (ref int64, widths uint32, body []uint32) {
+	d := c.data[c.starts[b]:]
+	if c.wide {
+		return int64(uint64(d[0]) | uint64(d[1])<<32), d[2], d[3:]
+	}
+	return int64(int32(d[0])), d[1], d[2:]
+}
+
 func (c *forColumn) Decode(dst []int64, start int) {
 	checkRange(start, len(dst), c.n)
 	b := start / blockRows
@@ -89,13 +99,7 @@ func (c *forColumn) Gather(dst []int64, start int, sel []uint16) {
 			}
 			continue
 		}
-		ref, widths, _ := c.block(b)
-		header := 2
-		if c.wide {
-			header = 3
-		}
-		// To the end of data, tail included: three words from any value's on exist.
-		body := c.data[int(c.starts[b])+header:]
+		ref, widths, body := c.fromBlock(b)
 		// Byte m of before is the sum of the widths of the miniblocks ahead of
 		// miniblock m: at most 3*64, so no byte carries into the next.
 		before := widths * 0x01010100
@@ -145,7 +149,7 @@ func (c *forColumn) FilterRange(mask []uint64, start, n int, lo, hi int64) {
 	checkRange(start, n, c.n)
 	for row := 0; row < n; row += blockRows {
 		words := mask[row/64 : min((row+blockRows)/64, (n+63)/64)]
-		ref, widths, body := c.block((start + row) / blockRows)
+		ref, widths, body := c.fromBlock((start + row) / blockRows)
 		if hi < ref || lo > hi {
 			clear(words)
 			continue
@@ -166,7 +170,7 @@ func (c *forColumn) FilterRange(mask []uint64, start, n int, lo, hi int64) {
 		for i := range words {
 			for half := 0; half < 64; half += 32 {
 				w := uint(widths & 255)
-				src := body[:w]
+				src := body
 				body, widths = body[w:], widths>>8
 				if uint32(words[i]>>half) == 0 {
 					continue
@@ -177,7 +181,7 @@ func (c *forColumn) FilterRange(mask []uint64, start, n int, lo, hi int64) {
 					words[i] &^= 0xffffffff << half
 				case from == 0 && to >= top:
 				default:
-					words[i] &^= uint64(^inside(w, src, from, to-from+1)) << half
+					words[i] &^= uint64(^inside(w, src, from, min(to, top))) << half
 				}
 			}
 		}

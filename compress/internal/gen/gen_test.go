@@ -91,26 +91,66 @@ func unpack(width uint, dst *[32]int64, src []uint32, ref int64) {
 	}
 }
 
-// genFilter: the borrow of v-lo-count says that v lies inside, and is shifted into
-// the mask as the carry of an addition: no branch, one instruction. The 8-byte
-// loads keep the compiler from sharing words between values, which spills.
+// genFilter: up to seven bits, eight values at a time are spread to the bytes of a
+// word, where the eighth bit catches the borrow of each. Above, the borrow of
+// v-lo-count says that v lies inside, and is shifted into the mask as the carry of
+// an addition: no branch, one instruction. The 8-byte loads keep the compiler from
+// sharing words between values, which spills.
 func genFilter(b *bytes.Buffer) {
 	b.WriteString(`import (
 	"math/bits"
 	"unsafe"
 )
 
-// inside returns the mask of a miniblock's values v, as packed, for which
-// v-lo < count in unsigned arithmetic; bit i belongs to value i. src begins at the
-// miniblock and holds at least width words. Width 0 is the caller's.
-func inside(width uint, src []uint32, lo, count uint64) uint32 {
+// inside returns the mask of a miniblock's values v, as packed, with lo <= v <= hi;
+// bit i belongs to value i. src begins at the miniblock and holds at least two
+// words more than it; lo <= hi, and hi fits the width, which is not 0.
+func inside(width uint, src []uint32, lo, hi uint64) uint32 {
 	switch width {
 `)
 	for w := 1; w <= 64; w++ {
-		fmt.Fprintf(b, "case %d:\nreturn inside%d((*[%d]uint32)(src), lo, count)\n", w, w, w)
+		if w < 8 {
+			fmt.Fprintf(b, "case %d:\nreturn inside%d((*[%d]uint32)(src), lo, hi)\n", w, w, w+2)
+			continue
+		}
+		fmt.Fprintf(b, "case %d:\nreturn inside%d((*[%d]uint32)(src), lo, hi-lo+1)\n", w, w, w)
 	}
-	b.WriteString("}\npanic(\"BUG: width 0 or above 64\")\n}\n")
-	for w := 1; w <= 64; w++ {
+	b.WriteString(`}
+	panic("BUG: width 0 or above 64")
+}
+
+// everyByte times a byte is a word of that byte; topBits are the top bits of all
+// bytes, and a word of some of them times gather has them, in order, in its top byte.
+const (
+	everyByte = 0x0101010101010101
+	topBits   = 0x8080808080808080
+	gather    = 0x0002040810204081
+)
+`)
+	for w := 1; w < 8; w++ {
+		fmt.Fprintf(b, `
+func inside%d(src *[%d]uint32, lo, hi uint64) uint32 {
+	lo *= everyByte
+	hi = hi*everyByte | topBits
+	var m uint64
+	for k := %d; k >= 0; k -= %d {
+		v := *(*uint64)(unsafe.Add(unsafe.Pointer(src), k)) // bytes begin and end with eight values
+`, w, w+2, 3*w, w)
+		for _, lane := range []int{64, 32, 16} { // split each lane's values into its halves
+			half := lane / 2
+			low := uint64(1)<<(w*half/8) - 1
+			for l := lane; l < 64; l *= 2 {
+				low |= low << l
+			}
+			fmt.Fprintf(b, "v = v&%#x | v<<%d&%#x\n", low, half-w*half/8, low<<half)
+		}
+		b.WriteString(`m = m<<8 | ((v|topBits)-lo)&(hi-v)&topBits*gather>>56
+	}
+	return uint32(m)
+}
+`)
+	}
+	for w := 8; w <= 64; w++ {
 		fmt.Fprintf(b, "\nfunc inside%d(src *[%d]uint32, lo, count uint64) uint32 {\nvar m, in uint64\n", w, w)
 		for i := 31; i >= 0; i-- {
 			fmt.Fprintf(b, "_, in = bits.Sub64(%s-lo, count, 0)\nm, _ = bits.Add64(m, m, in)\n",
