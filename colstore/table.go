@@ -59,7 +59,8 @@ type Segment struct {
 // Column is one column of a segment.
 type Column struct {
 	// Data holds the values in vector's 64-bit representation, dictionary codes for
-	// text. Null rows hold any value, normally the previous one.
+	// text. Null rows hold any value, normally the previous one; for text that is the
+	// code of some string, or 0 where the dictionary is empty.
 	Data compress.Column
 	// Nulls has a bit per row, set for null; nil where there is none.
 	Nulls     []uint64
