@@ -1,0 +1,431 @@
+package pushdown
+
+import (
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"pgaccel/plan"
+	"pgaccel/vector"
+)
+
+// implicit reports whether PostgreSQL casts a to b by itself (pg_cast.dat,
+// castcontext 'i').
+func implicit(a, b vector.Kind) bool {
+	if a == b || a.IsText() && b.IsText() {
+		return true
+	}
+	switch a {
+	case vector.Int2:
+		return b == vector.Int4 || b == vector.Int8 || b == vector.Numeric || b.IsFloat()
+	case vector.Int4:
+		return b == vector.Int8 || b == vector.Numeric || b.IsFloat()
+	case vector.Int8:
+		return b == vector.Numeric || b.IsFloat()
+	case vector.Numeric:
+		return b.IsFloat()
+	case vector.Float4:
+		return b == vector.Float8
+	case vector.Date:
+		return b == vector.Timestamp || b == vector.TimestampTZ
+	case vector.Timestamp:
+		return b == vector.TimestampTZ
+	}
+	return false
+}
+
+// category is pg_type.typcategory of a kind.
+func category(k vector.Kind) byte {
+	switch {
+	case k.IsInt(), k.IsFloat(), k == vector.Numeric:
+		return 'N'
+	case k.IsText():
+		return 'S'
+	case k == vector.Bool:
+		return 'B'
+	case k == vector.Invalid:
+		return 'U'
+	}
+	return 'D'
+}
+
+// preferred is pg_type.typispreferred.
+func preferred(k vector.Kind) bool {
+	return k == vector.Float8 || k == vector.Text || k == vector.Bool || k == vector.TimestampTZ
+}
+
+// commonKind is select_common_type: the type of a CASE, COALESCE or IN list; text
+// where all are open. ok is false where PostgreSQL finds none.
+func commonKind(vals []value) (k vector.Kind, ok bool) {
+	for _, v := range vals {
+		n := v.kind()
+		switch {
+		case n == vector.Invalid || n == k:
+		case k == vector.Invalid:
+			k = n
+		case category(n) != category(k):
+			return k, false
+		case !preferred(k) && implicit(k, n) && !implicit(n, k):
+			k = n
+		}
+	}
+	if k == vector.Invalid {
+		k = vector.Text
+	}
+	for _, v := range vals {
+		if !v.unknown() && !implicit(v.kind(), k) {
+			return k, false
+		}
+	}
+	return k, true
+}
+
+// commonResults casts the alternatives of a CASE or COALESCE to their common type.
+// Numerics of several scales keep theirs, value by value: such a result has
+// VaryingScale.
+func (a *analyzer) commonResults(vals []value) ([]plan.Expr, vector.Type) {
+	k, ok := commonKind(vals)
+	if !ok {
+		fail(plan.ReasonType, "CASE or COALESCE of several types")
+	}
+	t := vector.TypeOf(k)
+	out := make([]plan.Expr, len(vals))
+	if k == vector.Numeric {
+		t.Scale = numericScale(vals)
+	}
+	for i, v := range vals {
+		e := a.resolve(v, t)
+		if k == vector.Numeric {
+			e = a.toNumeric(e)
+		} else {
+			e = a.cast(e, t)
+		}
+		out[i] = e
+	}
+	switch {
+	case k == vector.Numeric:
+		scales := map[int16]bool{}
+		for _, e := range out {
+			if c, ok := e.(plan.Const); !ok || !c.Null {
+				scales[e.Type().Scale] = true
+				t.Scale = e.Type().Scale
+			}
+		}
+		if len(scales) > 1 {
+			t.Scale = vector.VaryingScale
+		}
+		for i, e := range out {
+			if c, ok := e.(plan.Const); ok && c.Null {
+				out[i] = plan.Const{Datum: vector.Null(t)}
+			}
+		}
+	case k.IsText():
+		for _, e := range out {
+			t.Collation = mergeCollations(t.Collation, e.Type().Collation)
+		}
+		if k == vector.BPChar {
+			for _, e := range out {
+				if c, isConst := e.(plan.Const); e.Type().Typmod != out[0].Type().Typmod && !(isConst && c.Null) {
+					fail(plan.ReasonType, "CASE or COALESCE of char(n) of several lengths")
+				}
+			}
+			t.Typmod = out[0].Type().Typmod
+		}
+	}
+	return out, t
+}
+
+// numericScale is the scale of the first numeric among vals, for parameters.
+func numericScale(vals []value) int16 {
+	for _, v := range vals {
+		if v.kind() == vector.Numeric {
+			return v.e.Type().Scale
+		}
+	}
+	return 0
+}
+
+// toNumeric casts an integer to numeric; numerics stay.
+func (a *analyzer) toNumeric(e plan.Expr) plan.Expr {
+	if e.Type().Kind.IsInt() {
+		return a.cast(e, vector.NumericType(0))
+	}
+	return e
+}
+
+// toScale gives a numeric more decimals. VaryingScale leaves it alone: such values
+// carry their own.
+func (a *analyzer) toScale(e plan.Expr, scale int16) plan.Expr {
+	if e.Type().Scale == scale || scale == vector.VaryingScale {
+		return e
+	}
+	return a.cast(e, vector.NumericType(scale))
+}
+
+// cast converts e to t where that is exact or rounds as PostgreSQL does; anything
+// else is forwarded. Constants are converted here and now.
+func (a *analyzer) cast(e plan.Expr, t vector.Type) plan.Expr {
+	from := e.Type()
+	if from.Kind == t.Kind && (t.Kind != vector.Numeric || from.Scale == t.Scale || t.Scale == vector.VaryingScale) {
+		return e
+	}
+	if c, ok := e.(plan.Const); ok {
+		if folded, ok := a.castConst(c, t); ok {
+			return folded
+		}
+	}
+	switch k := t.Kind; {
+	case from.Kind.IsInt() && k.IsInt():
+	case (from.Kind.IsInt() || from.Kind == vector.Numeric) && k == vector.Numeric:
+		a.checkRescale(e, t)
+		// A cast of a cast of an integer to numeric is one.
+		if c, ok := e.(*plan.Call); ok && c.Op == plan.OpCast && c.Args[0].Type().Kind.IsInt() && from.Scale == 0 {
+			e = c.Args[0]
+		}
+	case from.Kind == vector.Numeric && from.Scale == 0 && k.IsInt():
+	case (from.Kind.IsInt() || from.Kind == vector.Numeric || from.Kind == vector.Float4) && k == vector.Float8:
+	case from.Kind == vector.Date && k == vector.Timestamp, from.Kind == vector.Timestamp && k == vector.Date:
+	case from.Kind == vector.TimestampTZ && (k == vector.Date || k == vector.Timestamp),
+		k == vector.TimestampTZ && (from.Kind == vector.Date || from.Kind == vector.Timestamp):
+		a.needsUTC = true
+	case from.Kind.IsText() && (k == vector.Text || k == vector.Varchar):
+		t.Collation = from.Collation
+	default:
+		fail(plan.ReasonType, "cast from "+from.Kind.String()+" to "+t.Kind.String())
+	}
+	return a.call(plan.OpCast, t, e)
+}
+
+// checkRescale forwards casts that could leave 64 bits. Sums over groups have 128.
+func (a *analyzer) checkRescale(e plan.Expr, t vector.Type) {
+	from := e.Type().Scale
+	if e.Type().Kind.IsInt() {
+		from = 0
+	}
+	if from == vector.VaryingScale || t.Scale < from {
+		fail(plan.ReasonType, "cast to numeric with fewer decimals")
+	}
+	if t.Scale == from || overGroups(e) {
+		return
+	}
+	if digitsOf(e)+int(t.Scale-from) > vector.NumericMaxPrecision {
+		fail(plan.ReasonType, "numeric values of two scales with too many digits")
+	}
+}
+
+func overGroups(e plan.Expr) (over bool) {
+	plan.Walk(e, func(x plan.Expr) bool {
+		if _, ok := x.(plan.Agg); ok {
+			over = true
+		}
+		return !over
+	})
+	return over
+}
+
+// digitsOf bounds the decimal digits of an exact value, its scale included.
+func digitsOf(e plan.Expr) int {
+	if c, ok := e.(*plan.Call); ok && c.Type().Kind == vector.Numeric {
+		switch c.Op {
+		case plan.OpAdd, plan.OpSub:
+			return max(digitsOf(c.Args[0]), digitsOf(c.Args[1])) + 1
+		case plan.OpMul:
+			return digitsOf(c.Args[0]) + digitsOf(c.Args[1])
+		case plan.OpNeg, plan.OpAbs:
+			return digitsOf(c.Args[0])
+		case plan.OpCast:
+			if in := c.Args[0].Type(); in.Kind.IsInt() {
+				return digitsOf(c.Args[0]) + int(c.T.Scale)
+			} else if in.Kind == vector.Numeric && in.Scale >= 0 {
+				return digitsOf(c.Args[0]) + int(c.T.Scale-in.Scale)
+			}
+		case plan.OpExtract:
+			return 12 + int(c.T.Scale)
+		}
+		return vector.NumericMaxPrecision + 1
+	}
+	switch t := e.Type(); t.Kind {
+	case vector.Int2:
+		return 5
+	case vector.Int4:
+		return 10
+	case vector.Numeric:
+		if c, ok := e.(plan.Const); ok {
+			return len(decimalOf(c).Unscaled.Big().String())
+		}
+		if t.Typmod >= 4 {
+			return int(t.Typmod-4) >> 16
+		}
+		return vector.NumericMaxPrecision
+	}
+	return 19
+}
+
+// castConst converts a constant. ok is false where the conversion is not one of
+// values known here; errors of range are PostgreSQL's to report.
+func (a *analyzer) castConst(c plan.Const, t vector.Type) (plan.Const, bool) {
+	if c.Null {
+		return plan.Const{Datum: vector.Null(t)}, true
+	}
+	from, k := c.Datum.Type.Kind, t.Kind
+	switch {
+	case from.IsInt() && k.IsInt():
+		return orFail(plan.Const{Datum: vector.Int(k, c.I)}, inRange(c.I, k), k), true
+	case (from.IsInt() || from == vector.Numeric) && k == vector.Numeric:
+		d, ok := decimalOf(c).Rescale(t.Scale)
+		return numericConst(d), ok
+	case (from.IsInt() || from == vector.Numeric) && k.IsFloat():
+		bits, ok := floatOf(decimalOf(c), k)
+		return orFail(plan.Const{Datum: vector.Datum{Type: t, I: bits}}, ok, k), true
+	case from == vector.Float4 && k == vector.Float8:
+		return plan.Const{Datum: vector.Datum{Type: t, I: c.I}}, true // held widened already
+	case from == vector.Date && (k == vector.Timestamp || k == vector.TimestampTZ):
+		a.needsUTC = a.needsUTC || k == vector.TimestampTZ
+		return plan.Const{Datum: vector.Datum{Type: t, I: c.I * microsPerDay}}, true
+	case (from == vector.Timestamp || from == vector.TimestampTZ) && k == vector.Date:
+		a.needsUTC = a.needsUTC || from == vector.TimestampTZ
+		days := c.I / microsPerDay
+		if c.I%microsPerDay < 0 {
+			days--
+		}
+		return plan.Const{Datum: vector.Datum{Type: t, I: days}}, true
+	case from == vector.Timestamp && k == vector.TimestampTZ, from == vector.TimestampTZ && k == vector.Timestamp:
+		a.needsUTC = true
+		return plan.Const{Datum: vector.Datum{Type: t, I: c.I}}, true
+	case from.IsText() && (k == vector.Text || k == vector.Varchar):
+		s := c.Str
+		if from == vector.BPChar {
+			s = strings.TrimRight(s, " ")
+		}
+		t.Collation = c.Datum.Type.Collation
+		return plan.Const{Datum: vector.Datum{Type: t, Str: s}}, true
+	}
+	return c, false
+}
+
+var typeNames = map[string]vector.Kind{"bool": vector.Bool, "int2": vector.Int2, "int4": vector.Int4, "int8": vector.Int8,
+	"numeric": vector.Numeric, "date": vector.Date, "time": vector.Time, "timestamp": vector.Timestamp,
+	"timestamptz": vector.TimestampTZ, "float4": vector.Float4, "float8": vector.Float8, "text": vector.Text,
+	"varchar": vector.Varchar, "bpchar": vector.BPChar}
+
+// typeCast analyses CAST, :: and typed literals.
+func (a *analyzer) typeCast(c *pg.TypeCast, s *scope) plan.Expr {
+	names := nameList(c.TypeName.GetNames())
+	if len(names) == 2 && names[0] == "pg_catalog" {
+		names = names[1:]
+	}
+	k := vector.Invalid
+	if len(names) == 1 && len(c.TypeName.ArrayBounds) == 0 && !c.TypeName.Setof && !c.TypeName.PctType {
+		k = typeNames[names[0]]
+	}
+	if k == vector.Invalid {
+		fail(plan.ReasonType, "type "+strings.Join(names, "."))
+	}
+	mods := make([]int, len(c.TypeName.Typmods))
+	for i, n := range c.TypeName.Typmods {
+		v, ok := n.GetAConst().GetVal().(*pg.A_Const_Ival)
+		if !ok {
+			fail(plan.ReasonType, "type modifier")
+		}
+		mods[i] = int(v.Ival.GetIval())
+	}
+	t := vector.TypeOf(k)
+	v := a.expr(c.Arg, s)
+	open := v.unknown()
+	if v.param > 0 && k == vector.Numeric {
+		if len(mods) == 0 {
+			t.Scale = vector.VaryingScale
+		} else {
+			fail(plan.ReasonParameter, "cast of a parameter to numeric(p,s)")
+		}
+	}
+	e := a.resolve(v, t)
+	if len(mods) > 0 {
+		return a.castMod(e, t, mods)
+	}
+	if k == vector.Numeric {
+		// Without a modifier numeric takes any value as it is.
+		if open {
+			return e
+		}
+		if fk := e.Type().Kind; fk == vector.Numeric {
+			return a.retype(e)
+		} else if !fk.IsInt() {
+			fail(plan.ReasonType, "cast from "+fk.String()+" to numeric")
+		}
+		return a.toNumeric(e)
+	}
+	if k == vector.BPChar && !open {
+		fail(plan.ReasonType, "cast to char")
+	}
+	return a.cast(e, t)
+}
+
+// retype keeps a value: a cast of numeric to numeric only forgets the modifier.
+func (a *analyzer) retype(e plan.Expr) plan.Expr { return e }
+
+// castMod casts to a type with a modifier: numeric(p,s), varchar(n), char(n).
+func (a *analyzer) castMod(e plan.Expr, t vector.Type, mods []int) plan.Expr {
+	c, isConst := e.(plan.Const)
+	from := e.Type()
+	switch t.Kind {
+	case vector.Numeric:
+		p, sc := mods[0], 0
+		if len(mods) > 1 {
+			sc = mods[1]
+		}
+		if p < 1 || p > vector.NumericMaxPrecision || sc < 0 || sc > p || len(mods) > 2 {
+			fail(plan.ReasonType, "numeric("+strconv.Itoa(p)+","+strconv.Itoa(sc)+")")
+		}
+		t.Scale, t.Typmod = int16(sc), int32(p<<16|sc)+4
+		switch {
+		case isConst && (from.Kind.IsInt() || from.Kind == vector.Numeric):
+			if c.Null {
+				return plan.Const{Datum: vector.Null(t)}
+			}
+			d, ok := decimalOf(c).Rescale(t.Scale)
+			n, fits := d.Unscaled.Int64()
+			if !ok || !fits || n >= vector.Pow10(p) || -n >= vector.Pow10(p) {
+				fail(plan.ReasonType, "rounding cast of a numeric constant")
+			}
+			return plan.Const{Datum: vector.Datum{Type: t, I: n}}
+		case from.Kind.IsInt(), from.Kind == vector.Numeric && from.Scale >= 0 && from.Scale <= t.Scale:
+			whole := digitsOf(e)
+			if from.Kind == vector.Numeric {
+				whole -= int(from.Scale)
+			}
+			if whole > p-sc {
+				break // could overflow the precision
+			}
+			if from.Kind == vector.Numeric && from.Scale == t.Scale {
+				return e
+			}
+			return a.call(plan.OpCast, t, e)
+		}
+		fail(plan.ReasonType, "cast to numeric(p,s) that can round or overflow")
+	case vector.Varchar, vector.BPChar:
+		n := mods[0]
+		if !isConst || !from.Kind.IsText() || len(mods) != 1 || n < 1 {
+			fail(plan.ReasonType, "cast to "+t.Kind.String()+"(n)")
+		}
+		t.Typmod = int32(n) + 4
+		if c.Null {
+			return plan.Const{Datum: vector.Null(t)}
+		}
+		runes := utf8.RuneCountInString(c.Str)
+		str := c.Str
+		if runes > n {
+			str = string([]rune(str)[:n])
+		} else if t.Kind == vector.BPChar {
+			if n-runes > 1<<16 {
+				fail(plan.ReasonType, "cast to char(n)")
+			}
+			str += strings.Repeat(" ", n-runes)
+		}
+		return plan.Const{Datum: vector.Datum{Type: t, Str: str}}
+	}
+	fail(plan.ReasonType, "precision of "+t.Kind.String())
+	return nil
+}

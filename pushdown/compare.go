@@ -1,0 +1,244 @@
+package pushdown
+
+import (
+	"math/big"
+	"strings"
+	"unicode/utf8"
+
+	"pgaccel/plan"
+	"pgaccel/vector"
+)
+
+// compare analyses a comparison of two values, one of which may be open.
+func (a *analyzer) compare(op plan.Op, l, r value) plan.Expr {
+	if l.null || r.null {
+		// Comparisons are strict: null, whatever the other side is.
+		if l.param > 0 || r.param > 0 {
+			fail(plan.ReasonParameter, "type of a parameter")
+		}
+		return nullBool
+	}
+	l, r, t := a.operands(l, r)
+	return a.compareTyped(op, l.e, r.e, t)
+}
+
+// operands closes open operands as oper() does and returns the type in which the
+// two are compared.
+func (a *analyzer) operands(l, r value) (value, value, vector.Type) {
+	text := vector.TypeOf(vector.Text)
+	switch {
+	case l.unknown() && r.unknown():
+		if l.param > 0 || r.param > 0 {
+			fail(plan.ReasonParameter, "type of a parameter")
+		}
+		l, r = typed(a.resolve(l, text)), typed(a.resolve(r, text))
+	case l.unknown():
+		l = typed(a.resolve(l, openType(r.e.Type())))
+	case r.unknown():
+		r = typed(a.resolve(r, openType(l.e.Type())))
+	}
+	return l, r, a.comparisonType(l.e.Type(), r.e.Type())
+}
+
+// openType is the type that an open operand takes beside one of type t: varchar
+// has no operators of its own, so that its constants are text.
+func openType(t vector.Type) vector.Type {
+	if t.Kind == vector.Varchar {
+		return vector.TypeOf(vector.Text)
+	}
+	return t
+}
+
+// comparisonType is the type in which the operator that PostgreSQL chooses
+// compares. For Numeric the scale is the larger one.
+func (a *analyzer) comparisonType(l, r vector.Type) vector.Type {
+	lk, rk := l.Kind, r.Kind
+	isExact := func(k vector.Kind) bool { return k.IsInt() || k == vector.Numeric }
+	isMoment := func(k vector.Kind) bool {
+		return k == vector.Date || k == vector.Timestamp || k == vector.TimestampTZ
+	}
+	switch {
+	case lk.IsInt() && rk.IsInt():
+		return vector.TypeOf(max(lk, rk))
+	case isExact(lk) && isExact(rk):
+		if l.Scale == vector.VaryingScale || r.Scale == vector.VaryingScale {
+			return vector.NumericType(vector.VaryingScale)
+		}
+		return vector.NumericType(max(l.Scale, r.Scale))
+	case lk == vector.Float4 && rk == vector.Float4:
+		return vector.TypeOf(vector.Float4)
+	case (lk.IsFloat() || isExact(lk)) && (rk.IsFloat() || isExact(rk)):
+		return vector.TypeOf(vector.Float8)
+	case lk.IsText() && rk.IsText():
+		return a.textComparison(l, r)
+	case lk == rk:
+		return vector.TypeOf(lk)
+	case isMoment(lk) && isMoment(rk):
+		t := vector.TypeOf(max(lk, rk)) // date < timestamp < timestamptz
+		if t.Kind == vector.TimestampTZ {
+			a.needsUTC = true
+		}
+		return t
+	}
+	fail(plan.ReasonType, "comparison of "+lk.String()+" with "+rk.String())
+	return vector.Type{}
+}
+
+func (a *analyzer) textComparison(l, r vector.Type) vector.Type {
+	lb, rb := l.Kind == vector.BPChar, r.Kind == vector.BPChar
+	t := vector.TypeOf(vector.Text)
+	switch {
+	case lb && rb:
+		t.Kind = vector.BPChar
+	case lb && r.Kind == vector.Varchar, rb && l.Kind == vector.Varchar:
+		// char(n) = varchar is char(n)'s operator: the blanks of the varchar would have to be ignored.
+		fail(plan.ReasonType, "comparison of char with varchar")
+	}
+	t.Collation = mergeCollations(l.Collation, r.Collation)
+	return t
+}
+
+// mergeCollations is the collation of an operation on two: constants have none, two
+// different ones conflict.
+func mergeCollations(a, b vector.Collation) vector.Collation {
+	switch {
+	case a.OID == 0:
+		return b
+	case b.OID == 0 || a.OID == b.OID:
+		return a
+	}
+	fail(plan.ReasonCollation, "two collations in one expression")
+	return a
+}
+
+var flipped = map[plan.Op]plan.Op{plan.OpEq: plan.OpEq, plan.OpNe: plan.OpNe, plan.OpLt: plan.OpGt, plan.OpLe: plan.OpGe, plan.OpGt: plan.OpLt, plan.OpGe: plan.OpLe}
+
+// compareTyped builds a comparison in type t. A constant goes to the right, and
+// where it is finer than the other operand (25.5 beside an integer, a timestamp
+// beside a date) the constant is rounded instead of casting the column, so that the
+// filter runs on the column as it is stored.
+func (a *analyzer) compareTyped(op plan.Op, l, r plan.Expr, t vector.Type) plan.Expr {
+	lc, lIsConst := l.(plan.Const)
+	rc, rIsConst := r.(plan.Const)
+	if lIsConst && lc.Null || rIsConst && rc.Null {
+		return nullBool
+	}
+	if lIsConst && !rIsConst {
+		l, r, rc, rIsConst, lIsConst = r, l, lc, true, false
+		op = flipped[op]
+	}
+	if rIsConst && !lIsConst {
+		lt := l.Type()
+		switch {
+		case t.Kind == vector.Numeric && t.Scale != vector.VaryingScale:
+			return a.narrowNumeric(op, l, decimalOf(rc))
+		case lt.Kind == vector.Date && t.Kind != vector.Date:
+			n := new(big.Int)
+			rem := new(big.Int)
+			n.DivMod(big.NewInt(rc.I), big.NewInt(microsPerDay), rem)
+			return a.narrow(op, l, n, rem.Sign() == 0)
+		}
+	}
+	x, y := a.aligned(l, r, t)
+	if t.Kind == vector.BPChar && op != plan.OpEq && op != plan.OpNe {
+		fail(plan.ReasonCollation, "order of char(n)")
+	}
+	return a.call(op, boolType, x, y)
+}
+
+// aligned casts two operands to the type in which they are compared. Integers stay
+// as they are among themselves.
+func (a *analyzer) aligned(l, r plan.Expr, t vector.Type) (plan.Expr, plan.Expr) {
+	switch k := t.Kind; {
+	case k.IsInt():
+		return l, r
+	case k == vector.Numeric:
+		return a.toScale(a.toNumeric(l), t.Scale), a.toScale(a.toNumeric(r), t.Scale)
+	case k == vector.BPChar:
+		return a.padded(l, r), a.padded(r, l)
+	case k == vector.Text:
+		return a.unpadded(l), a.unpadded(r)
+	}
+	return a.cast(l, t), a.cast(r, t)
+}
+
+// padded gives a constant beside a char(n) column the column's own padding, because
+// trailing blanks do not count in comparisons.
+func (a *analyzer) padded(e, other plan.Expr) plan.Expr {
+	width := int(other.Type().Typmod) - 4
+	c, ok := e.(plan.Const)
+	if ok && !c.Null && width > 0 {
+		c.Str = strings.TrimRight(c.Str, " ")
+		if n := utf8.RuneCountInString(c.Str); n < width {
+			c.Str += strings.Repeat(" ", width-n)
+		}
+		return c
+	}
+	if ok || e.Type().Typmod == other.Type().Typmod && width > 0 {
+		return e
+	}
+	fail(plan.ReasonType, "comparison of char(n) of two lengths")
+	return nil
+}
+
+// unpadded makes text of char(n); varchar and text compare as they are.
+func (a *analyzer) unpadded(e plan.Expr) plan.Expr {
+	if e.Type().Kind == vector.BPChar {
+		return a.cast(e, vector.TypeOf(vector.Text))
+	}
+	return e
+}
+
+// narrowNumeric compares an integer or fixed-scale numeric with an exact constant.
+func (a *analyzer) narrowNumeric(op plan.Op, l plan.Expr, d vector.Decimal) plan.Expr {
+	scale := int16(0)
+	if l.Type().Kind == vector.Numeric {
+		scale = l.Type().Scale
+	}
+	n, exact := floorTo(d, scale)
+	return a.narrow(op, l, n, exact)
+}
+
+// narrow compares l with a constant in l's own units: n where exact, else some value
+// strictly between n and n+1.
+func (a *analyzer) narrow(op plan.Op, l plan.Expr, n *big.Int, exact bool) plan.Expr {
+	t := plainType(l.Type())
+	lowest, highest := big.NewInt(-1<<63), big.NewInt(1<<63-1)
+	if t.Kind == vector.Date {
+		// The first and last value of a date are its infinities.
+		lowest, highest = big.NewInt(-1<<31), big.NewInt(1<<31-1)
+	}
+	switch {
+	case n.Cmp(highest) > 0: // above everything
+		return a.decided(op == plan.OpNe || op == plan.OpLt || op == plan.OpLe, l)
+	case n.Cmp(lowest) < 0: // below everything
+		return a.decided(op == plan.OpNe || op == plan.OpGt || op == plan.OpGe, l)
+	}
+	if !exact {
+		switch op {
+		case plan.OpEq, plan.OpNe:
+			return a.decided(op == plan.OpNe, l)
+		case plan.OpLt:
+			op = plan.OpLe
+		case plan.OpGe:
+			op = plan.OpGt
+		}
+	}
+	c := vector.Datum{Type: t, I: n.Int64()}
+	if t.Kind.IsInt() && !inRange(c.I, t.Kind) {
+		c.Type = vector.TypeOf(vector.Int8)
+	}
+	return a.call(op, boolType, l, plan.Const{Datum: c})
+}
+
+// decided is a comparison whose outcome does not depend on l, except that null
+// gives null.
+func (a *analyzer) decided(outcome bool, l plan.Expr) plan.Expr {
+	if a.neverNull(l) {
+		return boolConst(outcome)
+	}
+	if outcome {
+		return a.call(plan.OpOr, boolType, a.call(plan.OpIsNotNull, boolType, l), nullBool)
+	}
+	return a.call(plan.OpAnd, boolType, a.call(plan.OpIsNull, boolType, l), nullBool)
+}

@@ -1,0 +1,24 @@
+// Package pushdown reads SQL. It makes a plan.Query of a statement that can be
+// answered from columns, or says why it must be forwarded. It does no I/O: all
+// it knows of the server is the catalog.
+//
+// The stages, one file each:
+//
+//	parse.go     text -> syntax tree (pg_query: PostgreSQL's own grammar), with a
+//	             limit on nesting, because the C parser's recursion has none
+//	from.go      FROM -> tables, the names that expressions see, join conditions
+//	expr.go      syntax -> typed plan.Expr, as PostgreSQL's parse_expr.c does
+//	operator.go  which operator is meant, and the casts it implies
+//	compare.go   comparisons, and constants brought to the column's own scale
+//	coerce.go    implicit and explicit casts, common types
+//	literal.go   constants from text
+//	function.go  functions and aggregates
+//	grouping.go  expressions over rows -> expressions over groups
+//	join.go      the driving table, and lookups by unique key for all others
+//	select.go    the clauses in PostgreSQL's order
+//
+// The rule for everything here: where the meaning is not certain, forward. A
+// statement that PostgreSQL would reject may be planned all the same, because
+// PostgreSQL describes every statement first and its error is what the client
+// sees; a statement must never be planned with another meaning.
+package pushdown

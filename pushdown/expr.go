@@ -1,0 +1,361 @@
+package pushdown
+
+import (
+	"strings"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"pgaccel/catalog"
+	"pgaccel/plan"
+	"pgaccel/vector"
+)
+
+// analyzer plans one statement.
+type analyzer struct {
+	cat    *catalog.Catalog
+	tables []plan.Table // in order of appearance; the driving table is chosen last
+	conds  []plan.Expr  // conjuncts of WHERE and of inner joins' ON
+	lefts  []leftJoin
+
+	params   []vector.Type // kind Invalid where not known yet
+	declared []bool        // the client gave the type
+
+	aggs     []plan.Aggregate
+	aggIndex map[string]int // key of the aggregate -> position in aggs
+	// noAggs says where we are if aggregates are not allowed there; empty where they are.
+	noAggs string
+
+	// names are the output names of the last query analysed.
+	names []string
+	// joinsDone is true once all outer joins are known.
+	joinsDone bool
+	needsUTC  bool
+	sizes     map[*plan.Call]int // nodes of the tree below
+}
+
+// value is an expression whose type may still be open: a string constant, NULL or
+// a parameter takes the type that its surroundings ask for (type unknown in
+// PostgreSQL). e is nil exactly then.
+type value struct {
+	e     plan.Expr
+	text  *string // string constant
+	null  bool    // NULL
+	param int     // $param, 1 and up
+}
+
+func typed(e plan.Expr) value { return value{e: e} }
+
+func (v value) unknown() bool { return v.e == nil }
+
+// kind is Invalid while the type is open.
+func (v value) kind() vector.Kind {
+	if v.e == nil {
+		return vector.Invalid
+	}
+	return v.e.Type().Kind
+}
+
+// maxNodes bounds an expression's tree. CASE x, NULLIF and BETWEEN use an operand
+// twice, so that nesting them grows trees exponentially.
+const maxNodes = 200_000
+
+// call builds a Call, counting nodes.
+func (a *analyzer) call(op plan.Op, t vector.Type, args ...plan.Expr) *plan.Call {
+	return a.sized(&plan.Call{Op: op, Args: args, T: t})
+}
+
+func (a *analyzer) sized(c *plan.Call) *plan.Call {
+	n := 1
+	for _, x := range c.Args {
+		if sub, ok := x.(*plan.Call); ok {
+			n += a.sizes[sub]
+		} else {
+			n++
+		}
+	}
+	if n > maxNodes {
+		fail(plan.ReasonShape, "an expression of this size")
+	}
+	a.sizes[c] = n
+	return c
+}
+
+var boolType = vector.TypeOf(vector.Bool)
+
+func (a *analyzer) not(e plan.Expr) plan.Expr { return a.call(plan.OpNot, boolType, e) }
+
+// operator fails where an operator of that symbol exists outside pg_catalog.
+func (a *analyzer) operator(symbol string) {
+	if a.cat.Shadowed[symbol] {
+		fail(plan.ReasonShadowed, "operator "+symbol)
+	}
+}
+
+// expr analyses an expression over the names of s.
+func (a *analyzer) expr(n *pg.Node, s *scope) value {
+	switch x := n.GetNode().(type) {
+	case *pg.Node_AConst:
+		return a.constant(x.AConst)
+	case *pg.Node_ColumnRef:
+		return typed(a.columnRef(x.ColumnRef, s))
+	case *pg.Node_ParamRef:
+		return a.param(int(x.ParamRef.Number))
+	case *pg.Node_AExpr:
+		return a.aexpr(x.AExpr, s)
+	case *pg.Node_BoolExpr:
+		return typed(a.boolExpr(x.BoolExpr, s))
+	case *pg.Node_NullTest:
+		return typed(a.nullTest(x.NullTest, s))
+	case *pg.Node_BooleanTest:
+		return typed(a.booleanTest(x.BooleanTest, s))
+	case *pg.Node_CaseExpr:
+		return typed(a.caseExpr(x.CaseExpr, s))
+	case *pg.Node_CoalesceExpr:
+		return typed(a.coalesce(x.CoalesceExpr, s))
+	case *pg.Node_TypeCast:
+		return typed(a.typeCast(x.TypeCast, s))
+	case *pg.Node_FuncCall:
+		return typed(a.funcCall(x.FuncCall, s))
+	case *pg.Node_CollateClause:
+		return a.collate(x.CollateClause, s)
+	case *pg.Node_SubLink:
+		fail(plan.ReasonShape, "subquery in an expression")
+	case *pg.Node_GroupingFunc:
+		fail(plan.ReasonShape, "GROUPING()")
+	case *pg.Node_SqlvalueFunction:
+		name := strings.ToLower(strings.TrimPrefix(x.SqlvalueFunction.Op.String(), "SVFOP_"))
+		fail(plan.ReasonFunction, name)
+	case *pg.Node_MinMaxExpr:
+		fail(plan.ReasonFunction, "GREATEST or LEAST")
+	case *pg.Node_RowExpr:
+		fail(plan.ReasonShape, "row constructor")
+	case *pg.Node_AArrayExpr:
+		fail(plan.ReasonType, "array")
+	case *pg.Node_AIndirection:
+		fail(plan.ReasonShape, "subscript or field selection")
+	case *pg.Node_SetToDefault:
+		fail(plan.ReasonShape, "DEFAULT")
+	}
+	fail(plan.ReasonShape, "an expression of this form")
+	return value{}
+}
+
+// boolean analyses a condition.
+func (a *analyzer) boolean(n *pg.Node, s *scope) plan.Expr {
+	v := a.expr(n, s)
+	if !v.unknown() && v.kind() != vector.Bool {
+		fail(plan.ReasonType, "a condition that is not boolean")
+	}
+	return a.resolve(v, boolType)
+}
+
+func (a *analyzer) boolExpr(b *pg.BoolExpr, s *scope) plan.Expr {
+	args := make([]plan.Expr, len(b.Args))
+	for i, x := range b.Args {
+		args[i] = a.boolean(x, s)
+	}
+	switch b.Boolop {
+	case pg.BoolExprType_AND_EXPR:
+		return a.call(plan.OpAnd, boolType, args...)
+	case pg.BoolExprType_OR_EXPR:
+		return a.call(plan.OpOr, boolType, args...)
+	}
+	return a.not(args[0])
+}
+
+func (a *analyzer) nullTest(t *pg.NullTest, s *scope) plan.Expr {
+	v := a.expr(t.Arg, s)
+	if v.param > 0 {
+		fail(plan.ReasonParameter, "type of a parameter tested for NULL")
+	}
+	op := plan.OpIsNull
+	if t.Nulltesttype == pg.NullTestType_IS_NOT_NULL {
+		op = plan.OpIsNotNull
+	}
+	return a.call(op, boolType, a.resolve(v, vector.TypeOf(vector.Text)))
+}
+
+func (a *analyzer) booleanTest(t *pg.BooleanTest, s *scope) plan.Expr {
+	arg := a.boolean(t.Arg, s)
+	switch t.Booltesttype {
+	case pg.BoolTestType_IS_TRUE:
+		return a.call(plan.OpIsTrue, boolType, arg)
+	case pg.BoolTestType_IS_NOT_TRUE:
+		return a.not(a.call(plan.OpIsTrue, boolType, arg))
+	case pg.BoolTestType_IS_FALSE:
+		return a.call(plan.OpIsFalse, boolType, arg)
+	case pg.BoolTestType_IS_NOT_FALSE:
+		return a.not(a.call(plan.OpIsFalse, boolType, arg))
+	case pg.BoolTestType_IS_UNKNOWN:
+		return a.call(plan.OpIsNull, boolType, arg)
+	}
+	return a.call(plan.OpIsNotNull, boolType, arg)
+}
+
+// caseExpr analyses both forms. The result type is the common type of the results,
+// ELSE first (transformCaseExpr).
+func (a *analyzer) caseExpr(c *pg.CaseExpr, s *scope) plan.Expr {
+	var subject value
+	if c.Arg != nil {
+		if subject = a.expr(c.Arg, s); subject.unknown() {
+			subject = typed(a.resolve(subject, vector.TypeOf(vector.Text)))
+		}
+		a.operator("=")
+	}
+	var whens []plan.Expr
+	results := make([]value, 1, len(c.Args)+1)
+	for _, n := range c.Args {
+		w := n.GetCaseWhen()
+		if w == nil {
+			fail(plan.ReasonShape, "CASE")
+		}
+		if c.Arg != nil {
+			whens = append(whens, a.compare(plan.OpEq, subject, a.expr(w.Expr, s)))
+		} else {
+			whens = append(whens, a.boolean(w.Expr, s))
+		}
+		results = append(results, a.expr(w.Result, s))
+	}
+	results[0] = value{null: true}
+	if c.Defresult != nil {
+		results[0] = a.expr(c.Defresult, s)
+	}
+	out, t := a.commonResults(results)
+	args := make([]plan.Expr, 0, 2*len(whens)+1)
+	for i, w := range whens {
+		args = append(args, w, out[i+1])
+	}
+	return a.call(plan.OpCase, t, append(args, out[0])...)
+}
+
+func (a *analyzer) coalesce(c *pg.CoalesceExpr, s *scope) plan.Expr {
+	vals := make([]value, len(c.Args))
+	for i, n := range c.Args {
+		vals[i] = a.expr(n, s)
+	}
+	out, t := a.commonResults(vals)
+	if a.neverNull(out[0]) {
+		return out[0]
+	}
+	return a.call(plan.OpCoalesce, t, out...)
+}
+
+// neverNull reports whether e is a NOT NULL column that no outer join makes null,
+// or a constant.
+func (a *analyzer) neverNull(e plan.Expr) bool {
+	switch x := e.(type) {
+	case plan.Const:
+		return !x.Null
+	case plan.Column:
+		for _, l := range a.lefts {
+			if l.table == x.Table {
+				return false
+			}
+		}
+		return a.joinsDone && a.tables[x.Table].Meta.Columns[x.Column].NotNull
+	}
+	return false
+}
+
+// nullIf is CASE WHEN x = y THEN NULL ELSE x END; its type is that of the implied
+// operator's left operand.
+func (a *analyzer) nullIf(x, y value) plan.Expr {
+	a.operator("=")
+	x, y, t := a.operands(x, y)
+	eq := a.compareTyped(plan.OpEq, x.e, y.e, t)
+	res := a.cast(x.e, t)
+	return a.call(plan.OpCase, res.Type(), eq, plan.Const{Datum: vector.Null(res.Type())}, res)
+}
+
+func (a *analyzer) collate(c *pg.CollateClause, s *scope) value {
+	name := nameList(c.Collname)
+	if len(name) == 2 && name[0] == "pg_catalog" {
+		name = name[1:]
+	}
+	if len(name) != 1 || name[0] != "C" && name[0] != "POSIX" {
+		fail(plan.ReasonCollation, "COLLATE "+strings.Join(name, "."))
+	}
+	e := a.resolve(a.expr(c.Arg, s), vector.TypeOf(vector.Text))
+	if !e.Type().Kind.IsText() {
+		fail(plan.ReasonCollation, "COLLATE on a value that is not text")
+	}
+	t := e.Type()
+	t.Collation = vector.Collation{OID: 950, Deterministic: true, C: true} // pg_collation.dat: "C"
+	return typed(a.call(plan.OpCast, t, e))
+}
+
+// param returns a reference to $n. A parameter of no declared type takes the type
+// of its first use; a second use must agree, because what PostgreSQL infers then
+// depends on the order in which it looks at the clauses.
+func (a *analyzer) param(n int) value {
+	if n < 1 || n > 65535 {
+		fail(plan.ReasonParameter, "parameter number")
+	}
+	for len(a.params) < n {
+		a.params, a.declared = append(a.params, vector.Type{}), append(a.declared, false)
+	}
+	if a.declared[n-1] {
+		t := a.params[n-1]
+		if t.Kind == vector.Invalid {
+			fail(plan.ReasonType, "declared type of a parameter")
+		}
+		return typed(plan.Param{Index: n - 1, T: t})
+	}
+	return value{param: n}
+}
+
+// resolve gives an open value the type t; others are returned as they are.
+func (a *analyzer) resolve(v value, t vector.Type) plan.Expr {
+	t.Typmod = -1
+	switch {
+	case v.e != nil:
+		return v.e
+	case v.null:
+		return plan.Const{Datum: vector.Null(t)}
+	case v.text != nil:
+		return a.parseLiteral(*v.text, t)
+	}
+	p := &a.params[v.param-1]
+	if t.Kind.IsText() {
+		t.Collation = vector.Collation{}
+	}
+	switch {
+	case t.Kind == vector.Numeric && t.Scale == vector.VaryingScale:
+		// A value of any scale: it can be compared, but the plan knows nothing of it.
+	case t.Kind == vector.Invalid:
+		fail(plan.ReasonParameter, "type of a parameter")
+	}
+	if p.Kind == vector.Invalid {
+		*p = t
+	}
+	if p.Kind != t.Kind || p.Scale != t.Scale {
+		fail(plan.ReasonParameter, "a parameter used with two types")
+	}
+	return plan.Param{Index: v.param - 1, T: *p}
+}
+
+// columnRef finds a column by name.
+func (a *analyzer) columnRef(r *pg.ColumnRef, s *scope) plan.Expr {
+	var name []string
+	for _, f := range r.Fields {
+		str := f.GetString_()
+		if str == nil {
+			fail(plan.ReasonShape, "whole-row reference")
+		}
+		name = append(name, str.Sval)
+	}
+	return a.use(s.find(name))
+}
+
+// nameList returns the parts of a qualified name; nil where a part is no name.
+func nameList(nodes []*pg.Node) []string {
+	var out []string
+	for _, n := range nodes {
+		s := n.GetString_()
+		if s == nil {
+			return nil
+		}
+		out = append(out, s.Sval)
+	}
+	return out
+}

@@ -1,0 +1,371 @@
+package pushdown
+
+import (
+	"slices"
+	"strings"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"pgaccel/catalog"
+	"pgaccel/plan"
+)
+
+// scope is what expressions see: relations by name, and columns by plain name in
+// the order of `*`.
+type scope struct {
+	rels []*rel
+	cols []col
+}
+
+// rel is one FROM item with its columns.
+type rel struct {
+	name   string
+	schema string // empty where the item has an alias or is no table
+	cols   []col
+}
+
+// col is a named value: a column of a table or an output of a derived table.
+type col struct {
+	name   string
+	e      plan.Expr
+	refuse *plan.Forward // why it cannot be read; nil where it can
+	base   bool          // e or the refused column is (table, column) itself
+	table  int
+	column int
+}
+
+// leftJoin is a LEFT JOIN to one table.
+type leftJoin struct {
+	table int
+	on    []plan.Expr
+}
+
+// use marks a column as mentioned and returns its value.
+func (a *analyzer) use(c col) plan.Expr {
+	a.mention(c)
+	if c.refuse != nil {
+		panic(c.refuse)
+	}
+	return c.e
+}
+
+// mention records that the statement names a column: SELECT on it is needed.
+func (a *analyzer) mention(c col) {
+	if !c.base {
+		return
+	}
+	t := &a.tables[c.table]
+	if at, found := slices.BinarySearch(t.Columns, c.column); !found {
+		t.Columns = slices.Insert(t.Columns, at, c.column)
+	}
+}
+
+// find looks a name of one to three parts up.
+func (s *scope) find(name []string) col {
+	field := name[len(name)-1]
+	from := s.cols
+	if len(name) > 1 {
+		r := s.relation(name[:len(name)-1])
+		if r == nil {
+			fail(plan.ReasonShape, "reference to an unknown relation")
+		}
+		from = r.cols
+	}
+	found := -1
+	for i := range from {
+		if from[i].name == field {
+			if found >= 0 {
+				fail(plan.ReasonShape, "ambiguous column name")
+			}
+			found = i
+		}
+	}
+	if found >= 0 {
+		return from[found]
+	}
+	if systemColumns[field] {
+		fail(plan.ReasonShape, "system column "+field)
+	}
+	if len(name) == 1 && s.relation(name) != nil {
+		fail(plan.ReasonShape, "whole-row reference")
+	}
+	fail(plan.ReasonShape, "a column that the catalog does not know")
+	return col{}
+}
+
+// has reports whether a plain name is a column's.
+func (s *scope) has(name string) bool {
+	return slices.ContainsFunc(s.cols, func(c col) bool { return c.name == name })
+}
+
+// relation finds a relation by name, or by schema and name.
+func (s *scope) relation(name []string) *rel {
+	var found *rel
+	for _, r := range s.rels {
+		if r.name != name[len(name)-1] || len(name) > 1 && (r.schema == "" || r.schema != name[0]) || len(name) > 2 {
+			continue
+		}
+		if found != nil {
+			fail(plan.ReasonShape, "ambiguous relation name")
+		}
+		found = r
+	}
+	return found
+}
+
+var systemColumns = map[string]bool{"ctid": true, "xmin": true, "xmax": true, "cmin": true, "cmax": true, "tableoid": true}
+
+// from analyses a FROM list.
+func (a *analyzer) from(items []*pg.Node) *scope {
+	s := &scope{}
+	for _, n := range items {
+		t := a.fromItem(n)
+		s.rels = append(s.rels, t.rels...)
+		s.cols = append(s.cols, t.cols...)
+	}
+	return s
+}
+
+func (a *analyzer) fromItem(n *pg.Node) *scope {
+	switch x := n.GetNode().(type) {
+	case *pg.Node_RangeVar:
+		return a.table(x.RangeVar)
+	case *pg.Node_RangeSubselect:
+		return a.derived(x.RangeSubselect)
+	case *pg.Node_JoinExpr:
+		return a.join(x.JoinExpr)
+	case *pg.Node_RangeTableSample:
+		fail(plan.ReasonShape, "TABLESAMPLE")
+	case *pg.Node_RangeFunction:
+		fail(plan.ReasonShape, "function in FROM")
+	}
+	fail(plan.ReasonShape, "a FROM item of this form")
+	return nil
+}
+
+// table adds a table reference.
+func (a *analyzer) table(r *pg.RangeVar) *scope {
+	if r.Catalogname != "" {
+		fail(plan.ReasonShape, "database-qualified name")
+	}
+	if r.Schemaname == "pg_catalog" || r.Schemaname == "information_schema" {
+		fail(plan.ReasonNoTable, "system catalog")
+	}
+	meta := chooseTable(a.cat.Lookup(r.Schemaname, r.Relname))
+	if meta == nil {
+		fail(plan.ReasonNoTable, "")
+	}
+	if len(a.tables) == plan.MaxTables {
+		fail(plan.ReasonShape, "more tables than a plan holds")
+	}
+	ref := quoteAlways(r.Relname)
+	if r.Schemaname != "" {
+		ref = quoteAlways(r.Schemaname) + "." + ref
+	}
+	t := len(a.tables)
+	a.tables = append(a.tables, plan.Table{Meta: meta, Ref: ref})
+	item := &rel{name: meta.Name, schema: meta.Schema}
+	for i := range meta.Columns {
+		item.cols = append(item.cols, baseColumn(meta, t, i))
+	}
+	return a.named(item, r.Alias)
+}
+
+// baseColumn is column c of table t.
+func baseColumn(meta *catalog.Table, t, c int) col {
+	m := &meta.Columns[c]
+	b := col{name: m.Name, base: true, table: t, column: c}
+	switch {
+	case m.Unsupported != "":
+		b.refuse = &plan.Forward{Reason: plan.ReasonType, Detail: m.Unsupported}
+	case m.Type.Kind.IsText() && m.Type.Collation.OID != 0 && !m.Type.Collation.Deterministic:
+		b.refuse = &plan.Forward{Reason: plan.ReasonCollation, Detail: "nondeterministic collation"}
+	default:
+		b.e = plan.Column{Table: t, Column: c, T: m.Type}
+	}
+	return b
+}
+
+// chooseTable picks the table that an unqualified name most likely means; the gate
+// asks the session what it really means.
+func chooseTable(found []*catalog.Table) *catalog.Table {
+	if i := slices.IndexFunc(found, func(t *catalog.Table) bool { return t.Schema == "public" }); i >= 0 {
+		return found[i]
+	}
+	if len(found) > 0 {
+		return found[0]
+	}
+	return nil
+}
+
+// named applies `AS alias (names)`.
+func (a *analyzer) named(r *rel, alias *pg.Alias) *scope {
+	if alias != nil {
+		r.name, r.schema = alias.Aliasname, ""
+		names := nameList(alias.Colnames)
+		if len(names) != len(alias.Colnames) || len(names) > len(r.cols) {
+			fail(plan.ReasonShape, "column aliases")
+		}
+		for i, n := range names {
+			r.cols[i].name = n
+		}
+	}
+	return &scope{rels: []*rel{r}, cols: r.cols}
+}
+
+// derived peels a subquery that only projects and filters: its columns stand for
+// their expressions, its WHERE joins the outer one.
+func (a *analyzer) derived(r *pg.RangeSubselect) *scope {
+	if r.Lateral {
+		fail(plan.ReasonShape, "LATERAL")
+	}
+	sel := r.Subquery.GetSelectStmt()
+	if sel == nil {
+		fail(plan.ReasonShape, "a FROM item of this form")
+	}
+	checkPlain(sel)
+	switch {
+	case len(sel.GroupClause) > 0, sel.HavingClause != nil, len(sel.DistinctClause) > 0:
+		fail(plan.ReasonShape, "grouped subquery in FROM")
+	case sel.LimitCount != nil, sel.LimitOffset != nil:
+		fail(plan.ReasonShape, "subquery with LIMIT in FROM")
+	case len(sel.SortClause) > 0:
+		fail(plan.ReasonShape, "subquery with ORDER BY in FROM")
+	}
+	inner := a.from(sel.FromClause)
+	outer := a.noAggs
+	a.noAggs = "aggregate in a subquery in FROM"
+	item := &rel{}
+	for _, t := range a.targets(sel.TargetList, inner) {
+		c := t.col
+		c.name = t.name
+		if c.e == nil && c.refuse == nil {
+			c.e = a.output(t.v)
+		}
+		item.cols = append(item.cols, c)
+	}
+	a.where(sel.WhereClause, inner)
+	a.noAggs = outer
+	return a.named(item, r.Alias)
+}
+
+// where adds the conjuncts of a condition.
+func (a *analyzer) where(n *pg.Node, s *scope) {
+	if n == nil {
+		return
+	}
+	saved := a.noAggs
+	a.noAggs = "aggregate in WHERE or ON"
+	a.conds = conjuncts(a.conds, a.boolean(n, s))
+	a.noAggs = saved
+}
+
+// conjuncts appends the operands of AND, however nested.
+func conjuncts(dst []plan.Expr, e plan.Expr) []plan.Expr {
+	if c, ok := e.(*plan.Call); ok && c.Op == plan.OpAnd {
+		for _, x := range c.Args {
+			dst = conjuncts(dst, x)
+		}
+		return dst
+	}
+	return append(dst, e)
+}
+
+// join analyses JOIN. Inner joins' conditions join those of WHERE: where they are
+// evaluated makes no difference to the result. A left join's stay with it.
+func (a *analyzer) join(j *pg.JoinExpr) *scope {
+	if j.IsNatural {
+		fail(plan.ReasonShape, "NATURAL JOIN")
+	}
+	if j.JoinUsingAlias != nil {
+		fail(plan.ReasonShape, "alias of JOIN USING")
+	}
+	var l, r *scope
+	inner := len(a.tables)
+	var filters []plan.Expr
+	switch j.Jointype {
+	case pg.JoinType_JOIN_INNER:
+		l, r = a.fromItem(j.Larg), a.fromItem(j.Rarg)
+	case pg.JoinType_JOIN_LEFT:
+		l = a.fromItem(j.Larg)
+		inner = len(a.tables)
+		r, filters = a.nullable(j.Rarg)
+	case pg.JoinType_JOIN_RIGHT:
+		l, filters = a.nullable(j.Larg)
+		r = a.fromItem(j.Rarg)
+	case pg.JoinType_JOIN_FULL:
+		fail(plan.ReasonShape, "FULL JOIN")
+	default:
+		fail(plan.ReasonShape, "a join of this kind")
+	}
+	both := &scope{rels: slices.Concat(l.rels, r.rels), cols: slices.Concat(l.cols, r.cols)}
+	saved := a.noAggs
+	a.noAggs = "aggregate in WHERE or ON"
+	var on []plan.Expr
+	if len(j.UsingClause) > 0 {
+		on = a.using(j, l, r, both)
+	} else if j.Quals != nil {
+		on = conjuncts(nil, a.boolean(j.Quals, both))
+	}
+	a.noAggs = saved
+	if j.Jointype == pg.JoinType_JOIN_INNER {
+		a.conds = append(a.conds, on...)
+	} else {
+		a.lefts = append(a.lefts, leftJoin{table: inner, on: append(on, filters...)})
+	}
+	if j.Alias != nil {
+		return a.named(&rel{cols: slices.Clone(both.cols)}, j.Alias)
+	}
+	return both
+}
+
+// nullable analyses the side of an outer join that can be missing: one table,
+// filtered at most. Its filters are returned; its columns must be plain, because an
+// expression over nulls need not be null.
+func (a *analyzer) nullable(n *pg.Node) (*scope, []plan.Expr) {
+	tables, conds, lefts := len(a.tables), len(a.conds), len(a.lefts)
+	s := a.fromItem(n)
+	if len(a.tables) != tables+1 || len(a.lefts) != lefts {
+		fail(plan.ReasonShape, "outer join to more than one table")
+	}
+	for _, c := range s.cols {
+		if !c.base {
+			fail(plan.ReasonShape, "outer join to a subquery that computes")
+		}
+	}
+	filters := slices.Clone(a.conds[conds:])
+	a.conds = a.conds[:conds]
+	return s, filters
+}
+
+// using makes the conditions of USING and merges its columns: they come first in
+// `*` and are not ambiguous.
+func (a *analyzer) using(j *pg.JoinExpr, l, r, both *scope) []plan.Expr {
+	a.operator("=")
+	var on []plan.Expr
+	var merged []col
+	names := nameList(j.UsingClause)
+	for _, name := range names {
+		lc, rc := l.find([]string{name}), r.find([]string{name})
+		le, re := a.use(lc), a.use(rc)
+		if le.Type().Kind != re.Type().Kind || le.Type().Scale != re.Type().Scale {
+			fail(plan.ReasonType, "JOIN USING columns of two types")
+		}
+		on = append(on, a.compare(plan.OpEq, typed(le), typed(re)))
+		if j.Jointype == pg.JoinType_JOIN_RIGHT {
+			lc = rc
+		}
+		merged = append(merged, lc)
+	}
+	cols := merged
+	for _, c := range both.cols {
+		if !slices.Contains(names, c.name) {
+			cols = append(cols, c)
+		}
+	}
+	both.cols = cols
+	return on
+}
+
+// quoteAlways quotes an identifier, needed or not.
+func quoteAlways(s string) string { return `"` + strings.ReplaceAll(s, `"`, `""`) + `"` }

@@ -1,0 +1,342 @@
+package pushdown
+
+import (
+	"strings"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"pgaccel/plan"
+	"pgaccel/vector"
+)
+
+// volatileFunctions give another result at each call or do something: a statement
+// that names one is forwarded for that reason.
+var volatileFunctions = map[string]bool{
+	"random": true, "random_normal": true, "setseed": true, "nextval": true, "currval": true, "lastval": true,
+	"setval": true, "clock_timestamp": true, "timeofday": true, "gen_random_uuid": true, "uuidv4": true, "uuidv7": true,
+	"pg_sleep": true, "pg_sleep_for": true, "pg_sleep_until": true, "set_config": true, "txid_current": true,
+	"pg_current_xact_id": true, "pg_notify": true, "pg_cancel_backend": true, "pg_terminate_backend": true,
+	"pg_advisory_lock": true, "pg_try_advisory_lock": true, "pg_advisory_unlock": true, "pg_advisory_unlock_all": true,
+	"pg_advisory_xact_lock": true, "pg_try_advisory_xact_lock": true, "pg_logical_emit_message": true,
+	"lo_create": true, "lo_import": true, "lo_export": true, "lo_unlink": true, "dblink": true, "dblink_exec": true,
+}
+
+var aggregates = map[string]plan.AggFunc{"count": plan.Count, "sum": plan.Sum, "avg": plan.Avg, "min": plan.Min,
+	"max": plan.Max, "bool_and": plan.BoolAnd, "every": plan.BoolAnd, "bool_or": plan.BoolOr}
+
+// functionName returns the built-in that a possibly qualified name means.
+func (a *analyzer) functionName(nodes []*pg.Node) string {
+	parts := nameList(nodes)
+	switch {
+	case len(parts) == 1:
+		if a.cat.Shadowed[parts[0]] {
+			fail(plan.ReasonShadowed, parts[0]+"()")
+		}
+		return parts[0]
+	case len(parts) == 2 && parts[0] == "pg_catalog":
+		return parts[1]
+	}
+	fail(plan.ReasonFunction, strings.Join(parts, ".")+"()")
+	return ""
+}
+
+func (a *analyzer) funcCall(f *pg.FuncCall, s *scope) plan.Expr {
+	name := a.functionName(f.Funcname)
+	if volatileFunctions[name] {
+		fail(plan.ReasonVolatile, name+"()")
+	}
+	switch {
+	case f.Over != nil:
+		fail(plan.ReasonShape, "window function")
+	case f.AggWithinGroup:
+		fail(plan.ReasonFunction, "ordered-set aggregate "+name+"()")
+	case f.AggDistinct:
+		fail(plan.ReasonShape, name+"(DISTINCT ...)")
+	case len(f.AggOrder) > 0:
+		fail(plan.ReasonShape, "ORDER BY inside an aggregate")
+	case f.FuncVariadic:
+		fail(plan.ReasonFunction, "VARIADIC")
+	}
+	if fn, ok := aggregates[name]; ok {
+		return a.aggregate(fn, name, f, s)
+	}
+	if f.AggFilter != nil || f.AggStar {
+		fail(plan.ReasonFunction, name+"()")
+	}
+	args := func(n int) []value {
+		if len(f.Args) != n {
+			fail(plan.ReasonFunction, name+"()")
+		}
+		out := make([]value, n)
+		for i, x := range f.Args {
+			out[i] = a.expr(x, s)
+		}
+		return out
+	}
+	switch name {
+	case "abs":
+		return a.abs(args(1)[0])
+	case "mod":
+		v := args(2)
+		if !v[0].kind().IsInt() || !v[1].kind().IsInt() {
+			fail(plan.ReasonFunction, "mod() of other than integers")
+		}
+		return a.intArith(plan.OpMod, v[0].e, v[1].e)
+	case "extract", "date_part":
+		v := args(2)
+		return a.extract(name, a.field(v[0], name), v[1])
+	case "date_trunc":
+		v := args(2)
+		return a.dateTrunc(a.field(v[0], name), v[1])
+	case "to_date", "to_timestamp":
+		if len(f.Args) == 2 {
+			return a.toMoment(name, args(2))
+		}
+	}
+	fail(plan.ReasonFunction, name+"()")
+	return nil
+}
+
+func (a *analyzer) abs(v value) plan.Expr {
+	if k := v.kind(); !k.IsInt() && k != vector.Numeric {
+		fail(plan.ReasonFunction, "abs() of "+k.String())
+	}
+	return a.call(plan.OpAbs, plainType(v.e.Type()), v.e)
+}
+
+// field reads the unit of extract, date_part and date_trunc.
+func (a *analyzer) field(v value, function string) string {
+	if v.text == nil {
+		fail(plan.ReasonFunction, function+"() with a unit that is not constant")
+	}
+	return strings.ToLower(*v.text)
+}
+
+// dateFields and timeFields are the units of extract, by what they need of the
+// argument, with the display scale of the numeric result
+// (timestamp_part_common and extract_date in PostgreSQL's timestamp.c and date.c).
+var dateFields = map[string]int16{"year": 0, "quarter": 0, "month": 0, "week": 0, "day": 0, "dow": 0, "isodow": 0, "doy": 0, "isoyear": 0}
+
+var timeFields = map[string]int16{"hour": 0, "minute": 0, "second": 6, "epoch": 6}
+
+func (a *analyzer) extract(function, field string, v value) plan.Expr {
+	if v.unknown() {
+		fail(plan.ReasonFunction, function+"() of a constant without a type")
+	}
+	scale, ok := dateFields[field]
+	k := v.kind()
+	if !ok {
+		if scale, ok = timeFields[field]; !ok {
+			fail(plan.ReasonFunction, function+"("+field+")")
+		}
+		if k == vector.Date && function == "extract" {
+			if field != "epoch" {
+				fail(plan.ReasonEvaluation, "extract("+field+") of a date")
+			}
+			scale = 0
+		}
+	}
+	arg := v.e
+	switch k {
+	case vector.TimestampTZ:
+		a.needsUTC = true
+	case vector.Timestamp:
+	case vector.Date:
+		if function == "date_part" {
+			arg = a.cast(arg, vector.TypeOf(vector.Timestamp)) // as its SQL body says
+		}
+	default:
+		fail(plan.ReasonFunction, function+"() of "+k.String())
+	}
+	t := vector.NumericType(scale)
+	if function == "date_part" {
+		t = vector.TypeOf(vector.Float8)
+	}
+	return a.sized(&plan.Call{Op: plan.OpExtract, Args: []plan.Expr{arg}, T: t, Field: field})
+}
+
+var truncFields = map[string]bool{"second": true, "minute": true, "hour": true, "day": true, "week": true,
+	"month": true, "quarter": true, "year": true}
+
+// dateTrunc analyses date_trunc. Of a date it is that of timestamptz, the preferred
+// type of its category.
+func (a *analyzer) dateTrunc(field string, v value) plan.Expr {
+	if !truncFields[field] {
+		fail(plan.ReasonFunction, "date_trunc("+field+")")
+	}
+	if v.unknown() {
+		fail(plan.ReasonFunction, "date_trunc() of a constant without a type")
+	}
+	arg := v.e
+	switch v.kind() {
+	case vector.Timestamp:
+	case vector.TimestampTZ:
+		a.needsUTC = true
+	case vector.Date:
+		arg = a.cast(arg, vector.TypeOf(vector.TimestampTZ))
+	default:
+		fail(plan.ReasonFunction, "date_trunc() of "+v.kind().String())
+	}
+	return a.sized(&plan.Call{Op: plan.OpDateTrunc, Args: []plan.Expr{arg}, T: plainType(arg.Type()), Field: field})
+}
+
+// toMoment takes the two calls that Superset writes for constants.
+func (a *analyzer) toMoment(name string, v []value) plan.Expr {
+	if v[0].text == nil || v[1].text == nil {
+		fail(plan.ReasonFunction, name+"()")
+	}
+	text, layout := *v[0].text, *v[1].text
+	m, ok := parseMoment(text)
+	ok = ok && !m.zoned
+	switch {
+	case name == "to_date" && layout == "YYYY-MM-DD" && len(text) == 10 && ok:
+		return plan.Const{Datum: vector.Datum{Type: vector.TypeOf(vector.Date), I: m.in(vector.Date)}}
+	case name == "to_timestamp" && ok && (layout == "YYYY-MM-DD" && len(text) == 10 ||
+		layout == "YYYY-MM-DD HH24:MI:SS" && len(text) == 19 && text[10] == ' ' ||
+		layout == "YYYY-MM-DD HH24:MI:SS.US" && len(text) == 26 && text[10] == ' '):
+		a.needsUTC = true
+		return plan.Const{Datum: vector.Datum{Type: vector.TypeOf(vector.TimestampTZ), I: m.in(vector.TimestampTZ)}}
+	}
+	fail(plan.ReasonFunction, name+"() in this form")
+	return nil
+}
+
+// aggregate analyses an aggregate call and returns a reference to it.
+func (a *analyzer) aggregate(fn plan.AggFunc, name string, f *pg.FuncCall, s *scope) plan.Expr {
+	if a.noAggs != "" {
+		fail(plan.ReasonShape, a.noAggs)
+	}
+	a.noAggs = "aggregate inside an aggregate"
+	agg := plan.Aggregate{Func: fn}
+	switch {
+	case f.AggStar:
+		agg.Func = plan.CountStar
+	case len(f.Args) != 1:
+		fail(plan.ReasonFunction, name+"() with several arguments")
+	default:
+		v := a.expr(f.Args[0], s)
+		if v.param > 0 {
+			fail(plan.ReasonParameter, "type of a parameter")
+		}
+		if v.unknown() && fn != plan.Count {
+			fail(plan.ReasonType, name+"() of a constant without a type")
+		}
+		agg.Arg = a.resolve(v, vector.TypeOf(vector.Text))
+	}
+	if f.AggFilter != nil {
+		agg.Filter = a.boolean(f.AggFilter, s)
+	}
+	a.noAggs = ""
+	if agg.Func == plan.Count && a.neverNull(agg.Arg) {
+		agg.Func, agg.Arg = plan.CountStar, nil
+	}
+	if agg.Func == plan.Sum {
+		if e := a.sumOfScales(agg); e != nil {
+			return e
+		}
+	}
+	agg.T = a.aggregateType(agg.Func, name, agg.Arg)
+	return a.addAggregate(agg)
+}
+
+func (a *analyzer) addAggregate(agg plan.Aggregate) plan.Expr {
+	k := aggKey(agg)
+	i, ok := a.aggIndex[k]
+	if !ok {
+		i = len(a.aggs)
+		a.aggs = append(a.aggs, agg)
+		a.aggIndex[k] = i
+	}
+	return plan.Agg{Index: i, T: a.aggs[i].T}
+}
+
+// aggregateType is the result type of an aggregate (pg_aggregate.dat, pg_proc.dat).
+func (a *analyzer) aggregateType(fn plan.AggFunc, name string, arg plan.Expr) vector.Type {
+	if fn == plan.CountStar || fn == plan.Count {
+		return vector.TypeOf(vector.Int8)
+	}
+	t := plainType(arg.Type())
+	k := t.Kind
+	switch fn {
+	case plan.Sum:
+		switch {
+		case k == vector.Int2 || k == vector.Int4:
+			return vector.TypeOf(vector.Int8)
+		case k == vector.Int8:
+			return vector.NumericType(0)
+		case k == vector.Numeric:
+			return t
+		}
+	case plan.Avg:
+		if k.IsInt() || k == vector.Numeric {
+			return vector.NumericType(vector.VaryingScale)
+		}
+	case plan.Min, plan.Max:
+		switch {
+		case k == vector.Varchar:
+			t.Kind = vector.Text
+			return t
+		case k == vector.BPChar:
+			t.Typmod = arg.Type().Typmod // its values stay padded
+			return t
+		case k != vector.Bool:
+			return t
+		}
+	case plan.BoolAnd, plan.BoolOr:
+		if k == vector.Bool {
+			return t
+		}
+	}
+	fail(plan.ReasonType, name+"() of "+k.String())
+	return vector.Type{}
+}
+
+// sumOfScales takes sum(CASE WHEN c THEN x ELSE 0 END), the pivot that BI tools
+// write, and sum(coalesce(x, 0)) where x has decimals and the constant has none. The
+// sum then shows x's decimals only if some row contributed an x: it is planned as
+//
+//	CASE WHEN count(x) FILTER (c) > 0 THEN sum(x) FILTER (c) WHEN count(*) > 0 THEN 0 ELSE NULL END
+//
+// Adding the zeros changes nothing. It returns nil where the argument is no such thing.
+func (a *analyzer) sumOfScales(agg plan.Aggregate) plan.Expr {
+	c, ok := agg.Arg.(*plan.Call)
+	if !ok || c.T.Kind != vector.Numeric || c.T.Scale != vector.VaryingScale {
+		return nil
+	}
+	isZero := func(e plan.Expr) (plan.Const, bool) {
+		z, ok := e.(plan.Const)
+		return z, ok && !z.Null && z.I == 0 && z.Num == (vector.Decimal{})
+	}
+	var x plan.Expr
+	var zero plan.Const
+	filter := agg.Filter
+	switch {
+	case c.Op == plan.OpCoalesce && len(c.Args) == 2:
+		x = c.Args[0]
+		zero, ok = isZero(c.Args[1])
+	case c.Op == plan.OpCase && len(c.Args) == 3:
+		x = c.Args[1]
+		zero, ok = isZero(c.Args[2])
+		cond := plan.Expr(c.Args[0])
+		if filter != nil {
+			cond = a.call(plan.OpAnd, boolType, filter, cond)
+		}
+		filter = cond
+	default:
+		return nil
+	}
+	if !ok || x.Type().Scale == vector.VaryingScale || zero.Datum.Type.Scale > x.Type().Scale {
+		return nil
+	}
+	int8Type := vector.TypeOf(vector.Int8)
+	none := plan.Const{Datum: vector.Int(vector.Int8, 0)}
+	counted := plan.Aggregate{Func: plan.Count, Arg: x, Filter: filter, T: int8Type}
+	if a.neverNull(x) {
+		counted.Func, counted.Arg = plan.CountStar, nil
+	}
+	some := a.call(plan.OpGt, boolType, a.addAggregate(counted), none)
+	sum := a.addAggregate(plan.Aggregate{Func: plan.Sum, Arg: x, Filter: filter, T: plainType(x.Type())})
+	rows := a.addAggregate(plan.Aggregate{Func: plan.CountStar, Filter: agg.Filter, T: int8Type})
+	t := vector.NumericType(vector.VaryingScale)
+	return a.call(plan.OpCase, t, some, sum, a.call(plan.OpGt, boolType, rows, none), zero, plan.Const{Datum: vector.Null(t)})
+}

@@ -1,0 +1,399 @@
+package pushdown
+
+import (
+	"strings"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"pgaccel/plan"
+	"pgaccel/vector"
+)
+
+// opSymbol returns the operator that a possibly qualified name means. Operators of
+// other schemas than pg_catalog are not ours.
+func (a *analyzer) opSymbol(name []*pg.Node) string {
+	parts := nameList(name)
+	switch {
+	case len(parts) == 1:
+		a.operator(parts[0])
+	case len(parts) == 2 && parts[0] == "pg_catalog":
+	default:
+		fail(plan.ReasonShadowed, "operator of another schema")
+	}
+	return parts[len(parts)-1]
+}
+
+var comparisons = map[string]plan.Op{"=": plan.OpEq, "<>": plan.OpNe, "<": plan.OpLt, "<=": plan.OpLe, ">": plan.OpGt, ">=": plan.OpGe}
+
+var arithmetic = map[string]plan.Op{"+": plan.OpAdd, "-": plan.OpSub, "*": plan.OpMul, "/": plan.OpDiv, "%": plan.OpMod}
+
+func (a *analyzer) aexpr(x *pg.A_Expr, s *scope) value {
+	switch x.Kind {
+	case pg.A_Expr_Kind_AEXPR_OP:
+		return typed(a.operation(x, s))
+	case pg.A_Expr_Kind_AEXPR_OP_ANY, pg.A_Expr_Kind_AEXPR_OP_ALL:
+		return typed(a.arrayOperation(x, s))
+	case pg.A_Expr_Kind_AEXPR_IN:
+		symbol := a.opSymbol(x.Name)
+		list := x.Rexpr.GetList()
+		if list == nil {
+			fail(plan.ReasonShape, "subquery in an expression")
+		}
+		subject := a.expr(x.Lexpr, s)
+		members := make([]value, len(list.Items))
+		for i, n := range list.Items {
+			members[i] = a.expr(n, s)
+		}
+		in := a.in(subject, members)
+		if symbol == "<>" {
+			in = a.not(in)
+		}
+		return typed(in)
+	case pg.A_Expr_Kind_AEXPR_LIKE, pg.A_Expr_Kind_AEXPR_ILIKE:
+		return typed(a.like(x, s))
+	case pg.A_Expr_Kind_AEXPR_BETWEEN, pg.A_Expr_Kind_AEXPR_NOT_BETWEEN:
+		return typed(a.between(x, s))
+	case pg.A_Expr_Kind_AEXPR_DISTINCT, pg.A_Expr_Kind_AEXPR_NOT_DISTINCT:
+		a.operator("=")
+		d := a.distinct(a.expr(x.Lexpr, s), a.expr(x.Rexpr, s))
+		if x.Kind == pg.A_Expr_Kind_AEXPR_NOT_DISTINCT {
+			d = a.not(d)
+		}
+		return typed(d)
+	case pg.A_Expr_Kind_AEXPR_NULLIF:
+		return typed(a.nullIf(a.expr(x.Lexpr, s), a.expr(x.Rexpr, s)))
+	case pg.A_Expr_Kind_AEXPR_SIMILAR:
+		fail(plan.ReasonFunction, "SIMILAR TO")
+	case pg.A_Expr_Kind_AEXPR_BETWEEN_SYM, pg.A_Expr_Kind_AEXPR_NOT_BETWEEN_SYM:
+		fail(plan.ReasonFunction, "BETWEEN SYMMETRIC")
+	}
+	fail(plan.ReasonShape, "an operator of this form")
+	return value{}
+}
+
+func (a *analyzer) operation(x *pg.A_Expr, s *scope) plan.Expr {
+	symbol := a.opSymbol(x.Name)
+	if x.Lexpr == nil {
+		return a.unary(symbol, a.expr(x.Rexpr, s))
+	}
+	if x.Rexpr == nil || x.Lexpr.GetRowExpr() != nil {
+		fail(plan.ReasonShape, "an operator of this form")
+	}
+	l, r := a.expr(x.Lexpr, s), a.expr(x.Rexpr, s)
+	if op, ok := comparisons[symbol]; ok {
+		return a.compare(op, l, r)
+	}
+	if op, ok := arithmetic[symbol]; ok {
+		return a.arith(op, l, r)
+	}
+	fail(plan.ReasonFunction, "operator "+symbol)
+	return nil
+}
+
+func (a *analyzer) unary(symbol string, v value) plan.Expr {
+	k := v.kind()
+	if !k.IsInt() && !k.IsFloat() && k != vector.Numeric {
+		fail(plan.ReasonFunction, "operator "+symbol)
+	}
+	switch symbol {
+	case "+":
+		return v.e
+	case "-":
+		return a.call(plan.OpNeg, plainType(v.e.Type()), v.e)
+	}
+	fail(plan.ReasonFunction, "operator "+symbol)
+	return nil
+}
+
+// plainType drops the modifiers of a column that results of operators do not have.
+func plainType(t vector.Type) vector.Type {
+	t.Typmod = -1
+	return t
+}
+
+// arith analyses + - * / and %. The type of the result is that of the operator that
+// PostgreSQL would choose, because it decides where the result overflows.
+func (a *analyzer) arith(op plan.Op, l, r value) plan.Expr {
+	if l.unknown() && r.unknown() {
+		fail(plan.ReasonType, "arithmetic on constants without a type")
+	}
+	// An open operand takes the other's type if there is such an operator.
+	known := l
+	if l.unknown() {
+		known = r
+	}
+	switch k := known.kind(); {
+	case k.IsInt(), k == vector.Numeric, k.IsFloat(), k == vector.Date && op == plan.OpSub:
+		t := known.e.Type()
+		l, r = typed(a.resolve(l, t)), typed(a.resolve(r, t))
+	case l.unknown() || r.unknown():
+		fail(plan.ReasonFunction, "arithmetic on "+k.String())
+	}
+	lk, rk := l.kind(), r.kind()
+	switch {
+	case lk.IsInt() && rk.IsInt():
+		return a.intArith(op, l.e, r.e)
+	case (lk.IsInt() || lk == vector.Numeric) && (rk.IsInt() || rk == vector.Numeric):
+		return a.numericArith(op, a.toNumeric(l.e), a.toNumeric(r.e))
+	case lk == vector.Date && rk.IsInt() && (op == plan.OpAdd || op == plan.OpSub):
+		return a.call(op, vector.TypeOf(vector.Date), l.e, r.e)
+	case lk.IsInt() && rk == vector.Date && op == plan.OpAdd:
+		return a.call(op, vector.TypeOf(vector.Date), r.e, l.e)
+	case lk == vector.Date && rk == vector.Date && op == plan.OpSub:
+		return a.call(op, vector.TypeOf(vector.Int4), l.e, r.e)
+	case lk.IsFloat() || rk.IsFloat():
+		fail(plan.ReasonType, "floating-point arithmetic")
+	}
+	fail(plan.ReasonFunction, "arithmetic on "+lk.String()+" and "+rk.String())
+	return nil
+}
+
+func (a *analyzer) intArith(op plan.Op, l, r plan.Expr) plan.Expr {
+	t := vector.TypeOf(max(l.Type().Kind, r.Type().Kind)) // the kinds are in order of size
+	x, xok := l.(plan.Const)
+	y, yok := r.(plan.Const)
+	if xok && yok && !x.Null && !y.Null && op != plan.OpDiv && op != plan.OpMod {
+		p := vector.Int128Of(x.I)
+		switch op {
+		case plan.OpAdd:
+			p = p.Add(vector.Int128Of(y.I))
+		case plan.OpSub:
+			p = p.Add(vector.Int128Of(y.I).Neg())
+		default:
+			p = vector.Mul64(x.I, y.I)
+		}
+		if n, ok := p.Int64(); ok && inRange(n, t.Kind) {
+			return plan.Const{Datum: vector.Int(t.Kind, n)}
+		}
+	}
+	return a.call(op, t, l, r)
+}
+
+// inRange reports whether n is a value of an integer kind.
+func inRange(n int64, k vector.Kind) bool {
+	shift := 64 - intBits(k)
+	return n<<shift>>shift == n
+}
+
+func (a *analyzer) numericArith(op plan.Op, l, r plan.Expr) plan.Expr {
+	ls, rs := l.Type().Scale, r.Type().Scale
+	varying := ls == vector.VaryingScale || rs == vector.VaryingScale
+	scale := vector.VaryingScale
+	switch op {
+	case plan.OpAdd, plan.OpSub:
+		if !varying {
+			scale = max(ls, rs)
+			l, r = a.toScale(l, scale), a.toScale(r, scale)
+		}
+	case plan.OpMul:
+		if !varying {
+			if scale = ls + rs; scale > vector.NumericMaxPrecision {
+				fail(plan.ReasonType, "numeric product with too many decimals")
+			}
+		}
+	case plan.OpDiv:
+	default:
+		fail(plan.ReasonFunction, "operator % on numeric")
+	}
+	return a.call(op, vector.NumericType(scale), l, r)
+}
+
+// in analyses x IN (members). As in transformAExprIn, two or more members without
+// columns share one common type with x; others are compared one by one.
+func (a *analyzer) in(x value, members []value) plan.Expr {
+	var fixed []int
+	for i, m := range members {
+		if m.unknown() || !readsRows(m.e) {
+			fixed = append(fixed, i)
+		}
+	}
+	if len(fixed) > 1 {
+		all := []value{x}
+		for _, i := range fixed {
+			all = append(all, members[i])
+		}
+		if k, ok := commonKind(all); ok {
+			t := vector.TypeOf(k)
+			if k == vector.Numeric && x.kind() == vector.Numeric {
+				t.Scale = x.e.Type().Scale // of parameters; constants keep their own
+			}
+			for _, i := range fixed {
+				m := members[i]
+				if m.null {
+					continue
+				}
+				e := a.resolve(m, t)
+				if k != vector.Numeric {
+					e = a.cast(e, t)
+				}
+				members[i] = typed(e)
+			}
+			if x.unknown() {
+				x = typed(a.resolve(x, t))
+			}
+		}
+	}
+	return a.anyEqual(x, members)
+}
+
+// readsRows reports whether e depends on the row or group.
+func readsRows(e plan.Expr) (reads bool) {
+	plan.Walk(e, func(x plan.Expr) bool {
+		switch x.(type) {
+		case plan.Column, plan.Agg, plan.Key:
+			reads = true
+		}
+		return !reads
+	})
+	return reads
+}
+
+// anyEqual is x = m1 OR x = m2 ..., with one OpIn for what is the same operand and
+// a constant.
+func (a *analyzer) anyEqual(x value, members []value) plan.Expr {
+	var subject plan.Expr
+	var list, others []plan.Expr
+	seenNull, seenNever := false, false
+	for _, m := range members {
+		e := a.compare(plan.OpEq, x, m)
+		if e == plan.Expr(nullBool) {
+			if !seenNull {
+				seenNull = true
+				others = append(others, e)
+			}
+			continue
+		}
+		c, ok := e.(*plan.Call)
+		if ok && c.Op == plan.OpEq && !readsRows(c.Args[1]) && isLeaf(c.Args[1]) && (subject == nil || same(subject, c.Args[0])) {
+			subject = c.Args[0]
+			list = append(list, c.Args[1])
+			continue
+		}
+		if ok && c.Op == plan.OpAnd { // can never be equal: once is enough
+			if seenNever {
+				continue
+			}
+			seenNever = true
+		}
+		others = append(others, e)
+	}
+	switch len(list) {
+	case 0:
+	case 1:
+		others = append([]plan.Expr{a.call(plan.OpEq, boolType, subject, list[0])}, others...)
+	default:
+		others = append([]plan.Expr{a.call(plan.OpIn, boolType, append([]plan.Expr{subject}, list...)...)}, others...)
+	}
+	if len(others) == 1 {
+		return others[0]
+	}
+	return a.call(plan.OpOr, boolType, others...)
+}
+
+func isLeaf(e plan.Expr) bool {
+	switch e.(type) {
+	case plan.Const, plan.Param:
+		return true
+	}
+	return false
+}
+
+// arrayOperation takes x = ANY (ARRAY[...]) and x <> ALL (ARRAY[...]).
+func (a *analyzer) arrayOperation(x *pg.A_Expr, s *scope) plan.Expr {
+	symbol := a.opSymbol(x.Name)
+	isAny := x.Kind == pg.A_Expr_Kind_AEXPR_OP_ANY
+	array := x.Rexpr.GetAArrayExpr()
+	if array == nil || len(array.Elements) == 0 || isAny && symbol != "=" || !isAny && symbol != "<>" {
+		fail(plan.ReasonType, "ANY or ALL of an array")
+	}
+	subject := a.expr(x.Lexpr, s)
+	if subject.unknown() {
+		fail(plan.ReasonType, "ANY or ALL of an array")
+	}
+	members := make([]value, len(array.Elements))
+	for i, n := range array.Elements {
+		members[i] = a.expr(n, s)
+	}
+	// The array has one element type, whatever stands on the left.
+	k, ok := commonKind(members)
+	if !ok {
+		fail(plan.ReasonType, "array of several types")
+	}
+	for i, m := range members {
+		if m.param > 0 {
+			fail(plan.ReasonParameter, "parameter in an array")
+		}
+		e := a.resolve(m, vector.TypeOf(k))
+		if k != vector.Numeric {
+			e = a.cast(e, vector.TypeOf(k))
+		}
+		members[i] = typed(e)
+	}
+	in := a.anyEqual(subject, members)
+	if !isAny {
+		in = a.not(in)
+	}
+	return in
+}
+
+func (a *analyzer) like(x *pg.A_Expr, s *scope) plan.Expr {
+	symbol := a.opSymbol(x.Name)
+	if f := x.Rexpr.GetFuncCall(); f != nil && strings.Join(nameList(f.Funcname), ".") == "pg_catalog.like_escape" {
+		fail(plan.ReasonFunction, "LIKE ... ESCAPE")
+	}
+	text := vector.TypeOf(vector.Text)
+	subject, pattern := a.expr(x.Lexpr, s), a.expr(x.Rexpr, s)
+	arg, pat := a.resolve(subject, text), a.resolve(pattern, text)
+	if !arg.Type().Kind.IsText() || !pat.Type().Kind.IsText() {
+		fail(plan.ReasonType, "LIKE on values that are not text")
+	}
+	if !isLeaf(pat) || pat.Type().Kind == vector.BPChar {
+		fail(plan.ReasonFunction, "LIKE with a pattern that is not constant")
+	}
+	if c, ok := pat.(plan.Const); ok {
+		if c.Null {
+			return nullBool
+		}
+		if n := len(c.Str) - len(strings.TrimRight(c.Str, `\`)); n%2 == 1 {
+			fail(plan.ReasonEvaluation, "LIKE pattern that ends with the escape character")
+		}
+	}
+	like := a.call(plan.OpLike, boolType, arg, pat)
+	like.Insensitive = x.Kind == pg.A_Expr_Kind_AEXPR_ILIKE
+	if strings.HasPrefix(symbol, "!") {
+		return a.not(like)
+	}
+	return like
+}
+
+func (a *analyzer) between(x *pg.A_Expr, s *scope) plan.Expr {
+	bounds := x.Rexpr.GetList()
+	if bounds == nil || len(bounds.Items) != 2 {
+		fail(plan.ReasonShape, "BETWEEN")
+	}
+	subject, lo, hi := a.expr(x.Lexpr, s), a.expr(bounds.Items[0], s), a.expr(bounds.Items[1], s)
+	if x.Kind == pg.A_Expr_Kind_AEXPR_BETWEEN {
+		a.operator(">=")
+		a.operator("<=")
+		return a.call(plan.OpAnd, boolType, a.compare(plan.OpGe, subject, lo), a.compare(plan.OpLe, subject, hi))
+	}
+	a.operator("<")
+	a.operator(">")
+	return a.call(plan.OpOr, boolType, a.compare(plan.OpLt, subject, lo), a.compare(plan.OpGt, subject, hi))
+}
+
+// distinct is IS DISTINCT FROM; against a plain NULL it is a null test.
+func (a *analyzer) distinct(l, r value) plan.Expr {
+	if l.null {
+		l, r = r, l
+	}
+	if r.null {
+		if l.param > 0 {
+			fail(plan.ReasonParameter, "type of a parameter tested for NULL")
+		}
+		return a.call(plan.OpIsNotNull, boolType, a.resolve(l, vector.TypeOf(vector.Text)))
+	}
+	l, r, t := a.operands(l, r)
+	x, y := a.aligned(l.e, r.e, t)
+	return a.call(plan.OpDistinct, boolType, x, y)
+}

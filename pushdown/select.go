@@ -1,0 +1,553 @@
+package pushdown
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"pgaccel/catalog"
+	"pgaccel/plan"
+	"pgaccel/vector"
+)
+
+// Statement is the decision on one SQL text. Exactly one of Query and Forward is
+// set.
+type Statement struct {
+	Query   *plan.Query
+	Forward *plan.Forward
+	// Small says why Query, though it can be answered, is not worth it: PostgreSQL
+	// answers as fast. nil where it is worth it.
+	Small *plan.Forward
+}
+
+// Plan decides on sql, which must be one SELECT. paramOIDs are the types that the
+// client declared for $1, $2, ..., 0 or missing where it left them open. It never
+// panics, whatever the text.
+func Plan(sql string, paramOIDs []uint32, cat *catalog.Catalog) (st Statement) {
+	defer func() {
+		if p := recover(); p != nil {
+			f, ok := p.(*plan.Forward)
+			if !ok {
+				f = &plan.Forward{Reason: plan.ReasonInternalError, Detail: fmt.Sprint(p)}
+			}
+			st = Statement{Forward: f}
+		}
+	}()
+	stmts, err := parse(sql)
+	if err != nil {
+		detail := "cannot be parsed"
+		if errors.Is(err, errNesting) {
+			detail = err.Error()
+		}
+		fail(plan.ReasonNotSelect, detail)
+	}
+	if len(stmts) != 1 {
+		fail(plan.ReasonNotSelect, fmt.Sprintf("%d statements", len(stmts)))
+	}
+	sel := stmts[0].Stmt.GetSelectStmt()
+	if sel == nil {
+		fail(plan.ReasonNotSelect, "")
+	}
+	a := &analyzer{cat: cat, aggIndex: map[string]int{}, sizes: map[*plan.Call]int{}}
+	for _, oid := range paramOIDs {
+		open := oid == 0 || oid == vector.OIDUnknown
+		t := vector.TypeOf(vector.KindOf(oid))
+		if t.Kind == vector.Numeric {
+			t.Scale = vector.VaryingScale
+		}
+		a.params, a.declared = append(a.params, t), append(a.declared, !open)
+	}
+	q := a.query(sel)
+	a.finish(q)
+	return Statement{Query: q, Small: small(q)}
+}
+
+// checkPlain forwards the clauses that no SELECT here may have.
+func checkPlain(sel *pg.SelectStmt) {
+	switch {
+	case sel.Op != pg.SetOperation_SETOP_NONE:
+		fail(plan.ReasonShape, "UNION, INTERSECT or EXCEPT")
+	case sel.WithClause != nil:
+		fail(plan.ReasonShape, "WITH")
+	case len(sel.ValuesLists) > 0:
+		fail(plan.ReasonShape, "VALUES")
+	case sel.IntoClause != nil:
+		fail(plan.ReasonNotSelect, "SELECT INTO")
+	case len(sel.LockingClause) > 0:
+		fail(plan.ReasonShape, "FOR UPDATE or FOR SHARE")
+	case len(sel.WindowClause) > 0:
+		fail(plan.ReasonShape, "window function")
+	case len(sel.FromClause) == 0:
+		fail(plan.ReasonNoTable, "")
+	case sel.LimitOption == pg.LimitOption_LIMIT_OPTION_WITH_TIES:
+		fail(plan.ReasonShape, "FETCH FIRST ... WITH TIES")
+	}
+}
+
+// target is one output column.
+type target struct {
+	name string
+	v    value
+	col  col // instead of v for what `*` gave: it may be refused if it is read
+}
+
+// targets analyses a select list, with `*` expanded.
+func (a *analyzer) targets(list []*pg.Node, s *scope) []target {
+	var out []target
+	for _, n := range list {
+		r := n.GetResTarget()
+		if r == nil || len(r.Indirection) > 0 {
+			fail(plan.ReasonShape, "an output column of this form")
+		}
+		if ref := r.Val.GetColumnRef(); ref != nil {
+			if cols, ok := starred(ref, s); ok {
+				for _, c := range cols {
+					a.mention(c)
+					out = append(out, target{name: c.name, col: c})
+				}
+				continue
+			}
+			// A plain column stays one, so that an outer join may make it null.
+			if names := nameList(ref.Fields); len(names) == len(ref.Fields) {
+				c := s.find(names)
+				a.mention(c)
+				t := target{name: c.name, col: c}
+				if r.Name != "" {
+					t.name = r.Name
+				}
+				out = append(out, t)
+				continue
+			}
+		}
+		t := target{name: r.Name, v: a.expr(r.Val, s)}
+		if t.name == "" {
+			t.name, _ = figureName(r.Val)
+		}
+		out = append(out, t)
+	}
+	if len(out) == 0 {
+		fail(plan.ReasonShape, "no output columns")
+	}
+	return out
+}
+
+// starred returns what `*` or `t.*` stands for.
+func starred(ref *pg.ColumnRef, s *scope) ([]col, bool) {
+	last := len(ref.Fields) - 1
+	if last < 0 || ref.Fields[last].GetAStar() == nil {
+		return nil, false
+	}
+	if last == 0 {
+		return s.cols, true
+	}
+	r := s.relation(nameList(ref.Fields[:last]))
+	if r == nil {
+		fail(plan.ReasonShape, "reference to an unknown relation")
+	}
+	return r.cols, true
+}
+
+// value returns the output's expression; one without a type is text.
+func (a *analyzer) targetExpr(t target) plan.Expr {
+	if t.col.refuse != nil {
+		panic(t.col.refuse)
+	}
+	if t.col.e != nil {
+		return t.col.e
+	}
+	return a.output(t.v)
+}
+
+// output closes the type of an output column.
+func (a *analyzer) output(v value) plan.Expr { return a.resolve(v, vector.TypeOf(vector.Text)) }
+
+// query analyses a SELECT at the top, or the only FROM item of one.
+func (a *analyzer) query(sel *pg.SelectStmt) *plan.Query {
+	checkPlain(sel)
+	if len(sel.FromClause) == 1 {
+		if r := sel.FromClause[0].GetRangeSubselect(); r != nil && groups(r.Subquery.GetSelectStmt()) {
+			return a.overGrouped(sel, r)
+		}
+	}
+	a.noAggs = ""
+	s := a.from(sel.FromClause)
+	a.joinsDone = true
+	targets := a.targets(sel.TargetList, s)
+	outputs := make([]plan.Expr, len(targets))
+	for i, t := range targets {
+		outputs[i] = a.targetExpr(t)
+	}
+	a.names = namesOf(targets)
+	a.where(sel.WhereClause, s)
+	q := &plan.Query{}
+	if sel.HavingClause != nil {
+		q.Having = conjuncts(nil, a.boolean(sel.HavingClause, s))
+	}
+	a.orderBy(q, sel.SortClause, s, targets, outputs)
+	a.noAggs = "aggregate in GROUP BY"
+	group := a.groupBy(sel.GroupClause, s, targets, outputs)
+	q.Limit, q.Offset = a.limit(sel.LimitCount), a.limit(sel.LimitOffset)
+	q.Output = outputs
+	q.Grouped = len(sel.GroupClause) > 0 || len(a.aggs) > 0 || sel.HavingClause != nil
+	q.Group = group
+	distinct := len(sel.DistinctClause) > 0
+	if distinct && sel.DistinctClause[0].GetNode() != nil {
+		fail(plan.ReasonShape, "DISTINCT ON")
+	}
+	if distinct && !q.Grouped {
+		// DISTINCT is grouping by all outputs.
+		q.Grouped, q.Group, distinct = true, outputs, false
+		a.group(q)
+		return q
+	}
+	if q.Grouped {
+		a.group(q)
+	}
+	if distinct && !distinctAlready(q) {
+		fail(plan.ReasonShape, "DISTINCT over groups")
+	}
+	return q
+}
+
+// group turns what follows GROUP BY into expressions over groups.
+func (a *analyzer) group(q *plan.Query) {
+	g := newGrouping(a, q.Group)
+	over := func(es []plan.Expr) []plan.Expr {
+		out := make([]plan.Expr, len(es))
+		for i, e := range es {
+			out[i] = g.over(e)
+		}
+		return out
+	}
+	q.Output = over(q.Output)
+	q.Having = over(q.Having)
+	for i := range q.Order {
+		q.Order[i].Expr = g.over(q.Order[i].Expr)
+	}
+	q.Group = g.exprs
+}
+
+// distinctAlready reports whether each group gives another row: all keys are shown.
+func distinctAlready(q *plan.Query) bool {
+	shown := map[int]bool{}
+	for _, e := range q.Output {
+		if k, ok := e.(plan.Key); ok {
+			shown[k.Index] = true
+		}
+	}
+	return len(shown) == len(q.Group)
+}
+
+// groups reports whether a subquery groups, itself or the only item of its FROM.
+func groups(sel *pg.SelectStmt) bool {
+	if sel == nil || sel.Op != pg.SetOperation_SETOP_NONE {
+		return false
+	}
+	if len(sel.GroupClause) > 0 || sel.HavingClause != nil || len(sel.DistinctClause) > 0 {
+		return true
+	}
+	for _, n := range sel.TargetList {
+		if hasAggregate(n.GetResTarget().GetVal()) {
+			return true
+		}
+	}
+	return len(sel.FromClause) == 1 && groups(sel.FromClause[0].GetRangeSubselect().GetSubquery().GetSelectStmt())
+}
+
+// hasAggregate reports whether an expression calls an aggregate where it is likely
+// to: what it misses is found, and forwarded, by the analysis.
+func hasAggregate(n *pg.Node) bool {
+	any := func(ns []*pg.Node) bool { return slices.ContainsFunc(ns, hasAggregate) }
+	switch x := n.GetNode().(type) {
+	case *pg.Node_FuncCall:
+		names := nameList(x.FuncCall.Funcname)
+		if _, ok := aggregates[names[len(names)-1]]; ok {
+			return true
+		}
+		return any(x.FuncCall.Args)
+	case *pg.Node_AExpr:
+		return hasAggregate(x.AExpr.Lexpr) || hasAggregate(x.AExpr.Rexpr)
+	case *pg.Node_TypeCast:
+		return hasAggregate(x.TypeCast.Arg)
+	case *pg.Node_CoalesceExpr:
+		return any(x.CoalesceExpr.Args)
+	case *pg.Node_CaseExpr:
+		return any(x.CaseExpr.Args) || hasAggregate(x.CaseExpr.Defresult)
+	case *pg.Node_CaseWhen:
+		return hasAggregate(x.CaseWhen.Expr) || hasAggregate(x.CaseWhen.Result)
+	case *pg.Node_BoolExpr:
+		return any(x.BoolExpr.Args)
+	case *pg.Node_NullTest:
+		return hasAggregate(x.NullTest.Arg)
+	}
+	return false
+}
+
+// overGrouped analyses a SELECT that projects, filters, sorts and cuts the result of
+// a grouped subquery: its WHERE is HAVING. Power BI writes such queries.
+func (a *analyzer) overGrouped(sel *pg.SelectStmt, r *pg.RangeSubselect) *plan.Query {
+	if r.Lateral {
+		fail(plan.ReasonShape, "LATERAL")
+	}
+	if len(sel.GroupClause) > 0 || sel.HavingClause != nil || len(sel.DistinctClause) > 0 {
+		fail(plan.ReasonShape, "grouping of a grouped subquery")
+	}
+	inner := r.Subquery.GetSelectStmt()
+	q := a.query(inner)
+	if !q.Grouped {
+		fail(plan.ReasonShape, "subquery in FROM")
+	}
+	cut := q.Limit != nil || q.Offset != nil
+	item := &rel{}
+	for i, name := range a.names {
+		item.cols = append(item.cols, col{name: name, e: q.Output[i]})
+	}
+	s := a.named(item, r.Alias)
+	a.noAggs = "aggregate over a grouped subquery"
+	targets := a.targets(sel.TargetList, s)
+	outputs := make([]plan.Expr, len(targets))
+	for i, t := range targets {
+		outputs[i] = a.targetExpr(t)
+	}
+	if sel.WhereClause != nil {
+		if cut {
+			fail(plan.ReasonShape, "subquery with LIMIT in FROM")
+		}
+		q.Having = conjuncts(q.Having, a.boolean(sel.WhereClause, s))
+	}
+	if len(sel.SortClause) > 0 {
+		if cut {
+			fail(plan.ReasonShape, "subquery with LIMIT in FROM")
+		}
+		q.Order = nil
+		a.orderBy(q, sel.SortClause, s, targets, outputs)
+	}
+	if sel.LimitCount != nil || sel.LimitOffset != nil {
+		if cut {
+			fail(plan.ReasonShape, "subquery with LIMIT in FROM")
+		}
+		q.Limit, q.Offset = a.limit(sel.LimitCount), a.limit(sel.LimitOffset)
+	}
+	q.Output = outputs
+	a.names = namesOf(targets)
+	return q
+}
+
+func namesOf(targets []target) []string {
+	names := make([]string, len(targets))
+	for i, t := range targets {
+		names[i] = t.name
+	}
+	return names
+}
+
+// orderBy analyses ORDER BY: an output's name first, then its number, then an
+// expression (findTargetlistEntrySQL92).
+func (a *analyzer) orderBy(q *plan.Query, items []*pg.Node, s *scope, targets []target, outputs []plan.Expr) {
+	for _, n := range items {
+		by := n.GetSortBy()
+		if by == nil || by.SortbyDir == pg.SortByDir_SORTBY_USING {
+			fail(plan.ReasonShape, "ORDER BY ... USING")
+		}
+		o := plan.Order{Desc: by.SortbyDir == pg.SortByDir_SORTBY_DESC}
+		a.operator("<")
+		a.operator(">")
+		o.NullsFirst = o.Desc
+		switch by.SortbyNulls {
+		case pg.SortByNulls_SORTBY_NULLS_FIRST:
+			o.NullsFirst = true
+		case pg.SortByNulls_SORTBY_NULLS_LAST:
+			o.NullsFirst = false
+		}
+		if name, ok := plainName(by.Node); ok {
+			o.Expr = byName(name, targets, outputs)
+		}
+		if o.Expr == nil {
+			o.Expr = a.ordinalOrExpr(by.Node, s, outputs, "ORDER BY")
+		}
+		if k := key(o.Expr); !slices.ContainsFunc(q.Order, func(p plan.Order) bool { return key(p.Expr) == k }) {
+			q.Order = append(q.Order, o)
+		}
+	}
+}
+
+// groupBy analyses GROUP BY: a column's name first, then an output's.
+func (a *analyzer) groupBy(items []*pg.Node, s *scope, targets []target, outputs []plan.Expr) []plan.Expr {
+	var out []plan.Expr
+	for _, n := range items {
+		if n.GetGroupingSet() != nil {
+			fail(plan.ReasonShape, "GROUPING SETS, ROLLUP or CUBE")
+		}
+		if row := n.GetRowExpr(); row != nil && row.RowFormat == pg.CoercionForm_COERCE_IMPLICIT_CAST {
+			out = append(out, a.groupBy(row.Args, s, targets, outputs)...)
+			continue
+		}
+		a.operator("=")
+		var e plan.Expr
+		if name, ok := plainName(n); ok && !s.has(name) {
+			e = byName(name, targets, outputs)
+		}
+		if e == nil {
+			e = a.ordinalOrExpr(n, s, outputs, "GROUP BY")
+		}
+		if overGroups(e) {
+			fail(plan.ReasonShape, "aggregate in GROUP BY")
+		}
+		out = append(out, e)
+	}
+	return out
+}
+
+// plainName returns an unqualified column name.
+func plainName(n *pg.Node) (string, bool) {
+	if r := n.GetColumnRef(); r != nil && len(r.Fields) == 1 {
+		if s := r.Fields[0].GetString_(); s != nil {
+			return s.Sval, true
+		}
+	}
+	return "", false
+}
+
+// byName finds an output by name, nil where there is none.
+func byName(name string, targets []target, outputs []plan.Expr) plan.Expr {
+	var found plan.Expr
+	for i, t := range targets {
+		if t.name != name {
+			continue
+		}
+		if found != nil && !same(found, outputs[i]) {
+			fail(plan.ReasonShape, "ambiguous output name")
+		}
+		found = outputs[i]
+	}
+	return found
+}
+
+func (a *analyzer) ordinalOrExpr(n *pg.Node, s *scope, outputs []plan.Expr, clause string) plan.Expr {
+	if c := n.GetAConst(); c != nil {
+		v, ok := c.Val.(*pg.A_Const_Ival)
+		if !ok || v.Ival.GetIval() < 1 || int(v.Ival.GetIval()) > len(outputs) {
+			fail(plan.ReasonShape, clause+" a constant")
+		}
+		return outputs[v.Ival.GetIval()-1]
+	}
+	v := a.expr(n, s)
+	if v.unknown() {
+		fail(plan.ReasonParameter, clause+" a value without a type")
+	}
+	return v.e
+}
+
+// limit analyses LIMIT and OFFSET: nil for none, LIMIT ALL and LIMIT NULL.
+func (a *analyzer) limit(n *pg.Node) plan.Expr {
+	if n == nil {
+		return nil
+	}
+	v := a.expr(n, &scope{})
+	if v.null {
+		return nil
+	}
+	switch e := a.resolve(v, vector.TypeOf(vector.Int8)).(type) {
+	case plan.Const:
+		if e.Datum.Type.Kind.IsInt() && !e.Null && e.I >= 0 {
+			return plan.Const{Datum: vector.Int(vector.Int8, e.I)}
+		}
+	case plan.Param:
+		if e.T.Kind.IsInt() {
+			return e
+		}
+	}
+	fail(plan.ReasonShape, "LIMIT or OFFSET of this form")
+	return nil
+}
+
+// finish checks the whole query, chooses the driving table and numbers the tables.
+func (a *analyzer) finish(q *plan.Query) {
+	for i := range a.params {
+		if a.params[i].Kind == vector.Invalid {
+			fail(plan.ReasonParameter, fmt.Sprintf("type of $%d", i+1))
+		}
+	}
+	q.Params = a.params
+	q.Tables = a.tables
+	q.NeedsUTC = a.needsUTC
+	q.Aggs = a.aggs
+	root, joins, used := a.joinTree()
+	q.Joins = joins
+	var rest []plan.Expr
+	for i, c := range a.conds {
+		if !used[i] {
+			rest = append(rest, c)
+		}
+	}
+	q.Filter = dedupe(rest)
+	q.Having = dedupe(q.Having)
+	check := func(es []plan.Expr) {
+		for _, e := range es {
+			checkRows(e)
+		}
+	}
+	check(q.Filter)
+	check(q.Group)
+	for _, j := range q.Joins {
+		check(j.Outer)
+		check(j.On)
+	}
+	for _, g := range q.Aggs {
+		if g.Arg != nil {
+			checkRows(g.Arg)
+		}
+		if g.Filter != nil {
+			checkRows(g.Filter)
+		}
+	}
+	if !q.Grouped {
+		check(q.Output)
+		for _, o := range q.Order {
+			checkRows(o.Expr)
+		}
+	}
+	renumber(q, root)
+}
+
+// figureName is the name that PostgreSQL gives an output without AS, and how sure
+// it is of it (FigureColnameInternal in parse_target.c).
+func figureName(n *pg.Node) (name string, strength int) {
+	last := func(nodes []*pg.Node) string {
+		for i := len(nodes) - 1; i >= 0; i-- {
+			if s := nodes[i].GetString_(); s != nil {
+				return s.Sval
+			}
+		}
+		return ""
+	}
+	switch x := n.GetNode().(type) {
+	case *pg.Node_ColumnRef:
+		if name := last(x.ColumnRef.Fields); name != "" {
+			return name, 2
+		}
+	case *pg.Node_FuncCall:
+		return last(x.FuncCall.Funcname), 2
+	case *pg.Node_AExpr:
+		if x.AExpr.Kind == pg.A_Expr_Kind_AEXPR_NULLIF {
+			return "nullif", 2
+		}
+	case *pg.Node_TypeCast:
+		if name, strength = figureName(x.TypeCast.Arg); strength < 2 && x.TypeCast.TypeName != nil {
+			return last(x.TypeCast.TypeName.Names), 1
+		}
+		return name, strength
+	case *pg.Node_CollateClause:
+		return figureName(x.CollateClause.Arg)
+	case *pg.Node_CaseExpr:
+		if name, strength = figureName(x.CaseExpr.Defresult); strength < 2 {
+			return "case", 1
+		}
+		return name, strength
+	case *pg.Node_CoalesceExpr:
+		return "coalesce", 2
+	}
+	return "?column?", 0
+}

@@ -1,0 +1,46 @@
+package pushdown
+
+import (
+	"pgaccel/plan"
+)
+
+// smallRows is the estimated number of rows of the driving table below which
+// PostgreSQL answers as fast: a scan of so few takes about a millisecond, as do the
+// gate and the detour.
+const smallRows = 5000
+
+// small says why a query is not worth taking, nil where it is.
+func small(q *plan.Query) *plan.Forward {
+	t := &q.Tables[0]
+	cheap := func(detail string) *plan.Forward { return &plan.Forward{Reason: plan.ReasonSmall, Detail: detail} }
+	if t.Meta.Rows >= 0 && t.Meta.Rows < smallRows { // below 0: never analysed
+		return cheap("few rows")
+	}
+	var fixed []int
+	for _, e := range q.Filter {
+		c, ok := e.(*plan.Call)
+		if !ok || c.Op != plan.OpEq || !isLeaf(c.Args[1]) {
+			continue
+		}
+		if x, ok := c.Args[0].(plan.Column); ok && x.Table == 0 {
+			fixed = append(fixed, x.Column)
+		}
+	}
+	if t.Meta.UniqueOn(fixed) {
+		return cheap("one row by a unique key")
+	}
+	if q.Grouped {
+		return nil
+	}
+	for _, ix := range t.Meta.Indexes {
+		for _, c := range fixed {
+			if len(ix.Columns) > 0 && ix.Columns[0] == c {
+				return cheap("rows by an index")
+			}
+		}
+	}
+	if len(q.Filter) == 0 && len(q.Order) == 0 {
+		return cheap("rows as they come")
+	}
+	return nil
+}

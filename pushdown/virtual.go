@@ -1,0 +1,96 @@
+package pushdown
+
+import (
+	pg "github.com/pganalyze/pg_query_go/v6"
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
+
+// VirtualSchema is the schema whose relations pgaccel answers itself.
+const VirtualSchema = "pgaccel"
+
+// RewriteVirtual replaces each relation of the schema pgaccel in a SELECT by a
+// subquery: relation maps a name to the SELECT that stands for it. found is false
+// where there is nothing to replace; the text is then sql's own. An error means that
+// sql, or a replacement, cannot be parsed.
+func RewriteVirtual(sql string, relation func(name string) (selectSQL string, ok bool)) (text string, found bool, err error) {
+	if err := guard(sql); err != nil {
+		return sql, false, err
+	}
+	tree, err := pg.Parse(sql)
+	if err != nil {
+		return sql, false, err
+	}
+	if len(tree.Stmts) != 1 || tree.Stmts[0].Stmt.GetSelectStmt() == nil {
+		return sql, false, nil
+	}
+	replaced := map[string]bool{}
+	var refs []*pg.ColumnRef
+	walk(tree.ProtoReflect(), func(n *pg.Node) {
+		switch x := n.Node.(type) {
+		case *pg.Node_ColumnRef:
+			refs = append(refs, x.ColumnRef)
+		case *pg.Node_RangeVar:
+			r := x.RangeVar
+			if r.Schemaname != VirtualSchema || err != nil {
+				return
+			}
+			body, ok := relation(r.Relname)
+			if !ok {
+				return
+			}
+			sub, e := pg.Parse(body)
+			if e != nil || len(sub.Stmts) != 1 {
+				err = e
+				return
+			}
+			alias := r.Alias
+			if alias == nil {
+				alias = &pg.Alias{Aliasname: r.Relname}
+			}
+			n.Node = &pg.Node_RangeSubselect{RangeSubselect: &pg.RangeSubselect{Subquery: sub.Stmts[0].Stmt, Alias: alias}}
+			replaced[r.Relname] = true
+		}
+	})
+	if err != nil || len(replaced) == 0 {
+		return sql, false, err
+	}
+	// pgaccel.tables.rows names the table by its schema, which a subquery has not.
+	for _, ref := range refs {
+		if len(ref.Fields) >= 3 && ref.Fields[0].GetString_().GetSval() == VirtualSchema && replaced[ref.Fields[1].GetString_().GetSval()] {
+			ref.Fields = ref.Fields[1:]
+		}
+	}
+	text, err = pg.Deparse(tree)
+	if err != nil {
+		return sql, false, err
+	}
+	return text, true, nil
+}
+
+// walk calls f for every Node below m. What f puts into a node is not walked.
+func walk(m protoreflect.Message, f func(*pg.Node)) {
+	var nodes []protoreflect.Message
+	m.Range(func(fd protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+		if fd.Message() == nil {
+			return true
+		}
+		if fd.IsList() {
+			for l, i := v.List(), 0; i < l.Len(); i++ {
+				nodes = append(nodes, l.Get(i).Message())
+			}
+		} else {
+			nodes = append(nodes, v.Message())
+		}
+		return true
+	})
+	for _, sub := range nodes {
+		if n, ok := sub.Interface().(*pg.Node); ok {
+			before := n.Node
+			f(n)
+			if n.Node != before {
+				continue
+			}
+		}
+		walk(sub, f)
+	}
+}
