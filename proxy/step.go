@@ -194,6 +194,9 @@ func (t *step) gateRow(body []byte) {
 
 // described takes the description of a Query's result.
 func (t *step) described(typ byte, message []byte) {
+	if t.resume {
+		return // only asked whether the portal is there
+	}
 	body := message[wire.HeaderLen:]
 	switch typ {
 	case wire.ParameterDescription:
@@ -201,7 +204,7 @@ func (t *step) described(typ byte, message []byte) {
 			t.unfit = true
 		}
 	case wire.NoData:
-		t.unfit = t.unfit || !t.resume
+		t.unfit = true
 	case wire.RowDescription:
 		fields, ok := readFields(body)
 		t.unfit = t.unfit || !ok
