@@ -3,7 +3,11 @@ package colstore
 import (
 	"errors"
 	"math/rand/v2"
+	"runtime"
+	"slices"
 	"testing"
+
+	"pgaccel/internal/invariant"
 )
 
 // TestArena: random allocation and release; nothing overlaps, nothing is lost, and
@@ -81,5 +85,34 @@ func TestArenaReuse(t *testing.T) {
 	}
 	if len(a.chunks) != 1 {
 		t.Errorf("%d chunks for one piece at a time", len(a.chunks))
+	}
+}
+
+// TestArenaReturns: freed pages go back to the system, so they read as zeros when
+// they are had again; or as poison, where invariants are checked.
+func TestArenaReturns(t *testing.T) {
+	a := &arena{limit: 1 << 30}
+	defer a.close()
+	fill := func() []byte {
+		e, mem, err := a.alloc(1 << 20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		was := slices.Clone(mem)
+		for i := range mem {
+			mem[i] = 1
+		}
+		a.release([]extent{e})
+		return was
+	}
+	fill()
+	want := byte(0)
+	if invariant.Enabled {
+		want = poison
+	} else if runtime.GOOS != "linux" {
+		want = 1
+	}
+	if i := slices.IndexFunc(fill(), func(b byte) bool { return b != want }); i >= 0 {
+		t.Errorf("byte %d of freed memory is not %#x", i, want)
 	}
 }
