@@ -150,7 +150,7 @@ func checkCommand() *cobra.Command {
 				if f.SQL != "" {
 					fmt.Fprintf(cmd.OutOrStdout(), "       %s\n", strings.ReplaceAll(f.SQL, "\n", "\n       "))
 				}
-				if f.Level == "error" {
+				if f.Level == replica.LevelError {
 					bad++
 				}
 			}

@@ -1,0 +1,85 @@
+package server
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"pgaccel/proxy"
+)
+
+// observer turns what sessions tell into metrics.
+type observer struct {
+	open     prometheus.Gauge
+	sessions prometheus.Counter
+	bytes    *prometheus.CounterVec
+	cancels  *prometheus.CounterVec
+	latency  *prometheus.HistogramVec
+}
+
+var _ proxy.Observer = (*observer)(nil)
+
+func newObserver() *observer {
+	return &observer{
+		open: prometheus.NewGauge(prometheus.GaugeOpts{Name: "pgaccel_connections",
+			Help: "Client connections open now."}),
+		sessions: prometheus.NewCounter(prometheus.CounterOpts{Name: "pgaccel_connections_total",
+			Help: "Client connections opened."}),
+		bytes: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "pgaccel_relayed_bytes_total",
+			Help: "Bytes that closed connections relayed, by the side that they came from."}, []string{"from"}),
+		cancels: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "pgaccel_cancels_total",
+			Help: "Cancel requests, by what was running."}, []string{"running"}),
+		latency: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "pgaccel_decision_seconds",
+			Help:    "Time from a candidate's arrival to its answer's first byte (accelerated) or its release to Postgres (forwarded).",
+			Buckets: prometheus.ExponentialBuckets(50e-6, 2, 18)}, []string{"route"}),
+	}
+}
+
+// Describe implements prometheus.Collector.
+func (o *observer) Describe(ch chan<- *prometheus.Desc) {
+	for _, c := range o.collectors() {
+		c.Describe(ch)
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (o *observer) Collect(ch chan<- prometheus.Metric) {
+	for _, c := range o.collectors() {
+		c.Collect(ch)
+	}
+}
+
+func (o *observer) collectors() []prometheus.Collector {
+	return []prometheus.Collector{o.open, o.sessions, o.bytes, o.cancels, o.latency}
+}
+
+// SessionOpened implements proxy.Observer.
+func (o *observer) SessionOpened() {
+	o.open.Inc()
+	o.sessions.Inc()
+}
+
+// SessionClosed implements proxy.Observer.
+func (o *observer) SessionClosed(fromClient, fromServer int64) {
+	o.open.Dec()
+	o.bytes.WithLabelValues("client").Add(float64(fromClient))
+	o.bytes.WithLabelValues("server").Add(float64(fromServer))
+}
+
+// CancelRequested implements proxy.Observer.
+func (o *observer) CancelRequested(accelerated bool) {
+	running := "server"
+	if accelerated {
+		running = "accelerated"
+	}
+	o.cancels.WithLabelValues(running).Inc()
+}
+
+// Answered implements proxy.Observer.
+func (o *observer) Answered(accelerated bool, d time.Duration) {
+	route := "forwarded"
+	if accelerated {
+		route = "accelerated"
+	}
+	o.latency.WithLabelValues(route).Observe(d.Seconds())
+}
