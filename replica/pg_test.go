@@ -62,3 +62,16 @@ func queryText(t testing.TB, c *pgx.Conn, sql string) string {
 	}
 	return s
 }
+
+func queryRows(t testing.TB, c *pgx.Conn, sql string) []string {
+	t.Helper()
+	rows, err := c.Query(context.Background(), sql)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
