@@ -26,6 +26,8 @@ type Config struct {
 
 	// goroutines drives plaintext sessions by goroutines too, for tests.
 	goroutines bool
+	// loops is the number of event loops, 0 for one a core.
+	loops int
 }
 
 // Observer is told what sessions do, for metrics. Its methods are called from many

@@ -157,12 +157,12 @@ func (s *Server) session(conn net.Conn, tracked closer, packet []byte) {
 		conn.Close()
 		return
 	}
-	defer s.leave()
 	server, endpoint, err := s.cfg.Upstream.Dial(s.ctx)
 	if err != nil {
 		s.log.Warn("cannot connect to the server", "error", err)
 		fatal(conn, "57P03", "pgaccel cannot connect to the PostgreSQL server")
 		conn.Close()
+		s.leave()
 		return
 	}
 	clamped := clampVersion(packet)
@@ -170,6 +170,7 @@ func (s *Server) session(conn net.Conn, tracked closer, packet []byte) {
 		fatal(conn, "08006", "pgaccel lost the connection to the PostgreSQL server")
 		conn.Close()
 		server.Close()
+		s.leave()
 		return
 	}
 	s.observer.SessionOpened()
@@ -182,7 +183,15 @@ func (s *Server) session(conn net.Conn, tracked closer, packet []byte) {
 	}
 	noDelay(conn)
 	noDelay(server)
-	s.drive(sess, conn, server, endpoint)
+	s.wg.Add(1)
+	ended := func() {
+		s.leave()
+		s.wg.Done()
+	}
+	if !s.driveEvents(sess, conn, server, endpoint, ended) {
+		defer ended()
+		s.drive(sess, conn, server, endpoint)
+	}
 }
 
 // clampVersion keeps a server from agreeing to a protocol newer than the one whose

@@ -33,6 +33,10 @@ type Server struct {
 	sessions map[string]target // by process id and cancel key, as in BackendKeyData
 	all      map[closer]struct{}
 	drained  chan struct{} // closed once closing and open is 0
+
+	loopMu sync.Mutex
+	loops  []*loop // started with the first sessions
+	turn   int     // of the loops
 }
 
 // driver is a running session as cancel requests see it.
@@ -118,6 +122,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	}
 	if s.ctx.Err() != nil {
 		s.wg.Wait()
+		s.stopLoops()
 		return nil
 	}
 	return first
@@ -256,6 +261,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	s.cancel()
 	s.closeAll()
 	s.wg.Wait()
+	s.stopLoops()
 	return err
 }
 

@@ -59,9 +59,9 @@ func runScripts(t *testing.T, w int) {
 			for _, setup := range setups {
 				for _, m := range models {
 					for _, chopped := range []bool{false, true} {
-						if chopped && (w == 27 || w == 28) {
-							// 27: what the server does not read any more resets the connection, which
-							// loses its last words; 28: megabytes in pieces of a few bytes.
+						if chopped && (w == 27 || w == 28 || sc.name == "a Query inside a copy") {
+							// What the server does not read any more resets the connection, which
+							// loses its last words; and no megabytes in pieces of a few bytes.
 							continue
 						}
 						t.Run(fmt.Sprintf("%s/%s/chopped=%v", setup.name, m.name, chopped), func(t *testing.T) {

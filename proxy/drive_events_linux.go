@@ -1,0 +1,622 @@
+package proxy
+
+import (
+	"errors"
+	"net"
+	"runtime"
+	"runtime/debug"
+	"sync"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"pgaccel/upstream"
+)
+
+// loop drives the sessions whose both legs are in the clear: one thread waits for
+// all their sockets and moves bytes with non-blocking system calls. Between a client
+// and its server stand no goroutine, no wake-up of another thread, and no buffer but
+// the loop's own, so that a session at rest costs little more than its two sockets.
+//
+// Everything of a session happens on the loop's goroutine, except for executions,
+// which post their outcome.
+type loop struct {
+	srv   *Server
+	epoll int
+	wake  int         // eventfd
+	ends  []*endpoint // by descriptor
+	buf   []byte      // of reads, and of answers on their way out
+	join  []byte      // small parts are joined into one write
+
+	mu     sync.Mutex
+	posted []func()
+	ended  bool
+	done   chan struct{}
+}
+
+const (
+	loopBuffer = 64 << 10
+	joinLimit  = 16 << 10
+	// sendRounds is how many pieces of an answer one turn may write before the other
+	// sessions have theirs.
+	sendRounds = 8
+)
+
+func newLoop(srv *Server) (*loop, error) {
+	l := &loop{srv: srv, buf: make([]byte, loopBuffer), join: make([]byte, 0, joinLimit), done: make(chan struct{})}
+	var err error
+	if l.epoll, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
+		return nil, err
+	}
+	if l.wake, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
+		unix.Close(l.epoll)
+		return nil, err
+	}
+	if err = unix.EpollCtl(l.epoll, unix.EPOLL_CTL_ADD, l.wake, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(l.wake)}); err != nil {
+		unix.Close(l.epoll)
+		unix.Close(l.wake)
+		return nil, err
+	}
+	return l, nil
+}
+
+// post has f run on the loop's goroutine. It reports false where the loop has ended.
+func (l *loop) post(f func()) bool {
+	l.mu.Lock()
+	if l.ended {
+		l.mu.Unlock()
+		return false
+	}
+	l.posted = append(l.posted, f)
+	first := len(l.posted) == 1
+	l.mu.Unlock()
+	if first {
+		unix.Write(l.wake, []byte{1, 0, 0, 0, 0, 0, 0, 0})
+	}
+	return true
+}
+
+// stop ends the loop. Its sessions must have ended.
+func (l *loop) stop() {
+	l.post(func() {
+		l.mu.Lock()
+		l.ended = true
+		l.mu.Unlock()
+	})
+	<-l.done
+}
+
+func (l *loop) run() {
+	defer close(l.done)
+	events := make([]unix.EpollEvent, 128)
+	for {
+		n, err := unix.EpollWait(l.epoll, events, -1)
+		if err != nil && err != unix.EINTR {
+			panic("BUG: epoll_wait: " + err.Error())
+		}
+		for i := range max(n, 0) {
+			fd := int(events[i].Fd)
+			if fd == l.wake {
+				if l.runPosted() {
+					unix.Close(l.epoll)
+					unix.Close(l.wake)
+					return
+				}
+				continue
+			}
+			// A session that ended in this round has left nothing here; new ones come
+			// only through post, in a later turn of this same goroutine.
+			if end := l.ends[fd]; end != nil {
+				end.events.handle(end, events[i].Events)
+			}
+		}
+	}
+}
+
+func (l *loop) runPosted() (ended bool) {
+	var drain [8]byte
+	unix.Read(l.wake, drain[:])
+	l.mu.Lock()
+	list := l.posted
+	l.posted = nil
+	l.mu.Unlock()
+	for _, f := range list {
+		f()
+	}
+	return l.ended
+}
+
+// endpoint is one socket of a session.
+type endpoint struct {
+	fd      int
+	mask    uint32 // what epoll waits for
+	in      bool   // registered with epoll
+	events  *eventSession
+	side    int
+	held    []byte // read from it, not yet taken by the session
+	pending []byte // to be written to it
+	eof     bool   // it will send no more
+	broken  bool   // it takes no more
+	read    int64  // bytes
+}
+
+// eventSession is a session on a loop.
+type eventSession struct {
+	loop   *loop
+	srv    *Server
+	s      *session
+	at     upstream.Endpoint
+	end    [2]endpoint
+	key    string
+	shut   bool // the server has been told that the client sends no more
+	closed bool
+	onEnd  func()
+}
+
+// driveEvents hands a session to a loop. It reports false where that cannot be, and
+// has touched nothing then.
+func (s *Server) driveEvents(sess *session, client, server net.Conn, at upstream.Endpoint, ended func()) bool {
+	if s.cfg.goroutines {
+		return false
+	}
+	l := s.nextLoop()
+	if l == nil {
+		return false
+	}
+	cfd, err := takeDescriptor(client)
+	if err != nil {
+		return false
+	}
+	sfd, err := takeDescriptor(server)
+	if err != nil {
+		unix.Close(cfd)
+		return false
+	}
+	e := &eventSession{loop: l, srv: s, s: sess, at: at}
+	e.end[fromClient] = endpoint{fd: cfd, events: e, side: fromClient}
+	e.end[fromServer] = endpoint{fd: sfd, events: e, side: fromServer}
+	if !l.post(func() { e.begin(ended) }) {
+		unix.Close(cfd)
+		unix.Close(sfd)
+		return false
+	}
+	client.Close()
+	server.Close()
+	return true
+}
+
+// takeDescriptor duplicates a connection's descriptor, so that Go's own poller loses
+// sight of it once the connection is closed.
+func takeDescriptor(conn net.Conn) (fd int, err error) {
+	sc, ok := conn.(syscall.Conn)
+	if !ok {
+		return 0, errors.New("no descriptor")
+	}
+	rc, err := sc.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	fd = -1
+	cerr := rc.Control(func(orig uintptr) { fd, err = unix.FcntlInt(orig, unix.F_DUPFD_CLOEXEC, 0) })
+	return fd, errors.Join(err, cerr)
+}
+
+func (s *Server) nextLoop() *loop {
+	s.loopMu.Lock()
+	defer s.loopMu.Unlock()
+	if s.ctx.Err() != nil {
+		return nil
+	}
+	if len(s.loops) < s.loopCount() {
+		l, err := newLoop(s)
+		if err != nil {
+			s.log.Warn("no event loop, using goroutines", "error", err)
+			return nil
+		}
+		s.loops = append(s.loops, l)
+		go l.run()
+		return l
+	}
+	s.turn++
+	return s.loops[s.turn%len(s.loops)]
+}
+
+func (s *Server) loopCount() int {
+	if s.cfg.loops > 0 {
+		return s.cfg.loops
+	}
+	return runtime.GOMAXPROCS(0)
+}
+
+// stopLoops ends the loops once no session is left.
+func (s *Server) stopLoops() {
+	s.loopMu.Lock()
+	list := s.loops
+	s.loops = nil
+	s.loopMu.Unlock()
+	for _, l := range list {
+		l.stop()
+	}
+}
+
+// begin runs on the loop.
+func (e *eventSession) begin(ended func()) {
+	e.onEnd = ended
+	for i := range e.end {
+		end := &e.end[i]
+		for len(e.loop.ends) <= end.fd {
+			e.loop.ends = append(e.loop.ends, nil)
+		}
+		e.loop.ends[end.fd] = end
+	}
+	e.srv.track(e)
+	e.arm()
+}
+
+// close implements closer.
+func (e *eventSession) close() { e.loop.post(e.fail) }
+
+// fail ends the session. The sockets close with what the kernel has taken.
+func (e *eventSession) fail() {
+	if e.closed {
+		return
+	}
+	e.closed = true
+	e.s.abandon()
+	for i := range e.end {
+		end := &e.end[i]
+		e.loop.ends[end.fd] = nil
+		unix.Close(end.fd) // leaves epoll with it
+		end.held, end.pending = nil, nil
+	}
+	if e.key != "" {
+		e.srv.unregister(e.key, e)
+	}
+	e.srv.untrack(e)
+	e.srv.observer.SessionClosed(e.end[fromClient].read, e.end[fromServer].read)
+	e.onEnd()
+}
+
+// cancelExecution implements driver.
+func (e *eventSession) cancelExecution() bool {
+	answer := make(chan bool, 1)
+	if !e.loop.post(func() {
+		ok := !e.closed && e.s.cancel()
+		answer <- ok
+		if ok {
+			e.guarded(e.settle)
+		}
+	}) {
+		return false
+	}
+	select {
+	case ok := <-answer:
+		return ok
+	case <-e.loop.done:
+		return false
+	}
+}
+
+// guarded runs f; a panic in it ends this session only.
+func (e *eventSession) guarded(f func()) {
+	defer func() {
+		if p := recover(); p != nil {
+			e.srv.log.Error("session panicked", "panic", p, "stack", string(debug.Stack()))
+			e.fail()
+		}
+	}()
+	f()
+}
+
+func (e *eventSession) handle(end *endpoint, events uint32) {
+	defer func() {
+		if p := recover(); p != nil {
+			e.srv.log.Error("session panicked", "panic", p, "stack", string(debug.Stack()))
+			e.fail()
+		}
+	}()
+	if events&unix.EPOLLOUT != 0 {
+		e.drain(end)
+	}
+	if events&unix.EPOLLIN != 0 && end.mask&unix.EPOLLIN != 0 {
+		e.receive(end)
+	} else if events&(unix.EPOLLHUP|unix.EPOLLERR) != 0 {
+		e.hungUp(end)
+	}
+	e.settle()
+}
+
+// hungUp deals with a socket that is closed in both directions while nothing is
+// read from it. epoll cannot be told not to say so, but to forget the socket.
+func (e *eventSession) hungUp(end *endpoint) {
+	if end.side == fromServer {
+		// Its last words are read once the client has taken what is pending.
+		e.forget(end)
+		return
+	}
+	// What it has sent is still read, as soon as the server takes it.
+	if end.eof {
+		end.broken = len(end.pending) > 0
+	}
+	e.forget(end)
+}
+
+func (e *eventSession) forget(end *endpoint) {
+	if end.in {
+		unix.EpollCtl(e.loop.epoll, unix.EPOLL_CTL_DEL, end.fd, nil)
+		end.in, end.mask = false, 0
+	}
+}
+
+// receive reads once and gives it to the session.
+func (e *eventSession) receive(end *endpoint) {
+	if e.closed {
+		return
+	}
+	n, errno := recv(end.fd, e.loop.buf)
+	switch {
+	case errno == unix.EAGAIN || errno == unix.EINTR:
+		return
+	case errno != 0 || n == 0:
+		e.ended(end, errno)
+		return
+	}
+	end.read += int64(n)
+	b := e.loop.buf[:n]
+	held := len(end.held) > 0
+	if held {
+		end.held = append(end.held, b...)
+		b = end.held
+	}
+	var used int
+	if end.side == fromClient {
+		used = e.s.client(b)
+	} else {
+		used = e.s.server(b)
+	}
+	e.flush()
+	switch {
+	case used == len(b):
+		end.held = nil
+	case !held:
+		end.held = append([]byte(nil), b[used:]...)
+	case used > 0:
+		end.held = append([]byte(nil), b[used:]...)
+	}
+}
+
+// ended deals with the end of a side's bytes.
+func (e *eventSession) ended(end *endpoint, errno syscall.Errno) {
+	end.eof = true
+	if end.side == fromClient && (errno != 0 || e.s.blocked()) {
+		// A client that closes while its query runs here does not wait for the answer
+		// (Postgres' client_connection_check_interval takes it so too).
+		e.fail()
+	}
+}
+
+// settle does what the session wants done until it waits for bytes, and then waits
+// for the right ones.
+func (e *eventSession) settle() {
+	for !e.closed {
+		e.flush()
+		if e.key == "" && e.s.key != nil {
+			e.key = string(e.s.key)
+			e.srv.register(e.key, target{e, e.at})
+		}
+		if e.s.broken {
+			e.srv.log.Error("own messages in a stream that cannot be followed, closing the session")
+			e.fail()
+			return
+		}
+		if x := e.s.takeExecution(); x != nil {
+			e.srv.wg.Add(1)
+			go e.execute(x)
+		}
+		client := &e.end[fromClient]
+		if e.s.sending() && !client.broken {
+			if !e.sendSome() {
+				break
+			}
+			continue
+		}
+		if len(client.held) == 0 || e.s.blocked() || len(e.end[fromServer].pending) > 0 {
+			break
+		}
+		held := client.held
+		used := e.s.client(held)
+		if used == 0 {
+			break
+		}
+		e.flush()
+		client.held = nil
+		if used < len(held) {
+			client.held = append([]byte(nil), held[used:]...)
+		}
+	}
+	e.arm()
+}
+
+// sendSome writes pieces of an answer. It reports whether the answer is at its end.
+func (e *eventSession) sendSome() bool {
+	client := &e.end[fromClient]
+	for range sendRounds {
+		if len(client.pending) > 0 {
+			return false
+		}
+		e.s.toClient.add(e.s.more(e.loop.buf[:0]))
+		e.flush()
+		if !e.s.sending() {
+			return true
+		}
+	}
+	return false
+}
+
+func (e *eventSession) execute(x *execution) {
+	defer e.srv.wg.Done()
+	batch, err := x.run()
+	e.loop.post(func() {
+		if e.closed {
+			return
+		}
+		e.guarded(func() {
+			e.s.executed(x, batch, err)
+			e.settle()
+		})
+	})
+}
+
+// flush writes what the session has put out; what a socket does not take is kept,
+// and its source not read until it is gone.
+func (e *eventSession) flush() {
+	if parts := e.s.toServer.parts; len(parts) > 0 {
+		e.write(&e.end[fromServer], parts)
+		clear(parts)
+		e.s.toServer.parts = parts[:0]
+	}
+	if parts := e.s.toClient.parts; len(parts) > 0 {
+		e.write(&e.end[fromClient], parts)
+		clear(parts)
+		e.s.toClient.parts = parts[:0]
+	}
+}
+
+func (e *eventSession) write(end *endpoint, parts [][]byte) {
+	if end.broken {
+		return
+	}
+	if len(parts) > 1 && len(end.pending) == 0 {
+		total := 0
+		for _, p := range parts {
+			total += len(p)
+		}
+		if total <= joinLimit {
+			b := e.loop.join[:0]
+			for _, p := range parts {
+				b = append(b, p...)
+			}
+			e.writeOne(end, b)
+			return
+		}
+	}
+	for _, p := range parts {
+		e.writeOne(end, p)
+	}
+}
+
+func (e *eventSession) writeOne(end *endpoint, p []byte) {
+	for len(p) > 0 && len(end.pending) == 0 && !end.broken {
+		n, errno := send(end.fd, p)
+		switch errno {
+		case 0:
+			p = p[n:]
+		case unix.EINTR:
+		case unix.EAGAIN:
+			end.pending = append(end.pending, p...)
+			return
+		default:
+			end.broken = true
+		}
+	}
+	if !end.broken {
+		end.pending = append(end.pending, p...)
+	}
+}
+
+// drain writes what is pending.
+func (e *eventSession) drain(end *endpoint) {
+	done := 0
+	for done < len(end.pending) && !end.broken {
+		n, errno := send(end.fd, end.pending[done:])
+		if errno == unix.EAGAIN {
+			break
+		}
+		if errno != 0 && errno != unix.EINTR {
+			end.broken = true
+		}
+		done += n
+	}
+	if done == len(end.pending) || end.broken {
+		end.pending = nil
+		return
+	}
+	end.pending = append([]byte(nil), end.pending[done:]...)
+}
+
+// arm waits for what the session can go on with, or ends it.
+func (e *eventSession) arm() {
+	if e.closed {
+		return
+	}
+	client, server := &e.end[fromClient], &e.end[fromServer]
+	switch {
+	case client.broken:
+		// The server finds out as it would with a client of its own.
+		e.fail()
+		return
+	case server.eof && len(client.pending) == 0:
+		e.fail()
+		return
+	case client.eof && !e.shut && len(server.pending) == 0:
+		e.shut = true
+		unix.Shutdown(server.fd, unix.SHUT_WR)
+	}
+	var in, out uint32
+	if !client.eof && !server.broken && len(server.pending) == 0 && (!e.s.blocked() || len(client.held) <= heldLimit) {
+		in = unix.EPOLLIN
+	}
+	if len(client.pending) > 0 || e.s.sending() {
+		in |= unix.EPOLLOUT
+	}
+	if !server.eof && len(client.pending) == 0 {
+		out = unix.EPOLLIN
+	}
+	if len(server.pending) > 0 {
+		out |= unix.EPOLLOUT
+	}
+	e.watch(client, in)
+	e.watch(server, out)
+}
+
+func (e *eventSession) watch(end *endpoint, mask uint32) {
+	if end.mask == mask && end.in {
+		return
+	}
+	if end.eof && mask == 0 {
+		e.forget(end)
+		return
+	}
+	op := unix.EPOLL_CTL_MOD
+	if !end.in {
+		if mask == 0 {
+			return
+		}
+		op = unix.EPOLL_CTL_ADD
+	}
+	if err := unix.EpollCtl(e.loop.epoll, op, end.fd, &unix.EpollEvent{Events: mask, Fd: int32(end.fd)}); err != nil {
+		e.srv.log.Error("epoll_ctl failed, closing the session", "error", err)
+		e.fail()
+		return
+	}
+	end.in, end.mask = true, mask
+}
+
+// recv and send do not block, so that the scheduler need not be told of them.
+
+func recv(fd int, b []byte) (int, syscall.Errno) {
+	n, _, errno := unix.RawSyscall6(unix.SYS_RECVFROM, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), unix.MSG_DONTWAIT, 0, 0)
+	if errno != 0 {
+		return 0, errno
+	}
+	return int(n), 0
+}
+
+func send(fd int, b []byte) (int, syscall.Errno) {
+	n, _, errno := unix.RawSyscall6(unix.SYS_SENDTO, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, 0, 0)
+	if errno != 0 {
+		return 0, errno
+	}
+	return int(n), 0
+}
