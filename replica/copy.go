@@ -101,7 +101,7 @@ func copySQL(meta *catalog.Table, cols []int, from, to int64, last bool) string 
 
 // copyPiece runs one COPY in a session and a transaction of its own, so that its
 // lock on the table is gone with it.
-func (e *epoch) copyPiece(ctx context.Context, snapshot, sql string, d *copyDecoder[*colstore.Writer], received *atomic.Int64, outdated *atomic.Bool) error {
+func (e *epoch) copyPiece(ctx context.Context, snapshot, sql string, d *copyDecoder, received *atomic.Int64, outdated *atomic.Bool) error {
 	select {
 	case e.copiers <- struct{}{}:
 		defer func() { <-e.copiers }()

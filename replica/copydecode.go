@@ -8,17 +8,9 @@ import (
 	"math/bits"
 
 	"pgaccel/catalog"
+	"pgaccel/colstore"
 	"pgaccel/vector"
 )
-
-// rowWriter is what a decoder needs of a *colstore.Writer. The decoder is generic
-// over it, so that its calls are direct ones.
-type rowWriter interface {
-	Null(col int)
-	Int(col int, v int64)
-	Text(col int, b []byte)
-	EndRow() error
-}
 
 // valueForm is how COPY BINARY sends a value (the type's send function) and how it
 // becomes 64 bits.
@@ -49,9 +41,9 @@ type columnDecoder struct {
 var formSizes = [...]int32{formBool: 1, formInt2: 2, formInt4: 4, formInt8: 8, formFloat4: 4, formNumeric: 0, formText: 0}
 
 // copyDecoder takes COPY BINARY data apart, a message at a time.
-type copyDecoder[W rowWriter] struct {
+type copyDecoder struct {
 	columns []columnDecoder
-	writer  W
+	writer  *colstore.Writer
 	rows    int64
 	started bool
 	ended   bool
@@ -59,8 +51,8 @@ type copyDecoder[W rowWriter] struct {
 
 // newCopyDecoder compiles a decoder for the given columns of t (positions), in the
 // order of the COPY.
-func newCopyDecoder[W rowWriter](t *catalog.Table, cols []int, w W) *copyDecoder[W] {
-	d := &copyDecoder[W]{writer: w}
+func newCopyDecoder(t *catalog.Table, cols []int, w *colstore.Writer) *copyDecoder {
+	d := &copyDecoder{writer: w}
 	for _, c := range cols {
 		typ := t.Columns[c].Type
 		form := kindForms[typ.Kind]
@@ -80,7 +72,7 @@ func (e *columnError) Error() string { return e.reason }
 var copySignature = []byte("PGCOPY\n\xff\r\n\x00")
 
 // message decodes one CopyData message: the header, rows, the end.
-func (d *copyDecoder[W]) message(b []byte) error {
+func (d *copyDecoder) message(b []byte) error {
 	if !d.started {
 		if len(b) < len(copySignature)+8 || !bytes.Equal(b[:len(copySignature)], copySignature) {
 			return fmt.Errorf("COPY data does not begin with the binary signature")
@@ -106,7 +98,7 @@ func (d *copyDecoder[W]) message(b []byte) error {
 var errShortRow = fmt.Errorf("COPY data ends within a row")
 
 // row decodes one row and returns its length.
-func (d *copyDecoder[W]) row(b []byte) (int, error) {
+func (d *copyDecoder) row(b []byte) (int, error) {
 	if len(b) < 2 {
 		return 0, errShortRow
 	}

@@ -122,13 +122,15 @@ func (e *epoch) open(ctx context.Context) (batch []*table, h *holder, err error)
 	}
 	var standby bool
 	var version int
-	var syncNames string
-	err = e.control.QueryRow(ctx, "SELECT pg_catalog.pg_is_in_recovery(), pg_catalog.current_setting('server_version_num')::int, pg_catalog.current_setting('synchronous_standby_names')").Scan(&standby, &version, &syncNames)
+	var walLevel string
+	err = e.control.QueryRow(ctx, "SELECT pg_catalog.pg_is_in_recovery(), pg_catalog.current_setting('server_version_num')::int, pg_catalog.current_setting('wal_level')").Scan(&standby, &version, &walLevel)
 	switch {
 	case err != nil:
 		return nil, nil, err
 	case standby:
 		return nil, nil, errors.New("the server is a standby: a snapshot there does not say which transactions it sees; connect to the primary")
+	case walLevel != "logical":
+		return nil, nil, fmt.Errorf("wal_level is %s, a replication slot needs logical (see pgaccel check)", walLevel)
 	case version < minVersion:
 		return nil, nil, fmt.Errorf("server version %d is too old: PostgreSQL 14 or later is needed", version/10000)
 	}
@@ -191,7 +193,7 @@ func (e *epoch) open(ctx context.Context) (batch []*table, h *holder, err error)
 		nudge.Close(context.WithoutCancel(ctx))
 		return nil, nil, err
 	}
-	e.stream = &stream{conn: conn, eager: syncNames != "", answered: make(chan struct{}, 1),
+	e.stream = &stream{conn: conn, answered: make(chan struct{}, 1),
 		watcher: watcher{change: e.reg.change, advance: e.cfg.Store.Advance}}
 	e.stream.seen.Store(uint64(point))
 	e.barrier = &barrier{stream: e.stream, nudge: nudge, wake: make(chan struct{}, 1)}
@@ -236,6 +238,9 @@ func (e *epoch) tidy() {
 // manage copies tables when they are due, and follows the catalog.
 func (e *epoch) manage(ctx context.Context, first []*table, h *holder) error {
 	e.startBatch(first, h)
+	if err := e.look(ctx); err != nil {
+		return err
+	}
 	timer := time.NewTimer(pollInterval)
 	defer timer.Stop()
 	polled, pause := time.Now(), pollInterval
@@ -303,6 +308,11 @@ func (e *epoch) look(ctx context.Context) error {
 		return err
 	}
 	e.reg.prune(min(now.Xmin, e.reg.oldest()))
+	var syncNames string
+	if err := e.control.QueryRow(ctx, "SELECT pg_catalog.current_setting('synchronous_standby_names')").Scan(&syncNames); err != nil {
+		return err
+	}
+	e.stream.eager.Store(syncNames != "")
 	if err := e.publicationIs(ctx); err != nil {
 		return err
 	}

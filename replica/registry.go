@@ -134,38 +134,45 @@ func later(a, b time.Time) time.Time {
 }
 
 // begin returns the tables that are to be copied now, marked as such, and when to
-// ask again where there are none. Without first, changes so far count: the tables
-// must be quiet.
+// ask again where there are none. With first, all tables are due. Tables that have
+// joined the publication late come in batches of their own, one at a time: they
+// wait for transactions, which may take long, and nothing else shall.
 func (r *registry) begin(first bool) (batch []*table, next time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := time.Now()
 	next = now.Add(time.Hour)
-	copying := false
+	copying, joining := false, false
+	var due []*table
 	for _, t := range r.tables {
-		copying = copying || t.phase == phaseCopying
+		switch at := r.due(t); {
+		case t.phase == phaseCopying:
+			copying, joining = true, joining || t.joins
+		case t.phase != phaseWaiting:
+		case first || !at.After(now):
+			due = append(due, t)
+		case at.Before(next):
+			next = at
+		}
 	}
-	for _, t := range r.tables {
-		if t.phase != phaseWaiting {
-			continue
-		}
-		at := r.due(t)
-		switch {
-		case !first && at.After(now):
-			if at.Before(next) {
-				next = at
-			}
-		case t.alone && (copying || len(batch) > 0):
-		default:
-			if t.alone {
-				copying = true
-			}
-			t.phase, t.begun, t.outdated = phaseCopying, false, new(atomic.Bool)
-			batch = append(batch, t)
-			if t.alone {
-				return batch, next
+	take := func(which func(t *table) bool) {
+		for _, t := range due {
+			if len(batch) == 0 || !t.alone {
+				if which(t) {
+					batch = append(batch, t)
+				}
 			}
 		}
+	}
+	take(func(t *table) bool { return !t.joins && !t.alone })
+	if len(batch) == 0 && !joining {
+		take(func(t *table) bool { return t.joins && !t.alone })
+	}
+	if len(batch) == 0 && !copying {
+		take(func(t *table) bool { return t.alone })
+	}
+	for _, t := range batch {
+		t.phase, t.begun, t.outdated = phaseCopying, false, new(atomic.Bool)
 	}
 	return batch, next
 }

@@ -140,7 +140,7 @@ type stream struct {
 	watcher watcher
 	// eager acknowledges at once, because commits may be waiting for it: a logical
 	// receiver counts under synchronous_standby_names = '*'.
-	eager bool
+	eager atomic.Bool
 	seen  atomic.Uint64 // position reached
 	// answered is signalled at each keepalive, without blocking.
 	answered chan struct{}
@@ -205,7 +205,7 @@ func (s *stream) run() error {
 		if s.conn.buffered() && !reply {
 			continue
 		}
-		due := reply || s.eager && s.seen.Load() > acked
+		due := reply || s.eager.Load() && s.seen.Load() > acked
 		if !due {
 			due = time.Since(ackedAt) >= ackInterval
 		}
