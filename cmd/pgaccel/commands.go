@@ -40,7 +40,7 @@ file that --config names.`,
 func serveCommand() *cobra.Command {
 	var cfg server.Config
 	var logFormat, logLevel string
-	memory := byteSize(8 << 30)
+	var memory byteSize
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Run the accelerator",
@@ -72,7 +72,7 @@ func serveCommand() *cobra.Command {
 	f.StringVar(&cfg.HTTP, "http", "127.0.0.1:8432", "address of /metrics, /healthz, /readyz and the console; empty for none")
 	f.StringSliceVar(&cfg.Accelerate, "accelerate", nil, "tables to copy: public.*, sales, !public.secret")
 	f.StringVar(&cfg.Device, "device", "auto", "where queries run: auto or cpu")
-	f.Var(&memory, "memory", "limit of column memory; tables that do not fit are forwarded")
+	f.Var(&memory, "memory", "limit of column memory, such as 8GiB (default 8GiB, or half of the memory where that is less); tables that do not fit are forwarded")
 	f.IntVar(&cfg.Workers, "workers", 0, "goroutines of one query; 0 is one a core")
 	f.StringVar(&cfg.TLSCert, "tls-cert", "", "certificate file for TLS with clients (best the server's own, see README)")
 	f.StringVar(&cfg.TLSKey, "tls-key", "", "key file for --tls-cert")

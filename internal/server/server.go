@@ -27,7 +27,7 @@ type Config struct {
 	HTTP       string   // address for metrics, health and console; "" is off
 	Accelerate []string // table patterns: public.*, sales, !public.secret
 	Device     string   // auto, cpu, cuda[:N], emu
-	Memory     int64    // bytes of column memory
+	Memory     int64    // bytes of column memory; 0 is 8 GiB, or half of the memory where that is less
 	Workers    int      // goroutines of one query; 0 is one a core
 	TLSCert    string   // certificate and key files for clients; both or neither
 	TLSKey     string
@@ -72,6 +72,9 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	}
 	s := &Server{cfg: cfg, log: cfg.Logger, observer: newObserver(), done: make(chan error, 2)}
 	s.ctx, s.cancel = context.WithCancel(ctx)
+	if cfg.Memory == 0 {
+		cfg.Memory = defaultMemory()
+	}
 	s.store = colstore.New(colstore.Options{MemoryLimit: cfg.Memory})
 	var decider engine.Decider
 	if len(cfg.Accelerate) > 0 {

@@ -1,0 +1,134 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"pgaccel/catalog"
+	"pgaccel/colstore"
+	"pgaccel/plan"
+	"pgaccel/vector"
+)
+
+func TestMentions(t *testing.T) {
+	s := newNameSet(&catalog.Catalog{Tables: []*catalog.Table{{Schema: "public", Name: "lineorder"}, {Schema: "public", Name: "Order Items"}}})
+	f := func(sql string, want bool) {
+		t.Helper()
+		if got := s.in([]byte(sql)); got != want {
+			t.Errorf("%s: %v, want %v", sql, got, want)
+		}
+	}
+	f("", false)
+	f("lineorder", true)
+	f("select * from LineOrder;", true)
+	f(`select * from public."lineorder"l`, true)
+	f("select * from lineorder2", false)
+	f("select * from xlineorder", false)
+	f(`select * from "Order Items"`, true)
+	f("select 1 from order", true) // one word of the name decides: seen, then forwarded
+	f("select * from pgaccel.tables", true)
+	f("set pgaccel.mode = 'off'", true)
+	f("select * from pg_prepared_statements", true)
+	f("select 'é' from t", false)
+}
+
+func TestBindParams(t *testing.T) {
+	numeric := func(text string) vector.Datum {
+		d, ok := vector.ParseDecimal(text)
+		if !ok {
+			t.Fatal(text)
+		}
+		return vector.Datum{Type: vector.NumericType(vector.VaryingScale), Num: d}
+	}
+	f := func(want vector.Type, v vector.Datum, ok bool, bound int64) {
+		t.Helper()
+		q := &plan.Query{Params: []vector.Type{want}, Filter: []plan.Expr{plan.Param{Index: 0, T: want}}}
+		b, fwd := bindParams(q, []vector.Datum{v})
+		if (fwd == nil) != ok {
+			t.Errorf("%v for %v: forwarded %v, want ok %v", v, want, fwd, ok)
+			return
+		}
+		if ok {
+			if c := b.Filter[0].(plan.Const); c.I != bound || c.Datum.Type != want {
+				t.Errorf("%v for %v: bound %+v", v, want, c)
+			}
+		}
+	}
+	f(vector.TypeOf(vector.Int4), vector.Int(vector.Int4, 7), true, 7)
+	f(vector.TypeOf(vector.Int4), vector.Int(vector.Int8, 7), false, 0)
+	f(vector.NumericType(2), numeric("1.5"), true, 150)
+	f(vector.NumericType(2), numeric("1.555"), false, 0)
+	f(vector.NumericType(2), numeric("100000000000000000000"), false, 0)
+	f(vector.TypeOf(vector.Varchar), vector.String("x"), true, 0)
+	f(vector.TypeOf(vector.BPChar), vector.String("x"), false, 0)
+	if _, fwd := bindParams(&plan.Query{}, []vector.Datum{vector.Int(vector.Int4, 1)}); fwd == nil {
+		t.Error("a value too many was taken")
+	}
+}
+
+// TestSnapshotRule checks when a copy may answer: it holds no more than the gate's
+// snapshot sees, and the stream has shown that it holds no less.
+func TestSnapshotRule(t *testing.T) {
+	store := colstore.New(colstore.Options{MemoryLimit: 64 << 20})
+	defer store.Close()
+	meta := &catalog.Table{OID: 42, Schema: "public", Name: "t", Fingerprint: "x",
+		Columns: []catalog.Column{{Name: "a", AttNum: 1, Type: vector.TypeOf(vector.Int4)}}}
+	store.SetCatalog(&catalog.Catalog{Tables: []*catalog.Table{meta}, WALSegmentSize: 16 << 20, WALBlockSize: 8192})
+	e := New(Options{Store: store})
+	q := &plan.Query{Tables: []plan.Table{{Meta: meta, Ref: `"t"`}}}
+	want := func(what, snapshot string, lsn uint64, reason plan.Reason) {
+		t.Helper()
+		snap, err := colstore.ParseSnapshot(snapshot)
+		if err != nil {
+			t.Fatal(err)
+		}
+		in, fwd := e.snapshot(context.Background(), q, &gateRow{snapshot: snap, insertLSN: lsn})
+		got := plan.Reason("")
+		if fwd != nil {
+			got = fwd.Reason
+		} else {
+			in.Tables[0].Release()
+		}
+		if got != reason {
+			t.Errorf("%s: %q, want %q", what, got, reason)
+		}
+	}
+	publish := func(snapshot string, meta *catalog.Table) {
+		t.Helper()
+		l := store.NewLoader(meta)
+		w := l.NewWriter()
+		w.Int(0, 1)
+		if err := errors.Join(w.EndRow(), w.Close()); err != nil {
+			t.Fatal(err)
+		}
+		table, err := l.Finish()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if table.Snapshot, err = colstore.ParseSnapshot(snapshot); err != nil {
+			t.Fatal(err)
+		}
+		store.Publish(table)
+	}
+	store.SetConnected(true)
+	store.Advance(1000)
+	want("before the copy", "10:10:", 500, plan.ReasonNotReady)
+	publish("10:20:15", meta)
+	want("the copy's own snapshot", "10:20:15", 500, "")
+	want("a later snapshot", "15:30:15,22", 1000, "")
+	want("15 still runs and 30 has begun", "15:30:15", 1000, "")
+	want("an older snapshot", "10:18:15", 500, plan.ReasonSnapshot)
+	want("12 is invisible, though the copy has it", "10:20:12,15", 500, plan.ReasonSnapshot)
+	want("a position that the stream has not reached", "10:20:15", 2000, plan.ReasonStale)
+	store.MarkChanged(42)
+	want("changed", "10:20:15", 500, plan.ReasonChanged)
+	changed := *meta
+	changed.Fingerprint = "y"
+	publish("10:20:15", &changed)
+	want("copied with another definition than the plan's", "10:20:15", 500, plan.ReasonDDL)
+	publish("10:20:15", meta)
+	want("copied again", "10:20:15", 500, "")
+	store.SetConnected(false)
+	want("the stream is down", "10:20:15", 2000, plan.ReasonStale)
+}

@@ -1,0 +1,253 @@
+package engine
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"pgaccel/catalog"
+	"pgaccel/colstore"
+	"pgaccel/internal/pgserver"
+	"pgaccel/plan"
+	"pgaccel/vector"
+)
+
+// gateBench is a server with two tables, and a plan over them made by hand.
+type gateBench struct {
+	t      *testing.T
+	server *pgserver.Server
+	admin  *pgx.Conn
+	query  *plan.Query
+	engine *Engine
+}
+
+func newGateBench(t *testing.T) *gateBench {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	server, err := pgserver.Start(ctx, pgserver.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Stop)
+	b := &gateBench{t: t, server: server}
+	b.admin = b.connect("postgres")
+	b.exec(b.admin, `CREATE SCHEMA s; CREATE TABLE fact (k int PRIMARY KEY, v int, w int); CREATE TABLE s.dim (id int PRIMARY KEY, "Name" text);
+		CREATE ROLE reader LOGIN; GRANT SELECT ON fact TO reader; GRANT USAGE ON SCHEMA s TO reader; GRANT SELECT ON s.dim TO reader`)
+	b.query = b.plan()
+	store := colstore.New(colstore.Options{MemoryLimit: 64 << 20})
+	t.Cleanup(store.Close)
+	b.engine = New(Options{Store: store})
+	return b
+}
+
+// plan describes the tables as they are now.
+func (b *gateBench) plan() *plan.Query {
+	b.t.Helper()
+	table := func(schema, name string, columns ...string) *catalog.Table {
+		m := &catalog.Table{Schema: schema, Name: name}
+		err := b.admin.QueryRow(context.Background(), "SELECT c.oid, "+catalog.FingerprintSQL("c.oid")+
+			" FROM pg_class c WHERE c.oid = ($1::text||'.'||$2::text)::regclass", schema, name).Scan(&m.OID, &m.Fingerprint)
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		for i, c := range columns {
+			m.Columns = append(m.Columns, catalog.Column{Name: c, AttNum: int16(i + 1), Type: vector.TypeOf(vector.Int4)})
+		}
+		return m
+	}
+	return &plan.Query{Tables: []plan.Table{
+		{Meta: table("public", "fact", "k", "v", "w"), Ref: `"fact"`, Columns: []int{0, 1}},
+		{Meta: table("s", "dim", "id", "Name"), Ref: `"s"."dim"`, Columns: []int{0, 1}},
+	}}
+}
+
+func (b *gateBench) connect(user string) *pgx.Conn {
+	b.t.Helper()
+	c, err := pgx.Connect(context.Background(), b.server.URL(user, "postgres"))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.t.Cleanup(func() { c.Close(context.Background()) })
+	return c
+}
+
+func (b *gateBench) exec(c *pgx.Conn, sql string) {
+	b.t.Helper()
+	if _, err := c.PgConn().Exec(context.Background(), sql).ReadAll(); err != nil {
+		b.t.Fatalf("%s: %v", sql, err)
+	}
+}
+
+// ask runs the gate on c as the proxy does and returns the verdict.
+func (b *gateBench) ask(c *pgx.Conn, q *plan.Query) *plan.Forward {
+	b.t.Helper()
+	var params [][]byte
+	for _, p := range gateParams(q) {
+		params = append(params, []byte(p))
+	}
+	oids := []uint32{25, 25, 25, 25}
+	res := c.PgConn().ExecParams(context.Background(), GateSQL, params, oids, nil, nil).Read()
+	if res.Err != nil {
+		b.t.Fatalf("the gate failed: %v", res.Err)
+	}
+	g, err := parseGate(texts(res), len(q.Tables))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return b.engine.checkGate(&decision{query: q}, g)
+}
+
+func texts(res *pgconn.Result) [][]*string {
+	var rows [][]*string
+	for _, r := range res.Rows {
+		row := make([]*string, len(r))
+		for i, v := range r {
+			if v != nil {
+				s := string(v)
+				row[i] = &s
+			}
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+func (b *gateBench) want(c *pgx.Conn, what string, reason plan.Reason) {
+	b.t.Helper()
+	got := plan.Reason("")
+	if f := b.ask(c, b.query); f != nil {
+		got = f.Reason
+	}
+	if got != reason {
+		b.t.Errorf("%s: the gate says %q, want %q", what, got, reason)
+	}
+}
+
+func TestGateRights(t *testing.T) {
+	b := newGateBench(t)
+	reader := b.connect("reader")
+	b.want(b.admin, "superuser", "")
+	b.want(reader, "reader with grants", "")
+	step := func(what, sql string, reason plan.Reason) {
+		t.Helper()
+		b.exec(b.admin, sql)
+		b.query = b.planKeepingColumns()
+		b.want(reader, what, reason)
+		b.want(b.admin, "superuser after: "+what, "")
+	}
+	step("table revoked", "REVOKE SELECT ON fact FROM reader", plan.ReasonPrivilege)
+	step("one column of two", "GRANT SELECT (k) ON fact TO reader", plan.ReasonPrivilege)
+	step("both columns", "GRANT SELECT (v) ON fact TO reader", "")
+	step("row-level security", "CREATE POLICY p ON fact USING (v > 0); ALTER TABLE fact ENABLE ROW LEVEL SECURITY", plan.ReasonRLS)
+	step("row-level security off again", "ALTER TABLE fact DISABLE ROW LEVEL SECURITY", "")
+	step("schema revoked", "REVOKE USAGE ON SCHEMA s FROM reader", plan.ReasonResolved)
+	step("schema granted", "GRANT USAGE ON SCHEMA s TO reader", "")
+	b.exec(b.admin, "SET ROLE reader; SET SESSION AUTHORIZATION DEFAULT; CREATE ROLE nobody2; SET ROLE nobody2")
+	b.want(b.admin, "SET ROLE to one without grants", plan.ReasonPrivilege)
+}
+
+// planKeepingColumns reads the fingerprints anew: grants change pg_class's xmin.
+func (b *gateBench) planKeepingColumns() *plan.Query { return b.plan() }
+
+func TestGateNames(t *testing.T) {
+	b := newGateBench(t)
+	c := b.connect("postgres")
+	b.exec(c, "CREATE TEMP TABLE fact (k int, v int)")
+	b.want(c, "temporary table of the name", plan.ReasonResolved)
+	b.exec(c, "DROP TABLE pg_temp.fact")
+	b.want(c, "temporary table gone", "")
+	b.exec(c, "CREATE SCHEMA other; CREATE TABLE other.fact (k int, v int); SET search_path = other, public")
+	b.want(c, "search_path", plan.ReasonResolved)
+	b.exec(c, "SET search_path = public, pg_catalog")
+	b.want(c, "pg_catalog not first", plan.ReasonShadowed)
+	b.exec(c, "SET search_path = pg_catalog, public")
+	b.want(c, "pg_catalog first by name", "")
+	b.exec(c, "SET search_path = ''")
+	b.want(c, "empty search_path", plan.ReasonResolved)
+}
+
+func TestGateDefinition(t *testing.T) {
+	b := newGateBench(t)
+	c := b.connect("postgres")
+	f := func(sql string, reason plan.Reason) {
+		t.Helper()
+		b.exec(b.admin, sql)
+		b.want(c, sql, reason)
+		if reason != "" && reason != plan.ReasonResolved && reason != plan.ReasonPrivilege {
+			b.query = b.plan()
+			b.want(c, "looked at again after "+sql, "")
+		}
+	}
+	f("ANALYZE fact", "")
+	f("VACUUM fact", "")
+	f("CREATE INDEX ON fact (v)", "")
+	f("ALTER TABLE fact ALTER v TYPE int USING v + 1", plan.ReasonDDL)
+	f("TRUNCATE fact", plan.ReasonDDL)
+	f("ALTER TABLE fact ADD extra int DEFAULT 7", plan.ReasonDDL)
+	f("ALTER TABLE fact DROP extra", plan.ReasonDDL)
+	f(`ALTER TABLE s.dim RENAME "Name" TO n2`, plan.ReasonDDL)
+	f(`ALTER TABLE s.dim RENAME n2 TO "Name"`, plan.ReasonDDL)
+	f("VACUUM FULL fact", plan.ReasonDDL)
+	f("ALTER TABLE fact DROP v", plan.ReasonPrivilege)
+	f("DROP TABLE fact", plan.ReasonResolved)
+}
+
+func TestGateTransaction(t *testing.T) {
+	b := newGateBench(t)
+	c := b.connect("postgres")
+	f := func(sql string, reason plan.Reason) {
+		t.Helper()
+		b.exec(c, sql)
+		b.want(c, sql, reason)
+	}
+	f("BEGIN", "")
+	f("SAVEPOINT a", "")
+	f("UPDATE fact SET v = 1 WHERE false", "")
+	f("INSERT INTO fact VALUES (1, 1, 1)", plan.ReasonOwnWrites)
+	f("ROLLBACK TO a", plan.ReasonOwnWrites)
+	f("ROLLBACK", "")
+	f("BEGIN ISOLATION LEVEL SERIALIZABLE", plan.ReasonIsolation)
+	f("ROLLBACK; SET pgaccel.mode = 'off'", plan.ReasonMode)
+	f("RESET pgaccel.mode", "")
+	f("BEGIN; SET LOCAL pgaccel.mode = 'off'", plan.ReasonMode)
+	f("ROLLBACK", "")
+	f("BEGIN ISOLATION LEVEL REPEATABLE READ", "")
+	// Another session swaps what the columns mean while this one's catalog snapshot
+	// is held: Postgres would resolve names by the newest catalog.
+	b.exec(b.admin, "ALTER TABLE fact RENAME v TO x; ALTER TABLE fact RENAME w TO v; ALTER TABLE fact RENAME x TO w")
+	b.want(c, "columns renamed under REPEATABLE READ", plan.ReasonDDL)
+	f("ROLLBACK", plan.ReasonDDL)
+}
+
+// The gate must not fail whatever becomes of the tables, since an error would end the
+// client's transaction.
+func TestGateCannotFail(t *testing.T) {
+	b := newGateBench(t)
+	reader := b.connect("reader")
+	b.exec(reader, "BEGIN")
+	b.exec(b.admin, "DROP TABLE fact; DROP SCHEMA s CASCADE")
+	b.want(reader, "dropped", plan.ReasonResolved)
+	b.exec(reader, "SELECT 1")
+	if s := reader.PgConn().TxStatus(); s != 'T' {
+		t.Errorf("transaction status %c after the gate, want T", s)
+	}
+}
+
+func TestNormalizedSchemas(t *testing.T) {
+	f := func(schemas string, want bool) {
+		t.Helper()
+		if got := systemSchemaFirst(schemas); got != want {
+			t.Errorf("%s: %v, want %v", schemas, got, want)
+		}
+	}
+	f("{pg_catalog,public}", true)
+	f("{pg_temp_3,pg_catalog,public}", true)
+	f("{public,pg_catalog}", false)
+	f("{pg_temp_3}", false)
+	f("{}", false)
+	f("{pg_temp_3,public,pg_catalog}", false)
+}
