@@ -352,19 +352,19 @@ func TestFirstCopyUnderWrites(t *testing.T) {
 				return
 			default:
 				writer.Exec(context.Background(), "INSERT INTO a (v) VALUES (1)")
-				time.Sleep(time.Duration(rand.Intn(20)) * time.Millisecond)
+				time.Sleep(time.Duration(rand.Intn(100)) * time.Millisecond)
 			}
 		}
 	}()
 	compared := 0
-	for range 4 {
+	for range 3 {
 		store := colstore.New(colstore.Options{})
 		r := start(t, url, Config{Store: store, RecopyQuiet: time.Millisecond})
 		ready(t, r)
 		a := tableOID(t, c, "a")
 		// While the writer runs, a version is there for an instant only; whatever is
 		// served must be what the server shows in a snapshot that contains it.
-		for range 100 {
+		for range 300 {
 			r.forgive(a)
 			tx, err := c.BeginTx(context.Background(), txRepeatable)
 			if err != nil {
@@ -386,6 +386,7 @@ func TestFirstCopyUnderWrites(t *testing.T) {
 				v.Release()
 			}
 			tx.Rollback(context.Background())
+			time.Sleep(2 * time.Millisecond)
 		}
 		r.Close()
 		store.Close()
