@@ -26,7 +26,7 @@ type Config struct {
 
 	// goroutines drives plaintext sessions by goroutines too, for tests.
 	goroutines bool
-	// loops is the number of event loops, 0 for one a core.
+	// loops is the number of event loops, 0 for one for every two cores.
 	loops int
 }
 

@@ -226,7 +226,7 @@ func (s *Server) loopCount() int {
 	if s.cfg.loops > 0 {
 		return s.cfg.loops
 	}
-	return runtime.GOMAXPROCS(0)
+	return (runtime.GOMAXPROCS(0) + 1) / 2 // the other half is for Postgres, or for queries
 }
 
 // stopLoops ends the loops once no session is left.
