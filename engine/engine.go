@@ -3,6 +3,7 @@ package engine
 import (
 	"encoding/binary"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -37,8 +38,11 @@ type Engine struct {
 	store *colstore.Store
 	log   *slog.Logger
 	cache *lru.Cache[string, *statement]
-	names atomic.Pointer[nameSet]
-	stats stats
+	// refused remembers by text without constants what is not taken.
+	refused *lru.Cache[string, *statement]
+	other   *statement // everything that is no SELECT
+	names   atomic.Pointer[nameSet]
+	stats   stats
 }
 
 // cachedTextMax is the longest SQL text that is kept with its decision.
@@ -59,8 +63,13 @@ func New(o Options) *Engine {
 	if err != nil {
 		panic("BUG: " + err.Error())
 	}
-	e := &Engine{opt: o, store: o.Store, log: o.Logger, cache: cache}
+	refused, err := lru.New[string, *statement](4096)
+	if err != nil {
+		panic("BUG: " + err.Error())
+	}
+	e := &Engine{opt: o, store: o.Store, log: o.Logger, cache: cache, refused: refused}
 	e.stats.init()
+	e.other = &statement{engine: e, fixed: &decision{forward: forward(plan.ReasonNotSelect, ""), shape: &shape{}}}
 	e.refresh()
 	o.Store.OnCatalog(e.refresh)
 	return e
@@ -83,9 +92,24 @@ func (e *Engine) Mentions(sql []byte) bool { return e.names.Load().in(sql) }
 
 // Prepare implements Decider.
 func (e *Engine) Prepare(sql string, paramOIDs []uint32) Statement {
+	if !selects(sql) {
+		return e.other
+	}
 	key := cacheKey(sql, paramOIDs)
 	if st, ok := e.cache.Get(key); ok {
 		return st
+	}
+	var buf [1024]byte
+	stripped, canStrip := stripConstants(buf[:0], sql)
+	if canStrip {
+		if st, ok := e.refused.Get(string(stripped)); ok {
+			if d := st.current(); d.refused() {
+				// The text that was decided may hold other values than this one: only what
+				// does not depend on them is taken over, and planned anew if forced.
+				return &statement{engine: e, sql: sql, paramOIDs: slices.Clone(paramOIDs), like: st}
+			}
+			e.refused.Remove(string(stripped))
+		}
 	}
 	if strings.Contains(strings.ToLower(sql), virtualSchema) {
 		if text, ok := e.rewriteVirtual(sql); ok {
@@ -100,8 +124,11 @@ func (e *Engine) Prepare(sql string, paramOIDs []uint32) Statement {
 		}
 	}
 	if st == nil {
-		st = &statement{engine: e, sql: sql, paramOIDs: append([]uint32(nil), paramOIDs...)}
-		st.decide(e.store.Catalog())
+		st = &statement{engine: e, sql: sql, paramOIDs: slices.Clone(paramOIDs)}
+		if d := st.decide(e.store.Catalog()); d.refused() && canStrip {
+			e.refused.Add(string(stripped), st)
+			return st
+		}
 	}
 	if len(sql) <= cachedTextMax {
 		e.cache.Add(key, st)

@@ -25,6 +25,9 @@ type statement struct {
 	paramOIDs []uint32
 	decided   atomic.Pointer[decision]
 
+	fixed *decision  // for what needs no text; nil otherwise
+	like  *statement // a statement of the same text but for constants, which is refused
+
 	prefix, lastSQL string     // RouteSplit
 	last            *statement // likewise; nil otherwise
 }
@@ -53,12 +56,39 @@ func (s *statement) decide(cat *catalog.Catalog) *decision {
 	return d
 }
 
+// refused reports whether statements like this one are not taken whatever their
+// constants are (or, for a forced one, not unless the session insists).
+func (d *decision) refused() bool {
+	if d.forward == nil {
+		return d.forced != nil
+	}
+	switch d.forward.Reason {
+	case plan.ReasonNotSelect, plan.ReasonNoTable, plan.ReasonShape, plan.ReasonFunction, plan.ReasonVolatile:
+		return true
+	}
+	return false
+}
+
 func (s *statement) current() *decision {
+	if s.fixed != nil {
+		return s.fixed
+	}
 	cat := s.engine.store.Catalog()
 	if d := s.decided.Load(); d != nil && d.catalog == cat {
 		return d
 	}
 	return s.decide(cat)
+}
+
+// outline is the decision as far as it does not depend on constants: that on a
+// statement of the same text but for them, so that this one need not be parsed.
+func (s *statement) outline() *decision {
+	if s.like != nil && s.decided.Load() == nil {
+		if d := s.like.current(); d.refused() {
+			return d
+		}
+	}
+	return s.current()
 }
 
 // Route implements Statement.
@@ -70,7 +100,7 @@ func (s *statement) Route() Route {
 		}
 		return RouteForward
 	}
-	d := s.current()
+	d := s.outline()
 	switch {
 	case d.forward != nil, s.notReady(d) != nil:
 		return RouteForward
@@ -115,7 +145,7 @@ func (s *statement) Forwarded(reason plan.Reason) {
 		s.last.Forwarded(reason)
 		return
 	}
-	d := s.current()
+	d := s.outline()
 	if reason == "" {
 		switch {
 		case d.forward != nil:
