@@ -99,6 +99,7 @@ func (a *analyzer) commonResults(vals []value) ([]plan.Expr, vector.Type) {
 		e := a.resolve(v, t)
 		if k == vector.Numeric {
 			e = a.toNumeric(e)
+			noNumericParam(e)
 		} else {
 			e = a.cast(e, t)
 		}
@@ -184,7 +185,8 @@ func (a *analyzer) cast(e plan.Expr, t vector.Type) plan.Expr {
 		if c, ok := e.(*plan.Call); ok && c.Op == plan.OpCast && c.Args[0].Type().Kind.IsInt() && from.Scale == 0 {
 			e = c.Args[0]
 		}
-	case from.Kind == vector.Numeric && from.Scale == 0 && k.IsInt():
+	case from.Kind == vector.Numeric && k.IsInt(): // rounds half away from zero
+	case from.Kind == vector.Bool && k == vector.Int4:
 	case (from.Kind.IsInt() || from.Kind == vector.Numeric || from.Kind == vector.Float4) && k == vector.Float8:
 	case from.Kind == vector.Date && k == vector.Timestamp, from.Kind == vector.Timestamp && k == vector.Date:
 	case from.Kind == vector.TimestampTZ && (k == vector.Date || k == vector.Timestamp),
@@ -192,6 +194,7 @@ func (a *analyzer) cast(e plan.Expr, t vector.Type) plan.Expr {
 		a.needsUTC = true
 	case from.Kind.IsText() && (k == vector.Text || k == vector.Varchar):
 		t.Collation = from.Collation
+	case (from.Kind.IsInt() || from.Kind == vector.Bool) && (k == vector.Text || k == vector.Varchar):
 	default:
 		fail(plan.ReasonType, "cast from "+from.Kind.String()+" to "+t.Kind.String())
 	}
@@ -351,7 +354,7 @@ func (a *analyzer) typeCast(c *pg.TypeCast, s *scope) plan.Expr {
 			return e
 		}
 		if fk := e.Type().Kind; fk == vector.Numeric {
-			return a.retype(e)
+			return e // only forgets the modifier
 		} else if !fk.IsInt() {
 			fail(plan.ReasonType, "cast from "+fk.String()+" to numeric")
 		}
@@ -362,9 +365,6 @@ func (a *analyzer) typeCast(c *pg.TypeCast, s *scope) plan.Expr {
 	}
 	return a.cast(e, t)
 }
-
-// retype keeps a value: a cast of numeric to numeric only forgets the modifier.
-func (a *analyzer) retype(e plan.Expr) plan.Expr { return e }
 
 // castMod casts to a type with a modifier: numeric(p,s), varchar(n), char(n).
 func (a *analyzer) castMod(e plan.Expr, t vector.Type, mods []int) plan.Expr {
@@ -391,20 +391,11 @@ func (a *analyzer) castMod(e plan.Expr, t vector.Type, mods []int) plan.Expr {
 				fail(plan.ReasonType, "rounding cast of a numeric constant")
 			}
 			return plan.Const{Datum: vector.Datum{Type: t, I: n}}
-		case from.Kind.IsInt(), from.Kind == vector.Numeric && from.Scale >= 0 && from.Scale <= t.Scale:
-			whole := digitsOf(e)
-			if from.Kind == vector.Numeric {
-				whole -= int(from.Scale)
-			}
-			if whole > p-sc {
-				break // could overflow the precision
-			}
-			if from.Kind == vector.Numeric && from.Scale == t.Scale {
-				return e
-			}
+		case from.Kind.IsInt() || from.Kind == vector.Numeric:
+			// Rounds, and fails where the value has more than p digits.
 			return a.call(plan.OpCast, t, e)
 		}
-		fail(plan.ReasonType, "cast to numeric(p,s) that can round or overflow")
+		fail(plan.ReasonType, "cast from "+from.Kind.String()+" to numeric")
 	case vector.Varchar, vector.BPChar:
 		n := mods[0]
 		if !isConst || !from.Kind.IsText() || len(mods) != 1 || n < 1 {

@@ -37,7 +37,27 @@ func (a *analyzer) operands(l, r value) (value, value, vector.Type) {
 	case r.unknown():
 		r = typed(a.resolve(r, openType(l.e.Type())))
 	}
+	l, r = typed(a.scaledParam(l.e, r.e)), typed(a.scaledParam(r.e, l.e))
 	return l, r, a.comparisonType(l.e.Type(), r.e.Type())
+}
+
+// scaledParam gives a parameter that was declared numeric the scale of what it is
+// compared with; the value must then have no more decimals.
+func (a *analyzer) scaledParam(e, other plan.Expr) plan.Expr {
+	p, ok := e.(plan.Param)
+	t := other.Type()
+	if !ok || p.T.Kind != vector.Numeric || t.Kind != vector.Numeric && !t.Kind.IsInt() {
+		return e
+	}
+	if t.Kind.IsInt() {
+		t = vector.NumericType(0)
+	}
+	declared := &a.params[p.Index]
+	if t.Scale != vector.VaryingScale && declared.Scale == vector.VaryingScale {
+		declared.Scale = t.Scale
+	}
+	p.T.Scale = declared.Scale
+	return p
 }
 
 // openType is the type that an open operand takes beside one of type t: varchar
@@ -174,7 +194,8 @@ func (a *analyzer) padded(e, other plan.Expr) plan.Expr {
 		}
 		return c
 	}
-	if ok || e.Type().Typmod == other.Type().Typmod && width > 0 {
+	_, beside := other.(plan.Const)
+	if ok || beside || e.Type().Typmod == other.Type().Typmod && width > 0 {
 		return e
 	}
 	fail(plan.ReasonType, "comparison of char(n) of two lengths")

@@ -263,7 +263,16 @@ func (a *analyzer) nullIf(x, y value) plan.Expr {
 	a.operator("=")
 	x, y, t := a.operands(x, y)
 	eq := a.compareTyped(plan.OpEq, x.e, y.e, t)
-	res := a.cast(x.e, t)
+	// Operators across types exist within integers, floats and moments: there x
+	// stays as it is. Otherwise it is cast, a numeric keeping its own decimals.
+	res, xk, yk := x.e, x.kind(), y.kind()
+	switch {
+	case xk.IsInt() && yk.IsInt(), xk.IsFloat(), category(xk) == 'D':
+	case t.Kind == vector.Numeric:
+		res = a.toNumeric(res)
+	default:
+		res = a.cast(res, t)
+	}
 	return a.call(plan.OpCase, res.Type(), eq, plan.Const{Datum: vector.Null(res.Type())}, res)
 }
 

@@ -98,7 +98,7 @@ func (a *analyzer) funcCall(f *pg.FuncCall, s *scope) plan.Expr {
 }
 
 func (a *analyzer) abs(v value) plan.Expr {
-	if k := v.kind(); !k.IsInt() && k != vector.Numeric {
+	if k := v.kind(); !isNumber(k) {
 		fail(plan.ReasonFunction, "abs() of "+k.String())
 	}
 	return a.call(plan.OpAbs, plainType(v.e.Type()), v.e)
@@ -295,7 +295,8 @@ func (a *analyzer) aggregateType(fn plan.AggFunc, name string, arg plan.Expr) ve
 // write, and sum(coalesce(x, 0)) where x has decimals and the constant has none. The
 // sum then shows x's decimals only if some row contributed an x: it is planned as
 //
-//	CASE WHEN count(x) FILTER (c) > 0 THEN sum(x) FILTER (c) WHEN count(*) > 0 THEN 0 ELSE NULL END
+//	CASE WHEN count(x) FILTER (c) > 0 THEN sum(x) FILTER (c)
+//	     WHEN count(*) FILTER (c IS NOT TRUE) > 0 THEN 0 ELSE NULL END
 //
 // Adding the zeros changes nothing. It returns nil where the argument is no such thing.
 func (a *analyzer) sumOfScales(agg plan.Aggregate) plan.Expr {
@@ -309,7 +310,13 @@ func (a *analyzer) sumOfScales(agg plan.Aggregate) plan.Expr {
 	}
 	var x plan.Expr
 	var zero plan.Const
-	filter := agg.Filter
+	filter, zeros := agg.Filter, agg.Filter
+	and := func(f, cond plan.Expr) plan.Expr {
+		if f == nil {
+			return cond
+		}
+		return a.call(plan.OpAnd, boolType, f, cond)
+	}
 	switch {
 	case c.Op == plan.OpCoalesce && len(c.Args) == 2:
 		x = c.Args[0]
@@ -317,11 +324,8 @@ func (a *analyzer) sumOfScales(agg plan.Aggregate) plan.Expr {
 	case c.Op == plan.OpCase && len(c.Args) == 3:
 		x = c.Args[1]
 		zero, ok = isZero(c.Args[2])
-		cond := plan.Expr(c.Args[0])
-		if filter != nil {
-			cond = a.call(plan.OpAnd, boolType, filter, cond)
-		}
-		filter = cond
+		filter = and(agg.Filter, c.Args[0])
+		zeros = and(agg.Filter, a.not(a.call(plan.OpIsTrue, boolType, c.Args[0])))
 	default:
 		return nil
 	}
@@ -336,7 +340,7 @@ func (a *analyzer) sumOfScales(agg plan.Aggregate) plan.Expr {
 	}
 	some := a.call(plan.OpGt, boolType, a.addAggregate(counted), none)
 	sum := a.addAggregate(plan.Aggregate{Func: plan.Sum, Arg: x, Filter: filter, T: plainType(x.Type())})
-	rows := a.addAggregate(plan.Aggregate{Func: plan.CountStar, Filter: agg.Filter, T: int8Type})
+	rows := a.addAggregate(plan.Aggregate{Func: plan.CountStar, Filter: zeros, T: int8Type})
 	t := vector.NumericType(vector.VaryingScale)
 	return a.call(plan.OpCase, t, some, sum, a.call(plan.OpGt, boolType, rows, none), zero, plan.Const{Datum: vector.Null(t)})
 }

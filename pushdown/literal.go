@@ -26,7 +26,11 @@ func (a *analyzer) constant(c *pg.A_Const) value {
 	case *pg.A_Const_Fval:
 		text := v.Fval.GetFval()
 		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
-			return typed(plan.Const{Datum: vector.Int(vector.Int8, n)})
+			k := vector.Int8
+			if inRange(n, vector.Int4) {
+				k = vector.Int4 // -2147483648
+			}
+			return typed(plan.Const{Datum: vector.Int(k, n)})
 		}
 		d, ok := parseNumeric(text)
 		if !ok {

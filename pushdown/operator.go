@@ -92,7 +92,7 @@ func (a *analyzer) operation(x *pg.A_Expr, s *scope) plan.Expr {
 
 func (a *analyzer) unary(symbol string, v value) plan.Expr {
 	k := v.kind()
-	if !k.IsInt() && !k.IsFloat() && k != vector.Numeric {
+	if !isNumber(k) {
 		fail(plan.ReasonFunction, "operator "+symbol)
 	}
 	switch symbol {
@@ -141,12 +141,19 @@ func (a *analyzer) arith(op plan.Op, l, r value) plan.Expr {
 		return a.call(op, vector.TypeOf(vector.Date), r.e, l.e)
 	case lk == vector.Date && rk == vector.Date && op == plan.OpSub:
 		return a.call(op, vector.TypeOf(vector.Int4), l.e, r.e)
-	case lk.IsFloat() || rk.IsFloat():
-		fail(plan.ReasonType, "floating-point arithmetic")
+	case isNumber(lk) && isNumber(rk) && op != plan.OpMod:
+		// At least one is floating: real only where both are.
+		t := vector.TypeOf(vector.Float8)
+		if lk == vector.Float4 && rk == vector.Float4 {
+			t.Kind = vector.Float4
+		}
+		return a.call(op, t, a.cast(l.e, t), a.cast(r.e, t))
 	}
 	fail(plan.ReasonFunction, "arithmetic on "+lk.String()+" and "+rk.String())
 	return nil
 }
+
+func isNumber(k vector.Kind) bool { return k.IsInt() || k.IsFloat() || k == vector.Numeric }
 
 func (a *analyzer) intArith(op plan.Op, l, r plan.Expr) plan.Expr {
 	t := vector.TypeOf(max(l.Type().Kind, r.Type().Kind)) // the kinds are in order of size
@@ -176,11 +183,13 @@ func inRange(n int64, k vector.Kind) bool {
 }
 
 func (a *analyzer) numericArith(op plan.Op, l, r plan.Expr) plan.Expr {
+	noNumericParam(l)
+	noNumericParam(r)
 	ls, rs := l.Type().Scale, r.Type().Scale
 	varying := ls == vector.VaryingScale || rs == vector.VaryingScale
 	scale := vector.VaryingScale
 	switch op {
-	case plan.OpAdd, plan.OpSub:
+	case plan.OpAdd, plan.OpSub, plan.OpMod:
 		if !varying {
 			scale = max(ls, rs)
 			l, r = a.toScale(l, scale), a.toScale(r, scale)
@@ -191,11 +200,16 @@ func (a *analyzer) numericArith(op plan.Op, l, r plan.Expr) plan.Expr {
 				fail(plan.ReasonType, "numeric product with too many decimals")
 			}
 		}
-	case plan.OpDiv:
-	default:
-		fail(plan.ReasonFunction, "operator % on numeric")
 	}
 	return a.call(op, vector.NumericType(scale), l, r)
+}
+
+// noNumericParam forwards results that would show the decimals of a parameter's
+// value, which the plan does not know.
+func noNumericParam(e plan.Expr) {
+	if p, ok := e.(plan.Param); ok && p.T.Kind == vector.Numeric {
+		fail(plan.ReasonParameter, "numeric result of a parameter")
+	}
 }
 
 // in analyses x IN (members). As in transformAExprIn, two or more members without

@@ -3,6 +3,7 @@ package pushdown
 import (
 	"errors"
 	"strings"
+	"unicode/utf8"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
 
@@ -21,6 +22,9 @@ var errNesting = errors.New("nested too deeply")
 func guard(sql string) error {
 	if strings.IndexByte(sql, 0) >= 0 {
 		return errors.New("zero byte in text") // the C parser would read up to it
+	}
+	if !utf8.ValidString(sql) {
+		return errors.New("not UTF-8")
 	}
 	if len(sql) <= maxNesting {
 		return nil

@@ -50,6 +50,9 @@ func Plan(sql string, paramOIDs []uint32, cat *catalog.Catalog) (st Statement) {
 	if sel == nil {
 		fail(plan.ReasonNotSelect, "")
 	}
+	if cat.Shadowed["::"] {
+		fail(plan.ReasonShadowed, "cast between built-in types")
+	}
 	a := &analyzer{cat: cat, aggIndex: map[string]int{}, sizes: map[*plan.Call]int{}}
 	for _, oid := range paramOIDs {
 		open := oid == 0 || oid == vector.OIDUnknown
@@ -352,8 +355,6 @@ func (a *analyzer) orderBy(q *plan.Query, items []*pg.Node, s *scope, targets []
 			fail(plan.ReasonShape, "ORDER BY ... USING")
 		}
 		o := plan.Order{Desc: by.SortbyDir == pg.SortByDir_SORTBY_DESC}
-		a.operator("<")
-		a.operator(">")
 		o.NullsFirst = o.Desc
 		switch by.SortbyNulls {
 		case pg.SortByNulls_SORTBY_NULLS_FIRST:
@@ -384,7 +385,6 @@ func (a *analyzer) groupBy(items []*pg.Node, s *scope, targets []target, outputs
 			out = append(out, a.groupBy(row.Args, s, targets, outputs)...)
 			continue
 		}
-		a.operator("=")
 		var e plan.Expr
 		if name, ok := plainName(n); ok && !s.has(name) {
 			e = byName(name, targets, outputs)

@@ -1,0 +1,50 @@
+package pushdown
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "rewrite testdata/*.txt with what Plan makes of its statements")
+
+// TestGolden plans the statements of testdata/*.txt. A file is a list of blocks
+//
+//	SQL
+//	----
+//	the plan, or why it is forwarded
+//
+// separated by blank lines; lines that start with # are comments.
+func TestGolden(t *testing.T) {
+	cat := testCatalog(t)
+	files, _ := filepath.Glob("testdata/*.txt")
+	if len(files) == 0 {
+		t.Fatal("no testdata")
+	}
+	for _, name := range files {
+		t.Run(filepath.Base(name), func(t *testing.T) {
+			text := readText(t, name)
+			var out []string
+			for _, block := range strings.Split(strings.TrimSpace(text), "\n\n") {
+				if strings.HasPrefix(block, "#") {
+					out = append(out, block)
+					continue
+				}
+				sql, want, _ := strings.Cut(block, "\n----")
+				want = strings.TrimSpace(want)
+				got := strings.TrimSpace(formatStatement(Plan(sql, nil, cat)))
+				if got != want && !*update {
+					t.Errorf("%s\n got:\n%s\nwant:\n%s", sql, got, want)
+				}
+				out = append(out, sql+"\n----\n"+got)
+			}
+			if *update {
+				if err := os.WriteFile(name, []byte(strings.Join(out, "\n\n")+"\n"), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+}

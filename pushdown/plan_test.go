@@ -1,0 +1,296 @@
+package pushdown
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"pgaccel/catalog"
+	"pgaccel/plan"
+	"pgaccel/vector"
+)
+
+func TestShadowedNames(t *testing.T) {
+	cat := testCatalog(t)
+	f := func(shadowed, sql string, want plan.Reason) {
+		t.Helper()
+		c := *cat
+		c.Shadowed = map[string]bool{shadowed: true}
+		st := Plan(sql, nil, &c)
+		var got plan.Reason
+		if st.Forward != nil {
+			got = st.Forward.Reason
+		}
+		if got != want {
+			t.Errorf("%s with %q shadowed: %q, want %q", sql, shadowed, got, want)
+		}
+	}
+	f("sum", "SELECT sum(qty) FROM orders", plan.ReasonShadowed)
+	f("sum", "SELECT pg_catalog.sum(qty) FROM orders", "")
+	f("sum", "SELECT count(qty) FROM orders", "")
+	f("+", "SELECT qty + 1 FROM orders", plan.ReasonShadowed)
+	f("+", "SELECT qty OPERATOR(pg_catalog.+) 1 FROM orders", "")
+	f("=", "SELECT id FROM orders WHERE qty IN (1, 2)", plan.ReasonShadowed)
+	f("=", "SELECT count(*) FROM logs JOIN customers c USING (customer_id)", plan.ReasonShadowed)
+	f("=", "SELECT CASE qty WHEN 1 THEN 2 END FROM orders", plan.ReasonShadowed)
+	f("=", "SELECT nullif(qty, 1) FROM orders", plan.ReasonShadowed)
+	f("=", "SELECT id FROM orders WHERE qty IS DISTINCT FROM 1", plan.ReasonShadowed)
+	f(">=", "SELECT id FROM orders WHERE qty BETWEEN 1 AND 2", plan.ReasonShadowed)
+	f("<=", "SELECT id FROM orders WHERE qty BETWEEN 1 AND 2", plan.ReasonShadowed)
+	f("<", "SELECT id FROM orders WHERE qty NOT BETWEEN 1 AND 2", plan.ReasonShadowed)
+	f("=", "SELECT id FROM orders WHERE qty BETWEEN 1 AND 2", "")
+	f("~~", "SELECT id FROM orders WHERE kind LIKE 'a'", plan.ReasonShadowed)
+	f("date_trunc", "SELECT date_trunc('day', at) FROM orders", plan.ReasonShadowed)
+	f("extract", "SELECT extract(year FROM at) FROM orders", "") // SQL syntax means pg_catalog's
+	f("::", "SELECT id FROM orders WHERE qty > 1", plan.ReasonShadowed)
+}
+
+func TestDeclaredParameters(t *testing.T) {
+	cat := testCatalog(t)
+	f := func(sql string, oids []uint32, want string) {
+		t.Helper()
+		got := formatStatement(Plan(sql, oids, cat))
+		if !strings.Contains(got, want) {
+			t.Errorf("%s %v\n got:\n%swant: %s", sql, oids, got, want)
+		}
+	}
+	f("SELECT id FROM orders WHERE qty = $1", []uint32{vector.OIDInt8}, "$1: bigint")
+	f("SELECT id FROM orders WHERE qty = $1", []uint32{0}, "$1: integer")
+	f("SELECT id FROM orders WHERE qty = $1", []uint32{vector.OIDUnknown}, "$1: integer")
+	f("SELECT id FROM orders WHERE qty = $1 AND big = $1", []uint32{vector.OIDInt4}, "$1: integer")
+	f("SELECT id FROM orders WHERE amount > $1", []uint32{vector.OIDNumeric}, "$1: numeric.2")
+	f("SELECT id FROM orders WHERE qty > $1", []uint32{vector.OIDNumeric}, "$1: numeric.0")
+	f("SELECT id FROM orders WHERE amount > $1", []uint32{vector.OIDFloat8}, "filter: >(cast:double precision(t0.amount), $1)")
+	f("SELECT id FROM orders WHERE amount > $1", []uint32{vector.OIDInt4}, "filter: >(t0.amount, cast:numeric.2($1))")
+	f("SELECT id FROM orders WHERE amount > $1 AND rate > $1", []uint32{vector.OIDNumeric}, "forward: unsupported type")
+	f("SELECT amount + $1 FROM orders", []uint32{vector.OIDNumeric}, "forward: parameter")
+	f("SELECT id FROM orders WHERE kind = $1", []uint32{vector.OIDVarchar}, "filter: =(t0.kind, $1)")
+	f("SELECT id FROM orders WHERE day >= $1", []uint32{vector.OIDTimestamp}, "filter: >=(cast:timestamp(t0.day), $1)")
+	f("SELECT id FROM orders WHERE qty = $1", []uint32{600}, "forward: unsupported type") // point
+	f("SELECT id FROM orders WHERE qty = 1", []uint32{0}, "forward: parameter: type of $1")
+	f("SELECT id FROM orders WHERE qty = 1", []uint32{600}, "forward: parameter: type of $1")
+	f("SELECT id FROM orders WHERE qty = $2", []uint32{vector.OIDInt4}, "$2: integer")
+	f("SELECT id FROM orders WHERE qty = $2", nil, "forward: parameter: type of $1")
+	f("SELECT id FROM orders WHERE qty = $70000", nil, "forward: parameter")
+}
+
+func TestSmall(t *testing.T) {
+	cat := testCatalog(t)
+	f := func(sql, want string) {
+		t.Helper()
+		st := Plan(sql, nil, cat)
+		got := ""
+		if st.Small != nil {
+			got = st.Small.Detail
+			if st.Small.Reason != plan.ReasonSmall {
+				t.Errorf("%s: reason %q", sql, st.Small.Reason)
+			}
+		}
+		if st.Query == nil || got != want {
+			t.Errorf("%s: %q, want %q (%v)", sql, got, want, st.Forward)
+		}
+	}
+	f("SELECT count(*) FROM regions", "few rows")
+	f("SELECT count(*) FROM orders WHERE id = 5", "one row by a unique key")
+	f("SELECT count(*) FROM orders WHERE 5 = id AND qty = 1", "one row by a unique key")
+	f("SELECT count(*) FROM shops WHERE id = 1", "")
+	f("SELECT count(*) FROM shops WHERE id = 1 AND lang = 'a'", "one row by a unique key")
+	f("SELECT title FROM shops WHERE id = 1", "rows by an index")
+	f("SELECT id FROM orders WHERE day = '2024-01-01'", "rows by an index")
+	f("SELECT id FROM orders WHERE day > '2024-01-01'", "")
+	f("SELECT id FROM orders WHERE shop_id = 1", "")
+	f("SELECT sum(qty) FROM orders WHERE day = '2024-01-01'", "")
+	f("SELECT id FROM orders", "rows as they come")
+	f("SELECT id FROM orders ORDER BY qty", "")
+	cat.Lookup("", "regions")[0].Rows = -1
+	f("SELECT count(*) FROM regions", "")
+}
+
+func TestUnqualifiedNamePrefersPublic(t *testing.T) {
+	column := []catalog.Column{{Name: "a", AttNum: 1, Type: vector.TypeOf(vector.Int4)}}
+	cat := &catalog.Catalog{Tables: []*catalog.Table{
+		{OID: 1, Schema: "archive", Name: "t", Columns: column}, {OID: 2, Schema: "public", Name: "t", Columns: column},
+		{OID: 3, Schema: "other", Name: "u", Columns: column}}}
+	f := func(sql string, oid uint32, ref string) {
+		t.Helper()
+		st := Plan(sql, nil, cat)
+		if st.Query == nil || st.Query.Tables[0].Meta.OID != oid || st.Query.Tables[0].Ref != ref {
+			t.Errorf("%s: %s", sql, formatStatement(st))
+		}
+	}
+	f("SELECT a FROM t", 2, `"t"`)
+	f("SELECT a FROM archive.t", 1, `"archive"."t"`)
+	f("SELECT a FROM u", 3, `"u"`)
+	f(`SELECT "t".a FROM "archive"."t"`, 1, `"archive"."t"`)
+}
+
+// Exponential and deep statements must end quickly, with a reason.
+func TestHostileStatements(t *testing.T) {
+	cat := testCatalog(t)
+	f := func(sql string, want plan.Reason) {
+		t.Helper()
+		st := Plan(sql, nil, cat)
+		if st.Forward == nil || st.Forward.Reason != want {
+			t.Errorf("%.60s...: %.200s", sql, formatStatement(st))
+		}
+		if _, err := Normalize(sql); err == nil && want == plan.ReasonNotSelect {
+			t.Errorf("%.60s...: normalized", sql)
+		}
+		SplitPrefix(sql)
+		RewriteVirtual(sql, func(string) (string, bool) { return "SELECT 1", true })
+	}
+	nested := func(open, inner, close string, n int) string {
+		return strings.Repeat(open, n) + inner + strings.Repeat(close, n)
+	}
+	f("SELECT "+nested("nullif(", "qty", ", 1)", 100)+" FROM orders", plan.ReasonShape)
+	f("SELECT 1 FROM orders WHERE "+nested("(", "paid", " BETWEEN false AND true)", 100), plan.ReasonShape)
+	f("SELECT qty"+strings.Repeat(" + qty", 100000)+" FROM orders", plan.ReasonNotSelect)
+	f("SELECT 1 FROM orders"+strings.Repeat(" UNION SELECT 1, 2 FROM orders", 20000), plan.ReasonNotSelect)
+	f("SELECT "+nested("(", "qty", ")", 100000)+" FROM orders", plan.ReasonNotSelect)
+	f("SELECT "+nested("(SELECT ", "1", ")", 3000)+" FROM orders", plan.ReasonNotSelect)
+	f("SELECT "+nested("CASE WHEN paid THEN ", "1", " END", 20000)+" FROM orders", plan.ReasonNotSelect)
+	f("SELECT qty"+strings.Repeat("::int", 50000)+" FROM orders", plan.ReasonNotSelect)
+	f("SELECT "+nested("ARRAY[", "1", "]", 20000)+" FROM orders", plan.ReasonNotSelect)
+	f("SELECT 1 FROM orders"+strings.Repeat(" JOIN orders ON true", 20000), plan.ReasonNotSelect)
+	f("SELECT 1 FROM orders WHERE "+strings.Repeat("NOT ", 50000)+"paid", plan.ReasonNotSelect)
+	f("SELECT 1 FROM orders"+strings.Repeat(", orders", 70), plan.ReasonShape)
+	f("SELECT id FROM orders\x00 WHERE qty = 1", plan.ReasonNotSelect)
+	f("SELECT '\xff' FROM orders", plan.ReasonNotSelect)
+}
+
+// What is long but flat is planned: IN lists of thousands, many outputs.
+func TestLongStatements(t *testing.T) {
+	cat := testCatalog(t)
+	var ints, strs []string
+	for i := range 20000 {
+		ints = append(ints, fmt.Sprint(i))
+		strs = append(strs, fmt.Sprintf("'v%d'", -i))
+	}
+	f := func(sql string) {
+		t.Helper()
+		if st := Plan(sql, nil, cat); st.Query == nil {
+			t.Errorf("%.60s...: %v", sql, st.Forward)
+		}
+	}
+	f("SELECT count(*) FROM orders WHERE qty IN (" + strings.Join(ints, ", ") + ")")
+	f("SELECT count(*) FROM orders WHERE qty NOT IN (-" + strings.Join(ints, ", -") + ")")
+	f("SELECT count(*) FROM orders WHERE status IN (" + strings.Join(strs, ", ") + ")")
+	f("SELECT sum(qty + " + strings.Join(ints[:1600], "), sum(qty + ") + ") FROM orders")
+	f("SELECT count(*) FROM orders WHERE qty = " + strings.Join(ints[:800], " OR qty = "))
+}
+
+func TestNormalize(t *testing.T) {
+	a, err := Normalize("SELECT sum(qty) FROM orders WHERE day > '2024-01-01' AND kind IN ('a', 'b')")
+	if err != nil || a != "SELECT sum(qty) FROM orders WHERE day > $1 AND kind IN ($2, $3)" {
+		t.Errorf("%q, %v", a, err)
+	}
+	if _, err := Normalize("SELECT FROM ("); err == nil {
+		t.Error("no error")
+	}
+	x, _ := Fingerprint("SELECT sum(qty) FROM orders WHERE qty = 1")
+	y, _ := Fingerprint("select SUM( qty ) from orders where qty=2")
+	if z, err := Fingerprint("SELECT sum(qty) FROM orders WHERE big = 1"); x != y || x == z || err != nil {
+		t.Error(x, y, z, err)
+	}
+}
+
+func TestSplitPrefix(t *testing.T) {
+	f := func(sql, prefix, last string) {
+		t.Helper()
+		s, ok := SplitPrefix(sql)
+		if ok != (last != "") || s.Prefix != prefix || s.Last != last {
+			t.Errorf("%q: %q + %q, %v", sql, s.Prefix, s.Last, ok)
+		}
+		if ok && s.Prefix+s.Last != sql {
+			t.Errorf("%q: parts do not add up", sql)
+		}
+	}
+	f("BEGIN;SELECT 1", "BEGIN;", "SELECT 1")
+	f("BEGIN; SELECT 1;", "BEGIN;", " SELECT 1;")
+	f("SAVEPOINT _EXEC_SVP_1;SELECT 'é;x' FROM t", "SAVEPOINT _EXEC_SVP_1;", "SELECT 'é;x' FROM t")
+	f("START TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL x.y = 1; SELECT 1", "START TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL x.y = 1;", " SELECT 1")
+	f("/* é */ SET DateStyle = 'ISO';show transaction_isolation; SELECT 1", "/* é */ SET DateStyle = 'ISO';show transaction_isolation;", " SELECT 1")
+	f("RELEASE a;;SELECT 1", "RELEASE a;;", "SELECT 1")
+	f("SELECT 1", "", "")
+	f("SELECT 1; SELECT 2", "", "")
+	f("BEGIN; INSERT INTO t VALUES (1); SELECT 1", "", "")
+	f("BEGIN; UPDATE t SET a = 1", "", "")
+	f("COMMIT; SELECT 1", "", "")
+	f("ROLLBACK TO a; SELECT 1", "", "")
+	f("SET LOCAL x.y = 1; SELECT 1", "", "")
+	f("BEGIN; SELEC 1", "", "")
+	f("", "", "")
+}
+
+func TestRewriteVirtual(t *testing.T) {
+	relation := func(name string) (string, bool) {
+		switch name {
+		case "tables":
+			return "SELECT * FROM jsonb_to_recordset('[{\"name\":\"it''s\"}]'::jsonb) AS r(\"name\" text)", true
+		case "broken":
+			return "SELEC", true
+		}
+		return "", false
+	}
+	f := func(sql, want string) {
+		t.Helper()
+		got, found, err := RewriteVirtual(sql, relation)
+		if err != nil || found != (want != "") {
+			t.Errorf("%s: %v %v", sql, found, err)
+		}
+		if want == "" {
+			want = sql
+		}
+		if got = strings.ReplaceAll(got, `(SELECT * FROM jsonb_to_recordset('[{"name":"it''s"}]'::jsonb) r (name text))`, "<body>"); got != want {
+			t.Errorf("%s:\n got %s\nwant %s", sql, got, want)
+		}
+	}
+	f("SELECT * FROM pgaccel.tables", "SELECT * FROM <body> tables")
+	f("SELECT pgaccel.tables.name, t.x FROM pgaccel.tables JOIN (SELECT 1 AS x FROM pgaccel.tables q) t ON true WHERE $1 = 'a'",
+		"SELECT tables.name, t.x FROM <body> tables JOIN (SELECT 1 AS x FROM <body> q) t ON true WHERE $1 = 'a'")
+	f("SELECT count(*) FROM pgaccel.tables AS t (n) WHERE n IN (SELECT name FROM pgaccel.tables)",
+		"SELECT count(*) FROM <body> t(n) WHERE n IN (SELECT name FROM <body> tables)")
+	f("SELECT 1 UNION ALL SELECT 2 FROM pgaccel.tables", "SELECT 1 UNION ALL SELECT 2 FROM <body> tables")
+	f("WITH a AS (SELECT * FROM pgaccel.tables) SELECT * FROM a", "WITH a AS (SELECT * FROM <body> tables) SELECT * FROM a")
+	f("SELECT * FROM pgaccel.nothing", "")
+	f("SELECT * FROM tables", "")
+	f("INSERT INTO x SELECT * FROM pgaccel.tables", "")
+	f("SELECT 1; SELECT * FROM pgaccel.tables", "")
+	if _, _, err := RewriteVirtual("SELECT * FROM pgaccel.broken", relation); err == nil {
+		t.Error("a body that cannot be parsed: no error")
+	}
+	if _, _, err := RewriteVirtual("SELECT * FROM (", relation); err == nil {
+		t.Error("no error")
+	}
+}
+
+// FuzzPlan: no text makes Plan panic or take a query that is not bound to the
+// catalog.
+func FuzzPlan(f *testing.F) {
+	for _, name := range []string{"testdata/select.txt", "testdata/bi.txt", "testdata/ssb.txt"} {
+		for _, block := range strings.Split(readText(f, name), "\n\n") {
+			sql, _, _ := strings.Cut(block, "\n----")
+			f.Add(sql)
+		}
+	}
+	for _, name := range []string{"testdata/expressions.sql", "testdata/aggregates.sql"} {
+		for _, e := range strings.Split(readText(f, name), "\n") {
+			f.Add("SELECT " + e + " FROM orders WHERE (" + e + ") IS NOT NULL GROUP BY 1 HAVING (" + e + ") = 1")
+		}
+	}
+	cat := testCatalog(f)
+	f.Fuzz(func(t *testing.T, sql string) {
+		st := Plan(sql, nil, cat)
+		if (st.Query == nil) == (st.Forward == nil) {
+			t.Fatal("neither or both of Query and Forward")
+		}
+		if st.Forward != nil {
+			if st.Forward.Reason == plan.ReasonInternalError {
+				t.Fatalf("%s", st.Forward.Detail)
+			}
+			return
+		}
+		checkPlan(t, st.Query)
+		SplitPrefix(sql)
+	})
+}

@@ -1,0 +1,336 @@
+package pushdown
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"pgaccel/catalog"
+	"pgaccel/internal/oracle"
+	"pgaccel/internal/pgserver"
+	"pgaccel/plan"
+	"pgaccel/vector"
+)
+
+// server is a real PostgreSQL with the tests' tables and rows.
+type server struct {
+	conn *pgx.Conn
+	cat  *catalog.Catalog
+	rows map[uint32][][]vector.Datum // of each table, by OID
+}
+
+func startServer(t *testing.T) *server {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	t.Cleanup(cancel)
+	pgs, err := pgserver.Start(ctx, pgserver.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pgs.Stop)
+	conn, err := pgx.Connect(ctx, pgs.URL("postgres", "postgres"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close(ctx) })
+	s := &server{conn: conn, cat: testCatalog(t), rows: map[uint32][][]vector.Datum{}}
+	data, err := os.ReadFile("testdata/data.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.exec(t, schemaText(t)+string(data))
+	for _, tab := range s.cat.Tables {
+		s.rows[tab.OID] = s.load(t, tab)
+	}
+	return s
+}
+
+func (s *server) exec(t *testing.T, sql string) [][][]byte {
+	t.Helper()
+	res, err := s.conn.PgConn().Exec(context.Background(), sql).ReadAll()
+	if err != nil {
+		t.Fatalf("%s\n%v", sql, err)
+	}
+	return res[len(res)-1].Rows
+}
+
+// load reads a table as the store would hold it.
+func (s *server) load(t *testing.T, tab *catalog.Table) [][]vector.Datum {
+	var out [][]vector.Datum
+	a := &analyzer{}
+	for _, row := range s.exec(t, "SELECT * FROM "+quoteAlways(tab.Name)) {
+		r := make([]vector.Datum, len(row))
+		for i, text := range row {
+			typ := tab.Columns[i].Type
+			switch {
+			case typ.Kind == vector.Invalid:
+			case text == nil:
+				r[i] = vector.Null(typ)
+			case typ.Kind == vector.Bool:
+				r[i] = boolConst(string(text) == "t").Datum
+			case typ.Kind == vector.Numeric:
+				d, ok := vector.ParseDecimal(string(text))
+				if !ok || d.Scale != typ.Scale {
+					t.Fatalf("%s.%s: %s", tab.Name, tab.Columns[i].Name, text)
+				}
+				n, _ := d.Unscaled.Int64()
+				r[i] = vector.Datum{Type: typ, I: n}
+			default:
+				r[i] = a.parseLiteral(string(text), typ).Datum
+				r[i].Type = typ
+			}
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// compare plans sql, and where it is planned compares types and values with what
+// the server says. It returns whether it was planned.
+func (s *server) compare(t *testing.T, sql string) bool {
+	t.Helper()
+	ctx := context.Background()
+	st := Plan(sql, nil, s.cat)
+	desc, err := s.conn.PgConn().Prepare(ctx, "", sql, nil)
+	if err != nil {
+		var pgErr *pgconn.PgError
+		if !errors.As(err, &pgErr) {
+			t.Fatal(err)
+		}
+		if pgErr.Code == "42601" && (st.Forward == nil || st.Forward.Reason != plan.ReasonNotSelect) && !strings.Contains(pgErr.Message, "SELECT") {
+			t.Errorf("%s\nsyntax error in PostgreSQL (%s), but: %s", sql, pgErr.Message, formatStatement(st))
+		}
+		if st.Query != nil {
+			t.Errorf("%s\nrefused by PostgreSQL (%s), but planned:\n%s", sql, pgErr.Message, formatStatement(st))
+		}
+		return false
+	}
+	if st.Forward != nil {
+		if st.Forward.Reason == plan.ReasonNotSelect && strings.HasPrefix(strings.ToUpper(sql), "SELECT") && !strings.Contains(sql, "INTO") {
+			t.Errorf("%s\naccepted by PostgreSQL, but: %s", sql, formatStatement(st))
+		}
+		return false
+	}
+	if len(desc.Fields) != len(st.Query.Output) {
+		t.Errorf("%s\n%d output columns, PostgreSQL has %d", sql, len(st.Query.Output), len(desc.Fields))
+		return true
+	}
+	for i, f := range desc.Fields {
+		if k := st.Query.Output[i].Type().Kind; k.OID() != f.DataTypeOID {
+			t.Errorf("%s\ncolumn %d is %s, type OID %d in PostgreSQL", sql, i+1, k, f.DataTypeOID)
+			return true
+		}
+	}
+	for i, oid := range desc.ParamOIDs {
+		if k := st.Query.Params[i].Kind; k.OID() != oid {
+			t.Errorf("%s\n$%d is %s, type OID %d in PostgreSQL", sql, i+1, k, oid)
+		}
+	}
+	if len(desc.ParamOIDs) == 0 {
+		s.compareValues(t, sql, st)
+	}
+	return true
+}
+
+// compareValues runs the plan with the oracle and the text with the server.
+func (s *server) compareValues(t *testing.T, sql string, st Statement) {
+	t.Helper()
+	res := s.conn.PgConn().ExecParams(context.Background(), sql, nil, nil, nil, nil).Read()
+	batch, err := oracle.Run(st.Query, func(i int) [][]vector.Datum { return s.rows[st.Query.Tables[i].Meta.OID] })
+	if err != nil {
+		var f *plan.Forward
+		if !errors.As(err, &f) {
+			t.Errorf("%s\noracle: %v", sql, err)
+		}
+		if res.Err == nil && f.Reason != plan.ReasonTies {
+			t.Logf("%s\nnot evaluated: %v", sql, err)
+		}
+		return
+	}
+	if res.Err != nil {
+		t.Errorf("%s\nfails in PostgreSQL (%v), but was evaluated", sql, res.Err)
+		return
+	}
+	// Rows that the order leaves equal may come in any order.
+	q := st.Query
+	by := map[int]bool{}
+	for i, e := range q.Output {
+		if slices.ContainsFunc(q.Order, func(o plan.Order) bool { return same(o.Expr, e) }) {
+			by[i] = true
+		}
+	}
+	keysShown := len(by) > 0 && len(by) == len(q.Order)
+	var want, got, wantOrder, gotOrder []string
+	keys := func(cells []string) string {
+		var k []string
+		for i, c := range cells {
+			if by[i] {
+				k = append(k, c)
+			}
+		}
+		return strings.Join(k, "|")
+	}
+	for _, row := range res.Rows {
+		cells := make([]string, len(row))
+		for i, c := range row {
+			cells[i] = "null"
+			if c != nil {
+				cells[i] = canonical(string(c), st.Query.Output[i].Type().Kind)
+			}
+		}
+		want, wantOrder = append(want, strings.Join(cells, "|")), append(wantOrder, keys(cells))
+	}
+	for r := range batch.Rows {
+		cells := make([]string, len(batch.Columns))
+		for i := range batch.Columns {
+			cells[i] = cell(&batch.Columns[i], r)
+		}
+		got, gotOrder = append(got, strings.Join(cells, "|")), append(gotOrder, keys(cells))
+	}
+	if keysShown && !slices.Equal(wantOrder, gotOrder) {
+		t.Errorf("%s\nin another order\n%s", sql, formatStatement(st))
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	if !slices.Equal(want, got) {
+		for i := range max(len(want), len(got)) {
+			w, g := "nothing", "nothing"
+			if i < len(want) {
+				w = want[i]
+			}
+			if i < len(got) {
+				g = got[i]
+			}
+			if w != g {
+				t.Errorf("%s\nrow %d: got %s, PostgreSQL %s\n%s", sql, i, g, w, formatStatement(st))
+				return
+			}
+		}
+	}
+}
+
+// canonical brings PostgreSQL's text to a form that cell writes too; only floats
+// need it.
+func canonical(text string, k vector.Kind) string {
+	if k.IsFloat() {
+		size := 64
+		if k == vector.Float4 {
+			size = 32
+		}
+		f, err := strconv.ParseFloat(text, size)
+		if err == nil {
+			return fmt.Sprint(f)
+		}
+	}
+	return text
+}
+
+func cell(c *vector.Column, r int) string {
+	if r>>6 < len(c.Nulls) && c.IsNull(r) {
+		return "null"
+	}
+	epoch := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+	switch k := c.Type.Kind; {
+	case k.IsText():
+		return c.Strs[r]
+	case k == vector.Numeric:
+		return c.Decimals[r].String()
+	case k == vector.Bool:
+		return map[int64]string{0: "f", 1: "t"}[c.Ints[r]]
+	case k.IsFloat():
+		return fmt.Sprint(math.Float64frombits(uint64(c.Ints[r])))
+	case k == vector.Date:
+		return epoch.AddDate(0, 0, int(c.Ints[r])).Format("2006-01-02")
+	case k == vector.Time:
+		return epoch.Add(time.Duration(c.Ints[r]) * time.Microsecond).Format("15:04:05.999999")
+	case k == vector.Timestamp:
+		return epoch.Add(time.Duration(c.Ints[r]) * time.Microsecond).Format("2006-01-02 15:04:05.999999")
+	case k == vector.TimestampTZ:
+		return epoch.Add(time.Duration(c.Ints[r])*time.Microsecond).Format("2006-01-02 15:04:05.999999") + "+00"
+	}
+	return fmt.Sprint(c.Ints[r])
+}
+
+// corpus returns the lines of a file without comments.
+func corpus(t *testing.T, name string) []string {
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.DeleteFunc(strings.Split(string(text), "\n"), func(l string) bool { return l == "" || strings.HasPrefix(l, "--") })
+}
+
+// TestAgainstPostgres compares every plan that is made of the corpus with a real
+// server: result types and parameter types with its Describe, the answer (as the
+// oracle computes it from the plan) with its answer.
+func TestAgainstPostgres(t *testing.T) {
+	s := startServer(t)
+	count := func(t *testing.T, atLeast int, sqls []string) {
+		t.Helper()
+		planned := 0
+		for _, sql := range sqls {
+			if s.compare(t, sql) {
+				planned++
+			}
+		}
+		t.Logf("%d of %d statements planned", planned, len(sqls))
+		if planned < atLeast {
+			t.Errorf("only %d of %d statements planned, at least %d were once", planned, len(sqls), atLeast)
+		}
+	}
+	t.Run("expressions", func(t *testing.T) {
+		var sqls []string
+		for _, e := range corpus(t, "testdata/expressions.sql") {
+			sqls = append(sqls, "SELECT id, "+e+" FROM orders")
+		}
+		count(t, 100, sqls)
+	})
+	t.Run("grouped by expressions", func(t *testing.T) {
+		var sqls []string
+		for _, e := range corpus(t, "testdata/expressions.sql") {
+			if !strings.Contains(e, "1e30") { // a constant would be an ordinal
+				sqls = append(sqls, "SELECT ("+e+") AS g, count(*) FROM orders WHERE qty > 0 GROUP BY g")
+			}
+		}
+		count(t, 100, sqls)
+	})
+	t.Run("aggregates", func(t *testing.T) {
+		var sqls []string
+		for _, e := range corpus(t, "testdata/aggregates.sql") {
+			sqls = append(sqls,
+				"SELECT "+e+" FROM orders",
+				"SELECT shop_id, "+e+" AS x FROM orders GROUP BY shop_id",
+				"SELECT "+e+" FROM orders WHERE qty > 1000",
+				"SELECT o.shop_id, "+e+" FROM orders o WHERE paid OR qty < 0 GROUP BY 1 ORDER BY 1")
+		}
+		count(t, 100, sqls)
+	})
+	t.Run("parameters", func(t *testing.T) {
+		count(t, 20, corpus(t, "testdata/parameters.sql"))
+	})
+	for _, name := range []string{"testdata/select.txt", "testdata/ssb.txt", "testdata/bi.txt"} {
+		t.Run(name, func(t *testing.T) {
+			text, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var sqls []string
+			for _, block := range strings.Split(string(text), "\n\n") {
+				if sql, _, ok := strings.Cut(block, "\n----"); ok {
+					sqls = append(sqls, sql)
+				}
+			}
+			count(t, 10, sqls)
+		})
+	}
+}

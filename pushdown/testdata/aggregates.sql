@@ -1,0 +1,108 @@
+-- One aggregate expression over the table orders a line; each runs alone, grouped and over no rows.
+count(*)
+count(1)
+count(qty)
+count(id)
+count(NULL)
+count('x')
+sum(small)
+sum(qty)
+sum(big)
+sum(amount)
+sum(rate)
+sum(qty * 2)
+sum(amount * rate)
+sum(amount + 1.125)
+sum(1)
+sum(1.50)
+sum(score)
+sum(weight)
+avg(small)
+avg(qty)
+avg(big)
+avg(amount)
+avg(rate)
+avg(score)
+min(small)
+max(qty)
+min(big)
+max(amount)
+min(weight)
+max(score)
+min(status)
+max(kind)
+max(flag)
+min(day)
+max(at)
+min(seen)
+max(clock)
+max(paid)
+min(1)
+max('x')
+bool_and(paid)
+bool_or(paid)
+every(qty > 0)
+bool_and(NULL)
+count(*) FILTER (WHERE paid)
+sum(qty) FILTER (WHERE qty > 10 AND status IS NOT NULL)
+min(day) FILTER (WHERE false)
+sum(qty) + 1
+sum(qty) / count(*)
+sum(small) / 3
+sum(big) / count(*)
+sum(amount) / count(*)
+sum(amount) / sum(qty)
+sum(amount) / NULLIF(sum(qty), 0)
+sum(amount) * 100.0 / sum(amount)
+100 * sum(qty) / count(*)
+avg(amount) * 2
+avg(amount) + 1
+avg(amount) > 5
+avg(qty)::float8
+avg(qty)::numeric(10,2)
+avg(amount)::int
+sum(amount)::bigint
+sum(amount)::numeric(20,1)
+sum(qty)::text
+count(*)::int
+-sum(amount)
+abs(sum(amount))
+coalesce(sum(amount), 0)
+coalesce(sum(qty), 0)
+coalesce(avg(amount), 0)
+coalesce(sum(amount), 0) * 2
+sum(CASE WHEN paid THEN qty ELSE 0 END)
+sum(CASE WHEN paid THEN qty END)
+sum(CASE WHEN paid THEN amount ELSE 0 END)
+sum(CASE WHEN paid THEN rate ELSE 0 END)
+sum(CASE WHEN paid THEN rate ELSE 0.0 END)
+sum(CASE WHEN paid THEN amount ELSE 0 END) FILTER (WHERE qty > 5)
+sum(CASE WHEN paid THEN amount ELSE rate END)
+sum(coalesce(rate, 0))
+sum(coalesce(amount, 0))
+sum(coalesce(qty, 0))
+avg(coalesce(rate, 0))
+max(CASE WHEN paid THEN 1 ELSE 0 END)
+CASE WHEN count(*) > 10 THEN 'many' ELSE 'few' END
+CASE WHEN sum(qty) > 10 THEN sum(amount) ELSE 0 END
+max(qty) - min(qty)
+max(day) - min(day)
+max(day) + 1
+extract(year FROM max(day))
+date_trunc('month', max(at))
+sum(qty) BETWEEN 1 AND 1000.5
+sum(amount) IN (1, 2.5)
+sum(qty) IS NULL
+count(*) > 5 AND sum(qty) > 0
+count(*) % 7
+sum(big) % 7
+avg(day)
+sum(status)
+count(DISTINCT qty)
+sum(DISTINCT qty)
+stddev(qty)
+string_agg(kind, ',')
+array_agg(qty)
+percentile_cont(0.5) WITHIN GROUP (ORDER BY qty)
+max(qty) OVER ()
+sum(sum(qty))
