@@ -17,12 +17,17 @@ type barrier struct {
 	nudge  *pgx.Conn // with synchronous_commit = local
 	target atomic.Uint64
 	wake   chan struct{}
+	helped time.Time // when a nudge last found something to flush
 }
 
 const (
 	// nudgeAfter is how long a target may lie ahead before the log is flushed up to
 	// it. Synchronous commits flush by themselves before that.
-	nudgeAfter   = time.Millisecond
+	nudgeAfter = time.Millisecond
+	// nudgeSoon takes its place for asyncFor after a nudge that was needed: somebody
+	// commits asynchronously, and will again.
+	nudgeSoon    = 200 * time.Microsecond
+	asyncFor     = time.Second
 	barrierGiven = 5 * time.Second // by then nobody waits for the target any more
 	pingMin      = 50 * time.Microsecond
 	pingMax      = 2 * time.Millisecond
@@ -64,6 +69,10 @@ func (b *barrier) run(ctx context.Context) error {
 // reach pings, one ping at a time, until the target is passed.
 func (b *barrier) reach(ctx context.Context) error {
 	start, nudged := time.Now(), uint64(0)
+	patience := nudgeAfter
+	if start.Sub(b.helped) < asyncFor {
+		patience = nudgeSoon
+	}
 	for pause := pingMin; ; pause = min(2*pause, pingMax) {
 		target := b.target.Load()
 		if b.stream.seen.Load() >= target || time.Since(start) > barrierGiven {
@@ -87,7 +96,7 @@ func (b *barrier) reach(ctx context.Context) error {
 		if b.stream.seen.Load() >= target {
 			continue
 		}
-		if nudged < target && time.Since(start) > nudgeAfter {
+		if nudged < target && time.Since(start) >= patience {
 			nudged = target
 			if err := b.flush(ctx, target); err != nil {
 				return err
@@ -95,7 +104,7 @@ func (b *barrier) reach(ctx context.Context) error {
 			pause = pingMin
 			continue
 		}
-		if left := nudgeAfter - time.Since(start); nudged < target && left > 0 {
+		if left := patience - time.Since(start); nudged < target && left > 0 {
 			pause = min(pause, left)
 		}
 		if err := sleep(ctx, pause); err != nil {
@@ -108,7 +117,10 @@ func (b *barrier) reach(ctx context.Context) error {
 // that wrote a logical message does. It burns a transaction id, and is left out
 // where the log is flushed already and the stream merely busy.
 func (b *barrier) flush(ctx context.Context, target uint64) error {
-	_, err := b.nudge.Exec(ctx, "SELECT pg_catalog.pg_logical_emit_message(true, 'pgaccel', '') WHERE pg_catalog.pg_current_wal_flush_lsn() < $1::text::pg_lsn",
+	tag, err := b.nudge.Exec(ctx, "SELECT pg_catalog.pg_logical_emit_message(true, 'pgaccel', '') WHERE pg_catalog.pg_current_wal_flush_lsn() < $1::text::pg_lsn",
 		fmt.Sprintf("%X/%X", target>>32, uint32(target)))
+	if err == nil && tag.RowsAffected() > 0 {
+		b.helped = time.Now()
+	}
 	return err
 }

@@ -4,13 +4,16 @@ import (
 	"context"
 	"fmt"
 	"math/rand"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"pgaccel/colstore"
+	"pgaccel/internal/pgserver"
 )
 
 // left lists what pgaccel has on the server.
@@ -412,3 +415,52 @@ func TestFirstCopyUnderWrites(t *testing.T) {
 }
 
 var txRepeatable = pgx.TxOptions{IsoLevel: pgx.RepeatableRead}
+
+// TestServerCrash: a backend that is killed takes all others with it, and the
+// server recovers from its log.
+func TestServerCrash(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	s, err := pgserver.Start(ctx, pgserver.Options{Settings: map[string]string{"shared_buffers": "16MB", "restart_after_crash": "on"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Stop()
+	url := s.URL("postgres", "postgres")
+	c := connectTo(t, url)
+	mustExec(t, c, "CREATE TABLE a (id int PRIMARY KEY); INSERT INTO a VALUES (1)")
+	store := colstore.New(colstore.Options{})
+	defer store.Close()
+	r := start(t, url, Config{Store: store})
+	defer r.Close()
+	ready(t, r)
+	a := tableOID(t, c, "a")
+	pid, err := strconv.Atoi(queryText(t, c, "SELECT active_pid::text FROM pg_replication_slots"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := store.Applied()
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "waits fail", func() bool { return store.Wait(ctx, 0) == colstore.ErrStream || store.Applied() > before })
+	eventually(t, "the server answers", func() bool {
+		conn, err := pgx.Connect(ctx, url)
+		if err != nil {
+			return false
+		}
+		c = conn
+		return true
+	})
+	defer c.Close(context.Background())
+	mustExec(t, c, "INSERT INTO a VALUES (2)")
+	eventually(t, "both rows are served", func() bool {
+		v, _ := store.Get(a)
+		if v == nil {
+			return false
+		}
+		defer v.Release()
+		return v.Rows == 2
+	})
+	waitInsert(t, c, store)
+}

@@ -121,8 +121,19 @@ func connConfig(upstream, application string) (*pgx.ConnConfig, error) {
 		c.ConnectTimeout = 10 * time.Second
 	}
 	c.AfterConnect = func(ctx context.Context, conn *pgconn.PgConn) error {
-		// Not every version has these.
-		_, err := conn.Exec(ctx, "SELECT pg_catalog.set_config(name, '0', false) FROM pg_catalog.pg_settings WHERE name IN ('transaction_timeout', 'idle_session_timeout')").ReadAll()
+		// Not every version has these; the others are set with the connection.
+		var n int // of 15.18, 18beta1, 19devel
+		fmt.Sscanf(conn.ParameterStatus("server_version"), "%d", &n)
+		sql := ""
+		switch {
+		case n >= 17:
+			sql = "SET idle_session_timeout = 0; SET transaction_timeout = 0"
+		case n >= 14:
+			sql = "SET idle_session_timeout = 0"
+		default:
+			return nil
+		}
+		_, err := conn.Exec(ctx, sql).ReadAll()
 		return err
 	}
 	return c, nil
