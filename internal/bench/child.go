@@ -254,6 +254,22 @@ func (c *child) tail() string {
 	return strings.Join(lines[max(0, len(lines)-20):], "\n")
 }
 
+// complaints are the warnings and errors in the child's log: at most three, of those that
+// begin alike (stack traces differ in their addresses) the first.
+func (c *child) complaints() []string {
+	text, _ := os.ReadFile(c.log)
+	var found []string
+	seen := map[string]bool{}
+	for line := range strings.Lines(string(text)) {
+		_, said, bad := strings.Cut(strings.TrimSpace(line), " level=")
+		if bad = bad && (strings.HasPrefix(said, "WARN") || strings.HasPrefix(said, "ERROR")); bad && !seen[said[:min(len(said), 120)]] && len(found) < 3 {
+			seen[said[:min(len(said), 120)]] = true
+			found = append(found, strings.NewReplacer(`\n`, "\n    ", `\t`, "  ").Replace(said))
+		}
+	}
+	return found
+}
+
 // stop ends the process, gently at first.
 func (c *child) stop() {
 	c.cmd.Process.Signal(syscall.SIGTERM)

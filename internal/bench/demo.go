@@ -59,7 +59,7 @@ func Demo(ctx context.Context, d DemoOptions, out io.Writer) error {
 	printResults(out, s.results, false)
 	fmt.Fprintf(out, "\npgaccel copied the tables (%s in Postgres) into %s of columns in %s. The demo took %.0f s.\n",
 		size(s.heapBytes), size(s.storeBytes), seconds(s.child.FirstCopy), time.Since(start).Seconds())
-	if err := check(s.results); err != nil {
+	if err := s.judge(); err != nil {
 		return err
 	}
 	if !d.Keep {

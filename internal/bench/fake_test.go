@@ -36,6 +36,8 @@ func fakeServe(args []string) error {
 	if err := f.Parse(args); err != nil {
 		return err
 	}
+	fmt.Fprintln(os.Stderr, "time=1 level=INFO msg=hello")
+	fmt.Fprintf(os.Stderr, "time=1 level=ERROR msg=%q\ntime=2 level=ERROR msg=%q\n", *fake, *fake)
 	if *fake == "die" {
 		return fmt.Errorf("the fake dies of %s", *accelerate)
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -89,7 +90,7 @@ func SSB(ctx context.Context, o SSBOptions, out io.Writer) error {
 	s.printHeader(out, o)
 	printResults(out, s.results, s.duckdb != nil)
 	s.printFacts(out)
-	return check(s.results)
+	return s.judge()
 }
 
 // session is a private server with the benchmark's tables, and pgaccel in front of it.
@@ -205,6 +206,15 @@ func (s *session) ended() error {
 	default:
 		return nil
 	}
+}
+
+// judge is check's error, with what pgaccel itself complained of.
+func (s *session) judge() error {
+	err := check(s.results)
+	if complaints := s.child.complaints(); err != nil && len(complaints) > 0 {
+		err = fmt.Errorf("%w\npgaccel's log says:\n  %s", err, strings.Join(complaints, "\n  "))
+	}
+	return err
 }
 
 // measureCopy takes the time of the first copy's COPYs without a first copy.

@@ -15,7 +15,7 @@ import (
 func TestSSBJudges(t *testing.T) {
 	f := func(fake, wantErr string, wantOut ...string) {
 		t.Helper()
-		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 		defer cancel()
 		var out, progress bytes.Buffer
 		err := SSB(ctx, SSBOptions{Scale: 0.01, Rounds: 2, Runs: 1, ServeArgs: []string{"--fake", fake}, Progress: &progress}, &out)
@@ -29,14 +29,14 @@ func TestSSBJudges(t *testing.T) {
 		}
 	}
 	f("right", "", "q1.1         1", "q4.3", "geomean", "pgaccel, same answer", "First copy", "Columns in memory  0.0 MB")
-	f("forward", "q4.3: 4 executions were not accelerated: too cheap", "q1.1         1", "Postgres\n")
+	f("forward", "q4.3: 4 executions were not accelerated: too cheap\npgaccel's log says:\n  ERROR msg=\"forward\"", "q1.1         1", "Postgres\n")
 	f("lie", "q2.1: pgaccel's answer is not Postgres': row ", "WRONG ANSWER")
 	f("refuse", "pgaccel's copy of part is refused")
 	f("die", "the fake dies of public.*")
 }
 
 func TestDemo(t *testing.T) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	var out bytes.Buffer
 	// With Keep it lasts until the context ends: here when the last line has come.

@@ -14,7 +14,7 @@ import (
 )
 
 func TestLoad(t *testing.T) {
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	pg, err := pgserver.Start(ctx, pgserver.Options{})
 	if err != nil {
