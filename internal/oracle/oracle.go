@@ -50,6 +50,9 @@ func RunCollated(q *plan.Query, rows func(table int) [][]vector.Datum, less Less
 			}
 			b.Columns[c].Append(d, i)
 		}
+		if n := &b.Columns[c].Nulls; *n != nil { // a bit for every row
+			*n = append(*n, make([]uint64, (len(out)+63)/64-len(*n))...)
+		}
 	}
 	return b, nil
 }

@@ -1,0 +1,215 @@
+package olap
+
+import (
+	"math"
+
+	"pgaccel/plan"
+	"pgaccel/vector"
+)
+
+const (
+	dayMicros    = 86400 * 1000000
+	hourMicros   = 3600 * 1000000
+	minuteMicros = 60 * 1000000
+	secondMicros = 1000000
+	// unixEpoch is 2000-01-01, the origin of dates, in seconds of Unix time.
+	unixEpoch = 946684800
+)
+
+func floorDiv(a, b int64) int64 {
+	q := a / b
+	if a%b < 0 {
+		q--
+	}
+	return q
+}
+
+// civil returns the proleptic Gregorian date of a day counted from 2000-01-01:
+// the arithmetic of Hinnant's "chrono-compatible low-level date algorithms". Years
+// before 1 are 0, -1, ...
+func civil(day int64) (year int64, month, mday int) {
+	z := day + 730425 // days since 0000-03-01
+	era := floorDiv(z, 146097)
+	doe := z - era*146097
+	yoe := (doe - doe/1460 + doe/36524 - doe/146096) / 365
+	doy := doe - (365*yoe + yoe/4 - yoe/100)
+	mp := (5*doy + 2) / 153
+	mday = int(doy - (153*mp+2)/5 + 1)
+	month = int(mp) + 3
+	year = yoe + era*400
+	if month > 12 {
+		month -= 12
+		year++
+	}
+	return year, month, mday
+}
+
+// dayOf is the inverse of civil.
+func dayOf(year int64, month, mday int) int64 {
+	if month <= 2 {
+		year--
+		month += 12
+	}
+	era := floorDiv(year, 400)
+	yoe := year - era*400
+	doy := int64((153*(month-3)+2)/5 + mday - 1)
+	return era*146097 + yoe*365 + yoe/4 - yoe/100 + doy - 730425
+}
+
+// weekday returns 0 for Sunday.
+func weekday(day int64) int64 { return ((day+6)%7 + 7) % 7 }
+
+// isoWeek returns the ISO 8601 year and week: those of the week's Thursday.
+func isoWeek(day int64) (year, week int64) {
+	thursday := day - (weekday(day)+6)%7 + 3
+	year, _, _ = civil(thursday)
+	return year, (thursday-dayOf(year, 1, 1))/7 + 1
+}
+
+// yearNumber is Postgres' numbering without a year 0: 1 BC is -1.
+func yearNumber(y int64) int64 {
+	if y > 0 {
+		return y
+	}
+	return y - 1
+}
+
+// extractScale returns the scale of extract(field from kind) in Postgres 14 and
+// later; ok is false where there is no such field here.
+func extractScale(field string, k vector.Kind) (scale int16, ok bool) {
+	date := k == vector.Date || k == vector.Timestamp || k == vector.TimestampTZ
+	clock := k == vector.Time || k == vector.Timestamp || k == vector.TimestampTZ
+	switch field {
+	case "year", "quarter", "month", "day", "dow", "isodow", "doy", "week", "isoyear":
+		return 0, date
+	case "hour", "minute":
+		return 0, clock
+	case "second":
+		return 6, clock
+	case "epoch":
+		if k == vector.Date {
+			return 0, true
+		}
+		return 6, clock
+	}
+	return 0, false
+}
+
+// extract returns the field of v (kind k), unscaled at extractScale.
+func extract(field string, k vector.Kind, v int64) (int64, error) {
+	if infinite(k, v) {
+		return 0, failed("field of an infinite date")
+	}
+	day, micros := v, int64(0)
+	switch k {
+	case vector.Timestamp, vector.TimestampTZ:
+		day = floorDiv(v, dayMicros)
+		micros = v - day*dayMicros
+	case vector.Time:
+		day, micros = 0, v
+	}
+	switch field {
+	case "hour":
+		return micros / hourMicros, nil
+	case "minute":
+		return micros / minuteMicros % 60, nil
+	case "second":
+		return micros % minuteMicros, nil
+	case "epoch":
+		switch k {
+		case vector.Date:
+			return v*86400 + unixEpoch, nil
+		case vector.Time:
+			return v, nil
+		}
+		r, ok := addChecked(v, unixEpoch*secondMicros)
+		if !ok {
+			return 0, errNumeric
+		}
+		return r, nil
+	case "dow":
+		return weekday(day), nil
+	case "isodow":
+		return (weekday(day)+6)%7 + 1, nil
+	case "week":
+		_, w := isoWeek(day)
+		return w, nil
+	case "isoyear":
+		y, _ := isoWeek(day)
+		return yearNumber(y), nil
+	}
+	y, m, d := civil(day)
+	switch field {
+	case "year":
+		return yearNumber(y), nil
+	case "quarter":
+		return int64(m-1)/3 + 1, nil
+	case "month":
+		return int64(m), nil
+	case "day":
+		return int64(d), nil
+	case "doy":
+		return day - dayOf(y, 1, 1) + 1, nil
+	}
+	return 0, forward(plan.ReasonFunction, "extract "+field)
+}
+
+func extractScalar(c *plan.Call, a scalar) (scalar, error) {
+	k := c.Args[0].Type().Kind
+	v, err := extract(c.Field, k, a.i)
+	if err != nil {
+		return nullScalar, err
+	}
+	scale, _ := extractScale(c.Field, k)
+	d := vector.Decimal{Unscaled: vector.Int128Of(v), Scale: scale}
+	if c.T.Kind == vector.Float8 {
+		return scalar{i: int64(math.Float64bits(decimalToFloat(d)))}, nil
+	}
+	return scalar{d: d}, nil
+}
+
+func truncates(field string) bool {
+	switch field {
+	case "year", "quarter", "month", "week", "day", "hour", "minute", "second":
+		return true
+	}
+	return false
+}
+
+// dateTrunc is date_trunc(field, v) for a Timestamp, or a TimestampTZ in UTC.
+func dateTrunc(field string, k vector.Kind, v int64) (int64, error) {
+	if infinite(k, v) {
+		return 0, failed("date_trunc of an infinite timestamp")
+	}
+	day := floorDiv(v, dayMicros)
+	micros := v - day*dayMicros
+	switch field {
+	case "second":
+		return v - micros%secondMicros, nil
+	case "minute":
+		return v - micros%minuteMicros, nil
+	case "hour":
+		return v - micros%hourMicros, nil
+	case "day":
+	case "week":
+		day -= (weekday(day) + 6) % 7
+	default:
+		y, m, _ := civil(day)
+		switch field {
+		case "month":
+		case "quarter":
+			m = (m-1)/3*3 + 1
+		case "year":
+			m = 1
+		default:
+			return 0, forward(plan.ReasonFunction, "date_trunc "+field)
+		}
+		day = dayOf(y, m, 1)
+	}
+	// The first valid timestamp begins a day, so that only whole days can leave the
+	// range; then the product may leave 64 bits no sooner.
+	if day < -2451545 {
+		return 0, failed("timestamp out of range")
+	}
+	return day * dayMicros, nil
+}

@@ -1,0 +1,149 @@
+package olap
+
+import (
+	"math"
+	"math/big"
+	"strconv"
+	"strings"
+
+	"pgaccel/vector"
+)
+
+// castable reports whether castScalar knows the conversion. doc.go lists them.
+func castable(from, to vector.Type) bool {
+	f, t := from.Kind, to.Kind
+	stamp := func(k vector.Kind) bool { return k == vector.Timestamp || k == vector.TimestampTZ }
+	switch {
+	case t.IsText():
+		// A length cuts or pads; only the type's own name is free of that.
+		return (f.IsText() || f.IsInt() || f == vector.Bool) && (to.Typmod < 0 || f == t && from.Typmod == to.Typmod)
+	case t == vector.Numeric:
+		return f.IsInt() || f == vector.Numeric
+	case t.IsInt():
+		return f.IsInt() || f == vector.Numeric || f == vector.Bool && t == vector.Int4
+	case t == vector.Float8:
+		return f.IsInt() || f == vector.Numeric || f.IsFloat()
+	case stamp(t):
+		return stamp(f) || f == vector.Date
+	case t == vector.Date:
+		return stamp(f) || f == vector.Date
+	}
+	return f == t && f != vector.Invalid
+}
+
+// castScalar converts a value that is not null.
+func castScalar(v scalar, from, to vector.Type) (scalar, error) {
+	f, t := from.Kind, to.Kind
+	switch {
+	case t.IsText():
+		switch {
+		case f.IsInt():
+			v.s = strconv.FormatInt(v.i, 10)
+		case f == vector.Bool:
+			v.s = strconv.FormatBool(v.i != 0)
+		case f == vector.BPChar && t != vector.BPChar:
+			v.s = strings.TrimRight(v.s, " ")
+		}
+		return scalar{s: v.s}, nil
+	case t == vector.Numeric:
+		if f.IsInt() {
+			v.d = vector.Decimal{Unscaled: vector.Int128Of(v.i)}
+		}
+		return toNumeric(v.d, to)
+	case t.IsInt():
+		if f == vector.Numeric {
+			d, _ := roundDecimal(v.d, 0)
+			n, ok := d.Unscaled.Int64()
+			if !ok {
+				return nullScalar, failed("integer out of range")
+			}
+			v.i = n
+		}
+		return ranged(v.i, t)
+	case t == vector.Float8:
+		if f.IsInt() {
+			v.i = int64(math.Float64bits(float64(v.i)))
+		} else if f == vector.Numeric {
+			v.i = int64(math.Float64bits(decimalToFloat(v.d)))
+		}
+		return scalar{i: v.i}, nil
+	case t == vector.Date || t == vector.Timestamp || t == vector.TimestampTZ:
+		n, err := castTime(v.i, f, t)
+		return scalar{i: n}, err
+	}
+	return v, nil
+}
+
+// castTime converts between dates and timestamps, all of them in UTC.
+func castTime(v int64, f, t vector.Kind) (int64, error) {
+	switch {
+	case f == vector.Date && t != vector.Date:
+		switch {
+		case v == math.MinInt32:
+			return math.MinInt64, nil
+		case v == math.MaxInt32:
+			return math.MaxInt64, nil
+		}
+		n, ok := mulChecked(v, dayMicros)
+		if !ok {
+			return 0, failed("date out of range for timestamp")
+		}
+		_, err := ranged(n, t)
+		return n, err
+	case f != vector.Date && t == vector.Date:
+		switch v {
+		case math.MinInt64:
+			return math.MinInt32, nil
+		case math.MaxInt64:
+			return math.MaxInt32, nil
+		}
+		return floorDiv(v, dayMicros), nil
+	}
+	return v, nil
+}
+
+func toNumeric(d vector.Decimal, to vector.Type) (scalar, error) {
+	if to.Scale != vector.VaryingScale {
+		var ok bool
+		if d, ok = roundDecimal(d, to.Scale); !ok {
+			return nullScalar, errNumeric
+		}
+	}
+	if to.Typmod >= 4 {
+		precision := int(to.Typmod-4) >> 16 & 0xffff
+		if u := d.Unscaled.Big(); u.Abs(u).Cmp(vector.BigPow10(precision)) >= 0 {
+			return nullScalar, failed("numeric field overflow")
+		}
+	}
+	return scalar{d: d}, nil
+}
+
+// roundDecimal is Rescale with lost digits rounded half away from zero.
+func roundDecimal(d vector.Decimal, scale int16) (vector.Decimal, bool) {
+	if r, ok := d.Rescale(scale); ok || scale > d.Scale {
+		return r, ok
+	}
+	n := d.Unscaled.Big()
+	sign := int64(n.Sign())
+	den := vector.BigPow10(int(d.Scale - scale))
+	rest := new(big.Int)
+	n.QuoRem(n, den, rest)
+	if rest.Abs(rest).Lsh(rest, 1).Cmp(den) >= 0 {
+		n.Add(n, big.NewInt(sign))
+	}
+	u, ok := vector.Int128FromBig(n)
+	return vector.Decimal{Unscaled: u, Scale: scale}, ok
+}
+
+// decimalToFloat rounds once, as Postgres' conversion through strtod does.
+func decimalToFloat(d vector.Decimal) float64 {
+	// Both operands exact: one correctly rounded division.
+	if n, ok := d.Unscaled.Int64(); ok && -1<<53 <= n && n <= 1<<53 && 0 <= d.Scale && d.Scale <= 18 {
+		return float64(n) / float64(vector.Pow10(int(d.Scale)))
+	}
+	f, err := strconv.ParseFloat(d.String(), 64)
+	if err != nil {
+		panic("BUG: a decimal that is no number")
+	}
+	return f
+}

@@ -1,0 +1,533 @@
+package olap
+
+import (
+	"math"
+
+	"pgaccel/colstore"
+	"pgaccel/plan"
+	"pgaccel/vector"
+)
+
+// outRef is an expression whose value a lookup delivers: output out of probe. It
+// takes the place of a subexpression over the joined tables.
+type outRef struct {
+	probe, out int
+	t          vector.Type
+}
+
+// Type implements plan.Expr.
+func (o outRef) Type() vector.Type { return o.t }
+
+// tableMax is the largest domain over which an expression is written out.
+const tableMax = 1 << 16
+
+// compiler makes nodes of expressions over one pipeline's rows.
+type compiler struct {
+	p     *pipeline
+	nodes int
+}
+
+func (c *compiler) add(n *node) *node {
+	n.id = c.nodes
+	c.nodes++
+	return n
+}
+
+func (c *compiler) compile(e plan.Expr) (*node, error) {
+	switch e := e.(type) {
+	case plan.Const:
+		return c.constant(scalarOf(e.Datum), e.Datum.Type)
+	case plan.Column:
+		return c.column(e)
+	case outRef:
+		o := c.p.probes[e.probe].lut.outs[e.out]
+		return c.add(&node{kind: nodeOut, t: e.t, probe: e.probe, out: e.out, lo: o.lo, hi: o.hi,
+			nullable: o.nulls != nil, dict: o.dict}), nil
+	case *plan.Call:
+		return c.call(e)
+	}
+	return nil, forward(plan.ReasonShape, "an expression that is not over rows")
+}
+
+func (c *compiler) constant(v scalar, t vector.Type) (*node, error) {
+	n := &node{kind: nodeConst, t: t, nullable: v.null}
+	switch {
+	case t.Kind.IsText():
+		n.dict = listDict([]string{v.s}, t)
+	case !v.null:
+		if t.Kind == vector.Numeric && t.Scale == vector.VaryingScale {
+			n.t.Scale = v.d.Scale
+		}
+		b, ok := v.bits(n.t)
+		if !ok {
+			return nil, errNumeric
+		}
+		n.k, n.lo, n.hi = b, b, b
+	}
+	return c.add(n), nil
+}
+
+func (c *compiler) column(e plan.Column) (*node, error) {
+	if e.Table != c.p.table {
+		panic("BUG: a column of another table was not lowered")
+	}
+	meta := c.p.tab.Meta.Columns[e.Column]
+	if meta.Unsupported != "" || e.T.Kind == vector.Invalid {
+		return nil, forward(plan.ReasonType, "column type")
+	}
+	n := &node{kind: nodeColumn, t: e.T, col: e.Column}
+	n.lo, n.hi, n.nullable = columnBounds(c.p.tab, e.Column)
+	switch {
+	case e.T.Kind.IsText():
+		if err := checkText(e.T); err != nil {
+			return nil, err
+		}
+		if e.T.Kind == vector.BPChar && e.T.Typmod < 0 {
+			return nil, forward(plan.ReasonType, "char without a length")
+		}
+		n.dict = columnDict(c.p.tab.Dicts[e.Column], e.T)
+		n.lo, n.hi = 0, int64(max(n.dict.n-1, 0))
+	case e.T.Kind.IsFloat():
+		n.lo, n.hi = math.MinInt64, math.MaxInt64
+	}
+	return c.add(n), nil
+}
+
+// columnBounds merges a column's zone maps. Without values the bounds are 0, 0.
+func columnBounds(t *colstore.Table, col int) (lo, hi int64, nullable bool) {
+	lo, hi = math.MaxInt64, math.MinInt64
+	for _, s := range t.Segments {
+		z := &s.Columns[col]
+		lo, hi = min(lo, z.Min), max(hi, z.Max)
+		nullable = nullable || z.NullCount > 0
+	}
+	if lo > hi {
+		lo, hi = 0, 0
+	}
+	return lo, hi, nullable
+}
+
+func (c *compiler) list(es []plan.Expr) ([]*node, error) {
+	out := make([]*node, len(es))
+	for i, e := range es {
+		var err error
+		if out[i], err = c.compile(e); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func (c *compiler) call(e *plan.Call) (*node, error) {
+	if leaves(e) == 0 {
+		v, err := (&env{}).eval(e)
+		if err != nil {
+			return nil, err
+		}
+		return c.constant(v, e.T)
+	}
+	if leaf, ok := singleLeaf(e); ok {
+		if n, err := c.compile(leaf); err != nil {
+			return nil, err
+		} else if worthTable(e, n, c.p.tab.Rows) {
+			return c.tabulate(e, leaf, n)
+		}
+	}
+	args, err := c.list(e.Args)
+	if err != nil {
+		return nil, err
+	}
+	n := &node{op: e.Op, t: e.T, args: args}
+	for _, a := range args {
+		n.risky = n.risky || a.risky
+		n.nullable = n.nullable || a.nullable
+	}
+	switch e.Op {
+	case plan.OpAnd, plan.OpOr, plan.OpNot:
+		n.kind, n.hi = nodeAnd, 1
+		if e.Op == plan.OpOr {
+			n.kind = nodeOr
+		} else if e.Op == plan.OpNot {
+			n.kind = nodeNot
+		}
+		return c.add(n), nil
+	case plan.OpIsNull, plan.OpIsNotNull, plan.OpIsTrue, plan.OpIsFalse:
+		n.kind, n.hi, n.nullable = nodeTest, 1, false
+		return c.add(n), nil
+	case plan.OpEq, plan.OpNe, plan.OpLt, plan.OpLe, plan.OpGt, plan.OpGe, plan.OpDistinct:
+		return c.comparison(n, e)
+	case plan.OpIn:
+		return c.membership(n, e)
+	case plan.OpCase, plan.OpCoalesce:
+		return c.choice(n)
+	case plan.OpLike:
+		if m, ok := c.overText(n, e); ok {
+			return m, nil
+		}
+	case plan.OpCast:
+		return c.cast(n, e)
+	case plan.OpExtract, plan.OpDateTrunc:
+		return c.calendar(n, e)
+	}
+	return c.arithmetic(n, e)
+}
+
+// scalarNode computes a strict call value by value.
+func (c *compiler) scalarNode(n *node, e *plan.Call) (*node, error) {
+	for _, a := range n.args {
+		if a.dict != nil {
+			return nil, forward(plan.ReasonFunction, "text function over rows")
+		}
+	}
+	if n.t.Kind.IsText() || n.t.Kind == vector.Numeric && n.t.Scale == vector.VaryingScale {
+		return nil, forward(plan.ReasonFunction, "only over groups")
+	}
+	n.kind, n.call, n.risky = nodeScalar, e, true
+	n.lo, n.hi = math.MinInt64, math.MaxInt64
+	if lo, hi, ok := kindRange(n.t.Kind); ok && n.t.Kind.IsInt() {
+		n.lo, n.hi = lo, hi
+	}
+	return c.add(n), nil
+}
+
+func (c *compiler) arithmetic(n *node, e *plan.Call) (*node, error) {
+	k := e.T.Kind
+	date := false
+	for _, a := range n.args {
+		date = date || a.t.Kind == vector.Date && (a.lo == math.MinInt32 || a.hi == math.MaxInt32)
+	}
+	lo, hi, ranged := kindRange(k)
+	a := n.args[0]
+	b := a
+	if len(n.args) > 1 {
+		b = n.args[1]
+	}
+	if k == vector.Numeric && e.T.Scale != vector.VaryingScale {
+		switch e.Op {
+		case plan.OpAdd, plan.OpSub, plan.OpMod:
+			if a.t.Scale != b.t.Scale || a.t.Scale != e.T.Scale {
+				return nil, forward(plan.ReasonType, "numerics of unequal scale")
+			}
+		case plan.OpMul:
+			if a.t.Scale+b.t.Scale != e.T.Scale {
+				return nil, forward(plan.ReasonType, "numerics of unequal scale")
+			}
+		}
+	}
+	switch e.Op {
+	case plan.OpAdd, plan.OpSub, plan.OpMul:
+		if !ranged || date {
+			return c.scalarNode(n, e)
+		}
+		n.kind = nodeArith
+		l, h, fits := arithBounds(e.Op, a, b)
+		if n.checked = !fits || l < lo || h > hi; n.checked {
+			n.risky = true
+			l, h = lo, hi
+		}
+		n.lo, n.hi = l, h
+		return c.add(n), nil
+	case plan.OpNeg, plan.OpAbs:
+		m := magnitude(a.lo, a.hi)
+		if !k.IsInt() && k != vector.Numeric || m > hi || a.lo == math.MinInt64 {
+			return c.scalarNode(n, e)
+		}
+		zero, err := c.constant(scalarOfBits(0, a.t), a.t)
+		if err != nil {
+			return nil, err
+		}
+		neg := c.add(&node{kind: nodeArith, op: plan.OpSub, t: e.T, args: []*node{zero, a}, lo: -a.hi, hi: -a.lo,
+			nullable: a.nullable, risky: a.risky})
+		if e.Op == plan.OpNeg {
+			return neg, nil
+		}
+		n.kind, n.lo, n.hi = nodeMap, 0, m
+		n.f = func(v int64) (int64, error) { return max(v, -v), nil }
+		return c.add(n), nil
+	case plan.OpDiv, plan.OpMod:
+		if !k.IsInt() && !(k == vector.Numeric && e.Op == plan.OpMod) {
+			return c.scalarNode(n, e)
+		}
+		n.kind, n.checked = nodeArith, true
+		m := magnitude(a.lo, a.hi)
+		if e.Op == plan.OpMod {
+			m = min(m, magnitude(b.lo, b.hi))
+		}
+		n.lo, n.hi = max(lo, -m), min(hi, m)
+		// b is not 0, and the one quotient that is too large cannot occur.
+		if a.lo >= 0 {
+			n.lo = min(0, n.lo)
+			if b.lo >= 0 || e.Op == plan.OpMod {
+				n.lo = 0
+			}
+		}
+		n.risky = n.risky || b.lo <= 0 && b.hi >= 0 || e.Op == plan.OpDiv && a.lo <= lo
+		return c.add(n), nil
+	}
+	return c.scalarNode(n, e)
+}
+
+// comparison compiles n, an operator of two operands of one kind, to one over
+// integers in the same order.
+func (c *compiler) comparison(n *node, e *plan.Call) (*node, error) {
+	a, b := n.args[0], n.args[1]
+	if a.dict != nil || b.dict != nil {
+		if a.dict == nil || b.dict == nil || (a.t.Kind == vector.BPChar) != (b.t.Kind == vector.BPChar) {
+			return nil, forward(plan.ReasonType, "comparison of unlike types")
+		}
+		if m, ok := c.overText(n, e); ok {
+			return m, nil
+		}
+		var err error
+		if a, b, err = c.sameCodes(a, b, e); err != nil {
+			return nil, err
+		}
+	}
+	if a.t.Kind.IsFloat() != b.t.Kind.IsFloat() || (a.t.Kind == vector.Numeric) != (b.t.Kind == vector.Numeric) {
+		return nil, forward(plan.ReasonType, "comparison of unlike types")
+	}
+	switch {
+	case a.t.Kind.IsFloat():
+		a, b = c.floatKey(a), c.floatKey(b)
+	case a.t.Kind == vector.Numeric:
+		scale := max(a.t.Scale, b.t.Scale)
+		var err error
+		if a, err = c.rescale(a, scale); err != nil {
+			return nil, err
+		}
+		if b, err = c.rescale(b, scale); err != nil {
+			return nil, err
+		}
+	}
+	n.args = []*node{a, b}
+	n.kind, n.lo, n.hi = nodeCompare, 0, 1
+	n.risky = a.risky || b.risky
+	if e.Op == plan.OpDistinct {
+		n.kind, n.nullable = nodeDistinct, false
+	}
+	return c.add(n), nil
+}
+
+func (c *compiler) floatKey(a *node) *node {
+	return c.add(&node{kind: nodeFloatKey, t: vector.TypeOf(vector.Int8), args: []*node{a},
+		lo: math.MinInt64, hi: math.MaxInt64, nullable: a.nullable, risky: a.risky})
+}
+
+// rescale returns a numeric node with a larger scale.
+func (c *compiler) rescale(a *node, scale int16) (*node, error) {
+	if a.t.Scale == scale {
+		return a, nil
+	}
+	if scale-a.t.Scale > 18 || scale < a.t.Scale {
+		return nil, forward(plan.ReasonType, "numerics of unequal scale")
+	}
+	t := a.t
+	t.Scale, t.Typmod = scale, -1
+	return c.scaled(a, vector.Pow10(int(scale-a.t.Scale)), t)
+}
+
+// scaled returns a*factor as a value of type t.
+func (c *compiler) scaled(a *node, factor int64, t vector.Type) (*node, error) {
+	f := c.add(&node{kind: nodeConst, t: vector.TypeOf(vector.Int8), k: factor, lo: factor, hi: factor})
+	n := &node{kind: nodeArith, op: plan.OpMul, t: t, args: []*node{a, f}, nullable: a.nullable, risky: a.risky}
+	lo, hi, _ := kindRange(t.Kind)
+	var fits bool
+	n.lo, n.hi, fits = arithBounds(plan.OpMul, a, f)
+	if n.checked = !fits || n.lo < lo || n.hi > hi; n.checked {
+		n.risky, n.lo, n.hi = true, lo, hi
+	}
+	return c.add(n), nil
+}
+
+func (c *compiler) membership(n *node, e *plan.Call) (*node, error) {
+	if m, ok := c.overText(n, e); ok {
+		return m, nil
+	}
+	// a IN (x, y): a = x OR a = y.
+	or := &node{kind: nodeOr, op: plan.OpOr, t: e.T, hi: 1}
+	for i := range n.args[1:] {
+		eq := &plan.Call{Op: plan.OpEq, Args: []plan.Expr{e.Args[0], e.Args[i+1]}, T: e.T}
+		m, err := c.comparison(&node{op: plan.OpEq, t: e.T, args: []*node{n.args[0], n.args[i+1]},
+			nullable: n.args[0].nullable || n.args[i+1].nullable}, eq)
+		if err != nil {
+			return nil, err
+		}
+		or.args = append(or.args, m)
+		or.nullable = or.nullable || m.nullable
+		or.risky = or.risky || m.risky
+	}
+	return c.add(or), nil
+}
+
+// choice compiles CASE and COALESCE.
+func (c *compiler) choice(n *node) (*node, error) {
+	var arms []int
+	n.kind = nodeCoalesce
+	if n.op == plan.OpCase {
+		n.kind = nodeCase
+		for i := 1; i < len(n.args); i += 2 {
+			arms = append(arms, i)
+		}
+		arms = append(arms, len(n.args)-1)
+	} else {
+		for i := range n.args {
+			arms = append(arms, i)
+		}
+	}
+	n.lo, n.hi = math.MaxInt64, math.MinInt64
+	if n.t.Kind.IsText() {
+		if err := c.unite(n, arms); err != nil {
+			return nil, err
+		}
+	}
+	// A null constant carries no value; its scale and bounds do not matter.
+	isNull := func(a *node) bool { return a.kind == nodeConst && a.nullable }
+	n.nullable = false
+	all := true
+	for _, i := range arms {
+		a := n.args[i]
+		if n.t.Kind == vector.Numeric && !isNull(a) {
+			if n.t.Scale == vector.VaryingScale {
+				return nil, forward(plan.ReasonFunction, "numerics of varying scale over rows")
+			}
+			var err error
+			if a, err = c.rescale(a, n.t.Scale); err != nil {
+				return nil, err
+			}
+			n.args[i] = a
+			n.risky = n.risky || a.risky
+		}
+		if !isNull(a) {
+			n.lo, n.hi = min(n.lo, a.lo), max(n.hi, a.hi)
+		}
+		n.nullable = n.nullable || a.nullable
+		all = all && a.nullable
+	}
+	if n.kind == nodeCoalesce {
+		n.nullable = all
+	}
+	if n.lo > n.hi {
+		n.lo, n.hi = 0, 0
+	}
+	return c.add(n), nil
+}
+
+func (c *compiler) cast(n *node, e *plan.Call) (*node, error) {
+	a := n.args[0]
+	f, t := a.t.Kind, e.T.Kind
+	if !castable(e.Args[0].Type(), e.T) {
+		return nil, forward(plan.ReasonType, "cast from "+f.String()+" to "+t.String())
+	}
+	retyped := func() (*node, error) { // the same bits
+		b := *a
+		b.t = e.T
+		if b.dict != nil {
+			d := *b.dict
+			d.t = e.T
+			b.dict = &d
+		}
+		return &b, nil
+	}
+	lo, hi, _ := kindRange(t)
+	switch {
+	case t.IsText() && f == vector.BPChar && t != vector.BPChar:
+		return c.derive(a, e.T, func(s string) string { return canonical(vector.BPChar, s) }), nil
+	case t.IsText() && f.IsText():
+		return retyped()
+	case t.IsText():
+		return nil, forward(plan.ReasonFunction, "text of numbers only over groups")
+	case f.IsFloat() && t == vector.Float8, f == vector.Bool && t.IsInt(), f == t && f != vector.Numeric,
+		f.IsInt() && t.IsInt() && lo <= a.lo && a.hi <= hi,
+		f == vector.Timestamp && t == vector.TimestampTZ, f == vector.TimestampTZ && t == vector.Timestamp:
+		return retyped()
+	case t == vector.Numeric && e.T.Typmod < 0 && e.T.Scale != vector.VaryingScale:
+		scale := int16(0)
+		if f == vector.Numeric {
+			scale = a.t.Scale
+		}
+		if d := e.T.Scale - scale; d >= 0 && d <= 18 {
+			return c.scaled(a, vector.Pow10(int(d)), e.T)
+		}
+	case f == vector.Date && (t == vector.Timestamp || t == vector.TimestampTZ) && a.lo != math.MinInt32 && a.hi != math.MaxInt32:
+		return c.scaled(a, dayMicros, e.T)
+	case t == vector.Date && f != vector.Date:
+		n.kind = nodeMap
+		n.f = func(v int64) (int64, error) { return castTime(v, f, t) }
+		n.lo, _ = castTime(a.lo, f, t)
+		n.hi, _ = castTime(a.hi, f, t)
+		return c.add(n), nil
+	}
+	return c.scalarNode(n, e)
+}
+
+func (c *compiler) calendar(n *node, e *plan.Call) (*node, error) {
+	a := n.args[0]
+	k := a.t.Kind
+	n.kind = nodeMap
+	finite := !infinite(k, a.lo) && !infinite(k, a.hi)
+	n.risky = n.risky || !finite
+	if e.Op == plan.OpDateTrunc {
+		if !truncates(e.Field) || k != vector.Timestamp && k != vector.TimestampTZ {
+			return nil, forward(plan.ReasonFunction, "date_trunc "+e.Field)
+		}
+		n.f = func(v int64) (int64, error) { return dateTrunc(e.Field, k, v) }
+	} else {
+		scale, ok := extractScale(e.Field, k)
+		if !ok || e.T.Kind == vector.Numeric && e.T.Scale != vector.VaryingScale && e.T.Scale != scale {
+			return nil, forward(plan.ReasonFunction, "extract "+e.Field)
+		}
+		n.f = func(v int64) (int64, error) { return extract(e.Field, k, v) }
+		n.t = vector.NumericType(scale)
+	}
+	n.lo, n.hi = calendarBounds(e, k)
+	if n.lo > n.hi { // monotone: the ends' images
+		var err1, err2 error
+		n.lo, err1 = n.f(a.lo)
+		n.hi, err2 = n.f(a.hi)
+		if err1 != nil || err2 != nil {
+			n.lo, n.hi, n.risky = math.MinInt64, math.MaxInt64, true
+		}
+	}
+	c.add(n)
+	if e.T.Kind != vector.Float8 {
+		return n, nil
+	}
+	return c.cast(&node{args: []*node{n}, t: e.T, nullable: n.nullable, risky: n.risky},
+		&plan.Call{Op: plan.OpCast, Args: []plan.Expr{typed{n.t}}, T: e.T})
+}
+
+// typed is an expression of which only the type matters.
+type typed struct{ t vector.Type }
+
+// Type implements plan.Expr.
+func (x typed) Type() vector.Type { return x.t }
+
+// calendarBounds returns the bounds of periodic fields; lo > hi for monotone ones.
+func calendarBounds(e *plan.Call, k vector.Kind) (lo, hi int64) {
+	if e.Op == plan.OpDateTrunc {
+		return 1, 0
+	}
+	switch e.Field {
+	case "quarter":
+		return 1, 4
+	case "month":
+		return 1, 12
+	case "day":
+		return 1, 31
+	case "dow":
+		return 0, 6
+	case "isodow":
+		return 1, 7
+	case "doy":
+		return 1, 366
+	case "week":
+		return 1, 53
+	case "hour":
+		return 0, 24 // time '24:00' is valid
+	case "minute":
+		return 0, 59
+	case "second":
+		return 0, minuteMicros - 1
+	}
+	return 1, 0
+}

@@ -1,0 +1,96 @@
+package olap
+
+import (
+	"slices"
+	"strings"
+
+	"pgaccel/colstore"
+	"pgaccel/plan"
+	"pgaccel/vector"
+)
+
+// dict gives the strings of a text node's codes. Equal strings have equal codes.
+type dict struct {
+	t     vector.Type
+	n     int
+	at    func(code int64) string
+	src   *colstore.Dict // codes are those of this column dictionary; may be nil
+	index map[string]int64
+	ranks []int32 // see rank
+}
+
+func columnDict(d *colstore.Dict, t vector.Type) *dict {
+	return &dict{t: t, n: d.Len(), at: d.At, src: d}
+}
+
+func listDict(list []string, t vector.Type) *dict {
+	return &dict{t: t, n: len(list), at: func(c int64) string { return list[c] }}
+}
+
+// find returns the code of the string that equals s as values of the kind do.
+func (d *dict) find(s string) (int64, bool) {
+	if d.src != nil && d.t.Kind != vector.BPChar {
+		return d.src.Find(s)
+	}
+	if d.index == nil {
+		d.index = make(map[string]int64, d.n)
+		for c := range int64(d.n) {
+			d.index[canonical(d.t.Kind, d.at(c))] = c
+		}
+	}
+	c, ok := d.index[canonical(d.t.Kind, s)]
+	return c, ok
+}
+
+// rank returns the rank of each code in the text's collation.
+func (d *dict) rank(c vector.Collation) ([]int32, error) {
+	if d.ranks != nil {
+		return d.ranks, nil
+	}
+	if d.src != nil && (d.t.Kind != vector.BPChar || !c.C) {
+		if r := d.src.Ranks(); r != nil {
+			d.ranks = r
+			return r, nil
+		}
+	}
+	if !c.C {
+		return nil, forward(plan.ReasonCollation, "order of text that the server has not ranked")
+	}
+	// memcmp: ranks of char(n) ignore the padding, which those of the column may not.
+	list := make([]string, d.n)
+	order := make([]int32, d.n)
+	for i := range list {
+		list[i] = canonical(d.t.Kind, d.at(int64(i)))
+		order[i] = int32(i)
+	}
+	slices.SortFunc(order, func(a, b int32) int { return strings.Compare(list[a], list[b]) })
+	d.ranks = make([]int32, d.n)
+	for r, code := range order {
+		d.ranks[code] = int32(r)
+	}
+	return d.ranks, nil
+}
+
+// order compares two strings by the ranks that the column's collation gave them.
+func (d *dict) order(c vector.Collation) func(a, b string) (int, error) {
+	return func(a, b string) (int, error) {
+		ranks, err := d.rank(c)
+		if err != nil {
+			return 0, err
+		}
+		x, okX := d.find(a)
+		y, okY := d.find(b)
+		if !okX || !okY {
+			return 0, forward(plan.ReasonCollation, "order of a string that the column does not hold")
+		}
+		return int(ranks[x]) - int(ranks[y]), nil
+	}
+}
+
+// checkText refuses the text that codes and bytes do not tell apart as Postgres does.
+func checkText(t vector.Type) error {
+	if c := t.Collation; c.OID != 0 && !c.Deterministic {
+		return forward(plan.ReasonCollation, "nondeterministic collation")
+	}
+	return nil
+}

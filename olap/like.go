@@ -1,0 +1,75 @@
+package olap
+
+import (
+	"unicode/utf8"
+
+	"pgaccel/plan"
+)
+
+// like matches s against an SQL pattern as Postgres' MatchText does
+// (src/backend/utils/adt/like_match.c): % is any run, _ one character of UTF-8,
+// and \ takes the next character as it is. A pattern that ends in \ is an error
+// only where the match comes that far.
+func like(s, p string, insensitive bool) (bool, error) {
+	if insensitive && !(ascii(s) && ascii(p)) {
+		return false, forward(plan.ReasonCollation, "ILIKE outside of ASCII")
+	}
+	// After a % the match restarts one character later each time it fails.
+	i, j := 0, 0
+	star, restart := -1, 0
+	for {
+		switch {
+		case j < len(p) && p[j] == '%':
+			j++
+			star, restart = j, i
+			continue
+		case j == len(p) && i == len(s):
+			return true, nil
+		case j < len(p):
+			c := p[j]
+			width := 1
+			if c == '\\' {
+				if j+1 == len(p) {
+					return false, failed("LIKE pattern ends with escape")
+				}
+				c = p[j+1]
+				width = 2
+			}
+			if i < len(s) {
+				if c == '_' && width == 1 {
+					_, n := utf8.DecodeRuneInString(s[i:])
+					i += n
+					j++
+					continue
+				}
+				if s[i] == c || insensitive && lower(s[i]) == lower(c) {
+					i++
+					j += width
+					continue
+				}
+			}
+		}
+		if star < 0 || restart >= len(s) {
+			return false, nil
+		}
+		_, n := utf8.DecodeRuneInString(s[restart:])
+		restart += n
+		i, j = restart, star
+	}
+}
+
+func ascii(s string) bool {
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
+
+func lower(c byte) byte {
+	if 'A' <= c && c <= 'Z' {
+		return c + 'a' - 'A'
+	}
+	return c
+}

@@ -1,0 +1,504 @@
+package olap
+
+import (
+	"math"
+	"math/bits"
+
+	"pgaccel/plan"
+	"pgaccel/vector"
+)
+
+// lookupKind says how a lookup is laid out.
+type lookupKind uint8
+
+const (
+	lookupBits lookupKind = iota // a bit a key: a join that only filters
+	lookup8                      // an entry of 8, 16 or 32 bits a key
+	lookup16
+	lookup32
+	lookupHash // open addressing
+)
+
+// lookup maps keys to entries: the rows of a joined table that can be partners,
+// or, where only their values as group keys matter, the distinct ones of these.
+// For a left join the entry after the last holds nulls, and is met where there is
+// no partner.
+type lookup struct {
+	kind  lookupKind
+	lo    int64 // the first key
+	size  int64 // keys
+	bits  []uint64
+	e8    []uint8
+	e16   []uint16
+	e32   []uint32
+	hash  *wordTable
+	hashE []uint32 // entry by index in hash; nil: the index
+	none  uint32   // what stands for "no partner"; the null entry of a left join
+	left  bool
+	rows  int // entries, the null entry included
+	outs  []lookupOut
+	keyLo int64 // the keys that occur
+	keyHi int64
+	keys  int     // rows with a key
+	share float64 // estimated share of rows that find a partner
+	bytes int64
+	wide  bool // size bounds have to be checked: keys outside occur
+}
+
+// lookupOut is one output: values by entry.
+type lookupOut struct {
+	v      []int64
+	nulls  []uint8
+	lo, hi int64
+	t      vector.Type
+	dict   *dict
+}
+
+const (
+	// lookupBitsMax bounds the keys of a bitmap, lookupSpread the empty places of an
+	// array for each row.
+	lookupBitsMax = 1 << 26
+	lookupSpread  = 16
+	lookupDense   = 1 << 16
+)
+
+// makeLookup builds the lookup of probe b from its child's rows. The outer keys
+// are compiled by now.
+func (p *pipeline) makeLookup(b *probe) error {
+	l := b.lut
+	l.left = b.join.Kind == plan.Left
+	nk := len(b.join.Key)
+	keys := make([]vec, nk)
+	copy(keys, b.rows.cols[:nk])
+	n := b.rows.n
+	// Each key part becomes its distance from the outer bound; parts of several
+	// keys are digits of one number.
+	radix := int64(1)
+	b.strides = make([]int64, nk)
+	for i, o := range b.outer {
+		in := b.child.collected[i]
+		to, err := keyMap(o, in)
+		if err != nil {
+			return err
+		}
+		if to != nil {
+			keys[i] = to(keys[i])
+		}
+		if nk == 1 {
+			break
+		}
+		w, ok := width(o.lo, o.hi)
+		if !ok {
+			return forward(plan.ReasonShape, "join key of several wide columns")
+		}
+		b.strides[i] = radix
+		if radix, ok = mulChecked(radix, w); !ok {
+			return forward(plan.ReasonShape, "join key of several wide columns")
+		}
+	}
+	var key []int64
+	keep := make([]uint32, 0, n)
+	if nk == 1 {
+		key = keys[0].v
+		for i, v := range key {
+			if (keys[0].nulls == nil || keys[0].nulls[i] == 0) && v >= b.outer[0].lo && v <= b.outer[0].hi {
+				keep = append(keep, uint32(i))
+			}
+		}
+	} else {
+		key = make([]int64, n)
+	rows:
+		for i := range key {
+			for j, o := range b.outer {
+				v := keys[j].v[i]
+				if keys[j].nulls != nil && keys[j].nulls[i] != 0 || v < o.lo || v > o.hi {
+					continue rows
+				}
+				key[i] += (v - o.lo) * b.strides[j]
+			}
+			keep = append(keep, uint32(i))
+		}
+	}
+	lo, hi := int64(0), radix-1
+	if nk == 1 {
+		lo, hi = b.outer[0].lo, b.outer[0].hi
+	}
+	if err := l.fill(b, key, keep, lo, hi); err != nil {
+		return err
+	}
+	l.share = 1
+	if b.child.tab.Rows > 0 {
+		l.share = float64(len(keep)) / float64(b.child.tab.Rows)
+	}
+	if l.left {
+		l.share = 1
+	}
+	return nil
+}
+
+// keyMap returns how a child's key values become comparable with the outer
+// node's, nil where they are.
+func keyMap(o, in *node) (func(vec) vec, error) {
+	var f func(int64) int64
+	switch {
+	case o.dict != nil && in.dict != nil:
+		if (o.t.Kind == vector.BPChar) != (in.t.Kind == vector.BPChar) {
+			return nil, forward(plan.ReasonType, "join of unlike types")
+		}
+		if sameDict(o.dict, in.dict) {
+			return nil, nil
+		}
+		to := translation(in.dict, o.dict)
+		f = func(v int64) int64 { return to[v] }
+	case o.dict != nil || in.dict != nil, (o.kind == nodeFloatKey) != in.t.Kind.IsFloat(),
+		(o.t.Kind == vector.Numeric) != (in.t.Kind == vector.Numeric), o.t.Kind == vector.Numeric && o.t.Scale != in.t.Scale:
+		return nil, forward(plan.ReasonType, "join of unlike types")
+	case o.kind == nodeFloatKey:
+		f = floatKey
+	default:
+		return nil, nil
+	}
+	return func(a vec) vec {
+		r := vec{v: make([]int64, len(a.v)), nulls: a.nulls}
+		for i, v := range a.v {
+			if a.nulls == nil || a.nulls[i] == 0 {
+				r.v[i] = f(v)
+			}
+		}
+		return r
+	}, nil
+}
+
+// fill lays the lookup out over the keys of the rows keep. lo and hi bound the
+// outer keys.
+func (l *lookup) fill(b *probe, key []int64, keep []uint32, lo, hi int64) error {
+	l.keys = len(keep)
+	l.keyLo, l.keyHi = math.MaxInt64, math.MinInt64
+	for _, i := range keep {
+		l.keyLo, l.keyHi = min(l.keyLo, key[i]), max(l.keyHi, key[i])
+	}
+	// Entries: all rows kept, or the distinct outputs among them.
+	nk := len(b.join.Key)
+	outs := b.rows.cols[nk:]
+	entryOf := make([]uint32, 0, len(keep)) // by position in keep
+	var rep []uint32                        // a row for each entry
+	if b.dedupe {
+		d := newPacker()
+		for i := range outs {
+			d.add(b.child.collected[nk+i], 0)
+		}
+		entryOf, rep = d.distinct(outs, keep)
+	} else {
+		for i := range keep {
+			entryOf = append(entryOf, uint32(i))
+		}
+		rep = keep
+	}
+	l.rows = len(rep)
+	if l.left {
+		l.none = uint32(l.rows)
+		l.rows++
+	}
+	for i := range outs {
+		in := b.child.collected[nk+i]
+		o := lookupOut{v: make([]int64, max(l.rows, 1)), lo: in.lo, hi: in.hi, t: in.t, dict: in.dict}
+		if outs[i].nulls != nil || l.left {
+			o.nulls = make([]uint8, max(l.rows, 1))
+		}
+		o.v[0] = in.lo
+		for e, r := range rep {
+			o.v[e] = outs[i].v[r]
+			if outs[i].nulls != nil {
+				o.nulls[e] = outs[i].nulls[r]
+			}
+		}
+		if l.left {
+			v, null, err := b.nullOutput(i, in)
+			if err != nil {
+				return err
+			}
+			o.v[l.none], o.nulls[l.none] = v, null
+			if null == 0 {
+				o.lo, o.hi = min(o.lo, v), max(o.hi, v)
+			} else {
+				o.v[l.none] = in.lo
+			}
+		}
+		l.outs = append(l.outs, o)
+		l.bytes += int64(9 * l.rows)
+	}
+	// The array covers the outer keys where that is not much more than the keys
+	// there are: then no key needs a check.
+	size, ok := width(lo, hi)
+	if len(keep) == 0 {
+		l.keyLo, l.keyHi = lo, lo-1
+		if lo == math.MinInt64 {
+			l.keyLo, l.keyHi = lo+1, lo
+		}
+		if size > 1 || !ok {
+			hi, size, ok = lo, 1, true
+			l.wide = true
+		}
+	} else if span, fits := width(l.keyLo, l.keyHi); !ok || size > max(lookupDense, 4*span) {
+		l.wide = true
+		lo, size, ok = l.keyLo, span, fits
+	}
+	l.lo, l.size = lo, size
+	dup := forward(plan.ReasonShape, "join key is not unique")
+	if len(outs) == 0 && !l.left && ok && size <= lookupBitsMax && size <= 64*max(lookupDense, int64(len(keep))) {
+		l.kind = lookupBits
+		l.rows = 1
+		l.bits = make([]uint64, (size+63)/64)
+		for _, i := range keep {
+			k := uint64(key[i] - lo)
+			if l.bits[k>>6]>>(k&63)&1 != 0 {
+				return dup
+			}
+			l.bits[k>>6] |= 1 << (k & 63)
+		}
+		l.bytes += size / 8
+		return nil
+	}
+	if !ok || size > max(lookupDense*4, lookupSpread*int64(len(keep))) {
+		l.kind = lookupHash
+		l.hash = newWordTable(1, len(keep))
+		l.hashE = make([]uint32, 0, len(keep))
+		for j, i := range keep {
+			w := [1]uint64{uint64(key[i])}
+			if _, fresh := l.hash.insert(w[:]); !fresh {
+				return dup
+			}
+			l.hashE = append(l.hashE, entryOf[j])
+		}
+		if !l.left {
+			l.none = math.MaxUint32
+		}
+		l.bytes += int64(len(keep)) * 28
+		return nil
+	}
+	switch n := l.rows; {
+	case n < math.MaxUint8:
+		l.kind = lookup8
+		l.e8, l.none, ok = scatterEntries[uint8](size, key, keep, entryOf, lo, l.none, l.left)
+		l.bytes += size
+	case n < math.MaxUint16:
+		l.kind = lookup16
+		l.e16, l.none, ok = scatterEntries[uint16](size, key, keep, entryOf, lo, l.none, l.left)
+		l.bytes += 2 * size
+	default:
+		l.kind = lookup32
+		l.e32, l.none, ok = scatterEntries[uint32](size, key, keep, entryOf, lo, l.none, l.left)
+		l.bytes += 4 * size
+	}
+	if !ok {
+		return dup
+	}
+	return nil
+}
+
+// scatterEntries writes entries at their keys' places. Without a partner stands
+// none for a left join, else the largest value. ok is false for equal keys.
+func scatterEntries[T uint8 | uint16 | uint32](size int64, key []int64, keep, entryOf []uint32, lo int64, none uint32, left bool) (e []T, absent uint32, ok bool) {
+	absent = uint32(^T(0))
+	e = make([]T, size)
+	for i := range e {
+		e[i] = ^T(0)
+	}
+	for j, i := range keep {
+		k := key[i] - lo
+		if e[k] != ^T(0) {
+			return nil, 0, false
+		}
+		e[k] = T(entryOf[j])
+	}
+	if left {
+		for i, v := range e {
+			if v == ^T(0) {
+				e[i] = T(none)
+			}
+		}
+		absent = none
+	}
+	return e, absent, true
+}
+
+// cost estimates nanoseconds a row.
+func (l *lookup) cost() float64 {
+	switch {
+	case l.kind == lookupHash:
+		return 8
+	case l.bytes > 1<<20:
+		return 4
+	case l.bytes > 1<<15:
+		return 2.5
+	}
+	return 2
+}
+
+// run writes the entry that each selected row meets to entries, and the positions
+// of the rows that stay to next. It returns their number.
+func (l *lookup) run(k vec, sel []uint16, entries []uint32, next []uint16) int {
+	if l.wide || k.nulls != nil || l.kind == lookupHash {
+		return l.runChecked(k, sel, entries, next)
+	}
+	switch l.kind {
+	case lookupBits:
+		n := 0
+		keys := k.v[:len(sel)]
+		lut, lo := l.bits, l.lo
+		for i, s := range sel {
+			key := uint64(keys[i] - lo)
+			next[n&(tileRows-1)] = s
+			n += int(lut[key>>6] >> (key & 63) & 1)
+		}
+		return n
+	case lookup8:
+		return runEntries(l.e8, l.lo, k.v, sel, entries, next, l.left)
+	case lookup16:
+		return runEntries(l.e16, l.lo, k.v, sel, entries, next, l.left)
+	}
+	return runEntries(l.e32, l.lo, k.v, sel, entries, next, l.left)
+}
+
+func runEntries[T uint8 | uint16 | uint32](lut []T, lo int64, keys []int64, sel []uint16, entries []uint32, next []uint16, left bool) int {
+	keys = keys[:len(sel)]
+	if left {
+		for i, s := range sel {
+			entries[s] = uint32(lut[keys[i]-lo])
+		}
+		return copy(next, sel)
+	}
+	n := 0
+	entries = entries[:tileRows]
+	next = next[:tileRows]
+	for i, s := range sel {
+		e := lut[keys[i]-lo]
+		entries[s&(tileRows-1)] = uint32(e)
+		next[n&(tileRows-1)] = s
+		n += int(b2i(e != ^T(0)))
+	}
+	return n
+}
+
+// at returns the entry of one key.
+func (l *lookup) at(key int64) (entry uint32, found bool) {
+	if l.kind == lookupHash {
+		w := [1]uint64{uint64(key)}
+		i, ok := l.hash.find(w[:])
+		if !ok {
+			return l.none, false
+		}
+		return l.hashE[i], true
+	}
+	k := uint64(key) - uint64(l.lo)
+	if k >= uint64(l.size) {
+		return l.none, false
+	}
+	switch l.kind {
+	case lookupBits:
+		return 0, l.bits[k>>6]>>(k&63)&1 != 0
+	case lookup8:
+		entry = uint32(l.e8[k])
+	case lookup16:
+		entry = uint32(l.e16[k])
+	default:
+		entry = l.e32[k]
+	}
+	return entry, entry != l.none
+}
+
+func (l *lookup) runChecked(k vec, sel []uint16, entries []uint32, next []uint16) int {
+	n := 0
+	for i, s := range sel {
+		e, found := l.none, false
+		if k.nulls == nil || k.nulls[i] == 0 {
+			e, found = l.at(k.v[i])
+		}
+		entries[s] = e
+		if found || l.left {
+			next[n] = s
+			n++
+		}
+	}
+	return n
+}
+
+// wordTable is a set of keys of w words each, numbered in the order of insertion.
+type wordTable struct {
+	w     int
+	keys  []uint64 // n*w
+	slots []uint32 // number+1, 0 for free; a power of two
+	n     int
+}
+
+func newWordTable(w, capacity int) *wordTable {
+	size := 1 << bits.Len(uint(max(capacity*2, 64)))
+	return &wordTable{w: w, slots: make([]uint32, size), keys: make([]uint64, 0, capacity*w)}
+}
+
+func hashWords(k []uint64) uint64 {
+	h := uint64(0x9E3779B97F4A7C15)
+	for _, x := range k {
+		hi, lo := bits.Mul64(h^x, 0x9FB21C651E98DF25)
+		h = hi ^ lo
+	}
+	return h
+}
+
+func (t *wordTable) equal(i uint32, k []uint64) bool {
+	at := t.keys[int(i)*t.w:]
+	for j, x := range k {
+		if at[j] != x {
+			return false
+		}
+	}
+	return true
+}
+
+func (t *wordTable) find(k []uint64) (uint32, bool) {
+	mask := uint64(len(t.slots) - 1)
+	for s := hashWords(k) & mask; ; s = (s + 1) & mask {
+		e := t.slots[s]
+		if e == 0 {
+			return 0, false
+		}
+		if t.equal(e-1, k) {
+			return e - 1, true
+		}
+	}
+}
+
+// insert returns the number of k, and whether it is new.
+func (t *wordTable) insert(k []uint64) (uint32, bool) {
+	if 2*(t.n+1) > len(t.slots) {
+		t.grow()
+	}
+	mask := uint64(len(t.slots) - 1)
+	for s := hashWords(k) & mask; ; s = (s + 1) & mask {
+		e := t.slots[s]
+		if e == 0 {
+			t.keys = append(t.keys, k...)
+			t.n++
+			t.slots[s] = uint32(t.n)
+			return uint32(t.n - 1), true
+		}
+		if t.equal(e-1, k) {
+			return e - 1, false
+		}
+	}
+}
+
+func (t *wordTable) grow() {
+	t.slots = make([]uint32, 2*len(t.slots))
+	mask := uint64(len(t.slots) - 1)
+	for i := range t.n {
+		s := hashWords(t.keys[i*t.w:(i+1)*t.w]) & mask
+		for t.slots[s] != 0 {
+			s = (s + 1) & mask
+		}
+		t.slots[s] = uint32(i + 1)
+	}
+}
+
+// bytes returns the memory that the table takes.
+func (t *wordTable) bytes() int64 { return int64(len(t.slots)*4 + cap(t.keys)*8) }

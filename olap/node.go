@@ -1,0 +1,114 @@
+package olap
+
+import (
+	"math"
+
+	"pgaccel/plan"
+	"pgaccel/vector"
+)
+
+// nodeKind says how a node computes its values for the rows of a tile.
+type nodeKind uint8
+
+const (
+	nodeConst    nodeKind = iota
+	nodeColumn            // column col of the pipeline's own table
+	nodeOut               // output out of lookup probe
+	nodeTable             // table[args[0] - args[0].lo]
+	nodeArith             // op over 64-bit integers; proven to fit, or checked
+	nodeCompare           // op over 64-bit integers
+	nodeAnd               // three-valued
+	nodeOr                // three-valued
+	nodeNot               // 1 - args[0]
+	nodeTest              // IS [NOT] NULL, IS TRUE, IS FALSE
+	nodeDistinct          // IS DISTINCT FROM over 64-bit integers
+	nodeCase              // as plan.OpCase
+	nodeCoalesce          // as plan.OpCoalesce
+	nodeFloatKey          // floatKey(args[0])
+	nodeMap               // f(args[0]), a value at a time
+	nodeScalar            // a strict call, a value at a time
+)
+
+// node is a compiled expression. It yields one int64 a row: the 64-bit form of
+// its type, or for text a code in dict. The value of a null row lies within
+// [lo, hi] too, so that it can be used as an index unseen.
+type node struct {
+	kind     nodeKind
+	op       plan.Op
+	t        vector.Type
+	args     []*node
+	lo, hi   int64 // bounds of all values
+	nullable bool
+	risky    bool  // may raise an error
+	checked  bool  // nodeArith: results may leave the type's range
+	dict     *dict // text: the strings of the codes
+	id       int   // of its buffers
+
+	col        int   // nodeColumn
+	probe, out int   // nodeOut
+	k          int64 // nodeConst; it is null where nullable
+	tab        *table
+	f          func(int64) (int64, error) // nodeMap
+	call       *plan.Call                 // nodeScalar
+}
+
+// vec holds the values of a node for the selected rows of a tile, in order. It
+// belongs to the worker and is valid until the node is evaluated again or the
+// selection changes. nulls is nil, or 1 for each null.
+type vec struct {
+	v     []int64
+	nulls []uint8
+}
+
+// table is a function of one 64-bit value with a small domain, written out.
+type table struct {
+	vals  []int64
+	nulls []uint8 // nil where no result is null
+	errs  []uint8 // nil where no value fails
+	err   error   // the first error met
+	// onNull is the result for null: value, null, error.
+	onNull     int64
+	onNullNull bool
+	onNullErr  bool
+}
+
+// width returns hi-lo+1 and whether that fits an int64.
+func width(lo, hi int64) (int64, bool) {
+	n, ok := subChecked(hi, lo)
+	return n + 1, ok && n < math.MaxInt64
+}
+
+// bounds of op over intervals. fits is false where 64 bits do not hold them.
+func arithBounds(op plan.Op, a, b *node) (lo, hi int64, fits bool) {
+	f := addChecked
+	switch op {
+	case plan.OpSub:
+		l, ok1 := subChecked(a.lo, b.hi)
+		h, ok2 := subChecked(a.hi, b.lo)
+		return l, h, ok1 && ok2
+	case plan.OpMul:
+		f = mulChecked
+	}
+	if op == plan.OpAdd {
+		l, ok1 := f(a.lo, b.lo)
+		h, ok2 := f(a.hi, b.hi)
+		return l, h, ok1 && ok2
+	}
+	lo, hi, fits = math.MaxInt64, math.MinInt64, true
+	for _, x := range [2]int64{a.lo, a.hi} {
+		for _, y := range [2]int64{b.lo, b.hi} {
+			p, ok := f(x, y)
+			fits = fits && ok
+			lo, hi = min(lo, p), max(hi, p)
+		}
+	}
+	return lo, hi, fits
+}
+
+// magnitude returns the largest absolute value in [lo, hi], at most MaxInt64.
+func magnitude(lo, hi int64) int64 {
+	if lo == math.MinInt64 {
+		return math.MaxInt64
+	}
+	return max(hi, -lo, 0)
+}

@@ -1,0 +1,444 @@
+package olap
+
+import (
+	"context"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+
+	"pgaccel/colstore"
+	"pgaccel/plan"
+)
+
+// execution is one run of a query.
+type execution struct {
+	ctx    context.Context
+	q      *plan.Query
+	in     Input
+	opt    Options
+	joins  []plan.Join
+	parent []int           // by table: the table whose pipeline looks it up; -1 for the first
+	kinds  []plan.JoinKind // by table: how it is joined, after strengthening
+	conds  [][]plan.Expr   // by table: the conjuncts that its pipeline applies
+	memory atomic.Int64    // bytes taken so far
+	// trace receives the plan's decisions for Explain; nil otherwise.
+	trace func(format string, args ...any)
+}
+
+// take accounts for memory.
+func (x *execution) take(bytes int64) error {
+	if x.memory.Add(bytes) > x.opt.MemoryLimit {
+		return forward(plan.ReasonMemory, "intermediate results exceed the limit")
+	}
+	return nil
+}
+
+// pipeline scans one table, looks its rows up in the tables joined to it, filters,
+// and hands what remains to a sink.
+type pipeline struct {
+	x         *execution
+	table     int
+	tab       *colstore.Table
+	c         *compiler
+	probes    []*probe
+	steps     []step
+	never     bool    // a constant condition is not true: no rows
+	collected []*node // what rows() collects
+}
+
+// probe is a lookup in a joined table.
+type probe struct {
+	join    plan.Join
+	child   *pipeline
+	members uint64 // tables reached through it
+	lut     *lookup
+	wanted  []plan.Expr // outputs, over the child's tables
+	dedupe  bool        // outputs matter as group keys only
+	rows    *rows       // the child's rows: keys, then outputs
+	outer   []*node
+	strides []int64
+}
+
+// arrange finds the tree of lookups and the place of each condition.
+func (x *execution) arrange() error {
+	n := len(x.q.Tables)
+	x.parent = make([]int, n)
+	x.kinds = make([]plan.JoinKind, n)
+	x.conds = make([][]plan.Expr, n)
+	x.parent[0] = -1
+	joined := uint64(1)
+	for _, j := range x.q.Joins {
+		var set uint64
+		for _, e := range j.Outer {
+			set |= plan.Tables(e)
+		}
+		if set&^joined != 0 || joined>>uint(j.Table)&1 != 0 || len(j.Key) == 0 || len(j.Key) != len(j.Outer) {
+			return forward(plan.ReasonShape, "join order")
+		}
+		joined |= 1 << uint(j.Table)
+		x.parent[j.Table] = x.meet(set)
+		x.kinds[j.Table] = j.Kind
+	}
+	if joined != 1<<uint(n)-1 {
+		return forward(plan.ReasonShape, "a table that is not joined")
+	}
+	// A condition that no row of nulls passes makes left joins inner ones; so does
+	// an inner join to a table that is reached through them.
+	inner := func(t int) {
+		for ; t > 0; t = x.parent[t] {
+			x.kinds[t] = plan.Inner
+		}
+	}
+	for _, j := range x.q.Joins {
+		if j.Kind == plan.Inner {
+			inner(x.parent[j.Table])
+		}
+	}
+	for _, c := range x.q.Filter {
+		set := plan.Tables(c)
+		if at := x.meet(set); at > 0 && set != 0 && rejectsNulls(c) {
+			inner(at)
+		}
+	}
+	for _, c := range x.q.Filter {
+		at := x.meet(plan.Tables(c))
+		// Above the topmost left join on the way.
+		place := at
+		for t := at; t > 0; t = x.parent[t] {
+			if x.kinds[t] == plan.Left {
+				place = x.parent[t]
+			}
+		}
+		x.conds[place] = append(x.conds[place], c)
+	}
+	for _, j := range x.q.Joins {
+		for _, c := range j.On {
+			if plan.Tables(c)&^(1<<uint(j.Table)) != 0 {
+				return forward(plan.ReasonShape, "join condition over several tables")
+			}
+			x.conds[j.Table] = append(x.conds[j.Table], c)
+		}
+	}
+	return nil
+}
+
+// meet returns the lowest table whose pipeline reaches all tables of set.
+func (x *execution) meet(set uint64) int {
+	if set == 0 {
+		return 0
+	}
+	best := -1
+	for t := range x.q.Tables {
+		if set>>uint(t)&1 == 0 {
+			continue
+		}
+		if best < 0 {
+			best = t
+			continue
+		}
+		var path uint64
+		for a := best; a >= 0; a = x.parent[a] {
+			path |= 1 << uint(a)
+		}
+		for best = t; path>>uint(best)&1 == 0; best = x.parent[best] {
+		}
+	}
+	return best
+}
+
+// rejectsNulls reports whether e is not true where all its columns are null.
+func rejectsNulls(e plan.Expr) bool {
+	v := &env{leaf: func(plan.Expr) (scalar, error) { return nullScalar, nil }}
+	r, err := v.eval(e)
+	return err == nil && (r.null || r.i == 0)
+}
+
+// prepare makes the pipeline of a table and runs those of the tables joined to it.
+// wanted are expressions over its tables that the sink needs; groupOnly marks those
+// that matter as group keys only (nil: none does). They come back lowered.
+func (x *execution) prepare(table int, wanted []plan.Expr, groupOnly []bool) (*pipeline, []plan.Expr, error) {
+	p := &pipeline{x: x, table: table, tab: x.in.Tables[table]}
+	p.c = &compiler{p: p}
+	for _, j := range x.q.Joins {
+		if x.parent[j.Table] != table {
+			continue
+		}
+		j.Kind = x.kinds[j.Table]
+		p.probes = append(p.probes, &probe{join: j, members: x.subtree(j.Table), dedupe: j.Kind == plan.Inner})
+	}
+	lowered := make([]plan.Expr, len(wanted))
+	for i, e := range wanted {
+		only := i < len(groupOnly) && groupOnly[i]
+		lowered[i] = p.lower(e, only && !e.Type().Kind.IsFloat())
+	}
+	conds := make([]plan.Expr, len(x.conds[table]))
+	for i, e := range x.conds[table] {
+		conds[i] = p.lower(e, false)
+	}
+	outers := make([][]plan.Expr, len(p.probes))
+	for i, b := range p.probes {
+		for _, e := range b.join.Outer {
+			outers[i] = append(outers[i], p.lower(e, false))
+		}
+	}
+	for i, b := range p.probes {
+		if b.join.Kind == plan.Left && len(b.wanted) == 0 {
+			b.lut = &lookup{left: true, share: 1} // it changes nothing
+			continue
+		}
+		if err := p.load(b); err != nil {
+			return nil, nil, err
+		}
+		var err error
+		if b.outer, err = p.c.list(outers[i]); err != nil {
+			return nil, nil, err
+		}
+		for k, o := range b.outer {
+			if o.risky {
+				return nil, nil, failed("join key that may fail")
+			}
+			if o.t.Kind.IsFloat() {
+				b.outer[k] = p.c.floatKey(o)
+			}
+		}
+		if err := p.makeLookup(b); err != nil {
+			return nil, nil, err
+		}
+		if err := x.take(b.lut.bytes); err != nil {
+			return nil, nil, err
+		}
+		b.rows = nil
+	}
+	return p, lowered, p.plan(conds)
+}
+
+// load runs the child of b and keeps its rows.
+func (p *pipeline) load(b *probe) error {
+	t := b.join.Table
+	var exprs []plan.Expr
+	for _, k := range b.join.Key {
+		exprs = append(exprs, plan.Column{Table: t, Column: k, T: p.x.q.Tables[t].Meta.Columns[k].Type})
+	}
+	exprs = append(exprs, b.wanted...)
+	child, lowered, err := p.x.prepare(t, exprs, nil)
+	if err != nil {
+		return err
+	}
+	b.child = child
+	b.lut = &lookup{}
+	b.rows, err = child.collect(lowered)
+	return err
+}
+
+func (x *execution) subtree(t int) uint64 {
+	set := uint64(1) << uint(t)
+	for u, q := range x.parent {
+		for a := q; a >= 0; a = x.parent[a] {
+			if a == t {
+				set |= 1 << uint(u)
+			}
+		}
+	}
+	return set
+}
+
+// lower replaces the largest subexpressions over one joined table by outputs of
+// its lookup.
+func (p *pipeline) lower(e plan.Expr, groupOnly bool) plan.Expr {
+	set := plan.Tables(e)
+	if set == 0 || set == 1<<uint(p.table) {
+		return e
+	}
+	for i, b := range p.probes {
+		if set&^b.members == 0 {
+			b.dedupe = b.dedupe && groupOnly
+			for k, have := range b.wanted {
+				if have == e {
+					return outRef{i, k, e.Type()}
+				}
+			}
+			b.wanted = append(b.wanted, e)
+			return outRef{i, len(b.wanted) - 1, e.Type()}
+		}
+	}
+	c := *e.(*plan.Call)
+	c.Args = make([]plan.Expr, len(c.Args))
+	for i, a := range e.(*plan.Call).Args {
+		c.Args[i] = p.lower(a, false)
+	}
+	return &c
+}
+
+// nullOutput computes output i of a left join's row of nulls.
+func (b *probe) nullOutput(i int, in *node) (v int64, null uint8, err error) {
+	e := &env{leaf: func(plan.Expr) (scalar, error) { return nullScalar, nil }}
+	r, err := e.eval(b.wanted[i])
+	if err != nil || r.null {
+		return 0, 1, err
+	}
+	if in.dict != nil {
+		code, ok := in.dict.find(r.s)
+		if !ok {
+			return 0, 0, forward(plan.ReasonShape, "text made of a left join's nulls")
+		}
+		return code, 0, nil
+	}
+	v, ok := r.bits(in.t)
+	if !ok {
+		return 0, 0, errNumeric
+	}
+	return v, 0, nil
+}
+
+// sink takes the selected rows of a worker's tile.
+type sink interface {
+	// tile is called with w's selection not empty.
+	tile(w *worker)
+}
+
+// run scans all segments. make returns the sink of one worker.
+func (p *pipeline) run(make func(w *worker) sink) error {
+	if p.never || len(p.tab.Segments) == 0 {
+		return nil
+	}
+	workers := min(p.x.opt.Workers, len(p.tab.Segments))
+	var next atomic.Int64
+	var stop atomic.Bool
+	var mu sync.Mutex
+	var first error
+	work := func() {
+		var err error
+		defer func() {
+			if r := recover(); r != nil {
+				err = &panicked{r, debug.Stack()}
+			}
+			if err != nil {
+				stop.Store(true)
+				mu.Lock()
+				if first == nil {
+					first = err
+				}
+				mu.Unlock()
+			}
+		}()
+		w := newWorker(p)
+		s := make(w)
+		for !stop.Load() && err == nil {
+			i := int(next.Add(1) - 1)
+			if i >= len(p.tab.Segments) {
+				return
+			}
+			if err = p.x.ctx.Err(); err == nil {
+				err = w.scan(i, s)
+			}
+		}
+	}
+	var wg sync.WaitGroup
+	for range workers - 1 {
+		wg.Go(work)
+	}
+	work()
+	wg.Wait()
+	if e, ok := first.(*panicked); ok {
+		panic(e)
+	}
+	return first
+}
+
+// panicked carries a worker's panic to the caller's goroutine.
+type panicked struct {
+	value any
+	stack []byte
+}
+
+func (e *panicked) Error() string { return "panic in a worker" }
+
+// scan hands the rows of one segment that pass all steps to s.
+func (w *worker) scan(segment int, s sink) error {
+	w.segment = segment
+	w.seg = w.p.tab.Segments[segment]
+	skip, live := w.p.zone(w.seg)
+	if skip {
+		return nil
+	}
+	for start := 0; start < w.seg.Rows; start += tileRows {
+		w.begin(start, min(tileRows, w.seg.Rows-start))
+		if w.filter(live); len(w.f.sel) > 0 {
+			s.tile(w)
+		}
+		if w.err != nil {
+			return w.err
+		}
+	}
+	return nil
+}
+
+// rows are collected values: n of each column, in table order.
+type rows struct {
+	n    int
+	cols []vec
+}
+
+// collector gathers nodes' values, segment by segment.
+type collector struct {
+	p     *pipeline
+	nodes []*node
+	done  [][]vec // by segment
+	limit *execution
+}
+
+// collect runs the pipeline and returns the values of exprs for its rows.
+func (p *pipeline) collect(exprs []plan.Expr) (*rows, error) {
+	nodes, err := p.c.list(exprs)
+	if err != nil {
+		return nil, err
+	}
+	p.collected = nodes
+	c := &collector{p: p, nodes: nodes, done: make([][]vec, len(p.tab.Segments))}
+	if err := p.run(func(*worker) sink { return c }); err != nil {
+		return nil, err
+	}
+	r := &rows{cols: make([]vec, len(nodes))}
+	for _, seg := range c.done {
+		if seg != nil {
+			r.n += len(seg[0].v)
+		}
+	}
+	for i := range nodes {
+		col := &r.cols[i]
+		col.v = make([]int64, 0, r.n)
+		if nodes[i].nullable {
+			col.nulls = make([]uint8, 0, r.n)
+		}
+		for _, seg := range c.done {
+			if seg != nil {
+				col.v = append(col.v, seg[i].v...)
+				col.nulls = append(col.nulls, seg[i].nulls...)
+			}
+		}
+	}
+	return r, nil
+}
+
+func (c *collector) tile(w *worker) {
+	cols := c.done[w.segment]
+	if cols == nil {
+		cols = make([]vec, len(c.nodes))
+		c.done[w.segment] = cols
+	}
+	for i, n := range c.nodes {
+		v := w.eval(n)
+		cols[i].v = append(cols[i].v, v.v...)
+		if n.nullable {
+			if v.nulls == nil {
+				v.nulls = noNulls[:len(v.v)]
+			}
+			cols[i].nulls = append(cols[i].nulls, v.nulls...)
+		}
+	}
+	if err := c.p.x.take(int64(len(w.f.sel)) * int64(len(c.nodes)) * 9); err != nil {
+		w.fail(err)
+	}
+}
+
+var noNulls [tileRows]uint8

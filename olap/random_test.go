@@ -1,0 +1,792 @@
+package olap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgaccel/catalog"
+	"pgaccel/colstore"
+	"pgaccel/internal/oracle"
+	"pgaccel/plan"
+	"pgaccel/vector"
+)
+
+// The random tests build tables of one shape, with every kind, nulls and edge
+// values, and queries over the whole vocabulary of package plan, and compare
+// Execute with package oracle.
+
+var (
+	collC = vector.Collation{OID: 950, Deterministic: true, C: true}
+	// collR sorts backwards: an order that is not memcmp's.
+	collR = vector.Collation{OID: 12345, Deterministic: true}
+)
+
+func backwards(_ vector.Collation, a, b string) bool { return a > b }
+
+func textType(k vector.Kind, c vector.Collation, typmod int32) vector.Type {
+	return vector.Type{Kind: k, Typmod: typmod, Collation: c}
+}
+
+// The columns of every table. id is unique, tid too, and (p1, p2) together.
+var shape = []catalog.Column{
+	{Name: "id", Type: vector.TypeOf(vector.Int4), NotNull: true},
+	{Name: "tid", Type: textType(vector.Text, collC, -1), NotNull: true},
+	{Name: "p1", Type: vector.TypeOf(vector.Int4), NotNull: true},
+	{Name: "p2", Type: vector.TypeOf(vector.Int8), NotNull: true},
+	{Name: "ref", Type: vector.TypeOf(vector.Int8)},
+	{Name: "tref", Type: textType(vector.Varchar, collC, -1)},
+	{Name: "b", Type: vector.TypeOf(vector.Bool)},
+	{Name: "i2", Type: vector.TypeOf(vector.Int2)},
+	{Name: "i4", Type: vector.TypeOf(vector.Int4)},
+	{Name: "i8", Type: vector.TypeOf(vector.Int8)},
+	{Name: "n2", Type: vector.NumericType(2)},
+	{Name: "n4", Type: vector.NumericType(4)},
+	{Name: "d", Type: vector.TypeOf(vector.Date)},
+	{Name: "ts", Type: vector.TypeOf(vector.Timestamp)},
+	{Name: "tz", Type: vector.TypeOf(vector.TimestampTZ)},
+	{Name: "tm", Type: vector.TypeOf(vector.Time)},
+	{Name: "f4", Type: vector.TypeOf(vector.Float4)},
+	{Name: "f8", Type: vector.TypeOf(vector.Float8)},
+	{Name: "t", Type: textType(vector.Text, collC, -1)},
+	{Name: "v", Type: textType(vector.Varchar, collR, 14)},
+	{Name: "c", Type: textType(vector.BPChar, collC, 4+5)},
+	{Name: "skew", Type: vector.TypeOf(vector.Int4)},
+}
+
+const (
+	colID = iota
+	colTID
+	colP1
+	colP2
+	colRef
+	colTRef
+)
+
+type randomTable struct {
+	meta  *catalog.Table
+	rows  [][]vector.Datum
+	table *colstore.Table
+}
+
+// wild makes values at the edges of their types.
+func randomDatum(r *rand.Rand, t vector.Type, id, refs int, wild bool) vector.Datum {
+	d := vector.Datum{Type: t}
+	edge := wild && r.IntN(60) == 0
+	switch t.Kind {
+	case vector.Bool:
+		d.I = int64(r.IntN(2))
+	case vector.Int2:
+		if d.I = int64(r.IntN(7) - 3); edge {
+			d.I = []int64{math.MinInt16, math.MaxInt16}[r.IntN(2)]
+		}
+	case vector.Int4:
+		if d.I = int64(r.IntN(200) - 50); edge {
+			d.I = []int64{math.MinInt32, math.MaxInt32, math.MaxInt32 - 1}[r.IntN(3)]
+		}
+	case vector.Int8:
+		if d.I = int64(r.IntN(1000000)) * 1000003; edge {
+			d.I = []int64{math.MinInt64, math.MaxInt64, -1}[r.IntN(3)]
+		}
+	case vector.Numeric:
+		if d.I = int64(r.IntN(20000) - 5000); edge {
+			d.I = []int64{999999999999999999, -999999999999999999, 0}[r.IntN(3)]
+		}
+	case vector.Date:
+		if d.I = int64(r.IntN(3000) - 1000); edge {
+			d.I = []int64{math.MinInt32, math.MaxInt32, -2451545, 2145031948}[r.IntN(4)]
+		}
+	case vector.Timestamp, vector.TimestampTZ:
+		if d.I = int64(r.IntN(3000)-1000)*dayMicros + r.Int64N(dayMicros); edge {
+			d.I = []int64{math.MinInt64, math.MaxInt64, -211813488000000000, 9223371331199999999}[r.IntN(4)]
+		}
+	case vector.Time:
+		if d.I = r.Int64N(dayMicros); edge {
+			d.I = dayMicros
+		}
+	case vector.Float4, vector.Float8:
+		f := float64(r.IntN(64)-20) / 4
+		if edge {
+			f = []float64{math.NaN(), math.Inf(1), math.Inf(-1), math.Copysign(0, -1), 1e38, -1e38}[r.IntN(6)]
+			if t.Kind == vector.Float8 && r.IntN(3) == 0 {
+				f = 1e308
+			}
+		}
+		if t.Kind == vector.Float4 {
+			f = float64(float32(f))
+		}
+		d.I = int64(math.Float64bits(f))
+	default:
+		words := []string{"", "a", "ab", "abc", "b", "B", "%", "a_c", "zeta", "Zeta", "k1", "k2", "é", "aé", `a\b`, "x y"}
+		s := words[r.IntN(len(words))]
+		if r.IntN(3) == 0 {
+			s += words[r.IntN(len(words))]
+		}
+		if t.Kind == vector.BPChar {
+			rs := []rune(s)
+			s = string(rs[:min(5, len(rs))])
+			s = strings.TrimRight(s, " ")
+			s += strings.Repeat(" ", 5-len([]rune(s)))
+		}
+		d.Str = s
+	}
+	return d
+}
+
+func randomRows(r *rand.Rand, n, refs int) [][]vector.Datum {
+	wild := r.IntN(3) == 0
+	nulls := make([]int, len(shape)) // one in so many; 0: none
+	for i := range nulls {
+		if !shape[i].NotNull && r.IntN(2) == 0 {
+			nulls[i] = []int{1, 2, 5, 30}[r.IntN(4)]
+			if nulls[i] == 1 && r.IntN(3) > 0 {
+				nulls[i] = 9
+			}
+		}
+	}
+	ids := r.Perm(n + n/4 + 1)[:n]
+	rows := make([][]vector.Datum, n)
+	for i := range rows {
+		row := make([]vector.Datum, len(shape))
+		for c, col := range shape {
+			d := randomDatum(r, col.Type, ids[i], refs, wild)
+			switch c {
+			case colID:
+				d.I = int64(ids[i])
+			case colTID:
+				d.Str = fmt.Sprintf("k%d", ids[i])
+			case colP1:
+				d.I = int64(ids[i] / 7)
+			case colP2:
+				d.I = int64(ids[i]%7) * 1000
+			case colRef:
+				d.I = int64(r.IntN(refs + refs/3 + 1))
+			case colTRef:
+				d.Str = fmt.Sprintf("k%d", r.IntN(refs+refs/3+1))
+			}
+			if col.Name == "skew" {
+				d.I = int64(10 * math.Pow(r.Float64(), 8))
+			}
+			if nulls[c] > 0 && r.IntN(nulls[c]) == 0 {
+				d = vector.Null(col.Type)
+			}
+			row[c] = d
+		}
+		rows[i] = row
+	}
+	return rows
+}
+
+func newStore(t testing.TB, segment int) *colstore.Store {
+	s := colstore.New(colstore.Options{SegmentRows: segment})
+	t.Cleanup(s.Close)
+	return s
+}
+
+func load(t testing.TB, s *colstore.Store, meta *catalog.Table, rows [][]vector.Datum) *colstore.Table {
+	t.Helper()
+	l := s.NewLoader(meta)
+	w := l.NewWriter()
+	for _, row := range rows {
+		for c, d := range row {
+			switch {
+			case d.Null:
+				w.Null(c)
+			case d.Type.Kind.IsText():
+				w.Text(c, []byte(d.Str))
+			default:
+				w.Int(c, d.I)
+			}
+		}
+		if err := w.EndRow(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	table, err := l.Finish()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(table.Release)
+	for c, d := range table.Dicts {
+		if d == nil || meta.Columns[c].Type.Collation != collR {
+			continue
+		}
+		order := make([]int, d.Len())
+		for i := range order {
+			order[i] = i
+		}
+		slices.SortFunc(order, func(a, b int) int { return strings.Compare(d.At(int64(b)), d.At(int64(a))) })
+		ranks := make([]int32, d.Len())
+		for rank, code := range order {
+			ranks[code] = int32(rank)
+		}
+		d.SetRanks(ranks)
+	}
+	return table
+}
+
+// world is a set of tables and the joins between them.
+type world struct {
+	r      *rand.Rand
+	tables []*randomTable
+	joins  []plan.Join
+}
+
+func newWorld(t testing.TB, seed uint64) *world {
+	r := rand.New(rand.NewPCG(seed, 1))
+	store := newStore(t, []int{1024, 2048}[r.IntN(2)])
+	sizes := []int{0, 1, 63, 64, 127, 128, 129, 511, 512, 513, 1023, 1024, 1025, 2047, 2049, 3333}
+	w := &world{r: r}
+	n := 1 + r.IntN(4)
+	for i := range n {
+		size := sizes[r.IntN(len(sizes))]
+		if i > 0 {
+			size = []int{0, 1, 5, 30, 100, 129}[r.IntN(6)]
+		}
+		refs := 30
+		meta := &catalog.Table{OID: uint32(100 + i), Schema: "public", Name: fmt.Sprintf("t%d", i), Columns: shape,
+			Indexes: []catalog.Index{{Columns: []int{colID}, Unique: true}, {Columns: []int{colTID}, Unique: true}, {Columns: []int{colP1, colP2}, Unique: true}}}
+		rows := randomRows(r, size, refs)
+		w.tables = append(w.tables, &randomTable{meta, rows, load(t, store, meta, rows)})
+	}
+	for i := 1; i < n; i++ {
+		from := r.IntN(i)
+		j := plan.Join{Table: i, Kind: plan.JoinKind(r.IntN(2))}
+		switch r.IntN(4) {
+		case 0:
+			j.Outer, j.Key = []plan.Expr{w.column(from, colTRef)}, []int{colTID}
+		case 1:
+			other := from
+			if r.IntN(3) == 0 {
+				other = r.IntN(i)
+			}
+			j.Key = []int{colP1, colP2}
+			j.Outer = []plan.Expr{w.columnOf(from, "skew"), w.column(other, colP2)}
+		default:
+			j.Outer, j.Key = []plan.Expr{w.column(from, colRef)}, []int{colID}
+		}
+		if r.IntN(4) == 0 {
+			j.On = []plan.Expr{call(plan.OpLt, vector.Bool, w.columnOf(i, "skew"), integer(int64(r.IntN(8))))}
+		}
+		w.joins = append(w.joins, j)
+	}
+	return w
+}
+
+func (w *world) column(t, c int) plan.Expr { return plan.Column{Table: t, Column: c, T: shape[c].Type} }
+
+func (w *world) columnOf(t int, name string) plan.Expr {
+	return w.column(t, slices.IndexFunc(shape, func(c catalog.Column) bool { return c.Name == name }))
+}
+
+func call(op plan.Op, k vector.Kind, args ...plan.Expr) *plan.Call {
+	return &plan.Call{Op: op, Args: args, T: vector.TypeOf(k)}
+}
+
+func integer(v int64) plan.Expr { return plan.Const{Datum: vector.Int(vector.Int4, v)} }
+
+// gen makes random expressions over tables, or over keys and aggregates.
+type gen struct {
+	r      *rand.Rand
+	tables []int
+	keys   []plan.Expr
+	aggs   []plan.Aggregate
+	tame   bool // nothing that can fail
+}
+
+// leaf returns a random leaf whose type satisfies is; nil where there is none.
+func (g *gen) leaf(is func(vector.Type) bool) plan.Expr {
+	var found []plan.Expr
+	for _, t := range g.tables {
+		for c := range shape {
+			if is(shape[c].Type) {
+				found = append(found, plan.Column{Table: t, Column: c, T: shape[c].Type})
+			}
+		}
+	}
+	for i, k := range g.keys {
+		if is(k.Type()) {
+			found = append(found, plan.Key{Index: i, T: k.Type()})
+		}
+	}
+	for i, a := range g.aggs {
+		if is(a.T) {
+			found = append(found, plan.Agg{Index: i, T: a.T})
+		}
+	}
+	if len(found) == 0 {
+		return nil
+	}
+	return found[g.r.IntN(len(found))]
+}
+
+func (g *gen) constant(t vector.Type) plan.Expr {
+	if g.r.IntN(12) == 0 {
+		return plan.Const{Datum: vector.Null(t)}
+	}
+	if t.Kind == vector.Numeric && t.Scale == vector.VaryingScale {
+		return plan.Const{Datum: vector.Datum{Type: t, Num: vector.Decimal{Unscaled: vector.Int128Of(int64(g.r.IntN(1000))), Scale: 1}}}
+	}
+	return plan.Const{Datum: randomDatum(g.r, t, 0, 0, false)}
+}
+
+// of returns an expression of type t.
+func (g *gen) of(t vector.Type, depth int) plan.Expr {
+	switch k := t.Kind; {
+	case k == vector.Bool:
+		return g.bool(depth)
+	case k.IsInt():
+		return g.int(k, depth)
+	case k == vector.Numeric:
+		return g.numeric(t, depth)
+	}
+	if depth > 0 && g.r.IntN(6) == 0 && t.Kind != vector.BPChar {
+		if g.r.IntN(2) == 0 {
+			return &plan.Call{Op: plan.OpCase, T: t, Args: []plan.Expr{g.bool(depth - 1), g.of(t, depth-1), g.of(t, depth-1)}}
+		}
+		return &plan.Call{Op: plan.OpCoalesce, T: t, Args: []plan.Expr{g.of(t, depth-1), g.constant(t)}}
+	}
+	if depth > 0 && g.r.IntN(4) == 0 {
+		switch t.Kind {
+		case vector.Date:
+			if !g.tame && g.r.IntN(2) == 0 {
+				return call(plan.OpAdd, vector.Date, g.of(t, depth-1), g.int(vector.Int4, 0))
+			}
+			return call(plan.OpCast, vector.Date, g.of(vector.TypeOf(vector.Timestamp), depth-1))
+		case vector.Timestamp, vector.TimestampTZ:
+			if g.tame {
+				break
+			}
+			if g.r.IntN(3) == 0 {
+				return call(plan.OpCast, t.Kind, g.of(vector.TypeOf(vector.Date), depth-1))
+			}
+			c := call(plan.OpDateTrunc, t.Kind, g.of(t, depth-1))
+			c.Field = []string{"year", "quarter", "month", "week", "day", "hour", "minute", "second"}[g.r.IntN(8)]
+			return c
+		case vector.Float8:
+			if !g.tame {
+				switch g.r.IntN(3) {
+				case 0:
+					return call(plan.OpCast, vector.Float8, g.int(vector.Int4, 0))
+				case 1:
+					return call(plan.OpCast, vector.Float8, g.numeric(vector.NumericType(2), 0))
+				}
+				return call([]plan.Op{plan.OpAdd, plan.OpSub, plan.OpMul, plan.OpDiv}[g.r.IntN(4)], vector.Float8, g.of(t, depth-1), g.of(t, depth-1))
+			}
+		case vector.Text:
+			if g.r.IntN(2) == 0 {
+				if l := g.leaf(func(x vector.Type) bool { return x.Kind == vector.BPChar && x.Collation == t.Collation }); l != nil {
+					return &plan.Call{Op: plan.OpCast, T: t, Args: []plan.Expr{l}}
+				}
+			}
+		}
+	}
+	if g.r.IntN(5) > 0 {
+		l := g.leaf(func(x vector.Type) bool {
+			return x.Kind == t.Kind && x.Collation == t.Collation && x.Scale == t.Scale && (t.Kind != vector.BPChar || x.Typmod == t.Typmod)
+		})
+		if l != nil {
+			return l
+		}
+	}
+	return g.constant(t)
+}
+
+func (g *gen) int(k vector.Kind, depth int) plan.Expr {
+	t := vector.TypeOf(k)
+	if depth > 0 {
+		switch n := g.r.IntN(12); {
+		case n < 4 && !g.tame:
+			op := []plan.Op{plan.OpAdd, plan.OpSub, plan.OpMul, plan.OpAdd, plan.OpSub, plan.OpDiv, plan.OpMod}[g.r.IntN(7)]
+			return call(op, k, g.int(k, depth-1), g.int(k, depth-1))
+		case n == 4 && !g.tame:
+			return call([]plan.Op{plan.OpNeg, plan.OpAbs}[g.r.IntN(2)], k, g.int(k, depth-1))
+		case n == 5:
+			return &plan.Call{Op: plan.OpCase, T: t, Args: []plan.Expr{g.bool(depth - 1), g.int(k, depth-1), g.bool(depth - 1), g.int(k, depth-1), g.int(k, depth-1)}}
+		case n == 6:
+			return &plan.Call{Op: plan.OpCoalesce, T: t, Args: []plan.Expr{g.int(k, depth-1), g.int(k, depth-1)}}
+		case n == 7 && !g.tame:
+			return call(plan.OpCast, k, g.int([]vector.Kind{vector.Int2, vector.Int4, vector.Int8}[g.r.IntN(3)], depth-1))
+		case n == 8 && !g.tame && k == vector.Int4:
+			return call(plan.OpSub, vector.Int4, g.of(vector.TypeOf(vector.Date), depth-1), g.of(vector.TypeOf(vector.Date), depth-1))
+		case n == 9 && k == vector.Int4:
+			return call(plan.OpCast, k, g.bool(depth-1))
+		}
+	}
+	if g.r.IntN(4) > 0 {
+		if l := g.leaf(func(x vector.Type) bool { return x.Kind == k }); l != nil {
+			return l
+		}
+	}
+	return g.constant(t)
+}
+
+func (g *gen) numeric(t vector.Type, depth int) plan.Expr {
+	varying := t.Scale == vector.VaryingScale
+	if depth > 0 && !g.tame {
+		switch n := g.r.IntN(9); {
+		case n < 2 && !varying:
+			return &plan.Call{Op: []plan.Op{plan.OpAdd, plan.OpSub}[g.r.IntN(2)], T: t, Args: []plan.Expr{g.numeric(t, depth-1), g.numeric(t, depth-1)}}
+		case n == 2 && t.Scale >= 2:
+			a := vector.NumericType(2)
+			return &plan.Call{Op: plan.OpMul, T: t, Args: []plan.Expr{g.numeric(a, depth-1), g.numeric(vector.NumericType(t.Scale-2), depth-1)}}
+		case n == 3 && !varying:
+			return &plan.Call{Op: plan.OpCast, T: t, Args: []plan.Expr{g.int(vector.Int4, depth-1)}}
+		case n == 4 && t.Scale == 4:
+			return &plan.Call{Op: plan.OpCast, T: t, Args: []plan.Expr{g.numeric(vector.NumericType(2), depth-1)}}
+		case n == 5 && (t.Scale == 0 || t.Scale == 6):
+			k := []vector.Kind{vector.Date, vector.Timestamp, vector.TimestampTZ, vector.Time}[g.r.IntN(4)]
+			for range 20 {
+				f := []string{"year", "quarter", "month", "day", "dow", "isodow", "doy", "week", "isoyear", "hour", "minute", "second", "epoch"}[g.r.IntN(13)]
+				if s, ok := extractScale(f, k); ok && s == t.Scale {
+					return &plan.Call{Op: plan.OpExtract, Field: f, T: t, Args: []plan.Expr{g.of(vector.TypeOf(k), depth-1)}}
+				}
+			}
+		case n == 6 && varying && len(g.tables) == 0:
+			return &plan.Call{Op: plan.OpDiv, T: t, Args: []plan.Expr{g.numeric(vector.NumericType(2), depth-1), g.numeric(vector.NumericType(0), depth-1)}}
+		case n == 7 && !varying:
+			return &plan.Call{Op: []plan.Op{plan.OpNeg, plan.OpAbs}[g.r.IntN(2)], T: t, Args: []plan.Expr{g.numeric(t, depth-1)}}
+		}
+	}
+	if g.r.IntN(4) > 0 {
+		if l := g.leaf(func(x vector.Type) bool { return x.Kind == vector.Numeric && x.Scale == t.Scale }); l != nil {
+			return l
+		}
+	}
+	return g.constant(t)
+}
+
+// comparableTypes are the types that conditions compare.
+var comparableTypes = []vector.Type{
+	vector.TypeOf(vector.Int4), vector.TypeOf(vector.Int4), vector.TypeOf(vector.Int8), vector.TypeOf(vector.Int2), vector.NumericType(2), vector.NumericType(4),
+	vector.TypeOf(vector.Date), vector.TypeOf(vector.Timestamp), vector.TypeOf(vector.TimestampTZ), vector.TypeOf(vector.Time), vector.TypeOf(vector.Float8), vector.TypeOf(vector.Float4),
+	textType(vector.Text, collC, -1), textType(vector.Varchar, collR, 14), textType(vector.BPChar, collC, 9), vector.TypeOf(vector.Bool),
+}
+
+func (g *gen) bool(depth int) plan.Expr {
+	if depth <= 0 && g.r.IntN(4) == 0 {
+		if l := g.leaf(func(x vector.Type) bool { return x.Kind == vector.Bool }); l != nil {
+			return l
+		}
+	}
+	t := comparableTypes[g.r.IntN(len(comparableTypes))]
+	switch n := g.r.IntN(14); {
+	case n < 2 && depth > 0:
+		return call([]plan.Op{plan.OpAnd, plan.OpOr}[g.r.IntN(2)], vector.Bool, g.bool(depth-1), g.bool(depth-1), g.bool(depth-1))
+	case n == 2 && depth > 0:
+		return call([]plan.Op{plan.OpNot, plan.OpIsTrue, plan.OpIsFalse}[g.r.IntN(3)], vector.Bool, g.bool(depth-1))
+	case n == 3:
+		return call([]plan.Op{plan.OpIsNull, plan.OpIsNotNull}[g.r.IntN(2)], vector.Bool, g.of(t, depth-1))
+	case n == 4:
+		args := []plan.Expr{g.of(t, depth-1)}
+		for range 1 + g.r.IntN(4) {
+			args = append(args, g.constant(t))
+		}
+		return call(plan.OpIn, vector.Bool, args...)
+	case n == 5:
+		t = textType(vector.Text, collC, -1)
+		if g.r.IntN(2) == 0 {
+			t = textType(vector.BPChar, collC, 9)
+		}
+		p := []string{"%", "a%", "%b%", "_", "a_c", "%a", "", `a\%`, `%\`, "z%a", "%é%", "k_"}[g.r.IntN(12)]
+		c := call(plan.OpLike, vector.Bool, g.of(t, depth-1), plan.Const{Datum: vector.String(p)})
+		c.Insensitive = g.r.IntN(5) == 0
+		return c
+	case n == 6:
+		return call(plan.OpDistinct, vector.Bool, g.of(t, depth-1), g.of(t, depth-1))
+	case n == 7 && depth > 0:
+		return &plan.Call{Op: plan.OpCase, T: vector.TypeOf(vector.Bool), Args: []plan.Expr{g.bool(depth - 1), g.bool(depth - 1), g.bool(depth - 1)}}
+	}
+	op := []plan.Op{plan.OpEq, plan.OpEq, plan.OpNe, plan.OpLt, plan.OpLe, plan.OpGt, plan.OpGe}[g.r.IntN(7)]
+	l, r := g.of(t, depth-1), g.of(t, depth-1)
+	if g.r.IntN(2) == 0 {
+		r = g.constant(t)
+	}
+	return call(op, vector.Bool, l, r)
+}
+
+func (w *world) query() *plan.Query {
+	r := w.r
+	q := &plan.Query{Joins: w.joins}
+	var all []int
+	for i, t := range w.tables {
+		q.Tables = append(q.Tables, plan.Table{Meta: t.meta})
+		all = append(all, i)
+	}
+	some := func() *gen {
+		g := &gen{r: r, tables: all, tame: r.IntN(3) > 0}
+		if r.IntN(3) > 0 {
+			g.tables = []int{r.IntN(len(all))}
+		}
+		return g
+	}
+	for range r.IntN(4) {
+		q.Filter = append(q.Filter, some().bool(r.IntN(3)))
+	}
+	depth := func() int { return r.IntN(3) }
+	out := &gen{r: r, tables: all}
+	if q.Grouped = r.IntN(4) > 0; q.Grouped {
+		for range r.IntN(4) {
+			t := comparableTypes[r.IntN(len(comparableTypes))]
+			if r.IntN(6) == 0 {
+				t = vector.NumericType(0)
+			}
+			q.Group = append(q.Group, some().of(t, depth()))
+		}
+		for range 1 + r.IntN(5) {
+			q.Aggs = append(q.Aggs, randomAggregate(r, some()))
+		}
+		out = &gen{r: r, keys: q.Group, aggs: q.Aggs}
+		if r.IntN(3) == 0 {
+			q.Having = append(q.Having, out.bool(depth()))
+		}
+		for i, k := range q.Group {
+			q.Output = append(q.Output, plan.Key{Index: i, T: k.Type()})
+		}
+		for i, a := range q.Aggs {
+			q.Output = append(q.Output, plan.Agg{Index: i, T: a.T})
+		}
+		if r.IntN(3) == 0 {
+			q.Output = append(q.Output, out.of([]vector.Type{{Kind: vector.Int8, Typmod: -1}, vector.NumericType(2), vector.NumericType(-1)}[r.IntN(3)], 2))
+		}
+	} else {
+		for range 1 + r.IntN(4) {
+			out.tame = r.IntN(3) > 0
+			q.Output = append(q.Output, out.of(comparableTypes[r.IntN(len(comparableTypes))], depth()))
+		}
+	}
+	for range r.IntN(3) {
+		e := q.Output[r.IntN(len(q.Output))]
+		q.Order = append(q.Order, plan.Order{Expr: e, Desc: r.IntN(2) == 0, NullsFirst: r.IntN(2) == 0})
+	}
+	if r.IntN(3) == 0 {
+		q.Limit = plan.Const{Datum: vector.Int(vector.Int8, int64(r.IntN(12)))}
+		if r.IntN(2) == 0 {
+			q.Offset = plan.Const{Datum: vector.Int(vector.Int8, int64(r.IntN(5)))}
+		}
+	}
+	return q
+}
+
+func randomAggregate(r *rand.Rand, g *gen) plan.Aggregate {
+	a := plan.Aggregate{Func: plan.AggFunc(r.IntN(8))}
+	if r.IntN(4) == 0 {
+		a.Filter = g.bool(1)
+	}
+	d := r.IntN(3)
+	switch a.Func {
+	case plan.CountStar:
+		a.T = vector.TypeOf(vector.Int8)
+	case plan.Count:
+		a.Arg = g.of(comparableTypes[r.IntN(len(comparableTypes))], d)
+		a.T = vector.TypeOf(vector.Int8)
+	case plan.Sum, plan.Avg:
+		if r.IntN(2) == 0 {
+			k := []vector.Kind{vector.Int2, vector.Int4, vector.Int8}[r.IntN(3)]
+			a.Arg = g.int(k, d)
+			if a.T = vector.TypeOf(vector.Int8); k == vector.Int8 {
+				a.T = vector.NumericType(0)
+			}
+		} else {
+			a.T = vector.NumericType([]int16{2, 4}[r.IntN(2)])
+			a.Arg = g.numeric(a.T, d)
+		}
+		if a.Func == plan.Avg {
+			a.T = vector.NumericType(vector.VaryingScale)
+		}
+	case plan.Min, plan.Max:
+		t := comparableTypes[r.IntN(len(comparableTypes)-1)]
+		a.Arg = g.of(t, d)
+		if a.T = t; t.Kind.IsText() {
+			a.T.Typmod = -1
+			if t.Kind == vector.Varchar {
+				a.T.Kind = vector.Text
+			}
+		}
+	default:
+		a.Arg = g.bool(d)
+		a.T = vector.TypeOf(vector.Bool)
+	}
+	return a
+}
+
+func (w *world) input() Input {
+	var in Input
+	for _, t := range w.tables {
+		in.Tables = append(in.Tables, t.table)
+	}
+	return in
+}
+
+func rowText(b *vector.Batch, i int) string {
+	var s strings.Builder
+	for c := range b.Columns {
+		col := &b.Columns[c]
+		switch {
+		case col.IsNull(i):
+			s.WriteString("null")
+		case col.Type.Kind.IsText():
+			fmt.Fprintf(&s, "%q", col.Strs[i])
+		case col.Type.Kind == vector.Numeric:
+			s.WriteString(col.Decimals[i].String())
+		case col.Type.Kind.IsFloat():
+			fmt.Fprint(&s, math.Float64frombits(uint64(col.Ints[i])))
+		default:
+			fmt.Fprint(&s, col.Ints[i])
+		}
+		s.WriteString(" | ")
+	}
+	return s.String()
+}
+
+func exprText(e plan.Expr) string {
+	switch e := e.(type) {
+	case plan.Column:
+		return fmt.Sprintf("t%d.%s", e.Table, shape[e.Column].Name)
+	case plan.Const:
+		if e.Null {
+			return "null::" + e.Datum.Type.Kind.String()
+		}
+		if e.Datum.Type.Kind.IsText() {
+			return fmt.Sprintf("%q", e.Str)
+		}
+		return fmt.Sprintf("%d::%s/%d", e.I, e.Datum.Type.Kind, e.Datum.Type.Scale)
+	case plan.Key:
+		return fmt.Sprintf("key%d", e.Index)
+	case plan.Agg:
+		return fmt.Sprintf("agg%d", e.Index)
+	case *plan.Call:
+		names := []string{"?", "+", "-", "*", "/", "%", "neg", "abs", "=", "<>", "<", "<=", ">", ">=", "distinct", "and", "or", "not",
+			"isnull", "notnull", "istrue", "isfalse", "in", "like", "case", "coalesce", "cast", "extract", "trunc"}
+		var args []string
+		for _, a := range e.Args {
+			args = append(args, exprText(a))
+		}
+		return fmt.Sprintf("%s%s:%s/%d(%s)", names[e.Op], e.Field, e.T.Kind, e.T.Scale, strings.Join(args, ", "))
+	}
+	return fmt.Sprint(e)
+}
+
+func queryText(q *plan.Query) string {
+	var b strings.Builder
+	list := func(name string, es []plan.Expr) {
+		for _, e := range es {
+			fmt.Fprintf(&b, "  %s %s\n", name, exprText(e))
+		}
+	}
+	for _, j := range q.Joins {
+		fmt.Fprintf(&b, "  join t%d kind %d key %v\n", j.Table, j.Kind, j.Key)
+		list("  outer", j.Outer)
+		list("  on", j.On)
+	}
+	list("filter", q.Filter)
+	list("group", q.Group)
+	for _, a := range q.Aggs {
+		fmt.Fprintf(&b, "  agg %d", a.Func)
+		if a.Arg != nil {
+			b.WriteString(" " + exprText(a.Arg))
+		}
+		if a.Filter != nil {
+			b.WriteString(" filter " + exprText(a.Filter))
+		}
+		b.WriteString("\n")
+	}
+	list("having", q.Having)
+	list("output", q.Output)
+	for _, o := range q.Order {
+		fmt.Fprintf(&b, "  order %s desc %v nulls first %v\n", exprText(o.Expr), o.Desc, o.NullsFirst)
+	}
+	if q.Limit != nil {
+		fmt.Fprintf(&b, "  limit %s\n", exprText(q.Limit))
+	}
+	if q.Offset != nil {
+		fmt.Fprintf(&b, "  offset %s\n", exprText(q.Offset))
+	}
+	return b.String()
+}
+
+// outcome compares Execute with the oracle; what went wrong, or "".
+func (w *world) outcome(q *plan.Query, workers int) (problem string, forwarded plan.Reason) {
+	got, err := Execute(context.Background(), q, w.input(), Options{Workers: workers})
+	want, wantErr := oracle.RunCollated(q, func(t int) [][]vector.Datum { return w.tables[t].rows }, backwards)
+	var f *plan.Forward
+	if err != nil && !errors.As(err, &f) {
+		return "error " + err.Error(), ""
+	}
+	switch {
+	case wantErr != nil && err == nil:
+		return fmt.Sprintf("%d rows, the oracle fails: %v", got.Rows, wantErr), ""
+	case wantErr != nil:
+		return "", f.Reason
+	case err != nil:
+		if f.Reason != plan.ReasonEvaluation && f.Reason != plan.ReasonCollation {
+			return fmt.Sprintf("forwarded: %v; the oracle has %d rows", f, want.Rows), ""
+		}
+		return "", f.Reason
+	}
+	if len(got.Columns) != len(want.Columns) || got.Rows != want.Rows {
+		return fmt.Sprintf("%d rows, want %d", got.Rows, want.Rows), ""
+	}
+	var a, b []string
+	for i := range got.Rows {
+		a, b = append(a, rowText(got, i)), append(b, rowText(want, i))
+	}
+	// The order keys are outputs; they must agree place by place.
+	for _, o := range q.Order {
+		c := slices.IndexFunc(q.Output, func(e plan.Expr) bool { return e == o.Expr })
+		for i := range got.Rows {
+			x := rowText(&vector.Batch{Columns: got.Columns[c : c+1]}, i)
+			y := rowText(&vector.Batch{Columns: want.Columns[c : c+1]}, i)
+			if x != y && !(got.Columns[c].Type.Kind.IsFloat() && strings.TrimPrefix(x, "-") == strings.TrimPrefix(y, "-")) {
+				return fmt.Sprintf("order: row %d has %s, want %s", i, x, y), ""
+			}
+		}
+	}
+	slices.Sort(a)
+	slices.Sort(b)
+	for i := range a {
+		if a[i] != b[i] {
+			return fmt.Sprintf("row %s\nwant %s", a[i], b[i]), ""
+		}
+	}
+	return "", ""
+}
+
+func TestRandomQueriesAgainstOracle(t *testing.T) {
+	worlds := 150
+	if testing.Short() {
+		worlds = 30
+	}
+	queries, answered, failures := 0, 0, 0
+	reasons := map[plan.Reason]int{}
+	for seed := range uint64(worlds) {
+		w := newWorld(t, seed)
+		for n := range 30 {
+			q := w.query()
+			queries++
+			problem, why := w.outcome(q, 1+n%3)
+			if why == "" {
+				answered++
+			}
+			reasons[why]++
+			if problem != "" {
+				failures++
+				if failures < 8 {
+					t.Errorf("seed %d query %d: %s\n%s", seed, n, problem, queryText(q))
+				}
+			}
+		}
+	}
+	t.Logf("%d queries, %d answered, %d wrong; %v", queries, answered, failures, reasons)
+	if answered*2 < queries {
+		t.Errorf("only %d of %d queries were answered", answered, queries)
+	}
+}

@@ -1,0 +1,285 @@
+package olap
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"pgaccel/plan"
+	"pgaccel/vector"
+)
+
+// rcol is a column of results, before the order and the cut. Exactly one of v, dec
+// and str holds its values; with dict the values are codes.
+type rcol struct {
+	t     vector.Type
+	v     []int64
+	dec   []vector.Decimal
+	str   []string
+	nulls []uint8 // nil: none
+	dict  *dict
+}
+
+func (c *rcol) null(i uint32) bool { return c.nulls != nil && c.nulls[i] != 0 }
+
+// at returns one value.
+func (c *rcol) at(i uint32) scalar {
+	switch {
+	case c.null(i):
+		return nullScalar
+	case c.dec != nil:
+		return scalar{d: c.dec[i]}
+	case c.str != nil:
+		return scalar{s: c.str[i]}
+	case c.dict != nil:
+		return scalar{s: c.dict.at(c.v[i])}
+	}
+	return scalarOfBits(c.v[i], c.t)
+}
+
+// push appends a value of the column's type.
+func (c *rcol) push(v scalar) {
+	switch {
+	case c.t.Kind.IsText():
+		c.str = append(c.str, v.s)
+	case c.t.Kind == vector.Numeric:
+		c.dec = append(c.dec, v.d)
+	default:
+		c.v = append(c.v, v.i)
+	}
+	c.nulls = append(c.nulls, uint8(b2i(v.null)))
+}
+
+// result is what a query computed: rows by number.
+type result struct {
+	n      int
+	output []rcol
+	order  []rcol
+}
+
+// comparator returns the order of rows by one key, nulls apart.
+func (c *rcol) comparator() (func(a, b uint32) int, error) {
+	switch {
+	case c.str != nil:
+		if !c.t.Collation.C {
+			return nil, forward(plan.ReasonCollation, "order of computed text")
+		}
+		return func(a, b uint32) int {
+			return strings.Compare(canonical(c.t.Kind, c.str[a]), canonical(c.t.Kind, c.str[b]))
+		}, nil
+	case c.dec != nil:
+		return func(a, b uint32) int { return compareDecimals(c.dec[a], c.dec[b]) }, nil
+	case c.dict != nil:
+		ranks, err := c.dict.rank(c.t.Collation)
+		if err != nil {
+			return nil, err
+		}
+		if len(ranks) == 0 {
+			return func(a, b uint32) int { return 0 }, nil
+		}
+		return func(a, b uint32) int { return cmp.Compare(ranks[c.v[a]], ranks[c.v[b]]) }, nil
+	case c.t.Kind.IsFloat():
+		return func(a, b uint32) int { return cmp.Compare(floatKey(c.v[a]), floatKey(c.v[b])) }, nil
+	}
+	v := c.v
+	return func(a, b uint32) int { return cmp.Compare(v[a], v[b]) }, nil
+}
+
+// ordering returns the order of the whole ORDER BY.
+func ordering(cols []rcol, keys []plan.Order) (func(a, b uint32) int, error) {
+	type key struct {
+		c     *rcol
+		f     func(a, b uint32) int
+		sign  int
+		nulls int // of a null against a value
+	}
+	var ks []key
+	for i, o := range keys {
+		f, err := cols[i].comparator()
+		if err != nil {
+			return nil, err
+		}
+		k := key{&cols[i], f, 1, 1}
+		if o.Desc {
+			k.sign = -1
+		}
+		if o.NullsFirst {
+			k.nulls = -1
+		}
+		ks = append(ks, k)
+	}
+	return func(a, b uint32) int {
+		for i := range ks {
+			k := &ks[i]
+			if k.c.nulls != nil {
+				x, y := k.c.nulls[a], k.c.nulls[b]
+				if x != y {
+					if x != 0 {
+						return k.nulls
+					}
+					return -k.nulls
+				}
+				if x != 0 {
+					continue
+				}
+			}
+			if r := k.f(a, b); r != 0 {
+				return r * k.sign
+			}
+		}
+		return 0
+	}, nil
+}
+
+// alike reports whether two rows look the same to the client.
+func (r *result) alike(a, b uint32) bool {
+	for i := range r.output {
+		c := &r.output[i]
+		x, y := c.at(a), c.at(b)
+		if x != y {
+			return false
+		}
+	}
+	return true
+}
+
+// finish orders, cuts and writes the rows out.
+func (x *execution) finish(r *result) (*vector.Batch, error) {
+	offset, _, err := constantCount(x.q.Offset)
+	if err != nil {
+		return nil, err
+	}
+	limit, limited, err := constantCount(x.q.Limit)
+	if err != nil {
+		return nil, err
+	}
+	rows := make([]uint32, r.n)
+	for i := range rows {
+		rows[i] = uint32(i)
+	}
+	less, err := ordering(r.order, x.q.Order)
+	if err != nil {
+		return nil, err
+	}
+	if len(x.q.Order) > 0 {
+		slices.SortStableFunc(rows, less)
+	}
+	n := int64(len(rows))
+	from := min(offset, n)
+	to := n
+	if limited && limit < n-from {
+		to = from + limit
+	}
+	if limited && limit == 0 {
+		from, to = 0, 0
+	}
+	for _, cut := range []int64{from, to} {
+		if cut <= 0 || cut >= n || less(rows[cut-1], rows[cut]) != 0 {
+			continue
+		}
+		// All rows that tie with the cut must look alike.
+		for i := cut; i < n && less(rows[i], rows[cut]) == 0; i++ {
+			if !r.alike(rows[i], rows[cut]) {
+				return nil, forward(plan.ReasonTies, "")
+			}
+		}
+		for i := cut - 1; i >= 0 && less(rows[i], rows[cut]) == 0; i-- {
+			if !r.alike(rows[i], rows[cut]) {
+				return nil, forward(plan.ReasonTies, "")
+			}
+		}
+	}
+	rows = rows[from:to]
+	b := &vector.Batch{Rows: len(rows), Columns: make([]vector.Column, len(r.output))}
+	for i := range r.output {
+		if err := x.take(int64(len(rows)) * 24); err != nil {
+			return nil, err
+		}
+		b.Columns[i] = r.output[i].write(rows, x.q.Output[i].Type())
+	}
+	return b, nil
+}
+
+// write returns the rows as a column of a batch. Strings are copies: dictionaries
+// live only as long as the table is held.
+func (c *rcol) write(rows []uint32, t vector.Type) vector.Column {
+	out := vector.Column{Type: t}
+	for i, r := range rows {
+		if c.null(r) {
+			out.SetNull(i, len(rows))
+		}
+	}
+	switch {
+	case t.Kind.IsText():
+		out.Strs = make([]string, len(rows))
+		if c.str != nil {
+			pickRows(out.Strs, c.str, rows)
+			break
+		}
+		if c.dict.n == 0 {
+			break
+		}
+		made := make(map[int64]string)
+		for i, r := range rows {
+			if c.null(r) {
+				continue
+			}
+			s, ok := made[c.v[r]]
+			if !ok {
+				s = c.dict.at(c.v[r])
+				made[c.v[r]] = s
+			}
+			out.Strs[i] = s
+		}
+	case t.Kind == vector.Numeric:
+		out.Decimals = make([]vector.Decimal, len(rows))
+		if c.dec != nil {
+			pickRows(out.Decimals, c.dec, rows)
+			break
+		}
+		for i, r := range rows {
+			out.Decimals[i] = vector.Decimal{Unscaled: vector.Int128Of(c.v[r]), Scale: c.t.Scale}
+		}
+	default:
+		out.Ints = make([]int64, len(rows))
+		pickRows(out.Ints, c.v, rows)
+	}
+	for i, r := range rows { // a null's value is the zero value
+		if !c.null(r) {
+			continue
+		}
+		switch {
+		case out.Ints != nil:
+			out.Ints[i] = 0
+		case out.Decimals != nil:
+			out.Decimals[i] = vector.Decimal{}
+		case out.Strs != nil:
+			out.Strs[i] = ""
+		}
+	}
+	return out
+}
+
+func pickRows[T any](dst, src []T, rows []uint32) {
+	for i, r := range rows {
+		dst[i] = src[r]
+	}
+}
+
+// constantCount evaluates LIMIT or OFFSET; null means none.
+func constantCount(e plan.Expr) (n int64, set bool, err error) {
+	if e == nil {
+		return 0, false, nil
+	}
+	c, ok := e.(plan.Const)
+	if !ok {
+		return 0, false, forward(plan.ReasonShape, "LIMIT is no constant")
+	}
+	if c.Null {
+		return 0, false, nil
+	}
+	if c.I < 0 {
+		return 0, false, failed("LIMIT and OFFSET must not be negative")
+	}
+	return c.I, true, nil
+}

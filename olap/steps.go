@@ -1,0 +1,496 @@
+package olap
+
+import (
+	"cmp"
+	"math"
+	"math/bits"
+	"slices"
+
+	"pgaccel/colstore"
+	"pgaccel/plan"
+	"pgaccel/vector"
+)
+
+type stepKind uint8
+
+const (
+	stepRange  stepKind = iota // a column's values lie within [lo, hi]; null does not pass
+	stepTable                  // a table says which values pass
+	stepProbe                  // a lookup
+	stepFilter                 // a condition
+)
+
+// step reduces the selection of a tile.
+type step struct {
+	kind   stepKind
+	n      *node // stepRange: the column; stepTable: its argument; stepFilter: the condition
+	lo, hi int64
+	table  []uint8 // by value - n.lo
+	onNull bool    // stepTable
+	probe  int
+	share  float64 // estimated share of rows that pass
+	cost   float64 // estimated nanoseconds a row
+	needs  uint64  // lookups that must come before
+	risky  bool    // it must see every row, lest an error be missed
+	// derived marks a range that follows from a lookup: it only saves work.
+	derived bool
+}
+
+// plan turns the lowered conditions and the lookups into steps.
+func (p *pipeline) plan(conds []plan.Expr) error {
+	ranges := map[int]*step{} // by column
+	narrow := func(n *node, lo, hi int64, derived bool) {
+		r := ranges[n.col]
+		if r == nil {
+			r = &step{kind: stepRange, n: n, lo: math.MinInt64, hi: math.MaxInt64, cost: 0.7, derived: true}
+			ranges[n.col] = r
+		}
+		r.lo, r.hi = max(r.lo, lo), min(r.hi, hi)
+		r.derived = r.derived && derived
+	}
+	for _, e := range flatten(conds) {
+		if _, ok := e.(plan.Const); ok || leaves(e) == 0 {
+			r, err := (&env{}).eval(e)
+			if err != nil {
+				return err
+			}
+			if r.null || r.i == 0 {
+				p.never = true
+			}
+			continue
+		}
+		if n, lo, hi, ok, err := p.rangeOf(e); err != nil {
+			return err
+		} else if ok {
+			narrow(n, lo, hi, false)
+			continue
+		}
+		n, err := p.c.compile(e)
+		if err != nil {
+			return err
+		}
+		s := step{kind: stepFilter, n: n, share: 0.4, cost: 4, risky: n.risky, needs: probesOf(n)}
+		if n.risky && s.needs != 0 {
+			return failed("a condition over several tables that may fail")
+		}
+		if n.kind == nodeTable && !n.risky {
+			s.kind, s.n, s.cost = stepTable, n.args[0], 1.5
+			s.onNull = n.args[0].nullable && !n.tab.onNullNull && n.tab.onNull != 0
+			s.table = make([]uint8, len(n.tab.vals))
+			first, last, count := -1, -1, 0
+			for i, v := range n.tab.vals {
+				if v != 0 && (n.tab.nulls == nil || n.tab.nulls[i] == 0) {
+					s.table[i] = 1
+					if count++; first < 0 {
+						first = i
+					}
+					last = i
+				}
+			}
+			s.share = float64(count) / float64(len(s.table))
+			if s.n.kind == nodeColumn && !s.onNull && count > 0 {
+				narrow(s.n, s.n.lo+int64(first), s.n.lo+int64(last), count != last-first+1)
+				if count == last-first+1 {
+					continue
+				}
+			}
+			if count == 0 && !s.onNull {
+				p.never = true
+			}
+		}
+		p.steps = append(p.steps, s)
+	}
+	for i, b := range p.probes {
+		l := b.lut
+		if l.left && l.rows == 0 {
+			continue
+		}
+		s := step{kind: stepProbe, probe: i, share: l.share, cost: l.cost()}
+		for _, o := range b.outer {
+			s.needs |= probesOf(o)
+		}
+		if !l.left {
+			if o := b.outer[0]; len(b.outer) == 1 && o.kind == nodeColumn {
+				narrow(o, l.keyLo, l.keyHi, true)
+			}
+			if l.keys == 0 {
+				p.never = true
+			}
+		}
+		p.steps = append(p.steps, s)
+	}
+	risky := slices.ContainsFunc(p.steps, func(s step) bool { return s.risky })
+	for _, r := range ranges {
+		w, ok := width(r.n.lo, r.n.hi)
+		in, ok2 := width(max(r.lo, r.n.lo), min(r.hi, r.n.hi))
+		r.share = 1
+		if in <= 0 {
+			r.share = 0
+		} else if ok && ok2 {
+			r.share = float64(in) / float64(w)
+		}
+		if r.share >= 1 && !r.n.nullable {
+			continue // it holds for all rows
+		}
+		if r.derived && (r.share > 0.7 || r.n.nullable && r.share >= 1) {
+			r.cost = 1e9 // for zones only
+		}
+		p.steps = append(p.steps, *r)
+	}
+	p.order()
+	if p.never && risky {
+		// The rows must be seen all the same.
+		p.never = false
+		p.steps = append(p.steps, step{kind: stepRange, n: nil})
+	}
+	if t := p.x.trace; t != nil {
+		p.describe(t)
+	}
+	return nil
+}
+
+// flatten splits nested ANDs.
+func flatten(conds []plan.Expr) (out []plan.Expr) {
+	for _, e := range conds {
+		if c, ok := e.(*plan.Call); ok && c.Op == plan.OpAnd {
+			out = append(out, flatten(c.Args)...)
+		} else {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+func leaves(e plan.Expr) (n int) {
+	plan.Walk(e, func(x plan.Expr) bool {
+		switch x.(type) {
+		case plan.Column, outRef:
+			n++
+		}
+		return true
+	})
+	return n
+}
+
+// probesOf returns the lookups whose outputs n reads.
+func probesOf(n *node) (set uint64) {
+	if n.kind == nodeOut {
+		return 1 << uint(n.probe)
+	}
+	for _, a := range n.args {
+		set |= probesOf(a)
+	}
+	return set
+}
+
+// rangeOf recognises a comparison of a column of the own table with a constant.
+func (p *pipeline) rangeOf(e plan.Expr) (n *node, lo, hi int64, ok bool, err error) {
+	c, is := e.(*plan.Call)
+	if !is || len(c.Args) != 2 {
+		return nil, 0, 0, false, nil
+	}
+	op := c.Op
+	col, isCol := c.Args[0].(plan.Column)
+	k, isConst := c.Args[1].(plan.Const)
+	if !isCol {
+		k, isConst = c.Args[0].(plan.Const)
+		col, isCol = c.Args[1].(plan.Column)
+		switch op {
+		case plan.OpLt:
+			op = plan.OpGt
+		case plan.OpLe:
+			op = plan.OpGe
+		case plan.OpGt:
+			op = plan.OpLt
+		case plan.OpGe:
+			op = plan.OpLe
+		}
+	}
+	if !isCol || !isConst || k.Null || k.Type().Kind.IsFloat() || col.T.Kind.IsFloat() ||
+		k.Type().Kind.IsText() != col.T.Kind.IsText() || (k.Type().Kind == vector.Numeric) != (col.T.Kind == vector.Numeric) {
+		return nil, 0, 0, false, nil
+	}
+	if op != plan.OpEq && op != plan.OpLt && op != plan.OpLe && op != plan.OpGt && op != plan.OpGe {
+		return nil, 0, 0, false, nil
+	}
+	if n, err = p.c.column(col); err != nil {
+		return nil, 0, 0, false, err
+	}
+	var v int64
+	if n.dict != nil {
+		if op != plan.OpEq {
+			return nil, 0, 0, false, nil
+		}
+		var found bool
+		if v, found = n.dict.find(k.Str); !found {
+			p.never = true
+			return n, 0, 0, true, nil
+		}
+	} else {
+		s := scalarOf(k.Datum)
+		if v, ok = s.bits(col.T); !ok {
+			return nil, 0, 0, false, nil
+		}
+	}
+	lo, hi = math.MinInt64, math.MaxInt64
+	switch op {
+	case plan.OpEq:
+		lo, hi = v, v
+	case plan.OpLe:
+		hi = v
+	case plan.OpGe:
+		lo = v
+	case plan.OpLt:
+		if hi = v - 1; v == math.MinInt64 {
+			lo, hi = 1, 0
+		}
+	case plan.OpGt:
+		if lo = v + 1; v == math.MaxInt64 {
+			lo, hi = 1, 0
+		}
+	}
+	return n, lo, hi, true, nil
+}
+
+// order puts the steps in the order of their work: conditions that may fail, then
+// ranges on encoded data, then what removes most rows for its cost.
+func (p *pipeline) order() {
+	slices.SortStableFunc(p.steps, func(a, b step) int {
+		if a.risky != b.risky {
+			return cmp.Compare(b2i(b.risky), b2i(a.risky))
+		}
+		if x, y := a.kind == stepRange && a.cost < 100, b.kind == stepRange && b.cost < 100; x != y {
+			return cmp.Compare(b2i(y), b2i(x))
+		}
+		return cmp.Compare((1-b.share)/b.cost, (1-a.share)/a.cost)
+	})
+	// Lookups come before those that need them.
+	var done uint64
+	sorted := make([]step, 0, len(p.steps))
+	for len(p.steps) > 0 {
+		i := slices.IndexFunc(p.steps, func(s step) bool { return s.needs&^done == 0 })
+		if i < 0 {
+			// Only lookups that are never made (left joins without outputs) are missing.
+			panic("BUG: lookups that need each other")
+		}
+		s := p.steps[i]
+		p.steps = slices.Delete(p.steps, i, i+1)
+		if s.kind == stepProbe {
+			done |= 1 << uint(s.probe)
+		}
+		sorted = append(sorted, s)
+	}
+	p.steps = sorted
+}
+
+// zone looks at a segment's zone maps: whether no row can pass, and which steps
+// are left, as a bit set.
+func (p *pipeline) zone(seg *colstore.Segment) (skip bool, live uint64) {
+	live = math.MaxUint64
+	risky := false
+	for i := range p.steps {
+		s := &p.steps[i]
+		risky = risky || s.risky
+		if s.kind != stepRange || i >= 64 {
+			continue
+		}
+		if s.n == nil {
+			skip = true
+			continue
+		}
+		z := &seg.Columns[s.n.col]
+		switch {
+		case z.Min > z.Max || s.lo > z.Max || s.hi < z.Min:
+			skip = true
+		case s.lo <= z.Min && z.Max <= s.hi && (z.NullCount == 0 || s.derived), s.cost > 100:
+			live &^= 1 << i
+		}
+	}
+	return skip && !risky, live
+}
+
+// filter reduces the tile's selection by the steps.
+func (w *worker) filter(live uint64) {
+	steps := w.p.steps
+	risky := 0
+	for risky < len(steps) && steps[risky].risky {
+		risky++
+	}
+	if risky > 1 {
+		for i := range risky {
+			w.eval(steps[i].n) // each must see every row
+		}
+	}
+	i := 0
+	for ; i < risky; i++ {
+		w.step(&steps[i])
+	}
+	// Ranges work on the encoded column as long as many rows are left.
+	if i < len(steps) && steps[i].kind == stepRange {
+		i = w.ranges(i, live)
+	}
+	for ; i < len(steps) && len(w.f.sel) > 0; i++ {
+		if i < 64 && live>>i&1 == 0 {
+			continue
+		}
+		w.step(&steps[i])
+	}
+}
+
+// rangeShare: with fewer than 1/rangeShare of the rows left, the next range reads
+// the values of those rows alone.
+const rangeShare = 16
+
+// ranges applies the ranges from step i on and returns the first step after them.
+func (w *worker) ranges(i int, live uint64) int {
+	words := w.bits[:(w.n+63)/64]
+	used := false
+	for ; i < len(w.p.steps) && w.p.steps[i].kind == stepRange; i++ {
+		s := &w.p.steps[i]
+		if i < 64 && live>>i&1 == 0 {
+			continue
+		}
+		if s.n == nil {
+			w.f.sel, w.f.full = w.f.sel[:0], false
+			return len(w.p.steps)
+		}
+		if !used {
+			w.load(words)
+		}
+		used = true
+		c := &w.seg.Columns[s.n.col]
+		c.Data.FilterRange(words, w.start, w.n, s.lo, s.hi)
+		if c.NullCount > 0 {
+			at := w.start >> 6
+			for k := range words {
+				words[k] &^= c.Nulls[at+k]
+			}
+		}
+		left := 0
+		for _, b := range words {
+			left += bits.OnesCount64(b)
+		}
+		if left*rangeShare < w.n {
+			i++
+			break
+		}
+	}
+	if used {
+		w.store(words)
+	}
+	return i
+}
+
+// load writes the selection as bits.
+func (w *worker) load(words []uint64) {
+	if w.f.full {
+		for k := range words {
+			words[k] = math.MaxUint64
+		}
+		if r := uint(w.n) & 63; r != 0 {
+			words[len(words)-1] = 1<<r - 1
+		}
+		return
+	}
+	clear(words)
+	for _, s := range w.f.sel {
+		words[s>>6] |= 1 << (s & 63)
+	}
+}
+
+// store makes the set bits the selection.
+func (w *worker) store(words []uint64) {
+	k := 0
+	next := w.next
+	for i, b := range words {
+		base := uint16(i * 64)
+		for b != 0 {
+			next[k&(tileRows-1)] = base + uint16(bits.TrailingZeros64(b))
+			k++
+			b &= b - 1
+		}
+	}
+	w.selected(k)
+}
+
+// step applies one step to the selection.
+func (w *worker) step(s *step) {
+	sel := w.f.sel
+	next := w.next
+	n := 0
+	switch s.kind {
+	case stepRange:
+		if s.n == nil {
+			break
+		}
+		a := w.eval(s.n)
+		lo, span := s.lo, uint64(s.hi)-uint64(s.lo)
+		if s.lo > s.hi {
+			break
+		}
+		for i, v := range a.v {
+			next[n&(tileRows-1)] = sel[i]
+			n += int(b2i(uint64(v)-uint64(lo) <= span && (a.nulls == nil || a.nulls[i] == 0)))
+		}
+	case stepTable:
+		a := w.eval(s.n)
+		lo := s.n.lo
+		if a.nulls != nil {
+			null := uint8(b2i(s.onNull))
+			for i, v := range a.v {
+				pass := s.table[v-lo]
+				if a.nulls[i] != 0 {
+					pass = null
+				}
+				next[n&(tileRows-1)] = sel[i]
+				n += int(pass)
+			}
+			break
+		}
+		for i, v := range a.v {
+			next[n&(tileRows-1)] = sel[i]
+			n += int(s.table[v-lo])
+		}
+	case stepFilter:
+		a := w.eval(s.n)
+		if a.nulls != nil {
+			for i, v := range a.v {
+				next[n&(tileRows-1)] = sel[i]
+				n += int(v &^ int64(a.nulls[i]))
+			}
+			break
+		}
+		for i, v := range a.v {
+			next[n&(tileRows-1)] = sel[i]
+			n += int(v)
+		}
+	case stepProbe:
+		b := w.p.probes[s.probe]
+		n = b.lut.run(w.keyOf(b), sel, w.entries[s.probe], next)
+	}
+	w.selected(n)
+}
+
+// keyOf returns the outer key: one column, or several as digits of one number.
+func (w *worker) keyOf(b *probe) vec {
+	if len(b.outer) == 1 {
+		return w.eval(b.outer[0])
+	}
+	var key vec
+	key.v = make([]int64, len(w.f.sel))
+	for j, o := range b.outer {
+		a := w.eval(o)
+		for i, v := range a.v {
+			key.v[i] += (v - o.lo) * b.strides[j]
+		}
+		if a.nulls != nil {
+			if key.nulls == nil {
+				key.nulls = make([]uint8, len(a.v))
+			}
+			for i, x := range a.nulls {
+				key.nulls[i] |= x
+			}
+		}
+	}
+	return key
+}

@@ -1,0 +1,248 @@
+package olap
+
+import (
+	"pgaccel/plan"
+	"pgaccel/vector"
+)
+
+// Supports says why Execute cannot answer q, whatever its tables hold: nil if it
+// can. It looks at the query alone. Parameters count as constants.
+func Supports(q *plan.Query) *plan.Forward {
+	s := &support{}
+	if len(q.Tables) == 0 || len(q.Tables) > plan.MaxTables {
+		return &plan.Forward{Reason: plan.ReasonShape, Detail: "number of tables"}
+	}
+	for _, j := range q.Joins {
+		s.exprs(j.Outer, false)
+		s.exprs(j.On, false)
+		for i, k := range j.Key {
+			t := q.Tables[j.Table].Meta.Columns[k].Type
+			if i < len(j.Outer) && !comparable(t, j.Outer[i].Type()) {
+				s.no(plan.ReasonType, "join of unlike types")
+			}
+		}
+	}
+	s.exprs(q.Filter, false)
+	s.exprs(q.Group, false)
+	s.exprs(q.Having, true)
+	s.exprs(q.Output, q.Grouped)
+	for _, o := range q.Order {
+		s.expr(o.Expr, q.Grouped)
+	}
+	for _, e := range q.Group {
+		if t := e.Type(); t.Kind == vector.Numeric && t.Scale == vector.VaryingScale {
+			if c, ok := e.(*plan.Call); !ok || c.Op != plan.OpExtract {
+				s.no(plan.ReasonType, "grouping by numerics of varying scale")
+			}
+		}
+	}
+	for _, a := range q.Aggs {
+		if a.Filter != nil {
+			s.expr(a.Filter, false)
+		}
+		if a.Func == plan.CountStar {
+			continue
+		}
+		s.expr(a.Arg, false)
+		k := a.Arg.Type().Kind
+		switch a.Func {
+		case plan.Count:
+		case plan.Min, plan.Max:
+			if k == vector.Bool {
+				s.no(plan.ReasonFunction, "minimum of booleans")
+			}
+		case plan.Sum, plan.Avg:
+			if !k.IsInt() && k != vector.Numeric {
+				s.no(plan.ReasonFunction, "sum of "+k.String())
+			}
+		case plan.BoolAnd, plan.BoolOr:
+			if k != vector.Bool {
+				s.no(plan.ReasonFunction, "boolean aggregate of "+k.String())
+			}
+		default:
+			s.no(plan.ReasonFunction, "aggregate")
+		}
+	}
+	return s.why
+}
+
+type support struct{ why *plan.Forward }
+
+func (s *support) no(r plan.Reason, detail string) {
+	if s.why == nil {
+		s.why = &plan.Forward{Reason: r, Detail: detail}
+	}
+}
+
+func (s *support) exprs(es []plan.Expr, groups bool) {
+	for _, e := range es {
+		s.expr(e, groups)
+	}
+}
+
+// comparable reports whether = and < of two types are those of their common kind.
+func comparable(a, b vector.Type) bool {
+	switch {
+	case a.Kind.IsInt():
+		return b.Kind.IsInt()
+	case a.Kind.IsFloat():
+		return b.Kind.IsFloat()
+	case a.Kind == vector.BPChar:
+		return b.Kind == vector.BPChar
+	case a.Kind.IsText():
+		return b.Kind == vector.Text || b.Kind == vector.Varchar
+	}
+	return a.Kind == b.Kind && a.Kind != vector.Invalid
+}
+
+func (s *support) expr(e plan.Expr, groups bool) {
+	plan.Walk(e, func(x plan.Expr) bool {
+		if t := x.Type(); t.Kind == vector.Invalid || t.Kind > vector.BPChar {
+			s.no(plan.ReasonType, "unknown type")
+		}
+		switch x := x.(type) {
+		case plan.Column:
+			if groups {
+				s.no(plan.ReasonShape, "a column outside of aggregates")
+			}
+			if x.T.Kind == vector.Numeric && (x.T.Scale < 0 || x.T.Scale > 18) {
+				s.no(plan.ReasonType, "numeric without a declared scale")
+			}
+		case plan.Key, plan.Agg:
+			if !groups {
+				s.no(plan.ReasonShape, "an aggregate within rows")
+			}
+		case *plan.Call:
+			s.call(x, groups)
+		}
+		return s.why == nil
+	})
+}
+
+func (s *support) call(c *plan.Call, groups bool) {
+	unknown := func() { s.no(plan.ReasonFunction, "operator or types") }
+	if len(c.Args) == 0 {
+		unknown()
+		return
+	}
+	a := c.Args[0].Type()
+	b := a
+	binary := len(c.Args) == 2
+	if binary {
+		b = c.Args[1].Type()
+	}
+	text := func(t vector.Type) {
+		if t.Kind.IsText() && checkText(t) != nil {
+			s.no(plan.ReasonCollation, "nondeterministic collation")
+		}
+	}
+	for _, e := range c.Args {
+		text(e.Type())
+	}
+	boolean := func(from int) {
+		for _, e := range c.Args[from:] {
+			if e.Type().Kind != vector.Bool {
+				unknown()
+			}
+		}
+	}
+	switch c.Op {
+	case plan.OpAnd, plan.OpOr:
+		boolean(0)
+	case plan.OpNot, plan.OpIsTrue, plan.OpIsFalse:
+		if len(c.Args) != 1 {
+			unknown()
+		}
+		boolean(0)
+	case plan.OpIsNull, plan.OpIsNotNull:
+		if len(c.Args) != 1 {
+			unknown()
+		}
+	case plan.OpEq, plan.OpNe, plan.OpLt, plan.OpLe, plan.OpGt, plan.OpGe, plan.OpDistinct:
+		if !binary || !comparable(a, b) {
+			s.no(plan.ReasonType, "comparison of unlike types")
+		}
+	case plan.OpIn:
+		for _, e := range c.Args[1:] {
+			switch e.(type) {
+			case plan.Const, plan.Param:
+			default:
+				unknown()
+			}
+			if !comparable(a, e.Type()) {
+				s.no(plan.ReasonType, "comparison of unlike types")
+			}
+		}
+	case plan.OpLike:
+		if !binary || !a.Kind.IsText() || !b.Kind.IsText() {
+			unknown()
+			return
+		}
+		switch c.Args[1].(type) {
+		case plan.Const, plan.Param:
+		default:
+			unknown()
+		}
+	case plan.OpCase, plan.OpCoalesce:
+		for i, e := range c.Args {
+			if c.Op == plan.OpCase && i%2 == 0 && i+1 < len(c.Args) {
+				if e.Type().Kind != vector.Bool {
+					unknown()
+				}
+				continue
+			}
+			t := e.Type()
+			if t.Kind != c.T.Kind && !(t.Kind.IsInt() && c.T.Kind.IsInt()) && !(t.Kind.IsText() && c.T.Kind.IsText()) {
+				s.no(plan.ReasonType, "arms of unlike types")
+			}
+			if t.Kind == vector.Numeric && t.Scale != c.T.Scale && !isNullConst(e) {
+				s.no(plan.ReasonType, "arms of unequal scale")
+			}
+		}
+	case plan.OpCast:
+		if len(c.Args) != 1 || !castable(a, c.T) {
+			s.no(plan.ReasonType, "cast from "+a.Kind.String()+" to "+c.T.Kind.String())
+		}
+	case plan.OpExtract:
+		if scale, ok := extractScale(c.Field, a.Kind); !ok || c.T.Kind != vector.Float8 &&
+			!(c.T.Kind == vector.Numeric && (c.T.Scale == vector.VaryingScale || c.T.Scale == scale)) {
+			s.no(plan.ReasonFunction, "extract "+c.Field)
+		}
+	case plan.OpDateTrunc:
+		if !truncates(c.Field) || a.Kind != vector.Timestamp && a.Kind != vector.TimestampTZ || c.T.Kind != a.Kind {
+			s.no(plan.ReasonFunction, "date_trunc "+c.Field)
+		}
+	case plan.OpAdd, plan.OpSub, plan.OpMul, plan.OpDiv, plan.OpMod:
+		ok := binary
+		switch {
+		case a.Kind.IsInt() && b.Kind.IsInt():
+			ok = ok && c.T.Kind.IsInt()
+		case a.Kind == vector.Numeric && b.Kind == vector.Numeric:
+			ok = ok && c.T.Kind == vector.Numeric && (groups || c.Op != plan.OpDiv)
+		case a.Kind.IsFloat() && b.Kind.IsFloat():
+			ok = ok && c.T.Kind.IsFloat() && c.Op != plan.OpMod
+		case a.Kind == vector.Date && b.Kind.IsInt():
+			ok = ok && c.T.Kind == vector.Date && (c.Op == plan.OpAdd || c.Op == plan.OpSub)
+		case a.Kind.IsInt() && b.Kind == vector.Date:
+			ok = ok && c.T.Kind == vector.Date && c.Op == plan.OpAdd
+		case a.Kind == vector.Date && b.Kind == vector.Date:
+			ok = ok && c.T.Kind == vector.Int4 && c.Op == plan.OpSub
+		default:
+			ok = false
+		}
+		if !ok {
+			unknown()
+		}
+	case plan.OpNeg, plan.OpAbs:
+		if len(c.Args) != 1 || a.Kind != c.T.Kind || !a.Kind.IsInt() && a.Kind != vector.Numeric && !a.Kind.IsFloat() {
+			unknown()
+		}
+	default:
+		unknown()
+	}
+}
+
+func isNullConst(e plan.Expr) bool {
+	c, ok := e.(plan.Const)
+	return ok && c.Null
+}

@@ -1,0 +1,346 @@
+package olap
+
+import (
+	"slices"
+	"strings"
+
+	"pgaccel/plan"
+	"pgaccel/vector"
+)
+
+// singleLeaf returns the one column or lookup output that e reads, if it is one.
+func singleLeaf(e plan.Expr) (leaf plan.Expr, ok bool) {
+	ok = true
+	plan.Walk(e, func(x plan.Expr) bool {
+		switch x.(type) {
+		case plan.Column, outRef:
+			if leaf != nil && leaf != x {
+				ok = false
+			}
+			leaf = x
+		}
+		return true
+	})
+	return leaf, ok && leaf != nil
+}
+
+// worthTable reports whether e, which reads leaf only, is better computed once
+// for each value that leaf can have than once a row. Text always is: its
+// functions are defined on strings.
+func worthTable(e *plan.Call, leaf *node, rows int64) bool {
+	if leaf.dict != nil {
+		switch e.Op {
+		case plan.OpIsNull, plan.OpIsNotNull:
+			return false
+		case plan.OpCast, plan.OpCase, plan.OpCoalesce:
+			// Text results keep their dictionaries where they can.
+			return !e.T.Kind.IsText()
+		}
+		return true
+	}
+	n, ok := width(leaf.lo, leaf.hi)
+	if !ok || n > tableMax || n > max(256, rows/8) || leaf.t.Kind.IsFloat() {
+		return false
+	}
+	costly := e.T.Kind.IsText()
+	plan.Walk(e, func(x plan.Expr) bool {
+		if c, is := x.(*plan.Call); is {
+			switch c.Op {
+			case plan.OpExtract, plan.OpDateTrunc, plan.OpCase, plan.OpCoalesce, plan.OpDiv, plan.OpMod, plan.OpIn, plan.OpOr:
+				costly = true
+			}
+		}
+		return true
+	})
+	return costly && !(e.T.Kind == vector.Numeric && e.T.Scale == vector.VaryingScale && e.Op != plan.OpExtract)
+}
+
+// tabulate writes e out over the values of its only leaf.
+func (c *compiler) tabulate(e *plan.Call, leaf plan.Expr, n *node) (*node, error) {
+	var now scalar
+	v := &env{leaf: func(plan.Expr) (scalar, error) { return now, nil }}
+	if n.dict != nil {
+		v.order = n.dict.order(n.t.Collation)
+	}
+	t := e.T
+	if e.Op == plan.OpExtract && t.Kind == vector.Numeric && t.Scale == vector.VaryingScale {
+		scale, ok := extractScale(e.Field, e.Args[0].Type().Kind)
+		if !ok {
+			return nil, forward(plan.ReasonFunction, "extract "+e.Field)
+		}
+		t.Scale = scale
+	}
+	return c.tabulateOver(n, t, func(x scalar) (scalar, error) {
+		now = x
+		return v.eval(e)
+	})
+}
+
+// overText writes a call out over the strings of its one argument that is not
+// constant; ok is false where that is not text or not the only one.
+func (c *compiler) overText(n *node, e *plan.Call) (*node, bool) {
+	at := -1
+	for i, a := range n.args {
+		if a.kind == nodeConst {
+			continue
+		}
+		if at >= 0 || a.dict == nil {
+			return nil, false
+		}
+		at = i
+	}
+	if at < 0 {
+		return nil, false
+	}
+	a := n.args[at]
+	call := *e
+	call.Args = slices.Clone(e.Args)
+	call.Args[at] = typed{e.Args[at].Type()}
+	var now scalar
+	v := &env{leaf: func(plan.Expr) (scalar, error) { return now, nil }, order: a.dict.order(collation(e.Args))}
+	m, err := c.tabulateOver(a, e.T, func(x scalar) (scalar, error) {
+		now = x
+		return v.eval(&call)
+	})
+	return m, err == nil
+}
+
+// tabulateOver returns a node of type t that is f of arg's values.
+func (c *compiler) tabulateOver(arg *node, t vector.Type, f func(scalar) (scalar, error)) (*node, error) {
+	size, ok := width(arg.lo, arg.hi)
+	if !ok || size > 1<<28 {
+		panic("BUG: a table over too large a domain")
+	}
+	if t.Kind == vector.BPChar {
+		return nil, forward(plan.ReasonType, "computed char(n)")
+	}
+	tab := &table{vals: make([]int64, size)}
+	n := &node{kind: nodeTable, t: t, args: []*node{arg}, tab: tab, risky: arg.risky}
+	var list []string
+	index := map[string]int64{}
+	lo, hi, first := int64(0), int64(0), true
+	put := func(x scalar) (v int64, null bool, err error) {
+		r, err := f(x)
+		if err != nil || r.null {
+			return 0, r.null, err
+		}
+		if t.Kind.IsText() {
+			code, ok := index[r.s]
+			if !ok {
+				code = int64(len(list))
+				index[r.s] = code
+				list = append(list, r.s)
+			}
+			v = code
+		} else if v, ok = r.bits(t); !ok {
+			return 0, false, errNumeric
+		}
+		if first || v < lo {
+			lo = v
+		}
+		if first || v > hi {
+			hi = v
+		}
+		first = false
+		return v, false, nil
+	}
+	var missing []int // no value: filled in below, within the bounds
+	for i := range size {
+		x := scalarOfBits(arg.lo+i, arg.t)
+		if arg.dict != nil {
+			if i >= int64(arg.dict.n) {
+				missing = append(missing, int(i))
+				continue // the one entry of an empty dictionary
+			}
+			x = scalar{s: arg.dict.at(arg.lo + i)}
+		}
+		v, null, err := put(x)
+		tab.vals[i] = v
+		if null || err != nil {
+			missing = append(missing, int(i))
+		}
+		if null {
+			if tab.nulls == nil {
+				tab.nulls = make([]uint8, size)
+			}
+			tab.nulls[i] = 1
+			n.nullable = true
+		}
+		if err != nil {
+			if tab.errs == nil {
+				tab.errs = make([]uint8, size)
+				tab.err = err
+			}
+			tab.errs[i] = 1
+			n.risky = true
+		}
+	}
+	if arg.nullable {
+		v, null, err := put(nullScalar)
+		tab.onNull, tab.onNullNull, tab.onNullErr = v, null, err != nil
+		n.nullable = n.nullable || null
+		if err != nil {
+			n.risky = true
+			if tab.err == nil {
+				tab.err = err
+			}
+		}
+	}
+	for _, i := range missing {
+		tab.vals[i] = lo
+	}
+	if tab.onNullNull || tab.onNullErr {
+		tab.onNull = lo
+	}
+	n.lo, n.hi = lo, hi
+	if t.Kind.IsText() {
+		if len(list) == 0 {
+			list = []string{""}
+		}
+		n.dict = listDict(list, t)
+	}
+	return c.add(n), nil
+}
+
+// derive returns text with f applied to each string.
+func (c *compiler) derive(a *node, t vector.Type, f func(string) string) *node {
+	n, err := c.tabulateOver(a, t, func(x scalar) (scalar, error) {
+		if x.null {
+			return x, nil
+		}
+		return scalar{s: f(x.s)}, nil
+	})
+	if err != nil {
+		panic("BUG: " + err.Error())
+	}
+	return n
+}
+
+// recode returns text node a with its codes replaced by to[code]; -1 may stand
+// for none.
+func (c *compiler) recode(a *node, to []int64) *node {
+	n := &node{kind: nodeTable, t: a.t, args: []*node{a}, nullable: a.nullable, risky: a.risky,
+		tab: &table{vals: to, onNullNull: true}}
+	n.lo, n.hi = to[0], to[0]
+	for _, v := range to {
+		n.lo, n.hi = min(n.lo, v), max(n.hi, v)
+	}
+	n.tab.onNull = n.lo
+	return c.add(n)
+}
+
+// translation returns for each code of from the code of the equal string in to,
+// -1 for none.
+func translation(from, to *dict) []int64 {
+	out := make([]int64, max(from.n, 1))
+	out[0] = -1
+	for i := range int64(from.n) {
+		code, ok := to.find(from.at(i))
+		if !ok {
+			code = -1
+		}
+		out[i] = code
+	}
+	return out
+}
+
+// sameDict reports whether equal codes of a and b are equal strings.
+func sameDict(a, b *dict) bool { return a == b || a.src != nil && a.src == b.src }
+
+// sameCodes returns integer nodes that compare as the two text nodes do.
+func (c *compiler) sameCodes(a, b *node, e *plan.Call) (*node, *node, error) {
+	asInt := func(n *node) *node {
+		m := *n
+		m.t, m.dict = vector.TypeOf(vector.Int4), nil
+		return &m
+	}
+	switch e.Op {
+	case plan.OpEq, plan.OpNe, plan.OpDistinct:
+		if !sameDict(a.dict, b.dict) {
+			a = c.recode(a, translation(a.dict, b.dict))
+		}
+		return asInt(a), asInt(b), nil
+	}
+	coll := collation(e.Args)
+	if sameDict(a.dict, b.dict) {
+		ranks, err := a.dict.rank(coll)
+		if err != nil {
+			return nil, nil, err
+		}
+		to := make([]int64, max(len(ranks), 1))
+		for i, r := range ranks {
+			to[i] = int64(r)
+		}
+		return asInt(c.recode(a, to)), asInt(c.recode(b, to)), nil
+	}
+	if !coll.C {
+		return nil, nil, forward(plan.ReasonCollation, "order between two columns' strings")
+	}
+	var all []string
+	for _, d := range []*dict{a.dict, b.dict} {
+		for i := range int64(d.n) {
+			all = append(all, canonical(d.t.Kind, d.at(i)))
+		}
+	}
+	slices.Sort(all)
+	ranked := func(n *node) *node {
+		to := make([]int64, max(n.dict.n, 1))
+		for i := range int64(n.dict.n) {
+			r, _ := slices.BinarySearchFunc(all, canonical(n.dict.t.Kind, n.dict.at(i)), strings.Compare)
+			to[i] = int64(r)
+		}
+		return asInt(c.recode(n, to))
+	}
+	return ranked(a), ranked(b), nil
+}
+
+// unite gives the text arms of n one dictionary.
+func (c *compiler) unite(n *node, arms []int) error {
+	if n.t.Kind == vector.BPChar {
+		return forward(plan.ReasonType, "computed char(n)")
+	}
+	isNull := func(a *node) bool { return a.kind == nodeConst && a.nullable }
+	var one *dict
+	same := true
+	for _, i := range arms {
+		a := n.args[i]
+		if isNull(a) {
+			continue
+		}
+		if a.t.Kind == vector.BPChar || a.dict == nil {
+			return forward(plan.ReasonType, "computed char(n)")
+		}
+		if one == nil {
+			one = a.dict
+		}
+		same = same && sameDict(one, a.dict)
+	}
+	if one == nil {
+		one = listDict([]string{""}, n.t)
+	}
+	if !same {
+		var list []string
+		index := map[string]int64{}
+		for _, i := range arms {
+			a := n.args[i]
+			if isNull(a) {
+				continue
+			}
+			to := make([]int64, max(a.dict.n, 1))
+			for k := range int64(a.dict.n) {
+				s := a.dict.at(k)
+				code, ok := index[s]
+				if !ok {
+					code = int64(len(list))
+					index[s] = code
+					list = append(list, s)
+				}
+				to[k] = code
+			}
+			n.args[i] = c.recode(a, to)
+		}
+		one = listDict(list, n.t)
+	}
+	n.dict = one
+	return nil
+}

@@ -1,0 +1,243 @@
+package olap
+
+import (
+	"pgaccel/colstore"
+)
+
+// tileRows is the number of rows that are worked on at a time: their columns stay
+// in the first-level cache.
+const tileRows = 1024
+
+// gatherShare: with fewer than 1/gatherShare of a tile's rows selected, their
+// values are picked from the encoded column instead of decoding all of it.
+const gatherShare = 8
+
+// worker executes one pipeline on one goroutine, a tile at a time.
+type worker struct {
+	p       *pipeline
+	seg     *colstore.Segment
+	segment int // position of seg
+	start   int // first row of the tile within seg
+	n       int // rows of the tile
+	tile    int // serial number of the tile
+
+	decoded []tileColumn
+	frames  []*frame
+	f       *frame // the current one
+	epochs  int
+	bufs    []buffers  // by node id
+	entries [][]uint32 // by probe: the entry that each row of the tile met
+	next    []uint16   // the selection being made
+	bits    [tileRows / 64]uint64
+	err     error
+}
+
+// tileColumn is a column of the current tile, decoded whole.
+type tileColumn struct {
+	tile  int
+	v     []int64
+	nulls []uint8
+}
+
+// frame is a selection and the columns read under it. An expression's arm that is
+// evaluated for some rows only has a frame of its own.
+type frame struct {
+	sel   []uint16 // selected positions in the tile, ascending; len is their number
+	full  bool     // all rows of the tile
+	epoch int      // changes with sel
+	cols  []denseColumn
+	pos   []uint16
+	room  []uint16
+}
+
+type denseColumn struct {
+	epoch int
+	v     []int64
+	nulls []uint8
+	vec   vec
+}
+
+type buffers struct {
+	v      []int64
+	nulls  []uint8
+	filled bool // constants
+}
+
+func newWorker(p *pipeline) *worker {
+	w := &worker{p: p, decoded: make([]tileColumn, len(p.tab.Meta.Columns)), bufs: make([]buffers, p.c.nodes),
+		entries: make([][]uint32, len(p.probes)), next: make([]uint16, tileRows), tile: 0}
+	for i := range w.entries {
+		w.entries[i] = make([]uint32, tileRows)
+	}
+	w.f = w.frame(0)
+	return w
+}
+
+func (w *worker) frame(depth int) *frame {
+	for len(w.frames) <= depth {
+		w.frames = append(w.frames, &frame{cols: make([]denseColumn, len(w.p.tab.Meta.Columns)), room: make([]uint16, tileRows)})
+	}
+	return w.frames[depth]
+}
+
+var allRows = func() (s [tileRows]uint16) {
+	for i := range s {
+		s[i] = uint16(i)
+	}
+	return
+}()
+
+// begin makes rows [start, start+n) of a segment the current tile, all selected.
+func (w *worker) begin(start, n int) {
+	w.start, w.n = start, n
+	w.tile++
+	w.selectAll()
+}
+
+func (w *worker) selectAll() {
+	w.epochs++
+	w.f.epoch = w.epochs
+	w.f.sel = allRows[:w.n]
+	w.f.full = true
+}
+
+// selected makes the first k positions of w.next the selection.
+func (w *worker) selected(k int) {
+	f := w.f
+	if f.full && k == w.n {
+		return
+	}
+	if len(f.sel) == k {
+		return
+	}
+	f.room, w.next = w.next, f.room
+	f.sel = f.room[:k]
+	f.full = false
+	w.epochs++
+	f.epoch = w.epochs
+}
+
+func (w *worker) fail(err error) {
+	if w.err == nil {
+		w.err = err
+	}
+}
+
+// buffer returns the node's values, len n.
+func (w *worker) buffer(x *node, n int) []int64 {
+	b := &w.bufs[x.id]
+	if b.v == nil {
+		b.v = make([]int64, tileRows)
+	}
+	return b.v[:n]
+}
+
+// nullBuffer returns the node's nulls, len n, with any content.
+func (w *worker) nullBuffer(x *node, n int) []uint8 {
+	b := &w.bufs[x.id]
+	if b.nulls == nil {
+		b.nulls = make([]uint8, tileRows)
+	}
+	return b.nulls[:n]
+}
+
+// whole returns column x.col of the whole tile.
+func (w *worker) whole(x *node) vec {
+	d := &w.decoded[x.col]
+	c := &w.seg.Columns[x.col]
+	if d.v == nil {
+		d.v = make([]int64, tileRows)
+		d.nulls = make([]uint8, tileRows)
+	}
+	if d.tile != w.tile {
+		d.tile = w.tile
+		c.Data.Decode(d.v[:w.n], w.start)
+		if c.NullCount > 0 {
+			spreadNulls(d.nulls[:w.n], d.v[:w.n], c.Nulls, w.start, x.lo)
+		}
+	}
+	r := vec{v: d.v[:w.n]}
+	if c.NullCount > 0 {
+		r.nulls = d.nulls[:w.n]
+	}
+	return r
+}
+
+// spreadNulls writes the null bits of rows from start on as bytes, and fill as the
+// value of each null.
+func spreadNulls(nulls []uint8, v []int64, bits []uint64, start int, fill int64) {
+	for i := range nulls {
+		p := start + i
+		b := uint8(bits[p>>6] >> (uint(p) & 63) & 1)
+		nulls[i] = b
+		if b != 0 {
+			v[i] = fill
+		}
+	}
+}
+
+// column returns the values of column x.col for the selected rows.
+func (w *worker) column(x *node) vec {
+	f := w.f
+	if f.full {
+		return w.whole(x)
+	}
+	d := &f.cols[x.col]
+	if d.epoch == f.epoch {
+		return d.vec
+	}
+	if d.v == nil {
+		d.v = make([]int64, tileRows)
+		d.nulls = make([]uint8, tileRows)
+	}
+	k := len(f.sel)
+	c := &w.seg.Columns[x.col]
+	if w.decoded[x.col].tile != w.tile && k*gatherShare < w.n {
+		d.vec = vec{v: d.v[:k]}
+		c.Data.Gather(d.vec.v, w.start, f.sel)
+		if c.NullCount > 0 {
+			d.vec.nulls = d.nulls[:k]
+			for i, s := range f.sel {
+				p := w.start + int(s)
+				b := uint8(c.Nulls[p>>6] >> (uint(p) & 63) & 1)
+				d.nulls[i] = b
+				if b != 0 {
+					d.v[i] = x.lo
+				}
+			}
+		}
+	} else {
+		all := w.whole(x)
+		d.vec = vec{v: d.v[:k]}
+		pick(d.vec.v, all.v, f.sel)
+		if all.nulls != nil {
+			d.vec.nulls = d.nulls[:k]
+			pick(d.vec.nulls, all.nulls, f.sel)
+		}
+	}
+	d.epoch = f.epoch
+	return d.vec
+}
+
+func pick[T any](dst, src []T, sel []uint16) {
+	dst = dst[:len(sel)]
+	for i, s := range sel {
+		dst[i] = src[s]
+	}
+}
+
+// on evaluates x for the rows at the positions pos of the current selection. The
+// result stands in the order of pos.
+func (w *worker) on(x *node, pos []uint16, depth int) vec {
+	outer := w.f
+	in := w.frame(depth + 1)
+	in.sel = in.room[:len(pos)]
+	pick(in.sel, outer.sel, pos)
+	in.full = false
+	w.epochs++
+	in.epoch = w.epochs
+	w.f = in
+	r := w.evalAt(x, depth+1)
+	w.f = outer
+	return r
+}
