@@ -135,9 +135,16 @@ func TestColumnThatDoesNotFitIsLeftOut(t *testing.T) {
 	mustExec(t, c, "CREATE TABLE a (id int PRIMARY KEY, n numeric(10,2), t text); INSERT INTO a VALUES (1, 1.5, 'x'), (2, 'NaN', 'y')")
 	store := colstore.New(colstore.Options{})
 	defer store.Close()
-	r := start(t, url, Config{Store: store})
+	told := make(chan Progress, 100)
+	r := start(t, url, Config{Store: store, Progress: func(p Progress) { told <- p }})
 	defer r.Close()
 	ready(t, r)
+	var last Progress
+	for last = <-told; len(told) > 0; last = <-told {
+	}
+	if last.Table != "public.a" || last.Rows != 2 || last.Bytes == 0 || !last.Done {
+		t.Errorf("progress: %+v", last)
+	}
 	a := tableOID(t, c, "a")
 	v, _ := store.Get(a)
 	if v == nil {

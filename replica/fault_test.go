@@ -286,33 +286,40 @@ func TestPreparedTransactionHoldsBackTheFirstCopyOnly(t *testing.T) {
 }
 
 func TestRanksAreTheServers(t *testing.T) {
-	url := database(t)
-	c := connectTo(t, url)
-	mustExec(t, c, `CREATE COLLATION de (provider = icu, locale = 'de');
-		CREATE TABLE a (id serial PRIMARY KEY, icu text COLLATE de, padded char(3), c text, many text COLLATE de);
-		INSERT INTO a (icu, padded, c) SELECT s, s, s FROM unnest(ARRAY['a', 'B', 'A', 'b', 'ä', '_', '-a', '10', '9', 'Z', '', NULL, E'a\x01', 'a b']) s`)
-	store := colstore.New(colstore.Options{})
-	defer store.Close()
-	r := start(t, url, Config{Store: store})
-	defer r.Close()
-	ready(t, r)
-	v, st := store.Get(tableOID(t, c, "a"))
-	if v == nil {
-		t.Fatal(st)
-	}
-	defer v.Release()
-	for col, name := range map[int]string{1: "icu", 2: "padded", 3: "c"} {
-		d := v.Dicts[col]
-		ranks := d.Ranks()
-		byRank := make([]string, d.Len())
-		for code, rank := range ranks {
-			byRank[rank] = d.At(int64(code))
-		}
-		got := fmt.Sprintf("%q", byRank)
-		want := queryRows(t, c, "SELECT DISTINCT "+name+" FROM a WHERE "+name+" IS NOT NULL ORDER BY 1")
-		if got != fmt.Sprintf("%q", want) {
-			t.Errorf("%s: order %s, want %q", name, got, want)
-		}
+	for _, options := range []string{"", "TEMPLATE template0 LOCALE_PROVIDER icu ICU_LOCALE 'sv'", "TEMPLATE template0 LOCALE 'C.UTF-8'"} {
+		t.Run(options, func(t *testing.T) {
+			url := database(t, options)
+			c := connectTo(t, url)
+			mustExec(t, c, `CREATE COLLATION de (provider = icu, locale = 'de');
+				CREATE TABLE a (id serial PRIMARY KEY, icu text COLLATE de, padded char(3), plain text, c char(3) COLLATE "C");
+				INSERT INTO a (icu, padded, plain, c) SELECT s, s, s, s FROM unnest(ARRAY['a', 'B', 'A', 'b', 'ä', '_', '-a', '10', '9', 'Z', '', NULL, E'a\x01', 'a b']) s`)
+			store := colstore.New(colstore.Options{})
+			defer store.Close()
+			r := start(t, url, Config{Store: store})
+			defer r.Close()
+			ready(t, r)
+			v, st := store.Get(tableOID(t, c, "a"))
+			if v == nil {
+				t.Fatal(st)
+			}
+			defer v.Release()
+			for col, name := range map[int]string{1: "icu", 2: "padded", 3: "plain", 4: "c"} {
+				d := v.Dicts[col]
+				if d.Ranks() == nil {
+					t.Errorf("%s: no ranks", name)
+					continue
+				}
+				byRank := make([]string, d.Len())
+				for code, rank := range d.Ranks() {
+					byRank[rank] = d.At(int64(code))
+				}
+				got := fmt.Sprintf("%q", byRank)
+				want := queryRows(t, c, "SELECT DISTINCT "+name+" FROM a WHERE "+name+" IS NOT NULL ORDER BY 1")
+				if got != fmt.Sprintf("%q", want) {
+					t.Errorf("%s: order %s, want %q", name, got, want)
+				}
+			}
+		})
 	}
 }
 

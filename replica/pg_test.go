@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -29,11 +30,11 @@ func TestMain(m *testing.M) {
 }
 
 // database makes an empty database for one test and returns its URL.
-func database(t testing.TB) string {
+func database(t testing.TB, options ...string) string {
 	t.Helper()
 	name := fmt.Sprintf("t%d", time.Now().UnixNano())
 	admin := connectTo(t, server.URL("postgres", "postgres"))
-	mustExec(t, admin, "CREATE DATABASE "+name)
+	mustExec(t, admin, "CREATE DATABASE "+name+" "+strings.Join(options, " "))
 	return server.URL("postgres", name)
 }
 
