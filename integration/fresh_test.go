@@ -210,7 +210,7 @@ func TestMode(t *testing.T) {
 			t.Fatalf("%s: %s, direct %s", sql, b, a)
 		}
 	}
-	on("forced by ALTER DATABASE")
+	on("startup options")
 	set("SET pgaccel.mode = 'off'")
 	off("SET")
 	set("SET pgaccel.mode = 'force'")
@@ -230,8 +230,12 @@ func TestMode(t *testing.T) {
 	same(t, direct, proxy, sumChanging) // the cost model's business
 	set("RESET pgaccel.mode")
 	direct, proxy = connect(t, s.direct.url("postgres", "&options=-c%20pgaccel.mode%3Doff")), connect(t, s.proxy.url("postgres", "&options=-c%20pgaccel.mode%3Doff"))
-	off("startup options")
+	off("other startup options")
 	set("ALTER ROLE postgres SET pgaccel.mode = 'off'")
-	direct, proxy = connect(t, s.direct.url("postgres")), connect(t, s.proxy.url("postgres"))
-	off("ALTER ROLE")
+	none := "&options=-c%20geqo%3Don"
+	direct, proxy = connect(t, s.direct.url("postgres", none)), connect(t, s.proxy.url("postgres", none))
+	off("ALTER ROLE off")
+	set("ALTER ROLE postgres SET pgaccel.mode = 'force'")
+	direct, proxy = connect(t, s.direct.url("postgres", none)), connect(t, s.proxy.url("postgres", none))
+	on("ALTER ROLE force")
 }

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -38,6 +39,10 @@ func pgaccelProgram(t *testing.T) string {
 			return
 		}
 		program.path = filepath.Join(program.dir, "pgaccel")
+		if p := os.Getenv("PGACCEL_PROGRAM"); p != "" { // another build, such as a release
+			program.path = p
+			return
+		}
 		args := []string{"build", "-o", program.path}
 		if os.Getenv("PGACCEL_RACE") != "" {
 			args = append(args, "-race")
@@ -60,7 +65,15 @@ type target struct {
 	db   string
 }
 
+// forceMode makes a session take whatever can be taken, so that the cost model
+// decides nothing here.
+const forceMode = "-c pgaccel.mode=force"
+
+// url is a connection string; libpq's environment adds forceMode (see TestMain).
 func (tg target) url(user string, options ...string) string {
+	if !slices.ContainsFunc(options, func(o string) bool { return strings.HasPrefix(o, "&options=") }) {
+		options = append(options, "&options=-c%20pgaccel.mode%3Dforce")
+	}
 	return fmt.Sprintf("postgres://%s@127.0.0.1:%d/%s?sslmode=disable%s", user, tg.port, tg.db, strings.Join(options, ""))
 }
 
@@ -83,7 +96,6 @@ var shared struct {
 }
 
 // sharedStack is the server with all data that tests read and do not change.
-// Every session has pgaccel.mode = force, so that the cost model decides nothing.
 func sharedStack(t *testing.T) *stack {
 	t.Helper()
 	bin := pgaccelProgram(t)
@@ -95,6 +107,7 @@ func sharedStack(t *testing.T) *stack {
 }
 
 func TestMain(m *testing.M) {
+	os.Setenv("PGOPTIONS", forceMode)
 	code := m.Run()
 	if shared.s != nil {
 		shared.s.stop()
@@ -122,7 +135,7 @@ func startStack(bin, schema string, more ...string) (*stack, error) {
 		}
 		defer conn.Close(ctx)
 		// One statement at a time: VACUUM stands alone, and bodies have no ";\n".
-		for stmt := range strings.SplitSeq(schema+"ALTER DATABASE postgres SET pgaccel.mode = 'force'", ";\n") {
+		for stmt := range strings.SplitSeq(strings.TrimSpace(schema), ";\n") {
 			if _, err := conn.Exec(ctx, stmt).ReadAll(); err != nil {
 				return fmt.Errorf("%w in %s", err, stmt)
 			}
@@ -149,9 +162,10 @@ func (s *stack) serve(ctx context.Context, bin string, more ...string) error {
 		return err
 	}
 	defer log.Close()
-	s.cmd = exec.Command(bin, append([]string{"serve", "--upstream", s.direct.url("postgres"), "--listen", fmt.Sprintf("127.0.0.1:%d", ports[0]),
+	s.cmd = exec.Command(bin, append([]string{"serve", "--upstream", s.pg.URL("postgres", s.direct.db), "--listen", fmt.Sprintf("127.0.0.1:%d", ports[0]),
 		"--http", strings.TrimPrefix(s.http, "http://"), "--accelerate", "public.*"}, more...)...)
 	s.cmd.Stdout, s.cmd.Stderr = log, log
+	s.cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "PGOPTIONS=") })
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := s.cmd.Start(); err != nil {
 		return err
@@ -255,6 +269,7 @@ func (s *stack) metrics(t testing.TB) map[string]bool {
 func (s *stack) accelerates(t *testing.T, least int, f func()) {
 	t.Helper()
 	before, reasons := s.queries(t, "accelerated"), s.metrics(t)
+	log, _ := os.ReadFile(s.log)
 	f()
 	if got := s.queries(t, "accelerated") - before; got < least {
 		t.Errorf("%d executions were accelerated, want at least %d; changed counters:", got, least)
@@ -262,6 +277,9 @@ func (s *stack) accelerates(t *testing.T, least int, f func()) {
 			if !reasons[line] {
 				t.Log(line)
 			}
+		}
+		if now, _ := os.ReadFile(s.log); len(now) > len(log) {
+			t.Logf("pgaccel's log:\n%s", now[len(log):min(len(now), len(log)+3000)])
 		}
 	}
 }

@@ -170,7 +170,7 @@ func TestRoleChangesInSession(t *testing.T) {
 // eventually asserts that the query is accelerated again after changes have ended.
 func (s *stack) eventually(t *testing.T, conn *pgconn.PgConn, sql string) {
 	t.Helper()
-	deadline := time.Now().Add(time.Minute)
+	deadline := time.Now().Add(30 * time.Second)
 	for {
 		before := s.queries(t, "accelerated")
 		if a := ask(t, conn, sql, nil); a.err != "" {
@@ -180,7 +180,8 @@ func (s *stack) eventually(t *testing.T, conn *pgconn.PgConn, sql string) {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Errorf("not accelerated again within a minute: %s", sql)
+			defer t.FailNow()
+			t.Errorf("not accelerated again within half a minute: %s", sql)
 			for line := range s.metrics(t) {
 				t.Log(line)
 			}

@@ -80,7 +80,7 @@ public class JdbcSession {
     public static void main(String[] a) throws Exception {
         List<String> queries = Files.readAllLines(Path.of(a[2]));
         TimeZone.setDefault(TimeZone.getTimeZone("UTC"));
-        String url = "jdbc:postgresql://127.0.0.1:" + a[0] + "/" + a[1] + "?user=postgres&sslmode=disable";
+        String url = "jdbc:postgresql://127.0.0.1:" + a[0] + "/" + a[1] + "?user=postgres&sslmode=disable&options=-c%20pgaccel.mode=force";
         for (String mode : new String[] {"extended", "simple"}) {
             for (boolean auto : new boolean[] {true, false}) {
                 for (int fetchSize : new int[] {0, 7}) {

@@ -16,7 +16,8 @@ def show(rows):
 
 
 async def main():
-    pool = await asyncpg.create_pool(host="127.0.0.1", port=port, database=db, user="postgres", min_size=2, max_size=2)
+    pool = await asyncpg.create_pool(host="127.0.0.1", port=port, database=db, user="postgres", min_size=2, max_size=2,
+                                     server_settings={"pgaccel.mode": "force"})
     async with pool.acquire() as conn:
         for q in queries:
             show(await conn.fetch(q))

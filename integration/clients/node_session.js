@@ -13,7 +13,7 @@ function show (r) {
 }
 
 async function main () {
-  const client = new Client({ host: '127.0.0.1', port: Number(port), database, user: 'postgres' })
+  const client = new Client({ host: '127.0.0.1', port: Number(port), database, user: 'postgres', options: '-c pgaccel.mode=force' })
   client.on('notice', (n) => console.log('notice', n.code, n.message))
   await client.connect()
   for (const q of queries) show(await client.query(q))
