@@ -353,7 +353,7 @@ func TestBackPressure(t *testing.T) {
 		for _, d := range []engine.Decider{nil, newFake()} {
 			s := startProxy(t, d, change)
 			c := mustConnect(t, s.Addr().String(), "")
-			n := 1_500_000
+			n := 300_000
 			c.send(query(fmt.Sprintf("select repeat('x', 100) from generate_series(1, %d)", n)))
 			c.next(patience)
 			active := isActive(t, c.pid())
