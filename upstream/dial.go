@@ -73,6 +73,9 @@ func startTLS(ctx context.Context, conn net.Conn, config *tls.Config) (net.Conn,
 	if err := secured.HandshakeContext(ctx); err != nil {
 		return nil, err
 	}
+	if !stop() {
+		return nil, ctx.Err() // the deadline in the past may be set by now
+	}
 	return secured, nil
 }
 
