@@ -21,7 +21,7 @@ type analyzer struct {
 	declared []bool        // the client gave the type
 
 	aggs     []plan.Aggregate
-	aggIndex map[string]int // key of the aggregate -> position in aggs
+	aggIndex map[aggKey]int
 	// noAggs says where we are if aggregates are not allowed there; empty where they are.
 	noAggs string
 
@@ -30,7 +30,9 @@ type analyzer struct {
 	// joinsDone is true once all outer joins are known.
 	joinsDone bool
 	needsUTC  bool
-	sizes     map[*plan.Call]int // nodes of the tree below
+	intern    *interner
+	sizes     map[*plan.Call]int // calls in the tree below
+	built     int                // calls made so far
 }
 
 // value is an expression whose type may still be open: a string constant, NULL or
@@ -55,11 +57,15 @@ func (v value) kind() vector.Kind {
 	return v.e.Type().Kind
 }
 
-// maxNodes bounds an expression's tree. CASE x, NULLIF and BETWEEN use an operand
-// twice, so that nesting them grows trees exponentially.
-const maxNodes = 200_000
+// maxCalls bounds the calls in one expression's tree, and maxAllCalls those in the
+// whole query. CASE x, NULLIF and BETWEEN use an operand twice, so that nesting them
+// grows trees exponentially.
+const (
+	maxCalls    = 20_000
+	maxAllCalls = 200_000
+)
 
-// call builds a Call, counting nodes.
+// call builds a Call, counting.
 func (a *analyzer) call(op plan.Op, t vector.Type, args ...plan.Expr) *plan.Call {
 	return a.sized(&plan.Call{Op: op, Args: args, T: t})
 }
@@ -69,11 +75,10 @@ func (a *analyzer) sized(c *plan.Call) *plan.Call {
 	for _, x := range c.Args {
 		if sub, ok := x.(*plan.Call); ok {
 			n += a.sizes[sub]
-		} else {
-			n++
 		}
 	}
-	if n > maxNodes {
+	a.built++
+	if n > maxCalls || a.built > maxAllCalls {
 		fail(plan.ReasonShape, "an expression of this size")
 	}
 	a.sizes[c] = n

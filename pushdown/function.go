@@ -239,8 +239,14 @@ func (a *analyzer) aggregate(fn plan.AggFunc, name string, f *pg.FuncCall, s *sc
 	return a.addAggregate(agg)
 }
 
+// aggKey identifies an aggregate by its function and interned operands.
+type aggKey struct {
+	fn          plan.AggFunc
+	arg, filter int
+}
+
 func (a *analyzer) addAggregate(agg plan.Aggregate) plan.Expr {
-	k := aggKey(agg)
+	k := aggKey{agg.Func, a.intern.id(agg.Arg), a.intern.id(agg.Filter)}
 	i, ok := a.aggIndex[k]
 	if !ok {
 		i = len(a.aggs)

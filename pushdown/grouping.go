@@ -3,63 +3,77 @@ package pushdown
 import (
 	"fmt"
 	"slices"
-	"strings"
+	"strconv"
 
 	"pgaccel/plan"
 	"pgaccel/vector"
 )
 
-// key writes an expression so that two are equal exactly if their keys are.
-func key(e plan.Expr) string {
-	var b strings.Builder
-	writeKey(&b, e)
-	return b.String()
+// interner numbers expressions: two have the same number exactly if they are
+// equal. Each node is looked at once, so that comparing subtrees stays linear.
+type interner struct {
+	ids   map[string]int
+	calls map[*plan.Call]int
 }
 
-func writeKey(b *strings.Builder, e plan.Expr) {
+func newInterner() *interner {
+	return &interner{ids: map[string]int{}, calls: map[*plan.Call]int{}}
+}
+
+func (n *interner) id(e plan.Expr) int {
+	c, isCall := e.(*plan.Call)
+	if isCall {
+		if id, ok := n.calls[c]; ok {
+			return id
+		}
+	}
+	var k string
 	switch x := e.(type) {
 	case nil:
-		b.WriteByte('-')
+		k = "-"
 	case plan.Column:
-		fmt.Fprintf(b, "c%d.%d", x.Table, x.Column)
+		k = fmt.Sprintf("c%d.%d", x.Table, x.Column)
 	case plan.Const:
-		fmt.Fprintf(b, "k%d/%d/%t/%d/%q/%d,%d", x.Datum.Type.Kind, x.Datum.Type.Scale, x.Null, x.I, x.Str, x.Num.Unscaled.Hi, x.Num.Unscaled.Lo)
+		t := x.Datum.Type
+		k = fmt.Sprintf("k%d/%d/%d/%t/%d/%q/%d,%d", t.Kind, t.Scale, t.Collation.OID, x.Null, x.I, x.Str, x.Num.Unscaled.Hi, x.Num.Unscaled.Lo)
 	case plan.Param:
-		fmt.Fprintf(b, "p%d", x.Index)
+		k = fmt.Sprintf("p%d", x.Index)
 	case plan.Key:
-		fmt.Fprintf(b, "K%d", x.Index)
+		k = fmt.Sprintf("K%d", x.Index)
 	case plan.Agg:
-		fmt.Fprintf(b, "A%d", x.Index)
+		k = fmt.Sprintf("A%d", x.Index)
 	case *plan.Call:
-		fmt.Fprintf(b, "%d:%d/%d/%d/%s/%t(", x.Op, x.T.Kind, x.T.Scale, x.T.Collation.OID, x.Field, x.Insensitive)
+		b := fmt.Appendf(nil, "%d:%d/%d/%d/%d/%s/%t", x.Op, x.T.Kind, x.T.Scale, x.T.Typmod, x.T.Collation.OID, x.Field, x.Insensitive)
 		for _, a := range x.Args {
-			writeKey(b, a)
-			b.WriteByte(' ')
+			b = strconv.AppendInt(append(b, ' '), int64(n.id(a)), 10)
 		}
-		b.WriteByte(')')
+		k = string(b)
 	default:
 		panic(fmt.Sprintf("BUG: expression %T", e))
 	}
+	id, ok := n.ids[k]
+	if !ok {
+		id = len(n.ids)
+		n.ids[k] = id
+	}
+	if isCall {
+		n.calls[c] = id
+	}
+	return id
 }
 
 // same reports whether two expressions are equal.
-func same(x, y plan.Expr) bool {
-	return x == y || key(x) == key(y)
-}
-
-func aggKey(g plan.Aggregate) string {
-	return fmt.Sprintf("%d|%s|%s", g.Func, key(g.Arg), key(g.Filter))
-}
+func (n *interner) same(x, y plan.Expr) bool { return x == y || n.id(x) == n.id(y) }
 
 // grouping turns expressions over rows into expressions over groups.
 type grouping struct {
 	a     *analyzer
 	exprs []plan.Expr
-	index map[string]int
+	index map[int]int // interned number -> position in exprs
 }
 
 func newGrouping(a *analyzer, exprs []plan.Expr) *grouping {
-	g := &grouping{a: a, index: map[string]int{}}
+	g := &grouping{a: a, index: map[int]int{}}
 	for _, e := range exprs {
 		g.add(e)
 	}
@@ -67,7 +81,7 @@ func newGrouping(a *analyzer, exprs []plan.Expr) *grouping {
 }
 
 func (g *grouping) add(e plan.Expr) plan.Expr {
-	k := key(e)
+	k := g.a.intern.id(e)
 	i, ok := g.index[k]
 	if !ok {
 		i = len(g.exprs)
@@ -79,7 +93,7 @@ func (g *grouping) add(e plan.Expr) plan.Expr {
 
 // over rewrites e: what equals a grouping expression becomes its Key.
 func (g *grouping) over(e plan.Expr) plan.Expr {
-	if i, ok := g.index[key(e)]; ok {
+	if i, ok := g.index[g.a.intern.id(e)]; ok {
 		return plan.Key{Index: i, T: e.Type()}
 	}
 	switch x := e.(type) {
@@ -128,10 +142,10 @@ func checkRows(e plan.Expr) {
 }
 
 // dedupe drops repeated conjuncts and those that are constantly true.
-func dedupe(conds []plan.Expr) []plan.Expr {
-	seen := map[string]bool{}
+func (a *analyzer) dedupe(conds []plan.Expr) []plan.Expr {
+	seen := map[int]bool{}
 	return slices.DeleteFunc(slices.Clone(conds), func(e plan.Expr) bool {
-		k := key(e)
+		k := a.intern.id(e)
 		c, isConst := e.(plan.Const)
 		drop := seen[k] || isConst && !c.Null && c.I != 0
 		seen[k] = true

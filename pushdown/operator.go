@@ -278,7 +278,7 @@ func (a *analyzer) anyEqual(x value, members []value) plan.Expr {
 			continue
 		}
 		c, ok := e.(*plan.Call)
-		if ok && c.Op == plan.OpEq && !readsRows(c.Args[1]) && isLeaf(c.Args[1]) && (subject == nil || same(subject, c.Args[0])) {
+		if ok && c.Op == plan.OpEq && !readsRows(c.Args[1]) && isLeaf(c.Args[1]) && (subject == nil || a.intern.same(subject, c.Args[0])) {
 			subject = c.Args[0]
 			list = append(list, c.Args[1])
 			continue

@@ -165,7 +165,7 @@ func (s *server) compareValues(t *testing.T, sql string, st Statement) {
 	q := st.Query
 	by := map[int]bool{}
 	for i, e := range q.Output {
-		if slices.ContainsFunc(q.Order, func(o plan.Order) bool { return same(o.Expr, e) }) {
+		if slices.ContainsFunc(q.Order, func(o plan.Order) bool { return newInterner().same(o.Expr, e) }) {
 			by[i] = true
 		}
 	}

@@ -53,7 +53,7 @@ func Plan(sql string, paramOIDs []uint32, cat *catalog.Catalog) (st Statement) {
 	if cat.Shadowed["::"] {
 		fail(plan.ReasonShadowed, "cast between built-in types")
 	}
-	a := &analyzer{cat: cat, aggIndex: map[string]int{}, sizes: map[*plan.Call]int{}}
+	a := &analyzer{cat: cat, aggIndex: map[aggKey]int{}, intern: newInterner(), sizes: map[*plan.Call]int{}}
 	for _, oid := range paramOIDs {
 		open := oid == 0 || oid == vector.OIDUnknown
 		t := vector.TypeOf(vector.KindOf(oid))
@@ -363,12 +363,12 @@ func (a *analyzer) orderBy(q *plan.Query, items []*pg.Node, s *scope, targets []
 			o.NullsFirst = false
 		}
 		if name, ok := plainName(by.Node); ok {
-			o.Expr = byName(name, targets, outputs)
+			o.Expr = a.byName(name, targets, outputs)
 		}
 		if o.Expr == nil {
 			o.Expr = a.ordinalOrExpr(by.Node, s, outputs, "ORDER BY")
 		}
-		if k := key(o.Expr); !slices.ContainsFunc(q.Order, func(p plan.Order) bool { return key(p.Expr) == k }) {
+		if !slices.ContainsFunc(q.Order, func(p plan.Order) bool { return a.intern.same(p.Expr, o.Expr) }) {
 			q.Order = append(q.Order, o)
 		}
 	}
@@ -387,7 +387,7 @@ func (a *analyzer) groupBy(items []*pg.Node, s *scope, targets []target, outputs
 		}
 		var e plan.Expr
 		if name, ok := plainName(n); ok && !s.has(name) {
-			e = byName(name, targets, outputs)
+			e = a.byName(name, targets, outputs)
 		}
 		if e == nil {
 			e = a.ordinalOrExpr(n, s, outputs, "GROUP BY")
@@ -411,13 +411,13 @@ func plainName(n *pg.Node) (string, bool) {
 }
 
 // byName finds an output by name, nil where there is none.
-func byName(name string, targets []target, outputs []plan.Expr) plan.Expr {
+func (a *analyzer) byName(name string, targets []target, outputs []plan.Expr) plan.Expr {
 	var found plan.Expr
 	for i, t := range targets {
 		if t.name != name {
 			continue
 		}
-		if found != nil && !same(found, outputs[i]) {
+		if found != nil && !a.intern.same(found, outputs[i]) {
 			fail(plan.ReasonShape, "ambiguous output name")
 		}
 		found = outputs[i]
@@ -482,8 +482,9 @@ func (a *analyzer) finish(q *plan.Query) {
 			rest = append(rest, c)
 		}
 	}
-	q.Filter = dedupe(rest)
-	q.Having = dedupe(q.Having)
+	q.Filter = a.dedupe(rest)
+	q.Having = a.dedupe(q.Having)
+	a.checkSize(q)
 	check := func(es []plan.Expr) {
 		for _, e := range es {
 			checkRows(e)
@@ -510,6 +511,31 @@ func (a *analyzer) finish(q *plan.Query) {
 		}
 	}
 	renumber(q, root)
+}
+
+// checkSize bounds the query as a whole.
+func (a *analyzer) checkSize(q *plan.Query) {
+	total := 0
+	add := func(es ...plan.Expr) {
+		for _, e := range es {
+			if c, ok := e.(*plan.Call); ok {
+				total += a.sizes[c]
+			}
+		}
+	}
+	add(q.Filter...)
+	add(q.Group...)
+	add(q.Having...)
+	add(q.Output...)
+	for _, g := range q.Aggs {
+		add(g.Arg, g.Filter)
+	}
+	for _, o := range q.Order {
+		add(o.Expr)
+	}
+	if total > maxAllCalls {
+		fail(plan.ReasonShape, "a query of this size")
+	}
 }
 
 // figureName is the name that PostgreSQL gives an output without AS, and how sure
