@@ -198,6 +198,8 @@ func TestMode(t *testing.T) {
 		t.Helper()
 		t.Log(what)
 		s.accelerates(t, 3, func() { same(t, direct, proxy, sumChanging) })
+		// So small that only force takes it.
+		s.accelerates(t, 3, func() { same(t, direct, proxy, "SELECT count(*) FROM quiet") })
 	}
 	off := func(what string) {
 		t.Helper()

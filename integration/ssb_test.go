@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -71,6 +72,8 @@ func TestStarSchemaQueries(t *testing.T) {
 	}
 }
 
+var tableOID = regexp.MustCompile(`/\d{5,}/`)
+
 // TestSettingsThatChangeAnswers sets what changes the text of values: equal, whether
 // accelerated or not.
 func TestSettingsThatChangeAnswers(t *testing.T) {
@@ -91,6 +94,9 @@ func TestSettingsThatChangeAnswers(t *testing.T) {
 		for _, q := range queries {
 			for _, p := range protocols {
 				want, got := ask(t, direct, q, p.format), ask(t, proxy, q, p.format)
+				if strings.HasPrefix(set, "CREATE TEMP") { // two tables, two OIDs
+					want.fields, got.fields = tableOID.ReplaceAllString(want.fields, "/"), tableOID.ReplaceAllString(got.fields, "/")
+				}
 				if got.String() != want.String() {
 					t.Errorf("%s, %s, %s: %s", set, p.name, q, firstDifference([]byte(got.String()), []byte(want.String())))
 				}
