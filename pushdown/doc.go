@@ -15,7 +15,10 @@
 //	function.go  functions and aggregates
 //	grouping.go  expressions over rows -> expressions over groups
 //	join.go      the driving table, and lookups by unique key for all others
-//	select.go    the clauses in PostgreSQL's order
+//	clause.go    GROUP BY, ORDER BY, LIMIT, the names of outputs
+//	select.go    all of it, in PostgreSQL's order
+//	small.go     what is not worth taking
+//	virtual.go   the schema pgaccel
 //
 // The rule for everything here: where the meaning is not certain, forward. A
 // statement that PostgreSQL would reject may be planned all the same, because

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"os"
 	"slices"
 	"strconv"
@@ -304,6 +305,23 @@ func TestAgainstPostgres(t *testing.T) {
 		}
 		count(t, 100, sqls)
 	})
+	t.Run("conditions", func(t *testing.T) {
+		var conds []string
+		for _, e := range corpus(t, "testdata/expressions.sql") {
+			if st := Plan("SELECT "+e+" FROM orders", nil, s.cat); st.Query != nil && st.Query.Output[0].Type().Kind == vector.Bool {
+				conds = append(conds, e)
+			}
+		}
+		r := rand.New(rand.NewPCG(1, 2))
+		pick := func() string { return conds[r.IntN(len(conds))] }
+		forms := []string{"(%s) AND (%s)", "(%s) OR (%s)", "NOT (%s) AND (%s)", "NOT ((%s) OR (%s))", "(%s) = (%s)",
+			"CASE WHEN %s THEN %s END", "((%s) IS TRUE) <> ((%s) IS NULL)"}
+		var sqls []string
+		for range 600 {
+			sqls = append(sqls, "SELECT count(*), sum(qty) FROM orders WHERE "+fmt.Sprintf(forms[r.IntN(len(forms))], pick(), pick()))
+		}
+		count(t, 500, sqls)
+	})
 	t.Run("aggregates", func(t *testing.T) {
 		var sqls []string
 		for _, e := range corpus(t, "testdata/aggregates.sql") {
@@ -318,7 +336,7 @@ func TestAgainstPostgres(t *testing.T) {
 	t.Run("parameters", func(t *testing.T) {
 		count(t, 20, corpus(t, "testdata/parameters.sql"))
 	})
-	for _, name := range []string{"testdata/select.txt", "testdata/ssb.txt", "testdata/bi.txt"} {
+	for _, name := range []string{"testdata/select.txt", "testdata/joins.txt", "testdata/ssb.txt", "testdata/bi.txt"} {
 		t.Run(name, func(t *testing.T) {
 			text, err := os.ReadFile(name)
 			if err != nil {

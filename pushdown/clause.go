@@ -1,0 +1,167 @@
+package pushdown
+
+import (
+	"slices"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"pgaccel/plan"
+	"pgaccel/vector"
+)
+
+// orderBy analyses ORDER BY: an output's name first, then its number, then an
+// expression (findTargetlistEntrySQL92).
+func (a *analyzer) orderBy(q *plan.Query, items []*pg.Node, s *scope, targets []target, outputs []plan.Expr) {
+	for _, n := range items {
+		by := n.GetSortBy()
+		if by == nil || by.SortbyDir == pg.SortByDir_SORTBY_USING {
+			fail(plan.ReasonShape, "ORDER BY ... USING")
+		}
+		o := plan.Order{Desc: by.SortbyDir == pg.SortByDir_SORTBY_DESC}
+		o.NullsFirst = o.Desc
+		switch by.SortbyNulls {
+		case pg.SortByNulls_SORTBY_NULLS_FIRST:
+			o.NullsFirst = true
+		case pg.SortByNulls_SORTBY_NULLS_LAST:
+			o.NullsFirst = false
+		}
+		if name, ok := plainName(by.Node); ok {
+			o.Expr = a.byName(name, targets, outputs)
+		}
+		if o.Expr == nil {
+			o.Expr = a.ordinalOrExpr(by.Node, s, outputs, "ORDER BY")
+		}
+		if !slices.ContainsFunc(q.Order, func(p plan.Order) bool { return a.intern.same(p.Expr, o.Expr) }) {
+			q.Order = append(q.Order, o)
+		}
+	}
+}
+
+// groupBy analyses GROUP BY: a column's name first, then an output's.
+func (a *analyzer) groupBy(items []*pg.Node, s *scope, targets []target, outputs []plan.Expr) []plan.Expr {
+	var out []plan.Expr
+	for _, n := range items {
+		if n.GetGroupingSet() != nil {
+			fail(plan.ReasonShape, "GROUPING SETS, ROLLUP or CUBE")
+		}
+		if row := n.GetRowExpr(); row != nil && row.RowFormat == pg.CoercionForm_COERCE_IMPLICIT_CAST {
+			out = append(out, a.groupBy(row.Args, s, targets, outputs)...)
+			continue
+		}
+		var e plan.Expr
+		if name, ok := plainName(n); ok && !s.has(name) {
+			e = a.byName(name, targets, outputs)
+		}
+		if e == nil {
+			e = a.ordinalOrExpr(n, s, outputs, "GROUP BY")
+		}
+		if overGroups(e) {
+			fail(plan.ReasonShape, "aggregate in GROUP BY")
+		}
+		out = append(out, e)
+	}
+	return out
+}
+
+// plainName returns an unqualified column name.
+func plainName(n *pg.Node) (string, bool) {
+	if r := n.GetColumnRef(); r != nil && len(r.Fields) == 1 {
+		if s := r.Fields[0].GetString_(); s != nil {
+			return s.Sval, true
+		}
+	}
+	return "", false
+}
+
+// byName finds an output by name, nil where there is none.
+func (a *analyzer) byName(name string, targets []target, outputs []plan.Expr) plan.Expr {
+	var found plan.Expr
+	for i, t := range targets {
+		if t.name != name {
+			continue
+		}
+		if found != nil && !a.intern.same(found, outputs[i]) {
+			fail(plan.ReasonShape, "ambiguous output name")
+		}
+		found = outputs[i]
+	}
+	return found
+}
+
+func (a *analyzer) ordinalOrExpr(n *pg.Node, s *scope, outputs []plan.Expr, clause string) plan.Expr {
+	if c := n.GetAConst(); c != nil {
+		v, ok := c.Val.(*pg.A_Const_Ival)
+		if !ok || v.Ival.GetIval() < 1 || int(v.Ival.GetIval()) > len(outputs) {
+			fail(plan.ReasonShape, clause+" a constant")
+		}
+		return outputs[v.Ival.GetIval()-1]
+	}
+	v := a.expr(n, s)
+	if v.unknown() {
+		fail(plan.ReasonParameter, clause+" a value without a type")
+	}
+	return v.e
+}
+
+// limit analyses LIMIT and OFFSET: nil for none, LIMIT ALL and LIMIT NULL.
+func (a *analyzer) limit(n *pg.Node) plan.Expr {
+	if n == nil {
+		return nil
+	}
+	v := a.expr(n, &scope{})
+	if v.null {
+		return nil
+	}
+	switch e := a.resolve(v, vector.TypeOf(vector.Int8)).(type) {
+	case plan.Const:
+		if e.Datum.Type.Kind.IsInt() && !e.Null && e.I >= 0 {
+			return plan.Const{Datum: vector.Int(vector.Int8, e.I)}
+		}
+	case plan.Param:
+		if e.T.Kind.IsInt() {
+			return e
+		}
+	}
+	fail(plan.ReasonShape, "LIMIT or OFFSET of this form")
+	return nil
+}
+
+// figureName is the name that PostgreSQL gives an output without AS, and how sure
+// it is of it (FigureColnameInternal in parse_target.c).
+func figureName(n *pg.Node) (name string, strength int) {
+	last := func(nodes []*pg.Node) string {
+		for i := len(nodes) - 1; i >= 0; i-- {
+			if s := nodes[i].GetString_(); s != nil {
+				return s.Sval
+			}
+		}
+		return ""
+	}
+	switch x := n.GetNode().(type) {
+	case *pg.Node_ColumnRef:
+		if name := last(x.ColumnRef.Fields); name != "" {
+			return name, 2
+		}
+	case *pg.Node_FuncCall:
+		return last(x.FuncCall.Funcname), 2
+	case *pg.Node_AExpr:
+		if x.AExpr.Kind == pg.A_Expr_Kind_AEXPR_NULLIF {
+			return "nullif", 2
+		}
+	case *pg.Node_TypeCast:
+		if name, strength = figureName(x.TypeCast.Arg); strength < 2 && x.TypeCast.TypeName != nil {
+			return last(x.TypeCast.TypeName.Names), 1
+		}
+		return name, strength
+	case *pg.Node_CollateClause:
+		return figureName(x.CollateClause.Arg)
+	case *pg.Node_CaseExpr:
+		if name, strength = figureName(x.CaseExpr.Defresult); strength < 2 {
+			return "case", 1
+		}
+		return name, strength
+	case *pg.Node_CoalesceExpr:
+		return "coalesce", 2
+	}
+	return "?column?", 0
+}
