@@ -7,7 +7,8 @@ import (
 	"pgaccel/vector"
 )
 
-// equality is a condition `column of Table = expression over other tables`.
+// equality is a condition `column of Table = expression over other tables`, or a
+// constant.
 type equality struct {
 	cond   int // position in the list that it came from
 	column int
@@ -115,9 +116,10 @@ func (a *analyzer) attachLeft(t int, attached uint64, l *leftJoin) (plan.Join, b
 }
 
 // equalities finds the conditions that equate a column of t with an expression over
-// attached tables, in a form that a lookup can use.
+// attached tables, in a form that a lookup can use. Those with a constant, which
+// complete a key such as (id, language), come last.
 func (a *analyzer) equalities(conds []plan.Expr, t int, attached uint64) []equality {
-	var out []equality
+	var out, fixed []equality
 	for i, e := range conds {
 		c, ok := e.(*plan.Call)
 		if !ok || c.Op != plan.OpEq {
@@ -126,15 +128,23 @@ func (a *analyzer) equalities(conds []plan.Expr, t int, attached uint64) []equal
 		for side := range 2 {
 			col, isColumn := c.Args[side].(plan.Column)
 			other := c.Args[1-side]
-			if tables := plan.Tables(other); !isColumn || col.Table != t || tables == 0 || tables&^attached != 0 {
+			tables := plan.Tables(other)
+			if !isColumn || col.Table != t || tables&^attached != 0 || !lookupPossible(col.T, other.Type()) {
 				continue
 			}
-			if lookupPossible(col.T, other.Type()) {
-				out = append(out, equality{cond: i, column: col.Column, outer: other})
+			eq := equality{cond: i, column: col.Column, outer: other}
+			switch {
+			case tables != 0:
+				out = append(out, eq)
+			case isLeaf(other):
+				fixed = append(fixed, eq)
 			}
 		}
 	}
-	return out
+	if out == nil {
+		return nil // constants alone make no join
+	}
+	return append(out, fixed...)
 }
 
 // lookupPossible reports whether equal values of the two types are held alike.
@@ -147,7 +157,7 @@ func lookupPossible(key, outer vector.Type) bool {
 	case key.Kind == vector.Numeric && outer.Kind == vector.Numeric:
 		return key.Scale == outer.Scale && key.Scale != vector.VaryingScale
 	case key.Kind == vector.BPChar || outer.Kind == vector.BPChar:
-		return key.Kind == outer.Kind && key.Typmod == outer.Typmod
+		return key.Kind == outer.Kind && key.Typmod == outer.Typmod // a constant has none
 	case key.Kind.IsText() && outer.Kind.IsText():
 		return true
 	}
@@ -169,6 +179,9 @@ func (a *analyzer) uniqueKey(t int, eqs []equality) []equality {
 				break
 			}
 			keys = append(keys, eqs[i])
+		}
+		if !slices.ContainsFunc(keys, func(e equality) bool { return plan.Tables(e.outer) != 0 }) {
+			continue
 		}
 		if len(keys) == len(ix.Columns) {
 			best = keys
