@@ -52,6 +52,7 @@ type lookupOut struct {
 	lo, hi int64
 	t      vector.Type
 	dict   *dict
+	risky  bool // it could have failed for rows that were not kept
 }
 
 const (
@@ -201,7 +202,7 @@ func (l *lookup) fill(b *probe, key []int64, keep []uint32, lo, hi int64) error 
 	}
 	for i := range outs {
 		in := b.child.collected[nk+i]
-		o := lookupOut{v: make([]int64, max(l.rows, 1)), lo: in.lo, hi: in.hi, t: in.t, dict: in.dict}
+		o := lookupOut{v: make([]int64, max(l.rows, 1)), lo: in.lo, hi: in.hi, t: in.t, dict: in.dict, risky: in.risky}
 		if outs[i].nulls != nil || l.left {
 			o.nulls = make([]uint8, max(l.rows, 1))
 		}

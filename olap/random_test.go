@@ -670,7 +670,7 @@ func exprText(e plan.Expr) string {
 		for _, a := range e.Args {
 			args = append(args, exprText(a))
 		}
-		return fmt.Sprintf("%s%s:%s/%d(%s)", names[e.Op], e.Field, e.T.Kind, e.T.Scale, strings.Join(args, ", "))
+		return fmt.Sprintf("%s%s%s:%s/%d(%s)", map[bool]string{true: "i"}[e.Insensitive], names[e.Op], e.Field, e.T.Kind, e.T.Scale, strings.Join(args, ", "))
 	}
 	return fmt.Sprint(e)
 }

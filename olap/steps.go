@@ -123,16 +123,17 @@ func (p *pipeline) plan(conds []plan.Expr) error {
 	for _, r := range ranges {
 		w, ok := width(r.n.lo, r.n.hi)
 		in, ok2 := width(max(r.lo, r.n.lo), min(r.hi, r.n.hi))
-		r.share = 1
-		if in <= 0 {
+		all := r.lo <= r.n.lo && r.n.hi <= r.hi
+		if all && (r.derived || !r.n.nullable) {
+			continue // it holds for all rows, or those of the lookup
+		}
+		r.share = 0.5
+		if ok2 && in <= 0 || r.lo > r.hi {
 			r.share = 0
 		} else if ok && ok2 {
 			r.share = float64(in) / float64(w)
 		}
-		if r.share >= 1 && !r.n.nullable {
-			continue // it holds for all rows
-		}
-		if r.derived && (r.share > 0.7 || r.n.nullable && r.share >= 1) {
+		if r.derived && r.share > 0.7 {
 			r.cost = 1e9 // for zones only
 		}
 		p.steps = append(p.steps, *r)
