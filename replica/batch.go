@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -37,7 +38,9 @@ func (e *epoch) copyBatch(ctx context.Context, batch []*table, h *holder) {
 	g.SetLimit(e.cfg.Workers)
 	for _, t := range batch {
 		g.Go(func() error {
-			e.copyOne(ctx, h, t)
+			if err := safely(func() error { e.copyOne(ctx, h, t); return nil }); err != nil {
+				e.copyFailed(t, err)
+			}
 			return nil
 		})
 	}
@@ -133,7 +136,8 @@ func (e *epoch) copyFailed(t *table, err error) {
 		e.kick()
 	default:
 		e.log.Warn("copy failed", "table", name, "error", err)
-		r.again(t, colstore.StateFailed, err.Error())
+		detail, _, _ := strings.Cut(err.Error(), "\n")
+		r.again(t, colstore.StateFailed, detail)
 	}
 }
 

@@ -73,7 +73,9 @@ func (e *epoch) copyPieces(ctx context.Context, h *holder, meta *catalog.Table, 
 		sql := copySQL(meta, cols, pages*i/pieces, pages*(i+1)/pieces, i == pieces-1)
 		w := loader.NewWriter()
 		g.Go(func() error {
-			err := e.copyPiece(ctx, h.name, sql, newCopyDecoder(meta, cols, w), received, outdated)
+			err := safely(func() error {
+				return e.copyPiece(ctx, h.name, sql, newCopyDecoder(meta, cols, w), received, outdated)
+			})
 			return firstError(err, w.Close())
 		})
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -81,7 +82,9 @@ func (r *Replicator) epoch() error {
 		poll: make(chan struct{}, 1), copySoon: make(chan struct{}, 1), refusals: map[uint32]refusal{}}
 	e.reg = newRegistry(r.cfg.Store, r.cfg.RecopyQuiet, func() { r.notify(); signal(e.copySoon) })
 	defer e.tidy()
-	batch, h, err := e.open(ctx)
+	var batch []*table
+	var h *holder
+	err := safely(func() (err error) { batch, h, err = e.open(ctx); return err })
 	if err != nil {
 		// The errgroup's context must end; it does with an error of its own.
 		g.Go(func() error { return err })
@@ -94,9 +97,9 @@ func (r *Replicator) epoch() error {
 	store.SetConnected(true)
 	r.setCurrent(e)
 	e.log.Info("replication stream is up", "tables", len(batch), "slot", e.name)
-	g.Go(e.stream.run)
-	g.Go(func() error { return e.barrier.run(ctx) })
-	g.Go(func() error { return e.manage(ctx, batch, h) })
+	g.Go(func() error { return safely(e.stream.run) })
+	g.Go(func() error { return safely(func() error { return e.barrier.run(ctx) }) })
+	g.Go(func() error { return safely(func() error { return e.manage(ctx, batch, h) }) })
 	err = g.Wait()
 	// Waits fail from here on; then the copies, which no stream watches any more, go,
 	// before a new stream's position could make them look fresh.
@@ -105,6 +108,17 @@ func (r *Replicator) epoch() error {
 	e.copying.Wait()
 	e.reg.reset("the replication stream was interrupted")
 	return err
+}
+
+// safely runs f and makes an error of a panic: a bug here must cost speed, not the
+// sessions that the process relays.
+func safely(f func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return f()
 }
 
 func (r *Replicator) setCurrent(e *epoch) {
@@ -173,15 +187,16 @@ func (e *epoch) open(ctx context.Context) (batch []*table, h *holder, err error)
 		// that the store has passed would look seen.
 		return nil, nil, fmt.Errorf("the server's log went back, from %X/%X to %s: restart pgaccel, or wait until it has caught up", applied>>32, uint32(applied), point)
 	}
-	if h, err = e.hold(ctx, slot.SnapshotName); err != nil {
+	held, err := e.hold(ctx, slot.SnapshotName)
+	if err != nil {
 		return nil, nil, err
 	}
 	defer func() {
 		if err != nil {
-			h.close()
+			held.close()
 		}
 	}()
-	if err = h.settle(ctx, e.control); err != nil {
+	if err = held.settle(ctx, e.control); err != nil {
 		return nil, nil, err
 	}
 	nudge, err := e.connect(ctx)
@@ -201,8 +216,8 @@ func (e *epoch) open(ctx context.Context) (batch []*table, h *holder, err error)
 		return nil, nil, fmt.Errorf("starting the stream: %w", err)
 	}
 	batch, _ = e.reg.begin(true)
-	e.reg.hold(batch, h.snapshot)
-	return batch, h, nil
+	e.reg.hold(batch, held.snapshot)
+	return batch, held, nil
 }
 
 // tidy leaves nothing of the epoch on the server, as far as it can be reached.
