@@ -29,7 +29,8 @@ type DemoOptions struct {
 // it runs 13 queries both ways, compares the answers, prints one table to out, and says
 // how to try it by hand. Like SSB it returns an error where a query was not accelerated or
 // an answer is wrong. Everything is gone when it returns.
-func Demo(ctx context.Context, d DemoOptions, out io.Writer) error {
+func Demo(ctx context.Context, d DemoOptions, out io.Writer) (err error) {
+	defer interrupted(ctx, &err)
 	o := SSBOptions{Scale: d.Scale, Rounds: 1, Runs: 3, Binary: d.Binary, ServeArgs: d.ServeArgs, PGBinDir: d.PGBinDir, Progress: d.Progress}
 	if err := o.fill(); err != nil {
 		return err

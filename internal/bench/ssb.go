@@ -66,7 +66,8 @@ func (o *SSBOptions) fill() error {
 // pgaccel in front of it, and writes tables of medians and ratios to out. It returns an
 // error, after the tables, where a query was not accelerated or an answer is not
 // Postgres', byte for byte.
-func SSB(ctx context.Context, o SSBOptions, out io.Writer) error {
+func SSB(ctx context.Context, o SSBOptions, out io.Writer) (err error) {
+	defer interrupted(ctx, &err)
 	if err := o.fill(); err != nil {
 		return err
 	}
@@ -91,6 +92,14 @@ func SSB(ctx context.Context, o SSBOptions, out io.Writer) error {
 	printResults(out, s.results, s.duckdb != nil)
 	s.printFacts(out)
 	return s.judge()
+}
+
+// interrupted replaces what fails because ctx has ended (a connection closed in the
+// middle of something) by the reason.
+func interrupted(ctx context.Context, err *error) {
+	if *err != nil && ctx.Err() != nil {
+		*err = context.Cause(ctx)
+	}
 }
 
 // session is a private server with the benchmark's tables, and pgaccel in front of it.

@@ -56,6 +56,22 @@ func TestDemo(t *testing.T) {
 	}
 }
 
+func TestInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	// In the middle of the load.
+	progress := writerFunc(func(p []byte) (int, error) {
+		if bytes.Contains(p, []byte("A private Postgres")) {
+			time.AfterFunc(2*time.Second, cancel)
+		}
+		return len(p), nil
+	})
+	err := Demo(ctx, DemoOptions{Scale: 100, ServeArgs: []string{"--fake", "right"}, Progress: progress}, io.Discard)
+	if err != context.Canceled {
+		t.Errorf("error %v", err)
+	}
+}
+
 type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
