@@ -120,6 +120,8 @@ func (a *analyzer) commonResults(vals []value) ([]plan.Expr, vector.Type) {
 		for i, e := range out {
 			if c, ok := e.(plan.Const); ok && c.Null {
 				out[i] = plan.Const{Datum: vector.Null(t)}
+			} else if e.Type().Scale != t.Scale {
+				out[i] = a.call(plan.OpCast, t, e)
 			}
 		}
 	case k.IsText():
@@ -136,6 +138,14 @@ func (a *analyzer) commonResults(vals []value) ([]plan.Expr, vector.Type) {
 		}
 	}
 	return out, t
+}
+
+// ownScale undoes the cast to VaryingScale that commonResults makes.
+func ownScale(e plan.Expr) plan.Expr {
+	if c, ok := e.(*plan.Call); ok && c.Op == plan.OpCast && c.T.Kind == vector.Numeric && c.T.Scale == vector.VaryingScale {
+		return c.Args[0]
+	}
+	return e
 }
 
 // numericScale is the scale of the first numeric among vals, for parameters.

@@ -239,8 +239,8 @@ func (a *analyzer) coalesce(c *pg.CoalesceExpr, s *scope) plan.Expr {
 		vals[i] = a.expr(n, s)
 	}
 	out, t := a.commonResults(vals)
-	if a.neverNull(out[0]) {
-		return out[0]
+	if first := ownScale(out[0]); a.neverNull(first) {
+		return first
 	}
 	return a.call(plan.OpCoalesce, t, out...)
 }

@@ -325,11 +325,11 @@ func (a *analyzer) sumOfScales(agg plan.Aggregate) plan.Expr {
 	}
 	switch {
 	case c.Op == plan.OpCoalesce && len(c.Args) == 2:
-		x = c.Args[0]
-		zero, ok = isZero(c.Args[1])
+		x = ownScale(c.Args[0])
+		zero, ok = isZero(ownScale(c.Args[1]))
 	case c.Op == plan.OpCase && len(c.Args) == 3:
-		x = c.Args[1]
-		zero, ok = isZero(c.Args[2])
+		x = ownScale(c.Args[1])
+		zero, ok = isZero(ownScale(c.Args[2]))
 		filter = and(agg.Filter, c.Args[0])
 		zeros = and(agg.Filter, a.not(a.call(plan.OpIsTrue, boolType, c.Args[0])))
 	default:
@@ -348,5 +348,6 @@ func (a *analyzer) sumOfScales(agg plan.Aggregate) plan.Expr {
 	sum := a.addAggregate(plan.Aggregate{Func: plan.Sum, Arg: x, Filter: filter, T: plainType(x.Type())})
 	rows := a.addAggregate(plan.Aggregate{Func: plan.CountStar, Filter: zeros, T: int8Type})
 	t := vector.NumericType(vector.VaryingScale)
-	return a.call(plan.OpCase, t, some, sum, a.call(plan.OpGt, boolType, rows, none), zero, plan.Const{Datum: vector.Null(t)})
+	return a.call(plan.OpCase, t, some, a.call(plan.OpCast, t, sum), a.call(plan.OpGt, boolType, rows, none),
+		a.call(plan.OpCast, t, zero), plan.Const{Datum: vector.Null(t)})
 }
