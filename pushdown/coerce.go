@@ -1,6 +1,7 @@
 package pushdown
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -146,6 +147,35 @@ func ownScale(e plan.Expr) plan.Expr {
 		return c.Args[0]
 	}
 	return e
+}
+
+// fixedScale gives the alternatives of a CASE or COALESCE one scale, the largest.
+// That changes how the value would be shown, not what it is: for operands of
+// comparisons, null tests and count().
+func (a *analyzer) fixedScale(e plan.Expr) plan.Expr {
+	c, ok := e.(*plan.Call)
+	if !ok || c.T.Kind != vector.Numeric || c.T.Scale != vector.VaryingScale || c.Op != plan.OpCase && c.Op != plan.OpCoalesce {
+		return e
+	}
+	isArm := func(i int) bool { return c.Op == plan.OpCoalesce || i%2 == 1 || i == len(c.Args)-1 }
+	t := vector.NumericType(0)
+	args := slices.Clone(c.Args)
+	for i := range args {
+		if k, isConst := args[i].(plan.Const); isArm(i) && !(isConst && k.Null) {
+			args[i] = a.fixedScale(ownScale(args[i]))
+			s := args[i].Type().Scale
+			if s == vector.VaryingScale {
+				return e
+			}
+			t.Scale = max(t.Scale, s)
+		}
+	}
+	for i := range args {
+		if isArm(i) {
+			args[i] = a.toScale(args[i], t.Scale)
+		}
+	}
+	return a.call(c.Op, t, args...)
 }
 
 // numericScale is the scale of the first numeric among vals, for parameters.

@@ -37,6 +37,7 @@ func (a *analyzer) operands(l, r value) (value, value, vector.Type) {
 	case r.unknown():
 		r = typed(a.resolve(r, openType(l.e.Type())))
 	}
+	l, r = typed(a.fixedScale(l.e)), typed(a.fixedScale(r.e))
 	l, r = typed(a.scaledParam(l.e, r.e)), typed(a.scaledParam(r.e, l.e))
 	return l, r, a.comparisonType(l.e.Type(), r.e.Type())
 }

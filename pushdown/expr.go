@@ -177,7 +177,7 @@ func (a *analyzer) nullTest(t *pg.NullTest, s *scope) plan.Expr {
 	if t.Nulltesttype == pg.NullTestType_IS_NOT_NULL {
 		op = plan.OpIsNotNull
 	}
-	return a.call(op, boolType, a.resolve(v, vector.TypeOf(vector.Text)))
+	return a.call(op, boolType, a.fixedScale(a.resolve(v, vector.TypeOf(vector.Text))))
 }
 
 func (a *analyzer) booleanTest(t *pg.BooleanTest, s *scope) plan.Expr {
@@ -266,11 +266,15 @@ func (a *analyzer) neverNull(e plan.Expr) bool {
 // operator's left operand.
 func (a *analyzer) nullIf(x, y value) plan.Expr {
 	a.operator("=")
+	shown := x.e
 	x, y, t := a.operands(x, y)
+	if shown == nil {
+		shown = x.e
+	}
 	eq := a.compareTyped(plan.OpEq, x.e, y.e, t)
 	// Operators across types exist within integers, floats and moments: there x
 	// stays as it is. Otherwise it is cast, a numeric keeping its own decimals.
-	res, xk, yk := x.e, x.kind(), y.kind()
+	res, xk, yk := shown, x.kind(), y.kind()
 	switch {
 	case xk.IsInt() && yk.IsInt(), xk.IsFloat(), category(xk) == 'D':
 	case t.Kind == vector.Numeric:

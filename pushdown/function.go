@@ -222,6 +222,9 @@ func (a *analyzer) aggregate(fn plan.AggFunc, name string, f *pg.FuncCall, s *sc
 			fail(plan.ReasonType, name+"() of a constant without a type")
 		}
 		agg.Arg = a.resolve(v, vector.TypeOf(vector.Text))
+		if fn == plan.Count {
+			agg.Arg = a.fixedScale(agg.Arg)
+		}
 	}
 	if f.AggFilter != nil {
 		agg.Filter = a.boolean(f.AggFilter, s)

@@ -294,3 +294,13 @@ func FuzzPlan(f *testing.F) {
 		SplitPrefix(sql)
 	})
 }
+
+func BenchmarkPlan(b *testing.B) {
+	cat := testCatalog(b)
+	sql, _, _ := strings.Cut(strings.Split(readText(b, "testdata/ssb.txt"), "\n\n")[13], "\n----")
+	for b.Loop() {
+		if st := Plan(sql, nil, cat); st.Query == nil {
+			b.Fatal(st.Forward)
+		}
+	}
+}

@@ -106,3 +106,8 @@ array_agg(qty)
 percentile_cont(0.5) WITHIN GROUP (ORDER BY qty)
 max(qty) OVER ()
 sum(sum(qty))
+count(CASE WHEN paid THEN rate ELSE 0 END)
+count(*) FILTER (WHERE coalesce(rate, 0) > 0.25)
+coalesce(sum(amount), 0) > 100
+nullif(coalesce(sum(amount), 0), 0)
+coalesce(nullif(sum(amount), 0), 1)

@@ -400,3 +400,13 @@ amount::text
 '2024-01-01 24:00:00'::timestamp
 '2024-01-01 10:00+25'::timestamptz
 'NaN'::numeric
+COALESCE(rate, 0) > 0.5
+COALESCE(rate, 0) = 0
+COALESCE(rate, 0) IN (0, 0.5, 0.1234)
+(CASE WHEN paid THEN rate ELSE 1 END) BETWEEN 0 AND 0.75
+(CASE WHEN paid THEN rate ELSE COALESCE(rate, 1) END) < amount
+(CASE WHEN paid THEN rate ELSE 1 END) IS NULL
+(CASE WHEN paid THEN rate WHEN qty > 3 THEN NULL ELSE 1.5 END) IS DISTINCT FROM 1.5
+NULLIF(COALESCE(rate, 0), 0)
+COALESCE(amount, 0)
+COALESCE(amount, 0) + 1
