@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -72,16 +73,23 @@ func (e *epoch) createPublication(ctx context.Context) error {
 // changes may be missing from the stream then. Tables may come and go: a dropped
 // one leaves the publication by itself.
 func (e *epoch) publicationIs(ctx context.Context) error {
+	_, err := e.publicationBut(ctx, nil)
+	return err
+}
+
+// publicationBut does the same and returns the state, leaving out the tables that
+// were altered by us just now.
+func (e *epoch) publicationBut(ctx context.Context, ours []uint32) (map[uint32]string, error) {
 	now, err := e.publicationState(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for oid, state := range now {
-		if e.published[oid] != state {
-			return errors.New("somebody altered the publication " + e.name)
+		if e.published[oid] != state && !slices.Contains(ours, oid) {
+			return nil, errors.New("somebody altered the publication " + e.name)
 		}
 	}
-	return nil
+	return now, nil
 }
 
 // publicationState returns texts that change with every ALTER PUBLICATION: one for
@@ -134,7 +142,11 @@ func (e *epoch) publish(ctx context.Context, add []*catalog.Table, late bool) er
 		add = added
 	}
 	e.reg.join(add, late)
-	return e.alteredPublication(ctx)
+	ours := make([]uint32, len(add))
+	for i, meta := range add {
+		ours[i] = meta.OID
+	}
+	return e.altered(ctx, ours...)
 }
 
 func (e *epoch) addTables(ctx context.Context, tables ...*catalog.Table) error {
@@ -158,19 +170,27 @@ func (e *epoch) dropTable(ctx context.Context, oid uint32) error {
 		return err
 	}
 	if name != nil {
-		if _, err := e.control.Exec(ctx, "ALTER PUBLICATION "+quoteIdent(e.name)+" DROP TABLE ONLY "+*name); err != nil {
+		if _, err := e.control.Exec(ctx, "ALTER PUBLICATION "+quoteIdent(e.name)+" DROP TABLE ONLY "+*name); err != nil && !isGone(err) {
 			return err
 		}
 	}
-	return e.alteredPublication(ctx)
+	return e.altered(ctx, oid)
 }
 
-func (e *epoch) alteredPublication(ctx context.Context) (err error) {
-	e.published, err = e.publicationState(ctx)
+// altered notes the publication's state after we altered it for some tables.
+func (e *epoch) altered(ctx context.Context, ours ...uint32) (err error) {
+	e.published, err = e.publicationBut(ctx, ours)
 	return err
 }
 
 func isServerError(err error) bool {
 	var pg *pgconn.PgError
 	return errors.As(err, &pg)
+}
+
+// isGone reports whether err says that a table or its place in the publication does
+// not exist.
+func isGone(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && (pg.Code == "42P01" || pg.Code == "42704")
 }
