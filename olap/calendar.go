@@ -122,11 +122,11 @@ func extract(field string, k vector.Kind, v int64) (int64, error) {
 		case vector.Time:
 			return v, nil
 		}
-		r, ok := addChecked(v, unixEpoch*secondMicros)
-		if !ok {
+		// From here on Postgres computes in doubles.
+		if v >= math.MaxInt64-unixEpoch*secondMicros {
 			return 0, errNumeric
 		}
-		return r, nil
+		return v + unixEpoch*secondMicros, nil
 	case "dow":
 		return weekday(day), nil
 	case "isodow":
@@ -161,11 +161,18 @@ func extractScalar(c *plan.Call, a scalar) (scalar, error) {
 		return nullScalar, err
 	}
 	scale, _ := extractScale(c.Field, k)
-	d := vector.Decimal{Unscaled: vector.Int128Of(v), Scale: scale}
 	if c.T.Kind == vector.Float8 {
-		return scalar{i: int64(math.Float64bits(decimalToFloat(d)))}, nil
+		// timestamp_part_common computes in doubles.
+		f := float64(v)
+		switch {
+		case c.Field == "second":
+			f = float64(v/secondMicros) + float64(v%secondMicros)/secondMicros
+		case scale == 6:
+			f /= secondMicros
+		}
+		return scalar{i: int64(math.Float64bits(f))}, nil
 	}
-	return scalar{d: d}, nil
+	return scalar{d: vector.Decimal{Unscaled: vector.Int128Of(v), Scale: scale}}, nil
 }
 
 func truncates(field string) bool {

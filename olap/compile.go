@@ -476,6 +476,9 @@ func (c *compiler) calendar(n *node, e *plan.Call) (*node, error) {
 		if !ok || e.T.Kind == vector.Numeric && e.T.Scale != vector.VaryingScale && e.T.Scale != scale {
 			return nil, forward(plan.ReasonFunction, "extract "+e.Field)
 		}
+		if e.T.Kind == vector.Float8 {
+			return c.scalarNode(n, e)
+		}
 		n.f = func(v int64) (int64, error) { return extract(e.Field, k, v) }
 		n.t = vector.NumericType(scale)
 	}
@@ -488,12 +491,7 @@ func (c *compiler) calendar(n *node, e *plan.Call) (*node, error) {
 			n.lo, n.hi, n.risky = math.MinInt64, math.MaxInt64, true
 		}
 	}
-	c.add(n)
-	if e.T.Kind != vector.Float8 {
-		return n, nil
-	}
-	return c.cast(&node{args: []*node{n}, t: e.T, nullable: n.nullable, risky: n.risky},
-		&plan.Call{Op: plan.OpCast, Args: []plan.Expr{typed{n.t}}, T: e.T})
+	return c.add(n), nil
 }
 
 // typed is an expression of which only the type matters.

@@ -160,20 +160,30 @@ func extract(c *plan.Call, v value) (value, error) {
 		case vector.Time:
 			n, scale = v.i, 6
 		default:
-			sum := new(big.Int).Add(big.NewInt(v.i), big.NewInt(946684800e6))
-			return numberOf(sum, 6, c.T)
+			if v.i >= math.MaxInt64-946684800e6 {
+				return null, failed("epoch that Postgres computes in doubles")
+			}
+			n, scale = v.i+946684800e6, 6
 		}
 	default:
 		return null, forward(plan.ReasonFunction, "extract "+c.Field)
+	}
+	if c.T.Kind == vector.Float8 {
+		// Postgres' timestamp_part computes in doubles: a division of micros, and for
+		// seconds a sum.
+		switch {
+		case c.Field == "second":
+			return ofFloat(float64(n/1e6) + float64(n%1e6)/1e6), nil
+		case scale == 6:
+			return ofFloat(float64(n) / 1e6), nil
+		}
+		return ofFloat(float64(n)), nil
 	}
 	return numberOf(big.NewInt(n), scale, c.T)
 }
 
 func numberOf(n *big.Int, scale int16, t vector.Type) (value, error) {
 	v := value{num: n, scale: scale}
-	if t.Kind == vector.Float8 {
-		return cast(v, vector.NumericType(scale), t)
-	}
 	if t.Scale != vector.VaryingScale && t.Scale != scale {
 		return null, forward(plan.ReasonFunction, "extract with another scale")
 	}
