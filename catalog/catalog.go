@@ -74,6 +74,9 @@ type Catalog struct {
 	// operators, that exist outside pg_catalog: a query that uses one of these
 	// names may not mean the built-in and is forwarded.
 	Shadowed map[string]bool
+	// ModeSet is true where the server gives some session a pgaccel.mode before the
+	// session says anything: ALTER ROLE or ALTER DATABASE ... SET, postgresql.conf.
+	ModeSet bool
 
 	// The server that the tables are on.
 	SystemID      string // IDENTIFY_SYSTEM's systemid: one database cluster

@@ -104,7 +104,7 @@ func (s *statement) Route() Route {
 	switch {
 	case d.forward != nil, s.notReady(d) != nil:
 		return RouteForward
-	case d.forced != nil:
+	case d.forced != nil && !d.catalog.ModeSet:
 		return RouteForced
 	}
 	return RouteCandidate

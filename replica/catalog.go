@@ -35,7 +35,7 @@ func ReadCatalog(ctx context.Context, conn *pgx.Conn, patternTexts []string) (*c
 func readCatalog(ctx context.Context, conn *pgx.Conn, p patterns) (cat *catalog.Catalog, refused []Refusal, err error) {
 	err = pgx.BeginTxFunc(ctx, conn, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
 		r := catalogReader{ctx: ctx, tx: tx, cat: &catalog.Catalog{Shadowed: map[string]bool{}}}
-		for _, step := range []func() error{r.server, func() error { return r.relations(p) }, r.columns, r.indexes, r.shadowed} {
+		for _, step := range []func() error{r.server, func() error { return r.relations(p) }, r.columns, r.indexes, r.shadowed, r.mode} {
 			if err := step(); err != nil {
 				return err
 			}
@@ -238,6 +238,13 @@ func (r *catalogReader) shadowed() error {
 		r.cat.Shadowed[name] = true
 	}
 	return rows.Err()
+}
+
+// mode reads whether some session begins with a pgaccel.mode of the server's.
+func (r *catalogReader) mode() error {
+	return r.tx.QueryRow(r.ctx, `SELECT COALESCE(pg_catalog.current_setting('pgaccel.mode', true), '') <> ''
+		OR EXISTS (SELECT FROM pg_catalog.pg_db_role_setting s, pg_catalog.unnest(s.setconfig) c(t)
+			WHERE pg_catalog.lower(c.t) LIKE 'pgaccel.mode=%')`).Scan(&r.cat.ModeSet)
 }
 
 // refusal returns why the relation cannot be copied, and what would mend that.
