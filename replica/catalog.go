@@ -217,13 +217,18 @@ func (r *catalogReader) indexes() error {
 }
 
 // shadowed reads the names of all functions and operators that somebody has added,
-// whatever their schema: search_path is the session's.
+// whatever their schema: search_path is the session's. Those with an argument of a
+// type that somebody has added, too, cannot be meant by a query over built-in types:
+// the built-in of that name matches exactly (an extension such as citext has an =).
 func (r *catalogReader) shadowed() error {
 	rows, err := r.tx.Query(r.ctx, `SELECT DISTINCT pg_catalog.lower(p.proname::text) FROM pg_catalog.pg_proc p
-		WHERE p.pronamespace NOT IN (SELECT n.oid FROM pg_catalog.pg_namespace n WHERE n.nspname IN ('pg_catalog', 'information_schema'))
-		OR p.oid >= 16384
-		UNION SELECT o.oprname::text FROM pg_catalog.pg_operator o WHERE o.oid >= 16384
-		OR o.oprnamespace NOT IN (SELECT n.oid FROM pg_catalog.pg_namespace n WHERE n.nspname IN ('pg_catalog', 'information_schema'))
+		WHERE (p.oid >= 16384
+			OR p.pronamespace NOT IN (SELECT n.oid FROM pg_catalog.pg_namespace n WHERE n.nspname IN ('pg_catalog', 'information_schema')))
+		AND NOT EXISTS (SELECT FROM pg_catalog.unnest(p.proargtypes) a(t) WHERE a.t >= 16384)
+		UNION SELECT o.oprname::text FROM pg_catalog.pg_operator o
+		WHERE (o.oid >= 16384
+			OR o.oprnamespace NOT IN (SELECT n.oid FROM pg_catalog.pg_namespace n WHERE n.nspname IN ('pg_catalog', 'information_schema')))
+		AND o.oprleft < 16384 AND o.oprright < 16384
 		UNION SELECT '::' FROM pg_catalog.pg_cast k WHERE k.oid >= 16384 AND k.castcontext <> 'e'
 			AND k.castsource < 16384 AND k.casttarget < 16384`)
 	if err != nil {

@@ -7,14 +7,14 @@ type Column struct {
 	Ints     []int64
 	Decimals []Decimal
 	Strs     []string
-	// Nulls has one bit a row, bit i&63 of word i>>6, set for null; nil where
-	// there is none.
+	// Nulls has one bit a row, bit i&63 of word i>>6, set for null. Words past its end
+	// stand for no nulls; nil where there is none.
 	Nulls []uint64
 }
 
 // IsNull reports whether row i is null.
 func (c *Column) IsNull(i int) bool {
-	return c.Nulls != nil && c.Nulls[i>>6]>>(uint(i)&63)&1 != 0
+	return i>>6 < len(c.Nulls) && c.Nulls[i>>6]>>(uint(i)&63)&1 != 0
 }
 
 // SetNull marks row i of a column of n rows as null.
