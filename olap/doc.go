@@ -1,1 +1,66 @@
+// Package olap executes a plan.Query over versions of columnar tables, in parallel
+// and in plain Go.
+//
+// # Shape
+//
+// Every table of a query has a pipeline (pipeline.go): scan, steps, sink. The
+// pipelines of joined tables run first and end in lookups (lookup.go), keyed by the
+// join's unique key; a table that is joined to another joined table is looked up
+// while that one's lookup is built, so that the driving table probes only its
+// direct neighbours (snowflakes cost nothing more than stars).
+//
+//	segment (morsel)  taken by a worker; zone maps skip it or drop steps
+//	  tile, 1024 rows  selection: positions of rows that are left, ascending
+//	    ranges         on the encoded column, into a bitmap (compress.FilterRange)
+//	    tables         a byte for each code or small value: any condition on text
+//	    lookups        a bitmap, an array of 8/16/32-bit entries, or a hash table
+//	    conditions     evaluated over the selected rows (eval.go)
+//	  sink             groups (group.go) or rows (pipeline.collect)
+//
+// Ranges come first, then whatever removes most rows for its cost. A lookup's keys
+// give the driving column a range too (d_year = 1993 becomes a range of
+// lo_orderdate), for the zone maps and, where it removes enough, as a step.
+//
+// Expressions are compiled to nodes (node.go, compile.go) that yield one int64 a
+// row. Bounds from the zone maps go up the tree: where they prove that a result
+// fits its type and 64 bits no overflow is checked; else the checked form runs and
+// an overflow forwards the query. An expression over one column of text, or over
+// one of few values, is written out as a table once (tabulate.go).
+//
+// A group's number is made of digits: a node's distance from its lower bound, or a
+// lookup's entry, which for a table that gives group keys only numbers the distinct
+// keys. Up to denseGroups numbers index arrays, beyond that a hash table finds
+// them. Each worker has its own table; they are added up at the end.
+//
+// # Errors
+//
+// Postgres evaluates conditions in an order of its own choice, so that a condition
+// that may fail is computed here for every row of its table, before anything is
+// skipped: no error here implies none there. Arms of CASE and COALESCE, arguments
+// behind FILTER, and whatever stands above the filters are computed for the rows
+// that Postgres computes them for. Any error ends in a plan.Forward.
+//
+// # Casts (plan.OpCast)
+//
+//	integer -> integer         range check
+//	integer -> Numeric         scale of the target; precision where it has a typmod
+//	Numeric -> Numeric         likewise; digits lost are rounded half away from zero
+//	Numeric -> integer         rounded half away from zero, range check
+//	integer, Numeric -> Float8 rounded once
+//	Float4 -> Float8           exact
+//	Date -> Timestamp[TZ]      midnight (UTC)
+//	Timestamp[TZ] -> Date      the day (UTC)
+//	Timestamp <-> TimestampTZ  UTC: Query.NeedsUTC
+//	text kinds                 only to types without a length; BPChar loses its blanks
+//	Bool -> Int4
+//	integer, Bool -> text      over groups, or where the column has few values
+//
+// # Differences from Postgres that end in a Forward
+//
+// Intermediate numerics beyond 64 bits within rows, or beyond 128 over groups;
+// fields of infinite dates; sums of floats; groups with a negative zero; a minimum
+// that is both zeros; ILIKE outside of ASCII; text order that nobody ranked.
+//
+// To come: DISTINCT aggregates (a second table of (group, value) per aggregate, in
+// groups.update) and grouping sets (several numberings of one tile, in groups.tile).
 package olap

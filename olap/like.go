@@ -25,7 +25,7 @@ func like(s, p string, insensitive bool) (bool, error) {
 			continue
 		case j == len(p) && i == len(s):
 			return true, nil
-		case j < len(p):
+		case j < len(p) && i < len(s):
 			c := p[j]
 			width := 1
 			if c == '\\' {
@@ -35,18 +35,16 @@ func like(s, p string, insensitive bool) (bool, error) {
 				c = p[j+1]
 				width = 2
 			}
-			if i < len(s) {
-				if c == '_' && width == 1 {
-					_, n := utf8.DecodeRuneInString(s[i:])
-					i += n
-					j++
-					continue
-				}
-				if s[i] == c || insensitive && lower(s[i]) == lower(c) {
-					i++
-					j += width
-					continue
-				}
+			if c == '_' && width == 1 {
+				_, n := utf8.DecodeRuneInString(s[i:])
+				i += n
+				j++
+				continue
+			}
+			if s[i] == c || insensitive && lower(s[i]) == lower(c) {
+				i++
+				j += width
+				continue
 			}
 		}
 		if star < 0 || restart >= len(s) {

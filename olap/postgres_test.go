@@ -311,7 +311,7 @@ func TestFunctionsAgainstPostgres(t *testing.T) {
 			case failed && r.err != nil, !failed && r.err == nil && r.text == want[i]:
 			case !failed && r.err != nil && c.e.(*plan.Call).Field == "epoch" && strings.Contains(c.sql, "+ interval '10675"):
 				// Beyond 64 bits Postgres computes in doubles.
-			case !failed && r.err != nil && c.e.(*plan.Call).Op == plan.OpDiv && strings.Contains(c.sql, "numeric"):
+			case !failed && r.err != nil && strings.Contains(c.sql, "numeric") && len(strings.Trim(want[i], "-.")) > 38:
 				beyond++ // more than 127 bits
 			default:
 				if bad++; bad < 30 {
@@ -320,8 +320,8 @@ func TestFunctionsAgainstPostgres(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d expressions, %d differences, %d divisions beyond 128 bits", len(cases), bad, beyond)
-	if beyond > 20 {
-		t.Errorf("%d divisions were beyond 128 bits", beyond)
+	t.Logf("%d expressions, %d differences, %d results beyond 128 bits", len(cases), bad, beyond)
+	if beyond > 8 {
+		t.Errorf("%d results were beyond 128 bits", beyond)
 	}
 }

@@ -761,7 +761,7 @@ func (w *world) outcome(q *plan.Query, workers int) (problem string, forwarded p
 }
 
 func TestRandomQueriesAgainstOracle(t *testing.T) {
-	worlds := 150
+	worlds := 100
 	if testing.Short() {
 		worlds = 30
 	}

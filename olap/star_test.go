@@ -214,7 +214,7 @@ func (s *star) input(q *plan.Query) Input {
 }
 
 func TestStarAgainstOracle(t *testing.T) {
-	s := newStar(t, 9000, 60, 20, 300, 4096, true)
+	s := newStar(t, 2200, 60, 20, 300, 1024, true)
 	for _, nq := range s.queries() {
 		got, err := Execute(context.Background(), nq.q, s.input(nq.q), Options{Workers: 2})
 		if err != nil {

@@ -48,6 +48,7 @@ func (p *pipeline) plan(conds []plan.Expr) error {
 		r.lo, r.hi = max(r.lo, lo), min(r.hi, hi)
 		r.derived = r.derived && derived
 	}
+	var tables []step
 	for _, e := range flatten(conds) {
 		if _, ok := e.(plan.Const); ok || leaves(e) == 0 {
 			r, err := (&env{}).eval(e)
@@ -77,26 +78,13 @@ func (p *pipeline) plan(conds []plan.Expr) error {
 			s.kind, s.n, s.cost = stepTable, n.args[0], 1.5
 			s.onNull = n.args[0].nullable && !n.tab.onNullNull && n.tab.onNull != 0
 			s.table = make([]uint8, len(n.tab.vals))
-			first, last, count := -1, -1, 0
 			for i, v := range n.tab.vals {
 				if v != 0 && (n.tab.nulls == nil || n.tab.nulls[i] == 0) {
 					s.table[i] = 1
-					if count++; first < 0 {
-						first = i
-					}
-					last = i
 				}
 			}
-			s.share = float64(count) / float64(len(s.table))
-			if s.n.kind == nodeColumn && !s.onNull && count > 0 {
-				narrow(s.n, s.n.lo+int64(first), s.n.lo+int64(last), count != last-first+1)
-				if count == last-first+1 {
-					continue
-				}
-			}
-			if count == 0 && !s.onNull {
-				p.never = true
-			}
+			tables = append(tables, s)
+			continue
 		}
 		p.steps = append(p.steps, s)
 	}
@@ -119,6 +107,7 @@ func (p *pipeline) plan(conds []plan.Expr) error {
 		}
 		p.steps = append(p.steps, s)
 	}
+	p.steps = append(p.steps, p.tableSteps(tables, narrow)...)
 	risky := slices.ContainsFunc(p.steps, func(s step) bool { return s.risky })
 	for _, r := range ranges {
 		w, ok := width(r.n.lo, r.n.hi)
@@ -148,6 +137,58 @@ func (p *pipeline) plan(conds []plan.Expr) error {
 		p.describe(t)
 	}
 	return nil
+}
+
+// tableSteps joins the tables over one column into one, and makes ranges of those
+// whose values lie side by side.
+func (p *pipeline) tableSteps(tables []step, narrow func(n *node, lo, hi int64, derived bool)) (out []step) {
+	for _, s := range tables {
+		i := slices.IndexFunc(out, func(o step) bool {
+			return s.n.kind == nodeColumn && o.n.kind == nodeColumn && o.n.col == s.n.col
+		})
+		if i < 0 {
+			out = append(out, s)
+			continue
+		}
+		for k := range s.table {
+			out[i].table[k] &= s.table[k]
+		}
+		out[i].onNull = out[i].onNull && s.onNull
+	}
+	kept := out[:0]
+	for _, s := range out {
+		if !p.simplify(&s, narrow) {
+			kept = append(kept, s)
+		}
+	}
+	return kept
+}
+
+// simplify estimates a table step; true where a range says the same.
+func (p *pipeline) simplify(s *step, narrow func(n *node, lo, hi int64, derived bool)) bool {
+	first, last, count := -1, -1, 0
+	for i, v := range s.table {
+		if v != 0 {
+			if count++; first < 0 {
+				first = i
+			}
+			last = i
+		}
+	}
+	s.share = float64(count) / float64(len(s.table))
+	if s.onNull {
+		return false
+	}
+	if count == 0 {
+		p.never = true
+		return true
+	}
+	if s.n.kind != nodeColumn {
+		return false
+	}
+	together := count == last-first+1
+	narrow(s.n, s.n.lo+int64(first), s.n.lo+int64(last), !together)
+	return together
 }
 
 // flatten splits nested ANDs.

@@ -194,6 +194,9 @@ func match(s, p []rune) (bool, error) {
 				return false, nil
 			}
 		case '\\':
+			if len(s) == 0 {
+				return false, nil
+			}
 			if len(p) == 1 {
 				return false, failed("LIKE pattern ends with escape")
 			}
