@@ -97,11 +97,11 @@ func TestSimpleQueryIsAnswered(t *testing.T) {
 		if n := st.executions.Load(); n != 3 {
 			t.Errorf("%d executions", n)
 		}
-		if st.gateRows != 1 && !strings.Contains(engine.GateSQL, "unnest") {
-			t.Errorf("gate gave %d rows", st.gateRows)
+		if st.saw().gateRows != 1 && !strings.Contains(engine.GateSQL, "unnest") {
+			t.Errorf("gate gave %d rows", st.saw().gateRows)
 		}
-		if len(st.fields) != 1 || st.fields[0] != (engine.Field{Name: "accel", TypeOID: vector.OIDInt4, Typmod: -1}) {
-			t.Errorf("described as %v", st.fields)
+		if len(st.saw().fields) != 1 || st.saw().fields[0] != (engine.Field{Name: "accel", TypeOID: vector.OIDInt4, Typmod: -1}) {
+			t.Errorf("described as %v", st.saw().fields)
 		}
 		// The server's state is as if it had answered.
 		wantRows(t, c.exchange(query("select count(*) from pg_prepared_statements where name = 'pgaccel_query'")), "0")
@@ -157,8 +157,8 @@ func TestForwardedAsIfNothingHadBeen(t *testing.T) {
 		if refused.executions.Load() != 4 || broken.executions.Load() != 4 || refused.forwarded.Load() != 0 {
 			t.Errorf("executions %d, %d; forwarded by the proxy %d", refused.executions.Load(), broken.executions.Load(), refused.forwarded.Load())
 		}
-		if unwritable.reason != plan.ReasonSettings {
-			t.Errorf("reason %q", unwritable.reason)
+		if unwritable.saw().reason != plan.ReasonSettings {
+			t.Errorf("reason %q", unwritable.saw().reason)
 		}
 	})
 }
@@ -299,8 +299,8 @@ func TestParametersAndFormats(t *testing.T) {
 		if n := st.executions.Load(); n != 8 {
 			t.Errorf("%d executions", n)
 		}
-		if len(st.params) != 4 || st.params[0].I != 41 || st.params[1].Str != "é" || st.params[2].Type.Kind != vector.Date {
-			t.Errorf("parameters %v", st.params)
+		if len(st.saw().params) != 4 || st.saw().params[0].I != 41 || st.saw().params[1].Str != "é" || st.saw().params[2].Type.Kind != vector.Date {
+			t.Errorf("parameters %v", st.saw().params)
 		}
 		// Binary values, as asyncpg sends them; and null.
 		c := mustConnect(t, s.Addr().String(), "")
@@ -312,14 +312,14 @@ func TestParametersAndFormats(t *testing.T) {
 		b = binary.BigEndian.AppendUint32(b, 0xffffffff)
 		b = append(b, 0, 0, 0, 4, 0, 0, 0, 1, 0, 0, 0, 1, '2', 0, 0)
 		wantTypes(t, c.exchange(parse("", sql), seal(b, 0), execute("", 0), syncing()), "12DCZ")
-		if st.params[0].I != 9 || !st.params[1].Null || st.params[2].I != 1 {
-			t.Errorf("parameters %v", st.params)
+		if st.saw().params[0].I != 9 || !st.saw().params[1].Null || st.saw().params[2].I != 1 {
+			t.Errorf("parameters %v", st.saw().params)
 		}
 		// A value that cannot be read is Postgres' business.
 		before := st.executions.Load()
 		wantTypes(t, c.exchange(parse("", sql), bind("", "", []string{"1", "x", "tomorrow", "1"}), execute("", 0), syncing()), "12DCZ")
-		if st.executions.Load() != before || st.reason != plan.ReasonParameter {
-			t.Errorf("a parameter of no fixed meaning: %d executions, reason %q", st.executions.Load()-before, st.reason)
+		if st.executions.Load() != before || st.saw().reason != plan.ReasonParameter {
+			t.Errorf("a parameter of no fixed meaning: %d executions, reason %q", st.executions.Load()-before, st.saw().reason)
 		}
 	})
 }
@@ -524,8 +524,8 @@ func TestOtherEncodingsAreForwarded(t *testing.T) {
 	defer c.Close()
 	wantTypes(t, c.exchange(query("select 1 as accel, '\xe9'")), "TDCZ")
 	wantTypes(t, c.exchange(parse("", "select 1 as accel, '\xe9'"), bind("", "", nil), execute("", 0), syncing()), "12DCZ")
-	if st.executions.Load() != 0 || st.reason != plan.ReasonSettings {
-		t.Errorf("%d executions, reason %q", st.executions.Load(), st.reason)
+	if st.executions.Load() != 0 || st.saw().reason != plan.ReasonSettings {
+		t.Errorf("%d executions, reason %q", st.executions.Load(), st.saw().reason)
 	}
 	wantRows(t, c.exchange(query(candidateSQL)), "7")
 }

@@ -147,6 +147,7 @@ type eventSession struct {
 	srv    *Server
 	s      *session
 	at     upstream.Endpoint
+	client net.Addr
 	end    [2]endpoint
 	key    string
 	shut   bool // the server has been told that the client sends no more
@@ -173,7 +174,7 @@ func (s *Server) driveEvents(sess *session, client, server net.Conn, at upstream
 		unix.Close(cfd)
 		return false
 	}
-	e := &eventSession{loop: l, srv: s, s: sess, at: at}
+	e := &eventSession{loop: l, srv: s, s: sess, at: at, client: client.RemoteAddr()}
 	e.end[fromClient] = endpoint{fd: cfd, events: e, side: fromClient}
 	e.end[fromServer] = endpoint{fd: sfd, events: e, side: fromServer}
 	if !l.post(func() { e.begin(ended) }) {
@@ -403,7 +404,7 @@ func (e *eventSession) settle() {
 		e.flush()
 		if e.key == "" && e.s.key != nil {
 			e.key = string(e.s.key)
-			e.srv.register(e.key, target{e, e.at})
+			e.srv.register(e.key, target{e, e.at}, e.client, e.s.unasked)
 		}
 		if e.s.broken {
 			e.srv.log.Error("own messages in a stream that cannot be followed, closing the session")

@@ -98,3 +98,16 @@ func (s *fakeStatement) Forwarded(r plan.Reason) {
 	s.reason = r
 	s.mu.Unlock()
 }
+
+// saw returns what the last execution was given, and the last reason to forward.
+func (s *fakeStatement) saw() (seen struct {
+	params   []vector.Datum
+	fields   []engine.Field
+	gateRows int
+	reason   plan.Reason
+}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	seen.params, seen.fields, seen.gateRows, seen.reason = s.params, s.fields, s.gateRows, s.reason
+	return seen
+}

@@ -32,6 +32,7 @@ type Server struct {
 	closing  bool              // no new connections
 	sessions map[string]target // by process id and cancel key, as in BackendKeyData
 	all      map[closer]struct{}
+	warned   bool          // of clients let in unasked
 	drained  chan struct{} // closed once closing and open is 0
 
 	loopMu sync.Mutex
@@ -97,7 +98,11 @@ func listen(ctx context.Context, address string) (net.Listener, error) {
 		}
 		os.Remove(address)
 	}
-	return lc.Listen(ctx, "unix", address)
+	l, err := lc.Listen(ctx, "unix", address)
+	if err == nil {
+		err = os.Chmod(address, 0o777) // Postgres' unix_socket_permissions by default
+	}
+	return l, err
 }
 
 // Addr is the first listener's address.
@@ -210,10 +215,23 @@ func (s *Server) untrack(c closer) {
 	s.mu.Unlock()
 }
 
-func (s *Server) register(key string, d target) {
+// register makes cancel requests with the key find a session whose client has been
+// let in.
+func (s *Server) register(key string, d target, client net.Addr, unasked bool) {
 	s.mu.Lock()
 	s.sessions[key] = d
+	warn := unasked && !s.warned && !isLocal(client)
+	s.warned = s.warned || warn
 	s.mu.Unlock()
+	if warn {
+		s.log.Warn("the server lets a remote client in without asking for credentials: it sees pgaccel's address, "+
+			"not the client's, so that trust or peer lines of pg_hba.conf for pgaccel hold for everybody who reaches pgaccel", "client", client)
+	}
+}
+
+func isLocal(a net.Addr) bool {
+	t, ok := a.(*net.TCPAddr)
+	return !ok || t.IP.IsLoopback()
 }
 
 func (s *Server) unregister(key string, d driver) {

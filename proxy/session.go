@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"context"
+	"encoding/binary"
 	"strings"
 
 	"pgaccel/engine"
@@ -26,6 +27,8 @@ type session struct {
 	toClient, toServer out
 	key                []byte // BackendKeyData's process id and key, once it came
 	started            bool   // the first ReadyForQuery passed
+	asked              bool   // the server has asked for credentials
+	unasked            bool   // the server has let the client in without
 	ending             bool   // the server has sent a FATAL error
 	broken             bool   // own messages are in a stream that cannot be followed: close
 	rest               struct {
@@ -226,10 +229,29 @@ func (s *session) beforeStart(typ byte, message []byte, total int) action {
 	switch typ {
 	case wire.BackendKeyData:
 		return s.backendKey(message, total)
+	case wire.Authentication:
+		return s.authentication(message, total)
 	case wire.NegotiateProtocolVersion, wire.ErrorResponse:
 		s.clamped = false
 	case wire.ReadyForQuery, wire.CopyBothResponse:
 		s.started = true
+	}
+	return relay
+}
+
+// authentication notes whether the client had to prove who it is.
+func (s *session) authentication(message []byte, total int) action {
+	const codeEnd = wire.HeaderLen + 4
+	if total < codeEnd {
+		return relay
+	}
+	if len(message) < codeEnd {
+		return wait
+	}
+	if code := binary.BigEndian.Uint32(message[wire.HeaderLen:]); code != 0 {
+		s.asked = true
+	} else if !s.asked {
+		s.unasked = true
 	}
 	return relay
 }

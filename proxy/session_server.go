@@ -117,7 +117,9 @@ func (s *session) fromServer(typ byte, message []byte, total int) action {
 		s.lose()
 	case wire.NegotiateProtocolVersion:
 		s.clamped = false
-	case wire.Authentication, wire.NotificationResponse, wire.CopyOutResponse, wire.CopyData, wire.CopyDone, wire.FunctionCallResponse:
+	case wire.Authentication:
+		return s.authentication(message, total)
+	case wire.NotificationResponse, wire.CopyOutResponse, wire.CopyData, wire.CopyDone, wire.FunctionCallResponse:
 	default:
 		s.lose()
 	}

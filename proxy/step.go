@@ -244,7 +244,7 @@ func (s *session) stepReady(k reply) action {
 		s.toServer.add(b)
 	case t.cancelling:
 		s.release(plan.ReasonInternalError)
-	case t.failed && t.code == "26000" && !t.retried && s.status == 'I':
+	case t.failed && t.code == noSuchStatement && !t.retried && s.status == 'I':
 		// Somebody has deallocated the gate.
 		t.failed, t.retried = false, true
 		t.gate, t.head, t.fields, t.notices = nil, nil, nil, nil
@@ -287,9 +287,9 @@ func (s *session) stepFailed(k reply, body []byte) action {
 		}
 		s.finish(false)
 		return relay
-	case s.status == 'T' || code == queryCanceled:
-		// The transaction has failed; in I, the client has cancelled or run into a
-		// timeout. A Query would have come to the same.
+	case s.status == 'T' || code == queryCanceled || code == lockNotAvailable || code == deadlockDetected:
+		// The transaction has failed; in I, the client has cancelled or the wait for a
+		// lock has ended. A Query would have come to the same.
 		t.relayed = true
 		return relay
 	}
@@ -297,7 +297,13 @@ func (s *session) stepFailed(k reply, body []byte) action {
 	return swallow
 }
 
-const queryCanceled = "57014"
+// SQLSTATEs.
+const (
+	queryCanceled    = "57014"
+	lockNotAvailable = "55P03"
+	deadlockDetected = "40P01"
+	noSuchStatement  = "26000"
+)
 
 // canceledError is said where the server does not let the session's role cancel the
 // session (after SET ROLE); otherwise the server says it itself.
