@@ -251,6 +251,14 @@ func (e *Engine) snapshot(ctx context.Context, q *plan.Query, g *gateRow) (in ol
 			release()
 			return in, forward(plan.ReasonDDL, "")
 		}
+		// A column that turned out to hold what cannot be held (a numeric's NaN) is given
+		// up by the copy, which keeps the definition.
+		for _, c := range q.Tables[i].Columns {
+			if t.Meta.Columns[c].Unsupported != "" {
+				release()
+				return in, forward(plan.ReasonType, t.Meta.Columns[c].Unsupported)
+			}
+		}
 		if !t.Snapshot.ContainedIn(g.snapshot) {
 			release()
 			return in, forward(plan.ReasonSnapshot, "")
