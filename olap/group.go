@@ -32,7 +32,6 @@ type grouper struct {
 	accs    []acc
 	refs    []aggRef
 	workers []*groups
-	share   int64 // bytes that have been accounted for
 }
 
 // groups is one worker's table.

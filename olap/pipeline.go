@@ -16,7 +16,6 @@ type execution struct {
 	q      *plan.Query
 	in     Input
 	opt    Options
-	joins  []plan.Join
 	parent []int           // by table: the table whose pipeline looks it up; -1 for the first
 	kinds  []plan.JoinKind // by table: how it is joined, after strengthening
 	conds  [][]plan.Expr   // by table: the conjuncts that its pipeline applies
@@ -384,7 +383,6 @@ type collector struct {
 	p     *pipeline
 	nodes []*node
 	done  [][]vec // by segment
-	limit *execution
 }
 
 // collect runs the pipeline and returns the values of exprs for its rows.

@@ -46,7 +46,6 @@ type frame struct {
 	full  bool     // all rows of the tile
 	epoch int      // changes with sel
 	cols  []denseColumn
-	pos   []uint16
 	room  []uint16
 }
 
