@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"net"
 	"regexp"
 	"slices"
 	"strings"
@@ -466,6 +467,46 @@ func TestOwnStatementsAreHidden(t *testing.T) {
 		wantRows(t, c.exchange(parse("mine", "select name from pg_prepared_statements"), bind("", "mine", nil), execute("", 0), syncing()), "mine")
 		c.exchange(closing('S', "mine"), syncing())
 	}
+}
+
+// TestOwnMessagesOfSeveralKinds: the messages that hide the gate and those of an
+// execution in one batch, and an error between them.
+func TestOwnMessagesOfSeveralKinds(t *testing.T) {
+	forEachModel(t, func(t *testing.T, change func(*Config)) {
+		f := newFake()
+		f.word = ""
+		f.add(candidateSQL, candidate(numbers(7)))
+		c := mustConnect(t, startProxy(t, f, change).Addr().String(), "")
+		defer c.Close()
+		hidden := pbe("select count(*) from pg_prepared_statements where name like 'pgaccel%'")
+		own := pbe(candidateSQL)
+		for range 3 {
+			wantRows(t, c.exchange(cat(own, g(syncing()))...), "7")
+			got := c.exchange(cat(hidden, own, g(syncing()))...)
+			wantTypes(t, got, "12DC12DCZ")
+			wantRows(t, got, "0", "7")
+			got = readies(2, cat(hidden, pbe("select 1/0"), g(syncing()), own, g(syncing()))...)(c)
+			wantTypes(t, got, "12DC1EZ12DCZ")
+			wantRows(t, got, "0", "7")
+		}
+	})
+}
+
+// TestHalfClose: a client that sends no more still gets what it has asked for.
+func TestHalfClose(t *testing.T) {
+	forEachModel(t, func(t *testing.T, change func(*Config)) {
+		for _, d := range []engine.Decider{nil, newFake()} {
+			c := mustConnect(t, startProxy(t, d, change).Addr().String(), "")
+			c.send(query("select pg_sleep(0.05), 5"), query("select generate_series(1, 100000)"))
+			c.Conn.(*net.TCPConn).CloseWrite()
+			wantTypes(t, c.until('Z'), "TDCZ")
+			got := c.until(endOfConnection)
+			if n := len(rows(got)); n != 100000 || got[len(got)-1].typ != endOfConnection {
+				t.Errorf("%d rows, then %v", n, got[len(got)-1])
+			}
+			c.Close()
+		}
+	})
 }
 
 // TestQueryForgetsUnnamed is W11 for a Query that is answered here.

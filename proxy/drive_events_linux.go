@@ -95,21 +95,21 @@ func (l *loop) run() {
 		if err != nil && err != unix.EINTR {
 			panic("BUG: epoll_wait: " + err.Error())
 		}
+		posted := false
 		for i := range max(n, 0) {
 			fd := int(events[i].Fd)
 			if fd == l.wake {
-				if l.runPosted() {
-					unix.Close(l.epoll)
-					unix.Close(l.wake)
-					return
-				}
-				continue
-			}
-			// A session that ended in this round has left nothing here; new ones come
-			// only through post, in a later turn of this same goroutine.
-			if end := l.ends[fd]; end != nil {
+				posted = true
+			} else if end := l.ends[fd]; end != nil {
 				end.events.handle(end, events[i].Events)
 			}
+		}
+		// Only now may sessions begin: one that ended above has left its descriptors'
+		// numbers to be used again, while events of its own may follow in this turn.
+		if posted && l.runPosted() {
+			unix.Close(l.epoll)
+			unix.Close(l.wake)
+			return
 		}
 	}
 }

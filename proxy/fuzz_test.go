@@ -33,7 +33,6 @@ type bench struct {
 	held               [2][]byte
 	toClient, toServer []byte
 	got                [2]int // bytes given
-	seen               int    // bytes of toServer checked
 }
 
 func newBench(d engine.Decider) *bench {

@@ -348,7 +348,7 @@ func (s *session) execute(message []byte, before *[]byte) action {
 		return relay
 	}
 	p := s.known.portals[string(name)]
-	if p == nil || p.forwarded {
+	if p == nil || p.forwarded || s.status == 'E' {
 		s.queue.push(replyExecute)
 		return relay
 	}
@@ -365,10 +365,6 @@ func (s *session) execute(message []byte, before *[]byte) action {
 		return relay
 	}
 	switch route := st.Route(); {
-	case s.status == 'E':
-		p.forwarded = true
-		s.queue.push(replyExecute)
-		return relay
 	case route != engine.RouteCandidate && route != engine.RouteForced, route == engine.RouteForced && !s.modeNamed:
 		return forward("")
 	case s.settings.ClientEncoding != "UTF8" && !p.s.ascii:

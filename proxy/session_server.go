@@ -130,11 +130,8 @@ func (s *session) fromServer(typ byte, message []byte, total int) action {
 func (s *session) pop(own bool) {
 	s.queue.pop()
 	s.queue.dropCopyEnds()
-	if own && s.step != nil {
-		s.step.owed--
-		if s.step.owed == 0 && !s.step.simple {
-			s.collected()
-		}
+	if own && s.queue.owns == 0 && s.step != nil && !s.step.simple {
+		s.collected()
 	}
 }
 
@@ -313,26 +310,27 @@ func (s *session) failed(body []byte) action {
 		return relay
 	}
 	s.copyIn = false
-	if own := s.skipToSync(); own && s.step != nil {
+	s.skipToSync()
+	// The messages of a step are the last that were sent: where a Sync stands before
+	// them, the error is not theirs.
+	if s.step != nil && (s.step.simple || s.skipping) {
 		return s.stepFailed(k, body)
 	}
 	return relay
 }
 
 // skipToSync mirrors the server after an error in an extended batch: everything up
-// to the next Sync is ignored, and was not done. It reports whether messages of
-// pgaccel were among it.
-func (s *session) skipToSync() (own bool) {
+// to the next Sync is ignored, and was not done.
+func (s *session) skipToSync() {
 	for {
 		k, ok := s.queue.first()
 		if !ok {
 			s.skipping = true
-			return own
+			return
 		}
 		if k&replyKind == replySync {
-			return own
+			return
 		}
-		own = own || k&replyOwn != 0
 		switch k & replyKind {
 		case replyQuery, replyFunction:
 			s.done++ // no ReadyForQuery will come

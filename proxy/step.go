@@ -31,7 +31,6 @@ type step struct {
 	started  time.Time
 
 	prefix  bool
-	owed    int         // answers to own messages outstanding; not used for a Query
 	gate    [][]*string // rows
 	notices []byte      // said while the server analysed the statement
 	fields  []engine.Field
@@ -82,11 +81,8 @@ func (x *execution) run() (batch *vector.Batch, err error) {
 	return x.st.Execute(x.ctx, x.gate, x.fields, x.params)
 }
 
-// own sends a message of pgaccel's; the answer will be swallowed.
-func (s *session) own(k reply) {
-	s.queue.push(k | replyOwn)
-	s.step.owed++
-}
+// own notes a message of pgaccel's; the answer will be swallowed.
+func (s *session) own(k reply) { s.queue.push(k | replyOwn) }
 
 // beginPrefix runs the statements before the last one.
 func (s *session) beginPrefix(prefix, sql string, st engine.Statement, before *[]byte) {
@@ -151,12 +147,10 @@ func (s *session) beginExecute(p *portal, message []byte, rows int32, dst *[]byt
 	switch {
 	case (needTypes || needRow) && s.known.statements[st.name] == st:
 		b = appendNamed(b, wire.Describe, 'S', st.name)
-		s.step.owed++
 		s.queue.pushRef(replyStatement|replyOwn, ref{statement: st})
 		st.sentForType, st.sentForRow = true, true
 	case needRow:
 		b = appendNamed(b, wire.Describe, 'P', p.name)
-		s.step.owed++
 		s.queue.pushRef(replyPortal|replyOwn, ref{statement: st})
 		st.sentForRow = true
 	}
@@ -477,7 +471,7 @@ func (s *session) finish(accelerated bool) {
 // when the cancel request came: in a transaction, that must fail too.
 func (s *session) cancelOnServer() {
 	t := s.step
-	t.cancelling, t.owed = true, 0
+	t.cancelling = true
 	if t.simple {
 		s.queue.push(replyQuery | replyOwn)
 		s.toServer.add(appendQuery(nil, cancelSQL))

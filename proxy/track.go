@@ -39,6 +39,7 @@ type replies struct {
 	head     int // in kinds
 	refHead  int
 	executes int // entries of the client that can end with a command tag
+	owns     int // entries of pgaccel's own
 }
 
 // repliesMax bounds the queue: a session beyond it is relayed without a look.
@@ -49,6 +50,9 @@ func (q *replies) len() int { return len(q.kinds) - q.head }
 func (q *replies) push(k reply) {
 	if k == replyExecute || k == replyQuery {
 		q.executes++
+	}
+	if k&replyOwn != 0 {
+		q.owns++
 	}
 	if q.head > 0 && len(q.kinds) == cap(q.kinds) {
 		q.kinds = q.kinds[:copy(q.kinds, q.kinds[q.head:])]
@@ -84,6 +88,9 @@ func (q *replies) pop() {
 	q.head++
 	if k == replyExecute || k == replyQuery {
 		q.executes--
+	}
+	if k&replyOwn != 0 {
+		q.owns--
 	}
 	if k&replyRef != 0 {
 		q.refs[q.refHead] = ref{}
