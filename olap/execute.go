@@ -50,10 +50,25 @@ func newExecution(ctx context.Context, q *plan.Query, in Input, opt Options) (*e
 		opt.MemoryLimit = 1 << 30
 	}
 	x := &execution{ctx: ctx, q: q, in: in, opt: opt}
+	var err error
+	if x.offset, _, err = constantCount(q.Offset); err == nil {
+		x.limit, x.limited, err = constantCount(q.Limit)
+	}
+	if err != nil {
+		return nil, err
+	}
 	return x, x.arrange()
 }
 
 func (x *execution) execute() (*vector.Batch, error) {
+	if x.limited && x.limit == 0 {
+		// Postgres does not start the plan below a LIMIT 0.
+		b := &vector.Batch{}
+		for _, e := range x.q.Output {
+			b.Columns = append(b.Columns, vector.Column{Type: e.Type()})
+		}
+		return b, nil
+	}
 	r, err := x.compute()
 	if err != nil {
 		return nil, err
@@ -73,7 +88,18 @@ func (x *execution) compute() (*result, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows, err := p.collect(lowered)
+	at := cut{order: x.q.Order, keys: len(x.q.Output)}
+	if x.limited || x.offset > 0 {
+		if at.rows = x.offset; x.limited {
+			// One more row than is wanted tells whether a tie is cut.
+			if at.rows += x.limit; at.rows < 0 || at.rows > topRows {
+				at.rows = 0
+			}
+		} else if len(x.q.Order) > 0 {
+			at.rows = 0
+		}
+	}
+	rows, err := p.collect(lowered, at)
 	if err != nil {
 		return nil, err
 	}
@@ -93,6 +119,9 @@ func (x *execution) compute() (*result, error) {
 	}
 	return r, nil
 }
+
+// topRows bounds the rows for which an order is kept while they are gathered.
+const topRows = 1 << 16
 
 // grouped aggregates, then computes what stands over groups.
 func (x *execution) grouped() (*result, error) {

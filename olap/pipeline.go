@@ -12,14 +12,17 @@ import (
 
 // execution is one run of a query.
 type execution struct {
-	ctx    context.Context
-	q      *plan.Query
-	in     Input
-	opt    Options
-	parent []int           // by table: the table whose pipeline looks it up; -1 for the first
-	kinds  []plan.JoinKind // by table: how it is joined, after strengthening
-	conds  [][]plan.Expr   // by table: the conjuncts that its pipeline applies
-	memory atomic.Int64    // bytes taken so far
+	ctx     context.Context
+	q       *plan.Query
+	in      Input
+	opt     Options
+	parent  []int           // by table: the table whose pipeline looks it up; -1 for the first
+	kinds   []plan.JoinKind // by table: how it is joined, after strengthening
+	conds   [][]plan.Expr   // by table: the conjuncts that its pipeline applies
+	offset  int64           // OFFSET and LIMIT
+	limit   int64
+	limited bool
+	memory  atomic.Int64 // bytes taken so far
 	// trace receives the plan's decisions for Explain; nil otherwise.
 	trace func(format string, args ...any)
 }
@@ -225,7 +228,7 @@ func (p *pipeline) load(b *probe) error {
 	}
 	b.child = child
 	b.lut = &lookup{}
-	b.rows, err = child.collect(lowered)
+	b.rows, err = child.collect(lowered, cut{})
 	return err
 }
 
@@ -371,72 +374,3 @@ func (w *worker) scan(segment int, s sink) error {
 	}
 	return nil
 }
-
-// rows are collected values: n of each column, in table order.
-type rows struct {
-	n    int
-	cols []vec
-}
-
-// collector gathers nodes' values, segment by segment.
-type collector struct {
-	p     *pipeline
-	nodes []*node
-	done  [][]vec // by segment
-}
-
-// collect runs the pipeline and returns the values of exprs for its rows.
-func (p *pipeline) collect(exprs []plan.Expr) (*rows, error) {
-	nodes, err := p.c.list(exprs)
-	if err != nil {
-		return nil, err
-	}
-	p.collected = nodes
-	c := &collector{p: p, nodes: nodes, done: make([][]vec, len(p.tab.Segments))}
-	if err := p.run(func(*worker) sink { return c }); err != nil {
-		return nil, err
-	}
-	r := &rows{cols: make([]vec, len(nodes))}
-	for _, seg := range c.done {
-		if seg != nil {
-			r.n += len(seg[0].v)
-		}
-	}
-	for i := range nodes {
-		col := &r.cols[i]
-		col.v = make([]int64, 0, r.n)
-		if nodes[i].nullable {
-			col.nulls = make([]uint8, 0, r.n)
-		}
-		for _, seg := range c.done {
-			if seg != nil {
-				col.v = append(col.v, seg[i].v...)
-				col.nulls = append(col.nulls, seg[i].nulls...)
-			}
-		}
-	}
-	return r, nil
-}
-
-func (c *collector) tile(w *worker) {
-	cols := c.done[w.segment]
-	if cols == nil {
-		cols = make([]vec, len(c.nodes))
-		c.done[w.segment] = cols
-	}
-	for i, n := range c.nodes {
-		v := w.eval(n)
-		cols[i].v = append(cols[i].v, v.v...)
-		if n.nullable {
-			if v.nulls == nil {
-				v.nulls = noNulls[:len(v.v)]
-			}
-			cols[i].nulls = append(cols[i].nulls, v.nulls...)
-		}
-	}
-	if err := c.p.x.take(int64(len(w.f.sel)) * int64(len(c.nodes)) * 9); err != nil {
-		w.fail(err)
-	}
-}
-
-var noNulls [tileRows]uint8

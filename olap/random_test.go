@@ -513,6 +513,18 @@ func (g *gen) bool(depth int) plan.Expr {
 	return call(op, vector.Bool, l, r)
 }
 
+// rowQuery is a query for the first rows in some order.
+func (w *world) rowQuery() *plan.Query {
+	q := w.query()
+	q.Grouped, q.Group, q.Aggs, q.Having = false, nil, nil, nil
+	g := &gen{r: w.r, tables: []int{0}, tame: w.r.IntN(3) > 0}
+	q.Output = []plan.Expr{w.column(0, colID), g.of(comparableTypes[w.r.IntN(len(comparableTypes))], 1)}
+	q.Order = []plan.Order{{Expr: g.of(comparableTypes[w.r.IntN(len(comparableTypes))], 1), Desc: w.r.IntN(2) == 0, NullsFirst: w.r.IntN(2) == 0}, {Expr: q.Output[0]}}
+	q.Output = append(q.Output, q.Order[0].Expr)
+	q.Limit = plan.Const{Datum: vector.Int(vector.Int8, int64(w.r.IntN(40)))}
+	return q
+}
+
 func (w *world) query() *plan.Query {
 	r := w.r
 	q := &plan.Query{Joins: w.joins}
@@ -765,12 +777,17 @@ func TestRandomQueriesAgainstOracle(t *testing.T) {
 	if testing.Short() {
 		worlds = 30
 	}
+	defer func(n int) { pruneRows = n }(pruneRows)
+	pruneRows = 20
 	queries, answered, failures := 0, 0, 0
 	reasons := map[plan.Reason]int{}
 	for seed := range uint64(worlds) {
 		w := newWorld(t, seed)
 		for n := range 30 {
 			q := w.query()
+			if n%6 == 5 {
+				q = w.rowQuery()
+			}
 			queries++
 			problem, why := w.outcome(q, 1+n%3)
 			if why == "" {

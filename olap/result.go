@@ -145,14 +145,6 @@ func (r *result) alike(a, b uint32) bool {
 
 // finish orders, cuts and writes the rows out.
 func (x *execution) finish(r *result) (*vector.Batch, error) {
-	offset, _, err := constantCount(x.q.Offset)
-	if err != nil {
-		return nil, err
-	}
-	limit, limited, err := constantCount(x.q.Limit)
-	if err != nil {
-		return nil, err
-	}
 	rows := make([]uint32, r.n)
 	for i := range rows {
 		rows[i] = uint32(i)
@@ -165,13 +157,10 @@ func (x *execution) finish(r *result) (*vector.Batch, error) {
 		slices.SortStableFunc(rows, less)
 	}
 	n := int64(len(rows))
-	from := min(offset, n)
+	from := min(x.offset, n)
 	to := n
-	if limited && limit < n-from {
-		to = from + limit
-	}
-	if limited && limit == 0 {
-		from, to = 0, 0
+	if x.limited && x.limit < n-from {
+		to = from + x.limit
 	}
 	for _, cut := range []int64{from, to} {
 		if cut <= 0 || cut >= n || less(rows[cut-1], rows[cut]) != 0 {

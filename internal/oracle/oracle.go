@@ -20,6 +20,13 @@ func Run(q *plan.Query, rows func(table int) [][]vector.Datum) (*vector.Batch, e
 // RunCollated is Run with an order for collations other than C.
 func RunCollated(q *plan.Query, rows func(table int) [][]vector.Datum, less Less) (*vector.Batch, error) {
 	r := run{q: q, less: less}
+	if n, limited, err := count(q.Limit); err == nil && limited && n == 0 {
+		b := &vector.Batch{Columns: make([]vector.Column, len(q.Output))} // nothing is evaluated
+		for c, e := range q.Output {
+			b.Columns[c].Type = e.Type()
+		}
+		return b, nil
+	}
 	for i := range q.Tables {
 		r.rows = append(r.rows, rows(i))
 	}
@@ -368,9 +375,6 @@ func (r *run) order(rows []result) ([]result, error) {
 	limit, limited, err := count(r.q.Limit)
 	if err != nil {
 		return nil, err
-	}
-	if limited && limit == 0 {
-		return nil, nil
 	}
 	n := int64(len(rows))
 	from := min(offset, n)
