@@ -2,6 +2,7 @@ package olap
 
 import (
 	"context"
+	"fmt"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
@@ -183,13 +184,13 @@ func (x *execution) prepare(table int, wanted []plan.Expr, groupOnly []bool) (*p
 			outers[i] = append(outers[i], p.lower(e, false))
 		}
 	}
+	if err := p.loadAll(); err != nil {
+		return nil, nil, err
+	}
 	for i, b := range p.probes {
 		if b.join.Kind == plan.Left && len(b.wanted) == 0 {
 			b.lut = &lookup{left: true, share: 1} // it changes nothing
 			continue
-		}
-		if err := p.load(b); err != nil {
-			return nil, nil, err
 		}
 		var err error
 		if b.outer, err = p.c.list(outers[i]); err != nil {
@@ -212,6 +213,63 @@ func (x *execution) prepare(table int, wanted []plan.Expr, groupOnly []bool) (*p
 		b.rows = nil
 	}
 	return p, lowered, p.plan(conds)
+}
+
+// loadAll runs the children side by side: most are too small to occupy all workers.
+func (p *pipeline) loadAll() error {
+	var work []func() error
+	for _, b := range p.probes {
+		if b.join.Kind == plan.Inner || len(b.wanted) > 0 {
+			work = append(work, func() error { return p.load(b) })
+		}
+	}
+	if p.x.opt.Workers == 1 || p.x.trace != nil {
+		for _, f := range work {
+			if err := f(); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return together(work)
+}
+
+// together runs functions on goroutines of their own and returns the first error
+// in their order. A panic comes up on the caller's goroutine.
+func together(work []func() error) error {
+	errs := make([]error, len(work))
+	var wg sync.WaitGroup
+	for i, f := range work {
+		run := func() {
+			defer func() {
+				switch r := recover().(type) {
+				case nil:
+				case *panicked:
+					errs[i] = r
+				default:
+					errs[i] = &panicked{r, debug.Stack()}
+				}
+			}()
+			errs[i] = f()
+		}
+		if i == len(work)-1 {
+			run()
+		} else {
+			wg.Go(run)
+		}
+	}
+	wg.Wait()
+	for _, err := range errs {
+		if p, ok := err.(*panicked); ok {
+			panic(p)
+		}
+	}
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // load runs the child of b and keeps its rows.
@@ -306,45 +364,35 @@ func (p *pipeline) run(make func(w *worker) sink) error {
 	workers := min(p.x.opt.Workers, len(p.tab.Segments))
 	var next atomic.Int64
 	var stop atomic.Bool
-	var mu sync.Mutex
-	var first error
-	work := func() {
-		var err error
+	work := func() (err error) {
+		ended := false
 		defer func() {
-			if r := recover(); r != nil {
-				err = &panicked{r, debug.Stack()}
-			}
-			if err != nil {
+			if err != nil || !ended {
 				stop.Store(true)
-				mu.Lock()
-				if first == nil {
-					first = err
-				}
-				mu.Unlock()
 			}
 		}()
 		w := newWorker(p)
 		s := make(w)
-		for !stop.Load() && err == nil {
+		for !stop.Load() {
 			i := int(next.Add(1) - 1)
 			if i >= len(p.tab.Segments) {
-				return
+				break
 			}
 			if err = p.x.ctx.Err(); err == nil {
 				err = w.scan(i, s)
 			}
+			if err != nil {
+				return err
+			}
 		}
+		ended = true
+		return nil
 	}
-	var wg sync.WaitGroup
-	for range workers - 1 {
-		wg.Go(work)
+	all := []func() error{work}
+	for len(all) < workers {
+		all = append(all, work)
 	}
-	work()
-	wg.Wait()
-	if e, ok := first.(*panicked); ok {
-		panic(e)
-	}
-	return first
+	return together(all)
 }
 
 // panicked carries a worker's panic to the caller's goroutine.
@@ -353,7 +401,8 @@ type panicked struct {
 	stack []byte
 }
 
-func (e *panicked) Error() string { return "panic in a worker" }
+// Error implements error: what was panicked with, and where.
+func (e *panicked) Error() string { return fmt.Sprintf("%v\n%s", e.value, e.stack) }
 
 // scan hands the rows of one segment that pass all steps to s.
 func (w *worker) scan(segment int, s sink) error {
