@@ -7,12 +7,32 @@
 //	server.go, handshake.go   listeners; the packets before authentication
 //	session*.go, track.go     the protocol as a state machine without I/O: bytes of
 //	                          either side in, bytes for either side out
-//	drive_*.go                sockets around that machine: one event loop per core
-//	                          for plaintext (Linux), two goroutines otherwise
+//	step.go                   the part of it that answers an execution here
+//	drive_*.go, loop_*.go     sockets around that machine: event loops for plaintext
+//	                          (Linux), two goroutines for TLS and elsewhere
 //
 // Bytes are relayed as they came. What is only passed on is neither decoded nor
 // copied: the machine walks over message headers in the read buffer and hands runs
-// of messages to the writer.
+// of messages to the writer. Measured on a select by primary key, the machine is 2 %
+// of the loop's time, system calls are 95 %.
+//
+// # What a client can notice
+//
+//   - Postgres sees pgaccel's address, not the client's: pg_hba.conf,
+//     inet_client_addr() and pg_stat_ssl speak of that connection. A trust, peer or
+//     ident line that fits pgaccel fits everybody who can reach pgaccel.
+//   - In a batch with a candidate, the gate's Flush makes earlier answers come before
+//     the client's own Flush or Sync.
+//   - While an execution runs here, its backend is idle (in transaction): that is what
+//     pg_stat_activity shows, idle_in_transaction_session_timeout goes on, and
+//     pg_cancel_backend does not reach it. Cancel requests and pg_terminate_backend do.
+//   - The gate shows in pg_stat_activity, pg_stat_statements and the server's log.
+//   - A portal with a row limit that was begun here stands at its start in the server:
+//     FETCH or MOVE by SQL on a portal that was made by Bind would begin anew.
+//   - That such a portal has gone with its transaction is reported with another
+//     source line (field L, R) of Postgres than Execute's.
+//   - A client that closes its side for writing while an execution runs here ends it,
+//     as under client_connection_check_interval.
 //
 // # Authentication through TLS
 //
