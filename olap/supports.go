@@ -125,6 +125,9 @@ func (s *support) call(c *plan.Call, groups bool) {
 		unknown()
 		return
 	}
+	if !groups && c.T.Kind == vector.Numeric && c.T.Scale == vector.VaryingScale && c.Op != plan.OpExtract {
+		s.no(plan.ReasonFunction, "numerics of varying scale over rows")
+	}
 	a := c.Args[0].Type()
 	b := a
 	binary := len(c.Args) == 2

@@ -1,0 +1,240 @@
+package olap
+
+import (
+	"math"
+	"math/bits"
+
+	"pgaccel/plan"
+	"pgaccel/vector"
+)
+
+// kindRange returns the values that a kind admits as a result; ok is false where
+// the kind is no integer, date or time stamp.
+func kindRange(k vector.Kind) (lo, hi int64, ok bool) {
+	switch k {
+	case vector.Int2:
+		return math.MinInt16, math.MaxInt16, true
+	case vector.Int4:
+		return math.MinInt32, math.MaxInt32, true
+	case vector.Int8, vector.Numeric:
+		return math.MinInt64, math.MaxInt64, true
+	case vector.Date: // IS_VALID_DATE of Postgres' datatype/timestamp.h
+		return -2451545, 2145031948, true
+	case vector.Timestamp, vector.TimestampTZ:
+		return -211813488000000000, 9223371331199999999, true
+	}
+	return 0, 0, false
+}
+
+// ranged returns v as a value of kind k, or the error of being out of its range.
+func ranged(v int64, k vector.Kind) (scalar, error) {
+	if lo, hi, ok := kindRange(k); ok && (v < lo || v > hi) {
+		return nullScalar, failed(k.String() + " out of range")
+	}
+	return scalar{i: v}, nil
+}
+
+func infinite(k vector.Kind, v int64) bool {
+	switch k {
+	case vector.Date:
+		return v == math.MinInt32 || v == math.MaxInt32
+	case vector.Timestamp, vector.TimestampTZ:
+		return v == math.MinInt64 || v == math.MaxInt64
+	}
+	return false
+}
+
+func unaryScalar(c *plan.Call, a scalar) (scalar, error) {
+	switch c.Op {
+	case plan.OpNot:
+		return boolScalar(a.i == 0), nil
+	case plan.OpCast:
+		return castScalar(a, c.Args[0].Type(), c.T)
+	case plan.OpExtract:
+		return extractScalar(c, a)
+	case plan.OpDateTrunc:
+		v, err := dateTrunc(c.Field, c.Args[0].Type().Kind, a.i)
+		return scalar{i: v}, err
+	}
+	if c.Op == plan.OpAbs {
+		switch {
+		case c.T.Kind.IsFloat():
+			return scalar{i: a.i & math.MaxInt64}, nil
+		case c.T.Kind == vector.Numeric && a.d.Unscaled.Sign() >= 0, c.T.Kind != vector.Numeric && a.i >= 0:
+			return a, nil
+		}
+	}
+	switch {
+	case c.T.Kind.IsFloat():
+		return scalar{i: a.i ^ math.MinInt64}, nil
+	case c.T.Kind == vector.Numeric:
+		return scalar{d: vector.Decimal{Unscaled: a.d.Unscaled.Neg(), Scale: a.d.Scale}}, nil
+	case a.i == math.MinInt64:
+		return nullScalar, failed("bigint out of range")
+	}
+	return ranged(-a.i, c.T.Kind)
+}
+
+func binaryScalar(c *plan.Call, a, b scalar) (scalar, error) {
+	switch k := c.T.Kind; {
+	case k == vector.Numeric:
+		return binaryNumeric(c.Op, a.d, b.d)
+	case k.IsFloat():
+		f, err := binaryFloat(c.Op, k, math.Float64frombits(uint64(a.i)), math.Float64frombits(uint64(b.i)))
+		return scalar{i: int64(math.Float64bits(f))}, err
+	case k == vector.Date:
+		x, y := a.i, b.i
+		if c.Args[0].Type().Kind != vector.Date {
+			x, y = y, x
+		}
+		if infinite(vector.Date, x) {
+			return scalar{i: x}, nil
+		}
+		if c.Op == plan.OpSub {
+			y = -y
+		}
+		return ranged(x+y, k)
+	case c.Args[0].Type().Kind == vector.Date:
+		if infinite(vector.Date, a.i) || infinite(vector.Date, b.i) {
+			return nullScalar, failed("cannot subtract infinite dates")
+		}
+	}
+	r, err := intOp(c.Op, a.i, b.i)
+	if err != nil {
+		return nullScalar, err
+	}
+	return ranged(r, c.T.Kind)
+}
+
+// intOp computes in 64 bits and fails where they do not suffice.
+func intOp(op plan.Op, a, b int64) (r int64, err error) {
+	fits := true
+	switch op {
+	case plan.OpAdd:
+		r, fits = addChecked(a, b)
+	case plan.OpSub:
+		r, fits = subChecked(a, b)
+	case plan.OpMul:
+		r, fits = mulChecked(a, b)
+	case plan.OpDiv:
+		if b == 0 {
+			return 0, errDivision
+		}
+		if fits = a != math.MinInt64 || b != -1; fits {
+			r = a / b
+		}
+	case plan.OpMod:
+		if b == 0 {
+			return 0, errDivision
+		}
+		if b != -1 {
+			r = a % b
+		}
+	default:
+		panic("BUG: no integer operator")
+	}
+	if !fits {
+		return 0, failed("bigint out of range")
+	}
+	return r, nil
+}
+
+func addChecked(a, b int64) (int64, bool) {
+	r := a + b
+	return r, (a^r)&(b^r) >= 0
+}
+
+func subChecked(a, b int64) (int64, bool) {
+	r := a - b
+	return r, (a^b)&(a^r) >= 0
+}
+
+func mulChecked(a, b int64) (int64, bool) {
+	hi, lo := bits.Mul64(uint64(a), uint64(b))
+	h := int64(hi)
+	if a < 0 {
+		h -= b
+	}
+	if b < 0 {
+		h -= a
+	}
+	return int64(lo), h == int64(lo)>>63
+}
+
+func binaryNumeric(op plan.Op, a, b vector.Decimal) (scalar, error) {
+	if op == plan.OpDiv {
+		q, ok := vector.Div(a, b)
+		if !ok {
+			return nullScalar, failed("numeric division")
+		}
+		return scalar{d: q}, nil
+	}
+	if op == plan.OpMul {
+		scale := a.Scale + b.Scale
+		x, okX := a.Unscaled.Int64()
+		y, okY := b.Unscaled.Int64()
+		if okX && okY {
+			return scalar{d: vector.Decimal{Unscaled: vector.Mul64(x, y), Scale: scale}}, nil
+		}
+		p := a.Unscaled.Big()
+		u, ok := vector.Int128FromBig(p.Mul(p, b.Unscaled.Big()))
+		if !ok {
+			return nullScalar, errNumeric
+		}
+		return scalar{d: vector.Decimal{Unscaled: u, Scale: scale}}, nil
+	}
+	scale := max(a.Scale, b.Scale)
+	a, okA := a.Rescale(scale)
+	b, okB := b.Rescale(scale)
+	if !okA || !okB {
+		return nullScalar, errNumeric
+	}
+	n := a.Unscaled.Big()
+	switch op {
+	case plan.OpAdd:
+		n.Add(n, b.Unscaled.Big())
+	case plan.OpSub:
+		n.Sub(n, b.Unscaled.Big())
+	case plan.OpMod:
+		if b.Unscaled.Sign() == 0 {
+			return nullScalar, errDivision
+		}
+		n.Rem(n, b.Unscaled.Big())
+	default:
+		panic("BUG: no numeric operator")
+	}
+	u, ok := vector.Int128FromBig(n)
+	if !ok {
+		return nullScalar, errNumeric
+	}
+	return scalar{d: vector.Decimal{Unscaled: u, Scale: scale}}, nil
+}
+
+// binaryFloat computes with the checks of Postgres' utils/float.h.
+func binaryFloat(op plan.Op, k vector.Kind, a, b float64) (f float64, err error) {
+	switch op {
+	case plan.OpAdd:
+		f = a + b
+	case plan.OpSub:
+		f = a - b
+	case plan.OpMul:
+		f = a * b
+	case plan.OpDiv:
+		if b == 0 && !math.IsNaN(a) {
+			return 0, errDivision
+		}
+		f = a / b
+	default:
+		panic("BUG: no float operator")
+	}
+	if k == vector.Float4 {
+		f = float64(float32(f))
+	}
+	if math.IsInf(f, 0) && !math.IsInf(a, 0) && !math.IsInf(b, 0) {
+		return 0, failed("value out of range: overflow")
+	}
+	if f == 0 && (op == plan.OpMul && a != 0 && b != 0 || op == plan.OpDiv && a != 0 && !math.IsInf(b, 0)) {
+		return 0, failed("value out of range: underflow")
+	}
+	return f, nil
+}
