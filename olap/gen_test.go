@@ -201,7 +201,7 @@ func (g *gen) bool(depth int) plan.Expr {
 		return call([]plan.Op{plan.OpIsNull, plan.OpIsNotNull}[g.r.IntN(2)], vector.Bool, g.of(t, depth-1))
 	case n == 4:
 		args := []plan.Expr{g.of(t, depth-1)}
-		for range 1 + g.r.IntN(4) {
+		for range 1 + g.r.IntN(9) {
 			args = append(args, g.constant(t))
 		}
 		return call(plan.OpIn, vector.Bool, args...)

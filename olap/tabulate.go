@@ -39,7 +39,7 @@ func worthTable(e *plan.Call, leaf *node, rows int64) bool {
 		return true
 	}
 	n, ok := width(leaf.lo, leaf.hi)
-	if !ok || n > tableMax || n > max(256, rows/8) || leaf.t.Kind.IsFloat() {
+	if !ok || n > tableMax || n > max(256, rows/32) || leaf.t.Kind.IsFloat() {
 		return false
 	}
 	costly := e.T.Kind.IsText()
