@@ -242,7 +242,7 @@ func (s *session) beforeStart(typ byte, message []byte, total int) action {
 // authentication notes whether the client had to prove who it is.
 func (s *session) authentication(message []byte, total int) action {
 	const codeEnd = wire.HeaderLen + 4
-	if total < codeEnd {
+	if total < codeEnd || total > lookLimit {
 		return relay
 	}
 	if len(message) < codeEnd {
