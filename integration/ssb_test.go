@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // protocols are the ways to run a statement without a driver.
@@ -102,5 +104,44 @@ func TestSettingsThatChangeAnswers(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestSettingsInAPipeline changes settings in the same pipeline as the query: the
+// server reports them only at its end.
+func TestSettingsInAPipeline(t *testing.T) {
+	s := sharedStack(t)
+	const sql = "SELECT k, max(d), max(ts), max(tz), max(f8) FROM typed WHERE id < 600 GROUP BY k ORDER BY k"
+	for _, set := range []string{"SET TimeZone = 'Asia/Tokyo'", "SET DateStyle = 'SQL, DMY'", "SELECT set_config('DateStyle', 'German', false)",
+		"SET extra_float_digits = 0", "SET client_encoding = 'LATIN1'", "SET ROLE nobody_special", "SET pgaccel.mode = 'off'"} {
+		s.both(t, func(tg target) []byte {
+			conn := connect(t, tg.url("postgres"))
+			ask(t, conn, sql, []int16{0})
+			p := conn.StartPipeline(t.Context())
+			p.SendQueryParams(set, nil, nil, nil, nil)
+			for range 2 {
+				p.SendQueryParams(sql, nil, nil, nil, nil)
+			}
+			if err := p.Sync(); err != nil {
+				t.Fatal(err)
+			}
+			out := []byte(set)
+			for {
+				r, err := p.GetResults()
+				if err != nil || r == nil {
+					out = fmt.Append(out, err)
+					break
+				}
+				if reader, ok := r.(*pgconn.ResultReader); ok {
+					result := reader.Read()
+					out = fmt.Appendf(out, "%q %s %v\n", result.Rows, result.CommandTag, result.Err)
+				}
+				if _, ok := r.(*pgconn.PipelineSync); ok {
+					break
+				}
+			}
+			p.Close()
+			return out
+		})
 	}
 }
