@@ -3,6 +3,7 @@ package proxy
 import (
 	"bytes"
 	"encoding/binary"
+	"slices"
 
 	"pgaccel/engine"
 	"pgaccel/plan"
@@ -284,7 +285,12 @@ func (s *session) parse(message []byte, before *[]byte) action {
 		s.queue.push(replyParse)
 		return swallow
 	}
-	n := &statement{name: string(name), st: st, ascii: isASCII(sql)}
+	n := &statement{name: string(name), st: st, ascii: isASCII(sql), after: s.queue.sent}
+	if len(oids) > 0 && !slices.Contains(oids, 0) {
+		// Declared types are those that Postgres takes; that there are no further
+		// parameters shows when Bind's values are counted.
+		n.params, n.haveParams = oids, true
+	}
 	s.known.addStatement(n)
 	s.queue.pushRef(replyParse, ref{statement: n})
 	return relay
@@ -369,8 +375,12 @@ func (s *session) execute(message []byte, before *[]byte) action {
 		return forward("")
 	case s.settings.ClientEncoding != "UTF8" && !p.s.ascii:
 		return forward(plan.ReasonSettings)
-	case !p.s.haveParams && !p.s.sentForType && s.known.statements[p.s.name] != p.s && len(p.values) > 0:
-		// The statement's name has been taken over: its types cannot be asked for.
+	case !p.bound && p.batch != s.sent:
+		// Bound in an earlier batch that may still fail: then this Execute must.
+		return forward(plan.ReasonParameter)
+	case p.needsTypes() && (s.known.statements[p.s.name] != p.s || s.queue.executes > 0 && p.s.after != s.queue.sent):
+		// The statement's name is another's by now, or may be once the statements on
+		// their way have run: its types cannot be asked for.
 		return forward(plan.ReasonParameter)
 	}
 	s.beginExecute(p, message, rows, before)

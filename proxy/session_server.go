@@ -51,6 +51,9 @@ func (s *session) fromServer(typ byte, message []byte, total int) action {
 		if !expect(replyBind) {
 			return relay
 		}
+		if p := s.queue.ref().portal; p != nil {
+			p.bound = true
+		}
 		s.pop(own)
 		return done()
 	case wire.CloseComplete:

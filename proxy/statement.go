@@ -13,7 +13,8 @@ import (
 type statement struct {
 	name  string
 	st    engine.Statement
-	ascii bool // so is its text
+	ascii bool   // so is its text
+	after uint64 // replies.sent at its Parse
 
 	// What Postgres said of it, once a Describe was answered. A statement whose
 	// result type changes fails at Bind, so that this stays true.
@@ -33,6 +34,7 @@ type portal struct {
 	name    string
 	s       *statement
 	batch   uint64 // the Syncs and Queries sent before it
+	bound   bool   // the server has said so
 	values  [][]byte
 	formats []int16 // of values: none, one for all, or one each
 	results []int16 // of columns, likewise
@@ -125,6 +127,12 @@ func (k *known) transactionEnded(batch uint64) {
 			delete(k.portals, name)
 		}
 	}
+}
+
+// needsTypes says that the values cannot be read yet and nobody has asked for their
+// types.
+func (p *portal) needsTypes() bool {
+	return len(p.values) > 0 && !p.s.haveParams && !p.s.sentForType
 }
 
 // parseBody splits a Parse message's body.

@@ -142,14 +142,13 @@ func (s *session) beginExecute(p *portal, message []byte, rows int32, dst *[]byt
 	s.step = &step{st: p.s.st, portal: p, max: rows, original: append([]byte(nil), message...), started: time.Now()}
 	b := *dst
 	st := p.s
-	needTypes := len(p.values) > 0 && !st.haveParams && !st.sentForType
-	needRow := !st.haveFields && !st.sentForRow
-	switch {
-	case (needTypes || needRow) && s.known.statements[st.name] == st:
+	// A Describe that fails where Execute would not, or with another error, would show.
+	// The portal's fails exactly where Execute does.
+	if p.needsTypes() {
 		b = appendNamed(b, wire.Describe, 'S', st.name)
 		s.queue.pushRef(replyStatement|replyOwn, ref{statement: st})
 		st.sentForType, st.sentForRow = true, true
-	case needRow:
+	} else if !st.haveFields && !st.sentForRow {
 		b = appendNamed(b, wire.Describe, 'P', p.name)
 		s.queue.pushRef(replyPortal|replyOwn, ref{statement: st})
 		st.sentForRow = true

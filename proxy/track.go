@@ -38,8 +38,10 @@ type replies struct {
 	refs     []ref
 	head     int // in kinds
 	refHead  int
-	executes int // entries of the client that can end with a command tag
+	executes int // entries of the client that run statements
 	owns     int // entries of pgaccel's own
+	// sent counts the entries of the client that run statements, those gone included.
+	sent uint64
 }
 
 // repliesMax bounds the queue: a session beyond it is relayed without a look.
@@ -50,6 +52,7 @@ func (q *replies) len() int { return len(q.kinds) - q.head }
 func (q *replies) push(k reply) {
 	if k == replyExecute || k == replyQuery {
 		q.executes++
+		q.sent++
 	}
 	if k&replyOwn != 0 {
 		q.owns++
