@@ -110,7 +110,10 @@ func TestMain(m *testing.M) {
 	os.Setenv("PGOPTIONS", forceMode)
 	code := m.Run()
 	if shared.s != nil {
-		shared.s.stop()
+		if bad := shared.s.stop(); bad != "" {
+			fmt.Printf("FAIL: pgaccel's log:\n%s", bad)
+			code = 1
+		}
 	}
 	if program.dir != "" {
 		os.RemoveAll(program.dir)
@@ -191,7 +194,9 @@ func (s *stack) serve(ctx context.Context, bin string, more ...string) error {
 	}
 }
 
-func (s *stack) stop() {
+// stop ends both and returns what pgaccel logged and should not have: errors of its
+// own, panics, data races (PGACCEL_RACE builds it with the detector).
+func (s *stack) stop() (bad string) {
 	if s.cmd != nil && s.cmd.Process != nil {
 		s.cmd.Process.Signal(syscall.SIGTERM)
 		select {
@@ -201,9 +206,21 @@ func (s *stack) stop() {
 			<-s.exited
 		}
 	}
+	if s.log != "" {
+		text, _ := os.ReadFile(s.log)
+		if at := bytes.Index(text, []byte("WARNING: DATA RACE")); at >= 0 {
+			bad += string(text[at:min(len(text), at+5000)])
+		}
+		for line := range strings.Lines(string(text)) {
+			if strings.Contains(line, "level=ERROR") || strings.HasPrefix(line, "panic:") || strings.HasPrefix(line, "fatal error:") {
+				bad += line
+			}
+		}
+	}
 	if s.pg != nil {
 		s.pg.Stop()
 	}
+	return bad
 }
 
 // privateStack is a stack for one test.
@@ -213,7 +230,11 @@ func privateStack(t *testing.T, schema string, more ...string) *stack {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(s.stop)
+	t.Cleanup(func() {
+		if bad := s.stop(); bad != "" {
+			t.Errorf("pgaccel's log:\n%s", bad)
+		}
+	})
 	return s
 }
 
