@@ -199,8 +199,12 @@ func (s *session) query(message []byte, before *[]byte) action {
 	if route == engine.RouteSplit {
 		prefix, last, lastSt := st.Split()
 		padded, ok := padded(sql, prefix, last)
-		if !ok || s.status == 'I' && !opensTransaction(prefix) || lastSt.Route() == engine.RouteForced && !s.modeNamed {
+		switch {
+		case lastSt.Route() == engine.RouteForced && !s.modeNamed:
 			st.Forwarded("")
+			return s.relayQuery()
+		case !ok, s.status == 'I' && !opensTransaction(prefix):
+			st.Forwarded(plan.ReasonNotSelect)
 			return s.relayQuery()
 		}
 		s.beginPrefix(prefix, padded, lastSt, before)

@@ -319,6 +319,13 @@ func (s *session) collected() {
 		s.cancelOnServer()
 		return
 	}
+	if zone, style, encoding, ok := engine.GateSettings(t.gate); !ok || zone != s.settings.TimeZone ||
+		style != s.settings.DateStyle || encoding != s.settings.ClientEncoding {
+		// An earlier statement of the same pipeline has changed it, and the server has
+		// not reported that yet.
+		s.release(plan.ReasonSettings)
+		return
+	}
 	var params []vector.Datum
 	if p := t.portal; p != nil {
 		if !p.s.haveFields || p.dead || p.s.dead {
