@@ -35,6 +35,8 @@ var gateSQL = `SELECT pg_catalog.pg_current_snapshot()::pg_catalog.text,
  pg_catalog.current_setting('transaction_isolation'),
  pg_catalog.current_setting('TimeZone'),
  pg_catalog.current_setting('extra_float_digits'),
+ pg_catalog.current_setting('DateStyle'),
+ pg_catalog.current_setting('client_encoding'),
  pg_catalog.current_schemas(true)::pg_catalog.text,
  pg_catalog.current_setting('pgaccel.mode', true),
  CASE WHEN t.schema IS NULL OR pg_catalog.has_schema_privilege(
@@ -61,6 +63,8 @@ const (
 	gateIsolation
 	gateTimeZone
 	gateFloatDigits
+	gateDateStyle
+	gateClientEncoding
 	gateSchemas
 	gateMode
 	gateOID
@@ -92,6 +96,26 @@ type gateTable struct {
 	rowSecurity bool
 	fingerprint catalog.Fingerprint
 	names       string // in REPEATABLE READ, the columns' names as of now
+}
+
+// GateSettings returns the settings, as the gate saw them, that decide how values are
+// written and read on the wire. What a session has reported may be older: the server
+// reports a change only with ReadyForQuery, a pipeline's statements see it at once.
+// ok is false where rows are not the gate's.
+func GateSettings(rows [][]*string) (timeZone, dateStyle, clientEncoding string, ok bool) {
+	if len(rows) == 0 || len(rows[0]) != gateColumns {
+		return "", "", "", false
+	}
+	for _, c := range []struct {
+		column int
+		value  *string
+	}{{gateTimeZone, &timeZone}, {gateDateStyle, &dateStyle}, {gateClientEncoding, &clientEncoding}} {
+		if rows[0][c.column] == nil {
+			return "", "", "", false
+		}
+		*c.value = *rows[0][c.column]
+	}
+	return timeZone, dateStyle, clientEncoding, true
 }
 
 // gateParams builds the gate's parameters for a query: for each table the name as

@@ -75,7 +75,11 @@ func (s *fakeStatement) Rewritten() string   { return s.rewritten }
 func (s *fakeStatement) Split() (string, string, engine.Statement) {
 	return s.prefix, s.last, s.lastSt
 }
-func (s *fakeStatement) GateParams() []string { return []string{"{}", "{}", "{}", "{}"} }
+
+// GateParams names one table that does not exist, so that the gate has a row.
+func (s *fakeStatement) GateParams() []string {
+	return []string{`{"\"nosuch\""}`, "{NULL}", "{1}", `{"{}"}`}
+}
 
 func (s *fakeStatement) Execute(ctx context.Context, gate [][]*string, fields []engine.Field, params []vector.Datum) (*vector.Batch, error) {
 	s.executions.Add(1)
