@@ -314,14 +314,36 @@ func (p *passthrough) idle(ctx context.Context) error {
 	if err := open(1); err != nil {
 		return err
 	}
-	if _, p.memory[0] = p.child.residentBytes(); p.memory[0] == 0 {
-		return errors.New("pgaccel's memory cannot be read")
+	if p.memory[0], err = p.settledBytes(ctx); err != nil {
+		return err
 	}
 	if err := open(1 + p.o.Idle); err != nil {
 		return err
 	}
-	_, p.memory[1] = p.child.residentBytes()
-	return nil
+	p.memory[1], err = p.settledBytes(ctx)
+	return err
+}
+
+// settledBytes is the resident memory of pgaccel once it has stopped shrinking: the
+// garbage of its start goes back to the system little by little.
+func (p *passthrough) settledBytes(ctx context.Context) (int64, error) {
+	var last int64
+	for range 20 {
+		_, now := p.child.residentBytes()
+		if now == 0 {
+			return 0, errors.New("pgaccel's memory cannot be read")
+		}
+		if last != 0 && now > last-last/200 {
+			return now, nil
+		}
+		last = now
+		select {
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		case <-time.After(time.Second):
+		}
+	}
+	return last, nil
 }
 
 func (p *passthrough) accelerated(ctx context.Context) (int64, error) {

@@ -283,7 +283,10 @@ func (p *passthrough) print(out io.Writer) {
 		fmt.Fprintf(out, "  %21s", t.name)
 	}
 	fmt.Fprintln(out)
-	for _, c := range passCases[:3] {
+	for _, c := range passCases {
+		if c.clients != 1 {
+			continue
+		}
 		fmt.Fprintf(out, "%-9s %7d", c.mode, c.clients)
 		base := middle(direct.rates[c])
 		for _, t := range p.targets {
@@ -320,7 +323,11 @@ func (p *passthrough) print(out io.Writer) {
 		fmt.Fprintln(out)
 	}
 	each := float64(p.memory[1]-p.memory[0]) / float64(max(p.o.Idle, 1))
-	fmt.Fprintf(out, "\nMemory of pgaccel: %s with 1 idle connection, %s with %d more: %.1f kB each\n", size(p.memory[0]), size(p.memory[1]), p.o.Idle, each/1e3)
+	cost := fmt.Sprintf("%.1f kB each", each/1e3)
+	if each <= 0 {
+		cost = "less than can be told from the outside"
+	}
+	fmt.Fprintf(out, "\nMemory of pgaccel: %s with 1 idle connection, %s with %d more: %s\n", size(p.memory[0]), size(p.memory[1]), p.o.Idle, cost)
 	if p.accepted > 0 {
 		fmt.Fprintf(out, "pgaccel answered %d of the executions on the copied table itself.\n", p.accepted)
 	}
