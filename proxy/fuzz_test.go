@@ -3,6 +3,7 @@ package proxy
 import (
 	"bytes"
 	"context"
+	"strings"
 	"testing"
 
 	"pgaccel/engine"
@@ -135,11 +136,40 @@ func fuzzSeed(turns ...any) (data []byte) {
 func join(m ...[]byte) []byte { return bytes.Join(m, nil) }
 
 var (
-	startAnswers = join(raw('R', "\x00\x00\x00\x00"), raw('S', "client_encoding\x00UTF8\x00"), raw('K', "\x00\x00\x00\x01\x00\x00\x00\x02"), raw('Z', "I"))
+	startAnswers = join(raw('R', "\x00\x00\x00\x00"), raw('S', "client_encoding\x00UTF8\x00"), raw('S', "TimeZone\x00UTF8\x00"), raw('S', "DateStyle\x00UTF8\x00"), raw('K', "\x00\x00\x00\x01\x00\x00\x00\x02"), raw('Z', "I"))
 	oneColumn    = raw('T', "\x00\x01x\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x17\x00\x04\xff\xff\xff\xff\x00\x00")
 	oneRow       = raw('D', "\x00\x01\x00\x00\x00\x011")
-	gateAnswers  = join(raw('3', ""), raw('1', ""), raw('2', ""), oneRow, raw('C', "SELECT 1\x00"), raw('3', ""))
+	gateAnswers  = join(raw('3', ""), raw('1', ""), raw('2', ""), gateRow(), raw('C', "SELECT 1\x00"), raw('3', ""))
 )
+
+// gateRow is a row as wide as the gate's, with the same text in every column.
+func gateRow() []byte {
+	text := "UTF8"
+	for n := 1; n < 100; n++ {
+		row := make([]*string, n)
+		for i := range row {
+			row[i] = &text
+		}
+		if _, _, _, ok := engine.GateSettings([][]*string{row}); ok {
+			return raw('D', string([]byte{0, byte(n)})+strings.Repeat("\x00\x00\x00\x04"+text, n))
+		}
+	}
+	panic("no row is the gate's")
+}
+
+// TestFuzzReachesExecutions keeps the seeds worth their while.
+func TestFuzzReachesExecutions(t *testing.T) {
+	st := candidate(numbers(1))
+	b := newBench(fuzzEngine{st})
+	b.feed(t, fromServer, startAnswers, 1000)
+	b.feed(t, fromClient, query("select x"), 1000)
+	b.feed(t, fromServer, join(raw('3', ""), raw('1', ""), raw('t', "\x00\x00"), oneColumn, raw('3', ""), gateAnswers, raw('3', ""), raw('3', ""), raw('Z', "I")), 1000)
+	b.settle(t, numbers(1), nil)
+	want := join(startAnswers, oneColumn, oneRow, raw('C', "SELECT 1\x00"), raw('Z', "I"))
+	if !bytes.Equal(b.toClient, want) {
+		t.Errorf("the client got %q, want %q", b.toClient, want)
+	}
+}
 
 // FuzzSession gives the machine arbitrary bytes of both sides. It must not panic,
 // hold more than it may, or hang; how the bytes are cut must not matter; and what is
