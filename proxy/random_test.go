@@ -57,7 +57,7 @@ func randomScript(r *rand.Rand) [][]byte {
 			m = append(m, syncing())
 		}
 	}
-	return append(m, syncing(), query("rollback"), query("select 'the end'"))
+	return append(m, syncing(), query("rollback"), theEnd)
 }
 
 // selects takes every SELECT for a candidate, but nothing else: COMMIT, which runs in

@@ -43,6 +43,10 @@ func readies(n int, m ...[]byte) func(*rawClient) []message {
 	}
 }
 
+// theEnd is a last Query, for conversations in which the number of ReadyForQuery is
+// what matters.
+var theEnd = query("select 'the end'")
+
 // silence is how long nothing must come.
 const silence = 150 * time.Millisecond
 
@@ -101,7 +105,7 @@ func scripts() []script {
 		{12, "error amid rows, extended", once(cat(pbe("select 1/(3-g) from generate_series(1,5) g"), g(syncing()))...)},
 		{13, "Flush gives answers without ReadyForQuery", func(c *rawClient) []message {
 			c.send(parse("", "select 1"), bind("", "", nil), describe('P', ""), execute("", 0), flushing())
-			list := c.untilIn('Z', silence)
+			list := c.until('C')
 			return append(list, c.exchange(syncing())...)
 		}},
 		{13, "nothing without Flush or Sync", func(c *rawClient) []message {
@@ -111,7 +115,7 @@ func scripts() []script {
 		}},
 		{13, "an error is flushed at once", func(c *rawClient) []message {
 			c.send(parse("", "selec 1"))
-			list := c.untilIn('Z', silence)
+			list := c.until('E')
 			c.send(bind("", "", nil), execute("", 0), query("select 5"), flushing())
 			list = append(list, c.untilIn('Z', silence)...)
 			return append(list, c.exchange(syncing())...)
@@ -168,16 +172,19 @@ func scripts() []script {
 		{23, "COPY in, Sync too early", func(c *rawClient) []message {
 			c.exchange(query("create temp table ct(a int)"))
 			c.send(parse("", "copy ct from stdin"), bind("", "", nil), execute("", 0), syncing(), raw('d', "1\n"), raw('c', ""), syncing())
-			return append(c.untilIn(1, silence), c.exchange(query("select count(*) from ct"))...)
+			c.send(query("select count(*) from ct"), theEnd)
+			return untilTheEnd(c)
 		}},
 		{23, "COPY in fails at once", func(c *rawClient) []message {
 			c.send(parse("", "copy nosuch from stdin"), bind("", "", nil), execute("", 0), syncing(), raw('d', "1\n"), raw('c', ""), syncing())
-			return append(c.untilIn(1, silence), c.exchange(query("select 1"))...)
+			c.send(theEnd)
+			return untilTheEnd(c)
 		}},
 		{23, "COPY in fails later", func(c *rawClient) []message {
 			c.exchange(query("create temp table ct(a int)"))
 			c.send(query("copy ct from stdin"), raw('d', "x\n"), raw('d', "2\n"), raw('c', ""))
-			return append(c.untilIn(1, silence), c.exchange(query("select count(*) from ct"))...)
+			c.send(query("select count(*) from ct"), theEnd)
+			return untilTheEnd(c)
 		}},
 		{23, "COPY in, in turns", func(c *rawClient) []message {
 			c.exchange(query("create temp table ct(a int)"))
@@ -195,15 +202,15 @@ func scripts() []script {
 			return append(list, c.exchange(query("select sum(a) from ct"))...)
 		}},
 		{23, "CopyFail outside of a copy", func(c *rawClient) []message {
-			c.send(raw('f', "x\x00"), query("select 1"))
-			return c.untilIn(1, silence)
+			c.send(raw('f', "x\x00"), query("select 1"), theEnd)
+			return untilTheEnd(c)
 		}},
 		{23, "a Query inside a copy", func(c *rawClient) []message {
 			c.exchange(query("create temp table ct(a int)"))
 			c.send(query("copy ct from stdin"))
 			list := c.until('G')
 			c.send(query("select 1"))
-			return append(list, c.untilIn(1, silence)...)
+			return append(list, c.until(endOfConnection)...)
 		}},
 		{23, "COPY out", turns(g(query("copy sales to stdout")), cat(pbe("copy (select id from sales order by id) to stdout"), g(syncing())))},
 		{24, "FunctionCall", once(raw('F', "\x00\x00\x04\xd2\x00\x00\x00\x00\x00\x00"))}, // a function that is not there
