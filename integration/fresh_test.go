@@ -239,5 +239,13 @@ func TestMode(t *testing.T) {
 	off("ALTER ROLE off")
 	set("ALTER ROLE postgres SET pgaccel.mode = 'force'")
 	direct, proxy = connect(t, s.direct.url("postgres", none)), connect(t, s.proxy.url("postgres", none))
+	// That the server sets the mode is noticed when the catalog is read again.
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
+		before := s.queries(t, "accelerated")
+		same(t, direct, proxy, "SELECT count(*) FROM quiet")
+		if s.queries(t, "accelerated") > before {
+			break
+		}
+	}
 	on("ALTER ROLE force")
 }
