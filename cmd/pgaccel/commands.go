@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
@@ -99,10 +100,14 @@ func newLogger(w io.Writer, format, level string) (*slog.Logger, error) {
 }
 
 // progress shows the first copy: a bar a table on a terminal, log lines elsewhere.
+// Tables are copied side by side, so that calls come from several goroutines.
 func progress(log *slog.Logger) func(replica.Progress) {
+	var mu sync.Mutex
 	if !term.IsTerminal(int(os.Stderr.Fd())) {
 		var last time.Time
 		return func(p replica.Progress) {
+			mu.Lock()
+			defer mu.Unlock()
 			if p.Done || time.Since(last) > 5*time.Second {
 				last = time.Now()
 				log.Info("copying", "table", p.Table, "rows", p.Rows, "of_about", p.EstimatedRows, "done", p.Done)
@@ -111,6 +116,8 @@ func progress(log *slog.Logger) func(replica.Progress) {
 	}
 	bars := map[string]*progressbar.ProgressBar{}
 	return func(p replica.Progress) {
+		mu.Lock()
+		defer mu.Unlock()
 		bar := bars[p.Table]
 		if bar == nil {
 			bar = progressbar.NewOptions64(max(p.EstimatedRows, p.Rows, 1), progressbar.OptionSetWriter(os.Stderr),
