@@ -44,6 +44,6 @@
 //
 // One publication, pgaccel_<instance>, of the chosen tables, and one temporary slot
 // of the same name. Close drops both. A process that was killed leaves only the
-// publication; the next one to start drops it (an advisory lock tells the living
-// from the dead).
+// publication; the next one to start drops it (the living have a session whose
+// application_name is the publication's name).
 package replica

@@ -32,7 +32,7 @@ func TestRecoversFromLostSessions(t *testing.T) {
 	a := tableOID(t, c, "a")
 	for i, kill := range []string{
 		"SELECT count(pg_terminate_backend(active_pid))::text FROM pg_replication_slots WHERE database = current_database()",
-		"SELECT count(pg_terminate_backend(pid))::text FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'pgaccel' AND backend_type = 'client backend'",
+		"SELECT count(pg_terminate_backend(pid))::text FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE 'pgaccel%' AND backend_type = 'client backend'",
 		"DROP_PUBLICATION",
 	} {
 		waitState(t, store, a, colstore.StateReady)

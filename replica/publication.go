@@ -16,14 +16,16 @@ import (
 
 const publicationPrefix = "pgaccel_"
 
-// lockSQL is the key of the advisory lock that a living instance holds for as long
-// as its publication is in use.
-const lockSQL = "pg_catalog.hashtextextended(%s, 7460431)"
-
 // createPublication makes an empty publication, after it has dropped those of
-// instances that are gone.
+// instances that are gone: no session bears their name. (An advisory lock would say
+// the same, but users see those in pg_locks.)
 func (e *epoch) createPublication(ctx context.Context) error {
-	rows, err := e.control.Query(ctx, "SELECT p.pubname FROM pg_catalog.pg_publication p WHERE p.pubname ~ ('^' || $1::text || '[0-9a-f]{12}$') AND p.pubname <> $2::text AND pg_catalog.pg_has_role(p.pubowner, 'USAGE')", publicationPrefix, e.name)
+	if _, err := e.control.Exec(ctx, "SELECT pg_catalog.set_config('application_name', $1, false)", e.name); err != nil {
+		return err
+	}
+	rows, err := e.control.Query(ctx, `SELECT p.pubname FROM pg_catalog.pg_publication p
+		WHERE p.pubname ~ ('^' || $1::text || '[0-9a-f]{12}$') AND p.pubname <> $2::text AND pg_catalog.pg_has_role(p.pubowner, 'USAGE')
+		AND NOT EXISTS (SELECT FROM pg_catalog.pg_stat_activity a WHERE a.application_name = p.pubname)`, publicationPrefix, e.name)
 	if err != nil {
 		return err
 	}
@@ -39,25 +41,11 @@ func (e *epoch) createPublication(ctx context.Context) error {
 		return err
 	}
 	for _, name := range others {
-		key := fmt.Sprintf(lockSQL, quoteLiteral(name))
-		var gone bool
-		if err := e.control.QueryRow(ctx, "SELECT pg_catalog.pg_try_advisory_lock("+key+")").Scan(&gone); err != nil {
-			return err
-		}
-		if !gone {
-			continue
-		}
 		if _, err := e.control.Exec(ctx, "DROP PUBLICATION IF EXISTS "+quoteIdent(name)); err != nil {
 			e.log.Warn("a publication left behind could not be dropped", "publication", name, "error", err)
 		} else {
 			e.log.Info("dropped a publication left behind", "publication", name)
 		}
-		if _, err := e.control.Exec(ctx, "SELECT pg_catalog.pg_advisory_unlock("+key+")"); err != nil {
-			return err
-		}
-	}
-	if _, err := e.control.Exec(ctx, "SELECT pg_catalog.pg_advisory_lock("+fmt.Sprintf(lockSQL, quoteLiteral(e.name))+")"); err != nil {
-		return err
 	}
 	if _, err := e.control.Exec(ctx, "DROP PUBLICATION IF EXISTS "+quoteIdent(e.name)); err != nil {
 		return err
