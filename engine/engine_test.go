@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"pgaccel/catalog"
 	"pgaccel/colstore"
@@ -65,6 +66,24 @@ func TestBindParams(t *testing.T) {
 	if _, fwd := bindParams(&plan.Query{}, []vector.Datum{vector.Int(vector.Int4, 1)}); fwd == nil {
 		t.Error("a value too many was taken")
 	}
+}
+
+func TestParseTimeout(t *testing.T) {
+	f := func(text string, want time.Duration) {
+		t.Helper()
+		if got := parseTimeout(text); got != want {
+			t.Errorf("%q: %v, want %v", text, got, want)
+		}
+	}
+	f("0", 0)
+	f("1ms", time.Millisecond)
+	f("90s", 90*time.Second)
+	f("3min", 3*time.Minute)
+	f("2h", 2*time.Hour)
+	f("1d", 24*time.Hour)
+	f("", 1)
+	f("soon", 1)
+	f("-1", 1)
 }
 
 // TestSnapshotRule checks when a copy may answer: it holds no more than the gate's

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"pgaccel/catalog"
 	"pgaccel/colstore"
@@ -37,6 +38,7 @@ var gateSQL = `SELECT pg_catalog.pg_current_snapshot()::pg_catalog.text,
  pg_catalog.current_setting('extra_float_digits'),
  pg_catalog.current_setting('DateStyle'),
  pg_catalog.current_setting('client_encoding'),
+ pg_catalog.current_setting('statement_timeout'),
  pg_catalog.current_schemas(true)::pg_catalog.text,
  pg_catalog.current_setting('pgaccel.mode', true),
  CASE WHEN t.schema IS NULL OR pg_catalog.has_schema_privilege(
@@ -65,6 +67,7 @@ const (
 	gateFloatDigits
 	gateDateStyle
 	gateClientEncoding
+	gateTimeout
 	gateSchemas
 	gateMode
 	gateOID
@@ -86,6 +89,7 @@ type gateRow struct {
 	floatDigit string
 	schemas    string
 	mode       string
+	timeout    time.Duration // statement_timeout, 0 for none
 	tables     []gateTable
 }
 
@@ -175,7 +179,7 @@ func parseGate(rows [][]*string, tables int) (*gateRow, error) {
 		}
 		if i == 0 {
 			*g = gateRow{standby: row[gateInsertLSN] == nil, noXID: text(gateNoXID) == "t", isolation: text(gateIsolation),
-				timeZone: text(gateTimeZone), floatDigit: text(gateFloatDigits), schemas: text(gateSchemas), mode: text(gateMode)}
+				timeZone: text(gateTimeZone), floatDigit: text(gateFloatDigits), schemas: text(gateSchemas), mode: text(gateMode), timeout: parseTimeout(text(gateTimeout))}
 			var err error
 			if g.snapshot, err = colstore.ParseSnapshot(text(gateSnapshot)); err != nil {
 				return nil, err
@@ -310,6 +314,20 @@ func bindParams(q *plan.Query, params []vector.Datum) (*plan.Query, *plan.Forwar
 		values[i] = v
 	}
 	return q.Bind(values), nil
+}
+
+// parseTimeout reads a time setting as current_setting shows it: an integer with the
+// largest unit that keeps it one, or 0 for none. What cannot be read is taken for the
+// shortest there is, which forwards.
+func parseTimeout(s string) time.Duration {
+	digits := strings.TrimRight(s, "abcdefghijklmnopqrstuvwxyz")
+	n, err := strconv.ParseInt(digits, 10, 32)
+	unit, ok := map[string]time.Duration{"": time.Millisecond, "us": time.Microsecond, "ms": time.Millisecond,
+		"s": time.Second, "min": time.Minute, "h": time.Hour, "d": 24 * time.Hour}[s[len(digits):]]
+	if err != nil || !ok || n < 0 {
+		return 1
+	}
+	return time.Duration(n) * unit
 }
 
 // parseLSN reads Postgres' text form of a log position, X/Y in hexadecimal.

@@ -201,6 +201,17 @@ func (s *statement) execute(ctx context.Context, d *decision, gate [][]*string, 
 	if f := checkDescription(d.query, described); f != nil {
 		return nil, f
 	}
+	if g.timeout > 0 {
+		// Postgres is the one to say that it took too long, after its own time.
+		limited, cancel := context.WithTimeoutCause(ctx, g.timeout, forward(plan.ReasonTimeout, ""))
+		defer cancel()
+		defer func(parent context.Context) {
+			if err != nil && limited.Err() != nil && parent.Err() == nil {
+				b, err = nil, context.Cause(limited)
+			}
+		}(ctx)
+		ctx = limited
+	}
 	bound, f := bindParams(d.query, params)
 	if f != nil {
 		return nil, f

@@ -35,6 +35,7 @@ const (
 	ReasonParameter     Reason = "parameter"          // a value or format that cannot be read
 	ReasonEvaluation    Reason = "evaluation"         // overflow, division by zero: Postgres decides
 	ReasonTies          Reason = "ties at limit"      // LIMIT cuts between equal keys
+	ReasonTimeout       Reason = "statement timeout"
 	ReasonMemory        Reason = "memory"
 	ReasonInternalError Reason = "internal error"
 )
