@@ -108,7 +108,7 @@ type passthrough struct {
 const passSchema = `
 CREATE SCHEMA plain;
 CREATE TABLE public.watched (aid int PRIMARY KEY, bid int, abalance int NOT NULL, filler char(84));
-INSERT INTO public.watched SELECT i, i / 100000, (i * 7919) %% 10007, '' FROM generate_series(1, %[1]d) i;
+INSERT INTO public.watched SELECT i, i / 100000, i::bigint * 7919 %% 10007, '' FROM generate_series(1, %[1]d) i;
 CREATE TABLE plain.ledger (LIKE public.watched INCLUDING ALL);
 INSERT INTO plain.ledger SELECT * FROM public.watched;
 CREATE TABLE plain.wide AS SELECT i / 4 AS orderkey, i %% 4 + 1 AS linenumber, i %% 30000 AS custkey, i %% 200000 AS partkey, i %% 2000 AS suppkey, 19920101 + i %% 28 AS orderdate,
