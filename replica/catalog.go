@@ -56,6 +56,11 @@ func readCatalog(ctx context.Context, conn *pgx.Conn, p patterns) (cat *catalog.
 	return cat, refused, nil
 }
 
+// identityIndexSQL says whether the pg_class row c has an index that serves as its
+// replica identity.
+const identityIndexSQL = `EXISTS (SELECT FROM pg_catalog.pg_index i WHERE i.indrelid = c.oid AND i.indisvalid AND i.indimmediate
+			AND (c.relreplident = 'd' AND i.indisprimary OR c.relreplident = 'i' AND i.indisreplident))`
+
 // catalogReader reads one snapshot of the catalog, step by step.
 type catalogReader struct {
 	ctx  context.Context
@@ -125,8 +130,7 @@ func (r *catalogReader) relations(p patterns) error {
 	}
 	rows, err = r.tx.Query(r.ctx, `SELECT c.oid, c.relkind::text, c.relpersistence::text, c.relhassubclass,
 		c.relpages::bigint, greatest(c.reltuples, 0)::bigint, pg_catalog.pg_has_role(c.relowner, 'USAGE'), c.relreplident::text,
-		EXISTS (SELECT FROM pg_catalog.pg_index i WHERE i.indrelid = c.oid AND i.indisvalid AND i.indimmediate
-			AND (c.relreplident = 'd' AND i.indisprimary OR c.relreplident = 'i' AND i.indisreplident)),
+		`+identityIndexSQL+`,
 		EXISTS (SELECT FROM pg_catalog.pg_index i WHERE i.indrelid = c.oid AND i.indisprimary AND NOT i.indimmediate),
 		coalesce(`+catalog.FingerprintSQL("c.oid")+`, '')
 		FROM pg_catalog.pg_class c WHERE c.oid = ANY($1::oid[])`, r.oids)

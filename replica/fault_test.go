@@ -2,6 +2,7 @@ package replica
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand"
 	"strconv"
@@ -475,4 +476,36 @@ func TestServerCrash(t *testing.T) {
 		return v.Rows == 2
 	})
 	waitInsert(t, c, store)
+}
+
+// TestReplacedTableIsNotPublished: what was looked at and what is added by name may
+// be two tables. One that cannot be updated while it is published must never be.
+func TestReplacedTableIsNotPublished(t *testing.T) {
+	ctx := context.Background()
+	url := database(t)
+	c := connectTo(t, url)
+	e := &epoch{control: connectTo(t, url), name: publicationPrefix + "0123456789ab"}
+	mustExec(t, c, "CREATE PUBLICATION "+e.name)
+	f := func(what, change string, want error) {
+		t.Helper()
+		mustExec(t, c, "DROP TABLE IF EXISTS a; CREATE TABLE a (id int PRIMARY KEY)")
+		cat, _, err := ReadCatalog(ctx, c, []string{"public.a"})
+		if err != nil || len(cat.Tables) != 1 {
+			t.Fatal(cat, err)
+		}
+		mustExec(t, c, change)
+		if err := e.addTables(ctx, cat.Tables...); !errors.Is(err, want) || want == nil && err != nil {
+			t.Errorf("%s: %v, want %v", what, err, want)
+		}
+		published := want == nil
+		if got := queryText(t, c, "SELECT count(*)::text FROM pg_publication_tables WHERE pubname = '"+e.name+"'"); (got == "1") != published {
+			t.Errorf("%s: %s tables are published", what, got)
+		}
+		mustExec(t, c, "INSERT INTO a VALUES (1); UPDATE a SET id = 2; DELETE FROM a")
+	}
+	f("replaced by one without key", "DROP TABLE a; CREATE TABLE a (id int)", errReplaced)
+	f("key dropped", "ALTER TABLE a DROP CONSTRAINT a_pkey", errReplaced)
+	f("identity nothing", "ALTER TABLE a REPLICA IDENTITY NOTHING", errReplaced)
+	f("replaced by one with a key", "DROP TABLE a; CREATE TABLE a (id int PRIMARY KEY)", errReplaced)
+	f("nothing changed", "SELECT 1", nil)
 }

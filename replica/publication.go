@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"pgaccel/catalog"
@@ -137,13 +138,34 @@ func (e *epoch) publish(ctx context.Context, add []*catalog.Table, late bool) er
 	return e.altered(ctx, ours...)
 }
 
+// errReplaced refuses a table that is no longer what the catalog said.
+var errReplaced = errors.New("it was replaced, or lost its replica identity, while it was being added")
+
+// addTables adds tables to the publication, all or none. The names may mean other
+// tables by now, and an identity may be gone: a table that cannot be updated while
+// it is published must not be published for a moment, so that what was added is
+// looked at before the transaction ends. Until then ADD TABLE's lock keeps the
+// tables as they are.
 func (e *epoch) addTables(ctx context.Context, tables ...*catalog.Table) error {
-	names := make([]string, len(tables))
+	names, oids := make([]string, len(tables)), make([]uint32, len(tables))
 	for i, t := range tables {
-		names[i] = "ONLY " + quoteTable(t)
+		names[i], oids[i] = "ONLY "+quoteTable(t), t.OID
 	}
-	_, err := e.control.Exec(ctx, "ALTER PUBLICATION "+quoteIdent(e.name)+" ADD TABLE "+strings.Join(names, ", "))
-	return err
+	return pgx.BeginFunc(ctx, e.control, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, "ALTER PUBLICATION "+quoteIdent(e.name)+" ADD TABLE "+strings.Join(names, ", ")); err != nil {
+			return err
+		}
+		var usable int
+		if err := tx.QueryRow(ctx, `SELECT count(*) FROM pg_catalog.pg_publication_rel r JOIN pg_catalog.pg_publication p ON p.oid = r.prpubid
+			JOIN pg_catalog.pg_class c ON c.oid = r.prrelid
+			WHERE p.pubname = $1::text AND c.oid = ANY($2::oid[]) AND (c.relreplident = 'f' OR `+identityIndexSQL+`)`, e.name, oids).Scan(&usable); err != nil {
+			return err
+		}
+		if usable != len(tables) {
+			return errReplaced
+		}
+		return nil
+	})
 }
 
 // dropTable takes a table out of the publication and the registry.
@@ -171,9 +193,10 @@ func (e *epoch) altered(ctx context.Context, ours ...uint32) (err error) {
 	return err
 }
 
+// isServerError reports whether err is about a table rather than the connection.
 func isServerError(err error) bool {
 	var pg *pgconn.PgError
-	return errors.As(err, &pg)
+	return errors.As(err, &pg) || errors.Is(err, errReplaced)
 }
 
 // isGone reports whether err says that a table or its place in the publication does
