@@ -29,9 +29,9 @@ func sessionQueries(t *testing.T) []string {
 // ssbQueries returns the 13 queries of the Star Schema Benchmark by name.
 func ssbQueries(t *testing.T) (names []string, text map[string]string) {
 	t.Helper()
-	files, err := filepath.Glob("testdata/ssb/q*.sql")
+	files, err := filepath.Glob("../internal/ssb/sql/q*.sql")
 	if err != nil || len(files) != 13 {
-		t.Fatalf("%d queries in testdata/ssb, want 13 (%v)", len(files), err)
+		t.Fatalf("%d queries in internal/ssb/sql, want 13 (%v)", len(files), err)
 	}
 	text = map[string]string{}
 	for _, f := range files {
