@@ -74,6 +74,9 @@ type Catalog struct {
 	// operators, that exist outside pg_catalog: a query that uses one of these
 	// names may not mean the built-in and is forwarded.
 	Shadowed map[string]bool
+	// Newest is NewestSQL's text at the time of the catalog: while it stays, Shadowed
+	// lacks nothing that was created since.
+	Newest string
 	// ModeSet is true where the server gives some session a pgaccel.mode before the
 	// session says anything: ALTER ROLE or ALTER DATABASE ... SET, postgresql.conf.
 	ModeSet bool
@@ -107,3 +110,10 @@ func (c *Catalog) Lookup(schema, name string) []*Table {
 	}
 	return found
 }
+
+// NewestSQL is an SQL expression, a text, that changes when a function, an operator or
+// a cast is created: the largest OIDs, which an index has at hand. (The counter of
+// OIDs is the cluster's and goes up until it wraps around after four thousand
+// millions; a rename or a move to another schema does not show.)
+const NewestSQL = `pg_catalog.concat_ws(' ', (SELECT pg_catalog.max(f.oid) FROM pg_catalog.pg_proc f),
+ (SELECT pg_catalog.max(o.oid) FROM pg_catalog.pg_operator o), (SELECT pg_catalog.max(k.oid) FROM pg_catalog.pg_cast k))`

@@ -41,6 +41,7 @@ var gateSQL = `SELECT pg_catalog.pg_current_snapshot()::pg_catalog.text,
  pg_catalog.current_setting('statement_timeout'),
  pg_catalog.current_schemas(true)::pg_catalog.text,
  pg_catalog.current_setting('pgaccel.mode', true),
+ ` + catalog.NewestSQL + `,
  CASE WHEN t.schema IS NULL OR pg_catalog.has_schema_privilege(
    (SELECT n.oid FROM pg_catalog.pg_namespace n WHERE n.nspname OPERATOR(pg_catalog.=) t.schema::pg_catalog.name), 'USAGE')
   THEN pg_catalog.to_regclass(t.ref)::pg_catalog.oid END,
@@ -70,6 +71,7 @@ const (
 	gateTimeout
 	gateSchemas
 	gateMode
+	gateNewest
 	gateOID
 	gateAllowed
 	gateRowSecurity
@@ -89,6 +91,7 @@ type gateRow struct {
 	floatDigit string
 	schemas    string
 	mode       string
+	newest     string        // see catalog.NewestSQL
 	timeout    time.Duration // statement_timeout, 0 for none
 	tables     []gateTable
 }
@@ -179,7 +182,7 @@ func parseGate(rows [][]*string, tables int) (*gateRow, error) {
 		}
 		if i == 0 {
 			*g = gateRow{standby: row[gateInsertLSN] == nil, noXID: text(gateNoXID) == "t", isolation: text(gateIsolation),
-				timeZone: text(gateTimeZone), floatDigit: text(gateFloatDigits), schemas: text(gateSchemas), mode: text(gateMode), timeout: parseTimeout(text(gateTimeout))}
+				timeZone: text(gateTimeZone), floatDigit: text(gateFloatDigits), schemas: text(gateSchemas), mode: text(gateMode), newest: text(gateNewest), timeout: parseTimeout(text(gateTimeout))}
 			var err error
 			if g.snapshot, err = colstore.ParseSnapshot(text(gateSnapshot)); err != nil {
 				return nil, err
@@ -216,6 +219,8 @@ func (e *Engine) checkGate(d *decision, g *gateRow) *plan.Forward {
 		return forward(plan.ReasonIsolation, g.isolation)
 	case !systemSchemaFirst(g.schemas):
 		return forward(plan.ReasonShadowed, "pg_catalog is not first in search_path")
+	case g.newest != d.catalog.Newest:
+		return forward(plan.ReasonShadowed, "a function, operator or cast has been created")
 	case d.query.NeedsUTC && !isUTC(g.timeZone):
 		return forward(plan.ReasonTimeZone, "")
 	case returnsFloat(d.query) && (len(g.floatDigit) != 1 || g.floatDigit < "1"):

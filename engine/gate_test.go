@@ -22,6 +22,7 @@ type gateBench struct {
 	admin  *pgx.Conn
 	query  *plan.Query
 	engine *Engine
+	newest string // functions and operators that the plan knows of
 }
 
 func newGateBench(t *testing.T) *gateBench {
@@ -38,10 +39,18 @@ func newGateBench(t *testing.T) *gateBench {
 	b.exec(b.admin, `CREATE SCHEMA s; CREATE TABLE fact (k int PRIMARY KEY, v int, w int); CREATE TABLE s.dim (id int PRIMARY KEY, "Name" text);
 		CREATE ROLE reader LOGIN; GRANT SELECT ON fact TO reader; GRANT USAGE ON SCHEMA s TO reader; GRANT SELECT ON s.dim TO reader`)
 	b.query = b.plan()
+	b.lookAtFunctions()
 	store := colstore.New(colstore.Options{MemoryLimit: 64 << 20})
 	t.Cleanup(store.Close)
 	b.engine = New(Options{Store: store})
 	return b
+}
+
+func (b *gateBench) lookAtFunctions() {
+	b.t.Helper()
+	if err := b.admin.QueryRow(context.Background(), "SELECT "+catalog.NewestSQL).Scan(&b.newest); err != nil {
+		b.t.Fatal(err)
+	}
 }
 
 // plan describes the tables as they are now.
@@ -98,7 +107,7 @@ func (b *gateBench) ask(c *pgx.Conn, q *plan.Query) *plan.Forward {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	return b.engine.checkGate(&decision{query: q}, g)
+	return b.engine.checkGate(&decision{query: q, catalog: &catalog.Catalog{Newest: b.newest}}, g)
 }
 
 func texts(res *pgconn.Result) [][]*string {
@@ -168,6 +177,22 @@ func TestGateNames(t *testing.T) {
 	b.want(c, "pg_catalog first by name", "")
 	b.exec(c, "SET search_path = ''")
 	b.want(c, "empty search_path", plan.ReasonResolved)
+}
+
+func TestGateSeesNewFunctions(t *testing.T) {
+	b := newGateBench(t)
+	c := b.connect("postgres")
+	for _, sql := range []string{
+		"CREATE FUNCTION public.abs(smallint) RETURNS int LANGUAGE sql AS 'SELECT 7'",
+		"CREATE OPERATOR public.= (FUNCTION = pg_catalog.int42eq, LEFTARG = int, RIGHTARG = smallint)",
+		"CREATE CAST (smallint AS money) WITH INOUT AS IMPLICIT",
+	} {
+		b.want(c, "before "+sql, "")
+		b.exec(b.admin, sql)
+		b.want(c, sql, plan.ReasonShadowed)
+		b.lookAtFunctions()
+	}
+	b.want(c, "known", "")
 }
 
 func TestGateDefinition(t *testing.T) {

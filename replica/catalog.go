@@ -225,6 +225,9 @@ func (r *catalogReader) indexes() error {
 // type that somebody has added, too, cannot be meant by a query over built-in types:
 // the built-in of that name matches exactly (an extension such as citext has an =).
 func (r *catalogReader) shadowed() error {
+	if err := r.tx.QueryRow(r.ctx, "SELECT "+catalog.NewestSQL).Scan(&r.cat.Newest); err != nil {
+		return err
+	}
 	rows, err := r.tx.Query(r.ctx, `SELECT DISTINCT pg_catalog.lower(p.proname::text) FROM pg_catalog.pg_proc p
 		WHERE (p.oid >= 16384
 			OR p.pronamespace NOT IN (SELECT n.oid FROM pg_catalog.pg_namespace n WHERE n.nspname IN ('pg_catalog', 'information_schema')))

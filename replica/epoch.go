@@ -398,7 +398,7 @@ func (e *epoch) follow(ctx context.Context, cat *catalog.Catalog, refused []Refu
 
 // sameCatalog reports whether plans made with a hold with b, too. Sizes may differ.
 func sameCatalog(a, b *catalog.Catalog) bool {
-	if len(a.Tables) != len(b.Tables) || a.SystemID != b.SystemID || a.ServerVersion != b.ServerVersion || a.ModeSet != b.ModeSet || !maps.Equal(a.Shadowed, b.Shadowed) {
+	if len(a.Tables) != len(b.Tables) || a.SystemID != b.SystemID || a.ServerVersion != b.ServerVersion || a.ModeSet != b.ModeSet || a.Newest != b.Newest || !maps.Equal(a.Shadowed, b.Shadowed) {
 		return false
 	}
 	for i, x := range a.Tables {
