@@ -2,7 +2,6 @@ package olap
 
 import (
 	"math"
-	"math/bits"
 
 	"pgaccel/plan"
 	"pgaccel/vector"
@@ -150,15 +149,7 @@ func subChecked(a, b int64) (int64, bool) {
 }
 
 func mulChecked(a, b int64) (int64, bool) {
-	hi, lo := bits.Mul64(uint64(a), uint64(b))
-	h := int64(hi)
-	if a < 0 {
-		h -= b
-	}
-	if b < 0 {
-		h -= a
-	}
-	return int64(lo), h == int64(lo)>>63
+	return vector.Mul64(a, b).Int64()
 }
 
 func binaryNumeric(op plan.Op, a, b vector.Decimal) (scalar, error) {

@@ -245,7 +245,7 @@ func opensTransaction(prefix string) bool {
 
 // encodingKnown reports whether text means the same here as in Postgres.
 func (s *session) encodingKnown(text []byte) bool {
-	return s.settings.ClientEncoding == "UTF8" || isASCII(text)
+	return s.settings.ClientEncoding == "UTF8" || wire.IsASCII(text)
 }
 
 // hasParameter reports whether text holds something like $1, which is an error in a
@@ -289,7 +289,7 @@ func (s *session) parse(message []byte, before *[]byte) action {
 		s.queue.push(replyParse)
 		return swallow
 	}
-	n := &statement{name: string(name), st: st, ascii: isASCII(sql), after: s.queue.sent}
+	n := &statement{name: string(name), st: st, ascii: wire.IsASCII(sql), after: s.queue.sent}
 	if len(oids) > 0 && !slices.Contains(oids, 0) {
 		// Declared types are those that Postgres takes; that there are no further
 		// parameters shows when Bind's values are counted.

@@ -224,7 +224,7 @@ func (p *portal) decode(ascii bool) ([]vector.Datum, bool) {
 		}
 		oid := p.s.params[i]
 		kind := vector.KindOf(oid)
-		if ascii && (kind.IsText() || kind == vector.Invalid) && !isASCII(raw) {
+		if ascii && (kind.IsText() || kind == vector.Invalid) && !wire.IsASCII(raw) {
 			return nil, false
 		}
 		d, err := wire.DecodeParam(oid, format, raw)
@@ -234,15 +234,6 @@ func (p *portal) decode(ascii bool) ([]vector.Datum, bool) {
 		list[i] = d
 	}
 	return list, true
-}
-
-func isASCII(b []byte) bool {
-	for _, c := range b {
-		if c >= 0x80 {
-			return false
-		}
-	}
-	return true
 }
 
 // readParams reads a ParameterDescription's body.

@@ -199,7 +199,7 @@ func (e *RowEncoder) checkSettings(op valueOp, c *vector.Column, s TextSettings)
 		// All client encodings agree on ASCII; the strings here are UTF-8.
 		if s.ClientEncoding != "UTF8" {
 			for _, str := range c.Strs {
-				if !isASCII(str) {
+				if !IsASCII(str) {
 					return fmt.Errorf("client encoding %s", s.ClientEncoding)
 				}
 			}
@@ -219,7 +219,8 @@ func (e *RowEncoder) checkSettings(op valueOp, c *vector.Column, s TextSettings)
 	return err
 }
 
-func isASCII[T string | []byte](s T) bool {
+// IsASCII reports whether s means the same in every client encoding.
+func IsASCII[T string | []byte](s T) bool {
 	for i := 0; i < len(s); i++ {
 		if s[i] >= 0x80 {
 			return false
