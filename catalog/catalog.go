@@ -42,9 +42,29 @@ type Table struct {
 	Columns     []Column
 	Indexes     []Index
 	Fingerprint Fingerprint
+	// Identity are the positions of the columns of the replica identity, ascending:
+	// of the primary key or the index that serves as one. IdentityFull says that it is
+	// the whole row (then Identity is nil).
+	Identity     []int
+	IdentityFull bool
+	// Parts are the leaf partitions, by OID; nil where the table is not partitioned.
+	Parts []Part
 	// Pages and Rows are pg_class.relpages and reltuples: estimates.
 	Pages int64
 	Rows  int64
+}
+
+// Part is a leaf partition: its rows are the table's. Columns are matched by name.
+type Part struct {
+	OID          uint32
+	Schema, Name string
+	Fingerprint  Fingerprint
+}
+
+// HashIdentity reports whether the replica identity has columns that are not copied,
+// such as a uuid: rows are then found by a hash of those (colstore.Row.Identity).
+func (t *Table) HashIdentity() bool {
+	return slices.ContainsFunc(t.Identity, func(c int) bool { return t.Columns[c].Unsupported != "" })
 }
 
 // Column returns the position of the named column, -1 where there is none.

@@ -50,7 +50,7 @@ func BenchmarkWriter(b *testing.B) {
 func BenchmarkGet(b *testing.B) {
 	s := New(Options{})
 	defer s.Close()
-	s.Publish(load(b, s, make([]row, 1), 1))
+	s.Publish(s.NewRelation(load(b, s, make([]row, 1), 1)))
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
 			table, _ := s.Get(7)

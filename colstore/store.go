@@ -135,11 +135,12 @@ func (s *Store) table(meta *catalog.Table) *published {
 	return p
 }
 
-// Publish makes t the version that Get returns, in StateReady, and releases the
-// version before it. The store takes over the caller's reference. Changes noted
-// by MarkChanged before are forgotten: a caller that saw one which t does not
-// hold calls MarkChanged again, after Publish.
-func (s *Store) Publish(t *Table) {
+// Publish makes r what View and Get return, in StateReady, and gives up the
+// relation before it. The store takes r over. Changes noted by MarkChanged before
+// are forgotten: a caller that saw one which r does not hold calls MarkChanged
+// again, after Publish.
+func (s *Store) Publish(r *Relation) {
+	t := r.base
 	s.mu.Lock()
 	p := s.table(t.Meta)
 	old := p.drop()
@@ -188,7 +189,8 @@ func (s *Store) MarkChanged(oid uint32) {
 	release(old)
 }
 
-// Get returns the published version, retained, and the state. The table is nil
+// Get returns the published table with all that the stream has brought, retained,
+// and the state. The table is nil
 // unless the state is StateReady. An unknown table is StateCopying.
 func (s *Store) Get(oid uint32) (*Table, State) {
 	s.mu.RLock()

@@ -46,14 +46,14 @@ func TestStates(t *testing.T) {
 	expect("copying", StateCopying, nil)
 
 	first := load(t, s, rows, 1)
-	s.Publish(first)
+	s.Publish(s.NewRelation(first))
 	expect("published", StateReady, first)
 	if st := s.Statuses(); len(st) != 1 || st[0].Name != "public.t" || st[0].Rows != 1 || st[0].Bytes != first.Bytes() || st[0].Copied.IsZero() {
 		t.Errorf("Statuses() = %+v", st)
 	}
 	held, _ := s.Get(7)
 	second := load(t, s, append(rows, rows...), 1)
-	s.Publish(second)
+	s.Publish(s.NewRelation(second))
 	expect("published again", StateReady, second)
 	check(t, held, rows) // the reader's version lives on
 	used, _ := s.Usage()
@@ -67,13 +67,13 @@ func TestStates(t *testing.T) {
 	if now, _ := s.Usage(); now != 0 {
 		t.Errorf("%d bytes held by a changed table", now)
 	}
-	s.Publish(load(t, s, rows, 1))
+	s.Publish(s.NewRelation(load(t, s, rows, 1)))
 	s.SetState(meta(), StateRefused, "no replica identity")
 	expect("refused", StateRefused, nil)
 	if st := s.Statuses(); st[0].Detail != "no replica identity" || st[0].Bytes != 0 {
 		t.Errorf("Statuses() = %+v", st)
 	}
-	s.Publish(load(t, s, rows, 1))
+	s.Publish(s.NewRelation(load(t, s, rows, 1)))
 	s.Remove(7)
 	s.Remove(7)
 	expect("removed", StateCopying, nil)
@@ -138,7 +138,7 @@ func TestReaders(t *testing.T) {
 		})
 	}
 	for i := range 40 {
-		s.Publish(load(t, s, rows, 2))
+		s.Publish(s.NewRelation(load(t, s, rows, 2)))
 		if i%4 == 1 {
 			s.MarkChanged(7)
 		}

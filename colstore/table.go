@@ -51,6 +51,10 @@ func (t *Table) Release() {
 // Segment is a run of rows, at most Options.SegmentRows of them and never none.
 type Segment struct {
 	Rows int
+	// Live has a bit per row, set for the rows that the version holds: others were
+	// deleted, or are of a transaction that the reader does not see. nil where it
+	// holds all. Zone maps cover rows that are not live, too.
+	Live []uint64
 	// Columns[i] belongs to Meta.Columns[i]; the zero Column for one that is not
 	// copied (catalog.Column.Unsupported).
 	Columns []Column

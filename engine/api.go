@@ -60,7 +60,10 @@ type Statement interface {
 	// bound values in the types that Postgres reported for them. On a *plan.Forward
 	// error, or any other, nothing has happened and the proxy forwards. ctx ends on
 	// cancel and on disconnect: its error is returned as it is.
-	Execute(ctx context.Context, gate [][]*string, described []Field, params []vector.Datum) (*vector.Batch, error)
+	//
+	// tx is the session's; the proxy calls its End whenever the server has said that
+	// no transaction block is open.
+	Execute(ctx context.Context, tx *Transaction, gate [][]*string, described []Field, params []vector.Datum) (*vector.Batch, error)
 	// Forwarded counts an execution that the proxy forwarded without calling Execute:
 	// for a reason that it found itself (ReasonParameter, ...), or "" for the reason
 	// that Prepare found.
@@ -86,3 +89,15 @@ const (
 	// statements followed by one candidate, as ODBC sends them.
 	RouteSplit
 )
+
+// Transaction is what an engine keeps for a session's transaction: the snapshot that
+// REPEATABLE READ holds on to. The zero value is ready. It belongs to its session.
+type Transaction struct{ release func() }
+
+// End gives up what was kept.
+func (t *Transaction) End() {
+	if t.release != nil {
+		t.release()
+		t.release = nil
+	}
+}

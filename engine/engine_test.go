@@ -128,7 +128,7 @@ func TestSnapshotRule(t *testing.T) {
 		if table.Snapshot, err = colstore.ParseSnapshot(snapshot); err != nil {
 			t.Fatal(err)
 		}
-		store.Publish(table)
+		store.Publish(store.NewRelation(table))
 	}
 	store.SetConnected(true)
 	store.Advance(1000)

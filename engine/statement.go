@@ -162,7 +162,7 @@ func (s *statement) Forwarded(reason plan.Reason) {
 }
 
 // Execute implements Statement.
-func (s *statement) Execute(ctx context.Context, gate [][]*string, described []Field, params []vector.Datum) (*vector.Batch, error) {
+func (s *statement) Execute(ctx context.Context, tx *Transaction, gate [][]*string, described []Field, params []vector.Datum) (*vector.Batch, error) {
 	d := s.current()
 	start := time.Now()
 	batch, err := s.execute(ctx, d, gate, described, params)
@@ -252,10 +252,15 @@ func (e *Engine) snapshot(ctx context.Context, q *plan.Query, g *gateRow) (in ol
 		}
 	}
 	for i := range q.Tables {
-		t, st := e.store.Get(q.Tables[i].Meta.OID)
-		if t == nil {
+		t, err := e.store.View(q.Tables[i].Meta.OID, g.snapshot)
+		var st *colstore.StateError
+		switch {
+		case errors.As(err, &st):
 			release()
-			return in, stateReason(st)
+			return in, stateReason(st.State)
+		case err != nil:
+			release()
+			return in, forward(plan.ReasonSnapshot, "")
 		}
 		in.Tables = append(in.Tables, t)
 		if t.Meta.Fingerprint != q.Tables[i].Meta.Fingerprint {
@@ -269,10 +274,6 @@ func (e *Engine) snapshot(ctx context.Context, q *plan.Query, g *gateRow) (in ol
 				release()
 				return in, forward(plan.ReasonType, t.Meta.Columns[c].Unsupported)
 			}
-		}
-		if !t.Snapshot.ContainedIn(g.snapshot) {
-			release()
-			return in, forward(plan.ReasonSnapshot, "")
 		}
 	}
 	return in, nil
@@ -289,6 +290,6 @@ func (r *rewritten) Rewritten() string                  { return r.text }
 func (r *rewritten) Split() (string, string, Statement) { return "", "", nil }
 func (r *rewritten) GateParams() []string               { return nil }
 func (r *rewritten) Forwarded(plan.Reason)              {}
-func (r *rewritten) Execute(context.Context, [][]*string, []Field, []vector.Datum) (*vector.Batch, error) {
+func (r *rewritten) Execute(context.Context, *Transaction, [][]*string, []Field, []vector.Datum) (*vector.Batch, error) {
 	return nil, forward(plan.ReasonNotSelect, "")
 }

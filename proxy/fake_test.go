@@ -81,7 +81,7 @@ func (s *fakeStatement) GateParams() []string {
 	return []string{`{"\"nosuch\""}`, "{NULL}", "{1}", `{"{}"}`}
 }
 
-func (s *fakeStatement) Execute(ctx context.Context, gate [][]*string, fields []engine.Field, params []vector.Datum) (*vector.Batch, error) {
+func (s *fakeStatement) Execute(ctx context.Context, tx *engine.Transaction, gate [][]*string, fields []engine.Field, params []vector.Datum) (*vector.Batch, error) {
 	s.executions.Add(1)
 	s.mu.Lock()
 	s.params, s.fields, s.gateRows = params, fields, len(gate)

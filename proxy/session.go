@@ -54,6 +54,7 @@ type session struct {
 	// nothing has happened since that could have deallocated it.
 	gatePrepared, gateSafe bool
 	step                   *step
+	tx                     engine.Transaction
 	execution              *execution // to be started by the driver
 	ahead                  []byte     // for the client, before the server's message at hand
 }

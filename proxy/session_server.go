@@ -272,6 +272,9 @@ func (s *session) ready(message []byte) action {
 	if k&replyOwn == 0 {
 		s.done++
 	}
+	if s.status == 'I' {
+		s.tx.End()
+	}
 	if s.status == 'I' && len(s.known.portals) > 0 {
 		s.known.transactionEnded(s.done)
 	}

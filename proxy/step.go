@@ -64,6 +64,7 @@ type answer struct {
 // execution is what the engine computes, outside of the machine.
 type execution struct {
 	st     engine.Statement
+	tx     *engine.Transaction
 	ctx    context.Context
 	cancel context.CancelFunc
 	gate   [][]*string
@@ -78,7 +79,7 @@ func (x *execution) run() (batch *vector.Batch, err error) {
 			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 		}
 	}()
-	return x.st.Execute(x.ctx, x.gate, x.fields, x.params)
+	return x.st.Execute(x.ctx, x.tx, x.gate, x.fields, x.params)
 }
 
 // own notes a message of pgaccel's; the answer will be swallowed.
@@ -345,7 +346,7 @@ func (s *session) collected() {
 		s.release(plan.ReasonDescription)
 		return
 	}
-	x := &execution{st: t.st, gate: t.gate, fields: t.fields, params: params}
+	x := &execution{st: t.st, tx: &s.tx, gate: t.gate, fields: t.fields, params: params}
 	x.ctx, x.cancel = context.WithCancel(s.ctx)
 	t.execution, s.execution = x, x
 }

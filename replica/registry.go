@@ -221,7 +221,7 @@ func (r *registry) publish(t *table, version *colstore.Table, took time.Duration
 		return false
 	}
 	t.phase, t.alone = phaseReady, false
-	r.store.Publish(version)
+	r.store.Publish(r.store.NewRelation(version))
 	return true
 }
 
