@@ -419,7 +419,7 @@ func TestW06AuthenticationMatrix(t *testing.T) {
 	other, _, _ := certificate(t)
 	psql := func(p *Server, user, password, options string) error {
 		_, port, _ := net.SplitHostPort(p.Addr().String())
-		cmd := exec.Command(filepath.Join(s.BinDir, "psql"), "host=127.0.0.1 dbname=postgres port="+port+" user="+user+" "+options, "-Atc", "select current_user")
+		cmd := exec.Command("psql", "host=127.0.0.1 dbname=postgres port="+port+" user="+user+" "+options, "-Atc", "select current_user")
 		cmd.Env = append(os.Environ(), "PGPASSWORD="+password)
 		out, err := cmd.CombinedOutput()
 		if err == nil && strings.TrimSpace(string(out)) == user {

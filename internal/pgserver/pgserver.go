@@ -3,6 +3,7 @@ package pgserver
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"fmt"
 	"maps"
 	"net"
@@ -189,11 +190,8 @@ func (s *Server) run(ctx context.Context, o Options) error {
 	}
 	go func() { s.cmd.Wait(); close(s.exited) }()
 	for {
-		if c, err := net.Dial("unix", s.Socket()); err == nil {
-			c.Close()
-			if s.command(ctx, "pg_isready", "-q", "-h", s.SocketDir, "-p", strconv.Itoa(port)).Run() == nil {
-				return nil
-			}
+		if s.accepts() {
+			return nil
 		}
 		select {
 		case <-s.exited:
@@ -205,6 +203,27 @@ func (s *Server) run(ctx context.Context, o Options) error {
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
+}
+
+// accepts reports whether the server takes connections, as pg_isready does, which is
+// a client program and not in every server's folder: any answer to a startup message
+// will do but the error that it cannot connect now.
+func (s *Server) accepts() bool {
+	c, err := net.Dial("unix", s.Socket())
+	if err != nil {
+		return false
+	}
+	defer c.Close()
+	const parameters = "user\x00postgres\x00database\x00postgres\x00\x00"
+	startup := binary.BigEndian.AppendUint32(nil, uint32(8+len(parameters)))
+	startup = append(binary.BigEndian.AppendUint32(startup, 3<<16), parameters...)
+	c.SetDeadline(time.Now().Add(10 * time.Second))
+	if _, err := c.Write(startup); err != nil {
+		return false
+	}
+	answer := make([]byte, 1024)
+	n, err := c.Read(answer)
+	return err == nil && !(answer[0] == 'E' && bytes.Contains(answer[:n], []byte("57P03")))
 }
 
 // Socket is the path of the server's Unix socket.
