@@ -28,6 +28,10 @@ import (
 // once: the tables are rows of its parameters. Names are qualified throughout,
 // because the session's search_path is the client's.
 //
+// The arrays come through subqueries, which hide their lengths from the planner: it
+// would take a plan made for one row to be so much cheaper than the generic one that
+// it planned the gate anew each time, which costs more than running it.
+//
 // The snapshot of a statement is taken before its functions run, so that the
 // position read here covers every commit that the snapshot sees.
 var gateSQL = `SELECT pg_catalog.pg_current_snapshot()::pg_catalog.text,
@@ -53,8 +57,8 @@ var gateSQL = `SELECT pg_catalog.pg_current_snapshot()::pg_catalog.text,
  CASE WHEN pg_catalog.current_setting('transaction_isolation') OPERATOR(pg_catalog.=) 'repeatable read'
   THEN (SELECT pg_catalog.string_agg((pg_catalog.pg_identify_object(1259::pg_catalog.oid, t.oid, a.n)).identity, ',' ORDER BY a.i)
    FROM ROWS FROM (pg_catalog.unnest(t.attnums::pg_catalog.int2[])) WITH ORDINALITY a(n, i)) END
-FROM ROWS FROM (pg_catalog.unnest($1::pg_catalog.text[]), pg_catalog.unnest($2::pg_catalog.text[]),
- pg_catalog.unnest($3::pg_catalog.oid[]), pg_catalog.unnest($4::pg_catalog.text[])) WITH ORDINALITY AS t(ref, schema, oid, attnums, i)
+FROM ROWS FROM (pg_catalog.unnest((SELECT $1::pg_catalog.text[])), pg_catalog.unnest((SELECT $2::pg_catalog.text[])),
+ pg_catalog.unnest((SELECT $3::pg_catalog.oid[])), pg_catalog.unnest((SELECT $4::pg_catalog.text[]))) WITH ORDINALITY AS t(ref, schema, oid, attnums, i)
 ORDER BY t.i`
 
 // Positions of the gate's columns: what is the same in every row, then what is said
