@@ -134,7 +134,7 @@ func (g *grouper) addAggregates(aggs []plan.Aggregate) error {
 				return forward(plan.ReasonFunction, "sum of floats")
 			}
 			kind := accSum128
-			if m, ok := mulChecked(magnitude(arg.lo, arg.hi), max(g.p.tab.Rows, 1)); ok && m < math.MaxInt64 && arg.lo != math.MinInt64 {
+			if m, ok := mulChecked(magnitude(arg.lo, arg.hi), g.p.rowsMax()); ok && m < math.MaxInt64 && arg.lo != math.MinInt64 {
 				kind = accSum
 			}
 			r.value = use(acc{kind, arg, filter})
@@ -154,12 +154,14 @@ func (g *grouper) addAggregates(aggs []plan.Aggregate) error {
 					return err
 				}
 				to := make([]int64, max(len(ranks), 1))
-				r.ranks = make([]int64, max(len(ranks), 1))
 				for code, rank := range ranks {
-					to[code] = int64(rank)
-					if int(rank) >= len(ranks) || rank < 0 {
-						return forward(plan.ReasonCollation, "ranks with gaps")
+					if to[code] = int64(rank); rank < 0 {
+						return forward(plan.ReasonCollation, "a string without a rank")
 					}
+				}
+				// Ranks have gaps where strings were ranked that came after this version.
+				r.ranks = make([]int64, slices.Max(to)+1)
+				for code, rank := range ranks {
 					r.ranks[rank] = int64(code)
 				}
 				r.dict = arg.dict

@@ -42,15 +42,16 @@ func (d *dict) find(s string) (int64, bool) {
 	return c, ok
 }
 
-// rank returns the rank of each code in the text's collation.
+// rank returns the rank of each code in the text's collation. Ranks are not negative
+// and may have gaps.
 func (d *dict) rank(c vector.Collation) ([]int32, error) {
 	if d.ranks != nil {
 		return d.ranks, nil
 	}
 	if d.src != nil && (d.t.Kind != vector.BPChar || !c.C) {
-		if r := d.src.Ranks(); r != nil {
-			d.ranks = r
-			return r, nil
+		if r := d.src.Ranks(); r != nil && len(r) >= d.n {
+			d.ranks = r[:d.n]
+			return d.ranks, nil
 		}
 	}
 	if !c.C {

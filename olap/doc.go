@@ -10,7 +10,8 @@
 // direct neighbours (snowflakes cost nothing more than stars).
 //
 //	segment (morsel)  taken by a worker; zone maps skip it or drop steps
-//	  tile, 1024 rows  selection: positions of rows that are left, ascending
+//	  tile, 1024 rows  selection: positions of rows that are left, ascending; at
+//	                   first those that count (colstore.Segment.Live)
 //	    ranges         on the encoded column, into a bitmap (compress.FilterRange)
 //	    tables         a byte for each code or small value: any condition on text
 //	    lookups        a bitmap, an array of 8/16/32-bit entries, or a hash table

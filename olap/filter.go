@@ -33,9 +33,13 @@ func (p *pipeline) zone(seg *colstore.Segment) (skip bool, live uint64) {
 	return skip && !risky, live
 }
 
-// filter reduces the tile's selection by the steps.
+// filter reduces the tile's selection by the steps. Rows that do not count are gone
+// before any step, so that none fails for them.
 func (w *worker) filter(live uint64) {
 	steps := w.p.steps
+	if len(steps) == 0 || steps[0].kind != stepRange {
+		w.settle()
+	}
 	risky := 0
 	for risky < len(steps) && steps[risky].risky {
 		risky++
@@ -75,7 +79,7 @@ func (w *worker) ranges(i int, live uint64) int {
 			continue
 		}
 		if s.n == nil {
-			w.f.sel, w.f.full = w.f.sel[:0], false
+			w.f.sel, w.f.full, w.pending = w.f.sel[:0], false, false
 			return len(w.p.steps)
 		}
 		if !used {
@@ -102,11 +106,17 @@ func (w *worker) ranges(i int, live uint64) int {
 	if used {
 		w.store(words)
 	}
+	w.settle() // zone maps have made every range needless
 	return i
 }
 
 // load writes the selection as bits.
 func (w *worker) load(words []uint64) {
+	if w.pending {
+		w.pending = false
+		copy(words, w.live)
+		return
+	}
 	if w.f.full {
 		for k := range words {
 			words[k] = math.MaxUint64

@@ -350,6 +350,15 @@ func (b *probe) nullOutput(i int, in *node) (v int64, null uint8, err error) {
 	return v, 0, nil
 }
 
+// rowsMax returns a bound on the rows that the scan can select, at least 1.
+func (p *pipeline) rowsMax() int64 {
+	n := int64(1)
+	for _, s := range p.tab.Segments {
+		n += int64(s.Rows)
+	}
+	return n
+}
+
 // sink takes the selected rows of a worker's tile.
 type sink interface {
 	// tile is called with w's selection not empty.
@@ -413,7 +422,9 @@ func (w *worker) scan(segment int, s sink) error {
 		return nil
 	}
 	for start := 0; start < w.seg.Rows; start += tileRows {
-		w.begin(start, min(tileRows, w.seg.Rows-start))
+		if !w.begin(start, min(tileRows, w.seg.Rows-start)) {
+			continue
+		}
 		if w.filter(live); len(w.f.sel) > 0 {
 			s.tile(w)
 		}

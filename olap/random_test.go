@@ -188,11 +188,20 @@ func newStore(t testing.TB, segment int) *colstore.Store {
 	return s
 }
 
-func load(t testing.TB, s *colstore.Store, meta *catalog.Table, rows [][]vector.Datum) *colstore.Table {
+// load makes a table of rows. Each of the ascending numbers in cuts begins a new run
+// of segments, as a copy by several writers does.
+func load(t testing.TB, s *colstore.Store, meta *catalog.Table, rows [][]vector.Datum, cuts ...int) *colstore.Table {
 	t.Helper()
 	l := s.NewLoader(meta)
 	w := l.NewWriter()
-	for _, row := range rows {
+	for n, row := range rows {
+		for len(cuts) > 0 && cuts[0] <= n {
+			cuts = cuts[1:]
+			if err := w.Close(); err != nil {
+				t.Fatal(err)
+			}
+			w = l.NewWriter()
+		}
 		for c, d := range row {
 			switch {
 			case d.Null:
@@ -226,7 +235,7 @@ func load(t testing.TB, s *colstore.Store, meta *catalog.Table, rows [][]vector.
 		slices.SortFunc(order, func(a, b int) int { return strings.Compare(d.At(int64(b)), d.At(int64(a))) })
 		ranks := make([]int32, d.Len())
 		for rank, code := range order {
-			ranks[code] = int32(rank)
+			ranks[code] = int32(3*rank + 1) // with gaps, as after strings came and went
 		}
 		d.SetRanks(ranks)
 	}
@@ -241,6 +250,15 @@ type world struct {
 }
 
 func newWorld(t testing.TB, seed uint64) *world {
+	return newWorldOf(t, seed, func(t testing.TB, r *rand.Rand, s *colstore.Store, meta *catalog.Table, size, refs int) *randomTable {
+		rows := randomRows(r, size, refs)
+		return &randomTable{meta, rows, load(t, s, meta, rows)}
+	})
+}
+
+// newWorldOf makes a world of the tables that make makes: of size rows, whose
+// references are to refs others.
+func newWorldOf(t testing.TB, seed uint64, make func(t testing.TB, r *rand.Rand, s *colstore.Store, meta *catalog.Table, size, refs int) *randomTable) *world {
 	r := rand.New(rand.NewPCG(seed, 1))
 	store := newStore(t, []int{1024, 2048}[r.IntN(2)])
 	sizes := []int{0, 1, 63, 64, 127, 128, 129, 511, 512, 513, 1023, 1024, 1025, 2047, 2049, 3333}
@@ -254,8 +272,7 @@ func newWorld(t testing.TB, seed uint64) *world {
 		refs := 30
 		meta := &catalog.Table{OID: uint32(100 + i), Schema: "public", Name: fmt.Sprintf("t%d", i), Columns: shape,
 			Indexes: []catalog.Index{{Columns: []int{colID}, Unique: true}, {Columns: []int{colTID}, Unique: true}, {Columns: []int{colP1, colP2}, Unique: true}}}
-		rows := randomRows(r, size, refs)
-		w.tables = append(w.tables, &randomTable{meta, rows, load(t, store, meta, rows)})
+		w.tables = append(w.tables, make(t, r, store, meta, size, refs))
 	}
 	for i := 1; i < n; i++ {
 		from := r.IntN(i)

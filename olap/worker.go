@@ -1,6 +1,8 @@
 package olap
 
 import (
+	"math/bits"
+
 	"pgaccel/colstore"
 )
 
@@ -21,6 +23,12 @@ type worker struct {
 	n       int // rows of the tile
 	tile    int // serial number of the tile
 
+	// live has the bits of the tile's rows that count; nil where all do. Until they
+	// are written out as the selection (settle), pending is set: a range needs them
+	// as bits.
+	live    []uint64
+	pending bool
+
 	decoded []tileColumn
 	frames  []*frame
 	f       *frame // the current one
@@ -29,6 +37,7 @@ type worker struct {
 	entries [][]uint32 // by probe: the entry that each row of the tile met
 	next    []uint16   // the selection being made
 	bits    [tileRows / 64]uint64
+	alive   [tileRows / 64]uint64 // live's memory
 	err     error
 }
 
@@ -86,11 +95,39 @@ var allRows = func() (s [tileRows]uint16) {
 	return
 }()
 
-// begin makes rows [start, start+n) of a segment the current tile, all selected.
-func (w *worker) begin(start, n int) {
+// begin makes rows [start, start+n) of a segment the current tile, with those
+// selected that count. It reports whether there are any.
+func (w *worker) begin(start, n int) bool {
 	w.start, w.n = start, n
 	w.tile++
 	w.selectAll()
+	w.live, w.pending = nil, false
+	return w.seg.Live == nil || w.beginLive()
+}
+
+// beginLive finds the rows of the tile that count, where some of the segment do not.
+func (w *worker) beginLive() bool {
+	words := w.alive[:(w.n+63)/64]
+	copy(words, w.seg.Live[w.start>>6:])
+	if r := uint(w.n) & 63; r != 0 {
+		words[len(words)-1] &= 1<<r - 1
+	}
+	count := 0
+	for _, b := range words {
+		count += bits.OnesCount64(b)
+	}
+	if count < w.n {
+		w.live, w.pending = words, true
+	}
+	return count > 0
+}
+
+// settle makes the rows that count the selection, unless that has happened.
+func (w *worker) settle() {
+	if w.pending {
+		w.pending = false
+		w.store(w.live)
+	}
 }
 
 func (w *worker) selectAll() {
@@ -164,10 +201,10 @@ func (w *worker) whole(x *node) vec {
 
 // spreadNulls writes the null bits of rows from start on as bytes, and fill as the
 // value of each null.
-func spreadNulls(nulls []uint8, v []int64, bits []uint64, start int, fill int64) {
+func spreadNulls(nulls []uint8, v []int64, set []uint64, start int, fill int64) {
 	for i := range nulls {
 		p := start + i
-		b := uint8(bits[p>>6] >> (uint(p) & 63) & 1)
+		b := uint8(set[p>>6] >> (uint(p) & 63) & 1)
 		nulls[i] = b
 		if b != 0 {
 			v[i] = fill
