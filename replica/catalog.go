@@ -312,13 +312,15 @@ func (rel *relation) noIdentity(name string) (reason, sql string) {
 // copied returns the positions of the columns that are copied.
 func copied(t *catalog.Table) []int {
 	var cols []int
-	for i, c := range t.Columns {
-		if c.Unsupported == "" && c.Type.Kind != vector.Invalid {
+	for i := range t.Columns {
+		if isCopied(&t.Columns[i]) {
 			cols = append(cols, i)
 		}
 	}
 	return cols
 }
+
+func isCopied(c *catalog.Column) bool { return c.Unsupported == "" && c.Type.Kind != vector.Invalid }
 
 func quoteIdent(s string) string { return `"` + strings.ReplaceAll(s, `"`, `""`) + `"` }
 

@@ -24,6 +24,7 @@ const (
 	formFloat4
 	formNumeric // see unscaled
 	formText    // the bytes
+	formHashed  // not copied: part of the identity's hash
 )
 
 var kindForms = [...]valueForm{vector.Bool: formBool, vector.Int2: formInt2, vector.Int4: formInt4, vector.Int8: formInt8,
@@ -38,7 +39,41 @@ type columnDecoder struct {
 	scale int   // numeric
 }
 
-var formSizes = [...]int32{formBool: 1, formInt2: 2, formInt4: 4, formInt8: 8, formFloat4: 4, formNumeric: 0, formText: 0}
+func newColumnDecoder(t *catalog.Table, col int) columnDecoder {
+	c := &t.Columns[col]
+	if !isCopied(c) {
+		return columnDecoder{col: col, form: formHashed}
+	}
+	form := kindForms[c.Type.Kind]
+	return columnDecoder{col: col, form: form, size: formSizes[form], scale: int(c.Type.Scale)}
+}
+
+// value makes 64 bits of a field that is not text, in the form of the type's send
+// function.
+func (c *columnDecoder) value(v []byte) (int64, error) {
+	if c.size != 0 && int(c.size) != len(v) {
+		return 0, fmt.Errorf("a value of column %d has %d bytes, want %d", c.col+1, len(v), c.size)
+	}
+	switch c.form {
+	case formBool:
+		return int64(v[0] & 1), nil
+	case formInt2:
+		return int64(int16(binary.BigEndian.Uint16(v))), nil
+	case formInt4:
+		return int64(int32(binary.BigEndian.Uint32(v))), nil
+	case formInt8:
+		return int64(binary.BigEndian.Uint64(v)), nil
+	case formFloat4:
+		return int64(math.Float64bits(float64(math.Float32frombits(binary.BigEndian.Uint32(v))))), nil
+	}
+	n, reason := unscaled(v, c.scale)
+	if reason != "" {
+		return 0, &columnError{col: c.col, reason: reason}
+	}
+	return n, nil
+}
+
+var formSizes = [...]int32{formBool: 1, formInt2: 2, formInt4: 4, formInt8: 8, formFloat4: 4, formNumeric: 0, formText: 0, formHashed: 0}
 
 // copyDecoder takes COPY BINARY data apart, a message at a time.
 type copyDecoder struct {
@@ -47,16 +82,18 @@ type copyDecoder struct {
 	rows    int64
 	started bool
 	ended   bool
+	// identity is told the hash of each row's identity columns that are not copied,
+	// where cols has such columns.
+	identity func(hash [2]uint64)
+	hash     identityHash
 }
 
 // newCopyDecoder compiles a decoder for the given columns of t (positions), in the
-// order of the COPY.
+// order of the COPY: copied(t), then hashedIdentity(t).
 func newCopyDecoder(t *catalog.Table, cols []int, w *colstore.Writer) *copyDecoder {
 	d := &copyDecoder{writer: w}
 	for _, c := range cols {
-		typ := t.Columns[c].Type
-		form := kindForms[typ.Kind]
-		d.columns = append(d.columns, columnDecoder{col: c, form: form, size: formSizes[form], scale: int(typ.Scale)})
+		d.columns = append(d.columns, newColumnDecoder(t, c))
 	}
 	return d
 }
@@ -120,7 +157,11 @@ func (d *copyDecoder) row(b []byte) (int, error) {
 		size := int32(binary.BigEndian.Uint32(b[at:]))
 		at += 4
 		if size == -1 {
-			w.Null(c.col)
+			if c.form == formHashed {
+				d.hash.null()
+			} else {
+				w.Null(c.col)
+			}
 			continue
 		}
 		if size < 0 || int(size) > len(b)-at {
@@ -128,28 +169,23 @@ func (d *copyDecoder) row(b []byte) (int, error) {
 		}
 		v := b[at : at+int(size)]
 		at += int(size)
-		if c.size != 0 && c.size != size {
-			return 0, fmt.Errorf("field %d has %d bytes, want %d", i+1, size, c.size)
-		}
 		switch c.form {
-		case formBool:
-			w.Int(c.col, int64(v[0]&1))
-		case formInt2:
-			w.Int(c.col, int64(int16(binary.BigEndian.Uint16(v))))
-		case formInt4:
-			w.Int(c.col, int64(int32(binary.BigEndian.Uint32(v))))
-		case formInt8:
-			w.Int(c.col, int64(binary.BigEndian.Uint64(v)))
-		case formFloat4:
-			w.Int(c.col, int64(math.Float64bits(float64(math.Float32frombits(binary.BigEndian.Uint32(v))))))
-		case formNumeric:
-			n, reason := unscaled(v, c.scale)
-			if reason != "" {
-				return 0, &columnError{col: c.col, reason: reason}
-			}
-			w.Int(c.col, n)
 		case formText:
 			w.Text(c.col, v)
+		case formHashed:
+			d.hash.value(v)
+		default:
+			n, err := c.value(v)
+			if err != nil {
+				return 0, err
+			}
+			w.Int(c.col, n)
+		}
+	}
+	if len(d.hash.b) > 0 {
+		sum := d.hash.sum()
+		if d.identity != nil {
+			d.identity(sum)
 		}
 	}
 	if err := w.EndRow(); err != nil {
