@@ -17,10 +17,13 @@ type progress struct {
 	// that need not wait reads this and nothing else.
 	reached atomic.Uint64
 	hook    atomic.Pointer[func(target uint64)]
+	// generation numbers the stream's connections, from 1; 0 while it is down.
+	generation atomic.Uint64
 
 	mu        sync.Mutex
 	applied   uint64
 	connected bool
+	connects  uint64 // SetConnected(true) so far
 	waiters   waiterHeap
 }
 
@@ -95,8 +98,19 @@ func (s *Store) SetConnected(up bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.connected = up
+	if up {
+		p.connects++
+		p.generation.Store(p.connects)
+	} else {
+		p.generation.Store(0)
+	}
 	p.wake()
 }
+
+// Generation identifies the stream's connection: a number that each SetConnected(true)
+// changes, 0 while the stream is down. What was seen to be true of the stream holds
+// as long as it stays.
+func (s *Store) Generation() uint64 { return s.progress.generation.Load() }
 
 // OnWait sets the hook that is called once for each Wait that is not satisfied at
 // once, with its target, on the waiter's goroutine, before it sleeps. It must be
