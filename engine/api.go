@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"time"
 
 	"pgaccel/plan"
 	"pgaccel/vector"
@@ -55,20 +56,73 @@ type Statement interface {
 	// GateParams are the values, in text format, of the parameters $1..$4 of GateSQL
 	// for this statement.
 	GateParams() []string
-	// Execute checks the gate's rows (text format; nil for null) and computes the
-	// result. described are the result columns that Postgres described, params the
-	// bound values in the types that Postgres reported for them. On a *plan.Forward
-	// error, or any other, nothing has happened and the proxy forwards. ctx ends on
-	// cancel and on disconnect: its error is returned as it is.
+	// Execute checks the gate's answer and computes the result. described are the
+	// result columns that Postgres described, params the bound values in the types
+	// that Postgres reported for them. On a *plan.Forward error, or any other, nothing
+	// has happened and the proxy forwards. ctx ends on cancel and on disconnect: its
+	// error is returned as it is.
 	//
-	// tx is the session's; the proxy calls its End whenever the server has said that
-	// no transaction block is open.
-	Execute(ctx context.Context, tx *Transaction, gate [][]*string, described []Field, params []vector.Datum) (*vector.Batch, error)
+	// tx is the session's; the proxy calls its End whenever no transaction is open,
+	// and its Close when the session ends.
+	Execute(ctx context.Context, tx *Transaction, gate Gate, described []Field, params []vector.Datum) (*vector.Batch, error)
+	// Shadow begins a check in place of an Execute: Postgres answers, and what is
+	// computed here is compared with it. An error means that this execution would not
+	// have been answered here. Either way the proxy forwards.
+	Shadow(gate Gate, described []Field, params []vector.Datum) (*Check, error)
 	// Forwarded counts an execution that the proxy forwarded without calling Execute:
 	// for a reason that it found itself (ReasonParameter, ...), or "" for the reason
 	// that Prepare found.
 	Forwarded(reason plan.Reason)
 }
+
+// Gate is the server's answer to GateSQL.
+type Gate struct {
+	Rows [][]*string // text format; nil for null
+	Sent time.Time   // a time before it was sent
+}
+
+// Check is one execution that is both forwarded and computed here.
+type Check struct {
+	// Snapshot is the gate's, as text. It is kept until Done.
+	Snapshot string
+	// Fixed says that the statement is sure to see Snapshot: its transaction is
+	// REPEATABLE READ. Otherwise a second gate behind it has to show the same.
+	Fixed bool
+	// Ordered says that only one order of the rows is right.
+	Ordered bool
+	// Run computes the result, on any goroutine. Any error makes the check
+	// inconclusive.
+	Run func(ctx context.Context) (*vector.Batch, error)
+	// Done takes the outcome. It must be called once.
+	Done func(Comparison)
+}
+
+// Comparison is the outcome of a Check.
+type Comparison struct {
+	Verdict Verdict
+	// Detail says what differs, or why nothing can be said; never with values.
+	Detail string
+	// Row is the position, from 1, of the first row of Postgres' answer (or of ours
+	// where theirs is at its end) that is not in the other; 0 where that is not it.
+	Row int
+	// Ours and Theirs are that row's bytes as far as they are at hand.
+	Ours, Theirs []byte
+	// ParamOIDs are the types of the parameters.
+	ParamOIDs []uint32
+}
+
+// Verdict is what a comparison came to.
+type Verdict uint8
+
+// The verdicts.
+const (
+	Inconclusive Verdict = iota
+	Equal
+	Different
+)
+
+// String returns the label that the metric has for it.
+func (v Verdict) String() string { return [...]string{"inconclusive", "equal", "different"}[v] }
 
 // Route is the decision on a statement's text.
 type Route uint8
@@ -89,15 +143,3 @@ const (
 	// statements followed by one candidate, as ODBC sends them.
 	RouteSplit
 )
-
-// Transaction is what an engine keeps for a session's transaction: the snapshot that
-// REPEATABLE READ holds on to. The zero value is ready. It belongs to its session.
-type Transaction struct{ release func() }
-
-// End gives up what was kept.
-func (t *Transaction) End() {
-	if t.release != nil {
-		t.release()
-		t.release = nil
-	}
-}

@@ -2,4 +2,34 @@
 // answered from columns, say what the gate must ask the client's own Postgres
 // session, check the gate's answer, execute, or say why not. It sees no bytes of
 // the wire: package proxy does the talking.
+//
+// # The moment of an answer
+//
+//	gate ------> snapshot S, and a log position P read after S was taken
+//	stream ----> has it passed P? then the store holds all that S sees
+//	store -----> View(S): what S sees, and nothing else
+//
+// The wait for P is skipped where the gate shows the same S as one that was satisfied
+// before on the same connection of the stream. It is bounded by Options.WaitLimit;
+// past it the query is forwarded. In REPEATABLE READ the gate shows the transaction's
+// own snapshot in every statement: what it needs is kept (Transaction, Store.Pin) from
+// the first gate to the end of the transaction.
+//
+// # pgaccel.max_staleness
+//
+// A session that sets it to more than 0 accepts, outside of REPEATABLE READ, the
+// database as it was at most so long ago: where the stream is not there yet, the query
+// is answered at once, as of the newest snapshot that some session's gate has shown and
+// that the stream has passed, if that was taken no longer ago. Such an answer is a
+// consistent snapshot of the past. It may lack commits of other sessions and earlier
+// ones of this session, and may be older than what the session has read before from
+// Postgres. Rights, names and definitions are always those of now. The value is a
+// duration as Postgres writes them: 5s, 500ms, 1min, or a number of milliseconds; any
+// other text counts as 0.
+//
+// # Shadow checks
+//
+// The proxy has a share of the executions answered by Postgres that could have been
+// answered here (Statement.Shadow), and gives the outcome of the comparison back
+// (Check.Done). A shape that was wrong once is forwarded as long as the process lives.
 package engine

@@ -29,7 +29,10 @@ type Options struct {
 	// CheckDefinition is told of a table whose definition differs from its copy's, so
 	// that it is looked at soon. May be nil.
 	CheckDefinition func(oid uint32)
-	Logger          *slog.Logger
+	// Waited is told how long each gate waited for the stream, most not at all. May be
+	// nil; it must be quick.
+	Waited func(time.Duration)
+	Logger *slog.Logger
 }
 
 // Engine decides and executes. It is safe for concurrent use.
@@ -43,6 +46,11 @@ type Engine struct {
 	other   *statement // everything that is no SELECT
 	names   atomic.Pointer[nameSet]
 	stats   stats
+
+	satisfied    atomic.Pointer[satisfied]
+	pins         atomic.Int64
+	badStaleness atomic.Int64
+	verdicts     verdicts
 }
 
 // cachedTextMax is the longest SQL text that is kept with its decision.

@@ -102,7 +102,7 @@ func TestSnapshotRule(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		in, fwd := e.snapshot(context.Background(), q, &gateRow{snapshot: snap, insertLSN: lsn})
+		in, fwd := e.snapshot(context.Background(), q, &gateRow{snapshot: snap, text: snapshot, insertLSN: lsn})
 		got := plan.Reason("")
 		if fwd != nil {
 			got = fwd.Reason

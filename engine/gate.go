@@ -45,6 +45,7 @@ var gateSQL = `SELECT pg_catalog.pg_current_snapshot()::pg_catalog.text,
  pg_catalog.current_setting('statement_timeout'),
  pg_catalog.current_schemas(true)::pg_catalog.text,
  pg_catalog.current_setting('pgaccel.mode', true),
+ pg_catalog.current_setting('pgaccel.max_staleness', true),
  ` + catalog.NewestSQL + `,
  CASE WHEN t.schema IS NULL OR pg_catalog.has_schema_privilege(
    (SELECT n.oid FROM pg_catalog.pg_namespace n WHERE n.nspname OPERATOR(pg_catalog.=) t.schema::pg_catalog.name), 'USAGE')
@@ -75,6 +76,7 @@ const (
 	gateTimeout
 	gateSchemas
 	gateMode
+	gateStaleness
 	gateNewest
 	gateOID
 	gateAllowed
@@ -87,6 +89,8 @@ const (
 // gateRow is the gate's answer.
 type gateRow struct {
 	snapshot   colstore.Snapshot
+	text       string    // of snapshot
+	sent       time.Time // a time before it was taken, outside of REPEATABLE READ
 	insertLSN  uint64
 	standby    bool
 	noXID      bool // the transaction has written nothing
@@ -97,8 +101,16 @@ type gateRow struct {
 	mode       string
 	newest     string        // see catalog.NewestSQL
 	timeout    time.Duration // statement_timeout, 0 for none
+	staleness  time.Duration // pgaccel.max_staleness
 	tables     []gateTable
+
+	badStaleness bool // it is set to what is no duration, and counts as 0
 }
+
+const repeatableRead = "repeatable read"
+
+// repeatable reports whether all statements of the transaction see one snapshot.
+func (g *gateRow) repeatable() bool { return g.isolation == repeatableRead }
 
 // gateTable is what the gate says of one table reference.
 type gateTable struct {
@@ -127,6 +139,14 @@ func GateSettings(rows [][]*string) (timeZone, dateStyle, clientEncoding string,
 		*c.value = *rows[0][c.column]
 	}
 	return timeZone, dateStyle, clientEncoding, true
+}
+
+// Unwrappable reports that a statement outside of a transaction block is not the same
+// when it is run in a REPEATABLE READ block of its own: the session's transactions are
+// SERIALIZABLE, or rows are not the gate's.
+func Unwrappable(rows [][]*string) bool {
+	return len(rows) == 0 || len(rows[0]) != gateColumns || rows[0][gateIsolation] == nil ||
+		!slices.Contains(isolations, *rows[0][gateIsolation])
 }
 
 // gateParams builds the gate's parameters for a query: for each table the name as
@@ -169,7 +189,8 @@ func expectedNames(t *plan.Table) string {
 
 // parseGate reads the gate's rows. Their shape is ours, so that an error here is a
 // bug or a server that is no Postgres.
-func parseGate(rows [][]*string, tables int) (*gateRow, error) {
+func parseGate(gate Gate, tables int) (*gateRow, error) {
+	rows := gate.Rows
 	if len(rows) != tables {
 		return nil, fmt.Errorf("the gate returned %d rows for %d tables", len(rows), tables)
 	}
@@ -185,8 +206,11 @@ func parseGate(rows [][]*string, tables int) (*gateRow, error) {
 			return *row[c]
 		}
 		if i == 0 {
-			*g = gateRow{standby: row[gateInsertLSN] == nil, noXID: text(gateNoXID) == "t", isolation: text(gateIsolation),
+			*g = gateRow{text: text(gateSnapshot), sent: gate.Sent, standby: row[gateInsertLSN] == nil, noXID: text(gateNoXID) == "t", isolation: text(gateIsolation),
 				timeZone: text(gateTimeZone), floatDigit: text(gateFloatDigits), schemas: text(gateSchemas), mode: text(gateMode), newest: text(gateNewest), timeout: parseTimeout(text(gateTimeout))}
+			var ok bool
+			g.staleness, ok = parseStaleness(text(gateStaleness))
+			g.badStaleness = !ok
 			var err error
 			if g.snapshot, err = colstore.ParseSnapshot(text(gateSnapshot)); err != nil {
 				return nil, err
@@ -213,6 +237,8 @@ func (e *Engine) checkGate(d *decision, g *gateRow) *plan.Forward {
 	switch {
 	case g.mode == "off":
 		return forward(plan.ReasonMode, "")
+	case e.stats.wrong(d.shape):
+		return forward(plan.ReasonMismatch, "")
 	case d.forced != nil && g.mode != "force":
 		return d.forced
 	case g.standby:
@@ -240,7 +266,7 @@ func (e *Engine) checkGate(d *decision, g *gateRow) *plan.Forward {
 		case have.rowSecurity:
 			return forward(plan.ReasonRLS, "")
 		case have.fingerprint != want.Meta.Fingerprint,
-			g.isolation == "repeatable read" && have.names != expectedNames(want):
+			g.repeatable() && have.names != expectedNames(want):
 			if e.opt.CheckDefinition != nil {
 				e.opt.CheckDefinition(want.Meta.OID)
 			}
@@ -253,7 +279,7 @@ func (e *Engine) checkGate(d *decision, g *gateRow) *plan.Forward {
 // isolations are the levels whose reads a snapshot decides. Reads under
 // SERIALIZABLE take predicate locks in Postgres, so that they cannot be answered
 // elsewhere.
-var isolations = []string{"read committed", "read uncommitted", "repeatable read"}
+var isolations = []string{"read committed", "read uncommitted", repeatableRead}
 
 // systemSchemaFirst reports whether functions and operators resolve in pg_catalog
 // before any other schema. Temporary schemas hold no functions that a plain name

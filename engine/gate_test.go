@@ -91,9 +91,10 @@ func (b *gateBench) exec(c *pgx.Conn, sql string) {
 	}
 }
 
-// ask runs the gate on c as the proxy does and returns the verdict.
-func (b *gateBench) ask(c *pgx.Conn, q *plan.Query) *plan.Forward {
+// gate runs the gate on c as the proxy does.
+func (b *gateBench) gate(c *pgx.Conn, q *plan.Query) Gate {
 	b.t.Helper()
+	sent := time.Now()
 	var params [][]byte
 	for _, p := range gateParams(q) {
 		params = append(params, []byte(p))
@@ -103,7 +104,13 @@ func (b *gateBench) ask(c *pgx.Conn, q *plan.Query) *plan.Forward {
 	if res.Err != nil {
 		b.t.Fatalf("the gate failed: %v", res.Err)
 	}
-	g, err := parseGate(texts(res), len(q.Tables))
+	return Gate{Rows: texts(res), Sent: sent}
+}
+
+// ask runs the gate on c and returns the verdict.
+func (b *gateBench) ask(c *pgx.Conn, q *plan.Query) *plan.Forward {
+	b.t.Helper()
+	g, err := parseGate(b.gate(c, q), len(q.Tables))
 	if err != nil {
 		b.t.Fatal(err)
 	}

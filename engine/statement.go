@@ -102,7 +102,7 @@ func (s *statement) Route() Route {
 	}
 	d := s.outline()
 	switch {
-	case d.forward != nil, s.notReady(d) != nil:
+	case d.forward != nil, s.unable(d) != nil:
 		return RouteForward
 	case d.forced != nil && !d.catalog.ModeSet:
 		return RouteForced
@@ -110,9 +110,12 @@ func (s *statement) Route() Route {
 	return RouteCandidate
 }
 
-// notReady returns why one of the tables cannot be read now, before a gate is
-// spent on it.
-func (s *statement) notReady(d *decision) *plan.Forward {
+// unable returns why the statement cannot be answered now, before a gate is spent
+// on it: one of its tables cannot be read, or its shape was answered wrongly.
+func (s *statement) unable(d *decision) *plan.Forward {
+	if s.engine.stats.wrong(d.shape) {
+		return forward(plan.ReasonMismatch, "")
+	}
 	for i := range d.query.Tables {
 		if st := s.engine.store.State(d.query.Tables[i].Meta.OID); st != colstore.StateReady {
 			return stateReason(st)
@@ -150,8 +153,8 @@ func (s *statement) Forwarded(reason plan.Reason) {
 		switch {
 		case d.forward != nil:
 			reason = d.forward.Reason
-		case s.notReady(d) != nil:
-			reason = s.notReady(d).Reason
+		case s.unable(d) != nil:
+			reason = s.unable(d).Reason
 		case d.forced != nil:
 			reason = d.forced.Reason
 		default:
@@ -162,44 +165,73 @@ func (s *statement) Forwarded(reason plan.Reason) {
 }
 
 // Execute implements Statement.
-func (s *statement) Execute(ctx context.Context, tx *Transaction, gate [][]*string, described []Field, params []vector.Datum) (*vector.Batch, error) {
+func (s *statement) Execute(ctx context.Context, tx *Transaction, gate Gate, described []Field, params []vector.Datum) (*vector.Batch, error) {
 	d := s.current()
 	start := time.Now()
-	batch, err := s.execute(ctx, d, gate, described, params)
+	batch, err := s.execute(ctx, tx, d, gate, described, params)
 	switch {
 	case err == nil:
 		s.engine.stats.accelerated(d.shape, time.Since(start), batch.Rows)
 	case ctx.Err() != nil:
 		// Cancelled: neither answered nor forwarded.
 	default:
-		s.engine.stats.forwarded(d.shape, plan.ReasonOf(err))
-		var f *plan.Forward
-		if !errors.As(err, &f) {
-			s.engine.log.Error("accelerated execution failed, forwarding", "error", err)
-		}
+		s.failed(d, err)
 	}
 	return batch, err
 }
 
-func (s *statement) execute(ctx context.Context, d *decision, gate [][]*string, described []Field, params []vector.Datum) (b *vector.Batch, err error) {
-	// A bug of ours must cost speed, never an answer: the query is forwarded.
-	defer func() {
-		if p := recover(); p != nil {
-			b, err = nil, fmt.Errorf("panic: %v\n%s", p, debug.Stack())
-		}
-	}()
+// failed counts an execution that is forwarded because of err.
+func (s *statement) failed(d *decision, err error) {
+	s.engine.stats.forwarded(d.shape, plan.ReasonOf(err))
+	var f *plan.Forward
+	if !errors.As(err, &f) {
+		s.engine.log.Error("accelerated execution failed, forwarding", "error", err)
+	}
+}
+
+// recovered turns a panic into an error: a bug of ours must cost speed, never an
+// answer.
+func recovered(b **vector.Batch, err *error) {
+	if p := recover(); p != nil {
+		*b, *err = nil, fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+	}
+}
+
+// admit reads the gate and says whether it lets the statement pass, with the values
+// in place.
+func (s *statement) admit(d *decision, gate Gate, described []Field, params []vector.Datum) (*gateRow, *plan.Query, error) {
 	if d.forward != nil {
-		return nil, d.forward
+		return nil, nil, d.forward
 	}
 	g, err := parseGate(gate, len(d.query.Tables))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
+	}
+	if g.badStaleness {
+		s.engine.badStaleness.Add(1)
 	}
 	if f := s.engine.checkGate(d, g); f != nil {
-		return nil, f
+		return g, nil, f
 	}
 	if f := checkDescription(d.query, described); f != nil {
-		return nil, f
+		return g, nil, f
+	}
+	bound, f := bindParams(d.query, params)
+	if f != nil {
+		return g, nil, f
+	}
+	return g, bound, nil
+}
+
+func (s *statement) execute(ctx context.Context, tx *Transaction, d *decision, gate Gate, described []Field, params []vector.Datum) (b *vector.Batch, err error) {
+	defer recovered(&b, &err)
+	g, bound, err := s.admit(d, gate, described, params)
+	if g != nil && g.repeatable() {
+		// Kept whatever becomes of this statement: later ones see the same.
+		tx.keep(s.engine, g.snapshot, g.text)
+	}
+	if err != nil {
+		return nil, err
 	}
 	if g.timeout > 0 {
 		// Postgres is the one to say that it took too long, after its own time.
@@ -212,71 +244,12 @@ func (s *statement) execute(ctx context.Context, d *decision, gate [][]*string, 
 		}(ctx)
 		ctx = limited
 	}
-	bound, f := bindParams(d.query, params)
+	in, f := s.engine.snapshot(ctx, bound, g)
 	if f != nil {
 		return nil, f
 	}
-	in, f := s.engine.snapshot(ctx, d.query, g)
-	if f != nil {
-		return nil, f
-	}
-	defer func() {
-		for _, t := range in.Tables {
-			t.Release()
-		}
-	}()
+	defer releaseAll(in)
 	return olap.Execute(ctx, bound, in, olap.Options{Workers: s.engine.opt.Workers, MemoryLimit: s.engine.opt.QueryMemory})
-}
-
-// snapshot waits until the stream has passed the gate's position and then takes
-// the tables, provided that they hold what the gate's snapshot sees.
-//
-// A copy is right for snapshot g if it holds no more than g sees (its own snapshot
-// is contained in g) and no less (nothing that g sees came after the copy: the
-// stream is past the position read after g was taken, and has shown no change of
-// the table).
-func (e *Engine) snapshot(ctx context.Context, q *plan.Query, g *gateRow) (in olap.Input, f *plan.Forward) {
-	cat := e.store.Catalog()
-	target := catalog.NormalizeLSN(g.insertLSN, cat.WALSegmentSize, cat.WALBlockSize)
-	if e.store.Applied() < target {
-		wait, cancel := context.WithTimeout(ctx, e.opt.WaitLimit)
-		err := e.store.Wait(wait, target)
-		cancel()
-		if err != nil {
-			return in, forward(plan.ReasonStale, err.Error())
-		}
-	}
-	release := func() {
-		for _, t := range in.Tables {
-			t.Release()
-		}
-	}
-	for i := range q.Tables {
-		t, err := e.store.View(q.Tables[i].Meta.OID, g.snapshot)
-		var st *colstore.StateError
-		switch {
-		case errors.As(err, &st):
-			release()
-			return in, stateReason(st.State)
-		case err != nil:
-			release()
-			return in, forward(plan.ReasonSnapshot, "")
-		}
-		in.Tables = append(in.Tables, t)
-		if t.Meta.Fingerprint != q.Tables[i].Meta.Fingerprint {
-			release()
-			return in, forward(plan.ReasonDDL, "")
-		}
-		// A column that turned out to hold what cannot be held (a numeric's NaN) is given
-		// up by the copy, which keeps the definition.
-		for _, c := range q.Tables[i].Columns {
-			if t.Meta.Columns[c].Unsupported != "" {
-				release()
-				return in, forward(plan.ReasonType, t.Meta.Columns[c].Unsupported)
-			}
-		}
-	}
-	return in, nil
 }
 
 // rewritten is a statement over the schema pgaccel.
@@ -290,6 +263,9 @@ func (r *rewritten) Rewritten() string                  { return r.text }
 func (r *rewritten) Split() (string, string, Statement) { return "", "", nil }
 func (r *rewritten) GateParams() []string               { return nil }
 func (r *rewritten) Forwarded(plan.Reason)              {}
-func (r *rewritten) Execute(context.Context, *Transaction, [][]*string, []Field, []vector.Datum) (*vector.Batch, error) {
+func (r *rewritten) Execute(context.Context, *Transaction, Gate, []Field, []vector.Datum) (*vector.Batch, error) {
+	return nil, forward(plan.ReasonNotSelect, "")
+}
+func (r *rewritten) Shadow(Gate, []Field, []vector.Datum) (*Check, error) {
 	return nil, forward(plan.ReasonNotSelect, "")
 }

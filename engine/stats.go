@@ -21,6 +21,9 @@ type stats struct {
 	mu     sync.Mutex
 	shapes *lru.Cache[string, *shape]
 	totals sync.Map // total -> *atomic.Int64
+
+	mismatched  sync.Map // text of a shape that was wrong -> *shape
+	anyMismatch atomic.Bool
 }
 
 // total is a label set of pgaccel_queries_total.
@@ -40,6 +43,8 @@ type shape struct {
 	busy        time.Duration // sum over accelerated executions, without the gate
 	fastest     time.Duration
 	last        time.Time
+	checks      int64 // shadow checks that came to something
+	mismatches  int64
 }
 
 func (s *stats) init() {
@@ -62,6 +67,9 @@ func (s *stats) shapeOf(sql string) *shape {
 		return sh
 	}
 	sh := &shape{text: text}
+	if old, ok := s.mismatched.Load(text); ok {
+		sh = old.(*shape)
+	}
 	s.shapes.Add(text, sh)
 	return sh
 }

@@ -35,6 +35,8 @@ type queryRow struct {
 	MeanMS      float64   `json:"mean_ms"`
 	MinMS       float64   `json:"min_ms"`
 	LastUsed    time.Time `json:"last_used"`
+	Checks      int64     `json:"checks"`
+	Mismatches  int64     `json:"mismatches"`
 }
 
 // relations maps the names in the schema pgaccel to SELECTs that stand for them.
@@ -45,8 +47,8 @@ func (e *Engine) relation(name string) (string, bool) {
 	case "tables":
 		return recordset(e.tableRows(), `"name" text, "state" text, "detail" text, "rows" bigint, "bytes" bigint, "copied" timestamptz, "applied_lsn" pg_lsn`, "*"), true
 	case "queries":
-		return recordset(e.queryRows(), `"query" text, "route" text, "reason" text, "calls" bigint, "accelerated" bigint, "forwarded" bigint, "rows" bigint, "total_ms" double precision, "mean_ms" double precision, "min_ms" double precision, "last_used" timestamptz`,
-			`CASE WHEN pg_catalog.pg_has_role('pg_read_all_stats', 'USAGE') THEN "query" ELSE '<insufficient privilege>' END AS "query", "route", "reason", "calls", "accelerated", "forwarded", "rows", "total_ms", "mean_ms", "min_ms", "last_used"`), true
+		return recordset(e.queryRows(), `"query" text, "route" text, "reason" text, "calls" bigint, "accelerated" bigint, "forwarded" bigint, "rows" bigint, "total_ms" double precision, "mean_ms" double precision, "min_ms" double precision, "last_used" timestamptz, "checks" bigint, "mismatches" bigint`,
+			`CASE WHEN pg_catalog.pg_has_role('pg_read_all_stats', 'USAGE') THEN "query" ELSE '<insufficient privilege>' END AS "query", "route", "reason", "calls", "accelerated", "forwarded", "rows", "total_ms", "mean_ms", "min_ms", "last_used", "checks", "mismatches"`), true
 	}
 	return "", false
 }
@@ -88,7 +90,8 @@ func (e *Engine) queryRows() []queryRow {
 	for _, sh := range e.stats.list() {
 		sh.mu.Lock()
 		r := queryRow{Query: sh.text, Route: "forwarded", Reason: string(sh.reason), Calls: sh.accelerated + sh.forwarded,
-			Accelerated: sh.accelerated, Forwarded: sh.forwarded, Rows: sh.rows, TotalMS: ms(sh.busy), MinMS: ms(sh.fastest), LastUsed: sh.last}
+			Accelerated: sh.accelerated, Forwarded: sh.forwarded, Rows: sh.rows, TotalMS: ms(sh.busy), MinMS: ms(sh.fastest), LastUsed: sh.last,
+			Checks: sh.checks, Mismatches: sh.mismatches}
 		if sh.accelerated > 0 {
 			r.Route = "accelerated"
 			r.MeanMS = r.TotalMS / float64(sh.accelerated)

@@ -37,6 +37,8 @@ const (
 	ReasonTies          Reason = "ties at limit"      // LIMIT cuts between equal keys
 	ReasonTimeout       Reason = "statement timeout"
 	ReasonMemory        Reason = "memory"
+	ReasonShadow        Reason = "shadow check"    // Postgres answers, to be compared with
+	ReasonMismatch      Reason = "shadow mismatch" // a shadow check of the shape found a difference
 	ReasonInternalError Reason = "internal error"
 )
 

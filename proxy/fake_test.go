@@ -81,10 +81,10 @@ func (s *fakeStatement) GateParams() []string {
 	return []string{`{"\"nosuch\""}`, "{NULL}", "{1}", `{"{}"}`}
 }
 
-func (s *fakeStatement) Execute(ctx context.Context, tx *engine.Transaction, gate [][]*string, fields []engine.Field, params []vector.Datum) (*vector.Batch, error) {
+func (s *fakeStatement) Execute(ctx context.Context, tx *engine.Transaction, gate engine.Gate, fields []engine.Field, params []vector.Datum) (*vector.Batch, error) {
 	s.executions.Add(1)
 	s.mu.Lock()
-	s.params, s.fields, s.gateRows = params, fields, len(gate)
+	s.params, s.fields, s.gateRows = params, fields, len(gate.Rows)
 	s.mu.Unlock()
 	if s.block != nil {
 		select {
@@ -114,4 +114,8 @@ func (s *fakeStatement) saw() (seen struct {
 	defer s.mu.Unlock()
 	seen.params, seen.fields, seen.gateRows, seen.reason = s.params, s.fields, s.gateRows, s.reason
 	return seen
+}
+
+func (s *fakeStatement) Shadow(engine.Gate, []engine.Field, []vector.Datum) (*engine.Check, error) {
+	return nil, &plan.Forward{Reason: plan.ReasonShape}
 }

@@ -120,8 +120,8 @@ func (s *session) blocked() bool { return s.step != nil }
 func (s *session) lose() {
 	if s.step != nil {
 		s.broken = true
-		s.abandon()
 	}
+	s.abandon()
 	s.opaque, s.started = true, true
 	s.queue, s.known = replies{}, known{}
 }

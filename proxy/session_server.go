@@ -281,6 +281,9 @@ func (s *session) ready(message []byte) action {
 	if s.step != nil {
 		return s.stepReady(k)
 	}
+	if k&replyOwn != 0 {
+		return swallow
+	}
 	return relay
 }
 

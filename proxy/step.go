@@ -31,7 +31,7 @@ type step struct {
 	started  time.Time
 
 	prefix  bool
-	gate    [][]*string // rows
+	gate    engine.Gate
 	notices []byte      // said while the server analysed the statement
 	fields  []engine.Field
 	head    []byte // RowDescription for the client
@@ -67,7 +67,7 @@ type execution struct {
 	tx     *engine.Transaction
 	ctx    context.Context
 	cancel context.CancelFunc
-	gate   [][]*string
+	gate   engine.Gate
 	fields []engine.Field
 	params []vector.Datum
 }
@@ -128,6 +128,7 @@ func (s *session) gateBatch(b []byte, prepare bool) []byte {
 		s.own(replyClose)
 		s.own(replyParse)
 	}
+	s.step.gate = engine.Gate{Sent: time.Now()}
 	b = appendBind(b, gateName, gateName, s.step.st.GateParams())
 	b = appendExecute(b, gateName, 0)
 	b = appendNamed(b, wire.Close, 'P', gateName)
@@ -183,7 +184,7 @@ func (t *step) gateRow(body []byte) {
 		t.unfit = true
 		return
 	}
-	t.gate = append(t.gate, row)
+	t.gate.Rows = append(t.gate.Rows, row)
 }
 
 // described takes the description of a Query's result.
@@ -241,7 +242,7 @@ func (s *session) stepReady(k reply) action {
 	case t.failed && t.code == noSuchStatement && !t.retried && s.status == 'I':
 		// Somebody has deallocated the gate.
 		t.failed, t.retried = false, true
-		t.gate, t.head, t.fields, t.notices = nil, nil, nil, nil
+		t.head, t.fields, t.notices = nil, nil, nil
 		s.toServer.add(s.simpleBatch(nil, true))
 	case t.failed:
 		s.gatePrepared, s.gateSafe = false, false
@@ -320,7 +321,7 @@ func (s *session) collected() {
 		s.cancelOnServer()
 		return
 	}
-	if zone, style, encoding, ok := engine.GateSettings(t.gate); !ok || zone != s.settings.TimeZone ||
+	if zone, style, encoding, ok := engine.GateSettings(t.gate.Rows); !ok || zone != s.settings.TimeZone ||
 		style != s.settings.DateStyle || encoding != s.settings.ClientEncoding {
 		// An earlier statement of the same pipeline has changed it, and the server has
 		// not reported that yet.
@@ -471,6 +472,9 @@ func (s *session) finish(accelerated bool) {
 	if !s.step.resume {
 		s.observer.Answered(accelerated, time.Since(s.step.started))
 	}
+	if s.step.simple && s.status == 'I' {
+		s.tx.End() // no ReadyForQuery of the server's will say that it is over
+	}
 	s.step = nil
 }
 
@@ -510,8 +514,10 @@ func (s *session) cancel() bool {
 	return t.sending
 }
 
-// abandon stops an execution whose session ends.
+// abandon stops an execution whose session ends, or cannot be followed any more, and
+// gives up what is kept for its transaction.
 func (s *session) abandon() {
+	s.tx.Close()
 	if s.step != nil && s.step.execution != nil {
 		s.step.execution.cancel()
 	}

@@ -41,7 +41,7 @@ func (e everything) Prepare(string, []uint32) engine.Statement {
 
 type refusing struct{ *fakeStatement }
 
-func (refusing) Execute(context.Context, *engine.Transaction, [][]*string, []engine.Field, []vector.Datum) (*vector.Batch, error) {
+func (refusing) Execute(context.Context, *engine.Transaction, engine.Gate, []engine.Field, []vector.Datum) (*vector.Batch, error) {
 	return nil, &plan.Forward{Reason: plan.ReasonSmall}
 }
 

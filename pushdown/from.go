@@ -155,6 +155,9 @@ func (a *analyzer) table(r *pg.RangeVar) *scope {
 	if meta == nil {
 		fail(plan.ReasonNoTable, "")
 	}
+	if !r.Inh && meta.Parts != nil {
+		fail(plan.ReasonShape, "ONLY of a partitioned table") // which has no rows of its own
+	}
 	if len(a.tables) == plan.MaxTables {
 		fail(plan.ReasonShape, "more tables than a plan holds")
 	}

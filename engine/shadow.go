@@ -1,0 +1,111 @@
+package engine
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"pgaccel/olap"
+	"pgaccel/plan"
+	"pgaccel/vector"
+)
+
+// Shadow implements Statement.
+func (s *statement) Shadow(gate Gate, described []Field, params []vector.Datum) (*Check, error) {
+	d := s.current()
+	g, bound, err := s.admit(d, gate, described, params)
+	if err != nil {
+		s.failed(d, err)
+		return nil, err
+	}
+	e := s.engine
+	e.stats.forwarded(d.shape, plan.ReasonShadow)
+	release := e.pin(g.snapshot)
+	return &Check{Snapshot: g.text, Fixed: g.repeatable(), Ordered: totalOrder(bound),
+		Run: func(ctx context.Context) (b *vector.Batch, err error) {
+			defer recovered(&b, &err)
+			in, f := e.snapshot(ctx, bound, g)
+			if f != nil {
+				return nil, f
+			}
+			defer releaseAll(in)
+			return olap.Execute(ctx, bound, in, olap.Options{Workers: e.opt.Workers, MemoryLimit: e.opt.QueryMemory})
+		},
+		Done: func(c Comparison) {
+			release()
+			e.checked(s, d, g, c)
+		}}, nil
+}
+
+// checked takes the outcome of a check. A shape that was wrong once is not answered
+// here any more as long as this process lives.
+func (e *Engine) checked(s *statement, d *decision, g *gateRow, c Comparison) {
+	e.verdicts[c.Verdict].Add(1)
+	e.stats.checked(d.shape, c.Verdict)
+	if c.Verdict != Different {
+		e.log.Debug("shadow check", "result", c.Verdict.String(), "detail", c.Detail)
+		return
+	}
+	attrs := []any{"detail", c.Detail, "row", c.Row, "snapshot", g.text, "parameter_types", c.ParamOIDs,
+		"time_zone", g.timeZone, "sql", s.sql}
+	if e.log.Enabled(context.Background(), slog.LevelDebug) {
+		attrs = append(attrs, "ours", string(c.Ours), "postgres", string(c.Theirs))
+	}
+	e.log.Error("an answer differs from Postgres': statements of this shape are forwarded from now on", attrs...)
+}
+
+// Verdicts returns the number of shadow checks that came to v.
+func (e *Engine) Verdicts(v Verdict) int64 { return e.verdicts[v].Load() }
+
+// totalOrder reports whether ORDER BY leaves no two rows equal.
+func totalOrder(q *plan.Query) bool {
+	if q.Grouped {
+		for i := range q.Group {
+			if !slices.ContainsFunc(q.Order, func(o plan.Order) bool { k, ok := o.Expr.(plan.Key); return ok && k.Index == i }) {
+				return false
+			}
+		}
+		return true // one row where there is no GROUP BY
+	}
+	// The joins multiply no rows, so that the driving table's keys name them.
+	var columns []int
+	for _, o := range q.Order {
+		if c, ok := o.Expr.(plan.Column); ok && c.Table == 0 {
+			columns = append(columns, c.Column)
+		}
+	}
+	return len(columns) > 0 && q.Tables[0].Meta.UniqueOn(columns)
+}
+
+// verdicts counts checks by what they came to.
+type verdicts [Different + 1]atomic.Int64
+
+// checked notes a check of a shape.
+func (s *stats) checked(sh *shape, v Verdict) {
+	if v == Inconclusive {
+		return
+	}
+	sh.mu.Lock()
+	sh.checks++
+	if v == Different {
+		sh.mismatches++
+	}
+	sh.last = time.Now()
+	sh.mu.Unlock()
+	if v == Different {
+		// By text: the shape itself may be forgotten while decisions refer to it.
+		s.mismatched.Store(sh.text, sh)
+		s.anyMismatch.Store(true)
+	}
+}
+
+// wrong reports whether a check of this shape has found a difference.
+func (s *stats) wrong(sh *shape) bool {
+	if !s.anyMismatch.Load() {
+		return false
+	}
+	_, found := s.mismatched.Load(sh.text)
+	return found
+}

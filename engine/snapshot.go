@@ -1,0 +1,134 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"regexp"
+	"strconv"
+	"time"
+
+	"pgaccel/catalog"
+	"pgaccel/colstore"
+	"pgaccel/olap"
+	"pgaccel/plan"
+)
+
+// satisfied is a snapshot whose position the stream has passed, in one of its
+// connections. Another gate that shows the same snapshot sees the same commits, so
+// that it need not wait, wherever the log has got to.
+type satisfied struct {
+	generation uint64
+	snapshot   string
+}
+
+// snapshot waits until the stream has passed the gate's position and then takes
+// the tables as the gate's snapshot sees them. Where the session allows staleness and
+// the stream is behind, they may be those of an older snapshot instead.
+//
+// A store whose stream has passed the position holds every commit that the snapshot
+// sees, because their records come before it: the position was read after the snapshot
+// was taken. What it holds beyond, View leaves out.
+func (e *Engine) snapshot(ctx context.Context, q *plan.Query, g *gateRow) (in olap.Input, f *plan.Forward) {
+	cat := e.store.Catalog()
+	target := catalog.NormalizeLSN(g.insertLSN, cat.WALSegmentSize, cat.WALBlockSize)
+	// Read before the wait: where the stream is lost and found again in between,
+	// what is noted below is true of no connection.
+	now := satisfied{e.store.Generation(), g.text}
+	last := e.satisfied.Load()
+	reached := now.generation != 0 && (last != nil && *last == now || e.store.Applied() >= target)
+	if !reached && g.staleness > 0 && !g.repeatable() {
+		if old, ok := e.store.Fresh(g.staleness); ok {
+			if in, f = e.view(q, old); f == nil {
+				e.waited(0)
+				return in, nil
+			}
+		}
+	}
+	start := time.Now()
+	if !reached {
+		wait, cancel := context.WithTimeout(ctx, e.opt.WaitLimit)
+		err := e.store.Wait(wait, target)
+		cancel()
+		e.waited(time.Since(start))
+		if err != nil {
+			return in, forward(plan.ReasonStale, err.Error())
+		}
+	} else {
+		e.waited(0)
+	}
+	if now.generation != 0 {
+		e.satisfied.Store(&now)
+		if !g.repeatable() {
+			// A transaction's snapshot is as old as the transaction, which nobody knows here.
+			e.store.Observe(g.snapshot, target, g.sent)
+		}
+	}
+	return e.view(q, g.snapshot)
+}
+
+func (e *Engine) waited(d time.Duration) {
+	if e.opt.Waited != nil {
+		e.opt.Waited(d)
+	}
+}
+
+// view takes the query's tables as snap sees them.
+func (e *Engine) view(q *plan.Query, snap colstore.Snapshot) (in olap.Input, f *plan.Forward) {
+	defer func() {
+		if f != nil {
+			releaseAll(in)
+			in = olap.Input{}
+		}
+	}()
+	for i := range q.Tables {
+		t, err := e.store.View(q.Tables[i].Meta.OID, snap)
+		var st *colstore.StateError
+		switch {
+		case errors.As(err, &st):
+			return in, stateReason(st.State)
+		case errors.Is(err, colstore.ErrSnapshot):
+			return in, forward(plan.ReasonSnapshot, "")
+		case err != nil:
+			return in, forward(plan.ReasonInternalError, err.Error())
+		}
+		in.Tables = append(in.Tables, t)
+		if t.Meta.Fingerprint != q.Tables[i].Meta.Fingerprint {
+			return in, forward(plan.ReasonDDL, "")
+		}
+		// A column that turned out to hold what cannot be held (a numeric's NaN) is given
+		// up by the copy, which keeps the definition.
+		for _, c := range q.Tables[i].Columns {
+			if t.Meta.Columns[c].Unsupported != "" {
+				return in, forward(plan.ReasonType, t.Meta.Columns[c].Unsupported)
+			}
+		}
+	}
+	return in, nil
+}
+
+func releaseAll(in olap.Input) {
+	for _, t := range in.Tables {
+		t.Release()
+	}
+}
+
+var durationForm = regexp.MustCompile(`^\s*\+?([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*(us|ms|s|min|h|d)?\s*$`)
+
+// parseStaleness reads pgaccel.max_staleness as Postgres reads its own settings of
+// time: a number with a unit, of milliseconds where there is none. Nothing is 0.
+func parseStaleness(s string) (d time.Duration, ok bool) {
+	if s == "" {
+		return 0, true
+	}
+	m := durationForm.FindStringSubmatch(s)
+	if m == nil {
+		return 0, false
+	}
+	n, err := strconv.ParseFloat(m[1], 64)
+	unit := map[string]time.Duration{"": time.Millisecond, "us": time.Microsecond, "ms": time.Millisecond,
+		"s": time.Second, "min": time.Minute, "h": time.Hour, "d": 24 * time.Hour}[m[2]]
+	if n *= float64(unit); err != nil || n > float64(1<<62) {
+		return 0, false
+	}
+	return time.Duration(n), true
+}

@@ -1,0 +1,234 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"pgaccel/catalog"
+	"pgaccel/colstore"
+	"pgaccel/plan"
+	"pgaccel/vector"
+)
+
+// snapshotBench is a store with one table of one row, copied at 10:20:15, and a plan
+// over it.
+type snapshotBench struct {
+	t      *testing.T
+	store  *colstore.Store
+	engine *Engine
+	query  *plan.Query
+	waits  int // gates that waited
+}
+
+func newSnapshotBench(t *testing.T) *snapshotBench {
+	t.Helper()
+	b := &snapshotBench{t: t, store: colstore.New(colstore.Options{MemoryLimit: 64 << 20})}
+	t.Cleanup(b.store.Close)
+	meta := &catalog.Table{OID: 42, Schema: "public", Name: "t", Fingerprint: "x",
+		Columns: []catalog.Column{{Name: "a", AttNum: 1, Type: vector.TypeOf(vector.Int4)}}}
+	b.store.SetCatalog(&catalog.Catalog{Tables: []*catalog.Table{meta}, WALSegmentSize: 16 << 20, WALBlockSize: 8192})
+	b.engine = New(Options{Store: b.store, WaitLimit: 5 * time.Millisecond, Waited: func(d time.Duration) {
+		if d > 0 {
+			b.waits++
+		}
+	}})
+	b.query = &plan.Query{Tables: []plan.Table{{Meta: meta, Ref: `"t"`}}}
+	l := b.store.NewLoader(meta)
+	w := l.NewWriter()
+	w.Int(0, 1)
+	if err := errors.Join(w.EndRow(), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	table, err := l.Finish()
+	if err != nil {
+		t.Fatal(err)
+	}
+	table.Snapshot = mustSnapshot(t, "10:20:15")
+	b.store.Publish(b.store.NewRelation(table))
+	return b
+}
+
+func mustSnapshot(t *testing.T, text string) colstore.Snapshot {
+	t.Helper()
+	s, err := colstore.ParseSnapshot(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func (b *snapshotBench) want(what string, g gateRow, snapshot string, reason plan.Reason) {
+	b.t.Helper()
+	g.snapshot, g.text = mustSnapshot(b.t, snapshot), snapshot
+	if g.isolation == "" {
+		g.isolation = "read committed"
+	}
+	in, fwd := b.engine.snapshot(context.Background(), b.query, &g)
+	got := plan.Reason("")
+	if fwd != nil {
+		got = fwd.Reason
+	}
+	releaseAll(in)
+	if got != reason {
+		b.t.Errorf("%s: %q, want %q", what, got, reason)
+	}
+}
+
+// TestSameSnapshotNeedsNoWait: what the stream was once seen to have passed for a
+// snapshot holds for every gate that shows it, on the same connection of the stream.
+func TestSameSnapshotNeedsNoWait(t *testing.T) {
+	b := newSnapshotBench(t)
+	b.store.SetConnected(true)
+	b.store.Advance(1000)
+	b.want("not seen before", gateRow{insertLSN: 2000}, "20:20:", plan.ReasonStale)
+	b.want("reached", gateRow{insertLSN: 1000}, "20:20:", "")
+	waits := b.waits
+	b.want("the same snapshot, further in the log", gateRow{insertLSN: 2000}, "20:20:", "")
+	b.want("likewise in REPEATABLE READ", gateRow{insertLSN: 2000, isolation: repeatableRead}, "20:20:", "")
+	if b.waits != waits {
+		t.Error("waited for a snapshot that was satisfied")
+	}
+	b.want("another snapshot", gateRow{insertLSN: 2000}, "20:21:", plan.ReasonStale)
+	b.want("which leaves the other as it was", gateRow{insertLSN: 2000}, "20:20:", "")
+	b.store.SetConnected(false)
+	b.want("the stream is down", gateRow{insertLSN: 500}, "20:20:", plan.ReasonStale)
+	b.store.SetConnected(true)
+	b.want("another connection", gateRow{insertLSN: 2000}, "20:20:", plan.ReasonStale)
+	b.want("reached by that one", gateRow{insertLSN: 500}, "20:20:", "")
+	b.want("and known again", gateRow{insertLSN: 2000}, "20:20:", "")
+}
+
+// TestReconnectionDuringWait: a wait that is satisfied by a later connection than it
+// began in proves nothing of either.
+func TestReconnectionDuringWait(t *testing.T) {
+	b := newSnapshotBench(t)
+	b.engine.opt.WaitLimit = time.Minute
+	b.store.SetConnected(true)
+	b.store.Advance(1000)
+	b.store.OnWait(func(uint64) { // reconnects while nobody waits yet
+		b.store.SetConnected(false)
+		b.store.SetConnected(true)
+		b.store.Advance(3000)
+	})
+	// The waiter is woken by the end of the first connection.
+	b.want("reconnected during the wait", gateRow{insertLSN: 2000}, "20:20:", plan.ReasonStale)
+	b.store.OnWait(func(uint64) {})
+	b.engine.opt.WaitLimit = time.Millisecond
+	b.want("a position that was not reached", gateRow{insertLSN: 4000}, "20:20:", plan.ReasonStale)
+}
+
+func TestParseStaleness(t *testing.T) {
+	f := func(text string, want time.Duration, ok bool) {
+		t.Helper()
+		if got, gotOK := parseStaleness(text); got != want || gotOK != ok {
+			t.Errorf("%q: %v, %v, want %v, %v", text, got, gotOK, want, ok)
+		}
+	}
+	f("", 0, true)
+	f("0", 0, true)
+	f("250", 250*time.Millisecond, true)
+	f("5s", 5*time.Second, true)
+	f(" 5 s ", 5*time.Second, true)
+	f("1.5s", 1500*time.Millisecond, true)
+	f(".5s", 500*time.Millisecond, true)
+	f("500ms", 500*time.Millisecond, true)
+	f("90us", 90*time.Microsecond, true)
+	f("1min", time.Minute, true)
+	f("2h", 2*time.Hour, true)
+	f("1d", 24*time.Hour, true)
+	f("-1", 0, false)
+	f("soon", 0, false)
+	f("5 sec", 0, false)
+	f("5S", 0, false)
+	f("1e400", 0, false)
+	f("99999999999999999999999d", 0, false)
+	f(".", 0, false)
+}
+
+// TestTransactionKeepsOneSnapshot counts what is kept for REPEATABLE READ.
+func TestTransactionKeepsOneSnapshot(t *testing.T) {
+	b := newSnapshotBench(t)
+	want := func(what string, n int64) {
+		t.Helper()
+		if got := b.engine.Pins(); got != n {
+			t.Errorf("%s: %d snapshots are kept, want %d", what, got, n)
+		}
+	}
+	keep := func(tx *Transaction, text string) { tx.keep(b.engine, mustSnapshot(t, text), text) }
+	var tx, other Transaction
+	tx.End()
+	want("ended before it began", 0)
+	keep(&tx, "20:20:")
+	keep(&tx, "20:20:")
+	want("two statements of one transaction", 1)
+	keep(&other, "20:20:")
+	want("two sessions", 2)
+	keep(&tx, "20:30:25")
+	want("COMMIT AND CHAIN", 2)
+	tx.End()
+	tx.End()
+	want("one ended", 1)
+	keep(&tx, "20:20:")
+	want("and began another", 2)
+	tx.Close()
+	want("a session closed", 1)
+	keep(&tx, "20:20:")
+	want("an execution that outlives its session", 1)
+	other.Close()
+	want("all closed", 0)
+}
+
+// TestGateIsKept: the first gate of a REPEATABLE READ transaction is kept, whatever
+// becomes of its statement.
+func TestGateIsKept(t *testing.T) {
+	b := newGateBench(t)
+	c := b.connect("postgres")
+	st := &statement{engine: b.engine}
+	d := &decision{query: b.query, catalog: &catalog.Catalog{Newest: "something else"}, shape: &shape{}}
+	var tx Transaction
+	execute := func(what string, reason plan.Reason, kept int64) {
+		t.Helper()
+		_, err := st.execute(context.Background(), &tx, d, b.gate(c, b.query), nil, nil)
+		if r := plan.ReasonOf(err); r != reason {
+			t.Errorf("%s: %v, want %q", what, err, reason)
+		}
+		if n := b.engine.Pins(); n != kept {
+			t.Errorf("%s: %d snapshots are kept, want %d", what, n, kept)
+		}
+	}
+	execute("READ COMMITTED", plan.ReasonShadowed, 0)
+	b.exec(c, "BEGIN ISOLATION LEVEL REPEATABLE READ")
+	execute("REPEATABLE READ", plan.ReasonShadowed, 1)
+	b.exec(b.admin, "CREATE TABLE anything (a int)")
+	execute("its second statement", plan.ReasonShadowed, 1)
+	b.exec(c, "COMMIT AND CHAIN")
+	execute("the next transaction", plan.ReasonShadowed, 1)
+	tx.End()
+	if n := b.engine.Pins(); n != 0 {
+		t.Errorf("%d snapshots are kept after the end", n)
+	}
+}
+
+// TestStalenessIsSeen: the gate returns pgaccel.max_staleness, and what cannot be read
+// is counted and forwards nothing.
+func TestStalenessIsSeen(t *testing.T) {
+	b := newGateBench(t)
+	c := b.connect("postgres")
+	f := func(sql string, want time.Duration, bad bool) {
+		t.Helper()
+		b.exec(c, sql)
+		g, err := parseGate(b.gate(c, b.query), len(b.query.Tables))
+		if err != nil || g.staleness != want || g.badStaleness != bad {
+			t.Errorf("%s: %v, bad %v, %v", sql, g.staleness, g.badStaleness, err)
+		}
+		b.want(c, sql, "")
+	}
+	f("SELECT 1", 0, false)
+	f("SET pgaccel.max_staleness = '5s'", 5*time.Second, false)
+	f("SET pgaccel.max_staleness = 250", 250*time.Millisecond, false)
+	f("SET pgaccel.max_staleness = 'a while'", 0, true)
+	f("BEGIN; SET LOCAL pgaccel.max_staleness = '1min'", time.Minute, false)
+	f("ROLLBACK; RESET pgaccel.max_staleness", 0, false)
+}

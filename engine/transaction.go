@@ -1,0 +1,64 @@
+package engine
+
+import (
+	"sync"
+
+	"pgaccel/colstore"
+)
+
+// Transaction is what an engine keeps for a session's transaction: the snapshot that
+// REPEATABLE READ holds on to. The zero value is ready. It belongs to its session;
+// an execution may still be at it when the session ends.
+type Transaction struct {
+	mu       sync.Mutex
+	snapshot string // that is kept; empty for none
+	release  func()
+	closed   bool
+}
+
+// End gives up what was kept.
+func (t *Transaction) End() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.end()
+}
+
+// Close is End, and nothing is kept from then on.
+func (t *Transaction) Close() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.end()
+	t.closed = true
+}
+
+func (t *Transaction) end() {
+	if t.release != nil {
+		t.release()
+		t.release, t.snapshot = nil, ""
+	}
+}
+
+// keep makes e keep what snap needs until the transaction ends. Another snapshot than
+// before means another transaction (COMMIT AND CHAIN): a transaction has only one.
+func (t *Transaction) keep(e *Engine, snap colstore.Snapshot, text string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed || t.snapshot == text {
+		return
+	}
+	t.end()
+	t.release, t.snapshot = e.pin(snap), text
+}
+
+// pin is Store.Pin, counted.
+func (e *Engine) pin(snap colstore.Snapshot) (release func()) {
+	unpin := e.store.Pin(snap)
+	e.pins.Add(1)
+	return func() {
+		e.pins.Add(-1)
+		unpin()
+	}
+}
+
+// Pins returns the number of snapshots that are kept for transactions and checks.
+func (e *Engine) Pins() int64 { return e.pins.Load() }
