@@ -117,6 +117,13 @@ func (s *Store) Generation() uint64 { return s.progress.generation.Load() }
 // quick.
 func (s *Store) OnWait(f func(target uint64)) { s.progress.hook.Store(&f) }
 
+// Waiting returns how many calls of Wait have not returned.
+func (s *Store) Waiting() int {
+	s.progress.mu.Lock()
+	defer s.progress.mu.Unlock()
+	return len(s.progress.waiters)
+}
+
 // Wait returns when everything before lsn has been seen: at once where it has.
 // It fails with ErrStream while the stream is down, and with ctx.Err() where ctx
 // ends first.

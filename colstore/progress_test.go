@@ -44,9 +44,15 @@ func TestWait(t *testing.T) {
 	early := wait(ctx, t, s, 200)
 	cancelled, cancel := context.WithCancel(ctx)
 	gone := wait(cancelled, t, s, 250)
+	if n := s.Waiting(); n != 3 {
+		t.Errorf("%d wait, want 3", n)
+	}
 	cancel()
 	if err := <-gone; !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled wait: %v", err)
+	}
+	if n := s.Waiting(); n != 2 {
+		t.Errorf("%d wait, want 2", n)
 	}
 	s.Advance(200)
 	if err := <-early; err != nil {

@@ -199,19 +199,14 @@ func (e *epoch) open(ctx context.Context) (batch []*table, h *holder, err error)
 	if err = held.settle(ctx, e.control); err != nil {
 		return nil, nil, err
 	}
-	nudge, err := e.connect(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
 	conn, err := takeOver(ctx, repl)
 	if err != nil {
-		nudge.Close(context.WithoutCancel(ctx))
 		return nil, nil, err
 	}
 	e.stream = &stream{conn: conn, answered: make(chan struct{}, 1),
 		watcher: watcher{change: e.reg.change, advance: e.cfg.Store.Advance}}
 	e.stream.seen.Store(uint64(point))
-	e.barrier = &barrier{stream: e.stream, nudge: nudge, wake: make(chan struct{}, 1)}
+	e.barrier = newBarrier(e.stream, e.cfg.Store.Waiting, e.connect, e.log)
 	if err = e.stream.start(e.name, e.name, version); err != nil {
 		return nil, nil, fmt.Errorf("starting the stream: %w", err)
 	}
@@ -226,9 +221,6 @@ func (e *epoch) tidy() {
 	defer cancel()
 	if e.stream != nil {
 		e.stream.conn.Close()
-	}
-	if e.barrier != nil {
-		e.barrier.nudge.Close(ctx)
 	}
 	if e.control == nil {
 		return
