@@ -95,7 +95,7 @@ type Catalog struct {
 	// names may not mean the built-in and is forwarded.
 	Shadowed map[string]bool
 	// Newest is NewestSQL's text at the time of the catalog: while it stays, Shadowed
-	// lacks nothing that was created since.
+	// lacks no operator or cast that was created since.
 	Newest string
 	// ModeSet is true where the server gives some session a pgaccel.mode before the
 	// session says anything: ALTER ROLE or ALTER DATABASE ... SET, postgresql.conf.

@@ -1,8 +1,50 @@
 package catalog
 
-// NewestSQL is an SQL expression, a text, that changes when a function, an operator or
-// a cast is created: the largest OIDs, which an index has at hand. (The counter of
-// OIDs is the cluster's and goes up until it wraps around after four thousand
-// millions; a rename or a move to another schema does not show.)
-const NewestSQL = `pg_catalog.concat_ws(' ', (SELECT pg_catalog.max(f.oid) FROM pg_catalog.pg_proc f),
- (SELECT pg_catalog.max(o.oid) FROM pg_catalog.pg_operator o), (SELECT pg_catalog.max(k.oid) FROM pg_catalog.pg_cast k))`
+// A name in a query means what is built in as long as nobody has made a function,
+// an operator, a cast or a type that is preferred. What somebody has made has an OID
+// from 16384 on (FirstNormalObjectId in PostgreSQL's access/transam.h); which schema
+// it is in does not matter here, since search_path is the session's.
+
+// NewestSQL is an SQL expression, a text, that changes when an operator or a cast is
+// created: the largest OIDs, which an index has at hand. Neither can be renamed. (The
+// counter of OIDs is the cluster's and goes up until it wraps around after four
+// thousand millions.)
+const NewestSQL = `pg_catalog.concat_ws(' ', (SELECT pg_catalog.max(o.oid) FROM pg_catalog.pg_operator o),
+ (SELECT pg_catalog.max(k.oid) FROM pg_catalog.pg_cast k))`
+
+// ShadowedSQL is a query for the lower-case names of functions, and the operators,
+// that might be preferred to a built-in one: Catalog.Shadowed. Of casts it says only
+// whether there is one between built-in types, as "::".
+const ShadowedSQL = `SELECT pg_catalog.lower(f.proname::pg_catalog.text) FROM pg_catalog.pg_proc f
+  WHERE f.oid OPERATOR(pg_catalog.>=) 16384 AND ` + preferredFunctionSQL + `
+ UNION SELECT o.oprname::pg_catalog.text FROM pg_catalog.pg_operator o
+  WHERE o.oid OPERATOR(pg_catalog.>=) 16384 AND (o.oprleft OPERATOR(pg_catalog.<) 16384 AND o.oprright OPERATOR(pg_catalog.<) 16384
+   OR o.oprleft OPERATOR(pg_catalog.<) 16384 AND o.oprleft OPERATOR(pg_catalog.<>) ALL ('{0,25}')
+   OR o.oprright OPERATOR(pg_catalog.<) 16384 AND o.oprright OPERATOR(pg_catalog.<>) 25)
+ UNION SELECT '::' FROM pg_catalog.pg_cast k WHERE k.oid OPERATOR(pg_catalog.>=) 16384
+   AND k.castsource OPERATOR(pg_catalog.<) 16384 AND k.casttarget OPERATOR(pg_catalog.<) 16384`
+
+// preferredFunctionSQL says whether the pg_proc row f might be called with arguments of
+// built-in types in place of a built-in function of the name. One that takes a type
+// that somebody has made is not (an extension such as citext has a min()), since the
+// built-in one fits better: except where it also takes a built-in type, and that
+// exactly where the built-in function would have to cast (varchar to text). A text
+// is never such an argument: the built-in ones take it as it is.
+const preferredFunctionSQL = `(NOT EXISTS (SELECT FROM pg_catalog.unnest(f.proargtypes) a(t) WHERE a.t OPERATOR(pg_catalog.>=) 16384)
+   OR EXISTS (SELECT FROM pg_catalog.unnest(f.proargtypes) a(t) WHERE a.t OPERATOR(pg_catalog.<) 16384 AND a.t OPERATOR(pg_catalog.<>) 25))`
+
+// ShadowedNowSQL returns an SQL expression, a boolean: whether a name means something
+// else than what is built in, as of now, among the functions whose names are given by
+// the expression names, a name[]; or a type of the session's temporary schema, where
+// types are looked for first (functions and operators never are). It finds the
+// functions by name, which costs some microseconds a name. The cast of the OID
+// keeps the planner from the index on it.
+func ShadowedNowSQL(names string) string {
+	return `(EXISTS (SELECT FROM pg_catalog.pg_proc f WHERE f.proname OPERATOR(pg_catalog.=) ANY (` + names + `)
+  AND f.oid::pg_catalog.int8 OPERATOR(pg_catalog.>=) 16384 AND ` + preferredFunctionSQL + `)
+ OR CASE WHEN pg_catalog.pg_my_temp_schema() OPERATOR(pg_catalog.=) 0 THEN false ELSE EXISTS (SELECT FROM pg_catalog.pg_type y
+  WHERE y.typnamespace OPERATOR(pg_catalog.=) pg_catalog.pg_my_temp_schema() AND y.typname OPERATOR(pg_catalog.=) ANY ('{` + builtinTypes + `}'::pg_catalog.name[])) END)`
+}
+
+// builtinTypes are the names of types that a query may mention.
+const builtinTypes = "bool,int2,int4,int8,numeric,date,time,timestamp,timestamptz,float4,float8,text,varchar,bpchar,interval,name,unknown"

@@ -30,7 +30,7 @@ type Decider interface {
 
 // GateSQL is the gate: the SELECT that the proxy runs on the client's own upstream
 // connection, in the client's transaction, just before Execute. It cannot fail as
-// long as it is prepared, has the parameters $1..$4 of type text, returns one row
+// long as it is prepared, has the parameters $1..$5 of type text, returns one row
 // for each table of the statement, and takes no locks that matter.
 //
 // Planning it costs three times what running it does, so that a session prepares it
@@ -53,7 +53,7 @@ type Statement interface {
 	// Prefix is the text of the statements before the last one, for RouteSplit, and
 	// Last the decision on the last one (RouteCandidate).
 	Split() (prefix, lastSQL string, last Statement)
-	// GateParams are the values, in text format, of the parameters $1..$4 of GateSQL
+	// GateParams are the values, in text format, of the parameters $1..$5 of GateSQL
 	// for this statement.
 	GateParams() []string
 	// Execute checks the gate's answer and computes the result. described are the

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"encoding/binary"
 	"log/slog"
 	"slices"
@@ -29,6 +30,10 @@ type Options struct {
 	// CheckDefinition is told of a table whose definition differs from its copy's, so
 	// that it is looked at soon. May be nil.
 	CheckDefinition func(oid uint32)
+	// Look runs a SELECT with parameters and results in text form in a snapshot of its
+	// own, on a session that belongs to no client. Without it, what has changed since a
+	// REPEATABLE READ transaction began is noticed only when the catalog is read again.
+	Look func(ctx context.Context, sql string, params []string) ([][]*string, error)
 	// Waited is told how long each gate waited for the stream, most not at all. May be
 	// nil; it must be quick.
 	Waited func(time.Duration)

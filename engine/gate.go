@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strconv"
@@ -47,6 +48,7 @@ var gateSQL = `SELECT pg_catalog.pg_current_snapshot()::pg_catalog.text,
  pg_catalog.current_setting('pgaccel.mode', true),
  pg_catalog.current_setting('pgaccel.max_staleness', true),
  ` + catalog.NewestSQL + `,
+ ` + catalog.ShadowedNowSQL("(SELECT $5::pg_catalog.name[])::pg_catalog.name[]") + `,
  CASE WHEN t.schema IS NULL OR pg_catalog.has_schema_privilege(
    (SELECT n.oid FROM pg_catalog.pg_namespace n WHERE n.nspname OPERATOR(pg_catalog.=) t.schema::pg_catalog.name), 'USAGE')
   THEN pg_catalog.to_regclass(t.ref)::pg_catalog.oid END,
@@ -78,6 +80,7 @@ const (
 	gateMode
 	gateStaleness
 	gateNewest
+	gateShadowed
 	gateOID
 	gateAllowed
 	gateRowSecurity
@@ -100,6 +103,7 @@ type gateRow struct {
 	schemas    string
 	mode       string
 	newest     string        // see catalog.NewestSQL
+	shadowed   bool          // see catalog.ShadowedNowSQL
 	timeout    time.Duration // statement_timeout, 0 for none
 	staleness  time.Duration // pgaccel.max_staleness
 	tables     []gateTable
@@ -151,7 +155,7 @@ func Unwrappable(rows [][]*string) bool {
 
 // gateParams builds the gate's parameters for a query: for each table the name as
 // the statement wrote it, its schema where it wrote one, its OID, and the attribute
-// numbers of the columns that the statement mentions.
+// numbers of the columns that the statement mentions; then the functions' names.
 func gateParams(q *plan.Query) []string {
 	var refs, schemas, oids, attnums []string
 	for i := range q.Tables {
@@ -170,7 +174,7 @@ func gateParams(q *plan.Query) []string {
 		attnums = append(attnums, quoteElement("{"+strings.Join(nums, ",")+"}"))
 	}
 	array := func(elements []string) string { return "{" + strings.Join(elements, ",") + "}" }
-	return []string{array(refs), array(schemas), array(oids), array(attnums)}
+	return []string{array(refs), array(schemas), array(oids), array(attnums), array(q.Functions)}
 }
 
 // quoteElement quotes one element of an array's text form.
@@ -207,7 +211,7 @@ func parseGate(gate Gate, tables int) (*gateRow, error) {
 		}
 		if i == 0 {
 			*g = gateRow{text: text(gateSnapshot), sent: gate.Sent, standby: row[gateInsertLSN] == nil, noXID: text(gateNoXID) == "t", isolation: text(gateIsolation),
-				timeZone: text(gateTimeZone), floatDigit: text(gateFloatDigits), schemas: text(gateSchemas), mode: text(gateMode), newest: text(gateNewest), timeout: parseTimeout(text(gateTimeout))}
+				timeZone: text(gateTimeZone), floatDigit: text(gateFloatDigits), schemas: text(gateSchemas), mode: text(gateMode), newest: text(gateNewest), shadowed: text(gateShadowed) != "f", timeout: parseTimeout(text(gateTimeout))}
 			var ok bool
 			g.staleness, ok = parseStaleness(text(gateStaleness))
 			g.badStaleness = !ok
@@ -249,8 +253,8 @@ func (e *Engine) checkGate(d *decision, g *gateRow) *plan.Forward {
 		return forward(plan.ReasonIsolation, g.isolation)
 	case !systemSchemaFirst(g.schemas):
 		return forward(plan.ReasonShadowed, "pg_catalog is not first in search_path")
-	case g.newest != d.catalog.Newest:
-		return forward(plan.ReasonShadowed, "a function, operator or cast has been created")
+	case g.shadowed || g.newest != d.catalog.Newest:
+		return errShadowed
 	case d.query.NeedsUTC && !isUTC(g.timeZone):
 		return forward(plan.ReasonTimeZone, "")
 	case returnsFloat(d.query) && (len(g.floatDigit) != 1 || g.floatDigit < "1"):
@@ -267,10 +271,43 @@ func (e *Engine) checkGate(d *decision, g *gateRow) *plan.Forward {
 			return forward(plan.ReasonRLS, "")
 		case have.fingerprint != want.Meta.Fingerprint,
 			g.repeatable() && have.names != expectedNames(want):
-			if e.opt.CheckDefinition != nil {
-				e.opt.CheckDefinition(want.Meta.OID)
-			}
-			return forward(plan.ReasonDDL, "")
+			return e.redefined(want)
+		}
+	}
+	return nil
+}
+
+var errShadowed = forward(plan.ReasonShadowed, "a function, operator, cast or type has been created")
+
+func (e *Engine) redefined(t *plan.Table) *plan.Forward {
+	if e.opt.CheckDefinition != nil {
+		e.opt.CheckDefinition(t.Meta.OID)
+	}
+	return forward(plan.ReasonDDL, "")
+}
+
+// checkPresent looks at definitions as of now. In REPEATABLE READ the gate reads the
+// catalog as of the transaction's snapshot, while Postgres resolves names, and finds
+// a table's inheritance children, partitions and functions, as of now. So the gate is
+// run once more, on a session of our own; what it says of that session does not count.
+func (e *Engine) checkPresent(ctx context.Context, d *decision) error {
+	if e.opt.Look == nil {
+		return nil
+	}
+	rows, err := e.opt.Look(ctx, GateSQL, d.gate)
+	if err != nil {
+		return forward(plan.ReasonNotReady, err.Error())
+	}
+	g, err := parseGate(Gate{Rows: rows}, len(d.query.Tables))
+	if err != nil {
+		return err
+	}
+	if g.shadowed || g.newest != d.catalog.Newest {
+		return errShadowed
+	}
+	for i := range g.tables {
+		if want := &d.query.Tables[i]; g.tables[i].fingerprint != want.Meta.Fingerprint {
+			return e.redefined(want)
 		}
 	}
 	return nil

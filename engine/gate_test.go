@@ -99,7 +99,7 @@ func (b *gateBench) gate(c *pgx.Conn, q *plan.Query) Gate {
 	for _, p := range gateParams(q) {
 		params = append(params, []byte(p))
 	}
-	oids := []uint32{25, 25, 25, 25}
+	oids := []uint32{25, 25, 25, 25, 25}
 	res := c.PgConn().ExecParams(context.Background(), GateSQL, params, oids, nil, nil).Read()
 	if res.Err != nil {
 		b.t.Fatalf("the gate failed: %v", res.Err)
@@ -186,17 +186,39 @@ func TestGateNames(t *testing.T) {
 func TestGateSeesNewFunctions(t *testing.T) {
 	b := newGateBench(t)
 	c := b.connect("postgres")
-	for _, sql := range []string{
-		"CREATE FUNCTION public.abs(smallint) RETURNS int LANGUAGE sql AS 'SELECT 7'",
-		"CREATE OPERATOR public.= (FUNCTION = pg_catalog.int42eq, LEFTARG = int, RIGHTARG = smallint)",
-		"CREATE CAST (smallint AS money) WITH INOUT AS IMPLICIT",
+	b.query.Functions = []string{"abs", "date_trunc", "sum"}
+	b.exec(b.admin, "CREATE DOMAIN word AS text")
+	for _, step := range []struct{ sql, undo string }{
+		{"CREATE FUNCTION public.abs(smallint) RETURNS int LANGUAGE sql AS 'SELECT 7'", "ALTER FUNCTION public.abs(smallint) RENAME TO other"},
+		{"ALTER FUNCTION public.other(smallint) RENAME TO abs", "DROP FUNCTION public.abs(smallint)"},
+		{"CREATE FUNCTION s.sum(varchar, word) RETURNS int LANGUAGE sql AS 'SELECT 7'", "DROP FUNCTION s.sum(varchar, word)"},
+		{"CREATE AGGREGATE s.sum(*) (SFUNC = int8inc, STYPE = int8, INITCOND = '7')", "DROP AGGREGATE s.sum(*)"},
+		{"CREATE OPERATOR public.= (FUNCTION = pg_catalog.int42eq, LEFTARG = int, RIGHTARG = smallint)", ""},
+		{"CREATE CAST (smallint AS money) WITH INOUT AS IMPLICIT", ""},
+		{"CREATE CAST (bigint AS text) WITH INOUT", ""},
 	} {
-		b.want(c, "before "+sql, "")
-		b.exec(b.admin, sql)
-		b.want(c, sql, plan.ReasonShadowed)
+		b.want(c, "before "+step.sql, "")
+		b.exec(b.admin, step.sql)
+		b.want(c, step.sql, plan.ReasonShadowed)
+		if step.undo != "" {
+			b.exec(b.admin, step.undo)
+			b.want(c, step.undo, "")
+		}
 		b.lookAtFunctions()
 	}
 	b.want(c, "known", "")
+	b.exec(b.admin, "CREATE FUNCTION public.ceil(smallint) RETURNS int LANGUAGE sql AS 'SELECT 7'")
+	b.want(c, "a function that the query does not call", "")
+	b.exec(b.admin, "CREATE FUNCTION public.sum(word, text) RETURNS int LANGUAGE sql AS 'SELECT 7'")
+	b.want(c, "a function of types that no column has", "")
+
+	b.exec(c, "CREATE TEMP TABLE something (a int)")
+	b.want(c, "a temporary table", "")
+	b.exec(c, "CREATE DOMAIN pg_temp.date AS int")
+	b.want(c, "a temporary type with a built-in's name", plan.ReasonShadowed)
+	b.want(b.connect("postgres"), "it is another session's", "")
+	b.exec(c, "DISCARD TEMP")
+	b.want(c, "without temporary objects", "")
 }
 
 func TestGateDefinition(t *testing.T) {

@@ -244,6 +244,11 @@ func (s *statement) execute(ctx context.Context, tx *Transaction, d *decision, g
 		}(ctx)
 		ctx = limited
 	}
+	if g.repeatable() {
+		if err := s.engine.checkPresent(ctx, d); err != nil {
+			return nil, err
+		}
+	}
 	in, f := s.engine.snapshot(ctx, bound, g)
 	if f != nil {
 		return nil, f

@@ -101,6 +101,9 @@ type Query struct {
 	Limit, Offset Expr
 
 	Params []vector.Type // types of $1, $2, ...
+	// Functions are the names of functions that the query calls without a schema,
+	// sorted: it is these that somebody's functions could take the place of.
+	Functions []string
 	// NeedsUTC is true where the meaning depends on the session's time zone: the
 	// gate lets it pass only where that is UTC.
 	NeedsUTC bool

@@ -30,6 +30,7 @@ type analyzer struct {
 	// joinsDone is true once all outer joins are known.
 	joinsDone bool
 	needsUTC  bool
+	functions []string // plan.Query.Functions
 	intern    *interner
 	sizes     map[*plan.Call]int // calls in the tree below
 	built     int                // calls made so far

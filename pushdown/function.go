@@ -1,6 +1,7 @@
 package pushdown
 
 import (
+	"slices"
 	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
@@ -31,6 +32,9 @@ func (a *analyzer) functionName(nodes []*pg.Node) string {
 	case len(parts) == 1:
 		if a.cat.Shadowed[parts[0]] {
 			fail(plan.ReasonShadowed, parts[0]+"()")
+		}
+		if i, found := slices.BinarySearch(a.functions, parts[0]); !found {
+			a.functions = slices.Insert(a.functions, i, parts[0])
 		}
 		return parts[0]
 	case len(parts) == 2 && parts[0] == "pg_catalog":

@@ -356,6 +356,7 @@ func (a *analyzer) finish(q *plan.Query) {
 	q.Params = a.params
 	q.Tables = a.tables
 	q.NeedsUTC = a.needsUTC
+	q.Functions = a.functions
 	q.Aggs = a.aggs
 	root, joins, used := a.joinTree()
 	q.Joins = joins

@@ -220,24 +220,12 @@ func (r *catalogReader) indexes() error {
 	return rows.Err()
 }
 
-// shadowed reads the names of all functions and operators that somebody has added,
-// whatever their schema: search_path is the session's. Those with an argument of a
-// type that somebody has added, too, cannot be meant by a query over built-in types:
-// the built-in of that name matches exactly (an extension such as citext has an =).
+// shadowed reads the names of functions and operators that somebody has added.
 func (r *catalogReader) shadowed() error {
 	if err := r.tx.QueryRow(r.ctx, "SELECT "+catalog.NewestSQL).Scan(&r.cat.Newest); err != nil {
 		return err
 	}
-	rows, err := r.tx.Query(r.ctx, `SELECT DISTINCT pg_catalog.lower(p.proname::text) FROM pg_catalog.pg_proc p
-		WHERE (p.oid >= 16384
-			OR p.pronamespace NOT IN (SELECT n.oid FROM pg_catalog.pg_namespace n WHERE n.nspname IN ('pg_catalog', 'information_schema')))
-		AND NOT EXISTS (SELECT FROM pg_catalog.unnest(p.proargtypes) a(t) WHERE a.t >= 16384)
-		UNION SELECT o.oprname::text FROM pg_catalog.pg_operator o
-		WHERE (o.oid >= 16384
-			OR o.oprnamespace NOT IN (SELECT n.oid FROM pg_catalog.pg_namespace n WHERE n.nspname IN ('pg_catalog', 'information_schema')))
-		AND o.oprleft < 16384 AND o.oprright < 16384
-		UNION SELECT '::' FROM pg_catalog.pg_cast k WHERE k.oid >= 16384 AND k.castcontext <> 'e'
-			AND k.castsource < 16384 AND k.casttarget < 16384`)
+	rows, err := r.tx.Query(r.ctx, catalog.ShadowedSQL)
 	if err != nil {
 		return err
 	}

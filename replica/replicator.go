@@ -55,6 +55,8 @@ type Replicator struct {
 	current *epoch
 	changed chan struct{} // closed and replaced when something that Ready depends on changes
 	lastErr error
+
+	lookout lookout
 }
 
 const (
@@ -91,7 +93,7 @@ func Start(ctx context.Context, cfg Config) (*Replicator, error) {
 	var id [6]byte
 	rand.Read(id[:])
 	r := &Replicator{cfg: cfg, patterns: p, conn: conn, name: publicationPrefix + hex.EncodeToString(id[:]), log: cfg.Logger,
-		done: make(chan struct{}), changed: make(chan struct{})}
+		done: make(chan struct{}), changed: make(chan struct{}), lookout: lookout{free: make(chan struct{}, 1)}}
 	r.ctx, r.cancel = context.WithCancel(ctx)
 	go r.run()
 	return r, nil
@@ -238,5 +240,6 @@ func (r *Replicator) notify() {
 // reached. The store keeps no table that was copied.
 func (r *Replicator) Close() {
 	r.cancel()
+	r.lookout.close()
 	<-r.done
 }
