@@ -78,7 +78,7 @@ func (s *fakeStatement) Split() (string, string, engine.Statement) {
 
 // GateParams names one table that does not exist, so that the gate has a row.
 func (s *fakeStatement) GateParams() []string {
-	return []string{`{"\"nosuch\""}`, "{NULL}", "{1}", `{"{}"}`}
+	return []string{`{"\"nosuch\""}`, "{NULL}", "{1}", `{"{}"}`, "{}"}
 }
 
 func (s *fakeStatement) Execute(ctx context.Context, tx *engine.Transaction, gate engine.Gate, fields []engine.Field, params []vector.Datum) (*vector.Batch, error) {
