@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"unsafe"
 
 	"pgaccel/internal/invariant"
@@ -157,7 +158,7 @@ func (a *arena) usage() (used, limit int64) {
 
 // view reads memory as values of another type without pointers; alignment is the
 // arena's, so it holds for all of them.
-func view[T uint32 | uint64 | int32 | entry](mem []byte) []T {
+func view[T uint32 | uint64 | int32 | int64 | entry | bucket](mem []byte) []T {
 	var t T
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(mem))), len(mem)/int(unsafe.Sizeof(t)))
 }
@@ -178,22 +179,46 @@ func (p *purse) alloc(size int) ([]byte, error) {
 	return mem, nil
 }
 
-// bytes returns what the purse holds.
-func (p *purse) bytes() (n int64) {
-	for _, e := range p.extents {
-		n += int64(e.size)
-	}
-	return n
+// block is column memory that several versions share: it goes back with its last
+// reference. Only one goroutine at a time allocates.
+type block struct {
+	refs  atomic.Int64
+	bytes atomic.Int64
+	purse purse
 }
 
-// drop gives back the one extent that begins at mem.
-func (p *purse) drop(mem []byte) {
-	i := slices.IndexFunc(p.extents, func(e extent) bool { return &e.chunk.mem[e.at] == &mem[0] })
-	if i < 0 {
-		panic("BUG: memory of another purse")
+// newBlock returns an empty block with one reference.
+func newBlock(a *arena) *block {
+	b := &block{purse: purse{arena: a}}
+	b.refs.Store(1)
+	return b
+}
+
+func (b *block) alloc(size int) ([]byte, error) {
+	mem, err := b.purse.alloc(size)
+	if err == nil {
+		b.bytes.Add(int64(b.purse.extents[len(b.purse.extents)-1].size))
 	}
-	p.arena.release(p.extents[i : i+1])
-	p.extents = slices.Delete(p.extents, i, i+1)
+	return mem, err
+}
+
+func (b *block) retain() {
+	if b.refs.Add(1) <= 1 {
+		panic("BUG: retain of released memory")
+	}
+}
+
+// release gives a reference back; nil has none.
+func (b *block) release() {
+	if b == nil {
+		return
+	}
+	switch n := b.refs.Add(-1); {
+	case n == 0:
+		b.purse.empty()
+	case n < 0:
+		panic("BUG: release of released memory")
+	}
 }
 
 // empty gives everything back.

@@ -2,28 +2,30 @@ package colstore
 
 import (
 	"bytes"
-	"encoding/binary"
 	"hash/maphash"
-	"slices"
 	"sync"
+	"sync/atomic"
 	"unsafe"
 )
 
-// Dict is the dictionary of a text column: distinct strings and their codes
-// 0..Len-1, in no particular order. Strings, entries and the hash table lie in
-// column memory and hold no Go pointers. Once its table is finished it is
-// immutable and safe for any number of readers.
+// Dict is one version of the dictionary of a text column: distinct strings and their
+// codes 0..Len-1, in no particular order. Later versions only add codes. It is
+// immutable, safe for any number of readers, and valid as long as its Table is held.
 type Dict struct {
-	mu    sync.Mutex // until the loader's Finish
-	purse purse
+	arrays
+	n      int
+	source *dictionary
+	table  *block // memory of entries and slots
+}
 
-	blocks  [][]byte // strings, each within one block
-	room    []byte   // what is left of the last block
+// arrays are what a dictionary consists of. They lie in column memory and hold no Go
+// pointers. A version shares them with the writer, who goes on to fill entries past
+// the version's last code and stores into slots: those are read and written
+// atomically, and a reader passes by codes that are not its version's.
+type arrays struct {
+	blocks  [][]byte // each string within one block
 	entries []entry  // by code; len is the capacity
 	slots   []uint32 // open addressing: code+1, 0 for free; a power of two
-	n       int
-
-	ranks []int32
 }
 
 // entry says where a string lies, and the upper half of its hash.
@@ -37,9 +39,48 @@ const (
 	entriesMin    = 64
 )
 
+// probe looks for b among the first n codes. Where it is missing, slot is the first
+// free one after those of its hash.
+func (d *arrays) probe(b []byte, hash uint64, n int) (slot uint32, code uint32, ok bool) {
+	if len(d.slots) == 0 {
+		return 0, 0, false
+	}
+	mask := uint32(len(d.slots) - 1)
+	for slot = uint32(hash) & mask; ; slot = (slot + 1) & mask {
+		taken := atomic.LoadUint32(&d.slots[slot])
+		if taken == 0 {
+			return slot, 0, false
+		}
+		if code = taken - 1; int(code) < n && d.entries[code].hash == uint32(hash>>32) && bytes.Equal(d.bytes(code), b) {
+			return slot, code, true
+		}
+	}
+}
+
+func (d *arrays) bytes(code uint32) []byte {
+	e := &d.entries[code]
+	return d.blocks[e.block][e.at : e.at+e.size : e.at+e.size]
+}
+
+// dictionary is the writers' side of a Dict.
+type dictionary struct {
+	mu sync.Mutex
+	arrays
+	room  []byte // what is left of the last block
+	n     int
+	text  *block // memory of the strings
+	table *block // memory of entries and slots
+
+	ranking ranking
+}
+
+func newDictionary(a *arena) *dictionary {
+	return &dictionary{text: newBlock(a), table: newBlock(a)}
+}
+
 // add returns the code of b, a new one where b is new, and the dictionary's copy
 // of b. hash is maphash.Bytes(hashSeed, b).
-func (d *Dict) add(b []byte, hash uint64) (code uint32, kept []byte, err error) {
+func (d *dictionary) add(b []byte, hash uint64) (code uint32, kept []byte, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.n == len(d.entries) {
@@ -47,13 +88,13 @@ func (d *Dict) add(b []byte, hash uint64) (code uint32, kept []byte, err error) 
 			return 0, nil, err
 		}
 	}
-	slot, code, ok := d.probe(b, hash)
+	slot, code, ok := d.probe(b, hash, d.n)
 	if ok {
 		return code, d.bytes(code), nil
 	}
 	if len(d.room) < len(b) || len(d.blocks) == 0 {
 		size := max(len(b), min(blockBytesMax, blockBytesMin<<min(len(d.blocks), 16)))
-		mem, err := d.purse.alloc(size)
+		mem, err := d.text.alloc(size)
 		if err != nil {
 			return 0, nil, err
 		}
@@ -66,52 +107,35 @@ func (d *Dict) add(b []byte, hash uint64) (code uint32, kept []byte, err error) 
 	d.room = d.room[len(b):]
 	code = uint32(d.n)
 	d.entries[code] = entry{uint32(last), uint32(at), uint32(len(b)), uint32(hash >> 32)}
-	d.slots[slot] = code + 1
+	atomic.StoreUint32(&d.slots[slot], code+1)
 	d.n++
 	return code, d.bytes(code), nil
 }
 
-// probe looks for b. Where it is missing, slot is where it belongs.
-func (d *Dict) probe(b []byte, hash uint64) (slot uint32, code uint32, ok bool) {
-	mask := uint32(len(d.slots) - 1)
-	for slot = uint32(hash) & mask; d.slots[slot] != 0; slot = (slot + 1) & mask {
-		code = d.slots[slot] - 1
-		if d.entries[code].hash == uint32(hash>>32) && bytes.Equal(d.bytes(code), b) {
-			return slot, code, true
-		}
-	}
-	return slot, 0, false
-}
-
 // grow doubles the room for entries, and the hash table with it: at most half of
-// its slots are taken.
-func (d *Dict) grow() error {
+// its slots are taken. Versions keep the arrays that they have.
+func (d *dictionary) grow() error {
 	size := max(entriesMin, 2*len(d.entries))
-	entries, err := d.purse.alloc(size * int(unsafe.Sizeof(entry{})))
+	table := newBlock(d.table.purse.arena)
+	entries, err := table.alloc(size * int(unsafe.Sizeof(entry{})))
 	if err != nil {
 		return err
 	}
-	slots, err := d.purse.alloc(2 * size * 4)
+	slots, err := table.alloc(2 * size * 4)
 	if err != nil {
-		d.purse.drop(entries)
+		table.release()
 		return err
 	}
-	was, wasSlots := d.entries, d.slots
+	was := d.entries
 	d.entries, d.slots = view[entry](entries), view[uint32](slots)
 	copy(d.entries, was)
 	d.rehash()
-	if was != nil {
-		d.purse.drop(memoryOf(was))
-		d.purse.drop(memoryOf(wasSlots))
-	}
+	d.table.release()
+	d.table = table
 	return nil
 }
 
-func memoryOf[T any](s []T) []byte {
-	return unsafe.Slice((*byte)(unsafe.Pointer(&s[0])), len(s)*int(unsafe.Sizeof(s[0])))
-}
-
-func (d *Dict) rehash() {
+func (d *dictionary) rehash() {
 	clear(d.slots)
 	mask := uint32(len(d.slots) - 1)
 	for code := range d.n {
@@ -124,10 +148,26 @@ func (d *Dict) rehash() {
 	}
 }
 
-func (d *Dict) bytes(code uint32) []byte {
-	e := &d.entries[code]
-	return d.blocks[e.block][e.at : e.at+e.size : e.at+e.size]
+// version returns what the dictionary holds now. Its memory is the dictionary's:
+// whoever keeps it retains the dictionary's text and the version's table.
+func (d *dictionary) version() *Dict {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return &Dict{arrays: d.arrays, n: d.n, source: d, table: d.table}
 }
+
+func (d *Dict) retain() {
+	d.source.text.retain()
+	d.table.retain()
+}
+
+func (d *Dict) release() {
+	d.source.text.release()
+	d.table.release()
+}
+
+// size is the column memory that the version keeps.
+func (d *Dict) size() int64 { return d.source.text.bytes.Load() + d.table.bytes.Load() }
 
 // Len returns the number of distinct strings.
 func (d *Dict) Len() int { return d.n }
@@ -146,56 +186,7 @@ func (d *Dict) Bytes(code int64) []byte {
 
 // Find returns the code of a string.
 func (d *Dict) Find(s string) (code int64, ok bool) {
-	if d.n == 0 {
-		return 0, false
-	}
 	b := unsafe.Slice(unsafe.StringData(s), len(s))
-	_, c, ok := d.probe(b, maphash.Bytes(hashSeed, b))
+	_, c, ok := d.probe(b, maphash.Bytes(hashSeed, b), d.n)
 	return int64(c), ok
-}
-
-// Ranks returns the rank of each code in the column's collation: a's string sorts
-// before b's where Ranks()[a] < Ranks()[b]. It is nil where the order is not known.
-// For C collations it is always known after Finish.
-func (d *Dict) Ranks() []int32 { return d.ranks }
-
-// SetRanks sets the ranks, before Publish. It takes over the slice, of Len ranks.
-func (d *Dict) SetRanks(ranks []int32) {
-	if len(ranks) != d.n {
-		panic("BUG: as many ranks as strings are needed")
-	}
-	d.ranks = ranks
-}
-
-// rank sorts the strings as memcmp does and sets the ranks.
-func (d *Dict) rank() error {
-	mem, err := d.purse.alloc(d.n * 4)
-	if err != nil {
-		return err
-	}
-	// The first eight bytes decide most comparisons without a look at the strings.
-	type key struct {
-		prefix uint64
-		code   uint32
-	}
-	keys := make([]key, d.n)
-	for code := range keys {
-		var first [8]byte
-		copy(first[:], d.bytes(uint32(code)))
-		keys[code] = key{binary.BigEndian.Uint64(first[:]), uint32(code)}
-	}
-	slices.SortFunc(keys, func(a, b key) int {
-		if a.prefix != b.prefix {
-			if a.prefix < b.prefix {
-				return -1
-			}
-			return 1
-		}
-		return bytes.Compare(d.bytes(a.code), d.bytes(b.code))
-	})
-	d.ranks = view[int32](mem)[:d.n]
-	for r, k := range keys {
-		d.ranks[k.code] = int32(r)
-	}
-	return nil
 }

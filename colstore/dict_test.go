@@ -13,7 +13,7 @@ import (
 func TestDictWriters(t *testing.T) {
 	a := &arena{limit: 1 << 30}
 	defer a.close()
-	d := &Dict{purse: purse{arena: a}}
+	dict := newDictionary(a)
 	const n, writers = 5000, 4
 	told := make([][]uint32, writers)
 	var wg sync.WaitGroup
@@ -23,7 +23,7 @@ func TestDictWriters(t *testing.T) {
 			for k := range n {
 				i := (k*(2*w+1) + w*1000) % n // n is prime to 1, 3, 7; 5 repeats some
 				b := fmt.Appendf(nil, "string %d", i)
-				code, kept, err := d.add(b, maphash.Bytes(hashSeed, b))
+				code, kept, err := dict.add(b, maphash.Bytes(hashSeed, b))
 				if err != nil || !bytes.Equal(kept, b) {
 					t.Errorf("%s was kept as %s, %v", b, kept, err)
 				}
@@ -32,6 +32,7 @@ func TestDictWriters(t *testing.T) {
 		})
 	}
 	wg.Wait()
+	d := dict.version()
 	if d.Len() != n {
 		t.Fatalf("%d strings, want %d", d.Len(), n)
 	}
@@ -50,7 +51,7 @@ func TestDictWriters(t *testing.T) {
 	mustPanic(t, "At", func() { d.At(n) })
 	mustPanic(t, "At", func() { d.At(-1) })
 	mustPanic(t, "SetRanks", func() { d.SetRanks(make([]int32, 3)) })
-	d.purse.empty()
+	d.release()
 	if used, _ := a.usage(); used != 0 {
 		t.Errorf("%d bytes lost", used)
 	}
@@ -60,7 +61,8 @@ func TestDictWriters(t *testing.T) {
 func TestDictSizes(t *testing.T) {
 	a := &arena{limit: 1 << 30}
 	defer a.close()
-	d := &Dict{purse: purse{arena: a}}
+	w := newDictionary(a)
+	d := w.version()
 	if _, ok := d.Find(""); ok || d.Len() != 0 {
 		t.Error("the empty dictionary holds something")
 	}
@@ -73,10 +75,11 @@ func TestDictSizes(t *testing.T) {
 		want = append(want, b)
 	}
 	for _, b := range want {
-		if _, _, err := d.add(b, maphash.Bytes(hashSeed, b)); err != nil {
+		if _, _, err := w.add(b, maphash.Bytes(hashSeed, b)); err != nil {
 			t.Fatal(err)
 		}
 	}
+	d = w.version()
 	for code, b := range want {
 		if got, ok := d.Find(string(b)); !ok || got != int64(code) || !bytes.Equal(d.Bytes(got), b) {
 			t.Errorf("string %d of %d bytes: %d, %v", code, len(b), got, ok)

@@ -3,12 +3,14 @@ package colstore
 import (
 	"hash/maphash"
 	"math"
+	"slices"
 	"sync"
 	"sync/atomic"
 
 	"pgaccel/catalog"
 	"pgaccel/compress"
 	"pgaccel/internal/invariant"
+	"pgaccel/vector"
 )
 
 // Loader builds one version of a table from a copy. Its memory counts against the
@@ -16,7 +18,7 @@ import (
 type Loader struct {
 	store *Store
 	meta  *catalog.Table
-	dicts []*Dict
+	dicts []*dictionary
 
 	mu      sync.Mutex
 	writers []*Writer
@@ -25,20 +27,28 @@ type Loader struct {
 
 // NewLoader begins a new version of a table. It ends with Finish or Abort.
 func (s *Store) NewLoader(meta *catalog.Table) *Loader {
-	l := &Loader{store: s, meta: meta, dicts: make([]*Dict, len(meta.Columns))}
+	l := &Loader{store: s, meta: meta, dicts: make([]*dictionary, len(meta.Columns))}
 	for i := range meta.Columns {
 		if c := &meta.Columns[i]; c.Unsupported == "" && c.Type.Kind.IsText() {
-			l.dicts[i] = &Dict{purse: purse{arena: &s.arena}}
+			l.dicts[i] = newDictionary(&s.arena)
+			l.dicts[i].ranking.memcmp = c.Type.Collation.C
+			l.dicts[i].ranking.padded = c.Type.Kind == vector.BPChar
 		}
 	}
 	return l
 }
 
-// NewWriter adds a writer. Rows of one writer keep their order; writers' rows
-// follow each other in the order of the NewWriter calls.
-func (l *Loader) NewWriter() *Writer {
-	w := &Writer{loader: l, purse: purse{arena: &l.store.arena}, columns: make([]writerColumn, len(l.meta.Columns))}
-	for i := range w.columns {
+// NewWriter adds a writer of a table that is not partitioned.
+func (l *Loader) NewWriter() *Writer { return l.NewPartWriter(l.meta.OID) }
+
+// NewPartWriter adds a writer of a leaf partition, by its OID. Rows of one writer
+// keep their order; writers' rows follow each other in the order of the calls.
+func (l *Loader) NewPartWriter(part uint32) *Writer {
+	w := &Writer{loader: l, part: part, columns: make([]writerColumn, len(l.meta.Columns))}
+	if l.meta.HashIdentity() {
+		w.columns = append(w.columns, writerColumn{copied: true}, writerColumn{copied: true})
+	}
+	for i := range l.meta.Columns {
 		meta, c := &l.meta.Columns[i], &w.columns[i]
 		c.copied = meta.Unsupported == ""
 		c.float = meta.Type.Kind.IsFloat()
@@ -71,7 +81,7 @@ func (l *Loader) Finish() (*Table, error) {
 	if l.done {
 		panic("BUG: Finish of a finished loader")
 	}
-	t := &Table{Meta: l.meta, Dicts: l.dicts}
+	t := &Table{Meta: l.meta, Dicts: make([]*Dict, len(l.dicts))}
 	for _, w := range l.writers {
 		if !w.closed {
 			panic("BUG: Finish before a writer's Close")
@@ -86,20 +96,25 @@ func (l *Loader) Finish() (*Table, error) {
 		if d == nil {
 			continue
 		}
-		if l.meta.Columns[i].Type.Collation.C && d.ranks == nil {
-			if err := d.rank(); err != nil {
-				return nil, err
-			}
+		t.Dicts[i] = d.version()
+		t.bytes += t.Dicts[i].size()
+		if d.ranking.memcmp {
+			d.ranking.eager(t.Dicts[i])
 		}
 	}
-	l.done = true
-	purses := l.purses()
-	for _, p := range purses {
-		t.bytes += p.bytes()
+	for _, seg := range t.Segments {
+		t.bytes += seg.mem.bytes.Load()
 	}
+	l.done = true
+	segments, dicts := slices.Clone(t.Segments), slices.Clone(t.Dicts)
 	t.free = func() {
-		for _, p := range purses {
-			p.empty()
+		for _, seg := range segments {
+			seg.mem.release()
+		}
+		for _, d := range dicts {
+			if d != nil {
+				d.release()
+			}
 		}
 	}
 	t.refs.Store(1)
@@ -115,21 +130,17 @@ func (l *Loader) Abort() {
 		return
 	}
 	l.done = true
-	for _, p := range l.purses() {
-		p.empty()
-	}
-}
-
-func (l *Loader) purses() (all []*purse) {
 	for _, w := range l.writers {
-		all = append(all, &w.purse)
+		for _, seg := range w.segments {
+			seg.mem.release()
+		}
 	}
 	for _, d := range l.dicts {
 		if d != nil {
-			all = append(all, &d.purse)
+			d.text.release()
+			d.table.release()
 		}
 	}
-	return all
 }
 
 // Writer takes rows of one stream of a copy. It belongs to one goroutine. Between
@@ -137,7 +148,7 @@ func (l *Loader) purses() (all []*purse) {
 // order; columns that are Unsupported are never written.
 type Writer struct {
 	loader   *Loader
-	purse    purse
+	part     uint32
 	columns  []writerColumn
 	segments []*Segment
 	n        int // rows in the buffers
@@ -157,7 +168,7 @@ type writerColumn struct {
 	copied    bool
 	float     bool
 	set       int64 // row last written +1, where invariants are checked
-	dict      *Dict
+	dict      *dictionary
 	recent    *[recentCount]recent
 }
 
@@ -236,6 +247,14 @@ func (w *Writer) fail(err error) {
 	}
 }
 
+// Identity sets the hash of the row's identity columns that are not copied, where
+// meta.HashIdentity(): once for each row, as a column.
+func (w *Writer) Identity(hash [2]uint64) {
+	n := len(w.loader.meta.Columns)
+	w.Int(n, int64(hash[0]))
+	w.Int(n+1, int64(hash[1]))
+}
+
 // EndRow ends the row. The error is a *MemoryError (errors.As) where the limit is
 // reached; it stays, and further rows are lost.
 func (w *Writer) EndRow() error {
@@ -280,38 +299,23 @@ func (w *Writer) Close() error {
 
 // flush encodes the buffered rows as a segment.
 func (w *Writer) flush() {
-	seg := &Segment{Rows: w.n, Columns: make([]Column, len(w.columns))}
-	alloc := func(words int) []uint32 {
-		mem, err := w.purse.alloc(4 * words)
-		if err != nil {
-			w.fail(err)
-			return nil
-		}
-		return view[uint32](mem)
-	}
+	s := w.loader.store
+	seg := &Segment{Rows: w.n, Columns: make([]Column, len(w.columns)), part: w.part, mem: newBlock(&s.arena)}
 	for i := range w.columns {
 		c := &w.columns[i]
 		if !c.copied {
 			continue
 		}
-		col := &seg.Columns[i]
 		values := c.values[:w.n]
-		if col.Data = compress.EncodeAs(w.loader.store.codec, values, alloc); col.Data == nil {
+		z := c.zone(values)
+		if err := seg.encode(i, s.codec, values, c.nulls[:(w.n+63)/64], z); err != nil {
+			seg.mem.release()
+			w.fail(err)
 			return
 		}
-		col.Min, col.Max = c.zone(values)
 		c.previous = values[w.n-1]
 		if c.nullCount > 0 {
-			words := c.nulls[:(w.n+63)/64]
-			mem, err := w.purse.alloc(8 * len(words))
-			if err != nil {
-				w.fail(err)
-				return
-			}
-			col.Nulls = view[uint64](mem)[:len(words)]
-			copy(col.Nulls, words)
-			col.NullCount = c.nullCount
-			clear(words)
+			clear(c.nulls[:(w.n+63)/64])
 			c.nullCount = 0
 		}
 	}
@@ -319,23 +323,65 @@ func (w *Writer) flush() {
 	w.n = 0
 }
 
-// zone returns the bounds of the values that are not null.
-func (c *writerColumn) zone(values []int64) (lo, hi int64) {
-	lo, hi = math.MaxInt64, math.MinInt64
-	if c.nullCount == 0 && !c.float {
-		for _, v := range values {
-			lo, hi = min(lo, v), max(hi, v)
+// encode makes column i of values, in the segment's memory.
+func (seg *Segment) encode(i int, codec compress.Codec, values []int64, nulls []uint64, z zone) (err error) {
+	col := &seg.Columns[i]
+	col.Data = compress.EncodeAs(codec, values, func(words int) []uint32 {
+		var mem []byte
+		if mem, err = seg.mem.alloc(4 * words); err != nil {
+			return nil
 		}
-		return lo, hi
+		return view[uint32](mem)
+	})
+	if err != nil {
+		return err
+	}
+	col.Min, col.Max = z.lo, z.hi
+	if z.nulls > 0 {
+		mem, err := seg.mem.alloc(8 * len(nulls))
+		if err != nil {
+			return err
+		}
+		col.Nulls = view[uint64](mem)[:len(nulls)]
+		copy(col.Nulls, nulls)
+		col.NullCount = z.nulls
+	}
+	return nil
+}
+
+// zone is a zone map: bounds of the values that are not null, and how many are.
+type zone struct {
+	lo, hi int64
+	nulls  int
+}
+
+var emptyZone = zone{lo: math.MaxInt64, hi: math.MinInt64}
+
+// zone returns the zone map of the buffered values.
+func (c *writerColumn) zone(values []int64) zone {
+	z := zoneOf(values, c.nulls, c.nullCount > 0, c.float)
+	z.nulls = c.nullCount
+	return z
+}
+
+// zoneOf returns the zone map of values; nulls are looked at where there are some.
+func zoneOf(values []int64, nulls []uint64, some, float bool) zone {
+	z := emptyZone
+	if !some && !float {
+		for _, v := range values {
+			z.lo, z.hi = min(z.lo, v), max(z.hi, v)
+		}
+		return z
 	}
 	for i, v := range values {
-		if c.nulls[i>>6]>>(uint(i)&63)&1 != 0 {
+		if some && nulls[i>>6]>>(uint(i)&63)&1 != 0 {
+			z.nulls++
 			continue
 		}
-		if c.float {
+		if float {
 			v = compress.FloatKey(v)
 		}
-		lo, hi = min(lo, v), max(hi, v)
+		z.lo, z.hi = min(z.lo, v), max(z.hi, v)
 	}
-	return lo, hi
+	return z
 }

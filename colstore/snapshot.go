@@ -95,3 +95,14 @@ func (a Snapshot) ContainedIn(b Snapshot) bool {
 	}
 	return true
 }
+
+// meet returns the snapshot that sees what both see.
+func (a Snapshot) meet(b Snapshot) Snapshot {
+	m := Snapshot{Xmin: min(a.Xmin, b.Xmin), Xmax: min(a.Xmax, b.Xmax)}
+	m.Xip = slices.Concat(a.Xip, b.Xip)
+	slices.Sort(m.Xip)
+	m.Xip = slices.Compact(m.Xip)
+	end, _ := slices.BinarySearch(m.Xip, m.Xmax)
+	m.Xip = m.Xip[:end]
+	return m
+}

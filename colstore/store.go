@@ -22,6 +22,15 @@ type Options struct {
 	// Codec forces one codec wherever it can hold the values; the zero value lets
 	// each segment choose. For tests.
 	Codec compress.Codec
+	// FoldLag is how old a snapshot must be before what it sees is folded in, so that
+	// readers at somewhat older ones still find theirs; 0 means 250 ms.
+	FoldLag time.Duration
+	// HistoryLimit is the bytes of commits that are kept for pinned snapshots; 0 means
+	// 256 MiB.
+	HistoryLimit int64
+
+	now    func() time.Time // the clock; for tests
+	manual bool             // nothing is done in the background but by a test
 }
 
 // State is what a table is good for.
@@ -52,8 +61,14 @@ type Status struct {
 	Name        string // schema.name
 	State       State
 	Detail      string    // why, in a sentence; empty where there is nothing to say
-	Rows, Bytes int64     // of the last version published; Bytes is 0 once it is given up
+	Rows, Bytes int64     // now; as of its last moment and 0 once it is given up
 	Copied      time.Time // end of the last copy; zero before
+
+	Inserted, Updated, Deleted int64 // rows since the copy
+	Segments                   int
+	Deltas                     int           // commits that are not folded in
+	HistoryBytes               int64         // what they take
+	OldestPin                  time.Duration // age of the oldest pin, of any table
 }
 
 // Store holds the published version of each table. All methods are safe for any
@@ -63,6 +78,8 @@ type Store struct {
 	segmentRows int
 	codec       compress.Codec
 	progress    progress
+	history     history
+	behind      behind
 	catalog     atomic.Pointer[catalog.Catalog]
 
 	mu     sync.RWMutex
@@ -72,8 +89,8 @@ type Store struct {
 
 // published is what the store knows of one table.
 type published struct {
-	status  Status
-	version *Table // nil unless the state is StateReady
+	status   Status
+	relation *Relation // nil unless the state is StateReady
 }
 
 // New returns an empty store. The stream counts as not connected.
@@ -84,11 +101,13 @@ func New(o Options) *Store {
 	if o.SegmentRows == 0 {
 		o.SegmentRows = 65536
 	}
-	if o.SegmentRows%1024 != 0 || o.SegmentRows < 0 || o.MemoryLimit < 0 {
+	if o.SegmentRows%1024 != 0 || o.SegmentRows < 0 || o.SegmentRows > 65536 || o.MemoryLimit < 0 {
 		panic(fmt.Sprintf("BUG: store of %d bytes in segments of %d rows", o.MemoryLimit, o.SegmentRows))
 	}
 	s := &Store{segmentRows: o.SegmentRows, codec: o.Codec, tables: map[uint32]*published{}}
 	s.arena.limit = o.MemoryLimit
+	s.history.init(o)
+	s.behind.init(s, o)
 	s.catalog.Store(&catalog.Catalog{})
 	return s
 }
@@ -97,24 +116,33 @@ func New(o Options) *Store {
 // waiters fail with ErrStream.
 func (s *Store) Close() {
 	s.SetConnected(false)
+	s.behind.stop()
 	s.mu.Lock()
-	defer s.mu.Unlock()
+	var all []*Relation
 	for _, p := range s.tables {
-		release(p.drop())
+		all = append(all, p.drop())
 	}
 	clear(s.tables)
+	s.mu.Unlock()
+	for _, r := range all {
+		r.close()
+	}
 	s.arena.close()
 }
 
 // Usage returns the column memory in use and its limit, in bytes.
 func (s *Store) Usage() (used, limit int64) { return s.arena.usage() }
 
-// drop gives up the version and returns it, to be released once s.mu is let go:
+// drop gives up the relation and returns it, to be closed once s.mu is let go:
 // giving memory back takes a while, and readers must not wait for it.
-func (p *published) drop() *Table {
-	t := p.version
-	p.version, p.status.Bytes = nil, 0
-	return t
+func (p *published) drop() *Relation {
+	r := p.relation
+	if r != nil {
+		r.describe(&p.status)
+	}
+	st := &p.status
+	p.relation, st.Bytes, st.Segments, st.Deltas, st.HistoryBytes = nil, 0, 0, 0, 0
+	return r
 }
 
 func release(t *Table) {
@@ -140,15 +168,15 @@ func (s *Store) table(meta *catalog.Table) *published {
 // are forgotten: a caller that saw one which r does not hold calls MarkChanged
 // again, after Publish.
 func (s *Store) Publish(r *Relation) {
-	t := r.base
+	meta := r.Meta()
 	s.mu.Lock()
-	p := s.table(t.Meta)
+	p := s.table(meta)
 	old := p.drop()
-	p.version = t
-	p.status.State, p.status.Detail = StateReady, ""
-	p.status.Rows, p.status.Bytes, p.status.Copied = t.Rows, t.bytes, time.Now()
+	p.relation = r
+	p.status.State, p.status.Detail, p.status.Copied = StateReady, "", time.Now()
 	s.mu.Unlock()
-	release(old)
+	old.close()
+	s.behind.wake()
 	s.changed()
 }
 
@@ -163,7 +191,7 @@ func (s *Store) SetState(meta *catalog.Table, st State, detail string) {
 	old := p.drop()
 	p.status.State, p.status.Detail = st, detail
 	s.mu.Unlock()
-	release(old)
+	old.close()
 	s.changed()
 }
 
@@ -174,35 +202,58 @@ func (s *Store) SetState(meta *catalog.Table, st State, detail string) {
 func (s *Store) MarkChanged(oid uint32) {
 	s.mu.RLock()
 	p := s.tables[oid]
-	ready := p != nil && p.version != nil
+	ready := p != nil && p.relation != nil
 	s.mu.RUnlock()
 	if !ready {
 		return
 	}
-	var old *Table
+	var old *Relation
 	s.mu.Lock()
-	if p := s.tables[oid]; p != nil && p.version != nil {
+	if p := s.tables[oid]; p != nil && p.relation != nil {
 		old = p.drop()
 		p.status.State, p.status.Detail = StateChanged, "changed after it was copied"
 	}
 	s.mu.Unlock()
-	release(old)
+	old.close()
 }
 
 // Get returns the published table with all that the stream has brought, retained,
-// and the state. The table is nil
-// unless the state is StateReady. An unknown table is StateCopying.
+// and the state. The table is nil unless the state is StateReady. An unknown table is
+// StateCopying.
 func (s *Store) Get(oid uint32) (*Table, State) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	p := s.tables[oid]
-	if p == nil {
-		return nil, StateCopying
+	t, err := s.View(oid, everything)
+	if err != nil {
+		return nil, s.State(oid)
 	}
-	if p.version != nil {
-		p.version.Retain()
+	return t, StateReady
+}
+
+// View returns the table as the snapshot sees it, retained, to be Released by the
+// caller. The stream must have passed the position that belongs to the snapshot
+// (Wait). It fails with *StateError or ErrSnapshot.
+func (s *Store) View(oid uint32, snap Snapshot) (*Table, error) {
+	var last *Relation
+	for {
+		s.mu.RLock()
+		var r *Relation
+		st := StateCopying
+		if p := s.tables[oid]; p != nil {
+			r, st = p.relation, p.status.State
+		}
+		s.mu.RUnlock()
+		if r == nil {
+			return nil, &StateError{st}
+		}
+		t, err := r.view(snap)
+		if err != ErrDropped {
+			return t, err
+		}
+		// It was given up just now.
+		if r == last {
+			return nil, &StateError{StateChanged}
+		}
+		last = r
 	}
-	return p.version, p.status.State
 }
 
 // State returns what Get would, without retaining the version.
@@ -219,9 +270,15 @@ func (s *Store) State(oid uint32) State {
 func (s *Store) Statuses() []Status {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
+	pin := s.history.oldestPin()
 	all := make([]Status, 0, len(s.tables))
 	for _, p := range s.tables {
-		all = append(all, p.status)
+		st := p.status
+		if p.relation != nil {
+			p.relation.describe(&st)
+			st.OldestPin = pin
+		}
+		all = append(all, st)
 	}
 	slices.SortFunc(all, func(a, b Status) int {
 		if c := strings.Compare(a.Name, b.Name); c != 0 {
@@ -235,14 +292,14 @@ func (s *Store) Statuses() []Status {
 // Remove forgets a table.
 func (s *Store) Remove(oid uint32) {
 	s.mu.Lock()
-	var old *Table
+	var old *Relation
 	p := s.tables[oid]
 	if p != nil {
 		old = p.drop()
 		delete(s.tables, oid)
 	}
 	s.mu.Unlock()
-	release(old)
+	old.close()
 	if p != nil {
 		s.changed()
 	}

@@ -56,8 +56,12 @@ type Segment struct {
 	// holds all. Zone maps cover rows that are not live, too.
 	Live []uint64
 	// Columns[i] belongs to Meta.Columns[i]; the zero Column for one that is not
-	// copied (catalog.Column.Unsupported).
+	// copied (catalog.Column.Unsupported). Where Meta.HashIdentity(), two more hold
+	// Row.Identity.
 	Columns []Column
+
+	part uint32 // OID of the leaf partition, the table's where it is not partitioned
+	mem  *block // of the columns
 }
 
 // Column is one column of a segment.

@@ -35,7 +35,7 @@ func writeHeader(dst []uint32, codec Codec, rows int) {
 
 // Words returns the column's encoded form, as Parse takes it and as it is stored
 // on disk and read by devices: little-endian 32-bit words. It is the column's own
-// memory and must not be written.
+// memory (a copy for Plain's) and must not be written.
 func Words(c Column) []uint32 {
 	switch c := c.(type) {
 	case *forColumn:
@@ -45,6 +45,9 @@ func Words(c Column) []uint32 {
 	case *constColumn:
 		return c.words
 	case *plainColumn:
+		if c.words == nil {
+			return encodePlain(make([]uint32, headerWords+2*len(c.values)), c.values).words
+		}
 		return c.words
 	}
 	panic(fmt.Sprintf("BUG: %T is not a column of this package", c))

@@ -52,9 +52,13 @@ func (c *constColumn) FilterRange(mask []uint64, start, n int, lo, hi int64) {
 // plainColumn is the values as they are: for floats, and for integers that use
 // all 64 bits.
 type plainColumn struct {
-	words  []uint32
-	values []int64 // the same memory
+	words  []uint32 // nil for Plain's: values without a header
+	values []int64  // the same memory
 }
+
+// Plain returns a Plain column over values themselves, which must stay as they are
+// and outlive it. It has no header: Words makes a copy that has one.
+func Plain(values []int64) Column { return &plainColumn{values: values} }
 
 func encodePlain(dst []uint32, values []int64) *plainColumn {
 	writeHeader(dst, CodecPlain, len(values))
@@ -73,7 +77,7 @@ func int64s(words []uint32) []int64 {
 
 func (c *plainColumn) Codec() Codec { return CodecPlain }
 func (c *plainColumn) Len() int     { return len(c.values) }
-func (c *plainColumn) Bytes() int   { return 4 * len(c.words) }
+func (c *plainColumn) Bytes() int   { return 4 * (headerWords + 2*len(c.values)) }
 
 func (c *plainColumn) Decode(dst []int64, start int) {
 	checkRange(start, len(dst), len(c.values))

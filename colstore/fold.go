@@ -1,0 +1,180 @@
+package colstore
+
+import (
+	"slices"
+	"sync"
+	"time"
+)
+
+// fold takes into the base the commits that ref sees, and every pin that the base
+// can still serve. Afterwards a reader must see all that the base's horizon sees.
+// It reports whether anything changed. One goroutine at a time folds.
+func (r *Relation) fold(ref Snapshot, pins []Snapshot) bool {
+	r.mu.Lock()
+	log, horizon, slots := r.log, r.horizon, slices.Clone(r.slots)
+	r.mu.Unlock()
+	for _, p := range pins {
+		if horizon.ContainedIn(p) {
+			ref = ref.meet(p)
+		}
+	}
+	if !horizon.ContainedIn(ref) {
+		return false
+	}
+	folded := map[uint64]bool{} // by seq
+	dead := map[uint32][]uint64{}
+	dying := map[uint32]int{}
+	for _, c := range log {
+		if !c.seenBy(ref) || slices.ContainsFunc(c.needs, func(xid uint64) bool { return !ref.Sees(xid) }) {
+			continue
+		}
+		folded[c.seq] = true
+		for i := 0; i < len(c.deletes); {
+			end := c.skip(i)
+			slot := c.deletes[i] >> 16
+			bits := dead[slot]
+			if words := int(c.deletes[end-1]&0xffff>>6) + 1; bits == nil || len(bits) < words {
+				old := bits
+				if old == nil && slots[slot] != nil {
+					old = slots[slot].dead // only folding replaces it
+				}
+				bits = make([]uint64, max(words, len(old)))
+				copy(bits, old)
+				dead[slot] = bits
+			}
+			for _, addr := range c.deletes[i:end] {
+				bits[addr&0xffff>>6] |= 1 << (addr & 63)
+			}
+			dying[slot] += end - i
+			i = end
+		}
+	}
+	if len(folded) == 0 {
+		return false
+	}
+
+	var garbage garbage
+	r.mu.Lock()
+	if r.closed {
+		r.mu.Unlock()
+		return false
+	}
+	left := make([]*commit, 0, len(r.log)-len(folded)+8)
+	r.maxXid = 0
+	for _, c := range r.log {
+		if folded[c.seq] {
+			r.history -= c.bytes
+			for _, x := range c.inserts {
+				seg := r.slots[x.slot]
+				seg.unfolded = slices.DeleteFunc(seg.unfolded, func(n inserter) bool { return folded[n.seq] })
+			}
+			continue
+		}
+		left = append(left, c)
+		r.maxXid = max(r.maxXid, c.xid)
+	}
+	r.log = left
+	for slot, bits := range dead {
+		// A truncate may have come in between, and another segment in the slot.
+		if seg := r.slots[slot]; seg != nil && seg == slots[slot] {
+			seg.dead, seg.image = bits, nil
+			seg.deadCount += dying[slot]
+		}
+	}
+	r.horizon = ref
+	r.required = slices.DeleteFunc(slices.Clone(r.required), ref.Sees)
+	r.invalidate(&garbage)
+	r.mu.Unlock()
+	garbage.release()
+	return true
+}
+
+// behind is the work that nobody waits for: folding, encoding, merging. One goroutine
+// does it for all tables. It begins with the first change and ends with Close.
+type behind struct {
+	store *Store
+	every time.Duration
+	limit int64
+
+	mu      sync.Mutex
+	manual  bool
+	running bool
+	closed  bool
+	bell    chan struct{}
+	quit    chan struct{}
+	done    chan struct{}
+	round   sync.Mutex // one round at a time
+}
+
+func (b *behind) init(s *Store, o Options) {
+	b.store, b.manual = s, o.manual
+	b.every = max(s.history.lag/4, time.Millisecond)
+	b.bell, b.quit, b.done = make(chan struct{}, 1), make(chan struct{}), make(chan struct{})
+}
+
+// wake says that there may be something to do.
+func (b *behind) wake() {
+	select {
+	case b.bell <- struct{}{}:
+	default:
+		return // it has been said
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.running && !b.closed && !b.manual {
+		b.running = true
+		go b.run()
+	}
+}
+
+func (b *behind) stop() {
+	b.mu.Lock()
+	b.closed = true
+	running := b.running
+	b.running = false
+	b.mu.Unlock()
+	if running {
+		close(b.quit)
+		<-b.done
+	}
+}
+
+func (b *behind) run() {
+	defer close(b.done)
+	tick := time.NewTicker(b.every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-b.quit:
+			return
+		case <-b.bell:
+		}
+		for pending := true; pending; {
+			select {
+			case <-b.quit:
+				return
+			case <-tick.C:
+			}
+			pending = b.work()
+		}
+	}
+}
+
+// work does what can be done now and reports whether more may come without a wake.
+func (b *behind) work() (pending bool) {
+	b.round.Lock()
+	defer b.round.Unlock()
+	ref, ok, pins := b.store.history.reference()
+	if bytes, _ := b.store.History(); bytes > b.store.history.limit {
+		pins = nil
+	}
+	for _, r := range b.store.relations() {
+		if ok {
+			r.fold(ref, pins)
+		}
+		r.mu.Lock()
+		pending = pending || len(r.log) > 0
+		r.mu.Unlock()
+	}
+	return pending
+}
