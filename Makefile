@@ -6,7 +6,7 @@ BIN    := bin/pgaccel
 PKGS   := ./...
 FUZZTIME ?= 20000x
 
-.PHONY: all build demo test check lint race bench bench-ssb bench-passthrough fuzz regress deps clean
+.PHONY: all build demo test check lint race bench bench-ssb bench-passthrough fuzz regress referee deps clean
 
 all: build
 
@@ -53,6 +53,12 @@ build/duckdb: $(wildcard bench/duckdb/*.go) bench/duckdb/go.mod
 # Every decoder, for a fixed number of inputs each.
 fuzz:
 	@scripts/fuzz.sh $(FUZZTIME)
+
+# Random queries, of PostgreSQL and through pgaccel: N=0 asks without end.
+N    ?= 20000
+SEED ?= 0
+referee: deps
+	$(GO) run ./scripts/referee -n $(N) -seed $(SEED) -dir integration/referee/testdata $(REFEREE)
 
 # PostgreSQL's, pgx's and node-postgres' own test suites through pgaccel.
 regress: deps build

@@ -15,12 +15,14 @@ type dict struct {
 	n     int
 	at    func(code int64) string
 	src   *colstore.Dict // codes are those of this column dictionary; may be nil
+	own   uint32         // src's collation: t may be another, by COLLATE
 	index map[string]int64
-	ranks []int32 // see rank
+	// ranks are those of the column's own collation, bytewise those of C (see rank).
+	ranks, bytewise []int32
 }
 
 func columnDict(d *colstore.Dict, t vector.Type) *dict {
-	return &dict{t: t, n: d.Len(), at: d.At, src: d}
+	return &dict{t: t, n: d.Len(), at: d.At, src: d, own: t.Collation.OID}
 }
 
 func listDict(list []string, t vector.Type) *dict {
@@ -42,13 +44,14 @@ func (d *dict) find(s string) (int64, bool) {
 	return c, ok
 }
 
-// rank returns the rank of each code in the text's collation. Ranks are not negative
-// and may have gaps.
+// rank returns the rank of each code in a collation: that of the column's own, or C.
+// Ranks are not negative and may have gaps.
 func (d *dict) rank(c vector.Collation) ([]int32, error) {
-	if d.ranks != nil {
+	own := d.src != nil && c.OID == d.own
+	if own && d.ranks != nil {
 		return d.ranks, nil
 	}
-	if d.src != nil && (d.t.Kind != vector.BPChar || !c.C) {
+	if own && (d.t.Kind != vector.BPChar || !c.C) {
 		if r := d.src.Ranks(); r != nil && len(r) >= d.n {
 			d.ranks = r[:d.n]
 			return d.ranks, nil
@@ -56,6 +59,9 @@ func (d *dict) rank(c vector.Collation) ([]int32, error) {
 	}
 	if !c.C {
 		return nil, forward(plan.ReasonCollation, "order of text that the server has not ranked")
+	}
+	if d.bytewise != nil {
+		return d.bytewise, nil
 	}
 	// memcmp: ranks of char(n) ignore the padding, which those of the column may not.
 	list := make([]string, d.n)
@@ -65,11 +71,11 @@ func (d *dict) rank(c vector.Collation) ([]int32, error) {
 		order[i] = int32(i)
 	}
 	slices.SortFunc(order, func(a, b int32) int { return strings.Compare(list[a], list[b]) })
-	d.ranks = make([]int32, d.n)
+	d.bytewise = make([]int32, d.n)
 	for r, code := range order {
-		d.ranks[code] = int32(r)
+		d.bytewise[code] = int32(r)
 	}
-	return d.ranks, nil
+	return d.bytewise, nil
 }
 
 // order compares two strings by the ranks that the column's collation gave them.

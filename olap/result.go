@@ -205,7 +205,7 @@ func (c *rcol) write(rows []uint32, t vector.Type) vector.Column {
 			pickRows(out.Strs, c.str, rows)
 			break
 		}
-		if c.dict.n == 0 {
+		if c.dict == nil || c.dict.n == 0 { // no rows: nothing says how the text is held
 			break
 		}
 		made := make(map[int64]string)

@@ -41,6 +41,9 @@ var mayImport = map[string]string{
 	"scripts/testcount":  "",
 	"cmd/pgaccel":        "internal/server internal/bench internal/pgserver internal/ssb replica",
 	"integration":        "",
+
+	"integration/referee": "internal/server internal/pgserver",
+	"scripts/referee":     "integration/referee",
 }
 
 // TestImportsPointOneWay parses the files itself. Asking `go list` would be shorter,

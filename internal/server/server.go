@@ -35,6 +35,8 @@ type Config struct {
 	MaxClients int
 	Logger     *slog.Logger
 	Progress   func(replica.Progress) // of the first copy; may be nil
+
+	SegmentRows int // rows of a segment, 0 is the store's own; tests make them small
 }
 
 // Server is a running pgaccel.
@@ -75,7 +77,7 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	if cfg.Memory == 0 {
 		cfg.Memory = defaultMemory()
 	}
-	s.store = colstore.New(colstore.Options{MemoryLimit: cfg.Memory})
+	s.store = colstore.New(colstore.Options{MemoryLimit: cfg.Memory, SegmentRows: cfg.SegmentRows})
 	var decider engine.Decider
 	if len(cfg.Accelerate) > 0 {
 		s.replicator, err = replica.Start(s.ctx, replica.Config{Upstream: cfg.Upstream, Accelerate: cfg.Accelerate,

@@ -1,0 +1,22 @@
+// Package referee asks random questions twice: of PostgreSQL, and of a pgaccel in
+// front of it. Whatever a client can see of the two answers must be equal: the
+// description of the columns, each value's bytes, the order of the rows where ORDER
+// BY decides it, the command tag, errors and notices.
+//
+//	schema.go   random tables: types, edge values, keys, distributions
+//	values.go   the values themselves
+//	node.go     expressions as trees that can be written and cut down
+//	expr.go     random expressions of the types that are accelerated
+//	query.go    a query as a tree, and how it is written
+//	generate.go random queries
+//	outside.go  questions that pgaccel has to leave to PostgreSQL
+//	change.go   random INSERT, UPDATE, DELETE, TRUNCATE and ALTER TABLE
+//	ask.go      one question to one session, and the comparison of two answers
+//	run.go      servers, sessions in parallel, the report
+//	shrink.go   a difference made small
+//	script.go   a difference as a file of SQL, kept in testdata
+//
+// Each session of a run has a schema of its own, so that the changes of one do not
+// disturb what another compares, while all go through one server and one stream.
+// Every choice comes from the seed that the run prints.
+package referee

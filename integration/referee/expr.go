@@ -1,0 +1,656 @@
+package referee
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// gen makes expressions over the columns in scope or, with grouped, over group keys
+// and aggregates.
+type gen struct {
+	r       *rand.Rand
+	scope   []*source
+	grouped bool
+	keys    []*node
+	utc     bool // the session's zone is UTC: what depends on it is accelerated
+	params  bool // constants may be parameters
+	// reckless makes what is likely to be forwarded or to fail now and then.
+	reckless bool
+}
+
+func (g *gen) chance(percent int) bool { return g.r.IntN(100) < percent }
+
+func pick[T any](r *rand.Rand, list ...T) T { return list[r.IntN(len(list))] }
+
+// columns returns the columns in scope that satisfy f.
+func (g *gen) columns(f func(*column) bool) []*node {
+	var out []*node
+	for _, s := range g.scope {
+		for _, c := range s.table.cols {
+			if c.other == "" && f(c) {
+				out = append(out, &node{t: c.t, col: c, from: s, lo: c.lo, hi: c.hi})
+			}
+		}
+	}
+	return out
+}
+
+// leaf returns a column, key or aggregate of the kind, nil where there is none.
+func (g *gen) leaf(k kind) *node {
+	if !g.grouped {
+		found := g.columns(func(c *column) bool { return c.t.kind == k })
+		if len(found) == 0 {
+			return nil
+		}
+		return pick(g.r, found...)
+	}
+	var found []*node
+	for _, n := range g.keys {
+		if n.t.kind == k {
+			found = append(found, n)
+		}
+	}
+	if len(found) > 0 && g.chance(50) {
+		return pick(g.r, found...)
+	}
+	return g.aggregateOf(k)
+}
+
+// plain reports whether a constant of this form is read by pgaccel: any that no
+// setting changes the meaning of.
+func plain(k kind, s string) bool {
+	switch {
+	case k.isMoment():
+		return len(s) >= 10 && s[4] == '-' && !strings.HasSuffix(s, "BC") && !strings.Contains(s, "infinity")
+	case k.isFloat():
+		return !strings.ContainsAny(s, "NI")
+	}
+	return true
+}
+
+// value picks the text of a value like the column's.
+func (g *gen) value(c *column) (string, bool) {
+	for range 6 {
+		if len(c.pool) == 0 {
+			return "", false
+		}
+		if s := pick(g.r, c.pool...); plain(c.t.kind, s) || g.reckless && g.chance(20) {
+			return s, true
+		}
+	}
+	return "", false
+}
+
+// valueOf makes the text of some value of the type.
+func (g *gen) valueOf(t typ) string {
+	if t.kind == numeric && t.prec == 0 {
+		t.prec, t.scale = 6, 2
+	}
+	return tameValue(g.r, t)()
+}
+
+// constant makes a constant. It may be open where its neighbour decides its type.
+func (g *gen) constant(t typ, value string, mayBeOpen bool) *node {
+	n := &node{t: t, lit: &constant{value: &value}, lo: math.Inf(-1), hi: math.Inf(1)}
+	n.t.coll = "*"
+	if t.kind.isNumber() {
+		n.lo, n.hi = bounds([]string{value})
+	}
+	forms := []form{typed, casted, casted, spelled}
+	if t.kind == char {
+		mayBeOpen = true
+		forms = nil
+	}
+	if mayBeOpen {
+		forms = append(forms, open, open, open, open)
+	}
+	switch t.kind {
+	case boolean:
+		forms = append(forms, bare, bare, bare)
+	case int2, int4, int8:
+		forms = append(forms, bare, bare, bare, bare, bare, bare)
+	case numeric:
+		if strings.Contains(value, ".") {
+			forms = append(forms, bare, bare, bare, bare)
+		}
+		n.t.prec, n.t.scale = numericShape(value)
+	}
+	n.lit.form = pick(g.r, forms...)
+	if n.lit.form == bare && t.kind.isInt() {
+		n.t.kind = int4
+		if n.lo < math.MinInt32 || n.hi > math.MaxInt32 {
+			n.t.kind = int8
+		}
+	}
+	if t.kind == numeric && n.lit.form == typed {
+		n.lit.form = casted
+	}
+	if g.params && g.chance(35) && t.kind != char {
+		n.lit.param = true
+		if g.chance(3) {
+			n.lit.value = nil
+		}
+	}
+	return n
+}
+
+// numericShape returns the digits of a number as it is written, and those behind the
+// point.
+func numericShape(s string) (prec, scale int) {
+	s = strings.TrimPrefix(s, "-")
+	whole, fraction, _ := strings.Cut(s, ".")
+	return max(len(strings.TrimLeft(whole, "0"))+len(fraction), 1), len(fraction)
+}
+
+// like makes a constant that is worth comparing n with.
+func (g *gen) like(n *node) *node {
+	if n.col != nil {
+		if s, ok := g.value(n.col); ok {
+			if n.t.kind.isInt() && g.chance(8) { // finer than the column, or beyond it
+				s += pick(g.r, ".5", ".0", "000", ".999")
+				if len(s) > 15 || !strings.Contains(s, ".") {
+					return g.constant(typ{kind: int8}, "3000000000", false)
+				}
+				return g.constant(typ{kind: numeric}, s, false)
+			}
+			if n.t.kind == date && g.chance(8) && plain(date, s) {
+				return g.constant(typ{kind: timestamp}, s+pick(g.r, " 00:00:00", " 12:30:00", "T23:59:59.999999"), false)
+			}
+			return g.constant(n.t, s, true)
+		}
+	}
+	t := n.t
+	if t.kind == numeric && (t.prec == 0 || t.scale == varying) {
+		t.prec, t.scale = 6, 2
+	}
+	return g.constant(t, g.valueOf(t), true)
+}
+
+// of returns an expression of a kind.
+func (g *gen) of(k kind, depth int) *node {
+	if depth > 0 && g.chance(45) {
+		if n := g.call(k, depth-1); n != nil {
+			return n
+		}
+	}
+	if n := g.leaf(k); n != nil && !g.chance(8) {
+		return n
+	}
+	if depth > 0 {
+		if n := g.call(k, depth-1); n != nil {
+			return n
+		}
+	}
+	t := typ{kind: k, prec: 6, scale: 2}
+	if k == char {
+		t.kind = text
+	}
+	return g.constant(t, g.valueOf(t), false)
+}
+
+// call returns an operator or function with a result of the kind, nil where none was
+// found.
+func (g *gen) call(k kind, depth int) *node {
+	switch {
+	case k == boolean:
+		return g.condition(depth)
+	case g.chance(18):
+		return g.choice(k, depth)
+	case k.isInt():
+		return g.integer(k, depth)
+	case k == numeric:
+		return g.decimal(depth)
+	case k.isFloat():
+		return g.float(k, depth)
+	case k.isText():
+		return g.text(k, depth)
+	}
+	return g.moment(k, depth)
+}
+
+// union bounds either of two numbers.
+func union(a, b *node) (lo, hi float64) { return min(a.lo, b.lo), max(a.hi, b.hi) }
+
+// alike reports whether CASE may mix the two: numerics of one scale, char of one
+// length, text of one collation.
+func alike(a, b typ) bool {
+	if a.kind != b.kind && !(a.kind.isText() && b.kind.isText() && a.kind != char && b.kind != char) {
+		return false
+	}
+	return (a.kind != numeric || a.scale == b.scale && a.scale != varying) && (a.kind != char || a.n == b.n) && collationsAgree(a, b)
+}
+
+func collationsAgree(a, b typ) bool {
+	return !a.kind.isText() || a.coll == b.coll || a.coll == "*" || b.coll == "*"
+}
+
+// choice is CASE, COALESCE or NULLIF.
+func (g *gen) choice(k kind, depth int) *node {
+	a := g.of(k, depth)
+	b := g.of(k, depth)
+	if !alike(a.t, b.t) || g.chance(40) {
+		b = g.sameAs(a)
+	}
+	if b == nil {
+		return nil
+	}
+	t := a.t
+	if t.coll == "*" {
+		t.coll = b.t.coll
+	}
+	t.prec = max(a.t.prec, b.t.prec)
+	lo, hi := union(a, b)
+	null := &node{t: t, lit: &constant{form: open}}
+	switch g.r.IntN(7) {
+	case 0:
+		return op(t, "CASE WHEN @ THEN @ ELSE @ END", g.condition(depth), a, b).within(lo, hi)
+	case 1:
+		return op(t, "CASE WHEN @ THEN @ END", g.condition(depth), a).within(a.lo, a.hi)
+	case 2:
+		c := g.sameAs(a)
+		if c == nil {
+			c = null
+		}
+		return op(t, "CASE WHEN @ THEN @ WHEN @ THEN @ ELSE @ END", g.condition(depth), a, g.condition(depth), b, null).within(lo, hi)
+	case 3:
+		if s := g.of(pick(g.r, int4, text, date, boolean), 0); s.lit == nil && s.t.kind != char {
+			return op(t, "CASE @ WHEN @ THEN @ WHEN @ THEN @ ELSE @ END", s, g.like(s), a, g.like(s), b, null).within(lo, hi)
+		}
+	case 4:
+		if t.kind != char {
+			return op(a.t, "nullif(@, @)", a, b).within(a.lo, a.hi)
+		}
+	}
+	return op(t, "coalesce(@, @)", a, b).within(lo, hi)
+}
+
+// sameAs returns a constant that can stand beside a as another arm, nil for none.
+func (g *gen) sameAs(a *node) *node {
+	t := a.t
+	switch {
+	case t.kind == char, t.kind == numeric && t.scale == varying:
+		return nil
+	case t.kind == numeric:
+		if t.prec < 1 || t.prec > 18 {
+			t.prec = min(t.scale+2, 18)
+		}
+		v := tameValue(g.r, t)()
+		return g.constant(t, v, false)
+	}
+	return g.constant(t, g.valueOf(t), t.kind.isText())
+}
+
+// integer returns arithmetic with an integer result.
+func (g *gen) integer(k kind, depth int) *node {
+	least, most := k.limits()
+	result := func(t typ, f string, lo, hi float64, args ...*node) *node {
+		l, m := t.kind.limits()
+		if lo >= l && hi <= m || g.reckless && g.chance(30) {
+			return op(t, f, args...).within(max(lo, l), min(hi, m))
+		}
+		return nil
+	}
+	wider := func(a, b *node) typ { return typ{kind: widest(a.t.kind, b.t.kind)} }
+	lower := func() kind { return pick(g.r, k, k, int4, int2) }
+	for range 4 {
+		var n *node
+		switch g.r.IntN(14) {
+		case 0, 1:
+			a, b := g.of(k, depth), g.of(lower(), depth)
+			n = result(wider(a, b), "(@ + @)", a.lo+b.lo, a.hi+b.hi, a, b)
+		case 2, 3:
+			a, b := g.of(k, depth), g.of(lower(), depth)
+			n = result(wider(a, b), "(@ - @)", a.lo-b.hi, a.hi-b.lo, a, b)
+		case 4, 5:
+			a, b := g.of(k, depth), g.of(lower(), depth)
+			lo, hi := product(a, b)
+			n = result(wider(a, b), "(@ * @)", lo, hi, a, b)
+		case 6:
+			a, b := g.of(k, depth), g.divisor(lower(), depth)
+			if a.lo > least || b.lo >= 0 || g.reckless {
+				n = op(wider(a, b), pick(g.r, "(@ / @)", "@ / @"), a, b).within(min(a.lo, -a.hi), max(a.hi, -a.lo))
+				n.f = "(@ / @)"
+			}
+		case 7:
+			a, b := g.of(k, depth), g.divisor(lower(), depth)
+			n = op(wider(a, b), pick(g.r, "(@ % @)", "mod(@, @)"), a, b).within(min(a.lo, 0), max(a.hi, 0))
+		case 8:
+			a := g.of(k, depth)
+			n = result(typ{kind: a.t.kind}, pick(g.r, "(- @)", "(-(@))"), -a.hi, -a.lo, a)
+		case 9:
+			a := g.of(k, depth)
+			n = result(typ{kind: a.t.kind}, "abs(@)", 0, max(a.hi, -a.lo), a)
+		case 10:
+			a := g.of(pick(g.r, int2, int4, int8, numeric), depth)
+			if a.lo >= least+1 && a.hi <= most-1 || g.reckless {
+				n = op(typ{kind: k}, pick(g.r, "@::"+kindSQL[k], "CAST(@ AS "+kindSQL[k]+")"), g.closed(a)).within(math.Floor(a.lo), math.Ceil(a.hi))
+			}
+		case 11:
+			if k == int4 {
+				n = op(typ{kind: int4}, pick(g.r, "(@)::integer", "CAST(@ AS integer)"), g.of(boolean, depth)).within(0, 1)
+			}
+		case 12:
+			if a, b := g.leaf(date), g.leaf(date); k == int4 && a != nil && b != nil && tame(a) && tame(b) {
+				n = op(typ{kind: int4}, "(@ - @)", a, b).within(-4e6, 4e6)
+			}
+		case 13:
+			if a := g.of(k, depth); a.t.kind.isInt() {
+				n = op(a.t, "(+ @)", a).within(a.lo, a.hi)
+			}
+		}
+		if n != nil && n.t.kind == k {
+			return n
+		}
+	}
+	return nil
+}
+
+// closed puts parentheses around what a suffix would not bind to.
+func (g *gen) closed(n *node) *node {
+	if n.lit != nil || n.col != nil || strings.HasPrefix(n.f, "(") && strings.HasSuffix(n.f, ")") {
+		return n
+	}
+	return &node{t: n.t, f: "(@)", args: []*node{n}, lo: n.lo, hi: n.hi}
+}
+
+func widest(a, b kind) kind {
+	rank := map[kind]int{int2: 0, int4: 1, int8: 2}
+	if rank[a] > rank[b] {
+		return a
+	}
+	return b
+}
+
+func product(a, b *node) (lo, hi float64) {
+	p := []float64{a.lo * b.lo, a.lo * b.hi, a.hi * b.lo, a.hi * b.hi}
+	if slices.ContainsFunc(p, math.IsNaN) {
+		return math.Inf(-1), math.Inf(1)
+	}
+	return slices.Min(p), slices.Max(p)
+}
+
+// tame reports whether no column below n holds edges of its type.
+func tame(n *node) bool {
+	return !n.has(func(x *node) bool { return x.col != nil && x.col.wild })
+}
+
+// divisor is a number that is not zero, unless it is reckless.
+func (g *gen) divisor(k kind, depth int) *node {
+	n := g.of(k, depth)
+	switch {
+	case n.lo > 0 || n.hi < 0 || g.reckless && g.chance(30):
+		return n
+	case g.chance(60):
+		return op(n.t, "nullif(@, 0)", n).within(n.lo, n.hi)
+	}
+	return g.constant(typ{kind: k, prec: 3, scale: 1}, strconv.Itoa(1+g.r.IntN(100)), false)
+}
+
+// decimal returns an expression with a numeric result. Over rows its digits are
+// bounded by what 64 bits hold.
+func (g *gen) decimal(depth int) *node {
+	operand := func() *node {
+		if g.chance(25) {
+			return g.of(pick(g.r, int4, int2, int8), depth)
+		}
+		return g.of(numeric, depth)
+	}
+	digits := func(n *node) (whole, scale int) {
+		switch n.t.kind {
+		case int2:
+			return 5, 0
+		case int4:
+			return 10, 0
+		case int8:
+			return 19, 0
+		}
+		if n.t.prec == 0 {
+			return 18, max(n.t.scale, 0)
+		}
+		return n.t.prec - n.t.scale, n.t.scale
+	}
+	for range 5 {
+		a := operand()
+		switch g.r.IntN(11) {
+		case 0, 1, 2:
+			b := operand()
+			if a.t.kind != numeric && b.t.kind != numeric {
+				continue
+			}
+			if a.t.scale == varying || b.t.scale == varying {
+				if g.grouped {
+					return op(typ{kind: numeric, scale: varying}, "(@ + @)", a, b)
+				}
+				continue
+			}
+			aw, as := digits(a)
+			bw, bs := digits(b)
+			scale := max(as, bs)
+			t := typ{kind: numeric, prec: max(aw, bw) + scale + 1, scale: scale}
+			if !g.grouped && max(aw, bw)+scale > 18 && !g.reckless {
+				continue
+			}
+			f := pick(g.r, "+", "-", "%")
+			if f == "%" {
+				b = g.divisor(numeric, 0)
+				if b.t.scale == varying || b.t.kind != numeric && a.t.kind != numeric {
+					continue
+				}
+				_, bs = digits(b)
+				t.scale = max(as, bs)
+				if aw+t.scale > 18 {
+					continue
+				}
+				return op(t, "(@ % @)", a, b).within(min(a.lo, 0), max(a.hi, 0))
+			}
+			if f == "-" {
+				return op(t, "(@ - @)", a, b).within(a.lo-b.hi, a.hi-b.lo)
+			}
+			return op(t, "(@ + @)", a, b).within(a.lo+b.lo, a.hi+b.hi)
+		case 3, 4:
+			b := operand()
+			if a.t.kind != numeric && b.t.kind != numeric || a.t.scale == varying || b.t.scale == varying {
+				continue
+			}
+			aw, as := digits(a)
+			bw, bs := digits(b)
+			lo, hi := product(a, b)
+			limit := math.Pow10(18 - as - bs)
+			if as+bs > 18 || (hi > limit || lo < -limit) && !g.reckless {
+				continue
+			}
+			return op(typ{kind: numeric, prec: aw + bw + as + bs, scale: as + bs}, "(@ * @)", a, b).within(lo, hi)
+		case 5:
+			if a.t.kind == numeric {
+				return op(a.t, pick(g.r, "(- @)", "abs(@)"), a).within(min(a.lo, -a.hi, 0), max(a.hi, -a.lo))
+			}
+		case 6:
+			if a.t.kind.isInt() {
+				if g.grouped {
+					return op(typ{kind: numeric, prec: 19}, "@::numeric", g.closed(a)).within(a.lo, a.hi)
+				}
+				if a.t.kind != int8 || tame(a) && a.hi < 1e12 {
+					t := typ{kind: numeric, prec: 18, scale: pick(g.r, 0, 2)}
+					return op(t, fmt.Sprintf("@::numeric(18,%d)", t.scale), g.closed(a)).within(a.lo, a.hi)
+				}
+			}
+		case 7:
+			if a.t.kind == numeric && a.t.scale != varying && a.lit == nil {
+				t := typ{kind: numeric, prec: 18, scale: g.r.IntN(5)}
+				limit := math.Pow10(18 - t.scale)
+				if a.hi < limit && a.lo > -limit {
+					return op(t, fmt.Sprintf("CAST(@ AS numeric(18,%d))", t.scale), a).within(a.lo-1, a.hi+1)
+				}
+			}
+		case 8, 9:
+			if n := g.extract(depth, false); n != nil {
+				return n
+			}
+		case 10:
+			if g.grouped {
+				return op(typ{kind: numeric, scale: varying}, "(@ / @)", g.of(numeric, depth), g.divisor(pick(g.r, numeric, int8), 0))
+			}
+		}
+	}
+	return nil
+}
+
+var dateUnits = []string{"year", "quarter", "month", "week", "day", "dow", "isodow", "doy", "isoyear"}
+
+var timeUnits = []string{"hour", "minute", "second", "epoch"}
+
+// extract takes a field of a moment, as numeric or (date_part) as double precision.
+func (g *gen) extract(depth int, part bool) *node {
+	k := pick(g.r, date, timestamp, timestamptz)
+	a := g.of(k, min(depth, 1))
+	if a.t.kind == timestamptz && !g.utc && !g.reckless || a.lit != nil && a.lit.form == open || !tame(a) && !g.reckless {
+		return nil
+	}
+	unit := pick(g.r, dateUnits...)
+	t := typ{kind: numeric, prec: 12, scale: 0}
+	if a.t.kind != date && g.chance(50) {
+		unit = pick(g.r, timeUnits...)
+		if unit == "second" || unit == "epoch" {
+			t.prec, t.scale = 18, 6
+		}
+	}
+	switch {
+	case part:
+		t = typ{kind: float8}
+		return op(t, "date_part('"+unit+"', @)", a)
+	case g.chance(20):
+		unit = strings.ToUpper(unit)
+	}
+	if g.chance(15) {
+		return op(t, "extract('"+unit+"' FROM @)", a).within(-1e12, 1e12)
+	}
+	return op(t, "extract("+unit+" FROM @)", a).within(-1e12, 1e12)
+}
+
+// float returns an expression of type real or double precision.
+func (g *gen) float(k kind, depth int) *node {
+	small := func(n *node) bool { return tame(n) && n.lo > -1e15 && n.hi < 1e15 || g.reckless }
+	for range 4 {
+		switch g.r.IntN(8) {
+		case 0, 1, 2:
+			a, b := g.of(k, 0), g.of(k, 0)
+			if k == float8 && g.chance(40) {
+				b = g.of(pick(g.r, float4, int4, numeric), 0)
+			}
+			if !small(a) || !small(b) {
+				continue
+			}
+			f := pick(g.r, "(@ + @)", "(@ - @)", "(@ * @)")
+			if g.chance(25) {
+				f, b = "(@ / @)", g.divisor(pick(g.r, float8, int4), 0)
+				if b.t.kind == float8 && b.col != nil && !g.reckless {
+					continue
+				}
+			}
+			t := typ{kind: float8}
+			if a.t.kind == float4 && b.t.kind == float4 {
+				t.kind = float4
+			}
+			if t.kind == k {
+				return op(t, f, a, b)
+			}
+		case 3:
+			return op(typ{kind: k}, pick(g.r, "(- @)", "abs(@)"), g.of(k, depth))
+		case 4, 5:
+			if k == float8 {
+				if a := g.of(pick(g.r, int4, int8, numeric, float4), depth); a.lit == nil {
+					return op(typ{kind: k}, pick(g.r, "@::double precision", "@::float8"), g.closed(a))
+				}
+			}
+		case 6:
+			if k == float8 {
+				if n := g.extract(depth, true); n != nil {
+					return n
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// text returns an expression of type text or varchar.
+func (g *gen) text(k kind, depth int) *node {
+	if k == char {
+		return nil
+	}
+	for range 3 {
+		switch g.r.IntN(6) {
+		case 0:
+			if a := g.leaf(pick(g.r, text, varchar, char)); a != nil {
+				return op(typ{kind: k, coll: a.t.coll}, "@::"+kindSQL[k], g.closed(a))
+			}
+		case 1:
+			if a := g.leaf(pick(g.r, text, varchar)); a != nil {
+				return op(typ{kind: a.t.kind, coll: `"C"`}, `(@ COLLATE "C")`, a)
+			}
+		case 2:
+			if a := g.leaf(pick(g.r, int2, int4, int8)); a != nil && (a.hi-a.lo < 1000 || g.grouped) {
+				return op(typ{kind: k}, "@::"+kindSQL[k], g.closed(a))
+			}
+		case 3:
+			if a := g.leaf(boolean); a != nil {
+				return op(typ{kind: k}, "@::"+kindSQL[k], g.closed(a))
+			}
+		}
+	}
+	return nil
+}
+
+var truncUnits = []string{"second", "minute", "hour", "day", "week", "month", "quarter", "year"}
+
+// moment returns an expression of a date, time or timestamp type.
+func (g *gen) moment(k kind, depth int) *node {
+	free := func(n *node) bool { return tame(n) || g.reckless }
+	for range 4 {
+		switch g.r.IntN(6) {
+		case 0, 1:
+			switch k {
+			case date:
+				a, b := g.of(date, depth), g.of(pick(g.r, int4, int2), 0)
+				if !free(a) || b.lo < -1e5 || b.hi > 1e5 || a.lit != nil && a.lit.form == open {
+					continue
+				}
+				if g.chance(20) {
+					return op(a.t, "(@ + @)", b, a)
+				}
+				return op(a.t, pick(g.r, "(@ + @)", "(@ - @)"), a, b)
+			case timestamp, timestamptz:
+				a := g.of(k, depth)
+				if k == timestamptz && g.chance(20) {
+					a = g.of(date, depth)
+				}
+				if (k == timestamptz && !g.utc || !free(a) || a.lit != nil && a.lit.form == open) && !g.reckless {
+					continue
+				}
+				return op(typ{kind: k}, "date_trunc('"+pick(g.r, truncUnits...)+"', @)", a)
+			}
+		case 2, 3:
+			from := map[kind][]kind{date: {timestamp, timestamptz}, timestamp: {date, timestamptz}, timestamptz: {date, timestamp}}[k]
+			if from == nil {
+				continue
+			}
+			a := g.of(pick(g.r, from...), depth)
+			if (k == timestamptz || a.t.kind == timestamptz) && !g.utc && !g.reckless || !free(a) {
+				continue
+			}
+			return op(typ{kind: k}, pick(g.r, "@::"+kindSQL[k], "CAST(@ AS "+kindSQL[k]+")"), g.closed(a))
+		case 4:
+			switch {
+			case k == date && g.chance(30):
+				return op(typ{kind: k}, "to_date('"+keyValue(typ{kind: date}, g.r.IntN(9000))+"', 'YYYY-MM-DD')")
+			case k == timestamptz && g.utc && g.chance(30):
+				return op(typ{kind: k}, "to_timestamp('"+keyValue(typ{kind: timestamp}, g.r.IntN(9000))+"', 'YYYY-MM-DD HH24:MI:SS')")
+			}
+		}
+	}
+	return nil
+}

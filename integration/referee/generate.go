@@ -1,0 +1,445 @@
+package referee
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// rows is the generator of what an aggregate's argument or a key may hold.
+func (g *gen) rows() *gen {
+	d := *g
+	d.grouped, d.keys = false, nil
+	return &d
+}
+
+// aggregateOf returns an aggregate call with a result of the kind, nil where there is
+// none.
+func (g *gen) aggregateOf(k kind) *node {
+	rows := g.rows()
+	depth := g.r.IntN(2)
+	call := func(t typ, f string, args ...*node) *node {
+		n := op(t, f, args...)
+		n.agg = true
+		if g.chance(15) {
+			n.f += " FILTER (WHERE @)"
+			n.args = append(slices.Clone(n.args), rows.condition(g.r.IntN(2)))
+		}
+		return n
+	}
+	count := func() *node {
+		if g.chance(60) {
+			return call(typ{kind: int8}, "count(*)").within(0, 1e6)
+		}
+		n := rows.of(kind(g.r.IntN(int(kinds))), depth)
+		if n.lit != nil {
+			return call(typ{kind: int8}, "count(*)").within(0, 1e6)
+		}
+		return call(typ{kind: int8}, "count(@)", n).within(0, 1e6)
+	}
+	// addend is a number, sometimes one that a condition turns into zero.
+	addend := func(k kind, pivot bool) *node {
+		n := rows.of(k, depth)
+		switch {
+		case n.t.scale == varying:
+			return nil
+		case !pivot && n.t.kind == numeric && n.t.scale != 0:
+			return n
+		case g.chance(15):
+			return op(n.t, "CASE WHEN @ THEN @ ELSE 0 END", rows.condition(1), n).within(min(n.lo, 0), max(n.hi, 0))
+		case g.chance(8):
+			return op(n.t, "coalesce(@, 0)", n).within(min(n.lo, 0), max(n.hi, 0))
+		}
+		return n
+	}
+	sum := func(k kind, t typ) *node {
+		n := addend(k, true)
+		if n == nil {
+			return nil
+		}
+		if t.kind == numeric {
+			t.scale, t.prec = n.t.scale, 36
+		}
+		return call(t, "sum(@)", n).within(n.lo*1e5, n.hi*1e5)
+	}
+	extreme := func() *node {
+		n := rows.of(k, depth)
+		if k.isText() && n.col == nil && n.t.coll != `"C"` || n.t.scale == varying || n.lit != nil {
+			if n = rows.leaf(k); n == nil {
+				return nil
+			}
+		}
+		t := n.t
+		if t.kind == varchar {
+			t.kind = text
+		}
+		return call(t, pick(g.r, "min(@)", "max(@)"), n).within(n.lo, n.hi)
+	}
+	switch {
+	case k == boolean:
+		return call(typ{kind: boolean}, pick(g.r, "bool_and(@)", "bool_or(@)", "every(@)"), rows.of(boolean, depth))
+	case k == int8:
+		switch g.r.IntN(5) {
+		case 0, 1:
+			return count()
+		case 2, 3:
+			return sum(pick(g.r, int2, int4, int4), typ{kind: int8})
+		}
+	case k == numeric:
+		switch g.r.IntN(6) {
+		case 0:
+			return sum(int8, typ{kind: numeric})
+		case 1, 2:
+			return sum(numeric, typ{kind: numeric})
+		case 3, 4:
+			if n := addend(pick(g.r, int2, int4, int8, numeric), false); n != nil {
+				return call(typ{kind: numeric, scale: varying}, "avg(@)", n).within(n.lo, n.hi)
+			}
+		}
+	}
+	return extreme()
+}
+
+// from chooses tables and joins.
+func (g *gen) from(s *schema, q *query) {
+	fact := s.tables[0]
+	if len(s.tables) > 1 && g.chance(15) {
+		fact = s.tables[1+g.r.IntN(len(s.tables)-1)]
+	}
+	qualify := g.chance(10)
+	add := func(t *table, join string) *source {
+		src := &source{table: t, alias: t.name, named: true, join: join, schema: qualify}
+		taken := func(a string) bool {
+			return slices.ContainsFunc(q.from, func(x *source) bool { return x.alias == a })
+		}
+		if g.chance(50) || taken(src.alias) {
+			src.named = false
+			src.alias = fmt.Sprintf("t%d", len(q.from))
+		}
+		if g.chance(6) {
+			src.derived, src.named = true, false
+			src.alias = fmt.Sprintf("t%d", len(q.from))
+			src.inner = &source{table: t}
+			if g.chance(60) {
+				inner := *g
+				inner.scope = []*source{src.inner}
+				src.where = []*node{inner.condition(1)}
+			}
+		}
+		q.from = append(q.from, src)
+		return src
+	}
+	first := add(fact, "")
+	type pending struct {
+		from *source
+		left bool
+	}
+	queue := []pending{{first, false}}
+	for len(queue) > 0 && len(q.from) < 5 {
+		p := queue[0]
+		queue = queue[1:]
+		for _, prefix := range references(p.from.table) {
+			if !g.chance(55) || len(q.from) >= 5 {
+				continue
+			}
+			to := p.from.table.cols[prefix[0]].refsTo
+			left := p.left || g.chance(30)
+			join := pick(g.r, "JOIN", "JOIN", "INNER JOIN", ",")
+			if left {
+				join = "LEFT JOIN"
+			}
+			comma := slices.ContainsFunc(q.from, func(x *source) bool { return x.join == "," })
+			if comma && !left { // a comma binds less than JOIN
+				join = ","
+			} else if comma {
+				continue
+			}
+			dim := add(to, join)
+			column := func(s *source, c *column) *node { return &node{t: c.t, col: c, from: s, lo: c.lo, hi: c.hi} }
+			for i, c := range prefix {
+				a, b := column(p.from, p.from.table.cols[c]), column(dim, to.cols[to.key[i]])
+				if g.chance(40) {
+					a, b = b, a
+				}
+				dim.on = append(dim.on, op(typ{kind: boolean}, "@ = @", a, b))
+			}
+			if g.chance(15) {
+				only := *g
+				only.scope = []*source{dim}
+				dim.on = append(dim.on, only.condition(g.r.IntN(2)))
+			}
+			queue = append(queue, pending{dim, left})
+		}
+	}
+	// A table joined to itself by its key.
+	if len(q.from) < 3 && fact.key != nil && g.chance(4) && !slices.ContainsFunc(q.from, func(x *source) bool { return x.join == "," }) {
+		twin := add(fact, pick(g.r, "JOIN", "LEFT JOIN"))
+		for _, k := range fact.key {
+			c := fact.cols[k]
+			twin.on = append(twin.on, op(typ{kind: boolean}, "@ = @", &node{t: c.t, col: c, from: first, lo: c.lo, hi: c.hi}, &node{t: c.t, col: c, from: twin, lo: c.lo, hi: c.hi}))
+		}
+	}
+	// dim RIGHT JOIN fact is fact LEFT JOIN dim.
+	if len(q.from) == 2 && q.from[1].join == "LEFT JOIN" && g.chance(30) {
+		on := q.from[1].on
+		q.from[0], q.from[1] = q.from[1], q.from[0]
+		q.from[0].join, q.from[0].on = "", nil
+		q.from[1].join, q.from[1].on = "RIGHT JOIN", on
+	}
+	if len(q.from) == 1 && !first.derived && g.chance(40) {
+		first.alias, first.named = "", true
+	}
+	g.scope = q.from
+}
+
+// references groups the columns of a table that point to one other table's key: the
+// positions of the first of each group and those after it.
+func references(t *table) [][]int {
+	var out [][]int
+	for i, c := range t.cols {
+		if c.refs == nil {
+			continue
+		}
+		prefix, _, _ := strings.Cut(c.name, "_")
+		if n := len(out); n > 0 {
+			last := t.cols[out[n-1][0]]
+			if p, _, _ := strings.Cut(last.name, "_"); p == prefix && last.refsTo == c.refsTo {
+				out[n-1] = append(out[n-1], i)
+				continue
+			}
+		}
+		out = append(out, []int{i})
+	}
+	return slices.DeleteFunc(out, func(g []int) bool { return len(g) != len(t.cols[g[0]].refsTo.key) })
+}
+
+// randomQuery makes a SELECT over the schema.
+func (g *gen) randomQuery(s *schema) *query {
+	q := &query{}
+	g.from(s, q)
+	for range []int{0, 1, 1, 1, 2, 3}[g.r.IntN(6)] {
+		q.where = append(q.where, g.condition(g.r.IntN(3)))
+	}
+	switch n := g.r.IntN(20); {
+	case n < 13:
+		g.groupedQuery(q)
+	case n < 15:
+		g.distinctQuery(q)
+	default:
+		g.rowQuery(q)
+	}
+	g.sortAndCut(q)
+	if len(q.group) > 0 && q.limit == nil && q.offset == nil && g.chance(6) {
+		return g.wrapped(q)
+	}
+	return q
+}
+
+// groupable returns an expression to group by.
+func (g *gen) groupable() *node {
+	rows := g.rows()
+	for range 8 {
+		k := pick(g.r, boolean, int2, int4, int8, numeric, date, text, varchar, char, timestamp, timestamptz, timeOfDay, float8, float4, int4, text, date)
+		n := rows.leaf(k)
+		if g.chance(35) {
+			n = rows.of(k, 1+g.r.IntN(2))
+		}
+		// -0 and 0 are one group, which prints whichever came first.
+		if n == nil || n.lit != nil || k.isFloat() && !tame(n) && !g.reckless || n.t.scale == varying {
+			continue
+		}
+		return n
+	}
+	return rows.of(int4, 1)
+}
+
+func (g *gen) groupedQuery(q *query) {
+	over := *g
+	over.grouped = true
+	for range []int{0, 1, 1, 1, 2, 2, 3}[g.r.IntN(7)] {
+		n := g.groupable()
+		if n.lit != nil {
+			continue
+		}
+		q.group = append(q.group, groupKey{n: n})
+		over.keys = append(over.keys, n)
+	}
+	for i := range q.group {
+		if g.chance(80) {
+			q.out = append(q.out, output{n: q.group[i].n})
+			if at := len(q.out); g.chance(30) {
+				q.group[i].output = at
+				if g.chance(50) {
+					q.group[i].byAlias, q.out[at-1].as = true, fmt.Sprintf("g%d", at)
+				}
+			}
+		}
+	}
+	for range 1 + g.r.IntN(4) {
+		k := pick(g.r, int8, int8, int8, numeric, numeric, numeric, int4, text, date, boolean, timestamp, float8, char, varchar, int2, timestamptz, timeOfDay, float4)
+		depth := 0
+		if g.chance(25) {
+			depth = 1 + g.r.IntN(2)
+		}
+		if n := over.of(k, depth); n != nil {
+			o := output{n: n}
+			if g.chance(30) {
+				o.as = fmt.Sprintf("a%d", len(q.out)+1)
+			}
+			q.out = append(q.out, o)
+		}
+	}
+	if g.chance(20) {
+		q.having = append(q.having, over.condition(g.r.IntN(2)))
+	}
+	if len(q.group) == 0 && !slices.ContainsFunc(q.out, func(o output) bool { return o.n.has(func(n *node) bool { return n.agg }) }) {
+		n := op(typ{kind: int8}, "count(*)")
+		n.agg = true
+		q.out = append(q.out, output{n: n})
+	}
+	if len(q.group) > 0 && g.chance(4) {
+		shown := func(k groupKey) bool { return slices.ContainsFunc(q.out, func(o output) bool { return o.n == k.n }) }
+		q.distinct = g.reckless || !slices.ContainsFunc(q.group, func(k groupKey) bool { return !shown(k) })
+	}
+}
+
+func (g *gen) distinctQuery(q *query) {
+	q.distinct = true
+	for range 1 + g.r.IntN(3) {
+		if n := g.groupable(); n.lit == nil {
+			q.out = append(q.out, output{n: n})
+		}
+	}
+	if len(q.out) == 0 {
+		q.out = append(q.out, output{n: g.of(int4, 1)})
+	}
+}
+
+func (g *gen) rowQuery(q *query) {
+	if len(q.from) == 1 && g.chance(15) && !slices.ContainsFunc(q.from[0].table.cols, func(c *column) bool { return c.other != "" }) {
+		for _, n := range g.columns(func(*column) bool { return true }) {
+			q.out = append(q.out, output{n: n})
+		}
+		return
+	}
+	for range 1 + g.r.IntN(5) {
+		n := g.subject(g.r.IntN(3))
+		o := output{n: n}
+		if g.chance(20) {
+			o.as = fmt.Sprintf("o%d", len(q.out)+1)
+		}
+		q.out = append(q.out, o)
+	}
+}
+
+// sortAndCut adds ORDER BY, LIMIT and OFFSET.
+func (g *gen) sortAndCut(q *query) {
+	sortable := func(n *node) bool {
+		// Computed text sorts only in C, char not at all by a condition's rule.
+		return n.lit == nil && (!n.t.kind.isText() || n.col != nil || n.t.coll == `"C"` || n.agg || g.reckless)
+	}
+	tail := func() string {
+		return pick(g.r, "", "", " ASC", " DESC", " DESC") + pick(g.r, "", "", "", " NULLS FIRST", " NULLS LAST")
+	}
+	if !g.chance(60) {
+		if g.chance(2) {
+			q.limit = g.count(20)
+		}
+		return
+	}
+	total := g.chance(60)
+	perm := g.r.Perm(len(q.out))
+	if !total && len(perm) > 1 {
+		perm = perm[:1+g.r.IntN(len(perm)-1)]
+	}
+	for _, at := range perm {
+		o := &q.out[at]
+		if !sortable(o.n) {
+			continue
+		}
+		key := sortKey{n: o.n, tail: tail()}
+		switch {
+		case o.n.f != "" && o.n.agg && g.chance(40):
+			if o.as != "" {
+				key.output, key.byAlias = at+1, true
+			}
+		default:
+			key.output = at + 1
+			key.byAlias = o.as != "" && g.chance(50)
+		}
+		q.order = append(q.order, key)
+	}
+	// Rows that tie in all but their key are told apart by it.
+	if keyed := q.from[0].table.key; len(q.group) == 0 && !q.distinct && keyed != nil && g.chance(30) && !slices.ContainsFunc(q.out, func(o output) bool { return o.n.agg }) {
+		grouped := slices.ContainsFunc(q.out, func(o output) bool { return o.n.has(func(n *node) bool { return n.agg }) })
+		if !grouped && len(q.having) == 0 {
+			for _, k := range keyed {
+				if c := q.from[0].table.cols[k]; c.t.kind != char {
+					q.order = append(q.order, sortKey{n: &node{t: c.t, col: c, from: q.from[0], lo: c.lo, hi: c.hi}, tail: tail()})
+				}
+			}
+		}
+	}
+	_, all := q.sortedColumns()
+	if len(q.order) > 0 && g.chance(35) && (all || g.chance(20)) {
+		q.limit = g.count(30)
+		if g.chance(25) {
+			q.offset = g.count(10)
+		}
+	}
+}
+
+// count is a constant for LIMIT or OFFSET.
+func (g *gen) count(most int) *node {
+	n := g.constant(typ{kind: int8}, strconv.Itoa(g.r.IntN(most)), false)
+	n.lit.form = pick(g.r, bare, bare, open)
+	if n.lit.param {
+		n.lit.form = open
+	}
+	if n.lit.value == nil {
+		n.lit.param = false
+	}
+	return n
+}
+
+// wrapped puts a grouped query into FROM of another one.
+func (g *gen) wrapped(q *query) *query {
+	w := &query{wrap: q}
+	over := &gen{r: g.r, utc: g.utc}
+	for i := range q.out {
+		q.out[i].as = fmt.Sprintf("w%d", i+1)
+		n := op(q.out[i].n.t, fmt.Sprintf("w.w%d", i+1)).within(q.out[i].n.lo, q.out[i].n.hi)
+		over.keys = append(over.keys, n)
+	}
+	for i := range q.group {
+		q.group[i].byAlias = false
+	}
+	for _, n := range over.keys {
+		if g.chance(75) {
+			w.out = append(w.out, output{n: n})
+		}
+	}
+	if len(w.out) == 0 {
+		w.out = append(w.out, output{n: over.keys[0]})
+	}
+	if n := pick(g.r, over.keys...); g.chance(50) && n.t.kind != char {
+		if n.t.kind.isNumber() && !math.IsInf(n.lo, 0) {
+			w.where = append(w.where, op(typ{kind: boolean}, "@ > @", n, g.constant(typ{kind: int4}, strconv.Itoa(g.r.IntN(10)), false)))
+		} else {
+			w.where = append(w.where, op(typ{kind: boolean}, "@ IS NOT NULL", n))
+		}
+	}
+	if g.chance(50) {
+		for i, o := range w.out {
+			if !o.n.t.kind.isText() {
+				w.order = append(w.order, sortKey{n: o.n, output: i + 1})
+			}
+		}
+		if _, all := w.sortedColumns(); all && g.chance(30) {
+			w.limit = g.count(10)
+		}
+	}
+	return w
+}

@@ -1,0 +1,312 @@
+package referee
+
+import (
+	"context"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"pgaccel/catalog"
+	"pgaccel/plan"
+	"pgaccel/pushdown"
+	"pgaccel/vector"
+)
+
+// TestRandomQueries asks a fixed number of questions. `make referee` asks more.
+func TestRandomQueries(t *testing.T) {
+	n := 3000
+	if testing.Short() {
+		n = 1000
+	}
+	for _, o := range []Options{{Seed: 1, Queries: n, Outside: 3}, {Seed: 2, Queries: n / 2, Outside: 3, ICU: true}} {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
+		defer cancel()
+		o.Out = t.Output()
+		r, err := Run(ctx, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range r.Differences {
+			t.Errorf("seed %d: difference:\n%s", o.Seed, d)
+		}
+		if r.Share() < LeastShare {
+			t.Errorf("seed %d: %.1f %% of the queries were accelerated, want %.0f %%", o.Seed, 100*r.Share(), 100*LeastShare)
+		}
+	}
+}
+
+// TestCorpus asks what was once answered wrongly: one file a case.
+func TestCorpus(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.sql")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no cases: %v", err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	defer cancel()
+	errs := &errorLog{}
+	st, err := startStack(ctx, false, errs.logger())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.stop()
+	for _, f := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(f), ".sql"), func(t *testing.T) {
+			text, err := os.ReadFile(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			// Tables of one case must not be taken for those of another.
+			prefix := "rf" + strings.ReplaceAll(strings.TrimSuffix(filepath.Base(f), ".sql"), "-", "_")
+			s, err := parseScript(regexp.MustCompile(`\bt_([a-z])`).ReplaceAllString(string(text), prefix+"_$1"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			d, accelerated, err := st.play(ctx, s, prefix)
+			switch {
+			case err != nil:
+				t.Fatal(err)
+			case d != "":
+				t.Errorf("pgaccel's answer: %s", d)
+			case s.accelerated && !accelerated:
+				t.Error("it was forwarded")
+			}
+		})
+	}
+	for _, e := range errs.take() {
+		t.Errorf("pgaccel's log: %s", e)
+	}
+}
+
+func TestScriptsComeBackAsWritten(t *testing.T) {
+	v := "it's; a\nvalue"
+	s := &script{head: []string{"what"}, setup: []string{"CREATE TABLE t_f (a text)", "INSERT INTO t_f VALUES\n ('it''s;\n\n')"}, changes: []string{"DELETE FROM t_f"},
+		settings: []string{"SET TimeZone = 'UTC'"}, p: protocol{extended: true, times: 1, formats: []int16{1, 0}}, bounds: []bound{{value: &v, oid: 25}, {}}, accelerated: true, sql: "SELECT a\nFROM t_f"}
+	v = "it's; a value" // a comment is one line
+	back, err := parseScript(s.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := back.String(), s.String(); got != want {
+		t.Errorf("got %s\nwant %s", got, want)
+	}
+}
+
+// planned makes what the generator writes into plans, without a server.
+type planned struct {
+	ops   map[plan.Op]int
+	aggs  map[plan.AggFunc]int
+	joins map[plan.JoinKind]int
+	text  strings.Builder
+	taken int
+}
+
+func planMany(n int) *planned {
+	p := &planned{ops: map[plan.Op]int{}, aggs: map[plan.AggFunc]int{}, joins: map[plan.JoinKind]int{}}
+	w := world{collations: []string{`"C"`}}
+	for seed := range uint64(n / 200) {
+		r := rand.New(rand.NewPCG(seed, 0))
+		s := randomSchema(r, "rf", w)
+		cat := catalogOf(s)
+		g := &gen{r: r, utc: true}
+		for range 200 {
+			g.params = r.IntN(2) == 0
+			sql, bounds := g.randomQuery(s).sql(g.params)
+			var oids []uint32
+			for _, b := range bounds {
+				oids = append(oids, b.oid)
+			}
+			st := pushdown.Plan(sql, oids, cat)
+			if st.Query == nil {
+				continue
+			}
+			p.taken++
+			p.text.WriteString(strings.ToLower(sql) + "\n")
+			p.add(st.Query)
+		}
+	}
+	return p
+}
+
+func (p *planned) add(q *plan.Query) {
+	walk := func(es ...plan.Expr) {
+		for _, e := range es {
+			plan.Walk(e, func(x plan.Expr) bool {
+				if c, ok := x.(*plan.Call); ok {
+					p.ops[c.Op]++
+				}
+				return true
+			})
+		}
+	}
+	for _, j := range q.Joins {
+		p.joins[j.Kind]++
+		walk(j.Outer...)
+		walk(j.On...)
+	}
+	walk(q.Filter...)
+	walk(q.Group...)
+	walk(q.Having...)
+	walk(q.Output...)
+	for _, o := range q.Order {
+		walk(o.Expr)
+	}
+	for _, a := range q.Aggs {
+		p.aggs[a.Func]++
+		walk(a.Arg, a.Filter)
+	}
+}
+
+// catalogOf is the catalog that a replica would read of the schema.
+func catalogOf(s *schema) *catalog.Catalog {
+	c := &catalog.Catalog{Shadowed: map[string]bool{}}
+	for i, t := range s.tables {
+		m := &catalog.Table{OID: uint32(20000 + i), Schema: s.name, Name: t.name, Rows: int64(len(t.rows))}
+		for j, col := range t.cols {
+			v := vector.TypeOf(vector.KindOf(kindOID[col.t.kind]))
+			if col.t.kind == numeric {
+				v.Scale, v.Typmod = int16(col.t.scale), int32(col.t.prec<<16|col.t.scale)+4
+			}
+			if col.t.n > 0 {
+				v.Typmod = int32(col.t.n) + 4
+			}
+			if col.t.kind.isText() {
+				v.Collation = vector.Collation{OID: 950, Deterministic: true, C: true}
+			}
+			m.Columns = append(m.Columns, catalog.Column{Name: strings.Trim(col.name, `"`), AttNum: int16(j + 1), TypeOID: kindOID[col.t.kind], Type: v, NotNull: col.notNull, Unsupported: col.other})
+		}
+		if t.key != nil {
+			m.Indexes = append(m.Indexes, catalog.Index{Name: "key", Columns: t.key, Unique: true})
+		}
+		c.Tables = append(c.Tables, m)
+	}
+	return c
+}
+
+// TestGeneratorReachesEverything reads from the sources what pushdown can plan, so
+// that nothing is added there without being asked here.
+func TestGeneratorReachesEverything(t *testing.T) {
+	p := planMany(20000)
+	for i, name := range constants(t, "../../plan/expr.go", "Op") {
+		if op := plan.Op(i); op != plan.OpInvalid && p.ops[op] == 0 {
+			t.Errorf("no query has %s", name)
+		}
+	}
+	for i, name := range constants(t, "../../plan/query.go", "AggFunc") {
+		if p.aggs[plan.AggFunc(i)] == 0 {
+			t.Errorf("no query has the aggregate %s", name)
+		}
+	}
+	for i, name := range constants(t, "../../plan/query.go", "JoinKind") {
+		if p.joins[plan.JoinKind(i)] == 0 {
+			t.Errorf("no query has the join %s", name)
+		}
+	}
+	text := p.text.String()
+	for _, word := range pushdownWords(t) {
+		pattern := regexp.QuoteMeta(word)
+		if word[0] >= 'a' && word[0] <= 'z' {
+			pattern = `\b` + pattern + `\b`
+		}
+		if !regexp.MustCompile(pattern).MatchString(text) {
+			t.Errorf("no query has %q", word)
+		}
+	}
+}
+
+// constants returns the names of a file's constants of a type, in order.
+func constants(t *testing.T, file, typ string) []string {
+	t.Helper()
+	f, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, d := range f.Decls {
+		g, ok := d.(*ast.GenDecl)
+		if !ok || g.Tok != token.CONST {
+			continue
+		}
+		first := g.Specs[0].(*ast.ValueSpec)
+		if id, ok := first.Type.(*ast.Ident); !ok || id.Name != typ {
+			continue
+		}
+		for _, s := range g.Specs {
+			out = append(out, s.(*ast.ValueSpec).Names[0].Name)
+		}
+	}
+	if len(out) == 0 {
+		t.Fatalf("%s has no constants of type %s", file, typ)
+	}
+	return out
+}
+
+// pushdownWords returns the keys of pushdown's tables of operators, aggregates, types
+// and units, and the functions that funcCall knows.
+func pushdownWords(t *testing.T) []string {
+	t.Helper()
+	tables := map[string]bool{"aggregates": true, "comparisons": true, "arithmetic": true, "dateFields": true, "timeFields": true, "truncFields": true, "typeNames": true}
+	found := map[string]bool{}
+	words := map[string]bool{}
+	files, _ := filepath.Glob("../../pushdown/*.go")
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		add := func(e ast.Expr) {
+			if l, ok := e.(*ast.BasicLit); ok && l.Kind == token.STRING {
+				s, _ := strconv.Unquote(l.Value)
+				words[s] = true
+			}
+		}
+		ast.Inspect(f, func(n ast.Node) bool {
+			switch x := n.(type) {
+			case *ast.ValueSpec:
+				if tables[x.Names[0].Name] {
+					found[x.Names[0].Name] = true
+					for _, kv := range x.Values[0].(*ast.CompositeLit).Elts {
+						add(kv.(*ast.KeyValueExpr).Key)
+					}
+				}
+			case *ast.FuncDecl:
+				if x.Name.Name == "funcCall" {
+					ast.Inspect(x, func(n ast.Node) bool {
+						if c, ok := n.(*ast.CaseClause); ok {
+							for _, e := range c.List {
+								add(e)
+							}
+						}
+						return true
+					})
+				}
+			}
+			return true
+		})
+	}
+	if len(found) != len(tables) {
+		t.Fatalf("of pushdown's tables only %v are there", slices.Sorted(maps.Keys(found)))
+	}
+	spelled := map[string]string{"bool": "boolean", "int2": "smallint", "int4": "integer", "int8": "bigint", "float4": "real", "float8": "double precision", "timetz": "time"}
+	delete(words, "bpchar") // no cast to char is taken; its columns are
+	var out []string
+	for _, w := range slices.Sorted(maps.Keys(words)) {
+		if s, ok := spelled[w]; ok {
+			w = s
+		}
+		out = append(out, w)
+	}
+	return out
+}

@@ -1,0 +1,480 @@
+package referee
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Options say what to run.
+type Options struct {
+	Queries     int
+	Seed        uint64
+	Sessions    int       // in parallel; 0 is 4
+	Changes     int       // of 100 queries, how many are preceded by a change of the data
+	Outside     int       // of 100 queries, how many are outside of the subset
+	ICU         bool      // the database's collation is one of ICU's
+	Differences int       // end after so many; 0 is 3
+	Dir         string    // where found cases are written; "" is nowhere
+	Out         io.Writer // progress and report
+	Samples     int       // print so many of the shapes that were forwarded
+	Log         *slog.Logger
+}
+
+// Report is what a run found.
+type Report struct {
+	Queries     int
+	Accelerated int
+	Reasons     map[string]int // forwarded executions
+	Changes     int
+	Differences []string
+	Took        time.Duration
+}
+
+// Share is the accelerated part of the queries.
+func (r *Report) Share() float64 {
+	return float64(r.Accelerated) / float64(max(r.Queries, 1))
+}
+
+// LeastShare is the share below which a run proves too little.
+const LeastShare = 0.9
+
+// schemaQueries is the number of queries on one schema before the next one.
+const schemaQueries = 1000
+
+type run struct {
+	Options
+	stack   *stack
+	asked   atomic.Int64 // queries, each counted as often as it is executed
+	changed atomic.Int64
+	mu      sync.Mutex
+	report  *Report
+	stop    context.CancelFunc
+	shrink  sync.Mutex
+}
+
+// Run starts a server and a pgaccel, and asks. The error is of the run itself;
+// differences are in the report.
+func Run(ctx context.Context, o Options) (*Report, error) {
+	if o.Sessions == 0 {
+		o.Sessions = 4
+	}
+	if o.Differences == 0 {
+		o.Differences = 3
+	}
+	errorLog := &errorLog{}
+	if o.Log != nil {
+		errorLog.next = o.Log.Handler()
+	}
+	o.Log = errorLog.logger()
+	fmt.Fprintf(o.Out, "referee: seed %d, %d queries, %d sessions, %d%% changes\n", o.Seed, o.Queries, o.Sessions, o.Changes)
+	st, err := startStack(ctx, o.ICU, o.Log)
+	if err != nil {
+		return nil, err
+	}
+	defer st.stop()
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	r := &run{Options: o, stack: st, report: &Report{}, stop: stop}
+	start := time.Now()
+	before, err := st.counts()
+	if err != nil {
+		return nil, err
+	}
+	fmt.Fprintf(o.Out, "referee: PostgreSQL %d, collations %s\n", st.world.version, strings.Join(st.world.collations, " "))
+	done := make(chan error, o.Sessions)
+	for i := range o.Sessions {
+		go func() {
+			err := r.session(ctx, i)
+			if err != nil && ctx.Err() == nil {
+				stop()
+			}
+			done <- err
+		}()
+	}
+	tick := time.NewTicker(10 * time.Second)
+	defer tick.Stop()
+	var errs []error
+	for left := o.Sessions; left > 0; {
+		select {
+		case err := <-done:
+			left--
+			if err != nil && !errors.Is(err, context.Canceled) {
+				errs = append(errs, err)
+			}
+		case <-tick.C:
+			n := r.asked.Load()
+			fmt.Fprintf(o.Out, "referee: %d queries, %.0f a second, %d changes, %d differences\n", n, float64(n)/time.Since(start).Seconds(), r.changed.Load(), len(r.report.Differences))
+		}
+	}
+	now, err := st.counts()
+	if err != nil {
+		return nil, err
+	}
+	p := r.report
+	p.Queries, p.Changes, p.Took = int(r.asked.Load()), int(r.changed.Load()), time.Since(start)
+	p.Reasons = since(now, before)
+	p.Accelerated = p.Reasons[""]
+	delete(p.Reasons, "")
+	maps.DeleteFunc(p.Reasons, func(_ string, n int) bool { return n == 0 })
+	if o.Samples > 0 {
+		r.samples()
+	}
+	p.Differences = append(p.Differences, errorLog.take()...)
+	p.print(o.Out)
+	return p, errors.Join(errs...)
+}
+
+func (p *Report) print(w io.Writer) {
+	fmt.Fprintf(w, "referee: %d queries in %s (%.0f a second), %d changes\n", p.Queries, p.Took.Round(time.Second), float64(p.Queries)/p.Took.Seconds(), p.Changes)
+	fmt.Fprintf(w, "  accelerated %8d  %5.1f %%\n", p.Accelerated, 100*p.Share())
+	forwarded := 0
+	for _, reason := range slices.SortedFunc(maps.Keys(p.Reasons), func(a, b string) int { return p.Reasons[b] - p.Reasons[a] }) {
+		n := p.Reasons[reason]
+		forwarded += n
+		fmt.Fprintf(w, "  forwarded   %8d  %5.1f %%  %s\n", n, 100*float64(n)/float64(max(p.Queries, 1)), reason)
+	}
+	if rest := p.Queries - forwarded - p.Accelerated; rest > 0 {
+		fmt.Fprintf(w, "  relayed     %8d  %5.1f %%\n", rest, 100*float64(rest)/float64(max(p.Queries, 1)))
+	}
+	fmt.Fprintf(w, "referee: %d differences\n", len(p.Differences))
+	for _, d := range p.Differences {
+		fmt.Fprintf(w, "%s\n", d)
+	}
+}
+
+// samples prints shapes that were forwarded, a few for each reason.
+func (r *run) samples() {
+	ctx := context.Background()
+	conn, err := connect(ctx, r.stack.proxy)
+	if err != nil {
+		return
+	}
+	defer conn.Close(ctx)
+	a := conn.ask(ctx, fmt.Sprintf(`SELECT reason, query FROM (SELECT reason, query, row_number() OVER (PARTITION BY reason ORDER BY md5(query)) AS n
+		FROM pgaccel.queries WHERE forwarded > 0) q WHERE n <= %d ORDER BY 1`, r.Samples), nil, protocol{})
+	for _, row := range a.rows {
+		fmt.Fprintf(r.Out, "  [%s] %s\n", row[0], row[1])
+	}
+}
+
+// talk is one session's two connections and what they have been told.
+type talk struct {
+	direct, proxy, writer *session
+	settings              []string
+	inBlock               string // the BEGIN of the open transaction block, "" for none
+	left                  int    // queries until the block ends
+	history               []string
+}
+
+func (r *run) open(ctx context.Context) (*talk, error) {
+	t := &talk{}
+	var err error
+	if t.direct, err = connect(ctx, r.stack.direct); err != nil {
+		return nil, err
+	}
+	if t.writer, err = connect(ctx, r.stack.direct); err != nil {
+		return nil, err
+	}
+	t.proxy, err = connect(ctx, r.stack.proxy)
+	return t, err
+}
+
+func (t *talk) close() {
+	for _, s := range []*session{t.direct, t.proxy, t.writer} {
+		if s != nil {
+			s.Close(context.Background())
+		}
+	}
+}
+
+// tell sends statements to both sides, which answer alike unless something is wrong.
+func (t *talk) tell(ctx context.Context, sqls ...string) error {
+	for _, q := range sqls {
+		want := t.direct.ask(ctx, q, nil, protocol{})
+		got := t.proxy.ask(ctx, q, nil, protocol{})
+		if d := difference(&query{raw: q}, want, got); d != "" {
+			return fmt.Errorf("%s: %s", q, d)
+		}
+	}
+	return nil
+}
+
+// session asks about one schema after the other, until enough has been asked.
+func (r *run) session(ctx context.Context, number int) error {
+	t, err := r.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { t.close() }()
+	type made struct {
+		s   *schema
+		err error
+	}
+	prepare := func(cycle int) chan made {
+		ch := make(chan made, 1)
+		go func() {
+			rnd := rand.New(rand.NewPCG(r.Seed, uint64(number)<<32|uint64(cycle)<<1))
+			s := randomSchema(rnd, fmt.Sprintf("rf%d_%d", number, cycle), r.stack.world)
+			conn, err := connect(ctx, r.stack.direct)
+			if err == nil {
+				err = create(ctx, conn, s)
+				conn.Close(context.Background())
+			}
+			ch <- made{s, err}
+		}()
+		return ch
+	}
+	next := prepare(0)
+	for cycle := 0; ctx.Err() == nil && int(r.asked.Load()) < r.Queries; cycle++ {
+		m := <-next
+		if m.err != nil {
+			return m.err
+		}
+		next = prepare(cycle + 1)
+		if err := waitCopied(ctx, t.proxy, m.s); err != nil {
+			return err
+		}
+		rnd := rand.New(rand.NewPCG(r.Seed, uint64(number)<<32|uint64(cycle)<<1|1))
+		if err := r.questions(ctx, t, m.s, rnd); err != nil {
+			return err
+		}
+		if err := t.tell(ctx, "RESET search_path"); err != nil {
+			return err
+		}
+		if a := t.writer.ask(ctx, "DROP SCHEMA "+m.s.name+" CASCADE", nil, protocol{}); a.lost != nil {
+			return a.lost
+		}
+	}
+	<-next
+	return nil
+}
+
+// questions asks schemaQueries questions about a schema.
+func (r *run) questions(ctx context.Context, t *talk, s *schema, rnd *rand.Rand) error {
+	g := &gen{r: rnd}
+	serial := 0
+	t.history = nil
+	for i := range schemaQueries {
+		if ctx.Err() != nil || int(r.asked.Load()) >= r.Queries {
+			break
+		}
+		if i%40 == 0 {
+			if err := t.endBlock(ctx); err != nil {
+				return err
+			}
+			t.settings, g.utc = randomSettings(g, s.name)
+			if err := t.tell(ctx, append([]string{"RESET ALL"}, t.settings...)...); err != nil {
+				return err
+			}
+		}
+		if t.inBlock == "" && g.chance(2) {
+			t.inBlock = pick(rnd, "BEGIN", "BEGIN", "BEGIN ISOLATION LEVEL REPEATABLE READ", "BEGIN READ ONLY", "START TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+			t.left = 2 + rnd.IntN(8)
+			if err := t.tell(ctx, t.inBlock); err != nil {
+				return err
+			}
+		}
+		g.reckless = g.chance(4)
+		q := g.randomQuery
+		if g.chance(r.Outside) {
+			q = g.outsideQuery
+		}
+		question := q(s)
+		p := randomProtocol(rnd, len(question.out))
+		if question.raw != "" && len(p.formats) != 1 {
+			p.formats = nil
+		}
+		if r.Changes > 0 && g.chance(r.Changes) {
+			if err := r.change(ctx, t, g, s, &serial); err != nil {
+				return err
+			}
+		}
+		d, failed, err := r.compare(ctx, t, question, p)
+		if err != nil {
+			return err
+		}
+		if d != "" {
+			if err := r.found(ctx, t, s, question, p, d); err != nil {
+				return err
+			}
+			return nil // the next schema
+		}
+		if t.inBlock != "" {
+			if t.left--; t.left <= 0 || failed {
+				if err := t.endBlock(ctx); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return t.endBlock(ctx)
+}
+
+func (t *talk) endBlock(ctx context.Context) error {
+	if t.inBlock == "" {
+		return nil
+	}
+	t.inBlock = ""
+	return t.tell(ctx, "ROLLBACK")
+}
+
+// change changes the data, by the connection that no query uses. In a block of
+// REPEATABLE READ DDL would wait for itself: it is left out.
+func (r *run) change(ctx context.Context, t *talk, g *gen, s *schema, serial *int) error {
+	stmts := g.randomChange(s, serial)
+	if t.inBlock != "" {
+		for _, q := range stmts {
+			for _, word := range []string{"TRUNCATE", "VACUUM", "REINDEX", "ALTER", "GRANT"} {
+				if strings.Contains(q, word) {
+					return nil
+				}
+			}
+		}
+	}
+	for _, q := range stmts {
+		a := t.writer.ask(ctx, q, nil, protocol{})
+		if a.lost != nil {
+			return a.lost
+		}
+		t.history = append(t.history, q)
+	}
+	r.changed.Add(1)
+	return nil
+}
+
+// compare asks one question of both sides.
+func (r *run) compare(ctx context.Context, t *talk, q *query, p protocol) (diff string, failed bool, err error) {
+	sql, bounds := q.sql(p.extended)
+	r.asked.Add(int64(p.times))
+	want := t.direct.ask(ctx, sql, bounds, p)
+	got := t.proxy.ask(ctx, sql, bounds, p)
+	if ctx.Err() != nil {
+		return "", false, ctx.Err()
+	}
+	if want.lost != nil {
+		return "", false, fmt.Errorf("the server's connection: %w, in %s", want.lost, sql)
+	}
+	return difference(q, want, got), want.err != "", nil
+}
+
+// found reports a difference, as small as it can be made.
+func (r *run) found(ctx context.Context, t *talk, s *schema, q *query, p protocol, d string) error {
+	r.shrink.Lock()
+	defer r.shrink.Unlock()
+	sql, bounds := q.sql(p.extended)
+	block := t.inBlock
+	settings := slices.Clone(t.settings)
+	note := ""
+	// Does it stay? A difference that goes away by itself is one of time.
+	if again, _, err := r.compare(ctx, t, q, p); err != nil {
+		return err
+	} else if again == "" {
+		note = "-- It went away when asked again.\n"
+	}
+	text := fmt.Sprintf("-- %s\n%s-- %s, in %q, settings %q, parameters %s\n%s;\n", oneLine(d), note, p, block, settings, describeBounds(bounds), sql)
+	fmt.Fprintf(r.Out, "referee: DIFFERENCE\n%s", text)
+	if t.proxy.IsClosed() || t.direct.IsClosed() {
+		t.close()
+		var err error
+		fresh, err := r.open(ctx)
+		if err != nil {
+			return err
+		}
+		*t = *fresh
+	} else if err := t.endBlock(ctx); err != nil {
+		return err
+	}
+	small, err := r.reduce(ctx, t, s, q, p, settings)
+	switch {
+	case err != nil:
+		fmt.Fprintf(r.Out, "referee: not made smaller: %v\n", err)
+		text += "-- after:\n-- " + strings.ReplaceAll(strings.Join(t.history[max(0, len(t.history)-30):], ";\n"), "\n", "\n-- ") + "\n"
+	default:
+		text = small
+		fmt.Fprintf(r.Out, "referee: made smaller:\n%s", text)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.report.Differences = append(r.report.Differences, text)
+	if r.Dir != "" {
+		name := filepath.Join(r.Dir, fmt.Sprintf("found-%d-%d.sql", r.Seed, len(r.report.Differences)))
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			return err
+		}
+		fmt.Fprintf(r.Out, "referee: written to %s\n", name)
+	}
+	if len(r.report.Differences) >= r.Options.Differences {
+		r.stop()
+	}
+	return nil
+}
+
+func oneLine(s string) string { return strings.ReplaceAll(s, "\n", `\n`) }
+
+func describeBounds(bs []bound) string {
+	var out []string
+	for _, b := range bs {
+		v := "NULL"
+		if b.value != nil {
+			v = quote(*b.value)
+		}
+		out = append(out, fmt.Sprintf("%s/%d", v, b.oid))
+	}
+	return "[" + strings.Join(out, ", ") + "]"
+}
+
+// errorLog keeps what pgaccel logs as an error: it forwards what it fails at, so that
+// nothing else would tell.
+type errorLog struct {
+	next slog.Handler // may be nil
+	mu   sync.Mutex
+	seen []string
+}
+
+func (l *errorLog) logger() *slog.Logger { return slog.New(l) }
+
+// Enabled implements slog.Handler.
+func (l *errorLog) Enabled(ctx context.Context, level slog.Level) bool {
+	return level >= slog.LevelError || l.next != nil && l.next.Enabled(ctx, level)
+}
+
+// Handle implements slog.Handler.
+func (l *errorLog) Handle(ctx context.Context, r slog.Record) error {
+	if r.Level >= slog.LevelError {
+		text := r.Message
+		r.Attrs(func(a slog.Attr) bool { text += fmt.Sprintf(" %s=%v", a.Key, a.Value); return true })
+		l.mu.Lock()
+		if len(l.seen) < 10 {
+			l.seen = append(l.seen, text)
+		}
+		l.mu.Unlock()
+	}
+	if l.next != nil && l.next.Enabled(ctx, r.Level) {
+		return l.next.Handle(ctx, r)
+	}
+	return nil
+}
+
+// WithAttrs implements slog.Handler.
+func (l *errorLog) WithAttrs([]slog.Attr) slog.Handler { return l }
+
+// WithGroup implements slog.Handler.
+func (l *errorLog) WithGroup(string) slog.Handler { return l }
+
+func (l *errorLog) take() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.seen
+}

@@ -1,0 +1,188 @@
+package referee
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"pgaccel/internal/pgserver"
+	"pgaccel/internal/server"
+)
+
+// stack is a server with a pgaccel in front, which accelerates the tables of all
+// schemas whose name begins with rf.
+type stack struct {
+	pg            *pgserver.Server
+	accel         *server.Server
+	direct, proxy string // URLs
+	world         world
+	cancel        context.CancelFunc
+}
+
+// startStack starts both. ICU makes an ICU collation the database's default.
+func startStack(ctx context.Context, icu bool, log *slog.Logger) (*stack, error) {
+	o := pgserver.Options{Settings: map[string]string{"autovacuum": "off", "max_parallel_workers_per_gather": "0"}}
+	if icu {
+		o.InitArgs = []string{"--locale-provider=icu", "--icu-locale=en-US"}
+	}
+	pg, err := pgserver.Start(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	s := &stack{pg: pg, direct: fmt.Sprintf("postgres://postgres@127.0.0.1:%d/postgres?sslmode=disable", pg.Port)}
+	if err := s.start(log); err != nil {
+		s.stop()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *stack) start(log *slog.Logger) error {
+	ctx, cancel := context.WithCancel(context.Background())
+	s.cancel = cancel
+	conn, err := connect(ctx, s.direct)
+	if err != nil {
+		return err
+	}
+	defer conn.Close(ctx)
+	if err := s.world.read(ctx, conn); err != nil {
+		return err
+	}
+	// Small segments: a table of some thousand rows has several.
+	s.accel, err = server.Start(ctx, server.Config{Upstream: s.pg.URL("postgres", "postgres"), Listen: []string{"127.0.0.1:0"}, HTTP: "127.0.0.1:0",
+		Accelerate: []string{"rf*.*"}, SegmentRows: 1024, Memory: 2 << 30, Logger: log})
+	if err != nil {
+		return err
+	}
+	s.proxy = fmt.Sprintf("postgres://postgres@%s/postgres?sslmode=disable&options=-c%%20pgaccel.mode%%3Dforce", s.accel.Addr())
+	return nil
+}
+
+func (s *stack) stop() {
+	if s.accel != nil {
+		s.accel.Close()
+	}
+	if s.cancel != nil {
+		s.cancel()
+	}
+	s.pg.Stop()
+}
+
+// read asks the server what it has, and creates a nondeterministic collation where
+// it can.
+func (w *world) read(ctx context.Context, conn *session) error {
+	a := conn.ask(ctx, "SHOW server_version_num", nil, protocol{})
+	if a.err != "" || a.lost != nil {
+		return fmt.Errorf("%s %w", a.err, a.lost)
+	}
+	w.version, _ = strconv.Atoi(string(a.rows[0][0]))
+	a = conn.ask(ctx, `SELECT pg_catalog.quote_ident(collname) FROM pg_catalog.pg_collation WHERE collnamespace = 'pg_catalog'::regnamespace
+		AND collencoding IN (-1, 6) AND collisdeterministic
+		AND collname IN ('C', 'POSIX', 'ucs_basic', 'C.utf8', 'pg_c_utf8', 'unicode', 'en_US.utf8', 'en-x-icu', 'de-x-icu', 'sv-x-icu', 'und-x-icu', 'tr-x-icu') ORDER BY 1`, nil, protocol{})
+	for _, r := range a.rows {
+		w.collations = append(w.collations, string(r[0]))
+	}
+	// C twice as often: its order is the one that is known for computed text.
+	w.collations = append(w.collations, `"C"`, `"C"`)
+	if a := conn.ask(ctx, `CREATE COLLATION IF NOT EXISTS public.loose (provider = icu, locale = 'und-u-ks-level2', deterministic = false)`, nil, protocol{}); a.err == "" {
+		w.loose = "public.loose"
+	}
+	return nil
+}
+
+// create makes a schema's tables and rows.
+func create(ctx context.Context, conn *session, s *schema) error {
+	exec := func(sql string) error {
+		if a := conn.ask(ctx, sql, nil, protocol{}); a.err != "" || a.lost != nil {
+			return fmt.Errorf("%s %w in %.200s", a.err, a.lost, sql)
+		}
+		return nil
+	}
+	// In one transaction: pgaccel sees the tables with their rows.
+	stmts := []string{"BEGIN", "CREATE SCHEMA " + s.name}
+	for _, t := range s.tables {
+		stmts = append(stmts, t.ddl()...)
+		stmts = append(stmts, t.inserts()...)
+	}
+	stmts = append(stmts, "COMMIT")
+	for _, t := range s.tables {
+		stmts = append(stmts, "ANALYZE "+t.qualified())
+	}
+	for _, q := range stmts {
+		if err := exec(q); err != nil {
+			exec("ROLLBACK")
+			return err
+		}
+	}
+	return nil
+}
+
+// waitCopied waits until pgaccel answers for all tables of the schemas, or has refused
+// them.
+func waitCopied(ctx context.Context, proxy *session, schemas ...*schema) error {
+	var like []string
+	want := 0
+	for _, s := range schemas {
+		like = append(like, "name LIKE "+quote(s.name+".%"))
+		want += len(s.tables)
+	}
+	sql := "SELECT state, detail FROM pgaccel.tables WHERE " + strings.Join(like, " OR ")
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+		a := proxy.ask(ctx, sql, nil, protocol{})
+		if a.lost != nil {
+			return a.lost
+		}
+		done := 0
+		for _, r := range a.rows {
+			if state := string(r[0]); state == "ready" || state == "refused" {
+				done++
+			}
+		}
+		if done >= want {
+			return nil
+		}
+		if time.Now().After(deadline) || ctx.Err() != nil {
+			return fmt.Errorf("tables are not copied in time: %d of %d", done, want)
+		}
+	}
+}
+
+// counts returns pgaccel's counters of executions: "" for the accelerated, else the
+// reason for which they were forwarded.
+func (s *stack) counts() (map[string]int, error) {
+	r, err := http.Get(fmt.Sprintf("http://%s/metrics", s.accel.HTTPAddr()))
+	if err != nil {
+		return nil, err
+	}
+	defer r.Body.Close()
+	out := map[string]int{}
+	scan := bufio.NewScanner(io.LimitReader(r.Body, 1<<24))
+	for scan.Scan() {
+		line, ok := strings.CutPrefix(scan.Text(), `pgaccel_queries_total{reason="`)
+		if !ok {
+			continue
+		}
+		reason, rest, _ := strings.Cut(line, `"`)
+		v, err := strconv.ParseFloat(rest[strings.LastIndexByte(rest, ' ')+1:], 64)
+		if err == nil {
+			out[reason] += int(v)
+		}
+	}
+	return out, scan.Err()
+}
+
+// since subtracts earlier counters.
+func since(now, before map[string]int) map[string]int {
+	out := maps.Clone(now)
+	for k, n := range before {
+		out[k] -= n
+	}
+	return out
+}

@@ -1,0 +1,53 @@
+// Command referee asks random questions of PostgreSQL and of pgaccel and compares
+// the answers: `make referee N=200000 SEED=7`.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"pgaccel/integration/referee"
+)
+
+func main() {
+	o := referee.Options{Out: os.Stdout}
+	n := flag.Int("n", 20000, "queries; 0 asks without end")
+	flag.Uint64Var(&o.Seed, "seed", 0, "seed; 0 takes one from the clock")
+	flag.IntVar(&o.Sessions, "sessions", 4, "sessions in parallel")
+	flag.IntVar(&o.Changes, "changes", 0, "of 100 queries, how many are preceded by a change of the data")
+	flag.IntVar(&o.Outside, "outside", 4, "of 100 queries, how many are outside of what is accelerated")
+	flag.BoolVar(&o.ICU, "icu", false, "an ICU collation as the database's default")
+	flag.IntVar(&o.Differences, "differences", 3, "end after so many differences")
+	flag.StringVar(&o.Dir, "dir", ".", "where found cases are written")
+	flag.IntVar(&o.Samples, "samples", 0, "print so many forwarded shapes for each reason")
+	verbose := flag.Bool("v", false, "print pgaccel's log")
+	flag.Parse()
+	if o.Queries = *n; o.Queries == 0 {
+		o.Queries = 1 << 60
+	}
+	if o.Seed == 0 {
+		o.Seed = uint64(time.Now().UnixNano()) % 1000000
+	}
+	if *verbose {
+		o.Log = slog.New(slog.NewTextHandler(os.Stderr, nil))
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	r, err := referee.Run(ctx, o)
+	switch {
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "referee:", err)
+		os.Exit(1)
+	case len(r.Differences) > 0:
+		os.Exit(1)
+	case r.Share() < referee.LeastShare:
+		fmt.Fprintf(os.Stderr, "referee: only %.1f %% were accelerated, want %.0f %%\n", 100*r.Share(), 100*referee.LeastShare)
+		os.Exit(1)
+	}
+}
