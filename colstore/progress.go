@@ -83,6 +83,19 @@ func (s *Store) Advance(lsn uint64) {
 	}
 }
 
+// Restart sets the position from which the next stream begins, which may be below what
+// was applied: the log of another server, or of one that lost some. The stream must be
+// down, and no table left that holds what the old log said.
+func (s *Store) Restart(lsn uint64) {
+	p := &s.progress
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.connected {
+		panic("BUG: the position of a running stream is set")
+	}
+	p.applied = lsn
+}
+
 // Applied returns the position of the last Advance, 0 before the first.
 func (s *Store) Applied() uint64 {
 	s.progress.mu.Lock()

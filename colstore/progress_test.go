@@ -106,3 +106,21 @@ func TestWaitMany(t *testing.T) {
 	}
 	wg.Wait()
 }
+
+func TestRestartGoesBack(t *testing.T) {
+	s := New(Options{})
+	defer s.Close()
+	s.SetConnected(true)
+	s.Advance(100)
+	s.SetConnected(false)
+	s.Restart(40)
+	s.SetConnected(true)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := s.Wait(ctx, 40); err != nil {
+		t.Error(err)
+	}
+	if err := s.Wait(ctx, 41); err != context.Canceled {
+		t.Errorf("a position that the new stream has not passed: %v", err)
+	}
+}

@@ -158,6 +158,9 @@ func (a *analyzer) table(r *pg.RangeVar) *scope {
 	if !r.Inh && meta.Parts != nil {
 		fail(plan.ReasonShape, "ONLY of a partitioned table") // which has no rows of its own
 	}
+	if meta.Parts != nil && !r.Inh {
+		fail(plan.ReasonShape, "ONLY of a partitioned table")
+	}
 	if len(a.tables) == plan.MaxTables {
 		fail(plan.ReasonShape, "more tables than a plan holds")
 	}

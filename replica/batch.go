@@ -27,7 +27,7 @@ func (e *epoch) copyBatch(ctx context.Context, batch []*table, h *holder) {
 	}
 	if err != nil {
 		for _, t := range batch {
-			e.copyFailed(t, err)
+			e.gaveUp(t, err)
 		}
 		return
 	}
@@ -39,7 +39,7 @@ func (e *epoch) copyBatch(ctx context.Context, batch []*table, h *holder) {
 	for _, t := range batch {
 		g.Go(func() error {
 			if err := safely(func() error { e.copyOne(ctx, h, t); return nil }); err != nil {
-				e.copyFailed(t, err)
+				e.gaveUp(t, err)
 			}
 			return nil
 		})
@@ -66,33 +66,76 @@ func (e *epoch) freshSnapshot(ctx context.Context, joins bool) (*holder, error) 
 	return e.hold(ctx, "")
 }
 
+// copyOne copies one table, brings the copy up to what the stream has brought
+// meanwhile, and publishes it.
 func (e *epoch) copyOne(ctx context.Context, h *holder, t *table) {
 	e.reg.mu.Lock()
 	meta := t.meta
 	e.reg.mu.Unlock()
 	start := time.Now()
-	var version *colstore.Table
-	err := errOutdated
-	if !t.outdated.Load() {
-		version, err = e.copyTable(ctx, h, meta, t.outdated)
+	if t.outdated.Load() {
+		e.gaveUp(t, errOutdated)
+		return
 	}
+	version, err := e.copyTable(ctx, h, meta, t.outdated)
+	if err != nil {
+		e.gaveUp(t, err)
+		return
+	}
+	rows, bytes := version.Rows, version.Bytes()
+	w := newRelationWriter(e.cfg.Store.NewRelation(version), h.snapshot)
 	took := time.Since(start)
-	switch {
-	case err != nil:
-		e.copyFailed(t, err)
-	case e.reg.publish(t, version, took):
-		e.reg.mu.Lock()
-		t.joins = false
-		e.reg.mu.Unlock()
-		e.log.Info("table copied", "table", meta.QualifiedName(), "rows", version.Rows, "bytes", version.Bytes(), "took", took.Round(time.Millisecond))
+	if err = catchUp(t, w); err == nil {
+		err = e.reg.publish(t, w, took)
+	}
+	if err != nil {
+		w.to.Drop()
+		e.gaveUp(t, err)
+		return
+	}
+	e.log.Info("table copied", "table", meta.QualifiedName(), "rows", rows, "bytes", bytes, "took", took.Round(time.Millisecond))
+}
+
+// catchUpRounds bounds how often a copy runs after a stream that is as fast: the rest
+// is done while the stream waits.
+const catchUpRounds = 20
+
+// catchUp applies what is queued until little is left. The queue fills again
+// meanwhile, without limit to the sum.
+func catchUp(t *table, w *relationWriter) error {
+	for range catchUpRounds {
+		if t.outdated.Load() {
+			return errOutdated
+		}
+		q := t.feed.take()
+		if err := q.replay(w); err != nil {
+			return err
+		}
+		if q.bytes <= queueSmall {
+			break
+		}
+	}
+	return nil
+}
+
+// changeFailed takes in that a table could not take a change of the stream's. A copy
+// under way is told to end, which is its own goroutine's to do.
+func (e *epoch) changeFailed(t *table, err error) {
+	e.reg.mu.Lock()
+	copying := t.phase == phaseCopying
+	if copying {
+		e.log.Warn("a copy is overtaken", "table", t.meta.QualifiedName(), "error", err)
+		t.outdated.Store(true)
+	}
+	e.reg.mu.Unlock()
+	if !copying {
+		e.gaveUp(t, err)
 	}
 }
 
-// copyFailed decides what becomes of a table whose copy ended with err.
-func (e *epoch) copyFailed(t *table, err error) {
-	if e.ctx.Err() != nil {
-		return
-	}
+// gaveUp decides what becomes of a table whose copy ended with err, or, where it was
+// published, could not take a change.
+func (e *epoch) gaveUp(t *table, err error) {
 	r := e.reg
 	defer r.notify()
 	r.mu.Lock()
@@ -103,11 +146,26 @@ func (e *epoch) copyFailed(t *table, err error) {
 	name := t.meta.QualifiedName()
 	var memory *colstore.MemoryError
 	var column *columnError
+	wasReady := t.phase == phaseReady
+	again := func(st colstore.State, detail string) {
+		if wasReady {
+			r.lapse(t, st, detail)
+		} else {
+			r.again(t, st, detail)
+		}
+	}
+	if !wasReady && (t.phase != phaseCopying || e.ctx.Err() != nil) {
+		return
+	}
 	switch {
+	case errors.As(err, &memory) && wasReady:
+		t.alone = true
+		e.log.Warn("memory limit: the table is forwarded", "table", name, "error", err)
+		again(colstore.StateChanged, "memory limit: "+memory.Error())
 	case errors.As(err, &memory) && !t.alone:
 		// Another copy beside it may have taken the memory.
 		t.alone = true
-		r.again(t, colstore.StateCopying, "waits for memory")
+		again(colstore.StateCopying, "waits for memory")
 		t.notBefore = time.Now()
 	case errors.As(err, &memory):
 		e.log.Warn("table refused: memory limit", "table", name, "error", err)
@@ -125,19 +183,22 @@ func (e *epoch) copyFailed(t *table, err error) {
 			return
 		}
 		t.meta = meta
-		r.again(t, colstore.StateCopying, "copied again without column "+c.Name+": "+column.reason)
+		again(colstore.StateCopying, "copied again without column "+c.Name+": "+column.reason)
 		// Queries planned before they knew this must be over when the copy appears.
 		t.notBefore, t.attempt = time.Now().Add(time.Second), false
 		e.kick()
-	case errors.Is(err, errOutdated):
-		r.again(t, colstore.StateChanged, errOutdated.Error())
 	case errors.Is(err, errDefinition):
-		r.again(t, colstore.StateChanged, errDefinition.Error())
+		again(colstore.StateChanged, err.Error())
 		e.kick()
+	case errors.Is(err, errOutdated):
+		again(colstore.StateChanged, err.Error())
+	case wasReady || errors.Is(err, errQueue) || errors.Is(err, errTooLarge):
+		e.log.Warn("a change could not be applied: the table is copied again", "table", name, "error", err)
+		again(colstore.StateChanged, err.Error())
 	default:
 		e.log.Warn("copy failed", "table", name, "error", err)
 		detail, _, _ := strings.Cut(err.Error(), "\n")
-		r.again(t, colstore.StateFailed, detail)
+		again(colstore.StateFailed, detail)
 	}
 }
 

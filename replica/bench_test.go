@@ -64,7 +64,7 @@ func BenchmarkCopy(b *testing.B) {
 
 func copyToNothing(b *testing.B, e *epoch, h *holder, workers int) {
 	meta := e.cfg.Store.Catalog().Tables[0]
-	pages, err := h.pages(context.Background(), meta)
+	pages, err := h.pages(context.Background(), meta.OID)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func copyToNothing(b *testing.B, e *epoch, h *holder, workers int) {
 			}
 			defer c.Close()
 			n := 0
-			err = c.copyOut(copySQL(meta, copied(meta), pages*i/int64(workers), pages*(i+1)/int64(workers), i == int64(workers)-1), func(data []byte) error {
+			err = c.copyOut(copySQL(meta, leavesOf(meta)[0], copied(meta), pages*i/int64(workers), pages*(i+1)/int64(workers), i == int64(workers)-1), func(data []byte) error {
 				n += len(data)
 				return nil
 			})

@@ -3,6 +3,7 @@ package replica
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -32,21 +33,29 @@ func ReadCatalog(ctx context.Context, conn *pgx.Conn, patternTexts []string) (*c
 	return readCatalog(ctx, conn, p)
 }
 
+// errTorn says that a table was rewritten while the catalog was read: a fingerprint has
+// the file as of now and all else as of the snapshot. Two changes of a definition that
+// are one, taken apart so, would each look harmless.
+var errTorn = errors.New("a table was rewritten while the catalog was read")
+
 func readCatalog(ctx context.Context, conn *pgx.Conn, p patterns) (cat *catalog.Catalog, refused []Refusal, err error) {
+	for {
+		cat, refused, err = readCatalogOnce(ctx, conn, p)
+		if !errors.Is(err, errTorn) {
+			return cat, refused, err
+		}
+	}
+}
+
+func readCatalogOnce(ctx context.Context, conn *pgx.Conn, p patterns) (cat *catalog.Catalog, refused []Refusal, err error) {
 	err = pgx.BeginTxFunc(ctx, conn, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
 		r := catalogReader{ctx: ctx, tx: tx, cat: &catalog.Catalog{Shadowed: map[string]bool{}}}
-		for _, step := range []func() error{r.server, func() error { return r.relations(p) }, r.columns, r.indexes, r.shadowed, r.mode} {
+		for _, step := range []func() error{r.server, func() error { return r.relations(p) }, r.columns, r.indexes, r.identities, r.shadowed, r.mode} {
 			if err := step(); err != nil {
 				return err
 			}
 		}
-		for _, rel := range r.rels {
-			if reason, sql := rel.refusal(); reason != "" {
-				refused = append(refused, Refusal{Table: rel.table, Reason: reason, SQL: sql})
-			} else {
-				r.cat.Tables = append(r.cat.Tables, rel.table)
-			}
-		}
+		refused = r.choose()
 		cat = r.cat
 		return nil
 	})
@@ -56,24 +65,21 @@ func readCatalog(ctx context.Context, conn *pgx.Conn, p patterns) (cat *catalog.
 	return cat, refused, nil
 }
 
-// identityIndexSQL says whether the pg_class row c has an index that serves as its
-// replica identity.
-const identityIndexSQL = `EXISTS (SELECT FROM pg_catalog.pg_index i WHERE i.indrelid = c.oid AND i.indisvalid AND i.indimmediate
-			AND (c.relreplident = 'd' AND i.indisprimary OR c.relreplident = 'i' AND i.indisreplident))`
-
 // catalogReader reads one snapshot of the catalog, step by step.
 type catalogReader struct {
 	ctx  context.Context
 	tx   pgx.Tx
 	cat  *catalog.Catalog
 	db   dbCollation
-	rels []*relation // by OID
+	rels []*relation // those that match the patterns, and the partitions of those; by OID
 	oids []uint32
 }
 
-// relation is a pg_class row that matches the patterns.
+// relation is a pg_class row.
 type relation struct {
 	table         *catalog.Table
+	chosen        bool // it matches the patterns
+	columns       []attribute
 	kind          string // relkind
 	persistence   string // relpersistence
 	hasSubclass   bool
@@ -81,6 +87,12 @@ type relation struct {
 	identity      string // relreplident
 	identityIndex bool   // there is a usable index for it
 	deferrablePK  bool
+	badIdentity   string // why the table must not be published with the identity that it has
+	unusable      bool   // rows cannot be found by the identity: a changed table is copied again
+
+	// Of a partitioned table, all that is below it, at any depth, by OID.
+	partitions []*relation
+	detaching  bool // DETACH CONCURRENTLY of one of them is under way
 }
 
 func (r *catalogReader) server() error {
@@ -107,48 +119,72 @@ func (r *catalogReader) server() error {
 	return err
 }
 
-// relations reads the tables that match: their names first, because the rest of
-// what is asked costs some 50 us a table.
+// relations reads the tables that match, and their partitions: their names first,
+// because the rest of what is asked costs some 50 us a table.
 func (r *catalogReader) relations(p patterns) error {
-	rows, err := r.tx.Query(r.ctx, `SELECT c.oid, n.nspname, c.relname FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+	rows, err := r.tx.Query(r.ctx, `SELECT c.oid, n.nspname, c.relname, c.relkind::text FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 		WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND c.relpersistence <> 't'
 		AND n.nspname <> 'information_schema' AND n.nspname !~ '^pg_' ORDER BY c.oid`)
 	if err != nil {
 		return err
 	}
 	var oid uint32
-	var schema, name string
-	_, err = pgx.ForEachRow(rows, []any{&oid, &schema, &name}, func() error {
+	var schema, name, kind string
+	var partitioned []uint32
+	_, err = pgx.ForEachRow(rows, []any{&oid, &schema, &name, &kind}, func() error {
 		if p.match(schema, name) {
-			r.rels = append(r.rels, &relation{table: &catalog.Table{OID: oid, Schema: schema, Name: name}})
-			r.oids = append(r.oids, oid)
+			r.add(&relation{table: &catalog.Table{OID: oid, Schema: schema, Name: name}, chosen: true})
+			if kind == "p" {
+				partitioned = append(partitioned, oid)
+			}
 		}
 		return nil
 	})
 	if err != nil {
 		return err
 	}
+	if err := r.partitions(partitioned); err != nil {
+		return err
+	}
+	for _, rel := range r.rels {
+		r.oids = append(r.oids, rel.table.OID)
+	}
 	rows, err = r.tx.Query(r.ctx, `SELECT c.oid, c.relkind::text, c.relpersistence::text, c.relhassubclass,
 		c.relpages::bigint, greatest(c.reltuples, 0)::bigint, pg_catalog.pg_has_role(c.relowner, 'USAGE'), c.relreplident::text,
 		`+identityIndexSQL+`,
 		EXISTS (SELECT FROM pg_catalog.pg_index i WHERE i.indrelid = c.oid AND i.indisprimary AND NOT i.indimmediate),
-		coalesce(`+catalog.FingerprintSQL("c.oid")+`, '')
+		coalesce(`+catalog.FingerprintSQL("c.oid")+`, ''),
+		c.relkind = 'r' AND c.relfilenode IS DISTINCT FROM pg_catalog.pg_relation_filenode(c.oid)
 		FROM pg_catalog.pg_class c WHERE c.oid = ANY($1::oid[])`, r.oids)
 	if err != nil {
 		return err
 	}
 	var rel relation
 	var t catalog.Table
+	var torn bool
 	_, err = pgx.ForEachRow(rows, []any{&oid, &rel.kind, &rel.persistence, &rel.hasSubclass, &t.Pages, &t.Rows,
-		&rel.owned, &rel.identity, &rel.identityIndex, &rel.deferrablePK, (*string)(&t.Fingerprint)}, func() error {
+		&rel.owned, &rel.identity, &rel.identityIndex, &rel.deferrablePK, (*string)(&t.Fingerprint), &torn}, func() error {
+		if torn {
+			return errTorn
+		}
 		to := r.find(oid)
 		to.table.Pages, to.table.Rows, to.table.Fingerprint = t.Pages, t.Rows, t.Fingerprint
-		table := to.table
-		*to = rel
-		to.table = table
+		to.kind, to.persistence, to.hasSubclass, to.owned = rel.kind, rel.persistence, rel.hasSubclass, rel.owned
+		to.identity, to.identityIndex, to.deferrablePK = rel.identity, rel.identityIndex, rel.deferrablePK
 		return nil
 	})
 	return err
+}
+
+// add puts a relation in its place; one that is there already is returned in its
+// stead.
+func (r *catalogReader) add(rel *relation) *relation {
+	i, there := slices.BinarySearchFunc(r.rels, rel.table.OID, func(x *relation, o uint32) int { return cmp.Compare(x.table.OID, o) })
+	if there {
+		return r.rels[i]
+	}
+	r.rels = slices.Insert(r.rels, i, rel)
+	return rel
 }
 
 func (r *catalogReader) find(oid uint32) *relation {
@@ -161,7 +197,7 @@ func (r *catalogReader) columns() error {
 		a.attnotnull, a.attgenerated <> '', coalesce(pg_catalog.has_column_privilege(a.attrelid, a.attnum, 'SELECT'), false), a.attcollation,
 		coalesce(l.collprovider::text, ''),
 		coalesce(pg_catalog.to_jsonb(l)->>'collcollate', pg_catalog.to_jsonb(l)->>'colllocale', pg_catalog.to_jsonb(l)->>'colliculocale', ''),
-		coalesce(l.collisdeterministic, true)
+		coalesce(l.collisdeterministic, true), EXISTS (SELECT FROM pg_catalog.pg_type y WHERE y.oid = a.atttypid AND y.typsend <> 0)
 		FROM pg_catalog.pg_attribute a LEFT JOIN pg_catalog.pg_collation l ON l.oid = a.attcollation
 		WHERE a.attrelid = ANY($1::oid[]) AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attrelid, a.attnum`, r.oids)
 	if err != nil {
@@ -172,11 +208,13 @@ func (r *catalogReader) columns() error {
 		var a attribute
 		var oid uint32
 		if err := rows.Scan(&oid, &a.num, &a.name, &a.typeOID, &a.typeName, &a.typmod, &a.notNull, &a.generated, &a.readable,
-			&a.collation, &a.collProvider, &a.collName, &a.deterministic); err != nil {
+			&a.collation, &a.collProvider, &a.collName, &a.deterministic, &a.sendable); err != nil {
 			return err
 		}
 		typ, unsupported := typeOf(&a, &r.db)
-		t := r.find(oid).table
+		rel := r.find(oid)
+		rel.columns = append(rel.columns, a)
+		t := rel.table
 		t.Columns = append(t.Columns, catalog.Column{Name: a.name, AttNum: a.num, TypeOID: a.typeOID, Type: typ, NotNull: a.notNull, Unsupported: unsupported})
 	}
 	return rows.Err()
@@ -252,7 +290,7 @@ func (rel *relation) refusal() (reason, sql string) {
 	name := quoteTable(rel.table)
 	switch {
 	case rel.kind == "p":
-		return "partitioned table: name its partitions instead", ""
+		return rel.partitionedRefusal()
 	case rel.kind == "v":
 		return "view", ""
 	case rel.kind == "m":
@@ -271,30 +309,14 @@ func (rel *relation) refusal() (reason, sql string) {
 		return "not owned by this role, which is needed to publish it", "ALTER TABLE " + name + " OWNER TO CURRENT_USER"
 	case rel.identity != "f" && !rel.identityIndex:
 		return rel.noIdentity(name)
+	case rel.badIdentity != "":
+		return rel.badIdentity, "ALTER TABLE " + name + " REPLICA IDENTITY FULL"
 	case len(rel.table.Columns) == 0:
 		return "no columns", ""
 	case !slices.ContainsFunc(rel.table.Columns, func(c catalog.Column) bool { return c.Unsupported == "" }):
 		return "no column that can be copied: " + rel.table.Columns[0].Name + " is " + rel.table.Columns[0].Unsupported, ""
 	}
 	return "", ""
-}
-
-// noIdentity explains a missing replica identity: publishing such a table would
-// make its UPDATEs and DELETEs fail.
-func (rel *relation) noIdentity(name string) (reason, sql string) {
-	if rel.identity == "d" && rel.deferrablePK {
-		return "no replica identity: its primary key is deferrable", "ALTER TABLE " + name + " REPLICA IDENTITY FULL"
-	}
-	if rel.identity == "n" {
-		return "no replica identity: it is set to NOTHING", "ALTER TABLE " + name + " REPLICA IDENTITY DEFAULT"
-	}
-	// A unique index over NOT NULL columns is as good as a primary key.
-	for _, ix := range rel.table.Indexes {
-		if ix.Unique && !slices.ContainsFunc(ix.Columns, func(c int) bool { return !rel.table.Columns[c].NotNull }) {
-			return "no replica identity", "ALTER TABLE " + name + " REPLICA IDENTITY USING INDEX " + quoteIdent(ix.Name)
-		}
-	}
-	return "no replica identity", "ALTER TABLE " + name + " ADD PRIMARY KEY (...); or, if there is no key, ALTER TABLE " + name + " REPLICA IDENTITY FULL"
 }
 
 // copied returns the positions of the columns that are copied.

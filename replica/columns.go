@@ -16,6 +16,7 @@ type attribute struct {
 	notNull       bool
 	generated     bool
 	readable      bool // SELECT is granted
+	sendable      bool // its type has a binary form
 	collation     uint32
 	collProvider  string // pg_collation.collprovider; "" without collation
 	collName      string // collcollate, or the locale of providers that have one

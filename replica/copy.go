@@ -34,15 +34,11 @@ func (e *epoch) copyTable(ctx context.Context, h *holder, meta *catalog.Table, o
 	if err := h.definitionIs(ctx, meta); err != nil {
 		return nil, err
 	}
-	pages, err := h.pages(ctx, meta)
-	if err != nil {
-		return nil, err
-	}
 	loader := e.cfg.Store.NewLoader(meta)
 	defer loader.Abort() // nothing after Finish
 	var received atomic.Int64
 	stop := e.reportProgress(meta, loader, &received)
-	err = e.copyPieces(ctx, h, meta, loader, pages, &received, outdated)
+	err := e.copyPieces(ctx, h, meta, loader, &received, outdated)
 	if err != nil {
 		stop(false)
 		return nil, err
@@ -61,44 +57,64 @@ func (e *epoch) copyTable(ctx context.Context, h *holder, meta *catalog.Table, o
 	return t, nil
 }
 
-// copyPieces copies ranges of pages side by side.
-func (e *epoch) copyPieces(ctx context.Context, h *holder, meta *catalog.Table, loader *colstore.Loader, pages int64, received *atomic.Int64, outdated *atomic.Bool) error {
-	pieces := int64(1)
-	if pages >= splitPages {
-		pieces = int64(e.cfg.Workers)
+// leavesOf returns the relations that hold a table's rows: its leaf partitions, or
+// itself.
+func leavesOf(meta *catalog.Table) []catalog.Part {
+	if meta.Parts != nil {
+		return meta.Parts
 	}
-	cols := copied(meta)
+	return []catalog.Part{{OID: meta.OID, Schema: meta.Schema, Name: meta.Name, Fingerprint: meta.Fingerprint}}
+}
+
+// copyPieces copies leaves, and ranges of the pages of large ones, side by side.
+func (e *epoch) copyPieces(ctx context.Context, h *holder, meta *catalog.Table, loader *colstore.Loader, received *atomic.Int64, outdated *atomic.Bool) error {
+	cols := append(copied(meta), hashedIdentity(meta)...)
 	g, ctx := errgroup.WithContext(ctx)
-	for i := range pieces {
-		sql := copySQL(meta, cols, pages*i/pieces, pages*(i+1)/pieces, i == pieces-1)
-		w := loader.NewWriter()
-		g.Go(func() error {
-			err := safely(func() error {
-				return e.copyPiece(ctx, h.name, sql, newCopyDecoder(meta, cols, w), received, outdated)
+	g.SetLimit(e.cfg.Workers) // a writer's buffers are large
+	for _, leaf := range leavesOf(meta) {
+		pages, err := h.pages(ctx, leaf.OID)
+		if err != nil {
+			g.Go(func() error { return err })
+			break
+		}
+		pieces := int64(1)
+		if pages >= splitPages {
+			pieces = int64(e.cfg.Workers)
+		}
+		for i := range pieces {
+			sql := copySQL(meta, leaf, cols, pages*i/pieces, pages*(i+1)/pieces, i == pieces-1)
+			g.Go(func() error {
+				w := loader.NewPartWriter(leaf.OID)
+				err := safely(func() error {
+					d := newCopyDecoder(meta, cols, w)
+					d.identity = w.Identity
+					return e.copyPiece(ctx, h.name, sql, d, received, outdated)
+				})
+				return firstError(err, w.Close())
 			})
-			return firstError(err, w.Close())
-		})
+		}
 	}
 	return g.Wait()
 }
 
-// copySQL is the COPY of the pages [from, to) of a table, to its end where last is
+// copySQL is the COPY of the pages [from, to) of a leaf, to its end where last is
 // set: rows may have been added since its size was asked, and the snapshot may see
 // them.
-func copySQL(meta *catalog.Table, cols []int, from, to int64, last bool) string {
+func copySQL(meta *catalog.Table, leaf catalog.Part, cols []int, from, to int64, last bool) string {
 	names := make([]string, len(cols))
 	for i, c := range cols {
 		names[i] = quoteIdent(meta.Columns[c].Name)
 	}
 	list := strings.Join(names, ", ")
+	table := quoteIdent(leaf.Schema) + "." + quoteIdent(leaf.Name)
 	if from == 0 && last {
-		return fmt.Sprintf("COPY %s (%s) TO STDOUT (FORMAT binary)", quoteTable(meta), list)
+		return fmt.Sprintf("COPY %s (%s) TO STDOUT (FORMAT binary)", table, list)
 	}
 	where := fmt.Sprintf("ctid >= '(%d,0)'::pg_catalog.tid", from)
 	if !last {
 		where += fmt.Sprintf(" AND ctid < '(%d,0)'::pg_catalog.tid", to)
 	}
-	return fmt.Sprintf("COPY (SELECT %s FROM ONLY %s WHERE %s) TO STDOUT (FORMAT binary)", list, quoteTable(meta), where)
+	return fmt.Sprintf("COPY (SELECT %s FROM ONLY %s WHERE %s) TO STDOUT (FORMAT binary)", list, table, where)
 }
 
 // copyPiece runs one COPY in a session and a transaction of its own, so that its

@@ -91,11 +91,11 @@ func (h *holder) definitionIs(ctx context.Context, meta *catalog.Table) error {
 	return checkFingerprint(ctx, h.conn, meta)
 }
 
-// pages returns the table's size in pages, as of now.
-func (h *holder) pages(ctx context.Context, meta *catalog.Table) (n int64, err error) {
+// pages returns a relation's size in pages, as of now.
+func (h *holder) pages(ctx context.Context, oid uint32) (n int64, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	err = h.plain.QueryRow(ctx, "SELECT coalesce(pg_catalog.pg_relation_size($1::oid::regclass), 0) / pg_catalog.current_setting('block_size')::int", meta.OID).Scan(&n)
+	err = h.plain.QueryRow(ctx, "SELECT coalesce(pg_catalog.pg_relation_size($1::oid::regclass), 0) / pg_catalog.current_setting('block_size')::int", oid).Scan(&n)
 	return n, err
 }
 
@@ -104,22 +104,34 @@ func (h *holder) pages(ctx context.Context, meta *catalog.Table) (n int64, err e
 func (h *holder) finish(ctx context.Context, t *colstore.Table) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if err := rankTexts(ctx, h.plain, t); err != nil {
+	if _, err := rankTexts(ctx, h.plain, t); err != nil {
 		return err
 	}
 	t.Snapshot = h.snapshot
 	return checkFingerprint(ctx, h.plain, t.Meta)
 }
 
-// checkFingerprint fails with errDefinition where the table's definition, as conn
-// sees it, is not meta's.
+// checkFingerprint fails with errDefinition where the definition of the table or of
+// one of its leaves, as conn sees it, is not meta's.
 func checkFingerprint(ctx context.Context, conn *pgx.Conn, meta *catalog.Table) error {
-	var f *string
-	err := conn.QueryRow(ctx, "SELECT "+catalog.FingerprintSQL("$1::pg_catalog.oid"), meta.OID).Scan(&f)
-	if err == nil && (f == nil || catalog.Fingerprint(*f) != meta.Fingerprint) {
-		err = errDefinition
+	oids, want := []uint32{meta.OID}, []catalog.Fingerprint{meta.Fingerprint}
+	for _, p := range meta.Parts {
+		oids, want = append(oids, p.OID), append(want, p.Fingerprint)
 	}
-	return err
+	rows, err := conn.Query(ctx, "SELECT coalesce("+catalog.FingerprintSQL("t.oid")+", '') FROM pg_catalog.unnest($1::pg_catalog.oid[]) WITH ORDINALITY t(oid, i) ORDER BY t.i", oids)
+	if err != nil {
+		return err
+	}
+	have, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return err
+	}
+	for i := range have {
+		if catalog.Fingerprint(have[i]) != want[i] {
+			return errDefinition
+		}
+	}
+	return nil
 }
 
 func (h *holder) close() {

@@ -51,11 +51,22 @@ func (e *epoch) createPublication(ctx context.Context) error {
 	if _, err := e.control.Exec(ctx, "DROP PUBLICATION IF EXISTS "+quoteIdent(e.name)); err != nil {
 		return err
 	}
-	if _, err := e.control.Exec(ctx, "CREATE PUBLICATION "+quoteIdent(e.name)+" WITH (publish = 'insert, update, delete, truncate', publish_via_partition_root = false)"); err != nil {
+	if _, err := e.control.Exec(ctx, "CREATE PUBLICATION "+quoteIdent(e.name)+" WITH ("+e.publicationOptions()+")"); err != nil {
 		return fmt.Errorf("creating the publication: %w", err)
 	}
 	e.published, err = e.publicationState(ctx)
 	return err
+}
+
+// publicationOptions are the options of the publication. Generated columns are not
+// copied, but where the replica identity has them, as REPLICA IDENTITY FULL does, and
+// they are not published, UPDATEs fail (18 and later).
+func (e *epoch) publicationOptions() string {
+	options := "publish = 'insert, update, delete, truncate', publish_via_partition_root = false"
+	if e.version >= 180000 {
+		options += ", publish_generated_columns = stored"
+	}
+	return options
 }
 
 // publicationIs fails where somebody else altered the publication, or dropped it:
@@ -131,9 +142,9 @@ func (e *epoch) publish(ctx context.Context, add []*catalog.Table, late bool) er
 		add = added
 	}
 	e.reg.join(add, late)
-	ours := make([]uint32, len(add))
-	for i, meta := range add {
-		ours[i] = meta.OID
+	var ours []uint32
+	for _, meta := range add {
+		ours = append(ours, parts(meta)...)
 	}
 	return e.altered(ctx, ours...)
 }
@@ -147,9 +158,15 @@ var errReplaced = errors.New("it was replaced, or lost its replica identity, whi
 // looked at before the transaction ends. Until then ADD TABLE's lock keeps the
 // tables as they are.
 func (e *epoch) addTables(ctx context.Context, tables ...*catalog.Table) error {
-	names, oids := make([]string, len(tables)), make([]uint32, len(tables))
-	for i, t := range tables {
-		names[i], oids[i] = "ONLY "+quoteTable(t), t.OID
+	var names []string
+	var oids []uint32
+	for _, t := range tables {
+		for _, leaf := range leavesOf(t) {
+			names, oids = append(names, "ONLY "+quoteIdent(leaf.Schema)+"."+quoteIdent(leaf.Name)), append(oids, leaf.OID)
+		}
+	}
+	if len(names) == 0 {
+		return nil // partitioned tables without partitions
 	}
 	return pgx.BeginFunc(ctx, e.control, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, "ALTER PUBLICATION "+quoteIdent(e.name)+" ADD TABLE "+strings.Join(names, ", ")); err != nil {
@@ -161,30 +178,37 @@ func (e *epoch) addTables(ctx context.Context, tables ...*catalog.Table) error {
 			WHERE p.pubname = $1::text AND c.oid = ANY($2::oid[]) AND (c.relreplident = 'f' OR `+identityIndexSQL+`)`, e.name, oids).Scan(&usable); err != nil {
 			return err
 		}
-		if usable != len(tables) {
+		if usable != len(oids) {
 			return errReplaced
 		}
 		return nil
 	})
 }
 
-// dropTable takes a table out of the publication and the registry.
+// dropTable takes a table out of the publication and the registry, as far as it is
+// there.
 func (e *epoch) dropTable(ctx context.Context, oid uint32) error {
-	e.reg.leave(oid)
-	var name *string
-	err := e.control.QueryRow(ctx, `SELECT (SELECT pg_catalog.quote_ident(n.nspname) || '.' || pg_catalog.quote_ident(c.relname)
+	relations := e.reg.leave(oid)
+	if len(relations) == 0 {
+		return nil
+	}
+	rows, err := e.control.Query(ctx, `SELECT pg_catalog.quote_ident(n.nspname) || '.' || pg_catalog.quote_ident(c.relname)
 		FROM pg_catalog.pg_publication_rel r JOIN pg_catalog.pg_publication p ON p.oid = r.prpubid
 		JOIN pg_catalog.pg_class c ON c.oid = r.prrelid JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-		WHERE p.pubname = $1 AND c.oid = $2::oid)`, e.name, oid).Scan(&name)
+		WHERE p.pubname = $1 AND c.oid = ANY($2::oid[])`, e.name, relations)
 	if err != nil {
 		return err
 	}
-	if name != nil {
-		if _, err := e.control.Exec(ctx, "ALTER PUBLICATION "+quoteIdent(e.name)+" DROP TABLE ONLY "+*name); err != nil && !isGone(err) {
+	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if _, err := e.control.Exec(ctx, "ALTER PUBLICATION "+quoteIdent(e.name)+" DROP TABLE ONLY "+name); err != nil && !isGone(err) {
 			return err
 		}
 	}
-	return e.altered(ctx, oid)
+	return e.altered(ctx, relations...)
 }
 
 // altered notes the publication's state after we altered it for some tables.

@@ -3,8 +3,6 @@ package replica
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/jackc/pgx/v5"
 
@@ -15,27 +13,22 @@ import (
 // rankLimit is the longest dictionary that the server is asked to sort.
 const rankLimit = 100_000
 
-// rankTexts gives the dictionaries of t the order of their collations where that
-// is not memcmp's. Only the server knows it: it depends on the versions of its C
-// library and of ICU.
-func rankTexts(ctx context.Context, conn *pgx.Conn, t *colstore.Table) error {
+// rankTexts gives the dictionaries of t that lack it the order of their collations
+// where that is not memcmp's. Only the server knows it: it depends on the versions of
+// its C library and of ICU. It reports whether it asked.
+func rankTexts(ctx context.Context, conn *pgx.Conn, t *colstore.Table) (asked bool, err error) {
 	for i, d := range t.Dicts {
-		if d == nil {
+		if d == nil || t.Meta.Columns[i].Type.Collation.C || d.Len() > rankLimit || d.Ranks() != nil {
 			continue
 		}
-		typ := t.Meta.Columns[i].Type
-		switch {
-		case typ.Collation.C && typ.Kind == vector.BPChar:
-			rankPadded(d)
-		case !typ.Collation.C && d.Len() <= rankLimit:
-			ranks, err := askRanks(ctx, conn, d, typ)
-			if err != nil {
-				return fmt.Errorf("ordering the values of %s: %w", t.Meta.Columns[i].Name, err)
-			}
-			d.SetRanks(ranks)
+		ranks, err := askRanks(ctx, conn, d, t.Meta.Columns[i].Type)
+		if err != nil {
+			return true, fmt.Errorf("ordering the values of %s: %w", t.Meta.Columns[i].Name, err)
 		}
+		d.SetRanks(ranks)
+		asked = true
 	}
-	return nil
+	return asked, nil
 }
 
 // askRanks lets the server sort the dictionary. Under a deterministic collation
@@ -74,27 +67,4 @@ func askRanks(ctx context.Context, conn *pgx.Conn, d *colstore.Dict, typ vector.
 		ranks[code-1] = int32(rank)
 	}
 	return ranks, nil
-}
-
-// rankPadded sets the order of char(n) under a C collation: that of the strings
-// without trailing blanks (bpcharcmp), which differs from that of the padded ones
-// where a character sorts below the blank.
-func rankPadded(d *colstore.Dict) {
-	codes := make([]int32, d.Len())
-	texts := make([]string, len(codes))
-	plain := true
-	for code := range codes {
-		codes[code] = int32(code)
-		texts[code] = strings.TrimRight(d.At(int64(code)), " ")
-		plain = plain && strings.IndexFunc(texts[code], func(r rune) bool { return r < ' ' }) < 0
-	}
-	if plain {
-		return
-	}
-	slices.SortFunc(codes, func(a, b int32) int { return strings.Compare(texts[a], texts[b]) })
-	ranks := make([]int32, len(codes))
-	for rank, code := range codes {
-		ranks[code] = int32(rank)
-	}
-	d.SetRanks(ranks)
 }

@@ -13,15 +13,18 @@ import (
 
 // registry knows every chosen table, which copy of it is good, and when to make the
 // next. The stream and the copies meet here, under one lock: a copy is published
-// only where no change that it lacks has come by, and a change that a published
-// copy lacks is passed on before the stream's position passes it.
+// only where it holds or has been given every change that has come by, and a table
+// whose copy cannot take a change is given up before the stream's position passes it.
 type registry struct {
-	store      *colstore.Store
-	quiet      time.Duration // Config.RecopyQuiet
-	notify     func()        // a table's phase has changed
-	mu         sync.Mutex
+	store  *colstore.Store
+	quiet  time.Duration // Config.RecopyQuiet
+	notify func()        // a table's phase has changed
+	near   atomic.Uint64 // a recent transaction id, for widen
+
+	mu         sync.Mutex // comes before a feed's
 	tables     map[uint32]*table
-	listed     bool // the tables are complete as of some poll
+	relations  map[uint32]*table // by the OID that the stream knows: the table's, or its leaves'
+	listed     bool              // the tables are complete as of some poll
 	badColumns map[uint32]map[int16]string
 }
 
@@ -38,6 +41,7 @@ const (
 // table is one chosen table that is in the publication.
 type table struct {
 	meta     *catalog.Table
+	feed     feed
 	phase    phase
 	attempt  bool // a copy was tried to the end since the stream began
 	joins    bool // it joined the publication after the slot: drain before the copy
@@ -48,14 +52,27 @@ type table struct {
 	snapshot colstore.Snapshot
 	begun    bool
 	// recent are transactions that changed the table and that a snapshot taken from
-	// now on may yet not see; oldest first.
-	recent []uint32
+	// now on may yet not see; oldest first. before are those of them that came before
+	// the copy at hand began to queue.
+	recent, before []uint32
+	copies         int // begun
 
-	changedAt time.Time     // of the last change
-	quiet     time.Duration // how long it must be without one before the next copy
+	quiet     time.Duration // the pause before the next copy
 	readyAt   time.Time     // end of the last copy
 	took      time.Duration // the last copy
 	notBefore time.Time
+}
+
+// parts returns the OIDs that the stream knows the table by, and the publication.
+func parts(meta *catalog.Table) []uint32 {
+	if meta.Parts == nil {
+		return []uint32{meta.OID}
+	}
+	oids := make([]uint32, len(meta.Parts))
+	for i := range meta.Parts {
+		oids[i] = meta.Parts[i].OID
+	}
+	return oids
 }
 
 const (
@@ -65,7 +82,8 @@ const (
 )
 
 func newRegistry(store *colstore.Store, quiet time.Duration, notify func()) *registry {
-	return &registry{store: store, quiet: quiet, notify: notify, tables: map[uint32]*table{}, badColumns: map[uint32]map[int16]string{}}
+	return &registry{store: store, quiet: quiet, notify: notify, tables: map[uint32]*table{}, relations: map[uint32]*table{},
+		badColumns: map[uint32]map[int16]string{}}
 }
 
 // widen makes a 64-bit transaction id of the stream's 32 bits: the one nearest to a
@@ -74,41 +92,41 @@ func widen(xid uint32, near uint64) uint64 {
 	return near + uint64(int64(int32(xid-uint32(near))))
 }
 
-// change takes in that a committed transaction changed a table.
-func (r *registry) change(oid, xid uint32) {
+// touch notes that a committed transaction changed a relation, and returns the table
+// that it is or is a part of, nil where there is none.
+func (r *registry) touch(oid, xid uint32) *table {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	t := r.tables[oid]
+	t := r.relations[oid]
 	if t == nil {
-		return
+		return nil
 	}
-	if n := len(t.recent); n > 0 && t.recent[n-1] == xid {
-		return
+	if n := len(t.recent); n == 0 || t.recent[n-1] != xid {
+		t.recent = append(t.recent, xid)
 	}
-	t.recent = append(t.recent, xid)
-	t.changedAt = time.Now()
-	if !t.begun || t.snapshot.Sees(widen(xid, t.snapshot.Xmax)) {
-		return
-	}
-	switch t.phase {
-	case phaseCopying:
-		t.outdated.Store(true)
-	case phaseReady:
-		r.store.MarkChanged(oid)
-		t.lapse()
-		r.notify()
-	}
+	return t
 }
 
-// lapse ends a copy's being good. A table that keeps changing is left alone for
-// longer and longer.
-func (t *table) lapse() {
+// holds reports whether a table's copy holds a transaction's changes without having
+// been given them.
+func (r *registry) holds(t *table, xid uint64) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return t.begun && t.snapshot.Sees(xid)
+}
+
+// lapse ends a copy's being good, for a while. A table to which that happens again
+// and again is left alone for longer and longer.
+func (r *registry) lapse(t *table, st colstore.State, detail string) {
+	t.feed.stop()
 	if time.Since(t.readyAt) < 10*t.quiet {
 		t.quiet = min(2*t.quiet, quietMax)
 	} else {
-		t.quiet = 0 // registry.due takes the default
+		t.quiet = r.quiet
 	}
 	t.phase, t.begun = phaseWaiting, false
+	t.notBefore = time.Now().Add(t.quiet)
+	r.store.SetState(t.meta, st, detail)
 }
 
 // due returns when the table's next copy is to begin.
@@ -117,9 +135,6 @@ func (r *registry) due(t *table) time.Time {
 		t.quiet = r.quiet
 	}
 	at := t.notBefore
-	if !t.changedAt.IsZero() {
-		at = later(at, t.changedAt.Add(t.quiet))
-	}
 	if !t.readyAt.IsZero() {
 		at = later(at, t.readyAt.Add(copyShare*t.took))
 	}
@@ -173,18 +188,20 @@ func (r *registry) begin(first bool) (batch []*table, next time.Time) {
 	}
 	for _, t := range batch {
 		t.phase, t.begun, t.outdated = phaseCopying, false, new(atomic.Bool)
+		t.before, t.copies = slices.Clone(t.recent), t.copies+1
+		t.feed.collect()
 	}
 	return batch, next
 }
 
-// hold notes the snapshot that a batch is copied at. Changes that came before are
-// looked at again: the snapshot may not see them.
+// hold notes the snapshot that a batch is copied at. It must see all changes that
+// came before the queue began.
 func (r *registry) hold(batch []*table, s colstore.Snapshot) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, t := range batch {
 		t.snapshot, t.begun = s, true
-		for _, xid := range t.recent {
+		for _, xid := range t.before {
 			if !s.Sees(widen(xid, s.Xmax)) {
 				t.outdated.Store(true)
 			}
@@ -207,26 +224,26 @@ func (r *registry) prune(xmin uint64) {
 	}
 }
 
-// publish makes a copy the one that queries see, unless it is outdated.
-func (r *registry) publish(t *table, version *colstore.Table, took time.Duration) bool {
+// publish makes a copy, brought up to what has come meanwhile, the one that queries
+// see and that changes go to. Where it fails, the relation is still the caller's.
+func (r *registry) publish(t *table, w *relationWriter, took time.Duration) error {
 	r.mu.Lock()
 	defer r.notify()
 	defer r.mu.Unlock()
 	t.readyAt, t.took, t.attempt = time.Now(), took, true
-	if t.outdated.Load() || r.tables[t.meta.OID] != t || version.Meta != t.meta {
-		version.Release()
-		if r.tables[t.meta.OID] == t {
-			r.again(t, colstore.StateChanged, errOutdated.Error())
-		}
-		return false
+	if t.outdated.Load() || r.tables[t.meta.OID] != t || w.to.Meta() != t.meta {
+		return errOutdated
 	}
-	t.phase, t.alone = phaseReady, false
-	r.store.Publish(r.store.NewRelation(version))
-	return true
+	if err := t.feed.start(w, func() { r.store.Publish(w.to) }); err != nil {
+		return err
+	}
+	t.phase, t.alone, t.joins = phaseReady, false, false
+	return nil
 }
 
 // again notes that a table's copy came to nothing, and is to be tried later.
 func (r *registry) again(t *table, st colstore.State, detail string) {
+	t.feed.stop()
 	t.phase, t.begun, t.attempt = phaseWaiting, false, true
 	t.quiet = min(max(2*t.quiet, r.quiet), quietMax)
 	t.notBefore = time.Now().Add(t.quiet)
@@ -235,21 +252,9 @@ func (r *registry) again(t *table, st colstore.State, detail string) {
 
 // refuse gives a table up until its definition changes.
 func (r *registry) refuse(t *table, detail string) {
+	t.feed.stop()
 	t.phase, t.begun, t.attempt = phaseRefused, false, true
 	r.store.SetState(t.meta, colstore.StateRefused, detail)
-}
-
-// redefine gives a table its new definition, to be copied under.
-func (r *registry) redefine(t *table, meta *catalog.Table) {
-	t.meta = meta
-	t.changedAt, t.notBefore = time.Now(), time.Time{}
-	switch t.phase {
-	case phaseCopying:
-		t.outdated.Store(true)
-	default: // a refused table gets another chance
-		t.phase, t.begun, t.alone = phaseWaiting, false, false
-		r.store.SetState(meta, colstore.StateChanged, "its definition changed")
-	}
 }
 
 // meta returns the definition under which a table is copied: without the columns
@@ -257,7 +262,7 @@ func (r *registry) redefine(t *table, meta *catalog.Table) {
 func (r *registry) meta(meta *catalog.Table) *catalog.Table {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if t := r.tables[meta.OID]; t != nil && t.meta.Fingerprint != meta.Fingerprint {
+	if t := r.tables[meta.OID]; t != nil && !catalog.SameFiles(t.meta, meta) {
 		delete(r.badColumns, meta.OID)
 	}
 	return withoutColumns(meta, r.badColumns[meta.OID])
@@ -275,22 +280,23 @@ func (r *registry) missing(now map[uint32]*catalog.Table) (gone []uint32) {
 	return gone
 }
 
-// redefined takes in a table's definition of now; false where it is unknown.
-func (r *registry) redefined(meta *catalog.Table) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	t := r.tables[meta.OID]
-	if t != nil && t.meta.Fingerprint != meta.Fingerprint {
-		r.redefine(t, meta)
-	}
-	return t != nil
-}
-
-// oids lists the tables.
+// oids lists what is published.
 func (r *registry) oids() []uint32 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.Collect(maps.Keys(r.tables))
+	return slices.Collect(maps.Keys(r.relations))
+}
+
+// tablesOf lists the tables that relations are, or are parts of.
+func (r *registry) tablesOf(relations []uint32) (oids []uint32) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, oid := range relations {
+		if t := r.relations[oid]; t != nil && !slices.Contains(oids, t.meta.OID) {
+			oids = append(oids, t.meta.OID)
+		}
+	}
+	return oids
 }
 
 // join adds tables that are in the publication now. late says that the stream had
@@ -299,19 +305,36 @@ func (r *registry) join(add []*catalog.Table, late bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, meta := range add {
-		r.tables[meta.OID] = &table{meta: meta, joins: late}
+		t := &table{meta: meta, joins: late}
+		r.tables[meta.OID] = t
+		for _, oid := range parts(meta) {
+			r.relations[oid] = t
+		}
 		r.store.SetState(meta, colstore.StateCopying, "waits for its copy")
 	}
 }
 
-// leave forgets a table.
-func (r *registry) leave(oid uint32) {
+// leave forgets a table and returns what was published of it.
+func (r *registry) leave(oid uint32) []uint32 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if t := r.tables[oid]; t != nil && t.outdated != nil {
+	t := r.tables[oid]
+	if t == nil {
+		return nil
+	}
+	r.discard(t)
+	r.store.SetState(t.meta, colstore.StateChanged, "its definition changed")
+	delete(r.tables, oid)
+	maps.DeleteFunc(r.relations, func(_ uint32, of *table) bool { return of == t })
+	return parts(t.meta)
+}
+
+// discard ends the life of a table's copy, ready or under way.
+func (r *registry) discard(t *table) {
+	t.feed.stop()
+	if t.outdated != nil {
 		t.outdated.Store(true)
 	}
-	delete(r.tables, oid)
 }
 
 // complete notes that the registry follows the whole catalog.
@@ -358,10 +381,8 @@ func (r *registry) reset(detail string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, t := range r.tables {
-		if t.outdated != nil {
-			t.outdated.Store(true)
-		}
+		r.discard(t)
 		r.store.SetState(t.meta, colstore.StateCopying, detail)
 	}
-	r.tables, r.listed = map[uint32]*table{}, false
+	r.tables, r.relations, r.listed = map[uint32]*table{}, map[uint32]*table{}, false
 }

@@ -23,7 +23,11 @@ type Config struct {
 	Accelerate  []string // table patterns: public.*, sales, !public.log
 	Store       *colstore.Store
 	Workers     int           // sessions that copy at once; 0 is one a core, 4 at most
-	RecopyQuiet time.Duration // how long a changed table must be quiet before it is copied again; 0 is 2 s
+	RecopyQuiet time.Duration // the pause before a table that could not follow the stream is copied again; 0 is 2 s
+	// MaxRetainedWAL is the most write-ahead log, in bytes, that the replication slot may
+	// keep the server from removing; beyond it the slot is dropped and everything is
+	// forwarded, for a while. 0 is 4 GiB, below 0 is no limit.
+	MaxRetainedWAL int64
 	// ApplicationName is what the sessions are called on the server; "" is pgaccel.
 	ApplicationName string
 	Logger          *slog.Logger
@@ -50,6 +54,7 @@ type Replicator struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	done   chan struct{}
+	origin logOrigin // of the last stream; run's
 
 	mu      sync.Mutex
 	current *epoch
@@ -62,6 +67,10 @@ type Replicator struct {
 const (
 	backoffMin = 200 * time.Millisecond
 	backoffMax = 15 * time.Second
+	// After the slot was dropped for the log that it retained, the next would soon
+	// retain as much.
+	retainedBackoffMin = 5 * time.Second
+	retainedBackoffMax = 5 * time.Minute
 )
 
 // Start begins to copy. It fails only where the configuration cannot be right; a
@@ -79,6 +88,9 @@ func Start(ctx context.Context, cfg Config) (*Replicator, error) {
 	}
 	if cfg.RecopyQuiet <= 0 {
 		cfg.RecopyQuiet = 2 * time.Second
+	}
+	if cfg.MaxRetainedWAL == 0 {
+		cfg.MaxRetainedWAL = 4 << 30
 	}
 	if cfg.ApplicationName == "" {
 		cfg.ApplicationName = "pgaccel"
@@ -145,15 +157,19 @@ func connConfig(upstream, application string) (*pgx.ConnConfig, error) {
 func (r *Replicator) run() {
 	defer close(r.done)
 	r.cfg.Store.OnWait(r.want)
-	wait := backoffMin
+	wait, most := backoffMin, backoffMax
 	for r.ctx.Err() == nil {
 		start := time.Now()
 		err := r.epoch()
 		if r.ctx.Err() != nil {
 			break
 		}
-		if time.Since(start) > time.Minute {
-			wait = backoffMin
+		var retained *retainedError
+		switch {
+		case errors.As(err, &retained):
+			wait, most = max(wait, retainedBackoffMin), retainedBackoffMax
+		case time.Since(start) > time.Minute:
+			wait, most = backoffMin, backoffMax
 		}
 		r.mu.Lock()
 		r.lastErr = err
@@ -163,7 +179,7 @@ func (r *Replicator) run() {
 		if sleep(r.ctx, wait) != nil {
 			break
 		}
-		wait = min(2*wait, backoffMax)
+		wait = min(2*wait, most)
 	}
 }
 
@@ -195,6 +211,18 @@ func (r *Replicator) Ready() bool {
 	e := r.current
 	r.mu.Unlock()
 	return e != nil && e.reg.settled()
+}
+
+// RetainedWAL returns the bytes of write-ahead log that the replication slot keeps the
+// server from removing, as of a second ago at most; 0 while there is no stream.
+func (r *Replicator) RetainedWAL() int64 {
+	r.mu.Lock()
+	e := r.current
+	r.mu.Unlock()
+	if e == nil {
+		return 0
+	}
+	return e.watch.retained.Load()
 }
 
 // Err returns why there is no stream; nil while there is one or before the first.

@@ -1,0 +1,112 @@
+package replica
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/jackc/pglogrepl"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// slot is an open replication slot: the connection that streams from it, and where
+// the stream begins.
+type slot struct {
+	conn  *pgconn.PgConn
+	point uint64
+	// exported names the snapshot that the slot's creation exported: the stream brings
+	// all that it does not see. It dies with the connection's next command.
+	exported string
+}
+
+// logOrigin is which server, and which history of its log, positions belong to.
+type logOrigin struct {
+	systemID string
+	timeline int32
+}
+
+// checkServer says in words what a replication slot would be refused for.
+func (e *epoch) checkServer(ctx context.Context) error {
+	var standby bool
+	var walLevel string
+	err := e.control.QueryRow(ctx, "SELECT pg_catalog.pg_is_in_recovery(), pg_catalog.current_setting('server_version_num')::int, pg_catalog.current_setting('wal_level')").Scan(&standby, &e.version, &walLevel)
+	switch {
+	case err != nil:
+		return err
+	case standby:
+		return errors.New("the server is a standby: a snapshot there does not say which transactions it sees; connect to the primary")
+	case walLevel != "logical":
+		return fmt.Errorf("wal_level is %s, a replication slot needs logical: ALTER SYSTEM SET wal_level = 'logical', and restart the server (see pgaccel check)", walLevel)
+	case e.version < minVersion:
+		return fmt.Errorf("server version %d is too old: PostgreSQL 14 or later is needed", e.version/10000)
+	}
+	return nil
+}
+
+// connectReplication opens the connection that the stream will come on.
+func (e *epoch) connectReplication(ctx context.Context) (*pgconn.PgConn, logOrigin, error) {
+	cfg := e.copyConfig.Copy()
+	cfg.RuntimeParams["replication"] = "database"
+	cfg.AfterConnect = nil
+	conn, err := pgconn.ConnectConfig(ctx, cfg)
+	if err != nil {
+		return nil, logOrigin{}, fmt.Errorf("replication connection: %w", exhausted(err))
+	}
+	id, err := pglogrepl.IdentifySystem(ctx, conn)
+	if err != nil {
+		conn.Close(context.WithoutCancel(ctx))
+		return nil, logOrigin{}, err
+	}
+	return conn, logOrigin{systemID: id.SystemID, timeline: id.Timeline}, nil
+}
+
+// openSlot makes a slot, which is temporary: it is gone with the connection, and
+// retains no log when we are not there. Its creation waits for every transaction that
+// is writing.
+func (e *epoch) openSlot(ctx context.Context, conn *pgconn.PgConn) (s slot, err error) {
+	stop := e.logBlockers(ctx, "the replication slot waits for open transactions")
+	made, err := pglogrepl.CreateReplicationSlot(ctx, conn, e.name, "pgoutput",
+		pglogrepl.CreateReplicationSlotOptions{Temporary: true, Mode: pglogrepl.LogicalReplication, SnapshotAction: "EXPORT_SNAPSHOT"})
+	stop()
+	if err != nil {
+		if cause := context.Cause(ctx); cause != nil {
+			err = cause
+		}
+		return s, fmt.Errorf("creating the replication slot: %w", exhausted(err))
+	}
+	point, err := pglogrepl.ParseLSN(made.ConsistentPoint)
+	return slot{conn: conn, point: uint64(point), exported: made.SnapshotName}, err
+}
+
+// exhausted adds the remedy to an error that says that a limit of the server's is
+// reached.
+func exhausted(err error) error {
+	var pg *pgconn.PgError
+	if !errors.As(err, &pg) {
+		return err
+	}
+	setting := ""
+	switch {
+	case pg.Code == "53400" && pg.File == "slot.c":
+		setting = "max_replication_slots"
+	case pg.Code == "53300" && pg.Routine == "InitWalSenderSlot", pg.Code == "53300" && pg.File == "walsender.c", pg.Code == "53300" && pg.File == "proc.c":
+		setting = "max_wal_senders"
+	}
+	if setting == "" {
+		return err
+	}
+	return fmt.Errorf("%w; a superuser raises the limit (ALTER SYSTEM SET %s = ..., then restart the server), or drop what is not needed", err, setting)
+}
+
+// beginAt takes in which server the stream is of and where it begins. After a failover
+// that lost transactions, or a restore, positions mean other things than before: those
+// that the store has passed would look seen. No copy is left that they belong to.
+func (e *epoch) beginAt(at logOrigin, point uint64) {
+	if *e.origin != (logOrigin{}) && *e.origin != at {
+		e.log.Warn("another server, or another history of it", "system", at.systemID, "timeline", strconv.Itoa(int(at.timeline)),
+			"system_before", e.origin.systemID, "timeline_before", strconv.Itoa(int(e.origin.timeline)))
+	}
+	*e.origin = at
+	e.cfg.Store.Restart(point)
+}
