@@ -6,7 +6,7 @@ BIN    := bin/pgaccel
 PKGS   := ./...
 FUZZTIME ?= 20000x
 
-.PHONY: all build demo test check lint race bench bench-ssb bench-passthrough fuzz regress referee deps clean
+.PHONY: all build demo test check lint race bench bench-ssb bench-passthrough fuzz regress referee programs deps clean
 
 all: build
 
@@ -59,6 +59,13 @@ N    ?= 20000
 SEED ?= 0
 referee: deps
 	$(GO) run ./scripts/referee -n $(N) -seed $(SEED) -dir integration/referee/testdata $(REFEREE)
+
+# The concurrency and fault programs, each for D, with a random seed unless SEED is
+# given: `make programs D=30m ONLY=mirror`.
+D    ?= 5m
+ONLY ?=
+programs: deps
+	$(GO) run ./integration/referee/programs -d $(D) -seed $(SEED) -only '$(ONLY)'
 
 # PostgreSQL's, pgx's and node-postgres' own test suites through pgaccel.
 regress: deps build

@@ -42,8 +42,9 @@ var mayImport = map[string]string{
 	"cmd/pgaccel":        "internal/server internal/bench internal/pgserver internal/ssb replica",
 	"integration":        "",
 
-	"integration/referee": "internal/server internal/pgserver",
-	"scripts/referee":     "integration/referee",
+	"integration/referee":          "internal/server internal/pgserver",
+	"scripts/referee":              "integration/referee",
+	"integration/referee/programs": "internal/pgserver",
 }
 
 // TestImportsPointOneWay parses the files itself. Asking `go list` would be shorter,
