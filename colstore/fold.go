@@ -94,7 +94,6 @@ func (r *Relation) fold(ref Snapshot, pins []Snapshot) bool {
 type behind struct {
 	store *Store
 	every time.Duration
-	limit int64
 
 	mu      sync.Mutex
 	manual  bool
@@ -160,6 +159,16 @@ func (b *behind) run() {
 	}
 }
 
+// quits reports whether Close waits.
+func (b *behind) quits() bool {
+	select {
+	case <-b.quit:
+		return true
+	default:
+		return false
+	}
+}
+
 // work does what can be done now and reports whether more may come without a wake.
 func (b *behind) work() (pending bool) {
 	b.round.Lock()
@@ -171,6 +180,10 @@ func (b *behind) work() (pending bool) {
 	for _, r := range b.store.relations() {
 		if ok {
 			r.fold(ref, pins)
+		}
+		if !b.store.history.now().Before(r.retry) {
+			for (r.encodeFull() || r.mergeSparse()) && !b.quits() {
+			}
 		}
 		r.mu.Lock()
 		pending = pending || len(r.log) > 0

@@ -6,6 +6,7 @@ import (
 	"hash/maphash"
 	"slices"
 	"sync"
+	"time"
 
 	"pgaccel/catalog"
 	"pgaccel/compress"
@@ -24,6 +25,7 @@ type Relation struct {
 	store    *Store
 	snapshot Snapshot // of the copy
 	copied   []bool   // by column, hidden ones included
+	floats   []bool   // by column
 	hidden   int      // position of the two columns of Row.Identity, 0 where there are none
 
 	// writing is held by whoever changes rows or moves them: the stream, for each call,
@@ -39,7 +41,8 @@ type Relation struct {
 	touched []*segment
 	cleared []*part // truncated by it
 	scratch scratch
-	values  []int64 // of the key looked for
+	retry   time.Time // before it nothing is encoded or merged; of the work behind
+	values  []int64   // of the key looked for
 	nulls   []bool
 
 	// mu guards what readers look at. Slots are changed under both locks.
@@ -144,6 +147,7 @@ func (s *Store) NewRelation(base *Table) *Relation {
 		dicts: make([]*dictionary, len(meta.Columns)), versions: make([]*Dict, len(meta.Columns))}
 	for i := range meta.Columns {
 		r.copied = append(r.copied, meta.Columns[i].Unsupported == "")
+		r.floats = append(r.floats, meta.Columns[i].Type.Kind.IsFloat())
 		if d := base.Dicts[i]; d != nil {
 			d.retain() // for versions
 			d.retain() // for the writer
@@ -168,6 +172,13 @@ func (s *Store) NewRelation(base *Table) *Relation {
 		}
 		seg.mem.retain()
 		own := &segment{slot: uint32(slot), part: p, n: seg.Rows, rows: seg.Rows, columns: seg.Columns, mem: seg.mem, image: seg}
+		if seg.Live != nil { // of a checkpoint
+			own.dead = allLive(seg.Rows)
+			for i, w := range seg.Live {
+				own.dead[i] &^= w
+			}
+			own.gone, own.deadCount = slices.Clone(own.dead), count(own.dead)
+		}
 		p.segments = append(p.segments, own)
 		r.slots = append(r.slots, own)
 	}
@@ -363,7 +374,7 @@ func (r *Relation) append(p *part, row *Row, was *segment, from int) (seg *segme
 		default:
 			return nil, 0, fmt.Errorf("a row of %s lacks column %s", r.meta.QualifiedName(), r.meta.Columns[i].Name)
 		}
-		seg.put(i, v, null, r.meta.Columns[i].Type.Kind.IsFloat())
+		seg.put(i, v, null, r.floats[i])
 	}
 	if r.hidden > 0 {
 		seg.put(r.hidden, int64(row.Identity[0]), false, false)
@@ -402,7 +413,8 @@ func (r *Relation) note(seg *segment, at int) {
 		return
 	}
 	r.pending.inserts = append(runs, run{seg.slot, uint32(at), uint32(at + 1)})
-	if !slices.Contains(r.touched, seg) {
+	if !seg.busy {
+		seg.busy = true
 		r.touched = append(r.touched, seg)
 	}
 }
@@ -480,7 +492,7 @@ func (r *Relation) Commit(xid, lsn uint64) error {
 	}
 	marks := make([]*mark, len(r.touched))
 	for i, seg := range r.touched {
-		marks[i] = seg.newMark()
+		marks[i], seg.busy = seg.newMark(), false
 	}
 	// Nobody else adds strings, so that lengths can be compared without a lock.
 	dicts := make([]*Dict, 0, 8)
@@ -642,6 +654,47 @@ func sameShape(a, b *catalog.Table) bool {
 // Drop gives up a relation that was never published.
 func (r *Relation) Drop() { r.close() }
 
+// Unranked returns the text columns whose order only the server knows and whose
+// dictionary has strings without a rank: those that SetRanks should be called for. Any
+// goroutine may ask.
+func (r *Relation) Unranked() (cols []int) {
+	r.mu.Lock()
+	versions := slices.Clone(r.versions)
+	r.mu.Unlock()
+	for i, d := range versions {
+		if d != nil && !d.source.ranking.memcmp && d.Ranks() == nil {
+			cols = append(cols, i)
+		}
+	}
+	return cols
+}
+
+// Dict returns the dictionary of a text column as of the last commit, valid until
+// release is called; nil for other columns and once the relation was given up. Any
+// goroutine may ask.
+func (r *Relation) Dict(col int) (d *Dict, release func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed || r.versions[col] == nil {
+		return nil, func() {}
+	}
+	d = r.versions[col]
+	d.retain()
+	return d, d.release
+}
+
+// SetRanks sets the ranks of the first codes of a text column, in the order of its
+// collation. It takes over the slice. Versions with no more codes than that have ranks
+// from now on, those that readers hold included. Any goroutine may call it.
+func (r *Relation) SetRanks(col int, ranks []int32) {
+	k := &r.dicts[col].ranking
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.ranks == nil || len(ranks) > len(k.ranks) {
+		k.ranks = ranks
+	}
+}
+
 // describe fills in what is known of the relation's rows.
 func (r *Relation) describe(st *Status) {
 	r.mu.Lock()
@@ -712,7 +765,8 @@ func (g *garbage) segment(seg *segment) {
 	if seg.mark != nil {
 		g.blocks = append(g.blocks, seg.mark.buf.mem)
 	}
-	g.blocks = append(g.blocks, seg.mem)
+	g.blocks = append(g.blocks, seg.mem, seg.chain)
+	seg.chain, seg.next = nil, nil
 }
 
 func (g *garbage) release() {

@@ -14,6 +14,7 @@ type segment struct {
 
 	// The stream's (Relation.writing).
 	buf   *buffers // while it is not encoded
+	busy  bool     // the transaction at hand has put rows in
 	n     int      // rows, committed or not
 	zones []zone
 	gone  []uint64 // rows deleted, seen by nobody or by everybody; nil for none
