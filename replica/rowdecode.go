@@ -42,7 +42,8 @@ func misfit(format string, args ...any) error { return &misfitError{fmt.Sprintf(
 
 // newRowDecoder compiles a decoder of rel's tuples into rows of t. Columns are matched
 // by name: a leaf partition may have them in another order. errors.Is finds
-// errDefinition where rel does not fit t.
+// errDefinition where rel does not fit t. A table without Identity and IdentityFull is
+// one whose identity is of no use: the stream's may be any.
 func newRowDecoder(rel *pgoutput.Relation, t *catalog.Table) (*rowDecoder, error) {
 	position := make(map[string]int, len(rel.Columns))
 	for i, c := range rel.Columns {
@@ -71,7 +72,7 @@ func newRowDecoder(rel *pgoutput.Relation, t *catalog.Table) (*rowDecoder, error
 		if r.TypeOID != c.TypeOID {
 			return nil, misfit("column %q has the type %d", c.Name, r.TypeOID)
 		}
-		if r.Key != identity {
+		if r.Key != identity && len(t.Identity) > 0 {
 			return nil, misfit("its replica identity is not the same: column %q", c.Name)
 		}
 		if !needed {
