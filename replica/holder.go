@@ -51,7 +51,10 @@ func (h *holder) begin(ctx context.Context, imported string) error {
 		}
 	}
 	var text string
-	if err := h.conn.QueryRow(ctx, "SELECT pg_catalog.pg_current_snapshot()::text, pg_catalog.pg_export_snapshot()").Scan(&text, &h.name); err != nil {
+	// The snapshot that a slot exports may have its xmax below its xmin; all below xmin
+	// is visible all the same (XidInMVCCSnapshot).
+	if err := h.conn.QueryRow(ctx, `SELECT pg_catalog.concat_ws(':', pg_catalog.pg_snapshot_xmin(s), greatest(pg_catalog.pg_snapshot_xmin(s)::text::bigint, pg_catalog.pg_snapshot_xmax(s)::text::bigint),
+		pg_catalog.split_part(s::text, ':', 3)), pg_catalog.pg_export_snapshot() FROM pg_catalog.pg_current_snapshot() s`).Scan(&text, &h.name); err != nil {
 		return err
 	}
 	var err error

@@ -156,14 +156,20 @@ func compareIDs(a, b string) int {
 	return cmp.Compare(id(a), id(b))
 }
 
-// forgive lets a table be copied again at once, however often it has changed.
+// forgive lets a table, all where oid is 0, be copied again at once, however often it
+// has changed.
 func (r *Replicator) forgive(oid uint32) {
 	r.mu.Lock()
 	e := r.current
 	r.mu.Unlock()
+	if e == nil {
+		return
+	}
 	e.reg.mu.Lock()
-	if t := e.reg.tables[oid]; t != nil {
-		t.quiet, t.took, t.notBefore = 0, 0, time.Time{}
+	for _, t := range e.reg.tables {
+		if oid == 0 || t.meta.OID == oid {
+			t.quiet, t.took, t.notBefore = 0, 0, time.Time{}
+		}
 	}
 	e.reg.mu.Unlock()
 	signal(e.copySoon)
