@@ -41,6 +41,8 @@ var gateSQL = `SELECT pg_catalog.pg_current_snapshot()::pg_catalog.text,
  pg_catalog.current_setting('transaction_isolation'),
  pg_catalog.current_setting('TimeZone'),
  pg_catalog.current_setting('extra_float_digits'),
+ pg_catalog.concat_ws(' ', pg_catalog.current_setting('standard_conforming_strings'), pg_catalog.current_setting('transform_null_equals'),
+  pg_catalog.current_setting('array_nulls')),
  pg_catalog.current_setting('DateStyle'),
  pg_catalog.current_setting('client_encoding'),
  pg_catalog.current_setting('statement_timeout'),
@@ -73,6 +75,7 @@ const (
 	gateIsolation
 	gateTimeZone
 	gateFloatDigits
+	gateReading
 	gateDateStyle
 	gateClientEncoding
 	gateTimeout
@@ -100,6 +103,7 @@ type gateRow struct {
 	isolation  string
 	timeZone   string
 	floatDigit string
+	reading    string // settings that change what a statement's text means
 	schemas    string
 	mode       string
 	newest     string        // see catalog.NewestSQL
@@ -211,7 +215,7 @@ func parseGate(gate Gate, tables int) (*gateRow, error) {
 		}
 		if i == 0 {
 			*g = gateRow{text: text(gateSnapshot), sent: gate.Sent, standby: row[gateInsertLSN] == nil, noXID: text(gateNoXID) == "t", isolation: text(gateIsolation),
-				timeZone: text(gateTimeZone), floatDigit: text(gateFloatDigits), schemas: text(gateSchemas), mode: text(gateMode), newest: text(gateNewest), shadowed: text(gateShadowed) != "f", timeout: parseTimeout(text(gateTimeout))}
+				timeZone: text(gateTimeZone), floatDigit: text(gateFloatDigits), reading: text(gateReading), schemas: text(gateSchemas), mode: text(gateMode), newest: text(gateNewest), shadowed: text(gateShadowed) != "f", timeout: parseTimeout(text(gateTimeout))}
 			var ok bool
 			g.staleness, ok = parseStaleness(text(gateStaleness))
 			g.badStaleness = !ok
@@ -255,6 +259,8 @@ func (e *Engine) checkGate(d *decision, g *gateRow) *plan.Forward {
 		return forward(plan.ReasonShadowed, "pg_catalog is not first in search_path")
 	case g.shadowed || g.newest != d.catalog.Newest:
 		return errShadowed
+	case g.reading != "on off on":
+		return forward(plan.ReasonSettings, "standard_conforming_strings, transform_null_equals or array_nulls")
 	case d.query.NeedsUTC && !isUTC(g.timeZone):
 		return forward(plan.ReasonTimeZone, "")
 	case returnsFloat(d.query) && (len(g.floatDigit) != 1 || g.floatDigit < "1"):

@@ -264,6 +264,10 @@ func TestGateTransaction(t *testing.T) {
 	f("BEGIN ISOLATION LEVEL SERIALIZABLE", plan.ReasonIsolation)
 	f("ROLLBACK; SET pgaccel.mode = 'off'", plan.ReasonMode)
 	f("RESET pgaccel.mode", "")
+	for _, setting := range []string{"standard_conforming_strings = off", "transform_null_equals = on", "array_nulls = off"} {
+		f("SET "+setting, plan.ReasonSettings)
+		f("RESET ALL", "")
+	}
 	f("BEGIN; SET LOCAL pgaccel.mode = 'off'", plan.ReasonMode)
 	f("ROLLBACK", "")
 	f("BEGIN ISOLATION LEVEL REPEATABLE READ", "")
