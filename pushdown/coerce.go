@@ -141,6 +141,59 @@ func (a *analyzer) commonResults(vals []value) ([]plan.Expr, vector.Type) {
 	return out, t
 }
 
+// stableModifiers forwards outputs whose type modifier depends on who is asked.
+// PostgreSQL reduces CASE and COALESCE over constants when it plans: the arm that is
+// left brings its own modifier (numeric(5,2), varchar(3)) to the result. Describe of
+// a statement, which comes before planning, shows the common one.
+func stableModifiers(outputs []plan.Expr) {
+	for _, e := range outputs {
+		mods := map[int32]bool{}
+		if constantArm(e, mods) && len(mods) > 1 {
+			fail(plan.ReasonDescription, "CASE or COALESCE of constants with several type modifiers")
+		}
+	}
+}
+
+// constantArm collects the type modifiers of the values that e may take and reports
+// whether PostgreSQL may choose among them when it plans.
+func constantArm(e plan.Expr, mods map[int32]bool) bool {
+	e = ownScale(e)
+	c, ok := e.(*plan.Call)
+	if !ok || c.Op != plan.OpCase && c.Op != plan.OpCoalesce {
+		mods[e.Type().Typmod] = true
+		return false
+	}
+	constant := false
+	last := len(c.Args) - 1
+	for i, x := range c.Args {
+		if c.Op == plan.OpCase && i%2 == 0 && i < last {
+			constant = constant || mayBeConstant(x)
+			continue
+		}
+		constant = constantArm(x, mods) || constant
+		constant = constant || c.Op == plan.OpCoalesce && i < last && !readsRows(x)
+	}
+	return constant
+}
+
+// mayBeConstant reports whether PostgreSQL may know a condition when it plans: it
+// reads nothing, or some part of it is null, true or false by itself.
+func mayBeConstant(cond plan.Expr) bool {
+	known := !readsRows(cond)
+	plan.Walk(cond, func(x plan.Expr) bool {
+		switch x := x.(type) {
+		case plan.Const:
+			known = known || x.Null
+		case *plan.Call:
+			if x.T.Kind == vector.Bool {
+				known = known || !readsRows(x)
+			}
+		}
+		return !known
+	})
+	return known
+}
+
 // ownScale undoes the cast to VaryingScale that commonResults makes.
 func ownScale(e plan.Expr) plan.Expr {
 	if c, ok := e.(*plan.Call); ok && c.Op == plan.OpCast && c.T.Kind == vector.Numeric && c.T.Scale == vector.VaryingScale {

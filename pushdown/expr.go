@@ -241,6 +241,9 @@ func (a *analyzer) coalesce(c *pg.CoalesceExpr, s *scope) plan.Expr {
 	}
 	out, t := a.commonResults(vals)
 	if first := ownScale(out[0]); a.neverNull(first) {
+		if !readsRows(first) {
+			stableModifiers([]plan.Expr{a.call(plan.OpCoalesce, t, out...)})
+		}
 		return first
 	}
 	return a.call(plan.OpCoalesce, t, out...)

@@ -182,6 +182,7 @@ func (a *analyzer) query(sel *pg.SelectStmt) *plan.Query {
 	for i, t := range targets {
 		outputs[i] = a.targetExpr(t)
 	}
+	stableModifiers(outputs)
 	a.names = namesOf(targets)
 	a.where(sel.WhereClause, s)
 	q := &plan.Query{}
@@ -333,6 +334,7 @@ func (a *analyzer) overGrouped(sel *pg.SelectStmt, r *pg.RangeSubselect) *plan.Q
 		}
 		q.Limit, q.Offset = a.limit(sel.LimitCount), a.limit(sel.LimitOffset)
 	}
+	stableModifiers(outputs)
 	q.Output = outputs
 	a.names = namesOf(targets)
 	return q
