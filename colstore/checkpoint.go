@@ -1,0 +1,317 @@
+package colstore
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"pgaccel/catalog"
+	"pgaccel/compress"
+)
+
+// A checkpoint is all tables as one snapshot sees them, on disk, and the log
+// position from which the stream has to be read again: every commit before it is one
+// that the snapshot sees. A restart loads the tables, reads the stream from there and
+// skips what the snapshot sees already.
+//
+//	DIR/lock            held (flock) by the process that uses the folder
+//	DIR/manifest        JSON, one line, then the CRC-32C of that line in hexadecimal
+//	DIR/s<n>            a segment, written once and never changed
+//	DIR/d<n>            a dictionary: strings in the order of their codes
+//	DIR/l<n>            the live bitmaps of one table's segments
+//
+// The manifest is replaced by rename, after everything that it names has been synced;
+// so a crash at any point leaves the old checkpoint or the new one. Files that no
+// manifest names are removed. Numbers only go up. Every file has checksums; what does
+// not fit them is not used: the table is copied again.
+
+// Checkpoint describes one.
+type Checkpoint struct {
+	Format   int             // checkpointFormat
+	Instance string          // names the publication and the slot
+	SystemID string          // the database cluster
+	Database string          // its database
+	Snapshot string          // what the tables hold
+	Position uint64          // read the stream from here
+	Saved    time.Time       // when
+	Extra    json.RawMessage // the replica's own notes
+	Tables   []SavedTable
+	Next     int // the next file number
+}
+
+// SavedTable is one table of a checkpoint.
+type SavedTable struct {
+	Meta     *catalog.Table
+	Rows     int64
+	Segments []savedSegment
+	Dicts    []savedFile // by column; zero where there is none
+	Live     savedFile   // zero where all rows of all segments live
+}
+
+type savedSegment struct {
+	File savedFile
+	Rows int
+	Part uint32 // leaf partition
+	Live bool   // it has a bitmap in Live, rows bits rounded up to words
+}
+
+// savedFile names a file and its size in bytes.
+type savedFile struct {
+	Number int
+	Size   int64
+}
+
+const checkpointFormat = 1
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// ErrNoCheckpoint is what Load fails with where the folder has none that is whole.
+// errors.Is finds it.
+var ErrNoCheckpoint = errors.New("no usable checkpoint")
+
+// Disk is a folder of checkpoints. It belongs to one goroutine.
+type Disk struct {
+	dir  string
+	lock *os.File
+	last *Checkpoint
+	// segments and dicts know the files of what has been saved or loaded: segments by
+	// their first column's data, which is never used for another segment while it is
+	// a key here; dictionaries by column, with their length.
+	segments map[compress.Column]savedFile
+	dicts    map[dictKey]savedDict
+	// writeFile is writeSynced; tests make it fail.
+	writeFile func(name string, b []byte) error
+}
+
+type dictKey struct {
+	oid uint32
+	col int
+}
+
+type savedDict struct {
+	file   savedFile
+	length int
+	source *dictionary // one of a new copy has other codes
+}
+
+// OpenDisk opens a folder, which is made where it is missing, and reads its manifest.
+// It fails where another process uses it. Removing the folder's contents gives the
+// checkpoint up (and leaves its slot on the server).
+func OpenDisk(dir string) (*Disk, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	lock, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		lock.Close()
+		return nil, fmt.Errorf("%s is in use by another pgaccel: %w", dir, err)
+	}
+	d := &Disk{dir: dir, lock: lock, segments: map[compress.Column]savedFile{}, dicts: map[dictKey]savedDict{}, writeFile: writeSynced}
+	if d.last, err = d.readManifest(); err != nil && !errors.Is(err, ErrNoCheckpoint) {
+		lock.Close()
+		return nil, err
+	}
+	return d, nil
+}
+
+// Close gives the folder back. What was saved stays.
+func (d *Disk) Close() error { return d.lock.Close() }
+
+// Last returns the newest checkpoint, nil where there is none.
+func (d *Disk) Last() *Checkpoint { return d.last }
+
+// Forget removes the checkpoint and all its files.
+func (d *Disk) Forget() error {
+	d.last = nil
+	clear(d.segments)
+	clear(d.dicts)
+	if err := os.Remove(filepath.Join(d.dir, "manifest")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := d.syncDir(); err != nil {
+		return err
+	}
+	d.sweep()
+	return nil
+}
+
+func (d *Disk) path(kind byte, number int) string {
+	return filepath.Join(d.dir, fmt.Sprintf("%c%d", kind, number))
+}
+
+func (d *Disk) readManifest() (*Checkpoint, error) {
+	b, err := os.ReadFile(filepath.Join(d.dir, "manifest"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, ErrNoCheckpoint
+	} else if err != nil {
+		return nil, err
+	}
+	line, sum, ok := strings.Cut(string(b), "\n")
+	if !ok || strings.TrimSuffix(sum, "\n") != fmt.Sprintf("%08x", crc32.Checksum([]byte(line), castagnoli)) {
+		return nil, fmt.Errorf("%w: the manifest's checksum is wrong", ErrNoCheckpoint)
+	}
+	c := &Checkpoint{}
+	if err := json.Unmarshal([]byte(line), c); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNoCheckpoint, err)
+	}
+	if c.Format != checkpointFormat {
+		return nil, fmt.Errorf("%w: format %d, this version writes %d", ErrNoCheckpoint, c.Format, checkpointFormat)
+	}
+	return c, nil
+}
+
+// Save writes a checkpoint of the tables, all Views of c.Snapshot, which the caller
+// holds. On an error (a full disk) the last checkpoint stays as it was. c.Tables and
+// c.Next are Save's to fill in.
+func (d *Disk) Save(c *Checkpoint, tables []*Table) (err error) {
+	c.Format, c.Next, c.Tables = checkpointFormat, 1, nil
+	if d.last != nil {
+		c.Next = d.last.Next
+	}
+	defer func() {
+		if err != nil {
+			d.sweep()
+		}
+	}()
+	segments, dicts := map[compress.Column]savedFile{}, map[dictKey]savedDict{}
+	for _, t := range tables {
+		saved, err := d.saveTable(c, t, segments, dicts)
+		if err != nil {
+			return fmt.Errorf("saving %s: %w", t.Meta.QualifiedName(), err)
+		}
+		c.Tables = append(c.Tables, saved)
+	}
+	if err = d.syncDir(); err != nil {
+		return err
+	}
+	line, err := json.Marshal(c)
+	if err != nil {
+		return err
+	}
+	name := filepath.Join(d.dir, "manifest")
+	text := append(line, fmt.Sprintf("\n%08x\n", crc32.Checksum(line, castagnoli))...)
+	if err = d.writeFile(name+".new", text); err != nil {
+		return err
+	}
+	if err = os.Rename(name+".new", name); err != nil {
+		return err
+	}
+	if err = d.syncDir(); err != nil {
+		return err
+	}
+	d.last, d.segments, d.dicts = c, segments, dicts
+	d.sweep()
+	return nil
+}
+
+func (d *Disk) saveTable(c *Checkpoint, t *Table, segments map[compress.Column]savedFile, dicts map[dictKey]savedDict) (s SavedTable, err error) {
+	s = SavedTable{Meta: t.Meta, Rows: t.Rows, Dicts: make([]savedFile, len(t.Dicts))}
+	var live []uint64
+	for _, seg := range t.Segments {
+		key := seg.firstData()
+		file, known := d.segments[key]
+		if !known {
+			if file, err = d.write(c, 's', encodeSegment(seg)); err != nil {
+				return s, err
+			}
+		}
+		segments[key] = file
+		s.Segments = append(s.Segments, savedSegment{File: file, Rows: seg.Rows, Part: seg.part, Live: seg.Live != nil})
+		if seg.Live != nil {
+			live = append(live, seg.Live[:(seg.Rows+63)/64]...)
+		}
+	}
+	if len(live) > 0 {
+		if s.Live, err = d.write(c, 'l', sealed(bytesOf(live))); err != nil {
+			return s, err
+		}
+	}
+	for i, dict := range t.Dicts {
+		if dict == nil {
+			continue
+		}
+		key := dictKey{t.Meta.OID, i}
+		was, known := d.dicts[key]
+		if !known || was.length != dict.Len() || was.source != dict.source {
+			if was.file, err = d.write(c, 'd', encodeDict(dict)); err != nil {
+				return s, err
+			}
+			was.length, was.source = dict.Len(), dict.source
+		}
+		dicts[key] = was
+		s.Dicts[i] = was.file
+	}
+	return s, nil
+}
+
+// firstData identifies a segment: columns are never shared.
+func (s *Segment) firstData() compress.Column {
+	for i := range s.Columns {
+		if s.Columns[i].Data != nil {
+			return s.Columns[i].Data
+		}
+	}
+	return nil
+}
+
+// write writes a new file, synced.
+func (d *Disk) write(c *Checkpoint, kind byte, b []byte) (savedFile, error) {
+	f := savedFile{c.Next, int64(len(b))}
+	c.Next++
+	return f, d.writeFile(d.path(kind, f.Number), b)
+}
+
+func writeSynced(name string, b []byte) error {
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(b)
+	return errors.Join(err, f.Sync(), f.Close())
+}
+
+func (d *Disk) syncDir() error {
+	f, err := os.Open(d.dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// sweep removes files that the last checkpoint does not name. What cannot be removed
+// now can be the next time.
+func (d *Disk) sweep() {
+	keep := map[string]bool{"lock": true, "manifest": true}
+	name := func(kind byte, f savedFile) { keep[filepath.Base(d.path(kind, f.Number))] = true }
+	if d.last != nil {
+		for _, t := range d.last.Tables {
+			for _, s := range t.Segments {
+				name('s', s.File)
+			}
+			for _, f := range t.Dicts {
+				name('d', f)
+			}
+			name('l', t.Live)
+		}
+	}
+	entries, err := os.ReadDir(d.dir)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		if n := e.Name(); !keep[n] && (n == "manifest.new" || len(n) > 1 && slices.Contains([]byte("sdl"), n[0])) {
+			os.Remove(filepath.Join(d.dir, n))
+		}
+	}
+}

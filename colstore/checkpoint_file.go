@@ -1,0 +1,292 @@
+package colstore
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"hash/maphash"
+	"os"
+	"unsafe"
+
+	"pgaccel/compress"
+)
+
+// The files of a checkpoint, little-endian:
+//
+//	segment     "PGACSEG1" | uint32 columns | uint32 rows | columns x entry | pieces | CRC-32C of all before
+//	entry       uint64 data at, bytes | uint64 nulls at, bytes | int64 min, max | uint64 nulls, 0
+//	            (data bytes = 0: the column is not copied)
+//	pieces      a column's encoded words or null bitmap, 64-byte aligned
+//	dictionary  "PGACDIC1" | uint64 strings | strings x uint32 length | bytes | CRC-32C
+//	live        bitmaps, one after the other | CRC-32C
+const (
+	segmentMagic = "PGACSEG1"
+	dictMagic    = "PGACDIC1"
+	entryBytes   = 64
+)
+
+// sealed appends the checksum.
+func sealed(b []byte) []byte {
+	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
+}
+
+// unseal checks and removes the checksum.
+func unseal(b []byte) ([]byte, error) {
+	if len(b) < 4 {
+		return nil, fmt.Errorf("%w: a file of %d bytes", compress.ErrCorrupt, len(b))
+	}
+	body := b[:len(b)-4]
+	if crc32.Checksum(body, castagnoli) != binary.LittleEndian.Uint32(b[len(b)-4:]) {
+		return nil, fmt.Errorf("%w: checksum", compress.ErrCorrupt)
+	}
+	return body, nil
+}
+
+func bytesOf(words []uint64) []byte {
+	if len(words) == 0 {
+		return nil
+	}
+	return append([]byte(nil), unsafe.Slice((*byte)(unsafe.Pointer(&words[0])), 8*len(words))...)
+}
+
+// encodeSegment returns a segment's file. Columns that lie there as they are, such as
+// those of a tail, are encoded.
+func encodeSegment(s *Segment) []byte {
+	b := append([]byte(nil), segmentMagic...)
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(s.Columns)))
+	b = binary.LittleEndian.AppendUint32(b, uint32(s.Rows))
+	b = append(b, make([]byte, entryBytes*len(s.Columns))...)
+	piece := func(p []byte) (at, n uint64) {
+		for len(b)%alignment != 0 {
+			b = append(b, 0)
+		}
+		at = uint64(len(b))
+		b = append(b, p...)
+		return at, uint64(len(p))
+	}
+	for i := range s.Columns {
+		c := &s.Columns[i]
+		if c.Data == nil {
+			continue
+		}
+		data := c.Data
+		if data.Codec() == compress.CodecPlain {
+			values := make([]int64, s.Rows)
+			data.Decode(values, 0)
+			data = compress.Encode(values, func(words int) []uint32 {
+				return unsafe.Slice((*uint32)(unsafe.Pointer(unsafe.SliceData(make([]uint64, (words+1)/2)))), words)
+			})
+		}
+		var e [entryBytes]byte
+		at, n := piece(compress.Bytes(data))
+		binary.LittleEndian.PutUint64(e[0:], at)
+		binary.LittleEndian.PutUint64(e[8:], n)
+		if c.NullCount > 0 {
+			at, n = piece(bytesOf(c.Nulls[:(s.Rows+63)/64]))
+			binary.LittleEndian.PutUint64(e[16:], at)
+			binary.LittleEndian.PutUint64(e[24:], n)
+		}
+		binary.LittleEndian.PutUint64(e[32:], uint64(c.Min))
+		binary.LittleEndian.PutUint64(e[40:], uint64(c.Max))
+		binary.LittleEndian.PutUint64(e[48:], uint64(c.NullCount))
+		copy(b[16+entryBytes*i:], e[:])
+	}
+	return sealed(b)
+}
+
+// decodeSegment reads a segment's file into column memory. text gives the dictionary
+// lengths of text columns, -1 for others.
+func decodeSegment(file []byte, rows int, text []int, alloc func(int) ([]byte, error)) (*Segment, error) {
+	b, err := unseal(file)
+	if err != nil {
+		return nil, err
+	}
+	corrupt := func(what string) error { return fmt.Errorf("%w: segment: %s", compress.ErrCorrupt, what) }
+	if len(b) < 16 || string(b[:8]) != segmentMagic {
+		return nil, corrupt("no segment")
+	}
+	columns := int(binary.LittleEndian.Uint32(b[8:]))
+	if int(binary.LittleEndian.Uint32(b[12:])) != rows || rows <= 0 || columns != len(text) || len(b) < 16+entryBytes*columns {
+		return nil, corrupt("another shape")
+	}
+	s := &Segment{Rows: rows, Columns: make([]Column, columns)}
+	piece := func(e []byte) ([]byte, error) {
+		at, n := binary.LittleEndian.Uint64(e), binary.LittleEndian.Uint64(e[8:])
+		if at > uint64(len(b)) || n > uint64(len(b))-at {
+			return nil, corrupt("a piece lies outside")
+		}
+		mem, err := alloc(int(n))
+		if err != nil {
+			return nil, err
+		}
+		copy(mem, b[at:at+n])
+		return mem[:n], nil
+	}
+	for i := range s.Columns {
+		e := b[16+entryBytes*i:]
+		if binary.LittleEndian.Uint64(e[8:]) == 0 {
+			continue
+		}
+		c := &s.Columns[i]
+		mem, err := piece(e)
+		if err != nil {
+			return nil, err
+		}
+		if c.Data, err = compress.ParseBytes(mem); err != nil {
+			return nil, err
+		}
+		if c.Data.Len() != rows {
+			return nil, corrupt("a column of another length")
+		}
+		c.Min, c.Max = int64(binary.LittleEndian.Uint64(e[32:])), int64(binary.LittleEndian.Uint64(e[40:]))
+		c.NullCount = int(binary.LittleEndian.Uint64(e[48:]))
+		if c.NullCount < 0 || c.NullCount > rows || text[i] >= 0 && c.Min <= c.Max && (c.Min < 0 || c.Max >= int64(text[i])) {
+			return nil, corrupt("bounds")
+		}
+		if c.NullCount > 0 {
+			if mem, err = piece(e[16:]); err != nil {
+				return nil, err
+			}
+			if len(mem) != (rows+63)/64*8 {
+				return nil, corrupt("a null bitmap of another length")
+			}
+			c.Nulls = view[uint64](mem)
+		}
+	}
+	return s, nil
+}
+
+// encodeDict returns a dictionary's file.
+func encodeDict(d *Dict) []byte {
+	b := append([]byte(nil), dictMagic...)
+	b = binary.LittleEndian.AppendUint64(b, uint64(d.Len()))
+	for code := range d.Len() {
+		b = binary.LittleEndian.AppendUint32(b, uint32(len(d.Bytes(int64(code)))))
+	}
+	for code := range d.Len() {
+		b = append(b, d.Bytes(int64(code))...)
+	}
+	return sealed(b)
+}
+
+// decodeDict reads a dictionary's file into d, which is empty.
+func decodeDict(file []byte, d *dictionary) error {
+	b, err := unseal(file)
+	if err != nil {
+		return err
+	}
+	corrupt := fmt.Errorf("%w: dictionary", compress.ErrCorrupt)
+	if len(b) < 16 || string(b[:8]) != dictMagic {
+		return corrupt
+	}
+	n := binary.LittleEndian.Uint64(b[8:])
+	if n > uint64(len(b)-16)/4 {
+		return corrupt
+	}
+	lengths, text := b[16:16+4*n], b[16+4*n:]
+	for code := range uint32(n) {
+		size := binary.LittleEndian.Uint32(lengths[4*code:])
+		if uint64(size) > uint64(len(text)) {
+			return corrupt
+		}
+		got, _, err := d.add(text[:size], maphash.Bytes(hashSeed, text[:size]))
+		if err != nil {
+			return err
+		}
+		if got != code {
+			return corrupt // a string that was there already
+		}
+		text = text[size:]
+	}
+	return nil
+}
+
+// LoadTable reads one table of the last checkpoint into the store's memory, as a
+// finished copy at the checkpoint's snapshot. Rows that did not live are dead in it.
+func (d *Disk) LoadTable(s *Store, saved *SavedTable) (t *Table, err error) {
+	snapshot, err := ParseSnapshot(d.last.Snapshot)
+	if err != nil {
+		return nil, err
+	}
+	l := s.NewLoader(saved.Meta)
+	defer l.Abort() // nothing after Finish
+	var w *Writer
+	text := make([]int, 0, len(saved.Meta.Columns)+2)
+	for i, dict := range l.dicts {
+		text = append(text, -1)
+		if dict == nil {
+			continue
+		}
+		file, err := d.read('d', saved.Dicts[i])
+		if err != nil {
+			return nil, err
+		}
+		if err := decodeDict(file, dict); err != nil {
+			return nil, err
+		}
+		text[i] = dict.n
+	}
+	if saved.Meta.HashIdentity() {
+		text = append(text, -1, -1)
+	}
+	var live []byte
+	if saved.Live.Size > 0 {
+		if live, err = d.read('l', saved.Live); err == nil {
+			live, err = unseal(live)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	for _, f := range saved.Segments {
+		file, err := d.read('s', f.File)
+		if err != nil {
+			return nil, err
+		}
+		mem := newBlock(&s.arena)
+		seg, err := decodeSegment(file, f.Rows, text, mem.alloc)
+		if err != nil {
+			mem.release()
+			return nil, err
+		}
+		seg.part, seg.mem = f.Part, mem
+		if f.Live {
+			words := (f.Rows + 63) / 64
+			if len(live) < 8*words {
+				mem.release()
+				return nil, fmt.Errorf("%w: live rows", compress.ErrCorrupt)
+			}
+			seg.Live = make([]uint64, words)
+			for i := range seg.Live {
+				seg.Live[i] = binary.LittleEndian.Uint64(live[8*i:])
+			}
+			live = live[8*words:]
+		}
+		if w == nil || w.part != f.Part {
+			w = &Writer{loader: l, part: f.Part, closed: true}
+			l.writers = append(l.writers, w)
+		}
+		w.segments = append(w.segments, seg)
+	}
+	if t, err = l.Finish(); err != nil {
+		return nil, err
+	}
+	t.Rows, t.Snapshot = saved.Rows, snapshot
+	for i, seg := range t.Segments {
+		d.segments[seg.firstData()] = saved.Segments[i].File
+	}
+	for i, dict := range t.Dicts {
+		if dict != nil {
+			d.dicts[dictKey{t.Meta.OID, i}] = savedDict{saved.Dicts[i], dict.Len(), dict.source}
+		}
+	}
+	return t, nil
+}
+
+func (d *Disk) read(kind byte, f savedFile) ([]byte, error) {
+	b, err := os.ReadFile(d.path(kind, f.Number))
+	if err == nil && int64(len(b)) != f.Size {
+		err = fmt.Errorf("%w: %c%d has %d bytes, not %d", compress.ErrCorrupt, kind, f.Number, len(b), f.Size)
+	}
+	return b, err
+}
