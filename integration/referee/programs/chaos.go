@@ -90,7 +90,7 @@ func (c *chaos) run(ctx context.Context) {
 
 // chaosRestore undoes what a step that was cut short may have left, except contents.
 var chaosRestore = []string{
-	"ALTER TABLE t DISABLE ROW LEVEL SECURITY", "DROP TABLE IF EXISTS t_child", "ALTER TABLE p ATTACH PARTITION p_2 FOR VALUES IN (2)", "ALTER TABLE other.t SET SCHEMA public",
+	"ALTER TABLE t DISABLE ROW LEVEL SECURITY", "DROP TABLE IF EXISTS t_child", "ANALYZE t", "ALTER TABLE p ATTACH PARTITION p_2 FOR VALUES IN (2)", "ALTER TABLE other.t SET SCHEMA public",
 	"ALTER TABLE t DROP COLUMN IF EXISTS extra", "DROP OPERATOR IF EXISTS public.= (int, int)", "DROP FUNCTION IF EXISTS public.mod(int, int)", "DROP AGGREGATE IF EXISTS public.sum(int)",
 	"ALTER TABLE t RENAME COLUMN bb TO b", "ALTER TABLE t RENAME COLUMN aa TO a", "ALTER TYPE mood RENAME VALUE 'fine' TO 'ok'", "GRANT SELECT ON ALL TABLES IN SCHEMA public TO app",
 }
@@ -336,7 +336,7 @@ var chaosSteps = []func(c *chaos, r *rand.Rand) []string{
 		return []string{"BEGIN; CREATE TABLE other.t (id int PRIMARY KEY, a int, b text); INSERT INTO other.t VALUES (1, 2, 'other'); GRANT USAGE ON SCHEMA other TO app; COMMIT", "DROP TABLE other.t"}
 	},
 	func(*chaos, *rand.Rand) []string {
-		return []string{"CREATE TABLE t_child (PRIMARY KEY (id)) INHERITS (t)", "INSERT INTO t_child (id, a, b) VALUES (9999, 9999, 'child')", "DROP TABLE t_child"}
+		return []string{"CREATE TABLE t_child (PRIMARY KEY (id)) INHERITS (t)", "INSERT INTO t_child (id, a, b) VALUES (9999, 9999, 'child')", "DROP TABLE t_child", "ANALYZE t"}
 	},
 	func(*chaos, *rand.Rand) []string {
 		return []string{"CREATE INDEX CONCURRENTLY t_a ON t (a)", "DROP INDEX t_a", "ANALYZE t", "COMMENT ON TABLE t IS 'chaos'", "ALTER TABLE t ALTER a SET STATISTICS 10", "ALTER TABLE t ALTER a SET DEFAULT 3", "ALTER TABLE t ALTER a DROP DEFAULT"}

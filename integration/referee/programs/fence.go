@@ -138,7 +138,7 @@ func (f *fence) writer(ctx context.Context, number int) {
 func (f *fence) resolve(name string, k int) bool {
 	s := f.w.session("resolve", direct)
 	defer s.close()
-	if err := s.end(name); err != nil {
+	if err := s.end(name + "-"); err != nil {
 		return false
 	}
 	v, err := f.value(s, k)
@@ -150,11 +150,11 @@ func (f *fence) resolve(name string, k int) bool {
 	return true
 }
 
-// end ends all sessions whose name begins with name, and commits what they have
+// end ends all sessions whose name begins with prefix, and commits what they have
 // prepared.
-func (s *session) end(name string) error {
+func (s *session) end(prefix string) error {
 	for {
-		a, err := s.do("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name LIKE '" + name + "-%' AND pid <> pg_backend_pid()")
+		a, err := s.do("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name LIKE '" + prefix + "%' AND pid <> pg_backend_pid()")
 		if err != nil {
 			return err
 		}
@@ -163,7 +163,7 @@ func (s *session) end(name string) error {
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
-	a, err := s.do("SELECT gid FROM pg_prepared_xacts WHERE gid LIKE '" + name + "-%'")
+	a, err := s.do("SELECT gid FROM pg_prepared_xacts WHERE gid LIKE '" + prefix + "%'")
 	if err != nil {
 		return err
 	}

@@ -31,6 +31,7 @@ func command(ctx context.Context) error {
 	seed := flag.Uint64("seed", 0, "seed of all random choices; 0 takes one from the clock")
 	binary := flag.String("pgaccel", "", "pgaccel to test; empty builds it")
 	race := flag.Bool("race", false, "build pgaccel with the race detector")
+	keep := flag.Bool("history", false, "write the history even without a violation")
 	flag.Parse()
 	if *seed == 0 {
 		*seed = uint64(time.Now().UnixNano())
@@ -52,7 +53,7 @@ func command(ctx context.Context) error {
 			continue
 		}
 		ran++
-		if err := p.run(ctx, runOptions{binary: *binary, seed: *seed, duration: *duration, out: os.Stdout}); err != nil {
+		if err := p.run(ctx, runOptions{binary: *binary, seed: *seed, duration: *duration, keep: *keep, out: os.Stdout}); err != nil {
 			failed = append(failed, err)
 		}
 		if ctx.Err() != nil {

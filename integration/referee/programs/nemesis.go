@@ -3,10 +3,13 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 )
@@ -16,12 +19,14 @@ type nemesis struct {
 	w     *world
 	loads []workload
 	rand  *rand.Rand
+	out   io.Writer
 	admin *session
-	done  map[string]int
+	// The longest time until columns answered again, by fault.
+	slowest map[string]time.Duration
 }
 
-func newNemesis(w *world, loads []workload) *nemesis {
-	return &nemesis{w: w, loads: loads, rand: w.random("nemesis"), admin: w.session("nemesis", direct), done: map[string]int{}}
+func newNemesis(w *world, loads []workload, out io.Writer) *nemesis {
+	return &nemesis{w: w, loads: loads, out: out, rand: w.random("nemesis"), admin: w.session("nemesis", direct), slowest: map[string]time.Duration{}}
 }
 
 // fault is one way to break things; it returns when they are whole again, or heal by
@@ -107,6 +112,7 @@ func ignoreLost(err error) error {
 func (n *nemesis) run(ctx context.Context) error {
 	defer n.admin.close()
 	defer n.w.link.calm()
+	defer n.report()
 	for {
 		for _, i := range n.rand.Perm(len(faults)) {
 			select {
@@ -120,14 +126,38 @@ func (n *nemesis) run(ctx context.Context) error {
 			if err := f.do(n, ctx); err != nil {
 				return fmt.Errorf("%s: %w", f.name, err)
 			}
-			n.done[f.name]++
 			n.w.history.note("nemesis", "after: %s", f.name)
-			if n.rand.IntN(3) == 0 {
-				n.pause(ctx, 4*time.Second) // time to serve from columns again
+			if n.rand.IntN(2) == 0 {
+				n.served(ctx, f.name)
 			}
 		}
 	}
 }
+
+// served waits until columns answer again: half of the faults strike then, the
+// others while pgaccel recovers.
+func (n *nemesis) served(ctx context.Context, after string) {
+	began, before := time.Now(), n.w.counts()[""]
+	for ctx.Err() == nil && time.Since(began) < servedLimit {
+		time.Sleep(20 * time.Millisecond)
+		if n.w.counts()[""] > before+20 {
+			n.pause(ctx, time.Second)
+			break
+		}
+	}
+	if took := time.Since(began); took > n.slowest[after] {
+		n.slowest[after] = took
+	}
+}
+
+func (n *nemesis) report() {
+	for _, name := range slices.Sorted(maps.Keys(n.slowest)) {
+		fmt.Fprintf(n.out, "  %6.1f s until served again after: %s\n", n.slowest[name].Seconds(), name)
+	}
+}
+
+// servedLimit is when the nemesis does not wait any longer.
+const servedLimit = 20 * time.Second
 
 func (n *nemesis) pause(ctx context.Context, most time.Duration) {
 	select {

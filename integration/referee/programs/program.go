@@ -34,11 +34,11 @@ type program struct {
 
 // programs are all, in the order in which they run.
 var programs = []program{
-	{name: "fence", schema: fenceSchema, share: 0, start: func(w *world) []workload { return []workload{newFence(w)} }},
-	{name: "mirror", schema: mirrorSchema, share: 0, start: func(w *world) []workload { return []workload{newMirror(w)} }},
-	{name: "append", schema: appendSchema, share: 0, start: func(w *world) []workload { return []workload{newAppend(w)} }},
-	{name: "skew", schema: skewSchema, start: func(w *world) []workload { return []workload{newSkew(w)} }},
-	{name: "ddl-chaos", schema: chaosSchema, share: 0, start: func(w *world) []workload { return []workload{newChaos(w)} }},
+	{name: "fence", schema: fenceSchema, share: 0.7, start: func(w *world) []workload { return []workload{newFence(w)} }},
+	{name: "mirror", schema: mirrorSchema, share: 0.7, start: func(w *world) []workload { return []workload{newMirror(w)} }},
+	{name: "append", schema: appendSchema, share: 0.7, start: func(w *world) []workload { return []workload{newAppend(w)} }},
+	{name: "skew", schema: skewSchema, share: 0.5, start: func(w *world) []workload { return []workload{newSkew(w)} }},
+	{name: "ddl-chaos", schema: chaosSchema, share: 0.1, start: func(w *world) []workload { return []workload{newChaos(w)} }},
 	{name: "faults", schema: fenceSchema + mirrorSchema + appendSchema, share: 0, faults: true,
 		start: func(w *world) []workload { return []workload{newFence(w), newMirror(w), newAppend(w)} }},
 }
@@ -49,13 +49,14 @@ type runOptions struct {
 	seed     uint64
 	duration time.Duration
 	out      io.Writer
+	keep     bool // write the history even without a violation
 	// histories is the folder for the history of a violation; "" is the temporary one.
 	histories string
 	lie       func(s *session, sql string, args []any) (answer, bool)
 }
 
 // partitionsTaken says whether queries of partitioned tables are accelerated.
-const partitionsTaken = false
+const partitionsTaken = true
 
 // run runs the program and returns what went wrong, with the history written to out.
 func (p *program) run(ctx context.Context, o runOptions) error {
@@ -77,6 +78,9 @@ func (p *program) run(ctx context.Context, o runOptions) error {
 	fmt.Fprintf(o.out, "%s: %v, %d statements, %d reads in a shape that is taken, %d accelerated\n", p.name,
 		time.Since(began).Round(time.Second), w.history.count(), reads, counts[""])
 	w.reportCounts(o.out)
+	if w.slowest > time.Second {
+		fmt.Fprintf(o.out, "  accelerated again only after %v: %s\n", w.slowest.Round(time.Millisecond), w.slowestQuery)
+	}
 	if err == nil && o.binary != "" {
 		err = w.leave()
 	}
@@ -84,7 +88,14 @@ func (p *program) run(ctx context.Context, o runOptions) error {
 		err = fmt.Errorf("only %d of %d reads were accelerated, which proves too little", counts[""], reads)
 	}
 	if err != nil {
-		w.explain(o.out, p, o, err)
+		fmt.Fprintf(o.out, "\n%s: VIOLATION: %v\n\n", p.name, err)
+		w.history.write(o.out, 25, 160)
+		fmt.Fprintf(o.out, "\nagain: go run ./integration/referee/programs -only %s -seed %d -d %v\n", p.name, o.seed, o.duration)
+	}
+	if err != nil || o.keep {
+		w.save(p, o, err)
+	}
+	if err != nil {
 		return fmt.Errorf("%s, seed %d: %w", p.name, o.seed, err)
 	}
 	return nil
@@ -105,7 +116,7 @@ func (w *world) drive(ctx context.Context, p *program, loads []workload, o runOp
 	var err error
 	if p.faults && o.binary != "" {
 		wg.Go(func() {
-			if err = newNemesis(w, loads).run(ctx); err != nil {
+			if err = newNemesis(w, loads, o.out).run(ctx); err != nil {
 				cancel()
 			}
 		})
@@ -164,15 +175,18 @@ func (w *world) accelerates(s *session, sql string) error {
 	if w.binary == "" {
 		return nil
 	}
-	for deadline := time.Now().Add(settleLimit); ; time.Sleep(200 * time.Millisecond) {
+	for began := time.Now(); ; time.Sleep(200 * time.Millisecond) {
 		before := w.scrape()[""]
 		if _, err := s.do(sql); err != nil {
 			return err
 		}
 		if w.scrape()[""] > before {
+			if took := time.Since(began); took > w.slowest {
+				w.slowest, w.slowestQuery = took, sql
+			}
 			return nil
 		}
-		if time.Now().After(deadline) {
+		if time.Since(began) > settleLimit {
 			a, _ := s.do("SELECT name, state, detail FROM pgaccel.tables")
 			return fmt.Errorf("not accelerated again: %s\n%s\n%s", sql, a, w.logTail())
 		}
@@ -208,21 +222,20 @@ func (w *world) leave() error {
 	return nil
 }
 
-// explain writes the history into a file, and its end to out.
-func (w *world) explain(out io.Writer, p *program, o runOptions, err error) {
-	fmt.Fprintf(out, "\n%s: VIOLATION: %v\n\n", p.name, err)
-	w.history.write(out, 25, 160)
+// save writes the history and pgaccel's log into a file.
+func (w *world) save(p *program, o runOptions, err error) {
 	if o.histories == "" {
 		o.histories = os.TempDir()
 	}
 	name := filepath.Join(o.histories, fmt.Sprintf("programs-%s-%d.history", p.name, o.seed))
-	file, cerr := os.Create(name)
-	if cerr != nil {
+	file, failed := os.Create(name)
+	if failed != nil {
+		fmt.Fprintln(o.out, "no history:", failed)
 		return
 	}
 	defer file.Close()
 	fmt.Fprintf(file, "%s, seed %d: %v\n\n", p.name, o.seed, err)
 	w.history.write(file, historyMax, 2000)
 	fmt.Fprintf(file, "\npgaccel's log:\n%s", w.log())
-	fmt.Fprintf(out, "\nthe history: %s\nagain: go run ./integration/referee/programs -only %s -seed %d\n", name, p.name, o.seed)
+	fmt.Fprintln(o.out, "the history:", name)
 }

@@ -44,6 +44,9 @@ type world struct {
 	sessions atomic.Int64
 	reads    atomic.Int64 // through pgaccel, in a shape that it takes
 
+	slowest      time.Duration // until a table was accelerated again
+	slowestQuery string
+
 	mu        sync.Mutex
 	pg        *pgserver.Server
 	violation error
