@@ -59,6 +59,9 @@ type Part struct {
 	OID          uint32
 	Schema, Name string
 	Fingerprint  Fingerprint
+	// Columns are the names of its columns in attnum order, each followed by a zero
+	// byte: the stream sends them in this order.
+	Columns string
 }
 
 // HashIdentity reports whether the replica identity has columns that are not copied,

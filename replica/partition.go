@@ -76,7 +76,7 @@ func (rel *relation) partitionedRefusal() (reason, sql string) {
 		} else if full != t.IdentityFull || !slices.Equal(identity, t.Identity) {
 			return "its partitions have different replica identities", ""
 		}
-		t.Parts = append(t.Parts, catalog.Part{OID: l.OID, Schema: l.Schema, Name: l.Name, Fingerprint: l.Fingerprint})
+		t.Parts = append(t.Parts, catalog.Part{OID: l.OID, Schema: l.Schema, Name: l.Name, Fingerprint: l.Fingerprint, Columns: columnOrder(l)})
 		t.Pages, t.Rows = t.Pages+l.Pages, t.Rows+l.Rows
 	}
 	if len(leaves) == 0 {

@@ -3,6 +3,7 @@ package replica
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"pgaccel/catalog"
 	"pgaccel/colstore"
@@ -40,8 +41,40 @@ func (e *misfitError) Is(target error) bool { return target == errDefinition }
 
 func misfit(format string, args ...any) error { return &misfitError{fmt.Sprintf(format, args...)} }
 
+// columnOrder is Part.Columns of a table.
+func columnOrder(t *catalog.Table) string {
+	var b strings.Builder
+	for i := range t.Columns {
+		b.WriteString(t.Columns[i].Name)
+		b.WriteByte(0)
+	}
+	return b.String()
+}
+
+// inOrder reports whether rel has its columns in the order that the definition gives
+// them. Where columns have exchanged their names, a definition of before or after
+// would else take one's values for the other's.
+func inOrder(rel *pgoutput.Relation, t *catalog.Table) bool {
+	order := columnOrder(t)
+	if i := slices.IndexFunc(t.Parts, func(p catalog.Part) bool { return p.OID == rel.OID }); i >= 0 {
+		order = t.Parts[i].Columns
+	}
+	at := 0
+	names := strings.Split(order, "\x00")
+	for i := range rel.Columns {
+		for at < len(names) && names[at] != rel.Columns[i].Name { // generated, or not published
+			at++
+		}
+		if at++; at > len(names) {
+			return false
+		}
+	}
+	return true
+}
+
 // newRowDecoder compiles a decoder of rel's tuples into rows of t. Columns are matched
-// by name: a leaf partition may have them in another order. errors.Is finds
+// by name: a leaf partition may have them in another order than its parent. That
+// order must be the definition's all the same. errors.Is finds
 // errDefinition where rel does not fit t. A table without Identity and IdentityFull is
 // one whose identity is of no use: the stream's may be any.
 func newRowDecoder(rel *pgoutput.Relation, t *catalog.Table) (*rowDecoder, error) {
@@ -51,6 +84,9 @@ func newRowDecoder(rel *pgoutput.Relation, t *catalog.Table) (*rowDecoder, error
 		if t.Column(c.Name) < 0 {
 			return nil, misfit("it has a column %q", c.Name)
 		}
+	}
+	if !inOrder(rel, t) {
+		return nil, misfit("its columns have another order")
 	}
 	if full := rel.ReplicaIdentity == 'f'; full != t.IdentityFull {
 		return nil, misfit("its replica identity is %q", rel.ReplicaIdentity)

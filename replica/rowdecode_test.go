@@ -376,19 +376,20 @@ func TestMisfits(t *testing.T) {
 	meta := &catalog.Table{Columns: []catalog.Column{column("id", vector.TypeOf(vector.Int4), ""), column("n", vector.Type{Kind: vector.Numeric, Scale: 2, Typmod: 655366}, ""),
 		column("g", vector.TypeOf(vector.Int4), "generated column"), column("v", vector.TypeOf(vector.Varchar), "")}, Identity: []int{0}}
 	good := func() *pgoutput.Relation {
-		return &pgoutput.Relation{ReplicaIdentity: 'd', Columns: []pgoutput.Column{{Key: true, Name: "id", TypeOID: 23, Typmod: -1}, {Name: "v", TypeOID: 1043, Typmod: 9}, {Name: "n", TypeOID: 1700, Typmod: 655366}}}
+		return &pgoutput.Relation{ReplicaIdentity: 'd', Columns: []pgoutput.Column{{Key: true, Name: "id", TypeOID: 23, Typmod: -1}, {Name: "n", TypeOID: 1700, Typmod: 655366}, {Name: "v", TypeOID: 1043, Typmod: 9}}}
 	}
 	if _, err := newRowDecoder(good(), meta); err != nil {
 		t.Fatal(err)
 	}
 	for name, change := range map[string]func(r *pgoutput.Relation){
 		`it has a column "new"`:                             func(r *pgoutput.Relation) { r.Columns = append(r.Columns, pgoutput.Column{Name: "new"}) },
-		`it has no column "n"`:                              func(r *pgoutput.Relation) { r.Columns = r.Columns[:2] },
-		`column "v" has the type 25`:                        func(r *pgoutput.Relation) { r.Columns[1].TypeOID = 25 },
-		`column "n" has the type modifier 655367`:           func(r *pgoutput.Relation) { r.Columns[2].Typmod++ },
+		`it has no column "n"`:                              func(r *pgoutput.Relation) { r.Columns = slices.Delete(r.Columns, 1, 2) },
+		`column "v" has the type 25`:                        func(r *pgoutput.Relation) { r.Columns[2].TypeOID = 25 },
+		`column "n" has the type modifier 655367`:           func(r *pgoutput.Relation) { r.Columns[1].Typmod++ },
+		`its columns have another order`:                    func(r *pgoutput.Relation) { slices.Reverse(r.Columns) },
 		`its replica identity is 'f'`:                       func(r *pgoutput.Relation) { r.ReplicaIdentity = 'f' },
 		`its replica identity is not the same: column "id"`: func(r *pgoutput.Relation) { r.Columns[0].Key = false },
-		`its replica identity is not the same: column "v"`:  func(r *pgoutput.Relation) { r.Columns[1].Key = true },
+		`its replica identity is not the same: column "v"`:  func(r *pgoutput.Relation) { r.Columns[2].Key = true },
 	} {
 		r := good()
 		change(r)
