@@ -88,6 +88,7 @@ type relation struct {
 	identityIndex bool   // there is a usable index for it
 	deferrablePK  bool
 	badIdentity   string // why the table must not be published with the identity that it has
+	unstreamable  string // why the stream could not bring the table's rows
 	unusable      bool   // rows cannot be found by the identity: a changed table is copied again
 
 	// Of a partitioned table, all that is below it, at any depth, by OID.
@@ -197,7 +198,7 @@ func (r *catalogReader) columns() error {
 		a.attnotnull, a.attgenerated <> '', coalesce(pg_catalog.has_column_privilege(a.attrelid, a.attnum, 'SELECT'), false), a.attcollation,
 		coalesce(l.collprovider::text, ''),
 		coalesce(pg_catalog.to_jsonb(l)->>'collcollate', pg_catalog.to_jsonb(l)->>'colllocale', pg_catalog.to_jsonb(l)->>'colliculocale', ''),
-		coalesce(l.collisdeterministic, true), EXISTS (SELECT FROM pg_catalog.pg_type y WHERE y.oid = a.atttypid AND y.typsend <> 0)
+		coalesce(l.collisdeterministic, true), EXISTS (SELECT FROM pg_catalog.pg_type y WHERE y.oid = a.atttypid AND y.typsend <> 0), `+sendFailsSQL+`
 		FROM pg_catalog.pg_attribute a LEFT JOIN pg_catalog.pg_collation l ON l.oid = a.attcollation
 		WHERE a.attrelid = ANY($1::oid[]) AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attrelid, a.attnum`, r.oids)
 	if err != nil {
@@ -207,13 +208,17 @@ func (r *catalogReader) columns() error {
 	for rows.Next() {
 		var a attribute
 		var oid uint32
+		var sendFails bool
 		if err := rows.Scan(&oid, &a.num, &a.name, &a.typeOID, &a.typeName, &a.typmod, &a.notNull, &a.generated, &a.readable,
-			&a.collation, &a.collProvider, &a.collName, &a.deterministic, &a.sendable); err != nil {
+			&a.collation, &a.collProvider, &a.collName, &a.deterministic, &a.sendable, &sendFails); err != nil {
 			return err
 		}
 		typ, unsupported := typeOf(&a, &r.db)
 		rel := r.find(oid)
 		rel.columns = append(rel.columns, a)
+		if sendFails && !a.generated {
+			rel.unstreamable = "column " + a.name + " of type " + a.typeName + " would end the stream: a type within it has no binary form"
+		}
 		t := rel.table
 		t.Columns = append(t.Columns, catalog.Column{Name: a.name, AttNum: a.num, TypeOID: a.typeOID, Type: typ, NotNull: a.notNull, Unsupported: unsupported})
 	}
@@ -311,6 +316,8 @@ func (rel *relation) refusal() (reason, sql string) {
 		return rel.noIdentity(name)
 	case rel.badIdentity != "":
 		return rel.badIdentity, "ALTER TABLE " + name + " REPLICA IDENTITY FULL"
+	case rel.unstreamable != "":
+		return rel.unstreamable, ""
 	case len(rel.table.Columns) == 0:
 		return "no columns", ""
 	case !slices.ContainsFunc(rel.table.Columns, func(c catalog.Column) bool { return c.Unsupported == "" }):

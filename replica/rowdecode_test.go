@@ -261,6 +261,31 @@ func tableNamed(t testing.TB, url, name string) *catalog.Table {
 	return found[0]
 }
 
+// One column that the walsender cannot send must not end the stream for all tables.
+func TestTableWhoseValuesCannotBeSentIsRefused(t *testing.T) {
+	url := database(t)
+	c := connectTo(t, url)
+	mustExec(t, c, `CREATE TYPE pair AS (a int, b aclitem); CREATE TYPE plain AS (a int, b text[]); CREATE DOMAIN pairs AS pair[]; CREATE TYPE mood AS ENUM ('sad');
+		CREATE TABLE no1 (id int PRIMARY KEY, x aclitem[]); CREATE TABLE no2 (id int PRIMARY KEY, x pair); CREATE TABLE no3 (id int PRIMARY KEY, x pairs);
+		CREATE TABLE yes (id int PRIMARY KEY, x aclitem, y plain, z plain[], m mood[], r int4range, n int4multirange, p point, v oidvector, u uuid[], j jsonb)`)
+	cat, refused, err := ReadCatalog(context.Background(), c, []string{"*"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(cat.Tables) != 1 || cat.Tables[0].Name != "yes" || len(refused) != 3 {
+		t.Errorf("%d tables, refused %+v", len(cat.Tables), refused)
+	}
+	for _, r := range refused {
+		if !strings.Contains(r.Reason, "has no binary form") {
+			t.Errorf("%s: %s", r.Table.Name, r.Reason)
+		}
+	}
+	rec := recordChanges(t, url, "", "INSERT INTO yes VALUES (1, 'postgres=r/postgres', (1, '{x}'), '{\"(1,{x})\"}', '{sad}', '[1,2)', '{[1,2)}', '(1,2)', '1 2', '{}', '{}')")
+	if d, err := rec.decoded(cat.Tables[0]); err != nil || len(d.rows) != 1 {
+		t.Errorf("%v %q", err, d.rows)
+	}
+}
+
 func TestOldAndNewRows(t *testing.T) {
 	url := database(t)
 	c := connectTo(t, url)
