@@ -103,6 +103,9 @@ func (e *Engine) refresh() {
 // Mentions implements Decider.
 func (e *Engine) Mentions(sql []byte) bool { return e.names.Load().in(sql) }
 
+// BadStaleness returns the number of gates whose pgaccel.max_staleness was no duration.
+func (e *Engine) BadStaleness() int64 { return e.badStaleness.Load() }
+
 // Prepare implements Decider.
 func (e *Engine) Prepare(sql string, paramOIDs []uint32) Statement {
 	if !selects(sql) {

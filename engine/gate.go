@@ -157,6 +157,24 @@ func Unwrappable(rows [][]*string) bool {
 		!slices.Contains(isolations, *rows[0][gateIsolation])
 }
 
+// CanShadow reports whether an execution behind this gate can be checked against
+// Postgres. In READ COMMITTED a second gate is needed behind the statement, which
+// statement_timeout could let fail where the statement has not.
+func CanShadow(rows [][]*string) bool {
+	if len(rows) == 0 || len(rows[0]) != gateColumns || rows[0][gateIsolation] == nil || rows[0][gateTimeout] == nil {
+		return false
+	}
+	return *rows[0][gateIsolation] == repeatableRead || parseTimeout(*rows[0][gateTimeout]) == 0
+}
+
+// GateSnapshot returns the snapshot that the gate's rows show, as text.
+func GateSnapshot(rows [][]*string) string {
+	if len(rows) == 0 || len(rows[0]) != gateColumns || rows[0][gateSnapshot] == nil {
+		return ""
+	}
+	return *rows[0][gateSnapshot]
+}
+
 // gateParams builds the gate's parameters for a query: for each table the name as
 // the statement wrote it, its schema where it wrote one, its OID, and the attribute
 // numbers of the columns that the statement mentions; then the functions' names.
@@ -296,27 +314,28 @@ func (e *Engine) redefined(t *plan.Table) *plan.Forward {
 // catalog as of the transaction's snapshot, while Postgres resolves names, and finds
 // a table's inheritance children, partitions and functions, as of now. So the gate is
 // run once more, on a session of our own; what it says of that session does not count.
-func (e *Engine) checkPresent(ctx context.Context, d *decision) error {
+// The position that it returns is of now, too, 0 where nobody looked.
+func (e *Engine) checkPresent(ctx context.Context, d *decision) (lsn uint64, err error) {
 	if e.opt.Look == nil {
-		return nil
+		return 0, nil
 	}
 	rows, err := e.opt.Look(ctx, GateSQL, d.gate)
 	if err != nil {
-		return forward(plan.ReasonNotReady, err.Error())
+		return 0, forward(plan.ReasonNotReady, err.Error())
 	}
 	g, err := parseGate(Gate{Rows: rows}, len(d.query.Tables))
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if g.shadowed || g.newest != d.catalog.Newest {
-		return errShadowed
+		return 0, errShadowed
 	}
 	for i := range g.tables {
 		if want := &d.query.Tables[i]; g.tables[i].fingerprint != want.Meta.Fingerprint {
-			return e.redefined(want)
+			return 0, e.redefined(want)
 		}
 	}
-	return nil
+	return g.insertLSN, nil
 }
 
 // isolations are the levels whose reads a snapshot decides. Reads under

@@ -16,9 +16,14 @@ import (
 // satisfied is a snapshot whose position the stream has passed, in one of its
 // connections. Another gate that shows the same snapshot sees the same commits, so
 // that it need not wait, wherever the log has got to.
+//
+// Not so in REPEATABLE READ: there Postgres shows the effect of a TRUNCATE or a rewrite
+// that the snapshot does not see. Once the stream has passed the position of now, the
+// store knows of these, and View refuses.
 type satisfied struct {
 	generation uint64
 	snapshot   string
+	lsn        uint64 // the position that it was satisfied at
 }
 
 // snapshot waits until the stream has passed the gate's position and then takes
@@ -33,9 +38,11 @@ func (e *Engine) snapshot(ctx context.Context, q *plan.Query, g *gateRow) (in ol
 	target := catalog.NormalizeLSN(g.insertLSN, cat.WALSegmentSize, cat.WALBlockSize)
 	// Read before the wait: where the stream is lost and found again in between,
 	// what is noted below is true of no connection.
-	now := satisfied{e.store.Generation(), g.text}
-	last := e.satisfied.Load()
-	reached := now.generation != 0 && (last != nil && *last == now || e.store.Applied() >= target)
+	now := &satisfied{e.store.Generation(), g.text, target}
+	if last := e.satisfied.Load(); !g.repeatable() && last != nil && last.generation == now.generation && last.snapshot == now.snapshot {
+		now = last
+	}
+	reached := now.generation != 0 && e.store.Applied() >= now.lsn
 	if !reached && g.staleness > 0 && !g.repeatable() {
 		if old, ok := e.store.Fresh(g.staleness); ok {
 			if in, f = e.view(q, old); f == nil {
@@ -57,10 +64,10 @@ func (e *Engine) snapshot(ctx context.Context, q *plan.Query, g *gateRow) (in ol
 		e.waited(0)
 	}
 	if now.generation != 0 {
-		e.satisfied.Store(&now)
+		e.satisfied.Store(now)
 		if !g.repeatable() {
 			// A transaction's snapshot is as old as the transaction, which nobody knows here.
-			e.store.Observe(g.snapshot, target, g.sent)
+			e.store.Observe(g.snapshot, now.lsn, g.sent)
 		}
 	}
 	return e.view(q, g.snapshot)

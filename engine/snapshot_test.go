@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"testing"
 	"time"
 
@@ -86,10 +87,10 @@ func TestSameSnapshotNeedsNoWait(t *testing.T) {
 	b.want("reached", gateRow{insertLSN: 1000}, "20:20:", "")
 	waits := b.waits
 	b.want("the same snapshot, further in the log", gateRow{insertLSN: 2000}, "20:20:", "")
-	b.want("likewise in REPEATABLE READ", gateRow{insertLSN: 2000, isolation: repeatableRead}, "20:20:", "")
 	if b.waits != waits {
 		t.Error("waited for a snapshot that was satisfied")
 	}
+	b.want("in REPEATABLE READ the position counts", gateRow{insertLSN: 2000, isolation: repeatableRead}, "20:20:", plan.ReasonStale)
 	b.want("another snapshot", gateRow{insertLSN: 2000}, "20:21:", plan.ReasonStale)
 	b.want("which leaves the other as it was", gateRow{insertLSN: 2000}, "20:20:", "")
 	b.store.SetConnected(false)
@@ -231,4 +232,88 @@ func TestStalenessIsSeen(t *testing.T) {
 	f("SET pgaccel.max_staleness = 'a while'", 0, true)
 	f("BEGIN; SET LOCAL pgaccel.max_staleness = '1min'", time.Minute, false)
 	f("ROLLBACK; RESET pgaccel.max_staleness", 0, false)
+}
+
+// TestStalenessSkipsTheWait: where the stream is behind, the newest snapshot that it
+// has passed answers, if it is young enough.
+func TestStalenessSkipsTheWait(t *testing.T) {
+	b := newSnapshotBench(t)
+	b.store.SetConnected(true)
+	b.store.Advance(1000)
+	now := time.Now()
+	b.want("nothing to fall back on", gateRow{insertLSN: 2000, sent: now, staleness: time.Hour}, "20:21:", plan.ReasonStale)
+	b.want("satisfied", gateRow{insertLSN: 1000, sent: now}, "20:20:", "")
+	waits := b.waits
+	b.want("behind", gateRow{insertLSN: 2000, sent: now, staleness: time.Hour}, "20:21:", "")
+	if b.waits != waits {
+		t.Error("waited")
+	}
+	b.want("not allowed to be stale", gateRow{insertLSN: 2000, sent: now}, "20:21:", plan.ReasonStale)
+	b.want("too old", gateRow{insertLSN: 2000, sent: now, staleness: 1}, "20:21:", plan.ReasonStale)
+	b.want("REPEATABLE READ", gateRow{insertLSN: 2000, sent: now, staleness: time.Hour, isolation: repeatableRead}, "20:21:", plan.ReasonStale)
+}
+
+// TestWrongShapeIsForwarded: a shape that a check found wrong is not answered any more.
+func TestWrongShapeIsForwarded(t *testing.T) {
+	b := newSnapshotBench(t)
+	b.store.SetConnected(true)
+	st := b.engine.Prepare("SELECT a FROM t WHERE a > 5", nil).(*statement)
+	if r := st.Route(); r != RouteCandidate && r != RouteForced {
+		t.Fatalf("route %d: %v", r, st.current().forward)
+	}
+	d := st.current()
+	b.engine.checked(st, d, &gateRow{}, Comparison{Verdict: Inconclusive})
+	b.engine.checked(st, d, &gateRow{}, Comparison{Verdict: Equal})
+	if r := st.Route(); r == RouteForward {
+		t.Error("forwarded after an equal answer")
+	}
+	b.engine.log = slog.New(slog.DiscardHandler)
+	b.engine.checked(st, d, &gateRow{}, Comparison{Verdict: Different})
+	other := b.engine.Prepare("SELECT a FROM t WHERE a > 6", nil)
+	for _, x := range []Statement{st, other} {
+		if r := x.Route(); r != RouteForward {
+			t.Errorf("route %d after a difference", r)
+		}
+		x.Forwarded("")
+	}
+	if f := b.engine.checkGate(d, &gateRow{}); f == nil || f.Reason != plan.ReasonMismatch {
+		t.Errorf("an execution under way: %v", f)
+	}
+	if r := b.engine.Prepare("SELECT max(a) FROM t", nil).Route(); r == RouteForward {
+		t.Error("another shape is forwarded, too")
+	}
+	rows := b.engine.queryRows()
+	if len(rows) != 1 || rows[0].Checks != 2 || rows[0].Mismatches != 1 || rows[0].Reason != string(plan.ReasonMismatch) {
+		t.Errorf("pgaccel.queries: %+v", rows)
+	}
+	// The shape may be forgotten by the statistics; what is known of it may not.
+	b.engine.stats.shapes.Purge()
+	if r := b.engine.Prepare("SELECT a FROM t WHERE a > 7", nil).Route(); r != RouteForward {
+		t.Errorf("route %d of a shape that the statistics have forgotten", r)
+	}
+	if n := b.engine.Verdicts(Equal) + 10*b.engine.Verdicts(Different) + 100*b.engine.Verdicts(Inconclusive); n != 111 {
+		t.Errorf("verdicts %d", n)
+	}
+}
+
+func TestTotalOrder(t *testing.T) {
+	meta := &catalog.Table{Name: "t", Columns: []catalog.Column{{Name: "a"}, {Name: "b"}}, Indexes: []catalog.Index{{Columns: []int{0}, Unique: true}}}
+	column := func(table, c int) plan.Order { return plan.Order{Expr: plan.Column{Table: table, Column: c}} }
+	key := func(i int) plan.Order { return plan.Order{Expr: plan.Key{Index: i}} }
+	f := func(want bool, q plan.Query) {
+		t.Helper()
+		q.Tables = []plan.Table{{Meta: meta}, {Meta: meta}}
+		if got := totalOrder(&q); got != want {
+			t.Errorf("%v, want %v", got, want)
+		}
+	}
+	groups := []plan.Expr{plan.Column{Column: 0}, plan.Column{Column: 1}}
+	f(false, plan.Query{})
+	f(true, plan.Query{Order: []plan.Order{column(0, 1), column(0, 0)}})
+	f(false, plan.Query{Order: []plan.Order{column(0, 1)}})
+	f(false, plan.Query{Order: []plan.Order{column(1, 0)}})
+	f(true, plan.Query{Grouped: true})
+	f(false, plan.Query{Grouped: true, Group: groups})
+	f(false, plan.Query{Grouped: true, Group: groups, Order: []plan.Order{key(1)}})
+	f(true, plan.Query{Grouped: true, Group: groups, Order: []plan.Order{key(1), key(0)}})
 }

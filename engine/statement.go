@@ -245,7 +245,7 @@ func (s *statement) execute(ctx context.Context, tx *Transaction, d *decision, g
 		ctx = limited
 	}
 	if g.repeatable() {
-		if err := s.engine.checkPresent(ctx, d); err != nil {
+		if _, err := s.engine.checkPresent(ctx, d); err != nil {
 			return nil, err
 		}
 	}

@@ -21,6 +21,13 @@ type tableRow struct {
 	Bytes      int64      `json:"bytes"`
 	Copied     *time.Time `json:"copied"`
 	AppliedLSN string     `json:"applied_lsn"`
+	Inserted   int64      `json:"inserted"`
+	Updated    int64      `json:"updated"`
+	Deleted    int64      `json:"deleted"`
+	Deltas     int        `json:"deltas"`
+	History    int64      `json:"history_bytes"`
+	Segments   int        `json:"segments"`
+	OldestPin  float64    `json:"oldest_snapshot_ms"`
 }
 
 type queryRow struct {
@@ -45,7 +52,7 @@ type queryRow struct {
 func (e *Engine) relation(name string) (string, bool) {
 	switch name {
 	case "tables":
-		return recordset(e.tableRows(), `"name" text, "state" text, "detail" text, "rows" bigint, "bytes" bigint, "copied" timestamptz, "applied_lsn" pg_lsn`, "*"), true
+		return recordset(e.tableRows(), `"name" text, "state" text, "detail" text, "rows" bigint, "bytes" bigint, "copied" timestamptz, "applied_lsn" pg_lsn, "inserted" bigint, "updated" bigint, "deleted" bigint, "deltas" integer, "history_bytes" bigint, "segments" integer, "oldest_snapshot_ms" double precision`, "*"), true
 	case "queries":
 		return recordset(e.queryRows(), `"query" text, "route" text, "reason" text, "calls" bigint, "accelerated" bigint, "forwarded" bigint, "rows" bigint, "total_ms" double precision, "mean_ms" double precision, "min_ms" double precision, "last_used" timestamptz, "checks" bigint, "mismatches" bigint`,
 			`CASE WHEN pg_catalog.pg_has_role('pg_read_all_stats', 'USAGE') THEN "query" ELSE '<insufficient privilege>' END AS "query", "route", "reason", "calls", "accelerated", "forwarded", "rows", "total_ms", "mean_ms", "min_ms", "last_used", "checks", "mismatches"`), true
@@ -74,7 +81,9 @@ func (e *Engine) tableRows() []tableRow {
 	lsn := e.store.Applied()
 	for _, st := range e.store.Statuses() {
 		r := tableRow{Name: st.Name, State: st.State.String(), Detail: st.Detail, Rows: st.Rows, Bytes: st.Bytes,
-			AppliedLSN: fmt.Sprintf("%X/%X", lsn>>32, uint32(lsn))}
+			AppliedLSN: fmt.Sprintf("%X/%X", lsn>>32, uint32(lsn)),
+			Inserted:   st.Inserted, Updated: st.Updated, Deleted: st.Deleted, Deltas: st.Deltas, History: st.HistoryBytes, Segments: st.Segments,
+			OldestPin: float64(st.OldestPin.Microseconds()) / 1000}
 		if !st.Copied.IsZero() {
 			c := st.Copied
 			r.Copied = &c

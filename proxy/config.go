@@ -23,6 +23,9 @@ type Config struct {
 	// MaxConnections refuses further clients with 53300; 0 is no limit.
 	MaxConnections int
 	Observer       Observer // may be nil
+	// Shadow is the share, from 0 to 1, of the executions that could be answered from
+	// the engine which the server answers instead, to compare both.
+	Shadow float64
 
 	// goroutines drives plaintext sessions by goroutines too, for tests.
 	goroutines bool

@@ -236,7 +236,7 @@ func (e *eventSession) receive(end *endpoint) {
 // ended deals with the end of a side's bytes.
 func (e *eventSession) ended(end *endpoint, errno syscall.Errno) {
 	end.eof = true
-	if end.side == fromClient && (errno != 0 || e.s.blocked()) {
+	if end.side == fromClient && (errno != 0 || e.s.computing()) {
 		// A client that closes while its query runs here does not wait for the answer
 		// (Postgres' client_connection_check_interval takes it so too).
 		e.fail()
@@ -257,6 +257,7 @@ func (e *eventSession) settle() {
 			e.fail()
 			return
 		}
+		e.srv.compute(e.s.takeChecks())
 		if x := e.s.takeExecution(); x != nil {
 			e.srv.wg.Add(1)
 			go e.execute(x)
@@ -406,7 +407,7 @@ func (e *eventSession) arm() {
 	case server.eof && len(client.pending) == 0:
 		e.fail()
 		return
-	case client.eof && !e.shut && len(server.pending) == 0:
+	case client.eof && !e.shut && len(server.pending) == 0 && !e.s.blocked():
 		e.shut = true
 		unix.Shutdown(server.fd, unix.SHUT_WR)
 	}

@@ -130,6 +130,9 @@ func (r *twoPumps) arrived(from int, b []byte, err error) bool {
 	if len(b) > 0 {
 		r.feed(from, b)
 	}
+	if !r.s.blocked() {
+		r.changed.Broadcast() // for ended
+	}
 	if err != nil {
 		r.ended(from, err)
 		return false
@@ -178,6 +181,7 @@ func (r *twoPumps) settle() {
 			r.fail()
 			return
 		}
+		r.srv.compute(r.s.takeChecks())
 		if x := r.s.takeExecution(); x != nil {
 			r.running.Add(1)
 			go r.execute(x)
@@ -312,11 +316,11 @@ func (r *twoPumps) ended(from int, err error) {
 	}
 	// A client that closes while its query runs here does not wait for the answer
 	// (Postgres' client_connection_check_interval takes it so too).
-	if r.s.blocked() || !errors.Is(err, io.EOF) {
+	if r.s.computing() || !errors.Is(err, io.EOF) {
 		r.fail()
 		return
 	}
-	for r.side[fromServer].busy && !r.closed {
+	for (r.side[fromServer].busy || r.s.blocked()) && !r.closed {
 		r.changed.Wait()
 	}
 	if r.closed {

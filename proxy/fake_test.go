@@ -3,9 +3,11 @@ package proxy
 import (
 	"bytes"
 	"context"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"testing"
 
 	"pgaccel/engine"
 	"pgaccel/plan"
@@ -59,6 +61,11 @@ type fakeStatement struct {
 	fields     []engine.Field
 	gateRows   int
 	reason     plan.Reason
+
+	ordered   bool
+	shadowErr error
+	checks    int
+	outcomes  []engine.Comparison
 }
 
 func candidate(b *vector.Batch) *fakeStatement {
@@ -116,6 +123,37 @@ func (s *fakeStatement) saw() (seen struct {
 	return seen
 }
 
-func (s *fakeStatement) Shadow(engine.Gate, []engine.Field, []vector.Datum) (*engine.Check, error) {
-	return nil, &plan.Forward{Reason: plan.ReasonShape}
+// Shadow counts checks; their outcome is kept.
+func (s *fakeStatement) Shadow(gate engine.Gate, fields []engine.Field, params []vector.Datum) (*engine.Check, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.shadowErr != nil {
+		return nil, s.shadowErr
+	}
+	s.checks++
+	s.params, s.fields, s.gateRows = params, fields, len(gate.Rows)
+	fixed := slices.ContainsFunc(gate.Rows[0], func(v *string) bool { return v != nil && *v == "repeatable read" })
+	return &engine.Check{Snapshot: engine.GateSnapshot(gate.Rows), Fixed: fixed, Ordered: s.ordered,
+		Run: func(ctx context.Context) (*vector.Batch, error) { return s.batch, s.err },
+		Done: func(c engine.Comparison) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.outcomes = append(s.outcomes, c)
+		}}, nil
+}
+
+// outcome waits for the check of the given number, from 1.
+func (s *fakeStatement) outcome(t *testing.T, n int) engine.Comparison {
+	t.Helper()
+	var c engine.Comparison
+	waitFor(t, "a check's outcome", func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if len(s.outcomes) < n {
+			return false
+		}
+		c = s.outcomes[n-1]
+		return true
+	})
+	return c
 }

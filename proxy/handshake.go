@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"math/rand/v2"
 	"net"
 	"strings"
 	"time"
@@ -176,6 +177,9 @@ func (s *Server) session(conn net.Conn, tracked closer, packet []byte) {
 	s.observer.SessionOpened()
 	sess := newSession(s.ctx, s.cfg.Engine, s.observer)
 	sess.clamped = clamped
+	if share := s.cfg.Shadow; share > 0 {
+		sess.share = func() bool { return rand.Float64() < share }
+	}
 	if list, err := wire.StartupParameters(packet); err == nil {
 		sess.startup(list)
 	} else {

@@ -35,6 +35,8 @@ type Server struct {
 	warned   bool          // of clients let in unasked
 	drained  chan struct{} // closed once closing and open is 0
 
+	checks chan struct{} // as many as are computed at this time
+
 	loopMu sync.Mutex
 	loops  []*loop // started with the first sessions
 	turn   int     // of the loops
@@ -60,7 +62,8 @@ type closer interface{ close() }
 // Listen opens the listeners. Clients are served once Serve runs. ctx ends the
 // server and its sessions.
 func Listen(ctx context.Context, cfg Config) (*Server, error) {
-	s := &Server{cfg: cfg, log: cfg.Logger, observer: cfg.Observer, sessions: map[string]target{}, all: map[closer]struct{}{}, drained: make(chan struct{})}
+	s := &Server{cfg: cfg, log: cfg.Logger, observer: cfg.Observer, sessions: map[string]target{}, all: map[closer]struct{}{}, drained: make(chan struct{}),
+		checks: make(chan struct{}, checksMax)}
 	if s.log == nil {
 		s.log = slog.Default()
 	}

@@ -56,7 +56,13 @@ type session struct {
 	step                   *step
 	tx                     engine.Transaction
 	execution              *execution // to be started by the driver
-	ahead                  []byte     // for the client, before the server's message at hand
+	// share draws whether an execution is checked; nil checks none.
+	share  func() bool
+	wrap   wrap
+	checks []*check // to be computed by the driver
+	// lookahead are the client's bytes at hand from the message being decided on.
+	lookahead []byte
+	ahead     []byte // for the client, before the server's message at hand
 }
 
 // lookLimit is the largest message in bytes that is held to be looked at; larger
@@ -114,11 +120,15 @@ const (
 )
 
 // blocked reports that client bytes wait for an event of another side.
-func (s *session) blocked() bool { return s.step != nil }
+func (s *session) blocked() bool { return s.step != nil || s.wrap.busy() }
+
+// computing reports that the client waits for an answer from here, not from the
+// server.
+func (s *session) computing() bool { return s.step != nil && s.step.check == nil }
 
 // lose gives up following the stream.
 func (s *session) lose() {
-	if s.step != nil {
+	if s.step != nil || s.wrap.stage != wrapNone && s.wrap.stage != wrapDeclined {
 		s.broken = true
 	}
 	s.abandon()
@@ -140,7 +150,7 @@ func (s *session) client(b []byte) int {
 			at, s.rest.client = at+n, s.rest.client-n
 			continue
 		}
-		if s.step != nil || len(b)-at < wire.HeaderLen {
+		if s.blocked() || len(b)-at < wire.HeaderLen {
 			break
 		}
 		typ, total, ok := wire.Header(b[at:])
@@ -150,6 +160,7 @@ func (s *session) client(b []byte) int {
 		}
 		message := b[at:min(at+total, len(b))]
 		var before []byte
+		s.lookahead = b[at:]
 		do := s.fromClient(typ, message, total, &before)
 		if do == wait {
 			break
@@ -166,6 +177,7 @@ func (s *session) client(b []byte) int {
 		}
 		s.rest.client = total
 	}
+	s.lookahead = nil
 	s.toServer.add(b[run:at])
 	return at
 }
@@ -198,7 +210,7 @@ func (s *session) server(b []byte) int {
 		do := relay
 		if s.opaque {
 			do = s.beforeStart(typ, b[at:min(at+total, len(b))], total)
-		} else if k, owed := s.queue.first(); typ != wire.DataRow || !owed || k&replyOwn != 0 {
+		} else if k, owed := s.queue.first(); typ != wire.DataRow || !owed || k&replyOwn != 0 || s.checking() != nil {
 			do = s.fromServer(typ, b[at:min(at+total, len(b))], total)
 		}
 		if do == wait {

@@ -44,31 +44,43 @@ func (s *session) fromClient(typ byte, message []byte, total int, before *[]byte
 		if !whole {
 			return wait
 		}
-		return s.query(message, before)
+		do := s.query(message, before)
+		if s.wrap.stage == wrapOpen && s.step == nil {
+			if do == relay {
+				*before = append(*before, message...)
+			}
+			*before = s.closeWrap(*before)
+			return swallow
+		}
+		return do
 	case wire.Parse:
 		if look && !whole {
 			return wait
 		}
-		s.inBatch = true
 		if !look {
+			s.inBatch = true
 			s.known.doubtStatements()
 			s.queue.push(replyParse)
 			return relay
 		}
-		return s.parse(message, before)
+		do := s.parse(message, before)
+		s.inBatch = s.inBatch || do != wait
+		return do
 	case wire.Bind:
 		if len(s.known.statements) > 0 || len(s.known.portals) > 0 {
 			if look && !whole {
 				return wait
 			}
-			s.inBatch = true
 			if !look {
+				s.inBatch = true
 				s.known.doubtPortals()
 				s.doubtAnswers()
 				s.queue.push(replyBind)
 				return relay
 			}
-			return s.bind(message)
+			do := s.bind(message)
+			s.inBatch = s.inBatch || do != wait
+			return do
 		}
 		s.queue.push(replyBind)
 	case wire.Execute:
@@ -106,6 +118,12 @@ func (s *session) fromClient(typ byte, message []byte, total int, before *[]byte
 		s.queue.push(replyClose)
 	case wire.Sync:
 		s.inBatch, s.skipping = false, false
+		if s.wrap.stage == wrapOpen {
+			s.queue.push(replySync | replyHeld)
+			s.sent++
+			*before = s.closeWrap(appendEmpty(*before, wire.Sync))
+			return swallow
+		}
 		s.queue.push(replySync)
 		s.sent++
 		return relay
@@ -140,7 +158,11 @@ func (s *session) doubtAnswers() {
 func (s *session) relayQuery() action {
 	s.known.forgetStatement("")
 	s.known.forgetPortal("")
-	s.queue.push(replyQuery)
+	if s.wrap.stage == wrapOpen {
+		s.queue.push(replyQuery | replyHeld)
+	} else {
+		s.queue.push(replyQuery)
+	}
 	s.sent++
 	return relay
 }
@@ -209,6 +231,9 @@ func (s *session) query(message []byte, before *[]byte) action {
 		}
 		s.beginPrefix(prefix, padded, lastSt, before)
 		return swallow
+	}
+	if s.wraps(st, true) {
+		return wait
 	}
 	s.beginSimple(sql, st, before)
 	return swallow
@@ -289,6 +314,9 @@ func (s *session) parse(message []byte, before *[]byte) action {
 		s.queue.push(replyParse)
 		return swallow
 	}
+	if s.wraps(st, false) {
+		return wait
+	}
 	n := &statement{name: string(name), st: st, ascii: wire.IsASCII(sql), after: s.queue.sent}
 	if len(oids) > 0 && !slices.Contains(oids, 0) {
 		// Declared types are those that Postgres takes; that there are no further
@@ -312,6 +340,9 @@ func (s *session) bind(message []byte) action {
 		s.known.forgetPortal(string(portalName))
 		s.queue.push(replyBind)
 		return relay
+	}
+	if s.wraps(st.st, false) {
+		return wait
 	}
 	p := &portal{name: string(portalName), s: st, batch: s.sent}
 	if !bindValues(p, rest) {

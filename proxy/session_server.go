@@ -32,6 +32,16 @@ func (s *session) fromServer(typ byte, message []byte, total int) action {
 	switch typ {
 	case wire.DataRow:
 		if !own {
+			if c := s.checking(); c != nil {
+				if total > lookLimit {
+					c.give("a row larger than what is looked at")
+					return relay
+				}
+				if !whole {
+					return wait
+				}
+				c.row(message)
+			}
 			return relay
 		}
 		if !whole {
@@ -39,6 +49,10 @@ func (s *session) fromServer(typ byte, message []byte, total int) action {
 		}
 		if kind == replyExecute && s.step != nil {
 			s.step.gateRow(message[wire.HeaderLen:])
+		} else if kind == replyExecute && s.wrap.stage == wrapAsking {
+			if row, ok := readRow(message[wire.HeaderLen:]); ok {
+				s.wrap.gate = append(s.wrap.gate, row)
+			}
 		}
 		return swallow
 	case wire.ParseComplete:
@@ -82,6 +96,9 @@ func (s *session) fromServer(typ byte, message []byte, total int) action {
 		}
 		if kind == replyExecute {
 			s.pop(own)
+		}
+		if !own && s.checking() != nil {
+			return s.answered(typ, message)
 		}
 		return done()
 	case wire.ReadyForQuery:
@@ -278,13 +295,19 @@ func (s *session) ready(message []byte) action {
 	if s.status == 'I' && len(s.known.portals) > 0 {
 		s.known.transactionEnded(s.done)
 	}
-	if s.step != nil {
-		return s.stepReady(k)
+	do := relay
+	switch {
+	case s.step != nil && (k&replyOwn == 0 || s.step.simple): // an Execute's step has no Sync of its own
+		do = s.stepReady(k)
+	case k&replyOwn != 0 && s.wrap.busy():
+		do = s.wrapReady()
+	case k&replyOwn != 0:
+		do = swallow
 	}
-	if k&replyOwn != 0 {
+	if k&replyHeld != 0 {
 		return swallow
 	}
-	return relay
+	return do
 }
 
 // failed takes an ErrorResponse.
@@ -307,6 +330,9 @@ func (s *session) failed(body []byte) action {
 	switch k & replyKind {
 	case replySync, replyQuery, replyFunction, replyStartup:
 		s.copyIn = false
+		if k&replyOwn == 0 && s.checking() != nil {
+			return s.checkFailed(body)
+		}
 		if s.step != nil && (k&replyOwn != 0 || s.step.prefix) {
 			return s.stepFailed(k, body)
 		}
@@ -324,6 +350,13 @@ func (s *session) failed(body []byte) action {
 	// them, the error is not theirs.
 	if s.step != nil && (s.step.simple || s.skipping) {
 		return s.stepFailed(k, body)
+	}
+	if k&replyOwn != 0 && s.step == nil && s.wrap.busy() {
+		s.wrap.failed = true
+		if string(wire.ErrorField(body, 'C')) == queryCanceled && s.wrap.stage != wrapClosing {
+			s.wrap.cancelled = true
+		}
+		return swallow
 	}
 	return relay
 }

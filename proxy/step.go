@@ -21,6 +21,8 @@ import (
 //	executing   the engine computes, in a goroutine of the driver
 //	sending     rows go to the client as fast as it takes them
 //	cancelling  the client has cancelled; the server is made to say so
+//
+// or, for one that is checked (shadow.go), the server answers while the step lasts.
 type step struct {
 	simple   bool // a Query; else an Execute
 	st       engine.Statement
@@ -32,7 +34,7 @@ type step struct {
 
 	prefix  bool
 	gate    engine.Gate
-	notices []byte      // said while the server analysed the statement
+	notices []byte // said while the server analysed the statement
 	fields  []engine.Field
 	head    []byte // RowDescription for the client
 	unfit   bool   // something that came cannot be dealt with
@@ -52,6 +54,9 @@ type step struct {
 
 	cancelled  bool
 	cancelling bool
+
+	sampled bool   // to be checked, if it can be answered here
+	check   *check // the server answers, under watch
 }
 
 // answer is a computed result on its way to the client.
@@ -95,6 +100,7 @@ func (s *session) beginPrefix(prefix, sql string, st engine.Statement, before *[
 // beginSimple asks the server to describe a Query's result and to run the gate.
 func (s *session) beginSimple(sql string, st engine.Statement, dst *[]byte) {
 	s.step = &step{simple: true, st: st, sql: sql, started: time.Now()}
+	s.sample()
 	*dst = s.simpleBatch(*dst, !s.gatePrepared || s.status == 'T' && !s.gateSafe)
 }
 
@@ -120,16 +126,29 @@ func (s *session) simpleBatch(b []byte, prepare bool) []byte {
 	return appendEmpty(b, wire.Sync)
 }
 
-// gateBatch runs the gate, preparing it where it may be gone.
+// sample decides whether the step just begun is to be checked: what stands in a block,
+// be it one that was opened for that.
+func (s *session) sample() {
+	t := s.step
+	t.cancelled, s.wrap.cancelled = s.wrap.cancelled, false
+	t.sampled = s.wrap.stage == wrapOpen || s.share != nil && s.status == 'T' && t.max == 0 && s.share()
+}
+
+// gateBatch runs the gate for the step, preparing it where it may be gone.
 func (s *session) gateBatch(b []byte, prepare bool) []byte {
+	s.step.gate = engine.Gate{Sent: time.Now()}
+	return s.gateOf(b, s.step.st, prepare)
+}
+
+// gateOf runs the gate of a statement.
+func (s *session) gateOf(b []byte, st engine.Statement, prepare bool) []byte {
 	if prepare {
 		b = appendNamed(b, wire.Close, 'S', gateName)
 		b = appendParse(b, gateName, engine.GateSQL, nil)
 		s.own(replyClose)
 		s.own(replyParse)
 	}
-	s.step.gate = engine.Gate{Sent: time.Now()}
-	b = appendBind(b, gateName, gateName, s.step.st.GateParams())
+	b = appendBind(b, gateName, gateName, st.GateParams())
 	b = appendExecute(b, gateName, 0)
 	b = appendNamed(b, wire.Close, 'P', gateName)
 	s.own(replyBind)
@@ -142,6 +161,7 @@ func (s *session) gateBatch(b []byte, prepare bool) []byte {
 // the gate, inside the client's batch: with Flush, never Sync.
 func (s *session) beginExecute(p *portal, message []byte, rows int32, dst *[]byte) {
 	s.step = &step{st: p.s.st, portal: p, max: rows, original: append([]byte(nil), message...), started: time.Now()}
+	s.sample()
 	b := *dst
 	st := p.s
 	// A Describe that fails where Execute would not, or with another error, would show.
@@ -217,19 +237,28 @@ func (t *step) holdsNotices(first reply, owed bool) bool {
 func (s *session) stepReady(k reply) action {
 	t := s.step
 	switch {
+	case t.check != nil:
+		return s.checkReady(k)
 	case t.relayed:
-		s.finish(false)
+		s.tell(false)
+		s.finish()
+		if s.wrap.stage == wrapOpen {
+			s.toServer.add(s.closeWrap(nil))
+			return swallow
+		}
 		return relay
 	case k&replyOwn == 0:
 		if !t.prefix {
 			return relay
 		}
 		if t.failed {
-			s.finish(false)
+			s.tell(false)
+			s.finish()
 			return relay
 		}
 		if s.status == 'E' {
-			s.finish(false)
+			s.tell(false)
+			s.finish()
 			return relay
 		}
 		started, cancelled := t.started, t.cancelled
@@ -262,6 +291,8 @@ func (s *session) stepFailed(k reply, body []byte) action {
 		s.gateSafe = false
 	}
 	switch {
+	case t.check != nil:
+		return s.checkFailed(body)
 	case t.prefix:
 		t.failed = true
 		return relay
@@ -269,7 +300,8 @@ func (s *session) stepFailed(k reply, body []byte) action {
 		if t.simple {
 			t.relayed = true
 		} else {
-			s.finish(false)
+			s.tell(false)
+			s.finish()
 		}
 		if code != queryCanceled {
 			s.ahead = wire.AppendError(nil, canceledError)
@@ -280,9 +312,10 @@ func (s *session) stepFailed(k reply, body []byte) action {
 		if t.resume && k&replyOwn != 0 {
 			s.known.forgetPortal(t.portal.name) // it went with its transaction
 		}
-		s.finish(false)
+		s.tell(false)
+		s.finish()
 		return relay
-	case s.status == 'T' || code == queryCanceled || code == lockNotAvailable || code == deadlockDetected:
+	case s.status == 'T' && s.wrap.stage != wrapOpen || code == queryCanceled || code == lockNotAvailable || code == deadlockDetected:
 		// The transaction has failed; in I, the client has cancelled or the wait for a
 		// lock has ended. A Query would have come to the same.
 		t.relayed = true
@@ -308,6 +341,10 @@ var canceledError = wire.ErrorFields{Severity: "ERROR", Code: queryCanceled, Mes
 // collected is called when the server has answered all own messages of a step.
 func (s *session) collected() {
 	t := s.step
+	if t.check != nil {
+		s.confirmed()
+		return
+	}
 	if t.cancelling {
 		s.release(plan.ReasonInternalError)
 		return
@@ -345,6 +382,10 @@ func (s *session) collected() {
 	}
 	if t.unfit || t.simple && t.head == nil {
 		s.release(plan.ReasonDescription)
+		return
+	}
+	if t.sampled && engine.CanShadow(t.gate.Rows) {
+		s.beginCheck(params)
 		return
 	}
 	x := &execution{st: t.st, tx: &s.tx, gate: t.gate, fields: t.fields, params: params}
@@ -441,7 +482,8 @@ func (s *session) more(dst []byte) []byte {
 	if t.answer.next == t.answer.rows {
 		t.answer.encoder = nil // a portal at its end keeps no rows
 	}
-	s.finish(true)
+	s.tell(true)
+	s.finish()
 	return dst
 }
 
@@ -454,6 +496,19 @@ func (s *session) release(reason plan.Reason) {
 	if reason != "" {
 		t.st.Forwarded(reason)
 	}
+	if s.wrap.stage == wrapOpen && t.simple && s.status != 'T' {
+		// Describing has failed, and the block with it: without one, then.
+		s.toServer.add(s.wrapBatch(nil, rollbackSQL, replySync))
+		s.wrap = wrap{}
+	}
+	s.pass()
+	s.tell(false)
+	s.finish()
+}
+
+// pass passes the client's message on.
+func (s *session) pass() {
+	t := s.step
 	if t.simple {
 		s.relayQuery()
 		if t.original == nil {
@@ -464,14 +519,20 @@ func (s *session) release(reason plan.Reason) {
 		s.queue.push(replyExecute)
 	}
 	s.toServer.add(t.original)
-	s.finish(false)
+	if t.simple && s.wrap.stage == wrapOpen {
+		s.toServer.add(s.closeWrap(nil))
+	}
 }
 
-// finish ends the step.
-func (s *session) finish(accelerated bool) {
+// tell tells the observer who answers.
+func (s *session) tell(accelerated bool) {
 	if !s.step.resume {
 		s.observer.Answered(accelerated, time.Since(s.step.started))
 	}
+}
+
+// finish ends the step.
+func (s *session) finish() {
 	if s.step.simple && s.status == 'I' {
 		s.tx.End() // no ReadyForQuery of the server's will say that it is over
 	}
@@ -504,6 +565,7 @@ func (s *session) cancelOnServer() {
 func (s *session) cancel() bool {
 	t := s.step
 	if t == nil || t.cancelling {
+		s.wrap.cancelled = s.wrap.cancelled || t == nil && s.wrap.busy() && s.wrap.stage != wrapClosing
 		return false
 	}
 	t.cancelled = true
@@ -520,5 +582,9 @@ func (s *session) abandon() {
 	s.tx.Close()
 	if s.step != nil && s.step.execution != nil {
 		s.step.execution.cancel()
+	}
+	if c := s.checking(); c != nil {
+		s.step.check = nil
+		c.drop("the session has ended")
 	}
 }

@@ -21,9 +21,11 @@ const (
 	replyFunction               // V, Z
 	replyStartup                // the answers to the startup packet, up to Z
 
-	replyKind = 0x0f
-	replyOwn  = 0x40 // swallow it
-	replyRef  = 0x80 // has an entry in the queue of references
+	replyKind  = 0x0f
+	replyHeld  = 0x10 // the client's, but its ReadyForQuery is not relayed: another stands for it
+	replyShown = 0x20 // own, but its ReadyForQuery is relayed
+	replyOwn   = 0x40 // swallow it
+	replyRef   = 0x80 // has an entry in the queue of references
 )
 
 // ref is what a message was about.
@@ -50,7 +52,7 @@ const repliesMax = 1 << 17
 func (q *replies) len() int { return len(q.kinds) - q.head }
 
 func (q *replies) push(k reply) {
-	if k == replyExecute || k == replyQuery {
+	if c := k &^ replyHeld; c == replyExecute || c == replyQuery {
 		q.executes++
 		q.sent++
 	}
@@ -89,7 +91,7 @@ func (q *replies) ref() ref {
 func (q *replies) pop() {
 	k := q.kinds[q.head]
 	q.head++
-	if k == replyExecute || k == replyQuery {
+	if c := k &^ (replyHeld | replyRef); c == replyExecute || c == replyQuery {
 		q.executes--
 	}
 	if k&replyOwn != 0 {

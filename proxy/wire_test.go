@@ -28,6 +28,7 @@ var setups = []struct {
 	{"no mention", func() engine.Decider { return newFake() }, false},
 	{"decided to forward", func() engine.Decider { return everything{engine.RouteForward} }, false},
 	{"gated, then forwarded", func() engine.Decider { return everything{engine.RouteCandidate} }, true},
+	{"checked", func() engine.Decider { return everySelect{} }, true},
 }
 
 // everything takes every text for a candidate, and every execution is forwarded
@@ -43,6 +44,19 @@ type refusing struct{ *fakeStatement }
 
 func (refusing) Execute(context.Context, *engine.Transaction, engine.Gate, []engine.Field, []vector.Datum) (*vector.Batch, error) {
 	return nil, &plan.Forward{Reason: plan.ReasonSmall}
+}
+
+// everySelect takes every plain SELECT for a candidate that is checked: the server
+// answers, wrapped into a transaction or behind a second gate.
+type everySelect struct{}
+
+func (everySelect) Mentions([]byte) bool { return true }
+func (everySelect) Prepare(sql string, _ []uint32) engine.Statement {
+	text := strings.ToLower(strings.TrimSpace(sql))
+	if !strings.HasPrefix(text, "select") || strings.Contains(strings.TrimRight(text, "; "), ";") || strings.Contains(text, "nextval") {
+		return &fakeStatement{route: engine.RouteForward}
+	}
+	return candidate(numbers(1))
 }
 
 // runScripts compares the scripts of one W number.
@@ -66,6 +80,9 @@ func runScripts(t *testing.T, w int) {
 						}
 						t.Run(fmt.Sprintf("%s/%s/chopped=%v", setup.name, m.name, chopped), func(t *testing.T) {
 							change := []func(*Config){m.set}
+							if setup.name == "checked" {
+								change = append(change, shadowAll)
+							}
 							if chopped {
 								change = append(change, chopUpstream(t))
 							}

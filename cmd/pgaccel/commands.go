@@ -41,7 +41,8 @@ file that --config names.`,
 func serveCommand() *cobra.Command {
 	var cfg server.Config
 	var logFormat, logLevel string
-	var memory byteSize
+	var memory, retained byteSize
+	var shadow share
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Run the accelerator",
@@ -56,7 +57,8 @@ func serveCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			cfg.Logger, cfg.Memory = log, int64(memory)
+			cfg.Logger, cfg.Memory, cfg.Shadow = log, int64(memory), float64(shadow)
+			cfg.MaxRetainedWAL = int64(retained)
 			cfg.Progress = progress(log)
 			s, err := server.Start(cmd.Context(), cfg)
 			if err != nil {
@@ -78,6 +80,8 @@ func serveCommand() *cobra.Command {
 	f.StringVar(&cfg.TLSCert, "tls-cert", "", "certificate file for TLS with clients (best the server's own, see README)")
 	f.StringVar(&cfg.TLSKey, "tls-key", "", "key file for --tls-cert")
 	f.DurationVar(&cfg.WaitLimit, "wait-limit", 50*time.Millisecond, "longest wait for the replication stream before a query is forwarded")
+	f.Var(&retained, "max-retained-wal", "most write-ahead log that the replication slot may keep the server from removing (default 4GiB); beyond it the slot is dropped and everything is forwarded for a while")
+	f.Var(&shadow, "shadow", "share of the queries that could be accelerated which PostgreSQL answers instead, to compare both: 1% or 0.01")
 	f.IntVar(&cfg.MaxClients, "max-clients", 10000, "most client connections at a time")
 	f.StringVar(&logFormat, "log-format", "text", "text or json")
 	f.StringVar(&logLevel, "log-level", "info", "debug, info, warn or error")

@@ -106,3 +106,26 @@ func (b *byteSize) Set(s string) error {
 
 // Type implements pflag.Value.
 func (b *byteSize) Type() string { return "size" }
+
+// share is a flag for a part of a whole: 1%, or 0.01.
+type share float64
+
+// String implements pflag.Value.
+func (p *share) String() string { return strconv.FormatFloat(float64(*p)*100, 'g', -1, 64) + "%" }
+
+// Set implements pflag.Value.
+func (p *share) Set(s string) error {
+	number, percent := strings.CutSuffix(strings.TrimSpace(s), "%")
+	n, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+	if percent {
+		n /= 100
+	}
+	if err != nil || !(n >= 0 && n <= 1) {
+		return fmt.Errorf("%q is not a share such as 1%% or 0.01", s)
+	}
+	*p = share(n)
+	return nil
+}
+
+// Type implements pflag.Value.
+func (p *share) Type() string { return "share" }

@@ -36,7 +36,7 @@ var mayImport = map[string]string{
 	"engine":             "pushdown olap plan colstore catalog vector",
 	"proxy":              "engine plan upstream wire vector",
 	"internal/oracle":    "plan vector",
-	"internal/server":    "proxy engine replica colstore catalog gpu upstream",
+	"internal/server":    "proxy engine plan replica colstore catalog gpu upstream",
 	"internal/bench":     "internal/server internal/pgserver internal/ssb",
 	"scripts/testcount":  "",
 	"cmd/pgaccel":        "internal/server internal/bench internal/pgserver internal/ssb replica",

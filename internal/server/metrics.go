@@ -4,6 +4,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"pgaccel/colstore"
+	"pgaccel/engine"
+	"pgaccel/plan"
 )
 
 var (
@@ -11,12 +13,28 @@ var (
 		"Executions of statements that name an accelerated table, by route and, where forwarded, reason.", []string{"route", "reason"}, nil)
 	deviceDesc = prometheus.NewDesc("pgaccel_device_queries_total",
 		"Accelerated executions by the device that ran them.", []string{"device"}, nil)
-	rowsDesc = prometheus.NewDesc("pgaccel_table_rows", "Rows of a copied table.", []string{"table"}, nil)
-	sizeDesc = prometheus.NewDesc("pgaccel_table_bytes", "Bytes of column memory that a table holds, dictionaries included.", []string{"table"}, nil)
-	upDesc   = prometheus.NewDesc("pgaccel_table_ready", "1 where a table's copy answers queries, else 0; state says why.", []string{"table", "state"}, nil)
-	usedDesc = prometheus.NewDesc("pgaccel_store_bytes", "Bytes of column memory in use.", nil, nil)
-	maxDesc  = prometheus.NewDesc("pgaccel_store_limit_bytes", "The limit of column memory (--memory).", nil, nil)
-	lsnDesc  = prometheus.NewDesc("pgaccel_stream_applied_lsn", "Log position up to which the replication stream has been seen.", nil, nil)
+	rowsDesc    = prometheus.NewDesc("pgaccel_table_rows", "Rows of a copied table.", []string{"table"}, nil)
+	sizeDesc    = prometheus.NewDesc("pgaccel_table_bytes", "Bytes of column memory that a table holds, dictionaries included.", []string{"table"}, nil)
+	upDesc      = prometheus.NewDesc("pgaccel_table_ready", "1 where a table's copy answers queries, else 0; state says why.", []string{"table", "state"}, nil)
+	usedDesc    = prometheus.NewDesc("pgaccel_store_bytes", "Bytes of column memory in use.", nil, nil)
+	maxDesc     = prometheus.NewDesc("pgaccel_store_limit_bytes", "The limit of column memory (--memory).", nil, nil)
+	historyDesc = prometheus.NewDesc("pgaccel_table_history_bytes",
+		"Column memory of commits that are not folded into a table yet.", []string{"table"}, nil)
+	deltasDesc = prometheus.NewDesc("pgaccel_table_history_commits",
+		"Commits that are not folded into a table yet.", []string{"table"}, nil)
+	changesDesc = prometheus.NewDesc("pgaccel_table_changes_total",
+		"Rows changed since a table's copy.", []string{"table", "change"}, nil)
+	pinsDesc = prometheus.NewDesc("pgaccel_kept_snapshots",
+		"Snapshots whose history is kept, for REPEATABLE READ transactions and shadow checks.", nil, nil)
+	staleDesc = prometheus.NewDesc("pgaccel_stale_forwards_total",
+		"Executions forwarded because the replication stream did not come in time.", nil, nil)
+	shadowDesc = prometheus.NewDesc("pgaccel_shadow_total",
+		"Answers compared with Postgres' (--shadow), by result.", []string{"result"}, nil)
+	badStalenessDesc = prometheus.NewDesc("pgaccel_bad_max_staleness_total",
+		"Gates of sessions whose pgaccel.max_staleness is no duration; it counts as 0.", nil, nil)
+	retainedDesc = prometheus.NewDesc("pgaccel_slot_retained_bytes",
+		"Write-ahead log that the replication slot keeps the server from removing (--max-retained-wal).", nil, nil)
+	lsnDesc = prometheus.NewDesc("pgaccel_stream_applied_lsn", "Log position up to which the replication stream has been seen.", nil, nil)
 )
 
 // storeCollector reads the store and the engine when it is scraped.
@@ -24,7 +42,8 @@ type storeCollector struct{ s *Server }
 
 // Describe implements prometheus.Collector.
 func (c *storeCollector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{queriesDesc, deviceDesc, rowsDesc, sizeDesc, upDesc, usedDesc, maxDesc, lsnDesc} {
+	for _, d := range []*prometheus.Desc{queriesDesc, deviceDesc, rowsDesc, sizeDesc, upDesc, usedDesc, maxDesc, lsnDesc, retainedDesc,
+		historyDesc, deltasDesc, changesDesc, pinsDesc, staleDesc, shadowDesc, badStalenessDesc} {
 		ch <- d
 	}
 }
@@ -41,21 +60,37 @@ func (c *storeCollector) Collect(ch chan<- prometheus.Metric) {
 	gauge(usedDesc, float64(used))
 	gauge(maxDesc, float64(limit))
 	gauge(lsnDesc, float64(c.s.store.Applied()))
+	if r := c.s.replicator; r != nil {
+		gauge(retainedDesc, float64(r.RetainedWAL()))
+	}
 	for _, st := range c.s.store.Statuses() {
 		gauge(rowsDesc, float64(st.Rows), st.Name)
 		gauge(sizeDesc, float64(st.Bytes), st.Name)
+		gauge(historyDesc, float64(st.HistoryBytes), st.Name)
+		gauge(deltasDesc, float64(st.Deltas), st.Name)
+		counter(changesDesc, st.Inserted, st.Name, "inserted")
+		counter(changesDesc, st.Updated, st.Name, "updated")
+		counter(changesDesc, st.Deleted, st.Name, "deleted")
 		ready := 0.0
 		if st.State == colstore.StateReady {
 			ready = 1
 		}
 		gauge(upDesc, ready, st.Name, st.State.String())
 	}
-	accelerated := int64(0)
-	if c.s.engine != nil {
+	accelerated, stale := int64(0), int64(0)
+	if e := c.s.engine; e != nil {
+		gauge(pinsDesc, float64(e.Pins()))
+		counter(badStalenessDesc, e.BadStaleness())
+		for _, v := range []engine.Verdict{engine.Equal, engine.Different, engine.Inconclusive} {
+			counter(shadowDesc, e.Verdicts(v), v.String())
+		}
 		for _, n := range c.s.engine.Counts() {
 			if n.Route == "accelerated" {
 				accelerated += n.N
 				continue
+			}
+			if n.Reason == plan.ReasonStale {
+				stale = n.N
 			}
 			counter(queriesDesc, n.N, n.Route, string(n.Reason))
 		}
@@ -63,4 +98,5 @@ func (c *storeCollector) Collect(ch chan<- prometheus.Metric) {
 	// Present from the start, so that a rate over it is defined.
 	counter(queriesDesc, accelerated, "accelerated", "")
 	counter(deviceDesc, accelerated, "cpu")
+	counter(staleDesc, stale)
 }

@@ -15,6 +15,7 @@ type observer struct {
 	bytes    *prometheus.CounterVec
 	cancels  *prometheus.CounterVec
 	latency  *prometheus.HistogramVec
+	waits    prometheus.Histogram
 }
 
 var _ proxy.Observer = (*observer)(nil)
@@ -32,6 +33,9 @@ func newObserver() *observer {
 		latency: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "pgaccel_decision_seconds",
 			Help:    "Time from a candidate's arrival to its answer's first byte (accelerated) or its release to Postgres (forwarded).",
 			Buckets: prometheus.ExponentialBuckets(50e-6, 2, 18)}, []string{"route"}),
+		waits: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "pgaccel_gate_wait_seconds",
+			Help:    "How long gates waited for the replication stream; most need not wait.",
+			Buckets: prometheus.ExponentialBuckets(50e-6, 2, 14)}),
 	}
 }
 
@@ -50,8 +54,11 @@ func (o *observer) Collect(ch chan<- prometheus.Metric) {
 }
 
 func (o *observer) collectors() []prometheus.Collector {
-	return []prometheus.Collector{o.open, o.sessions, o.bytes, o.cancels, o.latency}
+	return []prometheus.Collector{o.open, o.sessions, o.bytes, o.cancels, o.latency, o.waits}
 }
+
+// waited is told of each gate's wait.
+func (o *observer) waited(d time.Duration) { o.waits.Observe(d.Seconds()) }
 
 // SessionOpened implements proxy.Observer.
 func (o *observer) SessionOpened() {

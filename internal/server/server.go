@@ -32,9 +32,13 @@ type Config struct {
 	TLSCert    string   // certificate and key files for clients; both or neither
 	TLSKey     string
 	WaitLimit  time.Duration // bound on waiting for the stream, then forward
-	MaxClients int
-	Logger     *slog.Logger
-	Progress   func(replica.Progress) // of the first copy; may be nil
+	// MaxRetainedWAL is the most write-ahead log, in bytes, that the replication slot may
+	// keep the server from removing; 0 is 4 GiB.
+	MaxRetainedWAL int64
+	MaxClients     int
+	Shadow         float64 // share, 0 to 1, of the queries that could be accelerated which are checked against Postgres
+	Logger         *slog.Logger
+	Progress       func(replica.Progress) // of the first copy; may be nil
 
 	SegmentRows int // rows of a segment, 0 is the store's own; tests make them small
 }
@@ -81,17 +85,17 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	var decider engine.Decider
 	if len(cfg.Accelerate) > 0 {
 		s.replicator, err = replica.Start(s.ctx, replica.Config{Upstream: cfg.Upstream, Accelerate: cfg.Accelerate,
-			Store: s.store, Logger: cfg.Logger, Progress: cfg.Progress})
+			Store: s.store, MaxRetainedWAL: cfg.MaxRetainedWAL, Logger: cfg.Logger, Progress: cfg.Progress})
 		if err != nil {
 			s.Close()
 			return nil, err
 		}
 		s.engine = engine.New(engine.Options{Store: s.store, Workers: cfg.Workers, WaitLimit: cfg.WaitLimit,
-			CheckDefinition: s.replicator.Recheck, Look: s.replicator.Look, Logger: cfg.Logger})
+			CheckDefinition: s.replicator.Recheck, Waited: s.observer.waited, Look: s.replicator.Look, Logger: cfg.Logger})
 		decider = s.engine
 	}
 	s.proxy, err = proxy.Listen(s.ctx, proxy.Config{Listen: cfg.Listen, Upstream: up, TLS: clientTLS, Engine: decider,
-		Logger: cfg.Logger, MaxConnections: cfg.MaxClients, Observer: s.observer})
+		Logger: cfg.Logger, MaxConnections: cfg.MaxClients, Observer: s.observer, Shadow: cfg.Shadow})
 	if err != nil {
 		s.Close()
 		return nil, err

@@ -1,0 +1,304 @@
+package proxy
+
+import (
+	"context"
+	"fmt"
+	"hash/maphash"
+	"runtime/debug"
+	"strings"
+
+	"pgaccel/engine"
+	"pgaccel/vector"
+	"pgaccel/wire"
+)
+
+// A share of the executions that could be answered here is answered by the server
+// instead, and what pgaccel computes is compared with that (Config.Shadow). The
+// client's answer is the server's, relayed as it comes. Both must speak of one
+// snapshot:
+//
+//   - in a REPEATABLE READ block they do;
+//   - in a READ COMMITTED block they do where the gate shows the same snapshot before
+//     the statement and behind it; CommandComplete is held back until then;
+//   - outside of a block the statement is wrapped into a REPEATABLE READ block of
+//     pgaccel's own (wrap.go).
+//
+// While the server answers, hashes of its rows are noted. The rest happens behind the
+// session's back: pgaccel's answer is computed, and its rows, written in the client's
+// formats, are compared with those, as a multiset or, where only one order is right,
+// one by one.
+
+const (
+	// checkedMax is the most bytes of an answer that are compared.
+	checkedMax = 64 << 20
+	// keptMax is how much of the server's first rows is kept to show what differs.
+	keptMax = 64 << 10
+	// checksMax bounds the checks that are computed at one time.
+	checksMax = 8
+)
+
+// check is one such execution.
+type check struct {
+	*engine.Check
+	fields    []engine.Field
+	formats   []int16
+	settings  wire.TextSettings
+	paramOIDs []uint32
+
+	rows    []uint64 // hashes of the server's rows
+	size    int      // of them in bytes
+	kept    [][]byte // the first of them
+	keptAll int      // bytes
+
+	tag        []byte // the statement's end, held back
+	confirming bool   // the second gate is under way
+	trouble    string // why nothing can be said
+	code       string // SQLSTATE of the error that the server answered with
+}
+
+var hashSeed = maphash.MakeSeed()
+
+// row notes a row of the server's.
+func (c *check) row(message []byte) {
+	if c.trouble != "" {
+		return
+	}
+	if c.size += len(message); c.size > checkedMax {
+		c.give("the answer is larger than what is compared")
+		return
+	}
+	body := message[wire.HeaderLen:]
+	c.rows = append(c.rows, maphash.Bytes(hashSeed, body))
+	if c.keptAll += len(body); c.keptAll <= keptMax {
+		c.kept = append(c.kept, append([]byte(nil), body...))
+	}
+}
+
+// give gives the check up; the answer goes on.
+func (c *check) give(why string) {
+	if c.trouble == "" {
+		c.trouble, c.rows, c.kept = why, nil, nil
+	}
+}
+
+// drop ends a check that nothing came of.
+func (c *check) drop(why string) {
+	c.Done(engine.Comparison{Verdict: engine.Inconclusive, Detail: why})
+}
+
+// run computes pgaccel's answer and ends the check. Nothing that goes wrong in it
+// concerns anybody else.
+func (c *check) run(ctx context.Context) {
+	result := engine.Comparison{Verdict: engine.Inconclusive, Detail: c.trouble}
+	defer func() {
+		if p := recover(); p != nil {
+			result = engine.Comparison{Verdict: engine.Inconclusive, Detail: fmt.Sprintf("panic: %v\n%s", p, debug.Stack())}
+		}
+		result.ParamOIDs = c.paramOIDs
+		c.Done(result)
+	}()
+	if c.trouble != "" {
+		return
+	}
+	batch, err := c.Run(ctx)
+	if err != nil {
+		result.Detail = err.Error()
+		return
+	}
+	if c.code != "" {
+		// That the data make it fail is part of an answer. Anything else (a cancel, no
+		// memory) is not.
+		if result.Detail = "Postgres raised " + c.code; strings.HasPrefix(c.code, "22") {
+			result.Verdict = engine.Different
+		}
+		return
+	}
+	result = c.compare(batch)
+}
+
+// compare compares pgaccel's answer with the server's.
+func (c *check) compare(batch *vector.Batch) engine.Comparison {
+	oids := make([]uint32, len(c.fields))
+	for i := range oids {
+		oids[i] = c.fields[i].TypeOID
+	}
+	encoder, err := wire.NewRowEncoder(batch.Columns, oids, c.formats, c.settings)
+	if err != nil {
+		return engine.Comparison{Verdict: engine.Inconclusive, Detail: err.Error()}
+	}
+	var buf []byte
+	ours := make([]uint64, batch.Rows)
+	for i := range ours {
+		buf = encoder.Append(buf[:0], i)
+		ours[i] = maphash.Bytes(hashSeed, buf[wire.HeaderLen:])
+	}
+	our := func(i int) []byte {
+		if i >= len(ours) {
+			return nil
+		}
+		return encoder.Append(nil, i)[wire.HeaderLen:]
+	}
+	their := func(i int) []byte {
+		if i >= len(c.kept) {
+			return nil
+		}
+		return c.kept[i]
+	}
+	differ := func(detail string, i, j int) engine.Comparison {
+		return engine.Comparison{Verdict: engine.Different, Detail: detail, Row: max(i, j) + 1, Ours: our(i), Theirs: their(j)}
+	}
+	counts := fmt.Sprintf("%d rows, Postgres has %d", len(ours), len(c.rows))
+	if c.Ordered {
+		for i := range min(len(ours), len(c.rows)) {
+			if ours[i] != c.rows[i] {
+				return differ("a row, or its place; "+counts, i, i)
+			}
+		}
+	}
+	left := map[uint64]int{}
+	for _, h := range ours {
+		left[h]++
+	}
+	for j, h := range c.rows {
+		if left[h]--; left[h] < 0 {
+			// Where the order is free, there is no telling which row it should be.
+			return differ("a row is missing; "+counts, min(j, max(0, len(ours)-1)), j)
+		}
+	}
+	for i := len(ours) - 1; i >= 0 && len(ours) > len(c.rows); i-- {
+		if left[ours[i]]--; left[ours[i]] >= 0 {
+			return engine.Comparison{Verdict: engine.Different, Detail: "a row too many; " + counts, Row: i + 1, Ours: our(i)}
+		}
+	}
+	return engine.Comparison{Verdict: engine.Equal}
+}
+
+// checking returns the check that the session's statement is under, nil for none.
+func (s *session) checking() *check {
+	if s.step == nil {
+		return nil
+	}
+	return s.step.check
+}
+
+// beginCheck lets the server answer, under watch.
+func (s *session) beginCheck(params []vector.Datum) {
+	t := s.step
+	ec, err := t.st.Shadow(t.gate, t.fields, params)
+	if err != nil {
+		s.release("") // the engine has counted it
+		return
+	}
+	t.check = &check{Check: ec, fields: t.fields, settings: s.settings}
+	if t.portal != nil {
+		t.check.formats, t.check.paramOIDs = t.portal.results, t.portal.s.params
+	}
+	s.tell(false)
+	s.pass()
+	if !t.simple {
+		s.toServer.add(appendEmpty(nil, wire.Flush))
+	}
+}
+
+// answered takes the end of the statement of a check: CommandComplete, most likely.
+func (s *session) answered(typ byte, message []byte) action {
+	t := s.step
+	if typ != wire.CommandComplete {
+		t.check.give("the answer has not ended as a SELECT does")
+	}
+	if t.check.Fixed || t.check.trouble != "" {
+		if !t.simple {
+			s.endCheck()
+		}
+		return relay
+	}
+	t.check.tag = append([]byte(nil), message...)
+	if !t.simple {
+		s.confirm(false)
+	}
+	return swallow
+}
+
+// confirm runs the gate again. It must not fail, so that it is prepared anew.
+func (s *session) confirm(sync bool) {
+	s.step.check.confirming = true
+	b := s.gateBatch(nil, true)
+	if sync {
+		s.own(replySync)
+		b = appendEmpty(b, wire.Sync)
+	} else {
+		b = appendEmpty(b, wire.Flush)
+	}
+	s.toServer.add(b)
+}
+
+// confirmed is called when the second gate has answered.
+func (s *session) confirmed() {
+	t := s.step
+	s.gatePrepared, s.gateSafe = true, true
+	if snapshot := engine.GateSnapshot(t.gate.Rows); snapshot != t.check.Snapshot {
+		t.check.give("others have committed meanwhile")
+	}
+	s.ahead = t.check.tag
+	s.endCheck()
+}
+
+// checkReady takes a ReadyForQuery, to the message of kind k.
+func (s *session) checkReady(k reply) action {
+	c := s.step.check
+	switch {
+	case k&replyOwn == 0 && c.tag != nil:
+		s.confirm(true)
+		return swallow
+	case c.confirming && c.tag != nil:
+		s.confirmed()
+	default:
+		s.endCheck()
+	}
+	return relay
+}
+
+// checkFailed takes an error of the statement, or of the second gate: the client is
+// told of either.
+func (s *session) checkFailed(body []byte) action {
+	c := s.step.check
+	if c.code = string(wire.ErrorField(body, 'C')); c.confirming || !c.Fixed {
+		c.give("an error: " + c.code)
+	}
+	c.tag = nil
+	if !s.step.simple {
+		s.endCheck()
+	}
+	return relay
+}
+
+// endCheck ends the step; the check goes to the driver.
+func (s *session) endCheck() {
+	s.checks = append(s.checks, s.step.check)
+	s.finish()
+}
+
+// takeChecks returns the checks to be computed, once.
+func (s *session) takeChecks() []*check {
+	list := s.checks
+	s.checks = nil
+	return list
+}
+
+// compute runs checks beside the sessions.
+func (s *Server) compute(list []*check) {
+	for _, c := range list {
+		select {
+		case s.checks <- struct{}{}:
+		default:
+			c.drop("too many checks at one time")
+			continue
+		}
+		s.wg.Add(1)
+		go func() {
+			defer s.wg.Done()
+			defer func() { <-s.checks }()
+			c.run(s.ctx)
+		}()
+	}
+}
