@@ -37,7 +37,7 @@ func benchCommand() *cobra.Command {
 		Use:   "bench",
 		Short: "Measure: both sides in one run, answers compared, medians and ratios",
 	}
-	cmd.AddCommand(benchSSBCommand(), benchPassthroughCommand())
+	cmd.AddCommand(benchSSBCommand(), benchPassthroughCommand(), benchFreshnessCommand())
 	return cmd
 }
 
@@ -77,6 +77,26 @@ func benchPassthroughCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&o.Quick, "quick", false, "about a minute")
+	return cmd
+}
+
+func benchFreshnessCommand() *cobra.Command {
+	var o bench.FreshnessOptions
+	cmd := &cobra.Command{
+		Use:   "freshness",
+		Short: "What it costs to be never stale: waits, rate of applying, memory of history",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return bench.Freshness(cmd.Context(), o, cmd.OutOrStdout())
+		},
+	}
+	f := cmd.Flags()
+	f.BoolVar(&o.Quick, "quick", false, "about a minute")
+	f.StringSliceVar(&o.Loads, "load", nil, "loads to wait beside: idle, own, limited, full (default all)")
+	f.DurationVar(&o.Duration, "duration", 0, "of each load (default 12s, or 2s with --quick)")
+	f.IntVar(&o.Rate, "rate", 0, "transactions a second of the limited load (default 2000)")
+	f.IntVar(&o.Rows, "rows", 0, "rows changed by one statement (default 1000000, or 100000 with --quick)")
+	f.StringSliceVar(&o.ServeArgs, "serve-arg", nil, "more flags for `pgaccel serve`")
 	return cmd
 }
 

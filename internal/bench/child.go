@@ -130,12 +130,16 @@ func (c *child) get(ctx context.Context, path string) (int, []byte, error) {
 	return resp.StatusCode, body, err
 }
 
-// metric is one line of /metrics.
+// metric is one line of /metrics, or one histogram.
 type metric struct {
-	name   string
-	labels map[string]string
-	value  float64
+	name    string
+	labels  map[string]string
+	value   float64
+	buckets []bucket // of a histogram, ascending
 }
+
+// bucket counts the observations up to le, those of lower buckets included.
+type bucket struct{ le, n float64 }
 
 type metrics []metric
 
@@ -146,6 +150,16 @@ func (m metrics) sum(name string) (sum float64) {
 		}
 	}
 	return sum
+}
+
+// get returns the first metric of a name; there is false where pgaccel has none.
+func (m metrics) get(name string) (one metric, there bool) {
+	for _, s := range m {
+		if s.name == name {
+			return s, true
+		}
+	}
+	return metric{}, false
 }
 
 // routes are the executions so far: accelerated, and forwarded by reason.
@@ -189,6 +203,11 @@ func (c *child) metrics(ctx context.Context) (metrics, error) {
 				one.value = m.Counter.GetValue()
 			case m.Gauge != nil:
 				one.value = m.Gauge.GetValue()
+			case m.Histogram != nil:
+				for _, b := range m.Histogram.GetBucket() {
+					one.buckets = append(one.buckets, bucket{b.GetUpperBound(), float64(b.GetCumulativeCount())})
+				}
+				one.value = float64(m.Histogram.GetSampleCount())
 			default:
 				continue
 			}

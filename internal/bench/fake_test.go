@@ -2,6 +2,7 @@ package bench
 
 import (
 	"bufio"
+	"context"
 	"encoding/binary"
 	"flag"
 	"fmt"
@@ -10,13 +11,18 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"os/signal"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
+
+	"pgaccel/internal/server"
 )
 
 // TestMain makes the test binary a pgaccel for the benchmarks to start: called as
-// `serve`, it relays to the server and says on /metrics what --fake tells it to say.
+// `serve`, it relays to the server and says on /metrics what --fake tells it to say;
+// without --fake it is a real one.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "serve" {
 		if err := fakeServe(os.Args[2:]); err != nil {
@@ -38,6 +44,9 @@ func fakeServe(args []string) error {
 	}
 	fmt.Fprintln(os.Stderr, "time=1 level=INFO msg=hello")
 	fmt.Fprintf(os.Stderr, "time=1 level=ERROR msg=%q\ntime=2 level=ERROR msg=%q\n", *fake, *fake)
+	if *fake == "" {
+		return realServe(*upstream, *listen, *addr, *accelerate)
+	}
 	if *fake == "die" {
 		return fmt.Errorf("the fake dies of %s", *accelerate)
 	}
@@ -87,6 +96,18 @@ func fakeServe(args []string) error {
 			}
 		})
 	}
+}
+
+// realServe is no fake.
+func realServe(upstream, listen, http, accelerate string) error {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	s, err := server.Start(ctx, server.Config{Upstream: upstream, Listen: []string{listen}, HTTP: http, Accelerate: []string{accelerate}})
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	return s.Wait()
 }
 
 // relay copies messages and shows each to see. A client's first message has no kind.
