@@ -8,6 +8,7 @@
 //	session*.go, track.go     the protocol as a state machine without I/O: bytes of
 //	                          either side in, bytes for either side out
 //	step.go                   the part of it that answers an execution here
+//	shadow.go, wrap.go        the part that has the server answer, and compares
 //	drive_*.go, loop_*.go     sockets around that machine: event loops for plaintext
 //	                          (Linux), two goroutines for TLS and elsewhere
 //
@@ -31,6 +32,8 @@
 //     FETCH or MOVE by SQL on a portal that was made by Bind would begin anew.
 //   - That such a portal has gone with its transaction is reported with another
 //     source line (field L, R) of Postgres than Execute's.
+//   - Under Config.Shadow a statement that stands alone is run between BEGIN and COMMIT:
+//     now() is the time of that BEGIN, and pg_stat_database counts the COMMIT.
 //   - A client that closes its side for writing while an execution runs here ends it,
 //     as under client_connection_check_interval.
 //
