@@ -56,7 +56,7 @@ func (r *Relation) encodeFull() bool {
 
 // sparse chooses segments of one part to be put together without their dead rows,
 // nil where that does not pay. Their rows fit into one segment. Their memory is retained.
-func (r *Relation) sparse() (p *part, group []*segment) {
+func (r *Relation) sparse() (p *part, group []*segment, full bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	small := map[*part]int{}
@@ -83,7 +83,7 @@ func (r *Relation) sparse() (p *part, group []*segment) {
 			seg.mem.retain() // a truncate may come
 		}
 	}
-	return p, group
+	return p, group, r.full
 }
 
 // smallShare: segments with less than this part of the rows that they could have are
@@ -94,7 +94,7 @@ const smallShare = 8
 // in, and reports whether it did. Rows move: the log, the transaction at hand and the
 // index learn of it while the writer waits.
 func (r *Relation) mergeSparse() bool {
-	p, group := r.sparse()
+	p, group, full := r.sparse()
 	if group == nil {
 		return false
 	}
@@ -123,7 +123,7 @@ func (r *Relation) mergeSparse() bool {
 			return false
 		}
 		merged.columns, merged.mem = s.Columns, s.mem
-		if r.full {
+		if full {
 			merged.chain = newBlock(&r.store.arena)
 			mem, err := merged.chain.alloc(4 * n)
 			if err != nil {

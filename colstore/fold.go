@@ -25,7 +25,7 @@ func (r *Relation) fold(ref Snapshot, pins []Snapshot) bool {
 	dead := map[uint32][]uint64{}
 	dying := map[uint32]int{}
 	for _, c := range log {
-		if !c.seenBy(ref) || slices.ContainsFunc(c.needs, func(xid uint64) bool { return !ref.Sees(xid) }) {
+		if !ref.Sees(c.xid) || !c.suffices(ref) {
 			continue
 		}
 		folded[c.seq] = true
@@ -60,6 +60,7 @@ func (r *Relation) fold(ref Snapshot, pins []Snapshot) bool {
 		return false
 	}
 	left := make([]*commit, 0, len(r.log)-len(folded)+8)
+	heads := make([]head, 0, cap(left))
 	r.maxXid = 0
 	for _, c := range r.log {
 		if folded[c.seq] {
@@ -70,10 +71,10 @@ func (r *Relation) fold(ref Snapshot, pins []Snapshot) bool {
 			}
 			continue
 		}
-		left = append(left, c)
+		left, heads = append(left, c), append(heads, c.head())
 		r.maxXid = max(r.maxXid, c.xid)
 	}
-	r.log = left
+	r.log, r.heads = left, heads
 	for slot, bits := range dead {
 		// A truncate may have come in between, and another segment in the slot.
 		if seg := r.slots[slot]; seg != nil && seg == slots[slot] {

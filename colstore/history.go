@@ -15,6 +15,7 @@ type history struct {
 
 	mu       sync.Mutex
 	observed []observation // ascending by time
+	spacing  time.Duration // between them, at least
 	passed   observation   // the newest known that the stream has passed; zero for none
 	pins     map[*pin]struct{}
 }
@@ -41,13 +42,16 @@ func (h *history) init(o Options) {
 	if h.now == nil {
 		h.now = time.Now
 	}
+	h.spacing = h.lag / spacingShare
 	h.pins = map[*pin]struct{}{}
 }
 
-// observedMax bounds the list, and spacing how near each other its entries are.
+// observedMax bounds the list. Where the stream or the folding is so far behind that it
+// is reached, every other entry must do, and further ones come half as often.
 const observedMax = 256
 
-func (h *history) spacing() time.Duration { return h.lag / 16 }
+// spacingShare: as long as all goes well, entries are that part of the lag apart.
+const spacingShare = 16
 
 // Observe tells of a snapshot that was taken on the server not before at, and of an
 // insert position read after it, normalised. Commits that an observed snapshot sees
@@ -67,12 +71,12 @@ func (s *Store) Observe(snap Snapshot, lsn uint64, at time.Time) {
 	if applied > lsn {
 		h.passed = o
 	}
-	if n > 1 && at.Sub(h.observed[n-2].at) < h.spacing() {
+	if n > 1 && at.Sub(h.observed[n-2].at) < h.spacing {
 		h.observed[n-1] = o
 		return
 	}
 	if n >= observedMax {
-		// The stream or the folding is far behind: every other one will do.
+		h.spacing *= 2
 		kept := h.observed[:0]
 		for i, x := range h.observed {
 			if i%2 == 0 {
@@ -83,6 +87,13 @@ func (s *Store) Observe(snap Snapshot, lsn uint64, at time.Time) {
 		h.observed = kept
 	}
 	h.observed = append(h.observed, o)
+}
+
+// forget drops what was observed: it says nothing about another server's log.
+func (h *history) forget() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.observed, h.passed = nil, observation{}
 }
 
 // pass notes which observed snapshot the stream has passed.
@@ -123,9 +134,9 @@ func (s *Store) WantsSnapshot() bool {
 	h.mu.Unlock()
 	return slices.ContainsFunc(s.relations(), func(r *Relation) bool {
 		r.mu.Lock()
-		log := r.log
+		heads := r.heads
 		r.mu.Unlock()
-		return slices.ContainsFunc(log, func(c *commit) bool { return !c.seenBy(newest) })
+		return slices.ContainsFunc(heads, func(h head) bool { return !newest.Sees(h.xid) })
 	})
 }
 
@@ -182,6 +193,9 @@ func (h *history) reference() (ref Snapshot, ok bool, pins []Snapshot) {
 		return ref, false, nil
 	}
 	h.observed = slices.Delete(h.observed, 0, k-1)
+	if len(h.observed) < observedMax/4 {
+		h.spacing = h.lag / spacingShare
+	}
 	for p := range h.pins {
 		pins = append(pins, p.snap)
 	}

@@ -513,7 +513,11 @@ func TestRelation(t *testing.T) {
 		{"int", 0, compress.CodecAuto, 0}, {"text", 2, compress.CodecFOR64, 0}, {"hash", 0, compress.CodecPlain, 0},
 		{"full", 0, compress.CodecAuto, 0}, {"full", 3, compress.CodecAuto, 0}, {"int", 3, compress.CodecLookup, 3000},
 	} {
-		for seed := range uint64(4) {
+		seeds := uint64(4)
+		if testing.Short() {
+			seeds = 2
+		}
+		for seed := range seeds {
 			t.Run(fmt.Sprintf("%s/%d/%d", c.identity, c.parts, seed), func(t *testing.T) {
 				t.Parallel()
 				runModel(t, seed, modelMeta(c.identity, c.parts), Options{SegmentRows: 1024, Codec: c.codec, HistoryLimit: c.limit})
@@ -549,7 +553,7 @@ func runModel(t *testing.T, seed uint64, meta *catalog.Table, o Options) {
 	read, refused := 0, 0
 	rounds := 120
 	if testing.Short() {
-		rounds = 60
+		rounds = 50
 	}
 	for round := range rounds {
 		changes := m.rand.IntN(8)

@@ -94,6 +94,7 @@ func (s *Store) Restart(lsn uint64) {
 		panic("BUG: the position of a running stream is set")
 	}
 	p.applied = lsn
+	s.history.forget()
 }
 
 // Applied returns the position of the last Advance, 0 before the first.

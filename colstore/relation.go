@@ -51,6 +51,7 @@ type Relation struct {
 	slots    []*segment // by number; nil for free ones
 	open     []*segment // those with committed rows that are neither full nor encoded
 	log      []*commit  // not folded, by seq; append only, replaced where folded
+	heads    []head     // of log: what every reader looks at
 	seq      uint64
 	maxXid   uint64   // of the log
 	horizon  Snapshot // what is folded in is seen by whoever sees this
@@ -84,6 +85,14 @@ type commit struct {
 	updates int
 	bytes   int64
 }
+
+// head is what decides whether a commit is seen.
+type head struct {
+	xid   uint64
+	needy bool
+}
+
+func (c *commit) head() head { return head{c.xid, len(c.needs) > 0} }
 
 // run is a run of rows of a segment.
 type run struct{ slot, from, to uint32 }
@@ -526,7 +535,7 @@ func (r *Relation) Commit(xid, lsn uint64) error {
 	}
 	r.seq++
 	c.seq = r.seq
-	r.log = append(r.log, c)
+	r.log, r.heads = append(r.log, c), append(r.heads, c.head())
 	r.maxXid = max(r.maxXid, xid)
 	r.history += c.bytes
 	r.counts.rows += inserted - int64(len(c.deletes))
@@ -742,7 +751,7 @@ func (r *Relation) close() {
 				garbage.blocks = append(garbage.blocks, d.table, d.text)
 			}
 		}
-		r.slots, r.open, r.log, r.parts, r.history = nil, nil, nil, nil, 0
+		r.slots, r.open, r.log, r.heads, r.parts, r.history = nil, nil, nil, nil, nil, 0
 	}
 	r.mu.Unlock()
 	r.writing.Unlock()

@@ -71,6 +71,9 @@ func (a Snapshot) Sees(xid uint64) bool {
 	if xid >= a.Xmax {
 		return false
 	}
+	if len(a.Xip) == 0 || xid < a.Xip[0] || xid > a.Xip[len(a.Xip)-1] {
+		return true
+	}
 	_, running := slices.BinarySearch(a.Xip, xid)
 	return !running
 }

@@ -100,14 +100,14 @@ func (r *Relation) view(snap Snapshot) (*Table, error) {
 	b := r.capture(snap)
 	r.mu.Unlock()
 
-	for i, c := range b.log {
-		b.sees[i] = c.seenBy(snap)
-		if b.sees[i] && slices.ContainsFunc(c.needs, func(xid uint64) bool { return !snap.Sees(xid) }) {
+	for i, h := range b.heads {
+		b.sees[i] = h.xid < snap.Xmin || snap.Sees(h.xid)
+		b.all = b.all && b.sees[i]
+		if h.needy && b.sees[i] && !b.log[i].suffices(snap) {
 			b.give()
 			release(b.fromTable())
 			return nil, ErrSnapshot
 		}
-		b.all = b.all && b.sees[i]
 	}
 	if v := b.from; v != nil && v.seq == b.seq && slices.Equal(v.sees, b.sees) {
 		b.give()
@@ -142,7 +142,10 @@ func (r *Relation) reads(snap Snapshot) bool {
 	return true
 }
 
-func (c *commit) seenBy(s Snapshot) bool { return c.xid < s.Xmin || s.Sees(c.xid) }
+// suffices reports whether a snapshot that sees the commit sees what it needs, too.
+func (c *commit) suffices(s Snapshot) bool {
+	return !slices.ContainsFunc(c.needs, func(xid uint64) bool { return !s.Sees(xid) })
+}
 
 func (a Snapshot) equal(b Snapshot) bool {
 	return a.Xmin == b.Xmin && a.Xmax == b.Xmax && slices.Equal(a.Xip, b.Xip)
@@ -152,6 +155,7 @@ func (a Snapshot) equal(b Snapshot) bool {
 type builder struct {
 	relation *Relation
 	viewed
+	heads []head  // of log
 	from  *viewed // an earlier one with the same layout, its table retained; may be nil
 	open  []opened
 	bytes int64
@@ -175,7 +179,7 @@ func (r *Relation) capture(snap Snapshot) *builder {
 	}
 	r.layout.refs.Add(1)
 	b := &builder{relation: r, viewed: viewed{layout: r.layout, snap: snap, seq: r.seq, log: r.log, all: true}}
-	b.sees = make([]bool, len(r.log))
+	b.heads, b.sees = r.heads, make([]bool, len(r.log))
 	b.table = &Table{Meta: r.meta, Dicts: slices.Clone(r.versions), Snapshot: r.snapshot}
 	for _, d := range r.versions {
 		if d != nil {
