@@ -63,7 +63,7 @@ func (g *gen) comparison(depth int) *node {
 	t := typ{kind: boolean}
 	a := g.subject(depth)
 	equal := a.t.kind == char // the order of char is not taken
-	if a.t.kind.isText() && a.t.coll != `"C"` && a.t.coll != `"POSIX"` && a.col == nil {
+	if a.t.kind.isText() && !g.bytewise(a.t) && a.col == nil {
 		equal = true // ranks exist for the strings of a column
 	}
 	if g.reckless && g.chance(20) {
@@ -104,7 +104,7 @@ func (g *gen) comparison(depth int) *node {
 		symbol = pick(g.r, "=", "<>")
 	}
 	b := g.other(a, depth)
-	if (b.t.kind == char || b.lit == nil && a.t.kind.isText() && a.t.coll != `"C"`) && !g.reckless {
+	if (b.t.kind == char || b.lit == nil && a.t.kind.isText() && !g.bytewise(a.t)) && !g.reckless {
 		symbol = pick(g.r, "=", "<>")
 	}
 	if g.chance(15) {

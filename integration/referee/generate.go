@@ -66,7 +66,7 @@ func (g *gen) aggregateOf(k kind) *node {
 	}
 	extreme := func() *node {
 		n := rows.of(k, depth)
-		if k.isText() && n.col == nil && n.t.coll != `"C"` || n.t.scale == varying || n.lit != nil {
+		if k.isText() && n.col == nil && !g.bytewise(n.t) || n.t.scale == varying || n.lit != nil {
 			if n = rows.leaf(k); n == nil {
 				return nil
 			}
@@ -338,7 +338,7 @@ func (g *gen) rowQuery(q *query) {
 func (g *gen) sortAndCut(q *query) {
 	sortable := func(n *node) bool {
 		// Computed text sorts only in C, char not at all by a condition's rule.
-		return n.lit == nil && (!n.t.kind.isText() || n.col != nil || n.t.coll == `"C"` || n.agg || g.reckless)
+		return n.lit == nil && (!n.t.kind.isText() || n.col != nil || g.bytewise(n.t) || n.agg && !g.icu || g.reckless)
 	}
 	tail := func() string {
 		return pick(g.r, "", "", " ASC", " DESC", " DESC") + pick(g.r, "", "", "", " NULLS FIRST", " NULLS LAST")
@@ -407,7 +407,7 @@ func (g *gen) count(most int) *node {
 // wrapped puts a grouped query into FROM of another one.
 func (g *gen) wrapped(q *query) *query {
 	w := &query{wrap: q}
-	over := &gen{r: g.r, utc: g.utc}
+	over := &gen{r: g.r, utc: g.utc, icu: g.icu}
 	for i := range q.out {
 		q.out[i].as = fmt.Sprintf("w%d", i+1)
 		n := op(q.out[i].n.t, fmt.Sprintf("w.w%d", i+1)).within(q.out[i].n.lo, q.out[i].n.hi)

@@ -204,6 +204,9 @@ func (t *talk) tell(ctx context.Context, sqls ...string) error {
 	for _, q := range sqls {
 		want := t.direct.ask(ctx, q, nil, protocol{})
 		got := t.proxy.ask(ctx, q, nil, protocol{})
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
 		if d := difference(&query{raw: q}, want, got); d != "" {
 			return fmt.Errorf("%s: %s", q, d)
 		}
@@ -263,7 +266,7 @@ func (r *run) session(ctx context.Context, number int) error {
 
 // questions asks schemaQueries questions about a schema.
 func (r *run) questions(ctx context.Context, t *talk, s *schema, rnd *rand.Rand) error {
-	g := &gen{r: rnd}
+	g := &gen{r: rnd, icu: r.ICU}
 	serial := 0
 	t.history = nil
 	for i := range schemaQueries {

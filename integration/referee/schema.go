@@ -16,6 +16,7 @@ type column struct {
 	wild    bool     // holds edges of its type: arithmetic on it may fail
 	pool    []string // values that occur, and some that do not
 	lo, hi  float64  // of the pool, for numbers
+	held    []string // values of text that are in the rows
 	nulls   int      // of 100 values
 	spread  string   // constant, skewed, sorted, even or unique
 	refs    *column  // the key that this column points to, with its table
@@ -276,6 +277,18 @@ func (t *table) fill(r *rand.Rand, n int) {
 	}
 	for i := range n {
 		t.rows = append(t.rows, t.row(r, i, n))
+	}
+	for j, c := range t.cols {
+		if !c.t.kind.isText() || c.other != "" {
+			continue
+		}
+		seen := map[string]bool{}
+		for _, row := range t.rows {
+			if v := row[j]; v != nil && !seen[*v] {
+				seen[*v] = true
+				c.held = append(c.held, *v)
+			}
+		}
 	}
 }
 
