@@ -186,7 +186,9 @@ func TestDefinitionsThatChangeRowsAreCopied(t *testing.T) {
 			mustExec(t, c, "BEGIN; CREATE TABLE b (LIKE a INCLUDING ALL); INSERT INTO b SELECT id + 100000, n, x FROM a; DROP TABLE a; ALTER TABLE b RENAME TO a; COMMIT")
 			changes(t, c, "a", 60)
 			comesBack(t, c, r, "a", rows+", '|', x)")
-			eventually(t, "the old table is forgotten", func() bool { return !slices.ContainsFunc(r.cfg.Store.Statuses(), func(s colstore.Status) bool { return s.OID == before }) })
+			eventually(t, "the old table is forgotten", func() bool {
+				return !slices.ContainsFunc(r.cfg.Store.Statuses(), func(s colstore.Status) bool { return s.OID == before })
+			})
 		}
 		r.Close()
 		mustExec(t, c, "DROP TABLE a")

@@ -289,7 +289,7 @@ func TestExactUnderLoad(t *testing.T) {
 					}
 				})
 			}
-			target := int64(1500)
+			target := int64(1000)
 			if testing.Short() {
 				target = 300
 			}
@@ -302,8 +302,8 @@ func TestExactUnderLoad(t *testing.T) {
 					continue
 				}
 				r.forgive(0)
-				switch n % 40 {
-				case 10: // a table that has to be copied again
+				switch n % 160 {
+				case 10, 50, 90, 130: // a table that has to be copied again
 					r.mu.Lock()
 					e := r.current
 					r.mu.Unlock()
@@ -316,12 +316,9 @@ func TestExactUnderLoad(t *testing.T) {
 						}
 						e.reg.mu.Unlock()
 					}
-				case 20:
+				case 20, 100:
 					c.Exec(context.Background(), "GRANT SELECT ON acc, dup, par TO public; VACUUM FULL uid", pgx.QueryExecModeSimpleProtocol)
 				case 30:
-					if n > 100 {
-						break // the pause before the next stream grows
-					}
 					c.Exec(context.Background(), "SELECT pg_terminate_backend(active_pid) FROM pg_replication_slots WHERE database = current_database()")
 				}
 			}

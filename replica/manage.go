@@ -138,7 +138,7 @@ func (e *epoch) follow(ctx context.Context, cat *catalog.Catalog, refused []Refu
 	}
 	for oid, f := range e.refusals {
 		_, still := notNow[oid]
-		if meta := isNow[oid]; !still && (meta == nil || meta.Fingerprint != f.fingerprint || !f.retry.IsZero() && time.Now().After(f.retry)) {
+		if meta := isNow[oid]; !still && (meta == nil || f.retry.IsZero() || meta.Fingerprint != f.fingerprint || time.Now().After(f.retry)) {
 			delete(e.refusals, oid)
 			if meta == nil {
 				e.cfg.Store.Remove(oid)

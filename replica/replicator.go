@@ -32,6 +32,8 @@ type Config struct {
 	ApplicationName string
 	Logger          *slog.Logger
 	Progress        func(Progress) // of copies, on any goroutine; may be nil
+
+	backoffMax time.Duration // the longest pause between streams; 0 is the default
 }
 
 // Progress is how far the copy of a table is.
@@ -88,6 +90,9 @@ func Start(ctx context.Context, cfg Config) (*Replicator, error) {
 	}
 	if cfg.RecopyQuiet <= 0 {
 		cfg.RecopyQuiet = 2 * time.Second
+	}
+	if cfg.backoffMax <= 0 {
+		cfg.backoffMax = backoffMax
 	}
 	if cfg.MaxRetainedWAL == 0 {
 		cfg.MaxRetainedWAL = 4 << 30
@@ -157,7 +162,7 @@ func connConfig(upstream, application string) (*pgx.ConnConfig, error) {
 func (r *Replicator) run() {
 	defer close(r.done)
 	r.cfg.Store.OnWait(r.want)
-	wait, most := backoffMin, backoffMax
+	wait, most := backoffMin, r.cfg.backoffMax
 	for r.ctx.Err() == nil {
 		start := time.Now()
 		err := r.epoch()
@@ -169,7 +174,7 @@ func (r *Replicator) run() {
 		case errors.As(err, &retained):
 			wait, most = max(wait, retainedBackoffMin), retainedBackoffMax
 		case time.Since(start) > time.Minute:
-			wait, most = backoffMin, backoffMax
+			wait, most = backoffMin, r.cfg.backoffMax
 		}
 		r.mu.Lock()
 		r.lastErr = err

@@ -32,6 +32,9 @@ func start(t testing.TB, url string, cfg Config) *Replicator {
 	if cfg.Accelerate == nil {
 		cfg.Accelerate = []string{"public.*"}
 	}
+	if cfg.backoffMax == 0 {
+		cfg.backoffMax = backoffMin
+	}
 	if cfg.RecopyQuiet == 0 {
 		cfg.RecopyQuiet = 50 * time.Millisecond
 	}
