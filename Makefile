@@ -36,7 +36,7 @@ lint:
 	$(GO) tool staticcheck $(PKGS)
 
 race: deps
-	$(GO) test -race -short ./vector ./plan ./catalog ./compress ./colstore ./olap ./engine ./wire ./upstream ./proxy ./replica
+	$(GO) test -race -short ./vector ./plan ./catalog ./compress ./colstore ./olap ./engine ./wire ./upstream ./proxy ./replica ./replica/pgoutput
 
 bench: bench-ssb bench-passthrough
 
