@@ -44,7 +44,14 @@ type fence struct {
 	batonValue    atomic.Int64
 	turns         sync.Mutex // one holder of the baton at a time, also while one is in doubt
 	// Held for reading by every write, for writing by recovered.
-	writes sync.RWMutex
+	writes  sync.RWMutex
+	moments []moment // patient's
+}
+
+// moment is what was known to be committed at a time.
+type moment struct {
+	at    time.Time
+	floor [fenceKeys + 1]int64
 }
 
 func newFence(w *world) *fence { return &fence{w: w} }
@@ -65,6 +72,7 @@ func (f *fence) run(ctx context.Context) {
 		wg.Go(func() { f.passBaton(ctx, i) })
 	}
 	wg.Go(func() { f.listener(ctx) })
+	wg.Go(func() { f.patient(ctx) })
 	wg.Wait()
 }
 
@@ -202,6 +210,7 @@ func (f *fence) recovered(s *session) {
 		f.w.violate("after a crash: %v", err)
 	}
 	f.batonValue.Store(a.int(0, 0))
+	f.moments = nil
 }
 
 // set gives a counter a new value, in one of many ways.
@@ -357,6 +366,48 @@ func (f *fence) read(s *session, r *rand.Rand, more string, epoch int64) error {
 		raise(&f.floor[k], v)
 	}
 	return nil
+}
+
+// patience is the staleness that patient allows.
+const patience = 300 * time.Millisecond
+
+// patient is a session with pgaccel.max_staleness: what it reads may be old, but not
+// older than that.
+func (f *fence) patient(ctx context.Context) {
+	s := f.w.session("fence-p", through, fmt.Sprintf("SET pgaccel.max_staleness = '%dms'", patience.Milliseconds()))
+	defer s.close()
+	for ctx.Err() == nil {
+		if !f.w.up() {
+			continue
+		}
+		f.writes.RLock()
+		epoch := f.w.epoch.Load()
+		m := moment{at: time.Now()}
+		for k := range m.floor {
+			m.floor[k] = f.floor[k].Load()
+		}
+		m.at = time.Now() // not before the floors were read
+		f.moments = append(f.moments, m)
+		for len(f.moments) > 1 && time.Since(f.moments[1].at) > patience {
+			f.moments = f.moments[1:]
+		}
+		oldest := f.moments[0]
+		f.writes.RUnlock()
+		s.begin()
+		f.w.reads.Add(1)
+		a, err := s.do("SELECT id, v FROM counter WHERE id > 0 ORDER BY id")
+		if err == nil && m.at.Sub(oldest.at) > patience && f.w.epoch.Load() == epoch {
+			for i := range a.rows {
+				if k := a.int(i, 0); a.int(i, 1) < oldest.floor[k] {
+					f.w.violate("%s reads %d of key %d, but %d had been committed %v before", s.name, a.int(i, 1), k, oldest.floor[k], m.at.Sub(oldest.at))
+				}
+			}
+			if len(a.rows) != fenceCounters {
+				f.w.violate("%s sees %d counters of %d: %s", s.name, len(a.rows), fenceCounters, a)
+			}
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
 }
 
 // passBaton hands a counter over by an advisory lock: whoever holds the lock reads

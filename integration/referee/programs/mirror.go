@@ -126,7 +126,7 @@ func (m *mirror) standby(ctx context.Context) {
 	s := m.w.session("mirror-standby", direct)
 	defer s.close()
 	set := func(sql string) {
-		for range 20 {
+		for range 600 { // the server may be down
 			s.begin()
 			if s.all(sql, "SELECT pg_reload_conf()") == nil {
 				return

@@ -141,7 +141,7 @@ func (n *nemesis) served(ctx context.Context, after string) {
 	for ctx.Err() == nil && time.Since(began) < servedLimit {
 		time.Sleep(20 * time.Millisecond)
 		if n.w.counts()[""] > before+20 {
-			n.pause(ctx, time.Second)
+			n.pause(ctx, 3*time.Second)
 			break
 		}
 	}
