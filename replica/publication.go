@@ -169,6 +169,10 @@ func (e *epoch) addTables(ctx context.Context, tables ...*catalog.Table) error {
 		return nil // partitioned tables without partitions
 	}
 	return pgx.BeginFunc(ctx, e.control, func(tx pgx.Tx) error {
+		// Somebody else may have put one there; it has to be ours, from now on.
+		if err := e.removeMembers(ctx, tx, oids); err != nil {
+			return err
+		}
 		if _, err := tx.Exec(ctx, "ALTER PUBLICATION "+quoteIdent(e.name)+" ADD TABLE "+strings.Join(names, ", ")); err != nil {
 			return err
 		}
@@ -192,10 +196,30 @@ func (e *epoch) dropTable(ctx context.Context, oid uint32) error {
 	if len(relations) == 0 {
 		return nil
 	}
-	rows, err := e.control.Query(ctx, `SELECT pg_catalog.quote_ident(n.nspname) || '.' || pg_catalog.quote_ident(c.relname)
+	// A table that is renamed meanwhile is looked up again: one that stays published
+	// may fail its UPDATEs some day.
+	for range 5 {
+		if err := e.removeMembers(ctx, e.control, relations); err == nil {
+			break
+		} else if !isGone(err) {
+			return err
+		}
+	}
+	return e.altered(ctx, relations...)
+}
+
+// querier is a connection or a transaction.
+type querier interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
+}
+
+// removeMembers takes those of the tables out of the publication that are in it.
+func (e *epoch) removeMembers(ctx context.Context, q querier, oids []uint32) error {
+	rows, err := q.Query(ctx, `SELECT pg_catalog.quote_ident(n.nspname) || '.' || pg_catalog.quote_ident(c.relname)
 		FROM pg_catalog.pg_publication_rel r JOIN pg_catalog.pg_publication p ON p.oid = r.prpubid
 		JOIN pg_catalog.pg_class c ON c.oid = r.prrelid JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-		WHERE p.pubname = $1 AND c.oid = ANY($2::oid[])`, e.name, relations)
+		WHERE p.pubname = $1 AND c.oid = ANY($2::oid[])`, e.name, oids)
 	if err != nil {
 		return err
 	}
@@ -204,11 +228,11 @@ func (e *epoch) dropTable(ctx context.Context, oid uint32) error {
 		return err
 	}
 	for _, name := range names {
-		if _, err := e.control.Exec(ctx, "ALTER PUBLICATION "+quoteIdent(e.name)+" DROP TABLE ONLY "+name); err != nil && !isGone(err) {
+		if _, err := q.Exec(ctx, "ALTER PUBLICATION "+quoteIdent(e.name)+" DROP TABLE ONLY "+name); err != nil {
 			return err
 		}
 	}
-	return e.altered(ctx, relations...)
+	return nil
 }
 
 // altered notes the publication's state after we altered it for some tables.
