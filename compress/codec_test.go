@@ -327,3 +327,30 @@ func TestFloatKey(t *testing.T) {
 		}
 	}
 }
+
+// TestPlain: a column over values that lie elsewhere reads as an encoded one, and is
+// stored as one.
+func TestPlain(t *testing.T) {
+	for _, n := range []int{0, 1, 63, 64, 65, 127, 128, 129, 1025} {
+		values := make([]int64, n)
+		for i := range values {
+			values[i] = int64(i) * 0x123456789abcdef
+		}
+		c := Plain(values)
+		want := EncodeAs(CodecPlain, values, func(words int) []uint32 { return make([]uint32, words) })
+		if c.Len() != n || c.Bytes() != want.Bytes() || c.Codec() != CodecPlain {
+			t.Errorf("%d rows: %d of %d bytes, %v", n, c.Len(), c.Bytes(), c.Codec())
+		}
+		stored, err := Parse(Words(c))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, x := range []Column{c, want, stored} {
+			got := make([]int64, n)
+			x.Decode(got, 0)
+			if !slices.Equal(got, values) {
+				t.Errorf("%d rows come back as others", n)
+			}
+		}
+	}
+}
