@@ -17,6 +17,8 @@ type applier struct {
 	reg     *registry
 	failed  func(t *table, err error)
 	advance func(lsn uint64)
+	// committed is told of commits that touch tables, before advance; may be nil.
+	committed func(xid, commitLSN uint64)
 
 	relations map[uint32]*pgoutput.Relation // the stream's definitions, by OID
 
@@ -128,6 +130,9 @@ func (a *applier) Commit(xid uint32, commitLSN, endLSN uint64) error {
 			a.failed(t, err)
 		}
 	}
+	if a.committed != nil && len(a.touched) > 0 {
+		a.committed(a.xid, commitLSN)
+	}
 	a.advance(endLSN)
 	return nil
 }
@@ -237,6 +242,14 @@ func (f *feed) start(w *relationWriter, publish func()) error {
 	publish()
 	f.queue, f.writer = nil, w
 	return nil
+}
+
+// resume publishes a relation that needs no more than what comes from here on.
+func (f *feed) resume(w *relationWriter, publish func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	publish()
+	f.queue, f.writer = nil, w
 }
 
 // redefine gives the relation a new definition; false where it needs another copy.

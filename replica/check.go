@@ -104,6 +104,9 @@ func (c *checker) server() error {
 	c.addIf(usedSenders >= senders, LevelError, "max_wal_senders", fmt.Sprintf("%d of %d in use", usedSenders, senders),
 		fmt.Sprintf("all %d WAL senders are in use; the server must be restarted", senders), fmt.Sprintf("ALTER SYSTEM SET max_wal_senders = %d", senders+4))
 	c.addIf(encoding != "UTF8", LevelWarn, "server_encoding", encoding, "the database's encoding is "+encoding+": text columns are not copied", "")
+	if err := c.idleSlots(); err != nil {
+		return err
+	}
 	if prepared > 0 {
 		c.add(LevelWarn, "prepared transactions", fmt.Sprintf("%d prepared transactions: the first copy waits until they end (SELECT gid, prepared FROM pg_prepared_xacts)", prepared), "")
 	}
@@ -111,6 +114,23 @@ func (c *checker) server() error {
 		c.add(LevelWarn, "synchronous_standby_names", "'"+syncNames+"' counts every receiver, this one too: commits may wait for it; name the standbys instead", "")
 	}
 	return nil
+}
+
+// idleSlots looks for slots of pgaccels that are not running: with --data-dir they wait
+// for them.
+func (c *checker) idleSlots() error {
+	rows, err := c.conn.Query(c.ctx, `SELECT s.slot_name::text, pg_catalog.pg_size_pretty(pg_catalog.pg_wal_lsn_diff(CASE WHEN pg_catalog.pg_is_in_recovery() THEN s.confirmed_flush_lsn ELSE pg_catalog.pg_current_wal_lsn() END, s.restart_lsn))
+		FROM pg_catalog.pg_replication_slots s WHERE s.slot_name ~ ('^' || $1::text || '[0-9a-f]{12}$') AND NOT s.active AND NOT s.temporary`, publicationPrefix)
+	if err != nil {
+		return err
+	}
+	var name, retained string
+	_, err = pgx.ForEachRow(rows, []any{&name, &retained}, func() error {
+		c.add(LevelWarn, "slot "+name, "it waits for a pgaccel with a data directory to come back, and retains "+retained+" of write-ahead log; if that is gone for good, drop it",
+			"SELECT pg_drop_replication_slot("+quoteLiteral(name)+"); DROP PUBLICATION "+quoteIdent(name))
+		return nil
+	})
+	return err
 }
 
 func (c *checker) role() error {

@@ -2,6 +2,7 @@ package replica
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"runtime/debug"
@@ -13,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"pgaccel/catalog"
+	"pgaccel/colstore"
 	"pgaccel/replica/pgoutput"
 )
 
@@ -28,12 +30,16 @@ type epoch struct {
 	name       string // of the publication and the slot
 	reg        *registry
 
-	version int        // server_version_num
-	origin  *logOrigin // of the last stream; the Replicator's
-	stream  *stream
-	barrier *barrier
-	control *pgx.Conn // of open, then of manage
-	watch   *watcher
+	version  int            // server_version_num
+	database string         // its name
+	disk     *colstore.Disk // nil without a data directory
+	commits  commitLog      // where there is a disk
+	origin   *logOrigin     // of the last stream; the Replicator's
+	stream   *stream
+	barrier  *barrier
+	control  *pgx.Conn // of open, then of manage
+	watch    *watcher
+	ended    error // why the stream ended
 
 	copiers chan struct{} // holds a token for each session that copies
 	batches chan struct{} // and for each snapshot held
@@ -80,7 +86,7 @@ func (r *Replicator) epoch() error {
 	g, ctx := errgroup.WithContext(r.ctx)
 	e := &epoch{cfg: &r.cfg, log: r.log, ctx: ctx, connCfg: r.conn, copyConfig: &r.conn.Copy().Config, patterns: r.patterns, name: r.name,
 		copiers: make(chan struct{}, r.cfg.Workers), batches: make(chan struct{}, batchesMax),
-		origin: &r.origin, poll: make(chan struct{}, 1), lost: make(chan []uint32), copySoon: make(chan struct{}, 1), refusals: map[uint32]refusal{}}
+		origin: &r.origin, disk: r.disk, poll: make(chan struct{}, 1), lost: make(chan []uint32), copySoon: make(chan struct{}, 1), refusals: map[uint32]refusal{}}
 	e.reg = newRegistry(r.cfg.Store, r.cfg.RecopyQuiet, func() { r.notify(); signal(e.copySoon) })
 	defer e.tidy()
 	var batch []*table
@@ -101,7 +107,14 @@ func (r *Replicator) epoch() error {
 	g.Go(func() error { return safely(e.stream.run) })
 	g.Go(func() error { return safely(func() error { return e.barrier.run(ctx) }) })
 	g.Go(func() error { return safely(func() error { return e.manage(ctx, batch, h) }) })
+	if e.disk != nil {
+		g.Go(func() error { return safely(func() error { return e.checkpoints(ctx) }) })
+	}
 	err = g.Wait()
+	e.ended = err
+	if e.disk != nil && !e.givesUp() {
+		e.checkpoint()
+	}
 	// Waits fail from here on; then the copies, which no stream watches any more, go,
 	// before a new stream's position could make them look fresh.
 	store.SetConnected(false)
@@ -147,50 +160,82 @@ func (e *epoch) open(ctx context.Context, g *errgroup.Group) (batch []*table, h 
 			repl.Close(context.WithoutCancel(ctx)) // does nothing once it is taken over
 		}
 	}()
-	if err = e.createPublication(ctx); err != nil {
+	if err = e.nameSession(ctx); err != nil {
 		return nil, nil, err
 	}
-	if err = e.readAndFollow(ctx, false); err != nil {
+	saved, state, err := e.saved(ctx, at)
+	if err != nil {
+		return nil, nil, err
+	}
+	if saved != nil {
+		err = e.load(ctx, saved, state)
+	} else {
+		err = e.createPublication(ctx)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	if err = e.readAndFollow(ctx, saved != nil); err != nil {
 		return nil, nil, err
 	}
 	// From here on: the slot retains log as soon as its creation has begun.
 	e.watch = newWatcher(e)
 	g.Go(func() error { return safely(func() error { return e.watch.run(ctx) }) })
-	s, err := e.openSlot(ctx, repl)
-	if err != nil {
+	s := slot{conn: repl}
+	if saved != nil {
+		s.point = saved.Position
+	} else if s, err = e.openSlot(ctx, repl); err != nil {
 		return nil, nil, err
 	}
 	e.beginAt(at, s.point)
-	held, err := e.hold(ctx, s.exported)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer func() {
-		if err != nil {
-			held.close()
+	var held *holder
+	if saved == nil {
+		if held, err = e.hold(ctx, s.exported); err != nil {
+			return nil, nil, err
 		}
-	}()
-	if err = held.settle(ctx, e.control); err != nil {
-		return nil, nil, err
+		defer func() {
+			if err != nil {
+				held.close()
+			}
+		}()
+		if err = held.settle(ctx, e.control); err != nil {
+			return nil, nil, err
+		}
+		e.reg.near.Store(held.snapshot.Xmax)
 	}
 	conn, err := takeOver(ctx, s.conn)
 	if err != nil {
 		return nil, nil, err
 	}
-	e.reg.near.Store(held.snapshot.Xmax)
-	e.stream = &stream{conn: conn, answered: make(chan struct{}, 1), advanced: e.cfg.Store.Advance}
-	e.stream.assembler = pgoutput.NewAssembler(newApplier(e.reg, e.changeFailed, e.stream.advance), 0)
+	e.stream = &stream{conn: conn, answered: make(chan struct{}, 1), advanced: e.cfg.Store.Advance, saves: e.disk != nil}
+	applier := newApplier(e.reg, e.changeFailed, e.stream.advance)
+	if e.disk != nil {
+		applier.committed = func(xid, lsn uint64) {
+			e.commits.add(xid, lsn, func() (colstore.Snapshot, bool) { return e.cfg.Store.Fresh(1 << 62) })
+		}
+	}
+	e.stream.assembler = pgoutput.NewAssembler(applier, 0)
 	e.stream.seen.Store(s.point)
+	e.stream.saved.Store(s.point)
 	e.barrier = newBarrier(e.stream, e.cfg.Store.Waiting, e.connect, e.log)
 	if err = e.stream.start(e.name, e.name, e.version); err != nil {
 		return nil, nil, fmt.Errorf("starting the stream: %w", err)
 	}
-	batch, _ = e.reg.begin(true)
-	e.reg.hold(batch, held.snapshot)
+	if saved == nil {
+		batch, _ = e.reg.begin(true)
+		e.reg.hold(batch, held.snapshot)
+	}
 	return batch, held, nil
 }
 
-// tidy leaves nothing of the epoch on the server, as far as it can be reached.
+// givesUp reports whether the epoch ended because its slot must not be, or is not, kept.
+func (e *epoch) givesUp() bool {
+	var retained *retainedError
+	return errors.As(e.ended, &retained) || errors.Is(e.ended, errSlotLost)
+}
+
+// tidy leaves nothing of the epoch on the server, as far as it can be reached, but for
+// what a data directory needs.
 func (e *epoch) tidy() {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
@@ -206,6 +251,14 @@ func (e *epoch) tidy() {
 		return // the next start drops the publication
 	}
 	defer conn.Close(ctx)
+	if e.disk != nil {
+		if last := e.disk.Last(); e.givesUp() || last == nil || len(last.Tables) == 0 {
+			if err := errors.Join(e.disk.Forget(), e.dropFreeSlot(ctx, conn)); err != nil {
+				e.log.Warn("the replication slot could not be dropped and retains log", "slot", e.name, "error", err)
+			}
+		}
+		return
+	}
 	if _, err := conn.Exec(ctx, "DROP PUBLICATION IF EXISTS "+quoteIdent(e.name)); err != nil {
 		e.log.Warn("the publication could not be dropped", "publication", e.name, "error", err)
 	}

@@ -17,16 +17,21 @@ import (
 
 const publicationPrefix = "pgaccel_"
 
+// nameSession gives the control session the name by which others know that we live.
+func (e *epoch) nameSession(ctx context.Context) error {
+	_, err := e.control.Exec(ctx, "SELECT pg_catalog.set_config('application_name', $1, false)", e.name)
+	return err
+}
+
 // createPublication makes an empty publication, after it has dropped those of
-// instances that are gone: no session bears their name. (An advisory lock would say
+// instances that are gone: no session bears their name, and no slot that waits for them
+// to come back. (An advisory lock would say
 // the same, but users see those in pg_locks.)
 func (e *epoch) createPublication(ctx context.Context) error {
-	if _, err := e.control.Exec(ctx, "SELECT pg_catalog.set_config('application_name', $1, false)", e.name); err != nil {
-		return err
-	}
 	rows, err := e.control.Query(ctx, `SELECT p.pubname FROM pg_catalog.pg_publication p
 		WHERE p.pubname ~ ('^' || $1::text || '[0-9a-f]{12}$') AND p.pubname <> $2::text AND pg_catalog.pg_has_role(p.pubowner, 'USAGE')
-		AND NOT EXISTS (SELECT FROM pg_catalog.pg_stat_activity a WHERE a.application_name = p.pubname)`, publicationPrefix, e.name)
+		AND NOT EXISTS (SELECT FROM pg_catalog.pg_stat_activity a WHERE a.application_name = p.pubname)
+		AND NOT EXISTS (SELECT FROM pg_catalog.pg_replication_slots s WHERE s.slot_name = p.pubname)`, publicationPrefix, e.name)
 	if err != nil {
 		return err
 	}
@@ -54,8 +59,17 @@ func (e *epoch) createPublication(ctx context.Context) error {
 	if _, err := e.control.Exec(ctx, "CREATE PUBLICATION "+quoteIdent(e.name)+" WITH ("+e.publicationOptions()+")"); err != nil {
 		return fmt.Errorf("creating the publication: %w", err)
 	}
-	e.published, err = e.publicationState(ctx)
+	state, err := e.publicationState(ctx)
+	e.setPublished(state)
 	return err
+}
+
+// setPublished notes the publication's state, for us and for checkpoints.
+func (e *epoch) setPublished(state map[uint32]string) {
+	e.published = state
+	e.reg.mu.Lock()
+	e.reg.published = state
+	e.reg.mu.Unlock()
 }
 
 // publicationOptions are the options of the publication. Generated columns are not
@@ -95,11 +109,15 @@ func (e *epoch) publicationBut(ctx context.Context, ours []uint32) (map[uint32]s
 // publicationState returns texts that change with every ALTER PUBLICATION: one for
 // ours, under 0, and one for each of our tables that exists.
 func (e *epoch) publicationState(ctx context.Context) (map[uint32]string, error) {
+	return e.publicationStateOf(ctx, e.reg.oids())
+}
+
+func (e *epoch) publicationStateOf(ctx context.Context, relations []uint32) (map[uint32]string, error) {
 	state := map[uint32]string{}
 	rows, err := e.control.Query(ctx, `SELECT 0::oid, coalesce((SELECT pg_catalog.concat_ws(' ', p.oid, p.xmin) FROM pg_catalog.pg_publication p WHERE p.pubname = $1::text), 'none')
 		UNION ALL SELECT c.oid, coalesce((SELECT pg_catalog.concat_ws(' ', r.oid, r.xmin) FROM pg_catalog.pg_publication_rel r JOIN pg_catalog.pg_publication p ON p.oid = r.prpubid
 			WHERE r.prrelid = c.oid AND p.pubname = $1::text), 'none')
-		FROM pg_catalog.pg_class c WHERE c.oid = ANY($2::oid[])`, e.name, e.reg.oids())
+		FROM pg_catalog.pg_class c WHERE c.oid = ANY($2::oid[])`, e.name, relations)
 	if err != nil {
 		return nil, err
 	}
@@ -237,7 +255,8 @@ func (e *epoch) removeMembers(ctx context.Context, q querier, oids []uint32) err
 
 // altered notes the publication's state after we altered it for some tables.
 func (e *epoch) altered(ctx context.Context, ours ...uint32) (err error) {
-	e.published, err = e.publicationBut(ctx, ours)
+	state, err := e.publicationBut(ctx, ours)
+	e.setPublished(state)
 	return err
 }
 

@@ -26,6 +26,7 @@ type registry struct {
 	relations  map[uint32]*table // by the OID that the stream knows: the table's, or its leaves'
 	listed     bool              // the tables are complete as of some poll
 	badColumns map[uint32]map[int16]string
+	published  map[uint32]string // epoch.published; never written again
 }
 
 // phase is where a table is in its life.

@@ -28,6 +28,11 @@ type Config struct {
 	// keep the server from removing; beyond it the slot is dropped and everything is
 	// forwarded, for a while. 0 is 4 GiB, below 0 is no limit.
 	MaxRetainedWAL int64
+	// DataDir is a folder where the columns are kept over restarts; "" for none. The
+	// replication slot is permanent then: it retains log while nobody is there.
+	DataDir string
+	// CheckpointInterval is how often they are saved there; 0 is a minute.
+	CheckpointInterval time.Duration
 	// ApplicationName is what the sessions are called on the server; "" is pgaccel.
 	ApplicationName string
 	Logger          *slog.Logger
@@ -56,7 +61,8 @@ type Replicator struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	done   chan struct{}
-	origin logOrigin // of the last stream; run's
+	origin logOrigin      // of the last stream; run's
+	disk   *colstore.Disk // run's; nil without a data directory
 
 	mu      sync.Mutex
 	current *epoch
@@ -97,6 +103,9 @@ func Start(ctx context.Context, cfg Config) (*Replicator, error) {
 	if cfg.MaxRetainedWAL == 0 {
 		cfg.MaxRetainedWAL = 4 << 30
 	}
+	if cfg.CheckpointInterval <= 0 {
+		cfg.CheckpointInterval = checkpointEvery
+	}
 	if cfg.ApplicationName == "" {
 		cfg.ApplicationName = "pgaccel"
 	}
@@ -111,6 +120,9 @@ func Start(ctx context.Context, cfg Config) (*Replicator, error) {
 	rand.Read(id[:])
 	r := &Replicator{cfg: cfg, patterns: p, conn: conn, name: publicationPrefix + hex.EncodeToString(id[:]), log: cfg.Logger,
 		done: make(chan struct{}), changed: make(chan struct{}), lookout: lookout{free: make(chan struct{}, 1)}}
+	if err := r.openDisk(); err != nil {
+		return nil, err
+	}
 	r.ctx, r.cancel = context.WithCancel(ctx)
 	go r.run()
 	return r, nil
@@ -270,9 +282,17 @@ func (r *Replicator) notify() {
 }
 
 // Close ends the sessions, and drops publication and slot where the server can be
-// reached. The store keeps no table that was copied.
+// reached; with a data directory it saves the columns and leaves both. The store keeps
+// no table that was copied.
 func (r *Replicator) Close() {
 	r.cancel()
 	r.lookout.close()
 	<-r.done
+	if r.disk != nil {
+		if last := r.disk.Last(); last != nil && len(last.Tables) > 0 {
+			r.log.Info("columns are saved; the replication slot retains log until pgaccel comes back", "directory", r.cfg.DataDir, "tables", len(last.Tables),
+				"give_up", "SELECT pg_drop_replication_slot("+quoteLiteral(r.name)+"); DROP PUBLICATION "+quoteIdent(r.name))
+		}
+		r.disk.Close()
+	}
 }

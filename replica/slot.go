@@ -30,7 +30,7 @@ type logOrigin struct {
 func (e *epoch) checkServer(ctx context.Context) error {
 	var standby bool
 	var walLevel string
-	err := e.control.QueryRow(ctx, "SELECT pg_catalog.pg_is_in_recovery(), pg_catalog.current_setting('server_version_num')::int, pg_catalog.current_setting('wal_level')").Scan(&standby, &e.version, &walLevel)
+	err := e.control.QueryRow(ctx, "SELECT pg_catalog.pg_is_in_recovery(), pg_catalog.current_setting('server_version_num')::int, pg_catalog.current_setting('wal_level'), pg_catalog.current_database()::text").Scan(&standby, &e.version, &walLevel, &e.database)
 	switch {
 	case err != nil:
 		return err
@@ -61,13 +61,16 @@ func (e *epoch) connectReplication(ctx context.Context) (*pgconn.PgConn, logOrig
 	return conn, logOrigin{systemID: id.SystemID, timeline: id.Timeline}, nil
 }
 
-// openSlot makes a slot, which is temporary: it is gone with the connection, and
-// retains no log when we are not there. Its creation waits for every transaction that
-// is writing.
+// errSlotLost ends a stream whose slot the server has invalidated.
+var errSlotLost = errors.New("the replication slot was invalidated: the server removed log that it needs (max_slot_wal_keep_size)")
+
+// openSlot makes a slot. Without a data directory it is temporary: it is gone with the
+// connection, and retains no log when we are not there. Its creation waits for every
+// transaction that is writing.
 func (e *epoch) openSlot(ctx context.Context, conn *pgconn.PgConn) (s slot, err error) {
 	stop := e.logBlockers(ctx, "the replication slot waits for open transactions")
 	made, err := pglogrepl.CreateReplicationSlot(ctx, conn, e.name, "pgoutput",
-		pglogrepl.CreateReplicationSlotOptions{Temporary: true, Mode: pglogrepl.LogicalReplication, SnapshotAction: "EXPORT_SNAPSHOT"})
+		pglogrepl.CreateReplicationSlotOptions{Temporary: e.disk == nil, Mode: pglogrepl.LogicalReplication, SnapshotAction: "EXPORT_SNAPSHOT"})
 	stop()
 	if err != nil {
 		if cause := context.Cause(ctx); cause != nil {

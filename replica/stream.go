@@ -19,6 +19,8 @@ type stream struct {
 	// receiver counts under synchronous_standby_names = '*'.
 	eager atomic.Bool
 	seen  atomic.Uint64 // position reached
+	saves bool          // there is a data directory
+	saved atomic.Uint64 // position from which the last checkpoint goes on
 	// answered is signalled at each keepalive, without blocking.
 	answered chan struct{}
 }
@@ -58,9 +60,15 @@ func (s *stream) advance(lsn uint64) {
 }
 
 // durable is the position before which the server need not keep its log for us: what
-// a new stream would begin at. Copies do not outlive a stream, so that what has been
-// seen is not needed again.
-func (s *stream) durable() uint64 { return s.seen.Load() }
+// a new stream would begin at. Without a data directory copies do not outlive a stream,
+// so that what has been seen is not needed again. Where commits may wait for us, they
+// come first: after a restart everything is copied then.
+func (s *stream) durable() uint64 {
+	if s.saves && !s.eager.Load() {
+		return s.saved.Load()
+	}
+	return s.seen.Load()
+}
 
 // run reads the stream until it fails.
 func (s *stream) run() error {

@@ -20,6 +20,7 @@ type watcher struct {
 	e        *epoch
 	retained atomic.Int64 // bytes of log
 	warned   bool
+	target   uint64               // position of the last snapshot
 	orders   map[uint32]time.Time // tables whose texts are ordered: not again before
 }
 
@@ -80,10 +81,15 @@ func (w *watcher) run(ctx context.Context) error {
 
 // observe tells the store of a snapshot where it wants one.
 func (w *watcher) observe(ctx context.Context, conn *pgx.Conn) error {
-	store := w.e.cfg.Store
-	if !store.WantsSnapshot() {
+	if !w.e.cfg.Store.WantsSnapshot() {
 		return nil
 	}
+	return w.snapshot(ctx, conn)
+}
+
+// snapshot takes a snapshot and tells the store of it.
+func (w *watcher) snapshot(ctx context.Context, conn *pgx.Conn) error {
+	store := w.e.cfg.Store
 	var text, insert string
 	at := time.Now()
 	// The snapshot is taken before the functions run: the position covers it.
@@ -94,12 +100,13 @@ func (w *watcher) observe(ctx context.Context, conn *pgx.Conn) error {
 	if err != nil {
 		return err
 	}
-	var hi, lo uint64
-	if _, err := fmt.Sscanf(insert, "%X/%X", &hi, &lo); err != nil {
-		return fmt.Errorf("log position %q: %w", insert, err)
+	position, err := parseLSN(insert)
+	if err != nil {
+		return err
 	}
 	cat := store.Catalog()
-	store.Observe(snapshot, catalog.NormalizeLSN(hi<<32|lo, cat.WALSegmentSize, cat.WALBlockSize), at)
+	w.target = catalog.NormalizeLSN(position, cat.WALSegmentSize, cat.WALBlockSize)
+	store.Observe(snapshot, w.target, at)
 	return nil
 }
 
@@ -120,7 +127,7 @@ func (w *watcher) slot(ctx context.Context, conn *pgx.Conn) error {
 	limit := w.e.cfg.MaxRetainedWAL
 	switch {
 	case status == "lost":
-		return fmt.Errorf("the replication slot was invalidated: the server removed log that it needs (max_slot_wal_keep_size)")
+		return errSlotLost
 	case limit > 0 && retained > limit:
 		return &retainedError{retained, limit}
 	case (status == "unreserved" || limit > 0 && retained > limit/2) != w.warned:

@@ -35,6 +35,7 @@ type Config struct {
 	// MaxRetainedWAL is the most write-ahead log, in bytes, that the replication slot may
 	// keep the server from removing; 0 is 4 GiB.
 	MaxRetainedWAL int64
+	DataDir        string // where the columns are kept over restarts; "" for nowhere
 	MaxClients     int
 	Shadow         float64 // share, 0 to 1, of the queries that could be accelerated which are checked against Postgres
 	Logger         *slog.Logger
@@ -85,7 +86,7 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	var decider engine.Decider
 	if len(cfg.Accelerate) > 0 {
 		s.replicator, err = replica.Start(s.ctx, replica.Config{Upstream: cfg.Upstream, Accelerate: cfg.Accelerate,
-			Store: s.store, MaxRetainedWAL: cfg.MaxRetainedWAL, Logger: cfg.Logger, Progress: cfg.Progress})
+			Store: s.store, MaxRetainedWAL: cfg.MaxRetainedWAL, DataDir: cfg.DataDir, Logger: cfg.Logger, Progress: cfg.Progress})
 		if err != nil {
 			s.Close()
 			return nil, err

@@ -1,0 +1,197 @@
+package replica
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgaccel/colstore"
+)
+
+// rowsNow is what the server shows of a table, as contents does.
+func rowsNow(t *testing.T, url, table, columns string) []string {
+	t.Helper()
+	c := connectTo(t, url)
+	rows, err := c.Query(context.Background(), "SELECT concat("+columns+") FROM "+table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	for rows.Next() {
+		var s string
+		if err := rows.Scan(&s); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, s)
+	}
+	slices.Sort(all)
+	return all
+}
+
+// resumes waits until the tables are ready and hold what the server shows, and returns
+// how many copies were made.
+func resumes(t *testing.T, url string, r *Replicator, what string, copies int) {
+	t.Helper()
+	ready(t, r)
+	c := connectTo(t, url)
+	for _, table := range []string{"a", "b", "p"} {
+		oid := tableOID(t, c, table)
+		first := ""
+		if uuids := rowsNow(t, url, "pg_attribute WHERE attname = 'u' AND attrelid = '"+table+"'::regclass", "attname"); len(uuids) > 0 {
+			first = "'|-',"
+		}
+		want := rowsNow(t, url, table, first+"'|', id, '|', coalesce(x, '~'), '|', coalesce(n::text, '~')")
+		var got []string
+		eventually(t, what+": "+table, func() bool {
+			v, _ := r.cfg.Store.Get(oid)
+			if v == nil {
+				return false
+			}
+			defer v.Release()
+			got = contents(v)
+			slices.Sort(got)
+			return slices.Equal(got, want)
+		})
+	}
+	r.mu.Lock()
+	e := r.current
+	r.mu.Unlock()
+	made := 0
+	e.reg.mu.Lock()
+	for _, tb := range e.reg.tables {
+		made += tb.copies
+	}
+	e.reg.mu.Unlock()
+	if made != copies {
+		t.Errorf("%s: %d copies, want %d", what, made, copies)
+	}
+}
+
+// TestResume: a restart goes on from the saved columns, whatever was done to the tables
+// meanwhile, and copies only what it must.
+func TestResume(t *testing.T) {
+	url := database(t)
+	c := connectTo(t, url)
+	mustExec(t, c, `CREATE TABLE a (id int PRIMARY KEY, x text, n int); INSERT INTO a SELECT g, 'text ' || g % 10, g FROM generate_series(1, 3000) g;
+		CREATE TABLE b (u uuid PRIMARY KEY DEFAULT gen_random_uuid(), id int, x text, n int); INSERT INTO b SELECT gen_random_uuid(), g, NULL, g FROM generate_series(1, 300) g;
+		CREATE TABLE p (id int PRIMARY KEY, x text, n int) PARTITION BY RANGE (id); CREATE TABLE p1 PARTITION OF p FOR VALUES FROM (0) TO (100); CREATE TABLE p2 PARTITION OF p DEFAULT;
+		INSERT INTO p SELECT g, g, g FROM generate_series(1, 300) g`)
+	dir := filepath.Join(t.TempDir(), "data")
+	cfg := func() Config {
+		return Config{DataDir: dir, CheckpointInterval: 20 * time.Millisecond, RecopyQuiet: time.Millisecond}
+	}
+	r := start(t, url, cfg())
+	resumes(t, url, r, "at first", 3)
+	name := r.name
+	slots := func() (n int) {
+		t.Helper()
+		if err := c.QueryRow(context.Background(), "SELECT count(*) FROM pg_replication_slots WHERE slot_name = $1", name).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	change := func(round int) {
+		mustExec(t, c, fmt.Sprintf(`INSERT INTO a SELECT g, 'new %d', g FROM generate_series(%d, %d) g; UPDATE a SET n = n + 1 WHERE id %% 7 = 0; DELETE FROM a WHERE id %% 11 = %d;
+			UPDATE b SET n = n + 1 WHERE n %% 3 = 0; DELETE FROM b WHERE n %% 50 = 1; INSERT INTO b SELECT gen_random_uuid(), g, 'x', g FROM generate_series(1, 10) g;
+			UPDATE p SET id = id + 5000, n = -n WHERE n %% 9 = 1; BEGIN; DELETE FROM p WHERE n %% 4 = 0; ROLLBACK`, round, 10000+100*round, 10050+100*round, round%11))
+	}
+	for round, step := range []struct {
+		what, sql string
+		copies    int
+	}{
+		{"nothing happened", "", 0},
+		{"changes", "change", 0},
+		{"truncated", "TRUNCATE p1; INSERT INTO p VALUES (5, 'after', 1)", 0},
+		{"granted and vacuumed", "GRANT SELECT ON a TO public; VACUUM FULL b", 0},
+		{"type changed", "ALTER TABLE a ALTER n TYPE bigint USING n + 1; UPDATE a SET n = n + 2 WHERE id = 3", 1},
+		{"column added", "ALTER TABLE b ADD extra int DEFAULT 5; ALTER TABLE b DROP extra; change", 0},
+		{"partition attached", "CREATE TABLE p3 PARTITION OF p FOR VALUES FROM (100000) TO (200000); INSERT INTO p VALUES (100001, 'p3', 3)", 1},
+		{"taken out of the publication and put in again", "ALTER PUBLICATION % DROP TABLE a; UPDATE a SET n = -1 WHERE id = 5; ALTER PUBLICATION % ADD TABLE a", 1},
+		{"publication altered", "ALTER PUBLICATION % SET (publish = 'insert'); change; ALTER PUBLICATION % SET (publish = 'insert, update, delete, truncate')", 3},
+		{"publication dropped", "DROP PUBLICATION %; change", 3},
+		{"slot dropped", "SELECT pg_drop_replication_slot('%'); change", 3},
+		{"slot advanced", "change; SELECT pg_replication_slot_advance('%', pg_current_wal_lsn())", 3},
+		{"a file is damaged", "damage", 1},
+		{"the manifest is lost", "forget", 3},
+	} {
+		r.Close()
+		if slots() != 1 {
+			t.Fatalf("%s: %d slots are left while pgaccel is away", step.what, slots())
+		}
+		for sql := range strings.SplitSeq(step.sql, "; ") {
+			switch sql {
+			case "change":
+				change(round)
+			case "damage":
+				damageTable(t, dir, "a")
+			case "forget":
+				if err := os.Remove(filepath.Join(dir, "manifest")); err != nil {
+					t.Fatal(err)
+				}
+				mustExec(t, c, "SELECT pg_drop_replication_slot('"+name+"')") // as the documentation says
+			case "":
+			default:
+				mustExec(t, c, strings.ReplaceAll(sql, "%", name))
+			}
+		}
+		r = start(t, url, cfg())
+		resumes(t, url, r, step.what, step.copies)
+		change(100 + round)
+		resumes(t, url, r, step.what+", then changes", step.copies)
+		name = r.name
+	}
+	r.Close()
+}
+
+// damageTable flips a bit in a file of the table.
+func damageTable(t *testing.T, dir, name string) {
+	t.Helper()
+	d, err := colstore.OpenDisk(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	for _, saved := range d.Last().Tables {
+		if saved.Meta.Name != name {
+			continue
+		}
+		path := filepath.Join(dir, fmt.Sprintf("s%d", saved.Segments[0].File.Number))
+		b, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b[len(b)/2] ^= 4
+		if err := os.WriteFile(path, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	t.Fatalf("%s is not saved", name)
+}
+
+// TestResumeAfterInterruption: a stream that is cut goes on from the last checkpoint,
+// under load, and with transactions open across it.
+func TestResumeAfterInterruption(t *testing.T) {
+	url := database(t)
+	c, other := connectTo(t, url), connectTo(t, url)
+	mustExec(t, c, `CREATE TABLE a (id int PRIMARY KEY, x text, n int); INSERT INTO a SELECT g, 'text ' || g % 10, g FROM generate_series(1, 3000) g;
+		CREATE TABLE b (id int PRIMARY KEY, x text, n int); CREATE TABLE p (id int PRIMARY KEY, x text, n int)`)
+	r := start(t, url, Config{DataDir: t.TempDir(), CheckpointInterval: 10 * time.Millisecond})
+	resumes(t, url, r, "at first", 3)
+	for round := range 6 {
+		mustExec(t, other, fmt.Sprintf("BEGIN; UPDATE a SET n = n + 1 WHERE id <= 100; SAVEPOINT s; INSERT INTO b VALUES (%d, 'open', 1)", round))
+		for i := range 20 {
+			mustExec(t, c, fmt.Sprintf("UPDATE a SET x = 'round %d' WHERE id %% 30 = %d AND id > 100; INSERT INTO p VALUES (%d, 'x', 1)", round, i, round*100+i))
+			if i == 10 {
+				mustExec(t, c, "SELECT pg_terminate_backend(pid) FROM pg_stat_replication")
+			}
+		}
+		mustExec(t, other, "COMMIT")
+		resumes(t, url, r, fmt.Sprint("round ", round), 0)
+	}
+}
