@@ -94,9 +94,6 @@ func (e *epoch) look(ctx context.Context) error {
 		return err
 	}
 	e.stream.eager.Store(syncNames != "")
-	if err := e.publicationIs(ctx); err != nil {
-		return err
-	}
 	return e.readAndFollow(ctx, true)
 }
 
@@ -106,6 +103,11 @@ func (e *epoch) readAndFollow(ctx context.Context, late bool) error {
 	for {
 		cat, refused, err := readCatalog(ctx, e.control, e.patterns)
 		if err != nil {
+			return err
+		}
+		// After the reading: a fingerprint that shows what somebody did to the publication
+		// must not be taken for a harmless one.
+		if err := e.publicationIs(ctx); err != nil {
 			return err
 		}
 		if added, err := e.follow(ctx, cat, refused, late); err != nil || !added {
