@@ -23,7 +23,8 @@ type ddlCase struct {
 	queries []string // beside ddlQueries
 	// alone: not in a transaction block, and may wait for old snapshots.
 	alone   bool
-	refused bool // T is not accelerated before
+	refused bool // T is not accelerated before, or only as a part of T_p
+	parent  bool // T_p is partitioned and accelerated, before and in the end
 	// fails: the last step is an error of the server's.
 	fails string
 	// stays: T is not accelerated afterwards, for the reason given.
@@ -43,6 +44,8 @@ var ddlQueries = []string{
 	"SELECT sum(v) FROM T WHERE w = 'w3' AND d < '2020-06-01'",
 	"SELECT * FROM T WHERE id < 4 ORDER BY id, g, v",
 }
+
+const ofParent = "SELECT g, count(*), sum(v) FROM T_p GROUP BY g ORDER BY g"
 
 const otherTable = `CREATE TABLE T_b (id int PRIMARY KEY, g int NOT NULL, v bigint NOT NULL, t text, n numeric(12,2), d date, w varchar(20), s smallint);
 INSERT INTO T_b SELECT i, i % 3, i * 5, 'other ' || i % 5, i / 8.0, date '2020-03-01' + i % 40, 'w' || i % 4, i % 5 FROM generate_series(1, 300) i;
@@ -153,8 +156,8 @@ var ddlCases = []ddlCase{
 	// Partitions.
 	{setup: "CREATE TABLE T_p (LIKE T) PARTITION BY RANGE (id)", steps: []string{"ALTER TABLE T_p ATTACH PARTITION T FOR VALUES FROM (0) TO (100000)", "INSERT INTO T_p VALUES (9000, 1, 1)", "ALTER TABLE T_p DETACH PARTITION T", "INSERT INTO T VALUES (9001, 1, 1)"},
 		queries: []string{"SELECT count(*) FROM T_p"}},
-	{setup: "CREATE TABLE T_p (LIKE T) PARTITION BY RANGE (id);\nALTER TABLE T_p ATTACH PARTITION T FOR VALUES FROM (0) TO (100000)", steps: []string{"ALTER TABLE T_p DETACH PARTITION T CONCURRENTLY"}, queries: []string{"SELECT count(*) FROM T_p"}, alone: true},
-	{name: "partitions of a parent", setup: otherTable + `CREATE TABLE T_p (id int, g int NOT NULL, v bigint NOT NULL, PRIMARY KEY (id, g)) PARTITION BY LIST (g);
+	{setup: "CREATE TABLE T_p (LIKE T) PARTITION BY RANGE (id);\nALTER TABLE T_p ATTACH PARTITION T FOR VALUES FROM (0) TO (100000)", steps: []string{"ALTER TABLE T_p DETACH PARTITION T CONCURRENTLY"}, queries: []string{"SELECT count(*) FROM T_p"}, alone: true, refused: true},
+	{name: "partitions of a parent", parent: true, setup: otherTable + `CREATE TABLE T_p (id int, g int NOT NULL, v bigint NOT NULL, PRIMARY KEY (id, g)) PARTITION BY LIST (g);
 CREATE TABLE T_p0 PARTITION OF T_p FOR VALUES IN (0);
 CREATE TABLE T_p1 PARTITION OF T_p FOR VALUES IN (1, 2);
 CREATE TABLE T_p3 (id int, g int NOT NULL, v bigint NOT NULL, PRIMARY KEY (id, g));
@@ -163,7 +166,7 @@ INSERT INTO T_p3 SELECT id, g, v FROM T WHERE g = 3`,
 		steps: []string{"ALTER TABLE T_p ATTACH PARTITION T_p3 FOR VALUES IN (3)", "ALTER TABLE T_p DETACH PARTITION T_p0", "ALTER TABLE T_p ATTACH PARTITION T_p0 FOR VALUES IN (0)", "TRUNCATE T_p1", "INSERT INTO T_p VALUES (5, 1, 9), (6, 3, 9)",
 			"UPDATE T_p SET g = 0 WHERE id = 5", "CREATE TABLE T_p4 PARTITION OF T_p DEFAULT", "INSERT INTO T_p VALUES (7, 8, 9)", "DROP TABLE T_p3", "ALTER TABLE T_p RENAME COLUMN v TO x; ALTER TABLE T_p RENAME COLUMN x TO v",
 			"ALTER TABLE T_p ALTER COLUMN v TYPE bigint USING v + 100", "TRUNCATE T_p"},
-		queries: []string{"SELECT g, count(*), sum(v) FROM T_p GROUP BY g ORDER BY g", "SELECT count(*), sum(v) FROM T_p0", "SELECT count(*) FROM T_p1"}},
+		queries: []string{ofParent, "SELECT count(*), sum(v) FROM T_p0", "SELECT count(*) FROM T_p1"}},
 
 	// Rows by other ways than writes.
 	{steps: []string{"TRUNCATE T", "INSERT INTO T SELECT i, i % 10, i FROM generate_series(1, 300) i"}},
@@ -260,6 +263,9 @@ func TestDefinitions(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) { d.run(t, i, c) })
 	}
 	for _, i := range cases {
+		if ddlCases[i].parent {
+			s.eventually(t, d.proxy, fill(ofParent, i))
+		}
 		switch c := ddlCases[i]; {
 		case c.stays == "":
 			s.eventually(t, d.proxy, fill("SELECT count(*) FROM T", i))
@@ -295,6 +301,9 @@ func (d *ddlSessions) run(t *testing.T, i int, c ddlCase) {
 		t.Helper()
 		if !c.refused {
 			d.s.eventually(t, d.proxy, queries[0])
+		}
+		if c.parent {
+			d.s.eventually(t, d.proxy, fill(ofParent, i))
 		}
 	}
 	eventually()
