@@ -6,7 +6,7 @@ BIN    := bin/pgaccel
 PKGS   := ./...
 FUZZTIME ?= 20000x
 
-.PHONY: all build demo test check lint race bench bench-ssb bench-passthrough fuzz regress referee programs deps clean
+.PHONY: all build demo test test-versions check lint race bench bench-ssb bench-passthrough fuzz regress referee programs deps clean
 
 all: build
 
@@ -26,6 +26,12 @@ demo: deps build
 test: deps build
 	@integration/install-clients.sh
 	@scripts/test.sh
+
+# What talks to a server, against PostgreSQL 17 and 18 as well: those servers are
+# fetched into build/. VERSIONS=--short runs a part of it, VERSIONS=18 one of them.
+VERSIONS ?=
+test-versions: deps
+	@scripts/test-versions.sh $(VERSIONS)
 
 # What CI runs.
 check: lint race test
