@@ -21,14 +21,21 @@ func (r *Relation) fold(ref Snapshot, pins []Snapshot) bool {
 	if !horizon.ContainedIn(ref) {
 		return false
 	}
-	folded := map[uint64]bool{} // by seq
+	// Positions in the log stay until the next fold: others only append to it, or put
+	// another entry in an entry's place.
+	folded := make([]bool, len(log))
+	seqs := map[uint64]bool{}
 	dead := map[uint32][]uint64{}
 	dying := map[uint32]int{}
-	for _, c := range log {
+	grown := map[uint32][]inserter{} // segments with inserts to fold: those not folded yet
+	for i, c := range log {
 		if !ref.Sees(c.xid) || !c.suffices(ref) {
 			continue
 		}
-		folded[c.seq] = true
+		folded[i], seqs[c.seq] = true, true
+		for _, x := range c.inserts {
+			grown[x.slot] = nil
+		}
 		for i := 0; i < len(c.deletes); {
 			end := c.skip(i)
 			slot := c.deletes[i] >> 16
@@ -49,8 +56,30 @@ func (r *Relation) fold(ref Snapshot, pins []Snapshot) bool {
 			i = end
 		}
 	}
-	if len(folded) == 0 {
+	if len(seqs) == 0 {
 		return false
+	}
+	// What readers will want is made before they wait for it.
+	images := map[uint32]*Segment{}
+	for slot, bits := range dead {
+		if seg := slots[slot]; seg != nil && seg.columns != nil {
+			images[slot] = &Segment{Rows: seg.rows, Columns: seg.columns, Live: liveOf(bits, seg.rows), part: seg.part.oid, mem: seg.mem}
+		}
+	}
+	lists := map[uint32][]inserter{}
+	r.mu.Lock()
+	for slot := range grown {
+		if seg := slots[slot]; seg != nil {
+			lists[slot] = seg.unfolded
+		}
+	}
+	r.mu.Unlock()
+	for slot, list := range lists {
+		for _, x := range list {
+			if !seqs[x.seq] {
+				grown[slot] = append(grown[slot], x)
+			}
+		}
 	}
 
 	var garbage garbage
@@ -59,26 +88,27 @@ func (r *Relation) fold(ref Snapshot, pins []Snapshot) bool {
 		r.mu.Unlock()
 		return false
 	}
-	left := make([]*commit, 0, len(r.log)-len(folded)+8)
+	left := make([]*commit, 0, len(r.log)-len(seqs)+8)
 	heads := make([]head, 0, cap(left))
 	r.maxXid = 0
-	for _, c := range r.log {
-		if folded[c.seq] {
+	for i, c := range r.log {
+		if i < len(folded) && folded[i] {
 			r.history -= c.bytes
-			for _, x := range c.inserts {
-				seg := r.slots[x.slot]
-				seg.unfolded = slices.DeleteFunc(seg.unfolded, func(n inserter) bool { return folded[n.seq] })
-			}
 			continue
 		}
 		left, heads = append(left, c), append(heads, c.head())
 		r.maxXid = max(r.maxXid, c.xid)
 	}
 	r.log, r.heads = left, heads
-	for slot, bits := range dead {
-		// A truncate may have come in between, and another segment in the slot.
+	// A truncate may have come in between, and another segment in the slot.
+	for slot, list := range grown {
 		if seg := r.slots[slot]; seg != nil && seg == slots[slot] {
-			seg.dead, seg.image = bits, nil
+			seg.unfolded = append(list, seg.unfolded[len(lists[slot]):]...)
+		}
+	}
+	for slot, bits := range dead {
+		if seg := r.slots[slot]; seg != nil && seg == slots[slot] {
+			seg.dead, seg.image = bits, images[slot]
 			seg.deadCount += dying[slot]
 		}
 	}

@@ -32,7 +32,6 @@ type Relation struct {
 	parts   map[uint32]*part
 	dicts   []*dictionary
 	key     []int  // columns of the identity; all that are copied for a full one
-	keyOK   bool   // rows can be found by key
 	full    bool   // REPLICA IDENTITY FULL
 	pending commit // what the transaction at hand has done
 	touched []*segment
