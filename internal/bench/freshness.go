@@ -82,6 +82,7 @@ type freshness struct {
 	child    *child
 	direct   *pgconn.PgConn
 	through  *pgconn.PgConn // mode force
+	passing  *pgconn.PgConn // through pgaccel too, for what it passes on
 	version  string
 	probe    string // the probe's right answer
 
@@ -156,10 +157,15 @@ func (f *freshness) start(ctx context.Context) (err error) {
 	if f.through, err = f.connect(ctx); err != nil {
 		return err
 	}
-	if err := f.prepare(ctx, f.through); err != nil {
+	if f.passing, err = f.connect(ctx); err != nil {
 		return err
 	}
-	return f.prepare(ctx, f.direct)
+	for _, c := range []*pgconn.PgConn{f.direct, f.through, f.passing} {
+		if err := f.prepare(ctx, c); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // connect opens a session through pgaccel that wants every query accelerated.
@@ -269,7 +275,7 @@ const whole = "SELECT count(*), sum(abalance), max(abalance) FROM pgbench_accoun
 func (f *freshness) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
-	for _, c := range []*pgconn.PgConn{f.direct, f.through} {
+	for _, c := range []*pgconn.PgConn{f.direct, f.through, f.passing} {
 		if c != nil {
 			c.Close(ctx)
 		}

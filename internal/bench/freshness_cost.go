@@ -177,7 +177,7 @@ func (f *freshness) measureCost(ctx context.Context, c *loadCost) error {
 			return err
 		}
 		c.one = append(c.one, took)
-		if _, took, err = run(ctx, f.through, "one"); err != nil {
+		if _, took, err = run(ctx, f.passing, "one"); err != nil {
 			return err
 		}
 		c.passed = append(c.passed, took)
