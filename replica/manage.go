@@ -147,6 +147,12 @@ func (e *epoch) follow(ctx context.Context, cat *catalog.Catalog, refused []Refu
 			}
 		}
 	}
+	// Those that went while no stream watched: this epoch has never known them.
+	for _, st := range e.cfg.Store.Statuses() {
+		if _, still := notNow[st.OID]; !still && isNow[st.OID] == nil {
+			e.cfg.Store.Remove(st.OID)
+		}
+	}
 	for oid, f := range notNow {
 		if e.refusals[oid].reason != f.Reason {
 			detail := f.Reason

@@ -63,7 +63,11 @@ func (c *storeCollector) Collect(ch chan<- prometheus.Metric) {
 	if r := c.s.replicator; r != nil {
 		gauge(retainedDesc, float64(r.RetainedWAL()))
 	}
-	for _, st := range c.s.store.Statuses() {
+	tables := c.s.store.Statuses()
+	for i, st := range tables {
+		if i+1 < len(tables) && tables[i+1].Name == st.Name {
+			continue // replaced by a table of that name: a metric may be there but once
+		}
 		gauge(rowsDesc, float64(st.Rows), st.Name)
 		gauge(sizeDesc, float64(st.Bytes), st.Name)
 		gauge(historyDesc, float64(st.HistoryBytes), st.Name)
