@@ -84,14 +84,18 @@ func (c *chaos) run(ctx context.Context) {
 	s := c.w.session("chaos-restore", direct)
 	defer s.close()
 	for _, sql := range chaosRestore {
-		s.do(sql)
+		if _, err := s.do(sql); err != nil {
+			s.rollback()
+		}
 	}
 }
 
-// chaosRestore undoes what a step that was cut short may have left, except contents.
+// chaosRestore undoes what a step may have left of which a part failed, except
+// contents: others hold locks, and deadlocks end somebody.
 var chaosRestore = []string{
 	"ALTER TABLE t DISABLE ROW LEVEL SECURITY", "DROP TABLE IF EXISTS t_child", "ANALYZE t", "ALTER TABLE p ATTACH PARTITION p_2 FOR VALUES IN (2)", "ALTER TABLE other.t SET SCHEMA public",
 	"ALTER TABLE t DROP COLUMN IF EXISTS extra", "DROP OPERATOR IF EXISTS public.= (int, int)", "DROP FUNCTION IF EXISTS public.mod(int, int)", "DROP AGGREGATE IF EXISTS public.sum(int)",
+	"BEGIN; DROP VIEW d; COMMIT", "CREATE TABLE IF NOT EXISTS d (id int PRIMARY KEY, a int NOT NULL)", "ALTER TABLE d ADD PRIMARY KEY (id)", "ALTER TABLE t REPLICA IDENTITY DEFAULT",
 	"ALTER TABLE t RENAME COLUMN bb TO b", "ALTER TABLE t RENAME COLUMN aa TO a", "ALTER TYPE mood RENAME VALUE 'fine' TO 'ok'", "GRANT SELECT ON ALL TABLES IN SCHEMA public TO app",
 }
 
@@ -189,9 +193,6 @@ func (c *chaos) changer(ctx context.Context) {
 		step := chaosSteps[steps[n%len(steps)]]
 		s := way[r.IntN(2)]
 		for _, part := range step(c, r) {
-			if ctx.Err() != nil {
-				return
-			}
 			quiet := r.IntN(3) == 0 // the change itself under load or not
 			if quiet {
 				c.traffic.Lock()
