@@ -274,10 +274,10 @@ func (e *eventSession) settle() {
 		}
 		held := client.held
 		used := e.s.client(held)
+		e.flush() // a message that waits may have had something asked before it
 		if used == 0 {
 			break
 		}
-		e.flush()
 		client.held = nil
 		if used < len(held) {
 			client.held = append([]byte(nil), held[used:]...)

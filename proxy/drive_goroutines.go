@@ -206,6 +206,9 @@ func (r *twoPumps) settle() {
 		}
 		used := r.s.client(held)
 		if used == 0 {
+			if r.s.blocked() { // something was asked before the message
+				continue
+			}
 			return
 		}
 		r.side[fromClient].held = nil

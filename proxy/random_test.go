@@ -88,7 +88,7 @@ func untilTheEnd(c *rawClient) (list []message) {
 }
 
 // TestRandomConversations compares random conversations with Postgres', byte by
-// byte: relayed, forwarded after the gate, and answered here.
+// byte: relayed, forwarded after the gate, answered here, and checked.
 func TestRandomConversations(t *testing.T) {
 	answering := newFake()
 	several := answering.add("select generate_series(1,3) as accel", candidate(numbers(1, 2, 3)))
@@ -97,9 +97,11 @@ func TestRandomConversations(t *testing.T) {
 	for _, setup := range []struct {
 		name   string
 		engine engine.Decider
-	}{{"no mention", newFake()}, {"gated", selects{everything{engine.RouteCandidate}}}, {"answered", answering}} {
+		shadow float64
+	}{{"no mention", newFake(), 0}, {"gated", selects{everything{engine.RouteCandidate}}, 0}, {"answered", answering, 0},
+		{"checked", everySelect{}, 1}, {"some checked", answering, 0.5}} {
 		for _, m := range models {
-			s := startProxy(t, setup.engine, m.set)
+			s := startProxy(t, setup.engine, m.set, func(c *Config) { c.Shadow = setup.shadow })
 			for i := range uint64(100) {
 				script := randomScript(rand.New(rand.NewPCG(seed, i)))
 				var out [2]string
@@ -124,6 +126,18 @@ func TestRandomConversations(t *testing.T) {
 	}
 	if several.executions.Load() == 0 || one.executions.Load() == 0 {
 		t.Error("nothing was answered here")
+	}
+	for _, st := range []*fakeStatement{several, one} {
+		st.mu.Lock()
+		if st.checks == 0 {
+			t.Error("nothing was checked")
+		}
+		for _, c := range st.outcomes {
+			if c.Verdict == engine.Different {
+				t.Errorf("a check came to %q", c.Detail)
+			}
+		}
+		st.mu.Unlock()
 	}
 	t.Logf("%d and %d executions", several.executions.Load(), one.executions.Load())
 }

@@ -587,4 +587,7 @@ func (s *session) abandon() {
 		s.step.check = nil
 		c.drop("the session has ended")
 	}
+	for _, c := range s.takeChecks() {
+		c.drop("the session has ended")
+	}
 }
