@@ -17,13 +17,18 @@ type lookout struct {
 	closed   bool
 }
 
-const lookName = "pgaccel_look"
+const (
+	lookName  = "pgaccel_look"
+	lookLimit = 2 * time.Second // then whoever asks does without
+)
 
 // Look runs one SELECT on a session of our own and returns its rows, all in text
 // form, nil for null: what the server says now, outside of any client's transaction.
 // The session is made when it is first needed; one statement is prepared at a time.
 func (r *Replicator) Look(ctx context.Context, sql string, params []string) ([][]*string, error) {
 	l := &r.lookout
+	ctx, cancel := context.WithTimeout(ctx, lookLimit)
+	defer cancel()
 	select {
 	case l.free <- struct{}{}:
 		defer func() { <-l.free }()
@@ -65,7 +70,7 @@ func (l *lookout) prepare(ctx context.Context, cfg *pgx.ConnConfig, sql string) 
 			return errors.New("no session to look at the catalog with")
 		}
 		// Not ctx: a client that gives up must not cost the others the session.
-		limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+		limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookLimit)
 		defer cancel()
 		conn, err := pgx.ConnectConfig(limited, cfg)
 		if err != nil {
