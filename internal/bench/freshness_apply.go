@@ -24,6 +24,7 @@ type applyRate struct {
 	written time.Duration    // that Postgres took for the changes
 	sink    time.Duration    // until the server had sent all to pg_recvlogical
 	pgaccel time.Duration    // until pgaccel's stream had passed them
+	used    [2]time.Duration // processor time of the walsender for the sink, and of pgaccel
 	busy    bool             // pgaccel answered queries meanwhile
 	queries int              // so many
 	shown   time.Duration    // from then until a query showed them
@@ -95,17 +96,24 @@ func (f *freshness) applyOne(ctx context.Context, r *applyRate, sql string) (err
 	if err != nil {
 		return err
 	}
+	walsender, err := queryInt(ctx, f.direct, "SELECT pid FROM pg_stat_replication WHERE application_name = '"+sinkName+"'")
+	if err != nil {
+		return err
+	}
 	begin = time.Now()
+	before := processorTime(int(walsender))
 	sink.cmd.Process.Signal(syscall.SIGCONT)
 	if err := sink.sent(ctx, f.direct, lsn); err != nil {
 		return err
 	}
 	r.sink = time.Since(begin)
+	r.used[0] = processorTime(int(walsender)) - before
 	sink.stop()
 
 	asking, enough := context.WithCancel(ctx)
 	asked := make(chan error, 1)
 	begin = time.Now()
+	before = processorTime(f.child.cmd.Process.Pid)
 	f.child.cmd.Process.Signal(syscall.SIGCONT)
 	if r.busy {
 		go func() { asked <- f.ask(asking, &r.queries) }()
@@ -118,11 +126,12 @@ func (f *freshness) applyOne(ctx context.Context, r *applyRate, sql string) (err
 		return err
 	}
 	r.pgaccel = at.Sub(begin)
+	r.used[1] = processorTime(f.child.cmd.Process.Pid) - before
 	m, err := f.child.metrics(ctx)
 	if err != nil {
 		return err
 	}
-	before, reasons := m.routes()
+	answered, reasons := m.routes()
 	for deadline := time.Now().Add(time.Second); time.Now().Before(deadline); {
 		begin = time.Now()
 		if _, err := query(ctx, f.through, bulkSQL); err != nil {
@@ -134,7 +143,7 @@ func (f *freshness) applyOne(ctx context.Context, r *applyRate, sql string) (err
 		}
 		after, now := m.routes()
 		r.reasons = nil
-		if after > before {
+		if after > answered {
 			return nil
 		}
 		for reason, n := range now {
@@ -144,6 +153,19 @@ func (f *freshness) applyOne(ctx context.Context, r *applyRate, sql string) (err
 		}
 	}
 	return nil
+}
+
+// processorTime is what a process's threads have used; 0 where that cannot be read.
+func processorTime(pid int) (sum time.Duration) {
+	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
+	for _, name := range threads {
+		var used int64
+		if text, err := os.ReadFile(name); err == nil {
+			fmt.Sscan(string(text), &used)
+		}
+		sum += time.Duration(used)
+	}
+	return sum
 }
 
 // change runs sql, or small transactions for Duration, and returns the rows changed.

@@ -114,8 +114,11 @@ func (f *freshness) printApply(out io.Writer) {
 	fmt.Fprintf(out, `
 Applying changes, thousands of changed rows a second. Receivers stand still while the changes are made; then one
 after the other takes them in: pg_recvlogical into /dev/null, the same stream options; pgaccel, until it has applied them.
-%-20s %9s %9s %9s %9s %7s  %s
-`, "change", "rows", "Postgres", "null sink", "pgaccel", "ratio", "then a query")
+%-20s %9s %9s %9s %9s %7s %10s %8s  %s
+`, "change", "rows", "Postgres", "null sink", "pgaccel", "ratio", "walsender", "pgaccel", "then a query")
+	each := func(d time.Duration, rows int64) string {
+		return fmt.Sprintf("%.2f us", float64(d)/float64(time.Microsecond)/float64(max(rows, 1)))
+	}
 	for _, r := range f.applied {
 		name, after := r.name, ms(r.shown)+" ms"
 		if r.busy {
@@ -125,9 +128,10 @@ after the other takes them in: pg_recvlogical into /dev/null, the same stream op
 		for reason := range r.reasons {
 			after += ", forwarded: " + reason
 		}
-		fmt.Fprintf(out, "%-20s %9d %9s %9s %9s %6.2fx  %s\n", name, r.rows, rate(r.rows, r.written), rate(r.rows, r.sink), rate(r.rows, r.pgaccel), r.sink.Seconds()/max(r.pgaccel.Seconds(), 1e-9), after)
+		fmt.Fprintf(out, "%-20s %9d %9s %9s %9s %6.2fx %10s %8s  %s\n", name, r.rows, rate(r.rows, r.written), rate(r.rows, r.sink), rate(r.rows, r.pgaccel),
+			r.sink.Seconds()/max(r.pgaccel.Seconds(), 1e-9), each(r.used[0], r.rows), each(r.used[1], r.rows), after)
 	}
-	fmt.Fprintln(out, "* while a client asks pgaccel for "+whole+"\nratio: pgaccel's rate / the null sink's")
+	fmt.Fprintln(out, "* while a client asks pgaccel for "+whole+"\nratio: pgaccel's rate / the null sink's; then the processor time for each row: of the null sink's walsender, of pgaccel")
 }
 
 func (f *freshness) printHistory(out io.Writer) {
