@@ -81,7 +81,7 @@ func TestProgramsFindLies(t *testing.T) {
 		{"append", "latest", latest, "append, keys from"},
 		{"append", "stale", stale(5 * time.Millisecond), "append, keys from"},
 		{"skew", "latest", latest, "schedule"},
-		{"ddl-chaos", "stale", stale(time.Second), "after"},
+		{"ddl-chaos", "stale", stale(time.Second), "after|accelerated and forwarded"},
 	} {
 		t.Run(c.name+"/"+c.lie, func(t *testing.T) {
 			t.Parallel()
