@@ -195,7 +195,7 @@ func (r *catalogReader) find(oid uint32) *relation {
 
 func (r *catalogReader) columns() error {
 	rows, err := r.tx.Query(r.ctx, `SELECT a.attrelid, a.attnum, a.attname, a.atttypid, pg_catalog.format_type(a.atttypid, a.atttypmod), a.atttypmod,
-		a.attnotnull, a.attgenerated <> '', coalesce(pg_catalog.has_column_privilege(a.attrelid, a.attnum, 'SELECT'), false), a.attcollation,
+		a.attnotnull, a.attgenerated <> '', a.attgenerated = 'v', coalesce(pg_catalog.has_column_privilege(a.attrelid, a.attnum, 'SELECT'), false), a.attcollation,
 		coalesce(l.collprovider::text, ''),
 		coalesce(pg_catalog.to_jsonb(l)->>'collcollate', pg_catalog.to_jsonb(l)->>'colllocale', pg_catalog.to_jsonb(l)->>'colliculocale', ''),
 		coalesce(l.collisdeterministic, true), EXISTS (SELECT FROM pg_catalog.pg_type y WHERE y.oid = a.atttypid AND y.typsend <> 0), `+sendFailsSQL+`
@@ -209,7 +209,7 @@ func (r *catalogReader) columns() error {
 		var a attribute
 		var oid uint32
 		var sendFails bool
-		if err := rows.Scan(&oid, &a.num, &a.name, &a.typeOID, &a.typeName, &a.typmod, &a.notNull, &a.generated, &a.readable,
+		if err := rows.Scan(&oid, &a.num, &a.name, &a.typeOID, &a.typeName, &a.typmod, &a.notNull, &a.generated, &a.virtual, &a.readable,
 			&a.collation, &a.collProvider, &a.collName, &a.deterministic, &a.sendable, &sendFails); err != nil {
 			return err
 		}
@@ -314,6 +314,8 @@ func (rel *relation) refusal() (reason, sql string) {
 		return "not owned by this role, which is needed to publish it", "ALTER TABLE " + name + " OWNER TO CURRENT_USER"
 	case rel.identity != "f" && !rel.identityIndex:
 		return rel.noIdentity(name)
+	case rel.badIdentity != "" && rel.table.IdentityFull:
+		return rel.badIdentity, ""
 	case rel.badIdentity != "":
 		return rel.badIdentity, "ALTER TABLE " + name + " REPLICA IDENTITY FULL"
 	case rel.unstreamable != "":

@@ -15,6 +15,7 @@ type attribute struct {
 	typmod        int32
 	notNull       bool
 	generated     bool
+	virtual       bool // generated, and not stored (18 and later)
 	readable      bool // SELECT is granted
 	sendable      bool // its type has a binary form
 	collation     uint32

@@ -27,6 +27,11 @@ func (r *catalogReader) identities() error {
 		rel := r.find(oid)
 		if rel.identity == "f" {
 			rel.table.IdentityFull = true
+			for i := range rel.columns {
+				if a := &rel.columns[i]; a.virtual { // cannot be published, and must be
+					rel.badIdentity = "its replica identity, the whole row, has the virtual generated column " + a.name + ": its UPDATEs would fail"
+				}
+			}
 			return nil
 		}
 		for i := range rel.columns {
