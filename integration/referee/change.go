@@ -12,6 +12,15 @@ func (g *gen) randomChange(s *schema, serial *int) []string {
 	t := pick(g.r, s.tables...)
 	name := t.qualified()
 	src := &source{table: t}
+	// A string that is new to a column takes a while to get its place in an order other
+	// than C's.
+	known := func(c *column, v *string) *string {
+		if v != nil && len(c.held) > 0 && c.spread != "unique" && g.chance(85) && !g.bytewise(c.t) {
+			held := pick(g.r, c.held...)
+			return &held
+		}
+		return v
+	}
 	on := *g
 	on.scope, on.params, on.reckless = []*source{src}, false, false
 	where := func() string {
@@ -24,6 +33,9 @@ func (g *gen) randomChange(s *schema, serial *int) []string {
 		for range n {
 			*serial++
 			row := t.row(g.r, g.r.IntN(max(len(t.rows), 1)), max(len(t.rows), 1))
+			for i, c := range t.cols {
+				row[i] = known(c, row[i])
+			}
 			for _, k := range t.key { // a key that is new
 				v := keyValue(t.cols[k].t, 20000+*serial)
 				row[k] = &v
@@ -45,7 +57,7 @@ func (g *gen) randomChange(s *schema, serial *int) []string {
 		var sets []string
 		for range 1 + g.r.IntN(2) {
 			c := pick(g.r, t.cols...)
-			v := c.value(g.r, g.r.IntN(max(len(t.rows), 1)), max(len(t.rows), 1))
+			v := known(c, c.value(g.r, g.r.IntN(max(len(t.rows), 1)), max(len(t.rows), 1)))
 			if c.spread == "unique" || v == nil && c.notNull || strings.Contains(strings.Join(sets, ","), c.name+" =") {
 				continue
 			}

@@ -69,6 +69,8 @@ func plain(k kind, s string) bool {
 		return len(s) >= 10 && s[4] == '-' && !strings.HasSuffix(s, "BC") && !strings.Contains(s, "infinity")
 	case k.isFloat():
 		return !strings.ContainsAny(s, "NI")
+	case k == timeOfDay:
+		return s != "24:00:00"
 	}
 	return true
 }
@@ -603,7 +605,7 @@ func (g *gen) text(k kind, depth int) *node {
 				return op(typ{kind: a.t.kind, coll: `"C"`}, `(@ COLLATE "C")`, a)
 			}
 		case 2:
-			if a := g.leaf(pick(g.r, int2, int4, int8)); a != nil && (a.hi-a.lo < 1000 || g.grouped) {
+			if a := g.leaf(pick(g.r, int2, int4, int8)); a != nil && (a.col != nil && len(a.col.pool) < 20 && tame(a) && a.hi-a.lo < 1000 || g.grouped && a.col == nil) {
 				return op(typ{kind: k}, "@::"+kindSQL[k], g.closed(a))
 			}
 		case 3:

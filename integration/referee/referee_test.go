@@ -24,11 +24,11 @@ import (
 
 // TestRandomQueries asks a fixed number of questions. `make referee` asks more.
 func TestRandomQueries(t *testing.T) {
-	n := 3000
+	n := 2000
 	if testing.Short() {
 		n = 1000
 	}
-	for _, o := range []Options{{Seed: 1, Queries: n, Outside: 3}, {Seed: 2, Queries: n / 2, Outside: 3, ICU: true}} {
+	for _, o := range []Options{{Seed: 1, Queries: n, Outside: 3, Changes: 10}, {Seed: 2, Queries: n / 2, Outside: 3, ICU: true}} {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 		defer cancel()
 		o.Out = t.Output()

@@ -51,7 +51,7 @@ func (r *Report) Share() float64 {
 const LeastShare = 0.9
 
 // schemaQueries is the number of queries on one schema before the next one.
-const schemaQueries = 1000
+const schemaQueries = 400
 
 type run struct {
 	Options
@@ -304,7 +304,14 @@ func (r *run) questions(ctx context.Context, t *talk, s *schema, rnd *rand.Rand)
 				return err
 			}
 		}
-		d, failed, err := r.compare(ctx, t, question, p)
+		compare := r.compare
+		if r.Changes > 0 && t.inBlock == "" && g.chance(1) {
+			own := g.randomChange(s, &serial)
+			compare = func(ctx context.Context, t *talk, q *query, p protocol) (string, bool, error) {
+				return r.ownWrites(ctx, t, own, q, p)
+			}
+		}
+		d, failed, err := compare(ctx, t, question, p)
 		if err != nil {
 			return err
 		}
@@ -346,8 +353,13 @@ func (r *run) change(ctx context.Context, t *talk, g *gen, s *schema, serial *in
 			}
 		}
 	}
+	// By pgaccel or past it: all writes count.
+	by := t.writer
+	if t.inBlock == "" && g.chance(30) {
+		by = t.proxy
+	}
 	for _, q := range stmts {
-		a := t.writer.ask(ctx, q, nil, protocol{})
+		a := by.ask(ctx, q, nil, protocol{})
 		if a.lost != nil {
 			return a.lost
 		}
@@ -370,6 +382,30 @@ func (r *run) compare(ctx context.Context, t *talk, q *query, p protocol) (diff 
 		return "", false, fmt.Errorf("the server's connection: %w, in %s", want.lost, sql)
 	}
 	return difference(q, want, got), want.err != "", nil
+}
+
+// ownWrites asks in a block that has changed the data itself, and takes the change
+// back; first directly, then through pgaccel.
+func (r *run) ownWrites(ctx context.Context, t *talk, own []string, q *query, p protocol) (diff string, failed bool, err error) {
+	sql, bounds := q.sql(p.extended)
+	for _, o := range own {
+		if strings.HasPrefix(o, "VACUUM") || strings.HasPrefix(o, "BEGIN") || strings.HasPrefix(o, "REINDEX") {
+			return r.compare(ctx, t, q, p)
+		}
+	}
+	var answers []answer
+	for _, s := range []*session{t.direct, t.proxy} {
+		s.ask(ctx, "BEGIN", nil, protocol{})
+		for _, o := range own {
+			s.ask(ctx, o, nil, protocol{})
+		}
+		answers = append(answers, s.ask(ctx, sql, bounds, p))
+		if a := s.ask(ctx, "ROLLBACK", nil, protocol{}); a.lost != nil {
+			return "", false, a.lost
+		}
+	}
+	r.asked.Add(int64(p.times))
+	return difference(q, answers[0], answers[1]), false, ctx.Err()
 }
 
 // found reports a difference, as small as it can be made.

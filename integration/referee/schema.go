@@ -138,7 +138,6 @@ func randomSchema(r *rand.Rand, name string, w world) *schema {
 		}
 		return 1000 + r.IntN(4000)
 	}
-	fact := &table{schema: name, name: name + "_f"}
 	n := sizes()
 	dims := r.IntN(4)
 	for d := range dims {
@@ -146,7 +145,7 @@ func randomSchema(r *rand.Rand, name string, w world) *schema {
 		if r.IntN(8) == 0 {
 			size = 100 + r.IntN(900)
 		}
-		dim := randomTable(r, w, name, fmt.Sprintf("%s_d%d", name, d), 2+r.IntN(4))
+		dim := randomTable(r, w, name, fmt.Sprintf("%s_d%d", name, d), fmt.Sprintf("k%d_", d+1), 2+r.IntN(4))
 		// A snowflake: some dimensions point to another one.
 		if d > 0 && r.IntN(3) == 0 {
 			dim.point(r, s.tables[r.IntN(len(s.tables))], fmt.Sprintf("r%d_", d))
@@ -154,12 +153,13 @@ func randomSchema(r *rand.Rand, name string, w world) *schema {
 		dim.fill(r, size)
 		s.tables = append(s.tables, dim)
 	}
-	f := randomTable(r, w, name, fact.name, 5+r.IntN(7))
+	f := randomTable(r, w, name, name+"_f", "k", 5+r.IntN(7))
 	if r.IntN(8) == 0 {
 		f.key, f.primary = nil, false
 	}
 	for i, dim := range s.tables {
-		f.point(r, dim, fmt.Sprintf("f%d_", i))
+		// Under the key's own name, for USING, or another.
+		f.point(r, dim, pick(r, "", fmt.Sprintf("f%d_", i)))
 		if r.IntN(6) == 0 {
 			f.point(r, dim, fmt.Sprintf("g%d_", i))
 		}
@@ -189,14 +189,14 @@ func randomType(r *rand.Rand, w world) typ {
 	case char:
 		t.n = []int{1, 2, 5, 12}[r.IntN(4)]
 	}
-	if t.kind.isText() && r.IntN(2) == 0 && len(w.collations) > 0 {
+	if t.kind.isText() && r.IntN(3) == 0 && len(w.collations) > 0 {
 		t.coll = w.collations[r.IntN(len(w.collations))]
 	}
 	return t
 }
 
 // randomTable makes a table with a key and n more columns.
-func randomTable(r *rand.Rand, w world, schema, name string, n int) *table {
+func randomTable(r *rand.Rand, w world, schema, name, key string, n int) *table {
 	t := &table{schema: schema, name: name, primary: r.IntN(4) > 0}
 	keys := 1
 	if r.IntN(6) == 0 {
@@ -211,7 +211,7 @@ func randomTable(r *rand.Rand, w world, schema, name string, n int) *table {
 			k.n = 8
 		}
 		t.key = append(t.key, i)
-		t.cols = append(t.cols, &column{name: fmt.Sprintf("k%d", i), t: k, notNull: true, spread: "unique"})
+		t.cols = append(t.cols, &column{name: fmt.Sprintf("%s%d", key, i), t: k, notNull: true, spread: "unique"})
 	}
 	for i := range n {
 		c := &column{name: fmt.Sprintf("c%d", i), t: randomType(r, w), spread: []string{"constant", "skewed", "skewed", "sorted", "even", "even", "even"}[r.IntN(7)],
