@@ -157,3 +157,10 @@ func (s *fakeStatement) outcome(t *testing.T, n int) engine.Comparison {
 	})
 	return c
 }
+
+// checked returns the number of checks that were begun.
+func (s *fakeStatement) checked() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.checks
+}

@@ -134,9 +134,7 @@ func TestShadowBatches(t *testing.T) {
 				if got, want := show(turns(sc.groups...)(c)), show(direct(t, sc.groups...)); got != want {
 					t.Errorf("through pgaccel:\n%s\ndirect:\n%s", got, want)
 				}
-				st.mu.Lock()
-				n := st.checks
-				st.mu.Unlock()
+				n := st.checked()
 				if sc.checked != (n > 0) {
 					t.Errorf("%d checks", n)
 				}
@@ -182,10 +180,10 @@ func TestShadowErrors(t *testing.T) {
 				}
 				c.Close()
 			}
-			if st.checks != sc.checks {
-				t.Errorf("%s: %d checks", sc.sql, st.checks)
+			if n := st.checked(); n != sc.checks {
+				t.Errorf("%s: %d checks", sc.sql, n)
 			}
-			for i := range st.checks {
+			for i := range st.checked() {
 				want := sc.want
 				if i >= 4 {
 					want = engine.Inconclusive // READ COMMITTED: nobody knows the snapshot
@@ -270,11 +268,7 @@ func TestShadowCancel(t *testing.T) {
 			} else {
 				c.send(query(sql))
 			}
-			waitFor(t, "the check", func() bool {
-				st.mu.Lock()
-				defer st.mu.Unlock()
-				return st.checks == i+1
-			})
+			waitFor(t, "the check", func() bool { return st.checked() == i+1 })
 			waitFor(t, "the statement", waitsFor(t, c.pid(), "PgSleep"))
 			cancel(t, s.Addr().String(), c.key())
 			got := without(c.until('Z'), "12T")
@@ -346,11 +340,7 @@ func TestShadowSessionEnds(t *testing.T) {
 		waitFor(t, "the statement", waitsFor(t, c.pid(), "PgSleep"))
 		other := mustConnect(t, postgresAddress(), "")
 		defer other.Close()
-		waitFor(t, "the check", func() bool {
-			st.mu.Lock()
-			defer st.mu.Unlock()
-			return st.checks == 1
-		})
+		waitFor(t, "the check", func() bool { return st.checked() == 1 })
 		other.exchange(query(fmt.Sprintf("select pg_terminate_backend(%d)", c.pid())))
 		got := c.until(endOfConnection)
 		if e := got[len(got)-2]; e.typ != 'E' || string(wire.ErrorField([]byte(e.body), 'C')) != "57P01" {
