@@ -64,9 +64,6 @@ func newChaos(w *world) *chaos { return &chaos{w: w} }
 func (c *chaos) queries() []string {
 	var all []string
 	for _, q := range chaosQueries {
-		if strings.Contains(q, "FROM p ") && !partitionsTaken {
-			continue
-		}
 		all = append(all, strings.Replace(q, "{}", "", 1))
 	}
 	return all

@@ -39,7 +39,7 @@ var programs = []program{
 	{name: "append", schema: appendSchema, share: 0.7, start: func(w *world) []workload { return []workload{newAppend(w)} }},
 	{name: "skew", schema: skewSchema, share: 0.5, start: func(w *world) []workload { return []workload{newSkew(w)} }},
 	{name: "ddl-chaos", schema: chaosSchema, share: 0.1, start: func(w *world) []workload { return []workload{newChaos(w)} }},
-	{name: "faults", schema: fenceSchema + mirrorSchema + appendSchema, share: 0, faults: true,
+	{name: "faults", schema: fenceSchema + mirrorSchema + appendSchema, share: 0.01, faults: true,
 		start: func(w *world) []workload { return []workload{newFence(w), newMirror(w), newAppend(w)} }},
 }
 
@@ -54,9 +54,6 @@ type runOptions struct {
 	histories string
 	lie       func(s *session, sql string, args []any) (answer, bool)
 }
-
-// partitionsTaken says whether queries of partitioned tables are accelerated.
-const partitionsTaken = true
 
 // run runs the program and returns what went wrong, with the history written to out.
 func (p *program) run(ctx context.Context, o runOptions) error {
