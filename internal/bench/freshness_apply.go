@@ -15,9 +15,11 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// applyRate is how fast one kind of change was taken in. Receivers are halted while the
-// changes are made, and woken one after the other: first pg_recvlogical, which throws
-// everything away, then pgaccel. So both get the same changes as fast as they can.
+// applyRate is how fast one kind of change was taken in. Receivers, and the walsenders
+// that serve them, are halted while the changes are made, and woken one after the other:
+// first pg_recvlogical, which throws everything away, then pgaccel. So both get the same
+// changes as fast as they can, neither has any of them in advance, and neither has the
+// other beside it.
 type applyRate struct {
 	name    string
 	rows    int64
@@ -74,15 +76,21 @@ func (f *freshness) applyOne(ctx context.Context, r *applyRate, sql string) (err
 		return err
 	}
 	defer sink.stop()
-	halted := []*os.Process{sink.cmd.Process, f.child.cmd.Process}
-	for _, p := range halted {
-		p.Signal(syscall.SIGSTOP)
-	}
-	defer func() {
-		for _, p := range halted {
-			p.Signal(syscall.SIGCONT)
+	ours := []int{sink.cmd.Process.Pid}
+	theirs := []int{f.child.cmd.Process.Pid}
+	for _, side := range []struct {
+		pids      *[]int
+		condition string
+	}{{&ours, "="}, {&theirs, "<>"}} {
+		walsender, err := queryInt(ctx, f.direct, "SELECT coalesce(max(pid), 0) FROM pg_stat_replication WHERE application_name "+side.condition+" '"+sinkName+"'")
+		if err != nil {
+			return err
 		}
-	}()
+		*side.pids = append(*side.pids, int(walsender))
+	}
+	time.Sleep(50 * time.Millisecond) // walsenders have nothing left to do, and hold no lock
+	signalAll(append(theirs, ours...), syscall.SIGSTOP)
+	defer signalAll(append(theirs, ours...), syscall.SIGCONT)
 	begin := time.Now()
 	if r.rows, err = f.change(ctx, sql); err != nil {
 		return err
@@ -96,25 +104,21 @@ func (f *freshness) applyOne(ctx context.Context, r *applyRate, sql string) (err
 	if err != nil {
 		return err
 	}
-	walsender, err := queryInt(ctx, f.direct, "SELECT pid FROM pg_stat_replication WHERE application_name = '"+sinkName+"'")
-	if err != nil {
-		return err
-	}
 	begin = time.Now()
-	before := processorTime(int(walsender))
-	sink.cmd.Process.Signal(syscall.SIGCONT)
+	before := processorTime(ours[1])
+	signalAll(ours, syscall.SIGCONT)
 	if err := sink.sent(ctx, f.direct, lsn); err != nil {
 		return err
 	}
 	r.sink = time.Since(begin)
-	r.used[0] = processorTime(int(walsender)) - before
+	r.used[0] = processorTime(ours[1]) - before
 	sink.stop()
 
 	asking, enough := context.WithCancel(ctx)
 	asked := make(chan error, 1)
 	begin = time.Now()
 	before = processorTime(f.child.cmd.Process.Pid)
-	f.child.cmd.Process.Signal(syscall.SIGCONT)
+	signalAll(theirs, syscall.SIGCONT)
 	if r.busy {
 		go func() { asked <- f.ask(asking, &r.queries) }()
 	} else {
@@ -153,6 +157,14 @@ func (f *freshness) applyOne(ctx context.Context, r *applyRate, sql string) (err
 		}
 	}
 	return nil
+}
+
+func signalAll(pids []int, s syscall.Signal) {
+	for _, pid := range pids {
+		if pid > 0 { // 0 is a walsender that is not there, and to kill it would mean us
+			syscall.Kill(pid, s)
+		}
+	}
 }
 
 // processorTime is what a process's threads have used; 0 where that cannot be read.

@@ -114,7 +114,7 @@ func (f *freshness) caughtUp(ctx context.Context, lsn int64) (time.Time, error) 
 		select {
 		case <-ctx.Done():
 			return time.Time{}, ctx.Err()
-		case <-time.After(5 * time.Millisecond):
+		case <-time.After(20 * time.Millisecond):
 		}
 	}
 	return time.Time{}, errors.New("the stream does not catch up")

@@ -112,8 +112,8 @@ func (f *freshness) printHistogram(out io.Writer) {
 
 func (f *freshness) printApply(out io.Writer) {
 	fmt.Fprintf(out, `
-Applying changes, thousands of changed rows a second. Receivers stand still while the changes are made; then one
-after the other takes them in: pg_recvlogical into /dev/null, the same stream options; pgaccel, until it has applied them.
+Applying changes, thousands of changed rows a second. Receivers and walsenders stand still while the changes are made;
+then one after the other takes them in: pg_recvlogical into /dev/null, the same stream options; pgaccel, until it has applied them.
 %-20s %9s %9s %9s %9s %7s %10s %8s  %s
 `, "change", "rows", "Postgres", "null sink", "pgaccel", "ratio", "walsender", "pgaccel", "then a query")
 	each := func(d time.Duration, rows int64) string {
