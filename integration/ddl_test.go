@@ -66,7 +66,8 @@ var ddlCases = []ddlCase{
 	one("ALTER TABLE T ADD COLUMN x int CHECK (x > 0), ADD COLUMN y text UNIQUE, DROP COLUMN d"),
 	one("ALTER TABLE T ADD COLUMN x int GENERATED ALWAYS AS (g * 2) STORED"),
 	{steps: []string{"ALTER TABLE T ADD COLUMN x int GENERATED ALWAYS AS (g * 2) VIRTUAL"}, queries: []string{"SELECT g, sum(x) FROM T GROUP BY g ORDER BY g"}, since: 18},
-	{steps: []string{"ALTER TABLE T ADD COLUMN x int GENERATED ALWAYS AS (g * 2)", "ALTER TABLE T ALTER COLUMN x SET EXPRESSION AS (g * 3)"}, queries: []string{"SELECT g, sum(x) FROM T GROUP BY g ORDER BY g"}, since: 18},
+	{steps: []string{"ALTER TABLE T ADD COLUMN x int GENERATED ALWAYS AS (g * 2)", "ALTER TABLE T ALTER COLUMN x SET EXPRESSION AS (g * 3)"}, queries: []string{"SELECT g, sum(x) FROM T GROUP BY g ORDER BY g"},
+		fails: "not supported for virtual generated columns in tables that are part of a publication", since: 18},
 	one("ALTER TABLE T DROP COLUMN s"),
 	one("ALTER TABLE T DROP COLUMN v"),
 	{steps: []string{"ALTER TABLE T DROP COLUMN v CASCADE"}, setup: "CREATE VIEW T_view AS SELECT g, sum(v) FROM T GROUP BY g", queries: []string{"SELECT * FROM T_view ORDER BY g"}},
@@ -255,14 +256,18 @@ func TestDefinitions(t *testing.T) {
 	}
 	d := ddlSessions{s: s, direct: connect(t, s.direct.url("postgres")), proxy: connect(t, s.proxy.url("postgres")), admin: admin,
 		oldDirect: connect(t, s.direct.url("postgres")), oldProxy: connect(t, s.proxy.url("postgres"))}
+	var ran []int // -run may choose
 	for _, i := range cases {
 		c := ddlCases[i]
 		if c.name == "" {
 			c.name = strings.Join(c.steps, "; ")
 		}
-		t.Run(c.name, func(t *testing.T) { d.run(t, i, c) })
+		t.Run(c.name, func(t *testing.T) {
+			ran = append(ran, i)
+			d.run(t, i, c)
+		})
 	}
-	for _, i := range cases {
+	for _, i := range ran {
 		if ddlCases[i].parent {
 			s.eventually(t, d.proxy, fill(ofParent, i))
 		}
