@@ -15,7 +15,7 @@ func (g *gen) randomChange(s *schema, serial *int) []string {
 	// A string that is new to a column takes a while to get its place in an order other
 	// than C's.
 	known := func(c *column, v *string) *string {
-		if v != nil && len(c.held) > 0 && c.spread != "unique" && g.chance(85) && !g.bytewise(c.t) {
+		if v != nil && len(c.held) > 0 && c.spread != "unique" && g.chance(97) && !g.bytewise(c.t) {
 			held := pick(g.r, c.held...)
 			return &held
 		}
@@ -89,8 +89,10 @@ func (g *gen) randomChange(s *schema, serial *int) []string {
 		return []string{"BEGIN", "TRUNCATE " + name, insert(40), pick(g.r, "COMMIT", "ROLLBACK")}
 	case n < 95:
 		return []string{"TRUNCATE " + name, insert(20)}
+	case g.chance(50): // what changes a definition forwards for a while
+		return []string{insert(1)}
 	case n < 98:
-		return []string{pick(g.r, "ANALYZE ", "VACUUM ", "VACUUM FULL ", "REINDEX TABLE ") + name}
+		return []string{pick(g.r, "ANALYZE ", "VACUUM ", "VACUUM ", "VACUUM FULL ", "REINDEX TABLE ") + name}
 	}
 	c := pick(g.r, t.cols...)
 	return []string{pick(g.r,

@@ -589,6 +589,10 @@ func (g *gen) float(k kind, depth int) *node {
 	return nil
 }
 
+// computed stands for the collation of text that was made of something else: it is
+// the default, but not known as such.
+const computed = "?"
+
 // text returns an expression of type text or varchar.
 func (g *gen) text(k kind, depth int) *node {
 	if k == char {
@@ -606,11 +610,11 @@ func (g *gen) text(k kind, depth int) *node {
 			}
 		case 2:
 			if a := g.leaf(pick(g.r, int2, int4, int8)); a != nil && (a.col != nil && len(a.col.pool) < 20 && tame(a) && a.hi-a.lo < 1000 || g.grouped && a.col == nil) {
-				return op(typ{kind: k}, "@::"+kindSQL[k], g.closed(a))
+				return op(typ{kind: k, coll: computed}, "@::"+kindSQL[k], g.closed(a))
 			}
 		case 3:
 			if a := g.leaf(boolean); a != nil {
-				return op(typ{kind: k}, "@::"+kindSQL[k], g.closed(a))
+				return op(typ{kind: k, coll: computed}, "@::"+kindSQL[k], g.closed(a))
 			}
 		}
 	}

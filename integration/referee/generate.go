@@ -168,7 +168,10 @@ func (g *gen) from(s *schema, q *query) {
 				}
 				dim.on = append(dim.on, op(typ{kind: boolean}, "@ = @", a, b))
 			}
-			named := func(i int) bool { return p.from.table.cols[prefix[i]].name == to.cols[to.key[i]].name }
+			named := func(i int) bool {
+				c, k := p.from.table.cols[prefix[i]], to.cols[to.key[i]]
+				return c.name == k.name && c.t.kind == k.t.kind
+			}
 			if named(0) && named(len(prefix)-1) && join != "," && g.chance(50) {
 				for _, k := range to.key {
 					dim.using = append(dim.using, to.cols[k].name)

@@ -86,7 +86,7 @@ func randomSettings(g *gen, schema string) (list []string, utc bool) {
 	if g.chance(50) {
 		list = append(list, "SET DateStyle = "+quote(pick(g.r, "ISO, MDY", "ISO, DMY", "SQL, MDY", "SQL, DMY", "German", "Postgres, MDY", "Postgres, DMY")))
 	}
-	if g.chance(30) {
+	if g.chance(20) {
 		list = append(list, "SET extra_float_digits = "+pick(g.r, "1", "1", "1", "1", "1", "1", "2", "2", "3", "3", "3", "3", "3", "3", pick(g.r, "0", "-4")))
 	}
 	if g.chance(10) {

@@ -28,7 +28,7 @@ func TestRandomQueries(t *testing.T) {
 	if testing.Short() {
 		n = 1000
 	}
-	for _, o := range []Options{{Seed: 1, Queries: n, Outside: 3, Changes: 10}, {Seed: 2, Queries: n / 2, Outside: 3, ICU: true}} {
+	for _, o := range []Options{{Seed: 1, Queries: n, Outside: 2, Changes: 10}, {Seed: 2, Queries: n / 2, Outside: 2, ICU: true}} {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 		defer cancel()
 		o.Out = t.Output()

@@ -189,7 +189,7 @@ func randomType(r *rand.Rand, w world) typ {
 	case char:
 		t.n = []int{1, 2, 5, 12}[r.IntN(4)]
 	}
-	if t.kind.isText() && r.IntN(3) == 0 && len(w.collations) > 0 {
+	if t.kind.isText() && r.IntN(4) == 0 && len(w.collations) > 0 {
 		t.coll = w.collations[r.IntN(len(w.collations))]
 	}
 	return t
