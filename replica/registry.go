@@ -77,7 +77,8 @@ func parts(meta *catalog.Table) []uint32 {
 }
 
 const (
-	quietMax = 5 * time.Minute
+	// Copies are kept rare by copyShare; what fails again and again waits for this long.
+	quietMax = 30 * time.Second
 	// copyShare keeps copies of one table to about a tenth of the time.
 	copyShare = 9
 )

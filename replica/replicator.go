@@ -185,7 +185,7 @@ func (r *Replicator) run() {
 		switch {
 		case errors.As(err, &retained):
 			wait, most = max(wait, retainedBackoffMin), retainedBackoffMax
-		case time.Since(start) > time.Minute:
+		case time.Since(start) > 10*wait: // it had worked
 			wait, most = backoffMin, r.cfg.backoffMax
 		}
 		r.mu.Lock()

@@ -115,7 +115,7 @@ func TestResume(t *testing.T) {
 		{"publication altered", "ALTER PUBLICATION % SET (publish = 'insert'); change; ALTER PUBLICATION % SET (publish = 'insert, update, delete, truncate')", 3},
 		{"publication dropped", "DROP PUBLICATION %; change", 3},
 		{"slot dropped", "SELECT pg_drop_replication_slot('%'); change", 3},
-		{"slot advanced", "change; SELECT pg_replication_slot_advance('%', pg_current_wal_lsn())", 3},
+		{"slot advanced", "change; SELECT pg_switch_wal(); SELECT pg_replication_slot_advance('%', pg_current_wal_lsn())", 3},
 		{"a file is damaged", "damage", 1},
 		{"the manifest is lost", "forget", 3},
 	} {
