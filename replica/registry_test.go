@@ -319,7 +319,7 @@ func TestATableThatFailsIsLeftAlone(t *testing.T) {
 		t.Errorf("a table whose copy takes 10 s is due after %v", got)
 	}
 	tab.took = 0
-	want := []time.Duration{4, 8, 16, 32, 64, 128, 256, 300, 300}
+	want := []time.Duration{4, 8, 16, 30, 30, 30}
 	for i, w := range want {
 		tab.readyAt = time.Now()
 		r.lapse(tab, colstore.StateChanged, "")
