@@ -18,7 +18,7 @@ const (
 	accSum128                // sum in 128 bits
 	accMin
 	accMax
-	accZeros // bit 0: +0 came, bit 1: -0; of floats
+	accZeros // bit 0: +0 came, bit 1: -0, bit 2: a NaN that is not the usual one; of floats
 )
 
 // acc is one accumulator. Aggregates share them: avg is a sum and a count.
@@ -319,6 +319,8 @@ func updateOne(kind accKind, st *state, g uint32, x int64) {
 			st.v[g] |= 1
 		} else if x == math.MinInt64 {
 			st.v[g] |= 2
+		} else if x != usualNaN && floatKey(x) == math.MaxInt64 {
+			st.v[g] |= 4
 		}
 	}
 }
@@ -366,10 +368,13 @@ func (s *groups) aggregates(numbers []uint32) ([]rcol, error) {
 				}
 				if r.zeros >= 0 && n > 0 {
 					zeros := s.states[r.zeros].v[g]
-					if v == 0 && zeros == 3 {
+					switch {
+					case v == 0 && zeros&3 == 3:
 						return nil, failed("minimum or maximum is both zeros")
+					case v == math.MaxInt64 && zeros&4 != 0:
+						return nil, failed("minimum or maximum is a NaN with a sign or payload")
 					}
-					if v = floatOfKey(v); zeros == 2 && v == 0 {
+					if v = floatOfKey(v); zeros&3 == 2 && v == 0 {
 						v = math.MinInt64
 					}
 				}

@@ -219,7 +219,7 @@ func (c *compiler) arithmetic(n *node, e *plan.Call) (*node, error) {
 		if !ranged || date {
 			return c.scalarNode(n, e)
 		}
-		n.kind = nodeArith
+		n.kind, n.within = nodeArith, k
 		l, h, fits := arithBounds(e.Op, a, b)
 		if n.checked = !fits || l < lo || h > hi; n.checked {
 			n.risky = true
@@ -248,7 +248,7 @@ func (c *compiler) arithmetic(n *node, e *plan.Call) (*node, error) {
 		if !k.IsInt() && !(k == vector.Numeric && e.Op == plan.OpMod) {
 			return c.scalarNode(n, e)
 		}
-		n.kind, n.checked = nodeArith, true
+		n.kind, n.within, n.checked = nodeArith, k, true
 		m := magnitude(a.lo, a.hi)
 		if e.Op == plan.OpMod {
 			m = min(m, magnitude(b.lo, b.hi))
@@ -329,7 +329,7 @@ func (c *compiler) rescale(a *node, scale int16) (*node, error) {
 // scaled returns a*factor as a value of type t.
 func (c *compiler) scaled(a *node, factor int64, t vector.Type) (*node, error) {
 	f := c.add(&node{kind: nodeConst, t: vector.TypeOf(vector.Int8), k: factor, lo: factor, hi: factor})
-	n := &node{kind: nodeArith, op: plan.OpMul, t: t, args: []*node{a, f}, nullable: a.nullable, risky: a.risky}
+	n := &node{kind: nodeArith, op: plan.OpMul, t: t, within: t.Kind, args: []*node{a, f}, nullable: a.nullable, risky: a.risky}
 	lo, hi, _ := kindRange(t.Kind)
 	var fits bool
 	n.lo, n.hi, fits = arithBounds(plan.OpMul, a, f)

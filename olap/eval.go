@@ -339,7 +339,7 @@ func (w *worker) coalesce(x *node, depth int) vec {
 
 // checkedArith computes where results may leave the type's range.
 func (w *worker) checkedArith(x *node, out, a, b []int64, nulls []uint8) {
-	lo, hi, _ := kindRange(x.t.Kind)
+	lo, hi, _ := kindRange(x.within)
 	for i := range out {
 		r, err := intOp(x.op, a[i], b[i])
 		if err == nil && (r < lo || r > hi) {

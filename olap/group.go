@@ -106,12 +106,16 @@ func newGrouper(p *pipeline, group []plan.Expr) (*grouper, error) {
 }
 
 // groupFloat maps a double that is grouped by to its key. Postgres shows for a
-// group of both zeros whichever came first.
+// group of both zeros, or of several NaNs, whichever came first.
 func groupFloat(v int64) (int64, error) {
 	if v == math.MinInt64 {
 		return 0, failed("grouping by negative zero")
 	}
-	return floatKey(v), nil
+	k := floatKey(v)
+	if k == math.MaxInt64 && v != usualNaN {
+		return 0, failed("grouping by a NaN with a sign or payload")
+	}
+	return k, nil
 }
 
 func (g *grouper) worker(w *worker) *groups {

@@ -40,13 +40,14 @@ type node struct {
 	lo, hi   int64 // bounds of all values
 	nullable bool
 	risky    bool  // may raise an error
-	checked  bool  // nodeArith: results may leave the type's range
+	checked  bool  // nodeArith: results may leave the range of kind within
 	dict     *dict // text: the strings of the codes
 	id       int   // of its buffers
 
-	col        int   // nodeColumn
-	probe, out int   // nodeOut
-	k          int64 // nodeConst; it is null where nullable
+	within     vector.Kind // nodeArith: t's, unless a cast that changes no bits has made t another
+	col        int         // nodeColumn
+	probe, out int         // nodeOut
+	k          int64       // nodeConst; it is null where nullable
 	tab        *table
 	f          func(int64) (int64, error) // nodeMap
 	call       *plan.Call                 // nodeScalar

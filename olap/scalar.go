@@ -293,11 +293,15 @@ func floatKey(b int64) int64 {
 	return -(b & math.MaxInt64)
 }
 
+// usualNaN are the bits of the NaN that the server reads from text; Go's has another
+// bit set. Others come from arithmetic (infinity - infinity) and in binary.
+const usualNaN = 0x7ff8 << 48
+
 // floatOfKey is the inverse of floatKey, with one NaN and the positive zero.
 func floatOfKey(k int64) int64 {
 	switch {
 	case k == math.MaxInt64:
-		return 0x7ff8 << 48 // the server's NaN; Go's has another bit set
+		return usualNaN
 	case k >= 0:
 		return k
 	}
