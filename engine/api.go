@@ -33,12 +33,10 @@ type Decider interface {
 // long as it is prepared, has the parameters $1..$5 of type text, returns one row
 // for each table of the statement, and takes no locks that matter.
 //
-// Planning it costs three times what running it does, so that a session prepares it
-// once under a name of its own and only binds it afterwards. Inside a transaction,
-// where a failing Bind would abort the client's work, it is closed and parsed again
-// after any statement that could have deallocated it: anything but BEGIN, COMMIT,
-// ROLLBACK, SAVEPOINT, RELEASE, SET and SHOW. Outside of one, a failing Bind
-// (26000) is tried again with a Parse.
+// Planning it costs ten times what running it does, so that a session prepares it
+// once under a name of its own and only binds it afterwards. A statement of the
+// client's may deallocate it, be it in a function; package proxy bears that (gate.go
+// there says how).
 //
 // A session that looks at pg_prepared_statements would see it: a statement that
 // names that view (Decider.Mentions is true for it) is preceded by its Close.

@@ -53,9 +53,16 @@ type session struct {
 	// gatePrepared says that the gate was prepared once in this session, gateSafe that
 	// nothing has happened since that could have deallocated it.
 	gatePrepared, gateSafe bool
-	step                   *step
-	tx                     engine.Transaction
-	execution              *execution // to be started by the driver
+	// unclear says that the transaction has run statements that may call functions.
+	unclear bool
+	// block is status as far as it follows from the statements run since, 0 where it
+	// does not.
+	block byte
+	// batch holds replies.sent and bound at the last Sync or Query.
+	batch     struct{ sent, bound uint64 }
+	step      *step
+	tx        engine.Transaction
+	execution *execution // to be started by the driver
 	// share draws whether an execution is checked; nil checks none.
 	share  func() bool
 	wrap   wrap
@@ -128,6 +135,10 @@ func (s *session) computing() bool { return s.step != nil && s.step.check == nil
 
 // lose gives up following the stream.
 func (s *session) lose() {
+	if s.step != nil && s.step.settling {
+		s.toServer.add(s.step.original) // nothing of pgaccel's is on its way
+		s.step = nil
+	}
 	if s.step != nil || s.wrap.stage != wrapNone && s.wrap.stage != wrapDeclined {
 		s.broken = true
 	}
@@ -229,6 +240,9 @@ func (s *session) server(b []byte) int {
 			s.toClient.add(b[run:at])
 			s.toClient.add(s.ahead)
 			run, s.ahead = at, nil
+		}
+		if s.step != nil && s.step.settling && s.queue.len() == 0 {
+			s.settled()
 		}
 		s.rest.server, s.rest.swallow = total, do == swallow
 	}

@@ -118,6 +118,7 @@ func (s *session) fromClient(typ byte, message []byte, total int, before *[]byte
 		s.queue.push(replyClose)
 	case wire.Sync:
 		s.inBatch, s.skipping = false, false
+		s.beginBatch()
 		if s.wrap.stage == wrapOpen {
 			s.queue.push(replySync | replyHeld)
 			s.sent++
@@ -128,6 +129,7 @@ func (s *session) fromClient(typ byte, message []byte, total int, before *[]byte
 		s.sent++
 		return relay
 	case wire.FunctionCall:
+		s.doubtGate()
 		s.queue.push(replyFunction)
 		s.sent++
 		return relay
@@ -154,6 +156,9 @@ func (s *session) doubtAnswers() {
 	}
 }
 
+// beginBatch notes where a batch of extended messages begins.
+func (s *session) beginBatch() { s.batch.sent, s.batch.bound = s.queue.sent, s.queue.bound }
+
 // relayQuery lets a simple Query pass.
 func (s *session) relayQuery() action {
 	s.known.forgetStatement("")
@@ -164,6 +169,7 @@ func (s *session) relayQuery() action {
 		s.queue.push(replyQuery)
 	}
 	s.sent++
+	s.beginBatch()
 	return relay
 }
 
@@ -344,8 +350,8 @@ func (s *session) bind(message []byte) action {
 	if s.wraps(st.st, false) {
 		return wait
 	}
-	p := &portal{name: string(portalName), s: st, batch: s.sent}
-	if !bindValues(p, rest) {
+	p := &portal{name: string(portalName), s: st, batch: s.sent, message: append([]byte(nil), message...)}
+	if !bindValues(p, p.message[len(message)-len(rest):]) {
 		s.known.forgetPortal(p.name)
 		s.queue.push(replyBind)
 		return relay

@@ -93,6 +93,8 @@ func (s *session) fromServer(typ byte, message []byte, total int) action {
 		s.copyIn = false
 		if !own && typ == wire.CommandComplete {
 			s.commandEnded(message[wire.HeaderLen:])
+		} else if !own && typ == wire.PortalSuspended {
+			s.doubtGate()
 		}
 		if kind == replyExecute {
 			s.pop(own)
@@ -150,7 +152,7 @@ func (s *session) fromServer(typ byte, message []byte, total int) action {
 func (s *session) pop(own bool) {
 	s.queue.pop()
 	s.queue.dropCopyEnds()
-	if own && s.queue.owns == 0 && s.step != nil && !s.step.simple {
+	if own && s.queue.owns == 0 && s.step != nil && !s.step.simple && !s.step.settling {
 		s.collected()
 	}
 }
@@ -189,10 +191,6 @@ func (s *session) described(typ byte, message []byte, whole bool, k reply, expec
 	return relay
 }
 
-// harmlessTags end statements after which the gate's statement is still there.
-var harmlessTags = [][]byte{[]byte("BEGIN"), []byte("COMMIT"), []byte("ROLLBACK"), []byte("SAVEPOINT"),
-	[]byte("RELEASE"), []byte("SET"), []byte("SHOW"), []byte("START TRANSACTION")}
-
 // commandEnded looks at the tag of a statement of the client.
 func (s *session) commandEnded(body []byte) {
 	s.commands++
@@ -200,15 +198,7 @@ func (s *session) commandEnded(body []byte) {
 	if err != nil {
 		return
 	}
-	if s.gateSafe {
-		s.gateSafe = false
-		for _, h := range harmlessTags {
-			if bytes.Equal(tag, h) {
-				s.gateSafe = true
-				break
-			}
-		}
-	}
+	s.gateEnded(tag)
 	if len(s.known.statements) == 0 && len(s.known.portals) == 0 {
 		return
 	}
@@ -261,7 +251,13 @@ func (s *session) copyBegins() action {
 	if dropped > 0 && !ended {
 		s.copySync = true
 	}
+	if dropped > 0 {
+		s.batch.sent-- // the batch goes on, and has done something
+	}
 	s.copyIn = !ended
+	if s.step != nil && s.step.settling {
+		s.lose() // the Execute fails, and the copy with it
+	}
 	return relay
 }
 
@@ -286,6 +282,10 @@ func (s *session) ready(message []byte) action {
 	s.queue.dropCopyEnds()
 	s.started, s.copyIn, s.copySync = true, false, false
 	s.status = message[wire.HeaderLen]
+	if t := s.step; k&replyOwn != 0 && t != nil && !t.simple && t.retried && s.status == 'E' {
+		s.status = 'T' // a ROLLBACK TO of pgaccel's is on its way
+	}
+	s.gateReady()
 	if k&replyOwn == 0 {
 		s.done++
 	}
@@ -326,6 +326,9 @@ func (s *session) failed(body []byte) action {
 	if !owed {
 		s.lose()
 		return relay
+	}
+	if k&replyOwn == 0 {
+		s.doubtGate()
 	}
 	switch k & replyKind {
 	case replySync, replyQuery, replyFunction, replyStartup:

@@ -222,7 +222,7 @@ func (s *session) answered(typ byte, message []byte) action {
 // confirm runs the gate again. It must not fail, so that it is prepared anew.
 func (s *session) confirm(sync bool) {
 	s.step.check.confirming = true
-	b := s.gateBatch(nil, true)
+	b := s.gateBatch(nil, gateParsed)
 	if sync {
 		s.own(replySync)
 		b = appendEmpty(b, wire.Sync)

@@ -38,6 +38,7 @@ type portal struct {
 	values  [][]byte
 	formats []int16 // of values: none, one for all, or one each
 	results []int16 // of columns, likewise
+	message []byte  // the Bind
 
 	dead      bool // as for statements; never set once an answer has begun
 	forwarded bool // executed by the server
@@ -165,9 +166,8 @@ func bindNames(b []byte) (portal, statement, rest []byte, ok bool) {
 	return portal, statement, rest, err == nil
 }
 
-// bindValues reads the rest of a Bind message into p. The values are copied.
+// bindValues reads the rest of a Bind message into p, which refers to it.
 func bindValues(p *portal, b []byte) bool {
-	b = append([]byte(nil), b...)
 	shorts := func() (list []int16, ok bool) {
 		if len(b) < 2 {
 			return nil, false

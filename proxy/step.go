@@ -32,17 +32,20 @@ type step struct {
 	original []byte  // the client's message
 	started  time.Time
 
-	prefix  bool
-	gate    engine.Gate
-	notices []byte // said while the server analysed the statement
-	fields  []engine.Field
-	head    []byte // RowDescription for the client
-	unfit   bool   // something that came cannot be dealt with
-	retried bool   // the gate was prepared anew
-	failed  bool   // an error that the client does not see
-	code    string // its SQLSTATE
-	relayed bool   // an error that the client has seen; ReadyForQuery follows
-	resume  bool   // a portal goes on
+	prefix   bool
+	gate     engine.Gate
+	notices  []byte // said while the server analysed the statement
+	fields   []engine.Field
+	head     []byte // RowDescription for the client
+	unfit    bool   // something that came cannot be dealt with
+	settling bool   // waits for the answers to all messages before it
+	free     bool   // an error of the gate's undoes nothing that is not easily done again
+	guarded  bool   // the gate runs inside of a savepoint
+	retried  bool   // the gate was prepared anew
+	failed   bool   // an error that the client does not see
+	code     string // its SQLSTATE
+	relayed  bool   // an error that the client has seen; ReadyForQuery follows
+	resume   bool   // a portal goes on
 
 	execution *execution
 
@@ -101,12 +104,13 @@ func (s *session) beginPrefix(prefix, sql string, st engine.Statement, before *[
 func (s *session) beginSimple(sql string, st engine.Statement, dst *[]byte) {
 	s.step = &step{simple: true, st: st, sql: sql, started: time.Now()}
 	s.sample()
-	*dst = s.simpleBatch(*dst, !s.gatePrepared || s.status == 'T' && !s.gateSafe)
+	s.step.free = !s.undoes(nil)
+	*dst = s.simpleBatch(*dst, s.gateUse())
 }
 
 // simpleBatch is one write and one round trip. Closing the unnamed statement and
 // portal is what a Query does by itself.
-func (s *session) simpleBatch(b []byte, prepare bool) []byte {
+func (s *session) simpleBatch(b []byte, use gateUse) []byte {
 	b = appendNamed(b, wire.Close, 'S', queryName)
 	b = appendParse(b, queryName, s.step.sql, nil)
 	b = appendNamed(b, wire.Describe, 'S', queryName)
@@ -115,7 +119,7 @@ func (s *session) simpleBatch(b []byte, prepare bool) []byte {
 	s.own(replyParse)
 	s.own(replyStatement)
 	s.own(replyClose)
-	b = s.gateBatch(b, prepare)
+	b = s.gateBatch(b, use)
 	b = appendNamed(b, wire.Close, 'S', "")
 	b = appendNamed(b, wire.Close, 'P', "")
 	s.own(replyClose)
@@ -134,35 +138,21 @@ func (s *session) sample() {
 	t.sampled = s.wrap.stage == wrapOpen || s.share != nil && s.status == 'T' && t.max == 0 && s.share()
 }
 
-// gateBatch runs the gate for the step, preparing it where it may be gone.
-func (s *session) gateBatch(b []byte, prepare bool) []byte {
-	s.step.gate = engine.Gate{Sent: time.Now()}
-	return s.gateOf(b, s.step.st, prepare)
-}
-
-// gateOf runs the gate of a statement.
-func (s *session) gateOf(b []byte, st engine.Statement, prepare bool) []byte {
-	if prepare {
-		b = appendNamed(b, wire.Close, 'S', gateName)
-		b = appendParse(b, gateName, engine.GateSQL, nil)
-		s.own(replyClose)
-		s.own(replyParse)
-	}
-	b = appendBind(b, gateName, gateName, st.GateParams())
-	b = appendExecute(b, gateName, 0)
-	b = appendNamed(b, wire.Close, 'P', gateName)
-	s.own(replyBind)
-	s.own(replyExecute)
-	s.own(replyClose)
-	return b
-}
-
 // beginExecute asks for what is not known yet of an Execute's statement, and runs
 // the gate, inside the client's batch: with Flush, never Sync.
 func (s *session) beginExecute(p *portal, message []byte, rows int32, dst *[]byte) {
 	s.step = &step{st: p.s.st, portal: p, max: rows, original: append([]byte(nil), message...), started: time.Now()}
 	s.sample()
-	b := *dst
+	if s.step.settling = s.unsettled(); s.step.settling {
+		*dst = appendEmpty(*dst, wire.Flush)
+		return
+	}
+	*dst = s.executeBatch(*dst)
+}
+
+// executeBatch is what beginExecute asks.
+func (s *session) executeBatch(b []byte) []byte {
+	p := s.step.portal
 	st := p.s
 	// A Describe that fails where Execute would not, or with another error, would show.
 	// The portal's fails exactly where Execute does.
@@ -175,10 +165,8 @@ func (s *session) beginExecute(p *portal, message []byte, rows int32, dst *[]byt
 		s.queue.pushRef(replyPortal|replyOwn, ref{statement: st})
 		st.sentForRow = true
 	}
-	// Where a statement of the client is still on its way, it could be one that
-	// deallocates; and an error of ours would end the client's batch.
-	b = s.gateBatch(b, !s.gateSafe || s.queue.executes > 0)
-	*dst = appendEmpty(b, wire.Flush)
+	s.step.free = !s.undoes(p)
+	return appendEmpty(s.gateBatch(b, s.gateUse()), wire.Flush)
 }
 
 // beginResume goes on with a portal whose first rows were sent from here.
@@ -268,11 +256,11 @@ func (s *session) stepReady(k reply) action {
 		s.toServer.add(b)
 	case t.cancelling:
 		s.release(plan.ReasonInternalError)
-	case t.failed && t.code == noSuchStatement && !t.retried && s.status == 'I':
+	case t.failed && t.code == noSuchStatement && !t.retried && (t.free || t.guarded):
 		// Somebody has deallocated the gate.
-		t.failed, t.retried = false, true
+		t.failed = false
 		t.head, t.fields, t.notices = nil, nil, nil
-		s.toServer.add(s.simpleBatch(nil, true))
+		s.toServer.add(s.simpleBatch(s.regate(nil), gateParsed))
 	case t.failed:
 		s.gatePrepared, s.gateSafe = false, false
 		s.release(plan.ReasonDescription)
@@ -296,6 +284,10 @@ func (s *session) stepFailed(k reply, body []byte) action {
 	case t.prefix:
 		t.failed = true
 		return relay
+	case t.gateGone(k, code) && !t.simple:
+		s.regateExecute()
+		return swallow
+	case t.gateGone(k, code) && t.guarded:
 	case t.cancelling:
 		if t.simple {
 			t.relayed = true
@@ -315,7 +307,7 @@ func (s *session) stepFailed(k reply, body []byte) action {
 		s.tell(false)
 		s.finish()
 		return relay
-	case s.status == 'T' && s.wrap.stage != wrapOpen || code == queryCanceled || code == lockNotAvailable || code == deadlockDetected:
+	case s.status != 'I' && s.wrap.stage != wrapOpen || code == queryCanceled || code == lockNotAvailable || code == deadlockDetected:
 		// The transaction has failed; in I, the client has cancelled or the wait for a
 		// lock has ended. A Query would have come to the same.
 		t.relayed = true

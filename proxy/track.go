@@ -44,6 +44,8 @@ type replies struct {
 	owns     int // entries of pgaccel's own
 	// sent counts the entries of the client that run statements, those gone included.
 	sent uint64
+	// bound counts the client's Binds.
+	bound uint64
 }
 
 // repliesMax bounds the queue: a session beyond it is relayed without a look.
@@ -55,6 +57,9 @@ func (q *replies) push(k reply) {
 	if c := k &^ replyHeld; c == replyExecute || c == replyQuery {
 		q.executes++
 		q.sent++
+	}
+	if k&^replyRef == replyBind {
+		q.bound++
 	}
 	if k&replyOwn != 0 {
 		q.owns++

@@ -108,16 +108,7 @@ func oneStatement(b []byte) bool {
 
 // wrapBatch runs one command. last is what the ReadyForQuery is to pgaccel.
 func (s *session) wrapBatch(b []byte, sql string, last reply) []byte {
-	b = appendNamed(b, wire.Close, 'P', wrapName) // where the last attempt failed
-	b = appendNamed(b, wire.Close, 'S', wrapName)
-	b = appendParse(b, wrapName, sql, nil)
-	b = appendBind(b, wrapName, wrapName, nil)
-	b = appendExecute(b, wrapName, 0)
-	b = appendNamed(b, wire.Close, 'P', wrapName)
-	b = appendNamed(b, wire.Close, 'S', wrapName)
-	for _, k := range []reply{replyClose, replyClose, replyParse, replyBind, replyExecute, replyClose, replyClose} {
-		s.own(k)
-	}
+	b = s.command(b, sql)
 	s.own(last)
 	return appendEmpty(b, wire.Sync)
 }
