@@ -37,6 +37,9 @@ type Options struct {
 	// Waited is told how long each gate waited for the stream, most not at all. May be
 	// nil; it must be quick.
 	Waited func(time.Duration)
+	// Passed is told how long it took, from before the gate was sent, until the wait was
+	// over. May be nil; it must be quick.
+	Passed func(time.Duration)
 	Logger *slog.Logger
 }
 

@@ -34,7 +34,7 @@ func (s *statement) Shadow(gate Gate, described []Field, params []vector.Datum) 
 				return nil, err
 			}
 			later := *g
-			later.insertLSN, later.isolation = max(now, g.insertLSN), repeatableRead
+			later.insertLSN, later.isolation, later.sent = max(now, g.insertLSN), repeatableRead, time.Time{}
 			in, f := e.snapshot(ctx, bound, &later)
 			if f != nil {
 				return nil, f

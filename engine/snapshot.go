@@ -46,7 +46,7 @@ func (e *Engine) snapshot(ctx context.Context, q *plan.Query, g *gateRow) (in ol
 	if !reached && g.staleness > 0 && !g.repeatable() {
 		if old, ok := e.store.Fresh(g.staleness); ok {
 			if in, f = e.view(q, old); f == nil {
-				e.waited(0)
+				e.waited(g, 0)
 				return in, nil
 			}
 		}
@@ -56,12 +56,12 @@ func (e *Engine) snapshot(ctx context.Context, q *plan.Query, g *gateRow) (in ol
 		wait, cancel := context.WithTimeout(ctx, e.opt.WaitLimit)
 		err := e.store.Wait(wait, target)
 		cancel()
-		e.waited(time.Since(start))
+		e.waited(g, time.Since(start))
 		if err != nil {
 			return in, forward(plan.ReasonStale, err.Error())
 		}
 	} else {
-		e.waited(0)
+		e.waited(g, 0)
 	}
 	if now.generation != 0 {
 		e.satisfied.Store(now)
@@ -73,9 +73,14 @@ func (e *Engine) snapshot(ctx context.Context, q *plan.Query, g *gateRow) (in ol
 	return e.view(q, g.snapshot)
 }
 
-func (e *Engine) waited(d time.Duration) {
+// waited tells of the wait of a gate. A check's second wait has no gate that was sent
+// for it.
+func (e *Engine) waited(g *gateRow, d time.Duration) {
 	if e.opt.Waited != nil {
 		e.opt.Waited(d)
+	}
+	if e.opt.Passed != nil && !g.sent.IsZero() {
+		e.opt.Passed(time.Since(g.sent))
 	}
 }
 

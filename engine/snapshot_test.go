@@ -21,6 +21,7 @@ type snapshotBench struct {
 	engine *Engine
 	query  *plan.Query
 	waits  int // gates that waited
+	passed []time.Duration
 }
 
 func newSnapshotBench(t *testing.T) *snapshotBench {
@@ -34,7 +35,7 @@ func newSnapshotBench(t *testing.T) *snapshotBench {
 		if d > 0 {
 			b.waits++
 		}
-	}})
+	}, Passed: func(d time.Duration) { b.passed = append(b.passed, d) }})
 	b.query = &plan.Query{Tables: []plan.Table{{Meta: meta, Ref: `"t"`}}}
 	l := b.store.NewLoader(meta)
 	w := l.NewWriter()
@@ -86,7 +87,10 @@ func TestSameSnapshotNeedsNoWait(t *testing.T) {
 	b.want("not seen before", gateRow{insertLSN: 2000}, "20:20:", plan.ReasonStale)
 	b.want("reached", gateRow{insertLSN: 1000}, "20:20:", "")
 	waits := b.waits
-	b.want("the same snapshot, further in the log", gateRow{insertLSN: 2000}, "20:20:", "")
+	b.want("the same snapshot, further in the log", gateRow{insertLSN: 2000, sent: time.Now().Add(-time.Hour)}, "20:20:", "")
+	if len(b.passed) != 1 || b.passed[0] < time.Hour {
+		t.Errorf("a gate that was sent an hour ago: %v", b.passed)
+	}
 	if b.waits != waits {
 		t.Error("waited for a snapshot that was satisfied")
 	}

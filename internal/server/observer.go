@@ -1,6 +1,7 @@
 package server
 
 import (
+	"math"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -16,6 +17,7 @@ type observer struct {
 	cancels  *prometheus.CounterVec
 	latency  *prometheus.HistogramVec
 	waits    prometheus.Histogram
+	fresh    prometheus.Histogram
 }
 
 var _ proxy.Observer = (*observer)(nil)
@@ -36,6 +38,9 @@ func newObserver() *observer {
 		waits: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "pgaccel_gate_wait_seconds",
 			Help:    "How long gates waited for the replication stream; most need not wait.",
 			Buckets: prometheus.ExponentialBuckets(50e-6, 2, 14)}),
+		fresh: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "pgaccel_freshness_seconds",
+			Help:    "What freshness costs a query: the time from sending the gate to the end of its wait for the replication stream.",
+			Buckets: prometheus.ExponentialBuckets(25e-6, math.Sqrt2, 26)}),
 	}
 }
 
@@ -54,11 +59,14 @@ func (o *observer) Collect(ch chan<- prometheus.Metric) {
 }
 
 func (o *observer) collectors() []prometheus.Collector {
-	return []prometheus.Collector{o.open, o.sessions, o.bytes, o.cancels, o.latency, o.waits}
+	return []prometheus.Collector{o.open, o.sessions, o.bytes, o.cancels, o.latency, o.waits, o.fresh}
 }
 
 // waited is told of each gate's wait.
 func (o *observer) waited(d time.Duration) { o.waits.Observe(d.Seconds()) }
+
+// passed is told of the time from a gate's sending to the end of its wait.
+func (o *observer) passed(d time.Duration) { o.fresh.Observe(d.Seconds()) }
 
 // SessionOpened implements proxy.Observer.
 func (o *observer) SessionOpened() {

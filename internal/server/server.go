@@ -92,7 +92,7 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 			return nil, err
 		}
 		s.engine = engine.New(engine.Options{Store: s.store, Workers: cfg.Workers, WaitLimit: cfg.WaitLimit,
-			CheckDefinition: s.replicator.Recheck, Waited: s.observer.waited, Look: s.replicator.Look, Logger: cfg.Logger})
+			CheckDefinition: s.replicator.Recheck, Waited: s.observer.waited, Passed: s.observer.passed, Look: s.replicator.Look, Logger: cfg.Logger})
 		decider = s.engine
 	}
 	s.proxy, err = proxy.Listen(s.ctx, proxy.Config{Listen: cfg.Listen, Upstream: up, TLS: clientTLS, Engine: decider,
