@@ -207,6 +207,7 @@ func (e *epoch) open(ctx context.Context, g *errgroup.Group) (batch []*table, h 
 	if err != nil {
 		return nil, nil, err
 	}
+	conn.gather, conn.hurried = true, func() bool { return e.cfg.Store.Waiting() > 0 }
 	e.stream = &stream{conn: conn, answered: make(chan struct{}, 1), advanced: e.cfg.Store.Advance, saves: e.disk != nil}
 	applier := newApplier(e.reg, e.changeFailed, e.stream.advance)
 	if e.disk != nil {

@@ -20,6 +20,14 @@ type rawConn struct {
 	buf     []byte // received bytes; [r, w) are not consumed yet
 	r, w    int
 	timeout time.Duration // of one read; 0 is none
+	// gather makes reads wait a moment while much comes in small pieces: the server
+	// sends each row by itself, and reading each by itself would cost ten times what
+	// it takes to apply it. hurried says that somebody waits for what comes; may be nil.
+	gather   bool
+	hurried  func() bool
+	lastRead time.Time
+	deadline time.Time // until which the read deadline need not be moved
+	small    int       // reads, one soon after the other, that brought little
 
 	writing sync.Mutex
 	stop    func() bool // ends the tie to the context
@@ -118,16 +126,47 @@ func (c *rawConn) fill(n int) error {
 		c.buf = grown
 	}
 	for c.w < n {
-		if c.timeout > 0 {
-			c.net.SetReadDeadline(time.Now().Add(c.timeout))
+		now := time.Now()
+		if c.timeout > 0 && now.After(c.deadline) {
+			// Moving it costs as much as a read: it may be up to a quarter too early.
+			c.deadline = now.Add(c.timeout / 4)
+			c.net.SetReadDeadline(now.Add(c.timeout))
+		}
+		if c.gather {
+			c.pause(now)
 		}
 		got, err := c.net.Read(c.buf[c.w:])
 		c.w += got
+		if c.gather && got > smallRead {
+			c.small = 0
+		}
 		if err != nil && c.w < n {
 			return err
 		}
 	}
 	return nil
+}
+
+const (
+	smallRead  = 8 << 10
+	smallReads = 64 // in a row, each within soon of the one before
+	soon       = 100 * time.Microsecond
+	// gatherFor is what the pause asks for; the system makes it some 50 us longer.
+	gatherFor = 50 * time.Microsecond
+)
+
+// pause lets more arrive where many small reads have come one soon after the other,
+// and nobody waits.
+func (c *rawConn) pause(now time.Time) {
+	if now.Sub(c.lastRead) > 2*soon {
+		c.small = 0
+	}
+	c.lastRead = now
+	if c.small++; c.small < smallReads || c.hurried != nil && c.hurried() {
+		return
+	}
+	shortSleep(gatherFor)
+	c.lastRead = time.Now()
 }
 
 // exec runs statements that return nothing of interest.

@@ -48,6 +48,7 @@ func MeasureStream(ctx context.Context, upstream, slot, publication string, end 
 		return rate, err
 	}
 	defer raw.Close()
+	raw.gather = true
 	s := &stream{conn: raw, assembler: pgoutput.NewAssembler(sink, 0), advanced: func(uint64) {}, answered: make(chan struct{}, 1)}
 	began := time.Now()
 	if err := s.start(slot, publication, cat.ServerVersion); err != nil {
