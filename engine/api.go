@@ -42,6 +42,24 @@ type Decider interface {
 // names that view (Decider.Mentions is true for it) is preceded by its Close.
 var GateSQL = gateSQL
 
+// GateForm is one of the gate's forms, which take other parameters and return the same.
+type GateForm uint8
+
+// The forms.
+const (
+	GateFull  GateForm = iota // GateSQL, for any statement
+	GatePlain                 // for one table that is not partitioned: a quarter cheaper
+	GateForms                 // their number
+)
+
+// SQL returns the form's text.
+func (f GateForm) SQL() string {
+	if f == GatePlain {
+		return gatePlainSQL
+	}
+	return gateSQL
+}
+
 // Statement is one decided SQL text.
 type Statement interface {
 	// Route says what to do with it.
@@ -51,9 +69,9 @@ type Statement interface {
 	// Prefix is the text of the statements before the last one, for RouteSplit, and
 	// Last the decision on the last one (RouteCandidate).
 	Split() (prefix, lastSQL string, last Statement)
-	// GateParams are the values, in text format, of the parameters $1..$5 of GateSQL
-	// for this statement.
-	GateParams() []string
+	// Gate says which form of the gate is this statement's, and the values, in text
+	// format, of its parameters $1..$5.
+	Gate() (GateForm, []string)
 	// Execute checks the gate's answer and computes the result. described are the
 	// result columns that Postgres described, params the bound values in the types
 	// that Postgres reported for them. On a *plan.Forward error, or any other, nothing

@@ -35,7 +35,23 @@ import (
 //
 // The snapshot of a statement is taken before its functions run, so that the
 // position read here covers every commit that the snapshot sees.
-var gateSQL = `SELECT pg_catalog.pg_current_snapshot()::pg_catalog.text,
+var gateSQL = gateTableSQL{ref: "t.ref", schema: "t.schema", schemaless: "t.schema IS NULL", oid: "t.oid", attnums: "t.attnums",
+	fingerprint: catalog.FingerprintSQL("t.oid")}.gate() + `
+FROM ROWS FROM (pg_catalog.unnest((SELECT $1::pg_catalog.text[])), pg_catalog.unnest((SELECT $2::pg_catalog.text[])),
+ pg_catalog.unnest((SELECT $3::pg_catalog.oid[])), pg_catalog.unnest((SELECT $4::pg_catalog.text[]))) WITH ORDINALITY AS t(ref, schema, oid, attnums, i)
+ORDER BY t.i`
+
+// gatePlainSQL is the gate for one table that is not partitioned, the parameters being
+// scalars: what is not there need not be set up by the executor each time, which saves a
+// quarter. $2 is empty where the statement has not written a schema.
+var gatePlainSQL = gateTableSQL{ref: "$1", schema: "$2", schemaless: "$2::pg_catalog.text OPERATOR(pg_catalog.=) ''",
+	oid: "$3::pg_catalog.oid", attnums: "$4::pg_catalog.text", fingerprint: catalog.PlainFingerprintSQL("$3::pg_catalog.oid")}.gate()
+
+// gateTableSQL are the expressions for what the gate is told of a table.
+type gateTableSQL struct{ ref, schema, schemaless, oid, attnums, fingerprint string }
+
+func (t gateTableSQL) gate() string {
+	return `SELECT pg_catalog.pg_current_snapshot()::pg_catalog.text,
  CASE WHEN pg_catalog.pg_is_in_recovery() THEN NULL ELSE pg_catalog.pg_current_wal_insert_lsn()::pg_catalog.text END,
  pg_catalog.pg_current_xact_id_if_assigned() IS NULL,
  pg_catalog.current_setting('transaction_isolation'),
@@ -51,20 +67,18 @@ var gateSQL = `SELECT pg_catalog.pg_current_snapshot()::pg_catalog.text,
  pg_catalog.current_setting('pgaccel.max_staleness', true),
  ` + catalog.NewestSQL + `,
  ` + catalog.ShadowedNowSQL("(SELECT $5::pg_catalog.name[])::pg_catalog.name[]") + `,
- CASE WHEN t.schema IS NULL OR pg_catalog.has_schema_privilege(
-   (SELECT n.oid FROM pg_catalog.pg_namespace n WHERE n.nspname OPERATOR(pg_catalog.=) t.schema::pg_catalog.name), 'USAGE')
-  THEN pg_catalog.to_regclass(t.ref)::pg_catalog.oid END,
- CASE WHEN t.attnums OPERATOR(pg_catalog.=) '{}' THEN pg_catalog.has_any_column_privilege(t.oid, 'SELECT')
-  ELSE (SELECT pg_catalog.bool_and(COALESCE(pg_catalog.has_column_privilege(t.oid, a.n, 'SELECT'), false))
-   FROM pg_catalog.unnest(t.attnums::pg_catalog.int2[]) a(n)) END,
- pg_catalog.row_security_active(t.oid),
- ` + fingerprintSQL + `,
+ CASE WHEN ` + t.schemaless + ` OR pg_catalog.has_schema_privilege(
+   (SELECT n.oid FROM pg_catalog.pg_namespace n WHERE n.nspname OPERATOR(pg_catalog.=) ` + t.schema + `::pg_catalog.name), 'USAGE')
+  THEN pg_catalog.to_regclass(` + t.ref + `)::pg_catalog.oid END,
+ CASE WHEN ` + t.attnums + ` OPERATOR(pg_catalog.=) '{}' THEN pg_catalog.has_any_column_privilege(` + t.oid + `, 'SELECT')
+  ELSE (SELECT pg_catalog.bool_and(COALESCE(pg_catalog.has_column_privilege(` + t.oid + `, a.n, 'SELECT'), false))
+   FROM pg_catalog.unnest(` + t.attnums + `::pg_catalog.int2[]) a(n)) END,
+ pg_catalog.row_security_active(` + t.oid + `),
+ ` + t.fingerprint + `,
  CASE WHEN pg_catalog.current_setting('transaction_isolation') OPERATOR(pg_catalog.=) 'repeatable read'
-  THEN (SELECT pg_catalog.string_agg((pg_catalog.pg_identify_object(1259::pg_catalog.oid, t.oid, a.n)).identity, ',' ORDER BY a.i)
-   FROM ROWS FROM (pg_catalog.unnest(t.attnums::pg_catalog.int2[])) WITH ORDINALITY a(n, i)) END
-FROM ROWS FROM (pg_catalog.unnest((SELECT $1::pg_catalog.text[])), pg_catalog.unnest((SELECT $2::pg_catalog.text[])),
- pg_catalog.unnest((SELECT $3::pg_catalog.oid[])), pg_catalog.unnest((SELECT $4::pg_catalog.text[]))) WITH ORDINALITY AS t(ref, schema, oid, attnums, i)
-ORDER BY t.i`
+  THEN (SELECT pg_catalog.string_agg((pg_catalog.pg_identify_object(1259::pg_catalog.oid, ` + t.oid + `, a.n)).identity, ',' ORDER BY a.i)
+   FROM ROWS FROM (pg_catalog.unnest(` + t.attnums + `::pg_catalog.int2[])) WITH ORDINALITY a(n, i)) END`
+}
 
 // Positions of the gate's columns: what is the same in every row, then what is said
 // of one table.
@@ -199,6 +213,24 @@ func gateParams(q *plan.Query) []string {
 	return []string{array(refs), array(schemas), array(oids), array(attnums), array(q.Functions)}
 }
 
+// gateFor chooses the form of the gate for a query, and builds its parameters.
+func gateFor(q *plan.Query) (GateForm, []string) {
+	if len(q.Tables) != 1 || q.Tables[0].Meta.Fingerprint.Partitioned() {
+		return GateFull, gateParams(q)
+	}
+	t := &q.Tables[0]
+	schema := ""
+	if strings.Contains(t.Ref, `"."`) {
+		schema = t.Meta.Schema
+	}
+	nums := make([]string, len(t.Columns))
+	for i, c := range t.Columns {
+		nums[i] = strconv.Itoa(int(t.Meta.Columns[c].AttNum))
+	}
+	return GatePlain, []string{t.Ref, schema, strconv.FormatUint(uint64(t.Meta.OID), 10),
+		"{" + strings.Join(nums, ",") + "}", "{" + strings.Join(q.Functions, ",") + "}"}
+}
+
 // quoteElement quotes one element of an array's text form.
 func quoteElement(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
@@ -319,7 +351,7 @@ func (e *Engine) checkPresent(ctx context.Context, d *decision) (lsn uint64, err
 	if e.opt.Look == nil {
 		return 0, nil
 	}
-	rows, err := e.opt.Look(ctx, GateSQL, d.gate)
+	rows, err := e.opt.Look(ctx, d.form.SQL(), d.gate)
 	if err != nil {
 		return 0, forward(plan.ReasonNotReady, err.Error())
 	}
@@ -437,9 +469,6 @@ func parseLSN(s string) (uint64, error) {
 	}
 	return h<<32 | l, nil
 }
-
-// fingerprintSQL is the fingerprint of the gate's current table.
-var fingerprintSQL = catalog.FingerprintSQL("t.oid")
 
 // quoteLiteral quotes s for SQL whatever standard_conforming_strings says.
 func quoteLiteral(s string) string {

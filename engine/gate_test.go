@@ -306,3 +306,65 @@ func TestNormalizedSchemas(t *testing.T) {
 	f("{}", false)
 	f("{pg_temp_3,public,pg_catalog}", false)
 }
+
+// TestGateForms: the plain form says of a table what the full one says.
+func TestGateForms(t *testing.T) {
+	b := newGateBench(t)
+	ask := func(c *pgx.Conn, sql string, params []string) []*string {
+		t.Helper()
+		var values [][]byte
+		for _, p := range params {
+			values = append(values, []byte(p))
+		}
+		if _, err := c.PgConn().Prepare(context.Background(), "", sql, nil); err != nil {
+			t.Fatal(err)
+		}
+		res := c.PgConn().ExecPrepared(context.Background(), "", values, nil, nil).Read()
+		if res.Err != nil || len(res.Rows) != 1 {
+			t.Fatalf("%d rows, %v", len(res.Rows), res.Err)
+		}
+		return texts(res)[0]
+	}
+	b.exec(b.admin, "CREATE PUBLICATION p FOR TABLE fact; ALTER TABLE s.dim ENABLE ROW LEVEL SECURITY")
+	b.exec(b.admin, "CREATE ROLE nobody LOGIN; CREATE TABLE parted (k int) PARTITION BY LIST (k)")
+	q := b.plan()
+	for _, user := range []string{"postgres", "reader", "nobody"} {
+		c := b.connect(user)
+		for _, setting := range []string{"SET search_path = public", "SET search_path = s", "SET search_path = s, public, pg_catalog", "BEGIN ISOLATION LEVEL REPEATABLE READ"} {
+			b.exec(c, setting)
+			for i := range q.Tables {
+				for _, columns := range [][]int{q.Tables[i].Columns, nil} {
+					for _, gone := range []uint32{0, 99999} {
+						meta := *q.Tables[i].Meta
+						meta.OID += gone
+						one := &plan.Query{Tables: []plan.Table{{Meta: &meta, Ref: q.Tables[i].Ref, Columns: columns}}, Functions: []string{"sum", "count"}}
+						form, params := gateFor(one)
+						if form != GatePlain {
+							t.Fatal("not the plain form")
+						}
+						full, plain := ask(c, GateSQL, gateParams(one)), ask(c, form.SQL(), params)
+						for k := range full {
+							if k == gateInsertLSN || k == gateSnapshot {
+								continue
+							}
+							if (full[k] == nil) != (plain[k] == nil) || full[k] != nil && *full[k] != *plain[k] {
+								t.Errorf("%s, %s, %s: column %d differs", user, setting, one.Tables[0].Ref, k)
+							}
+						}
+					}
+				}
+			}
+		}
+	}
+	var fingerprint catalog.Fingerprint
+	if err := b.admin.QueryRow(context.Background(), "SELECT "+catalog.FingerprintSQL("'parted'::regclass")).Scan(&fingerprint); err != nil {
+		t.Fatal(err)
+	}
+	parted := &plan.Query{Tables: []plan.Table{{Meta: &catalog.Table{Fingerprint: fingerprint}, Ref: `"parted"`}}}
+	if form, _ := gateFor(parted); form != GateFull {
+		t.Error("the plain form for a partitioned table")
+	}
+	if form, _ := gateFor(q); form != GateFull {
+		t.Error("the plain form for two tables")
+	}
+}

@@ -38,6 +38,7 @@ type decision struct {
 	query   *plan.Query
 	forward *plan.Forward // nil where query can be taken
 	forced  *plan.Forward // query can be taken, but pays only by force
+	form    GateForm
 	gate    []string
 	shape   *shape
 }
@@ -49,7 +50,7 @@ func (s *statement) decide(cat *catalog.Catalog) *decision {
 		if f := olap.Supports(d.query); f != nil {
 			d.forward = f
 		} else {
-			d.gate = gateParams(d.query)
+			d.form, d.gate = gateFor(d.query)
 		}
 	}
 	s.decided.Store(d)
@@ -139,8 +140,11 @@ func (s *statement) Split() (prefix, lastSQL string, last Statement) {
 	return s.prefix, s.lastSQL, s.last
 }
 
-// GateParams implements Statement.
-func (s *statement) GateParams() []string { return s.current().gate }
+// Gate implements Statement.
+func (s *statement) Gate() (GateForm, []string) {
+	d := s.current()
+	return d.form, d.gate
+}
 
 // Forwarded implements Statement.
 func (s *statement) Forwarded(reason plan.Reason) {
@@ -266,7 +270,7 @@ type rewritten struct {
 func (r *rewritten) Route() Route                       { return RouteRewrite }
 func (r *rewritten) Rewritten() string                  { return r.text }
 func (r *rewritten) Split() (string, string, Statement) { return "", "", nil }
-func (r *rewritten) GateParams() []string               { return nil }
+func (r *rewritten) Gate() (GateForm, []string)         { return GateFull, nil }
 func (r *rewritten) Forwarded(plan.Reason)              {}
 func (r *rewritten) Execute(context.Context, *Transaction, Gate, []Field, []vector.Datum) (*vector.Batch, error) {
 	return nil, forward(plan.ReasonNotSelect, "")

@@ -46,6 +46,7 @@ func (f *fake) Prepare(sql string, oids []uint32) engine.Statement {
 
 // fakeStatement is a decided text.
 type fakeStatement struct {
+	plain        bool // its gate is of that form
 	route        engine.Route
 	rewritten    string
 	prefix, last string
@@ -83,9 +84,12 @@ func (s *fakeStatement) Split() (string, string, engine.Statement) {
 	return s.prefix, s.last, s.lastSt
 }
 
-// GateParams names one table that does not exist, so that the gate has a row.
-func (s *fakeStatement) GateParams() []string {
-	return []string{`{"\"nosuch\""}`, "{NULL}", "{1}", `{"{}"}`, "{}"}
+// Gate names one table that does not exist, so that the gate has a row.
+func (s *fakeStatement) Gate() (engine.GateForm, []string) {
+	if s.plain {
+		return engine.GatePlain, []string{`"nosuch"`, "", "1", "{}", "{}"}
+	}
+	return engine.GateFull, []string{`{"\"nosuch\""}`, "{NULL}", "{1}", `{"{}"}`, "{}"}
 }
 
 func (s *fakeStatement) Execute(ctx context.Context, tx *engine.Transaction, gate engine.Gate, fields []engine.Field, params []vector.Datum) (*vector.Batch, error) {

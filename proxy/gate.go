@@ -55,26 +55,43 @@ func (s *session) gateEnded(tag []byte) {
 	case "BEGIN", "START TRANSACTION":
 		s.block = 'T'
 	case "COMMIT":
-		s.gateSafe = s.gateSafe && !s.unclear
-		s.unclear, s.block = false, 0
+		s.gateTransactionEnds()
+		s.block = 0
 	case "ROLLBACK", "PREPARE TRANSACTION": // ROLLBACK TO SAVEPOINT, too
 		s.block = 0
 	}
 }
 
 // doubtGate notes that a statement may have called functions.
-func (s *session) doubtGate() { s.gateSafe, s.unclear = false, true }
+func (s *session) doubtGate() {
+	clear(s.gateSafe[:])
+	s.unclear = true
+}
+
+// gateTransactionEnds notes that deferred triggers may have run.
+func (s *session) gateTransactionEnds() {
+	if s.unclear {
+		clear(s.gateSafe[:])
+		s.unclear = false
+	}
+}
+
+// gateThere notes whether the gate of a form is there.
+func (s *session) gateThere(form engine.GateForm, there bool) {
+	s.gatePrepared[form], s.gateSafe[form] = there, there
+}
 
 // gateReady takes a ReadyForQuery into account.
 func (s *session) gateReady() {
-	if s.block = s.status; s.status == 'I' && s.unclear {
-		s.gateSafe, s.unclear = false, false
+	if s.block = s.status; s.status == 'I' {
+		s.gateTransactionEnds()
 	}
 }
 
 // unsettled reports that how the gate is to be run depends on answers to come.
 func (s *session) unsettled() bool {
-	return s.gatePrepared && (s.queue.executes > 0 || !s.gateSafe && s.sent != s.done)
+	form, _ := s.step.st.Gate()
+	return s.gatePrepared[form] && (s.queue.executes > 0 || !s.gateSafe[form] && s.sent != s.done)
 }
 
 // settled goes on with an Execute once everything before it has been answered.
@@ -104,11 +121,11 @@ func (s *session) undoes(p *portal) bool {
 }
 
 // gateUse says how to run the gate for the step.
-func (s *session) gateUse() gateUse {
+func (s *session) gateUse(form engine.GateForm) gateUse {
 	switch {
-	case !s.gatePrepared:
+	case !s.gatePrepared[form]:
 		return gateParsed
-	case s.gateSafe || s.step.free:
+	case s.gateSafe[form] || s.step.free:
 		return gateBound
 	case s.block == 'T':
 		return gateGuarded
@@ -116,14 +133,20 @@ func (s *session) gateUse() gateUse {
 	return gateParsed
 }
 
-// gateBatch runs the gate for the step.
-func (s *session) gateBatch(b []byte, use gateUse) []byte {
+// gateBatch runs the gate for the step, prepared anew or as gateUse says.
+func (s *session) gateBatch(b []byte, anew bool) []byte {
+	form, params := s.step.st.Gate()
+	use := gateParsed
+	if !anew {
+		use = s.gateUse(form)
+	}
+	s.step.form = form
 	s.step.gate = engine.Gate{Sent: time.Now()}
 	s.step.guarded = use == gateGuarded
 	if use == gateGuarded {
 		b = s.command(b, savepointSQL)
 	}
-	b = s.gateOf(b, s.step.st, use == gateParsed)
+	b = s.gateOf(b, form, params, use == gateParsed)
 	if use == gateGuarded {
 		b = s.command(b, releaseSQL)
 	}
@@ -131,14 +154,15 @@ func (s *session) gateBatch(b []byte, use gateUse) []byte {
 }
 
 // gateOf runs the gate of a statement.
-func (s *session) gateOf(b []byte, st engine.Statement, prepare bool) []byte {
+func (s *session) gateOf(b []byte, form engine.GateForm, params []string, prepare bool) []byte {
+	gateName := gateNames[form]
 	if prepare {
 		b = appendNamed(b, wire.Close, 'S', gateName)
-		b = appendParse(b, gateName, engine.GateSQL, nil)
+		b = appendParse(b, gateName, form.SQL(), nil)
 		s.own(replyClose)
 		s.own(replyParse)
 	}
-	b = appendBind(b, gateName, gateName, st.GateParams())
+	b = appendBind(b, gateName, gateName, params)
 	b = appendExecute(b, gateName, 0)
 	b = appendNamed(b, wire.Close, 'P', gateName)
 	s.own(replyBind)
@@ -158,7 +182,8 @@ func (t *step) gateGone(k reply, code string) bool {
 // gate anew.
 func (s *session) regate(b []byte) []byte {
 	t := s.step
-	s.gatePrepared, s.gateSafe, t.retried = false, false, true
+	s.gateThere(t.form, false)
+	t.retried = true
 	if t.guarded {
 		b = s.command(b, rollbackToSQL)
 		b = s.command(b, releaseSQL)
@@ -174,7 +199,7 @@ func (s *session) regateExecute() {
 	s.skipping = false
 	s.own(replySync)
 	b := s.regate(appendEmpty(nil, wire.Sync))
-	s.toServer.add(appendEmpty(s.gateBatch(b, gateParsed), wire.Flush))
+	s.toServer.add(appendEmpty(s.gateBatch(b, true), wire.Flush))
 }
 
 // command runs a command of pgaccel's that takes no parameters.

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"strconv"
 
+	"pgaccel/engine"
 	"pgaccel/wire"
 )
 
@@ -11,10 +12,12 @@ import (
 // client's upstream connection, where a client could see them, but not collide with
 // them by chance.
 const (
-	gateName   = "pgaccel_gate"
 	queryName  = "pgaccel_query"
 	cancelName = "pgaccel_cancel"
 )
+
+// gateNames are those of the forms of the gate.
+var gateNames = [engine.GateForms]string{engine.GateFull: "pgaccel_gate", engine.GatePlain: "pgaccel_gate_plain"}
 
 // cancelSQL makes the server cancel its own statement: the error, and the state that
 // the transaction is in afterwards, are Postgres' own.

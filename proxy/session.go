@@ -52,7 +52,7 @@ type session struct {
 	modeNamed bool
 	// gatePrepared says that the gate was prepared once in this session, gateSafe that
 	// nothing has happened since that could have deallocated it.
-	gatePrepared, gateSafe bool
+	gatePrepared, gateSafe [engine.GateForms]bool
 	// unclear says that the transaction has run statements that may call functions.
 	unclear bool
 	// block is status as far as it follows from the statements run since, 0 where it

@@ -187,12 +187,14 @@ func (s *session) mentioned(text []byte, before *[]byte) {
 	if !s.modeNamed && containsFold(text, modeSetting) {
 		s.modeNamed = true
 	}
-	if s.gatePrepared && containsFold(text, "pg_prepared_statements") {
+	if s.gatePrepared != [engine.GateForms]bool{} && containsFold(text, "pg_prepared_statements") {
 		// Nobody should find what they did not prepare.
-		*before = appendNamed(appendNamed(*before, wire.Close, 'S', gateName), wire.Close, 'S', cancelName)
-		s.queue.push(replyClose | replyOwn)
-		s.queue.push(replyClose | replyOwn)
-		s.gatePrepared, s.gateSafe = false, false
+		for _, name := range append(gateNames[:], cancelName) {
+			*before = appendNamed(*before, wire.Close, 'S', name)
+			s.queue.push(replyClose | replyOwn)
+		}
+		clear(s.gatePrepared[:])
+		clear(s.gateSafe[:])
 	}
 }
 

@@ -222,7 +222,7 @@ func (s *session) answered(typ byte, message []byte) action {
 // confirm runs the gate again. It must not fail, so that it is prepared anew.
 func (s *session) confirm(sync bool) {
 	s.step.check.confirming = true
-	b := s.gateBatch(nil, gateParsed)
+	b := s.gateBatch(nil, true)
 	if sync {
 		s.own(replySync)
 		b = appendEmpty(b, wire.Sync)
@@ -235,7 +235,7 @@ func (s *session) confirm(sync bool) {
 // confirmed is called when the second gate has answered.
 func (s *session) confirmed() {
 	t := s.step
-	s.gatePrepared, s.gateSafe = true, true
+	s.gateThere(t.form, true)
 	if snapshot := engine.GateSnapshot(t.gate.Rows); snapshot != t.check.Snapshot {
 		t.check.give("others have committed meanwhile")
 	}

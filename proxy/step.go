@@ -33,6 +33,7 @@ type step struct {
 	started  time.Time
 
 	prefix   bool
+	form     engine.GateForm // of the gate
 	gate     engine.Gate
 	notices  []byte // said while the server analysed the statement
 	fields   []engine.Field
@@ -105,12 +106,12 @@ func (s *session) beginSimple(sql string, st engine.Statement, dst *[]byte) {
 	s.step = &step{simple: true, st: st, sql: sql, started: time.Now()}
 	s.sample()
 	s.step.free = !s.undoes(nil)
-	*dst = s.simpleBatch(*dst, s.gateUse())
+	*dst = s.simpleBatch(*dst, false)
 }
 
 // simpleBatch is one write and one round trip. Closing the unnamed statement and
 // portal is what a Query does by itself.
-func (s *session) simpleBatch(b []byte, use gateUse) []byte {
+func (s *session) simpleBatch(b []byte, anew bool) []byte {
 	b = appendNamed(b, wire.Close, 'S', queryName)
 	b = appendParse(b, queryName, s.step.sql, nil)
 	b = appendNamed(b, wire.Describe, 'S', queryName)
@@ -119,7 +120,7 @@ func (s *session) simpleBatch(b []byte, use gateUse) []byte {
 	s.own(replyParse)
 	s.own(replyStatement)
 	s.own(replyClose)
-	b = s.gateBatch(b, use)
+	b = s.gateBatch(b, anew)
 	b = appendNamed(b, wire.Close, 'S', "")
 	b = appendNamed(b, wire.Close, 'P', "")
 	s.own(replyClose)
@@ -166,7 +167,7 @@ func (s *session) executeBatch(b []byte) []byte {
 		st.sentForRow = true
 	}
 	s.step.free = !s.undoes(p)
-	return appendEmpty(s.gateBatch(b, s.gateUse()), wire.Flush)
+	return appendEmpty(s.gateBatch(b, false), wire.Flush)
 }
 
 // beginResume goes on with a portal whose first rows were sent from here.
@@ -260,9 +261,9 @@ func (s *session) stepReady(k reply) action {
 		// Somebody has deallocated the gate.
 		t.failed = false
 		t.head, t.fields, t.notices = nil, nil, nil
-		s.toServer.add(s.simpleBatch(s.regate(nil), gateParsed))
+		s.toServer.add(s.simpleBatch(s.regate(nil), true))
 	case t.failed:
-		s.gatePrepared, s.gateSafe = false, false
+		s.gateThere(t.form, false)
 		s.release(plan.ReasonDescription)
 	default:
 		s.collected()
@@ -276,7 +277,7 @@ func (s *session) stepFailed(k reply, body []byte) action {
 	t := s.step
 	code := string(wire.ErrorField(body, 'C'))
 	if k&replyOwn != 0 {
-		s.gateSafe = false
+		clear(s.gateSafe[:])
 	}
 	switch {
 	case t.check != nil:
@@ -345,7 +346,7 @@ func (s *session) collected() {
 		s.send(t.portal.answer)
 		return
 	}
-	s.gatePrepared, s.gateSafe = true, true
+	s.gateThere(t.form, true)
 	if t.cancelled {
 		s.cancelOnServer()
 		return

@@ -20,6 +20,7 @@ import (
 // one statement. While pgaccel waits for answers of its own, the client's bytes wait.
 type wrap struct {
 	stage     wrapStage
+	form      engine.GateForm
 	gate      [][]*string
 	failed    bool // an own message of this stage has failed
 	cancelled bool // the client has cancelled before its statement was begun
@@ -69,7 +70,9 @@ func (s *session) wraps(st engine.Statement, alone bool) bool {
 		return false
 	}
 	s.wrap = wrap{stage: wrapAsking}
-	b := s.gateOf(nil, st, true)
+	form, params := st.Gate()
+	s.wrap.form = form
+	b := s.gateOf(nil, form, params, true)
 	s.own(replySync)
 	s.toServer.add(appendEmpty(b, wire.Sync))
 	return true
@@ -120,7 +123,7 @@ func (s *session) wrapReady() action {
 	w.failed = false
 	switch w.stage {
 	case wrapAsking:
-		s.gatePrepared, s.gateSafe = !failed, !failed
+		s.gateThere(w.form, !failed)
 		if failed || s.status != 'I' || engine.Unwrappable(w.gate) {
 			w.stage = wrapDeclined
 			return swallow
