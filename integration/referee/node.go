@@ -50,9 +50,6 @@ func (n *node) within(lo, hi float64) *node {
 	return n
 }
 
-// isColumn reports whether n is a plain column.
-func (n *node) isColumn() bool { return n.col != nil }
-
 // walk calls f for n and all nodes below it.
 func (n *node) walk(f func(*node)) {
 	f(n)

@@ -17,7 +17,6 @@ type reduction struct {
 	p        protocol
 	settings []string
 	errors   [2]bool // whether the two sides end in an error
-	serial   *int
 	deadline time.Time
 }
 
