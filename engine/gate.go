@@ -351,7 +351,8 @@ func (e *Engine) checkPresent(ctx context.Context, d *decision) (lsn uint64, err
 	if e.opt.Look == nil {
 		return 0, nil
 	}
-	rows, err := e.opt.Look(ctx, d.form.SQL(), d.gate)
+	// Always in one form: the session of our own has only one statement prepared.
+	rows, err := e.opt.Look(ctx, GateSQL, gateParams(d.query))
 	if err != nil {
 		return 0, forward(plan.ReasonNotReady, err.Error())
 	}
