@@ -81,6 +81,7 @@ func serveCommand() *cobra.Command {
 	f.StringVar(&cfg.TLSKey, "tls-key", "", "key file for --tls-cert")
 	f.DurationVar(&cfg.WaitLimit, "wait-limit", 50*time.Millisecond, "longest wait for the replication stream before a query is forwarded")
 	f.StringVar(&cfg.DataDir, "data-dir", "", "folder where the columns are kept, so that a restart need not copy again; the replication slot is permanent then and retains write-ahead log while pgaccel is away")
+	f.DurationVar(&cfg.CheckpointInterval, "checkpoint-interval", time.Minute, "how often the columns are saved in --data-dir")
 	f.Var(&retained, "max-retained-wal", "most write-ahead log that the replication slot may keep the server from removing (default 4GiB); beyond it the slot is dropped and everything is forwarded for a while")
 	f.Var(&shadow, "shadow", "share of the queries that could be accelerated which PostgreSQL answers instead, to compare both: 1% or 0.01")
 	f.IntVar(&cfg.MaxClients, "max-clients", 10000, "most client connections at a time")

@@ -36,10 +36,12 @@ type Config struct {
 	// keep the server from removing; 0 is 4 GiB.
 	MaxRetainedWAL int64
 	DataDir        string // where the columns are kept over restarts; "" for nowhere
-	MaxClients     int
-	Shadow         float64 // share, 0 to 1, of the queries that could be accelerated which are checked against Postgres
-	Logger         *slog.Logger
-	Progress       func(replica.Progress) // of the first copy; may be nil
+	// CheckpointInterval is how often they are saved there; 0 is a minute.
+	CheckpointInterval time.Duration
+	MaxClients         int
+	Shadow             float64 // share, 0 to 1, of the queries that could be accelerated which are checked against Postgres
+	Logger             *slog.Logger
+	Progress           func(replica.Progress) // of the first copy; may be nil
 
 	SegmentRows int // rows of a segment, 0 is the store's own; tests make them small
 }
@@ -86,7 +88,7 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	var decider engine.Decider
 	if len(cfg.Accelerate) > 0 {
 		s.replicator, err = replica.Start(s.ctx, replica.Config{Upstream: cfg.Upstream, Accelerate: cfg.Accelerate,
-			Store: s.store, MaxRetainedWAL: cfg.MaxRetainedWAL, DataDir: cfg.DataDir, Logger: cfg.Logger, Progress: cfg.Progress})
+			Store: s.store, MaxRetainedWAL: cfg.MaxRetainedWAL, DataDir: cfg.DataDir, CheckpointInterval: cfg.CheckpointInterval, Logger: cfg.Logger, Progress: cfg.Progress})
 		if err != nil {
 			s.Close()
 			return nil, err

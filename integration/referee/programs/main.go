@@ -32,6 +32,7 @@ func command(ctx context.Context) error {
 	binary := flag.String("pgaccel", "", "pgaccel to test; empty builds it")
 	race := flag.Bool("race", false, "build pgaccel with the race detector")
 	keep := flag.Bool("history", false, "write the history even without a violation")
+	data := flag.Bool("data-dir", false, "let pgaccel keep its columns in a data directory")
 	flag.Parse()
 	if *seed == 0 {
 		*seed = uint64(time.Now().UnixNano())
@@ -53,7 +54,7 @@ func command(ctx context.Context) error {
 			continue
 		}
 		ran++
-		if err := p.run(ctx, runOptions{binary: *binary, seed: *seed, duration: *duration, keep: *keep, out: os.Stdout}); err != nil {
+		if err := p.run(ctx, runOptions{binary: *binary, seed: *seed, duration: *duration, keep: *keep, dataDir: *data, out: os.Stdout}); err != nil {
 			failed = append(failed, err)
 		}
 		if ctx.Err() != nil {

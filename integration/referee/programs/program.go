@@ -50,6 +50,7 @@ type runOptions struct {
 	duration time.Duration
 	out      io.Writer
 	keep     bool // write the history even without a violation
+	dataDir  bool // pgaccel keeps its columns in a data directory
 	// histories is the folder for the history of a violation; "" is the temporary one.
 	histories string
 	lie       func(s *session, sql string, args []any) (answer, bool)
@@ -59,12 +60,22 @@ type runOptions struct {
 func (p *program) run(ctx context.Context, o runOptions) error {
 	began := time.Now()
 	fmt.Fprintf(o.out, "%s: seed %d, for %v\n", p.name, o.seed, o.duration)
+	if o.dataDir {
+		dir, err := os.MkdirTemp("", "pgaccel-programs-data-")
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(dir)
+		os.Setenv("PGACCEL_DATA_DIR", dir)
+		os.Setenv("PGACCEL_CHECKPOINT_INTERVAL", "500ms")
+	}
 	w, err := newWorld(ctx, o.binary, o.seed, p.schema, p.faults)
 	if err != nil {
 		return err
 	}
 	defer w.close()
 	w.lie = o.lie
+	w.keeps = o.dataDir
 	loads := p.start(w)
 	err = w.drive(ctx, p, loads, o)
 	if err == nil {
@@ -203,7 +214,7 @@ func (w *world) leave() error {
 		if err != nil {
 			return err
 		}
-		if len(a.rows) == 0 {
+		if len(a.rows) == 0 || w.keeps && len(a.rows) == 2 { // the slot and the publication stay
 			break
 		}
 		if time.Now().After(deadline) {

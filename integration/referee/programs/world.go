@@ -30,6 +30,7 @@ import (
 // between the two, and what is known of the run so far.
 type world struct {
 	seed    uint64
+	keeps   bool   // pgaccel has a data directory, and leaves its slot and publication
 	binary  string // of pgaccel; "" for none: then all sessions are direct
 	dir     string
 	disk    string // a small file system that holds the server's data, "" for none
