@@ -348,6 +348,35 @@ func namesOf(targets []target) []string {
 	return names
 }
 
+// sinkHaving moves the conditions on groups that use no aggregate to those on rows, as
+// PostgreSQL's planner does (subquery_planner in plan/planner.c): it evaluates them for
+// rows that other conditions remove, too, and what fails there must not be missed.
+func (a *analyzer) sinkHaving(q *plan.Query) {
+	if len(q.Group) == 0 {
+		return
+	}
+	kept := q.Having[:0:0]
+	for _, h := range q.Having {
+		aggregates := false
+		plan.Walk(h, func(e plan.Expr) bool {
+			_, is := e.(plan.Agg)
+			aggregates = aggregates || is
+			return !aggregates
+		})
+		if aggregates {
+			kept = append(kept, h)
+			continue
+		}
+		a.conds = append(a.conds, plan.Rewrite(h, func(e plan.Expr) plan.Expr {
+			if k, ok := e.(plan.Key); ok {
+				return q.Group[k.Index]
+			}
+			return e
+		}))
+	}
+	q.Having = kept
+}
+
 // finish checks the whole query, chooses the driving table and numbers the tables.
 func (a *analyzer) finish(q *plan.Query) {
 	for i := range a.params {
@@ -360,6 +389,7 @@ func (a *analyzer) finish(q *plan.Query) {
 	q.NeedsUTC = a.needsUTC
 	q.Functions = a.functions
 	q.Aggs = a.aggs
+	a.sinkHaving(q)
 	root, joins, used := a.joinTree()
 	q.Joins = joins
 	var rest []plan.Expr
