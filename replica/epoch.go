@@ -211,9 +211,7 @@ func (e *epoch) open(ctx context.Context, g *errgroup.Group) (batch []*table, h 
 	e.stream = &stream{conn: conn, answered: make(chan struct{}, 1), advanced: e.cfg.Store.Advance, saves: e.disk != nil}
 	applier := newApplier(e.reg, e.changeFailed, e.stream.advance)
 	if e.disk != nil {
-		applier.committed = func(xid, lsn uint64) {
-			e.commits.add(xid, lsn, func() (colstore.Snapshot, bool) { return e.cfg.Store.Fresh(1 << 62) })
-		}
+		applier.committed = func(xid, lsn uint64) { e.commits.add(xid, lsn, e.cfg.Store) }
 	}
 	e.stream.assembler = pgoutput.NewAssembler(applier, 0)
 	e.stream.seen.Store(s.point)

@@ -289,13 +289,16 @@ type seenCommit struct{ xid, lsn uint64 }
 
 const commitsMin = 1 << 14
 
-// add notes a commit record at lsn. seen is a snapshot that the store's readers have
-// passed, if there is one.
-func (l *commitLog) add(xid, lsn uint64, seen func() (colstore.Snapshot, bool)) {
+// anyAge asks Store.Fresh for the newest snapshot that the stream has passed.
+const anyAge time.Duration = 1 << 62
+
+// add notes a commit record at lsn. What a snapshot sees that the stream has passed is
+// forgotten now and then.
+func (l *commitLog) add(xid, lsn uint64, store *colstore.Store) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.commits) >= max(l.prune, commitsMin) {
-		if s, ok := seen(); ok {
+		if s, ok := store.Fresh(anyAge); ok {
 			l.commits = slices.DeleteFunc(l.commits, func(c seenCommit) bool { return s.Sees(c.xid) })
 		}
 		l.prune = 2 * len(l.commits)
@@ -323,7 +326,6 @@ func (e *epoch) checkpoints(ctx context.Context) error {
 		return err
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
-	w := &watcher{e: e}
 	// The first one as soon as everything is copied.
 	for i := time.Duration(0); i < 20 && !e.reg.settled(); i++ {
 		if err := sleep(ctx, e.cfg.CheckpointInterval/20); err != nil {
@@ -334,13 +336,14 @@ func (e *epoch) checkpoints(ctx context.Context) error {
 		if err := sleep(ctx, pause); err != nil {
 			return err
 		}
-		if err := w.snapshot(ctx, conn); err != nil {
+		position, err := e.observe(ctx, conn)
+		if err != nil {
 			return err
 		}
 		// The newest snapshot serves once the stream has passed its position.
 		store := e.cfg.Store
 		wait, cancel := context.WithTimeout(ctx, e.cfg.CheckpointInterval)
-		err := store.Wait(wait, w.target)
+		err = store.Wait(wait, position)
 		cancel()
 		if err != nil && ctx.Err() != nil {
 			return ctx.Err()
@@ -364,7 +367,7 @@ func (e *epoch) trySave() error {
 	// The order matters: whatever commit is not in the log when it is looked at lies
 	// behind the position read before.
 	applied := store.Applied()
-	snapshot, ok := store.Fresh(1 << 62)
+	snapshot, ok := store.Fresh(anyAge)
 	if !ok {
 		return nil
 	}

@@ -20,7 +20,6 @@ type watcher struct {
 	e        *epoch
 	retained atomic.Int64 // bytes of log
 	warned   bool
-	target   uint64               // position of the last snapshot
 	orders   map[uint32]time.Time // tables whose texts are ordered: not again before
 }
 
@@ -84,30 +83,32 @@ func (w *watcher) observe(ctx context.Context, conn *pgx.Conn) error {
 	if !w.e.cfg.Store.WantsSnapshot() {
 		return nil
 	}
-	return w.snapshot(ctx, conn)
+	_, err := w.e.observe(ctx, conn)
+	return err
 }
 
-// snapshot takes a snapshot and tells the store of it.
-func (w *watcher) snapshot(ctx context.Context, conn *pgx.Conn) error {
-	store := w.e.cfg.Store
+// observe takes a snapshot and tells the store of it. It returns the position that the
+// stream must pass before the snapshot can be read.
+func (e *epoch) observe(ctx context.Context, conn *pgx.Conn) (position uint64, err error) {
+	store := e.cfg.Store
 	var text, insert string
 	at := time.Now()
 	// The snapshot is taken before the functions run: the position covers it.
 	if err := conn.QueryRow(ctx, "SELECT pg_catalog.pg_current_snapshot()::text, pg_catalog.pg_current_wal_insert_lsn()::text").Scan(&text, &insert); err != nil {
-		return err
+		return 0, err
 	}
 	snapshot, err := colstore.ParseSnapshot(text)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	position, err := parseLSN(insert)
+	inserted, err := parseLSN(insert)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	cat := store.Catalog()
-	w.target = catalog.NormalizeLSN(position, cat.WALSegmentSize, cat.WALBlockSize)
-	store.Observe(snapshot, w.target, at)
-	return nil
+	position = catalog.NormalizeLSN(inserted, cat.WALSegmentSize, cat.WALBlockSize)
+	store.Observe(snapshot, position, at)
+	return position, nil
 }
 
 // slot looks at how much log the slot keeps the server from removing. Nothing is worth
