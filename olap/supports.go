@@ -12,7 +12,13 @@ func Supports(q *plan.Query) *plan.Forward {
 	if len(q.Tables) == 0 || len(q.Tables) > plan.MaxTables {
 		return &plan.Forward{Reason: plan.ReasonShape, Detail: "number of tables"}
 	}
+	if len(q.Sets) > 0 {
+		s.no(plan.ReasonShape, "grouping sets")
+	}
 	for _, j := range q.Joins {
+		if j.Many {
+			s.no(plan.ReasonShape, "join on no unique key")
+		}
 		s.exprs(j.Outer, false)
 		s.exprs(j.On, false)
 		for i, k := range j.Key {
@@ -37,6 +43,9 @@ func Supports(q *plan.Query) *plan.Forward {
 		}
 	}
 	for _, a := range q.Aggs {
+		if a.Distinct {
+			s.no(plan.ReasonFunction, "DISTINCT aggregate")
+		}
 		if a.Filter != nil {
 			s.expr(a.Filter, false)
 		}

@@ -33,6 +33,17 @@ type Key struct {
 	T     vector.Type
 }
 
+// Grouping is GROUPING(...) in an expression over groups: for each of the Keys, positions
+// in Query.Group, a bit that is set where the group's set lacks it, the last argument's
+// lowest.
+type Grouping struct {
+	Keys []int
+	T    vector.Type // Int4
+}
+
+// Type implements Expr.
+func (g *Grouping) Type() vector.Type { return g.T }
+
 // Agg is the value of Query.Aggs[Index] in an expression over groups.
 type Agg struct {
 	Index int

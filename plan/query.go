@@ -30,8 +30,8 @@ const (
 	Left
 )
 
-// Join attaches one table to those before it by a unique key, so that it never
-// multiplies rows: a lookup.
+// Join attaches one table to those before it: a lookup. Its key is unique, so that it
+// never multiplies rows, unless Many is set.
 type Join struct {
 	Table int // position in Query.Tables, not 0
 	Kind  JoinKind
@@ -42,6 +42,9 @@ type Join struct {
 	// On are further conditions over Table alone that decide whether a row of it
 	// can be a partner. (For Inner joins they stand in Query.Filter instead.)
 	On []Expr
+	// Many is set where the key need not be unique (Inner only): a row meets every
+	// partner, as in a many-to-many table of a hierarchy with weights.
+	Many bool
 }
 
 // AggFunc is an aggregate function.
@@ -57,6 +60,13 @@ const (
 	Max                      // likewise
 	BoolAnd
 	BoolOr
+	// The variances: Numeric, VaryingScale, of integers and numerics; Float8 of floats.
+	VarPop
+	VarSamp // variance
+	StddevPop
+	StddevSamp     // stddev
+	PercentileCont // Float8
+	PercentileDisc // the argument's type
 )
 
 // Aggregate is one aggregate call.
@@ -65,6 +75,12 @@ type Aggregate struct {
 	Arg    Expr // nil for CountStar
 	Filter Expr // FILTER (WHERE ...), nil for none
 	T      vector.Type
+	// Distinct takes each value of Arg once in a group.
+	Distinct bool
+	// Fraction (Float8; Const after Bind) and Desc belong to the percentiles: Arg is
+	// what WITHIN GROUP orders by.
+	Fraction Expr
+	Desc     bool
 }
 
 // Order is one ORDER BY key.
@@ -89,8 +105,13 @@ type Query struct {
 	// one group, and one row even over no input.
 	Grouped bool
 	Group   []Expr
-	Aggs    []Aggregate
-	Having  []Expr // conjuncts over groups
+	// Sets are the grouping sets, nil for a plain GROUP BY of all of Group: bit i of a
+	// set stands for Group[i], at most 64 of them. Each set gives groups of its own, in
+	// which the keys that it lacks are null. The same set may occur twice, as in SQL; an
+	// empty one gives one row even over no input.
+	Sets   []uint64
+	Aggs   []Aggregate
+	Having []Expr // conjuncts over groups
 
 	// Output are the result columns in order: over groups (Key, Agg) where Grouped,
 	// else over rows (Column).
@@ -143,7 +164,8 @@ func (q *Query) Bind(params []vector.Datum) *Query {
 	b.Filter, b.Group, b.Having, b.Output = all(q.Filter), all(q.Group), all(q.Having), all(q.Output)
 	b.Aggs = append([]Aggregate(nil), q.Aggs...)
 	for i := range b.Aggs {
-		b.Aggs[i].Arg, b.Aggs[i].Filter = sub(b.Aggs[i].Arg), sub(b.Aggs[i].Filter)
+		a := &b.Aggs[i]
+		a.Arg, a.Filter, a.Fraction = sub(a.Arg), sub(a.Filter), sub(a.Fraction)
 	}
 	b.Order = append([]Order(nil), q.Order...)
 	for i := range b.Order {
