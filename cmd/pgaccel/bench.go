@@ -37,7 +37,7 @@ func benchCommand() *cobra.Command {
 		Use:   "bench",
 		Short: "Measure: both sides in one run, answers compared, medians and ratios",
 	}
-	cmd.AddCommand(benchSSBCommand(), benchPassthroughCommand(), benchFreshnessCommand())
+	cmd.AddCommand(benchSSBCommand(), benchPassthroughCommand(), benchFreshnessCommand(), benchPapersCommand())
 	return cmd
 }
 
@@ -97,6 +97,23 @@ func benchFreshnessCommand() *cobra.Command {
 	f.IntVar(&o.Rate, "rate", 0, "transactions a second of the limited load (default 2000)")
 	f.IntVar(&o.Rows, "rows", 0, "rows changed by one statement (default 1000000, or 100000 with --quick)")
 	f.StringSliceVar(&o.ServeArgs, "serve-arg", nil, "more flags for `pgaccel serve`")
+	return cmd
+}
+
+func benchPapersCommand() *cobra.Command {
+	var o bench.PapersOptions
+	cmd := &cobra.Command{
+		Use:   "papers",
+		Short: "The comparisons of the papers behind pgaccel: compression, WAH bitmaps, cubes",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return bench.Papers(cmd.Context(), o, cmd.OutOrStdout())
+		},
+	}
+	f := cmd.Flags()
+	f.BoolVar(&o.Quick, "quick", false, "small inputs: about half a minute")
+	f.StringVar(&o.Only, "only", "", "one section: "+strings.Join(bench.PapersSections(), ", "))
+	f.StringVar(&o.Roaring, "roaring", "", "program built from bench/roaring, to show RoaringBitmap beside")
 	return cmd
 }
 
