@@ -56,10 +56,12 @@ type lookupOut struct {
 
 const (
 	// lookupBitsMax bounds the keys of a bitmap, lookupSpread the empty places of an
-	// array for each row.
+	// array for each row. An array of up to lookupArray places is better than a hash
+	// table however empty it is: it stays in the second-level cache.
 	lookupBitsMax = 1 << 26
 	lookupSpread  = 16
 	lookupDense   = 1 << 16
+	lookupArray   = 1 << 21
 )
 
 // makeLookup builds the lookup of probe b from its child's rows. The outer keys
@@ -259,7 +261,7 @@ func (l *lookup) fill(b *probe, key []int64, keep []uint32, lo, hi int64) error 
 		l.bytes += size / 8
 		return nil
 	}
-	if !ok || size > max(lookupDense*4, lookupSpread*int64(len(keep))) {
+	if !ok || size > max(lookupArray, lookupSpread*int64(len(keep))) {
 		l.kind = lookupHash
 		l.hash = newWordTable(1, len(keep))
 		l.hashE = make([]uint32, 0, len(keep))
