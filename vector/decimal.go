@@ -130,56 +130,59 @@ func Div(a, b Decimal) (q Decimal, ok bool) {
 	if b.Unscaled.Sign() == 0 {
 		return q, false
 	}
-	scale := divScale(a, b)
 	num, den := a.Unscaled.Big(), b.Unscaled.Big()
-	// a/10^sa / (b/10^sb) * 10^scale = a * 10^(scale+sb-sa) / b
-	if e := scale + int(b.Scale) - int(a.Scale); e >= 0 {
-		num.Mul(num, BigPow10(e))
-	} else {
-		den.Mul(den, BigPow10(-e))
-	}
-	neg := num.Sign()*den.Sign() < 0
-	num.Abs(num)
-	den.Abs(den)
-	num.Lsh(num, 1)
-	num.Add(num, den)
-	den.Lsh(den, 1)
-	num.Quo(num, den)
-	if neg {
-		num.Neg(num)
-	}
-	u, ok := Int128FromBig(num)
+	scale := quotientScale(num, int(a.Scale), den, int(b.Scale))
+	u, ok := Int128FromBig(roundedQuotient(num, int(a.Scale), den, int(b.Scale), scale))
 	return Decimal{Unscaled: u, Scale: int16(scale)}, ok
 }
 
-// divScale is select_div_scale: at least NUMERIC_MIN_SIG_DIGITS (16) significant
+// roundedQuotient returns num*10^-numScale / (den*10^-denScale) as an unscaled integer of
+// the given scale, rounded half away from zero. den must not be 0.
+func roundedQuotient(num *big.Int, numScale int, den *big.Int, denScale, scale int) *big.Int {
+	n, d := new(big.Int).Abs(num), new(big.Int).Abs(den)
+	if e := scale + denScale - numScale; e >= 0 {
+		n.Mul(n, BigPow10(e))
+	} else {
+		d.Mul(d, BigPow10(-e))
+	}
+	n.Lsh(n, 1)
+	n.Add(n, d)
+	d.Lsh(d, 1)
+	n.Quo(n, d)
+	if num.Sign()*den.Sign() < 0 {
+		n.Neg(n)
+	}
+	return n
+}
+
+// quotientScale is select_div_scale: at least NUMERIC_MIN_SIG_DIGITS (16) significant
 // digits, and no fewer decimals than either operand shows. It works on base-10000
 // digits: each operand's first non-zero digit and its weight.
-func divScale(a, b Decimal) int {
-	f1, w1 := firstDigit(a)
-	f2, w2 := firstDigit(b)
+func quotientScale(num *big.Int, numScale int, den *big.Int, denScale int) int {
+	f1, w1 := firstDigit(num, numScale)
+	f2, w2 := firstDigit(den, denScale)
 	q := w1 - w2
 	if f1 <= f2 {
 		q--
 	}
-	return min(max(16-4*q, int(a.Scale), int(b.Scale), 0), 1000)
+	return min(max(16-4*q, numScale, denScale, 0), 1000)
 }
 
-// firstDigit returns the most significant base-10000 digit of d and its weight
-// (the power of 10000 it stands for); both 0 for zero.
-func firstDigit(d Decimal) (digit, weight int) {
-	s := new(big.Int).Abs(d.Unscaled.Big()).String()
+// firstDigit returns the most significant base-10000 digit of n * 10^-scale and its
+// weight (the power of 10000 it stands for); both 0 for zero.
+func firstDigit(n *big.Int, scale int) (digit, weight int) {
+	s := new(big.Int).Abs(n).String()
 	if s == "0" {
 		return 0, 0
 	}
 	// The decimal exponent of the first digit of s, then of its base-10000 group.
-	exp := len(s) - 1 - int(d.Scale)
+	exp := len(s) - 1 - scale
 	weight = exp / 4
 	if exp < 0 && exp%4 != 0 {
 		weight--
 	}
-	n := exp - 4*weight + 1 // digits of s in the first group
-	for i := range n {
+	k := exp - 4*weight + 1 // digits of s in the first group
+	for i := range k {
 		digit *= 10
 		if i < len(s) {
 			digit += int(s[i] - '0')
