@@ -422,15 +422,19 @@ func (w *worker) scan(segment int, s sink) error {
 		return nil
 	}
 	for start := 0; start < w.seg.Rows; start += tileRows {
-		if !w.begin(start, min(tileRows, w.seg.Rows-start)) {
-			continue
-		}
-		if w.filter(live); len(w.f.sel) > 0 {
-			s.tile(w)
-		}
-		if w.err != nil {
+		if w.scanTile(start, live, s); w.err != nil {
 			return w.err
 		}
 	}
 	return nil
+}
+
+// scanTile hands the rows of the tile at start that pass all steps to s.
+func (w *worker) scanTile(start int, live uint64, s sink) {
+	if !w.begin(start, min(tileRows, w.seg.Rows-start)) {
+		return
+	}
+	if w.filter(live); len(w.f.sel) > 0 {
+		s.tile(w)
+	}
 }
