@@ -78,6 +78,23 @@ func (s *state) merge(a *acc, i uint32, from *state, j uint32) {
 	}
 }
 
+// mergeAll adds group of[k] of another state to group to[k], for every k; of all its
+// first len(to) groups where of is nil. A group that nothing has come to changes nothing.
+func (s *state) mergeAll(a *acc, from *state, of, to []uint32) {
+	if of == nil {
+		for j, i := range to {
+			s.merge(a, i, from, uint32(j))
+		}
+		return
+	}
+	for k, i := range to {
+		s.merge(a, i, from, of[k])
+	}
+}
+
+// bytes returns the memory of the state.
+func (s *state) bytes() int64 { return int64(len(s.v)+len(s.hi)) * 8 }
+
 // addAggregates compiles the aggregates, whose expressions are lowered.
 func (g *grouper) addAggregates(aggs []plan.Aggregate) error {
 	type known struct {
@@ -325,71 +342,100 @@ func updateOne(kind accKind, st *state, g uint32, x int64) {
 	}
 }
 
-// aggregates returns the results for the groups.
+// aggregates returns the results of all aggregates for the groups.
 func (s *groups) aggregates(numbers []uint32) ([]rcol, error) {
 	cols := make([]rcol, len(s.g.refs))
-	for i := range s.g.refs {
-		r := &s.g.refs[i]
-		c := rcol{t: r.t}
-		count := func(g uint32) int64 {
-			if r.count < 0 {
-				return s.counts[g]
-			}
-			return s.states[r.count].v[g]
+	for i := range cols {
+		var err error
+		if cols[i], err = s.aggregate(i, numbers); err != nil {
+			return nil, err
 		}
-		switch r.f {
-		case plan.CountStar, plan.Count:
-			for _, g := range numbers {
-				c.v = append(c.v, count(g))
-			}
-			cols[i] = c
-			continue
-		}
-		c.nulls = make([]uint8, len(numbers))
-		st := &s.states[r.value]
-		for k, g := range numbers {
-			n := count(g)
-			if n == 0 {
-				c.nulls[k] = 1
-			}
-			switch r.f {
-			case plan.Sum, plan.Avg:
-				sum := vector.Int128Of(st.v[g])
-				if st.hi != nil {
-					sum = vector.Int128{Hi: st.hi[g], Lo: uint64(st.v[g])}
-				}
-				if err := c.addSum(r, sum, n); err != nil {
-					return nil, err
-				}
-			default:
-				v := st.v[g]
-				if n == 0 {
-					v = 0
-				}
-				if r.zeros >= 0 && n > 0 {
-					zeros := s.states[r.zeros].v[g]
-					switch {
-					case v == 0 && zeros&3 == 3:
-						return nil, failed("minimum or maximum is both zeros")
-					case v == math.MaxInt64 && zeros&4 != 0:
-						return nil, failed("minimum or maximum is a NaN with a sign or payload")
-					}
-					if v = floatOfKey(v); zeros&3 == 2 && v == 0 {
-						v = math.MinInt64
-					}
-				}
-				if r.dict != nil {
-					v = r.ranks[v]
-				}
-				c.v = append(c.v, v)
-			}
-		}
-		if r.dict != nil {
-			c.dict = r.dict
-		}
-		cols[i] = c
 	}
 	return cols, nil
+}
+
+// harmless reports whether computing aggregate i cannot raise an error of Postgres', so
+// that it need not be computed for groups that a LIMIT cuts off.
+func (g *grouper) harmless(i int) bool {
+	r := &g.refs[i]
+	switch r.f {
+	case plan.CountStar, plan.Count, plan.BoolAnd, plan.BoolOr:
+		return true
+	case plan.Min, plan.Max:
+		return r.zeros < 0
+	case plan.Sum, plan.Avg:
+		return r.t.Kind == vector.Numeric || g.accs[r.value].kind == accSum
+	}
+	return false
+}
+
+// aggregate returns the results of aggregate i for the groups.
+func (s *groups) aggregate(i int, numbers []uint32) (rcol, error) {
+	r := &s.g.refs[i]
+	c := rcol{t: r.t}
+	count := func(g uint32) int64 {
+		if r.count < 0 {
+			return s.counts[g]
+		}
+		return s.states[r.count].v[g]
+	}
+	switch r.f {
+	case plan.CountStar, plan.Count:
+		c.v = make([]int64, len(numbers))
+		for k, g := range numbers {
+			c.v[k] = count(g)
+		}
+		return c, nil
+	}
+	c.nulls = make([]uint8, len(numbers))
+	st := &s.states[r.value]
+	if r.f == plan.Sum && st.hi == nil && (r.t.Kind != vector.Numeric || r.t.Scale == r.arg.t.Scale) {
+		c.v = make([]int64, len(numbers))
+		for k, g := range numbers {
+			c.v[k] = st.v[g]
+			c.nulls[k] = uint8(b2i(count(g) == 0))
+		}
+		return c, nil
+	}
+	for k, g := range numbers {
+		n := count(g)
+		if n == 0 {
+			c.nulls[k] = 1
+		}
+		switch r.f {
+		case plan.Sum, plan.Avg:
+			sum := vector.Int128Of(st.v[g])
+			if st.hi != nil {
+				sum = vector.Int128{Hi: st.hi[g], Lo: uint64(st.v[g])}
+			}
+			if err := c.addSum(r, sum, n); err != nil {
+				return c, err
+			}
+		default:
+			v := st.v[g]
+			if n == 0 {
+				v = 0
+			}
+			if r.zeros >= 0 && n > 0 {
+				zeros := s.states[r.zeros].v[g]
+				switch {
+				case v == 0 && zeros&3 == 3:
+					return c, failed("minimum or maximum is both zeros")
+				case v == math.MaxInt64 && zeros&4 != 0:
+					return c, failed("minimum or maximum is a NaN with a sign or payload")
+				}
+				if v = floatOfKey(v); zeros&3 == 2 && v == 0 {
+					v = math.MinInt64
+				}
+			}
+			if r.dict != nil {
+				v = r.ranks[v]
+			}
+			c.v = append(c.v, v)
+		}
+	}
+	c.dict = r.dict
+	return c, nil
 }
 
 // addSum appends the sum, or avg where r is one.

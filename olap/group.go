@@ -154,7 +154,7 @@ func (s *groups) resize(n int) {
 func (s *groups) bytes() int64 {
 	n := int64(len(s.counts)) * 8
 	for i := range s.states {
-		n += int64(len(s.states[i].v)+len(s.states[i].hi)) * 8
+		n += s.states[i].bytes()
 	}
 	if s.table != nil {
 		n += s.table.bytes()
@@ -297,28 +297,32 @@ func (g *grouper) merge() *groups {
 	}
 	to := g.workers[0]
 	for _, from := range g.workers[1:] {
-		if from.table == nil {
-			for i, n := range from.counts {
-				if n > 0 {
-					to.add(uint32(i), from, uint32(i))
-				}
-			}
-			continue
-		}
-		for i := range from.table.n {
-			k, _ := to.table.insert(from.table.keys[i*from.table.w : (i+1)*from.table.w])
-			to.resize(to.table.n)
-			to.add(k, from, uint32(i))
-		}
+		to.add(from)
 	}
 	return to
 }
 
-// add adds group j of from to group i.
-func (s *groups) add(i uint32, from *groups, j uint32) {
-	s.counts[i] += from.counts[j]
+// add adds the groups of a table of the same grouping.
+func (s *groups) add(from *groups) {
+	n := len(from.counts)
+	if from.table != nil {
+		n = from.table.n
+	}
+	index := make([]uint32, n)
+	for j := range index {
+		index[j] = uint32(j)
+		if from.table != nil {
+			index[j], _ = s.table.insert(from.table.keys[j*from.table.w : (j+1)*from.table.w])
+		}
+	}
+	if s.table != nil {
+		s.resize(s.table.n)
+	}
+	for j, i := range index {
+		s.counts[i] += from.counts[j]
+	}
 	for k := range s.states {
-		s.states[k].merge(&s.g.accs[k], i, &from.states[k], j)
+		s.states[k].mergeAll(&s.g.accs[k], &from.states[k], nil, index)
 	}
 }
 
