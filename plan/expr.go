@@ -35,7 +35,7 @@ type Key struct {
 
 // Grouping is GROUPING(...) in an expression over groups: for each of the Keys, positions
 // in Query.Group, a bit that is set where the group's set lacks it, the last argument's
-// lowest.
+// lowest. It occurs only where Query.Sets is not nil, with at most 31 keys.
 type Grouping struct {
 	Keys []int
 	T    vector.Type // Int4

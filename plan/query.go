@@ -43,7 +43,8 @@ type Join struct {
 	// can be a partner. (For Inner joins they stand in Query.Filter instead.)
 	On []Expr
 	// Many is set where the key need not be unique (Inner only): a row meets every
-	// partner, as in a many-to-many table of a hierarchy with weights.
+	// partner, as in a many-to-many table of a hierarchy with weights. At most one join of
+	// a query is such.
 	Many bool
 }
 
@@ -51,6 +52,16 @@ type Join struct {
 type AggFunc uint8
 
 // The aggregates. Nulls are ignored; over no rows all but the counts are null.
+//
+// Of floats (Avg and the variances of real and double precision, Sum of double precision)
+// the result is Float8: the exact sum, rounded once, so that no order of rows changes it
+// (Postgres' own depends on that order in its last digits); Avg is that divided by the
+// count. The variances are Sxx / n or Sxx / (n-1) and their square roots, Sxx being the
+// sum of squared differences from the mean. An infinity or NaN gives NaN, except that
+// infinities of one sign alone give Sum and Avg that infinity. Sum is -0 only if all
+// values are. Where Postgres might report an overflow, that is where some finite value's
+// magnitude exceeds FloatSumMax (Sum) or FloatMomentMax (Avg, variances), execution ends
+// with a Forward.
 const (
 	CountStar AggFunc = iota // Int8
 	Count                    // Int8
@@ -60,13 +71,29 @@ const (
 	Max                      // likewise
 	BoolAnd
 	BoolOr
-	// The variances: Numeric, VaryingScale, of integers and numerics; Float8 of floats.
+	// The variances: Numeric, VaryingScale, of integers and numerics (vector.Variance);
+	// Float8 of floats.
 	VarPop
 	VarSamp // variance
 	StddevPop
-	StddevSamp     // stddev
-	PercentileCont // Float8
+	StddevSamp // stddev
+	// The percentiles, over the n values that are not null, in order (or, with Desc, in
+	// reverse; NaN is the greatest float). Between 0 and -0 the order of rows decides: where
+	// the value taken is a zero and both occur, execution ends with a Forward.
+	//
+	// With p = Fraction * (n-1) in double precision, PercentileCont is the value at place
+	// floor(p), counted from 0, where p is whole, else lo + (p-floor(p)) * (hi-lo) of the
+	// values at floor(p) and ceil(p), every operation rounded by itself.
+	PercentileCont // Float8, and so is Arg
+	// PercentileDisc is the value at place ceil(Fraction * n), counted from 1 and at least 1.
 	PercentileDisc // the argument's type
+)
+
+// The largest magnitudes of a finite float that are added up: below them neither a sum of
+// up to 2^40 values nor Postgres' running sum of squares (float8_accum) overflows.
+const (
+	FloatSumMax    = 1e290
+	FloatMomentMax = 1e140
 )
 
 // Aggregate is one aggregate call.
@@ -75,10 +102,13 @@ type Aggregate struct {
 	Arg    Expr // nil for CountStar
 	Filter Expr // FILTER (WHERE ...), nil for none
 	T      vector.Type
-	// Distinct takes each value of Arg once in a group.
+	// Distinct takes each value of Arg once in a group, after Filter; equal is what = says:
+	// NaN equals NaN, 0 equals -0 (unless Func is Count, both in one group end in a Forward).
+	// Never set for CountStar, Min, Max, BoolAnd, BoolOr, which it would not change, and the
+	// percentiles.
 	Distinct bool
-	// Fraction (Float8; Const after Bind) and Desc belong to the percentiles: Arg is
-	// what WITHIN GROUP orders by.
+	// Fraction (Float8, a Const from 0 to 1) and Desc belong to the percentiles: Arg is what
+	// WITHIN GROUP orders by.
 	Fraction Expr
 	Desc     bool
 }
@@ -93,7 +123,7 @@ type Order struct {
 // Query is a statement that pgaccel can answer.
 type Query struct {
 	// Tables[0] drives: each of its rows that passes meets at most one row of every
-	// other table.
+	// other table, unless a join is Many.
 	Tables []Table
 	Joins  []Join
 	// Filter are the conjuncts of WHERE and of the inner joins' ON that are not
@@ -107,8 +137,9 @@ type Query struct {
 	Group   []Expr
 	// Sets are the grouping sets, nil for a plain GROUP BY of all of Group: bit i of a
 	// set stands for Group[i], at most 64 of them. Each set gives groups of its own, in
-	// which the keys that it lacks are null. The same set may occur twice, as in SQL; an
-	// empty one gives one row even over no input.
+	// which the keys that it lacks are null: whatever the column allows. The same set may
+	// occur twice, as in SQL, and then gives its groups twice; an empty one gives one row
+	// even over no input. Every key is in some set.
 	Sets   []uint64
 	Aggs   []Aggregate
 	Having []Expr // conjuncts over groups

@@ -14,6 +14,7 @@ import (
 type scope struct {
 	column func(table, column int) value
 	keys   []value
+	set    uint64 // the group's grouping set
 	aggs   []value
 	less   Less
 }
@@ -28,6 +29,15 @@ func (s *scope) eval(e plan.Expr) (value, error) {
 		return s.keys[e.Index], nil
 	case plan.Agg:
 		return s.aggs[e.Index], nil
+	case *plan.Grouping:
+		n := int64(0)
+		for _, k := range e.Keys {
+			n <<= 1
+			if !has(s.set, k) {
+				n |= 1
+			}
+		}
+		return value{i: n}, nil
 	case *plan.Call:
 		return s.call(e)
 	}

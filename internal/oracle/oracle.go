@@ -3,7 +3,6 @@ package oracle
 import (
 	"fmt"
 	"math"
-	"math/big"
 	"slices"
 
 	"pgaccel/plan"
@@ -79,46 +78,51 @@ func (r *run) scan(f func(*scope) error) error {
 		}
 		return fromDatum(current[t][c])
 	}}
-next:
+	var attach func(joins []plan.Join) error
+	attach = func(joins []plan.Join) error {
+		if len(joins) == 0 {
+			for _, c := range r.q.Filter {
+				if ok, err := s.isTrue(c); err != nil || !ok {
+					return err
+				}
+			}
+			return f(s)
+		}
+		j := joins[0]
+		found, err := r.partners(s, j, current)
+		if err != nil {
+			return err
+		}
+		if len(found) == 0 && j.Kind == plan.Left {
+			found = [][]vector.Datum{nil}
+		}
+		for _, row := range found {
+			current[j.Table] = row
+			if err := attach(joins[1:]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 	for _, row := range r.rows[0] {
 		clear(current)
 		current[0] = row
-		for _, j := range r.q.Joins {
-			found, err := r.partner(s, j, current)
-			if err != nil {
-				return err
-			}
-			if !found && j.Kind == plan.Inner {
-				continue next
-			}
-		}
-		for _, c := range r.q.Filter {
-			ok, err := s.isTrue(c)
-			if err != nil {
-				return err
-			}
-			if !ok {
-				continue next
-			}
-		}
-		if err := f(s); err != nil {
+		if err := attach(r.q.Joins); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// partner sets current[j.Table] to the row that j finds, nil for none.
-func (r *run) partner(s *scope, j plan.Join, current [][]vector.Datum) (bool, error) {
+// partners returns the rows that j finds: at most one unless j.Many.
+func (r *run) partners(s *scope, j plan.Join, current [][]vector.Datum) (found [][]vector.Datum, err error) {
 	current[j.Table] = nil
 	outer := make([]value, len(j.Outer))
 	for i, e := range j.Outer {
-		var err error
 		if outer[i], err = s.eval(e); err != nil || outer[i].null {
-			return false, err
+			return nil, err
 		}
 	}
-	var hit []vector.Datum
 next:
 	for _, row := range r.rows[j.Table] {
 		for i, k := range j.Key {
@@ -130,48 +134,74 @@ next:
 		current[j.Table] = row
 		for _, c := range j.On {
 			if ok, err := s.isTrue(c); err != nil {
-				return false, err
+				return nil, err
 			} else if !ok {
 				continue next
 			}
 		}
-		if hit != nil {
-			return false, forward(plan.ReasonShape, "join key is not unique")
+		if len(found) > 0 && !j.Many {
+			return nil, forward(plan.ReasonShape, "join key is not unique")
 		}
-		hit = row
+		found = append(found, row)
 	}
-	current[j.Table] = hit
-	return hit != nil, nil
+	return found, nil
 }
 
+// group is one group of a grouping set: of all of Query.Group where there are no sets.
 type group struct {
-	keys []value
+	set  uint64
+	keys []value // null for those that the set lacks
 	accs []acc
 }
 
-// acc is the state of one aggregate. v is null until a value came.
-type acc struct {
-	n int64
-	v value
-}
+// everyKey is the set of a plain GROUP BY, of however many keys.
+const everyKey = ^uint64(0)
+
+// has reports whether a grouping set has the key.
+func has(set uint64, key int) bool { return set == everyKey || set>>key&1 != 0 }
 
 func (r *run) grouped() ([]result, error) {
+	sets := r.q.Sets
+	if sets == nil {
+		sets = []uint64{everyKey}
+	}
+	empty := func(set uint64) bool { return set == 0 || len(r.q.Group) == 0 }
 	var groups []*group
 	index := map[string]*group{}
-	add := func(keys []value) *group {
-		g := &group{keys: keys, accs: make([]acc, len(r.q.Aggs))}
-		for i := range g.accs {
-			g.accs[i].v = null
+	// The same set may occur twice: its position is part of a group's name.
+	name := func(position int, set uint64, keys []value) string {
+		id := fmt.Sprintf("%d:", position)
+		for i, k := range keys {
+			if has(set, i) {
+				id += fmt.Sprintf("%v %d %q %v|", k.null, k.i, k.s, k.num)
+			}
+		}
+		return id
+	}
+	find := func(position int, keys []value) *group {
+		set := sets[position]
+		id := name(position, set, keys)
+		if g := index[id]; g != nil {
+			return g
+		}
+		g := &group{set: set, keys: make([]value, len(r.q.Group)), accs: make([]acc, len(r.q.Aggs))}
+		for i := range g.keys {
+			g.keys[i] = null
+			if has(set, i) {
+				g.keys[i] = keys[i]
+			}
 		}
 		groups = append(groups, g)
+		index[id] = g
 		return g
 	}
-	if len(r.q.Group) == 0 {
-		index[""] = add(nil)
+	for position, set := range sets {
+		if empty(set) {
+			find(position, nil) // one row even over no input
+		}
 	}
 	err := r.scan(func(s *scope) error {
 		keys := make([]value, len(r.q.Group))
-		id := ""
 		for i, e := range r.q.Group {
 			var err error
 			if keys[i], err = s.eval(e); err != nil {
@@ -184,16 +214,18 @@ func (r *run) grouped() ([]result, error) {
 					keys[i] = ofFloat(math.NaN())
 				}
 			}
-			id += fmt.Sprintf("%v %d %q %v|", keys[i].null, keys[i].i, keys[i].s, keys[i].num)
 		}
-		g := index[id]
-		if g == nil {
-			g = add(keys)
-			index[id] = g
-		}
+		args := make([]argument, len(r.q.Aggs))
 		for i, a := range r.q.Aggs {
-			if err := r.accumulate(s, a, &g.accs[i]); err != nil {
+			var err error
+			if args[i], err = argumentOf(s, a); err != nil {
 				return err
+			}
+		}
+		for position := range sets {
+			g := find(position, keys)
+			for i := range r.q.Aggs {
+				g.accs[i].add(args[i])
 			}
 		}
 		return nil
@@ -203,9 +235,9 @@ func (r *run) grouped() ([]result, error) {
 	}
 	var out []result
 	for _, g := range groups {
-		s := &scope{keys: g.keys, less: r.less}
+		s := &scope{keys: g.keys, set: g.set, less: r.less}
 		for i, a := range r.q.Aggs {
-			v, err := finalise(a, g.accs[i])
+			v, err := r.finalise(a, g.accs[i])
 			if err != nil {
 				return nil, err
 			}
@@ -229,88 +261,6 @@ func (r *run) grouped() ([]result, error) {
 		out = append(out, row)
 	}
 	return out, nil
-}
-
-func (r *run) accumulate(s *scope, a plan.Aggregate, c *acc) error {
-	if a.Filter != nil {
-		if ok, err := s.isTrue(a.Filter); err != nil || !ok {
-			return err
-		}
-	}
-	if a.Func == plan.CountStar {
-		c.n++
-		return nil
-	}
-	v, err := s.eval(a.Arg)
-	if err != nil || v.null {
-		return err
-	}
-	c.n++
-	t := a.Arg.Type()
-	switch a.Func {
-	case plan.Count:
-	case plan.Sum, plan.Avg:
-		if t.Kind.IsFloat() {
-			return forward(plan.ReasonFunction, "sum of floats")
-		}
-		if t.Kind.IsInt() {
-			v = value{num: big.NewInt(v.i)}
-		}
-		if !c.v.null {
-			v.num = new(big.Int).Add(v.num, c.v.num)
-		}
-		c.v = v
-	case plan.Min, plan.Max:
-		if c.v.null {
-			c.v = v
-			return nil
-		}
-		cmp, err := compare(t, t.Collation, v, c.v, r.less)
-		if err != nil {
-			return err
-		}
-		if t.Kind.IsFloat() && cmp == 0 && v.i != c.v.i && v.float() == 0 {
-			c.v.scale = 1 // both zeros seen
-		}
-		if cmp < 0 && a.Func == plan.Min || cmp > 0 && a.Func == plan.Max {
-			c.v = v
-		}
-	case plan.BoolAnd:
-		c.v = ofBool(v.i != 0 && (c.v.null || c.v.i != 0))
-	case plan.BoolOr:
-		c.v = ofBool(v.i != 0 || !c.v.null && c.v.i != 0)
-	}
-	return nil
-}
-
-func finalise(a plan.Aggregate, c acc) (value, error) {
-	switch a.Func {
-	case plan.CountStar, plan.Count:
-		return value{i: c.n}, nil
-	}
-	if c.v.null {
-		return null, nil
-	}
-	switch a.Func {
-	case plan.Sum:
-		if a.T.Kind == vector.Numeric {
-			_, err := toDatum(c.v, a.T)
-			return c.v, err
-		}
-		return bounded(c.v.num, a.T.Kind)
-	case plan.Avg:
-		sum, ok := vector.Int128FromBig(c.v.num)
-		q, good := vector.Div(vector.Decimal{Unscaled: sum, Scale: c.v.scale}, vector.Decimal{Unscaled: vector.Int128Of(c.n)})
-		if !ok || !good {
-			return null, failed("numeric beyond 128 bits")
-		}
-		return value{num: q.Unscaled.Big(), scale: q.Scale}, nil
-	case plan.Min, plan.Max:
-		if a.T.Kind.IsFloat() && c.v.scale == 1 {
-			return null, failed("minimum or maximum is both zeros")
-		}
-	}
-	return c.v, nil
 }
 
 // result is one row: its output and the values it is ordered by.

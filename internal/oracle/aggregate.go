@@ -1,0 +1,308 @@
+package oracle
+
+import (
+	"math"
+	"math/big"
+	"slices"
+
+	"pgaccel/plan"
+	"pgaccel/vector"
+)
+
+// acc is one aggregate over one group: simply everything that it was given.
+type acc struct {
+	rows   int64 // that pass FILTER
+	values []value
+}
+
+// argument is what one row gives an aggregate.
+type argument struct {
+	skip bool // by FILTER
+	v    value
+}
+
+func argumentOf(s *scope, a plan.Aggregate) (arg argument, err error) {
+	if a.Filter != nil {
+		if ok, err := s.isTrue(a.Filter); err != nil || !ok {
+			return argument{skip: true}, err
+		}
+	}
+	arg.v = null
+	if a.Func != plan.CountStar {
+		arg.v, err = s.eval(a.Arg)
+	}
+	return arg, err
+}
+
+func (c *acc) add(a argument) {
+	if a.skip {
+		return
+	}
+	c.rows++
+	if !a.v.null {
+		c.values = append(c.values, a.v)
+	}
+}
+
+func (r *run) finalise(a plan.Aggregate, c acc) (value, error) {
+	if a.Func == plan.CountStar {
+		return value{i: c.rows}, nil
+	}
+	values := c.values
+	t := a.Arg.Type()
+	if a.Distinct {
+		var err error
+		if values, err = distinct(t, a.Func, values); err != nil {
+			return null, err
+		}
+	}
+	if a.Func == plan.Count {
+		return value{i: int64(len(values))}, nil
+	}
+	if len(values) == 0 {
+		return null, nil
+	}
+	switch a.Func {
+	case plan.Sum, plan.Avg:
+		if t.Kind.IsFloat() {
+			return floatSum(a, values)
+		}
+		return exactSum(a, t, values)
+	case plan.Min, plan.Max:
+		return r.extreme(a, t, values)
+	case plan.BoolAnd:
+		return ofBool(!slices.ContainsFunc(values, func(v value) bool { return v.i == 0 })), nil
+	case plan.BoolOr:
+		return ofBool(slices.ContainsFunc(values, func(v value) bool { return v.i != 0 })), nil
+	case plan.VarPop, plan.VarSamp, plan.StddevPop, plan.StddevSamp:
+		if t.Kind.IsFloat() {
+			return floatVariance(a.Func, values)
+		}
+		return exactVariance(a.Func, t, values)
+	case plan.PercentileCont, plan.PercentileDisc:
+		return r.percentile(a, t, values)
+	}
+	panic("BUG: an aggregate that no case knows")
+}
+
+// distinct keeps the first of each set of equal values.
+func distinct(t vector.Type, fn plan.AggFunc, values []value) ([]value, error) {
+	var kept []value
+	for _, v := range values {
+		i := slices.IndexFunc(kept, func(k value) bool { return equal(t, k, v) })
+		if i < 0 {
+			kept = append(kept, v)
+		} else if fn != plan.Count && oppositeZeros(t, kept[i], v) {
+			return nil, failed("DISTINCT of both zeros")
+		}
+	}
+	return kept, nil
+}
+
+// oppositeZeros reports whether two values are equal and yet print apart: 0 and -0.
+func oppositeZeros(t vector.Type, a, b value) bool {
+	return t.Kind.IsFloat() && a.float() == 0 && b.float() == 0 && math.Signbit(a.float()) != math.Signbit(b.float())
+}
+
+func exactOf(t vector.Type, v value) *big.Int {
+	if t.Kind.IsInt() {
+		return big.NewInt(v.i)
+	}
+	return v.num
+}
+
+func exactSum(a plan.Aggregate, t vector.Type, values []value) (value, error) {
+	sum := value{num: new(big.Int), scale: values[0].scale}
+	for _, v := range values {
+		sum.num.Add(sum.num, exactOf(t, v))
+	}
+	if a.Func == plan.Sum {
+		if a.T.Kind == vector.Numeric {
+			_, err := toDatum(sum, a.T)
+			return sum, err
+		}
+		return bounded(sum.num, a.T.Kind)
+	}
+	n, ok := vector.Int128FromBig(sum.num)
+	q, good := vector.Div(vector.Decimal{Unscaled: n, Scale: sum.scale}, vector.Decimal{Unscaled: vector.Int128Of(int64(len(values)))})
+	if !ok || !good {
+		return null, failed("numeric beyond 128 bits")
+	}
+	return value{num: q.Unscaled.Big(), scale: q.Scale}, nil
+}
+
+func exactVariance(fn plan.AggFunc, t vector.Type, values []value) (value, error) {
+	x, x2 := new(big.Int), new(big.Int)
+	for _, v := range values {
+		n := exactOf(t, v)
+		x.Add(x, n)
+		x2.Add(x2, new(big.Int).Mul(n, n))
+	}
+	d, none, ok := vector.Variance(int64(len(values)), x, x2, values[0].scale,
+		fn == plan.VarSamp || fn == plan.StddevSamp, fn == plan.StddevPop || fn == plan.StddevSamp)
+	switch {
+	case !ok:
+		return null, failed("numeric beyond 128 bits")
+	case none:
+		return null, nil
+	}
+	return value{num: d.Unscaled.Big(), scale: d.Scale}, nil
+}
+
+func (r *run) extreme(a plan.Aggregate, t vector.Type, values []value) (value, error) {
+	best, both := values[0], false
+	for _, v := range values[1:] {
+		cmp, err := compare(t, t.Collation, v, best, r.less)
+		if err != nil {
+			return null, err
+		}
+		both = both || cmp == 0 && oppositeZeros(t, v, best)
+		if cmp < 0 && a.Func == plan.Min || cmp > 0 && a.Func == plan.Max {
+			best, both = v, false
+		}
+	}
+	if both {
+		return null, failed("minimum or maximum is both zeros")
+	}
+	return best, nil
+}
+
+// exactly is a precision in bits at which sums of doubles and of their squares are exact:
+// from 2^-2148, the square of the least, to 2^2048, with room for a sum of 2^60 and for
+// the product of a sum of squares with a count.
+const exactly = 2*2148 + 256
+
+// floatSum is sum and avg of floats: the exact sum rounded once, which no order of rows
+// changes. plan.Sum says what is forwarded.
+func floatSum(a plan.Aggregate, values []value) (value, error) {
+	sum := new(big.Float).SetPrec(exactly)
+	special := 0.0
+	negativeZero := true
+	limit := plan.FloatSumMax
+	if a.Func == plan.Avg {
+		limit = plan.FloatMomentMax
+	}
+	for _, v := range values {
+		f := v.float()
+		negativeZero = negativeZero && f == 0 && math.Signbit(f)
+		switch {
+		case math.IsNaN(f) || math.IsInf(f, 0):
+			special += f // two infinities give NaN
+		case math.Abs(f) > limit:
+			return null, failed("value out of range: overflow")
+		default:
+			sum.Add(sum, new(big.Float).SetFloat64(f))
+		}
+	}
+	f, _ := sum.Float64()
+	switch {
+	case special != 0:
+		f = special
+	case f == 0:
+		if negativeZero && a.Func == plan.Sum { // avg adds to an initial zero
+			f = math.Copysign(0, -1)
+		}
+	}
+	if a.Func == plan.Avg {
+		f /= float64(len(values))
+	}
+	return ofFloat(f), nil
+}
+
+// floatVariance is the variance family of floats: the exact sum of squared differences
+// from the mean, rounded, then divided and rooted as Postgres' float8_var_pop and its
+// likes do.
+func floatVariance(fn plan.AggFunc, values []value) (value, error) {
+	sum, squares := new(big.Float).SetPrec(exactly), new(big.Float).SetPrec(exactly)
+	special := false
+	n := float64(len(values))
+	for _, v := range values {
+		f := v.float()
+		switch {
+		case math.IsNaN(f) || math.IsInf(f, 0):
+			special = true
+		case math.Abs(f) > plan.FloatMomentMax:
+			return null, failed("value out of range: overflow")
+		default:
+			b := new(big.Float).SetPrec(exactly).SetFloat64(f)
+			sum.Add(sum, b)
+			squares.Add(squares, b.Mul(b, b))
+		}
+	}
+	if fn == plan.VarSamp || fn == plan.StddevSamp {
+		if n == 1 {
+			return null, nil
+		}
+	}
+	// Sxx = sum(x^2) - sum(x)^2 / n
+	count := new(big.Float).SetPrec(exactly).SetFloat64(n)
+	squares.Mul(squares, count)
+	squares.Sub(squares, sum.Mul(sum, sum))
+	sxx, _ := squares.Quo(squares, count).Float64()
+	if special {
+		sxx = math.NaN()
+	}
+	var f float64
+	switch fn {
+	case plan.VarPop, plan.StddevPop:
+		f = sxx / n
+	default:
+		f = sxx / (n - 1)
+	}
+	if fn == plan.StddevPop || fn == plan.StddevSamp {
+		f = math.Sqrt(f)
+	}
+	return ofFloat(f), nil
+}
+
+// percentile is percentile_cont and percentile_disc as orderedsetaggs.c computes them.
+func (r *run) percentile(a plan.Aggregate, t vector.Type, values []value) (value, error) {
+	c, ok := a.Fraction.(plan.Const)
+	if !ok {
+		panic("BUG: a fraction that is not bound")
+	}
+	fraction := c.Float64()
+	if c.Null || !(fraction >= 0 && fraction <= 1) {
+		return null, failed("percentile value is not between 0 and 1")
+	}
+	sorted := slices.Clone(values)
+	var failure error
+	slices.SortStableFunc(sorted, func(x, y value) int {
+		n, err := compare(t, t.Collation, x, y, r.less)
+		if err != nil {
+			failure = err
+		}
+		if a.Desc {
+			return -n
+		}
+		return n
+	})
+	if failure != nil {
+		return null, failure
+	}
+	// Between equal values the order of rows decides.
+	at := func(i int) (value, error) {
+		v := sorted[i]
+		if slices.ContainsFunc(sorted, func(o value) bool { return oppositeZeros(t, v, o) }) {
+			return null, failed("percentile is both zeros")
+		}
+		return v, nil
+	}
+	if a.Func == plan.PercentileDisc {
+		row := int(math.Ceil(fraction * float64(len(sorted))))
+		return at(max(row, 1) - 1)
+	}
+	position := fraction * float64(len(sorted)-1)
+	first, second := math.Floor(position), math.Ceil(position)
+	lo, err := at(int(first))
+	if err != nil || first == second {
+		return lo, err
+	}
+	hi, err := at(int(second))
+	if err != nil {
+		return null, err
+	}
+	proportion := position - first
+	step := float64(proportion * (hi.float() - lo.float())) // rounded: no fused multiply-add
+	return ofFloat(lo.float() + step), nil
+}
