@@ -1,7 +1,6 @@
 package ssb
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -9,6 +8,8 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"golang.org/x/sync/errgroup"
+
+	"pgaccel/internal/pgload"
 )
 
 // Progress tells how far the load of a table is. rows of total are written; step says
@@ -38,7 +39,7 @@ func Load(ctx context.Context, dsn string, scale float64, progress Progress) err
 		defer c.Close(context.WithoutCancel(ctx))
 		conns[i] = c
 	}
-	if err := exec(ctx, conns[0], Schema()); err != nil {
+	if err := pgload.Exec(ctx, conns[0], Schema()); err != nil {
 		return fmt.Errorf("creating the tables: %w", err)
 	}
 	g, ctx := errgroup.WithContext(ctx)
@@ -55,43 +56,15 @@ func Load(ctx context.Context, dsn string, scale float64, progress Progress) err
 	return g.Wait()
 }
 
-func exec(ctx context.Context, c *pgconn.PgConn, sql string) error {
-	_, err := c.Exec(ctx, sql).ReadAll()
-	return err
-}
-
 func loadTable(ctx context.Context, c *pgconn.PgConn, table string, scale float64, progress Progress) error {
 	total, err := Rows(table, scale)
 	if err != nil {
 		return err
 	}
-	// FREEZE wants a table made or emptied in the same transaction; it saves vacuum
-	// from writing every page once more.
-	if err := exec(ctx, c, "BEGIN; TRUNCATE "+table); err != nil {
-		return err
-	}
-	r, w := io.Pipe()
-	go func() {
-		w.CloseWithError(Generate(table, scale, 0, 1, &lineCounter{w: w, report: func(rows int64) { progress(table, "copy", rows, total) }}))
-	}()
-	tag, err := c.CopyFrom(ctx, r, "COPY "+table+" FROM STDIN (FREEZE)")
-	r.Close() // stops the generator where COPY failed
-	if err != nil {
-		return err
-	}
-	if got := tag.RowsAffected(); got != total {
-		return fmt.Errorf("the server took %d rows of %d", got, total)
-	}
-	progress(table, "keys", total, total)
-	if err := exec(ctx, c, "COMMIT; "+keyOf(table)); err != nil {
-		return err
-	}
-	progress(table, "vacuum", total, total)
-	if err := exec(ctx, c, "VACUUM ANALYZE "+table); err != nil {
-		return err
-	}
-	progress(table, "done", total, total)
-	return nil
+	return pgload.Fill(ctx, c, pgload.Table{
+		Name: table, Rows: total, Key: keyOf(table),
+		Write: func(w io.Writer) error { return Generate(table, scale, 0, 1, w) },
+	}, func(step string, rows int64) { progress(table, step, rows, total) })
 }
 
 // keyOf returns the statement of keys.sql that is about a table.
@@ -102,18 +75,4 @@ func keyOf(table string) string {
 		}
 	}
 	panic("BUG: keys.sql has no key of " + table)
-}
-
-// lineCounter counts the rows that pass.
-type lineCounter struct {
-	w      io.Writer
-	rows   int64
-	report func(rows int64)
-}
-
-func (c *lineCounter) Write(p []byte) (int, error) {
-	n, err := c.w.Write(p)
-	c.rows += int64(bytes.Count(p[:n], []byte{'\n'}))
-	c.report(c.rows)
-	return n, err
 }

@@ -1,0 +1,2 @@
+SELECT count(*), sum(amount), avg(latency), max(bytes)
+FROM events;

@@ -1,0 +1,5 @@
+SELECT url, count(*) AS hits
+FROM events
+GROUP BY url
+ORDER BY hits DESC, url
+LIMIT 10;

@@ -1,0 +1,3 @@
+SELECT count(*), count(DISTINCT user_id)
+FROM events
+WHERE url LIKE '%/product/%';
