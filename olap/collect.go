@@ -56,6 +56,9 @@ func (p *pipeline) collect(exprs []plan.Expr, at cut) (*rows, error) {
 		return nil, err
 	}
 	p.collected = nodes
+	if at.rows == 0 && p.secondPass(nodes) {
+		return p.collectBits(nodes)
+	}
 	c := &collector{p: p, nodes: nodes, cut: at}
 	if at.rows > 0 && len(at.order) > 0 {
 		if c.better, err = p.goodness(nodes[at.keys]); err != nil {

@@ -22,6 +22,8 @@ type Input struct {
 type Options struct {
 	Workers     int   // goroutines; 0: as many as there are processors
 	MemoryLimit int64 // bytes of lookups, group tables and results; 0: 1 GiB
+	// Share lets the query scan together with others; nil: by itself.
+	Share *Sharer
 }
 
 // Execute computes q, which must be bound, over the given versions of its tables.

@@ -370,6 +370,11 @@ func (p *pipeline) run(make func(w *worker) sink) error {
 	if p.never || len(p.tab.Segments) == 0 {
 		return nil
 	}
+	if share := p.x.opt.Share; share != nil && p.table == 0 && p.x.trace == nil {
+		if ok, err := share.run(p, make); ok {
+			return err
+		}
+	}
 	workers := min(p.x.opt.Workers, len(p.tab.Segments))
 	var next atomic.Int64
 	var stop atomic.Bool

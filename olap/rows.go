@@ -1,0 +1,172 @@
+package olap
+
+import (
+	"math/bits"
+	"sync/atomic"
+)
+
+// bitmapRows is the sink of a query whose result are rows: filtering sets a bit for
+// each row that remains, and the values are read once it is known how many there are.
+// Every worker then writes to a part of the result that is its own (see interlaced).
+type bitmapRows struct {
+	p *pipeline
+	// words has the bits of all segments, each segment's from first[i] on.
+	words []uint64
+	first []int
+}
+
+func newBitmapRows(p *pipeline) (*bitmapRows, error) {
+	b := &bitmapRows{p: p, first: make([]int, len(p.tab.Segments)+1)}
+	n := 0
+	for i, s := range p.tab.Segments {
+		b.first[i] = n
+		n += (s.Rows + 63) / 64
+	}
+	b.first[len(p.tab.Segments)] = n
+	if err := p.x.take(int64(n) * 8); err != nil {
+		return nil, err
+	}
+	b.words = make([]uint64, n)
+	return b, nil
+}
+
+// segment returns the bits of a segment's rows.
+func (b *bitmapRows) segment(i int) []uint64 { return b.words[b.first[i]:b.first[i+1]] }
+
+// tile implements sink.
+func (b *bitmapRows) tile(w *worker) {
+	at := w.start >> 6
+	w.load(b.segment(w.segment)[at : at+(w.n+63)>>6])
+}
+
+// interlacedRows writes to a line of the batch's bitmap instead.
+type interlacedRows struct {
+	b     *bitmapRows
+	query int
+	to    *interlaced
+	cells [tileRows / 64]uint64
+}
+
+// tile implements sink.
+func (s *interlacedRows) tile(w *worker) {
+	cells := s.cells[:(w.n+63)>>6]
+	w.load(cells)
+	s.to.put(s.query, w.start>>6, cells)
+}
+
+// bitmapMin is the rows of a table below which a second pass is not worth it. Tests
+// make it small.
+var bitmapMin = 1 << 16
+
+// secondPass reports whether the values of nodes can be read in a second pass: they depend
+// on rows of the pipeline's own table alone.
+func (p *pipeline) secondPass(nodes []*node) bool {
+	if p.table != 0 || p.tab.Rows < int64(bitmapMin) {
+		return false
+	}
+	for _, n := range nodes {
+		if n.risky || probesOf(n) != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// collectBits collects the values of nodes, in the table's order: filter to a bitmap,
+// count, read.
+func (p *pipeline) collectBits(nodes []*node) (*rows, error) {
+	b, err := newBitmapRows(p)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.run(func(*worker) sink { return b }); err != nil {
+		return nil, err
+	}
+	// Where each segment's rows begin in the result.
+	from := make([]int, len(p.tab.Segments)+1)
+	for i := range p.tab.Segments {
+		from[i+1] = from[i] + countBits(b.segment(i))
+	}
+	r := &rows{n: from[len(p.tab.Segments)], cols: make([]vec, len(nodes))}
+	if err := p.x.take(int64(r.n) * int64(len(nodes)*9)); err != nil {
+		return nil, err
+	}
+	for i, n := range nodes {
+		r.cols[i].v = make([]int64, r.n)
+		if n.nullable {
+			r.cols[i].nulls = make([]uint8, r.n)
+		}
+	}
+	var next atomic.Int64
+	read := func() error {
+		w := newWorker(p)
+		for {
+			i := int(next.Add(1) - 1)
+			if i >= len(p.tab.Segments) {
+				return nil
+			}
+			if err := p.x.ctx.Err(); err != nil {
+				return err
+			}
+			if from[i] == from[i+1] {
+				continue
+			}
+			w.segment, w.seg = i, p.tab.Segments[i]
+			if w.read(b.segment(i), nodes, r, from[i]); w.err != nil {
+				return w.err
+			}
+		}
+	}
+	work := []func() error{read}
+	for len(work) < min(p.x.opt.Workers, len(p.tab.Segments)) && r.n > bitmapMin {
+		work = append(work, read)
+	}
+	return r, together(work)
+}
+
+// read writes the values of the segment's rows whose bits are set to r, from row at on.
+func (w *worker) read(set []uint64, nodes []*node, r *rows, at int) {
+	for start := 0; start < w.seg.Rows; start += tileRows {
+		n := min(tileRows, w.seg.Rows-start)
+		words := set[start>>6 : start>>6+(n+63)>>6]
+		if !w.beginBits(start, n, words) {
+			continue
+		}
+		k := len(w.f.sel)
+		for i, x := range nodes {
+			v := w.eval(x)
+			copy(r.cols[i].v[at:at+k], v.v)
+			if v.nulls != nil && x.nullable {
+				copy(r.cols[i].nulls[at:at+k], v.nulls)
+			}
+		}
+		at += k
+		if w.err != nil {
+			return
+		}
+	}
+}
+
+// beginBits makes rows [start, start+n) the current tile, with those selected whose
+// bits are set. It reports whether there are any.
+func (w *worker) beginBits(start, n int, words []uint64) bool {
+	var any uint64
+	for _, b := range words {
+		any |= b
+	}
+	if any == 0 {
+		return false
+	}
+	w.start, w.n = start, n
+	w.tile++
+	w.selectAll()
+	w.live, w.pending = nil, false
+	count := 0
+	for _, b := range words {
+		count += bits.OnesCount64(b)
+	}
+	if count < n {
+		w.store(words)
+	}
+	return true
+}

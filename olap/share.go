@@ -1,0 +1,306 @@
+package olap
+
+import (
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+
+	"pgaccel/colstore"
+)
+
+// Sharer lets queries that run at the same time over the same version of a table scan
+// it together: a column that several of them read is decoded once for all. Without
+// one, Options.Share nil, every query scans by itself. It is safe for concurrent use.
+//
+// A scan goes round the table's segments for as long as anybody rides along. A query
+// gets on at whatever segment comes next and off when it has seen each once, so that
+// nobody waits for a scan to begin:
+//
+//	segments   0 1 2 3 4 5 6 7 0 1 2 3 4 5 6 7 ...
+//	query A        |---------------|
+//	query B              |---------------|
+//
+// Within a segment the riders take turns tile by tile, while the tile's decoded columns
+// are in the first-level cache.
+type Sharer struct {
+	mu    sync.Mutex
+	scans map[*colstore.Table]*sharedScan
+
+	joined atomic.Int64
+}
+
+// NewSharer returns a Sharer.
+func NewSharer() *Sharer { return &Sharer{scans: map[*colstore.Table]*sharedScan{}} }
+
+// Joined returns how many queries have got on a scan that was under way.
+func (s *Sharer) Joined() int64 { return s.joined.Load() }
+
+// sharedScan is one table's.
+type sharedScan struct {
+	tab     *colstore.Table
+	next    int // segment
+	riders  []*rider
+	drivers int
+	workers int // the most drivers
+}
+
+// rider is one query's part of a shared scan.
+type rider struct {
+	p      *pipeline
+	sinks  func(*worker) sink // makes the sink of a worker
+	weight float64
+	left   int // segments that no driver has taken yet; guarded by Sharer.mu
+	flying int // segments that drivers are at; likewise
+	failed atomic.Bool
+	done   chan struct{}
+
+	mu  sync.Mutex
+	err error
+	// idle are the worker states that no driver uses at the moment. A driver takes one
+	// for a segment: there are never more than drivers.
+	idle []*seat
+}
+
+// seat is a rider's worker and sink. Only one driver at a time uses it.
+type seat struct {
+	w    *worker
+	sink sink
+	bits *interlacedRows // where the sink is a bitmapRows
+	live uint64
+}
+
+func (r *rider) fail(err error) {
+	r.mu.Lock()
+	if r.err == nil {
+		r.err = err
+	}
+	r.mu.Unlock()
+	r.failed.Store(true)
+}
+
+var (
+	// shareSegments is the least number of segments that must be read for a query to
+	// share its scan. Tests make it small.
+	shareSegments = 4
+	// shareUnlike is how many times more work the others may bring to each segment than
+	// the query itself: a light query would be slowed to the pace of heavy ones.
+	shareUnlike = 4.0
+)
+
+// weight estimates nanoseconds a row, roughly: it is compared with other queries' only.
+func (p *pipeline) weight() float64 {
+	cost, share := 0.5, 1.0
+	for i := range p.steps {
+		s := &p.steps[i]
+		if s.cost > 100 {
+			continue // for zones only
+		}
+		cost += share * s.cost
+		share *= s.share
+	}
+	return cost + 4*share
+}
+
+// segmentsRead returns the number of segments that zone maps do not exclude.
+func (p *pipeline) segmentsRead() (n int) {
+	for _, seg := range p.tab.Segments {
+		if skip, _ := p.zone(seg); !skip {
+			n++
+		}
+	}
+	return n
+}
+
+// run scans the pipeline's table for it, if need be with others. ok is false where
+// the query had better scan by itself.
+func (s *Sharer) run(p *pipeline, sinks func(*worker) sink) (ok bool, err error) {
+	n := p.segmentsRead()
+	if n < shareSegments || 2*n < len(p.tab.Segments) {
+		return false, nil
+	}
+	r := &rider{p: p, sinks: sinks, weight: p.weight(), left: len(p.tab.Segments), done: make(chan struct{})}
+	s.mu.Lock()
+	scan := s.scans[p.tab]
+	if scan == nil {
+		scan = &sharedScan{tab: p.tab, workers: p.x.opt.Workers}
+		s.scans[p.tab] = scan
+	}
+	others := 0.0
+	for _, o := range scan.riders {
+		others += o.weight
+	}
+	if others > shareUnlike*r.weight*float64(max(len(scan.riders), 1)) || scan.workers != p.x.opt.Workers {
+		s.mu.Unlock()
+		return false, nil
+	}
+	if len(scan.riders) > 0 {
+		s.joined.Add(1)
+	}
+	scan.riders = append(scan.riders, r)
+	for scan.drivers < min(scan.workers, len(p.tab.Segments)) {
+		scan.drivers++
+		go s.drive(scan)
+	}
+	s.mu.Unlock()
+	<-r.done
+	if e, is := r.err.(*panicked); is {
+		panic(e)
+	}
+	return true, r.err
+}
+
+// drive scans segments until no rider wants one.
+func (s *Sharer) drive(scan *sharedScan) {
+	d := &driver{decoded: make([]tileColumn, len(scan.tab.Meta.Columns))}
+	var aboard []*rider
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for {
+		aboard = aboard[:0]
+		staying := scan.riders[:0]
+		for _, r := range scan.riders {
+			if r.failed.Load() {
+				r.left = 0
+				r.leave()
+				continue
+			}
+			aboard = append(aboard, r)
+			r.flying++
+			if r.left--; r.left > 0 {
+				staying = append(staying, r)
+			}
+		}
+		clear(scan.riders[len(staying):])
+		scan.riders = staying
+		if len(aboard) == 0 {
+			// The table is held by its riders, so that it is forgotten with the last.
+			if scan.drivers--; scan.drivers == 0 {
+				delete(s.scans, scan.tab)
+			}
+			return
+		}
+		segment := scan.next
+		scan.next = (segment + 1) % len(scan.tab.Segments)
+		s.mu.Unlock()
+		d.segment(scan.tab, segment, aboard)
+		s.mu.Lock()
+		for _, r := range aboard {
+			r.flying--
+			r.leave()
+		}
+	}
+}
+
+// leave ends the ride where there is nothing left to see.
+func (r *rider) leave() {
+	if r.left == 0 && r.flying == 0 {
+		close(r.done)
+	}
+}
+
+// driver is what a goroutine of a shared scan keeps.
+type driver struct {
+	decoded []tileColumn // the tile's, for all riders
+	tile    int
+	bitmap  interlaced
+	seats   []*seat
+}
+
+// segment scans one segment for the riders.
+func (d *driver) segment(tab *colstore.Table, number int, aboard []*rider) {
+	d.seats = d.seats[:0]
+	seg := tab.Segments[number]
+	// Riders without a seat are left out: they failed, or have no rows here.
+	var riders []*rider
+	bitmaps := 0
+	for _, r := range aboard {
+		if r.failed.Load() {
+			continue
+		}
+		if err := r.p.x.ctx.Err(); err != nil {
+			r.fail(err)
+			continue
+		}
+		r.guard(func() {
+			skip, live := r.p.zone(seg)
+			if skip {
+				return
+			}
+			t := r.seat(d)
+			t.w.segment, t.w.seg, t.live = number, seg, live
+			if t.bits != nil {
+				t.bits.query, t.bits.to = bitmaps, &d.bitmap
+				bitmaps++
+			}
+			riders = append(riders, r)
+			d.seats = append(d.seats, t)
+		})
+	}
+	if bitmaps > 0 {
+		d.bitmap.reset(seg.Rows, bitmaps)
+	}
+	for start := 0; start < seg.Rows; start += tileRows {
+		d.tile++
+		for i, t := range d.seats {
+			if t.w.err != nil || riders[i].failed.Load() {
+				continue
+			}
+			riders[i].guard(func() {
+				// begin counts on from here, so that all riders' tile is d.tile.
+				t.w.tile = d.tile - 1
+				t.w.scanTile(start, t.live, t.to())
+			})
+		}
+	}
+	for i, t := range d.seats {
+		r := riders[i]
+		if t.bits != nil && t.w.err == nil {
+			b := t.sink.(*bitmapRows)
+			d.bitmap.linearise(t.bits.query, b.segment(number))
+		}
+		if t.w.err != nil {
+			r.fail(t.w.err)
+		}
+		r.mu.Lock()
+		r.idle = append(r.idle, t)
+		r.mu.Unlock()
+	}
+}
+
+// to is the sink of a tile.
+func (t *seat) to() sink {
+	if t.bits != nil {
+		return t.bits
+	}
+	return t.sink
+}
+
+// seat returns a worker of the rider for the driver.
+func (r *rider) seat(d *driver) *seat {
+	r.mu.Lock()
+	var t *seat
+	if n := len(r.idle); n > 0 {
+		t = r.idle[n-1]
+		r.idle = r.idle[:n-1]
+	}
+	r.mu.Unlock()
+	if t == nil {
+		w := newWorker(r.p)
+		t = &seat{w: w, sink: r.sinks(w)}
+		if _, ok := t.sink.(*bitmapRows); ok {
+			t.bits = &interlacedRows{}
+		}
+	}
+	t.w.decoded = d.decoded
+	return t
+}
+
+// guard keeps a panic of one query from the others.
+func (r *rider) guard(f func()) {
+	defer func() {
+		if e := recover(); e != nil {
+			r.fail(&panicked{e, debug.Stack()})
+		}
+	}()
+	f()
+}
