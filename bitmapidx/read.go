@@ -1,0 +1,143 @@
+package bitmapidx
+
+import (
+	"fmt"
+	"iter"
+	"math/bits"
+)
+
+// All yields the rows that are set, ascending.
+func (b *Bitmap) All() iter.Seq[int] {
+	return func(yield func(int) bool) {
+		row := 0
+		for _, a := range b.atoms {
+			switch {
+			case a&fillFlag == 0:
+				for w := a; w != 0; w &= w - 1 {
+					if !yield(row + bits.TrailingZeros64(w)) {
+						return
+					}
+				}
+				row += chunkBits
+			case a&fillOnes == 0:
+				row += chunkBits * int(a&runMask)
+			default:
+				for end := row + chunkBits*int(a&runMask); row < end; row++ {
+					if !yield(row) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+// Dense writes the bits of rows [start, start+n) to dst: row start+i is bit i&63 of
+// dst[i>>6]. Bits past n in the last word become 0. It finds start by the directory;
+// for tile after tile, a Reader is cheaper.
+func (b *Bitmap) Dense(dst []uint64, start, n int) {
+	r := NewReader(b)
+	r.Dense(dst, start, n)
+}
+
+// AppendRows appends the numbers of the set rows of [start, start+n), less start.
+func AppendRows[T uint16 | uint32 | int32 | int](dst []T, b *Bitmap, start, n int) []T {
+	r := NewReader(b)
+	r.each(start, n, func(at int, w uint64) {
+		for ; w != 0; w &= w - 1 {
+			dst = append(dst, T(at+bits.TrailingZeros64(w)))
+		}
+	}, func(at, end int) {
+		for ; at < end; at++ {
+			dst = append(dst, T(at))
+		}
+	})
+	return dst
+}
+
+// Reader reads ranges of rows. It remembers where the latest one ended, so that
+// ranges in ascending order cost one walk over the atoms. It is for one goroutine.
+type Reader struct {
+	b     *Bitmap
+	atom  int // begins at chunk or before
+	chunk int // where atom begins
+}
+
+// NewReader returns a reader of b.
+func NewReader(b *Bitmap) Reader { return Reader{b: b} }
+
+// Dense is Bitmap.Dense.
+func (r *Reader) Dense(dst []uint64, start, n int) {
+	dst = dst[:(n+63)/64]
+	clear(dst)
+	r.each(start, n, func(at int, w uint64) {
+		// at is negative for a chunk that begins before start; each has cut w then.
+		dst[at>>6] |= w << (at & 63)
+		if hi := w >> 1 >> (63 - at&63); hi != 0 {
+			dst[at>>6+1] |= hi
+		}
+	}, func(at, end int) { setBits(dst, at, end) })
+}
+
+// setBits sets bits [from, to), from < to.
+func setBits(w []uint64, from, to int) {
+	i, j := from>>6, (to-1)>>6
+	lo, hi := ^uint64(0)<<(from&63), ^uint64(0)>>(63-(to-1)&63)
+	if i == j {
+		w[i] |= lo & hi
+		return
+	}
+	w[i] |= lo
+	for i++; i < j; i++ {
+		w[i] = ^uint64(0)
+	}
+	w[j] |= hi
+}
+
+// each calls literal for every literal of rows [start, start+n), with the place of
+// its first row less start and its bits, those outside cut off, and ones for every
+// range [at, end) of rows, less start, in a fill of ones.
+func (r *Reader) each(start, n int, literal func(at int, w uint64), ones func(at, end int)) {
+	if start < 0 || n < 0 || start > r.b.rows || n > r.b.rows-start {
+		panic(fmt.Sprintf("BUG: rows %d to %d of a bitmap of %d", start, start+n, r.b.rows))
+	}
+	if n == 0 {
+		return
+	}
+	chunk := start / chunkBits
+	atoms := r.b.atoms
+	if chunk < r.chunk || chunk > r.chunk+2*dirEvery {
+		if j, at := r.b.seek(chunk); chunk < r.chunk || at > r.chunk {
+			r.atom, r.chunk = j, at
+		}
+	}
+	for {
+		m := int(atomChunks(atoms[r.atom]))
+		if r.chunk+m > chunk {
+			break
+		}
+		r.chunk += m
+		r.atom++
+	}
+	for i, at := r.atom, r.chunk*chunkBits-start; ; i++ {
+		a := atoms[i]
+		if a&fillFlag == 0 {
+			w, p := a, at
+			if at < 0 {
+				w, p = w>>-at, 0
+			}
+			if at+chunkBits > n {
+				w &= 1<<(n-p) - 1
+			}
+			literal(p, w)
+		} else if a&fillOnes != 0 {
+			ones(max(at, 0), min(at+chunkBits*int(a&runMask), n))
+		}
+		m := int(atomChunks(a))
+		if at += chunkBits * m; at >= n {
+			// The next range begins here or later, perhaps in this very atom.
+			return
+		}
+		r.atom, r.chunk = i+1, r.chunk+m
+	}
+}
