@@ -6,7 +6,7 @@ BIN    := bin/pgaccel
 PKGS   := ./...
 FUZZTIME ?= 20000x
 
-.PHONY: all build demo test test-versions check lint race bench bench-ssb bench-passthrough fuzz regress referee programs deps clean
+.PHONY: all build demo test test-versions check simd lint race bench bench-ssb bench-passthrough fuzz regress referee programs deps clean
 
 all: build
 
@@ -40,6 +40,11 @@ lint:
 	@out=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$out" ]; then echo "gofmt wants:"; echo "$$out"; exit 1; fi
 	$(GO) vet $(PKGS)
 	$(GO) tool staticcheck $(PKGS)
+
+# The assembly of internal/simd from its generator. lint does not check that it is what
+# is committed, because that needs avo's sources: CI runs scripts/simd.sh --check.
+simd:
+	@scripts/simd.sh
 
 race: deps
 	$(GO) test -race -short ./vector ./plan ./catalog ./compress ./colstore ./olap ./engine ./wire ./upstream ./proxy ./replica ./replica/pgoutput

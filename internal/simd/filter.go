@@ -1,0 +1,50 @@
+package simd
+
+// FilterBlock clears the bits of the rows of a FOR block whose offset is not within
+// [from, from+span], modulo 2^32. src begins at the first miniblock; widths are at most
+// 32. 16 words past the block speed it up. Miniblocks without a bit set are skipped.
+func FilterBlock(mask *[2]uint64, src []uint32, widths, from, span uint32) {
+	if active != Plain && fits(src, widths, 16) {
+		if active == AVX512 {
+			filterBlockAVX512(mask, &src[0], widths, from, span)
+		} else {
+			filterBlockAVX2(mask, &src[0], widths, from, span)
+		}
+		return
+	}
+	filterBlockPlain(mask, src, widths, from, span)
+}
+
+func filterBlockPlain(mask *[2]uint64, src []uint32, widths, from, span uint32) {
+	for i := range BlockRows {
+		v, next := offset(src, widths, i)
+		if v-from > span {
+			mask[i>>6] &^= 1 << (i & 63)
+		}
+		if i%32 == 31 {
+			src, widths = src[next:], widths>>8
+		}
+	}
+}
+
+// FilterValues clears the bits of the rows whose value is not within [lo, lo+span],
+// modulo 2^64. mask has a word for each 64 values begun.
+func FilterValues(mask []uint64, values []int64, lo int64, span uint64) {
+	if words := len(values) / 64; active != Plain && words > 0 {
+		if _ = mask[words-1]; active == AVX512 {
+			filterValuesAVX512(&mask[0], &values[0], words, lo, span)
+		} else {
+			filterValuesAVX2(&mask[0], &values[0], words, lo, span)
+		}
+		mask, values = mask[words:], values[words*64:]
+	}
+	filterValuesPlain(mask, values, lo, span)
+}
+
+func filterValuesPlain(mask []uint64, values []int64, lo int64, span uint64) {
+	for i, v := range values {
+		if uint64(v)-uint64(lo) > span {
+			mask[i>>6] &^= 1 << (i & 63)
+		}
+	}
+}

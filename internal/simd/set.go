@@ -1,0 +1,61 @@
+package simd
+
+// smallSet is the size of sets that registers hold.
+const smallSet = 1024
+
+// FilterSet clears the bits of the rows of a FOR block whose offset plus add, modulo
+// 2^32, is not a member of set: not below size or without its bit. set has a bit for
+// each number below size, in whole words. src begins at the first miniblock; widths
+// are at most 32. 16 words past the block speed it up, and so does room for 16 words
+// in a set of up to 1,024 bits.
+func FilterSet(mask *[2]uint64, src []uint32, widths, add, size uint32, set []uint64) {
+	if uint64(size) > 64*uint64(len(set)) {
+		panic("BUG: a set larger than its words")
+	}
+	if active != Plain && size > 0 && fits(src, widths, 16) {
+		switch {
+		case active == AVX2:
+			filterSetAVX2(mask, &src[0], widths, add, size, &set[0])
+		case size <= smallSet && cap(set) >= 16:
+			filterSmallSetAVX512(mask, &src[0], widths, add, size, &set[0])
+		default:
+			filterSetAVX512(mask, &src[0], widths, add, size, &set[0])
+		}
+		return
+	}
+	filterSetPlain(mask, src, widths, add, size, set)
+}
+
+func filterSetPlain(mask *[2]uint64, src []uint32, widths, add, size uint32, set []uint64) {
+	for i := range BlockRows {
+		v, next := offset(src, widths, i)
+		if v += add; v >= size || set[v>>6]>>(v&63)&1 == 0 {
+			mask[i>>6] &^= 1 << (i & 63)
+		}
+		if i%32 == 31 {
+			src, widths = src[next:], widths>>8
+		}
+	}
+}
+
+// FilterSetValues clears the bits of the rows whose value minus lo is not a member of
+// set. mask has a word for each 64 values begun.
+func FilterSetValues(mask []uint64, values []int64, lo int64, size uint64, set []uint64) {
+	if size > 64*uint64(len(set)) {
+		panic("BUG: a set larger than its words")
+	}
+	if words := len(values) / 64; active == AVX512 && words > 0 && size > 0 {
+		_ = mask[words-1]
+		filterSetValuesAVX512(&mask[0], &values[0], words, lo, size, &set[0])
+		mask, values = mask[words:], values[words*64:]
+	}
+	filterSetValuesPlain(mask, values, lo, size, set)
+}
+
+func filterSetValuesPlain(mask []uint64, values []int64, lo int64, size uint64, set []uint64) {
+	for i, v := range values {
+		if k := uint64(v) - uint64(lo); k >= size || set[k>>6]>>(k&63)&1 == 0 {
+			mask[i>>6] &^= 1 << (i & 63)
+		}
+	}
+}
