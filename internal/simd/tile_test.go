@@ -11,7 +11,7 @@ import (
 var lengths = []int{0, 1, 7, 8, 9, 31, 32, 63, 64, 65, 127, 128, 129, 511, 512, 513, 1024}
 
 func randomValues(r *rand.Rand, n int) []int64 {
-	v := make([]int64, n, n)
+	v := make([]int64, n)
 	for i := range v {
 		switch r.IntN(10) {
 		case 0:
