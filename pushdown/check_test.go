@@ -47,6 +47,15 @@ func checkPlan(t *testing.T, q *plan.Query) {
 				if !groups || q.Group[x.Index].Type().Kind != typ.Kind {
 					t.Fatal("key")
 				}
+			case *plan.Grouping:
+				if !groups || q.Sets == nil || len(x.Keys) > 31 || typ.Kind != vector.Int4 {
+					t.Fatal("GROUPING")
+				}
+				for _, k := range x.Keys {
+					if k >= len(q.Group) {
+						t.Fatal("GROUPING of no key")
+					}
+				}
 			case plan.Agg:
 				if !groups || q.Aggs[x.Index].T.Kind != typ.Kind {
 					t.Fatal("aggregate")
@@ -65,10 +74,15 @@ func checkPlan(t *testing.T, q *plan.Query) {
 			check(e, groups)
 		}
 	}
-	attached := uint64(1)
+	attached, many := uint64(1), 0
 	for i, j := range q.Joins {
-		if j.Table != i+1 || len(j.Key) == 0 || len(j.Key) != len(j.Outer) || !q.Tables[j.Table].Meta.UniqueOn(j.Key) {
+		if j.Table != i+1 || len(j.Key) == 0 || len(j.Key) != len(j.Outer) || !j.Many && !q.Tables[j.Table].Meta.UniqueOn(j.Key) {
 			t.Fatal("join")
+		}
+		if j.Many {
+			if many++; many > 1 || j.Kind != plan.Inner || len(j.On) > 0 {
+				t.Fatal("join on no unique key")
+			}
 		}
 		for _, e := range j.Outer {
 			if plan.Tables(e)&^attached != 0 {
@@ -87,6 +101,34 @@ func checkPlan(t *testing.T, q *plan.Query) {
 	for _, g := range q.Aggs {
 		check(g.Arg, false)
 		check(g.Filter, false)
+		c, fixed := g.Fraction.(plan.Const)
+		switch g.Func {
+		case plan.PercentileCont, plan.PercentileDisc:
+			if !fixed || c.Null || c.Datum.Type.Kind != vector.Float8 || !(c.Float64() >= 0 && c.Float64() <= 1) || g.Distinct {
+				t.Fatal("percentile")
+			}
+			if g.Func == plan.PercentileCont && (g.Arg.Type().Kind != vector.Float8 || g.T.Kind != vector.Float8) {
+				t.Fatal("percentile_cont")
+			}
+		case plan.CountStar, plan.Min, plan.Max, plan.BoolAnd, plan.BoolOr:
+			if g.Distinct {
+				t.Fatal("DISTINCT of what it does not change")
+			}
+			fallthrough
+		default:
+			if g.Fraction != nil || g.Desc {
+				t.Fatal("a fraction")
+			}
+		}
+	}
+	if q.Sets != nil {
+		all := uint64(0)
+		for _, s := range q.Sets {
+			all |= s
+		}
+		if n := len(q.Group); len(q.Sets) < 2 || len(q.Sets) > 4096 || n > 64 || all != 1<<n-1 {
+			t.Fatal("grouping sets")
+		}
 	}
 	all(q.Having, true)
 	all(q.Output, q.Grouped)

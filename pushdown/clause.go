@@ -37,30 +37,33 @@ func (a *analyzer) orderBy(q *plan.Query, items []*pg.Node, s *scope, targets []
 	}
 }
 
-// groupBy analyses GROUP BY: a column's name first, then an output's.
-func (a *analyzer) groupBy(items []*pg.Node, s *scope, targets []target, outputs []plan.Expr) []plan.Expr {
+// groupBy analyses GROUP BY without grouping sets.
+func (a *analyzer) groupBy(items []*pg.Node, item func(*pg.Node) plan.Expr) []plan.Expr {
 	var out []plan.Expr
 	for _, n := range items {
-		if n.GetGroupingSet() != nil {
-			fail(plan.ReasonShape, "GROUPING SETS, ROLLUP or CUBE")
-		}
 		if row := n.GetRowExpr(); row != nil && row.RowFormat == pg.CoercionForm_COERCE_IMPLICIT_CAST {
-			out = append(out, a.groupBy(row.Args, s, targets, outputs)...)
+			out = append(out, a.groupBy(row.Args, item)...)
 			continue
 		}
-		var e plan.Expr
-		if name, ok := plainName(n); ok && !s.has(name) {
-			e = a.byName(name, targets, outputs)
-		}
-		if e == nil {
-			e = a.ordinalOrExpr(n, s, outputs, "GROUP BY")
-		}
-		if overGroups(e) {
-			fail(plan.ReasonShape, "aggregate in GROUP BY")
-		}
-		out = append(out, e)
+		out = append(out, item(n))
 	}
 	return out
+}
+
+// groupItem analyses one expression of GROUP BY: a column's name first, then an output's,
+// then an output's number.
+func (a *analyzer) groupItem(n *pg.Node, s *scope, targets []target, outputs []plan.Expr) plan.Expr {
+	var e plan.Expr
+	if name, ok := plainName(n); ok && !s.has(name) {
+		e = a.byName(name, targets, outputs)
+	}
+	if e == nil {
+		e = a.ordinalOrExpr(n, s, outputs, "GROUP BY")
+	}
+	if overGroups(e) {
+		fail(plan.ReasonShape, "aggregate in GROUP BY")
+	}
+	return e
 }
 
 // plainName returns an unqualified column name.
@@ -162,6 +165,8 @@ func figureName(n *pg.Node) (name string, strength int) {
 		return name, strength
 	case *pg.Node_CoalesceExpr:
 		return "coalesce", 2
+	case *pg.Node_GroupingFunc:
+		return "grouping", 2
 	}
 	return "?column?", 0
 }

@@ -313,7 +313,8 @@ func (a *analyzer) checkRescale(e plan.Expr, t vector.Type) {
 
 func overGroups(e plan.Expr) (over bool) {
 	plan.Walk(e, func(x plan.Expr) bool {
-		if _, ok := x.(plan.Agg); ok {
+		switch x.(type) {
+		case plan.Agg, *groupingCall, *plan.Grouping:
 			over = true
 		}
 		return !over

@@ -24,6 +24,10 @@ type analyzer struct {
 	aggIndex map[aggKey]int
 	// noAggs says where we are if aggregates are not allowed there; empty where they are.
 	noAggs string
+	// sets is true in a query with grouping sets, whose keys may be null though their
+	// columns are not; rows is true where an expression is over rows all the same, as in
+	// WHERE and in aggregates. grouping is true once GROUPING() was seen.
+	sets, rows, grouping bool
 
 	// names are the output names of the last query analysed.
 	names []string
@@ -127,7 +131,7 @@ func (a *analyzer) expr(n *pg.Node, s *scope) value {
 	case *pg.Node_SubLink:
 		fail(plan.ReasonShape, "subquery in an expression")
 	case *pg.Node_GroupingFunc:
-		fail(plan.ReasonShape, "GROUPING()")
+		return typed(a.groupingFunc(x.GroupingFunc, s))
 	case *pg.Node_SqlvalueFunction:
 		name := strings.ToLower(strings.TrimPrefix(x.SqlvalueFunction.Op.String(), "SVFOP_"))
 		fail(plan.ReasonFunction, name)
@@ -249,13 +253,16 @@ func (a *analyzer) coalesce(c *pg.CoalesceExpr, s *scope) plan.Expr {
 	return a.call(plan.OpCoalesce, t, out...)
 }
 
-// neverNull reports whether e is a NOT NULL column that no outer join makes null,
-// or a constant.
+// neverNull reports whether e is a NOT NULL column that no outer join and no grouping
+// set makes null, or a constant.
 func (a *analyzer) neverNull(e plan.Expr) bool {
 	switch x := e.(type) {
 	case plan.Const:
 		return !x.Null
 	case plan.Column:
+		if a.sets && !a.rows {
+			return false
+		}
 		for _, l := range a.lefts {
 			if l.table == x.Table {
 				return false

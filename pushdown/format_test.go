@@ -28,7 +28,11 @@ func formatStatement(st Statement) string {
 		b.WriteByte('\n')
 	}
 	for _, j := range q.Joins {
-		fmt.Fprintf(&b, "%s t%d:", map[plan.JoinKind]string{plan.Inner: "lookup", plan.Left: "left lookup"}[j.Kind], j.Table)
+		kind := map[plan.JoinKind]string{plan.Inner: "lookup", plan.Left: "left lookup"}[j.Kind]
+		if j.Many {
+			kind = "many"
+		}
+		fmt.Fprintf(&b, "%s t%d:", kind, j.Table)
 		for i, k := range j.Key {
 			fmt.Fprintf(&b, " %s = %s", q.Tables[j.Table].Meta.Columns[k].Name, f.expr(j.Outer[i]))
 		}
@@ -47,10 +51,22 @@ func formatStatement(st Statement) string {
 		b.WriteString("one group\n")
 	}
 	list("key#:", q.Group)
+	for _, s := range q.Sets {
+		b.WriteString("set:")
+		for i := range q.Group {
+			if s>>i&1 != 0 {
+				fmt.Fprintf(&b, " %d", i)
+			}
+		}
+		b.WriteByte('\n')
+	}
 	for i, g := range q.Aggs {
 		fmt.Fprintf(&b, "agg%d: %s", i, aggNames[g.Func])
+		if g.Fraction != nil {
+			fmt.Fprintf(&b, "(%s)", f.expr(g.Fraction))
+		}
 		if g.Arg != nil {
-			fmt.Fprintf(&b, "(%s)", f.expr(g.Arg))
+			fmt.Fprintf(&b, "(%s%s%s)", map[bool]string{true: "distinct "}[g.Distinct], f.expr(g.Arg), map[bool]string{true: " desc"}[g.Desc])
 		}
 		fmt.Fprintf(&b, " -> %s", typeName(g.T))
 		if g.Filter != nil {
@@ -90,7 +106,8 @@ func formatStatement(st Statement) string {
 	return b.String()
 }
 
-var aggNames = []string{"count(*)", "count", "sum", "avg", "min", "max", "bool_and", "bool_or"}
+var aggNames = []string{"count(*)", "count", "sum", "avg", "min", "max", "bool_and", "bool_or",
+	"var_pop", "var_samp", "stddev_pop", "stddev_samp", "percentile_cont", "percentile_disc"}
 
 var opNames = map[plan.Op]string{plan.OpAdd: "+", plan.OpSub: "-", plan.OpMul: "*", plan.OpDiv: "/", plan.OpMod: "%",
 	plan.OpNeg: "neg", plan.OpAbs: "abs", plan.OpEq: "=", plan.OpNe: "<>", plan.OpLt: "<", plan.OpLe: "<=", plan.OpGt: ">",
@@ -137,6 +154,8 @@ func (f formatter) expr(e plan.Expr) string {
 		return fmt.Sprintf("key%d", x.Index)
 	case plan.Agg:
 		return fmt.Sprintf("agg%d", x.Index)
+	case *plan.Grouping:
+		return fmt.Sprintf("grouping%d", x.Keys)
 	case *plan.Call:
 		name := opNames[x.Op]
 		switch x.Op {

@@ -260,10 +260,10 @@ func (a *analyzer) where(n *pg.Node, s *scope) {
 	if n == nil {
 		return
 	}
-	saved := a.noAggs
-	a.noAggs = "aggregate in WHERE or ON"
+	saved, rows := a.noAggs, a.rows
+	a.noAggs, a.rows = "aggregate in WHERE or ON", true
 	a.conds = conjuncts(a.conds, a.boolean(n, s))
-	a.noAggs = saved
+	a.noAggs, a.rows = saved, rows
 }
 
 // conjuncts appends the operands of AND, however nested.

@@ -22,9 +22,6 @@ var volatileFunctions = map[string]bool{
 	"lo_create": true, "lo_import": true, "lo_export": true, "lo_unlink": true, "dblink": true, "dblink_exec": true,
 }
 
-var aggregates = map[string]plan.AggFunc{"count": plan.Count, "sum": plan.Sum, "avg": plan.Avg, "min": plan.Min,
-	"max": plan.Max, "bool_and": plan.BoolAnd, "every": plan.BoolAnd, "bool_or": plan.BoolOr}
-
 // functionName returns the built-in that a possibly qualified name means.
 func (a *analyzer) functionName(nodes []*pg.Node) string {
 	parts := nameList(nodes)
@@ -52,19 +49,17 @@ func (a *analyzer) funcCall(f *pg.FuncCall, s *scope) plan.Expr {
 	switch {
 	case f.Over != nil:
 		fail(plan.ReasonShape, "window function")
-	case f.AggWithinGroup:
-		fail(plan.ReasonFunction, "ordered-set aggregate "+name+"()")
-	case f.AggDistinct:
-		fail(plan.ReasonShape, name+"(DISTINCT ...)")
-	case len(f.AggOrder) > 0:
-		fail(plan.ReasonShape, "ORDER BY inside an aggregate")
 	case f.FuncVariadic:
 		fail(plan.ReasonFunction, "VARIADIC")
+	case f.AggWithinGroup:
+		return a.percentile(name, f, s)
+	case len(f.AggOrder) > 0:
+		fail(plan.ReasonShape, "ORDER BY inside an aggregate")
 	}
 	if fn, ok := aggregates[name]; ok {
 		return a.aggregate(fn, name, f, s)
 	}
-	if f.AggFilter != nil || f.AggStar {
+	if f.AggFilter != nil || f.AggStar || f.AggDistinct {
 		fail(plan.ReasonFunction, name+"()")
 	}
 	args := func(n int) []value {
@@ -203,158 +198,4 @@ func (a *analyzer) toMoment(name string, v []value) plan.Expr {
 	}
 	fail(plan.ReasonFunction, name+"() in this form")
 	return nil
-}
-
-// aggregate analyses an aggregate call and returns a reference to it.
-func (a *analyzer) aggregate(fn plan.AggFunc, name string, f *pg.FuncCall, s *scope) plan.Expr {
-	if a.noAggs != "" {
-		fail(plan.ReasonShape, a.noAggs)
-	}
-	a.noAggs = "aggregate inside an aggregate"
-	agg := plan.Aggregate{Func: fn}
-	switch {
-	case f.AggStar:
-		agg.Func = plan.CountStar
-	case len(f.Args) != 1:
-		fail(plan.ReasonFunction, name+"() with several arguments")
-	default:
-		v := a.expr(f.Args[0], s)
-		if v.param > 0 {
-			fail(plan.ReasonParameter, "type of a parameter")
-		}
-		if v.unknown() && fn != plan.Count {
-			fail(plan.ReasonType, name+"() of a constant without a type")
-		}
-		agg.Arg = a.resolve(v, vector.TypeOf(vector.Text))
-		if fn == plan.Count {
-			agg.Arg = a.fixedScale(agg.Arg)
-		}
-	}
-	if f.AggFilter != nil {
-		agg.Filter = a.boolean(f.AggFilter, s)
-	}
-	a.noAggs = ""
-	if agg.Func == plan.Count && a.neverNull(agg.Arg) {
-		agg.Func, agg.Arg = plan.CountStar, nil
-	}
-	if agg.Func == plan.Sum {
-		if e := a.sumOfScales(agg); e != nil {
-			return e
-		}
-	}
-	agg.T = a.aggregateType(agg.Func, name, agg.Arg)
-	return a.addAggregate(agg)
-}
-
-// aggKey identifies an aggregate by its function and interned operands.
-type aggKey struct {
-	fn          plan.AggFunc
-	arg, filter int
-}
-
-func (a *analyzer) addAggregate(agg plan.Aggregate) plan.Expr {
-	k := aggKey{agg.Func, a.intern.id(agg.Arg), a.intern.id(agg.Filter)}
-	i, ok := a.aggIndex[k]
-	if !ok {
-		i = len(a.aggs)
-		a.aggs = append(a.aggs, agg)
-		a.aggIndex[k] = i
-	}
-	return plan.Agg{Index: i, T: a.aggs[i].T}
-}
-
-// aggregateType is the result type of an aggregate (pg_aggregate.dat, pg_proc.dat).
-func (a *analyzer) aggregateType(fn plan.AggFunc, name string, arg plan.Expr) vector.Type {
-	if fn == plan.CountStar || fn == plan.Count {
-		return vector.TypeOf(vector.Int8)
-	}
-	t := plainType(arg.Type())
-	k := t.Kind
-	switch fn {
-	case plan.Sum:
-		switch {
-		case k == vector.Int2 || k == vector.Int4:
-			return vector.TypeOf(vector.Int8)
-		case k == vector.Int8:
-			return vector.NumericType(0)
-		case k == vector.Numeric:
-			return t
-		}
-	case plan.Avg:
-		if k.IsInt() || k == vector.Numeric {
-			return vector.NumericType(vector.VaryingScale)
-		}
-	case plan.Min, plan.Max:
-		switch {
-		case k == vector.Varchar:
-			t.Kind = vector.Text
-			return t
-		case k == vector.BPChar:
-			t.Typmod = arg.Type().Typmod // its values stay padded
-			return t
-		case k != vector.Bool:
-			return t
-		}
-	case plan.BoolAnd, plan.BoolOr:
-		if k == vector.Bool {
-			return t
-		}
-	}
-	fail(plan.ReasonType, name+"() of "+k.String())
-	return vector.Type{}
-}
-
-// sumOfScales takes sum(CASE WHEN c THEN x ELSE 0 END), the pivot that BI tools
-// write, and sum(coalesce(x, 0)) where x has decimals and the constant has none. The
-// sum then shows x's decimals only if some row contributed an x: it is planned as
-//
-//	CASE WHEN count(x) FILTER (c) > 0 THEN sum(x) FILTER (c)
-//	     WHEN count(*) FILTER (c IS NOT TRUE) > 0 THEN 0 ELSE NULL END
-//
-// Adding the zeros changes nothing. It returns nil where the argument is no such thing.
-func (a *analyzer) sumOfScales(agg plan.Aggregate) plan.Expr {
-	c, ok := agg.Arg.(*plan.Call)
-	if !ok || c.T.Kind != vector.Numeric || c.T.Scale != vector.VaryingScale {
-		return nil
-	}
-	isZero := func(e plan.Expr) (plan.Const, bool) {
-		z, ok := e.(plan.Const)
-		return z, ok && !z.Null && z.I == 0 && z.Num == (vector.Decimal{})
-	}
-	var x plan.Expr
-	var zero plan.Const
-	filter, zeros := agg.Filter, agg.Filter
-	and := func(f, cond plan.Expr) plan.Expr {
-		if f == nil {
-			return cond
-		}
-		return a.call(plan.OpAnd, boolType, f, cond)
-	}
-	switch {
-	case c.Op == plan.OpCoalesce && len(c.Args) == 2:
-		x = ownScale(c.Args[0])
-		zero, ok = isZero(ownScale(c.Args[1]))
-	case c.Op == plan.OpCase && len(c.Args) == 3:
-		x = ownScale(c.Args[1])
-		zero, ok = isZero(ownScale(c.Args[2]))
-		filter = and(agg.Filter, c.Args[0])
-		zeros = and(agg.Filter, a.not(a.call(plan.OpIsTrue, boolType, c.Args[0])))
-	default:
-		return nil
-	}
-	if !ok || x.Type().Scale == vector.VaryingScale || zero.Datum.Type.Scale > x.Type().Scale {
-		return nil
-	}
-	int8Type := vector.TypeOf(vector.Int8)
-	none := plan.Const{Datum: vector.Int(vector.Int8, 0)}
-	counted := plan.Aggregate{Func: plan.Count, Arg: x, Filter: filter, T: int8Type}
-	if a.neverNull(x) {
-		counted.Func, counted.Arg = plan.CountStar, nil
-	}
-	some := a.call(plan.OpGt, boolType, a.addAggregate(counted), none)
-	sum := a.addAggregate(plan.Aggregate{Func: plan.Sum, Arg: x, Filter: filter, T: plainType(x.Type())})
-	rows := a.addAggregate(plan.Aggregate{Func: plan.CountStar, Filter: zeros, T: int8Type})
-	t := vector.NumericType(vector.VaryingScale)
-	return a.call(plan.OpCase, t, some, a.call(plan.OpCast, t, sum), a.call(plan.OpGt, boolType, rows, none),
-		a.call(plan.OpCast, t, zero), plan.Const{Datum: vector.Null(t)})
 }

@@ -42,6 +42,14 @@ func (n *interner) id(e plan.Expr) int {
 		k = fmt.Sprintf("K%d", x.Index)
 	case plan.Agg:
 		k = fmt.Sprintf("A%d", x.Index)
+	case *plan.Grouping:
+		k = fmt.Sprintf("G%d", x.Keys)
+	case *groupingCall:
+		b := []byte("g")
+		for _, a := range x.args {
+			b = strconv.AppendInt(append(b, ' '), int64(n.id(a)), 10)
+		}
+		k = string(b)
 	case *plan.Call:
 		b := fmt.Appendf(nil, "%d:%d/%d/%d/%d/%s/%t", x.Op, x.T.Kind, x.T.Scale, x.T.Typmod, x.T.Collation.OID, x.Field, x.Insensitive)
 		for _, a := range x.Args {
@@ -67,20 +75,24 @@ func (n *interner) same(x, y plan.Expr) bool { return x == y || n.id(x) == n.id(
 
 // grouping turns expressions over rows into expressions over groups.
 type grouping struct {
-	a     *analyzer
-	exprs []plan.Expr
-	index map[int]int // interned number -> position in exprs
+	a       *analyzer
+	exprs   []plan.Expr
+	index   map[int]int // interned number -> position in exprs
+	written int         // the number of exprs that GROUP BY has; others depend on them
+	sets    []uint64    // grouping sets: bits for positions in exprs; nil for none
 }
 
-func newGrouping(a *analyzer, exprs []plan.Expr) *grouping {
-	g := &grouping{a: a, index: map[int]int{}}
+// newGrouping groups by exprs. With sets they must differ from each other.
+func newGrouping(a *analyzer, exprs []plan.Expr, sets []uint64) *grouping {
+	g := &grouping{a: a, index: map[int]int{}, sets: slices.Clone(sets)}
 	for _, e := range exprs {
 		g.add(e)
 	}
+	g.written = len(g.exprs)
 	return g
 }
 
-func (g *grouping) add(e plan.Expr) plan.Expr {
+func (g *grouping) add(e plan.Expr) plan.Key {
 	k := g.a.intern.id(e)
 	i, ok := g.index[k]
 	if !ok {
@@ -101,7 +113,16 @@ func (g *grouping) over(e plan.Expr) plan.Expr {
 		if !g.dependent(x) {
 			fail(plan.ReasonShape, "a column that is neither grouped nor aggregated")
 		}
-		return g.add(x)
+		k := g.add(x)
+		for i := range g.sets { // what depends on keys of every set is in every set
+			if k.Index >= maxSetKeys {
+				fail(plan.ReasonShape, "too many keys of grouping sets")
+			}
+			g.sets[i] |= 1 << k.Index
+		}
+		return k
+	case *groupingCall:
+		return g.overSets(x)
 	case *plan.Call:
 		args := make([]plan.Expr, len(x.Args))
 		for i, y := range x.Args {
@@ -115,11 +136,19 @@ func (g *grouping) over(e plan.Expr) plan.Expr {
 }
 
 // dependent reports whether a column is the same throughout each group because a
-// unique key of its table is grouped. Grouping by it too then changes nothing.
-// (PostgreSQL asks for the primary key; with another it reports an error first.)
+// unique key of its table is grouped, in every grouping set. Grouping by it too then
+// changes nothing. (PostgreSQL asks for the primary key; with another it reports an error
+// first.)
 func (g *grouping) dependent(c plan.Column) bool {
+	common := ^uint64(0)
+	for _, s := range g.sets {
+		common &= s
+	}
 	var keys []int
-	for _, e := range g.exprs {
+	for i, e := range g.exprs {
+		if g.sets != nil && common>>i&1 == 0 {
+			continue
+		}
 		if k, ok := e.(plan.Column); ok && k.Table == c.Table {
 			keys = append(keys, k.Column)
 		}

@@ -16,7 +16,9 @@ type equality struct {
 }
 
 // joinTree chooses the driving table and hangs every other table on it by a unique
-// key. It returns the joins in the order of attachment, tables still numbered by
+// key; where that cannot be, all but one: that one is attached by columns that are no
+// key, so that a row may meet several of its rows (a many-to-many table of a hierarchy
+// with weights). It returns the joins in the order of attachment, tables still numbered by
 // appearance, and the positions in a.conds that became join keys.
 func (a *analyzer) joinTree() (root int, joins []plan.Join, used map[int]bool) {
 	optional := map[int]*leftJoin{}
@@ -39,17 +41,19 @@ func (a *analyzer) joinTree() (root int, joins []plan.Join, used map[int]bool) {
 		}
 		return 0
 	})
-	for _, r := range roots {
-		if joins, used, ok := a.attachAll(r, optional); ok {
-			return r, joins, used
+	for _, many := range []bool{false, true} {
+		for _, r := range roots {
+			if joins, used, ok := a.attachAll(r, optional, many); ok {
+				return r, joins, used
+			}
 		}
 	}
 	fail(plan.ReasonShape, "join on no unique key")
 	return 0, nil, nil
 }
 
-// attachAll tries one driving table.
-func (a *analyzer) attachAll(root int, optional map[int]*leftJoin) ([]plan.Join, map[int]bool, bool) {
+// attachAll tries one driving table, with one join on no unique key if many is set.
+func (a *analyzer) attachAll(root int, optional map[int]*leftJoin, many bool) ([]plan.Join, map[int]bool, bool) {
 	attached := uint64(1) << root
 	used := map[int]bool{}
 	var joins []plan.Join
@@ -72,6 +76,13 @@ func (a *analyzer) attachAll(root int, optional map[int]*leftJoin) ([]plan.Join,
 				progress = true
 			}
 		}
+		if !progress && many {
+			if j, ok := a.attachMany(attached, optional, used); ok {
+				attached |= 1 << j.Table
+				joins = append(joins, j)
+				progress, many = true, false
+			}
+		}
 	}
 	return joins, used, len(joins) == len(a.tables)-1
 }
@@ -88,6 +99,32 @@ func (a *analyzer) attachInner(t int, attached uint64, used map[int]bool) (plan.
 		j.Key, j.Outer = append(j.Key, e.column), append(j.Outer, e.outer)
 	}
 	return j, true
+}
+
+// attachMany attaches the smallest table that some columns equate with those attached.
+func (a *analyzer) attachMany(attached uint64, optional map[int]*leftJoin, used map[int]bool) (best plan.Join, ok bool) {
+	for t := range a.tables {
+		if attached&(1<<t) != 0 || optional[t] != nil || ok && a.tables[t].Meta.Rows >= a.tables[best.Table].Meta.Rows {
+			continue
+		}
+		j := plan.Join{Table: t, Kind: plan.Inner, Many: true}
+		for _, e := range a.equalities(a.conds, t, attached) {
+			if plan.Tables(e.outer) != 0 && !slices.Contains(j.Key, e.column) {
+				j.Key, j.Outer = append(j.Key, e.column), append(j.Outer, e.outer)
+			}
+		}
+		if j.Key != nil {
+			best, ok = j, true
+		}
+	}
+	if ok { // a second equality of a column stays a condition
+		for _, e := range a.equalities(a.conds, best.Table, attached) {
+			if i := slices.Index(best.Key, e.column); i >= 0 && a.intern.same(best.Outer[i], e.outer) {
+				used[e.cond] = true
+			}
+		}
+	}
+	return best, ok
 }
 
 // attachLeft attaches by ON alone, because WHERE comes after the nulls are made.

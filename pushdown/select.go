@@ -177,6 +177,7 @@ func (a *analyzer) query(sel *pg.SelectStmt) *plan.Query {
 	a.noAggs = ""
 	s := a.from(sel.FromClause)
 	a.joinsDone = true
+	a.sets = hasSets(sel.GroupClause)
 	targets := a.targets(sel.TargetList, s)
 	outputs := make([]plan.Expr, len(targets))
 	for i, t := range targets {
@@ -191,11 +192,15 @@ func (a *analyzer) query(sel *pg.SelectStmt) *plan.Query {
 	}
 	a.orderBy(q, sel.SortClause, s, targets, outputs)
 	a.noAggs = "aggregate in GROUP BY"
-	group := a.groupBy(sel.GroupClause, s, targets, outputs)
+	item := func(n *pg.Node) plan.Expr { return a.groupItem(n, s, targets, outputs) }
+	if a.sets {
+		q.Group, q.Sets = a.groupingSets(sel.GroupClause, sel.GroupDistinct, item)
+	} else {
+		q.Group = a.groupBy(sel.GroupClause, item)
+	}
 	q.Limit, q.Offset = a.limit(sel.LimitCount), a.limit(sel.LimitOffset)
 	q.Output = outputs
-	q.Grouped = len(sel.GroupClause) > 0 || len(a.aggs) > 0 || sel.HavingClause != nil
-	q.Group = group
+	q.Grouped = len(sel.GroupClause) > 0 || len(a.aggs) > 0 || sel.HavingClause != nil || a.grouping
 	distinct := len(sel.DistinctClause) > 0
 	if distinct && sel.DistinctClause[0].GetNode() != nil {
 		fail(plan.ReasonShape, "DISTINCT ON")
@@ -209,7 +214,7 @@ func (a *analyzer) query(sel *pg.SelectStmt) *plan.Query {
 	if q.Grouped {
 		a.group(q)
 	}
-	if distinct && !distinctAlready(q) {
+	if distinct && (len(q.Sets) > 0 || !distinctAlready(q)) {
 		fail(plan.ReasonShape, "DISTINCT over groups")
 	}
 	return q
@@ -217,7 +222,10 @@ func (a *analyzer) query(sel *pg.SelectStmt) *plan.Query {
 
 // group turns what follows GROUP BY into expressions over groups.
 func (a *analyzer) group(q *plan.Query) {
-	g := newGrouping(a, q.Group)
+	if len(q.Sets) == 1 {
+		q.Sets = nil // a single set has all keys
+	}
+	g := newGrouping(a, q.Group, q.Sets)
 	over := func(es []plan.Expr) []plan.Expr {
 		out := make([]plan.Expr, len(es))
 		for i, e := range es {
@@ -230,7 +238,7 @@ func (a *analyzer) group(q *plan.Query) {
 	for i := range q.Order {
 		q.Order[i].Expr = g.over(q.Order[i].Expr)
 	}
-	q.Group = g.exprs
+	q.Group, q.Sets = g.exprs, g.sets
 }
 
 // distinctAlready reports whether each group gives another row: all keys are shown.
@@ -267,7 +275,7 @@ func hasAggregate(n *pg.Node) bool {
 	switch x := n.GetNode().(type) {
 	case *pg.Node_FuncCall:
 		names := nameList(x.FuncCall.Funcname)
-		if _, ok := aggregates[names[len(names)-1]]; ok {
+		if _, ok := aggregates[names[len(names)-1]]; ok || x.FuncCall.AggWithinGroup {
 			return true
 		}
 		return any(x.FuncCall.Args)
@@ -285,6 +293,8 @@ func hasAggregate(n *pg.Node) bool {
 		return any(x.BoolExpr.Args)
 	case *pg.Node_NullTest:
 		return hasAggregate(x.NullTest.Arg)
+	case *pg.Node_GroupingFunc:
+		return true
 	}
 	return false
 }
@@ -350,9 +360,10 @@ func namesOf(targets []target) []string {
 
 // sinkHaving moves the conditions on groups that use no aggregate to those on rows, as
 // PostgreSQL's planner does (subquery_planner in plan/planner.c): it evaluates them for
-// rows that other conditions remove, too, and what fails there must not be missed.
+// rows that other conditions remove, too, and what fails there must not be missed. With
+// grouping sets all of HAVING stays: the keys of a condition may be null in a group.
 func (a *analyzer) sinkHaving(q *plan.Query) {
-	if len(q.Group) == 0 {
+	if len(q.Group) == 0 || len(q.Sets) > 0 {
 		return
 	}
 	kept := q.Having[:0:0]

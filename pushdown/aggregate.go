@@ -1,0 +1,238 @@
+package pushdown
+
+import (
+	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"pgaccel/plan"
+	"pgaccel/vector"
+)
+
+var aggregates = map[string]plan.AggFunc{"count": plan.Count, "sum": plan.Sum, "avg": plan.Avg, "min": plan.Min,
+	"max": plan.Max, "bool_and": plan.BoolAnd, "every": plan.BoolAnd, "bool_or": plan.BoolOr,
+	"var_pop": plan.VarPop, "var_samp": plan.VarSamp, "variance": plan.VarSamp,
+	"stddev_pop": plan.StddevPop, "stddev_samp": plan.StddevSamp, "stddev": plan.StddevSamp}
+
+var percentiles = map[string]plan.AggFunc{"percentile_cont": plan.PercentileCont, "percentile_disc": plan.PercentileDisc}
+
+// overRows analyses what an aggregate is given: expressions over rows, in which a column
+// that is NOT NULL is never null, grouping sets or not.
+func (a *analyzer) overRows(f func()) {
+	if a.noAggs != "" {
+		fail(plan.ReasonShape, a.noAggs)
+	}
+	rows := a.rows
+	a.noAggs, a.rows = "aggregate inside an aggregate", true
+	f()
+	a.noAggs, a.rows = "", rows
+}
+
+// aggregate analyses an aggregate call and returns a reference to it.
+func (a *analyzer) aggregate(fn plan.AggFunc, name string, f *pg.FuncCall, s *scope) plan.Expr {
+	agg := plan.Aggregate{Func: fn}
+	a.overRows(func() {
+		switch {
+		case f.AggStar:
+			agg.Func = plan.CountStar
+		case len(f.Args) != 1:
+			fail(plan.ReasonFunction, name+"() with several arguments")
+		default:
+			agg.Arg = a.argument(fn, name, f.Args[0], s)
+		}
+		if f.AggFilter != nil {
+			agg.Filter = a.boolean(f.AggFilter, s)
+		}
+		switch agg.Func {
+		case plan.Min, plan.Max, plan.BoolAnd, plan.BoolOr: // DISTINCT changes nothing
+		default:
+			agg.Distinct = f.AggDistinct
+		}
+		if agg.Func == plan.Count && !agg.Distinct && a.neverNull(agg.Arg) {
+			agg.Func, agg.Arg = plan.CountStar, nil
+		}
+	})
+	if agg.Func == plan.Sum && !agg.Distinct {
+		if e := a.sumOfScales(agg); e != nil {
+			return e
+		}
+	}
+	agg.T = a.aggregateType(agg.Func, name, agg.Arg)
+	return a.addAggregate(agg)
+}
+
+// argument analyses the one argument of an aggregate.
+func (a *analyzer) argument(fn plan.AggFunc, name string, n *pg.Node, s *scope) plan.Expr {
+	v := a.expr(n, s)
+	if v.param > 0 {
+		fail(plan.ReasonParameter, "type of a parameter")
+	}
+	if v.unknown() && fn != plan.Count {
+		fail(plan.ReasonType, name+"() of a constant without a type")
+	}
+	arg := a.resolve(v, vector.TypeOf(vector.Text))
+	if fn == plan.Count {
+		arg = a.fixedScale(arg)
+	}
+	return arg
+}
+
+// percentile analyses name(fraction) WITHIN GROUP (ORDER BY x). Of NULLS FIRST and LAST
+// nothing depends: nulls are ignored.
+func (a *analyzer) percentile(name string, f *pg.FuncCall, s *scope) plan.Expr {
+	fn, ok := percentiles[name]
+	if !ok || len(f.Args) != 1 || len(f.AggOrder) != 1 || f.AggDistinct {
+		fail(plan.ReasonFunction, "ordered-set aggregate "+name+"()")
+	}
+	by := f.AggOrder[0].GetSortBy()
+	if by == nil || by.SortbyDir == pg.SortByDir_SORTBY_USING {
+		fail(plan.ReasonShape, "ORDER BY ... USING")
+	}
+	agg := plan.Aggregate{Func: fn, Desc: by.SortbyDir == pg.SortByDir_SORTBY_DESC}
+	a.overRows(func() {
+		// An open constant could be an array of fractions as well.
+		fraction, ok := a.expr(f.Args[0], s).e.(plan.Const)
+		if k := fraction.Datum.Type.Kind; !ok || fraction.Null || !isNumber(k) {
+			fail(plan.ReasonParameter, name+"() of a fraction that is not a numeric constant")
+		}
+		fraction, ok = a.cast(fraction, vector.TypeOf(vector.Float8)).(plan.Const)
+		if p := fraction.Float64(); !ok || !(p >= 0 && p <= 1) {
+			fail(plan.ReasonEvaluation, "a percentile that is not between 0 and 1")
+		}
+		agg.Fraction = fraction
+		agg.Arg = a.argument(fn, name, by.Node, s)
+		if fn == plan.PercentileCont {
+			if k := agg.Arg.Type().Kind; !isNumber(k) {
+				fail(plan.ReasonType, name+"() of "+k.String())
+			}
+			agg.Arg = a.cast(agg.Arg, vector.TypeOf(vector.Float8))
+		}
+		if f.AggFilter != nil {
+			agg.Filter = a.boolean(f.AggFilter, s)
+		}
+	})
+	agg.T = a.aggregateType(fn, name, agg.Arg)
+	return a.addAggregate(agg)
+}
+
+// aggKey identifies an aggregate by its function, interned operands and modifiers.
+type aggKey struct {
+	fn                    plan.AggFunc
+	arg, filter, fraction int
+	distinct, desc        bool
+}
+
+func (a *analyzer) addAggregate(agg plan.Aggregate) plan.Expr {
+	k := aggKey{agg.Func, a.intern.id(agg.Arg), a.intern.id(agg.Filter), a.intern.id(agg.Fraction), agg.Distinct, agg.Desc}
+	i, ok := a.aggIndex[k]
+	if !ok {
+		i = len(a.aggs)
+		a.aggs = append(a.aggs, agg)
+		a.aggIndex[k] = i
+	}
+	return plan.Agg{Index: i, T: a.aggs[i].T}
+}
+
+// aggregateType is the result type of an aggregate (pg_aggregate.dat, pg_proc.dat).
+func (a *analyzer) aggregateType(fn plan.AggFunc, name string, arg plan.Expr) vector.Type {
+	if fn == plan.CountStar || fn == plan.Count {
+		return vector.TypeOf(vector.Int8)
+	}
+	t := plainType(arg.Type())
+	k := t.Kind
+	switch fn {
+	case plan.Sum:
+		switch {
+		case k == vector.Int2 || k == vector.Int4:
+			return vector.TypeOf(vector.Int8)
+		case k == vector.Int8:
+			return vector.NumericType(0)
+		case k == vector.Numeric, k == vector.Float8:
+			return t
+		}
+	case plan.Avg, plan.VarPop, plan.VarSamp, plan.StddevPop, plan.StddevSamp:
+		switch {
+		case k.IsInt() || k == vector.Numeric:
+			return vector.NumericType(vector.VaryingScale)
+		case k.IsFloat():
+			return vector.TypeOf(vector.Float8)
+		}
+	case plan.PercentileCont:
+		return t
+	case plan.PercentileDisc:
+		if k == vector.BPChar {
+			t.Typmod = arg.Type().Typmod // its values stay padded
+		}
+		return t
+	case plan.Min, plan.Max:
+		switch {
+		case k == vector.Varchar:
+			t.Kind = vector.Text
+			return t
+		case k == vector.BPChar:
+			t.Typmod = arg.Type().Typmod // its values stay padded
+			return t
+		case k != vector.Bool:
+			return t
+		}
+	case plan.BoolAnd, plan.BoolOr:
+		if k == vector.Bool {
+			return t
+		}
+	}
+	fail(plan.ReasonType, name+"() of "+k.String())
+	return vector.Type{}
+}
+
+// sumOfScales takes sum(CASE WHEN c THEN x ELSE 0 END), the pivot that BI tools
+// write, and sum(coalesce(x, 0)) where x has decimals and the constant has none. The
+// sum then shows x's decimals only if some row contributed an x: it is planned as
+//
+//	CASE WHEN count(x) FILTER (c) > 0 THEN sum(x) FILTER (c)
+//	     WHEN count(*) FILTER (c IS NOT TRUE) > 0 THEN 0 ELSE NULL END
+//
+// Adding the zeros changes nothing. It returns nil where the argument is no such thing.
+func (a *analyzer) sumOfScales(agg plan.Aggregate) plan.Expr {
+	c, ok := agg.Arg.(*plan.Call)
+	if !ok || c.T.Kind != vector.Numeric || c.T.Scale != vector.VaryingScale {
+		return nil
+	}
+	isZero := func(e plan.Expr) (plan.Const, bool) {
+		z, ok := e.(plan.Const)
+		return z, ok && !z.Null && z.I == 0 && z.Num == (vector.Decimal{})
+	}
+	var x plan.Expr
+	var zero plan.Const
+	filter, zeros := agg.Filter, agg.Filter
+	and := func(f, cond plan.Expr) plan.Expr {
+		if f == nil {
+			return cond
+		}
+		return a.call(plan.OpAnd, boolType, f, cond)
+	}
+	switch {
+	case c.Op == plan.OpCoalesce && len(c.Args) == 2:
+		x = ownScale(c.Args[0])
+		zero, ok = isZero(ownScale(c.Args[1]))
+	case c.Op == plan.OpCase && len(c.Args) == 3:
+		x = ownScale(c.Args[1])
+		zero, ok = isZero(ownScale(c.Args[2]))
+		filter = and(agg.Filter, c.Args[0])
+		zeros = and(agg.Filter, a.not(a.call(plan.OpIsTrue, boolType, c.Args[0])))
+	default:
+		return nil
+	}
+	if !ok || x.Type().Scale == vector.VaryingScale || zero.Datum.Type.Scale > x.Type().Scale {
+		return nil
+	}
+	int8Type := vector.TypeOf(vector.Int8)
+	none := plan.Const{Datum: vector.Int(vector.Int8, 0)}
+	counted := plan.Aggregate{Func: plan.Count, Arg: x, Filter: filter, T: int8Type}
+	if a.neverNull(x) {
+		counted.Func, counted.Arg = plan.CountStar, nil
+	}
+	some := a.call(plan.OpGt, boolType, a.addAggregate(counted), none)
+	sum := a.addAggregate(plan.Aggregate{Func: plan.Sum, Arg: x, Filter: filter, T: plainType(x.Type())})
+	rows := a.addAggregate(plan.Aggregate{Func: plan.CountStar, Filter: zeros, T: int8Type})
+	t := vector.NumericType(vector.VaryingScale)
+	return a.call(plan.OpCase, t, some, a.call(plan.OpCast, t, sum), a.call(plan.OpGt, boolType, rows, none),
+		a.call(plan.OpCast, t, zero), plan.Const{Datum: vector.Null(t)})
+}

@@ -1,0 +1,184 @@
+package pushdown
+
+import (
+	"slices"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"pgaccel/plan"
+	"pgaccel/vector"
+)
+
+// PostgreSQL's own limits are 4096 grouping sets (expand_grouping_sets) and 12 elements
+// of a CUBE; a plan's sets have bits for 64 keys.
+const (
+	maxSets    = 4096
+	maxCube    = 12
+	maxSetKeys = 64
+)
+
+// hasSets reports whether GROUP BY has grouping sets: ROLLUP, CUBE, GROUPING SETS or ().
+func hasSets(items []*pg.Node) bool {
+	return slices.ContainsFunc(items, func(n *pg.Node) bool { return n.GetGroupingSet() != nil })
+}
+
+// setBuilder expands the items of a GROUP BY with grouping sets, as PostgreSQL's
+// parse_agg.c does, into sets of bits, one for each different expression.
+type setBuilder struct {
+	a     *analyzer
+	item  func(*pg.Node) plan.Expr
+	exprs []plan.Expr
+	index map[int]int // interned number -> position in exprs
+}
+
+// groupingSets analyses a GROUP BY with grouping sets: the different expressions, and
+// the sets of them.
+func (a *analyzer) groupingSets(items []*pg.Node, distinct bool, item func(*pg.Node) plan.Expr) ([]plan.Expr, []uint64) {
+	b := &setBuilder{a: a, item: item, index: map[int]int{}}
+	// The items of a GROUP BY multiply: a, ROLLUP (b, c) is (a, b, c), (a, b), (a).
+	sets := []uint64{0}
+	for _, n := range items {
+		var product []uint64
+		expanded := b.expand(n)
+		if len(sets)*len(expanded) > maxSets {
+			fail(plan.ReasonShape, "too many grouping sets")
+		}
+		for _, s := range sets {
+			for _, e := range expanded {
+				product = append(product, s|e)
+			}
+		}
+		sets = product
+	}
+	if distinct {
+		var kept []uint64
+		for _, s := range sets {
+			if !slices.Contains(kept, s) {
+				kept = append(kept, s)
+			}
+		}
+		sets = kept
+	}
+	return b.exprs, sets
+}
+
+// expand is expand_groupingset_node: the sets that one item stands for.
+func (b *setBuilder) expand(n *pg.Node) []uint64 {
+	g := n.GetGroupingSet()
+	if g == nil {
+		return []uint64{b.simple(n)}
+	}
+	switch g.Kind {
+	case pg.GroupingSetKind_GROUPING_SET_EMPTY:
+		return []uint64{0}
+	case pg.GroupingSetKind_GROUPING_SET_ROLLUP:
+		sets := []uint64{0}
+		for _, x := range g.Content {
+			sets = append(sets, sets[len(sets)-1]|b.simple(x))
+		}
+		slices.Reverse(sets)
+		return sets
+	case pg.GroupingSetKind_GROUPING_SET_CUBE:
+		if len(g.Content) > maxCube {
+			fail(plan.ReasonShape, "CUBE of too many elements")
+		}
+		sets := make([]uint64, 1<<len(g.Content))
+		for i, x := range g.Content {
+			bits := b.simple(x)
+			for m := range sets {
+				if m>>i&1 != 0 {
+					sets[m] |= bits
+				}
+			}
+		}
+		slices.Reverse(sets)
+		return sets
+	case pg.GroupingSetKind_GROUPING_SET_SETS:
+		var sets []uint64
+		for _, x := range g.Content {
+			if sets = append(sets, b.expand(x)...); len(sets) > maxSets {
+				fail(plan.ReasonShape, "too many grouping sets")
+			}
+		}
+		return sets
+	}
+	fail(plan.ReasonShape, "grouping sets of this form")
+	return nil
+}
+
+// simple is an expression, or a list of them in parentheses, as one set.
+func (b *setBuilder) simple(n *pg.Node) uint64 {
+	if row := n.GetRowExpr(); row != nil && row.RowFormat == pg.CoercionForm_COERCE_IMPLICIT_CAST {
+		set := uint64(0)
+		for _, x := range row.Args {
+			set |= b.simple(x)
+		}
+		return set
+	}
+	if n.GetGroupingSet() != nil {
+		fail(plan.ReasonShape, "grouping sets of this form")
+	}
+	e := b.item(n)
+	if !readsRows(e) {
+		// A constant is null in the sets that lack it; whether PostgreSQL knows that
+		// depends on its version.
+		fail(plan.ReasonParameter, "a constant in grouping sets")
+	}
+	k := b.a.intern.id(e)
+	i, ok := b.index[k]
+	if !ok {
+		if i = len(b.exprs); i == maxSetKeys {
+			fail(plan.ReasonShape, "too many keys of grouping sets")
+		}
+		b.exprs = append(b.exprs, e)
+		b.index[k] = i
+	}
+	return 1 << i
+}
+
+// groupingCall is GROUPING(...) while its arguments are expressions over rows:
+// grouping.over makes a plan.Grouping of it.
+type groupingCall struct{ args []plan.Expr }
+
+var int4Type = vector.TypeOf(vector.Int4)
+
+// Type implements plan.Expr.
+func (*groupingCall) Type() vector.Type { return int4Type }
+
+// maxGroupingArgs is PostgreSQL's limit on arguments of GROUPING.
+const maxGroupingArgs = 31
+
+func (a *analyzer) groupingFunc(f *pg.GroupingFunc, s *scope) plan.Expr {
+	if a.noAggs != "" {
+		fail(plan.ReasonShape, a.noAggs)
+	}
+	if len(f.Args) > maxGroupingArgs {
+		fail(plan.ReasonShape, "GROUPING() of too many arguments")
+	}
+	g := &groupingCall{}
+	for _, n := range f.Args {
+		v := a.expr(n, s)
+		if v.unknown() {
+			fail(plan.ReasonParameter, "GROUPING() of a value without a type")
+		}
+		g.args = append(g.args, v.e)
+	}
+	a.grouping = true
+	return g
+}
+
+// overSets makes of GROUPING(...) an expression over groups. Its arguments must be keys.
+func (g *grouping) overSets(c *groupingCall) plan.Expr {
+	keys := make([]int, len(c.args))
+	for i, e := range c.args {
+		k, ok := g.index[g.a.intern.id(e)]
+		if !ok || k >= g.written {
+			fail(plan.ReasonShape, "GROUPING() of what is not grouped by")
+		}
+		keys[i] = k
+	}
+	if g.sets == nil {
+		return plan.Const{Datum: vector.Int(vector.Int4, 0)}
+	}
+	return &plan.Grouping{Keys: keys, T: int4Type}
+}
