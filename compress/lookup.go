@@ -1,9 +1,6 @@
 package compress
 
-import (
-	"slices"
-	"sync"
-)
+import "slices"
 
 // lookupValuesMax bounds the distinct values of a Lookup column, so that its
 // table stays in the first-level cache (16 KB as 32-bit offsets).
@@ -95,11 +92,7 @@ type lookupPlan struct {
 	codeOf  []int32
 	far     bool // offsets from the smallest exceed 32 bits
 	forPlan      // of codes
-
-	forValues forPlan // of the values themselves: here to share the pool
 }
-
-var lookupPlans = sync.Pool{New: func() any { return new(lookupPlan) }}
 
 // analyse reports whether values has few enough distinct ones, and encodes them.
 func (p *lookupPlan) analyse(values []int64) bool {

@@ -37,20 +37,27 @@ func writeHeader(dst []uint32, codec Codec, rows int) {
 // on disk and read by devices: little-endian 32-bit words. It is the column's own
 // memory (a copy for Plain's) and must not be written.
 func Words(c Column) []uint32 {
-	switch c := c.(type) {
-	case *forColumn:
-		return c.words
-	case *lookupColumn:
-		return c.words
-	case *constColumn:
-		return c.words
-	case *plainColumn:
-		if c.words == nil {
-			return encodePlain(make([]uint32, headerWords+2*len(c.values)), c.values).words
-		}
-		return c.words
+	s, ok := c.(stored)
+	if !ok {
+		panic(fmt.Sprintf("BUG: %T is not a column of this package", c))
 	}
-	panic(fmt.Sprintf("BUG: %T is not a column of this package", c))
+	return s.encoded()
+}
+
+// stored is what every column of this package is besides a Column.
+type stored interface {
+	encoded() []uint32 // as Words
+}
+
+func (c *forColumn) encoded() []uint32    { return c.words }
+func (c *lookupColumn) encoded() []uint32 { return c.words }
+func (c *constColumn) encoded() []uint32  { return c.words }
+
+func (c *plainColumn) encoded() []uint32 {
+	if c.words == nil {
+		return encodePlain(make([]uint32, headerWords+2*len(c.values)), c.values).words
+	}
+	return c.words
 }
 
 // Bytes returns Words as bytes, without a copy.
@@ -104,20 +111,26 @@ func Parse(words []uint32) (Column, error) {
 		}
 		return &constColumn{words: words, n: n, v: value}, nil
 	case CodecFOR, CodecFOR64:
-		c, err := parseFOR(words, n, codec == CodecFOR64)
-		if err != nil {
-			return nil, err
-		}
-		return c, nil
+		return parsed(parseFOR(words, n, codec == CodecFOR64))
 	case CodecLookup:
-		c, err := parseLookup(words, n, value)
-		if err != nil {
-			return nil, err
-		}
-		return c, nil
+		return parsed(parseLookup(words, n, value))
+	case CodecDFOR, CodecDFOR64:
+		return parsed(parseDFOR(words, n, codec == CodecDFOR64))
+	case CodecRFOR, CodecRFOR64:
+		return parsed(parseRFOR(words, n, codec == CodecRFOR64))
+	case CodecLanes:
+		return parsed(parseLanes(words, n))
 	default:
 		return bad("codec %d", codec)
 	}
+}
+
+// parsed is the column, or no column at all where there is an error.
+func parsed[C Column](c C, err error) (Column, error) {
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
 }
 
 // parseFOR checks that every block lies in data and is as long as its widths say.

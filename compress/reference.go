@@ -18,6 +18,18 @@ func decodeReference(words []uint32, i int) int64 {
 		return pair(6) + int64(words[8+code])
 	case CodecFOR64:
 		return unpackReference(words, i, 2)
+	case CodecDFOR:
+		return deltaReference(words, i, 1)
+	case CodecDFOR64:
+		return deltaReference(words, i, 2)
+	case CodecRFOR:
+		return runReference(words, i, 1)
+	case CodecRFOR64:
+		return runReference(words, i, 2)
+	case CodecLanes:
+		return laneReference(words, i)
+	case CodecALP:
+		return decimalReference(words, i)
 	default:
 		return unpackReference(words, i, 1)
 	}
