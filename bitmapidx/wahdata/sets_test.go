@@ -70,3 +70,21 @@ func TestPick(t *testing.T) {
 		}
 	}
 }
+
+func TestBitmaps(t *testing.T) {
+	for _, s := range Sets(true) {
+		s.Rows = 20_000
+		picked := s.Pick(64)
+		for i, b := range s.Bitmaps(picked) {
+			column := s.Column(picked[i].Attribute, nil)
+			if b.Len() != s.Rows {
+				t.Fatalf("%s: bitmap of %d rows", s.Name, b.Len())
+			}
+			for row, v := range column {
+				if b.Get(row) != (int(v) == picked[i].Bin) {
+					t.Fatalf("%s, %v: row %d is %v", s.Name, picked[i], row, b.Get(row))
+				}
+			}
+		}
+	}
+}

@@ -29,7 +29,7 @@ var mayImport = map[string]string{
 	"wire":               "vector",
 	"compress":           "vector internal/invariant internal/simd",
 	"bitmapidx":          "vector internal/invariant internal/simd",
-	"bitmapidx/wahdata":  "",
+	"bitmapidx/wahdata":  "bitmapidx",
 	"plan":               "catalog vector",
 	"gpu":                "kernels compress bitmapidx vector",
 	"colstore":           "catalog compress bitmapidx vector internal/invariant",
