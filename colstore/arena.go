@@ -40,6 +40,9 @@ type arena struct {
 	used   int64
 	file   memoryFile
 	chunks []*chunk
+	// relieve gives back what can be done without; it is called, without the lock, where
+	// the limit would be exceeded. May be nil.
+	relieve func()
 }
 
 // chunk is one mapping. free holds its free spans, ascending, never adjacent.
@@ -62,6 +65,11 @@ func (a *arena) alloc(size int) (extent, []byte, error) {
 	size = max((size+alignment-1)&^(alignment-1), alignment)
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if a.used+int64(size) > a.limit && a.relieve != nil {
+		a.mu.Unlock()
+		a.relieve()
+		a.mu.Lock()
+	}
 	if a.used+int64(size) > a.limit {
 		return extent{}, nil, &MemoryError{Need: int64(size), Used: a.used, Limit: a.limit}
 	}
@@ -182,9 +190,11 @@ func (p *purse) alloc(size int) ([]byte, error) {
 // block is column memory that several versions share: it goes back with its last
 // reference. Only one goroutine at a time allocates.
 type block struct {
-	refs  atomic.Int64
-	bytes atomic.Int64
-	purse purse
+	refs    atomic.Int64
+	bytes   atomic.Int64
+	purse   purse
+	indexes atomic.Pointer[indexSet] // of a segment's columns; nil for none
+	gone    func()                   // called at the end; may be nil
 }
 
 // newBlock returns an empty block with one reference.
@@ -215,7 +225,13 @@ func (b *block) release() {
 	}
 	switch n := b.refs.Add(-1); {
 	case n == 0:
+		if set := b.indexes.Load(); set != nil {
+			set.close()
+		}
 		b.purse.empty()
+		if b.gone != nil {
+			b.gone()
+		}
 	case n < 0:
 		panic("BUG: release of released memory")
 	}

@@ -215,6 +215,7 @@ func (b *behind) work() (pending bool) {
 		if !b.store.history.now().Before(r.retry) {
 			for (r.encodeFull() || r.mergeSparse()) && !b.quits() {
 			}
+			pending = r.buildIndexes() || pending
 		}
 		r.mu.Lock()
 		pending = pending || len(r.log) > 0

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"pgaccel/catalog"
@@ -23,7 +24,8 @@ type Relation struct {
 	snapshot Snapshot // of the copy
 	copied   []bool   // by column, hidden ones included
 	floats   []bool   // by column
-	hidden   int      // position of the two columns of Row.Identity, 0 where there are none
+	usage    *usage
+	hidden   int // position of the two columns of Row.Identity, 0 where there are none
 
 	// writing is held by whoever changes rows or moves them: the stream, for each call,
 	// and the work behind it for moments. It is taken before mu.
@@ -187,6 +189,8 @@ func (s *Store) NewRelation(base *Table) *Relation {
 		p.segments = append(p.segments, own)
 		r.slots = append(r.slots, own)
 	}
+	r.usage = &usage{counts: make([]atomic.Int64, len(meta.Columns)), wake: s.behind.wake}
+	base.usage = r.usage
 	r.counts.rows = base.Rows
 	r.define(meta)
 	r.layout = r.newLayout()

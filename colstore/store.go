@@ -80,6 +80,7 @@ type Store struct {
 	progress    progress
 	history     history
 	behind      behind
+	indexer     indexer
 	catalog     atomic.Pointer[catalog.Catalog]
 
 	mu     sync.RWMutex
@@ -106,6 +107,7 @@ func New(o Options) *Store {
 	}
 	s := &Store{segmentRows: o.SegmentRows, codec: o.Codec, tables: map[uint32]*published{}}
 	s.arena.limit = o.MemoryLimit
+	s.arena.relieve = s.indexer.drop
 	s.history.init(o)
 	s.behind.init(s, o)
 	s.catalog.Store(&catalog.Catalog{})

@@ -24,6 +24,7 @@ type Table struct {
 	refs  atomic.Int64
 	bytes int64
 	free  func()
+	usage *usage // the relation's
 }
 
 // Bytes returns the column memory that the version holds: encoded columns, null

@@ -180,7 +180,7 @@ func (r *Relation) capture(snap Snapshot) *builder {
 	r.layout.refs.Add(1)
 	b := &builder{relation: r, viewed: viewed{layout: r.layout, snap: snap, seq: r.seq, log: r.log, all: true}}
 	b.heads, b.sees = r.heads, make([]bool, len(r.log))
-	b.table = &Table{Meta: r.meta, Dicts: slices.Clone(r.versions), Snapshot: r.snapshot}
+	b.table = &Table{Meta: r.meta, Dicts: slices.Clone(r.versions), Snapshot: r.snapshot, usage: r.usage}
 	for _, d := range r.versions {
 		if d != nil {
 			d.retain()

@@ -13,6 +13,7 @@ import (
 
 	"pgaccel/catalog"
 	"pgaccel/colstore"
+	"pgaccel/olap"
 	"pgaccel/plan"
 	"pgaccel/pushdown"
 )
@@ -56,6 +57,7 @@ type Engine struct {
 	stats   stats
 
 	satisfied    atomic.Pointer[satisfied]
+	share        *olap.Sharer
 	pins         atomic.Int64
 	badStaleness atomic.Int64
 	verdicts     verdicts
@@ -83,7 +85,7 @@ func New(o Options) *Engine {
 	if err != nil {
 		panic("BUG: " + err.Error())
 	}
-	e := &Engine{opt: o, store: o.Store, log: o.Logger, cache: cache, refused: refused}
+	e := &Engine{opt: o, store: o.Store, log: o.Logger, cache: cache, refused: refused, share: olap.NewSharer()}
 	e.stats.init()
 	e.other = &statement{engine: e, fixed: &decision{forward: forward(plan.ReasonNotSelect, ""), shape: &shape{}}}
 	e.refresh()
@@ -92,6 +94,14 @@ func New(o Options) *Engine {
 }
 
 var _ Decider = (*Engine)(nil)
+
+// execution returns how queries are executed.
+func (e *Engine) execution() olap.Options {
+	return olap.Options{Workers: e.opt.Workers, MemoryLimit: e.opt.QueryMemory, Share: e.share}
+}
+
+// SharedScans returns the number of executions that joined another's scan of a table.
+func (e *Engine) SharedScans() int64 { return e.share.Joined() }
 
 // refresh follows a change of the catalog: the set of names that Mentions looks
 // for is made anew. Statements notice by themselves that they are out of date.

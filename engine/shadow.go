@@ -40,7 +40,7 @@ func (s *statement) Shadow(gate Gate, described []Field, params []vector.Datum) 
 				return nil, f
 			}
 			defer releaseAll(in)
-			return olap.Execute(ctx, bound, in, olap.Options{Workers: e.opt.Workers, MemoryLimit: e.opt.QueryMemory})
+			return olap.Execute(ctx, bound, in, e.execution())
 		},
 		Done: func(c Comparison) {
 			release()

@@ -258,7 +258,7 @@ func (s *statement) execute(ctx context.Context, tx *Transaction, d *decision, g
 		return nil, f
 	}
 	defer releaseAll(in)
-	return olap.Execute(ctx, bound, in, olap.Options{Workers: s.engine.opt.Workers, MemoryLimit: s.engine.opt.QueryMemory})
+	return olap.Execute(ctx, bound, in, s.engine.execution())
 }
 
 // rewritten is a statement over the schema pgaccel.

@@ -192,6 +192,15 @@ func (s *groups) tile(w *worker) {
 	}
 }
 
+// countRows implements counter: for count(*) alone the rows need not be looked at.
+func (s *groups) countRows(n int64) bool {
+	if !s.g.single || len(s.g.accs) > 0 {
+		return false
+	}
+	s.counts[0] += n
+	return true
+}
+
 // denseIndex returns the number of each selected row's group.
 func (s *groups) denseIndex(w *worker) []uint32 {
 	index := s.index[:len(w.f.sel)]

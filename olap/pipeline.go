@@ -46,6 +46,7 @@ type pipeline struct {
 	probes    []*probe
 	steps     []step
 	never     bool    // a constant condition is not true: no rows
+	indexable bool    // some step may be answered by bitmap indexes
 	collected []*node // what rows() collects
 }
 
@@ -420,10 +421,8 @@ func (e *panicked) Error() string { return fmt.Sprintf("%v\n%s", e.value, e.stac
 
 // scan hands the rows of one segment that pass all steps to s.
 func (w *worker) scan(segment int, s sink) error {
-	w.segment = segment
-	w.seg = w.p.tab.Segments[segment]
-	skip, live := w.p.zone(w.seg)
-	if skip {
+	live, some := w.enter(segment)
+	if !some || w.countAll(live, s) {
 		return nil
 	}
 	for start := 0; start < w.seg.Rows; start += tileRows {
@@ -434,12 +433,50 @@ func (w *worker) scan(segment int, s sink) error {
 	return nil
 }
 
+// enter makes a segment the current one. It returns the steps that are left, as a bit
+// set, and whether any row may pass.
+func (w *worker) enter(segment int) (live uint64, some bool) {
+	w.segment = segment
+	w.seg = w.p.tab.Segments[segment]
+	w.counts = w.seg.Live
+	w.index.maybe = w.index.maybe[:0]
+	skip, live := w.p.zone(w.seg)
+	if skip {
+		return live, false
+	}
+	if w.p.indexable {
+		live, some = w.useIndexes(live)
+		return live, some
+	}
+	return live, true
+}
+
 // scanTile hands the rows of the tile at start that pass all steps to s.
 func (w *worker) scanTile(start int, live uint64, s sink) {
 	if !w.begin(start, min(tileRows, w.seg.Rows-start)) {
 		return
 	}
-	if w.filter(live); len(w.f.sel) > 0 {
+	if w.filter(w.tileSteps(live)); len(w.f.sel) > 0 {
 		s.tile(w)
 	}
+}
+
+// counter is a sink that needs to know no more of rows than how many there are.
+type counter interface {
+	// countRows adds n rows; false where the sink must see them.
+	countRows(n int64) bool
+}
+
+// countAll hands the number of a segment's rows to s, where no step is left and that is
+// all it wants: then no column is touched.
+func (w *worker) countAll(live uint64, s sink) bool {
+	c, ok := s.(counter)
+	if !ok || len(w.p.steps) > 64 || live&(1<<uint(len(w.p.steps))-1) != 0 {
+		return false
+	}
+	n := w.seg.Rows
+	if w.counts != nil {
+		n = countBits(w.counts)
+	}
+	return c.countRows(int64(n))
 }

@@ -222,12 +222,15 @@ func (d *driver) segment(tab *colstore.Table, number int, aboard []*rider) {
 			continue
 		}
 		r.guard(func() {
-			skip, live := r.p.zone(seg)
-			if skip {
+			if skip, _ := r.p.zone(seg); skip {
 				return
 			}
 			t := r.seat(d)
-			t.w.segment, t.w.seg, t.live = number, seg, live
+			live, some := t.w.enter(number)
+			if t.live = live; !some || t.bits == nil && t.w.countAll(live, t.sink) {
+				r.put(t)
+				return
+			}
 			if t.bits != nil {
 				t.bits.query, t.bits.to = bitmaps, &d.bitmap
 				bitmaps++
@@ -261,10 +264,15 @@ func (d *driver) segment(tab *colstore.Table, number int, aboard []*rider) {
 		if t.w.err != nil {
 			r.fail(t.w.err)
 		}
-		r.mu.Lock()
-		r.idle = append(r.idle, t)
-		r.mu.Unlock()
+		r.put(t)
 	}
+}
+
+// put takes a seat back.
+func (r *rider) put(t *seat) {
+	r.mu.Lock()
+	r.idle = append(r.idle, t)
+	r.mu.Unlock()
 }
 
 // to is the sink of a tile.

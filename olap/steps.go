@@ -131,6 +131,7 @@ func (p *pipeline) plan(conds []plan.Expr) error {
 		p.never = false
 		p.steps = append(p.steps, step{kind: stepRange, n: nil})
 	}
+	p.noteUses()
 	if t := p.x.trace; t != nil {
 		p.describe(t)
 	}

@@ -23,6 +23,11 @@ type worker struct {
 	n       int // rows of the tile
 	tile    int // serial number of the tile
 
+	// counts has the bits of the segment's rows that can be selected: those that live and
+	// that no index excludes; nil where all can.
+	counts []uint64
+	index  indexed
+
 	// live has the bits of the tile's rows that count; nil where all do. Until they
 	// are written out as the selection (settle), pending is set: a range needs them
 	// as bits.
@@ -102,13 +107,13 @@ func (w *worker) begin(start, n int) bool {
 	w.tile++
 	w.selectAll()
 	w.live, w.pending = nil, false
-	return w.seg.Live == nil || w.beginLive()
+	return w.counts == nil || w.beginLive()
 }
 
 // beginLive finds the rows of the tile that count, where some of the segment do not.
 func (w *worker) beginLive() bool {
 	words := w.alive[:(w.n+63)/64]
-	copy(words, w.seg.Live[w.start>>6:])
+	copy(words, w.counts[w.start>>6:])
 	if r := uint(w.n) & 63; r != 0 {
 		words[len(words)-1] &= 1<<r - 1
 	}

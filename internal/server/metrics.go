@@ -32,6 +32,8 @@ var (
 		"Answers compared with Postgres' (--shadow), by result.", []string{"result"}, nil)
 	badStalenessDesc = prometheus.NewDesc("pgaccel_bad_max_staleness_total",
 		"Gates of sessions whose pgaccel.max_staleness is no duration; it counts as 0.", nil, nil)
+	sharedDesc = prometheus.NewDesc("pgaccel_shared_scans_total",
+		"Executions that joined another one's scan of a table, so that columns were decoded once for both.", nil, nil)
 	retainedDesc = prometheus.NewDesc("pgaccel_slot_retained_bytes",
 		"Write-ahead log that the replication slot keeps the server from removing (--max-retained-wal).", nil, nil)
 	lsnDesc = prometheus.NewDesc("pgaccel_stream_applied_lsn", "Log position up to which the replication stream has been seen.", nil, nil)
@@ -43,7 +45,7 @@ type storeCollector struct{ s *Server }
 // Describe implements prometheus.Collector.
 func (c *storeCollector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{queriesDesc, deviceDesc, rowsDesc, sizeDesc, upDesc, usedDesc, maxDesc, lsnDesc, retainedDesc,
-		historyDesc, deltasDesc, changesDesc, pinsDesc, staleDesc, shadowDesc, badStalenessDesc} {
+		historyDesc, deltasDesc, changesDesc, pinsDesc, staleDesc, shadowDesc, badStalenessDesc, sharedDesc} {
 		ch <- d
 	}
 }
@@ -85,6 +87,7 @@ func (c *storeCollector) Collect(ch chan<- prometheus.Metric) {
 	if e := c.s.engine; e != nil {
 		gauge(pinsDesc, float64(e.Pins()))
 		counter(badStalenessDesc, e.BadStaleness())
+		counter(sharedDesc, e.SharedScans())
 		for _, v := range []engine.Verdict{engine.Equal, engine.Different, engine.Inconclusive} {
 			counter(shadowDesc, e.Verdicts(v), v.String())
 		}

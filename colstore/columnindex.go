@@ -1,0 +1,264 @@
+package colstore
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"pgaccel/compress"
+)
+
+// Index is the bitmap index of one column of one encoded segment. It says which rows
+// hold which values; which of them live, the reader's Segment says. Whoever got it from
+// Segment.Index calls Release once.
+type Index struct {
+	mem *block
+}
+
+// Release gives the index back; after that its memory may hold anything.
+func (x *Index) Release() { x.mem.release() }
+
+// Index returns the bitmap index of a column, retained, nil where there is none at the
+// moment: indexes come for columns that queries use (Table.Use), and go when memory is
+// short.
+func (s *Segment) Index(col int) *Index {
+	set := s.mem.indexes.Load()
+	if set == nil {
+		return nil
+	}
+	set.mu.Lock()
+	defer set.mu.Unlock()
+	x := set.by[col]
+	if x != nil {
+		x.mem.retain()
+	}
+	return x
+}
+
+// indexSet holds the indexes of one segment, by column. It belongs to the memory of the
+// segment's columns, which all versions of the segment share: values never change there,
+// so that an index holds as long as they do.
+type indexSet struct {
+	mu     sync.Mutex
+	closed bool     // the segment is gone
+	by     []*Index // nil: none
+	tried  []bool   // not worth it, or there
+}
+
+// drop gives all indexes back. Columns may be indexed again.
+func (s *indexSet) drop() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for col, x := range s.by {
+		if x != nil {
+			x.mem.release()
+			s.by[col] = nil
+		}
+	}
+	clear(s.tried)
+}
+
+// close is drop for good.
+func (s *indexSet) close() {
+	s.drop()
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+}
+
+// usage counts, by column, the queries that looked for some of its values only.
+type usage struct {
+	counts []atomic.Int64
+	wake   func()
+}
+
+// indexUses is how many queries must have had a condition on a column before it is
+// indexed.
+const indexUses = 3
+
+// Use tells that a query has a condition on the values of a column. Columns that are
+// used so are indexed in the background, where that is worth its memory.
+func (t *Table) Use(col int) {
+	if t.usage != nil && col < len(t.usage.counts) && t.usage.counts[col].Add(1) == indexUses {
+		t.usage.wake()
+	}
+}
+
+const (
+	// indexShare: all indexes together take at most this part of the memory limit, and
+	// none is built in the last such part that is free.
+	indexShare = 8
+	// indexPause is how long none is built after memory was short.
+	indexPause = 5 * time.Minute
+	// indexBudget is how long indexes are built before other work gets its turn.
+	indexBudget = 20 * time.Millisecond
+)
+
+// indexer knows all indexes of a store.
+type indexer struct {
+	mu     sync.Mutex
+	sets   []*indexSet
+	paused time.Time
+	bytes  atomic.Int64
+	off    bool
+}
+
+// Indexes returns how many bytes of column memory are bitmap indexes.
+func (s *Store) Indexes() int64 { return s.indexer.bytes.Load() }
+
+// drop gives up every index: somebody needs the memory. No lock of a relation is taken.
+func (x *indexer) drop() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, s := range x.sets {
+		s.drop()
+	}
+	x.sets = nil
+	x.paused = time.Now().Add(indexPause)
+}
+
+// register notes a set that has got its first index.
+func (x *indexer) register(s *indexSet) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if slices.Contains(x.sets, s) {
+		return
+	}
+	// Sets of segments that are gone go, too, before there are twice as many.
+	if len(x.sets) == cap(x.sets) {
+		kept := x.sets[:0]
+		for _, old := range x.sets {
+			old.mu.Lock()
+			if !old.closed {
+				kept = append(kept, old)
+			}
+			old.mu.Unlock()
+		}
+		clear(x.sets[len(kept):])
+		x.sets = kept
+	}
+	x.sets = append(x.sets, s)
+}
+
+func (x *indexer) resting() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.off || time.Now().Before(x.paused)
+}
+
+// room reports whether so many more bytes of indexes may be had.
+func (s *Store) room(bytes int64) bool {
+	used, limit := s.arena.usage()
+	return s.indexer.bytes.Load()+bytes <= limit/indexShare && used+bytes <= limit-limit/indexShare
+}
+
+// buildIndexes builds indexes for columns that queries use, for a short while, and
+// reports whether there is more to do. It is one goroutine's, as encodeFull is.
+func (r *Relation) buildIndexes() (more bool) {
+	if r.store.indexer.resting() {
+		return false
+	}
+	var cols []int
+	for c := range r.usage.counts {
+		if r.usage.counts[c].Load() >= indexUses && r.copied[c] && !r.floats[c] {
+			cols = append(cols, c)
+		}
+	}
+	if len(cols) == 0 {
+		return false
+	}
+	type job struct {
+		columns []Column
+		rows    int
+		mem     *block
+	}
+	var jobs []job
+	r.mu.Lock()
+	for _, seg := range r.slots {
+		if seg != nil && seg.columns != nil && !r.closed {
+			seg.mem.retain()
+			jobs = append(jobs, job{seg.columns, seg.rows, seg.mem})
+		}
+	}
+	r.mu.Unlock()
+	until := time.Now().Add(indexBudget)
+	var values []int64
+	for _, j := range jobs {
+		for _, col := range cols {
+			if more || !j.mem.wantsIndex(col, len(j.columns)) {
+				continue
+			}
+			if more = time.Now().After(until); more {
+				continue
+			}
+			if values == nil {
+				values = make([]int64, r.store.segmentRows)
+			}
+			r.store.index(j.mem, col, &j.columns[col], values[:j.rows])
+		}
+		j.mem.release()
+	}
+	return more
+}
+
+// wantsIndex reports whether a column has not been looked at yet.
+func (b *block) wantsIndex(col, columns int) bool {
+	set := b.indexes.Load()
+	if set == nil {
+		set = &indexSet{by: make([]*Index, columns), tried: make([]bool, columns)}
+		b.indexes.Store(set) // only the goroutine that builds does this
+	}
+	set.mu.Lock()
+	defer set.mu.Unlock()
+	return !set.closed && !set.tried[col]
+}
+
+// index builds the index of one column of a segment, where it is worth it.
+func (s *Store) index(of *block, col int, c *Column, values []int64) {
+	set := of.indexes.Load()
+	mem := newBlock(&s.arena)
+	x := s.build(mem, c, values)
+	if x == nil || !set.put(col, &Index{mem}) {
+		mem.release()
+		set.put(col, nil)
+		return
+	}
+	s.indexer.register(set)
+}
+
+// put notes the index of a column, nil for none, and reports whether the set has it.
+func (s *indexSet) put(col int, x *Index) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tried[col] = true
+	if s.closed {
+		return false
+	}
+	s.by[col] = x
+	return true
+}
+
+// build returns nil where an index is not worth its memory, or there is none.
+func (s *Store) build(mem *block, c *Column, values []int64) any {
+	if c.Data.Codec() == compress.CodecConstant {
+		return nil // the zone map says it all
+	}
+	c.Data.Decode(values, 0)
+	total := int64(0)
+	mem.gone = func() { s.indexer.bytes.Add(-total) }
+	alloc := func(words int) []uint64 {
+		if !s.room(int64(words) * 8) {
+			return nil
+		}
+		m, err := mem.alloc(words * 8)
+		if err != nil {
+			return nil
+		}
+		total += int64(words) * 8
+		s.indexer.bytes.Add(int64(words) * 8)
+		return view[uint64](m)[:words]
+	}
+	_ = alloc
+	return nil
+}
