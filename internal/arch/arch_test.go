@@ -35,6 +35,7 @@ var mayImport = map[string]string{
 	"colstore":           "catalog compress bitmapidx vector internal/invariant",
 	"pushdown":           "plan catalog vector",
 	"olap":               "plan colstore gpu compress bitmapidx vector internal/invariant internal/simd",
+	"olap/cube":          "vector internal/invariant",
 	"replica/pgoutput":   "",
 	"replica":            "colstore catalog vector replica/pgoutput",
 	"upstream":           "wire",
