@@ -61,6 +61,10 @@ bench-passthrough: deps build
 build/duckdb: $(wildcard bench/duckdb/*.go) bench/duckdb/go.mod
 	cd bench/duckdb && $(GO) build -o ../../build/duckdb .
 
+# RoaringBitmap beside the WAH bitmaps, likewise.
+build/roaring: $(wildcard bench/roaring/*.go bitmapidx/*.go bitmapidx/wahdata/*.go) bench/roaring/go.mod
+	cd bench/roaring && $(GO) build -o ../../build/roaring .
+
 # Every decoder, for a fixed number of inputs each.
 fuzz:
 	@scripts/fuzz.sh $(FUZZTIME)
