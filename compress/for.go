@@ -3,6 +3,8 @@ package compress
 import (
 	"math"
 	"math/bits"
+
+	"pgaccel/internal/simd"
 )
 
 // Shape of a block, from the paper: 128 values in four miniblocks of 32.
@@ -55,18 +57,16 @@ func (c *forColumn) Decode(dst []int64, start int) {
 	checkRange(start, len(dst), c.n)
 	b := start / blockRows
 	for ; len(dst) >= blockRows; b++ {
-		ref, widths, body := c.block(b)
-		block := (*[blockRows]int64)(dst)
-		w0, w1, w2, w3 := uint(widths&255), uint(widths>>8&255), uint(widths>>16&255), uint(widths>>24)
-		unpack(w0, (*[miniRows]int64)(block[0:]), body, ref)
-		body = body[w0:]
-		unpack(w1, (*[miniRows]int64)(block[32:]), body, ref)
-		body = body[w1:]
-		unpack(w2, (*[miniRows]int64)(block[64:]), body, ref)
-		unpack(w3, (*[miniRows]int64)(block[96:]), body[w2:], ref)
+		c.decodeBlock((*[blockRows]int64)(dst), b)
 		dst = dst[blockRows:]
 	}
 	if len(dst) == 0 {
+		return
+	}
+	if simd.Active() != simd.Plain {
+		var block [blockRows]int64
+		c.decodeBlock(&block, b)
+		copy(dst, block[:])
 		return
 	}
 	ref, widths, body := c.block(b)
@@ -82,12 +82,43 @@ func (c *forColumn) Decode(dst []int64, start int) {
 	}
 }
 
+// decodeBlock writes the 128 values of block b, those that pad the last one included.
+func (c *forColumn) decodeBlock(dst *[blockRows]int64, b int) {
+	ref, widths, body := c.fromBlock(b)
+	unpackBlock(dst, body, widths, ref)
+}
+
+// unpackBlock writes the 128 values of four miniblocks plus ref to dst. body begins at
+// the first one; words past the last, as every column's tail has, make it faster.
+func unpackBlock(dst *[blockRows]int64, body []uint32, widths uint32, ref int64) {
+	if simd.Active() != simd.Plain && simd.Narrow(widths) {
+		simd.UnpackBlock(dst, body, widths, ref)
+		return
+	}
+	for m := 0; m < blockRows; m += miniRows {
+		w := widths & 255
+		unpack(uint(w), (*[miniRows]int64)(dst[m:]), body, ref)
+		body, widths = body[w:], widths>>8
+	}
+}
+
 // Gather decodes a whole block where at least this many of its rows are wanted.
 const gatherDense = 32
+
+// gatherSparse: with fewer than 1/gatherSparse of the rows wanted they are read one by
+// one, several at a time.
+const gatherSparse = 4
 
 func (c *forColumn) Gather(dst []int64, start int, sel []uint16) {
 	checkSel(start, sel, c.n)
 	dst = dst[:len(sel)]
+	if len(sel) == 0 {
+		return
+	}
+	if rows := int(sel[len(sel)-1]-sel[0]) + 1; len(sel)*gatherSparse < rows && simd.GatherFORReady() &&
+		simd.GatherFOR(dst, c.starts, c.data, c.wide, start, sel) {
+		return
+	}
 	for i := 0; i < len(sel); {
 		b := (start + int(sel[i])) / blockRows
 		first := b*blockRows - start // of the block, relative to start; may be negative
@@ -167,6 +198,10 @@ func (c *forColumn) FilterRange(mask []uint64, start, n int, lo, hi int64) {
 		if from == 0 && to >= top {
 			continue
 		}
+		if simd.Active() != simd.Plain && simd.Narrow(widths) {
+			filterBlock(words, body, widths, uint32(from), uint32(min(to, top)-from))
+			continue
+		}
 		for i := range words {
 			for half := 0; half < 64; half += 32 {
 				w := uint(widths & 255)
@@ -186,6 +221,19 @@ func (c *forColumn) FilterRange(mask []uint64, start, n int, lo, hi int64) {
 			}
 		}
 	}
+}
+
+// filterBlock clears the bits of words, one or two, whose rows' offsets are not within
+// [from, from+span]. Widths are at most 32; it is as fast as body has words past the
+// miniblocks.
+func filterBlock(words []uint64, body []uint32, widths, from, span uint32) {
+	if len(words) == 2 {
+		simd.FilterBlock((*[2]uint64)(words), body, widths, from, span)
+		return
+	}
+	mask := [2]uint64{words[0]}
+	simd.FilterBlock(&mask, body, widths, from, span)
+	words[0] = mask[0]
 }
 
 // Analysis of a column for FOR and FOR64: per block the reference and widths.

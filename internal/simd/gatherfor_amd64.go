@@ -2,7 +2,12 @@
 
 package simd
 
-// gatherFORAVX512 reads eight bytes from the first of each value on.
+// gatherFORAVX512 reads eight bytes from the first of each value on; it returns the largest width, beyond 57 of which values are wrong.
 //
 //go:noescape
-func gatherFORAVX512(dst *int64, starts *uint32, data *uint32, start int, sel *uint16, n int)
+func gatherFORAVX512(dst *int64, starts *uint32, data *uint32, start int, sel *uint16, n int) uint64
+
+// gatherFOR64AVX512 reads eight bytes from the first of each value on; it returns the largest width, beyond 57 of which values are wrong.
+//
+//go:noescape
+func gatherFOR64AVX512(dst *int64, starts *uint32, data *uint32, start int, sel *uint16, n int) uint64

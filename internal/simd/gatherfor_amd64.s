@@ -2,9 +2,9 @@
 
 #include "textflag.h"
 
-// func gatherFORAVX512(dst *int64, starts *uint32, data *uint32, start int, sel *uint16, n int)
-// Requires: AVX, AVX2, AVX512BW, AVX512F, AVX512VL, BMI2
-TEXT ·gatherFORAVX512(SB), NOSPLIT, $0-48
+// func gatherFORAVX512(dst *int64, starts *uint32, data *uint32, start int, sel *uint16, n int) uint64
+// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, BMI2
+TEXT ·gatherFORAVX512(SB), NOSPLIT, $0-56
 	MOVQ         dst+0(FP), AX
 	MOVQ         starts+8(FP), CX
 	MOVQ         data+16(FP), DX
@@ -26,50 +26,52 @@ TEXT ·gatherFORAVX512(SB), NOSPLIT, $0-48
 	VPBROADCASTQ DI, Z6
 	MOVQ         $0x0000000000000001, DI
 	VPBROADCASTQ DI, Z7
+	VPXORQ       Z8, Z8, Z8
 	MOVL         $0x000000ff, DI
 	KMOVW        DI, K1
 	CMPQ         SI, $0x08
 	JLT          tail
 
 eight:
-	VMOVDQU16.Z (BX), K1, X8
-	VPMOVZXWQ   X8, Z8
-	VPADDQ      Z0, Z8, Z8
-	VPSRLQ      $0x07, Z8, Z13
+	VMOVDQU16.Z (BX), K1, X9
+	VPMOVZXWQ   X9, Z9
+	VPADDQ      Z0, Z9, Z9
+	VPSRLQ      $0x07, Z9, Z14
 	KMOVW       K1, K2
-	VPXOR       Y14, Y14, Y14
-	VPGATHERQD  (CX)(Z13*4), K2, Y14
-	VPMOVZXDQ   Y14, Z13
+	VPXOR       Y15, Y15, Y15
+	VPGATHERQD  (CX)(Z14*4), K2, Y15
+	VPMOVZXDQ   Y15, Z14
 	KMOVW       K1, K2
-	VPXORQ      Z9, Z9, Z9
-	VPGATHERQQ  (DX)(Z13*4), K2, Z9
-	VPSRLQ      $0x20, Z9, Z15
-	VPSLLQ      $0x20, Z9, Z14
-	VPSRAQ      $0x20, Z14, Z14
-	VPSRLQ      $0x02, Z8, Z16
+	VPXORQ      Z10, Z10, Z10
+	VPGATHERQQ  (DX)(Z14*4), K2, Z10
+	VPSRLQ      $0x20, Z10, Z15
+	VPSLLQ      $0x20, Z10, Z10
+	VPSRAQ      $0x20, Z10, Z10
+	VPSRLQ      $0x02, Z9, Z16
 	VPANDQ      Z1, Z16, Z16
 	VPSRLVQ     Z16, Z15, Z17
 	VPANDQ      Z2, Z17, Z17
+	VPMAXUQ     Z17, Z8, Z8
 	VPMULUDQ    Z6, Z15, Z15
 	VPSRLVQ     Z16, Z15, Z15
 	VPANDQ      Z2, Z15, Z15
-	VPADDQ      Z13, Z15, Z15
+	VPADDQ      Z14, Z15, Z15
 	VPADDQ      Z5, Z15, Z15
-	VPANDQ      Z3, Z8, Z8
-	VPMULUDQ    Z17, Z8, Z8
+	VPANDQ      Z3, Z9, Z9
+	VPMULUDQ    Z17, Z9, Z9
 	VPSLLQ      $0x05, Z15, Z15
-	VPADDQ      Z15, Z8, Z8
-	VPSRLQ      $0x03, Z8, Z13
+	VPADDQ      Z15, Z9, Z9
+	VPSRLQ      $0x03, Z9, Z14
 	KMOVW       K1, K2
-	VPXORQ      Z10, Z10, Z10
-	VPGATHERQQ  (DX)(Z13*1), K2, Z10
-	VPANDQ      Z4, Z8, Z8
-	VPSRLVQ     Z8, Z10, Z10
-	VPSLLVQ     Z17, Z7, Z8
-	VPSUBQ      Z7, Z8, Z8
-	VPANDQ      Z8, Z10, Z10
-	VPADDQ      Z14, Z10, Z10
-	VMOVDQU64   Z10, K1, (AX)
+	VPXORQ      Z11, Z11, Z11
+	VPGATHERQQ  (DX)(Z14*1), K2, Z11
+	VPANDQ      Z4, Z9, Z9
+	VPSRLVQ     Z9, Z11, Z11
+	VPSLLVQ     Z17, Z7, Z9
+	VPSUBQ      Z7, Z9, Z9
+	VPANDQ      Z9, Z11, Z11
+	VPADDQ      Z10, Z11, Z11
+	VMOVDQU64   Z11, K1, (AX)
 	ADDQ        $0x10, BX
 	ADDQ        $0x40, AX
 	SUBQ        $0x08, SI
@@ -81,47 +83,193 @@ tail:
 	JLE         done
 	BZHIL       SI, DI, DI
 	KMOVW       DI, K1
-	VMOVDQU16.Z (BX), K1, X8
-	VPMOVZXWQ   X8, Z8
-	VPADDQ      Z0, Z8, Z8
-	VPSRLQ      $0x07, Z8, Z0
+	VMOVDQU16.Z (BX), K1, X9
+	VPMOVZXWQ   X9, Z9
+	VPADDQ      Z0, Z9, Z9
+	VPSRLQ      $0x07, Z9, Z0
 	KMOVW       K1, K2
-	VPXOR       Y9, Y9, Y9
-	VPGATHERQD  (CX)(Z0*4), K2, Y9
-	VPMOVZXDQ   Y9, Z0
+	VPXOR       Y10, Y10, Y10
+	VPGATHERQD  (CX)(Z0*4), K2, Y10
+	VPMOVZXDQ   Y10, Z0
 	KMOVW       K1, K2
-	VPXORQ      Z11, Z11, Z11
-	VPGATHERQQ  (DX)(Z0*4), K2, Z11
-	VPSRLQ      $0x20, Z11, Z9
-	VPSLLQ      $0x20, Z11, Z10
-	VPSRAQ      $0x20, Z10, Z10
-	VPSRLQ      $0x02, Z8, Z11
+	VPXORQ      Z12, Z12, Z12
+	VPGATHERQQ  (DX)(Z0*4), K2, Z12
+	VPSRLQ      $0x20, Z12, Z10
+	VPSLLQ      $0x20, Z12, Z12
+	VPSRAQ      $0x20, Z12, Z12
+	VPSRLQ      $0x02, Z9, Z11
 	VPANDQ      Z1, Z11, Z11
-	VPSRLVQ     Z11, Z9, Z1
+	VPSRLVQ     Z11, Z10, Z1
 	VPANDQ      Z2, Z1, Z1
-	VPMULUDQ    Z6, Z9, Z6
+	VPMAXUQ     Z1, Z8, Z8
+	VPMULUDQ    Z6, Z10, Z6
 	VPSRLVQ     Z11, Z6, Z6
 	VPANDQ      Z2, Z6, Z6
 	VPADDQ      Z0, Z6, Z6
 	VPADDQ      Z5, Z6, Z6
-	VPANDQ      Z3, Z8, Z0
+	VPANDQ      Z3, Z9, Z0
 	VPMULUDQ    Z1, Z0, Z0
 	VPSLLQ      $0x05, Z6, Z6
 	VPADDQ      Z6, Z0, Z0
 	VPSRLQ      $0x03, Z0, Z2
 	KMOVW       K1, K2
-	VPXORQ      Z12, Z12, Z12
-	VPGATHERQQ  (DX)(Z2*1), K2, Z12
+	VPXORQ      Z13, Z13, Z13
+	VPGATHERQQ  (DX)(Z2*1), K2, Z13
 	VPANDQ      Z4, Z0, Z0
-	VPSRLVQ     Z0, Z12, Z12
+	VPSRLVQ     Z0, Z13, Z13
 	VPSLLVQ     Z1, Z7, Z0
 	VPSUBQ      Z7, Z0, Z0
-	VPANDQ      Z0, Z12, Z12
-	VPADDQ      Z10, Z12, Z12
-	VMOVDQU64   Z12, K1, (AX)
+	VPANDQ      Z0, Z13, Z13
+	VPADDQ      Z12, Z13, Z13
+	VMOVDQU64   Z13, K1, (AX)
 	ADDQ        $0x10, BX
 	ADDQ        $0x40, AX
 
 done:
+	VEXTRACTI64X4 $0x01, Z8, Y0
+	VPMAXUQ       Y0, Y8, Y8
+	VEXTRACTI64X2 $0x01, Y8, X0
+	VPMAXUQ       X0, X8, X8
+	VPSRLDQ       $0x08, X8, X0
+	VPMAXUQ       X0, X8, X8
+	VMOVQ         X8, AX
+	MOVQ          AX, ret+48(FP)
+	VZEROUPPER
+	RET
+
+// func gatherFOR64AVX512(dst *int64, starts *uint32, data *uint32, start int, sel *uint16, n int) uint64
+// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, BMI2
+TEXT ·gatherFOR64AVX512(SB), NOSPLIT, $0-56
+	MOVQ         dst+0(FP), AX
+	MOVQ         starts+8(FP), CX
+	MOVQ         data+16(FP), DX
+	MOVQ         start+24(FP), BX
+	VPBROADCASTQ BX, Z0
+	MOVQ         sel+32(FP), BX
+	MOVQ         n+40(FP), SI
+	MOVQ         $0x0000000000000018, DI
+	VPBROADCASTQ DI, Z1
+	MOVQ         $0x00000000000000ff, DI
+	VPBROADCASTQ DI, Z2
+	MOVQ         $0x000000000000001f, DI
+	VPBROADCASTQ DI, Z3
+	MOVQ         $0x0000000000000007, DI
+	VPBROADCASTQ DI, Z4
+	MOVQ         $0x0000000000000003, DI
+	VPBROADCASTQ DI, Z5
+	MOVQ         $0x0000000001010100, DI
+	VPBROADCASTQ DI, Z6
+	MOVQ         $0x0000000000000001, DI
+	VPBROADCASTQ DI, Z7
+	VPXORQ       Z8, Z8, Z8
+	MOVL         $0x000000ff, DI
+	KMOVW        DI, K1
+	CMPQ         SI, $0x08
+	JLT          tail
+
+eight:
+	VMOVDQU16.Z (BX), K1, X9
+	VPMOVZXWQ   X9, Z9
+	VPADDQ      Z0, Z9, Z9
+	VPSRLQ      $0x07, Z9, Z14
+	KMOVW       K1, K2
+	VPXOR       Y15, Y15, Y15
+	VPGATHERQD  (CX)(Z14*4), K2, Y15
+	VPMOVZXDQ   Y15, Z14
+	KMOVW       K1, K2
+	VPXORQ      Z10, Z10, Z10
+	VPGATHERQQ  (DX)(Z14*4), K2, Z10
+	KMOVW       K1, K2
+	VPXOR       Y15, Y15, Y15
+	VPGATHERQD  8(DX)(Z14*4), K2, Y15
+	VPMOVZXDQ   Y15, Z15
+	VPSRLQ      $0x02, Z9, Z16
+	VPANDQ      Z1, Z16, Z16
+	VPSRLVQ     Z16, Z15, Z17
+	VPANDQ      Z2, Z17, Z17
+	VPMAXUQ     Z17, Z8, Z8
+	VPMULUDQ    Z6, Z15, Z15
+	VPSRLVQ     Z16, Z15, Z15
+	VPANDQ      Z2, Z15, Z15
+	VPADDQ      Z14, Z15, Z15
+	VPADDQ      Z5, Z15, Z15
+	VPANDQ      Z3, Z9, Z9
+	VPMULUDQ    Z17, Z9, Z9
+	VPSLLQ      $0x05, Z15, Z15
+	VPADDQ      Z15, Z9, Z9
+	VPSRLQ      $0x03, Z9, Z14
+	KMOVW       K1, K2
+	VPXORQ      Z11, Z11, Z11
+	VPGATHERQQ  (DX)(Z14*1), K2, Z11
+	VPANDQ      Z4, Z9, Z9
+	VPSRLVQ     Z9, Z11, Z11
+	VPSLLVQ     Z17, Z7, Z9
+	VPSUBQ      Z7, Z9, Z9
+	VPANDQ      Z9, Z11, Z11
+	VPADDQ      Z10, Z11, Z11
+	VMOVDQU64   Z11, K1, (AX)
+	ADDQ        $0x10, BX
+	ADDQ        $0x40, AX
+	SUBQ        $0x08, SI
+	CMPQ        SI, $0x08
+	JGE         eight
+
+tail:
+	TESTQ       SI, SI
+	JLE         done
+	BZHIL       SI, DI, DI
+	KMOVW       DI, K1
+	VMOVDQU16.Z (BX), K1, X9
+	VPMOVZXWQ   X9, Z9
+	VPADDQ      Z0, Z9, Z9
+	VPSRLQ      $0x07, Z9, Z0
+	KMOVW       K1, K2
+	VPXOR       Y10, Y10, Y10
+	VPGATHERQD  (CX)(Z0*4), K2, Y10
+	VPMOVZXDQ   Y10, Z0
+	KMOVW       K1, K2
+	VPXORQ      Z12, Z12, Z12
+	VPGATHERQQ  (DX)(Z0*4), K2, Z12
+	KMOVW       K1, K2
+	VPXOR       Y10, Y10, Y10
+	VPGATHERQD  8(DX)(Z0*4), K2, Y10
+	VPMOVZXDQ   Y10, Z10
+	VPSRLQ      $0x02, Z9, Z11
+	VPANDQ      Z1, Z11, Z11
+	VPSRLVQ     Z11, Z10, Z1
+	VPANDQ      Z2, Z1, Z1
+	VPMAXUQ     Z1, Z8, Z8
+	VPMULUDQ    Z6, Z10, Z6
+	VPSRLVQ     Z11, Z6, Z6
+	VPANDQ      Z2, Z6, Z6
+	VPADDQ      Z0, Z6, Z6
+	VPADDQ      Z5, Z6, Z6
+	VPANDQ      Z3, Z9, Z0
+	VPMULUDQ    Z1, Z0, Z0
+	VPSLLQ      $0x05, Z6, Z6
+	VPADDQ      Z6, Z0, Z0
+	VPSRLQ      $0x03, Z0, Z2
+	KMOVW       K1, K2
+	VPXORQ      Z13, Z13, Z13
+	VPGATHERQQ  (DX)(Z2*1), K2, Z13
+	VPANDQ      Z4, Z0, Z0
+	VPSRLVQ     Z0, Z13, Z13
+	VPSLLVQ     Z1, Z7, Z0
+	VPSUBQ      Z7, Z0, Z0
+	VPANDQ      Z0, Z13, Z13
+	VPADDQ      Z12, Z13, Z13
+	VMOVDQU64   Z13, K1, (AX)
+	ADDQ        $0x10, BX
+	ADDQ        $0x40, AX
+
+done:
+	VEXTRACTI64X4 $0x01, Z8, Y0
+	VPMAXUQ       Y0, Y8, Y8
+	VEXTRACTI64X2 $0x01, Y8, X0
+	VPMAXUQ       X0, X8, X8
+	VPSRLDQ       $0x08, X8, X0
+	VPMAXUQ       X0, X8, X8
+	VMOVQ         X8, AX
+	MOVQ          AX, ret+48(FP)
 	VZEROUPPER
 	RET

@@ -35,7 +35,10 @@ func filterBlockAVX2(mask *[2]uint64, src *uint32, widths uint32, from uint32, s
 	panic("BUG: assembly of another machine")
 }
 
-func gatherFORAVX512(dst *int64, starts *uint32, data *uint32, start int, sel *uint16, n int) {
+func gatherFORAVX512(dst *int64, starts *uint32, data *uint32, start int, sel *uint16, n int) uint64 {
+	panic("BUG: assembly of another machine")
+}
+func gatherFOR64AVX512(dst *int64, starts *uint32, data *uint32, start int, sel *uint16, n int) uint64 {
 	panic("BUG: assembly of another machine")
 }
 

@@ -1,5 +1,7 @@
 package simd
 
+import "math"
+
 // smallSet is the size of sets that registers hold.
 const smallSet = 1024
 
@@ -53,9 +55,22 @@ func FilterSetValues(mask []uint64, values []int64, lo int64, size uint64, set [
 }
 
 func filterSetValuesPlain(mask []uint64, values []int64, lo int64, size uint64, set []uint64) {
-	for i, v := range values {
-		if k := uint64(v) - uint64(lo); k >= size || set[k>>6]>>(k&63)&1 == 0 {
-			mask[i>>6] &^= 1 << (i & 63)
+	for w := 0; len(values) > 0; w++ {
+		part := values[:min(64, len(values))]
+		values = values[len(part):]
+		if mask[w] == 0 {
+			continue
+		}
+		in := uint64(0)
+		for i, v := range part {
+			if k := uint64(v) - uint64(lo); k < size {
+				in |= set[k>>6] >> (k & 63) & 1 << i
+			}
+		}
+		if in &= mask[w]; len(part) == 64 {
+			mask[w] = in
+		} else {
+			mask[w] = in | mask[w]&(math.MaxUint64<<len(part))
 		}
 	}
 }

@@ -253,28 +253,53 @@ func TestArithmetic(t *testing.T) {
 func TestGatherFOR(t *testing.T) {
 	levels(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(9, 9))
-		for range 200 {
-			blocks := 1 + r.IntN(12)
+		for range 300 {
+			blocks, wide := 1+r.IntN(12), r.IntN(2) == 0
+			widest := uint32(32)
+			if wide {
+				widest = []uint32{32, 57, 58, 64}[r.IntN(4)]
+			}
 			var starts, data []uint32
 			var want []int64
+			var width []uint32
 			for range blocks {
-				widths := widthsOf(r, r.Uint32N(33))[r.IntN(5)]
-				words, offsets := block(r, widths, 0)
-				ref := int32(r.Uint32())
+				ref := int64(int32(r.Uint32()))
 				starts = append(starts, uint32(len(data)))
-				data = append(append(data, uint32(ref), widths), words...)
-				for _, v := range offsets {
-					want = append(want, int64(ref)+int64(v))
+				data = append(data, uint32(ref))
+				if wide {
+					ref = int64(r.Uint64())
+					data = append(data[:len(data)-1], uint32(ref), uint32(ref>>32))
+				}
+				at := len(data)
+				data = append(data, 0)
+				for m := range 4 {
+					w := r.Uint32N(widest + 1)
+					data[at] |= w << (8 * m)
+					words := make([]uint32, w)
+					for i := range 32 {
+						v := r.Uint64() >> (64 - w)
+						for b := range w {
+							words[(uint32(i)*w+b)/32] |= uint32(v>>b&1) << ((uint32(i)*w + b) % 32)
+						}
+						want, width = append(want, ref+int64(v)), append(width, w)
+					}
+					data = append(data, words...)
 				}
 			}
 			data = slices.Clip(append(data, r.Uint32(), r.Uint32()))
 			start := r.IntN(blocks) * BlockRows
 			sel := randomSel(r, min(len(want)-start, 1024))
+			fits := true
+			for _, s := range sel {
+				fits = fits && width[start+int(s)] <= gatherWidth
+			}
 			dst, check := guarded[int64](t, len(sel))
-			GatherFOR(dst, starts, data, start, sel)
+			if ok := GatherFOR(dst, starts, data, wide, start, sel); ok != fits {
+				t.Fatalf("%v where all widths fit: %v", ok, fits)
+			}
 			check()
 			for i, s := range sel {
-				if dst[i] != want[start+int(s)] {
+				if fits && dst[i] != want[start+int(s)] {
 					t.Fatalf("row %d of %d blocks: %d instead of %d", start+int(s), blocks, dst[i], want[start+int(s)])
 				}
 			}

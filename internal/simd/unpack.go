@@ -85,3 +85,10 @@ func unpackBlock32Plain(dst *[BlockRows]int32, src []uint32, widths uint32, ref 
 		}
 	}
 }
+
+// Narrow reports whether the four widths of a block are at most 32, which the kernels
+// for blocks require. Widths are at most 64.
+func Narrow(widths uint32) bool {
+	_, narrow := blockWords(widths)
+	return narrow
+}
