@@ -16,16 +16,21 @@ func Encode(values []int64, alloc func(words int) []uint32) Column {
 // EncodeAs encodes with the given codec, or as Encode where that codec cannot
 // hold the values: FOR where a block's reference exceeds int32 or its range 32
 // bits, Constant where there are several values, Lookup where there are more
-// than 4096 or none, ALP where the values are not floats of few decimals. DFOR and
+// than 4096 or none, ALP where that is not smaller than Plain. DFOR and
 // RFOR take 64-bit values where they must, as DFOR64 and RFOR64 do in any case;
 // Star is GPU-*, the smallest of FOR, DFOR and RFOR, 64-bit ones included.
 func EncodeAs(codec Codec, values []int64, alloc func(words int) []uint32) Column {
-	if len(values) > rowsMax {
-		panic(fmt.Sprintf("BUG: column of %d values", len(values)))
+	return encodeWith(alloc, func(p *plan) encoding { return p.choose(codec, values) }, len(values))
+}
+
+// encodeWith encodes n values as choose says.
+func encodeWith(alloc func(words int) []uint32, choose func(*plan) encoding, n int) Column {
+	if n > rowsMax {
+		panic(fmt.Sprintf("BUG: column of %d values", n))
 	}
 	p := plans.Get().(*plan)
 	defer plans.Put(p)
-	e := p.choose(codec, values)
+	e := choose(p)
 	dst := alloc(e.words)
 	if dst == nil {
 		return nil
@@ -41,12 +46,13 @@ type encoding struct {
 
 // plan is what choosing a codec needs: large enough to be worth keeping.
 type plan struct {
-	blocks forPlan
-	lookup lookupPlan
-	deltas dforPlan
-	runs   rforPlan
-	lanes  lanesPlan
-	sample []int64
+	blocks   forPlan
+	lookup   lookupPlan
+	deltas   dforPlan
+	runs     rforPlan
+	lanes    lanesPlan
+	decimals alpPlan
+	sample   []int64
 }
 
 var plans = sync.Pool{New: func() any { return new(plan) }}
@@ -81,6 +87,10 @@ func (p *plan) choose(codec Codec, values []int64) encoding {
 	case CodecLanes:
 		p.lanes.analyse(values)
 		return p.lane(values)
+	case CodecALP:
+		if p.decimals.analyse(values, p.plain(values).words) {
+			return p.decimal()
+		}
 	case CodecStar:
 		return p.star(values)
 	default:
@@ -145,6 +155,10 @@ const (
 // A sample decides which analyses are worth a pass over all values: sampleTiles
 // tiles, evenly spread.
 const sampleTiles = 8
+
+func (p *plan) decimal() encoding {
+	return encoding{p.decimals.words(), func(dst []uint32) Column { return p.decimals.encode(dst) }}
+}
 
 // auto chooses as Encode says.
 func (p *plan) auto(values []int64) encoding {

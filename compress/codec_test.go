@@ -65,11 +65,23 @@ func data(n int, r *rand.Rand, yield func(name string, values []int64)) {
 		}
 		return int64(r.Uint64())
 	})
+	fill("prices", func(i int) int64 { return int64(math.Float64bits(float64(r.IntN(1e6)-3e5) / 100)) })
+	fill("latencies", func(i int) int64 {
+		if r.IntN(60) == 0 {
+			return strangeFloats[r.IntN(len(strangeFloats))]
+		}
+		return int64(math.Float64bits(math.Round(math.Exp(r.NormFloat64()+4)*1000) / 1000))
+	})
+	fill("strange floats", func(i int) int64 { return strangeFloats[r.IntN(len(strangeFloats))] })
 	fill("floats", func(i int) int64 { return int64(math.Float64bits(r.NormFloat64())) })
 }
 
+// strangeFloats are the bits of floats that are not what they are equal to, if any.
+var strangeFloats = []int64{math.MinInt64 /* -0 */, 0x7ff0000000000000, -0x10000000000000, 0x7ff8000000000001, 0x7ff0000000000001, -1, 1,
+	0x000fffffffffffff, 0x7fefffffffffffff, -0x7fefffffffffffff, 0x3fb999999999999a, 0x3fb999999999999b, 0x4340000000000001, 0}
+
 var allCodecs = []Codec{CodecAuto, CodecPlain, CodecConstant, CodecFOR, CodecFOR64, CodecLookup, CodecDFOR, CodecRFOR,
-	CodecLanes, CodecDFOR64, CodecRFOR64}
+	CodecLanes, CodecDFOR64, CodecRFOR64, CodecALP}
 
 // TestCodecs compares every operation of every codec with the reference and with
 // the values that went in.

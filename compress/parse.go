@@ -120,6 +120,8 @@ func Parse(words []uint32) (Column, error) {
 		return parsed(parseRFOR(words, n, codec == CodecRFOR64))
 	case CodecLanes:
 		return parsed(parseLanes(words, n))
+	case CodecALP:
+		return parsed(parseALP(words, n))
 	default:
 		return bad("codec %d", codec)
 	}
