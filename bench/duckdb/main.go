@@ -29,10 +29,11 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
-	_ "github.com/duckdb/duckdb-go/v2"
+	"github.com/duckdb/duckdb-go/v2"
 )
 
 // loaded is what is said about the load.
@@ -50,6 +51,7 @@ type answer struct {
 	Query    string    `json:"query"`
 	Rows     int       `json:"rows"`
 	Hash     string    `json:"hash"`
+	Text     string    `json:"text,omitempty"` // what was hashed, with -serve
 	MedianMs float64   `json:"median_ms,omitempty"`
 	Ms       []float64 `json:"ms"`
 	Error    string    `json:"error,omitempty"`
@@ -92,7 +94,11 @@ func run(dir, dsn string, threads int, memory string, rounds, runs int, serve bo
 	}
 	defer conn.Close()
 	about := loaded{Threads: threads, MemoryLimit: memory}
-	for _, s := range []string{fmt.Sprintf("SET threads = %d", threads), fmt.Sprintf("SET memory_limit = '%s'", memory), "SET TimeZone = 'UTC'"} {
+	settings := []string{
+		fmt.Sprintf("SET threads = %d", threads), fmt.Sprintf("SET memory_limit = '%s'", memory), "SET TimeZone = 'UTC'",
+		"SET default_null_order = 'nulls_last_on_asc_first_on_desc'", // Postgres'
+	}
+	for _, s := range settings {
 		if _, err := conn.ExecContext(ctx, s); err != nil {
 			return fmt.Errorf("%s: %w", s, err)
 		}
@@ -122,6 +128,7 @@ func run(dir, dsn string, threads int, memory string, rounds, runs int, serve bo
 			if err != nil {
 				return err
 			}
+			a.Text = ""
 			if before := about.Queries[i]; before.Query != "" && before.Hash != a.Hash {
 				return fmt.Errorf("%s: the rows differ between rounds", name)
 			}
@@ -186,58 +193,75 @@ func measure(ctx context.Context, conn *sql.Conn, name, text string, runs int) (
 	a := answer{Query: name}
 	for i := range runs + 1 {
 		start := time.Now()
-		rows, hash, err := query(ctx, conn, text)
+		n, rows, err := query(ctx, conn, text)
 		took := time.Since(start)
 		if err != nil {
 			return answer{}, fmt.Errorf("%s: %w", name, err)
 		}
 		if i == 0 {
-			a.Rows, a.Hash = rows, hash
+			sum := sha256.Sum256(rows)
+			a.Rows, a.Text, a.Hash = n, string(rows), fmt.Sprintf("%x", sum[:16])
 			continue
 		}
-		if hash != a.Hash {
-			return answer{}, fmt.Errorf("%s: the rows differ between runs", name)
+		if n != a.Rows {
+			return answer{}, fmt.Errorf("%s: %d rows, and %d before", name, n, a.Rows)
 		}
 		a.Ms = append(a.Ms, float64(took.Microseconds())/1000)
 	}
 	return a, nil
 }
 
-// query returns the number of rows and the hash of their text: values as Postgres writes
-// them (for integers and text, the only types here), separated by tabs, a line a row, \N
-// for null.
-func query(ctx context.Context, conn *sql.Conn, text string) (int, string, error) {
+// query returns the number of rows and their text: values separated by tabs, a line a
+// row, \N for null.
+func query(ctx context.Context, conn *sql.Conn, text string) (int, []byte, error) {
 	rows, err := conn.QueryContext(ctx, text)
 	if err != nil {
-		return 0, "", err
+		return 0, nil, err
 	}
 	defer rows.Close()
 	columns, err := rows.Columns()
 	if err != nil {
-		return 0, "", err
+		return 0, nil, err
 	}
 	values, into := make([]any, len(columns)), make([]any, len(columns))
 	for i := range values {
 		into[i] = &values[i]
 	}
-	h := sha256.New()
+	var b []byte
 	n := 0
 	for ; rows.Next(); n++ {
 		if err := rows.Scan(into...); err != nil {
-			return 0, "", err
+			return 0, nil, err
 		}
 		for i, v := range values {
 			if i > 0 {
-				h.Write([]byte{'\t'})
+				b = append(b, '\t')
 			}
-			if v == nil {
-				v = `\N`
-			}
-			fmt.Fprint(h, v)
+			b = appendValue(b, v)
 		}
-		h.Write([]byte{'\n'})
+		b = append(b, '\n')
 	}
-	return n, fmt.Sprintf("%x", h.Sum(nil)[:16]), rows.Err()
+	return n, b, rows.Err()
+}
+
+// appendValue writes a value as Postgres does, but for the digits of double precision.
+func appendValue(b []byte, v any) []byte {
+	switch v := v.(type) {
+	case nil:
+		return append(b, `\N`...)
+	case string:
+		return append(b, v...)
+	case bool:
+		return append(b, strconv.FormatBool(v)[0])
+	case float64:
+		return strconv.AppendFloat(b, v, 'g', -1, 64)
+	case time.Time: // of timestamptz, the only type with a time here
+		return v.UTC().AppendFormat(b, "2006-01-02 15:04:05.999999-07")
+	case duckdb.Decimal:
+		return append(b, v.String()...)
+	default: // integers
+		return fmt.Append(b, v)
+	}
 }
 
 func median(ms []float64) float64 {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"pgaccel/internal/bench"
 	"pgaccel/internal/ssb"
@@ -37,7 +38,7 @@ func benchCommand() *cobra.Command {
 		Use:   "bench",
 		Short: "Measure: both sides in one run, answers compared, medians and ratios",
 	}
-	cmd.AddCommand(benchSSBCommand(), benchPassthroughCommand(), benchFreshnessCommand(), benchPapersCommand())
+	cmd.AddCommand(benchSSBCommand(), benchBICommand(), benchPassthroughCommand(), benchFreshnessCommand(), benchPapersCommand())
 	return cmd
 }
 
@@ -53,12 +54,34 @@ func benchSSBCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.Float64Var(&o.Scale, "scale", 0, "scale factor (default 1, or 0.1 with --quick)")
+	runFlags(f, &o.RunOptions)
+	return cmd
+}
+
+func benchBICommand() *cobra.Command {
+	var o bench.BIOptions
+	cmd := &cobra.Command{
+		Use:   "bi",
+		Short: "20 queries of business intelligence tools over one wide table of events",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return bench.BI(cmd.Context(), o, cmd.OutOrStdout())
+		},
+	}
+	f := cmd.Flags()
+	f.Int64Var(&o.Rows, "rows", 0, "rows of the table (default 10000000, or 1000000 with --quick)")
+	runFlags(f, &o.RunOptions)
+	return cmd
+}
+
+// runFlags are what the comparisons have in common.
+func runFlags(f *pflag.FlagSet, o *bench.RunOptions) {
 	f.BoolVar(&o.Quick, "quick", false, "fewer runs over less data")
 	f.IntVar(&o.Rounds, "rounds", 0, "rounds over all queries (default 3, or 1 with --quick)")
 	f.IntVar(&o.Runs, "runs", 0, "measured runs a query, side and round (default 5, or 3 with --quick)")
 	f.StringVar(&o.DuckDB, "duckdb", "", "program built from bench/duckdb, to show DuckDB beside")
+	f.BoolVar(&o.Bytes, "bytes", false, "with --duckdb: its bytes by column and compression, too")
 	f.StringSliceVar(&o.ServeArgs, "serve-arg", nil, "more flags for `pgaccel serve`")
-	return cmd
 }
 
 func benchPassthroughCommand() *cobra.Command {

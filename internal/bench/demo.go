@@ -31,7 +31,7 @@ type DemoOptions struct {
 // an answer is wrong. Everything is gone when it returns.
 func Demo(ctx context.Context, d DemoOptions, out io.Writer) (err error) {
 	defer interrupted(ctx, &err)
-	o := SSBOptions{Scale: d.Scale, Rounds: 1, Runs: 3, Binary: d.Binary, ServeArgs: d.ServeArgs, PGBinDir: d.PGBinDir, Progress: d.Progress}
+	o := SSBOptions{Scale: d.Scale, RunOptions: RunOptions{Rounds: 1, Runs: 3, Binary: d.Binary, ServeArgs: d.ServeArgs, PGBinDir: d.PGBinDir, Progress: d.Progress}}
 	if err := o.fill(); err != nil {
 		return err
 	}
@@ -47,7 +47,11 @@ func Demo(ctx context.Context, d DemoOptions, out io.Writer) (err error) {
 		return err
 	}
 	newProgress(o.Progress).say("A private Postgres server, a sales table of %d rows with four others around it, and pgaccel in front. About a minute.", rows)
-	s, err := startSSB(ctx, o, d.Listen, d.HTTP)
+	load, err := ssbWorkload(o.Scale)
+	if err != nil {
+		return err
+	}
+	s, err := startSession(ctx, load, o.RunOptions, d.Listen, d.HTTP)
 	if err != nil {
 		return err
 	}

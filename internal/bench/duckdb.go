@@ -15,8 +15,6 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-
-	"pgaccel/internal/ssb"
 )
 
 // duckdb is the program of bench/duckdb, running: a line of text asks it to run a query,
@@ -34,20 +32,19 @@ type duckdb struct {
 }
 
 type duckdbAnswer struct {
-	rows  int
-	hash  string
+	rows  []byte // as answer's
 	times []time.Duration
 }
 
-// startDuckDB writes the benchmark's directory (schema, rows, queries) under dir and
-// starts the program on it. It gets as many threads as the machine has cores.
-func startDuckDB(ctx context.Context, program, dir string, scale float64) (*duckdb, error) {
+// startDuckDB writes the workload (schema, rows, queries) under dir and starts the program
+// on it. It gets as many threads as the machine has cores.
+func startDuckDB(ctx context.Context, program, dir string, w workload) (*duckdb, error) {
 	dir = filepath.Join(dir, "duckdb")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	if err := writeSSB(dir, scale); err != nil {
+	if err := w.writeFiles(ctx, dir); err != nil {
 		return nil, err
 	}
 	d := &duckdb{cmd: exec.CommandContext(ctx, program, "-dir", dir, "-threads", fmt.Sprint(runtime.GOMAXPROCS(0)), "-serve")}
@@ -71,25 +68,26 @@ func startDuckDB(ctx context.Context, program, dir string, scale float64) (*duck
 	return d, nil
 }
 
-// writeSSB writes schema.sql, TABLE.tsv and QUERY.sql.
-func writeSSB(dir string, scale float64) error {
-	if err := os.WriteFile(filepath.Join(dir, "schema.sql"), []byte(ssb.Schema()), 0o644); err != nil {
-		return err
+// writeFiles writes schema.sql, TABLE.tsv and QUERY.sql.
+func (w workload) writeFiles(ctx context.Context, dir string) error {
+	texts := map[string]string{"schema": w.schema}
+	for _, q := range w.queries {
+		texts[q.Name] = q.SQL
+	}
+	for name, text := range texts {
+		if err := os.WriteFile(filepath.Join(dir, name+".sql"), []byte(text), 0o644); err != nil {
+			return err
+		}
 	}
 	var g errgroup.Group
-	for _, table := range ssb.Tables() {
+	for _, table := range w.tables {
 		g.Go(func() error {
 			f, err := os.Create(filepath.Join(dir, table+".tsv"))
 			if err != nil {
 				return err
 			}
-			return errors.Join(ssb.Generate(table, scale, 0, 1, f), f.Close())
+			return errors.Join(w.write(ctx, table, f), f.Close())
 		})
-	}
-	for _, q := range ssb.Queries() {
-		if err := os.WriteFile(filepath.Join(dir, q.Name+".sql"), []byte(q.SQL), 0o644); err != nil {
-			return errors.Join(err, g.Wait())
-		}
 	}
 	return g.Wait()
 }
@@ -97,8 +95,7 @@ func writeSSB(dir string, scale float64) error {
 // measure runs a query once unmeasured and runs times measured.
 func (d *duckdb) measure(name string, runs int) (duckdbAnswer, error) {
 	var line struct {
-		Rows  int       `json:"rows"`
-		Hash  string    `json:"hash"`
+		Text  string    `json:"text"`
 		Ms    []float64 `json:"ms"`
 		Error string    `json:"error"`
 	}
@@ -111,7 +108,7 @@ func (d *duckdb) measure(name string, runs int) (duckdbAnswer, error) {
 	if line.Error != "" {
 		return duckdbAnswer{}, errors.New(line.Error)
 	}
-	a := duckdbAnswer{rows: line.Rows, hash: line.Hash}
+	a := duckdbAnswer{rows: []byte(line.Text)}
 	for _, ms := range line.Ms {
 		a.times = append(a.times, time.Duration(ms*float64(time.Millisecond)))
 	}

@@ -1,9 +1,7 @@
 package bench
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,13 +9,12 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
-
-	"pgaccel/internal/ssb"
 )
 
 // answer is what a client sees of a query: everything but the time it took.
 type answer struct {
 	columns string // name, type, typmod and format of each column
+	types   []uint32
 	rows    []byte // COPY text: values separated by tabs, a line a row, \N for null
 	n       int
 	tag     string
@@ -45,6 +42,7 @@ func ask(ctx context.Context, c *pgconn.PgConn, sql string) (answer, time.Durati
 			a.n++
 		}
 		for _, f := range r.FieldDescriptions() {
+			a.types = append(a.types, f.DataTypeOID)
 			a.columns += fmt.Sprintf("%s type %d typmod %d format %d\n", f.Name, f.DataTypeOID, f.TypeModifier, f.Format)
 		}
 		tag, err := r.Close()
@@ -58,40 +56,16 @@ func ask(ctx context.Context, c *pgconn.PgConn, sql string) (answer, time.Durati
 	return a, time.Since(start), err
 }
 
-// hash identifies the rows; bench/duckdb computes the same of its own.
-func (a answer) hash() string {
-	sum := sha256.Sum256(a.rows)
-	return fmt.Sprintf("%x", sum[:16])
-}
-
-// difference says where b is not a, "" if nowhere.
-func (a answer) difference(b answer) string {
-	switch {
-	case a.columns != b.columns:
-		return fmt.Sprintf("columns:\n%sinstead of\n%s", b.columns, a.columns)
-	case a.tag != b.tag:
-		return fmt.Sprintf("%s instead of %s", b.tag, a.tag)
-	case bytes.Equal(a.rows, b.rows):
-		return ""
-	}
-	want, got := bytes.Split(a.rows, []byte{'\n'}), bytes.Split(b.rows, []byte{'\n'})
-	for i := range min(len(want), len(got)) {
-		if !bytes.Equal(want[i], got[i]) {
-			return fmt.Sprintf("row %d is %q instead of %q", i+1, got[i], want[i])
-		}
-	}
-	return fmt.Sprintf("%d rows instead of %d", b.n, a.n)
-}
-
 // result is all that was seen of one query.
 type result struct {
-	query     ssb.Query
+	query     statement
 	answer    answer // Postgres'
 	postgres  []time.Duration
 	pgaccel   []time.Duration
 	duckdb    []time.Duration
 	forwarded map[string]int64 // executions that pgaccel did not take, by reason
 	wrong     []string         // differences between the answers
+	differs   string           // DuckDB's answer, where it may be another
 }
 
 func (r *result) speedup() float64 {
@@ -103,13 +77,14 @@ type comparison struct {
 	postgres, pgaccel *pgconn.PgConn
 	child             *child
 	duckdb            *duckdb // nil without
+	direct            effort
 }
 
 // repeat runs a query once unmeasured and runs times measured, and checks each answer
 // against want (the first answer where want is nil).
-func repeat(ctx context.Context, c *pgconn.PgConn, sql string, runs int, want *answer) (times []time.Duration, first answer, wrong string, err error) {
+func (q statement) repeat(ctx context.Context, c *pgconn.PgConn, runs int, want *answer) (times []time.Duration, first answer, wrong string, err error) {
 	for i := range runs + 1 {
-		a, took, err := ask(ctx, c, sql)
+		a, took, err := ask(ctx, c, q.SQL)
 		if err != nil {
 			return nil, answer{}, "", err
 		}
@@ -121,67 +96,88 @@ func repeat(ctx context.Context, c *pgconn.PgConn, sql string, runs int, want *a
 		} else {
 			times = append(times, took)
 		}
-		if d := want.difference(a); d != "" && wrong == "" {
+		if d := q.difference(*want, a); d != "" && wrong == "" {
 			wrong = d
 		}
 	}
 	return times, first, wrong, nil
 }
 
-// measure runs one query on every side. The order of Postgres and pgaccel changes with
-// swap, so that neither always runs on what the other left in the caches.
-func (c *comparison) measure(ctx context.Context, r *result, runs int, swap bool) error {
-	direct := func() error {
-		var want *answer
-		if r.answer.tag != "" {
-			want = &r.answer
-		}
-		times, first, wrong, err := repeat(ctx, c.postgres, r.query.SQL, runs, want)
-		if err != nil {
-			return fmt.Errorf("%s on Postgres: %w", r.query.Name, err)
-		}
-		if want == nil {
-			r.answer = first
-		}
-		if wrong != "" {
-			r.wrong = append(r.wrong, "Postgres itself answers differently: "+wrong)
-		}
-		r.postgres = append(r.postgres, times...)
-		return nil
+// measure runs one query on every side. The order of the sides is the other way round in
+// every other round, so that none always runs on what another left in the caches.
+func (c *comparison) measure(ctx context.Context, r *result, round, runs int) error {
+	type side struct {
+		of  string
+		ask func() error
 	}
-	through := func() error {
-		times, first, wrong, err := c.through(ctx, r, runs)
-		if err != nil {
-			return fmt.Errorf("%s through pgaccel: %w", r.query.Name, err)
+	sides := []side{{"through pgaccel", func() error { return c.measurePgaccel(ctx, r, runs) }}}
+	if c.direct.rounds == 0 || round < c.direct.rounds {
+		direct := runs
+		if c.direct.runs > 0 {
+			direct = c.direct.runs
 		}
-		r.pgaccel = append(r.pgaccel, times...)
-		if wrong != "" {
-			r.wrong = append(r.wrong, "pgaccel's answers differ among themselves: "+wrong)
-		}
-		if d := r.answer.difference(first); d != "" {
-			r.wrong = append(r.wrong, "pgaccel's answer is not Postgres': "+d)
-		}
-		return nil
+		sides = append([]side{{"on Postgres", func() error { return c.measurePostgres(ctx, r, direct) }}}, sides...)
 	}
-	sides := []func() error{direct, through}
-	if swap && r.answer.tag != "" {
+	if c.duckdb != nil {
+		sides = append(sides, side{"in DuckDB", func() error { return c.measureDuckDB(r, runs) }})
+	}
+	if round%2 == 1 {
 		slices.Reverse(sides)
 	}
-	for _, side := range sides {
-		if err := side(); err != nil {
-			return err
+	for _, s := range sides {
+		if err := s.ask(); err != nil {
+			return fmt.Errorf("%s %s: %w", r.query.Name, s.of, err)
 		}
 	}
-	if c.duckdb == nil {
-		return nil
+	return nil
+}
+
+func (c *comparison) measurePostgres(ctx context.Context, r *result, runs int) error {
+	var want *answer
+	if r.answer.tag != "" {
+		want = &r.answer
 	}
+	times, first, wrong, err := r.query.repeat(ctx, c.postgres, runs, want)
+	if err != nil {
+		return err
+	}
+	if want == nil {
+		r.answer = first
+	}
+	if wrong != "" {
+		r.wrong = append(r.wrong, "Postgres itself answers differently: "+wrong)
+	}
+	r.postgres = append(r.postgres, times...)
+	return nil
+}
+
+func (c *comparison) measurePgaccel(ctx context.Context, r *result, runs int) error {
+	times, first, wrong, err := c.through(ctx, r, runs)
+	if err != nil {
+		return err
+	}
+	r.pgaccel = append(r.pgaccel, times...)
+	if wrong != "" {
+		r.wrong = append(r.wrong, "pgaccel's answers differ among themselves: "+wrong)
+	}
+	if d := r.query.difference(r.answer, first); d != "" {
+		r.wrong = append(r.wrong, "pgaccel's answer is not Postgres': "+d)
+	}
+	return nil
+}
+
+func (c *comparison) measureDuckDB(r *result, runs int) error {
 	d, err := c.duckdb.measure(r.query.Name, runs)
 	if err != nil {
-		return fmt.Errorf("%s in DuckDB: %w", r.query.Name, err)
+		return err
 	}
 	r.duckdb = append(r.duckdb, d.times...)
-	if d.hash != r.answer.hash() {
-		r.wrong = append(r.wrong, fmt.Sprintf("DuckDB's answer (%d rows) is not Postgres' (%d rows)", d.rows, r.answer.n))
+	if diff := r.query.duckdbDiffers(r.answer, d.rows); diff != "" {
+		if r.query.differs != "" {
+			r.differs = diff
+		} else {
+			r.wrong = append(r.wrong, "DuckDB's answer is not Postgres': "+diff)
+		}
 	}
 	return nil
 }
@@ -193,7 +189,7 @@ func (c *comparison) through(ctx context.Context, r *result, runs int) (times []
 		return nil, answer{}, "", err
 	}
 	acceleratedBefore, forwardedBefore := m.routes()
-	times, first, wrong, err = repeat(ctx, c.pgaccel, r.query.SQL, runs, nil)
+	times, first, wrong, err = r.query.repeat(ctx, c.pgaccel, runs, nil)
 	if err != nil {
 		return nil, answer{}, "", err
 	}

@@ -3,6 +3,9 @@ package bench
 import (
 	"fmt"
 	"io"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -16,6 +19,7 @@ func printResults(out io.Writer, results []*result, duckdb bool) {
 	fmt.Fprintln(out, head+"  answered by")
 	var sumPostgres, sumPgaccel, sumDuckdb time.Duration
 	var ratios, duckdbRatios []float64
+	var slower, notes []string
 	for _, r := range results {
 		postgres, pgaccel, duck := median(r.postgres), median(r.pgaccel), median(r.duckdb)
 		sumPostgres, sumPgaccel, sumDuckdb = sumPostgres+postgres, sumPgaccel+pgaccel, sumDuckdb+duck
@@ -27,10 +31,17 @@ func printResults(out io.Writer, results []*result, duckdb bool) {
 		}
 		by := "pgaccel, same answer"
 		if len(r.forwarded) > 0 {
-			by = "Postgres"
+			by = "Postgres: " + strings.Join(slices.Sorted(maps.Keys(r.forwarded)), "; ")
 		}
 		if len(r.wrong) > 0 {
 			by = "WRONG ANSWER"
+		}
+		if duckdb && duck < pgaccel {
+			slower = append(slower, r.query.Name)
+		}
+		if r.differs != "" {
+			by += fmt.Sprintf(" [%d]", len(notes)+1)
+			notes = append(notes, fmt.Sprintf("[%d] %s: DuckDB's answer is another (%s): %s", len(notes)+1, r.query.Name, r.query.differs, r.differs))
 		}
 		fmt.Fprintln(out, "  "+by)
 	}
@@ -47,8 +58,14 @@ func printResults(out io.Writer, results []*result, duckdb bool) {
 	legend := "speed-up: Postgres ms / pgaccel ms"
 	if duckdb {
 		legend += "; vs DuckDB: DuckDB ms / pgaccel ms"
+		if len(slower) > 0 {
+			legend += "\nDuckDB is faster on " + strings.Join(slower, ", ")
+		}
 	}
 	fmt.Fprintln(out, legend)
+	for _, note := range notes {
+		fmt.Fprintln(out, note)
+	}
 }
 
 // ms prints milliseconds with three significant digits or more.

@@ -12,7 +12,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pgaccel/internal/pgserver"
-	"pgaccel/internal/ssb"
 )
 
 const mib = 1 << 20
@@ -58,27 +57,6 @@ func startPostgres(ctx context.Context, binDir string) (*pgserver.Server, error)
 	return pgserver.Start(ctx, pgserver.Options{BinDir: binDir, Settings: postgresSettings(physicalMemory())})
 }
 
-// loadSSB fills the server with the benchmark's tables.
-func loadSSB(ctx context.Context, dsn string, scale float64, p *progress) error {
-	totals := map[string]int64{}
-	var total int64
-	for _, table := range ssb.Tables() {
-		n, err := ssb.Rows(table, scale)
-		if err != nil {
-			return err
-		}
-		totals[table], total = n, total+n
-	}
-	bar := p.start("loading", total)
-	defer bar.done()
-	return ssb.Load(ctx, dsn, scale, func(table, step string, rows, _ int64) {
-		bar.set(table, rows)
-		if table == "lineorder" && (step == "keys" || step == "vacuum") {
-			bar.note(step + " of lineorder")
-		}
-	})
-}
-
 // prewarm reads all tables and indexes into shared_buffers. Large scans by themselves
 // would not: Postgres reads tables above a quarter of shared_buffers through a small ring.
 // It returns false where the server has no pg_prewarm; the queries' unmeasured runs have
@@ -116,14 +94,14 @@ func queryInt(ctx context.Context, c *pgconn.PgConn, sql string) (int64, error) 
 // copyToNothing runs the binary COPYs of a first copy and throws the bytes away: the
 // time that no first copy can be below. Like the first copy it reads large tables with a
 // session a core, each a range of pages. It returns the number of bytes.
-func copyToNothing(ctx context.Context, dsn string) (int64, error) {
+func copyToNothing(ctx context.Context, dsn string, tables []string) (int64, error) {
 	control, err := pgconn.Connect(ctx, dsn)
 	if err != nil {
 		return 0, err
 	}
 	defer control.Close(context.WithoutCancel(ctx))
 	var statements []string
-	for _, table := range ssb.Tables() {
+	for _, table := range tables {
 		pages, err := queryInt(ctx, control, "SELECT pg_relation_size('"+table+"') / current_setting('block_size')::int")
 		if err != nil {
 			return 0, err

@@ -18,7 +18,7 @@ func TestSSBJudges(t *testing.T) {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 		defer cancel()
 		var out, progress bytes.Buffer
-		err := SSB(ctx, SSBOptions{Scale: 0.01, Rounds: 2, Runs: 1, ServeArgs: []string{"--fake", fake}, Progress: &progress}, &out)
+		err := SSB(ctx, SSBOptions{Scale: 0.01, RunOptions: RunOptions{Rounds: 2, Runs: 1, ServeArgs: []string{"--fake", fake}, Progress: &progress}}, &out)
 		if wantErr == "" && err != nil || wantErr != "" && (err == nil || !strings.Contains(err.Error(), wantErr)) {
 			t.Errorf("--fake %s: error %v, want %q\n%s", fake, err, wantErr, progress.String())
 		}
@@ -29,7 +29,7 @@ func TestSSBJudges(t *testing.T) {
 		}
 	}
 	f("right", "", "q1.1         1", "q4.3", "geomean", "pgaccel, same answer", "First copy", "Columns in memory  0.0 MB")
-	f("forward", "q4.3: 4 executions were not accelerated: too cheap\npgaccel's log says:\n  ERROR msg=\"forward\"", "q1.1         1", "Postgres\n")
+	f("forward", "q4.3: 4 executions were not accelerated: too cheap\npgaccel's log says:\n  ERROR msg=\"forward\"", "q1.1         1", "Postgres: too cheap\n")
 	f("lie", "q2.1: pgaccel's answer is not Postgres': row ", "WRONG ANSWER")
 	f("refuse", "pgaccel's copy of part is refused")
 	f("die", "the fake dies of public.*")
@@ -78,7 +78,7 @@ func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
 func TestWithoutPostgres(t *testing.T) {
 	t.Setenv("PATH", "")
-	err := SSB(context.Background(), SSBOptions{Scale: 0.01, PGBinDir: t.TempDir(), Progress: io.Discard}, io.Discard)
+	err := SSB(context.Background(), SSBOptions{Scale: 0.01, RunOptions: RunOptions{PGBinDir: t.TempDir(), Progress: io.Discard}}, io.Discard)
 	if err == nil {
 		t.Error("no error without initdb")
 	}
@@ -90,14 +90,14 @@ func TestDifference(t *testing.T) {
 		t.Helper()
 		other := base
 		change(&other)
-		if got := base.difference(other); got != want && (want == "" || !strings.Contains(got, want)) {
+		if got := (statement{}).difference(base, other); got != want && (want == "" || !strings.Contains(got, want)) {
 			t.Errorf("difference %q, want %q", got, want)
 		}
 	}
 	f(func(*answer) {}, "")
 	f(func(a *answer) { a.rows = []byte("1\n3\n") }, `row 2 is "3" instead of "2"`)
 	f(func(a *answer) { a.rows = []byte("2\n1\n") }, "row 1")
-	f(func(a *answer) { a.rows, a.n = []byte("1\n2\n2\n"), 3 }, "row 3")
+	f(func(a *answer) { a.rows, a.n = []byte("1\n2\n2\n"), 3 }, "3 rows instead of 2")
 	f(func(a *answer) { a.columns = "a type 20\n" }, "columns")
 	f(func(a *answer) { a.tag = "SELECT 3" }, "SELECT 3 instead of SELECT 2")
 }

@@ -1,0 +1,70 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+)
+
+// RunOptions are what the comparisons with Postgres and DuckDB have in common.
+type RunOptions struct {
+	Quick     bool      // less data, one round of 1 + 3 runs
+	Rounds    int       // rounds over all queries; 0 is 3, or 1 with Quick
+	Runs      int       // measured runs a query, side and round, after an unmeasured one; 0 is 5, or 3 with Quick
+	Binary    string    // the pgaccel to measure; "" is the running program
+	ServeArgs []string  // more flags for `pgaccel serve`, such as --workers 1
+	DuckDB    string    // program of bench/duckdb; "" leaves the column out
+	Bytes     bool      // also print DuckDB's bytes by column and compression
+	PGBinDir  string    // folder of initdb and postgres; "" looks for one
+	Progress  io.Writer // progress bars or lines; nil is standard error
+}
+
+func (o *RunOptions) fill() error {
+	set := func(v *int, full, quick int) {
+		if *v == 0 {
+			if *v = full; o.Quick {
+				*v = quick
+			}
+		}
+	}
+	set(&o.Rounds, 3, 1)
+	set(&o.Runs, 5, 3)
+	if o.Rounds < 0 || o.Runs < 0 {
+		return fmt.Errorf("%d rounds of %d runs: use positive numbers", o.Rounds, o.Runs)
+	}
+	if o.Progress == nil {
+		o.Progress = os.Stderr
+	}
+	if o.Binary == "" {
+		var err error
+		if o.Binary, err = os.Executable(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// workload is what a comparison runs: tables, ways to make them, queries.
+type workload struct {
+	title   string   // with its size, for the first line of the report
+	schema  string   // CREATE TABLE statements, without keys
+	tables  []string // in the order in which they are loaded
+	rows    int64    // of all tables
+	queries []statement
+	load    func(ctx context.Context, dsn string, p *progress) error   // into Postgres, keys included
+	write   func(ctx context.Context, table string, w io.Writer) error // a table as COPY text
+	direct  effort                                                     // of Postgres; the zero value is as much as of the others
+	copies  int                                                        // how often the first copy is measured, beside its COPYs alone; 0: once, without them
+}
+
+// effort is how often a query is measured.
+type effort struct{ rounds, runs int }
+
+// statement is one query of a workload's.
+type statement struct {
+	Name, SQL string
+	unordered bool   // the rows come in any order
+	inexact   []int  // result columns, from 0, whose last digits differ from run to run in Postgres itself
+	differs   string // why DuckDB answers differently, "" where it must not
+}
