@@ -212,6 +212,19 @@ func (b *block) alloc(size int) ([]byte, error) {
 	return mem, err
 }
 
+// free gives one piece back that alloc handed out, or the beginning of it. Only who
+// allocates may do this.
+func (b *block) free(mem []byte) {
+	p := &b.purse
+	i := slices.IndexFunc(p.extents, func(e extent) bool { return &e.chunk.mem[e.at] == unsafe.SliceData(mem) })
+	if i < 0 {
+		panic("BUG: memory of another block is given back")
+	}
+	b.bytes.Add(-int64(p.extents[i].size))
+	p.arena.release(p.extents[i : i+1])
+	p.extents = slices.Delete(p.extents, i, i+1)
+}
+
 func (b *block) retain() {
 	if b.refs.Add(1) <= 1 {
 		panic("BUG: retain of released memory")

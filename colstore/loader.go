@@ -102,6 +102,7 @@ func (l *Loader) Finish() (*Table, error) {
 			d.ranking.eager(t.Dicts[i])
 		}
 	}
+	l.sortCodes(t)
 	for _, seg := range t.Segments {
 		t.bytes += seg.mem.bytes.Load()
 	}
