@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+
+	"pgaccel/internal/simd"
 )
 
 // Shape of GPU-RFOR, from the paper: runs end where blocks of 512 rows do.
@@ -63,16 +65,20 @@ func width(widths []uint32, m int) uint {
 	return uint(widths[m/miniCount] >> (m % miniCount * 8) & 255)
 }
 
-// unpack writes the entries of block b to dst, which has room for whole miniblocks,
-// and returns their number.
+// unpack writes the entries of block b to dst, which has room for whole blocks of
+// 128, and returns their number.
 func (s *runStream) unpack(dst []int64, b int) int {
 	count, ref, widths, body := s.block(b)
-	for m := 0; m*miniRows < count; m++ {
-		w := width(widths, m)
-		unpack(w, (*[miniRows]int64)(dst[m*miniRows:]), body, ref)
-		body = body[w:]
+	for k, w := range widths {
+		unpackBlock((*[blockRows]int64)(dst[k*blockRows:]), body, w, ref)
+		body = body[blockWords(w):]
 	}
 	return count
+}
+
+// blockWords returns the words of four whole miniblocks.
+func blockWords(widths uint32) int {
+	return int(widths&255 + widths>>8&255 + widths>>16&255 + widths>>24)
 }
 
 // span returns the largest offset that the widths of block b can express, and its
@@ -216,31 +222,22 @@ func (c *rforColumn) FilterRange(mask []uint64, start, n int, lo, hi int64) {
 // the bits of words, which begin with row into of the block, of runs outside.
 func (c *rforColumn) filterBlock(words []uint64, b, into int, from, to uint64) {
 	count, _, widths, body := c.values.block(b)
-	var in [runRows / miniRows]uint32 // bit r%32 of word r/32: run r is inside
-	var some, all uint32 = 0, math.MaxUint32
-	for m := 0; m*miniRows < count; m++ {
-		w := width(widths, m)
-		top := uint64(1)<<w - 1
-		switch {
-		case from > top:
-		case from == 0 && to >= top:
-			in[m] = math.MaxUint32
-		default:
-			in[m] = inside(w, body, from, min(to, top))
-		}
-		body = body[w:]
-		valid := uint32(math.MaxUint32)
-		if past := (m+1)*miniRows - count; past > 0 {
-			valid >>= past
-		}
-		some |= in[m] & valid
-		all &= in[m] | ^valid
+	var in [runRows / 64]uint64 // bit r%64 of word r/64: run r is inside
+	for i := range (count + 63) / 64 {
+		in[i] = math.MaxUint64 >> max(0, (i+1)*64-count)
 	}
-	if some == 0 {
-		clear(words)
+	runs := in
+	for k, w := range widths {
+		filterMinis(in[2*k:2*k+2], body, w, from, to)
+		if k < len(widths)-1 {
+			body = body[blockWords(w):]
+		}
+	}
+	if in == runs {
 		return
 	}
-	if all == math.MaxUint32 {
+	if !anySet(in[:]) {
+		clear(words)
 		return
 	}
 	s := scratches.Get().(*scratch)
@@ -249,10 +246,10 @@ func (c *rforColumn) filterBlock(words []uint64, b, into int, from, to uint64) {
 	c.lengths.unpack(lengths, b)
 	// A bit where inside begins or ends; then the parity of the bits up to each row.
 	var turns [runRows/64 + 1]uint64
-	at, was := uint(0), uint32(0)
+	at, was := uint(0), uint64(0)
 	for r := range count {
-		is := in[r/miniRows] >> (r % miniRows) & 1
-		turns[at/64] |= uint64(is^was) << (at % 64)
+		is := in[r/64] >> (r % 64) & 1
+		turns[at/64] |= (is ^ was) << (at % 64)
 		was = is
 		at += uint(lengths[r])
 	}
@@ -271,6 +268,33 @@ func (c *rforColumn) filterBlock(words []uint64, b, into int, from, to uint64) {
 	}
 	for i := range words {
 		words[i] &= turns[into/64+i]
+	}
+}
+
+// filterMinis clears the bits of two words whose entries of four miniblocks are not
+// within [from, to].
+func filterMinis(words []uint64, body []uint32, widths uint32, from, to uint64) {
+	if simd.Active() != simd.Plain && simd.Narrow(widths) {
+		if from > math.MaxUint32 {
+			clear(words)
+			return
+		}
+		filterBlock(words, body, widths, uint32(from), uint32(min(to, math.MaxUint32)-from))
+		return
+	}
+	for m := range miniCount {
+		w := uint(widths & 255)
+		src := body
+		body, widths = body[w:], widths>>8
+		top := uint64(1)<<w - 1
+		word, half := &words[m/2], m%2*32
+		switch {
+		case from > top:
+			*word &^= math.MaxUint32 << half
+		case from == 0 && to >= top:
+		case uint32(*word>>half) != 0:
+			*word &^= uint64(^inside(w, src, from, min(to, top))) << half
+		}
 	}
 }
 
