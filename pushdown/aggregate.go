@@ -69,8 +69,11 @@ func (a *analyzer) argument(fn plan.AggFunc, name string, n *pg.Node, s *scope) 
 		fail(plan.ReasonType, name+"() of a constant without a type")
 	}
 	arg := a.resolve(v, vector.TypeOf(vector.Text))
-	if fn == plan.Count {
+	switch fn {
+	case plan.Count:
 		arg = a.fixedScale(arg)
+	case plan.Min, plan.Max, plan.PercentileDisc:
+		arg = a.collated(arg)
 	}
 	return arg
 }

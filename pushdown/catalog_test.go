@@ -9,12 +9,14 @@ import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"pgaccel/catalog"
+	"pgaccel/internal/events"
 	"pgaccel/vector"
 )
 
 // schemaFiles make the catalog of the tests; the differential test gives the same
 // files to a server.
-var schemaFiles = []string{"testdata/schema.sql", "../internal/ssb/sql/schema.sql", "../internal/ssb/sql/keys.sql"}
+var schemaFiles = []string{"testdata/schema.sql", "../internal/ssb/sql/schema.sql", "../internal/ssb/sql/keys.sql",
+	"../internal/events/sql/schema.sql"}
 
 func schemaText(t testing.TB) string {
 	var b strings.Builder
@@ -26,6 +28,7 @@ func schemaText(t testing.TB) string {
 		b.Write(text)
 		b.WriteByte('\n')
 	}
+	b.WriteString(events.Key() + ";\n")
 	return b.String()
 }
 
@@ -52,8 +55,10 @@ func testCatalog(t testing.TB) *catalog.Catalog {
 			tab := &catalog.Table{OID: uint32(10000 + len(cat.Tables)), Schema: "public", Name: s.CreateStmt.Relation.Relname, Rows: 1000000}
 			cat.Tables = append(cat.Tables, tab)
 			switch tab.Name {
-			case "lineorder", "orders":
+			case "lineorder", "orders", "events":
 				tab.Rows = 6000000
+			case "hierarchy":
+				tab.Rows = 20000
 			case "regions":
 				tab.Rows = 5
 			}

@@ -31,6 +31,7 @@ func (a *analyzer) orderBy(q *plan.Query, items []*pg.Node, s *scope, targets []
 		if o.Expr == nil {
 			o.Expr = a.ordinalOrExpr(by.Node, s, outputs, "ORDER BY")
 		}
+		o.Expr = a.collated(o.Expr)
 		if !slices.ContainsFunc(q.Order, func(p plan.Order) bool { return a.intern.same(p.Expr, o.Expr) }) {
 			q.Order = append(q.Order, o)
 		}
@@ -65,6 +66,30 @@ func (a *analyzer) groupItem(n *pg.Node, s *scope, targets []target, outputs []p
 	}
 	return e
 }
+
+// collated gives text without a collation, such as a CASE of constants, the database's
+// default, by which it is ordered; where that is not C its order is not known here.
+func (a *analyzer) collated(e plan.Expr) plan.Expr {
+	t := e.Type()
+	if (t.Kind != vector.Text && t.Kind != vector.Varchar) || t.Collation.OID != 0 {
+		return e
+	}
+	for _, tab := range a.cat.Tables {
+		for _, c := range tab.Columns {
+			if c.Type.Kind.IsText() && c.Type.Collation.OID == defaultCollation {
+				if !c.Type.Collation.C {
+					return e
+				}
+				t.Collation = c.Type.Collation
+				return a.call(plan.OpCast, t, e)
+			}
+		}
+	}
+	return e
+}
+
+// defaultCollation is the collation "default" (pg_collation.dat): the database's.
+const defaultCollation = 100
 
 // plainName returns an unqualified column name.
 func plainName(n *pg.Node) (string, bool) {

@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/big"
 	"slices"
+	"strconv"
+	"strings"
 
 	"pgaccel/plan"
 	"pgaccel/vector"
@@ -88,15 +90,35 @@ func (r *run) finalise(a plan.Aggregate, c acc) (value, error) {
 // distinct keeps the first of each set of equal values.
 func distinct(t vector.Type, fn plan.AggFunc, values []value) ([]value, error) {
 	var kept []value
+	first := map[string]value{}
 	for _, v := range values {
-		i := slices.IndexFunc(kept, func(k value) bool { return equal(t, k, v) })
-		if i < 0 {
+		name := equalName(t, v)
+		k, seen := first[name]
+		if !seen {
+			first[name] = v
 			kept = append(kept, v)
-		} else if fn != plan.Count && oppositeZeros(t, kept[i], v) {
+		} else if fn != plan.Count && oppositeZeros(t, k, v) {
 			return nil, failed("DISTINCT of both zeros")
 		}
 	}
 	return kept, nil
+}
+
+// equalName returns a string that is the same for equal values of a type.
+func equalName(t vector.Type, v value) string {
+	switch {
+	case t.Kind == vector.BPChar:
+		return strings.TrimRight(v.s, " ")
+	case t.Kind.IsText():
+		return v.s
+	case t.Kind == vector.Numeric:
+		return new(big.Rat).SetFrac(v.num, vector.BigPow10(int(v.scale))).String()
+	case t.Kind.IsFloat() && v.float() == 0:
+		return "0"
+	case t.Kind.IsFloat():
+		return strconv.FormatFloat(v.float(), 'g', -1, 64)
+	}
+	return strconv.FormatInt(v.i, 10)
 }
 
 // oppositeZeros reports whether two values are equal and yet print apart: 0 and -0.

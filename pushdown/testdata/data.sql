@@ -27,4 +27,15 @@ INSERT INTO orders SELECT
   CASE WHEN i % 7 <> 4 THEN TIME '00:00' + (i * 0.125 % 24) * INTERVAL '1 hour' END,
   '{}'
 FROM generate_series(1, 300) i;
+-- Groups: 1 and 2 ordinary, 3 one row, 4 nulls, 5 not a number, 6 infinity, 7 both infinities, 8 zeros of both signs,
+-- 9 negative zeros, 10 and 11 too large to add up, 12 the smallest, 13 equal values, 14 infinity and not a number.
+INSERT INTO floats SELECT i, 1 + i % 2, CASE WHEN i % 5 <> 0 THEN (i * 29 % 1000) / 7.0 - 60 END, CASE WHEN i % 6 <> 0 THEN (i * 31 % 1000) / 64.0 - 3 END
+  FROM generate_series(1, 60) i;
+INSERT INTO floats VALUES (101, 3, 0.1, 0.1), (102, 4, NULL, NULL), (103, 4, NULL, NULL), (104, 5, 'NaN', 'NaN'), (105, 5, 1, 1), (106, 5, -7.5, -7.5),
+  (107, 6, 'Infinity', 'Infinity'), (108, 6, 1, 1), (109, 6, -3, -3), (110, 7, 'Infinity', 'Infinity'), (111, 7, '-Infinity', '-Infinity'), (112, 7, 4, 4),
+  (113, 8, 0, 0), (114, 8, '-0', '-0'), (115, 9, '-0', '-0'), (116, 9, '-0', '-0'), (117, 9, NULL, NULL), (118, 10, 1.5e308, 3e38), (119, 10, 1.5e308, 3e38),
+  (120, 11, 1e200, 1e20), (121, 11, -1e200, -1e20), (122, 12, 5e-324, 1e-45), (123, 12, 5e-324, 1e-45), (124, 13, 0.1, 0.1), (125, 13, 0.1, 0.1), (126, 13, 0.1, 0.1),
+  (127, 14, 'Infinity', 'Infinity'), (128, 14, 'NaN', 'NaN');
+INSERT INTO hierarchy SELECT CASE WHEN i % 11 <> 0 THEN 'p' || i % 4 END, CASE WHEN i % 7 <> 0 THEN i * 5 % 23 END, CASE WHEN i % 5 <> 0 THEN i / 64.0 END,
+  CASE WHEN i % 3 <> 0 THEN DATE '2024-01-01' + i END FROM generate_series(1, 60) i;
 ANALYZE;

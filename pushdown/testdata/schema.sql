@@ -25,4 +25,6 @@ CREATE TABLE customers (id integer PRIMARY KEY, name text NOT NULL, region_id in
 CREATE TABLE regions (id integer PRIMARY KEY, name varchar(20) NOT NULL, code char(4) NOT NULL UNIQUE);
 CREATE TABLE shops (id smallint, lang text NOT NULL, title text, opened timestamp, PRIMARY KEY (id, lang));
 CREATE TABLE logs (customer_id integer, note text);
+CREATE TABLE floats (id integer PRIMARY KEY, g integer NOT NULL, x double precision, y real);
+CREATE TABLE hierarchy (parent text, child integer, weight numeric(5,4), since date);
 CREATE TABLE "Odd Name" ("Id" integer PRIMARY KEY, "select" text, "Value" numeric(8,3));
