@@ -320,4 +320,7 @@ func TestTotalOrder(t *testing.T) {
 	f(false, plan.Query{Grouped: true, Group: groups})
 	f(false, plan.Query{Grouped: true, Group: groups, Order: []plan.Order{key(1)}})
 	f(true, plan.Query{Grouped: true, Group: groups, Order: []plan.Order{key(1), key(0)}})
+	f(false, plan.Query{Grouped: true, Group: groups, Order: []plan.Order{key(1), key(0)}, Sets: []uint64{3, 1}})
+	f(false, plan.Query{Order: []plan.Order{column(0, 0)}, Joins: []plan.Join{{Table: 1, Many: true}}})
+	f(true, plan.Query{Order: []plan.Order{column(0, 0)}, Joins: []plan.Join{{Table: 1}}})
 }

@@ -79,6 +79,22 @@ func TestRewriteSharesWhatStays(t *testing.T) {
 	}
 }
 
+func TestAddsFloats(t *testing.T) {
+	double := Column{T: vector.TypeOf(vector.Float8)}
+	for _, c := range []struct {
+		a    Aggregate
+		want bool
+	}{
+		{Aggregate{Func: CountStar}, false}, {Aggregate{Func: Count, Arg: double}, false}, {Aggregate{Func: Max, Arg: double}, false},
+		{Aggregate{Func: Sum, Arg: Column{T: int4}}, false}, {Aggregate{Func: PercentileCont, Arg: double}, false},
+		{Aggregate{Func: Sum, Arg: double}, true}, {Aggregate{Func: StddevSamp, Arg: Column{T: vector.TypeOf(vector.Float4)}}, true},
+	} {
+		if got := (&Query{Aggs: []Aggregate{{Func: CountStar}, c.a}}).AddsFloats(); got != c.want {
+			t.Errorf("%+v: %v", c.a, got)
+		}
+	}
+}
+
 func TestReasonOf(t *testing.T) {
 	f := &Forward{Reason: ReasonTies, Detail: "LIMIT 5"}
 	if got := ReasonOf(fmt.Errorf("while sorting: %w", f)); got != ReasonTies {

@@ -161,6 +161,20 @@ type Query struct {
 	NeedsUTC bool
 }
 
+// AddsFloats reports whether an aggregate adds up floats: the last digits of Postgres' own
+// answer then depend on the order in which it meets the rows.
+func (q *Query) AddsFloats() bool {
+	for _, a := range q.Aggs {
+		switch a.Func {
+		case Sum, Avg, VarPop, VarSamp, StddevPop, StddevSamp:
+			if a.Arg.Type().Kind.IsFloat() {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // Bind returns q with parameters replaced by constants. len(params) must be
 // len(q.Params). q itself is not changed; without parameters it is returned.
 func (q *Query) Bind(params []vector.Datum) *Query {
