@@ -30,6 +30,16 @@ type tableRow struct {
 	OldestPin  float64    `json:"oldest_snapshot_ms"`
 }
 
+// columnRow is what one codec takes of a column.
+type columnRow struct {
+	Table     string `json:"table"`
+	Column    string `json:"column"`
+	Codec     string `json:"codec"`
+	Segments  int    `json:"segments"`
+	Bytes     int64  `json:"bytes"`
+	NullBytes int64  `json:"null_bytes"`
+}
+
 type queryRow struct {
 	Query       string    `json:"query"`
 	Route       string    `json:"route"`
@@ -53,6 +63,8 @@ func (e *Engine) relation(name string) (string, bool) {
 	switch name {
 	case "tables":
 		return recordset(e.tableRows(), `"name" text, "state" text, "detail" text, "rows" bigint, "bytes" bigint, "copied" timestamptz, "applied_lsn" pg_lsn, "inserted" bigint, "updated" bigint, "deleted" bigint, "deltas" integer, "history_bytes" bigint, "segments" integer, "oldest_snapshot_ms" double precision`, "*"), true
+	case "columns":
+		return recordset(e.columnRows(), `"table" text, "column" text, "codec" text, "segments" integer, "bytes" bigint, "null_bytes" bigint`, "*"), true
 	case "queries":
 		return recordset(e.queryRows(), `"query" text, "route" text, "reason" text, "calls" bigint, "accelerated" bigint, "forwarded" bigint, "rows" bigint, "total_ms" double precision, "mean_ms" double precision, "min_ms" double precision, "last_used" timestamptz, "checks" bigint, "mismatches" bigint`,
 			`CASE WHEN pg_catalog.pg_has_role('pg_read_all_stats', 'USAGE') THEN "query" ELSE '<insufficient privilege>' END AS "query", "route", "reason", "calls", "accelerated", "forwarded", "rows", "total_ms", "mean_ms", "min_ms", "last_used", "checks", "mismatches"`), true
@@ -89,6 +101,14 @@ func (e *Engine) tableRows() []tableRow {
 			r.Copied = &c
 		}
 		out = append(out, r)
+	}
+	return out
+}
+
+func (e *Engine) columnRows() []columnRow {
+	var out []columnRow
+	for _, c := range e.store.ColumnSizes() {
+		out = append(out, columnRow(c))
 	}
 	return out
 }
