@@ -5,7 +5,6 @@ import (
 	"math/bits"
 	"slices"
 
-	"pgaccel/plan"
 	"pgaccel/vector"
 )
 
@@ -19,32 +18,74 @@ const (
 	accMin
 	accMax
 	accZeros // bit 0: +0 came, bit 1: -0, bit 2: a NaN that is not the usual one; of floats
+	// Those of an extra: moments.go, floatsum.go (with squares or without), distinct.go,
+	// percentile.go.
+	accMoments
+	accFloatMoments
+	accFloatSum
+	accDistinct
+	accRanked
 )
+
+var accNames = [...]string{"rows", "count", "sum", "sum128", "min", "max", "zeros", "moments", "float moments", "float sum", "distinct", "ranked"}
 
 // acc is one accumulator. Aggregates share them: avg is a sum and a count.
 type acc struct {
 	kind   accKind
 	arg    *node
 	filter *node
-}
-
-// aggRef says where an aggregate's parts are; -1 for count: the group's rows.
-type aggRef struct {
-	f            plan.AggFunc
-	t            vector.Type
-	arg          *node
-	value, count int
-	zeros        int
-	ranks        []int64 // text: code by rank
-	dict         *dict
+	window *floatWindow // of the sums of floats: all workers' states share it
 }
 
 // state is an accumulator's values by group; hi are the upper halves of accSum128.
 type state struct {
 	v, hi []int64
+	extra extra // instead of v
+	index []uint32
+	vals  []int64
+}
+
+// extent is what is known of a table of groups before its first row.
+type extent struct {
+	groups uint64 // 0: nobody knows how many there will be
+	rows   uint64 // about the most that come
+}
+
+// open makes what a state of a keeps beside v.
+func (s *state) open(a *acc, x extent) {
+	switch a.kind {
+	case accMoments:
+		s.extra = newIntMoments(a)
+	case accFloatMoments, accFloatSum:
+		s.extra = newFloatMoments(a.window)
+	case accDistinct:
+		s.extra = newDistinct(a, x)
+	case accRanked:
+		s.extra = newRanked(a, x)
+	}
+}
+
+// grow makes room for n groups in accumulator i.
+func (s *groups) grow(i, n int) {
+	a, st := &s.g.accs[i], &s.states[i]
+	if a.kind >= accMoments && st.extra == nil {
+		x := extent{rows: uint64(s.g.p.rowsMax())}
+		if s.table == nil {
+			x.groups = uint64(n)
+			if card := s.by.pack.card; uint64(n) < card { // a partition
+				x.rows = uint64(float64(x.rows) * float64(n) / float64(card))
+			}
+		}
+		st.open(a, x)
+	}
+	st.grow(a, n)
 }
 
 func (s *state) grow(a *acc, n int) {
+	if s.extra != nil {
+		s.extra.grow(n)
+		return
+	}
 	have := len(s.v)
 	s.v = append(s.v, make([]int64, n-have)...)
 	switch a.kind {
@@ -81,6 +122,12 @@ func (s *state) merge(a *acc, i uint32, from *state, j uint32) {
 // mergeAll adds group of[k] of another state to group to[k], for every k; of all its
 // first len(to) groups where of is nil. A group that nothing has come to changes nothing.
 func (s *state) mergeAll(a *acc, from *state, of, to []uint32) {
+	if a.kind >= accMoments {
+		if len(to) > 0 { // without groups there may be no extra
+			s.extra.mergeAll(from.extra, of, to)
+		}
+		return
+	}
 	if of == nil {
 		for j, i := range to {
 			s.merge(a, i, from, uint32(j))
@@ -93,104 +140,11 @@ func (s *state) mergeAll(a *acc, from *state, of, to []uint32) {
 }
 
 // bytes returns the memory of the state.
-func (s *state) bytes() int64 { return int64(len(s.v)+len(s.hi)) * 8 }
-
-// addAggregates compiles the aggregates, whose expressions are lowered.
-func (g *grouper) addAggregates(aggs []plan.Aggregate) error {
-	type known struct {
-		e plan.Expr
-		n *node
+func (s *state) bytes() int64 {
+	if s.extra != nil {
+		return s.extra.bytes()
 	}
-	var nodes []known
-	compile := func(e plan.Expr) (*node, error) {
-		for _, k := range nodes {
-			if k.e == e {
-				return k.n, nil
-			}
-		}
-		n, err := g.p.c.compile(e)
-		nodes = append(nodes, known{e, n})
-		return n, err
-	}
-	use := func(a acc) int {
-		if i := slices.Index(g.accs, a); i >= 0 {
-			return i
-		}
-		g.accs = append(g.accs, a)
-		return len(g.accs) - 1
-	}
-	for _, a := range aggs {
-		r := aggRef{f: a.Func, t: a.T, count: -1, value: -1, zeros: -1}
-		var filter *node
-		if a.Filter != nil {
-			var err error
-			if filter, err = compile(a.Filter); err != nil {
-				return err
-			}
-			r.count = use(acc{kind: accRows, filter: filter})
-		}
-		if a.Func == plan.CountStar {
-			g.refs = append(g.refs, r)
-			continue
-		}
-		arg, err := compile(a.Arg)
-		if err != nil {
-			return err
-		}
-		r.arg = arg
-		if arg.nullable {
-			r.count = use(acc{accCount, arg, filter})
-		}
-		switch a.Func {
-		case plan.Count:
-			if arg.risky { // its errors must come up
-				r.count = use(acc{accCount, arg, filter})
-			}
-		case plan.Sum, plan.Avg:
-			if !arg.t.Kind.IsInt() && arg.t.Kind != vector.Numeric {
-				return forward(plan.ReasonFunction, "sum of floats")
-			}
-			kind := accSum128
-			if m, ok := mulChecked(magnitude(arg.lo, arg.hi), g.p.rowsMax()); ok && m < math.MaxInt64 && arg.lo != math.MinInt64 {
-				kind = accSum
-			}
-			r.value = use(acc{kind, arg, filter})
-		case plan.Min, plan.Max, plan.BoolAnd, plan.BoolOr:
-			kind := accMin
-			if a.Func == plan.Max || a.Func == plan.BoolOr {
-				kind = accMax
-			}
-			by := arg
-			switch {
-			case arg.t.Kind.IsFloat():
-				by = g.p.c.floatKey(arg)
-				r.zeros = use(acc{accZeros, arg, filter})
-			case arg.dict != nil:
-				ranks, err := arg.dict.rank(arg.t.Collation)
-				if err != nil {
-					return err
-				}
-				to := make([]int64, max(len(ranks), 1))
-				for code, rank := range ranks {
-					if to[code] = int64(rank); rank < 0 {
-						return forward(plan.ReasonCollation, "a string without a rank")
-					}
-				}
-				// Ranks have gaps where strings were ranked that came after this version.
-				r.ranks = make([]int64, slices.Max(to)+1)
-				for code, rank := range ranks {
-					r.ranks[rank] = int64(code)
-				}
-				r.dict = arg.dict
-				by = g.p.c.recode(arg, to)
-			}
-			r.value = use(acc{kind, by, filter})
-		default:
-			return forward(plan.ReasonFunction, "aggregate")
-		}
-		g.refs = append(g.refs, r)
-	}
-	return nil
+	return int64(len(s.v)+len(s.hi)) * 8
 }
 
 // accumulate adds the selected rows; index is nil for a single group.
@@ -237,27 +191,103 @@ func (s *groups) accumulate(w *worker, index []uint32) {
 	}
 }
 
-// update adds n rows to accumulator i.
+// update adds n rows to accumulator i; index is nil where all are of group 0.
 func (s *groups) update(i int, index []uint32, v vec, n int) {
-	a, st := &s.g.accs[i], &s.states[i]
+	s.states[i].add(&s.g.accs[i], index, v, n)
+}
+
+// add is groups.update of one state.
+func (s *state) add(a *acc, index []uint32, v vec, n int) {
 	if a.kind == accRows {
 		if index == nil {
-			st.v[0] += int64(n)
+			s.v[0] += int64(n)
 		}
 		for _, g := range index {
-			st.v[g]++
+			s.v[g]++
 		}
 		return
 	}
 	if v.nulls != nil {
-		s.updateNulls(a, st, index, v)
-		return
+		if addMasked(a.kind, s, index, v) {
+			return
+		}
+		index, v = s.withoutNulls(index, v)
 	}
+	switch {
+	case len(v.v) == 0:
+	case s.extra != nil:
+		s.extra.add(index, v.v)
+	case index == nil:
+		addSingle(a, s, v.v)
+	default:
+		addGrouped(a, s, index, v.v)
+	}
+}
+
+// addMasked adds what nulls leave without moving values; false where it cannot.
+func addMasked(kind accKind, s *state, index []uint32, v vec) bool {
+	vals, nulls := v.v, v.nulls[:len(v.v)]
 	if index == nil {
-		updateSingle(a.kind, st, v.v)
-		return
+		n, sum := int64(0), int64(0)
+		switch kind {
+		case accCount:
+			for _, null := range nulls {
+				n += int64(null)
+			}
+			s.v[0] += int64(len(nulls)) - n
+		case accSum:
+			for k, x := range vals {
+				sum += x & (int64(nulls[k]) - 1)
+			}
+			s.v[0] += sum
+		default:
+			return false
+		}
+		return true
 	}
-	out, vals := st.v, v.v[:len(index)]
+	out := s.v
+	vals, nulls = vals[:len(index)], nulls[:len(index)]
+	switch kind {
+	case accCount:
+		for k, g := range index {
+			out[g] += 1 - int64(nulls[k])
+		}
+	case accSum:
+		for k, g := range index {
+			out[g] += vals[k] & (int64(nulls[k]) - 1)
+		}
+	default:
+		return false
+	}
+	return true
+}
+
+// withoutNulls returns the rows that are not null.
+func (s *state) withoutNulls(index []uint32, v vec) ([]uint32, vec) {
+	if s.vals == nil {
+		s.vals, s.index = make([]int64, tileRows), make([]uint32, tileRows)
+	}
+	vals, to := s.vals[:tileRows], s.index[:tileRows]
+	nulls := v.nulls[:len(v.v)]
+	n := 0
+	if index == nil {
+		for k, x := range v.v {
+			vals[n&(tileRows-1)] = x
+			n += 1 - int(nulls[k])
+		}
+		return nil, vec{v: vals[:n]}
+	}
+	index = index[:len(v.v)]
+	for k, x := range v.v {
+		vals[n&(tileRows-1)], to[n&(tileRows-1)] = x, index[k]
+		n += 1 - int(nulls[k])
+	}
+	return to[:n], vec{v: vals[:n]}
+}
+
+func addGrouped(a *acc, s *state, index []uint32, vals []int64) {
+	out := s.v
+	vals = vals[:len(index)]
 	switch a.kind {
 	case accCount:
 		for _, g := range index {
@@ -266,6 +296,13 @@ func (s *groups) update(i int, index []uint32, v vec, n int) {
 	case accSum:
 		for k, g := range index {
 			out[g] += vals[k]
+		}
+	case accSum128:
+		hi := s.hi[:len(out)]
+		for k, g := range index {
+			lo, carry := bits.Add64(uint64(out[g]), uint64(vals[k]), 0)
+			out[g] = int64(lo)
+			hi[g] += vals[k]>>63 + int64(carry)
 		}
 	case accMin:
 		for k, g := range index {
@@ -277,47 +314,43 @@ func (s *groups) update(i int, index []uint32, v vec, n int) {
 		}
 	default:
 		for k, g := range index {
-			updateOne(a.kind, st, g, vals[k])
+			addOne(a.kind, s, g, vals[k])
 		}
 	}
 }
 
-func updateSingle(kind accKind, st *state, vals []int64) {
-	switch kind {
+func addSingle(a *acc, s *state, vals []int64) {
+	switch a.kind {
 	case accCount:
-		st.v[0] += int64(len(vals))
+		s.v[0] += int64(len(vals))
 	case accSum:
 		sum := int64(0)
 		for _, x := range vals {
 			sum += x
 		}
-		st.v[0] += sum
+		s.v[0] += sum
+	case accSum128:
+		// In halves of 32 bits, whose sums over a tile fit 64.
+		var low, high int64
+		for _, x := range vals {
+			low += x & math.MaxUint32
+			high += x >> 32
+		}
+		sum := vector.Mul64(high, 1<<32).Add(vector.Int128Of(low)).Add(vector.Int128{Hi: s.hi[0], Lo: uint64(s.v[0])})
+		s.v[0], s.hi[0] = int64(sum.Lo), sum.Hi
 	case accMin:
-		st.v[0] = min(st.v[0], slices.Min(vals))
+		s.v[0] = min(s.v[0], slices.Min(vals))
 	case accMax:
-		st.v[0] = max(st.v[0], slices.Max(vals))
+		s.v[0] = max(s.v[0], slices.Max(vals))
 	default:
 		for _, x := range vals {
-			updateOne(kind, st, 0, x)
+			addOne(a.kind, s, 0, x)
 		}
 	}
 }
 
-func (s *groups) updateNulls(a *acc, st *state, index []uint32, v vec) {
-	for k, x := range v.v {
-		if v.nulls[k] != 0 {
-			continue
-		}
-		g := uint32(0)
-		if index != nil {
-			g = index[k]
-		}
-		updateOne(a.kind, st, g, x)
-	}
-}
-
-// updateOne is the reference of the loops above.
-func updateOne(kind accKind, st *state, g uint32, x int64) {
+// addOne is the reference of the loops above.
+func addOne(kind accKind, st *state, g uint32, x int64) {
 	switch kind {
 	case accRows, accCount:
 		st.v[g]++
@@ -340,129 +373,4 @@ func updateOne(kind accKind, st *state, g uint32, x int64) {
 			st.v[g] |= 4
 		}
 	}
-}
-
-// aggregates returns the results of all aggregates for the groups.
-func (s *groups) aggregates(numbers []uint32) ([]rcol, error) {
-	cols := make([]rcol, len(s.g.refs))
-	for i := range cols {
-		var err error
-		if cols[i], err = s.aggregate(i, numbers); err != nil {
-			return nil, err
-		}
-	}
-	return cols, nil
-}
-
-// harmless reports whether computing aggregate i cannot raise an error of Postgres', so
-// that it need not be computed for groups that a LIMIT cuts off.
-func (g *grouper) harmless(i int) bool {
-	r := &g.refs[i]
-	switch r.f {
-	case plan.CountStar, plan.Count, plan.BoolAnd, plan.BoolOr:
-		return true
-	case plan.Min, plan.Max:
-		return r.zeros < 0
-	case plan.Sum, plan.Avg:
-		return r.t.Kind == vector.Numeric || g.accs[r.value].kind == accSum
-	}
-	return false
-}
-
-// aggregate returns the results of aggregate i for the groups.
-func (s *groups) aggregate(i int, numbers []uint32) (rcol, error) {
-	r := &s.g.refs[i]
-	c := rcol{t: r.t}
-	count := func(g uint32) int64 {
-		if r.count < 0 {
-			return s.counts[g]
-		}
-		return s.states[r.count].v[g]
-	}
-	switch r.f {
-	case plan.CountStar, plan.Count:
-		c.v = make([]int64, len(numbers))
-		for k, g := range numbers {
-			c.v[k] = count(g)
-		}
-		return c, nil
-	}
-	c.nulls = make([]uint8, len(numbers))
-	st := &s.states[r.value]
-	if r.f == plan.Sum && st.hi == nil && (r.t.Kind != vector.Numeric || r.t.Scale == r.arg.t.Scale) {
-		c.v = make([]int64, len(numbers))
-		for k, g := range numbers {
-			c.v[k] = st.v[g]
-			c.nulls[k] = uint8(b2i(count(g) == 0))
-		}
-		return c, nil
-	}
-	for k, g := range numbers {
-		n := count(g)
-		if n == 0 {
-			c.nulls[k] = 1
-		}
-		switch r.f {
-		case plan.Sum, plan.Avg:
-			sum := vector.Int128Of(st.v[g])
-			if st.hi != nil {
-				sum = vector.Int128{Hi: st.hi[g], Lo: uint64(st.v[g])}
-			}
-			if err := c.addSum(r, sum, n); err != nil {
-				return c, err
-			}
-		default:
-			v := st.v[g]
-			if n == 0 {
-				v = 0
-			}
-			if r.zeros >= 0 && n > 0 {
-				zeros := s.states[r.zeros].v[g]
-				switch {
-				case v == 0 && zeros&3 == 3:
-					return c, failed("minimum or maximum is both zeros")
-				case v == math.MaxInt64 && zeros&4 != 0:
-					return c, failed("minimum or maximum is a NaN with a sign or payload")
-				}
-				if v = floatOfKey(v); zeros&3 == 2 && v == 0 {
-					v = math.MinInt64
-				}
-			}
-			if r.dict != nil {
-				v = r.ranks[v]
-			}
-			c.v = append(c.v, v)
-		}
-	}
-	c.dict = r.dict
-	return c, nil
-}
-
-// addSum appends the sum, or avg where r is one.
-func (c *rcol) addSum(r *aggRef, sum vector.Int128, n int64) error {
-	d := vector.Decimal{Unscaled: sum}
-	if r.arg.t.Kind == vector.Numeric {
-		d.Scale = r.arg.t.Scale
-	}
-	if r.f == plan.Avg {
-		q := vector.Decimal{}
-		if n > 0 {
-			var ok bool
-			if q, ok = vector.Div(d, vector.Decimal{Unscaled: vector.Int128Of(n)}); !ok {
-				return errNumeric
-			}
-		}
-		c.dec = append(c.dec, q)
-		return nil
-	}
-	if r.t.Kind == vector.Numeric {
-		c.dec = append(c.dec, d)
-		return nil
-	}
-	v, ok := sum.Int64()
-	if !ok {
-		return failed("bigint out of range")
-	}
-	c.v = append(c.v, v)
-	return nil
 }

@@ -291,7 +291,8 @@ func TestSupportsIsStatic(t *testing.T) {
 	}{
 		"plain":            {q(nil), ""},
 		"parameter":        {q(like(plan.Param{T: vector.TypeOf(vector.Text)})), ""},
-		"float sum":        {q(nil, plan.Aggregate{Func: plan.Sum, Arg: f8}), plan.ReasonFunction},
+		"float sum":        {q(nil, plan.Aggregate{Func: plan.Sum, Arg: f8}), ""},
+		"real sum":         {q(nil, plan.Aggregate{Func: plan.Sum, Arg: w.columnOf(0, "f4")}), plan.ReasonFunction},
 		"float minimum":    {q(nil, plan.Aggregate{Func: plan.Min, Arg: f8}), ""},
 		"pattern column":   {q(like(v)), plan.ReasonFunction},
 		"unlike types":     {q(call(plan.OpEq, vector.Bool, f8, w.columnOf(0, "i4"))), plan.ReasonType},

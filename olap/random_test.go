@@ -247,6 +247,8 @@ type world struct {
 	r      *rand.Rand
 	tables []*randomTable
 	joins  []plan.Join
+	// options are of Execute, but for the workers.
+	options Options
 }
 
 func newWorld(t testing.TB, seed uint64) *world {
@@ -389,6 +391,12 @@ func queryText(q *plan.Query) string {
 		if a.Filter != nil {
 			b.WriteString(" filter " + exprText(a.Filter))
 		}
+		if a.Distinct || a.Desc {
+			fmt.Fprintf(&b, " distinct %v desc %v", a.Distinct, a.Desc)
+		}
+		if a.Fraction != nil {
+			fmt.Fprintf(&b, " of %v", a.Fraction.(plan.Const).Float64())
+		}
 		b.WriteString("\n")
 	}
 	list("having", q.Having)
@@ -407,7 +415,9 @@ func queryText(q *plan.Query) string {
 
 // outcome compares Execute with the oracle; what went wrong, or "".
 func (w *world) outcome(q *plan.Query, workers int) (problem string, forwarded plan.Reason) {
-	got, err := Execute(context.Background(), q, w.input(), Options{Workers: workers})
+	opt := w.options
+	opt.Workers = workers
+	got, err := Execute(context.Background(), q, w.input(), opt)
 	want, wantErr := oracle.RunCollated(q, func(t int) [][]vector.Datum { return w.tables[t].rows }, backwards)
 	var f *plan.Forward
 	if err != nil && !errors.As(err, &f) {

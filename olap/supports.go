@@ -12,9 +12,7 @@ func Supports(q *plan.Query) *plan.Forward {
 	if len(q.Tables) == 0 || len(q.Tables) > plan.MaxTables {
 		return &plan.Forward{Reason: plan.ReasonShape, Detail: "number of tables"}
 	}
-	if len(q.Sets) > 0 {
-		s.no(plan.ReasonShape, "grouping sets")
-	}
+	s.sets(q)
 	for _, j := range q.Joins {
 		if j.Many {
 			s.no(plan.ReasonShape, "join on no unique key")
@@ -43,39 +41,44 @@ func Supports(q *plan.Query) *plan.Forward {
 		}
 	}
 	for _, a := range q.Aggs {
-		if a.Distinct {
-			s.no(plan.ReasonFunction, "DISTINCT aggregate")
-		}
-		if a.Filter != nil {
-			s.expr(a.Filter, false)
-		}
-		if a.Func == plan.CountStar {
-			continue
-		}
-		s.expr(a.Arg, false)
-		k := a.Arg.Type().Kind
-		switch a.Func {
-		case plan.Count:
-		case plan.Min, plan.Max:
-			if k == vector.Bool {
-				s.no(plan.ReasonFunction, "minimum of booleans")
-			}
-		case plan.Sum, plan.Avg:
-			if !k.IsInt() && k != vector.Numeric {
-				s.no(plan.ReasonFunction, "sum of "+k.String())
-			}
-		case plan.BoolAnd, plan.BoolOr:
-			if k != vector.Bool {
-				s.no(plan.ReasonFunction, "boolean aggregate of "+k.String())
-			}
-		default:
-			s.no(plan.ReasonFunction, "aggregate")
-		}
+		s.aggregate(a)
 	}
 	return s.why
 }
 
 type support struct{ why *plan.Forward }
+
+func (s *support) aggregate(a plan.Aggregate) {
+	if a.Filter != nil {
+		s.expr(a.Filter, false)
+	}
+	if a.Func == plan.CountStar {
+		return
+	}
+	s.expr(a.Arg, false)
+	k := a.Arg.Type().Kind
+	switch a.Func {
+	case plan.Count, plan.PercentileDisc:
+	case plan.Min, plan.Max:
+		if k == vector.Bool {
+			s.no(plan.ReasonFunction, "minimum of booleans")
+		}
+	case plan.Sum, plan.Avg, plan.VarPop, plan.VarSamp, plan.StddevPop, plan.StddevSamp:
+		if !k.IsInt() && k != vector.Numeric && !k.IsFloat() || a.Func == plan.Sum && k == vector.Float4 {
+			s.no(plan.ReasonFunction, "sum of "+k.String())
+		}
+	case plan.PercentileCont:
+		if k != vector.Float8 {
+			s.no(plan.ReasonFunction, "percentile_cont of "+k.String())
+		}
+	case plan.BoolAnd, plan.BoolOr:
+		if k != vector.Bool {
+			s.no(plan.ReasonFunction, "boolean aggregate of "+k.String())
+		}
+	default:
+		s.no(plan.ReasonFunction, "aggregate")
+	}
+}
 
 func (s *support) no(r plan.Reason, detail string) {
 	if s.why == nil {
@@ -117,7 +120,7 @@ func (s *support) expr(e plan.Expr, groups bool) {
 			if x.T.Kind == vector.Numeric && (x.T.Scale < 0 || x.T.Scale > 18) {
 				s.no(plan.ReasonType, "numeric without a declared scale")
 			}
-		case plan.Key, plan.Agg:
+		case plan.Key, plan.Agg, *plan.Grouping:
 			if !groups {
 				s.no(plan.ReasonShape, "an aggregate within rows")
 			}

@@ -1,0 +1,278 @@
+package olap
+
+import (
+	"slices"
+
+	"pgaccel/plan"
+	"pgaccel/vector"
+)
+
+// aggRef says where an aggregate's parts are; -1 for count: the group's rows.
+type aggRef struct {
+	f            plan.AggFunc
+	t            vector.Type
+	arg          *node
+	value, count int
+	zeros        int
+	ranks        []int64 // text: code by rank
+	dict         *dict
+
+	// DISTINCT: the set, and the accumulator that its values go to; over is nil for
+	// count.
+	distinct int
+	over     *acc
+
+	// The percentiles. cast is set where arg's values are to be cast to double precision.
+	ordered  bool
+	fraction float64
+	desc     bool
+	cast     func(int64) (int64, error)
+}
+
+// addAggregates compiles the aggregates, whose expressions are lowered.
+func (g *grouper) addAggregates(aggs []plan.Aggregate) error {
+	c := &aggCompiler{g: g}
+	// First of all the nodes: which sums share an accumulator depends on all of them.
+	refs, filters := make([]aggRef, len(aggs)), make([]*node, len(aggs))
+	for i, a := range aggs {
+		r := &refs[i]
+		*r = aggRef{f: a.Func, t: a.T, count: -1, value: -1, zeros: -1, distinct: -1, desc: a.Desc}
+		var err error
+		if a.Filter != nil {
+			if filters[i], err = c.compile(a.Filter); err != nil {
+				return err
+			}
+		}
+		if a.Func == plan.CountStar {
+			continue
+		}
+		arg := a.Arg
+		if a.Func == plan.PercentileCont {
+			arg, r.cast = uncast(arg)
+		}
+		if r.arg, err = c.compile(arg); err != nil {
+			return err
+		}
+		if f := a.Func; !a.Distinct && r.arg.t.Kind.IsFloat() && f >= plan.VarPop && f <= plan.StddevSamp {
+			c.squared = append(c.squared, acc{arg: r.arg, filter: filters[i]})
+		}
+	}
+	for i, a := range aggs {
+		if err := c.add(&refs[i], a, filters[i]); err != nil {
+			return err
+		}
+	}
+	g.refs = refs
+	return nil
+}
+
+// uncast returns what an expression casts to double precision, and the cast: where it
+// keeps the order of the values, those that are to be ranked need not be cast before.
+func uncast(e plan.Expr) (plan.Expr, func(int64) (int64, error)) {
+	c, ok := e.(*plan.Call)
+	if !ok || c.Op != plan.OpCast || c.T.Kind != vector.Float8 {
+		return e, nil
+	}
+	if t := c.Args[0].Type(); t.Scale != vector.VaryingScale {
+		if f := castFloat(t); f != nil {
+			return c.Args[0], f
+		}
+	}
+	return e, nil
+}
+
+// castFloat returns the cast of integers and numerics to double precision; nil for other
+// types.
+func castFloat(t vector.Type) func(int64) (int64, error) {
+	if !t.Kind.IsInt() && t.Kind != vector.Numeric {
+		return nil
+	}
+	return func(v int64) (int64, error) {
+		r, err := castScalar(scalarOfBits(v, t), t, vector.TypeOf(vector.Float8))
+		return r.i, err
+	}
+}
+
+type aggCompiler struct {
+	g     *grouper
+	nodes []struct {
+		e plan.Expr
+		n *node
+	}
+	keyed   []acc // float arguments and the nodes of their keys, as filter
+	squared []acc // float arguments and filters of which the squares are summed up
+}
+
+func (c *aggCompiler) compile(e plan.Expr) (*node, error) {
+	for _, k := range c.nodes {
+		if k.e == e {
+			return k.n, nil
+		}
+	}
+	n, err := c.g.p.c.compile(e)
+	c.nodes = append(c.nodes, struct {
+		e plan.Expr
+		n *node
+	}{e, n})
+	return n, err
+}
+
+// use returns the number of an accumulator, a new one where there is none like it.
+func (c *aggCompiler) use(kind accKind, arg, filter *node) int {
+	g := c.g
+	i := slices.IndexFunc(g.accs, func(a acc) bool { return a.kind == kind && a.arg == arg && a.filter == filter })
+	if i >= 0 {
+		return i
+	}
+	g.accs = append(g.accs, c.make(kind, arg, filter))
+	return len(g.accs) - 1
+}
+
+func (c *aggCompiler) make(kind accKind, arg, filter *node) acc {
+	a := acc{kind: kind, arg: arg, filter: filter}
+	if kind == accFloatMoments || kind == accFloatSum {
+		a.window = newFloatWindow(c.g.p.rowsMax(), kind == accFloatMoments)
+	}
+	return a
+}
+
+// add adds aggregate a, whose argument is compiled.
+func (c *aggCompiler) add(r *aggRef, a plan.Aggregate, filter *node) error {
+	if filter != nil {
+		r.count = c.use(accRows, nil, filter)
+	}
+	if a.Func == plan.CountStar {
+		return nil
+	}
+	arg := r.arg
+	by := arg
+	if a.Distinct || a.Func >= plan.PercentileCont {
+		// What is collected stands for itself: nobody counts.
+		if arg.t.Kind.IsFloat() {
+			by = c.floatKey(arg)
+		}
+	} else if arg.nullable || a.Func == plan.Count && arg.risky { // its errors must come up
+		r.count = c.use(accCount, arg, filter)
+	}
+	switch f := a.Func; {
+	case f == plan.Count && !a.Distinct:
+	case f == plan.Min, f == plan.Max, f == plan.BoolAnd, f == plan.BoolOr:
+		if a.Distinct && arg.nullable {
+			r.count = c.use(accCount, arg, filter)
+		}
+		kind := accMin
+		if f == plan.Max || f == plan.BoolOr {
+			kind = accMax
+		}
+		by, err := c.ordered(r, filter)
+		if err != nil {
+			return err
+		}
+		r.value = c.use(kind, by, filter)
+	case f == plan.PercentileCont || f == plan.PercentileDisc:
+		fraction, ok := a.Fraction.(plan.Const)
+		if r.fraction = fraction.Float64(); !ok || fraction.Null || !(r.fraction >= 0 && r.fraction <= 1) {
+			return failed("percentile value is not between 0 and 1")
+		}
+		if c.g.p.rowsMax() >= 1<<32 {
+			return forward(plan.ReasonMemory, "values to rank")
+		}
+		by, err := c.ordered(r, filter)
+		if err != nil {
+			return err
+		}
+		r.ordered, r.value = true, c.use(accRanked, by, filter)
+	case a.Distinct:
+		r.distinct = c.use(accDistinct, by, filter)
+		if f == plan.Count {
+			break
+		}
+		kind, err := c.sumKind(r, a)
+		if err != nil {
+			return err
+		}
+		over := c.make(kind, by, nil)
+		r.over = &over
+		if by != arg {
+			r.zeros = c.use(accZeros, arg, filter)
+		}
+	default:
+		kind, err := c.sumKind(r, a)
+		if err != nil {
+			return err
+		}
+		r.value = c.use(kind, arg, filter)
+	}
+	return nil
+}
+
+// sumKind returns the accumulator of a sum, an average or a variance.
+func (c *aggCompiler) sumKind(r *aggRef, a plan.Aggregate) (accKind, error) {
+	arg := r.arg
+	number := arg.t.Kind.IsInt() || arg.t.Kind == vector.Numeric
+	sum := a.Func == plan.Sum || a.Func == plan.Avg
+	switch {
+	case arg.t.Kind.IsFloat():
+		if c.g.p.x.opt.FloatSum == FloatSumForward || a.Func == plan.Sum && arg.t.Kind == vector.Float4 {
+			return 0, forward(plan.ReasonFunction, "sum of floats")
+		}
+		squared := slices.ContainsFunc(c.squared, func(s acc) bool { return s.arg == arg && a.Filter == nil && s.filter == nil })
+		if !sum || !a.Distinct && squared {
+			return accFloatMoments, nil
+		}
+		return accFloatSum, nil
+	case !number:
+		return 0, forward(plan.ReasonFunction, "sum of "+arg.t.Kind.String())
+	case !sum:
+		return accMoments, nil
+	}
+	if m, ok := mulChecked(magnitude(arg.lo, arg.hi), c.g.p.rowsMax()); ok && m < 1<<63-1 && arg.lo != -1<<63 {
+		return accSum, nil
+	}
+	return accSum128, nil
+}
+
+// ordered returns the node by which an argument is ordered.
+func (c *aggCompiler) ordered(r *aggRef, filter *node) (*node, error) {
+	arg := r.arg
+	switch {
+	case arg.t.Kind.IsFloat():
+		r.zeros = c.use(accZeros, arg, filter)
+		return c.floatKey(arg), nil
+	case arg.dict == nil:
+		return arg, nil
+	}
+	ranks, err := arg.dict.rank(arg.t.Collation)
+	if err != nil {
+		return nil, err
+	}
+	to := make([]int64, max(len(ranks), 1))
+	for code, rank := range ranks {
+		if to[code] = int64(rank); rank < 0 {
+			return nil, forward(plan.ReasonCollation, "a string without a rank")
+		}
+	}
+	// Ranks have gaps where strings were ranked that came after this version.
+	r.ranks = make([]int64, slices.Max(to)+1)
+	for code, rank := range ranks {
+		r.ranks[rank] = int64(code)
+	}
+	r.dict = arg.dict
+	return c.g.p.c.recode(arg, to), nil
+}
+
+// floatKey returns the node of a float argument's keys, with the bounds that the zone
+// maps give those that are not null.
+func (c *aggCompiler) floatKey(arg *node) *node {
+	for _, k := range c.keyed {
+		if k.arg == arg {
+			return k.filter
+		}
+	}
+	n := c.g.p.c.floatKey(arg)
+	if arg.kind == nodeColumn {
+		n.lo, n.hi, _ = columnBounds(c.g.p.tab, arg.col)
+	}
+	c.keyed = append(c.keyed, acc{arg: arg, filter: n})
+	return n
+}

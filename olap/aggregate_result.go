@@ -1,0 +1,277 @@
+package olap
+
+import (
+	"math"
+
+	"pgaccel/plan"
+	"pgaccel/vector"
+)
+
+// FloatSum says what becomes of sums, averages and variances of floats.
+type FloatSum uint8
+
+const (
+	// FloatSumExact answers with the exact sum, rounded once (floatsum.go). Postgres'
+	// own answer depends on the order of the rows in its last digits.
+	FloatSumExact FloatSum = iota
+	// FloatSumForward leaves them to Postgres.
+	FloatSumForward
+)
+
+// aggregates returns the results of all aggregates for the groups.
+func (s *groups) aggregates(numbers []uint32) ([]rcol, error) {
+	cols := make([]rcol, len(s.g.refs))
+	for i := range cols {
+		var err error
+		if cols[i], err = s.aggregate(i, numbers); err != nil {
+			return nil, err
+		}
+	}
+	return cols, nil
+}
+
+// harmless reports whether computing aggregate i cannot raise an error of Postgres', so
+// that it need not be computed for groups that a LIMIT cuts off.
+func (g *grouper) harmless(i int) bool {
+	r := &g.refs[i]
+	switch r.f {
+	case plan.CountStar, plan.Count, plan.BoolAnd, plan.BoolOr:
+		return true
+	case plan.Min, plan.Max:
+		return r.zeros < 0
+	case plan.Sum, plan.Avg:
+		return r.distinct < 0 && (r.t.Kind == vector.Numeric || g.accs[r.value].kind == accSum)
+	}
+	return false
+}
+
+// aggregate returns the results of aggregate i for the groups.
+func (s *groups) aggregate(i int, numbers []uint32) (rcol, error) {
+	r := &s.g.refs[i]
+	c := rcol{t: r.t, dict: r.dict}
+	switch {
+	case len(numbers) == 0:
+		return c, nil
+	case r.ordered:
+		return s.percentile(r, numbers)
+	}
+	st, count := s.parts(r)
+	if r.f == plan.CountStar || r.f == plan.Count {
+		c.v = make([]int64, len(numbers))
+		for k, g := range numbers {
+			c.v[k] = count(g)
+		}
+		return c, nil
+	}
+	c.nulls = make([]uint8, len(numbers))
+	for k, g := range numbers {
+		c.nulls[k] = uint8(b2i(count(g) == 0))
+	}
+	var err error
+	switch e := st.extra.(type) {
+	case *floatMoments:
+		err = s.floatResults(&c, r, e, numbers, count)
+	case *intMoments:
+		err = c.variances(r, e, numbers, count)
+	default:
+		switch r.f {
+		case plan.Sum, plan.Avg:
+			err = c.sums(r, st, numbers, count)
+		default:
+			err = s.extremes(&c, r, st, numbers)
+		}
+	}
+	return c, err
+}
+
+// parts returns the state with the values of an aggregate, and their number by group.
+func (s *groups) parts(r *aggRef) (*state, func(g uint32) int64) {
+	if r.distinct >= 0 {
+		set := s.states[r.distinct].extra.(*distinct)
+		numbers := set.numbers()
+		count := func(g uint32) int64 { return numbers[g] }
+		if r.over == nil {
+			return nil, count
+		}
+		return set.stateOver(r.over), count
+	}
+	count := func(g uint32) int64 { return s.counts[g] }
+	if r.count >= 0 {
+		v := s.states[r.count].v
+		count = func(g uint32) int64 { return v[g] }
+	}
+	if r.value < 0 {
+		return nil, count
+	}
+	return &s.states[r.value], count
+}
+
+// sums computes sums and averages of integers and numerics.
+func (c *rcol) sums(r *aggRef, st *state, numbers []uint32, count func(g uint32) int64) error {
+	if r.f == plan.Sum && st.hi == nil && (r.t.Kind != vector.Numeric || r.t.Scale == r.arg.t.Scale) {
+		c.v = make([]int64, len(numbers))
+		for k, g := range numbers {
+			c.v[k] = st.v[g]
+		}
+		return nil
+	}
+	for _, g := range numbers {
+		sum := vector.Int128Of(st.v[g])
+		if st.hi != nil {
+			sum = vector.Int128{Hi: st.hi[g], Lo: uint64(st.v[g])}
+		}
+		if err := c.addSum(r, sum, count(g)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// variances computes the variance family of integers and numerics.
+func (c *rcol) variances(r *aggRef, e *intMoments, numbers []uint32, count func(g uint32) int64) error {
+	scale := int16(0)
+	if r.arg.t.Kind == vector.Numeric {
+		scale = r.arg.t.Scale
+	}
+	sample := r.f == plan.VarSamp || r.f == plan.StddevSamp
+	root := r.f == plan.StddevPop || r.f == plan.StddevSamp
+	c.dec = make([]vector.Decimal, len(numbers))
+	for k, g := range numbers {
+		m := &e.m[g]
+		d, null, ok := vector.Variance(count(g), m.sum().Big(), m.sumSquares(), scale, sample, root)
+		if !ok {
+			return errNumeric
+		}
+		c.dec[k] = d
+		if null {
+			c.nulls[k] = 1
+		}
+	}
+	return nil
+}
+
+// extremes computes minima and maxima, also of booleans.
+func (s *groups) extremes(c *rcol, r *aggRef, st *state, numbers []uint32) error {
+	c.v = make([]int64, len(numbers))
+	for k, g := range numbers {
+		if c.nulls[k] != 0 {
+			if r.dict != nil {
+				c.v[k] = r.ranks[0]
+			}
+			continue
+		}
+		v := st.v[g]
+		var err error
+		if r.zeros >= 0 {
+			if v, err = s.float(r, g, v); err != nil {
+				return err
+			}
+		}
+		if r.dict != nil {
+			v = r.ranks[v]
+		}
+		c.v[k] = v
+	}
+	return nil
+}
+
+// float returns the bits of the one double with that key that came to group g.
+func (s *groups) float(r *aggRef, g uint32, key int64) (int64, error) {
+	zeros := s.states[r.zeros].v[g]
+	switch {
+	case key == 0 && zeros&3 == 3:
+		return 0, failed("a value that is both zeros")
+	case key == math.MaxInt64 && zeros&4 != 0:
+		return 0, failed("a value that is a NaN with a sign or payload")
+	case key == 0 && zeros&3 == 2:
+		return math.MinInt64, nil
+	}
+	return floatOfKey(key), nil
+}
+
+// floatResults computes sums, averages and variances of floats.
+func (s *groups) floatResults(c *rcol, r *aggRef, e *floatMoments, numbers []uint32, count func(g uint32) int64) error {
+	limit := plan.FloatMomentMax
+	if r.f == plan.Sum {
+		limit = plan.FloatSumMax
+	}
+	if e.most>>1 > math.Float64bits(limit) {
+		return failed("value out of range: overflow")
+	}
+	c.v = make([]int64, len(numbers))
+	for k, g := range numbers {
+		n := count(g)
+		if n == 0 {
+			continue
+		}
+		zeros := int64(0)
+		if r.zeros >= 0 {
+			zeros = s.states[r.zeros].v[g]
+		}
+		odd := e.oddOf(g)
+		switch {
+		case zeros&3 == 3:
+			return failed("DISTINCT of both zeros")
+		case zeros&4 != 0, odd&floatOddNaN != 0, odd&(floatInf|floatNegInf) == floatInf|floatNegInf:
+			return failed("a NaN with a sign or payload")
+		}
+		v := 0.0
+		switch r.f {
+		case plan.Sum, plan.Avg:
+			v = e.total(g, odd)
+			if r.f == plan.Avg {
+				v /= float64(n)
+			} else if v == 0 && (e.minusOf(g) == n || zeros == 2 && n == 1) {
+				v = math.Copysign(0, -1)
+			}
+		default:
+			d := n
+			if r.f == plan.VarSamp || r.f == plan.StddevSamp {
+				d--
+			}
+			if d == 0 {
+				c.nulls[k] = 1
+				continue
+			}
+			if v = math.NaN(); odd == 0 {
+				v = e.deviations(g, n) / float64(d)
+			}
+			if r.f == plan.StddevPop || r.f == plan.StddevSamp {
+				v = math.Sqrt(v)
+			}
+		}
+		if c.v[k] = int64(math.Float64bits(v)); v != v {
+			c.v[k] = usualNaN
+		}
+	}
+	return nil
+}
+
+// addSum appends the sum, or avg where r is one.
+func (c *rcol) addSum(r *aggRef, sum vector.Int128, n int64) error {
+	d := vector.Decimal{Unscaled: sum}
+	if r.arg.t.Kind == vector.Numeric {
+		d.Scale = r.arg.t.Scale
+	}
+	if r.f == plan.Avg {
+		q := vector.Decimal{}
+		if n > 0 {
+			var ok bool
+			if q, ok = vector.Div(d, vector.Decimal{Unscaled: vector.Int128Of(n)}); !ok {
+				return errNumeric
+			}
+		}
+		c.dec = append(c.dec, q)
+		return nil
+	}
+	if r.t.Kind == vector.Numeric {
+		c.dec = append(c.dec, d)
+		return nil
+	}
+	v, ok := sum.Int64()
+	if !ok {
+		return failed("bigint out of range")
+	}
+	c.v = append(c.v, v)
+	return nil
+}

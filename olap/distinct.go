@@ -1,0 +1,267 @@
+package olap
+
+import (
+	"math/bits"
+	"sync"
+)
+
+// DISTINCT aggregates collect, for every accumulator, the set of pairs (group, value)
+// that came; what is asked of the values (their number, sum, variance) is computed from
+// the set at the end. The set is
+//
+//	a bitmap   group*domain + value - lo, where that is small against the rows: 12 months
+//	           of a million users are 1.5 MB
+//	a set of   group<<bits | value - lo, where both fit into 64 bits
+//	words
+//	a table    of two words, otherwise
+//
+// Sets of workers, and of finer groups, are joined by OR or by inserting one into the
+// other in the order of their slots.
+
+// distinct is the set of one accumulator in one worker's groups.
+type distinct struct {
+	lo     int64
+	domain uint64 // values lo to lo+domain-1; 0 for 2^64
+	width  uint   // bits of a value's distance from lo
+
+	words  int      // of a group's bitmap; 0 where there is none
+	bitmap []uint64 // words*groups
+	set    *wordSet
+	wide   *wordTable // of group, value-lo
+	groups int
+	keys   []uint64
+	// Once asked for: the number of values of each group, and what they give others.
+	mu     sync.Mutex
+	counts []int64
+	over   map[accKind]*state
+}
+
+const (
+	// distinctShare bounds a bitmap for all groups by the number of rows: bits a row.
+	distinctShare = 16
+	// distinctWords bounds the bitmap of a group where nobody knows how many there will
+	// be.
+	distinctWords = 4
+)
+
+func newDistinct(a *acc, x extent) *distinct {
+	e := &distinct{lo: a.arg.lo, domain: uint64(a.arg.hi) - uint64(a.arg.lo) + 1}
+	e.width = uint(bits.Len64(e.domain - 1))
+	groupBits := uint(32)
+	if x.groups > 0 {
+		groupBits = uint(bits.Len64(x.groups - 1))
+	}
+	words := e.domain/64 + 1
+	most := max(x.rows*distinctShare, 1<<13) / 64
+	switch {
+	case e.domain != 0 && (x.groups > 0 && words <= most/x.groups || words <= distinctWords):
+		e.words = int(words)
+	case groupBits+e.width <= 64:
+		e.set = newWordSet(0)
+	default:
+		e.wide = newWordTable(2, 0)
+	}
+	return e
+}
+
+func (e *distinct) grow(n int) {
+	e.groups = n
+	if need := n * e.words; need > len(e.bitmap) {
+		e.bitmap = append(e.bitmap, make([]uint64, need-len(e.bitmap))...)
+	}
+}
+
+func (e *distinct) bytes() int64 {
+	n := int64(len(e.bitmap)+len(e.counts)) * 8
+	if e.set != nil {
+		n += e.set.bytes()
+	}
+	if e.wide != nil {
+		n += e.wide.bytes()
+	}
+	return n
+}
+
+func (e *distinct) add(index []uint32, vals []int64) {
+	e.counts, e.over = nil, nil
+	switch {
+	case e.words > 0 && index == nil:
+		bitmap := e.bitmap
+		for _, x := range vals {
+			at := uint64(x) - uint64(e.lo)
+			bitmap[at>>6] |= 1 << (at & 63)
+		}
+	case e.words > 0:
+		bitmap, words := e.bitmap, uint64(e.words)
+		vals = vals[:len(index)]
+		for k, g := range index {
+			at := uint64(vals[k]) - uint64(e.lo)
+			bitmap[uint64(g)*words+at>>6] |= 1 << (at & 63)
+		}
+	case e.set != nil:
+		if e.keys == nil {
+			e.keys = make([]uint64, tileRows)
+		}
+		keys := e.keys[:len(vals)]
+		for k, x := range vals {
+			keys[k] = uint64(x) - uint64(e.lo)
+		}
+		for k, g := range index {
+			keys[k] |= uint64(g) << e.width
+		}
+		e.set.addAll(keys)
+	default:
+		var pair [2]uint64
+		for k, x := range vals {
+			if pair[1] = uint64(x) - uint64(e.lo); index != nil {
+				pair[0] = uint64(index[k])
+			}
+			e.wide.insert(pair[:])
+		}
+	}
+}
+
+// each calls f with every pair: group by group where there is a bitmap.
+func (e *distinct) each(f func(g uint32, x int64)) {
+	switch {
+	case e.words > 0:
+		for at, w := range e.bitmap {
+			for ; w != 0; w &= w - 1 {
+				f(uint32(at/e.words), int64(uint64(at%e.words*64+bits.TrailingZeros64(w))+uint64(e.lo)))
+			}
+		}
+	case e.set != nil:
+		e.set.each(func(key uint64) {
+			g, x := e.split(key)
+			f(g, int64(x+uint64(e.lo)))
+		})
+	default:
+		for i := 0; i < 2*e.wide.n; i += 2 {
+			f(uint32(e.wide.keys[i]), int64(e.wide.keys[i+1]+uint64(e.lo)))
+		}
+	}
+}
+
+// split returns the group and the value's distance from lo of a word.
+func (e *distinct) split(key uint64) (g uint32, x uint64) {
+	if e.width == 64 {
+		return 0, key
+	}
+	return uint32(key >> e.width), key & (1<<e.width - 1)
+}
+
+// noGroup marks groups that are not merged.
+const noGroup = 1<<32 - 1
+
+func (e *distinct) mergeAll(from extra, of, to []uint32) {
+	f := from.(*distinct)
+	e.counts, e.over = nil, nil
+	if e.words > 0 && f.words > 0 {
+		eachPair(of, to, func(j, i uint32) {
+			src := f.bitmap[int(j)*f.words:][:f.words]
+			dst := e.bitmap[int(i)*e.words:][:e.words]
+			for k, w := range src {
+				dst[k] |= w
+			}
+		})
+		return
+	}
+	target := targets(f.groups, of, to)
+	if e.set != nil && f.set != nil {
+		e.set.reserve(min(f.set.len(), f.set.len()*len(to)/max(f.groups, 1)))
+	}
+	f.each(func(g uint32, x int64) {
+		if i := target[g]; i != noGroup {
+			e.addOne(i, x)
+		}
+	})
+}
+
+// targets returns to[k] at of[k], or at k where of is nil; noGroup elsewhere.
+func targets(groups int, of, to []uint32) []uint32 {
+	t := make([]uint32, groups)
+	for j := range t {
+		t[j] = noGroup
+	}
+	eachPair(of, to, func(j, i uint32) { t[j] = i })
+	return t
+}
+
+// addOne adds one value. It is the reference of add.
+func (e *distinct) addOne(g uint32, x int64) {
+	at := uint64(x) - uint64(e.lo)
+	switch {
+	case e.words > 0:
+		e.bitmap[uint64(g)*uint64(e.words)+at>>6] |= 1 << (at & 63)
+	case e.set != nil:
+		e.set.insert(join(g, at, e.width))
+	default:
+		pair := [2]uint64{uint64(g), at}
+		e.wide.insert(pair[:])
+	}
+}
+
+// join is the inverse of split.
+func join(g uint32, x uint64, width uint) uint64 { return x | uint64(g)<<width }
+
+// numbers returns the number of values of each group.
+func (e *distinct) numbers() []int64 {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.counts != nil {
+		return e.counts
+	}
+	e.counts = make([]int64, e.groups)
+	switch {
+	case e.words > 0:
+		for g := range e.counts {
+			n := 0
+			for _, w := range e.bitmap[g*e.words:][:e.words] {
+				n += bits.OnesCount64(w)
+			}
+			e.counts[g] = int64(n)
+		}
+	case e.set != nil:
+		e.set.each(func(key uint64) {
+			g, _ := e.split(key)
+			e.counts[g]++
+		})
+	default:
+		for i := 0; i < 2*e.wide.n; i += 2 {
+			e.counts[e.wide.keys[i]]++
+		}
+	}
+	return e.counts
+}
+
+// stateOver returns what the values give an accumulator.
+func (e *distinct) stateOver(a *acc) *state {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if st := e.over[a.kind]; st != nil {
+		return st
+	}
+	st := &state{}
+	st.open(a, extent{groups: uint64(e.groups)})
+	st.grow(a, e.groups)
+	index, vals := make([]uint32, 0, tileRows), make([]int64, 0, tileRows)
+	flush := func() {
+		st.add(a, index, vec{v: vals}, len(vals))
+		index, vals = index[:0], vals[:0]
+	}
+	floats := a.window != nil // the set has their keys
+	e.each(func(g uint32, x int64) {
+		if floats {
+			x = floatOfKey(x)
+		}
+		if index, vals = append(index, g), append(vals, x); len(vals) == tileRows {
+			flush()
+		}
+	})
+	flush()
+	if e.over == nil {
+		e.over = map[accKind]*state{}
+	}
+	e.over[a.kind] = st
+	return st
+}
