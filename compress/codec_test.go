@@ -171,6 +171,7 @@ func checkColumn(t *testing.T, c Column, values []int64, r *rand.Rand) {
 			if slices.Min(got) < lo || slices.Max(got) > hi {
 				t.Errorf("%v: Bounds(%d, %d) = %d, %d", c.Codec(), start, rows, lo, hi)
 			}
+			checkAggregates(t, c, values, start, rows, r)
 			checkGather(t, c, values, start, rows, r)
 			checkFilter(t, c, values, start, rows, r)
 		}
