@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"pgaccel/bitmapidx"
 	"pgaccel/compress"
 )
 
@@ -13,6 +14,7 @@ import (
 // hold which values; which of them live, the reader's Segment says. Whoever got it from
 // Segment.Index calls Release once.
 type Index struct {
+	*bitmapidx.Index
 	mem *block
 }
 
@@ -101,7 +103,7 @@ type indexer struct {
 	sets   []*indexSet
 	paused time.Time
 	bytes  atomic.Int64
-	off    bool
+	always bool // Options.IndexAll
 }
 
 // Indexes returns how many bytes of column memory are bitmap indexes.
@@ -144,7 +146,7 @@ func (x *indexer) register(s *indexSet) {
 func (x *indexer) resting() bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return x.off || time.Now().Before(x.paused)
+	return time.Now().Before(x.paused)
 }
 
 // room reports whether so many more bytes of indexes may be had.
@@ -219,7 +221,7 @@ func (s *Store) index(of *block, col int, c *Column, values []int64) {
 	set := of.indexes.Load()
 	mem := newBlock(&s.arena)
 	x := s.build(mem, c, values)
-	if x == nil || !set.put(col, &Index{mem}) {
+	if x == nil || !set.put(col, &Index{x, mem}) {
 		mem.release()
 		set.put(col, nil)
 		return
@@ -240,11 +242,14 @@ func (s *indexSet) put(col int, x *Index) bool {
 }
 
 // build returns nil where an index is not worth its memory, or there is none.
-func (s *Store) build(mem *block, c *Column, values []int64) any {
+func (s *Store) build(mem *block, c *Column, values []int64) *bitmapidx.Index {
 	if c.Data.Codec() == compress.CodecConstant {
 		return nil // the zone map says it all
 	}
 	c.Data.Decode(values, 0)
+	if !s.indexer.always && !worthIndex(bitmapidx.Profiled(values, c.Nulls), c.Data.Bytes()) {
+		return nil
+	}
 	total := int64(0)
 	mem.gone = func() { s.indexer.bytes.Add(-total) }
 	alloc := func(words int) []uint64 {
@@ -259,6 +264,31 @@ func (s *Store) build(mem *block, c *Column, values []int64) any {
 		s.indexer.bytes.Add(int64(words) * 8)
 		return view[uint64](m)[:words]
 	}
-	_ = alloc
-	return nil
+	return bitmapidx.Build(values, c.Nulls, bitmapidx.Options{}, alloc)
+}
+
+const (
+	// indexGain is how many times cheaper than the scan of a packed column the look-up of
+	// one value must be, on average, for an index that takes more than half the column's
+	// memory; indexBytes how many times the column's memory it may take.
+	indexGain  = 2.5
+	indexBytes = 4
+	// equalityBins is the most values that get a bin each.
+	equalityBins = 64
+)
+
+// worthIndex reports whether a column that queries use should be indexed. What takes
+// little memory is; else there must be few values (so that no candidates have to be
+// looked at), and the column not be nearly as small as a bitmap itself.
+func worthIndex(p bitmapidx.Profile, columnBytes int) bool {
+	o := bitmapidx.Options{EqualityBins: equalityBins}
+	if p.Worth(o, columnBytes) {
+		return true
+	}
+	size := p.Bytes(o)
+	if p.Distinct > equalityBins || p.Distinct == 0 || size > indexBytes*columnBytes || 8*columnBytes < 3*p.Rows {
+		return false
+	}
+	one := bitmapidx.Cost{Words: size/8/p.Distinct + p.Rows/64}
+	return one.BeatsScan(int(float64(p.Rows) / indexGain))
 }

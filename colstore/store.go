@@ -25,6 +25,8 @@ type Options struct {
 	// FoldLag is how old a snapshot must be before what it sees is folded in, so that
 	// readers at somewhat older ones still find theirs; 0 means 250 ms.
 	FoldLag time.Duration
+	// IndexAll has every column that queries use indexed, worth it or not. For tests.
+	IndexAll bool
 	// HistoryLimit is the bytes of commits that are kept for pinned snapshots; 0 means
 	// 256 MiB.
 	HistoryLimit int64
@@ -108,6 +110,7 @@ func New(o Options) *Store {
 	s := &Store{segmentRows: o.SegmentRows, codec: o.Codec, tables: map[uint32]*published{}}
 	s.arena.limit = o.MemoryLimit
 	s.arena.relieve = s.indexer.drop
+	s.indexer.always = o.IndexAll
 	s.history.init(o)
 	s.behind.init(s, o)
 	s.catalog.Store(&catalog.Catalog{})

@@ -1,6 +1,18 @@
 package olap
 
-import "pgaccel/colstore"
+import (
+	"sync/atomic"
+
+	"pgaccel/bitmapidx"
+	"pgaccel/colstore"
+)
+
+// indexesAsked counts how often an index answered a step for a segment.
+var indexesAsked atomic.Int64
+
+// IndexesAsked returns how often a bitmap index answered a condition for a segment, of
+// all executions of the process.
+func IndexesAsked() int64 { return indexesAsked.Load() }
 
 // indexed is what a worker has of bitmap indexes for the current segment.
 type indexed struct {
@@ -8,7 +20,7 @@ type indexed struct {
 	// maybe says for some steps which rows have to be looked at: in other tiles the step
 	// has been answered.
 	maybe []undecided
-	spare [][]uint64
+	spare []uint64
 }
 
 type undecided struct {
@@ -44,15 +56,6 @@ func (s *step) byValue() bool {
 	return false
 }
 
-// scanCost estimates nanoseconds that a step takes for a row, and indexCost those for
-// a word of an index and for a word of its result.
-const (
-	scanCost   = 0.15
-	tableCost  = 0.8
-	indexCost  = 1.5
-	resultCost = 0.5
-)
-
 // useIndexes answers steps by the segment's bitmap indexes, where that is cheaper than
 // to read the column. It returns the steps that are left and whether any row is.
 func (w *worker) useIndexes(live uint64) (left uint64, some bool) {
@@ -83,7 +86,92 @@ func (w *worker) useIndexes(live uint64) (left uint64, some bool) {
 
 // useIndex narrows counts by one step. True where nothing of the step is left; where
 // some rows are undecided they are noted.
-func (w *worker) useIndex(i int, s *step, x *colstore.Index) bool { return false }
+func (w *worker) useIndex(i int, s *step, x *colstore.Index) bool {
+	var sure, maybe *bitmapidx.Bitmap
+	switch s.kind {
+	case stepRange:
+		if !w.p.x.opt.forceIndexes && !x.Cost(s.lo, s.hi).BeatsScan(w.seg.Rows) {
+			return false
+		}
+		sure, maybe = x.Range(s.lo, s.hi)
+	default:
+		values := w.passing(s, x)
+		if values == nil {
+			return false
+		}
+		sure, maybe = x.In(values)
+	}
+	indexesAsked.Add(1)
+	n := (w.seg.Rows + 63) / 64
+	if len(w.index.words) < n {
+		w.index.words = make([]uint64, n)
+	}
+	words := w.index.words[:n]
+	own := len(words) > 0 && len(w.counts) == n && &w.counts[0] == &words[0]
+	result := w.index.room(n)
+	sure.Dense(result, 0, w.seg.Rows)
+	decided := maybe == nil
+	if !decided {
+		u := undecided{i, make([]uint64, n)}
+		maybe.Dense(u.rows, 0, w.seg.Rows)
+		for k, b := range u.rows {
+			result[k] |= b
+		}
+		w.index.maybe = append(w.index.maybe, u)
+	}
+	switch {
+	case own:
+		for k, b := range result {
+			words[k] &= b
+		}
+	case w.counts != nil:
+		for k, b := range result {
+			words[k] = w.counts[k] & b
+		}
+	default:
+		copy(words, result)
+	}
+	w.counts = words
+	return decided
+}
+
+// tableValues bounds the values of a table step for which an index is asked.
+const tableValues = 64
+
+// passing returns the values that pass a table step; nil where they are too many, or
+// the column is cheaper.
+func (w *worker) passing(s *step, x *colstore.Index) []int64 {
+	lo, hi, ok := x.Bounds()
+	if !ok {
+		return []int64{} // all are null
+	}
+	values := make([]int64, 0, tableValues)
+	var cost bitmapidx.Cost
+	for v := max(lo, s.n.lo); v <= min(hi, s.n.lo+int64(len(s.table))-1); v++ {
+		if s.table[v-s.n.lo] == 0 {
+			continue
+		}
+		if len(values) == tableValues {
+			return nil
+		}
+		values = append(values, v)
+		c := x.Cost(v, v)
+		cost.Words += c.Words
+		cost.Candidates += c.Candidates
+	}
+	if !w.p.x.opt.forceIndexes && !cost.BeatsScan(w.seg.Rows) {
+		return nil
+	}
+	return values
+}
+
+// room returns memory of n words for one result.
+func (x *indexed) room(n int) []uint64 {
+	if len(x.spare) < n {
+		x.spare = make([]uint64, n)
+	}
+	return x.spare[:n]
+}
 
 // tileSteps returns the steps that are left for the current tile.
 func (w *worker) tileSteps(live uint64) uint64 {

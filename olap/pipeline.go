@@ -3,6 +3,7 @@ package olap
 import (
 	"context"
 	"fmt"
+	"math/bits"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
@@ -476,7 +477,10 @@ func (w *worker) countAll(live uint64, s sink) bool {
 	}
 	n := w.seg.Rows
 	if w.counts != nil {
-		n = countBits(w.counts)
+		whole, rest := n>>6, uint(n)&63
+		if n = countBits(w.counts[:whole]); rest != 0 { // beyond the rows anything may stand
+			n += bits.OnesCount64(w.counts[whole] & (1<<rest - 1))
+		}
 	}
 	return c.countRows(int64(n))
 }
