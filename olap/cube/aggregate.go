@@ -12,10 +12,11 @@ import (
 const (
 	morselCells = 1 << 16
 	tileCells   = 1 << 10
-	// denseClasses bounds the tensor of class sums; it is also used where there are not
-	// many more places than source cells.
+	// denseClasses bounds the tensor of class sums, and so do the source cells where there
+	// are more than denseAlways places: emptier tensors cost more than hash tables.
 	denseClasses = 1 << 22
-	denseAlways  = 1 << 16
+	denseAlways  = 1 << 18
+	denseEmpty   = 16 // places for each source cell
 	// replicaClasses: up to so many places each worker has several tensors, lest the
 	// same place be read just after it was written.
 	replicaClasses = 1 << 12
@@ -54,7 +55,7 @@ func Aggregate[N Number](ctx context.Context, c *Cube[N], q Query, opt Options) 
 			}
 			return r[0], nil
 		}
-		if size <= denseClasses && size <= max(denseAlways, 4*uint64(c.Len())) && len(m.dims) <= denseDims &&
+		if size <= denseClasses && size <= max(denseAlways, denseEmpty*uint64(c.Len())) && len(m.dims) <= denseDims &&
 			int64(size)*int64(9*opt.Workers) < opt.MemoryLimit {
 			return f.dense(int(size))
 		}

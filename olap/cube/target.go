@@ -31,7 +31,7 @@ func TargetBased[N Number](ctx context.Context, c *Cube[N], q Query, opt Options
 				}
 				for t := from; t < min(from+batch, m.targets); t++ {
 					path = m.area.Elements(t, path)
-					s := search[N]{ctx: ctx, c: c, path: path}
+					s := search[N]{ctx: ctx, m: m, c: c, path: path, target: t}
 					s.cells(0, 0, c.Len(), 1)
 					if s.err != nil {
 						return s.err
@@ -52,8 +52,10 @@ func TargetBased[N Number](ctx context.Context, c *Cube[N], q Query, opt Options
 // search adds up the source cells of one target cell.
 type search[N Number] struct {
 	ctx    context.Context
+	m      *aggregationMap[N]
 	c      *Cube[N]
 	path   []int
+	target uint64
 	sum    N
 	filled bool
 	work   int
@@ -69,25 +71,75 @@ func (s *search[N]) cells(d, from, to int, weight N) {
 		}
 		return
 	}
+	if from == to {
+		return
+	}
 	if s.work++; s.work%checkEvery == 0 && s.err == nil {
 		s.err = s.ctx.Err()
 	}
-	column := s.c.cells.Paths[d]
-	for _, r := range s.c.reaches[d][s.path[d]] {
-		if s.err != nil {
+	if to-from <= searchCells {
+		for i := from; i < to; i++ {
+			if w, ok := s.m.reach(i, d, s.target); ok {
+				s.sum += s.c.cells.Values[i] * (weight * w)
+				s.filled = true
+			}
+		}
+		return
+	}
+	// The sorted column and the sorted list of base elements leapfrog.
+	column, list := s.c.cells.Paths[d], s.c.reaches[d][s.path[d]]
+	for s.err == nil {
+		list = list[gallop(len(list), func(i int) bool { return list[i].base >= column[from] }):]
+		if len(list) == 0 {
 			return
 		}
-		from += sort.Search(to-from, func(i int) bool { return column[from+i] >= r.base })
+		r := list[0]
+		from += gallop(to-from, func(i int) bool { return column[from+i] >= r.base })
 		if from == to {
 			return
 		}
 		if column[from] != r.base {
 			continue
 		}
-		end := from + sort.Search(to-from, func(i int) bool { return column[from+i] > r.base })
+		end := from + gallop(to-from, func(i int) bool { return column[from+i] > r.base })
 		s.cells(d+1, from, end, weight*r.weight)
-		from = end
+		if from = end; from == to {
+			return
+		}
 	}
+}
+
+// searchCells: so few cells are looked at one by one.
+const searchCells = 16
+
+// reach returns the weight with which cell i reaches a target in the dimensions from
+// d on.
+func (m *aggregationMap[N]) reach(i, d int, target uint64) (weight N, ok bool) {
+	weight = 1
+	for ; d < len(m.dims); d++ {
+		t := &m.dims[d]
+		digit := uint32(target / t.stride % t.radix)
+		at, to := t.of(m.c.cells.Paths[d][i])
+		for at < to && t.digit[at] != digit {
+			at++
+		}
+		if at == to {
+			return 0, false
+		}
+		weight *= t.weight[at]
+	}
+	return weight, true
+}
+
+// gallop returns the smallest i in [0, n) for which at(i) holds, or n; fast where that
+// is near 0.
+func gallop(n int, at func(int) bool) int {
+	lo, hi := 0, 1
+	for hi <= n && !at(hi-1) {
+		lo, hi = hi, 2*hi
+	}
+	hi = min(hi, n)
+	return lo + sort.Search(hi-lo, func(i int) bool { return at(lo + i) })
 }
 
 // together runs f on several goroutines and returns the first error, by number.
