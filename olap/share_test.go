@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"pgaccel/catalog"
 	"pgaccel/colstore"
 	"pgaccel/plan"
 	"pgaccel/vector"
@@ -239,6 +241,42 @@ func BenchmarkSharedScan(b *testing.B) {
 					wg.Wait()
 				}
 			})
+		}
+	}
+}
+
+// BenchmarkRowOutput collects two columns of the rows of a range, by the wait-free bitmap
+// (filter, count, read) and by appending tile for tile.
+func BenchmarkRowOutput(b *testing.B) {
+	defer func(n int) { bitmapMin = n }(bitmapMin)
+	const n = 1 << 20
+	s := newStar(b, n, 30000, 2000, 200000, 0, false)
+	meta := s.metas[lineorder]
+	column := func(name string) plan.Expr {
+		i := slices.IndexFunc(meta.Columns, func(c catalog.Column) bool { return c.Name == name })
+		return plan.Column{Table: 0, Column: i, T: meta.Columns[i].Type}
+	}
+	for _, below := range []int64{100, 10_000, 300_000, 10_000_000} {
+		q := &plan.Query{Tables: []plan.Table{{Meta: meta}}, Output: []plan.Expr{column("lo_orderdate"), column("lo_revenue")},
+			Filter: []plan.Expr{call(plan.OpLt, vector.Bool, column("lo_partkey"), integer(below))}}
+		var rows [2]int
+		for i, how := range []string{"append", "bitmap"} {
+			b.Run(fmt.Sprintf("partkey<%d/%s", below, how), func(b *testing.B) {
+				if bitmapMin = 0; how == "append" {
+					bitmapMin = math.MaxInt
+				}
+				for b.Loop() {
+					got, err := Execute(context.Background(), q, s.input(q), Options{})
+					if err != nil {
+						b.Fatal(err)
+					}
+					rows[i] = got.Rows
+				}
+				b.ReportMetric(float64(rows[i]), "rows")
+			})
+		}
+		if rows[0] != rows[1] {
+			b.Errorf("%d rows appended, %d by the bitmap", rows[0], rows[1])
 		}
 	}
 }
