@@ -38,6 +38,20 @@ func (s *Segment) Index(col int) *Index {
 	return x
 }
 
+// indexBytes returns the memory of a column's index.
+func (b *block) indexBytes(col int) int64 {
+	set := b.indexes.Load()
+	if set == nil {
+		return 0
+	}
+	set.mu.Lock()
+	defer set.mu.Unlock()
+	if set.by[col] == nil {
+		return 0
+	}
+	return set.by[col].mem.bytes.Load()
+}
+
 // indexSet holds the indexes of one segment, by column. It belongs to the memory of the
 // segment's columns, which all versions of the segment share: values never change there,
 // so that an index holds as long as they do.

@@ -169,6 +169,15 @@ func TestIndexesGoWithTheTable(t *testing.T) {
 	} else {
 		x.Release()
 	}
+	shown := int64(0)
+	for _, c := range s.ColumnSizes() {
+		if c.Codec == "index" {
+			shown += c.Bytes
+		}
+	}
+	if shown == 0 || (shown < s.Indexes() || shown > s.Indexes()+64*16) { // pieces are multiples of 64 bytes
+		t.Errorf("columns show %d bytes of indexes, the store %d", shown, s.Indexes())
+	}
 	table.Release()
 	s.Remove(7)
 	if used, _ := s.Usage(); used != 0 || s.Indexes() != 0 {

@@ -9,7 +9,7 @@ import (
 // its dictionary.
 type ColumnSize struct {
 	Table, Column string
-	Codec         string // of compress; "open" for segments that are being filled, "dictionary" for strings
+	Codec         string // of compress; "open" for segments that are being filled, "dictionary" for strings, "index" for bitmap indexes
 	Segments      int    // 0 for a dictionary
 	Bytes         int64  // encoded values or strings, null bitmaps not counted
 	NullBytes     int64  // null bitmaps
@@ -55,6 +55,9 @@ func (r *Relation) columnSizes() []ColumnSize {
 			for i, c := range seg.columns {
 				if c.Data != nil {
 					add(i, c.Data.Codec().String(), 1, int64(c.Data.Bytes()), int64(8*len(c.Nulls)))
+				}
+				if n := seg.mem.indexBytes(i); n > 0 {
+					add(i, "index", 1, n, 0)
 				}
 			}
 		case seg.mark != nil:
