@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
-	"sync"
 
 	"pgaccel/colstore"
 	"pgaccel/plan"
@@ -24,6 +23,12 @@ type Options struct {
 	MemoryLimit int64 // bytes of lookups, group tables and results; 0: 1 GiB
 	// Share lets the query scan together with others; nil: by itself.
 	Share *Sharer
+
+	forceIndexes bool // tests: ask an index wherever there is one
+
+	grouping strategy // forces how groups are found, where it can be; for tests
+	// FloatSum says what becomes of sums, averages and variances of floats.
+	FloatSum FloatSum
 }
 
 // Execute computes q, which must be bound, over the given versions of its tables.
@@ -125,175 +130,6 @@ func (x *execution) compute() (*result, error) {
 // topRows bounds the rows for which an order is kept while they are gathered.
 const topRows = 1 << 16
 
-// grouped aggregates, then computes what stands over groups.
-func (x *execution) grouped() (*result, error) {
-	q := x.q
-	wanted := append([]plan.Expr(nil), q.Group...)
-	only := make([]bool, len(wanted))
-	for i := range only {
-		only[i] = true
-	}
-	aggs := append([]plan.Aggregate(nil), q.Aggs...)
-	for _, a := range aggs {
-		if a.Arg != nil {
-			wanted = append(wanted, a.Arg)
-		}
-		if a.Filter != nil {
-			wanted = append(wanted, a.Filter)
-		}
-	}
-	p, lowered, err := x.prepare(0, wanted, only)
-	if err != nil {
-		return nil, err
-	}
-	k := len(q.Group)
-	for i := range aggs {
-		if aggs[i].Arg != nil {
-			aggs[i].Arg = lowered[k]
-			k++
-		}
-		if aggs[i].Filter != nil {
-			aggs[i].Filter = lowered[k]
-			k++
-		}
-	}
-	g, err := newGrouper(p, lowered[:len(q.Group)])
-	if err == nil {
-		err = g.addAggregates(aggs)
-	}
-	if err != nil {
-		return nil, err
-	}
-	if x.trace != nil {
-		g.describe(x.trace)
-	}
-	var mu sync.Mutex
-	if err := p.run(func(w *worker) sink {
-		mu.Lock()
-		defer mu.Unlock()
-		return g.worker(w)
-	}); err != nil {
-		return nil, err
-	}
-	s := g.merge()
-	numbers := s.numbers()
-	keys := s.keys(numbers, len(q.Group))
-	values, err := s.aggregates(numbers)
-	if err != nil {
-		return nil, err
-	}
-	return x.overGroups(len(numbers), keys, values)
-}
-
-// overGroups applies HAVING and computes the outputs and the order.
-func (x *execution) overGroups(n int, keys, values []rcol) (*result, error) {
-	var at uint32
-	v := &env{leaf: func(e plan.Expr) (scalar, error) {
-		switch e := e.(type) {
-		case plan.Key:
-			return keys[e.Index].at(at), nil
-		case plan.Agg:
-			return values[e.Index].at(at), nil
-		}
-		return nullScalar, forward(plan.ReasonShape, "a column outside of aggregates")
-	}}
-	var kept []uint32
-	for i := range n {
-		at = uint32(i)
-		pass := true
-		// Every condition is computed for every group: one that fails is not missed.
-		for _, h := range x.q.Having {
-			r, err := x.groupEval(v, h, keys, values)
-			if err != nil {
-				return nil, err
-			}
-			pass = pass && !r.null && r.i != 0
-		}
-		if pass {
-			kept = append(kept, at)
-		}
-	}
-	column := func(e plan.Expr) (rcol, error) {
-		var c rcol
-		switch e := e.(type) {
-		case plan.Key:
-			c = keys[e.Index].pick(kept)
-		case plan.Agg:
-			c = values[e.Index].pick(kept)
-		default:
-			c.t = e.Type()
-			for _, at = range kept {
-				r, err := x.groupEval(v, e, keys, values)
-				if err != nil {
-					return c, err
-				}
-				c.push(r)
-			}
-		}
-		c.t.Collation = e.Type().Collation
-		return c, nil
-	}
-	r := &result{n: len(kept)}
-	for _, e := range x.q.Output {
-		c, err := column(e)
-		if err != nil {
-			return nil, err
-		}
-		r.output = append(r.output, c)
-	}
-	for _, o := range x.q.Order {
-		c, err := column(o.Expr)
-		if err != nil {
-			return nil, err
-		}
-		r.order = append(r.order, c)
-	}
-	return r, nil
-}
-
-// groupEval evaluates e over a group. Text of a collation other than C is compared
-// by the ranks of the one column that it comes from.
-func (x *execution) groupEval(v *env, e plan.Expr, keys, values []rcol) (scalar, error) {
-	v.order = nil
-	plan.Walk(e, func(n plan.Expr) bool {
-		var c *rcol
-		switch n := n.(type) {
-		case plan.Key:
-			c = &keys[n.Index]
-		case plan.Agg:
-			c = &values[n.Index]
-		default:
-			return true
-		}
-		if c.dict != nil {
-			v.order = c.dict.order(c.t.Collation)
-		}
-		return true
-	})
-	return v.eval(e)
-}
-
-// pick returns the rows of the column.
-func (c *rcol) pick(rows []uint32) rcol {
-	out := *c
-	switch {
-	case c.dec != nil:
-		out.dec = make([]vector.Decimal, len(rows))
-		pickRows(out.dec, c.dec, rows)
-	case c.str != nil:
-		out.str = make([]string, len(rows))
-		pickRows(out.str, c.str, rows)
-	default:
-		out.v = make([]int64, len(rows))
-		pickRows(out.v, c.v, rows)
-	}
-	if c.nulls != nil {
-		out.nulls = make([]uint8, len(rows))
-		pickRows(out.nulls, c.nulls, rows)
-	}
-	return out
-}
-
 // Explain returns the physical plan of q as text: for every pipeline, lookups first,
 // its steps in their order, and how groups are kept. Small tables are read for it.
 func Explain(q *plan.Query, in Input) string {
@@ -344,17 +180,3 @@ func (p *pipeline) describe(t func(string, ...any)) {
 }
 
 var lookupNames = [...]string{"bitmap", "array8", "array16", "array32", "hash"}
-
-func (g *grouper) describe(t func(string, ...any)) {
-	switch {
-	case g.single:
-		t("  one group")
-	case g.dense:
-		t("  array of %d groups", g.pack.card)
-	default:
-		t("  hash of groups, %d words a key", g.pack.words)
-	}
-	for _, a := range g.accs {
-		t("  accumulator %s", [...]string{"rows", "count", "sum", "sum128", "min", "max", "zeros"}[a.kind])
-	}
-}

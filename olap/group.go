@@ -6,9 +6,37 @@ import (
 	"pgaccel/plan"
 )
 
-// denseGroups bounds the arrays that are indexed by the group keys' combined
-// codes; beyond it a hash table numbers the groups.
-const denseGroups = 1 << 17
+// grouper aggregates by groups: by all keys of a query, or by several sets of them.
+type grouper struct {
+	p     *pipeline
+	keys  []groupKey
+	bases []*grouping // computed from rows
+	sets  []*grouping // by position in Query.Sets; one without
+	accs  []acc
+	refs  []aggRef
+}
+
+// groupKey is where a key of Query.Group comes from: a node, or output out of a lookup.
+type groupKey struct {
+	node       *node
+	probe, out int
+}
+
+// grouping numbers rows by some of the keys.
+type grouping struct {
+	g      *grouper
+	set    uint64 // the keys, by position
+	all    bool   // all keys, of which there may be more than set has bits
+	axes   []axis
+	pack   *packer
+	how    strategy
+	expect float64 // estimated groups
+	// sparse is set where few of the digits' numbers are groups.
+	sparse  bool
+	workers []*groups // the workers' tables
+	radix   *radix    // with groupPartitioned
+	done    []*groups // the result: tables that have no group in common; nil until then
+}
 
 // axis is one digit of a group's number: an expression, or what a lookup says of
 // all keys that come from it.
@@ -21,46 +49,26 @@ type axis struct {
 	outs   []int    // lookup: outputs, beside keys
 }
 
-// grouper is a sink that aggregates by groups. Its workers have tables of their
-// own, which merge adds up.
-type grouper struct {
-	p       *pipeline
-	axes    []axis
-	pack    *packer
-	dense   bool // groups are numbered by their digits
-	single  bool // there is one group
-	accs    []acc
-	refs    []aggRef
-	workers []*groups
-}
-
-// groups is one worker's table.
+// groups is one table of groups: a worker's, a partition's, or the result of others.
 type groups struct {
 	g      *grouper
-	table  *wordTable
-	counts []int64 // rows by group
-	states []state // by acc
+	by     *grouping
+	first  uint64     // the number of group 0, where numbers are digits
+	table  *wordTable // nil where they are
+	counts []int64    // rows by group
+	states []state    // by acc
 	index  []uint32
 	sub    []uint32
-	vals   []int64
 	pos    []uint16
 	key    []uint64
 	taken  int64
 }
 
 func newGrouper(p *pipeline, group []plan.Expr) (*grouper, error) {
-	g := &grouper{p: p, pack: newPacker(), single: len(group) == 0}
-	at := map[int]int{} // axis by probe
-	for i, e := range group {
+	g := &grouper{p: p}
+	for _, e := range group {
 		if o, ok := e.(outRef); ok && !o.t.Kind.IsFloat() {
-			a, known := at[o.probe]
-			if !known {
-				a = len(g.axes)
-				at[o.probe] = a
-				g.axes = append(g.axes, axis{probe: o.probe})
-			}
-			g.axes[a].keys = append(g.axes[a].keys, i)
-			g.axes[a].outs = append(g.axes[a].outs, o.out)
+			g.keys = append(g.keys, groupKey{probe: o.probe, out: o.out})
 			continue
 		}
 		n, err := p.c.compile(e)
@@ -73,35 +81,8 @@ func newGrouper(p *pipeline, group []plan.Expr) (*grouper, error) {
 			key.risky = true
 			n = key
 		}
-		g.axes = append(g.axes, axis{node: n, keys: []int{i}})
+		g.keys = append(g.keys, groupKey{node: n})
 	}
-	for i := range g.axes {
-		a := &g.axes[i]
-		if a.node != nil {
-			g.pack.add(a.node, 0)
-			continue
-		}
-		b := p.probes[a.probe]
-		n := b.lut.rows
-		if !b.dedupe {
-			// Entries are rows: number their distinct keys.
-			d := newPacker()
-			cols := make([]vec, len(a.outs))
-			for k, o := range a.outs {
-				out := &b.lut.outs[o]
-				cols[k] = vec{out.v, out.nulls}
-				d.add(&node{lo: out.lo, hi: out.hi, nullable: out.nulls != nil}, 0)
-			}
-			all := make([]uint32, n)
-			for k := range all {
-				all[k] = uint32(k)
-			}
-			a.codeOf, a.rep = d.distinct(cols, all)
-			n = len(a.rep)
-		}
-		g.pack.add(nil, uint64(max(n, 1)))
-	}
-	g.dense = g.pack.card != 0 && g.pack.card <= denseGroups
 	return g, nil
 }
 
@@ -118,20 +99,115 @@ func groupFloat(v int64) (int64, error) {
 	return k, nil
 }
 
-func (g *grouper) worker(w *worker) *groups {
-	s := &groups{g: g, index: make([]uint32, tileRows), sub: make([]uint32, tileRows), vals: make([]int64, tileRows),
-		pos: make([]uint16, tileRows), states: make([]state, len(g.accs))}
-	switch {
-	case g.single:
-		s.resize(1)
-	case g.dense:
-		s.resize(int(g.pack.card))
-	default:
-		s.table = newWordTable(g.pack.words, 0)
-		s.key = make([]uint64, g.pack.words)
+func (by *grouping) has(key int) bool { return by.all || by.set>>uint(key)&1 != 0 }
+
+// newGrouping returns the grouping by a set of the keys, or by all.
+func (g *grouper) newGrouping(set uint64, all bool) *grouping {
+	by := &grouping{g: g, set: set, all: all, pack: newPacker()}
+	at := map[int]int{} // axis by probe
+	for i, k := range g.keys {
+		if !by.has(i) {
+			continue
+		}
+		if k.node != nil {
+			by.axes = append(by.axes, axis{node: k.node, keys: []int{i}})
+			continue
+		}
+		a, known := at[k.probe]
+		if !known {
+			a = len(by.axes)
+			at[k.probe] = a
+			by.axes = append(by.axes, axis{probe: k.probe})
+		}
+		by.axes[a].keys = append(by.axes[a].keys, i)
+		by.axes[a].outs = append(by.axes[a].outs, k.out)
 	}
-	g.workers = append(g.workers, s)
+	for i := range by.axes {
+		a := &by.axes[i]
+		if a.node != nil {
+			by.pack.add(a.node, 0)
+			continue
+		}
+		b := g.p.probes[a.probe]
+		n := b.lut.rows
+		if !b.dedupe || a.distinctOuts() < len(b.wanted) {
+			// Entries are rows, or number more than these keys: number theirs.
+			d := newPacker()
+			cols := make([]vec, len(a.outs))
+			for k, o := range a.outs {
+				out := &b.lut.outs[o]
+				cols[k] = vec{out.v, out.nulls}
+				d.add(&node{lo: out.lo, hi: out.hi, nullable: out.nulls != nil}, 0)
+			}
+			all := make([]uint32, n)
+			for k := range all {
+				all[k] = uint32(k)
+			}
+			a.codeOf, a.rep = d.distinct(cols, all)
+			n = len(a.rep)
+		}
+		by.pack.add(nil, uint64(max(n, 1)))
+	}
+	return by
+}
+
+func (a *axis) distinctOuts() int {
+	seen := map[int]bool{}
+	for _, o := range a.outs {
+		seen[o] = true
+	}
+	return len(seen)
+}
+
+// newGroups returns a table without groups.
+func (by *grouping) newGroups() *groups {
+	return &groups{g: by.g, by: by, states: make([]state, len(by.g.accs))}
+}
+
+// sink returns a worker's table, or with groupPartitioned what fills those of all.
+func (by *grouping) sink() sink {
+	if by.how == groupPartitioned {
+		return by.radix.sink()
+	}
+	s := by.newGroups()
+	by.workers = append(by.workers, s)
 	return s
+}
+
+// sinks feeds several groupings from one scan.
+type sinks []sink
+
+// tile implements sink.
+func (s sinks) tile(w *worker) {
+	for _, t := range s {
+		if t.tile(w); w.err != nil {
+			return
+		}
+	}
+}
+
+// open makes room for the first groups. A worker does it when it meets the first row.
+func (s *groups) open() {
+	s.index = make([]uint32, tileRows)
+	for i := range s.g.accs {
+		if s.g.accs[i].filter != nil && s.pos == nil {
+			s.pos, s.sub = make([]uint16, tileRows), make([]uint32, tileRows)
+		}
+	}
+	switch s.by.how {
+	case groupSingle:
+		s.resize(1)
+	case groupDense:
+		s.resize(int(s.by.pack.card))
+	default:
+		s.openTable(int(min(s.by.expect, 1<<12)))
+	}
+}
+
+func (s *groups) openTable(capacity int) {
+	s.table = newWordTable(s.by.pack.words, capacity)
+	s.key = make([]uint64, tileRows*s.by.pack.words)
+	s.resize(1) // states exist even where no row comes
 }
 
 // resize makes room for n groups.
@@ -146,67 +222,68 @@ func (s *groups) resize(n int) {
 	}
 	s.counts = append(s.counts, make([]int64, grown-have)...)
 	for i := range s.states {
-		s.states[i].grow(&s.g.accs[i], grown)
+		s.grow(i, grown)
 	}
 }
 
-// bytes returns the memory of the table.
-func (s *groups) bytes() int64 {
-	n := int64(len(s.counts)) * 8
+// account takes the memory by which the table has grown.
+func (s *groups) account() error {
+	b := int64(len(s.counts)) * 8
 	for i := range s.states {
-		n += s.states[i].bytes()
+		b += s.states[i].bytes()
 	}
 	if s.table != nil {
-		n += s.table.bytes()
+		b += s.table.bytes()
 	}
-	return n
+	if b <= s.taken {
+		return nil
+	}
+	grown := b - s.taken
+	s.taken = b
+	return s.g.p.x.take(grown)
 }
 
 // tile implements sink.
 func (s *groups) tile(w *worker) {
+	if s.index == nil {
+		s.open()
+	}
+	n := len(w.f.sel)
 	var index []uint32
-	switch {
-	case s.g.single:
-		s.counts[0] += int64(len(w.f.sel))
-	case s.g.dense:
-		index = s.denseIndex(w)
+	if s.by.how == groupSingle {
+		s.counts[0] += int64(n)
+	} else {
+		index = s.index[:n]
+		if s.table == nil {
+			s.by.number(w, index)
+		} else {
+			keys := s.key[:n*s.table.w]
+			if s.by.packKeys(w, keys); w.err == nil {
+				s.table.insertAll(keys, index)
+				s.resize(s.table.n)
+			}
+		}
+		if w.err != nil {
+			return
+		}
 		counts := s.counts
 		for _, i := range index {
 			counts[i]++
 		}
-	default:
-		index = s.hashIndex(w)
-		for _, i := range index {
-			s.counts[i]++
-		}
 	}
-	if w.err != nil {
+	if s.accumulate(w, index); w.err != nil {
 		return
 	}
-	s.accumulate(w, index)
-	if b := s.bytes(); b > s.taken {
-		if err := w.p.x.take(b - s.taken); err != nil {
-			w.fail(err)
-		}
-		s.taken = b
+	if err := s.account(); err != nil {
+		w.fail(err)
 	}
 }
 
-// countRows implements counter: for count(*) alone the rows need not be looked at.
-func (s *groups) countRows(n int64) bool {
-	if !s.g.single || len(s.g.accs) > 0 {
-		return false
-	}
-	s.counts[0] += n
-	return true
-}
-
-// denseIndex returns the number of each selected row's group.
-func (s *groups) denseIndex(w *worker) []uint32 {
-	index := s.index[:len(w.f.sel)]
-	for i := range s.g.axes {
-		a := &s.g.axes[i]
-		part := &s.g.pack.parts[i]
+// number writes the number of each selected row's group, made of its digits, to index.
+func (by *grouping) number(w *worker, index []uint32) {
+	for i := range by.axes {
+		a := &by.axes[i]
+		part := &by.pack.parts[i]
 		stride := uint32(part.stride)
 		first := i == 0
 		if a.node == nil {
@@ -232,39 +309,40 @@ func (s *groups) denseIndex(w *worker) []uint32 {
 			continue
 		}
 		v := w.eval(a.node)
-		if first {
-			clear(index)
+		zero := part.lo // the value of digit 0
+		if part.nullable {
+			zero--
 		}
-		switch {
-		case !part.nullable:
-			lo := part.lo
-			for j, x := range v.v {
-				index[j] += uint32(x-lo) * stride
+		if part.nullable && v.nulls != nil {
+			if first {
+				clear(index)
 			}
-		default:
-			for j := range v.v {
-				index[j] += uint32(part.digit(v, j)) * stride
+			for j, x := range v.v { // null is digit 0, whatever its value
+				index[j] += uint32(x-zero) * stride & (uint32(v.nulls[j]) - 1)
+			}
+		} else if first {
+			for j, x := range v.v {
+				index[j] = uint32(x-zero) * stride
+			}
+		} else {
+			for j, x := range v.v {
+				index[j] += uint32(x-zero) * stride
 			}
 		}
 		if w.err != nil {
-			return index
+			return
 		}
 	}
-	return index
 }
 
-// hashIndex returns the number of each selected row's group, adding new ones.
-func (s *groups) hashIndex(w *worker) []uint32 {
+// packKeys writes the packed keys of the selected rows, pack.words each, to keys.
+func (by *grouping) packKeys(w *worker, keys []uint64) {
 	sel := w.f.sel
-	words := s.g.pack.words
-	if need := words * tileRows; cap(s.key) < need {
-		s.key = make([]uint64, need)
-	}
-	keys := s.key[:words*len(sel)]
+	words := by.pack.words
 	clear(keys)
-	for i := range s.g.axes {
-		a := &s.g.axes[i]
-		part := &s.g.pack.parts[i]
+	for i := range by.axes {
+		a := &by.axes[i]
+		part := &by.pack.parts[i]
 		if a.node == nil {
 			entries := w.entries[a.probe]
 			for j, r := range sel {
@@ -277,124 +355,113 @@ func (s *groups) hashIndex(w *worker) []uint32 {
 			continue
 		}
 		v := w.eval(a.node)
-		if v.nulls == nil {
-			lo := uint64(part.lo)
+		switch lo := uint64(part.lo); {
+		case v.nulls == nil && words == 1:
+			for j, x := range v.v {
+				keys[j] |= (uint64(x) - lo) << part.shift
+			}
+		case v.nulls == nil:
 			for j, x := range v.v {
 				keys[j*words+part.word] |= (uint64(x) - lo) << part.shift
 			}
-			continue
+		default:
+			for j := range sel {
+				part.pack(keys[j*words:(j+1)*words], v, j)
+			}
 		}
-		for j := range sel {
-			part.pack(keys[j*words:(j+1)*words], v, j)
-		}
-	}
-	index := s.index[:len(sel)]
-	if w.err != nil {
-		return index[:0]
-	}
-	for j := range sel {
-		index[j], _ = s.table.insert(keys[j*words : (j+1)*words])
-	}
-	s.resize(s.table.n)
-	return index
-}
-
-// merge adds all workers' tables into one.
-func (g *grouper) merge() *groups {
-	if len(g.workers) == 0 {
-		return g.worker(nil)
-	}
-	to := g.workers[0]
-	for _, from := range g.workers[1:] {
-		to.add(from)
-	}
-	return to
-}
-
-// add adds the groups of a table of the same grouping.
-func (s *groups) add(from *groups) {
-	n := len(from.counts)
-	if from.table != nil {
-		n = from.table.n
-	}
-	index := make([]uint32, n)
-	for j := range index {
-		index[j] = uint32(j)
-		if from.table != nil {
-			index[j], _ = s.table.insert(from.table.keys[j*from.table.w : (j+1)*from.table.w])
-		}
-	}
-	if s.table != nil {
-		s.resize(s.table.n)
-	}
-	for j, i := range index {
-		s.counts[i] += from.counts[j]
-	}
-	for k := range s.states {
-		s.states[k].mergeAll(&s.g.accs[k], &from.states[k], nil, index)
 	}
 }
 
 // numbers returns the groups that exist.
 func (s *groups) numbers() []uint32 {
-	if s.g.single {
+	if s.by.how == groupSingle {
 		return []uint32{0}
 	}
-	var out []uint32
 	n := len(s.counts)
 	if s.table != nil {
 		n = s.table.n
 	}
-	for i := range n {
-		if s.counts[i] > 0 {
-			out = append(out, uint32(i))
-		}
+	out := make([]uint32, n+1)
+	k := 0
+	for i, c := range s.counts[:n] {
+		out[k] = uint32(i)
+		k += int(b2i(c > 0))
 	}
-	return out
+	return out[:k]
 }
 
-// key returns the values of Query.Group[i] for the groups.
-func (s *groups) keys(numbers []uint32, count int) []rcol {
-	cols := make([]rcol, count)
-	for ai := range s.g.axes {
-		a := &s.g.axes[ai]
-		part := &s.g.pack.parts[ai]
-		v := make([]int64, len(numbers))
-		nulls := make([]uint8, len(numbers))
-		for j, n := range numbers {
-			var null bool
-			if s.table != nil {
-				v[j], null = part.unpack(s.table.keys[int(n)*s.table.w : (int(n)+1)*s.table.w])
-			} else {
-				v[j], null = part.undigit(uint64(n) / part.stride % part.card)
-			}
-			nulls[j] = uint8(b2i(null))
+// digits returns the values or codes of an axis for the groups.
+func (s *groups) digits(axis int, numbers []uint32) (v []int64, nulls []uint8) {
+	part := &s.by.pack.parts[axis]
+	v = make([]int64, len(numbers))
+	if part.nullable {
+		nulls = make([]uint8, len(numbers))
+	}
+	for j, n := range numbers {
+		var null bool
+		if s.table != nil {
+			v[j], null = part.unpack(s.table.key(int(n)))
+		} else {
+			v[j], null = part.undigit((s.first + uint64(n)) / part.stride % part.card)
 		}
-		if a.node != nil {
-			if a.node.t.Kind.IsFloat() {
-				for j := range v {
-					v[j] = floatOfKey(v[j])
+		if null {
+			nulls[j] = 1
+		}
+	}
+	return v, nulls
+}
+
+// keyColumn returns a column without rows for the values of Query.Group[i].
+func (g *grouper) keyColumn(i int) rcol {
+	k := &g.keys[i]
+	if k.node != nil {
+		return rcol{t: k.node.t, dict: k.node.dict}
+	}
+	out := &g.p.probes[k.probe].lut.outs[k.out]
+	return rcol{t: out.t, dict: out.dict}
+}
+
+// keys returns the values of Query.Group[i] for the groups: nulls where the set lacks
+// the key.
+func (s *groups) keys(i int, numbers []uint32) rcol {
+	c := s.g.keyColumn(i)
+	k := &s.g.keys[i]
+	if !s.by.has(i) {
+		c.v, c.nulls = make([]int64, len(numbers)), make([]uint8, len(numbers))
+		for j := range c.nulls {
+			c.nulls[j] = 1
+		}
+		return c
+	}
+	for ai := range s.by.axes {
+		a := &s.by.axes[ai]
+		switch {
+		case k.node != nil && a.node != nil && a.keys[0] == i:
+			c.v, c.nulls = s.digits(ai, numbers)
+			if c.t.Kind.IsFloat() {
+				for j := range c.v {
+					c.v[j] = floatOfKey(c.v[j])
 				}
 			}
-			cols[a.keys[0]] = rcol{t: a.node.t, v: v, nulls: nulls, dict: a.node.dict}
-			continue
-		}
-		lut := s.g.p.probes[a.probe].lut
-		for k, key := range a.keys {
-			out := &lut.outs[a.outs[k]]
-			col := rcol{t: out.t, v: make([]int64, len(numbers)), nulls: make([]uint8, len(numbers)), dict: out.dict}
-			for j, code := range v {
+			return c
+		case k.node == nil && a.node == nil && a.probe == k.probe:
+			out := &s.g.p.probes[k.probe].lut.outs[k.out]
+			c.v, _ = s.digits(ai, numbers)
+			if out.nulls != nil {
+				c.nulls = make([]uint8, len(numbers))
+			}
+			for j, code := range c.v {
 				e := uint32(code)
 				if a.rep != nil {
 					e = a.rep[code]
 				}
-				col.v[j] = out.v[e]
+				c.v[j] = out.v[e]
 				if out.nulls != nil {
-					col.nulls[j] = out.nulls[e]
+					c.nulls[j] = out.nulls[e]
 				}
 			}
-			cols[key] = col
+			return c
 		}
 	}
-	return cols
+	panic("BUG: a key that no axis has")
 }

@@ -383,6 +383,9 @@ func queryText(q *plan.Query) string {
 	}
 	list("filter", q.Filter)
 	list("group", q.Group)
+	for _, set := range q.Sets {
+		fmt.Fprintf(&b, "  set %b\n", set)
+	}
 	for _, a := range q.Aggs {
 		fmt.Fprintf(&b, "  agg %d", a.Func)
 		if a.Arg != nil {
@@ -418,7 +421,15 @@ func (w *world) outcome(q *plan.Query, workers int) (problem string, forwarded p
 	opt := w.options
 	opt.Workers = workers
 	got, err := Execute(context.Background(), q, w.input(), opt)
-	want, wantErr := oracle.RunCollated(q, func(t int) [][]vector.Datum { return w.tables[t].rows }, backwards)
+	want, wantErr := w.reference(q)
+	return compareOutcomes(q, got, err, want, wantErr)
+}
+
+func (w *world) reference(q *plan.Query) (*vector.Batch, error) {
+	return oracle.RunCollated(q, func(t int) [][]vector.Datum { return w.tables[t].rows }, backwards)
+}
+
+func compareOutcomes(q *plan.Query, got *vector.Batch, err error, want *vector.Batch, wantErr error) (problem string, forwarded plan.Reason) {
 	var f *plan.Forward
 	if err != nil && !errors.As(err, &f) {
 		return "error " + err.Error(), ""

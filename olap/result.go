@@ -2,7 +2,6 @@ package olap
 
 import (
 	"cmp"
-	"slices"
 	"strings"
 
 	"pgaccel/plan"
@@ -145,22 +144,25 @@ func (r *result) alike(a, b uint32) bool {
 
 // finish orders, cuts and writes the rows out.
 func (x *execution) finish(r *result) (*vector.Batch, error) {
-	rows := make([]uint32, r.n)
-	for i := range rows {
-		rows[i] = uint32(i)
-	}
 	less, err := ordering(r.order, x.q.Order)
 	if err != nil {
 		return nil, err
 	}
-	if len(x.q.Order) > 0 {
-		slices.SortStableFunc(rows, less)
-	}
-	n := int64(len(rows))
+	n := int64(r.n)
 	from := min(x.offset, n)
 	to := n
 	if x.limited && x.limit < n-from {
 		to = from + x.limit
+	}
+	var rows []uint32
+	if len(x.q.Order) > 0 {
+		rows = firstRows(r.n, int(min(to+1, n)), less) // one more: it may tie
+		n = int64(len(rows))
+	} else {
+		rows = make([]uint32, r.n)
+		for i := range rows {
+			rows[i] = uint32(i)
+		}
 	}
 	for _, cut := range []int64{from, to} {
 		if cut <= 0 || cut >= n || less(rows[cut-1], rows[cut]) != 0 {

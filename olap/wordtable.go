@@ -2,17 +2,37 @@ package olap
 
 import "math/bits"
 
-// wordTable is a set of keys of w words each, numbered in the order of insertion.
+// wordTable is a set of keys of w words each, numbered in the order of insertion. It
+// probes linearly. A key of one word stands in its slot, so that a probe touches one
+// cache line; of longer ones the slot has half of the hash.
 type wordTable struct {
 	w     int
-	keys  []uint64 // n*w
-	slots []uint32 // number+1, 0 for free; a power of two
+	keys  []uint64  // n*w
+	one   []oneSlot // w == 1; a power of two
+	slots []uint64  // w > 1: hash&^1<<32-1 | number+1, 0 for free; a power of two
 	n     int
 }
 
+type oneSlot struct {
+	key    uint64
+	number uint32 // +1; 0 for free
+}
+
 func newWordTable(w, capacity int) *wordTable {
-	size := 1 << bits.Len(uint(max(capacity*2, 64)))
-	return &wordTable{w: w, slots: make([]uint32, size), keys: make([]uint64, 0, capacity*w)}
+	size := 1 << bits.Len(uint(max(capacity*2, 64)-1))
+	t := &wordTable{w: w, keys: make([]uint64, 0, capacity*w)}
+	if w == 1 {
+		t.one = make([]oneSlot, size)
+	} else {
+		t.slots = make([]uint64, size)
+	}
+	return t
+}
+
+// hashOne scatters to all bits: tables take the lower ones, partitions the upper ones.
+func hashOne(x uint64) uint64 {
+	hi, lo := bits.Mul64(x^0x9E3779B97F4A7C15, 0x9FB21C651E98DF25)
+	return hi ^ lo
 }
 
 func hashWords(k []uint64) uint64 {
@@ -24,6 +44,9 @@ func hashWords(k []uint64) uint64 {
 	return h
 }
 
+// numberBits of a slot are the key's number plus one.
+const numberBits = 1<<32 - 1
+
 func (t *wordTable) equal(i uint32, k []uint64) bool {
 	at := t.keys[int(i)*t.w:]
 	for j, x := range k {
@@ -34,50 +57,137 @@ func (t *wordTable) equal(i uint32, k []uint64) bool {
 	return true
 }
 
+// key returns the words of a number.
+func (t *wordTable) key(i int) []uint64 { return t.keys[i*t.w : (i+1)*t.w] }
+
 func (t *wordTable) find(k []uint64) (uint32, bool) {
+	if t.w == 1 {
+		mask := uint64(len(t.one) - 1)
+		for s := hashOne(k[0]) & mask; ; s = (s + 1) & mask {
+			e := &t.one[s]
+			if e.number == 0 {
+				return 0, false
+			}
+			if e.key == k[0] {
+				return e.number - 1, true
+			}
+		}
+	}
 	mask := uint64(len(t.slots) - 1)
-	for s := hashWords(k) & mask; ; s = (s + 1) & mask {
+	h := hashWords(k)
+	for s := h & mask; ; s = (s + 1) & mask {
 		e := t.slots[s]
 		if e == 0 {
 			return 0, false
 		}
-		if t.equal(e-1, k) {
-			return e - 1, true
+		if i := uint32(e) - 1; e&^numberBits == h&^numberBits && t.equal(i, k) {
+			return i, true
 		}
 	}
 }
 
 // insert returns the number of k, and whether it is new.
 func (t *wordTable) insert(k []uint64) (uint32, bool) {
-	if 2*(t.n+1) > len(t.slots) {
+	if 2*(t.n+1) > max(len(t.one), len(t.slots)) {
 		t.grow()
 	}
+	if t.w == 1 {
+		return t.insertOne(k[0])
+	}
 	mask := uint64(len(t.slots) - 1)
-	for s := hashWords(k) & mask; ; s = (s + 1) & mask {
+	h := hashWords(k)
+	for s := h & mask; ; s = (s + 1) & mask {
 		e := t.slots[s]
 		if e == 0 {
 			t.keys = append(t.keys, k...)
 			t.n++
-			t.slots[s] = uint32(t.n)
+			t.slots[s] = h&^numberBits | uint64(t.n)
 			return uint32(t.n - 1), true
 		}
-		if t.equal(e-1, k) {
-			return e - 1, false
+		if i := uint32(e) - 1; e&^numberBits == h&^numberBits && t.equal(i, k) {
+			return i, false
 		}
+	}
+}
+
+func (t *wordTable) insertOne(k uint64) (uint32, bool) {
+	mask := uint64(len(t.one) - 1)
+	for s := hashOne(k) & mask; ; s = (s + 1) & mask {
+		e := &t.one[s]
+		if e.number == 0 {
+			t.keys = append(t.keys, k)
+			t.n++
+			e.key, e.number = k, uint32(t.n)
+			return uint32(t.n - 1), true
+		}
+		if e.key == k {
+			return e.number - 1, false
+		}
+	}
+}
+
+// insertAll writes the numbers of all keys, w words each, to index. It is insert for
+// each, but that the first look at every slot depends on no other, so that the memory
+// serves many at once.
+func (t *wordTable) insertAll(keys []uint64, index []uint32) {
+	if t.w != 1 {
+		for j := range index {
+			index[j], _ = t.insert(keys[j*t.w : (j+1)*t.w])
+		}
+		return
+	}
+	var missed [tileRows]uint16
+	for len(index) > 0 {
+		n := min(len(index), tileRows)
+		ks, out := keys[:n], index[:n]
+		mask := uint64(len(t.one) - 1)
+		m := 0
+		for j, k := range ks {
+			e := &t.one[hashOne(k)&mask]
+			out[j] = e.number - 1
+			missed[m&(tileRows-1)] = uint16(j)
+			m += int(b2i(e.key != k) | b2i(e.number == 0))
+		}
+		for _, j := range missed[:m] {
+			if 2*(t.n+1) > len(t.one) {
+				t.grow()
+			}
+			out[j], _ = t.insertOne(ks[j])
+		}
+		keys, index = keys[n:], index[n:]
 	}
 }
 
 func (t *wordTable) grow() {
-	t.slots = make([]uint32, 2*len(t.slots))
+	size := 4 * max(len(t.one), len(t.slots))
+	if size > 1<<18 {
+		size /= 2
+	}
+	if t.w == 1 {
+		t.one = make([]oneSlot, size)
+		mask := uint64(len(t.one) - 1)
+		for i, k := range t.keys {
+			s := hashOne(k) & mask
+			for t.one[s].number != 0 {
+				s = (s + 1) & mask
+			}
+			t.one[s] = oneSlot{k, uint32(i + 1)}
+		}
+		return
+	}
+	t.slots = make([]uint64, size)
 	mask := uint64(len(t.slots) - 1)
 	for i := range t.n {
-		s := hashWords(t.keys[i*t.w:(i+1)*t.w]) & mask
+		h := hashWords(t.key(i))
+		s := h & mask
 		for t.slots[s] != 0 {
 			s = (s + 1) & mask
 		}
-		t.slots[s] = uint32(i + 1)
+		t.slots[s] = h&^numberBits | uint64(i+1)
 	}
 }
 
 // bytes returns the memory that the table takes.
-func (t *wordTable) bytes() int64 { return int64(len(t.slots)*4 + cap(t.keys)*8) }
+func (t *wordTable) bytes() int64 {
+	return int64(len(t.one))*16 + int64(len(t.slots)+cap(t.keys))*8
+}

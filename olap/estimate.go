@@ -1,0 +1,218 @@
+package olap
+
+import (
+	"math"
+	"math/bits"
+)
+
+// strategy is how the groups of a grouping are found.
+type strategy uint8
+
+const (
+	groupAuto        strategy = iota // Options: as estimated
+	groupSingle                      // there is one group
+	groupDense                       // numbers are digits and index arrays
+	groupHash                        // a hash table for each worker, merged at the end
+	groupPartitioned                 // radix partitions, which all workers fill
+)
+
+const (
+	// denseGroups bounds the arrays that are indexed by groups' numbers whatever the
+	// number of rows; beyond it they must be worth it.
+	denseGroups = 1 << 17
+	// denseSmall is so few groups that an array is always right.
+	denseSmall = 1 << 12
+	// denseMax bounds the arrays that rows must be worth: beyond it rows are better
+	// brought in order first, by partitions.
+	denseMax = 1 << 20
+	// hashGroups bounds the groups of a worker's hash table: it and the groups stay in
+	// the second-level cache.
+	hashGroups = 1 << 15
+	// sampleTiles is how many tiles are looked at for an estimate, sampleRows the fewest
+	// rows of a scan for which that is worth while.
+	sampleTiles = 24
+)
+
+// sampleRows is a variable so that tests can make it small.
+var sampleRows = 1 << 18
+
+// expectedRows estimates the rows that pass the scan's steps: by zone maps, then by
+// the steps' own estimates.
+func (p *pipeline) expectedRows() float64 {
+	if p.never {
+		return 0
+	}
+	n := 0.0
+	for _, seg := range p.tab.Segments {
+		skip, live := p.zone(seg)
+		if skip {
+			continue
+		}
+		rows := float64(seg.Rows)
+		for i := range p.steps {
+			if i >= 64 || live>>i&1 != 0 {
+				rows *= p.steps[i].share
+			}
+		}
+		n += rows
+	}
+	return n
+}
+
+// bound returns the most groups that a grouping can have, by its keys' bounds and the
+// rows.
+func (by *grouping) bound(rows float64) float64 {
+	n := 1.0
+	for i := range by.pack.parts {
+		if c := by.pack.parts[i].card; c != 0 {
+			n *= float64(c)
+		} else {
+			n *= 1 << 63
+		}
+	}
+	return min(n, max(rows, 1))
+}
+
+// estimate sets the expected groups of groupings: by bounds where those are small,
+// else by what a sample of the tiles shows.
+func (g *grouper) estimate(list []*grouping, rows float64) {
+	var unsure []*grouping
+	for _, by := range list {
+		by.expect = by.bound(rows)
+		if by.expect > denseSmall {
+			unsure = append(unsure, by)
+		}
+	}
+	if len(unsure) == 0 || rows < float64(sampleRows) {
+		return
+	}
+	seen, n := g.sample(unsure)
+	if n == 0 {
+		return
+	}
+	for i, by := range unsure {
+		by.expect = min(by.expect, distinctEstimate(seen[i], n, rows))
+	}
+}
+
+// sample hashes the keys of some tiles' rows. It returns how often each hash occurred,
+// by grouping, and the number of rows.
+func (g *grouper) sample(list []*grouping) (seen []map[uint64]int, n int) {
+	p := g.p
+	seen = make([]map[uint64]int, len(list))
+	for i := range seen {
+		seen[i] = make(map[uint64]int, sampleTiles*tileRows/2)
+	}
+	w := newWorker(p)
+	var keys []uint64
+	tiles := 0
+	for _, seg := range p.tab.Segments {
+		tiles += (seg.Rows + tileRows - 1) / tileRows
+	}
+	every := max(tiles/sampleTiles, 1)
+	serial := 0
+	for _, seg := range p.tab.Segments {
+		w.seg = seg
+		skip, live := p.zone(seg)
+		for start := 0; start < seg.Rows; start += tileRows {
+			if serial++; serial%every != 0 || skip || !w.begin(start, min(tileRows, seg.Rows-start)) {
+				continue
+			}
+			w.filter(live)
+			if len(w.f.sel) == 0 {
+				continue
+			}
+			for i, by := range list {
+				words := by.pack.words
+				keys = append(keys[:0], make([]uint64, words*len(w.f.sel))...)
+				by.packKeys(w, keys)
+				for k := 0; k < len(keys); k += words {
+					seen[i][hashOf(keys[k:k+words])]++
+				}
+			}
+			if w.err != nil {
+				return nil, 0 // the scan will come upon it
+			}
+			n += len(w.f.sel)
+		}
+	}
+	return seen, n
+}
+
+// distinctEstimate is the GEE estimator of Charikar, Chaudhuri, Motwani and Narasayya
+// (Towards estimation error guarantees for distinct values, 2000): values that are
+// frequent have been seen, of those seen once there are sqrt(rows/n) times as many.
+func distinctEstimate(seen map[uint64]int, n int, rows float64) float64 {
+	once := 0
+	for _, k := range seen {
+		if k == 1 {
+			once++
+		}
+	}
+	scale := math.Sqrt(max(rows/float64(n), 1))
+	return float64(len(seen)-once) + scale*float64(once)
+}
+
+// groupBytes is the memory of one group's counts and states.
+func (g *grouper) groupBytes() int64 {
+	n := int64(8)
+	for i := range g.accs {
+		if n += 8; g.accs[i].kind == accSum128 {
+			n += 8
+		}
+	}
+	return n
+}
+
+// choose decides how groups are found. rows are expected; by.expect is set.
+func (by *grouping) choose(rows float64) {
+	x := by.g.p.x
+	forced := x.opt.grouping
+	card := by.pack.card
+	switch {
+	case len(by.axes) == 0:
+		by.how = groupSingle
+	case forced == groupDense && card != 0 && card <= 1<<24, forced == groupHash, forced == groupPartitioned:
+		by.how = forced
+	default:
+		by.how = by.suited(rows)
+	}
+	if by.how != groupPartitioned {
+		return
+	}
+	bytes := by.g.groupBytes()
+	groups := max(by.expect, 1)
+	if by.directNumbers() {
+		groups = float64(card)
+	} else {
+		bytes += 16*2 + 8
+	}
+	parts := groups * float64(bytes) / partitionBytes
+	parts = min(max(parts, float64(8*x.opt.Workers)), maxPartitions)
+	workers := int64(x.opt.Workers)
+	by.radix = newRadix(by, int(parts), min(partitionBuffers, x.opt.MemoryLimit/(4*workers)))
+	// A buffer need not hold more than there is.
+	fill := int(1.5*rows) / int(workers) / len(by.radix.parts)
+	by.radix.rows = max(min(by.radix.rows, 1<<bits.Len(uint(fill))), 2*tileRows)
+}
+
+// suited returns the strategy for the expected groups and rows.
+func (by *grouping) suited(rows float64) strategy {
+	x := by.g.p.x
+	card := by.pack.card
+	if card != 0 {
+		switch {
+		case card <= denseSmall, card <= denseGroups && float64(card) <= 4*rows:
+			return groupDense
+		case card <= denseMax && float64(card) <= rows/2 && float64(card) <= 8*by.expect &&
+			int64(card)*by.g.groupBytes()*int64(x.opt.Workers) <= x.opt.MemoryLimit/8:
+			return groupDense
+		}
+	}
+	if by.expect > hashGroups && rows >= 2*by.expect && rows >= float64(sampleRows) &&
+		(x.opt.MemoryLimit/(4*int64(x.opt.Workers)) >= 4<<20) {
+		by.sparse = float64(card) > 8*by.expect
+		return groupPartitioned
+	}
+	return groupHash
+}

@@ -1,0 +1,176 @@
+package olap
+
+import (
+	"math/bits"
+	"sync/atomic"
+)
+
+// parallelMerge is the number of groups from which on tables are merged by several
+// goroutines. Tests make it small.
+var parallelMerge = 1 << 14
+
+// each calls f for 0..n-1 on as many goroutines as the query may have, and returns an
+// error that one of them returned.
+func (x *execution) each(n int, f func(i int) error) error {
+	var next atomic.Int64
+	var stop atomic.Bool
+	work := make([]func() error, min(n, x.opt.Workers))
+	for k := range work {
+		work[k] = func() error {
+			for i := int(next.Add(1) - 1); i < n && !stop.Load(); i = int(next.Add(1) - 1) {
+				if err := f(i); err != nil {
+					stop.Store(true)
+					return err
+				}
+			}
+			return nil
+		}
+	}
+	if len(work) == 0 {
+		return nil
+	}
+	return together(work)
+}
+
+// merge makes the result of what the workers computed.
+func (by *grouping) merge() error {
+	if by.how == groupPartitioned {
+		return by.radix.drain()
+	}
+	var open []*groups
+	for _, s := range by.workers {
+		if s.index != nil {
+			open = append(open, s)
+		}
+	}
+	if len(open) == 0 {
+		s := by.newGroups()
+		s.open()
+		open = append(open, s)
+	}
+	by.workers = nil
+	by.done = open[:1]
+	total := 0
+	for _, s := range open {
+		if s.table != nil {
+			total += s.table.n
+		}
+	}
+	switch {
+	case len(open) == 1:
+	case total > parallelMerge && by.g.p.x.opt.Workers > 1:
+		return by.mergeParts(open)
+	default:
+		for _, from := range open[1:] {
+			if err := open[0].add(from); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// add adds the groups of a table of the same grouping.
+func (s *groups) add(from *groups) error {
+	n := len(from.counts)
+	if from.table != nil {
+		n = from.table.n
+	}
+	to := make([]uint32, n)
+	if from.table != nil {
+		s.table.insertAll(from.table.keys, to)
+		s.resize(s.table.n)
+	} else {
+		for j := range to {
+			to[j] = uint32(j)
+		}
+	}
+	return s.addTo(from, nil, to)
+}
+
+// addTo adds group of[k] of from to group to[k] (as state.mergeAll), a goroutine for
+// each accumulator where there are many groups.
+func (s *groups) addTo(from *groups, of, to []uint32) error {
+	one := func(k int) error {
+		if k < len(s.states) {
+			s.states[k].mergeAll(&s.g.accs[k], &from.states[k], of, to)
+			return nil
+		}
+		for j, i := range to {
+			if of != nil {
+				j = int(of[j])
+			}
+			s.counts[i] += from.counts[j]
+		}
+		return nil
+	}
+	if len(to) > parallelMerge {
+		if err := s.g.p.x.each(len(s.states)+1, one); err != nil {
+			return err
+		}
+	} else {
+		for k := range len(s.states) + 1 {
+			if err := one(k); err != nil {
+				return err
+			}
+		}
+	}
+	return s.account()
+}
+
+// mergeParts merges hash tables by the upper bits of their keys' hashes: a goroutine
+// takes the keys with the same bits out of all tables.
+func (by *grouping) mergeParts(open []*groups) error {
+	x := by.g.p.x
+	parts := 1 << bits.Len(uint(4*x.opt.Workers-1))
+	shift := uint(64 - bits.Len(uint(parts-1)))
+	members := make([][][]uint32, len(open)) // by table and part: numbers
+	if err := x.each(len(open), func(t int) error {
+		members[t] = make([][]uint32, parts)
+		table := open[t].table
+		for i := range table.n {
+			p := hashOf(table.key(i)) >> shift
+			members[t][p] = append(members[t][p], uint32(i))
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	by.done = make([]*groups, parts)
+	return x.each(parts, func(p int) error {
+		s := by.newGroups()
+		by.done[p] = s
+		most := 0
+		for t := range open {
+			most = max(most, len(members[t][p]))
+		}
+		s.openTable(most)
+		var keys []uint64
+		var to []uint32
+		for t, from := range open {
+			of := members[t][p]
+			keys, to = keys[:0], to[:0]
+			for _, i := range of {
+				keys = append(keys, from.table.key(int(i))...)
+			}
+			to = append(to, make([]uint32, len(of))...)
+			s.table.insertAll(keys, to)
+			s.resize(s.table.n)
+			for k := range s.states {
+				s.states[k].mergeAll(&s.g.accs[k], &from.states[k], of, to)
+			}
+			for k, i := range to {
+				s.counts[i] += from.counts[of[k]]
+			}
+		}
+		return s.account()
+	})
+}
+
+// hashOf returns the hash that a wordTable has for a key.
+func hashOf(key []uint64) uint64 {
+	if len(key) == 1 {
+		return hashOne(key[0])
+	}
+	return hashWords(key)
+}

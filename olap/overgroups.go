@@ -1,0 +1,443 @@
+package olap
+
+import (
+	"sync"
+
+	"pgaccel/plan"
+	"pgaccel/vector"
+)
+
+// grouped aggregates, then computes what stands over groups.
+func (x *execution) grouped() (*result, error) {
+	q := x.q
+	wanted := append([]plan.Expr(nil), q.Group...)
+	only := make([]bool, len(wanted))
+	for i := range only {
+		only[i] = true
+	}
+	aggs := append([]plan.Aggregate(nil), q.Aggs...)
+	for _, a := range aggs {
+		if a.Arg != nil {
+			wanted = append(wanted, a.Arg)
+		}
+		if a.Filter != nil {
+			wanted = append(wanted, a.Filter)
+		}
+	}
+	p, lowered, err := x.prepare(0, wanted, only)
+	if err != nil {
+		return nil, err
+	}
+	k := len(q.Group)
+	for i := range aggs {
+		if aggs[i].Arg != nil {
+			aggs[i].Arg = lowered[k]
+			k++
+		}
+		if aggs[i].Filter != nil {
+			aggs[i].Filter = lowered[k]
+			k++
+		}
+	}
+	g, err := newGrouper(p, lowered[:len(q.Group)])
+	if err == nil {
+		err = g.addAggregates(aggs)
+	}
+	if err != nil {
+		return nil, err
+	}
+	g.arrange(q.Sets)
+	if x.trace != nil {
+		g.describe(x.trace)
+	}
+	var mu sync.Mutex
+	if err := p.run(func(*worker) sink {
+		mu.Lock()
+		defer mu.Unlock()
+		if len(g.bases) == 1 {
+			return g.bases[0].sink()
+		}
+		var all sinks
+		for _, by := range g.bases {
+			all = append(all, by.sink())
+		}
+		return all
+	}); err != nil {
+		return nil, err
+	}
+	for _, by := range g.bases {
+		if err := by.merge(); err != nil {
+			return nil, err
+		}
+	}
+	if err := g.derive(); err != nil {
+		return nil, err
+	}
+	return x.overGroups(g)
+}
+
+// parallelCells is the number of groups from which on their results are computed by
+// several goroutines.
+const parallelCells = 1 << 16
+
+// cell are groups of one table.
+type cell struct {
+	s       *groups
+	numbers []uint32
+}
+
+// overview are the groups of all sets, in a row, and what is known about them.
+type overview struct {
+	x     *execution
+	g     *grouper
+	cells []cell
+	n     int
+	cols  map[plan.Expr]*rcol // of plan.Key, plan.Agg and *plan.Grouping
+}
+
+func newOverview(x *execution, g *grouper) (*overview, error) {
+	o := &overview{x: x, g: g, cols: map[plan.Expr]*rcol{}}
+	for _, by := range g.sets {
+		for _, s := range by.done {
+			numbers := s.numbers()
+			o.n += len(numbers)
+			o.cells = append(o.cells, cell{s, numbers})
+		}
+	}
+	if int64(o.n) >= 1<<32 {
+		return nil, forward(plan.ReasonMemory, "groups")
+	}
+	return o, nil
+}
+
+// column returns a key, an aggregate's results or GROUPING for all groups.
+func (o *overview) column(e plan.Expr) (*rcol, error) {
+	if c := o.cols[e]; c != nil {
+		return c, nil
+	}
+	if err := o.x.take(int64(o.n) * 9); err != nil {
+		return nil, err
+	}
+	parts := make([]rcol, len(o.cells))
+	one := func(i int) (err error) {
+		c := &o.cells[i]
+		switch e := e.(type) {
+		case plan.Key:
+			parts[i] = c.s.keys(e.Index, c.numbers)
+		case plan.Agg:
+			parts[i], err = c.s.aggregate(e.Index, c.numbers)
+		case *plan.Grouping:
+			parts[i] = c.grouping(e)
+		default:
+			err = forward(plan.ReasonShape, "a column outside of aggregates")
+		}
+		return err
+	}
+	var err error
+	if o.n > parallelCells {
+		err = o.x.each(len(parts), one)
+	} else {
+		for i := 0; i < len(parts) && err == nil; i++ {
+			err = one(i)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	c := joinColumns(parts)
+	o.cols[e] = c
+	return c, nil
+}
+
+// grouping returns GROUPING, which is the same for all groups of a set.
+func (c *cell) grouping(e *plan.Grouping) rcol {
+	bits := int64(0)
+	for _, k := range e.Keys {
+		bits = bits<<1 | b2i(!c.s.by.has(k))
+	}
+	r := rcol{t: e.T, v: make([]int64, len(c.numbers))}
+	for i := range r.v {
+		r.v[i] = bits
+	}
+	return r
+}
+
+// joinColumns puts columns of one kind together; there is at least one.
+func joinColumns(parts []rcol) *rcol {
+	if len(parts) == 1 {
+		return &parts[0]
+	}
+	out := parts[0]
+	n, nulls := 0, false
+	for i := range parts {
+		n += len(parts[i].v) + len(parts[i].dec) + len(parts[i].str)
+		nulls = nulls || parts[i].nulls != nil
+	}
+	out.v, out.dec, out.str, out.nulls = nil, nil, nil, nil
+	if nulls {
+		out.nulls = make([]uint8, 0, n)
+	}
+	for i := range parts {
+		p := &parts[i]
+		size := len(p.v) + len(p.dec) + len(p.str)
+		switch {
+		case p.dec != nil:
+			out.dec = append(out.dec, p.dec...)
+		case p.str != nil:
+			out.str = append(out.str, p.str...)
+		default:
+			if out.v == nil {
+				out.v = make([]int64, 0, n)
+			}
+			out.v = append(out.v, p.v...)
+		}
+		if nulls && p.nulls != nil {
+			out.nulls = append(out.nulls, p.nulls...)
+		} else if nulls {
+			out.nulls = append(out.nulls, make([]uint8, size)...)
+		}
+	}
+	if len(out.v) == 0 && (out.dec != nil || out.str != nil) {
+		out.v = nil
+	}
+	return &out
+}
+
+// restrict keeps the groups at the given places, which ascend.
+func (o *overview) restrict(kept []uint32) {
+	if len(kept) == o.n {
+		return
+	}
+	for e, c := range o.cols {
+		p := c.pick(kept)
+		o.cols[e] = &p
+	}
+	var cells []cell
+	start, k := uint32(0), 0
+	for _, c := range o.cells {
+		end := start + uint32(len(c.numbers))
+		from := k
+		for k < len(kept) && kept[k] < end {
+			k++
+		}
+		if k > from || len(cells) == 0 {
+			numbers := make([]uint32, k-from)
+			for i, at := range kept[from:k] {
+				numbers[i] = c.numbers[at-start]
+			}
+			cells = append(cells, cell{c.s, numbers})
+		}
+		start = end
+	}
+	if len(cells) > 1 && len(cells[0].numbers) == 0 {
+		cells = cells[1:]
+	}
+	o.cells, o.n = cells, len(kept)
+}
+
+// overLeaf reports whether an expression is a column of the overview.
+func overLeaf(e plan.Expr) bool {
+	switch e.(type) {
+	case plan.Key, plan.Agg, *plan.Grouping:
+		return true
+	}
+	return false
+}
+
+// overGroups applies HAVING and computes the outputs and the order.
+func (x *execution) overGroups(g *grouper) (*result, error) {
+	o, err := newOverview(x, g)
+	if err != nil {
+		return nil, err
+	}
+	// Postgres computes all aggregates of all groups, before HAVING: an error is not to
+	// be missed.
+	for i, a := range x.q.Aggs {
+		if !g.harmless(i) {
+			if _, err := o.column(plan.Agg{Index: i, T: a.T}); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if err := o.having(); err != nil {
+		return nil, err
+	}
+	if err := o.first(); err != nil {
+		return nil, err
+	}
+	r := &result{n: o.n}
+	for _, e := range x.q.Output {
+		c, err := o.output(e)
+		if err != nil {
+			return nil, err
+		}
+		r.output = append(r.output, c)
+	}
+	for _, k := range x.q.Order {
+		c, err := o.output(k.Expr)
+		if err != nil {
+			return nil, err
+		}
+		r.order = append(r.order, c)
+	}
+	return r, nil
+}
+
+// output returns the values of any expression over groups.
+func (o *overview) output(e plan.Expr) (rcol, error) {
+	var c rcol
+	if overLeaf(e) {
+		p, err := o.column(e)
+		if err != nil {
+			return c, err
+		}
+		c = *p
+	} else {
+		c.t = e.Type()
+		at, v, err := o.env(e)
+		if err != nil {
+			return c, err
+		}
+		for *at = 0; int(*at) < o.n; *at++ {
+			r, err := v.eval(e)
+			if err != nil {
+				return c, err
+			}
+			c.push(r)
+		}
+	}
+	c.t.Collation = e.Type().Collation
+	return c, nil
+}
+
+// env returns what evaluates e over the group at *at. Text of a collation other than C
+// is compared by the ranks of the one column that it comes from.
+func (o *overview) env(e plan.Expr) (at *uint32, v *env, err error) {
+	at = new(uint32)
+	v = &env{}
+	cols := map[plan.Expr]*rcol{}
+	plan.Walk(e, func(n plan.Expr) bool {
+		if !overLeaf(n) || err != nil {
+			return err == nil
+		}
+		var c *rcol
+		if c, err = o.column(n); err != nil {
+			return false
+		}
+		if cols[n] = c; c.dict != nil {
+			v.order = c.dict.order(c.t.Collation)
+		}
+		return true
+	})
+	v.leaf = func(e plan.Expr) (scalar, error) {
+		if c := cols[e]; c != nil {
+			return c.at(*at), nil
+		}
+		return nullScalar, forward(plan.ReasonShape, "a column outside of aggregates")
+	}
+	return at, v, err
+}
+
+// having keeps the groups for which all conditions are true.
+func (o *overview) having() error {
+	if len(o.x.q.Having) == 0 {
+		return nil
+	}
+	pass := make([]bool, o.n)
+	for i := range pass {
+		pass[i] = true
+	}
+	// Every condition is computed for every group: one that fails is not missed.
+	for _, h := range o.x.q.Having {
+		plain, err := o.compareColumn(h, pass)
+		if err != nil {
+			return err
+		}
+		if plain {
+			continue
+		}
+		at, v, err := o.env(h)
+		if err != nil {
+			return err
+		}
+		for i := range pass {
+			*at = uint32(i)
+			r, err := v.eval(h)
+			if err != nil {
+				return err
+			}
+			pass[i] = pass[i] && !r.null && r.i != 0
+		}
+	}
+	kept := make([]uint32, 0, o.n)
+	for i, p := range pass {
+		if p {
+			kept = append(kept, uint32(i))
+		}
+	}
+	o.restrict(kept)
+	return nil
+}
+
+// compareColumn clears pass where a comparison of a column with a number is not true. It
+// reports whether e is one.
+func (o *overview) compareColumn(e plan.Expr, pass []bool) (bool, error) {
+	call, ok := e.(*plan.Call)
+	if !ok || len(call.Args) != 2 || call.Op < plan.OpEq || call.Op > plan.OpGe || !overLeaf(call.Args[0]) {
+		return false, nil
+	}
+	k, ok := call.Args[1].(plan.Const)
+	if t := call.Args[0].Type().Kind; !ok || k.Null || !t.IsInt() && t != vector.Numeric || (k.Type().Kind == vector.Numeric) != (t == vector.Numeric) {
+		return false, nil
+	}
+	c, err := o.column(call.Args[0])
+	if err != nil {
+		return true, err
+	}
+	want := scalarOf(k.Datum)
+	b, fits := want.bits(c.t)
+	exact := fits && c.v != nil
+	if exact && c.t.Kind == vector.Numeric { // digits that are lost would matter
+		exact = compareDecimals(scalarOfBits(b, c.t).d, want.d) == 0
+	}
+	for i := range pass {
+		if c.null(uint32(i)) {
+			pass[i] = false
+			continue
+		}
+		r := 0
+		if exact {
+			switch v := c.v[i]; {
+			case v < b:
+				r = -1
+			case v > b:
+				r = 1
+			}
+		} else {
+			r = compareBits(c.t, c.at(uint32(i)), want)
+		}
+		pass[i] = pass[i] && holds(call.Op, r)
+	}
+	return true, nil
+}
+
+// pick returns the rows of the column.
+func (c *rcol) pick(rows []uint32) rcol {
+	out := *c
+	switch {
+	case c.dec != nil:
+		out.dec = make([]vector.Decimal, len(rows))
+		pickRows(out.dec, c.dec, rows)
+	case c.str != nil:
+		out.str = make([]string, len(rows))
+		pickRows(out.str, c.str, rows)
+	default:
+		out.v = make([]int64, len(rows))
+		pickRows(out.v, c.v, rows)
+	}
+	if c.nulls != nil {
+		out.nulls = make([]uint8, len(rows))
+		pickRows(out.nulls, c.nulls, rows)
+	}
+	return out
+}

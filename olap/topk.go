@@ -1,0 +1,234 @@
+package olap
+
+import (
+	"math"
+	"slices"
+
+	"pgaccel/plan"
+	"pgaccel/vector"
+)
+
+// firstOf is how many times more groups than a LIMIT wants must be there for the others
+// to be left out before their outputs are computed.
+const firstOf = 4
+
+// first keeps the groups that ORDER BY and LIMIT leave, with all that tie with the cut,
+// or more. Key by key, it takes those that are certainly among the first, and goes on
+// with those that tie at the cut.
+func (o *overview) first() error {
+	q := o.x.q
+	if !o.x.limited || len(q.Order) == 0 {
+		return nil
+	}
+	for _, e := range q.Output {
+		if _, constant := e.(plan.Const); !overLeaf(e) && !constant {
+			return nil // it may fail for a group that is cut off
+		}
+	}
+	for _, k := range q.Order {
+		if !overLeaf(k.Expr) {
+			return nil
+		}
+	}
+	want := o.x.offset + o.x.limit // the row after the last says whether a tie is cut
+	if want < 0 || want >= int64(o.n/firstOf) {
+		return nil
+	}
+	need := int(want) + 1
+	tied := make([]uint32, o.n) // places of the groups that tie in the keys so far
+	for i := range tied {
+		tied[i] = uint32(i)
+	}
+	var sure []uint32
+	for _, k := range q.Order {
+		c, err := o.column(k.Expr)
+		if err != nil {
+			return err
+		}
+		good, slack, err := c.goodness(k)
+		if good == nil || err != nil {
+			return err
+		}
+		left := need - len(sure)
+		list := make([]int64, len(tied))
+		for i, at := range tied {
+			list[i] = good[at]
+		}
+		bound := nthSmallest(list, left-1)
+		if slack > 0 {
+			if bound > math.MaxInt64-slack {
+				return nil
+			}
+			bound += slack
+		}
+		next := tied[:0:0]
+		for _, at := range tied {
+			switch g := good[at]; {
+			case g < bound && slack == 0:
+				sure = append(sure, at)
+			case g <= bound:
+				next = append(next, at)
+			}
+		}
+		tied = next
+		kept := append(slices.Clone(sure), tied...)
+		slices.Sort(kept)
+		o.restrict(kept)
+		if slack > 0 || len(tied) <= firstOf*need {
+			return nil
+		}
+		// Places have changed.
+		for _, list := range [][]uint32{sure, tied} {
+			for i, at := range list {
+				p, _ := slices.BinarySearch(kept, at)
+				list[i] = uint32(p)
+			}
+		}
+	}
+	return nil
+}
+
+// goodness returns integers of which smaller ones come first in the order of k. With a
+// slack they are approximate: values further apart than slack are in the right order,
+// equal values are equal. It is nil where there are none such.
+func (c *rcol) goodness(k plan.Order) (good []int64, slack int64, err error) {
+	switch {
+	case c.str != nil:
+		return nil, 0, nil
+	case c.dec != nil:
+		good, slack = make([]int64, len(c.dec)), 1<<12
+		for i, d := range c.dec {
+			good[i] = floatKey(int64(math.Float64bits(roughly(d))))
+		}
+	case c.dict != nil:
+		t := c.t
+		t.Collation = k.Expr.Type().Collation
+		ranks, err := c.dict.rank(t.Collation)
+		if err != nil {
+			return nil, 0, err
+		}
+		good = make([]int64, len(c.v))
+		for i, code := range c.v {
+			if len(ranks) > 0 {
+				good[i] = int64(ranks[code])
+			}
+		}
+	case c.t.Kind.IsFloat():
+		good = make([]int64, len(c.v))
+		for i, v := range c.v {
+			good[i] = floatKey(v)
+		}
+	default:
+		good = slices.Clone(c.v)
+	}
+	for i, v := range good {
+		if k.Desc {
+			v = ^v
+		}
+		switch {
+		case c.null(uint32(i)):
+			if v = math.MaxInt64; k.NullsFirst {
+				v = math.MinInt64
+			}
+		case c.nulls != nil && (v == math.MaxInt64 || v == math.MinInt64):
+			return nil, 0, nil // not to be told from a null
+		}
+		good[i] = v
+	}
+	return good, slack, nil
+}
+
+// roughly returns a double within some units in the last place of d.
+func roughly(d vector.Decimal) float64 {
+	f := float64(d.Unscaled.Hi)*(1<<64) + float64(d.Unscaled.Lo)
+	if d.Unscaled.Hi == -1 { // a small negative number: the sum would cancel
+		f = -float64(-d.Unscaled.Lo)
+	}
+	return f / math.Pow10(int(d.Scale))
+}
+
+// nthSmallest returns the n-th smallest value, from 0, by Hoare's selection. It changes
+// the order of v.
+func nthSmallest(v []int64, n int) int64 {
+	for len(v) > 16 {
+		a, b, c := v[0], v[len(v)/2], v[len(v)-1]
+		pivot := max(min(a, b), min(max(a, b), c))
+		// [0, lo) is smaller than the pivot, [lo, i) equal, [hi, len) greater.
+		lo, i, hi := 0, 0, len(v)
+		for i < hi {
+			switch x := v[i]; {
+			case x < pivot:
+				v[lo], v[i] = x, v[lo]
+				lo++
+				i++
+			case x > pivot:
+				hi--
+				v[hi], v[i] = x, v[hi]
+			default:
+				i++
+			}
+		}
+		switch {
+		case n < lo:
+			v = v[:lo]
+		case n < hi:
+			return pivot
+		default:
+			v, n = v[hi:], n-hi
+		}
+	}
+	slices.Sort(v)
+	return v[n]
+}
+
+// firstRows returns those of the rows 0 to n-1 that are not after the k-th in an order,
+// k > 0, sorted.
+func firstRows(n, k int, compare func(a, b uint32) int) []uint32 {
+	if k*firstOf >= n {
+		rows := make([]uint32, n)
+		for i := range rows {
+			rows[i] = uint32(i)
+		}
+		slices.SortStableFunc(rows, compare)
+		return rows
+	}
+	// heap holds the best k so far, the worst on top.
+	heap := make([]uint32, k)
+	for i := range heap {
+		heap[i] = uint32(i)
+	}
+	down := func(i int) {
+		for {
+			c := 2*i + 1
+			if c >= k {
+				return
+			}
+			if c+1 < k && compare(heap[c+1], heap[c]) > 0 {
+				c++
+			}
+			if compare(heap[c], heap[i]) <= 0 {
+				return
+			}
+			heap[c], heap[i] = heap[i], heap[c]
+			i = c
+		}
+	}
+	for i := k/2 - 1; i >= 0; i-- {
+		down(i)
+	}
+	for i := k; i < n; i++ {
+		if compare(uint32(i), heap[0]) < 0 {
+			heap[0] = uint32(i)
+			down(0)
+		}
+	}
+	worst := heap[0]
+	var rows []uint32
+	for i := range uint32(n) {
+		if compare(i, worst) <= 0 {
+			rows = append(rows, i)
+		}
+	}
+	slices.SortStableFunc(rows, compare)
+	return rows
+}
