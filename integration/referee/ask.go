@@ -227,6 +227,9 @@ func difference(q *query, want, got answer) string {
 	if q.cuts() && !total {
 		return ""
 	}
+	if noise := q.noise(); noise != nil {
+		return q.roughly(noise, want, got)
+	}
 	w, g := shown(want.rows), shown(got.rows)
 	if !q.ordered {
 		slices.Sort(w)

@@ -1,13 +1,16 @@
 // Package referee asks random questions twice: of PostgreSQL, and of a pgaccel in
 // front of it. Whatever a client can see of the two answers must be equal: the
 // description of the columns, each value's bytes, the order of the rows where ORDER
-// BY decides it, the command tag, errors and notices.
+// BY decides it, the command tag, errors and notices. Only sums of floats, whose last
+// digits depend in PostgreSQL on the order of rows, may differ by a billionth.
 //
 //	schema.go   random tables: types, edge values, keys, distributions
 //	values.go   the values themselves
 //	node.go     expressions as trees that can be written and cut down
 //	expr.go     random expressions of the types that are accelerated
 //	query.go    a query as a tree, and how it is written
+//	aggregate.go random aggregate calls
+//	sets.go     random grouping sets
 //	generate.go random queries
 //	outside.go  questions that pgaccel has to leave to PostgreSQL
 //	change.go   random INSERT, UPDATE, DELETE, TRUNCATE and ALTER TABLE

@@ -15,6 +15,7 @@ type gen struct {
 	r       *rand.Rand
 	scope   []*source
 	grouped bool
+	sets    bool // grouped by grouping sets
 	keys    []*node
 	utc     bool // the session's zone is UTC: what depends on it is accelerated
 	params  bool // constants may be parameters
@@ -54,6 +55,9 @@ func (g *gen) leaf(k kind) *node {
 		if n.t.kind == k {
 			found = append(found, n)
 		}
+	}
+	if k == int4 && len(g.keys) > 0 && g.chance(map[bool]int{true: 40, false: 3}[g.sets]) {
+		return g.groupingOf()
 	}
 	if len(found) > 0 && g.chance(50) {
 		return pick(g.r, found...)

@@ -11,98 +11,8 @@ import (
 // rows is the generator of what an aggregate's argument or a key may hold.
 func (g *gen) rows() *gen {
 	d := *g
-	d.grouped, d.keys = false, nil
+	d.grouped, d.sets, d.keys = false, false, nil
 	return &d
-}
-
-// aggregateOf returns an aggregate call with a result of the kind, nil where there is
-// none.
-func (g *gen) aggregateOf(k kind) *node {
-	rows := g.rows()
-	depth := g.r.IntN(2)
-	call := func(t typ, f string, args ...*node) *node {
-		n := op(t, f, args...)
-		n.agg = true
-		if g.chance(15) {
-			n.f += " FILTER (WHERE @)"
-			n.args = append(slices.Clone(n.args), rows.condition(g.r.IntN(2)))
-		}
-		return n
-	}
-	count := func() *node {
-		if g.chance(60) {
-			return call(typ{kind: int8}, "count(*)").within(0, 1e6)
-		}
-		n := rows.of(kind(g.r.IntN(int(kinds))), depth)
-		if n.lit != nil {
-			return call(typ{kind: int8}, "count(*)").within(0, 1e6)
-		}
-		return call(typ{kind: int8}, "count(@)", n).within(0, 1e6)
-	}
-	// addend is a number, sometimes one that a condition turns into zero.
-	addend := func(k kind, pivot bool) *node {
-		n := rows.of(k, depth)
-		switch {
-		case n.t.scale == varying:
-			return nil
-		case !pivot && n.t.kind == numeric && n.t.scale != 0:
-			return n
-		case g.chance(15):
-			return op(n.t, "CASE WHEN @ THEN @ ELSE 0 END", rows.condition(1), n).within(min(n.lo, 0), max(n.hi, 0))
-		case g.chance(8):
-			return op(n.t, "coalesce(@, 0)", n).within(min(n.lo, 0), max(n.hi, 0))
-		}
-		return n
-	}
-	sum := func(k kind, t typ) *node {
-		n := addend(k, true)
-		if n == nil {
-			return nil
-		}
-		if t.kind == numeric {
-			t.scale, t.prec = n.t.scale, 36
-		}
-		return call(t, "sum(@)", n).within(n.lo*1e5, n.hi*1e5)
-	}
-	extreme := func() *node {
-		n := rows.of(k, depth)
-		if k.isText() && n.col == nil && !g.bytewise(n.t) || n.t.scale == varying || n.lit != nil {
-			if n = rows.leaf(k); n == nil {
-				return nil
-			}
-		}
-		if k.isText() && !g.bytewise(n.t) && !g.chance(40) { // a rank that may be to come
-			return nil
-		}
-		t := n.t
-		if t.kind == varchar {
-			t.kind = text
-		}
-		return call(t, pick(g.r, "min(@)", "max(@)"), n).within(n.lo, n.hi)
-	}
-	switch {
-	case k == boolean:
-		return call(typ{kind: boolean}, pick(g.r, "bool_and(@)", "bool_or(@)", "every(@)"), rows.of(boolean, depth))
-	case k == int8:
-		switch g.r.IntN(5) {
-		case 0, 1:
-			return count()
-		case 2, 3:
-			return sum(pick(g.r, int2, int4, int4), typ{kind: int8})
-		}
-	case k == numeric:
-		switch g.r.IntN(6) {
-		case 0:
-			return sum(int8, typ{kind: numeric})
-		case 1, 2:
-			return sum(numeric, typ{kind: numeric})
-		case 3, 4:
-			if n := addend(pick(g.r, int2, int4, int8, numeric), false); n != nil {
-				return call(typ{kind: numeric, scale: varying}, "avg(@)", n).within(n.lo, n.hi)
-			}
-		}
-	}
-	return extreme()
 }
 
 // from chooses tables and joins.
@@ -193,6 +103,7 @@ func (g *gen) from(s *schema, q *query) {
 			twin.on = append(twin.on, op(typ{kind: boolean}, "@ = @", &node{t: c.t, col: c, from: first, lo: c.lo, hi: c.hi}, &node{t: c.t, col: c, from: twin, lo: c.lo, hi: c.hi}))
 		}
 	}
+	g.many(s, q, add)
 	// dim RIGHT JOIN fact is fact LEFT JOIN dim.
 	if len(q.from) == 2 && q.from[1].join == "LEFT JOIN" && g.chance(30) {
 		on := q.from[1].on
@@ -205,6 +116,28 @@ func (g *gen) from(s *schema, q *query) {
 		first.alias, first.named = "", true
 	}
 	g.scope = q.from
+}
+
+// many joins a small table by columns that are no key of it, now and then.
+func (g *gen) many(s *schema, q *query, add func(*table, string) *source) {
+	if !g.chance(3) || len(q.from) > 3 || slices.ContainsFunc(q.from, func(x *source) bool { return x.join == "," }) {
+		return
+	}
+	from := pick(g.r, q.from...)
+	if from.join == "LEFT JOIN" {
+		return
+	}
+	for range 8 {
+		to := pick(g.r, s.tables...)
+		a, b := pick(g.r, from.table.cols...), pick(g.r, to.cols...)
+		same := a.t.kind == b.t.kind && a.t.scale == b.t.scale && a.t.n == b.t.n && a.t.coll == b.t.coll
+		if a.other != "" || b.other != "" || !same || a.t.kind.isFloat() || len(to.rows)*len(from.table.rows) > 60*5000 {
+			continue
+		}
+		src := add(to, "JOIN")
+		src.on = []*node{op(typ{kind: boolean}, "@ = @", &node{t: a.t, col: a, from: from, lo: a.lo, hi: a.hi}, &node{t: b.t, col: b, from: src, lo: b.lo, hi: b.hi})}
+		return
+	}
 }
 
 // references groups the columns of a table that point to one other table's key: the
@@ -244,7 +177,8 @@ func (g *gen) randomQuery(s *schema) *query {
 		g.rowQuery(q)
 	}
 	g.sortAndCut(q)
-	if len(q.group) > 0 && q.limit == nil && q.offset == nil && g.chance(6) {
+	exact := !slices.ContainsFunc(q.out, func(o output) bool { return o.n.noise > 0 })
+	if len(q.group) > 0 && q.limit == nil && q.offset == nil && exact && g.chance(6) {
 		return g.wrapped(q)
 	}
 	return q
@@ -279,6 +213,13 @@ func (g *gen) groupedQuery(q *query) {
 		q.group = append(q.group, groupKey{n: n})
 		over.keys = append(over.keys, n)
 	}
+	if len(q.group) > 0 && g.chance(12) {
+		over.sets = true
+		q.sets = g.randomSets(q.group)
+		if g.chance(70) {
+			q.out = append(q.out, output{n: over.groupingOf()})
+		}
+	}
 	for i := range q.group {
 		if g.chance(80) {
 			q.out = append(q.out, output{n: q.group[i].n})
@@ -304,6 +245,11 @@ func (g *gen) groupedQuery(q *query) {
 			q.out = append(q.out, o)
 		}
 	}
+	if g.chance(10) {
+		if n := g.inexactAggregate(); n != nil {
+			q.out = append(q.out, output{n: n})
+		}
+	}
 	if g.chance(20) {
 		q.having = append(q.having, over.condition(g.r.IntN(2)))
 	}
@@ -312,7 +258,7 @@ func (g *gen) groupedQuery(q *query) {
 		n.agg = true
 		q.out = append(q.out, output{n: n})
 	}
-	if len(q.group) > 0 && g.chance(4) {
+	if len(q.group) > 0 && q.sets == nil && g.chance(4) {
 		shown := func(k groupKey) bool { return slices.ContainsFunc(q.out, func(o output) bool { return o.n == k.n }) }
 		q.distinct = g.reckless || !slices.ContainsFunc(q.group, func(k groupKey) bool { return !shown(k) })
 	}
@@ -351,7 +297,7 @@ func (g *gen) rowQuery(q *query) {
 func (g *gen) sortAndCut(q *query) {
 	sortable := func(n *node) bool {
 		// Computed text sorts only in C, char not at all by a condition's rule.
-		return n.lit == nil && (!n.t.kind.isText() || n.col != nil || g.bytewise(n.t) || n.agg && !g.icu || g.reckless)
+		return n.lit == nil && n.noise == 0 && (!n.t.kind.isText() || n.col != nil || g.bytewise(n.t) || n.agg && !g.icu || g.reckless)
 	}
 	tail := func() string {
 		return pick(g.r, "", "", " ASC", " DESC", " DESC") + pick(g.r, "", "", "", " NULLS FIRST", " NULLS LAST")

@@ -19,6 +19,9 @@ type node struct {
 	// lo and hi bound the value of a number, infinite where they are not known.
 	lo, hi float64
 	agg    bool // an aggregate call
+	// noise is how far two right answers may lie apart besides a billionth of them: 0
+	// where there is only one right answer.
+	noise float64
 }
 
 // constant is a value in the query's text, or a parameter.

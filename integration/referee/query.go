@@ -77,6 +77,7 @@ type query struct {
 	distinct      bool
 	out           []output
 	group         []groupKey
+	sets          []*set // how GROUP BY arranges the keys; nil for a plain list
 	having        []*node
 	order         []sortKey
 	limit, offset *node
@@ -136,9 +137,20 @@ func (q *query) write(w *writer) {
 		w.WriteString(" WHERE ")
 		w.list(where, " AND ")
 	}
-	for i, g := range q.group {
-		w.WriteString([]string{" GROUP BY ", ", "}[min(i, 1)])
-		q.reference(w, g.n, g.output, g.byAlias)
+	if len(q.sets) > 0 {
+		for i, s := range q.sets {
+			w.WriteString([]string{" GROUP BY ", ", "}[min(i, 1)])
+			if !s.writable(q) {
+				w.WriteString("()")
+				continue
+			}
+			s.write(w, q)
+		}
+	} else {
+		for i, g := range q.group {
+			w.WriteString([]string{" GROUP BY ", ", "}[min(i, 1)])
+			q.reference(w, g.n, g.output, g.byAlias)
+		}
 	}
 	if len(q.having) > 0 {
 		w.WriteString(" HAVING ")
@@ -237,6 +249,7 @@ func (c *cloner) query(q *query) *query {
 	for i := range d.group {
 		d.group[i].n = c.node(d.group[i].n)
 	}
+	d.sets = c.sets(q.sets)
 	d.order = slices.Clone(q.order)
 	for i := range d.order {
 		d.order[i].n = c.node(d.order[i].n)

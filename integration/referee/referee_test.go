@@ -106,12 +106,13 @@ type planned struct {
 	ops   map[plan.Op]int
 	aggs  map[plan.AggFunc]int
 	joins map[plan.JoinKind]int
+	forms map[string]int // of queries and aggregates
 	text  strings.Builder
 	taken int
 }
 
 func planMany(n int) *planned {
-	p := &planned{ops: map[plan.Op]int{}, aggs: map[plan.AggFunc]int{}, joins: map[plan.JoinKind]int{}}
+	p := &planned{ops: map[plan.Op]int{}, aggs: map[plan.AggFunc]int{}, joins: map[plan.JoinKind]int{}, forms: map[string]int{}}
 	w := world{collations: []string{`"C"`}}
 	for seed := range uint64(n / 200) {
 		r := rand.New(rand.NewPCG(seed, 0))
@@ -148,7 +149,20 @@ func (p *planned) add(q *plan.Query) {
 			})
 		}
 	}
+	note := func(form string, is bool) {
+		if is {
+			p.forms[form]++
+		}
+	}
+	note("grouping sets", q.Sets != nil)
+	note("an empty set", slices.Contains(q.Sets, 0))
+	note("sums of floats", q.AddsFloats())
+	for _, e := range q.Output {
+		_, is := e.(*plan.Grouping)
+		note("GROUPING", is)
+	}
 	for _, j := range q.Joins {
+		note("a join on no unique key", j.Many)
 		p.joins[j.Kind]++
 		walk(j.Outer...)
 		walk(j.On...)
@@ -162,6 +176,8 @@ func (p *planned) add(q *plan.Query) {
 	}
 	for _, a := range q.Aggs {
 		p.aggs[a.Func]++
+		note("DISTINCT in an aggregate", a.Distinct)
+		note("a percentile of descending values", a.Desc)
 		walk(a.Arg, a.Filter)
 	}
 }
@@ -211,6 +227,11 @@ func TestGeneratorReachesEverything(t *testing.T) {
 			t.Errorf("no query has the join %s", name)
 		}
 	}
+	for _, form := range []string{"grouping sets", "an empty set", "sums of floats", "GROUPING", "a join on no unique key", "DISTINCT in an aggregate", "a percentile of descending values"} {
+		if p.forms[form] == 0 {
+			t.Errorf("no query has %s", form)
+		}
+	}
 	text := p.text.String()
 	for _, word := range pushdownWords(t) {
 		pattern := regexp.QuoteMeta(word)
@@ -254,7 +275,7 @@ func constants(t *testing.T, file, typ string) []string {
 // and units, and the functions that funcCall knows.
 func pushdownWords(t *testing.T) []string {
 	t.Helper()
-	tables := map[string]bool{"aggregates": true, "comparisons": true, "arithmetic": true, "dateFields": true, "timeFields": true, "truncFields": true, "typeNames": true}
+	tables := map[string]bool{"aggregates": true, "percentiles": true, "comparisons": true, "arithmetic": true, "dateFields": true, "timeFields": true, "truncFields": true, "typeNames": true}
 	found := map[string]bool{}
 	words := map[string]bool{}
 	files, _ := filepath.Glob("../../pushdown/*.go")

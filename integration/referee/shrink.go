@@ -172,6 +172,18 @@ func mutations(q *query) []func(*query) {
 			add(func(c *query) { c.removeOutput(i) })
 		}
 	}
+	if q.sets != nil {
+		add(func(c *query) { c.sets = nil })
+		for i := range q.sets {
+			if len(q.sets) > 1 {
+				add(func(c *query) { c.sets = slices.Delete(c.sets, i, i+1) })
+			}
+			for j := range q.sets[i].items {
+				add(func(c *query) { c.sets[i].items = slices.Delete(c.sets[i].items, j, j+1) })
+				add(func(c *query) { c.sets[i] = c.sets[i].items[j] })
+			}
+		}
+	}
 	for i := range q.group {
 		add(func(c *query) { c.group = slices.Delete(c.group, i, i+1) })
 		add(func(c *query) { // the key with all that shows it

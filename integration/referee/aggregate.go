@@ -1,0 +1,160 @@
+package referee
+
+import (
+	"math"
+	"slices"
+)
+
+var variances = []string{"var_pop", "var_samp", "variance", "stddev_pop", "stddev_samp", "stddev"}
+
+// fraction is the argument of a percentile.
+func (g *gen) fraction() string {
+	return pick(g.r, "0.5", "0.5", "0.95", "0.99", "0.25", "0", "1", "0.333", "1.0", "0.5::float8")
+}
+
+// direction is how a percentile's values are sorted; where nulls go does not matter.
+func (g *gen) direction() string {
+	return pick(g.r, "", "", "", " DESC", " ASC NULLS FIRST", " DESC NULLS LAST")
+}
+
+// aggregateOf returns an aggregate call with a result of the kind, nil where there is
+// none.
+func (g *gen) aggregateOf(k kind) *node {
+	rows := g.rows()
+	depth := g.r.IntN(2)
+	call := func(t typ, f string, args ...*node) *node {
+		n := op(t, f, args...)
+		n.agg = true
+		if g.chance(15) {
+			n.f += " FILTER (WHERE @)"
+			n.args = append(slices.Clone(n.args), rows.condition(g.r.IntN(2)))
+		}
+		return n
+	}
+	count := func() *node {
+		if g.chance(60) {
+			return call(typ{kind: int8}, "count(*)").within(0, 1e6)
+		}
+		n := rows.of(kind(g.r.IntN(int(kinds))), depth)
+		switch {
+		case n.lit != nil:
+			return call(typ{kind: int8}, "count(*)").within(0, 1e6)
+		case g.chance(35):
+			return call(typ{kind: int8}, "count(DISTINCT @)", n).within(0, 1e6)
+		}
+		return call(typ{kind: int8}, "count(@)", n).within(0, 1e6)
+	}
+	// addend is a number, sometimes one that a condition turns into zero.
+	addend := func(k kind, pivot bool) *node {
+		n := rows.of(k, depth)
+		switch {
+		case n.t.scale == varying:
+			return nil
+		case !pivot && n.t.kind == numeric && n.t.scale != 0:
+			return n
+		case g.chance(15):
+			return op(n.t, "CASE WHEN @ THEN @ ELSE 0 END", rows.condition(1), n).within(min(n.lo, 0), max(n.hi, 0))
+		case g.chance(8):
+			return op(n.t, "coalesce(@, 0)", n).within(min(n.lo, 0), max(n.hi, 0))
+		}
+		return n
+	}
+	sum := func(k kind, t typ) *node {
+		f := pick(g.r, "sum(@)", "sum(@)", "sum(@)", "sum(@)", "sum(DISTINCT @)")
+		n := addend(k, f == "sum(@)")
+		if n == nil {
+			return nil
+		}
+		if t.kind == numeric {
+			t.scale, t.prec = n.t.scale, 36
+		}
+		return call(t, f, n).within(min(n.lo*1e5, n.lo), max(n.hi*1e5, n.hi))
+	}
+	extreme := func() *node {
+		n := rows.of(k, depth)
+		if k.isText() && n.col == nil && !g.bytewise(n.t) || n.t.scale == varying || n.lit != nil {
+			if n = rows.leaf(k); n == nil {
+				return nil
+			}
+		}
+		if k.isText() && !g.bytewise(n.t) && !g.chance(40) { // a rank that may be to come
+			return nil
+		}
+		if g.chance(25) {
+			return call(n.t, "percentile_disc("+g.fraction()+") WITHIN GROUP (ORDER BY @"+g.direction()+")", n).within(n.lo, n.hi)
+		}
+		t := n.t
+		if t.kind == varchar {
+			t.kind = text
+		}
+		return call(t, pick(g.r, "min(@)", "max(@)", "min(@)", "max(@)", "min(@)", "max(@)", "max(DISTINCT @)"), n).within(n.lo, n.hi)
+	}
+	switch {
+	case k == boolean:
+		return call(typ{kind: boolean}, pick(g.r, "bool_and(@)", "bool_or(@)", "every(@)"), rows.of(boolean, depth))
+	case k == int8:
+		switch g.r.IntN(5) {
+		case 0, 1:
+			return count()
+		case 2, 3:
+			return sum(pick(g.r, int2, int4, int4), typ{kind: int8})
+		}
+	case k == numeric:
+		switch g.r.IntN(7) {
+		case 0:
+			return sum(int8, typ{kind: numeric})
+		case 1, 2:
+			return sum(numeric, typ{kind: numeric})
+		case 3, 4:
+			if n := addend(pick(g.r, int2, int4, int8, numeric), false); n != nil {
+				return call(typ{kind: numeric, scale: varying}, pick(g.r, "avg(@)", "avg(@)", "avg(@)", "avg(DISTINCT @)"), n).within(n.lo, n.hi)
+			}
+		case 5:
+			if n := addend(pick(g.r, int2, int4, int8, numeric), false); n != nil {
+				return call(typ{kind: numeric, scale: varying}, pick(g.r, variances...)+pick(g.r, "(@)", "(@)", "(@)", "(DISTINCT @)"), n)
+			}
+		}
+	case k == float8 && g.chance(50):
+		n := rows.of(pick(g.r, int2, int4, int8, numeric, float4, float8), depth)
+		if n.lit == nil && n.t.scale != varying {
+			return call(typ{kind: float8}, "percentile_cont("+g.fraction()+") WITHIN GROUP (ORDER BY @"+g.direction()+")", n)
+		}
+	}
+	return extreme()
+}
+
+// inexactAggregate returns an aggregate that adds up floats, whose last digits depend in
+// PostgreSQL on the order of rows; nil where there is none. It can only be shown: a
+// condition or an order might turn on such a digit.
+func (g *gen) inexactAggregate() *node {
+	rows := g.rows()
+	n := rows.leaf(pick(g.r, float8, float8, float4))
+	if n == nil || g.chance(40) {
+		if n = rows.leaf(pick(g.r, int2, int4, numeric, float4)); n != nil {
+			n = op(typ{kind: float8}, "@::float8", n).within(n.lo, n.hi)
+		}
+	}
+	// Values that cancel leave nothing but such digits.
+	if n == nil || n.lit != nil || !tame(n) || math.IsInf(n.lo, 0) || math.IsInf(n.hi, 0) {
+		return nil
+	}
+	most := max(math.Abs(n.lo), math.Abs(n.hi))
+	f := "avg"
+	noise := 1e-10 * most
+	switch {
+	case n.t.kind == float8 && g.chance(45):
+		f, noise = "sum", 1e-8*most // of some thousand rows
+	case g.chance(60):
+		f = pick(g.r, variances...)
+		if f[0] == 'v' {
+			noise *= most
+		}
+	}
+	a := op(typ{kind: float8}, f+pick(g.r, "(@)", "(@)", "(@)", "(DISTINCT @)"), n)
+	a.agg, a.noise = true, noise
+	if g.chance(15) {
+		a.f += " FILTER (WHERE @)"
+		a.args = append(slices.Clone(a.args), rows.condition(g.r.IntN(2)))
+	}
+	return a
+}
