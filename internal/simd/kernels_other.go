@@ -42,6 +42,16 @@ func gatherFOR64AVX512(dst *int64, starts *uint32, data *uint32, start int, sel 
 	panic("BUG: assembly of another machine")
 }
 
+func runStartsAVX512(starts *[8]uint64, lengths *int64, n int) {
+	panic("BUG: assembly of another machine")
+}
+func expandRunsAVX512(dst *int64, rows int, values *int64, starts *[8]uint64) {
+	panic("BUG: assembly of another machine")
+}
+func spreadRunsAVX2(rows *[8]uint64, runs *[9]uint64, starts *[8]uint64) {
+	panic("BUG: assembly of another machine")
+}
+
 func positionsAVX512(dst *uint16, mask *uint64, words int) int {
 	panic("BUG: assembly of another machine")
 }

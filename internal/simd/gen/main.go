@@ -22,6 +22,7 @@ var groups = map[string]func(){
 	"select":    selectKernels,
 	"gatherfor": gatherFORKernels,
 	"entries":   entryKernels,
+	"runs":      runKernels,
 }
 
 func main() {
