@@ -39,6 +39,8 @@ type distinct struct {
 const (
 	// distinctShare bounds a bitmap for all groups by the number of rows: bits a row.
 	distinctShare = 16
+	// distinctBits bounds it whatever the rows: 64 MB.
+	distinctBits = 1 << 29
 	// distinctWords bounds the bitmap of a group where nobody knows how many there will
 	// be.
 	distinctWords = 4
@@ -52,7 +54,7 @@ func newDistinct(a *acc, x extent) *distinct {
 		groupBits = uint(bits.Len64(x.groups - 1))
 	}
 	words := e.domain/64 + 1
-	most := max(x.rows*distinctShare, 1<<13) / 64
+	most := min(max(x.rows*distinctShare, 1<<13), distinctBits) / 64
 	switch {
 	case e.domain != 0 && (x.groups > 0 && words <= most/x.groups || words <= distinctWords):
 		e.words = int(words)
