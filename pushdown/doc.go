@@ -12,9 +12,11 @@
 //	compare.go   comparisons, and constants brought to the column's own scale
 //	coerce.go    implicit and explicit casts, common types
 //	literal.go   constants from text
-//	function.go  functions and aggregates
+//	function.go  functions
+//	aggregate.go aggregates
+//	sets.go      grouping sets, and GROUPING()
 //	grouping.go  expressions over rows -> expressions over groups
-//	join.go      the driving table, and lookups by unique key for all others
+//	join.go      the driving table, and lookups by unique key for all others but one
 //	clause.go    GROUP BY, ORDER BY, LIMIT, the names of outputs
 //	select.go    all of it, in PostgreSQL's order
 //	small.go     what is not worth taking
