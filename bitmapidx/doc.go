@@ -70,6 +70,6 @@
 //
 // WAH wins where rows are clustered. Of randomly scattered rows it keeps a word
 // for each, where Roaring keeps two bytes, and the packed column is often smaller
-// than either: [Worth] says whether an index pays, [Index.Cost] whether a query
-// should use it.
+// than either: [Profile.Worth] says whether an index pays, [Index.Cost] whether a
+// query should use it.
 package bitmapidx
