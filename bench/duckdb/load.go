@@ -15,24 +15,25 @@ import (
 
 var createTable = regexp.MustCompile(`(?i)CREATE TABLE (\w+)`)
 
-// load creates the tables of DIR's schema.sql and fills them. It returns the seconds that
-// DuckDB took, without those that Postgres took to write the rows.
-func load(ctx context.Context, conn *sql.Conn, dir, dsn, work string) (float64, error) {
+// load creates the tables of DIR's schema.sql, fills them and checkpoints the file. It
+// returns the tables and the seconds that DuckDB took, without those that Postgres took to
+// write the rows.
+func load(ctx context.Context, conn *sql.Conn, dir, dsn, work string) (tables []string, seconds float64, err error) {
 	schema, err := os.ReadFile(filepath.Join(dir, "schema.sql"))
 	if err != nil {
-		return 0, err
+		return nil, 0, err
 	}
 	if _, err := conn.ExecContext(ctx, string(schema)); err != nil {
-		return 0, fmt.Errorf("schema.sql: %w", err)
+		return nil, 0, fmt.Errorf("schema.sql: %w", err)
 	}
-	var seconds float64
 	for _, m := range createTable.FindAllSubmatch(schema, -1) {
 		table := string(m[1])
+		tables = append(tables, table)
 		file := filepath.Join(dir, table+".tsv")
 		if dsn != "" {
 			file = filepath.Join(work, table+".tsv")
 			if err := copyOut(ctx, dsn, table, file); err != nil {
-				return 0, fmt.Errorf("copying %s from Postgres: %w", table, err)
+				return nil, 0, fmt.Errorf("copying %s from Postgres: %w", table, err)
 			}
 		}
 		start := time.Now()
@@ -40,7 +41,7 @@ func load(ctx context.Context, conn *sql.Conn, dir, dsn, work string) (float64, 
 			`COPY %s FROM '%s' (FORMAT csv, AUTO_DETECT false, DELIMITER '\t', HEADER false, QUOTE '', ESCAPE '', NULLSTR '\N')`,
 			table, strings.ReplaceAll(file, "'", "''")))
 		if err != nil {
-			return 0, fmt.Errorf("loading %s: %w", table, err)
+			return nil, 0, fmt.Errorf("loading %s: %w", table, err)
 		}
 		seconds += time.Since(start).Seconds()
 		if dsn != "" {
@@ -49,9 +50,9 @@ func load(ctx context.Context, conn *sql.Conn, dir, dsn, work string) (float64, 
 	}
 	start := time.Now()
 	if _, err := conn.ExecContext(ctx, "CHECKPOINT"); err != nil {
-		return 0, err
+		return nil, 0, err
 	}
-	return seconds + time.Since(start).Seconds(), nil
+	return tables, seconds + time.Since(start).Seconds(), nil
 }
 
 // copyOut writes a table of a Postgres server as COPY text.

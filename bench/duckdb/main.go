@@ -25,6 +25,7 @@ import (
 	"flag"
 	"fmt"
 	"maps"
+	"math/big"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -43,6 +44,8 @@ type loaded struct {
 	MemoryLimit string   `json:"memory_limit"`
 	LoadSeconds float64  `json:"load_seconds"`
 	FileBytes   int64    `json:"file_bytes"`
+	UsedBytes   int64    `json:"used_bytes"` // of the file, without free blocks
+	Storage     []stored `json:"storage"`
 	Queries     []answer `json:"queries,omitempty"`
 }
 
@@ -106,7 +109,14 @@ func run(dir, dsn string, threads int, memory string, rounds, runs int, serve bo
 	if err := conn.QueryRowContext(ctx, "SELECT version()").Scan(&about.Version); err != nil {
 		return err
 	}
-	if about.LoadSeconds, err = load(ctx, conn, dir, dsn, work); err != nil {
+	var tables []string
+	if tables, about.LoadSeconds, err = load(ctx, conn, dir, dsn, work); err != nil {
+		return err
+	}
+	if about.UsedBytes, err = usedBytes(ctx, conn); err != nil {
+		return err
+	}
+	if about.Storage, err = storage(ctx, conn, tables); err != nil {
 		return err
 	}
 	if st, err := os.Stat(file); err == nil {
@@ -258,10 +268,27 @@ func appendValue(b []byte, v any) []byte {
 	case time.Time: // of timestamptz, the only type with a time here
 		return v.UTC().AppendFormat(b, "2006-01-02 15:04:05.999999-07")
 	case duckdb.Decimal:
-		return append(b, v.String()...)
+		return appendDecimal(b, v)
 	default: // integers
 		return fmt.Append(b, v)
 	}
+}
+
+// appendDecimal writes all decimals, as Postgres does; Decimal.String leaves out zeros.
+func appendDecimal(b []byte, v duckdb.Decimal) []byte {
+	scale := int(v.Scale)
+	if v.Value.Sign() < 0 {
+		b = append(b, '-')
+	}
+	digits := new(big.Int).Abs(v.Value).String()
+	if len(digits) <= scale {
+		digits = strings.Repeat("0", scale+1-len(digits)) + digits
+	}
+	b = append(b, digits[:len(digits)-scale]...)
+	if scale > 0 {
+		b = append(append(b, '.'), digits[len(digits)-scale:]...)
+	}
+	return b
 }
 
 func median(ms []float64) float64 {

@@ -7,11 +7,14 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"math/big"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/duckdb/duckdb-go/v2"
 )
 
 // TestMain makes the test binary the program itself where the environment says so.
@@ -90,6 +93,60 @@ func TestServe(t *testing.T) {
 		var a answer
 		if err := out.Decode(&a); err != nil || a.Query != name || a.Hash != hashOf(wantRows[name]) || len(a.Ms) != i+1 || a.Error != "" {
 			t.Errorf("%+v: %v", a, err)
+		}
+	}
+}
+
+// TestTypes: values are written as Postgres writes them, and come in its order.
+func TestTypes(t *testing.T) {
+	dir := t.TempDir()
+	rows := "1\t2025-02-28 23:59:59.123456+00\tt\t-12.30\t0.1\tx\n2\t2025-03-01 00:00:00+00\tf\t\\N\t1e+30\t\\N\n"
+	for name, text := range map[string]string{
+		"schema.sql": "CREATE TABLE a (i bigint NOT NULL, ts timestamptz NOT NULL, b boolean, n numeric(12,2), d double precision, s text);\n",
+		"a.tsv":      rows,
+		"all.sql":    "SELECT * FROM a ORDER BY i",
+		"nulls.sql":  "SELECT n FROM a ORDER BY n DESC",
+		"sums.sql":   "SELECT sum(n), sum(i), count(*), avg(d) > 1, date_trunc('month', min(ts)), extract(hour FROM min(ts)) FROM a",
+		"types.sql":  "SELECT typeof(i), typeof(ts), typeof(b), typeof(n), typeof(d), typeof(s) FROM a LIMIT 1",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out := program(t, "all 1\nnulls 0\nsums 0\ntypes 0\n", "-dir", dir, "-serve")
+	var about loaded
+	if err := out.Decode(&about); err != nil {
+		t.Fatal(err)
+	}
+	if about.UsedBytes == 0 || about.UsedBytes > about.FileBytes || len(about.Storage) == 0 {
+		t.Errorf("%+v", about)
+	}
+	var sum int64
+	for _, s := range about.Storage {
+		if s.Table != "a" || s.Bytes < 0 {
+			t.Errorf("%+v", s)
+		}
+		sum += s.Bytes
+	}
+	if sum == 0 || sum > about.UsedBytes {
+		t.Errorf("columns of %d bytes, %d in use", sum, about.UsedBytes)
+	}
+	for _, want := range []string{rows, "\\N\n-12.30\n", "-12.30\t3\t2\tt\t2025-02-01 00:00:00+00\t23\n", "BIGINT\tTIMESTAMP WITH TIME ZONE\tBOOLEAN\tDECIMAL(12,2)\tDOUBLE\tVARCHAR\n"} {
+		var a answer
+		if err := out.Decode(&a); err != nil || a.Text != want {
+			t.Errorf("%q, want %q: %v %s", a.Text, want, err, a.Error)
+		}
+	}
+}
+
+func TestAppendDecimal(t *testing.T) {
+	for _, c := range []struct {
+		value int64
+		scale uint8
+		want  string
+	}{{0, 0, "0"}, {0, 2, "0.00"}, {5, 2, "0.05"}, {-5, 2, "-0.05"}, {-1230, 2, "-12.30"}, {7, 0, "7"}, {1000, 3, "1.000"}} {
+		if got := appendDecimal(nil, duckdb.Decimal{Width: 18, Scale: c.scale, Value: big.NewInt(c.value)}); string(got) != c.want {
+			t.Errorf("%d of scale %d: %s, want %s", c.value, c.scale, got, c.want)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,7 +19,7 @@ func biRun(t *testing.T, duckdb string, serveArgs ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	var out, progress bytes.Buffer
-	o := BIOptions{Rows: 2 * events.RowsMin, RunOptions: RunOptions{Rounds: 2, Runs: 1, DuckDB: duckdb, ServeArgs: serveArgs, Progress: &progress}}
+	o := BIOptions{Rows: 2 * events.RowsMin, RunOptions: RunOptions{Rounds: 2, Runs: 1, DuckDB: duckdb, ServeArgs: serveArgs, Progress: &progress, Bytes: len(serveArgs) == 0}}
 	err := BI(ctx, o, &out)
 	if err != nil && out.Len() == 0 {
 		t.Fatalf("%v\n%s", err, progress.String())
@@ -42,7 +43,7 @@ func TestBI(t *testing.T) {
 			}
 		}
 	}
-	for _, want := range []string{"Business intelligence over 20000 events", "q20", "geomean", "Columns in memory"} {
+	for _, want := range []string{"Business intelligence over 20000 events", "q20", "geomean", "Columns in memory", "\nevents.url "} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in\n%s", want, out)
 		}
@@ -77,10 +78,26 @@ func TestDuckDBJudged(t *testing.T) {
 	if err == nil || strings.Count(err.Error(), "DuckDB's answer is not Postgres'") != len(events.Queries(events.RowsMin)) {
 		t.Errorf("error %v", err)
 	}
-	for _, want := range []string{"DuckDB             fake, 3 threads", "file 0.0 MB: pgaccel's columns are 12.00 of it"} {
+	for _, want := range []string{"DuckDB             fake, 3 threads", "file 0.0 MB, 0.0 MB without its free blocks: pgaccel's columns are 12.00 of that"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in\n%s", want, out)
 		}
+	}
+}
+
+func TestPrintBytes(t *testing.T) {
+	var out bytes.Buffer
+	ours := []columnBytes{{"t", "a", "for", 4e6}, {"t", "a", "nulls", 1e6}, {"t", "b", "plain", 2e6}}
+	printBytes(&out, ours, []columnBytes{{"t", "a", "BitPacking", 8e6}, {"t", "a", "RLE", 1e6}, {"t", "a", "BitPacking", 1e6}, {"t", "b", "ALP", 1e6}})
+	var got []string
+	for line := range strings.Lines(out.String()) {
+		got = append(got, strings.Join(strings.Fields(line), " "))
+	}
+	want := []string{"", "column pgaccel MB DuckDB MB ratio how",
+		"t.a 5.00 10.00 0.50x for 4.00, nulls 1.00 | BitPacking 9.00, RLE 1.00", "t.b 2.00 1.00 2.00x plain 2.00 | ALP 1.00", "sum 7.00 11.00 0.64x",
+		"ratio: pgaccel / DuckDB; how: pgaccel's codecs | DuckDB's compressions"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q", got)
 	}
 }
 

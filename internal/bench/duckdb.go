@@ -24,6 +24,8 @@ type duckdb struct {
 	Threads     int     `json:"threads"`
 	LoadSeconds float64 `json:"load_seconds"`
 	FileBytes   int64   `json:"file_bytes"`
+	UsedBytes   int64   `json:"used_bytes"` // of the file, without free blocks
+	Storage     []columnBytes
 
 	cmd    *exec.Cmd
 	in     io.WriteCloser

@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 }
 
 func fakeDuckDB() {
-	fmt.Println(`{"version": "fake", "threads": 3, "load_seconds": 0.5, "file_bytes": 500}`)
+	fmt.Println(`{"version": "fake", "threads": 3, "load_seconds": 0.5, "file_bytes": 900, "used_bytes": 500}`)
 	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
 		fmt.Println(`{"text": "1\n", "ms": [1, 2, 3]}`)
 	}

@@ -36,6 +36,17 @@ func compare(ctx context.Context, load workload, o RunOptions, out io.Writer) (e
 	s.printHeader(out, o)
 	printResults(out, s.results, s.duckdb != nil)
 	s.printFacts(out)
+	if o.Bytes {
+		columns, err := pgaccelColumns(ctx, s.pgaccel)
+		if err != nil {
+			return err
+		}
+		var theirs []columnBytes
+		if s.duckdb != nil {
+			theirs = s.duckdb.Storage
+		}
+		printBytes(out, columns, theirs)
+	}
 	return s.judge()
 }
 
@@ -218,7 +229,7 @@ func (s *session) printFacts(out io.Writer) {
 	fmt.Fprintf(out, "Slowest run        %.2fx the fastest of the same query on Postgres, %.2fx through pgaccel (medians over the queries)\n",
 		spread(s.results, func(r *result) []time.Duration { return r.postgres }), spread(s.results, func(r *result) []time.Duration { return r.pgaccel }))
 	if s.duckdb != nil {
-		fmt.Fprintf(out, "DuckDB             %s, %d threads, loaded from text in %.1f s; file %s: pgaccel's columns are %.2f of it\n",
-			s.duckdb.Version, s.duckdb.Threads, s.duckdb.LoadSeconds, size(s.duckdb.FileBytes), float64(s.storeBytes)/float64(max(s.duckdb.FileBytes, 1)))
+		fmt.Fprintf(out, "DuckDB             %s, %d threads, loaded from text in %.1f s; file %s, %s without its free blocks: pgaccel's columns are %.2f of that\n",
+			s.duckdb.Version, s.duckdb.Threads, s.duckdb.LoadSeconds, size(s.duckdb.FileBytes), size(s.duckdb.UsedBytes), float64(s.storeBytes)/float64(max(s.duckdb.UsedBytes, 1)))
 	}
 }

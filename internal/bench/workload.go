@@ -15,7 +15,7 @@ type RunOptions struct {
 	Binary    string    // the pgaccel to measure; "" is the running program
 	ServeArgs []string  // more flags for `pgaccel serve`, such as --workers 1
 	DuckDB    string    // program of bench/duckdb; "" leaves the column out
-	Bytes     bool      // also print DuckDB's bytes by column and compression
+	Bytes     bool      // also print the columns' bytes, and by what they are compressed
 	PGBinDir  string    // folder of initdb and postgres; "" looks for one
 	Progress  io.Writer // progress bars or lines; nil is standard error
 }
