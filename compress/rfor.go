@@ -115,11 +115,23 @@ func (c *rforColumn) Decode(dst []int64, start int) {
 
 // expand writes the rows of block b to dst, as long as the block. It fills a, b.
 func (c *rforColumn) expand(dst []int64, b int, s *scratch) {
-	values, lengths := s.a[:runRows], s.b[:runRows]
+	// One more value before and some after the runs', for ExpandRuns.
+	values, lengths := s.a[1:], s.b[:runRows]
 	count := c.values.unpack(values, b)
 	c.lengths.unpack(lengths, b)
+	if simd.Active() == simd.AVX512 {
+		var starts [runRows / 64]uint64
+		simd.RunStarts(&starts, lengths[:count])
+		simd.ExpandRuns(dst, s.a[:], &starts)
+		return
+	}
+	expandRuns(dst, values[:count], lengths)
+}
+
+// expandRuns is simd.ExpandRuns where there is no assembly for it.
+func expandRuns(dst, values, lengths []int64) {
 	at := 0
-	for r, v := range values[:count] {
+	for r, v := range values {
 		length := int(lengths[r])
 		// Short runs are the rule: eight values at once, whatever the length, and the
 		// next run overwrites what is too much.
@@ -150,6 +162,15 @@ func (c *rforColumn) Gather(dst []int64, start int, sel []uint16) {
 	for i := 0; i < len(sel); {
 		b := (start + int(sel[i])) / runRows
 		first := b*runRows - start // of the block, relative to start; may be negative
+		if simd.Active() != simd.Plain {
+			end := i + 1
+			for end < len(sel) && int(sel[end]) < first+runRows {
+				end++
+			}
+			c.gatherRuns(dst[i:end], b, first, sel[i:end], s)
+			i = end
+			continue
+		}
 		if k := i + gatherDense - 1; k < len(sel) && int(sel[k]) < first+runRows {
 			rows := s.c[:c.rows(b)]
 			c.expand(rows, b, s)
@@ -222,7 +243,7 @@ func (c *rforColumn) FilterRange(mask []uint64, start, n int, lo, hi int64) {
 // the bits of words, which begin with row into of the block, of runs outside.
 func (c *rforColumn) filterBlock(words []uint64, b, into int, from, to uint64) {
 	count, _, widths, body := c.values.block(b)
-	var in [runRows / 64]uint64 // bit r%64 of word r/64: run r is inside
+	var in [runRows/64 + 1]uint64 // bit r%64 of word r/64: run r is inside
 	for i := range (count + 63) / 64 {
 		in[i] = math.MaxUint64 >> max(0, (i+1)*64-count)
 	}
@@ -242,19 +263,38 @@ func (c *rforColumn) filterBlock(words []uint64, b, into int, from, to uint64) {
 	}
 	s := scratches.Get().(*scratch)
 	defer scratches.Put(s)
+	if simd.Active() != simd.Plain {
+		c.spread(words, b, into, &in, s)
+		return
+	}
 	lengths := s.b[:runRows]
 	c.lengths.unpack(lengths, b)
+	var rows [runRows / 64]uint64
+	if simd.Active() != simd.Plain {
+		var starts [runRows / 64]uint64
+		simd.RunStarts(&starts, lengths[:count])
+		simd.SpreadRuns(&rows, &in, &starts)
+	} else {
+		spreadRuns(&rows, &in, lengths[:count])
+	}
+	for i := range words {
+		words[i] &= rows[into/64+i]
+	}
+}
+
+// spreadRuns is simd.SpreadRuns where there is no assembly for it.
+func spreadRuns(rows *[runRows / 64]uint64, in *[runRows/64 + 1]uint64, lengths []int64) {
 	// A bit where inside begins or ends; then the parity of the bits up to each row.
 	var turns [runRows/64 + 1]uint64
 	at, was := uint(0), uint64(0)
-	for r := range count {
+	for r, length := range lengths {
 		is := in[r/64] >> (r % 64) & 1
 		turns[at/64] |= (is ^ was) << (at % 64)
 		was = is
-		at += uint(lengths[r])
+		at += uint(length)
 	}
 	before := uint64(0) // all ones where the word before ended inside
-	for i := range turns[:runRows/64] {
+	for i := range rows {
 		x := turns[i]
 		x ^= x << 1
 		x ^= x << 2
@@ -264,10 +304,7 @@ func (c *rforColumn) filterBlock(words []uint64, b, into int, from, to uint64) {
 		x ^= x << 32
 		x ^= before
 		before = uint64(int64(x) >> 63)
-		turns[i] = x
-	}
-	for i := range words {
-		words[i] &= turns[into/64+i]
+		rows[i] = x
 	}
 }
 

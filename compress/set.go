@@ -56,7 +56,9 @@ func (f *SetFilter) Reset(c Column, set Set) {
 func (f *SetFilter) Filter(mask []uint64, start, n int) {
 	switch c := f.column.(type) {
 	case *forColumn:
-		c.filterSet(mask, start, n, f)
+		c.filterSet(mask, start, n, &f.set)
+	case *rforColumn:
+		c.filterSet(mask, start, n, &f.set)
 	case *constColumn:
 		checkRange(start, n, c.n)
 		if !f.set.Has(c.v) {
@@ -87,42 +89,45 @@ func (f *SetFilter) decoded(mask []uint64, start, n int) {
 }
 
 // filterSet is SetFilter.Filter for FOR and FOR64.
-func (c *forColumn) filterSet(mask []uint64, start, n int, f *SetFilter) {
+func (c *forColumn) filterSet(mask []uint64, start, n int, set *Set) {
 	checkRange(start, n, c.n)
-	set := &f.set
-	last := set.Lo + (set.Size - 1) // below Lo where the set has no size
 	for row := 0; row < n; row += blockRows {
 		words := mask[row/64 : min((row+blockRows)/64, (n+63)/64)]
-		if !anySet(words) {
-			continue
+		if anySet(words) {
+			ref, widths, body := c.fromBlock((start + row) / blockRows)
+			filterSetBlock(words, body, widths, ref, set)
 		}
-		b := (start + row) / blockRows
-		ref, widths, body := c.fromBlock(b)
-		top := span(widths)
-		if ref > last || above(ref, top) < set.Lo {
-			clear(words)
-			continue
-		}
-		if top == 0 {
-			if !set.Has(ref) {
-				clear(words)
-			}
-			continue
-		}
-		// Offsets become positions in the set modulo 2^32: none that is before the set,
-		// or past 2^32, may come out as one of its own.
-		if add := ref - set.Lo; simd.Active() != simd.Plain && simd.Narrow(widths) && add > -1<<31 && add < 1<<31 && (add >= 0) == (ref >= set.Lo) &&
-			add+int64(top) < 1<<32 && set.Size <= 1<<31 {
-			pair := [2]uint64{words[0]}
-			if len(words) == 2 {
-				pair[1] = words[1]
-			}
-			simd.FilterSet(&pair, body, widths, uint32(add), uint32(set.Size), set.Bits)
-			copy(words, pair[:])
-			continue
-		}
-		var values [blockRows]int64
-		unpackBlock(&values, body, widths, ref)
-		simd.FilterSetValues(words, values[:min(blockRows, n-row)], set.Lo, uint64(set.Size), set.Bits)
 	}
+}
+
+// filterSetBlock clears the bits of words, one or two, whose rows' values are not
+// members. body begins at the block's first miniblock.
+func filterSetBlock(words []uint64, body []uint32, widths uint32, ref int64, set *Set) {
+	last := set.Lo + (set.Size - 1) // below Lo where the set has no size
+	top := span(widths)
+	if ref > last || above(ref, top) < set.Lo {
+		clear(words)
+		return
+	}
+	if top == 0 {
+		if !set.Has(ref) {
+			clear(words)
+		}
+		return
+	}
+	// Offsets become positions in the set modulo 2^32: none that is before the set, or
+	// past 2^32, may come out as one of its own.
+	if add := ref - set.Lo; simd.Active() != simd.Plain && simd.Narrow(widths) && add > -1<<31 && add < 1<<31 && (add >= 0) == (ref >= set.Lo) &&
+		add+int64(top) < 1<<32 && set.Size <= 1<<31 {
+		pair := [2]uint64{words[0]}
+		if len(words) == 2 {
+			pair[1] = words[1]
+		}
+		simd.FilterSet(&pair, body, widths, uint32(add), uint32(set.Size), set.Bits)
+		copy(words, pair[:])
+		return
+	}
+	var values [blockRows]int64
+	unpackBlock(&values, body, widths, ref)
+	simd.FilterSetValues(words, values[:64*len(words)], set.Lo, uint64(set.Size), set.Bits)
 }
