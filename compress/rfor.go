@@ -115,16 +115,13 @@ func (c *rforColumn) Decode(dst []int64, start int) {
 
 // expand writes the rows of block b to dst, as long as the block. It fills a, b.
 func (c *rforColumn) expand(dst []int64, b int, s *scratch) {
-	// One more value before and some after the runs', for ExpandRuns.
-	values, lengths := s.a[1:], s.b[:runRows]
-	count := c.values.unpack(values, b)
-	c.lengths.unpack(lengths, b)
 	if simd.Active() == simd.AVX512 {
-		var starts [runRows / 64]uint64
-		simd.RunStarts(&starts, lengths[:count])
-		simd.ExpandRuns(dst, s.a[:], &starts)
+		c.expandRuns(dst, b, s)
 		return
 	}
+	values, lengths := s.a[:runRows], s.b[:runRows]
+	count := c.values.unpack(values, b)
+	c.lengths.unpack(lengths, b)
 	expandRuns(dst, values[:count], lengths)
 }
 
@@ -270,13 +267,7 @@ func (c *rforColumn) filterBlock(words []uint64, b, into int, from, to uint64) {
 	lengths := s.b[:runRows]
 	c.lengths.unpack(lengths, b)
 	var rows [runRows / 64]uint64
-	if simd.Active() != simd.Plain {
-		var starts [runRows / 64]uint64
-		simd.RunStarts(&starts, lengths[:count])
-		simd.SpreadRuns(&rows, &in, &starts)
-	} else {
-		spreadRuns(&rows, &in, lengths[:count])
-	}
+	spreadRuns(&rows, &in, lengths[:count])
 	for i := range words {
 		words[i] &= rows[into/64+i]
 	}
