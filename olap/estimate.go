@@ -180,6 +180,7 @@ func (by *grouping) choose(rows float64) {
 	if by.how != groupPartitioned {
 		return
 	}
+	by.sparse = float64(card) > 8*by.expect
 	bytes := by.g.groupBytes()
 	groups := max(by.expect, 1)
 	if by.directNumbers() {
@@ -211,7 +212,6 @@ func (by *grouping) suited(rows float64) strategy {
 	}
 	if by.expect > hashGroups && rows >= 2*by.expect && rows >= float64(sampleRows) &&
 		(x.opt.MemoryLimit/(4*int64(x.opt.Workers)) >= 4<<20) {
-		by.sparse = float64(card) > 8*by.expect
 		return groupPartitioned
 	}
 	return groupHash

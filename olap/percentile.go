@@ -365,7 +365,7 @@ func (e *lists[T]) mergeAll(from extra, of, to []uint32) {
 		return
 	}
 	eachPair(of, to, func(j, i uint32) {
-		if f.n[j] > 0 {
+		if f.n[j] > 0 || len(f.full[j]) > 0 { // merged groups have full blocks only
 			e.full[i] = append(e.full[i], f.of(j)...)
 		}
 	})
