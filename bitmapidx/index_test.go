@@ -229,13 +229,13 @@ func TestParseIndexRejects(t *testing.T) {
 	}
 }
 
-func TestMeasure(t *testing.T) {
+func TestProfile(t *testing.T) {
 	rng := rand.New(rand.NewPCG(23, 24))
 	for _, n := range []int{0, 1, 63, 64, 126, 127, 5000, 65536} {
 		for name, make := range columns {
 			for _, o := range []Options{{}, {EqualityBins: 2, RangeBins: 5}} {
 				values, nulls := make(rng, n)
-				p, x := Measure(values, nulls, o), Build(values, nulls, o, nil)
+				p, x := Profiled(values, nulls), Build(values, nulls, o, nil)
 				atoms := 0
 				for i := range x.Bins() {
 					_, _, rows := x.Bin(i)
@@ -244,11 +244,14 @@ func TestMeasure(t *testing.T) {
 				if x.NullCount() > 0 {
 					atoms += len(x.Nulls().Atoms())
 				}
-				if want := (Profile{n, x.NullCount(), x.Bins(), x.Exact(), atoms}); p != want {
-					t.Errorf("%s, %d rows, %+v: %+v, want %+v", name, n, o, p, want)
+				if got, want := p.Shape(o), (Shape{x.Bins(), x.Exact(), atoms}); got != want {
+					t.Errorf("%s, %d rows, %+v: %+v, want %+v", name, n, o, got, want)
 				}
-				if d := p.Bytes() - x.Bytes(); d*d > (8*x.Bins()+8)*(8*x.Bins()+8) {
-					t.Errorf("%s, %d rows: %d bytes, not %d", name, n, p.Bytes(), x.Bytes())
+				if p.Rows != n || p.Nulls != x.NullCount() || p.Distinct < x.Bins() || x.Exact() && p.Distinct != x.Bins() {
+					t.Errorf("%s, %d rows: %d nulls and %d values in %d bins", name, n, p.Nulls, p.Distinct, x.Bins())
+				}
+				if d := p.Bytes(o) - x.Bytes(); d*d > (8*x.Bins()+8)*(8*x.Bins()+8) {
+					t.Errorf("%s, %d rows: %d bytes, not %d", name, n, p.Bytes(o), x.Bytes())
 				}
 			}
 		}
@@ -260,17 +263,17 @@ func TestWorth(t *testing.T) {
 	const n = 65536
 	for name, want := range map[string]bool{"one value": true, "all null": true, "two values": false, "status": false, "uniform": false, "all 64 bits": false, "clustered": false, "sorted": true} {
 		values, nulls := columns[name](rng, n)
-		p := Measure(values, nulls, Options{})
-		if got := p.Worth(n / 8); got != want {
-			t.Errorf("%s: %v beside a bit a value: %+v", name, got, p)
+		p := Profiled(values, nulls)
+		if got := p.Worth(Options{}, n/8); got != want {
+			t.Errorf("%s: %v beside a bit a value: %+v", name, got, p.Shape(Options{}))
 		}
 	}
 	// Two thousand rows a value, as of a table that was loaded shop after shop.
 	shops := column(n, func(i int) int64 { return int64(i / 2000 * 37 % 64) })
-	if p := Measure(shops, nil, Options{}); !p.Worth(n * 5 / 8) {
-		t.Errorf("an index of clustered values is not worth it: %+v", p)
+	if p := Profiled(shops, nil); !p.Worth(Options{}, n*5/8) {
+		t.Errorf("an index of clustered values is not worth it: %+v", p.Shape(Options{}))
 	}
-	if Measure(nil, nil, Options{}).Worth(0) {
+	if Profiled(nil, nil).Worth(Options{}, 0) {
 		t.Error("an index of no rows is worth it")
 	}
 }

@@ -1,46 +1,74 @@
 package bitmapidx
 
-// Profile is what an index of a column would be, found without making it: a
-// segment's worth of the column tells enough about all of it.
+// Profile is what must be known about a column to say whether an index pays: a
+// segment's worth of it tells enough about all of it. It refers to the column.
 type Profile struct {
-	Rows  int // null ones included
-	Nulls int
+	Rows     int // null ones included
+	Nulls    int
+	Distinct int // values that are not null, at most DistinctMax
+
+	values []int64
+	nulls  []uint64
+}
+
+// DistinctMax is where a Profile stops to count.
+const DistinctMax = binsMax
+
+// Profiled looks at the values of a column as Build does. It keeps values and nulls.
+func Profiled(values []int64, nulls []uint64) Profile {
+	p := Profile{Rows: len(values), values: values, nulls: nulls}
+	distinct := make(map[int64]struct{})
+	var last int64
+	p.Nulls = len(values)
+	eachValue(values, nulls, func(v int64) {
+		p.Nulls--
+		if len(distinct) > 0 && v == last || len(distinct) == DistinctMax {
+			return
+		}
+		last = v
+		distinct[v] = struct{}{}
+	})
+	p.Distinct = len(distinct)
+	return p
+}
+
+// Shape is what an index would be.
+type Shape struct {
 	Bins  int  // that have rows
 	Exact bool // every bin holds one value
 	Atoms int  // of all bins and the null bitmap
 }
 
-// Measure finds out what Build would make of the column, without its memory.
-func Measure(values []int64, nulls []uint64, o Options) Profile {
-	e := chooseEdges(values, nulls, o)
-	p := Profile{Rows: len(values), Exact: true}
+// Shape finds out what Build would make of the column, without its memory.
+func (p Profile) Shape(o Options) Shape {
+	e := chooseEdges(p.values, p.nulls, o)
+	s := Shape{Exact: true}
 	bins := make([]binMeter, len(e.upper)+1)
 	null := &bins[len(e.upper)]
-	chunks := chunksOf(len(values))
-	for i, v := range values {
+	chunks := chunksOf(p.Rows)
+	for i, v := range p.values {
 		chunk := i / chunkBits
-		if i>>6 < len(nulls) && nulls[i>>6]>>(i&63)&1 != 0 {
-			p.Nulls++
+		if i>>6 < len(p.nulls) && p.nulls[i>>6]>>(i&63)&1 != 0 {
 			null.add(chunk)
 			continue
 		}
 		b := &bins[e.find(v)]
 		if b.atoms == 0 {
 			b.value = v
-			p.Bins++
+			s.Bins++
 		}
-		p.Exact = p.Exact && b.value == v
+		s.Exact = s.Exact && b.value == v
 		b.add(chunk)
 	}
 	for i := range bins {
 		if b := &bins[i]; b.atoms > 0 {
-			p.Atoms += b.atoms
+			s.Atoms += b.atoms
 			if b.next < chunks {
-				p.Atoms++ // zeros to the end
+				s.Atoms++ // zeros to the end
 			}
 		}
 	}
-	return p
+	return s
 }
 
 // binMeter counts the atoms that a binBuilder would write.
@@ -66,14 +94,16 @@ func (b *binMeter) add(chunk int) {
 	}
 }
 
-// Bytes is the size of the index that Build would make.
-func (p Profile) Bytes() int {
-	bins := p.Bins
+// Bytes is the size of the index that Build would make, but for some words.
+func (p Profile) Bytes(o Options) int { return p.bytes(p.Shape(o)) }
+
+func (p Profile) bytes(s Shape) int {
+	bins := s.Bins
 	if p.Nulls > 0 {
 		bins++
 	}
 	// The directories' last words are rounded up: half a word each, on average.
-	return 8 * (indexHeader + binWords*p.Bins + bins*blockHeader + p.Atoms + p.Atoms/(2*dirEvery) + (bins+1)/2)
+	return 8 * (indexHeader + binWords*s.Bins + bins*blockHeader + s.Atoms + s.Atoms/(2*dirEvery) + (bins+1)/2)
 }
 
 // What an index must be to be worth its memory.
@@ -85,14 +115,18 @@ const (
 // Worth reports whether the column should get an index: queries gain that use it,
 // and it takes little memory beside the column, whose packed size is columnBytes.
 // The query that counts is the worst: a range of half the bins that ends within two.
-func (p Profile) Worth(columnBytes int) bool {
-	if p.Rows == 0 || p.Bins == 0 && p.Nulls == 0 || memoryShare*float64(p.Bytes()) > float64(columnBytes) {
+func (p Profile) Worth(o Options, columnBytes int) bool {
+	if p.Rows == 0 {
 		return false
 	}
-	c := Cost{Words: p.Atoms/2 + chunksOf(p.Rows)}
-	if !p.Exact {
+	s := p.Shape(o)
+	if memoryShare*float64(p.bytes(s)) > float64(columnBytes) {
+		return false
+	}
+	c := Cost{Words: s.Atoms/2 + chunksOf(p.Rows)}
+	if !s.Exact {
 		for range 2 {
-			c.candidates((p.Rows-p.Nulls)/p.Bins, p.Atoms/p.Bins, p.Rows)
+			c.candidates((p.Rows-p.Nulls)/s.Bins, s.Atoms/s.Bins, p.Rows)
 		}
 	}
 	return queryShare*c.Nanoseconds() < scanCost*float64(p.Rows)
