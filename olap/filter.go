@@ -2,9 +2,10 @@ package olap
 
 import (
 	"math"
-	"math/bits"
 
 	"pgaccel/colstore"
+	"pgaccel/compress"
+	"pgaccel/internal/simd"
 )
 
 // zone looks at a segment's zone maps: whether no row can pass, and which steps
@@ -37,7 +38,7 @@ func (p *pipeline) zone(seg *colstore.Segment) (skip bool, live uint64) {
 // before any step, so that none fails for them.
 func (w *worker) filter(live uint64) {
 	steps := w.p.steps
-	if len(steps) == 0 || steps[0].kind != stepRange {
+	if len(steps) == 0 || !w.encoded(&steps[0]) {
 		w.settle()
 	}
 	risky := 0
@@ -53,52 +54,84 @@ func (w *worker) filter(live uint64) {
 	for ; i < risky; i++ {
 		w.step(&steps[i])
 	}
-	// Ranges work on the encoded column as long as many rows are left.
-	if i < len(steps) && steps[i].kind == stepRange {
-		i = w.ranges(i, live)
+	// Encoded columns are filtered whole as long as many rows are left.
+	if i < len(steps) && w.encoded(&steps[i]) && (w.pending || len(w.f.sel)*wholeShare >= w.n) {
+		i = w.filterEncoded(steps, i, live)
 	}
 	for ; i < len(steps) && len(w.f.sel) > 0; i++ {
 		if i < 64 && live>>i&1 == 0 {
 			continue
 		}
+		if steps[i].needs&w.owed != 0 {
+			w.pay()
+		}
 		w.step(&steps[i])
+	}
+	if w.owed != 0 {
+		w.pay()
 	}
 }
 
-// rangeShare: with fewer than 1/rangeShare of the rows left, the next range reads
-// the values of those rows alone.
-const rangeShare = 16
+// wholeShare: with fewer than 1/wholeShare of the rows left, the next step reads the
+// values of those rows alone.
+const wholeShare = 16
 
-// ranges applies the ranges from step i on and returns the first step after them.
-func (w *worker) ranges(i int, live uint64) int {
+// encoded reports whether a step works on an encoded column and a bitmap: ranges, and
+// where there are the instructions for it, sets of values.
+func (w *worker) encoded(s *step) bool {
+	switch s.kind {
+	case stepRange:
+		return true
+	case stepTable:
+		return s.set.Size > 0 && simd.Active() != simd.Plain
+	case stepProbe:
+		b := w.p.probes[s.probe]
+		return b.lut.set.Size > 0 && len(b.outer) == 1 && b.outer[0].kind == nodeColumn && simd.Active() != simd.Plain
+	}
+	return false
+}
+
+// filterEncoded applies the steps from i on to encoded columns and returns the first
+// step that is left to be done.
+func (w *worker) filterEncoded(steps []step, i int, live uint64) int {
 	words := w.bits[:(w.n+63)/64]
 	used := false
-	for ; i < len(w.p.steps) && w.p.steps[i].kind == stepRange; i++ {
-		s := &w.p.steps[i]
+	for ; i < len(steps) && w.encoded(&steps[i]); i++ {
+		s := &steps[i]
 		if i < 64 && live>>i&1 == 0 {
 			continue
 		}
-		if s.n == nil {
+		if s.kind == stepRange && s.n == nil {
 			w.f.sel, w.f.full, w.pending = w.f.sel[:0], false, false
-			return len(w.p.steps)
+			return len(steps)
 		}
 		if !used {
 			w.load(words)
 		}
 		used = true
-		c := &w.seg.Columns[s.n.col]
-		c.Data.FilterRange(words, w.start, w.n, s.lo, s.hi)
-		if c.NullCount > 0 {
+		var col int
+		switch s.kind {
+		case stepRange:
+			col = s.n.col
+			w.seg.Columns[col].Data.FilterRange(words, w.start, w.n, s.lo, s.hi)
+		case stepTable:
+			col = s.n.col
+			w.setOf(i, col, s.set).Filter(words, w.start, w.n)
+		default:
+			b := w.p.probes[s.probe]
+			col = b.outer[0].col
+			w.setOf(i, col, b.lut.set).Filter(words, w.start, w.n)
+			if b.lut.kind != lookupBits {
+				w.owed |= 1 << uint(s.probe)
+			}
+		}
+		if c := &w.seg.Columns[col]; c.NullCount > 0 {
 			at := w.start >> 6
 			for k := range words {
 				words[k] &^= c.Nulls[at+k]
 			}
 		}
-		left := 0
-		for _, b := range words {
-			left += bits.OnesCount64(b)
-		}
-		if left*rangeShare < w.n {
+		if simd.Count(words)*wholeShare < w.n {
 			i++
 			break
 		}
@@ -106,8 +139,43 @@ func (w *worker) ranges(i int, live uint64) int {
 	if used {
 		w.store(words)
 	}
-	w.settle() // zone maps have made every range needless
+	w.settle() // zone maps have made every step needless
 	return i
+}
+
+// setOf returns the filter of step i for a column of the current segment.
+func (w *worker) setOf(i, col int, set compress.Set) *compress.SetFilter {
+	if w.sets == nil {
+		w.sets = make([]segmentSet, len(w.p.steps))
+	}
+	f := &w.sets[i]
+	if f.segment != w.segment+1 {
+		f.segment = w.segment + 1
+		f.filter.Reset(w.seg.Columns[col].Data, set)
+	}
+	return &f.filter
+}
+
+// segmentSet is a filter by a set, made for a segment.
+type segmentSet struct {
+	filter  compress.SetFilter
+	segment int // its position plus 1
+}
+
+// pay writes the entries of the rows that are left in lookups that have only filtered
+// yet: all of these rows have one.
+func (w *worker) pay() {
+	owed := w.owed
+	w.owed = 0
+	if len(w.f.sel) == 0 {
+		return
+	}
+	for i := range w.p.probes {
+		if owed>>uint(i)&1 != 0 {
+			b := w.p.probes[i]
+			b.lut.enter(w.column(b.outer[0]).v, w.f.sel, w.entries[i], w.next)
+		}
+	}
 }
 
 // load writes the selection as bits.
@@ -134,17 +202,7 @@ func (w *worker) load(words []uint64) {
 
 // store makes the set bits the selection.
 func (w *worker) store(words []uint64) {
-	k := 0
-	next := w.next
-	for i, b := range words {
-		base := uint16(i * 64)
-		for b != 0 {
-			next[k&(tileRows-1)] = base + uint16(bits.TrailingZeros64(b))
-			k++
-			b &= b - 1
-		}
-	}
-	w.selected(k)
+	w.selected(simd.Positions(w.next[:64*len(words)], words))
 }
 
 // step applies one step to the selection.

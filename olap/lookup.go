@@ -3,6 +3,8 @@ package olap
 import (
 	"math"
 
+	"pgaccel/compress"
+	"pgaccel/internal/simd"
 	"pgaccel/plan"
 	"pgaccel/vector"
 )
@@ -42,6 +44,10 @@ type lookup struct {
 	share float64 // estimated share of rows that find a partner
 	bytes int64
 	wide  bool // size bounds have to be checked: keys outside occur
+	// set holds the keys that have a partner; it has no size for a left join and for a
+	// hash table. A filter by it is a pass over a bitmap, which stays in a nearer cache
+	// than the entries do.
+	set compress.Set
 }
 
 // lookupOut is one output: values by entry.
@@ -250,7 +256,7 @@ func (l *lookup) fill(b *probe, key []int64, keep []uint32, lo, hi int64) error 
 	if len(outs) == 0 && !l.left && ok && size <= lookupBitsMax && size <= 64*max(lookupDense, int64(len(keep))) {
 		l.kind = lookupBits
 		l.rows = 1
-		l.bits = make([]uint64, (size+63)/64)
+		l.bits = makeSet(size)
 		for _, i := range keep {
 			k := uint64(key[i] - lo)
 			if l.bits[k>>6]>>(k&63)&1 != 0 {
@@ -259,6 +265,7 @@ func (l *lookup) fill(b *probe, key []int64, keep []uint32, lo, hi int64) error 
 			l.bits[k>>6] |= 1 << (k & 63)
 		}
 		l.bytes += size / 8
+		l.set = compress.Set{Lo: lo, Size: size, Bits: l.bits}
 		return nil
 	}
 	if !ok || size > max(lookupArray, lookupSpread*int64(len(keep))) {
@@ -295,6 +302,14 @@ func (l *lookup) fill(b *probe, key []int64, keep []uint32, lo, hi int64) error 
 	if !ok {
 		return dup
 	}
+	if !l.left {
+		l.set = compress.Set{Lo: lo, Size: size, Bits: makeSet(size)}
+		for _, i := range keep {
+			k := uint64(key[i] - lo)
+			l.set.Bits[k>>6] |= 1 << (k & 63)
+		}
+		l.bytes += size / 8
+	}
 	return nil
 }
 
@@ -302,7 +317,7 @@ func (l *lookup) fill(b *probe, key []int64, keep []uint32, lo, hi int64) error 
 // none for a left join, else the largest value. ok is false for equal keys.
 func scatterEntries[T uint8 | uint16 | uint32](size int64, key []int64, keep, entryOf []uint32, lo int64, none uint32, left bool) (e []T, absent uint32, ok bool) {
 	absent = uint32(^T(0))
-	e = make([]T, size)
+	e = make([]T, size, size+simd.EntryRoom)
 	for i := range e {
 		e[i] = ^T(0)
 	}
@@ -363,23 +378,26 @@ func (l *lookup) run(k vec, sel []uint16, entries []uint32, next []uint16) int {
 }
 
 func runEntries[T uint8 | uint16 | uint32](lut []T, lo int64, keys []int64, sel []uint16, entries []uint32, next []uint16, left bool) int {
-	keys = keys[:len(sel)]
+	absent := uint32(^T(0))
 	if left {
-		for i, s := range sel {
-			entries[s] = uint32(lut[keys[i]-lo])
-		}
-		return copy(next, sel)
+		absent = entryNever // every row has an entry, that of the nulls at least
 	}
-	n := 0
-	entries = entries[:tileRows]
-	next = next[:tileRows]
-	for i, s := range sel {
-		e := lut[keys[i]-lo]
-		entries[s&(tileRows-1)] = uint32(e)
-		next[n&(tileRows-1)] = s
-		n += int(b2i(e != ^T(0)))
+	return simd.Entries(lut, lo, keys[:len(sel)], sel, entries, next, absent)
+}
+
+// entryNever is no entry: a lookup has fewer.
+const entryNever = math.MaxUint32
+
+// enter writes the entries of keys that all have a partner. spare is overwritten.
+func (l *lookup) enter(keys []int64, sel []uint16, entries []uint32, spare []uint16) {
+	switch l.kind {
+	case lookup8:
+		simd.Entries(l.e8, l.lo, keys, sel, entries, spare, entryNever)
+	case lookup16:
+		simd.Entries(l.e16, l.lo, keys, sel, entries, spare, entryNever)
+	case lookup32:
+		simd.Entries(l.e32, l.lo, keys, sel, entries, spare, entryNever)
 	}
-	return n
 }
 
 // at returns the entry of one key.

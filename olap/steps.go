@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"pgaccel/compress"
 	"pgaccel/plan"
 	"pgaccel/vector"
 )
@@ -23,8 +24,9 @@ type step struct {
 	kind   stepKind
 	n      *node // stepRange: the column; stepTable: its argument; stepFilter: the condition
 	lo, hi int64
-	table  []uint8 // by value - n.lo
-	onNull bool    // stepTable
+	table  []uint8      // by value - n.lo
+	onNull bool         // stepTable
+	set    compress.Set // stepTable: of the column's values that pass, where null does not
 	probe  int
 	share  float64 // estimated share of rows that pass
 	cost   float64 // estimated nanoseconds a row
@@ -157,10 +159,29 @@ func (p *pipeline) tableSteps(tables []step, narrow func(n *node, lo, hi int64, 
 	kept := out[:0]
 	for _, s := range out {
 		if !p.simplify(&s, narrow) {
+			if s.n.kind == nodeColumn && !s.onNull {
+				s.set = setOfTable(s.n.lo, s.table)
+			}
 			kept = append(kept, s)
 		}
 	}
 	return kept
+}
+
+// setOfTable returns the values that pass a table, which begins with lo.
+func setOfTable(lo int64, table []uint8) compress.Set {
+	bits := makeSet(int64(len(table)))
+	for i, v := range table {
+		bits[i>>6] |= uint64(v) << (i & 63)
+	}
+	return compress.Set{Lo: lo, Size: int64(len(table)), Bits: bits}
+}
+
+// makeSet returns the words of an empty set, with the room that small sets need to be
+// held in registers.
+func makeSet(size int64) []uint64 {
+	words := (size + 63) / 64
+	return make([]uint64, words, max(words, 16))
 }
 
 // simplify estimates a table step; true where a range says the same.

@@ -38,9 +38,11 @@ type worker struct {
 	frames  []*frame
 	f       *frame // the current one
 	epochs  int
-	bufs    []buffers  // by node id
-	entries [][]uint32 // by probe: the entry that each row of the tile met
-	next    []uint16   // the selection being made
+	bufs    []buffers    // by node id
+	entries [][]uint32   // by probe: the entry that each row of the tile met
+	owed    uint64       // probes whose entries have not been written yet
+	sets    []segmentSet // by step
+	next    []uint16     // the selection being made
 	bits    [tileRows / 64]uint64
 	alive   [tileRows / 64]uint64 // live's memory
 	err     error
@@ -107,6 +109,7 @@ func (w *worker) begin(start, n int) bool {
 	w.tile++
 	w.selectAll()
 	w.live, w.pending = nil, false
+	w.owed = 0
 	return w.counts == nil || w.beginLive()
 }
 
