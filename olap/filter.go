@@ -37,7 +37,7 @@ func (p *pipeline) zone(seg *colstore.Segment) (skip bool, live uint64) {
 // filter reduces the tile's selection by the steps. Rows that do not count are gone
 // before any step, so that none fails for them.
 func (w *worker) filter(live uint64) {
-	steps := w.p.steps
+	steps := w.p.steps[:w.p.fanned]
 	if len(steps) == 0 || !w.encoded(&steps[0]) {
 		w.settle()
 	}
@@ -69,6 +69,9 @@ func (w *worker) filter(live uint64) {
 	}
 	if w.owed != 0 {
 		w.pay()
+	}
+	if w.fan != nil {
+		w.fan.begin(w)
 	}
 }
 

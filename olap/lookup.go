@@ -44,6 +44,9 @@ type lookup struct {
 	share float64 // estimated share of rows that find a partner
 	bytes int64
 	wide  bool // size bounds have to be checked: keys outside occur
+	// many has the entries where a key need not be unique; what is found by key then
+	// is its number there.
+	many *partners
 	// set holds the keys that have a partner; it has no size for a left join and for a
 	// hash table. A filter by it is a pass over a bitmap, which stays in a nearer cache
 	// than the entries do.
@@ -235,6 +238,9 @@ func (l *lookup) fill(b *probe, key []int64, keep []uint32, lo, hi int64) error 
 		l.outs = append(l.outs, o)
 		l.bytes += int64(9 * l.rows)
 	}
+	if b.join.Many {
+		keep, entryOf = l.gather(key, keep, entryOf)
+	}
 	// The array covers the outer keys where that is not much more than the keys
 	// there are: then no key needs a check.
 	size, ok := width(lo, hi)
@@ -253,7 +259,7 @@ func (l *lookup) fill(b *probe, key []int64, keep []uint32, lo, hi int64) error 
 	}
 	l.lo, l.size = lo, size
 	dup := forward(plan.ReasonShape, "join key is not unique")
-	if len(outs) == 0 && !l.left && ok && size <= lookupBitsMax && size <= 64*max(lookupDense, int64(len(keep))) {
+	if len(outs) == 0 && !l.left && l.many == nil && ok && size <= lookupBitsMax && size <= 64*max(lookupDense, int64(len(keep))) {
 		l.kind = lookupBits
 		l.rows = 1
 		l.bits = makeSet(size)
@@ -285,7 +291,11 @@ func (l *lookup) fill(b *probe, key []int64, keep []uint32, lo, hi int64) error 
 		l.bytes += int64(len(keep)) * 28
 		return nil
 	}
-	switch n := l.rows; {
+	n := l.rows
+	if l.many != nil {
+		n = len(keep)
+	}
+	switch {
 	case n < math.MaxUint8:
 		l.kind = lookup8
 		l.e8, l.none, ok = scatterEntries[uint8](size, key, keep, entryOf, lo, l.none, l.left)

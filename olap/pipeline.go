@@ -47,6 +47,8 @@ type pipeline struct {
 	probes    []*probe
 	steps     []step
 	never     bool    // a constant condition is not true: no rows
+	many      int     // the probe on no unique key; -1: none
+	fanned    int     // steps before its partners are known
 	indexable bool    // some step may be answered by bitmap indexes
 	collected []*node // what rows() collects
 }
@@ -82,6 +84,9 @@ func (x *execution) arrange() error {
 		}
 		joined |= 1 << uint(j.Table)
 		x.parent[j.Table] = x.meet(set)
+		if j.Many && x.parent[j.Table] != 0 {
+			return forward(plan.ReasonShape, "join on no unique key of a joined table")
+		}
 		x.kinds[j.Table] = j.Kind
 	}
 	if joined != 1<<uint(n)-1 {
@@ -162,7 +167,7 @@ func rejectsNulls(e plan.Expr) bool {
 // wanted are expressions over its tables that the sink needs; groupOnly marks those
 // that matter as group keys only (nil: none does). They come back lowered.
 func (x *execution) prepare(table int, wanted []plan.Expr, groupOnly []bool) (*pipeline, []plan.Expr, error) {
-	p := &pipeline{x: x, table: table, tab: x.in.Tables[table]}
+	p := &pipeline{x: x, table: table, tab: x.in.Tables[table], many: -1}
 	p.c = &compiler{p: p}
 	for _, j := range x.q.Joins {
 		if x.parent[j.Table] != table {
@@ -459,6 +464,9 @@ func (w *worker) scanTile(start int, live uint64, s sink) {
 	}
 	if w.filter(w.tileSteps(live)); len(w.f.sel) > 0 {
 		s.tile(w)
+		for w.fan != nil && w.err == nil && w.fanNext() {
+			s.tile(w)
+		}
 	}
 }
 

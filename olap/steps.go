@@ -94,6 +94,9 @@ func (p *pipeline) plan(conds []plan.Expr) error {
 			continue
 		}
 		s := step{kind: stepProbe, probe: i, share: l.share, cost: l.cost()}
+		if l.many != nil {
+			s.share *= l.many.fan()
+		}
 		for _, o := range b.outer {
 			s.needs |= probesOf(o)
 		}
@@ -134,6 +137,7 @@ func (p *pipeline) plan(conds []plan.Expr) error {
 		p.steps = append(p.steps, step{kind: stepRange, n: nil})
 	}
 	p.noteUses()
+	p.fanPlan()
 	if t := p.x.trace; t != nil {
 		p.describe(t)
 	}

@@ -14,9 +14,6 @@ func Supports(q *plan.Query) *plan.Forward {
 	}
 	s.sets(q)
 	for _, j := range q.Joins {
-		if j.Many {
-			s.no(plan.ReasonShape, "join on no unique key")
-		}
 		s.exprs(j.Outer, false)
 		s.exprs(j.On, false)
 		for i, k := range j.Key {
@@ -43,6 +40,7 @@ func Supports(q *plan.Query) *plan.Forward {
 	for _, a := range q.Aggs {
 		s.aggregate(a)
 	}
+	s.many(q)
 	return s.why
 }
 

@@ -41,6 +41,7 @@ type worker struct {
 	bufs    []buffers    // by node id
 	entries [][]uint32   // by probe: the entry that each row of the tile met
 	owed    uint64       // probes whose entries have not been written yet
+	fan     *fanOut      // where a row may meet several partners
 	sets    []segmentSet // by step
 	next    []uint16     // the selection being made
 	bits    [tileRows / 64]uint64
@@ -85,6 +86,9 @@ func newWorker(p *pipeline) *worker {
 		w.entries[i] = make([]uint32, tileRows)
 	}
 	w.f = w.frame(0)
+	if p.many >= 0 {
+		w.fan = newFanOut(w)
+	}
 	return w
 }
 
@@ -110,6 +114,9 @@ func (w *worker) begin(start, n int) bool {
 	w.selectAll()
 	w.live, w.pending = nil, false
 	w.owed = 0
+	if w.fan != nil {
+		w.fan.end(w)
+	}
 	return w.counts == nil || w.beginLive()
 }
 
@@ -187,6 +194,9 @@ func (w *worker) nullBuffer(x *node, n int) []uint8 {
 
 // whole returns column x.col of the whole tile.
 func (w *worker) whole(x *node) vec {
+	if w.fan != nil && w.fan.active {
+		return w.fan.whole(w, x)
+	}
 	d := &w.decoded[x.col]
 	c := &w.seg.Columns[x.col]
 	if d.v == nil {
@@ -236,7 +246,7 @@ func (w *worker) column(x *node) vec {
 	}
 	k := len(f.sel)
 	c := &w.seg.Columns[x.col]
-	if w.decoded[x.col].tile != w.tile && k*gatherShare < w.n {
+	if w.decoded[x.col].tile != w.tile && k*gatherShare < w.n && (w.fan == nil || !w.fan.active) {
 		d.vec = vec{v: d.v[:k]}
 		c.Data.Gather(d.vec.v, w.start, f.sel)
 		if c.NullCount > 0 {
