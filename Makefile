@@ -2,11 +2,11 @@
 
 GO     ?= go
 BIN    := bin/pgaccel
-# Packages of this module; bench/duckdb is a module of its own.
+# Packages of this module; bench/duckdb and bench/roaring are modules of their own.
 PKGS   := ./...
 FUZZTIME ?= 20000x
 
-.PHONY: all build demo test test-versions check simd lint race bench bench-ssb bench-passthrough fuzz regress referee programs deps clean
+.PHONY: all build demo test test-versions check simd lint race bench bench-ssb bench-bi bench-papers bench-passthrough fuzz regress referee programs deps clean
 
 all: build
 
@@ -49,10 +49,25 @@ simd:
 race: deps
 	$(GO) test -race -short ./vector ./plan ./catalog ./compress ./colstore ./olap ./engine ./wire ./upstream ./proxy ./replica ./replica/pgoutput
 
-bench: bench-ssb bench-passthrough
+# The Go benchmarks of the working tree beside those of a commit, by benchstat:
+# `make bench BASE=main BENCH='Decode|Filter' PACKAGES=./compress COUNT=10`.
+BASE  ?= HEAD~1
+BENCH ?= .
+COUNT ?= 6
+bench:
+	@BENCH='$(BENCH)' COUNT='$(COUNT)' PACKAGES='$(PACKAGES)' scripts/benchcompare.sh '$(BASE)'
 
+# Beside Postgres and DuckDB, in one run: ARGS='--scale 4', ARGS='--rows 2000000 --bytes'.
+ARGS ?=
 bench-ssb: deps build build/duckdb
-	$(BIN) bench ssb --scale 1 --duckdb build/duckdb
+	$(BIN) bench ssb --duckdb build/duckdb $(ARGS)
+
+bench-bi: deps build build/duckdb
+	$(BIN) bench bi --duckdb build/duckdb $(ARGS)
+
+# The comparisons of the papers: ARGS=--quick, ARGS='--only wah'.
+bench-papers: build build/roaring
+	$(BIN) bench papers --roaring build/roaring $(ARGS)
 
 bench-passthrough: deps build
 	$(BIN) bench passthrough
@@ -61,7 +76,7 @@ bench-passthrough: deps build
 build/duckdb: $(wildcard bench/duckdb/*.go) bench/duckdb/go.mod
 	cd bench/duckdb && $(GO) build -o ../../build/duckdb .
 
-# RoaringBitmap beside the WAH bitmaps, likewise.
+# RoaringBitmap for the comparison, likewise.
 build/roaring: $(wildcard bench/roaring/*.go bitmapidx/*.go bitmapidx/wahdata/*.go) bench/roaring/go.mod
 	cd bench/roaring && $(GO) build -o ../../build/roaring .
 
