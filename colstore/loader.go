@@ -309,7 +309,7 @@ func (w *Writer) flush() {
 		}
 		values := c.values[:w.n]
 		z := c.zone(values)
-		if err := seg.encode(i, s.codec, values, c.nulls[:(w.n+63)/64], z); err != nil {
+		if err := seg.encode(i, s.codec, c.float, values, c.nulls[:(w.n+63)/64], z); err != nil {
 			seg.mem.release()
 			w.fail(err)
 			return
@@ -325,15 +325,20 @@ func (w *Writer) flush() {
 }
 
 // encode makes column i of values, in the segment's memory.
-func (seg *Segment) encode(i int, codec compress.Codec, values []int64, nulls []uint64, z zone) (err error) {
+func (seg *Segment) encode(i int, codec compress.Codec, float bool, values []int64, nulls []uint64, z zone) (err error) {
 	col := &seg.Columns[i]
-	col.Data = compress.EncodeAs(codec, values, func(words int) []uint32 {
+	alloc := func(words int) []uint32 {
 		var mem []byte
 		if mem, err = seg.mem.alloc(4 * words); err != nil {
 			return nil
 		}
 		return view[uint32](mem)
-	})
+	}
+	if float && codec == compress.CodecAuto {
+		col.Data = compress.EncodeFloats(values, alloc)
+	} else {
+		col.Data = compress.EncodeAs(codec, values, alloc)
+	}
 	if err != nil {
 		return err
 	}

@@ -262,9 +262,11 @@ func printFiltering(ctx context.Context, out io.Writer, rows, rounds int) error 
 			for w := range masks[0] {
 				var m uint64
 				for i, v := range (*[64]int32)(narrow[w*64:]) {
+					in := uint64(0) // set without a branch, which would often go the other way
 					if uint32(v)-low <= count {
-						m |= 1 << i
+						in = 1
 					}
+					m |= in << i
 				}
 				masks[0][w] = m
 			}
