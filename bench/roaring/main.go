@@ -4,7 +4,7 @@
 //
 // Usage:
 //
-//	roaring [-quick] [-runs 7] [-set KDD]
+//	roaring [-quick] [-runs 7] [-best] [-set KDD]
 //
 // It prints a line of JSON for each data set and operation. AND, OR, XOR and ANDNOT
 // are those of 32 pairs of bins, one after the other; a range query is the union of
@@ -41,6 +41,7 @@ type line struct {
 func main() {
 	quick := flag.Bool("quick", false, "shorter data sets")
 	runs := flag.Int("runs", 7, "measured runs of each")
+	flag.BoolVar(&best, "best", false, "report the fastest run, not the median: for a busy machine")
 	only := flag.String("set", "", "one data set")
 	flag.Parse()
 	for _, s := range wahdata.Sets(*quick) {
@@ -53,6 +54,8 @@ func main() {
 		}
 	}
 }
+
+var best bool
 
 // binsMax is how many bins the largest range query has.
 const binsMax = 64
@@ -112,15 +115,15 @@ func compare(s *wahdata.Set, runs int) error {
 	}
 	for _, n := range []int{4, 8, 16, 32, binsMax} {
 		q := bins{b.wah[:n], b.roaring[:n]}
-		var best float64
+		var fastest float64
 		l := line{Op: "range", Bins: n}
 		for _, union := range []func(...*roaring.Bitmap) *roaring.Bitmap{roaring.FastOr, roaring.HeapOr} {
 			if err := same(s, fmt.Sprintf("range of %d", n), bitmapidx.OrAll(nil, q.wah), union(q.roaring...)); err != nil {
 				return err
 			}
 			w, r := inTurns(runs, func() { bitmapidx.OrAll(nil, q.wah) }, func() { union(q.roaring...) })
-			if best == 0 || r < best {
-				best, l.WAHMicros, l.RoarMicros = r, w, r
+			if fastest == 0 || r < fastest {
+				fastest, l.WAHMicros, l.RoarMicros = r, w, r
 			}
 		}
 		l.print(s, q)
@@ -147,6 +150,9 @@ func inTurns(runs int, f, g func()) (float64, float64) {
 
 func median(d []time.Duration) float64 {
 	slices.Sort(d)
+	if best {
+		return float64(d[0]) / float64(time.Microsecond)
+	}
 	return float64(d[len(d)/2]) / float64(time.Microsecond)
 }
 
