@@ -1,9 +1,6 @@
 package bitmapidx
 
-import (
-	"math/bits"
-	"sync"
-)
+import "sync"
 
 // windowChunks is how many chunks are decoded at a time: three windows fit the
 // first-level cache.
@@ -39,17 +36,35 @@ func (c *cursor) or(buf []uint64) {
 	atoms := c.atoms
 	i := 0
 	for p < uint64(len(buf)) {
-		a := atoms[i]
-		i++
-		if a >= oneRun {
-			n := min(a&runMask, uint64(len(buf))-p)
-			setWords(buf[p : p+n])
-			p += a & runMask
-			continue
+		// Dense vectors are long rows of literals.
+		if len(atoms)-i >= 8 && uint64(len(buf))-p >= 8 {
+			s, d := (*[8]uint64)(atoms[i:]), (*[8]uint64)(buf[p:])
+			if (s[0]|s[1]|s[2]|s[3]|s[4]|s[5]|s[6]|s[7])&fillFlag == 0 {
+				d[0] |= s[0]
+				d[1] |= s[1]
+				d[2] |= s[2]
+				d[3] |= s[3]
+				d[4] |= s[4]
+				d[5] |= s[5]
+				d[6] |= s[6]
+				d[7] |= s[7]
+				i, p = i+8, p+8
+				continue
+			}
 		}
-		fill := uint64(int64(a) >> 63)
-		buf[p] |= a &^ fill
-		p += a&runMask&fill | 1&^fill
+		for n := 0; n < 8 && p < uint64(len(buf)); n++ {
+			a := atoms[i]
+			i++
+			if a >= oneRun {
+				n := min(a&runMask, uint64(len(buf))-p)
+				setWords(buf[p : p+n])
+				p += a & runMask
+				continue
+			}
+			fill := uint64(int64(a) >> 63)
+			buf[p] |= a &^ fill
+			p += a&runMask&fill | 1&^fill
+		}
 	}
 	if p > uint64(len(buf)) {
 		c.left, c.word = p-uint64(len(buf)), fillWord(atoms[i-1])
@@ -86,8 +101,8 @@ func combineWindows(out []uint64, o op, x, y []uint64, chunks int) int {
 }
 
 // compress appends the chunks to the k atoms of out, in which there is room for the
-// result. It has no branch that depends on the chunks but for
-// one: eight words at a time are looked at for long fills of zeros.
+// result. Eight words at a time are looked at for a long fill of zeros, and for
+// literals only; where both alternate there is no branch that depends on the chunks.
 func compress(out []uint64, k int, words []uint64) int {
 	var prev uint64 // of the latest atom: its flag and value if it is a fill, else 0
 	var atom uint64
@@ -95,30 +110,45 @@ func compress(out []uint64, k int, words []uint64) int {
 		atom = out[k-1]
 		prev = atom & oneRun & uint64(int64(atom)>>63)
 	}
-	for len(words) > 0 {
-		if prev == zeroRun && len(words) >= 8 {
-			s := words[:8]
-			if s[0]|s[1]|s[2]|s[3]|s[4]|s[5]|s[6]|s[7] == 0 {
-				atom += 8
-				out[k-1] = atom
-				words = words[8:]
-				continue
-			}
+	for len(words) >= 8 {
+		s := (*[8]uint64)(words)
+		words = words[8:]
+		if prev == zeroRun && s[0]|s[1]|s[2]|s[3]|s[4]|s[5]|s[6]|s[7] == 0 {
+			atom += 8
+			out[k-1] = atom
+			continue
 		}
-		n := min(len(words), 8)
-		for _, w := range words[:n] {
-			_, lit := bits.Sub64(w-1, allOnes-1, 0) // 1: neither 0 nor allOnes
-			hom := lit - 1                          // all ones: a fill's chunk
+		// Bit 63 of homogeneous(w) says whether w is no literal.
+		if (homogeneous(s[0])|homogeneous(s[1])|homogeneous(s[2])|homogeneous(s[3])|
+			homogeneous(s[4])|homogeneous(s[5])|homogeneous(s[6])|homogeneous(s[7]))&fillFlag == 0 && k+8 <= len(out) {
+			*(*[8]uint64)(out[k:]) = *s
+			k += 8
+			atom, prev = s[7], 0
+			continue
+		}
+		for _, w := range s {
+			hom := uint64(int64(homogeneous(w)) >> 63) // all ones: a fill's chunk
 			kind := (zeroRun | w&fillOnes) & hom
-			_, differ := bits.Sub64(0, kind^prev, 0)
-			more := (differ - 1) & hom // all ones: the latest fill becomes longer
-			atom = (atom+1)&more | (w&^hom|kind|hom&1)&^more
-			k -= int(more & 1)
-			out[k] = atom
-			k++
+			differ := kind ^ prev
+			more := hom & 1 &^ (differ>>63 | differ>>62) // 1: the latest fill becomes longer
+			fresh := w&^hom | kind | hom&1
+			atom = fresh + (atom+1-fresh)&-more
+			out[k-int(more)] = atom
+			k += 1 - int(more)
 			prev = kind
 		}
-		words = words[n:]
+	}
+	for _, w := range words {
+		if homogeneous(w)&fillFlag == 0 {
+			out[k] = w
+			k++
+		} else {
+			k = putFill(out, k, zeroRun|w&fillOnes, 1)
+		}
 	}
 	return k
 }
+
+// homogeneous has bit 63 set if a chunk is all zeros, where w-1 has it, or all ones,
+// where w+1 has it.
+func homogeneous(w uint64) uint64 { return (w - 1) | (w + 1) }
