@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/bits"
 	"sync/atomic"
+	"unsafe"
 )
 
 // Sums of doubles are exact, and rounded once at the end: they depend neither on the
@@ -18,6 +19,9 @@ import (
 // superaccumulator (Neal, Fast exact summation using small and large superaccumulators,
 // 2015, section 2: chunks of 32 bits with room for carries) that the group gets when it
 // needs it first.
+//
+// Where there is one group only, the m of a tile are first added up by exponent (the bins
+// of Neal's large superaccumulator, section 3), which needs no shifts.
 
 // floatWindow is what the states of one accumulator share: which exponents its moments
 // hold. The sums do not depend on it, only their speed.
@@ -64,9 +68,10 @@ type floatMoments struct {
 	m      []moment
 	window *floatWindow
 	wide   map[uint32]*superMoment
-	odd    []uint8 // nil: only finite numbers came
-	minus  []int64 // negative zeros; nil: none came
-	most   uint64  // the largest magnitude of a finite value: its bits, shifted left by one
+	odd    []uint8    // nil: only finite numbers came
+	minus  []int64    // negative zeros; nil: none came
+	bins   *floatBins // of group 0, empty between calls
+	most   uint64     // the largest magnitude of a finite value: its bits, shifted left by one
 }
 
 func newFloatMoments(w *floatWindow) *floatMoments { return &floatMoments{window: w} }
@@ -82,10 +87,22 @@ func (e *floatMoments) grow(n int) {
 }
 
 func (e *floatMoments) bytes() int64 {
-	return int64(len(e.m))*40 + int64(len(e.odd)+len(e.minus)*8) + int64(len(e.wide))*superBytes
+	n := int64(len(e.m))*40 + int64(len(e.odd)+len(e.minus)*8) + int64(len(e.wide))*superBytes
+	if e.bins != nil {
+		n += int64(unsafe.Sizeof(*e.bins))
+	}
+	return n
 }
 
 func (e *floatMoments) add(index []uint32, vals []int64) {
+	if index == nil {
+		for len(vals) > 0 {
+			n := min(len(vals), binRows)
+			e.addBinned(vals[:n])
+			vals = vals[n:]
+		}
+		return
+	}
 	// Magnitudes as integers, without zeros (which wrap around).
 	least, most := uint64(math.MaxUint64), uint64(0)
 	minus := false
@@ -94,47 +111,71 @@ func (e *floatMoments) add(index []uint32, vals []int64) {
 		least, most = min(least, u-1), max(most, u)
 		minus = minus || x == math.MinInt64
 	}
-	low, high := int32((least+1)>>53), int32(most>>53) // biased exponents; low is 0 where there are only zeros, too
+	// Biased exponents; low is 0 where there are only zeros, too.
+	low, high := int32((least+1)>>53), int32(most>>53)
+	base := e.base(high)
+	switch {
+	case minus || most > 0 && (low < base || base == 0 || high > base+e.window.width):
+		for k, x := range vals {
+			e.addOne(index[k], x, base)
+		}
+		return
+	case e.window.squares:
+		e.addSquares(index, vals, uint64(base))
+	default:
+		e.addSums(index, vals, uint64(base))
+	}
+	e.most = max(e.most, most)
+}
+
+// base returns the window's base, which it chooses for values of exponents up to high
+// where nobody has; 0 where there is no telling yet.
+func (e *floatMoments) base(high int32) int32 {
 	base := e.window.base.Load()
 	if base == 0 && high > 0 && high < 0x7ff {
 		base = e.window.choose(high)
 	}
-	if minus || most > 0 && (low < base || base == 0 || high > base+e.window.width) {
-		for k, x := range vals {
-			g := uint32(0)
-			if index != nil {
-				g = index[k]
-			}
-			e.addOne(g, x, base)
-		}
-		return
+	return base
+}
+
+const fraction = 1<<52 - 1
+
+// addSums is moment.addFloat of values within the window.
+func (e *floatMoments) addSums(index []uint32, vals []int64, base uint64) {
+	m := e.m
+	vals = vals[:len(index)]
+	for k, g := range index {
+		x := uint64(vals[k])
+		exp := x >> 52 & 0x7ff
+		v := x&fraction | (exp+0x7ff)>>11<<52
+		shift := (exp - base) & 63
+		sign := uint64(int64(x) >> 63)
+		t := &m[g]
+		var c uint64
+		t.s0, c = bits.Add64(t.s0, v<<shift^sign, sign&1)
+		t.s1, _ = bits.Add64(t.s1, v>>1>>(^shift&63)^sign, c)
 	}
-	e.most = max(e.most, most)
-	switch {
-	case e.window.squares && index == nil:
-		m := e.m[0]
-		for _, x := range vals {
-			m.addFloat(uint64(x), base)
-			m.addFloatSquare(uint64(x), base)
-		}
-		e.m[0] = m
-	case e.window.squares:
-		vals = vals[:len(index)]
-		for k, g := range index {
-			e.m[g].addFloat(uint64(vals[k]), base)
-			e.m[g].addFloatSquare(uint64(vals[k]), base)
-		}
-	case index == nil:
-		m := e.m[0]
-		for _, x := range vals {
-			m.addFloat(uint64(x), base)
-		}
-		e.m[0] = m
-	default:
-		vals = vals[:len(index)]
-		for k, g := range index {
-			e.m[g].addFloat(uint64(vals[k]), base)
-		}
+}
+
+// addSquares is addSums and moment.addFloatSquare.
+func (e *floatMoments) addSquares(index []uint32, vals []int64, base uint64) {
+	m := e.m
+	vals = vals[:len(index)]
+	for k, g := range index {
+		x := uint64(vals[k])
+		exp := x >> 52 & 0x7ff
+		v := x&fraction | (exp+0x7ff)>>11<<52
+		shift := (exp - base) & 63
+		sign := uint64(int64(x) >> 63)
+		t := &m[g]
+		var c uint64
+		t.s0, c = bits.Add64(t.s0, v<<shift^sign, sign&1)
+		t.s1, _ = bits.Add64(t.s1, v>>1>>(^shift&63)^sign, c)
+		hi, lo := bits.Mul64(v, v)
+		shift = shift * 2 & 63
+		t.q0, c = bits.Add64(t.q0, lo<<shift, 0)
+		t.q1, c = bits.Add64(t.q1, hi<<shift|lo>>1>>(^shift&63), c)
+		t.q2, _ = bits.Add64(t.q2, hi>>1>>(^shift&63), c)
 	}
 }
 
@@ -142,7 +183,7 @@ func (e *floatMoments) add(index []uint32, vals []int64) {
 func split(x uint64, base int32) (m uint64, shift uint) {
 	exp := x >> 52 & 0x7ff
 	// Subnormal numbers have no leading one; of those only zero is within a window.
-	return x&(1<<52-1) | (exp+0x7ff)>>11<<52, uint(exp) - uint(base)
+	return x&fraction | (exp+0x7ff)>>11<<52, uint(exp) - uint(base)
 }
 
 // addFloat adds a zero or a double whose exponent is within the window.
