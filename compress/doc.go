@@ -52,12 +52,103 @@
 //	        word 5 = entries, words 6 and 7 = base, the smallest value
 //	entries of one word: value - base; of two words: the value
 //
+// # Deltas
+//
+// DFOR is GPU-DFOR of the same paper, section 5.1: for sorted and nearly sorted values.
+// A tile is D = 4 blocks. Delta j of a tile is value j+1 less value j; the last is not
+// read. Deltas are packed as FOR blocks, each tile's after its first value:
+//
+//	header: block size 128, miniblock count 4, word 5 = D, rows = total count
+//	+---------+-- --+---------+ +-------+-------+-- --+
+//	| start 0 | ... | start n | | below | above | ... |  block starts, as FOR's: words
+//	+---------+-- --+---------+ +-------+-------+-- --+  into data; then two for each tile
+//	+-------+---------+---------+---------+---------+-------+---------+--   --+----------+
+//	| first | block 0 | block 1 | block 2 | block 3 | first | block 4 |  ...  | 16 zeros |
+//	+-------+---------+---------+---------+---------+-------+---------+--   --+----------+
+//
+// Below is first less the tile's smallest value, above its largest less first: not the
+// paper's, and what lets a filter decide a tile without its deltas. First values,
+// references, below and above have one word, in DFOR64 two. The paper pads the deltas
+// with 0; here the padding is whatever costs no bit.
+//
+// # Runs
+//
+// RFOR is GPU-RFOR, section 6: runs of equal values. Runs end with blocks of 512 rows,
+// whose runs' values and lengths are packed apart:
+//
+//	header: block size 512, miniblock count 16
+//	+-----------------+------------------+------------------+-------------------+---------------+
+//	| starts of value | starts of length | blocks of values | blocks of lengths | 64 zero words |
+//	| blocks, n+1     | blocks, n+1      |                  |                   |               |
+//	+-----------------+------------------+------------------+-------------------+---------------+
+//
+//	block: of values as of lengths; starts count words from the first value block on
+//	+-------+-----------+-------------+-- --+----------+----------+-- --+
+//	| count | reference | w3 w2 w1 w0 | ... | w0 words | w1 words | ... |
+//	+-------+-----------+-------------+-- --+----------+----------+-- --+
+//	  runs    smallest    a word for each    miniblocks of 32 entries; the
+//	          entry       128 runs           last ends with its last entry
+//
+// In RFOR64 the references of values have two words; lengths are as in RFOR.
+//
+// # Lanes
+//
+// Lanes is a format after FastLanes (Afroozeh, Boncz; VLDB 2023), which a device decodes
+// without barriers and a processor without shuffles. A vector is 1024 values in 32 lanes:
+// value i is in lane i%32, at position i/32. A lane packs its 32 values like a
+// miniblock, in one word for each bit, and word k of all lanes lie side by side, 128
+// bytes. So the values of all lanes at one position come out of one or two rows of
+// words by the same shift.
+//
+//	header: word 3 = 1024, word 4 = 32, word 5 = where data begins
+//	+--------------------------------+-- --+---------+
+//	| reference (2) | start | width  | ... | padding |  of each vector; padded to
+//	+--------------------------------+-- --+---------+  a multiple of eight words
+//	+----------+----------+-- --+
+//	| vector 0 | vector 1 | ... |  data: 32*width words each, at start
+//	+----------+----------+-- --+
+//
+//	vector of width w:         lane 0   lane 1       lane 31
+//	                         +--------+--------+-- --+--------+
+//	                  word 0 | values 0, 32 .. | ... |        |
+//	                  word 1 |        |        | ... |        |
+//	                  ...    |        |        |     |        |
+//	                  w-1    |        |        | ... |        |
+//	                         +--------+--------+-- --+--------+
+//
+// Value i begins with bit i/32*w of its lane: bit i/32*w%32 of word i/32*w/32. Widths
+// are 0 to 64. Above 32 the vector is two packings, of the offsets' low 32 bits and of
+// the w-32 above. The last vector is padded with its reference.
+//
+// # Floats
+//
+// ALP (Afroozeh, Kuffo, Boncz; SIGMOD 2024) is for the bits of float64 values that are
+// decimals of few digits: integers, which stand for integer * 10^f * 10^-e, computed in
+// this order in float64, and exceptions, which would not come back bit for bit.
+//
+//	header: word 3 = where the integers begin, word 4 = 1024, word 5 = exceptions
+//	+------------------------+-- --+-----+  for each vector of 1024 values its first
+//	| first | 0 .. 0 | f | e | ... | end |  exception, and f and e, 8 bits each; then
+//	+------------------------+-- --+-----+  the number of exceptions, and 0
+//	+-----------------+----------+---------+----------------------------+
+//	| 16-bit rows in  | padding, | values, | padding, integers: a whole |
+//	| their vectors   | 8 bytes  | 64 bits | FOR or FOR64 column        |
+//	+-----------------+----------+---------+----------------------------+
+//
+// # Wide values
+//
+// FOR128, of EncodeWide, holds 128-bit values: FOR with references of four words, low
+// word first, and widths to 128.
+//
 // # Speed
 //
 // Every width has its own straight-line function, written by the generator in
 // internal/gen: unpacking takes about 0.35 ns a value on one core of an EPYC of
-// 2024, filtering without storing the values 0.4 (up to seven bits) to 0.5. A filter
-// decides whole blocks by reference and widths, and does not look at miniblocks whose
-// rows are all out already. decodeReference is the paper's Algorithm 1, value by
-// value; all else is tested against it.
+// 2024, filtering without storing the values 0.4 (up to seven bits) to 0.5; where the
+// processor has AVX2 or AVX-512, internal/simd is faster. A filter decides whole blocks
+// by reference and widths, tiles by their zones, and runs once each; it does not look
+// at miniblocks whose rows are all out already. decodeReference is the paper's
+// Algorithm 1, value by value, and the like for other formats; all else is tested
+// against it. BenchmarkTile* compare the formats on the columns that they are for;
+// choose.go says what the chooser makes of it.
 package compress
