@@ -35,36 +35,51 @@ func (c *cursor) or(buf []uint64) {
 	}
 	atoms := c.atoms
 	i := 0
-	for p < uint64(len(buf)) {
+blocks:
+	for p < uint64(len(buf)) && len(atoms)-i >= 8 {
+		s := (*[8]uint64)(atoms[i:])
 		// Dense vectors are long rows of literals.
-		if len(atoms)-i >= 8 && uint64(len(buf))-p >= 8 {
-			s, d := (*[8]uint64)(atoms[i:]), (*[8]uint64)(buf[p:])
-			if (s[0]|s[1]|s[2]|s[3]|s[4]|s[5]|s[6]|s[7])&fillFlag == 0 {
-				d[0] |= s[0]
-				d[1] |= s[1]
-				d[2] |= s[2]
-				d[3] |= s[3]
-				d[4] |= s[4]
-				d[5] |= s[5]
-				d[6] |= s[6]
-				d[7] |= s[7]
-				i, p = i+8, p+8
-				continue
-			}
+		if (s[0]|s[1]|s[2]|s[3]|s[4]|s[5]|s[6]|s[7])&fillFlag == 0 && uint64(len(buf))-p >= 8 {
+			d := (*[8]uint64)(buf[p:])
+			d[0] |= s[0]
+			d[1] |= s[1]
+			d[2] |= s[2]
+			d[3] |= s[3]
+			d[4] |= s[4]
+			d[5] |= s[5]
+			d[6] |= s[6]
+			d[7] |= s[7]
+			i, p = i+8, p+8
+			continue
 		}
-		for n := 0; n < 8 && p < uint64(len(buf)); n++ {
-			a := atoms[i]
-			i++
+		for j, a := range s {
+			if p >= uint64(len(buf)) {
+				i += j
+				break blocks
+			}
 			if a >= oneRun {
-				n := min(a&runMask, uint64(len(buf))-p)
-				setWords(buf[p : p+n])
+				setWords(buf[p:min(p+a&runMask, uint64(len(buf)))])
 				p += a & runMask
 				continue
 			}
 			fill := uint64(int64(a) >> 63)
 			buf[p] |= a &^ fill
-			p += a&runMask&fill | 1&^fill
+			p += (a-fillFlag-1)&fill + 1
 		}
+		i += 8
+	}
+	for p < uint64(len(buf)) {
+		a := atoms[i]
+		i++
+		if a&fillFlag == 0 {
+			buf[p] |= a
+			p++
+			continue
+		}
+		if a&fillOnes != 0 {
+			setWords(buf[p:min(p+a&runMask, uint64(len(buf)))])
+		}
+		p += a & runMask
 	}
 	if p > uint64(len(buf)) {
 		c.left, c.word = p-uint64(len(buf)), fillWord(atoms[i-1])
