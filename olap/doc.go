@@ -22,6 +22,9 @@
 // give the driving column a range too (d_year = 1993 becomes a range of
 // lo_orderdate), for the zone maps and, where it removes enough, as a step.
 //
+// Where a join's key is not unique (plan.Join.Many) a row meets several partners: what
+// is left of a tile is written out as pairs, which are tiles for the sink (fanout.go).
+//
 // Expressions are compiled to nodes (node.go, compile.go) that yield one int64 a
 // row. Bounds from the zone maps go up the tree: where they prove that a result
 // fits its type and 64 bits no overflow is checked; else the checked form runs and

@@ -92,7 +92,7 @@ func FuzzFanOut(f *testing.F) {
 	f.Add(uint64(1))
 	f.Fuzz(func(t *testing.T, seed uint64) {
 		w := newWorld(t, seed)
-		if !w.makeMany() || w.pairs() > 60_000 {
+		if !w.makeMany() || w.pairs() > 10_000 {
 			return
 		}
 		q := w.query()
