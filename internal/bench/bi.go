@@ -16,11 +16,7 @@ type BIOptions struct {
 }
 
 func (o *BIOptions) fill() error {
-	if o.Rows == 0 {
-		if o.Rows = 10_000_000; o.Quick {
-			o.Rows = 1_000_000
-		}
-	}
+	orDefault(o.Quick, &o.Rows, 10_000_000, 1_000_000)
 	return o.RunOptions.fill()
 }
 

@@ -35,22 +35,11 @@ type FreshnessOptions struct {
 }
 
 func (o *FreshnessOptions) fill() error {
-	set := func(v *int, full, quick int) {
-		if *v == 0 {
-			if *v = full; o.Quick {
-				*v = quick
-			}
-		}
-	}
-	set(&o.Rate, 2000, 2000)
-	set(&o.Clients, 4, 4)
-	set(&o.Scale, 10, 1)
-	set(&o.Rows, 1_000_000, 100_000)
-	if o.Duration == 0 {
-		if o.Duration = 12 * time.Second; o.Quick {
-			o.Duration = 2 * time.Second
-		}
-	}
+	orDefault(o.Quick, &o.Rate, 2000, 2000)
+	orDefault(o.Quick, &o.Clients, 4, 4)
+	orDefault(o.Quick, &o.Scale, 10, 1)
+	orDefault(o.Quick, &o.Rows, 1_000_000, 100_000)
+	orDefault(o.Quick, &o.Duration, 12*time.Second, 2*time.Second)
 	if o.Rate < 0 || o.Clients < 0 || o.Scale < 0 || o.Rows < 0 || o.Duration < time.Second {
 		return fmt.Errorf("%s at %d transactions a second by %d clients, scale %d, %d rows: use positive numbers and a second at least", o.Duration, o.Rate, o.Clients, o.Scale, o.Rows)
 	}
@@ -59,16 +48,8 @@ func (o *FreshnessOptions) fill() error {
 			return fmt.Errorf("load %s: use some of %s", l, strings.Join(loadKinds, ", "))
 		}
 	}
-	if o.Progress == nil {
-		o.Progress = os.Stderr
-	}
-	var err error
-	if o.Binary == "" {
-		if o.Binary, err = os.Executable(); err != nil {
-			return err
-		}
-	}
-	if o.PGBinDir == "" {
+	err := orOurs(&o.Progress, &o.Binary)
+	if err == nil && o.PGBinDir == "" {
 		o.PGBinDir, err = pgserver.FindBinDir()
 	}
 	return err

@@ -32,35 +32,15 @@ type PassthroughOptions struct {
 }
 
 func (o *PassthroughOptions) fill() error {
-	set := func(v *int, full, quick int) {
-		if *v == 0 {
-			if *v = full; o.Quick {
-				*v = quick
-			}
-		}
-	}
-	set(&o.Rounds, 3, 1)
-	set(&o.Scale, 10, 1)
-	set(&o.Rows, 2_000_000, 400_000)
-	set(&o.Idle, 2000, 200)
-	if o.Duration == 0 {
-		if o.Duration = 5 * time.Second; o.Quick {
-			o.Duration = time.Second
-		}
-	}
+	orDefault(o.Quick, &o.Rounds, 3, 1)
+	orDefault(o.Quick, &o.Scale, 10, 1)
+	orDefault(o.Quick, &o.Rows, 2_000_000, 400_000)
+	orDefault(o.Quick, &o.Idle, 2000, 200)
+	orDefault(o.Quick, &o.Duration, 5*time.Second, time.Second)
 	if o.Rounds < 0 || o.Scale < 0 || o.Rows < 0 || o.Idle < 0 || o.Duration < time.Second {
 		return fmt.Errorf("%d rounds of %s, scale %d, %d rows, %d idle connections: use positive numbers and a second at least", o.Rounds, o.Duration, o.Scale, o.Rows, o.Idle)
 	}
-	if o.Progress == nil {
-		o.Progress = os.Stderr
-	}
-	if o.Binary == "" {
-		var err error
-		if o.Binary, err = os.Executable(); err != nil {
-			return err
-		}
-	}
-	return nil
+	return orOurs(&o.Progress, &o.Binary)
 }
 
 // passTarget is one way to the server.

@@ -16,11 +16,7 @@ type SSBOptions struct {
 }
 
 func (o *SSBOptions) fill() error {
-	if o.Scale == 0 {
-		if o.Scale = 1; o.Quick {
-			o.Scale = 0.1
-		}
-	}
+	orDefault(o.Quick, &o.Scale, 1, 0.1)
 	return o.RunOptions.fill()
 }
 

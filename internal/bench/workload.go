@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 )
 
 // RunOptions are what the comparisons with Postgres and DuckDB have in common.
@@ -21,28 +20,12 @@ type RunOptions struct {
 }
 
 func (o *RunOptions) fill() error {
-	set := func(v *int, full, quick int) {
-		if *v == 0 {
-			if *v = full; o.Quick {
-				*v = quick
-			}
-		}
-	}
-	set(&o.Rounds, 3, 1)
-	set(&o.Runs, 5, 3)
+	orDefault(o.Quick, &o.Rounds, 3, 1)
+	orDefault(o.Quick, &o.Runs, 5, 3)
 	if o.Rounds < 0 || o.Runs < 0 {
 		return fmt.Errorf("%d rounds of %d runs: use positive numbers", o.Rounds, o.Runs)
 	}
-	if o.Progress == nil {
-		o.Progress = os.Stderr
-	}
-	if o.Binary == "" {
-		var err error
-		if o.Binary, err = os.Executable(); err != nil {
-			return err
-		}
-	}
-	return nil
+	return orOurs(&o.Progress, &o.Binary)
 }
 
 // workload is what a comparison runs: tables, ways to make them, queries.
