@@ -191,6 +191,24 @@ func (b *Bitmap) seek(chunk int) (atom, start int) {
 	return j * dirEvery, b.dirStart(j)
 }
 
+// skip returns an atom after i, where the directory has one, that begins at the chunk
+// or before it, and where it begins; i itself if there is none. The directory is
+// searched in steps that double, since the chunk is often near.
+func (b *Bitmap) skip(i, chunk int) (atom, start int) {
+	n := (len(b.atoms) + dirEvery - 1) / dirEvery
+	lo, step := i/dirEvery, 1 // entry lo is not past the chunk
+	for lo+step < n && b.dirStart(lo+step) <= chunk {
+		lo += step
+		step *= 2
+	}
+	hi := min(lo+step, n) // entry hi is
+	lo += sort.Search(hi-lo-1, func(j int) bool { return b.dirStart(lo+1+j) > chunk })
+	if lo*dirEvery <= i {
+		return i, 0
+	}
+	return lo * dirEvery, b.dirStart(lo)
+}
+
 // ParseWords is the inverse of Words: the bitmap whose block begins words, and how
 // many words it has. It checks everything, and keeps words.
 func ParseWords(words []uint64) (*Bitmap, int, error) {

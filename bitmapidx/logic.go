@@ -1,6 +1,10 @@
 package bitmapidx
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+	"sync"
+)
 
 // An operation on two bit vectors is a polynomial over their bits, modulo 2:
 //
@@ -77,20 +81,50 @@ func combine(dst *Bitmap, o op, a, b *Bitmap) *Bitmap {
 	chunks := chunksOf(a.rows)
 	atoms := len(a.atoms) + len(b.atoms)
 	// An atom of the result ends where an atom of an operand ends.
-	out := room(dst, min(chunks, atoms))
-	if 4*atoms < chunks || min(len(a.atoms), len(b.atoms)) > chunks-chunks/16 {
-		out = out[:combineRuns(out, o, a.atoms, b.atoms)]
-	} else {
-		out = out[:combineWindows(out, o, a.atoms, b.atoms, chunks)]
+	bound := min(chunks, atoms)
+	if dst == nil && o.y == 0 && bound > scratchMin {
+		// Of AND and ANDNOT little may be left: it is copied from memory that is kept.
+		kept := scratchPool.Get().(*[]uint64)
+		defer scratchPool.Put(kept)
+		*kept = slices.Grow((*kept)[:0], bound)[:bound]
+		return &Bitmap{rows: a.rows, atoms: slices.Clone(combineInto(*kept, o, a, b, chunks))}
 	}
-	return &Bitmap{rows: a.rows, atoms: out}
+	return &Bitmap{rows: a.rows, atoms: combineInto(room(dst, bound), o, a, b, chunks)}
+}
+
+// scratchMin is the size of a result from which on memory is kept for it.
+const scratchMin = 64
+
+var scratchPool = sync.Pool{New: func() any { return new([]uint64) }}
+
+func combineInto(out []uint64, o op, a, b *Bitmap, chunks int) []uint64 {
+	if 4*(len(a.atoms)+len(b.atoms)) < chunks || min(len(a.atoms), len(b.atoms)) > chunks-chunks/16 {
+		return out[:combineRuns(out, o, a, b)]
+	}
+	if x, y, not := drivers(o, a, b); o.y == 0 && 8*len(x.atoms) < 7*chunks {
+		return out[:combineDriven(out, x.atoms, y.atoms, not, chunks)]
+	}
+	return out[:combineWindows(out, o, a.atoms, b.atoms, chunks)]
+}
+
+// drivers says how AND and ANDNOT are done by combineDriven: x AND (y XOR not).
+func drivers(o op, a, b *Bitmap) (x, y *Bitmap, not uint64) {
+	if o.x != 0 {
+		return a, b, allOnes
+	}
+	if len(a.atoms) > len(b.atoms) {
+		a, b = b, a
+	}
+	return a, b, 0
 }
 
 // combineRuns writes x op y to out and returns how many atoms it has. While one
 // operand is in a fill, the result is 0, 1, the other operand or its inverse for as
 // long as the fill lasts; only literals that meet are combined word by word.
-func combineRuns(out []uint64, o op, x, y []uint64) int {
+func combineRuns(out []uint64, o op, a, b *Bitmap) int {
+	x, y := a.atoms, b.atoms
 	var i, j, k int
+	at := 0           // chunks that are done, where fills begin
 	var xn, yn uint64 // chunks that are left of the fill at x[i-1], y[j-1]
 	var xv, yv uint64 // and the word that each of them stands for
 	for {
@@ -111,7 +145,7 @@ func combineRuns(out []uint64, o op, x, y []uint64) int {
 					k = putFill(out, k, zeroRun|r&fillOnes, 1)
 				}
 			}
-			i, j = i+n, j+n
+			i, j, at = i+n, j+n, at+n
 			if i == len(x) || j == len(y) {
 				return k
 			}
@@ -141,12 +175,14 @@ func combineRuns(out []uint64, o op, x, y []uint64) int {
 		if xn >= yn {
 			c := xv & o.x
 			f := (o.y ^ xv&o.xy) & allOnes
-			j, k, yn, yv = consume(out, k, y, j, yn, yv, xn, f, c)
+			j, k, yn, yv = consume(out, k, b, j, yn, yv, at, xn, f, c)
+			at += int(xn)
 			xn = 0
 		} else {
 			c := yv & o.y
 			f := (o.x ^ yv&o.xy) & allOnes
-			i, k, xn, xv = consume(out, k, x, i, xn, xv, yn, f, c)
+			i, k, xn, xv = consume(out, k, a, i, xn, xv, at, yn, f, c)
+			at += int(yn)
 			yn = 0
 		}
 	}
@@ -167,15 +203,22 @@ func putFill(out []uint64, k int, kind, n uint64) int {
 
 // consume takes n chunks of an operand, v: first those that are left of its fill
 // before atom i (left chunks of word), then atoms from i, and appends v&f ^ c to out,
-// where f and c are 0 or allOnes. It returns the operand's next atom, the atoms of
+// where f and c are 0 or allOnes. The first of them is chunk at. It returns the operand's next atom, the atoms of
 // out, and what is then left of the operand's fill.
-func consume(out []uint64, k int, v []uint64, i int, left, word, n, f, c uint64) (int, int, uint64, uint64) {
+func consume(out []uint64, k int, b *Bitmap, i int, left, word uint64, at int, n, f, c uint64) (int, int, uint64, uint64) {
+	v := b.atoms
 	if f == 0 {
 		k = putFill(out, k, zeroRun|c&fillOnes, n)
 		if left >= n {
 			return i, k, left - n, word
 		}
 		n -= left
+		if n > 2*dirEvery && b.dir != nil {
+			end := at + int(left+n)
+			if j, start := b.skip(i, end); j > i {
+				i, n = j, uint64(end-start)
+			}
+		}
 		for n > 0 {
 			a := v[i]
 			i++

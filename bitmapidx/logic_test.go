@@ -22,10 +22,17 @@ var operations = []struct {
 func eachWay(o op, do func(dst, a, b *Bitmap) *Bitmap, a, b *Bitmap) map[string]*Bitmap {
 	chunks := chunksOf(a.rows)
 	room := func() []uint64 { return make([]uint64, min(chunks, len(a.atoms)+len(b.atoms))) }
-	runs, windows := room(), room()
-	runs = runs[:combineRuns(runs, o, a.atoms, b.atoms)]
+	runs, windows, driven := room(), room(), room()
+	runs = runs[:combineRuns(runs, o, a, b)]
 	windows = windows[:combineWindows(windows, o, a.atoms, b.atoms, chunks)]
+	if o.y == 0 {
+		x, y, not := drivers(o, a, b)
+		driven = driven[:combineDriven(driven, x.atoms, y.atoms, not, chunks)]
+	} else {
+		driven = windows
+	}
 	return map[string]*Bitmap{
+		"driven":  {rows: a.rows, atoms: driven},
 		"plain":   combinePlain(o, a, b),
 		"runs":    {rows: a.rows, atoms: runs},
 		"windows": {rows: a.rows, atoms: windows},

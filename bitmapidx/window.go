@@ -115,6 +115,87 @@ func combineWindows(out []uint64, o op, x, y []uint64, chunks int) int {
 	return k
 }
 
+// combineDriven writes x AND (y XOR not) for an x of few atoms: y goes through
+// windows, but the result is written atom by atom of x.
+func combineDriven(out []uint64, x, y []uint64, not uint64, chunks int) int {
+	w := windowPool.Get().(*windows)
+	defer windowPool.Put(w)
+	ys := cursor{atoms: y}
+	k, i := 0, 0
+	var atom, prev uint64 // as in compress
+	var left uint64       // of the fill before x[i]
+	ones := false         // what that fill is of
+	for chunks > 0 {
+		n := uint64(min(chunks, windowChunks))
+		chunks -= int(n)
+		if left >= n && !ones {
+			left -= n
+			ys.pass(n)
+			continue
+		}
+		buf := w.y[:n]
+		clear(buf)
+		ys.or(buf)
+		p := min(left, n)
+		if left -= p; p > 0 && ones {
+			k, atom, prev = compressFlipped(out, k, buf[:p], not)
+		}
+		for p < n {
+			a := x[i]
+			i++
+			if a >= oneRun {
+				m := min(a&runMask, n-p)
+				k, atom, prev = compressFlipped(out, k, buf[p:p+m], not)
+				left, ones = a&runMask-m, true
+				p += m
+				continue
+			}
+			fill := uint64(int64(a) >> 63)
+			r := a & (buf[p] ^ not) &^ fill
+			length := (a-fillFlag-1)&fill + 1
+			hom := uint64(int64(homogeneous(r)) >> 63)
+			kind := (zeroRun | r&fillOnes) & hom
+			differ := kind ^ prev
+			more := hom & 1 &^ (differ>>63 | differ>>62)
+			fresh := r&^hom | kind | length&hom
+			atom = fresh + (atom+length-fresh)&-more
+			out[k-int(more)] = atom
+			k += 1 - int(more)
+			prev = kind
+			p += length
+		}
+		if p > n {
+			left, ones = p-n, false
+		}
+	}
+	return k
+}
+
+// compressFlipped inverts the chunks where not says so, and appends them. It returns
+// the latest atom and what compress calls prev, too.
+func compressFlipped(out []uint64, k int, words []uint64, not uint64) (int, uint64, uint64) {
+	for i := range words {
+		words[i] ^= not
+	}
+	k = compress(out, k, words)
+	atom := out[k-1]
+	return k, atom, atom & oneRun & uint64(int64(atom)>>63)
+}
+
+// pass skips n chunks.
+func (c *cursor) pass(n uint64) {
+	m := min(c.left, n)
+	c.left -= m
+	for n -= m; n > 0; n -= m {
+		a := c.atoms[0]
+		c.atoms = c.atoms[1:]
+		if m = atomChunks(a); m > n {
+			c.left, c.word = m-n, fillWord(a)
+			return
+		}
+	}
+}
+
 // compress appends the chunks to the k atoms of out, in which there is room for the
 // result. Eight words at a time are looked at for a long fill of zeros, and for
 // literals only; where both alternate there is no branch that depends on the chunks.
