@@ -86,57 +86,64 @@ func (g *grouper) estimate(list []*grouping, rows float64) {
 	if len(unsure) == 0 || rows < float64(sampleRows) {
 		return
 	}
-	seen, n := g.sample(unsure)
-	if n == 0 {
+	s, ok := g.sample(unsure)
+	if !ok {
 		return
 	}
 	for i, by := range unsure {
-		by.expect = min(by.expect, distinctEstimate(seen[i], n, rows))
+		by.expect = min(by.expect, distinctEstimate(s.seen[i], s.n, rows))
 	}
 }
 
-// sample hashes the keys of some tiles' rows. It returns how often each hash occurred,
-// by grouping, and the number of rows.
-func (g *grouper) sample(list []*grouping) (seen []map[uint64]int, n int) {
-	p := g.p
-	seen = make([]map[uint64]int, len(list))
-	for i := range seen {
-		seen[i] = make(map[uint64]int, sampleTiles*tileRows/2)
+// sampler hashes the keys of some rows.
+type sampler struct {
+	list []*grouping
+	seen []map[uint64]int // by grouping: how often each hash occurred
+	keys []uint64
+	n    int // rows
+}
+
+// tile implements sink.
+func (s *sampler) tile(w *worker) {
+	for i, by := range s.list {
+		words := by.pack.words
+		s.keys = append(s.keys[:0], make([]uint64, words*len(w.f.sel))...)
+		by.packKeys(w, s.keys)
+		for k := 0; k < len(s.keys); k += words {
+			s.seen[i][hashOf(s.keys[k:k+words])]++
+		}
 	}
-	w := newWorker(p)
-	var keys []uint64
+	s.n += len(w.f.sel)
+}
+
+// sample looks at tiles from all over the table. An error is left to the scan, which
+// will come upon it.
+func (g *grouper) sample(list []*grouping) (*sampler, bool) {
+	p := g.p
+	s := &sampler{list: list}
+	for range list {
+		s.seen = append(s.seen, make(map[uint64]int, sampleTiles*tileRows/2))
+	}
 	tiles := 0
 	for _, seg := range p.tab.Segments {
 		tiles += (seg.Rows + tileRows - 1) / tileRows
 	}
 	every := max(tiles/sampleTiles, 1)
+	w := newWorker(p)
 	serial := 0
-	for _, seg := range p.tab.Segments {
-		w.seg = seg
+	for i, seg := range p.tab.Segments {
 		skip, live := p.zone(seg)
+		w.segment, w.seg, w.counts = i, seg, seg.Live
 		for start := 0; start < seg.Rows; start += tileRows {
-			if serial++; serial%every != 0 || skip || !w.begin(start, min(tileRows, seg.Rows-start)) {
+			if serial++; serial%every != 0 || skip {
 				continue
 			}
-			w.filter(live)
-			if len(w.f.sel) == 0 {
-				continue
+			if w.scanTile(start, live, s); w.err != nil {
+				return nil, false
 			}
-			for i, by := range list {
-				words := by.pack.words
-				keys = append(keys[:0], make([]uint64, words*len(w.f.sel))...)
-				by.packKeys(w, keys)
-				for k := 0; k < len(keys); k += words {
-					seen[i][hashOf(keys[k:k+words])]++
-				}
-			}
-			if w.err != nil {
-				return nil, 0 // the scan will come upon it
-			}
-			n += len(w.f.sel)
 		}
 	}
-	return seen, n
+	return s, s.n > 0
 }
 
 // distinctEstimate is the GEE estimator of Charikar, Chaudhuri, Motwani and Narasayya
