@@ -404,3 +404,87 @@ func pgText(t *testing.T, conn *pgx.Conn, sql string) (out [][]string) {
 	}
 	return out
 }
+
+// TestFanOutShares: queries that scan together fan out each by themselves.
+func TestFanOutShares(t *testing.T) {
+	var facts, edges [][]any
+	for i := range int64(8 * 1024) {
+		facts = append(facts, []any{i % 50, i})
+	}
+	for j := range int64(400) {
+		edges = append(edges, []any{j % 40, j % 6, j})
+	}
+	q, in := hierarchy(t, 1024, facts, edges)
+	byParent, plain := *q, *q
+	sumOfProducts(&byParent, bigint(1, 1))
+	plain.Tables, plain.Joins = plain.Tables[:1], nil
+	plain.Grouped, plain.Aggs = true, []plan.Aggregate{{Func: plan.Sum, Arg: bigint(0, 1), T: vector.NumericType(0)}}
+	plain.Output = []plan.Expr{plan.Agg{T: vector.NumericType(0)}}
+	text := func(q *plan.Query, opt Options) (out []string, err error) {
+		tables := Input{Tables: in.Tables[:len(q.Tables)]}
+		b, err := Execute(t.Context(), q, tables, opt)
+		if err != nil {
+			return nil, err
+		}
+		for i := range b.Rows {
+			out = append(out, rowText(b, i))
+		}
+		slices.Sort(out)
+		return out, nil
+	}
+	share := NewSharer()
+	for range 20 {
+		var work []func() error
+		for _, q := range []*plan.Query{&byParent, &plain, &byParent} {
+			work = append(work, func() error {
+				want, err := text(q, Options{Workers: 1})
+				if err != nil {
+					return err
+				}
+				got, err := text(q, Options{Workers: 2, Share: share})
+				if err == nil && !slices.Equal(got, want) {
+					err = fmt.Errorf("%v, want %v", got, want)
+				}
+				return err
+			})
+		}
+		if err := together(work); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkFanOut compares a pair of a join on no unique key with a row of one on a
+// unique key.
+func BenchmarkFanOut(b *testing.B) {
+	const rows, elements = 1 << 19, 10_000
+	r := rand.New(rand.NewPCG(5, 5))
+	var facts, edges, unique [][]any
+	for range rows {
+		facts = append(facts, []any{int64(r.IntN(elements)), int64(r.IntN(1000))})
+	}
+	for i := range 4 * elements {
+		edges = append(edges, []any{int64(i % elements), int64(r.IntN(500)), int64(r.IntN(4))})
+	}
+	for i := range elements {
+		unique = append(unique, []any{int64(i), int64(r.IntN(500)), int64(r.IntN(4))})
+	}
+	for _, c := range []struct {
+		name  string
+		edges [][]any
+		many  bool
+		fan   int
+	}{{"unique", unique, false, 1}, {"many of 1", unique, true, 1}, {"many of 4", edges, true, 4}} {
+		q, in := hierarchy(b, 65536, facts, c.edges)
+		q.Joins[0].Many = c.many
+		sumOfProducts(q, bigint(1, 1))
+		b.Run(c.name, func(b *testing.B) {
+			for b.Loop() {
+				if _, err := Execute(b.Context(), q, in, Options{}); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*rows*c.fan), "ns/pair")
+		})
+	}
+}
