@@ -39,32 +39,54 @@ func (a *analyzer) orderBy(q *plan.Query, items []*pg.Node, s *scope, targets []
 }
 
 // groupBy analyses GROUP BY without grouping sets.
-func (a *analyzer) groupBy(items []*pg.Node, item func(*pg.Node) plan.Expr) []plan.Expr {
+func (a *analyzer) groupBy(items []*pg.Node, item groupItem) []plan.Expr {
 	var out []plan.Expr
 	for _, n := range items {
 		if row := n.GetRowExpr(); row != nil && row.RowFormat == pg.CoercionForm_COERCE_IMPLICIT_CAST {
 			out = append(out, a.groupBy(row.Args, item)...)
 			continue
 		}
-		out = append(out, item(n))
+		out = append(out, item(n).e)
 	}
 	return out
 }
 
-// groupItem analyses one expression of GROUP BY: a column's name first, then an output's,
-// then an output's number.
-func (a *analyzer) groupItem(n *pg.Node, s *scope, targets []target, outputs []plan.Expr) plan.Expr {
-	var e plan.Expr
-	if name, ok := plainName(n); ok && !s.has(name) {
-		e = a.byName(name, targets, outputs)
+// groupKey is an expression of GROUP BY.
+type groupKey struct {
+	e plan.Expr
+	// output is the output that it means, -1 for none: PostgreSQL groups by outputs,
+	// adding those that the select list lacks.
+	output  int
+	written *pg.Node // itself, or that output as it is written
+}
+
+// groupItem analyses one expression of GROUP BY.
+type groupItem func(n *pg.Node) groupKey
+
+// groupItems looks for a column's name first, then an output's, then an output's number.
+func (a *analyzer) groupItems(s *scope, targets []target, outputs []plan.Expr) groupItem {
+	return func(n *pg.Node) groupKey {
+		k := groupKey{output: -1, written: n}
+		if name, ok := plainName(n); ok && !s.has(name) {
+			if k.e = a.byName(name, targets, outputs); k.e != nil {
+				k.output = slices.IndexFunc(targets, func(t target) bool { return t.name == name })
+				k.written = targets[k.output].written
+			}
+		}
+		if k.e == nil {
+			k.e = a.ordinalOrExpr(n, s, outputs, "GROUP BY")
+			if c := n.GetAConst(); c != nil {
+				k.output = int(c.GetIval().GetIval()) - 1
+				k.written = targets[k.output].written
+			} else {
+				k.output = slices.IndexFunc(outputs, func(o plan.Expr) bool { return a.intern.same(o, k.e) })
+			}
+		}
+		if overGroups(k.e) {
+			fail(plan.ReasonShape, "aggregate in GROUP BY")
+		}
+		return k
 	}
-	if e == nil {
-		e = a.ordinalOrExpr(n, s, outputs, "GROUP BY")
-	}
-	if overGroups(e) {
-		fail(plan.ReasonShape, "aggregate in GROUP BY")
-	}
-	return e
 }
 
 // collated gives text without a collation, such as a CASE of constants, the database's

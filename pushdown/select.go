@@ -91,9 +91,10 @@ func checkPlain(sel *pg.SelectStmt) {
 
 // target is one output column.
 type target struct {
-	name string
-	v    value
-	col  col // instead of v for what `*` gave: it may be refused if it is read
+	name    string
+	v       value
+	col     col      // instead of v for what `*` gave: it may be refused if it is read
+	written *pg.Node // the syntax; a column's name for what `*` gave
 }
 
 // targets analyses a select list, with `*` expanded.
@@ -108,7 +109,9 @@ func (a *analyzer) targets(list []*pg.Node, s *scope) []target {
 			if cols, ok := starred(ref, s); ok {
 				for _, c := range cols {
 					a.mention(c)
-					out = append(out, target{name: c.name, col: c})
+					name := &pg.Node{Node: &pg.Node_String_{String_: &pg.String{Sval: c.name}}}
+					ref := &pg.ColumnRef{Fields: []*pg.Node{name}}
+					out = append(out, target{name: c.name, col: c, written: &pg.Node{Node: &pg.Node_ColumnRef{ColumnRef: ref}}})
 				}
 				continue
 			}
@@ -116,7 +119,7 @@ func (a *analyzer) targets(list []*pg.Node, s *scope) []target {
 			if names := nameList(ref.Fields); len(names) == len(ref.Fields) {
 				c := s.find(names)
 				a.mention(c)
-				t := target{name: c.name, col: c}
+				t := target{name: c.name, col: c, written: r.Val}
 				if r.Name != "" {
 					t.name = r.Name
 				}
@@ -124,7 +127,7 @@ func (a *analyzer) targets(list []*pg.Node, s *scope) []target {
 				continue
 			}
 		}
-		t := target{name: r.Name, v: a.expr(r.Val, s)}
+		t := target{name: r.Name, v: a.expr(r.Val, s), written: r.Val}
 		if t.name == "" {
 			t.name, _ = figureName(r.Val)
 		}
@@ -192,7 +195,7 @@ func (a *analyzer) query(sel *pg.SelectStmt) *plan.Query {
 	}
 	a.orderBy(q, sel.SortClause, s, targets, outputs)
 	a.noAggs = "aggregate in GROUP BY"
-	item := func(n *pg.Node) plan.Expr { return a.groupItem(n, s, targets, outputs) }
+	item := a.groupItems(s, targets, outputs)
 	if a.sets {
 		q.Group, q.Sets = a.groupingSets(sel.GroupClause, sel.GroupDistinct, item)
 	} else {

@@ -1,7 +1,9 @@
 package pushdown
 
 import (
+	"regexp"
 	"slices"
+	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
 
@@ -26,14 +28,15 @@ func hasSets(items []*pg.Node) bool {
 // parse_agg.c does, into sets of bits, one for each different expression.
 type setBuilder struct {
 	a     *analyzer
-	item  func(*pg.Node) plan.Expr
+	item  groupItem
 	exprs []plan.Expr
+	keys  []groupKey  // as each of exprs was first written
 	index map[int]int // interned number -> position in exprs
 }
 
 // groupingSets analyses a GROUP BY with grouping sets: the different expressions, and
 // the sets of them.
-func (a *analyzer) groupingSets(items []*pg.Node, distinct bool, item func(*pg.Node) plan.Expr) ([]plan.Expr, []uint64) {
+func (a *analyzer) groupingSets(items []*pg.Node, distinct bool, item groupItem) ([]plan.Expr, []uint64) {
 	b := &setBuilder{a: a, item: item, index: map[int]int{}}
 	// The items of a GROUP BY multiply: a, ROLLUP (b, c) is (a, b, c), (a, b), (a).
 	sets := []uint64{0}
@@ -118,23 +121,42 @@ func (b *setBuilder) simple(n *pg.Node) uint64 {
 	if n.GetGroupingSet() != nil {
 		fail(plan.ReasonShape, "grouping sets of this form")
 	}
-	e := b.item(n)
-	if !readsRows(e) {
+	key := b.item(n)
+	if !readsRows(key.e) {
 		// A constant is null in the sets that lack it; whether PostgreSQL knows that
 		// depends on its version.
 		fail(plan.ReasonParameter, "a constant in grouping sets")
 	}
-	k := b.a.intern.id(e)
+	k := b.a.intern.id(key.e)
 	i, ok := b.index[k]
 	if !ok {
 		if i = len(b.exprs); i == maxSetKeys {
 			fail(plan.ReasonShape, "too many keys of grouping sets")
 		}
-		b.exprs = append(b.exprs, e)
+		b.exprs, b.keys = append(b.exprs, key.e), append(b.keys, key)
 		b.index[k] = i
+	}
+	if b.keys[i].output != key.output || !sameSyntax(b.keys[i].written, key.written) {
+		// Two outputs of one expression (SELECT a, a GROUP BY CUBE (1, 2)), or two expressions
+		// that are one here (a, a::numeric): PostgreSQL has two keys.
+		fail(plan.ReasonShape, "an expression that is two keys of grouping sets")
 	}
 	return 1 << i
 }
+
+// sameSyntax reports whether two expressions of one meaning are written alike, wherever
+// they stand; a column is, with its table or without.
+func sameSyntax(x, y *pg.Node) bool {
+	text := func(n *pg.Node) string {
+		if names := nameList(n.GetColumnRef().GetFields()); len(names) > 0 {
+			return names[len(names)-1]
+		}
+		return strings.Join(strings.Fields(locations.ReplaceAllString(n.String(), "")), " ")
+	}
+	return x == y || text(x) == text(y)
+}
+
+var locations = regexp.MustCompile(`\blocation:-?\d+`)
 
 // groupingCall is GROUPING(...) while its arguments are expressions over rows:
 // grouping.over makes a plan.Grouping of it.

@@ -213,7 +213,8 @@ func (g *gen) groupedQuery(q *query) {
 		q.group = append(q.group, groupKey{n: n})
 		over.keys = append(over.keys, n)
 	}
-	if len(q.group) > 0 && g.chance(12) {
+	constant := func(k groupKey) bool { return !k.n.has(func(n *node) bool { return n.col != nil }) }
+	if len(q.group) > 0 && g.chance(12) && (g.reckless || !slices.ContainsFunc(q.group, constant)) {
 		over.sets = true
 		q.sets = g.randomSets(q.group)
 		if g.chance(70) {
