@@ -45,7 +45,7 @@ func (s *wordSet) addAll(words []uint64) {
 	k := 0
 	for i, x := range words {
 		s.later[k] = uint16(i)
-		k += int(b2i(slots[hashOne(x)>>shift] != x))
+		k += int(b2i(slots[hashOne(x)>>(shift&63)] != x))
 		s.zero = s.zero || x == 0
 	}
 	for _, i := range s.later[:k] {
