@@ -24,9 +24,10 @@ TEXT ·runStartsAVX512(SB), NOSPLIT, $512-24
 	JLE       done
 
 run:
-	MOVB DI, (BX)(SI*1)
+	MOVL SI, R8
+	ANDL $0x000001ff, R8
+	MOVB DI, (BX)(R8*1)
 	ADDQ (CX), SI
-	ANDL $0x000001ff, SI
 	ADDQ $0x08, CX
 	DECQ DX
 	JNZ  run

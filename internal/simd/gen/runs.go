@@ -29,9 +29,11 @@ func runKernels() {
 		TESTQ(n, n)
 		JLE(LabelRef("done"))
 		Label("run")
-		MOVB(one.As8(), Mem{Base: base, Index: at, Scale: 1})
+		low := GP64() // beside the chain of additions
+		MOVL(at.As32(), low.As32())
+		ANDL(U32(511), low.As32())
+		MOVB(one.As8(), Mem{Base: base, Index: low, Scale: 1})
 		ADDQ(Mem{Base: lengths}, at)
-		ANDL(U32(511), at.As32())
 		ADDQ(Imm(8), lengths)
 		DECQ(n)
 		JNZ(LabelRef("run"))
