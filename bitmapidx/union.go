@@ -68,13 +68,25 @@ func orWindows(dst *Bitmap, bins []*Bitmap, chunks, atoms int) *Bitmap {
 	}
 	k := 0
 	for done := 0; done < chunks; {
+		// What no bin has rows in is skipped, however long it is.
+		skip := uint64(chunks - done)
+		for i := range cursors {
+			skip = min(skip, cursors[i].zeros())
+		}
+		if skip > 0 {
+			for i := range cursors {
+				cursors[i].left -= skip
+			}
+			k = putFill(out, k, zeroRun, skip)
+			done += int(skip)
+			continue
+		}
 		n := min(chunks-done, windowChunks)
 		done += n
 		buf := w.x[:n]
 		clear(buf)
 		for i := range cursors {
-			// A bin that has nothing here costs no more than this look.
-			if c := &cursors[i]; c.word == 0 && c.left >= uint64(n) {
+			if c := &cursors[i]; c.zeros() >= uint64(n) {
 				c.left -= uint64(n)
 			} else {
 				c.or(buf)

@@ -18,6 +18,18 @@ type cursor struct {
 	word  uint64 // what each of them is
 }
 
+// zeros is how many chunks of zeros surely come next; they are in left then.
+func (c *cursor) zeros() uint64 {
+	if c.left == 0 && len(c.atoms) > 0 && c.atoms[0]&oneRun == zeroRun {
+		c.left, c.word = c.atoms[0]&runMask, 0
+		c.atoms = c.atoms[1:]
+	}
+	if c.word != 0 {
+		return 0
+	}
+	return c.left
+}
+
 // or ORs the next len(buf) chunks into buf; there must be as many. An atom costs the
 // same instructions whether it is a literal or a fill of zeros, which adds nothing
 // at its first chunk and skips the others: that which of both comes next cannot be
