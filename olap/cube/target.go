@@ -21,6 +21,7 @@ func TargetBased[N Number](ctx context.Context, c *Cube[N], q Query, opt Options
 		err := together(opt.Workers, func(int) error {
 			var mine []entry[N]
 			var path []int
+			digits := make([]uint32, len(m.dims))
 			for {
 				from := (next.Add(1) - 1) * batch
 				if from >= m.targets {
@@ -31,7 +32,10 @@ func TargetBased[N Number](ctx context.Context, c *Cube[N], q Query, opt Options
 				}
 				for t := from; t < min(from+batch, m.targets); t++ {
 					path = m.area.Elements(t, path)
-					s := search[N]{ctx: ctx, m: m, c: c, path: path, target: t}
+					for d := range digits {
+						digits[d] = uint32(t / m.dims[d].stride % m.dims[d].radix)
+					}
+					s := search[N]{ctx: ctx, m: m, c: c, path: path, digits: digits}
 					s.cells(0, 0, c.Len(), 1)
 					if s.err != nil {
 						return s.err
@@ -55,7 +59,7 @@ type search[N Number] struct {
 	m      *aggregationMap[N]
 	c      *Cube[N]
 	path   []int
-	target uint64
+	digits []uint32 // positions of path's elements in the area's lists
 	sum    N
 	filled bool
 	work   int
@@ -79,7 +83,7 @@ func (s *search[N]) cells(d, from, to int, weight N) {
 	}
 	if to-from <= searchCells {
 		for i := from; i < to; i++ {
-			if w, ok := s.m.reach(i, d, s.target); ok {
+			if w, ok := s.m.reach(i, d, s.digits); ok {
 				s.sum += s.c.cells.Values[i] * (weight * w)
 				s.filled = true
 			}
@@ -112,13 +116,13 @@ func (s *search[N]) cells(d, from, to int, weight N) {
 // searchCells: so few cells are looked at one by one.
 const searchCells = 16
 
-// reach returns the weight with which cell i reaches a target in the dimensions from
-// d on.
-func (m *aggregationMap[N]) reach(i, d int, target uint64) (weight N, ok bool) {
+// reach returns the weight with which cell i reaches a target, given by its digits, in
+// the dimensions from d on.
+func (m *aggregationMap[N]) reach(i, d int, digits []uint32) (weight N, ok bool) {
 	weight = 1
 	for ; d < len(m.dims); d++ {
 		t := &m.dims[d]
-		digit := uint32(target / t.stride % t.radix)
+		digit := digits[d]
 		at, to := t.of(m.c.cells.Paths[d][i])
 		for at < to && t.digit[at] != digit {
 			at++
