@@ -79,6 +79,7 @@ func runFlags(f *pflag.FlagSet, o *bench.RunOptions) {
 	f.BoolVar(&o.Quick, "quick", false, "fewer runs over less data")
 	f.IntVar(&o.Rounds, "rounds", 0, "rounds over all queries (default 3, or 1 with --quick)")
 	f.IntVar(&o.Runs, "runs", 0, "measured runs a query, side and round (default 5, or 3 with --quick)")
+	f.StringSliceVar(&o.Queries, "queries", nil, "names of the queries to run (default all)")
 	f.StringVar(&o.DuckDB, "duckdb", "", "program built from bench/duckdb, to show DuckDB beside")
 	f.BoolVar(&o.Bytes, "bytes", false, "also print the columns' bytes, with --duckdb beside DuckDB's")
 	f.StringSliceVar(&o.ServeArgs, "serve-arg", nil, "more flags for `pgaccel serve`")

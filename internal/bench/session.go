@@ -17,6 +17,9 @@ import (
 // compare runs a workload on all sides and writes its tables to out.
 func compare(ctx context.Context, load workload, o RunOptions, out io.Writer) (err error) {
 	defer interrupted(ctx, &err)
+	if err := load.only(o.Queries); err != nil {
+		return err
+	}
 	s, err := startSession(ctx, load, o, "127.0.0.1:0", "127.0.0.1:0")
 	if err != nil {
 		return err

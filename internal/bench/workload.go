@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 )
 
 // RunOptions are what the comparisons with Postgres and DuckDB have in common.
@@ -11,6 +12,7 @@ type RunOptions struct {
 	Quick     bool      // less data, one round of 1 + 3 runs
 	Rounds    int       // rounds over all queries; 0 is 3, or 1 with Quick
 	Runs      int       // measured runs a query, side and round, after an unmeasured one; 0 is 5, or 3 with Quick
+	Queries   []string  // names of the queries to run; nil is all
 	Binary    string    // the pgaccel to measure; "" is the running program
 	ServeArgs []string  // more flags for `pgaccel serve`, such as --workers 1
 	DuckDB    string    // program of bench/duckdb; "" leaves the column out
@@ -39,6 +41,26 @@ type workload struct {
 	write   func(ctx context.Context, table string, w io.Writer) error // a table as COPY text
 	direct  effort                                                     // of Postgres; the zero value is as much as of the others
 	copies  int                                                        // how often the first copy is measured, beside its COPYs alone; 0: once, without them
+}
+
+// only leaves out the queries that are not named; nil names all.
+func (w *workload) only(names []string) error {
+	if names == nil {
+		return nil
+	}
+	var some []statement
+	for _, q := range w.queries {
+		if slices.Contains(names, q.Name) {
+			some = append(some, q)
+		}
+	}
+	for _, name := range names {
+		if !slices.ContainsFunc(some, func(q statement) bool { return q.Name == name }) {
+			return fmt.Errorf("no query %s", name)
+		}
+	}
+	w.queries = some
+	return nil
 }
 
 // effort is how often a query is measured.
