@@ -12,6 +12,7 @@ import (
 
 	"pgaccel/catalog"
 	"pgaccel/colstore"
+	"pgaccel/compress"
 	"pgaccel/internal/oracle"
 	"pgaccel/plan"
 	"pgaccel/vector"
@@ -251,6 +252,9 @@ type world struct {
 	options Options
 }
 
+var forcedCodecs = []compress.Codec{compress.CodecFOR, compress.CodecDFOR, compress.CodecRFOR, compress.CodecLanes, compress.CodecALP,
+	compress.CodecLookup, compress.CodecFOR64, compress.CodecDFOR64, compress.CodecRFOR64, compress.CodecPlain}
+
 func newWorld(t testing.TB, seed uint64) *world {
 	return newWorldOf(t, seed, func(t testing.TB, r *rand.Rand, s *colstore.Store, meta *catalog.Table, size, refs int) *randomTable {
 		rows := randomRows(r, size, refs)
@@ -262,7 +266,13 @@ func newWorld(t testing.TB, seed uint64) *world {
 // references are to refs others.
 func newWorldOf(t testing.TB, seed uint64, make func(t testing.TB, r *rand.Rand, s *colstore.Store, meta *catalog.Table, size, refs int) *randomTable) *world {
 	r := rand.New(rand.NewPCG(seed, 1))
-	store := newStore(t, []int{1024, 2048}[r.IntN(2)])
+	// Half of the worlds force a codec, wherever it can hold the values.
+	codec := compress.CodecAuto
+	if seed%2 == 1 {
+		codec = forcedCodecs[seed/2%uint64(len(forcedCodecs))]
+	}
+	store := colstore.New(colstore.Options{SegmentRows: []int{1024, 2048}[r.IntN(2)], Codec: codec})
+	t.Cleanup(store.Close)
 	sizes := []int{0, 1, 63, 64, 127, 128, 129, 511, 512, 513, 1023, 1024, 1025, 2047, 2049, 3333}
 	w := &world{r: r}
 	n := 1 + r.IntN(4)
