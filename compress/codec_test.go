@@ -89,6 +89,9 @@ func TestCodecs(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	seen := map[Codec]int{}
 	for _, n := range lengths {
+		if testing.Short() && n > 1025 {
+			continue
+		}
 		data(n, r, func(name string, values []int64) {
 			kept := slices.Clone(values)
 			for _, codec := range allCodecs {
