@@ -3,8 +3,8 @@ package olap
 import (
 	"math"
 	"math/bits"
-	"slices"
 
+	"pgaccel/internal/simd"
 	"pgaccel/vector"
 )
 
@@ -324,11 +324,7 @@ func addSingle(a *acc, s *state, vals []int64) {
 	case accCount:
 		s.v[0] += int64(len(vals))
 	case accSum:
-		sum := int64(0)
-		for _, x := range vals {
-			sum += x
-		}
-		s.v[0] += sum
+		s.v[0] += simd.Sum(vals)
 	case accSum128:
 		// In halves of 32 bits, whose sums over a tile fit 64.
 		var low, high int64
@@ -339,9 +335,11 @@ func addSingle(a *acc, s *state, vals []int64) {
 		sum := vector.Mul64(high, 1<<32).Add(vector.Int128Of(low)).Add(vector.Int128{Hi: s.hi[0], Lo: uint64(s.v[0])})
 		s.v[0], s.hi[0] = int64(sum.Lo), sum.Hi
 	case accMin:
-		s.v[0] = min(s.v[0], slices.Min(vals))
+		lo, _ := simd.Bounds(vals)
+		s.v[0] = min(s.v[0], lo)
 	case accMax:
-		s.v[0] = max(s.v[0], slices.Max(vals))
+		_, hi := simd.Bounds(vals)
+		s.v[0] = max(s.v[0], hi)
 	default:
 		for _, x := range vals {
 			addOne(a.kind, s, 0, x)

@@ -1,6 +1,7 @@
 package olap
 
 import (
+	"pgaccel/internal/simd"
 	"pgaccel/plan"
 )
 
@@ -123,10 +124,7 @@ func (w *worker) out(x *node, n int) vec {
 	o := &w.p.probes[x.probe].lut.outs[x.out]
 	entries := w.entries[x.probe]
 	r := vec{v: w.buffer(x, n)}
-	src, dst := o.v, r.v
-	for i, s := range w.f.sel {
-		dst[i] = src[entries[s]]
-	}
+	simd.PickEntries(r.v, o.v, entries, w.f.sel)
 	if o.nulls != nil {
 		r.nulls = w.nullBuffer(x, n)
 		for i, s := range w.f.sel {

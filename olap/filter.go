@@ -38,7 +38,7 @@ func (p *pipeline) zone(seg *colstore.Segment) (skip bool, live uint64) {
 // before any step, so that none fails for them.
 func (w *worker) filter(live uint64) {
 	steps := w.p.steps[:w.p.fanned]
-	if len(steps) == 0 || !w.encoded(&steps[0]) {
+	if len(steps) == 0 || !w.p.encoded(&steps[0]) {
 		w.settle()
 	}
 	risky := 0
@@ -55,7 +55,7 @@ func (w *worker) filter(live uint64) {
 		w.step(&steps[i])
 	}
 	// Encoded columns are filtered whole as long as many rows are left.
-	if i < len(steps) && w.encoded(&steps[i]) && (w.pending || len(w.f.sel)*wholeShare >= w.n) {
+	if i < len(steps) && w.p.encoded(&steps[i]) && (w.pending || len(w.f.sel)*wholeShare >= w.n) {
 		i = w.filterEncoded(steps, i, live)
 	}
 	for ; i < len(steps) && len(w.f.sel) > 0; i++ {
@@ -81,14 +81,14 @@ const wholeShare = 16
 
 // encoded reports whether a step works on an encoded column and a bitmap: ranges, and
 // where there are the instructions for it, sets of values.
-func (w *worker) encoded(s *step) bool {
+func (p *pipeline) encoded(s *step) bool {
 	switch s.kind {
 	case stepRange:
 		return true
 	case stepTable:
 		return s.set.Size > 0 && simd.Active() != simd.Plain
 	case stepProbe:
-		b := w.p.probes[s.probe]
+		b := p.probes[s.probe]
 		return b.lut.set.Size > 0 && len(b.outer) == 1 && b.outer[0].kind == nodeColumn && simd.Active() != simd.Plain
 	}
 	return false
@@ -99,7 +99,7 @@ func (w *worker) encoded(s *step) bool {
 func (w *worker) filterEncoded(steps []step, i int, live uint64) int {
 	words := w.bits[:(w.n+63)/64]
 	used := false
-	for ; i < len(steps) && w.encoded(&steps[i]); i++ {
+	for ; i < len(steps) && w.p.encoded(&steps[i]); i++ {
 		s := &steps[i]
 		if i < 64 && live>>i&1 == 0 {
 			continue

@@ -1,84 +1,59 @@
 package olap
 
-import "pgaccel/plan"
+import (
+	"math"
+
+	"pgaccel/internal/simd"
+	"pgaccel/plan"
+)
 
 // arith computes a op b where the results are known to fit.
 func arith(op plan.Op, out, a, b []int64) {
-	a, b = a[:len(out)], b[:len(out)]
 	switch op {
 	case plan.OpAdd:
-		for i := range out {
-			out[i] = a[i] + b[i]
-		}
+		simd.Add(out, a, b)
 	case plan.OpSub:
-		for i := range out {
-			out[i] = a[i] - b[i]
-		}
+		simd.Sub(out, a, b)
 	case plan.OpMul:
-		for i := range out {
-			out[i] = a[i] * b[i]
-		}
+		simd.Mul(out, a, b)
 	default:
 		panic("BUG: no operator that cannot fail")
 	}
 }
 
 func compareBoth(op plan.Op, out, a, b []int64) {
-	a, b = a[:len(out)], b[:len(out)]
 	switch op {
 	case plan.OpEq:
-		for i := range out {
-			out[i] = b2i(a[i] == b[i])
-		}
+		simd.Eq(out, a, b)
 	case plan.OpNe:
-		for i := range out {
-			out[i] = b2i(a[i] != b[i])
-		}
+		simd.Ne(out, a, b)
 	case plan.OpLt:
-		for i := range out {
-			out[i] = b2i(a[i] < b[i])
-		}
+		simd.Lt(out, a, b)
 	case plan.OpLe:
-		for i := range out {
-			out[i] = b2i(a[i] <= b[i])
-		}
+		simd.Le(out, a, b)
 	case plan.OpGt:
-		for i := range out {
-			out[i] = b2i(a[i] > b[i])
-		}
+		simd.Lt(out, b, a)
 	default:
-		for i := range out {
-			out[i] = b2i(a[i] >= b[i])
-		}
+		simd.Le(out, b, a)
 	}
 }
 
+// compareConst compares with k: what passes is a range, or what lies outside of one.
 func compareConst(op plan.Op, out, a []int64, k int64) {
-	a = a[:len(out)]
+	lo, in := int64(math.MinInt64), int64(1)
+	var span uint64
 	switch op {
 	case plan.OpEq:
-		for i := range out {
-			out[i] = b2i(a[i] == k)
-		}
+		lo = k
 	case plan.OpNe:
-		for i := range out {
-			out[i] = b2i(a[i] != k)
-		}
-	case plan.OpLt:
-		for i := range out {
-			out[i] = b2i(a[i] < k)
-		}
-	case plan.OpLe:
-		for i := range out {
-			out[i] = b2i(a[i] <= k)
-		}
-	case plan.OpGt:
-		for i := range out {
-			out[i] = b2i(a[i] > k)
-		}
-	default:
-		for i := range out {
-			out[i] = b2i(a[i] >= k)
-		}
+		lo, in = k, 0
+	case plan.OpLe, plan.OpGt:
+		span = uint64(k) - uint64(lo)
+	default: // below k, which is not at or above it
+		lo, span = k, uint64(math.MaxInt64)-uint64(k)
 	}
+	if op == plan.OpGt || op == plan.OpLt {
+		in = 0
+	}
+	simd.Inside(out, a, lo, span, in)
 }

@@ -4,6 +4,7 @@ import (
 	"math/bits"
 
 	"pgaccel/colstore"
+	"pgaccel/internal/simd"
 )
 
 // tileRows is the number of rows that are worked on at a time: their columns stay
@@ -263,7 +264,7 @@ func (w *worker) column(x *node) vec {
 	} else {
 		all := w.whole(x)
 		d.vec = vec{v: d.v[:k]}
-		pick(d.vec.v, all.v, f.sel)
+		simd.Pick(d.vec.v, all.v, f.sel)
 		if all.nulls != nil {
 			d.vec.nulls = d.nulls[:k]
 			pick(d.vec.nulls, all.nulls, f.sel)
