@@ -155,6 +155,9 @@ func (s *groups) accumulate(w *worker, index []uint32) {
 	var v vec
 	for i := range s.g.accs {
 		a := &s.g.accs[i]
+		if s.encodedIn == w.seg && s.encoded[i] {
+			continue
+		}
 		if a.filter == nil {
 			if a.arg != arg || filter != nil {
 				v = w.eval(a.arg)

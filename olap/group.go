@@ -3,6 +3,7 @@ package olap
 import (
 	"math"
 
+	"pgaccel/colstore"
 	"pgaccel/plan"
 )
 
@@ -62,6 +63,9 @@ type groups struct {
 	pos    []uint16
 	key    []uint64
 	taken  int64
+	// Accumulators that had all rows of a segment at once (aggregate_encoded.go).
+	encoded   []bool
+	encodedIn *colstore.Segment
 }
 
 func newGrouper(p *pipeline, group []plan.Expr) (*grouper, error) {
@@ -188,12 +192,6 @@ func (s sinks) tile(w *worker) {
 
 // open makes room for the first groups. A worker does it when it meets the first row.
 func (s *groups) open() {
-	s.index = make([]uint32, tileRows)
-	for i := range s.g.accs {
-		if s.g.accs[i].filter != nil && s.pos == nil {
-			s.pos, s.sub = make([]uint16, tileRows), make([]uint32, tileRows)
-		}
-	}
 	switch s.by.how {
 	case groupSingle:
 		s.resize(1)
@@ -206,8 +204,21 @@ func (s *groups) open() {
 
 func (s *groups) openTable(capacity int) {
 	s.table = newWordTable(s.by.pack.words, capacity)
-	s.key = make([]uint64, tileRows*s.by.pack.words)
 	s.resize(1) // states exist even where no row comes
+}
+
+// openTile makes the buffers for a tile's rows.
+func (s *groups) openTile() {
+	s.index = make([]uint32, tileRows)
+	if s.table != nil {
+		s.key = make([]uint64, tileRows*s.table.w)
+	}
+	for i := range s.g.accs {
+		if s.g.accs[i].filter != nil {
+			s.pos, s.sub = make([]uint16, tileRows), make([]uint32, tileRows)
+			break
+		}
+	}
 }
 
 // resize makes room for n groups.
@@ -245,8 +256,11 @@ func (s *groups) account() error {
 
 // tile implements sink.
 func (s *groups) tile(w *worker) {
-	if s.index == nil {
+	if s.counts == nil {
 		s.open()
+	}
+	if s.index == nil {
+		s.openTile()
 	}
 	n := len(w.f.sel)
 	var index []uint32
@@ -277,18 +291,6 @@ func (s *groups) tile(w *worker) {
 	if err := s.account(); err != nil {
 		w.fail(err)
 	}
-}
-
-// countRows implements counter: for count(*) alone the rows need not be looked at.
-func (s *groups) countRows(n int64) bool {
-	if s.by.how != groupSingle || len(s.g.accs) > 0 {
-		return false
-	}
-	if s.index == nil {
-		s.open()
-	}
-	s.counts[0] += n
-	return true
 }
 
 // number writes the number of each selected row's group, made of its digits, to index.

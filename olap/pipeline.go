@@ -61,6 +61,7 @@ type probe struct {
 	lut     *lookup
 	wanted  []plan.Expr // outputs, over the child's tables
 	dedupe  bool        // outputs matter as group keys only
+	many    bool        // a row may meet several partners: here, or on the way to a table of members
 	rows    *rows       // the child's rows: keys, then outputs
 	outer   []*node
 	strides []int64
@@ -84,9 +85,6 @@ func (x *execution) arrange() error {
 		}
 		joined |= 1 << uint(j.Table)
 		x.parent[j.Table] = x.meet(set)
-		if j.Many && x.parent[j.Table] != 0 {
-			return forward(plan.ReasonShape, "join on no unique key of a joined table")
-		}
 		x.kinds[j.Table] = j.Kind
 	}
 	if joined != 1<<uint(n)-1 {
@@ -174,7 +172,11 @@ func (x *execution) prepare(table int, wanted []plan.Expr, groupOnly []bool) (*p
 			continue
 		}
 		j.Kind = x.kinds[j.Table]
-		p.probes = append(p.probes, &probe{join: j, members: x.subtree(j.Table), dedupe: j.Kind == plan.Inner})
+		b := &probe{join: j, members: x.subtree(j.Table), dedupe: j.Kind == plan.Inner}
+		for _, k := range x.q.Joins {
+			b.many = b.many || k.Many && b.members>>uint(k.Table)&1 != 0
+		}
+		p.probes = append(p.probes, b)
 	}
 	lowered := make([]plan.Expr, len(wanted))
 	for i, e := range wanted {
@@ -470,14 +472,16 @@ func (w *worker) scanTile(start int, live uint64, s sink) {
 	}
 }
 
-// counter is a sink that needs to know no more of rows than how many there are.
+// counter is a sink that may need to know no more of a segment's rows than how many
+// there are, or what its columns say by themselves.
 type counter interface {
-	// countRows adds n rows; false where the sink must see them.
-	countRows(n int64) bool
+	// countRows adds the n rows of w's segment that count, all of which pass; false
+	// where the sink must see them.
+	countRows(w *worker, n int64) bool
 }
 
-// countAll hands the number of a segment's rows to s, where no step is left and that is
-// all it wants: then no column is touched.
+// countAll hands a segment's rows to s at once, where no step is left and s can do without
+// their values: count(*) touches no column.
 func (w *worker) countAll(live uint64, s sink) bool {
 	c, ok := s.(counter)
 	if !ok || len(w.p.steps) > 64 || live&(1<<uint(len(w.p.steps))-1) != 0 {
@@ -490,5 +494,5 @@ func (w *worker) countAll(live uint64, s sink) bool {
 			n += bits.OnesCount64(w.counts[whole] & (1<<rest - 1))
 		}
 	}
-	return c.countRows(int64(n))
+	return c.countRows(w, int64(n))
 }
