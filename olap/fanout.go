@@ -6,7 +6,8 @@ import (
 	"pgaccel/plan"
 )
 
-// A join on no unique key (plan.Join.Many) lets a row meet several partners. Its lookup
+// A join on no unique key (plan.Join.Many) lets a row meet several partners. So does the
+// join to the table on which that one hangs: its rows have been multiplied. The lookup
 // finds the number of the key, which has its partners side by side:
 //
 //	key --lookup--> number g;  partners[first[g]:first[g+1]] are entries
@@ -67,7 +68,7 @@ func (l *lookup) gather(key []int64, keep, entryOf []uint32) (rows, numbers []ui
 func (p *pipeline) fanPlan() {
 	p.many, p.fanned = -1, len(p.steps)
 	for i, b := range p.probes {
-		if b.join.Many {
+		if b.many {
 			p.many = i
 		}
 	}
@@ -213,8 +214,8 @@ func (f *fanOut) whole(w *worker, x *node) vec {
 	return r
 }
 
-// many checks the joins on no unique key: one of them, an inner one, on the driving
-// table.
+// many checks the joins on no unique key: one of them, an inner one. What it hangs on
+// is joined by inner joins then, too (see arrange).
 func (s *support) many(q *plan.Query) {
 	n := 0
 	for _, j := range q.Joins {
@@ -227,13 +228,5 @@ func (s *support) many(q *plan.Query) {
 		if j.Kind != plan.Inner {
 			s.no(plan.ReasonShape, "outer join on no unique key")
 		}
-	}
-	if n == 0 || s.why != nil {
-		return
-	}
-	x := &execution{q: q}
-	err := x.arrange()
-	if why, ok := err.(*plan.Forward); ok {
-		s.no(why.Reason, why.Detail)
 	}
 }

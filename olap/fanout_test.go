@@ -21,8 +21,7 @@ import (
 	"pgaccel/vector"
 )
 
-// makeMany turns one join of the world, if it has one, into a join on no unique key of
-// the driving table.
+// makeMany turns one join of the world, if it has one, into a join on no unique key.
 func (w *world) makeMany() bool {
 	if len(w.joins) == 0 {
 		return false
@@ -30,9 +29,13 @@ func (w *world) makeMany() bool {
 	at := w.r.IntN(len(w.joins))
 	j := plan.Join{Table: w.joins[at].Table, Many: true, On: w.joins[at].On}
 	keys := [][]string{{"skew"}, {"i2"}, {"p1"}, {"t"}, {"f8"}, {"skew", "b"}, {"n2"}, {"d"}, {"id"}}[w.r.IntN(9)]
+	from := 0
+	if w.r.IntN(3) == 0 {
+		from = w.r.IntN(j.Table)
+	}
 	for _, name := range keys {
 		j.Key = append(j.Key, w.columnOf(j.Table, name).(plan.Column).Column)
-		j.Outer = append(j.Outer, w.columnOf(0, name))
+		j.Outer = append(j.Outer, w.columnOf(from, name))
 	}
 	w.joins[at] = j
 	return true
@@ -270,7 +273,7 @@ func TestFanOutRefusals(t *testing.T) {
 		"one beside another":       {[]plan.Join{one, many(2, 0)}, true},
 		"two":                      {[]plan.Join{many(1, 0), many(2, 0)}, false},
 		"outer":                    {[]plan.Join{left}, false},
-		"of a joined table":        {[]plan.Join{one, many(2, 1)}, false},
+		"of a joined table":        {[]plan.Join{one, many(2, 1)}, true},
 		"below one on no such key": {[]plan.Join{many(1, 0), {Table: 2, Outer: []plan.Expr{w.columnOf(1, "ref")}, Key: []int{colID}}}, true},
 	} {
 		q := &plan.Query{Tables: tables[:len(c.joins)+1], Joins: c.joins, Output: []plan.Expr{w.column(0, 0)}}
@@ -345,6 +348,8 @@ func TestHierarchyAgainstPostgres(t *testing.T) {
 		"select e.level, f.month, sum(f.value * r.weight) from fact f join reach r on f.element = r.element join element e on e.id = r.parent group by e.level, f.month",
 		"select e.level, sum(f.value), min(r.weight), max(f.value) from fact f, reach r, element e where f.element = r.element and e.id = r.parent and r.weight > 0 and f.month between 3 and 8 group by 1",
 		"select count(*) from fact f join reach r on f.element = r.element",
+		"select e.level, r.element, sum(f.value * r.weight), count(*) from fact f join element e on e.id = f.element join reach r on r.parent = e.level group by 1, 2",
+		"select count(*) from fact f join element e on e.id = f.element join reach r on r.parent = e.level",
 		"select count(*), sum(f.value) from fact f join reach r on f.element = r.element where r.parent = 2",
 		"select f.id, r.parent, f.value * r.weight from fact f join reach r on f.element = r.element where f.month > r.parent + 1 and f.value > 0",
 		"select r.parent, f.id from fact f join reach r on f.element = r.element order by f.id desc, r.parent, r.weight limit 50",

@@ -238,7 +238,7 @@ func (l *lookup) fill(b *probe, key []int64, keep []uint32, lo, hi int64) error 
 		l.outs = append(l.outs, o)
 		l.bytes += int64(9 * l.rows)
 	}
-	if b.join.Many {
+	if b.many {
 		keep, entryOf = l.gather(key, keep, entryOf)
 	}
 	// The array covers the outer keys where that is not much more than the keys
