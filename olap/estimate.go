@@ -79,7 +79,7 @@ func (g *grouper) estimate(list []*grouping, rows float64) {
 	var unsure []*grouping
 	for _, by := range list {
 		by.expect = by.bound(rows)
-		if by.expect > denseSmall {
+		if by.expect > denseSmall && !by.denseByBounds(rows) {
 			unsure = append(unsure, by)
 		}
 	}
@@ -204,21 +204,21 @@ func (by *grouping) choose(rows float64) {
 	by.radix.rows = max(min(by.radix.rows, 1<<bits.Len(uint(fill))), 2*tileRows)
 }
 
+// denseByBounds reports whether an array is right whatever the number of groups.
+func (by *grouping) denseByBounds(rows float64) bool {
+	card := by.pack.card
+	return card != 0 && (card <= denseSmall || card <= denseGroups && float64(card) <= 4*rows)
+}
+
 // suited returns the strategy for the expected groups and rows.
 func (by *grouping) suited(rows float64) strategy {
 	x := by.g.p.x
 	card := by.pack.card
-	if card != 0 {
-		switch {
-		case card <= denseSmall, card <= denseGroups && float64(card) <= 4*rows:
-			return groupDense
-		case card <= denseMax && float64(card) <= rows/2 && float64(card) <= 8*by.expect &&
-			int64(card)*by.g.groupBytes()*int64(x.opt.Workers) <= x.opt.MemoryLimit/8:
-			return groupDense
-		}
+	if by.denseByBounds(rows) || card != 0 && card <= denseMax && float64(card) <= rows/2 && float64(card) <= 8*by.expect &&
+		int64(card)*by.g.groupBytes()*int64(x.opt.Workers) <= x.opt.MemoryLimit/8 {
+		return groupDense
 	}
-	if by.expect > hashGroups && rows >= 2*by.expect && rows >= float64(sampleRows) &&
-		(x.opt.MemoryLimit/(4*int64(x.opt.Workers)) >= 4<<20) {
+	if by.expect > hashGroups && rows >= 2*by.expect && rows >= float64(sampleRows) && x.opt.MemoryLimit/(4*int64(x.opt.Workers)) >= 4<<20 {
 		return groupPartitioned
 	}
 	return groupHash

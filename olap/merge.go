@@ -39,7 +39,7 @@ func (by *grouping) merge() error {
 	}
 	var open []*groups
 	for _, s := range by.workers {
-		if s.index != nil {
+		if s.counts != nil {
 			open = append(open, s)
 		}
 	}

@@ -49,12 +49,7 @@ func (o *overview) first() error {
 		if good == nil || err != nil {
 			return err
 		}
-		left := need - len(sure)
-		list := make([]int64, len(tied))
-		for i, at := range tied {
-			list[i] = good[at]
-		}
-		bound := nthSmallest(list, left-1)
+		bound := nthGood(good, tied, need-len(sure)-1)
 		if slack > 0 {
 			if bound > math.MaxInt64-slack {
 				return nil
@@ -145,6 +140,27 @@ func roughly(d vector.Decimal) float64 {
 		f = -float64(-d.Unscaled.Lo)
 	}
 	return f / math.Pow10(int(d.Scale))
+}
+
+// nthGood returns the n-th smallest, from 0, of the values at the given places. It keeps
+// the best so far, and a bound that most others do not pass.
+func nthGood(good []int64, places []uint32, n int) int64 {
+	bounded, bound := false, int64(0)
+	best := make([]int64, 0, min(4*(n+1)+1024, len(places)))
+	for _, at := range places {
+		v := good[at]
+		if bounded && v >= bound {
+			continue
+		}
+		if len(best) == cap(best) {
+			bounded, bound = true, nthSmallest(best, n) // what stands before n is not greater
+			if best = best[:n+1]; v >= bound {
+				continue
+			}
+		}
+		best = append(best, v)
+	}
+	return nthSmallest(best, n)
 }
 
 // nthSmallest returns the n-th smallest value, from 0, by Hoare's selection. It changes

@@ -27,6 +27,13 @@ func TestNthSmallest(t *testing.T) {
 				if got := nthSmallest(slices.Clone(list), k); got != sorted[k] {
 					t.Fatalf("%d values, number %d: %d, want %d", n, k, got, sorted[k])
 				}
+				places := make([]uint32, n)
+				for i := range places {
+					places[i] = uint32(i)
+				}
+				if got := nthGood(list, places, k); got != sorted[k] {
+					t.Fatalf("%d values, number %d by a bound: %d, want %d", n, k, got, sorted[k])
+				}
 			}
 		}
 	}
