@@ -114,15 +114,12 @@ func combineWindows(out []uint64, o op, x, y []uint64, chunks int) int {
 	for chunks > 0 {
 		n := min(chunks, windowChunks)
 		chunks -= n
-		p, q := w.x[:n], w.y[:n]
-		clear(p)
-		clear(q)
-		xs.or(p)
-		ys.or(q)
-		for i := range p {
-			p[i] = o.apply(p[i], q[i])
+		r := w.x[:n]
+		p, q := xs.words(r), ys.words(w.y[:n])
+		for i := range r {
+			r[i] = o.apply(p[i], q[i])
 		}
-		k = compress(out, k, p)
+		k = compress(out, k, r)
 	}
 	return k
 }
@@ -145,19 +142,17 @@ func combineDriven(out []uint64, x, y []uint64, not uint64, chunks int) int {
 			ys.pass(n)
 			continue
 		}
-		buf := w.y[:n]
-		clear(buf)
-		ys.or(buf)
+		buf := ys.words(w.y[:n])
 		p := min(left, n)
 		if left -= p; p > 0 && ones {
-			k, atom, prev = compressFlipped(out, k, buf[:p], not)
+			k, atom, prev = compressFlipped(out, k, w.x[:p], buf, not)
 		}
 		for p < n {
 			a := x[i]
 			i++
 			if a >= oneRun {
 				m := min(a&runMask, n-p)
-				k, atom, prev = compressFlipped(out, k, buf[p:p+m], not)
+				k, atom, prev = compressFlipped(out, k, w.x[:m], buf[p:], not)
 				left, ones = a&runMask-m, true
 				p += m
 				continue
@@ -183,15 +178,46 @@ func combineDriven(out []uint64, x, y []uint64, not uint64, chunks int) int {
 	return k
 }
 
-// compressFlipped inverts the chunks where not says so, and appends them. It returns
-// the latest atom and what compress calls prev, too.
-func compressFlipped(out []uint64, k int, words []uint64, not uint64) (int, uint64, uint64) {
-	for i := range words {
-		words[i] ^= not
+// compressFlipped appends the first len(spare) chunks, inverted where not says so. It
+// returns the latest atom and what compress calls prev, too.
+func compressFlipped(out []uint64, k int, spare, words []uint64, not uint64) (int, uint64, uint64) {
+	for i := range spare {
+		spare[i] = words[i] ^ not
 	}
-	k = compress(out, k, words)
+	k = compress(out, k, spare)
 	atom := out[k-1]
 	return k, atom, atom & oneRun & uint64(int64(atom)>>63)
+}
+
+// words returns the next len(buf) chunks, in buf or, where they are literals, where
+// they are. They must not be written.
+func (c *cursor) words(buf []uint64) []uint64 {
+	n := len(buf)
+	if c.left == 0 && len(c.atoms) >= n && literals(c.atoms[:n]) {
+		w := c.atoms[:n]
+		c.atoms = c.atoms[n:]
+		return w
+	}
+	clear(buf)
+	c.or(buf)
+	return buf
+}
+
+// literals reports whether all atoms are.
+func literals(atoms []uint64) bool {
+	for len(atoms) >= 8 {
+		s := (*[8]uint64)(atoms)
+		if (s[0]|s[1]|s[2]|s[3]|s[4]|s[5]|s[6]|s[7])&fillFlag != 0 {
+			return false
+		}
+		atoms = atoms[8:]
+	}
+	for _, a := range atoms {
+		if a&fillFlag != 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // pass skips n chunks.
