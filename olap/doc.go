@@ -33,8 +33,19 @@
 //
 // A group's number is made of digits: a node's distance from its lower bound, or a
 // lookup's entry, which for a table that gives group keys only numbers the distinct
-// keys. Up to denseGroups numbers index arrays, beyond that a hash table finds
-// them. Each worker has its own table; they are added up at the end.
+// keys. How groups are found is chosen (estimate.go) by the bounds of their number,
+// the rows expected and, between large numbers, a sample of the tiles:
+//
+//	dense        numbers index arrays, each worker's own, added up at the end: up to
+//	             denseGroups, or denseMax where rows are many more and groups not few
+//	hash         a table of packed keys for each worker (wordtable.go); large ones are
+//	             merged side by side, by the upper bits of the hash (merge.go)
+//	partitioned  rows are scattered to partitions whose tables stay in the second-level
+//	             cache; no group is in two of them (partition.go)
+//
+// Grouping sets are computed in the same scan: most from the groups of a larger set,
+// not from rows (sets.go). What stands over groups is computed a column at a time;
+// an ORDER BY with LIMIT first drops the groups that it cannot leave (topk.go).
 //
 // # Errors
 //
@@ -64,7 +75,4 @@
 // Intermediate numerics beyond 64 bits within rows, or beyond 128 over groups;
 // fields of infinite dates; sums of floats; groups with a negative zero; a minimum
 // that is both zeros; ILIKE outside of ASCII; text order that nobody ranked.
-//
-// To come: DISTINCT aggregates (a second table of (group, value) per aggregate, in
-// groups.update) and grouping sets (several numberings of one tile, in groups.tile).
 package olap
