@@ -15,6 +15,7 @@
 //	function.go  functions
 //	aggregate.go aggregates
 //	sets.go      grouping sets, and GROUPING()
+//	setorder.go  orders of grouping sets that PostgreSQL gets wrong
 //	grouping.go  expressions over rows -> expressions over groups
 //	join.go      the driving table, and lookups by unique key for all others but one
 //	clause.go    GROUP BY, ORDER BY, LIMIT, the names of outputs

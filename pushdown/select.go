@@ -404,6 +404,7 @@ func (a *analyzer) finish(q *plan.Query) {
 	q.Functions = a.functions
 	q.Aggs = a.aggs
 	a.sinkHaving(q)
+	a.checkSetOrder(q)
 	root, joins, used := a.joinTree()
 	q.Joins = joins
 	var rest []plan.Expr

@@ -1,0 +1,104 @@
+package pushdown
+
+import "pgaccel/plan"
+
+// checkSetOrder forwards ORDER BY a key of grouping sets that conditions on rows equate
+// with a constant or with another key. Up to version 17 PostgreSQL's planner takes such a
+// key for one that need not be sorted by, or sorts by the other, though either may be null
+// in a set that lacks it.
+func (a *analyzer) checkSetOrder(q *plan.Query) {
+	if len(q.Sets) == 0 || len(q.Order) == 0 {
+		return
+	}
+	eq := &equals{a: a, class: map[int]int{}, fixed: map[int]bool{}}
+	for _, c := range a.conds {
+		eq.condition(c)
+	}
+	for _, l := range a.lefts {
+		for _, c := range l.on {
+			eq.condition(c)
+		}
+	}
+	keys := map[int]int{} // of each class
+	for _, e := range q.Group {
+		if c, ok := eq.of(e); ok {
+			keys[c]++
+		}
+	}
+	for _, o := range q.Order {
+		over := plan.Rewrite(o.Expr, func(e plan.Expr) plan.Expr {
+			if k, ok := e.(plan.Key); ok {
+				return q.Group[k.Index]
+			}
+			return e
+		})
+		if c, ok := over.(*plan.Call); ok && c.Op == plan.OpCast && c.T.Kind.IsText() {
+			over = c.Args[0] // to another collation
+		}
+		if c, ok := eq.of(over); ok && (eq.fixed[c] || keys[c] > 1) {
+			fail(plan.ReasonShape, "ORDER BY a key of grouping sets that a condition fixes")
+		}
+	}
+}
+
+// equals are expressions that the conjuncts of conditions equate, in classes.
+type equals struct {
+	a     *analyzer
+	class map[int]int  // interned number -> class
+	fixed map[int]bool // classes with a constant
+}
+
+func (q *equals) of(e plan.Expr) (class int, ok bool) {
+	class, ok = q.class[q.a.intern.id(e)]
+	return class, ok
+}
+
+// condition notes the equalities of a condition that is true.
+func (q *equals) condition(cond plan.Expr) {
+	c, ok := cond.(*plan.Call)
+	if !ok {
+		return
+	}
+	switch c.Op {
+	case plan.OpEq:
+		q.equate(c.Args[0], c.Args[1])
+	case plan.OpAnd:
+		for _, x := range c.Args {
+			q.condition(x)
+		}
+	case plan.OpNot: // NOT NOT x, and NOT (x <> y OR ...), which PostgreSQL turns round
+		n, ok := c.Args[0].(*plan.Call)
+		if !ok {
+			return
+		}
+		switch n.Op {
+		case plan.OpNot:
+			q.condition(n.Args[0])
+		case plan.OpNe:
+			q.equate(n.Args[0], n.Args[1])
+		case plan.OpOr:
+			for _, x := range n.Args {
+				q.condition(q.a.not(x))
+			}
+		}
+	}
+}
+
+func (q *equals) equate(x, y plan.Expr) {
+	class := func(e plan.Expr) int {
+		id := q.a.intern.id(e)
+		if _, ok := q.class[id]; !ok {
+			q.class[id] = id
+		}
+		c := q.class[id]
+		q.fixed[c] = q.fixed[c] || !readsRows(e)
+		return c
+	}
+	to, from := class(x), class(y)
+	for id, c := range q.class {
+		if c == from {
+			q.class[id] = to
+		}
+	}
+	q.fixed[to] = q.fixed[to] || q.fixed[from]
+}
