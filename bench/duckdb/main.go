@@ -11,8 +11,9 @@
 //	duckdb -dir DIR -serve
 //
 // The first form prints one JSON object with the median and the hash of the rows of each
-// query. The second prints a line of JSON about the load, then reads lines "QUERY RUNS"
-// and answers each with a line of JSON: the caller decides on the order of things.
+// query. The second prints a line of JSON about the load and the file, then reads lines
+// "QUERY RUNS" and answers each with a line of JSON, rows included: the caller decides on
+// the order of things.
 package main
 
 import (
