@@ -1,7 +1,9 @@
 package cube
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"sort"
 	"sync"
 	"sync/atomic"
@@ -15,6 +17,7 @@ func TargetBased[N Number](ctx context.Context, c *Cube[N], q Query, opt Options
 	opt = opt.normal()
 	return each(c, q, func(m *aggregationMap[N]) (Result[N], error) {
 		const batch = 16 // targets
+		order := m.bySelectivity()
 		var next atomic.Uint64
 		var mu sync.Mutex
 		var all []entry[N]
@@ -35,7 +38,7 @@ func TargetBased[N Number](ctx context.Context, c *Cube[N], q Query, opt Options
 					for d := range digits {
 						digits[d] = uint32(t / m.dims[d].stride % m.dims[d].radix)
 					}
-					s := search[N]{ctx: ctx, m: m, c: c, path: path, digits: digits}
+					s := search[N]{ctx: ctx, m: m, c: c, path: path, digits: digits, order: order}
 					s.cells(0, 0, c.Len(), 1)
 					if s.err != nil {
 						return s.err
@@ -60,6 +63,7 @@ type search[N Number] struct {
 	c      *Cube[N]
 	path   []int
 	digits []uint32 // positions of path's elements in the area's lists
+	order  []int    // dimensions, those first that most cells fail by
 	sum    N
 	filled bool
 	work   int
@@ -83,7 +87,7 @@ func (s *search[N]) cells(d, from, to int, weight N) {
 	}
 	if to-from <= searchCells {
 		for i := from; i < to; i++ {
-			if w, ok := s.m.reach(i, d, s.digits); ok {
+			if w, ok := s.reach(i, d); ok {
 				s.sum += s.c.cells.Values[i] * (weight * w)
 				s.filled = true
 			}
@@ -116,14 +120,17 @@ func (s *search[N]) cells(d, from, to int, weight N) {
 // searchCells: so few cells are looked at one by one.
 const searchCells = 16
 
-// reach returns the weight with which cell i reaches a target, given by its digits, in
-// the dimensions from d on.
-func (m *aggregationMap[N]) reach(i, d int, digits []uint32) (weight N, ok bool) {
+// reach returns the weight with which cell i reaches the target in the dimensions from d
+// on.
+func (s *search[N]) reach(i, d int) (weight N, ok bool) {
 	weight = 1
-	for ; d < len(m.dims); d++ {
-		t := &m.dims[d]
-		digit := digits[d]
-		at, to := t.of(m.c.cells.Paths[d][i])
+	for _, k := range s.order {
+		if k < d {
+			continue
+		}
+		t := &s.m.dims[k]
+		digit := s.digits[k]
+		at, to := t.of(s.c.cells.Paths[k][i])
 		for at < to && t.digit[at] != digit {
 			at++
 		}
@@ -133,6 +140,24 @@ func (m *aggregationMap[N]) reach(i, d int, digits []uint32) (weight N, ok bool)
 		weight *= t.weight[at]
 	}
 	return weight, true
+}
+
+// bySelectivity orders the dimensions by the chance that an element reaches a target.
+func (m *aggregationMap[N]) bySelectivity() []int {
+	order := make([]int, len(m.dims))
+	chance := make([]float64, len(m.dims))
+	for d := range m.dims {
+		bases := 0
+		for _, e := range m.c.dims[d].Elements {
+			if len(e.Children) == 0 {
+				bases++
+			}
+		}
+		order[d] = d
+		chance[d] = float64(len(m.dims[d].digit)) / float64(bases) / float64(m.dims[d].radix)
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(chance[a], chance[b]) })
+	return order
 }
 
 // gallop returns the smallest i in [0, n) for which at(i) holds, or n; fast where that
