@@ -18,18 +18,6 @@ const (
 	FloatSumForward
 )
 
-// aggregates returns the results of all aggregates for the groups.
-func (s *groups) aggregates(numbers []uint32) ([]rcol, error) {
-	cols := make([]rcol, len(s.g.refs))
-	for i := range cols {
-		var err error
-		if cols[i], err = s.aggregate(i, numbers); err != nil {
-			return nil, err
-		}
-	}
-	return cols, nil
-}
-
 // harmless reports whether computing aggregate i cannot raise an error of Postgres', so
 // that it need not be computed for groups that a LIMIT cuts off.
 func (g *grouper) harmless(i int) bool {
