@@ -30,7 +30,7 @@ func data(n int, r *rand.Rand, yield func(name string, values []int64)) {
 		yield(name, v)
 	}
 	for w := range 65 {
-		if n > 129 && w%5 > 0 {
+		if n > 33 && w%5 > 0 {
 			continue
 		}
 		mask := uint64(1)<<w - 1
