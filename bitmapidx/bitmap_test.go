@@ -107,6 +107,9 @@ func sameBits(t *testing.T, what string, b *Bitmap, want []bool) {
 func TestBuilderAndReaders(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, n := range lengths {
+		if testing.Short() && n > 5000 {
+			continue
+		}
 		for _, name := range shapeNames() {
 			bits, b := shaped(name, rng, n)
 			what := fmt.Sprintf("%s, %d rows", name, n)
@@ -158,6 +161,9 @@ func TestBuilderAndReaders(t *testing.T) {
 func TestDenseOfRanges(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for _, n := range lengths {
+		if testing.Short() && n > 5000 {
+			continue
+		}
 		for _, name := range shapeNames() {
 			bits, b := shaped(name, rng, n)
 			result := Or(nil, b, b) // no directory

@@ -86,6 +86,9 @@ func TestLaws(t *testing.T) {
 	names := shapeNames()
 	for range 400 {
 		n := lengths[rng.IntN(len(lengths))]
+		if testing.Short() {
+			n = min(n, 5000)
+		}
 		_, a := shaped(names[rng.IntN(len(names))], rng, n)
 		_, b := shaped(names[rng.IntN(len(names))], rng, n)
 		_, c := shaped(names[rng.IntN(len(names))], rng, n)
@@ -145,6 +148,9 @@ func TestReusedMemory(t *testing.T) {
 	var dst *Bitmap
 	for range 300 {
 		n := lengths[rng.IntN(len(lengths))]
+		if testing.Short() {
+			n = min(n, 5000)
+		}
 		x, a := shaped(names[rng.IntN(len(names))], rng, n)
 		y, b := shaped(names[rng.IntN(len(names))], rng, n)
 		o := operations[rng.IntN(len(operations))]

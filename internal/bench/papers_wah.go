@@ -31,7 +31,7 @@ func papersWAH(ctx context.Context, out io.Writer, quick bool, roaring string) e
 	if quick {
 		runs = 3
 	}
-	fmt.Fprintf(out, "WAH range queries: the union of random bins, ms (median of %d), %d cores; of the decompressing strategies,\n", runs, workers)
+	fmt.Fprintf(out, "WAH range queries: the union of random bins, µs (median of %d), %d cores; of the decompressing strategies,\n", runs, workers)
 	fmt.Fprintln(out, "decompression and compression of the result included")
 	var kept [][]*bitmapidx.Bitmap
 	for _, s := range sets {
@@ -92,13 +92,15 @@ func printStrategies(ctx context.Context, out io.Writer, s *wahdata.Set, bins []
 		fmt.Fprintf(out, "%-27s", strategy)
 		var ratios []float64
 		for i, d := range times[strategy] {
-			fmt.Fprintf(out, " %9s", ms(d))
+			fmt.Fprintf(out, " %9s", digits(microseconds(d)))
 			ratios = append(ratios, float64(d)/float64(times[bitmapidx.Fused][i]))
 		}
 		fmt.Fprintf(out, "   %sx\n", ratio(geomean(ratios)))
 	}
 	return nil
 }
+
+func microseconds(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
 
 // roaringLine is a line of bench/roaring's output.
 type roaringLine struct {
@@ -123,8 +125,8 @@ func printRoaring(ctx context.Context, out io.Writer, quick bool, program string
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("comparing with Roaring (make build/roaring makes the program): %w\n%s", err, stderr.String())
 	}
-	fmt.Fprintln(out, "\nWAH against RoaringBitmap's Go package, run-optimised, one core: ms of 32 pairs of bins, or of a union")
-	fmt.Fprintf(out, "%-8s %-12s %10s %10s %10s %10s %11s\n", "set", "operation", "WAH", "Roaring", "speed-up", "WAH MB", "Roaring MB")
+	fmt.Fprintln(out, "\nWAH against RoaringBitmap's Go package, run-optimised, one core: µs of 32 pairs of bins, or of a union")
+	fmt.Fprintf(out, "%-8s %-12s %10s %10s %10s %10s %11s\n", "set", "operation", "WAH", "Roaring", "speed-up", "WAH KB", "Roaring KB")
 	ratios := make(map[string][]float64)
 	var names []string
 	for lines := json.NewDecoder(&stdout); ; {
@@ -143,8 +145,8 @@ func printRoaring(ctx context.Context, out io.Writer, quick bool, program string
 			names = append(names, l.Set)
 		}
 		ratios[l.Set] = append(ratios[l.Set], r)
-		fmt.Fprintf(out, "%-8s %-12s %10s %10s %9sx %10.2f %11.2f%s\n", l.Set, name, digits(l.WAHMicros/1000), digits(l.RoarMicros/1000),
-			ratio(r), float64(l.WAHBytes)/1e6, float64(l.RoaringBytes)/1e6, loses(r))
+		fmt.Fprintf(out, "%-8s %-12s %10s %10s %9sx %10s %11s%s\n", l.Set, name, digits(l.WAHMicros), digits(l.RoarMicros),
+			ratio(r), digits(float64(l.WAHBytes)/1e3), digits(float64(l.RoaringBytes)/1e3), loses(r))
 	}
 	for _, name := range names {
 		fmt.Fprintf(out, "%-8s geomean %36sx\n", name, ratio(geomean(ratios[name])))
