@@ -70,13 +70,36 @@ func NewReader(b *Bitmap) Reader { return Reader{b: b} }
 func (r *Reader) Dense(dst []uint64, start, n int) {
 	dst = dst[:(n+63)/64]
 	clear(dst)
-	r.each(start, n, func(at int, w uint64) {
-		// at is negative for a chunk that begins before start; each has cut w then.
-		dst[at>>6] |= w << (at & 63)
-		if hi := w >> 1 >> (63 - at&63); hi != 0 {
-			dst[at>>6+1] |= hi
+	if !r.find(start, n) {
+		return
+	}
+	// This is what each does, without its calls: a tile has 17 literals.
+	i, at := r.atom, r.chunk*chunkBits-start
+	for atoms := r.b.atoms; ; i++ {
+		a := atoms[i]
+		step := chunkBits
+		if a&fillFlag != 0 {
+			step *= int(a & runMask)
+			if a&fillOnes != 0 {
+				setBits(dst, max(at, 0), min(at+step, n))
+			}
+		} else if at < 0 {
+			dst[0] |= a >> -at
+		} else {
+			j, shift := uint(at)>>6, uint(at)&63
+			dst[j] |= a << shift
+			if j++; j < uint(len(dst)) {
+				dst[j] |= a >> 1 >> (63 - shift)
+			}
 		}
-	}, func(at, end int) { setBits(dst, at, end) })
+		if at += step; at >= n {
+			r.atom, r.chunk = i, (start+at-step)/chunkBits
+			break
+		}
+	}
+	if n&63 != 0 {
+		dst[n>>6] &= 1<<(n&63) - 1
+	}
 }
 
 // setBits sets bits [from, to), from < to.
@@ -98,27 +121,10 @@ func setBits(w []uint64, from, to int) {
 // its first row less start and its bits, those outside cut off, and ones for every
 // range [at, end) of rows, less start, in a fill of ones.
 func (r *Reader) each(start, n int, literal func(at int, w uint64), ones func(at, end int)) {
-	if start < 0 || n < 0 || start > r.b.rows || n > r.b.rows-start {
-		panic(fmt.Sprintf("BUG: rows %d to %d of a bitmap of %d", start, start+n, r.b.rows))
-	}
-	if n == 0 {
+	if !r.find(start, n) {
 		return
 	}
-	chunk := start / chunkBits
 	atoms := r.b.atoms
-	if chunk < r.chunk || chunk > r.chunk+2*dirEvery {
-		if j, at := r.b.seek(chunk); chunk < r.chunk || at > r.chunk {
-			r.atom, r.chunk = j, at
-		}
-	}
-	for {
-		m := int(atomChunks(atoms[r.atom]))
-		if r.chunk+m > chunk {
-			break
-		}
-		r.chunk += m
-		r.atom++
-	}
 	for i, at := r.atom, r.chunk*chunkBits-start; ; i++ {
 		a := atoms[i]
 		if a&fillFlag == 0 {
@@ -140,4 +146,31 @@ func (r *Reader) each(start, n int, literal func(at int, w uint64), ones func(at
 		}
 		r.atom, r.chunk = i+1, r.chunk+m
 	}
+}
+
+// find moves to the atom that has row start, and reports whether there are rows to
+// read from there.
+func (r *Reader) find(start, n int) bool {
+	if start < 0 || n < 0 || start > r.b.rows || n > r.b.rows-start {
+		panic(fmt.Sprintf("BUG: rows %d to %d of a bitmap of %d", start, start+n, r.b.rows))
+	}
+	if n == 0 {
+		return false
+	}
+	chunk := start / chunkBits
+	atoms := r.b.atoms
+	if chunk < r.chunk || chunk > r.chunk+2*dirEvery {
+		if j, at := r.b.seek(chunk); chunk < r.chunk || at > r.chunk {
+			r.atom, r.chunk = j, at
+		}
+	}
+	for {
+		m := int(atomChunks(atoms[r.atom]))
+		if r.chunk+m > chunk {
+			break
+		}
+		r.chunk += m
+		r.atom++
+	}
+	return true
 }
