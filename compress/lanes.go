@@ -88,10 +88,48 @@ func lanesRow(dst *[laneCount]int64, words []uint32, width, pos uint, ref int64)
 func lanesFilter32(mask *[vectorRows / 64]uint64, words []uint32, width uint, lo, hi uint32) {
 	for pos := range uint(laneRows) {
 		half := pos % 2 * 32
-		if w := &mask[pos/2]; uint32(*w>>half) != 0 {
+		w := &mask[pos/2]
+		switch {
+		case uint32(*w>>half) == 0:
+		case width < 32:
+			*w &^= uint64(^lanesInsidePairs(words, width, pos, uint64(lo), uint64(hi))) << half
+		default:
 			*w &^= uint64(^lanesInside(words, width, pos, uint64(lo), uint64(hi)-uint64(lo)+1)) << half
 		}
 	}
+}
+
+// lanesInsidePairs is lanesInside for up to 31 bits, lo <= v <= hi, two lanes at a time:
+// the top bit of each half of a word catches the borrow.
+func lanesInsidePairs(words []uint32, width, pos uint, lo, hi uint64) uint32 {
+	const both, tops = 1<<32 + 1, 1<<63 + 1<<31
+	at, shift := pos*width/32*laneCount, pos*width%32
+	first := (*[laneCount / 2]uint64)(unsafe.Pointer((*[laneCount]uint32)(words[at:])))
+	lo, hi = lo*both, hi*both|tops
+	var m uint64 // even lanes from bit 16 on, odd ones from bit 48 on
+	if shift+width <= 32 {
+		mask := (uint64(1)<<width - 1) * both
+		for _, x := range first {
+			x = x >> (shift & 31) & mask
+			m = m>>1 | ((x|tops)-lo)&(hi-x)&tops
+		}
+	} else {
+		second := (*[laneCount / 2]uint64)(unsafe.Pointer((*[laneCount]uint32)(words[at+laneCount:])))
+		low := 32 - shift // bits of the value in the first word
+		lowMask := (uint64(1)<<low - 1) * both
+		highMask := (uint64(1)<<width - uint64(1)<<low) * both
+		for i, x := range first {
+			x = x>>(shift&31)&lowMask | second[i]<<(low&31)&highMask
+			m = m>>1 | ((x|tops)-lo)&(hi-x)&tops
+		}
+	}
+	// Even and odd bits take turns.
+	m = m >> 16 & 0x0000ffff0000ffff
+	m = (m | m<<8) & 0x00ff00ff00ff00ff
+	m = (m | m<<4) & 0x0f0f0f0f0f0f0f0f
+	m = (m | m<<2) & 0x3333333333333333
+	m = (m | m<<1) & 0x5555555555555555
+	return uint32(m) | uint32(m>>32)<<1
 }
 
 // lanesInside returns the mask of the lanes' values v at a position with v-lo <
