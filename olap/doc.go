@@ -1,5 +1,5 @@
-// Package olap executes a plan.Query over versions of columnar tables, in parallel
-// and in plain Go.
+// Package olap executes a plan.Query over versions of columnar tables, in parallel.
+// The innermost loops are internal/simd's where the processor has the instructions.
 //
 // # Shape
 //
@@ -18,9 +18,15 @@
 //	    conditions     evaluated over the selected rows (eval.go)
 //	  sink             groups (group.go) or rows (pipeline.collect)
 //
-// Ranges come first, then whatever removes most rows for its cost. A lookup's keys
-// give the driving column a range too (d_year = 1993 becomes a range of
-// lo_orderdate), for the zone maps and, where it removes enough, as a step.
+// With AVX2 or AVX-512 a table over a column, and a lookup whose key is a column,
+// begin as a set of values too: a filter on the encoded column into the bitmap
+// (compress.SetFilter). What is left of the bitmap becomes a selection once few rows are
+// left or no such step is, and only for these rows a lookup's entries are read.
+//
+// Ranges and sets come first, then whatever removes most rows for its cost. A lookup's
+// keys give the driving column a range too (d_year = 1993 becomes a range of
+// lo_orderdate), for the zone maps and, where there is no set for it and it removes
+// enough, as a step.
 //
 // Where a join's key is not unique (plan.Join.Many) a row meets several partners: what
 // is left of a tile is written out as pairs, which are tiles for the sink (fanout.go).
