@@ -189,7 +189,9 @@ func (by *grouping) choose(rows float64) {
 	}
 	by.sparse = float64(card) > 8*by.expect
 	bytes := by.g.groupBytes()
-	groups := max(by.expect, 1)
+	// The estimate is often too low where most values occur once; more partitions cost
+	// little.
+	groups := max(min(4*by.expect, rows), 1)
 	if by.directNumbers() {
 		groups = float64(card)
 	} else {
@@ -218,7 +220,7 @@ func (by *grouping) suited(rows float64) strategy {
 		int64(card)*by.g.groupBytes()*int64(x.opt.Workers) <= x.opt.MemoryLimit/8 {
 		return groupDense
 	}
-	if by.expect > hashGroups && rows >= 2*by.expect && rows >= float64(sampleRows) && x.opt.MemoryLimit/(4*int64(x.opt.Workers)) >= 4<<20 {
+	if by.expect > hashGroups && rows >= float64(sampleRows) && x.opt.MemoryLimit/(4*int64(x.opt.Workers)) >= 4<<20 {
 		return groupPartitioned
 	}
 	return groupHash

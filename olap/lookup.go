@@ -288,7 +288,7 @@ func (l *lookup) fill(b *probe, key []int64, keep []uint32, lo, hi int64) error 
 		if !l.left {
 			l.none = math.MaxUint32
 		}
-		l.bytes += int64(len(keep)) * 28
+		l.bytes += l.hash.bytes() + int64(len(keep))*4
 		return nil
 	}
 	n := l.rows
