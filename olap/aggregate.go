@@ -69,7 +69,7 @@ func (s *state) open(a *acc, x extent) {
 func (s *groups) grow(i, n int) {
 	a, st := &s.g.accs[i], &s.states[i]
 	if a.kind >= accMoments && st.extra == nil {
-		x := extent{rows: uint64(s.g.p.rowsMax())}
+		x := extent{rows: uint64(min(s.g.p.rowsMax(), 1<<40))}
 		if s.table == nil {
 			x.groups = uint64(n)
 			if card := s.by.pack.card; uint64(n) < card { // a partition
@@ -370,7 +370,7 @@ func addOne(kind accKind, st *state, g uint32, x int64) {
 			st.v[g] |= 1
 		} else if x == math.MinInt64 {
 			st.v[g] |= 2
-		} else if x != usualNaN && floatKey(x) == math.MaxInt64 {
+		} else if x != usualNaN && floatKey(x) == nanKey {
 			st.v[g] |= 4
 		}
 	}

@@ -169,7 +169,7 @@ func (s *groups) float(r *aggRef, g uint32, key int64) (int64, error) {
 	switch {
 	case key == 0 && zeros&3 == 3:
 		return 0, failed("a value that is both zeros")
-	case key == math.MaxInt64 && zeros&4 != 0:
+	case key == nanKey && zeros&4 != 0:
 		return 0, failed("a value that is a NaN with a sign or payload")
 	case key == 0 && zeros&3 == 2:
 		return math.MinInt64, nil

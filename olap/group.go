@@ -97,7 +97,7 @@ func groupFloat(v int64) (int64, error) {
 		return 0, failed("grouping by negative zero")
 	}
 	k := floatKey(v)
-	if k == math.MaxInt64 && v != usualNaN {
+	if k == nanKey && v != usualNaN {
 		return 0, failed("grouping by a NaN with a sign or payload")
 	}
 	return k, nil

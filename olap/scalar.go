@@ -286,7 +286,7 @@ func compareDecimals(a, b vector.Decimal) int {
 func floatKey(b int64) int64 {
 	switch {
 	case b&math.MaxInt64 > 0x7ff<<52: // NaN of either sign
-		return math.MaxInt64
+		return nanKey
 	case b >= 0:
 		return b
 	}
@@ -297,10 +297,13 @@ func floatKey(b int64) int64 {
 // bit set. Others come from arithmetic (infinity - infinity) and in binary.
 const usualNaN = 0x7ff8 << 48
 
+// nanKey is the key of every NaN, the next after infinity's: zone maps hold it too.
+const nanKey = 0x7ff<<52 + 1
+
 // floatOfKey is the inverse of floatKey, with one NaN and the positive zero.
 func floatOfKey(k int64) int64 {
 	switch {
-	case k == math.MaxInt64:
+	case k == nanKey:
 		return usualNaN
 	case k >= 0:
 		return k
