@@ -174,9 +174,6 @@ func (c *aggCompiler) add(r *aggRef, a plan.Aggregate, filter *node) error {
 		if r.fraction = fraction.Float64(); !ok || fraction.Null || !(r.fraction >= 0 && r.fraction <= 1) {
 			return failed("percentile value is not between 0 and 1")
 		}
-		if c.g.p.rowsMax() >= 1<<32 {
-			return forward(plan.ReasonMemory, "values to rank")
-		}
 		by, err := c.ordered(r, filter)
 		if err != nil {
 			return err

@@ -27,6 +27,7 @@ import (
 type partners struct {
 	first []uint32 // by number, and one more: where its partners begin
 	entry []uint32
+	most  uint32 // the most partners of one key
 }
 
 // fan returns the mean number of partners of a key.
@@ -52,6 +53,7 @@ func (l *lookup) gather(key []int64, keep, entryOf []uint32) (rows, numbers []ui
 	for g, n := range p.first {
 		p.first[g] = sum
 		sum += n
+		p.most = max(p.most, n)
 	}
 	at := slices.Clone(p.first)
 	for j, g := range of {

@@ -46,8 +46,11 @@ func newRanked(a *acc, x extent) ranked {
 	lo, domain := a.arg.lo, uint64(a.arg.hi)-uint64(a.arg.lo)+1
 	few := x.groups > 0 && x.groups <= listGroups
 	switch {
+	case x.rows > math.MaxUint32: // beyond the counters
 	case domain != 0 && (x.groups > 0 && domain <= x.rows/histogramShare/x.groups || domain <= 4):
 		return &histogram{lo: lo, domain: domain}
+	}
+	switch {
 	case domain != 0 && domain <= 1<<32 && few:
 		return &lists[uint32]{lo: lo}
 	case domain != 0 && domain <= 1<<32:
@@ -153,6 +156,11 @@ func (s *groups) percentile(r *aggRef, groups []uint32) (rcol, error) {
 	c := rcol{t: r.t, v: make([]int64, len(groups)), nulls: make([]uint8, len(groups)), dict: r.dict}
 	e := s.states[r.value].extra.(ranked)
 	a := &s.g.accs[r.value]
+	for _, g := range groups {
+		if e.size(g) > math.MaxUint32 { // beyond the counters of a selection
+			return c, forward(plan.ReasonMemory, "values to rank")
+		}
+	}
 	sel := s.selection(r, groups)
 	for k, g := range groups {
 		n := e.size(g)

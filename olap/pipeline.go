@@ -3,6 +3,7 @@ package olap
 import (
 	"context"
 	"fmt"
+	"math"
 	"math/bits"
 	"runtime/debug"
 	"sync"
@@ -359,11 +360,22 @@ func (b *probe) nullOutput(i int, in *node) (v int64, null uint8, err error) {
 	return v, 0, nil
 }
 
-// rowsMax returns a bound on the rows that the scan can select, at least 1.
+// rowsMax returns a bound on the rows that come to the sink, at least 1: those of the
+// table, each as often as it has partners.
 func (p *pipeline) rowsMax() int64 {
 	n := int64(1)
 	for _, s := range p.tab.Segments {
 		n += int64(s.Rows)
+	}
+	for _, b := range p.probes {
+		if b.lut.many == nil {
+			continue
+		}
+		m, ok := mulChecked(n, int64(max(b.lut.many.most, 1)))
+		if !ok {
+			return math.MaxInt64
+		}
+		n = m
 	}
 	return n
 }
