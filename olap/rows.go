@@ -41,7 +41,6 @@ func (b *bitmapRows) tile(w *worker) {
 
 // interlacedRows writes to a line of the batch's bitmap instead.
 type interlacedRows struct {
-	b     *bitmapRows
 	query int
 	to    *interlaced
 	cells [tileRows / 64]uint64

@@ -27,6 +27,7 @@ type Sharer struct {
 	scans map[*colstore.Table]*sharedScan
 
 	joined atomic.Int64
+	hold   chan struct{} // tests: scans begin once it is closed
 }
 
 // NewSharer returns a Sharer.
@@ -153,6 +154,9 @@ func (s *Sharer) run(p *pipeline, sinks func(*worker) sink) (ok bool, err error)
 func (s *Sharer) drive(scan *sharedScan) {
 	d := &driver{decoded: make([]tileColumn, len(scan.tab.Meta.Columns))}
 	var aboard []*rider
+	if s.hold != nil {
+		<-s.hold
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for {

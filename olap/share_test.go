@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -140,13 +142,31 @@ func TestSharedScans(t *testing.T) {
 			want = append(want, answerText(Execute(context.Background(), q, w.input(), Options{Workers: 2})))
 		}
 		share := NewSharer()
-		for range 3 {
+		for round := range 3 {
 			got := make([]string, len(queries))
 			var wg sync.WaitGroup
+			var ended atomic.Int64
+			if round == 0 { // all that share wait for each other
+				share.hold = make(chan struct{})
+			}
 			for i, q := range queries {
 				wg.Go(func() {
 					got[i] = answerText(Execute(context.Background(), q, w.input(), Options{Workers: 2, Share: share}))
+					ended.Add(1)
 				})
+			}
+			for round == 0 {
+				share.mu.Lock()
+				waiting := 0
+				for _, s := range share.scans {
+					waiting += len(s.riders)
+				}
+				share.mu.Unlock()
+				if waiting+int(ended.Load()) == len(queries) {
+					close(share.hold)
+					break
+				}
+				runtime.Gosched()
 			}
 			wg.Wait()
 			for i := range queries {
@@ -216,10 +236,7 @@ func TestSharedScanFailures(t *testing.T) {
 // itself or together: ns/op is for all of them.
 func BenchmarkSharedScan(b *testing.B) {
 	s := newStar(b, 2_000_000, 30000, 2000, 200000, 65536, false)
-	var queries []namedQuery
-	for _, q := range s.queries() {
-		queries = append(queries, q)
-	}
+	queries := s.queries()
 	for _, k := range []int{1, 2, 4, 8, 16} {
 		for _, together := range []bool{false, true} {
 			b.Run(fmt.Sprintf("queries=%d/shared=%v", k, together), func(b *testing.B) {
