@@ -42,6 +42,8 @@ type Options struct {
 	// over. May be nil; it must be quick.
 	Passed func(time.Duration)
 	Logger *slog.Logger
+	// Eager is olap.Options.Eager. For tests.
+	Eager bool
 }
 
 // Engine decides and executes. It is safe for concurrent use.
@@ -97,11 +99,15 @@ var _ Decider = (*Engine)(nil)
 
 // execution returns how queries are executed.
 func (e *Engine) execution() olap.Options {
-	return olap.Options{Workers: e.opt.Workers, MemoryLimit: e.opt.QueryMemory, Share: e.share}
+	return olap.Options{Workers: e.opt.Workers, MemoryLimit: e.opt.QueryMemory, Share: e.share, Eager: e.opt.Eager}
 }
 
 // SharedScans returns the number of executions that joined another's scan of a table.
 func (e *Engine) SharedScans() int64 { return e.share.Joined() }
+
+// IndexesAsked returns how often a bitmap index answered a condition for a segment, of
+// all engines of the process.
+func (e *Engine) IndexesAsked() int64 { return olap.IndexesAsked() }
 
 // refresh follows a change of the catalog: the set of names that Mentions looks
 // for is made anew. Statements notice by themselves that they are out of date.

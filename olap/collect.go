@@ -106,7 +106,11 @@ func (p *pipeline) goodness(key *node) (*node, error) {
 }
 
 func (c *collector) newPart() *gathered {
-	return &gathered{cols: make([]vec, len(c.nodes)), bound: math.MaxInt64, prune: pruneRows + int(c.cut.rows)}
+	more := pruneRows
+	if c.p.x.opt.Eager {
+		more = eagerRows
+	}
+	return &gathered{cols: make([]vec, len(c.nodes)), bound: math.MaxInt64, prune: more + int(c.cut.rows)}
 }
 
 // join puts the parts together.

@@ -83,7 +83,7 @@ func (g *grouper) estimate(list []*grouping, rows float64) {
 			unsure = append(unsure, by)
 		}
 	}
-	if len(unsure) == 0 || rows < float64(sampleRows) {
+	if len(unsure) == 0 || !g.p.x.opt.enough(int(rows), sampleRows) {
 		return
 	}
 	s, ok := g.sample(unsure)
@@ -187,8 +187,11 @@ func (by *grouping) choose(rows float64) {
 	if by.how != groupPartitioned {
 		return
 	}
-	by.sparse = float64(card) > 8*by.expect
 	bytes := by.g.groupBytes()
+	// Digits index a partition's arrays where these are not much more than the rows: to
+	// clear them costs less than to hash every row. The estimate of groups, low where
+	// frequent values hide rare ones, decides beyond that only.
+	by.sparse = float64(card) > max(8*by.expect, rows) || int64(card) > x.opt.MemoryLimit/(4*bytes)
 	// The estimate is often too low where most values occur once; more partitions cost
 	// little.
 	groups := max(min(4*by.expect, rows), 1)

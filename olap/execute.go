@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
+	"sync/atomic"
 
 	"pgaccel/colstore"
 	"pgaccel/plan"
@@ -24,11 +25,29 @@ type Options struct {
 	// Share lets the query scan together with others; nil: by itself.
 	Share *Sharer
 
+	// Eager has small tables take the paths of large ones: sampled, partitioned and merged
+	// in parallel, read in two passes, shared, by indexes wherever there are some. For
+	// tests.
+	Eager bool
+
 	forceIndexes bool // tests: ask an index wherever there is one
 
 	grouping strategy // forces how groups are found, where it can be; for tests
 	// FloatSum says what becomes of sums, averages and variances of floats.
 	FloatSum FloatSum
+}
+
+// eagerRows bounds, for an eager execution, each number of rows or groups from which on
+// a path is taken.
+const eagerRows = 8
+
+// eagerTurn has eager executions find groups by one strategy after the other.
+var eagerTurn atomic.Int64
+
+// enough reports whether n rows, groups or segments are worth what takes at least so
+// many.
+func (o *Options) enough(n, least int) bool {
+	return n >= least || o.Eager && n >= min(least, eagerRows)
 }
 
 // Execute computes q, which must be bound, over the given versions of its tables.
@@ -55,6 +74,12 @@ func newExecution(ctx context.Context, q *plan.Query, in Input, opt Options) (*e
 	}
 	if opt.MemoryLimit <= 0 {
 		opt.MemoryLimit = 1 << 30
+	}
+	if opt.Eager {
+		opt.forceIndexes = true
+		if opt.grouping == groupAuto {
+			opt.grouping = strategy(uint64(eagerTurn.Add(1)) % uint64(groupPartitioned+1))
+		}
 	}
 	x := &execution{ctx: ctx, q: q, in: in, opt: opt}
 	var err error

@@ -58,7 +58,7 @@ func (by *grouping) merge() error {
 	}
 	switch {
 	case len(open) == 1:
-	case total > parallelMerge && by.g.p.x.opt.Workers > 1:
+	case by.g.p.x.opt.enough(total, parallelMerge+1) && by.g.p.x.opt.Workers > 1:
 		return by.mergeParts(open)
 	default:
 		for _, from := range open[1:] {
@@ -104,7 +104,7 @@ func (s *groups) addTo(from *groups, of, to []uint32) error {
 		}
 		return nil
 	}
-	if len(to) > parallelMerge {
+	if s.g.p.x.opt.enough(len(to), parallelMerge+1) {
 		if err := s.g.p.x.each(len(s.states)+1, one); err != nil {
 			return err
 		}

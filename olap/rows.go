@@ -60,7 +60,7 @@ var bitmapMin = 1 << 16
 // secondPass reports whether the values of nodes can be read in a second pass: they depend
 // on rows of the pipeline's own table alone.
 func (p *pipeline) secondPass(nodes []*node) bool {
-	if p.table != 0 || p.tab.Rows < int64(bitmapMin) || p.many >= 0 {
+	if p.table != 0 || !p.x.opt.enough(int(p.tab.Rows), bitmapMin) || p.many >= 0 {
 		return false
 	}
 	for _, n := range nodes {
@@ -117,7 +117,7 @@ func (p *pipeline) collectBits(nodes []*node) (*rows, error) {
 		}
 	}
 	work := []func() error{read}
-	for len(work) < min(p.x.opt.Workers, len(p.tab.Segments)) && r.n > bitmapMin {
+	for len(work) < min(p.x.opt.Workers, len(p.tab.Segments)) && p.x.opt.enough(r.n, bitmapMin+1) {
 		work = append(work, read)
 	}
 	return r, together(work)

@@ -116,7 +116,8 @@ func (p *pipeline) segmentsRead() (n int) {
 // the query had better scan by itself.
 func (s *Sharer) run(p *pipeline, sinks func(*worker) sink) (ok bool, err error) {
 	n := p.segmentsRead()
-	if n < shareSegments || 2*n < len(p.tab.Segments) {
+	eager := p.x.opt.Eager
+	if !eager && (n < shareSegments || 2*n < len(p.tab.Segments)) {
 		return false, nil
 	}
 	r := &rider{p: p, sinks: sinks, weight: p.weight(), left: len(p.tab.Segments), done: make(chan struct{})}
@@ -130,7 +131,7 @@ func (s *Sharer) run(p *pipeline, sinks func(*worker) sink) (ok bool, err error)
 	for _, o := range scan.riders {
 		others += o.weight
 	}
-	if others > shareUnlike*r.weight*float64(max(len(scan.riders), 1)) || scan.workers != p.x.opt.Workers {
+	if others > shareUnlike*r.weight*float64(max(len(scan.riders), 1)) && !eager || scan.workers != p.x.opt.Workers {
 		s.mu.Unlock()
 		return false, nil
 	}

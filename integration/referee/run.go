@@ -24,6 +24,7 @@ type Options struct {
 	Sessions    int       // in parallel; 0 is 4
 	Changes     int       // of 100 queries, how many are preceded by a change of the data
 	Outside     int       // of 100 queries, how many are outside of the subset
+	Eager       bool      // larger tables, which take the paths of tables much larger still; two questions at a time
 	ICU         bool      // the database's collation is one of ICU's
 	Differences int       // end after so many; 0 is 3
 	Dir         string    // where found cases are written; "" is nowhere
@@ -40,6 +41,8 @@ type Report struct {
 	Changes     int
 	Differences []string
 	Took        time.Duration
+	Shared      int // scans that joined another
+	Indexed     int // conditions that a bitmap index answered for a segment
 }
 
 // Share is the accelerated part of the queries.
@@ -79,7 +82,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	}
 	o.Log = errorLog.logger()
 	fmt.Fprintf(o.Out, "referee: seed %d, %d queries, %d sessions, %d%% changes\n", o.Seed, o.Queries, o.Sessions, o.Changes)
-	st, err := startStack(ctx, o.ICU, o.Log)
+	st, err := startStack(ctx, o.ICU, o.Eager, o.Log)
 	if err != nil {
 		return nil, err
 	}
@@ -123,6 +126,12 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		return nil, err
 	}
 	p := r.report
+	if p.Shared, err = st.counter("pgaccel_shared_scans_total"); err != nil {
+		return nil, err
+	}
+	if p.Indexed, err = st.counter("pgaccel_index_answers_total"); err != nil {
+		return nil, err
+	}
 	p.Queries, p.Changes, p.Took = int(r.asked.Load()), int(r.changed.Load()), time.Since(start)
 	p.Reasons = since(now, before)
 	p.Accelerated = p.Reasons[""]
@@ -139,6 +148,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 func (p *Report) print(w io.Writer) {
 	fmt.Fprintf(w, "referee: %d queries in %s (%.0f a second), %d changes\n", p.Queries, p.Took.Round(time.Second), float64(p.Queries)/p.Took.Seconds(), p.Changes)
 	fmt.Fprintf(w, "  accelerated %8d  %5.1f %%\n", p.Accelerated, 100*p.Share())
+	fmt.Fprintf(w, "  scans shared %d, conditions answered by an index %d\n", p.Shared, p.Indexed)
 	forwarded := 0
 	for _, reason := range slices.SortedFunc(maps.Keys(p.Reasons), func(a, b string) int { return p.Reasons[b] - p.Reasons[a] }) {
 		n := p.Reasons[reason]
@@ -172,10 +182,22 @@ func (r *run) samples() {
 // talk is one session's two connections and what they have been told.
 type talk struct {
 	direct, proxy, writer *session
-	settings              []string
-	inBlock               string // the BEGIN of the open transaction block, "" for none
-	left                  int    // queries until the block ends
-	history               []string
+	// twin asks pgaccel the question before once more while proxy asks the next one, so
+	// that they share what can be shared. Nil: no.
+	twin     *session
+	last     *asked // what twin may ask: nothing has changed since
+	wrong    *asked // the question that twin got another answer to
+	settings []string
+	inBlock  string // the BEGIN of the open transaction block, "" for none
+	left     int    // queries until the block ends
+	history  []string
+}
+
+// asked is a question with PostgreSQL's answer.
+type asked struct {
+	q    *query
+	p    protocol
+	want answer
 }
 
 func (r *run) open(ctx context.Context) (*talk, error) {
@@ -187,12 +209,17 @@ func (r *run) open(ctx context.Context) (*talk, error) {
 	if t.writer, err = connect(ctx, r.stack.direct); err != nil {
 		return nil, err
 	}
+	if r.Eager {
+		if t.twin, err = connect(ctx, r.stack.proxy); err != nil {
+			return nil, err
+		}
+	}
 	t.proxy, err = connect(ctx, r.stack.proxy)
 	return t, err
 }
 
 func (t *talk) close() {
-	for _, s := range []*session{t.direct, t.proxy, t.writer} {
+	for _, s := range []*session{t.direct, t.proxy, t.writer, t.twin} {
 		if s != nil {
 			s.Close(context.Background())
 		}
@@ -201,7 +228,11 @@ func (t *talk) close() {
 
 // tell sends statements to both sides, which answer alike unless something is wrong.
 func (t *talk) tell(ctx context.Context, sqls ...string) error {
+	t.last = nil
 	for _, q := range sqls {
+		if t.twin != nil && (strings.HasPrefix(q, "SET ") || strings.HasPrefix(q, "RESET ")) { // it has no blocks
+			t.twin.ask(ctx, q, nil, protocol{})
+		}
 		want := t.direct.ask(ctx, q, nil, protocol{})
 		got := t.proxy.ask(ctx, q, nil, protocol{})
 		if ctx.Err() != nil {
@@ -225,11 +256,13 @@ func (r *run) session(ctx context.Context, number int) error {
 		s   *schema
 		err error
 	}
+	w := r.stack.world
+	w.large = r.Eager
 	prepare := func(cycle int) chan made {
 		ch := make(chan made, 1)
 		go func() {
 			rnd := rand.New(rand.NewPCG(r.Seed, uint64(number)<<32|uint64(cycle)<<1))
-			s := randomSchema(rnd, fmt.Sprintf("rf%d_%d", number, cycle), r.stack.world)
+			s := randomSchema(rnd, fmt.Sprintf("rf%d_%d", number, cycle), w)
 			conn, err := connect(ctx, r.stack.direct)
 			if err == nil {
 				err = create(ctx, conn, s)
@@ -315,6 +348,9 @@ func (r *run) questions(ctx context.Context, t *talk, s *schema, rnd *rand.Rand)
 		if err != nil {
 			return err
 		}
+		if t.wrong != nil {
+			question, p, t.wrong = t.wrong.q, t.wrong.p, nil
+		}
 		if d != "" {
 			if err := r.found(ctx, t, s, question, p, d); err != nil {
 				return err
@@ -344,6 +380,7 @@ func (t *talk) endBlock(ctx context.Context) error {
 // REPEATABLE READ DDL would wait for itself: it is left out.
 func (r *run) change(ctx context.Context, t *talk, g *gen, s *schema, serial *int) error {
 	stmts := g.randomChange(s, serial)
+	t.last = nil
 	if t.inBlock != "" {
 		for _, q := range stmts {
 			for _, word := range []string{"TRUNCATE", "VACUUM", "REINDEX", "ALTER", "GRANT"} {
@@ -374,12 +411,28 @@ func (r *run) compare(ctx context.Context, t *talk, q *query, p protocol) (diff 
 	sql, bounds := q.sql(p.extended)
 	r.asked.Add(int64(p.times))
 	want := t.direct.ask(ctx, sql, bounds, p)
+	last := t.last
+	t.last = nil
+	beside := make(chan answer, 1)
+	if last != nil {
+		before, b := last.q.sql(last.p.extended)
+		go func() { beside <- t.twin.ask(ctx, before, b, last.p) }()
+	}
 	got := t.proxy.ask(ctx, sql, bounds, p)
+	if last != nil {
+		if d := difference(last.q, last.want, <-beside); d != "" && ctx.Err() == nil {
+			t.wrong = last
+			return "beside another question: " + d, false, nil
+		}
+	}
 	if ctx.Err() != nil {
 		return "", false, ctx.Err()
 	}
 	if want.lost != nil {
 		return "", false, fmt.Errorf("the server's connection: %w, in %s", want.lost, sql)
+	}
+	if t.twin != nil && t.inBlock == "" && want.lost == nil {
+		t.last = &asked{q, p, want}
 	}
 	return difference(q, want, got), want.err != "", nil
 }

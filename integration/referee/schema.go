@@ -113,6 +113,7 @@ type world struct {
 	collations []string // as COLLATE writes them, deterministic
 	loose      string   // a nondeterministic collation, "" for none
 	version    int
+	large      bool // fact tables have several segments
 }
 
 var otherTypes = []string{"uuid", "jsonb", "integer[]", "interval", "bytea", "numeric", "numeric(30,5)", "inet", "money"}
@@ -126,6 +127,9 @@ var otherValues = map[string][]string{"uuid": {"00000000-0000-0000-0000-00000000
 func randomSchema(r *rand.Rand, name string, w world) *schema {
 	s := &schema{name: name}
 	sizes := func() int {
+		if w.large && r.IntN(8) > 0 {
+			return 2000 + r.IntN(9000)
+		}
 		switch n := r.IntN(20); {
 		case n == 0:
 			return 0

@@ -27,7 +27,8 @@ type stack struct {
 }
 
 // startStack starts both. ICU makes an ICU collation the database's default.
-func startStack(ctx context.Context, icu bool, log *slog.Logger) (*stack, error) {
+// With eager, small tables take the paths of large ones.
+func startStack(ctx context.Context, icu, eager bool, log *slog.Logger) (*stack, error) {
 	o := pgserver.Options{Settings: map[string]string{"autovacuum": "off", "max_parallel_workers_per_gather": "0"}}
 	if icu {
 		o.InitArgs = []string{"--locale-provider=icu", "--icu-locale=en-US"}
@@ -37,14 +38,14 @@ func startStack(ctx context.Context, icu bool, log *slog.Logger) (*stack, error)
 		return nil, err
 	}
 	s := &stack{pg: pg, direct: fmt.Sprintf("postgres://postgres@127.0.0.1:%d/postgres?sslmode=disable", pg.Port)}
-	if err := s.start(log); err != nil {
+	if err := s.start(eager, log); err != nil {
 		s.stop()
 		return nil, err
 	}
 	return s, nil
 }
 
-func (s *stack) start(log *slog.Logger) error {
+func (s *stack) start(eager bool, log *slog.Logger) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	s.cancel = cancel
 	conn, err := connect(ctx, s.direct)
@@ -57,7 +58,7 @@ func (s *stack) start(log *slog.Logger) error {
 	}
 	// Small segments: a table of some thousand rows has several.
 	s.accel, err = server.Start(ctx, server.Config{Upstream: s.pg.URL("postgres", "postgres"), Listen: []string{"127.0.0.1:0"}, HTTP: "127.0.0.1:0",
-		Accelerate: []string{"rf*.*"}, SegmentRows: 1024, Memory: 2 << 30, Logger: log})
+		Accelerate: []string{"rf*.*"}, SegmentRows: 1024, Eager: eager, Memory: 2 << 30, Logger: log})
 	if err != nil {
 		return err
 	}
@@ -176,6 +177,23 @@ func (s *stack) counts() (map[string]int, error) {
 		}
 	}
 	return out, scan.Err()
+}
+
+// counter returns one of pgaccel's counters that have no labels.
+func (s *stack) counter(name string) (int, error) {
+	r, err := http.Get(fmt.Sprintf("http://%s/metrics", s.accel.HTTPAddr()))
+	if err != nil {
+		return 0, err
+	}
+	defer r.Body.Close()
+	scan := bufio.NewScanner(io.LimitReader(r.Body, 1<<24))
+	for scan.Scan() {
+		if n, ok := strings.CutPrefix(scan.Text(), name+" "); ok {
+			v, err := strconv.ParseFloat(n, 64)
+			return int(v), err
+		}
+	}
+	return 0, fmt.Errorf("there is no %s: %w", name, scan.Err())
 }
 
 // since subtracts earlier counters.

@@ -34,6 +34,8 @@ var (
 		"Gates of sessions whose pgaccel.max_staleness is no duration; it counts as 0.", nil, nil)
 	sharedDesc = prometheus.NewDesc("pgaccel_shared_scans_total",
 		"Executions that joined another one's scan of a table, so that columns were decoded once for both.", nil, nil)
+	indexedDesc = prometheus.NewDesc("pgaccel_index_answers_total",
+		"Conditions that a bitmap index answered for a segment.", nil, nil)
 	retainedDesc = prometheus.NewDesc("pgaccel_slot_retained_bytes",
 		"Write-ahead log that the replication slot keeps the server from removing (--max-retained-wal).", nil, nil)
 	lsnDesc = prometheus.NewDesc("pgaccel_stream_applied_lsn", "Log position up to which the replication stream has been seen.", nil, nil)
@@ -45,7 +47,7 @@ type storeCollector struct{ s *Server }
 // Describe implements prometheus.Collector.
 func (c *storeCollector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{queriesDesc, deviceDesc, rowsDesc, sizeDesc, upDesc, usedDesc, maxDesc, lsnDesc, retainedDesc,
-		historyDesc, deltasDesc, changesDesc, pinsDesc, staleDesc, shadowDesc, badStalenessDesc, sharedDesc} {
+		historyDesc, deltasDesc, changesDesc, pinsDesc, staleDesc, shadowDesc, badStalenessDesc, sharedDesc, indexedDesc} {
 		ch <- d
 	}
 }
@@ -88,6 +90,7 @@ func (c *storeCollector) Collect(ch chan<- prometheus.Metric) {
 		gauge(pinsDesc, float64(e.Pins()))
 		counter(badStalenessDesc, e.BadStaleness())
 		counter(sharedDesc, e.SharedScans())
+		counter(indexedDesc, e.IndexesAsked())
 		for _, v := range []engine.Verdict{engine.Equal, engine.Different, engine.Inconclusive} {
 			counter(shadowDesc, e.Verdicts(v), v.String())
 		}

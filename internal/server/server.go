@@ -43,7 +43,8 @@ type Config struct {
 	Logger             *slog.Logger
 	Progress           func(replica.Progress) // of the first copy; may be nil
 
-	SegmentRows int // rows of a segment, 0 is the store's own; tests make them small
+	SegmentRows int  // rows of a segment, 0 is the store's own; tests make them small
+	Eager       bool // tests: small tables take the paths of large ones, and are indexed
 }
 
 // Server is a running pgaccel.
@@ -84,7 +85,7 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	if cfg.Memory == 0 {
 		cfg.Memory = defaultMemory()
 	}
-	s.store = colstore.New(colstore.Options{MemoryLimit: cfg.Memory, SegmentRows: cfg.SegmentRows})
+	s.store = colstore.New(colstore.Options{MemoryLimit: cfg.Memory, SegmentRows: cfg.SegmentRows, IndexAll: cfg.Eager})
 	var decider engine.Decider
 	if len(cfg.Accelerate) > 0 {
 		s.replicator, err = replica.Start(s.ctx, replica.Config{Upstream: cfg.Upstream, Accelerate: cfg.Accelerate,
@@ -94,7 +95,7 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 			return nil, err
 		}
 		s.engine = engine.New(engine.Options{Store: s.store, Workers: cfg.Workers, WaitLimit: cfg.WaitLimit,
-			CheckDefinition: s.replicator.Recheck, Waited: s.observer.waited, Passed: s.observer.passed, Look: s.replicator.Look, Logger: cfg.Logger})
+			CheckDefinition: s.replicator.Recheck, Waited: s.observer.waited, Passed: s.observer.passed, Look: s.replicator.Look, Logger: cfg.Logger, Eager: cfg.Eager})
 		decider = s.engine
 	}
 	s.proxy, err = proxy.Listen(s.ctx, proxy.Config{Listen: cfg.Listen, Upstream: up, TLS: clientTLS, Engine: decider,
