@@ -415,6 +415,7 @@ func (r *run) compare(ctx context.Context, t *talk, q *query, p protocol) (diff 
 	t.last = nil
 	beside := make(chan answer, 1)
 	if last != nil {
+		r.asked.Add(int64(last.p.times))
 		before, b := last.q.sql(last.p.extended)
 		go func() { beside <- t.twin.ask(ctx, before, b, last.p) }()
 	}
