@@ -65,6 +65,7 @@ func (t gateTableSQL) gate() string {
  pg_catalog.current_schemas(true)::pg_catalog.text,
  pg_catalog.current_setting('pgaccel.mode', true),
  pg_catalog.current_setting('pgaccel.max_staleness', true),
+ pg_catalog.current_setting('pgaccel.float_sum', true),
  ` + catalog.NewestSQL + `,
  ` + catalog.ShadowedNowSQL("(SELECT $5::pg_catalog.name[])::pg_catalog.name[]") + `,
  CASE WHEN ` + t.schemaless + ` OR pg_catalog.has_schema_privilege(
@@ -96,6 +97,7 @@ const (
 	gateSchemas
 	gateMode
 	gateStaleness
+	gateFloatSum
 	gateNewest
 	gateShadowed
 	gateOID
@@ -120,6 +122,7 @@ type gateRow struct {
 	reading    string // settings that change what a statement's text means
 	schemas    string
 	mode       string
+	floatSum   string        // pgaccel.float_sum
 	newest     string        // see catalog.NewestSQL
 	shadowed   bool          // see catalog.ShadowedNowSQL
 	timeout    time.Duration // statement_timeout, 0 for none
@@ -265,7 +268,7 @@ func parseGate(gate Gate, tables int) (*gateRow, error) {
 		}
 		if i == 0 {
 			*g = gateRow{text: text(gateSnapshot), sent: gate.Sent, standby: row[gateInsertLSN] == nil, noXID: text(gateNoXID) == "t", isolation: text(gateIsolation),
-				timeZone: text(gateTimeZone), floatDigit: text(gateFloatDigits), reading: text(gateReading), schemas: text(gateSchemas), mode: text(gateMode), newest: text(gateNewest), shadowed: text(gateShadowed) != "f", timeout: parseTimeout(text(gateTimeout))}
+				timeZone: text(gateTimeZone), floatDigit: text(gateFloatDigits), reading: text(gateReading), schemas: text(gateSchemas), mode: text(gateMode), floatSum: text(gateFloatSum), newest: text(gateNewest), shadowed: text(gateShadowed) != "f", timeout: parseTimeout(text(gateTimeout))}
 			var ok bool
 			g.staleness, ok = parseStaleness(text(gateStaleness))
 			g.badStaleness = !ok
@@ -311,6 +314,8 @@ func (e *Engine) checkGate(d *decision, g *gateRow) *plan.Forward {
 		return errShadowed
 	case g.reading != "on off on":
 		return forward(plan.ReasonSettings, "standard_conforming_strings, transform_null_equals or array_nulls")
+	case d.query.AddsFloats() && g.floatSum != "" && g.floatSum != "exact":
+		return forward(plan.ReasonSettings, "pgaccel.float_sum")
 	case d.query.NeedsUTC && !isUTC(g.timeZone):
 		return forward(plan.ReasonTimeZone, "")
 	case returnsFloat(d.query) && (len(g.floatDigit) != 1 || g.floatDigit < "1"):

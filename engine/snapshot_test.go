@@ -324,3 +324,27 @@ func TestTotalOrder(t *testing.T) {
 	f(false, plan.Query{Order: []plan.Order{column(0, 0)}, Joins: []plan.Join{{Table: 1, Many: true}}})
 	f(true, plan.Query{Order: []plan.Order{column(0, 0)}, Joins: []plan.Join{{Table: 1}}})
 }
+
+// TestFloatSumSetting: who wants Postgres' own sums of floats gets them, and everything
+// else from here.
+func TestFloatSumSetting(t *testing.T) {
+	b := newGateBench(t)
+	c := b.connect("postgres")
+	exact := b.query
+	float := *b.query
+	float.Grouped = true
+	float.Aggs = []plan.Aggregate{{Func: plan.Avg, Arg: plan.Const{Datum: vector.Float(1)}, T: vector.TypeOf(vector.Float8)}}
+	step := func(sql string, reason plan.Reason) {
+		t.Helper()
+		b.exec(c, sql)
+		b.query = exact
+		b.want(c, sql+", no floats", "")
+		b.query = &float
+		b.want(c, sql, reason)
+	}
+	step("SELECT 1", "")
+	step("SET pgaccel.float_sum = 'forward'", plan.ReasonSettings)
+	step("SET pgaccel.float_sum = 'exact'", "")
+	step("BEGIN; SET LOCAL pgaccel.float_sum = 'forward'", plan.ReasonSettings)
+	step("ROLLBACK; RESET pgaccel.float_sum", "")
+}
