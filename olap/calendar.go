@@ -220,3 +220,48 @@ func dateTrunc(field string, k vector.Kind, v int64) (int64, error) {
 	}
 	return day * dayMicros, nil
 }
+
+// unitOf returns the unit of date_trunc throughout which extract's field stays the same;
+// "" for none.
+func unitOf(field string) string {
+	switch field {
+	case "year", "quarter", "month", "week", "day", "hour", "minute":
+		return field
+	case "dow", "isodow", "doy":
+		return "day"
+	}
+	return ""
+}
+
+// unitAround returns the first and the last microsecond of the unit of a finite timestamp.
+// Where the unit begins before time does, that is v alone.
+func unitAround(unit string, v int64) (lo, hi int64) {
+	lo, err := dateTrunc(unit, vector.Timestamp, v)
+	if err != nil {
+		return v, v
+	}
+	// The last unit that begins within the range of timestamps ends within 64 bits, and
+	// before infinity: that is eight days later.
+	switch unit {
+	case "second":
+		return lo, lo + secondMicros - 1
+	case "minute":
+		return lo, lo + minuteMicros - 1
+	case "hour":
+		return lo, lo + hourMicros - 1
+	case "day":
+		return lo, lo + dayMicros - 1
+	case "week":
+		return lo, lo + 7*dayMicros - 1
+	}
+	y, m, _ := civil(floorDiv(lo, dayMicros))
+	switch unit {
+	case "month":
+		m++
+	case "quarter":
+		m += 3
+	default:
+		y++
+	}
+	return lo, dayOf(y, m, 1)*dayMicros - 1 // dayOf takes month 13
+}

@@ -59,6 +59,12 @@ func (c *compiler) calendar(n *node, e *plan.Call) (*node, error) {
 	a := n.args[0]
 	k := a.t.Kind
 	n.kind = nodeMap
+	if k == vector.Timestamp || k == vector.TimestampTZ {
+		n.unit = e.Field
+		if e.Op == plan.OpExtract {
+			n.unit = unitOf(e.Field)
+		}
+	}
 	finite := !infinite(k, a.lo) && !infinite(k, a.hi)
 	n.risky = n.risky || !finite
 	if e.Op == plan.OpDateTrunc {

@@ -44,6 +44,10 @@ func (w *worker) evalAt(x *node, depth int) vec {
 		}
 		return vec{out, a.nulls}
 	case nodeMap:
+		if x.unit != "" {
+			w.mapUnits(x, a, out)
+			return vec{out, a.nulls}
+		}
 		for i, v := range a.v {
 			r, err := x.f(v)
 			if err != nil {
@@ -185,32 +189,31 @@ func (w *worker) eitherNull(x *node, a, b []uint8) []uint8 {
 }
 
 func test(op plan.Op, out []int64, a vec) {
-	if a.nulls == nil {
+	nulls := a.nulls
+	switch {
+	case op == plan.OpIsTrue && nulls == nil:
+		copy(out, a.v)
+	case op == plan.OpIsTrue:
 		for i, v := range a.v {
-			switch op {
-			case plan.OpIsNull:
-				out[i] = 0
-			case plan.OpIsNotNull:
-				out[i] = 1
-			case plan.OpIsTrue:
-				out[i] = v
-			default:
-				out[i] = 1 - v
-			}
+			out[i] = v & (1 - int64(nulls[i]))
 		}
-		return
-	}
-	for i, v := range a.v {
-		null := int64(a.nulls[i])
-		switch op {
-		case plan.OpIsNull:
-			out[i] = null
-		case plan.OpIsNotNull:
-			out[i] = 1 - null
-		case plan.OpIsTrue:
-			out[i] = v & (1 - null)
-		default:
-			out[i] = (1 - v) & (1 - null)
+	case op == plan.OpIsFalse && nulls == nil:
+		for i, v := range a.v {
+			out[i] = 1 - v
+		}
+	case op == plan.OpIsFalse:
+		for i, v := range a.v {
+			out[i] = (1 - v) & (1 - int64(nulls[i]))
+		}
+	case nulls == nil:
+		fill(out, b2i(op == plan.OpIsNotNull))
+	case op == plan.OpIsNull:
+		for i, null := range nulls[:len(out)] {
+			out[i] = int64(null)
+		}
+	default:
+		for i, null := range nulls[:len(out)] {
+			out[i] = 1 - int64(null)
 		}
 	}
 }
@@ -256,9 +259,61 @@ func (w *worker) logic(x *node, depth int) vec {
 	return vec{out, nulls}
 }
 
+// chooseAll evaluates every arm of a CASE that cannot fail for all rows: the last one
+// first, so that the first WHEN that holds has the last word.
+func (w *worker) chooseAll(x *node, depth int) vec {
+	n := len(w.f.sel)
+	out := w.buffer(x, n)
+	last := len(x.args) - 1
+	other := w.evalAt(x.args[last], depth)
+	copy(out, other.v)
+	var nulls []uint8
+	if x.nullable {
+		if nulls = w.nullBuffer(x, n); other.nulls == nil {
+			clear(nulls)
+		} else {
+			copy(nulls, other.nulls)
+		}
+	}
+	for i := last - 2; i >= 0; i -= 2 {
+		when := w.evalAt(x.args[i], depth)
+		arm := w.evalAt(x.args[i+1], depth)
+		to := out[:len(when.v)]
+		switch v := arm.v[:len(when.v)]; {
+		case nulls == nil && when.nulls == nil:
+			for k, take := range when.v {
+				to[k] ^= (to[k] ^ v[k]) & -take
+			}
+		default:
+			for k, take := range when.v {
+				if when.nulls != nil {
+					take &^= int64(when.nulls[k])
+				}
+				to[k] ^= (to[k] ^ v[k]) & -take
+				if nulls != nil {
+					null := uint8(0)
+					if arm.nulls != nil {
+						null = arm.nulls[k]
+					}
+					nulls[k] ^= (nulls[k] ^ null) & -uint8(take)
+				}
+			}
+		}
+	}
+	for k, null := range nulls {
+		if null != 0 {
+			out[k] = x.lo
+		}
+	}
+	return vec{out, nulls}
+}
+
 // choose evaluates each arm of a CASE only for the rows that take it, so that it
 // fails only where Postgres would.
 func (w *worker) choose(x *node, depth int) vec {
+	if !x.risky {
+		return w.chooseAll(x, depth)
+	}
 	n := len(w.f.sel)
 	out := w.buffer(x, n)
 	var nulls []uint8

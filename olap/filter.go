@@ -116,7 +116,9 @@ func (w *worker) filterEncoded(steps []step, i int, live uint64) int {
 		switch s.kind {
 		case stepRange:
 			col = s.n.col
-			w.seg.Columns[col].Data.FilterRange(words, w.start, w.n, s.lo, s.hi)
+			if s.lo != math.MinInt64 || s.hi != math.MaxInt64 { // else only nulls do not pass
+				w.seg.Columns[col].Data.FilterRange(words, w.start, w.n, s.lo, s.hi)
+			}
 		case stepTable:
 			col = s.n.col
 			w.setOf(i, col, s.set).Filter(words, w.start, w.n)

@@ -1,6 +1,7 @@
 package olap
 
 import (
+	"math"
 	"sync/atomic"
 
 	"pgaccel/bitmapidx"
@@ -49,7 +50,7 @@ func (p *pipeline) noteUses() {
 func (s *step) byValue() bool {
 	switch s.kind {
 	case stepRange:
-		return s.n != nil && s.cost < 100
+		return s.n != nil && s.cost < 100 && (s.lo != math.MinInt64 || s.hi != math.MaxInt64)
 	case stepTable:
 		return s.n.kind == nodeColumn && !s.onNull
 	}

@@ -50,6 +50,7 @@ type node struct {
 	k          int64       // nodeConst; it is null where nullable
 	tab        *table
 	f          func(int64) (int64, error) // nodeMap
+	unit       string                     // nodeMap: f is the same throughout this unit of time; "" for none
 	call       *plan.Call                 // nodeScalar
 }
 

@@ -136,6 +136,9 @@ func (p *pipeline) plan(conds []plan.Expr) error {
 		} else if ok && ok2 {
 			r.share = float64(in) / float64(w)
 		}
+		if r.lo == math.MinInt64 && r.hi == math.MaxInt64 {
+			r.share = p.notNull(r.n.col)
+		}
 		if r.derived && (r.share > 0.7 || sets[r.n.col]) {
 			r.cost = 1e9 // for zones only
 		}
@@ -153,6 +156,16 @@ func (p *pipeline) plan(conds []plan.Expr) error {
 		p.describe(t)
 	}
 	return nil
+}
+
+// notNull returns the share of a column's values that are not null.
+func (p *pipeline) notNull(col int) float64 {
+	rows, nulls := 1, 0
+	for _, s := range p.tab.Segments {
+		rows += s.Rows
+		nulls += s.Columns[col].NullCount
+	}
+	return 1 - float64(nulls)/float64(rows)
 }
 
 // setCost estimates nanoseconds a row of a filter by a set, beside 0.7 of a range.
@@ -274,6 +287,13 @@ func probesOf(n *node) (set uint64) {
 // rangeOf recognises a comparison of a column of the own table with a constant.
 func (p *pipeline) rangeOf(e plan.Expr) (n *node, lo, hi int64, ok bool, err error) {
 	c, is := e.(*plan.Call)
+	if is && c.Op == plan.OpIsNotNull {
+		// A range without ends: what passes is not null.
+		if col, ok := c.Args[0].(plan.Column); ok {
+			n, err = p.c.column(col)
+			return n, math.MinInt64, math.MaxInt64, err == nil, err
+		}
+	}
 	if !is || len(c.Args) != 2 {
 		return nil, 0, 0, false, nil
 	}

@@ -78,6 +78,7 @@ type buffers struct {
 	v      []int64
 	nulls  []uint8
 	filled bool // constants
+	span   span // nodeMap with a unit: the last one met
 }
 
 func newWorker(p *pipeline) *worker {
@@ -208,7 +209,7 @@ func (w *worker) whole(x *node) vec {
 		d.tile = w.tile
 		c.Data.Decode(d.v[:w.n], w.start)
 		if c.NullCount > 0 {
-			spreadNulls(d.nulls[:w.n], d.v[:w.n], c.Nulls, w.start, x.lo)
+			simd.SpreadNulls(d.nulls[:w.n], d.v, c.Nulls[w.start>>6:], x.lo) // tiles begin with a word
 		}
 	}
 	r := vec{v: d.v[:w.n]}
@@ -216,19 +217,6 @@ func (w *worker) whole(x *node) vec {
 		r.nulls = d.nulls[:w.n]
 	}
 	return r
-}
-
-// spreadNulls writes the null bits of rows from start on as bytes, and fill as the
-// value of each null.
-func spreadNulls(nulls []uint8, v []int64, set []uint64, start int, fill int64) {
-	for i := range nulls {
-		p := start + i
-		b := uint8(set[p>>6] >> (uint(p) & 63) & 1)
-		nulls[i] = b
-		if b != 0 {
-			v[i] = fill
-		}
-	}
 }
 
 // column returns the values of column x.col for the selected rows.

@@ -61,6 +61,9 @@ func pickAVX512(dst *int64, src *int64, sel *uint16, n int) {
 func pickEntriesAVX512(dst *int64, values *int64, entries *uint32, sel *uint16, n int) {
 	panic("BUG: assembly of another machine")
 }
+func spreadNullsAVX512(nulls *uint8, v *int64, set *uint64, words int, fill int64) {
+	panic("BUG: assembly of another machine")
+}
 
 func filterSetAVX512(mask *[2]uint64, src *uint32, widths uint32, add uint32, size uint32, set *uint64) {
 	panic("BUG: assembly of another machine")

@@ -16,3 +16,8 @@ func pickAVX512(dst *int64, src *int64, sel *uint16, n int)
 //
 //go:noescape
 func pickEntriesAVX512(dst *int64, values *int64, entries *uint32, sel *uint16, n int)
+
+// spreadNullsAVX512 writes the bits of words as bytes, and fill where they are set.
+//
+//go:noescape
+func spreadNullsAVX512(nulls *uint8, v *int64, set *uint64, words int, fill int64)

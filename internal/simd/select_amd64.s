@@ -174,3 +174,47 @@ tail:
 done:
 	VZEROUPPER
 	RET
+
+// func spreadNullsAVX512(nulls *uint8, v *int64, set *uint64, words int, fill int64)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F
+TEXT ·spreadNullsAVX512(SB), NOSPLIT, $0-40
+	MOVQ         nulls+0(FP), AX
+	MOVQ         v+8(FP), CX
+	MOVQ         set+16(FP), DX
+	MOVQ         words+24(FP), BX
+	MOVQ         fill+32(FP), SI
+	VPBROADCASTQ SI, Z0
+	MOVL         $0x00000001, SI
+	VPBROADCASTB SI, Z1
+	TESTQ        BX, BX
+	JLE          done
+
+word:
+	KMOVQ      (DX), K1
+	VMOVDQU8.Z Z1, K1, Z2
+	VMOVDQU8   Z2, (AX)
+	KMOVB      (DX), K1
+	VMOVDQU64  Z0, K1, (CX)
+	KMOVB      1(DX), K1
+	VMOVDQU64  Z0, K1, 64(CX)
+	KMOVB      2(DX), K1
+	VMOVDQU64  Z0, K1, 128(CX)
+	KMOVB      3(DX), K1
+	VMOVDQU64  Z0, K1, 192(CX)
+	KMOVB      4(DX), K1
+	VMOVDQU64  Z0, K1, 256(CX)
+	KMOVB      5(DX), K1
+	VMOVDQU64  Z0, K1, 320(CX)
+	KMOVB      6(DX), K1
+	VMOVDQU64  Z0, K1, 384(CX)
+	KMOVB      7(DX), K1
+	VMOVDQU64  Z0, K1, 448(CX)
+	ADDQ       $0x08, DX
+	ADDQ       $0x40, AX
+	ADDQ       $0x00000200, CX
+	DECQ       BX
+	JNZ        word
+
+done:
+	VZEROUPPER
+	RET

@@ -122,3 +122,32 @@ func entriesPlain[T uint8 | uint16 | uint32](table []T, lo int64, keys []int64, 
 	}
 	return k
 }
+
+// SpreadNulls writes row i's bit of set (bit i&63 of word i>>6) to nulls[i], as 0 or 1,
+// and fill to v[i] where it is 1. v is as long as nulls, or longer.
+func SpreadNulls(nulls []uint8, v []int64, set []uint64, fill int64) {
+	v = v[:len(nulls)]
+	n := 0
+	if active == AVX512 && len(nulls) >= 64 {
+		words := len(nulls) / 64
+		_ = set[words-1]
+		spreadNullsAVX512(&nulls[0], &v[0], &set[0], words, fill)
+		n = 64 * words
+	}
+	if n < len(nulls) {
+		spreadNullsPlain(nulls[n:], v[n:], set[n/64:], fill)
+	}
+}
+
+func spreadNullsPlain(nulls []uint8, v []int64, set []uint64, fill int64) {
+	clear(nulls)
+	for i, b := range set[:(len(nulls)+63)/64] {
+		if r := len(nulls) - 64*i; r < 64 {
+			b &= 1<<r - 1
+		}
+		for ; b != 0; b &= b - 1 {
+			at := 64*i + bits.TrailingZeros64(b)
+			nulls[at], v[at] = 1, fill
+		}
+	}
+}

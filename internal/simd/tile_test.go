@@ -1,6 +1,7 @@
 package simd
 
 import (
+	"bytes"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -108,6 +109,40 @@ func TestPick(t *testing.T) {
 				for i, s := range sel {
 					if dst[i] != src[s] || far[i] != src[entries[s]] {
 						t.Fatalf("%d of %d: %d and %d", i, len(sel), dst[i], far[i])
+					}
+				}
+			}
+		}
+	})
+}
+
+func TestSpreadNulls(t *testing.T) {
+	levels(t, func(t *testing.T) {
+		r := rand.New(rand.NewPCG(15, 15))
+		for _, n := range lengths {
+			for range 10 {
+				set := make([]uint64, (n+63)/64)
+				for i := range set {
+					m := randomMask(r)
+					set[i] = m[0] & m[1]
+				}
+				fill := int64(r.Uint64())
+				v, check := guarded[int64](t, n)
+				copy(v, randomValues(r, n))
+				was := slices.Clone(v)
+				all := bytes.Repeat([]byte{7}, n+2)
+				SpreadNulls(all[1:1+n], v, set, fill)
+				check()
+				if all[0] != 7 || all[n+1] != 7 {
+					t.Fatalf("bytes beside %d are written", n)
+				}
+				for i, null := range all[1 : 1+n] {
+					want := was[i]
+					if null == 1 {
+						want = fill
+					}
+					if uint64(null) != set[i>>6]>>(i&63)&1 || v[i] != want {
+						t.Fatalf("%d of %d: %d, %d", i, n, null, v[i])
 					}
 				}
 			}

@@ -97,6 +97,38 @@ func selectKernels() {
 		VZEROUPPER()
 		RET()
 	}
+
+	TEXT("spreadNullsAVX512", NOSPLIT, "func(nulls *uint8, v *int64, set *uint64, words int, fill int64)")
+	Pragma("noescape")
+	Doc("spreadNullsAVX512 writes the bits of words as bytes, and fill where they are set.")
+	{
+		nulls, v, set, words := Load(Param("nulls"), GP64()), Load(Param("v"), GP64()), Load(Param("set"), GP64()), Load(Param("words"), GP64())
+		one, fill, fills, ones := GP32(), GP64(), ZMM(), ZMM()
+		Load(Param("fill"), fill)
+		VPBROADCASTQ(fill, fills)
+		MOVL(U32(1), one)
+		VPBROADCASTB(one, ones)
+		TESTQ(words, words)
+		JLE(LabelRef("done"))
+		Label("word")
+		k, bytes := K(), ZMM()
+		KMOVQ(Mem{Base: set}, k)
+		VMOVDQU8_Z(ones, k, bytes)
+		VMOVDQU8(bytes, Mem{Base: nulls})
+		for i := range 8 {
+			part := K()
+			KMOVB(Mem{Base: set, Disp: i}, part)
+			VMOVDQU64(fills, part, Mem{Base: v, Disp: 64 * i})
+		}
+		ADDQ(Imm(8), set)
+		ADDQ(Imm(64), nulls)
+		ADDQ(U32(512), v)
+		DECQ(words)
+		JNZ(LabelRef("word"))
+		Label("done")
+		VZEROUPPER()
+		RET()
+	}
 }
 
 // eights repeats body for n elements, eight at a time; k marks those that exist. n

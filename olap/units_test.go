@@ -1,0 +1,106 @@
+package olap
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"pgaccel/vector"
+)
+
+// firstMicro and lastMicro are the first and the last timestamp.
+const firstMicro, lastMicro = -2451545 * dayMicros, 9223371331200000000 - 1
+
+func TestUnits(t *testing.T) {
+	r := rand.New(rand.NewPCG(21, 21))
+	near := func(v int64) int64 { return min(max(v+r.Int64N(2000)-1000, firstMicro), lastMicro) }
+	orders := map[string]func(n int) []int64{
+		"sorted": func(n int) []int64 {
+			v, at := make([]int64, n), r.Int64N(1<<50)
+			for i := range v {
+				at += r.Int64N(40 * hourMicros)
+				v[i] = at
+			}
+			return v
+		},
+		"nearly sorted": func(n int) []int64 {
+			v, at := make([]int64, n), r.Int64N(1<<50)
+			for i := range v {
+				at += r.Int64N(minuteMicros)
+				v[i] = at + r.Int64N(20*secondMicros)
+			}
+			return v
+		},
+		"random": func(n int) []int64 {
+			v := make([]int64, n)
+			for i := range v {
+				v[i] = min(max(int64(r.Uint64())>>r.IntN(20), firstMicro), lastMicro)
+			}
+			return v
+		},
+		"ends": func(n int) []int64 {
+			v := make([]int64, n)
+			for i := range v {
+				day := r.Int64N(800)*dayMicros + 7*dayMicros
+				v[i] = near([]int64{firstMicro + day, lastMicro - day, lastMicro, day, -day}[r.IntN(5)])
+			}
+			return v
+		},
+	}
+	for _, field := range []string{"year", "quarter", "month", "week", "day", "hour", "minute", "second", "dow", "isodow", "doy"} {
+		var f func(v int64) (int64, error)
+		unit := field
+		check := func(kind string, x *node) {
+			w := &worker{bufs: make([]buffers, 1)}
+			for name, order := range orders {
+				for _, n := range []int{0, 1, 63, 64, 65, 127, 128, 129, 511, 512, 513, tileRows} {
+					for range 3 {
+						v := order(n)
+						got, want := make([]int64, n), make([]int64, n)
+						fails := false // units that begin before the first timestamp
+						for i := range v {
+							var err error
+							if want[i], err = f(v[i]); err != nil {
+								want[i], fails = x.lo, true
+							}
+						}
+						w.err = nil
+						if w.mapUnits(x, vec{v: v}, got); !slices.Equal(got, want) || (w.err != nil) != fails {
+							t.Fatalf("%s %s of %d values, %s: %v, %v instead of %v", kind, field, n, name, w.err, got, want)
+						}
+					}
+				}
+			}
+		}
+		if truncates(field) {
+			f = func(v int64) (int64, error) { return dateTrunc(field, vector.TimestampTZ, v) }
+			check("date_trunc", &node{unit: unit, f: f})
+		}
+		if unit = unitOf(field); unit != "" {
+			f = func(v int64) (int64, error) { return extract(field, vector.TimestampTZ, v) }
+			check("extract", &node{unit: unit, f: f})
+		}
+	}
+}
+
+// Infinite timestamps fail, but not as the hidden value of a null.
+func TestUnitsInfinite(t *testing.T) {
+	x := &node{unit: "week", lo: 3, f: func(v int64) (int64, error) { return dateTrunc("week", vector.Timestamp, v) }}
+	v := []int64{lastMicro, 1<<63 - 1, lastMicro, -1 << 63}
+	last, err := dateTrunc("week", vector.Timestamp, lastMicro)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &worker{bufs: make([]buffers, 1)}
+	out := make([]int64, 4)
+	w.mapUnits(x, vec{v, []uint8{0, 1, 0, 1}}, out)
+	if want := []int64{last, 3, last, 3}; w.err != nil || !slices.Equal(out, want) {
+		t.Fatalf("%v instead of %v: %v", out, want, w.err)
+	}
+	for range 2 { // with and without a unit that is known
+		w.err = nil
+		if w.mapUnits(x, vec{v: v}, out); w.err == nil {
+			t.Fatal("no error for infinity")
+		}
+	}
+}
