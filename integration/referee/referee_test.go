@@ -54,7 +54,7 @@ func TestCorpus(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	errs := &errorLog{}
-	st, err := startStack(ctx, false, false, errs.logger())
+	st, err := startStack(ctx, Options{Log: errs.logger()})
 	if err != nil {
 		t.Fatal(err)
 	}

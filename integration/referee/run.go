@@ -24,6 +24,7 @@ type Options struct {
 	Sessions    int       // in parallel; 0 is 4
 	Changes     int       // of 100 queries, how many are preceded by a change of the data
 	Outside     int       // of 100 queries, how many are outside of the subset
+	Rows        int       // of fact tables, about; 0 is few
 	Eager       bool      // larger tables, which take the paths of tables much larger still; two questions at a time
 	ICU         bool      // the database's collation is one of ICU's
 	Differences int       // end after so many; 0 is 3
@@ -56,6 +57,9 @@ const LeastShare = 0.9
 // schemaQueries is the number of queries on one schema before the next one.
 const schemaQueries = 400
 
+// eagerRows are the rows of fact tables of eager runs.
+const eagerRows = 6000
+
 type run struct {
 	Options
 	stack   *stack
@@ -82,7 +86,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	}
 	o.Log = errorLog.logger()
 	fmt.Fprintf(o.Out, "referee: seed %d, %d queries, %d sessions, %d%% changes\n", o.Seed, o.Queries, o.Sessions, o.Changes)
-	st, err := startStack(ctx, o.ICU, o.Eager, o.Log)
+	st, err := startStack(ctx, o)
 	if err != nil {
 		return nil, err
 	}
@@ -257,7 +261,9 @@ func (r *run) session(ctx context.Context, number int) error {
 		err error
 	}
 	w := r.stack.world
-	w.large = r.Eager
+	if w.rows = r.Rows; w.rows == 0 && r.Eager {
+		w.rows = eagerRows
+	}
 	prepare := func(cycle int) chan made {
 		ch := make(chan made, 1)
 		go func() {

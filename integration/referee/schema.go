@@ -113,7 +113,7 @@ type world struct {
 	collations []string // as COLLATE writes them, deterministic
 	loose      string   // a nondeterministic collation, "" for none
 	version    int
-	large      bool // fact tables have several segments
+	rows       int // of fact tables, about; 0 is few
 }
 
 var otherTypes = []string{"uuid", "jsonb", "integer[]", "interval", "bytea", "numeric", "numeric(30,5)", "inet", "money"}
@@ -127,8 +127,8 @@ var otherValues = map[string][]string{"uuid": {"00000000-0000-0000-0000-00000000
 func randomSchema(r *rand.Rand, name string, w world) *schema {
 	s := &schema{name: name}
 	sizes := func() int {
-		if w.large && r.IntN(8) > 0 {
-			return 2000 + r.IntN(9000)
+		if w.rows > 0 && r.IntN(8) > 0 {
+			return w.rows/2 + r.IntN(w.rows)
 		}
 		switch n := r.IntN(20); {
 		case n == 0:
@@ -158,6 +158,11 @@ func randomSchema(r *rand.Rand, name string, w world) *schema {
 		s.tables = append(s.tables, dim)
 	}
 	f := randomTable(r, w, name, name+"_f", "k", 5+r.IntN(7))
+	for _, k := range f.key {
+		if t := &f.cols[k].t; n > 10000 && t.kind == int2 { // too few values
+			t.kind = int4
+		}
+	}
 	if r.IntN(8) == 0 {
 		f.key, f.primary = nil, false
 	}
@@ -273,6 +278,9 @@ func (t *table) fill(r *rand.Rand, n int) {
 			}
 		default:
 			size := []int{1, 2, 5, 12, 60, 400}[r.IntN(6)]
+			if n > 5000 && r.IntN(4) == 0 { // many values
+				size = n / (1 + r.IntN(20))
+			}
 			c.pool = pool(r, c.t, max(size, 1), c.wild)
 		}
 		if c.t.kind.isNumber() && c.other == "" {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"log/slog"
 	"maps"
 	"net/http"
 	"strconv"
@@ -26,11 +25,10 @@ type stack struct {
 	cancel        context.CancelFunc
 }
 
-// startStack starts both. ICU makes an ICU collation the database's default.
-// With eager, small tables take the paths of large ones.
-func startStack(ctx context.Context, icu, eager bool, log *slog.Logger) (*stack, error) {
+// startStack starts both. Options.ICU makes an ICU collation the database's default.
+func startStack(ctx context.Context, opt Options) (*stack, error) {
 	o := pgserver.Options{Settings: map[string]string{"autovacuum": "off", "max_parallel_workers_per_gather": "0"}}
-	if icu {
+	if opt.ICU {
 		o.InitArgs = []string{"--locale-provider=icu", "--icu-locale=en-US"}
 	}
 	pg, err := pgserver.Start(ctx, o)
@@ -38,14 +36,14 @@ func startStack(ctx context.Context, icu, eager bool, log *slog.Logger) (*stack,
 		return nil, err
 	}
 	s := &stack{pg: pg, direct: fmt.Sprintf("postgres://postgres@127.0.0.1:%d/postgres?sslmode=disable", pg.Port)}
-	if err := s.start(eager, log); err != nil {
+	if err := s.start(opt); err != nil {
 		s.stop()
 		return nil, err
 	}
 	return s, nil
 }
 
-func (s *stack) start(eager bool, log *slog.Logger) error {
+func (s *stack) start(opt Options) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	s.cancel = cancel
 	conn, err := connect(ctx, s.direct)
@@ -57,8 +55,12 @@ func (s *stack) start(eager bool, log *slog.Logger) error {
 		return err
 	}
 	// Small segments: a table of some thousand rows has several.
+	segment := 1024
+	if opt.Rows >= 1<<17 {
+		segment = 0
+	}
 	s.accel, err = server.Start(ctx, server.Config{Upstream: s.pg.URL("postgres", "postgres"), Listen: []string{"127.0.0.1:0"}, HTTP: "127.0.0.1:0",
-		Accelerate: []string{"rf*.*"}, SegmentRows: 1024, Eager: eager, Memory: 2 << 30, Logger: log})
+		Accelerate: []string{"rf*.*"}, SegmentRows: segment, Eager: opt.Eager, Memory: 2 << 30, Logger: opt.Log})
 	if err != nil {
 		return err
 	}
