@@ -158,6 +158,9 @@ func (s *groups) accumulate(w *worker, index []uint32) {
 		if s.encodedIn == w.seg && s.encoded[i] {
 			continue
 		}
+		if a.kind == accZeros && w.ownKeys(a.arg) {
+			continue // there are neither zeros nor NaNs
+		}
 		if a.filter == nil {
 			if a.arg != arg || filter != nil {
 				v = w.eval(a.arg)

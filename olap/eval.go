@@ -26,6 +26,9 @@ func (w *worker) evalAt(x *node, depth int) vec {
 		return w.logic(x, depth)
 	}
 	a := w.evalAt(x.args[0], depth)
+	if x.kind == nodeFloatKey && w.ownKeys(x.args[0]) {
+		return a
+	}
 	out := w.buffer(x, n)
 	switch x.kind {
 	case nodeTable:
@@ -97,6 +100,16 @@ func (w *worker) evalAt(x *node, depth int) vec {
 		return vec{out, nulls}
 	}
 	panic("BUG: a node without an evaluator")
+}
+
+// ownKeys reports whether a node's doubles are their own keys, by the zone maps: none is
+// negative, a zero or a NaN. The bits of nulls are bounded as those of others are.
+func (w *worker) ownKeys(x *node) bool {
+	if x.kind != nodeColumn || w.seg == nil {
+		return false
+	}
+	c := &w.seg.Columns[x.col]
+	return c.Min > 0 && c.Max < nanKey && c.Min <= c.Max && c.NullCount == 0
 }
 
 func b2i(b bool) int64 {

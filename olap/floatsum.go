@@ -5,6 +5,8 @@ import (
 	"math/bits"
 	"sync/atomic"
 	"unsafe"
+
+	"pgaccel/internal/simd"
 )
 
 // Sums of doubles are exact, and rounded once at the end: they depend neither on the
@@ -103,14 +105,7 @@ func (e *floatMoments) add(index []uint32, vals []int64) {
 		}
 		return
 	}
-	// Magnitudes as integers, without zeros (which wrap around).
-	least, most := uint64(math.MaxUint64), uint64(0)
-	minus := false
-	for _, x := range vals {
-		u := uint64(x) << 1
-		least, most = min(least, u-1), max(most, u)
-		minus = minus || x == math.MinInt64
-	}
+	least, most, minus := magnitudes(vals)
 	// Biased exponents; low is 0 where there are only zeros, too.
 	low, high := int32((least+1)>>53), int32(most>>53)
 	base := e.base(high)
@@ -126,6 +121,22 @@ func (e *floatMoments) add(index []uint32, vals []int64) {
 		e.addSums(index, vals, uint64(base))
 	}
 	e.most = max(e.most, most)
+}
+
+// magnitudes returns the least and the largest magnitude as integers (the bits, shifted
+// left by one, the least less one so that zeros do not count), and whether there may be
+// negative zeros.
+func magnitudes(vals []int64) (least, most uint64, minus bool) {
+	if lo, hi := simd.Bounds(vals); lo > 0 {
+		return uint64(lo)<<1 - 1, uint64(hi) << 1, false
+	}
+	least = math.MaxUint64
+	for _, x := range vals {
+		u := uint64(x) << 1
+		least, most = min(least, u-1), max(most, u)
+		minus = minus || x == math.MinInt64
+	}
+	return least, most, minus
 }
 
 // base returns the window's base, which it chooses for values of exponents up to high

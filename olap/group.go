@@ -84,6 +84,8 @@ func newGrouper(p *pipeline, group []plan.Expr) (*grouper, error) {
 			key.kind, key.t, key.f = nodeMap, n.t, groupFloat
 			key.risky = true
 			n = key
+		} else if units := p.c.unitNumbers(n); units != nil {
+			n = units
 		}
 		g.keys = append(g.keys, groupKey{node: n})
 	}
@@ -455,6 +457,11 @@ func (s *groups) keys(i int, numbers []uint32) rcol {
 			if c.t.Kind.IsFloat() {
 				for j := range c.v {
 					c.v[j] = floatOfKey(c.v[j])
+				}
+			}
+			if starts := k.node.starts; starts != nil {
+				for j, unit := range c.v {
+					c.v[j] = starts[unit]
 				}
 			}
 			return c

@@ -51,6 +51,7 @@ type node struct {
 	tab        *table
 	f          func(int64) (int64, error) // nodeMap
 	unit       string                     // nodeMap: f is the same throughout this unit of time; "" for none
+	starts     []int64                    // a group's key: the values that 0, 1, ... stand for; nil: themselves
 	call       *plan.Call                 // nodeScalar
 }
 

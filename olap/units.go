@@ -1,6 +1,11 @@
 package olap
 
-import "pgaccel/internal/simd"
+import (
+	"slices"
+
+	"pgaccel/internal/simd"
+	"pgaccel/vector"
+)
 
 // Functions of time such as date_trunc and extract stay the same throughout a unit of
 // time, and rows often come in about the order in which they happened. So a worker keeps
@@ -56,4 +61,38 @@ func fill(out []int64, v int64) {
 	for i := range out {
 		out[i] = v
 	}
+}
+
+// maxUnits is the largest number of units for which the starts are written out.
+const maxUnits = 1 << 14
+
+// unitNumbers returns the node that numbers the units of a date_trunc from 0 on, in their
+// order: groups of time are neighbours then, and index arrays. Nil where n is another
+// function, may fail, or has too many units.
+func (c *compiler) unitNumbers(n *node) *node {
+	if n.kind != nodeMap || n.unit == "" || n.risky || n.t.Kind != vector.Timestamp && n.t.Kind != vector.TimestampTZ {
+		return nil
+	}
+	// Months, quarters and years differ by less than a quarter of their length.
+	_, hi := unitAround(n.unit, n.lo)
+	if span, ok := width(n.lo, n.hi); !ok || span/maxUnits >= hi-n.lo {
+		return nil
+	}
+	var starts []int64
+	for lo := n.lo; lo <= n.hi; {
+		starts = append(starts, lo)
+		_, hi := unitAround(n.unit, lo)
+		lo = hi + 1
+	}
+	m := *n
+	m.starts, m.lo, m.hi = starts, 0, int64(len(starts)-1)
+	m.f = func(v int64) (int64, error) {
+		start, err := n.f(v)
+		if err != nil {
+			return 0, err
+		}
+		i, _ := slices.BinarySearch(starts, start)
+		return int64(i), nil
+	}
+	return c.add(&m)
 }

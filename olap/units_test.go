@@ -104,3 +104,51 @@ func TestUnitsInfinite(t *testing.T) {
 		}
 	}
 }
+
+func TestUnitNumbers(t *testing.T) {
+	r := rand.New(rand.NewPCG(22, 22))
+	c := &compiler{}
+	for _, field := range []string{"year", "quarter", "month", "week", "day", "hour", "minute", "second"} {
+		for range 50 {
+			lo := int64(r.Uint64())>>(8+r.IntN(10)) + dayMicros
+			hi := lo + r.Int64N(1<<(20+r.IntN(30)))
+			f := func(v int64) (int64, error) { return dateTrunc(field, vector.Timestamp, v) }
+			n := &node{kind: nodeMap, t: vector.TypeOf(vector.Timestamp), unit: field, f: f}
+			var err1, err2 error
+			n.lo, err1 = f(lo)
+			n.hi, err2 = f(hi)
+			if err1 != nil || err2 != nil {
+				t.Fatal(err1, err2)
+			}
+			m := c.unitNumbers(n)
+			if m == nil {
+				if (n.hi-n.lo)/maxUnits < secondMicros {
+					t.Fatalf("%s of %d to %d has no numbers", field, lo, hi)
+				}
+				continue
+			}
+			if m.lo != 0 || m.hi != int64(len(m.starts)-1) || m.starts[m.hi] != n.hi || len(m.starts) > 2*maxUnits {
+				t.Fatalf("%s of %d to %d: %d starts", field, lo, hi, len(m.starts))
+			}
+			for range 100 {
+				v := lo + r.Int64N(hi-lo+1)
+				want, err := f(v)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if i, err := m.f(v); err != nil || i < 0 || i > m.hi || m.starts[i] != want {
+					t.Fatalf("%s of %d is %d instead of %d: %v", field, v, i, want, err)
+				}
+			}
+		}
+	}
+	for name, n := range map[string]*node{
+		"risky":      {kind: nodeMap, t: vector.TypeOf(vector.Timestamp), unit: "day", risky: true},
+		"too many":   {kind: nodeMap, t: vector.TypeOf(vector.Timestamp), unit: "second", hi: maxUnits * 2 * secondMicros},
+		"an extract": {kind: nodeMap, t: vector.NumericType(0), unit: "day"},
+	} {
+		if c.unitNumbers(n) != nil {
+			t.Errorf("%s has numbers", name)
+		}
+	}
+}
