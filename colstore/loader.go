@@ -1,8 +1,10 @@
 package colstore
 
 import (
+	"encoding/binary"
 	"hash/maphash"
 	"math"
+	"math/bits"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -176,9 +178,40 @@ type writerColumn struct {
 // recent remembers a string's code, so that the dictionary and its lock are needed
 // for new strings only, nearly. kept is the dictionary's own copy.
 type recent struct {
-	hash uint64
+	key  textKey
 	kept []byte
 	code int64
+}
+
+// textKey is, together with its length, all of a string of up to shortText bytes, and
+// a hash of a longer one.
+type textKey struct{ first, last uint64 }
+
+const shortText = 16
+
+func textKeyOf(b []byte) textKey {
+	switch n := len(b); {
+	case n > shortText:
+		return textKey{first: maphash.Bytes(hashSeed, b)}
+	case n >= 8:
+		return textKey{binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[n-8:])}
+	case n >= 4:
+		return textKey{uint64(binary.LittleEndian.Uint32(b)), uint64(binary.LittleEndian.Uint32(b[n-4:]))}
+	case n > 0:
+		return textKey{uint64(b[0]), uint64(b[n/2])<<8 | uint64(b[n-1])}
+	}
+	return textKey{}
+}
+
+// slot is where a string is remembered.
+func (k textKey) slot() uint64 {
+	hi, lo := bits.Mul64(k.first^0x9e3779b97f4a7c15, k.last^0xd6e8feb86659fd93)
+	return (hi ^ lo) % recentCount
+}
+
+// is reports whether b, with key k, is the string that r remembers.
+func (r *recent) is(k textKey, b []byte) bool {
+	return r.key == k && len(r.kept) == len(b) && r.kept != nil && (len(b) <= shortText || string(r.kept) == string(b))
 }
 
 const (
@@ -229,15 +262,19 @@ func (w *Writer) Int(col int, v int64) {
 // Text sets a text column. b is copied.
 func (w *Writer) Text(col int, b []byte) {
 	c := w.at(col)
-	hash := maphash.Bytes(hashSeed, b)
-	r := &c.recent[hash%recentCount]
-	if r.hash != hash || r.kept == nil || string(r.kept) != string(b) {
+	key := textKeyOf(b)
+	r := &c.recent[key.slot()]
+	if !r.is(key, b) {
+		hash := key.first
+		if len(b) <= shortText {
+			hash = maphash.Bytes(hashSeed, b)
+		}
 		code, kept, err := c.dict.add(b, hash)
 		if err != nil {
 			w.fail(err)
 			return
 		}
-		*r = recent{hash: hash, kept: kept, code: int64(code)}
+		*r = recent{key: key, kept: kept, code: int64(code)}
 	}
 	c.values[w.n] = r.code
 }
@@ -374,9 +411,16 @@ func (c *writerColumn) zone(values []int64) zone {
 func zoneOf(values []int64, nulls []uint64, some, float bool) zone {
 	z := emptyZone
 	if !some && !float {
-		for _, v := range values {
-			z.lo, z.hi = min(z.lo, v), max(z.hi, v)
+		// Two pairs of bounds, in registers, that do not wait for each other.
+		lo, hi := z.lo, z.hi
+		for ; len(values) >= 2; values = values[2:] {
+			lo, hi = min(lo, values[0]), max(hi, values[0])
+			z.lo, z.hi = min(z.lo, values[1]), max(z.hi, values[1])
 		}
+		for _, v := range values {
+			lo, hi = min(lo, v), max(hi, v)
+		}
+		z.lo, z.hi = min(z.lo, lo), max(z.hi, hi)
 		return z
 	}
 	for i, v := range values {

@@ -1,6 +1,7 @@
 package colstore
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math"
@@ -291,5 +292,48 @@ func TestRanks(t *testing.T) {
 	v.SetRanks(make([]int32, v.Len()))
 	if len(v.Ranks()) != v.Len() {
 		t.Error("SetRanks had no effect")
+	}
+}
+
+// A string of up to shortText bytes is told from every other by its length and key, a
+// longer one by its bytes: strings that differ in one byte, at every length.
+func TestRecentStrings(t *testing.T) {
+	var all [][]byte
+	for n := range 2*shortText + 2 {
+		b := bytes.Repeat([]byte{'a'}, n)
+		all = append(all, b)
+		for i := range b {
+			for _, v := range []byte{0, 'b', 255} {
+				c := bytes.Clone(b)
+				c[i] = v
+				all = append(all, c)
+			}
+		}
+	}
+	for _, a := range all {
+		r := recent{key: textKeyOf(a), kept: a}
+		for _, b := range all {
+			if got, want := r.is(textKeyOf(b), b), bytes.Equal(a, b); got != want {
+				t.Fatalf("%q is %q: %v", a, b, got)
+			}
+		}
+	}
+	if (&recent{}).is(textKeyOf(nil), nil) {
+		t.Error("nothing is remembered, and the empty string is found")
+	}
+}
+
+func TestZoneOf(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, n := range []int{0, 1, 2, 3, 63, 64, 127, 128, 129, 511, 512, 513} {
+		values := make([]int64, n)
+		want := emptyZone
+		for i := range values {
+			values[i] = int64(r.Uint64())
+			want.lo, want.hi = min(want.lo, values[i]), max(want.hi, values[i])
+		}
+		if got := zoneOf(values, nil, false, false); got != want {
+			t.Errorf("%d values: %v, want %v", n, got, want)
+		}
 	}
 }

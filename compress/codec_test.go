@@ -244,6 +244,31 @@ func checkFilter(t *testing.T, c Column, values []int64, start, rows int, r *ran
 	}
 }
 
+// TestPack compares the packing of whole miniblocks with that of value after value, at
+// all widths, and sees that it writes no word too many.
+func TestPack(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	for w := uint(0); w <= 64; w++ {
+		for _, ref := range []int64{0, -5, math.MinInt64, math.MaxInt64 - 3} {
+			for _, n := range []int{1, miniRows - 1, miniRows} {
+				top := uint64(1)<<w - 1
+				values := make([]int64, n)
+				for i := range values {
+					values[i] = int64(uint64(ref) + r.Uint64()&top)
+				}
+				values[0], values[n-1] = int64(uint64(ref)+top), int64(uint64(ref)+top)
+				want, got := make([]uint32, w+1), make([]uint32, w+1)
+				want[w], got[w] = 0xdeadbeef, 0xdeadbeef
+				packPlain(want[:w], values, ref, w)
+				pack(got[:w], values, ref, w)
+				if !slices.Equal(got, want) {
+					t.Fatalf("width %d, %d values from %d: %x, want %x", w, n, ref, got, want)
+				}
+			}
+		}
+	}
+}
+
 // TestInside compares the generated filters with one comparison after the other:
 // every pair of bounds of narrow widths, random ones of wide.
 func TestInside(t *testing.T) {

@@ -249,23 +249,23 @@ func (p *forPlan) analyse(values []int64) {
 	for len(values) > 0 {
 		block := values[:min(blockRows, len(values))]
 		values = values[len(block):]
-		lo, hi := block[0], block[0]
-		for _, v := range block {
-			lo, hi = min(lo, v), max(hi, v)
+		lo, hi := int64(math.MaxInt64), int64(math.MinInt64)
+		var tops [miniCount]int64
+		minis := 0
+		for ; len(block) > 0; minis++ {
+			mini := block[:min(miniRows, len(block))]
+			block = block[len(mini):]
+			bottom, top := simd.Bounds(mini)
+			tops[minis] = top
+			lo, hi = min(lo, bottom), max(hi, top)
 		}
 		if lo != int64(int32(lo)) || uint64(hi)-uint64(lo) > math.MaxUint32 {
 			p.narrow = false
 		}
 		var widths uint32
-		for m := 0; len(block) > 0; m += 8 {
-			mini := block[:min(miniRows, len(block))]
-			block = block[len(mini):]
-			var or uint64
-			for _, v := range mini {
-				or |= uint64(v) - uint64(lo)
-			}
-			w := bits.Len64(or)
-			widths |= uint32(w) << m
+		for m, top := range tops[:minis] {
+			w := bits.Len64(uint64(top) - uint64(lo))
+			widths |= uint32(w) << (8 * m)
 			p.packed += w
 		}
 		p.refs = append(p.refs, lo)
@@ -320,8 +320,65 @@ func (p *forPlan) encode(dst []uint32, values []int64, wide bool) *forColumn {
 }
 
 // pack writes the offsets of up to 32 values in width bits each, LSB first, and
-// zeros for those that a full miniblock would have more. len(dst) is width.
+// zeros for those that a full miniblock would have more. len(dst) is width, or what
+// the values fill where they are fewer.
 func pack(dst []uint32, values []int64, ref int64, width uint) {
+	switch {
+	case width == 0:
+	case len(values) != miniRows || width > 32:
+		packPlain(dst, values, ref, width)
+	case width <= 16:
+		packFours(dst, (*[miniRows]int64)(values), ref, width)
+	default:
+		packTwos(dst, (*[miniRows]int64)(values), ref, width)
+	}
+}
+
+// packFours is packPlain of a whole miniblock of at most 16 bits a value: four of them
+// fit a word of 64 bits, and do not wait for the ones before.
+func packFours(dst []uint32, values *[miniRows]int64, ref int64, width uint) {
+	var acc uint64 // bits not yet written, fewer than 64 between steps
+	used, n := uint(0), 4*width
+	for i := 0; i < miniRows; i += 4 {
+		v := (*[4]int64)(values[i:])
+		x := uint64(v[0]-ref) | uint64(v[1]-ref)<<(width&63) | uint64(v[2]-ref)<<(2*width&63) | uint64(v[3]-ref)<<(3*width&63)
+		acc |= x << (used & 63)
+		if used += n; used < 64 {
+			continue
+		}
+		dst[0], dst[1] = uint32(acc), uint32(acc>>32)
+		dst = dst[2:]
+		used -= 64
+		acc = x >> (n - used) // 64 where all is written
+	}
+	if used > 0 {
+		dst[0] = uint32(acc) // of an odd width
+	}
+}
+
+// packTwos is packFours for 17 to 32 bits a value.
+func packTwos(dst []uint32, values *[miniRows]int64, ref int64, width uint) {
+	var acc uint64
+	used, n := uint(0), 2*width
+	for i := 0; i < miniRows; i += 2 {
+		v := (*[2]int64)(values[i:])
+		x := uint64(v[0]-ref) | uint64(v[1]-ref)<<(width&63)
+		acc |= x << (used & 63)
+		if used += n; used < 64 {
+			continue
+		}
+		dst[0], dst[1] = uint32(acc), uint32(acc>>32)
+		dst = dst[2:]
+		used -= 64
+		acc = x >> (n - used)
+	}
+	if used > 0 {
+		dst[0] = uint32(acc)
+	}
+}
+
+// packPlain is pack for any number of values and any width.
+func packPlain(dst []uint32, values []int64, ref int64, width uint) {
 	if width == 0 {
 		return
 	}

@@ -345,10 +345,7 @@ type runPlan struct {
 func (p *runPlan) reset() { p.refs, p.widths, p.packed, p.narrow = p.refs[:0], p.widths[:0], 0, true }
 
 func (p *runPlan) add(runs []int64) {
-	lo, hi := runs[0], runs[0]
-	for _, v := range runs {
-		lo, hi = min(lo, v), max(hi, v)
-	}
+	lo, hi := simd.Bounds(runs)
 	if lo != int64(int32(lo)) || uint64(hi)-uint64(lo) > math.MaxUint32 {
 		p.narrow = false
 	}
@@ -356,11 +353,8 @@ func (p *runPlan) add(runs []int64) {
 	for len(runs) > 0 {
 		mini := runs[:min(miniRows, len(runs))]
 		runs = runs[len(mini):]
-		var or uint64
-		for _, v := range mini {
-			or |= uint64(v) - uint64(lo)
-		}
-		w := bits.Len64(or)
+		_, top := simd.Bounds(mini)
+		w := bits.Len64(uint64(top) - uint64(lo))
 		p.widths = append(p.widths, uint8(w))
 		p.packed += packedWords(len(mini), w)
 	}
