@@ -1,6 +1,7 @@
 package olap
 
 import (
+	"strings"
 	"unicode/utf8"
 
 	"pgaccel/plan"
@@ -14,6 +15,51 @@ func like(s, p string, insensitive bool) (bool, error) {
 	if insensitive && !(ascii(s) && ascii(p)) {
 		return false, forward(plan.ReasonCollation, "ILIKE outside of ASCII")
 	}
+	if lit, ok := inner(p); ok {
+		return contains(s, lit, insensitive), nil
+	}
+	return likeSteps(s, p, insensitive)
+}
+
+// inner returns the literal of a pattern %literal%. It is valid UTF-8, so that it is found
+// at the beginning of a character only.
+func inner(p string) (lit string, ok bool) {
+	if len(p) < 2 || p[0] != '%' || p[len(p)-1] != '%' {
+		return "", false
+	}
+	lit = p[1 : len(p)-1]
+	for i := range len(lit) {
+		if c := lit[i]; c == '%' || c == '_' || c == '\\' {
+			return "", false
+		}
+	}
+	return lit, utf8.ValidString(lit)
+}
+
+// contains reports whether s has lit in it; insensitive to case in ASCII.
+func contains(s, lit string, insensitive bool) bool {
+	if !insensitive || lit == "" {
+		return strings.Contains(s, lit)
+	}
+	first := lower(lit[0])
+search:
+	for i := range len(s) - len(lit) + 1 {
+		if lower(s[i]) != first {
+			continue
+		}
+		for j := 1; j < len(lit); j++ {
+			if lower(s[i+j]) != lower(lit[j]) {
+				continue search
+			}
+		}
+		return true
+	}
+	return false
+}
+
+// likeSteps is like for any pattern, a character at a time. It is the reference of the
+// others.
+func likeSteps(s, p string, insensitive bool) (bool, error) {
 	// After a % the match restarts one character later each time it fails.
 	i, j := 0, 0
 	star, restart := -1, 0
