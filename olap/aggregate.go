@@ -153,8 +153,13 @@ func (s *groups) accumulate(w *worker, index []uint32) {
 	var pos []uint16
 	var arg *node
 	var v vec
+	both := false
 	for i := range s.g.accs {
 		a := &s.g.accs[i]
+		if both {
+			both = false // with the one before
+			continue
+		}
 		if s.encodedIn == w.seg && s.encoded[i] {
 			continue
 		}
@@ -166,6 +171,10 @@ func (s *groups) accumulate(w *worker, index []uint32) {
 				v = w.eval(a.arg)
 			}
 			arg, filter = a.arg, nil
+			if both = index != nil && v.nulls != nil && s.g.countsAndSums(i); both {
+				addCountSum(s.states[i].v, s.states[i+1].v, index, v)
+				continue
+			}
 			s.update(i, index, v, len(w.f.sel))
 			continue
 		}
@@ -194,6 +203,27 @@ func (s *groups) accumulate(w *worker, index []uint32) {
 			}
 		}
 		s.update(i, sub, v, len(pos))
+	}
+}
+
+// countsAndSums reports whether accumulators i and i+1 are the count and the sum of the
+// same values of all rows.
+func (g *grouper) countsAndSums(i int) bool {
+	if i+1 == len(g.accs) {
+		return false
+	}
+	a, b := &g.accs[i], &g.accs[i+1]
+	return a.kind == accCount && b.kind == accSum && a.arg == b.arg && a.filter == nil && b.filter == nil
+}
+
+// addCountSum is addMasked of accCount and of accSum at once.
+func addCountSum(count, sum []int64, index []uint32, v vec) {
+	vals, nulls := v.v[:len(index)], v.nulls[:len(index)]
+	sum = sum[:len(count)]
+	for k, g := range index {
+		keep := 1 - int64(nulls[k])
+		count[g] += keep
+		sum[g] += vals[k] & -keep
 	}
 }
 

@@ -195,7 +195,7 @@ func (f *fanOut) fill(w *worker) int {
 func (f *fanOut) whole(w *worker, x *node) vec {
 	c := &f.cols[x.col]
 	n := w.n
-	null := w.seg.Columns[x.col].NullCount > 0
+	null := w.hasNulls(x.col)
 	if c.v == nil {
 		c.v, c.nulls = make([]int64, tileRows), make([]uint8, tileRows)
 	}

@@ -70,6 +70,7 @@ func (w *worker) filter(live uint64) {
 	if w.owed != 0 {
 		w.pay()
 	}
+	w.filtered = w.p.strict != nil
 	if w.fan != nil {
 		w.fan.begin(w)
 	}

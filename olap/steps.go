@@ -152,10 +152,23 @@ func (p *pipeline) plan(conds []plan.Expr) error {
 	}
 	p.noteUses()
 	p.fanPlan()
+	p.noteStrict()
 	if t := p.x.trace; t != nil {
 		p.describe(t)
 	}
 	return nil
+}
+
+// noteStrict notes the columns of which a step lets no null pass.
+func (p *pipeline) noteStrict() {
+	for _, s := range p.steps[:p.fanned] {
+		if s.kind == stepRange && s.n != nil && !s.derived || s.kind == stepTable && s.n.kind == nodeColumn && !s.onNull {
+			if p.strict == nil {
+				p.strict = make([]bool, len(p.tab.Meta.Columns))
+			}
+			p.strict[s.n.col] = true
+		}
+	}
 }
 
 // notNull returns the share of a column's values that are not null.

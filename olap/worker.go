@@ -34,6 +34,8 @@ type worker struct {
 	// as bits.
 	live    []uint64
 	pending bool
+	// filtered is set when all steps have been applied to the tile.
+	filtered bool
 
 	decoded []tileColumn
 	frames  []*frame
@@ -52,9 +54,10 @@ type worker struct {
 
 // tileColumn is a column of the current tile, decoded whole.
 type tileColumn struct {
-	tile  int
-	v     []int64
-	nulls []uint8
+	tile   int
+	v      []int64
+	nulls  []uint8
+	spread bool // nulls are written
 }
 
 // frame is a selection and the columns read under it. An expression's arm that is
@@ -114,7 +117,7 @@ func (w *worker) begin(start, n int) bool {
 	w.start, w.n = start, n
 	w.tile++
 	w.selectAll()
-	w.live, w.pending = nil, false
+	w.live, w.pending, w.filtered = nil, false, false
 	w.owed = 0
 	if w.fan != nil {
 		w.fan.end(w)
@@ -206,17 +209,24 @@ func (w *worker) whole(x *node) vec {
 		d.nulls = make([]uint8, tileRows)
 	}
 	if d.tile != w.tile {
-		d.tile = w.tile
+		d.tile, d.spread = w.tile, false
 		c.Data.Decode(d.v[:w.n], w.start)
-		if c.NullCount > 0 {
-			simd.SpreadNulls(d.nulls[:w.n], d.v, c.Nulls[w.start>>6:], x.lo) // tiles begin with a word
-		}
 	}
 	r := vec{v: d.v[:w.n]}
-	if c.NullCount > 0 {
+	if w.hasNulls(x.col) {
+		if !d.spread {
+			d.spread = true
+			simd.SpreadNulls(d.nulls[:w.n], d.v, c.Nulls[w.start>>6:], x.lo) // tiles begin with a word
+		}
 		r.nulls = d.nulls[:w.n]
 	}
 	return r
+}
+
+// hasNulls reports whether selected rows may be null in a column. Those of a strict column
+// are gone once the tile is filtered; what stands for them then means nothing.
+func (w *worker) hasNulls(col int) bool {
+	return w.seg.Columns[col].NullCount > 0 && !(w.filtered && w.p.strict[col])
 }
 
 // column returns the values of column x.col for the selected rows.
@@ -238,7 +248,7 @@ func (w *worker) column(x *node) vec {
 	if w.decoded[x.col].tile != w.tile && k*gatherShare < w.n && (w.fan == nil || !w.fan.active) {
 		d.vec = vec{v: d.v[:k]}
 		c.Data.Gather(d.vec.v, w.start, f.sel)
-		if c.NullCount > 0 {
+		if w.hasNulls(x.col) {
 			d.vec.nulls = d.nulls[:k]
 			for i, s := range f.sel {
 				p := w.start + int(s)

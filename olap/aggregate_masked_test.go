@@ -1,0 +1,26 @@
+package olap
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+func TestAddCountSum(t *testing.T) {
+	r := rand.New(rand.NewPCG(24, 24))
+	for _, n := range []int{0, 1, 63, 64, 127, 128, 129, 511, 512, 513, tileRows} {
+		const groups = 7
+		index, v := make([]uint32, n), vec{make([]int64, n), make([]uint8, n)}
+		for i := range index {
+			index[i], v.v[i], v.nulls[i] = r.Uint32N(groups), r.Int64N(2000)-1000, uint8(r.IntN(2))
+		}
+		count, sum := make([]int64, groups), make([]int64, groups)
+		addCountSum(count, sum, index, v)
+		want := [2]state{{v: make([]int64, groups)}, {v: make([]int64, groups)}}
+		addMasked(accCount, &want[0], index, v)
+		addMasked(accSum, &want[1], index, v)
+		if !slices.Equal(count, want[0].v) || !slices.Equal(sum, want[1].v) {
+			t.Errorf("%d rows: %v, %v instead of %v, %v", n, count, sum, want[0].v, want[1].v)
+		}
+	}
+}
