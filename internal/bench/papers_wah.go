@@ -33,10 +33,8 @@ func papersWAH(ctx context.Context, out io.Writer, quick bool, roaring string) e
 	}
 	fmt.Fprintf(out, "WAH range queries: the union of random bins, µs (median of %d), %d cores; of the decompressing strategies,\n", runs, workers)
 	fmt.Fprintln(out, "decompression and compression of the result included")
-	var kept [][]*bitmapidx.Bitmap
 	for _, s := range sets {
 		bins := s.Bitmaps(s.Pick(wahBins[len(wahBins)-1]))
-		kept = append(kept, bins)
 		if err := printStrategies(ctx, out, s, bins, runs, workers); err != nil {
 			return err
 		}
