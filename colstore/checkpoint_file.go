@@ -209,6 +209,7 @@ func (d *Disk) LoadTable(s *Store, saved *SavedTable) (t *Table, err error) {
 		return nil, err
 	}
 	l := s.NewLoader(saved.Meta)
+	l.filed = true
 	defer l.Abort() // nothing after Finish
 	var w *Writer
 	text := make([]int, 0, len(saved.Meta.Columns)+2)

@@ -82,6 +82,17 @@ func TestCheckpoint(t *testing.T) {
 					rel = s.NewRelation(table)
 					s.Publish(rel)
 					expectation{all, m.at(all), true}.check(t, s, meta.OID)
+					// What was loaded is saved again by the same Disk, which writes only what has
+					// changed since.
+					for range 3 {
+						if err := m.transaction(rel, m.rand.IntN(20)); err != nil {
+							t.Fatal(err)
+						}
+					}
+					m.showAll()
+					again := m.snapshot()
+					saveView(t, d, s, meta.OID, again)
+					loadAndCheck(t, d, o, again, m.at(again))
 					d.Close()
 				}
 				s.Close()

@@ -21,6 +21,9 @@ type Loader struct {
 	store *Store
 	meta  *catalog.Table
 	dicts []*dictionary
+	// filed is set where the rows come from files: their codes are those that the files
+	// hold, and stay.
+	filed bool
 
 	mu      sync.Mutex
 	writers []*Writer
@@ -104,7 +107,9 @@ func (l *Loader) Finish() (*Table, error) {
 			d.ranking.eager(t.Dicts[i])
 		}
 	}
-	l.sortCodes(t)
+	if !l.filed {
+		l.sortCodes(t)
+	}
 	for _, seg := range t.Segments {
 		t.bytes += seg.mem.bytes.Load()
 	}
