@@ -5,7 +5,7 @@ import "pgaccel/plan"
 // checkSetOrder forwards ORDER BY a key of grouping sets that conditions on rows equate
 // with a constant or with another key. Up to version 17 PostgreSQL's planner takes such a
 // key for one that need not be sorted by, or sorts by the other, though either may be null
-// in a set that lacks it.
+// in a set that lacks it. So it does with keys that are one text under several collations.
 func (a *analyzer) checkSetOrder(q *plan.Query) {
 	if len(q.Sets) == 0 || len(q.Order) == 0 {
 		return
@@ -19,8 +19,10 @@ func (a *analyzer) checkSetOrder(q *plan.Query) {
 			eq.condition(c)
 		}
 	}
-	keys := map[int]int{} // of each class
+	keys := map[int]int{}  // of each class
+	texts := map[int]int{} // keys of each expression, whatever their collation
 	for _, e := range q.Group {
+		texts[a.intern.id(anyCollation(e))]++
 		if c, ok := eq.of(e); ok {
 			keys[c]++
 		}
@@ -32,12 +34,24 @@ func (a *analyzer) checkSetOrder(q *plan.Query) {
 			}
 			return e
 		})
-		if c, ok := over.(*plan.Call); ok && c.Op == plan.OpCast && c.T.Kind.IsText() {
-			over = c.Args[0] // to another collation
+		over = anyCollation(over)
+		if texts[a.intern.id(over)] > 1 {
+			fail(plan.ReasonShape, "ORDER BY a key of grouping sets that is one under another collation, too")
 		}
 		if c, ok := eq.of(over); ok && (eq.fixed[c] || keys[c] > 1) {
 			fail(plan.ReasonShape, "ORDER BY a key of grouping sets that a condition fixes")
 		}
+	}
+}
+
+// anyCollation returns text without the collations that it is given.
+func anyCollation(e plan.Expr) plan.Expr {
+	for {
+		c, ok := e.(*plan.Call)
+		if !ok || c.Op != plan.OpCast || !c.T.Kind.IsText() || !c.Args[0].Type().Kind.IsText() {
+			return e
+		}
+		e = c.Args[0]
 	}
 }
 
