@@ -108,7 +108,6 @@ func (w *worker) useIndex(i int, s *step, x *colstore.Index) bool {
 		w.index.words = make([]uint64, n)
 	}
 	words := w.index.words[:n]
-	own := len(words) > 0 && len(w.counts) == n && &w.counts[0] == &words[0]
 	result := w.index.room(n)
 	sure.Dense(result, 0, w.seg.Rows)
 	decided := maybe == nil
@@ -120,17 +119,12 @@ func (w *worker) useIndex(i int, s *step, x *colstore.Index) bool {
 		}
 		w.index.maybe = append(w.index.maybe, u)
 	}
-	switch {
-	case own:
-		for k, b := range result {
-			words[k] &= b
-		}
-	case w.counts != nil:
-		for k, b := range result {
-			words[k] = w.counts[k] & b
-		}
-	default:
+	if w.counts == nil {
 		copy(words, result)
+	} else {
+		for k, b := range result {
+			words[k] = w.counts[k] & b // counts may be words already
+		}
 	}
 	w.counts = words
 	return decided

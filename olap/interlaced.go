@@ -1,7 +1,5 @@
 package olap
 
-import "math/bits"
-
 // interlaced is the intermediate data structure of "A wait-free output data structure
 // for GPU-based streaming query processing" (Silvestri, Lettich, Orlando, Jensen),
 // section 3.1: the truth of every query's condition for every element of a domain, a
@@ -18,7 +16,7 @@ import "math/bits"
 //
 // Each cell has one writer and a place of its own, so that none waits for another and
 // nothing is appended. Filtering writes lines, linearise puts the cells of one query
-// side by side, decodeRows makes row numbers of them (sections 3.2 and 3.3).
+// side by side, and a worker reads them as the rows that count (sections 3.2 and 3.3).
 type interlaced struct {
 	queries int
 	cells   []uint64 // lines*queries
@@ -52,36 +50,4 @@ func (b *interlaced) linearise(query int, dst []uint64) {
 		dst[i] = b.cells[at]
 		at += b.queries
 	}
-}
-
-// decodeRows writes the numbers of the set bits, from base on, to dst, which has room
-// for them all, and returns how many there are. A word of ones or zeros costs no
-// search.
-func decodeRows(dst []uint32, words []uint64, base uint32) int {
-	n := 0
-	for i, w := range words {
-		at := base + uint32(i)*64
-		if w == ^uint64(0) {
-			d := dst[n : n+64]
-			for k := range d {
-				d[k] = at + uint32(k)
-			}
-			n += 64
-			continue
-		}
-		for w != 0 {
-			dst[n] = at + uint32(bits.TrailingZeros64(w))
-			n++
-			w &= w - 1
-		}
-	}
-	return n
-}
-
-// countBits returns the number of set bits.
-func countBits(words []uint64) (n int) {
-	for _, w := range words {
-		n += bits.OnesCount64(w)
-	}
-	return n
 }

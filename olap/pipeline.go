@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"pgaccel/colstore"
+	"pgaccel/internal/simd"
 	"pgaccel/plan"
 )
 
@@ -466,8 +467,7 @@ func (w *worker) enter(segment int) (live uint64, some bool) {
 		return live, false
 	}
 	if w.p.indexable {
-		live, some = w.useIndexes(live)
-		return live, some
+		return w.useIndexes(live)
 	}
 	return live, true
 }
@@ -503,7 +503,7 @@ func (w *worker) countAll(live uint64, s sink) bool {
 	n := w.seg.Rows
 	if w.counts != nil {
 		whole, rest := n>>6, uint(n)&63
-		if n = countBits(w.counts[:whole]); rest != 0 { // beyond the rows anything may stand
+		if n = simd.Count(w.counts[:whole]); rest != 0 { // beyond the rows anything may stand
 			n += bits.OnesCount64(w.counts[whole] & (1<<rest - 1))
 		}
 	}

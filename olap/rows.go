@@ -1,8 +1,9 @@
 package olap
 
 import (
-	"math/bits"
 	"sync/atomic"
+
+	"pgaccel/internal/simd"
 )
 
 // bitmapRows is the sink of a query whose result are rows: filtering sets a bit for
@@ -84,7 +85,7 @@ func (p *pipeline) collectBits(nodes []*node) (*rows, error) {
 	// Where each segment's rows begin in the result.
 	from := make([]int, len(p.tab.Segments)+1)
 	for i := range p.tab.Segments {
-		from[i+1] = from[i] + countBits(b.segment(i))
+		from[i+1] = from[i] + simd.Count(b.segment(i))
 	}
 	r := &rows{n: from[len(p.tab.Segments)], cols: make([]vec, len(nodes))}
 	if err := p.x.take(int64(r.n) * int64(len(nodes)*9)); err != nil {
@@ -125,12 +126,12 @@ func (p *pipeline) collectBits(nodes []*node) (*rows, error) {
 
 // read writes the values of the segment's rows whose bits are set to r, from row at on.
 func (w *worker) read(set []uint64, nodes []*node, r *rows, at int) {
+	w.counts = set
 	for start := 0; start < w.seg.Rows; start += tileRows {
-		n := min(tileRows, w.seg.Rows-start)
-		words := set[start>>6 : start>>6+(n+63)>>6]
-		if !w.beginBits(start, n, words) {
+		if !w.begin(start, min(tileRows, w.seg.Rows-start)) {
 			continue
 		}
+		w.settle()
 		k := len(w.f.sel)
 		for i, x := range nodes {
 			v := w.eval(x)
@@ -144,28 +145,4 @@ func (w *worker) read(set []uint64, nodes []*node, r *rows, at int) {
 			return
 		}
 	}
-}
-
-// beginBits makes rows [start, start+n) the current tile, with those selected whose
-// bits are set. It reports whether there are any.
-func (w *worker) beginBits(start, n int, words []uint64) bool {
-	var any uint64
-	for _, b := range words {
-		any |= b
-	}
-	if any == 0 {
-		return false
-	}
-	w.start, w.n = start, n
-	w.tile++
-	w.selectAll()
-	w.live, w.pending = nil, false
-	count := 0
-	for _, b := range words {
-		count += bits.OnesCount64(b)
-	}
-	if count < n {
-		w.store(words)
-	}
-	return true
 }

@@ -16,6 +16,7 @@ import (
 
 	"pgaccel/catalog"
 	"pgaccel/colstore"
+	"pgaccel/internal/simd"
 	"pgaccel/plan"
 	"pgaccel/vector"
 )
@@ -45,7 +46,7 @@ func TestInterlaced(t *testing.T) {
 				// In pieces, as tiles come; some are left out, being empty.
 				for at := 0; at < lines; at += 16 {
 					part := cells[at:min(at+16, lines)]
-					if countBits(part) > 0 {
+					if simd.Count(part) > 0 {
 						b.put(q, at, part)
 					}
 				}
@@ -53,14 +54,14 @@ func TestInterlaced(t *testing.T) {
 			for q := range truth {
 				words := make([]uint64, lines)
 				b.linearise(q, words)
-				var want []uint32
+				var want []uint16
 				for i, is := range truth[q] {
 					if is {
-						want = append(want, 1000+uint32(i))
+						want = append(want, uint16(i))
 					}
 				}
-				got := make([]uint32, countBits(words))
-				if k := decodeRows(got, words, 1000); k != len(got) || !slices.Equal(got, want) {
+				got := make([]uint16, 64*len(words))
+				if k := simd.Positions(got, words); k != simd.Count(words) || !slices.Equal(got[:k], want) {
 					t.Fatalf("%d rows, query %d of %d: %d rows, want %d", n, q, queries, k, len(want))
 				}
 			}
