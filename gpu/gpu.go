@@ -1,0 +1,44 @@
+package gpu
+
+import (
+	"context"
+	"errors"
+
+	"pgaccel/gpu/program"
+)
+
+// Runner computes queries on a device. Manager is one; tests have others.
+type Runner interface {
+	// Limits says what a query may need. ok is false while there is no device that works.
+	Limits() (l Limits, ok bool)
+	// Run computes q. ErrCompiling, ErrBusy and *device.Fault mean that the CPU is to answer;
+	// a Result with Fault or Full set means the same for this query.
+	Run(ctx context.Context, q *program.Query, opt RunOptions) (*program.Result, Stats, error)
+}
+
+// Limits bounds what one block of a kernel has.
+type Limits struct {
+	SharedBytes int   // dynamic shared memory
+	Memory      int64 // bytes of device memory that queries share
+}
+
+// RunOptions says how long a query may wait.
+type RunOptions struct {
+	// Wait has the query wait for its kernel to be compiled and for a busy device, as one
+	// for which a device was demanded does. Else it gets ErrCompiling or ErrBusy.
+	Wait bool
+}
+
+// Stats is what a query cost.
+type Stats struct {
+	Device      string  // "cuda:0", "emu:0"; several are separated by commas
+	Kernel      float64 // milliseconds on the device, copies excluded
+	BytesCopied int64   // host to device
+	BytesRead   int64   // of columns, as encoded on the device
+}
+
+// Errors that leave a query to the CPU.
+var (
+	ErrCompiling = errors.New("the kernel is being compiled")
+	ErrBusy      = errors.New("the device is busy")
+)

@@ -1,0 +1,29 @@
+// Package program says what a device computes for a query: which columns it decodes,
+// which rows pass, what becomes of them. A Program is data; Generate makes one CUDA C++
+// kernel of it (package kernels has the building blocks), and Reference computes the same
+// on the processor, row by row: slow, obvious, and what kernels are tested against.
+//
+// A Program has the shape only. Everything that differs between two executions of a
+// statement (constants, bounds, pointers, numbers of groups) is in Query and becomes the
+// kernel's parameter, so that a shape is compiled once.
+//
+// # Columns on a device
+//
+// A column of a segment lies in device memory as vectors of 1024 values in 32 lanes, as
+// compress' lane format has them, but with one reference and one width for the whole
+// segment (value - reference in width bits, 0 to 64), so that vector v begins at word
+// v*32*width:
+//
+//	         lane 0   lane 1       lane 31
+//	       +--------+--------+-- --+--------+
+//	word 0 | values 0, 32 .. | ... |        |   a warp reads 32 consecutive rows
+//	word 1 |        |        | ... |        |   with one or two loads of 128 bytes,
+//	...    |        |        |     |        |   and skips them by reading nothing
+//	w-1    |        |        | ... |        |
+//	       +--------+--------+-- --+--------+
+//
+// Widths above 32 are two packings in each vector: the low 32 bits (32*32 words), then the
+// w-32 bits above. After the last vector 128 words more can be read. What the store has
+// in another format is transcoded on the device once, when it comes in (package kernels,
+// transcode.cuh). Nulls and live rows are bitmaps as the store has them.
+package program

@@ -1,0 +1,196 @@
+package program
+
+// Program is a pipeline over the rows of one table: filter, look up, then group, build a
+// lookup, or mark rows. It is immutable, and its generated source depends on nothing else.
+type Program struct {
+	Columns []Column
+	Lookups []Lookup
+	Tables  []Table
+	Nodes   []Node // a node's arguments come before it
+	// Steps are applied in order; a row that fails one is not looked at by the next,
+	// except that faults (Node.Checked) of Filter steps with Risky set are looked for in
+	// every live row.
+	Steps []Step
+	Sink  Sink
+}
+
+// Column is a column of the scanned table.
+type Column struct {
+	Wide     bool // some segment's width is above 32 bits
+	Nullable bool // some segment has nulls
+}
+
+// Op is what a node does. Values are int64; a null node's value is unspecified.
+type Op uint8
+
+// The operations. Null rules are SQL's, as plan.Op's of the same name.
+const (
+	OpConst  Op = iota // Query.Constants[Index]
+	OpColumn           // Columns[Index]
+	OpEntry            // the entry that lookup Index found; of a left join, Query's Null entry where none
+	OpOut              // Query.Lookups[Index].Outs[Out], by entry
+	OpAdd              // Checked: a result outside [Min, Max], or beyond 64 bits, is a fault
+	OpSub              // likewise
+	OpMul              // likewise
+	OpDiv              // truncates; division by 0 is a fault, so is a result outside [Min, Max]
+	OpMod              // sign of the dividend; division by 0 is a fault
+	OpEq
+	OpNe
+	OpLt
+	OpLe
+	OpGt
+	OpGe
+	OpDistinct  // never null
+	OpAnd       // n-ary, three-valued
+	OpOr        // n-ary, three-valued
+	OpNot       // three-valued
+	OpIsNull    // never null
+	OpIsNotNull // never null
+	OpIsTrue    // never null
+	OpIsFalse   // never null
+	OpCase      // when1, then1, ..., else
+	OpCoalesce
+	OpTable    // Query.Tables[Index], by argument; see Table
+	OpFloatKey // the bits of a float64 as an integer in the order of floats: compress.FloatKey
+	OpIn       // argument in the sorted Query.Sets[Index]; null where the argument is
+	OpNeg      // 0 - a; Checked as OpSub
+	OpAbs      // Checked as OpSub
+)
+
+// Node is an operation over earlier nodes.
+type Node struct {
+	Op         Op
+	Args       []int
+	Index, Out int
+	Nullable   bool // its value can be null
+	Wide       bool // its values may need 64 bits; else they are int32
+	Checked    bool
+	Min, Max   int64 // Checked: the range of the result's type
+}
+
+// Table is a function of one value with a small domain, written out: value v of the
+// argument is at position v - Query.Tables[i].Lo, which lies inside the table for every
+// value that can occur.
+type Table struct {
+	Nulls  bool // some results are null
+	Faults bool // some arguments are faults
+	Wide   bool // values need 64 bits
+}
+
+// LookupKind says how a lookup is laid out.
+type LookupKind uint8
+
+// The layouts. The key's distance from Query.Lookups[i].Lo is the position; keys outside
+// [Lo, Lo+Size) have no partner.
+const (
+	LookupBits LookupKind = iota // one bit: only whether there is a partner
+	Lookup8                      // an entry of 8, 16 or 32 bits; all ones: no partner
+	Lookup16
+	Lookup32
+	LookupHash // open addressing: 64-bit keys and 32-bit entries; see HashOf
+)
+
+// Lookup finds a joined table's row by a key.
+type Lookup struct {
+	Kind LookupKind
+	Key  int  // node
+	Left bool // rows without a partner stay, with entry Query.Lookups[i].Null
+	Outs []Out
+}
+
+// Out is a value that a lookup delivers, by entry.
+type Out struct {
+	Nullable bool
+	Wide     bool
+}
+
+// StepKind says how a step decides.
+type StepKind uint8
+
+// The kinds of steps.
+const (
+	StepRange  StepKind = iota // the node's value lies in Query.Ranges[Index] (inclusive); null does not pass
+	StepFilter                 // the node is true (not 0, not null)
+	StepProbe                  // lookup Index has a partner (a Left one always passes)
+	StepBits                   // bit value - Query.Bits[Index].Lo is set; outside, and null, does not pass
+)
+
+// Step keeps the rows that pass it.
+type Step struct {
+	Kind  StepKind
+	Node  int
+	Index int
+	Risky bool
+	// Share is about the share of rows that pass, in eighths (0 for few, 8 for all): what
+	// the generator decides by where to gather rows that are left into full warps.
+	Share uint8
+}
+
+// SinkKind says what becomes of rows that pass.
+type SinkKind uint8
+
+// The kinds of sinks.
+const (
+	SinkGroups SinkKind = iota // aggregates by group
+	SinkBuild                  // a lookup: Kind, Key, Digits make the entry
+	SinkBitmap                 // one bit for each row
+)
+
+// Place says where groups are kept while a grid runs.
+type Place uint8
+
+// The places.
+const (
+	PlaceSingle Place = iota // one group: registers
+	PlaceShared              // dense, a table for each block in shared memory, added to the global one at its end
+	PlaceGlobal              // dense, in global memory
+	PlaceHash                // open addressing in global memory, for numbers that are not dense
+)
+
+// Digit is a part of a group's number: (value - Query.Digits[i].Lo) * Stride, plus 1
+// before the product where the node can be null, null being 0.
+type Digit struct {
+	Node     int
+	Nullable bool
+}
+
+// AccKind is an accumulator.
+type AccKind uint8
+
+// The accumulators. All ignore null arguments but AccRows.
+const (
+	AccRows   AccKind = iota // rows (that pass Filter)
+	AccCount                 // arguments that are not null
+	AccSum                   // 64 bits, proven to fit
+	AccSum128                // 128 bits: two words, low first
+	AccMin                   // math.MaxInt64 where there is none
+	AccMax                   // math.MinInt64 where there is none
+)
+
+// Words is the number of 64-bit words of an accumulator's result.
+func (k AccKind) Words() int {
+	if k == AccSum128 {
+		return 2
+	}
+	return 1
+}
+
+// Acc is one accumulator. The rows of each group are counted besides.
+type Acc struct {
+	Kind   AccKind
+	Arg    int // node; -1 for AccRows
+	Filter int // node, or -1: only rows for which it is true
+}
+
+// Sink is what becomes of rows that pass.
+type Sink struct {
+	Kind   SinkKind
+	Place  Place
+	Digits []Digit
+	Accs   []Acc
+	// SinkBuild: the layout of the lookup and the node that is its key. A key that comes
+	// twice is a fault, and one that is null is left out. The entry is the number that
+	// Digits make; LookupHash cannot be built.
+	Build LookupKind
+	Key   int
+}

@@ -1,0 +1,130 @@
+package program
+
+// Query is one execution of a Program over the rows of a table, with its data in host
+// memory. Reference computes it from here; package gpu brings it to a device.
+type Query struct {
+	*Program
+	Segments []Segment
+
+	Constants []int64
+	Ranges    []Range
+	Bits      []Bits
+	Sets      [][]int64 // ascending
+	Tables    []TableData
+	Lookups   []LookupData
+	Digits    []DigitData
+	// Groups is the product of the digits' cardinalities; 0 where it does not fit 64 bits
+	// (then there is no dense place, and nothing but PlaceHash of one word is possible:
+	// such queries are not for a device).
+	Groups uint64
+	// Expect is about the number of groups, for PlaceHash.
+	Expect uint64
+	// Build is the size of the lookup that SinkBuild makes.
+	BuildLo, BuildSize int64
+}
+
+// Segment is a run of rows, at most 65536.
+type Segment struct {
+	Rows int
+	// Live has a bit for each row that counts; nil where all do. LiveID names its content:
+	// equal IDs, equal bits. 0 for nil.
+	Live   []uint64
+	LiveID uint64
+	// Columns stand for Program.Columns, one by one.
+	Columns []SegmentColumn
+}
+
+// SegmentColumn is a column of a segment.
+type SegmentColumn struct {
+	// ID names the content, never again used for another; 0: not to be kept on a device.
+	ID    uint64
+	Words []uint32 // as package compress encodes; in the shared memory file where it has a place
+	Nulls []uint64 // nil where there is none
+	// Min and Max bound the values of all rows that are not null.
+	Min, Max int64
+}
+
+// Range is an inclusive interval; empty where Lo > Hi.
+type Range struct{ Lo, Hi int64 }
+
+// Bits is a set of values: value v is bit v-Lo.
+type Bits struct {
+	Lo, Size int64
+	Words    []uint64
+	ID       uint64 // as SegmentColumn.ID
+}
+
+// TableData is a Table's content.
+type TableData struct {
+	Lo     int64
+	Values []int64
+	Nulls  []uint8 // nil, or 1 where the result is null
+	Faults []uint8 // nil, or 1 where the argument is a fault
+	// The result for a null argument.
+	OnNull      int64
+	OnNullNull  bool
+	OnNullFault bool
+	ID          uint64
+}
+
+// LookupData is a Lookup's content: made by the host, or to be made by a Query.
+type LookupData struct {
+	Lo, Size int64
+	Null     uint32 // Left: the entry of no partner
+	Bits     []uint64
+	E8       []uint8
+	E16      []uint16
+	E32      []uint32
+	// LookupHash: a power of two of slots; an entry of all ones is a free slot. A key is at
+	// HashOf(key) & mask or, one by one, after it.
+	HashKeys    []int64
+	HashEntries []uint32
+	Outs        []OutData
+	// ID names the content as SegmentColumn.ID does; where Build is not nil it names what
+	// the build would give, so that it need not run again.
+	ID uint64
+	// Build, with SinkBuild, makes the lookup on the device instead.
+	Build *Query
+}
+
+// OutData is an Out's content.
+type OutData struct {
+	Values []int64
+	Nulls  []uint8 // nil, or 1 for null
+}
+
+// DigitData belongs to a Digit.
+type DigitData struct {
+	Lo     int64
+	Stride uint64
+}
+
+// Result is what a query gives. Slices are the receiver's.
+type Result struct {
+	// Fault is set where some row was a fault (overflow, division by zero, a duplicate key
+	// of a lookup): the rest then means nothing.
+	Fault bool
+	// Full is set where PlaceHash had no room: the rest then means nothing.
+	Full bool
+
+	// SinkGroups: the groups that some row came to, in no order.
+	Numbers []uint64   // of the group
+	Rows    []uint64   // that came
+	Accs    [][]uint64 // by accumulator: Words() words for each group, side by side
+
+	// SinkBitmap: by segment, a bit for each row that passes.
+	Bitmaps [][]uint64
+
+	// SinkBuild (Reference only): the lookup.
+	Lookup *LookupData
+}
+
+// HashOf is the hash of LookupHash and PlaceHash: the finaliser of MurmurHash3 (Appleby).
+func HashOf(key uint64) uint64 {
+	key ^= key >> 33
+	key *= 0xff51afd7ed558ccd
+	key ^= key >> 33
+	key *= 0xc4ceb9fe1a85ec53
+	key ^= key >> 33
+	return key
+}

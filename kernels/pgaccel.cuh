@@ -1,0 +1,42 @@
+// What every kernel includes first: the part of CUDA C++ that kernels may use, under NVRTC,
+// clang (a syntax check) and the emulator (-DPGACCEL_EMULATOR, C++20).
+//
+//   types        uint8_t .. uint64_t, int8_t .. int64_t
+//   a kernel     PGACCEL_KERNEL(name, Params, p, threads, blocks) { ... }
+//                one parameter, a structure by value, which it reads as p; at most so many
+//                threads a block, at least so many blocks on a multiprocessor
+//   shared       __shared__ T name[N]; in any function, and PGACCEL_DYNAMIC_SHARED(name): the
+//                launch's dynamic shared memory, unsigned char *, aligned to 16 bytes
+//   intrinsics   __syncthreads, _count, _or, _and; __syncwarp; __shfl[_up|_down|_xor]_sync;
+//                __ballot_sync, __any_sync, __all_sync; __match_any_sync;
+//                __reduce_[add|min|max|or|and]_sync; __popc[ll], __ffs[ll], __clz[ll], __brev[ll];
+//                __funnelshift_[l|r]; __umulhi, __umul64hi, __mul64hi; __ldg, __ldcs, __ldcg, __stcs;
+//                __threadfence[_block]; atomicAdd, Sub, Or, And, Xor, Min, Max, Exch, CAS
+//                on int, unsigned, unsigned long long (and long long for Min and Max)
+//   masks        lanes named in a mask all come to the call; a lane that is not named must not
+//   not          __activemask, textures, printf, exceptions, the standard library, inline
+//                PTX outside of #ifndef PGACCEL_EMULATOR with a plain version beside it
+#pragma once
+
+#ifdef PGACCEL_EMULATOR
+#include "emulator.hpp"
+#else
+
+#ifdef __CUDACC_RTC__
+typedef signed char int8_t;
+typedef unsigned char uint8_t;
+typedef short int16_t;
+typedef unsigned short uint16_t;
+typedef int int32_t;
+typedef unsigned int uint32_t;
+typedef long long int64_t;
+typedef unsigned long long uint64_t;
+#else
+#include "check.hpp" // clang's syntax check without a toolkit
+#endif
+
+#define PGACCEL_KERNEL(name, Params, p, threads, blocks) \
+	extern "C" __global__ void __launch_bounds__(threads, blocks) name(const __grid_constant__ Params p)
+#define PGACCEL_DYNAMIC_SHARED(name) extern __shared__ __align__(16) unsigned char name[]
+
+#endif
