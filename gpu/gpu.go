@@ -27,6 +27,9 @@ type RunOptions struct {
 	// Wait has the query wait for its kernel to be compiled and for a busy device, as one
 	// for which a device was demanded does. Else it gets ErrCompiling or ErrBusy.
 	Wait bool
+	// Caller is whom the query is for (a connection, say): callers that wait get turns
+	// one after the other, however many queries each has. 0: one of its own.
+	Caller uint64
 }
 
 // Stats is what a query cost.

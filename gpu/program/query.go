@@ -5,6 +5,12 @@ package program
 type Query struct {
 	*Program
 	Segments []Segment
+	// TableID names Segments but for which columns they have: queries with equal TableIDs
+	// have as many segments, of the same rows, in the same order and with the same live
+	// bitmaps, and a column whose ID is the same in the first segment is the same in all.
+	// A new version of a table, and another choice of segments, has a new TableID. With it
+	// a query costs O(columns) of the host, not O(segments x columns). 0: none.
+	TableID uint64
 
 	Constants []int64
 	Ranges    []Range
@@ -25,6 +31,10 @@ type Query struct {
 
 // Segment is a run of rows, at most 65536.
 type Segment struct {
+	// ID stays with the segment in all versions of its table, whichever columns a query
+	// reads, and decides which of several devices keeps it: consecutive numbers spread
+	// evenly. 0: its position decides.
+	ID   uint64
 	Rows int
 	// Live has a bit for each row that counts; nil where all do. LiveID names its content:
 	// equal IDs, equal bits. 0 for nil.
