@@ -13,6 +13,7 @@ import (
 
 	"pgaccel/catalog"
 	"pgaccel/colstore"
+	"pgaccel/gpu"
 	"pgaccel/olap"
 	"pgaccel/plan"
 	"pgaccel/pushdown"
@@ -41,7 +42,12 @@ type Options struct {
 	// Passed is told how long it took, from before the gate was sent, until the wait was
 	// over. May be nil; it must be quick.
 	Passed func(time.Duration)
-	Logger *slog.Logger
+	// Device computes what it can of queries; nil where there is none, which is not the
+	// same as one that does not work now. DeviceKind is what pgaccel.device calls it:
+	// cuda or emu.
+	Device     gpu.Runner
+	DeviceKind string
+	Logger     *slog.Logger
 	// Eager is olap.Options.Eager. For tests.
 	Eager bool
 }
@@ -63,6 +69,7 @@ type Engine struct {
 	pins         atomic.Int64
 	badStaleness atomic.Int64
 	verdicts     verdicts
+	devices      deviceStats
 }
 
 // cachedTextMax is the longest SQL text that is kept with its decision.

@@ -66,6 +66,7 @@ func (t gateTableSQL) gate() string {
  pg_catalog.current_setting('pgaccel.mode', true),
  pg_catalog.current_setting('pgaccel.max_staleness', true),
  pg_catalog.current_setting('pgaccel.float_sum', true),
+ pg_catalog.current_setting('pgaccel.device', true),
  ` + catalog.NewestSQL + `,
  ` + catalog.ShadowedNowSQL("(SELECT $5::pg_catalog.name[])::pg_catalog.name[]") + `,
  CASE WHEN ` + t.schemaless + ` OR pg_catalog.has_schema_privilege(
@@ -98,6 +99,7 @@ const (
 	gateMode
 	gateStaleness
 	gateFloatSum
+	gateDevice
 	gateNewest
 	gateShadowed
 	gateOID
@@ -123,6 +125,7 @@ type gateRow struct {
 	schemas    string
 	mode       string
 	floatSum   string        // pgaccel.float_sum
+	device     string        // pgaccel.device
 	newest     string        // see catalog.NewestSQL
 	shadowed   bool          // see catalog.ShadowedNowSQL
 	timeout    time.Duration // statement_timeout, 0 for none
@@ -268,7 +271,7 @@ func parseGate(gate Gate, tables int) (*gateRow, error) {
 		}
 		if i == 0 {
 			*g = gateRow{text: text(gateSnapshot), sent: gate.Sent, standby: row[gateInsertLSN] == nil, noXID: text(gateNoXID) == "t", isolation: text(gateIsolation),
-				timeZone: text(gateTimeZone), floatDigit: text(gateFloatDigits), reading: text(gateReading), schemas: text(gateSchemas), mode: text(gateMode), floatSum: text(gateFloatSum), newest: text(gateNewest), shadowed: text(gateShadowed) != "f", timeout: parseTimeout(text(gateTimeout))}
+				timeZone: text(gateTimeZone), floatDigit: text(gateFloatDigits), reading: text(gateReading), schemas: text(gateSchemas), mode: text(gateMode), floatSum: text(gateFloatSum), device: text(gateDevice), newest: text(gateNewest), shadowed: text(gateShadowed) != "f", timeout: parseTimeout(text(gateTimeout))}
 			var ok bool
 			g.staleness, ok = parseStaleness(text(gateStaleness))
 			g.badStaleness = !ok

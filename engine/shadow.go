@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"pgaccel/olap"
 	"pgaccel/plan"
 	"pgaccel/vector"
 )
@@ -45,7 +44,8 @@ func (s *statement) Shadow(gate Gate, described []Field, params []vector.Datum) 
 				return nil, f
 			}
 			defer releaseAll(in)
-			return olap.Execute(ctx, bound, in, e.execution())
+			b, _, err = e.run(ctx, d, g, bound, in)
+			return b, err
 		},
 		Done: func(c Comparison) {
 			release()

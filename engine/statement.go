@@ -172,10 +172,10 @@ func (s *statement) Forwarded(reason plan.Reason) {
 func (s *statement) Execute(ctx context.Context, tx *Transaction, gate Gate, described []Field, params []vector.Datum) (*vector.Batch, error) {
 	d := s.current()
 	start := time.Now()
-	batch, err := s.execute(ctx, tx, d, gate, described, params)
+	batch, device, err := s.execute(ctx, tx, d, gate, described, params)
 	switch {
 	case err == nil:
-		s.engine.stats.accelerated(d.shape, time.Since(start), batch.Rows)
+		s.engine.stats.accelerated(d.shape, time.Since(start), batch.Rows, device)
 	case ctx.Err() != nil:
 		// Cancelled: neither answered nor forwarded.
 	default:
@@ -227,7 +227,7 @@ func (s *statement) admit(d *decision, gate Gate, described []Field, params []ve
 	return g, bound, nil
 }
 
-func (s *statement) execute(ctx context.Context, tx *Transaction, d *decision, gate Gate, described []Field, params []vector.Datum) (b *vector.Batch, err error) {
+func (s *statement) execute(ctx context.Context, tx *Transaction, d *decision, gate Gate, described []Field, params []vector.Datum) (b *vector.Batch, device string, err error) {
 	defer recovered(&b, &err)
 	g, bound, err := s.admit(d, gate, described, params)
 	if g != nil && g.repeatable() {
@@ -235,7 +235,7 @@ func (s *statement) execute(ctx context.Context, tx *Transaction, d *decision, g
 		tx.keep(s.engine, g.snapshot, g.text)
 	}
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	if g.timeout > 0 {
 		// Postgres is the one to say that it took too long, after its own time.
@@ -250,15 +250,15 @@ func (s *statement) execute(ctx context.Context, tx *Transaction, d *decision, g
 	}
 	if g.repeatable() {
 		if _, err := s.engine.checkPresent(ctx, d); err != nil {
-			return nil, err
+			return nil, "", err
 		}
 	}
 	in, f := s.engine.snapshot(ctx, bound, g)
 	if f != nil {
-		return nil, f
+		return nil, "", f
 	}
 	defer releaseAll(in)
-	return olap.Execute(ctx, bound, in, s.engine.execution())
+	return s.engine.run(ctx, d, g, bound, in)
 }
 
 // rewritten is a statement over the schema pgaccel.

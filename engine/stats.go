@@ -45,6 +45,11 @@ type shape struct {
 	last        time.Time
 	checks      int64 // shadow checks that came to something
 	mismatches  int64
+
+	device     string        // that ran the last accelerated execution, "cpu" for none
+	onDevice   int64         // accelerated executions that one ran
+	deviceBusy time.Duration // sum over these
+	choice     deviceChoice
 }
 
 func (s *stats) init() {
@@ -83,10 +88,15 @@ func (s *stats) count(route string, reason plan.Reason) {
 	c.(*atomic.Int64).Add(1)
 }
 
-func (s *stats) accelerated(sh *shape, d time.Duration, rows int) {
+// accelerated counts an answer; device is what computed it.
+func (s *stats) accelerated(sh *shape, d time.Duration, rows int, device string) {
 	s.count("accelerated", "")
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
+	if sh.device = device; device != deviceCPU {
+		sh.onDevice++
+		sh.deviceBusy += d
+	}
 	if sh.accelerated == 0 || d < sh.fastest {
 		sh.fastest = d
 	}

@@ -54,6 +54,9 @@ type queryRow struct {
 	LastUsed    time.Time `json:"last_used"`
 	Checks      int64     `json:"checks"`
 	Mismatches  int64     `json:"mismatches"`
+	Device      string    `json:"device"`
+	DeviceCalls int64     `json:"device_calls"`
+	DeviceMS    float64   `json:"device_mean_ms"`
 }
 
 // relations maps the names in the schema pgaccel to SELECTs that stand for them.
@@ -66,8 +69,8 @@ func (e *Engine) relation(name string) (string, bool) {
 	case "columns":
 		return recordset(e.columnRows(), `"table" text, "column" text, "codec" text, "segments" integer, "bytes" bigint, "null_bytes" bigint`, "*"), true
 	case "queries":
-		return recordset(e.queryRows(), `"query" text, "route" text, "reason" text, "calls" bigint, "accelerated" bigint, "forwarded" bigint, "rows" bigint, "total_ms" double precision, "mean_ms" double precision, "min_ms" double precision, "last_used" timestamptz, "checks" bigint, "mismatches" bigint`,
-			`CASE WHEN pg_catalog.pg_has_role('pg_read_all_stats', 'USAGE') THEN "query" ELSE '<insufficient privilege>' END AS "query", "route", "reason", "calls", "accelerated", "forwarded", "rows", "total_ms", "mean_ms", "min_ms", "last_used", "checks", "mismatches"`), true
+		return recordset(e.queryRows(), `"query" text, "route" text, "reason" text, "calls" bigint, "accelerated" bigint, "forwarded" bigint, "rows" bigint, "total_ms" double precision, "mean_ms" double precision, "min_ms" double precision, "last_used" timestamptz, "checks" bigint, "mismatches" bigint, "device" text, "device_calls" bigint, "device_mean_ms" double precision`,
+			`CASE WHEN pg_catalog.pg_has_role('pg_read_all_stats', 'USAGE') THEN "query" ELSE '<insufficient privilege>' END AS "query", "route", "reason", "calls", "accelerated", "forwarded", "rows", "total_ms", "mean_ms", "min_ms", "last_used", "checks", "mismatches", "device", "device_calls", "device_mean_ms"`), true
 	}
 	return "", false
 }
@@ -120,10 +123,13 @@ func (e *Engine) queryRows() []queryRow {
 		sh.mu.Lock()
 		r := queryRow{Query: sh.text, Route: "forwarded", Reason: string(sh.reason), Calls: sh.accelerated + sh.forwarded,
 			Accelerated: sh.accelerated, Forwarded: sh.forwarded, Rows: sh.rows, TotalMS: ms(sh.busy), MinMS: ms(sh.fastest), LastUsed: sh.last,
-			Checks: sh.checks, Mismatches: sh.mismatches}
+			Checks: sh.checks, Mismatches: sh.mismatches, Device: sh.device, DeviceCalls: sh.onDevice}
 		if sh.accelerated > 0 {
 			r.Route = "accelerated"
 			r.MeanMS = r.TotalMS / float64(sh.accelerated)
+		}
+		if sh.onDevice > 0 {
+			r.DeviceMS = ms(sh.deviceBusy) / float64(sh.onDevice)
 		}
 		sh.mu.Unlock()
 		if r.Calls > 0 {

@@ -41,7 +41,7 @@ file that --config names.`,
 func serveCommand() *cobra.Command {
 	var cfg server.Config
 	var logFormat, logLevel string
-	var memory, retained byteSize
+	var memory, retained, deviceMemory byteSize
 	var shadow share
 	cmd := &cobra.Command{
 		Use:   "serve",
@@ -58,7 +58,7 @@ func serveCommand() *cobra.Command {
 				return err
 			}
 			cfg.Logger, cfg.Memory, cfg.Shadow = log, int64(memory), float64(shadow)
-			cfg.MaxRetainedWAL = int64(retained)
+			cfg.MaxRetainedWAL, cfg.DeviceMemory = int64(retained), int64(deviceMemory)
 			cfg.Progress = progress(log)
 			s, err := server.Start(cmd.Context(), cfg)
 			if err != nil {
@@ -74,7 +74,9 @@ func serveCommand() *cobra.Command {
 	f.StringSliceVar(&cfg.Listen, "listen", []string{"127.0.0.1:6432"}, "addresses for clients: host:port, or the path of a Unix socket")
 	f.StringVar(&cfg.HTTP, "http", "127.0.0.1:8432", "address of /metrics, /healthz, /readyz and the console; empty for none")
 	f.StringSliceVar(&cfg.Accelerate, "accelerate", nil, "tables to copy: public.*, sales, !public.secret")
-	f.StringVar(&cfg.Device, "device", "auto", "where queries run: auto or cpu")
+	f.StringVar(&cfg.Device, "device", "auto", "where queries run: auto (a GPU where there is one), cpu, cuda, cuda:N[,M...] or emu")
+	f.Var(&deviceMemory, "device-memory", "most memory of each device to use, such as 16GiB (default: nine tenths of what is free)")
+	f.StringVar(&cfg.DeviceWorker, "device-worker", "", "program that has CUDA (default pgaccel-gpu, or pgaccel-gpu-emu with --device emu, beside pgaccel or on PATH)")
 	f.Var(&memory, "memory", "limit of column memory, such as 8GiB (default 8GiB, or half of the memory where that is less); tables that do not fit are forwarded")
 	f.IntVar(&cfg.Workers, "workers", 0, "goroutines of one query; 0 is one a core")
 	f.StringVar(&cfg.TLSCert, "tls-cert", "", "certificate file for TLS with clients (best the server's own, see README)")

@@ -50,9 +50,9 @@ var mayImport = map[string]string{
 	"engine":             "pushdown olap plan colstore catalog gpu vector",
 	"proxy":              "engine plan upstream wire vector",
 	"internal/oracle":    "plan vector",
-	"internal/server":    "proxy engine plan replica colstore catalog gpu gpu/device upstream",
+	"internal/server":    "proxy engine plan replica colstore catalog gpu gpu/device gpu/worker upstream",
 	"internal/bench": "internal/server internal/pgserver internal/ssb internal/events vector compress bitmapidx bitmapidx/wahdata olap/cube " +
-		"plan catalog colstore olap gpu gpu/device gpu/program gpu/worker gpu/wah gpu/cube gpu/tile gpu/rowout",
+		"plan catalog colstore pushdown olap gpu gpu/device gpu/program gpu/worker gpu/wah gpu/cube gpu/tile gpu/rowout",
 	"scripts/testcount": "",
 	"cmd/pgaccel":       "internal/server internal/bench internal/pgserver internal/ssb replica",
 	"cmd/pgaccel-gpu":   "gpu/device gpu/worker gpu/emulator",

@@ -26,12 +26,16 @@ type Config struct {
 	Listen     []string // addresses for clients, host:port or the path of a Unix socket
 	HTTP       string   // address for metrics, health and console; "" is off
 	Accelerate []string // table patterns: public.*, sales, !public.secret
-	Device     string   // auto, cpu, cuda[:N], emu
-	Memory     int64    // bytes of column memory; 0 is 8 GiB, or half of the memory where that is less
-	Workers    int      // goroutines of one query; 0 is one a core
-	TLSCert    string   // certificate and key files for clients; both or neither
-	TLSKey     string
-	WaitLimit  time.Duration // bound on waiting for the stream, then forward
+	Device     string   // auto, cpu, cuda[:N[,M...]], emu
+	// DeviceMemory is the most bytes of each device's memory to use; 0 is nine tenths of
+	// what is free. DeviceWorker is the program that has the device; "" looks for it.
+	DeviceMemory int64
+	DeviceWorker string
+	Memory       int64  // bytes of column memory; 0 is 8 GiB, or half of the memory where that is less
+	Workers      int    // goroutines of one query; 0 is one a core
+	TLSCert      string // certificate and key files for clients; both or neither
+	TLSKey       string
+	WaitLimit    time.Duration // bound on waiting for the stream, then forward
 	// MaxRetainedWAL is the most write-ahead log, in bytes, that the replication slot may
 	// keep the server from removing; 0 is 4 GiB.
 	MaxRetainedWAL int64
@@ -69,9 +73,11 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.Default()
 	}
-	if err := checkDevice(cfg.Device); err != nil {
+	choice, err := parseDevice(cfg.Device)
+	if err != nil {
 		return nil, err
 	}
+	_ = choice
 	up, err := upstream.ParseConfig(cfg.Upstream)
 	if err != nil {
 		return nil, fmt.Errorf("--upstream: %w", err)
@@ -112,15 +118,6 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	}
 	go func() { s.done <- s.proxy.Serve(s.ctx) }()
 	return s, nil
-}
-
-// checkDevice refuses devices that this build has none of.
-func checkDevice(device string) error {
-	switch device {
-	case "", "auto", "cpu":
-		return nil
-	}
-	return fmt.Errorf("--device %s: this version computes on the CPU only; use auto or cpu", device)
 }
 
 func loadTLS(cert, key string) (*tls.Config, error) {

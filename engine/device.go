@@ -1,0 +1,161 @@
+package engine
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"pgaccel/gpu"
+	"pgaccel/olap"
+	"pgaccel/plan"
+	"pgaccel/vector"
+)
+
+// The values of pgaccel.device. Any other text counts as auto.
+const (
+	deviceAuto = "auto" // where the shape was faster
+	deviceCPU  = "cpu"  // never a device
+	// "cuda" and "emu", a device's kind: whatever can run there does, and waits for its
+	// kernel to be compiled. Where that is not the kind of device that there is, the
+	// processor answers.
+)
+
+// side is where an execution ran.
+type side uint8
+
+const (
+	onCPU side = iota
+	onDevice
+	sides
+)
+
+// timing is what executions of one shape took on one side.
+type timing struct {
+	n        int64         // executions
+	smoothed time.Duration // moving average
+	spent    time.Duration // in all
+}
+
+// add counts an execution. A device's first one brings the columns there, and says
+// nothing about the next.
+func (t *timing) add(d time.Duration) {
+	switch t.n++; {
+	case t.n <= 2:
+		t.smoothed = d
+	default:
+		t.smoothed += (d - t.smoothed) / 4
+	}
+	t.spent += d
+}
+
+// exploreShare bounds what is spent to learn about the slower side: one part in so many
+// of the time spent on the other.
+const exploreShare = 32
+
+// deviceChoice decides, for the executions of one shape, where they run. The zero value
+// has seen none.
+type deviceChoice struct {
+	mu      sync.Mutex
+	timings [sides]timing
+}
+
+// choose returns whether the device is to be tried. It is as long as little is known of
+// it: where its kernel is being compiled the processor answers meanwhile, and is timed.
+// Then the faster side is used, and the other one now and then, because data and load
+// change.
+func (c *deviceChoice) choose() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	cpu, dev := &c.timings[onCPU], &c.timings[onDevice]
+	switch {
+	case dev.n < 3:
+		return true
+	case cpu.n == 0:
+		return false
+	}
+	best, other := onDevice, onCPU
+	if cpu.smoothed < dev.smoothed {
+		best, other = onCPU, onDevice
+	}
+	b, o := &c.timings[best], &c.timings[other]
+	if (o.spent+o.smoothed)*exploreShare <= b.spent {
+		return other == onDevice
+	}
+	return best == onDevice
+}
+
+// add counts an execution that was answered.
+func (c *deviceChoice) add(s side, d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.timings[s].add(d)
+}
+
+// offer says whether an execution with this setting of pgaccel.device may use the
+// device, and whether it waits for it.
+func (e *Engine) offer(setting string, c *deviceChoice) (r gpu.Runner, wait bool) {
+	switch {
+	case e.opt.Device == nil, setting == deviceCPU:
+		return nil, false
+	case setting == e.opt.DeviceKind:
+		return e.opt.Device, true
+	case setting == "cuda", setting == "emu":
+		return nil, false
+	}
+	if _, ok := e.opt.Device.Limits(); ok && c.choose() {
+		return e.opt.Device, false
+	}
+	return nil, false
+}
+
+// run computes a query, on the device where it may and does, and says what computed it.
+func (e *Engine) run(ctx context.Context, d *decision, g *gateRow, bound *plan.Query, in olap.Input) (*vector.Batch, string, error) {
+	opt := e.execution()
+	b, err := olap.Execute(ctx, bound, in, opt)
+	if err != nil {
+		return nil, "", err
+	}
+	bump(&e.devices.queries, deviceCPU)
+	return b, deviceCPU, nil
+}
+
+// deviceStats counts executions by device, and what a device was offered and did not
+// answer.
+type deviceStats struct {
+	queries   sync.Map // device -> *atomic.Int64
+	fallbacks sync.Map // reason -> *atomic.Int64
+	copied    atomic.Int64
+	read      atomic.Int64
+	kernel    atomic.Int64 // nanoseconds
+}
+
+func bump(m *sync.Map, key string) {
+	c, ok := m.Load(key)
+	if !ok {
+		c, _ = m.LoadOrStore(key, new(atomic.Int64))
+	}
+	c.(*atomic.Int64).Add(1)
+}
+
+func counts(m *sync.Map) map[string]int64 {
+	out := map[string]int64{}
+	m.Range(func(k, v any) bool {
+		out[k.(string)] = v.(*atomic.Int64).Load()
+		return true
+	})
+	return out
+}
+
+// DeviceQueries returns the accelerated executions by what ran them: "cpu", "cuda:0".
+func (e *Engine) DeviceQueries() map[string]int64 { return counts(&e.devices.queries) }
+
+// DeviceFallbacks returns, by reason, the executions that a device was offered and that
+// the processor answered.
+func (e *Engine) DeviceFallbacks() map[string]int64 { return counts(&e.devices.fallbacks) }
+
+// DeviceKernelTime returns the time that kernels have taken, and the bytes of columns
+// that they have read, as encoded on the device.
+func (e *Engine) DeviceKernelTime() (time.Duration, int64) {
+	return time.Duration(e.devices.kernel.Load()), e.devices.read.Load()
+}
