@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"pgaccel/colstore"
+	"pgaccel/gpu"
 	"pgaccel/plan"
 	"pgaccel/vector"
 )
@@ -35,6 +36,15 @@ type Options struct {
 	grouping strategy // forces how groups are found, where it can be; for tests
 	// FloatSum says what becomes of sums, averages and variances of floats.
 	FloatSum FloatSum
+
+	// Device computes what it can of a query, with the processor's answer; nil: none.
+	Device gpu.Runner
+	// DeviceWait has the device compute whatever it can, however few rows there are, and
+	// the query wait for its kernel. DeviceCaller is gpu.RunOptions.Caller.
+	DeviceWait   bool
+	DeviceCaller uint64
+	// Report, if not nil, is filled with what the device did.
+	Report *Report
 }
 
 // eagerRows bounds, for an eager execution, each number of rows or groups from which on
