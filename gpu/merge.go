@@ -1,0 +1,101 @@
+package gpu
+
+import (
+	"math/bits"
+
+	"pgaccel/gpu/program"
+)
+
+// merge makes one result of the results of parts of a table, of which segments says which of
+// its segments each part had. Parts may be changed.
+func merge(p *program.Program, parts []*program.Result, segments [][]int32) *program.Result {
+	out := &program.Result{}
+	for _, r := range parts {
+		out.Fault = out.Fault || r.Fault
+		out.Full = out.Full || r.Full
+	}
+	if out.Fault || out.Full {
+		return out
+	}
+	if len(parts) == 1 && p.Sink.Kind != program.SinkBitmap {
+		return parts[0]
+	}
+	if p.Sink.Kind == program.SinkBitmap {
+		n := 0
+		for _, s := range segments {
+			n += len(s)
+		}
+		out.Bitmaps = make([][]uint64, n)
+		for i, r := range parts {
+			for j, bitmap := range r.Bitmaps {
+				out.Bitmaps[segments[i][j]] = bitmap
+			}
+		}
+		return out
+	}
+
+	most, total := 0, 0
+	for i, r := range parts {
+		total += len(r.Numbers)
+		if len(r.Numbers) > len(parts[most].Numbers) {
+			most = i
+		}
+	}
+	// Open addressing over the groups: slot h has 1 + the position of its group, 0 for none.
+	mask := uint64(1)<<bits.Len(uint(2*total)) - 1
+	slots := make([]uint32, mask+1)
+	place := func(number uint64) *uint32 {
+		h := program.HashOf(number) & mask
+		for slots[h] != 0 && out.Numbers[slots[h]-1] != number {
+			h = (h + 1) & mask
+		}
+		return &slots[h]
+	}
+	*out = *parts[most]
+	for i, number := range out.Numbers {
+		*place(number) = uint32(i + 1)
+	}
+	for i, r := range parts {
+		if i == most {
+			continue
+		}
+		for g, number := range r.Numbers {
+			slot := place(number)
+			if *slot == 0 {
+				out.Numbers = append(out.Numbers, number)
+				out.Rows = append(out.Rows, r.Rows[g])
+				for a, acc := range p.Sink.Accs {
+					w := acc.Kind.Words()
+					out.Accs[a] = append(out.Accs[a], r.Accs[a][g*w:g*w+w]...)
+				}
+				*slot = uint32(len(out.Numbers))
+				continue
+			}
+			to := int(*slot - 1)
+			out.Rows[to] += r.Rows[g]
+			for a, acc := range p.Sink.Accs {
+				w := acc.Kind.Words()
+				mergeAcc(acc.Kind, out.Accs[a][to*w:to*w+w], r.Accs[a][g*w:g*w+w])
+			}
+		}
+	}
+	return out
+}
+
+// mergeAcc adds an accumulator's words to those of another part.
+func mergeAcc(kind program.AccKind, to, from []uint64) {
+	switch kind {
+	case program.AccRows, program.AccCount, program.AccSum:
+		to[0] += from[0]
+	case program.AccSum128:
+		var carry uint64
+		to[0], carry = bits.Add64(to[0], from[0], 0)
+		to[1], _ = bits.Add64(to[1], from[1], carry)
+	case program.AccMin:
+		to[0] = uint64(min(int64(to[0]), int64(from[0])))
+	case program.AccMax:
+		to[0] = uint64(max(int64(to[0]), int64(from[0])))
+	default:
+		panic("BUG: accumulator")
+	}
+}

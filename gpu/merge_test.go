@@ -1,0 +1,92 @@
+package gpu
+
+import (
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"pgaccel/gpu/program"
+)
+
+// TestMerge spreads rows over parts and compares with sums over all of them.
+func TestMerge(t *testing.T) {
+	kinds := []program.AccKind{program.AccRows, program.AccCount, program.AccSum, program.AccSum128, program.AccMin, program.AccMax}
+	p := &program.Program{}
+	for _, k := range kinds {
+		p.Sink.Accs = append(p.Sink.Accs, program.Acc{Kind: k})
+	}
+	for seed := range uint64(50) {
+		r := rand.New(rand.NewPCG(seed, 2))
+		parts := make([]*program.Result, 1+r.IntN(4))
+		type group struct {
+			rows, sum uint64
+			sum128    *big.Int
+			min, max  int64
+		}
+		want := map[uint64]*group{}
+		of := make([]map[uint64]int, len(parts))
+		for i := range parts {
+			parts[i] = &program.Result{Accs: make([][]uint64, len(kinds))}
+			of[i] = map[uint64]int{}
+		}
+		for range r.IntN(400) {
+			i, number, v := r.IntN(len(parts)), r.Uint64N(60)<<(seed%40), int64(r.Uint64())
+			part := parts[i]
+			g, ok := of[i][number]
+			if !ok {
+				g = len(part.Numbers)
+				of[i][number] = g
+				part.Numbers = append(part.Numbers, number)
+				part.Rows = append(part.Rows, 0)
+				minimum, maximum := int64(math.MaxInt64), int64(math.MinInt64)
+				for a, init := range [][]uint64{{0}, {0}, {0}, {0, 0}, {uint64(minimum)}, {uint64(maximum)}} {
+					part.Accs[a] = append(part.Accs[a], init...)
+				}
+			}
+			part.Rows[g]++
+			words := []uint64{1, 1, uint64(v), uint64(v), uint64(v), uint64(v)}
+			for a, k := range kinds {
+				from := []uint64{words[a]}
+				if k == program.AccSum128 {
+					from = append(from, uint64(v>>63))
+				}
+				mergeAcc(k, part.Accs[a][g*k.Words():(g+1)*k.Words()], from)
+			}
+			if want[number] == nil {
+				want[number] = &group{sum128: new(big.Int), min: math.MaxInt64, max: math.MinInt64}
+			}
+			w := want[number]
+			w.rows++
+			w.sum += uint64(v)
+			w.sum128.Add(w.sum128, big.NewInt(v))
+			w.min, w.max = min(w.min, v), max(w.max, v)
+		}
+		got := merge(p, parts, nil)
+		if len(got.Numbers) != len(want) {
+			t.Fatalf("%d groups, not %d", len(got.Numbers), len(want))
+		}
+		for g, number := range got.Numbers {
+			w := want[number]
+			sum := new(big.Int).Lsh(big.NewInt(int64(got.Accs[3][2*g+1])), 64)
+			sum.Add(sum, new(big.Int).SetUint64(got.Accs[3][2*g]))
+			if w == nil || got.Rows[g] != w.rows || got.Accs[0][g] != w.rows || got.Accs[1][g] != w.rows || got.Accs[2][g] != w.sum ||
+				sum.Cmp(w.sum128) != 0 || int64(got.Accs[4][g]) != w.min || int64(got.Accs[5][g]) != w.max {
+				t.Fatalf("group %d: %+v", number, w)
+			}
+			delete(want, number)
+		}
+	}
+}
+
+func TestMergeBitmapsAndFaults(t *testing.T) {
+	p := &program.Program{Sink: program.Sink{Kind: program.SinkBitmap}}
+	got := merge(p, []*program.Result{{Bitmaps: [][]uint64{{1}, {3}}}, {Bitmaps: [][]uint64{{2}}}}, [][]int32{{0, 2}, {1}})
+	if !slices.EqualFunc(got.Bitmaps, [][]uint64{{1}, {2}, {3}}, slices.Equal) {
+		t.Fatal(got.Bitmaps)
+	}
+	if got := merge(p, []*program.Result{{Fault: true}, {Full: true}}, [][]int32{{0}, {1}}); !got.Fault || !got.Full {
+		t.Fatal(got)
+	}
+}
