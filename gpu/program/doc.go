@@ -26,4 +26,29 @@
 // w-32 bits above. After the last vector 128 words more can be read. What the store has
 // in another format is transcoded on the device once, when it comes in (package kernels,
 // transcode.cuh). Nulls and live rows are bitmaps as the store has them.
+//
+// # Running a query
+//
+// What lies in device memory is the caller's: columns and their descriptors, and the data
+// beside them (sets, tables, lookups), which are packed by this package and found again by
+// their IDs.
+//
+//	g, err := program.Generate(q.Program, program.TuningFor(q, &info)) // once for each shape
+//	m, err := executor.Compile(ctx, dev, g.Source)                     // likewise
+//
+//	for each segment: heads = program.AppendSegmentHead(heads, live, s.Rows)
+//	for each column of it: f := program.LaneFormatOf(&c)
+//		columns[i] = program.AppendColumnSegment(columns[i], words, nulls, f)
+//
+//	list := program.Surviving(q)
+//	b := &program.Buffers{..., Scratch: allocate(g.ScratchBytes(q, len(list)))}
+//	c := g.Prepare(nil, q, b)
+//	c = g.ScanSegments(c, q, m, b, list, info.SMs) // again for further parts of a table
+//	c = g.Finish(c, q, m, b, info.SMs)
+//	reply, err := executor.Run(ctx, dev, &device.Batch{Commands: c})
+//	first := reply.Data[0]
+//	if more, ok := g.Rest(q, b, first); ok { // rare: a result of more than 64 KB
+//		run it; rest = its data
+//	}
+//	result, err := g.Parse(q, first, rest)
 package program

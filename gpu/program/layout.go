@@ -1,0 +1,173 @@
+package program
+
+import (
+	"encoding/binary"
+	"math"
+	"math/bits"
+
+	"pgaccel/gpu/device"
+)
+
+// Shape of device lanes: vectors of VectorRows values in laneCount lanes.
+const (
+	VectorRows = 1024
+	laneCount  = 32
+	laneRows   = VectorRows / laneCount
+	// laneSlack words can be read after the last vector.
+	laneSlack = 128
+	// segmentRowsMax is the most rows of a segment.
+	segmentRowsMax = 65536
+)
+
+// Sizes in bytes of the descriptors that kernels read from device memory; kernels/lanes.cuh
+// has the same structures.
+const (
+	SegmentHeadBytes   = 16
+	ColumnSegmentBytes = 32
+)
+
+// AppendSegmentHead appends a segment's descriptor: where its bitmap of live rows is (0: all
+// rows live) and how many rows it has. The bitmap has a bit for each row and is read in
+// words of 32 bits, up to the one that has the last row.
+func AppendSegmentHead(b []byte, live device.Pointer, rows int) []byte {
+	b = binary.LittleEndian.AppendUint64(b, uint64(live))
+	b = binary.LittleEndian.AppendUint32(b, uint32(rows))
+	return binary.LittleEndian.AppendUint32(b, 0)
+}
+
+// AppendColumnSegment appends the descriptor of a column of a segment: its words as device
+// lanes (any pointer where the width is 0), and its bitmap of nulls (0: none), read as that
+// of live rows is.
+func AppendColumnSegment(b []byte, words, nulls device.Pointer, f LaneFormat) []byte {
+	b = binary.LittleEndian.AppendUint64(b, uint64(words))
+	b = binary.LittleEndian.AppendUint64(b, uint64(nulls))
+	b = binary.LittleEndian.AppendUint64(b, uint64(f.Reference))
+	b = binary.LittleEndian.AppendUint32(b, f.Width)
+	return binary.LittleEndian.AppendUint32(b, 0)
+}
+
+// LaneFormat is how device lanes hold a column of a segment: value - Reference, modulo 2^64,
+// in Width bits, 0 to 64.
+type LaneFormat struct {
+	Reference int64
+	Width     uint32
+}
+
+// LaneFormatOf returns the narrowest format for the values that are not null. Rows that are
+// null may hold anything: their offsets are cut to the width.
+func LaneFormatOf(c *SegmentColumn) LaneFormat {
+	if c.Min > c.Max {
+		return LaneFormat{} // nothing but nulls
+	}
+	return LaneFormat{c.Min, uint32(bits.Len64(uint64(c.Max) - uint64(c.Min)))}
+}
+
+// LaneWords returns how many 32-bit words the lanes of a column of a segment take, with the
+// 128 that can be read after them.
+func LaneWords(rows int, width uint32) int {
+	return (rows+VectorRows-1)/VectorRows*laneCount*int(width) + laneSlack
+}
+
+// PackLanes writes values as device lanes: what the transcoding kernels are tested against.
+// dst has LaneWords(len(values), f.Width) words. Rows past the last have offset 0.
+func PackLanes(dst []uint32, values []int64, f LaneFormat) {
+	clear(dst)
+	for i, v := range values {
+		offset := uint64(v) - uint64(f.Reference)
+		vector := dst[i/VectorRows*laneCount*int(f.Width):]
+		lane, position := i%laneCount, i%VectorRows/laneCount
+		low := min(int(f.Width), 32)
+		packLane(vector, lane, position, low, offset)
+		packLane(vector[laneCount*low:], lane, position, int(f.Width)-low, offset>>32)
+	}
+}
+
+// packLane writes the low width bits of v bit by bit.
+func packLane(vector []uint32, lane, position, width int, v uint64) {
+	for b := range width {
+		at := position*width + b
+		vector[at/32*laneCount+lane] |= uint32(v>>b&1) << (at % 32)
+	}
+}
+
+// UnpackLanes is the inverse of PackLanes.
+func UnpackLanes(dst []int64, words []uint32, f LaneFormat) {
+	for i := range dst {
+		vector := words[i/VectorRows*laneCount*int(f.Width):]
+		lane, position := i%laneCount, i%VectorRows/laneCount
+		low := min(int(f.Width), 32)
+		v := unpackLane(vector, lane, position, low) |
+			unpackLane(vector[laneCount*low:], lane, position, int(f.Width)-low)<<32
+		dst[i] = int64(uint64(f.Reference) + v)
+	}
+}
+
+func unpackLane(vector []uint32, lane, position, width int) (v uint64) {
+	for b := range width {
+		at := position*width + b
+		v |= uint64(vector[at/32*laneCount+lane]>>(at%32)&1) << b
+	}
+	return v
+}
+
+// Surviving returns the positions of q's segments that zone maps do not exclude, ascending:
+// those where every range, probe and set of a plain column can let a row pass. All segments
+// with rows survive where a step is Risky.
+func Surviving(q *Query) []uint32 {
+	type window struct {
+		column int
+		lo, hi int64
+	}
+	var windows []window
+	risky := false
+	for _, s := range q.Steps {
+		risky = risky || s.Risky
+		lo, hi := int64(math.MinInt64), int64(math.MaxInt64)
+		node := s.Node
+		switch s.Kind {
+		case StepRange:
+			lo, hi = q.Ranges[s.Index].Lo, q.Ranges[s.Index].Hi
+		case StepBits:
+			lo, hi = spanOf(q.Bits[s.Index].Lo, q.Bits[s.Index].Size)
+		case StepProbe:
+			if q.Program.Lookups[s.Index].Left || q.Program.Lookups[s.Index].Kind == LookupHash {
+				continue
+			}
+			node = q.Program.Lookups[s.Index].Key
+			lo, hi = spanOf(q.Lookups[s.Index].Lo, q.Lookups[s.Index].Size)
+		default:
+			continue
+		}
+		if n := &q.Nodes[node]; n.Op == OpColumn {
+			windows = append(windows, window{n.Index, lo, hi})
+		}
+	}
+	list := make([]uint32, 0, len(q.Segments))
+	for i := range q.Segments {
+		s := &q.Segments[i]
+		keep := s.Rows > 0
+		for _, w := range windows {
+			c := &s.Columns[w.column]
+			if !risky && (w.lo > w.hi || max(w.lo, c.Min) > min(w.hi, c.Max)) {
+				keep = false
+				break
+			}
+		}
+		if keep {
+			list = append(list, uint32(i))
+		}
+	}
+	return list
+}
+
+// spanOf returns the first and the last of size values from lo on; an empty interval where
+// there is none.
+func spanOf(lo, size int64) (first, last int64) {
+	if size <= 0 {
+		return 1, 0
+	}
+	if last = lo + size - 1; last < lo {
+		last = math.MaxInt64
+	}
+	return lo, last
+}
