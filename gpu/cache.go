@@ -1,0 +1,226 @@
+package gpu
+
+import (
+	"math"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+
+	"pgaccel/gpu/device"
+)
+
+// itemKind says what an item is.
+type itemKind uint8
+
+const (
+	itemColumn itemKind = iota // a column of a segment, as a device has it
+	itemLive                   // live rows of a segment
+	itemBits                   // query data that has an ID
+	itemTable
+	itemLookup
+	itemImage // the descriptors of a column in all segments of a table's part
+	itemRows  // the descriptors of the segments of a table's part themselves
+	itemKinds
+)
+
+var itemNames = [itemKinds]string{"column", "live rows", "bits", "table", "lookup", "image", "image"}
+
+// itemKey names an item. IDs are never used again for other content.
+type itemKey struct {
+	kind  itemKind
+	id    uint64
+	table uint64 // images: of the table; n and part as well
+	n     int32
+}
+
+// item is what is kept in a device's memory.
+type item struct {
+	key  itemKey
+	span *span // nil where it needs no memory
+	refs int   // running queries that read it, and images that it is part of
+	tick uint64
+	// load is the batch that brings it, which has ended when its channel is closed; nil
+	// where that was seen.
+	load  *load
+	parts []*item // of an image
+	image bool    // it has been part of one
+	dead  bool    // its load failed: nobody finds it any more
+	data  any     // what a descriptor of it says
+}
+
+// load is a batch that brings items.
+type load struct {
+	done chan struct{}
+	err  error // after done
+}
+
+// cache keeps items in a device's memory under a budget. What running queries read is pinned
+// (refs); the rest waits in one of three LRU lists to be evicted: single items, whole images
+// (so that a query touches columns, not segments), and what was part of an image that was
+// evicted. The oldest of the three goes first. It is not safe for concurrent use.
+type cache struct {
+	arena   *arena
+	items   map[itemKey]*item
+	lists   [3]*simplelru.LRU[itemKey, *item] // idle, images, orphans
+	tick    uint64                            // of queries
+	bytes   [itemKinds]int64                  // by kind
+	evicted uint64
+}
+
+const (
+	idle = iota
+	images
+	orphans
+)
+
+func newCache(a *arena) *cache {
+	c := &cache{arena: a, items: map[itemKey]*item{}}
+	for i := range c.lists {
+		l, err := simplelru.NewLRU[itemKey, *item](math.MaxInt, nil) // weighed here, in bytes
+		if err != nil {
+			panic("BUG: " + err.Error())
+		}
+		c.lists[i] = l
+	}
+	return c
+}
+
+// get returns the item of that name pinned, or nil.
+func (c *cache) get(key itemKey) *item {
+	it := c.items[key]
+	if it != nil {
+		c.pin(it)
+	}
+	return it
+}
+
+// pin keeps an item from being evicted.
+func (c *cache) pin(it *item) {
+	if it.refs == 0 {
+		c.lists[it.list()].Remove(it.key)
+	}
+	it.refs++
+	it.tick = c.tick
+}
+
+func (it *item) list() int {
+	switch {
+	case it.parts != nil:
+		return images
+	case it.image:
+		return orphans
+	}
+	return idle
+}
+
+// unpin undoes a pin.
+func (c *cache) unpin(it *item) {
+	it.refs--
+	switch {
+	case it.refs > 0:
+	case it.refs < 0:
+		panic("BUG: an item was unpinned twice")
+	case it.dead:
+		c.free(it)
+	default:
+		c.lists[it.list()].Add(it.key, it)
+	}
+}
+
+// put adds an item of that many bytes, pinned, to be filled by l. nil: there is no room.
+func (c *cache) put(key itemKey, bytes int64, l *load) (*item, error) {
+	it := &item{key: key, refs: 1, load: l, tick: c.tick}
+	if bytes > 0 {
+		s, err := c.alloc(bytes)
+		if s == nil {
+			return nil, err
+		}
+		it.span = s
+		c.bytes[key.kind] += s.bytes
+	}
+	c.items[key] = it
+	return it, nil
+}
+
+// setParts makes an image of an item. The parts stay pinned by it.
+func (c *cache) setParts(it *item, parts []*item) {
+	it.parts = parts
+	for _, p := range parts {
+		p.image = true
+	}
+}
+
+// alloc returns memory, and evicts for it what is not pinned. nil: there is no room.
+func (c *cache) alloc(bytes int64) (*span, error) {
+	for {
+		s, err := c.arena.alloc(bytes)
+		if s != nil {
+			return s, nil
+		}
+		if err != nil {
+			if device.KindOf(err) != device.FaultMemory {
+				return nil, err
+			}
+			// Others use the device, too. What there is must do from here on.
+			c.arena.limit = c.arena.held
+		}
+		if !c.evict() {
+			return nil, nil
+		}
+	}
+}
+
+// evict drops the oldest item that is not pinned; false where all are.
+func (c *cache) evict() bool {
+	var oldest *item
+	for _, l := range c.lists {
+		if _, it, ok := l.GetOldest(); ok && (oldest == nil || it.tick < oldest.tick) {
+			oldest = it
+		}
+	}
+	if oldest == nil {
+		return false
+	}
+	c.lists[oldest.list()].Remove(oldest.key)
+	c.evicted++
+	delete(c.items, oldest.key)
+	c.free(oldest)
+	return true
+}
+
+// drop forgets an item that was not filled. Who has it pinned still unpins it.
+func (c *cache) drop(it *item) {
+	if it.dead {
+		return
+	}
+	if it.refs == 0 {
+		c.lists[it.list()].Remove(it.key)
+		defer c.free(it)
+	}
+	it.dead = true
+	delete(c.items, it.key)
+}
+
+// free gives the memory of an item back that nobody finds any more.
+func (c *cache) free(it *item) {
+	if it.span != nil {
+		c.bytes[it.key.kind] -= it.span.bytes
+		c.arena.dealloc(it.span)
+		it.span = nil
+	}
+	parts := it.parts
+	it.parts = nil
+	for _, p := range parts {
+		if p.refs == 1 { // as old as the image, which was the last to have it
+			p.tick = max(p.tick, it.tick)
+		}
+		c.unpin(p)
+	}
+}
+
+// addr is where an item lies.
+func (it *item) addr() device.Pointer {
+	if it.span == nil {
+		return 0
+	}
+	return it.span.addr
+}
