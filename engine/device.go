@@ -110,24 +110,48 @@ func (e *Engine) offer(setting string, c *deviceChoice) (r gpu.Runner, wait bool
 }
 
 // run computes a query, on the device where it may and does, and says what computed it.
-func (e *Engine) run(ctx context.Context, d *decision, g *gateRow, bound *plan.Query, in olap.Input) (*vector.Batch, string, error) {
+// caller stands for the client, among whom a device is shared fairly.
+func (e *Engine) run(ctx context.Context, d *decision, g *gateRow, caller uint64, bound *plan.Query, in olap.Input) (*vector.Batch, string, error) {
 	opt := e.execution()
+	opt.Device, opt.DeviceWait = e.offer(g.device, &d.shape.choice)
+	opt.DeviceCaller = caller
+	var did olap.Report
+	opt.Report = &did
+	start := time.Now()
 	b, err := olap.Execute(ctx, bound, in, opt)
+	if opt.Device != nil && did.Fallback != "" {
+		bump(&e.devices.fallbacks, did.Fallback)
+	}
+	e.devices.add(did.Stats)
 	if err != nil {
 		return nil, "", err
 	}
-	bump(&e.devices.queries, deviceCPU)
-	return b, deviceCPU, nil
+	device, ran := deviceCPU, onCPU
+	if did.Device != "" {
+		device, ran = did.Device, onDevice
+	}
+	bump(&e.devices.queries, device)
+	// What was lost on the way to the processor says nothing about it.
+	if e.opt.Device != nil && (opt.Device == nil || ran == onDevice || did.Stats.Kernel == 0) {
+		d.shape.choice.add(ran, time.Since(start))
+	}
+	return b, device, nil
 }
 
 // deviceStats counts executions by device, and what a device was offered and did not
 // answer.
 type deviceStats struct {
-	queries   sync.Map // device -> *atomic.Int64
-	fallbacks sync.Map // reason -> *atomic.Int64
-	copied    atomic.Int64
-	read      atomic.Int64
+	queries   sync.Map     // device -> *atomic.Int64
+	fallbacks sync.Map     // reason -> *atomic.Int64
+	copied    atomic.Int64 // bytes, host to device
+	read      atomic.Int64 // bytes of columns
 	kernel    atomic.Int64 // nanoseconds
+}
+
+func (d *deviceStats) add(s gpu.Stats) {
+	d.copied.Add(s.BytesCopied)
+	d.read.Add(s.BytesRead)
+	d.kernel.Add(int64(s.Kernel * 1e6))
 }
 
 func bump(m *sync.Map, key string) {
@@ -154,8 +178,14 @@ func (e *Engine) DeviceQueries() map[string]int64 { return counts(&e.devices.que
 // the processor answered.
 func (e *Engine) DeviceFallbacks() map[string]int64 { return counts(&e.devices.fallbacks) }
 
-// DeviceKernelTime returns the time that kernels have taken, and the bytes of columns
-// that they have read, as encoded on the device.
-func (e *Engine) DeviceKernelTime() (time.Duration, int64) {
-	return time.Duration(e.devices.kernel.Load()), e.devices.read.Load()
+// DeviceWork is what the devices have done for queries.
+type DeviceWork struct {
+	Kernel time.Duration // of kernels
+	Copied int64         // bytes, host to device
+	Read   int64         // bytes of columns, as encoded on the device
+}
+
+// DeviceWork returns the sums over all executions so far.
+func (e *Engine) DeviceWork() DeviceWork {
+	return DeviceWork{time.Duration(e.devices.kernel.Load()), e.devices.copied.Load(), e.devices.read.Load()}
 }

@@ -44,7 +44,7 @@ func (s *statement) Shadow(gate Gate, described []Field, params []vector.Datum) 
 				return nil, f
 			}
 			defer releaseAll(in)
-			b, _, err = e.run(ctx, d, g, bound, in)
+			b, _, err = e.run(ctx, d, g, 0, bound, in)
 			return b, err
 		},
 		Done: func(c Comparison) {

@@ -258,7 +258,7 @@ func (s *statement) execute(ctx context.Context, tx *Transaction, d *decision, g
 		return nil, "", f
 	}
 	defer releaseAll(in)
-	return s.engine.run(ctx, d, g, bound, in)
+	return s.engine.run(ctx, d, g, tx.caller(), bound, in)
 }
 
 // rewritten is a statement over the schema pgaccel.

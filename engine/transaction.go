@@ -2,6 +2,7 @@ package engine
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"pgaccel/colstore"
 )
@@ -14,6 +15,19 @@ type Transaction struct {
 	snapshot string // that is kept; empty for none
 	release  func()
 	closed   bool
+	number   uint64 // of the session, from the first call of caller on
+}
+
+var sessions atomic.Uint64
+
+// caller returns a number of the session's own: a device is shared fairly among callers.
+func (t *Transaction) caller() uint64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.number == 0 {
+		t.number = sessions.Add(1)
+	}
+	return t.number
 }
 
 // End gives up what was kept.
