@@ -2,6 +2,7 @@ package colstore
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -39,7 +40,13 @@ type arena struct {
 	limit  int64
 	used   int64
 	file   memoryFile
+	grown  int64 // size of file
 	chunks []*chunk
+	// shared is set once another process may read the file: pages that it has pinned must
+	// not be punched out of it, or it would go on reading the old ones. returning is held
+	// for reading while pages are given back.
+	returning sync.RWMutex
+	shared    bool
 	// relieve gives back what can be done without; it is called, without the lock, where
 	// the limit would be exceeded. May be nil.
 	relieve func()
@@ -47,8 +54,9 @@ type arena struct {
 
 // chunk is one mapping. free holds its free spans, ascending, never adjacent.
 type chunk struct {
-	mem  []byte
-	free []span
+	mem    []byte
+	offset int64 // in the file
+	free   []span
 }
 
 type span struct{ at, size int }
@@ -86,7 +94,8 @@ func (a *arena) alloc(size int) (extent, []byte, error) {
 		if err != nil {
 			return extent{}, nil, fmt.Errorf("column memory: %w", err)
 		}
-		c, i = &chunk{mem: mem, free: []span{{0, n}}}, 0
+		c, i = &chunk{mem: mem, offset: a.grown, free: []span{{0, n}}}, 0
+		a.grown += int64(n)
 		a.chunks = append(a.chunks, c)
 	}
 	f := &c.free[i]
@@ -112,13 +121,46 @@ func (a *arena) release(extents []extent) {
 				mem[i] = poison
 			}
 		} else if run.size >= returnBytesMin {
-			returnPages(mem) // without the lock: it takes a millisecond for some MB
+			a.returnPages(mem) // without the lock: it takes a millisecond for some MB
 		}
 		a.mu.Lock()
 		run.chunk.give(run.span)
 		a.used -= int64(run.size)
 		a.mu.Unlock()
 	}
+}
+
+// returnPages gives whole pages back to the system, unless others may use them.
+func (a *arena) returnPages(mem []byte) {
+	a.returning.RLock()
+	defer a.returning.RUnlock()
+	if !a.shared {
+		returnPages(mem)
+	}
+}
+
+// share returns a descriptor of the file of its own, and sees to it that pages stay.
+func (a *arena) share() (*os.File, error) {
+	a.returning.Lock()
+	a.shared = true
+	a.returning.Unlock()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.file.duplicate()
+}
+
+// offset returns where in the file mem lies; false where it does not.
+func (a *arena) offset(mem []byte) (int64, bool) {
+	at := uintptr(unsafe.Pointer(unsafe.SliceData(mem)))
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, c := range a.chunks {
+		base := uintptr(unsafe.Pointer(unsafe.SliceData(c.mem)))
+		if at >= base && at+uintptr(len(mem)) <= base+uintptr(len(c.mem)) {
+			return c.offset + int64(at-base), true
+		}
+	}
+	return 0, false
 }
 
 // give puts a span back among the free ones and joins it with its neighbours.
@@ -154,7 +196,7 @@ func (a *arena) close() {
 	for _, c := range a.chunks {
 		unmap(c.mem)
 	}
-	a.chunks, a.used = nil, 0
+	a.chunks, a.used, a.grown = nil, 0, 0
 	a.file.close()
 }
 

@@ -128,6 +128,7 @@ func decodeSegment(file []byte, rows int, text []int, alloc func(int) ([]byte, e
 			continue
 		}
 		c := &s.Columns[i]
+		c.ID = NewID()
 		mem, err := piece(e)
 		if err != nil {
 			return nil, err
@@ -257,7 +258,7 @@ func (d *Disk) LoadTable(s *Store, saved *SavedTable) (t *Table, err error) {
 				mem.release()
 				return nil, fmt.Errorf("%w: live rows", compress.ErrCorrupt)
 			}
-			seg.Live = make([]uint64, words)
+			seg.Live, seg.LiveID = make([]uint64, words), NewID()
 			for i := range seg.Live {
 				seg.Live[i] = binary.LittleEndian.Uint64(live[8*i:])
 			}

@@ -78,7 +78,10 @@
 // Pieces are 64-byte aligned and hold no pointers, so the collector never looks at
 // them and another process can map them. Options.MemoryLimit bounds the bytes handed
 // out; past it a copy or a change fails with *MemoryError and everything else goes on.
-// Freed pages go back to the system. On Go's heap and not counted are the buffers of a
+// Freed pages go back to the system, until Store.Share hands the file to who pins its
+// pages: then they stay in the file and are used again. Columns, live bitmaps and
+// versions have numbers that name their content (NewID), so that copies of them that a
+// device keeps are found and never mistaken. On Go's heap and not counted are the buffers of a
 // running copy (a segment of 64-bit values per column and writer), the log
 // (Store.History; pins count up to Options.HistoryLimit), live and dead bitmaps, a bit a
 // row each, and ranks that were renewed.

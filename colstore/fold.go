@@ -63,7 +63,7 @@ func (r *Relation) fold(ref Snapshot, pins []Snapshot) bool {
 	images := map[uint32]*Segment{}
 	for slot, bits := range dead {
 		if seg := slots[slot]; seg != nil && seg.columns != nil {
-			images[slot] = &Segment{Rows: seg.rows, Columns: seg.columns, Live: liveOf(bits, seg.rows), part: seg.part.oid, mem: seg.mem}
+			images[slot] = &Segment{Slot: int(slot), Rows: seg.rows, Columns: seg.columns, Live: liveOf(bits, seg.rows), LiveID: NewID(), part: seg.part.oid, mem: seg.mem}
 		}
 	}
 	lists := map[uint32][]inserter{}

@@ -86,7 +86,7 @@ func (l *Loader) Finish() (*Table, error) {
 	if l.done {
 		panic("BUG: Finish of a finished loader")
 	}
-	t := &Table{Meta: l.meta, Dicts: make([]*Dict, len(l.dicts))}
+	t := &Table{ID: NewID(), Meta: l.meta, Dicts: make([]*Dict, len(l.dicts))}
 	for _, w := range l.writers {
 		if !w.closed {
 			panic("BUG: Finish before a writer's Close")
@@ -110,7 +110,8 @@ func (l *Loader) Finish() (*Table, error) {
 	if !l.filed {
 		l.sortCodes(t)
 	}
-	for _, seg := range t.Segments {
+	for i, seg := range t.Segments {
+		seg.Slot = i
 		t.bytes += seg.mem.bytes.Load()
 	}
 	l.done = true
@@ -384,7 +385,7 @@ func (seg *Segment) encode(i int, codec compress.Codec, float bool, values []int
 	if err != nil {
 		return err
 	}
-	col.Min, col.Max = z.lo, z.hi
+	col.ID, col.Min, col.Max = NewID(), z.lo, z.hi
 	if z.nulls > 0 {
 		mem, err := seg.mem.alloc(8 * len(nulls))
 		if err != nil {

@@ -15,14 +15,35 @@ type memoryFile struct {
 	size int64
 }
 
+// create makes the file, unless that has happened.
+func (f *memoryFile) create() error {
+	if f.open {
+		return nil
+	}
+	fd, err := unix.MemfdCreate("pgaccel-columns", unix.MFD_CLOEXEC)
+	if err != nil {
+		return os.NewSyscallError("memfd_create", err)
+	}
+	f.open, f.fd = true, fd
+	return nil
+}
+
+// duplicate returns another descriptor of the file.
+func (f *memoryFile) duplicate() (*os.File, error) {
+	if err := f.create(); err != nil {
+		return nil, err
+	}
+	fd, err := unix.FcntlInt(uintptr(f.fd), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil, os.NewSyscallError("fcntl", err)
+	}
+	return os.NewFile(uintptr(fd), "pgaccel-columns"), nil
+}
+
 // grow appends n bytes to the file and maps them.
 func (f *memoryFile) grow(n int) ([]byte, error) {
-	if !f.open {
-		fd, err := unix.MemfdCreate("pgaccel-columns", unix.MFD_CLOEXEC)
-		if err != nil {
-			return nil, os.NewSyscallError("memfd_create", err)
-		}
-		f.open, f.fd = true, fd
+	if err := f.create(); err != nil {
+		return nil, err
 	}
 	if err := unix.Ftruncate(f.fd, f.size+int64(n)); err != nil {
 		return nil, os.NewSyscallError("ftruncate", err)

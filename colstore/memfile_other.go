@@ -3,6 +3,7 @@
 package colstore
 
 import (
+	"errors"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -19,6 +20,8 @@ func (f *memoryFile) grow(n int) ([]byte, error) {
 	}
 	return mem, nil
 }
+
+func (f *memoryFile) duplicate() (*os.File, error) { return nil, errors.ErrUnsupported }
 
 func (f *memoryFile) close() {}
 

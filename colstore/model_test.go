@@ -556,6 +556,7 @@ func runModel(t *testing.T, seed uint64, meta *catalog.Table, o Options) {
 	if testing.Short() {
 		rounds = 50
 	}
+	names := newNumbers()
 	for round := range rounds {
 		changes := m.rand.IntN(8)
 		if m.rand.IntN(30) == 0 {
@@ -574,6 +575,12 @@ func runModel(t *testing.T, seed uint64, meta *catalog.Table, o Options) {
 		e := expectation{snap: snap, rows: m.at(snap), must: !meta.IdentityFull && len(m.blocked) == 0}
 		if !e.check(t, s, meta.OID) {
 			refused++
+		}
+		if table, err := s.View(meta.OID, snap); err == nil {
+			if round%2 == 0 {
+				names.table(t, table)
+			}
+			table.Release()
 		}
 		read++
 		e.must = false

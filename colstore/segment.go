@@ -100,13 +100,13 @@ func (seg *segment) newMark() *mark {
 }
 
 // segment makes the readers' segment of a mark, in place but for null bitmaps.
-func (m *mark) segment(part uint32) *Segment {
-	seg := &Segment{Rows: m.rows, Columns: make([]Column, len(m.zones)), part: part, mem: m.buf.mem}
+func (m *mark) segment(slot, part uint32) *Segment {
+	seg := &Segment{Slot: int(slot), Rows: m.rows, Columns: make([]Column, len(m.zones)), part: part, mem: m.buf.mem}
 	for i, z := range m.zones {
 		if m.buf.values[i] == nil {
 			continue
 		}
-		c := Column{Data: compress.Plain(m.buf.values[i][:m.rows:m.rows]), Min: z.lo, Max: z.hi, NullCount: z.nulls}
+		c := Column{ID: NewID(), Data: compress.Plain(m.buf.values[i][:m.rows:m.rows]), Min: z.lo, Max: z.hi, NullCount: z.nulls}
 		if z.nulls > 0 {
 			c.Nulls = make([]uint64, (m.rows+63)/64)
 			copy(c.Nulls, m.buf.nulls[i][:m.rows/64])
@@ -157,11 +157,12 @@ func (seg *segment) decode(col int, dst []int64) (nulls []uint64) {
 // Relation.mu is held.
 func (seg *segment) base() *Segment {
 	if seg.image == nil {
-		s := &Segment{Rows: seg.rows, Columns: seg.columns, part: seg.part.oid, mem: seg.mem}
+		s := &Segment{Slot: int(seg.slot), Rows: seg.rows, Columns: seg.columns, part: seg.part.oid, mem: seg.mem}
 		if seg.columns == nil {
-			s = seg.mark.segment(seg.part.oid)
+			s = seg.mark.segment(seg.slot, seg.part.oid)
 		}
 		s.Live = liveOf(seg.dead, seg.rows)
+		s.LiveID = idOf(s.Live)
 		seg.image = s
 	}
 	return seg.image
@@ -178,6 +179,14 @@ func liveOf(dead []uint64, rows int) []uint64 {
 		live[i] &^= dead[i]
 	}
 	return live
+}
+
+// idOf returns a number for the content of a live bitmap, 0 for nil.
+func idOf(live []uint64) uint64 {
+	if live == nil {
+		return 0
+	}
+	return NewID()
 }
 
 // allLive returns a bitmap of rows set bits.

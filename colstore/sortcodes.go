@@ -57,7 +57,7 @@ func (l *Loader) sortCodes(t *Table) {
 		switch old := &w.seg.Columns[w.col]; {
 		case !short.Load():
 			w.seg.mem.free(compress.Bytes(old.Data))
-			old.Data, old.Min, old.Max = w.data, w.zone.lo, w.zone.hi
+			old.ID, old.Data, old.Min, old.Max = NewID(), w.data, w.zone.lo, w.zone.hi
 		case w.data != nil:
 			w.seg.mem.free(compress.Bytes(w.data))
 		}

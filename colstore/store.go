@@ -2,6 +2,7 @@ package colstore
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -137,6 +138,20 @@ func (s *Store) Close() {
 
 // Usage returns the column memory in use and its limit, in bytes.
 func (s *Store) Usage() (used, limit int64) { return s.arena.usage() }
+
+// Share returns a descriptor of the memory file that holds column memory, for another
+// process to map; the caller closes it. The file grows while the store is used. offset
+// says where in it a piece of column memory lies: of compress.Words and compress.Bytes of
+// a column in a segment, or of a null bitmap; false for memory that is elsewhere, as that
+// of columns of open segments may be. From now on pages that the store frees stay in the
+// file until they are used again: what a device has pinned must not be taken out of it.
+// It fails with errors.ErrUnsupported where there are no memory files.
+func (s *Store) Share() (f *os.File, offset func(mem []byte) (at int64, ok bool), err error) {
+	if f, err = s.arena.share(); err != nil {
+		return nil, nil, err
+	}
+	return f, s.arena.offset, nil
+}
 
 // drop gives up the relation and returns it, to be closed once s.mu is let go:
 // giving memory back takes a while, and readers must not wait for it.

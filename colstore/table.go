@@ -11,6 +11,8 @@ import (
 // it from Store.Get holds a reference and calls Release exactly once; after that
 // its segments' memory may hold anything.
 type Table struct {
+	// ID names the version, as NewID says.
+	ID       uint64
 	Meta     *catalog.Table
 	Rows     int64
 	Segments []*Segment
@@ -51,11 +53,16 @@ func (t *Table) Release() {
 
 // Segment is a run of rows, at most Options.SegmentRows of them and never none.
 type Segment struct {
+	// Slot is the segment's number in its table. It stays the same in all versions that
+	// have the segment; those of a copy are 0, 1, 2, ...
+	Slot int
 	Rows int
 	// Live has a bit per row, set for the rows that the version holds: others were
 	// deleted, or are of a transaction that the reader does not see. nil where it
 	// holds all. Zone maps cover rows that are not live, too.
 	Live []uint64
+	// LiveID names the content of Live, as NewID says; 0 where Live is nil.
+	LiveID uint64
 	// Columns[i] belongs to Meta.Columns[i]; the zero Column for one that is not
 	// copied (catalog.Column.Unsupported). Where Meta.HashIdentity(), two more hold
 	// Row.Identity.
@@ -67,6 +74,9 @@ type Segment struct {
 
 // Column is one column of a segment.
 type Column struct {
+	// ID names Data, Nulls and the bounds, as NewID says; 0 for the zero Column. Versions
+	// of a table that share a segment share its columns and their numbers.
+	ID uint64
 	// Data holds the values in vector's 64-bit representation, dictionary codes for
 	// text. Null rows hold any value, normally the previous one; for text that is the
 	// code of some string, or 0 where the dictionary is empty.

@@ -180,7 +180,7 @@ func (r *Relation) capture(snap Snapshot) *builder {
 	r.layout.refs.Add(1)
 	b := &builder{relation: r, viewed: viewed{layout: r.layout, snap: snap, seq: r.seq, log: r.log, all: true}}
 	b.heads, b.sees = r.heads, make([]bool, len(r.log))
-	b.table = &Table{Meta: r.meta, Dicts: slices.Clone(r.versions), Snapshot: r.snapshot, usage: r.usage}
+	b.table = &Table{ID: NewID(), Meta: r.meta, Dicts: slices.Clone(r.versions), Snapshot: r.snapshot, usage: r.usage}
 	for _, d := range r.versions {
 		if d != nil {
 			d.retain()
@@ -296,7 +296,7 @@ func (b *builder) extend(o *opened) {
 	}
 	image := o.was
 	if image == nil {
-		image = o.mark.segment(o.part)
+		image = o.mark.segment(o.slot, o.part)
 		r := b.relation
 		r.mu.Lock()
 		o.mark.image = image
@@ -336,7 +336,7 @@ func (b *builder) reset(slot uint32) {
 	for i := range b.open {
 		if o := &b.open[i]; o.slot == slot {
 			if o.was == nil {
-				o.was = o.mark.segment(o.part)
+				o.was = o.mark.segment(o.slot, o.part)
 			}
 			b.fresh(o)
 			return
@@ -399,11 +399,14 @@ func (b *builder) finish() *viewed {
 	t := b.table
 	t.Segments = make([]*Segment, 0, len(b.segments))
 	for slot, seg := range b.segments {
-		if b.live[slot] == 0 {
-			continue
-		}
 		if b.own[slot] && b.live[slot] == seg.Rows {
 			seg.Live = nil
+		}
+		if b.own[slot] {
+			seg.LiveID = idOf(seg.Live)
+		}
+		if b.live[slot] == 0 {
+			continue
 		}
 		t.Rows += int64(b.live[slot])
 		t.Segments = append(t.Segments, seg)
