@@ -25,7 +25,7 @@ type Op uint8
 
 // The operations. Null rules are SQL's, as plan.Op's of the same name.
 const (
-	OpConst  Op = iota // Query.Constants[Index]
+	OpConst  Op = iota // Query.Constants[Index]; always null where the node is Nullable
 	OpColumn           // Columns[Index]
 	OpEntry            // the entry that lookup Index found; of a left join, Query's Null entry where none
 	OpOut              // Query.Lookups[Index].Outs[Out], by entry
