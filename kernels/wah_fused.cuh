@@ -1,0 +1,256 @@
+// The union of WAH columns in one pass: no decompressed columns, no scan over whole columns.
+//
+// A block owns a tile of WAH_TILE chunks of the result. Where a column's atoms for the tile lie
+// was found out once, when the columns were uploaded, and is kept as a place of 64 bits:
+//
+//    63                     30 29       20 19       10 9         0
+//   +-------------------------+-----------+-----------+-----------+
+//   | first atom that overlaps | atoms - 1 | first - 1 | last - 1  |
+//   +-------------------------+-----------+-----------+-----------+
+//
+// where first and last are how many of the tile's chunks those two atoms stand for. One atom for
+// the whole tile is a fill, never looked at: its place has atoms - 1 = 0 and, for first - 1, 1
+// if it is of ones. The chunks of a column's atoms sum up to WAH_TILE exactly: past the end of
+// the columns the last atom is taken to go on, and a tile whose only atom is a literal, of the
+// last chunk, is given the word after it as a second one. Nothing past the end is ever written.
+//
+// Places lie tile by tile: a block reads those of its columns at once, leaves out fills of zeros,
+// and is done where it meets one of ones. The atoms that are left, of all columns, are one
+// sequence: warps share it by columns and take 64 atoms at a time, so lanes are busy however few
+// atoms a column has. Since every column sums up to WAH_TILE, one prefix sum over the lengths,
+// modulo WAH_TILE, gives each atom's chunk without regard to where a column ends. Both halves of
+// the 64 go through the same shuffles, 16 bits each.
+#pragma once
+#include "wah.cuh"
+
+#ifndef WAH_TILE
+#define WAH_TILE 512 // chunks: 64 to 1,024, a power of two
+#endif
+#ifndef WAH_FUSED_THREADS
+#define WAH_FUSED_THREADS 128
+#endif
+#ifndef WAH_FUSED_BLOCKS
+#define WAH_FUSED_BLOCKS 10 // of a multiprocessor
+#endif
+
+constexpr uint32_t WAH_WARPS = WAH_FUSED_THREADS / 32;
+
+// What is written, together: bits of WahFused.form.
+constexpr uint32_t WAH_CHUNKS = 1; // the result's chunks, 63 rows a word
+constexpr uint32_t WAH_ROWS = 2;   // a bitmap of 64 rows a word
+constexpr uint32_t WAH_COUNT = 4;  // of each tile, how many rows are set
+
+struct WahFused {
+	const uint64_t *atoms;
+	const uint64_t *places; // stride for each tile
+	uint64_t *chunks;       // length words
+	uint64_t *rows;         // row_words words
+	uint32_t *counts;       // one for each tile
+	uint64_t length;        // chunks of a column
+	uint64_t row_words;
+	uint32_t stride; // columns that are kept
+	uint32_t lo;     // the first column of the query
+	uint32_t columns;
+	uint32_t form;
+};
+
+// WahStep is 64 atoms on their way: two for each lane.
+struct WahStep {
+	uint64_t a, b;     // 0 past the end
+	uint32_t na, nb;   // chunks in the tile of a first and of a last atom, 0 of others
+	uint32_t columns;  // that begin in this step
+};
+
+// wah_tile is a tile of the result, in 32-bit halves for the sake of atomics and of banks.
+struct WahTile {
+	uint32_t *low, *high;
+
+	__device__ inline void add(uint32_t at, uint64_t w) const {
+		if (uint32_t(w))
+			atomicOr(&low[at], uint32_t(w));
+		if (uint32_t(w >> 32))
+			atomicOr(&high[at], uint32_t(w >> 32));
+	}
+	__device__ inline uint64_t get(uint32_t at) const { return uint64_t(high[at]) << 32 | low[at]; }
+};
+
+// wah_lower is the first of n ascending values in shared memory that is not below bound, for a
+// warp.
+__device__ inline uint32_t wah_lower(const uint32_t *values, uint32_t n, uint32_t bound) {
+	uint32_t below = 0;
+	for (uint32_t i = 0; i < n; i += 32) {
+		uint32_t at = i + (threadIdx.x & 31);
+		below += __popc(__ballot_sync(0xffffffffu, at < n && values[at] < bound));
+	}
+	return below;
+}
+
+// wah_atom loads atom j of the sequence, which is of column k or not there.
+__device__ inline uint64_t wah_atom(const uint64_t *atoms, const uint64_t *place, const uint32_t *start, uint32_t k, uint32_t j,
+                                    bool there, uint32_t &n) {
+	n = 0;
+	if (!there)
+		return 0;
+	uint64_t e = place[k];
+	uint32_t i = j - start[k], r = uint32_t(e);
+	if (i == 0)
+		n = (r >> 10 & 1023) + 1;
+	if (i == (r >> 20 & 1023))
+		n = (r & 1023) + 1;
+	// Bits 30 and 31 of r belong to the atom's number.
+	return __ldcs(atoms + (e >> 30) + i);
+}
+
+// wah_step loads atoms j to j + 63 of the sequence, of which end is the end, for a warp. Column k
+// has atom j; columns up to last begin before end.
+__device__ inline WahStep wah_step(const uint64_t *atoms, const uint64_t *place, const uint32_t *start, uint32_t k, uint32_t last,
+                                   uint32_t j, uint32_t end) {
+	uint32_t lane = threadIdx.x & 31, upto = 0xffffffffu >> (31 - lane);
+	// Which of the 64 is a column's first. A column has two atoms or more: 32 columns are enough.
+	uint32_t next = k + 1 + lane;
+	uint32_t x = start[next < last ? next : last] - j;
+	uint32_t heads_a = __reduce_or_sync(0xffffffffu, x < 32 ? 1u << x : 0);
+	uint32_t heads_b = __reduce_or_sync(0xffffffffu, x - 32 < 32 ? 1u << (x - 32) : 0);
+	WahStep s;
+	uint32_t before = __popc(heads_a);
+	s.columns = before + __popc(heads_b);
+	s.a = wah_atom(atoms, place, start, k + __popc(heads_a & upto), j + lane, j + lane < end, s.na);
+	s.b = wah_atom(atoms, place, start, k + before + __popc(heads_b & upto), j + 32 + lane, j + 32 + lane < end, s.nb);
+	return s;
+}
+
+// wah_length is how many chunks of the tile an atom stands for; n as WahStep has it.
+__device__ inline uint32_t wah_length(uint64_t a, uint32_t n) {
+	return n ? n : a & WAH_FILL ? uint32_t(a) : a ? 1 : 0;
+}
+
+// wah_place ORs an atom of each lane into the tile.
+__device__ inline void wah_place(const WahTile &tile, uint64_t a, uint32_t n, uint32_t at) {
+	if (!(a & WAH_FILL))
+		tile.add(at, a);
+	bool ones = a >= (WAH_FILL | WAH_ONES);
+	// Fills of ones are written by the whole warp, one after the other.
+	for (uint32_t left = __ballot_sync(0xffffffffu, ones); left; left &= left - 1) {
+		uint32_t from = __ffs(left) - 1, lane = threadIdx.x & 31;
+		uint32_t begin = __shfl_sync(0xffffffffu, at, from), length = __shfl_sync(0xffffffffu, n, from);
+		for (uint32_t i = lane; i < length; i += 32)
+			tile.add(begin + i, WAH_ALL);
+	}
+}
+
+// wah_union ORs the atoms of columns [k, last) of the sequence into the tile, for a warp.
+__device__ inline void wah_union(const WahTile &tile, const uint64_t *atoms, const uint64_t *place, const uint32_t *start, uint32_t k,
+                                 uint32_t last) {
+	if (k >= last)
+		return;
+	uint32_t j = start[k], end = start[last], at = 0;
+	WahStep next = wah_step(atoms, place, start, k, last, j, end);
+	while (j < end) {
+		WahStep s = next;
+		k += s.columns;
+		j += 64;
+		if (j < end) // in flight while those before it are put in their places
+			next = wah_step(atoms, place, start, k, last, j, end);
+		uint32_t la = wah_length(s.a, s.na), lb = wah_length(s.b, s.nb);
+		// At most 17 columns have an atom in a half, of 1,024 chunks each: 16 bits are enough.
+		uint32_t sum = scan_warp(la | lb << 16);
+		uint32_t all = __shfl_sync(0xffffffffu, sum, 31);
+		uint32_t at_a = at + (sum & 0xffff) - la, at_b = at + (all & 0xffff) + (sum >> 16) - lb;
+		at += (all & 0xffff) + (all >> 16);
+		wah_place(tile, s.a, la, at_a & (WAH_TILE - 1));
+		wah_place(tile, s.b, lb, at_b & (WAH_TILE - 1));
+	}
+}
+
+// wah_fused: a block for each tile.
+PGACCEL_KERNEL(wah_fused, WahFused, p, WAH_FUSED_THREADS, WAH_FUSED_BLOCKS) {
+	__shared__ uint32_t low[WAH_TILE], high[WAH_TILE];
+	__shared__ uint64_t place[WAH_FUSED_THREADS];
+	__shared__ uint32_t start[WAH_FUSED_THREADS + 1]; // of each column, in the sequence of atoms
+	__shared__ uint32_t sums[WAH_WARPS];
+	WahTile tile = {low, high};
+	const uint64_t *places = p.places + uint64_t(blockIdx.x) * p.stride + p.lo;
+	uint32_t warp = threadIdx.x >> 5;
+	uint64_t e = threadIdx.x < p.columns ? __ldcs(places + threadIdx.x) : 0;
+	for (uint32_t i = threadIdx.x; i < WAH_TILE; i += WAH_FUSED_THREADS)
+		low[i] = high[i] = 0;
+	bool full = false;
+	for (uint32_t from = 0; from < p.columns; from += WAH_FUSED_THREADS) {
+		if (from > 0) {
+			__syncthreads();
+			uint32_t c = from + threadIdx.x;
+			e = c < p.columns ? __ldcs(places + c) : 0;
+		}
+		uint32_t n = (uint32_t(e) >> 20 & 1023) + 1;
+		bool live = n > 1;
+		full = __syncthreads_or(!live && (uint32_t(e) >> 10 & 1023) == 1);
+		if (full)
+			break;
+		// Columns in bits 24 to 31, their atoms in those below.
+		uint32_t total, own = live ? 1u << 24 | n : 0;
+		uint32_t before = scan_block<WAH_WARPS>(own, sums, total) - own;
+		uint32_t columns = total >> 24, atoms = total & 0xffffff;
+		if (live) {
+			place[before >> 24] = e;
+			start[before >> 24] = before & 0xffffff;
+		}
+		if (threadIdx.x == 0)
+			start[columns] = atoms;
+		__syncthreads();
+		uint32_t k = wah_lower(start, columns, atoms * warp / WAH_WARPS);
+		uint32_t last = wah_lower(start, columns, atoms * (warp + 1) / WAH_WARPS);
+		wah_union(tile, p.atoms, place, start, k, last);
+	}
+	__syncthreads();
+	uint64_t first = uint64_t(blockIdx.x) * WAH_TILE;
+	uint32_t length = p.length - first < WAH_TILE ? uint32_t(p.length - first) : WAH_TILE;
+	if (full) { // uniform
+		for (uint32_t i = threadIdx.x; i < WAH_TILE; i += WAH_FUSED_THREADS)
+			low[i] = uint32_t(WAH_ALL), high[i] = uint32_t(WAH_ALL >> 32);
+		__syncthreads();
+	}
+	if (p.form & WAH_CHUNKS)
+		for (uint32_t i = threadIdx.x; i < length; i += WAH_FUSED_THREADS)
+			__stcs(p.chunks + first + i, tile.get(i));
+	if (p.form & WAH_ROWS) {
+		// A tile has WAH_TILE * 63 rows: whole words, since WAH_TILE is a multiple of 64.
+		constexpr uint32_t words = WAH_TILE / 64 * 63;
+		uint64_t out = uint64_t(blockIdx.x) * words;
+		for (uint32_t i = threadIdx.x; i < words && out + i < p.row_words; i += WAH_FUSED_THREADS) {
+			uint32_t c = i * 64 / 63, shift = i * 64 % 63;
+			uint64_t w = tile.get(c) >> shift;
+			if (c + 1 < length)
+				w |= tile.get(c + 1) << (63 - shift);
+			__stcs(p.rows + out + i, w);
+		}
+	}
+	if (p.form & WAH_COUNT) {
+		uint32_t count = 0;
+		for (uint32_t i = threadIdx.x; i < length; i += WAH_FUSED_THREADS)
+			count += __popcll(tile.get(i));
+		count = __reduce_add_sync(0xffffffffu, count);
+		if ((threadIdx.x & 31) == 0)
+			sums[warp] = count;
+		__syncthreads();
+		if (threadIdx.x == 0) {
+			for (uint32_t w = 1; w < WAH_WARPS; w++)
+				count += sums[w];
+			p.counts[blockIdx.x] = count;
+		}
+	}
+}
+
+// WahFlush reads words, which leaves nothing else in the second-level cache.
+struct WahFlush {
+	uint64_t *words;
+	uint64_t length;
+};
+
+// wah_flush is for measurements: grid of any size.
+PGACCEL_KERNEL(wah_flush, WahFlush, p, 1024, 1) {
+	uint64_t sum = 0;
+	for (uint64_t i = uint64_t(blockIdx.x) * 1024 + threadIdx.x; i < p.length; i += uint64_t(gridDim.x) * 1024)
+		sum ^= p.words[i];
+	if (sum == 1) // the words are zeros: never, but the compiler does not know
+		p.words[0] = sum;
+}
