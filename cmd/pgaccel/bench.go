@@ -38,7 +38,7 @@ func benchCommand() *cobra.Command {
 		Use:   "bench",
 		Short: "Measure: both sides in one run, answers compared, medians and ratios",
 	}
-	cmd.AddCommand(benchSSBCommand(), benchBICommand(), benchPassthroughCommand(), benchFreshnessCommand(), benchPapersCommand())
+	cmd.AddCommand(benchSSBCommand(), benchBICommand(), benchPassthroughCommand(), benchFreshnessCommand(), benchPapersCommand(), benchGPUCommand())
 	return cmd
 }
 
@@ -138,6 +138,30 @@ func benchPapersCommand() *cobra.Command {
 	f.BoolVar(&o.Quick, "quick", false, "small inputs: about half a minute")
 	f.StringVar(&o.Only, "only", "", "one section: "+strings.Join(bench.PapersSections(), ", "))
 	f.StringVar(&o.Roaring, "roaring", "", "program built from bench/roaring, to show RoaringBitmap beside")
+	return cmd
+}
+
+func benchGPUCommand() *cobra.Command {
+	var o bench.GPUOptions
+	var memory byteSize
+	cmd := &cobra.Command{
+		Use:   "gpu",
+		Short: "The device: kernels, bytes, bandwidth, and what a client sees; answers checked against the CPU",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			o.DeviceMemory = int64(memory)
+			return bench.GPU(cmd.Context(), o, cmd.OutOrStdout())
+		},
+	}
+	f := cmd.Flags()
+	f.BoolVar(&o.Quick, "quick", false, "tiny inputs, for the emulator: answers are checked, times mean little")
+	f.StringSliceVar(&o.Only, "only", nil, "parts to run: "+strings.Join(bench.GPUParts(), ", ")+" (default all)")
+	f.Float64Var(&o.Scale, "scale", 0, "scale factor of the Star Schema Benchmark (default 20, or 0.02 with --quick)")
+	f.IntVar(&o.Runs, "runs", 0, "measured runs of each query (default 12, or 2 with --quick)")
+	f.StringVar(&o.Device, "device", "cuda", "cuda, cuda:N[,M...] or emu")
+	f.Var(&memory, "device-memory", "most memory of each device to use (default: nine tenths of what is free)")
+	f.StringVar(&o.DeviceWorker, "device-worker", "", "program that has CUDA (default pgaccel-gpu, or pgaccel-gpu-emu with --device emu, beside pgaccel or on PATH)")
+	f.StringVar(&o.Out, "out", "", "FILE: writes the results to FILE.json and FILE.md")
 	return cmd
 }
 

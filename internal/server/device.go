@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"pgaccel/gpu/device"
 )
 
 // deviceChoice is what --device says.
@@ -42,4 +44,34 @@ func parseDevice(text string) (deviceChoice, error) {
 	}
 	slices.Sort(c.ordinals)
 	return c, nil
+}
+
+// WorkerOf reads a device's name as --device has it, and returns the kind of worker and
+// what is added to the worker's environment. It is an error for one that has no worker.
+func WorkerOf(text string) (device.Kind, []string, error) {
+	c, err := parseDevice(text)
+	if err != nil {
+		return "", nil, err
+	}
+	if c.kind == "cpu" {
+		return "", nil, fmt.Errorf("--device %s: that is no device", text)
+	}
+	kind, env := c.worker()
+	return kind, env, nil
+}
+
+// worker is the kind of worker, and what is added to its environment.
+func (c deviceChoice) worker() (device.Kind, []string) {
+	if c.kind == "emu" {
+		return device.Emulator, nil
+	}
+	if len(c.ordinals) == 0 {
+		return device.CUDA, nil
+	}
+	list := make([]string, len(c.ordinals))
+	for i, n := range c.ordinals {
+		list[i] = strconv.Itoa(n)
+	}
+	// The driver numbers what is visible from 0; by bus, so that numbers are nvidia-smi's.
+	return device.CUDA, []string{"CUDA_DEVICE_ORDER=PCI_BUS_ID", "CUDA_VISIBLE_DEVICES=" + strings.Join(list, ",")}
 }

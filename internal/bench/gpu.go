@@ -1,0 +1,141 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"pgaccel/gpu/device"
+)
+
+// GPUOptions are those of `pgaccel bench gpu`. The zero value runs every part at full
+// size on the first CUDA devices there are.
+type GPUOptions struct {
+	Only         []string  // parts of GPUParts; nil is all
+	Scale        float64   // scale factor of the Star Schema Benchmark; 0 is 20, or 0.02 with Quick
+	Quick        bool      // tiny inputs, for a look or the emulator: the numbers mean little
+	Device       string    // cuda, cuda:N[,M...] or emu; "" is cuda
+	DeviceMemory int64     // bytes of each device to use; 0 is nine tenths of what is free
+	DeviceWorker string    // program that has the device; "" looks for it
+	Runs         int       // measured runs of each query; 0 is 12, or 2 with Quick
+	Out          string    // FILE: writes FILE.json and FILE.md; "" writes neither
+	Binary       string    // pgaccel, for end-to-end runs; "" is this program
+	Progress     io.Writer // nil is standard error
+}
+
+// GPUParts are the parts of the benchmark, in the order in which they run.
+func GPUParts() []string {
+	return []string{"ssb", "decode", "wah", "cube", "rowout", "coprocessor", "e2e"}
+}
+
+func (o *GPUOptions) fill() error {
+	orDefault(o.Quick, &o.Scale, 20, 0.02)
+	orDefault(o.Quick, &o.Runs, 12, 2)
+	if o.Device == "" {
+		o.Device = "cuda"
+	}
+	for _, part := range o.Only {
+		if !slices.Contains(GPUParts(), part) {
+			return fmt.Errorf("no part %q: use some of %s", part, strings.Join(GPUParts(), ", "))
+		}
+	}
+	return orOurs(&o.Progress, &o.Binary)
+}
+
+// gpuRun is a benchmark under way.
+type gpuRun struct {
+	GPUOptions
+	out    io.Writer
+	report *gpuReport
+
+	ex     device.Executor
+	copies copyRates
+	data   *ssbData // of the parts that share it; nil before the first
+}
+
+// GPU runs the benchmark of the device path: each part writes its tables to out and
+// checks its answers. A part that fails does not keep the others from running; the error
+// tells of all that failed.
+func GPU(ctx context.Context, o GPUOptions, out io.Writer) (err error) {
+	defer interrupted(ctx, &err)
+	if err := o.fill(); err != nil {
+		return err
+	}
+	r := &gpuRun{GPUOptions: o, out: out}
+	stop, err := r.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	defer func() {
+		if r.data != nil {
+			r.data.close()
+		}
+	}()
+	r.report = newGPUReport(o, r.ex.Devices())
+	r.report.printHead(out)
+	parts := map[string]func(context.Context) error{"ssb": r.ssb}
+	for name, f := range gpuParts {
+		parts[name] = func(ctx context.Context) error { return f(ctx, r) }
+	}
+	var errs []error
+	if r.copies, err = measureCopies(ctx, r.ex, o.Quick); err != nil {
+		return fmt.Errorf("measuring copies: %w", err)
+	}
+	r.report.Copies = r.copies
+	fmt.Fprintln(out, r.copies)
+	for _, name := range GPUParts() {
+		if len(o.Only) > 0 && !slices.Contains(o.Only, name) {
+			continue
+		}
+		if parts[name] == nil {
+			if len(o.Only) > 0 {
+				errs = append(errs, fmt.Errorf("%s: this version cannot measure it", name))
+			}
+			continue
+		}
+		fmt.Fprintln(out)
+		began := time.Now()
+		if err := parts[name](ctx); err != nil {
+			fmt.Fprintf(out, "%s: %v\n", name, err)
+			r.report.Errors = append(r.report.Errors, fmt.Sprintf("%s: %v", name, err))
+			errs = append(errs, fmt.Errorf("%s: %w", name, err))
+		}
+		fmt.Fprintf(o.Progress, "%s took %v\n", name, time.Since(began).Round(100*time.Millisecond))
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	if o.Out != "" {
+		errs = append(errs, r.report.write(o.Out))
+	}
+	return errors.Join(errs...)
+}
+
+// gpuParts are the parts that are registered by their files.
+var gpuParts = map[string]func(context.Context, *gpuRun) error{}
+
+// show prints a table and adds it to the report.
+func (r *gpuRun) show(t gpuTable) {
+	t.print(r.out)
+	r.report.Tables = append(r.report.Tables, t)
+}
+
+// processor is the name of this machine's processor.
+func processor() string {
+	text, err := os.ReadFile("/proc/cpuinfo")
+	if err == nil {
+		for line := range strings.Lines(string(text)) {
+			if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {
+				return strings.TrimSpace(value)
+			}
+		}
+	}
+	return runtime.GOARCH
+}
