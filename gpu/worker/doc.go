@@ -1,0 +1,36 @@
+// Package worker puts a socket between device.Executor and the process that has a device:
+// [Serve] answers in the worker process (cmd/pgaccel-gpu), [Client] asks in pgaccel, [Start] starts
+// a worker and [Supervisor] keeps one running. With the build tag cuda it also holds the
+// executor itself, over NVIDIA's driver and NVRTC.
+//
+// pgaccel links no CUDA and survives what happens to its worker: whatever goes wrong there, a
+// driver that ends the process, a kernel's crash, an update, is one *device.Fault of kind
+// Lost here, and a new worker half a second later. Memory and modules are the process's: a new
+// [Client] has none of the old one's.
+//
+// # Messages
+//
+// The socket is a Unix stream socket, the worker's file descriptor 3. It begins with a
+// greeting of each side, whose form never changes, so that two builds that do not fit say so:
+//
+//	8  "pgaccelw"
+//	4  length of what follows, little-endian
+//	n  JSON: version, build; from the worker also devices, or the fault that it has instead
+//
+// The version is a hash of the form of everything said here, so it changes by itself with
+// the types of package device. After the greetings both sides send frames:
+//
+//	+------------+-----------+-----------+-----------+------------+-------------+
+//	| kind u8, 0 | body u32  | raw u64   | id u64    | body bytes | raw bytes   |
+//	| 4 bytes    | length    | length    | request   | packed     | bulk data   |
+//	+------------+-----------+-----------+-----------+------------+-------------+
+//
+// All of it is little-endian; bodies are packed varints (codec.go), so a batch of 20 commands is
+// some hundreds of bytes. Raw is the data of a batch's OpWrite commands, or what its OpRead
+// commands read, in order and without copies on the sending side. Requests are answered as
+// they end, in any order, by their id; a cancel has the id of the request that it ends. A
+// share's file descriptor comes with the first byte of its frame (SCM_RIGHTS).
+//
+// A frame that is cut off, too long or not understood ends the connection: after it there is no
+// telling where the next begins.
+package worker
