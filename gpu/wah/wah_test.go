@@ -1,0 +1,255 @@
+package wah
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgaccel/bitmapidx"
+	"pgaccel/gpu/device"
+	"pgaccel/gpu/emulator"
+)
+
+func emulated(t testing.TB) device.Executor {
+	t.Helper()
+	e, err := emulator.New(emulator.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return e
+}
+
+// checkUnion compares every way to answer with bitmapidx.
+func checkUnion(t *testing.T, b *Bins, bins []*bitmapidx.Bitmap, lo, hi int, strategies ...Strategy) {
+	t.Helper()
+	ctx := context.Background()
+	rows := b.Len()
+	want := chunksOf(rows, bins[lo:hi])
+	for _, s := range strategies {
+		got, stats, err := b.Or(ctx, lo, hi, s)
+		if err != nil {
+			t.Fatalf("%d rows, bins %d to %d, %v: %v", rows, lo, hi, s, err)
+		}
+		if !slices.Equal(got, want) {
+			at := 0
+			for at < len(got) && at < len(want) && got[at] == want[at] {
+				at++
+			}
+			t.Fatalf("%d rows, bins %d to %d, %v: %d words for %d, chunk %d of other rows", rows, lo, hi, s, len(got), len(want), at)
+		}
+		if s == Fused && stats.Launches > 1 {
+			t.Fatalf("fused: %d launches", stats.Launches)
+		}
+	}
+	union := bitmapidx.FromChunks(want, rows)
+	count, _, err := b.Count(ctx, lo, hi)
+	if err != nil || count != union.Count() {
+		t.Fatalf("%d rows, bins %d to %d: %d counted, want %d: %v", rows, lo, hi, count, union.Count(), err)
+	}
+	dense := make([]uint64, (rows+63)/64)
+	union.Dense(dense, 0, rows)
+	bitmap, _, err := b.OrRows(ctx, lo, hi)
+	if err != nil || !slices.Equal(bitmap, dense) {
+		t.Fatalf("%d rows, bins %d to %d: another bitmap of rows: %v", rows, lo, hi, err)
+	}
+}
+
+func uploaded(t *testing.T, ex device.Executor, bins []*bitmapidx.Bitmap, tile int) *Bins {
+	t.Helper()
+	b, err := UploadTiled(context.Background(), ex, 0, bins, tile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := b.Free(); err != nil {
+			t.Error(err)
+		}
+	})
+	return b
+}
+
+func TestLengths(t *testing.T) {
+	ex := emulated(t)
+	rng := rand.New(rand.NewPCG(5, 6))
+	for _, rows := range lengths {
+		var bins []*bitmapidx.Bitmap
+		for _, name := range shapeNames() {
+			if name != "ones" {
+				bins = append(bins, shaped(name, rng, rows))
+			}
+		}
+		b := uploaded(t, ex, bins, 64)
+		checkUnion(t, b, bins, 0, len(bins), Strategies()...)
+		checkUnion(t, b, bins, 2, 2, Strategies()...)
+		checkUnion(t, b, bins, 3, 4, Strategies()...)
+		if err := b.FreeScratch(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestShapes(t *testing.T) {
+	ex := emulated(t)
+	rng := rand.New(rand.NewPCG(7, 8))
+	const rows = 4*63*64 + 700
+	for _, name := range shapeNames() {
+		t.Run(name, func(t *testing.T) {
+			bins := []*bitmapidx.Bitmap{shaped(name, rng, rows), shaped("sparse", rng, rows), shaped(name, rng, rows)}
+			for _, tile := range []int{64, 256, 1024} {
+				b := uploaded(t, ex, bins, tile)
+				checkUnion(t, b, bins, 0, 1, Fused)
+				checkUnion(t, b, bins, 0, 3, Fused, COA)
+			}
+		})
+	}
+}
+
+func TestNumbersOfBins(t *testing.T) {
+	ex := emulated(t)
+	rng := rand.New(rand.NewPCG(9, 10))
+	const rows = 2*63*64 + 65
+	var bins []*bitmapidx.Bitmap
+	for i := range 300 {
+		names := []string{"sparse", "fill, literal", "mixed", "last row", "zeros"}
+		name := names[i%len(names)]
+		if name == "mixed" && i > 20 {
+			name = "sparse"
+		}
+		bins = append(bins, shaped(name, rng, rows))
+	}
+	b := uploaded(t, ex, bins, 128)
+	for _, m := range []int{1, 2, 3, 4, 5, 16, 17, 31, 33, 64, 65} {
+		lo := rng.IntN(len(bins) - m)
+		checkUnion(t, b, bins, lo, lo+m, Strategies()...)
+	}
+	for _, m := range []int{127, 128, 129, 256, 257, 300} {
+		checkUnion(t, b, bins, len(bins)-m, len(bins), Fused)
+	}
+	checkUnion(t, b, bins, 0, 300, Hybrid)
+}
+
+// Ones in a later round of columns, too, end a tile.
+func TestOnesEndATile(t *testing.T) {
+	ex := emulated(t)
+	rng := rand.New(rand.NewPCG(11, 12))
+	const rows = 3*63*64 + 40
+	var bins []*bitmapidx.Bitmap
+	for range 200 {
+		bins = append(bins, shaped("sparse", rng, rows))
+	}
+	var ones bitmapidx.Builder
+	ones.AppendRun(false, 63*64-5)
+	ones.AppendRun(true, 63*64+10)
+	ones.AppendRun(false, rows-ones.Len())
+	bins[170] = ones.Finish(nil)
+	b := uploaded(t, ex, bins, 64)
+	checkUnion(t, b, bins, 0, 200, Fused)
+	checkUnion(t, b, bins, 170, 171, Fused)
+}
+
+// Random sets of bins are compared whole.
+func TestRandom(t *testing.T) {
+	ex := emulated(t)
+	names := shapeNames()
+	for seed := range uint64(12) {
+		rng := rand.New(rand.NewPCG(seed, 13))
+		rows := 1 + rng.IntN(4*63*64)
+		var bins []*bitmapidx.Bitmap
+		for range 1 + rng.IntN(40) {
+			name := names[rng.IntN(len(names))]
+			if name == "ones" || name == "long fills" {
+				name = "mixed"
+			}
+			bins = append(bins, shaped(name, rng, rows))
+		}
+		b := uploaded(t, ex, bins, 64<<rng.IntN(5))
+		lo := rng.IntN(len(bins))
+		checkUnion(t, b, bins, lo, lo+1+rng.IntN(len(bins)-lo), Fused, Strategy(rng.IntN(int(Fused))))
+	}
+}
+
+func TestStoredWords(t *testing.T) {
+	ex := emulated(t)
+	x := shaped("mixed", rand.New(rand.NewPCG(14, 15)), 70_000)
+	b, err := UploadWords(context.Background(), ex, 0, [][]uint64{x.Store(nil).Words()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Free()
+	checkUnion(t, b, []*bitmapidx.Bitmap{x}, 0, 1, Fused)
+	if b.Bins() != 1 || b.CompressedBytes(0, 1) != int64(8*len(x.Atoms())) {
+		t.Errorf("%d bins of %d bytes", b.Bins(), b.CompressedBytes(0, 1))
+	}
+}
+
+func TestErrors(t *testing.T) {
+	full := false
+	ex, err := emulator.New(emulator.Options{FailAlloc: func(int64) bool { return full }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ex.Close()
+	ctx := context.Background()
+	bins := []*bitmapidx.Bitmap{bitmapidx.Full(100, true), bitmapidx.Full(100, false)}
+	b := uploaded(t, ex, bins, 0)
+	for _, r := range [][2]int{{-1, 1}, {1, 0}, {0, 3}} {
+		if _, _, err := b.Or(ctx, r[0], r[1], Fused); err == nil {
+			t.Errorf("bins %d to %d", r[0], r[1])
+		}
+	}
+	if _, _, err := b.Or(ctx, 0, 1, strategies); err == nil {
+		t.Error("a strategy that there is not")
+	}
+	full = true
+	if _, _, err := b.Or(ctx, 0, 2, COA); device.KindOf(err) != device.FaultMemory {
+		t.Errorf("no memory for columns: %v", err)
+	}
+	if _, err := Upload(ctx, ex, 0, bins); device.KindOf(err) != device.FaultMemory {
+		t.Errorf("no memory for bins: %v", err)
+	}
+	full = false
+	checkUnion(t, b, bins, 0, 2, Strategies()...)
+}
+
+func TestTooManyBinsForABlock(t *testing.T) {
+	ex := emulated(t)
+	bins := slices.Repeat([]*bitmapidx.Bitmap{shaped("sparse", rand.New(rand.NewPCG(16, 17)), 200)}, 2049)
+	b := uploaded(t, ex, bins, 64)
+	for _, s := range []Strategy{ROA, IdealHybrid} {
+		if _, _, err := b.Or(context.Background(), 0, 2049, s); err == nil || !strings.Contains(err.Error(), "2048 bins at most") {
+			t.Errorf("%v: %v", s, err)
+		}
+	}
+	checkUnion(t, b, bins, 0, 2048, ROA, IdealHybrid)
+	checkUnion(t, b, bins, 0, 2049, Hybrid, COA, Fused)
+}
+
+func TestStrategyNames(t *testing.T) {
+	for _, s := range Strategies() {
+		if got, err := ParseStrategy(s.String()); err != nil || got != s {
+			t.Errorf("%v: %v, %v", s, got, err)
+		}
+	}
+	if _, err := ParseStrategy("best"); err == nil {
+		t.Error("best is no strategy")
+	}
+	if got := fmt.Sprint(strategies); got != "Strategy(5)" {
+		t.Error(got)
+	}
+}
+
+func TestTileFor(t *testing.T) {
+	for _, c := range []struct{ chunks, tile int }{{0, 256}, {77_753, 256}, {132 * 16 * 512, 512}, {132*16*1024 - 1, 512}, {132 * 16 * 1024, 1024}, {1 << 30, 1024}} {
+		if got := TileFor(c.chunks, 132); got != c.tile {
+			t.Errorf("%d chunks: tile of %d, want %d", c.chunks, got, c.tile)
+		}
+	}
+}
