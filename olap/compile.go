@@ -1,7 +1,9 @@
 package olap
 
 import (
+	"maps"
 	"math"
+	"slices"
 
 	"pgaccel/colstore"
 	"pgaccel/plan"
@@ -346,6 +348,7 @@ func (c *compiler) membership(n *node, e *plan.Call) (*node, error) {
 	if set := intSet(n.args); set != nil {
 		n.kind, n.lo, n.hi, n.nullable = nodeMap, 0, 1, n.args[0].nullable
 		n.args = n.args[:1]
+		n.set = slices.Sorted(maps.Keys(set))
 		n.f = func(v int64) (int64, error) {
 			_, in := set[v]
 			return b2i(in), nil

@@ -1,7 +1,10 @@
 package olap
 
 import (
+	"errors"
+
 	"pgaccel/gpu"
+	"pgaccel/gpu/program"
 )
 
 // Report says who computed a query, for Options.Report.
@@ -13,4 +16,215 @@ type Report struct {
 	// Empty where none was offered, or it computed.
 	Fallback string
 	Stats    gpu.Stats // of all of the device's queries
+}
+
+// Reasons of Report.Fallback. Those of lowering name what has no counterpart on a device:
+// aggregate, function, groups, join, rows.
+const (
+	fallbackNone      = "no device"
+	fallbackSmall     = "small"
+	fallbackCompiling = "compiling"
+	fallbackBusy      = "busy"
+	fallbackFault     = "device fault"
+	fallbackData      = "error in the data" // the processor decides whether it is one
+	fallbackFull      = "too many groups"
+)
+
+// deviceRows is the number of rows from which on a query is offered to a device that it
+// does not demand: with fewer, copies and launches take longer than the processor does.
+const deviceRows = 2 << 20
+
+// accelerator is a device that an execution may use.
+type accelerator struct {
+	x      *execution
+	limits gpu.Limits
+	report Report
+}
+
+// accelerator returns the device for a pipeline; nil where there is none that works, or
+// the rows are few.
+func (x *execution) accelerator(rows func() int64) *accelerator {
+	if x.opt.Device == nil || x.trace != nil {
+		return nil
+	}
+	a := &accelerator{x: x}
+	l, ok := x.opt.Device.Limits()
+	switch {
+	case !ok:
+		a.report.Fallback = fallbackNone
+	case !x.opt.DeviceWait && rows() < deviceRows:
+		a.report.Fallback = fallbackSmall
+	default:
+		a.limits = l
+		return a
+	}
+	a.finish()
+	return nil
+}
+
+// finish tells the caller what the device did.
+func (a *accelerator) finish() {
+	if a.x.opt.Report != nil {
+		*a.x.opt.Report = a.report
+	}
+}
+
+// leave notes that the processor computes, and why.
+func (a *accelerator) leave(why string) bool {
+	a.report.Device, a.report.Fallback = "", why
+	a.finish()
+	return false
+}
+
+// run computes a query; nil where the processor has to. The error is that of the context.
+func (a *accelerator) run(q *program.Query) (*program.Result, error) {
+	r, stats, err := a.x.opt.Device.Run(a.x.ctx, q, gpu.RunOptions{Wait: a.x.opt.DeviceWait, Caller: a.x.opt.DeviceCaller})
+	s := &a.report.Stats
+	s.Kernel += stats.Kernel
+	s.BytesCopied += stats.BytesCopied
+	s.BytesRead += stats.BytesRead
+	s.Device = stats.Device
+	why := ""
+	switch {
+	case err == nil && r == nil:
+		why = fallbackFault
+	case err == nil && r.Fault:
+		why = fallbackData
+	case err == nil && r.Full:
+		why = fallbackFull
+	case err == nil:
+		return r, nil
+	case a.x.ctx.Err() != nil:
+		return nil, a.x.ctx.Err()
+	case errors.Is(err, gpu.ErrCompiling):
+		why = fallbackCompiling
+	case errors.Is(err, gpu.ErrBusy):
+		why = fallbackBusy
+	default:
+		why = fallbackFault
+	}
+	a.leave(why)
+	return nil, nil
+}
+
+// groups computes the bases of a grouper that has been arranged for it. ok is false where
+// the processor has to.
+func (a *accelerator) groups(g *grouper) (ok bool, err error) {
+	p := g.p
+	if p.never || p.many >= 0 || len(p.tab.Segments) == 0 {
+		return a.leave("rows"), nil
+	}
+	rows := p.expectedRows()
+	type job struct {
+		l     *lowering
+		accOf []int
+	}
+	jobs := make([]job, len(g.bases))
+	for i, by := range g.bases {
+		l := newLowering(p)
+		l.steps()
+		jobs[i] = job{l, l.groups(by)}
+		l.place(by, a.limits.SharedBytes, a.limits.Memory, rows)
+		if l.why != "" {
+			return a.leave(l.why), nil
+		}
+	}
+	for i, by := range g.bases {
+		l := jobs[i].l
+		r, err := a.run(l.query())
+		if r == nil || err != nil {
+			return false, err
+		}
+		if err := by.take(r, jobs[i].accOf); err != nil {
+			return false, err
+		}
+	}
+	a.report.Device = a.report.Stats.Device
+	a.finish()
+	return true, nil
+}
+
+// query returns the query, over all segments of the table.
+func (l *lowering) query() *program.Query {
+	columns := make([]int, len(l.columns))
+	for col, i := range l.columns {
+		columns[i] = col
+	}
+	l.q.Segments, l.q.TableID = segmentsOnDevice(l.p.tab, columns), l.p.tab.ID
+	return l.q
+}
+
+// take makes the result of what a device computed: an array where the groups' numbers are
+// not much more than the groups, else a table.
+func (by *grouping) take(r *program.Result, accOf []int) error {
+	s := by.newGroups()
+	by.done = []*groups{s}
+	n := len(r.Numbers)
+	if n == 0 {
+		by.how = groupHash
+		if len(by.axes) == 0 {
+			by.how = groupSingle
+		}
+		s.open()
+		return s.account()
+	}
+	to := make([]uint32, n)
+	switch card := by.pack.card; {
+	case len(by.axes) == 0:
+		by.how = groupSingle
+		s.open()
+	case card <= denseSmall || card <= uint64(8*n):
+		by.how = groupDense
+		s.open()
+		for i, number := range r.Numbers {
+			to[i] = uint32(number)
+		}
+	default:
+		by.how = groupHash
+		s.openTable(n)
+		keys := make([]uint64, n*by.pack.words)
+		for i, number := range r.Numbers {
+			key := keys[i*by.pack.words:][:by.pack.words]
+			for k := range by.pack.parts {
+				part := &by.pack.parts[k]
+				v, null := part.undigit(number / part.stride % part.card)
+				one := vec{v: []int64{v}, nulls: []uint8{uint8(b2i(null))}}
+				part.pack(key, one, 0)
+			}
+		}
+		s.table.insertAll(keys, to)
+		s.resize(s.table.n)
+	}
+	for i, g := range to {
+		s.counts[g] += int64(r.Rows[i])
+	}
+	for k := range s.states {
+		if accOf[k] < 0 {
+			continue
+		}
+		st, words := &s.states[k], r.Accs[accOf[k]]
+		if st.hi == nil {
+			for i, g := range to {
+				st.v[g] = int64(words[i])
+			}
+			continue
+		}
+		for i, g := range to {
+			st.v[g], st.hi[g] = int64(words[2*i]), int64(words[2*i+1])
+		}
+	}
+	return s.account()
+}
+
+// rowsLeft returns the rows of segments that zone maps do not exclude; it stops looking
+// where they are enough for a device.
+func (p *pipeline) rowsLeft() (n int64) {
+	for _, seg := range p.tab.Segments {
+		if skip, _ := p.zone(seg); !skip {
+			if n += int64(seg.Rows); n >= deviceRows {
+				break
+			}
+		}
+	}
+	return n
 }

@@ -83,7 +83,7 @@ func (g *grouper) estimate(list []*grouping, rows float64) {
 			unsure = append(unsure, by)
 		}
 	}
-	if len(unsure) == 0 || !g.p.x.opt.enough(int(rows), sampleRows) {
+	if len(unsure) == 0 || !g.p.x.opt.enough(int(rows), sampleRows) || g.device {
 		return
 	}
 	s, ok := g.sample(unsure)
@@ -179,6 +179,11 @@ func (by *grouping) choose(rows float64) {
 	switch {
 	case len(by.axes) == 0:
 		by.how = groupSingle
+	case by.g.device:
+		by.how = groupHash
+		if by.denseByBounds(rows) {
+			by.how = groupDense
+		}
 	case forced == groupDense && card != 0 && card <= 1<<24, forced == groupHash, forced == groupPartitioned:
 		by.how = forced
 	default:

@@ -15,6 +15,9 @@ type grouper struct {
 	sets  []*grouping // by position in Query.Sets; one without
 	accs  []acc
 	refs  []aggRef
+	// device is set where a device computes the bases: nothing is sampled for it, and it
+	// does not scatter rows to partitions.
+	device bool
 }
 
 // groupKey is where a key of Query.Group comes from: a node, or output out of a lookup.

@@ -50,6 +50,7 @@ type node struct {
 	k          int64       // nodeConst; it is null where nullable
 	tab        *table
 	f          func(int64) (int64, error) // nodeMap
+	set        []int64                    // nodeMap of IN: the members, ascending
 	unit       string                     // nodeMap: f is the same throughout this unit of time; "" for none
 	starts     []int64                    // a group's key: the values that 0, 1, ... stand for; nil: themselves
 	call       *plan.Call                 // nodeScalar

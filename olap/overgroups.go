@@ -46,6 +46,21 @@ func (x *execution) grouped() (*result, error) {
 	if err != nil {
 		return nil, err
 	}
+	if a := x.accelerator(p.rowsLeft); a != nil {
+		g.device = true
+		g.arrange(q.Sets)
+		ok, err := a.groups(g)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			if err := g.derive(); err != nil {
+				return nil, err
+			}
+			return x.overGroups(g)
+		}
+		g.device = false
+	}
 	g.arrange(q.Sets)
 	if x.trace != nil {
 		g.describe(x.trace)

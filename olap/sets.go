@@ -22,6 +22,7 @@ import (
 // keys.
 func (g *grouper) arrange(sets []uint64) {
 	rows := g.p.expectedRows()
+	g.bases, g.sets = nil, nil
 	if sets == nil {
 		by := g.newGrouping(0, true)
 		g.bases, g.sets = []*grouping{by}, []*grouping{by}

@@ -1,0 +1,104 @@
+package olap
+
+import (
+	"math"
+	"math/bits"
+	"strconv"
+	"strings"
+
+	"pgaccel/colstore"
+	"pgaccel/compress"
+	"pgaccel/gpu/program"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+)
+
+// What queries say of a table's columns to a device depends on the version and the columns
+// alone, and takes time in proportion to the segments: it is kept for the versions that
+// were read last. Versions and contents have numbers that are never used again, so that
+// nothing here is ever wrong; what it holds of column memory that has been freed since
+// nobody asks for.
+var (
+	deviceColumns  = must(lru.New[columnKey, deviceColumn](1 << 12))
+	deviceSegments = must(lru.New[string, []program.Segment](16))
+	deviceLookups  = must(lru.New[[32]byte, uint64](1 << 12))
+)
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic("BUG: " + err.Error())
+	}
+	return v
+}
+
+type columnKey struct {
+	table uint64 // colstore.Table.ID
+	col   int
+}
+
+// deviceColumn is what a program's shape depends on of a column.
+type deviceColumn struct {
+	width    int // bits of the widest segment, as a device has it
+	nullable bool
+}
+
+// columnOnDevice looks at all segments of a column.
+func columnOnDevice(t *colstore.Table, col int) (d deviceColumn) {
+	key := columnKey{t.ID, col}
+	if d, ok := deviceColumns.Get(key); ok && t.ID != 0 {
+		return d
+	}
+	float := t.Meta.Columns[col].Type.Kind.IsFloat()
+	for _, seg := range t.Segments {
+		c := &seg.Columns[col]
+		d.nullable = d.nullable || c.NullCount > 0
+		if lo, hi := boundsOnDevice(c, float); lo <= hi {
+			d.width = max(d.width, bits.Len64(uint64(hi)-uint64(lo)))
+		}
+	}
+	deviceColumns.Add(key, d)
+	return d
+}
+
+// boundsOnDevice returns bounds of a column's 64-bit forms; zone maps of floats are of
+// keys.
+func boundsOnDevice(c *colstore.Column, float bool) (lo, hi int64) {
+	switch {
+	case !float || c.Min > c.Max, c.Min > 0 && c.Max < nanKey:
+		return c.Min, c.Max
+	case c.Max < 0:
+		return math.MinInt64 - c.Max, math.MinInt64 - c.Min
+	}
+	return math.MinInt64, math.MaxInt64 // zeros and NaNs have several forms
+}
+
+// segmentsOnDevice returns the table's segments with some of its columns.
+func segmentsOnDevice(t *colstore.Table, columns []int) []program.Segment {
+	var b strings.Builder
+	b.WriteString(strconv.FormatUint(t.ID, 10))
+	for _, c := range columns {
+		b.WriteByte(',')
+		b.WriteString(strconv.Itoa(c))
+	}
+	key := b.String()
+	if s, ok := deviceSegments.Get(key); ok && t.ID != 0 {
+		return s
+	}
+	out := make([]program.Segment, len(t.Segments))
+	cells := make([]program.SegmentColumn, len(t.Segments)*len(columns))
+	for i, seg := range t.Segments {
+		s := &out[i]
+		*s = program.Segment{ID: uint64(seg.Slot) + 1, Rows: seg.Rows, Live: seg.Live, LiveID: seg.LiveID, Columns: cells[:len(columns):len(columns)]}
+		cells = cells[len(columns):]
+		for k, col := range columns {
+			c := &seg.Columns[col]
+			lo, hi := boundsOnDevice(c, t.Meta.Columns[col].Type.Kind.IsFloat())
+			s.Columns[k] = program.SegmentColumn{ID: c.ID, Words: compress.Words(c.Data), Min: lo, Max: hi}
+			if c.NullCount > 0 {
+				s.Columns[k].Nulls = c.Nulls
+			}
+		}
+	}
+	deviceSegments.Add(key, out)
+	return out
+}
