@@ -11,7 +11,7 @@ constexpr uint32_t SCAN_STEPS = 8; // rows of 32 values that a warp owns
 constexpr uint32_t SCAN_PART = SCAN_THREADS * SCAN_STEPS;
 
 // scan_warp is the sum of v of this lane and the lanes before it. All lanes come.
-__device__ inline uint32_t scan_warp(uint32_t v) {
+__device__ __forceinline__ uint32_t scan_warp(uint32_t v) {
 	uint32_t lane = threadIdx.x & 31;
 #pragma unroll
 	for (uint32_t d = 1; d < 32; d <<= 1) {
@@ -25,7 +25,7 @@ __device__ inline uint32_t scan_warp(uint32_t v) {
 // block is one-dimensional, has WARPS whole warps, and all come. sums is shared memory of
 // WARPS values, which may be used again after the next barrier.
 template <uint32_t WARPS>
-__device__ inline uint32_t scan_block(uint32_t v, uint32_t *sums, uint32_t &total) {
+__device__ __forceinline__ uint32_t scan_block(uint32_t v, uint32_t *sums, uint32_t &total) {
 	uint32_t lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
 	v = scan_warp(v);
 	if (lane == 31)

@@ -19,7 +19,7 @@ constexpr uint64_t WAH_ALL = WAH_FILL - 1;      // a chunk of ones
 constexpr uint32_t WAH_BLOCK = 1024;            // threads of the papers' blocks
 
 // wah_word is what each chunk of an atom is.
-__device__ inline uint64_t wah_word(uint64_t atom) {
+__device__ __forceinline__ uint64_t wah_word(uint64_t atom) {
 	return !(atom & WAH_FILL) ? atom : atom & WAH_ONES ? WAH_ALL : 0;
 }
 

@@ -65,18 +65,18 @@ struct WahStep {
 struct WahTile {
 	uint32_t *low, *high;
 
-	__device__ inline void add(uint32_t at, uint64_t w) const {
+	__device__ __forceinline__ void add(uint32_t at, uint64_t w) const {
 		if (uint32_t(w))
 			atomicOr(&low[at], uint32_t(w));
 		if (uint32_t(w >> 32))
 			atomicOr(&high[at], uint32_t(w >> 32));
 	}
-	__device__ inline uint64_t get(uint32_t at) const { return uint64_t(high[at]) << 32 | low[at]; }
+	__device__ __forceinline__ uint64_t get(uint32_t at) const { return uint64_t(high[at]) << 32 | low[at]; }
 };
 
 // wah_lower is the first of n ascending values in shared memory that is not below bound, for a
 // warp.
-__device__ inline uint32_t wah_lower(const uint32_t *values, uint32_t n, uint32_t bound) {
+__device__ __forceinline__ uint32_t wah_lower(const uint32_t *values, uint32_t n, uint32_t bound) {
 	uint32_t below = 0;
 	for (uint32_t i = 0; i < n; i += 32) {
 		uint32_t at = i + (threadIdx.x & 31);
@@ -86,7 +86,7 @@ __device__ inline uint32_t wah_lower(const uint32_t *values, uint32_t n, uint32_
 }
 
 // wah_atom loads atom j of the sequence, which is of column k or not there.
-__device__ inline uint64_t wah_atom(const uint64_t *atoms, const uint64_t *place, const uint32_t *start, uint32_t k, uint32_t j,
+__device__ __forceinline__ uint64_t wah_atom(const uint64_t *atoms, const uint64_t *place, const uint32_t *start, uint32_t k, uint32_t j,
                                     bool there, uint32_t &n) {
 	n = 0;
 	if (!there)
@@ -103,7 +103,7 @@ __device__ inline uint64_t wah_atom(const uint64_t *atoms, const uint64_t *place
 
 // wah_step loads atoms j to j + 63 of the sequence, of which end is the end, for a warp. Column k
 // has atom j; columns up to last begin before end.
-__device__ inline WahStep wah_step(const uint64_t *atoms, const uint64_t *place, const uint32_t *start, uint32_t k, uint32_t last,
+__device__ __forceinline__ WahStep wah_step(const uint64_t *atoms, const uint64_t *place, const uint32_t *start, uint32_t k, uint32_t last,
                                    uint32_t j, uint32_t end) {
 	uint32_t lane = threadIdx.x & 31, upto = 0xffffffffu >> (31 - lane);
 	// Which of the 64 is a column's first. A column has two atoms or more: 32 columns are enough.
@@ -120,12 +120,12 @@ __device__ inline WahStep wah_step(const uint64_t *atoms, const uint64_t *place,
 }
 
 // wah_length is how many chunks of the tile an atom stands for; n as WahStep has it.
-__device__ inline uint32_t wah_length(uint64_t a, uint32_t n) {
+__device__ __forceinline__ uint32_t wah_length(uint64_t a, uint32_t n) {
 	return n ? n : a & WAH_FILL ? uint32_t(a) : a ? 1 : 0;
 }
 
 // wah_place ORs an atom of each lane into the tile.
-__device__ inline void wah_place(const WahTile &tile, uint64_t a, uint32_t n, uint32_t at) {
+__device__ __forceinline__ void wah_place(const WahTile &tile, uint64_t a, uint32_t n, uint32_t at) {
 	if (!(a & WAH_FILL))
 		tile.add(at, a);
 	bool ones = a >= (WAH_FILL | WAH_ONES);
@@ -139,7 +139,7 @@ __device__ inline void wah_place(const WahTile &tile, uint64_t a, uint32_t n, ui
 }
 
 // wah_union ORs the atoms of columns [k, last) of the sequence into the tile, for a warp.
-__device__ inline void wah_union(const WahTile &tile, const uint64_t *atoms, const uint64_t *place, const uint32_t *start, uint32_t k,
+__device__ __forceinline__ void wah_union(const WahTile &tile, const uint64_t *atoms, const uint64_t *place, const uint32_t *start, uint32_t k,
                                  uint32_t last) {
 	if (k >= last)
 		return;

@@ -26,7 +26,7 @@ PGACCEL_KERNEL(wah_coa, WahReduce, p, WAH_BLOCK, 1) {
 }
 
 // wah_levels reduces s columns of rows words in shared memory, of which this thread has column c.
-__device__ inline void wah_levels(uint64_t *shared, uint32_t s, uint32_t rows, uint32_t c, uint32_t x) {
+__device__ __forceinline__ void wah_levels(uint64_t *shared, uint32_t s, uint32_t rows, uint32_t c, uint32_t x) {
 	while (s > 1) {
 		uint32_t m = s;
 		s = (m + 1) / 2;

@@ -35,7 +35,7 @@ var mayImport = map[string]string{
 	"gpu/program":        "kernels gpu/device compress vector internal/invariant",
 	"gpu/worker":         "gpu/device",
 	"gpu/emulator":       "gpu/device",
-	"gpu/wah":            "kernels gpu/device bitmapidx",
+	"gpu/wah":            "kernels gpu/device bitmapidx bitmapidx/wahdata",
 	"gpu/cube":           "kernels gpu/device olap/cube",
 	"gpu/tile":           "kernels gpu/device compress",
 	"gpu/rowout":         "kernels gpu/device",
