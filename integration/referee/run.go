@@ -32,6 +32,10 @@ type Options struct {
 	Out         io.Writer // progress and report
 	Samples     int       // print so many of the shapes that were forwarded
 	Log         *slog.Logger
+
+	// Device and those with it are server.Config's; sessions demand a device that is named.
+	Device, DeviceWorker string
+	DeviceMemory         int64
 }
 
 // Report is what a run found.
@@ -44,6 +48,9 @@ type Report struct {
 	Took        time.Duration
 	Shared      int // scans that joined another
 	Indexed     int // conditions that a bitmap index answered for a segment
+
+	OnDevice  int            // executions that a device ran
+	Fallbacks map[string]int // those that it was offered and did not run
 }
 
 // Share is the accelerated part of the queries.
@@ -136,6 +143,9 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	if p.Indexed, err = st.counter("pgaccel_index_answers_total"); err != nil {
 		return nil, err
 	}
+	if p.OnDevice, p.Fallbacks, err = st.deviceCounts(); err != nil {
+		return nil, err
+	}
 	p.Queries, p.Changes, p.Took = int(r.asked.Load()), int(r.changed.Load()), time.Since(start)
 	p.Reasons = since(now, before)
 	p.Accelerated = p.Reasons[""]
@@ -153,6 +163,12 @@ func (p *Report) print(w io.Writer) {
 	fmt.Fprintf(w, "referee: %d queries in %s (%.0f a second), %d changes\n", p.Queries, p.Took.Round(time.Second), float64(p.Queries)/p.Took.Seconds(), p.Changes)
 	fmt.Fprintf(w, "  accelerated %8d  %5.1f %%\n", p.Accelerated, 100*p.Share())
 	fmt.Fprintf(w, "  scans shared %d, conditions answered by an index %d\n", p.Shared, p.Indexed)
+	if p.OnDevice > 0 || len(p.Fallbacks) > 0 {
+		fmt.Fprintf(w, "  on a device %8d  %5.1f %%\n", p.OnDevice, 100*float64(p.OnDevice)/float64(max(p.Queries, 1)))
+		for _, reason := range slices.SortedFunc(maps.Keys(p.Fallbacks), func(a, b string) int { return p.Fallbacks[b] - p.Fallbacks[a] }) {
+			fmt.Fprintf(w, "  on the CPU  %8d  %5.1f %%  %s\n", p.Fallbacks[reason], 100*float64(p.Fallbacks[reason])/float64(max(p.Queries, 1)), reason)
+		}
+	}
 	forwarded := 0
 	for _, reason := range slices.SortedFunc(maps.Keys(p.Reasons), func(a, b string) int { return p.Reasons[b] - p.Reasons[a] }) {
 		n := p.Reasons[reason]

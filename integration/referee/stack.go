@@ -60,11 +60,15 @@ func (s *stack) start(opt Options) error {
 		segment = 0
 	}
 	s.accel, err = server.Start(ctx, server.Config{Upstream: s.pg.URL("postgres", "postgres"), Listen: []string{"127.0.0.1:0"}, HTTP: "127.0.0.1:0",
-		Accelerate: []string{"rf*.*"}, SegmentRows: segment, Eager: opt.Eager, Memory: 2 << 30, Logger: opt.Log})
+		Accelerate: []string{"rf*.*"}, SegmentRows: segment, Eager: opt.Eager, Memory: 2 << 30, Logger: opt.Log,
+		Device: opt.Device, DeviceMemory: opt.DeviceMemory, DeviceWorker: opt.DeviceWorker})
 	if err != nil {
 		return err
 	}
 	s.proxy = fmt.Sprintf("postgres://postgres@%s/postgres?sslmode=disable&options=-c%%20pgaccel.mode%%3Dforce", s.accel.Addr())
+	if kind, _, _ := strings.Cut(opt.Device, ":"); kind == "cuda" || kind == "emu" {
+		s.proxy += "%20-c%20pgaccel.device%3D" + kind
+	}
 	return nil
 }
 
@@ -196,6 +200,36 @@ func (s *stack) counter(name string) (int, error) {
 		}
 	}
 	return 0, fmt.Errorf("there is no %s: %w", name, scan.Err())
+}
+
+// deviceCounts returns the executions that a device ran, and those that it was offered and
+// did not run, by reason.
+func (s *stack) deviceCounts() (ran int, fallbacks map[string]int, err error) {
+	r, err := http.Get(fmt.Sprintf("http://%s/metrics", s.accel.HTTPAddr()))
+	if err != nil {
+		return 0, nil, err
+	}
+	defer r.Body.Close()
+	fallbacks = map[string]int{}
+	scan := bufio.NewScanner(io.LimitReader(r.Body, 1<<24))
+	for scan.Scan() {
+		name, rest, _ := strings.Cut(scan.Text(), `="`)
+		label, value, ok := strings.Cut(rest, `"} `)
+		if !ok {
+			continue
+		}
+		v, err := strconv.ParseFloat(value, 64)
+		if err != nil {
+			continue
+		}
+		switch {
+		case name == "pgaccel_device_queries_total{device" && label != "cpu":
+			ran += int(v)
+		case name == "pgaccel_device_fallbacks_total{reason":
+			fallbacks[label] += int(v)
+		}
+	}
+	return ran, fallbacks, scan.Err()
 }
 
 // since subtracts earlier counters.

@@ -28,6 +28,9 @@ func main() {
 	flag.IntVar(&o.Differences, "differences", 3, "end after so many differences")
 	flag.StringVar(&o.Dir, "dir", ".", "where found cases are written")
 	flag.IntVar(&o.Samples, "samples", 0, "print so many forwarded shapes for each reason")
+	flag.StringVar(&o.Device, "device", "cpu", "where pgaccel computes: cpu, or cuda, cuda:N[,M...] or emu, which sessions then demand")
+	flag.StringVar(&o.DeviceWorker, "device-worker", "", "program that has the device")
+	flag.Int64Var(&o.DeviceMemory, "device-memory", 0, "bytes of each device to use; 0 is 85 % of what is free")
 	verbose := flag.Bool("v", false, "print pgaccel's log")
 	flag.Parse()
 	if o.Queries = *n; o.Queries == 0 {
