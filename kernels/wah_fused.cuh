@@ -54,14 +54,23 @@ struct WahFused {
 	uint32_t form;
 };
 
-// WahStep is 64 atoms on their way: two for each lane.
-struct WahStep {
-	uint64_t a, b;     // 0 past the end
-	uint32_t na, nb;   // chunks in the tile of a first and of a last atom, 0 of others
-	uint32_t columns;  // that begin in this step
+// WahQueue is what a block has to do: the atoms of all columns that have some for the tile, as one
+// sequence, in shared memory.
+struct WahQueue {
+	const uint64_t *atoms;
+	uint64_t *base;  // of each column: its first atom's number less start
+	uint32_t *start; // of each column: the first of its atoms in the sequence; at last, the end
+	uint32_t *ends;  // of each column: the low 20 bits of its place
 };
 
-// wah_tile is a tile of the result, in 32-bit halves for the sake of atomics and of banks.
+// WahStep is 64 atoms on their way: two for each lane.
+struct WahStep {
+	uint64_t a, b;    // 0 past the end
+	uint32_t na, nb;  // chunks in the tile of a first and of a last atom, 0 of others
+	uint32_t columns; // that begin in this step
+};
+
+// WahTile is a tile of the result, in 32-bit halves for the sake of atomics and of banks.
 struct WahTile {
 	uint32_t *low, *high;
 
@@ -85,90 +94,100 @@ __device__ __forceinline__ uint32_t wah_lower(const uint32_t *values, uint32_t n
 	return below;
 }
 
-// wah_atom loads atom j of the sequence, which is of column k or not there.
-__device__ __forceinline__ uint64_t wah_atom(const uint64_t *atoms, const uint64_t *place, const uint32_t *start, uint32_t k, uint32_t j,
-                                    bool there, uint32_t &n) {
-	n = 0;
-	if (!there)
-		return 0;
-	uint64_t e = place[k];
-	uint32_t i = j - start[k], r = uint32_t(e);
-	if (i == 0)
-		n = (r >> 10 & 1023) + 1;
-	if (i == (r >> 20 & 1023))
-		n = (r & 1023) + 1;
-	// Bits 30 and 31 of r belong to the atom's number.
-	return __ldcs(atoms + (e >> 30) + i);
+// wah_atom loads atom j of the sequence, which is of column k, its first one or not.
+__device__ __forceinline__ uint64_t wah_atom(const WahQueue &q, uint32_t k, uint32_t j, bool first, uint32_t &n) {
+	bool last = q.start[k + 1] == j + 1;
+	if (first || last)
+		n = (q.ends[k] >> (first ? 10 : 0) & 1023) + 1;
+	return __ldcs(q.atoms + (q.base[k] + j));
 }
 
-// wah_step loads atoms j to j + 63 of the sequence, of which end is the end, for a warp. Column k
-// has atom j; columns up to last begin before end.
-__device__ __forceinline__ WahStep wah_step(const uint64_t *atoms, const uint64_t *place, const uint32_t *start, uint32_t k, uint32_t last,
-                                   uint32_t j, uint32_t end) {
-	uint32_t lane = threadIdx.x & 31, upto = 0xffffffffu >> (31 - lane);
+// wah_step loads atoms j to j + 63 of the sequence, of which end is the end, for a warp. Column
+// k has the atom before j; columns up to last begin before end.
+__device__ __forceinline__ WahStep wah_step(const WahQueue &q, uint32_t k, uint32_t last, uint32_t j, uint32_t end) {
+	uint32_t lane = threadIdx.x & 31;
+	WahStep s = {0, 0, 0, 0, 0};
+	if (q.start[k + 1] - j > 64) { // in the midst of a column
+		const uint64_t *from = q.atoms + (q.base[k] + j + lane);
+		s.a = __ldcs(from);
+		s.b = __ldcs(from + 32);
+		return s;
+	}
 	// Which of the 64 is a column's first. A column has two atoms or more: 32 columns are enough.
-	uint32_t next = k + 1 + lane;
-	uint32_t x = start[next < last ? next : last] - j;
+	uint32_t next = k + 1 + lane, upto = 0xffffffffu >> (31 - lane);
+	uint32_t x = q.start[next < last ? next : last] - j;
 	uint32_t heads_a = __reduce_or_sync(0xffffffffu, x < 32 ? 1u << x : 0);
 	uint32_t heads_b = __reduce_or_sync(0xffffffffu, x - 32 < 32 ? 1u << (x - 32) : 0);
-	WahStep s;
 	uint32_t before = __popc(heads_a);
 	s.columns = before + __popc(heads_b);
-	s.a = wah_atom(atoms, place, start, k + __popc(heads_a & upto), j + lane, j + lane < end, s.na);
-	s.b = wah_atom(atoms, place, start, k + before + __popc(heads_b & upto), j + 32 + lane, j + 32 + lane < end, s.nb);
+	if (j + lane < end)
+		s.a = wah_atom(q, k + __popc(heads_a & upto), j + lane, heads_a >> lane & 1, s.na);
+	if (j + 32 + lane < end)
+		s.b = wah_atom(q, k + before + __popc(heads_b & upto), j + 32 + lane, heads_b >> lane & 1, s.nb);
 	return s;
 }
 
-// wah_length is how many chunks of the tile an atom stands for; n as WahStep has it.
-__device__ __forceinline__ uint32_t wah_length(uint64_t a, uint32_t n) {
-	return n ? n : a & WAH_FILL ? uint32_t(a) : a ? 1 : 0;
-}
+// wah_length is how many chunks of the tile an atom stands for; n as WahStep has it. Past the end
+// of the sequence it does not matter.
+__device__ __forceinline__ uint32_t wah_length(uint64_t a, uint32_t n) { return n ? n : int64_t(a) < 0 ? uint32_t(a) : 1; }
 
-// wah_place ORs an atom of each lane into the tile.
-__device__ __forceinline__ void wah_place(const WahTile &tile, uint64_t a, uint32_t n, uint32_t at) {
-	if (!(a & WAH_FILL))
-		tile.add(at, a);
-	bool ones = a >= (WAH_FILL | WAH_ONES);
-	// Fills of ones are written by the whole warp, one after the other.
-	for (uint32_t left = __ballot_sync(0xffffffffu, ones); left; left &= left - 1) {
-		uint32_t from = __ffs(left) - 1, lane = threadIdx.x & 31;
+// wah_runs writes those atoms of the lanes that are fills of ones, each with the whole warp.
+__device__ __forceinline__ void wah_runs(const WahTile &tile, uint64_t a, uint32_t n, uint32_t at) {
+	for (uint32_t left = __ballot_sync(0xffffffffu, a >= (WAH_FILL | WAH_ONES)); left; left &= left - 1) {
+		uint32_t from = __ffs(left) - 1;
 		uint32_t begin = __shfl_sync(0xffffffffu, at, from), length = __shfl_sync(0xffffffffu, n, from);
-		for (uint32_t i = lane; i < length; i += 32)
+		for (uint32_t i = threadIdx.x & 31; i < length; i += 32)
 			tile.add(begin + i, WAH_ALL);
 	}
 }
 
 // wah_union ORs the atoms of columns [k, last) of the sequence into the tile, for a warp.
-__device__ __forceinline__ void wah_union(const WahTile &tile, const uint64_t *atoms, const uint64_t *place, const uint32_t *start, uint32_t k,
-                                 uint32_t last) {
+__device__ __forceinline__ void wah_union(const WahTile &tile, const WahQueue &q, uint32_t k, uint32_t last) {
 	if (k >= last)
 		return;
-	uint32_t j = start[k], end = start[last], at = 0;
-	WahStep next = wah_step(atoms, place, start, k, last, j, end);
+	uint32_t lane = threadIdx.x & 31, j = q.start[k], end = q.start[last], at = 0;
+	k--; // -1 for the first: its successor's head is the first thing that a step meets
+	WahStep next = wah_step(q, k, last, j, end);
 	while (j < end) {
 		WahStep s = next;
 		k += s.columns;
 		j += 64;
 		if (j < end) // in flight while those before it are put in their places
-			next = wah_step(atoms, place, start, k, last, j, end);
-		uint32_t la = wah_length(s.a, s.na), lb = wah_length(s.b, s.nb);
-		// At most 17 columns have an atom in a half, of 1,024 chunks each: 16 bits are enough.
-		uint32_t sum = scan_warp(la | lb << 16);
-		uint32_t all = __shfl_sync(0xffffffffu, sum, 31);
-		uint32_t at_a = at + (sum & 0xffff) - la, at_b = at + (all & 0xffff) + (sum >> 16) - lb;
-		at += (all & 0xffff) + (all >> 16);
-		wah_place(tile, s.a, la, at_a & (WAH_TILE - 1));
-		wah_place(tile, s.b, lb, at_b & (WAH_TILE - 1));
+			next = wah_step(q, k, last, j, end);
+		uint32_t la = wah_length(s.a, s.na), lb = wah_length(s.b, s.nb), lengths = la | lb << 16;
+		uint32_t at_a = at + lane, at_b = at_a + 32;
+		if (__all_sync(0xffffffffu, lengths == 0x10001)) {
+			at += 64;
+		} else {
+			// At most 17 columns have an atom in a half, of 1,024 chunks each: 16 bits are enough.
+			uint32_t sum = scan_warp(lengths), all = __shfl_sync(0xffffffffu, sum, 31);
+			at_a = at + (sum & 0xffff) - la;
+			at += all & 0xffff;
+			at_b = at + (sum >> 16) - lb;
+			at += all >> 16;
+		}
+		at_a &= WAH_TILE - 1;
+		at_b &= WAH_TILE - 1;
+		if (int64_t(s.a) > 0)
+			tile.add(at_a, s.a);
+		if (int64_t(s.b) > 0)
+			tile.add(at_b, s.b);
+		uint64_t ones = WAH_FILL | WAH_ONES;
+		if (__any_sync(0xffffffffu, s.a >= ones || s.b >= ones)) {
+			wah_runs(tile, s.a, la, at_a);
+			wah_runs(tile, s.b, lb, at_b);
+		}
 	}
 }
 
 // wah_fused: a block for each tile.
 PGACCEL_KERNEL(wah_fused, WahFused, p, WAH_FUSED_THREADS, WAH_FUSED_BLOCKS) {
 	__shared__ uint32_t low[WAH_TILE], high[WAH_TILE];
-	__shared__ uint64_t place[WAH_FUSED_THREADS];
-	__shared__ uint32_t start[WAH_FUSED_THREADS + 1]; // of each column, in the sequence of atoms
+	__shared__ uint64_t base[WAH_FUSED_THREADS];
+	__shared__ uint32_t start[WAH_FUSED_THREADS + 1], ends[WAH_FUSED_THREADS];
 	__shared__ uint32_t sums[WAH_WARPS];
 	WahTile tile = {low, high};
+	WahQueue queue = {p.atoms, base, start, ends};
 	const uint64_t *places = p.places + uint64_t(blockIdx.x) * p.stride + p.lo;
 	uint32_t warp = threadIdx.x >> 5;
 	uint64_t e = threadIdx.x < p.columns ? __ldcs(places + threadIdx.x) : 0;
@@ -191,15 +210,17 @@ PGACCEL_KERNEL(wah_fused, WahFused, p, WAH_FUSED_THREADS, WAH_FUSED_BLOCKS) {
 		uint32_t before = scan_block<WAH_WARPS>(own, sums, total) - own;
 		uint32_t columns = total >> 24, atoms = total & 0xffffff;
 		if (live) {
-			place[before >> 24] = e;
-			start[before >> 24] = before & 0xffffff;
+			uint32_t c = before >> 24, at = before & 0xffffff;
+			base[c] = (e >> 30) - at;
+			start[c] = at;
+			ends[c] = uint32_t(e) & 0xfffff;
 		}
 		if (threadIdx.x == 0)
 			start[columns] = atoms;
 		__syncthreads();
 		uint32_t k = wah_lower(start, columns, atoms * warp / WAH_WARPS);
 		uint32_t last = wah_lower(start, columns, atoms * (warp + 1) / WAH_WARPS);
-		wah_union(tile, p.atoms, place, start, k, last);
+		wah_union(tile, queue, k, last);
 	}
 	__syncthreads();
 	uint64_t first = uint64_t(blockIdx.x) * WAH_TILE;
