@@ -40,6 +40,9 @@ type Module uint64
 // File is a memory file that was shared.
 type File uint32
 
+// ShareChunk is the unit, in bytes of the file, in which shared files are mapped and pinned.
+const ShareChunk = 64 << 20
+
 // Source is a translation unit.
 type Source struct {
 	Name    string            // for messages and file names: letters, digits, _
@@ -54,7 +57,8 @@ type Source struct {
 type Executor interface {
 	Devices() []Info
 	// Share makes a memory file's pages readable for OpCopyShared. The file may grow later.
-	// Pages that were copied from must not be punched out of the file.
+	// Once something of a ShareChunk was copied, no page of that ShareChunk may be punched out
+	// of the file: its pages are pinned, and a new page in a hole would not be seen.
 	Share(f *os.File) (File, error)
 	// Alloc returns device memory, aligned to 256 bytes, with any content.
 	Alloc(dev int, bytes int64) (Pointer, error)

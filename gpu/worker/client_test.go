@@ -240,7 +240,7 @@ func TestBrokenClients(t *testing.T) {
 		"an empty run":     func(l *link) { _ = l.send(kindRun, 1, newPacker(0).b, nil, nil) },
 		"data of no write": func(l *link) { _ = l.send(kindRun, 1, bytes.Clone(packed.b), [][]byte{{1}}, nil) },
 		"no source":        func(l *link) { _ = l.send(kindCompile, 1, append(newPacker(0).b, 0, 1, '{'), nil, nil) },
-		"half a frame":     func(l *link) {
+		"half a frame": func(l *link) {
 			b := bytes.Clone(packed.b)
 			putHeader(b, kindRun, 1, len(b)-headerBytes, 0)
 			_, _ = l.conn.Write(b[:30])

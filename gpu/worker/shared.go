@@ -1,0 +1,176 @@
+package worker
+
+import (
+	"fmt"
+	"os"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"pgaccel/gpu/device"
+)
+
+// chunkBytes is the unit in which a shared file is mapped. A mapping's pages are pinned
+// as far as the file reaches: pinning costs some 0.1 s a gigabyte once, and copies from pinned
+// pages run at the bus' speed.
+const chunkBytes = device.ShareChunk
+
+// sharedFile is a memory file of the client's.
+type sharedFile struct {
+	f        *os.File
+	register func(b []byte) error
+
+	mu     sync.Mutex
+	chunks map[int64]*chunk
+}
+
+// chunk is a mapping of chunkBytes, which may reach beyond the file's end.
+type chunk struct {
+	mu      sync.Mutex
+	mem     []byte
+	ends    []int // of the registered parts, in order: the first begins at 0, the next where one ends
+	refused bool  // registering failed: copies take the detour by staging memory
+}
+
+// part is contiguous memory of a shared file, and where it goes.
+type part struct {
+	mem    []byte
+	dst    device.Pointer
+	pinned bool
+}
+
+func newSharedFile(f *os.File, register func([]byte) error) *sharedFile {
+	return &sharedFile{f: f, register: register, chunks: map[int64]*chunk{}}
+}
+
+// parts cuts pieces where chunks, and registered parts of them, meet, maps and registers what
+// was not yet, and calls do with each part in order.
+func (s *sharedFile) parts(pieces []device.Piece, do func(part) error) error {
+	for _, p := range pieces {
+		if p.Offset < 0 || p.Bytes < 0 || p.Offset+p.Bytes < p.Offset {
+			return &device.Fault{Call: "copy of a shared file", Text: fmt.Sprintf("%d bytes at %d", p.Bytes, p.Offset)}
+		}
+		for p.Bytes > 0 {
+			number, at := p.Offset/chunkBytes, int(p.Offset%chunkBytes)
+			n := int(min(p.Bytes, chunkBytes-int64(at)))
+			c, err := s.chunk(number)
+			if err != nil {
+				return err
+			}
+			n, pinned, err := s.ready(c, number, at, n)
+			if err != nil {
+				return err
+			}
+			if err := do(part{mem: c.mem[at : at+n], dst: p.Dst, pinned: pinned}); err != nil {
+				return err
+			}
+			p.Offset, p.Bytes, p.Dst = p.Offset+int64(n), p.Bytes-int64(n), p.Dst+device.Pointer(n)
+		}
+	}
+	return nil
+}
+
+// prepare maps and registers what pieces need, beside whoever copies the first of them.
+func (s *sharedFile) prepare(pieces []device.Piece) {
+	const atOnce = 4
+	var numbers []int64
+	seen := map[int64]int{} // the last byte needed
+	for _, p := range pieces {
+		for number := p.Offset / chunkBytes; number*chunkBytes < p.Offset+p.Bytes; number++ {
+			if _, ok := seen[number]; !ok {
+				numbers = append(numbers, number)
+			}
+			seen[number] = max(seen[number], int(min(p.Offset+p.Bytes-number*chunkBytes, chunkBytes)))
+		}
+	}
+	if len(numbers) < 2 {
+		return
+	}
+	next := make(chan int64, len(numbers))
+	for _, n := range numbers[1:] { // the first is the copier's
+		next <- n
+	}
+	close(next)
+	for range min(atOnce, len(numbers)-1) {
+		go func() {
+			for number := range next {
+				if c, err := s.chunk(number); err == nil {
+					_, _, _ = s.ready(c, number, seen[number]-1, 1) // parts sees the error again
+				}
+			}
+		}()
+	}
+}
+
+// chunk returns the mapping with a number.
+func (s *sharedFile) chunk(number int64) (*chunk, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c := s.chunks[number]; c != nil {
+		return c, nil
+	}
+	mem, err := unix.Mmap(int(s.f.Fd()), number*chunkBytes, chunkBytes, unix.PROT_READ, unix.MAP_SHARED)
+	if err != nil {
+		return nil, &device.Fault{Kind: device.FaultMemory, Call: "mmap", Text: err.Error()}
+	}
+	c := &chunk{mem: mem}
+	s.chunks[number] = c
+	return c, nil
+}
+
+// ready registers a chunk up to at+n or further, and returns how many of the n bytes lie
+// in one registered part.
+func (s *sharedFile) ready(c *chunk, number int64, at, n int) (int, bool, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	end := 0
+	if len(c.ends) > 0 {
+		end = c.ends[len(c.ends)-1]
+	}
+	if at+n > end || c.refused {
+		info, err := s.f.Stat()
+		if err != nil {
+			return 0, false, &device.Fault{Call: "fstat", Text: err.Error()}
+		}
+		size := min(info.Size()-number*chunkBytes, chunkBytes)
+		if int64(at+n) > size {
+			return 0, false, &device.Fault{Call: "copy of a shared file", Text: fmt.Sprintf("%d bytes at %d are beyond its %d bytes", n, number*chunkBytes+int64(at), info.Size())}
+		}
+		page := int64(os.Getpagesize())
+		upTo := int((size + page - 1) / page * page)
+		if !c.refused {
+			if err := s.register(c.mem[end:upTo]); err != nil {
+				c.refused = true
+				fmt.Fprintf(os.Stderr, "shared memory is copied by way of a buffer: %v\n", err)
+			} else {
+				c.ends = append(c.ends, upTo)
+			}
+		}
+		if c.refused {
+			// What was registered before stays so, and is used so below.
+			for _, e := range c.ends {
+				if at < e {
+					return min(n, e-at), true, nil
+				}
+			}
+			return n, false, nil
+		}
+	}
+	for _, e := range c.ends {
+		if at < e {
+			return min(n, e-at), true, nil
+		}
+	}
+	panic("a registered part that is not there")
+}
+
+// close unmaps the file. Nothing may copy from it any more.
+func (s *sharedFile) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.chunks {
+		_ = unix.Munmap(c.mem)
+	}
+	s.chunks = nil
+	_ = s.f.Close()
+}
