@@ -145,7 +145,9 @@ func (c *cache) put(key itemKey, bytes int64, l *load) (*item, error) {
 func (c *cache) setParts(it *item, parts []*item) {
 	it.parts = parts
 	for _, p := range parts {
-		p.image = true
+		if p != nil {
+			p.image = true
+		}
 	}
 }
 
@@ -180,11 +182,16 @@ func (c *cache) evict() bool {
 	if oldest == nil {
 		return false
 	}
-	c.lists[oldest.list()].Remove(oldest.key)
 	c.evicted++
-	delete(c.items, oldest.key)
-	c.free(oldest)
+	c.remove(oldest)
 	return true
+}
+
+// remove drops an item that nobody has pinned.
+func (c *cache) remove(it *item) {
+	c.lists[it.list()].Remove(it.key)
+	delete(c.items, it.key)
+	c.free(it)
 }
 
 // drop forgets an item that was not filled. Who has it pinned still unpins it.
@@ -210,6 +217,9 @@ func (c *cache) free(it *item) {
 	parts := it.parts
 	it.parts = nil
 	for _, p := range parts {
+		if p == nil {
+			continue
+		}
 		if p.refs == 1 { // as old as the image, which was the last to have it
 			p.tick = max(p.tick, it.tick)
 		}

@@ -6,9 +6,9 @@ import (
 	"pgaccel/gpu/program"
 )
 
-// merge makes one result of the results of parts of a table, of which segments says which of
-// its segments each part had. Parts may be changed.
-func merge(p *program.Program, parts []*program.Result, segments [][]int32) *program.Result {
+// merge makes one result of the results of parts of a table: of bitmaps, each part has those
+// of all segments, with no bits set in what others computed. Parts may be changed.
+func merge(p *program.Program, parts []*program.Result) *program.Result {
 	out := &program.Result{}
 	for _, r := range parts {
 		out.Fault = out.Fault || r.Fault
@@ -17,18 +17,17 @@ func merge(p *program.Program, parts []*program.Result, segments [][]int32) *pro
 	if out.Fault || out.Full {
 		return out
 	}
-	if len(parts) == 1 && p.Sink.Kind != program.SinkBitmap {
+	if len(parts) == 1 {
 		return parts[0]
 	}
 	if p.Sink.Kind == program.SinkBitmap {
-		n := 0
-		for _, s := range segments {
-			n += len(s)
-		}
-		out.Bitmaps = make([][]uint64, n)
-		for i, r := range parts {
-			for j, bitmap := range r.Bitmaps {
-				out.Bitmaps[segments[i][j]] = bitmap
+		out.Bitmaps = parts[0].Bitmaps
+		for _, r := range parts[1:] {
+			for s, from := range r.Bitmaps {
+				to := out.Bitmaps[s]
+				for i, w := range from {
+					to[i] |= w
+				}
 			}
 		}
 		return out

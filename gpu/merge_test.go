@@ -63,7 +63,7 @@ func TestMerge(t *testing.T) {
 			w.sum128.Add(w.sum128, big.NewInt(v))
 			w.min, w.max = min(w.min, v), max(w.max, v)
 		}
-		got := merge(p, parts, nil)
+		got := merge(p, parts)
 		if len(got.Numbers) != len(want) {
 			t.Fatalf("%d groups, not %d", len(got.Numbers), len(want))
 		}
@@ -82,11 +82,11 @@ func TestMerge(t *testing.T) {
 
 func TestMergeBitmapsAndFaults(t *testing.T) {
 	p := &program.Program{Sink: program.Sink{Kind: program.SinkBitmap}}
-	got := merge(p, []*program.Result{{Bitmaps: [][]uint64{{1}, {3}}}, {Bitmaps: [][]uint64{{2}}}}, [][]int32{{0, 2}, {1}})
-	if !slices.EqualFunc(got.Bitmaps, [][]uint64{{1}, {2}, {3}}, slices.Equal) {
+	got := merge(p, []*program.Result{{Bitmaps: [][]uint64{{1}, {0}, {3, 4}}}, {Bitmaps: [][]uint64{{0}, {2}, {0, 0}}}})
+	if !slices.EqualFunc(got.Bitmaps, [][]uint64{{1}, {2}, {3, 4}}, slices.Equal) {
 		t.Fatal(got.Bitmaps)
 	}
-	if got := merge(p, []*program.Result{{Fault: true}, {Full: true}}, [][]int32{{0}, {1}}); !got.Fault || !got.Full {
+	if got := merge(p, []*program.Result{{Fault: true}, {Full: true}}); !got.Fault || !got.Full {
 		t.Fatal(got)
 	}
 }

@@ -1,0 +1,284 @@
+package gpu
+
+import (
+	"context"
+	"errors"
+	"math"
+
+	"pgaccel/gpu/device"
+	"pgaccel/gpu/program"
+)
+
+// copyStream is the stream of copies that run beside kernels.
+const copyStream = device.Streams - 1
+
+// errAgain says that something another query was to bring did not come.
+var errAgain = errors.New("another query did not bring its columns")
+
+// execute runs what acquire prepared: one batch, where all is there or little is to come.
+func (j *job) execute(stream int) (*program.Result, error) {
+	if len(j.chunks) > 1 || len(j.waits) > 0 && j.own != nil {
+		// Others may wait for what this brings; to wait for theirs first could be a circle.
+		if err := j.pipeline(stream, j.copies(nil, j.direct), j.chunks, nil); err != nil {
+			return nil, err
+		}
+		j.settle(&j.own, nil)
+		j.direct, j.chunks = nil, nil
+	}
+	for _, l := range j.waits {
+		select {
+		case <-l.done:
+		case <-j.ctx.Done():
+			return nil, j.ctx.Err()
+		}
+		if l.err != nil {
+			var fault *device.Fault
+			if errors.As(l.err, &fault) {
+				return nil, l.err
+			}
+			return nil, errAgain
+		}
+	}
+
+	b := batch{j: j, stream: stream}
+	b.commands = j.copies(make([]device.Command, 0, 32), j.direct)
+	for _, c := range j.chunks {
+		b.commands = j.chunkCopies(b.commands, c)
+	}
+	b.mark()
+	for _, c := range j.chunks {
+		b.commands = j.chunkTranscode(b.commands, c)
+	}
+	sms := j.d.info.SMs
+	for _, p := range j.parts {
+		g := p.shape.g
+		b.commands = g.Prepare(b.commands, p.q, &p.b)
+		b.commands = p.scan(b.commands, p.resident, sms)
+		if len(p.streams) > 0 {
+			if err := b.run(); err != nil {
+				return nil, err
+			}
+			if err := j.pipeline(stream, nil, p.streams, p); err != nil {
+				return nil, err
+			}
+			b.mark()
+		}
+		b.commands = g.Finish(b.commands, p.q, p.module, &p.b, sms)
+		b.readers = append(b.readers, p)
+	}
+	if err := b.run(); err != nil {
+		return nil, err
+	}
+	j.settle(&j.own, nil)
+	return j.result(stream)
+}
+
+// result makes the result of what was read.
+func (j *job) result(stream int) (*program.Result, error) {
+	for i, p := range j.parts {
+		g := p.shape.g
+		var rest []byte
+		last := i == len(j.parts)-1
+		if c, more := g.Rest(p.q, &p.b, p.data); more && last {
+			reply, err := j.send(stream, []device.Command{c})
+			if err != nil {
+				return nil, err
+			}
+			rest = reply.Data[0]
+		}
+		r, err := g.Parse(p.q, p.data, rest)
+		if err != nil {
+			return nil, err
+		}
+		if last || r.Fault {
+			if !r.Fault {
+				j.settle(&j.built, nil)
+			}
+			return r, nil
+		}
+	}
+	panic("BUG: a query without parts")
+}
+
+// scan appends the computing of segments.
+func (p *part) scan(c []device.Command, list []uint32, sms int) []device.Command {
+	for len(list) > 0 {
+		n := min(len(list), math.MaxUint16)
+		c = p.shape.g.ScanSegments(c, p.q, p.module, &p.b, list[:n], sms)
+		list = list[n:]
+	}
+	return c
+}
+
+// batch collects commands for one request.
+type batch struct {
+	j        *job
+	stream   int
+	commands []device.Command
+	marked   bool
+	readers  []*part // in the order of their OpReads
+}
+
+// mark begins what counts as computing.
+func (b *batch) mark() {
+	b.commands = append(b.commands, device.Command{Op: device.OpMark})
+	b.marked = true
+}
+
+// run sends the commands and shares out what was read.
+func (b *batch) run() error {
+	if len(b.commands) == 0 {
+		return nil
+	}
+	if b.marked {
+		end := device.Command{Op: device.OpMark}
+		if last := len(b.commands) - 1; b.commands[last].Op == device.OpRead {
+			end, b.commands[last] = b.commands[last], end
+		}
+		b.commands = append(b.commands, end)
+	}
+	reply, err := b.j.send(b.stream, b.commands)
+	if err != nil {
+		return err
+	}
+	for i, p := range b.readers {
+		p.data = reply.Data[i]
+	}
+	b.commands, b.readers, b.marked = b.commands[:0], nil, false
+	return nil
+}
+
+// send has the executor run commands. What has begun is not interrupted: memory is in use
+// until its end.
+func (j *job) send(stream int, commands []device.Command) (*device.Reply, error) {
+	if err := j.ctx.Err(); err != nil {
+		return nil, err
+	}
+	copied := int64(0)
+	for i := range commands {
+		switch c := &commands[i]; c.Op {
+		case device.OpWrite:
+			copied += int64(len(c.Data))
+		case device.OpCopyShared:
+			for _, p := range c.Pieces {
+				copied += p.Bytes
+			}
+		}
+	}
+	reply, err := j.d.ex.Run(context.WithoutCancel(j.ctx), j.d.index, &device.Batch{Stream: stream, Commands: commands})
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.stats.BytesCopied += copied
+	if err != nil {
+		return nil, err
+	}
+	for _, ms := range reply.Millis {
+		j.stats.Kernel += ms
+	}
+	return reply, nil
+}
+
+// pipeline brings chunks, one being copied while another is transcoded and, for p, computed.
+// first runs before all of it.
+func (j *job) pipeline(stream int, first []device.Command, chunks []*chunk, p *part) error {
+	if len(first) > 0 {
+		if _, err := j.send(stream, first); err != nil {
+			return err
+		}
+	}
+	copied := make([]chan error, len(chunks))
+	begin := func(k int) {
+		copied[k] = make(chan error, 1)
+		go func() {
+			commands := j.chunkCopies(nil, chunks[k])
+			var err error
+			if len(commands) > 0 {
+				_, err = j.send(copyStream, commands)
+			}
+			copied[k] <- err
+		}()
+	}
+	// A buffer is used again when what it had is computed.
+	n := min(len(j.slots), len(chunks))
+	for k := range n {
+		begin(k)
+	}
+	var failed error
+	b := batch{j: j, stream: stream}
+	for k, c := range chunks {
+		if copied[k] == nil {
+			break // not begun
+		}
+		if err := <-copied[k]; err != nil && failed == nil {
+			failed = err
+		}
+		if failed != nil {
+			continue // until no copy runs
+		}
+		b.mark()
+		b.commands = j.chunkTranscode(b.commands, c)
+		if p != nil {
+			b.commands = p.scan(b.commands, c.list, j.d.info.SMs)
+		}
+		if failed = b.run(); failed == nil && k+n < len(chunks) {
+			begin(k + n)
+		}
+	}
+	return failed
+}
+
+// copies appends copies to their places.
+func (j *job) copies(commands []device.Command, list []direct) []device.Command {
+	for i := range list {
+		commands = j.copy(commands, list[i].dst, list[i].data)
+	}
+	return commands
+}
+
+// copy appends a copy of host memory: by offset where the executor has it.
+func (j *job) copy(commands []device.Command, dst device.Pointer, data []byte) []device.Command {
+	off, ok := int64(0), false
+	if j.d.shared {
+		off, ok = j.d.m.opt.Offset(data)
+	}
+	if !ok {
+		return append(commands, device.Command{Op: device.OpWrite, Dst: dst, Data: data})
+	}
+	n := int64(len(data))
+	if last := len(commands) - 1; last >= 0 && commands[last].Op == device.OpCopyShared {
+		c := &commands[last]
+		// What lies between two pieces at the same distance is copied along.
+		if p := &c.Pieces[len(c.Pieces)-1]; off >= p.Offset+p.Bytes && off-p.Offset == int64(dst)-int64(p.Dst) && off-p.Offset-p.Bytes < granule {
+			p.Bytes = off + n - p.Offset
+		} else {
+			c.Pieces = append(c.Pieces, device.Piece{Offset: off, Bytes: n, Dst: dst})
+		}
+		return commands
+	}
+	return append(commands, device.Command{Op: device.OpCopyShared, File: j.d.file, Pieces: []device.Piece{{Offset: off, Bytes: n, Dst: dst}}})
+}
+
+// chunkCopies appends the copies of a chunk to its buffer, and the orders to transcode it.
+func (j *job) chunkCopies(commands []device.Command, c *chunk) []device.Command {
+	for i := range c.words {
+		commands = j.copy(commands, c.words[i].src, bytesOf(c.words[i].words))
+	}
+	commands = j.copies(commands, c.direct)
+	if len(c.words) == 0 {
+		return commands
+	}
+	orders := make([]byte, 0, len(c.words)*program.TranscodeJobBytes)
+	for i := range c.words {
+		e := &c.words[i]
+		orders = program.AppendTranscodeJob(orders, e.src, e.dst, e.rows, e.format)
+	}
+	return append(commands, device.Command{Op: device.OpWrite, Dst: c.slot + device.Pointer(c.used), Data: orders})
+}
+
+// chunkTranscode appends the making of a chunk's device lanes.
+func (j *job) chunkTranscode(commands []device.Command, c *chunk) []device.Command {
+	if len(c.words) == 0 {
+		return commands
+	}
+	return append(commands, program.Transcode(j.lanes, c.slot+device.Pointer(c.used), len(c.words), c.rows))
+}

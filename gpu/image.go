@@ -1,0 +1,356 @@
+package gpu
+
+import (
+	"slices"
+
+	"pgaccel/gpu/device"
+	"pgaccel/gpu/program"
+)
+
+// image is the descriptors of a column in the segments of a table, or of the segments
+// themselves: an array in device memory by position, filled as queries need it. Where it is
+// kept it keeps what it describes, so that a query that finds it whole touches no segment.
+type image struct {
+	it     *item // nil: of one query
+	base   device.Pointer
+	column int // -1: the segments themselves
+	stride int64
+	have   []uint64 // positions that are filled
+	filled int
+	bytes  int64   // of the items that it describes
+	loads  []*load // that bring some of them
+}
+
+// versionsMax is how many images of a column are kept, of a table's versions.
+const versionsMax = 4
+
+func (img *image) has(pos uint32) bool { return img.have[pos/64]>>(pos%64)&1 != 0 }
+
+func (img *image) set(pos uint32) {
+	img.have[pos/64] |= 1 << (pos % 64)
+	img.filled++
+}
+
+func (img *image) settled(l *load) {
+	img.loads = slices.DeleteFunc(img.loads, func(o *load) bool { return o == l })
+}
+
+// image returns the image of a column (-1: of the segments), kept where that is possible and
+// wanted, with no more in it than there was.
+func (j *job) image(p *part, column int) (*image, error) {
+	q := p.q
+	stride := int64(program.ColumnSegmentBytes)
+	if column < 0 {
+		stride = program.SegmentHeadBytes
+	}
+	img := &image{column: column, stride: stride}
+	bytes := max(stride*int64(len(q.Segments)), 16)
+	var key itemKey
+	named := !j.explicit
+	if column < 0 {
+		key, named = itemKey{kind: itemRows, id: 1, table: q.TableID, n: int32(len(q.Segments))}, named && q.TableID != 0
+	} else if named {
+		if key, named = imageKey(q, column); named {
+			named = p.formats[column].keyed
+		}
+	}
+	if !named {
+		var err error
+		img.base, err = j.alloc(bytes)
+		return img, err
+	}
+	d := j.d
+	if it := d.cache.get(key); it != nil {
+		j.pins = append(j.pins, it)
+		return it.data.(*image), nil
+	}
+	if column < 0 && slices.ContainsFunc(q.Segments, func(s program.Segment) bool { return s.Live != nil && s.LiveID == 0 }) {
+		var err error
+		img.base, err = j.alloc(bytes)
+		return img, err
+	}
+	it, err := d.cache.put(key, bytes, nil)
+	if it == nil {
+		if err == nil {
+			err = errNoRoom
+		}
+		return nil, err
+	}
+	j.pins = append(j.pins, it)
+	img.it, img.base, it.data = it, it.addr(), img
+	img.have = make([]uint64, (len(q.Segments)+63)/64)
+	d.cache.setParts(it, make([]*item, len(q.Segments)))
+	if column >= 0 {
+		d.addVersion(key.id, it)
+	}
+	return img, nil
+}
+
+// addVersion notes that an image of a column came, and drops the oldest of too many that no
+// query reads: their tables have changed.
+func (d *dev) addVersion(column uint64, it *item) {
+	c := d.cache
+	line := slices.DeleteFunc(d.lines[column], func(o *item) bool { return c.items[o.key] != o })
+	for i := 0; len(line) >= versionsMax && i < len(line); {
+		if line[i].refs > 0 {
+			i++
+			continue
+		}
+		c.remove(line[i])
+		line = slices.Delete(line, i, i+1)
+	}
+	if len(d.lines) > 1024+2*len(c.items) {
+		for id, l := range d.lines {
+			if !slices.ContainsFunc(l, func(o *item) bool { return c.items[o.key] == o }) {
+				delete(d.lines, id)
+			}
+		}
+	}
+	d.lines[column] = append(line, it)
+}
+
+// before returns what an earlier version of the table has at the place, if it is the same
+// segment's: it saves looking for it by name.
+func (d *dev) before(img *image, key itemKey, pos uint32) *item {
+	if img.it == nil || img.column < 0 {
+		return nil
+	}
+	line := d.lines[img.it.key.id]
+	if len(line) < 2 {
+		return nil
+	}
+	if last := line[len(line)-2]; int(pos) < len(last.parts) {
+		if it := last.parts[pos]; it != nil && it.key == key && !it.dead {
+			return it
+		}
+	}
+	return nil
+}
+
+// fill is a descriptor that is to be made.
+type fill struct {
+	p   *part
+	img *image
+	pos uint32
+	it  *item // what it describes; nil: nothing, or not there yet
+	// fresh is set where the item was made for this fill: it is still to be brought.
+	fresh bool
+}
+
+// columns finds or makes room for the columns of all parts.
+func (j *job) columns() error {
+	var fills []fill
+	for _, p := range j.parts {
+		images := make([]*image, 1+len(p.q.Columns))
+		p.b.Columns = make([]device.Pointer, len(p.q.Columns))
+		for i := range images {
+			img, err := j.image(p, i-1)
+			if err != nil {
+				return err
+			}
+			if images[i] = img; i == 0 {
+				p.b.Heads = img.base
+			} else {
+				p.b.Columns[i-1] = img.base
+			}
+		}
+		fills = j.missing(fills, p, images)
+	}
+	if len(fills) == 0 {
+		return nil
+	}
+	// Buffers come first: without them nothing can be brought.
+	need, most := int64(0), int64(0)
+	segment := int64(0)
+	for i := range fills {
+		f := &fills[i]
+		if i == 0 || f.pos != fills[i-1].pos || f.p != fills[i-1].p {
+			segment = 0
+		}
+		n := j.bufferBytes(f)
+		segment += n
+		need += n
+		most = max(most, segment)
+	}
+	if err := j.buffers(need, most); err != nil {
+		return err
+	}
+	w := writer{j: j}
+	for i := 0; i < len(fills); {
+		// Of a query's own images all fills of a segment come together.
+		n := 1
+		if fills[i].img.it == nil {
+			for i+n < len(fills) && fills[i+n].pos == fills[i].pos && fills[i+n].p == fills[i].p && fills[i+n].img.it == nil {
+				n++
+			}
+		}
+		if err := w.fill(fills[i : i+n]); err != nil {
+			return err
+		}
+		i += n
+	}
+	w.flush()
+	for _, p := range j.parts {
+		if len(p.streams) > 0 {
+			p.resident = without(p.list, p.streams)
+		}
+	}
+	return nil
+}
+
+// without returns the segments in list that no chunk has.
+func without(list []uint32, chunks []*chunk) []uint32 {
+	var rest []uint32
+	k, i := 0, 0
+	for _, pos := range list {
+		for k < len(chunks) && i == len(chunks[k].list) {
+			k, i = k+1, 0
+		}
+		if k < len(chunks) && chunks[k].list[i] == pos {
+			i++
+			continue
+		}
+		rest = append(rest, pos)
+	}
+	return rest
+}
+
+// missing appends what the images of a part lack of its list: by segment for a query's own, by
+// image for those that are kept.
+func (j *job) missing(fills []fill, p *part, images []*image) []fill {
+	own := 0
+	for _, img := range images {
+		if img.it == nil {
+			own++
+			continue
+		}
+		for _, l := range img.loads {
+			j.await(l)
+		}
+		before := len(fills)
+		if img.filled < len(p.q.Segments) {
+			for _, pos := range p.list {
+				if !img.has(pos) {
+					fills = append(fills, j.find(fill{p: p, img: img, pos: pos}))
+				}
+			}
+		}
+		if img.column >= 0 {
+			j.stats.BytesRead += img.bytes * int64(len(p.list)) / int64(max(img.filled, 1))
+			if len(fills) == before {
+				j.imageHits++
+			} else {
+				j.imageMisses++
+			}
+		}
+	}
+	if own > 0 {
+		for _, pos := range p.list {
+			for _, img := range images {
+				if img.it == nil {
+					fills = append(fills, j.find(fill{p: p, img: img, pos: pos}))
+				}
+			}
+		}
+	}
+	return fills
+}
+
+// find looks for what a descriptor describes, and pins it for the image or the job.
+func (j *job) find(f fill) fill {
+	key, bytes := f.item()
+	if key.id == 0 || bytes == 0 {
+		return f
+	}
+	if it := j.d.before(f.img, key, f.pos); it != nil {
+		j.d.cache.pin(it)
+		if it.load != nil {
+			j.await(it.load)
+		}
+		f.it = it
+	} else {
+		f.it = j.get(key)
+	}
+	if f.it != nil {
+		j.pins = append(j.pins, f.it)
+	}
+	return f
+}
+
+// item returns the name and the size of what a descriptor describes.
+func (f *fill) item() (itemKey, int64) {
+	s := &f.p.q.Segments[f.pos]
+	if f.img.column < 0 {
+		return itemKey{kind: itemLive, id: s.LiveID}, 8 * int64(bitmapWords(s.Rows, s.Live))
+	}
+	c := &s.Columns[f.img.column]
+	l := f.p.formats[f.img.column].of(c)
+	_, bytes := segmentBytes(s.Rows, c, l)
+	return itemKey{kind: itemColumn, id: c.ID, n: int32(l.Width)}, bytes
+}
+
+// fill makes the descriptors of some columns of a segment, all of a query's own or one that
+// is kept, and makes room for what they describe. Where there is none a query's own is
+// streamed.
+func (w *writer) fill(fills []fill) error {
+	j := w.j
+	var need int64
+	lacks, streamed := false, false
+	places := w.places[:0]
+	for i := range fills {
+		f := &fills[i]
+		key, bytes := f.item()
+		if f.it == nil && bytes > 0 {
+			lacks = true
+			need += j.bufferBytes(f)
+		}
+		places = append(places, place{key: key, bytes: bytes})
+	}
+	w.places = places
+	if lacks {
+		if err := w.room(fills, places); err == errNoRoom && fills[0].img.it == nil {
+			w.full, streamed = true, true
+		} else if err != nil {
+			return err
+		}
+	}
+	var c *chunk
+	if need > 0 {
+		c = w.chunk(fills[0].p, need, streamed)
+	}
+	if streamed {
+		j.streamed = true
+		c.list = append(c.list, fills[0].pos)
+	}
+	for i := range fills {
+		f, at := &fills[i], &places[i]
+		if f.it != nil {
+			at.addr = f.it.addr()
+		}
+		if at.bytes > 0 && (f.it == nil || f.fresh) {
+			if streamed {
+				at.addr = c.take(at.bytes)
+			}
+			f.bring(j, c, at.addr, streamed)
+		}
+		w.describe(f, at.addr)
+		if f.img.column >= 0 && f.img.it == nil {
+			j.stats.BytesRead += at.bytes
+		}
+		if img := f.img; img.it != nil {
+			if f.it != nil {
+				j.d.cache.pin(f.it)
+				f.it.image = true
+				img.it.parts[f.pos] = f.it
+			}
+			img.set(f.pos)
+			img.bytes += at.bytes
+			del := j.delivery(&j.own)
+			if !slices.Contains(img.loads, &del.load) {
+				img.loads = append(img.loads, &del.load)
+				del.images = append(del.images, img)
+			}
+		}
+	}
+	return nil
+}

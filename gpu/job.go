@@ -1,0 +1,353 @@
+package gpu
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"pgaccel/gpu/device"
+	"pgaccel/gpu/program"
+)
+
+// job is a query, or one device's part of it, from its admission to its result.
+type job struct {
+	d     *dev
+	ctx   context.Context
+	mu    sync.Mutex // of stats, while copies run beside
+	stats Stats
+	// What the counters count.
+	imageHits, imageMisses uint64
+	streamed               bool
+
+	kernels   []kernel // of the query, then of the lookups that it builds
+	lanes     device.Module
+	explicit  bool // no images: what fits is kept segment by segment, the rest streams through
+	exclusive bool
+
+	// What the job holds, and gives back at its end.
+	pins  []*item
+	temps []*span
+	// own is what the job brings and others may wait for; built the lookups that it builds,
+	// for which nobody waits.
+	own, built *delivery
+	waits      []*load
+
+	parts      []*part
+	slots      []device.Pointer // buffers that columns come through, of bufferSize
+	bufferSize int64
+	direct     []direct
+	chunks     []*chunk // that bring what is kept
+	blob       []byte   // data of this query only
+	fixups     []fixup
+}
+
+// kernel is what computes a query, or a lookup's build.
+type kernel struct {
+	q       *program.Query
+	shape   *shape
+	module  device.Module
+	formats []format
+}
+
+// delivery is what a job brings.
+type delivery struct {
+	load
+	items  []*item
+	images []*image
+}
+
+// part is a query or a lookup's build, ready to be run.
+type part struct {
+	*kernel
+	b        program.Buffers
+	list     []uint32 // segments
+	resident []uint32 // those of them that are not streamed
+	streams  []*chunk
+	item     *item  // of a build that is kept
+	data     []byte // the result's first part
+}
+
+// direct is a copy to its place.
+type direct struct {
+	dst  device.Pointer
+	data []byte
+}
+
+// fixup is a pointer to data in the blob.
+type fixup struct {
+	to *device.Pointer
+	at int
+}
+
+// errNoRoom says that device memory is short of what the way of running needs.
+var errNoRoom = errors.New("no room in device memory")
+
+// errKernels says that lookups need to be built that seemed to be there.
+var errKernels = errors.New("lookups must be built")
+
+// run computes the segments in list.
+func (j *job) run(q *program.Query, list []uint32, opt RunOptions) (*program.Result, error) {
+	if err := j.compile(q, false, opt.Wait); err != nil {
+		return nil, err
+	}
+	patience := j.d.m.opt.Patience
+	if opt.Wait {
+		patience = -1
+	}
+	stream, err := j.d.queue.enter(j.ctx, opt.Caller, patience)
+	if err != nil {
+		return nil, err
+	}
+	start := time.Now()
+	defer func() { j.d.queue.leave(stream, time.Since(start)) }()
+
+	j.explicit = !j.fits(q)
+	tries := 0
+	for {
+		r, err := j.attempt(q, list, stream)
+		switch {
+		case err == nil:
+			return r, nil
+		case err == errKernels:
+			err = j.compile(q, true, opt.Wait)
+		case err == errAgain && tries < 3:
+			tries++
+			continue
+		case err != errNoRoom && err != errAgain:
+			return nil, err
+		case !j.explicit:
+			j.explicit = true
+			continue
+		case !j.exclusive:
+			j.exclusive = true
+			continue
+		default:
+			err = &device.Fault{Kind: device.FaultMemory, Text: fmt.Sprintf("a query does not fit %d bytes", j.d.budget)}
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+// attempt runs the query in one way.
+func (j *job) attempt(q *program.Query, list []uint32, stream int) (*program.Result, error) {
+	if j.exclusive {
+		j.d.gate.Lock()
+		defer j.d.gate.Unlock()
+	} else {
+		j.d.gate.RLock()
+		defer j.d.gate.RUnlock()
+	}
+	err := j.acquire(q, list)
+	var r *program.Result
+	if err == nil {
+		r, err = j.execute(stream)
+		if err != nil {
+			j.blame(err)
+		} else {
+			for i := range j.kernels {
+				j.d.m.shapes.ended(j.kernels[i].shape, nil)
+			}
+		}
+	}
+	j.release(err)
+	return r, err
+}
+
+// blame notes a fault with the shapes that ran.
+func (j *job) blame(err error) {
+	var fault *device.Fault
+	if !errors.As(err, &fault) || fault.Kind == device.FaultMemory || fault.Kind == device.FaultUnavailable {
+		return
+	}
+	for i := range j.kernels {
+		j.d.m.shapes.ended(j.kernels[i].shape, err)
+	}
+}
+
+// fits says whether the columns of a query can all be kept.
+func (j *job) fits(q *program.Query) bool {
+	var bytes int64
+	for _, f := range j.kernels[0].formats {
+		bytes += f.bytes
+	}
+	if s := j.d.m.current(); s != nil {
+		bytes /= int64(len(s.devs))
+	}
+	return bytes <= j.d.budget/4*3
+}
+
+// compile sees to the kernels of q; with all, also of lookups that are there already.
+func (j *job) compile(q *program.Query, all, wait bool) error {
+	j.kernels = j.kernels[:0]
+	if err := j.collect(q, all); err != nil {
+		return err
+	}
+	module := func(wait bool) (err error) {
+		first := error(nil)
+		if j.lanes, err = j.d.transcode(j.ctx, wait); err != nil {
+			first = err
+		}
+		for i := range j.kernels {
+			k := &j.kernels[i]
+			if k.module, err = j.d.modules.get(j.ctx, j.d, &k.shape.g.Source, wait); err != nil && (first == nil || first == ErrCompiling) {
+				first = err
+			}
+		}
+		return first
+	}
+	err := module(false) // all begin to be compiled
+	if err == ErrCompiling && wait {
+		err = module(true)
+	}
+	return err
+}
+
+// collect adds the kernels of q and of what it builds.
+func (j *job) collect(q *program.Query, all bool) error {
+	formats := j.d.m.formats.of(q)
+	sh, err := j.d.m.shapes.of(q, &j.d.info, formats)
+	if err != nil {
+		return err
+	}
+	if n := sh.g.SharedBytes(q); n > int64(j.d.info.SharedPerBlock) {
+		return &refused{device.Fault{Kind: device.FaultLaunch, Call: "kernel " + sh.g.Source.Name,
+			Text: fmt.Sprintf("%d bytes of shared memory of %d", n, j.d.info.SharedPerBlock)}}
+	}
+	j.kernels = append(j.kernels, kernel{q: q, shape: sh, formats: formats})
+	for i := range q.Lookups {
+		l := &q.Lookups[i]
+		if l.Build == nil {
+			continue
+		}
+		if l.Build.Sink.Kind != program.SinkBuild {
+			return errors.New("gpu: a lookup is built by a program that builds none")
+		}
+		if !all && l.ID != 0 {
+			j.d.mu.Lock()
+			it := j.d.cache.items[lookupKey(&q.Program.Lookups[i], l)]
+			j.d.mu.Unlock()
+			if it != nil && it.load == nil {
+				continue
+			}
+		}
+		if err := j.collect(l.Build, all); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (j *job) kernelOf(q *program.Query) *kernel {
+	for i := range j.kernels {
+		if j.kernels[i].q == q {
+			return &j.kernels[i]
+		}
+	}
+	return nil
+}
+
+// release gives back what the job holds. What it did not bring is forgotten.
+func (j *job) release(err error) {
+	if err == nil {
+		err = errors.New("gpu: not brought") // of what is left to settle: a fault of its rows
+	}
+	j.settle(&j.own, err)
+	j.settle(&j.built, err)
+	d := j.d
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, it := range j.pins {
+		d.cache.unpin(it)
+	}
+	for _, s := range j.temps {
+		d.cache.arena.dealloc(s)
+	}
+	j.pins, j.temps, j.waits = nil, nil, nil
+	j.parts, j.slots, j.direct, j.chunks, j.blob, j.fixups = nil, nil, nil, nil, nil, nil
+}
+
+// settle ends a delivery: what it brought is there, or with err, is not.
+func (j *job) settle(v **delivery, err error) {
+	del := *v
+	if del == nil {
+		return
+	}
+	*v = nil
+	c := j.d.cache
+	j.d.mu.Lock()
+	defer j.d.mu.Unlock()
+	for _, it := range del.items {
+		it.load = nil
+		if err != nil {
+			c.drop(it)
+		}
+	}
+	for _, img := range del.images {
+		img.settled(&del.load)
+		if err != nil {
+			c.drop(img.it)
+		}
+	}
+	del.err = err
+	close(del.done)
+}
+
+// delivery returns the job's, to which something is about to be added.
+func (j *job) delivery(v **delivery) *delivery {
+	if *v == nil {
+		*v = &delivery{load: load{done: make(chan struct{})}}
+	}
+	return *v
+}
+
+// alloc returns memory of the job's own, until its end.
+func (j *job) alloc(bytes int64) (device.Pointer, error) {
+	s, err := j.d.cache.alloc(bytes)
+	if err != nil {
+		return 0, err
+	}
+	if s == nil {
+		return 0, errNoRoom
+	}
+	j.temps = append(j.temps, s)
+	return s.addr, nil
+}
+
+// get returns a kept item, pinned by who asks; what another job brings is waited for.
+func (j *job) get(key itemKey) *item {
+	it := j.d.cache.get(key)
+	if it != nil && it.load != nil {
+		j.await(it.load)
+	}
+	return it
+}
+
+func (j *job) await(l *load) {
+	if !j.brings(l) && !slices.Contains(j.waits, l) {
+		j.waits = append(j.waits, l)
+	}
+}
+
+// brings says whether a load is the job's own.
+func (j *job) brings(l *load) bool {
+	return j.own != nil && l == &j.own.load || j.built != nil && l == &j.built.load
+}
+
+// put makes room for an item that the job brings, pinned by who asks.
+func (j *job) put(key itemKey, bytes int64, v **delivery) (*item, error) {
+	del := j.delivery(v)
+	it, err := j.d.cache.put(key, bytes, &del.load)
+	if it == nil {
+		if err == nil {
+			err = errNoRoom
+		}
+		return nil, err
+	}
+	del.items = append(del.items, it)
+	return it, nil
+}

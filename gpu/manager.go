@@ -1,0 +1,348 @@
+package gpu
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"pgaccel/gpu/device"
+	"pgaccel/gpu/program"
+)
+
+// Options says how a Manager uses devices.
+type Options struct {
+	// Memory is the budget of each device in bytes. 0: 85 % of what is free when it comes.
+	Memory int64
+	// Devices are those to use, by their number. nil: all.
+	Devices []int
+	// File is column memory, Offset says where in it a piece lies. What has no place in it,
+	// and all where File is nil, is sent to the executor.
+	File   *os.File
+	Offset func(mem []byte) (off int64, ok bool)
+	// CacheDir is where executors keep compiled kernels between processes; it is
+	// made known to the supervisor, not used here.
+	CacheDir string
+	// Patience is how long a query without RunOptions.Wait waits for a stream before the
+	// processor is to answer. 0: 20 ms.
+	Patience time.Duration
+	// Streams is how many queries a device computes at once, at most device.Streams-1.
+	// 0: 4.
+	Streams int
+	Log     *slog.Logger // nil: slog.Default()
+
+	chunk int64 // bytes of a buffer that columns stream through; 0: by the budget
+}
+
+// Manager is a Runner over the devices of an Executor that comes and goes: Attach, Detach. It
+// is safe for concurrent use.
+type Manager struct {
+	opt     Options
+	shapes  *shapes
+	formats *formats
+	set     *set // of now; nil while there is none
+	reason  string
+	closed  bool
+
+	mu       sync.Mutex // of set, reason, closed, counters
+	now      atomic.Pointer[set]
+	counters []*counters // by position in set.devs
+}
+
+// set is the devices of one Executor.
+type set struct {
+	ex    device.Executor
+	devs  []*dev
+	gone  context.CancelFunc // ends what goes on in the background
+	alive context.Context
+}
+
+// dev is one device of one Executor.
+type dev struct {
+	m        *Manager
+	ex       device.Executor
+	alive    context.Context
+	index    int // the executor's
+	position int // in set.devs
+	name     string
+	info     device.Info
+	budget   int64
+	file     device.File
+	shared   bool // file is Options.File
+	modules  modules
+	queue    *queue
+	// gate is held for reading by queries that run, for writing by one that found no room
+	// beside them.
+	gate sync.RWMutex
+
+	mu    sync.Mutex // of what is below
+	cache *cache
+	short time.Time // when the device had less memory than the budget
+	lines map[uint64][]*item
+}
+
+// New returns a Manager without devices.
+func New(opt Options) *Manager {
+	if opt.Log == nil {
+		opt.Log = slog.Default()
+	}
+	opt.Patience = cmp.Or(opt.Patience, 20*time.Millisecond)
+	if opt.Streams <= 0 {
+		opt.Streams = 4
+	}
+	opt.Streams = min(opt.Streams, device.Streams-1)
+	if opt.File == nil || opt.Offset == nil {
+		opt.File = nil
+		opt.Offset = func([]byte) (int64, bool) { return 0, false }
+	}
+	return &Manager{opt: opt, shapes: newShapes(), formats: newFormats(), reason: "not started"}
+}
+
+// Attach has the manager use an executor's devices, with nothing in their memory, until
+// Detach. It does not close the executor. Where the executor has no device that is to be
+// used, it is as if Detach were called, and the error says so.
+func (m *Manager) Attach(ex device.Executor) error {
+	alive, gone := context.WithCancel(context.Background())
+	s := &set{ex: ex, gone: gone, alive: alive}
+	var file device.File
+	shared := false
+	if m.opt.File != nil {
+		f, err := ex.Share(m.opt.File)
+		if err != nil {
+			m.opt.Log.Warn("column memory cannot be shared with the device", "error", err)
+		}
+		file, shared = f, err == nil
+	}
+	for i, info := range ex.Devices() {
+		if m.opt.Devices != nil && !slices.Contains(m.opt.Devices, i) {
+			continue
+		}
+		d := &dev{m: m, ex: ex, alive: alive, index: i, position: len(s.devs), name: fmt.Sprintf("%s:%d", info.Kind, i), info: info,
+			file: file, shared: shared, queue: newQueue(m.opt.Streams), lines: map[uint64][]*item{}}
+		d.modules.byName = map[string]*module{}
+		d.budget = m.opt.Memory
+		if d.budget <= 0 {
+			d.budget = info.Free / 100 * 85
+		}
+		d.cache = newCache(newArena(d.budget,
+			func(bytes int64) (device.Pointer, error) { return ex.Alloc(i, bytes) },
+			func(p device.Pointer) {
+				if err := ex.Free(i, p); err != nil && device.KindOf(err) != device.FaultLost {
+					m.opt.Log.Warn("device memory was not given back", "device", i, "error", err)
+				}
+			}))
+		s.devs = append(s.devs, d)
+	}
+	m.Detach("another executor came")
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed || len(s.devs) == 0 {
+		gone()
+		if m.closed {
+			return errors.New("gpu: attach to a manager that is closed")
+		}
+		m.reason = fmt.Sprintf("none of the %d devices is to be used", len(ex.Devices()))
+		return &device.Fault{Kind: device.FaultUnavailable, Text: m.reason}
+	}
+	for len(m.counters) < len(s.devs) {
+		m.counters = append(m.counters, &counters{faults: map[device.FaultKind]uint64{}})
+	}
+	m.set, m.reason = s, ""
+	m.now.Store(s)
+	for _, d := range s.devs {
+		d.transcode(context.Background(), false) // compiled before the first query comes
+	}
+	return nil
+}
+
+// Detach forgets the devices and all that was in their memory: queries in flight get their
+// executor's fault, later ones device.FaultUnavailable with the reason.
+func (m *Manager) Detach(reason string) {
+	m.mu.Lock()
+	s := m.set
+	m.reason = reason
+	m.mu.Unlock()
+	if s != nil {
+		m.detach(s, reason)
+	}
+}
+
+// detach does so if s is what is attached.
+func (m *Manager) detach(s *set, reason string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.set != s {
+		return
+	}
+	m.set, m.reason = nil, reason
+	m.now.Store(nil)
+	s.gone()
+	for i, d := range s.devs {
+		d.queue.close(&device.Fault{Kind: device.FaultLost, Text: reason})
+		var last DeviceStatus
+		d.addTo(&last)
+		c := m.counters[i]
+		c.compiles += last.Compiles
+		c.compileFaults += last.CompileFaults
+		c.cacheHits += last.CacheHits
+		c.evictions += last.Evictions
+	}
+}
+
+// Close detaches for good.
+func (m *Manager) Close() error {
+	m.Detach("shut down")
+	m.mu.Lock()
+	m.closed = true
+	m.mu.Unlock()
+	return nil
+}
+
+func (m *Manager) current() *set { return m.now.Load() }
+
+// Limits implements Runner.
+func (m *Manager) Limits() (Limits, bool) {
+	s := m.current()
+	if s == nil {
+		return Limits{}, false
+	}
+	l := Limits{SharedBytes: s.devs[0].info.SharedPerBlock, Memory: s.devs[0].budget}
+	for _, d := range s.devs[1:] {
+		l.SharedBytes = min(l.SharedBytes, d.info.SharedPerBlock)
+		l.Memory = min(l.Memory, d.budget)
+	}
+	return l, true
+}
+
+// Run implements Runner. Query's memory must stay as it is until Run returns.
+func (m *Manager) Run(ctx context.Context, q *program.Query, opt RunOptions) (*program.Result, Stats, error) {
+	s := m.current()
+	if s == nil {
+		m.mu.Lock()
+		reason := m.reason
+		m.mu.Unlock()
+		return nil, Stats{}, &device.Fault{Kind: device.FaultUnavailable, Text: reason}
+	}
+	if q.Sink.Kind == program.SinkBuild {
+		return nil, Stats{}, errors.New("gpu: a lookup is built for a query, not by itself")
+	}
+	list := program.Surviving(q)
+	if len(s.devs) == 1 {
+		return s.devs[0].run(ctx, s, q, list, opt)
+	}
+	lists := spread(q, list, len(s.devs))
+	type answer struct {
+		r     *program.Result
+		stats Stats
+		err   error
+	}
+	answers := make([]answer, len(s.devs))
+	var wg sync.WaitGroup
+	for i, d := range s.devs {
+		if len(lists[i]) == 0 && (i > 0 || len(list) > 0) {
+			continue
+		}
+		wg.Go(func() {
+			a := &answers[i]
+			a.r, a.stats, a.err = d.run(ctx, s, q, lists[i], opt)
+		})
+	}
+	wg.Wait()
+	var stats Stats
+	var parts []*program.Result
+	var failed error
+	for i := range answers {
+		a := &answers[i]
+		// Of several errors a fault says most.
+		if a.err != nil && (failed == nil || errors.Is(failed, ErrCompiling) || errors.Is(failed, ErrBusy)) {
+			failed = a.err
+		}
+		if a.r != nil {
+			parts = append(parts, a.r)
+		}
+		stats.BytesCopied += a.stats.BytesCopied
+		stats.BytesRead += a.stats.BytesRead
+		stats.Kernel = max(stats.Kernel, a.stats.Kernel)
+		if a.stats.Device != "" {
+			if stats.Device != "" {
+				stats.Device += ","
+			}
+			stats.Device += a.stats.Device
+		}
+	}
+	if failed != nil {
+		return nil, stats, failed
+	}
+	return merge(q.Program, parts), stats, nil
+}
+
+// spread says which device has which segments.
+func spread(q *program.Query, list []uint32, devices int) [][]uint32 {
+	lists := make([][]uint32, devices)
+	for _, i := range list {
+		place := uint64(i)
+		if id := q.Segments[i].ID; id != 0 {
+			place = id
+		}
+		d := place % uint64(devices)
+		lists[d] = append(lists[d], i)
+	}
+	return lists
+}
+
+// run computes the part of a query that list says, and counts what comes of it.
+func (d *dev) run(ctx context.Context, s *set, q *program.Query, list []uint32, opt RunOptions) (*program.Result, Stats, error) {
+	j := &job{d: d, ctx: ctx, stats: Stats{Device: d.name}}
+	r, err := j.run(q, list, opt)
+	if err != nil && s.alive.Err() != nil && ctx.Err() == nil && device.KindOf(err) != device.FaultLost {
+		err = &device.Fault{Kind: device.FaultLost, Text: err.Error()} // detached meanwhile
+	}
+	m := d.m
+	m.mu.Lock()
+	c := m.counters[d.position]
+	c.bytesCopied += uint64(j.stats.BytesCopied)
+	c.kernelMillis += j.stats.Kernel
+	c.imageHits += j.imageHits
+	c.imageMisses += j.imageMisses
+	if j.streamed {
+		c.streamed++
+	}
+	var refusal *refused
+	var fault *device.Fault
+	switch {
+	case err == nil:
+		c.queries++
+	case errors.Is(err, ErrBusy):
+		c.busy++
+	case errors.Is(err, ErrCompiling):
+		c.compiling++
+	case errors.As(err, &refusal):
+		c.refused++
+	case errors.As(err, &fault):
+		c.faults[fault.Kind]++
+	}
+	m.mu.Unlock()
+	if fault != nil && fault.Kind == device.FaultLost {
+		m.detach(s, fault.Text)
+	}
+	if err != nil {
+		return nil, j.stats, err
+	}
+	return r, j.stats, nil
+}
+
+// transcode is the module that makes device lanes.
+func (d *dev) transcode(ctx context.Context, wait bool) (device.Module, error) {
+	return d.modules.get(ctx, d, transcodeSource(), wait)
+}
+
+var transcodeSource = sync.OnceValue(func() *device.Source {
+	s := program.TranscodeSource()
+	return &s
+})

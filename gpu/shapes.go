@@ -1,0 +1,245 @@
+package gpu
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+
+	"pgaccel/gpu/device"
+	"pgaccel/gpu/program"
+)
+
+// shapesMax is how many kernels are remembered.
+const shapesMax = 4096
+
+// shape is a kernel: what was generated, and how it fares.
+type shape struct {
+	g   *program.Generated
+	err error // of the generator
+
+	// Under shapes.mu: faults in a row, and until when they keep the shape off devices.
+	faults int
+	until  time.Time
+}
+
+// shapes remembers generated kernels by the program and the choices they were made of.
+type shapes struct {
+	mu  sync.Mutex
+	lru *simplelru.LRU[string, *shape]
+	key []byte
+}
+
+func newShapes() *shapes {
+	l, err := simplelru.NewLRU[string, *shape](shapesMax, nil)
+	if err != nil {
+		panic("BUG: " + err.Error())
+	}
+	return &shapes{lru: l}
+}
+
+// of returns the shape of a query on such a device; a *device.Fault where it is refused.
+func (s *shapes) of(q *program.Query, info *device.Info, formats []format) (*shape, error) {
+	t := program.TuningFor(q, info)
+	t.Widths = widths(formats)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.key = appendTuning(appendProgram(s.key[:0], q.Program), &t)
+	sh, ok := s.lru.Get(string(s.key))
+	if !ok {
+		sh = &shape{}
+		sh.g, sh.err = program.Generate(q.Program, t)
+		s.lru.Add(string(s.key), sh)
+	}
+	if sh.err != nil {
+		return nil, &device.Fault{Kind: device.FaultCompile, Call: "program.Generate", Text: sh.err.Error()}
+	}
+	if sh.faults >= faultsInARow {
+		if wait := time.Until(sh.until); wait > 0 {
+			return nil, &refused{device.Fault{Kind: device.FaultLaunch, Call: "kernel " + sh.g.Source.Name,
+				Text: fmt.Sprintf("after %d faults it is not tried for %v", sh.faults, wait.Round(time.Millisecond))}}
+		}
+	}
+	return sh, nil
+}
+
+// refused is a fault that did not happen again: it is not counted once more.
+type refused struct{ fault device.Fault }
+
+func (r *refused) Error() string { return r.fault.Error() }
+
+// Unwrap has errors.As find the fault.
+func (r *refused) Unwrap() error { return &r.fault }
+
+// So many faults in a row keep a shape off devices for backOff, and twice as long with each
+// further one.
+const (
+	faultsInARow = 2
+	backOff      = time.Second
+	backOffMax   = time.Hour
+)
+
+// ended notes how a query of the shape went.
+func (s *shapes) ended(sh *shape, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err == nil {
+		sh.faults = 0
+		return
+	}
+	sh.faults++
+	if n := sh.faults - faultsInARow; n >= 0 {
+		sh.until = time.Now().Add(min(backOff<<min(n, 20), backOffMax))
+	}
+}
+
+// modules are what a device has compiled, or is compiling, by the source's name, which ends
+// with a hash of the source.
+type modules struct {
+	mu       sync.Mutex
+	byName   map[string]*module
+	compiles uint64
+	failures uint64
+	hits     uint64
+}
+
+type module struct {
+	done chan struct{}
+	id   device.Module
+	err  error
+	told atomic.Bool // of a source that does not compile
+}
+
+// get returns a compiled source. Where it is not compiled it begins to be, in the background:
+// ErrCompiling, or with wait, the end of it. A source that did not compile is not tried
+// again; other failures are.
+func (ms *modules) get(ctx context.Context, d *dev, s *device.Source, wait bool) (device.Module, error) {
+	ms.mu.Lock()
+	m := ms.byName[s.Name]
+	if m == nil {
+		m = &module{done: make(chan struct{})}
+		ms.byName[s.Name] = m
+		ms.compiles++
+		go ms.compile(m, d, s)
+	} else {
+		select {
+		case <-m.done:
+			ms.hits++
+		default:
+		}
+	}
+	ms.mu.Unlock()
+	if wait {
+		select {
+		case <-m.done:
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		}
+	}
+	select {
+	case <-m.done:
+	default:
+		return 0, ErrCompiling
+	}
+	var fault *device.Fault
+	if errors.As(m.err, &fault) && fault.Kind == device.FaultCompile && m.told.Swap(true) {
+		return 0, &refused{*fault}
+	}
+	return m.id, m.err
+}
+
+func (ms *modules) compile(m *module, d *dev, s *device.Source) {
+	defer close(m.done)
+	m.id, m.err = d.ex.Compile(d.alive, d.index, *s)
+	if m.err == nil {
+		return
+	}
+	ms.mu.Lock()
+	ms.failures++
+	if device.KindOf(m.err) != device.FaultCompile {
+		delete(ms.byName, s.Name)
+	}
+	ms.mu.Unlock()
+	d.m.opt.Log.Warn("a kernel does not compile", "device", d.name, "kernel", s.Name, "error", m.err)
+}
+
+// appendProgram appends what distinguishes a program from others.
+func appendProgram(b []byte, p *program.Program) []byte {
+	b = binary.AppendUvarint(b, uint64(len(p.Columns)))
+	for _, c := range p.Columns {
+		b = append(b, flags(c.Wide, c.Nullable))
+	}
+	b = binary.AppendUvarint(b, uint64(len(p.Lookups)))
+	for _, l := range p.Lookups {
+		b = append(b, byte(l.Kind), flags(l.Left))
+		b = appendInts(b, l.Key, len(l.Outs))
+		for _, o := range l.Outs {
+			b = append(b, flags(o.Nullable, o.Wide))
+		}
+	}
+	b = binary.AppendUvarint(b, uint64(len(p.Tables)))
+	for _, t := range p.Tables {
+		b = append(b, flags(t.Nulls, t.Faults, t.Wide))
+	}
+	b = binary.AppendUvarint(b, uint64(len(p.Nodes)))
+	for i := range p.Nodes {
+		n := &p.Nodes[i]
+		b = append(b, byte(n.Op), flags(n.Nullable, n.Wide, n.Checked))
+		b = appendInts(b, n.Index, n.Out, len(n.Args))
+		b = appendInts(b, n.Args...)
+		b = binary.AppendVarint(binary.AppendVarint(b, n.Min), n.Max)
+	}
+	b = binary.AppendUvarint(b, uint64(len(p.Steps)))
+	for _, s := range p.Steps {
+		b = append(b, byte(s.Kind), s.Share, flags(s.Risky))
+		b = appendInts(b, s.Node, s.Index)
+	}
+	s := &p.Sink
+	b = append(b, byte(s.Kind), byte(s.Place), byte(s.Build))
+	b = appendInts(b, s.Key, len(s.Digits), len(s.Accs))
+	for _, d := range s.Digits {
+		b = append(b, flags(d.Nullable))
+		b = appendInts(b, d.Node)
+	}
+	for _, a := range s.Accs {
+		b = append(b, byte(a.Kind))
+		b = appendInts(b, a.Arg, a.Filter)
+	}
+	return b
+}
+
+func appendTuning(b []byte, t *program.Tuning) []byte {
+	b = appendInts(b, t.Threads, t.BlocksPerSM, t.Positions, t.Gather)
+	for _, set := range [][]bool{t.StageLookups, t.StageBits} {
+		b = appendInts(b, len(set))
+		for _, on := range set {
+			b = append(b, flags(on))
+		}
+	}
+	b = appendInts(b, len(t.Widths))
+	for _, w := range t.Widths {
+		b = append(b, byte(w))
+	}
+	return b
+}
+
+func appendInts(b []byte, values ...int) []byte {
+	for _, v := range values {
+		b = binary.AppendVarint(b, int64(v))
+	}
+	return b
+}
+
+func flags(on ...bool) (f byte) {
+	for i, o := range on {
+		if o {
+			f |= 1 << i
+		}
+	}
+	return f
+}

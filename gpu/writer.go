@@ -1,0 +1,265 @@
+package gpu
+
+import (
+	"unsafe"
+
+	"pgaccel/gpu/device"
+	"pgaccel/gpu/program"
+)
+
+// chunk is columns of segments that come to the device together, through a buffer.
+type chunk struct {
+	slot   device.Pointer
+	used   int64 // bytes of the buffer, orders to transcode excluded
+	words  []encoded
+	direct []direct
+	rows   int // of the largest segment
+	// list has the segments that are computed while the buffer has them; nil where the
+	// columns are kept.
+	list []uint32
+}
+
+// encoded is a column of a segment on its way to device lanes.
+type encoded struct {
+	words    []uint32
+	src, dst device.Pointer // in the buffer; of the lanes
+	rows     int
+	format   program.LaneFormat
+}
+
+// Alignments in a chunk's buffer.
+const (
+	wordsAlign = 64 // as in column memory, so that neighbours there are one piece
+	jobBytes   = 64 // at most, of an order to transcode
+)
+
+// take returns room in the buffer.
+func (c *chunk) take(bytes int64) device.Pointer {
+	p := c.slot + device.Pointer(c.used)
+	c.used += roundUp(bytes)
+	return p
+}
+
+// The buffers that columns come through. Three: one is computed, one is copied, and one
+// waits to be copied so that the copies do not pause.
+const (
+	buffersMax  = 3
+	bufferBytes = 64 << 20
+)
+
+// buffers makes room for columns to come through: need in all, most for one segment.
+func (j *job) buffers(need, most int64) error {
+	if need == 0 {
+		return nil
+	}
+	bytes := j.d.m.opt.chunk
+	if bytes == 0 {
+		bytes = min(j.d.budget/32, bufferBytes)
+	}
+	bytes = roundUp(max(min(bytes, need), most))
+	n := 1
+	if need > bytes {
+		n = buffersMax
+	}
+	j.bufferSize = bytes
+	for len(j.slots) < n {
+		p, err := j.alloc(bytes)
+		if err == errNoRoom && len(j.slots) > 0 {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		j.slots = append(j.slots, p)
+	}
+	return nil
+}
+
+// bufferBytes is what a fill takes of a buffer.
+func (j *job) bufferBytes(f *fill) int64 {
+	_, bytes := f.item()
+	if f.it != nil || bytes == 0 {
+		return 0
+	}
+	n := int64(0)
+	if f.img.it == nil {
+		n = roundUp(bytes) // it may be streamed
+	}
+	if f.img.column >= 0 {
+		s := &f.p.q.Segments[f.pos]
+		if c := &s.Columns[f.img.column]; f.p.formats[f.img.column].of(c).Width > 0 {
+			n += roundUp(4*int64(len(c.Words))) + jobBytes
+		}
+	}
+	return n
+}
+
+// writer lists what must be copied.
+type writer struct {
+	j      *job
+	full   bool // there was no room: the rest is streamed
+	last   *chunk
+	chunks int // so far
+	stream bool
+	part   *part
+	places []place
+	runs   []run
+}
+
+// place is where something lies, or is about to.
+type place struct {
+	key   itemKey
+	bytes int64
+	addr  device.Pointer
+}
+
+// room makes room for what is not there: kept where it has a name.
+func (w *writer) room(fills []fill, places []place) error {
+	if w.full && fills[0].img.it == nil {
+		return errNoRoom
+	}
+	j := w.j
+	temps := len(j.temps)
+	brought := 0
+	var err error
+	for i := range fills {
+		f, at := &fills[i], &places[i]
+		if f.it != nil || at.bytes == 0 {
+			continue
+		}
+		if at.key.id == 0 {
+			at.addr, err = j.alloc(at.bytes)
+		} else if f.it = j.get(at.key); f.it != nil { // came with an earlier fill of this job
+			j.pins = append(j.pins, f.it)
+			at.addr = f.it.addr()
+			continue
+		} else if f.it, err = j.put(at.key, at.bytes, &j.own); err == nil {
+			j.pins = append(j.pins, f.it)
+			f.fresh = true
+			brought++
+			at.addr = f.it.addr()
+		}
+		if err != nil {
+			break
+		}
+	}
+	if err != errNoRoom {
+		return err
+	}
+	// Together or not at all.
+	for _, s := range j.temps[temps:] {
+		j.d.cache.arena.dealloc(s)
+	}
+	j.temps = j.temps[:temps]
+	for i := range fills {
+		if f := &fills[i]; f.fresh {
+			j.d.cache.drop(f.it) // it stays pinned until the job's end
+			f.it, f.fresh = nil, false
+		}
+	}
+	if brought > 0 {
+		j.own.items = j.own.items[:len(j.own.items)-brought]
+	}
+	return err
+}
+
+// chunk returns the one that the next columns belong to.
+func (w *writer) chunk(p *part, need int64, stream bool) *chunk {
+	j := w.j
+	if c := w.last; c != nil && w.stream == stream && (!stream || w.part == p) && c.used+int64(len(c.words))*jobBytes+need <= j.bufferSize {
+		return c
+	}
+	c := &chunk{slot: j.slots[w.chunks%len(j.slots)]}
+	w.last, w.stream, w.part = c, stream, p
+	w.chunks++
+	if stream {
+		p.streams = append(p.streams, c)
+	} else {
+		j.chunks = append(j.chunks, c)
+	}
+	return c
+}
+
+// bring lists the copies of what a descriptor describes to addr.
+func (f *fill) bring(j *job, c *chunk, addr device.Pointer, streamed bool) {
+	s := &f.p.q.Segments[f.pos]
+	to := &j.direct
+	if streamed {
+		to = &c.direct
+	}
+	if f.img.column < 0 {
+		*to = append(*to, direct{dst: addr, data: bytesOf(s.Live[:bitmapWords(s.Rows, s.Live)])})
+		return
+	}
+	col := &s.Columns[f.img.column]
+	l := f.p.formats[f.img.column].of(col)
+	lanes, _ := segmentBytes(s.Rows, col, l)
+	if n := bitmapWords(s.Rows, col.Nulls); n > 0 {
+		*to = append(*to, direct{dst: addr + device.Pointer(lanes), data: bytesOf(col.Nulls[:n])})
+	}
+	if l.Width > 0 {
+		c.words = append(c.words, encoded{words: col.Words, src: c.take(4 * int64(len(col.Words))), dst: addr, rows: s.Rows, format: l})
+		c.rows = max(c.rows, s.Rows)
+	}
+}
+
+// run is descriptors of an image that lie side by side.
+type run struct {
+	img         *image
+	first, next uint32
+	data        []byte
+}
+
+// describe adds a descriptor of what lies at addr.
+func (w *writer) describe(f *fill, addr device.Pointer) {
+	var r *run
+	for i := range w.runs {
+		if w.runs[i].img == f.img {
+			r = &w.runs[i]
+		}
+	}
+	if r == nil {
+		w.runs = append(w.runs, run{img: f.img})
+		r = &w.runs[len(w.runs)-1]
+	}
+	if len(r.data) > 0 && r.next != f.pos {
+		r.flush(w.j)
+	}
+	if len(r.data) == 0 {
+		r.first = f.pos
+	}
+	s := &f.p.q.Segments[f.pos]
+	if f.img.column < 0 {
+		r.data = program.AppendSegmentHead(r.data, addr, s.Rows)
+	} else {
+		col := &s.Columns[f.img.column]
+		l := f.p.formats[f.img.column].of(col)
+		nulls := device.Pointer(0)
+		if bitmapWords(s.Rows, col.Nulls) > 0 {
+			lanes, _ := segmentBytes(s.Rows, col, l)
+			nulls = addr + device.Pointer(lanes)
+		}
+		r.data = program.AppendColumnSegment(r.data, addr, nulls, l)
+	}
+	r.next = f.pos + 1
+}
+
+func (r *run) flush(j *job) {
+	j.write(r.img.base+device.Pointer(int64(r.first)*r.img.stride), r.data)
+	r.data = nil
+}
+
+// flush ends all runs.
+func (w *writer) flush() {
+	for i := range w.runs {
+		w.runs[i].flush(w.j)
+	}
+}
+
+// bytesOf returns the memory of words.
+func bytesOf[T uint32 | uint64](words []T) []byte {
+	if len(words) == 0 {
+		return nil
+	}
+	return unsafe.Slice((*byte)(unsafe.Pointer(&words[0])), len(words)*int(unsafe.Sizeof(words[0])))
+}
