@@ -1,32 +1,16 @@
 package program
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"math/bits"
+	"strings"
+
 	"pgaccel/gpu/device"
+	"pgaccel/kernels"
 )
-
-// Tuning holds the choices of a kernel that change its speed and not its result. TuningFor
-// makes them; each is part of the generated source.
-type Tuning struct {
-	Threads     int // of a block: a multiple of 32, at most 1024
-	BlocksPerSM int // that are launched for each multiprocessor, and can be resident
-	Positions   int // 32-row positions in flight in each warp: 1, 2, 4, 8, 16 or 32
-	// Gather is the share of rows, in 64ths, at or below which the rows that are left are
-	// gathered into full warps before the next column is read. 0: never.
-	Gather int
-	// StageLookups and StageBits say which bitmaps blocks copy to their shared memory
-	// first, by lookup and by set of StepBits.
-	StageLookups, StageBits []bool
-	// Widths are the widths of columns that are the same in all segments, so that shifts
-	// become constants; -1 where they are not known, or differ. nil: all are -1.
-	Widths []int8
-}
-
-// TuningFor chooses for an execution on a device: what of q's data fits a block's shared
-// memory. It does not look at anything else that differs between executions, so that
-// these mostly share a kernel.
-func TuningFor(q *Query, info *device.Info) Tuning {
-	panic("TODO")
-}
 
 // Generated is a Program's kernel.
 type Generated struct {
@@ -35,15 +19,86 @@ type Generated struct {
 	Source        device.Source
 	Scan, Collect string
 
-	p *Program
-	t Tuning
+	p      *Program
+	t      Tuning
+	params []param
 }
+
+// paramsMax is the most bytes of a kernel's parameter.
+const paramsMax = 4096 - 64
 
 // Generate makes the kernel of a program. It fails for programs that Validate refuses, and
 // for those that need more than a kernel's parameter can hold.
 func Generate(p *Program, t Tuning) (*Generated, error) {
-	panic("TODO")
+	if err := Validate(p); err != nil {
+		return nil, err
+	}
+	if t.Threads < 32 || t.Threads > 1024 || t.Threads%32 != 0 || t.BlocksPerSM < 1 ||
+		bits.OnesCount(uint(t.Positions)) != 1 || t.Positions > laneRows {
+		return nil, fmt.Errorf("%d blocks of %d threads, %d positions", t.BlocksPerSM, t.Threads, t.Positions)
+	}
+	g := &generator{p: p, t: t, known: map[string]bool{}}
+	g.param("const uint32_t *", "list", func(a *arguments) uint64 { return uint64(a.b.Scratch) + uint64(a.l.list) })
+	g.param("const SegmentHead *", "heads", func(a *arguments) uint64 { return uint64(a.b.Heads) })
+	g.param("ResultHead *", "head", func(a *arguments) uint64 { return uint64(a.b.Scratch) + uint64(a.l.head) })
+	g.param("uint32_t", "units", func(a *arguments) uint64 { return uint64(a.segments) << a.l.shift })
+	g.param("uint32_t", "shift", func(a *arguments) uint64 { return uint64(a.l.shift) })
+	switch p.Sink.Kind {
+	case SinkGroups:
+		g.param("uint64_t *", "table", func(a *arguments) uint64 { return uint64(a.b.Scratch) + uint64(a.l.table) })
+		g.param("uint64_t", "slots", func(a *arguments) uint64 { return a.l.slots })
+		g.param("uint64_t *", "result", func(a *arguments) uint64 { return uint64(a.b.Scratch) + uint64(a.l.result) })
+		if p.Sink.Place == PlaceHash {
+			g.param("uint64_t *", "keys", func(a *arguments) uint64 { return uint64(a.b.Scratch) + uint64(a.l.keys) })
+		}
+	case SinkBitmap:
+		g.param("uint32_t *", "bitmap", func(a *arguments) uint64 { return uint64(a.b.Scratch) + uint64(a.l.result) })
+	}
+	g.indent = 1
+	g.scan()
+	scan := g.lines
+	g.lines = nil
+	g.collect()
+	collect := g.lines
+
+	size := 0
+	for _, m := range g.params {
+		size += 8
+		_ = m
+	}
+	if size > paramsMax {
+		return nil, fmt.Errorf("a kernel with %d bytes of parameters", size)
+	}
+	code := func(suffix string) string {
+		var b strings.Builder
+		b.WriteString("#include \"values.cuh\"\n#include \"groups.cuh\"\n\nstruct Params {\n")
+		for _, m := range g.params {
+			space := " "
+			if strings.HasSuffix(m.ctype, "*") {
+				space = ""
+			}
+			fmt.Fprintf(&b, "\t%s%s%s;\n", m.ctype, space, m.name)
+		}
+		fmt.Fprintf(&b, "};\n\nPGACCEL_KERNEL(scan%s, Params, p, %d, %d)\n{\n%s\n}\n", suffix, t.Threads, t.BlocksPerSM, strings.Join(scan, "\n"))
+		fmt.Fprintf(&b, "\nPGACCEL_KERNEL(collect%s, Params, p, %d, 1)\n{\n%s\n}\n", suffix, collectThreads, strings.Join(collect, "\n"))
+		return b.String()
+	}
+	headers := kernels.Headers()
+	used := map[string]string{}
+	for _, name := range []string{"pgaccel.cuh", "lanes.cuh", "values.cuh", "groups.cuh"} {
+		used[name] = headers[name]
+	}
+	sum := sha256.Sum256([]byte(code("")))
+	suffix := "_" + hex.EncodeToString(sum[:4])
+	return &Generated{
+		Source: device.Source{Name: "scan" + suffix, Code: code(suffix), Headers: used},
+		Scan:   "scan" + suffix, Collect: "collect" + suffix,
+		p: p, t: t, params: g.params,
+	}, nil
 }
+
+// collectThreads is the size of a block of Collect.
+const collectThreads = 256
 
 // Buffers are the places in device memory of what a query's kernels read and write. All are
 // aligned to 16 bytes at least. Buffers that would be empty still have 16 bytes.
@@ -60,38 +115,173 @@ type Buffers struct {
 }
 
 // ScratchBytes is the size of Buffers.Scratch for q over as many of its segments.
-func (g *Generated) ScratchBytes(q *Query, segments int) int64 { panic("TODO") }
+func (g *Generated) ScratchBytes(q *Query, segments int) int64 {
+	l := g.layout(q)
+	return l.list + int64(segments)*4 + 256
+}
 
 // SharedBytes is the dynamic shared memory of a block: q can run where it is at most
-// device.Info.SharedPerBlock.
-func (g *Generated) SharedBytes(q *Query) int64 { panic("TODO") }
+// device.Info.SharedPerBlock less StaticSharedBytes.
+func (g *Generated) SharedBytes(q *Query) int64 {
+	l := g.layout(q)
+	return l.shared
+}
 
 // Prepare appends the commands that come first: they clear scratch (and Built).
 func (g *Generated) Prepare(c []device.Command, q *Query, b *Buffers) []device.Command {
-	panic("TODO")
+	l := g.layout(q)
+	fill := func(at device.Pointer, bytes int64, value uint32) {
+		if bytes > 0 {
+			c = append(c, device.Command{Op: device.OpFill, Dst: at, Bytes: uint64(bytes), Value: value})
+		}
+	}
+	sink := &g.p.Sink
+	if sink.Kind == SinkGroups && sink.Place == PlaceHash {
+		fill(b.Scratch+device.Pointer(l.keys), int64(l.slots)*8, ^uint32(0))
+	}
+	clear := l.tableBytes + headBytes
+	if sink.Kind == SinkBitmap {
+		clear += l.resultBytes
+	}
+	fill(b.Scratch+device.Pointer(l.head-l.tableBytes), clear, 0)
+	if sink.Kind == SinkBuild {
+		bitmap := bitmapBytes(q.BuildSize)
+		fill(b.Built, bitmap, 0)
+		fill(b.Built+device.Pointer(bitmap), BuiltBytes(q)-bitmap, ^uint32(0))
+	}
+	return c
 }
 
+// listMax is the most segments of a launch: a row's number has 16 bits for its segment.
+const listMax = 1 << 16
+
 // ScanSegments appends the commands that compute the rows of some segments, which list has as
-// positions in the arrays of b.Heads and b.Columns, at most 65535; sms is
-// device.Info.SMs. It can be called again with other segments, and other Heads and Columns,
-// for tables that stream through; Scratch and Built stay the same.
+// positions in the arrays of b.Heads and b.Columns, at most 65536; of SinkBitmap they are
+// positions in q.Segments, too. sms is device.Info.SMs. It can be called again with other
+// segments, and other Heads and Columns, for tables that stream through; Scratch and Built
+// stay the same. Together no more than 2^32-1 rows go into one Scratch.
 func (g *Generated) ScanSegments(c []device.Command, q *Query, m device.Module, b *Buffers, list []uint32, sms int) []device.Command {
-	panic("TODO")
+	l := g.layout(q)
+	if len(list) == 0 {
+		return c
+	}
+	if len(list) > listMax {
+		panic(fmt.Sprintf("BUG: %d segments in one launch", len(list)))
+	}
+	data := make([]byte, 0, 4*len(list))
+	for _, s := range list {
+		data = binary.LittleEndian.AppendUint32(data, s)
+	}
+	units := uint32(len(list)) << l.shift
+	warps := uint32(g.t.Threads / 32)
+	grid := min(uint32(sms*g.t.BlocksPerSM), (units+warps-1)/warps)
+	return append(c,
+		device.Command{Op: device.OpWrite, Dst: b.Scratch + device.Pointer(l.list), Data: data},
+		device.Command{Op: device.OpLaunch, Module: m, Function: g.Scan,
+			Grid: [3]uint32{grid, 1, 1}, Block: [3]uint32{uint32(g.t.Threads), 1, 1}, Shared: uint32(l.shared),
+			Params: packParams(g.params, &arguments{q: q, b: b, l: l, segments: len(list)})})
 }
 
 // Finish appends the commands that gather and read the result's first part.
 func (g *Generated) Finish(c []device.Command, q *Query, m device.Module, b *Buffers, sms int) []device.Command {
-	panic("TODO")
+	l := g.layout(q)
+	read := headBytes + l.resultBytes
+	if g.p.Sink.Kind == SinkGroups {
+		read = min(read, firstBytes)
+		grid := min(uint64(sms)*4, (l.slots+collectThreads-1)/collectThreads)
+		c = append(c, device.Command{Op: device.OpLaunch, Module: m, Function: g.Collect,
+			Grid: [3]uint32{uint32(max(grid, 1)), 1, 1}, Block: [3]uint32{collectThreads, 1, 1},
+			Params: packParams(g.params, &arguments{q: q, b: b, l: l})})
+	}
+	return append(c, device.Command{Op: device.OpRead, Src: b.Scratch + device.Pointer(l.head), Bytes: uint64(read)})
+}
+
+// need returns the bytes of a result, its head included, of which first is the beginning.
+func (g *Generated) need(first []byte) int64 {
+	if g.p.Sink.Kind != SinkGroups || len(first) < headBytes {
+		return int64(len(first))
+	}
+	places := g.p.places()
+	return headBytes + int64(binary.LittleEndian.Uint64(first[16:]))*int64(places.results)*8
 }
 
 // Rest returns the command that reads what of the result is missing in its first part, the
 // data of the OpRead that Finish appended; ok is false where nothing is.
 func (g *Generated) Rest(q *Query, b *Buffers, first []byte) (c device.Command, ok bool) {
-	panic("TODO")
+	have, need := int64(len(first)), g.need(first)
+	if have >= need || failed(first) {
+		return c, false
+	}
+	l := g.layout(q)
+	return device.Command{Op: device.OpRead, Src: b.Scratch + device.Pointer(l.head+have), Bytes: uint64(need - have)}, true
+}
+
+// failed reports whether a result's head says that the rest means nothing.
+func failed(first []byte) bool {
+	return binary.LittleEndian.Uint64(first) != 0 || binary.LittleEndian.Uint64(first[8:]) != 0
 }
 
 // Parse makes a result of what was read; rest is nil where there was none. Bitmaps of
 // SinkBitmap are in the order of q.Segments: those of segments that no list had are 0.
 func (g *Generated) Parse(q *Query, first, rest []byte) (*Result, error) {
-	panic("TODO")
+	if len(first) < headBytes {
+		return nil, fmt.Errorf("a result of %d bytes", len(first))
+	}
+	r := &Result{Fault: binary.LittleEndian.Uint64(first) != 0, Full: binary.LittleEndian.Uint64(first[8:]) != 0}
+	if r.Fault || r.Full {
+		return r, nil
+	}
+	if need := g.need(first); int64(len(first)+len(rest)) < need {
+		return nil, fmt.Errorf("a result of %d bytes instead of %d", len(first)+len(rest), need)
+	}
+	switch g.p.Sink.Kind {
+	case SinkGroups:
+		g.parseGroups(r, first, rest)
+	case SinkBitmap:
+		l := g.layout(q)
+		if int64(len(first)) < headBytes+l.resultBytes {
+			return nil, fmt.Errorf("bitmaps of %d bytes instead of %d", len(first)-headBytes, l.resultBytes)
+		}
+		r.Bitmaps = make([][]uint64, len(q.Segments))
+		for i := range q.Segments {
+			words := first[headBytes+i<<l.shift*(VectorRows/8):]
+			bitmap := make([]uint64, (q.Segments[i].Rows+63)/64)
+			for w := range bitmap {
+				bitmap[w] = binary.LittleEndian.Uint64(words[8*w:])
+			}
+			r.Bitmaps[i] = bitmap
+		}
+	}
+	return r, nil
+}
+
+func (g *Generated) parseGroups(r *Result, first, rest []byte) {
+	places := g.p.places()
+	count := int(binary.LittleEndian.Uint64(first[16:]))
+	r.Numbers, r.Rows = make([]uint64, count), make([]uint64, count)
+	r.Accs = make([][]uint64, len(g.p.Sink.Accs))
+	for i, a := range g.p.Sink.Accs {
+		r.Accs[i] = make([]uint64, count*a.Kind.Words())
+	}
+	// Groups may lie across the two reads: words do not.
+	at := headBytes
+	next := func() uint64 {
+		var v uint64
+		if at < len(first) {
+			v = binary.LittleEndian.Uint64(first[at:])
+		} else {
+			v = binary.LittleEndian.Uint64(rest[at-len(first):])
+		}
+		at += 8
+		return v
+	}
+	for k := range count {
+		r.Numbers[k], r.Rows[k] = next(), next()
+		for i, a := range g.p.Sink.Accs {
+			for w := range a.Kind.Words() {
+				r.Accs[i][k*a.Kind.Words()+w] = next()
+			}
+		}
+	}
+	_ = places
 }

@@ -1,23 +1,196 @@
 package program
 
-// PackBits returns a set of StepBits as device memory has it: 32-bit words, padded to 16
+import (
+	"encoding/binary"
+	"math"
+)
+
+// blob collects arrays, each padded to 16 bytes.
+type blob struct{ b []byte }
+
+func (b *blob) pad() {
+	for len(b.b)%16 != 0 {
+		b.b = append(b.b, 0)
+	}
+}
+
+func (b *blob) integers(values []int64, wide bool) {
+	for _, v := range values {
+		if wide {
+			b.b = binary.LittleEndian.AppendUint64(b.b, uint64(v))
+		} else {
+			b.b = binary.LittleEndian.AppendUint32(b.b, uint32(v))
+		}
+	}
+	b.pad()
+}
+
+// flags appends n bytes, zeros where f is nil.
+func (b *blob) flags(f []uint8, n int) {
+	if f == nil {
+		f = make([]uint8, n)
+	}
+	b.b = append(b.b, f...)
+	b.pad()
+}
+
+func (b *blob) words(words []uint64) {
+	for _, w := range words {
+		b.b = binary.LittleEndian.AppendUint64(b.b, w)
+	}
+	b.pad()
+}
+
+// bytes returns the arrays: not nothing, so that they have an address.
+func (b *blob) bytes() []byte {
+	if len(b.b) == 0 {
+		b.b = make([]byte, 16)
+	}
+	return b.b
+}
+
+// padded is n bytes with their padding.
+func padded(n int64) int64 { return (n + 15) &^ 15 }
+
+// bitmapBytes is the size of a bitmap of n bits in 64-bit words, padded.
+func bitmapBytes(n int64) int64 { return padded((max(n, 0) + 63) / 64 * 8) }
+
+// PackBits returns a set of StepBits as device memory has it: 64-bit words, padded to 16
 // bytes.
-func PackBits(b *Bits) []byte { panic("TODO") }
+func PackBits(d *Bits) []byte {
+	var b blob
+	b.words(d.Words[:(max(d.Size, 0)+63)/64])
+	return b.bytes()
+}
 
 // PackSet returns a set of OpIn: its values.
-func PackSet(values []int64) []byte { panic("TODO") }
+func PackSet(values []int64) []byte {
+	var b blob
+	b.integers(values, true)
+	return b.bytes()
+}
 
-// PackTable returns a table: values (int32, or int64 where Wide), nulls, faults, each
-// padded to 16 bytes.
-func PackTable(t Table, d *TableData) []byte { panic("TODO") }
+// width4or8 is the size of a value.
+func width4or8(wide bool) int64 {
+	if wide {
+		return 8
+	}
+	return 4
+}
 
-// PackLookup returns a lookup: a bitmap of the keys that have a partner, then entries; of
-// LookupHash keys, then entries. Each is padded to 16 bytes.
-func PackLookup(l *Lookup, d *LookupData) []byte { panic("TODO") }
+// PackTable returns a table: values (int32, or int64 where Wide) and, where it has them,
+// nulls and faults, each padded to 16 bytes.
+func PackTable(t Table, d *TableData) []byte {
+	var b blob
+	b.integers(d.Values, t.Wide)
+	if t.Nulls {
+		b.flags(d.Nulls, len(d.Values))
+	}
+	if t.Faults {
+		b.flags(d.Faults, len(d.Values))
+	}
+	return b.bytes()
+}
+
+// PackLookup returns a lookup: a bitmap of the keys that have a partner, in 64-bit words,
+// then entries; of LookupHash keys, then entries. Each is padded to 16 bytes.
+func PackLookup(l *Lookup, d *LookupData) []byte {
+	var b blob
+	if l.Kind == LookupHash {
+		b.integers(d.HashKeys, true)
+		for _, e := range d.HashEntries {
+			b.b = binary.LittleEndian.AppendUint32(b.b, e)
+		}
+		b.pad()
+		return b.bytes()
+	}
+	n := max(d.Size, 0)
+	if l.Kind == LookupBits {
+		b.words(d.Bits[:(n+63)/64])
+		return b.bytes()
+	}
+	present := make([]uint64, (n+63)/64)
+	for i := range n {
+		if _, ok := d.entry(l.Kind, i); ok {
+			present[i>>6] |= 1 << (i & 63)
+		}
+	}
+	b.words(present)
+	switch l.Kind {
+	case Lookup8:
+		b.b = append(b.b, d.E8[:n]...)
+	case Lookup16:
+		for _, e := range d.E16[:n] {
+			b.b = binary.LittleEndian.AppendUint16(b.b, e)
+		}
+	case Lookup32:
+		for _, e := range d.E32[:n] {
+			b.b = binary.LittleEndian.AppendUint32(b.b, e)
+		}
+	}
+	b.pad()
+	return b.bytes()
+}
+
+// entryBytes is the size of an entry of a dense lookup.
+func (k LookupKind) entryBytes() int64 {
+	switch k {
+	case Lookup8:
+		return 1
+	case Lookup16:
+		return 2
+	case Lookup32:
+		return 4
+	}
+	return 0
+}
+
+// entry returns the entry at a position of a dense lookup; ok is false where there is no
+// partner.
+func (d *LookupData) entry(kind LookupKind, at int64) (e uint32, ok bool) {
+	switch kind {
+	case LookupBits:
+		return 0, d.Bits[at>>6]>>(at&63)&1 != 0
+	case Lookup8:
+		return uint32(d.E8[at]), d.E8[at] != math.MaxUint8
+	case Lookup16:
+		return uint32(d.E16[at]), d.E16[at] != math.MaxUint16
+	}
+	return d.E32[at], d.E32[at] != math.MaxUint32
+}
 
 // BuiltBytes is the size of the lookup that q's SinkBuild makes, in PackLookup's layout.
-func BuiltBytes(q *Query) int64 { panic("TODO") }
+func BuiltBytes(q *Query) int64 {
+	return max(bitmapBytes(q.BuildSize)+padded(max(q.BuildSize, 0)*q.Sink.Build.entryBytes()), 16)
+}
 
 // PackOuts returns what a lookup delivers: of each output values (int32, or int64 where
 // Wide) and, where it is Nullable, nulls, each padded to 16 bytes.
-func PackOuts(l *Lookup, d *LookupData) []byte { panic("TODO") }
+func PackOuts(l *Lookup, d *LookupData) []byte {
+	var b blob
+	for i, o := range l.Outs {
+		b.integers(d.Outs[i].Values, o.Wide)
+		if o.Nullable {
+			b.flags(d.Outs[i].Nulls, len(d.Outs[i].Values))
+		}
+	}
+	return b.bytes()
+}
+
+// outOffsets returns where in PackOuts an output's values begin, and its nulls.
+func outOffsets(l *Lookup, d *LookupData, out int) (values, nulls int64) {
+	at := int64(0)
+	for i, o := range l.Outs {
+		n := int64(len(d.Outs[i].Values))
+		values = at
+		at += padded(n * width4or8(o.Wide))
+		nulls = at
+		if o.Nullable {
+			at += padded(n)
+		}
+		if i == out {
+			break
+		}
+	}
+	return values, nulls
+}

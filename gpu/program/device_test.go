@@ -1,0 +1,281 @@
+package program
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"testing"
+
+	"pgaccel/compress"
+	"pgaccel/gpu/device"
+	"pgaccel/gpu/emulator"
+)
+
+// onDevice runs queries as package gpu does, without keeping anything.
+type onDevice struct {
+	t    *testing.T
+	e    *emulator.Emulator
+	info device.Info
+	all  []device.Pointer
+}
+
+func newDevice(t *testing.T) *onDevice {
+	t.Helper()
+	e, err := emulator.New(emulator.Options{SMs: 2, Memory: 4 << 30})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { e.Close() })
+	return &onDevice{t: t, e: e, info: e.Devices()[0]}
+}
+
+func (d *onDevice) alloc(bytes int64) device.Pointer {
+	d.t.Helper()
+	p, err := d.e.Alloc(0, max(bytes, 16))
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	d.all = append(d.all, p)
+	return p
+}
+
+func (d *onDevice) free() {
+	for _, p := range d.all {
+		d.e.Free(0, p)
+	}
+	d.all = nil
+}
+
+func (d *onDevice) run(c ...device.Command) *device.Reply {
+	d.t.Helper()
+	r, err := d.e.Run(context.Background(), 0, &device.Batch{Commands: c})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return r
+}
+
+// upload brings bytes to the device.
+func (d *onDevice) upload(b []byte) device.Pointer {
+	d.t.Helper()
+	p := d.alloc(int64(len(b)))
+	if len(b) > 0 {
+		d.run(device.Command{Op: device.OpWrite, Dst: p, Data: b})
+	}
+	return p
+}
+
+func bytesOf(words []uint32) (b []byte) {
+	for _, w := range words {
+		b = binary.LittleEndian.AppendUint32(b, w)
+	}
+	return b
+}
+
+func (d *onDevice) bitmap(words []uint64) device.Pointer {
+	d.t.Helper()
+	if words == nil {
+		return 0
+	}
+	var b []byte
+	for _, w := range words {
+		b = binary.LittleEndian.AppendUint64(b, w)
+	}
+	return d.upload(b)
+}
+
+// buffers brings a query's data to the device.
+func (d *onDevice) buffers(q *Query) *Buffers {
+	d.t.Helper()
+	b := &Buffers{}
+	var heads []byte
+	columns := make([][]byte, len(q.Program.Columns))
+	for i := range q.Segments {
+		s := &q.Segments[i]
+		heads = AppendSegmentHead(heads, d.bitmap(s.Live), s.Rows)
+		for j := range s.Columns {
+			c := &s.Columns[j]
+			f := LaneFormatOf(c)
+			column, err := compress.Parse(aligned(c.Words))
+			if err != nil {
+				d.t.Fatal(err)
+			}
+			values := make([]int64, s.Rows)
+			column.Decode(values, 0)
+			words := make([]uint32, LaneWords(s.Rows, f.Width))
+			PackLanes(words, values, f)
+			at := device.Pointer(0)
+			if f.Width > 0 {
+				at = d.upload(bytesOf(words))
+			}
+			columns[j] = AppendColumnSegment(columns[j], at, d.bitmap(c.Nulls), f)
+		}
+	}
+	b.Heads = d.upload(heads)
+	for _, c := range columns {
+		b.Columns = append(b.Columns, d.upload(c))
+	}
+	for i := range q.Bits {
+		b.Bits = append(b.Bits, d.upload(PackBits(&q.Bits[i])))
+	}
+	for _, s := range q.Sets {
+		b.Sets = append(b.Sets, d.upload(PackSet(s)))
+	}
+	for i := range q.Tables {
+		b.Tables = append(b.Tables, d.upload(PackTable(q.Program.Tables[i], &q.Tables[i])))
+	}
+	for i := range q.Lookups {
+		l := &q.Program.Lookups[i]
+		if build := q.Lookups[i].Build; build != nil {
+			_, built := d.compute(build, TuningFor(build, &d.info), 1)
+			b.Lookups = append(b.Lookups, built)
+		} else {
+			b.Lookups = append(b.Lookups, d.upload(PackLookup(l, &q.Lookups[i])))
+		}
+		b.Outs = append(b.Outs, d.upload(PackOuts(l, &q.Lookups[i])))
+	}
+	if q.Sink.Kind == SinkBuild {
+		b.Built = d.alloc(BuiltBytes(q))
+	}
+	return b
+}
+
+// compute runs a query in some launches.
+func (d *onDevice) compute(q *Query, t Tuning, launches int) (*Result, device.Pointer) {
+	d.t.Helper()
+	g, err := Generate(q.Program, t)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	m, err := d.e.Compile(context.Background(), 0, g.Source)
+	if err != nil {
+		d.t.Fatalf("%v\n%s", err, g.Source.Code)
+	}
+	b := d.buffers(q)
+	list := Surviving(q)
+	b.Scratch = d.alloc(g.ScratchBytes(q, len(list)))
+	c := g.Prepare(nil, q, b)
+	for part := range slices.Chunk(list, max((len(list)+launches-1)/launches, 1)) {
+		c = g.ScanSegments(c, q, m, b, part, d.info.SMs)
+	}
+	c = g.Finish(c, q, m, b, d.info.SMs)
+	first := d.run(c...).Data[0]
+	var rest []byte
+	if more, ok := g.Rest(q, b, first); ok {
+		rest = d.run(more).Data[0]
+	}
+	r, err := g.Parse(q, first, rest)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return r, b.Built
+}
+
+// sorted brings a result's groups into one order.
+func sorted(p *Program, r *Result) *Result {
+	order := make([]int, len(r.Numbers))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int {
+		if r.Numbers[a] < r.Numbers[b] {
+			return -1
+		}
+		return 1
+	})
+	out := &Result{Fault: r.Fault, Full: r.Full, Bitmaps: r.Bitmaps, Accs: make([][]uint64, len(r.Accs))}
+	for _, g := range order {
+		out.Numbers, out.Rows = append(out.Numbers, r.Numbers[g]), append(out.Rows, r.Rows[g])
+		for i, a := range p.Sink.Accs {
+			w := a.Kind.Words()
+			out.Accs[i] = append(out.Accs[i], r.Accs[i][g*w:g*w+w]...)
+		}
+	}
+	return out
+}
+
+// differ says how two results differ; "" where they do not.
+func differ(p *Program, got, want *Result) string {
+	if got.Fault != want.Fault || got.Full != want.Full {
+		return fmt.Sprintf("fault %v, full %v; want fault %v, full %v", got.Fault, got.Full, want.Fault, want.Full)
+	}
+	if got.Fault || got.Full {
+		return ""
+	}
+	got, want = sorted(p, got), sorted(p, want)
+	if !slices.Equal(got.Numbers, want.Numbers) {
+		return fmt.Sprintf("%d groups %v; want %d: %v", len(got.Numbers), cut(got.Numbers), len(want.Numbers), cut(want.Numbers))
+	}
+	if !slices.Equal(got.Rows, want.Rows) {
+		return fmt.Sprintf("rows %v; want %v", cut(got.Rows), cut(want.Rows))
+	}
+	for i := range want.Accs {
+		if !slices.Equal(got.Accs[i], want.Accs[i]) {
+			return fmt.Sprintf("accumulator %d: %v; want %v", i, cut(got.Accs[i]), cut(want.Accs[i]))
+		}
+	}
+	for i := range want.Bitmaps {
+		if !slices.Equal(got.Bitmaps[i], want.Bitmaps[i]) {
+			return fmt.Sprintf("segment %d: bitmap %x; want %x", i, cut(got.Bitmaps[i]), cut(want.Bitmaps[i]))
+		}
+	}
+	return ""
+}
+
+func cut(v []uint64) []uint64 { return v[:min(len(v), 12)] }
+
+// randomTuning is one of those that a device might have.
+func randomTuning(q *Query, seed uint64) Tuning {
+	t := Tuning{Threads: []int{32, 64, 128}[seed%3], BlocksPerSM: 1 + int(seed%2), Positions: []int{1, 2, 4, 8}[seed/3%4],
+		Gather: []int{0, 16, 64, 64}[seed/2%4], TableBytes: int(seed%2) * 4096}
+	for i := range q.Lookups {
+		t.StageLookups = append(t.StageLookups, q.Program.Lookups[i].Kind != LookupHash && (seed+uint64(i))%2 == 0)
+	}
+	for i := range q.Bits {
+		t.StageBits = append(t.StageBits, (seed+uint64(i))%2 == 1)
+	}
+	return t
+}
+
+// TestRandomPrograms compares generated kernels with Reference.
+func TestRandomPrograms(t *testing.T) {
+	d := newDevice(t)
+	faults, groups, rows := 0, 0, uint64(0)
+	for seed := range uint64(programs()) {
+		q := randomQuery(seed, edgeLengths)
+		want, err := Reference(q)
+		if err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		got, built := d.compute(q, randomTuning(q, seed), 1+int(seed%3))
+		if text := differ(q.Program, got, want); text != "" {
+			g, _ := Generate(q.Program, randomTuning(q, seed))
+			t.Fatalf("seed %d: %s\n%+v\n%s", seed, text, *q.Program, g.Source.Code)
+		}
+		if q.Sink.Kind == SinkBuild && !want.Fault {
+			have := d.run(device.Command{Op: device.OpRead, Src: built, Bytes: uint64(BuiltBytes(q))}).Data[0]
+			if wanted := PackLookup(&Lookup{Kind: q.Sink.Build}, want.Lookup); !slices.Equal(have[:len(wanted)-16], wanted[:len(wanted)-16]) {
+				t.Fatalf("seed %d: another lookup was built", seed)
+			}
+		}
+		faults += int(number(want.Fault))
+		groups += len(want.Numbers)
+		for _, n := range want.Rows {
+			rows += n
+		}
+		d.free()
+	}
+	t.Logf("%d faults, %d groups of %d rows", faults, groups, rows)
+	if n := programs(); faults == 0 || faults > n/2 || groups < n || rows < uint64(n) {
+		t.Errorf("%d faults, %d groups of %d rows in %d programs: not much was tested", faults, groups, rows, n)
+	}
+}
+
+// programs is how many random programs are tested.
+func programs() int {
+	if testing.Short() {
+		return 12
+	}
+	return 30
+}

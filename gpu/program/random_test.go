@@ -1,0 +1,572 @@
+package program
+
+import (
+	"math"
+	"math/bits"
+	"math/rand/v2"
+	"slices"
+	"sync/atomic"
+
+	"pgaccel/compress"
+)
+
+// maker makes random queries. Bounds of every node are known, so that what must be proven
+// (int32, no overflow, positions inside of tables) is.
+type maker struct {
+	*rand.Rand
+	p      *Program
+	q      *Query
+	bounds []interval
+	depth  int
+	faulty bool // some rows may be faults
+}
+
+type interval struct{ lo, hi int64 }
+
+var edgeLengths = []int{1, 31, 32, 33, 63, 64, 127, 128, 129, 511, 512, 513, 1023, 1024, 1025, 2100, 0}
+
+var lastID atomic.Uint64
+
+func (m *maker) chance(n int) bool { return m.IntN(n) == 0 }
+
+// within is a random value of an interval, often one of its ends.
+func (m *maker) within(lo, hi int64) int64 {
+	switch m.IntN(8) {
+	case 0:
+		return lo
+	case 1:
+		return hi
+	}
+	span := uint64(hi) - uint64(lo)
+	if span == math.MaxUint64 {
+		return int64(m.Uint64())
+	}
+	return lo + int64(m.Uint64N(span+1))
+}
+
+// randomQuery makes a program and its data.
+func randomQuery(seed uint64, lengths []int) *Query {
+	m := &maker{Rand: rand.New(rand.NewPCG(seed, 1)), p: &Program{}}
+	m.q = &Query{Program: m.p}
+	m.faulty = m.chance(4)
+	m.columns(lengths)
+	for range m.IntN(4) {
+		m.lookup()
+	}
+	m.steps()
+	m.sink()
+	return m.q
+}
+
+// columns makes the table's columns and data.
+func (m *maker) columns(lengths []int) {
+	m.q.Segments = make([]Segment, len(lengths))
+	for i, n := range lengths {
+		s := &m.q.Segments[i]
+		s.Rows = n
+		if m.chance(3) {
+			s.Live = m.bitmap(n, 4)
+		}
+	}
+	for range 2 + m.IntN(4) {
+		width := []int{0, 1, 4, 7, 8, 16, 17, 31, 32, 33, 40, 63, 64}[m.IntN(13)]
+		if m.chance(2) {
+			width = 1 + m.IntN(12)
+		}
+		lo := int64(m.IntN(2000) - 1000)
+		switch {
+		case width == 64:
+			lo = math.MinInt64
+		case m.chance(4):
+			lo = int64(m.Uint64()) >> (1 + m.IntN(40))
+			lo -= lo % 16
+			if lo > 0 && width > 40 {
+				lo = -lo
+			}
+			lo = max(lo, math.MinInt64/2)
+		}
+		hi := lo
+		if width > 0 {
+			hi = lo + int64(uint64(1)<<(width-1)-1) + int64(uint64(1)<<(width-1))
+			if width == 64 {
+				hi = math.MaxInt64
+			} else if hi < lo {
+				lo, hi = 0, int64(uint64(1)<<width-1)
+				if width == 63 {
+					hi = math.MaxInt64
+				}
+			}
+		}
+		nullable := m.chance(3)
+		c := Column{Nullable: nullable}
+		for i := range m.q.Segments {
+			sc := m.segmentColumn(m.q.Segments[i].Rows, lo, hi, nullable)
+			c.Wide = c.Wide || LaneFormatOf(&sc).Width > 32
+			m.q.Segments[i].Columns = append(m.q.Segments[i].Columns, sc)
+		}
+		m.p.Columns = append(m.p.Columns, c)
+		m.add(Node{Op: OpColumn, Index: len(m.p.Columns) - 1, Nullable: nullable}, interval{lo, hi})
+	}
+}
+
+// segmentColumn makes values within an interval; null rows lie anywhere.
+func (m *maker) segmentColumn(n int, lo, hi int64, nullable bool) SegmentColumn {
+	sc := SegmentColumn{Min: math.MaxInt64, Max: math.MinInt64}
+	if m.chance(4) { // a narrower segment
+		a, b := m.within(lo, hi), m.within(lo, hi)
+		lo, hi = min(a, b), max(a, b)
+	}
+	if nullable && !m.chance(3) {
+		sc.Nulls = m.bitmap(n, 3)
+	}
+	values := make([]int64, n)
+	for i := range values {
+		values[i] = m.within(lo, hi)
+		if sc.Nulls != nil && sc.Nulls[i>>6]>>(i&63)&1 != 0 {
+			values[i] = m.within(math.MinInt64, math.MaxInt64)
+			continue
+		}
+		sc.Min, sc.Max = min(sc.Min, values[i]), max(sc.Max, values[i])
+	}
+	sc.Words = compress.Words(compress.Encode(values, func(words int) []uint32 { return make([]uint32, words) }))
+	return sc
+}
+
+// bitmap has one bit in about n set.
+func (m *maker) bitmap(rows, n int) []uint64 {
+	b := make([]uint64, (rows+63)/64)
+	for i := range rows {
+		if m.chance(n) {
+			b[i>>6] |= 1 << (i & 63)
+		}
+	}
+	return b
+}
+
+// add appends a node and says whether it is wide.
+func (m *maker) add(n Node, b interval) int {
+	n.Wide = b.lo < math.MinInt32 || b.hi > math.MaxInt32
+	m.p.Nodes = append(m.p.Nodes, n)
+	m.bounds = append(m.bounds, b)
+	return len(m.p.Nodes) - 1
+}
+
+func (m *maker) constant(b interval) int {
+	v := m.within(b.lo, b.hi)
+	m.q.Constants = append(m.q.Constants, v)
+	return m.add(Node{Op: OpConst, Index: len(m.q.Constants) - 1, Nullable: m.chance(12)}, interval{v, v})
+}
+
+// usable returns a node that there is: of those that may be read here.
+func (m *maker) leaf(lookups bool) int {
+	for {
+		i := m.IntN(len(m.p.Nodes))
+		if m.chance(6) {
+			return m.constant(m.bounds[i])
+		}
+		if lookups || len(m.p.lookupsOf(i)) == 0 {
+			return i
+		}
+	}
+}
+
+// small reports whether nothing near overflow can come of a few operations.
+func (b interval) small() bool { return b.lo >= -1<<40 && b.hi <= 1<<40 }
+
+func truth(b interval) bool { return b.lo >= 0 && b.hi <= 1 }
+
+// condition makes a node that is 0 or 1.
+func (m *maker) condition(lookups bool, depth int) int {
+	if depth > 0 {
+		switch m.IntN(9) {
+		case 0, 1:
+			n := Node{Op: OpAnd + Op(m.IntN(2))}
+			for range 1 + m.IntN(3) {
+				a := m.condition(lookups, depth-1)
+				n.Args = append(n.Args, a)
+				n.Nullable = n.Nullable || m.p.Nodes[a].Nullable
+			}
+			return m.add(n, interval{0, 1})
+		case 2:
+			a := m.condition(lookups, depth-1)
+			return m.add(Node{Op: OpNot, Args: []int{a}, Nullable: m.p.Nodes[a].Nullable}, interval{0, 1})
+		case 3:
+			a := m.condition(lookups, depth-1)
+			return m.add(Node{Op: OpIsTrue + Op(m.IntN(2)), Args: []int{a}}, interval{0, 1})
+		}
+	}
+	a := m.value(lookups, depth-1)
+	an := m.p.Nodes[a].Nullable
+	switch m.IntN(8) {
+	case 0:
+		return m.add(Node{Op: OpIsNull + Op(m.IntN(2)), Args: []int{a}}, interval{0, 1})
+	case 1:
+		set := make([]int64, m.IntN(9))
+		for i := range set {
+			set[i] = m.within(m.bounds[a].lo, m.bounds[a].hi)
+		}
+		slices.Sort(set)
+		m.q.Sets = append(m.q.Sets, slices.Compact(set))
+		return m.add(Node{Op: OpIn, Args: []int{a}, Index: len(m.q.Sets) - 1, Nullable: an}, interval{0, 1})
+	}
+	b := m.value(lookups, depth-1)
+	if m.chance(2) {
+		b = m.constant(m.bounds[a])
+	}
+	bn := m.p.Nodes[b].Nullable
+	op := OpEq + Op(m.IntN(7))
+	return m.add(Node{Op: op, Args: []int{a, b}, Nullable: op != OpDistinct && (an || bn)}, interval{0, 1})
+}
+
+// value makes a node of any value.
+func (m *maker) value(lookups bool, depth int) int {
+	if depth <= 0 || m.chance(4) {
+		return m.leaf(lookups)
+	}
+	a := m.value(lookups, depth-1)
+	A, an := m.bounds[a], m.p.Nodes[a].Nullable
+	switch k := m.IntN(10); {
+	case k < 4:
+		b := m.value(lookups, depth-1)
+		B, bn := m.bounds[b], m.p.Nodes[b].Nullable
+		if !A.small() || !B.small() {
+			return m.checkedNode(a, b)
+		}
+		n := Node{Op: OpAdd + Op(m.IntN(3)), Args: []int{a, b}, Nullable: an || bn}
+		out := interval{A.lo + B.lo, A.hi + B.hi}
+		switch n.Op {
+		case OpSub:
+			out = interval{A.lo - B.hi, A.hi - B.lo}
+		case OpMul:
+			out = interval{math.MaxInt64, math.MinInt64}
+			for _, x := range []int64{A.lo, A.hi} {
+				for _, y := range []int64{B.lo, B.hi} {
+					hi, lo := bits.Mul64(uint64(max(x, -x)), uint64(max(y, -y)))
+					if hi != 0 || lo > 1<<62 {
+						return m.checkedNode(a, b)
+					}
+					out = interval{min(out.lo, x*y), max(out.hi, x*y)}
+				}
+			}
+		}
+		return m.add(n, out)
+	case k == 4:
+		n := Node{Op: OpCase}
+		out := interval{math.MaxInt64, math.MinInt64}
+		take := func(v int) {
+			n.Args = append(n.Args, v)
+			n.Nullable = n.Nullable || m.p.Nodes[v].Nullable
+			out = interval{min(out.lo, m.bounds[v].lo), max(out.hi, m.bounds[v].hi)}
+		}
+		for range 1 + m.IntN(2) {
+			n.Args = append(n.Args, m.condition(lookups, depth-1))
+			take(m.value(lookups, depth-1))
+		}
+		take(a)
+		return m.add(n, out)
+	case k == 5:
+		n := Node{Op: OpCoalesce, Args: []int{a}, Nullable: an}
+		out := A
+		for range 1 + m.IntN(2) {
+			v := m.value(lookups, depth-1)
+			n.Args = append(n.Args, v)
+			n.Nullable = n.Nullable && m.p.Nodes[v].Nullable
+			out = interval{min(out.lo, m.bounds[v].lo), max(out.hi, m.bounds[v].hi)}
+		}
+		return m.add(n, out)
+	case k == 6 && uint64(A.hi)-uint64(A.lo) < 300:
+		return m.table(a)
+	case k == 7:
+		return m.add(Node{Op: OpFloatKey, Args: []int{a}, Nullable: an}, interval{math.MinInt64, math.MaxInt64})
+	case k == 8:
+		return m.checkedNode(a, m.value(lookups, depth-1))
+	}
+	return a
+}
+
+// checkedNode makes an operation whose result may not fit, where faults are wanted; and
+// divisions that never fail elsewhere.
+func (m *maker) checkedNode(a, b int) int {
+	A, B := m.bounds[a], m.bounds[b]
+	null := m.p.Nodes[a].Nullable || m.p.Nodes[b].Nullable
+	if !m.faulty {
+		divisor := interval{1, 1000}
+		if m.chance(2) {
+			divisor = interval{-1000, -2}
+		}
+		b = m.constant(divisor)
+		null = m.p.Nodes[a].Nullable || m.p.Nodes[b].Nullable
+		limit := max(-(A.lo+1), A.hi, 0) // at most a in magnitude
+		return m.add(Node{Op: OpDiv + Op(m.IntN(2)), Args: []int{a, b}, Nullable: null}, interval{-limit - 1, limit})
+	}
+	lo, hi := int64(math.MinInt64), int64(math.MaxInt64)
+	if m.chance(2) && A.small() && B.small() {
+		lo, hi = math.MinInt32, math.MaxInt32
+	}
+	n := Node{Op: []Op{OpAdd, OpSub, OpMul, OpDiv, OpMod, OpNeg, OpAbs}[m.IntN(7)], Args: []int{a, b}, Nullable: null, Checked: true, Min: lo, Max: hi}
+	if n.Op == OpNeg || n.Op == OpAbs {
+		n.Args, n.Nullable = n.Args[:1], m.p.Nodes[a].Nullable
+	}
+	return m.add(n, interval{lo, hi})
+}
+
+func (m *maker) table(a int) int {
+	A := m.bounds[a]
+	t, d := Table{Nulls: m.chance(2), Faults: m.faulty && m.chance(3), Wide: m.chance(2)}, TableData{Lo: A.lo - int64(m.IntN(3))}
+	out := interval{-100, 100}
+	if t.Wide {
+		out = interval{-1 << 40, 1 << 40}
+	}
+	for range A.hi - d.Lo + 1 {
+		d.Values = append(d.Values, m.within(out.lo, out.hi))
+		d.Nulls = append(d.Nulls, uint8(m.IntN(8)/7))
+		d.Faults = append(d.Faults, uint8(m.IntN(200)/199))
+	}
+	if !t.Nulls {
+		d.Nulls = nil
+	}
+	if !t.Faults {
+		d.Faults = nil
+	}
+	d.OnNull, d.OnNullNull, d.OnNullFault = m.within(out.lo, out.hi), m.chance(2), m.chance(9)
+	m.p.Tables = append(m.p.Tables, t)
+	m.q.Tables = append(m.q.Tables, d)
+	null := t.Nulls || m.p.Nodes[a].Nullable && d.OnNullNull
+	return m.add(Node{Op: OpTable, Args: []int{a}, Index: len(m.p.Tables) - 1, Nullable: null}, out)
+}
+
+// lookup makes a lookup over some node, and nodes that read it.
+func (m *maker) lookup() {
+	key := m.leaf(true)
+	for range 5 {
+		if b := m.bounds[key]; b.lo >= math.MinInt64/4 && b.hi <= math.MaxInt64/4 && !truth(b) {
+			break
+		}
+		key = m.leaf(true)
+	}
+	B := m.bounds[key]
+	l := Lookup{Kind: LookupKind(m.IntN(5)), Key: key, Left: m.chance(4)}
+	d := LookupData{}
+	size := int64(1 + m.IntN(700))
+	if span := uint64(B.hi) - uint64(B.lo); span < 5000 && m.chance(2) {
+		size = int64(span) + 1
+	} else if B.hi == math.MaxInt64 {
+		l.Kind = LookupHash
+	}
+	d.Lo, d.Size = m.within(B.lo, B.hi), size
+	if m.chance(2) {
+		d.Lo = B.lo
+	}
+	if d.Lo > math.MaxInt64-size {
+		d.Lo = B.lo
+	}
+	entries := uint32(1 + m.IntN(200))
+	d.Null = uint32(m.IntN(int(entries)))
+	full := m.chance(3)
+	absent := func() bool { return !full && m.chance(3) }
+	for i := range size {
+		e := uint32(m.IntN(int(entries)))
+		switch l.Kind {
+		case LookupBits:
+			if i%64 == 0 {
+				d.Bits = append(d.Bits, 0)
+			}
+			if !absent() {
+				d.Bits[i>>6] |= 1 << (i & 63)
+			}
+		case Lookup8:
+			if absent() {
+				e = math.MaxUint8
+			}
+			d.E8 = append(d.E8, uint8(e))
+		case Lookup16:
+			if absent() {
+				e = math.MaxUint16
+			}
+			d.E16 = append(d.E16, uint16(e))
+		case Lookup32:
+			if absent() {
+				e = math.MaxUint32
+			}
+			d.E32 = append(d.E32, e)
+		}
+	}
+	if l.Kind == LookupHash {
+		slots := 1 << bits.Len64(uint64(2*size))
+		d.HashKeys, d.HashEntries = make([]int64, slots), slices.Repeat([]uint32{math.MaxUint32}, slots)
+		for range size {
+			k := m.within(B.lo, B.hi)
+			at := HashOf(uint64(k)) & uint64(slots-1)
+			for d.HashEntries[at] != math.MaxUint32 && d.HashKeys[at] != k {
+				at = (at + 1) & uint64(slots-1)
+			}
+			d.HashKeys[at], d.HashEntries[at] = k, uint32(m.IntN(int(entries)))
+		}
+	}
+	if l.Kind == LookupBits && l.Left {
+		l.Left = false
+	}
+	at := len(m.p.Lookups)
+	if l.Kind != LookupBits {
+		for range m.IntN(3) {
+			o, od := Out{Nullable: m.chance(3), Wide: m.chance(3)}, OutData{}
+			for range entries {
+				od.Values = append(od.Values, m.within(-50, 50))
+				if o.Wide {
+					od.Values[len(od.Values)-1] *= 1 << 35
+				}
+				od.Nulls = append(od.Nulls, uint8(m.IntN(4)/3))
+			}
+			if !o.Nullable {
+				od.Nulls = nil
+			}
+			l.Outs, d.Outs = append(l.Outs, o), append(d.Outs, od)
+		}
+	}
+	m.p.Lookups = append(m.p.Lookups, l)
+	m.q.Lookups = append(m.q.Lookups, d)
+	m.p.Steps = append(m.p.Steps, Step{Kind: StepProbe, Index: at, Share: uint8(m.IntN(9))})
+	if l.Kind == LookupBits {
+		return
+	}
+	m.add(Node{Op: OpEntry, Index: at}, interval{0, int64(entries) - 1})
+	for i, o := range l.Outs {
+		b := interval{-50, 50}
+		if o.Wide {
+			b = interval{-50 << 35, 50 << 35}
+		}
+		m.add(Node{Op: OpOut, Index: at, Out: i, Nullable: o.Nullable}, b)
+	}
+}
+
+// steps adds other steps around the probes.
+func (m *maker) steps() {
+	for range m.IntN(4) {
+		var s Step
+		s.Share = uint8(m.IntN(9))
+		probes := true
+		switch m.IntN(3) {
+		case 0:
+			s.Kind, s.Node, s.Index = StepRange, m.leaf(true), len(m.q.Ranges)
+			b := m.bounds[s.Node]
+			x, y := m.within(b.lo, b.hi), m.within(b.lo, b.hi)
+			r := Range{min(x, y), max(x, y)}
+			if m.chance(10) {
+				r = Range{1, 0}
+			} else if m.chance(6) {
+				r = Range{math.MinInt64, math.MaxInt64}
+			}
+			m.q.Ranges = append(m.q.Ranges, r)
+		case 1:
+			s.Kind, s.Node, s.Index = StepBits, m.leaf(true), len(m.q.Bits)
+			b := m.bounds[s.Node]
+			set := Bits{Lo: m.within(b.lo, b.hi), Size: int64(m.IntN(600))}
+			if set.Lo > math.MaxInt64-1000 {
+				set.Lo = b.lo
+			}
+			set.Words = m.bitmap(int(set.Size), 2)
+			m.q.Bits = append(m.q.Bits, set)
+		case 2:
+			risky := m.chance(2)
+			probes = !risky
+			s.Kind, s.Node, s.Risky = StepFilter, m.condition(!risky, 2), risky
+		}
+		// It may be anywhere behind the probes that it needs.
+		at := 0
+		for i, t := range m.p.Steps {
+			if t.Kind == StepProbe && m.p.lookupsOf(s.Node)[t.Index] {
+				at = i + 1
+			}
+		}
+		if probes {
+			at += m.IntN(len(m.p.Steps) - at + 1)
+		}
+		m.p.Steps = slices.Insert(m.p.Steps, at, s)
+	}
+}
+
+// digits makes a group's number of nodes of few values.
+func (m *maker) digits(most uint64) uint64 {
+	groups := uint64(1)
+	for range m.IntN(4) {
+		n := m.value(true, 1)
+		span := uint64(m.bounds[n].hi) - uint64(m.bounds[n].lo)
+		if span > most || (span+2)*groups > most {
+			continue
+		}
+		d := Digit{Node: n, Nullable: m.p.Nodes[n].Nullable}
+		m.p.Sink.Digits = append(m.p.Sink.Digits, d)
+		m.q.Digits = append(m.q.Digits, DigitData{Lo: m.bounds[n].lo, Stride: groups})
+		groups *= span + 1 + uint64(number(d.Nullable))
+	}
+	return groups
+}
+
+func (m *maker) sink() {
+	s := &m.p.Sink
+	switch m.IntN(8) {
+	case 0:
+		s.Kind = SinkBitmap
+		return
+	case 1:
+		m.build()
+		return
+	}
+	s.Place = Place(m.IntN(4))
+	m.q.Groups = 1
+	switch s.Place {
+	case PlaceShared, PlaceGlobal:
+		m.q.Groups = m.digits(3000)
+	case PlaceHash:
+		m.q.Groups = m.digits(1 << 50)
+		m.q.Expect = min(m.q.Groups, 20000)
+	}
+	for range m.IntN(6) {
+		a := Acc{Kind: AccKind(m.IntN(6)), Arg: -1, Filter: -1}
+		if a.Kind != AccRows {
+			a.Arg = m.value(true, 2)
+		}
+		if a.Kind == AccSum && !m.bounds[a.Arg].small() {
+			a.Kind = AccSum128
+		}
+		if m.chance(4) {
+			a.Filter = m.condition(true, 1)
+		}
+		s.Accs = append(s.Accs, a)
+	}
+}
+
+func (m *maker) build() {
+	s := &m.p.Sink
+	s.Kind, s.Build = SinkBuild, LookupKind(m.IntN(4))
+	// A column of different values, behind the others.
+	column := len(m.p.Columns)
+	m.p.Columns = append(m.p.Columns, Column{Nullable: true})
+	next := int64(-7)
+	for i := range m.q.Segments {
+		seg := &m.q.Segments[i]
+		sc := SegmentColumn{Nulls: m.bitmap(seg.Rows, 5), Min: math.MaxInt64, Max: math.MinInt64}
+		values := make([]int64, seg.Rows)
+		for j := range values {
+			values[j] = next
+			next += int64(1 + m.IntN(2))
+			if sc.Nulls[j>>6]>>(j&63)&1 == 0 {
+				sc.Min, sc.Max = min(sc.Min, values[j]), max(sc.Max, values[j])
+			}
+		}
+		if m.chance(30) && seg.Rows > 40 {
+			values[3] = values[33]
+		}
+		sc.Words = compress.Words(compress.Encode(values, func(words int) []uint32 { return make([]uint32, words) }))
+		seg.Columns = append(seg.Columns, sc)
+	}
+	s.Key = m.add(Node{Op: OpColumn, Index: column, Nullable: true}, interval{-7, next})
+	m.q.BuildLo, m.q.BuildSize = -9, next+20
+	groups := uint64(200)
+	if s.Build == Lookup32 {
+		groups = 1 << 20
+	}
+	if s.Build != LookupBits {
+		m.digits(groups)
+	}
+}

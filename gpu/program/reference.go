@@ -1,0 +1,409 @@
+package program
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+	"slices"
+	"unsafe"
+
+	"pgaccel/compress"
+)
+
+// Reference computes a query a row at a time. Lookups that are to be built are built first.
+func Reference(q *Query) (*Result, error) {
+	if err := Validate(q.Program); err != nil {
+		return nil, err
+	}
+	r := &reference{q: q, groups: map[uint64]int{}, result: &Result{}}
+	for i := range q.Lookups {
+		d := q.Lookups[i]
+		if d.Build != nil {
+			built, err := Reference(d.Build)
+			if err != nil || built.Fault {
+				return built, err
+			}
+			d.Bits, d.E8, d.E16, d.E32 = built.Lookup.Bits, built.Lookup.E8, built.Lookup.E16, built.Lookup.E32
+		}
+		r.lookups = append(r.lookups, d)
+	}
+	r.result.Accs = make([][]uint64, len(q.Sink.Accs))
+	if q.Sink.Kind == SinkBuild {
+		r.openBuild()
+	}
+	for i := range q.Segments {
+		if err := r.segment(&q.Segments[i]); err != nil {
+			return nil, fmt.Errorf("segment %d: %w", i, err)
+		}
+	}
+	if r.result.Fault {
+		return &Result{Fault: true}, nil
+	}
+	return r.result, nil
+}
+
+// reference is one run of Reference.
+type reference struct {
+	q       *Query
+	lookups []LookupData
+	groups  map[uint64]int // a number's position in result
+	result  *Result
+
+	columns [][]int64 // of the segment
+	seg     *Segment
+	row     int
+}
+
+func (r *reference) segment(s *Segment) error {
+	r.seg, r.columns = s, nil
+	for i := range s.Columns {
+		column, err := compress.Parse(aligned(s.Columns[i].Words))
+		if err != nil {
+			return fmt.Errorf("column %d: %w", i, err)
+		}
+		values := make([]int64, s.Rows)
+		column.Decode(values, 0)
+		r.columns = append(r.columns, values)
+	}
+	var bitmap []uint64
+	if r.q.Sink.Kind == SinkBitmap {
+		bitmap = make([]uint64, (s.Rows+63)/64)
+		r.result.Bitmaps = append(r.result.Bitmaps, bitmap)
+	}
+	steps := r.q.order()
+	for r.row = range s.Rows {
+		if s.Live != nil && s.Live[r.row>>6]>>(r.row&63)&1 == 0 {
+			continue
+		}
+		pass := true
+		for _, step := range steps {
+			if pass || step.Risky {
+				pass = r.step(step) && pass
+			}
+		}
+		if !pass {
+			continue
+		}
+		switch r.q.Sink.Kind {
+		case SinkBitmap:
+			bitmap[r.row>>6] |= 1 << (r.row & 63)
+		case SinkBuild:
+			r.build()
+		case SinkGroups:
+			r.group()
+		}
+	}
+	return nil
+}
+
+// aligned returns words at an address that compress.Parse takes.
+func aligned(words []uint32) []uint32 {
+	if len(words) == 0 || uintptr(unsafe.Pointer(&words[0]))%8 == 0 {
+		return words
+	}
+	room := make([]uint64, (len(words)+1)/2)
+	copied := unsafe.Slice((*uint32)(unsafe.Pointer(&room[0])), len(words))
+	copy(copied, words)
+	return copied
+}
+
+func (r *reference) step(s Step) bool {
+	if s.Kind == StepProbe {
+		_, ok := r.find(s.Index)
+		return ok || r.q.Program.Lookups[s.Index].Left
+	}
+	v, null := r.eval(s.Node)
+	if null {
+		return false
+	}
+	switch s.Kind {
+	case StepRange:
+		return r.q.Ranges[s.Index].Lo <= v && v <= r.q.Ranges[s.Index].Hi
+	case StepBits:
+		b := &r.q.Bits[s.Index]
+		at := uint64(v) - uint64(b.Lo)
+		return v >= b.Lo && at < uint64(max(b.Size, 0)) && b.Words[at>>6]>>(at&63)&1 != 0
+	}
+	return v != 0
+}
+
+// find probes a lookup.
+func (r *reference) find(i int) (entry uint32, ok bool) {
+	l, d := &r.q.Program.Lookups[i], &r.lookups[i]
+	key, null := r.eval(l.Key)
+	if null {
+		return 0, false
+	}
+	if l.Kind == LookupHash {
+		mask := uint64(len(d.HashKeys) - 1)
+		for at := HashOf(uint64(key)) & mask; d.HashEntries[at] != math.MaxUint32; at = (at + 1) & mask {
+			if d.HashKeys[at] == key {
+				return d.HashEntries[at], true
+			}
+		}
+		return 0, false
+	}
+	at := uint64(key) - uint64(d.Lo)
+	if key < d.Lo || at >= uint64(max(d.Size, 0)) {
+		return 0, false
+	}
+	return d.entry(l.Kind, int64(at))
+}
+
+// entry is find for nodes: Null where a left join has no partner.
+func (r *reference) entry(i int) uint32 {
+	if e, ok := r.find(i); ok {
+		return e
+	}
+	return r.lookups[i].Null
+}
+
+func isTrue(v int64, null bool) bool { return !null && v != 0 }
+
+func number(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// eval computes a node for the row. Arms of OpCase and OpCoalesce that the row does not
+// take are not computed, so that they are no faults.
+func (r *reference) eval(i int) (v int64, null bool) {
+	n := &r.q.Nodes[i]
+	switch n.Op {
+	case OpConst:
+		return r.q.Constants[n.Index], n.Nullable
+	case OpColumn:
+		nulls := r.seg.Columns[n.Index].Nulls
+		return r.columns[n.Index][r.row], nulls != nil && nulls[r.row>>6]>>(r.row&63)&1 != 0
+	case OpEntry:
+		return int64(r.entry(n.Index)), false
+	case OpOut:
+		o := &r.lookups[n.Index].Outs[n.Out]
+		e := r.entry(n.Index)
+		return o.Values[e], r.q.Program.Lookups[n.Index].Outs[n.Out].Nullable && o.Nulls != nil && o.Nulls[e] != 0
+	case OpAnd, OpOr:
+		stop := number(n.Op == OpOr)
+		v = 1 - stop
+		for _, a := range n.Args {
+			x, xnull := r.eval(a)
+			if xnull {
+				null = true
+			} else if x == stop {
+				v = stop
+			}
+		}
+		return v, null && v != stop
+	case OpCase:
+		last := len(n.Args) - 1
+		for k := 0; k < last; k += 2 {
+			if isTrue(r.eval(n.Args[k])) {
+				return r.eval(n.Args[k+1])
+			}
+		}
+		return r.eval(n.Args[last])
+	case OpCoalesce:
+		for _, a := range n.Args {
+			if x, xnull := r.eval(a); !xnull {
+				return x, false
+			}
+		}
+		return 0, true
+	}
+	a, anull := r.eval(n.Args[0])
+	switch n.Op {
+	case OpNot:
+		return 1 - a, anull
+	case OpIsNull:
+		return number(anull), false
+	case OpIsNotNull:
+		return number(!anull), false
+	case OpIsTrue:
+		return number(isTrue(a, anull)), false
+	case OpIsFalse:
+		return number(!anull && a == 0), false
+	case OpTable:
+		t, d := &r.q.Program.Tables[n.Index], &r.q.Tables[n.Index]
+		if anull {
+			r.fault(t.Faults && d.OnNullFault)
+			return d.OnNull, d.OnNullNull
+		}
+		at := a - d.Lo
+		r.fault(t.Faults && d.Faults != nil && d.Faults[at] != 0)
+		return d.Values[at], t.Nulls && d.Nulls != nil && d.Nulls[at] != 0
+	case OpFloatKey:
+		return compress.FloatKey(a), anull
+	case OpIn:
+		_, found := slices.BinarySearch(r.q.Sets[n.Index], a)
+		return number(found), anull
+	case OpNeg, OpAbs:
+		if anull {
+			return 0, true
+		}
+		if n.Op == OpAbs && a >= 0 {
+			return r.checked(n, a, true), false
+		}
+		return r.checked(n, -a, a != math.MinInt64), false
+	}
+	b, bnull := r.eval(n.Args[1])
+	if n.Op == OpDistinct {
+		return number(anull != bnull || !anull && a != b), false
+	}
+	if anull || bnull {
+		return 0, true
+	}
+	switch n.Op {
+	case OpEq:
+		return number(a == b), false
+	case OpNe:
+		return number(a != b), false
+	case OpLt:
+		return number(a < b), false
+	case OpLe:
+		return number(a <= b), false
+	case OpGt:
+		return number(a > b), false
+	case OpGe:
+		return number(a >= b), false
+	case OpAdd:
+		return r.checked(n, a+b, (a < 0) != (b < 0) || (a+b < 0) == (a < 0)), false
+	case OpSub:
+		return r.checked(n, a-b, (a < 0) == (b < 0) || (a-b < 0) == (a < 0)), false
+	case OpMul:
+		hi, lo := bits.Mul64(uint64(a), uint64(b))
+		hi -= uint64(a>>63) & uint64(b)
+		hi -= uint64(b>>63) & uint64(a)
+		return r.checked(n, int64(lo), int64(hi) == int64(lo)>>63), false
+	case OpDiv:
+		if r.fault(b == 0) {
+			return 0, false
+		}
+		r.fault(b == -1 && a == math.MinInt64)
+		return r.checked(n, a/b, true), false
+	case OpMod:
+		if r.fault(b == 0) {
+			return 0, false
+		}
+		return r.checked(n, a%b, true), false
+	}
+	panic(fmt.Sprintf("BUG: operation %d", n.Op))
+}
+
+// fault notes a fault and returns whether there is one.
+func (r *reference) fault(is bool) bool {
+	r.result.Fault = r.result.Fault || is
+	return is
+}
+
+// checked notes a fault where n is Checked and its result does not fit.
+func (r *reference) checked(n *Node, v int64, fits bool) int64 {
+	r.fault(n.Checked && (!fits || v < n.Min || v > n.Max))
+	return v
+}
+
+// number returns the number that the sink's digits make.
+func (r *reference) number() (number uint64) {
+	for i, d := range r.q.Sink.Digits {
+		v, null := r.eval(d.Node)
+		digit := uint64(v) - uint64(r.q.Digits[i].Lo)
+		if d.Nullable {
+			if digit++; null {
+				digit = 0
+			}
+		}
+		number += digit * r.q.Digits[i].Stride
+	}
+	return number
+}
+
+func (r *reference) group() {
+	n, out, sink := r.number(), r.result, &r.q.Sink
+	g, ok := r.groups[n]
+	if !ok {
+		g = len(out.Numbers)
+		r.groups[n] = g
+		out.Numbers = append(out.Numbers, n)
+		out.Rows = append(out.Rows, 0)
+		for i, a := range sink.Accs {
+			switch a.Kind {
+			case AccMin:
+				out.Accs[i] = append(out.Accs[i], math.MaxInt64)
+			case AccMax:
+				out.Accs[i] = append(out.Accs[i], 1<<63)
+			default:
+				out.Accs[i] = append(out.Accs[i], make([]uint64, a.Kind.Words())...)
+			}
+		}
+	}
+	out.Rows[g]++
+	for i, a := range sink.Accs {
+		if a.Filter >= 0 && !isTrue(r.eval(a.Filter)) {
+			continue
+		}
+		v, null := int64(0), false
+		if a.Kind != AccRows {
+			v, null = r.eval(a.Arg)
+		}
+		if null {
+			continue
+		}
+		switch acc := out.Accs[i]; a.Kind {
+		case AccRows, AccCount:
+			acc[g]++
+		case AccSum:
+			acc[g] += uint64(v)
+		case AccSum128:
+			var carry uint64
+			acc[2*g], carry = bits.Add64(acc[2*g], uint64(v), 0)
+			acc[2*g+1] += uint64(v>>63) + carry
+		case AccMin:
+			acc[g] = uint64(min(int64(acc[g]), v))
+		case AccMax:
+			acc[g] = uint64(max(int64(acc[g]), v))
+		}
+	}
+}
+
+func (r *reference) openBuild() {
+	n := max(r.q.BuildSize, 0)
+	d := &LookupData{Lo: r.q.BuildLo, Size: n}
+	switch r.q.Sink.Build {
+	case LookupBits:
+		d.Bits = make([]uint64, (n+63)/64)
+	case Lookup8:
+		d.E8 = slices.Repeat([]uint8{math.MaxUint8}, int(n))
+	case Lookup16:
+		d.E16 = slices.Repeat([]uint16{math.MaxUint16}, int(n))
+	case Lookup32:
+		d.E32 = slices.Repeat([]uint32{math.MaxUint32}, int(n))
+	}
+	r.result.Lookup = d
+}
+
+// build adds the row to the lookup. A key outside of it is a fault, as is one that comes
+// twice.
+func (r *reference) build() {
+	key, null := r.eval(r.q.Sink.Key)
+	if null {
+		return
+	}
+	d, kind := r.result.Lookup, r.q.Sink.Build
+	at := key - d.Lo
+	if r.fault(key < d.Lo || uint64(at) >= uint64(d.Size)) {
+		return
+	}
+	if _, taken := d.entry(kind, at); r.fault(taken) {
+		return
+	}
+	switch e := r.number(); kind {
+	case LookupBits:
+		d.Bits[at>>6] |= 1 << (at & 63)
+	case Lookup8:
+		d.E8[at] = uint8(e)
+	case Lookup16:
+		d.E16[at] = uint16(e)
+	case Lookup32:
+		d.E32[at] = uint32(e)
+	}
+}

@@ -1,0 +1,504 @@
+package program
+
+import (
+	"fmt"
+	"strings"
+
+	"pgaccel/gpu/device"
+)
+
+// queueRows is the room of a warp's queue: 31 rows that are left over, and 32 that come.
+const queueRows = 64
+
+// stages splits the steps: the first part sees 32 consecutive rows at a time, the others
+// rows that were gathered. The last stage has the sink.
+func (g *generator) stages() [][]Step {
+	steps := g.p.order()
+	// Bits of consecutive rows are written together, and live rows that are in no queue
+	// are to be seen by all risky steps.
+	if g.p.Sink.Kind == SinkBitmap || g.t.Gather == 0 {
+		return [][]Step{steps}
+	}
+	roots, _ := g.p.sinkNodes()
+	out := [][]Step{nil}
+	share := 1.0
+	for i, s := range steps {
+		out[len(out)-1] = append(out[len(out)-1], s)
+		if s.Kind == StepProbe && g.p.Lookups[s.Index].Left {
+			continue
+		}
+		share *= max(float64(s.Share), 0.25) / 8
+		rest := roots
+		risky := false
+		for _, s := range steps[i+1:] {
+			rest = append(rest[:len(rest):len(rest)], g.stepNode(s))
+			risky = risky || s.Risky
+		}
+		if risky || share*64 > float64(g.t.Gather) || len(out) > 2 || len(g.columnsOf(rest)) == 0 {
+			continue
+		}
+		out = append(out, nil)
+		share = 1
+	}
+	return out
+}
+
+// stepNode is the node that a step decides by.
+func (g *generator) stepNode(s Step) int {
+	if s.Kind == StepProbe {
+		return g.p.Lookups[s.Index].Key
+	}
+	return s.Node
+}
+
+// columnsOf returns the columns that nodes are computed from, in order.
+func (g *generator) columnsOf(roots []int) (columns []int) {
+	seen := map[int]bool{}
+	g.p.walk(roots, func(n int) {
+		if x := &g.p.Nodes[n]; x.Op == OpColumn && !seen[x.Index] {
+			seen[x.Index] = true
+			columns = append(columns, x.Index)
+		}
+	})
+	return columns
+}
+
+// widthOf is how the kernel names a column's width, and whether it is a constant.
+func (g *generator) widthOf(column int) (width int, known bool) {
+	if column < len(g.t.Widths) && g.t.Widths[column] >= 0 {
+		return int(g.t.Widths[column]), true
+	}
+	return 0, false
+}
+
+func offsetType(wide bool) string {
+	if wide {
+		return "uint64_t"
+	}
+	return "uint32_t"
+}
+
+// laneCall is the function that reads offsets of a column.
+func (g *generator) laneCall(name string, column int) string {
+	if g.p.Columns[column].Wide {
+		return name + "64"
+	}
+	return name
+}
+
+func (g *generator) columnParam(column int) string {
+	return g.pointer("ColumnSegment", fmt.Sprintf("c%d", column), func(a *arguments) device.Pointer { return a.b.Columns[column] })
+}
+
+// dense emits the stage that reads consecutive rows.
+type dense struct {
+	g       *generator
+	steps   []Step
+	sink    bool // this stage is the last one
+	risky   bool
+	windows map[int]string // of steps that compare offsets, by their place in steps
+	uses    map[int]int    // how many of the steps and the sink read a column
+	loaded  map[int]bool
+}
+
+func (g *generator) newDense(steps []Step, sink bool) *dense {
+	d := &dense{g: g, steps: steps, sink: sink, windows: map[int]string{}, uses: map[int]int{}, loaded: map[int]bool{}}
+	for _, s := range steps {
+		d.risky = d.risky || s.Risky
+		for _, c := range g.columnsOf([]int{g.stepNode(s)}) {
+			d.uses[c]++
+		}
+	}
+	if sink {
+		roots, _ := g.p.sinkNodes()
+		for _, c := range g.columnsOf(roots) {
+			d.uses[c]++
+		}
+	}
+	return d
+}
+
+// columns returns those that the stage reads, in their order.
+func (d *dense) columns() (list []int) {
+	for c := range d.g.p.Columns {
+		if d.uses[c] > 0 {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+// plain returns the column of a step that compares offsets: a range, probe or set of a
+// column as it is.
+func (d *dense) plain(s Step) (column int, ok bool) {
+	if s.Kind == StepFilter || s.Kind == StepProbe && (d.g.p.Lookups[s.Index].Kind == LookupHash || d.g.p.Lookups[s.Index].Left) {
+		return 0, false
+	}
+	n := &d.g.p.Nodes[d.g.stepNode(s)]
+	return n.Index, n.Op == OpColumn
+}
+
+// open emits what is the same for all positions of a vector.
+func (d *dense) open() {
+	g := d.g
+	for _, c := range d.columns() {
+		g.line("const ColumnSegment d%d = %s[segment];", c, g.columnParam(c))
+		if w, ok := g.widthOf(c); ok {
+			g.line("const uint32_t width%d = %d;", c, w)
+			if w == 0 {
+				g.line("const uint32_t *const w%d = nowhere + lane;", c)
+			} else {
+				g.line("const uint32_t *const w%d = d%d.words + vector * %d + lane;", c, c, w*laneCount)
+			}
+		} else {
+			g.line("const uint32_t width%d = d%d.width;", c, c)
+			g.line("const uint32_t *const w%d = lane_start(d%d, vector, lane, nowhere);", c, c)
+		}
+		g.line("const int64_t ref%d = d%d.reference;", c, c)
+		if g.p.Columns[c].Nullable {
+			g.line("const uint32_t nulls%d = position_words(d%d.nulls, vector, lane, rows, 0);", c, c)
+		}
+	}
+	for k, s := range d.steps {
+		c, ok := d.plain(s)
+		if !ok {
+			continue
+		}
+		lo, hi := d.bounds(s)
+		w := fmt.Sprintf("win%d", k)
+		d.windows[k] = w
+		t := offsetType(g.p.Columns[c].Wide)
+		g.line("const Window<%s> %s = window_of<%s>(ref%d, width%d, %s, %s);", t, w, t, c, c, lo, hi)
+		if !d.risky {
+			g.line("live = %s.any ? live : 0;", w)
+		}
+	}
+}
+
+// bounds returns the interval of a step that compares offsets.
+func (d *dense) bounds(s Step) (lo, hi string) {
+	g, i := d.g, s.Index
+	both := func(name string, span func(a *arguments) (int64, int64)) (string, string) {
+		return g.param("int64_t", name+"_first", func(a *arguments) uint64 { lo, _ := span(a); return uint64(lo) }),
+			g.param("int64_t", name+"_last", func(a *arguments) uint64 { _, hi := span(a); return uint64(hi) })
+	}
+	switch s.Kind {
+	case StepRange:
+		return both(fmt.Sprintf("r%d", i), func(a *arguments) (int64, int64) { return a.q.Ranges[i].Lo, a.q.Ranges[i].Hi })
+	case StepBits:
+		return both(fmt.Sprintf("b%d", i), func(a *arguments) (int64, int64) { return spanOf(a.q.Bits[i].Lo, a.q.Bits[i].Size) })
+	}
+	return both(fmt.Sprintf("l%d", i), func(a *arguments) (int64, int64) { return spanOf(a.q.Lookups[i].Lo, a.q.Lookups[i].Size) })
+}
+
+// load emits the reading of columns at all positions in flight where a row is left, before
+// any of them is used.
+func (d *dense) load(roots []int, mask, unless string) {
+	g := d.g
+	var fresh []int
+	for _, c := range g.columnsOf(roots) {
+		if !d.loaded[c] {
+			d.loaded[c] = true
+			fresh = append(fresh, c)
+		}
+	}
+	for _, c := range fresh {
+		g.line("%s c%d[%d];", offsetType(g.p.Columns[c].Wide), c, g.t.Positions)
+	}
+	if len(fresh) == 0 {
+		return
+	}
+	d.loop()
+	for _, c := range fresh {
+		g.line("c%d[i] = %s[i] != 0%s ? %s(w%d, p0 + i, width%d) : 0;", c, mask, unless, g.laneCall("lane_bits", c), c, c)
+	}
+	g.line("}")
+}
+
+func (d *dense) loop() {
+	d.g.line("#pragma unroll")
+	d.g.line("for (uint32_t i = 0; i < %d; i++) {", d.g.t.Positions)
+}
+
+// row returns the emitter of position i. mask is the name of the rows that are left.
+func (d *dense) row(mask string) *row {
+	g := d.g
+	r := &row{g: g, memo: map[string]value{}, found: map[int]partner{}}
+	r.alive = g.name("alive")
+	g.line("const bool %s = %s[i] >> lane & 1;", r.alive, mask)
+	nulls := map[int]string{}
+	r.column = func(c int) (string, string, string) {
+		null := ""
+		if g.p.Columns[c].Nullable {
+			if nulls[c] == "" {
+				nulls[c] = g.name("null")
+				g.line("const bool %s = __shfl_sync(PGACCEL_WARP, nulls%d, p0 + i) >> lane & 1;", nulls[c], c)
+			}
+			null = nulls[c]
+		}
+		return fmt.Sprintf("c%d[i]", c), fmt.Sprintf("ref%d", c), null
+	}
+	return r
+}
+
+// step emits one step over the positions in flight.
+func (d *dense) step(k int) {
+	g, s := d.g, d.steps[k]
+	if s.Kind == StepProbe && g.p.Lookups[s.Index].Left {
+		return
+	}
+	mask := "m"
+	if s.Risky {
+		mask = "all"
+	}
+	w, windowed := d.windows[k]
+	unless := ""
+	c, _ := d.plain(s)
+	if windowed && s.Kind == StepRange && d.uses[c] == 1 {
+		unless = " && !" + w + ".all" // then offset 0 passes as any would
+	}
+	d.load([]int{g.stepNode(s)}, mask, unless)
+	d.loop()
+	if windowed {
+		pass := fmt.Sprintf("c%d[i] - %s.base <= %s.span", c, w, w)
+		if s.Kind != StepRange {
+			staged, bits := d.bitmap(s)
+			g.line("const %s distance = c%d[i] - %s.base;", offsetType(g.p.Columns[c].Wide), c, w)
+			pass = fmt.Sprintf("distance <= %s.span && %s", w, g.testBit(staged, bits, fmt.Sprintf("(uint32_t)(distance + %s.shift)", w)))
+			if !staged {
+				pass = "(m[i] >> lane & 1) && " + pass
+			}
+		}
+		if d.risky {
+			pass = w + ".any && " + pass
+		}
+		null := ""
+		if g.p.Columns[c].Nullable {
+			null = fmt.Sprintf(" & ~__shfl_sync(PGACCEL_WARP, nulls%d, p0 + i)", c)
+		}
+		g.line("m[i] &= __ballot_sync(PGACCEL_WARP, %s)%s;", pass, null)
+	} else {
+		r := d.row(mask)
+		g.line("m[i] &= __ballot_sync(PGACCEL_WARP, %s && %s);", r.alive, r.condition(s))
+	}
+	g.line("}")
+}
+
+// bitmap returns a step's bitmap and whether it is in shared memory.
+func (d *dense) bitmap(s Step) (staged bool, bits string) {
+	if s.Kind == StepBits {
+		bits, _, _ = d.g.bitsOf(s.Index)
+		return d.g.staged(d.g.t.StageBits, s.Index), bits
+	}
+	return d.g.staged(d.g.t.StageLookups, s.Index), d.g.lookup(s.Index).bits
+}
+
+// bitsOf returns the names of a StepBits' bitmap and its bounds.
+func (g *generator) bitsOf(i int) (bits, lo, size string) {
+	name := fmt.Sprintf("b%d", i)
+	lo = g.param("int64_t", name+"_lo", func(a *arguments) uint64 { return uint64(a.q.Bits[i].Lo) })
+	size = g.param("uint32_t", name+"_size", func(a *arguments) uint64 { return uint64(max(a.q.Bits[i].Size, 0)) })
+	bits = g.pointer("uint32_t", name+"_bits", func(a *arguments) device.Pointer { return a.b.Bits[i] })
+	if g.staged(g.t.StageBits, i) {
+		bits = "s_" + name
+	}
+	return bits, lo, size
+}
+
+// condition emits a step for one row and returns the condition that the row passes.
+func (r *row) condition(s Step) string {
+	g := r.g
+	if s.Kind == StepProbe {
+		return r.passes(s.Index)
+	}
+	v := r.node(s.Node, "")
+	switch s.Kind {
+	case StepRange:
+		i := s.Index
+		lo := g.param("int64_t", fmt.Sprintf("r%d_first", i), func(a *arguments) uint64 { return uint64(a.q.Ranges[i].Lo) })
+		hi := g.param("int64_t", fmt.Sprintf("r%d_last", i), func(a *arguments) uint64 { return uint64(a.q.Ranges[i].Hi) })
+		return fmt.Sprintf("%s && %s >= %s && %s <= %s", v.notNull(), v.as(true), lo, v.as(true), hi)
+	case StepBits:
+		bits, lo, size := g.bitsOf(s.Index)
+		f := r.position(v, lo, size)
+		return fmt.Sprintf("%s && %s", f.in, g.testBit(g.staged(g.t.StageBits, s.Index), bits, f.position))
+	}
+	return v.isTrue()
+}
+
+// positions emits the loop over a vector's positions. What passes ends in the sink or,
+// where there is a further stage or a bitmap, as masks in mine.
+func (d *dense) positions() {
+	g, p := d.g, d.g.t.Positions
+	if _, known := g.widthOf(0); known && g.t.UnrollVector {
+		g.line("#pragma unroll")
+	} else {
+		g.line("#pragma unroll 1")
+	}
+	g.line("for (uint32_t p0 = 0; p0 < 32; p0 += %d) {", p)
+	g.line("uint32_t m[%d];", p)
+	d.loop()
+	g.line("m[i] = __shfl_sync(PGACCEL_WARP, live, p0 + i);")
+	g.line("}")
+	if d.risky {
+		g.line("uint32_t all[%d];", p)
+		d.loop()
+		g.line("all[i] = m[i];")
+		g.line("}")
+	}
+	some := make([]string, p)
+	for i := range some {
+		some[i] = fmt.Sprintf("m[%d]", i)
+	}
+	none := "if ((" + strings.Join(some, " | ") + ") == 0)"
+	for k, s := range d.steps {
+		if k > 0 && d.steps[k-1].Share <= 2 && !d.steps[k-1].Risky && !s.Risky {
+			g.line("%s", none)
+			g.line("\tcontinue;")
+		}
+		d.step(k)
+	}
+	if d.sink && g.p.Sink.Kind != SinkBitmap {
+		roots, _ := g.p.sinkNodes()
+		d.load(roots, "m", "")
+		d.loop()
+		g.sink(d.row("m"))
+		g.line("}")
+	} else {
+		d.loop()
+		g.line("mine = lane == p0 + i ? m[i] : mine;")
+		g.line("}")
+	}
+	g.line("}")
+}
+
+// gathered emits a stage over rows from queue k: each lane has its own.
+func (g *generator) gathered(k int, steps []Step, sink bool) {
+	g.line("const uint32_t n = count%d < 32 ? count%d : 32;", k, k)
+	g.line("count%d -= n;", k)
+	r := &row{g: g, memo: map[string]value{}, found: map[int]partner{}}
+	r.alive = g.name("alive")
+	g.line("const bool %s = lane < n;", r.alive)
+	g.line("const uint32_t id = queue%d[warp][count%d + (%s ? lane : 0)];", k, k, r.alive)
+	g.line("__syncwarp();")
+	g.line("const uint32_t from = __ldg(p.list + (id >> 16)), at = id & 0xffff;")
+	type decoded struct{ offset, reference, null string }
+	columns := map[int]decoded{}
+	r.column = func(c int) (string, string, string) {
+		if d, ok := columns[c]; ok {
+			return d.offset, d.reference, d.null
+		}
+		s, o := g.name("s"), g.name(fmt.Sprintf("c%d", c))
+		g.line("ColumnSegment %s = %s[from];", s, g.columnParam(c))
+		if w, ok := g.widthOf(c); ok {
+			g.line("%s.width = %d;", s, w)
+		}
+		g.line("const %s %s = %s ? %s(%s, at) : 0;", offsetType(g.p.Columns[c].Wide), o, r.alive, g.laneCall("row_bits", c), s)
+		d := decoded{offset: o, reference: s + ".reference"}
+		if g.p.Columns[c].Nullable {
+			d.null = g.name("null")
+			g.line("const bool %s = %s.nulls != nullptr && bit_of(%s.nulls, at);", d.null, s, s)
+		}
+		columns[c] = d
+		return d.offset, d.reference, d.null
+	}
+	for _, s := range steps {
+		if s.Kind == StepProbe && g.p.Lookups[s.Index].Left {
+			continue
+		}
+		pass := r.condition(s)
+		next := g.name("alive")
+		g.line("const bool %s = %s && %s;", next, r.alive, pass)
+		r.alive = next
+	}
+	if sink {
+		g.sink(r)
+		return
+	}
+	g.push(k+1, r.alive, "id")
+}
+
+// push emits that rows of some lanes go into a queue.
+func (g *generator) push(k int, condition, id string) {
+	g.line("const uint32_t coming = __ballot_sync(PGACCEL_WARP, %s);", condition)
+	g.line("if (%s) {", condition)
+	g.line("queue%d[warp][count%d + __popc(coming & ((1u << lane) - 1))] = %s;", k, k, id)
+	g.line("}")
+	g.line("count%d += __popc(coming);", k)
+	g.line("__syncwarp();")
+}
+
+// scan emits the kernel's body.
+func (g *generator) scan() {
+	stages := g.stages()
+	last := len(stages) - 1
+	d := g.newDense(stages[0], last == 0)
+	for k := 1; k <= last; k++ {
+		g.line("__shared__ uint32_t queue%d[%d][%d];", k, g.t.Threads/32, queueRows)
+		g.line("uint32_t count%d = 0;", k)
+	}
+	g.line("const uint32_t lane = threadIdx.x & 31, warp = threadIdx.x >> 5;")
+	g.line("const uint32_t *const nowhere = (const uint32_t *)p.head;")
+	g.line("bool fault = false;")
+	if last > 0 {
+		g.line("(void)warp;")
+	}
+	g.openSink()
+	g.line("for (uint32_t unit = blockIdx.x * %d + warp;; unit += gridDim.x * %d) {", g.t.Threads/32, g.t.Threads/32)
+	g.line("const bool last = unit >= p.units;")
+	if last == 0 {
+		g.line("if (last)")
+		g.line("\tbreak;")
+	}
+	masks := last > 0 || g.p.Sink.Kind == SinkBitmap
+	if masks {
+		g.line("uint32_t mine = 0;")
+	}
+	g.line("const uint32_t place = unit >> p.shift, vector = unit & ((1u << p.shift) - 1);")
+	g.line("if (!last) {")
+	g.line("const uint32_t segment = __ldg(p.list + place);")
+	g.line("const SegmentHead head = p.heads[segment];")
+	g.line("const uint32_t rows = head.rows;")
+	g.line("uint32_t live = position_words(head.live, vector, lane, rows, PGACCEL_WARP);")
+	d.open()
+	g.line("if (__any_sync(PGACCEL_WARP, live != 0)) {")
+	d.positions()
+	g.line("}")
+	if g.p.Sink.Kind == SinkBitmap {
+		g.line("p.bitmap[(segment << p.shift | vector) * 32 + lane] = mine;")
+	}
+	g.line("}")
+	if last > 0 {
+		g.queues(stages)
+		g.line("if (last)")
+		g.line("\tbreak;")
+	}
+	g.line("}")
+	g.closeSink()
+	g.line("if (fault)")
+	g.line("\tp.head->fault = 1;")
+}
+
+// queues emits the loop that moves rows on: a later stage runs as soon as it has a full
+// warp, and with what is left once there are no more rows.
+func (g *generator) queues(stages [][]Step) {
+	g.line("for (;;) {")
+	g.line("const bool more = __any_sync(PGACCEL_WARP, mine != 0);")
+	g.line("const bool drain = last && !more;")
+	for k := len(stages) - 1; k >= 1; k-- {
+		before := ""
+		for j := 1; j < k; j++ {
+			before += fmt.Sprintf(" && count%d == 0", j)
+		}
+		g.line("if (count%d >= 32 || (drain && count%d > 0%s)) {", k, k, before)
+		g.gathered(k, stages[k], k == len(stages)-1)
+		g.line("continue;")
+		g.line("}")
+	}
+	g.line("if (!more)")
+	g.line("\tbreak;")
+	// Each lane has the rows of one position, and gives one.
+	g.push(1, "mine != 0", "(place << 16 | vector << 10 | lane << 5) + __ffs(mine) - 1")
+	g.line("mine &= mine - 1;")
+	g.line("}")
+}

@@ -1,0 +1,565 @@
+package program
+
+import (
+	"fmt"
+	"math/bits"
+)
+
+// place is where an accumulator lies in a group's words.
+type place struct {
+	same   bool // it is the rows of the group
+	global int  // its first word of 64 bits; word 0 has the rows
+	shared int  // its first array: of 64 bits for keys of 64, else of 32
+	key32  bool // a minimum or maximum that is kept in 32 bits in shared memory
+}
+
+// places lays out the accumulators.
+type places struct {
+	accs    []place
+	global  int // words of 64 bits of a group in a table
+	keys    int // arrays of 64 bits in shared memory; they come first
+	shared  int // arrays of 32 bits after them: array 0 has the rows
+	results int // words of a group in the result, its number and rows included
+}
+
+func (p *Program) places() places {
+	l := places{global: 1, shared: 1, results: 2}
+	for _, a := range p.Sink.Accs {
+		var x place
+		always := a.Filter < 0 && (a.Kind == AccRows || !p.Nodes[a.Arg].Nullable)
+		switch a.Kind {
+		case AccRows, AccCount:
+			if always {
+				x.same = true
+				break
+			}
+			x.shared = l.shared
+			l.shared++
+		case AccSum:
+			x.shared = l.shared
+			l.shared += 2
+		case AccSum128:
+			x.shared = l.shared
+			l.shared += 4
+		case AccMin, AccMax:
+			// Key 0 must not be a value's: with 32 bits it is one, but where each row has
+			// a value it is right.
+			if x.key32 = always && !p.Nodes[a.Arg].Wide; x.key32 {
+				x.shared = l.shared
+				l.shared++
+			} else {
+				x.shared = l.keys
+				l.keys++
+			}
+		}
+		if !x.same {
+			x.global = l.global
+			l.global += a.Kind.Words()
+		}
+		l.results += a.Kind.Words()
+		l.accs = append(l.accs, x)
+	}
+	return l
+}
+
+// sharedGroupBytes is the size of a group in a block's table.
+func (l *places) sharedGroupBytes() int64 { return int64(8*l.keys + 4*l.shared) }
+
+// Sizes of the layout of scratch.
+const (
+	headBytes = 256 // ResultHead of kernels/groups.cuh
+	// firstBytes is what Finish reads of a result, its head included.
+	firstBytes = 64 << 10
+	// hashSlotsMin and hashSlotsMax bound the slots of PlaceHash.
+	hashSlotsMin, hashSlotsMax = 1 << 10, 1 << 28
+)
+
+// layout is where things lie in scratch, in bytes: keys, table, head, result, list. Table
+// and head are cleared by one fill.
+type layout struct {
+	slots                             uint64 // groups that the table can hold
+	keys, table, head, result, list   int64
+	resultBytes                       int64 // without the head
+	tableBytes                        int64
+	shift                             uint // log2 of the vectors of the largest segment
+	replicas, tableWords, sharedTable int64
+	shared                            int64 // bytes of dynamic shared memory
+	stagedLookups, stagedBits         []int64
+}
+
+func (g *Generated) layout(q *Query) (l layout) {
+	p := g.p
+	most := 0
+	for i := range q.Segments {
+		most = max(most, q.Segments[i].Rows)
+	}
+	for most > VectorRows<<l.shift {
+		l.shift++
+	}
+	places := p.places()
+	at := int64(0)
+	switch p.Sink.Kind {
+	case SinkGroups:
+		switch p.Sink.Place {
+		case PlaceSingle:
+			l.slots = 1
+		case PlaceHash:
+			l.slots = min(max(uint64(1)<<min(bits.Len64(q.Expect)+1, 40), hashSlotsMin), hashSlotsMax)
+			at += int64(l.slots) * 8
+		default:
+			l.slots = q.Groups
+		}
+		l.table = at
+		l.tableBytes = (int64(l.slots)*int64(places.global)*8 + 255) &^ 255
+		at += l.tableBytes
+		l.resultBytes = int64(l.slots) * int64(places.results) * 8
+	case SinkBitmap:
+		l.resultBytes = int64(len(q.Segments)) << l.shift * (VectorRows / 8)
+	}
+	l.head = at
+	l.result = at + headBytes
+	l.list = (l.result + l.resultBytes + 255) &^ 255
+
+	for i := range p.Lookups {
+		l.stagedLookups = append(l.stagedLookups, l.shared)
+		if i < len(g.t.StageLookups) && g.t.StageLookups[i] {
+			l.shared += bitmapBytes(q.Lookups[i].Size)
+		}
+	}
+	for i := range q.Bits {
+		l.stagedBits = append(l.stagedBits, l.shared)
+		if i < len(g.t.StageBits) && g.t.StageBits[i] {
+			l.shared += bitmapBytes(q.Bits[i].Size)
+		}
+	}
+	if p.Sink.Kind == SinkGroups && p.Sink.Place == PlaceShared {
+		l.sharedTable = l.shared
+		l.tableWords = (int64(l.slots)*places.sharedGroupBytes() + 7) / 8 * 2
+		// Few groups have several tables, so that the warps of a block mostly meet others.
+		l.replicas = 1
+		for l.replicas < 8 && 2*l.replicas*l.tableWords*4 <= int64(g.t.TableBytes) {
+			l.replicas *= 2
+		}
+		l.shared += l.replicas * l.tableWords * 4
+	}
+	return l
+}
+
+// number emits the number of a row's group: of 64 bits where wide, else of 32.
+func (g *generator) number(r *row, wide bool) string {
+	t := "uint32_t"
+	if wide {
+		t = "uint64_t"
+	}
+	name := g.name("group")
+	terms := ""
+	for i, d := range g.p.Sink.Digits {
+		v := r.node(d.Node, "")
+		lo := g.param("int64_t", fmt.Sprintf("d%d_lo", i), func(a *arguments) uint64 { return uint64(a.q.Digits[i].Lo) })
+		stride := g.param("uint64_t", fmt.Sprintf("d%d_stride", i), func(a *arguments) uint64 { return a.q.Digits[i].Stride })
+		digit := fmt.Sprintf("((%s)%s - (%s)%s)", t, v.as(wide), t, lo)
+		if d.Nullable {
+			digit = fmt.Sprintf("(%s + 1)", digit)
+			if v.null != "" {
+				digit = fmt.Sprintf("(%s ? 0 : %s)", v.null, digit)
+			}
+		}
+		if terms != "" {
+			terms += " + "
+		}
+		terms += fmt.Sprintf("%s * (%s)%s", digit, t, stride)
+	}
+	if terms == "" {
+		terms = "0"
+	}
+	g.line("const %s %s = %s;", t, name, terms)
+	return name
+}
+
+// openSink emits what comes before the first row.
+func (g *generator) openSink() {
+	g.stageBitmaps()
+	switch {
+	case g.p.Sink.Kind != SinkGroups:
+	case g.p.Sink.Place == PlaceShared:
+		words := g.param("uint32_t", "table_words", func(a *arguments) uint64 { return uint64(a.l.tableWords) })
+		replicas := g.param("uint32_t", "replicas", func(a *arguments) uint64 { return uint64(a.l.replicas) })
+		at := g.param("uint32_t", "shared_table", func(a *arguments) uint64 { return uint64(a.l.sharedTable) })
+		g.line("uint32_t *const tables = (uint32_t *)(dynamic + %s);", at)
+		g.line("for (uint32_t i = threadIdx.x; i < %s * %s; i += %d)", words, replicas, g.t.Threads)
+		g.line("\ttables[i] = 0;")
+		g.line("uint32_t *const mine_table = tables + (warp & (%s - 1)) * %s;", replicas, words)
+		l := g.p.places()
+		groups := g.groups()
+		g.line("uint64_t *const keys64 = (uint64_t *)mine_table;")
+		g.line("uint32_t *const words32 = mine_table + %d * %s;", 2*l.keys, groups)
+		g.line("(void)keys64;")
+	case g.p.Sink.Place == PlaceSingle:
+		g.line("uint64_t total_rows = 0;")
+		for i, a := range g.p.Sink.Accs {
+			if !g.p.places().accs[i].same {
+				g.line("uint64_t total%d = 0;", i)
+				if a.Kind == AccSum128 {
+					g.line("uint64_t total%d_high = 0;", i)
+				}
+			}
+		}
+	}
+	g.line("__syncthreads();")
+}
+
+// groups is the number of slots.
+func (g *generator) groups() string {
+	return g.param("uint32_t", "groups", func(a *arguments) uint64 { return a.l.slots })
+}
+
+// stageBitmaps emits the copies to shared memory.
+func (g *generator) stageBitmaps() {
+	g.line("PGACCEL_DYNAMIC_SHARED(dynamic);")
+	g.line("(void)dynamic;")
+	one := func(name, bits string, at, bytes func(a *arguments) int64) {
+		offset := g.param("uint32_t", name+"_shared", func(a *arguments) uint64 { return uint64(at(a)) })
+		words := g.param("uint32_t", name+"_words", func(a *arguments) uint64 { return uint64(bytes(a) / 8) })
+		g.line("uint32_t *const s_%s = (uint32_t *)(dynamic + %s);", name, offset)
+		g.line("stage((uint64_t *)s_%s, (const uint64_t *)%s, %s);", name, bits, words)
+	}
+	for i := range g.p.Lookups {
+		if g.staged(g.t.StageLookups, i) {
+			g.lookup(i)
+			one(fmt.Sprintf("l%d", i), fmt.Sprintf("p.l%d_bits", i),
+				func(a *arguments) int64 { return a.l.stagedLookups[i] },
+				func(a *arguments) int64 { return bitmapBytes(a.q.Lookups[i].Size) })
+		}
+	}
+	for i, staged := range g.t.StageBits {
+		if staged {
+			g.bitsOf(i)
+			one(fmt.Sprintf("b%d", i), fmt.Sprintf("p.b%d_bits", i),
+				func(a *arguments) int64 { return a.l.stagedBits[i] },
+				func(a *arguments) int64 { return bitmapBytes(a.q.Bits[i].Size) })
+		}
+	}
+}
+
+// sink emits what becomes of a row that has passed.
+func (g *generator) sink(r *row) {
+	switch g.p.Sink.Kind {
+	case SinkBuild:
+		g.build(r)
+		return
+	case SinkBitmap:
+		return
+	}
+	l := g.p.places()
+	where := g.p.Sink.Place
+	group := "0"
+	if where != PlaceSingle {
+		group = g.number(r, where == PlaceHash)
+	}
+	// Values first, by all lanes; then what is added, by those that have something.
+	type added struct{ when, v string }
+	var list []added
+	for i, a := range g.p.Sink.Accs {
+		if l.accs[i].same {
+			list = append(list, added{})
+			continue
+		}
+		when := r.alive
+		if a.Filter >= 0 {
+			f := r.node(a.Filter, "")
+			when = g.name("when")
+			g.line("const bool %s = %s && %s;", when, r.alive, f.isTrue())
+		}
+		x := added{when, "1"}
+		if a.Kind != AccRows {
+			v := r.node(a.Arg, when)
+			if v.null != "" {
+				x.when = g.name("when")
+				g.line("const bool %s = %s && %s;", x.when, when, v.notNull())
+			}
+			if x.v = v.as(true); l.accs[i].key32 {
+				x.v = v.v
+			}
+		}
+		list = append(list, x)
+	}
+	if where == PlaceSingle {
+		g.line("total_rows += %s;", r.alive)
+		for i, a := range g.p.Sink.Accs {
+			if !l.accs[i].same {
+				g.addSingle(i, a.Kind, list[i].when, list[i].v)
+			}
+		}
+		return
+	}
+	g.line("if (%s) {", r.alive)
+	add := g.addGlobal
+	switch where {
+	case PlaceShared:
+		add = g.addShared
+		g.line("atomicAdd(words32 + %s, 1u);", group)
+	case PlaceHash:
+		g.line("const uint64_t slot = group_slot(p.keys, p.slots, %s, hash_of(%s));", group, group)
+		g.line("if (slot == p.slots) {")
+		g.line("p.head->full = 1;")
+		g.line("} else {")
+		group = "slot"
+		fallthrough
+	default:
+		g.line("global_add(p.table + %s, 1);", group)
+	}
+	for i, a := range g.p.Sink.Accs {
+		if l.accs[i].same {
+			continue
+		}
+		if list[i].when != r.alive {
+			g.line("if (%s) {", list[i].when)
+		}
+		add(l.accs[i], a.Kind, group, list[i].v)
+		if list[i].when != r.alive {
+			g.line("}")
+		}
+	}
+	if where == PlaceHash {
+		g.line("}")
+	}
+	g.line("}")
+}
+
+// key is the call that makes a key of a minimum's or maximum's argument.
+func (k AccKind) key() string {
+	if k == AccMin {
+		return "key_of_min"
+	}
+	return "key_of_max"
+}
+
+func (g *generator) addSingle(i int, kind AccKind, when, v string) {
+	switch kind {
+	case AccRows, AccCount:
+		g.line("total%d += %s;", i, when)
+	case AccSum:
+		g.line("total%d += %s ? (uint64_t)%s : 0;", i, when, v)
+	case AccSum128:
+		x := g.name("x")
+		g.line("const int64_t %s = %s ? %s : 0;", x, when, v)
+		g.line("total%d += (uint64_t)%s;", i, x)
+		g.line("total%d_high += (uint64_t)(%s >> 63) + (total%d < (uint64_t)%s ? 1 : 0);", i, x, i, x)
+	default:
+		x := g.name("key")
+		g.line("const uint64_t %s = %s ? %s(%s) : 0;", x, when, kind.key(), v)
+		g.line("total%d = %s > total%d ? %s : total%d;", i, x, i, x, i)
+	}
+}
+
+func (g *generator) addShared(x place, kind AccKind, group, v string) {
+	groups := g.groups()
+	word := func(k int) string { return fmt.Sprintf("words32 + %d * %s + %s", k, groups, group) }
+	switch {
+	case kind == AccRows || kind == AccCount:
+		g.line("atomicAdd(%s, 1u);", word(x.shared))
+	case kind == AccSum:
+		g.line("shared_add64(%s, %s, %s);", word(x.shared), word(x.shared+1), v)
+	case kind == AccSum128:
+		g.line("shared_add128(%s, %s, %s);", word(x.shared), groups, v)
+	case x.key32:
+		invert := ""
+		if kind == AccMin {
+			invert = "~"
+		}
+		g.line("shared_max32(%s, %s((uint32_t)%s ^ 0x80000000u));", word(x.shared), invert, v)
+	default:
+		g.line("shared_max(keys64 + %d * %s + %s, %s(%s));", x.shared, groups, group, kind.key(), v)
+	}
+}
+
+// word is a word of a group in the table in global memory.
+func (g *generator) word(k int, group string) string {
+	return fmt.Sprintf("p.table + %d * (uint64_t)p.slots + %s", k, group)
+}
+
+func (g *generator) addGlobal(x place, kind AccKind, group, v string) {
+	switch kind {
+	case AccRows, AccCount:
+		g.line("global_add(%s, 1);", g.word(x.global, group))
+	case AccSum:
+		g.line("global_add(%s, (uint64_t)%s);", g.word(x.global, group), v)
+	case AccSum128:
+		g.line("global_add128(%s, %s, (uint64_t)%s, (uint64_t)(%s >> 63));", g.word(x.global, group), g.word(x.global+1, group), v, v)
+	default:
+		g.line("global_max(%s, %s(%s));", g.word(x.global, group), kind.key(), v)
+	}
+}
+
+// build emits SinkBuild. A key's bit says whether it came before, whatever the layout.
+func (g *generator) build(r *row) {
+	kind := g.p.Sink.Build
+	key := r.node(g.p.Sink.Key, "")
+	lo := g.param("int64_t", "build_lo", func(a *arguments) uint64 { return uint64(a.q.BuildLo) })
+	size := g.param("uint32_t", "build_size", func(a *arguments) uint64 { return uint64(max(a.q.BuildSize, 0)) })
+	bits := g.param("uint32_t *", "build_bits", func(a *arguments) uint64 { return uint64(a.b.Built) })
+	number := ""
+	if kind != LookupBits {
+		number = g.number(r, false)
+	}
+	g.line("if (%s && %s) {", r.alive, key.notNull())
+	g.line("const uint64_t distance = (uint64_t)%s - (uint64_t)%s;", key.as(true), lo)
+	g.line("if (distance >= %s) {", size)
+	g.line("fault = true;")
+	g.line("} else {")
+	g.line("const uint32_t to = (uint32_t)distance;")
+	g.line("fault |= atomicOr(%s + (to >> 5), 1u << (to & 31)) >> (to & 31) & 1;", bits)
+	if entry := map[LookupKind]string{Lookup8: "uint8_t", Lookup16: "uint16_t", Lookup32: "uint32_t"}[kind]; entry != "" {
+		entries := g.param(entry+" *", "build_entries", func(a *arguments) uint64 { return uint64(a.b.Built) + uint64(bitmapBytes(a.q.BuildSize)) })
+		g.line("%s[to] = (%s)%s;", entries, entry, number)
+	}
+	g.line("}")
+	g.line("}")
+}
+
+// closeSink emits what comes after the last row: what a block has is added to the table in
+// global memory.
+func (g *generator) closeSink() {
+	if g.p.Sink.Kind != SinkGroups {
+		return
+	}
+	switch g.p.Sink.Place {
+	case PlaceShared:
+		g.flushShared()
+	case PlaceSingle:
+		g.flushSingle()
+	}
+}
+
+func (g *generator) flushShared() {
+	l := g.p.places()
+	groups := g.groups()
+	g.line("__syncthreads();")
+	g.line("for (uint32_t i = threadIdx.x; i < p.replicas * %s; i += %d) {", groups, g.t.Threads)
+	g.line("const uint32_t replica = i / %s, group = i - replica * %s;", groups, groups)
+	g.line("const uint64_t *const keys = (const uint64_t *)(tables + replica * p.table_words) + group;")
+	g.line("const uint32_t *const words = tables + replica * p.table_words + %d * %s + group;", 2*l.keys, groups)
+	g.line("(void)keys;")
+	g.line("if (words[0] == 0)")
+	g.line("\tcontinue;")
+	g.line("global_add(p.table + group, words[0]);")
+	pair := func(k int) string {
+		return fmt.Sprintf("((uint64_t)words[%d * %s] << 32 | words[%d * %s])", k+1, groups, k, groups)
+	}
+	for i, a := range g.p.Sink.Accs {
+		x := l.accs[i]
+		switch {
+		case x.same:
+		case a.Kind == AccRows || a.Kind == AccCount:
+			g.line("global_add(%s, words[%d * %s]);", g.word(x.global, "group"), x.shared, groups)
+		case a.Kind == AccSum:
+			g.line("global_add(%s, %s);", g.word(x.global, "group"), pair(x.shared))
+		case a.Kind == AccSum128:
+			g.line("global_add128(%s, %s, %s, %s);", g.word(x.global, "group"), g.word(x.global+1, "group"), pair(x.shared), pair(x.shared+2))
+		case x.key32:
+			invert := ""
+			if a.Kind == AccMin {
+				invert = "~"
+			}
+			g.line("global_max(%s, %s((int32_t)(%swords[%d * %s] ^ 0x80000000u)));", g.word(x.global, "group"), a.Kind.key(), invert, x.shared, groups)
+		default:
+			g.line("global_max(%s, keys[%d * %s]);", g.word(x.global, "group"), x.shared, groups)
+		}
+	}
+	g.line("}")
+}
+
+// flushSingle reduces registers: over warps, over the block, and then one atomic each.
+func (g *generator) flushSingle() {
+	l := g.p.places()
+	g.line("__shared__ uint64_t partial[%d][32];", l.global)
+	reduce := func(name, call string) { g.line("%s = %s(%s);", name, call, name) }
+	all := func(f func(name string, global int, kind AccKind)) {
+		f("total_rows", 0, AccSum)
+		for i, a := range g.p.Sink.Accs {
+			if x := l.accs[i]; !x.same {
+				f(fmt.Sprintf("total%d", i), x.global, a.Kind)
+			}
+		}
+	}
+	one := func(name string, global int, kind AccKind) {
+		switch kind {
+		case AccSum128:
+			g.line("warp_sum128(%s, %s_high);", name, name)
+		case AccMin, AccMax:
+			reduce(name, "warp_max")
+		default:
+			reduce(name, "warp_sum")
+		}
+	}
+	all(one)
+	g.line("if (lane == 0) {")
+	all(func(name string, global int, kind AccKind) {
+		g.line("partial[%d][warp] = %s;", global, name)
+		if kind == AccSum128 {
+			g.line("partial[%d][warp] = %s_high;", global+1, name)
+		}
+	})
+	g.line("}")
+	g.line("__syncthreads();")
+	g.line("if (warp == 0) {")
+	all(func(name string, global int, kind AccKind) {
+		g.line("%s = lane < %d ? partial[%d][lane] : 0;", name, g.t.Threads/32, global)
+		if kind == AccSum128 {
+			g.line("%s_high = lane < %d ? partial[%d][lane] : 0;", name, g.t.Threads/32, global+1)
+		}
+		one(name, global, kind)
+	})
+	g.line("if (lane == 0 && total_rows != 0) {")
+	all(func(name string, global int, kind AccKind) {
+		switch kind {
+		case AccSum128:
+			g.line("global_add128(p.table + %d, p.table + %d, %s, %s_high);", global, global+1, name, name)
+		case AccMin, AccMax:
+			g.line("global_max(p.table + %d, %s);", global, name)
+		default:
+			g.line("global_add(p.table + %d, %s);", global, name)
+		}
+	})
+	g.line("}")
+	g.line("}")
+}
+
+// collect emits the kernel that gathers the groups that some row came to.
+func (g *generator) collect() {
+	if g.p.Sink.Kind != SinkGroups {
+		return
+	}
+	l := g.p.places()
+	g.line("for (uint64_t slot = blockIdx.x * (uint64_t)blockDim.x + threadIdx.x; slot < p.slots; slot += gridDim.x * (uint64_t)blockDim.x) {")
+	g.line("const uint64_t rows = p.table[slot];")
+	g.line("if (rows == 0)")
+	g.line("\tcontinue;")
+	g.line("uint64_t *const out = p.result + atomicAdd((unsigned long long *)&p.head->count, 1ull) * %d;", l.results)
+	number := "slot"
+	if g.p.Sink.Place == PlaceHash {
+		number = "p.keys[slot]"
+	}
+	g.line("out[0] = %s;", number)
+	g.line("out[1] = rows;")
+	to := 2
+	for i, a := range g.p.Sink.Accs {
+		x := l.accs[i]
+		load := fmt.Sprintf("*(%s)", g.word(x.global, "slot"))
+		switch {
+		case x.same:
+			g.line("out[%d] = rows;", to)
+		case a.Kind == AccSum128:
+			g.line("out[%d] = %s;", to, load)
+			g.line("out[%d] = *(%s);", to+1, g.word(x.global+1, "slot"))
+		case a.Kind == AccMin:
+			g.line("out[%d] = ~%s ^ 1ull << 63;", to, load)
+		case a.Kind == AccMax:
+			g.line("out[%d] = %s ^ 1ull << 63;", to, load)
+		default:
+			g.line("out[%d] = %s;", to, load)
+		}
+		to += a.Kind.Words()
+	}
+	g.line("}")
+}

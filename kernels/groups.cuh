@@ -1,0 +1,135 @@
+// Accumulators. Words of tables begin as 0, whatever they are of: minima and maxima are
+// kept as unsigned keys whose maximum is wanted, and whose 0 says that nothing came.
+#pragma once
+#include "lanes.cuh"
+
+// key_of_max and key_of_min order as v does, and as -v does; 0 is math.MinInt64 for a
+// maximum and math.MaxInt64 for a minimum, which is what no argument gives.
+PGACCEL_INLINE uint64_t key_of_max(int64_t v) { return (uint64_t)v ^ 1ull << 63; }
+PGACCEL_INLINE uint64_t key_of_min(int64_t v) { return ~((uint64_t)v ^ 1ull << 63); }
+
+// shared_add64 adds to a sum of 64 bits in two words: 64-bit atomics on shared memory are
+// compare-and-swap loops on Hopper, 32-bit ones are not. The carry is what the low word
+// returned; mostly the high word need not be touched.
+PGACCEL_INLINE void shared_add64(uint32_t *low, uint32_t *high, int64_t v)
+{
+	const uint32_t add = (uint32_t)v;
+	const uint32_t old = atomicAdd(low, add);
+	const uint32_t up = (uint32_t)((uint64_t)v >> 32) + ((uint32_t)(old + add) < old ? 1u : 0u);
+	if (up != 0)
+		atomicAdd(high, up);
+}
+
+// shared_add128 adds v, with its sign extended, to a sum of 128 bits in words that lie
+// stride apart. Each word counts modulo 2^32 and hands on every wrap exactly once, so that
+// the order does not matter.
+PGACCEL_INLINE void shared_add128(uint32_t *word, uint32_t stride, int64_t v)
+{
+	const uint32_t v0 = (uint32_t)v, v1 = (uint32_t)((uint64_t)v >> 32);
+	uint32_t old = atomicAdd(word, v0);
+	const uint32_t carry = (uint32_t)(old + v0) < old ? 1 : 0;
+	const uint32_t add = v1 + carry; // wraps to 0 where v1 is all ones: the carry goes on
+	int up = add < carry ? 1 : 0;
+	if (add != 0) {
+		old = atomicAdd(word + stride, add);
+		up = (uint32_t)(old + add) < old ? 1 : 0;
+	}
+	up += v < 0 ? -1 : 0;
+	if (up > 0) {
+		if (atomicAdd(word + 2 * stride, 1u) == 0xffffffffu)
+			atomicAdd(word + 3 * stride, 1u);
+	} else if (up < 0) {
+		if (atomicAdd(word + 2 * stride, 0xffffffffu) == 0)
+			atomicAdd(word + 3 * stride, 0xffffffffu);
+	}
+}
+
+// shared_max32 and shared_max keep the larger key; mostly a look is enough.
+PGACCEL_INLINE void shared_max32(uint32_t *word, uint32_t key)
+{
+	if (*(volatile uint32_t *)word < key)
+		atomicMax(word, key);
+}
+
+PGACCEL_INLINE void shared_max(uint64_t *word, uint64_t key)
+{
+	if (*(volatile uint64_t *)word < key)
+		atomicMax((unsigned long long *)word, (unsigned long long)key);
+}
+
+PGACCEL_INLINE void global_add(uint64_t *word, uint64_t v)
+{
+	atomicAdd((unsigned long long *)word, (unsigned long long)v);
+}
+
+PGACCEL_INLINE void global_max(uint64_t *word, uint64_t key)
+{
+	if (__ldcg(word) < key)
+		atomicMax((unsigned long long *)word, (unsigned long long)key);
+}
+
+// global_add128 adds 128 bits to a sum in two words.
+PGACCEL_INLINE void global_add128(uint64_t *low, uint64_t *high, uint64_t v0, uint64_t v1)
+{
+	const uint64_t old = atomicAdd((unsigned long long *)low, (unsigned long long)v0);
+	const uint64_t up = v1 + (old + v0 < old ? 1 : 0);
+	if (up != 0)
+		global_add(high, up);
+}
+
+// group_slot finds or makes the slot of a group's number, with open addressing. Slots of
+// all ones are free. It returns slots where it found none within a bound.
+PGACCEL_INLINE uint64_t group_slot(uint64_t *keys, uint64_t slots, uint64_t number, uint64_t hash)
+{
+	uint64_t at = hash & (slots - 1);
+	for (uint64_t tries = slots < 8192 ? slots : 8192; tries > 0; tries--) {
+		uint64_t key = __ldcg(keys + at);
+		if (key == ~0ull)
+			key = atomicCAS((unsigned long long *)keys + at, ~0ull, (unsigned long long)number);
+		if (key == ~0ull || key == number)
+			return at;
+		at = (at + 1) & (slots - 1);
+	}
+	return slots;
+}
+
+// The reductions over a warp leave the result in lane 0.
+PGACCEL_INLINE uint64_t warp_sum(uint64_t v)
+{
+	for (int d = 16; d > 0; d >>= 1)
+		v += __shfl_down_sync(PGACCEL_WARP, (unsigned long long)v, d);
+	return v;
+}
+
+PGACCEL_INLINE uint64_t warp_max(uint64_t v)
+{
+	for (int d = 16; d > 0; d >>= 1) {
+		const uint64_t w = __shfl_down_sync(PGACCEL_WARP, (unsigned long long)v, d);
+		v = w > v ? w : v;
+	}
+	return v;
+}
+
+PGACCEL_INLINE void warp_sum128(uint64_t &low, uint64_t &high)
+{
+	for (int d = 16; d > 0; d >>= 1) {
+		const uint64_t l = __shfl_down_sync(PGACCEL_WARP, (unsigned long long)low, d);
+		const uint64_t h = __shfl_down_sync(PGACCEL_WARP, (unsigned long long)high, d);
+		low += l;
+		high += h + (low < l ? 1 : 0);
+	}
+}
+
+// Result begins with this; program.Parse reads it.
+struct ResultHead {
+	uint64_t fault, full, count, pad[29];
+};
+static_assert(sizeof(ResultHead) == 256, "as in gpu/program/sink.go");
+
+// stage copies a bitmap to shared memory, 16 bytes being the unit that it is padded to.
+PGACCEL_INLINE void stage(uint64_t *to, const uint64_t *from, uint32_t words)
+{
+#pragma unroll 8
+	for (uint32_t i = threadIdx.x; i < words; i += blockDim.x)
+		to[i] = __ldg(from + i);
+}

@@ -1,0 +1,129 @@
+// Device lanes: columns of segments as gpu/program's package comment draws them.
+#pragma once
+#include "pgaccel.cuh"
+
+#ifdef PGACCEL_EMULATOR
+#define PGACCEL_INLINE static inline
+#else
+#define PGACCEL_INLINE static __device__ __forceinline__
+#endif
+
+#define PGACCEL_WARP 0xffffffffu // all lanes
+
+// SegmentHead describes a segment: program.AppendSegmentHead.
+struct SegmentHead {
+	const uint32_t *live; // a bit for each row that counts; null: all do
+	uint32_t rows;
+	uint32_t pad;
+};
+static_assert(sizeof(SegmentHead) == 16, "as in gpu/program/layout.go");
+
+// ColumnSegment describes a column of a segment: program.AppendColumnSegment.
+struct ColumnSegment {
+	const uint32_t *words;
+	const uint32_t *nulls; // a bit for each row that is null; null: none is
+	int64_t reference;
+	uint32_t width;
+	uint32_t pad;
+};
+static_assert(sizeof(ColumnSegment) == 32, "as in gpu/program/layout.go");
+
+// lane_mask has the low width bits, width at most 32.
+PGACCEL_INLINE uint32_t lane_mask(uint32_t width)
+{
+	return width >= 32 ? 0xffffffffu : (1u << width) - 1;
+}
+
+// lane_bits returns the offset of the value at a position of one lane, whose first word is
+// at lane. A warp reads 32 consecutive rows so, with one load or two of 128 bytes; the
+// second condition is the same for all its lanes. width is 1 to 32: of width 0 a word is
+// read, too, and 0 returned.
+PGACCEL_INLINE uint32_t lane_bits(const uint32_t *lane, uint32_t position, uint32_t width)
+{
+	const uint32_t bit = position * width, shift = bit & 31;
+	const uint32_t *word = lane + (bit >> 5) * 32;
+	const uint32_t low = __ldg(word);
+	const uint32_t high = shift + width > 32 ? __ldg(word + 32) : 0;
+	return __funnelshift_r(low, high, shift) & lane_mask(width);
+}
+
+// lane_bits64 is lane_bits for widths up to 64: two packings.
+PGACCEL_INLINE uint64_t lane_bits64(const uint32_t *lane, uint32_t position, uint32_t width)
+{
+	if (width <= 32)
+		return lane_bits(lane, position, width);
+	const uint32_t low = __ldg(lane + position * 32);
+	return (uint64_t)lane_bits(lane + 32 * 32, position, width - 32) << 32 | low;
+}
+
+// lane_start returns where a lane of a vector begins. nowhere is what can be read instead
+// where there are no words: 256 bytes.
+PGACCEL_INLINE const uint32_t *lane_start(const ColumnSegment &c, uint32_t vector, uint32_t lane, const uint32_t *nowhere)
+{
+	return c.width != 0 ? c.words + vector * c.width * 32 + lane : nowhere + lane;
+}
+
+// row_bits returns the offset of one row, each lane its own.
+PGACCEL_INLINE uint32_t row_bits(const ColumnSegment &c, uint32_t row)
+{
+	if (c.width == 0)
+		return 0;
+	return lane_bits(c.words + (row >> 10) * c.width * 32 + (row & 31), row >> 5 & 31, c.width);
+}
+
+// row_bits64 is row_bits for widths up to 64.
+PGACCEL_INLINE uint64_t row_bits64(const ColumnSegment &c, uint32_t row)
+{
+	if (c.width == 0)
+		return 0;
+	return lane_bits64(c.words + (row >> 10) * c.width * 32 + (row & 31), row >> 5 & 31, c.width);
+}
+
+// bit_of reads a bit of a bitmap in global memory.
+PGACCEL_INLINE bool bit_of(const uint32_t *words, uint32_t i)
+{
+	return __ldg(words + (i >> 5)) >> (i & 31) & 1;
+}
+
+// shared_bit_of reads a bit of a bitmap in shared memory.
+PGACCEL_INLINE bool shared_bit_of(const uint32_t *words, uint32_t i)
+{
+	return words[i >> 5] >> (i & 31) & 1;
+}
+
+// position_words returns to each lane the word of a bitmap for the position that has the
+// lane's number: bits of rows from rows on are 0. A null pointer stands for missing.
+PGACCEL_INLINE uint32_t position_words(const uint32_t *bitmap, uint32_t vector, uint32_t lane, uint32_t rows, uint32_t missing)
+{
+	const uint32_t first = vector * 1024 + lane * 32;
+	if (first >= rows)
+		return 0;
+	const uint32_t word = bitmap != nullptr ? __ldg(bitmap + vector * 32 + lane) : missing;
+	return rows - first < 32 ? word & ((1u << (rows - first)) - 1) : word;
+}
+
+// Window is an interval of values as the offsets of one segment have it: value v is inside
+// where offset - base <= span; its distance from the interval's begin is then offset -
+// base + shift. None is inside unless any is set; all are where all is.
+template <typename T>
+struct Window {
+	T base, span, shift;
+	bool any, all;
+};
+
+// window_of clamps [lo, hi] to what offsets of a width can be.
+template <typename T>
+PGACCEL_INLINE Window<T> window_of(int64_t reference, uint32_t width, int64_t lo, int64_t hi)
+{
+	const uint64_t last = width >= 64 ? ~0ull : (1ull << width) - 1;
+	const int64_t first = lo > reference ? lo : reference;
+	const uint64_t base = (uint64_t)first - (uint64_t)reference;
+	const uint64_t end = (uint64_t)hi - (uint64_t)reference;
+	Window<T> w;
+	w.any = lo <= hi && hi >= reference && base <= last;
+	w.base = (T)base;
+	w.span = (T)((end < last ? end : last) - base);
+	w.shift = (T)((uint64_t)first - (uint64_t)lo);
+	w.all = w.any && base == 0 && end >= last;
+	return w;
+}
