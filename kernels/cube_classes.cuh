@@ -102,7 +102,7 @@ PGACCEL_KERNEL(cube_contract, CubeContract, p, 256, 4) {
 
 struct CubeDense {
 	const cube_i64 *sums;
-	const unsigned char *seen; // a multiple of 4 bytes, the rest 0
+	const unsigned char *seen;
 	uint32_t *counts;          // of each chunk
 	cube_u64 *numbers;
 	cube_i64 *outSums;
