@@ -6,7 +6,7 @@ BIN    := bin/pgaccel
 PKGS   := ./...
 FUZZTIME ?= 20000x
 
-.PHONY: all build demo test test-versions check simd lint race bench bench-ssb bench-bi bench-papers bench-passthrough fuzz regress referee programs deps clean
+.PHONY: all build demo test test-versions check simd lint race bench bench-ssb bench-bi bench-papers bench-passthrough fuzz regress referee programs ptx deps clean
 
 all: build
 
@@ -24,6 +24,7 @@ demo: deps build
 
 # Everything, against a real PostgreSQL, real clients included.
 test: deps build
+	@scripts/install-deps.sh test
 	@integration/install-clients.sh
 	@scripts/test.sh
 
@@ -79,6 +80,11 @@ build/duckdb: $(wildcard bench/duckdb/*.go) bench/duckdb/go.mod
 # RoaringBitmap for the comparison, likewise.
 build/roaring: $(wildcard bench/roaring/*.go bitmapidx/*.go bitmapidx/wahdata/*.go) bench/roaring/go.mod
 	cd bench/roaring && $(GO) build -o ../../build/roaring .
+
+# Every kernel that the tests have the emulator run, compiled for GPUs by clang.
+ptx:
+	@scripts/install-deps.sh ptx
+	@scripts/ptx.sh
 
 # Every decoder, for a fixed number of inputs each.
 fuzz:

@@ -43,10 +43,12 @@ typedef unsigned long long uint64_t;
 #include "check.hpp" // clang's syntax check without a toolkit
 #endif
 
+#ifndef PGACCEL_KERNEL
 #define PGACCEL_KERNEL(name, Params, p, threads, blocks) \
 	extern "C" __global__ void __launch_bounds__(threads, blocks) name(const __grid_constant__ Params p)
+#endif
 #define PGACCEL_DYNAMIC_SHARED(name) extern __shared__ __align__(16) unsigned char name[]
-#ifdef PGACCEL_CDP
+#if defined(PGACCEL_CDP) && !defined(PGACCEL_LAUNCH)
 #define PGACCEL_LAUNCH(kernel, grid, block, shared, params) kernel<<<grid, block, shared, cudaStreamFireAndForget>>>(params)
 #define PGACCEL_LAUNCH_TAIL(kernel, grid, block, shared, params) kernel<<<grid, block, shared, cudaStreamTailLaunch>>>(params)
 #endif

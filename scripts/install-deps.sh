@@ -1,12 +1,20 @@
 #!/usr/bin/env bash
 # Finds, or on Debian and Ubuntu installs, what building and running here needs:
 # a C compiler (the SQL parser is PostgreSQL's own), make, and a PostgreSQL server.
+# With "test" also a C++ compiler, which the emulator of GPU kernels calls; with "ptx"
+# clang, which compiles them for GPUs, too.
 set -euo pipefail
 
 missing=()
 command -v cc >/dev/null || missing+=(gcc libc6-dev)
 if [ -z "${PGACCEL_PG_BINDIR:-}" ] && ! ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 && ! command -v initdb >/dev/null; then
 	missing+=(postgresql)
+fi
+case "${1:-}" in
+test | ptx) command -v "${CXX:-c++}" >/dev/null || missing+=(g++) ;;
+esac
+if [ "${1:-}" = ptx ] && ! "$(dirname "$0")/clang.sh" >/dev/null 2>&1; then
+	missing+=(clang-16)
 fi
 command -v psql >/dev/null || missing+=(postgresql-client)
 [ ${#missing[@]} -eq 0 ] && exit 0

@@ -159,6 +159,29 @@ func firstErrors(out string, err error) string {
 	return strings.Join(lines, "\n")
 }
 
+// sourcesVariable names a folder that gets every source that was compiled: scripts/ptx.sh
+// has clang compile those of all tests.
+const sourcesVariable = "PGACCEL_EMULATOR_SOURCES"
+
+// keepSource writes a source that compiles to that folder, where there is one.
+func keepSource(s device.Source, hash string) error {
+	dir := os.Getenv(sourcesVariable)
+	if dir == "" {
+		return nil
+	}
+	var text strings.Builder
+	for _, d := range s.Defines {
+		name, value, _ := strings.Cut(d, "=")
+		fmt.Fprintf(&text, "#define %s %s\n", name, value)
+	}
+	fmt.Fprintf(&text, "#line 1 %q\n%s", s.Name+".cu", s.Code)
+	path := filepath.Join(dir, s.Name+"-"+hash[:12]+".cu")
+	if err := os.WriteFile(path, []byte(text.String()), 0o600); err != nil {
+		return fault(device.FaultOther, "compile "+s.Name, err.Error())
+	}
+	return nil
+}
+
 // line says where a pc lies that is offset bytes into an object, or "".
 func line(object string, offset uint64) string {
 	out, err := exec.Command("addr2line", "-e", object, "-i", "-s", fmt.Sprintf("%#x", offset)).Output()

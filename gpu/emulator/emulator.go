@@ -185,6 +185,9 @@ func (e *Emulator) Compile(ctx context.Context, dev int, s device.Source) (devic
 	if err := e.compiler.compile(ctx, s, path); err != nil {
 		return 0, err
 	}
+	if err := keepSource(s, hash); err != nil {
+		return 0, err
+	}
 	name := C.CString(path)
 	defer C.free(unsafe.Pointer(name))
 	var text *C.char
@@ -257,7 +260,15 @@ func (e *Emulator) do(dev int, c *device.Command, reply *device.Reply) error {
 	}
 	switch c.Op {
 	case device.OpLaunch:
-		return e.launch(c)
+		if err := e.launch(c); err != nil {
+			return err
+		}
+		e.mu.Lock()
+		text := e.devices[dev].overrun()
+		e.mu.Unlock()
+		if text != "" { // it, or one that ran beside it
+			return fault(device.FaultLost, "kernel "+c.Function, text)
+		}
 	case device.OpCopyShared:
 		e.mu.Lock()
 		if c.File == 0 || int(c.File) > len(e.files) {

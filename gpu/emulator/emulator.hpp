@@ -306,5 +306,7 @@ inline void launch(const pgemu_kernel &k, dim3 grid, dim3 block, unsigned shared
 	runtime->launch(&k, {grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, shared, &params, tail);
 }
 } // namespace pgemu
+#ifdef PGACCEL_CDP
 #define PGACCEL_LAUNCH(kernel, grid, block, shared, params) ::pgemu::launch(pgemu_kernel_##kernel, grid, block, shared, params, 0)
 #define PGACCEL_LAUNCH_TAIL(kernel, grid, block, shared, params) ::pgemu::launch(pgemu_kernel_##kernel, grid, block, shared, params, 1)
+#endif

@@ -13,7 +13,7 @@ import (
 
 // source makes a translation unit of kernels.
 func source(code string) device.Source {
-	return device.Source{Name: "test", Code: "#include \"pgaccel.cuh\"\n" + code, Headers: kernels.Headers()}
+	return device.Source{Name: "test", Code: "#include \"pgaccel.cuh\"\n" + code, Headers: kernels.Headers(), Defines: []string{"PGACCEL_CDP=1"}}
 }
 
 func start(t *testing.T, opt Options) *Emulator {

@@ -6,6 +6,7 @@ package emulator
 import "C"
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"sync"
@@ -81,21 +82,45 @@ func (m *memory) free(p device.Pointer) error {
 		return fault(device.FaultOther, "free", fmt.Sprintf("%#x is not an allocation", uint64(p)))
 	}
 	var written error
-	for i := range b.front {
-		if b.front[i] != pattern {
-			written = fault(device.FaultLost, "free", fmt.Sprintf("something wrote %d bytes before an allocation of %d bytes", len(b.front)-i, b.bytes))
-		}
-	}
-	for i := b.bytes; i < int64(len(b.data)); i++ {
-		if b.data[i] != pattern {
-			written = fault(device.FaultLost, "free", fmt.Sprintf("something wrote %d bytes behind an allocation of %d bytes", i-b.bytes, b.bytes))
-			break
-		}
+	if text := b.overrun(); text != "" {
+		written = fault(device.FaultLost, "free", text)
 	}
 	m.used -= int64(len(b.data))
 	delete(m.blocks, p)
 	C.pgemu_unmap(b.base, b.whole)
 	return written
+}
+
+var untouched = bytes.Repeat([]byte{pattern}, 1<<16)
+
+// overrun says what was written beside an allocation, or "".
+func (b *block) overrun() string {
+	behind := b.data[b.bytes:]
+	if !bytes.Equal(behind, untouched[:len(behind)]) {
+		for i, v := range behind {
+			if v != pattern {
+				return fmt.Sprintf("something wrote %d bytes behind an allocation of %d bytes", i, b.bytes)
+			}
+		}
+	}
+	if len(b.front) <= len(untouched) && !bytes.Equal(b.front, untouched[:len(b.front)]) {
+		for i := len(b.front) - 1; i >= 0; i-- {
+			if b.front[i] != pattern {
+				return fmt.Sprintf("something wrote %d bytes before an allocation of %d bytes", len(b.front)-i, b.bytes)
+			}
+		}
+	}
+	return ""
+}
+
+// overrun says what was written beside any allocation, or "".
+func (m *memory) overrun() string {
+	for _, b := range m.blocks {
+		if text := b.overrun(); text != "" {
+			return text
+		}
+	}
+	return ""
 }
 
 // span returns the memory of a command.

@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# Compiles every kernel to PTX with clang, without a CUDA toolkit (kernels/check.hpp), as a
+# second opinion beside the emulator's C++ compiler: every source that the tests have the
+# emulator compile, generated programs included. Fails where clang finds an error. With --keep DIR the PTX stays there.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+clang=$(scripts/clang.sh)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+out=$work/ptx
+if [ "${1:-}" = --keep ]; then
+	out=$(realpath -m "$2")
+	shift 2
+fi
+mkdir -p "$work/sources" "$out"
+
+# A cached test would compile nothing.
+PGACCEL_EMULATOR_SOURCES=$work/sources ${GO:-go} test -count=1 -short "${@:-./gpu/...}" || echo "tests fail; what they compiled is checked nevertheless" >&2
+
+compile() {
+	local arch
+	for arch in sm_80 sm_90; do
+		"$clang" -x cuda --cuda-device-only --cuda-gpu-arch=$arch --cuda-feature=+ptx78 -nocudainc -nocudalib \
+			-std=c++17 -O1 -Wall -Wno-unused -Wno-pass-failed -Wno-unknown-pragmas -Wno-infinite-recursion -Ikernels -S "$1" -o "$out/$(basename "$1" .cu).$arch.ptx" || return 1
+	done
+}
+export -f compile
+export clang out
+find "$work/sources" -name '*.cu' -print0 | xargs -0 -n 1 -P "$(nproc)" bash -c 'compile "$0" || { echo "$(basename "$0"): does not compile" >&2; exit 1; }'
+echo "$(find "$work/sources" -name '*.cu' | wc -l) sources compile to PTX for sm_80 and sm_90 ($clang)"
