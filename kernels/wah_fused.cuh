@@ -27,10 +27,13 @@
 #define WAH_TILE 512 // chunks: 64 to 1,024, a power of two
 #endif
 #ifndef WAH_FUSED_THREADS
-#define WAH_FUSED_THREADS 128
+#define WAH_FUSED_THREADS 128 // 32 to 256
 #endif
 #ifndef WAH_FUSED_BLOCKS
-#define WAH_FUSED_BLOCKS 10 // of a multiprocessor
+#define WAH_FUSED_BLOCKS (1024 / WAH_FUSED_THREADS) // of a multiprocessor: 64 registers a thread
+#endif
+#ifndef WAH_AHEAD
+#define WAH_AHEAD 2 // steps of 64 atoms that a warp has on their way: 512 bytes each
 #endif
 
 constexpr uint32_t WAH_WARPS = WAH_FUSED_THREADS / 32;
@@ -65,9 +68,8 @@ struct WahQueue {
 
 // WahStep is 64 atoms on their way: two for each lane.
 struct WahStep {
-	uint64_t a, b;    // 0 past the end
-	uint32_t na, nb;  // chunks in the tile of a first and of a last atom, 0 of others
-	uint32_t columns; // that begin in this step
+	uint64_t a, b; // 0 past the end
+	uint32_t n;    // chunks in the tile if it is a first or a last atom, else 0: of a, and of b << 16
 };
 
 // WahTile is a tile of the result, in 32-bit halves for the sake of atomics and of banks.
@@ -103,10 +105,11 @@ __device__ __forceinline__ uint64_t wah_atom(const WahQueue &q, uint32_t k, uint
 }
 
 // wah_step loads atoms j to j + 63 of the sequence, of which end is the end, for a warp. Column
-// k has the atom before j; columns up to last begin before end.
-__device__ __forceinline__ WahStep wah_step(const WahQueue &q, uint32_t k, uint32_t last, uint32_t j, uint32_t end) {
+// k has the atom before j, and then that of the last of the 64; columns up to last begin before
+// end.
+__device__ __forceinline__ WahStep wah_step(const WahQueue &q, uint32_t &k, uint32_t last, uint32_t j, uint32_t end) {
 	uint32_t lane = threadIdx.x & 31;
-	WahStep s = {0, 0, 0, 0, 0};
+	WahStep s = {0, 0, 0};
 	if (q.start[k + 1] - j > 64) { // in the midst of a column
 		const uint64_t *from = q.atoms + (q.base[k] + j + lane);
 		s.a = __ldcs(from);
@@ -118,12 +121,14 @@ __device__ __forceinline__ WahStep wah_step(const WahQueue &q, uint32_t k, uint3
 	uint32_t x = q.start[next < last ? next : last] - j;
 	uint32_t heads_a = __reduce_or_sync(0xffffffffu, x < 32 ? 1u << x : 0);
 	uint32_t heads_b = __reduce_or_sync(0xffffffffu, x - 32 < 32 ? 1u << (x - 32) : 0);
-	uint32_t before = __popc(heads_a);
-	s.columns = before + __popc(heads_b);
+	uint32_t na = 0, nb = 0;
 	if (j + lane < end)
-		s.a = wah_atom(q, k + __popc(heads_a & upto), j + lane, heads_a >> lane & 1, s.na);
+		s.a = wah_atom(q, k + __popc(heads_a & upto), j + lane, heads_a >> lane & 1, na);
+	k += __popc(heads_a);
 	if (j + 32 + lane < end)
-		s.b = wah_atom(q, k + before + __popc(heads_b & upto), j + 32 + lane, heads_b >> lane & 1, s.nb);
+		s.b = wah_atom(q, k + __popc(heads_b & upto), j + 32 + lane, heads_b >> lane & 1, nb);
+	k += __popc(heads_b);
+	s.n = na | nb << 16;
 	return s;
 }
 
@@ -146,15 +151,25 @@ __device__ __forceinline__ void wah_union(const WahTile &tile, const WahQueue &q
 	if (k >= last)
 		return;
 	uint32_t lane = threadIdx.x & 31, j = q.start[k], end = q.start[last], at = 0;
-	k--; // -1 for the first: its successor's head is the first thing that a step meets
-	WahStep next = wah_step(q, k, last, j, end);
-	while (j < end) {
-		WahStep s = next;
-		k += s.columns;
-		j += 64;
-		if (j < end) // in flight while those before it are put in their places
-			next = wah_step(q, k, last, j, end);
-		uint32_t la = wah_length(s.a, s.na), lb = wah_length(s.b, s.nb), lengths = la | lb << 16;
+	uint32_t ahead = j; // what is on its way ends here
+	k--;                // -1 for the first: its successor's head is the first thing that a step meets
+	WahStep next[WAH_AHEAD];
+#pragma unroll
+	for (uint32_t i = 0; i < WAH_AHEAD; i++) {
+		next[i] = {0, 0, 0};
+		if (ahead < end)
+			next[i] = wah_step(q, k, last, ahead, end);
+		ahead += 64;
+	}
+	for (; j < end; j += 64) {
+		WahStep s = next[0];
+#pragma unroll
+		for (uint32_t i = 0; i + 1 < WAH_AHEAD; i++)
+			next[i] = next[i + 1];
+		if (ahead < end)
+			next[WAH_AHEAD - 1] = wah_step(q, k, last, ahead, end);
+		ahead += 64;
+		uint32_t la = wah_length(s.a, s.n & 0xffff), lb = wah_length(s.b, s.n >> 16), lengths = la | lb << 16;
 		uint32_t at_a = at + lane, at_b = at_a + 32;
 		if (__all_sync(0xffffffffu, lengths == 0x10001)) {
 			at += 64;
@@ -205,12 +220,12 @@ PGACCEL_KERNEL(wah_fused, WahFused, p, WAH_FUSED_THREADS, WAH_FUSED_BLOCKS) {
 		full = __syncthreads_or(!live && (uint32_t(e) >> 10 & 1023) == 1);
 		if (full)
 			break;
-		// Columns in bits 24 to 31, their atoms in those below.
-		uint32_t total, own = live ? 1u << 24 | n : 0;
+		// Columns in bits 23 to 31, their atoms in those below.
+		uint32_t total, own = live ? 1u << 23 | n : 0;
 		uint32_t before = scan_block<WAH_WARPS>(own, sums, total) - own;
-		uint32_t columns = total >> 24, atoms = total & 0xffffff;
+		uint32_t columns = total >> 23, atoms = total & 0x7fffff;
 		if (live) {
-			uint32_t c = before >> 24, at = before & 0xffffff;
+			uint32_t c = before >> 23, at = before & 0x7fffff;
 			base[c] = (e >> 30) - at;
 			start[c] = at;
 			ends[c] = uint32_t(e) & 0xfffff;

@@ -23,8 +23,10 @@ type Options struct {
 	Scale int      // the sets have so many times their rows; 1
 	Quick bool     // the sets are short, for a look at whether all works
 	Tile  int      // chunks; 0 is TileFor's
-	Runs  int      // on the device, of which the median counts; 11
-	Cores []int    // of the CPU; 1, 2, 4, 8, 16, as far as there are so many
+	// Threads of a block of Fused: 32, 64, 128 or 256; 128.
+	Threads int
+	Runs    int   // on the device, of which the median counts; 11
+	Cores   []int // of the CPU; 1, 2, 4, 8, 16, as far as there are so many
 	// CPURuns is how often the CPU answers, of which the median counts; 5. Once more is
 	// not measured.
 	CPURuns int
@@ -49,6 +51,9 @@ func (o *Options) defaults() {
 		for c := 1; c <= min(16, runtime.GOMAXPROCS(0)); c *= 2 {
 			o.Cores = append(o.Cores, c)
 		}
+	}
+	if o.Threads == 0 {
+		o.Threads = fusedThreads
 	}
 	if o.CPURuns <= 0 {
 		o.CPURuns = 5
@@ -173,6 +178,7 @@ func benchSet(ctx context.Context, ex device.Executor, dev int, flush *flusher, 
 		return nil, err
 	}
 	defer b.Free()
+	b.threads = opt.Threads
 	var rows []Row
 	for _, m := range opt.Bins {
 		if m > len(bins) {
@@ -344,7 +350,7 @@ type flusher struct {
 func newFlusher(ctx context.Context, ex device.Executor, dev int, info device.Info) (*flusher, error) {
 	f := &flusher{ex: ex, dev: dev, words: max(2*info.L2, 1<<20) / 8, blocks: 2 * max(info.SMs, 1)}
 	var err error
-	if f.module, err = ex.Compile(ctx, dev, Source(fusedFile, maxTile)); err != nil {
+	if f.module, err = ex.Compile(ctx, dev, Source(fusedFile, maxTile, fusedThreads)); err != nil {
 		return nil, err
 	}
 	if f.memory, err = ex.Alloc(dev, 8*f.words); err != nil {

@@ -23,6 +23,7 @@ type Bins struct {
 	n    int // bins
 
 	chunks, tile, tiles int
+	threads             int      // of a block of the fused kernel
 	begins              []uint64 // of each bin's atoms, one more than bins
 	memory              device.Pointer
 	atoms, places       device.Pointer
@@ -40,8 +41,8 @@ const writeMost = 16 << 20
 // have less beside their chunks; small ones are enough for a device to be busy.
 func TileFor(chunks, multiprocessors int) int {
 	tile := maxTile
-	// Sixteen blocks on each multiprocessor are what hides the latency of memory.
-	for tile > 256 && chunks/tile < 16*multiprocessors {
+	// Eight blocks are what a multiprocessor has at a time.
+	for tile > 128 && chunks/tile < 8*multiprocessors {
 		tile /= 2
 	}
 	return tile
@@ -98,7 +99,7 @@ func upload(ctx context.Context, ex device.Executor, dev, rows int, atoms [][]ui
 	if err != nil {
 		return nil, fmt.Errorf("wah: %w", err)
 	}
-	b := &Bins{ex: ex, dev: dev, rows: rows, n: len(atoms), chunks: l.chunks, tile: l.tile, tiles: l.tiles,
+	b := &Bins{ex: ex, dev: dev, rows: rows, n: len(atoms), chunks: l.chunks, tile: l.tile, tiles: l.tiles, threads: fusedThreads,
 		begins: l.begins, modules: make(map[string]device.Module)}
 	atomBytes := align(8 * int64(len(l.atoms)))
 	if b.memory, err = ex.Alloc(dev, atomBytes+align(8*int64(len(l.places)))); err != nil {
@@ -172,7 +173,7 @@ func (b *Bins) module(ctx context.Context, file string) (device.Module, error) {
 	if m, ok := b.modules[file]; ok {
 		return m, nil
 	}
-	m, err := b.ex.Compile(ctx, b.dev, Source(file, b.tile))
+	m, err := b.ex.Compile(ctx, b.dev, Source(file, b.tile, b.threads))
 	if err == nil {
 		b.modules[file] = m
 	}
@@ -188,11 +189,12 @@ const (
 )
 
 // Source is the translation unit of a file of kernels, without its ending: "wah_fused" is
-// compiled for a tile of so many chunks, others are the same for all.
-func Source(file string, tile int) device.Source {
+// compiled for a tile of so many chunks and blocks of so many threads, others are the same
+// for all.
+func Source(file string, tile, threads int) device.Source {
 	s := device.Source{Name: file, Code: fmt.Sprintf("#include %q\n", file+".cuh"), Headers: kernels.Headers()}
 	if file == fusedFile {
-		s.Defines = []string{"WAH_TILE=" + strconv.Itoa(tile)}
+		s.Defines = []string{"WAH_TILE=" + strconv.Itoa(tile), "WAH_FUSED_THREADS=" + strconv.Itoa(threads)}
 	}
 	return s
 }

@@ -182,7 +182,7 @@ func (b *Bins) allocate(parts ...int64) ([]device.Pointer, error) {
 	return pointers, nil
 }
 
-// fusedThreads are WAH_FUSED_THREADS of kernels/wah_fused.cuh.
+// fusedThreads are those of a block of the fused kernel: its warps share a tile's bins.
 const fusedThreads = 128
 
 func (b *Bins) fused(ctx context.Context, lo, hi int, f form) (*query, error) {
@@ -211,7 +211,7 @@ func (b *Bins) fused(ctx context.Context, lo, hi int, f form) (*query, error) {
 	params := new(device.Params).Ptr(b.atoms).Ptr(b.places).Ptr(chunks).Ptr(rows).Ptr(counts).
 		U64(uint64(b.chunks)).U64(uint64((b.rows + 63) / 64)).
 		U32(uint32(b.n)).U32(uint32(lo)).U32(uint32(hi - lo)).U32(uint32(f))
-	q.reduce = []device.Command{launch(module, "wah_fused", b.tiles, 1, fusedThreads, params)}
+	q.reduce = []device.Command{launch(module, "wah_fused", b.tiles, 1, b.threads, params)}
 	q.cost.BytesRead = b.CompressedBytes(lo, hi) + 8*int64(b.tiles)*int64(hi-lo)
 	q.cost.BytesWritten = int64(size)
 	return q, nil

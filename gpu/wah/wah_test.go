@@ -136,6 +136,24 @@ func TestNumbersOfBins(t *testing.T) {
 	checkUnion(t, b, bins, 0, 300, Hybrid)
 }
 
+func TestThreads(t *testing.T) {
+	ex := emulated(t)
+	rng := rand.New(rand.NewPCG(18, 19))
+	const rows = 2*63*64 + 65
+	var bins []*bitmapidx.Bitmap
+	for i := range 270 {
+		bins = append(bins, shaped([]string{"sparse", "fill, literal", "last row", "one at a tile's edge"}[i%4], rng, rows))
+	}
+	bins[3] = shaped("mixed", rng, rows)
+	for _, threads := range []int{32, 64, 256} {
+		b := uploaded(t, ex, bins, 64)
+		b.threads = threads
+		for _, m := range []int{1, 5, 65, 256, 270} {
+			checkUnion(t, b, bins, 0, m, Fused)
+		}
+	}
+}
+
 // Ones in a later round of columns, too, end a tile.
 func TestOnesEndATile(t *testing.T) {
 	ex := emulated(t)
@@ -247,7 +265,7 @@ func TestStrategyNames(t *testing.T) {
 }
 
 func TestTileFor(t *testing.T) {
-	for _, c := range []struct{ chunks, tile int }{{0, 256}, {77_753, 256}, {132 * 16 * 512, 512}, {132*16*1024 - 1, 512}, {132 * 16 * 1024, 1024}, {1 << 30, 1024}} {
+	for _, c := range []struct{ chunks, tile int }{{0, 128}, {77_753, 128}, {132 * 8 * 256, 256}, {132 * 8 * 512, 512}, {132*8*1024 - 1, 512}, {132 * 8 * 1024, 1024}, {1 << 30, 1024}} {
 		if got := TileFor(c.chunks, 132); got != c.tile {
 			t.Errorf("%d chunks: tile of %d, want %d", c.chunks, got, c.tile)
 		}
