@@ -6,7 +6,7 @@ BIN    := bin/pgaccel
 PKGS   := ./...
 FUZZTIME ?= 20000x
 
-.PHONY: all build demo test test-versions check simd lint race bench bench-ssb bench-bi bench-papers bench-passthrough fuzz regress referee programs ptx deps clean
+.PHONY: all build build-cuda gpu-emu check-cuda demo test test-versions check simd lint race bench bench-ssb bench-bi bench-papers bench-passthrough fuzz regress referee programs ptx deps clean
 
 all: build
 
@@ -14,6 +14,19 @@ build: $(BIN)
 
 $(BIN): $(shell find . -name '*.go' -not -path './bench/*') go.mod
 	$(GO) build -o $@ ./cmd/pgaccel
+
+# The worker with the GPU. It needs CUDA's headers, of 11.8 or later, and no CUDA to run but
+# the driver and NVRTC.
+build-cuda:
+	scripts/cuda-env.sh $(GO) build -tags cuda -o bin/pgaccel-gpu ./cmd/pgaccel-gpu
+
+# The same worker over an emulated device, for tests.
+gpu-emu:
+	$(GO) build -tags emu -o bin/pgaccel-gpu-emu ./cmd/pgaccel-gpu
+
+# What go vet and the compiler say of the worker with CUDA, where there need be none.
+check-cuda:
+	scripts/check-cuda.sh
 
 # What the machine must have: a PostgreSQL server, and a C compiler for the SQL parser.
 deps:

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"golang.org/x/sync/singleflight"
+	"golang.org/x/sys/unix"
 
 	"pgaccel/gpu/device"
 )
@@ -92,11 +93,16 @@ func (e *executor) failed(err error, what string, launch bool) error {
 	return err
 }
 
-// Share implements device.Executor. It takes f, as it may: Serve made it.
+// Share implements device.Executor. f may be closed afterwards.
 func (e *executor) Share(f *os.File) (device.File, error) {
 	if fault := e.lost.Load(); fault != nil {
 		return 0, fault
 	}
+	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return 0, &device.Fault{Call: "dup", Text: err.Error()}
+	}
+	f = os.NewFile(uintptr(fd), f.Name())
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	register := func([]byte) error { return nil }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -36,7 +37,11 @@ func (f *fake) Devices() []device.Info { return []device.Info{fakeInfo, {Name: "
 func (f *fake) Share(file *os.File) (device.File, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.files = append(f.files, file)
+	fd, err := syscall.Dup(int(file.Fd()))
+	if err != nil {
+		return 0, err
+	}
+	f.files = append(f.files, os.NewFile(uintptr(fd), file.Name()))
 	return device.File(len(f.files)), nil
 }
 

@@ -8,15 +8,19 @@ import (
 	"net"
 	"os"
 	"sync"
+	"time"
 
 	"pgaccel/gpu/device"
 )
+
+// requestsTimeout is how long Serve waits for running requests at its end.
+const requestsTimeout = 3 * time.Second
 
 // Serve answers the requests of one connection from ex until the other side closes it,
 // which is no error, or a frame is malformed. Requests run side by side, each in a goroutine of
 // its own. After a fault of kind Lost, which it replies first, it returns that fault: the
 // process is to end, so that a new one starts with nothing of the old one's. Serve closes
-// the connection and waits for running requests; it does not close ex.
+// the connection and waits a few seconds for running requests; it does not close ex.
 func Serve(conn *net.UnixConn, ex device.Executor) error {
 	l := newLink(conn)
 	defer l.close()
@@ -34,13 +38,19 @@ func Serve(conn *net.UnixConn, ex device.Executor) error {
 	s := &server{link: l, ex: ex, ctx: ctx, running: map[uint64]context.CancelFunc{}}
 	err = s.loop()
 	cancel()
-	s.requests.Wait()
+	ended := make(chan struct{})
+	go func() { s.requests.Wait(); close(ended) }()
+	select {
+	case <-ended:
+	case <-time.After(requestsTimeout): // a kernel that does not end ends with the process
+		err = errors.Join(err, errors.New("requests are still running"))
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.lost != nil {
 		return s.lost
 	}
-	if errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) {
+	if err == io.EOF || errors.Is(err, net.ErrClosed) {
 		return nil
 	}
 	return err
@@ -111,10 +121,8 @@ func (s *server) dispatch(f frame) error {
 			return err
 		}
 		s.start(f.id, func(_ context.Context, p *packer) ([][]byte, error) {
+			defer file.Close()
 			shared, err := s.ex.Share(file)
-			if err != nil {
-				_ = file.Close()
-			}
 			packError(p, err)
 			p.num(uint64(shared))
 			return nil, err

@@ -33,7 +33,8 @@ var mayImport = map[string]string{
 	"plan":               "catalog vector",
 	"gpu/device":         "", // words only
 	"gpu/program":        "kernels gpu/device compress vector internal/invariant",
-	"gpu/worker":         "gpu/device",
+	"gpu/worker":         "gpu/device gpu/worker/nvrtc",
+	"gpu/worker/nvrtc":   "",
 	"gpu/emulator":       "gpu/device",
 	"gpu/wah":            "kernels gpu/device bitmapidx bitmapidx/wahdata",
 	"gpu/cube":           "kernels gpu/device olap/cube",
@@ -55,7 +56,7 @@ var mayImport = map[string]string{
 		"plan catalog colstore pushdown olap gpu gpu/device gpu/program gpu/worker gpu/wah gpu/cube gpu/tile gpu/rowout",
 	"scripts/testcount": "",
 	"cmd/pgaccel":       "internal/server internal/bench internal/pgserver internal/ssb replica",
-	"cmd/pgaccel-gpu":   "gpu/device gpu/worker gpu/emulator",
+	"cmd/pgaccel-gpu":   "kernels gpu/device gpu/worker gpu/emulator",
 	"integration":       "",
 
 	"integration/referee":          "internal/server internal/pgserver",

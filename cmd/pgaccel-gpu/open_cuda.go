@@ -1,0 +1,12 @@
+//go:build cuda
+
+package main
+
+import (
+	"pgaccel/gpu/device"
+	"pgaccel/gpu/worker"
+)
+
+func open(o options) (device.Executor, error) {
+	return worker.NewCUDA(worker.CUDAOptions{CacheDir: o.cacheDir, LineInfo: o.lineInfo})
+}
