@@ -37,7 +37,10 @@ type Options struct {
 	Streams int
 	Log     *slog.Logger // nil: slog.Default()
 
-	chunk int64 // bytes of a buffer that columns stream through; 0: by the budget
+	// Of tests: bytes of a buffer that columns stream through, 0: by the budget; and an
+	// Executor.Alloc for every piece of memory, so that the emulator sees its bounds.
+	chunk  int64
+	pieces bool
 }
 
 // Manager is a Runner over the devices of an Executor that comes and goes: Attach, Detach. It
@@ -137,6 +140,9 @@ func (m *Manager) Attach(ex device.Executor) error {
 					m.opt.Log.Warn("device memory was not given back", "device", i, "error", err)
 				}
 			}))
+		if m.opt.pieces {
+			d.cache.arena.slab = granule
+		}
 		s.devs = append(s.devs, d)
 	}
 	m.Detach("another executor came")

@@ -213,20 +213,8 @@ func appendProgram(b []byte, p *program.Program) []byte {
 	return b
 }
 
-func appendTuning(b []byte, t *program.Tuning) []byte {
-	b = appendInts(b, t.Threads, t.BlocksPerSM, t.Positions, t.Gather)
-	for _, set := range [][]bool{t.StageLookups, t.StageBits} {
-		b = appendInts(b, len(set))
-		for _, on := range set {
-			b = append(b, flags(on))
-		}
-	}
-	b = appendInts(b, len(t.Widths))
-	for _, w := range t.Widths {
-		b = append(b, byte(w))
-	}
-	return b
-}
+// appendTuning appends all choices, whichever there are.
+func appendTuning(b []byte, t *program.Tuning) []byte { return fmt.Appendf(b, "%v", *t) }
 
 func appendInts(b []byte, values ...int) []byte {
 	for _, v := range values {

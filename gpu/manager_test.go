@@ -1,0 +1,507 @@
+package gpu
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"pgaccel/gpu/device"
+	"pgaccel/gpu/emulator"
+	"pgaccel/gpu/program"
+)
+
+// modulesDir keeps compiled kernels while the tests run: they have the same few.
+var modulesDir string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "pgaccel-gpu-test-")
+	if err != nil {
+		panic(err)
+	}
+	modulesDir = dir
+	code := m.Run()
+	_ = os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+func newEmulator(t testing.TB, opt emulator.Options) *emulator.Emulator {
+	t.Helper()
+	opt.Dir = modulesDir
+	e, err := emulator.New(opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = e.Close() })
+	return e
+}
+
+func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
+
+func newManager(t testing.TB, opt Options, ex device.Executor) *Manager {
+	t.Helper()
+	opt.Log = quiet()
+	m := New(opt)
+	t.Cleanup(func() { _ = m.Close() })
+	if ex != nil {
+		if err := m.Attach(ex); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return m
+}
+
+// compare runs a query and compares with Reference.
+func compare(m *Manager, q *program.Query) error {
+	want, err := program.Reference(q)
+	if err != nil {
+		return err
+	}
+	got, _, err := m.Run(context.Background(), q, RunOptions{Wait: true})
+	if err != nil {
+		return err
+	}
+	return sameResult(q.Program, got, want)
+}
+
+// idle reports what is still held though no query runs.
+func (m *Manager) idle() error {
+	s := m.current()
+	if s == nil {
+		return errors.New("no device")
+	}
+	for _, d := range s.devs {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		c := d.cache
+		refs := map[*item]int{}
+		var used int64
+		for _, it := range c.items {
+			if it.load != nil {
+				return fmt.Errorf("%s %d waits to be brought", itemNames[it.key.kind], it.key.id)
+			}
+			for _, p := range it.parts {
+				if p != nil {
+					refs[p]++
+				}
+			}
+			if it.span != nil {
+				used += it.span.bytes
+			}
+		}
+		for _, it := range c.items {
+			if it.refs != refs[it] {
+				return fmt.Errorf("%s %d has %d references, not %d", itemNames[it.key.kind], it.key.id, it.refs, refs[it])
+			}
+		}
+		if used != c.arena.used {
+			return fmt.Errorf("%d bytes are used, %d by what is kept", c.arena.used, used)
+		}
+		d.queue.mu.Lock()
+		free := len(d.queue.free)
+		d.queue.mu.Unlock()
+		if free != d.queue.streams {
+			return fmt.Errorf("%d streams of %d", free, d.queue.streams)
+		}
+	}
+	return nil
+}
+
+// edgeRows are lengths of segments at which words, vectors and blocks end.
+var edgeRows = []int{1, 31, 32, 33, 63, 64, 127, 128, 129, 511, 512, 513, 1023, 1024, 1025, 2500}
+
+func testTables(r *rand.Rand, mem *memory) (fact, dim *testTable) {
+	return newTable(r, mem, factColumns, edgeRows...), newTable(r, mem, dimensionColumns, 700, 1, 799)
+}
+
+// TestQueries runs random queries over tables that change: all kept, under a budget that
+// forces eviction and streaming, without names of tables, on two devices.
+func TestQueries(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		opt     Options
+		emu     emulator.Options
+		unnamed bool // tables
+		memory  bool // columns in a shared file
+		check   func(t *testing.T, s []DeviceStatus)
+	}{
+		{name: "resident", opt: Options{Memory: 64 << 20, pieces: true}, memory: true, check: func(t *testing.T, s []DeviceStatus) {
+			if s[0].ImageHits == 0 || s[0].Streamed > 0 {
+				t.Errorf("%+v", s[0])
+			}
+		}},
+		{name: "unnamed", opt: Options{Memory: 64 << 20, pieces: true}, unnamed: true},
+		{name: "cold chunks", opt: Options{Memory: 64 << 20, chunk: 8 << 10, pieces: true}, memory: true},
+		{name: "eviction", opt: Options{Memory: 600 << 10, chunk: 16 << 10}, memory: true, check: func(t *testing.T, s []DeviceStatus) {
+			if s[0].Evictions == 0 {
+				t.Errorf("%+v", s[0])
+			}
+		}},
+		{name: "streaming", opt: Options{Memory: 280 << 10, chunk: 8 << 10, pieces: true}, memory: true, check: func(t *testing.T, s []DeviceStatus) {
+			if s[0].Streamed == 0 || s[0].Evictions == 0 {
+				t.Errorf("%+v", s[0])
+			}
+		}},
+		{name: "two devices", opt: Options{Memory: 64 << 20}, emu: emulator.Options{Devices: 2}, check: func(t *testing.T, s []DeviceStatus) {
+			if len(s) != 2 || s[0].Queries == 0 || s[1].Queries == 0 {
+				t.Errorf("%+v", s)
+			}
+		}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			r := rand.New(rand.NewPCG(5, uint64(len(test.name))))
+			var mem *memory
+			if test.memory {
+				mem = newMemory(t, 4<<20)
+				test.opt.File, test.opt.Offset = mem.f, mem.offset
+			}
+			m := newManager(t, test.opt, newEmulator(t, test.emu))
+			fact, dim := testTables(r, mem)
+			for i := range 60 {
+				if r.IntN(6) == 0 {
+					fact.change(r)
+				}
+				q := testShapes[r.IntN(len(testShapes))](r, fact, dim)
+				if test.unnamed {
+					q.TableID = 0
+				}
+				if err := compare(m, q); err != nil {
+					t.Fatalf("query %d: %v", i, err)
+				}
+				if err := m.idle(); err != nil {
+					t.Fatalf("after query %d: %v", i, err)
+				}
+			}
+			if test.check != nil {
+				test.check(t, m.Status())
+			}
+		})
+	}
+}
+
+// TestConcurrent has many queries at once, over versions of a table, with little memory.
+func TestConcurrent(t *testing.T) {
+	for _, budget := range []int64{400 << 10, 64 << 20} {
+		r := rand.New(rand.NewPCG(6, uint64(budget)))
+		mem := newMemory(t, 4<<20)
+		m := newManager(t, Options{Memory: budget, chunk: 16 << 10, File: mem.f, Offset: mem.offset}, newEmulator(t, emulator.Options{}))
+		fact, dim := testTables(r, mem)
+		var queries []*program.Query
+		for i := range 48 {
+			if i%8 == 7 {
+				fact.change(r)
+			}
+			queries = append(queries, testShapes[i%len(testShapes)](r, fact, dim))
+		}
+		var wg sync.WaitGroup
+		for g := range 6 {
+			wg.Go(func() {
+				for i := range 16 {
+					if err := compare(m, queries[(g*7+i*5)%len(queries)]); err != nil {
+						t.Errorf("budget %d, caller %d, query %d: %v", budget, g, i, err)
+						return
+					}
+				}
+			})
+		}
+		wg.Wait()
+		if err := m.idle(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// flaky is an executor with faults.
+type flaky struct {
+	device.Executor
+	run     func(n int64, b *device.Batch) error // before batch n
+	alloc   func(bytes int64) error
+	compile func(s *device.Source) error
+	batches atomic.Int64
+}
+
+func (f *flaky) Run(ctx context.Context, dev int, b *device.Batch) (*device.Reply, error) {
+	if f.run != nil {
+		if err := f.run(f.batches.Add(1), b); err != nil {
+			return nil, err
+		}
+	}
+	return f.Executor.Run(ctx, dev, b)
+}
+
+func (f *flaky) Alloc(dev int, bytes int64) (device.Pointer, error) {
+	if f.alloc != nil {
+		if err := f.alloc(bytes); err != nil {
+			return 0, err
+		}
+	}
+	return f.Executor.Alloc(dev, bytes)
+}
+
+func (f *flaky) Compile(ctx context.Context, dev int, s device.Source) (device.Module, error) {
+	if f.compile != nil {
+		if err := f.compile(&s); err != nil {
+			return 0, err
+		}
+	}
+	return f.Executor.Compile(ctx, dev, s)
+}
+
+// TestLost loses the device in mid-query, at every batch: the fault is said and counted, and the
+// next executor begins anew.
+func TestLost(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 7))
+	m := newManager(t, Options{Memory: 600 << 10, chunk: 16 << 10}, nil)
+	fact, dim := testTables(r, nil)
+	if _, _, err := m.Run(context.Background(), testShapes[0](r, fact, dim), RunOptions{}); device.KindOf(err) != device.FaultUnavailable {
+		t.Fatal(err)
+	}
+	lost := 0
+	for at := range int64(12) {
+		f := &flaky{Executor: newEmulator(t, emulator.Options{})}
+		f.run = func(n int64, _ *device.Batch) error {
+			if n > at {
+				return &device.Fault{Kind: device.FaultLost, Call: "test", Text: "pulled"}
+			}
+			return nil
+		}
+		if err := m.Attach(f); err != nil {
+			t.Fatal(err)
+		}
+		for range 20 {
+			q := testShapes[r.IntN(len(testShapes))](r, fact, dim)
+			err := compare(m, q)
+			var refusal *refused
+			if err == nil || errors.As(err, &refusal) {
+				continue
+			}
+			if device.KindOf(err) != device.FaultLost {
+				t.Fatal(err)
+			}
+			lost++
+			break
+		}
+		if _, ok := m.Limits(); ok {
+			t.Fatal("there are limits of a device that is lost")
+		}
+		if s := m.Status(); len(s) != 1 || s[0].Name != "none (pulled)" || s[0].Faults[device.FaultLost] != uint64(lost) {
+			t.Fatalf("%d lost: %+v", lost, s)
+		}
+	}
+	// Which kernels were running is held against them for a while, no longer.
+	m.shapes = newShapes()
+	if err := m.Attach(newEmulator(t, emulator.Options{})); err != nil {
+		t.Fatal(err)
+	}
+	for _, shape := range testShapes {
+		if err := compare(m, shape(r, fact, dim)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := m.idle(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestFaultsInFlight has batches and allocations fail at random under many queries: each gets
+// an answer that is right or a fault, and nothing stays behind.
+func TestFaultsInFlight(t *testing.T) {
+	r := rand.New(rand.NewPCG(8, 8))
+	f := &flaky{Executor: newEmulator(t, emulator.Options{})}
+	f.run = func(n int64, _ *device.Batch) error {
+		if n%9 == 8 {
+			return &device.Fault{Kind: device.FaultOther, Call: "test", Text: "a batch failed"}
+		}
+		return nil
+	}
+	var allocs atomic.Int64
+	f.alloc = func(int64) error {
+		if allocs.Add(1)%7 == 6 {
+			return &device.Fault{Kind: device.FaultMemory, Call: "test", Text: "no memory"}
+		}
+		return nil
+	}
+	m := newManager(t, Options{Memory: 2 << 20, chunk: 32 << 10}, f)
+	fact, dim := testTables(r, nil)
+	var queries []*program.Query
+	for i := range 30 {
+		if i%10 == 9 {
+			fact.change(r)
+		}
+		queries = append(queries, testShapes[i%len(testShapes)](r, fact, dim))
+	}
+	var good, bad atomic.Int64
+	var wg sync.WaitGroup
+	for g := range 4 {
+		wg.Go(func() {
+			for i := range 20 {
+				err := compare(m, queries[(g*7+i*11)%len(queries)])
+				var fault *device.Fault
+				switch {
+				case err == nil:
+					good.Add(1)
+				case errors.As(err, &fault):
+					bad.Add(1)
+				default:
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if err := m.idle(); err != nil {
+		t.Fatal(err)
+	}
+	if good.Load() == 0 || bad.Load() == 0 {
+		t.Fatalf("%d good, %d bad", good.Load(), bad.Load())
+	}
+}
+
+// TestCompile has the first query of a kernel go to the processor, and a kernel that does not
+// compile tried once.
+func TestCompile(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 9))
+	f := &flaky{Executor: newEmulator(t, emulator.Options{})}
+	gate := make(chan struct{})
+	var tries atomic.Int64
+	f.compile = func(s *device.Source) error {
+		if s.Name == transcodeSource().Name {
+			return nil
+		}
+		<-gate
+		tries.Add(1)
+		return &device.Fault{Kind: device.FaultCompile, Call: "test", Text: "no"}
+	}
+	m := newManager(t, Options{Memory: 64 << 20}, f)
+	fact, dim := testTables(r, nil)
+	q := testShapes[0](r, fact, dim)
+	if _, _, err := m.Run(context.Background(), q, RunOptions{}); err != ErrCompiling {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
+	defer cancel()
+	if _, _, err := m.Run(ctx, q, RunOptions{Wait: true}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatal(err)
+	}
+	close(gate)
+	for range 3 {
+		if _, _, err := m.Run(context.Background(), q, RunOptions{Wait: true}); device.KindOf(err) != device.FaultCompile {
+			t.Fatal(err)
+		}
+	}
+	s := m.Status()[0]
+	if tries.Load() != 1 || s.CompileFaults != 1 || s.Faults[device.FaultCompile] != 1 || s.Refused != 2 || s.Compiling != 1 {
+		t.Fatalf("%d tries, %+v", tries.Load(), s)
+	}
+}
+
+// TestBackOff keeps a kernel off the device after faults, and lets it come back.
+func TestBackOff(t *testing.T) {
+	r := rand.New(rand.NewPCG(10, 10))
+	f := &flaky{Executor: newEmulator(t, emulator.Options{})}
+	var broken atomic.Bool
+	broken.Store(true)
+	f.run = func(int64, *device.Batch) error {
+		if broken.Load() {
+			return &device.Fault{Kind: device.FaultLaunch, Call: "test", Text: "too much"}
+		}
+		return nil
+	}
+	m := newManager(t, Options{Memory: 64 << 20}, f)
+	fact, dim := testTables(r, nil)
+	q := testShapes[0](r, fact, dim)
+	for range 4 {
+		if err := compare(m, q); device.KindOf(err) != device.FaultLaunch {
+			t.Fatal(err)
+		}
+	}
+	if s := m.Status()[0]; s.Faults[device.FaultLaunch] != faultsInARow || s.Refused != 4-faultsInARow {
+		t.Fatalf("%+v", s)
+	}
+	broken.Store(false)
+	for _, key := range m.shapes.lru.Keys() {
+		sh, _ := m.shapes.lru.Peek(key)
+		sh.until = time.Now()
+	}
+	if err := compare(m, q); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestBusy has queries that do not wait leave a device that is busy to others.
+func TestBusy(t *testing.T) {
+	r := rand.New(rand.NewPCG(11, 11))
+	f := &flaky{Executor: newEmulator(t, emulator.Options{})}
+	hold, held := make(chan struct{}), make(chan struct{}, 10)
+	var holding atomic.Bool
+	f.run = func(int64, *device.Batch) error {
+		if holding.Load() {
+			held <- struct{}{}
+			<-hold
+		}
+		return nil
+	}
+	m := newManager(t, Options{Memory: 64 << 20, Streams: 1, Patience: time.Millisecond}, f)
+	fact, dim := testTables(r, nil)
+	q := testShapes[0](r, fact, dim)
+	if err := compare(m, q); err != nil {
+		t.Fatal(err)
+	}
+	holding.Store(true)
+	done := make(chan error)
+	go func() { done <- compare(m, q) }()
+	<-held
+	if _, _, err := m.Run(context.Background(), q, RunOptions{}); err != ErrBusy {
+		t.Fatal(err)
+	}
+	holding.Store(false)
+	close(hold)
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if s := m.Status()[0]; s.Busy != 1 || s.Queries != 2 {
+		t.Fatalf("%+v", s)
+	}
+}
+
+// TestResident tells what is kept, and that a detached device keeps nothing.
+func TestResident(t *testing.T) {
+	r := rand.New(rand.NewPCG(12, 12))
+	m := newManager(t, Options{Memory: 64 << 20}, newEmulator(t, emulator.Options{}))
+	fact, dim := testTables(r, nil)
+	q := testShapes[1](r, fact, dim)
+	q.Ranges[0] = program.Range{Lo: factColumns[3].lo, Hi: factColumns[3].hi}
+	ids := []uint64{}
+	for _, s := range q.Segments {
+		ids = append(ids, s.Columns[1].ID)
+	}
+	if n := m.Resident(ids); n != 0 {
+		t.Fatal(n)
+	}
+	if err := compare(m, q); err != nil {
+		t.Fatal(err)
+	}
+	first := m.Status()[0].BytesCopied
+	if err := compare(m, q); err != nil {
+		t.Fatal(err)
+	}
+	if again := m.Status()[0].BytesCopied - first; again > first/10 {
+		t.Fatalf("%d bytes were copied at first, %d then", first, again)
+	}
+	if n := m.Resident(ids); n < 37*int64(fact.rows)/8 {
+		t.Fatalf("%d bytes of %d rows", n, fact.rows)
+	}
+	m.Detach("test")
+	if n := m.Resident(ids); n != 0 {
+		t.Fatal(n)
+	}
+	if _, _, err := m.Run(context.Background(), q, RunOptions{}); device.KindOf(err) != device.FaultUnavailable {
+		t.Fatal(err)
+	}
+}
