@@ -2,9 +2,11 @@ package olap
 
 import (
 	"errors"
+	"slices"
 
 	"pgaccel/gpu"
 	"pgaccel/gpu/program"
+	"pgaccel/plan"
 )
 
 // Report says who computed a query, for Options.Report.
@@ -28,6 +30,7 @@ const (
 	fallbackFault     = "device fault"
 	fallbackData      = "error in the data" // the processor decides whether it is one
 	fallbackFull      = "too many groups"
+	fallbackPlan      = "plan" // the processor tells what is wrong
 )
 
 // deviceRows is the number of rows from which on a query is offered to a device that it
@@ -41,25 +44,52 @@ type accelerator struct {
 	report Report
 }
 
-// accelerator returns the device for a pipeline; nil where there is none that works, or
-// the rows are few.
-func (x *execution) accelerator(rows func() int64) *accelerator {
+// offered reports whether a device may be tried for the query.
+func (x *execution) offered() bool {
 	if x.opt.Device == nil || x.trace != nil {
-		return nil
+		return false
 	}
 	a := &accelerator{x: x}
-	l, ok := x.opt.Device.Limits()
-	switch {
-	case !ok:
-		a.report.Fallback = fallbackNone
-	case !x.opt.DeviceWait && rows() < deviceRows:
-		a.report.Fallback = fallbackSmall
-	default:
-		a.limits = l
-		return a
+	if _, ok := x.opt.Device.Limits(); !ok {
+		return a.leave(fallbackNone)
 	}
-	a.finish()
-	return nil
+	for i := range x.q.Aggs {
+		if !aggregatesOnDevice(&x.q.Aggs[i]) {
+			return a.leave("aggregate")
+		}
+	}
+	if slices.ContainsFunc(x.q.Joins, func(j plan.Join) bool { return j.Many }) {
+		return a.leave("join")
+	}
+	return x.opt.DeviceWait || x.in.Tables[0].Rows >= deviceRows || a.leave(fallbackSmall)
+}
+
+// aggregatesOnDevice reports whether a device may have the accumulators of an aggregate.
+func aggregatesOnDevice(a *plan.Aggregate) bool {
+	switch a.Func {
+	case plan.CountStar, plan.Min, plan.Max, plan.BoolAnd, plan.BoolOr:
+		return true
+	case plan.Count:
+		return !a.Distinct
+	case plan.Sum, plan.Avg:
+		return !a.Distinct && !a.Arg.Type().Kind.IsFloat()
+	}
+	return false
+}
+
+// accelerate has the device compute the bases of a grouper, if it can. Else the processor
+// has to.
+func (x *execution) accelerate(g *grouper) (ok bool, err error) {
+	a := &accelerator{x: x}
+	if a.limits, ok = x.opt.Device.Limits(); !ok {
+		return a.leave(fallbackNone), nil
+	}
+	if !x.opt.DeviceWait && g.p.rowsLeft() < deviceRows {
+		return a.leave(fallbackSmall), nil
+	}
+	g.device = true
+	g.arrange(x.q.Sets)
+	return a.groups(g)
 }
 
 // finish tells the caller what the device did.
@@ -149,6 +179,9 @@ func (l *lowering) query() *program.Query {
 	columns := make([]int, len(l.columns))
 	for col, i := range l.columns {
 		columns[i] = col
+	}
+	for probe, i := range l.lookups {
+		l.q.Lookups[i].ID = l.lookupID(l.p.probes[probe], l.asked[probe])
 	}
 	l.q.Segments, l.q.TableID = segmentsOnDevice(l.p.tab, columns), l.p.tab.ID
 	return l.q

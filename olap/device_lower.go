@@ -23,7 +23,8 @@ type lowering struct {
 	entries map[int]int // by lookup: the node of its entry
 	lookups map[int]int // by probe
 	outs    map[outKey]int
-	why     string // what is not for a device; empty as long as all is
+	asked   map[int][]outKey // by probe: outputs, in order
+	why     string           // what is not for a device; empty as long as all is
 }
 
 // outKey is output out of a probe, or where of is an axis, the codes that it has for the
@@ -35,7 +36,7 @@ type outKey struct {
 
 func newLowering(p *pipeline) *lowering {
 	l := &lowering{p: p, prog: &program.Program{}, nodes: map[*node]int{}, columns: map[int]int{}, reads: map[int]int{},
-		entries: map[int]int{}, lookups: map[int]int{}, outs: map[outKey]int{}}
+		entries: map[int]int{}, lookups: map[int]int{}, outs: map[outKey]int{}, asked: map[int][]outKey{}}
 	l.q = &program.Query{Program: l.prog}
 	return l
 }
@@ -304,6 +305,7 @@ func (l *lowering) out(k outKey) int {
 	lookup.Outs = append(lookup.Outs, o)
 	l.q.Lookups[i].Outs = append(l.q.Lookups[i].Outs, d)
 	l.outs[k] = n
+	l.asked[k.probe] = append(l.asked[k.probe], k)
 	return n
 }
 
@@ -322,7 +324,7 @@ func (l *lowering) lookup(probe int) int {
 	}
 	i := len(l.prog.Lookups)
 	l.lookups[probe] = i
-	lookup, data := b.lut.onDevice()
+	lookup, data := b.onDevice()
 	lookup.Key = key
 	l.prog.Lookups = append(l.prog.Lookups, lookup)
 	l.q.Lookups = append(l.q.Lookups, data)
@@ -357,10 +359,21 @@ func (l *lowering) lookupKey(b *probe) int {
 	return sum
 }
 
+var kindsOnDevice = map[lookupKind]program.LookupKind{lookupBits: program.LookupBits, lookup8: program.Lookup8,
+	lookup16: program.Lookup16, lookup32: program.Lookup32, lookupHash: program.LookupHash}
+
 // onDevice returns the lookup as a device has it, without the key and outputs. Where only
 // some of the keys occur it has no others, so that zone maps exclude segments.
-func (l *lookup) onDevice() (program.Lookup, program.LookupData) {
-	to, d := program.Lookup{Left: l.left}, program.LookupData{Lo: l.lo, Size: l.size, Null: l.none}
+func (b *probe) onDevice() (program.Lookup, program.LookupData) {
+	l := b.lut
+	to, d := program.Lookup{Kind: kindsOnDevice[l.kind], Left: l.left}, program.LookupData{Lo: l.lo, Size: l.size, Null: l.none}
+	if b.build != nil {
+		d.Build = b.build
+		if !l.left {
+			d.Null = 0
+		}
+		return to, d
+	}
 	from := int64(0)
 	if !l.left && l.keyLo <= l.keyHi && l.kind != lookupHash {
 		from = l.keyLo - l.lo
@@ -374,15 +387,14 @@ func (l *lookup) onDevice() (program.Lookup, program.LookupData) {
 	}
 	switch l.kind {
 	case lookupBits:
-		to.Kind, d.Bits = program.LookupBits, l.bits[from/64:(from+d.Size+63)/64]
+		d.Bits = l.bits[from/64 : (from+d.Size+63)/64]
 	case lookup8:
-		to.Kind, d.E8 = program.Lookup8, l.e8[from:from+d.Size]
+		d.E8 = l.e8[from : from+d.Size]
 	case lookup16:
-		to.Kind, d.E16 = program.Lookup16, l.e16[from:from+d.Size]
+		d.E16 = l.e16[from : from+d.Size]
 	case lookup32:
-		to.Kind, d.E32 = program.Lookup32, l.e32[from:from+d.Size]
+		d.E32 = l.e32[from : from+d.Size]
 	default:
-		to.Kind = program.LookupHash
 		d.HashKeys, d.HashEntries = l.hashed()
 		d.Lo, d.Size = 0, 0
 	}

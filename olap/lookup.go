@@ -84,8 +84,10 @@ func (p *pipeline) makeLookup(b *probe) error {
 	n := b.rows.n
 	// Each key part becomes its distance from the outer bound; parts of several
 	// keys are digits of one number.
-	radix := int64(1)
-	b.strides = make([]int64, nk)
+	radix, err := b.measure()
+	if err != nil {
+		return err
+	}
 	for i, o := range b.outer {
 		in := b.child.collected[i]
 		to, err := keyMap(o, in)
@@ -94,17 +96,6 @@ func (p *pipeline) makeLookup(b *probe) error {
 		}
 		if to != nil {
 			keys[i] = to(keys[i])
-		}
-		if nk == 1 {
-			break
-		}
-		w, ok := width(o.lo, o.hi)
-		if !ok {
-			return forward(plan.ReasonShape, "join key of several wide columns")
-		}
-		b.strides[i] = radix
-		if radix, ok = mulChecked(radix, w); !ok {
-			return forward(plan.ReasonShape, "join key of several wide columns")
 		}
 	}
 	var key []int64
@@ -145,6 +136,27 @@ func (p *pipeline) makeLookup(b *probe) error {
 		l.share = 1
 	}
 	return nil
+}
+
+// measure sets the strides of a key of several parts, and returns the number of keys that
+// there can be.
+func (b *probe) measure() (radix int64, err error) {
+	b.strides = make([]int64, len(b.outer))
+	radix = 1
+	if len(b.outer) == 1 {
+		return radix, nil
+	}
+	for i, o := range b.outer {
+		w, ok := width(o.lo, o.hi)
+		if !ok {
+			return 0, forward(plan.ReasonShape, "join key of several wide columns")
+		}
+		b.strides[i] = radix
+		if radix, ok = mulChecked(radix, w); !ok {
+			return 0, forward(plan.ReasonShape, "join key of several wide columns")
+		}
+	}
+	return radix, nil
 }
 
 // keyMap returns how a child's key values become comparable with the outer

@@ -9,6 +9,26 @@ import (
 
 // grouped aggregates, then computes what stands over groups.
 func (x *execution) grouped() (*result, error) {
+	if x.offered() {
+		r, ok, err := x.groupedOn(true)
+		if ok {
+			return r, err
+		}
+		if err := x.ctx.Err(); err != nil {
+			return nil, err
+		}
+		if err != nil {
+			(&accelerator{x: x}).leave(fallbackPlan)
+		}
+		x.memory.Store(0)
+	}
+	r, _, err := x.groupedOn(false)
+	return r, err
+}
+
+// groupedOn computes a grouped query. With device that is tried first; ok is false where
+// all must be done again without.
+func (x *execution) groupedOn(device bool) (r *result, ok bool, err error) {
 	q := x.q
 	wanted := append([]plan.Expr(nil), q.Group...)
 	only := make([]bool, len(wanted))
@@ -24,9 +44,9 @@ func (x *execution) grouped() (*result, error) {
 			wanted = append(wanted, a.Filter)
 		}
 	}
-	p, lowered, err := x.prepare(0, wanted, only)
+	p, lowered, err := x.prepareFor(0, wanted, only, device)
 	if err != nil {
-		return nil, err
+		return nil, !device, err
 	}
 	k := len(q.Group)
 	for i := range aggs {
@@ -44,22 +64,23 @@ func (x *execution) grouped() (*result, error) {
 		err = g.addAggregates(aggs)
 	}
 	if err != nil {
-		return nil, err
+		return nil, !device, err
 	}
-	if a := x.accelerator(p.rowsLeft); a != nil {
-		g.device = true
-		g.arrange(q.Sets)
-		ok, err := a.groups(g)
-		if err != nil {
-			return nil, err
-		}
-		if ok {
+	if device {
+		ok, err := x.accelerate(g)
+		switch {
+		case err != nil:
+			return nil, false, err
+		case ok:
 			if err := g.derive(); err != nil {
-				return nil, err
+				return nil, true, err
 			}
-			return x.overGroups(g)
+			r, err := x.overGroups(g)
+			return r, true, err
+		case p.builds():
+			return nil, false, nil
 		}
-		g.device = false
+		g.device, device = false, false
 	}
 	g.arrange(q.Sets)
 	if x.trace != nil {
@@ -78,17 +99,18 @@ func (x *execution) grouped() (*result, error) {
 		}
 		return all
 	}); err != nil {
-		return nil, err
+		return nil, !device, err
 	}
 	for _, by := range g.bases {
 		if err := by.merge(); err != nil {
-			return nil, err
+			return nil, !device, err
 		}
 	}
 	if err := g.derive(); err != nil {
-		return nil, err
+		return nil, !device, err
 	}
-	return x.overGroups(g)
+	r, err = x.overGroups(g)
+	return r, true, err
 }
 
 // parallelCells is the number of groups from which on their results are computed by

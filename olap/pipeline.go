@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"pgaccel/colstore"
+	"pgaccel/gpu/program"
 	"pgaccel/internal/simd"
 	"pgaccel/plan"
 )
@@ -54,6 +55,7 @@ type pipeline struct {
 	strict    []bool  // by column: no row that passes is null there; nil: nobody knows of any
 	indexable bool    // some step may be answered by bitmap indexes
 	collected []*node // what rows() collects
+	device    bool    // it is prepared for a device
 }
 
 // probe is a lookup in a joined table.
@@ -68,6 +70,11 @@ type probe struct {
 	rows    *rows       // the child's rows: keys, then outputs
 	outer   []*node
 	strides []int64
+	// In a pipeline for a device: what is known of lookups like this one, whether lut is
+	// one that an earlier query made, and the query that makes it on the device.
+	known *knownLookup
+	kept  bool
+	build *program.Query
 }
 
 // arrange finds the tree of lookups and the place of each condition.
@@ -168,7 +175,13 @@ func rejectsNulls(e plan.Expr) bool {
 // wanted are expressions over its tables that the sink needs; groupOnly marks those
 // that matter as group keys only (nil: none does). They come back lowered.
 func (x *execution) prepare(table int, wanted []plan.Expr, groupOnly []bool) (*pipeline, []plan.Expr, error) {
-	p := &pipeline{x: x, table: table, tab: x.in.Tables[table], many: -1}
+	return x.prepareFor(table, wanted, groupOnly, false)
+}
+
+// prepareFor is prepare of a pipeline that is meant for a device: large lookups are left
+// for it to make (device_build.go), and others are kept for the next queries.
+func (x *execution) prepareFor(table int, wanted []plan.Expr, groupOnly []bool, device bool) (*pipeline, []plan.Expr, error) {
+	p := &pipeline{x: x, table: table, tab: x.in.Tables[table], many: -1, device: device}
 	p.c = &compiler{p: p}
 	for _, j := range x.q.Joins {
 		if x.parent[j.Table] != table {
@@ -196,6 +209,13 @@ func (x *execution) prepare(table int, wanted []plan.Expr, groupOnly []bool) (*p
 			outers[i] = append(outers[i], p.lower(e, false))
 		}
 	}
+	if device {
+		for i, b := range p.probes {
+			if err := p.foresee(b, outers[i]); err != nil {
+				return nil, nil, err
+			}
+		}
+	}
 	if err := p.loadAll(); err != nil {
 		return nil, nil, err
 	}
@@ -204,20 +224,16 @@ func (x *execution) prepare(table int, wanted []plan.Expr, groupOnly []bool) (*p
 			b.lut = &lookup{left: true, share: 1} // it changes nothing
 			continue
 		}
-		var err error
-		if b.outer, err = p.c.list(outers[i]); err != nil {
-			return nil, nil, err
-		}
-		for k, o := range b.outer {
-			if o.risky {
-				return nil, nil, failed("join key that may fail")
-			}
-			if o.t.Kind.IsFloat() {
-				b.outer[k] = p.c.floatKey(o)
+		if b.outer == nil {
+			if err := p.compileOuter(b, outers[i]); err != nil {
+				return nil, nil, err
 			}
 		}
-		if err := p.makeLookup(b); err != nil {
-			return nil, nil, err
+		if b.build == nil && !b.kept {
+			if err := p.makeLookup(b); err != nil {
+				return nil, nil, err
+			}
+			b.keep()
 		}
 		if err := x.take(b.lut.bytes); err != nil {
 			return nil, nil, err
@@ -227,11 +243,27 @@ func (x *execution) prepare(table int, wanted []plan.Expr, groupOnly []bool) (*p
 	return p, lowered, p.plan(conds)
 }
 
+// compileOuter compiles the keys that a probe looks up.
+func (p *pipeline) compileOuter(b *probe, outer []plan.Expr) (err error) {
+	if b.outer, err = p.c.list(outer); err != nil {
+		return err
+	}
+	for k, o := range b.outer {
+		if o.risky {
+			return failed("join key that may fail")
+		}
+		if o.t.Kind.IsFloat() {
+			b.outer[k] = p.c.floatKey(o)
+		}
+	}
+	return nil
+}
+
 // loadAll runs the children side by side: most are too small to occupy all workers.
 func (p *pipeline) loadAll() error {
 	var work []func() error
 	for _, b := range p.probes {
-		if b.join.Kind == plan.Inner || len(b.wanted) > 0 {
+		if (b.join.Kind == plan.Inner || len(b.wanted) > 0) && !b.kept {
 			work = append(work, func() error { return p.load(b) })
 		}
 	}
@@ -292,6 +324,9 @@ func (p *pipeline) load(b *probe) error {
 		exprs = append(exprs, plan.Column{Table: t, Column: k, T: p.x.q.Tables[t].Meta.Columns[k].Type})
 	}
 	exprs = append(exprs, b.wanted...)
+	if p.device && p.buildOnDevice(b, exprs) {
+		return nil
+	}
 	child, lowered, err := p.x.prepare(t, exprs, nil)
 	if err != nil {
 		return err

@@ -1,0 +1,396 @@
+package olap
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"math"
+	"sync"
+
+	"pgaccel/colstore"
+	"pgaccel/gpu/program"
+	"pgaccel/plan"
+	"pgaccel/vector"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+)
+
+// Lookups for a device. What a lookup holds follows from the versions of the tables that
+// it joins and from what is asked of them, which is its description. By it
+//
+//   - a device keeps the lookup between queries (program.LookupData.ID),
+//   - a large table is not even read by the processor: the device makes the lookup from
+//     its columns (program.SinkBuild). An entry is then the number that the outputs make
+//     as digits, and the outputs are written out for all such numbers;
+//   - what comes again is made by the processor after all, and kept: its entries number
+//     the outputs that there are, so that groups are as few as can be.
+//
+// Small tables are read by the processor at once: the ranges of their keys exclude
+// segments of the table that is scanned.
+
+// knownLookup is what is remembered of lookups with one description.
+type knownLookup struct {
+	description [32]byte
+
+	mu    sync.Mutex
+	asked int
+	made  *lookup // by the processor; nil where it is not kept
+}
+
+const (
+	// keptLookups are remembered, of at most keptBytes each.
+	keptLookups = 64
+	keptBytes   = 4 << 20
+	// deviceEntries bounds the entries of a lookup that a device makes.
+	deviceEntries = 1 << 16
+	// deviceKeys bounds its keys.
+	deviceKeys = 1 << 28
+)
+
+// deviceBuild is the number of rows from which on a device makes the lookup of a table.
+// Tests make it small.
+var deviceBuild int64 = 1 << 16
+
+var knownLookups = must(lru.New[[32]byte, *knownLookup](keptLookups))
+
+// foresee looks at a probe before the joined table is read: what is known of its lookup,
+// and whether an earlier query has made it.
+func (p *pipeline) foresee(b *probe, outer []plan.Expr) error {
+	if b.join.Kind == plan.Left && len(b.wanted) == 0 || b.many {
+		return nil
+	}
+	for _, e := range b.join.Outer {
+		if plan.Tables(e) != 1<<uint(p.table) {
+			return nil // its bounds depend on other lookups
+		}
+	}
+	if err := p.compileOuter(b, outer); err != nil {
+		return err
+	}
+	d, ok := p.describeLookup(b)
+	if !ok {
+		return nil
+	}
+	k, ok := knownLookups.Get(d)
+	if !ok {
+		k = &knownLookup{description: d}
+		knownLookups.Add(d, k)
+	}
+	b.known = k
+	k.mu.Lock()
+	k.asked++
+	made := k.made
+	k.mu.Unlock()
+	if made != nil {
+		if _, err := b.measure(); err != nil {
+			return err
+		}
+		b.lut, b.kept = made.clone(), true
+	}
+	return nil
+}
+
+// clone returns a lookup with the same content. What is computed for dictionaries when it
+// is needed is each one's own.
+func (l *lookup) clone() *lookup {
+	c := *l
+	c.outs = make([]lookupOut, len(l.outs))
+	for i, o := range l.outs {
+		if o.dict != nil {
+			d := *o.dict
+			d.index = nil
+			o.dict = &d
+		}
+		c.outs[i] = o
+	}
+	return &c
+}
+
+// keep remembers a lookup that was just made.
+func (b *probe) keep() {
+	if b.known == nil || b.lut.many != nil || b.lut.bytes > keptBytes {
+		return
+	}
+	c := b.lut.clone()
+	b.known.mu.Lock()
+	b.known.made = c
+	b.known.mu.Unlock()
+}
+
+// describer writes what a lookup follows from.
+type describer struct {
+	x  *execution
+	b  []byte
+	ok bool
+}
+
+func (d *describer) number(n int64) { d.b = binary.AppendVarint(d.b, n) }
+
+func (d *describer) text(s string) {
+	d.number(int64(len(s)))
+	d.b = append(d.b, s...)
+}
+
+func (d *describer) typ(t vector.Type) {
+	d.number(int64(t.Kind))
+	d.number(int64(t.Scale))
+	d.number(int64(t.Typmod))
+	d.number(int64(t.Collation.OID))
+	d.number(b2i(t.Collation.C)*2 + b2i(t.Collation.Deterministic))
+}
+
+func (d *describer) expr(e plan.Expr) {
+	switch e := e.(type) {
+	case plan.Const:
+		d.number(1)
+		d.typ(e.Datum.Type)
+		d.number(b2i(e.Null))
+		d.number(e.I)
+		d.text(e.Str)
+		d.number(e.Num.Unscaled.Hi)
+		d.number(int64(e.Num.Unscaled.Lo))
+		d.number(int64(e.Num.Scale))
+	case plan.Column:
+		d.number(2)
+		d.number(int64(e.Table))
+		d.number(int64(e.Column))
+		d.typ(e.T)
+	case *plan.Call:
+		d.number(3)
+		d.number(int64(e.Op))
+		d.typ(e.T)
+		d.text(e.Field)
+		d.number(b2i(e.Insensitive))
+		d.exprs(e.Args)
+	default:
+		d.ok = false
+	}
+}
+
+func (d *describer) exprs(list []plan.Expr) {
+	d.number(int64(len(list)))
+	for _, e := range list {
+		d.expr(e)
+	}
+}
+
+// table writes a table, its conditions and, one after the other, the tables joined to it.
+func (d *describer) table(t int) {
+	id := d.x.in.Tables[t].ID
+	d.ok = d.ok && id != 0
+	d.number(int64(t))
+	d.number(int64(id))
+	d.exprs(d.x.conds[t])
+	for _, j := range d.x.q.Joins {
+		if d.x.parent[j.Table] == t {
+			d.join(j)
+		}
+	}
+	d.number(-1)
+}
+
+func (d *describer) join(j plan.Join) {
+	d.number(int64(d.x.kinds[j.Table]))
+	d.number(b2i(j.Many))
+	d.exprs(j.Outer)
+	for _, k := range j.Key {
+		d.number(int64(k))
+	}
+	d.table(j.Table)
+}
+
+// describeLookup returns the description of a probe's lookup; ok is false where there is
+// none.
+func (p *pipeline) describeLookup(b *probe) (key [32]byte, ok bool) {
+	d := &describer{x: p.x, ok: p.tab.ID != 0}
+	d.number(int64(p.tab.ID)) // the bounds and the strings of the keys that are looked up
+	d.join(b.join)
+	d.number(b2i(b.dedupe))
+	d.exprs(b.wanted)
+	return sha256.Sum256(d.b), d.ok
+}
+
+// lookupID returns the number of a lookup's content, with these outputs, by its
+// description; 0 for one that has none.
+func (l *lowering) lookupID(b *probe, outs []outKey) uint64 {
+	if b.known == nil {
+		return 0
+	}
+	d := &describer{b: append([]byte(nil), b.known.description[:]...)}
+	d.number(b2i(b.build != nil))
+	for _, o := range outs {
+		if o.of == nil {
+			d.number(int64(o.out))
+			continue
+		}
+		d.number(-int64(len(o.of.outs)))
+		for _, k := range o.of.outs {
+			d.number(int64(k))
+		}
+	}
+	key := sha256.Sum256(d.b)
+	id, ok := deviceLookups.Get(key)
+	if !ok {
+		id = colstore.NewID()
+		deviceLookups.Add(key, id)
+	}
+	return id
+}
+
+// buildOnDevice sees to it that the device makes the lookup of a probe; false where the
+// processor has to, or had better. exprs are the keys and then the outputs, over the
+// joined table.
+func (p *pipeline) buildOnDevice(b *probe, exprs []plan.Expr) bool {
+	t := b.join.Table
+	if b.known == nil || len(b.outer) != 1 || p.x.in.Tables[t].Rows < deviceBuild {
+		return false
+	}
+	b.known.mu.Lock()
+	again := b.known.asked > 1
+	b.known.mu.Unlock()
+	if again {
+		return false
+	}
+	child, lowered, err := p.x.prepareFor(t, exprs, nil, true)
+	if err != nil || child.never || child.many >= 0 {
+		return false // the processor tells what is wrong
+	}
+	nodes, err := child.c.list(lowered)
+	if err != nil {
+		return false
+	}
+	key, outs := nodes[0], nodes[1:]
+	o := b.outer[0]
+	if to, err := keyMap(o, key); err != nil || to != nil || o.kind == nodeFloatKey || key.risky {
+		return false
+	}
+	size, ok := width(key.lo, key.hi)
+	if !ok || size > deviceKeys || size > 64*p.x.in.Tables[t].Rows {
+		return false
+	}
+	pack := newPacker()
+	for _, n := range outs {
+		if n.risky {
+			return false
+		}
+		at := child.narrowed(n)
+		if at.lo > at.hi {
+			return false
+		}
+		pack.add(at, 0)
+	}
+	if pack.card == 0 || pack.card > deviceEntries {
+		return false
+	}
+	lut := &lookup{left: b.join.Kind == plan.Left, lo: key.lo, size: size, keyLo: key.lo, keyHi: key.hi, wide: true,
+		rows: int(pack.card), keys: int(max(child.expectedRows(), 1)), share: 1}
+	if !lut.left {
+		lut.share = min(child.expectedRows()/float64(child.tab.Rows), 1)
+	}
+	if lut.left {
+		lut.none = uint32(lut.rows)
+		lut.rows++
+	}
+	for i := range outs {
+		out, err := b.enumerate(i, outs[i], &pack.parts[i], lut)
+		if err != nil {
+			return false
+		}
+		lut.outs = append(lut.outs, out)
+		lut.bytes += int64(9 * lut.rows)
+	}
+	l := newLowering(child)
+	l.steps()
+	sink := &l.prog.Sink
+	sink.Kind, sink.Key = program.SinkBuild, l.node(key)
+	for i, n := range outs {
+		part := &pack.parts[i]
+		sink.Digits = append(sink.Digits, program.Digit{Node: l.node(n), Nullable: part.nullable})
+		l.q.Digits = append(l.q.Digits, program.DigitData{Lo: part.lo, Stride: part.stride})
+	}
+	switch n := lut.rows; {
+	case len(outs) == 0:
+		lut.kind, sink.Build = lookupBits, program.LookupBits
+	case n < math.MaxUint8:
+		lut.kind, sink.Build = lookup8, program.Lookup8
+	case n < math.MaxUint16:
+		lut.kind, sink.Build = lookup16, program.Lookup16
+	default:
+		lut.kind, sink.Build = lookup32, program.Lookup32
+	}
+	if l.why != "" {
+		return false
+	}
+	l.q.Groups, l.q.BuildLo, l.q.BuildSize = pack.card, key.lo, size
+	b.child, b.lut, b.build = child, lut, l.query()
+	return true
+}
+
+// narrowed returns the bounds that a column's values have in the rows that pass the
+// pipeline's steps, where these say so.
+func (p *pipeline) narrowed(n *node) *node {
+	at := &node{lo: n.lo, hi: n.hi, nullable: n.nullable}
+	if n.kind != nodeColumn {
+		return at
+	}
+	for i := range p.steps {
+		s := &p.steps[i]
+		if s.n == nil || s.n.kind != nodeColumn || s.n.col != n.col {
+			continue
+		}
+		switch {
+		case s.kind == stepRange:
+			at.lo, at.hi, at.nullable = max(at.lo, s.lo), min(at.hi, s.hi), false
+		case s.kind == stepTable && !s.onNull:
+			first, last := len(s.table), -1
+			for v, passes := range s.table {
+				if passes != 0 {
+					first, last = min(first, v), v
+				}
+			}
+			at.lo, at.hi, at.nullable = max(at.lo, s.n.lo+int64(first)), min(at.hi, s.n.lo+int64(last)), false
+		}
+	}
+	return at
+}
+
+// enumerate writes output i out for all entries: each is the digits' number.
+func (b *probe) enumerate(i int, n *node, part *part, l *lookup) (lookupOut, error) {
+	o := lookupOut{v: make([]int64, max(l.rows, 1)), lo: part.lo, hi: n.hi, t: n.t, dict: n.dict}
+	if card := int64(part.card); part.nullable {
+		o.hi = part.lo + card - 2
+	} else {
+		o.hi = part.lo + card - 1
+	}
+	if part.nullable || l.left {
+		o.nulls = make([]uint8, len(o.v))
+	}
+	for e := range o.v {
+		v, null := part.undigit(uint64(e) / part.stride % part.card)
+		if o.v[e] = v; null {
+			o.nulls[e] = 1
+		}
+	}
+	if l.left {
+		v, null, err := b.nullOutput(i, n)
+		if err != nil {
+			return o, err
+		}
+		o.v[l.none], o.nulls[l.none] = v, null
+		if null == 0 {
+			o.lo, o.hi = min(o.lo, v), max(o.hi, v)
+		} else {
+			o.v[l.none] = o.lo
+		}
+	}
+	return o, nil
+}
+
+// builds reports whether a device is to make some lookup of the pipeline's.
+func (p *pipeline) builds() bool {
+	for _, b := range p.probes {
+		if b.build != nil {
+			return true
+		}
+	}
+	return false
+}

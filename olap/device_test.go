@@ -1,0 +1,240 @@
+package olap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"sync"
+	"testing"
+
+	"pgaccel/gpu"
+	"pgaccel/gpu/program"
+	"pgaccel/plan"
+)
+
+// plainDevice computes programs a row at a time, and notes what it was asked.
+type plainDevice struct {
+	limits gpu.Limits
+	absent bool
+	// fail, if not nil, says what becomes of the n-th query instead.
+	fail func(n int) (*program.Result, error)
+
+	mu     sync.Mutex
+	asked  int
+	places map[program.Place]int
+	sinks  map[program.SinkKind]int
+	built  int // lookups that it was to build
+}
+
+func newPlainDevice() *plainDevice {
+	return &plainDevice{limits: gpu.Limits{SharedBytes: 200 << 10, Memory: 1 << 30},
+		places: map[program.Place]int{}, sinks: map[program.SinkKind]int{}}
+}
+
+func (d *plainDevice) Limits() (gpu.Limits, bool) { return d.limits, !d.absent }
+
+func (d *plainDevice) Run(ctx context.Context, q *program.Query, opt gpu.RunOptions) (*program.Result, gpu.Stats, error) {
+	d.mu.Lock()
+	d.asked++
+	n := d.asked
+	d.sinks[q.Sink.Kind]++
+	if q.Sink.Kind == program.SinkGroups {
+		d.places[q.Sink.Place]++
+	}
+	for i := range q.Lookups {
+		if q.Lookups[i].Build != nil {
+			d.built++
+		}
+	}
+	d.mu.Unlock()
+	if d.fail != nil {
+		if r, err := d.fail(n); r != nil || err != nil {
+			return r, gpu.Stats{Device: "plain:0"}, err
+		}
+	}
+	r, err := program.Reference(q)
+	return r, gpu.Stats{Device: "plain:0"}, err
+}
+
+// buildsSmall has a device make the lookups of small tables, too.
+func buildsSmall(t testing.TB) {
+	was := deviceBuild
+	deviceBuild = 1
+	t.Cleanup(func() { deviceBuild = was })
+}
+
+// deviceLimits have groups kept in every place.
+var deviceLimits = []gpu.Limits{{SharedBytes: 200 << 10, Memory: 1 << 30}, {SharedBytes: 64, Memory: 1 << 30}, {SharedBytes: 2000, Memory: 1 << 16}}
+
+// onPlainDevice compares the processor and a device with the oracle.
+type onPlainDevice struct {
+	device    *plainDevice
+	queries   int
+	answered  int
+	fallbacks map[string]int
+	used      int
+}
+
+func newOnPlainDevice() *onPlainDevice {
+	return &onPlainDevice{device: newPlainDevice(), fallbacks: map[string]int{}}
+}
+
+func (o *onPlainDevice) check(t *testing.T, what string, w *world, q *plan.Query) {
+	t.Helper()
+	want, wantErr := w.reference(q)
+	if wantErr != nil && q.Sets != nil {
+		return // the oracle looks at keys, too, that no set has
+	}
+	opt := w.options
+	opt.Workers = 2
+	got, err := Execute(t.Context(), q, w.input(), opt)
+	if problem, _ := compareOutcomes(q, got, err, want, wantErr); problem != "" {
+		t.Fatalf("%s on the processor: %s\n%s", what, problem, queryText(q))
+	}
+	var report Report
+	opt.Device, opt.DeviceWait, opt.Report = o.device, true, &report
+	var why plan.Reason
+	for range 1 + 2*min(len(q.Joins), 1) { // the device makes lookups, the processor does, they are kept
+		report = Report{}
+		onDevice, deviceErr := Execute(t.Context(), q, w.input(), opt)
+		var problem string
+		problem, why = compareOutcomes(q, onDevice, deviceErr, want, wantErr)
+		if problem == "" && (err == nil) != (deviceErr == nil) {
+			problem = fmt.Sprintf("the processor: %v, the device: %v", err, deviceErr)
+		}
+		if problem != "" {
+			t.Fatalf("%s on the device (%+v): %s\n%s", what, report, problem, queryText(q))
+		}
+	}
+	if o.queries++; why != "" {
+		return
+	}
+	o.answered++
+	if (report.Device != "") == (report.Fallback != "") && q.Grouped && !(q.Limit != nil && report == Report{}) {
+		t.Fatalf("%s: report %+v\n%s", what, report, queryText(q))
+	}
+	if report.Device != "" {
+		o.used++
+	} else {
+		o.fallbacks[report.Fallback]++
+	}
+}
+
+func (o *onPlainDevice) log(t *testing.T) {
+	t.Helper()
+	o.device.mu.Lock()
+	defer o.device.mu.Unlock()
+	t.Logf("%d queries, %d answered, %d by the device; not: %v; places %v, sinks %v, %d lookups built", o.queries, o.answered, o.used,
+		o.fallbacks, o.device.places, o.device.sinks, o.device.built)
+}
+
+// deviceQuery is a query of which a device can often compute the groups: few conditions,
+// and aggregates that it has accumulators for.
+func (w *world) deviceQuery() *plan.Query {
+	q := w.query()
+	for !q.Grouped {
+		q = w.query()
+	}
+	q.Filter = q.Filter[:min(len(q.Filter), w.r.IntN(3))]
+	for i := range q.Aggs {
+		for {
+			a := randomAggregate(w.r, &gen{r: w.r, tables: []int{w.r.IntN(len(w.tables))}, tame: w.r.IntN(4) > 0})
+			if a.Func <= plan.Avg || a.Func == plan.Min || a.Func == plan.Max || a.Func == plan.BoolAnd || a.Func == plan.BoolOr {
+				if a.Distinct = false; a.Arg == nil || !a.Arg.Type().Kind.IsFloat() {
+					q.Aggs[i] = a
+					break
+				}
+			}
+		}
+	}
+	q.Having, q.Output, q.Order, q.Limit, q.Offset = nil, nil, nil, nil, nil
+	for i, k := range q.Group {
+		q.Output = append(q.Output, plan.Key{Index: i, T: k.Type()})
+	}
+	for i, a := range q.Aggs {
+		q.Output = append(q.Output, plan.Agg{Index: i, T: a.T})
+	}
+	return q
+}
+
+// TestDeviceAgainstOracle runs random queries, with grouping sets and without, on the
+// processor and on a device.
+func TestDeviceAgainstOracle(t *testing.T) {
+	worlds := 80
+	if testing.Short() {
+		worlds = 25
+	}
+	buildsSmall(t)
+	o := newOnPlainDevice()
+	for seed := range uint64(worlds) {
+		make := newWorld
+		if seed%3 == 2 {
+			make = func(t testing.TB, seed uint64) *world { return newWorldOf(t, seed, mortal) }
+		}
+		w := make(t, 5000+seed)
+		o.device.limits = deviceLimits[seed%uint64(len(deviceLimits))]
+		for n := range 25 {
+			q := w.deviceQuery()
+			if n%5 == 0 {
+				q = w.query()
+			}
+			if q.Grouped && n%4 == 0 {
+				addSets(w.r, q)
+			}
+			o.check(t, fmt.Sprintf("seed %d query %d", seed, n), w, q)
+		}
+	}
+	o.log(t)
+	if o.used*4 < o.answered {
+		t.Errorf("the device computed %d of %d queries", o.used, o.answered)
+	}
+	if o.device.built < 20 {
+		t.Errorf("only %d lookups were to be built", o.device.built)
+	}
+	for _, p := range []program.Place{program.PlaceSingle, program.PlaceShared, program.PlaceGlobal, program.PlaceHash} {
+		if o.device.places[p] == 0 {
+			t.Errorf("no groups were kept in place %d: %v", p, maps.All(o.device.places))
+		}
+	}
+}
+
+// TestDeviceFails has a device fail in every way: the answers stay the same, and the
+// reasons are told.
+func TestDeviceFails(t *testing.T) {
+	buildsSmall(t)
+	r := rand.New(rand.NewPCG(3, 3))
+	o := newOnPlainDevice()
+	o.device.fail = func(int) (*program.Result, error) {
+		switch r.IntN(8) {
+		case 0:
+			return nil, gpu.ErrBusy
+		case 1:
+			return nil, fmt.Errorf("waiting: %w", gpu.ErrCompiling)
+		case 2:
+			return nil, errors.New("device lost")
+		case 3:
+			return &program.Result{Fault: true}, nil
+		case 4:
+			return &program.Result{Full: true}, nil
+		}
+		return nil, nil
+	}
+	for seed := range uint64(15) {
+		w := newWorld(t, 7000+seed)
+		for n := range 20 {
+			q := w.deviceQuery()
+			if n%2 == 0 {
+				addSets(w.r, q)
+			}
+			o.check(t, fmt.Sprintf("seed %d query %d", seed, n), w, q)
+		}
+	}
+	o.log(t)
+	for _, why := range []string{fallbackBusy, fallbackCompiling, fallbackFault, fallbackData, fallbackFull} {
+		if o.fallbacks[why] == 0 {
+			t.Errorf("%q was never told", why)
+		}
+	}
+}
