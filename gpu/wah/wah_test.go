@@ -81,10 +81,8 @@ func TestLengths(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	for _, rows := range lengths {
 		var bins []*bitmapidx.Bitmap
-		for _, name := range shapeNames() {
-			if name != "ones" {
-				bins = append(bins, shaped(name, rng, rows))
-			}
+		for _, name := range []string{"zeros", "sparse", "alternating chunks", "fill, literal", "literals", "long fills", "mixed", "last row", "one at a tile's edge"} {
+			bins = append(bins, shaped(name, rng, rows))
 		}
 		b := uploaded(t, ex, bins, 64)
 		checkUnion(t, b, bins, 0, len(bins), Strategies()...)
@@ -150,6 +148,38 @@ func TestThreads(t *testing.T) {
 		b.threads = threads
 		for _, m := range []int{1, 5, 65, 256, 270} {
 			checkUnion(t, b, bins, 0, m, Fused)
+		}
+	}
+}
+
+// Each bin has another number of atoms in the first tile, of which the last one is a fill that
+// goes on in the second.
+func TestFillsThatLeaveATile(t *testing.T) {
+	ex := emulated(t)
+	const tile = 256
+	var bins []*bitmapidx.Bitmap
+	for n := range tile - 1 {
+		var b bitmapidx.Builder
+		for range n {
+			b.AppendRun(true, 1+n%62)
+			b.AppendRun(false, 62-n%62)
+		}
+		// Of all fills only the last one may hide what others have in the wrong place.
+		b.AppendRun(n == tile-2, 63*(tile-n+1+n%5))
+		b.AppendRun(false, 3*63*tile-b.Len())
+		bins = append(bins, b.Finish(nil))
+	}
+	for _, threads := range []int{32, 128} {
+		b := uploaded(t, ex, bins, tile)
+		b.threads = threads
+		for lo := 0; lo < len(bins); lo += 17 {
+			checkUnion(t, b, bins, lo, min(lo+34, len(bins)), Fused)
+			checkUnion(t, b, bins, lo, lo+1, Fused)
+		}
+		for lo := range bins[1:] {
+			if n := (lo + 1) % 64; n < 2 || n > 62 { // atoms that end with a step of 64, or about there
+				checkUnion(t, b, bins, lo, lo+2, Fused)
+			}
 		}
 	}
 }
