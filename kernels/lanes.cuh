@@ -92,14 +92,54 @@ PGACCEL_INLINE bool shared_bit_of(const uint32_t *words, uint32_t i)
 }
 
 // position_words returns to each lane the word of a bitmap for the position that has the
-// lane's number: bits of rows from rows on are 0. A null pointer stands for missing.
-PGACCEL_INLINE uint32_t position_words(const uint32_t *bitmap, uint32_t vector, uint32_t lane, uint32_t rows, uint32_t missing)
+// lane's number: bits of rows from rows on are 0.
+PGACCEL_INLINE uint32_t position_words(const uint32_t *bitmap, uint32_t vector, uint32_t lane, uint32_t rows)
 {
 	const uint32_t first = vector * 1024 + lane * 32;
 	if (first >= rows)
 		return 0;
-	const uint32_t word = bitmap != nullptr ? __ldg(bitmap + vector * 32 + lane) : missing;
+	const uint32_t word = __ldg(bitmap + vector * 32 + lane);
 	return rows - first < 32 ? word & ((1u << (rows - first)) - 1) : word;
+}
+
+// transpose_bits exchanges rows and columns of the 32 x 32 bits that a warp's lanes have: a
+// word for each position becomes a word for each lane, and back.
+PGACCEL_INLINE uint32_t transpose_bits(uint32_t word, uint32_t lane)
+{
+	uint32_t low = 0x0000ffffu; // of each pair of groups of k bits the first
+#pragma unroll
+	for (uint32_t k = 16; k > 0; k >>= 1) {
+		const uint32_t other = __shfl_xor_sync(PGACCEL_WARP, word, k);
+		word = (lane & k) == 0 ? (word & low) | (other & low) << k : (word & ~low) | (other & ~low) >> k;
+		low ^= low << (k >> 1);
+	}
+	return word;
+}
+
+// lane_rows returns a lane's rows of a vector: bit p is row p*32 + lane.
+PGACCEL_INLINE uint32_t lane_rows(uint32_t vector, uint32_t lane, uint32_t rows)
+{
+	const uint32_t first = vector * 1024 + lane;
+	const uint32_t n = rows <= first ? 0 : (rows - first + 31) / 32;
+	return n >= 32 ? 0xffffffffu : (1u << n) - 1;
+}
+
+// lane_bitmap returns a lane's bits of a bitmap of the vector's rows, none where there is
+// no bitmap.
+PGACCEL_INLINE uint32_t lane_bitmap(const uint32_t *bitmap, uint32_t vector, uint32_t lane, uint32_t rows)
+{
+	return bitmap != nullptr ? transpose_bits(position_words(bitmap, vector, lane, rows), lane) : 0;
+}
+
+// words_bits is lane_bits of a whole lane of a vector in registers: with constant arguments
+// it is a shift and a mask.
+template <uint32_t width>
+PGACCEL_INLINE uint32_t words_bits(const uint32_t *words, uint32_t position)
+{
+	const uint32_t bit = position * width, shift = bit & 31, at = bit >> 5;
+	if (shift + width > 32)
+		return __funnelshift_r(words[at], words[at + 1], shift) & lane_mask(width);
+	return words[at] >> shift & lane_mask(width);
 }
 
 // Window is an interval of values as the offsets of one segment have it: value v is inside

@@ -3,6 +3,7 @@ package program
 import (
 	"context"
 	"encoding/binary"
+	"flag"
 	"fmt"
 	"slices"
 	"testing"
@@ -86,7 +87,7 @@ func (d *onDevice) bitmap(words []uint64) device.Pointer {
 }
 
 // buffers brings a query's data to the device.
-func (d *onDevice) buffers(q *Query) *Buffers {
+func (d *onDevice) buffers(q *Query, t *Tuning) *Buffers {
 	d.t.Helper()
 	b := &Buffers{}
 	var heads []byte
@@ -97,6 +98,9 @@ func (d *onDevice) buffers(q *Query) *Buffers {
 		for j := range s.Columns {
 			c := &s.Columns[j]
 			f := LaneFormatOf(c)
+			if t.Widths != nil && t.Widths[j] >= 0 {
+				f.Width = uint32(t.Widths[j])
+			}
 			column, err := compress.Parse(aligned(c.Words))
 			if err != nil {
 				d.t.Fatal(err)
@@ -152,7 +156,7 @@ func (d *onDevice) compute(q *Query, t Tuning, launches int) (*Result, device.Po
 	if err != nil {
 		d.t.Fatalf("%v\n%s", err, g.Source.Code)
 	}
-	b := d.buffers(q)
+	b := d.buffers(q, &t)
 	list := Surviving(q)
 	b.Scratch = d.alloc(g.ScratchBytes(q, len(list)))
 	c := g.Prepare(nil, q, b)
@@ -229,6 +233,17 @@ func cut(v []uint64) []uint64 { return v[:min(len(v), 12)] }
 func randomTuning(q *Query, seed uint64) Tuning {
 	t := Tuning{Threads: []int{32, 64, 128}[seed%3], BlocksPerSM: 1 + int(seed%2), Positions: []int{1, 2, 4, 8}[seed/3%4],
 		Gather: []int{0, 16, 64, 64}[seed/2%4], TableBytes: int(seed%2) * 4096}
+	if seed%4 != 0 { // one width for a column in all segments
+		for c := range q.Program.Columns {
+			width := int8(-1)
+			if (seed+uint64(c))%5 != 0 {
+				for i := range q.Segments {
+					width = max(width, int8(LaneFormatOf(&q.Segments[i].Columns[c]).Width))
+				}
+			}
+			t.Widths = append(t.Widths, width)
+		}
+	}
 	for i := range q.Lookups {
 		t.StageLookups = append(t.StageLookups, q.Program.Lookups[i].Kind != LookupHash && (seed+uint64(i))%2 == 0)
 	}
@@ -272,8 +287,13 @@ func TestRandomPrograms(t *testing.T) {
 	}
 }
 
+var seeds = flag.Int("seeds", 0, "random programs; 0: a few")
+
 // programs is how many random programs are tested.
 func programs() int {
+	if *seeds > 0 {
+		return *seeds
+	}
 	if testing.Short() {
 		return 12
 	}

@@ -48,9 +48,9 @@ func (m *maker) within(lo, hi int64) int64 {
 func randomQuery(seed uint64, lengths []int) *Query {
 	m := &maker{Rand: rand.New(rand.NewPCG(seed, 1)), p: &Program{}}
 	m.q = &Query{Program: m.p}
-	m.faulty = m.chance(4)
+	m.faulty = m.chance(3)
 	m.columns(lengths)
-	for range m.IntN(4) {
+	for range m.IntN(3) + m.IntN(2)*m.IntN(3) {
 		m.lookup()
 	}
 	m.steps()
@@ -70,8 +70,8 @@ func (m *maker) columns(lengths []int) {
 	}
 	for range 2 + m.IntN(4) {
 		width := []int{0, 1, 4, 7, 8, 16, 17, 31, 32, 33, 40, 63, 64}[m.IntN(13)]
-		if m.chance(2) {
-			width = 1 + m.IntN(12)
+		if !m.chance(3) {
+			width = 1 + m.IntN(9)
 		}
 		lo := int64(m.IntN(2000) - 1000)
 		switch {
@@ -112,7 +112,7 @@ func (m *maker) columns(lengths []int) {
 // segmentColumn makes values within an interval; null rows lie anywhere.
 func (m *maker) segmentColumn(n int, lo, hi int64, nullable bool) SegmentColumn {
 	sc := SegmentColumn{Min: math.MaxInt64, Max: math.MinInt64}
-	if m.chance(4) { // a narrower segment
+	if m.chance(8) { // a narrower segment
 		a, b := m.within(lo, hi), m.within(lo, hi)
 		lo, hi = min(a, b), max(a, b)
 	}
@@ -296,7 +296,7 @@ func (m *maker) checkedNode(a, b int) int {
 		}
 		b = m.constant(divisor)
 		null = m.p.Nodes[a].Nullable || m.p.Nodes[b].Nullable
-		limit := max(-(A.lo+1), A.hi, 0) // at most a in magnitude
+		limit := max(-(A.lo + 1), A.hi, 0) // at most a in magnitude
 		return m.add(Node{Op: OpDiv + Op(m.IntN(2)), Args: []int{a, b}, Nullable: null}, interval{-limit - 1, limit})
 	}
 	lo, hi := int64(math.MinInt64), int64(math.MaxInt64)
@@ -348,13 +348,13 @@ func (m *maker) lookup() {
 	l := Lookup{Kind: LookupKind(m.IntN(5)), Key: key, Left: m.chance(4)}
 	d := LookupData{}
 	size := int64(1 + m.IntN(700))
-	if span := uint64(B.hi) - uint64(B.lo); span < 5000 && m.chance(2) {
+	if span := uint64(B.hi) - uint64(B.lo); span < 5000 && !m.chance(4) {
 		size = int64(span) + 1
 	} else if B.hi == math.MaxInt64 {
 		l.Kind = LookupHash
 	}
 	d.Lo, d.Size = m.within(B.lo, B.hi), size
-	if m.chance(2) {
+	if !m.chance(4) {
 		d.Lo = B.lo
 	}
 	if d.Lo > math.MaxInt64-size {
@@ -363,7 +363,7 @@ func (m *maker) lookup() {
 	entries := uint32(1 + m.IntN(200))
 	d.Null = uint32(m.IntN(int(entries)))
 	full := m.chance(3)
-	absent := func() bool { return !full && m.chance(3) }
+	absent := func() bool { return !full && m.chance(4) }
 	for i := range size {
 		e := uint32(m.IntN(int(entries)))
 		switch l.Kind {
@@ -441,7 +441,7 @@ func (m *maker) lookup() {
 
 // steps adds other steps around the probes.
 func (m *maker) steps() {
-	for range m.IntN(4) {
+	for range m.IntN(3) {
 		var s Step
 		s.Share = uint8(m.IntN(9))
 		probes := true
@@ -450,8 +450,14 @@ func (m *maker) steps() {
 			s.Kind, s.Node, s.Index = StepRange, m.leaf(true), len(m.q.Ranges)
 			b := m.bounds[s.Node]
 			x, y := m.within(b.lo, b.hi), m.within(b.lo, b.hi)
+			if m.chance(2) {
+				x = b.lo
+			}
+			if m.chance(2) {
+				y = b.hi
+			}
 			r := Range{min(x, y), max(x, y)}
-			if m.chance(10) {
+			if m.chance(20) {
 				r = Range{1, 0}
 			} else if m.chance(6) {
 				r = Range{math.MinInt64, math.MaxInt64}
@@ -461,6 +467,9 @@ func (m *maker) steps() {
 			s.Kind, s.Node, s.Index = StepBits, m.leaf(true), len(m.q.Bits)
 			b := m.bounds[s.Node]
 			set := Bits{Lo: m.within(b.lo, b.hi), Size: int64(m.IntN(600))}
+			if !m.chance(3) {
+				set.Lo = b.lo
+			}
 			if set.Lo > math.MaxInt64-1000 {
 				set.Lo = b.lo
 			}

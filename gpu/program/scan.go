@@ -7,8 +7,14 @@ import (
 	"pgaccel/gpu/device"
 )
 
-// queueRows is the room of a warp's queue: 31 rows that are left over, and 32 that come.
-const queueRows = 64
+// queueRows is the room of a warp's queue before stage k: at least for 31 rows that are left
+// over, and 32 that come.
+func queueRows(k int) int {
+	if k == 1 {
+		return 128
+	}
+	return 64
+}
 
 // stages splits the steps: the first part sees 32 consecutive rows at a time, the others
 // rows that were gathered. The last stage has the sink.
@@ -98,11 +104,10 @@ type dense struct {
 	risky   bool
 	windows map[int]string // of steps that compare offsets, by their place in steps
 	uses    map[int]int    // how many of the steps and the sink read a column
-	loaded  map[int]bool
 }
 
 func (g *generator) newDense(steps []Step, sink bool) *dense {
-	d := &dense{g: g, steps: steps, sink: sink, windows: map[int]string{}, uses: map[int]int{}, loaded: map[int]bool{}}
+	d := &dense{g: g, steps: steps, sink: sink, windows: map[int]string{}, uses: map[int]int{}}
 	for _, s := range steps {
 		d.risky = d.risky || s.Risky
 		for _, c := range g.columnsOf([]int{g.stepNode(s)}) {
@@ -138,7 +143,7 @@ func (d *dense) plain(s Step) (column int, ok bool) {
 	return n.Index, n.Op == OpColumn
 }
 
-// open emits what is the same for all positions of a vector.
+// open emits what is the same for all rows of a vector.
 func (d *dense) open() {
 	g := d.g
 	for _, c := range d.columns() {
@@ -156,7 +161,7 @@ func (d *dense) open() {
 		}
 		g.line("const int64_t ref%d = d%d.reference;", c, c)
 		if g.p.Columns[c].Nullable {
-			g.line("const uint32_t nulls%d = position_words(d%d.nulls, vector, lane, rows, 0);", c, c)
+			g.line("const uint32_t nulls%d = lane_bitmap(d%d.nulls, vector, lane, rows);", c, c)
 		}
 	}
 	for k, s := range d.steps {
@@ -170,7 +175,7 @@ func (d *dense) open() {
 		t := offsetType(g.p.Columns[c].Wide)
 		g.line("const Window<%s> %s = window_of<%s>(ref%d, width%d, %s, %s);", t, w, t, c, c, lo, hi)
 		if !d.risky {
-			g.line("live = %s.any ? live : 0;", w)
+			g.line("m = %s.any ? m : 0;", w)
 		}
 	}
 }
@@ -191,97 +196,141 @@ func (d *dense) bounds(s Step) (lo, hi string) {
 	return both(fmt.Sprintf("l%d", i), func(a *arguments) (int64, int64) { return spanOf(a.q.Lookups[i].Lo, a.q.Lookups[i].Size) })
 }
 
-// load emits the reading of columns at all positions in flight where a row is left, before
-// any of them is used.
-func (d *dense) load(roots []int, mask, unless string) {
-	g := d.g
-	var fresh []int
-	for _, c := range g.columnsOf(roots) {
-		if !d.loaded[c] {
-			d.loaded[c] = true
-			fresh = append(fresh, c)
-		}
-	}
-	for _, c := range fresh {
-		g.line("%s c%d[%d];", offsetType(g.p.Columns[c].Wide), c, g.t.Positions)
-	}
-	if len(fresh) == 0 {
-		return
-	}
-	d.loop()
-	for _, c := range fresh {
-		g.line("c%d[i] = %s[i] != 0%s ? %s(w%d, p0 + i, width%d) : 0;", c, mask, unless, g.laneCall("lane_bits", c), c, c)
-	}
-	g.line("}")
-}
-
+// loop emits the head of the loop over the positions in flight.
 func (d *dense) loop() {
 	d.g.line("#pragma unroll")
 	d.g.line("for (uint32_t i = 0; i < %d; i++) {", d.g.t.Positions)
 }
 
-// row returns the emitter of position i. mask is the name of the rows that are left.
-func (d *dense) row(mask string) *row {
+// rows emits a loop over a vector's positions that reads the columns of some nodes, several
+// positions before any is used, and then what each calls for with a lane's row. mask names
+// the rows that are left.
+func (d *dense) rows(roots []int, mask string, each func(r *row)) {
 	g := d.g
+	g.line("#pragma unroll 1")
+	g.line("for (uint32_t p0 = 0; p0 < 32; p0 += %d) {", g.t.Positions)
+	columns := g.columnsOf(roots)
+	for _, c := range columns {
+		g.line("%s c%d[%d];", offsetType(g.p.Columns[c].Wide), c, g.t.Positions)
+	}
+	if len(columns) > 0 {
+		d.loop()
+		for _, c := range columns {
+			g.line("c%d[i] = %s >> (p0 + i) & 1 ? %s(w%d, p0 + i, width%d) : 0;", c, mask, g.laneCall("lane_bits", c), c, c)
+		}
+		g.line("}")
+	}
+	d.loop()
 	r := &row{g: g, memo: map[string]value{}, found: map[int]partner{}}
 	r.alive = g.name("alive")
-	g.line("const bool %s = %s[i] >> lane & 1;", r.alive, mask)
+	g.line("const bool %s = %s >> (p0 + i) & 1;", r.alive, mask)
 	nulls := map[int]string{}
 	r.column = func(c int) (string, string, string) {
-		null := ""
-		if g.p.Columns[c].Nullable {
-			if nulls[c] == "" {
-				nulls[c] = g.name("null")
-				g.line("const bool %s = __shfl_sync(PGACCEL_WARP, nulls%d, p0 + i) >> lane & 1;", nulls[c], c)
-			}
-			null = nulls[c]
+		if g.p.Columns[c].Nullable && nulls[c] == "" {
+			nulls[c] = g.name("null")
+			g.line("const bool %s = nulls%d >> (p0 + i) & 1;", nulls[c], c)
 		}
-		return fmt.Sprintf("c%d[i]", c), fmt.Sprintf("ref%d", c), null
+		return fmt.Sprintf("c%d[i]", c), fmt.Sprintf("ref%d", c), nulls[c]
 	}
-	return r
+	each(r)
+	g.line("}")
+	g.line("}")
 }
 
-// step emits one step over the positions in flight.
-func (d *dense) step(k int) {
+// step emits a step, and returns how many: further ones over the same column are decided
+// with it.
+func (d *dense) step(k int) (steps int) {
 	g, s := d.g, d.steps[k]
 	if s.Kind == StepProbe && g.p.Lookups[s.Index].Left {
-		return
-	}
-	mask := "m"
-	if s.Risky {
-		mask = "all"
+		return 1
 	}
 	w, windowed := d.windows[k]
-	unless := ""
-	c, _ := d.plain(s)
-	if windowed && s.Kind == StepRange && d.uses[c] == 1 {
-		unless = " && !" + w + ".all" // then offset 0 passes as any would
+	if !windowed {
+		mask := "m"
+		if s.Risky {
+			mask = "all"
+		}
+		g.line("{")
+		g.line("uint32_t out = 0;")
+		d.rows([]int{g.stepNode(s)}, mask, func(r *row) {
+			pass := r.condition(s)
+			g.line("out |= %s && %s ? 1u << (p0 + i) : 0;", r.alive, pass)
+		})
+		g.line("m &= out;")
+		g.line("}")
+		return 1
 	}
-	d.load([]int{g.stepNode(s)}, mask, unless)
-	d.loop()
-	if windowed {
-		pass := fmt.Sprintf("c%d[i] - %s.base <= %s.span", c, w, w)
+	column, _ := d.plain(s)
+	steps = 1
+	for k+steps < len(d.steps) {
+		if c, ok := d.plain(d.steps[k+steps]); !ok || c != column {
+			break
+		}
+		steps++
+	}
+	block := "{"
+	if s.Kind == StepRange && steps == 1 {
+		block = "if (!" + w + ".all) {"
+	}
+	g.line("%s", block)
+	g.line("uint32_t out = 0;")
+	width, known := g.widthOf(column)
+	if known && width <= 32 && !g.p.Columns[column].Wide {
+		// The whole vector at once: all loads, then shifts by constants.
+		at := "0u"
+		if width > 0 {
+			g.line("uint32_t words[%d];", width)
+			g.line("#pragma unroll")
+			g.line("for (uint32_t i = 0; i < %d; i++)", width)
+			g.line("\twords[i] = __ldg(w%d + 32 * i);", column)
+			at = fmt.Sprintf("words_bits<%d>(words, i)", width)
+		}
+		g.line("#pragma unroll")
+		g.line("for (uint32_t i = 0; i < 32; i++) {")
+		g.line("const uint32_t x = %s;", at)
+		g.line("out |= %s ? 1u << i : 0;", d.inside(k, steps, "i"))
+		g.line("}")
+	} else {
+		t := offsetType(g.p.Columns[column].Wide)
+		g.line("#pragma unroll 1")
+		g.line("for (uint32_t p0 = 0; p0 < 32; p0 += %d) {", g.t.Positions)
+		g.line("%s c[%d];", t, g.t.Positions)
+		d.loop()
+		g.line("c[i] = %s(w%d, p0 + i, width%d);", g.laneCall("lane_bits", column), column, column)
+		g.line("}")
+		d.loop()
+		g.line("const %s x = c[i];", t)
+		g.line("out |= %s ? 1u << (p0 + i) : 0;", d.inside(k, steps, "(p0 + i)"))
+		g.line("}")
+		g.line("}")
+	}
+	g.line("m &= out;")
+	g.line("}")
+	for j := k; d.risky && j < k+steps; j++ {
+		g.line("m = %s.any ? m : 0;", d.windows[j])
+	}
+	if g.p.Columns[column].Nullable {
+		g.line("m &= ~nulls%d;", column)
+	}
+	return steps
+}
+
+// inside is the condition that offset x, at a position, passes steps that compare offsets.
+func (d *dense) inside(k, steps int, position string) string {
+	var all []string
+	for j := k; j < k+steps; j++ {
+		s, w := d.steps[j], d.windows[j]
+		pass := fmt.Sprintf("x - %s.base <= %s.span", w, w)
 		if s.Kind != StepRange {
 			staged, bits := d.bitmap(s)
-			g.line("const %s distance = c%d[i] - %s.base;", offsetType(g.p.Columns[c].Wide), c, w)
-			pass = fmt.Sprintf("distance <= %s.span && %s", w, g.testBit(staged, bits, fmt.Sprintf("(uint32_t)(distance + %s.shift)", w)))
+			pass += " && " + d.g.testBit(staged, bits, fmt.Sprintf("(uint32_t)(x - %s.base + %s.shift)", w, w))
 			if !staged {
-				pass = "(m[i] >> lane & 1) && " + pass
+				pass = "(m >> " + position + " & 1) && " + pass
 			}
 		}
-		if d.risky {
-			pass = w + ".any && " + pass
-		}
-		null := ""
-		if g.p.Columns[c].Nullable {
-			null = fmt.Sprintf(" & ~__shfl_sync(PGACCEL_WARP, nulls%d, p0 + i)", c)
-		}
-		g.line("m[i] &= __ballot_sync(PGACCEL_WARP, %s)%s;", pass, null)
-	} else {
-		r := d.row(mask)
-		g.line("m[i] &= __ballot_sync(PGACCEL_WARP, %s && %s);", r.alive, r.condition(s))
+		all = append(all, pass)
 	}
-	g.line("}")
+	return strings.Join(all, " && ")
 }
 
 // bitmap returns a step's bitmap and whether it is in shared memory.
@@ -326,50 +375,23 @@ func (r *row) condition(s Step) string {
 	return v.isTrue()
 }
 
-// positions emits the loop over a vector's positions. What passes ends in the sink or,
-// where there is a further stage or a bitmap, as masks in mine.
+// positions emits the steps over a vector, and the sink where no other stage has it.
 func (d *dense) positions() {
-	g, p := d.g, d.g.t.Positions
-	if _, known := g.widthOf(0); known && g.t.UnrollVector {
-		g.line("#pragma unroll")
-	} else {
-		g.line("#pragma unroll 1")
-	}
-	g.line("for (uint32_t p0 = 0; p0 < 32; p0 += %d) {", p)
-	g.line("uint32_t m[%d];", p)
-	d.loop()
-	g.line("m[i] = __shfl_sync(PGACCEL_WARP, live, p0 + i);")
-	g.line("}")
+	g := d.g
 	if d.risky {
-		g.line("uint32_t all[%d];", p)
-		d.loop()
-		g.line("all[i] = m[i];")
-		g.line("}")
+		g.line("const uint32_t all = m;")
 	}
-	some := make([]string, p)
-	for i := range some {
-		some[i] = fmt.Sprintf("m[%d]", i)
-	}
-	none := "if ((" + strings.Join(some, " | ") + ") == 0)"
-	for k, s := range d.steps {
-		if k > 0 && d.steps[k-1].Share <= 2 && !d.steps[k-1].Risky && !s.Risky {
-			g.line("%s", none)
-			g.line("\tcontinue;")
+	for k := 0; k < len(d.steps); {
+		if k > 0 && !d.steps[k].Risky {
+			g.line("if (__any_sync(PGACCEL_WARP, m != 0)) {")
+			defer g.line("}")
 		}
-		d.step(k)
+		k += d.step(k)
 	}
 	if d.sink && g.p.Sink.Kind != SinkBitmap {
 		roots, _ := g.p.sinkNodes()
-		d.load(roots, "m", "")
-		d.loop()
-		g.sink(d.row("m"))
-		g.line("}")
-	} else {
-		d.loop()
-		g.line("mine = lane == p0 + i ? m[i] : mine;")
-		g.line("}")
+		d.rows(roots, "m", g.sink)
 	}
-	g.line("}")
 }
 
 // gathered emits a stage over rows from queue k: each lane has its own.
@@ -412,6 +434,11 @@ func (g *generator) gathered(k int, steps []Step, sink bool) {
 		r.alive = next
 	}
 	if sink {
+		// All columns that are still to be read, before any is used.
+		roots, _ := g.p.sinkNodes()
+		for _, c := range g.columnsOf(roots) {
+			r.column(c)
+		}
 		g.sink(r)
 		return
 	}
@@ -434,7 +461,7 @@ func (g *generator) scan() {
 	last := len(stages) - 1
 	d := g.newDense(stages[0], last == 0)
 	for k := 1; k <= last; k++ {
-		g.line("__shared__ uint32_t queue%d[%d][%d];", k, g.t.Threads/32, queueRows)
+		g.line("__shared__ uint32_t queue%d[%d][%d];", k, g.t.Threads/32, queueRows(k))
 		g.line("uint32_t count%d = 0;", k)
 	}
 	g.line("const uint32_t lane = threadIdx.x & 31, warp = threadIdx.x >> 5;")
@@ -450,22 +477,21 @@ func (g *generator) scan() {
 		g.line("if (last)")
 		g.line("\tbreak;")
 	}
-	masks := last > 0 || g.p.Sink.Kind == SinkBitmap
-	if masks {
-		g.line("uint32_t mine = 0;")
-	}
 	g.line("const uint32_t place = unit >> p.shift, vector = unit & ((1u << p.shift) - 1);")
+	g.line("uint32_t m = 0; // bit i is row i*32 + lane of the vector")
 	g.line("if (!last) {")
 	g.line("const uint32_t segment = __ldg(p.list + place);")
 	g.line("const SegmentHead head = p.heads[segment];")
 	g.line("const uint32_t rows = head.rows;")
-	g.line("uint32_t live = position_words(head.live, vector, lane, rows, PGACCEL_WARP);")
+	g.line("m = lane_rows(vector, lane, rows);")
+	g.line("if (head.live != nullptr)")
+	g.line("\tm &= lane_bitmap(head.live, vector, lane, rows);")
 	d.open()
-	g.line("if (__any_sync(PGACCEL_WARP, live != 0)) {")
+	g.line("if (__any_sync(PGACCEL_WARP, m != 0)) {")
 	d.positions()
 	g.line("}")
 	if g.p.Sink.Kind == SinkBitmap {
-		g.line("p.bitmap[(segment << p.shift | vector) * 32 + lane] = mine;")
+		g.line("p.bitmap[(segment << p.shift | vector) * 32 + lane] = transpose_bits(m, lane);")
 	}
 	g.line("}")
 	if last > 0 {
@@ -483,7 +509,7 @@ func (g *generator) scan() {
 // warp, and with what is left once there are no more rows.
 func (g *generator) queues(stages [][]Step) {
 	g.line("for (;;) {")
-	g.line("const bool more = __any_sync(PGACCEL_WARP, mine != 0);")
+	g.line("const bool more = __any_sync(PGACCEL_WARP, m != 0);")
 	g.line("const bool drain = last && !more;")
 	for k := len(stages) - 1; k >= 1; k-- {
 		before := ""
@@ -497,8 +523,16 @@ func (g *generator) queues(stages [][]Step) {
 	}
 	g.line("if (!more)")
 	g.line("\tbreak;")
-	// Each lane has the rows of one position, and gives one.
-	g.push(1, "mine != 0", "(place << 16 | vector << 10 | lane << 5) + __ffs(mine) - 1")
-	g.line("mine &= mine - 1;")
+	g.line("const uint32_t base = place << 16 | vector << 10 | lane;")
+	g.line("const uint32_t own = __popc(m), upto = warp_scan(own, lane), total = __shfl_sync(PGACCEL_WARP, upto, 31);")
+	g.line("if (count1 + total <= %d) {", queueRows(1))
+	g.line("for (uint32_t to = count1 + upto - own; m != 0; m &= m - 1)")
+	g.line("\tqueue1[warp][to++] = base + (uint32_t)(__ffs(m) - 1) * 32;")
+	g.line("count1 += total;")
+	g.line("__syncwarp();")
+	g.line("} else { // each lane gives one")
+	g.push(1, "m != 0", "base + (uint32_t)(__ffs(m) - 1) * 32")
+	g.line("m &= m - 1;")
+	g.line("}")
 	g.line("}")
 }
