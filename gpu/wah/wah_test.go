@@ -164,8 +164,10 @@ func TestFillsThatLeaveATile(t *testing.T) {
 			b.AppendRun(true, 1+n%62)
 			b.AppendRun(false, 62-n%62)
 		}
-		// Of all fills only the last one may hide what others have in the wrong place.
+		// Of all fills only the last one may hide what others have in the wrong place. None is
+		// longer than its part of the first tile by a whole number of tiles.
 		b.AppendRun(n == tile-2, 63*(tile-n+1+n%5))
+		b.AppendRun(true, 1)
 		b.AppendRun(false, 3*63*tile-b.Len())
 		bins = append(bins, b.Finish(nil))
 	}
