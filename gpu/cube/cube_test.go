@@ -172,3 +172,31 @@ func TestRandomCubes(t *testing.T) {
 		}
 	}
 }
+
+// TestBench runs the thesis' queries on small cubes: every variant that there is answers
+// as the sequential algorithm does, or Bench fails.
+func TestBench(t *testing.T) {
+	ex := newExecutor(t, emulator.Options{})
+	variants := []Variant{{Method: Source, Prefilter: true, Saving: SaveShuffle, Functions: 28},
+		{Method: Children, Prefilter: true, Saving: SaveStride, Functions: 4, Sync: true}}
+	for m := Queue; m <= ClassesHash; m++ {
+		variants = append(variants, Variant{Method: m})
+	}
+	rows, err := Bench(t.Context(), ex, 0, Options{BikerCells: 3000, MachinesCells: 3000, BaselineCells: 2000, Rounds: 1, Variants: variants})
+	if err != nil {
+		t.Fatal(err)
+	}
+	chosen := 0
+	for _, r := range rows {
+		t.Log(r)
+		if r.Chosen {
+			chosen++
+		}
+		if r.Variant.Method == ClassesShared && (r.Unavailable != "" || r.Targets == 0) {
+			t.Errorf("%v", r)
+		}
+	}
+	if chosen != 6 {
+		t.Errorf("%d of 6 queries have a variant that was chosen", chosen)
+	}
+}

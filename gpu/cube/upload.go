@@ -53,9 +53,8 @@ type dimension struct {
 	column
 	elements []uint32 // by code
 	zones    device.Pointer
-	steady   float64 // share of the vectors with one code only
-	low      []uint32
-	high     []uint32 // zones, for samples
+	steady   float64  // share of the vectors with one code only
+	codes    []uint32 // by element; 0 for those without cells, too
 }
 
 // Upload copies a cube to a device. Errors: ErrInexact, those of the executor and of ctx,
@@ -100,7 +99,7 @@ func (u *Cube[N]) upload(ctx context.Context, paths [][]uint32, values []int64) 
 		for _, e := range paths[d] {
 			codes[e] = 1
 		}
-		k := dimension{low: make([]uint32, u.vectors), high: make([]uint32, u.vectors)}
+		k := dimension{codes: codes}
 		for e, used := range codes {
 			if used != 0 {
 				codes[e] = uint32(len(k.elements))
@@ -110,18 +109,18 @@ func (u *Cube[N]) upload(ctx context.Context, paths [][]uint32, values []int64) 
 		if k.column, err = u.pack(ctx, bits.Len(uint(max(len(k.elements)-1, 0))), func(i int) uint32 { return codes[paths[d][i]] }); err != nil {
 			return err
 		}
-		steady := 0
-		zones := make([]byte, 0, 8*u.vectors)
-		for v := range u.vectors {
+		zones := make([]byte, 8*u.vectors)
+		var steady atomic.Int64
+		spread(u.vectors, func(v int) {
 			part := paths[d][v*vectorCells : min((v+1)*vectorCells, u.cells)]
-			k.low[v], k.high[v] = codes[slices.Min(part)], codes[slices.Max(part)]
-			if k.low[v] == k.high[v] {
-				steady++
+			low, high := codes[slices.Min(part)], codes[slices.Max(part)]
+			if low == high {
+				steady.Add(1)
 			}
-			zones = binary.LittleEndian.AppendUint32(zones, k.low[v])
-			zones = binary.LittleEndian.AppendUint32(zones, k.high[v])
-		}
-		k.steady = float64(steady) / float64(max(u.vectors, 1))
+			binary.LittleEndian.PutUint32(zones[8*v:], low)
+			binary.LittleEndian.PutUint32(zones[8*v+4:], high)
+		})
+		k.steady = float64(steady.Load()) / float64(max(u.vectors, 1))
 		if k.zones, err = u.mem.put(ctx, zones); err != nil {
 			return err
 		}
@@ -147,16 +146,9 @@ func (u *Cube[N]) pack(ctx context.Context, width int, value func(i int) uint32)
 	for first := 0; first < u.vectors; first += packVectors {
 		n := min(packVectors, u.vectors-first)
 		clear(buffer)
-		var next atomic.Int64
-		var wg sync.WaitGroup
-		for range min(n, runtime.GOMAXPROCS(0)) {
-			wg.Go(func() {
-				for v := int(next.Add(1) - 1); v < n; v = int(next.Add(1) - 1) {
-					packVector(buffer[v*bytes:][:bytes], width, (first+v)*vectorCells, min((first+v+1)*vectorCells, u.cells), value)
-				}
-			})
-		}
-		wg.Wait()
+		spread(n, func(v int) {
+			packVector(buffer[v*bytes:][:bytes], width, (first+v)*vectorCells, min((first+v+1)*vectorCells, u.cells), value)
+		})
 		for from := 0; from < n*bytes; from += writeBytes {
 			b := &device.Batch{Commands: []device.Command{{Op: device.OpWrite,
 				Dst: at + device.Pointer(first*bytes+from), Data: buffer[from:min(from+writeBytes, n*bytes)]}}}
@@ -166,6 +158,23 @@ func (u *Cube[N]) pack(ctx context.Context, width int, value func(i int) uint32)
 		}
 	}
 	return column{at, width}, nil
+}
+
+// spread calls f for 0 to n-1 on all processors.
+func spread(n int, f func(i int)) {
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	const part = 64
+	for range min((n+part-1)/part, runtime.GOMAXPROCS(0)) {
+		wg.Go(func() {
+			for from := int(next.Add(part)) - part; from < n; from = int(next.Add(part)) - part {
+				for i := from; i < min(from+part, n); i++ {
+					f(i)
+				}
+			}
+		})
+	}
+	wg.Wait()
 }
 
 // packVector packs the cells [from, to) into zeros.
