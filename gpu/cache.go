@@ -63,6 +63,7 @@ type cache struct {
 	lists   [3]*simplelru.LRU[itemKey, *item] // idle, images, orphans
 	tick    uint64                            // of queries
 	bytes   [itemKinds]int64                  // by kind
+	columns map[uint64]int64                  // bytes of columns, of all widths that they are kept in
 	evicted uint64
 }
 
@@ -73,7 +74,7 @@ const (
 )
 
 func newCache(a *arena) *cache {
-	c := &cache{arena: a, items: map[itemKey]*item{}}
+	c := &cache{arena: a, items: map[itemKey]*item{}, columns: map[uint64]int64{}}
 	for i := range c.lists {
 		l, err := simplelru.NewLRU[itemKey, *item](math.MaxInt, nil) // weighed here, in bytes
 		if err != nil {
@@ -135,10 +136,22 @@ func (c *cache) put(key itemKey, bytes int64, l *load) (*item, error) {
 			return nil, err
 		}
 		it.span = s
-		c.bytes[key.kind] += s.bytes
+		c.count(it, s.bytes)
 	}
 	c.items[key] = it
 	return it, nil
+}
+
+func (c *cache) count(it *item, bytes int64) {
+	c.bytes[it.key.kind] += bytes
+	if it.key.kind != itemColumn {
+		return
+	}
+	if n := c.columns[it.key.id] + bytes; n != 0 {
+		c.columns[it.key.id] = n
+	} else {
+		delete(c.columns, it.key.id)
+	}
 }
 
 // setParts makes an image of an item. The parts stay pinned by it.
@@ -210,7 +223,7 @@ func (c *cache) drop(it *item) {
 // free gives the memory of an item back that nobody finds any more.
 func (c *cache) free(it *item) {
 	if it.span != nil {
-		c.bytes[it.key.kind] -= it.span.bytes
+		c.count(it, -it.span.bytes)
 		c.arena.dealloc(it.span)
 		it.span = nil
 	}

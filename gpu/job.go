@@ -230,8 +230,9 @@ func (j *job) collect(q *program.Query, all bool) error {
 		if !all && l.ID != 0 {
 			j.d.mu.Lock()
 			it := j.d.cache.items[lookupKey(&q.Program.Lookups[i], l)]
+			there := it != nil && it.load == nil
 			j.d.mu.Unlock()
-			if it != nil && it.load == nil {
+			if there {
 				continue
 			}
 		}

@@ -278,14 +278,14 @@ func bitmap(r *rand.Rand, fact, _ *testTable) *program.Query {
 // hashed groups by numbers that are not dense.
 func hashed(r *rand.Rand, fact, _ *testTable) *program.Query {
 	p := &program.Program{
-		Columns: columnsOf(factColumns, 1, 0),
-		Nodes:   []program.Node{columnNode(factColumns, 0, 1), columnNode(factColumns, 1, 0)},
+		Columns: columnsOf(factColumns, 0, 1),
+		Nodes:   []program.Node{columnNode(factColumns, 0, 0), columnNode(factColumns, 1, 1)},
 		Steps:   []program.Step{{Kind: program.StepRange, Node: 1, Share: 2}},
 		Sink: program.Sink{Place: program.PlaceHash, Digits: []program.Digit{{Node: 0}}, Accs: []program.Acc{
 			{Kind: program.AccSum, Arg: 1, Filter: -1}}},
 	}
-	return &program.Query{Program: p, Segments: fact.of(1, 0), TableID: fact.id, Ranges: []program.Range{randomRange(r, factColumns[0])},
-		Digits: []program.DigitData{{Lo: 1000, Stride: 1 << 20}}, Groups: 1 << 40, Expect: 1 << 13}
+	return &program.Query{Program: p, Segments: fact.of(0, 1), TableID: fact.id, Ranges: []program.Range{randomRange(r, factColumns[1])},
+		Digits: []program.DigitData{{Lo: 0, Stride: 1 << 40}}, Groups: 100 << 40, Expect: 100}
 }
 
 // hostLookup has a lookup, a table and a set of the host's.

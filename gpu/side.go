@@ -23,20 +23,23 @@ func (j *job) acquire(q *program.Query, list []uint32) error {
 			a.limit, d.short = d.budget, time.Time{}
 		}
 	}
-	_, err := j.part(q, list, 0)
-	if err == nil {
-		err = j.columns()
+	for j.exclusive && c.evict() {
+		// What is kept lies scattered about: the memory is to be one.
 	}
-	if err == nil && len(j.blob) > 0 {
-		var at device.Pointer
-		if at, err = j.alloc(int64(len(j.blob))); err == nil {
-			for _, f := range j.fixups {
-				*f.to = at + device.Pointer(f.at)
-			}
-			j.direct = append(j.direct, direct{dst: at, data: j.blob})
+	if _, err := j.part(q, list, 0); err != nil {
+		return err
+	}
+	if len(j.blob) > 0 {
+		at, err := j.alloc(int64(len(j.blob)))
+		if err != nil {
+			return err
 		}
+		for _, f := range j.fixups {
+			*f.to = at + device.Pointer(f.at)
+		}
+		j.direct = append(j.direct, direct{dst: at, data: j.blob})
 	}
-	return err
+	return j.columns() // last: they take what room there is
 }
 
 // part adds a query, after the lookups that it builds. built is where a SinkBuild leaves its

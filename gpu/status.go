@@ -110,9 +110,7 @@ func (m *Manager) Resident(columnIDs []uint64) (bytes int64) {
 	for _, d := range set.devs {
 		d.mu.Lock()
 		for _, id := range columnIDs {
-			if it := d.cache.items[itemKey{kind: itemColumn, id: id}]; it != nil && it.span != nil {
-				bytes += it.span.bytes
-			}
+			bytes += d.cache.columns[id]
 		}
 		d.mu.Unlock()
 	}
