@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"pgaccel/gpu/device"
-	"pgaccel/kernels"
 )
 
 // Generated is a Program's kernel.
@@ -83,15 +82,10 @@ func Generate(p *Program, t Tuning) (*Generated, error) {
 		fmt.Fprintf(&b, "\nPGACCEL_KERNEL(collect%s, Params, p, %d, 1)\n{\n%s\n}\n", suffix, collectThreads, strings.Join(collect, "\n"))
 		return b.String()
 	}
-	headers := kernels.Headers()
-	used := map[string]string{}
-	for _, name := range []string{"pgaccel.cuh", "lanes.cuh", "values.cuh", "groups.cuh"} {
-		used[name] = headers[name]
-	}
 	sum := sha256.Sum256([]byte(code("")))
 	suffix := "_" + hex.EncodeToString(sum[:4])
 	return &Generated{
-		Source: device.Source{Name: "scan" + suffix, Code: code(suffix), Headers: used},
+		Source: device.Source{Name: "scan" + suffix, Code: code(suffix), Headers: headers("pgaccel.cuh", "lanes.cuh", "values.cuh", "groups.cuh")},
 		Scan:   "scan" + suffix, Collect: "collect" + suffix,
 		p: p, t: t, params: g.params,
 	}, nil

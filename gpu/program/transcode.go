@@ -1,24 +1,63 @@
 package program
 
 import (
+	"encoding/binary"
+	"math"
+
 	"pgaccel/gpu/device"
+	"pgaccel/kernels"
 )
 
 // TranscodeJobBytes is the size of what AppendTranscodeJob appends.
-const TranscodeJobBytes = 40
+const TranscodeJobBytes = 32
 
 // AppendTranscodeJob appends the order to make device lanes at dst, LaneWords(rows, f.Width)
 // words, of a column that package compress encoded and whose words are at src, both
-// aligned to 16 bytes. Of dst's last 128 words nothing is written.
+// aligned to 16 bytes. Of dst's last 128 words nothing is written. The column is trusted:
+// compress.Parse has checked it.
 func AppendTranscodeJob(b []byte, src, dst device.Pointer, rows int, f LaneFormat) []byte {
-	panic("TODO")
+	b = binary.LittleEndian.AppendUint64(b, uint64(src))
+	b = binary.LittleEndian.AppendUint64(b, uint64(dst))
+	b = binary.LittleEndian.AppendUint64(b, uint64(f.Reference))
+	b = binary.LittleEndian.AppendUint32(b, uint32(rows))
+	return binary.LittleEndian.AppendUint32(b, f.Width)
 }
 
 // TranscodeSource is the module with the kernel that Transcode launches.
-func TranscodeSource() device.Source { panic("TODO") }
+func TranscodeSource() device.Source {
+	return device.Source{
+		Name: "transcode",
+		Code: `#include "transcode.cuh"
+
+PGACCEL_KERNEL(transcode, TranscodeParams, p, 256, 4)
+{
+	__shared__ TranscodeShared shared;
+	transcode_vector(p, shared);
+}
+`,
+		Headers: headers("pgaccel.cuh", "lanes.cuh", "tile.cuh", "transcode.cuh"),
+	}
+}
+
+// headers returns some of the kernels' building blocks.
+func headers(names ...string) map[string]string {
+	all, some := kernels.Headers(), map[string]string{}
+	for _, name := range names {
+		some[name] = all[name]
+	}
+	return some
+}
 
 // Transcode returns the command that carries out n jobs, of at most rows rows each, whose
 // descriptors are at jobs.
 func Transcode(m device.Module, jobs device.Pointer, n, rows int) device.Command {
-	panic("TODO")
+	p := new(device.Params).Ptr(jobs)
+	for _, sign := range []int{1, -1} {
+		for i := range 19 {
+			p.U64(math.Float64bits(math.Pow10(sign * i)))
+		}
+	}
+	return device.Command{Op: device.OpLaunch, Module: m, Function: "transcode",
+		Grid: [3]uint32{uint32(n), uint32((rows + VectorRows - 1) / VectorRows), 1}, Block: [3]uint32{256, 1, 1},
+		Params: p.Bytes()}
 }
