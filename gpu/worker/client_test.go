@@ -42,8 +42,11 @@ func TestClientIsTheExecutor(t *testing.T) {
 	ctx := context.Background()
 	src := device.Source{Name: "k", Code: "code", Headers: map[string]string{"a.cuh": "// a"}, Defines: []string{"A=1"}}
 	m, err := c.Compile(ctx, 0, src)
-	if err != nil || m != 1 || !reflect.DeepEqual(ex.sources[0], src) {
-		t.Errorf("module %v, %v, of %+v", m, err, ex.sources)
+	ex.mu.Lock() // the race detector does not see that a socket orders things
+	sources := ex.sources
+	ex.mu.Unlock()
+	if err != nil || m != 1 || !reflect.DeepEqual(sources[0], src) {
+		t.Errorf("module %v, %v, of %+v", m, err, sources)
 	}
 	content := bytes.Repeat([]byte("0123456789abcdef"), 4096)
 	mem := memfd(t, content)
