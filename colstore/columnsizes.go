@@ -13,6 +13,8 @@ type ColumnSize struct {
 	Segments      int    // 0 for a dictionary
 	Bytes         int64  // encoded values or strings, null bitmaps not counted
 	NullBytes     int64  // null bitmaps
+	// IDs are the segments' Column.ID; none of segments that are being filled.
+	IDs []uint64
 }
 
 // ColumnSizes lists the sizes of all columns, in the tables' and the columns' order.
@@ -32,7 +34,7 @@ func (r *Relation) columnSizes() []ColumnSize {
 		return nil
 	}
 	columns := make([]map[string]*ColumnSize, len(r.dicts)+2)
-	add := func(column int, codec string, segments int, bytes, nulls int64) {
+	add := func(column int, codec string, segments int, bytes, nulls int64) *ColumnSize {
 		if columns[column] == nil {
 			columns[column] = map[string]*ColumnSize{}
 		}
@@ -47,6 +49,7 @@ func (r *Relation) columnSizes() []ColumnSize {
 		c.Segments += segments
 		c.Bytes += bytes
 		c.NullBytes += nulls
+		return c
 	}
 	for _, seg := range r.slots {
 		switch {
@@ -54,7 +57,8 @@ func (r *Relation) columnSizes() []ColumnSize {
 		case seg.columns != nil:
 			for i, c := range seg.columns {
 				if c.Data != nil {
-					add(i, c.Data.Codec().String(), 1, int64(c.Data.Bytes()), int64(8*len(c.Nulls)))
+					size := add(i, c.Data.Codec().String(), 1, int64(c.Data.Bytes()), int64(8*len(c.Nulls)))
+					size.IDs = append(size.IDs, c.ID)
 				}
 				if n := seg.mem.indexBytes(i); n > 0 {
 					add(i, "index", 1, n, 0)

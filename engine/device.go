@@ -189,3 +189,24 @@ type DeviceWork struct {
 func (e *Engine) DeviceWork() DeviceWork {
 	return DeviceWork{time.Duration(e.devices.kernel.Load()), e.devices.copied.Load(), e.devices.read.Load()}
 }
+
+// residentOf returns the bytes of device memory that segments' columns have, by
+// colstore.Column.ID.
+func (e *Engine) residentOf(ids []uint64) int64 {
+	if e.opt.Resident == nil || len(ids) == 0 {
+		return 0
+	}
+	return e.opt.Resident(ids)
+}
+
+// resident returns the bytes of device memory that tables' columns have, by table.
+func (e *Engine) resident() map[string]int64 {
+	if e.opt.Resident == nil {
+		return nil
+	}
+	tables := map[string]int64{}
+	for _, c := range e.store.ColumnSizes() {
+		tables[c.Table] += e.residentOf(c.IDs)
+	}
+	return tables
+}

@@ -47,7 +47,12 @@ type Options struct {
 	// cuda or emu.
 	Device     gpu.Runner
 	DeviceKind string
-	Logger     *slog.Logger
+	// Resident returns the bytes of device memory that columns have, by
+	// colstore.Column.ID. May be nil.
+	Resident func(ids []uint64) int64
+	// Devices describes the devices, for pgaccel.devices. May be nil.
+	Devices func() []gpu.DeviceStatus
+	Logger  *slog.Logger
 	// Eager is olap.Options.Eager. For tests.
 	Eager bool
 }

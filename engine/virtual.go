@@ -28,6 +28,7 @@ type tableRow struct {
 	History    int64      `json:"history_bytes"`
 	Segments   int        `json:"segments"`
 	OldestPin  float64    `json:"oldest_snapshot_ms"`
+	OnDevice   int64      `json:"device_bytes"`
 }
 
 // columnRow is what one codec takes of a column.
@@ -38,6 +39,20 @@ type columnRow struct {
 	Segments  int    `json:"segments"`
 	Bytes     int64  `json:"bytes"`
 	NullBytes int64  `json:"null_bytes"`
+	OnDevice  int64  `json:"device_bytes"`
+}
+
+// deviceRow is one device; where there is none, one row says why.
+type deviceRow struct {
+	Device      string  `json:"device"`
+	Model       string  `json:"model"`
+	Memory      int64   `json:"memory_bytes"`
+	Budget      int64   `json:"budget_bytes"`
+	Used        int64   `json:"used_bytes"`
+	Queries     uint64  `json:"queries"`
+	Faults      uint64  `json:"faults"`
+	KernelMS    float64 `json:"kernel_ms"`
+	BytesCopied uint64  `json:"copied_bytes"`
 }
 
 type queryRow struct {
@@ -65,9 +80,11 @@ type queryRow struct {
 func (e *Engine) relation(name string) (string, bool) {
 	switch name {
 	case "tables":
-		return recordset(e.tableRows(), `"name" text, "state" text, "detail" text, "rows" bigint, "bytes" bigint, "copied" timestamptz, "applied_lsn" pg_lsn, "inserted" bigint, "updated" bigint, "deleted" bigint, "deltas" integer, "history_bytes" bigint, "segments" integer, "oldest_snapshot_ms" double precision`, "*"), true
+		return recordset(e.tableRows(), `"name" text, "state" text, "detail" text, "rows" bigint, "bytes" bigint, "copied" timestamptz, "applied_lsn" pg_lsn, "inserted" bigint, "updated" bigint, "deleted" bigint, "deltas" integer, "history_bytes" bigint, "segments" integer, "oldest_snapshot_ms" double precision, "device_bytes" bigint`, "*"), true
 	case "columns":
-		return recordset(e.columnRows(), `"table" text, "column" text, "codec" text, "segments" integer, "bytes" bigint, "null_bytes" bigint`, "*"), true
+		return recordset(e.columnRows(), `"table" text, "column" text, "codec" text, "segments" integer, "bytes" bigint, "null_bytes" bigint, "device_bytes" bigint`, "*"), true
+	case "devices":
+		return recordset(e.deviceRows(), `"device" text, "model" text, "memory_bytes" bigint, "budget_bytes" bigint, "used_bytes" bigint, "queries" bigint, "faults" bigint, "kernel_ms" double precision, "copied_bytes" bigint`, "*"), true
 	case "queries":
 		return recordset(e.queryRows(), `"query" text, "route" text, "reason" text, "calls" bigint, "accelerated" bigint, "forwarded" bigint, "rows" bigint, "total_ms" double precision, "mean_ms" double precision, "min_ms" double precision, "last_used" timestamptz, "checks" bigint, "mismatches" bigint, "device" text, "device_calls" bigint, "device_mean_ms" double precision`,
 			`CASE WHEN pg_catalog.pg_has_role('pg_read_all_stats', 'USAGE') THEN "query" ELSE '<insufficient privilege>' END AS "query", "route", "reason", "calls", "accelerated", "forwarded", "rows", "total_ms", "mean_ms", "min_ms", "last_used", "checks", "mismatches", "device", "device_calls", "device_mean_ms"`), true
@@ -94,11 +111,12 @@ func (e *Engine) rewriteVirtual(sql string) (string, bool) {
 func (e *Engine) tableRows() []tableRow {
 	var out []tableRow
 	lsn := e.store.Applied()
+	resident := e.resident()
 	for _, st := range e.store.Statuses() {
 		r := tableRow{Name: st.Name, State: st.State.String(), Detail: st.Detail, Rows: st.Rows, Bytes: st.Bytes,
 			AppliedLSN: fmt.Sprintf("%X/%X", lsn>>32, uint32(lsn)),
 			Inserted:   st.Inserted, Updated: st.Updated, Deleted: st.Deleted, Deltas: st.Deltas, History: st.HistoryBytes, Segments: st.Segments,
-			OldestPin: float64(st.OldestPin.Microseconds()) / 1000}
+			OldestPin: float64(st.OldestPin.Microseconds()) / 1000, OnDevice: resident[st.Name]}
 		if !st.Copied.IsZero() {
 			c := st.Copied
 			r.Copied = &c
@@ -111,7 +129,23 @@ func (e *Engine) tableRows() []tableRow {
 func (e *Engine) columnRows() []columnRow {
 	var out []columnRow
 	for _, c := range e.store.ColumnSizes() {
-		out = append(out, columnRow(c))
+		out = append(out, columnRow{c.Table, c.Column, c.Codec, c.Segments, c.Bytes, c.NullBytes, e.residentOf(c.IDs)})
+	}
+	return out
+}
+
+func (e *Engine) deviceRows() []deviceRow {
+	if e.opt.Devices == nil {
+		return []deviceRow{{Device: "none (--device cpu)"}}
+	}
+	var out []deviceRow
+	for _, d := range e.opt.Devices() {
+		r := deviceRow{Device: d.Name, Model: d.Model, Memory: d.Memory, Budget: d.Budget, Used: d.Used, Queries: d.Queries,
+			KernelMS: d.KernelSeconds * 1000, BytesCopied: d.BytesCopied}
+		for _, n := range d.Faults {
+			r.Faults += n
+		}
+		out = append(out, r)
 	}
 	return out
 }

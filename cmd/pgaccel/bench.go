@@ -159,7 +159,7 @@ func benchGPUCommand() *cobra.Command {
 	f.Float64Var(&o.Scale, "scale", 0, "scale factor of the Star Schema Benchmark (default 20, or 0.02 with --quick)")
 	f.IntVar(&o.Runs, "runs", 0, "measured runs of each query (default 12, or 2 with --quick)")
 	f.StringVar(&o.Device, "device", "cuda", "cuda, cuda:N[,M...] or emu")
-	f.Var(&memory, "device-memory", "most memory of each device to use (default: nine tenths of what is free)")
+	f.Var(&memory, "device-memory", "most memory of each device to use (default: 85 % of what is free)")
 	f.StringVar(&o.DeviceWorker, "device-worker", "", "program that has CUDA (default pgaccel-gpu, or pgaccel-gpu-emu with --device emu, beside pgaccel or on PATH)")
 	f.StringVar(&o.Out, "out", "", "FILE: writes the results to FILE.json and FILE.md")
 	return cmd

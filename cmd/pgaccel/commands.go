@@ -75,7 +75,7 @@ func serveCommand() *cobra.Command {
 	f.StringVar(&cfg.HTTP, "http", "127.0.0.1:8432", "address of /metrics, /healthz, /readyz and the console; empty for none")
 	f.StringSliceVar(&cfg.Accelerate, "accelerate", nil, "tables to copy: public.*, sales, !public.secret")
 	f.StringVar(&cfg.Device, "device", "auto", "where queries run: auto (a GPU where there is one), cpu, cuda, cuda:N[,M...] or emu")
-	f.Var(&deviceMemory, "device-memory", "most memory of each device to use, such as 16GiB (default: nine tenths of what is free)")
+	f.Var(&deviceMemory, "device-memory", "most memory of each device to use, such as 16GiB (default: 85 % of what is free)")
 	f.StringVar(&cfg.DeviceWorker, "device-worker", "", "program that has CUDA (default pgaccel-gpu, or pgaccel-gpu-emu with --device emu, beside pgaccel or on PATH)")
 	f.Var(&memory, "memory", "limit of column memory, such as 8GiB (default 8GiB, or half of the memory where that is less); tables that do not fit are forwarded")
 	f.IntVar(&cfg.Workers, "workers", 0, "goroutines of one query; 0 is one a core")

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"runtime"
 	"slices"
@@ -21,7 +22,7 @@ type GPUOptions struct {
 	Scale        float64   // scale factor of the Star Schema Benchmark; 0 is 20, or 0.02 with Quick
 	Quick        bool      // tiny inputs, for a look or the emulator: the numbers mean little
 	Device       string    // cuda, cuda:N[,M...] or emu; "" is cuda
-	DeviceMemory int64     // bytes of each device to use; 0 is nine tenths of what is free
+	DeviceMemory int64     // bytes of each device to use; 0 is 85 % of what is free
 	DeviceWorker string    // program that has the device; "" looks for it
 	Runs         int       // measured runs of each query; 0 is 12, or 2 with Quick
 	Out          string    // FILE: writes FILE.json and FILE.md; "" writes neither
@@ -54,9 +55,11 @@ type gpuRun struct {
 	out    io.Writer
 	report *gpuReport
 
-	ex     device.Executor
-	copies copyRates
-	data   *ssbData // of the parts that share it; nil before the first
+	ex       device.Executor // nil once it was released
+	ordinals []int           // of the devices to use; nil: all
+	log      *slog.Logger
+	copies   copyRates
+	data     *ssbData // of the parts that share it; nil before the first
 }
 
 // GPU runs the benchmark of the device path: each part writes its tables to out and
@@ -68,28 +71,26 @@ func GPU(ctx context.Context, o GPUOptions, out io.Writer) (err error) {
 		return err
 	}
 	r := &gpuRun{GPUOptions: o, out: out}
-	stop, err := r.open(ctx)
-	if err != nil {
+	if err := r.open(ctx); err != nil {
 		return err
 	}
-	defer stop()
-	defer func() {
-		if r.data != nil {
-			r.data.close()
+	defer r.dropData()
+	defer r.close()
+	for _, n := range r.ordinals {
+		if n >= len(r.ex.Devices()) {
+			return fmt.Errorf("--device %s: there are %d devices", o.Device, len(r.ex.Devices()))
 		}
-	}()
+	}
 	r.report = newGPUReport(o, r.ex.Devices())
 	r.report.printHead(out)
-	parts := map[string]func(context.Context) error{"ssb": r.ssb}
-	for name, f := range gpuParts {
-		parts[name] = func(ctx context.Context) error { return f(ctx, r) }
-	}
+	parts := map[string]func(context.Context) error{"ssb": r.ssb, "wah": r.wah, "coprocessor": r.coprocessor, "e2e": r.endToEnd}
 	var errs []error
-	if r.copies, err = measureCopies(ctx, r.ex, o.Quick); err != nil {
+	if r.copies, err = measureCopies(ctx, r.ex, r.first(), o.Quick); err != nil {
 		return fmt.Errorf("measuring copies: %w", err)
 	}
 	r.report.Copies = r.copies
 	fmt.Fprintln(out, r.copies)
+	r.close()
 	for _, name := range GPUParts() {
 		if len(o.Only) > 0 && !slices.Contains(o.Only, name) {
 			continue
@@ -102,7 +103,7 @@ func GPU(ctx context.Context, o GPUOptions, out io.Writer) (err error) {
 		}
 		fmt.Fprintln(out)
 		began := time.Now()
-		if err := parts[name](ctx); err != nil {
+		if err := r.part(ctx, parts[name]); err != nil {
 			fmt.Fprintf(out, "%s: %v\n", name, err)
 			r.report.Errors = append(r.report.Errors, fmt.Sprintf("%s: %v", name, err))
 			errs = append(errs, fmt.Errorf("%s: %w", name, err))
@@ -118,8 +119,14 @@ func GPU(ctx context.Context, o GPUOptions, out io.Writer) (err error) {
 	return errors.Join(errs...)
 }
 
-// gpuParts are the parts that are registered by their files.
-var gpuParts = map[string]func(context.Context, *gpuRun) error{}
+// part runs one part on a worker of its own, so that none meets what another left.
+func (r *gpuRun) part(ctx context.Context, f func(context.Context) error) error {
+	if err := r.open(ctx); err != nil {
+		return err
+	}
+	defer r.close()
+	return f(ctx)
+}
 
 // show prints a table and adds it to the report.
 func (r *gpuRun) show(t gpuTable) {

@@ -22,29 +22,29 @@ func (c copyRates) String() string {
 	return fmt.Sprintf("copies measured in this run: within the device %.0f GB/s (read + written), host to device %.1f GB/s", c.Device, c.Host)
 }
 
-// measureCopies measures both on device 0, best of some runs.
-func measureCopies(ctx context.Context, ex device.Executor, quick bool) (c copyRates, err error) {
+// measureCopies measures both on one device, best of some runs.
+func measureCopies(ctx context.Context, ex device.Executor, dev int, quick bool) (c copyRates, err error) {
 	within, host, rounds := int64(2<<30), int64(1<<30), 10
 	if quick {
 		within, host, rounds = 1<<20, 1<<20, 2
 	}
-	if free := ex.Devices()[0].Free; free > 0 {
+	if free := ex.Devices()[dev].Free; free > 0 {
 		within = min(within, free/4&^255)
 	}
-	src, err := ex.Alloc(0, within)
+	src, err := ex.Alloc(dev, within)
 	if err != nil {
 		return c, err
 	}
-	defer ex.Free(0, src)
-	dst, err := ex.Alloc(0, within)
+	defer ex.Free(dev, src)
+	dst, err := ex.Alloc(dev, within)
 	if err != nil {
 		return c, err
 	}
-	defer ex.Free(0, dst)
+	defer ex.Free(dev, dst)
 	best := func(bytes int64, command device.Command) (float64, error) {
 		rate := 0.0
 		for range rounds {
-			reply, err := ex.Run(ctx, 0, &device.Batch{Commands: []device.Command{{Op: device.OpMark}, command, {Op: device.OpMark}}})
+			reply, err := ex.Run(ctx, dev, &device.Batch{Commands: []device.Command{{Op: device.OpMark}, command, {Op: device.OpMark}}})
 			if err != nil {
 				return 0, err
 			}

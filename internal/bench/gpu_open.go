@@ -2,8 +2,8 @@ package bench
 
 import (
 	"context"
-	"errors"
 	"log/slog"
+	"os"
 
 	"pgaccel/colstore"
 	"pgaccel/gpu"
@@ -11,31 +11,61 @@ import (
 	"pgaccel/internal/server"
 )
 
-// open starts the worker. The function that it returns ends it.
-func (r *gpuRun) open(ctx context.Context) (func(), error) {
-	kind, env, err := server.WorkerOf(r.Device)
+// open starts a worker.
+func (r *gpuRun) open(ctx context.Context) error {
+	kind, ordinals, err := server.WorkerOf(r.Device)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	log := slog.New(slog.NewTextHandler(r.Progress, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	c, err := worker.Start(ctx, worker.StartOptions{Path: r.DeviceWorker, Kind: kind, Env: env, Log: log})
+	r.ordinals = ordinals
+	r.log = slog.New(slog.NewTextHandler(r.Progress, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	c, err := worker.Start(ctx, worker.StartOptions{Path: r.DeviceWorker, Kind: kind, Log: r.log})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	r.ex = c
-	return func() { c.Close() }, nil
+	return nil
+}
+
+// close ends the worker, where there is one: all device memory is free again.
+func (r *gpuRun) close() {
+	if r.ex != nil {
+		r.ex.Close()
+		r.ex = nil
+	}
+}
+
+// dropData gives the tables back.
+func (r *gpuRun) dropData() {
+	if r.data != nil {
+		r.data.close()
+		r.data = nil
+	}
 }
 
 // gpuManager is a manager over the run's worker and one store.
-type gpuManager struct{}
-
-func (r *gpuRun) manager(store *colstore.Store, memory int64) (*gpuManager, error) {
-	return nil, errors.New("not yet")
+type gpuManager struct {
+	*gpu.Manager
+	file *os.File
 }
 
-func (m *gpuManager) runner() gpu.Runner { return nil }
+// manager returns one whose devices hold nothing yet. memory is the budget of each, 0 for
+// what gpu.Options makes of it.
+func (r *gpuRun) manager(store *colstore.Store, memory int64) (*gpuManager, error) {
+	f, offset, err := store.Share()
+	if err != nil {
+		return nil, err
+	}
+	m := &gpuManager{gpu.New(gpu.Options{Memory: memory, Devices: r.ordinals, File: f, Offset: offset, Log: r.log}), f}
+	if err := m.Attach(r.ex); err != nil {
+		m.close()
+		return nil, err
+	}
+	return m, nil
+}
 
-// forget drops what is kept of dimensions' filters.
-func (m *gpuManager) forget() {}
-
-func (m *gpuManager) close() {}
+// close ends the use of the devices. What they hold is given back with the worker.
+func (m *gpuManager) close() {
+	m.Close()
+	m.file.Close()
+}

@@ -35,9 +35,14 @@ type gpuReport struct {
 type gpuTable struct {
 	Part    string   `json:"part"`
 	Title   string   `json:"title"`
-	Columns []string `json:"columns"`
-	Rows    [][]any  `json:"rows"`
+	Columns []string `json:"columns,omitempty"`
+	Rows    [][]any  `json:"rows,omitempty"`
 	Notes   []string `json:"notes,omitempty"`
+
+	// Text is in place of columns and rows where a part prints itself; Data is then what
+	// it measured.
+	Text string `json:"-"`
+	Data any    `json:"data,omitempty"`
 }
 
 func newGPUReport(o GPUOptions, devices []device.Info) *gpuReport {
@@ -82,6 +87,10 @@ func cell(v any) string {
 // print writes the table as aligned text: numbers to the right.
 func (t *gpuTable) print(out io.Writer) {
 	fmt.Fprintln(out, t.Title)
+	if t.Text != "" {
+		fmt.Fprint(out, t.Text)
+		return
+	}
 	widths := make([]int, len(t.Columns))
 	for i, name := range t.Columns {
 		widths[i] = utf8.RuneCountInString(name)
@@ -118,6 +127,10 @@ func (t *gpuTable) print(out io.Writer) {
 // markdown writes the table for a document.
 func (t *gpuTable) markdown(b *bytes.Buffer) {
 	fmt.Fprintf(b, "\n## %s: %s\n\n", t.Part, t.Title)
+	if t.Text != "" {
+		fmt.Fprintf(b, "```\n%s```\n", strings.TrimLeft(t.Text, "\n"))
+		return
+	}
 	escape := strings.NewReplacer("|", `\|`, "\n", " ")
 	fmt.Fprintf(b, "| %s |\n|", strings.Join(t.Columns, " | "))
 	for i := range t.Columns {

@@ -111,8 +111,7 @@ func (r *gpuRun) ssbData(ctx context.Context) (*ssbData, error) {
 		return r.data, nil
 	}
 	began := time.Now()
-	// 26 bytes a row are usual, and indexes are not built here.
-	d, err := loadSSB(ctx, r.Scale, int64(r.Scale*6e6*40)+1<<30)
+	d, err := loadSSB(ctx, r.Scale, ssbMemory(r.Scale))
 	if err != nil {
 		return nil, err
 	}
@@ -121,6 +120,9 @@ func (r *gpuRun) ssbData(ctx context.Context) (*ssbData, error) {
 	r.data = d
 	return d, nil
 }
+
+// ssbMemory is enough column memory for a scale factor: 26 bytes a row are usual.
+func ssbMemory(scale float64) int64 { return int64(scale*6e6*50) + 1<<30 }
 
 // measured is one query's.
 type measured struct {
@@ -153,7 +155,7 @@ func (r *gpuRun) measureQuery(ctx context.Context, m *gpuManager, q *ssbPlanned,
 			return 0, did, err
 		}
 		began := time.Now()
-		got, err := olap.Execute(ctx, q.q, q.in, olap.Options{Device: m.runner(), DeviceWait: true, Report: &did})
+		got, err := olap.Execute(ctx, q.q, q.in, olap.Options{Device: m, DeviceWait: true, Report: &did})
 		took := time.Since(began)
 		switch {
 		case err != nil:
@@ -171,7 +173,7 @@ func (r *gpuRun) measureQuery(ctx context.Context, m *gpuManager, q *ssbPlanned,
 		var kernel []float64
 		for i := range r.Runs + 2 {
 			if cold {
-				m.forget()
+				m.Forget()
 			}
 			t, did, err := once()
 			if err != nil {

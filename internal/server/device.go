@@ -47,31 +47,20 @@ func parseDevice(text string) (deviceChoice, error) {
 }
 
 // WorkerOf reads a device's name as --device has it, and returns the kind of worker and
-// what is added to the worker's environment. It is an error for one that has no worker.
-func WorkerOf(text string) (device.Kind, []string, error) {
+// the numbers of the devices to use, nil for all. It is an error for one that has no
+// worker.
+func WorkerOf(text string) (device.Kind, []int, error) {
 	c, err := parseDevice(text)
-	if err != nil {
-		return "", nil, err
+	if err == nil && c.kind == "cpu" {
+		err = fmt.Errorf("--device %s: that is no device", text)
 	}
-	if c.kind == "cpu" {
-		return "", nil, fmt.Errorf("--device %s: that is no device", text)
-	}
-	kind, env := c.worker()
-	return kind, env, nil
+	return c.worker(), c.ordinals, err
 }
 
-// worker is the kind of worker, and what is added to its environment.
-func (c deviceChoice) worker() (device.Kind, []string) {
+// worker is the kind of worker.
+func (c deviceChoice) worker() device.Kind {
 	if c.kind == "emu" {
-		return device.Emulator, nil
+		return device.Emulator
 	}
-	if len(c.ordinals) == 0 {
-		return device.CUDA, nil
-	}
-	list := make([]string, len(c.ordinals))
-	for i, n := range c.ordinals {
-		list[i] = strconv.Itoa(n)
-	}
-	// The driver numbers what is visible from 0; by bus, so that numbers are nvidia-smi's.
-	return device.CUDA, []string{"CUDA_DEVICE_ORDER=PCI_BUS_ID", "CUDA_VISIBLE_DEVICES=" + strings.Join(list, ",")}
+	return device.CUDA
 }

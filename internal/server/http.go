@@ -40,7 +40,7 @@ var consolePage = template.Must(template.New("console").Parse(`<!doctype html>
 <style>body{font:15px/1.5 system-ui,sans-serif;margin:2rem;max-width:70rem;color:#222}table{border-collapse:collapse;margin:1rem 0}
 td,th{padding:.25rem .8rem;border-bottom:1px solid #ddd;text-align:left}td.n{text-align:right;font-variant-numeric:tabular-nums}</style></head>
 <body><h1>pgaccel {{.Version}}</h1>
-<p>{{.Accelerated}} queries accelerated, {{.Forwarded}} forwarded. Column memory: {{.UsedMiB}} of {{.LimitMiB}} MiB.
+<p>{{.Accelerated}} queries accelerated, {{.Forwarded}} forwarded. Column memory: {{.UsedMiB}} of {{.LimitMiB}} MiB. {{.Device}}.
 <a href="/metrics">metrics</a></p>
 <table><tr><th>table<th>state<th>rows<th>KiB<th></tr>
 {{range .Tables}}<tr><td>{{.Name}}<td>{{.State}}<td class="n">{{.Rows}}<td class="n">{{.KiB}}<td>{{.Detail}}</tr>
@@ -48,7 +48,7 @@ td,th{padding:.25rem .8rem;border-bottom:1px solid #ddd;text-align:left}td.n{tex
 <table><tr><th>forwarded because of<th>executions</tr>
 {{range .Reasons}}<tr><td>{{.Reason}}<td class="n">{{.N}}</tr>
 {{else}}<tr><td colspan="2">Nothing forwarded yet.</tr>{{end}}</table>
-<p>In SQL: <code>SELECT * FROM pgaccel.tables</code>, <code>SELECT * FROM pgaccel.queries</code>.</p>
+<p>In SQL: <code>SELECT * FROM pgaccel.tables</code>, <code>pgaccel.columns</code>, <code>pgaccel.queries</code>, <code>pgaccel.devices</code>.</p>
 </body></html>`))
 
 type consoleTable struct {
@@ -68,9 +68,10 @@ func (s *Server) console(w http.ResponseWriter, _ *http.Request) {
 		Version                string
 		Accelerated, Forwarded int64
 		UsedMiB, LimitMiB      int64
+		Device                 string
 		Tables                 []consoleTable
 		Reasons                []consoleReason
-	}{Version: Version(), UsedMiB: used >> 20, LimitMiB: limit >> 20}
+	}{Version: Version(), UsedMiB: used >> 20, LimitMiB: limit >> 20, Device: s.device.describe()}
 	for _, st := range s.store.Statuses() {
 		page.Tables = append(page.Tables, consoleTable{st, st.Bytes >> 10})
 	}

@@ -11,8 +11,6 @@ import (
 var (
 	queriesDesc = prometheus.NewDesc("pgaccel_queries_total",
 		"Executions of statements that name an accelerated table, by route and, where forwarded, reason.", []string{"route", "reason"}, nil)
-	deviceDesc = prometheus.NewDesc("pgaccel_device_queries_total",
-		"Accelerated executions by the device that ran them.", []string{"device"}, nil)
 	rowsDesc    = prometheus.NewDesc("pgaccel_table_rows", "Rows of a copied table.", []string{"table"}, nil)
 	sizeDesc    = prometheus.NewDesc("pgaccel_table_bytes", "Bytes of column memory that a table holds, dictionaries included.", []string{"table"}, nil)
 	upDesc      = prometheus.NewDesc("pgaccel_table_ready", "1 where a table's copy answers queries, else 0; state says why.", []string{"table", "state"}, nil)
@@ -46,8 +44,11 @@ type storeCollector struct{ s *Server }
 
 // Describe implements prometheus.Collector.
 func (c *storeCollector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{queriesDesc, deviceDesc, rowsDesc, sizeDesc, upDesc, usedDesc, maxDesc, lsnDesc, retainedDesc,
+	for _, d := range []*prometheus.Desc{queriesDesc, rowsDesc, sizeDesc, upDesc, usedDesc, maxDesc, lsnDesc, retainedDesc,
 		historyDesc, deltasDesc, changesDesc, pinsDesc, staleDesc, shadowDesc, badStalenessDesc, sharedDesc, indexedDesc} {
+		ch <- d
+	}
+	for _, d := range deviceDescs {
 		ch <- d
 	}
 }
@@ -107,6 +108,6 @@ func (c *storeCollector) Collect(ch chan<- prometheus.Metric) {
 	}
 	// Present from the start, so that a rate over it is defined.
 	counter(queriesDesc, accelerated, "accelerated", "")
-	counter(deviceDesc, accelerated, "cpu")
 	counter(staleDesc, stale)
+	c.collectDevices(ch)
 }

@@ -27,7 +27,7 @@ type Config struct {
 	HTTP       string   // address for metrics, health and console; "" is off
 	Accelerate []string // table patterns: public.*, sales, !public.secret
 	Device     string   // auto, cpu, cuda[:N[,M...]], emu
-	// DeviceMemory is the most bytes of each device's memory to use; 0 is nine tenths of
+	// DeviceMemory is the most bytes of each device's memory to use; 0 is 85 % of
 	// what is free. DeviceWorker is the program that has the device; "" looks for it.
 	DeviceMemory int64
 	DeviceWorker string
@@ -59,6 +59,7 @@ type Server struct {
 	replicator *replica.Replicator
 	engine     *engine.Engine
 	proxy      *proxy.Server
+	device     *deviceSide // nil with --device cpu
 	http       *http.Server
 	httpAddr   net.Addr
 	observer   *observer
@@ -73,11 +74,9 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.Default()
 	}
-	choice, err := parseDevice(cfg.Device)
-	if err != nil {
+	if _, err := parseDevice(cfg.Device); err != nil {
 		return nil, err
 	}
-	_ = choice
 	up, err := upstream.ParseConfig(cfg.Upstream)
 	if err != nil {
 		return nil, fmt.Errorf("--upstream: %w", err)
@@ -92,6 +91,10 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 		cfg.Memory = defaultMemory()
 	}
 	s.store = colstore.New(colstore.Options{MemoryLimit: cfg.Memory, SegmentRows: cfg.SegmentRows, IndexAll: cfg.Eager})
+	if s.device, err = startDevice(s.ctx, &cfg, s.store); err != nil {
+		s.Close()
+		return nil, err
+	}
 	var decider engine.Decider
 	if len(cfg.Accelerate) > 0 {
 		s.replicator, err = replica.Start(s.ctx, replica.Config{Upstream: cfg.Upstream, Accelerate: cfg.Accelerate,
@@ -100,8 +103,12 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 			s.Close()
 			return nil, err
 		}
-		s.engine = engine.New(engine.Options{Store: s.store, Workers: cfg.Workers, WaitLimit: cfg.WaitLimit,
-			CheckDefinition: s.replicator.Recheck, Waited: s.observer.waited, Passed: s.observer.passed, Look: s.replicator.Look, Logger: cfg.Logger, Eager: cfg.Eager})
+		o := engine.Options{Store: s.store, Workers: cfg.Workers, WaitLimit: cfg.WaitLimit,
+			CheckDefinition: s.replicator.Recheck, Waited: s.observer.waited, Passed: s.observer.passed, Look: s.replicator.Look, Logger: cfg.Logger, Eager: cfg.Eager}
+		if d := s.device; d != nil {
+			o.Device, o.DeviceKind, o.Resident, o.Devices = d.manager, string(d.kind), d.resident, d.status
+		}
+		s.engine = engine.New(o)
 		decider = s.engine
 	}
 	s.proxy, err = proxy.Listen(s.ctx, proxy.Config{Listen: cfg.Listen, Upstream: up, TLS: clientTLS, Engine: decider,
@@ -171,6 +178,7 @@ func (s *Server) Close() {
 	if s.replicator != nil {
 		s.replicator.Close()
 	}
+	s.device.close()
 	s.cancel()
 	s.store.Close()
 }

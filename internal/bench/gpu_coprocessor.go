@@ -1,0 +1,87 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"pgaccel/olap"
+)
+
+// coprocessorQueries read few, some and many columns.
+var coprocessorQueries = []string{"q1.1", "q2.1", "q3.1", "q4.1"}
+
+// coprocessor has data that does not fit into the device's memory: the budget is a
+// quarter of what the columns take there, so that every query brings its columns from
+// host memory. Beside its time stands what the bytes alone take over the bus, compressed
+// and as plain 4-byte values.
+func (r *gpuRun) coprocessor(ctx context.Context) error {
+	d, err := r.ssbData(ctx)
+	if err != nil {
+		return err
+	}
+	planned, err := d.queries()
+	if err != nil {
+		return err
+	}
+	budget := d.bytes / 4
+	m, err := r.manager(d.store, budget)
+	if err != nil {
+		return err
+	}
+	defer m.close()
+	t := gpuTable{Part: "coprocessor", Title: fmt.Sprintf("Larger than memory: %s of columns in host memory, %s of device memory; medians of %d runs in ms",
+		size(d.bytes), size(budget), r.Runs),
+		Columns: []string{"query", "time", "MB copied", "their copy", "time / their copy", "plain MB", "plain copy", "plain copy / time", "kernels", "CPU"}}
+	var wrong []string
+	for i := range planned {
+		q := &planned[i]
+		if !slices.Contains(coprocessorQueries, q.name) {
+			continue
+		}
+		began := time.Now()
+		want, err := olap.Execute(ctx, q.q, q.in, olap.Options{})
+		if err != nil {
+			return fmt.Errorf("%s on the processor: %w", q.name, err)
+		}
+		cpu := milliseconds(time.Since(began))
+		var took []time.Duration
+		var did olap.Report
+		for run := range r.Runs + 1 {
+			began := time.Now()
+			got, err := olap.Execute(ctx, q.q, q.in, olap.Options{Device: m, DeviceWait: true, Report: &did})
+			if err != nil {
+				return fmt.Errorf("%s: %w", q.name, err)
+			}
+			if did.Device == "" {
+				return fmt.Errorf("%s: the device did not answer: %s", q.name, did.Fallback)
+			}
+			if run > 0 {
+				took = append(took, time.Since(began))
+			}
+			if diff := differentRows(want, got); diff != "" {
+				wrong = append(wrong, q.name+": "+diff)
+			}
+		}
+		// The fact table's columns that the query reads, as plain 4-byte integers.
+		plain := 4 * d.rows * int64(len(q.q.Tables[0].Columns))
+		ms := milliseconds(median(took))
+		row := []any{q.name, ms, float64(did.Stats.BytesCopied) / 1e6, nil, nil, float64(plain) / 1e6, nil, nil, did.Stats.Kernel, cpu}
+		if rate := r.copies.Host; rate > 0 {
+			copied, whole := float64(did.Stats.BytesCopied)/rate/1e6, float64(plain)/rate/1e6
+			row[3], row[6], row[7] = copied, whole, whole/ms
+			if copied > 0 {
+				row[4] = ms / copied
+			}
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	t.Notes = []string{fmt.Sprintf("copy: the bytes at the rate of host to device that was measured in this run, %.1f GB/s. plain: the columns of lineorder that a query reads, at 4 bytes a value.", r.copies.Host)}
+	r.show(t)
+	if len(wrong) > 0 {
+		return fmt.Errorf("wrong answers:\n  %s", strings.Join(wrong, "\n  "))
+	}
+	return nil
+}

@@ -1,0 +1,112 @@
+package server
+
+import (
+	"maps"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"pgaccel/gpu"
+	"pgaccel/gpu/device"
+)
+
+var (
+	deviceQueriesDesc = prometheus.NewDesc("pgaccel_device_queries_total",
+		"Accelerated executions by the device that ran them; cpu where none did.", []string{"device"}, nil)
+	deviceFallbacksDesc = prometheus.NewDesc("pgaccel_device_fallbacks_total",
+		"Executions that a device was offered and that the processor answered, by reason.", []string{"reason"}, nil)
+	deviceUpDesc = prometheus.NewDesc("pgaccel_device_up",
+		"1 while there is a device that queries can run on, else 0.", nil, nil)
+	deviceRestartsDesc = prometheus.NewDesc("pgaccel_device_worker_restarts_total",
+		"Processes with a device (--device-worker) that ended after they had answered.", nil, nil)
+	deviceFaultsDesc = prometheus.NewDesc("pgaccel_device_faults_total",
+		"Failures of a device by kind.", []string{"device", "kind"}, nil)
+	deviceBudgetDesc = prometheus.NewDesc("pgaccel_device_memory_limit_bytes",
+		"Bytes of a device's memory that may be used (--device-memory).", []string{"device"}, nil)
+	deviceUsedDesc = prometheus.NewDesc("pgaccel_device_memory_bytes",
+		"Bytes of a device's memory in use.", []string{"device"}, nil)
+	deviceKeptDesc = prometheus.NewDesc("pgaccel_device_kept_bytes",
+		"Bytes of a device's memory that are kept between queries, by what they hold.", []string{"device", "content"}, nil)
+	deviceCopiedDesc = prometheus.NewDesc("pgaccel_device_copied_bytes_total",
+		"Bytes copied to a device.", []string{"device"}, nil)
+	deviceKernelDesc = prometheus.NewDesc("pgaccel_device_kernel_seconds_total",
+		"Time that queries have computed on a device.", []string{"device"}, nil)
+	deviceCompilesDesc = prometheus.NewDesc("pgaccel_device_compiles_total",
+		"Kernels compiled for a device, by result.", []string{"device", "result"}, nil)
+	deviceEvictionsDesc = prometheus.NewDesc("pgaccel_device_evictions_total",
+		"What was kept in a device's memory and gave way.", []string{"device"}, nil)
+	deviceStreamedDesc = prometheus.NewDesc("pgaccel_device_streamed_queries_total",
+		"Queries whose columns did not fit into a device's memory and passed through it.", []string{"device"}, nil)
+	deviceRunningDesc = prometheus.NewDesc("pgaccel_device_queries",
+		"Queries on a device now, by state.", []string{"device", "state"}, nil)
+	deviceColumnDesc = prometheus.NewDesc("pgaccel_column_device_bytes",
+		"Bytes of device memory that a column's segments have.", []string{"table", "column"}, nil)
+)
+
+// deviceDescs are all of the above.
+var deviceDescs = []*prometheus.Desc{deviceQueriesDesc, deviceFallbacksDesc, deviceUpDesc, deviceRestartsDesc, deviceFaultsDesc, deviceBudgetDesc,
+	deviceUsedDesc, deviceKeptDesc, deviceCopiedDesc, deviceKernelDesc, deviceCompilesDesc, deviceEvictionsDesc, deviceStreamedDesc, deviceRunningDesc, deviceColumnDesc}
+
+// collectDevices reads what queries and devices have counted.
+func (c *storeCollector) collectDevices(ch chan<- prometheus.Metric) {
+	send := func(d *prometheus.Desc, t prometheus.ValueType, v float64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, t, v, labels...)
+	}
+	const counter, gauge = prometheus.CounterValue, prometheus.GaugeValue
+	queries := map[string]int64{"cpu": 0} // there from the start, so that a rate over it is defined
+	if e := c.s.engine; e != nil {
+		maps.Copy(queries, e.DeviceQueries())
+		for reason, n := range e.DeviceFallbacks() {
+			send(deviceFallbacksDesc, counter, float64(n), reason)
+		}
+	}
+	for name, n := range queries {
+		send(deviceQueriesDesc, counter, float64(n), name)
+	}
+	up := 0.0
+	if c.s.device.up() {
+		up = 1
+	}
+	send(deviceUpDesc, gauge, up)
+	if c.s.device == nil {
+		return
+	}
+	send(deviceRestartsDesc, counter, float64(c.s.device.restarts()))
+	for _, d := range c.s.device.status() {
+		collectDevice(&d, send)
+	}
+	type column struct{ table, name string }
+	bytes := map[column]int64{}
+	for _, size := range c.s.store.ColumnSizes() {
+		if n := c.s.device.resident(size.IDs); n > 0 {
+			bytes[column{size.Table, size.Column}] += n
+		}
+	}
+	for col, n := range bytes {
+		send(deviceColumnDesc, gauge, float64(n), col.table, col.name)
+	}
+}
+
+// collectDevice sends one device's. One that is gone keeps its name while it is away.
+func collectDevice(d *gpu.DeviceStatus, send func(d *prometheus.Desc, t prometheus.ValueType, v float64, labels ...string)) {
+	const counter, gauge = prometheus.CounterValue, prometheus.GaugeValue
+	name := d.Name
+	if d.Kind == "" {
+		name = "none" // the reason may change, and belongs into no label
+	}
+	for kind := device.FaultOther; kind <= device.FaultUnavailable; kind++ {
+		send(deviceFaultsDesc, counter, float64(d.Faults[kind]), name, kind.String())
+	}
+	send(deviceBudgetDesc, gauge, float64(d.Budget), name)
+	send(deviceUsedDesc, gauge, float64(d.Used), name)
+	for content, n := range d.Kept {
+		send(deviceKeptDesc, gauge, float64(n), name, content)
+	}
+	send(deviceCopiedDesc, counter, float64(d.BytesCopied), name)
+	send(deviceKernelDesc, counter, d.KernelSeconds, name)
+	send(deviceCompilesDesc, counter, float64(d.Compiles-d.CompileFaults), name, "compiled")
+	send(deviceCompilesDesc, counter, float64(d.CompileFaults), name, "failed")
+	send(deviceEvictionsDesc, counter, float64(d.Evictions), name)
+	send(deviceStreamedDesc, counter, float64(d.Streamed), name)
+	send(deviceRunningDesc, gauge, float64(d.Running), name, "running")
+	send(deviceRunningDesc, gauge, float64(d.Waiting), name, "waiting")
+}
