@@ -1,6 +1,8 @@
 package colstore
 
 import (
+	"math"
+	"sync"
 	"sync/atomic"
 
 	"pgaccel/catalog"
@@ -27,6 +29,36 @@ type Table struct {
 	bytes int64
 	free  func()
 	usage *usage // the relation's
+
+	mu     sync.Mutex
+	bounds map[int]bounds // by column, as far as somebody asked
+}
+
+// bounds are those of a column in all segments.
+type bounds struct {
+	lo, hi   int64
+	nullable bool
+}
+
+// Bounds merges a column's zone maps: lo and hi as Column.Min and Max, and whether there
+// are nulls. lo > hi where there are no values.
+func (t *Table) Bounds(col int) (lo, hi int64, nullable bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	b, ok := t.bounds[col]
+	if !ok {
+		b = bounds{lo: math.MaxInt64, hi: math.MinInt64}
+		for _, s := range t.Segments {
+			z := &s.Columns[col]
+			b.lo, b.hi = min(b.lo, z.Min), max(b.hi, z.Max)
+			b.nullable = b.nullable || z.NullCount > 0
+		}
+		if t.bounds == nil {
+			t.bounds = map[int]bounds{}
+		}
+		t.bounds[col] = b
+	}
+	return b.lo, b.hi, b.nullable
 }
 
 // Bytes returns the column memory that the version holds: encoded columns, null

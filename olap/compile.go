@@ -97,13 +97,7 @@ func (c *compiler) column(e plan.Column) (*node, error) {
 
 // columnBounds merges a column's zone maps. Without values the bounds are 0, 0.
 func columnBounds(t *colstore.Table, col int) (lo, hi int64, nullable bool) {
-	lo, hi = math.MaxInt64, math.MinInt64
-	for _, s := range t.Segments {
-		z := &s.Columns[col]
-		lo, hi = min(lo, z.Min), max(hi, z.Max)
-		nullable = nullable || z.NullCount > 0
-	}
-	if lo > hi {
+	if lo, hi, nullable = t.Bounds(col); lo > hi {
 		lo, hi = 0, 0
 	}
 	return lo, hi, nullable

@@ -39,15 +39,42 @@ var sampleRows = 1 << 18
 // expectedRows estimates the rows that pass the scan's steps: by zone maps, then by
 // the steps' own estimates.
 func (p *pipeline) expectedRows() float64 {
+	if p.expected == 0 {
+		p.expected = p.expectRows()
+	}
+	return p.expected
+}
+
+// expectSegments is the number of segments of a large table that an estimate looks at, as
+// long as it finds expectHits among them.
+const (
+	expectSegments = 256
+	expectHits     = 16
+)
+
+func (p *pipeline) expectRows() float64 {
 	if p.never {
 		return 0
 	}
-	n := 0.0
-	for _, seg := range p.tab.Segments {
+	if every := len(p.tab.Segments) / expectSegments; every > 1 {
+		if n, hits := p.sumSegments(every); hits >= expectHits {
+			return n * float64(every)
+		}
+	}
+	n, _ := p.sumSegments(1)
+	return n
+}
+
+// sumSegments adds up the rows expected of every so many segments, and counts those that
+// zone maps do not exclude.
+func (p *pipeline) sumSegments(every int) (n float64, hits int) {
+	for k := 0; k < len(p.tab.Segments); k += every {
+		seg := p.tab.Segments[k]
 		skip, live := p.zone(seg)
 		if skip {
 			continue
 		}
+		hits++
 		rows := float64(seg.Rows)
 		for i := range p.steps {
 			if i >= 64 || live>>i&1 != 0 {
@@ -56,7 +83,7 @@ func (p *pipeline) expectedRows() float64 {
 		}
 		n += rows
 	}
-	return n
+	return n, hits
 }
 
 // bound returns the most groups that a grouping can have, by its keys' bounds and the

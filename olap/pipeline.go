@@ -56,6 +56,7 @@ type pipeline struct {
 	indexable bool    // some step may be answered by bitmap indexes
 	collected []*node // what rows() collects
 	device    bool    // it is prepared for a device
+	expected  float64 // as expectedRows; 0 until then
 }
 
 // probe is a lookup in a joined table.
