@@ -126,14 +126,13 @@ func ssbMemory(scale float64) int64 { return int64(scale*6e6*50) + 1<<30 }
 
 // measured is one query's.
 type measured struct {
-	rows                  int
-	cpu                   float64 // ms, as are the others
-	kernel, kernelCold    float64
-	total, totalCold      float64
-	bytes                 int64
-	wrong                 string
-	device                string
-	first, compile, copyT time.Duration
+	rows               int
+	cpu                float64 // ms, as are the others
+	kernel, kernelCold float64
+	total, totalCold   float64
+	bytes              int64
+	wrong              string
+	device             string
 }
 
 // measureQuery runs a query on the processor, then on the device with everything kept
