@@ -75,6 +75,7 @@ struct WahStep {
 // WahTile is a tile of the result, in 32-bit halves for the sake of atomics and of banks.
 struct WahTile {
 	uint32_t *low, *high;
+	uint32_t *edges; // how many more runs of ones begin at a chunk than end before it, of those put here
 
 	__device__ __forceinline__ void add(uint32_t at, uint64_t w) const {
 		if (uint32_t(w))
@@ -136,20 +137,63 @@ __device__ __forceinline__ WahStep wah_step(const WahQueue &q, uint32_t &k, uint
 // of the sequence it does not matter.
 __device__ __forceinline__ uint32_t wah_length(uint64_t a, uint32_t n) { return n ? n : int64_t(a) < 0 ? uint32_t(a) : 1; }
 
-// wah_runs writes those atoms of the lanes that are fills of ones, each with the whole warp.
-__device__ __forceinline__ void wah_runs(const WahTile &tile, uint64_t a, uint32_t n, uint32_t at) {
-	for (uint32_t left = __ballot_sync(0xffffffffu, a >= (WAH_FILL | WAH_ONES)); left; left &= left - 1) {
+// wah_runs writes those atoms of the lanes that are fills of ones: few of them each with the
+// whole warp, others as edges, for wah_cover. It returns whether there are edges.
+__device__ __forceinline__ bool wah_runs(const WahTile &tile, uint64_t a, uint32_t n, uint32_t at) {
+	bool ones = a >= (WAH_FILL | WAH_ONES);
+	uint32_t left = __ballot_sync(0xffffffffu, ones);
+	if (__popc(left) > 4) {
+		if (ones) {
+			atomicAdd(&tile.edges[at], 1u);
+			if (at + n < WAH_TILE)
+				atomicAdd(&tile.edges[at + n], 0xffffffffu);
+		}
+		return true;
+	}
+	for (; left; left &= left - 1) {
 		uint32_t from = __ffs(left) - 1;
 		uint32_t begin = __shfl_sync(0xffffffffu, at, from), length = __shfl_sync(0xffffffffu, n, from);
 		for (uint32_t i = threadIdx.x & 31; i < length; i += 32)
 			tile.add(begin + i, WAH_ALL);
 	}
+	return false;
 }
 
-// wah_union ORs the atoms of columns [k, last) of the sequence into the tile, for a warp.
-__device__ __forceinline__ void wah_union(const WahTile &tile, const WahQueue &q, uint32_t k, uint32_t last) {
+// wah_cover writes ones to the chunks that runs between edges cover. All threads of the block
+// come; sums has room for a value of each warp.
+__device__ __forceinline__ void wah_cover(const WahTile &tile, uint32_t *sums) {
+	constexpr uint32_t steps = WAH_TILE > WAH_FUSED_THREADS ? WAH_TILE / WAH_FUSED_THREADS : 1;
+	uint32_t warp = threadIdx.x >> 5, first = warp * (32 * steps) + (threadIdx.x & 31);
+	uint32_t v[steps], before = 0;
+#pragma unroll
+	for (uint32_t i = 0; i < steps; i++) {
+		uint32_t at = first + i * 32;
+		v[i] = before + scan_warp(at < WAH_TILE ? tile.edges[at] : 0);
+		before = __shfl_sync(0xffffffffu, v[i], 31);
+	}
+	if ((threadIdx.x & 31) == 0)
+		sums[warp] = before;
+	__syncthreads();
+	before = 0;
+	for (uint32_t w = 0; w < warp; w++)
+		before += sums[w];
+#pragma unroll
+	for (uint32_t i = 0; i < steps; i++) {
+		uint32_t at = first + i * 32;
+		if (at < WAH_TILE && before + v[i]) {
+			tile.low[at] = uint32_t(WAH_ALL);
+			tile.high[at] = uint32_t(WAH_ALL >> 32);
+		}
+	}
+	__syncthreads();
+}
+
+// wah_union ORs the atoms of columns [k, last) of the sequence into the tile, for a warp. It
+// returns whether there are edges.
+__device__ __forceinline__ bool wah_union(const WahTile &tile, const WahQueue &q, uint32_t k, uint32_t last) {
 	if (k >= last)
-		return;
+		return false;
+	bool edges = false;
 	uint32_t lane = threadIdx.x & 31, j = q.start[k], end = q.start[last], at = 0;
 	uint32_t ahead = j; // what is on its way ends here
 	k--;                // -1 for the first: its successor's head is the first thing that a step meets
@@ -189,26 +233,27 @@ __device__ __forceinline__ void wah_union(const WahTile &tile, const WahQueue &q
 			tile.add(at_b, s.b);
 		uint64_t ones = WAH_FILL | WAH_ONES;
 		if (__any_sync(0xffffffffu, s.a >= ones || s.b >= ones)) {
-			wah_runs(tile, s.a, la, at_a);
-			wah_runs(tile, s.b, lb, at_b);
+			edges |= wah_runs(tile, s.a, la, at_a);
+			edges |= wah_runs(tile, s.b, lb, at_b);
 		}
 	}
+	return edges;
 }
 
 // wah_fused: a block for each tile.
 PGACCEL_KERNEL(wah_fused, WahFused, p, WAH_FUSED_THREADS, WAH_FUSED_BLOCKS) {
-	__shared__ uint32_t low[WAH_TILE], high[WAH_TILE];
+	__shared__ uint32_t low[WAH_TILE], high[WAH_TILE], edge[WAH_TILE];
 	__shared__ uint64_t base[WAH_FUSED_THREADS];
 	__shared__ uint32_t start[WAH_FUSED_THREADS + 1], ends[WAH_FUSED_THREADS];
 	__shared__ uint32_t sums[WAH_WARPS];
-	WahTile tile = {low, high};
+	WahTile tile = {low, high, edge};
 	WahQueue queue = {p.atoms, base, start, ends};
 	const uint64_t *places = p.places + uint64_t(blockIdx.x) * p.stride + p.lo;
 	uint32_t warp = threadIdx.x >> 5;
 	uint64_t e = threadIdx.x < p.columns ? __ldcs(places + threadIdx.x) : 0;
 	for (uint32_t i = threadIdx.x; i < WAH_TILE; i += WAH_FUSED_THREADS)
-		low[i] = high[i] = 0;
-	bool full = false;
+		low[i] = high[i] = edge[i] = 0;
+	bool full = false, edges = false;
 	for (uint32_t from = 0; from < p.columns; from += WAH_FUSED_THREADS) {
 		if (from > 0) {
 			__syncthreads();
@@ -235,9 +280,10 @@ PGACCEL_KERNEL(wah_fused, WahFused, p, WAH_FUSED_THREADS, WAH_FUSED_BLOCKS) {
 		__syncthreads();
 		uint32_t k = wah_lower(start, columns, atoms * warp / WAH_WARPS);
 		uint32_t last = wah_lower(start, columns, atoms * (warp + 1) / WAH_WARPS);
-		wah_union(tile, queue, k, last);
+		edges |= wah_union(tile, queue, k, last);
 	}
-	__syncthreads();
+	if (__syncthreads_or(edges) && !full)
+		wah_cover(tile, sums);
 	uint64_t first = uint64_t(blockIdx.x) * WAH_TILE;
 	uint32_t length = p.length - first < WAH_TILE ? uint32_t(p.length - first) : WAH_TILE;
 	if (full) { // uniform

@@ -23,7 +23,8 @@ type Options struct {
 	Scale int      // the sets have so many times their rows; 1
 	Quick bool     // the sets are short, for a look at whether all works
 	Tile  int      // chunks; 0 is TileFor's
-	// Threads of a block of Fused: 32, 64, 128 or 256; 128.
+	// Threads of a block of Fused: 32, 64, 128 or 256; 0 is 256 where the tile has 256 chunks or
+	// less, else 128.
 	Threads int
 	Runs    int   // on the device, of which the median counts; 11
 	Cores   []int // of the CPU; 1, 2, 4, 8, 16, as far as there are so many
@@ -51,9 +52,6 @@ func (o *Options) defaults() {
 		for c := 1; c <= min(16, runtime.GOMAXPROCS(0)); c *= 2 {
 			o.Cores = append(o.Cores, c)
 		}
-	}
-	if o.Threads == 0 {
-		o.Threads = fusedThreads
 	}
 	if o.CPURuns <= 0 {
 		o.CPURuns = 5
@@ -178,7 +176,9 @@ func benchSet(ctx context.Context, ex device.Executor, dev int, flush *flusher, 
 		return nil, err
 	}
 	defer b.Free()
-	b.threads = opt.Threads
+	if opt.Threads > 0 {
+		b.threads = opt.Threads
+	}
 	var rows []Row
 	for _, m := range opt.Bins {
 		if m > len(bins) {
@@ -350,7 +350,7 @@ type flusher struct {
 func newFlusher(ctx context.Context, ex device.Executor, dev int, info device.Info) (*flusher, error) {
 	f := &flusher{ex: ex, dev: dev, words: max(2*info.L2, 1<<20) / 8, blocks: 2 * max(info.SMs, 1)}
 	var err error
-	if f.module, err = ex.Compile(ctx, dev, Source(fusedFile, maxTile, fusedThreads)); err != nil {
+	if f.module, err = ex.Compile(ctx, dev, Source(fusedFile, maxTile, threadsFor(maxTile))); err != nil {
 		return nil, err
 	}
 	if f.memory, err = ex.Alloc(dev, 8*f.words); err != nil {

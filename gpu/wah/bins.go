@@ -42,10 +42,19 @@ const writeMost = 16 << 20
 func TileFor(chunks, multiprocessors int) int {
 	tile := maxTile
 	// Eight blocks are what a multiprocessor has at a time.
-	for tile > 128 && chunks/tile < 8*multiprocessors {
+	for tile > 256 && chunks/tile < 8*multiprocessors {
 		tile /= 2
 	}
 	return tile
+}
+
+// threadsFor is how many threads a block of the fused kernel has: its warps share a tile's
+// bins, and where tiles are few and small, more warps keep a device busy.
+func threadsFor(tile int) int {
+	if tile <= 256 {
+		return 256
+	}
+	return 128
 }
 
 // Upload copies bins to the device, with the places of their tiles (8 bytes for a bin and
@@ -99,7 +108,7 @@ func upload(ctx context.Context, ex device.Executor, dev, rows int, atoms [][]ui
 	if err != nil {
 		return nil, fmt.Errorf("wah: %w", err)
 	}
-	b := &Bins{ex: ex, dev: dev, rows: rows, n: len(atoms), chunks: l.chunks, tile: l.tile, tiles: l.tiles, threads: fusedThreads,
+	b := &Bins{ex: ex, dev: dev, rows: rows, n: len(atoms), chunks: l.chunks, tile: l.tile, tiles: l.tiles, threads: threadsFor(tile),
 		begins: l.begins, modules: make(map[string]device.Module)}
 	atomBytes := align(8 * int64(len(l.atoms)))
 	if b.memory, err = ex.Alloc(dev, atomBytes+align(8*int64(len(l.places)))); err != nil {

@@ -182,9 +182,6 @@ func (b *Bins) allocate(parts ...int64) ([]device.Pointer, error) {
 	return pointers, nil
 }
 
-// fusedThreads are those of a block of the fused kernel: its warps share a tile's bins.
-const fusedThreads = 128
-
 func (b *Bins) fused(ctx context.Context, lo, hi int, f form) (*query, error) {
 	module, err := b.module(ctx, fusedFile)
 	if err != nil {

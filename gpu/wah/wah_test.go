@@ -186,6 +186,35 @@ func TestFillsThatLeaveATile(t *testing.T) {
 	}
 }
 
+// Runs of ones, many in 32 atoms, of several bins beside each other and over each other.
+func TestManyRunsOfOnes(t *testing.T) {
+	ex := emulated(t)
+	rng := rand.New(rand.NewPCG(23, 24))
+	const rows = 2*63*256 + 63*11
+	var bins []*bitmapidx.Bitmap
+	for i := range 24 {
+		var b bitmapidx.Builder
+		for b.Len() < rows {
+			for _, set := range []bool{false, true} {
+				b.AppendRun(set, min(63*(1+rng.IntN(1+i)), rows-b.Len()))
+			}
+		}
+		if rows%63 != 0 {
+			t.Fatal("the last chunk is to be a fill")
+		}
+		bins = append(bins, b.Finish(nil))
+	}
+	for _, tile := range []int{64, 256, 1024} {
+		for _, threads := range []int{32, 128, 256} {
+			b := uploaded(t, ex, bins, tile)
+			b.threads = threads
+			for lo := range bins {
+				checkUnion(t, b, bins, lo, min(lo+1+rng.IntN(3), len(bins)), Fused)
+			}
+		}
+	}
+}
+
 // Ones in a later round of columns, too, end a tile.
 func TestOnesEndATile(t *testing.T) {
 	ex := emulated(t)
@@ -297,7 +326,7 @@ func TestStrategyNames(t *testing.T) {
 }
 
 func TestTileFor(t *testing.T) {
-	for _, c := range []struct{ chunks, tile int }{{0, 128}, {77_753, 128}, {132 * 8 * 256, 256}, {132 * 8 * 512, 512}, {132*8*1024 - 1, 512}, {132 * 8 * 1024, 1024}, {1 << 30, 1024}} {
+	for _, c := range []struct{ chunks, tile int }{{0, 256}, {77_753, 256}, {132 * 8 * 256, 256}, {132 * 8 * 512, 512}, {132*8*1024 - 1, 512}, {132 * 8 * 1024, 1024}, {1 << 30, 1024}} {
 		if got := TileFor(c.chunks, 132); got != c.tile {
 			t.Errorf("%d chunks: tile of %d, want %d", c.chunks, got, c.tile)
 		}
