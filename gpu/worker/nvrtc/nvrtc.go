@@ -29,9 +29,8 @@ static const char *open_library(const char *path, library *l, void **handle) {
 		return dlerror();
 #define find(member, name) \
 	if (!(*(void **)&l->member = dlsym(h, name))) { \
-		const char *e = dlerror(); \
 		dlclose(h); \
-		return e ? e : name " is missing"; \
+		return "it has no " name; \
 	}
 	find(version, "nvrtcVersion")
 	find(archs, "nvrtcGetNumSupportedArchs")
@@ -71,7 +70,6 @@ static int call_ptx(library *l, program p, char *b) { return l->ptx(p, b); }
 import "C"
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"unsafe"
@@ -94,7 +92,7 @@ func Open(path string) (*Library, error) {
 	var handle unsafe.Pointer
 	if e := C.open_library(cpath, l, &handle); e != nil {
 		C.free(unsafe.Pointer(l))
-		return nil, errors.New(C.GoString(e))
+		return nil, fmt.Errorf("%s: %s", path, strings.TrimPrefix(C.GoString(e), path+": "))
 	}
 	lib := &Library{Path: path, l: l}
 	fail := func(call string, r C.int) (*Library, error) {
