@@ -110,18 +110,20 @@ func unpackLane(vector []uint32, lane, position, width int) (v uint64) {
 	return v
 }
 
-// Surviving returns the positions of q's segments that zone maps do not exclude, ascending:
-// those where every range, probe and set of a plain column can let a row pass. All segments
-// with rows survive where a step is Risky.
-func Surviving(q *Query) []uint32 {
-	type window struct {
-		column int
-		lo, hi int64
-	}
-	var windows []window
-	risky := false
+// window is values of a column outside of which no row passes.
+type window struct {
+	column int
+	lo, hi int64
+}
+
+// windows returns those of q's ranges, probes and sets that are of plain columns; none
+// where a step is Risky, which looks at rows that do not pass.
+func windows(q *Query) []window {
+	var list []window
 	for _, s := range q.Steps {
-		risky = risky || s.Risky
+		if s.Risky {
+			return nil
+		}
 		lo, hi := int64(math.MinInt64), int64(math.MaxInt64)
 		node := s.Node
 		switch s.Kind {
@@ -139,16 +141,24 @@ func Surviving(q *Query) []uint32 {
 			continue
 		}
 		if n := &q.Nodes[node]; n.Op == OpColumn {
-			windows = append(windows, window{n.Index, lo, hi})
+			list = append(list, window{n.Index, lo, hi})
 		}
 	}
+	return list
+}
+
+// Surviving returns the positions of q's segments that zone maps do not exclude, ascending:
+// those where every range, probe and set of a plain column can let a row pass. All segments
+// with rows survive where a step is Risky.
+func Surviving(q *Query) []uint32 {
+	windows := windows(q)
 	list := make([]uint32, 0, len(q.Segments))
 	for i := range q.Segments {
 		s := &q.Segments[i]
 		keep := s.Rows > 0
 		for _, w := range windows {
 			c := &s.Columns[w.column]
-			if !risky && (w.lo > w.hi || max(w.lo, c.Min) > min(w.hi, c.Max)) {
+			if w.lo > w.hi || max(w.lo, c.Min) > min(w.hi, c.Max) {
 				keep = false
 				break
 			}
@@ -158,6 +168,20 @@ func Surviving(q *Query) []uint32 {
 		}
 	}
 	return list
+}
+
+// AllSurvive reports, without a look at the segments, that zone maps exclude none that has
+// rows. inner returns what every segment's Min is at most and every Max at least: the
+// largest Min and the smallest Max of the column.
+func AllSurvive(q *Query, inner func(column int) (largestMin, smallestMax int64)) bool {
+	for _, w := range windows(q) {
+		least, most := inner(w.column)
+		// Each segment has Min <= least and Max >= most.
+		if w.lo > w.hi || w.lo > most || w.hi < least {
+			return false
+		}
+	}
+	return true
 }
 
 // spanOf returns the first and the last of size values from lo on; an empty interval where
