@@ -43,14 +43,16 @@ type item struct {
 	load  *load
 	parts []*item // of an image
 	image bool    // it has been part of one
-	dead  bool    // its load failed: nobody finds it any more
+	dead  bool    // its load failed, or it was evicted: nobody finds it any more
 	data  any     // what a descriptor of it says
 }
 
-// load is a batch that brings items.
+// load is what one query brings, for others that it is there for as well.
 type load struct {
-	done chan struct{}
-	err  error // after done
+	done   chan struct{}
+	err    error // after done
+	items  []*item
+	images []*image // that describe some of it
 }
 
 // cache keeps items in a device's memory under a budget. What running queries read is pinned
@@ -222,6 +224,7 @@ func (c *cache) drop(it *item) {
 
 // free gives the memory of an item back that nobody finds any more.
 func (c *cache) free(it *item) {
+	it.dead = true
 	if it.span != nil {
 		c.count(it, -it.span.bytes)
 		c.arena.dealloc(it.span)

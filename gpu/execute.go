@@ -230,7 +230,11 @@ func (j *job) pipeline(stream int, first []device.Command, chunks []*chunk, p *p
 // copies appends copies to their places.
 func (j *job) copies(commands []device.Command, list []direct) []device.Command {
 	for i := range list {
-		commands = j.copy(commands, list[i].dst, list[i].data)
+		if d := &list[i]; d.bytes > 0 {
+			commands = append(commands, device.Command{Op: device.OpCopy, Dst: d.dst, Src: d.from, Bytes: uint64(d.bytes)})
+		} else {
+			commands = j.copy(commands, d.dst, d.data)
+		}
 	}
 	return commands
 }

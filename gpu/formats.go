@@ -1,6 +1,7 @@
 package gpu
 
 import (
+	"math"
 	"sync"
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
@@ -14,7 +15,26 @@ type format struct {
 	// would take much more memory than a width for each segment.
 	width int8
 	keyed bool  // every segment's ID is one: the column can be kept
+	full  bool  // every segment has rows
 	bytes int64 // of device memory, of all segments
+	// The largest Min and the smallest Max of the segments.
+	largestMin, smallestMax int64
+}
+
+// surviving returns the segments that zone maps do not exclude; it does not look at them where
+// the bounds of whole columns say that all survive.
+func (f *formats) surviving(q *program.Query, columns []format) []uint32 {
+	if len(columns) == 0 || !columns[0].full ||
+		!program.AllSurvive(q, func(c int) (int64, int64) { return columns[c].largestMin, columns[c].smallestMax }) {
+		return program.Surviving(q)
+	}
+	n := len(q.Segments)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for len(f.all) < n {
+		f.all = append(f.all, uint32(len(f.all)))
+	}
+	return f.all[:n:n]
 }
 
 // of returns how a segment of the column lies in device memory.
@@ -33,6 +53,7 @@ type formats struct {
 	mu     sync.Mutex
 	known  *simplelru.LRU[itemKey, format]
 	widths *simplelru.LRU[uint64, int8] // by the first segment's column
+	all    []uint32                     // 0, 1, 2, ...
 }
 
 func newFormats() *formats {
@@ -88,7 +109,7 @@ func (f *formats) of(q *program.Query) []format {
 
 // formatOf chooses the format of a column; it is at least as wide as sticky says.
 func formatOf(q *program.Query, column int, sticky int8) format {
-	f := format{width: sticky, keyed: true}
+	f := format{width: sticky, keyed: true, full: true, largestMin: math.MinInt64, smallestMax: math.MaxInt64}
 	var own, vectors, extra int64 // words of widths of their own, vectors, bytes of everything else
 	for i := range q.Segments {
 		s := &q.Segments[i]
@@ -96,6 +117,8 @@ func formatOf(q *program.Query, column int, sticky int8) format {
 		width := program.LaneFormatOf(c).Width
 		f.width = max(f.width, int8(width))
 		f.keyed = f.keyed && c.ID != 0
+		f.full = f.full && s.Rows > 0
+		f.largestMin, f.smallestMax = max(f.largestMin, c.Min), min(f.smallestMax, c.Max)
 		v := int64(s.Rows+program.VectorRows-1) / program.VectorRows
 		vectors += v
 		own += v * program.VectorRows / 32 * int64(width)

@@ -81,9 +81,54 @@ func (j *job) image(p *part, column int) (*image, error) {
 	img.have = make([]uint64, (len(q.Segments)+63)/64)
 	d.cache.setParts(it, make([]*item, len(q.Segments)))
 	if column >= 0 {
+		line := d.lines[key.id]
+		if len(line) > 0 {
+			j.inherit(img, p, line[len(line)-1])
+		}
 		d.addVersion(key.id, it)
 	}
 	return img, nil
+}
+
+// inherit fills an image with what that of another version of the table has: the segments
+// that are the same. Their descriptors are copied within the device.
+func (j *job) inherit(img *image, p *part, last *item) {
+	old := last.data.(*image)
+	if last.dead || len(old.loads) > 0 || old.filled == 0 {
+		return
+	}
+	q, f := p.q, p.formats[img.column]
+	n := min(len(last.parts), len(q.Segments))
+	for pos := range n {
+		it := last.parts[pos]
+		if it == nil {
+			continue
+		}
+		s := &q.Segments[pos]
+		c := &s.Columns[img.column]
+		if it.key.id != c.ID || it.key.n != int32(f.of(c).Width) {
+			continue
+		}
+		it.refs++ // it has one already, the other image's
+		img.it.parts[pos] = it
+		img.set(uint32(pos))
+		img.bytes += it.span.bytes
+	}
+	if img.filled == 0 {
+		return
+	}
+	j.d.cache.pin(last)
+	j.pins = append(j.pins, last)
+	j.direct = append(j.direct, direct{dst: img.base, from: old.base, bytes: int64(n) * img.stride})
+	img.needs(loadOf(&j.own))
+}
+
+// needs notes that an image that is kept is not to be read before a load has ended well.
+func (img *image) needs(l *load) {
+	if !slices.Contains(img.loads, l) {
+		img.loads = append(img.loads, l)
+		l.images = append(l.images, img)
+	}
 }
 
 // addVersion notes that an image of a column came, and drops the oldest of too many that no
@@ -107,24 +152,6 @@ func (d *dev) addVersion(column uint64, it *item) {
 		}
 	}
 	d.lines[column] = append(line, it)
-}
-
-// before returns what an earlier version of the table has at the place, if it is the same
-// segment's: it saves looking for it by name.
-func (d *dev) before(img *image, key itemKey, pos uint32) *item {
-	if img.it == nil || img.column < 0 {
-		return nil
-	}
-	line := d.lines[img.it.key.id]
-	if len(line) < 2 {
-		return nil
-	}
-	if last := line[len(line)-2]; int(pos) < len(last.parts) {
-		if it := last.parts[pos]; it != nil && it.key == key && !it.dead {
-			return it
-		}
-	}
-	return nil
 }
 
 // fill is a descriptor that is to be made.
@@ -262,16 +289,7 @@ func (j *job) find(f fill) fill {
 	if key.id == 0 || bytes == 0 {
 		return f
 	}
-	if it := j.d.before(f.img, key, f.pos); it != nil {
-		j.d.cache.pin(it)
-		if it.load != nil {
-			j.await(it.load)
-		}
-		f.it = it
-	} else {
-		f.it = j.get(key)
-	}
-	if f.it != nil {
+	if f.it = j.get(key); f.it != nil {
 		j.pins = append(j.pins, f.it)
 	}
 	return f
@@ -342,14 +360,13 @@ func (w *writer) fill(fills []fill) error {
 				j.d.cache.pin(f.it)
 				f.it.image = true
 				img.it.parts[f.pos] = f.it
+				if f.it.load != nil {
+					img.needs(f.it.load)
+				}
 			}
 			img.set(f.pos)
 			img.bytes += at.bytes
-			del := j.delivery(&j.own)
-			if !slices.Contains(img.loads, &del.load) {
-				img.loads = append(img.loads, &del.load)
-				del.images = append(del.images, img)
-			}
+			img.needs(loadOf(&j.own))
 		}
 	}
 	return nil

@@ -32,7 +32,7 @@ type job struct {
 	temps []*span
 	// own is what the job brings and others may wait for; built the lookups that it builds,
 	// for which nobody waits.
-	own, built *delivery
+	own, built *load
 	waits      []*load
 
 	parts      []*part
@@ -52,13 +52,6 @@ type kernel struct {
 	formats []format
 }
 
-// delivery is what a job brings.
-type delivery struct {
-	load
-	items  []*item
-	images []*image
-}
-
 // part is a query or a lookup's build, ready to be run.
 type part struct {
 	*kernel
@@ -70,10 +63,12 @@ type part struct {
 	data     []byte // the result's first part
 }
 
-// direct is a copy to its place.
+// direct is a copy to its place: of host memory, or within the device.
 type direct struct {
-	dst  device.Pointer
-	data []byte
+	dst   device.Pointer
+	data  []byte
+	from  device.Pointer
+	bytes int64
 }
 
 // fixup is a pointer to data in the blob.
@@ -272,36 +267,36 @@ func (j *job) release(err error) {
 	j.parts, j.slots, j.direct, j.chunks, j.blob, j.fixups = nil, nil, nil, nil, nil, nil
 }
 
-// settle ends a delivery: what it brought is there, or with err, is not.
-func (j *job) settle(v **delivery, err error) {
-	del := *v
-	if del == nil {
+// settle ends a load: what it brought is there, or with err, is not.
+func (j *job) settle(v **load, err error) {
+	l := *v
+	if l == nil {
 		return
 	}
 	*v = nil
 	c := j.d.cache
 	j.d.mu.Lock()
 	defer j.d.mu.Unlock()
-	for _, it := range del.items {
+	for _, it := range l.items {
 		it.load = nil
 		if err != nil {
 			c.drop(it)
 		}
 	}
-	for _, img := range del.images {
-		img.settled(&del.load)
+	for _, img := range l.images {
+		img.settled(l)
 		if err != nil {
 			c.drop(img.it)
 		}
 	}
-	del.err = err
-	close(del.done)
+	l.err = err
+	close(l.done)
 }
 
-// delivery returns the job's, to which something is about to be added.
-func (j *job) delivery(v **delivery) *delivery {
+// loadOf returns the job's, to which something is about to be added.
+func loadOf(v **load) *load {
 	if *v == nil {
-		*v = &delivery{load: load{done: make(chan struct{})}}
+		*v = &load{done: make(chan struct{})}
 	}
 	return *v
 }
@@ -336,19 +331,19 @@ func (j *job) await(l *load) {
 
 // brings says whether a load is the job's own.
 func (j *job) brings(l *load) bool {
-	return j.own != nil && l == &j.own.load || j.built != nil && l == &j.built.load
+	return l == j.own || l == j.built
 }
 
 // put makes room for an item that the job brings, pinned by who asks.
-func (j *job) put(key itemKey, bytes int64, v **delivery) (*item, error) {
-	del := j.delivery(v)
-	it, err := j.d.cache.put(key, bytes, &del.load)
+func (j *job) put(key itemKey, bytes int64, v **load) (*item, error) {
+	l := loadOf(v)
+	it, err := j.d.cache.put(key, bytes, l)
 	if it == nil {
 		if err == nil {
 			err = errNoRoom
 		}
 		return nil, err
 	}
-	del.items = append(del.items, it)
+	l.items = append(l.items, it)
 	return it, nil
 }

@@ -238,7 +238,7 @@ func (m *Manager) Run(ctx context.Context, q *program.Query, opt RunOptions) (*p
 	if q.Sink.Kind == program.SinkBuild {
 		return nil, Stats{}, errors.New("gpu: a lookup is built for a query, not by itself")
 	}
-	list := program.Surviving(q)
+	list := m.formats.surviving(q, m.formats.of(q))
 	if len(s.devs) == 1 {
 		return s.devs[0].run(ctx, s, q, list, opt)
 	}

@@ -183,7 +183,11 @@ func (j *job) lookup(l *program.Lookup, d *program.LookupData, to, outs *device.
 	}
 	*to, *outs = addr, addr+device.Pointer(at)
 	j.write(*outs, delivers)
-	p, err := j.part(d.Build, program.Surviving(d.Build), addr)
+	k := j.kernelOf(d.Build)
+	if k == nil {
+		return errKernels
+	}
+	p, err := j.part(d.Build, j.d.m.formats.surviving(d.Build, k.formats), addr)
 	if err == nil {
 		p.item = it
 	}
