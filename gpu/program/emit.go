@@ -128,6 +128,9 @@ type row struct {
 	column func(i int) (offset, reference, null string)
 	memo   map[string]value
 	found  map[int]partner
+	// entries are the lookups whose entries are read for all rows that pass: a probe reads
+	// them at once.
+	entries map[int]bool
 }
 
 // partner is a lookup's position or entry: in is the condition that there may be one.

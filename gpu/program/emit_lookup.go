@@ -2,26 +2,22 @@ package program
 
 import (
 	"fmt"
+	"math"
 
 	"pgaccel/gpu/device"
 )
 
 // lookupNames are the parameters of a lookup.
 type lookupNames struct {
-	bits, entries, lo, size, null string
+	bits, entries string
 }
 
 func (g *generator) lookup(i int) (n lookupNames) {
 	l := &g.p.Lookups[i]
 	name := fmt.Sprintf("l%d", i)
-	n.lo = g.param("int64_t", name+"_lo", func(a *arguments) uint64 { return uint64(a.q.Lookups[i].Lo) })
-	n.size = g.param("uint32_t", name+"_size", func(a *arguments) uint64 { return uint64(max(a.q.Lookups[i].Size, 0)) })
 	n.bits = g.pointer("uint32_t", name+"_bits", func(a *arguments) device.Pointer { return a.b.Lookups[i] })
 	if g.staged(g.t.StageLookups, i) && l.Kind != LookupHash {
 		n.bits = "s_" + name
-	}
-	if l.Left {
-		n.null = g.param("uint32_t", name+"_null", func(a *arguments) uint64 { return uint64(a.q.Lookups[i].Null) })
 	}
 	entry := map[LookupKind]string{Lookup8: "uint8_t", Lookup16: "uint16_t", Lookup32: "uint32_t"}[l.Kind]
 	if entry != "" {
@@ -43,13 +39,34 @@ func (g *generator) testBit(staged bool, bits, at string) string {
 	return fmt.Sprintf("bit_of(%s, %s)", bits, at)
 }
 
-// position emits the distance of a value from lo and the condition that it is below size.
-func (r *row) position(v value, lo, size string) partner {
+// interval adds the bounds of values; as 32-bit ones where the values are.
+func (g *generator) interval(name string, wide bool, of func(a *arguments) (lo, hi int64)) (first, last string) {
+	clamped := func(a *arguments) (int64, int64) {
+		lo, hi := of(a)
+		if lo > math.MaxInt32 || hi < math.MinInt32 {
+			return 1, 0
+		}
+		return max(lo, math.MinInt32), min(hi, math.MaxInt32)
+	}
+	if wide {
+		clamped = of
+	} else {
+		name += "_narrow"
+	}
+	first = g.param("int64_t", name+"_first", func(a *arguments) uint64 { lo, _ := clamped(a); return uint64(lo) })
+	last = g.param("int64_t", name+"_last", func(a *arguments) uint64 { _, hi := clamped(a); return uint64(hi) })
+	return "(" + ctype(wide) + ")" + first, "(" + ctype(wide) + ")" + last
+}
+
+// position emits the distance of a value from the begin of an interval, and the condition
+// that the value lies in it.
+func (r *row) position(v value, name string, span func(a *arguments) (lo, size int64)) partner {
 	g := r.g
-	distance, in, at := g.name("d"), g.name("in"), g.name("at")
-	g.line("const uint64_t %s = (uint64_t)%s - (uint64_t)%s;", distance, v.as(true), lo)
-	g.line("const bool %s = %s && %s && %s < %s;", in, r.alive, v.notNull(), distance, size)
-	g.line("const uint32_t %s = (uint32_t)%s;", at, distance)
+	in, at := g.name("in"), g.name("at")
+	first, last := g.interval(name, v.wide, func(a *arguments) (int64, int64) { return spanOf(span(a)) })
+	lo := g.param("int64_t", name+"_lo", func(a *arguments) uint64 { lo, _ := span(a); return uint64(lo) })
+	g.line("const bool %s = %s && %s && %s >= %s && %s <= %s;", in, r.alive, v.notNull(), v.v, first, v.v, last)
+	g.line("const uint32_t %s = (uint32_t)%s - (uint32_t)%s;", at, v.v, lo)
 	return partner{in, at}
 }
 
@@ -72,12 +89,14 @@ func (r *row) probe(i int) partner {
 		g.line("const uint32_t %s = %s && %s ? hash_find(%s, %s, %s, %s) : 0xffffffffu;", f.position, r.alive, key.notNull(), keys, entries, mask, key.as(true))
 		f.in = f.position + " != 0xffffffffu"
 	} else {
-		n := g.lookup(i)
-		f = r.position(key, n.lo, n.size)
+		f = r.position(key, fmt.Sprintf("l%d", i), func(a *arguments) (int64, int64) { return a.q.Lookups[i].Lo, a.q.Lookups[i].Size })
 	}
 	r.found[i] = f
 	return f
 }
+
+// none is the entry of no partner.
+var none = map[LookupKind]string{Lookup8: "0xffu", Lookup16: "0xffffu", Lookup32: "0xffffffffu"}
 
 // passes emits a probe and returns the condition that there is a partner.
 func (r *row) passes(i int) string {
@@ -85,7 +104,15 @@ func (r *row) passes(i int) string {
 	if r.g.p.Lookups[i].Kind == LookupHash {
 		return f.in
 	}
-	return fmt.Sprintf("%s && %s", f.in, r.g.testBit(r.g.staged(r.g.t.StageLookups, i), r.g.lookup(i).bits, f.position))
+	g := r.g
+	if kind := g.p.Lookups[i].Kind; r.entries[i] && kind != LookupBits {
+		// The entry is wanted anyway, and says it, too.
+		e := g.name(fmt.Sprintf("e%d", i))
+		g.line("const uint32_t %s = %s ? (uint32_t)__ldg(%s + %s) : %s;", e, f.in, g.lookup(i).entries, f.position, none[kind])
+		r.memo[fmt.Sprint("entry", i)] = value{v: e}
+		return fmt.Sprintf("%s != %s", e, none[kind])
+	}
+	return fmt.Sprintf("%s && %s", f.in, g.testBit(g.staged(g.t.StageLookups, i), g.lookup(i).bits, f.position))
 }
 
 // entry emits the entry of a lookup that has been probed: it is valid where alive is.
@@ -104,7 +131,7 @@ func (r *row) entry(i int) string {
 	if l.Kind == LookupHash {
 		g.line("const uint32_t %s = %s ? %s : %s;", e, f.in, f.position, null)
 	} else {
-		none := map[LookupKind]string{Lookup8: "0xffu", Lookup16: "0xffffu", Lookup32: "0xffffffffu"}[l.Kind]
+		none := none[l.Kind]
 		n := g.lookup(i)
 		if l.Left {
 			raw := g.name("raw")

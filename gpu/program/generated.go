@@ -20,6 +20,7 @@ type Generated struct {
 
 	p      *Program
 	t      Tuning
+	places places
 	params []param
 }
 
@@ -87,7 +88,7 @@ func Generate(p *Program, t Tuning) (*Generated, error) {
 	return &Generated{
 		Source: device.Source{Name: "scan" + suffix, Code: code(suffix), Headers: headers("pgaccel.cuh", "lanes.cuh", "values.cuh", "groups.cuh")},
 		Scan:   "scan" + suffix, Collect: "collect" + suffix,
-		p: p, t: t, params: g.params,
+		p: p, t: t, places: p.places(), params: g.params,
 	}, nil
 }
 
@@ -176,69 +177,92 @@ func (g *Generated) ScanSegments(c []device.Command, q *Query, m device.Module, 
 			Params: packParams(g.params, &arguments{q: q, b: b, l: l, segments: len(list)})})
 }
 
+// direct reports whether the table itself is read, which saves a launch: where it is small.
+func (g *Generated) direct(l *layout) bool {
+	return g.p.Sink.Kind == SinkGroups && g.p.Sink.Place != PlaceHash && l.tableBytes <= directBytes
+}
+
 // Finish appends the commands that gather and read the result's first part.
 func (g *Generated) Finish(c []device.Command, q *Query, m device.Module, b *Buffers, sms int) []device.Command {
 	l := g.layout(q)
-	read := headBytes + l.resultBytes
-	if g.p.Sink.Kind == SinkGroups {
+	at, read := l.head, headBytes+l.resultBytes
+	switch {
+	case g.direct(&l):
+		at, read = l.table, l.tableBytes+headBytes
+	case g.p.Sink.Kind == SinkGroups:
 		read = min(read, firstBytes)
 		grid := min(uint64(sms)*4, (l.slots+collectThreads-1)/collectThreads)
 		c = append(c, device.Command{Op: device.OpLaunch, Module: m, Function: g.Collect,
 			Grid: [3]uint32{uint32(max(grid, 1)), 1, 1}, Block: [3]uint32{collectThreads, 1, 1},
 			Params: packParams(g.params, &arguments{q: q, b: b, l: l})})
 	}
-	return append(c, device.Command{Op: device.OpRead, Src: b.Scratch + device.Pointer(l.head), Bytes: uint64(read)})
+	return append(c, device.Command{Op: device.OpRead, Src: b.Scratch + device.Pointer(at), Bytes: uint64(read)})
 }
 
-// need returns the bytes of a result, its head included, of which first is the beginning.
-func (g *Generated) need(first []byte) int64 {
-	if g.p.Sink.Kind != SinkGroups || len(first) < headBytes {
-		return int64(len(first))
+// head is a result's ResultHead.
+type head struct {
+	fault, full bool
+	count       int
+}
+
+// open splits the first part of a result: its head, and what follows, or comes before, it.
+func (g *Generated) open(l *layout, first []byte) (h head, data []byte, err error) {
+	at := int64(0)
+	if g.direct(l) {
+		at = l.tableBytes
 	}
-	places := g.p.places()
-	return headBytes + int64(binary.LittleEndian.Uint64(first[16:]))*int64(places.results)*8
+	if int64(len(first)) < at+headBytes {
+		return h, nil, fmt.Errorf("a result of %d bytes", len(first))
+	}
+	word := func(i int64) uint64 { return binary.LittleEndian.Uint64(first[at+8*i:]) }
+	h = head{word(0) != 0, word(1) != 0, int(word(2))}
+	if g.direct(l) {
+		return h, first[:at], nil
+	}
+	return h, first[headBytes:], nil
 }
 
 // Rest returns the command that reads what of the result is missing in its first part, the
 // data of the OpRead that Finish appended; ok is false where nothing is.
 func (g *Generated) Rest(q *Query, b *Buffers, first []byte) (c device.Command, ok bool) {
-	have, need := int64(len(first)), g.need(first)
-	if have >= need || failed(first) {
+	l := g.layout(q)
+	h, data, err := g.open(&l, first)
+	if err != nil || h.fault || h.full || g.p.Sink.Kind != SinkGroups || g.direct(&l) {
 		return c, false
 	}
-	l := g.layout(q)
-	return device.Command{Op: device.OpRead, Src: b.Scratch + device.Pointer(l.head+have), Bytes: uint64(need - have)}, true
-}
-
-// failed reports whether a result's head says that the rest means nothing.
-func failed(first []byte) bool {
-	return binary.LittleEndian.Uint64(first) != 0 || binary.LittleEndian.Uint64(first[8:]) != 0
+	have, need := int64(len(data)), int64(h.count)*int64(g.places.results)*8
+	return device.Command{Op: device.OpRead, Src: b.Scratch + device.Pointer(l.result+have), Bytes: uint64(max(need-have, 0))}, have < need
 }
 
 // Parse makes a result of what was read; rest is nil where there was none. Bitmaps of
 // SinkBitmap are in the order of q.Segments: those of segments that no list had are 0.
 func (g *Generated) Parse(q *Query, first, rest []byte) (*Result, error) {
-	if len(first) < headBytes {
-		return nil, fmt.Errorf("a result of %d bytes", len(first))
+	l := g.layout(q)
+	h, data, err := g.open(&l, first)
+	if err != nil {
+		return nil, err
 	}
-	r := &Result{Fault: binary.LittleEndian.Uint64(first) != 0, Full: binary.LittleEndian.Uint64(first[8:]) != 0}
+	r := &Result{Fault: h.fault, Full: h.full}
 	if r.Fault || r.Full {
 		return r, nil
 	}
-	if need := g.need(first); int64(len(first)+len(rest)) < need {
-		return nil, fmt.Errorf("a result of %d bytes instead of %d", len(first)+len(rest), need)
-	}
 	switch g.p.Sink.Kind {
 	case SinkGroups:
-		g.parseGroups(r, first, rest)
+		if g.direct(&l) {
+			g.parseTable(r, &l, data)
+			break
+		}
+		if need := h.count * g.places.results * 8; len(data)+len(rest) < need {
+			return nil, fmt.Errorf("a result of %d bytes instead of %d", len(data)+len(rest), need)
+		}
+		g.parseGroups(r, h.count, data, rest)
 	case SinkBitmap:
-		l := g.layout(q)
-		if int64(len(first)) < headBytes+l.resultBytes {
-			return nil, fmt.Errorf("bitmaps of %d bytes instead of %d", len(first)-headBytes, l.resultBytes)
+		if int64(len(data)) < l.resultBytes {
+			return nil, fmt.Errorf("bitmaps of %d bytes instead of %d", len(data), l.resultBytes)
 		}
 		r.Bitmaps = make([][]uint64, len(q.Segments))
 		for i := range q.Segments {
-			words := first[headBytes+i<<l.shift*(VectorRows/8):]
+			words := data[i<<l.shift*(VectorRows/8):]
 			bitmap := make([]uint64, (q.Segments[i].Rows+63)/64)
 			for w := range bitmap {
 				bitmap[w] = binary.LittleEndian.Uint64(words[8*w:])
@@ -249,16 +273,45 @@ func (g *Generated) Parse(q *Query, first, rest []byte) (*Result, error) {
 	return r, nil
 }
 
-func (g *Generated) parseGroups(r *Result, first, rest []byte) {
-	places := g.p.places()
-	count := int(binary.LittleEndian.Uint64(first[16:]))
+// parseTable makes a result of a table as the pipeline leaves it.
+func (g *Generated) parseTable(r *Result, l *layout, data []byte) {
+	word := func(k int, slot uint64) uint64 { return binary.LittleEndian.Uint64(data[8*(uint64(k)*l.slots+slot):]) }
+	r.Accs = make([][]uint64, len(g.p.Sink.Accs))
+	for slot := range l.slots {
+		rows := word(0, slot)
+		if rows == 0 {
+			continue
+		}
+		r.Numbers, r.Rows = append(r.Numbers, slot), append(r.Rows, rows)
+		for i, a := range g.p.Sink.Accs {
+			x := g.places.accs[i]
+			v := rows
+			if !x.same {
+				v = word(x.global, slot)
+			}
+			switch a.Kind {
+			case AccMin:
+				v = ^v ^ 1<<63
+			case AccMax:
+				v ^= 1 << 63
+			}
+			r.Accs[i] = append(r.Accs[i], v)
+			if a.Kind == AccSum128 {
+				r.Accs[i] = append(r.Accs[i], word(x.global+1, slot))
+			}
+		}
+	}
+}
+
+// parseGroups makes a result of what Collect has gathered.
+func (g *Generated) parseGroups(r *Result, count int, first, rest []byte) {
 	r.Numbers, r.Rows = make([]uint64, count), make([]uint64, count)
 	r.Accs = make([][]uint64, len(g.p.Sink.Accs))
 	for i, a := range g.p.Sink.Accs {
 		r.Accs[i] = make([]uint64, count*a.Kind.Words())
 	}
 	// Groups may lie across the two reads: words do not.
-	at := headBytes
+	at := 0
 	next := func() uint64 {
 		var v uint64
 		if at < len(first) {
@@ -277,5 +330,4 @@ func (g *Generated) parseGroups(r *Result, first, rest []byte) {
 			}
 		}
 	}
-	_ = places
 }

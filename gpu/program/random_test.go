@@ -48,7 +48,7 @@ func (m *maker) within(lo, hi int64) int64 {
 func randomQuery(seed uint64, lengths []int) *Query {
 	m := &maker{Rand: rand.New(rand.NewPCG(seed, 1)), p: &Program{}}
 	m.q = &Query{Program: m.p}
-	m.faulty = m.chance(3)
+	m.faulty = m.chance(4)
 	m.columns(lengths)
 	for range m.IntN(3) + m.IntN(2)*m.IntN(3) {
 		m.lookup()
@@ -542,6 +542,10 @@ func (m *maker) sink() {
 			a.Filter = m.condition(true, 1)
 		}
 		s.Accs = append(s.Accs, a)
+	}
+	if m.faulty {
+		v := m.checkedNode(m.value(true, 1), m.value(true, 1))
+		s.Accs = append(s.Accs, Acc{Kind: AccSum128, Arg: v, Filter: -1})
 	}
 }
 

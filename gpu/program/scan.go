@@ -22,7 +22,7 @@ func (g *generator) stages() [][]Step {
 	steps := g.p.order()
 	// Bits of consecutive rows are written together, and live rows that are in no queue
 	// are to be seen by all risky steps.
-	if g.p.Sink.Kind == SinkBitmap || g.t.Gather == 0 {
+	if g.p.Sink.Kind == SinkBitmap || g.t.Queues == 0 {
 		return [][]Step{steps}
 	}
 	roots, _ := g.p.sinkNodes()
@@ -40,7 +40,7 @@ func (g *generator) stages() [][]Step {
 			rest = append(rest[:len(rest):len(rest)], g.stepNode(s))
 			risky = risky || s.Risky
 		}
-		if risky || share*64 > float64(g.t.Gather) || len(out) > 2 || len(g.columnsOf(rest)) == 0 {
+		if risky || share*64 > float64(g.t.Gather) || len(out) > g.t.Queues || len(g.columnsOf(rest)) == 0 {
 			continue
 		}
 		out = append(out, nil)
@@ -102,35 +102,16 @@ type dense struct {
 	steps   []Step
 	sink    bool // this stage is the last one
 	risky   bool
+	opened  map[int]bool   // columns
 	windows map[int]string // of steps that compare offsets, by their place in steps
-	uses    map[int]int    // how many of the steps and the sink read a column
 }
 
 func (g *generator) newDense(steps []Step, sink bool) *dense {
-	d := &dense{g: g, steps: steps, sink: sink, windows: map[int]string{}, uses: map[int]int{}}
+	d := &dense{g: g, steps: steps, sink: sink, opened: map[int]bool{}, windows: map[int]string{}}
 	for _, s := range steps {
 		d.risky = d.risky || s.Risky
-		for _, c := range g.columnsOf([]int{g.stepNode(s)}) {
-			d.uses[c]++
-		}
-	}
-	if sink {
-		roots, _ := g.p.sinkNodes()
-		for _, c := range g.columnsOf(roots) {
-			d.uses[c]++
-		}
 	}
 	return d
-}
-
-// columns returns those that the stage reads, in their order.
-func (d *dense) columns() (list []int) {
-	for c := range d.g.p.Columns {
-		if d.uses[c] > 0 {
-			list = append(list, c)
-		}
-	}
-	return list
 }
 
 // plain returns the column of a step that compares offsets: a range, probe or set of a
@@ -143,10 +124,14 @@ func (d *dense) plain(s Step) (column int, ok bool) {
 	return n.Index, n.Op == OpColumn
 }
 
-// open emits what is the same for all rows of a vector.
-func (d *dense) open() {
+// open emits where columns of a vector are, for those that no step before has opened.
+func (d *dense) open(columns []int) {
 	g := d.g
-	for _, c := range d.columns() {
+	for _, c := range columns {
+		if d.opened[c] {
+			continue
+		}
+		d.opened[c] = true
 		g.line("const ColumnSegment d%d = %s[segment];", c, g.columnParam(c))
 		if w, ok := g.widthOf(c); ok {
 			g.line("const uint32_t width%d = %d;", c, w)
@@ -164,20 +149,16 @@ func (d *dense) open() {
 			g.line("const uint32_t nulls%d = lane_bitmap(d%d.nulls, vector, lane, rows);", c, c)
 		}
 	}
-	for k, s := range d.steps {
-		c, ok := d.plain(s)
-		if !ok {
-			continue
-		}
-		lo, hi := d.bounds(s)
-		w := fmt.Sprintf("win%d", k)
-		d.windows[k] = w
-		t := offsetType(g.p.Columns[c].Wide)
-		g.line("const Window<%s> %s = window_of<%s>(ref%d, width%d, %s, %s);", t, w, t, c, c, lo, hi)
-		if !d.risky {
-			g.line("m = %s.any ? m : 0;", w)
-		}
-	}
+}
+
+// window emits the interval of step k in a column's offsets.
+func (d *dense) window(k, column int) (name string) {
+	g := d.g
+	lo, hi := d.bounds(d.steps[k])
+	name = fmt.Sprintf("win%d", k)
+	t := offsetType(g.p.Columns[column].Wide)
+	g.line("const Window<%s> %s = window_of<%s>(ref%d, width%d, %s, %s);", t, name, t, column, column, lo, hi)
+	return name
 }
 
 // bounds returns the interval of a step that compares offsets.
@@ -202,39 +183,93 @@ func (d *dense) loop() {
 	d.g.line("for (uint32_t i = 0; i < %d; i++) {", d.g.t.Positions)
 }
 
+// wholeMax bounds the registers for words of a vector that is read at once, and wholeNodes
+// the operations that are written out 32 times.
+const (
+	wholeMax   = 32
+	wholeNodes = 16
+)
+
+// whole reports whether all words of some columns of a vector are to be read at once: then
+// shifts are constants.
+func (d *dense) whole(roots, columns []int) bool {
+	words, nodes := 0, 0
+	for _, c := range columns {
+		w, known := d.g.widthOf(c)
+		if !known || w > 32 || d.g.p.Columns[c].Wide {
+			return false
+		}
+		words += w
+	}
+	d.g.p.walk(roots, func(int) { nodes++ })
+	return words <= wholeMax && nodes <= wholeNodes
+}
+
 // rows emits a loop over a vector's positions that reads the columns of some nodes, several
 // positions before any is used, and then what each calls for with a lane's row. mask names
-// the rows that are left.
-func (d *dense) rows(roots []int, mask string, each func(r *row)) {
+// the rows that are left, position is the name of the row's. heavy says that it is much code.
+func (d *dense) rows(roots []int, mask string, heavy bool, each func(r *row, position string)) {
 	g := d.g
-	g.line("#pragma unroll 1")
-	g.line("for (uint32_t p0 = 0; p0 < 32; p0 += %d) {", g.t.Positions)
 	columns := g.columnsOf(roots)
-	for _, c := range columns {
-		g.line("%s c%d[%d];", offsetType(g.p.Columns[c].Wide), c, g.t.Positions)
-	}
-	if len(columns) > 0 {
-		d.loop()
-		for _, c := range columns {
-			g.line("c%d[i] = %s >> (p0 + i) & 1 ? %s(w%d, p0 + i, width%d) : 0;", c, mask, g.laneCall("lane_bits", c), c, c)
-		}
-		g.line("}")
-	}
-	d.loop()
+	d.open(columns)
 	r := &row{g: g, memo: map[string]value{}, found: map[int]partner{}}
+	position, offset := "(p0 + i)", func(c int) string { return fmt.Sprintf("c%d[i]", c) }
+	whole := !heavy && d.whole(roots, columns)
+	if whole {
+		position, offset = "i", func(c int) string { return d.wordsBits(c) }
+		g.line("{")
+		for _, c := range columns {
+			d.words(c)
+		}
+		g.line("#pragma unroll")
+		g.line("for (uint32_t i = 0; i < 32; i++) {")
+	} else {
+		g.line("#pragma unroll 1")
+		g.line("for (uint32_t p0 = 0; p0 < 32; p0 += %d) {", g.t.Positions)
+		for _, c := range columns {
+			g.line("%s c%d[%d];", offsetType(g.p.Columns[c].Wide), c, g.t.Positions)
+		}
+		if len(columns) > 0 {
+			d.loop()
+			for _, c := range columns {
+				g.line("c%d[i] = %s >> (p0 + i) & 1 ? %s(w%d, p0 + i, width%d) : 0;", c, mask, g.laneCall("lane_bits", c), c, c)
+			}
+			g.line("}")
+		}
+		d.loop()
+	}
 	r.alive = g.name("alive")
-	g.line("const bool %s = %s >> (p0 + i) & 1;", r.alive, mask)
+	g.line("const bool %s = %s >> %s & 1;", r.alive, mask, position)
 	nulls := map[int]string{}
 	r.column = func(c int) (string, string, string) {
 		if g.p.Columns[c].Nullable && nulls[c] == "" {
 			nulls[c] = g.name("null")
-			g.line("const bool %s = nulls%d >> (p0 + i) & 1;", nulls[c], c)
+			g.line("const bool %s = nulls%d >> %s & 1;", nulls[c], c, position)
 		}
-		return fmt.Sprintf("c%d[i]", c), fmt.Sprintf("ref%d", c), nulls[c]
+		return offset(c), fmt.Sprintf("ref%d", c), nulls[c]
 	}
-	each(r)
+	each(r, position)
 	g.line("}")
 	g.line("}")
+}
+
+// words emits the reading of all of a lane's words of a column.
+func (d *dense) words(column int) {
+	g := d.g
+	if width, _ := g.widthOf(column); width > 0 {
+		g.line("uint32_t words%d[%d];", column, width)
+		g.line("#pragma unroll")
+		g.line("for (uint32_t i = 0; i < %d; i++)", width)
+		g.line("\twords%d[i] = __ldg(w%d + 32 * i);", column, column)
+	}
+}
+
+// wordsBits is the offset at position i of words.
+func (d *dense) wordsBits(column int) string {
+	if width, _ := d.g.widthOf(column); width > 0 {
+		return fmt.Sprintf("words_bits<%d>(words%d, i)", width, column)
+	}
+	return "0u"
 }
 
 // step emits a step, and returns how many: further ones over the same column are decided
@@ -244,50 +279,44 @@ func (d *dense) step(k int) (steps int) {
 	if s.Kind == StepProbe && g.p.Lookups[s.Index].Left {
 		return 1
 	}
-	w, windowed := d.windows[k]
+	column, windowed := d.plain(s)
 	if !windowed {
 		mask := "m"
 		if s.Risky {
 			mask = "all"
 		}
+		roots := []int{g.stepNode(s)}
+		d.open(g.columnsOf(roots))
 		g.line("{")
 		g.line("uint32_t out = 0;")
-		d.rows([]int{g.stepNode(s)}, mask, func(r *row) {
+		d.rows(roots, mask, false, func(r *row, position string) {
 			pass := r.condition(s)
-			g.line("out |= %s && %s ? 1u << (p0 + i) : 0;", r.alive, pass)
+			g.line("out |= %s && %s ? 1u << %s : 0;", r.alive, pass, position)
 		})
 		g.line("m &= out;")
 		g.line("}")
 		return 1
 	}
-	column, _ := d.plain(s)
-	steps = 1
-	for k+steps < len(d.steps) {
+	d.open([]int{column})
+	d.windows[k] = d.window(k, column)
+	for steps = 1; k+steps < len(d.steps); steps++ {
 		if c, ok := d.plain(d.steps[k+steps]); !ok || c != column {
 			break
 		}
-		steps++
+		d.windows[k+steps] = d.window(k+steps, column)
 	}
-	block := "{"
+	block := "if (%s.any) {"
 	if s.Kind == StepRange && steps == 1 {
-		block = "if (!" + w + ".all) {"
+		block = "if (%[1]s.any && !%[1]s.all) {"
 	}
-	g.line("%s", block)
+	g.line(block, d.windows[k])
 	g.line("uint32_t out = 0;")
-	width, known := g.widthOf(column)
-	if known && width <= 32 && !g.p.Columns[column].Wide {
+	if d.whole(nil, []int{column}) {
 		// The whole vector at once: all loads, then shifts by constants.
-		at := "0u"
-		if width > 0 {
-			g.line("uint32_t words[%d];", width)
-			g.line("#pragma unroll")
-			g.line("for (uint32_t i = 0; i < %d; i++)", width)
-			g.line("\twords[i] = __ldg(w%d + 32 * i);", column)
-			at = fmt.Sprintf("words_bits<%d>(words, i)", width)
-		}
+		d.words(column)
 		g.line("#pragma unroll")
 		g.line("for (uint32_t i = 0; i < 32; i++) {")
-		g.line("const uint32_t x = %s;", at)
+		g.line("const uint32_t x = %s;", d.wordsBits(column))
 		g.line("out |= %s ? 1u << i : 0;", d.inside(k, steps, "i"))
 		g.line("}")
 	} else {
@@ -306,7 +335,7 @@ func (d *dense) step(k int) (steps int) {
 	}
 	g.line("m &= out;")
 	g.line("}")
-	for j := k; d.risky && j < k+steps; j++ {
+	for j := k; j < k+steps; j++ {
 		g.line("m = %s.any ? m : 0;", d.windows[j])
 	}
 	if g.p.Columns[column].Nullable {
@@ -336,22 +365,19 @@ func (d *dense) inside(k, steps int, position string) string {
 // bitmap returns a step's bitmap and whether it is in shared memory.
 func (d *dense) bitmap(s Step) (staged bool, bits string) {
 	if s.Kind == StepBits {
-		bits, _, _ = d.g.bitsOf(s.Index)
-		return d.g.staged(d.g.t.StageBits, s.Index), bits
+		return d.g.staged(d.g.t.StageBits, s.Index), d.g.bitsOf(s.Index)
 	}
 	return d.g.staged(d.g.t.StageLookups, s.Index), d.g.lookup(s.Index).bits
 }
 
-// bitsOf returns the names of a StepBits' bitmap and its bounds.
-func (g *generator) bitsOf(i int) (bits, lo, size string) {
+// bitsOf returns the name of a StepBits' bitmap.
+func (g *generator) bitsOf(i int) string {
 	name := fmt.Sprintf("b%d", i)
-	lo = g.param("int64_t", name+"_lo", func(a *arguments) uint64 { return uint64(a.q.Bits[i].Lo) })
-	size = g.param("uint32_t", name+"_size", func(a *arguments) uint64 { return uint64(max(a.q.Bits[i].Size, 0)) })
-	bits = g.pointer("uint32_t", name+"_bits", func(a *arguments) device.Pointer { return a.b.Bits[i] })
+	bits := g.pointer("uint32_t", name+"_bits", func(a *arguments) device.Pointer { return a.b.Bits[i] })
 	if g.staged(g.t.StageBits, i) {
-		bits = "s_" + name
+		return "s_" + name
 	}
-	return bits, lo, size
+	return bits
 }
 
 // condition emits a step for one row and returns the condition that the row passes.
@@ -364,12 +390,11 @@ func (r *row) condition(s Step) string {
 	switch s.Kind {
 	case StepRange:
 		i := s.Index
-		lo := g.param("int64_t", fmt.Sprintf("r%d_first", i), func(a *arguments) uint64 { return uint64(a.q.Ranges[i].Lo) })
-		hi := g.param("int64_t", fmt.Sprintf("r%d_last", i), func(a *arguments) uint64 { return uint64(a.q.Ranges[i].Hi) })
-		return fmt.Sprintf("%s && %s >= %s && %s <= %s", v.notNull(), v.as(true), lo, v.as(true), hi)
+		lo, hi := g.interval(fmt.Sprintf("r%d", i), v.wide, func(a *arguments) (int64, int64) { return a.q.Ranges[i].Lo, a.q.Ranges[i].Hi })
+		return fmt.Sprintf("%s && %s >= %s && %s <= %s", v.notNull(), v.v, lo, v.v, hi)
 	case StepBits:
-		bits, lo, size := g.bitsOf(s.Index)
-		f := r.position(v, lo, size)
+		bits := g.bitsOf(s.Index)
+		f := r.position(v, fmt.Sprintf("b%d", s.Index), func(a *arguments) (int64, int64) { return a.q.Bits[s.Index].Lo, a.q.Bits[s.Index].Size })
 		return fmt.Sprintf("%s && %s", f.in, g.testBit(g.staged(g.t.StageBits, s.Index), bits, f.position))
 	}
 	return v.isTrue()
@@ -390,7 +415,7 @@ func (d *dense) positions() {
 	}
 	if d.sink && g.p.Sink.Kind != SinkBitmap {
 		roots, _ := g.p.sinkNodes()
-		d.rows(roots, "m", g.sink)
+		d.rows(roots, "m", g.p.Sink.Place != PlaceSingle || g.p.Sink.Kind != SinkGroups, func(r *row, _ string) { g.sink(r) })
 	}
 }
 
@@ -424,6 +449,9 @@ func (g *generator) gathered(k int, steps []Step, sink bool) {
 		columns[c] = d
 		return d.offset, d.reference, d.null
 	}
+	if sink {
+		r.entries = g.entriesOf()
+	}
 	for _, s := range steps {
 		if s.Kind == StepProbe && g.p.Lookups[s.Index].Left {
 			continue
@@ -443,6 +471,18 @@ func (g *generator) gathered(k int, steps []Step, sink bool) {
 		return
 	}
 	g.push(k+1, r.alive, "id")
+}
+
+// entriesOf returns the lookups whose entries the sink needs.
+func (g *generator) entriesOf() map[int]bool {
+	set := map[int]bool{}
+	roots, _ := g.p.sinkNodes()
+	for _, n := range roots {
+		for l := range g.p.lookupsOf(n) {
+			set[l] = true
+		}
+	}
+	return set
 }
 
 // push emits that rows of some lanes go into a queue.
@@ -486,7 +526,6 @@ func (g *generator) scan() {
 	g.line("m = lane_rows(vector, lane, rows);")
 	g.line("if (head.live != nullptr)")
 	g.line("\tm &= lane_bitmap(head.live, vector, lane, rows);")
-	d.open()
 	g.line("if (__any_sync(PGACCEL_WARP, m != 0)) {")
 	d.positions()
 	g.line("}")
@@ -530,7 +569,8 @@ func (g *generator) queues(stages [][]Step) {
 	g.line("\tqueue1[warp][to++] = base + (uint32_t)(__ffs(m) - 1) * 32;")
 	g.line("count1 += total;")
 	g.line("__syncwarp();")
-	g.line("} else { // each lane gives one")
+	g.line("} else {")
+	g.line("// Each lane gives one.")
 	g.push(1, "m != 0", "base + (uint32_t)(__ffs(m) - 1) * 32")
 	g.line("m &= m - 1;")
 	g.line("}")

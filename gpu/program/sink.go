@@ -70,6 +70,8 @@ const (
 	headBytes = 256 // ResultHead of kernels/groups.cuh
 	// firstBytes is what Finish reads of a result, its head included.
 	firstBytes = 64 << 10
+	// directBytes is the size up to which a table is read as it is.
+	directBytes = 64 << 10
 	// hashSlotsMin and hashSlotsMax bound the slots of PlaceHash.
 	hashSlotsMin, hashSlotsMax = 1 << 10, 1 << 28
 )

@@ -9,8 +9,9 @@ type Tuning struct {
 	BlocksPerSM int // that are launched for each multiprocessor, and can be resident
 	Positions   int // 32-row positions in flight where a vector is not read at once: 1, 2, 4, 8, 16 or 32
 	// Gather is the share of rows, in 64ths, at or below which the rows that are left are
-	// gathered into full warps before the next column is read. 0: never.
-	Gather int
+	// gathered into full warps before the next column is read, and Queues how often they
+	// are: 0 to 2.
+	Gather, Queues int
 	// StageLookups and StageBits say which bitmaps blocks copy to their shared memory
 	// first, by lookup and by set of StepBits.
 	StageLookups, StageBits []bool
@@ -31,7 +32,7 @@ const sharedReserve = 2 << 10
 // memory. It does not look at anything else that differs between executions, so that
 // these mostly share a kernel.
 func TuningFor(q *Query, info *device.Info) Tuning {
-	t := Tuning{Threads: 1024, BlocksPerSM: 1, Positions: 4, Gather: 16}
+	t := Tuning{Threads: 1024, BlocksPerSM: 1, Positions: 4, Gather: 16, Queues: 2}
 	if info.Kind == device.Emulator {
 		t.Threads = 64
 	}
