@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"testing"
 
@@ -12,19 +13,22 @@ import (
 	"pgaccel/olap/cube"
 )
 
-// newExecutor returns a device without one.
-func newExecutor(t *testing.T, opt emulator.Options) device.Executor {
-	t.Helper()
-	ex, err := emulator.New(opt)
+var shared device.Executor
+
+// TestMain has one device for all tests: kernels are compiled once.
+func TestMain(m *testing.M) {
+	ex, err := emulator.New(emulator.Options{})
 	if err != nil {
-		t.Fatal(err)
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
 	}
-	t.Cleanup(func() {
-		if err := ex.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return ex
+	shared = ex
+	code := m.Run()
+	if err := ex.Close(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
 }
 
 // testVariants are all methods with all of their options.
@@ -132,9 +136,9 @@ func randomCube[N cube.Number](t *testing.T, r *rand.Rand, dims, n, elements int
 	return c, q
 }
 
-func upload[N cube.Number](t *testing.T, ex device.Executor, c *cube.Cube[N]) *Cube[N] {
+func upload[N cube.Number](t *testing.T, c *cube.Cube[N]) *Cube[N] {
 	t.Helper()
-	u, err := Upload(t.Context(), ex, 0, c)
+	u, err := Upload(t.Context(), shared, 0, c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,19 +151,18 @@ func upload[N cube.Number](t *testing.T, ex device.Executor, c *cube.Cube[N]) *C
 }
 
 func TestRandomCubes(t *testing.T) {
-	ex := newExecutor(t, emulator.Options{})
 	ran := map[Method]int{}
 	for seed := range uint64(3) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		f, query := randomCube[float64](t, r, 3, 2500, 30)
-		u := upload(t, ex, f)
+		u := upload(t, f)
 		for _, area := range query {
 			for m, n := range check(t, u, area, testVariants()) {
 				ran[m] += n
 			}
 		}
 		i, query := randomCube[int64](t, r, 3, 400, 60)
-		v := upload(t, ex, i)
+		v := upload(t, i)
 		for _, area := range query {
 			for m, n := range check(t, v, area, testVariants()) {
 				ran[m] += n
@@ -176,13 +179,12 @@ func TestRandomCubes(t *testing.T) {
 // TestBench runs the thesis' queries on small cubes: every variant that there is answers
 // as the sequential algorithm does, or Bench fails.
 func TestBench(t *testing.T) {
-	ex := newExecutor(t, emulator.Options{})
 	variants := []Variant{{Method: Source, Prefilter: true, Saving: SaveShuffle, Functions: 28},
 		{Method: Children, Prefilter: true, Saving: SaveStride, Functions: 4, Sync: true}}
 	for m := Queue; m <= ClassesHash; m++ {
 		variants = append(variants, Variant{Method: m})
 	}
-	rows, err := Bench(t.Context(), ex, 0, Options{BikerCells: 3000, MachinesCells: 3000, BaselineCells: 2000, Rounds: 1, Variants: variants})
+	rows, err := Bench(t.Context(), shared, 0, Options{BikerCells: 600, MachinesCells: 600, BaselineCells: 500, Rounds: 1, Variants: variants})
 	if err != nil {
 		t.Fatal(err)
 	}

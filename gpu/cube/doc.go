@@ -28,7 +28,8 @@
 // compiled. Values are packed likewise, less the least of them, in one column, or two where
 // they have more than 32 bits. Zones keep the least and largest code of each vector.
 //
-// An area's map gives, for each code, the targets (numbers that are added up over the
+// Target elements that no cell reaches have no filled target cells: the device numbers
+// the others, which keeps the order, and the host turns numbers back. An area's map gives, for each code, the targets (numbers that are added up over the
 // dimensions) and weights that it reaches. For the thesis' variants dimensions are
 // reordered so that the one with most targets is stepped through innermost.
 //

@@ -198,7 +198,12 @@ func (g *generator) place(table []byte, room int) string {
 func (g *generator) lookups(room int) []string {
 	var out []string
 	copies := uint64(g.s.copies)
+	near := room
 	for _, gr := range g.groups {
+		room := near
+		if gr.steady {
+			room = 0 // one lookup a vector
+		}
 		d := gr.dims[0]
 		k := &g.k.dims[d]
 		x := fmt.Sprintf("e%d", g.s.column(d))

@@ -17,10 +17,11 @@ type Query[N cube.Number] struct {
 	c       *Cube[N]
 	area    cube.Area
 	dims    []targetLists // by the cube's dimensions
-	targets uint64
-	shift   int    // results are integers times 2^-shift
-	fan     uint64 // the most targets that a cell could have
-	empty   bool   // no cell reaches a target
+	targets uint64        // target cells whose elements are reached, by number of reached ones
+	reached []reachedList // by the cube's dimensions; nil where all of them are
+	shift   int           // results are integers times 2^-shift
+	fan     uint64        // the most targets that a cell could have
+	empty   bool          // no cell reaches a target
 	classes *classes
 	Sample  Sample // what Choose goes by
 
@@ -30,9 +31,12 @@ type Query[N cube.Number] struct {
 	classAt []mapPointers // the same for classes
 	order   []int         // of the dimensions in kernels
 	grown   map[Variant]uint64
-	head    device.Pointer
-	buffers map[string]buffer
-	scans   map[Method]*scan
+
+	firstSlots uint64 // of hash tables that have not grown yet
+	head       device.Pointer
+	buffers    map[string]buffer
+	scans      map[Method]*scan
+	matrices   map[int][3]device.Pointer // by dimension: starts, classes, weights of its targets
 }
 
 // buffer is memory that is kept for the next run.
@@ -56,12 +60,12 @@ type mapPointers struct{ start, number, weight, before device.Pointer }
 // Prepare makes the aggregation map of an area and copies it to the device. Errors are
 // those of olap/cube's executors for the same area, ErrInexact, and the executor's.
 func (u *Cube[N]) Prepare(ctx context.Context, area cube.Area) (*Query[N], error) {
-	lists, targets, err := u.host.TargetLists(area)
+	lists, _, err := u.host.TargetLists(area)
 	if err != nil {
 		return nil, err
 	}
-	q := &Query[N]{c: u, area: area, targets: targets, shift: u.shift, fan: 1, mem: memory{ex: u.mem.ex, dev: u.mem.dev},
-		empty: targets == 0 || u.cells == 0, grown: map[Variant]uint64{}, buffers: map[string]buffer{}, scans: map[Method]*scan{}}
+	q := &Query[N]{c: u, area: area, shift: u.shift, fan: 1, mem: memory{ex: u.mem.ex, dev: u.mem.dev},
+		empty: u.cells == 0, grown: map[Variant]uint64{}, firstSlots: firstSlots, buffers: map[string]buffer{}, scans: map[Method]*scan{}, matrices: map[int][3]device.Pointer{}}
 	bound := max(u.absSum, 1)
 	for d, l := range lists {
 		weights, shift, err := fixed(l.Weight)
@@ -92,6 +96,7 @@ func (u *Cube[N]) Prepare(ctx context.Context, area cube.Area) (*Query[N], error
 	if q.empty {
 		return q, nil
 	}
+	q.compress()
 	for d := range q.dims {
 		q.order = append(q.order, d)
 	}
@@ -106,6 +111,59 @@ func (u *Cube[N]) Prepare(ctx context.Context, area cube.Area) (*Query[N], error
 		return nil, err
 	}
 	return q, nil
+}
+
+// reachedList are the positions in an area's list of target elements that any cell reaches in
+// this dimension, and the stride of the position in a target's number.
+type reachedList struct {
+	positions []uint32
+	stride    uint64
+}
+
+// compress numbers the target elements that cells reach: the others have no filled target
+// cells. Numbers stay in order.
+func (q *Query[N]) compress() {
+	q.targets = 1
+	all := true
+	q.reached = make([]reachedList, len(q.dims))
+	for d := len(q.dims) - 1; d >= 0; d-- {
+		t := &q.dims[d]
+		digits := make([]uint32, t.radix)
+		for _, digit := range t.digit {
+			digits[digit] = 1
+		}
+		r := reachedList{stride: t.stride}
+		for digit, is := range digits {
+			if is != 0 {
+				digits[digit] = uint32(len(r.positions))
+				r.positions = append(r.positions, uint32(digit))
+			}
+		}
+		all = all && uint64(len(r.positions)) == t.radix
+		for i, digit := range t.digit {
+			t.digit[i] = digits[digit]
+		}
+		t.radix, t.stride = uint64(len(r.positions)), q.targets
+		q.targets *= t.radix
+		q.reached[d] = r
+	}
+	if all {
+		q.reached = nil
+	}
+}
+
+// number returns a target's number in the area.
+func (q *Query[N]) number(target uint64) (number uint64) {
+	if q.reached == nil {
+		return target
+	}
+	for d := range q.dims {
+		t := &q.dims[d]
+		digit := target / t.stride
+		target -= digit * t.stride
+		number += uint64(q.reached[d].positions[digit]) * q.reached[d].stride
+	}
+	return number
 }
 
 // putMaps copies lists of targets to the device.

@@ -203,7 +203,7 @@ func (q *Query[N]) hashed(ctx context.Context, v Variant) (cube.Result[N], Stats
 	if mulSaturated(q.targets, functions) > math.MaxInt64 || v.Method == ClassesHash && q.classes.places > math.MaxInt64 {
 		return cube.Result[N]{}, Stats{}, unavailable("%d targets, %d hash functions", q.targets, functions)
 	}
-	slots := min(slotsFor(mulSaturated(expected, functions)), max(firstSlots, slotsFor(functions)))
+	slots := min(slotsFor(mulSaturated(expected, functions)), max(q.firstSlots, slotsFor(functions)))
 	v.Functions = int(functions)
 	slots = max(slots, q.grown[v])
 	var s Stats
@@ -311,7 +311,7 @@ func (q *Query[N]) entries(ctx context.Context, numbers, sums []byte, count uint
 	}
 	r := cube.Result[N]{Targets: make([]uint64, count), Values: make([]N, count)}
 	for i := range r.Targets {
-		r.Targets[i] = binary.LittleEndian.Uint64(numbers[8*i:])
+		r.Targets[i] = q.number(binary.LittleEndian.Uint64(numbers[8*i:]))
 		r.Values[i] = unfixed[N](int64(binary.LittleEndian.Uint64(sums[8*i:])), q.shift)
 	}
 	return r, nil

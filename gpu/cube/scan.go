@@ -177,23 +177,23 @@ func (k *classDim) same() bool {
 // contract appends a step: from sums and flags to sums and flags.
 func (q *Query[N]) contract(ctx context.Context, b *batch, m device.Module, s step, tensors [4]device.Pointer) (err error) {
 	k := &q.classes.dims[s.dim]
-	name := fmt.Sprint("matrix ", s.dim)
-	matrix, made := q.buffers[name]
-	starts, classOf, weights := k.transposed()
-	var img image
-	at := [3]int64{img.u32(starts), img.u32(classOf), img.i64(weights)}
+	matrix, made := q.matrices[s.dim]
 	if !made {
-		if matrix.at, err = q.mem.put(ctx, img.b); err != nil {
+		starts, classOf, weights := k.transposed()
+		var m image
+		at := [3]int64{m.u32(starts), m.u32(classOf), m.i64(weights)}
+		base, err := q.mem.put(ctx, m.b)
+		if err != nil {
 			return err
 		}
-		q.buffers[name] = matrix
+		for i, a := range at {
+			matrix[i] = base + device.Pointer(a)
+		}
+		q.matrices[s.dim] = matrix
 	}
 	var p device.Params
-	for _, at := range tensors {
+	for _, at := range append(tensors[:], matrix[:]...) {
 		p.Ptr(at)
-	}
-	for _, a := range at {
-		p.Ptr(matrix.at + device.Pointer(a))
 	}
 	p.U32(uint32(k.count())).U32(uint32(k.lists.radix)).U32(uint32(s.inner)).U32(uint32(s.places))
 	b.launch(m, "cube_contract", q.blocks(8, s.places, 32), 256, 0, &p)
@@ -232,7 +232,7 @@ func (q *Query[N]) answer(ctx context.Context, b *batch, sums, seen device.Point
 		}
 		for t, is := range reply.Data[y] {
 			if is != 0 {
-				r.Targets = append(r.Targets, uint64(t))
+				r.Targets = append(r.Targets, q.number(uint64(t)))
 				r.Values = append(r.Values, unfixed[N](int64(binary.LittleEndian.Uint64(reply.Data[x][8*t:])), q.shift))
 			}
 		}
