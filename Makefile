@@ -54,6 +54,7 @@ lint:
 	@out=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$out" ]; then echo "gofmt wants:"; echo "$$out"; exit 1; fi
 	$(GO) vet $(PKGS)
 	$(GO) tool staticcheck $(PKGS)
+	scripts/check-cuda.sh
 
 # The assembly of internal/simd from its generator. lint does not check that it is what
 # is committed, because that needs avo's sources: CI runs scripts/simd.sh --check.

@@ -51,15 +51,20 @@ func Find(major int) (*Library, error) {
 	for _, path := range candidates {
 		l, err := Open(path)
 		if err != nil {
-			why = append(why, err.Error())
+			if !strings.HasSuffix(err.Error(), "No such file or directory") {
+				why = append(why, err.Error())
+			}
 			continue
 		}
 		if best == nil || l.better(best, major) {
 			best = l
 		}
 	}
+	if best == nil && len(why) == 0 {
+		return nil, fmt.Errorf("no NVRTC: none of %s found; %s names one", strings.Join(names, ", "), PathVariable)
+	}
 	if best == nil {
-		return nil, fmt.Errorf("no NVRTC: %s", strings.Join(slices.Compact(why), "; "))
+		return nil, fmt.Errorf("no NVRTC: %s", strings.Join(why, "; "))
 	}
 	return best, nil
 }

@@ -3,32 +3,54 @@
 package nvrtc
 
 import (
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"pgaccel/kernels"
 )
 
-// TestCUDAKernels compiles each building block by itself for some architectures: with
-// NVRTC a header is right only when it is right alone.
+// TestCUDAKernels compiles the sources in the folder PGACCEL_CUDA_SOURCES, which are
+// those that tests had the emulator compile: scripts/check-cuda.sh --kernels.
 func TestCUDAKernels(t *testing.T) {
+	dir := os.Getenv("PGACCEL_CUDA_SOURCES")
+	if dir == "" {
+		t.Skip("no sources were asked for")
+	}
 	l, err := Find(0)
 	if err != nil {
 		t.Fatal(err)
 	}
+	files, _ := filepath.Glob(filepath.Join(dir, "*.cu"))
+	if len(files) == 0 {
+		t.Fatalf("%s has no sources", dir)
+	}
 	headers := kernels.Headers()
-	for name := range headers {
+	var slowest time.Duration
+	for _, path := range files {
+		code, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
 		for _, arch := range []string{"sm_80", "sm_90"} {
 			target, ptx, err := l.Target(arch)
 			if err != nil {
 				t.Fatal(err)
 			}
-			code := "#include \"" + name + "\"\nextern \"C\" __global__ void nothing() {}\n"
-			image, err := l.Compile("check.cu", code, headers, append(l.Options(nil, false, false), target), ptx)
+			var options []string
+			options = append(options, target)
+			options = append(options, l.Options(nil, false, strings.Contains(string(code), "#define PGACCEL_CDP"))...)
+			begin := time.Now()
+			image, err := l.Compile(filepath.Base(path), string(code), headers, options, ptx)
+			slowest = max(slowest, time.Since(begin))
 			if err != nil {
-				t.Errorf("%s for %s: %v", name, arch, err)
+				t.Errorf("%s for %s: %v", filepath.Base(path), arch, err)
 			} else if image.Log != "" {
-				t.Logf("%s for %s: %s", name, arch, image.Log)
+				t.Logf("%s for %s: %s", filepath.Base(path), arch, image.Log)
 			}
 		}
 	}
+	t.Logf("%d sources with %s, the slowest in %v", len(files), l.Version(), slowest)
 }
