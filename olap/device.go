@@ -21,7 +21,7 @@ type Report struct {
 }
 
 // Reasons of Report.Fallback. Those of lowering name what has no counterpart on a device:
-// aggregate, function, groups, join, rows.
+// aggregate, function, groups, join.
 const (
 	fallbackNone      = "no device"
 	fallbackSmall     = "small"
@@ -31,6 +31,8 @@ const (
 	fallbackData      = "error in the data" // the processor decides whether it is one
 	fallbackFull      = "too many groups"
 	fallbackPlan      = "plan" // the processor tells what is wrong
+	fallbackEmpty     = "no rows"
+	fallbackMany      = "many rows"
 )
 
 // deviceRows is the number of rows from which on a query is offered to a device that it
@@ -142,7 +144,7 @@ func (a *accelerator) run(q *program.Query) (*program.Result, error) {
 func (a *accelerator) groups(g *grouper) (ok bool, err error) {
 	p := g.p
 	if p.never || p.many >= 0 || len(p.tab.Segments) == 0 {
-		return a.leave("rows"), nil
+		return a.leave(fallbackEmpty), nil
 	}
 	rows := p.expectedRows()
 	type job struct {

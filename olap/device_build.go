@@ -237,11 +237,11 @@ func (l *lowering) lookupID(b *probe, outs []outKey) uint64 {
 }
 
 // buildOnDevice sees to it that the device makes the lookup of a probe; false where the
-// processor has to, or had better. exprs are the keys and then the outputs, over the
+// processor has to, or had better: it reads rows itself. exprs are the keys and then the outputs, over the
 // joined table.
 func (p *pipeline) buildOnDevice(b *probe, exprs []plan.Expr) bool {
 	t := b.join.Table
-	if b.known == nil || len(b.outer) != 1 || p.x.in.Tables[t].Rows < deviceBuild {
+	if b.known == nil || len(b.outer) != 1 || len(b.wanted) > 0 && !p.x.q.Grouped || p.x.in.Tables[t].Rows < deviceBuild {
 		return false
 	}
 	b.known.mu.Lock()

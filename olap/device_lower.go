@@ -423,18 +423,20 @@ func (l *lookup) hashed() (keys []int64, entries []uint32) {
 // costs what its words do, whatever is asked of it.
 func (l *lowering) steps() {
 	todo := make([]int, 0, len(l.p.steps))
+	var done uint64
 	for i := range l.p.steps {
 		s := &l.p.steps[i]
 		switch {
 		case s.kind == stepRange && s.n == nil:
-			l.no("rows")
+			l.no(fallbackEmpty)
 		case s.kind == stepRange && s.derived:
 			// The lookup that it follows from says more.
+		case s.kind == stepProbe && l.p.probes[s.probe].lut.left:
+			done |= 1 << uint(s.probe) // all pass; who needs the entry looks it up
 		default:
 			todo = append(todo, i)
 		}
 	}
-	var done uint64
 	read := map[int]bool{}
 	for len(todo) > 0 && l.why == "" {
 		best, least := -1, 0.0

@@ -26,11 +26,17 @@ type plainDevice struct {
 	places map[program.Place]int
 	sinks  map[program.SinkKind]int
 	built  int // lookups that it was to build
+	ops    map[program.Op]int
+	steps  map[program.StepKind]int
+	kinds  map[program.LookupKind]int
+	left   int
+	risky  int
 }
 
 func newPlainDevice() *plainDevice {
 	return &plainDevice{limits: gpu.Limits{SharedBytes: 200 << 10, Memory: 1 << 30},
-		places: map[program.Place]int{}, sinks: map[program.SinkKind]int{}}
+		places: map[program.Place]int{}, sinks: map[program.SinkKind]int{}, ops: map[program.Op]int{},
+		steps: map[program.StepKind]int{}, kinds: map[program.LookupKind]int{}}
 }
 
 func (d *plainDevice) Limits() (gpu.Limits, bool) { return d.limits, !d.absent }
@@ -44,8 +50,19 @@ func (d *plainDevice) Run(ctx context.Context, q *program.Query, opt gpu.RunOpti
 		d.places[q.Sink.Place]++
 	}
 	for i := range q.Lookups {
-		if q.Lookups[i].Build != nil {
+		if d.kinds[q.Program.Lookups[i].Kind]++; q.Lookups[i].Build != nil {
 			d.built++
+		}
+		if q.Program.Lookups[i].Left {
+			d.left++
+		}
+	}
+	for _, n := range q.Nodes {
+		d.ops[n.Op]++
+	}
+	for _, s := range q.Steps {
+		if d.steps[s.Kind]++; s.Risky {
+			d.risky++
 		}
 	}
 	d.mu.Unlock()
@@ -126,6 +143,7 @@ func (o *onPlainDevice) log(t *testing.T) {
 	t.Helper()
 	o.device.mu.Lock()
 	defer o.device.mu.Unlock()
+	t.Logf("operations %v, steps %v, lookups %v, %d left, %d risky", o.device.ops, o.device.steps, o.device.kinds, o.device.left, o.device.risky)
 	t.Logf("%d queries, %d answered, %d by the device; not: %v; places %v, sinks %v, %d lookups built", o.queries, o.answered, o.used,
 		o.fallbacks, o.device.places, o.device.sinks, o.device.built)
 }
@@ -190,6 +208,11 @@ func TestDeviceAgainstOracle(t *testing.T) {
 	if o.used*4 < o.answered {
 		t.Errorf("the device computed %d of %d queries", o.used, o.answered)
 	}
+	for op := program.OpConst; op <= program.OpAbs; op++ {
+		if o.device.ops[op] == 0 && op != program.OpNeg && !testing.Short() { // a - b does for it
+			t.Errorf("operation %d was never met", op)
+		}
+	}
 	if o.device.built < 20 {
 		t.Errorf("only %d lookups were to be built", o.device.built)
 	}
@@ -236,5 +259,38 @@ func TestDeviceFails(t *testing.T) {
 		if o.fallbacks[why] == 0 {
 			t.Errorf("%q was never told", why)
 		}
+	}
+}
+
+// TestRowsOnDevice has a device find the rows of random queries.
+func TestRowsOnDevice(t *testing.T) {
+	buildsSmall(t)
+	defer func(n, m int) { pruneRows, bitmapMin = n, m }(pruneRows, bitmapMin)
+	worlds := 60
+	if testing.Short() {
+		worlds = 20
+	}
+	o := newOnPlainDevice()
+	for seed := range uint64(worlds) {
+		pruneRows, bitmapMin = 20, []int{1, 1 << 16}[seed%2]
+		make := newWorld
+		if seed%3 == 2 {
+			make = func(t testing.TB, seed uint64) *world { return newWorldOf(t, seed, mortal) }
+		}
+		w := make(t, 9000+seed)
+		for n := range 20 {
+			q := w.rowQuery()
+			for n%2 == 0 {
+				if q = w.query(); !q.Grouped {
+					break
+				}
+			}
+			q.Filter = q.Filter[:min(len(q.Filter), 1+w.r.IntN(2))]
+			o.check(t, fmt.Sprintf("seed %d query %d", seed, n), w, q)
+		}
+	}
+	o.log(t)
+	if o.used*8 < o.answered || o.device.sinks[program.SinkBitmap] < o.used {
+		t.Errorf("the device found the rows of %d of %d queries", o.used, o.answered)
 	}
 }

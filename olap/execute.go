@@ -126,7 +126,7 @@ func (x *execution) compute() (*result, error) {
 	for _, o := range x.q.Order {
 		wanted = append(wanted, o.Expr)
 	}
-	p, lowered, err := x.prepare(0, wanted, nil)
+	p, lowered, err := x.prepareRows(wanted)
 	if err != nil {
 		return nil, err
 	}
