@@ -3,10 +3,16 @@
 package main
 
 import (
+	"os"
+
 	"pgaccel/gpu/device"
 	"pgaccel/gpu/emulator"
 )
 
 func open(o options) (device.Executor, error) {
-	return emulator.New(emulator.Options{Devices: o.emuDevices, SMs: o.emuSMs, Memory: o.emuMemory, Dir: o.cacheDir})
+	ex, err := emulator.New(emulator.Options{Devices: o.emuDevices, SMs: o.emuSMs, Memory: o.emuMemory, Dir: o.cacheDir})
+	if err != nil {
+		return nil, err
+	}
+	return withFaults(ex, os.Getenv("PGACCEL_EMU_FAULTS"))
 }
