@@ -57,13 +57,22 @@ struct WahFused {
 	uint32_t form;
 };
 
-// WahQueue is what a block has to do: the atoms of all columns that have some for the tile, as one
-// sequence, in shared memory.
-struct WahQueue {
-	const uint64_t *atoms;
-	uint64_t *base;  // of each column: its first atom's number less start
-	uint32_t *start; // of each column: the first of its atoms in the sequence; at last, the end
-	uint32_t *ends;  // of each column: the low 20 bits of its place
+// WahBlock is a block's shared memory: a tile of the result, and what there is to do for it, the
+// atoms of all columns that have some as one sequence. It is one structure so that there is one
+// address to know.
+struct WahBlock {
+	uint64_t base[WAH_FUSED_THREADS];      // of each column: its first atom's number less start
+	uint32_t start[WAH_FUSED_THREADS + 2]; // of each column: the first of its atoms in the sequence; at last, the end
+	uint32_t ends[WAH_FUSED_THREADS];      // of each column: the low 20 bits of its place
+	uint32_t low[WAH_TILE], high[WAH_TILE]; // the tile, in halves for the sake of atomics and of banks
+	uint32_t edges[WAH_TILE]; // how many more runs of ones begin at a chunk than end before it, of those put here
+	uint32_t sums[WAH_WARPS];
+
+	__device__ __forceinline__ void add(uint32_t at, uint64_t w) {
+		atomicOr(&low[at], uint32_t(w));
+		atomicOr(&high[at], uint32_t(w >> 32));
+	}
+	__device__ __forceinline__ uint64_t get(uint32_t at) const { return uint64_t(high[at]) << 32 | low[at]; }
 };
 
 // WahStep is 64 atoms on their way: two for each lane.
@@ -72,62 +81,50 @@ struct WahStep {
 	uint32_t n;    // chunks in the tile if it is a first or a last atom, else 0: of a, and of b << 16
 };
 
-// WahTile is a tile of the result, in 32-bit halves for the sake of atomics and of banks.
-struct WahTile {
-	uint32_t *low, *high;
-	uint32_t *edges; // how many more runs of ones begin at a chunk than end before it, of those put here
-
-	__device__ __forceinline__ void add(uint32_t at, uint64_t w) const {
-		if (uint32_t(w))
-			atomicOr(&low[at], uint32_t(w));
-		if (uint32_t(w >> 32))
-			atomicOr(&high[at], uint32_t(w >> 32));
+// wah_share makes [k, last) of the columns this warp's: about as many atoms as every warp has.
+__device__ __forceinline__ void wah_share(const WahBlock &b, uint32_t columns, uint32_t atoms, uint32_t &k, uint32_t &last) {
+	uint32_t warp = threadIdx.x >> 5, from = atoms * warp / WAH_WARPS, to = atoms * (warp + 1) / WAH_WARPS;
+	k = last = 0;
+#pragma unroll 1
+	for (uint32_t i = threadIdx.x & 31; i < ((columns + 31) & ~31u); i += 32) {
+		uint32_t start = i < columns ? b.start[i] : atoms;
+		k += __popc(__ballot_sync(0xffffffffu, start < from));
+		last += __popc(__ballot_sync(0xffffffffu, start < to));
 	}
-	__device__ __forceinline__ uint64_t get(uint32_t at) const { return uint64_t(high[at]) << 32 | low[at]; }
-};
-
-// wah_lower is the first of n ascending values in shared memory that is not below bound, for a
-// warp.
-__device__ __forceinline__ uint32_t wah_lower(const uint32_t *values, uint32_t n, uint32_t bound) {
-	uint32_t below = 0;
-	for (uint32_t i = 0; i < n; i += 32) {
-		uint32_t at = i + (threadIdx.x & 31);
-		below += __popc(__ballot_sync(0xffffffffu, at < n && values[at] < bound));
-	}
-	return below;
 }
 
 // wah_atom loads atom j of the sequence, which is of column k, its first one or not.
-__device__ __forceinline__ uint64_t wah_atom(const WahQueue &q, uint32_t k, uint32_t j, bool first, uint32_t &n) {
-	bool last = q.start[k + 1] == j + 1;
+__device__ __forceinline__ uint64_t wah_atom(const uint64_t *atoms, const WahBlock &b, uint32_t k, uint32_t j, bool first, uint32_t &n) {
+	bool last = b.start[k + 1] == j + 1;
 	if (first || last)
-		n = (q.ends[k] >> (first ? 10 : 0) & 1023) + 1;
-	return __ldcs(q.atoms + (q.base[k] + j));
+		n = (b.ends[k] >> (first ? 10 : 0) & 1023) + 1;
+	return __ldcs(atoms + (b.base[k] + j));
 }
 
 // wah_step loads atoms j to j + 63 of the sequence, of which end is the end, for a warp. Column
 // k has the atom before j, and then that of the last of the 64; columns up to last begin before
 // end.
-__device__ __forceinline__ WahStep wah_step(const WahQueue &q, uint32_t &k, uint32_t last, uint32_t j, uint32_t end) {
+__device__ __forceinline__ WahStep wah_step(const uint64_t *atoms, const WahBlock &b, uint32_t &k, uint32_t last, uint32_t j,
+                                            uint32_t end) {
 	uint32_t lane = threadIdx.x & 31;
 	WahStep s = {0, 0, 0};
-	if (q.start[k + 1] - j > 64) { // in the midst of a column
-		const uint64_t *from = q.atoms + (q.base[k] + j + lane);
+	if (b.start[k + 1] - j > 64) { // in the midst of a column
+		const uint64_t *from = atoms + (b.base[k] + j + lane);
 		s.a = __ldcs(from);
 		s.b = __ldcs(from + 32);
 		return s;
 	}
 	// Which of the 64 is a column's first. A column has two atoms or more: 32 columns are enough.
 	uint32_t next = k + 1 + lane, upto = 0xffffffffu >> (31 - lane);
-	uint32_t x = q.start[next < last ? next : last] - j;
+	uint32_t x = b.start[next < last ? next : last] - j;
 	uint32_t heads_a = __reduce_or_sync(0xffffffffu, x < 32 ? 1u << x : 0);
 	uint32_t heads_b = __reduce_or_sync(0xffffffffu, x - 32 < 32 ? 1u << (x - 32) : 0);
 	uint32_t na = 0, nb = 0;
 	if (j + lane < end)
-		s.a = wah_atom(q, k + __popc(heads_a & upto), j + lane, heads_a >> lane & 1, na);
+		s.a = wah_atom(atoms, b, k + __popc(heads_a & upto), j + lane, heads_a >> lane & 1, na);
 	k += __popc(heads_a);
 	if (j + 32 + lane < end)
-		s.b = wah_atom(q, k + __popc(heads_b & upto), j + 32 + lane, heads_b >> lane & 1, nb);
+		s.b = wah_atom(atoms, b, k + __popc(heads_b & upto), j + 32 + lane, heads_b >> lane & 1, nb);
 	k += __popc(heads_b);
 	s.n = na | nb << 16;
 	return s;
@@ -139,14 +136,14 @@ __device__ __forceinline__ uint32_t wah_length(uint64_t a, uint32_t n) { return 
 
 // wah_runs writes those atoms of the lanes that are fills of ones: few of them each with the
 // whole warp, others as edges, for wah_cover. It returns whether there are edges.
-__device__ __forceinline__ bool wah_runs(const WahTile &tile, uint64_t a, uint32_t n, uint32_t at) {
+__device__ __forceinline__ bool wah_runs(WahBlock &b, uint64_t a, uint32_t n, uint32_t at) {
 	bool ones = a >= (WAH_FILL | WAH_ONES);
 	uint32_t left = __ballot_sync(0xffffffffu, ones);
 	if (__popc(left) > 4) {
 		if (ones) {
-			atomicAdd(&tile.edges[at], 1u);
+			atomicAdd(&b.edges[at], 1u);
 			if (at + n < WAH_TILE)
-				atomicAdd(&tile.edges[at + n], 0xffffffffu);
+				atomicAdd(&b.edges[at + n], 0xffffffffu);
 		}
 		return true;
 	}
@@ -154,35 +151,35 @@ __device__ __forceinline__ bool wah_runs(const WahTile &tile, uint64_t a, uint32
 		uint32_t from = __ffs(left) - 1;
 		uint32_t begin = __shfl_sync(0xffffffffu, at, from), length = __shfl_sync(0xffffffffu, n, from);
 		for (uint32_t i = threadIdx.x & 31; i < length; i += 32)
-			tile.add(begin + i, WAH_ALL);
+			b.add(begin + i, WAH_ALL);
 	}
 	return false;
 }
 
 // wah_cover writes ones to the chunks that runs between edges cover. All threads of the block
-// come; sums has room for a value of each warp.
-__device__ __forceinline__ void wah_cover(const WahTile &tile, uint32_t *sums) {
+// come.
+__device__ __forceinline__ void wah_cover(WahBlock &b) {
 	constexpr uint32_t steps = WAH_TILE > WAH_FUSED_THREADS ? WAH_TILE / WAH_FUSED_THREADS : 1;
 	uint32_t warp = threadIdx.x >> 5, first = warp * (32 * steps) + (threadIdx.x & 31);
 	uint32_t v[steps], before = 0;
 #pragma unroll
 	for (uint32_t i = 0; i < steps; i++) {
 		uint32_t at = first + i * 32;
-		v[i] = before + scan_warp(at < WAH_TILE ? tile.edges[at] : 0);
+		v[i] = before + scan_warp(at < WAH_TILE ? b.edges[at] : 0);
 		before = __shfl_sync(0xffffffffu, v[i], 31);
 	}
 	if ((threadIdx.x & 31) == 0)
-		sums[warp] = before;
+		b.sums[warp] = before;
 	__syncthreads();
 	before = 0;
 	for (uint32_t w = 0; w < warp; w++)
-		before += sums[w];
+		before += b.sums[w];
 #pragma unroll
 	for (uint32_t i = 0; i < steps; i++) {
 		uint32_t at = first + i * 32;
 		if (at < WAH_TILE && before + v[i]) {
-			tile.low[at] = uint32_t(WAH_ALL);
-			tile.high[at] = uint32_t(WAH_ALL >> 32);
+			b.low[at] = uint32_t(WAH_ALL);
+			b.high[at] = uint32_t(WAH_ALL >> 32);
 		}
 	}
 	__syncthreads();
@@ -190,11 +187,11 @@ __device__ __forceinline__ void wah_cover(const WahTile &tile, uint32_t *sums) {
 
 // wah_union ORs the atoms of columns [k, last) of the sequence into the tile, for a warp. It
 // returns whether there are edges.
-__device__ __forceinline__ bool wah_union(const WahTile &tile, const WahQueue &q, uint32_t k, uint32_t last) {
+__device__ __forceinline__ bool wah_union(const uint64_t *atoms, WahBlock &b, uint32_t k, uint32_t last) {
 	if (k >= last)
 		return false;
 	bool edges = false;
-	uint32_t lane = threadIdx.x & 31, j = q.start[k], end = q.start[last], at = 0;
+	uint32_t lane = threadIdx.x & 31, j = b.start[k], end = b.start[last], at = 0;
 	uint32_t ahead = j; // what is on its way ends here
 	k--;                // -1 for the first: its successor's head is the first thing that a step meets
 	WahStep next[WAH_AHEAD];
@@ -202,7 +199,7 @@ __device__ __forceinline__ bool wah_union(const WahTile &tile, const WahQueue &q
 	for (uint32_t i = 0; i < WAH_AHEAD; i++) {
 		next[i] = {0, 0, 0};
 		if (ahead < end)
-			next[i] = wah_step(q, k, last, ahead, end);
+			next[i] = wah_step(atoms, b, k, last, ahead, end);
 		ahead += 64;
 	}
 	for (; j < end; j += 64) {
@@ -211,7 +208,7 @@ __device__ __forceinline__ bool wah_union(const WahTile &tile, const WahQueue &q
 		for (uint32_t i = 0; i + 1 < WAH_AHEAD; i++)
 			next[i] = next[i + 1];
 		if (ahead < end)
-			next[WAH_AHEAD - 1] = wah_step(q, k, last, ahead, end);
+			next[WAH_AHEAD - 1] = wah_step(atoms, b, k, last, ahead, end);
 		ahead += 64;
 		uint32_t la = wah_length(s.a, s.n & 0xffff), lb = wah_length(s.b, s.n >> 16), lengths = la | lb << 16;
 		uint32_t at_a = at + lane, at_b = at_a + 32;
@@ -228,31 +225,26 @@ __device__ __forceinline__ bool wah_union(const WahTile &tile, const WahQueue &q
 		at_a &= WAH_TILE - 1;
 		at_b &= WAH_TILE - 1;
 		if (int64_t(s.a) > 0)
-			tile.add(at_a, s.a);
+			b.add(at_a, s.a);
 		if (int64_t(s.b) > 0)
-			tile.add(at_b, s.b);
+			b.add(at_b, s.b);
 		uint64_t ones = WAH_FILL | WAH_ONES;
 		if (__any_sync(0xffffffffu, s.a >= ones || s.b >= ones)) {
-			edges |= wah_runs(tile, s.a, la, at_a);
-			edges |= wah_runs(tile, s.b, lb, at_b);
+			edges |= wah_runs(b, s.a, la, at_a);
+			edges |= wah_runs(b, s.b, lb, at_b);
 		}
 	}
 	return edges;
 }
 
-// wah_fused: a block for each tile.
+// wah_fused: a block for each b.
 PGACCEL_KERNEL(wah_fused, WahFused, p, WAH_FUSED_THREADS, WAH_FUSED_BLOCKS) {
-	__shared__ uint32_t low[WAH_TILE], high[WAH_TILE], edge[WAH_TILE];
-	__shared__ uint64_t base[WAH_FUSED_THREADS];
-	__shared__ uint32_t start[WAH_FUSED_THREADS + 1], ends[WAH_FUSED_THREADS];
-	__shared__ uint32_t sums[WAH_WARPS];
-	WahTile tile = {low, high, edge};
-	WahQueue queue = {p.atoms, base, start, ends};
+	__shared__ WahBlock b;
 	const uint64_t *places = p.places + uint64_t(blockIdx.x) * p.stride + p.lo;
 	uint32_t warp = threadIdx.x >> 5;
 	uint64_t e = threadIdx.x < p.columns ? __ldcs(places + threadIdx.x) : 0;
 	for (uint32_t i = threadIdx.x; i < WAH_TILE; i += WAH_FUSED_THREADS)
-		low[i] = high[i] = edge[i] = 0;
+		b.low[i] = b.high[i] = b.edges[i] = 0;
 	bool full = false, edges = false;
 	for (uint32_t from = 0; from < p.columns; from += WAH_FUSED_THREADS) {
 		if (from > 0) {
@@ -267,56 +259,56 @@ PGACCEL_KERNEL(wah_fused, WahFused, p, WAH_FUSED_THREADS, WAH_FUSED_BLOCKS) {
 			break;
 		// Columns in bits 23 to 31, their atoms in those below.
 		uint32_t total, own = live ? 1u << 23 | n : 0;
-		uint32_t before = scan_block<WAH_WARPS>(own, sums, total) - own;
+		uint32_t before = scan_block<WAH_WARPS>(own, b.sums, total) - own;
 		uint32_t columns = total >> 23, atoms = total & 0x7fffff;
 		if (live) {
 			uint32_t c = before >> 23, at = before & 0x7fffff;
-			base[c] = (e >> 30) - at;
-			start[c] = at;
-			ends[c] = uint32_t(e) & 0xfffff;
+			b.base[c] = (e >> 30) - at;
+			b.start[c] = at;
+			b.ends[c] = uint32_t(e) & 0xfffff;
 		}
 		if (threadIdx.x == 0)
-			start[columns] = atoms;
+			b.start[columns] = atoms;
 		__syncthreads();
-		uint32_t k = wah_lower(start, columns, atoms * warp / WAH_WARPS);
-		uint32_t last = wah_lower(start, columns, atoms * (warp + 1) / WAH_WARPS);
-		edges |= wah_union(tile, queue, k, last);
+		uint32_t k, last;
+		wah_share(b, columns, atoms, k, last);
+		edges |= wah_union(p.atoms, b, k, last);
 	}
 	if (__syncthreads_or(edges) && !full)
-		wah_cover(tile, sums);
+		wah_cover(b);
 	uint64_t first = uint64_t(blockIdx.x) * WAH_TILE;
 	uint32_t length = p.length - first < WAH_TILE ? uint32_t(p.length - first) : WAH_TILE;
 	if (full) { // uniform
 		for (uint32_t i = threadIdx.x; i < WAH_TILE; i += WAH_FUSED_THREADS)
-			low[i] = uint32_t(WAH_ALL), high[i] = uint32_t(WAH_ALL >> 32);
+			b.low[i] = uint32_t(WAH_ALL), b.high[i] = uint32_t(WAH_ALL >> 32);
 		__syncthreads();
 	}
 	if (p.form & WAH_CHUNKS)
 		for (uint32_t i = threadIdx.x; i < length; i += WAH_FUSED_THREADS)
-			__stcs(p.chunks + first + i, tile.get(i));
+			__stcs(p.chunks + first + i, b.get(i));
 	if (p.form & WAH_ROWS) {
 		// A tile has WAH_TILE * 63 rows: whole words, since WAH_TILE is a multiple of 64.
 		constexpr uint32_t words = WAH_TILE / 64 * 63;
 		uint64_t out = uint64_t(blockIdx.x) * words;
 		for (uint32_t i = threadIdx.x; i < words && out + i < p.row_words; i += WAH_FUSED_THREADS) {
 			uint32_t c = i * 64 / 63, shift = i * 64 % 63;
-			uint64_t w = tile.get(c) >> shift;
+			uint64_t w = b.get(c) >> shift;
 			if (c + 1 < length)
-				w |= tile.get(c + 1) << (63 - shift);
+				w |= b.get(c + 1) << (63 - shift);
 			__stcs(p.rows + out + i, w);
 		}
 	}
 	if (p.form & WAH_COUNT) {
 		uint32_t count = 0;
 		for (uint32_t i = threadIdx.x; i < length; i += WAH_FUSED_THREADS)
-			count += __popcll(tile.get(i));
+			count += __popcll(b.get(i));
 		count = __reduce_add_sync(0xffffffffu, count);
 		if ((threadIdx.x & 31) == 0)
-			sums[warp] = count;
+			b.sums[warp] = count;
 		__syncthreads();
 		if (threadIdx.x == 0) {
 			for (uint32_t w = 1; w < WAH_WARPS; w++)
-				count += sums[w];
+				count += b.sums[w];
 			p.counts[blockIdx.x] = count;
 		}
 	}
