@@ -124,6 +124,9 @@ type Step struct {
 	// Share is about the share of rows that pass, in eighths (0 for few, 8 for all): what
 	// the generator decides by where to gather rows that are left into full warps.
 	Share uint8
+	// Permille is that share in thousandths; 0 where it is not set. It has few values
+	// (eighths, and below these powers of 1/2), lest every constant make another program.
+	Permille uint16
 }
 
 // SinkKind says what becomes of rows that pass.
