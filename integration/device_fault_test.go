@@ -90,7 +90,7 @@ CREATE TABLE wide (id int PRIMARY KEY, a int NOT NULL, b int NOT NULL, c int NOT
 INSERT INTO wide SELECT i, (i * 7919::bigint) % 100003, (i * 104729::bigint) % 99991, (i * 1299709::bigint) % 1000003, (i * 15485863::bigint) % 1000000007, i::bigint * i FROM generate_series(1, 200000) i;
 VACUUM ANALYZE;
 `
-	s := deviceStack(t, schema, "--device-memory", "1MiB")
+	s := deviceStack(t, schema, "--device-memory", "2MiB")
 	direct, proxy := connect(t, s.direct.url("postgres")), connect(t, s.proxy.url("postgres", demandDevice))
 	asked := 0
 	before := s.onDevice(t)
@@ -112,7 +112,7 @@ VACUUM ANALYZE;
 	if evicted+streamed == 0 {
 		t.Error("nothing was evicted, nothing passed through")
 	}
-	if used, limit := s.metric(t, "pgaccel_device_memory_bytes")[`device="emu:0"`], s.metric(t, "pgaccel_device_memory_limit_bytes")[`device="emu:0"`]; used > limit || limit != 1<<20 {
+	if used, limit := s.metric(t, "pgaccel_device_memory_bytes")[`device="emu:0"`], s.metric(t, "pgaccel_device_memory_limit_bytes")[`device="emu:0"`]; used > limit || limit != 2<<20 {
 		t.Errorf("%v bytes of %v in use", used, limit)
 	}
 }
