@@ -134,10 +134,9 @@ __device__ __forceinline__ WahStep wah_step(const uint64_t *atoms, const WahBloc
 // of the sequence it does not matter.
 __device__ __forceinline__ uint32_t wah_length(uint64_t a, uint32_t n) { return n ? n : int64_t(a) < 0 ? uint32_t(a) : 1; }
 
-// wah_runs writes those atoms of the lanes that are fills of ones: few of them each with the
-// whole warp, others as edges, for wah_cover. It returns whether there are edges.
-__device__ __forceinline__ bool wah_runs(WahBlock &b, uint64_t a, uint32_t n, uint32_t at) {
-	bool ones = a >= (WAH_FILL | WAH_ONES);
+// wah_runs writes the fills of ones of those lanes that have one: few of them each with the whole
+// warp, others as edges, for wah_cover. It returns whether there are edges.
+__device__ __forceinline__ bool wah_runs(WahBlock &b, bool ones, uint32_t n, uint32_t at) {
 	uint32_t left = __ballot_sync(0xffffffffu, ones);
 	if (__popc(left) > 4) {
 		if (ones) {
@@ -185,53 +184,63 @@ __device__ __forceinline__ void wah_cover(WahBlock &b) {
 	__syncthreads();
 }
 
+// wah_put ORs a step's atoms, the first of which is at chunk at but for whole tiles, and leaves at
+// as the next step's. It returns whether there are edges.
+__device__ __forceinline__ bool wah_put(WahBlock &b, const WahStep &s, uint32_t &at) {
+	uint32_t la = wah_length(s.a, s.n & 0xffff), lb = wah_length(s.b, s.n >> 16), lengths = la | lb << 16;
+	uint32_t at_a = at + (threadIdx.x & 31), at_b = at_a + 32;
+	if (__all_sync(0xffffffffu, lengths == 0x10001)) {
+		at += 64;
+	} else {
+		// At most 17 columns have an atom in a half, of 1,024 chunks each: 16 bits are enough.
+		uint32_t sum = scan_warp(lengths), all = __shfl_sync(0xffffffffu, sum, 31);
+		at_a = at + (sum & 0xffff) - la;
+		at += all & 0xffff;
+		at_b = at + (sum >> 16) - lb;
+		at += all >> 16;
+	}
+	at_a &= WAH_TILE - 1;
+	at_b &= WAH_TILE - 1;
+	if (int64_t(s.a) >= 0)
+		b.add(at_a, s.a);
+	if (int64_t(s.b) >= 0)
+		b.add(at_b, s.b);
+	bool ones_a = s.a >> 62 == 3, ones_b = s.b >> 62 == 3, edges = false;
+	if (__any_sync(0xffffffffu, ones_a || ones_b)) {
+		edges = wah_runs(b, ones_a, la, at_a);
+		edges |= wah_runs(b, ones_b, lb, at_b);
+	}
+	return edges;
+}
+
 // wah_union ORs the atoms of columns [k, last) of the sequence into the tile, for a warp. It
 // returns whether there are edges.
 __device__ __forceinline__ bool wah_union(const uint64_t *atoms, WahBlock &b, uint32_t k, uint32_t last) {
 	if (k >= last)
 		return false;
-	bool edges = false;
-	uint32_t lane = threadIdx.x & 31, j = b.start[k], end = b.start[last], at = 0;
+	uint32_t j = b.start[k], end = b.start[last], at = 0;
 	uint32_t ahead = j; // what is on its way ends here
 	k--;                // -1 for the first: its successor's head is the first thing that a step meets
-	WahStep next[WAH_AHEAD];
+	bool edges = false;
+	WahStep ring[WAH_AHEAD];
 #pragma unroll
 	for (uint32_t i = 0; i < WAH_AHEAD; i++) {
-		next[i] = {0, 0, 0};
+		ring[i] = {0, 0, 0};
 		if (ahead < end)
-			next[i] = wah_step(atoms, b, k, last, ahead, end);
+			ring[i] = wah_step(atoms, b, k, last, ahead, end);
 		ahead += 64;
 	}
-	for (; j < end; j += 64) {
-		WahStep s = next[0];
+	// Unrolled, so that registers to which a load is on its way are not moved.
+	while (j < end) {
 #pragma unroll
-		for (uint32_t i = 0; i + 1 < WAH_AHEAD; i++)
-			next[i] = next[i + 1];
-		if (ahead < end)
-			next[WAH_AHEAD - 1] = wah_step(atoms, b, k, last, ahead, end);
-		ahead += 64;
-		uint32_t la = wah_length(s.a, s.n & 0xffff), lb = wah_length(s.b, s.n >> 16), lengths = la | lb << 16;
-		uint32_t at_a = at + lane, at_b = at_a + 32;
-		if (__all_sync(0xffffffffu, lengths == 0x10001)) {
-			at += 64;
-		} else {
-			// At most 17 columns have an atom in a half, of 1,024 chunks each: 16 bits are enough.
-			uint32_t sum = scan_warp(lengths), all = __shfl_sync(0xffffffffu, sum, 31);
-			at_a = at + (sum & 0xffff) - la;
-			at += all & 0xffff;
-			at_b = at + (sum >> 16) - lb;
-			at += all >> 16;
-		}
-		at_a &= WAH_TILE - 1;
-		at_b &= WAH_TILE - 1;
-		if (int64_t(s.a) > 0)
-			b.add(at_a, s.a);
-		if (int64_t(s.b) > 0)
-			b.add(at_b, s.b);
-		uint64_t ones = WAH_FILL | WAH_ONES;
-		if (__any_sync(0xffffffffu, s.a >= ones || s.b >= ones)) {
-			edges |= wah_runs(b, s.a, la, at_a);
-			edges |= wah_runs(b, s.b, lb, at_b);
+		for (uint32_t i = 0; i < WAH_AHEAD; i++) {
+			if (j < end) {
+				edges |= wah_put(b, ring[i], at);
+				if (ahead < end)
+					ring[i] = wah_step(atoms, b, k, last, ahead, end);
+				ahead += 64;
+				j += 64;
+			}
 		}
 	}
 	return edges;
