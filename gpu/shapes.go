@@ -45,8 +45,7 @@ func newShapes() *shapes {
 
 // of returns the shape of a query on such a device; a *device.Fault where it is refused.
 func (s *shapes) of(q *program.Query, info *device.Info, formats []format) (*shape, error) {
-	t := program.TuningFor(q, info)
-	t.Widths = widths(formats)
+	t := program.TuningFor(q, info, widths(formats)...)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.key = appendTuning(appendProgram(s.key[:0], q.Program), &t)
@@ -66,6 +65,20 @@ func (s *shapes) of(q *program.Query, info *device.Info, formats []format) (*sha
 		}
 	}
 	return sh, nil
+}
+
+// latest returns shapes that were generated, the latest used first.
+func (s *shapes) latest(n int) []*shape {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []*shape
+	all := s.lru.Values() // the oldest comes first
+	for i := len(all) - 1; i >= 0 && len(out) < n; i-- {
+		if all[i].err == nil && all[i].faults == 0 {
+			out = append(out, all[i])
+		}
+	}
+	return out
 }
 
 // refused is a fault that did not happen again: it is not counted once more.
@@ -196,7 +209,7 @@ func appendProgram(b []byte, p *program.Program) []byte {
 	}
 	b = binary.AppendUvarint(b, uint64(len(p.Steps)))
 	for _, s := range p.Steps {
-		b = append(b, byte(s.Kind), s.Share, flags(s.Risky))
+		b = append(b, byte(s.Kind), s.Share, byte(s.Permille), byte(s.Permille>>8), flags(s.Risky))
 		b = appendInts(b, s.Node, s.Index)
 	}
 	s := &p.Sink

@@ -19,10 +19,10 @@ struct SegmentHead {
 static_assert(sizeof(SegmentHead) == 16, "as in gpu/program/layout.go");
 
 // ColumnSegment describes a column of a segment: program.AppendColumnSegment.
-struct ColumnSegment {
+struct __align__(16) ColumnSegment {
 	const uint32_t *words;
-	const uint32_t *nulls; // a bit for each row that is null; null: none is
 	int64_t reference;
+	const uint32_t *nulls; // a bit for each row that is null; null: none is
 	uint32_t width;
 	uint32_t pad;
 };
@@ -63,20 +63,36 @@ PGACCEL_INLINE const uint32_t *lane_start(const ColumnSegment &c, uint32_t vecto
 	return c.width != 0 ? c.words + vector * c.width * 32 + lane : nowhere + lane;
 }
 
-// row_bits returns the offset of one row, each lane its own.
-PGACCEL_INLINE uint32_t row_bits(const ColumnSegment &c, uint32_t row)
+// RowColumn is what a lane needs to read a column at a row of its own: half a descriptor.
+struct RowColumn {
+	const uint32_t *words;
+	int64_t reference;
+};
+
+// row_column reads it, by one load.
+PGACCEL_INLINE RowColumn row_column(const ColumnSegment *c)
 {
-	if (c.width == 0)
+	const ulonglong2 half = __ldg((const ulonglong2 *)c);
+	RowColumn r;
+	r.words = (const uint32_t *)half.x;
+	r.reference = (int64_t)half.y;
+	return r;
+}
+
+// row_bits returns the offset of one row, each lane its own.
+PGACCEL_INLINE uint32_t row_bits(const uint32_t *words, uint32_t width, uint32_t row)
+{
+	if (width == 0)
 		return 0;
-	return lane_bits(c.words + (row >> 10) * c.width * 32 + (row & 31), row >> 5 & 31, c.width);
+	return lane_bits(words + (row >> 10) * width * 32 + (row & 31), row >> 5 & 31, width);
 }
 
 // row_bits64 is row_bits for widths up to 64.
-PGACCEL_INLINE uint64_t row_bits64(const ColumnSegment &c, uint32_t row)
+PGACCEL_INLINE uint64_t row_bits64(const uint32_t *words, uint32_t width, uint32_t row)
 {
-	if (c.width == 0)
+	if (width == 0)
 		return 0;
-	return lane_bits64(c.words + (row >> 10) * c.width * 32 + (row & 31), row >> 5 & 31, c.width);
+	return lane_bits64(words + (row >> 10) * width * 32 + (row & 31), row >> 5 & 31, width);
 }
 
 // bit_of reads a bit of a bitmap in global memory.

@@ -232,7 +232,7 @@ func cut(v []uint64) []uint64 { return v[:min(len(v), 12)] }
 // randomTuning is one of those that a device might have.
 func randomTuning(q *Query, seed uint64) Tuning {
 	t := Tuning{Threads: []int{32, 64, 128}[seed%3], BlocksPerSM: 1 + int(seed%2), Positions: []int{1, 2, 4, 8}[seed/3%4],
-		Gather: []int{16, 16, 64, 64}[seed/2%4], Queues: int(seed / 5 % 3), TableBytes: int(seed%2) * 4096}
+		Queue: seed%4 != 1, Dense: int(seed / 5 % 4), TableBytes: int(seed%2) * 4096}
 	if seed%4 != 0 { // one width for a column in all segments
 		for c := range q.Program.Columns {
 			width := int8(-1)

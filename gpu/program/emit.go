@@ -31,8 +31,8 @@ type arguments struct {
 	q        *Query
 	b        *Buffers
 	l        layout
-	segments int  // in the list
-	shift    uint // log2 of the vectors that a segment may have
+	first    device.Pointer // the segment that is 0 in the list
+	segments int            // in the list
 }
 
 // param adds a member once, and returns how the kernel names it.

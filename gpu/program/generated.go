@@ -39,7 +39,7 @@ func Generate(p *Program, t Tuning) (*Generated, error) {
 	}
 	g := &generator{p: p, t: t, known: map[string]bool{}}
 	g.param("const uint32_t *", "list", func(a *arguments) uint64 { return uint64(a.b.Scratch) + uint64(a.l.list) })
-	g.param("const SegmentHead *", "heads", func(a *arguments) uint64 { return uint64(a.b.Heads) })
+	g.param("const SegmentHead *", "heads", func(a *arguments) uint64 { return uint64(a.b.Heads + a.first*SegmentHeadBytes) })
 	g.param("ResultHead *", "head", func(a *arguments) uint64 { return uint64(a.b.Scratch) + uint64(a.l.head) })
 	g.param("uint32_t", "units", func(a *arguments) uint64 { return uint64(a.segments) << a.l.shift })
 	g.param("uint32_t", "shift", func(a *arguments) uint64 { return uint64(a.l.shift) })
@@ -52,7 +52,9 @@ func Generate(p *Program, t Tuning) (*Generated, error) {
 			g.param("uint64_t *", "keys", func(a *arguments) uint64 { return uint64(a.b.Scratch) + uint64(a.l.keys) })
 		}
 	case SinkBitmap:
-		g.param("uint32_t *", "bitmap", func(a *arguments) uint64 { return uint64(a.b.Scratch) + uint64(a.l.result) })
+		g.param("uint32_t *", "bitmap", func(a *arguments) uint64 {
+			return uint64(a.b.Scratch) + uint64(a.l.result) + uint64(a.first)<<a.l.shift*(VectorRows/8)
+		})
 	}
 	g.indent = 1
 	g.scan()
@@ -115,11 +117,15 @@ func (g *Generated) ScratchBytes(q *Query, segments int) int64 {
 	return l.list + int64(segments)*4 + 256
 }
 
-// SharedBytes is the dynamic shared memory of a block: q can run where it is at most
-// device.Info.SharedPerBlock less StaticSharedBytes.
+// SharedBytes is the shared memory of a block: q can run where it is at most
+// device.Info.SharedPerBlock.
 func (g *Generated) SharedBytes(q *Query) int64 {
 	l := g.layout(q)
-	return l.shared
+	static := int64(g.places.global * 32 * 8) // flushSingle's
+	if g.t.Queue {
+		static += int64(g.t.Threads / 32 * queueRows * 4)
+	}
+	return l.shared + static
 }
 
 // Prepare appends the commands that come first: they clear scratch (and Built).
@@ -147,34 +153,35 @@ func (g *Generated) Prepare(c []device.Command, q *Query, b *Buffers) []device.C
 	return c
 }
 
-// listMax is the most segments of a launch: a row's number has 16 bits for its segment.
+// listMax is the most segments of a launch: a row's number has 16 bits for its segment's.
 const listMax = 1 << 16
 
 // ScanSegments appends the commands that compute the rows of some segments, which list has as
-// positions in the arrays of b.Heads and b.Columns, at most 65536; of SinkBitmap they are
+// positions in the arrays of b.Heads and b.Columns, ascending; of SinkBitmap they are
 // positions in q.Segments, too. sms is device.Info.SMs. It can be called again with other
 // segments, and other Heads and Columns, for tables that stream through; Scratch and Built
-// stay the same. Together no more than 2^32-1 rows go into one Scratch.
+// stay the same.
 func (g *Generated) ScanSegments(c []device.Command, q *Query, m device.Module, b *Buffers, list []uint32, sms int) []device.Command {
 	l := g.layout(q)
-	if len(list) == 0 {
-		return c
+	for len(list) > 0 {
+		first := list[0] &^ (listMax - 1)
+		n := 0
+		data := make([]byte, 0, 4*len(list))
+		for n < len(list) && list[n] < first+listMax {
+			data = binary.LittleEndian.AppendUint32(data, list[n]-first)
+			n++
+		}
+		list = list[n:]
+		units := uint32(n) << l.shift
+		warps := uint32(g.t.Threads / 32)
+		grid := min(uint32(sms*g.t.BlocksPerSM), (units+warps-1)/warps)
+		c = append(c,
+			device.Command{Op: device.OpWrite, Dst: b.Scratch + device.Pointer(l.list), Data: data},
+			device.Command{Op: device.OpLaunch, Module: m, Function: g.Scan,
+				Grid: [3]uint32{grid, 1, 1}, Block: [3]uint32{uint32(g.t.Threads), 1, 1}, Shared: uint32(l.shared),
+				Params: packParams(g.params, &arguments{q: q, b: b, l: l, first: device.Pointer(first), segments: n})})
 	}
-	if len(list) > listMax {
-		panic(fmt.Sprintf("BUG: %d segments in one launch", len(list)))
-	}
-	data := make([]byte, 0, 4*len(list))
-	for _, s := range list {
-		data = binary.LittleEndian.AppendUint32(data, s)
-	}
-	units := uint32(len(list)) << l.shift
-	warps := uint32(g.t.Threads / 32)
-	grid := min(uint32(sms*g.t.BlocksPerSM), (units+warps-1)/warps)
-	return append(c,
-		device.Command{Op: device.OpWrite, Dst: b.Scratch + device.Pointer(l.list), Data: data},
-		device.Command{Op: device.OpLaunch, Module: m, Function: g.Scan,
-			Grid: [3]uint32{grid, 1, 1}, Block: [3]uint32{uint32(g.t.Threads), 1, 1}, Shared: uint32(l.shared),
-			Params: packParams(g.params, &arguments{q: q, b: b, l: l, segments: len(list)})})
+	return c
 }
 
 // direct reports whether the table itself is read, which saves a launch: where it is small.

@@ -40,8 +40,8 @@ func AppendSegmentHead(b []byte, live device.Pointer, rows int) []byte {
 // of live rows is.
 func AppendColumnSegment(b []byte, words, nulls device.Pointer, f LaneFormat) []byte {
 	b = binary.LittleEndian.AppendUint64(b, uint64(words))
-	b = binary.LittleEndian.AppendUint64(b, uint64(nulls))
 	b = binary.LittleEndian.AppendUint64(b, uint64(f.Reference))
+	b = binary.LittleEndian.AppendUint64(b, uint64(nulls))
 	b = binary.LittleEndian.AppendUint32(b, f.Width)
 	return binary.LittleEndian.AppendUint32(b, 0)
 }

@@ -7,46 +7,32 @@ import (
 	"pgaccel/gpu/device"
 )
 
-// queueRows is the room of a warp's queue before stage k: at least for 31 rows that are left
-// over, and 32 that come.
-func queueRows(k int) int {
-	if k == 1 {
-		return 128
-	}
-	return 64
-}
+// queueRows is the room of a warp's queue: at least for 31 rows that are left over, and 32
+// that come.
+const queueRows = 128
 
-// stages splits the steps: the first part sees 32 consecutive rows at a time, the others
-// rows that were gathered. The last stage has the sink.
+// stages splits the steps: the first part sees all rows of a vector, the other rows that were
+// gathered. The last stage has the sink.
 func (g *generator) stages() [][]Step {
 	steps := g.p.order()
-	// Bits of consecutive rows are written together, and live rows that are in no queue
-	// are to be seen by all risky steps.
-	if g.p.Sink.Kind == SinkBitmap || g.t.Queues == 0 {
+	if len(g.t.Order) > 0 {
+		steps = steps[:0]
+		for _, i := range g.t.Order {
+			steps = append(steps, g.p.Steps[i])
+		}
+	}
+	// Bits of all rows of a vector are written together.
+	if g.p.Sink.Kind == SinkBitmap || !g.t.Queue {
 		return [][]Step{steps}
 	}
-	roots, _ := g.p.sinkNodes()
-	out := [][]Step{nil}
-	share := 1.0
+	// Live rows that are in no queue are to be seen by risky steps.
+	dense := min(g.t.Dense, len(steps))
 	for i, s := range steps {
-		out[len(out)-1] = append(out[len(out)-1], s)
-		if s.Kind == StepProbe && g.p.Lookups[s.Index].Left {
-			continue
+		if s.Risky {
+			dense = max(dense, i+1)
 		}
-		share *= max(float64(s.Share), 0.25) / 8
-		rest := roots
-		risky := false
-		for _, s := range steps[i+1:] {
-			rest = append(rest[:len(rest):len(rest)], g.stepNode(s))
-			risky = risky || s.Risky
-		}
-		if risky || share*64 > float64(g.t.Gather) || len(out) > g.t.Queues || len(g.columnsOf(rest)) == 0 {
-			continue
-		}
-		out = append(out, nil)
-		share = 1
 	}
-	return out
+	return [][]Step{steps[:dense], steps[dense:]}
 }
 
 // stepNode is the node that a step decides by.
@@ -93,7 +79,7 @@ func (g *generator) laneCall(name string, column int) string {
 }
 
 func (g *generator) columnParam(column int) string {
-	return g.pointer("ColumnSegment", fmt.Sprintf("c%d", column), func(a *arguments) device.Pointer { return a.b.Columns[column] })
+	return g.pointer("ColumnSegment", fmt.Sprintf("c%d", column), func(a *arguments) device.Pointer { return a.b.Columns[column] + a.first*ColumnSegmentBytes })
 }
 
 // dense emits the stage that reads consecutive rows.
@@ -419,16 +405,16 @@ func (d *dense) positions() {
 	}
 }
 
-// gathered emits a stage over rows from queue k: each lane has its own.
-func (g *generator) gathered(k int, steps []Step, sink bool) {
-	g.line("const uint32_t n = count%d < 32 ? count%d : 32;", k, k)
-	g.line("count%d -= n;", k)
-	r := &row{g: g, memo: map[string]value{}, found: map[int]partner{}}
+// gathered emits the stage over rows from the queue: each lane has its own.
+func (g *generator) gathered(steps []Step) {
+	g.line("const uint32_t n = queued < 32 ? queued : 32;")
+	g.line("queued -= n;")
+	r := &row{g: g, memo: map[string]value{}, found: map[int]partner{}, entries: g.entriesOf()}
 	r.alive = g.name("alive")
 	g.line("const bool %s = lane < n;", r.alive)
-	g.line("const uint32_t id = queue%d[warp][count%d + (%s ? lane : 0)];", k, k, r.alive)
+	g.line("const uint32_t id = queue[warp][queued + (%s ? lane : 0)];", r.alive)
 	g.line("__syncwarp();")
-	g.line("const uint32_t from = __ldg(p.list + (id >> 16)), at = id & 0xffff;")
+	g.line("const uint32_t from = id >> 16, at = id & 0xffff;")
 	type decoded struct{ offset, reference, null string }
 	columns := map[int]decoded{}
 	r.column = func(c int) (string, string, string) {
@@ -436,21 +422,21 @@ func (g *generator) gathered(k int, steps []Step, sink bool) {
 			return d.offset, d.reference, d.null
 		}
 		s, o := g.name("s"), g.name(fmt.Sprintf("c%d", c))
-		g.line("ColumnSegment %s = %s[from];", s, g.columnParam(c))
+		g.line("const RowColumn %s = row_column(%s + from);", s, g.columnParam(c))
+		width := fmt.Sprintf("%s[from].width", g.columnParam(c))
 		if w, ok := g.widthOf(c); ok {
-			g.line("%s.width = %d;", s, w)
+			width = fmt.Sprint(w)
 		}
-		g.line("const %s %s = %s ? %s(%s, at) : 0;", offsetType(g.p.Columns[c].Wide), o, r.alive, g.laneCall("row_bits", c), s)
+		g.line("const %s %s = %s ? %s(%s.words, %s, at) : 0;", offsetType(g.p.Columns[c].Wide), o, r.alive, g.laneCall("row_bits", c), s, width)
 		d := decoded{offset: o, reference: s + ".reference"}
 		if g.p.Columns[c].Nullable {
+			nulls := g.name("nulls")
+			g.line("const uint32_t *const %s = %s[from].nulls;", nulls, g.columnParam(c))
 			d.null = g.name("null")
-			g.line("const bool %s = %s.nulls != nullptr && bit_of(%s.nulls, at);", d.null, s, s)
+			g.line("const bool %s = %s != nullptr && bit_of(%s, at);", d.null, nulls, nulls)
 		}
 		columns[c] = d
 		return d.offset, d.reference, d.null
-	}
-	if sink {
-		r.entries = g.entriesOf()
 	}
 	for _, s := range steps {
 		if s.Kind == StepProbe && g.p.Lookups[s.Index].Left {
@@ -461,16 +447,12 @@ func (g *generator) gathered(k int, steps []Step, sink bool) {
 		g.line("const bool %s = %s && %s;", next, r.alive, pass)
 		r.alive = next
 	}
-	if sink {
-		// All columns that are still to be read, before any is used.
-		roots, _ := g.p.sinkNodes()
-		for _, c := range g.columnsOf(roots) {
-			r.column(c)
-		}
-		g.sink(r)
-		return
+	// All columns that are still to be read, before any is used.
+	roots, _ := g.p.sinkNodes()
+	for _, c := range g.columnsOf(roots) {
+		r.column(c)
 	}
-	g.push(k+1, r.alive, "id")
+	g.sink(r)
 }
 
 // entriesOf returns the lookups whose entries the sink needs.
@@ -485,42 +467,35 @@ func (g *generator) entriesOf() map[int]bool {
 	return set
 }
 
-// push emits that rows of some lanes go into a queue.
-func (g *generator) push(k int, condition, id string) {
-	g.line("const uint32_t coming = __ballot_sync(PGACCEL_WARP, %s);", condition)
-	g.line("if (%s) {", condition)
-	g.line("queue%d[warp][count%d + __popc(coming & ((1u << lane) - 1))] = %s;", k, k, id)
-	g.line("}")
-	g.line("count%d += __popc(coming);", k)
-	g.line("__syncwarp();")
-}
-
 // scan emits the kernel's body.
 func (g *generator) scan() {
 	stages := g.stages()
-	last := len(stages) - 1
-	d := g.newDense(stages[0], last == 0)
-	for k := 1; k <= last; k++ {
-		g.line("__shared__ uint32_t queue%d[%d][%d];", k, g.t.Threads/32, queueRows(k))
-		g.line("uint32_t count%d = 0;", k)
+	queue := len(stages) > 1
+	d := g.newDense(stages[0], !queue)
+	if queue {
+		g.line("__shared__ uint32_t queue[%d][%d];", g.t.Threads/32, queueRows)
+		g.line("uint32_t queued = 0;")
 	}
 	g.line("const uint32_t lane = threadIdx.x & 31, warp = threadIdx.x >> 5;")
 	g.line("const uint32_t *const nowhere = (const uint32_t *)p.head;")
+	g.line("(void)nowhere;")
 	g.line("bool fault = false;")
-	if last > 0 {
-		g.line("(void)warp;")
-	}
 	g.openSink()
 	g.line("for (uint32_t unit = blockIdx.x * %d + warp;; unit += gridDim.x * %d) {", g.t.Threads/32, g.t.Threads/32)
 	g.line("const bool last = unit >= p.units;")
-	if last == 0 {
+	if !queue {
 		g.line("if (last)")
 		g.line("\tbreak;")
 	}
-	g.line("const uint32_t place = unit >> p.shift, vector = unit & ((1u << p.shift) - 1);")
 	g.line("uint32_t m = 0; // bit i is row i*32 + lane of the vector")
+	if queue {
+		g.line("uint32_t base = lane;")
+	}
 	g.line("if (!last) {")
-	g.line("const uint32_t segment = __ldg(p.list + place);")
+	g.line("const uint32_t segment = __ldg(p.list + (unit >> p.shift)), vector = unit & ((1u << p.shift) - 1);")
+	if queue {
+		g.line("base = segment << 16 | vector << 10 | lane;")
+	}
 	g.line("const SegmentHead head = p.heads[segment];")
 	g.line("const uint32_t rows = head.rows;")
 	g.line("m = lane_rows(vector, lane, rows);")
@@ -533,8 +508,8 @@ func (g *generator) scan() {
 		g.line("p.bitmap[(segment << p.shift | vector) * 32 + lane] = transpose_bits(m, lane);")
 	}
 	g.line("}")
-	if last > 0 {
-		g.queues(stages)
+	if queue {
+		g.queue(stages[1])
 		g.line("if (last)")
 		g.line("\tbreak;")
 	}
@@ -544,35 +519,30 @@ func (g *generator) scan() {
 	g.line("\tp.head->fault = 1;")
 }
 
-// queues emits the loop that moves rows on: a later stage runs as soon as it has a full
+// queue emits the loop that moves rows on: the later stage runs as soon as it has a full
 // warp, and with what is left once there are no more rows.
-func (g *generator) queues(stages [][]Step) {
+func (g *generator) queue(steps []Step) {
 	g.line("for (;;) {")
 	g.line("const bool more = __any_sync(PGACCEL_WARP, m != 0);")
-	g.line("const bool drain = last && !more;")
-	for k := len(stages) - 1; k >= 1; k-- {
-		before := ""
-		for j := 1; j < k; j++ {
-			before += fmt.Sprintf(" && count%d == 0", j)
-		}
-		g.line("if (count%d >= 32 || (drain && count%d > 0%s)) {", k, k, before)
-		g.gathered(k, stages[k], k == len(stages)-1)
-		g.line("continue;")
-		g.line("}")
-	}
+	g.line("if (queued >= 32 || (last && queued > 0)) {")
+	g.gathered(steps)
+	g.line("continue;")
+	g.line("}")
 	g.line("if (!more)")
 	g.line("\tbreak;")
-	g.line("const uint32_t base = place << 16 | vector << 10 | lane;")
 	g.line("const uint32_t own = __popc(m), upto = warp_scan(own, lane), total = __shfl_sync(PGACCEL_WARP, upto, 31);")
-	g.line("if (count1 + total <= %d) {", queueRows(1))
-	g.line("for (uint32_t to = count1 + upto - own; m != 0; m &= m - 1)")
-	g.line("\tqueue1[warp][to++] = base + (uint32_t)(__ffs(m) - 1) * 32;")
-	g.line("count1 += total;")
-	g.line("__syncwarp();")
+	g.line("if (queued + total <= %d) {", queueRows)
+	g.line("for (uint32_t to = queued + upto - own; m != 0; m &= m - 1)")
+	g.line("\tqueue[warp][to++] = base + (uint32_t)(__ffs(m) - 1) * 32;")
+	g.line("queued += total;")
 	g.line("} else {")
 	g.line("// Each lane gives one.")
-	g.push(1, "m != 0", "base + (uint32_t)(__ffs(m) - 1) * 32")
+	g.line("const uint32_t coming = __ballot_sync(PGACCEL_WARP, m != 0);")
+	g.line("if (m != 0)")
+	g.line("\tqueue[warp][queued + __popc(coming & ((1u << lane) - 1))] = base + (uint32_t)(__ffs(m) - 1) * 32;")
+	g.line("queued += __popc(coming);")
 	g.line("m &= m - 1;")
 	g.line("}")
+	g.line("__syncwarp();")
 	g.line("}")
 }

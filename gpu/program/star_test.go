@@ -149,12 +149,11 @@ func TestStar(t *testing.T) {
 		if len(want.Numbers) == 0 || want.Fault {
 			t.Fatalf("query %s: %d groups, fault %v", name, len(want.Numbers), want.Fault)
 		}
-		tuning := TuningFor(q, &d.info)
-		for c, r := range starRanges {
-			f := LaneFormatOf(&SegmentColumn{Min: r[0], Max: r[1]})
-			_ = c
-			tuning.Widths = append(tuning.Widths, int8(f.Width))
+		var widths []int8
+		for _, r := range starRanges {
+			widths = append(widths, int8(LaneFormatOf(&SegmentColumn{Min: r[0], Max: r[1]}).Width))
 		}
+		tuning := TuningFor(q, &d.info, widths...)
 		for _, threads := range []int{tuning.Threads, 1024} {
 			tuning.Threads = threads
 			got, _ := d.compute(q, tuning, 1)
@@ -165,8 +164,8 @@ func TestStar(t *testing.T) {
 		}
 		if testing.Verbose() {
 			hopper := device.Info{Kind: device.CUDA, SharedPerBlock: 227 << 10}
-			x := TuningFor(q, &hopper)
-			x.Widths = tuning.Widths
+			x := TuningFor(q, &hopper, widths...)
+			t.Logf("query %s: %+v", name, x)
 			g, err := Generate(q.Program, x)
 			if err != nil {
 				t.Fatal(err)

@@ -1,6 +1,11 @@
 package program
 
-import "pgaccel/gpu/device"
+import (
+	"cmp"
+	"slices"
+
+	"pgaccel/gpu/device"
+)
 
 // Tuning holds the choices of a kernel that change its speed and not its result. TuningFor
 // makes them; each is part of the generated source.
@@ -8,10 +13,13 @@ type Tuning struct {
 	Threads     int // of a block: a multiple of 32, at most 1024
 	BlocksPerSM int // that are launched for each multiprocessor, and can be resident
 	Positions   int // 32-row positions in flight where a vector is not read at once: 1, 2, 4, 8, 16 or 32
-	// Gather is the share of rows, in 64ths, at or below which the rows that are left are
-	// gathered into full warps before the next column is read, and Queues how often they
-	// are: 0 to 2.
-	Gather, Queues int
+	// Order is the order of the steps, by their places in the program: risky ones first.
+	// nil: as the program has them.
+	Order []int
+	// Queue says that rows that pass the first Dense steps are gathered into full warps, for
+	// the other steps and the sink. Without it all rows of a vector see every step.
+	Queue bool
+	Dense int
 	// StageLookups and StageBits say which bitmaps blocks copy to their shared memory
 	// first, by lookup and by set of StepBits.
 	StageLookups, StageBits []bool
@@ -26,45 +34,155 @@ type Tuning struct {
 
 // sharedReserve is what the system takes of the shared memory that a block can have, and
 // some for the small things that are static.
-const sharedReserve = 2 << 10
+const sharedReserve = 4 << 10
 
-// TuningFor chooses for an execution on a device: what of q's data fits a block's shared
-// memory. It does not look at anything else that differs between executions, so that
-// these mostly share a kernel.
-func TuningFor(q *Query, info *device.Info) Tuning {
-	t := Tuning{Threads: 1024, BlocksPerSM: 1, Positions: 4, Gather: 16, Queues: 2}
+// gatherBits says when rows are gathered: reading a column of a gathered row costs as much
+// memory traffic as so many bits of each row of the vector do (measured on an H200).
+const gatherBits = 320
+
+// TuningFor chooses for an execution on a device: in which order steps are applied, which of
+// them see all rows, and what of q's data blocks keep in shared memory. widths become
+// Tuning.Widths. Of what differs between executions it looks at sizes of bitmaps and
+// numbers of groups only, and at these against what a block has, so that executions
+// mostly share a kernel.
+func TuningFor(q *Query, info *device.Info, widths ...int8) Tuning {
+	t := Tuning{Threads: 1024, BlocksPerSM: 1, Positions: 4, Widths: widths,
+		StageLookups: make([]bool, len(q.Program.Lookups)), StageBits: make([]bool, len(q.Bits))}
 	if info.Kind == device.Emulator {
 		t.Threads = 64
 	}
-	t.StageLookups = make([]bool, len(q.Program.Lookups))
-	t.StageBits = make([]bool, len(q.Bits))
-	g := &generator{p: q.Program, t: t}
-	stages := g.stages()
-	left := int64(info.SharedPerBlock) - sharedReserve
-	for k := 1; k < len(stages); k++ {
-		left -= int64(t.Threads / 32 * queueRows(k) * 4)
-	}
+	c := chooser{q: q, t: &t, g: &generator{p: q.Program, t: t}}
+	c.left = int64(info.SharedPerBlock) - sharedReserve - int64(t.Threads/32*queueRows*4)
 	if q.Sink.Kind == SinkGroups && q.Sink.Place == PlaceShared {
 		places := q.places()
-		left -= int64(q.Groups)*places.sharedGroupBytes() + 8
+		c.left -= int64(q.Groups)*places.sharedGroupBytes() + 8
 	}
-	take := func(bytes int64) bool {
-		if bytes > left {
-			return false
-		}
-		left -= bytes
-		return true
-	}
-	// Only bitmaps that all rows are probed with: for few rows the cache does as well, and
-	// what is staged is taken from it.
-	for _, s := range stages[0] {
-		switch {
-		case s.Kind == StepBits && !t.StageBits[s.Index]:
-			t.StageBits[s.Index] = take(bitmapBytes(q.Bits[s.Index].Size))
-		case s.Kind == StepProbe && q.Program.Lookups[s.Index].Kind != LookupHash && !q.Program.Lookups[s.Index].Left && !t.StageLookups[s.Index]:
-			t.StageLookups[s.Index] = take(bitmapBytes(q.Lookups[s.Index].Size))
-		}
-	}
-	t.TableBytes = int(max(min(left, 8<<10), 0))
+	c.order()
+	c.split()
+	t.TableBytes = int(max(min(c.left, 8<<10), 0))
 	return t
+}
+
+// chooser makes a Tuning.
+type chooser struct {
+	q    *Query
+	t    *Tuning
+	g    *generator
+	left int64 // bytes of shared memory
+}
+
+// share is about the share of rows that pass a step.
+func (s *Step) share() float64 {
+	switch {
+	case s.Permille > 0:
+		return min(float64(s.Permille)/1000, 1)
+	case s.Share == 0:
+		return 1.0 / 25
+	}
+	return min(float64(s.Share)/8, 1)
+}
+
+// bits is the width of the columns that nodes read, together.
+func (c *chooser) bits(roots []int) (bits float64) {
+	for _, column := range c.g.columnsOf(roots) {
+		if w, ok := c.g.widthOf(column); ok {
+			bits += float64(w)
+		} else {
+			bits += 20
+		}
+	}
+	return bits
+}
+
+// quick reports whether a step compares offsets of a column, for all rows of a vector at
+// little cost, and the bitmap that it then wants in shared memory.
+func (c *chooser) quick(s *Step) (quick bool, bitmap int64, staged *bool) {
+	if _, plain := c.g.newDense(nil, false).plain(*s); !plain {
+		return false, 0, nil
+	}
+	switch s.Kind {
+	case StepBits:
+		return true, bitmapBytes(c.q.Bits[s.Index].Size), &c.t.StageBits[s.Index]
+	case StepProbe:
+		return true, bitmapBytes(c.q.Lookups[s.Index].Size), &c.t.StageLookups[s.Index]
+	}
+	return true, 0, nil
+}
+
+// order brings quick steps into the order of bits read for rows removed. Others stay behind
+// them, in their order: what they need of lookups comes from steps before them.
+func (c *chooser) order() {
+	p := c.q.Program
+	var first, quick, slow []int
+	for i := range p.Steps {
+		s := &p.Steps[i]
+		is, _, _ := c.quick(s)
+		switch {
+		case s.Risky:
+			first = append(first, i)
+		case is:
+			quick = append(quick, i)
+		default:
+			slow = append(slow, i)
+		}
+	}
+	cost := func(i int) float64 {
+		s := &p.Steps[i]
+		return (c.bits([]int{c.g.stepNode(*s)}) + 4) / max(1-s.share(), 0.001)
+	}
+	// Faults that count only for rows that are left are those of all rows that conditions
+	// before have left: then nothing changes places.
+	faults := false
+	for _, i := range slow {
+		faults = faults || p.risky(c.g.stepNode(p.Steps[i]))
+	}
+	if faults {
+		return
+	}
+	slices.SortStableFunc(quick, func(a, b int) int { return cmp.Compare(cost(a), cost(b)) })
+	c.t.Order = slices.Concat(first, quick, slow)
+	c.g.t.Order = c.t.Order
+}
+
+// split decides up to where steps see all rows.
+func (c *chooser) split() {
+	steps := c.g.stages()[0]
+	if c.q.Sink.Kind == SinkBitmap {
+		c.stageAll(steps)
+		return
+	}
+	share := 1.0
+	for k := range steps {
+		s := &steps[k]
+		if s.Kind == StepProbe && c.q.Program.Lookups[s.Index].Left {
+			c.t.Dense = k + 1
+			continue
+		}
+		quick, bitmap, staged := c.quick(s)
+		room := staged == nil || *staged || bitmap <= c.left
+		gather := share*gatherBits < c.bits([]int{c.g.stepNode(*s)})
+		if k > 0 && !s.Risky && (gather || !room && share < 0.9 || !quick && share < 0.5) {
+			c.t.Queue = true
+			return
+		}
+		if staged != nil && room && !*staged {
+			*staged = true
+			c.left -= bitmap
+		}
+		share *= s.share()
+		c.t.Dense = k + 1
+	}
+	roots, _ := c.q.Program.sinkNodes()
+	single := c.q.Sink.Kind == SinkGroups && c.q.Sink.Place == PlaceSingle
+	c.t.Queue = len(steps) > 0 && (share*gatherBits < c.bits(roots) || !single && share < 0.5)
+}
+
+// stageAll stages what fits.
+func (c *chooser) stageAll(steps []Step) {
+	for k := range steps {
+		if _, bitmap, staged := c.quick(&steps[k]); staged != nil && !*staged && bitmap <= c.left {
+			*staged = true
+			c.left -= bitmap
+		}
+	}
 }
