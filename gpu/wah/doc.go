@@ -37,32 +37,41 @@
 // # What it costs
 //
 // For m bins of n chunks, compressed to a atoms altogether, in words of 8 bytes of device
-// memory, s being the scans' share (values of 32 bits are read twice and written once):
+// memory (the scans' values have 32 bits, and are read twice and written once):
 //
 //	              reads                                writes                launches
-//	Algorithm 2   2a + 1.5a (scan, ends) + 2.5mn       1.5a + 2mn            9 and a fill
+//	Algorithm 2   3.5a + 1.5mn                         1.5a + 2mn            9 and a fill
 //	COA           (2m-2) n                             (m-1) n               log2 m
 //	ROA           mn, not coalesced                    n                     1
 //	hybrid        (m + m/16) n                         (m/16 + 1) n          log16 m
 //	ideal hybrid  mn                                   n                     1
 //	Fused         a + mn/tile                          n (rows: 63/64 n;     1
-//	                                                   count: n/2tile)
+//	                                                   count: n/(2 tile))
 //
-// So at 64 bins and 4.2 TB/s, the four need 8 * 64 * 5.5 n bytes and more: 670 ps a chunk;
+// So at 64 bins and 4.2 TB/s, the four need 8 * 64 * 4.5 n bytes and more: 550 ps a chunk;
 // Fused, where a is a tenth of mn, 8 * 7.5 n: 14 ps, were it bound by memory. The floor of
 // a query, as Bench prints it, is (a + n) words.
 //
-// A multiprocessor gets 32 atoms in 16 cycles at that speed (4.2 TB/s, 132 of them at 1.98
-// GHz), that is 64 instructions of a warp at four a cycle. Fused needs for 64 atoms (PTX,
-// where there is no fill of ones): 2 loads, 2 x 25 to know which column and whether first
-// or last, 16 for heads, 25 for the prefix sum (one for both halves), 2 x 11 to place: about
-// 115, or 58 for 32, and 4 accesses to shared memory of 32 banks for the bits. So it is at
-// the edge of both limits where most chunks are literals, and memory's where bins are
-// compressible; a block's fixed part, about 25 instructions for each warp and 3 barriers
-// and two dependent reads, is hidden by 10 to 16 blocks on a multiprocessor.
+// At that speed a multiprocessor (of 132 at 1.98 GHz) gets 32 atoms in 16 cycles: time for
+// 64 instructions of a warp at four a cycle. Instructions of Fused for 64 atoms (sm_90, as
+// compiled; atoms beside fills of ones):
+//
+//	60    to put them: their lengths 15, places 10, four atomics on shared memory and their
+//	      conditions 20, votes and the loop
+//	35    the prefix sum, for both halves at once; left out where all have one chunk
+//	20    to load them in the midst of a bin
+//	105   or where bins begin or end among them: which bin, first or last of the tile
+//
+// So 32 atoms cost 40 to 60 where bins have hundreds of atoms a tile (large tiles are good
+// for that), and 100 where they have tens: the result is most of the bytes then. A fill of
+// ones costs 20 and its chunks by 32s; of many among 32 atoms, each is two atomics, and the
+// tile one prefix sum more. A block's fixed part is about 150 instructions of each warp, four
+// barriers and two dependent reads, which 10 blocks of 128 threads (47 registers, 8 KB at
+// 512 chunks a tile) hide from each other. Each warp has two loads of 512 bytes on their way:
+// 40 KB a multiprocessor, where 13 KB are in flight at full speed.
 //
 // # What is skipped
 //
-// A fill of zeros costs what its atom costs; over a whole tile, its place. A fill of ones
+// A fill of zeros costs what its atom costs, and over a whole tile, its place. A fill of ones
 // over a whole tile ends that tile: the other bins' atoms are not read.
 package wah

@@ -288,7 +288,7 @@ func (b *Bins) papers(ctx context.Context, lo, hi int, s Strategy) (*query, erro
 	step("wah_decomp_words", ceil(n, blockThreads), m)
 
 	mn := int64(m) * int64(n)
-	q.cost.BytesRead = (2*8+3*4)*int64(atoms) + (3*4+8)*mn
+	q.cost.BytesRead = (2*8+3*4)*int64(atoms) + 3*4*mn
 	q.cost.BytesWritten = (2*4+4)*int64(atoms) + (4+4+8)*mn
 	b.reduction(q, modules[2], s, m)
 	return q, nil
