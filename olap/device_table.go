@@ -56,7 +56,9 @@ func columnOnDevice(t *colstore.Table, col int) (d deviceColumn) {
 			d.width = max(d.width, bits.Len64(uint64(hi)-uint64(lo)))
 		}
 	}
-	deviceColumns.Add(key, d)
+	if t.ID != 0 {
+		deviceColumns.Add(key, d)
+	}
 	return d
 }
 
@@ -99,6 +101,8 @@ func segmentsOnDevice(t *colstore.Table, columns []int) []program.Segment {
 			}
 		}
 	}
-	deviceSegments.Add(key, out)
+	if t.ID != 0 {
+		deviceSegments.Add(key, out)
+	}
 	return out
 }

@@ -53,6 +53,24 @@
 // not from rows (sets.go). What stands over groups is computed a column at a time;
 // an ORDER BY with LIMIT first drops the groups that it cannot leave (topk.go).
 //
+// # Devices
+//
+// With Options.Device the groups of a query, or the rows that one for rows asks for, come
+// from a device where that can do all of it (device.go); everything above stays as it is:
+//
+//	pipeline, grouping --lowering--> program.Query --gpu.Runner--> program.Result
+//	  nodes                nodes (device_lower.go)                   numbers, accumulators
+//	  steps, lookups       steps, lookups (device_steps.go,     --take--> groups, as those
+//	  axes, accumulators   device_lookup.go), sink                   of one worker
+//	                       (device_sink.go)
+//
+// Lookups of large tables are made on the device, too (device_build.go). A device computes
+// integers: sums of floats, DISTINCT, percentiles and variances, joins that multiply rows,
+// and functions that are not written out as tables are the processor's, and so is every
+// query of which a device says that it is busy, compiling, short of room, or that some row
+// is an error: the processor knows which, and whether it counts. Nothing that happens on a
+// device is an error here.
+//
 // # Errors
 //
 // Postgres evaluates conditions in an order of its own choice, so that a condition

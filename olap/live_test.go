@@ -105,7 +105,7 @@ func mortal(t testing.TB, r *rand.Rand, s *colstore.Store, meta *catalog.Table, 
 			bits[len(bits)-1] |= ^uint64(0) << tail // beyond the rows anything may stand
 		}
 		marked := *seg
-		marked.Live = bits
+		marked.Live, marked.LiveID = bits, colstore.NewID()
 		if poison {
 			marked.Columns = poisoned(&marked, live, table.Dicts)
 		}
@@ -120,6 +120,7 @@ func poisoned(seg *colstore.Segment, live []bool, dicts []*colstore.Dict) []cols
 	columns := slices.Clone(seg.Columns)
 	for c := range columns {
 		col := &columns[c]
+		col.ID = colstore.NewID()
 		values := make([]int64, seg.Rows)
 		for start := 0; start < seg.Rows; start += tileRows {
 			col.Data.Decode(values[start:min(start+tileRows, seg.Rows)], start)
