@@ -33,6 +33,8 @@ type arguments struct {
 	l        layout
 	first    device.Pointer // the segment that is 0 in the list
 	segments int            // in the list
+	ofBlock  uint32         // the first vector of a block's first warp is that of the block before, and so much
+	ofWarp   uint32         // likewise of a warp
 }
 
 // param adds a member once, and returns how the kernel names it.

@@ -37,6 +37,9 @@ func Generate(p *Program, t Tuning) (*Generated, error) {
 		bits.OnesCount(uint(t.Positions)) != 1 || t.Positions > laneRows {
 		return nil, fmt.Errorf("%d blocks of %d threads, %d positions", t.BlocksPerSM, t.Threads, t.Positions)
 	}
+	if err := p.checkOrder(t.Order); err != nil {
+		return nil, err
+	}
 	g := &generator{p: p, t: t, known: map[string]bool{}}
 	g.param("const uint32_t *", "list", func(a *arguments) uint64 { return uint64(a.b.Scratch) + uint64(a.l.list) })
 	g.param("const SegmentHead *", "heads", func(a *arguments) uint64 { return uint64(a.b.Heads + a.first*SegmentHeadBytes) })
@@ -174,12 +177,16 @@ func (g *Generated) ScanSegments(c []device.Command, q *Query, m device.Module, 
 		list = list[n:]
 		units := uint32(n) << l.shift
 		warps := uint32(g.t.Threads / 32)
-		grid := min(uint32(sms*g.t.BlocksPerSM), (units+warps-1)/warps)
+		a := arguments{q: q, b: b, l: l, first: device.Pointer(first), segments: n, ofBlock: warps, ofWarp: 1}
+		grid := min(uint32(sms*g.t.BlocksPerSM), units)
+		if units < grid*warps {
+			a.ofBlock, a.ofWarp = 1, grid
+		}
 		c = append(c,
 			device.Command{Op: device.OpWrite, Dst: b.Scratch + device.Pointer(l.list), Data: data},
 			device.Command{Op: device.OpLaunch, Module: m, Function: g.Scan,
 				Grid: [3]uint32{grid, 1, 1}, Block: [3]uint32{uint32(g.t.Threads), 1, 1}, Shared: uint32(l.shared),
-				Params: packParams(g.params, &arguments{q: q, b: b, l: l, first: device.Pointer(first), segments: n})})
+				Params: packParams(g.params, &a)})
 	}
 	return c
 }

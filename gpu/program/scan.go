@@ -481,7 +481,10 @@ func (g *generator) scan() {
 	g.line("(void)nowhere;")
 	g.line("bool fault = false;")
 	g.openSink()
-	g.line("for (uint32_t unit = blockIdx.x * %d + warp;; unit += gridDim.x * %d) {", g.t.Threads/32, g.t.Threads/32)
+	// Warps of a block take neighbours, or where there are few vectors, blocks do.
+	ofBlock := g.param("uint32_t", "of_block", func(a *arguments) uint64 { return uint64(a.ofBlock) })
+	ofWarp := g.param("uint32_t", "of_warp", func(a *arguments) uint64 { return uint64(a.ofWarp) })
+	g.line("for (uint32_t unit = blockIdx.x * %s + warp * %s;; unit += gridDim.x * %d) {", ofBlock, ofWarp, g.t.Threads/32)
 	g.line("const bool last = unit >= p.units;")
 	if !queue {
 		g.line("if (last)")

@@ -226,3 +226,25 @@ func (p *Program) order() []Step {
 	}
 	return out
 }
+
+// checkOrder reports what is wrong with an order of the steps: each comes once, risky ones
+// first, and lookups before what reads them.
+func (p *Program) checkOrder(order []int) error {
+	if len(order) == 0 {
+		return nil
+	}
+	q := *p
+	q.Steps = nil
+	seen := make([]bool, len(p.Steps))
+	for k, i := range order {
+		if !within(i, p.Steps) || seen[i] || k > 0 && p.Steps[i].Risky && !p.Steps[order[k-1]].Risky {
+			return fmt.Errorf("steps in the order %v", order)
+		}
+		seen[i] = true
+		q.Steps = append(q.Steps, p.Steps[i])
+	}
+	if len(order) != len(p.Steps) {
+		return fmt.Errorf("%d of %d steps in an order", len(order), len(p.Steps))
+	}
+	return Validate(&q)
+}
