@@ -186,21 +186,36 @@ func (j *job) columns() error {
 	if len(fills) == 0 {
 		return nil
 	}
-	// Buffers come first: without them nothing can be brought.
-	need, most := int64(0), int64(0)
-	segment := int64(0)
+	// Buffers come first: without them nothing can be brought, and with one of them copies
+	// pause while what it has is computed.
+	need, most, segment := int64(0), int64(0), int64(0)
 	for i := range fills {
 		f := &fills[i]
 		if i == 0 || f.pos != fills[i-1].pos || f.p != fills[i-1].p {
 			segment = 0
 		}
 		n := j.bufferBytes(f)
-		segment += n
-		need += n
-		most = max(most, segment)
+		if f.it == nil {
+			need += n
+		}
+		if f.it == nil || f.img.it == nil {
+			segment += n
+			most = max(most, segment)
+		}
 	}
-	if err := j.buffers(need, most); err != nil {
-		return err
+	for {
+		err := j.buffers(need, most)
+		if err == nil {
+			break
+		}
+		more, ok := j.giveUp(fills, j.bufferSize)
+		if err != errNoRoom || !ok && len(j.slots) == 0 {
+			return err
+		}
+		if !ok {
+			break
+		}
+		need += more
 	}
 	w := writer{j: j}
 	for i := 0; i < len(fills); {
@@ -223,6 +238,28 @@ func (j *job) columns() error {
 		}
 	}
 	return nil
+}
+
+// giveUp has columns of a query's own that are there, and nobody else's, streamed from now on:
+// about as many bytes as it is told. need is how much more comes through buffers then.
+func (j *job) giveUp(fills []fill, bytes int64) (need int64, ok bool) {
+	freed := int64(0)
+	for i := len(fills) - 1; i >= 0 && freed < bytes; i-- {
+		f := &fills[i]
+		if f.it == nil || f.img.it != nil || f.it.refs != 1 || f.it.load != nil {
+			continue
+		}
+		k := len(j.pins) - 1
+		for j.pins[k] != f.it {
+			k--
+		}
+		j.pins = slices.Delete(j.pins, k, k+1)
+		freed += f.it.span.bytes
+		j.d.cache.unpin(f.it)
+		f.it = nil
+		need += j.bufferBytes(f)
+	}
+	return need, freed > 0
 }
 
 // without returns the segments in list that no chunk has.

@@ -264,6 +264,7 @@ func (j *job) release(err error) {
 		d.cache.arena.dealloc(s)
 	}
 	j.pins, j.temps, j.waits = nil, nil, nil
+	j.bufferSize = 0
 	j.parts, j.slots, j.direct, j.chunks, j.blob, j.fixups = nil, nil, nil, nil, nil, nil
 }
 

@@ -26,9 +26,6 @@ type Options struct {
 	// and all where File is nil, is sent to the executor.
 	File   *os.File
 	Offset func(mem []byte) (off int64, ok bool)
-	// CacheDir is where executors keep compiled kernels between processes; it is
-	// made known to the supervisor, not used here.
-	CacheDir string
 	// Patience is how long a query without RunOptions.Wait waits for a stream before the
 	// processor is to answer. 0: 20 ms.
 	Patience time.Duration
@@ -56,6 +53,7 @@ type Manager struct {
 	mu       sync.Mutex // of set, reason, closed, counters
 	now      atomic.Pointer[set]
 	counters []*counters // by position in set.devs
+	leaving  sync.WaitGroup
 }
 
 // set is the devices of one Executor.
@@ -88,6 +86,7 @@ type dev struct {
 	cache *cache
 	short time.Time // when the device had less memory than the budget
 	lines map[uint64][]*item
+	gone  error // no query begins any more
 }
 
 // New returns a Manager without devices.
@@ -161,10 +160,40 @@ func (m *Manager) Attach(ex device.Executor) error {
 	}
 	m.set, m.reason = s, ""
 	m.now.Store(s)
+	known := m.shapes.latest(warmShapes)
 	for _, d := range s.devs {
-		d.transcode(context.Background(), false) // compiled before the first query comes
+		go d.warm(known)
 	}
 	return nil
+}
+
+// warmShapes is how many kernels, the latest, are compiled for a device before queries ask.
+const warmShapes = 64
+
+// warm compiles what queries will need, one kernel after the other.
+func (d *dev) warm(known []*shape) {
+	_, err := d.transcode(d.alive, true)
+	for _, sh := range known {
+		if err != nil || d.alive.Err() != nil {
+			return
+		}
+		if _, err = d.modules.get(d.alive, d, &sh.g.Source, true); device.KindOf(err) == device.FaultCompile {
+			err = nil
+		}
+	}
+}
+
+// leave gives all memory back once no query runs: the executor may go on.
+func (d *dev) leave() {
+	d.gate.Lock()
+	defer d.gate.Unlock()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for d.cache.evict() {
+	}
+	for s := range d.cache.arena.empty {
+		d.cache.arena.release(s)
+	}
 }
 
 // Detach forgets the devices and all that was in their memory: queries in flight get their
@@ -190,7 +219,12 @@ func (m *Manager) detach(s *set, reason string) {
 	m.now.Store(nil)
 	s.gone()
 	for i, d := range s.devs {
-		d.queue.close(&device.Fault{Kind: device.FaultLost, Text: reason})
+		gone := &device.Fault{Kind: device.FaultLost, Text: reason}
+		d.queue.close(gone)
+		d.mu.Lock()
+		d.gone = gone
+		d.mu.Unlock()
+		m.leaving.Go(d.leave)
 		var last DeviceStatus
 		d.addTo(&last)
 		c := m.counters[i]
@@ -201,12 +235,14 @@ func (m *Manager) detach(s *set, reason string) {
 	}
 }
 
-// Close detaches for good.
+// Close detaches for good, when the queries in flight have ended, and gives the memory of the
+// devices back.
 func (m *Manager) Close() error {
 	m.Detach("shut down")
 	m.mu.Lock()
 	m.closed = true
 	m.mu.Unlock()
+	m.leaving.Wait()
 	return nil
 }
 

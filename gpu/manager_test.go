@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -503,5 +504,107 @@ func TestResident(t *testing.T) {
 	}
 	if _, _, err := m.Run(context.Background(), q, RunOptions{}); device.KindOf(err) != device.FaultUnavailable {
 		t.Fatal(err)
+	}
+}
+
+// counted counts what is allocated.
+type counted struct {
+	device.Executor
+	mu    sync.Mutex
+	held  map[device.Pointer]int64
+	freed int
+}
+
+func (c *counted) Alloc(dev int, bytes int64) (device.Pointer, error) {
+	p, err := c.Executor.Alloc(dev, bytes)
+	if err == nil {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.held[p] = bytes
+	}
+	return p, err
+}
+
+func (c *counted) Free(dev int, p device.Pointer) error {
+	c.mu.Lock()
+	delete(c.held, p)
+	c.freed++
+	c.mu.Unlock()
+	return c.Executor.Free(dev, p)
+}
+
+// TestClose gives all memory back to an executor that goes on, after the queries in flight.
+func TestClose(t *testing.T) {
+	r := rand.New(rand.NewPCG(13, 13))
+	c := &counted{Executor: newEmulator(t, emulator.Options{}), held: map[device.Pointer]int64{}}
+	for range 2 {
+		m := newManager(t, Options{Memory: 8 << 20}, c)
+		fact, dim := testTables(r, nil)
+		if err := compare(m, testShapes[2](r, fact, dim)); err != nil {
+			t.Fatal(err)
+		}
+		var wg sync.WaitGroup
+		for range 4 {
+			q := testShapes[r.IntN(len(testShapes))](r, fact, dim)
+			wg.Go(func() {
+				if err := compare(m, q); err != nil && device.KindOf(err) != device.FaultLost && device.KindOf(err) != device.FaultUnavailable {
+					t.Error(err)
+				}
+			})
+		}
+		if err := m.Close(); err != nil {
+			t.Fatal(err)
+		}
+		c.mu.Lock()
+		if len(c.held) != 0 || c.freed == 0 {
+			t.Errorf("%d pieces are held, %d were freed", len(c.held), c.freed)
+		}
+		c.mu.Unlock()
+		wg.Wait()
+		if err := m.Attach(c); err == nil {
+			t.Fatal("a manager that is closed got devices")
+		}
+	}
+}
+
+// TestOverlap streams a table, and has every chunk but the last computed only when the next is
+// being copied: it ends only if copies and kernels do run side by side.
+func TestOverlap(t *testing.T) {
+	r := rand.New(rand.NewPCG(14, 14))
+	f := &flaky{Executor: newEmulator(t, emulator.Options{})}
+	var copies, computed, chunks atomic.Int64
+	f.run = func(_ int64, b *device.Batch) error {
+		if b.Stream == copyStream {
+			copies.Add(1)
+			return nil
+		}
+		for i := range b.Commands {
+			if b.Commands[i].Op == device.OpLaunch && i > 0 && b.Commands[i-1].Op == device.OpMark && copies.Load() > 0 {
+				n := computed.Add(1)
+				for deadline := time.Now().Add(30 * time.Second); n < chunks.Load() && copies.Load() <= n; time.Sleep(time.Millisecond) {
+					if time.Now().After(deadline) {
+						return fmt.Errorf("the next of %d chunks is not copied while the one after %d is computed, %d are", chunks.Load(), n, copies.Load())
+					}
+				}
+			}
+		}
+		return nil
+	}
+	mem := newMemory(t, 4<<20)
+	m := newManager(t, Options{Memory: 150 << 10, chunk: 16 << 10, File: mem.f, Offset: mem.offset}, f)
+	fact := newTable(r, mem, factColumns, slices.Repeat([]int{500}, 24)...)
+	q := testShapes[0](r, fact, nil)
+	q.Ranges[0] = program.Range{Lo: 0, Hi: 1 << 40}
+	for i := range 3 { // what fits is kept; then count, then watch
+		if n := copies.Swap(0); i == 2 {
+			chunks.Store(n)
+		}
+		computed.Store(0)
+		if err := compare(m, q); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := computed.Load(); n < 2 || copies.Load() != n || chunks.Load() != n {
+		t.Fatalf("%d chunks were computed, %d and %d copied", n, chunks.Load(), copies.Load())
 	}
 }

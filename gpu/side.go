@@ -13,6 +13,9 @@ func (j *job) acquire(q *program.Query, list []uint32) error {
 	d := j.d
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.gone != nil {
+		return d.gone
+	}
 	c := d.cache
 	c.tick++
 	if a := c.arena; a.limit < d.budget {

@@ -47,26 +47,25 @@ const (
 	bufferBytes = 64 << 20
 )
 
-// buffers makes room for columns to come through: need in all, most for one segment.
+// buffers makes room for columns to come through: need in all, most for one segment. After
+// errNoRoom it has made some of it, perhaps.
 func (j *job) buffers(need, most int64) error {
 	if need == 0 {
 		return nil
 	}
-	bytes := j.d.m.opt.chunk
-	if bytes == 0 {
-		bytes = min(j.d.budget/32, bufferBytes)
+	if j.bufferSize == 0 {
+		bytes := j.d.m.opt.chunk
+		if bytes == 0 {
+			bytes = min(j.d.budget/32, bufferBytes)
+		}
+		j.bufferSize = roundUp(max(min(bytes, need), most))
 	}
-	bytes = roundUp(max(min(bytes, need), most))
 	n := 1
-	if need > bytes {
+	if need > j.bufferSize {
 		n = buffersMax
 	}
-	j.bufferSize = bytes
 	for len(j.slots) < n {
-		p, err := j.alloc(bytes)
-		if err == errNoRoom && len(j.slots) > 0 {
-			break
-		}
+		p, err := j.alloc(j.bufferSize)
 		if err != nil {
 			return err
 		}
@@ -75,10 +74,10 @@ func (j *job) buffers(need, most int64) error {
 	return nil
 }
 
-// bufferBytes is what a fill takes of a buffer.
+// bufferBytes is what a fill takes of a buffer where what it describes is not there.
 func (j *job) bufferBytes(f *fill) int64 {
 	_, bytes := f.item()
-	if f.it != nil || bytes == 0 {
+	if bytes == 0 {
 		return 0
 	}
 	n := int64(0)
