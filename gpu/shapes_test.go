@@ -47,7 +47,7 @@ func TestShapeKey(t *testing.T) {
 			v.SetBool(!v.Bool())
 		case reflect.Int, reflect.Int8, reflect.Int64:
 			v.SetInt(v.Int() + 1)
-		case reflect.Uint8:
+		case reflect.Uint8, reflect.Uint16:
 			v.SetUint(v.Uint() + 1)
 		default:
 			t.Fatalf("%s is a %v", path, v.Type())
