@@ -1,3 +1,74 @@
-// Package gpu is the room of the device: residency of column segments, scheduling,
-// requests to the worker process, faults (DESIGN.md section 10).
+// Package gpu has queries computed by devices: it keeps columns in their memory, compiles
+// kernels, shares the devices among queries, and says when the processor is to answer instead
+// (DESIGN.md section 10). Package device has the words in which it asks a process that has
+// the devices; package program makes kernels of queries.
+//
+// Manager is all of it. Attach gives it an Executor, Detach takes it away, at any time: in
+// between a query is a job (job.go), or one for each device.
+//
+// # A query
+//
+//	compile    the kernels of the query and of the lookups that it builds, by the shape of
+//	           the program; what is not compiled begins to be, and the processor answers
+//	queue      a stream of the device, callers taking turns
+//	acquire    under the device's lock: find or make room for all that is read and
+//	           written; list what must be copied
+//	execute    one batch: copies, transcoding, builds, scan, result. Or several, where
+//	           much is to come
+//	release    unpin; what was brought is there for others from here on, or if the batch
+//	           failed, forgotten
+//
+// A query whose columns are there costs the host about 50 microseconds, and as many
+// look-ups as it has columns and lookups: not segments.
+//
+// # What is kept
+//
+// Items (cache.go) are columns of segments (device lanes, then nulls), bitmaps of live rows,
+// sets, tables and lookups, made by the host or built on the device; each has the ID of its
+// content, and is immutable. Images (image.go) are what kernels read to find columns: an
+// array of descriptors for each column of a table's version, by segment. An image keeps the
+// columns that it describes; the next version's takes over what is the same, and copies
+// its descriptors within the device.
+//
+//	query --> image of a column --> column of segment 0, 1, 2 ... --> device memory
+//	      --> image of segments --> live rows of segments that have some
+//	      --> lookups, sets, tables
+//
+// References count: of running queries, which pin what kernels read, and of images. What has
+// none waits in LRU lists to be evicted when memory is needed (arena.go): single items,
+// images, and what was in an image that was evicted, the oldest of the three first.
+//
+// All segments of a column have one width where that costs little more memory, so that the
+// width is a constant in the kernel (formats.go).
+//
+// # What does not fit
+//
+// A query whose columns do not fit three quarters of the budget, or that finds the memory
+// full of what others have pinned, has descriptors of its own. As many columns as there is
+// room for are kept, segment by segment; the others stream through three buffers
+// (writer.go): chunk k+1 is copied, compressed, while chunk k is transcoded and computed, and the
+// groups stay on the device all the while. If even that finds no room, it waits to be
+// alone on the device, and then fails with FaultMemory.
+//
+// Queries that need what another one is about to bring wait for it, having brought what is
+// theirs to bring: so they cannot wait for each other. Lookups that another query is building are
+// built again.
+//
+// # Faults
+//
+// A fault ends its query, and is counted by kind. What the batch brought is forgotten. Two
+// faults in a row keep a kernel off devices for a second, and each further one twice as long; a
+// source that does not compile is not tried again. After FaultLost there is no device
+// until the next Attach; the kernels that were used are compiled for it before anyone asks.
+//
+// # Several devices
+//
+// Segments go to devices by Segment.ID, or by position, so that each device keeps its own.
+// Each computes its part, lookups included, and the results become one (merge.go).
+//
+// # Several queries
+//
+// Queries run beside each other on streams, and share images and lookups. One scan for several
+// queries would be made in dev.run: queries that wait in the queue for the same image of the
+// same table are there to be found together. It is not done.
 package gpu
