@@ -15,9 +15,6 @@ import (
 	"pgaccel/gpu/device"
 )
 
-// cacheBytes bounds the images on disk: thousands of kernels.
-const cacheBytes = 512 << 20
-
 // cacheMagic begins a cached image; the image's SHA-256 and the image follow.
 const cacheMagic = "pgaccel image 1\n"
 

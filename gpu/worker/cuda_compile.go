@@ -27,6 +27,9 @@ import (
 	"pgaccel/gpu/worker/nvrtc"
 )
 
+// cacheBytes bounds the images on disk: thousands of kernels.
+const cacheBytes = 512 << 20
+
 // CUDAOptions says how the CUDA executor works.
 type CUDAOptions struct {
 	CacheDir string // of compiled kernels; empty: none are kept

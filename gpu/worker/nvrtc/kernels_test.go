@@ -5,9 +5,13 @@ package nvrtc
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"pgaccel/kernels"
 )
@@ -27,30 +31,37 @@ func TestCUDAKernels(t *testing.T) {
 	if len(files) == 0 {
 		t.Fatalf("%s has no sources", dir)
 	}
+	target, ptx, err := l.Target("sm_90")
+	if err != nil {
+		t.Fatal(err)
+	}
 	headers := kernels.Headers()
+	var mu sync.Mutex
 	var slowest time.Duration
+	var group errgroup.Group
+	group.SetLimit(runtime.NumCPU())
 	for _, path := range files {
-		code, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, arch := range []string{"sm_80", "sm_90"} {
-			target, ptx, err := l.Target(arch)
+		group.Go(func() error {
+			code, err := os.ReadFile(path)
 			if err != nil {
-				t.Fatal(err)
+				return err
 			}
-			var options []string
-			options = append(options, target)
-			options = append(options, l.Options(nil, false, strings.Contains(string(code), "#define PGACCEL_CDP"))...)
+			options := append(l.Options(nil, false, strings.Contains(string(code), "#define PGACCEL_CDP")), target)
 			begin := time.Now()
 			image, err := l.Compile(filepath.Base(path), string(code), headers, options, ptx)
+			mu.Lock()
+			defer mu.Unlock()
 			slowest = max(slowest, time.Since(begin))
 			if err != nil {
-				t.Errorf("%s for %s: %v", filepath.Base(path), arch, err)
+				t.Errorf("%s: %v", filepath.Base(path), err)
 			} else if image.Log != "" {
-				t.Logf("%s for %s: %s", filepath.Base(path), arch, image.Log)
+				t.Logf("%s: %s", filepath.Base(path), image.Log)
 			}
-		}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		t.Error(err)
 	}
 	t.Logf("%d sources with %s, the slowest in %v", len(files), l.Version(), slowest)
 }
