@@ -66,18 +66,18 @@ type bench struct {
 	opt  Options
 	rows []Row
 
-	in, out, segments, sums, flush device.Pointer
-	inBytes, outBytes, flushBytes  int64
-	segmentOut                     int64 // bytes of a segment's values
-	plain                          device.Module
-	copied                         float64 // GB/s
+	in, out, want, segments, sums, flush device.Pointer // want is what a segment's values should be
+	inBytes, outBytes, flushBytes        int64
+	segmentOut                           int64 // bytes of a segment's values
+	plain                                device.Module
+	copied                               float64 // GB/s
 }
 
 // Bench decodes columns of random values by each decoder and width, and checks what comes
 // out against package compress. Before each run the second-level cache is filled with
 // something else. Copy and read bandwidth come first, as the yardstick. What was measured
 // before an error is returned with it.
-func Bench(ctx context.Context, ex device.Executor, dev int, opt Options) ([]Row, error) {
+func Bench(ctx context.Context, ex device.Executor, dev int, opt Options) (_ []Row, err error) {
 	opt.defaults()
 	devices := ex.Devices()
 	if dev < 0 || dev >= len(devices) {
@@ -89,12 +89,11 @@ func Bench(ctx context.Context, ex device.Executor, dev int, opt Options) ([]Row
 	// The worst that a format makes of 32-bit values: a word each, and heads.
 	b.inBytes = int64(opt.Segments) * (b.segmentOut*9/8 + 1<<16)
 	b.flushBytes = max(2*devices[dev].L2, 1<<16) &^ 3
-	var err error
 	defer func() { err = errors.Join(err, b.free()) }()
 	for _, a := range []struct {
 		p     *device.Pointer
 		bytes int64
-	}{{&b.in, b.inBytes}, {&b.out, b.outBytes}, {&b.segments, int64(opt.Segments) * segmentBytes}, {&b.sums, sumSlots * 4}, {&b.flush, b.flushBytes}} {
+	}{{&b.in, b.inBytes}, {&b.out, b.outBytes}, {&b.want, b.segmentOut}, {&b.segments, int64(opt.Segments) * segmentBytes}, {&b.sums, sumSlots * 4}, {&b.flush, b.flushBytes}} {
 		if *a.p, err = ex.Alloc(dev, a.bytes); err != nil {
 			return nil, err
 		}
@@ -117,7 +116,7 @@ func Bench(ctx context.Context, ex device.Executor, dev int, opt Options) ([]Row
 
 func (b *bench) free() error {
 	var all error
-	for _, p := range []device.Pointer{b.in, b.out, b.segments, b.sums, b.flush} {
+	for _, p := range []device.Pointer{b.in, b.out, b.want, b.segments, b.sums, b.flush} {
 		if p != 0 {
 			all = errors.Join(all, b.ex.Free(b.dev, p))
 		}
@@ -255,10 +254,15 @@ func (b *bench) format(format string, width int) error {
 		return err
 	}
 	var sum uint32
+	plain := make([]byte, 0, 4*len(want))
 	for _, v := range want {
 		sum += uint32(v)
+		plain = binary.LittleEndian.AppendUint32(plain, uint32(v))
 	}
 	sum *= uint32(b.opt.Segments)
+	if _, err := b.run(device.Command{Op: device.OpWrite, Dst: b.want, Data: plain}); err != nil {
+		return err
+	}
 	for _, d := range decoders {
 		if b.opt.Progress != nil {
 			b.opt.Progress(d.Name(), width)
@@ -330,26 +334,30 @@ func decoded(format string, words []uint32, values []int64) ([]int32, error) {
 	return plain, nil
 }
 
-// checkValues runs a command that decodes, and compares the first segment here and the
-// others with it on the device.
+// checkValues runs a command that decodes, and compares all segments on the device with what
+// was written there. Where they differ it says which value of the first segment does.
 func (b *bench) checkValues(c device.Command, want []int32) error {
 	bytes := uint64(4 * len(want))
 	commands := []device.Command{{Op: device.OpFill, Dst: b.out, Bytes: uint64(b.outBytes), Value: 0x5a5a5a5a}, {Op: device.OpFill, Dst: b.sums, Bytes: 4}, c}
-	for s := 1; s < b.opt.Segments; s++ {
+	for s := range b.opt.Segments {
 		commands = append(commands, device.Command{Op: device.OpLaunch, Module: b.plain, Function: "tile_compare", Grid: [3]uint32{256, 1, 1}, Block: [3]uint32{threads, 1, 1},
-			Params: new(device.Params).Ptr(b.out).Ptr(b.out + device.Pointer(int64(s)*b.segmentOut)).Ptr(b.sums).U64(bytes / 4).Bytes()})
+			Params: new(device.Params).Ptr(b.want).Ptr(b.out + device.Pointer(int64(s)*b.segmentOut)).Ptr(b.sums).U64(bytes / 4).Bytes()})
 	}
-	reply, err := b.run(append(commands, device.Command{Op: device.OpRead, Src: b.out, Bytes: bytes}, device.Command{Op: device.OpRead, Src: b.sums, Bytes: 4})...)
+	reply, err := b.run(append(commands, device.Command{Op: device.OpRead, Src: b.sums, Bytes: 4})...)
 	if err != nil {
+		return err
+	}
+	n := binary.LittleEndian.Uint32(reply.Data[0])
+	if n == 0 {
+		return nil
+	}
+	if reply, err = b.run(device.Command{Op: device.OpRead, Src: b.out, Bytes: bytes}); err != nil {
 		return err
 	}
 	for i, v := range want {
 		if got := int32(binary.LittleEndian.Uint32(reply.Data[0][4*i:])); got != v {
-			return fmt.Errorf("value %d is %d, and should be %d", i, got, v)
+			return fmt.Errorf("%d values are wrong: value %d is %d, and should be %d", n, i, got, v)
 		}
 	}
-	if n := binary.LittleEndian.Uint32(reply.Data[1]); n != 0 {
-		return fmt.Errorf("%d values of other segments differ from the first's", n)
-	}
-	return nil
+	return fmt.Errorf("%d values are wrong, none of the first segment's", n)
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"testing"
 
 	"pgaccel/gpu/device"
@@ -209,21 +211,28 @@ func TestBench(t *testing.T) {
 
 // TestBenchFails checks that a device that computes something else is found out.
 func TestBenchFails(t *testing.T) {
-	e := start(t)
-	wrong := &liar{Executor: e}
-	if _, err := Bench(context.Background(), wrong, 0, Options{SegmentRows: 2000, Segments: 2, Widths: []int{5}, Runs: 1,
-		Decoder: func(d Decoder) bool { return d.Step == "base" }}); err == nil {
-		t.Error("wrong values are not noticed")
+	for _, at := range []device.Pointer{400, 2048*4 + 800} {
+		_, err := Bench(context.Background(), &liar{Executor: start(t), at: at}, 0, Options{SegmentRows: 2000, Segments: 2, Widths: []int{5}, Runs: 1,
+			Decoder: func(d Decoder) bool { return d.Step == "base" }})
+		if err == nil || !strings.Contains(err.Error(), "1 values are wrong") {
+			t.Errorf("a wrong value at byte %d: %v", at, err)
+		}
 	}
 }
 
-// liar changes what is read.
-type liar struct{ device.Executor }
+// liar changes a value after it was decoded.
+type liar struct {
+	device.Executor
+	at device.Pointer
+}
 
 func (l *liar) Run(ctx context.Context, dev int, b *device.Batch) (*device.Reply, error) {
-	reply, err := l.Executor.Run(ctx, dev, b)
-	if err == nil && len(reply.Data) > 0 && len(reply.Data[0]) > 5000 {
-		reply.Data[0][5000] ^= 1
+	for i, c := range b.Commands {
+		if c.Op == device.OpLaunch && c.Function == "tile_for_base" && b.Commands[0].Value == 0x5a5a5a5a {
+			wrong := device.Command{Op: device.OpFill, Dst: b.Commands[0].Dst + l.at, Bytes: 4, Value: 99}
+			b = &device.Batch{Commands: slices.Insert(slices.Clone(b.Commands), i+1, wrong)}
+			break
+		}
 	}
-	return reply, err
+	return l.Executor.Run(ctx, dev, b)
 }
