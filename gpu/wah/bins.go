@@ -15,7 +15,8 @@ import (
 )
 
 // Bins are compressed bit vectors of the same rows in one device's memory, until Free. Its
-// methods may be called from many goroutines; strategies that decompress take turns.
+// methods may be called from many goroutines, but for Free; queries of the same Bins take
+// turns, since they share the memory beside the bins.
 type Bins struct {
 	ex   device.Executor
 	dev  int
@@ -165,7 +166,7 @@ func (b *Bins) freeScratch() error {
 	return b.ex.Free(b.dev, p)
 }
 
-// Len is the number of rows, Count that of bins.
+// Len is the number of rows.
 func (b *Bins) Len() int { return b.rows }
 
 // Bins is how many there are.
