@@ -88,6 +88,7 @@ var deviceLimits = []gpu.Limits{{SharedBytes: 200 << 10, Memory: 1 << 30}, {Shar
 // onPlainDevice compares the processor and a device with the oracle.
 type onPlainDevice struct {
 	device    *plainDevice
+	runner    gpu.Runner // the device, or another
 	queries   int
 	answered  int
 	fallbacks map[string]int
@@ -95,7 +96,8 @@ type onPlainDevice struct {
 }
 
 func newOnPlainDevice() *onPlainDevice {
-	return &onPlainDevice{device: newPlainDevice(), fallbacks: map[string]int{}}
+	d := newPlainDevice()
+	return &onPlainDevice{device: d, runner: d, fallbacks: map[string]int{}}
 }
 
 func (o *onPlainDevice) check(t *testing.T, what string, w *world, q *plan.Query) {
@@ -111,7 +113,7 @@ func (o *onPlainDevice) check(t *testing.T, what string, w *world, q *plan.Query
 		t.Fatalf("%s on the processor: %s\n%s", what, problem, queryText(q))
 	}
 	var report Report
-	opt.Device, opt.DeviceWait, opt.Report = o.device, true, &report
+	opt.Device, opt.DeviceWait, opt.Report = o.runner, true, &report
 	var why plan.Reason
 	for range 1 + 2*min(len(q.Joins), 1) { // the device makes lookups, the processor does, they are kept
 		report = Report{}

@@ -1,0 +1,54 @@
+package olap
+
+import (
+	"fmt"
+	"log/slog"
+	"testing"
+
+	"pgaccel/gpu"
+	"pgaccel/gpu/emulator"
+)
+
+// TestEmulatedDevice runs random queries through the manager of devices on an emulated one:
+// generated kernels, columns as the store encodes them, lookups that they build. There are
+// few, since each has a kernel to be compiled.
+func TestEmulatedDevice(t *testing.T) {
+	e, err := emulator.New(emulator.Options{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	m := gpu.New(gpu.Options{Memory: 64 << 20, Log: slog.New(slog.DiscardHandler)})
+	defer m.Close()
+	if err := m.Attach(e); err != nil {
+		t.Fatal(err)
+	}
+	buildsSmall(t)
+	o := newOnPlainDevice()
+	o.runner = m
+	queries := 16
+	if testing.Short() {
+		queries = 5
+	}
+	for seed := uint64(0); o.used < queries; seed++ {
+		make := newWorld
+		if seed%3 == 2 {
+			make = func(t testing.TB, seed uint64) *world { return newWorldOf(t, seed, mortal) }
+		}
+		w := make(t, 11000+seed)
+		for n := 0; n < 4 && o.used < queries; n++ {
+			q := w.deviceQuery()
+			if n == 3 {
+				q = w.rowQuery()
+			}
+			o.check(t, fmt.Sprintf("seed %d query %d", seed, n), w, q)
+		}
+		if seed == 200 {
+			t.Fatalf("the device computed %d queries: %v", o.used, o.fallbacks)
+		}
+	}
+	t.Logf("%d queries, %d by the device; not: %v", o.queries, o.used, o.fallbacks)
+	if o.fallbacks[fallbackFault] > 0 {
+		t.Errorf("the device failed %d times", o.fallbacks[fallbackFault])
+	}
+}
