@@ -62,7 +62,7 @@ simd:
 	@scripts/simd.sh
 
 race: deps
-	$(GO) test -race -short -timeout 30m ./vector ./plan ./catalog ./internal/simd ./compress ./bitmapidx/... ./colstore ./olap/... ./engine ./wire ./upstream ./proxy ./replica ./replica/pgoutput
+	$(GO) test -race -short -timeout 30m ./vector ./plan ./catalog ./internal/simd ./compress ./bitmapidx/... ./colstore ./olap/... ./engine ./gpu/worker ./wire ./upstream ./proxy ./replica ./replica/pgoutput
 
 # The Go benchmarks of the working tree beside those of a commit, by benchstat:
 # `make bench BASE=main BENCH='Decode|Filter' PACKAGES=./compress COUNT=10`.

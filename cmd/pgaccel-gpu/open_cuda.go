@@ -8,5 +8,5 @@ import (
 )
 
 func open(o options) (device.Executor, error) {
-	return worker.NewCUDA(worker.CUDAOptions{CacheDir: o.cacheDir, LineInfo: o.lineInfo})
+	return worker.NewCUDA(worker.CUDAOptions{CacheDir: o.kept(device.CUDA), LineInfo: o.lineInfo})
 }

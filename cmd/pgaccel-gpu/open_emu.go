@@ -10,7 +10,7 @@ import (
 )
 
 func open(o options) (device.Executor, error) {
-	ex, err := emulator.New(emulator.Options{Devices: o.emuDevices, SMs: o.emuSMs, Memory: o.emuMemory, Dir: o.cacheDir})
+	ex, err := emulator.New(emulator.Options{Devices: o.emuDevices, SMs: o.emuSMs, Memory: o.emuMemory, Dir: o.kept(device.Emulator)})
 	if err != nil {
 		return nil, err
 	}

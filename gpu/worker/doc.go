@@ -33,4 +33,19 @@
 //
 // A frame that is cut off, too long or not understood ends the connection: after it there is no
 // telling where the next begins.
+//
+// # The executor
+//
+// Everything that is not a call of CUDA's is written against the interface driver, so that
+// it is tested without: executor (devices, sources that are compiled once), runner
+// (batch.go: a stream's thread, its pinned staging memory), modules (an LRU of loaded ones,
+// whose numbers stay valid), sharedFile (chunks of a client's file, mapped and pinned when they are
+// first copied from), cache (images on disk). cuda.go is the driver over libcuda, by gorgonia.org/cu
+// where it has the call and by cgo where not; its package init ends the process where the driver
+// fails, and driverReason reads why. NVRTC is opened at run time (package nvrtc). A kernel's
+// stray write leaves nothing in the process to be trusted: the fault is Lost, Serve replies it and
+// returns, and the process ends.
+//
+// A cached image is a file of "pgaccel image 1\n", the SHA-256 of what follows, and the
+// image as the driver loads it; its name is the hash of all that went into it.
 package worker
