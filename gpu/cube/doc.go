@@ -51,8 +51,8 @@
 // so few that they fit. With sync the step ends with a tail launch of the next one, which
 // waits for its children: the successor of explicit synchronisation. Without it the host
 // launches all steps in a row, which is what a pool without limit comes closest to.
-// Modules with launches need the device runtime (cudadevrt); where the executor has none
-// ErrUnavailable says so.
+// Modules with launches need CUDA 12 and its device runtime (cudadevrt); where the executor
+// has none ErrUnavailable says so.
 //
 // # Our own
 //

@@ -281,3 +281,49 @@ func TestVariantNames(t *testing.T) {
 		}
 	}
 }
+
+// hopper is an executor that says its devices are as large as an H200.
+type hopper struct{ device.Executor }
+
+func (h hopper) Devices() []device.Info {
+	return []device.Info{{Kind: device.CUDA, SMs: 132, ThreadsPerSM: 2048, SharedPerBlock: 227 << 10, SharedPerSM: 228 << 10}}
+}
+
+// TestChoose has no clock: it checks what no measurement could turn around.
+func TestChoose(t *testing.T) {
+	for _, c := range []struct {
+		make func(int) (*cube.Sample, error)
+		full int
+		want []Method
+	}{
+		{cube.Biker, cube.BikerCells, []Method{ClassesRegister, ClassesShared, ClassesShared}},
+		{cube.Machines, cube.MachinesCells, []Method{ClassesRegister, ClassesShared, ClassesShared}},
+	} {
+		s, err := c.make(2_000_000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		u, err := Upload(t.Context(), hopper{shared}, 0, s.Cube)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, sq := range s.Queries {
+			q, err := u.Prepare(t.Context(), sq.Area)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := q.Choose(); got.Method != c.want[i] {
+				t.Errorf("%s: %v", sq.Name, got)
+			}
+			if share := float64(sq.Relevant) / float64(c.full); math.Abs(q.Sample.Relevant-share) > 0.1 {
+				t.Errorf("%s: a sample of %.3f relevant cells, all have %.3f", sq.Name, q.Sample.Relevant, share)
+			}
+			if err := q.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := u.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

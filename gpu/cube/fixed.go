@@ -23,12 +23,16 @@ func fixed[N cube.Number](values []N) (out []int64, shift int, err error) {
 	case []float64:
 		out = make([]int64, len(v))
 		for _, f := range v {
-			if f != 0 {
+			if f != math.Trunc(f) {
 				shift = max(shift, -lowestBit(f))
 			}
 		}
+		by := math.Ldexp(1, shift)
+		if shift >= 1000 {
+			return nil, 0, ErrInexact // smaller than any sum of ours could be exact
+		}
 		for i, f := range v {
-			w := math.Ldexp(f, shift)
+			w := f * by // a power of two: exact
 			if math.Abs(w) >= 1<<exactBits {
 				return nil, 0, ErrInexact
 			}

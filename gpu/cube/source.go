@@ -37,9 +37,13 @@ func (g *generator) write(low, high int, windows bool, definite bool, method Met
 	line("PGACCEL_KERNEL(cube_scan, CubeScan, p, %d, %d) {", s.threads, s.blocks)
 	line("\tPGACCEL_DYNAMIC_SHARED(near);")
 	line("\tconst uint32_t lane = threadIdx.x & 31, warp = threadIdx.x >> 5;")
-	line("\tconst unsigned char *far = p.tables + %d;", s.near)
-	line("\tfor (uint32_t i = threadIdx.x; i < %du; i += %du)", s.near/4, s.threads)
-	line("\t\treinterpret_cast<uint32_t *>(near)[i] = reinterpret_cast<const uint32_t *>(p.tables)[i];")
+	if len(g.far) > 0 {
+		line("\tconst unsigned char *far = p.tables + %d;", s.near)
+	}
+	if s.near > 0 {
+		line("\tfor (uint32_t i = threadIdx.x; i < %du; i += %du)", s.near/4, s.threads)
+		line("\t\treinterpret_cast<uint32_t *>(near)[i] = reinterpret_cast<const uint32_t *>(p.tables)[i];")
+	}
 	switch method {
 	case ClassesShared:
 		line("\tint32_t *lo = reinterpret_cast<int32_t *>(near + %d), *hi = lo + %d;", s.near, cells)
@@ -56,7 +60,7 @@ func (g *generator) write(low, high int, windows bool, definite bool, method Met
 	case ClassesRegister:
 		line("\tcube_i64 sum = 0;\n\tuint32_t any = 0;")
 	}
-	line("\t__syncthreads();\n\t(void)far;")
+	line("\t__syncthreads();")
 	// A cell's value goes to its place.
 	line("\tauto add = [&](int32_t place, %s v) {", value)
 	if !relevant {
