@@ -43,8 +43,10 @@ type item struct {
 	load  *load
 	parts []*item // of an image
 	image bool    // it has been part of one
-	dead  bool    // its load failed, or it was evicted: nobody finds it any more
-	data  any     // what a descriptor of it says
+	// listed is the list that it is in; nil for none. All with refs == 0 are in one.
+	listed *simplelru.LRU[itemKey, *item]
+	dead   bool // its load failed, or it was evicted: nobody finds it any more
+	data   any  // what a descriptor of it says
 }
 
 // load is what one query brings, for others that it is there for as well.
@@ -96,11 +98,9 @@ func (c *cache) get(key itemKey) *item {
 	return it
 }
 
-// pin keeps an item from being evicted.
+// pin keeps an item from being evicted. It stays in its list until evict comes upon it: most
+// pins are short.
 func (c *cache) pin(it *item) {
-	if it.refs == 0 {
-		c.lists[it.list()].Remove(it.key)
-	}
 	it.refs++
 	it.tick = c.tick
 }
@@ -124,8 +124,19 @@ func (c *cache) unpin(it *item) {
 		panic("BUG: an item was unpinned twice")
 	case it.dead:
 		c.free(it)
+	case it.listed == nil:
+		it.listed = c.lists[it.list()]
+		it.listed.Add(it.key, it)
 	default:
-		c.lists[it.list()].Add(it.key, it)
+		it.listed.Get(it.key) // is used now
+	}
+}
+
+// unlist takes an item out of the list that it is in.
+func (it *item) unlist() {
+	if it.listed != nil {
+		it.listed.Remove(it.key)
+		it.listed = nil
 	}
 }
 
@@ -190,7 +201,12 @@ func (c *cache) alloc(bytes int64) (*span, error) {
 func (c *cache) evict() bool {
 	var oldest *item
 	for _, l := range c.lists {
-		if _, it, ok := l.GetOldest(); ok && (oldest == nil || it.tick < oldest.tick) {
+		_, it, ok := l.GetOldest()
+		for ok && it.refs > 0 {
+			it.unlist()
+			_, it, ok = l.GetOldest()
+		}
+		if ok && (oldest == nil || it.tick < oldest.tick) {
 			oldest = it
 		}
 	}
@@ -204,7 +220,6 @@ func (c *cache) evict() bool {
 
 // remove drops an item that nobody has pinned.
 func (c *cache) remove(it *item) {
-	c.lists[it.list()].Remove(it.key)
 	delete(c.items, it.key)
 	c.free(it)
 }
@@ -214,17 +229,18 @@ func (c *cache) drop(it *item) {
 	if it.dead {
 		return
 	}
-	if it.refs == 0 {
-		c.lists[it.list()].Remove(it.key)
-		defer c.free(it)
-	}
 	it.dead = true
+	it.unlist()
 	delete(c.items, it.key)
+	if it.refs == 0 {
+		c.free(it)
+	}
 }
 
 // free gives the memory of an item back that nobody finds any more.
 func (c *cache) free(it *item) {
 	it.dead = true
+	it.unlist()
 	if it.span != nil {
 		c.count(it, -it.span.bytes)
 		c.arena.dealloc(it.span)

@@ -63,11 +63,13 @@ func (c *cache) check(t *testing.T, pins map[*item]int) {
 			used += s.bytes
 			kinds[it.key.kind] += s.bytes
 		}
-		if it.refs == 0 {
+		if it.listed != nil {
 			listed++
-			if !c.lists[it.list()].Contains(it.key) {
-				t.Fatalf("%+v is in no list", it.key)
+			if !it.listed.Contains(it.key) || it.dead {
+				t.Fatalf("%+v is not in its list", it.key)
 			}
+		} else if it.refs == 0 {
+			t.Fatalf("%+v is in no list", it.key)
 		}
 	}
 	if n := c.lists[0].Len() + c.lists[1].Len() + c.lists[2].Len(); n != listed {

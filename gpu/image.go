@@ -159,7 +159,10 @@ type fill struct {
 	p   *part
 	img *image
 	pos uint32
-	it  *item // what it describes; nil: nothing, or not there yet
+	// What it describes: its name, its size in device memory, itself; nil: not there yet.
+	key   itemKey
+	bytes int64
+	it    *item
 	// fresh is set where the item was made for this fill: it is still to be brought.
 	fresh bool
 }
@@ -309,6 +312,7 @@ func (j *job) missing(fills []fill, p *part, images []*image) []fill {
 		}
 	}
 	if own > 0 {
+		fills = slices.Grow(fills, own*len(p.list))
 		for _, pos := range p.list {
 			for _, img := range images {
 				if img.it == nil {
@@ -322,11 +326,11 @@ func (j *job) missing(fills []fill, p *part, images []*image) []fill {
 
 // find looks for what a descriptor describes, and pins it for the image or the job.
 func (j *job) find(f fill) fill {
-	key, bytes := f.item()
-	if key.id == 0 || bytes == 0 {
+	f.key, f.bytes = f.item()
+	if f.key.id == 0 || f.bytes == 0 {
 		return f
 	}
-	if f.it = j.get(key); f.it != nil {
+	if f.it = j.get(f.key); f.it != nil {
 		j.pins = append(j.pins, f.it)
 	}
 	return f
@@ -354,12 +358,11 @@ func (w *writer) fill(fills []fill) error {
 	places := w.places[:0]
 	for i := range fills {
 		f := &fills[i]
-		key, bytes := f.item()
-		if f.it == nil && bytes > 0 {
+		if f.it == nil && f.bytes > 0 {
 			lacks = true
 			need += j.bufferBytes(f)
 		}
-		places = append(places, place{key: key, bytes: bytes})
+		places = append(places, place{key: f.key, bytes: f.bytes})
 	}
 	w.places = places
 	if lacks {

@@ -76,13 +76,12 @@ func (j *job) buffers(need, most int64) error {
 
 // bufferBytes is what a fill takes of a buffer where what it describes is not there.
 func (j *job) bufferBytes(f *fill) int64 {
-	_, bytes := f.item()
-	if bytes == 0 {
+	if f.bytes == 0 {
 		return 0
 	}
 	n := int64(0)
 	if f.img.it == nil {
-		n = roundUp(bytes) // it may be streamed
+		n = roundUp(f.bytes) // it may be streamed
 	}
 	if f.img.column >= 0 {
 		s := &f.p.q.Segments[f.pos]
