@@ -50,6 +50,7 @@ static const char *open_library(const char *path, library *l, void **handle) {
 	return NULL;
 }
 
+static void keep_library(const char *path) { dlopen(path, RTLD_NOW | RTLD_GLOBAL); }
 static void close_library(void *h) { dlclose(h); }
 static int call_version(library *l, int *a, int *b) { return l->version(a, b); }
 static int call_archs(library *l, int *n) { return l->archs(n); }
@@ -71,6 +72,7 @@ import "C"
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
 	"unsafe"
 )
@@ -116,7 +118,22 @@ func Open(path string) (*Library, error) {
 	for _, a := range archs[:n] {
 		lib.Archs = append(lib.Archs, int(a))
 	}
+	lib.openBuiltins()
 	return lib, nil
+}
+
+// openBuiltins opens the library that NVRTC opens by name when it first compiles, and that
+// the dynamic linker does not find where only a path led to NVRTC.
+func (l *Library) openBuiltins() {
+	if !filepath.IsAbs(l.Path) {
+		return
+	}
+	found, _ := filepath.Glob(filepath.Join(filepath.Dir(l.Path), fmt.Sprintf("libnvrtc-builtins.so.%d.%d", l.Major, l.Minor)))
+	for _, path := range found {
+		cpath := C.CString(path)
+		C.keep_library(cpath) // NVRTC says what is wrong where this fails
+		C.free(unsafe.Pointer(cpath))
+	}
 }
 
 // failed returns a call's error.
