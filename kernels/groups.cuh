@@ -135,7 +135,7 @@ PGACCEL_INLINE uint32_t warp_scan(uint32_t v, uint32_t lane)
 struct ResultHead {
 	uint64_t fault, full, count, pad[29];
 };
-static_assert(sizeof(ResultHead) == 256, "as in gpu/program/sink.go");
+static_assert(sizeof(ResultHead) == 256, "as in gpu/program/places.go");
 
 // stage copies a bitmap to shared memory, 16 bytes being the unit that it is padded to.
 PGACCEL_INLINE void stage(uint64_t *to, const uint64_t *from, uint32_t words)

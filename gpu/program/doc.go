@@ -33,11 +33,13 @@
 // beside them (sets, tables, lookups), which are packed by this package and found again by
 // their IDs.
 //
-//	g, err := program.Generate(q.Program, program.TuningFor(q, &info)) // once for each shape
-//	m, err := executor.Compile(ctx, dev, g.Source)                     // likewise
+//	t := program.TuningFor(q, &info, widths...)       // of columns, where all segments have one
+//	g, err := program.Generate(q.Program, t)          // once for each program and t
+//	m, err := executor.Compile(ctx, dev, g.Source)    // likewise
 //
 //	for each segment: heads = program.AppendSegmentHead(heads, live, s.Rows)
-//	for each column of it: f := program.LaneFormatOf(&c)
+//	for each column of it: f := program.LaneFormatOf(&c), or wider
+//		jobs = program.AppendTranscodeJob(jobs, encoded, words, s.Rows, f) // see Transcode
 //		columns[i] = program.AppendColumnSegment(columns[i], words, nulls, f)
 //
 //	list := program.Surviving(q)
@@ -51,4 +53,26 @@
 //		run it; rest = its data
 //	}
 //	result, err := g.Parse(q, first, rest)
+//
+// # Kernels
+//
+// A generated kernel is a persistent grid whose warps take vectors. A lane keeps its 32 rows
+// of the vector as bits of a word, bit p being row p*32 + lane, and each of the first steps
+// clears bits of it: it reads all of the lane's words of one column, w loads of 128 bytes,
+// and compares offsets with an interval, or looks them up in a bitmap in shared memory, in
+// straight-line code without a branch. Columns are read while a row of the vector is left.
+//
+//	vector --> ranges, bitmaps: 32 rows of each lane at once (scan.go: dense)
+//	             | rows that are left, as numbers in the warp's queue (shared memory)
+//	             v
+//	           full warps of gathered rows: other steps, entries, expressions (gathered)
+//	             |
+//	             v
+//	           groups, a lookup or a bitmap (sink.go)
+//
+// Once few rows are left they are gathered, since a device that has decoded a column for one
+// of 32 lanes has done the work of 32 (tuning.go says when). Groups are added to in
+// registers, in shared memory with 32-bit atomics whose carries go on by hand (64-bit ones
+// are loops there on Hopper), or in global memory. Nothing that differs between executions
+// is in the source: constants, bounds and pointers are members of the kernel's parameter.
 package program

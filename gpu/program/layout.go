@@ -15,8 +15,6 @@ const (
 	laneRows   = VectorRows / laneCount
 	// laneSlack words can be read after the last vector.
 	laneSlack = 128
-	// segmentRowsMax is the most rows of a segment.
-	segmentRowsMax = 65536
 )
 
 // Sizes in bytes of the descriptors that kernels read from device memory; kernels/lanes.cuh

@@ -5,7 +5,6 @@ import (
 	"math/bits"
 	"math/rand/v2"
 	"slices"
-	"sync/atomic"
 
 	"pgaccel/compress"
 )
@@ -17,15 +16,12 @@ type maker struct {
 	p      *Program
 	q      *Query
 	bounds []interval
-	depth  int
 	faulty bool // some rows may be faults
 }
 
 type interval struct{ lo, hi int64 }
 
 var edgeLengths = []int{1, 31, 32, 33, 63, 64, 127, 128, 129, 511, 512, 513, 1023, 1024, 1025, 2100, 0}
-
-var lastID atomic.Uint64
 
 func (m *maker) chance(n int) bool { return m.IntN(n) == 0 }
 

@@ -111,13 +111,13 @@ func (s *star) sum(q *Query, op Op, a, b int) *Query {
 
 func (s *star) queries() map[string]*Query {
 	out := map[string]*Query{}
-	q, between, join := s.query()
+	q, between, _ := s.query()
 	between(starDiscount, 1, 3, 2)
 	between(starQuantity, 1, 24, 4)
 	between(starDate, 366, 730, 1)
 	out["1.1"] = s.sum(q, OpMul, starPrice, starDiscount)
 
-	q, _, join = s.query()
+	q, _, join := s.query()
 	join(starSupplier, 5, 1, LookupBits)
 	join(starPart, 6, 40, Lookup8)
 	join(starDate, 1, 7, Lookup8)
