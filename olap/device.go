@@ -86,7 +86,7 @@ func (x *execution) accelerate(g *grouper) (ok bool, err error) {
 	if a.limits, ok = x.opt.Device.Limits(); !ok {
 		return a.leave(fallbackNone), nil
 	}
-	if !x.opt.DeviceWait && g.p.rowsLeft() < deviceRows {
+	if !x.opt.DeviceWait && (g.p.rowsLeft() < deviceRows || g.knownByZones()) {
 		return a.leave(fallbackSmall), nil
 	}
 	g.device = true
@@ -222,9 +222,7 @@ func (by *grouping) take(r *program.Result, accOf []int) error {
 			key := keys[i*by.pack.words:][:by.pack.words]
 			for k := range by.pack.parts {
 				part := &by.pack.parts[k]
-				v, null := part.undigit(number / part.stride % part.card)
-				one := vec{v: []int64{v}, nulls: []uint8{uint8(b2i(null))}}
-				part.pack(key, one, 0)
+				part.packDigit(key, number/part.stride%part.card)
 			}
 		}
 		s.table.insertAll(keys, to)
@@ -249,6 +247,23 @@ func (by *grouping) take(r *program.Result, accOf []int) error {
 		}
 	}
 	return s.account()
+}
+
+// knownByZones reports whether zone maps answer the query where all rows count: the
+// processor need not even look at rows.
+func (g *grouper) knownByZones() bool {
+	if len(g.keys) > 0 || len(g.p.steps) > 0 {
+		return false
+	}
+	for i := range g.accs {
+		a := &g.accs[i]
+		switch {
+		case a.kind != accRows && a.kind != accCount && a.kind != accMin && a.kind != accMax, a.filter != nil,
+			a.arg != nil && a.arg.kind != nodeColumn:
+			return false
+		}
+	}
+	return true
 }
 
 // rowsLeft returns the rows of segments that zone maps do not exclude; it stops looking

@@ -9,9 +9,11 @@ import (
 	"sync"
 	"testing"
 
+	"pgaccel/catalog"
 	"pgaccel/gpu"
 	"pgaccel/gpu/program"
 	"pgaccel/plan"
+	"pgaccel/vector"
 )
 
 // plainDevice computes programs a row at a time, and notes what it was asked.
@@ -210,6 +212,9 @@ func TestDeviceAgainstOracle(t *testing.T) {
 	if o.used*4 < o.answered {
 		t.Errorf("the device computed %d of %d queries", o.used, o.answered)
 	}
+	if o.fallbacks[fallbackFault] > 0 {
+		t.Errorf("%d programs were refused", o.fallbacks[fallbackFault])
+	}
 	for op := program.OpConst; op <= program.OpAbs; op++ {
 		if o.device.ops[op] == 0 && op != program.OpNeg && !testing.Short() { // a - b does for it
 			t.Errorf("operation %d was never met", op)
@@ -294,6 +299,62 @@ func TestRowsOnDevice(t *testing.T) {
 	o.log(t)
 	if o.used*8 < o.answered || o.device.sinks[program.SinkBitmap] < o.used {
 		t.Errorf("the device found the rows of %d of %d queries", o.used, o.answered)
+	}
+}
+
+// TestUnitsOnDevice groups by every unit of time, and filters by it.
+func TestUnitsOnDevice(t *testing.T) {
+	used := map[string]int{}
+	for seed := range uint64(4) {
+		r := rand.New(rand.NewPCG(seed, 9))
+		store := newStore(t, 1024)
+		var rows [][]vector.Datum
+		for i := range 1500 + 1000*int(seed) {
+			var row []vector.Datum
+			for c, col := range shape {
+				d := randomDatum(r, col.Type, i, 30, false)
+				if c == colID {
+					d.I = int64(i)
+				}
+				if !col.NotNull && r.IntN(9) == 0 {
+					d = vector.Null(col.Type)
+				}
+				row = append(row, d)
+			}
+			rows = append(rows, row)
+		}
+		meta := &catalog.Table{OID: 1, Schema: "public", Name: "t0", Columns: shape}
+		w := &world{r: r, tables: []*randomTable{{meta, rows, load(t, store, meta, rows)}}}
+		o := newOnPlainDevice()
+		group := func(name string, key plan.Expr) {
+			q := &plan.Query{Tables: []plan.Table{{Meta: meta}}, Grouped: true, Group: []plan.Expr{key},
+				Aggs:   []plan.Aggregate{{Func: plan.CountStar, T: vector.TypeOf(vector.Int8)}},
+				Output: []plan.Expr{plan.Key{Index: 0, T: key.Type()}, plan.Agg{Index: 0, T: vector.TypeOf(vector.Int8)}}}
+			was := o.used
+			o.check(t, name, w, q)
+			used[name] += o.used - was
+		}
+		for _, column := range []string{"ts", "tz"} {
+			e := w.columnOf(0, column)
+			for _, unit := range []string{"year", "quarter", "month", "week", "day", "hour", "minute", "second"} {
+				c := call(plan.OpDateTrunc, e.Type().Kind, e)
+				c.Field = unit
+				group("trunc "+unit, c)
+				scale, _ := extractScale(unit, e.Type().Kind)
+				group("extract "+unit, &plan.Call{Op: plan.OpExtract, Field: unit, T: vector.NumericType(scale), Args: []plan.Expr{e}})
+			}
+			group("date", call(plan.OpCast, vector.Date, e))
+		}
+		e := w.columnOf(0, "d")
+		for _, unit := range []string{"year", "month", "dow", "doy", "epoch"} {
+			group("date "+unit, &plan.Call{Op: plan.OpExtract, Field: unit, T: vector.NumericType(0), Args: []plan.Expr{e}})
+		}
+	}
+	t.Logf("%v", used)
+	for _, name := range []string{"trunc year", "trunc quarter", "trunc month", "trunc week", "trunc day", "extract year", "extract month", "extract day", "date", "date year", "date dow"} {
+		if used[name] == 0 {
+			t.Errorf("%s is not for a device: %v", name, used)
+		}
 	}
 }
 
