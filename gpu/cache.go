@@ -45,8 +45,9 @@ type item struct {
 	image bool    // it has been part of one
 	// listed is the list that it is in; nil for none. All with refs == 0 are in one.
 	listed *simplelru.LRU[itemKey, *item]
-	dead   bool // its load failed, or it was evicted: nobody finds it any more
-	data   any  // what a descriptor of it says
+	stamp  uint64 // tick, of when it took its place in the list
+	dead   bool   // its load failed, or it was evicted: nobody finds it any more
+	data   any    // what a descriptor of it says
 }
 
 // load is what one query brings, for others that it is there for as well.
@@ -60,7 +61,9 @@ type load struct {
 // cache keeps items in a device's memory under a budget. What running queries read is pinned
 // (refs); the rest waits in one of three LRU lists to be evicted: single items, whole images
 // (so that a query touches columns, not segments), and what was part of an image that was
-// evicted. The oldest of the three goes first. It is not safe for concurrent use.
+// evicted. The oldest of the three goes first. To be used again costs an item nothing: what was
+// used since it took its place gets another one when evict comes upon it. It is not safe for
+// concurrent use.
 type cache struct {
 	arena   *arena
 	items   map[itemKey]*item
@@ -125,10 +128,8 @@ func (c *cache) unpin(it *item) {
 	case it.dead:
 		c.free(it)
 	case it.listed == nil:
-		it.listed = c.lists[it.list()]
+		it.listed, it.stamp = c.lists[it.list()], it.tick
 		it.listed.Add(it.key, it)
-	default:
-		it.listed.Get(it.key) // is used now
 	}
 }
 
@@ -202,8 +203,13 @@ func (c *cache) evict() bool {
 	var oldest *item
 	for _, l := range c.lists {
 		_, it, ok := l.GetOldest()
-		for ok && it.refs > 0 {
-			it.unlist()
+		for ok && (it.refs > 0 || it.tick != it.stamp) {
+			if it.refs > 0 {
+				it.unlist()
+			} else { // used since: a second chance
+				it.stamp = it.tick
+				l.Get(it.key)
+			}
 			_, it, ok = l.GetOldest()
 		}
 		if ok && (oldest == nil || it.tick < oldest.tick) {
@@ -254,6 +260,9 @@ func (c *cache) free(it *item) {
 		}
 		if p.refs == 1 { // as old as the image, which was the last to have it
 			p.tick = max(p.tick, it.tick)
+			if p.listed != nil {
+				p.unlist() // its place is among what images had
+			}
 		}
 		c.unpin(p)
 	}
