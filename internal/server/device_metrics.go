@@ -72,6 +72,9 @@ func (c *storeCollector) collectDevices(ch chan<- prometheus.Metric) {
 	}
 	send(deviceRestartsDesc, counter, float64(c.s.device.restarts()))
 	for _, d := range c.s.device.status() {
+		if d.Kind == "" {
+			d.Name = c.s.device.lastName() // why it is away may change, and belongs into no label
+		}
 		collectDevice(&d, send)
 	}
 	type column struct{ table, name string }
@@ -86,13 +89,10 @@ func (c *storeCollector) collectDevices(ch chan<- prometheus.Metric) {
 	}
 }
 
-// collectDevice sends one device's. One that is gone keeps its name while it is away.
+// collectDevice sends one device's.
 func collectDevice(d *gpu.DeviceStatus, send func(d *prometheus.Desc, t prometheus.ValueType, v float64, labels ...string)) {
 	const counter, gauge = prometheus.CounterValue, prometheus.GaugeValue
 	name := d.Name
-	if d.Kind == "" {
-		name = "none" // the reason may change, and belongs into no label
-	}
 	for kind := device.FaultOther; kind <= device.FaultUnavailable; kind++ {
 		send(deviceFaultsDesc, counter, float64(d.Faults[kind]), name, kind.String())
 	}

@@ -27,6 +27,7 @@ type deviceSide struct {
 
 	mu    sync.Mutex
 	watch chan struct{} // closed when the last client's end has been told
+	name  string        // of the first device that there was last, for metrics
 }
 
 // startDevice begins to look for devices, and returns before it has found any: until then,
@@ -120,7 +121,11 @@ func (s *deviceSide) attach(c *worker.Client) {
 	if err != nil {
 		s.log.Warn("device: none", "reason", reasonOf(err))
 	} else {
-		for _, d := range s.manager.Status() {
+		all := s.manager.Status()
+		s.mu.Lock()
+		s.name = all[0].Name
+		s.mu.Unlock()
+		for _, d := range all {
 			s.log.Info("device", "name", d.Name, "model", d.Model, "memory", d.Memory, "budget", d.Budget)
 		}
 	}
@@ -176,6 +181,16 @@ func (s *deviceSide) status() []gpu.DeviceStatus {
 		}
 	}
 	return all
+}
+
+// lastName is the name of the first device that there was last, "none" before.
+func (s *deviceSide) lastName() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.name == "" {
+		return "none"
+	}
+	return s.name
 }
 
 // resident returns the bytes of device memory that columns have.
