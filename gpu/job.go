@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -85,6 +86,9 @@ var errKernels = errors.New("lookups must be built")
 
 // run computes the segments in list.
 func (j *job) run(q *program.Query, list []uint32, opt RunOptions) (*program.Result, error) {
+	if rows := rowsOf(q, list); rows > math.MaxUint32 {
+		return nil, &refused{device.Fault{Kind: device.FaultLaunch, Text: fmt.Sprintf("%d rows are more than one device counts", rows)}}
+	}
 	if err := j.compile(q, false, opt.Wait); err != nil {
 		return nil, err
 	}
@@ -126,6 +130,17 @@ func (j *job) run(q *program.Query, list []uint32, opt RunOptions) (*program.Res
 			return nil, err
 		}
 	}
+}
+
+// rowsOf counts the rows of segments, where they can be too many for 32 bits.
+func rowsOf(q *program.Query, list []uint32) (rows int64) {
+	if len(list) < 1<<16 {
+		return 0
+	}
+	for _, i := range list {
+		rows += int64(q.Segments[i].Rows)
+	}
+	return rows
 }
 
 // attempt runs the query in one way.

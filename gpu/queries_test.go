@@ -196,7 +196,7 @@ func columnNode(columns []testColumn, index, column int) program.Node {
 }
 
 // Shapes of queries; their data differs with r.
-var testShapes = []func(r *rand.Rand, fact, dim *testTable) *program.Query{single, shared, joined, bitmap, hashed, hostLookup}
+var testShapes = []func(r *rand.Rand, fact, dim *testTable) *program.Query{single, shared, joined, bitmap, hashed, hostLookup, rowsOnly}
 
 func randomRange(r *rand.Rand, c testColumn) program.Range {
 	lo := c.lo + int64(r.Uint64N(uint64(c.hi-c.lo)/2+1))
@@ -215,6 +215,12 @@ func single(r *rand.Rand, fact, _ *testTable) *program.Query {
 			{Kind: program.AccSum128, Arg: 2, Filter: -1}, {Kind: program.AccMax, Arg: 2, Filter: -1}}},
 	}
 	return &program.Query{Program: p, Segments: fact.of(1, 2, 6, 5), TableID: fact.id, Ranges: []program.Range{randomRange(r, factColumns[1])}, Groups: 1}
+}
+
+// rowsOnly counts live rows: it reads no column.
+func rowsOnly(_ *rand.Rand, fact, _ *testTable) *program.Query {
+	p := &program.Program{Sink: program.Sink{Place: program.PlaceSingle, Accs: []program.Acc{{Kind: program.AccRows, Arg: -1, Filter: -1}}}}
+	return &program.Query{Program: p, Segments: fact.of(), TableID: fact.id, Groups: 1}
 }
 
 // shared groups by a small column, in shared memory.
