@@ -3,7 +3,7 @@
 #ifndef PGEMU_ABI_H
 #define PGEMU_ABI_H
 
-#define PGEMU_VERSION 1
+#define PGEMU_VERSION 2
 
 typedef struct pgemu_dim {
 	unsigned x, y, z;
@@ -22,7 +22,7 @@ typedef struct pgemu_kernel {
 	void (*run)(const void *params);
 	unsigned params;  // bytes of the parameter
 	unsigned threads; // at most so many a block
-	unsigned shared;  // bytes of static shared memory, by the runtime when it is loaded
+	unsigned shared;  // bytes of static shared memory, where the runtime knows them
 } pgemu_kernel;
 
 // Barriers of a block.

@@ -30,6 +30,9 @@
 // may wait for those before it. Child grids run when their parent's blocks have, before it
 // counts as done. Atomics are the processor's.
 //
+// Of a module with one kernel, named and dynamic shared memory together are bounded as on a
+// device; of one with several, dynamic shared memory alone is.
+//
 // What it does not do: time a kernel as a device would, run all blocks of a grid at
 // once, or find races between blocks.
 package emulator

@@ -35,6 +35,7 @@ namespace pgemu {
 // all of it with a pattern before each block, then sets current at every switch.
 inline thread_local pgemu_thread *current;
 inline const pgemu_runtime *runtime;
+inline int kernels; // of the module
 
 // A loop that waits for another thread has one of these calls in it; once in a while it
 // lets the others run.
@@ -280,15 +281,17 @@ PGEMU_ATOMIC_MINMAX(atomicMax, long long, >)
 PGEMU_ATOMIC_MINMAX(atomicMax, unsigned long long, >)
 #undef PGEMU_ATOMIC_MINMAX
 
-// The runtime finds these two in every module.
+// The runtime finds these in every module.
 extern "C" __attribute__((visibility("default"))) inline int pgemu_bind(const pgemu_runtime *r) {
 	pgemu::runtime = r;
 	return PGEMU_VERSION;
 }
 extern "C" __attribute__((visibility("default"))) inline pgemu_thread **pgemu_slot() { return &pgemu::current; }
+extern "C" __attribute__((visibility("default"))) inline int pgemu_kernels() { return pgemu::kernels; }
 namespace pgemu {
 __attribute__((used)) static int (*const keep_bind)(const pgemu_runtime *) = pgemu_bind;
 __attribute__((used)) static pgemu_thread **(*const keep_slot)() = pgemu_slot;
+__attribute__((used)) static int (*const keep_kernels)() = pgemu_kernels;
 } // namespace pgemu
 
 #define PGACCEL_KERNEL(name, Params, p, max_threads, min_blocks)                                        \
@@ -296,6 +299,7 @@ __attribute__((used)) static pgemu_thread **(*const keep_slot)() = pgemu_slot;
 	extern "C" __attribute__((visibility("default"))) pgemu_kernel pgemu_kernel_##name;                \
 	pgemu_kernel pgemu_kernel_##name = {                                                                \
 		#name, [](const void *v) { name(*static_cast<const Params *>(v)); }, sizeof(Params), max_threads, 0}; \
+	[[maybe_unused]] static const int pgemu_number_##name = ++pgemu::kernels;                           \
 	static_assert(max_threads <= 1024 && min_blocks >= 0 && sizeof(Params) <= 4096);                    \
 	static void name([[maybe_unused]] const Params &p)
 #define PGACCEL_DYNAMIC_SHARED(name) unsigned char *const name = ::pgemu::current->shared

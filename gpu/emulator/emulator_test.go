@@ -210,6 +210,18 @@ PGACCEL_KERNEL(test, P, p, 128, 1) {
 			}
 		}
 	}
+	both := compile(t, e, `
+struct P { uint32_t *out; uint32_t n; };
+PGACCEL_KERNEL(test, P, p, 128, 1) {
+	__shared__ uint32_t words[1000];
+	words[threadIdx.x] = p.n;
+	p.out[0] = words[threadIdx.x];
+}`)
+	if _, err := run(e, launch(both, "test", 1, 128, sharedPerBlock-4096, new(device.Params).Ptr(p).U32(1))); err != nil {
+		t.Error(err)
+	}
+	_, refused := run(e, launch(both, "test", 1, 128, sharedPerBlock-3968, new(device.Params).Ptr(p).U32(1)))
+	wantFault(t, refused, device.FaultLaunch, "shared memory")
 	_, err := run(e, launch(m, "test", 1, 128, sharedPerBlock+16, new(device.Params).Ptr(p).U32(1)))
 	wantFault(t, err, device.FaultLaunch, "shared memory")
 	_, err = run(e, launch(m, "test", 1, 128, 64, new(device.Params).Ptr(p).U32(17)))

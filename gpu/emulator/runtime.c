@@ -113,6 +113,7 @@ struct pgemu_module {
 	void *handle;
 	pgemu_thread **(*slot)(void);
 	size_t tls_bytes;
+	int kernels;
 };
 
 static __thread struct worker *self;
@@ -756,7 +757,8 @@ pgemu_module *pgemu_load(const char *path, char **error) {
 	pgemu_module *m = calloc(1, sizeof *m);
 	m->handle = handle;
 	m->slot = (pgemu_thread * *(*)(void)) dlsym(handle, "pgemu_slot");
-	if (!bind || !m->slot || bind(&runtime) != PGEMU_VERSION) {
+	int (*kernels)(void) = (int (*)(void))dlsym(handle, "pgemu_kernels");
+	if (!bind || !m->slot || !kernels || bind(&runtime) != PGEMU_VERSION) {
 		*error = message("%s is not a module of this emulator", path);
 		free(m);
 		dlclose(handle);
@@ -769,6 +771,7 @@ pgemu_module *pgemu_load(const char *path, char **error) {
 		dl_iterate_phdr(find_tls, query);
 	}
 	m->tls_bytes = query[1];
+	m->kernels = kernels();
 	struct loaded *l = malloc(sizeof *l);
 	l->module = m;
 	l->base = query[0];
@@ -794,7 +797,10 @@ static pgemu_module *module_of(const pgemu_kernel *k) {
 pgemu_kernel *pgemu_find(pgemu_module *m, const char *name) {
 	char symbol[512];
 	snprintf(symbol, sizeof symbol, "pgemu_kernel_%s", name);
-	return dlsym(m->handle, symbol);
+	pgemu_kernel *k = dlsym(m->handle, symbol);
+	// What is thread_local in a module is shared memory of all its kernels, and a pointer.
+	if (k && m->kernels == 1) k->shared = (unsigned)(m->tls_bytes - sizeof(pgemu_thread *));
+	return k;
 }
 
 const char *pgemu_where(uintptr_t pc, uintptr_t *offset) {
