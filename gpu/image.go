@@ -2,6 +2,7 @@ package gpu
 
 import (
 	"slices"
+	"sync"
 
 	"pgaccel/gpu/device"
 	"pgaccel/gpu/program"
@@ -158,7 +159,10 @@ func (d *dev) addVersion(column uint64, it *item) {
 type fill struct {
 	p   *part
 	img *image
-	pos uint32
+	// column is img's in the query of p; -1: the segments. An image that is kept serves
+	// queries that have its column in other places.
+	column int
+	pos    uint32
 	// What it describes: its name, its size in device memory, itself; nil: not there yet.
 	key   itemKey
 	bytes int64
@@ -167,9 +171,18 @@ type fill struct {
 	fresh bool
 }
 
+// fillPool has lists of fills: that of a large table is a megabyte.
+var fillPool = sync.Pool{New: func() any { return new([]fill) }}
+
 // columns finds or makes room for the columns of all parts.
 func (j *job) columns() error {
-	var fills []fill
+	pooled := fillPool.Get().(*[]fill)
+	fills := (*pooled)[:0]
+	defer func() {
+		clear(fills)
+		*pooled = fills
+		fillPool.Put(pooled)
+	}()
 	for _, p := range j.parts {
 		images := make([]*image, 1+len(p.q.Columns))
 		p.b.Columns = make([]device.Pointer, len(p.q.Columns))
@@ -286,7 +299,7 @@ func without(list []uint32, chunks []*chunk) []uint32 {
 // image for those that are kept.
 func (j *job) missing(fills []fill, p *part, images []*image) []fill {
 	own := 0
-	for _, img := range images {
+	for i, img := range images {
 		if img.it == nil {
 			own++
 			continue
@@ -298,11 +311,11 @@ func (j *job) missing(fills []fill, p *part, images []*image) []fill {
 		if img.filled < len(p.q.Segments) {
 			for _, pos := range p.list {
 				if !img.has(pos) {
-					fills = append(fills, j.find(fill{p: p, img: img, pos: pos}))
+					fills = append(fills, j.find(fill{p: p, img: img, column: i - 1, pos: pos}))
 				}
 			}
 		}
-		if img.column >= 0 {
+		if i > 0 {
 			j.stats.BytesRead += img.bytes * int64(len(p.list)) / int64(max(img.filled, 1))
 			if len(fills) == before {
 				j.imageHits++
@@ -313,10 +326,11 @@ func (j *job) missing(fills []fill, p *part, images []*image) []fill {
 	}
 	if own > 0 {
 		fills = slices.Grow(fills, own*len(p.list))
+		j.pins = slices.Grow(j.pins, own*len(p.list))
 		for _, pos := range p.list {
-			for _, img := range images {
+			for i, img := range images {
 				if img.it == nil {
-					fills = append(fills, j.find(fill{p: p, img: img, pos: pos}))
+					fills = append(fills, j.find(fill{p: p, img: img, column: i - 1, pos: pos}))
 				}
 			}
 		}
@@ -339,11 +353,11 @@ func (j *job) find(f fill) fill {
 // item returns the name and the size of what a descriptor describes.
 func (f *fill) item() (itemKey, int64) {
 	s := &f.p.q.Segments[f.pos]
-	if f.img.column < 0 {
+	if f.column < 0 {
 		return itemKey{kind: itemLive, id: s.LiveID}, 8 * int64(bitmapWords(s.Rows, s.Live))
 	}
-	c := &s.Columns[f.img.column]
-	l := f.p.formats[f.img.column].of(c)
+	c := &s.Columns[f.column]
+	l := f.p.formats[f.column].of(c)
 	_, bytes := segmentBytes(s.Rows, c, l)
 	return itemKey{kind: itemColumn, id: c.ID, n: int32(l.Width)}, bytes
 }
@@ -392,7 +406,7 @@ func (w *writer) fill(fills []fill) error {
 			f.bring(j, c, at.addr, streamed)
 		}
 		w.describe(f, at.addr)
-		if f.img.column >= 0 && f.img.it == nil {
+		if f.column >= 0 && f.img.it == nil {
 			j.stats.BytesRead += at.bytes
 		}
 		if img := f.img; img.it != nil {

@@ -83,9 +83,9 @@ func (j *job) bufferBytes(f *fill) int64 {
 	if f.img.it == nil {
 		n = roundUp(f.bytes) // it may be streamed
 	}
-	if f.img.column >= 0 {
+	if f.column >= 0 {
 		s := &f.p.q.Segments[f.pos]
-		if c := &s.Columns[f.img.column]; f.p.formats[f.img.column].of(c).Width > 0 {
+		if c := &s.Columns[f.column]; f.p.formats[f.column].of(c).Width > 0 {
 			n += roundUp(4*int64(len(c.Words))) + jobBytes
 		}
 	}
@@ -185,12 +185,12 @@ func (f *fill) bring(j *job, c *chunk, addr device.Pointer, streamed bool) {
 	if streamed {
 		to = &c.direct
 	}
-	if f.img.column < 0 {
+	if f.column < 0 {
 		*to = append(*to, direct{dst: addr, data: bytesOf(s.Live[:bitmapWords(s.Rows, s.Live)])})
 		return
 	}
-	col := &s.Columns[f.img.column]
-	l := f.p.formats[f.img.column].of(col)
+	col := &s.Columns[f.column]
+	l := f.p.formats[f.column].of(col)
 	lanes, _ := segmentBytes(s.Rows, col, l)
 	if n := bitmapWords(s.Rows, col.Nulls); n > 0 {
 		*to = append(*to, direct{dst: addr + device.Pointer(lanes), data: bytesOf(col.Nulls[:n])})
@@ -225,13 +225,16 @@ func (w *writer) describe(f *fill, addr device.Pointer) {
 	}
 	if len(r.data) == 0 {
 		r.first = f.pos
+		if f.img.it == nil && r.data == nil { // room for all that follow
+			r.data = make([]byte, 0, int64(len(f.p.q.Segments)-int(f.pos))*f.img.stride)
+		}
 	}
 	s := &f.p.q.Segments[f.pos]
-	if f.img.column < 0 {
+	if f.column < 0 {
 		r.data = program.AppendSegmentHead(r.data, addr, s.Rows)
 	} else {
-		col := &s.Columns[f.img.column]
-		l := f.p.formats[f.img.column].of(col)
+		col := &s.Columns[f.column]
+		l := f.p.formats[f.column].of(col)
 		nulls := device.Pointer(0)
 		if bitmapWords(s.Rows, col.Nulls) > 0 {
 			lanes, _ := segmentBytes(s.Rows, col, l)
@@ -243,8 +246,9 @@ func (w *writer) describe(f *fill, addr device.Pointer) {
 }
 
 func (r *run) flush(j *job) {
-	j.write(r.img.base+device.Pointer(int64(r.first)*r.img.stride), r.data)
-	r.data = nil
+	n := len(r.data)
+	j.write(r.img.base+device.Pointer(int64(r.first)*r.img.stride), r.data[:n:n])
+	r.data = r.data[n:] // the next run lies behind
 }
 
 // flush ends all runs.
