@@ -409,7 +409,8 @@ func (w *writer) fill(fills []fill) error {
 		if f.column >= 0 && f.img.it == nil {
 			j.stats.BytesRead += at.bytes
 		}
-		if img := f.img; img.it != nil {
+		// A column that a query has twice, or that a lookup's build reads too, comes twice.
+		if img := f.img; img.it != nil && !img.has(f.pos) {
 			if f.it != nil {
 				j.d.cache.pin(f.it)
 				f.it.image = true

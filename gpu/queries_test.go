@@ -196,7 +196,7 @@ func columnNode(columns []testColumn, index, column int) program.Node {
 }
 
 // Shapes of queries; their data differs with r.
-var testShapes = []func(r *rand.Rand, fact, dim *testTable) *program.Query{single, shared, joined, bitmap, hashed, hostLookup, rowsOnly}
+var testShapes = []func(r *rand.Rand, fact, dim *testTable) *program.Query{single, shared, joined, bitmap, hashed, hostLookup, rowsOnly, twice}
 
 func randomRange(r *rand.Rand, c testColumn) program.Range {
 	lo := c.lo + int64(r.Uint64N(uint64(c.hi-c.lo)/2+1))
@@ -221,6 +221,16 @@ func single(r *rand.Rand, fact, _ *testTable) *program.Query {
 func rowsOnly(_ *rand.Rand, fact, _ *testTable) *program.Query {
 	p := &program.Program{Sink: program.Sink{Place: program.PlaceSingle, Accs: []program.Acc{{Kind: program.AccRows, Arg: -1, Filter: -1}}}}
 	return &program.Query{Program: p, Segments: fact.of(), TableID: fact.id, Groups: 1}
+}
+
+// twice reads a column as two.
+func twice(_ *rand.Rand, fact, _ *testTable) *program.Query {
+	p := &program.Program{
+		Columns: columnsOf(factColumns, 1, 1),
+		Nodes:   []program.Node{columnNode(factColumns, 0, 1), columnNode(factColumns, 1, 1)},
+		Sink:    program.Sink{Place: program.PlaceSingle, Accs: []program.Acc{{Kind: program.AccSum, Arg: 0, Filter: -1}, {Kind: program.AccMax, Arg: 1, Filter: -1}}},
+	}
+	return &program.Query{Program: p, Segments: fact.of(1, 1), TableID: fact.id, Groups: 1}
 }
 
 // shared groups by a small column, in shared memory.
