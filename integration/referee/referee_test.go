@@ -8,6 +8,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -45,8 +46,46 @@ func TestRandomQueries(t *testing.T) {
 	}
 }
 
+// emulatorProgram builds the worker with an emulated device.
+func emulatorProgram(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "pgaccel-gpu-emu")
+	if out, err := exec.Command("go", "build", "-tags", "emu", "-o", path, "pgaccel/cmd/pgaccel-gpu").CombinedOutput(); err != nil {
+		t.Fatalf("go build -tags emu: %v\n%s", err, out)
+	}
+	return path
+}
+
+// TestRandomQueriesOnDevice asks some of an emulated device. Most are a kernel of their own,
+// which takes a C++ compiler a second.
+func TestRandomQueriesOnDevice(t *testing.T) {
+	n := 400
+	if testing.Short() {
+		n = 150
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
+	defer cancel()
+	r, err := Run(ctx, Options{Seed: 5, Queries: n, Sessions: 2, Changes: 10, Eager: true, Device: "emu", DeviceWorker: emulatorProgram(t), Out: t.Output()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range r.Differences {
+		t.Errorf("difference:\n%s", d)
+	}
+	if r.OnDevice < n/5 {
+		t.Errorf("the device ran %d of %d queries; fallbacks %v", r.OnDevice, n, r.Fallbacks)
+	}
+}
+
 // TestCorpus asks what was once answered wrongly: one file a case.
-func TestCorpus(t *testing.T) {
+func TestCorpus(t *testing.T) { testCorpus(t, Options{}) }
+
+// TestCorpusOnDevice asks the same of an emulated device.
+func TestCorpusOnDevice(t *testing.T) {
+	testCorpus(t, Options{Device: "emu", DeviceWorker: emulatorProgram(t)})
+}
+
+func testCorpus(t *testing.T, o Options) {
 	files, err := filepath.Glob("testdata/*.sql")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no cases: %v", err)
@@ -54,7 +93,8 @@ func TestCorpus(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	errs := &errorLog{}
-	st, err := startStack(ctx, Options{Log: errs.logger()})
+	o.Log = errs.logger()
+	st, err := startStack(ctx, o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package referee
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -68,8 +69,23 @@ func (s *stack) start(opt Options) error {
 	s.proxy = fmt.Sprintf("postgres://postgres@%s/postgres?sslmode=disable&options=-c%%20pgaccel.mode%%3Dforce", s.accel.Addr())
 	if kind, _, _ := strings.Cut(opt.Device, ":"); kind == "cuda" || kind == "emu" {
 		s.proxy += "%20-c%20pgaccel.device%3D" + kind
+		return s.waitDevice()
 	}
 	return nil
+}
+
+// waitDevice waits until there is a device.
+func (s *stack) waitDevice() error {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+		switch up, err := s.counter("pgaccel_device_up"); {
+		case err != nil:
+			return err
+		case up > 0:
+			return nil
+		case time.Now().After(deadline):
+			return errors.New("there is no device: pgaccel's log (-v) says why")
+		}
+	}
 }
 
 func (s *stack) stop() {
