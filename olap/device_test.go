@@ -376,3 +376,36 @@ func TestShares(t *testing.T) {
 		t.Errorf("%d values", len(values))
 	}
 }
+
+// TestDeviceConcurrently has many executions of the same queries share what is kept.
+func TestDeviceConcurrently(t *testing.T) {
+	buildsSmall(t)
+	d := newPlainDevice()
+	ran := 0
+	for seed := uint64(0); ran < 12 && seed < 400; seed++ {
+		w := newWorld(t, 15000+seed)
+		q := w.deviceQuery()
+		if q.Filter = nil; len(q.Joins) == 0 {
+			continue
+		}
+		want, err := Execute(t.Context(), q, w.input(), Options{Workers: 1})
+		if err != nil {
+			continue
+		}
+		var wg sync.WaitGroup
+		for k := range 8 {
+			wg.Go(func() {
+				var did Report
+				got, err := Execute(t.Context(), q, w.input(), Options{Workers: 1 + k%2, Device: d, DeviceWait: true, Report: &did})
+				if problem, why := compareOutcomes(q, got, err, want, nil); problem != "" || why != "" {
+					t.Errorf("seed %d: %s %s, %+v\n%s", seed, problem, why, did, queryText(q))
+				}
+			})
+		}
+		wg.Wait()
+		ran++
+	}
+	if d.asked < 20 || ran < 12 {
+		t.Errorf("%d worlds, the device was asked %d times", ran, d.asked)
+	}
+}
