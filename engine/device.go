@@ -121,6 +121,9 @@ func (e *Engine) run(ctx context.Context, d *decision, g *gateRow, caller uint64
 	b, err := olap.Execute(ctx, bound, in, opt)
 	if opt.Device != nil && did.Fallback != "" {
 		bump(&e.devices.fallbacks, did.Fallback)
+		if did.Fallback == "device fault" {
+			e.log.Warn("a device failed, the processor computes", "query", d.shape.text)
+		}
 	}
 	e.devices.add(did.Stats)
 	if err != nil {
