@@ -149,7 +149,9 @@ func (g *generator) sink(r *row) {
 		}
 		return
 	}
-	g.line("if (%s) {", r.alive)
+	// A row that is a fault has no group: its digits may be anything, and what they say may lie
+	// beside the table.
+	g.line("if (%s && !fault) {", r.alive)
 	add := g.addGlobal
 	switch where {
 	case PlaceShared:
@@ -259,7 +261,7 @@ func (g *generator) build(r *row) {
 	if kind != LookupBits {
 		number = g.number(r, false)
 	}
-	g.line("if (%s && %s) {", r.alive, key.notNull())
+	g.line("if (%s && %s && !fault) {", r.alive, key.notNull()) // an entry that is a fault's is none
 	g.line("const uint64_t distance = (uint64_t)%s - (uint64_t)%s;", key.as(true), lo)
 	g.line("if (distance >= %s) {", size)
 	g.line("fault = true;")
