@@ -7,6 +7,7 @@
 #   scripts/gpubench.sh                        everything at scale factor 20
 #   scripts/gpubench.sh --only ssb --scale 1   one part
 #   BIN=/opt/pgaccel scripts/gpubench.sh       programs that are built
+#   REFEREE=20000 scripts/gpubench.sh          and so many random queries of PostgreSQL and the device
 #   DEVICE=emu scripts/gpubench.sh --quick     without a GPU: answers only
 set -eu
 cd "$(dirname "$0")/.."
@@ -18,6 +19,7 @@ cuda*) worker=pgaccel-gpu target=build-cuda ;;
 esac
 if [ -z "${BIN:-}" ]; then
 	make build "$target"
+	go build -o bin/pgaccel-referee ./scripts/referee
 	BIN=bin
 fi
 for program in pgaccel "$worker"; do
@@ -34,4 +36,7 @@ if [ "$DEVICE" != emu ]; then
 	case $DEVICE in *,*) count=$(echo "$DEVICE" | tr -cd , | wc -c); count=$((count + 1)) ;; *:*) count=1 ;; esac
 	[ "$count" -gt 1 ] && name=$name-x$count
 fi
-exec "$BIN/pgaccel" bench gpu --device "$DEVICE" --device-worker "$BIN/$worker" --out "bench/results/$(date -u +%Y-%m-%d)-$name" "$@"
+"$BIN/pgaccel" bench gpu --device "$DEVICE" --device-worker "$BIN/$worker" --out "bench/results/$(date -u +%Y-%m-%d)-$name" "$@"
+if [ "${REFEREE:-0}" -gt 0 ]; then
+	"$BIN/pgaccel-referee" -n "$REFEREE" -eager -device "$DEVICE" -device-worker "$BIN/$worker"
+fi
