@@ -1,7 +1,7 @@
 // Package gpu has queries computed by devices: it keeps columns in their memory, compiles
-// kernels, shares the devices among queries, and says when the processor is to answer instead
-// (DESIGN.md section 10). Package device has the words in which it asks a process that has
-// the devices; package program makes kernels of queries.
+// kernels, shares the devices among queries, and says when the processor is to answer instead.
+// Package device has the words in which it asks a process that has the devices; package
+// program makes kernels of queries.
 //
 // Manager is all of it. Attach gives it an Executor, Detach takes it away, at any time: in
 // between a query is a job (job.go), or one for each device.
