@@ -35,6 +35,8 @@ type arguments struct {
 	segments int            // in the list
 	ofBlock  uint32         // the first vector of a block's first warp is that of the block before, and so much
 	ofWarp   uint32         // likewise of a warp
+	ofUnit   uint32         // log2 of the vectors that a warp takes at a time
+	all      bool           // the list has all segments from the first on
 }
 
 // param adds a member once, and returns how the kernel names it.

@@ -41,10 +41,15 @@ func Generate(p *Program, t Tuning) (*Generated, error) {
 		return nil, err
 	}
 	g := &generator{p: p, t: t, known: map[string]bool{}}
-	g.param("const uint32_t *", "list", func(a *arguments) uint64 { return uint64(a.b.Scratch) + uint64(a.l.list) })
+	g.param("const uint32_t *", "list", func(a *arguments) uint64 {
+		if a.all {
+			return 0
+		}
+		return uint64(a.b.Scratch) + uint64(a.l.list)
+	})
 	g.param("const SegmentHead *", "heads", func(a *arguments) uint64 { return uint64(a.b.Heads + a.first*SegmentHeadBytes) })
 	g.param("ResultHead *", "head", func(a *arguments) uint64 { return uint64(a.b.Scratch) + uint64(a.l.head) })
-	g.param("uint32_t", "units", func(a *arguments) uint64 { return uint64(a.segments) << a.l.shift })
+	g.param("uint32_t", "units", func(a *arguments) uint64 { return uint64(a.segments) << a.l.shift >> a.ofUnit })
 	g.param("uint32_t", "shift", func(a *arguments) uint64 { return uint64(a.l.shift) })
 	switch p.Sink.Kind {
 	case SinkGroups:
@@ -159,6 +164,10 @@ func (g *Generated) Prepare(c []device.Command, q *Query, b *Buffers) []device.C
 // listMax is the most segments of a launch: a row's number has 16 bits for its segment's.
 const listMax = 1 << 16
 
+// A warp takes up to 1<<unitMax vectors of a segment at a time, as long as each warp has
+// unitsLeast turns: else some would wait for others in the end.
+const unitMax, unitsLeast = 2, 6
+
 // ScanSegments appends the commands that compute the rows of some segments, which list has as
 // positions in the arrays of b.Heads and b.Columns, ascending; of SinkBitmap they are
 // positions in q.Segments, too. sms is device.Info.SMs. It can be called again with other
@@ -169,21 +178,33 @@ func (g *Generated) ScanSegments(c []device.Command, q *Query, m device.Module, 
 	for len(list) > 0 {
 		first := list[0] &^ (listMax - 1)
 		n := 0
-		data := make([]byte, 0, 4*len(list))
+		isAll := true
 		for n < len(list) && list[n] < first+listMax {
-			data = binary.LittleEndian.AppendUint32(data, list[n]-first)
+			isAll = isAll && list[n] == first+uint32(n)
 			n++
+		}
+		var data []byte
+		if !isAll {
+			data = make([]byte, 0, 4*n)
+			for _, segment := range list[:n] {
+				data = binary.LittleEndian.AppendUint32(data, segment-first)
+			}
 		}
 		list = list[n:]
 		units := uint32(n) << l.shift
 		warps := uint32(g.t.Threads / 32)
-		a := arguments{q: q, b: b, l: l, first: device.Pointer(first), segments: n, ofBlock: warps, ofWarp: 1}
+		a := arguments{q: q, b: b, l: l, first: device.Pointer(first), segments: n, ofBlock: warps, ofWarp: 1, all: isAll}
+		for a.ofUnit < min(uint32(l.shift), unitMax) && units/2 >= uint32(sms*g.t.BlocksPerSM)*warps*unitsLeast {
+			units, a.ofUnit = units/2, a.ofUnit+1
+		}
 		grid := min(uint32(sms*g.t.BlocksPerSM), units)
 		if units < grid*warps {
 			a.ofBlock, a.ofWarp = 1, grid
 		}
+		if !a.all {
+			c = append(c, device.Command{Op: device.OpWrite, Dst: b.Scratch + device.Pointer(l.list), Data: data})
+		}
 		c = append(c,
-			device.Command{Op: device.OpWrite, Dst: b.Scratch + device.Pointer(l.list), Data: data},
 			device.Command{Op: device.OpLaunch, Module: m, Function: g.Scan,
 				Grid: [3]uint32{grid, 1, 1}, Block: [3]uint32{uint32(g.t.Threads), 1, 1}, Shared: uint32(l.shared),
 				Params: packParams(g.params, &a)})

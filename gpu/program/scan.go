@@ -2,6 +2,7 @@ package program
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"pgaccel/gpu/device"
@@ -110,6 +111,28 @@ func (d *dense) plain(s Step) (column int, ok bool) {
 	return n.Index, n.Op == OpColumn
 }
 
+// enter emits what is the same for all of a unit's vectors: descriptors of all columns that
+// the stage reads, loaded side by side, and the intervals of steps that compare offsets.
+func (d *dense) enter(columns []int) {
+	g := d.g
+	for _, c := range columns {
+		g.line("const ColumnSegment d%d = %s[segment];", c, g.columnParam(c))
+	}
+	for _, c := range columns {
+		if w, ok := g.widthOf(c); ok {
+			g.line("const uint32_t width%d = %d;", c, w)
+		} else {
+			g.line("const uint32_t width%d = d%d.width;", c, c)
+		}
+		g.line("const int64_t ref%d = d%d.reference;", c, c)
+	}
+	for k, s := range d.steps {
+		if c, ok := d.plain(s); ok {
+			d.windows[k] = d.window(k, c)
+		}
+	}
+}
+
 // open emits where columns of a vector are, for those that no step before has opened.
 func (d *dense) open(columns []int) {
 	g := d.g
@@ -118,23 +141,30 @@ func (d *dense) open(columns []int) {
 			continue
 		}
 		d.opened[c] = true
-		g.line("const ColumnSegment d%d = %s[segment];", c, g.columnParam(c))
-		if w, ok := g.widthOf(c); ok {
-			g.line("const uint32_t width%d = %d;", c, w)
-			if w == 0 {
-				g.line("const uint32_t *const w%d = nowhere + lane;", c)
-			} else {
-				g.line("const uint32_t *const w%d = d%d.words + vector * %d + lane;", c, c, w*laneCount)
-			}
-		} else {
-			g.line("const uint32_t width%d = d%d.width;", c, c)
+		if w, ok := g.widthOf(c); !ok {
 			g.line("const uint32_t *const w%d = lane_start(d%d, vector, lane, nowhere);", c, c)
+		} else if w == 0 {
+			g.line("const uint32_t *const w%d = nowhere + lane;", c)
+		} else {
+			g.line("const uint32_t *const w%d = d%d.words + vector * %d + lane;", c, c, w*laneCount)
 		}
-		g.line("const int64_t ref%d = d%d.reference;", c, c)
 		if g.p.Columns[c].Nullable {
 			g.line("const uint32_t nulls%d = lane_bitmap(d%d.nulls, vector, lane, rows);", c, c)
 		}
 	}
+}
+
+// columns returns all that the stage reads, in order.
+func (d *dense) columns() []int {
+	var roots []int
+	for _, s := range d.steps {
+		roots = append(roots, d.g.stepNode(s))
+	}
+	if d.sink && d.g.p.Sink.Kind != SinkBitmap {
+		sink, _ := d.g.p.sinkNodes()
+		roots = append(roots, sink...)
+	}
+	return d.g.columnsOf(roots)
 }
 
 // window emits the interval of step k in a column's offsets.
@@ -284,12 +314,10 @@ func (d *dense) step(k int) (steps int) {
 		return 1
 	}
 	d.open([]int{column})
-	d.windows[k] = d.window(k, column)
 	for steps = 1; k+steps < len(d.steps); steps++ {
 		if c, ok := d.plain(d.steps[k+steps]); !ok || c != column {
 			break
 		}
-		d.windows[k+steps] = d.window(k+steps, column)
 	}
 	block := "if (%s.any) {"
 	if s.Kind == StepRange && steps == 1 {
@@ -415,14 +443,24 @@ func (g *generator) gathered(steps []Step) {
 	g.line("const uint32_t id = queue[warp][queued + (%s ? lane : 0)];", r.alive)
 	g.line("__syncwarp();")
 	g.line("const uint32_t from = id >> 16, at = id & 0xffff;")
+	// All that is read by the segment, before any of it is used.
+	roots, _ := g.p.sinkNodes()
+	all := slices.Clone(roots)
+	for _, s := range steps {
+		all = append(all, g.stepNode(s))
+	}
+	described := map[int]string{}
+	for _, c := range g.columnsOf(all) {
+		described[c] = g.name("s")
+		g.line("const RowColumn %s = row_column(%s + from);", described[c], g.columnParam(c))
+	}
 	type decoded struct{ offset, reference, null string }
 	columns := map[int]decoded{}
 	r.column = func(c int) (string, string, string) {
 		if d, ok := columns[c]; ok {
 			return d.offset, d.reference, d.null
 		}
-		s, o := g.name("s"), g.name(fmt.Sprintf("c%d", c))
-		g.line("const RowColumn %s = row_column(%s + from);", s, g.columnParam(c))
+		s, o := described[c], g.name(fmt.Sprintf("c%d", c))
 		width := fmt.Sprintf("%s[from].width", g.columnParam(c))
 		if w, ok := g.widthOf(c); ok {
 			width = fmt.Sprint(w)
@@ -448,7 +486,6 @@ func (g *generator) gathered(steps []Step) {
 		r.alive = next
 	}
 	// All columns that are still to be read, before any is used.
-	roots, _ := g.p.sinkNodes()
 	for _, c := range g.columnsOf(roots) {
 		r.column(c)
 	}
@@ -481,26 +518,29 @@ func (g *generator) scan() {
 	g.line("(void)nowhere;")
 	g.line("bool fault = false;")
 	g.openSink()
-	// Warps of a block take neighbours, or where there are few vectors, blocks do.
+	// Warps of a block take neighbours, or where there are few vectors, blocks do. A unit is a
+	// few vectors of a segment: what is known of the segment is read once for them.
 	ofBlock := g.param("uint32_t", "of_block", func(a *arguments) uint64 { return uint64(a.ofBlock) })
 	ofWarp := g.param("uint32_t", "of_warp", func(a *arguments) uint64 { return uint64(a.ofWarp) })
+	ofUnit := g.param("uint32_t", "of_unit", func(a *arguments) uint64 { return uint64(a.ofUnit) })
 	g.line("for (uint32_t unit = blockIdx.x * %s + warp * %s;; unit += gridDim.x * %d) {", ofBlock, ofWarp, g.t.Threads/32)
 	g.line("const bool last = unit >= p.units;")
 	if !queue {
 		g.line("if (last)")
 		g.line("\tbreak;")
 	}
-	g.line("uint32_t m = 0; // bit i is row i*32 + lane of the vector")
-	if queue {
-		g.line("uint32_t base = lane;")
-	}
-	g.line("if (!last) {")
-	g.line("const uint32_t segment = __ldg(p.list + (unit >> p.shift)), vector = unit & ((1u << p.shift) - 1);")
-	if queue {
-		g.line("base = segment << 16 | vector << 10 | lane;")
-	}
+	g.line("const uint32_t start = unit << %s, place = last ? 0 : start >> p.shift;", ofUnit)
+	g.line("const uint32_t segment = p.list != nullptr ? __ldg(p.list + place) : place;")
 	g.line("const SegmentHead head = p.heads[segment];")
 	g.line("const uint32_t rows = head.rows;")
+	d.enter(d.columns())
+	g.line("uint32_t vector = start & ((1u << p.shift) - 1);")
+	g.line("for (const uint32_t end = last ? vector + 1 : vector + (1u << %s); vector < end; vector++) {", ofUnit)
+	g.line("uint32_t m = 0; // bit i is row i*32 + lane of the vector")
+	if queue {
+		g.line("const uint32_t base = segment << 16 | vector << 10 | lane;")
+		g.line("if (!last) {")
+	}
 	g.line("m = lane_rows(vector, lane, rows);")
 	g.line("if (head.live != nullptr)")
 	g.line("\tm &= lane_bitmap(head.live, vector, lane, rows);")
@@ -510,9 +550,12 @@ func (g *generator) scan() {
 	if g.p.Sink.Kind == SinkBitmap {
 		g.line("p.bitmap[(segment << p.shift | vector) * 32 + lane] = transpose_bits(m, lane);")
 	}
+	if queue {
+		g.line("}")
+		g.queue(stages[1])
+	}
 	g.line("}")
 	if queue {
-		g.queue(stages[1])
 		g.line("if (last)")
 		g.line("\tbreak;")
 	}

