@@ -226,8 +226,28 @@ func appendProgram(b []byte, p *program.Program) []byte {
 	return b
 }
 
-// appendTuning appends all choices, whichever there are.
-func appendTuning(b []byte, t *program.Tuning) []byte { return fmt.Appendf(b, "%v", *t) }
+// appendTuning appends all choices.
+func appendTuning(b []byte, t *program.Tuning) []byte {
+	b = appendInts(b, t.Threads, t.BlocksPerSM, t.Positions, len(t.Order))
+	if t.Order == nil {
+		b = append(b, 1)
+	}
+	b = appendInts(b, t.Order...)
+	b = append(b, flags(t.Queue))
+	b = appendInts(b, t.Dense, t.TableBytes, len(t.StageLookups))
+	for _, on := range t.StageLookups {
+		b = append(b, flags(on))
+	}
+	b = appendInts(b, len(t.StageBits))
+	for _, on := range t.StageBits {
+		b = append(b, flags(on))
+	}
+	b = appendInts(b, len(t.Widths))
+	for _, w := range t.Widths {
+		b = append(b, byte(w))
+	}
+	return b
+}
 
 func appendInts(b []byte, values ...int) []byte {
 	for _, v := range values {

@@ -21,7 +21,7 @@ import (
 //   - a large table is not even read by the processor: the device makes the lookup from
 //     its columns (program.SinkBuild). An entry is then the number that the outputs make
 //     as digits, and the outputs are written out for all such numbers;
-//   - what comes again is made by the processor after all, and kept: its entries number
+//   - what comes again is made by the processor after all, and kept if it is not large: its entries number
 //     the outputs that there are, so that groups are as few as can be.
 //
 // Small tables are read by the processor at once: the ranges of their keys exclude
@@ -34,6 +34,7 @@ type knownLookup struct {
 	mu    sync.Mutex
 	asked int
 	made  *lookup // by the processor; nil where it is not kept
+	large bool    // it was too large to be kept
 }
 
 const (
@@ -48,7 +49,7 @@ const (
 
 // deviceBuild is the number of rows from which on a device makes the lookup of a table.
 // Tests make it small.
-var deviceBuild int64 = 1 << 16
+var deviceBuild int64 = 1 << 13
 
 var knownLookups = must(lru.New[[32]byte, *knownLookup](keptLookups))
 
@@ -107,7 +108,13 @@ func (l *lookup) clone() *lookup {
 
 // keep remembers a lookup that was just made.
 func (b *probe) keep() {
-	if b.known == nil || b.lut.many != nil || b.lut.bytes > keptBytes {
+	if b.known == nil || b.lut.many != nil {
+		return
+	}
+	if b.lut.bytes > keptBytes {
+		b.known.mu.Lock()
+		b.known.large = true
+		b.known.mu.Unlock()
 		return
 	}
 	c := b.lut.clone()
@@ -245,7 +252,7 @@ func (p *pipeline) buildOnDevice(b *probe, exprs []plan.Expr) bool {
 		return false
 	}
 	b.known.mu.Lock()
-	again := b.known.asked > 1
+	again := b.known.asked > 1 && !b.known.large
 	b.known.mu.Unlock()
 	if again {
 		return false

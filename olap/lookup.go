@@ -340,8 +340,11 @@ func (l *lookup) fill(b *probe, key []int64, keep []uint32, lo, hi int64) error 
 func scatterEntries[T uint8 | uint16 | uint32](size int64, key []int64, keep, entryOf []uint32, lo int64, none uint32, left bool) (e []T, absent uint32, ok bool) {
 	absent = uint32(^T(0))
 	e = make([]T, size, size+simd.EntryRoom)
-	for i := range e {
-		e[i] = ^T(0)
+	if size > 0 {
+		e[0] = ^T(0)
+		for n := 1; n < len(e); n *= 2 { // at the speed of copies
+			copy(e[n:], e[:n])
+		}
 	}
 	for j, i := range keep {
 		k := key[i] - lo

@@ -3,6 +3,7 @@ package program
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 )
 
 // blob collects arrays, each padded to 16 bytes.
@@ -15,6 +16,7 @@ func (b *blob) pad() {
 }
 
 func (b *blob) integers(values []int64, wide bool) {
+	b.b = slices.Grow(b.b, int(padded(int64(len(values))*width4or8(wide)))+16)
 	for _, v := range values {
 		if wide {
 			b.b = binary.LittleEndian.AppendUint64(b.b, uint64(v))
@@ -35,6 +37,7 @@ func (b *blob) flags(f []uint8, n int) {
 }
 
 func (b *blob) words(words []uint64) {
+	b.b = slices.Grow(b.b, 8*len(words)+16)
 	for _, w := range words {
 		b.b = binary.LittleEndian.AppendUint64(b.b, w)
 	}
@@ -109,13 +112,16 @@ func PackLookup(l *Lookup, d *LookupData) []byte {
 		b.words(d.Bits[:(n+63)/64])
 		return b.bytes()
 	}
-	present := make([]uint64, (n+63)/64)
-	for i := range n {
-		if _, ok := d.entry(l.Kind, i); ok {
-			present[i>>6] |= 1 << (i & 63)
-		}
+	b.b = make([]byte, 0, bitmapBytes(n)+padded(n*l.Kind.entryBytes()))
+	switch l.Kind {
+	case Lookup8:
+		b.b = appendPresent8(b.b, d.E8[:n])
+	case Lookup16:
+		b.b = appendPresent(b.b, d.E16[:n])
+	case Lookup32:
+		b.b = appendPresent(b.b, d.E32[:n])
 	}
-	b.words(present)
+	b.pad()
 	switch l.Kind {
 	case Lookup8:
 		b.b = append(b.b, d.E8[:n]...)
@@ -130,6 +136,40 @@ func PackLookup(l *Lookup, d *LookupData) []byte {
 	}
 	b.pad()
 	return b.bytes()
+}
+
+// appendPresent appends a bitmap of the entries that are not all ones, in 64-bit words.
+func appendPresent[T uint8 | uint16 | uint32](b []byte, entries []T) []byte {
+	for len(entries) > 0 {
+		some := entries[:min(len(entries), 64)]
+		var w uint64
+		for i, e := range some {
+			var bit uint64
+			if e != ^T(0) {
+				bit = 1
+			}
+			w |= bit << i
+		}
+		b = binary.LittleEndian.AppendUint64(b, w)
+		entries = entries[len(some):]
+	}
+	return b
+}
+
+// appendPresent8 is appendPresent of bytes, eight at a time.
+func appendPresent8(b []byte, entries []uint8) []byte {
+	const low7, ones = 0x7f7f7f7f7f7f7f7f, 0x0101010101010101
+	for len(entries) >= 64 {
+		var w uint64
+		for i := range 8 {
+			absent := ^binary.LittleEndian.Uint64(entries[8*i:]) // bytes of zeros
+			bits := ((absent&low7 + low7) | absent) >> 7 & ones
+			w |= bits * 0x0102040810204080 >> 56 << (8 * i)
+		}
+		b = binary.LittleEndian.AppendUint64(b, w)
+		entries = entries[64:]
+	}
+	return appendPresent(b, entries)
 }
 
 // entryBytes is the size of an entry of a dense lookup.
