@@ -48,7 +48,7 @@ typedef unsigned long long uint64_t;
 	extern "C" __global__ void __launch_bounds__(threads, blocks) name(const __grid_constant__ Params p)
 #endif
 #define PGACCEL_DYNAMIC_SHARED(name) extern __shared__ __align__(16) unsigned char name[]
-#if defined(PGACCEL_CDP) && !defined(PGACCEL_LAUNCH)
+#if defined(PGACCEL_CDP) && !defined(PGACCEL_LAUNCH) && __CUDACC_VER_MAJOR__ >= 12 // the streams' names are new there
 #define PGACCEL_LAUNCH(kernel, grid, block, shared, params) kernel<<<grid, block, shared, cudaStreamFireAndForget>>>(params)
 #define PGACCEL_LAUNCH_TAIL(kernel, grid, block, shared, params) kernel<<<grid, block, shared, cudaStreamTailLaunch>>>(params)
 #endif

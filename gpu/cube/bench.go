@@ -177,7 +177,7 @@ func benchVariant(ctx context.Context, u *Cube[float64], area cube.Area, want cu
 		}
 	}()
 	var device, run []float64
-	var grown map[Variant]uint64
+	var grown map[tableKey]uint64
 	for round := 0; round <= opt.Rounds; round++ {
 		begin := time.Now()
 		got, stats, err := q.Run(ctx, r.Variant)

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+
+	"pgaccel/gpu/device"
 )
 
 // Limits of generated scans.
@@ -29,7 +31,7 @@ type scan struct {
 	shared   int // bytes
 	inGlobal bool
 	strides  []uint64 // by dimension, of a class within a place
-	image    buffer
+	image    device.Pointer
 }
 
 // group are columns that are looked up together.

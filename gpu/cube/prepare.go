@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"sync"
+	"time"
 
 	"pgaccel/gpu/device"
 	"pgaccel/olap/cube"
@@ -26,23 +27,18 @@ type Query[N cube.Number] struct {
 	Sample  Sample // what Choose goes by
 
 	mu      sync.Mutex
+	compile time.Duration // of a run's modules
 	mem     memory
-	maps    []mapPointers // by the cube's dimensions
-	classAt []mapPointers // the same for classes
-	order   []int         // of the dimensions in kernels
-	grown   map[Variant]uint64
+	maps    []mapPointers       // by the cube's dimensions
+	classAt []mapPointers       // the same for classes
+	order   []int               // of the dimensions in kernels
+	grown   map[tableKey]uint64 // slots that were enough
 
 	firstSlots uint64 // of hash tables that have not grown yet
 	head       device.Pointer
-	buffers    map[string]buffer
+	buffers    map[string]block
 	scans      map[Method]*scan
 	matrices   map[int][3]device.Pointer // by dimension: starts, classes, weights of its targets
-}
-
-// buffer is memory that is kept for the next run.
-type buffer struct {
-	at    device.Pointer
-	bytes int64
 }
 
 // targetLists are one dimension's part of the aggregation map, by code.
@@ -57,15 +53,15 @@ type targetLists struct {
 // mapPointers are where a dimension's lists are.
 type mapPointers struct{ start, number, weight, before device.Pointer }
 
-// Prepare makes the aggregation map of an area and copies it to the device. Errors are
+// Prepare makes the aggregation map of an area; the first run copies it to the device. Errors are
 // those of olap/cube's executors for the same area, ErrInexact, and the executor's.
 func (u *Cube[N]) Prepare(ctx context.Context, area cube.Area) (*Query[N], error) {
 	lists, _, err := u.host.TargetLists(area)
 	if err != nil {
 		return nil, err
 	}
-	q := &Query[N]{c: u, area: area, shift: u.shift, fan: 1, mem: memory{ex: u.mem.ex, dev: u.mem.dev},
-		empty: u.cells == 0, grown: map[Variant]uint64{}, firstSlots: firstSlots, buffers: map[string]buffer{}, scans: map[Method]*scan{}, matrices: map[int][3]device.Pointer{}}
+	q := &Query[N]{c: u, area: area, shift: u.shift, fan: 1, mem: memory{pool: u.pool},
+		empty: u.cells == 0, grown: map[tableKey]uint64{}, firstSlots: firstSlots, buffers: map[string]block{}, scans: map[Method]*scan{}, matrices: map[int][3]device.Pointer{}}
 	bound := max(u.absSum, 1)
 	for d, l := range lists {
 		weights, shift, err := fixed(l.Weight)
@@ -103,7 +99,7 @@ func (u *Cube[N]) Prepare(ctx context.Context, area cube.Area) (*Query[N], error
 	slices.SortStableFunc(q.order, func(a, b int) int { return cmp.Compare(q.dims[a].radix, q.dims[b].radix) })
 	q.classes = classify(q.dims)
 	q.sample()
-	if q.maps, err = q.putMaps(ctx, q.dims); err == nil {
+	if q.maps, err = q.putMaps(q.dims); err == nil {
 		q.head, err = q.mem.alloc(headBytes)
 	}
 	if err != nil {
@@ -166,8 +162,8 @@ func (q *Query[N]) number(target uint64) (number uint64) {
 	return number
 }
 
-// putMaps copies lists of targets to the device.
-func (q *Query[N]) putMaps(ctx context.Context, dims []targetLists) ([]mapPointers, error) {
+// putMaps has the next batch copy lists of targets to the device.
+func (q *Query[N]) putMaps(dims []targetLists) ([]mapPointers, error) {
 	var m image
 	at := make([][4]int64, len(dims))
 	for d, t := range dims {
@@ -184,7 +180,7 @@ func (q *Query[N]) putMaps(ctx context.Context, dims []targetLists) ([]mapPointe
 		}
 		at[d] = [4]int64{m.u32(t.start), m.u64(numbers), m.i64(t.weight), m.u32(before)}
 	}
-	base, err := q.mem.put(ctx, m.b)
+	base, err := q.mem.write(m.b)
 	out := make([]mapPointers, len(dims))
 	for d, a := range at {
 		out[d] = mapPointers{base + device.Pointer(a[0]), base + device.Pointer(a[1]), base + device.Pointer(a[2]), base + device.Pointer(a[3])}
@@ -192,7 +188,7 @@ func (q *Query[N]) putMaps(ctx context.Context, dims []targetLists) ([]mapPointe
 	return out, err
 }
 
-// Close gives the query's device memory back.
+// Close gives the query's device memory back to the cube, for other queries.
 func (q *Query[N]) Close() error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -206,15 +202,14 @@ func (q *Query[N]) reserve(name string, bytes int64) (device.Pointer, error) {
 		return b.at, nil
 	}
 	if b.at != 0 {
-		q.mem.all = slices.DeleteFunc(q.mem.all, func(p device.Pointer) bool { return p == b.at })
 		delete(q.buffers, name)
-		if err := q.mem.ex.Free(q.mem.dev, b.at); err != nil {
+		if err := q.mem.release(b.at); err != nil {
 			return 0, err
 		}
 	}
 	p, err := q.mem.alloc(bytes)
 	if err == nil {
-		q.buffers[name] = buffer{p, bytes}
+		q.buffers[name] = block{p, bytes}
 	}
 	return p, err
 }

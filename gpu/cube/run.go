@@ -9,6 +9,7 @@ import (
 	"math/bits"
 	"slices"
 	"strconv"
+	"time"
 
 	"pgaccel/gpu/device"
 	"pgaccel/kernels"
@@ -17,10 +18,11 @@ import (
 
 // Stats says what a run did.
 type Stats struct {
-	DeviceMillis float64 // clearing of tables, kernels and compaction, without copies of the answer; of the last try
-	Launches     int     // by the host, of the last try
-	Retries      int     // because a hash table was too small
-	Slots        uint64  // of the hash table, if there was one
+	DeviceMillis float64       // clearing of tables, kernels and compaction, without copies of the answer; of the last try
+	Launches     int           // by the host, of the last try
+	Retries      int           // because a hash table was too small
+	Slots        uint64        // of the hash table, if there was one
+	Compile      time.Duration // of kernels that the run was the first to need
 }
 
 // The words of Query.head.
@@ -57,6 +59,18 @@ func (u *Cube[N]) Run(ctx context.Context, query cube.Query, v Variant) (results
 func (q *Query[N]) Run(ctx context.Context, v Variant) (cube.Result[N], Stats, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	return q.runLocked(ctx, v)
+}
+
+// runLocked is Run for who has q.mu.
+func (q *Query[N]) runLocked(ctx context.Context, v Variant) (r cube.Result[N], s Stats, err error) {
+	q.compile = 0
+	r, s, err = q.runVariant(ctx, v)
+	s.Compile = q.compile
+	return r, s, err
+}
+
+func (q *Query[N]) runVariant(ctx context.Context, v Variant) (cube.Result[N], Stats, error) {
 	if q.empty {
 		return cube.Result[N]{}, Stats{}, nil
 	}
@@ -77,6 +91,13 @@ func (q *Query[N]) Run(ctx context.Context, v Variant) (cube.Result[N], Stats, e
 }
 
 // module compiles a source with the kernels, once for a cube.
+func (q *Query[N]) module(ctx context.Context, name, code string, defines ...string) (device.Module, error) {
+	begin := time.Now()
+	m, err := q.c.module(ctx, name, code, defines...)
+	q.compile += time.Since(begin)
+	return m, err
+}
+
 func (u *Cube[N]) module(ctx context.Context, name, code string, defines ...string) (device.Module, error) {
 	key := name + "\x00" + code
 	if m, ok := u.modules.Load(key); ok {
@@ -100,12 +121,12 @@ func (u *Cube[N]) module(ctx context.Context, name, code string, defines ...stri
 
 // batch collects a run's commands.
 type batch struct {
-	b     device.Batch
-	reads int
-	n     int // launches
+	commands []device.Command
+	reads    int
+	n        int // launches
 }
 
-func (b *batch) add(c device.Command) { b.b.Commands = append(b.b.Commands, c) }
+func (b *batch) add(c device.Command) { b.commands = append(b.commands, c) }
 
 func (b *batch) mark() { b.add(device.Command{Op: device.OpMark}) }
 
@@ -128,7 +149,7 @@ func (b *batch) launch(m device.Module, kernel string, grid, block int, shared i
 
 // run executes the batch; marks stand around what counts as device time.
 func (q *Query[N]) run(ctx context.Context, b *batch, s *Stats) (*device.Reply, error) {
-	r, err := q.mem.ex.Run(ctx, q.mem.dev, &b.b)
+	r, err := q.mem.run(ctx, b.commands)
 	if err != nil {
 		return nil, err
 	}
@@ -193,6 +214,12 @@ func (q *Query[N]) blocks(each int, work, perBlock uint64) int {
 // guess is how many entries of an answer are read without asking first how many there are.
 const guess = 8192
 
+// tableKey says which runs of a query need tables of the same size.
+type tableKey struct {
+	functions int
+	classes   bool
+}
+
 // hashed runs the variants with a hash table of targets, with larger ones until it fits.
 func (q *Query[N]) hashed(ctx context.Context, v Variant) (cube.Result[N], Stats, error) {
 	functions := uint64(v.Functions)
@@ -205,13 +232,14 @@ func (q *Query[N]) hashed(ctx context.Context, v Variant) (cube.Result[N], Stats
 	}
 	slots := min(slotsFor(mulSaturated(expected, functions)), max(q.firstSlots, slotsFor(functions)))
 	v.Functions = int(functions)
-	slots = max(slots, q.grown[v])
+	key := tableKey{v.Functions, v.Method == ClassesHash}
+	slots = max(slots, q.grown[key])
 	var s Stats
 	for {
 		s.Slots = slots
 		r, full, err := q.hashedOnce(ctx, v, slots, expected, &s)
 		if err != nil || !full {
-			q.grown[v] = slots
+			q.grown[key] = slots
 			return r, s, err
 		}
 		slots *= 8
@@ -241,7 +269,7 @@ func (q *Query[N]) hashedOnce(ctx context.Context, v Variant, slots, expected ui
 	if err != nil {
 		return r, false, err
 	}
-	m, err := q.c.module(ctx, "cube_source", sourceCode)
+	m, err := q.module(ctx, "cube_source", sourceCode)
 	if err != nil {
 		return r, false, err
 	}
@@ -265,6 +293,9 @@ func (q *Query[N]) hashedOnce(ctx context.Context, v Variant, slots, expected ui
 	first := min(most, guess)
 	n, v8 := b.read(numbers, first*8), b.read(sums, first*8)
 	reply, err := q.run(ctx, &b, s)
+	if v.Method == Children && device.KindOf(err) == device.FaultLaunch {
+		return r, false, unavailable("kernels that launch kernels do not start here: %v", err)
+	}
 	if err != nil {
 		return r, false, err
 	}
@@ -303,7 +334,7 @@ func (q *Query[N]) entries(ctx context.Context, numbers, sums []byte, count uint
 		var b batch
 		b.read(numbersAt+device.Pointer(have*8), (count-have)*8)
 		b.read(sumsAt+device.Pointer(have*8), (count-have)*8)
-		more, err := q.mem.ex.Run(ctx, q.mem.dev, &b.b)
+		more, err := q.mem.run(ctx, b.commands)
 		if err != nil {
 			return cube.Result[N]{}, err
 		}

@@ -44,16 +44,16 @@ func (q *Query[N]) scanClasses(ctx context.Context, v Variant) (r cube.Result[N]
 	}
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(s.code)) // a hash takes all
-	m, err := q.c.module(ctx, fmt.Sprintf("cube_scan_%016x", h.Sum64()), s.code)
+	m, err := q.module(ctx, fmt.Sprintf("cube_scan_%016x", h.Sum64()), s.code)
 	if err != nil {
 		return r, stats, err
 	}
-	after, err := q.c.module(ctx, "cube_classes", classesCode)
+	after, err := q.module(ctx, "cube_classes", classesCode)
 	if err != nil {
 		return r, stats, err
 	}
-	if s.image.at == 0 {
-		if s.image.at, err = q.mem.put(ctx, s.tables); err != nil {
+	if s.image == 0 {
+		if s.image, err = q.mem.write(s.tables); err != nil {
 			return r, stats, err
 		}
 	}
@@ -74,7 +74,7 @@ func (q *Query[N]) scanClasses(ctx context.Context, v Variant) (r cube.Result[N]
 		if err != nil {
 			return r, stats, err
 		}
-		if err := q.contract(ctx, &b, after, step, [4]device.Pointer{sums, seen, outSums, outSeen}); err != nil {
+		if err := q.contract(&b, after, step, [4]device.Pointer{sums, seen, outSums, outSeen}); err != nil {
 			return r, stats, err
 		}
 		sums, seen = outSums, outSeen
@@ -106,7 +106,7 @@ func (q *Query[N]) launchScan(b *batch, s *scan, m, after device.Module) (sums, 
 	if len(s.steady) == 0 {
 		p.Ptr(0)
 	}
-	p.Ptr(s.image.at).Ptr(partSums).Ptr(partSeen).U64(uint64(q.c.cells)).I64(q.c.base)
+	p.Ptr(s.image).Ptr(partSums).Ptr(partSeen).U64(uint64(q.c.cells)).I64(q.c.base)
 	b.launch(m, "cube_scan", blocks, s.threads, s.shared, &p)
 	if !s.inGlobal {
 		var p device.Params
@@ -175,14 +175,14 @@ func (k *classDim) same() bool {
 }
 
 // contract appends a step: from sums and flags to sums and flags.
-func (q *Query[N]) contract(ctx context.Context, b *batch, m device.Module, s step, tensors [4]device.Pointer) (err error) {
+func (q *Query[N]) contract(b *batch, m device.Module, s step, tensors [4]device.Pointer) (err error) {
 	k := &q.classes.dims[s.dim]
 	matrix, made := q.matrices[s.dim]
 	if !made {
 		starts, classOf, weights := k.transposed()
 		var m image
 		at := [3]int64{m.u32(starts), m.u32(classOf), m.i64(weights)}
-		base, err := q.mem.put(ctx, m.b)
+		base, err := q.mem.write(m.b)
 		if err != nil {
 			return err
 		}
@@ -238,7 +238,7 @@ func (q *Query[N]) answer(ctx context.Context, b *batch, sums, seen device.Point
 		}
 		return r, nil
 	}
-	m, err := q.c.module(ctx, "cube_classes", classesCode)
+	m, err := q.module(ctx, "cube_classes", classesCode)
 	if err != nil {
 		return r, err
 	}
@@ -276,11 +276,11 @@ func (q *Query[N]) answer(ctx context.Context, b *batch, sums, seen device.Point
 // entries to their targets. It returns the table of those.
 func (q *Query[N]) classHash(ctx context.Context, b *batch, targets table) (table, error) {
 	k := q.classes
-	m, err := q.c.module(ctx, "cube_source", sourceCode)
+	m, err := q.module(ctx, "cube_source", sourceCode)
 	if err != nil {
 		return table{}, err
 	}
-	after, err := q.c.module(ctx, "cube_classes", classesCode)
+	after, err := q.module(ctx, "cube_classes", classesCode)
 	if err != nil {
 		return table{}, err
 	}
@@ -306,11 +306,11 @@ func (q *Query[N]) classHash(ctx context.Context, b *batch, targets table) (tabl
 			}
 			toClass[d], lists[d] = t, c.lists
 		}
-		to, err := q.putMaps(ctx, toClass)
+		to, err := q.putMaps(toClass)
 		if err != nil {
 			return table{}, err
 		}
-		from, err := q.putMaps(ctx, lists)
+		from, err := q.putMaps(lists)
 		if err != nil {
 			return table{}, err
 		}

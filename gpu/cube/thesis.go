@@ -29,7 +29,7 @@ func (q *Query[N]) cells(ctx context.Context, b *batch, v Variant) (list, count 
 	if !v.Prefilter {
 		return 0, 0, nil
 	}
-	m, err := q.c.module(ctx, "cube_source", sourceCode)
+	m, err := q.module(ctx, "cube_source", sourceCode)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -57,7 +57,7 @@ func (q *Query[N]) source(ctx context.Context, b *batch, v Variant, t table) err
 	if v.Saving > SaveShuffle {
 		return unavailable("%v", v)
 	}
-	m, err := q.c.module(ctx, "cube_source", sourceCode)
+	m, err := q.module(ctx, "cube_source", sourceCode)
 	if err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func (q *Query[N]) children(ctx context.Context, b *batch, v Variant, t table) e
 	if v.Saving != SaveNone && v.Saving != SaveStride {
 		return unavailable("%v", v)
 	}
-	m, err := q.c.module(ctx, "cube_children", childrenCode, "PGACCEL_CDP=1")
+	m, err := q.module(ctx, "cube_children", childrenCode, "PGACCEL_CDP=1")
 	if device.KindOf(err) == device.FaultCompile {
 		return unavailable("kernels that launch kernels do not compile here: %v", err)
 	}
@@ -124,7 +124,7 @@ func (q *Query[N]) children(ctx context.Context, b *batch, v Variant, t table) e
 
 // queueParams packs a CubeQueue.
 func (q *Query[N]) queueParams(ctx context.Context, b *batch, v Variant, t table, targets uint32, sums, seen device.Pointer) (device.Module, *device.Params, error) {
-	m, err := q.c.module(ctx, "cube_queue", childrenCode)
+	m, err := q.module(ctx, "cube_queue", childrenCode)
 	if err != nil {
 		return 0, nil, err
 	}

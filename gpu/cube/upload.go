@@ -3,6 +3,7 @@ package cube
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"math/bits"
@@ -27,6 +28,7 @@ const maxDims = 24
 // Cube is a cube on a device. Any number of goroutines may use it until Close.
 type Cube[N cube.Number] struct {
 	mem     memory
+	pool    *pool // of queries; columns have their memory to themselves
 	info    device.Info
 	host    *cube.Cube[N]
 	cells   int
@@ -39,7 +41,8 @@ type Cube[N cube.Number] struct {
 	absSum  uint64 // sum of the values' magnitudes
 	shift   int    // values are integers times 2^-shift
 
-	modules sync.Map // of module's key: device.Module or error
+	modules *sync.Map // of module's key: device.Module or error
+	choices *sync.Map // of Query.shape: Variant
 }
 
 // column is a packed column.
@@ -68,8 +71,10 @@ func Upload[N cube.Number](ctx context.Context, ex device.Executor, dev int, c *
 	if err != nil {
 		return nil, err
 	}
-	u := &Cube[N]{mem: memory{ex: ex, dev: dev}, info: ex.Devices()[dev], host: c, cells: c.Len(),
-		vectors: (c.Len() + vectorCells - 1) / vectorCells, shift: shift}
+	info := ex.Devices()[dev]
+	queries := &pool{ex: ex, dev: dev, most: max(info.Memory/4, 256<<20), kept: map[int64][]device.Pointer{}}
+	u := &Cube[N]{mem: memory{pool: &pool{ex: ex, dev: dev}}, pool: queries, info: info, host: c, cells: c.Len(),
+		vectors: (c.Len() + vectorCells - 1) / vectorCells, shift: shift, modules: &sync.Map{}, choices: &sync.Map{}}
 	if err := u.upload(ctx, cells.Paths, values); err != nil {
 		_ = u.mem.free() // the first error is the one to tell
 		return nil, err
@@ -121,7 +126,10 @@ func (u *Cube[N]) upload(ctx context.Context, paths [][]uint32, values []int64) 
 			binary.LittleEndian.PutUint32(zones[8*v+4:], high)
 		})
 		k.steady = float64(steady.Load()) / float64(max(u.vectors, 1))
-		if k.zones, err = u.mem.put(ctx, zones); err != nil {
+		if k.zones, err = u.mem.write(zones); err != nil {
+			return err
+		}
+		if _, err := u.mem.run(ctx, nil); err != nil {
 			return err
 		}
 		u.dims = append(u.dims, k)
@@ -150,9 +158,8 @@ func (u *Cube[N]) pack(ctx context.Context, width int, value func(i int) uint32)
 			packVector(buffer[v*bytes:][:bytes], width, (first+v)*vectorCells, min((first+v+1)*vectorCells, u.cells), value)
 		})
 		for from := 0; from < n*bytes; from += writeBytes {
-			b := &device.Batch{Commands: []device.Command{{Op: device.OpWrite,
-				Dst: at + device.Pointer(first*bytes+from), Data: buffer[from:min(from+writeBytes, n*bytes)]}}}
-			if _, err := u.mem.ex.Run(ctx, u.mem.dev, b); err != nil {
+			write := device.Command{Op: device.OpWrite, Dst: at + device.Pointer(first*bytes+from), Data: buffer[from:min(from+writeBytes, n*bytes)]}
+			if _, err := u.mem.run(ctx, []device.Command{write}); err != nil {
 				return column{}, err
 			}
 		}
@@ -194,7 +201,7 @@ func packVector(out []byte, width, from, to int, value func(i int) uint32) {
 }
 
 // Close gives the device's memory back. Prepared queries must have been closed.
-func (u *Cube[N]) Close() error { return u.mem.free() }
+func (u *Cube[N]) Close() error { return errors.Join(u.mem.free(), u.pool.trim()) }
 
 // Bytes returns the device memory of the columns.
 func (u *Cube[N]) Bytes() int64 {
