@@ -49,10 +49,19 @@ func (j *job) execute(stream int) (*program.Result, error) {
 	for _, c := range j.chunks {
 		b.commands = j.chunkTranscode(b.commands, c)
 	}
+	// Lookups that are built note their faults where the query does, which is the last: nothing
+	// is to be read of them. All is cleared at once.
 	sms := j.d.info.SMs
+	var regions []program.Region
+	query := j.parts[len(j.parts)-1]
 	for _, p := range j.parts {
-		g := p.shape.g
-		b.commands = g.Prepare(b.commands, p.q, &p.b)
+		if p != query {
+			p.b.Faults = query.shape.g.Head(query.q, &query.b)
+		}
+		regions = p.shape.g.Regions(regions, p.q, &p.b)
+	}
+	b.commands = program.Clear(b.commands, j.lanes, regions, sms)
+	for _, p := range j.parts {
 		b.commands = p.scan(b.commands, p.resident, sms)
 		if len(p.streams) > 0 {
 			if err := b.run(); err != nil {
@@ -63,41 +72,32 @@ func (j *job) execute(stream int) (*program.Result, error) {
 			}
 			b.mark()
 		}
-		b.commands = g.Finish(b.commands, p.q, p.module, &p.b, sms)
-		b.readers = append(b.readers, p)
 	}
+	b.commands = query.shape.g.Finish(b.commands, query.q, query.module, &query.b, sms)
+	b.readers = append(b.readers, query)
 	if err := b.run(); err != nil {
 		return nil, err
 	}
 	j.settle(&j.own, nil)
-	return j.result(stream)
+	return j.result(stream, query)
 }
 
-// result makes the result of what was read.
-func (j *job) result(stream int) (*program.Result, error) {
-	for i, p := range j.parts {
-		g := p.shape.g
-		var rest []byte
-		last := i == len(j.parts)-1
-		if c, more := g.Rest(p.q, &p.b, p.data); more && last {
-			reply, err := j.send(stream, []device.Command{c})
-			if err != nil {
-				return nil, err
-			}
-			rest = reply.Data[0]
-		}
-		r, err := g.Parse(p.q, p.data, rest)
+// result makes the query's result of what was read.
+func (j *job) result(stream int, query *part) (*program.Result, error) {
+	g := query.shape.g
+	var rest []byte
+	if c, more := g.Rest(query.q, &query.b, query.data); more {
+		reply, err := j.send(stream, []device.Command{c})
 		if err != nil {
 			return nil, err
 		}
-		if last || r.Fault {
-			if !r.Fault {
-				j.settle(&j.built, nil)
-			}
-			return r, nil
-		}
+		rest = reply.Data[0]
 	}
-	panic("BUG: a query without parts")
+	r, err := g.Parse(query.q, query.data, rest)
+	if err == nil && !r.Fault {
+		j.settle(&j.built, nil)
+	}
+	return r, err
 }
 
 // scan appends the computing of segments.

@@ -147,7 +147,10 @@ func (j *job) lookup(l *program.Lookup, d *program.LookupData, to, outs *device.
 			return nil
 		}
 	}
-	delivers := program.PackOuts(l, d)
+	var delivers []byte // of what a build leaves as it is: nothing, not an address of nothing
+	if d.Build == nil || len(l.Outs) > 0 {
+		delivers = program.PackOuts(l, d)
+	}
 	if d.Build == nil {
 		made := program.PackLookup(l, d)
 		if key.id == 0 {

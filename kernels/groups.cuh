@@ -93,6 +93,23 @@ PGACCEL_INLINE uint64_t group_slot(uint64_t *keys, uint64_t slots, uint64_t numb
 	return slots;
 }
 
+// build_bits sets the bits of keys, of lanes that are within, and reports whether a lane has
+// met one that was set: all lanes come. Rows of a dimension mostly have consecutive keys, so
+// that a warp's are those of one word or two.
+PGACCEL_INLINE bool build_bits(uint32_t *bits, uint32_t to, bool within, uint32_t lane)
+{
+	const uint32_t some = __ballot_sync(PGACCEL_WARP, within);
+	if (some == 0)
+		return false;
+	const uint32_t leader = (uint32_t)__ffs((int)some) - 1;
+	const uint32_t first = __shfl_sync(PGACCEL_WARP, to, (int)leader);
+	if (!__all_sync(PGACCEL_WARP, !within || to - first == lane - leader))
+		return within && (atomicOr(bits + (to >> 5), 1u << (to & 31)) >> (to & 31) & 1) != 0;
+	const uint64_t words = (uint64_t)(some >> leader) << (first & 31);
+	const uint32_t word = lane == 0 ? (uint32_t)words : (uint32_t)(words >> 32);
+	return lane < 2 && word != 0 && (atomicOr(bits + (first >> 5) + lane, word) & word) != 0;
+}
+
 // The reductions over a warp leave the result in lane 0.
 PGACCEL_INLINE uint64_t warp_sum(uint64_t v)
 {

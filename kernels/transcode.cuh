@@ -189,3 +189,25 @@ PGACCEL_INLINE void transcode_vector(const TranscodeParams &p, TranscodeShared &
 	if (job.width > 32)
 		pack_lanes(to + 32 * 32, s.values, (uint64_t)job.reference, 32, job.width - 32, n);
 }
+
+// Regions that are to have one value each: blockIdx.y is a region's number.
+#define CLEAR_MAX 64
+
+struct ClearRegion {
+	uint4 *at;
+	uint64_t units; // of 16 bytes
+	uint64_t value; // of each 32 bits
+};
+
+struct ClearParams {
+	uint64_t n;
+	ClearRegion regions[CLEAR_MAX];
+};
+
+PGACCEL_INLINE void clear_region(const ClearParams &p)
+{
+	const ClearRegion r = p.regions[blockIdx.y];
+	const uint32_t v = (uint32_t)r.value;
+	for (uint64_t i = blockIdx.x * (uint64_t)blockDim.x + threadIdx.x; i < r.units; i += gridDim.x * (uint64_t)blockDim.x)
+		r.at[i] = make_uint4(v, v, v, v);
+}

@@ -68,11 +68,16 @@
 //	           full warps of gathered rows: other steps, entries, expressions (gathered)
 //	             |
 //	             v
-//	           groups, a lookup or a bitmap (sink.go)
+//	           groups or a bitmap (sink.go)
 //
 // Once few rows are left they are gathered, since a device that has decoded a column for one
 // of 32 lanes has done the work of 32 (tuning.go says when). Groups are added to in
 // registers, in shared memory with 32-bit atomics whose carries go on by hand (64-bit ones
 // are loops there on Hopper), or in global memory. Nothing that differs between executions
 // is in the source: constants, bounds and pointers are members of the kernel's parameter.
+//
+// A SinkBuild is another kernel (build.go): a warp has 128 rows and is done, since tables that
+// lookups are built of are small, and what counts is how often it waits for memory. The bits
+// of 32 consecutive keys are set at once. Where Buffers.Faults has the query's Head, a build
+// is one launch, and Clear clears what all builds and the query have in one more.
 package program

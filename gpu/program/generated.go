@@ -40,6 +40,9 @@ func Generate(p *Program, t Tuning) (*Generated, error) {
 	if err := p.checkOrder(t.Order); err != nil {
 		return nil, err
 	}
+	if p.Sink.Kind == SinkBuild {
+		t = buildTuning(t)
+	}
 	g := &generator{p: p, t: t, known: map[string]bool{}}
 	g.param("const uint32_t *", "list", func(a *arguments) uint64 {
 		if a.all {
@@ -48,7 +51,12 @@ func Generate(p *Program, t Tuning) (*Generated, error) {
 		return uint64(a.b.Scratch) + uint64(a.l.list)
 	})
 	g.param("const SegmentHead *", "heads", func(a *arguments) uint64 { return uint64(a.b.Heads + a.first*SegmentHeadBytes) })
-	g.param("ResultHead *", "head", func(a *arguments) uint64 { return uint64(a.b.Scratch) + uint64(a.l.head) })
+	g.param("ResultHead *", "head", func(a *arguments) uint64 {
+		if a.b.Faults != 0 {
+			return uint64(a.b.Faults)
+		}
+		return uint64(a.b.Scratch) + uint64(a.l.head)
+	})
 	g.param("uint32_t", "units", func(a *arguments) uint64 { return uint64(a.segments) << a.l.shift >> a.ofUnit })
 	g.param("uint32_t", "shift", func(a *arguments) uint64 { return uint64(a.l.shift) })
 	switch p.Sink.Kind {
@@ -65,7 +73,11 @@ func Generate(p *Program, t Tuning) (*Generated, error) {
 		})
 	}
 	g.indent = 1
-	g.scan()
+	if p.Sink.Kind == SinkBuild {
+		g.scanBuild()
+	} else {
+		g.scan()
+	}
 	scan := g.lines
 	g.lines = nil
 	g.collect()
@@ -117,6 +129,16 @@ type Buffers struct {
 	Outs    []device.Pointer // PackOuts of each lookup
 	Built   device.Pointer   // SinkBuild: BuiltBytes(q), which become the lookup
 	Scratch device.Pointer   // ScratchBytes, of any content: groups, list, result
+	// Faults is the Head of another query that is to have a fault where this has one; Finish
+	// then has nothing to read. For a SinkBuild and the query that it is for. 0: none.
+	Faults device.Pointer
+}
+
+// Head is where the kernels of q note a fault: what Prepare clears, and Buffers.Faults of what
+// runs between Prepare and Finish.
+func (g *Generated) Head(q *Query, b *Buffers) device.Pointer {
+	l := g.layout(q)
+	return b.Scratch + device.Pointer(l.head)
 }
 
 // ScratchBytes is the size of Buffers.Scratch for q over as many of its segments.
@@ -136,27 +158,37 @@ func (g *Generated) SharedBytes(q *Query) int64 {
 	return l.shared + static
 }
 
-// Prepare appends the commands that come first: they clear scratch (and Built).
-func (g *Generated) Prepare(c []device.Command, q *Query, b *Buffers) []device.Command {
+// Regions appends what is to be cleared first: parts of scratch, and Built.
+func (g *Generated) Regions(list []Region, q *Query, b *Buffers) []Region {
 	l := g.layout(q)
-	fill := func(at device.Pointer, bytes int64, value uint32) {
+	region := func(at device.Pointer, bytes int64, value uint32) {
 		if bytes > 0 {
-			c = append(c, device.Command{Op: device.OpFill, Dst: at, Bytes: uint64(bytes), Value: value})
+			list = append(list, Region{at, uint64(bytes), value})
 		}
 	}
 	sink := &g.p.Sink
 	if sink.Kind == SinkGroups && sink.Place == PlaceHash {
-		fill(b.Scratch+device.Pointer(l.keys), int64(l.slots)*8, ^uint32(0))
+		region(b.Scratch+device.Pointer(l.keys), int64(l.slots)*8, ^uint32(0))
 	}
 	clear := l.tableBytes + headBytes
 	if sink.Kind == SinkBitmap {
 		clear += l.resultBytes
 	}
-	fill(b.Scratch+device.Pointer(l.head-l.tableBytes), clear, 0)
+	if b.Faults == 0 {
+		region(b.Scratch+device.Pointer(l.head-l.tableBytes), clear, 0)
+	}
 	if sink.Kind == SinkBuild {
 		bitmap := bitmapBytes(q.BuildSize)
-		fill(b.Built, bitmap, 0)
-		fill(b.Built+device.Pointer(bitmap), BuiltBytes(q)-bitmap, ^uint32(0))
+		region(b.Built, bitmap, 0)
+		region(b.Built+device.Pointer(bitmap), BuiltBytes(q)-bitmap, ^uint32(0))
+	}
+	return list
+}
+
+// Prepare appends the commands that come first: they clear Regions.
+func (g *Generated) Prepare(c []device.Command, q *Query, b *Buffers) []device.Command {
+	for _, r := range g.Regions(nil, q, b) {
+		c = append(c, r.fill())
 	}
 	return c
 }
@@ -204,6 +236,10 @@ func (g *Generated) ScanSegments(c []device.Command, q *Query, m device.Module, 
 		if !a.all {
 			c = append(c, device.Command{Op: device.OpWrite, Dst: b.Scratch + device.Pointer(l.list), Data: data})
 		}
+		if g.p.Sink.Kind == SinkBuild {
+			c = append(c, g.buildLaunch(m, &a))
+			continue
+		}
 		c = append(c,
 			device.Command{Op: device.OpLaunch, Module: m, Function: g.Scan,
 				Grid: [3]uint32{grid, 1, 1}, Block: [3]uint32{uint32(g.t.Threads), 1, 1}, Shared: uint32(l.shared),
@@ -217,8 +253,12 @@ func (g *Generated) direct(l *layout) bool {
 	return g.p.Sink.Kind == SinkGroups && g.p.Sink.Place != PlaceHash && l.tableBytes <= directBytes
 }
 
-// Finish appends the commands that gather and read the result's first part.
+// Finish appends the commands that gather and read the result's first part: none where b has
+// Faults.
 func (g *Generated) Finish(c []device.Command, q *Query, m device.Module, b *Buffers, sms int) []device.Command {
+	if b.Faults != 0 {
+		return c
+	}
 	l := g.layout(q)
 	at, read := l.head, headBytes+l.resultBytes
 	switch {

@@ -100,11 +100,7 @@ func (g *generator) stageBitmaps() {
 
 // sink emits what becomes of a row that has passed.
 func (g *generator) sink(r *row) {
-	switch g.p.Sink.Kind {
-	case SinkBuild:
-		g.build(r)
-		return
-	case SinkBitmap:
+	if g.p.Sink.Kind == SinkBitmap {
 		return
 	}
 	l := g.p.places()
@@ -248,32 +244,6 @@ func (g *generator) addGlobal(x place, kind AccKind, group, v string) {
 	default:
 		g.line("global_max(%s, %s(%s));", g.word(x.global, group), kind.key(), v)
 	}
-}
-
-// build emits SinkBuild. A key's bit says whether it came before, whatever the layout.
-func (g *generator) build(r *row) {
-	kind := g.p.Sink.Build
-	key := r.node(g.p.Sink.Key, "")
-	lo := g.param("int64_t", "build_lo", func(a *arguments) uint64 { return uint64(a.q.BuildLo) })
-	size := g.param("uint32_t", "build_size", func(a *arguments) uint64 { return uint64(max(a.q.BuildSize, 0)) })
-	bits := g.param("uint32_t *", "build_bits", func(a *arguments) uint64 { return uint64(a.b.Built) })
-	number := ""
-	if kind != LookupBits {
-		number = g.number(r, false)
-	}
-	g.line("if (%s && %s && !fault) {", r.alive, key.notNull()) // an entry that is a fault's is none
-	g.line("const uint64_t distance = (uint64_t)%s - (uint64_t)%s;", key.as(true), lo)
-	g.line("if (distance >= %s) {", size)
-	g.line("fault = true;")
-	g.line("} else {")
-	g.line("const uint32_t to = (uint32_t)distance;")
-	g.line("fault |= atomicOr(%s + (to >> 5), 1u << (to & 31)) >> (to & 31) & 1;", bits)
-	if entry := map[LookupKind]string{Lookup8: "uint8_t", Lookup16: "uint16_t", Lookup32: "uint32_t"}[kind]; entry != "" {
-		entries := g.param(entry+" *", "build_entries", func(a *arguments) uint64 { return uint64(a.b.Built) + uint64(bitmapBytes(a.q.BuildSize)) })
-		g.line("%s[to] = (%s)%s;", entries, entry, number)
-	}
-	g.line("}")
-	g.line("}")
 }
 
 // closeSink emits what comes after the last row: what a block has is added to the table in

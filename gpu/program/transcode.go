@@ -23,7 +23,7 @@ func AppendTranscodeJob(b []byte, src, dst device.Pointer, rows int, f LaneForma
 	return binary.LittleEndian.AppendUint32(b, f.Width)
 }
 
-// TranscodeSource is the module with the kernel that Transcode launches.
+// TranscodeSource is the module with the kernels that Transcode and Clear launch.
 func TranscodeSource() device.Source {
 	return device.Source{
 		Name: "transcode",
@@ -33,6 +33,11 @@ PGACCEL_KERNEL(transcode, TranscodeParams, p, 256, 4)
 {
 	__shared__ TranscodeShared shared;
 	transcode_vector(p, shared);
+}
+
+PGACCEL_KERNEL(clear, ClearParams, p, 256, 4)
+{
+	clear_region(p);
 }
 `,
 		Headers: headers("pgaccel.cuh", "lanes.cuh", "tile.cuh", "transcode.cuh"),
