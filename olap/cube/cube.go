@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+	"sync/atomic"
 )
 
 // Number is what values and weights are made of: fixed-point integers or doubles.
@@ -84,10 +85,19 @@ func New[N Number](dims []Dimension[N], cells Cells[N], scale int) (*Cube[N], er
 		if len(cells.Paths[d]) != len(cells.Values) {
 			return nil, fmt.Errorf("cube: %d values, %d paths", len(cells.Values), len(cells.Paths[d]))
 		}
+	}
+	errs := make([]error, len(dims))
+	side(len(dims), func(d int) {
 		for i, e := range cells.Paths[d] {
 			if int(e) >= len(dims[d].Elements) || len(dims[d].Elements[e].Children) > 0 {
-				return nil, fmt.Errorf("cube: cell %d is not at a base element of %s", i, dims[d].Name)
+				errs[d] = fmt.Errorf("cube: cell %d is not at a base element of %s", i, dims[d].Name)
+				return
 			}
+		}
+	})
+	for _, err := range errs {
+		if err != nil {
+			return nil, err
 		}
 	}
 	for i, v := range cells.Values {
@@ -99,6 +109,9 @@ func New[N Number](dims []Dimension[N], cells Cells[N], scale int) (*Cube[N], er
 		for _, v := range cells.Values {
 			c.absSum = addSaturated(c.absSum, magnitude(int64(v)))
 		}
+	}
+	if c.ascending() {
+		return c, nil
 	}
 	c.sort()
 	for i := 1; i < len(cells.Values); i++ {
@@ -141,6 +154,21 @@ func (c *Cube[N]) compare(i, j int) int {
 		}
 	}
 	return 0
+}
+
+// ascending reports whether every cell's path is greater than the one before.
+func (c *Cube[N]) ascending() bool {
+	const part = 1 << 16
+	var not atomic.Bool
+	side((c.Len()+part-1)/part, func(p int) {
+		for i := max(p*part, 1); i < min((p+1)*part, c.Len()); i++ {
+			if c.compare(i-1, i) >= 0 {
+				not.Store(true)
+				return
+			}
+		}
+	})
+	return !not.Load()
 }
 
 // sort puts the fact table into the order of its paths, into new slices where needed.

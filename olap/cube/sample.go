@@ -3,6 +3,9 @@ package cube
 import (
 	"fmt"
 	"math/rand/v2"
+	"runtime"
+	"sync"
+	"sync/atomic"
 )
 
 // Sample is a cube made after one of the thesis' (section 5.1), with its queries.
@@ -258,24 +261,58 @@ func fill(name string, dims []*dimension, use []int, n int) (*Sample, error) {
 		}
 		places *= float64(radix[d])
 	}
-	random := rand.New(rand.NewPCG(uint64(n), uint64(len(dims))))
-	cells := Cells[float64]{Paths: make([][]uint32, len(dims)), Values: make([]float64, 0, n+n/64)}
-	for d := range dims {
-		cells.Paths[d] = make([]uint32, 0, n+n/64)
-	}
+	// Parts of the combinations are filled side by side, each from random numbers of its own,
+	// so that cells are the same on any machine.
+	parts := min(max(n>>16, 1), 256)
 	gap := max(0, places/float64(max(n, 1))-1)
-	path := make([]uint32, len(dims))
-	for at := gap * random.Float64(); at < places; at += 1 + 2*gap*random.Float64() {
-		left := uint64(at)
-		for d := len(dims) - 1; d >= 0; d-- {
-			path[d] = uint32(left % uint64(radix[d]))
-			left /= uint64(radix[d])
+	filled := make([]Cells[float64], parts)
+	border := func(part int) uint64 { return uint64(places * (float64(part) / float64(parts))) }
+	side(parts, func(part int) {
+		random := rand.New(rand.NewPCG(uint64(n), uint64(part<<8+len(dims))))
+		out := Cells[float64]{Paths: make([][]uint32, len(dims)), Values: make([]float64, 0, n/parts+n/parts/32+16)}
+		for d := range dims {
+			out.Paths[d] = make([]uint32, 0, cap(out.Values))
 		}
-		for d, e := range path {
-			cells.Paths[d] = append(cells.Paths[d], e)
+		for at := float64(border(part)) + gap*random.Float64(); uint64(at) < border(part+1); at += 1 + 2*gap*random.Float64() {
+			left := uint64(at)
+			for d := len(dims) - 1; d >= 0; d-- {
+				q := left / uint64(radix[d])
+				out.Paths[d] = append(out.Paths[d], uint32(left-q*uint64(radix[d])))
+				left = q
+			}
+			out.Values = append(out.Values, float64(1+random.IntN(1000)))
 		}
-		cells.Values = append(cells.Values, float64(1+random.IntN(1000)))
-	}
+		filled[part] = out
+	})
+	cells := Cells[float64]{Paths: make([][]uint32, len(dims))}
+	side(len(dims)+1, func(d int) {
+		if d == len(dims) {
+			cells.Values = make([]float64, 0, n+n/64)
+			for _, f := range filled {
+				cells.Values = append(cells.Values, f.Values...)
+			}
+			return
+		}
+		path := make([]uint32, 0, n+n/64)
+		for _, f := range filled {
+			path = append(path, f.Paths[d]...)
+		}
+		cells.Paths[d] = path
+	})
 	c, err := New(all, cells, 0)
 	return &Sample{Name: name, Cube: c}, err
+}
+
+// side calls f for 0 to n-1 on all processors.
+func side(n int, f func(i int)) {
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range min(n, runtime.GOMAXPROCS(0)) {
+		wg.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				f(i)
+			}
+		})
+	}
+	wg.Wait()
 }
