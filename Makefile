@@ -20,7 +20,7 @@ $(BIN): $(shell find . -name '*.go' -not -path './bench/*') go.mod
 build-cuda:
 	scripts/cuda-env.sh $(GO) build -tags cuda -o bin/pgaccel-gpu ./cmd/pgaccel-gpu
 
-# The same worker over an emulated device, for tests.
+# The same worker over an emulated device, for tests. It calls a C++20 compiler as it runs.
 gpu-emu:
 	$(GO) build -tags emu -o bin/pgaccel-gpu-emu ./cmd/pgaccel-gpu
 
@@ -62,7 +62,8 @@ simd:
 	@scripts/simd.sh
 
 race: deps
-	$(GO) test -race -short -timeout 30m ./vector ./plan ./catalog ./internal/simd ./compress ./bitmapidx/... ./colstore ./olap/... ./engine ./gpu/worker ./wire ./upstream ./proxy ./replica ./replica/pgoutput
+	@scripts/install-deps.sh test
+	$(GO) test -race -short -timeout 30m ./vector ./plan ./catalog ./internal/simd ./compress ./bitmapidx/... ./colstore ./olap/... ./engine ./gpu/... ./wire ./upstream ./proxy ./replica ./replica/pgoutput
 
 # The Go benchmarks of the working tree beside those of a commit, by benchstat:
 # `make bench BASE=main BENCH='Decode|Filter' PACKAGES=./compress COUNT=10`.

@@ -3,7 +3,7 @@
 # libcuda.so to link with (a stub: the driver is on the machine that runs it), and, for
 # checks on machines without a GPU, NVRTC. It is $CUDA_HOME or /usr/local/cuda where one of
 # them has cuda.h; else build/cuda, filled once from the distribution's non-free packages
-# (Debian 12: CUDA 11.8; about 800 MB are downloaded, 60 MB kept).
+# (Debian 12: CUDA 11.8; about 800 MB are downloaded, 60 MB kept. Ubuntu's multiverse: untried).
 # The system's list of package sources stays as it is.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -36,14 +36,23 @@ work=$(mktemp -d "$PWD/build/cuda-XXXXXX")
 trap 'rm -rf "$work"' EXIT
 mkdir -p "$work/state/lists/partial" "$work/cache/archives/partial" "$work/deb"
 # The same mirrors as the system's, with the component that holds CUDA.
-keys=/usr/share/keyrings/debian-archive-keyring.gpg
-[ -e "$keys" ] && signed="[signed-by=$keys] " || signed=""
-apt-get indextargets --format '$(SITE) $(CODENAME)' 'Created-By: Packages' | sort -u |
-	while read -r site release; do
-		echo "deb $signed$site $release non-free"
-	done | grep -E '/debian/? ' >"$work/sources.list" || true
+targets() {
+	apt-get indextargets --format '$(SITE) $(CODENAME)' 'Created-By: Packages' | sort -u
+}
+# A system whose lists were never fetched has no targets.
+[ -n "$(targets)" ] || $([ "$(id -u)" -eq 0 ] || echo sudo) apt-get update -qq >&2
+targets | while read -r site release; do
+	case ${site%/} in
+	*/debian) keyring=debian-archive-keyring.gpg component=non-free ;;
+	*/ubuntu) keyring=ubuntu-archive-keyring.gpg component=multiverse ;;
+	*) continue ;;
+	esac
+	keyring=/usr/share/keyrings/$keyring
+	[ -e "$keyring" ] && signed="[signed-by=$keyring] " || signed=""
+	echo "deb $signed$site $release $component"
+done >"$work/sources.list"
 if [ ! -s "$work/sources.list" ]; then
-	echo "no CUDA headers: set CUDA_HOME to a CUDA toolkit of version 11.8 or later (only Debian's packages are fetched here)" >&2
+	echo "no CUDA headers: set CUDA_HOME to a CUDA toolkit of version 11.8 or later (only Debian's and Ubuntu's packages are fetched here)" >&2
 	exit 1
 fi
 apt=(apt-get -qq -o APT::Sandbox::User=root

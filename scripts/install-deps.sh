@@ -6,6 +6,7 @@
 set -euo pipefail
 
 missing=()
+command -v make >/dev/null || missing+=(make)
 command -v cc >/dev/null || missing+=(gcc libc6-dev)
 if [ -z "${PGACCEL_PG_BINDIR:-}" ] && ! ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 && ! command -v initdb >/dev/null; then
 	missing+=(postgresql)
@@ -14,22 +15,29 @@ case "${1:-}" in
 test | ptx) command -v "${CXX:-c++}" >/dev/null || missing+=(g++) ;;
 esac
 if [ "${1:-}" = ptx ] && ! "$(dirname "$0")/clang.sh" >/dev/null 2>&1; then
-	missing+=(clang-16)
+	missing+=(clang)
 fi
 command -v psql >/dev/null || missing+=(postgresql-client)
 [ ${#missing[@]} -eq 0 ] && exit 0
 
 if ! command -v apt-get >/dev/null; then
-	echo "please install: ${missing[*]}" >&2
+	echo "please install: ${missing[*]} (clang: 16 or newer)" >&2
 	exit 1
 fi
 sudo=""
 if [ "$(id -u)" -ne 0 ]; then
 	sudo="sudo"
 fi
-echo "installing: ${missing[*]}"
 export DEBIAN_FRONTEND=noninteractive
 $sudo apt-get update -qq
+# The distribution's default clang may be older than 16, and which others there are differs.
+for i in "${!missing[@]}"; do
+	if [ "${missing[i]}" = clang ]; then
+		missing[i]=$(apt-cache search --names-only '^clang-(1[6-9]|2[0-9])$' | sort | sed -n '1s/ .*//p')
+		[ -n "${missing[i]}" ] || { echo "this distribution has no clang 16 or newer: install one, or name it in CLANG" >&2; exit 1; }
+	fi
+done
+echo "installing: ${missing[*]}"
 # The distribution's package would start a server of its own; pgaccel starts private ones.
 if [ ! -e /etc/postgresql-common/createcluster.conf ] && printf '%s\n' "${missing[@]}" | grep -qx postgresql; then
 	$sudo mkdir -p /etc/postgresql-common

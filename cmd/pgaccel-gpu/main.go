@@ -83,14 +83,6 @@ func serve(o options) error {
 	return worker.Serve(conn, ex)
 }
 
-// kept returns the directory for a kind of device's compiled kernels, empty for none.
-func (o options) kept(kind device.Kind) string {
-	if o.cacheDir == "" {
-		return ""
-	}
-	return filepath.Join(o.cacheDir, string(kind))
-}
-
 func printDevices(ex device.Executor) {
 	for i, d := range ex.Devices() {
 		fmt.Printf("%s:%d %s, %s, %s, %d multiprocessors of %d threads, shared memory %d KiB a block and %d KiB a multiprocessor, L2 %d MiB, memory %d MiB, %d MiB free\n",
