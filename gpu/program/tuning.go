@@ -38,7 +38,7 @@ const sharedReserve = 4 << 10
 
 // gatherBits says when rows are gathered: reading a column of a gathered row costs as much
 // memory traffic as so many bits of each row of the vector do (measured on an H200).
-const gatherBits = 320
+const gatherBits = 280
 
 // TuningFor chooses for an execution on a device: in which order steps are applied, which of
 // them see all rows, and what of q's data blocks keep in shared memory. widths become
