@@ -47,8 +47,8 @@ VERSIONS ?=
 test-versions: deps
 	@scripts/test-versions.sh $(VERSIONS)
 
-# What CI runs.
-check: lint race test
+# Most of what CI runs; .ci/run also fuzzes, and tests with PostgreSQL 17 and 18.
+check: lint ptx race test
 
 lint:
 	@out=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$out" ]; then echo "gofmt wants:"; echo "$$out"; exit 1; fi
