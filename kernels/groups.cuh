@@ -137,6 +137,56 @@ PGACCEL_INLINE void warp_sum128(uint64_t &low, uint64_t &high)
 	}
 }
 
+// first_of is the value of the first of some lanes, one at least. All lanes come.
+PGACCEL_INLINE uint32_t first_of(uint32_t v, uint32_t some)
+{
+	return __shfl_sync(PGACCEL_WARP, v, __ffs((int)some) - 1);
+}
+
+PGACCEL_INLINE uint64_t first_of(uint64_t v, uint32_t some)
+{
+	return __shfl_sync(PGACCEL_WARP, (unsigned long long)v, __ffs((int)some) - 1);
+}
+
+// one_group reports whether some lanes, those that put, are of one group, and enough of them
+// for the warp to add up first. All lanes come.
+template <typename T>
+PGACCEL_INLINE bool one_group(T group, uint32_t some, bool put)
+{
+	if (__popc(some) < 8)
+		return false;
+	const T first = first_of(group, some);
+	return __all_sync(PGACCEL_WARP, !put || group == first);
+}
+
+// The reductions over n neighbouring lanes, a power of two of at most 32, leave the result in
+// all of them. All lanes come.
+PGACCEL_INLINE uint64_t replica_sum(uint64_t v, uint32_t n)
+{
+	for (uint32_t d = n >> 1; d > 0; d >>= 1)
+		v += __shfl_xor_sync(PGACCEL_WARP, (unsigned long long)v, (int)d);
+	return v;
+}
+
+PGACCEL_INLINE uint64_t replica_max(uint64_t v, uint32_t n)
+{
+	for (uint32_t d = n >> 1; d > 0; d >>= 1) {
+		const uint64_t w = __shfl_xor_sync(PGACCEL_WARP, (unsigned long long)v, (int)d);
+		v = w > v ? w : v;
+	}
+	return v;
+}
+
+PGACCEL_INLINE void replica_sum128(uint64_t &low, uint64_t &high, uint32_t n)
+{
+	for (uint32_t d = n >> 1; d > 0; d >>= 1) {
+		const uint64_t l = __shfl_xor_sync(PGACCEL_WARP, (unsigned long long)low, (int)d);
+		const uint64_t h = __shfl_xor_sync(PGACCEL_WARP, (unsigned long long)high, (int)d);
+		low += l;
+		high += h + (low < l ? 1 : 0);
+	}
+}
+
 // warp_scan returns the sum over lanes up to this one.
 PGACCEL_INLINE uint32_t warp_scan(uint32_t v, uint32_t lane)
 {

@@ -134,9 +134,9 @@ func (g *Generated) layout(q *Query) (l layout) {
 	if p.Sink.Kind == SinkGroups && p.Sink.Place == PlaceShared {
 		l.sharedTable = l.shared
 		l.tableWords = (int64(l.slots)*places.sharedGroupBytes() + 7) / 8 * 2
-		// Few groups have several tables, so that the warps of a block mostly meet others.
+		// Few groups have several tables, so that the lanes of a warp mostly meet others.
 		l.replicas = 1
-		for l.replicas < 8 && 2*l.replicas*l.tableWords*4 <= int64(g.t.TableBytes) {
+		for l.replicas < laneCount && 2*l.replicas*l.tableWords*4 <= int64(g.t.TableBytes) {
 			l.replicas *= 2
 		}
 		l.shared += l.replicas * l.tableWords * 4

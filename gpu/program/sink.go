@@ -39,17 +39,16 @@ func (g *generator) openSink() {
 	switch {
 	case g.p.Sink.Kind != SinkGroups:
 	case g.p.Sink.Place == PlaceShared:
-		words := g.param("uint32_t", "table_words", func(a *arguments) uint64 { return uint64(a.l.tableWords) })
-		replicas := g.param("uint32_t", "replicas", func(a *arguments) uint64 { return uint64(a.l.replicas) })
+		words := g.param("uint32_t", "table_words", func(a *arguments) uint64 { return uint64(a.l.replicas * a.l.tableWords) })
 		at := g.param("uint32_t", "shared_table", func(a *arguments) uint64 { return uint64(a.l.sharedTable) })
 		g.line("uint32_t *const tables = (uint32_t *)(dynamic + %s);", at)
-		g.line("for (uint32_t i = threadIdx.x; i < %s * %s; i += %d)", words, replicas, g.t.Threads)
+		g.line("for (uint32_t i = threadIdx.x; i < %s; i += %d)", words, g.t.Threads)
 		g.line("\ttables[i] = 0;")
-		g.line("uint32_t *const mine_table = tables + (warp & (%s - 1)) * %s;", replicas, words)
-		l := g.p.places()
-		groups := g.groups()
-		g.line("uint64_t *const keys64 = (uint64_t *)mine_table;")
-		g.line("uint32_t *const words32 = mine_table + %d * %s;", 2*l.keys, groups)
+		// Copies of a word are neighbours, and lanes have different ones: then they meet neither
+		// each other nor each other's banks.
+		g.line("const uint32_t replica = lane & (%s - 1);", g.replicas())
+		g.line("uint64_t *const keys64 = (uint64_t *)tables + replica;")
+		g.line("uint32_t *const words32 = tables + %d * %s + replica;", 2*g.p.places().keys, g.stride())
 		g.line("(void)keys64;")
 	case g.p.Sink.Place == PlaceSingle:
 		g.line("uint64_t total_rows = 0;")
@@ -68,6 +67,16 @@ func (g *generator) openSink() {
 // groups is the number of slots.
 func (g *generator) groups() string {
 	return g.param("uint32_t", "groups", func(a *arguments) uint64 { return a.l.slots })
+}
+
+// replicas is the number of a block's tables, a power of two of at most a warp.
+func (g *generator) replicas() string {
+	return g.param("uint32_t", "replicas", func(a *arguments) uint64 { return uint64(a.l.replicas) })
+}
+
+// stride is how far apart arrays of a block's tables lie: the slots of all of them.
+func (g *generator) stride() string {
+	return g.param("uint32_t", "stride", func(a *arguments) uint64 { return uint64(a.l.replicas) * a.l.slots })
 }
 
 // stageBitmaps emits the copies to shared memory.
@@ -147,37 +156,91 @@ func (g *generator) sink(r *row) {
 	}
 	// A row that is a fault has no group: its digits may be anything, and what they say may lie
 	// beside the table.
-	g.line("if (%s && !fault) {", r.alive)
-	add := g.addGlobal
-	switch where {
-	case PlaceShared:
-		add = g.addShared
-		g.line("atomicAdd(words32 + %s, 1u);", group)
-	case PlaceHash:
-		g.line("const uint64_t slot = group_slot(p.keys, p.slots, %s, hash_of(%s));", group, group)
+	put := g.name("put")
+	g.line("const bool %s = %s && !fault;", put, r.alive)
+	when := func(i int) string { // a row adds to an accumulator
+		if list[i].when == r.alive {
+			return put
+		}
+		return put + " && " + list[i].when
+	}
+	if where == PlaceShared {
+		g.line("if (%s) {", put)
+		g.line("const uint32_t mine = %s * %s;", group, g.replicas())
+		g.line("atomicAdd(words32 + mine, 1u);")
+		for i, a := range g.p.Sink.Accs {
+			if !l.accs[i].same {
+				g.line("if (%s) {", when(i))
+				g.addShared(l.accs[i], a.Kind, "mine", list[i].v)
+				g.line("}")
+			}
+		}
+		g.line("}")
+		return
+	}
+	// slot emits the place of a group, for rows that have one, and what becomes of them.
+	slot := func(number string, body func(at string)) {
+		if where != PlaceHash {
+			body(number)
+			return
+		}
+		g.line("const uint64_t slot = group_slot(p.keys, p.slots, %s, hash_of(%s));", number, number)
 		g.line("if (slot == p.slots) {")
 		g.line("p.head->full = 1;")
 		g.line("} else {")
-		group = "slot"
-		fallthrough
-	default:
-		g.line("global_add(p.table + %s, 1);", group)
+		body("slot")
+		g.line("}")
 	}
+	// Rows that lie together may be of one group, as those of a time are: then the warp adds up
+	// first, since atomics on one word wait for each other.
+	g.line("const uint32_t some = __ballot_sync(PGACCEL_WARP, %s);", put)
+	g.line("if (one_group(%s, some, %s)) {", group, put)
 	for i, a := range g.p.Sink.Accs {
 		if l.accs[i].same {
 			continue
 		}
-		if list[i].when != r.alive {
-			g.line("if (%s) {", list[i].when)
-		}
-		add(l.accs[i], a.Kind, group, list[i].v)
-		if list[i].when != r.alive {
-			g.line("}")
+		name, v := fmt.Sprintf("sum%d", i), list[i].v
+		switch a.Kind {
+		case AccRows, AccCount:
+			g.line("const uint64_t %s = (uint64_t)__popc(__ballot_sync(PGACCEL_WARP, %s));", name, when(i))
+		case AccSum:
+			g.line("const uint64_t %s = warp_sum(%s ? (uint64_t)%s : 0);", name, when(i), v)
+		case AccSum128:
+			g.line("uint64_t %s = %s ? (uint64_t)%s : 0, %s_high = %s ? (uint64_t)(%s >> 63) : 0;", name, when(i), v, name, when(i), v)
+			g.line("warp_sum128(%s, %s_high);", name, name)
+		default:
+			g.line("const uint64_t %s = warp_max(%s ? %s(%s) : 0);", name, when(i), a.Kind.key(), v)
 		}
 	}
-	if where == PlaceHash {
-		g.line("}")
-	}
+	g.line("const %s of_all = first_of(%s, some);", map[bool]string{true: "uint64_t", false: "uint32_t"}[where == PlaceHash], group)
+	g.line("if (lane == 0) {")
+	slot("of_all", func(at string) {
+		g.line("global_add(p.table + %s, (uint64_t)__popc(some));", at)
+		for i, a := range g.p.Sink.Accs {
+			x, name := l.accs[i], fmt.Sprintf("sum%d", i)
+			switch {
+			case x.same:
+			case a.Kind == AccSum128:
+				g.line("global_add128(%s, %s, %s, %s_high);", g.word(x.global, at), g.word(x.global+1, at), name, name)
+			case a.Kind == AccMin || a.Kind == AccMax:
+				g.line("global_max(%s, %s);", g.word(x.global, at), name)
+			default:
+				g.line("global_add(%s, %s);", g.word(x.global, at), name)
+			}
+		}
+	})
+	g.line("}")
+	g.line("} else if (%s) {", put)
+	slot(group, func(at string) {
+		g.line("global_add(p.table + %s, 1);", at)
+		for i, a := range g.p.Sink.Accs {
+			if !l.accs[i].same {
+				g.line("if (%s) {", when(i))
+				g.addGlobal(l.accs[i], a.Kind, at, list[i].v)
+				g.line("}")
+			}
+		}
+	})
 	g.line("}")
 }
 
@@ -208,15 +271,15 @@ func (g *generator) addSingle(i int, kind AccKind, when, v string) {
 }
 
 func (g *generator) addShared(x place, kind AccKind, group, v string) {
-	groups := g.groups()
-	word := func(k int) string { return fmt.Sprintf("words32 + %d * %s + %s", k, groups, group) }
+	stride := g.stride()
+	word := func(k int) string { return fmt.Sprintf("words32 + %d * %s + %s", k, stride, group) }
 	switch {
 	case kind == AccRows || kind == AccCount:
 		g.line("atomicAdd(%s, 1u);", word(x.shared))
 	case kind == AccSum:
 		g.line("shared_add64(%s, %s, %s);", word(x.shared), word(x.shared+1), v)
 	case kind == AccSum128:
-		g.line("shared_add128(%s, %s, %s);", word(x.shared), groups, v)
+		g.line("shared_add128(%s, %s, %s);", word(x.shared), stride, v)
 	case x.key32:
 		invert := ""
 		if kind == AccMin {
@@ -224,7 +287,7 @@ func (g *generator) addShared(x place, kind AccKind, group, v string) {
 		}
 		g.line("shared_max32(%s, %s((uint32_t)%s ^ 0x80000000u));", word(x.shared), invert, v)
 	default:
-		g.line("shared_max(keys64 + %d * %s + %s, %s(%s));", x.shared, groups, group, kind.key(), v)
+		g.line("shared_max(keys64 + %d * %s + %s, %s(%s));", x.shared, stride, group, kind.key(), v)
 	}
 }
 
@@ -260,39 +323,61 @@ func (g *generator) closeSink() {
 	}
 }
 
+// flushShared adds up a group's copies, which neighbouring lanes have, and then one atomic
+// each.
 func (g *generator) flushShared() {
 	l := g.p.places()
-	groups := g.groups()
+	stride, replicas := g.stride(), g.replicas()
 	g.line("__syncthreads();")
-	g.line("for (uint32_t i = threadIdx.x; i < p.replicas * %s; i += %d) {", groups, g.t.Threads)
-	g.line("const uint32_t replica = i / %s, group = i - replica * %s;", groups, groups)
-	g.line("const uint64_t *const keys = (const uint64_t *)(tables + replica * p.table_words) + group;")
-	g.line("const uint32_t *const words = tables + replica * p.table_words + %d * %s + group;", 2*l.keys, groups)
+	g.line("for (uint32_t first = 0; first < %s; first += %d) {", stride, g.t.Threads)
+	g.line("const uint32_t i = first + threadIdx.x, group = i / %s;", replicas)
+	g.line("const bool there = i < %s;", stride)
+	g.line("const uint64_t *const keys = (const uint64_t *)tables + (there ? i : 0);")
+	g.line("const uint32_t *const words = tables + %d * %s + (there ? i : 0);", 2*l.keys, stride)
 	g.line("(void)keys;")
-	g.line("if (words[0] == 0)")
-	g.line("\tcontinue;")
-	g.line("global_add(p.table + group, words[0]);")
-	pair := func(k int) string {
-		return fmt.Sprintf("((uint64_t)words[%d * %s] << 32 | words[%d * %s])", k+1, groups, k, groups)
+	word := func(k int) string { return fmt.Sprintf("words[%d * %s]", k, stride) }
+	pair := func(k int) string { return fmt.Sprintf("((uint64_t)%s << 32 | %s)", word(k+1), word(k)) }
+	// All lanes come to a reduction; lane 0 of a group's has what it makes.
+	reduced := func(name, call, v string) {
+		g.line("const uint64_t %s = %s(there ? %s : 0, %s);", name, call, v, replicas)
 	}
+	reduced("all_rows", "replica_sum", "(uint64_t)words[0]")
 	for i, a := range g.p.Sink.Accs {
-		x := l.accs[i]
+		x, name := l.accs[i], fmt.Sprintf("all%d", i)
 		switch {
 		case x.same:
 		case a.Kind == AccRows || a.Kind == AccCount:
-			g.line("global_add(%s, words[%d * %s]);", g.word(x.global, "group"), x.shared, groups)
+			reduced(name, "replica_sum", "(uint64_t)"+word(x.shared))
 		case a.Kind == AccSum:
-			g.line("global_add(%s, %s);", g.word(x.global, "group"), pair(x.shared))
+			reduced(name, "replica_sum", pair(x.shared))
 		case a.Kind == AccSum128:
-			g.line("global_add128(%s, %s, %s, %s);", g.word(x.global, "group"), g.word(x.global+1, "group"), pair(x.shared), pair(x.shared+2))
+			g.line("uint64_t %s = there ? %s : 0, %s_high = there ? %s : 0;", name, pair(x.shared), name, pair(x.shared+2))
+			g.line("replica_sum128(%s, %s_high, %s);", name, name, replicas)
+		case x.key32: // 0 is a copy that had no row, or the least of keys
+			reduced(name, "replica_max", "(uint64_t)"+word(x.shared))
+		default:
+			reduced(name, "replica_max", fmt.Sprintf("keys[%d * %s]", x.shared, stride))
+		}
+	}
+	g.line("if (all_rows == 0 || (lane & (%s - 1)) != 0)", replicas)
+	g.line("\tcontinue;")
+	g.line("global_add(p.table + group, all_rows);")
+	for i, a := range g.p.Sink.Accs {
+		x, name := l.accs[i], fmt.Sprintf("all%d", i)
+		switch {
+		case x.same:
+		case a.Kind == AccSum128:
+			g.line("global_add128(%s, %s, %s, %s_high);", g.word(x.global, "group"), g.word(x.global+1, "group"), name, name)
 		case x.key32:
 			invert := ""
 			if a.Kind == AccMin {
 				invert = "~"
 			}
-			g.line("global_max(%s, %s((int32_t)(%swords[%d * %s] ^ 0x80000000u)));", g.word(x.global, "group"), a.Kind.key(), invert, x.shared, groups)
+			g.line("global_max(%s, %s((int32_t)(%s(uint32_t)%s ^ 0x80000000u)));", g.word(x.global, "group"), a.Kind.key(), invert, name)
+		case a.Kind == AccMin || a.Kind == AccMax:
+			g.line("global_max(%s, %s);", g.word(x.global, "group"), name)
 		default:
-			g.line("global_max(%s, keys[%d * %s]);", g.word(x.global, "group"), x.shared, groups)
+			g.line("global_add(%s, %s);", g.word(x.global, "group"), name)
 		}
 	}
 	g.line("}")

@@ -51,7 +51,11 @@ func accumulate(place Place, groups int64) *Query {
 		nulls := make([]uint64, (rows+63)/64)
 		for i := range rows {
 			sign := int64(1 - 2*(i/700%2)) // long runs of either, so that sums go up and down
-			columns[0] = append(columns[0], int64(i)%groups)
+			group := int64(i) % groups
+			if i/200%2 == 0 { // rows that lie together are of one group
+				group = int64(i/200) % groups
+			}
+			columns[0] = append(columns[0], group)
 			columns[1] = append(columns[1], sign*int64(r.Uint64()>>1))
 			columns[2] = append(columns[2], sign*int64(r.Uint32()>>1))
 			columns[3] = append(columns[3], sign*(math.MaxInt64-int64(r.Uint32())))
