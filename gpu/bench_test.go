@@ -38,7 +38,7 @@ func (n *null) Run(_ context.Context, _ int, b *device.Batch) (*device.Reply, er
 // starQuery is like Q4.1 of the star schema benchmark at scale factor 20: 1831 segments,
 // six columns, four lookups that are kept, groups by two digits.
 func starQuery(segments int, table uint64) *program.Query {
-	words := make([]uint32, 1024)
+	words := make([]uint32, 65536*16/32)
 	p := &program.Program{Sink: program.Sink{Place: program.PlaceShared, Digits: []program.Digit{{Node: 6}, {Node: 7}}, Accs: []program.Acc{{Kind: program.AccSum, Arg: 8, Filter: -1}}}}
 	q := &program.Query{Program: p, TableID: table, Groups: 175, Digits: []program.DigitData{{Stride: 1}, {Stride: 7}}}
 	for c := range 6 {
@@ -99,4 +99,22 @@ func BenchmarkRunVersion(b *testing.B) {
 			last.Columns[c].ID = newID()
 		}
 	})
+}
+
+// BenchmarkRunStreamed has columns that do not fit: a quarter of them is kept.
+func BenchmarkRunStreamed(b *testing.B) {
+	q := starQuery(1831, newID())
+	bytes := int64(0)
+	for c := range q.Columns {
+		bytes += formatOf(q, c, 0).bytes
+	}
+	m := newManager(b, Options{Memory: bytes / 4}, &null{})
+	ctx := context.Background()
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, _, err := m.Run(ctx, q, RunOptions{Wait: true}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(m.Status()[0].BytesCopied)/float64(b.N)/1e6, "MB-copied")
 }

@@ -68,7 +68,10 @@
 //
 // # Several queries
 //
-// Queries run beside each other on streams, and share images and lookups. One scan for several
-// queries would be made in dev.run: queries that wait in the queue for the same image of the
-// same table are there to be found together. It is not done.
+// Queries run beside each other on streams, and share images and lookups. With Options.Share
+// one that is equal to a query that waits or runs joins it (share.go): same program, constants,
+// table's version and names of lookups. Queries that differ have a scan each.
+//
+// A table of groups by hash that gets full is made larger and the query computed again, up to
+// an eighth of the memory (grow.go); how large it became is remembered for the next.
 package gpu

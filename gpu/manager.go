@@ -32,7 +32,9 @@ type Options struct {
 	// Streams is how many queries a device computes at once, at most device.Streams-1.
 	// 0: 4.
 	Streams int
-	Log     *slog.Logger // nil: slog.Default()
+	// Share has queries that are equal to one that waits or runs get its result.
+	Share bool
+	Log   *slog.Logger // nil: slog.Default()
 
 	// Of tests: bytes of a buffer that columns stream through, 0: by the budget; and an
 	// Executor.Alloc for every piece of memory, so that the emulator sees its bounds.
@@ -46,6 +48,8 @@ type Manager struct {
 	opt     Options
 	shapes  *shapes
 	formats *formats
+	flights flights
+	grown   *grown
 	set     *set // of now; nil while there is none
 	reason  string
 	closed  bool
@@ -103,7 +107,7 @@ func New(opt Options) *Manager {
 		opt.File = nil
 		opt.Offset = func([]byte) (int64, bool) { return 0, false }
 	}
-	return &Manager{opt: opt, shapes: newShapes(), formats: newFormats(), reason: "not started"}
+	return &Manager{opt: opt, shapes: newShapes(), formats: newFormats(), grown: newGrown(), reason: "not started"}
 }
 
 // Attach has the manager use an executor's devices, with nothing in their memory, until
@@ -274,6 +278,20 @@ func (m *Manager) Run(ctx context.Context, q *program.Query, opt RunOptions) (*p
 	if q.Sink.Kind == program.SinkBuild {
 		return nil, Stats{}, errors.New("gpu: a lookup is built for a query, not by itself")
 	}
+	if !m.opt.Share || !sharable(q) {
+		return m.fit(ctx, s, q, opt)
+	}
+	r, stats, err, computed := m.flights.share(ctx, q, opt.Wait, func() (*program.Result, Stats, error) { return m.fit(ctx, s, q, opt) })
+	if !computed {
+		m.mu.Lock()
+		m.counters[0].shared++
+		m.mu.Unlock()
+	}
+	return r, stats, err
+}
+
+// compute has the devices compute q, each its part.
+func (m *Manager) compute(ctx context.Context, s *set, q *program.Query, opt RunOptions) (*program.Result, Stats, error) {
 	list := m.formats.surviving(q, m.formats.of(q))
 	if len(s.devs) == 1 {
 		return s.devs[0].run(ctx, s, q, list, opt)

@@ -191,7 +191,7 @@ func TestConcurrent(t *testing.T) {
 	for _, budget := range []int64{400 << 10, 64 << 20} {
 		r := rand.New(rand.NewPCG(6, uint64(budget)))
 		mem := newMemory(t, 4<<20)
-		m := newManager(t, Options{Memory: budget, chunk: 16 << 10, File: mem.f, Offset: mem.offset}, newEmulator(t, emulator.Options{}))
+		m := newManager(t, Options{Memory: budget, Share: true, chunk: 16 << 10, File: mem.f, Offset: mem.offset}, newEmulator(t, emulator.Options{}))
 		fact, dim := testTables(r, mem)
 		var queries []*program.Query
 		for i := range 48 {

@@ -24,6 +24,8 @@ type DeviceStatus struct {
 	Waiting int              // queries that wait for a stream
 
 	Queries       uint64 // that ended well
+	Shared        uint64 // that got the result of an equal one (Options.Share); of the first device
+	Grown         uint64 // that ran again because there were more groups than expected; likewise
 	Busy          uint64 // that were left to the CPU because the device was busy
 	Compiling     uint64 // likewise, because their kernel was being compiled
 	Refused       uint64 // likewise, because their kernel failed before
@@ -42,6 +44,7 @@ type DeviceStatus struct {
 // counters are kept for a device while it comes and goes; under Manager.mu.
 type counters struct {
 	queries, busy, compiling, refused, streamed uint64
+	shared, grown                               uint64
 	imageHits, imageMisses                      uint64
 	bytesCopied                                 uint64
 	kernelMillis                                float64
@@ -72,6 +75,7 @@ func (m *Manager) Status() []DeviceStatus {
 }
 
 func (c *counters) status(s *DeviceStatus) {
+	s.Shared, s.Grown = c.shared, c.grown
 	s.Queries, s.Busy, s.Compiling, s.Refused, s.Streamed = c.queries, c.busy, c.compiling, c.refused, c.streamed
 	s.ImageHits, s.ImageMisses = c.imageHits, c.imageMisses
 	s.BytesCopied, s.KernelSeconds = c.bytesCopied, c.kernelMillis/1000

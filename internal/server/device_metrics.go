@@ -36,6 +36,10 @@ var (
 		"What was kept in a device's memory and gave way.", []string{"device"}, nil)
 	deviceStreamedDesc = prometheus.NewDesc("pgaccel_device_streamed_queries_total",
 		"Queries whose columns did not fit into a device's memory and passed through it.", []string{"device"}, nil)
+	deviceSharedDesc = prometheus.NewDesc("pgaccel_device_shared_queries_total",
+		"Queries that got the result of an equal one that was under way on a device.", []string{"device"}, nil)
+	deviceGrownDesc = prometheus.NewDesc("pgaccel_device_grown_queries_total",
+		"Times that a query had more groups than expected, and was computed again with room for them.", []string{"device"}, nil)
 	deviceRunningDesc = prometheus.NewDesc("pgaccel_device_queries",
 		"Queries on a device now, by state.", []string{"device", "state"}, nil)
 	deviceColumnDesc = prometheus.NewDesc("pgaccel_column_device_bytes",
@@ -44,7 +48,7 @@ var (
 
 // deviceDescs are all of the above.
 var deviceDescs = []*prometheus.Desc{deviceQueriesDesc, deviceFallbacksDesc, deviceUpDesc, deviceRestartsDesc, deviceFaultsDesc, deviceBudgetDesc,
-	deviceUsedDesc, deviceKeptDesc, deviceCopiedDesc, deviceKernelDesc, deviceCompilesDesc, deviceEvictionsDesc, deviceStreamedDesc, deviceRunningDesc, deviceColumnDesc}
+	deviceUsedDesc, deviceKeptDesc, deviceCopiedDesc, deviceKernelDesc, deviceCompilesDesc, deviceEvictionsDesc, deviceStreamedDesc, deviceSharedDesc, deviceGrownDesc, deviceRunningDesc, deviceColumnDesc}
 
 // collectDevices reads what queries and devices have counted.
 func (c *storeCollector) collectDevices(ch chan<- prometheus.Metric) {
@@ -107,6 +111,8 @@ func collectDevice(d *gpu.DeviceStatus, send func(d *prometheus.Desc, t promethe
 	send(deviceCompilesDesc, counter, float64(d.CompileFaults), name, "failed")
 	send(deviceEvictionsDesc, counter, float64(d.Evictions), name)
 	send(deviceStreamedDesc, counter, float64(d.Streamed), name)
+	send(deviceSharedDesc, counter, float64(d.Shared), name)
+	send(deviceGrownDesc, counter, float64(d.Grown), name)
 	send(deviceRunningDesc, gauge, float64(d.Running), name, "running")
 	send(deviceRunningDesc, gauge, float64(d.Waiting), name, "waiting")
 }

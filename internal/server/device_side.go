@@ -48,7 +48,7 @@ func startDevice(ctx context.Context, cfg *Config, store *colstore.Store) (*devi
 	} else if err := executable(path); err != nil {
 		return nil, fmt.Errorf("--device-worker %s: %w", path, err)
 	}
-	o := gpu.Options{Memory: cfg.DeviceMemory, Devices: choice.ordinals, Log: cfg.Logger}
+	o := gpu.Options{Memory: cfg.DeviceMemory, Devices: choice.ordinals, Share: true, Log: cfg.Logger}
 	if err == nil {
 		if s.file, o.Offset, err = store.Share(); err != nil {
 			s.log.Warn("column memory cannot be shared with a device's process: columns are sent to it", "error", err)
