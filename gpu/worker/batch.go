@@ -2,58 +2,52 @@ package worker
 
 import (
 	"fmt"
-	"runtime"
 	"strings"
 
 	"pgaccel/gpu/device"
 )
 
-// stagingBytes is the pinned memory of a stream, through which go OpWrite's and OpRead's
-// data and what of a shared file could not be pinned.
+// stagingBytes is a half of the pinned memory of a stream, through which go OpWrite's and
+// OpRead's data and what of a shared file could not be pinned. While the device copies from
+// or to one half the other is filled or emptied.
 const stagingBytes = 8 << 20
 
 // stagingAlign keeps copies on the boundaries that the bus likes.
 const stagingAlign = 256
 
-// job is a batch on its way through a stream.
-type job struct {
-	batch *device.Batch
-	reply *device.Reply
-	err   error
-	done  chan struct{}
-}
-
 // runner executes the batches of one stream, one after the other.
 type runner struct {
-	e       *executor
-	d       *execDevice
-	s       stream
-	staging []byte // nil before the first use
-	used    int    // bytes of staging that queued commands read or write
-	reads   []pendingRead
+	e      *executor
+	d      *execDevice
+	s      stream
+	turn   chan struct{} // has room while no batch runs
+	halves [2]half
+	at     int // the half that is in use
+	gather gatherer
 }
 
-// pendingRead is data that lies in staging memory after the next wait.
+// half is one half of a stream's staging memory.
+type half struct {
+	mem    []byte // nil before the first use
+	used   int    // bytes that queued commands read or write
+	reads  []pendingRead
+	queued bool // the other half is in use since: the stream's event has this half's number
+}
+
+// pendingRead is data that lies in staging memory once the stream has come so far.
 type pendingRead struct{ to, from []byte }
 
-// serve is a stream's goroutine: CUDA's context belongs to the thread.
-func (d *execDevice) serve(e *executor, jobs <-chan *job, ready chan<- error) {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	s, err := d.d.stream()
-	ready <- err
-	if err != nil {
-		return
+// finish copies what was read to where it belongs, after the stream has come so far.
+func (h *half) finish() {
+	for _, p := range h.reads {
+		copy(p.to, p.from)
 	}
-	r := &runner{e: e, d: d, s: s}
-	for j := range jobs {
-		if f := e.lost.Load(); f != nil {
-			j.err = f
-		} else {
-			j.reply, j.err = r.run(j.batch)
-		}
-		close(j.done)
-	}
+	h.drop()
+}
+
+func (h *half) drop() {
+	clear(h.reads)
+	h.reads, h.used, h.queued = h.reads[:0], 0, false
 }
 
 // resolved is an OpLaunch with its function found.
@@ -148,13 +142,7 @@ func (r *runner) queue(b *device.Batch, launches []resolved, reply *device.Reply
 			if f == nil {
 				return &device.Fault{Call: "copy of a shared file", Text: fmt.Sprintf("there is no file %d", c.File)}
 			}
-			f.prepare(c.Pieces)
-			err = f.parts(c.Pieces, func(p part) error {
-				if p.pinned {
-					return r.s.toDevice(p.dst, p.mem)
-				}
-				return r.write(p.dst, p.mem)
-			})
+			err = r.copyShared(f, c.Pieces)
 		case device.OpWrite:
 			err = r.write(c.Dst, c.Data)
 		case device.OpCopy:
@@ -191,27 +179,61 @@ func (r *runner) queue(b *device.Batch, launches []resolved, reply *device.Reply
 // stage returns up to n bytes of staging memory, after waiting for what uses it where
 // there is none left.
 func (r *runner) stage(n int) ([]byte, error) {
-	if r.staging == nil {
+	h := &r.halves[r.at]
+	if h.mem == nil {
 		b, err := r.d.d.pinned(stagingBytes)
 		if err != nil {
 			return nil, err
 		}
-		r.staging = b
+		h.mem = b
 	}
-	if r.used == len(r.staging) {
-		if err := r.flush(); err != nil {
+	if h.used == len(h.mem) {
+		if err := r.turnOver(); err != nil {
 			return nil, err
 		}
+		return r.stage(n)
 	}
-	n = min(n, len(r.staging)-r.used)
-	b := r.staging[r.used : r.used+n]
-	r.used = min((r.used+n+stagingAlign-1)&^(stagingAlign-1), len(r.staging))
+	n = min(n, len(h.mem)-h.used)
+	b := h.mem[h.used : h.used+n]
+	h.used = min((h.used+n+stagingAlign-1)&^(stagingAlign-1), len(h.mem))
 	return b, nil
 }
 
+// stageWhole is stage for n bytes at once, at most stagingBytes.
+func (r *runner) stageWhole(n int) ([]byte, error) {
+	if h := &r.halves[r.at]; h.mem != nil && len(h.mem)-h.used < n {
+		if err := r.turnOver(); err != nil {
+			return nil, err
+		}
+	}
+	return r.stage(n)
+}
+
+// turnOver goes on with the other half of the staging memory, when it is free.
+func (r *runner) turnOver() error {
+	if err := r.s.note(r.at); err != nil {
+		return err
+	}
+	r.halves[r.at].queued = true
+	r.at = 1 - r.at
+	h := &r.halves[r.at]
+	if !h.queued {
+		return nil
+	}
+	if err := r.s.reach(r.at); err != nil {
+		return err
+	}
+	h.finish()
+	return nil
+}
+
+// stagePart is the most that a write or read has in one copy: the device copies a part
+// while the next is brought.
+const stagePart = stagingBytes / 4
+
 func (r *runner) write(dst device.Pointer, data []byte) error {
 	for len(data) > 0 {
-		b, err := r.stage(len(data))
+		b, err := r.stage(min(len(data), stagePart))
 		if err != nil {
 			return err
 		}
@@ -233,7 +255,8 @@ func (r *runner) read(data []byte, src device.Pointer) error {
 		if err := r.s.toHost(b, src); err != nil {
 			return err
 		}
-		r.reads = append(r.reads, pendingRead{data[:len(b)], b})
+		h := &r.halves[r.at]
+		h.reads = append(h.reads, pendingRead{data[:len(b)], b})
 		data, src = data[len(b):], src+device.Pointer(len(b))
 	}
 	return nil
@@ -241,13 +264,17 @@ func (r *runner) read(data []byte, src device.Pointer) error {
 
 // flush waits for all that was queued, and empties the staging memory.
 func (r *runner) flush() error {
+	// The older half is emptied while the device still fills the other.
+	if h := &r.halves[1-r.at]; h.queued && len(h.reads) > 0 && r.s.reach(1-r.at) == nil {
+		h.finish()
+	}
 	err := r.s.wait()
-	if err == nil {
-		for _, p := range r.reads {
-			copy(p.to, p.from)
+	for i := range r.halves {
+		if err == nil {
+			r.halves[i].finish()
+		} else {
+			r.halves[i].drop()
 		}
 	}
-	clear(r.reads)
-	r.reads, r.used = r.reads[:0], 0
 	return err
 }

@@ -17,22 +17,36 @@ static CUresult pgaccel_launch(CUfunction f, unsigned gx, unsigned gy, unsigned 
 	return cuLaunchKernel(f, gx, gy, gz, bx, by, bz, shared, s, NULL, bytes ? extra : NULL);
 }
 
-// Queries are shorter than a sleep and a wake: look for a while, then sleep.
-static CUresult pgaccel_wait(CUstream s, CUevent e, long spin_ns) {
+// Queries are shorter than a sleep and a wake: look for a while, then sleep. e, where s is
+// NULL, is looked at instead of the stream.
+static CUresult pgaccel_look(CUstream s, CUevent e, long spin_ns) {
 	struct timespec begin, now;
 	clock_gettime(CLOCK_MONOTONIC, &begin);
 	for (int i = 0;; i++) {
-		CUresult r = cuStreamQuery(s);
+		CUresult r = s ? cuStreamQuery(s) : cuEventQuery(e);
 		if (r != CUDA_ERROR_NOT_READY)
 			return r;
 		if (i % 16 != 15)
 			continue;
 		clock_gettime(CLOCK_MONOTONIC, &now);
 		if ((now.tv_sec - begin.tv_sec) * 1000000000L + now.tv_nsec - begin.tv_nsec > spin_ns)
-			break;
-		sched_yield();
+			return r;
+		// Not at once: where others want the core a yield takes longer than a small kernel.
+		if (i > 256)
+			sched_yield();
 	}
-	CUresult r = cuEventRecord(e, s);
+}
+
+static CUresult pgaccel_reach(CUevent e, long spin_ns) {
+	CUresult r = pgaccel_look(NULL, e, spin_ns);
+	return r == CUDA_ERROR_NOT_READY ? cuEventSynchronize(e) : r;
+}
+
+static CUresult pgaccel_wait(CUstream s, CUevent e, long spin_ns) {
+	CUresult r = pgaccel_look(s, e, spin_ns);
+	if (r != CUDA_ERROR_NOT_READY)
+		return r;
+	r = cuEventRecord(e, s);
 	if (r == CUDA_SUCCESS)
 		r = cuEventSynchronize(e);
 	// The stream's own answer: an event says nothing of what failed after it.
@@ -40,7 +54,7 @@ static CUresult pgaccel_wait(CUstream s, CUevent e, long spin_ns) {
 }
 
 static CUresult pgaccel_register(void *p, size_t n, int readOnly) {
-	return cuMemHostRegister(p, n, CU_MEMHOSTREGISTER_PORTABLE | (readOnly ? CU_MEMHOSTREGISTER_READ_ONLY : 0));
+	return cuMemHostRegister(p, n, CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP | (readOnly ? CU_MEMHOSTREGISTER_READ_ONLY : 0));
 }
 
 static const char *pgaccel_name(CUresult r) {
@@ -56,6 +70,7 @@ import (
 	"fmt"
 	"reflect"
 	"runtime"
+	"sync/atomic"
 	"time"
 	"unsafe"
 
@@ -93,6 +108,8 @@ type cudaDriver struct {
 	about    device.Info
 	bus      string
 	readOnly bool // mappings that cannot be written can be registered
+
+	hostPointers atomic.Bool // registered memory has the same address on the device
 }
 
 var (
@@ -160,6 +177,8 @@ func openDevice(i int, nvrtc string) (*cudaDriver, error) {
 		L2:             int64(attribute(C.CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)),
 	}
 	d.readOnly = attribute(C.CU_DEVICE_ATTRIBUTE_READ_ONLY_HOST_REGISTER_SUPPORTED) != 0
+	d.hostPointers.Store(attribute(C.CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING) != 0 &&
+		attribute(C.CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM) != 0)
 	if err != nil {
 		return nil, err
 	}
@@ -195,6 +214,8 @@ func (d *cudaDriver) do(f func() error) error {
 
 func (d *cudaDriver) info() device.Info { return d.about }
 
+func (d *cudaDriver) gathers() bool { return d.hostPointers.Load() }
+
 func (d *cudaDriver) alloc(bytes int64) (p device.Pointer, err error) {
 	err = d.do(func() error {
 		v, err := cu.MemAlloc(bytes)
@@ -226,7 +247,14 @@ func (d *cudaDriver) register(b []byte) error {
 		readOnly = 1
 	}
 	return d.do(func() error {
-		return result("cuMemHostRegister", C.pgaccel_register(unsafe.Pointer(&b[0]), C.size_t(len(b)), readOnly))
+		if err := result("cuMemHostRegister", C.pgaccel_register(unsafe.Pointer(&b[0]), C.size_t(len(b)), readOnly)); err != nil {
+			return err
+		}
+		var p C.CUdeviceptr
+		if C.cuMemHostGetDevicePointer(&p, unsafe.Pointer(&b[0]), 0) != C.CUDA_SUCCESS || uintptr(p) != uintptr(unsafe.Pointer(&b[0])) {
+			d.hostPointers.Store(false)
+		}
+		return nil
 	})
 }
 
@@ -267,18 +295,16 @@ func (d *cudaDriver) allowShared(function uintptr, bytes uint32) error {
 // cFunction is a handle as C has it: a pointer of the driver's, never one of Go's.
 func cFunction(handle uintptr) C.CUfunction { return *(*C.CUfunction)(unsafe.Pointer(&handle)) }
 
-// cudaStream is a stream and its events. Its thread has the device's context.
+// cudaStream is a stream and its events.
 type cudaStream struct {
 	s     cu.Stream
 	c     C.CUstream
 	end   C.CUevent // sleeps until it
+	notes []C.CUevent
 	marks []cu.Event
 }
 
 func (d *cudaDriver) stream() (stream, error) {
-	if err := cuError("cuCtxSetCurrent", cu.SetCurrentContext(d.ctx)); err != nil {
-		return nil, err
-	}
 	s, err := cu.MakeStream(cu.NonBlocking)
 	if err != nil {
 		return nil, cuError("cuStreamCreate", err)
@@ -311,6 +337,21 @@ func (s *cudaStream) copy(dst, src device.Pointer, bytes uint64) error {
 
 func (s *cudaStream) fill(dst device.Pointer, value uint32, words uint64) error {
 	return result("cuMemsetD32Async", C.cuMemsetD32Async(C.CUdeviceptr(dst), C.uint(value), C.size_t(words), s.c))
+}
+
+func (s *cudaStream) note(i int) error {
+	for len(s.notes) <= i {
+		var e C.CUevent
+		if err := result("cuEventCreate", C.cuEventCreate(&e, C.CU_EVENT_BLOCKING_SYNC|C.CU_EVENT_DISABLE_TIMING)); err != nil {
+			return err
+		}
+		s.notes = append(s.notes, e)
+	}
+	return result("cuEventRecord", C.cuEventRecord(s.notes[i], s.c))
+}
+
+func (s *cudaStream) reach(i int) error {
+	return result("cuEventSynchronize", C.pgaccel_reach(s.notes[i], C.long(spin)))
 }
 
 func (s *cudaStream) mark(i int) error {

@@ -52,6 +52,9 @@ func TestCUDA(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if ex.(*executor).devices[dev].gather.Load() == nil && dev > 0 {
+			t.Error("the kernel for small pieces is not there")
+		}
 		content := make([]byte, 70<<20)
 		want := uint64(len(content) / 4)
 		for i := 0; i < len(content); i += 4 {
@@ -72,6 +75,29 @@ func TestCUDA(t *testing.T) {
 		out, err := ex.Alloc(dev, 256)
 		if err != nil {
 			t.Fatal(err)
+		}
+		for _, way := range []string{"copy", "gather", ""} {
+			if err := ex.(*executor).UseCopies(way); err != nil {
+				t.Fatal(err)
+			}
+			var pieces []device.Piece
+			for at := int64(0); at < int64(len(content)); at += 2 * 131072 { // every second, then the others
+				pieces = append(pieces, device.Piece{Offset: at, Bytes: 131072, Dst: p + device.Pointer(at)})
+			}
+			for at := int64(131072); at < int64(len(content)); at += 2 * 131072 {
+				pieces = append(pieces, device.Piece{Offset: at, Bytes: 131072 - 5, Dst: p + device.Pointer(at)}, device.Piece{Offset: at + 131072 - 5, Bytes: 5, Dst: p + device.Pointer(at+131072-5)})
+			}
+			r, err := ex.Run(ctx, dev, &device.Batch{Stream: 3, Commands: []device.Command{
+				{Op: device.OpFill, Dst: p, Value: 0xeeeeeeee, Bytes: uint64(len(content))},
+				{Op: device.OpCopyShared, File: file, Pieces: pieces},
+				{Op: device.OpRead, Src: p, Bytes: uint64(len(content))},
+			}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(r.Data[0], content) {
+				t.Errorf("pieces copied by %q differ", way)
+			}
 		}
 		var params device.Params
 		params.Ptr(p).Ptr(out).U64(uint64(len(content) / 4))
@@ -124,11 +150,17 @@ func TestCUDACompile(t *testing.T) {
 		extern "C" __global__ void child(int *p) { *p = 1; }
 		extern "C" __global__ void parent(int *p) { child<<<1, 1>>>(p); }`}
 	_, err = ex.Compile(ctx, 0, parent)
-	if findRuntime(ex.(*executor).compiler.(*cudaCompiler).lib) == "" {
-		if device.KindOf(err) != device.FaultCompile || !strings.Contains(err.Error(), "libcudadevrt.a") {
-			t.Errorf("got %v", err)
+	compiler := ex.(*executor).compiler.(*cudaCompiler)
+	_, missing := compiler.linker()
+	switch want := "nvJitLinkCreate: source parent: it launches kernels"; {
+	case compiler.runtime == "":
+		want = "libcudadevrt.a"
+		fallthrough
+	case missing != nil:
+		if device.KindOf(err) != device.FaultCompile || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
 		}
-	} else if err != nil {
+	case err != nil:
 		t.Errorf("a kernel that launches one: %v", err)
 	}
 	if relocatable(device.Source{Defines: []string{"A", launches + "=0"}}) {

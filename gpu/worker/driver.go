@@ -22,17 +22,24 @@ type driver interface {
 	function(module uintptr, name string) (uintptr, error)
 	// allowShared lets launches of a function have so much dynamic shared memory.
 	allowShared(function uintptr, bytes uint32) error
-	// stream makes a stream for the calling goroutine, which is locked to its thread.
+	// gathers says that kernels may read registered and pinned memory by its address here.
+	gathers() bool
+	// do calls f on a thread that has the device's context, which streams need.
+	do(f func() error) error
+	// stream makes a stream, within do.
 	stream() (stream, error)
 }
 
-// stream is a queue of commands of a device, used by one goroutine locked to its thread.
+// stream is a queue of commands of a device, used within do by one goroutine at a time.
 type stream interface {
 	launch(function uintptr, grid, block [3]uint32, shared uint32, params []byte) error
 	toDevice(dst device.Pointer, pinned []byte) error
 	toHost(pinned []byte, src device.Pointer) error
 	copy(dst, src device.Pointer, bytes uint64) error
 	fill(dst device.Pointer, value uint32, words uint64) error
+	// note remembers what was queued so far as event i, a small number; reach waits for it.
+	note(i int) error
+	reach(i int) error
 	// mark records the i-th point in time since the last wait that followed a millis.
 	mark(i int) error
 	// wait returns when all that was queued is done.

@@ -31,7 +31,11 @@ type executor struct {
 	mu    sync.Mutex
 	files []*sharedFile // number-1
 
-	lost atomic.Pointer[device.Fault]
+	lost   atomic.Pointer[device.Fault]
+	copies atomic.Int32 // a copyWay
+
+	background sync.WaitGroup // what began without being asked for
+	closing    chan struct{}
 }
 
 // execDevice is one device with its streams.
@@ -39,32 +43,30 @@ type execDevice struct {
 	d       driver
 	arch    string
 	modules *modules
-	queues  [device.Streams]chan *job
-	ended   sync.WaitGroup
+	streams [device.Streams]*runner
+	gather  atomic.Pointer[uintptr] // the kernel of gather.cu; nil where it is not there
 }
 
 var _ device.Executor = (*executor)(nil)
 
-// newExecutor starts a goroutine for each stream of each device.
+// newExecutor makes the streams of each device.
 func newExecutor(drivers []driver, c compiler, images cache) (*executor, error) {
-	e := &executor{compiler: c, cache: images, compiles: make(chan struct{}, compilesMax)}
+	e := &executor{compiler: c, cache: images, compiles: make(chan struct{}, compilesMax), closing: make(chan struct{})}
 	for _, d := range drivers {
 		dev := &execDevice{d: d, arch: d.info().Arch, modules: newModules(d, modulesLoaded)}
-		e.devices = append(e.devices, dev)
-		e.infos = append(e.infos, d.info())
-		for i := range dev.queues {
-			dev.queues[i] = make(chan *job)
-			ready := make(chan error)
-			dev.ended.Go(func() { dev.serve(e, dev.queues[i], ready) })
-			if err := <-ready; err != nil {
-				close(dev.queues[i])
-				for j := range i {
-					close(dev.queues[j])
-				}
-				e.devices = e.devices[:len(e.devices)-1]
-				_ = e.Close()
+		for i := range dev.streams {
+			r := &runner{e: e, d: dev, turn: make(chan struct{}, 1)}
+			if err := d.do(func() (err error) { r.s, err = d.stream(); return err }); err != nil {
 				return nil, faultOf(err, "", false)
 			}
+			dev.streams[i] = r
+		}
+		e.devices = append(e.devices, dev)
+		e.infos = append(e.infos, d.info())
+	}
+	for i, d := range e.devices {
+		if d.d.gathers() {
+			e.background.Go(func() { e.loadGather(i) })
 		}
 	}
 	return e, nil
@@ -109,7 +111,13 @@ func (e *executor) Share(f *os.File) (device.File, error) {
 	if len(e.devices) > 0 {
 		register = e.devices[0].d.register
 	}
-	e.files = append(e.files, newSharedFile(f, register))
+	shared := newSharedFile(f, register)
+	e.files = append(e.files, shared)
+	limit := int64(0)
+	for _, info := range e.infos {
+		limit += info.Memory
+	}
+	e.background.Go(func() { shared.prepareAll(limit, e.closing) })
 	return device.File(len(e.files)), nil
 }
 
@@ -210,28 +218,34 @@ func (e *executor) Run(ctx context.Context, dev int, b *device.Batch) (*device.R
 	if b.Stream < 0 || b.Stream >= device.Streams {
 		return nil, &device.Fault{Text: fmt.Sprintf("there is no stream %d", b.Stream)}
 	}
-	j := &job{batch: b, done: make(chan struct{})}
+	r := d.streams[b.Stream]
 	select {
-	case d.queues[b.Stream] <- j:
+	case r.turn <- struct{}{}:
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	<-j.done
-	if j.err != nil {
-		return nil, j.err
+	defer func() { <-r.turn }()
+	// On this goroutine: handing a batch to another, which has its thread, and back took
+	// longer than a small query's kernel.
+	var reply *device.Reply
+	err = d.d.do(func() (err error) {
+		if f := e.lost.Load(); f != nil {
+			return f
+		}
+		reply, err = r.run(b)
+		return err
+	})
+	if err != nil {
+		return nil, e.failed(err, "", false)
 	}
-	return j.reply, ctx.Err()
+	return reply, ctx.Err()
 }
 
 // Close implements device.Executor. No call may be running. Contexts and memory end
 // with the process.
 func (e *executor) Close() error {
-	for _, d := range e.devices {
-		for _, q := range d.queues {
-			close(q)
-		}
-		d.ended.Wait()
-	}
+	close(e.closing)
+	e.background.Wait()
 	e.devices = nil
 	for _, f := range e.files {
 		f.close()

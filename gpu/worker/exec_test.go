@@ -3,6 +3,7 @@ package worker
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -28,6 +29,8 @@ type memDriver struct {
 	loaded     map[uintptr]string
 	registered [][]byte
 	noRegister bool
+	gather     bool
+	gathered   int // launches of gather.cu
 	failWait   int // CUresult of the next wait that had a launch of "fails"
 	shared     map[uintptr]uint32
 }
@@ -130,6 +133,8 @@ func (d *memDriver) function(m uintptr, name string) (uintptr, error) {
 		return 0, &callError{"cuModuleGetFunction", resultNotFound, "CUDA_ERROR_NOT_FOUND"}
 	case "fails":
 		return m<<8 | 1, nil
+	case gatherFunction:
+		return m<<8 | 2, nil
 	}
 	return m << 8, nil
 }
@@ -144,11 +149,16 @@ func (d *memDriver) allowShared(f uintptr, n uint32) error {
 	return nil
 }
 
+func (d *memDriver) gathers() bool { return d.gather }
+
+func (d *memDriver) do(f func() error) error { return f() }
+
 func (d *memDriver) stream() (stream, error) { return &memStream{d: d}, nil }
 
 type memStream struct {
 	d      *memDriver
 	queued []func()
+	notes  [2]int
 	fail   int
 }
 
@@ -164,7 +174,22 @@ func (s *memStream) launch(f uintptr, grid, block [3]uint32, shared uint32, para
 	if f&1 != 0 {
 		s.fail = s.d.failWait
 	}
+	if f&2 != 0 {
+		s.d.gathered++
+		s.queued = append(s.queued, s.d.gatherUnits(params))
+	}
 	return nil
+}
+
+// gatherUnits does what gather.cu does.
+func (d *memDriver) gatherUnits(params []byte) func() {
+	list := *(*unsafe.Pointer)(unsafe.Pointer(&params[0]))
+	count := binary.LittleEndian.Uint64(params[8:])
+	return func() {
+		for _, u := range unsafe.Slice((*unit)(list), count) {
+			copy(d.at(device.Pointer(u.to), u.bytes), unsafe.Slice(*(**byte)(unsafe.Pointer(&u.from)), u.bytes))
+		}
+	}
 }
 
 func (s *memStream) toDevice(dst device.Pointer, pinned []byte) error {
@@ -192,6 +217,23 @@ func (s *memStream) fill(dst device.Pointer, value uint32, words uint64) error {
 			to[i] = byte(value >> (8 * (i % 4)))
 		}
 	})
+	return nil
+}
+
+func (s *memStream) note(i int) error {
+	s.notes[i] = len(s.queued)
+	return nil
+}
+
+func (s *memStream) reach(i int) error {
+	n := min(s.notes[i], len(s.queued))
+	for _, f := range s.queued[:n] {
+		f()
+	}
+	s.queued = s.queued[n:]
+	for j := range s.notes {
+		s.notes[j] -= min(n, s.notes[j])
+	}
 	return nil
 }
 
@@ -414,7 +456,7 @@ func TestPartsAreRegistered(t *testing.T) {
 			}
 			next += device.Pointer(len(p.mem))
 			return nil
-		}); err != nil {
+		}, nil); err != nil {
 			t.Fatal(err)
 		}
 		if next != 1000+device.Pointer(n) {

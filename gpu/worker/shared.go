@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 
@@ -30,6 +31,8 @@ type chunk struct {
 	mem     []byte
 	ends    []int // of the registered parts, in order: the first begins at 0, the next where one ends
 	refused bool  // registering failed: copies take the detour by staging memory
+
+	covered atomic.Int64 // the last of ends
 }
 
 // part is contiguous memory of a shared file, and where it goes.
@@ -44,8 +47,9 @@ func newSharedFile(f *os.File, register func([]byte) error) *sharedFile {
 }
 
 // parts cuts pieces where chunks, and registered parts of them, meet, maps and registers what
-// was not yet, and calls do with each part in order.
-func (s *sharedFile) parts(pieces []device.Piece, do func(part) error) error {
+// was not yet, and calls do with each part in order. Before it waits for pages to be pinned it
+// calls stall, where that is not nil.
+func (s *sharedFile) parts(pieces []device.Piece, do func(part) error, stall func() error) error {
 	for _, p := range pieces {
 		if p.Offset < 0 || p.Bytes < 0 || p.Offset+p.Bytes < p.Offset {
 			return &device.Fault{Call: "copy of a shared file", Text: fmt.Sprintf("%d bytes at %d", p.Bytes, p.Offset)}
@@ -56,6 +60,11 @@ func (s *sharedFile) parts(pieces []device.Piece, do func(part) error) error {
 			c, err := s.chunk(number)
 			if err != nil {
 				return err
+			}
+			if stall != nil && !c.covers(at+n) {
+				if err := stall(); err != nil {
+					return err
+				}
 			}
 			n, pinned, err := s.ready(c, number, at, n)
 			if err != nil {
@@ -73,33 +82,88 @@ func (s *sharedFile) parts(pieces []device.Piece, do func(part) error) error {
 // prepare maps and registers what pieces need, beside whoever copies the first of them.
 func (s *sharedFile) prepare(pieces []device.Piece) {
 	const atOnce = 4
-	var numbers []int64
-	seen := map[int64]int{} // the last byte needed
+	type need struct {
+		number int64
+		last   int // byte
+	}
+	var needs []need
+	seen := map[int64]int{} // a chunk's place in needs
+	before, place := int64(-1), 0
 	for _, p := range pieces {
 		for number := p.Offset / chunkBytes; number*chunkBytes < p.Offset+p.Bytes; number++ {
-			if _, ok := seen[number]; !ok {
-				numbers = append(numbers, number)
+			if number != before {
+				before = number
+				var ok bool
+				if place, ok = seen[number]; !ok {
+					place = len(needs)
+					seen[number] = place
+					needs = append(needs, need{number: number})
+				}
 			}
-			seen[number] = max(seen[number], int(min(p.Offset+p.Bytes-number*chunkBytes, chunkBytes)))
+			needs[place].last = max(needs[place].last, int(min(p.Offset+p.Bytes-number*chunkBytes, chunkBytes))-1)
 		}
 	}
-	if len(numbers) < 2 {
+	if len(needs) < 2 {
 		return
 	}
-	next := make(chan int64, len(numbers))
-	for _, n := range numbers[1:] { // the first is the copier's
-		next <- n
+	next := make(chan need, len(needs))
+	for _, n := range needs[1:] { // the first is the copier's
+		s.mu.Lock()
+		c := s.chunks[n.number]
+		s.mu.Unlock()
+		if c == nil || !c.covers(n.last+1) {
+			next <- n
+		}
 	}
 	close(next)
-	for range min(atOnce, len(numbers)-1) {
+	for range min(atOnce, len(next)) {
 		go func() {
-			for number := range next {
-				if c, err := s.chunk(number); err == nil {
-					_, _, _ = s.ready(c, number, seen[number]-1, 1) // parts sees the error again
+			for n := range next {
+				if c, err := s.chunk(n.number); err == nil {
+					_, _, _ = s.ready(c, n.number, n.last, 1) // parts sees the error again
 				}
 			}
 		}()
 	}
+}
+
+// prepareAll maps and registers what the file has, up to limit bytes, so that the first
+// copies need not wait for it. It ends early when stop is closed.
+func (s *sharedFile) prepareAll(limit int64, stop <-chan struct{}) {
+	// An offset of its own: that of a descriptor is the client's, too.
+	holes, err := os.Open(fmt.Sprintf("/proc/self/fd/%d", s.f.Fd()))
+	if err != nil {
+		return
+	}
+	defer holes.Close()
+	for number := int64(0); (number+1)*chunkBytes <= limit; number++ {
+		select {
+		case <-stop:
+			return
+		default:
+		}
+		info, err := s.f.Stat()
+		if err != nil || info.Size() <= number*chunkBytes {
+			return
+		}
+		// Pinning makes pages where there are none yet.
+		if at, err := unix.Seek(int(holes.Fd()), number*chunkBytes, unix.SEEK_DATA); err != nil || at >= (number+1)*chunkBytes {
+			continue
+		}
+		last := int(min(info.Size()-number*chunkBytes, chunkBytes)) - 1
+		c, err := s.chunk(number)
+		if err != nil || c.covers(last+1) {
+			continue
+		}
+		if _, pinned, err := s.ready(c, number, last, 1); err != nil || !pinned {
+			return
+		}
+	}
+}
+
+// covers says, without waiting, whether a chunk is known to be registered up to end.
+func (c *chunk) covers(end int) bool {
+	return int64(end) <= c.covered.Load()
 }
 
 // chunk returns the mapping with a number.
@@ -144,6 +208,7 @@ func (s *sharedFile) ready(c *chunk, number int64, at, n int) (int, bool, error)
 				fmt.Fprintf(os.Stderr, "shared memory is copied by way of a buffer: %v\n", err)
 			} else {
 				c.ends = append(c.ends, upTo)
+				c.covered.Store(int64(upTo))
 			}
 		}
 		if c.refused {
