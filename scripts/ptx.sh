@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
 # Compiles every kernel to PTX with clang, without a CUDA toolkit (kernels/check.hpp), as a
-# second opinion beside the emulator's C++ compiler: every source that the tests of these
-# packages (./gpu/...) have the emulator compile, generated programs included. Fails where
-# clang finds an error, and where a test fails, since then sources may be missing.
+# second opinion beside the emulator's C++ compiler: every source that the tests of gpu
+# and olap have the emulator compile, generated programs included. Fails where clang finds
+# an error, and where a test fails, since then sources may be missing.
 #
-#   scripts/ptx.sh [--keep DIR] [PACKAGES]     --keep: the PTX stays in DIR
+#   scripts/ptx.sh [--keep DIR] [PACKAGES and other arguments of go test]
+#
+# With --keep the PTX stays in DIR.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 clang=$(scripts/clang.sh)
@@ -19,7 +21,15 @@ mkdir -p "$work/sources" "$out"
 failed=0
 
 # A cached test would compile nothing.
-PGACCEL_EMULATOR_SOURCES=$work/sources ${GO:-go} test -count=1 -short "${@:-./gpu/...}" || failed=1
+tests() {
+	PGACCEL_EMULATOR_SOURCES=$work/sources ${GO:-go} test -count=1 -short "$@" || failed=1
+}
+if [ $# -gt 0 ]; then
+	tests "$@"
+else
+	tests ./gpu/...
+	tests -run Emulated ./olap
+fi
 [ $failed = 0 ] || echo "tests fail; what they compiled is checked nevertheless" >&2
 
 compile() {
@@ -32,7 +42,6 @@ compile() {
 export -f compile
 export clang out
 find "$work/sources" -name '*.cu' -print0 | xargs -0 -n 1 -P "$(nproc)" bash -c 'compile "$0" || { echo "$(basename "$0"): does not compile" >&2; exit 1; }' || failed=1
-# The emulator's, the kernels' and generated sources: none means that nothing was checked.
 count=$(find "$work/sources" -name '*.cu' | wc -l)
 [ "$count" -gt 0 ] || { echo "the tests compiled no sources" >&2; failed=1; }
 [ $failed = 0 ] || { echo "failed: tests, or sources that clang refuses (see above)" >&2; exit 1; }
