@@ -41,7 +41,7 @@ compile() {
 }
 export -f compile
 export clang out
-find "$work/sources" -name '*.cu' -print0 | xargs -0 -n 1 -P "$(nproc)" bash -c 'compile "$0" || { echo "$(basename "$0"): does not compile" >&2; exit 1; }' || failed=1
+find "$work/sources" -name '*.cu' -print0 | xargs -0 -r -n 1 -P "$(nproc)" bash -c 'compile "$0" || { echo "$(basename "$0"): does not compile" >&2; exit 1; }' || failed=1
 count=$(find "$work/sources" -name '*.cu' | wc -l)
 [ "$count" -gt 0 ] || { echo "the tests compiled no sources" >&2; failed=1; }
 [ $failed = 0 ] || { echo "failed: tests, or sources that clang refuses (see above)" >&2; exit 1; }
