@@ -105,6 +105,9 @@ func (f *fake) Run(ctx context.Context, dev int, b *device.Batch) (*device.Reply
 			case "exit":
 				fmt.Fprintln(os.Stderr, "fatal: exit was asked for")
 				os.Exit(3)
+			case "signal":
+				_ = syscall.Kill(os.Getpid(), syscall.SIGBUS)
+				time.Sleep(time.Hour)
 			case "panic":
 				panic("a kernel that panics")
 			}

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"sync"
@@ -136,8 +137,9 @@ func Start(ctx context.Context, o StartOptions) (*Client, error) {
 	c.pid = p.cmd.Process.Pid
 	c.explain = func(err error) string {
 		p.ended(2 * time.Second)
+		reason := p.reason(text(err)) // before the end that is made for it here
 		p.kill()
-		return p.reason(text(err))
+		return reason
 	}
 	go c.read()
 	return c, nil
@@ -272,24 +274,45 @@ func (p *process) reason(otherwise string) string {
 	return fmt.Sprintf("%s %s: %s", p.name, state, text)
 }
 
-// lines keeps the last lines of an output.
+// lines keeps the last lines of an output. Of a Go program's crash it keeps what it was and,
+// where C code crashed, the function that was called; not the trace and the registers.
 type lines struct {
 	mu      sync.Mutex
 	last    []string
 	crashed bool
+	signal  bool // the crash was one of C code, whose function is not known yet
 }
 
 // linesKept is enough for a driver's complaint, and not for a crash's whole trace.
 const linesKept = 8
 
+var (
+	crashSignal = regexp.MustCompile(`^SIG[A-Z0-9]+: `)
+	crashInside = regexp.MustCompile(`^\[signal (SIG[A-Z0-9]+): `)
+	crashCall   = regexp.MustCompile(`\._Cfunc_(\w+)\(`) // cgo's name for a call of C
+)
+
 func (l *lines) add(s string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	// Of a Go program's crash the first line says what it was.
-	if strings.HasPrefix(s, "panic: ") || strings.HasPrefix(s, "fatal error: ") {
-		l.last, l.crashed = l.last[:0], true
-	} else if l.crashed {
+	switch {
+	case l.crashed:
+		if m := crashInside.FindStringSubmatch(s); m != nil && strings.HasPrefix(l.last[len(l.last)-1], "fatal error: ") {
+			l.last[len(l.last)-1] = m[1] // the error's text is only that there was one
+			l.signal = true
+		} else if m := crashCall.FindStringSubmatch(s); m != nil && l.signal {
+			l.last[len(l.last)-1] += " in " + m[1]
+			l.signal = false
+		}
 		return
+	case strings.HasPrefix(s, "SIGABRT: ") && len(l.last) > 0:
+		// The C library or C++ said why right before.
+		l.last = l.last[len(l.last)-1:]
+		l.crashed, l.signal = true, true
+	case crashSignal.MatchString(s):
+		l.last, l.crashed, l.signal = l.last[:0], true, true
+	case strings.HasPrefix(s, "panic: "), strings.HasPrefix(s, "fatal error: "):
+		l.last, l.crashed = l.last[:0], true
 	}
 	if len(l.last) == linesKept {
 		l.last = l.last[1:]

@@ -154,6 +154,7 @@ func TestDeaths(t *testing.T) {
 	}{
 		{"exit", "serve", "exit", "ended: exit status 3: "},
 		{"panic", "serve", "panic", "ended: exit status 2: panic: a kernel that panics"},
+		{"signal", "serve", "signal", "ended: exit status 2: SIGBUS: bus error"},
 		{"fault", "serve", "lost", "kernel lost: illegal address"},
 		{"garbage", "garbage later", "sleep", "malformed frame: kind 4294967295"},
 	} {
@@ -173,6 +174,35 @@ func TestDeaths(t *testing.T) {
 				t.Errorf("later: %v", err)
 			}
 		})
+	}
+}
+
+// TestCrashLines has crashes as the runtime prints them.
+func TestCrashLines(t *testing.T) {
+	const trace = "PC=0x0 m=5 sigcode=1 addr=0x0\nsignal arrived during cgo execution\ngoroutine 34 [syscall, locked to thread]:\n" +
+		"runtime.cgocall(0x5d1f20, 0xc000123450)\n\t/go/src/runtime/cgocall.go:167 +0x4b\n" +
+		"pgaccel/gpu/worker._Cfunc_cuLinkComplete(0x7f0008, 0xc0000)\n\t_cgo_gotypes.go:541 +0x4c\n" +
+		"pgaccel/gpu/worker._Cfunc_other(0x0)\nrax    0x0\nrip    0x0\nrflags 0x10246\n"
+	for _, c := range []struct{ output, want string }{
+		{"", ""},
+		{"a\nb", "a; b"},
+		{"1\n2\n3\n4\n5\n6\n7\n8\n9", "2; 3; 4; 5; 6; 7; 8; 9"},
+		{"ready\nSIGSEGV: segmentation violation\n" + trace, "SIGSEGV: segmentation violation in cuLinkComplete"},
+		{"ready\nfree(): invalid pointer\nSIGABRT: abort\n" + trace, "free(): invalid pointer; SIGABRT: abort in cuLinkComplete"},
+		{"SIGABRT: abort\nPC=1", "SIGABRT: abort"},
+		{"fatal error: unexpected signal during runtime execution\n[signal SIGSEGV: segmentation violation code=0x1 addr=0x0 pc=0x0]\n" + trace, "SIGSEGV in cuLinkComplete"},
+		{"fatal error: all goroutines are asleep - deadlock!\ngoroutine 1:\nx._Cfunc_f(1)", "fatal error: all goroutines are asleep - deadlock!"},
+		{"ready\npanic: boom\n[signal SIGSEGV: segmentation violation code=0x1 addr=0x0 pc=0x0]\ngoroutine 1 [running]:\nmain.main()\nexit status 2", "panic: boom"},
+	} {
+		var l lines
+		for line := range strings.SplitSeq(c.output, "\n") {
+			if s := strings.TrimSpace(line); s != "" {
+				l.add(s)
+			}
+		}
+		if got := l.String(); got != c.want {
+			t.Errorf("%q is %q, not %q", c.output, got, c.want)
+		}
 	}
 }
 
