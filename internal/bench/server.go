@@ -36,7 +36,7 @@ func postgresSettings(memory int64) map[string]string {
 		"maintenance_work_mem":            size(min(1<<30, memory/16)),
 		"work_mem":                        size(min(256<<20, memory/32)),
 		"max_wal_size":                    "8GB",
-		"max_parallel_workers_per_gather": "2",
+		"max_parallel_workers_per_gather": strconv.Itoa(min(max(runtime.NumCPU()/2, 2), 8)), // all that max_parallel_workers allows
 		"jit":                             "off",
 		"synchronous_commit":              "on",
 		"wal_level":                       "logical",
