@@ -47,69 +47,91 @@ PGACCEL_KERNEL(tile_for_base, TileParams, p, TILE_THREADS, 1)
 	tile_finish(sink, p);
 }
 
-// tile_for_load has a tile's blocks in shared memory: starts are of its n blocks and
-// the end, relative to data. It ends with a barrier.
-TILE_INLINE void tile_for_load(const TileFor &f, uint32_t first, uint32_t n, uint32_t *starts, uint32_t *data)
+// tile_for_load has a tile's n blocks, from a word of data on, in shared memory. It ends with
+// a barrier.
+TILE_INLINE const uint32_t *tile_for_load(const TileFor &f, uint32_t begin, uint32_t end, uint4 *data)
 {
-	if (threadIdx.x <= n)
-		starts[threadIdx.x] = __ldg(f.starts + first + threadIdx.x);
+	const uint32_t *tile = tile_load(data, f.data + begin, end - begin);
+	tile_copied();
 	__syncthreads();
-	const uint32_t begin = starts[0], words = starts[n] - begin;
-	for (uint32_t i = threadIdx.x; i < words; i += TILE_THREADS)
-		data[i] = __ldg(f.data + begin + i);
-	__syncthreads();
+	return tile;
 }
+
+// TILE_WORDS is the room for a tile of words of 32 bits at worst, in units of 16 bytes.
+#define TILE_WORDS ((TILE_D * 130 + 2 + 3 + 3) / 4)
 
 // Optimisation 1, operating in shared memory, where TILE_D is 1; and optimisation 2,
 // processing multiple blocks, where it is more.
 PGACCEL_KERNEL(tile_for_shared, TileParams, p, TILE_THREADS, 1)
 {
-	__shared__ uint32_t starts[TILE_D + 1], data[TILE_D * 130 + 2];
+	__shared__ uint4 data[TILE_WORDS];
+	__shared__ uint32_t starts[TILE_D];
 	const TileSegment s = p.segments[blockIdx.y];
 	const TileFor f = tile_for(s);
 	TileSink sink = tile_sink(s);
 	const uint32_t first = blockIdx.x * TILE_D;
 	if (first < f.blocks) {
 		const uint32_t n = min((uint32_t)TILE_D, f.blocks - first);
-		tile_for_load(f, first, n, starts, data);
+		const uint32_t begin = __ldg(f.starts + first), end = __ldg(f.starts + first + n);
+		if (threadIdx.x < n)
+			starts[threadIdx.x] = __ldg(f.starts + first + threadIdx.x) - begin;
+		const uint32_t *tile = tile_for_load(f, begin, end, data);
 #pragma unroll
 		for (uint32_t k = 0; k < TILE_D; k++)
 			if (k < n)
-				tile_put(sink, (first + k) * 128 + threadIdx.x, tile_for_item(data + starts[k] - starts[0], threadIdx.x));
+				tile_put(sink, (first + k) * 128 + threadIdx.x, tile_for_item(tile + starts[k], threadIdx.x));
 	}
 	tile_finish(sink, p);
 }
 
-// Optimisation 3, precomputing miniblock offsets: 4*TILE_D threads do it for all.
-PGACCEL_KERNEL(tile_for_offsets, TileParams, p, TILE_THREADS, 1)
+// tile_for_blocks decodes n blocks of a tile in shared memory, of which heads has each
+// miniblock's first bit, width, mask and reference. A warp has a miniblock of each block, and
+// reads its head, one word and the next: consecutive ones, so that no two lanes meet in a bank.
+template <bool whole>
+TILE_INLINE void tile_for_blocks(TileSink &sink, const uint32_t *tile, const uint4 *heads, uint32_t first, uint32_t n)
 {
-	__shared__ uint32_t starts[TILE_D + 1], data[TILE_D * 130 + 2];
-	__shared__ uint32_t references[TILE_D], offsets[TILE_D * 4];
-	__shared__ uint32_t widths[TILE_D * 4];
+	const uint32_t m = threadIdx.x / 32, index = threadIdx.x & 31;
+#pragma unroll
+	for (uint32_t k = 0; k < TILE_D; k++) {
+		if (!whole && k >= n)
+			break;
+		const uint4 head = heads[4 * k + m];
+		const uint32_t bit = head.x + index * head.y;
+		const uint32_t *word = tile + (bit >> 5);
+		const uint32_t v = (__funnelshift_r(word[0], word[1], bit) & head.z) + head.w;
+		const uint32_t row = (first + k) * 128 + threadIdx.x;
+		if (whole && TILE_SUM)
+			sink.sum += v; // all rows are there
+		else
+			tile_put(sink, row, v);
+	}
+}
+
+// Optimisation 3, precomputing miniblock offsets: 4*TILE_D threads do it for all, while the
+// words are on their way.
+PGACCEL_KERNEL(tile_for_offsets, TileParams, p, TILE_THREADS, 8)
+{
+	__shared__ uint4 data[TILE_WORDS], heads[TILE_D * 4];
 	const TileSegment s = p.segments[blockIdx.y];
 	const TileFor f = tile_for(s);
 	TileSink sink = tile_sink(s);
 	const uint32_t first = blockIdx.x * TILE_D;
 	if (first < f.blocks) {
 		const uint32_t n = min((uint32_t)TILE_D, f.blocks - first);
-		tile_for_load(f, first, n, starts, data);
-		if (threadIdx.x < 4 * n) {
-			const uint32_t k = threadIdx.x / 4, m = threadIdx.x % 4, block = starts[k] - starts[0];
-			const uint32_t word = data[block + 1];
-			offsets[threadIdx.x] = block + 2 + tile_before(word, m);
-			widths[threadIdx.x] = word >> (8 * m) & 255;
-			if (m == 0)
-				references[k] = data[block];
+		const uint32_t begin = __ldg(f.starts + first), end = __ldg(f.starts + first + n);
+		const uint32_t k = threadIdx.x / 4, m = threadIdx.x % 4;
+		const uint32_t block = k < n ? __ldg(f.starts + first + k) : begin;
+		const uint32_t *tile = tile_load(data, f.data + begin, end - begin);
+		if (k < n) {
+			const uint32_t reference = __ldg(f.data + block), word = __ldg(f.data + block + 1), width = word >> (8 * m) & 255;
+			heads[threadIdx.x] = make_uint4(32 * (block - begin + 2 + tile_before(word, m)), width, tile_mask(width), reference);
 		}
+		tile_copied();
 		__syncthreads();
-		const uint32_t m = threadIdx.x / 32, index = threadIdx.x & 31;
-#pragma unroll
-		for (uint32_t k = 0; k < TILE_D; k++)
-			if (k < n) {
-				const uint32_t width = widths[4 * k + m];
-				const uint32_t v = tile_bits(data + offsets[4 * k + m], index * width, width);
-				tile_put(sink, (first + k) * 128 + threadIdx.x, references[k] + v);
-			}
+		if ((first + TILE_D) * 128 <= s.rows)
+			tile_for_blocks<true>(sink, tile, heads, first, n);
+		else
+			tile_for_blocks<false>(sink, tile, heads, first, n);
 	}
 	tile_finish(sink, p);
 }

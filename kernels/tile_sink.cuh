@@ -80,6 +80,44 @@ TILE_INLINE void tile_finish(const TileSink &sink, const TileParams &p)
 	}
 }
 
+// tile_copy16 begins to copy 16 bytes to shared memory, past registers where the device can;
+// tile_copied waits for all that this thread has begun.
+TILE_INLINE void tile_copy16(uint32_t *to, const uint32_t *from)
+{
+#ifdef PGACCEL_EMULATOR
+	*(uint4 *)to = __ldg((const uint4 *)from);
+#else
+	asm volatile("{\n\t.reg .u64 a;\n\t.reg .u32 b;\n\tcvta.to.shared.u64 a, %0;\n\tcvt.u32.u64 b, a;\n\t"
+	             "cp.async.cg.shared.global [b], [%1], 16;\n\t}" ::"l"(to), "l"(from) : "memory");
+#endif
+}
+
+TILE_INLINE void tile_copied(void)
+{
+#ifndef PGACCEL_EMULATOR
+	asm volatile("cp.async.wait_all;" ::: "memory");
+#endif
+}
+
+// tile_load begins to copy words to shared memory, 16 bytes at a time, and returns where they
+// begin: at the same place in 16 bytes as in global memory, where up to three words before
+// them can be read. data has room for words and 3 more; it is there after tile_copied and a
+// barrier.
+TILE_INLINE const uint32_t *tile_load(uint4 *data, const uint32_t *from, uint32_t words)
+{
+	uint32_t *to = (uint32_t *)data;
+	const uint32_t skew = (uint32_t)((size_t)from >> 2) & 3, end = skew + words;
+	from -= skew;
+	for (uint32_t i = threadIdx.x * 4; i < end; i += TILE_THREADS * 4) {
+		if (i + 4 <= end)
+			tile_copy16(to + i, from + i);
+		else
+			for (uint32_t j = i; j < end; j++)
+				to[j] = __ldg(from + j);
+	}
+	return to + skew;
+}
+
 // tile_mask has the low width bits, of which there are up to 32.
 TILE_INLINE uint32_t tile_mask(uint32_t width) { return width >= 32 ? 0xffffffffu : (1u << width) - 1; }
 

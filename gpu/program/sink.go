@@ -64,11 +64,6 @@ func (g *generator) openSink() {
 	g.line("__syncthreads();")
 }
 
-// groups is the number of slots.
-func (g *generator) groups() string {
-	return g.param("uint32_t", "groups", func(a *arguments) uint64 { return a.l.slots })
-}
-
 // replicas is the number of a block's tables, a power of two of at most a warp.
 func (g *generator) replicas() string {
 	return g.param("uint32_t", "replicas", func(a *arguments) uint64 { return uint64(a.l.replicas) })

@@ -34,6 +34,8 @@ const (
 	runRows    = 512
 	vectorRows = 1024
 	sumSlots   = 1024 // TILE_SLOTS
+	// tilesAtOnce is TILE_TILES of tile_delta.cuh.
+	tilesAtOnce = 4
 )
 
 // Decoders returns all of them, each format's simplest first.
@@ -55,7 +57,7 @@ func Decoders() []Decoder {
 		list = append(list, Decoder{"for", "warp", d, "tile_for.cuh", "tile_for_warp", perWarp})
 	}
 	return append(list,
-		Decoder{"dfor", "shared", 0, "tile_delta.cuh", "tile_delta_shared", func(int, int) int { return runRows }},
+		Decoder{"dfor", "shared", 0, "tile_delta.cuh", "tile_delta_shared", func(int, int) int { return tilesAtOnce * runRows }},
 		Decoder{"dfor", "warp", 0, "tile_delta.cuh", "tile_delta_warp", func(int, int) int { return warps * runRows }},
 		Decoder{"rfor", "shared", 0, "tile_runs.cuh", "tile_runs_shared", func(int, int) int { return runRows }},
 		Decoder{"rfor", "warp", 0, "tile_runs.cuh", "tile_runs_warp", func(int, int) int { return warps * runRows }},
