@@ -5,24 +5,30 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"pgaccel/gpu/device"
 	"pgaccel/olap/cube"
 )
 
-// Options say what Bench measures. The zero value is the thesis' cubes at their full size:
-// 281 and 41 million cells, 14 GB of host memory.
+// Options say what Bench measures. The zero value takes some two minutes of a device and 5 GB
+// of host memory.
 type Options struct {
-	BikerCells    int           // 0: as many as the thesis has
-	MachinesCells int           // likewise
-	BaselineCells int           // the sequential baseline runs on at most so many and is scaled by its additions; 0: 1,000,000
+	BikerCells    int           // 0: 80,000,000; cube.BikerCells, 281 million, is the thesis' size
+	MachinesCells int           // 0: cube.MachinesCells, 41 million, the thesis' size
+	BaselineCells int           // the sequential baseline runs on at most so many and is scaled; 0: 500,000
 	Rounds        int           // runs that the median is taken of; 0: 7
-	Budget        time.Duration // of the runs of one variant, after which no more begin; 0: 1 s
+	Budget        time.Duration // of the runs of one variant, after which no more begin; 0: 250 ms
+	Limit         time.Duration // of Bench, after which no variant of the thesis begins; 0: 140 s
 	Variants      []Variant     // nil: Variants()
 	Progress      io.Writer     // a line for each row, if not nil
 }
+
+// slowest is how many times the best variant's time one may take to be run more than once.
+const slowest = 50
 
 // Row is one query in one variant.
 type Row struct {
@@ -31,194 +37,387 @@ type Row struct {
 	Cells, Targets int           // of the cube; filled ones of the answer
 	DeviceMillis   float64       // median: clearing of tables, kernels, compaction
 	RunMillis      float64       // median: the same and the answer on the host, of a prepared query
-	EndToEndMillis float64       // the aggregation map, its copy, and a run, kernels compiled
+	EndToEndMillis float64       // median: the aggregation map, its copy, and a run, kernels compiled
 	BaselineMillis float64       // SourceBased of olap/cube, sequential
 	BaselineScaled bool          // it ran on fewer cells, and its time was multiplied
 	Factor         float64       // BaselineMillis over EndToEndMillis
-	Chosen         bool          // by Choose
+	Chosen         bool          // by Tune
 	OverBest       float64       // DeviceMillis over the least of the query's rows
 	Launches       int           // by the host
 	Slots          uint64        // of the hash table
 	Unavailable    string        // why there are no times
-	Compile        time.Duration // of the first run, compilation included
-	Rounds         int           // runs that there was time for
+	Compile        time.Duration // of kernels, before the first run
+	Rounds         int           // runs that there was time for; 1: the first one, not warm, of a slow variant
 }
 
 // Bench runs the thesis' six queries in all variants on a device, and compares each answer
 // with that of olap/cube's Aggregate, and that, where it runs on all cells, with the
-// sequential baseline's. Rows come by query, in the order of the variants.
+// sequential baseline's. Our variants are measured first, then the thesis' without launches
+// by the device, then those. A variant that fails has a row that says so; another answer is an
+// error beside the rows, and where the device is lost the rows are those so far. Rows come by
+// query, in the order in which they were measured.
 func Bench(ctx context.Context, ex device.Executor, dev int, opt Options) (rows []Row, err error) {
-	if opt.BikerCells == 0 {
-		opt.BikerCells = cube.BikerCells
-	}
-	if opt.MachinesCells == 0 {
-		opt.MachinesCells = cube.MachinesCells
-	}
-	if opt.BaselineCells == 0 {
-		opt.BaselineCells = 1_000_000
-	}
-	if opt.Rounds == 0 {
-		opt.Rounds = 7
-	}
-	if opt.Budget == 0 {
-		opt.Budget = time.Second
-	}
-	if opt.Variants == nil {
-		opt.Variants = Variants()
-	}
+	opt.fill()
+	b := &bench{opt: opt, until: time.Now().Add(opt.Limit)}
+	defer func() { err = errors.Join(err, b.close()) }()
 	for _, s := range []struct {
 		make  func(int) (*cube.Sample, error)
 		cells int
 	}{{cube.Biker, opt.BikerCells}, {cube.Machines, opt.MachinesCells}} {
 		sample, err := s.make(s.cells)
 		if err != nil {
-			return rows, err
+			return nil, err
 		}
 		small := sample
 		if s.cells > opt.BaselineCells {
 			if small, err = s.make(opt.BaselineCells); err != nil {
-				return rows, err
+				return nil, err
 			}
 		}
-		more, err := benchCube(ctx, ex, dev, sample, small, &opt)
-		if rows = append(rows, more...); err != nil {
-			return rows, err
+		if err := b.prepare(ctx, ex, dev, sample, small); err != nil {
+			return nil, err
 		}
 	}
-	return rows, nil
+	err = b.run(ctx)
+	return b.rows(), err
 }
 
-// benchCube runs the queries of one cube.
-func benchCube(ctx context.Context, ex device.Executor, dev int, sample, small *cube.Sample, opt *Options) (rows []Row, err error) {
+// fill puts in what is meant by 0.
+func (o *Options) fill() {
+	for _, d := range []struct {
+		value  *int
+		normal int
+	}{{&o.BikerCells, 80_000_000}, {&o.MachinesCells, cube.MachinesCells}, {&o.BaselineCells, 500_000}, {&o.Rounds, 7}} {
+		if *d.value == 0 {
+			*d.value = d.normal
+		}
+	}
+	if o.Budget == 0 {
+		o.Budget = 250 * time.Millisecond
+	}
+	if o.Limit == 0 {
+		o.Limit = 140 * time.Second
+	}
+	if o.Variants == nil {
+		o.Variants = Variants()
+	}
+}
+
+// bench is Bench under way.
+type bench struct {
+	opt     Options
+	until   time.Time
+	cubes   []*Cube[float64]
+	queries []*benchQuery
+	lost    bool
+	left    int // pairs of query and variant
+}
+
+// benchQuery is a query and its rows so far.
+type benchQuery struct {
+	u      *Cube[float64]
+	area   cube.Area
+	want   cube.Result[float64]
+	row    Row // what all rows have
+	chosen Variant
+	grown  map[tableKey]uint64 // so that tables grow once
+	best   float64             // DeviceMillis
+	rows   []Row
+}
+
+// close gives device memory back. What cannot be reached any more is no error.
+func (b *bench) close() (err error) {
+	for _, u := range b.cubes {
+		err = errors.Join(err, u.Close())
+	}
+	if b.lost {
+		return nil
+	}
+	return err
+}
+
+// prepare uploads a cube, and has its queries answered by the processor.
+func (b *bench) prepare(ctx context.Context, ex device.Executor, dev int, sample, small *cube.Sample) error {
 	u, err := Upload(ctx, ex, dev, sample.Cube)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	defer func() { err = errors.Join(err, u.Close()) }()
+	b.cubes = append(b.cubes, u)
 	for i, sq := range sample.Queries {
-		row := Row{Cube: sample.Name, Query: sq.Name, Cells: sample.Cube.Len(), BaselineScaled: small != sample}
-		var stats cube.Stats
+		q := &benchQuery{u: u, area: sq.Area, grown: map[tableKey]uint64{},
+			row: Row{Cube: sample.Name, Query: sq.Name, Cells: sample.Cube.Len(), BaselineScaled: small != sample}}
 		start := time.Now()
-		sequential, err := cube.SourceBased(ctx, small.Cube, cube.Query{small.Queries[i].Area}, cube.Options{Stats: &stats})
+		sequential, err := cube.SourceBased(ctx, small.Cube, cube.Query{small.Queries[i].Area}, cube.Options{})
 		if err != nil {
-			return rows, err
+			return err
 		}
-		row.BaselineMillis = millis(time.Since(start))
-		if row.BaselineScaled {
-			row.BaselineMillis *= float64(sample.Cube.Len()) / float64(small.Cube.Len())
+		q.row.BaselineMillis = millis(time.Since(start))
+		if q.row.BaselineScaled {
+			q.row.BaselineMillis *= float64(sample.Cube.Len()) / float64(small.Cube.Len())
 		}
 		want, err := cube.Aggregate(ctx, sample.Cube, cube.Query{sq.Area}, cube.Options{MemoryLimit: 8 << 30})
 		if err != nil {
-			return rows, err
+			return err
 		}
-		if !row.BaselineScaled && !sameResult(want[0], sequential[0]) {
-			return rows, fmt.Errorf("gpu/cube: %s: olap/cube disagrees with itself", sq.Name)
+		if !q.row.BaselineScaled && !sameResult(want[0], sequential[0]) {
+			return fmt.Errorf("gpu/cube: %s: olap/cube disagrees with itself", sq.Name)
 		}
-		more, err := benchQuery(ctx, u, sq.Area, want[0], row, opt)
-		if rows = append(rows, more...); err != nil {
-			return rows, err
-		}
+		q.want = want[0]
+		q.row.Targets = len(q.want.Targets)
+		b.queries = append(b.queries, q)
 	}
-	return rows, nil
+	return nil
 }
 
-// benchQuery runs one query in all variants.
-func benchQuery(ctx context.Context, u *Cube[float64], area cube.Area, want cube.Result[float64], row Row, opt *Options) (rows []Row, err error) {
-	q, err := u.Prepare(ctx, area)
-	if err != nil {
-		return nil, err
-	}
-	chosen := q.Choose()
-	variants := opt.Variants
-	if !slices.Contains(variants, chosen) {
-		variants = append(slices.Clone(variants), chosen)
-	}
-	row.Targets = len(want.Targets)
-	if err := q.Close(); err != nil {
-		return nil, err
-	}
-	for _, v := range variants {
-		r := row
-		r.Variant, r.Chosen = v, v == chosen
-		if err := benchVariant(ctx, u, area, want, &r, opt); err != nil {
-			return rows, fmt.Errorf("%s by %v: %w", r.Query, v, err)
+// run measures our variants of all queries, then the thesis'.
+func (b *bench) run(ctx context.Context) error {
+	var errs []error
+	for _, q := range b.queries {
+		if err := q.tune(ctx); err != nil {
+			if ctx.Err() != nil || b.isLost(err) {
+				return fmt.Errorf("%s: %w", q.row.Query, err)
+			}
+			errs = append(errs, fmt.Errorf("%s: %w", q.row.Query, err))
 		}
-		if opt.Progress != nil {
-			if _, err := fmt.Fprintln(opt.Progress, r); err != nil {
-				return rows, err
+		if !slices.Contains(b.opt.Variants, q.chosen) {
+			b.left++
+		}
+	}
+	phase := func(v Variant) Method { return min(v.Method, Queue) }
+	b.left += len(b.queries) * len(b.opt.Variants)
+	for _, now := range []Method{Queue, Source, Children} {
+		for _, q := range b.queries {
+			variants := slices.DeleteFunc(slices.Clone(b.opt.Variants), func(v Variant) bool { return phase(v) != now })
+			if !slices.Contains(b.opt.Variants, q.chosen) && phase(q.chosen) == now {
+				variants = append(variants, q.chosen)
+			}
+			for _, v := range variants {
+				r := q.row
+				r.Variant, r.Chosen = v, v == q.chosen
+				err := b.measure(ctx, q, &r)
+				if ctx.Err() != nil {
+					return errors.Join(append(errs, err)...)
+				}
+				if err != nil {
+					err = fmt.Errorf("%s by %v: %w", r.Query, v, err)
+					r.Unavailable = line(err)
+					errs = append(errs, err)
+				}
+				q.rows = append(q.rows, r)
+				if b.opt.Progress != nil {
+					if _, err := fmt.Fprintln(b.opt.Progress, r); err != nil {
+						return err
+					}
+				}
+				if b.lost {
+					return errors.Join(errs...)
+				}
 			}
 		}
-		rows = append(rows, r)
 	}
-	least := 0.0
-	for _, r := range rows {
-		if r.Unavailable == "" && (least == 0 || r.DeviceMillis < least) {
-			least = r.DeviceMillis
-		}
-	}
-	for i := range rows {
-		if least > 0 {
-			rows[i].OverBest = rows[i].DeviceMillis / least
-		}
-	}
-	return rows, nil
+	return errors.Join(errs...)
 }
 
-// benchVariant fills in a row. Memory is given back before the next variant.
-func benchVariant(ctx context.Context, u *Cube[float64], area cube.Area, want cube.Result[float64], r *Row, opt *Options) (err error) {
-	start := time.Now()
-	q, err := u.Prepare(ctx, area)
+// isLost notes whether the device is gone with an error.
+func (b *bench) isLost(err error) bool {
+	b.lost = b.lost || device.KindOf(err) == device.FaultLost
+	return b.lost
+}
+
+// tune has the query choose.
+func (q *benchQuery) tune(ctx context.Context) error {
+	p, err := q.u.Prepare(ctx, q.area)
+	if err != nil {
+		return err
+	}
+	q.chosen = p.Choose()
+	v, err := p.Tune(ctx)
+	if err != nil {
+		_ = p.Close() // the first error is the one to tell
+		return err
+	}
+	q.chosen = v
+	return p.Close()
+}
+
+// line makes one line of an error, of bearable length.
+func line(err error) string {
+	text := strings.Join(strings.Fields(err.Error()), " ")
+	if len(text) > 240 {
+		text = text[:240] + " .."
+	}
+	return text
+}
+
+// measure fills in a row. A failure of the device that other variants survive is in the row.
+func (b *bench) measure(ctx context.Context, q *benchQuery, r *Row) error {
+	// Those that need less time than their share leave it to the others.
+	budget := min(b.opt.Budget, time.Until(b.until)/time.Duration(max(b.left, 1)))
+	b.left--
+	if r.Variant.Thesis() && budget <= 0 {
+		r.Unavailable = fmt.Sprintf("no time was left of %v", b.opt.Limit)
+		return nil
+	}
+	err := q.measure(ctx, r, budget, b.opt.Rounds)
+	var fault *device.Fault
+	switch {
+	case err == nil:
+		return nil
+	case b.isLost(err):
+		return err
+	case errors.Is(err, ErrUnavailable), errors.As(err, &fault):
+		r.Unavailable = line(err)
+		return nil
+	}
+	return err
+}
+
+func (q *benchQuery) measure(ctx context.Context, r *Row, budget time.Duration, rounds int) (err error) {
+	begin := time.Now()
+	p, err := q.prepared(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() {
-		if q != nil {
-			err = errors.Join(err, q.Close())
+		if p != nil {
+			err = errors.Join(err, p.Close())
 		}
 	}()
-	var device, run []float64
-	var grown map[tableKey]uint64
-	for round := 0; round <= opt.Rounds; round++ {
-		begin := time.Now()
-		got, stats, err := q.Run(ctx, r.Variant)
-		if errors.Is(err, ErrUnavailable) {
-			r.Unavailable = err.Error()
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if !sameResult(got, want) {
-			return errors.New("another answer than olap/cube's")
-		}
-		took := time.Since(begin)
-		if round == 0 {
-			r.Compile = took
-		}
-		late := time.Since(start) > opt.Budget && round > 0
-		if round > 0 || took > opt.Budget { // the first run warms up, unless it takes all the time
-			device, run = append(device, stats.DeviceMillis), append(run, millis(took))
-		}
-		r.Launches, r.Slots, grown = stats.Launches, stats.Slots, q.grown
-		if late || took > opt.Budget {
-			break
-		}
-	}
-	r.DeviceMillis, r.RunMillis, r.Rounds = median(device), median(run), len(device)
-	if err := q.Close(); err != nil {
-		return err
-	}
-	q = nil
-	begin := time.Now()
-	fresh, err := u.Prepare(ctx, area)
+	_, s, err := q.once(ctx, p, r)
 	if err != nil {
 		return err
 	}
-	fresh.grown = grown
-	_, _, err = fresh.Run(ctx, r.Variant)
-	r.EndToEndMillis = millis(time.Since(begin))
+	r.Compile = s.Compile
+	r.EndToEndMillis = millis(time.Since(begin) - s.Compile)
+	r.DeviceMillis, r.RunMillis, r.Rounds = s.DeviceMillis, r.EndToEndMillis, 1
 	r.Factor = r.BaselineMillis / r.EndToEndMillis
-	return errors.Join(err, fresh.Close())
+	if q.best > 0 && s.DeviceMillis > slowest*q.best {
+		return nil
+	}
+	// Runs of a prepared query, then whole ones, in turns of the budget.
+	var times, run, whole []float64
+	for start := time.Now(); len(run) < rounds && (len(run) == 0 || time.Since(start) < budget); {
+		took, s, err := q.once(ctx, p, r)
+		if err != nil {
+			return err
+		}
+		times, run = append(times, s.DeviceMillis), append(run, millis(took))
+	}
+	err = p.Close()
+	p = nil
+	if err != nil {
+		return err
+	}
+	for start := time.Now(); len(whole) < rounds && (len(whole) == 0 || time.Since(start) < budget); {
+		begin := time.Now()
+		fresh, err := q.prepared(ctx)
+		if err != nil {
+			return err
+		}
+		_, _, err = q.once(ctx, fresh, r)
+		if err := errors.Join(err, fresh.Close()); err != nil {
+			return err
+		}
+		whole = append(whole, millis(time.Since(begin)))
+	}
+	r.DeviceMillis, r.RunMillis, r.EndToEndMillis, r.Rounds = median(times), median(run), median(whole), len(times)
+	r.Factor = r.BaselineMillis / r.EndToEndMillis
+	if q.best == 0 || r.DeviceMillis < q.best {
+		q.best = r.DeviceMillis
+	}
+	return nil
+}
+
+// prepared prepares the query with tables of the sizes that were enough.
+func (q *benchQuery) prepared(ctx context.Context) (*Query[float64], error) {
+	p, err := q.u.Prepare(ctx, q.area)
+	if err == nil {
+		p.grown = q.grown
+	}
+	return p, err
+}
+
+// once runs the row's variant and compares the answer.
+func (q *benchQuery) once(ctx context.Context, p *Query[float64], r *Row) (took time.Duration, s Stats, err error) {
+	begin := time.Now()
+	got, s, err := p.Run(ctx, r.Variant)
+	took = time.Since(begin)
+	if err == nil && !sameResult(got, q.want) {
+		err = errors.New("another answer than olap/cube's")
+	}
+	r.Launches, r.Slots = s.Launches, s.Slots
+	return took, s, err
+}
+
+// rows returns all rows.
+func (b *bench) rows() (all []Row) {
+	for _, q := range b.queries {
+		for _, r := range q.rows {
+			if q.best > 0 && r.Unavailable == "" {
+				r.OverBest = r.DeviceMillis / q.best
+			}
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
+// Summary is what the rows of a query say. Its rows are nil where there is none that ran.
+type Summary struct {
+	Cube, Query  string
+	Best, Chosen *Row // by DeviceMillis
+	Ours         *Row // the fastest of our variants, by DeviceMillis
+	BestThesis   *Row // likewise
+	WorstThesis  *Row
+}
+
+// Summarize returns a summary for each query, in the order of the rows.
+func Summarize(rows []Row) (all []Summary) {
+	better := func(best **Row, r *Row, sign float64) {
+		if *best == nil || sign*r.DeviceMillis < sign*(*best).DeviceMillis {
+			*best = r
+		}
+	}
+	for i := range rows {
+		r := &rows[i]
+		if len(all) == 0 || all[len(all)-1].Query != r.Query {
+			all = append(all, Summary{Cube: r.Cube, Query: r.Query})
+		}
+		s := &all[len(all)-1]
+		if r.Unavailable != "" {
+			continue
+		}
+		better(&s.Best, r, 1)
+		if r.Chosen {
+			s.Chosen = r
+		}
+		if r.Variant.Thesis() {
+			better(&s.BestThesis, r, 1)
+			better(&s.WorstThesis, r, -1)
+		} else {
+			better(&s.Ours, r, 1)
+		}
+	}
+	return all
+}
+
+// String returns a line.
+func (s Summary) String() string {
+	text := fmt.Sprintf("%s %s:", s.Cube, s.Query)
+	if s.Best == nil {
+		return text + " no variant ran"
+	}
+	text += fmt.Sprintf(" best %v, %.4g ms on the device, %.4g ms end to end, %.4g times the sequential CPU", s.Best.Variant, s.Best.DeviceMillis, s.Best.EndToEndMillis, s.Best.Factor)
+	if s.Chosen != nil {
+		text += fmt.Sprintf("; chosen %v, %.2f of the best one's time", s.Chosen.Variant, s.Chosen.DeviceMillis/s.Best.DeviceMillis)
+	}
+	if t := s.BestThesis; t != nil {
+		if o := s.Ours; o != nil {
+			text += fmt.Sprintf("; ours %.1f times as fast as the thesis' best (%v) on the device, %.1f end to end", t.DeviceMillis/math.Max(o.DeviceMillis, 1e-6), t.Variant, t.EndToEndMillis/math.Max(o.EndToEndMillis, 1e-6))
+		}
+		text += fmt.Sprintf("; the thesis' worst (%v) %.4g times the sequential CPU", s.WorstThesis.Variant, s.WorstThesis.Factor)
+	}
+	return text
 }
 
 // String returns a line.

@@ -175,30 +175,3 @@ func TestRandomCubes(t *testing.T) {
 		}
 	}
 }
-
-// TestBench runs the thesis' queries on small cubes: every variant that there is answers
-// as the sequential algorithm does, or Bench fails.
-func TestBench(t *testing.T) {
-	variants := []Variant{{Method: Source, Prefilter: true, Saving: SaveShuffle, Functions: 28},
-		{Method: Children, Prefilter: true, Saving: SaveStride, Functions: 4, Sync: true}}
-	for m := Queue; m <= ClassesHash; m++ {
-		variants = append(variants, Variant{Method: m})
-	}
-	rows, err := Bench(t.Context(), shared, 0, Options{BikerCells: 600, MachinesCells: 600, BaselineCells: 500, Rounds: 1, Variants: variants})
-	if err != nil {
-		t.Fatal(err)
-	}
-	chosen := 0
-	for _, r := range rows {
-		t.Log(r)
-		if r.Chosen {
-			chosen++
-		}
-		if r.Variant.Method == ClassesShared && (r.Unavailable != "" || r.Targets == 0) {
-			t.Errorf("%v", r)
-		}
-	}
-	if chosen != 6 {
-		t.Errorf("%d of 6 queries have a variant that was chosen", chosen)
-	}
-}

@@ -282,10 +282,10 @@ func TestVariantNames(t *testing.T) {
 	}
 }
 
-// hopper is an executor that says its devices are as large as an H200.
-type hopper struct{ device.Executor }
+// large is an executor that says its devices are as large as an H200.
+type large struct{ device.Executor }
 
-func (h hopper) Devices() []device.Info {
+func (h large) Devices() []device.Info {
 	return []device.Info{{Kind: device.CUDA, SMs: 132, ThreadsPerSM: 2048, SharedPerBlock: 227 << 10, SharedPerSM: 228 << 10}}
 }
 
@@ -303,7 +303,7 @@ func TestChoose(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		u, err := Upload(t.Context(), hopper{shared}, 0, s.Cube)
+		u, err := Upload(t.Context(), large{shared}, 0, s.Cube)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -24,7 +24,8 @@ type Query[N cube.Number] struct {
 	fan     uint64        // the most targets that a cell could have
 	empty   bool          // no cell reaches a target
 	classes *classes
-	Sample  Sample // what Choose goes by
+	Sample  Sample // what Choose goes by, once it has
+	sampled sync.Once
 
 	mu      sync.Mutex
 	compile time.Duration // of a run's modules
@@ -98,7 +99,6 @@ func (u *Cube[N]) Prepare(ctx context.Context, area cube.Area) (*Query[N], error
 	}
 	slices.SortStableFunc(q.order, func(a, b int) int { return cmp.Compare(q.dims[a].radix, q.dims[b].radix) })
 	q.classes = classify(q.dims)
-	q.sample()
 	if q.maps, err = q.putMaps(q.dims); err == nil {
 		q.head, err = q.mem.alloc(headBytes)
 	}

@@ -200,6 +200,21 @@ func packVector(out []byte, width, from, to int, value func(i int) uint32) {
 	}
 }
 
+// part is the cube of some vectors, in the same memory.
+func (u *Cube[N]) part(first, vectors int) *Cube[N] {
+	p := *u
+	p.vectors, p.cells = vectors, min(vectors*vectorCells, u.cells-first*vectorCells)
+	move := func(c *column) { c.at += device.Pointer(first * c.width * lanes * 4) }
+	move(&p.low)
+	move(&p.high)
+	p.dims = slices.Clone(u.dims)
+	for d := range p.dims {
+		move(&p.dims[d].column)
+		p.dims[d].zones += device.Pointer(8 * first)
+	}
+	return &p
+}
+
 // Close gives the device's memory back. Prepared queries must have been closed.
 func (u *Cube[N]) Close() error { return errors.Join(u.mem.free(), u.pool.trim()) }
 

@@ -3,8 +3,8 @@ package bench
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
+	"time"
 
 	"pgaccel/gpu/cube"
 	"pgaccel/gpu/rowout"
@@ -39,7 +39,7 @@ func (r *gpuRun) decode(ctx context.Context) error {
 func (r *gpuRun) cube(ctx context.Context) error {
 	o := cube.Options{Rounds: r.Runs, Progress: r.Progress}
 	if r.Quick {
-		o.BikerCells, o.MachinesCells, o.BaselineCells, o.Progress = 2000, 2000, 2000, nil
+		o.BikerCells, o.MachinesCells, o.BaselineCells, o.Limit, o.Progress = 2000, 2000, 2000, time.Hour, nil
 		for _, v := range cube.Variants() {
 			// Many replicas and child grids are what an emulator is slowest at.
 			if name := v.String(); name == "source/f1" || name == "source/prefilter/f1" || strings.HasPrefix(name, "classes/") || strings.HasSuffix(name, "fixed/sync/f4") {
@@ -49,32 +49,24 @@ func (r *gpuRun) cube(ctx context.Context) error {
 	}
 	rows, err := cube.Bench(ctx, r.ex, r.first(), o)
 	t := gpuTable{Part: "cube", Title: "Aggregation of cubes: the thesis' queries in all variants; medians in ms",
-		Columns: []string{"query", "variant", "cells", "targets", "device", "run", "end to end", "sequential", "sequential / end to end", "over best", "chosen"}, Data: rows}
-	type key struct{ cube, query string }
-	best, chosen := map[key]float64{}, map[key]float64{}
-	var order []key
+		Columns: []string{"query", "variant", "cells", "targets", "device", "run", "end to end", "runs", "sequential", "sequential / end to end", "over best", "chosen"}, Data: rows}
 	for _, x := range rows {
-		mark := ""
-		k := key{x.Cube, x.Query}
-		if !slices.Contains(order, k) {
-			order = append(order, k)
-		}
-		if x.Chosen {
-			mark, chosen[k] = "chosen", x.OverBest
-		}
 		if x.Unavailable != "" {
-			t.Rows = append(t.Rows, []any{x.Cube + " " + x.Query, fmt.Sprint(x.Variant), x.Cells, nil, nil, nil, nil, nil, nil, nil, x.Unavailable})
+			t.Rows = append(t.Rows, []any{x.Cube + " " + x.Query, fmt.Sprint(x.Variant), x.Cells, nil, nil, nil, nil, nil, nil, nil, nil, x.Unavailable})
 			continue
 		}
-		best[k] = max(best[k], x.Factor)
+		mark := ""
+		if x.Chosen {
+			mark = "chosen"
+		}
 		sequential := cell(x.BaselineMillis)
 		if x.BaselineScaled {
 			sequential += " scaled"
 		}
-		t.Rows = append(t.Rows, []any{x.Cube + " " + x.Query, fmt.Sprint(x.Variant), x.Cells, x.Targets, x.DeviceMillis, x.RunMillis, x.EndToEndMillis, sequential, x.Factor, x.OverBest, mark})
+		t.Rows = append(t.Rows, []any{x.Cube + " " + x.Query, fmt.Sprint(x.Variant), x.Cells, x.Targets, x.DeviceMillis, x.RunMillis, x.EndToEndMillis, x.Rounds, sequential, x.Factor, x.OverBest, mark})
 	}
-	for _, k := range order {
-		t.Notes = append(t.Notes, fmt.Sprintf("%s %s: at best %s times the sequential baseline; the chosen variant takes %s of the best one's time", k.cube, k.query, cell(best[k]), cell(chosen[k])))
+	for _, s := range cube.Summarize(rows) {
+		t.Notes = append(t.Notes, s.String())
 	}
 	if len(rows) > 0 {
 		r.show(t)
