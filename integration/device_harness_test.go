@@ -2,6 +2,7 @@ package integration
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"net/http"
 	"os"
@@ -27,6 +28,10 @@ func emulatorProgram(t *testing.T) string {
 	t.Helper()
 	pgaccelProgram(t)
 	emulator.once.Do(func() {
+		if p := os.Getenv("PGACCEL_GPU_PROGRAM"); p != "" {
+			emulator.path = p
+			return
+		}
 		emulator.path = filepath.Join(program.dir, "pgaccel-gpu-emu")
 		out, err := exec.Command("go", "build", "-tags", "emu", "-o", emulator.path, "pgaccel/cmd/pgaccel-gpu").CombinedOutput()
 		if err != nil {
@@ -39,14 +44,18 @@ func emulatorProgram(t *testing.T) string {
 	return emulator.path
 }
 
+// deviceKind is what runs the tests of a device: the emulator, or PGACCEL_DEVICE=cuda, with
+// PGACCEL_GPU_PROGRAM naming the worker.
+var deviceKind = cmp.Or(os.Getenv("PGACCEL_DEVICE"), "emu")
+
 // demandDevice is what a session says that wants the device, and waits for it.
-const demandDevice = "&options=-c%20pgaccel.mode%3Dforce%20-c%20pgaccel.device%3Demu"
+var demandDevice = "&options=-c%20pgaccel.mode%3Dforce%20-c%20pgaccel.device%3D" + deviceKind
 
 // deviceStack is a stack for one test whose pgaccel has an emulated device.
 func deviceStack(t *testing.T, schema string, more ...string) *stack {
 	t.Helper()
 	worker := emulatorProgram(t)
-	s := privateStack(t, schema, append([]string{"--device", "emu", "--device-worker", worker}, more...)...)
+	s := privateStack(t, schema, append([]string{"--device", deviceKind, "--device-worker", worker}, more...)...)
 	s.deviceIs(t, 1)
 	return s
 }

@@ -46,11 +46,11 @@ func TestDeviceAnswers(t *testing.T) {
 	}
 	t.Run("virtual tables", func(t *testing.T) {
 		for _, q := range []struct{ sql, want string }{
-			{"SELECT device, budget_bytes > 0, used_bytes > 0, queries > 12, faults FROM pgaccel.devices", `"emu:0"|"t"|"t"|"t"|"0"|`},
+			{"SELECT device, budget_bytes > 0, used_bytes > 0, queries > 12, faults FROM pgaccel.devices", `"` + deviceKind + `:0"|"t"|"t"|"t"|"0"|`},
 			{"SELECT device_bytes > 0 FROM pgaccel.tables WHERE name = 'public.lineorder'", `"t"|`},
 			{`SELECT "column" FROM pgaccel.columns WHERE "table" = 'public.lineorder' AND device_bytes > 0 AND "column" = 'lo_revenue'`, `"lo_revenue"|`},
 			{`SELECT count(*) FROM pgaccel.columns WHERE "column" = 'lo_tax' AND device_bytes > 0`, `"0"|`},
-			{"SELECT DISTINCT device FROM pgaccel.queries WHERE query LIKE '%d_yearmonthnum = %' AND device_calls > 0", `"emu:0"|`},
+			{"SELECT DISTINCT device FROM pgaccel.queries WHERE query LIKE '%d_yearmonthnum = %' AND device_calls > 0", `"` + deviceKind + `:0"|`},
 		} {
 			if a := ask(t, proxy, q.sql, nil); len(a.rows) != 1 || a.rows[0] != q.want {
 				t.Errorf("%s: %s, want %s", q.sql, a, q.want)
