@@ -149,7 +149,16 @@ func (t *tester) run() error {
 		}
 		t.say("copied %d MiB of shared memory (%s): %.3f ms, %.1f GB/s; by the clock %v", t.bytes>>20, what, r.Millis[0], float64(t.bytes)/r.Millis[0]/1e6, time.Since(begin))
 	}
+	if err := t.pieces(ctx, file, shared, words); err != nil {
+		return err
+	}
 
+	// What is summed is the file again, which pieces put in disorder.
+	if _, err := t.c.Run(ctx, t.dev, &device.Batch{Commands: []device.Command{
+		{Op: device.OpCopyShared, File: shared, Pieces: []device.Piece{{Bytes: t.bytes, Dst: words}}},
+	}}); err != nil {
+		return err
+	}
 	var p device.Params
 	p.Ptr(words).U64(uint64(t.bytes / 4)).Ptr(result)
 	launch := device.Command{Op: device.OpLaunch, Module: m, Function: "selftest_sum",
@@ -185,7 +194,7 @@ func (t *tester) run() error {
 
 // writes sends data of several lengths to the device and reads them back.
 func (t *tester) writes(ctx context.Context, at device.Pointer) error {
-	for _, n := range []int{1, 4, 1023, 1 << 16, 8 << 20, 8<<20 + 1, 24<<20 + 7} {
+	for _, n := range []int{1, 4, 1023, 1 << 16, 8 << 20, 8<<20 + 1, 24<<20 + 7, 128 << 20} {
 		if int64(n) > t.bytes {
 			continue
 		}
@@ -201,11 +210,12 @@ func (t *tester) writes(ctx context.Context, at device.Pointer) error {
 		if err != nil {
 			return err
 		}
+		took := time.Since(begin)
 		if !slices.Equal(r.Data[0], data) {
 			return fmt.Errorf("%d bytes came back wrong", n)
 		}
 		if n >= 8<<20 {
-			t.say("wrote and read %d bytes in %v", n, time.Since(begin))
+			t.say("wrote and read %d bytes over the socket in %v, %.1f GB/s each way", n, took, 2*float64(n)/float64(took))
 		}
 	}
 	return nil
