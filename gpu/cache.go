@@ -72,6 +72,8 @@ type cache struct {
 	bytes   [itemKinds]int64                  // by kind
 	columns map[uint64]int64                  // bytes of columns, of all widths that they are kept in
 	evicted uint64
+	loose   int    // items that nobody has pinned: evict has a choice of so many
+	epoch   uint64 // columns that were put
 }
 
 const (
@@ -104,6 +106,9 @@ func (c *cache) get(key itemKey) *item {
 // pin keeps an item from being evicted. It stays in its list until evict comes upon it: most
 // pins are short.
 func (c *cache) pin(it *item) {
+	if it.refs == 0 {
+		c.loose--
+	}
 	it.refs++
 	it.tick = c.tick
 }
@@ -123,14 +128,17 @@ func (c *cache) unpin(it *item) {
 	it.refs--
 	switch {
 	case it.refs > 0:
+		return
 	case it.refs < 0:
 		panic("BUG: an item was unpinned twice")
 	case it.dead:
 		c.free(it)
+		return
 	case it.listed == nil:
 		it.listed, it.stamp = c.lists[it.list()], it.tick
 		it.listed.Add(it.key, it)
 	}
+	c.loose++
 }
 
 // unlist takes an item out of the list that it is in.
@@ -153,6 +161,9 @@ func (c *cache) put(key itemKey, bytes int64, l *load) (*item, error) {
 		c.count(it, s.bytes)
 	}
 	c.items[key] = it
+	if key.kind == itemColumn {
+		c.epoch++
+	}
 	return it, nil
 }
 
@@ -200,6 +211,9 @@ func (c *cache) alloc(bytes int64) (*span, error) {
 
 // evict drops the oldest item that is not pinned; false where all are.
 func (c *cache) evict() bool {
+	if c.loose == 0 {
+		return false
+	}
 	var oldest *item
 	for _, l := range c.lists {
 		_, it, ok := l.GetOldest()
@@ -227,6 +241,7 @@ func (c *cache) evict() bool {
 // remove drops an item that nobody has pinned.
 func (c *cache) remove(it *item) {
 	delete(c.items, it.key)
+	c.loose--
 	c.free(it)
 }
 
@@ -239,6 +254,7 @@ func (c *cache) drop(it *item) {
 	it.unlist()
 	delete(c.items, it.key)
 	if it.refs == 0 {
+		c.loose--
 		c.free(it)
 	}
 }

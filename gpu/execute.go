@@ -186,31 +186,20 @@ func (j *job) pipeline(stream int, first []device.Command, chunks []*chunk, p *p
 			return err
 		}
 	}
-	copied := make([]chan error, len(chunks))
-	begin := func(k int) {
-		copied[k] = make(chan error, 1)
-		go func() {
-			commands := j.chunkCopies(nil, chunks[k])
-			var err error
-			if len(commands) > 0 {
-				_, err = j.send(copyStream, commands)
-			}
-			copied[k] <- err
-		}()
-	}
 	// A buffer is used again when what it had is computed.
 	n := min(len(j.slots), len(chunks))
-	for k := range n {
-		begin(k)
+	for _, c := range chunks[:n] {
+		j.begin(c)
 	}
 	var failed error
 	b := batch{j: j, stream: stream}
 	for k, c := range chunks {
-		if copied[k] == nil {
+		if c.copied == nil {
 			break // not begun
 		}
-		if err := <-copied[k]; err != nil && failed == nil {
-			failed = err
+		<-c.copied
+		if c.err != nil && failed == nil {
+			failed = c.err
 		}
 		if failed != nil {
 			continue // until no copy runs
@@ -221,10 +210,36 @@ func (j *job) pipeline(stream int, first []device.Command, chunks []*chunk, p *p
 			b.commands = p.scan(b.commands, c.list, j.d.info.SMs)
 		}
 		if failed = b.run(); failed == nil && k+n < len(chunks) {
-			begin(k + n)
+			j.begin(chunks[k+n])
 		}
 	}
 	return failed
+}
+
+// begin begins the copy of a chunk to its buffer, if that was not done, beside whatever else the job
+// does.
+func (j *job) begin(c *chunk) {
+	if c.copied != nil {
+		return
+	}
+	c.copied = make(chan struct{})
+	go func() {
+		defer close(c.copied)
+		if commands := j.chunkCopies(nil, c); len(commands) > 0 {
+			_, c.err = j.send(copyStream, commands)
+		}
+	}()
+}
+
+// drain waits until no copy runs: what they write to is the job's until then.
+func (j *job) drain() {
+	for _, p := range j.parts {
+		for _, c := range p.streams {
+			if c.copied != nil {
+				<-c.copied
+			}
+		}
+	}
 }
 
 // copies appends copies to their places.
@@ -259,7 +274,8 @@ func (j *job) copy(commands []device.Command, dst device.Pointer, data []byte) [
 		}
 		return commands
 	}
-	return append(commands, device.Command{Op: device.OpCopyShared, File: j.d.file, Pieces: []device.Piece{{Offset: off, Bytes: n, Dst: dst}}})
+	pieces := append(make([]device.Piece, 0, 64), device.Piece{Offset: off, Bytes: n, Dst: dst})
+	return append(commands, device.Command{Op: device.OpCopyShared, File: j.d.file, Pieces: pieces})
 }
 
 // chunkCopies appends the copies of a chunk to its buffer, and the orders to transcode it.

@@ -17,6 +17,7 @@ type format struct {
 	keyed bool  // every segment's ID is one: the column can be kept
 	full  bool  // every segment has rows
 	bytes int64 // of device memory, of all segments
+	rows  int   // of the largest segment
 	// The largest Min and the smallest Max of the segments.
 	largestMin, smallestMax int64
 }
@@ -118,6 +119,7 @@ func formatOf(q *program.Query, column int, sticky int8) format {
 		f.width = max(f.width, int8(width))
 		f.keyed = f.keyed && c.ID != 0
 		f.full = f.full && s.Rows > 0
+		f.rows = max(f.rows, s.Rows)
 		f.largestMin, f.smallestMax = max(f.largestMin, c.Min), min(f.smallestMax, c.Max)
 		v := int64(s.Rows+program.VectorRows-1) / program.VectorRows
 		vectors += v

@@ -327,10 +327,14 @@ func (j *job) missing(fills []fill, p *part, images []*image) []fill {
 	if own > 0 {
 		fills = slices.Grow(fills, own*len(p.list))
 		j.pins = slices.Grow(j.pins, own*len(p.list))
+		hints := make([]*hint, len(images))
+		for i := 1; i < len(images); i++ {
+			hints[i] = j.d.hint(p.q, i-1, p.formats[i-1].width)
+		}
 		for _, pos := range p.list {
 			for i, img := range images {
 				if img.it == nil {
-					fills = append(fills, j.find(fill{p: p, img: img, column: i - 1, pos: pos}))
+					fills = append(fills, j.recall(fill{p: p, img: img, column: i - 1, pos: pos}, hints[i]))
 				}
 			}
 		}

@@ -164,6 +164,7 @@ func (j *job) attempt(q *program.Query, list []uint32, stream int) (*program.Res
 			}
 		}
 	}
+	j.drain()
 	j.release(err)
 	return r, err
 }

@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+
 	"pgaccel/gpu/device"
 	"pgaccel/gpu/program"
 )
@@ -90,6 +92,7 @@ type dev struct {
 	cache *cache
 	short time.Time // when the device had less memory than the budget
 	lines map[uint64][]*item
+	hints *simplelru.LRU[itemKey, *hint]
 	gone  error // no query begins any more
 }
 
@@ -130,7 +133,7 @@ func (m *Manager) Attach(ex device.Executor) error {
 			continue
 		}
 		d := &dev{m: m, ex: ex, alive: alive, index: i, position: len(s.devs), name: fmt.Sprintf("%s:%d", info.Kind, i), info: info,
-			file: file, shared: shared, queue: newQueue(m.opt.Streams), lines: map[uint64][]*item{}}
+			file: file, shared: shared, queue: newQueue(m.opt.Streams), lines: map[uint64][]*item{}, hints: newHints()}
 		d.modules.byName = map[string]*module{}
 		d.budget = m.opt.Memory
 		if d.budget <= 0 {
@@ -292,7 +295,13 @@ func (m *Manager) Run(ctx context.Context, q *program.Query, opt RunOptions) (*p
 
 // compute has the devices compute q, each its part.
 func (m *Manager) compute(ctx context.Context, s *set, q *program.Query, opt RunOptions) (*program.Result, Stats, error) {
-	list := m.formats.surviving(q, m.formats.of(q))
+	formats := m.formats.of(q)
+	list := m.formats.surviving(q, formats)
+	if q.MostRows == 0 && len(formats) > 0 {
+		known := *q
+		known.MostRows = formats[0].rows
+		q = &known
+	}
 	if len(s.devs) == 1 {
 		return s.devs[0].run(ctx, s, q, list, opt)
 	}

@@ -96,10 +96,17 @@ func (m *Manager) idle() error {
 				used += it.span.bytes
 			}
 		}
+		loose := 0
 		for _, it := range c.items {
+			if it.refs == 0 {
+				loose++
+			}
 			if it.refs != refs[it] {
 				return fmt.Errorf("%s %d has %d references, not %d", itemNames[it.key.kind], it.key.id, it.refs, refs[it])
 			}
+		}
+		if loose != c.loose {
+			return fmt.Errorf("%d items are pinned by nobody, not %d", loose, c.loose)
 		}
 		if used != c.arena.used {
 			return fmt.Errorf("%d bytes are used, %d by what is kept", c.arena.used, used)

@@ -17,6 +17,9 @@ type chunk struct {
 	// list has the segments that are computed while the buffer has them; nil where the
 	// columns are kept.
 	list []uint32
+
+	copied chan struct{} // closed when its copy has ended; nil while none has begun
+	err    error         // of the copy
 }
 
 // encoded is a column of a segment on its way to device lanes.
@@ -40,11 +43,12 @@ func (c *chunk) take(bytes int64) device.Pointer {
 	return p
 }
 
-// The buffers that columns come through. Three: one is computed, one is copied, and one
-// waits to be copied so that the copies do not pause.
+// The buffers that columns come through: one is computed, one is copied, and others wait to
+// be copied so that the copies do not pause. What is left to be computed after the last
+// copy is a buffer's.
 const (
-	buffersMax  = 3
-	bufferBytes = 64 << 20
+	buffersMax  = 4
+	bufferBytes = 32 << 20
 )
 
 // buffers makes room for columns to come through: need in all, most for one segment. After
@@ -167,7 +171,11 @@ func (w *writer) chunk(p *part, need int64, stream bool) *chunk {
 	if c := w.last; c != nil && w.stream == stream && (!stream || w.part == p) && c.used+int64(len(c.words))*jobBytes+need <= j.bufferSize {
 		return c
 	}
+	w.early()
 	c := &chunk{slot: j.slots[w.chunks%len(j.slots)]}
+	if l := w.last; l != nil { // it will have about as much
+		c.words, c.list = make([]encoded, 0, len(l.words)+16), make([]uint32, 0, len(l.list)+4)
+	}
 	w.last, w.stream, w.part = c, stream, p
 	w.chunks++
 	if stream {
@@ -176,6 +184,15 @@ func (w *writer) chunk(p *part, need int64, stream bool) *chunk {
 		j.chunks = append(j.chunks, c)
 	}
 	return c
+}
+
+// early begins the copy of the last chunk, which is complete, where its buffer is free: while the
+// host still lists the copies of those that follow. It is so where nothing that is to be kept
+// comes through the buffers first, as for a query that finds all that there is room for.
+func (w *writer) early() {
+	if j, c := w.j, w.last; c != nil && w.stream && w.chunks <= len(j.slots) && len(j.chunks) == 0 {
+		j.begin(c)
+	}
 }
 
 // bring lists the copies of what a descriptor describes to addr.
@@ -256,6 +273,7 @@ func (w *writer) flush() {
 	for i := range w.runs {
 		w.runs[i].flush(w.j)
 	}
+	w.early()
 }
 
 // bytesOf returns the memory of words.

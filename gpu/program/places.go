@@ -88,9 +88,11 @@ type layout struct {
 
 func (g *Generated) layout(q *Query) (l layout) {
 	p := g.p
-	most := 0
-	for i := range q.Segments {
-		most = max(most, q.Segments[i].Rows)
+	most := q.MostRows
+	if most == 0 {
+		for i := range q.Segments {
+			most = max(most, q.Segments[i].Rows)
+		}
 	}
 	for most > VectorRows<<l.shift {
 		l.shift++

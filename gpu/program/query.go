@@ -11,6 +11,8 @@ type Query struct {
 	// A new version of a table, and another choice of segments, has a new TableID. With it
 	// a query costs O(columns) of the host, not O(segments x columns). 0: none.
 	TableID uint64
+	// MostRows is the number of rows of the largest segment. 0: who needs it looks at all.
+	MostRows int
 
 	Constants []int64
 	Ranges    []Range
