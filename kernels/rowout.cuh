@@ -46,6 +46,7 @@ struct RowoutParams {
 	uint32_t *out;       // ids
 	uint2 *pairs;        // query and id
 	unsigned long long *result; // a counter of pairs; a sum of the check
+	unsigned long long *status; // of tasks: rowout_look_back
 	uint32_t n;          // entries in all
 	uint32_t pad;
 };
@@ -266,6 +267,133 @@ ROWOUT_INLINE void rowout_ballot(const RowoutParams &p)
 PGACCEL_KERNEL(rowout_ballot_bitmap, RowoutParams, p, ROWOUT_THREADS, 1) { rowout_ballot<0>(p); }
 PGACCEL_KERNEL(rowout_ballot_count, RowoutParams, p, ROWOUT_THREADS, 1) { rowout_ballot<1>(p); }
 PGACCEL_KERNEL(rowout_ballot_write, RowoutParams, p, ROWOUT_THREADS, 1) { rowout_ballot<2>(p); }
+
+// rowout_look_back returns the sum of the totals of blocks before this one. A warp comes;
+// each block has a word that says nothing at first, then its total, then the sum up to it,
+// and looks back as far as the nearest of these ("Single-pass Parallel Prefix Scan with
+// Decoupled Look-back", Merrill and Garland).
+#define ROWOUT_TOTAL (1ull << 32)
+#define ROWOUT_UPTO (2ull << 32)
+
+ROWOUT_INLINE uint32_t rowout_look_back(unsigned long long *status, uint32_t total)
+{
+	const uint32_t block = blockIdx.x, lane = threadIdx.x % 32;
+	if (lane == 0)
+		atomicExch(status + block, (block == 0 ? ROWOUT_UPTO : ROWOUT_TOTAL) | total);
+	uint32_t sum = 0;
+	for (uint32_t end = block; end > 0; end -= 32) {
+		const bool there = lane < end;
+		unsigned long long s;
+		do
+			s = there ? __ldcg(status + end - 1 - lane) : ROWOUT_UPTO;
+		while (__any_sync(ROWOUT_ALL, s < ROWOUT_TOTAL));
+		const uint32_t upto = __ballot_sync(ROWOUT_ALL, s >= ROWOUT_UPTO);
+		const uint32_t last = upto != 0 ? (uint32_t)__ffs((int)upto) - 1 : 31;
+		sum += __reduce_add_sync(ROWOUT_ALL, lane <= last ? (uint32_t)s : 0u);
+		if (upto != 0)
+			break;
+	}
+	if (lane == 0 && block > 0)
+		atomicExch(status + block, ROWOUT_UPTO | (sum + total));
+	return sum;
+}
+
+// Words of entries that a block has in shared memory, and ids of a warp's results.
+#define ROWOUT_LINES 16
+#define ROWOUT_STRIDE (ROWOUT_THREADS + 1) // words of an entry are in different banks
+#define ROWOUT_ROOM 640
+
+// rowout_words evaluates each thread's query for up to 32*ROWOUT_LINES points from a line on,
+// and returns how many pass.
+ROWOUT_INLINE uint32_t rowout_words(int2 *stage, uint32_t *words, uint32_t *ids, const RowoutParams &p, const RowoutCell &c, uint32_t line, int4 q)
+{
+	uint32_t count = 0;
+	for (uint32_t l = 0; l < ROWOUT_LINES && line + l < c.lines; l += 4) {
+		const uint32_t point = (line + l) * 32, at = point + threadIdx.x;
+		rowout_stage(stage, p, c, point);
+		ids[l * 32 + threadIdx.x] = at < c.points ? __ldg(p.ids + c.first_point + at) : 0;
+#pragma unroll 1
+		for (uint32_t w = 0; w < 4 && point + 32 * w < c.points; w++) {
+			uint32_t word = 0;
+#pragma unroll
+			for (uint32_t i = 0; i < 32; i++)
+				word |= (rowout_inside(stage[32 * w + i], q) ? 1u : 0u) << i;
+			words[(l + w) * ROWOUT_STRIDE + threadIdx.x] = word;
+			count += __popc(word);
+		}
+	}
+	__syncthreads();
+	return count;
+}
+
+// All in one: a block evaluates its entries, learns where their results begin from the blocks
+// before it, and writes ids. Entries with few results are decoded by a thread each, to shared
+// memory, and the warp's ids written together; those with many by a warp.
+PGACCEL_KERNEL(rowout_fused, RowoutParams, p, ROWOUT_THREADS, 8)
+{
+	__shared__ int2 stage[ROWOUT_THREADS];
+	__shared__ uint32_t words[ROWOUT_LINES * ROWOUT_STRIDE], ids[ROWOUT_LINES * 32], room[ROWOUT_WARPS][ROWOUT_ROOM];
+	__shared__ uint32_t warps[ROWOUT_WARPS], begin[1];
+	const RowoutTask t = p.tasks[blockIdx.x];
+	const RowoutCell c = p.cells[t.cell];
+	const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32, entry = t.first + threadIdx.x;
+	uint32_t number;
+	const int4 q = rowout_query(p, c, entry, number);
+	uint32_t count = 0;
+	for (uint32_t line = 0; line < c.lines; line += ROWOUT_LINES)
+		count += rowout_words(stage, words, ids, p, c, line, q);
+	const uint32_t through = rowout_scan(count, lane);
+	if (lane == 31)
+		warps[warp] = through;
+	__syncthreads();
+	uint32_t before = 0, total = 0;
+#pragma unroll
+	for (uint32_t w = 0; w < ROWOUT_WARPS; w++) {
+		before += w < warp ? warps[w] : 0;
+		total += warps[w];
+	}
+	if (warp == 0) {
+		const uint32_t sum = rowout_look_back(p.status, total);
+		if (lane == 0)
+			begin[0] = sum;
+	}
+	__syncthreads();
+	const uint32_t first = begin[0] + before; // of the warp
+	uint32_t at = first + through - count;
+	if (entry < c.entries) {
+		p.counts[c.first_entry + entry] = count;
+		p.positions[c.first_entry + entry] = at;
+	}
+	const uint32_t mine = warps[warp];
+	if (c.lines <= ROWOUT_LINES && mine <= ROWOUT_ROOM) {
+		uint32_t to = through - count;
+		for (uint32_t l = 0; l < c.lines; l++)
+			for (uint32_t word = words[l * ROWOUT_STRIDE + threadIdx.x]; word != 0; word &= word - 1)
+				room[warp][to++] = ids[l * 32 + (uint32_t)__ffs((int)word) - 1];
+		__syncwarp();
+		for (uint32_t i = lane; i < mine; i += 32)
+			p.out[first + i] = room[warp][i];
+		return;
+	}
+	for (uint32_t line = 0; line < c.lines; line += ROWOUT_LINES) {
+		uint32_t here = count;
+		if (c.lines > ROWOUT_LINES)
+			here = rowout_words(stage, words, ids, p, c, line, q);
+		const uint32_t n = min((uint32_t)ROWOUT_LINES, c.lines - line);
+		for (uint32_t some = __ballot_sync(ROWOUT_ALL, here != 0); some != 0; some &= some - 1) {
+			const uint32_t e = (uint32_t)__ffs((int)some) - 1;
+			uint32_t to = __shfl_sync(ROWOUT_ALL, at, (int)e);
+#pragma unroll 4
+			for (uint32_t l = 0; l < n; l++) {
+				const uint32_t word = words[l * ROWOUT_STRIDE + warp * 32 + e];
+				if (word >> lane & 1)
+					p.out[to + __popc(word & (1u << lane) - 1)] = ids[l * 32 + lane];
+				to += __popc(word);
+			}
+		}
+		at += here;
+	}
+}
 
 // rowout_append is one atomic for one row. A compiler that sees atomicAdd of a constant
 // makes it one for a warp, which is another method.

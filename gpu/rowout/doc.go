@@ -9,10 +9,12 @@
 //	ballot       a warp evaluates a query for 32 points: a ballot is a word of the linear
 //	             bitmap, so that nothing is to be turned; decode as above
 //	recount      count by ballots, then evaluate again and write ids: no bitmap
+//	fused        one pass: a block keeps its words in shared memory, learns from the blocks
+//	             before it where its results begin, and writes ids
 //	atomic row   each result is appended to a list of pairs with one atomic
 //	atomic warp  a warp's results for a point are appended with one
 //
-// The first three give, for each entry, the ids of its points in the order of the cell; the
+// The first four give, for each entry, the ids of its points in the order of the cell; the
 // others pairs of query and id in any order.
 //
 // # The bitmap

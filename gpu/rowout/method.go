@@ -24,6 +24,9 @@ type stage struct {
 	kernels []string
 }
 
+// clearStatus is a fill among a stage's kernels.
+const clearStatus = "clear"
+
 // The names of stages.
 const (
 	stageFilter    = "filter"
@@ -40,6 +43,7 @@ func Methods() []Method {
 		{"bitmap", false, []stage{{stageFilter, []string{"rowout_filter"}}, {stageLinearise, []string{"rowout_linearise"}}, sums, {stageDecode, []string{"rowout_decode"}}}},
 		{"ballot", false, []stage{{stageFilter, []string{"rowout_ballot_bitmap"}}, sums, {stageDecode, []string{"rowout_decode"}}}},
 		{"recount", false, []stage{{stageFilter, []string{"rowout_ballot_count"}}, sums, {stageDecode, []string{"rowout_ballot_write"}}}},
+		{"fused", false, []stage{{stageFilter, []string{clearStatus, "rowout_fused"}}}},
 		{"atomic row", true, []stage{{stageFilter, []string{"rowout_atomic_row"}}}},
 		{"atomic warp", true, []stage{{stageFilter, []string{"rowout_atomic_warp"}}}},
 	}
@@ -65,8 +69,8 @@ type Batch struct {
 	tasks   int
 	memory  []device.Pointer
 
-	counts, positions, out, pairs, result device.Pointer
-	params                                []byte // but n and what follows
+	counts, positions, out, pairs, result, status device.Pointer
+	params                                        []byte // but n and what follows
 }
 
 // Upload copies a workload to a device, with room for so many results, which is less than
@@ -126,7 +130,7 @@ func Upload(ctx context.Context, ex device.Executor, dev int, w *Workload, resul
 		to    *device.Pointer
 		bytes int64
 	}{{nil, 4 * w.words}, {nil, 4 * w.words}, {&b.counts, 4 * n}, {&b.positions, 4 * n}, {nil, 4 * (n/scanThreads + 1)},
-		{&b.out, 4 * int64(results)}, {&b.pairs, 8 * int64(results)}, {&b.result, 8}} {
+		{&b.out, 4 * int64(results)}, {&b.pairs, 8 * int64(results)}, {&b.result, 8}, {&b.status, 8 * int64(b.tasks)}} {
 		p, err := b.alloc(room.bytes)
 		if err != nil {
 			return nil, err
@@ -178,6 +182,9 @@ func (b *Batch) Commands(m Method) []device.Command {
 		for _, k := range s.kernels {
 			blocks, threads := b.tasks, blockEntries
 			switch k {
+			case clearStatus:
+				commands = append(commands, device.Command{Op: device.OpFill, Dst: b.status, Bytes: 8 * uint64(b.tasks)})
+				continue
 			case "rowout_sums", "rowout_positions":
 				blocks, threads = chunks, scanThreads
 			case "rowout_sum_sums":
@@ -190,6 +197,18 @@ func (b *Batch) Commands(m Method) []device.Command {
 	return commands
 }
 
+// forget returns the commands that overwrite what a method has left.
+func (b *Batch) forget() (c []device.Command) {
+	n := uint64(len(b.w.Entries))
+	for _, r := range []struct {
+		at    device.Pointer
+		bytes uint64
+	}{{b.counts, 4 * n}, {b.positions, 4 * n}, {b.out, 4 * b.results}, {b.pairs, 8 * b.results}} {
+		c = append(c, device.Command{Op: device.OpFill, Dst: r.at, Bytes: r.bytes, Value: 0x5a5a5a5a})
+	}
+	return c
+}
+
 // check runs a method and compares the number of its results and their sum.
 func (b *Batch) check(ctx context.Context, m Method, results, sum uint64) error {
 	commands := b.Commands(m)
@@ -197,6 +216,7 @@ func (b *Batch) check(ctx context.Context, m Method, results, sum uint64) error 
 		return fmt.Errorf("%d results, with room for %d", results, b.results)
 	}
 	n := len(b.w.Entries)
+	commands = append(b.forget(), commands...)
 	if m.Pairs {
 		commands = append(commands, device.Command{Op: device.OpRead, Src: b.result, Bytes: 8}, device.Command{Op: device.OpFill, Dst: b.result, Bytes: 8},
 			b.launch("rowout_check_pairs", 1024, blockEntries, results))

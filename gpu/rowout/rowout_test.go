@@ -94,7 +94,7 @@ func check(t *testing.T, ex device.Executor, w *Workload) {
 		read := func(p device.Pointer, n int) device.Command {
 			return device.Command{Op: device.OpRead, Src: p, Bytes: uint64(n) * 4}
 		}
-		reply, err := ex.Run(ctx, 0, &device.Batch{Commands: append(b.Commands(m),
+		reply, err := ex.Run(ctx, 0, &device.Batch{Commands: append(append(b.forget(), b.Commands(m)...),
 			read(b.counts, len(counts)), read(b.out, len(ids)), read(b.pairs, 2*len(ids)), read(b.result, 2))})
 		if err != nil {
 			t.Fatalf("%s: %v", m.Name, err)
