@@ -188,26 +188,41 @@ PGACCEL_KERNEL(rowout_positions, RowoutParams, p, 1024, 1)
 		p.positions[i] += p.sums[blockIdx.x];
 }
 
-// Section 3.3: a warp decodes an entry's words. It reads 32 of them at once, counts what
-// comes before each, and writes the ids of one after the other, each lane a bit's.
-PGACCEL_KERNEL(rowout_decode, RowoutParams, p, ROWOUT_THREADS, 1)
+// Section 3.3: a warp decodes words of the linear bitmap, 32 at once: it counts what comes
+// before each, and writes ids. The words of 32 entries, and the ids that come of them, follow
+// each other, so that the warp takes them as one: few words of an entry leave no lane idle.
+// Where words have few bits each lane writes its own word's; else the warp takes one after
+// the other, each lane a bit's.
+PGACCEL_KERNEL(rowout_decode, RowoutParams, p, ROWOUT_THREADS, 8)
 {
 	const RowoutTask t = p.tasks[blockIdx.x];
 	const RowoutCell c = p.cells[t.cell];
-	const uint32_t lane = threadIdx.x % 32;
-	for (uint32_t entry = t.first + threadIdx.x / 32; entry < min(t.first + ROWOUT_THREADS, c.entries); entry += ROWOUT_WARPS) {
-		const uint32_t *words = p.linear + c.first_word + (uint64_t)entry * c.lines;
-		uint32_t at = __ldg(p.positions + c.first_entry + entry);
-		for (uint32_t line = 0; line < c.lines; line += 32) {
-			const uint32_t word = line + lane < c.lines ? __ldg(words + line + lane) : 0;
-			const uint32_t ones = __popc(word), through = rowout_scan(ones, lane);
-			for (uint32_t some = __ballot_sync(ROWOUT_ALL, word != 0); some != 0; some &= some - 1) {
-				const uint32_t i = __ffs((int)some) - 1;
-				const uint32_t w = __shfl_sync(ROWOUT_ALL, word, i), before = __shfl_sync(ROWOUT_ALL, through - ones, i);
-				if (w >> lane & 1)
-					p.out[at + before + __popc(w & (1u << lane) - 1)] = __ldg(p.ids + c.first_point + (line + i) * 32 + lane);
-			}
-			at += __shfl_sync(ROWOUT_ALL, through, 31);
+	const uint32_t lane = threadIdx.x % 32, entry = t.first + threadIdx.x / 32 * 32;
+	if (entry >= c.entries || c.lines == 0)
+		return;
+	const uint32_t n = min(32u, c.entries - entry) * c.lines;
+	const uint32_t *words = p.linear + c.first_word + (uint64_t)entry * c.lines;
+	const uint32_t *ids = p.ids + c.first_point;
+	uint32_t at = __ldg(p.positions + c.first_entry + entry);
+	uint32_t next = lane < n ? __ldg(words + lane) : 0;
+	for (uint32_t first = 0; first < n; first += 32) {
+		const uint32_t i = first + lane;
+		uint32_t word = next;
+		next = i + 32 < n ? __ldg(words + i + 32) : 0;
+		const uint32_t ones = __popc(word), through = rowout_scan(ones, lane), before = at + through - ones;
+		at += __shfl_sync(ROWOUT_ALL, through, 31);
+		const uint32_t point = i % c.lines * 32;
+		if (!__any_sync(ROWOUT_ALL, ones > 4)) {
+			for (uint32_t to = before; word != 0; word &= word - 1)
+				p.out[to++] = __ldg(ids + point + (uint32_t)__ffs((int)word) - 1);
+			continue;
+		}
+		for (uint32_t some = __ballot_sync(ROWOUT_ALL, word != 0); some != 0; some &= some - 1) {
+			const uint32_t k = (uint32_t)__ffs((int)some) - 1;
+			const uint32_t w = __shfl_sync(ROWOUT_ALL, word, (int)k), to = __shfl_sync(ROWOUT_ALL, before, (int)k);
+			const uint32_t from = __shfl_sync(ROWOUT_ALL, point, (int)k);
+			if (w >> lane & 1)
+				p.out[to + __popc(w & (1u << lane) - 1)] = __ldg(ids + from + lane);
 		}
 	}
 }
