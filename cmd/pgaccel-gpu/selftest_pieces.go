@@ -20,7 +20,7 @@ func (t *tester) pieces(ctx context.Context, file *os.File, shared device.File, 
 	ways := []string{""}
 	chooser, _ := t.ex.(interface{ UseCopies(way string) error })
 	if chooser != nil {
-		ways = []string{"copy", "gather", ""}
+		ways = []string{"copy", "gather 8", "gather 16", "gather", "gather 64", "gather 132", ""}
 		defer func() { _ = chooser.UseCopies("") }()
 	}
 	n := t.bytes / pieceBytes

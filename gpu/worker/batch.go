@@ -160,7 +160,7 @@ func (r *runner) queue(b *device.Batch, launches []resolved, reply *device.Reply
 			if c.Bytes > maxRaw {
 				return &device.Fault{Call: "read", Text: fmt.Sprintf("%d bytes", c.Bytes)}
 			}
-			data := make([]byte, c.Bytes)
+			data := bulkBytes(int(c.Bytes))
 			reply.Data = append(reply.Data, data)
 			err = r.read(data, c.Src)
 		case device.OpMark:

@@ -33,6 +33,7 @@ type executor struct {
 
 	lost   atomic.Pointer[device.Fault]
 	copies atomic.Int32 // a copyWay
+	blocks atomic.Int32 // of a gather's launch; 0 is gatherBlocks
 
 	background sync.WaitGroup // what began without being asked for
 	closing    chan struct{}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/bits"
 	"net"
 	"os"
 	"sync"
@@ -36,7 +37,7 @@ const (
 	// maxRaw bounds a batch's bulk data. Columns go through a shared file, not through here.
 	maxRaw = 4 << 30
 	// eager is how much of a frame is allocated before its bytes have come.
-	eager = 16 << 20
+	eager = 64 << 20
 )
 
 // frame is one message.
@@ -64,7 +65,10 @@ func putHeader(b []byte, k kind, id uint64, body int, raw uint64) {
 }
 
 // readFrame reads one frame. It returns io.EOF only where the stream ends between frames.
-func readFrame(r io.Reader) (frame, error) {
+func readFrame(r io.Reader) (frame, error) { return readFrameTo(r, plainBytes) }
+
+// readFrameTo is readFrame with the memory of raw from somewhere else.
+func readFrameTo(r io.Reader, memory func(n int) []byte) (frame, error) {
 	var h [headerBytes]byte
 	if _, err := io.ReadFull(r, h[:]); err != nil {
 		if errors.Is(err, io.ErrUnexpectedEOF) {
@@ -85,8 +89,8 @@ func readFrame(r io.Reader) (frame, error) {
 	}
 	f := frame{kind: kind(k), id: binary.LittleEndian.Uint64(h[16:])}
 	var err error
-	if f.body, err = readBytes(r, int(body)); err == nil {
-		f.raw, err = readBytes(r, int(raw))
+	if f.body, err = readBytes(r, int(body), plainBytes); err == nil {
+		f.raw, err = readBytes(r, int(raw), memory)
 	}
 	if err != nil {
 		return frame{}, fmt.Errorf("the stream ends within a frame: %w", err)
@@ -94,12 +98,43 @@ func readFrame(r io.Reader) (frame, error) {
 	return f, nil
 }
 
+func plainBytes(n int) []byte { return make([]byte, n) }
+
+// Bulk data lies in memory that is used again: making memory of megabytes, which the
+// system does page by page, takes longer than what is done with it.
+var bulk [bulkLast + 1]sync.Pool // of *[]byte of 1<<i bytes
+
+const (
+	bulkFirst = 16 // a buffer that is smaller than 1<<bulkFirst is not worth it
+	bulkLast  = 28 // nor is one that is larger kept
+)
+
+// bulkBytes returns n bytes with any content.
+func bulkBytes(n int) []byte {
+	class := bits.Len(uint(max(n, 1) - 1))
+	if class < bulkFirst || class > bulkLast {
+		return make([]byte, n)
+	}
+	if b, _ := bulk[class].Get().(*[]byte); b != nil {
+		return (*b)[:n]
+	}
+	return make([]byte, n, 1<<class)
+}
+
+// bulkDone takes back what bulkBytes returned, or anything else. Nobody uses it any more.
+func bulkDone(b []byte) {
+	if class := bits.Len(uint(max(cap(b), 1) - 1)); class >= bulkFirst && class <= bulkLast && cap(b) == 1<<class {
+		b = b[:0]
+		bulk[class].Put(&b)
+	}
+}
+
 // readBytes reads n bytes. It does not believe a large n before that many bytes have come.
-func readBytes(r io.Reader, n int) ([]byte, error) {
+func readBytes(r io.Reader, n int, memory func(n int) []byte) ([]byte, error) {
 	if n == 0 {
 		return nil, nil
 	}
-	b := make([]byte, min(n, eager))
+	b := memory(min(n, eager))
 	for at := 0; ; {
 		m, err := io.ReadFull(r, b[at:])
 		if at += m; err != nil {
@@ -129,6 +164,7 @@ type link struct {
 
 func newLink(conn *net.UnixConn) *link {
 	l := &link{conn: conn}
+	_ = conn.SetWriteBuffer(4 << 20) // fewer wakes for bulk data, as far as the system lets
 	l.in = bufio.NewReaderSize(receiver{l}, 64<<10)
 	return l
 }

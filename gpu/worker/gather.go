@@ -6,6 +6,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"os"
+	"strconv"
+	"strings"
 	"unsafe"
 
 	"pgaccel/gpu/device"
@@ -47,12 +49,25 @@ const (
 )
 
 // UseCopies has OpCopyShared copy in one way: "copy" is one of the driver's copies for each
-// piece, "gather" a kernel for all pieces, "" what is best for them. It is for measurements;
-// selftest finds it by this signature. It fails where a device cannot do it.
+// piece, "gather" a kernel for all pieces, "gather 8" one of so many blocks, "" what is best for
+// them. It is for measurements; selftest finds it by this signature. It fails where a device
+// cannot do it.
 func (e *executor) UseCopies(way string) error {
-	ways := map[string]copyWay{"": copyAuto, "copy": copySingle, "gather": copyGather}
-	w, ok := ways[way]
-	if !ok {
+	w, blocks := copyAuto, 0
+	switch kind, number, counted := strings.Cut(way, " "); {
+	case way == "":
+	case way == "copy":
+		w = copySingle
+	case kind == "gather":
+		w = copyGather
+		if counted {
+			n, err := strconv.Atoi(number)
+			if err != nil || n < 1 {
+				return fmt.Errorf("copies by %q are not known", way)
+			}
+			blocks = n
+		}
+	default:
 		return fmt.Errorf("copies by %q are not known", way)
 	}
 	e.background.Wait() // for the kernel
@@ -62,6 +77,7 @@ func (e *executor) UseCopies(way string) error {
 		}
 	}
 	e.copies.Store(int32(w))
+	e.blocks.Store(int32(blocks))
 	return nil
 }
 
@@ -211,7 +227,11 @@ func (r *runner) launchGather(g *gatherer) error {
 		var params [16]byte
 		binary.LittleEndian.PutUint64(params[:], uint64(uintptr(unsafe.Pointer(&list[0]))))
 		binary.LittleEndian.PutUint64(params[8:], uint64(n))
-		blocks := min(gatherBlocks, (n*32+gatherThreads-1)/gatherThreads)
+		most := int(r.e.blocks.Load())
+		if most == 0 {
+			most = gatherBlocks
+		}
+		blocks := min(most, (n*32+gatherThreads-1)/gatherThreads)
 		if err := r.s.launch(g.function, [3]uint32{uint32(blocks), 1, 1}, [3]uint32{gatherThreads, 1, 1}, 0, params[:]); err != nil {
 			return err
 		}

@@ -22,7 +22,7 @@ func TestGather(t *testing.T) {
 	f := memfd(t, content)
 	defer f.Close()
 	lengths := []int64{0, 1, 15, 16, 17, 4095, 4096, 4097, 16384, 128 << 10, gatherMax - 1, gatherMax, gatherMax + 1}
-	for _, way := range []string{"", "copy", "gather"} {
+	for _, way := range []string{"", "copy", "gather", "gather 3"} {
 		d := newMemDriver()
 		d.gather = true
 		e, _ := newTestExecutor(t, d, cache{})
@@ -82,7 +82,7 @@ func TestGather(t *testing.T) {
 		}
 	}
 	e, _ := newTestExecutor(t, newMemDriver(), cache{})
-	if e.UseCopies("gather") == nil || e.UseCopies("fax") == nil || e.UseCopies("copy") != nil {
+	if e.UseCopies("gather") == nil || e.UseCopies("fax") == nil || e.UseCopies("gather x") == nil || e.UseCopies("copy") != nil {
 		t.Error("a device that does not gather is told to")
 	}
 }

@@ -105,7 +105,7 @@ func readGreeting(r io.Reader) (greeting, error) {
 	if n > maxGreeting {
 		return g, fmt.Errorf("a greeting of %d bytes", n)
 	}
-	body, err := readBytes(r, int(n))
+	body, err := readBytes(r, int(n), plainBytes)
 	if err != nil {
 		return g, err
 	}

@@ -35,7 +35,8 @@ func Serve(conn *net.UnixConn, ex device.Executor) error {
 		return err // the client read ours, and says the same
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	s := &server{link: l, ex: ex, ctx: ctx, running: map[uint64]context.CancelFunc{}}
+	_, reuse := ex.(*executor)
+	s := &server{link: l, ex: ex, reuse: reuse, ctx: ctx, running: map[uint64]context.CancelFunc{}}
 	err = s.loop()
 	cancel()
 	ended := make(chan struct{})
@@ -93,6 +94,7 @@ type server struct {
 	ex       device.Executor
 	ctx      context.Context
 	requests sync.WaitGroup
+	reuse    bool // ex has replies' data by bulkBytes
 
 	mu      sync.Mutex
 	running map[uint64]context.CancelFunc // of requests that can be cancelled
@@ -101,7 +103,7 @@ type server struct {
 
 func (s *server) loop() error {
 	for {
-		f, err := readFrame(s.link.in)
+		f, err := readFrameTo(s.link.in, bulkBytes)
 		if err != nil {
 			return err
 		}
@@ -168,6 +170,7 @@ func (s *server) dispatch(f frame) error {
 		}
 		s.start(f.id, func(ctx context.Context, p *packer) (raw [][]byte, err error) {
 			reply, err := s.ex.Run(ctx, dev, batch)
+			bulkDone(f.raw)
 			packError(p, err)
 			if err == nil {
 				raw = packReply(p, reply)
@@ -204,6 +207,11 @@ func (s *server) start(id uint64, do func(ctx context.Context, p *packer) ([][]b
 		s.mu.Unlock()
 		cancel()
 		sendErr := s.link.send(kindReply, id, p.b, raw, nil)
+		if s.reuse {
+			for _, b := range raw {
+				bulkDone(b)
+			}
+		}
 		if errors.Is(sendErr, errTooLarge) {
 			p = newPacker(64)
 			packError(p, sendErr)
