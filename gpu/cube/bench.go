@@ -110,7 +110,6 @@ type bench struct {
 	cubes   []*Cube[float64]
 	queries []*benchQuery
 	lost    bool
-	left    int // pairs of query and variant
 }
 
 // benchQuery is a query and its rows so far.
@@ -179,22 +178,24 @@ func (b *bench) run(ctx context.Context) error {
 			}
 			errs = append(errs, fmt.Errorf("%s: %w", q.row.Query, err))
 		}
-		if !slices.Contains(b.opt.Variants, q.chosen) {
-			b.left++
-		}
 	}
 	phase := func(v Variant) Method { return min(v.Method, Queue) }
-	b.left += len(b.queries) * len(b.opt.Variants)
+	// What a query does not need of its share of the time is for those after it. Replicas of
+	// the source-based variants make more of them worth a look than children's.
+	weights := map[Method]int{Queue: 2, Source: 2, Children: 1}
+	left := 5 * len(b.queries)
 	for _, now := range []Method{Queue, Source, Children} {
 		for _, q := range b.queries {
 			variants := slices.DeleteFunc(slices.Clone(b.opt.Variants), func(v Variant) bool { return phase(v) != now })
 			if !slices.Contains(b.opt.Variants, q.chosen) && phase(q.chosen) == now {
 				variants = append(variants, q.chosen)
 			}
-			for _, v := range variants {
+			until := time.Now().Add(time.Until(b.until) * time.Duration(weights[now]) / time.Duration(left))
+			left -= weights[now]
+			for i, v := range variants {
 				r := q.row
 				r.Variant, r.Chosen = v, v == q.chosen
-				err := b.measure(ctx, q, &r)
+				err := b.measure(ctx, q, &r, time.Until(until)/time.Duration(len(variants)-i))
 				if ctx.Err() != nil {
 					return errors.Join(append(errs, err)...)
 				}
@@ -249,13 +250,12 @@ func line(err error) string {
 	return text
 }
 
-// measure fills in a row. A failure of the device that other variants survive is in the row.
-func (b *bench) measure(ctx context.Context, q *benchQuery, r *Row) error {
-	// Those that need less time than their share leave it to the others.
-	budget := min(b.opt.Budget, time.Until(b.until)/time.Duration(max(b.left, 1)))
-	b.left--
+// measure fills in a row, in about the given time. A failure of the device that other
+// variants survive is in the row.
+func (b *bench) measure(ctx context.Context, q *benchQuery, r *Row, share time.Duration) error {
+	budget := min(b.opt.Budget, share)
 	if r.Variant.Thesis() && budget <= 0 {
-		r.Unavailable = fmt.Sprintf("no time was left of %v", b.opt.Limit)
+		r.Unavailable = fmt.Sprintf("no time was left of the query's share of %v", b.opt.Limit)
 		return nil
 	}
 	err := q.measure(ctx, r, budget, b.opt.Rounds)

@@ -76,10 +76,18 @@
 //
 // A scan adds to 32-bit words in shared memory: values times factors are small enough for
 // many vectors, after which the block moves each sum's upper half into a second word.
-// Copies of the table for several lanes keep them out of each other's way.
+// Copies of the table for several lanes keep them out of each other's way; lanes that set
+// the flag of one place do not, so flags have none.
 //
 // # Choice
 //
 // Choose picks a variant from what is known when a query is prepared: cells, targets,
-// classes, widths, and a sample of the vectors.
+// classes, widths, and a sample of the vectors. Tune runs those that come out closest on a
+// part of the cells, and the cube keeps the fastest for queries of the same shape.
+//
+// # Memory
+//
+// Columns stay until Close. What queries need besides comes from a pool that the cube keeps,
+// so that a query like one before allocates nothing: it is one batch, which begins with its
+// maps and ends with its answer.
 package cube

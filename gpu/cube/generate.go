@@ -93,23 +93,24 @@ func (q *Query[N]) generate(method Method) (*scan, error) {
 	}
 	definite := positive && (q.c.base > 0 || q.c.most < 0)
 	room := max(q.c.info.SharedPerBlock-1024, 0)
-	perPlace := 9 // two words and a flag
-	if definite {
-		perPlace = 8
+	const words = 8 // of a place, for each copy
+	flags := 0
+	if !definite {
+		flags = int(min(s.places, maxPlaces))
 	}
 	if method == ClassesShared {
-		if int(s.places)*perPlace > room {
-			return nil, unavailable("%d combinations of classes need %d bytes of shared memory", s.places, int(s.places)*perPlace)
+		if int(s.places)*words+flags > room {
+			return nil, unavailable("%d combinations of classes need %d bytes of shared memory", s.places, int(s.places)*words+flags)
 		}
 		// Copies for lanes, as long as two blocks fit a multiprocessor.
-		for s.copies < 32 && int(s.places)*perPlace*s.copies*2 <= min(room, q.c.info.SharedPerSM/2)*3/4 {
+		for s.copies < 32 && int(s.places)*words*s.copies*2+flags <= min(room, q.c.info.SharedPerSM/2)*3/4 {
 			s.copies *= 2
 		}
 	}
 	g.group()
 	table := 0
 	if method == ClassesShared {
-		table = int(s.places) * perPlace * s.copies
+		table = int(s.places)*words*s.copies + flags
 	}
 	accessors := g.lookups(room - table)
 	s.shared = s.near + table

@@ -199,8 +199,11 @@ func (q *Query[N]) newTable(b *batch, name string, slots uint64, functions int) 
 	return table{keys, sums, q.head + headFull, slots, functions}, err
 }
 
-// firstSlots bounds the tables of a first try.
-const firstSlots = 1 << 20
+// Bounds of the tables of a first try: for each hash function, and in all.
+const (
+	firstSlots = 1 << 20
+	mostSlots  = 1 << 27
+)
 
 // slotsFor returns a table's size for so many keys.
 func slotsFor(keys uint64) uint64 { return max(1024, uint64(1)<<bits.Len64(min(keys, 1<<40)*2-1)) }
@@ -230,7 +233,7 @@ func (q *Query[N]) hashed(ctx context.Context, v Variant) (cube.Result[N], Stats
 	if mulSaturated(q.targets, functions) > math.MaxInt64 || v.Method == ClassesHash && q.classes.places > math.MaxInt64 {
 		return cube.Result[N]{}, Stats{}, unavailable("%d targets, %d hash functions", q.targets, functions)
 	}
-	slots := min(slotsFor(mulSaturated(expected, functions)), max(q.firstSlots, slotsFor(functions)))
+	slots := min(slotsFor(mulSaturated(expected, functions)), max(min(mulSaturated(q.firstSlots, functions), mostSlots), slotsFor(functions)))
 	v.Functions = int(functions)
 	key := tableKey{v.Functions, v.Method == ClassesHash}
 	slots = max(slots, q.grown[key])

@@ -28,7 +28,7 @@ func (g *generator) write(low, high int, windows bool, definite bool, method Met
 	}
 	cells := s.places * uint64(s.copies)
 
-	line("#include \"cube_classes.cuh\"")
+	line("#include \"cube_scan.cuh\"")
 	line("struct CubeScan {")
 	line("\tconst uint32_t *columns[%d];", len(widths)+2)
 	line("\tconst uint32_t *zones[%d];", max(len(s.steady), 1))
@@ -49,12 +49,10 @@ func (g *generator) write(low, high int, windows bool, definite bool, method Met
 		line("\tint32_t *lo = reinterpret_cast<int32_t *>(near + %d), *hi = lo + %d;", s.near, cells)
 		if !definite {
 			line("\tunsigned char *seen = reinterpret_cast<unsigned char *>(hi + %d);", cells)
+			line("\tfor (uint32_t i = threadIdx.x; i < %du; i += %du)\n\t\tseen[i] = 0;", s.places, s.threads)
 		}
 		line("\tfor (uint32_t i = threadIdx.x; i < %du; i += %du) {", cells, s.threads)
 		line("\t\tlo[i] = hi[i] = 0;")
-		if !definite {
-			line("\t\tseen[i] = 0;")
-		}
 		line("\t}")
 		line("\tconst int32_t copy = int32_t(lane & %d);", s.copies-1)
 	case ClassesRegister:
@@ -80,7 +78,8 @@ func (g *generator) write(low, high int, windows bool, definite bool, method Met
 		line("\t\tif (high != 0)\n\t\t\tatomicAdd(reinterpret_cast<uint32_t *>(hi) + (place + copy), high);")
 	}
 	if method == ClassesShared && !definite {
-		line("\t\tseen[place + copy] = 1;")
+		// Lanes that set the flag of one place do not get in each other's way: no copies.
+		line("\t\tseen[uint32_t(place) / %du] = 1;", s.copies)
 	}
 	line("\t};")
 	// Codes to places, for columns that are steady and for the others.
@@ -195,12 +194,11 @@ func (g *generator) write(low, high int, windows bool, definite bool, method Met
 		} else {
 			line("\t\t\tsum += cube_i64(cube_u64(uint32_t(hi[k])) << 32 | uint32_t(lo[k]));")
 		}
-		if !definite {
-			line("\t\t\tany |= seen[k];")
-		}
 		line("\t\t}")
 		if definite {
 			line("\t\tany = sum != 0;")
+		} else {
+			line("\t\tany = seen[i];")
 		}
 		line("\t\tp.sums[uint64_t(blockIdx.x) * %du + i] = cube_u64(sum);\n\t\tp.seen[uint64_t(blockIdx.x) * %du + i] = (unsigned char)any;\n\t}", s.places, s.places)
 	}
