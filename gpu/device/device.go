@@ -57,8 +57,9 @@ type Source struct {
 type Executor interface {
 	Devices() []Info
 	// Share makes a memory file's pages readable for OpCopyShared. The file may grow later.
-	// Once something of a ShareChunk was copied, no page of that ShareChunk may be punched out
-	// of the file: its pages are pinned, and a new page in a hole would not be seen.
+	// From then on no page may be punched out of the file: its pages are pinned, those that
+	// it has now in the background and others when something of their ShareChunk is copied,
+	// and a new page in a hole would not be seen.
 	Share(f *os.File) (File, error)
 	// Alloc returns device memory, aligned to 256 bytes, with any content.
 	Alloc(dev int, bytes int64) (Pointer, error)

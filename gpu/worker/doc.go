@@ -38,11 +38,14 @@
 //
 // Everything that is not a call of CUDA's is written against the interface driver, so that
 // it is tested without: executor (devices, sources that are compiled once), runner
-// (batch.go: a stream's thread, its pinned staging memory), modules (an LRU of loaded ones,
-// whose numbers stay valid), sharedFile (chunks of a client's file, mapped and pinned when they are
-// first copied from), cache (images on disk). cuda.go is the driver over libcuda, by gorgonia.org/cu
+// (batch.go: a stream, its pinned staging memory in two halves), gather.go (many small pieces
+// of a shared file, copied by one kernel that reads them over the bus: a copy of the driver's for
+// each takes longer than the bus does), modules (an LRU of loaded ones,
+// whose numbers stay valid), sharedFile (chunks of a client's file, mapped and pinned in the
+// background, or when they are first copied from), cache (images on disk). cuda.go is the driver over libcuda, by gorgonia.org/cu
 // where it has the call and by cgo where not; its package init ends the process where the driver
-// fails, and driverReason reads why. NVRTC is opened at run time (package nvrtc). A kernel's
+// fails, and driverReason reads why. NVRTC is opened at run time (package nvrtc), and
+// so is nvJitLink, for sources that launch kernels themselves. A kernel's
 // stray write leaves nothing in the process to be trusted: the fault is Lost, Serve replies it and
 // returns, and the process ends.
 //
