@@ -63,6 +63,9 @@ ROWOUT_INLINE void rowout_stage(int2 *stage, const RowoutParams &p, const Rowout
 	__syncthreads();
 }
 
+// rowout_idle says that a warp has no entries: it comes to barriers only.
+ROWOUT_INLINE bool rowout_idle(const RowoutTask &t, const RowoutCell &c) { return t.first + threadIdx.x / 32 * 32 >= c.entries; }
+
 // rowout_query is the query of a thread; one that is not there has an empty rectangle.
 ROWOUT_INLINE int4 rowout_query(const RowoutParams &p, const RowoutCell &c, uint32_t entry, uint32_t &number)
 {
@@ -85,6 +88,8 @@ PGACCEL_KERNEL(rowout_filter, RowoutParams, p, ROWOUT_THREADS, 1)
 	const int4 q = rowout_query(p, c, entry, number);
 	for (uint32_t point = 0; point < c.points; point += ROWOUT_THREADS) {
 		rowout_stage(stage, p, c, point);
+		if (rowout_idle(t, c))
+			continue;
 		for (uint32_t w = 0; w < 4 && point + 32 * w < c.points; w++) {
 			uint32_t word = 0;
 #pragma unroll
@@ -109,13 +114,18 @@ PGACCEL_KERNEL(rowout_linearise, RowoutParams, p, ROWOUT_THREADS, 1)
 	uint32_t count = 0;
 	for (uint32_t line = 0; line < c.lines; line += 32) {
 		const uint32_t n = min(32u, c.lines - line);
+#pragma unroll 4
 		for (uint32_t i = 0; i < n; i++) {
 			const uint32_t word = __ldg(p.interlaced + c.first_word + (uint64_t)(line + i) * c.stride + first + lane);
 			count += __popc(word);
 			all[warp][i][lane] = word;
 		}
 		__syncwarp();
-		if (lane < n)
+		if (c.lines <= 32) { // 32 entries' words are neighbours
+			uint32_t *const out = p.linear + c.first_word + (uint64_t)first * n;
+			for (uint32_t i = lane; i < 32 * n; i += 32)
+				out[i] = all[warp][i % n][i / n];
+		} else if (lane < n)
 			for (uint32_t i = 0; i < 32; i++)
 				p.linear[c.first_word + (uint64_t)(first + i) * c.lines + line + lane] = all[warp][lane][i];
 		__syncwarp();
@@ -320,13 +330,15 @@ ROWOUT_INLINE uint32_t rowout_look_back(unsigned long long *status, uint32_t tot
 
 // rowout_words evaluates each thread's query for up to 32*ROWOUT_LINES points from a line on,
 // and returns how many pass.
-ROWOUT_INLINE uint32_t rowout_words(int2 *stage, uint32_t *words, uint32_t *ids, const RowoutParams &p, const RowoutCell &c, uint32_t line, int4 q)
+ROWOUT_INLINE uint32_t rowout_words(int2 *stage, uint32_t *words, uint32_t *ids, const RowoutParams &p, const RowoutTask &t, const RowoutCell &c, uint32_t line, int4 q)
 {
 	uint32_t count = 0;
 	for (uint32_t l = 0; l < ROWOUT_LINES && line + l < c.lines; l += 4) {
 		const uint32_t point = (line + l) * 32, at = point + threadIdx.x;
 		rowout_stage(stage, p, c, point);
 		ids[l * 32 + threadIdx.x] = at < c.points ? __ldg(p.ids + c.first_point + at) : 0;
+		if (rowout_idle(t, c))
+			continue;
 #pragma unroll 1
 		for (uint32_t w = 0; w < 4 && point + 32 * w < c.points; w++) {
 			uint32_t word = 0;
@@ -356,7 +368,7 @@ PGACCEL_KERNEL(rowout_fused, RowoutParams, p, ROWOUT_THREADS, 8)
 	const int4 q = rowout_query(p, c, entry, number);
 	uint32_t count = 0;
 	for (uint32_t line = 0; line < c.lines; line += ROWOUT_LINES)
-		count += rowout_words(stage, words, ids, p, c, line, q);
+		count += rowout_words(stage, words, ids, p, t, c, line, q);
 	const uint32_t through = rowout_scan(count, lane);
 	if (lane == 31)
 		warps[warp] = through;
@@ -381,6 +393,8 @@ PGACCEL_KERNEL(rowout_fused, RowoutParams, p, ROWOUT_THREADS, 8)
 	}
 	const uint32_t mine = warps[warp];
 	if (c.lines <= ROWOUT_LINES && mine <= ROWOUT_ROOM) {
+		if (mine == 0)
+			return;
 		uint32_t to = through - count;
 		for (uint32_t l = 0; l < c.lines; l++)
 			for (uint32_t word = words[l * ROWOUT_STRIDE + threadIdx.x]; word != 0; word &= word - 1)
@@ -393,7 +407,7 @@ PGACCEL_KERNEL(rowout_fused, RowoutParams, p, ROWOUT_THREADS, 8)
 	for (uint32_t line = 0; line < c.lines; line += ROWOUT_LINES) {
 		uint32_t here = count;
 		if (c.lines > ROWOUT_LINES)
-			here = rowout_words(stage, words, ids, p, c, line, q);
+			here = rowout_words(stage, words, ids, p, t, c, line, q);
 		const uint32_t n = min((uint32_t)ROWOUT_LINES, c.lines - line);
 		for (uint32_t some = __ballot_sync(ROWOUT_ALL, here != 0); some != 0; some &= some - 1) {
 			const uint32_t e = (uint32_t)__ffs((int)some) - 1;
@@ -435,6 +449,8 @@ ROWOUT_INLINE void rowout_atomic(const RowoutParams &p, int2 *stage)
 	const int4 q = rowout_query(p, c, t.first + threadIdx.x, number);
 	for (uint32_t point = 0; point < c.points; point += ROWOUT_THREADS) {
 		rowout_stage(stage, p, c, point);
+		if (rowout_idle(t, c))
+			continue;
 		for (uint32_t i = 0; i < ROWOUT_THREADS && point + i < c.points; i++) {
 			const bool inside = rowout_inside(stage[i], q);
 			if (aggregated) {
