@@ -232,10 +232,18 @@ func (t *tester) latency(ctx context.Context, launch device.Command, words, resu
 	if t.info.Kind != device.CUDA {
 		rounds = 5
 	}
+	chooser, _ := t.ex.(interface{ UseCopies(way string) error })
 	for _, e := range []struct {
-		name string
-		ex   device.Executor
-	}{{"in this process", t.ex}, {"over a socket", t.c}} {
+		name, way string
+		ex        device.Executor
+	}{{"in this process, read by a copy", "copy", t.ex}, {"in this process", "", t.ex}, {"over a socket, read by a copy", "copy", t.c}, {"over a socket", "", t.c}} {
+		if chooser != nil {
+			if err := chooser.UseCopies(e.way); err != nil {
+				return err
+			}
+		} else if e.way != "" {
+			continue
+		}
 		times := make([]time.Duration, rounds)
 		for i := range times {
 			begin := time.Now()

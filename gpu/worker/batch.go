@@ -252,8 +252,12 @@ func (r *runner) read(data []byte, src device.Pointer) error {
 		if err != nil {
 			return err
 		}
-		if err := r.s.toHost(b, src); err != nil {
+		if done, err := r.readSmall(b, src); err != nil {
 			return err
+		} else if !done {
+			if err := r.s.toHost(b, src); err != nil {
+				return err
+			}
 		}
 		h := &r.halves[r.at]
 		h.reads = append(h.reads, pendingRead{data[:len(b)], b})

@@ -183,11 +183,20 @@ func (s *memStream) launch(f uintptr, grid, block [3]uint32, shared uint32, para
 
 // gatherUnits does what gather.cu does.
 func (d *memDriver) gatherUnits(params []byte) func() {
-	list := *(*unsafe.Pointer)(unsafe.Pointer(&params[0]))
-	count := binary.LittleEndian.Uint64(params[8:])
+	// A device's addresses are small here, those of this process are not.
+	at := func(p, n uint64) []byte {
+		if p < 1<<36 {
+			return d.at(device.Pointer(p), n)
+		}
+		return unsafe.Slice(*(**byte)(unsafe.Pointer(&p)), n)
+	}
+	units := []unit{*(*unit)(unsafe.Pointer(&params[16]))}
+	if list := *(*unsafe.Pointer)(unsafe.Pointer(&params[0])); list != nil {
+		units = unsafe.Slice((*unit)(list), binary.LittleEndian.Uint64(params[8:]))
+	}
 	return func() {
-		for _, u := range unsafe.Slice((*unit)(list), count) {
-			copy(d.at(device.Pointer(u.to), u.bytes), unsafe.Slice(*(**byte)(unsafe.Pointer(&u.from)), u.bytes))
+		for _, u := range units {
+			copy(at(u.to, u.bytes), at(u.from, u.bytes))
 		}
 	}
 }
@@ -284,7 +293,18 @@ func newTestExecutor(t *testing.T, d *memDriver, images cache) (*executor, *memC
 
 // TestBatchesThroughStaging runs random batches and does the same to plain memory.
 func TestBatchesThroughStaging(t *testing.T) {
-	e, _ := newTestExecutor(t, newMemDriver(), cache{})
+	for _, gather := range []bool{false, true} {
+		t.Run(fmt.Sprint("gather ", gather), func(t *testing.T) { testBatches(t, gather) })
+	}
+}
+
+func testBatches(t *testing.T, gather bool) {
+	d := newMemDriver()
+	d.gather = gather
+	e, _ := newTestExecutor(t, d, cache{})
+	if err := e.UseCopies(""); err != nil { // waits for the kernel
+		t.Fatal(err)
+	}
 	const size = 20 << 20
 	p, err := e.Alloc(0, size)
 	if err != nil {

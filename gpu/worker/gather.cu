@@ -1,14 +1,16 @@
 // Copies many pieces of host memory, pinned and read by its own addresses, to the device.
 // A driver's copy costs some microseconds of its engine's time whatever its size; here a
-// warp takes a piece, and all warps together have more under way than the bus can carry.
+// warp takes a piece, and all warps together have more under way than the bus can carry. It
+// also brings small results back: behind a kernel another starts sooner than a copy engine.
 
 struct Unit {
 	unsigned long long from, to, bytes;
 };
 
 struct Gather {
-	const Unit *units;
+	const Unit *units; // 0: one is the only unit
 	unsigned long long count;
+	Unit one;
 };
 
 // put stores 16 bytes at a destination that is aligned to WORD.
@@ -46,9 +48,10 @@ extern "C" __global__ void __launch_bounds__(512) pgaccel_gather(const Gather p)
 	const unsigned lane = threadIdx.x % 32;
 	const unsigned long long warps = (unsigned long long)gridDim.x * blockDim.x / 32;
 	for (unsigned long long i = ((unsigned long long)blockIdx.x * blockDim.x + threadIdx.x) / 32; i < p.count; i += warps) {
-		const unsigned char *from = (const unsigned char *)p.units[i].from;
-		unsigned char *to = (unsigned char *)p.units[i].to;
-		unsigned long long bytes = p.units[i].bytes;
+		const Unit unit = p.units ? p.units[i] : p.one;
+		const unsigned char *from = (const unsigned char *)unit.from;
+		unsigned char *to = (unsigned char *)unit.to;
+		unsigned long long bytes = unit.bytes;
 		// Bytes up to the first line of the source, whole lines, and bytes at the end.
 		unsigned long long head = (0 - (unsigned long long)from) % 16;
 		if (head > bytes)

@@ -101,6 +101,24 @@ func (e *executor) loadGather(number int) {
 	d.gather.Store(&f)
 }
 
+// readMax is the size up to which a kernel brings back what is read: the wait of a copy
+// engine for the kernels before it costs more than reading so much.
+const readMax = 4 << 10
+
+// readSmall queues a kernel's copy to pinned memory. It returns false where there is none.
+func (r *runner) readSmall(pinned []byte, src device.Pointer) (bool, error) {
+	f := r.d.gather.Load()
+	if f == nil || len(pinned) > readMax || !r.d.d.gathers() || copyWay(r.e.copies.Load()) == copySingle {
+		return false, nil
+	}
+	var params [40]byte
+	binary.LittleEndian.PutUint64(params[8:], 1)
+	binary.LittleEndian.PutUint64(params[16:], uint64(src))
+	binary.LittleEndian.PutUint64(params[24:], uint64(uintptr(unsafe.Pointer(&pinned[0]))))
+	binary.LittleEndian.PutUint64(params[32:], uint64(len(pinned)))
+	return true, r.s.launch(*f, [3]uint32{1, 1, 1}, [3]uint32{32, 1, 1}, 0, params[:])
+}
+
 // unit is what a warp copies at a time: to a device's address from one of this process.
 type unit struct{ from, to, bytes uint64 }
 
@@ -224,7 +242,7 @@ func (r *runner) launchGather(g *gatherer) error {
 			binary.LittleEndian.PutUint64(b[8:], u.to)
 			binary.LittleEndian.PutUint64(b[16:], u.bytes)
 		}
-		var params [16]byte
+		var params [40]byte
 		binary.LittleEndian.PutUint64(params[:], uint64(uintptr(unsafe.Pointer(&list[0]))))
 		binary.LittleEndian.PutUint64(params[8:], uint64(n))
 		most := int(r.e.blocks.Load())

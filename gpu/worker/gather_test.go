@@ -131,7 +131,10 @@ int main() {
 		blockDim.x = 64, gridDim.x = 1;
 		for (blockIdx.x = 0; blockIdx.x < gridDim.x; blockIdx.x++)
 			for (threadIdx.x = 0; threadIdx.x < blockDim.x; threadIdx.x++)
-				pgaccel_gather({units, 2});
+				pgaccel_gather({units, 2, {}});
+		memset(to + 20000, 0xee, 20000);
+		for (threadIdx.x = 0, blockIdx.x = 0, blockDim.x = 32; threadIdx.x < 32; threadIdx.x++)
+			pgaccel_gather({nullptr, 1, units[1]});
 		if (memcmp(to, want, sizeof to)) { printf("%d bytes from %d to %d differ\n", n, a, b); return 1; }
 	}
 }

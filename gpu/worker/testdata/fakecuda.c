@@ -90,7 +90,7 @@ CUresult cuModuleUnload(CUmodule m) { BEGIN CONTEXT free(m); return CUDA_SUCCESS
 // The kernel of gather.cu, which is done without a device: {from, to, bytes} of each unit.
 #define GATHER ((CUfunction)16)
 static void gather(const unsigned long long *params) {
-	const unsigned long long *unit = (const unsigned long long *)params[0];
+	const unsigned long long *unit = params[0] ? (const unsigned long long *)params[0] : params + 2;
 	for (unsigned long long n = params[1]; n; n--, unit += 3)
 		memcpy((void *)unit[1], (const void *)unit[0], unit[2]);
 }
