@@ -79,9 +79,9 @@ func (d *plainDevice) Run(ctx context.Context, q *program.Query, opt gpu.RunOpti
 
 // buildsSmall has a device make the lookups of small tables, too.
 func buildsSmall(t testing.TB) {
-	was := deviceBuild
-	deviceBuild = 1
-	t.Cleanup(func() { deviceBuild = was })
+	was, after := deviceBuild, keepAfter
+	deviceBuild, keepAfter = 1, 2
+	t.Cleanup(func() { deviceBuild, keepAfter = was, after })
 }
 
 // deviceLimits have groups kept in every place.
