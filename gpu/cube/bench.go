@@ -19,7 +19,7 @@ import (
 type Options struct {
 	BikerCells    int           // 0: 80,000,000; cube.BikerCells, 281 million, is the thesis' size
 	MachinesCells int           // 0: cube.MachinesCells, 41 million, the thesis' size
-	BaselineCells int           // the sequential baseline runs on at most so many and is scaled; 0: 500,000
+	BaselineCells int           // the sequential baseline runs on at most so many and is scaled; 0: 250,000
 	Rounds        int           // runs that the median is taken of; 0: 7
 	Budget        time.Duration // of the runs of one variant, after which no more begin; 0: 250 ms
 	Limit         time.Duration // of Bench, after which no variant of the thesis begins; 0: 140 s
@@ -87,7 +87,7 @@ func (o *Options) fill() {
 	for _, d := range []struct {
 		value  *int
 		normal int
-	}{{&o.BikerCells, 80_000_000}, {&o.MachinesCells, cube.MachinesCells}, {&o.BaselineCells, 500_000}, {&o.Rounds, 7}} {
+	}{{&o.BikerCells, 80_000_000}, {&o.MachinesCells, cube.MachinesCells}, {&o.BaselineCells, 250_000}, {&o.Rounds, 7}} {
 		if *d.value == 0 {
 			*d.value = d.normal
 		}

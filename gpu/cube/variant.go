@@ -119,11 +119,12 @@ func ParseVariant(name string) (Variant, error) {
 	return v, nil
 }
 
-// Variants lists what comparisons run: ours, and all choices of the thesis, with the numbers
-// of hash functions that its tables found best for some query.
+// Variants lists what comparisons run: ours, those first that are fast where they can be
+// had, and all choices of the thesis, with the numbers of hash functions that its tables
+// found best for some query.
 func Variants() []Variant {
 	var all []Variant
-	for m := Queue; m <= ClassesHash; m++ {
+	for _, m := range []Method{ClassesRegister, ClassesShared, ClassesGlobal, ClassesHash, QueueDense, Queue} {
 		all = append(all, Variant{Method: m, Prefilter: m <= QueueDense})
 	}
 	all = append(all, Variant{Method: Source})
