@@ -189,6 +189,9 @@ func (t *tester) run() error {
 	if err := t.latency(ctx, launch, words, result); err != nil {
 		return err
 	}
+	if err := t.launches(ctx, result); err != nil {
+		return err
+	}
 	return errors.Join(t.c.Free(t.dev, words), t.c.Free(t.dev, result))
 }
 
