@@ -179,4 +179,5 @@ PGCHECK unsigned long long atomicCAS(unsigned long long *p, unsigned long long c
 template <typename P> PGCHECK void pgcheck_launch(dim3, dim3, unsigned, const P &) {}
 #define PGACCEL_LAUNCH(kernel, grid, block, shared, params) pgcheck_launch<pgcheck_##kernel>(grid, block, shared, params)
 #define PGACCEL_LAUNCH_TAIL PGACCEL_LAUNCH
+#define PGACCEL_LAUNCH_ERROR() 0u
 #endif

@@ -110,6 +110,13 @@ PGACCEL_KERNEL(cube_child, CubeChild, p, CUBE_CHILD, 1) {
 	}
 }
 
+// cube_launched notes a launch that failed, above the bit of a full table.
+__device__ inline void cube_launched(const CubeTable &t) {
+	uint32_t error = PGACCEL_LAUNCH_ERROR();
+	if (error != 0)
+		atomicMax(t.full, error << 1);
+}
+
 struct CubeParent {
 	CubeSource s;
 	uint32_t *sums;   // CUBE_BLOCK for each launch of a step
@@ -141,6 +148,7 @@ PGACCEL_KERNEL(cube_parent, CubeParent, p, CUBE_BLOCK, 1) {
 				CubeChild child = {p.s, sums, first, total, p.stride};
 				uint32_t blocks = p.fixed ? 1 : (total + CUBE_CHILD - 1) / CUBE_CHILD;
 				PGACCEL_LAUNCH(cube_child, dim3(blocks, 1, 1), dim3(CUBE_CHILD, 1, 1), 0, child);
+				cube_launched(p.s.t);
 			}
 		}
 		__syncthreads();
@@ -149,6 +157,7 @@ PGACCEL_KERNEL(cube_parent, CubeParent, p, CUBE_BLOCK, 1) {
 		CubeParent next = p;
 		next.first += p.pages;
 		PGACCEL_LAUNCH_TAIL(cube_parent, dim3(gridDim.x, 1, 1), dim3(CUBE_BLOCK, 1, 1), 0, next);
+		cube_launched(p.s.t);
 	}
 }
 #endif

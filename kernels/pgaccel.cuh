@@ -19,7 +19,8 @@
 //                __nanosleep in it; a block may wait for blocks of lower numbers only
 //   children     PGACCEL_LAUNCH(kernel, grid, block, shared, params): a grid of a kernel of the same
 //                source, which is done before its parent is; PGACCEL_LAUNCH_TAIL: after the
-//                parent and its children. Needs -DPGACCEL_CDP, which is to say -rdc=true
+//                parent and its children. Needs -DPGACCEL_CDP, which is to say -rdc=true.
+//                PGACCEL_LAUNCH_ERROR() is not 0 where the thread's last launch failed: CUDA's number
 //   masks        lanes named in a mask all come to the call; a lane that is not named must not;
 //                all threads of a block come to its barriers, none returns before
 //   not          __activemask, textures, printf, exceptions, the standard library, inline
@@ -51,6 +52,7 @@ typedef unsigned long long uint64_t;
 #if defined(PGACCEL_CDP) && !defined(PGACCEL_LAUNCH) && __CUDACC_VER_MAJOR__ >= 12 // the streams' names are new there
 #define PGACCEL_LAUNCH(kernel, grid, block, shared, params) kernel<<<grid, block, shared, cudaStreamFireAndForget>>>(params)
 #define PGACCEL_LAUNCH_TAIL(kernel, grid, block, shared, params) kernel<<<grid, block, shared, cudaStreamTailLaunch>>>(params)
+#define PGACCEL_LAUNCH_ERROR() (uint32_t(cudaGetLastError()))
 #endif
 
 #endif

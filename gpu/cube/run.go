@@ -302,7 +302,10 @@ func (q *Query[N]) hashedOnce(ctx context.Context, v Variant, slots, expected ui
 	if err != nil {
 		return r, false, err
 	}
-	if binary.LittleEndian.Uint32(reply.Data[head][headFull:]) != 0 {
+	switch full := binary.LittleEndian.Uint32(reply.Data[head][headFull:]); {
+	case full > 1:
+		return r, false, unavailable("a kernel's launch of a kernel failed: CUDA error %d", full>>1)
+	case full != 0:
 		return r, true, nil
 	}
 	count := uint64(binary.LittleEndian.Uint32(reply.Data[head][headCount:]))

@@ -313,4 +313,5 @@ inline void launch(const pgemu_kernel &k, dim3 grid, dim3 block, unsigned shared
 #ifdef PGACCEL_CDP
 #define PGACCEL_LAUNCH(kernel, grid, block, shared, params) ::pgemu::launch(pgemu_kernel_##kernel, grid, block, shared, params, 0)
 #define PGACCEL_LAUNCH_TAIL(kernel, grid, block, shared, params) ::pgemu::launch(pgemu_kernel_##kernel, grid, block, shared, params, 1)
+#define PGACCEL_LAUNCH_ERROR() 0u // a launch that fails ends the batch
 #endif
