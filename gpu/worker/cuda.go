@@ -304,10 +304,18 @@ type cudaStream struct {
 	marks []cu.Event
 }
 
-func (d *cudaDriver) stream() (stream, error) {
-	s, err := cu.MakeStream(cu.NonBlocking)
+func (d *cudaDriver) stream(urgent bool) (stream, error) {
+	least, greatest, err := cu.StreamPriorityRange()
 	if err != nil {
-		return nil, cuError("cuStreamCreate", err)
+		return nil, cuError("cuCtxGetStreamPriorityRange", err)
+	}
+	priority := least
+	if urgent {
+		priority = greatest // the smaller number; the same where there are no priorities
+	}
+	s, err := cu.MakeStreamWithPriority(priority, cu.NonBlocking)
+	if err != nil {
+		return nil, cuError("cuStreamCreateWithPriority", err)
 	}
 	st := &cudaStream{s: s, c: C.CUstream(unsafe.Pointer(s.C()))}
 	return st, result("cuEventCreate", C.cuEventCreate(&st.end, C.CU_EVENT_BLOCKING_SYNC|C.CU_EVENT_DISABLE_TIMING))

@@ -26,8 +26,9 @@ type driver interface {
 	gathers() bool
 	// do calls f on a thread that has the device's context, which streams need.
 	do(f func() error) error
-	// stream makes a stream, within do.
-	stream() (stream, error)
+	// stream makes a stream, within do. One that is urgent has its kernels' blocks begin before
+	// waiting ones of other streams, where the device can.
+	stream(urgent bool) (stream, error)
 }
 
 // stream is a queue of commands of a device, used within do by one goroutine at a time.

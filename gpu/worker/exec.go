@@ -57,7 +57,9 @@ func newExecutor(drivers []driver, c compiler, images cache) (*executor, error) 
 		dev := &execDevice{d: d, arch: d.info().Arch, modules: newModules(d, modulesLoaded)}
 		for i := range dev.streams {
 			r := &runner{e: e, d: dev, turn: make(chan struct{}, 1)}
-			if err := d.do(func() (err error) { r.s, err = d.stream(); return err }); err != nil {
+			// Copies are what others wait for, and a gather's few blocks take a kernel little.
+			urgent := i == device.Streams-1
+			if err := d.do(func() (err error) { r.s, err = d.stream(urgent); return err }); err != nil {
 				return nil, faultOf(err, "", false)
 			}
 			dev.streams[i] = r

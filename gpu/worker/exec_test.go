@@ -153,7 +153,7 @@ func (d *memDriver) gathers() bool { return d.gather }
 
 func (d *memDriver) do(f func() error) error { return f() }
 
-func (d *memDriver) stream() (stream, error) { return &memStream{d: d}, nil }
+func (d *memDriver) stream(bool) (stream, error) { return &memStream{d: d}, nil }
 
 type memStream struct {
 	d      *memDriver

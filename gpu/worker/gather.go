@@ -21,7 +21,7 @@ var gatherCode string
 const (
 	gatherFunction = "pgaccel_gather"
 	gatherThreads  = 512
-	gatherBlocks   = 32 // enough to have more under way than the bus takes: 16 warps of 4 KiB each
+	gatherBlocks   = 16 // enough to have more under way than the bus takes: 16 warps of 4 KiB each
 
 	// gatherMax is the size of a piece from which on a copy of its own is as fast: one costs
 	// 2 to 5 us whatever its size, which is 100 to 250 KiB of the bus' time.

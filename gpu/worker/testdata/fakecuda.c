@@ -105,7 +105,14 @@ CUresult cuFuncSetAttribute(CUfunction f, CUfunction_attribute a, int v) {
 	BEGIN CONTEXT
 	return v > 232448 ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
-CUresult cuStreamCreate(CUstream *s, unsigned flags) { BEGIN CONTEXT *s = malloc(1); return CUDA_SUCCESS; }
+CUresult cuCtxGetStreamPriorityRange(int *least, int *greatest) { BEGIN CONTEXT *least = 0, *greatest = -5; return CUDA_SUCCESS; }
+CUresult cuStreamCreateWithPriority(CUstream *s, unsigned flags, int priority) {
+	BEGIN CONTEXT
+	if (priority > 0 || priority < -5)
+		return CUDA_ERROR_INVALID_VALUE;
+	*s = malloc(1);
+	return CUDA_SUCCESS;
+}
 CUresult cuStreamQuery(CUstream s) { BEGIN CONTEXT return CUDA_SUCCESS; }
 CUresult cuStreamSynchronize(CUstream s) { BEGIN CONTEXT return CUDA_SUCCESS; }
 CUresult cuEventCreate(CUevent *e, unsigned flags) { BEGIN CONTEXT *e = malloc(sizeof(struct timespec)); return CUDA_SUCCESS; }
