@@ -9,8 +9,20 @@ import (
 	"pgaccel/gpu/program"
 )
 
+// copiesAhead is how many copies are sent before the first of them has ended.
+const copiesAhead = 2
+
 // copyStream is the stream of copies that run beside kernels.
 const copyStream = device.Streams - 1
+
+// copySMs is how many multiprocessors kernels leave free while copies run beside them: a copy of
+// many pieces is a kernel of 16 blocks, and a scan's blocks stay on their multiprocessors to its
+// end, with all of its registers.
+const copySMs = 16
+
+// besideCopies is the number of multiprocessors for kernels that run beside copies: at least
+// half of all.
+func besideCopies(sms int) int { return max(sms-copySMs, (sms+1)/2) }
 
 // errAgain says that something another query was to bring did not come.
 var errAgain = errors.New("another query did not bring its columns")
@@ -62,7 +74,11 @@ func (j *job) execute(stream int) (*program.Result, error) {
 	}
 	b.commands = program.Clear(b.commands, j.lanes, regions, sms)
 	for _, p := range j.parts {
-		b.commands = p.scan(b.commands, p.resident, sms)
+		resident := sms
+		if len(p.streams) > 0 {
+			resident = besideCopies(sms) // which may have begun
+		}
+		b.commands = p.scan(b.commands, p.resident, resident)
 		if len(p.streams) > 0 {
 			if err := b.run(); err != nil {
 				return nil, err
@@ -188,8 +204,8 @@ func (j *job) pipeline(stream int, first []device.Command, chunks []*chunk, p *p
 	}
 	// A buffer is used again when what it had is computed.
 	n := min(len(j.slots), len(chunks))
-	for _, c := range chunks[:n] {
-		j.begin(c)
+	for k := range n {
+		j.begin(chunks, k)
 	}
 	var failed error
 	b := batch{j: j, stream: stream}
@@ -207,25 +223,47 @@ func (j *job) pipeline(stream int, first []device.Command, chunks []*chunk, p *p
 		b.mark()
 		b.commands = j.chunkTranscode(b.commands, c)
 		if p != nil {
-			b.commands = p.scan(b.commands, c.list, j.d.info.SMs)
+			sms := j.d.info.SMs
+			if k+1 < len(chunks) {
+				sms = besideCopies(sms)
+			}
+			b.commands = p.scan(b.commands, c.list, sms)
 		}
 		if failed = b.run(); failed == nil && k+n < len(chunks) {
-			j.begin(chunks[k+n])
+			j.begin(chunks, k+n)
 		}
 	}
 	return failed
 }
 
-// begin begins the copy of a chunk to its buffer, if that was not done, beside whatever else the job
-// does.
-func (j *job) begin(c *chunk) {
+// begin begins the copy of chunk k to its buffer, if that was not done, beside whatever else the
+// job does. The chunks before have begun. They are computed in their order and so are to be
+// copied in it: two copies wait at the device, so that it always has one, and the next is sent
+// when the first of them has ended.
+func (j *job) begin(chunks []*chunk, k int) {
+	c := chunks[k]
 	if c.copied != nil {
 		return
 	}
-	c.copied = make(chan struct{})
+	var sent, copied chan struct{}
+	if k > 0 {
+		sent = chunks[k-1].sent
+	}
+	if k >= copiesAhead {
+		copied = chunks[k-copiesAhead].copied
+	}
+	c.sent, c.copied = make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(c.copied)
-		if commands := j.chunkCopies(nil, c); len(commands) > 0 {
+		commands := j.chunkCopies(nil, c)
+		if sent != nil {
+			<-sent
+		}
+		if copied != nil {
+			<-copied
+		}
+		close(c.sent)
+		if len(commands) > 0 {
 			_, c.err = j.send(copyStream, commands)
 		}
 	}()

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -575,23 +576,45 @@ func TestClose(t *testing.T) {
 }
 
 // TestOverlap streams a table, and has every chunk but the last computed only when the next is
-// being copied: it ends only if copies and kernels do run side by side.
+// being copied, and no copy end but when the next has been sent: it ends only if copies and
+// kernels do run side by side, and the device always has a copy that waits. Chunks are copied in
+// their order, and kernels leave the copies room.
 func TestOverlap(t *testing.T) {
 	r := rand.New(rand.NewPCG(14, 14))
 	f := &flaky{Executor: newEmulator(t, emulator.Options{})}
-	var copies, computed, chunks atomic.Int64
+	var copies, computed, chunks, last atomic.Int64
+	await := func(cond func() bool) bool {
+		for deadline := time.Now().Add(30 * time.Second); !cond(); time.Sleep(time.Millisecond) {
+			if time.Now().After(deadline) {
+				return false
+			}
+		}
+		return true
+	}
+	sms := f.Devices()[0].SMs
 	f.run = func(_ int64, b *device.Batch) error {
 		if b.Stream == copyStream {
-			copies.Add(1)
+			n := copies.Add(1)
+			if b.Commands[0].Op != device.OpCopyShared {
+				return errors.New("a chunk does not begin with its columns")
+			}
+			// The table lies in memory segment by segment.
+			if at := b.Commands[0].Pieces[0].Offset; last.Swap(at) > at && n > 1 {
+				return fmt.Errorf("copy %d is of a chunk before the one before", n)
+			}
+			if n < chunks.Load() && !await(func() bool { return copies.Load() > n }) {
+				return fmt.Errorf("copy %d of %d is all that the device has", n, chunks.Load())
+			}
 			return nil
 		}
 		for i := range b.Commands {
+			if c := &b.Commands[i]; c.Op == device.OpLaunch && strings.HasPrefix(c.Function, "scan") && computed.Load() < chunks.Load() && int(c.Grid[0]) > besideCopies(sms) {
+				return fmt.Errorf("%d blocks on %d multiprocessors, beside copies", c.Grid[0], sms)
+			}
 			if b.Commands[i].Op == device.OpLaunch && i > 0 && b.Commands[i-1].Op == device.OpMark && copies.Load() > 0 {
 				n := computed.Add(1)
-				for deadline := time.Now().Add(30 * time.Second); n < chunks.Load() && copies.Load() <= n; time.Sleep(time.Millisecond) {
-					if time.Now().After(deadline) {
-						return fmt.Errorf("the next of %d chunks is not copied while the one after %d is computed, %d are", chunks.Load(), n, copies.Load())
-					}
+				if n < chunks.Load() && !await(func() bool { return copies.Load() > n }) {
+					return fmt.Errorf("the next of %d chunks is not copied while the one after %d is computed, %d are", chunks.Load(), n, copies.Load())
 				}
 			}
 		}

@@ -18,6 +18,7 @@ type chunk struct {
 	// columns are kept.
 	list []uint32
 
+	sent   chan struct{} // closed when its copy is about to be sent
 	copied chan struct{} // closed when its copy has ended; nil while none has begun
 	err    error         // of the copy
 }
@@ -191,7 +192,7 @@ func (w *writer) chunk(p *part, need int64, stream bool) *chunk {
 // comes through the buffers first, as for a query that finds all that there is room for.
 func (w *writer) early() {
 	if j, c := w.j, w.last; c != nil && w.stream && w.chunks <= len(j.slots) && len(j.chunks) == 0 {
-		j.begin(c)
+		j.begin(w.part.streams, len(w.part.streams)-1)
 	}
 }
 
