@@ -122,7 +122,7 @@ func (e *Engine) run(ctx context.Context, d *decision, g *gateRow, caller uint64
 	if opt.Device != nil && did.Fallback != "" {
 		bump(&e.devices.fallbacks, did.Fallback)
 		if did.Fallback == "device fault" {
-			e.log.Warn("a device failed, the processor computes", "query", d.shape.text)
+			e.log.Warn("a device failed, the processor computes", "error", did.Err, "query", d.shape.text)
 		}
 	}
 	e.devices.add(did.Stats)

@@ -178,6 +178,9 @@ func (ms *modules) compile(m *module, d *dev, s *device.Source) {
 		delete(ms.byName, s.Name)
 	}
 	ms.mu.Unlock()
+	if errors.Is(m.err, context.Canceled) {
+		return // the device is gone, or the manager closes
+	}
 	d.m.opt.Log.Warn("a kernel does not compile", "device", d.name, "kernel", s.Name, "error", m.err)
 }
 

@@ -143,7 +143,7 @@ func (s *stack) workers(t testing.TB) (pids []int) {
 		}
 		// pid (name) state ppid ...
 		name, rest, ok := strings.Cut(string(text), ") ")
-		if !ok || !strings.HasSuffix(name, "(pgaccel-gpu-emu") {
+		if !ok || !strings.Contains(name, "(pgaccel-gpu") {
 			continue
 		}
 		if f := strings.Fields(rest); len(f) > 1 && f[1] == strconv.Itoa(s.cmd.Process.Pid) && f[0] != "Z" {

@@ -17,6 +17,7 @@ type Report struct {
 	// Fallback says why a device that was offered did not: one of few words, for metrics.
 	// Empty where none was offered, or it computed.
 	Fallback string
+	Err      error     // of a device that failed
 	Stats    gpu.Stats // of all of the device's queries
 }
 
@@ -134,6 +135,7 @@ func (a *accelerator) run(q *program.Query) (*program.Result, error) {
 		why = fallbackBusy
 	default:
 		why = fallbackFault
+		a.report.Err = err
 	}
 	a.leave(why)
 	return nil, nil
