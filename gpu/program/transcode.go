@@ -11,6 +11,10 @@ import (
 // TranscodeJobBytes is the size of what AppendTranscodeJob appends.
 const TranscodeJobBytes = 32
 
+// transcodeVectors is the number of vectors that a block makes, TRANSCODE_WARPS of
+// kernels/transcode.cuh.
+const transcodeVectors = 8
+
 // AppendTranscodeJob appends the order to make device lanes at dst, LaneWords(rows, f.Width)
 // words, of a column that package compress encoded and whose words are at src, both
 // aligned to 16 bytes. Of dst's last 128 words nothing is written. The column is trusted:
@@ -32,7 +36,7 @@ func TranscodeSource() device.Source {
 PGACCEL_KERNEL(transcode, TranscodeParams, p, 256, 4)
 {
 	__shared__ TranscodeShared shared;
-	transcode_vector(p, shared);
+	transcode_vectors(p, shared);
 }
 
 PGACCEL_KERNEL(clear, ClearParams, p, 256, 4)
@@ -56,6 +60,7 @@ func headers(names ...string) map[string]string {
 // Transcode returns the command that carries out n jobs, of at most rows rows each, whose
 // descriptors are at jobs.
 func Transcode(m device.Module, jobs device.Pointer, n, rows int) device.Command {
+	const blockRows = transcodeVectors * VectorRows
 	p := new(device.Params).Ptr(jobs)
 	for _, sign := range []int{1, -1} {
 		for i := range 19 {
@@ -63,6 +68,6 @@ func Transcode(m device.Module, jobs device.Pointer, n, rows int) device.Command
 		}
 	}
 	return device.Command{Op: device.OpLaunch, Module: m, Function: "transcode",
-		Grid: [3]uint32{uint32(n), uint32((rows + VectorRows - 1) / VectorRows), 1}, Block: [3]uint32{256, 1, 1},
+		Grid: [3]uint32{uint32(n), uint32((rows + blockRows - 1) / blockRows), 1}, Block: [3]uint32{32 * transcodeVectors, 1, 1},
 		Params: p.Bytes()}
 }

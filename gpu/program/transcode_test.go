@@ -15,21 +15,28 @@ import (
 func columnsOf(codec compress.Codec, n int, r *rand.Rand) (values []int64) {
 	values = make([]int64, n)
 	at := int64(r.IntN(1000))
+	few := []int64{math.MinInt64 / 2, -5, 19920101, 19981231, 1 << 61}
+	if r.IntN(2) == 0 {
+		few = few[1:4] // close enough for words
+	}
+	change := []int{1, 4, 200}[r.IntN(3)] // one in so many differs from the one before
 	for i := range values {
 		switch codec {
-		case compress.CodecPlain, compress.CodecFOR64:
+		case compress.CodecPlain:
 			values[i] = int64(r.Uint64())
+		case compress.CodecFOR64:
+			values[i] = int64(r.Uint64() >> (i / 32 * 7 % 64)) // miniblocks of every width
 		case compress.CodecConstant:
 			values[i] = -77
 		case compress.CodecLookup:
-			values[i] = []int64{math.MinInt64 / 2, -5, 19920101, 19981231, 1 << 61}[r.IntN(5)]
+			values[i] = few[r.IntN(len(few))]
 		case compress.CodecDFOR64, compress.CodecRFOR64:
-			if r.IntN(5) == 0 {
+			if r.IntN(change) == 0 {
 				at += int64(r.Uint64() >> 2)
 			}
 			values[i] = at
 		case compress.CodecDFOR, compress.CodecRFOR:
-			if r.IntN(4) == 0 {
+			if r.IntN(change) == 0 {
 				at += int64(r.IntN(9)) - 2
 			}
 			values[i] = at
@@ -70,7 +77,7 @@ func TestTranscode(t *testing.T) {
 	alloc := func(words int) []uint32 { return make([]uint32, words) }
 	most := 0
 	for _, codec := range codecs {
-		for _, n := range append(slices.Clone(edgeLengths), 127*13, 5000) {
+		for _, n := range append(slices.Clone(edgeLengths), 127*13, 5000, transcodeVectors*VectorRows, 2*transcodeVectors*VectorRows+77) {
 			if n == 0 {
 				continue
 			}
@@ -88,16 +95,17 @@ func TestTranscode(t *testing.T) {
 				t.Fatalf("%v became %v", codec, c.Codec())
 			}
 			f := LaneFormatOf(&SegmentColumn{Min: slices.Min(values), Max: slices.Max(values)})
-			switch r.IntN(4) {
-			case 0: // that of a wider column
-				f.Width = min(f.Width+uint32(r.IntN(9)), 64)
-			case 1: // rows that are null lie outside
-				f.Width = uint32(r.IntN(65))
-			}
-			x := lanes{codec, values, f, d.alloc(int64(4 * LaneWords(n, f.Width)))}
-			all = append(all, x)
-			jobs = AppendTranscodeJob(jobs, d.upload(bytesOf(compress.Words(c))), x.to, n, f)
+			src := d.upload(bytesOf(compress.Words(c)))
 			most = max(most, n)
+			for _, width := range []uint32{f.Width,
+				min(f.Width+uint32(r.IntN(9)), 64),          // that of a wider column
+				uint32(r.IntN(33)), 33 + uint32(r.IntN(32)), // rows that are null lie outside
+			} {
+				f.Width = width
+				x := lanes{codec, values, f, d.alloc(int64(4 * LaneWords(n, width)))}
+				all = append(all, x)
+				jobs = AppendTranscodeJob(jobs, src, x.to, n, f)
+			}
 		}
 	}
 	if len(jobs) != len(all)*TranscodeJobBytes {
