@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 
 	"pgaccel/gpu/device"
 	"pgaccel/gpu/program"
@@ -74,20 +75,17 @@ func (j *job) execute(stream int) (*program.Result, error) {
 	}
 	b.commands = program.Clear(b.commands, j.lanes, regions, sms)
 	for _, p := range j.parts {
-		resident := sms
-		if len(p.streams) > 0 {
-			resident = besideCopies(sms) // which may have begun
+		if len(p.streams) == 0 {
+			b.commands = p.scan(b.commands, p.resident, sms)
+			continue
 		}
-		b.commands = p.scan(b.commands, p.resident, resident)
-		if len(p.streams) > 0 {
-			if err := b.run(); err != nil {
-				return nil, err
-			}
-			if err := j.pipeline(stream, nil, p.streams, p); err != nil {
-				return nil, err
-			}
-			b.mark()
+		if err := b.run(); err != nil {
+			return nil, err
 		}
+		if err := j.pipeline(stream, nil, p.streams, p); err != nil {
+			return nil, err
+		}
+		b.mark()
 	}
 	b.commands = query.shape.g.Finish(b.commands, query.q, query.module, &query.b, sms)
 	b.readers = append(b.readers, query)
@@ -194,8 +192,9 @@ func (j *job) send(stream int, commands []device.Command) (*device.Reply, error)
 	return reply, nil
 }
 
-// pipeline brings chunks, one being copied while another is transcoded and, for p, computed.
-// first runs before all of it.
+// pipeline brings chunks, one being copied while another is transcoded and, for p, computed with
+// as large a share of what is resident: were that computed before, the buffers would be full and
+// copies pause. first runs before all of it.
 func (j *job) pipeline(stream int, first []device.Command, chunks []*chunk, p *part) error {
 	if len(first) > 0 {
 		if _, err := j.send(stream, first); err != nil {
@@ -227,7 +226,10 @@ func (j *job) pipeline(stream int, first []device.Command, chunks []*chunk, p *p
 			if k+1 < len(chunks) {
 				sms = besideCopies(sms)
 			}
-			b.commands = p.scan(b.commands, c.list, sms)
+			share := p.resident[len(p.resident)*k/len(chunks) : len(p.resident)*(k+1)/len(chunks)]
+			list := slices.Concat(share, c.list)
+			slices.Sort(list)
+			b.commands = p.scan(b.commands, list, sms)
 		}
 		if failed = b.run(); failed == nil && k+n < len(chunks) {
 			j.begin(chunks, k+n)
