@@ -168,7 +168,8 @@ func (s *memStream) launch(f uintptr, grid, block [3]uint32, shared uint32, para
 	if s.d.loaded[f>>8] == "" {
 		panic("a launch from an unloaded module")
 	}
-	if grid[0] == 0 || shared > max(s.d.shared[f], 48<<10) {
+	const declared = 16 << 10 // by the function itself: without asking, 48 KiB are for both
+	if grid[0] == 0 || shared > max(s.d.shared[f], 48<<10-declared) {
 		return &callError{"cuLaunchKernel", resultInvalidValue, "CUDA_ERROR_INVALID_VALUE"}
 	}
 	if f&1 != 0 {
@@ -681,8 +682,11 @@ func TestLaunchFaults(t *testing.T) {
 		return err
 	}
 	launch := device.Command{Op: device.OpLaunch, Module: m, Function: "f", Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{32, 1, 1}, Shared: 100 << 10, Params: make([]byte, 8)}
-	if err := run(launch); err != nil {
-		t.Error(err)
+	for _, bytes := range []uint32{40 << 10, 100 << 10, 40 << 10} {
+		launch.Shared = bytes
+		if err := run(launch); err != nil {
+			t.Errorf("%d bytes of shared memory: %v", bytes, err)
+		}
 	}
 	for _, c := range []struct {
 		change func(c *device.Command)

@@ -36,9 +36,6 @@ type function struct {
 	shared uint32 // bytes of dynamic shared memory that launches may have
 }
 
-// defaultShared is the dynamic shared memory that a launch may have without asking.
-const defaultShared = 48 << 10
-
 // newModules keeps up to limit modules loaded, more while they are in use.
 func newModules(d driver, limit int) *modules {
 	m := &modules{d: d, byKey: map[string]device.Module{}}
@@ -128,9 +125,10 @@ func (m *modules) function(e *module, name string, shared uint32) (uintptr, erro
 		if err != nil {
 			return 0, err
 		}
-		f = &function{handle: h, shared: defaultShared}
+		f = &function{handle: h}
 		e.functions[name] = f
 	}
+	// Without asking, a launch may have 48 KiB, but less what the function declares.
 	if shared > f.shared {
 		if err := m.d.allowShared(f.handle, shared); err != nil {
 			return 0, err
