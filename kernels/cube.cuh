@@ -55,7 +55,7 @@ struct CubeTable {
 
 // cube_code is the value of a column at a cell. Lanes that ask for consecutive cells of
 // one position read one or two whole lines.
-__device__ inline uint32_t cube_code(const CubeColumn &c, uint32_t cell) {
+__device__ __forceinline__ uint32_t cube_code(const CubeColumn &c, uint32_t cell) {
 	if (c.width == 0)
 		return 0;
 	uint32_t bit = (cell >> 5 & 31) * c.width, shift = bit & 31;
@@ -65,7 +65,7 @@ __device__ inline uint32_t cube_code(const CubeColumn &c, uint32_t cell) {
 }
 
 // cube_value is the value of a cell.
-__device__ inline cube_i64 cube_value(const CubeQuery &q, uint32_t cell) {
+__device__ __forceinline__ cube_i64 cube_value(const CubeQuery &q, uint32_t cell) {
 	cube_u64 v = cube_code(q.low, cell);
 	if (q.high.width != 0)
 		v |= cube_u64(cube_code(q.high, cell)) << 32;
@@ -73,7 +73,7 @@ __device__ inline cube_i64 cube_value(const CubeQuery &q, uint32_t cell) {
 }
 
 // cube_mix spreads keys over a table (the finaliser of MurmurHash3).
-__device__ inline cube_u64 cube_mix(cube_u64 x) {
+__device__ __forceinline__ cube_u64 cube_mix(cube_u64 x) {
 	x ^= x >> 33;
 	x *= 0xff51afd7ed558ccdull;
 	x ^= x >> 33;
@@ -82,7 +82,7 @@ __device__ inline cube_u64 cube_mix(cube_u64 x) {
 }
 
 // cube_add adds v to a function's slot of a number.
-__device__ inline void cube_add(const CubeTable &t, cube_u64 number, uint32_t function, cube_i64 v) {
+__device__ __forceinline__ void cube_add(const CubeTable &t, cube_u64 number, uint32_t function, cube_i64 v) {
 	cube_u64 key = number * t.functions + function + 1;
 	cube_u64 at = cube_mix(key) & t.mask;
 	uint32_t most = t.mask < 512 ? uint32_t(t.mask) : 512;
@@ -105,7 +105,7 @@ __device__ inline void cube_add(const CubeTable &t, cube_u64 number, uint32_t fu
 }
 
 // cube_count is the number of targets of a cell, and lists[d] where dimension d's begin.
-__device__ inline uint32_t cube_count(const CubeQuery &q, uint32_t cell) {
+__device__ __forceinline__ uint32_t cube_count(const CubeQuery &q, uint32_t cell) {
 	uint32_t n = 1;
 #pragma unroll
 	for (uint32_t d = 0; d < CUBE_DIMS; d++) {
@@ -116,7 +116,7 @@ __device__ inline uint32_t cube_count(const CubeQuery &q, uint32_t cell) {
 }
 
 // cube_target is the k-th target of a cell, and the weight there.
-__device__ inline cube_u64 cube_target(const CubeQuery &q, uint32_t cell, uint32_t k, cube_i64 &weight) {
+__device__ __forceinline__ cube_u64 cube_target(const CubeQuery &q, uint32_t cell, uint32_t k, cube_i64 &weight) {
 	cube_u64 number = 0;
 	weight = 1;
 #pragma unroll
@@ -136,7 +136,7 @@ __device__ inline cube_u64 cube_target(const CubeQuery &q, uint32_t cell, uint32
 }
 
 // cube_sum adds v up over the lanes of a warp: lane 0 has it. All lanes come.
-__device__ inline cube_i64 cube_sum(cube_i64 v) {
+__device__ __forceinline__ cube_i64 cube_sum(cube_i64 v) {
 #pragma unroll
 	for (uint32_t d = 16; d > 0; d >>= 1)
 		v += __shfl_down_sync(CUBE_ALL, v, d);

@@ -13,7 +13,7 @@ constexpr uint32_t CUBE_CHILD = 1024; // threads of a child's block, as in secti
 constexpr uint32_t CUBE_TILE = 256;   // cells, and threads, of a block with a queue
 
 // cube_above is the first of n ascending sums that is greater than i (appendix D).
-__device__ inline uint32_t cube_above(const uint32_t *sums, uint32_t n, uint32_t i) {
+__device__ __forceinline__ uint32_t cube_above(const uint32_t *sums, uint32_t n, uint32_t i) {
 	uint32_t first = 0;
 	while (n > 0) {
 		uint32_t half = n / 2;
@@ -26,7 +26,7 @@ __device__ inline uint32_t cube_above(const uint32_t *sums, uint32_t n, uint32_t
 
 // cube_block_sums is the sum of v over this thread and those before it in its block, which
 // all come. warps has room for 32 values.
-__device__ inline uint32_t cube_block_sums(uint32_t v, uint32_t *warps) {
+__device__ __forceinline__ uint32_t cube_block_sums(uint32_t v, uint32_t *warps) {
 	uint32_t lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
 #pragma unroll
 	for (uint32_t d = 1; d < 32; d <<= 1) {
@@ -51,7 +51,7 @@ __device__ inline uint32_t cube_block_sums(uint32_t v, uint32_t *warps) {
 }
 
 // cube_page_count is the number of targets of the i-th cell.
-__device__ inline uint32_t cube_page_count(const CubeSource &s, cube_u64 i, cube_u64 n) {
+__device__ __forceinline__ uint32_t cube_page_count(const CubeSource &s, cube_u64 i, cube_u64 n) {
 	if (i >= n)
 		return 0;
 	return cube_count(s.q, s.list != nullptr ? s.list[i] : uint32_t(i));
@@ -111,7 +111,7 @@ PGACCEL_KERNEL(cube_child, CubeChild, p, CUBE_CHILD, 1) {
 }
 
 // cube_launched notes a launch that failed, above the bit of a full table.
-__device__ inline void cube_launched(const CubeTable &t) {
+__device__ __forceinline__ void cube_launched(const CubeTable &t) {
 	uint32_t error = PGACCEL_LAUNCH_ERROR();
 	if (error != 0)
 		atomicMax(t.full, error << 1);
@@ -173,7 +173,7 @@ struct CubeQueue {
 
 // cube_dense_add adds to a sum of 64 bits in shared memory by atomics of 32: those of 64
 // are loops of compare-and-swap on sm_90.
-__device__ inline void cube_dense_add(uint32_t *lo, uint32_t *hi, uint32_t at, cube_i64 v) {
+__device__ __forceinline__ void cube_dense_add(uint32_t *lo, uint32_t *hi, uint32_t at, cube_i64 v) {
 	uint32_t low = uint32_t(cube_u64(v)), old = atomicAdd(lo + at, low);
 	uint32_t high = uint32_t(cube_u64(v) >> 32) + (old + low < old);
 	if (high != 0)
@@ -183,7 +183,7 @@ __device__ inline void cube_dense_add(uint32_t *lo, uint32_t *hi, uint32_t at, c
 // cube_tiles: a block takes a tile of cells from the queue, then has a thread for each of
 // their targets. Sums are kept in a table of the block's own (DENSE) or in the hash table, after
 // lanes that meet in a target have added up their values.
-template <bool DENSE> __device__ inline void cube_tiles(const CubeQueue &p) {
+template <bool DENSE> __device__ __forceinline__ void cube_tiles(const CubeQueue &p) {
 	__shared__ uint32_t sums[CUBE_TILE], warps[32], tile;
 	PGACCEL_DYNAMIC_SHARED(table);
 	uint32_t *lo = reinterpret_cast<uint32_t *>(table), *hi = lo + p.targets;

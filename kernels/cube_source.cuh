@@ -75,7 +75,7 @@ struct CubeSource {
 };
 
 // cube_targets adds the cells from..to of the list by the moving grid.
-template <int SAVE> __device__ inline void cube_targets(const CubeSource &p) {
+template <int SAVE> __device__ __forceinline__ void cube_targets(const CubeSource &p) {
 	__shared__ cube_u64 firsts[CUBE_BLOCK / 32];
 	__shared__ cube_i64 values[CUBE_BLOCK];
 	uint32_t lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
