@@ -11,6 +11,7 @@ import (
 
 	"pgaccel/catalog"
 	"pgaccel/gpu"
+	"pgaccel/gpu/device"
 	"pgaccel/gpu/program"
 	"pgaccel/plan"
 	"pgaccel/vector"
@@ -36,7 +37,7 @@ type plainDevice struct {
 }
 
 func newPlainDevice() *plainDevice {
-	return &plainDevice{limits: gpu.Limits{SharedBytes: 200 << 10, Memory: 1 << 30},
+	return &plainDevice{limits: gpu.Limits{SharedBytes: 227 << 10, Memory: 1 << 30},
 		places: map[program.Place]int{}, sinks: map[program.SinkKind]int{}, ops: map[program.Op]int{},
 		steps: map[program.StepKind]int{}, kinds: map[program.LookupKind]int{}}
 }
@@ -73,8 +74,31 @@ func (d *plainDevice) Run(ctx context.Context, q *program.Query, opt gpu.RunOpti
 			return r, gpu.Stats{Device: "plain:0"}, err
 		}
 	}
+	if err := generates(q, d.limits.SharedBytes); err != nil {
+		panic(err)
+	}
 	r, err := program.Reference(q)
 	return r, gpu.Stats{Device: "plain:0"}, err
+}
+
+// generates reports why q would not run on a Hopper GPU, without running it.
+func generates(q *program.Query, shared int) error {
+	info := &device.Info{Kind: device.CUDA, SMs: 132, SharedPerBlock: max(shared, 227<<10)}
+	g, err := program.Generate(q.Program, program.TuningFor(q, info))
+	if err != nil {
+		return err
+	}
+	if n := g.SharedBytes(q); n > int64(info.SharedPerBlock) {
+		return fmt.Errorf("%d bytes of shared memory of %d: groups %d, place %d, accs %d", n, info.SharedPerBlock, q.Groups, q.Sink.Place, len(q.Sink.Accs))
+	}
+	for i := range q.Lookups {
+		if b := q.Lookups[i].Build; b != nil {
+			if err := generates(b, shared); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // buildsSmall has a device make the lookups of small tables, too.
@@ -85,7 +109,7 @@ func buildsSmall(t testing.TB) {
 }
 
 // deviceLimits have groups kept in every place.
-var deviceLimits = []gpu.Limits{{SharedBytes: 200 << 10, Memory: 1 << 30}, {SharedBytes: 64, Memory: 1 << 30}, {SharedBytes: 2000, Memory: 1 << 16}}
+var deviceLimits = []gpu.Limits{{SharedBytes: 227 << 10, Memory: 1 << 30}, {SharedBytes: 64, Memory: 1 << 30}, {SharedBytes: 2000, Memory: 1 << 16}}
 
 // onPlainDevice compares the processor and a device with the oracle.
 type onPlainDevice struct {
