@@ -10,11 +10,12 @@ import (
 	"pgaccel/gpu/program"
 )
 
-// copiesAhead is how many copies are sent before the first of them has ended.
-const copiesAhead = 2
+// copiesAhead is how many copies are sent before the first of them has ended, each on a
+// stream of its own.
+const copiesAhead = device.CopyStreams
 
-// copyStream is the stream of copies that run beside kernels.
-const copyStream = device.Streams - 1
+// copyStream is the stream of a chunk's copies, which run beside kernels.
+func copyStream(chunk int) int { return device.Streams - 1 - chunk%device.CopyStreams }
 
 // copySMs is how many multiprocessors kernels leave free while copies run beside them: a copy of
 // many pieces is a kernel of 16 blocks, and a scan's blocks stay on their multiprocessors to its
@@ -266,7 +267,7 @@ func (j *job) begin(chunks []*chunk, k int) {
 		}
 		close(c.sent)
 		if len(commands) > 0 {
-			_, c.err = j.send(copyStream, commands)
+			_, c.err = j.send(copyStream(k), commands)
 		}
 	}()
 }

@@ -31,7 +31,7 @@ type Options struct {
 	// Patience is how long a query without RunOptions.Wait waits for a stream before the
 	// processor is to answer. 0: 20 ms.
 	Patience time.Duration
-	// Streams is how many queries a device computes at once, at most device.Streams-1.
+	// Streams is how many queries a device computes at once, at most those that are not for copies.
 	// 0: 4.
 	Streams int
 	// Share has queries that are equal to one that waits or runs get its result.
@@ -105,7 +105,7 @@ func New(opt Options) *Manager {
 	if opt.Streams <= 0 {
 		opt.Streams = 4
 	}
-	opt.Streams = min(opt.Streams, device.Streams-1)
+	opt.Streams = min(opt.Streams, device.Streams-device.CopyStreams)
 	if opt.File == nil || opt.Offset == nil {
 		opt.File = nil
 		opt.Offset = func([]byte) (int64, bool) { return 0, false }

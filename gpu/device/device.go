@@ -73,9 +73,10 @@ type Executor interface {
 	Close() error
 }
 
-// Streams is the number of streams of a device: 0 .. Streams-1. By convention the last is
-// for copies to the device.
-const Streams = 8
+// Streams is the number of streams of a device: 0 .. Streams-1. By convention the last
+// CopyStreams are for copies to the device, which go before kernels: two, so that the next
+// copy runs while who asked for one hears of its end.
+const Streams, CopyStreams = 8, 2
 
 // Batch is a list of commands for one stream.
 type Batch struct {

@@ -58,7 +58,7 @@ func newExecutor(drivers []driver, c compiler, images cache) (*executor, error) 
 		for i := range dev.streams {
 			r := &runner{e: e, d: dev, turn: make(chan struct{}, 1)}
 			// Copies are what others wait for, and a gather's few blocks take a kernel little.
-			urgent := i == device.Streams-1
+			urgent := i >= device.Streams-device.CopyStreams
 			if err := d.do(func() (err error) { r.s, err = d.stream(urgent); return err }); err != nil {
 				return nil, faultOf(err, "", false)
 			}
