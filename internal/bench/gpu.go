@@ -126,6 +126,12 @@ func (r *gpuRun) part(ctx context.Context, f func(context.Context) error) error 
 func (r *gpuRun) show(t gpuTable) {
 	t.print(r.out)
 	r.report.Tables = append(r.report.Tables, t)
+	// What is measured is kept, whatever becomes of the rest of the run.
+	if r.Out != "" {
+		if err := r.report.write(r.Out); err != nil {
+			fmt.Fprintln(r.Progress, err)
+		}
+	}
 }
 
 // processor is the name of this machine's processor.
