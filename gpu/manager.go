@@ -91,10 +91,17 @@ type dev struct {
 	mu    sync.Mutex // of what is below
 	cache *cache
 	short time.Time // when the device had less memory than the budget
-	lines map[uint64][]*item
-	hints *simplelru.LRU[itemKey, *hint]
-	gone  error // no query begins any more
+	// How long no more is asked for then, and when that ended last.
+	shortFor time.Duration
+	lifted   time.Time
+	lines    map[uint64][]*item
+	hints    *simplelru.LRU[itemKey, *hint]
+	gone     error // no query begins any more
 }
+
+// After a device had less memory than the budget, the manager makes do with what it has, for
+// shortLeast first and twice as long each time.
+const shortLeast, shortMost = time.Second, time.Minute
 
 // New returns a Manager without devices.
 func New(opt Options) *Manager {

@@ -19,11 +19,15 @@ func (j *job) acquire(q *program.Query, list []uint32) error {
 	c := d.cache
 	c.tick++
 	if a := c.arena; a.limit < d.budget {
-		// Memory was short: others use the device, too. They may have stopped.
-		if d.short.IsZero() {
-			d.short = time.Now()
-		} else if time.Since(d.short) > time.Minute {
-			a.limit, d.short = d.budget, time.Time{}
+		// Memory was short: others use the device, too. They may stop soon, or never.
+		switch now := time.Now(); {
+		case d.short.IsZero():
+			d.short = now
+			if d.shortFor = min(2*d.shortFor, shortMost); now.Sub(d.lifted) > shortMost {
+				d.shortFor = shortLeast
+			}
+		case now.Sub(d.short) > d.shortFor:
+			a.limit, d.short, d.lifted = d.budget, time.Time{}, now
 		}
 	}
 	for j.exclusive && c.evict() {

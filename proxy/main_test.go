@@ -22,7 +22,7 @@ var postgres *pgserver.Server
 func TestMain(m *testing.M) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	var err error
-	if postgres, err = pgserver.Start(ctx, pgserver.Options{Settings: map[string]string{"fsync": "off", "max_connections": "300"}}); err != nil {
+	if postgres, err = pgserver.Start(ctx, pgserver.Options{Settings: map[string]string{"fsync": "off", "max_connections": "300", "autovacuum": "off"}}); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
