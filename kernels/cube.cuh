@@ -5,7 +5,7 @@
 //
 // CUBE_DIMS, the number of dimensions, is a define of the compilation.
 #pragma once
-#include "pgaccel.cuh"
+#include "scan.cuh"
 
 constexpr uint32_t CUBE_ALL = 0xffffffffu; // every lane of a warp
 constexpr uint32_t CUBE_VECTOR = 1024;     // cells of a vector: 32 lanes, 32 positions

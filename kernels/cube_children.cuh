@@ -28,22 +28,12 @@ __device__ __forceinline__ uint32_t cube_above(const uint32_t *sums, uint32_t n,
 // all come. warps has room for 32 values.
 __device__ __forceinline__ uint32_t cube_block_sums(uint32_t v, uint32_t *warps) {
 	uint32_t lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
-#pragma unroll
-	for (uint32_t d = 1; d < 32; d <<= 1) {
-		uint32_t up = __shfl_up_sync(CUBE_ALL, v, d);
-		v += lane >= d ? up : 0;
-	}
+	v = scan_warp(v);
 	if (lane == 31)
 		warps[warp] = v;
 	__syncthreads();
 	if (warp == 0) {
-		uint32_t s = lane < blockDim.x >> 5 ? warps[lane] : 0;
-#pragma unroll
-		for (uint32_t d = 1; d < 32; d <<= 1) {
-			uint32_t up = __shfl_up_sync(CUBE_ALL, s, d);
-			s += lane >= d ? up : 0;
-		}
-		warps[lane] = s;
+		warps[lane] = scan_warp(lane < blockDim.x >> 5 ? warps[lane] : 0);
 	}
 	__syncthreads();
 	v += warp > 0 ? warps[warp - 1] : 0;

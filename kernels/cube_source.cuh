@@ -47,12 +47,7 @@ PGACCEL_KERNEL(cube_prefilter, CubeFilter, p, CUBE_FILTER, 4) {
 			if (lane == i)
 				mine = bits; // the lane of a position keeps its bits
 		}
-		uint32_t n = __popc(mine), sum = n;
-#pragma unroll
-		for (uint32_t d = 1; d < 32; d <<= 1) {
-			uint32_t up = __shfl_up_sync(CUBE_ALL, sum, d);
-			sum += lane >= d ? up : 0;
-		}
+		uint32_t n = __popc(mine), sum = scan_warp(n);
 		uint32_t total = __shfl_sync(CUBE_ALL, sum, 31), first = 0;
 		if (total == 0)
 			continue;

@@ -83,11 +83,7 @@ func Generate(p *Program, t Tuning) (*Generated, error) {
 	g.collect()
 	collect := g.lines
 
-	size := 0
-	for _, m := range g.params {
-		size += 8
-		_ = m
-	}
+	size := 8 * len(g.params)
 	if size > paramsMax {
 		return nil, fmt.Errorf("a kernel with %d bytes of parameters", size)
 	}
