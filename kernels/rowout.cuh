@@ -7,7 +7,7 @@
 // Points lie in cells of a grid. A cell's queries are those whose rectangles touch it; a
 // query in a cell is an entry. Package gpu/rowout draws the bitmap.
 #pragma once
-#include "pgaccel.cuh"
+#include "scan.cuh"
 
 #ifdef PGACCEL_EMULATOR
 #define ROWOUT_INLINE static inline
@@ -134,27 +134,17 @@ PGACCEL_KERNEL(rowout_linearise, RowoutParams, p, ROWOUT_THREADS, 1)
 		p.counts[c.first_entry + first + lane] = count;
 }
 
-ROWOUT_INLINE uint32_t rowout_scan(uint32_t v, uint32_t lane)
-{
-	for (uint32_t d = 1; d < 32; d *= 2) {
-		const uint32_t other = __shfl_up_sync(ROWOUT_ALL, v, d);
-		if (lane >= d)
-			v += other;
-	}
-	return v;
-}
-
 // rowout_scan_block returns the sum of v over the threads before this one, of 1024, and
 // all's.
 ROWOUT_INLINE uint32_t rowout_scan_block(uint32_t v, uint32_t *warps, uint32_t &all)
 {
 	const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-	const uint32_t through = rowout_scan(v, lane);
+	const uint32_t through = scan_warp(v);
 	if (lane == 31)
 		warps[warp] = through;
 	__syncthreads();
 	if (warp == 0)
-		warps[lane] = rowout_scan(warps[lane], lane);
+		warps[lane] = scan_warp(warps[lane]);
 	__syncthreads();
 	all = warps[31];
 	const uint32_t before = (warp > 0 ? warps[warp - 1] : 0) + through - v;
@@ -219,7 +209,7 @@ PGACCEL_KERNEL(rowout_decode, RowoutParams, p, ROWOUT_THREADS, 8)
 		const uint32_t i = first + lane;
 		uint32_t word = next;
 		next = i + 32 < n ? __ldg(words + i + 32) : 0;
-		const uint32_t ones = __popc(word), through = rowout_scan(ones, lane), before = at + through - ones;
+		const uint32_t ones = __popc(word), through = scan_warp(ones), before = at + through - ones;
 		at += __shfl_sync(ROWOUT_ALL, through, 31);
 		const uint32_t point = i % c.lines * 32;
 		if (!__any_sync(ROWOUT_ALL, ones > 4)) {
@@ -369,7 +359,7 @@ PGACCEL_KERNEL(rowout_fused, RowoutParams, p, ROWOUT_THREADS, 8)
 	uint32_t count = 0;
 	for (uint32_t line = 0; line < c.lines; line += ROWOUT_LINES)
 		count += rowout_words(stage, words, ids, p, t, c, line, q);
-	const uint32_t through = rowout_scan(count, lane);
+	const uint32_t through = scan_warp(count);
 	if (lane == 31)
 		warps[warp] = through;
 	__syncthreads();

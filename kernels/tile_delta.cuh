@@ -60,7 +60,7 @@ PGACCEL_KERNEL(tile_delta_shared, TileParams, p, TILE_THREADS, 8)
 			v[t][1] += v[t][0];
 			v[t][2] += v[t][1];
 			v[t][3] += v[t][2];
-			through[t] = tile_scan(v[t][3], lane);
+			through[t] = scan_warp(v[t][3]);
 			if (lane == 31)
 				warps[t][k] = through[t];
 		}
@@ -105,7 +105,7 @@ PGACCEL_KERNEL(tile_delta_warp, TileParams, p, TILE_THREADS, 1)
 		uint32_t carry = __shfl_sync(TILE_ALL, head, 31);
 #pragma unroll
 		for (uint32_t k = 0; k < TILE_D; k++) {
-			const uint32_t all = v[k][0] + v[k][1] + v[k][2] + v[k][3], through = tile_scan(all, lane);
+			const uint32_t all = v[k][0] + v[k][1] + v[k][2] + v[k][3], through = scan_warp(all);
 			const uint32_t a = carry + through - all, b = a + v[k][0], c = b + v[k][1];
 			carry += __shfl_sync(TILE_ALL, through, 31);
 			if (k < n)

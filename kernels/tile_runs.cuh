@@ -29,7 +29,7 @@ TILE_INLINE void tile_runs_scan(uint32_t *v, uint32_t *warps)
 	v[1] += v[0];
 	v[2] += v[1];
 	v[3] += v[2];
-	const uint32_t through = tile_scan(v[3], lane);
+	const uint32_t through = scan_warp(v[3]);
 	if (lane == 31)
 		warps[warp] = through;
 	__syncthreads();
@@ -140,14 +140,14 @@ PGACCEL_KERNEL(tile_runs_warp, TileParams, p, TILE_THREADS, 1)
 			const uint32_t value = value_reference + tile_bits_global(f.data + vo, lane * vw, vw);
 			const uint32_t length = length_reference + tile_bits_global(f.data + lo, lane * lw, lw);
 			values[r] = value;
-			const uint32_t end = carry + tile_scan(r < count ? length : 0, lane);
+			const uint32_t end = carry + scan_warp(r < count ? length : 0);
 			if (r + 1 < count)
 				atomicOr(bits + (end >> 5), 1u << (end & 31));
 			carry = __shfl_sync(TILE_ALL, end, 31);
 		}
 		__syncwarp();
 		const uint32_t word = bits[lane % 16], ones = lane < 16 ? __popc(word) : 0;
-		const uint32_t before = tile_scan(ones, lane) - ones;
+		const uint32_t before = scan_warp(ones) - ones;
 #pragma unroll
 		for (uint32_t k = 0; k < 4; k++) {
 			const uint32_t w = k * 4 + lane / 8, bit = lane % 8 * 4;

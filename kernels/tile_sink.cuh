@@ -1,7 +1,7 @@
 // What decoders of whole columns have in common: segments, and what becomes of values.
 // A source defines TILE_SUM: 1 adds the values up, 0 writes them.
 #pragma once
-#include "pgaccel.cuh"
+#include "scan.cuh"
 
 #ifdef PGACCEL_EMULATOR
 #define TILE_INLINE static inline
@@ -139,15 +139,4 @@ TILE_INLINE uint32_t tile_bits_global(const uint32_t *words, uint32_t bit, uint3
 TILE_INLINE uint32_t tile_before(uint32_t widths, uint32_t m)
 {
 	return ((widths << 8) + (widths << 16) + (widths << 24)) >> (8 * m) & 255;
-}
-
-// tile_scan returns the sum of v over the lanes up to this one.
-TILE_INLINE uint32_t tile_scan(uint32_t v, uint32_t lane)
-{
-	for (uint32_t d = 1; d < 32; d *= 2) {
-		const uint32_t other = __shfl_up_sync(TILE_ALL, v, d);
-		if (lane >= d)
-			v += other;
-	}
-	return v;
 }
