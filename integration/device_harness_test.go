@@ -1,10 +1,8 @@
 package integration
 
 import (
-	"bufio"
 	"cmp"
 	"fmt"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -77,22 +75,16 @@ func (s *stack) deviceIs(t testing.TB, up float64) {
 // metric returns the values of a metric by its labels, as they are written.
 func (s *stack) metric(t testing.TB, name string) map[string]float64 {
 	t.Helper()
-	r, err := http.Get(s.http + "/metrics")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Body.Close()
 	values := map[string]float64{}
-	scan := bufio.NewScanner(r.Body)
-	for scan.Scan() {
-		rest, ok := strings.CutPrefix(scan.Text(), name)
+	for _, line := range s.scrape(t) {
+		rest, ok := strings.CutPrefix(line, name)
 		if !ok || rest == "" || rest[0] != ' ' && rest[0] != '{' {
 			continue
 		}
 		at := strings.LastIndexByte(rest, ' ')
 		v, err := strconv.ParseFloat(rest[at+1:], 64)
 		if err != nil {
-			t.Fatal(scan.Text(), err)
+			t.Fatal(line, err)
 		}
 		values[strings.Trim(rest[:at], "{}")] += v
 	}

@@ -270,17 +270,26 @@ func (s *stack) queries(t testing.TB, route string) int {
 // metrics returns the lines of pgaccel_queries_total.
 func (s *stack) metrics(t testing.TB) map[string]bool {
 	t.Helper()
+	lines := map[string]bool{}
+	for _, line := range s.scrape(t) {
+		if strings.HasPrefix(line, "pgaccel_queries_total{") {
+			lines[line] = true
+		}
+	}
+	return lines
+}
+
+// scrape returns the lines of /metrics.
+func (s *stack) scrape(t testing.TB) (lines []string) {
+	t.Helper()
 	r, err := http.Get(s.http + "/metrics")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer r.Body.Close()
-	lines := map[string]bool{}
 	scan := bufio.NewScanner(r.Body)
 	for scan.Scan() {
-		if strings.HasPrefix(scan.Text(), "pgaccel_queries_total{") {
-			lines[scan.Text()] = true
-		}
+		lines = append(lines, scan.Text())
 	}
 	return lines
 }
