@@ -6,6 +6,10 @@
 // no cudaDeviceSynchronize since CUDA 12: a step of the parent makes few enough launches,
 // and the next step follows as a grid of its own, launched by the host or by the parent's
 // tail launch, which waits for all children. So the sums' memory is used again.
+//
+// What all grids have in common is in the device's memory, not in their parameters: where a
+// kernel copied its own parameters, changed the copy's rest and launched a grid with that,
+// nvcc and NVRTC 13.0 launched it with what was not changed.
 #pragma once
 #include "cube_source.cuh"
 
@@ -49,7 +53,7 @@ __device__ __forceinline__ uint32_t cube_page_count(const CubeSource &s, cube_u6
 
 #ifdef PGACCEL_LAUNCH
 struct CubeChild {
-	CubeSource s;
+	const CubeSource *source;
 	const uint32_t *sums; // inclusive, of the counts of CUBE_BLOCK cells
 	cube_u64 first;       // of those cells
 	uint32_t total;       // the last sum
@@ -59,12 +63,13 @@ struct CubeChild {
 // cube_child is a child grid: of as many blocks as the targets fill, or of one that loops.
 PGACCEL_KERNEL(cube_child, CubeChild, p, CUBE_CHILD, 1) {
 	__shared__ uint32_t sums[CUBE_BLOCK];
+	const CubeSource &s = *p.source;
 	uint32_t lane = threadIdx.x & 31;
 	if (threadIdx.x < CUBE_BLOCK)
 		sums[threadIdx.x] = p.sums[threadIdx.x];
 	__syncthreads();
 	uint32_t thread = blockIdx.x * CUBE_CHILD + threadIdx.x;
-	uint32_t function = thread % p.s.t.functions; // once a thread
+	uint32_t function = thread % s.t.functions; // once a thread
 	for (uint32_t from = thread - lane; from < p.total; from += gridDim.x * CUBE_CHILD) {
 		uint32_t i = from + lane, n = 0;
 		bool write = i < p.total, active = write;
@@ -74,9 +79,9 @@ PGACCEL_KERNEL(cube_child, CubeChild, p, CUBE_CHILD, 1) {
 			uint32_t at = cube_above(sums, CUBE_BLOCK, i), before = at > 0 ? sums[at - 1] : 0;
 			n = sums[at] - before;
 			cube_u64 place = p.first + at;
-			uint32_t cell = p.s.list != nullptr ? p.s.list[place] : uint32_t(place);
-			target = cube_target(p.s.q, cell, i - before, v);
-			v *= cube_value(p.s.q, cell);
+			uint32_t cell = s.list != nullptr ? s.list[place] : uint32_t(place);
+			target = cube_target(s.q, cell, i - before, v);
+			v *= cube_value(s.q, cell);
 		}
 		if (p.stride) {
 			n = __shfl_sync(CUBE_ALL, n, 0);
@@ -96,7 +101,7 @@ PGACCEL_KERNEL(cube_child, CubeChild, p, CUBE_CHILD, 1) {
 			}
 		}
 		if (write)
-			cube_add(p.s.t, target, function, v);
+			cube_add(s.t, target, function, v);
 	}
 }
 
@@ -108,7 +113,7 @@ __device__ __forceinline__ void cube_launched(const CubeTable &t) {
 }
 
 struct CubeParent {
-	CubeSource s;
+	const CubeSource *source;
 	uint32_t *sums;   // CUBE_BLOCK for each launch of a step
 	cube_u64 first;   // page that the step begins with; a page is gridDim.x * CUBE_BLOCK cells
 	uint32_t pages;   // of a step
@@ -121,13 +126,14 @@ struct CubeParent {
 // of cells.
 PGACCEL_KERNEL(cube_parent, CubeParent, p, CUBE_BLOCK, 1) {
 	__shared__ uint32_t warps[32];
-	cube_u64 n = p.s.list != nullptr ? *p.s.count : p.s.q.cells;
+	const CubeSource &s = *p.source;
+	cube_u64 n = s.list != nullptr ? *s.count : s.q.cells;
 	cube_u64 page = uint64_t(gridDim.x) * CUBE_BLOCK;
 	for (uint32_t k = 0; k < p.pages; k++) {
 		cube_u64 first = (p.first + k) * page + uint64_t(blockIdx.x) * CUBE_BLOCK;
 		if (first >= n)
 			break;
-		uint32_t sum = cube_block_sums(cube_page_count(p.s, first + threadIdx.x, n), warps);
+		uint32_t sum = cube_block_sums(cube_page_count(s, first + threadIdx.x, n), warps);
 		uint32_t *sums = p.sums + (uint64_t(k) * gridDim.x + blockIdx.x) * CUBE_BLOCK;
 		sums[threadIdx.x] = sum;
 		__threadfence();
@@ -135,19 +141,18 @@ PGACCEL_KERNEL(cube_parent, CubeParent, p, CUBE_BLOCK, 1) {
 		if (threadIdx.x == 0) {
 			uint32_t total = warps[CUBE_BLOCK / 32 - 1];
 			if (total > 0) {
-				CubeChild child = {p.s, sums, first, total, p.stride};
+				CubeChild child = {p.source, sums, first, total, p.stride};
 				uint32_t blocks = p.fixed ? 1 : (total + CUBE_CHILD - 1) / CUBE_CHILD;
 				PGACCEL_LAUNCH(cube_child, dim3(blocks, 1, 1), dim3(CUBE_CHILD, 1, 1), 0, child);
-				cube_launched(p.s.t);
+				cube_launched(s.t);
 			}
 		}
 		__syncthreads();
 	}
 	if (p.chained && blockIdx.x == 0 && threadIdx.x == 0 && (p.first + p.pages) * page < n) {
-		CubeParent next = p;
-		next.first += p.pages;
+		CubeParent next = {p.source, p.sums, p.first + p.pages, p.pages, p.fixed, p.stride, p.chained};
 		PGACCEL_LAUNCH_TAIL(cube_parent, dim3(gridDim.x, 1, 1), dim3(CUBE_BLOCK, 1, 1), 0, next);
-		cube_launched(p.s.t);
+		cube_launched(s.t);
 	}
 }
 #endif

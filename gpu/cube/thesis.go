@@ -104,6 +104,11 @@ func (q *Query[N]) children(ctx context.Context, b *batch, v Variant, t table) e
 	if err := q.packSource(ctx, &source, b, v, t); err != nil {
 		return err
 	}
+	common, err := q.reserve("child source", int64(len(source.Bytes())))
+	if err != nil {
+		return err
+	}
+	b.add(device.Command{Op: device.OpWrite, Dst: common, Data: source.Bytes()})
 	flag := func(is bool) uint32 {
 		if is {
 			return 1
@@ -112,8 +117,7 @@ func (q *Query[N]) children(ctx context.Context, b *batch, v Variant, t table) e
 	}
 	for first := uint64(0); first*page < uint64(q.c.cells); first += uint64(pages) {
 		var p device.Params
-		p.Raw(source.Bytes())
-		p.Ptr(sums).U64(first).U32(uint32(pages)).U32(flag(v.Fixed)).U32(flag(v.Saving == SaveStride)).U32(flag(v.Sync))
+		p.Ptr(common).Ptr(sums).U64(first).U32(uint32(pages)).U32(flag(v.Fixed)).U32(flag(v.Saving == SaveStride)).U32(flag(v.Sync))
 		b.launch(m, "cube_parent", grid, sourceThreads, 0, &p)
 		if v.Sync {
 			break // steps launch one another
