@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"runtime"
 	"sync"
 	"sync/atomic"
 
@@ -13,11 +14,12 @@ import (
 	"pgaccel/gpu/device"
 )
 
-// Limits of the executor.
-const (
-	modulesLoaded = 512 // per device; the driver keeps each one's code in device memory
-	compilesMax   = 2   // at once: a compilation keeps one core busy
-)
+// modulesLoaded bounds each device's modules: the driver keeps their code in device memory.
+const modulesLoaded = 512
+
+// compilesMax is how many compilations run at once: each keeps a core busy, and the others are
+// for queries, which the processor answers meanwhile.
+func compilesMax() int { return min(max(runtime.GOMAXPROCS(0)/4, 2), 8) }
 
 // executor is a device.Executor over drivers.
 type executor struct {
@@ -52,7 +54,7 @@ var _ device.Executor = (*executor)(nil)
 
 // newExecutor makes the streams of each device.
 func newExecutor(drivers []driver, c compiler, images cache) (*executor, error) {
-	e := &executor{compiler: c, cache: images, compiles: make(chan struct{}, compilesMax), closing: make(chan struct{})}
+	e := &executor{compiler: c, cache: images, compiles: make(chan struct{}, compilesMax()), closing: make(chan struct{})}
 	for _, d := range drivers {
 		dev := &execDevice{d: d, arch: d.info().Arch, modules: newModules(d, modulesLoaded)}
 		for i := range dev.streams {
