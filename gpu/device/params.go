@@ -38,10 +38,3 @@ func (p *Params) Bytes() []byte {
 	p.align(8)
 	return p.b
 }
-
-// Raw appends a structure that is a member: the Bytes of other Params.
-func (p *Params) Raw(b []byte) *Params {
-	p.align(8)
-	p.b = append(p.b, b...)
-	return p
-}
