@@ -29,7 +29,7 @@ func (r *gpuRun) coprocessor(ctx context.Context) error {
 	}
 	data := readBytes(planned)
 	budget := max(data/4, 4<<20) // less holds no buffers to stream through
-	m, err := r.manager(d.store, budget)
+	m, err := r.manager(d.store, budget, false)
 	if err != nil {
 		return err
 	}

@@ -204,15 +204,24 @@ func (c *copyText) Write(text []byte) (int, error) {
 func (d *ssbData) queries() ([]ssbPlanned, error) {
 	var out []ssbPlanned
 	for _, query := range ssb.Queries() {
-		st := pushdown.Plan(query.SQL, nil, d.cat)
-		if st.Query == nil {
-			return nil, fmt.Errorf("%s is not planned: %w", query.Name, st.Forward)
-		}
-		p := ssbPlanned{name: query.Name, q: st.Query}
-		for _, t := range st.Query.Tables {
-			p.in.Tables = append(p.in.Tables, d.tables[t.Meta.OID])
+		p, err := d.plan(query.Name, query.SQL)
+		if err != nil {
+			return nil, err
 		}
 		out = append(out, p)
 	}
 	return out, nil
+}
+
+// plan plans a query over the tables.
+func (d *ssbData) plan(name, sql string) (ssbPlanned, error) {
+	st := pushdown.Plan(sql, nil, d.cat)
+	if st.Query == nil {
+		return ssbPlanned{}, fmt.Errorf("%s is not planned: %w", name, st.Forward)
+	}
+	p := ssbPlanned{name: name, q: st.Query}
+	for _, t := range st.Query.Tables {
+		p.in.Tables = append(p.in.Tables, d.tables[t.Meta.OID])
+	}
+	return p, nil
 }

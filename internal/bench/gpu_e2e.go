@@ -6,15 +6,10 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 )
-
-// e2eClients is how many clients ask at once in the second half.
-const e2eClients = 16
 
 // endToEnd is what clients see: a private Postgres with the benchmark's tables, a pgaccel
 // in front of it, and clients that ask through the wire. The same queries are asked with
@@ -93,7 +88,7 @@ func (r *gpuRun) endToEnd(ctx context.Context) error {
 	t.Rows = append(t.Rows, []any{"geomean", nil, geomean(devices), nil, nil, nil, geomean(ratios)})
 	r.show(t)
 
-	many := gpuTable{Part: "e2e", Title: fmt.Sprintf("%d clients, the 13 queries in turns: queries a second", e2eClients), Columns: []string{"pgaccel.device", "queries", "queries/s", "on a device"}}
+	many := gpuTable{Part: "e2e", Title: fmt.Sprintf("%d clients, the 13 queries in turns: queries a second", clientsMany), Columns: []string{"pgaccel.device", "queries", "queries/s", "on a device"}}
 	for _, where := range []string{kind, "auto", "cpu"} {
 		before, err := onDevice()
 		if err != nil {
@@ -101,7 +96,7 @@ func (r *gpuRun) endToEnd(ctx context.Context) error {
 		}
 		n, took, err := s.many(ctx, func(c *pgconn.PgConn) error { return set(c, where) }, r.Quick)
 		if err != nil {
-			return fmt.Errorf("%d clients: %w", e2eClients, err)
+			return fmt.Errorf("%d clients: %w", clientsMany, err)
 		}
 		after, err := onDevice()
 		if err != nil {
@@ -113,15 +108,13 @@ func (r *gpuRun) endToEnd(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// many has e2eClients clients ask for a while, and checks each answer.
+// many has clientsMany clients ask for a while, and checks each answer.
 func (s *session) many(ctx context.Context, prepare func(*pgconn.PgConn) error, quick bool) (int64, time.Duration, error) {
 	duration := 10 * time.Second
 	if quick {
 		duration = time.Second
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	clients := make([]*pgconn.PgConn, e2eClients)
+	clients := make([]*pgconn.PgConn, clientsMany)
 	defer func() {
 		for _, c := range clients {
 			if c != nil {
@@ -138,30 +131,18 @@ func (s *session) many(ctx context.Context, prepare func(*pgconn.PgConn) error, 
 			return 0, 0, err
 		}
 	}
-	var asked atomic.Int64
-	errs := make([]error, e2eClients)
-	var all sync.WaitGroup
-	began := time.Now()
-	for i, c := range clients {
-		all.Go(func() {
-			// Each begins with another query.
-			for k := i; time.Since(began) < duration && ctx.Err() == nil; k++ {
-				q := s.results[k%len(s.results)]
-				a, _, err := ask(ctx, c, q.query.SQL)
-				if err == nil {
-					if d := q.query.difference(q.answer, a); d != "" {
-						err = errors.New(d)
-					}
-				}
-				if err != nil {
-					errs[i] = fmt.Errorf("%s: %w", q.query.Name, err)
-					cancel()
-					return
-				}
-				asked.Add(1)
+	// Each begins with another query.
+	return askAtOnce(ctx, clientsMany, duration, func(ctx context.Context, client, k int) error {
+		q := s.results[(client+k)%len(s.results)]
+		a, _, err := ask(ctx, clients[client], q.query.SQL)
+		if err == nil {
+			if d := q.query.difference(q.answer, a); d != "" {
+				err = errors.New(d)
 			}
-		})
-	}
-	all.Wait()
-	return asked.Load(), time.Since(began), errors.Join(errs...)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", q.query.Name, err)
+		}
+		return nil
+	})
 }

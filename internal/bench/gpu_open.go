@@ -50,13 +50,13 @@ type gpuManager struct {
 }
 
 // manager returns one whose devices hold nothing yet. memory is the budget of each, 0 for
-// what gpu.Options makes of it.
-func (r *gpuRun) manager(store *colstore.Store, memory int64) (*gpuManager, error) {
+// what gpu.Options makes of it; share is gpu.Options.Share.
+func (r *gpuRun) manager(store *colstore.Store, memory int64, share bool) (*gpuManager, error) {
 	f, offset, err := store.Share()
 	if err != nil {
 		return nil, err
 	}
-	m := &gpuManager{gpu.New(gpu.Options{Memory: memory, Devices: r.ordinals, File: f, Offset: offset, Log: r.log}), f}
+	m := &gpuManager{gpu.New(gpu.Options{Memory: memory, Devices: r.ordinals, File: f, Offset: offset, Share: share, Log: r.log}), f}
 	if err := m.Attach(r.ex); err != nil {
 		m.close()
 		return nil, err
@@ -64,7 +64,7 @@ func (r *gpuRun) manager(store *colstore.Store, memory int64) (*gpuManager, erro
 	return m, nil
 }
 
-// close ends the use of the devices. What they hold is given back with the worker.
+// close ends the use of the devices and gives back what they hold.
 func (m *gpuManager) close() {
 	m.Close()
 	m.file.Close()

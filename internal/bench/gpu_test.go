@@ -32,7 +32,7 @@ func TestGPU(t *testing.T) {
 	if err != nil {
 		t.Errorf("%v\n%s\n%s", err, out.String(), progress.String())
 	}
-	for _, want := range []string{"device emu:0", "q4.3", "geomean", "lanes", "fused", "Biker", "atomic row", "Larger than memory", "Through the wire", "queries/s"} {
+	for _, want := range []string{"device emu:0", "q4.3", "geomean", "of them joined", "lanes", "fused", "Biker", "atomic row", "Larger than memory", "Through the wire", "queries/s"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, out.String())
 		}

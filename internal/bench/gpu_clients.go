@@ -1,0 +1,166 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"pgaccel/internal/ssb"
+	"pgaccel/olap"
+	"pgaccel/vector"
+)
+
+// clientsMany is how many clients ask at once.
+const clientsMany = 16
+
+// askAtOnce has clients ask one query after the other for a while, at least one each: ask is told
+// which client it is and how many queries that has asked. The first error ends all.
+func askAtOnce(ctx context.Context, clients int, duration time.Duration, ask func(ctx context.Context, client, k int) error) (n int64, took time.Duration, err error) {
+	var asked atomic.Int64
+	all, each := errgroup.WithContext(ctx)
+	began := time.Now()
+	for client := range clients {
+		all.Go(func() error {
+			for k := 0; (k == 0 || time.Since(began) < duration) && each.Err() == nil; k++ {
+				if err := ask(each, client, k); err != nil {
+					return err
+				}
+				asked.Add(1)
+			}
+			return nil
+		})
+	}
+	if err = all.Wait(); err == nil {
+		err = ctx.Err()
+	}
+	return asked.Load(), time.Since(began), err
+}
+
+// turns is what clients ask in turns.
+type turns struct {
+	name    string
+	queries []ssbPlanned
+	want    []*vector.Batch         // the processor's answers
+	of      func(client, k int) int // the query that a client asks after k others
+	rows    [][]any                 // of the table
+}
+
+// ssbClients has clients in this process ask at once, with and without gpu.Options.Share: which
+// joins queries that are equal, so that its gain is that of the queries under way that are.
+func (r *gpuRun) ssbClients(ctx context.Context, d *ssbData, queries []ssbPlanned) error {
+	constants, err := d.sameShape(clientsMany * 4)
+	if err != nil {
+		return err
+	}
+	work := []*turns{
+		{name: "the 13 queries", queries: queries, of: func(client, k int) int { return (client + k) % len(queries) }},
+		// No client ever asks what another one does.
+		{name: "q1.1, other constants", queries: constants, of: func(client, k int) int { return (client + k*clientsMany) % len(constants) }},
+	}
+	for _, w := range work {
+		for i := range w.queries {
+			want, err := olap.Execute(ctx, w.queries[i].q, w.queries[i].in, olap.Options{})
+			if err != nil {
+				return fmt.Errorf("%s on the processor: %w", w.queries[i].name, err)
+			}
+			w.want = append(w.want, want)
+		}
+	}
+	for _, equal := range []bool{false, true} {
+		if err := r.clientsOf(ctx, d, work, equal); err != nil {
+			return err
+		}
+	}
+	t := gpuTable{Part: "ssb", Title: fmt.Sprintf("Clients in process, queries in turns, columns resident, scale factor %v", r.Scale),
+		Columns: []string{"queries", "clients", "equal ones shared", "queries/s", "median ms", "99 % ms", "of them joined"},
+		Notes:   []string{"From the plan to the rows, each answer compared with the processor's. A query joins another one that is equal and waits or runs; of one shape with other constants no two are equal."}}
+	for _, w := range work {
+		t.Rows = append(t.Rows, w.rows...)
+	}
+	r.show(t)
+	return nil
+}
+
+// sameShape plans n queries that are q1.1 with other constants, no two of them equal.
+func (d *ssbData) sameShape(n int) ([]ssbPlanned, error) {
+	sql := ssb.Queries()[0].SQL
+	list := make([]ssbPlanned, n)
+	for i := range list {
+		discount := i % 9
+		other := strings.NewReplacer("d_year = 1993", "d_year = "+strconv.Itoa(1992+i%7),
+			"BETWEEN 1 AND 3", fmt.Sprintf("BETWEEN %d AND %d", discount, discount+2),
+			"lo_quantity < 25", "lo_quantity < "+strconv.Itoa(20+i%11)).Replace(sql)
+		var err error
+		if list[i], err = d.plan(fmt.Sprintf("q1.1 (%d)", i), other); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// clientsOf measures work on a manager of its own that shares equal queries or does not; then with
+// one client, too.
+func (r *gpuRun) clientsOf(ctx context.Context, d *ssbData, work []*turns, equal bool) error {
+	m, err := r.manager(d.store, r.DeviceMemory, equal)
+	if err != nil {
+		return err
+	}
+	defer m.close()
+	counts := []int{1, clientsMany}
+	if equal {
+		counts = counts[1:]
+	}
+	duration := 3 * time.Second
+	if r.Quick {
+		duration = time.Millisecond
+	}
+	for _, w := range work {
+		for i := range w.queries { // compiles, brings the columns
+			if err := w.ask(ctx, m, 0, i); err != nil {
+				return err
+			}
+		}
+		for _, clients := range counts {
+			before := m.Status()[0].Shared
+			times := make([][]time.Duration, clients)
+			n, took, err := askAtOnce(ctx, clients, duration, func(ctx context.Context, client, k int) error {
+				began := time.Now()
+				err := w.ask(ctx, m, client, w.of(client, k))
+				times[client] = append(times[client], time.Since(began))
+				return err
+			})
+			if err != nil {
+				return fmt.Errorf("%d clients: %w", clients, err)
+			}
+			all := slices.Concat(times...)
+			slices.Sort(all)
+			w.rows = append(w.rows, []any{w.name, clients, map[bool]string{true: "yes", false: "no"}[equal], float64(n) / took.Seconds(),
+				milliseconds(median(all)), milliseconds(all[len(all)*99/100]), share(float64(m.Status()[0].Shared-before), float64(n))})
+		}
+	}
+	return nil
+}
+
+// ask has a device answer a query, and compares.
+func (w *turns) ask(ctx context.Context, m *gpuManager, client, i int) error {
+	q := &w.queries[i]
+	var did olap.Report
+	got, err := olap.Execute(ctx, q.q, q.in, olap.Options{Device: m, DeviceWait: true, DeviceCaller: uint64(client) + 1, Report: &did})
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s: %w", q.name, err)
+	case did.Device == "":
+		return fmt.Errorf("%s: the device did not answer: %s", q.name, did.Fallback)
+	}
+	if diff := differentRows(w.want[i], got); diff != "" {
+		return errors.New(q.name + ": " + diff)
+	}
+	return nil
+}
