@@ -557,7 +557,16 @@ func runModel(t *testing.T, seed uint64, meta *catalog.Table, o Options) {
 		rounds = 50
 	}
 	names := newNumbers()
+	var newest *Table // as of some round; released
+	var newestRows []string
+	sames := 0
 	for round := range rounds {
+		if newest == nil || m.rand.IntN(2) == 0 {
+			if table, st := s.Get(meta.OID); st == StateReady {
+				newest, newestRows = table, rowsOf(t, table)
+				table.Release()
+			}
+		}
 		changes := m.rand.IntN(8)
 		if m.rand.IntN(30) == 0 {
 			changes = m.rand.IntN(1500)
@@ -581,6 +590,19 @@ func runModel(t *testing.T, seed uint64, meta *catalog.Table, o Options) {
 				names.table(t, table)
 			}
 			table.Release()
+		}
+		if s.Same(newest, snap) {
+			sames++
+			e.must = true
+			e.check(t, s, meta.OID)
+			if !slices.Equal(newestRows, e.rows) {
+				t.Errorf("Same(%v): %d rows, want %d\n%s", snap, len(newestRows), len(e.rows), difference(newestRows, e.rows))
+			}
+		}
+		if x := old; len(x) > 0 {
+			if o := x[m.rand.IntN(len(x))]; s.Same(newest, o.snap) && !slices.Equal(newestRows, o.rows) {
+				t.Errorf("Same(%v), of before: %d rows, want %d\n%s", o.snap, len(newestRows), len(o.rows), difference(newestRows, o.rows))
+			}
 		}
 		read++
 		e.must = false
@@ -632,6 +654,9 @@ func runModel(t *testing.T, seed uint64, meta *catalog.Table, o Options) {
 		if t.Failed() {
 			break
 		}
+	}
+	if sames == 0 {
+		t.Error("the newest version was never what a snapshot saw")
 	}
 	close(work)
 	wg.Wait()

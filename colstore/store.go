@@ -276,6 +276,20 @@ func (s *Store) View(oid uint32, snap Snapshot) (*Table, error) {
 	}
 }
 
+// Same reports whether t, which View or Get returned, holds the rows that View would return
+// for the snapshot now, under the same definition. The stream must have passed the
+// snapshot's position, as for View. t may have been released: only its identity counts. False
+// says nothing: the rows may be the same in another version.
+func (s *Store) Same(t *Table, snap Snapshot) bool {
+	s.mu.RLock()
+	var r *Relation
+	if p := s.tables[t.Meta.OID]; p != nil {
+		r = p.relation
+	}
+	s.mu.RUnlock()
+	return r != nil && r.same(t, snap)
+}
+
 // State returns what Get would, without retaining the version.
 func (s *Store) State(oid uint32) State {
 	s.mu.RLock()

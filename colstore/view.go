@@ -129,6 +129,36 @@ func (r *Relation) view(snap Snapshot) (*Table, error) {
 	return v.table, nil
 }
 
+// same reports whether t holds exactly what snap sees of the relation. It is exact where
+// it says true: t is one of the views that are kept, of the segments that there are, and
+// the commits that snap sees are those that t was made of. Otherwise nothing is known.
+func (r *Relation) same(t *Table, snap Snapshot) bool {
+	r.mu.Lock()
+	if r.closed || !r.reads(snap) {
+		r.mu.Unlock()
+		return false
+	}
+	i := slices.IndexFunc(r.views[:], func(v *viewed) bool { return v != nil && v.table == t })
+	if i < 0 || r.views[i].layout != r.layout {
+		r.mu.Unlock()
+		return false
+	}
+	v, log, heads := r.views[i], r.log, r.heads
+	known := v.seq == r.seq && (len(log) == 0 || v.all && r.maxXid < snap.Xmin)
+	r.mu.Unlock()
+	if known {
+		return true
+	}
+	// While the layout is the same the log only grows.
+	for i, h := range heads {
+		sees := h.xid < snap.Xmin || snap.Sees(h.xid)
+		if sees != (i < len(v.sees) && v.sees[i]) || sees && h.needy && !log[i].suffices(snap) {
+			return false
+		}
+	}
+	return true
+}
+
 // reads reports whether the relation holds what snap sees. r.mu is held.
 func (r *Relation) reads(snap Snapshot) bool {
 	if r.horizon.Xmax > snap.Xmin && !r.horizon.ContainedIn(snap) {
