@@ -74,14 +74,55 @@ type Executor interface {
 }
 
 // Streams is the number of streams of a device: 0 .. Streams-1. By convention the last
-// CopyStreams are for copies to the device, which go before kernels: two, so that the next
-// copy runs while who asked for one hears of its end.
+// CopyStreams are for copies to the device, which go before kernels: two, so that a batch need
+// not wait for another one's copies.
 const Streams, CopyStreams = 8, 2
 
-// Batch is a list of commands for one stream.
+// Events is the number of events of a batch: 0 .. Events-1.
+const Events = 64
+
+// Batch is a list of commands for one stream, or for two that run side by side but where one
+// awaits the other. Executed one after the other, as they stand, they do the same: which is how
+// executors do that have nothing to gain.
 type Batch struct {
 	Stream   int
+	Copies   int // the stream of commands that have Side; another one than Stream
 	Commands []Command
+}
+
+// Check returns what is wrong with the streams and events of a batch; hasSide says that it
+// has commands for Copies.
+func (b *Batch) Check() (hasSide bool, err error) {
+	var recorded [Events]bool
+	wrong := func(format string, args ...any) (bool, error) {
+		return false, &Fault{Call: "batch", Text: fmt.Sprintf(format, args...)}
+	}
+	if b.Stream < 0 || b.Stream >= Streams {
+		return wrong("there is no stream %d", b.Stream)
+	}
+	for i := range b.Commands {
+		c := &b.Commands[i]
+		if c.Side && !hasSide {
+			if hasSide = true; b.Copies < 0 || b.Copies >= Streams || b.Copies == b.Stream {
+				return wrong("there is no stream %d beside stream %d", b.Copies, b.Stream)
+			}
+		}
+		switch c.Op {
+		case OpMark:
+			if c.Side {
+				return wrong("a mark on the stream of copies")
+			}
+		case OpRecord, OpAwait:
+			if c.Event >= Events {
+				return wrong("there is no event %d", c.Event)
+			}
+			if c.Op == OpAwait && !recorded[c.Event] {
+				return wrong("event %d is awaited before it is recorded", c.Event)
+			}
+			recorded[c.Event] = true
+		}
+	}
+	return hasSide, nil
 }
 
 // Op says what a Command does.
@@ -96,12 +137,16 @@ const (
 	OpCopy          // Dst, Src, Bytes: within the device
 	OpFill          // Dst, Value, Bytes (a multiple of 4): 32-bit words
 	OpRead          // Src, Bytes: into Reply.Data, in the order of commands
-	OpMark          // a point in time: Reply.Millis has the times between two marks
+	OpMark          // a point in time of Batch.Stream: Reply.Millis has the times between two marks
+	OpRecord        // Event: it is what is queued so far on the command's stream
+	OpAwait         // Event, recorded before: what follows on the command's stream comes after it
 )
 
 // Command is one step of a batch.
 type Command struct {
 	Op       Op
+	Side     bool   // on Batch.Copies, not on Batch.Stream
+	Event    uint32 // of the batch
 	Module   Module
 	Function string
 	Grid     [3]uint32 // blocks

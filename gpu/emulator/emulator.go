@@ -214,12 +214,20 @@ func (e *Emulator) Run(ctx context.Context, dev int, b *device.Batch) (*device.R
 	if err != nil {
 		return nil, err
 	}
-	if b.Stream < 0 || b.Stream >= device.Streams {
-		return nil, fault(device.FaultOther, "run", fmt.Sprintf("there is no stream %d", b.Stream))
+	hasSide, err := b.Check()
+	if err != nil {
+		return nil, err
 	}
-	stream := &e.devices[dev].streams[b.Stream]
-	stream.Lock()
-	defer stream.Unlock()
+	turns := []int{b.Stream}
+	if hasSide {
+		turns = append(turns, b.Copies)
+		slices.Sort(turns) // no two batches wait for each other
+	}
+	for _, s := range turns {
+		stream := &e.devices[dev].streams[s]
+		stream.Lock()
+		defer stream.Unlock()
+	}
 	if e.opt.Delay > 0 {
 		time.Sleep(e.opt.Delay)
 	}
@@ -230,7 +238,10 @@ func (e *Emulator) Run(ctx context.Context, dev int, b *device.Batch) (*device.R
 			return nil, lost
 		}
 		c := &b.Commands[i]
-		if c.Op == device.OpMark {
+		switch c.Op {
+		case device.OpRecord, device.OpAwait:
+			continue // commands are executed as they stand
+		case device.OpMark:
 			now := time.Now()
 			if !mark.IsZero() {
 				reply.Millis = append(reply.Millis, float64(now.Sub(mark).Nanoseconds())/1e6)

@@ -295,6 +295,15 @@ func TestCommands(t *testing.T) {
 	if _, err := e.Run(context.Background(), 1, &device.Batch{Commands: []device.Command{{Op: device.OpRead, Src: a, Bytes: 1}}}); err == nil {
 		t.Error("memory of another device can be read")
 	}
+	events := &device.Batch{Copies: 1, Commands: []device.Command{{Op: device.OpFill, Dst: a, Bytes: 4, Value: 7, Side: true},
+		{Op: device.OpRecord, Event: 2, Side: true}, {Op: device.OpAwait, Event: 2}, {Op: device.OpRead, Src: a, Bytes: 4}}}
+	if reply, err := e.Run(context.Background(), 0, events); err != nil || string(reply.Data[0]) != "\x07\x00\x00\x00" {
+		t.Errorf("two streams: %v, %v", reply, err)
+	}
+	events.Commands = append(events.Commands, device.Command{Op: device.OpAwait, Event: 3})
+	if _, err := e.Run(context.Background(), 0, events); device.KindOf(err) != device.FaultOther {
+		t.Errorf("an event that is not recorded: %v", err)
+	}
 	_, err = e.Run(context.Background(), 2, &device.Batch{})
 	wantFault(t, err, device.FaultOther, "device 2")
 	ended, cancel := context.WithCancel(context.Background())

@@ -56,7 +56,8 @@ type resolved struct {
 	function uintptr
 }
 
-func (r *runner) run(b *device.Batch) (*device.Reply, error) {
+// run executes a batch, whose commands that have Side are for the runner side.
+func (r *runner) run(b *device.Batch, side *runner) (*device.Reply, error) {
 	launches, err := r.resolve(b)
 	defer func() {
 		for _, l := range launches {
@@ -68,9 +69,17 @@ func (r *runner) run(b *device.Batch) (*device.Reply, error) {
 	}
 	reply := &device.Reply{}
 	marks := 0
-	err = r.queue(b, launches, reply, &marks)
-	// What was queued before an error ends before its memory is used for something else.
-	if waited := r.flush(); err == nil && waited != nil {
+	err = r.queue(b, side, launches, reply, &marks)
+	// What was queued before an error ends before its memory is used for something else. Copies
+	// end first, while this thread may sleep; it looks for the end of the kernels after them.
+	var waited error
+	if side != nil {
+		waited = side.flush()
+	}
+	if w := r.flush(); waited == nil {
+		waited = w
+	}
+	if err == nil && waited != nil {
 		err = r.e.failed(waited, kernels(b), true)
 	}
 	if err != nil {
@@ -126,9 +135,15 @@ func (r *runner) resolve(b *device.Batch) ([]resolved, error) {
 	return launches, nil
 }
 
-func (r *runner) queue(b *device.Batch, launches []resolved, reply *device.Reply, marks *int) error {
+func (r *runner) queue(b *device.Batch, side *runner, launches []resolved, reply *device.Reply, marks *int) error {
+	main := r
+	var recorded [device.Events]stream
 	for i := range b.Commands {
 		c := &b.Commands[i]
+		r := main
+		if c.Side {
+			r = side
+		}
 		var err error
 		switch c.Op {
 		case device.OpLaunch:
@@ -166,6 +181,11 @@ func (r *runner) queue(b *device.Batch, launches []resolved, reply *device.Reply
 		case device.OpMark:
 			err = r.s.mark(*marks)
 			*marks++
+		case device.OpRecord:
+			err = r.s.record(int(c.Event))
+			recorded[c.Event] = r.s
+		case device.OpAwait:
+			err = r.s.await(recorded[c.Event], int(c.Event))
 		default:
 			return &device.Fault{Text: fmt.Sprintf("there is no command %d", c.Op)}
 		}

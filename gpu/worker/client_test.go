@@ -317,6 +317,8 @@ func fill(v reflect.Value, n *uint64) {
 		v.SetFloat(float64(*n))
 	case reflect.Uint8, reflect.Uint32, reflect.Uint64:
 		v.SetUint(*n % 251)
+	case reflect.Bool:
+		v.SetBool(true)
 	default:
 		panic("a kind of field that the codec does not know: " + v.Kind().String())
 	}
@@ -375,7 +377,9 @@ func queryBatch() *device.Batch {
 		}
 		b.Commands = append(b.Commands, c)
 	}
-	b.Commands = append(b.Commands, device.Command{Op: device.OpRead, Src: 1 << 40, Bytes: 1024})
+	b.Commands = append(b.Commands, device.Command{Op: device.OpRecord, Event: 3, Side: true}, device.Command{Op: device.OpAwait, Event: 3},
+		device.Command{Op: device.OpRead, Src: 1 << 40, Bytes: 1024})
+	b.Copies = 7
 	return b
 }
 

@@ -297,11 +297,12 @@ func cFunction(handle uintptr) C.CUfunction { return *(*C.CUfunction)(unsafe.Poi
 
 // cudaStream is a stream and its events.
 type cudaStream struct {
-	s     cu.Stream
-	c     C.CUstream
-	end   C.CUevent // sleeps until it
-	notes []C.CUevent
-	marks []cu.Event
+	s      cu.Stream
+	c      C.CUstream
+	end    C.CUevent // sleeps until it
+	notes  []C.CUevent
+	events []C.CUevent // of batches that have two streams
+	marks  []cu.Event
 }
 
 func (d *cudaDriver) stream(urgent bool) (stream, error) {
@@ -360,6 +361,21 @@ func (s *cudaStream) note(i int) error {
 
 func (s *cudaStream) reach(i int) error {
 	return result("cuEventSynchronize", C.pgaccel_reach(s.notes[i], C.long(spin)))
+}
+
+func (s *cudaStream) record(i int) error {
+	for len(s.events) <= i {
+		var e C.CUevent
+		if err := result("cuEventCreate", C.cuEventCreate(&e, C.CU_EVENT_DISABLE_TIMING)); err != nil {
+			return err
+		}
+		s.events = append(s.events, e)
+	}
+	return result("cuEventRecord", C.cuEventRecord(s.events[i], s.c))
+}
+
+func (s *cudaStream) await(from stream, i int) error {
+	return result("cuStreamWaitEvent", C.cuStreamWaitEvent(s.c, from.(*cudaStream).events[i], 0))
 }
 
 func (s *cudaStream) mark(i int) error {

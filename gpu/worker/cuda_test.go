@@ -99,6 +99,36 @@ func TestCUDA(t *testing.T) {
 				t.Errorf("pieces copied by %q differ", way)
 			}
 		}
+		// Two streams: what one writes the other reads, and then writes over.
+		beside := &device.Batch{Stream: 1, Copies: device.Streams - 1}
+		const turns = 20
+		for i := range turns {
+			side := []device.Command{{Op: device.OpAwait, Event: 1}, {Op: device.OpWrite, Dst: p, Data: bytes.Repeat([]byte{byte(i)}, 1<<20)}, {Op: device.OpRecord}}
+			if i == 0 {
+				side = side[1:]
+			}
+			for k := range side {
+				side[k].Side = true
+			}
+			beside.Commands = append(append(beside.Commands, side...), device.Command{Op: device.OpAwait}, device.Command{Op: device.OpMark},
+				device.Command{Op: device.OpRead, Src: p, Bytes: 1 << 20}, device.Command{Op: device.OpRecord, Event: 1})
+		}
+		both, err := ex.Run(ctx, dev, beside)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, data := range both.Data {
+			if !bytes.Equal(data, bytes.Repeat([]byte{byte(i)}, 1<<20)) {
+				t.Errorf("turn %d of two streams reads something else", i)
+			}
+		}
+		if len(both.Data) != turns || len(both.Millis) != turns-1 {
+			t.Errorf("%d reads, %d times", len(both.Data), len(both.Millis))
+		}
+		if _, err := ex.Run(ctx, dev, &device.Batch{Commands: []device.Command{
+			{Op: device.OpCopyShared, File: file, Pieces: []device.Piece{{Bytes: 1 << 20, Dst: p}}}}}); err != nil {
+			t.Fatal(err)
+		}
 		var params device.Params
 		params.Ptr(p).Ptr(out).U64(uint64(len(content) / 4))
 		r, err := ex.Run(ctx, dev, &device.Batch{Stream: 2, Commands: []device.Command{

@@ -41,6 +41,10 @@ type stream interface {
 	// note remembers what was queued so far as event i, a small number; reach waits for it.
 	note(i int) error
 	reach(i int) error
+	// record remembers what was queued so far as event i of this stream; await has what is
+	// queued here from now on begin after what another stream recorded last as its event i.
+	record(i int) error
+	await(from stream, i int) error
 	// mark records the i-th point in time since the last wait that followed a millis.
 	mark(i int) error
 	// wait returns when all that was queued is done.

@@ -220,16 +220,29 @@ func (e *executor) Run(ctx context.Context, dev int, b *device.Batch) (*device.R
 	if err != nil {
 		return nil, err
 	}
-	if b.Stream < 0 || b.Stream >= device.Streams {
-		return nil, &device.Fault{Text: fmt.Sprintf("there is no stream %d", b.Stream)}
+	hasSide, err := b.Check()
+	if err != nil {
+		return nil, err
 	}
 	r := d.streams[b.Stream]
-	select {
-	case r.turn <- struct{}{}:
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	turns := []*runner{r}
+	var side *runner
+	if hasSide {
+		// The lower number first: no two batches wait for each other.
+		if side = d.streams[b.Copies]; b.Copies < b.Stream {
+			turns = []*runner{side, r}
+		} else {
+			turns = append(turns, side)
+		}
 	}
-	defer func() { <-r.turn }()
+	for _, t := range turns {
+		select {
+		case t.turn <- struct{}{}:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		defer func() { <-t.turn }()
+	}
 	// On this goroutine: handing a batch to another, which has its thread, and back took
 	// longer than a small query's kernel.
 	var reply *device.Reply
@@ -237,7 +250,7 @@ func (e *executor) Run(ctx context.Context, dev int, b *device.Batch) (*device.R
 		if f := e.lost.Load(); f != nil {
 			return f
 		}
-		reply, err = r.run(b)
+		reply, err = r.run(b, side)
 		return err
 	})
 	if err != nil {

@@ -158,8 +158,23 @@ func (d *memDriver) stream(bool) (stream, error) { return &memStream{d: d}, nil 
 type memStream struct {
 	d      *memDriver
 	queued []func()
+	done   int // of all that was queued
 	notes  [2]int
+	events [device.Events]int
 	fail   int
+}
+
+// end is how much was queued so far.
+func (s *memStream) end() int { return s.done + len(s.queued) }
+
+// runTo does what was queued up to there, and what that awaits of other streams.
+func (s *memStream) runTo(end int) {
+	for s.done < end {
+		f := s.queued[0]
+		s.queued = s.queued[1:]
+		s.done++
+		f()
+	}
 }
 
 func (s *memStream) launch(f uintptr, grid, block [3]uint32, shared uint32, params []byte) error {
@@ -231,29 +246,31 @@ func (s *memStream) fill(dst device.Pointer, value uint32, words uint64) error {
 }
 
 func (s *memStream) note(i int) error {
-	s.notes[i] = len(s.queued)
+	s.notes[i] = s.end()
 	return nil
 }
 
 func (s *memStream) reach(i int) error {
-	n := min(s.notes[i], len(s.queued))
-	for _, f := range s.queued[:n] {
-		f()
-	}
-	s.queued = s.queued[n:]
-	for j := range s.notes {
-		s.notes[j] -= min(n, s.notes[j])
-	}
+	s.runTo(s.notes[i])
+	return nil
+}
+
+func (s *memStream) record(i int) error {
+	s.events[i] = s.end()
+	return nil
+}
+
+func (s *memStream) await(from stream, i int) error {
+	other := from.(*memStream)
+	end := other.events[i] // of now: it may be recorded again
+	s.queued = append(s.queued, func() { other.runTo(end) })
 	return nil
 }
 
 func (s *memStream) mark(int) error { return nil }
 
 func (s *memStream) wait() error {
-	for _, f := range s.queued {
-		f()
-	}
-	s.queued = nil
+	s.runTo(s.end())
 	if s.fail != 0 {
 		return &callError{"cuStreamSynchronize", s.fail, "CUDA_ERROR_ILLEGAL_ADDRESS"}
 	}
@@ -295,11 +312,43 @@ func newTestExecutor(t *testing.T, d *memDriver, images cache) (*executor, *memC
 // TestBatchesThroughStaging runs random batches and does the same to plain memory.
 func TestBatchesThroughStaging(t *testing.T) {
 	for _, gather := range []bool{false, true} {
-		t.Run(fmt.Sprint("gather ", gather), func(t *testing.T) { testBatches(t, gather) })
+		for _, sides := range []bool{false, true} {
+			t.Run(fmt.Sprintf("gather %v, two streams %v", gather, sides), func(t *testing.T) { testBatches(t, gather, sides) })
+		}
 	}
 }
 
-func testBatches(t *testing.T, gather bool) {
+// sides deals the commands of a batch out to two streams, with the events that they need: one
+// awaits what the other is to have done to the same memory.
+func sides(r *rand.Rand, commands []device.Command) (out []device.Command) {
+	type span struct{ lo, hi device.Pointer }
+	var open [2][]span // what a stream touched since the other awaited it
+	event := uint32(0)
+	for _, c := range commands {
+		n := device.Pointer(max(c.Bytes, uint64(len(c.Data))))
+		spans := []span{{c.Dst, c.Dst + n}}
+		if c.Op == device.OpRead || c.Op == device.OpCopy {
+			spans = append(spans, span{c.Src, c.Src + n})
+		}
+		c.Side = c.Op != device.OpMark && r.IntN(2) == 0
+		mine, others := 0, 1
+		if c.Side {
+			mine, others = 1, 0
+		}
+		if slices.ContainsFunc(open[others], func(o span) bool {
+			return slices.ContainsFunc(spans, func(s span) bool { return s.lo < o.hi && o.lo < s.hi })
+		}) {
+			out = append(out, device.Command{Op: device.OpRecord, Side: !c.Side, Event: event}, device.Command{Op: device.OpAwait, Side: c.Side, Event: event})
+			event = (event + 1) % device.Events
+			open[others] = nil
+		}
+		open[mine] = append(open[mine], spans...)
+		out = append(out, c)
+	}
+	return out
+}
+
+func testBatches(t *testing.T, gather, twoStreams bool) {
 	d := newMemDriver()
 	d.gather = gather
 	e, _ := newTestExecutor(t, d, cache{})
@@ -346,6 +395,10 @@ func testBatches(t *testing.T, gather bool) {
 			}
 		}
 		b.Commands = append(b.Commands, device.Command{Op: device.OpMark}, device.Command{Op: device.OpMark})
+		if twoStreams {
+			b.Copies = (b.Stream + 1 + r.IntN(device.Streams-1)) % device.Streams
+			b.Commands = sides(r, b.Commands)
+		}
 		got, err := e.Run(context.Background(), 0, b)
 		if err != nil {
 			t.Fatal(err)
@@ -362,6 +415,36 @@ func testBatches(t *testing.T, gather bool) {
 			t.Fatalf("times are %v", got.Millis)
 		}
 	}
+}
+
+// TestTurns has batches that have two streams each, in both orders, wait for each other's turns.
+func TestTurns(t *testing.T) {
+	e, _ := newTestExecutor(t, newMemDriver(), cache{})
+	p, err := e.Alloc(0, 1<<10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var group sync.WaitGroup
+	for i := range 4 {
+		group.Go(func() {
+			for k := range 200 {
+				b := &device.Batch{Stream: (i + k) % 3, Copies: (i + 2*k + 1) % 3, Commands: []device.Command{
+					{Op: device.OpFill, Dst: p + device.Pointer(256*i), Value: uint32(k), Bytes: 4, Side: true},
+					{Op: device.OpRecord, Side: true}, {Op: device.OpAwait},
+					{Op: device.OpRead, Src: p + device.Pointer(256*i), Bytes: 4},
+				}}
+				r, err := e.Run(context.Background(), 0, b)
+				if b.Copies == b.Stream {
+					if err == nil {
+						t.Error("copies beside themselves")
+					}
+				} else if err != nil || binary.LittleEndian.Uint32(r.Data[0]) != uint32(k) {
+					t.Errorf("%v, %v", r, err)
+				}
+			}
+		})
+	}
+	group.Wait()
 }
 
 // TestSharedFiles copies across chunks of a file that grows.

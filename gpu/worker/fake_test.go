@@ -93,6 +93,9 @@ func (f *fake) at(p device.Pointer, n uint64) []byte {
 }
 
 func (f *fake) Run(ctx context.Context, dev int, b *device.Batch) (*device.Reply, error) {
+	if _, err := b.Check(); err != nil {
+		return nil, err
+	}
 	r := &device.Reply{}
 	for _, c := range b.Commands {
 		switch c.Op {

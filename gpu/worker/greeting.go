@@ -21,7 +21,7 @@ const protocol = 1
 // number and of the form of the types of package device.
 var Version = sync.OnceValue(func() string {
 	h := fnv.New64a()
-	fmt.Fprintln(h, protocol, kinds, device.OpMark, device.FaultUnavailable, device.Streams)
+	fmt.Fprintln(h, protocol, kinds, device.OpAwait, device.FaultUnavailable, device.Streams, device.Events)
 	seen := map[reflect.Type]bool{}
 	for _, v := range []any{device.Info{}, device.Source{}, device.Batch{}, device.Reply{}, device.Fault{}} {
 		describe(h, reflect.TypeOf(v), seen)
