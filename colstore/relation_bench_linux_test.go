@@ -97,7 +97,7 @@ func keyOf(i, n int64) int64 { return int64(uint64(i) * 0x9e3779b97f4a7c15 >> 20
 
 func checkRows(b *testing.B, s *Store, want int64) {
 	b.Helper()
-	t, err := s.View(7, everything)
+	t, err := s.View(7, Everything)
 	if err != nil || t.Rows != want {
 		b.Fatalf("%v, want %d rows", err, want)
 	}

@@ -241,7 +241,7 @@ func (s *Store) MarkChanged(oid uint32) {
 // and the state. The table is nil unless the state is StateReady. An unknown table is
 // StateCopying.
 func (s *Store) Get(oid uint32) (*Table, State) {
-	t, err := s.View(oid, everything)
+	t, err := s.View(oid, Everything)
 	if err != nil {
 		return nil, s.State(oid)
 	}

@@ -75,8 +75,8 @@ func (r *Relation) invalidate(g *garbage) {
 	}
 }
 
-// everything sees all transactions.
-var everything = Snapshot{Xmin: math.MaxUint64, Xmax: math.MaxUint64}
+// Everything sees all transactions.
+var Everything = Snapshot{Xmin: math.MaxUint64, Xmax: math.MaxUint64}
 
 // view returns the table as snap sees it.
 func (r *Relation) view(snap Snapshot) (*Table, error) {

@@ -80,7 +80,12 @@ type Statement interface {
 	//
 	// tx is the session's; the proxy calls its End whenever no transaction is open,
 	// and its Close when the session ends.
+	// What gate.Ahead has computed is taken where it is the answer.
 	Execute(ctx context.Context, tx *Transaction, gate Gate, described []Field, params []vector.Datum) (*vector.Batch, error)
+	// Speculate offers to begin an execution while its gate is under way; nil where that
+	// does not pay. ctx and tx are those of the Execute to come, params the values if the
+	// statement has any.
+	Speculate(ctx context.Context, tx *Transaction, params []vector.Datum) Speculation
 	// Shadow begins a check in place of an Execute: Postgres answers, and what is
 	// computed here is compared with it. An error means that this execution would not
 	// have been answered here. Either way the proxy forwards.
@@ -95,6 +100,8 @@ type Statement interface {
 type Gate struct {
 	Rows [][]*string // text format; nil for null
 	Sent time.Time   // a time before it was sent
+	// Ahead is what was begun of the execution when the gate was sent; nil for nothing.
+	Ahead Speculation
 }
 
 // Check is one execution that is both forwarded and computed here.

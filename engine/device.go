@@ -109,36 +109,64 @@ func (e *Engine) offer(setting string, c *deviceChoice) (r gpu.Runner, wait bool
 	return nil, false
 }
 
-// run computes a query, on the device where it may and does, and says what computed it.
-// caller stands for the client, among whom a device is shared fairly.
+// computed is what an execution came to.
+type computed struct {
+	batch   *vector.Batch
+	err     error
+	report  olap.Report
+	offered bool          // the device
+	took    time.Duration // without the gate
+}
+
+// run computes a query and accounts for it; it returns what computed it.
 func (e *Engine) run(ctx context.Context, d *decision, g *gateRow, caller uint64, bound *plan.Query, in olap.Input) (*vector.Batch, string, error) {
+	r := e.compute(ctx, d, g.device, caller, bound, in)
+	device := e.account(d, &r)
+	return r.batch, device, r.err
+}
+
+// compute computes a query, on the device where it may and does. caller stands for the
+// client, among whom a device is shared fairly. Nothing but the device's work is counted:
+// the result may not be used.
+func (e *Engine) compute(ctx context.Context, d *decision, setting string, caller uint64, bound *plan.Query, in olap.Input) (r computed) {
 	opt := e.execution()
-	opt.Device, opt.DeviceWait = e.offer(g.device, &d.shape.choice)
+	opt.Device, opt.DeviceWait = e.offer(setting, &d.shape.choice)
 	opt.DeviceCaller = caller
-	var did olap.Report
-	opt.Report = &did
+	opt.Report = &r.report
+	r.offered = opt.Device != nil
+	if !r.offered {
+		e.speculations.processor.Add(1)
+		defer e.speculations.processor.Add(-1)
+	}
 	start := time.Now()
-	b, err := olap.Execute(ctx, bound, in, opt)
-	if opt.Device != nil && did.Fallback != "" {
-		bump(&e.devices.fallbacks, did.Fallback)
-		if did.Fallback == "device fault" {
-			e.log.Warn("a device failed, the processor computes", "error", did.Err, "query", d.shape.text)
+	r.batch, r.err = olap.Execute(ctx, bound, in, opt)
+	r.took = time.Since(start)
+	e.devices.add(r.report.Stats)
+	return r
+}
+
+// account counts an execution that counts, and returns what computed it, "" where nothing
+// did.
+func (e *Engine) account(d *decision, r *computed) string {
+	if r.offered && r.report.Fallback != "" {
+		bump(&e.devices.fallbacks, r.report.Fallback)
+		if r.report.Fallback == "device fault" {
+			e.log.Warn("a device failed, the processor computes", "error", r.report.Err, "query", d.shape.text)
 		}
 	}
-	e.devices.add(did.Stats)
-	if err != nil {
-		return nil, "", err
+	if r.err != nil {
+		return ""
 	}
 	device, ran := deviceCPU, onCPU
-	if did.Device != "" {
-		device, ran = did.Device, onDevice
+	if r.report.Device != "" {
+		device, ran = r.report.Device, onDevice
 	}
 	bump(&e.devices.queries, device)
 	// What was lost on the way to the processor says nothing about it.
-	if e.opt.Device != nil && (opt.Device == nil || ran == onDevice || did.Stats.Kernel == 0) {
-		d.shape.choice.add(ran, time.Since(start))
+	if e.opt.Device != nil && (!r.offered || ran == onDevice || r.report.Stats.Kernel == 0) {
+		d.shape.choice.add(ran, r.took)
 	}
-	return b, device, nil
+	return device
 }
 
 // deviceStats counts executions by device, and what a device was offered and did not

@@ -75,6 +75,7 @@ type Engine struct {
 	badStaleness atomic.Int64
 	verdicts     verdicts
 	devices      deviceStats
+	speculations speculations
 }
 
 // cachedTextMax is the longest SQL text that is kept with its decision.

@@ -463,10 +463,13 @@ func parseTimeout(s string) time.Duration {
 	unit, ok := map[string]time.Duration{"": time.Millisecond, "us": time.Microsecond, "ms": time.Millisecond,
 		"s": time.Second, "min": time.Minute, "h": time.Hour, "d": 24 * time.Hour}[s[len(digits):]]
 	if err != nil || !ok || n < 0 {
-		return 1
+		return timeoutUnknown
 	}
 	return time.Duration(n) * unit
 }
+
+// timeoutUnknown is over before anything is computed.
+const timeoutUnknown = time.Duration(1)
 
 // parseLSN reads Postgres' text form of a log position, X/Y in hexadecimal.
 func parseLSN(s string) (uint64, error) {

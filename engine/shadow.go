@@ -15,6 +15,9 @@ import (
 func (s *statement) Shadow(gate Gate, described []Field, params []vector.Datum) (*Check, error) {
 	d := s.current()
 	g, bound, err := s.admit(d, gate, described, params)
+	if g != nil && g.badStaleness {
+		s.engine.badStaleness.Add(1)
+	}
 	if err != nil {
 		s.failed(d, err)
 		return nil, err

@@ -34,43 +34,70 @@ type satisfied struct {
 // sees, because their records come before it: the position was read after the snapshot
 // was taken. What it holds beyond, View leaves out.
 func (e *Engine) snapshot(ctx context.Context, q *plan.Query, g *gateRow) (in olap.Input, f *plan.Forward) {
-	cat := e.store.Catalog()
-	target := catalog.NormalizeLSN(g.insertLSN, cat.WALSegmentSize, cat.WALBlockSize)
-	// Read before the wait: where the stream is lost and found again in between,
-	// what is noted below is true of no connection.
-	now := &satisfied{e.store.Generation(), g.text, target}
-	if last := e.satisfied.Load(); !g.repeatable() && last != nil && last.generation == now.generation && last.snapshot == now.snapshot {
-		now = last
-	}
-	reached := now.generation != 0 && e.store.Applied() >= now.lsn
+	return e.moment(ctx, g, func(snap colstore.Snapshot) (olap.Input, *plan.Forward) { return e.view(q, snap) })
+}
+
+// moment is snapshot with another way to take the tables.
+func (e *Engine) moment(ctx context.Context, g *gateRow, view func(colstore.Snapshot) (olap.Input, *plan.Forward)) (in olap.Input, f *plan.Forward) {
+	now := e.position(g)
+	reached := e.reached(now)
 	if !reached && g.staleness > 0 && !g.repeatable() {
 		if old, ok := e.store.Fresh(g.staleness); ok {
-			if in, f = e.view(q, old); f == nil {
+			if in, f = view(old); f == nil {
 				e.waited(g, 0)
 				return in, nil
 			}
 		}
 	}
-	start := time.Now()
+	waited := time.Duration(0)
 	if !reached {
+		start := time.Now()
 		wait, cancel := context.WithTimeout(ctx, e.opt.WaitLimit)
-		err := e.store.Wait(wait, target)
+		err := e.store.Wait(wait, e.target(g))
 		cancel()
-		e.waited(g, time.Since(start))
+		waited = time.Since(start)
 		if err != nil {
+			e.waited(g, waited)
 			return in, forward(plan.ReasonStale, err.Error())
 		}
-	} else {
-		e.waited(g, 0)
 	}
-	if now.generation != 0 {
-		e.satisfied.Store(now)
-		if !g.repeatable() {
-			// A transaction's snapshot is as old as the transaction, which nobody knows here.
-			e.store.Observe(g.snapshot, now.lsn, g.sent)
-		}
+	e.satisfy(g, now, waited)
+	return view(g.snapshot)
+}
+
+// target is the gate's position as the stream counts.
+func (e *Engine) target(g *gateRow) uint64 {
+	cat := e.store.Catalog()
+	return catalog.NormalizeLSN(g.insertLSN, cat.WALSegmentSize, cat.WALBlockSize)
+}
+
+// position says what the stream has to pass for the gate's snapshot. It is read before a
+// wait: where the stream is lost and found again in between, what satisfy notes is true of
+// no connection.
+func (e *Engine) position(g *gateRow) *satisfied {
+	now := &satisfied{e.store.Generation(), g.text, e.target(g)}
+	if last := e.satisfied.Load(); !g.repeatable() && last != nil && last.generation == now.generation && last.snapshot == now.snapshot {
+		now = last
 	}
-	return e.view(q, g.snapshot)
+	return now
+}
+
+// reached reports whether the stream has passed a position.
+func (e *Engine) reached(now *satisfied) bool {
+	return now.generation != 0 && e.store.Applied() >= now.lsn
+}
+
+// satisfy notes that the stream has passed the gate's position, after a wait.
+func (e *Engine) satisfy(g *gateRow, now *satisfied, waited time.Duration) {
+	e.waited(g, waited)
+	if now.generation == 0 {
+		return
+	}
+	e.satisfied.Store(now)
+	if !g.repeatable() {
+		// A transaction's snapshot is as old as the transaction, which nobody knows here.
+		e.store.Observe(g.snapshot, now.lsn, g.sent)
+	}
 }
 
 // waited tells of the wait of a gate. A check's second wait has no gate that was sent

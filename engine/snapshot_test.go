@@ -195,7 +195,7 @@ func TestGateIsKept(t *testing.T) {
 	var tx Transaction
 	execute := func(what string, reason plan.Reason, kept int64) {
 		t.Helper()
-		_, _, err := st.execute(context.Background(), &tx, d, b.gate(c, b.query), nil, nil)
+		_, err := st.execute(context.Background(), &tx, d, b.gate(c, b.query), nil, nil)
 		if r := plan.ReasonOf(err); r != reason {
 			t.Errorf("%s: %v, want %q", what, err, reason)
 		}

@@ -168,20 +168,35 @@ func (s *statement) Forwarded(reason plan.Reason) {
 	s.engine.stats.forwarded(d.shape, reason)
 }
 
+// answered is an execution that came to something.
+type answered struct {
+	batch  *vector.Batch
+	device string        // that computed it
+	took   time.Duration // without the gate
+}
+
 // Execute implements Statement.
 func (s *statement) Execute(ctx context.Context, tx *Transaction, gate Gate, described []Field, params []vector.Datum) (*vector.Batch, error) {
 	d := s.current()
-	start := time.Now()
-	batch, device, err := s.execute(ctx, tx, d, gate, described, params)
-	switch {
-	case err == nil:
-		s.engine.stats.accelerated(d.shape, time.Since(start), batch.Rows, device)
-	case ctx.Err() != nil:
-		// Cancelled: neither answered nor forwarded.
-	default:
+	a, err := s.execute(ctx, tx, d, gate, described, params)
+	if err == nil {
+		return s.answered(d, a), nil
+	}
+	outcome := speculationDropped
+	if ctx.Err() == nil { // else cancelled: neither answered nor forwarded
+		outcome = speculationRefused
 		s.failed(d, err)
 	}
-	return batch, err
+	if ahead := gate.ahead(); ahead != nil {
+		ahead.settle(outcome)
+	}
+	return nil, err
+}
+
+// answered counts an execution that is answered.
+func (s *statement) answered(d *decision, a answered) *vector.Batch {
+	s.engine.stats.accelerated(d.shape, a.took, a.batch.Rows, a.device)
+	return a.batch
 }
 
 // failed counts an execution that is forwarded because of err.
@@ -211,9 +226,6 @@ func (s *statement) admit(d *decision, gate Gate, described []Field, params []ve
 	if err != nil {
 		return nil, nil, err
 	}
-	if g.badStaleness {
-		s.engine.badStaleness.Add(1)
-	}
 	if f := s.engine.checkGate(d, g); f != nil {
 		return g, nil, f
 	}
@@ -227,38 +239,80 @@ func (s *statement) admit(d *decision, gate Gate, described []Field, params []ve
 	return g, bound, nil
 }
 
-func (s *statement) execute(ctx context.Context, tx *Transaction, d *decision, gate Gate, described []Field, params []vector.Datum) (b *vector.Batch, device string, err error) {
-	defer recovered(&b, &err)
+func (s *statement) execute(ctx context.Context, tx *Transaction, d *decision, gate Gate, described []Field, params []vector.Datum) (a answered, err error) {
+	defer recovered(&a.batch, &err)
+	start := time.Now()
 	g, bound, err := s.admit(d, gate, described, params)
+	if g != nil && g.badStaleness {
+		s.engine.badStaleness.Add(1)
+	}
 	if g != nil && g.repeatable() {
 		// Kept whatever becomes of this statement: later ones see the same.
 		tx.keep(s.engine, g.snapshot, g.text)
 	}
 	if err != nil {
-		return nil, "", err
+		tx.refused(d.shape)
+		return a, err
 	}
+	tx.passed(d.shape, g.device)
 	if g.timeout > 0 {
 		// Postgres is the one to say that it took too long, after its own time.
 		limited, cancel := context.WithTimeoutCause(ctx, g.timeout, forward(plan.ReasonTimeout, ""))
 		defer cancel()
 		defer func(parent context.Context) {
 			if err != nil && limited.Err() != nil && parent.Err() == nil {
-				b, err = nil, context.Cause(limited)
+				a, err = answered{}, context.Cause(limited)
 			}
 		}(ctx)
 		ctx = limited
 	}
 	if g.repeatable() {
 		if _, err := s.engine.checkPresent(ctx, d); err != nil {
-			return nil, "", err
+			return a, err
 		}
 	}
-	in, f := s.engine.snapshot(ctx, bound, g)
+	ahead := gate.ahead()
+	if ahead != nil && !ahead.supposed(d, g, params) {
+		ahead.settle(speculationSettings)
+		ahead = nil
+	}
+	return s.compute(ctx, tx, d, g, bound, start, ahead)
+}
+
+// compute waits for the moment and has the answer computed, unless it was already.
+func (s *statement) compute(ctx context.Context, tx *Transaction, d *decision, g *gateRow, bound *plan.Query, start time.Time, ahead *speculation) (a answered, err error) {
+	e := s.engine
+	var at colstore.Snapshot
+	hit := false
+	in, f := e.moment(ctx, g, func(snap colstore.Snapshot) (olap.Input, *plan.Forward) {
+		if ahead != nil && ahead.sees(snap) {
+			at, hit = snap, true
+			return olap.Input{}, nil
+		}
+		return e.view(bound, snap)
+	})
 	if f != nil {
-		return nil, "", f
+		return a, f
+	}
+	if hit {
+		ok, err := ahead.wait(ctx)
+		if ok {
+			return ahead.adopt(), nil
+		}
+		if err != nil {
+			return a, err
+		}
+		if in, f = e.view(bound, at); f != nil {
+			return a, f
+		}
 	}
 	defer releaseAll(in)
-	return s.engine.run(ctx, d, g, tx.caller(), bound, in)
+	if ahead != nil {
+		ahead.missed()
+	}
+	a.batch, a.device, err = e.run(ctx, d, g, tx.caller(), bound, in)
+	a.took = time.Since(start)
+	return a, err
 }
 
 // rewritten is a statement over the schema pgaccel.
@@ -272,6 +326,9 @@ func (r *rewritten) Rewritten() string                  { return r.text }
 func (r *rewritten) Split() (string, string, Statement) { return "", "", nil }
 func (r *rewritten) Gate() (GateForm, []string)         { return GateFull, nil }
 func (r *rewritten) Forwarded(plan.Reason)              {}
+func (r *rewritten) Speculate(context.Context, *Transaction, []vector.Datum) Speculation {
+	return nil
+}
 func (r *rewritten) Execute(context.Context, *Transaction, Gate, []Field, []vector.Datum) (*vector.Batch, error) {
 	return nil, forward(plan.ReasonNotSelect, "")
 }

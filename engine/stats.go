@@ -50,6 +50,7 @@ type shape struct {
 	onDevice   int64         // accelerated executions that one ran
 	deviceBusy time.Duration // sum over these
 	choice     deviceChoice
+	ahead      backoff
 }
 
 func (s *stats) init() {

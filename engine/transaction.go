@@ -7,8 +7,8 @@ import (
 	"pgaccel/colstore"
 )
 
-// Transaction is what an engine keeps for a session's transaction: the snapshot that
-// REPEATABLE READ holds on to. The zero value is ready. It belongs to its session;
+// Transaction is what an engine keeps for a session's transaction, the snapshot that
+// REPEATABLE READ holds on to, and what it remembers of the session. The zero value is ready. It belongs to its session;
 // an execution may still be at it when the session ends.
 type Transaction struct {
 	mu       sync.Mutex
@@ -16,6 +16,50 @@ type Transaction struct {
 	release  func()
 	closed   bool
 	number   uint64 // of the session, from the first call of caller on
+
+	// shapes are those of statements that the session's gate let pass when it was last
+	// asked about them, and device is what it said then of pgaccel.device.
+	shapes map[*shape]struct{}
+	device string
+}
+
+// shapesPassedMax bounds what is remembered of a session; then it begins anew.
+const shapesPassedMax = 64
+
+// passed notes that the gate let a statement pass.
+func (t *Transaction) passed(sh *shape, device string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.device = device
+	if _, ok := t.shapes[sh]; ok || t.closed {
+		return
+	}
+	if t.shapes == nil || len(t.shapes) >= shapesPassedMax {
+		t.shapes = map[*shape]struct{}{}
+	}
+	t.shapes[sh] = struct{}{}
+}
+
+// refused notes that it did not.
+func (t *Transaction) refused(sh *shape) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.shapes, sh)
+}
+
+// expects reports whether the gate is expected to let a statement pass, with which
+// pgaccel.device, and the session's number. Not while a snapshot is kept: the newest
+// versions are not those that it sees.
+func (t *Transaction) expects(sh *shape) (device string, caller uint64, ok bool) {
+	t.mu.Lock()
+	_, ok = t.shapes[sh]
+	ok = ok && t.snapshot == ""
+	device = t.device
+	t.mu.Unlock()
+	if !ok {
+		return "", 0, false
+	}
+	return device, t.caller(), true
 }
 
 var sessions atomic.Uint64

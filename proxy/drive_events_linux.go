@@ -258,6 +258,9 @@ func (e *eventSession) settle() {
 			return
 		}
 		e.srv.compute(e.s.takeChecks())
+		if a := e.s.takeSpeculation(); a != nil {
+			e.srv.wg.Go(a.Run)
+		}
 		if x := e.s.takeExecution(); x != nil {
 			e.srv.wg.Add(1)
 			go e.execute(x)

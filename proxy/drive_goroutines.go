@@ -182,6 +182,9 @@ func (r *twoPumps) settle() {
 			return
 		}
 		r.srv.compute(r.s.takeChecks())
+		if a := r.s.takeSpeculation(); a != nil {
+			r.running.Go(a.Run)
+		}
 		if x := r.s.takeExecution(); x != nil {
 			r.running.Add(1)
 			go r.execute(x)

@@ -63,6 +63,8 @@ type fakeStatement struct {
 	gateRows   int
 	reason     plan.Reason
 
+	speculate func(ctx context.Context, params []vector.Datum) engine.Speculation
+
 	ordered   bool
 	shadowErr error
 	checks    int
@@ -105,6 +107,14 @@ func (s *fakeStatement) Execute(ctx context.Context, tx *engine.Transaction, gat
 		}
 	}
 	return s.batch, s.err
+}
+
+// Speculate begins what the test has set, if anything.
+func (s *fakeStatement) Speculate(ctx context.Context, tx *engine.Transaction, params []vector.Datum) engine.Speculation {
+	if s.speculate == nil {
+		return nil
+	}
+	return s.speculate(ctx, params)
 }
 
 func (s *fakeStatement) Forwarded(r plan.Reason) {

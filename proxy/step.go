@@ -17,7 +17,8 @@ import (
 // may end in release, after which the server answers as if nothing had been:
 //
 //	prefix      the statements before it are run by the server (RouteSplit)
-//	collecting  the server describes the result and runs the gate
+//	collecting  the server describes the result and runs the gate; the engine may have
+//	            begun to compute, on what the gate is expected to say
 //	executing   the engine computes, in a goroutine of the driver
 //	sending     rows go to the client as fast as it takes them
 //	cancelling  the client has cancelled; the server is made to say so
@@ -48,6 +49,8 @@ type step struct {
 	relayed  bool   // an error that the client has seen; ReadyForQuery follows
 	resume   bool   // a portal goes on
 
+	eager     bool               // ahead is to be asked for
+	ahead     engine.Speculation // begun while the gate is under way; nil for none
 	execution *execution
 
 	sending  bool
@@ -105,7 +108,7 @@ func (s *session) beginPrefix(prefix, sql string, st engine.Statement, before *[
 func (s *session) beginSimple(sql string, st engine.Statement, dst *[]byte) {
 	s.step = &step{simple: true, st: st, sql: sql, started: time.Now()}
 	s.sample()
-	s.step.free = !s.undoes(nil)
+	s.step.free, s.step.eager = !s.undoes(nil), !s.step.sampled
 	*dst = s.simpleBatch(*dst, false)
 }
 
@@ -167,6 +170,7 @@ func (s *session) executeBatch(b []byte) []byte {
 		st.sentForRow = true
 	}
 	s.step.free = !s.undoes(p)
+	s.step.eager = !s.step.sampled && st.haveFields && (len(p.values) == 0 || st.haveParams)
 	return appendEmpty(s.gateBatch(b, false), wire.Flush)
 }
 
@@ -381,9 +385,42 @@ func (s *session) collected() {
 		s.beginCheck(params)
 		return
 	}
+	if t.ahead != nil && !s.ending {
+		if batch, ok := t.ahead.Take(t.gate, t.fields, params); ok {
+			s.answer(batch)
+			return
+		}
+		t.gate.Ahead = t.ahead
+	}
 	x := &execution{st: t.st, tx: &s.tx, gate: t.gate, fields: t.fields, params: params}
 	x.ctx, x.cancel = context.WithCancel(s.ctx)
 	t.execution, s.execution = x, x
+}
+
+// takeSpeculation returns what is to be begun, once the gate is on its way: nil for
+// nothing. The driver runs it beside the session.
+func (s *session) takeSpeculation() engine.Speculation {
+	t := s.step
+	if t == nil || !t.eager {
+		return nil
+	}
+	t.eager = false
+	var params []vector.Datum
+	if p := t.portal; p != nil && len(p.values) > 0 {
+		var ok bool
+		if params, ok = p.decode(s.settings.ClientEncoding != "UTF8"); !ok {
+			return nil
+		}
+	}
+	t.ahead = t.st.Speculate(s.ctx, &s.tx, params)
+	return t.ahead
+}
+
+// dropSpeculation ends what was begun, unless it was of use.
+func (s *session) dropSpeculation() {
+	if s.step != nil && s.step.ahead != nil {
+		s.step.ahead.Drop()
+	}
 }
 
 // takeExecution returns an execution to be started, once.
@@ -408,25 +445,31 @@ func (s *session) executed(x *execution, batch *vector.Batch, err error) {
 	case err != nil:
 		s.release("") // the engine has counted it
 	default:
-		oids := make([]uint32, len(t.fields))
-		for i := range oids {
-			oids[i] = t.fields[i].TypeOID
-		}
-		var formats []int16
-		if t.portal != nil {
-			formats = t.portal.results
-		}
-		encoder, err := wire.NewRowEncoder(batch.Columns, oids, formats, s.settings)
-		if err != nil {
-			s.release(plan.ReasonSettings)
-			return
-		}
-		a := &answer{encoder: encoder, rows: batch.Rows}
-		if t.portal != nil {
-			t.portal.answer = a
-		}
-		s.send(a)
+		s.answer(batch)
 	}
+}
+
+// answer encodes a result and begins to send it.
+func (s *session) answer(batch *vector.Batch) {
+	t := s.step
+	oids := make([]uint32, len(t.fields))
+	for i := range oids {
+		oids[i] = t.fields[i].TypeOID
+	}
+	var formats []int16
+	if t.portal != nil {
+		formats = t.portal.results
+	}
+	encoder, err := wire.NewRowEncoder(batch.Columns, oids, formats, s.settings)
+	if err != nil {
+		s.release(plan.ReasonSettings)
+		return
+	}
+	a := &answer{encoder: encoder, rows: batch.Rows}
+	if t.portal != nil {
+		t.portal.answer = a
+	}
+	s.send(a)
 }
 
 // send begins to send rows.
@@ -529,6 +572,7 @@ func (s *session) finish() {
 	if s.step.simple && s.status == 'I' {
 		s.tx.End() // no ReadyForQuery of the server's will say that it is over
 	}
+	s.dropSpeculation()
 	s.step = nil
 }
 
@@ -562,6 +606,7 @@ func (s *session) cancel() bool {
 		return false
 	}
 	t.cancelled = true
+	s.dropSpeculation()
 	if t.execution != nil {
 		t.execution.cancel()
 		return true
@@ -573,6 +618,7 @@ func (s *session) cancel() bool {
 // gives up what is kept for its transaction.
 func (s *session) abandon() {
 	s.tx.Close()
+	s.dropSpeculation()
 	if s.step != nil && s.step.execution != nil {
 		s.step.execution.cancel()
 	}

@@ -34,6 +34,8 @@ var (
 		"Executions that joined another one's scan of a table, so that columns were decoded once for both.", nil, nil)
 	indexedDesc = prometheus.NewDesc("pgaccel_index_answers_total",
 		"Conditions that a bitmap index answered for a segment.", nil, nil)
+	speculationsDesc = prometheus.NewDesc("pgaccel_speculations_total",
+		"Executions begun before their gate had answered, by what became of them.", []string{"outcome"}, nil)
 	retainedDesc = prometheus.NewDesc("pgaccel_slot_retained_bytes",
 		"Write-ahead log that the replication slot keeps the server from removing (--max-retained-wal).", nil, nil)
 	lsnDesc = prometheus.NewDesc("pgaccel_stream_applied_lsn", "Log position up to which the replication stream has been seen.", nil, nil)
@@ -45,7 +47,8 @@ type storeCollector struct{ s *Server }
 // Describe implements prometheus.Collector.
 func (c *storeCollector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{queriesDesc, rowsDesc, sizeDesc, upDesc, usedDesc, maxDesc, lsnDesc, retainedDesc,
-		historyDesc, deltasDesc, changesDesc, pinsDesc, staleDesc, shadowDesc, badStalenessDesc, sharedDesc, indexedDesc} {
+		historyDesc, deltasDesc, changesDesc, pinsDesc, staleDesc, shadowDesc, badStalenessDesc, sharedDesc, indexedDesc,
+		speculationsDesc} {
 		ch <- d
 	}
 	for _, d := range deviceDescs {
@@ -92,6 +95,9 @@ func (c *storeCollector) Collect(ch chan<- prometheus.Metric) {
 		counter(badStalenessDesc, e.BadStaleness())
 		counter(sharedDesc, e.SharedScans())
 		counter(indexedDesc, e.IndexesAsked())
+		for outcome, n := range e.Speculations() {
+			counter(speculationsDesc, n, outcome)
+		}
 		for _, v := range []engine.Verdict{engine.Equal, engine.Different, engine.Inconclusive} {
 			counter(shadowDesc, e.Verdicts(v), v.String())
 		}

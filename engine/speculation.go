@@ -1,0 +1,290 @@
+package engine
+
+import (
+	"context"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"pgaccel/colstore"
+	"pgaccel/plan"
+	"pgaccel/vector"
+)
+
+// Speculation is an execution that begins before the gate has answered, on the newest
+// versions of the tables. Nothing of it is seen until the gate has let the statement pass
+// and shown that these versions are what its snapshot sees.
+type Speculation interface {
+	// Run computes, on a goroutine of the caller's. It is called at most once; where it is
+	// not, the caller calls Drop.
+	Run()
+	// Take checks the gate's answer as Statement.Execute does and returns the result, where
+	// nothing has to be waited for. Otherwise nothing has happened, and Execute is called
+	// with Gate.Ahead set.
+	Take(gate Gate, described []Field, params []vector.Datum) (*vector.Batch, bool)
+	// Drop ends it, unless its result was taken. Any goroutine may call it, at any time and
+	// more than once.
+	Drop()
+}
+
+// What became of a speculation.
+const (
+	speculationHit      = "hit"
+	speculationChanged  = "changed"  // the gate's snapshot sees other versions, or is not known to see these
+	speculationSettings = "settings" // or values, or the catalog, are not those that were supposed
+	speculationRefused  = "refused"  // the gate did not let the statement pass
+	speculationFailed   = "failed"   // an error, which the execution proper meets again or does not
+	speculationLate     = "late"     // it had not begun
+	speculationDropped  = "dropped"  // the statement ended otherwise: cancelled, an error of Postgres'
+)
+
+var speculationOutcomes = [...]string{speculationHit, speculationChanged, speculationSettings, speculationRefused,
+	speculationFailed, speculationLate, speculationDropped}
+
+// speculations is what an engine knows of all of them.
+type speculations struct {
+	running   atomic.Int64 // those that have not ended
+	processor atomic.Int64 // executions there, be they speculations or not
+	outcomes  sync.Map     // outcome -> *atomic.Int64
+}
+
+// Speculations returns how often which outcome was had.
+func (e *Engine) Speculations() map[string]int64 {
+	all := counts(&e.speculations.outcomes)
+	for _, o := range speculationOutcomes {
+		all[o] += 0 // present from the start
+	}
+	return all
+}
+
+// backoff is a shape's: where its tables change from query to query, most results would be
+// thrown away. After n misses in a row 2^n-1 executions are not tried. The zero value has
+// seen none.
+type backoff struct {
+	mu     sync.Mutex
+	misses int
+	skip   int
+}
+
+// backoffMax bounds n.
+const backoffMax = 8
+
+// allows is asked once an execution.
+func (b *backoff) allows() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.skip > 0 {
+		b.skip--
+		return false
+	}
+	return true
+}
+
+func (b *backoff) hit() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.misses, b.skip = 0, 0
+}
+
+func (b *backoff) missed() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.misses = min(b.misses+1, backoffMax)
+	b.skip = 1<<b.misses - 1
+}
+
+// The stages of a speculation.
+const (
+	speculationWaiting int32 = iota // for Run
+	speculationRunning              // or at its end
+	speculationGone                 // Run will do nothing
+)
+
+type speculation struct {
+	statement *statement
+	decision  *decision
+	params    []vector.Datum
+	bound     *plan.Query
+	device    string // the setting that is supposed
+	caller    uint64
+	ctx       context.Context
+	cancel    context.CancelFunc
+
+	stage   atomic.Int32
+	settled atomic.Bool                       // its outcome is counted
+	tables  atomic.Pointer[[]*colstore.Table] // that it reads, or has read and released
+	done    chan struct{}
+	result  computed // once done is closed
+}
+
+// Speculate implements Statement. It begins where the session's last gate has let a
+// statement of this shape pass, where speculation has not been in vain of late, and where
+// the work of one that is dropped takes nothing from others: at most as many at a time as
+// there are processors, and on the processor only where few executions run. What is wasted
+// is bounded by the gate's time: a result that cannot be used is not computed further.
+func (s *statement) Speculate(ctx context.Context, tx *Transaction, params []vector.Datum) Speculation {
+	if s.fixed != nil || s.last != nil {
+		return nil
+	}
+	e, d := s.engine, s.current()
+	if d.forward != nil {
+		return nil
+	}
+	device, caller, ok := tx.expects(d.shape)
+	if !ok || !d.shape.ahead.allows() {
+		return nil
+	}
+	processors := int64(runtime.GOMAXPROCS(0))
+	if r, _ := e.offer(device, &d.shape.choice); r == nil && e.speculations.processor.Load() >= max(1, processors/4) {
+		return nil
+	}
+	bound, f := bindParams(d.query, params)
+	if f != nil {
+		return nil
+	}
+	if e.speculations.running.Add(1) > processors {
+		e.speculations.running.Add(-1)
+		return nil
+	}
+	a := &speculation{statement: s, decision: d, params: params, bound: bound, device: device, caller: caller, done: make(chan struct{})}
+	a.ctx, a.cancel = context.WithCancel(ctx)
+	return a
+}
+
+// Run implements Speculation.
+func (a *speculation) Run() {
+	if !a.stage.CompareAndSwap(speculationWaiting, speculationRunning) {
+		return
+	}
+	e := a.statement.engine
+	defer e.speculations.running.Add(-1)
+	defer a.cancel()
+	defer close(a.done)
+	defer recovered(&a.result.batch, &a.result.err)
+	in, f := e.view(a.bound, colstore.Everything)
+	if f != nil {
+		a.result.err = f
+		return
+	}
+	defer releaseAll(in)
+	a.tables.Store(&in.Tables)
+	a.result = e.compute(a.ctx, a.decision, a.device, a.caller, a.bound, in)
+}
+
+// Drop implements Speculation.
+func (a *speculation) Drop() { a.settle(speculationDropped) }
+
+// settle ends it and counts what became of it, once.
+func (a *speculation) settle(outcome string) {
+	if !a.settled.CompareAndSwap(false, true) {
+		return
+	}
+	if a.stage.CompareAndSwap(speculationWaiting, speculationGone) {
+		a.statement.engine.speculations.running.Add(-1)
+	}
+	a.cancel()
+	bump(&a.statement.engine.speculations.outcomes, outcome)
+	switch outcome {
+	case speculationHit:
+		a.decision.shape.ahead.hit()
+	case speculationChanged, speculationFailed:
+		a.decision.shape.ahead.missed()
+	}
+}
+
+// supposed reports whether the execution that the gate let pass is the one that was begun.
+func (a *speculation) supposed(d *decision, g *gateRow, params []vector.Datum) bool {
+	return d == a.decision && g.device == a.device && slices.Equal(params, a.params)
+}
+
+// sees reports whether what it reads is what the snapshot sees of the tables, whose
+// position the stream has passed. It computes the answer then.
+func (a *speculation) sees(snap colstore.Snapshot) bool {
+	tables := a.tables.Load()
+	if tables == nil {
+		return false
+	}
+	for _, t := range *tables {
+		if !a.statement.engine.store.Same(t, snap) {
+			return false
+		}
+	}
+	return true
+}
+
+// Take implements Speculation. It is called on a loop that others wait for: where there is
+// more to be done than to look, Execute is to do it.
+func (a *speculation) Take(gate Gate, described []Field, params []vector.Datum) (b *vector.Batch, ok bool) {
+	var err error // a panic is Execute's to tell
+	defer func() { ok = ok && err == nil }()
+	defer recovered(&b, &err)
+	select {
+	case <-a.done:
+	default:
+		return nil, false
+	}
+	s, e := a.statement, a.statement.engine
+	if a.settled.Load() || a.result.err != nil {
+		return nil, false
+	}
+	d := s.current()
+	g, _, err := s.admit(d, gate, described, params)
+	if err != nil || g.repeatable() || g.badStaleness || g.timeout == timeoutUnknown || !a.supposed(d, g, params) {
+		return nil, false
+	}
+	now := e.position(g)
+	if !e.reached(now) || !a.sees(g.snapshot) {
+		return nil, false
+	}
+	e.satisfy(g, now, 0)
+	return s.answered(d, a.adopt()), true
+}
+
+// adopt takes the result, which there is.
+func (a *speculation) adopt() answered {
+	a.settle(speculationHit)
+	return answered{a.result.batch, a.statement.engine.account(a.decision, &a.result), a.result.took}
+}
+
+// wait waits for the result. It reports false where there will be none; the error is then
+// the context's, or nil.
+func (a *speculation) wait(ctx context.Context) (ok bool, err error) {
+	select {
+	case <-a.done:
+	case <-ctx.Done():
+		a.settle(speculationDropped)
+		return false, ctx.Err()
+	}
+	switch {
+	case ctx.Err() != nil:
+		a.settle(speculationDropped)
+	case a.result.err != nil, a.settled.Load():
+		a.settle(speculationFailed)
+	default:
+		return true, nil
+	}
+	return false, ctx.Err()
+}
+
+// missed settles one whose tables are not what the gate's snapshot sees.
+func (a *speculation) missed() {
+	outcome := speculationLate
+	if a.tables.Load() != nil {
+		outcome = speculationChanged
+	}
+	select {
+	case <-a.done:
+		if a.result.err != nil {
+			outcome = speculationFailed
+		}
+	default:
+	}
+	a.settle(outcome)
+}
+
+// ahead returns the execution's speculation, nil where there is none.
+func (g *Gate) ahead() *speculation {
+	a, _ := g.Ahead.(*speculation)
+	return a
+}
