@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
+	"math/bits"
 	"math/rand/v2"
 	"runtime"
 	"slices"
@@ -33,6 +33,11 @@ type Options struct {
 	CPURuns int
 	// Bandwidth of the device's memory in bytes a second, for the floor; 4.2e12.
 	Bandwidth float64
+	// Large is how many bytes the largest query of a set is to move at least: bins are repeated
+	// until it does, and measured once more, as "KDD x 64". 100 MB by default; less than 0: they are not.
+	Large int64
+	// Shapes are ways to compile Cut's kernel, measured beside its own.
+	Shapes []Shape
 	// Progress is called before each set.
 	Progress func(set string, rows int)
 }
@@ -59,7 +64,16 @@ func (o *Options) defaults() {
 	if o.Bandwidth <= 0 {
 		o.Bandwidth = 4.2e12
 	}
+	if o.Large == 0 {
+		o.Large = 100e6
+	}
 }
+
+// Shape is how Cut's kernel is compiled: the chunks of a tile, the threads of a block, and the
+// steps of 64 atoms that a warp has on their way.
+type Shape struct{ Tile, Threads, Ahead int }
+
+func (s Shape) shape() shape { return shape{tile: s.Tile, threads: s.Threads, ahead: s.Ahead} }
 
 // Row is one measurement.
 type Row struct {
@@ -75,8 +89,9 @@ type Row struct {
 	Stats
 	// Floor is the milliseconds that it takes to read the atoms and to write the result.
 	Floor float64
+	Touch *Touch // kernels of the set's grid that do nothing
 	CPU   []CPUTime
-	// OverBest is, of rows of Fused, by how much it is faster than the best of the four
+	// OverBest is, of rows of Fused and Cut, by how much it is faster than the best of the four
 	// others, their decompression included; OverBestReduction, without it.
 	OverBest, OverBestReduction float64
 }
@@ -126,6 +141,10 @@ func Bench(ctx context.Context, ex device.Executor, dev int, opt Options) ([]Row
 		more, err := benchSet(ctx, ex, dev, flush, name, bins, opt)
 		if err != nil {
 			return rows, fmt.Errorf("%s: %w", name, err)
+		}
+		rows = append(rows, more...)
+		if more, err = benchLarge(ctx, ex, dev, flush, name, bins, opt); err != nil {
+			return rows, fmt.Errorf("%s, repeated: %w", name, err)
 		}
 		rows = append(rows, more...)
 	}
@@ -179,6 +198,10 @@ func benchSet(ctx context.Context, ex device.Executor, dev int, flush *flusher, 
 	if opt.Threads > 0 {
 		b.threads = opt.Threads
 	}
+	touch, err := b.measureTouch(ctx, flush, opt.Runs)
+	if err != nil {
+		return nil, err
+	}
 	var rows []Row
 	for _, m := range opt.Bins {
 		if m > len(bins) {
@@ -190,48 +213,31 @@ func benchSet(ctx context.Context, ex device.Executor, dev int, flush *flusher, 
 		if err != nil {
 			return nil, err
 		}
-		row := Row{Set: name, Rows: b.rows, Bins: m, Tile: b.tile, Compressed: b.CompressedBytes(0, m), Plain: 8 * int64(b.chunks) * int64(m), CPU: cpu}
-		best, bestReduction := math.Inf(1), math.Inf(1)
-		for _, s := range Strategies() {
-			forms := []form{formChunks}
-			if s == Fused {
-				forms = []form{formChunks, formRows, formCount}
-			}
-			for _, f := range forms {
-				r := row
-				r.Strategy = s.String() + formNames[f]
-				r.Result = 8 * int64(b.words(f))
-				if f == formCount {
-					r.Result /= 2
-				}
-				r.Floor = 1000 * float64(r.Compressed+r.Result) / opt.Bandwidth
-				if r.Stats, err = b.measure(ctx, m, s, f, flush, opt.Runs, answer); err != nil {
-					return nil, fmt.Errorf("%d bins, %s: %w", m, r.Strategy, err)
-				}
-				if s == Fused {
-					r.OverBest, r.OverBestReduction = best/r.Millis(), bestReduction/r.Millis()
-				} else {
-					best, bestReduction = min(best, r.Millis()), min(bestReduction, r.Reduce)
-				}
-				rows = append(rows, r)
-			}
+		row := Row{Set: name, Rows: b.rows, Bins: m, CPU: cpu, Touch: touch}
+		more, err := b.benchQuery(ctx, row, Strategies(), flush, opt, newAnswers(unionWords(query), b.rows))
+		if err != nil {
+			return nil, err
 		}
+		rows = append(rows, more...)
 	}
-	return rows, nil
+	var atoms [][]uint64
+	for _, x := range bins {
+		atoms = append(atoms, x.Atoms())
+	}
+	more, err := b.benchShapes(ctx, name, atoms, flush, opt, func(m int) *answers { return newAnswers(unionWords(bins[:m]), b.rows) })
+	return append(rows, more...), err
 }
 
 var formNames = map[form]string{formChunks: "", formRows: ", rows", formCount: ", count"}
 
 // measure returns the median cost of bins 0 to m-1 and checks the answer.
-func (b *Bins) measure(ctx context.Context, m int, s Strategy, f form, flush *flusher, runs int, answer *bitmapidx.Bitmap) (Stats, error) {
+func (b *Bins) measure(ctx context.Context, m int, s Strategy, f form, flush *flusher, runs int, answer *answers) (Stats, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.chunks == 0 || m == 0 {
 		return Stats{}, nil
 	}
-	var all []Stats
-	const warm = 2
-	for run := range runs + warm {
+	return median(runs, func(run int) (Stats, error) {
 		q, err := b.prepare(ctx, 0, m, s, f)
 		if err != nil {
 			return Stats{}, err
@@ -246,32 +252,61 @@ func (b *Bins) measure(ctx context.Context, m int, s Strategy, f form, flush *fl
 			return Stats{}, err
 		}
 		if run == 0 {
-			if err := b.checkAnswer(b.decode(reply.Data[0], f), f, answer); err != nil {
+			if err := answer.check(b.decode(reply.Data[0], f), f); err != nil {
 				return Stats{}, err
 			}
 		}
+		return q.stats(reply.Millis), nil
+	})
+}
+
+// median runs f so often, and twice before, and returns the median of its costs.
+func median(runs int, f func(run int) (Stats, error)) (Stats, error) {
+	var all []Stats
+	const warm = 2
+	for run := range runs + warm {
+		s, err := f(run)
+		if err != nil {
+			return Stats{}, err
+		}
 		if run >= warm {
-			all = append(all, q.stats(reply.Millis))
+			all = append(all, s)
 		}
 	}
 	slices.SortFunc(all, func(x, y Stats) int { return cmp.Compare(x.Millis(), y.Millis()) })
 	return all[len(all)/2], nil
 }
 
-func (b *Bins) checkAnswer(words []uint64, f form, answer *bitmapidx.Bitmap) error {
+// answers are a query's, in all forms, made when they are asked for.
+type answers struct {
+	chunks []uint64
+	rows   int
+	dense  []uint64
+}
+
+func newAnswers(chunks []uint64, rows int) *answers { return &answers{chunks: chunks, rows: rows} }
+
+// check compares what a device wrote.
+func (a *answers) check(words []uint64, f form) error {
 	var want []uint64
 	switch f {
 	case formChunks:
-		want = bitmapidx.Decomp(answer.Atoms(), b.chunks)
+		want = a.chunks
 	case formRows:
-		want = make([]uint64, (b.rows+63)/64)
-		answer.Dense(want, 0, b.rows)
-	case formCount:
-		n := uint64(0)
-		for _, w := range words {
-			n += w
+		if a.dense == nil {
+			a.dense = make([]uint64, (a.rows+63)/64)
+			bitmapidx.FromChunks(a.chunks, a.rows).Dense(a.dense, 0, a.rows)
 		}
-		words, want = []uint64{n}, []uint64{uint64(answer.Count())}
+		want = a.dense
+	case formCount:
+		var got, set uint64
+		for _, w := range words {
+			got += w
+		}
+		for _, w := range a.chunks {
+			set += uint64(bits.OnesCount64(w))
+		}
+		words, want = []uint64{got}, []uint64{set}
 	}
 	if !slices.Equal(words, want) {
 		return fmt.Errorf("the device's answer is not the CPU's")

@@ -28,9 +28,10 @@ type Bins struct {
 	begins              []uint64 // of each bin's atoms, one more than bins
 	memory              device.Pointer
 	atoms, places       device.Pointer
+	cut                 cutBins
 
 	mu      sync.Mutex
-	modules map[string]device.Module
+	modules map[kernel]device.Module
 	scratch device.Pointer // for one query
 	room    int64          // bytes of it
 }
@@ -102,15 +103,18 @@ func upload(ctx context.Context, ex device.Executor, dev, rows int, atoms [][]ui
 	if dev < 0 || dev >= len(devices) {
 		return nil, fmt.Errorf("wah: device %d of %d", dev, len(devices))
 	}
+	cut := cutShape(rows/chunkBits, devices[dev].SMs)
 	if tile == 0 {
 		tile = TileFor(rows/chunkBits, devices[dev].SMs)
+	} else {
+		cut.tile = tile
 	}
 	l, err := newLayout(rows, atoms, tile)
 	if err != nil {
 		return nil, fmt.Errorf("wah: %w", err)
 	}
 	b := &Bins{ex: ex, dev: dev, rows: rows, n: len(atoms), chunks: l.chunks, tile: l.tile, tiles: l.tiles, threads: threadsFor(tile),
-		begins: l.begins, modules: make(map[string]device.Module)}
+		begins: l.begins, modules: make(map[kernel]device.Module)}
 	atomBytes := align(8 * int64(len(l.atoms)))
 	if b.memory, err = ex.Alloc(dev, atomBytes+align(8*int64(len(l.places)))); err != nil {
 		return nil, err
@@ -118,6 +122,9 @@ func upload(ctx context.Context, ex device.Executor, dev, rows int, atoms [][]ui
 	b.atoms, b.places = b.memory, b.memory+device.Pointer(atomBytes)
 	if err = b.write(ctx, b.atoms, l.atoms); err == nil {
 		err = b.write(ctx, b.places, l.places)
+	}
+	if err == nil {
+		err = b.uploadCut(ctx, atoms, cut)
 	}
 	if err != nil {
 		return nil, errors.Join(err, b.Free())
@@ -141,7 +148,7 @@ func (b *Bins) write(ctx context.Context, dst device.Pointer, words []uint64) er
 
 // Free gives the device's memory back. No query may run.
 func (b *Bins) Free() error {
-	err := b.freeScratch()
+	err := errors.Join(b.freeScratch(), b.freeCut())
 	if b.memory != 0 {
 		err = errors.Join(err, b.ex.Free(b.dev, b.memory))
 		b.memory = 0
@@ -178,14 +185,20 @@ func (b *Bins) Tile() int { return b.tile }
 // CompressedBytes is the size of the atoms of bins lo to hi-1.
 func (b *Bins) CompressedBytes(lo, hi int) int64 { return 8 * int64(b.begins[hi]-b.begins[lo]) }
 
+// kernel is a file of kernels and, of the fused ones, how it is compiled.
+type kernel struct {
+	file string
+	shape
+}
+
 // module compiles one of the kernels' files, or finds it compiled. b.mu is held.
-func (b *Bins) module(ctx context.Context, file string) (device.Module, error) {
-	if m, ok := b.modules[file]; ok {
+func (b *Bins) module(ctx context.Context, k kernel) (device.Module, error) {
+	if m, ok := b.modules[k]; ok {
 		return m, nil
 	}
-	m, err := b.ex.Compile(ctx, b.dev, Source(file, b.tile, b.threads))
+	m, err := b.ex.Compile(ctx, b.dev, source(k))
 	if err == nil {
-		b.modules[file] = m
+		b.modules[k] = m
 	}
 	return m, err
 }
@@ -196,15 +209,23 @@ const (
 	wahFile    = "wah"
 	reduceFile = "wah_reduce"
 	fusedFile  = "wah_fused"
+	cutFile    = "wah_cut"
 )
 
 // Source is the translation unit of a file of kernels, without its ending: "wah_fused" is
 // compiled for a tile of so many chunks and blocks of so many threads, others are the same
 // for all.
 func Source(file string, tile, threads int) device.Source {
-	s := device.Source{Name: file, Code: fmt.Sprintf("#include %q\n", file+".cuh"), Headers: kernels.Headers()}
-	if file == fusedFile {
-		s.Defines = []string{"WAH_TILE=" + strconv.Itoa(tile), "WAH_FUSED_THREADS=" + strconv.Itoa(threads)}
+	return source(kernel{file, shape{tile: tile, threads: threads}})
+}
+
+func source(k kernel) device.Source {
+	s := device.Source{Name: k.file, Code: fmt.Sprintf("#include %q\n", k.file+".cuh"), Headers: kernels.Headers()}
+	if k.tile > 0 {
+		s.Defines = []string{"WAH_TILE=" + strconv.Itoa(k.tile), "WAH_FUSED_THREADS=" + strconv.Itoa(k.threads)}
+	}
+	if k.ahead > 0 {
+		s.Defines = append(s.Defines, "WAH_AHEAD="+strconv.Itoa(k.ahead))
 	}
 	return s
 }

@@ -4,7 +4,7 @@
 // The four strategies of "GPU Acceleration of Range Queries over Large Data Sets" (Nelson,
 // Sorenson, Myre, Sawin, Chiu; BDCAT 2019 and the journal version of 2020) decompress all
 // bins into device memory and reduce the columns there; see kernels/wah.cuh (Algorithms 1
-// and 2) and kernels/wah_reduce.cuh (3 to 6). Fused is ours: one kernel reads compressed
+// and 2) and kernels/wah_reduce.cuh (3 to 6). Fused and Cut are ours: one kernel reads compressed
 // atoms and writes the union; see kernels/wah_fused.cuh.
 //
 // # In device memory

@@ -12,12 +12,20 @@ func Print(w io.Writer, rows []Row) {
 	for _, r := range rows {
 		if r.Set != set {
 			set = r.Set
-			fmt.Fprintf(w, "\n%s: %d rows, tiles of %d chunks; µs, median; x: CPU time over device time, by cores (fastest method of the CPU engine | the papers' column-oriented reduction)\n", r.Set, r.Rows, r.Tile)
-			fmt.Fprintf(w, "%4s %-13s %9s %9s %9s %9s %9s %7s %7s %7s  %s\n", "bins", "strategy", "MB", "of plain", "decomp.", "reduce", "total", "floor", "/floor", "GB/s", "x")
+			fmt.Fprintln(w)
+			fmt.Fprintf(w, "%s: %d rows, tiles of %d chunks; µs, median; x: CPU time over device time, by cores (fastest method of the CPU engine | the papers' column-oriented reduction)\n", r.Set, r.Rows, r.Tile)
+			if t := r.Touch; t != nil {
+				fmt.Fprintf(w, "a kernel of Fused's grid that is empty: %.2f; that reads a word a block: %.2f; two, one after the other, and writes one: %.2f; /l+f: over the empty one and the floor\n",
+					1000*t.Empty, 1000*t.Read, 1000*t.Chain)
+			}
+			fmt.Fprintf(w, "%4s %-17s %9s %9s %9s %9s %9s %7s %7s %6s %7s  %s\n", "bins", "strategy", "MB", "of plain", "decomp.", "reduce", "total", "floor", "/floor", "/l+f", "GB/s", "x")
 		}
-		millis := r.Millis()
-		fmt.Fprintf(w, "%4d %-13s %9.3f %8.2f%% %9.2f %9.2f %9.2f %7.2f %7.2f %7.0f ", r.Bins, r.Strategy, float64(r.Compressed+r.Result)/1e6,
-			100*float64(r.Compressed)/float64(r.Plain), 1000*r.Decompress, 1000*r.Reduce, 1000*millis, 1000*r.Floor, millis/r.Floor,
+		millis, empty := r.Millis(), 0.0
+		if r.Touch != nil {
+			empty = r.Touch.Empty
+		}
+		fmt.Fprintf(w, "%4d %-17s %9.3f %8.2f%% %9.2f %9.2f %9.2f %7.2f %7.2f %6.2f %7.0f ", r.Bins, r.Strategy, float64(r.Compressed+r.Result)/1e6,
+			100*float64(r.Compressed)/float64(r.Plain), 1000*r.Decompress, 1000*r.Reduce, 1000*millis, 1000*r.Floor, millis/r.Floor, millis/(empty+r.Floor),
 			float64(r.BytesRead+r.BytesWritten)/millis/1e6)
 		for _, c := range r.CPU {
 			fmt.Fprintf(w, " %d: %.1f | %.1f", c.Cores, c.Millis/millis, c.Published/millis)

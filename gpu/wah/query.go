@@ -36,15 +36,21 @@ func (b *Bins) Or(ctx context.Context, lo, hi int, s Strategy) ([]uint64, Stats,
 	return b.query(ctx, lo, hi, s, formChunks)
 }
 
-// OrRows returns the union of bins lo to hi-1 as a bitmap of 64 rows a word, by Fused.
-func (b *Bins) OrRows(ctx context.Context, lo, hi int) ([]uint64, Stats, error) {
-	return b.query(ctx, lo, hi, Fused, formRows)
+// OrRows returns the union of bins lo to hi-1 as a bitmap of 64 rows a word, by Fused or Cut.
+func (b *Bins) OrRows(ctx context.Context, lo, hi int, s Strategy) ([]uint64, Stats, error) {
+	if s != Fused && s != Cut {
+		return nil, Stats{}, fmt.Errorf("wah: %v writes chunks only", s)
+	}
+	return b.query(ctx, lo, hi, s, formRows)
 }
 
-// Count returns how many rows the union of bins lo to hi-1 has, by Fused; no row of it is
-// written.
-func (b *Bins) Count(ctx context.Context, lo, hi int) (int, Stats, error) {
-	words, stats, err := b.query(ctx, lo, hi, Fused, formCount)
+// Count returns how many rows the union of bins lo to hi-1 has, by Fused or Cut; no row of it
+// is written.
+func (b *Bins) Count(ctx context.Context, lo, hi int, s Strategy) (int, Stats, error) {
+	if s != Fused && s != Cut {
+		return 0, Stats{}, fmt.Errorf("wah: %v writes chunks only", s)
+	}
+	words, stats, err := b.query(ctx, lo, hi, s, formCount)
 	if err != nil {
 		return 0, stats, err
 	}
@@ -60,7 +66,7 @@ func (b *Bins) query(ctx context.Context, lo, hi int, s Strategy, f form) ([]uin
 		return nil, Stats{}, fmt.Errorf("wah: bins %d to %d of %d", lo, hi, b.n)
 	}
 	if b.chunks == 0 || lo == hi {
-		return make([]uint64, b.words(f)), Stats{}, nil
+		return make([]uint64, b.words(f, b.tiles)), Stats{}, nil
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -81,13 +87,13 @@ func (b *Bins) query(ctx context.Context, lo, hi int, s Strategy, f form) ([]uin
 	return words, q.stats(reply.Millis), nil
 }
 
-// words is how many words a result has.
-func (b *Bins) words(f form) int {
+// words is how many words a result of so many tiles has.
+func (b *Bins) words(f form, tiles int) int {
 	switch f {
 	case formRows:
 		return (b.rows + 63) / 64
 	case formCount:
-		return b.tiles
+		return tiles
 	}
 	return b.chunks
 }
@@ -144,8 +150,12 @@ func (q *query) stats(millis []float64) Stats {
 // prepare compiles kernels, makes room and lists the commands. b.mu is held until the
 // batch has run.
 func (b *Bins) prepare(ctx context.Context, lo, hi int, s Strategy, f form) (*query, error) {
-	if s == Fused {
-		return b.fused(ctx, lo, hi, f)
+	switch s {
+	case Fused:
+		k := kernel{fusedFile, shape{tile: b.tile, threads: b.threads}}
+		return b.fused(ctx, lo, hi, f, k, b.tiles, b.atoms, b.places, b.begins)
+	case Cut:
+		return b.fused(ctx, lo, hi, f, kernel{cutFile, b.cut.shape}, b.cut.tiles, b.cut.atoms, b.cut.places, b.cut.begins)
 	}
 	if uint(s) >= uint(strategies) {
 		return nil, fmt.Errorf("wah: there is no %v", s)
@@ -182,12 +192,13 @@ func (b *Bins) allocate(parts ...int64) ([]device.Pointer, error) {
 	return pointers, nil
 }
 
-func (b *Bins) fused(ctx context.Context, lo, hi int, f form) (*query, error) {
-	module, err := b.module(ctx, fusedFile)
+// fused lists the one command of Fused or Cut, whose kernel has its file's name.
+func (b *Bins) fused(ctx context.Context, lo, hi int, f form, k kernel, tiles int, atoms, places device.Pointer, begins []uint64) (*query, error) {
+	module, err := b.module(ctx, k)
 	if err != nil {
 		return nil, err
 	}
-	size := uint64(8 * b.words(f))
+	size := uint64(8 * b.words(f, tiles))
 	if f == formCount {
 		size /= 2
 	}
@@ -205,11 +216,11 @@ func (b *Bins) fused(ctx context.Context, lo, hi int, f form) (*query, error) {
 	case formCount:
 		counts = q.result
 	}
-	params := new(device.Params).Ptr(b.atoms).Ptr(b.places).Ptr(chunks).Ptr(rows).Ptr(counts).
+	params := new(device.Params).Ptr(atoms).Ptr(places).Ptr(chunks).Ptr(rows).Ptr(counts).
 		U64(uint64(b.chunks)).U64(uint64((b.rows + 63) / 64)).
 		U32(uint32(b.n)).U32(uint32(lo)).U32(uint32(hi - lo)).U32(uint32(f))
-	q.reduce = []device.Command{launch(module, "wah_fused", b.tiles, 1, b.threads, params)}
-	q.cost.BytesRead = b.CompressedBytes(lo, hi) + 8*int64(b.tiles)*int64(hi-lo)
+	q.reduce = []device.Command{launch(module, k.file, tiles, 1, k.threads, params)}
+	q.cost.BytesRead = 8*int64(begins[hi]-begins[lo]) + 8*int64(tiles)*int64(hi-lo)
 	q.cost.BytesWritten = int64(size)
 	return q, nil
 }
@@ -235,7 +246,7 @@ func (b *Bins) papers(ctx context.Context, lo, hi int, s Strategy) (*query, erro
 	var modules [3]device.Module
 	for i, file := range []string{scanFile, wahFile, reduceFile} {
 		var err error
-		if modules[i], err = b.module(ctx, file); err != nil {
+		if modules[i], err = b.module(ctx, kernel{file: file}); err != nil {
 			return nil, err
 		}
 	}

@@ -6,18 +6,19 @@ import "fmt"
 type Strategy int
 
 // The strategies. The first four are the papers': columns are decompressed into device
-// memory (Algorithms 1 and 2), then reduced. Fused is ours: one kernel, no decompressed
-// columns.
+// memory (Algorithms 1 and 2), then reduced. Fused and Cut are ours: one kernel, no
+// decompressed columns.
 const (
 	COA         Strategy = iota // Algorithm 3: column-oriented access
 	ROA                         // Algorithm 4: row-oriented access, 2,048 bins at most
 	Hybrid                      // Algorithm 5: tiles of hybridSpan columns, rounds until one is left
 	IdealHybrid                 // Algorithm 6: a tile spans all columns, 2,048 bins at most
 	Fused
+	Cut // as Fused, of atoms that are cut at tiles and lie tile after tile
 	strategies
 )
 
-var strategyNames = [...]string{"COA", "ROA", "hybrid", "ideal hybrid", "fused"}
+var strategyNames = [...]string{"COA", "ROA", "hybrid", "ideal hybrid", "fused", "fused, cut"}
 
 // Strategies are all of them.
 func Strategies() []Strategy {

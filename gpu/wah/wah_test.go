@@ -33,6 +33,9 @@ func checkUnion(t *testing.T, b *Bins, bins []*bitmapidx.Bitmap, lo, hi int, str
 	ctx := context.Background()
 	rows := b.Len()
 	want := chunksOf(rows, bins[lo:hi])
+	if slices.Contains(strategies, Fused) && !slices.Contains(strategies, Cut) {
+		strategies = append(slices.Clone(strategies), Cut)
+	}
 	for _, s := range strategies {
 		got, stats, err := b.Or(ctx, lo, hi, s)
 		if err != nil {
@@ -50,15 +53,17 @@ func checkUnion(t *testing.T, b *Bins, bins []*bitmapidx.Bitmap, lo, hi int, str
 		}
 	}
 	union := bitmapidx.FromChunks(want, rows)
-	count, _, err := b.Count(ctx, lo, hi)
-	if err != nil || count != union.Count() {
-		t.Fatalf("%d rows, bins %d to %d: %d counted, want %d: %v", rows, lo, hi, count, union.Count(), err)
-	}
 	dense := make([]uint64, (rows+63)/64)
 	union.Dense(dense, 0, rows)
-	bitmap, _, err := b.OrRows(ctx, lo, hi)
-	if err != nil || !slices.Equal(bitmap, dense) {
-		t.Fatalf("%d rows, bins %d to %d: another bitmap of rows: %v", rows, lo, hi, err)
+	for _, s := range []Strategy{Fused, Cut} {
+		count, _, err := b.Count(ctx, lo, hi, s)
+		if err != nil || count != union.Count() {
+			t.Fatalf("%d rows, bins %d to %d, %v: %d counted, want %d: %v", rows, lo, hi, s, count, union.Count(), err)
+		}
+		bitmap, _, err := b.OrRows(ctx, lo, hi, s)
+		if err != nil || !slices.Equal(bitmap, dense) {
+			t.Fatalf("%d rows, bins %d to %d, %v: another bitmap of rows: %v", rows, lo, hi, s, err)
+		}
 	}
 }
 
@@ -145,7 +150,7 @@ func TestThreads(t *testing.T) {
 	bins[3] = shaped("mixed", rng, rows)
 	for _, threads := range []int{32, 64, 256} {
 		b := uploaded(t, ex, bins, 64)
-		b.threads = threads
+		b.threads, b.cut.threads = threads, threads
 		for _, m := range []int{1, 5, 65, 256, 270} {
 			checkUnion(t, b, bins, 0, m, Fused)
 		}
@@ -173,7 +178,7 @@ func TestFillsThatLeaveATile(t *testing.T) {
 	}
 	for _, threads := range []int{32, 128} {
 		b := uploaded(t, ex, bins, tile)
-		b.threads = threads
+		b.threads, b.cut.threads = threads, threads
 		for lo := 0; lo < len(bins); lo += 17 {
 			checkUnion(t, b, bins, lo, min(lo+34, len(bins)), Fused)
 			checkUnion(t, b, bins, lo, lo+1, Fused)
@@ -207,7 +212,7 @@ func TestManyRunsOfOnes(t *testing.T) {
 	for _, tile := range []int{64, 256, 1024} {
 		for _, threads := range []int{32, 128, 256} {
 			b := uploaded(t, ex, bins, tile)
-			b.threads = threads
+			b.threads, b.cut.threads = threads, threads
 			for lo := rng.IntN(3); lo < len(bins); lo += 3 {
 				checkUnion(t, b, bins, lo, min(lo+1+rng.IntN(3), len(bins)), Fused)
 			}
@@ -319,7 +324,7 @@ func TestStrategyNames(t *testing.T) {
 	if _, err := ParseStrategy("best"); err == nil {
 		t.Error("best is no strategy")
 	}
-	if got := fmt.Sprint(strategies); got != "Strategy(5)" {
+	if got := fmt.Sprint(strategies); got != "Strategy(6)" {
 		t.Error(got)
 	}
 }
