@@ -45,13 +45,14 @@
 //
 // A query whose columns do not fit three quarters of the budget, or that finds the memory
 // full of what others have pinned, has descriptors of its own. As many columns as there is
-// room for are kept, segment by segment; the others stream through four buffers
+// room for are kept, segment by segment; the others stream through three buffers
 // (writer.go): chunk k+1 is copied, compressed, while chunk k is transcoded and computed, with a
-// share of what is kept, and the groups stay on the device all the while. Copies of many pieces
-// are kernels themselves, which others leave multiprocessors to. The first copies run while the
-// host still lists those that follow, and hints (hint.go) spare it looking for what was not
-// there. If even that finds no room, it waits to be alone on the device, and then fails with
-// FaultMemory.
+// share of what is kept, and the groups stay on the device all the while. It is one batch, whose
+// copies have a stream and whose kernels have another: events say when a chunk has come and
+// when its buffer is free, so that the bus waits for nobody on the host. Copies of many pieces
+// are kernels themselves, which others leave multiprocessors to. Hints (hint.go) spare the host
+// looking for what was not there. If even that finds no room, it waits to be alone on the device,
+// and then fails with FaultMemory.
 //
 // Queries that need what another one is about to bring wait for it, having brought what is
 // theirs to bring: so they cannot wait for each other. Lookups that another query is building are

@@ -10,12 +10,12 @@ import (
 	"pgaccel/gpu/program"
 )
 
-// copiesAhead is how many copies are sent before the first of them has ended, each on a
-// stream of its own.
-const copiesAhead = device.CopyStreams
+// copyStream is the stream of the copies that run beside the kernels of a query's stream.
+func copyStream(stream int) int { return device.Streams - 1 - stream%device.CopyStreams }
 
-// copyStream is the stream of a chunk's copies, which run beside kernels.
-func copyStream(chunk int) int { return device.Streams - 1 - chunk%device.CopyStreams }
+// batchBytes is about as much as chunks of one batch copy, some 20 ms: that a query is given up
+// is seen between two batches.
+const batchBytes = 1 << 30
 
 // copySMs is how many multiprocessors kernels leave free while copies run beside them: a copy of
 // many pieces is a kernel of 16 blocks, and a scan's blocks stay on their multiprocessors to its
@@ -33,7 +33,12 @@ var errAgain = errors.New("another query did not bring its columns")
 func (j *job) execute(stream int) (*program.Result, error) {
 	if len(j.chunks) > 1 || len(j.waits) > 0 && j.own != nil {
 		// Others may wait for what this brings; to wait for theirs first could be a circle.
-		if err := j.pipeline(stream, j.copies(nil, j.direct), j.chunks, nil); err != nil {
+		b := batch{j: j, stream: stream, commands: j.copies(nil, j.direct)}
+		err := b.pipeline(j.chunks, nil)
+		if err == nil {
+			err = b.run()
+		}
+		if err != nil {
 			return nil, err
 		}
 		j.settle(&j.own, nil)
@@ -54,14 +59,18 @@ func (j *job) execute(stream int) (*program.Result, error) {
 		}
 	}
 
-	b := batch{j: j, stream: stream}
-	b.commands = j.copies(make([]device.Command, 0, 32), j.direct)
-	for _, c := range j.chunks {
-		b.commands = j.chunkCopies(b.commands, c)
+	b := batch{j: j, stream: stream, commands: make([]device.Command, 0, 32)}
+	if i := slices.IndexFunc(j.parts, func(p *part) bool { return len(p.streams) > 0 }); i >= 0 && len(j.chunks) == 0 {
+		b.ahead(j.parts[i].streams) // the bus is what the query waits for
 	}
-	b.mark()
+	b.commands = j.copies(b.commands, j.direct)
+	for _, c := range j.chunks {
+		b.commands = append(b.commands, c.commands()...)
+	}
+	b.mark(true)
 	for _, c := range j.chunks {
 		b.commands = j.chunkTranscode(b.commands, c)
+		b.free(c) // for what is streamed
 	}
 	// Lookups that are built note their faults where the query does, which is the last: nothing
 	// is to be read of them. All is cleared at once.
@@ -80,13 +89,11 @@ func (j *job) execute(stream int) (*program.Result, error) {
 			b.commands = p.scan(b.commands, p.resident, sms)
 			continue
 		}
-		if err := b.run(); err != nil {
+		b.mark(false)
+		if err := b.pipeline(p.streams, p); err != nil {
 			return nil, err
 		}
-		if err := j.pipeline(stream, nil, p.streams, p); err != nil {
-			return nil, err
-		}
-		b.mark()
+		b.mark(true)
 	}
 	b.commands = query.shape.g.Finish(b.commands, query.q, query.module, &query.b, sms)
 	b.readers = append(b.readers, query)
@@ -102,7 +109,7 @@ func (j *job) result(stream int, query *part) (*program.Result, error) {
 	g := query.shape.g
 	var rest []byte
 	if c, more := g.Rest(query.q, &query.b, query.data); more {
-		reply, err := j.send(stream, []device.Command{c})
+		reply, err := j.send(stream, []device.Command{c}, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -130,14 +137,19 @@ type batch struct {
 	j        *job
 	stream   int
 	commands []device.Command
-	marked   bool
+	marks    []bool  // of each OpMark: what follows is computing
 	readers  []*part // in the order of their OpReads
+	begun    int     // chunks, of those that are piped next, whose copies are among the commands
+	freed    uint64  // buffers, by bit, that the stream has noted to be free
 }
 
-// mark begins what counts as computing.
-func (b *batch) mark() {
+// mark has what follows count as computing, or not.
+func (b *batch) mark(computing bool) {
+	if n := len(b.marks); n == 0 && !computing || n > 0 && b.marks[n-1] == computing {
+		return
+	}
 	b.commands = append(b.commands, device.Command{Op: device.OpMark})
-	b.marked = true
+	b.marks = append(b.marks, computing)
 }
 
 // run sends the commands and shares out what was read.
@@ -145,142 +157,130 @@ func (b *batch) run() error {
 	if len(b.commands) == 0 {
 		return nil
 	}
-	if b.marked {
-		end := device.Command{Op: device.OpMark}
-		if last := len(b.commands) - 1; b.commands[last].Op == device.OpRead {
-			end, b.commands[last] = b.commands[last], end
+	if n := len(b.marks); n > 0 && b.marks[n-1] {
+		b.mark(false)
+		if last := len(b.commands) - 1; b.commands[last-1].Op == device.OpRead {
+			b.commands[last], b.commands[last-1] = b.commands[last-1], b.commands[last]
 		}
-		b.commands = append(b.commands, end)
 	}
-	reply, err := b.j.send(b.stream, b.commands)
+	reply, err := b.j.send(b.stream, b.commands, b.marks)
 	if err != nil {
 		return err
 	}
 	for i, p := range b.readers {
 		p.data = reply.Data[i]
 	}
-	b.commands, b.readers, b.marked = b.commands[:0], nil, false
+	b.commands, b.marks, b.readers, b.begun, b.freed = b.commands[:0], b.marks[:0], nil, 0, 0
 	return nil
 }
 
 // send has the executor run commands. What has begun is not interrupted: memory is in use
-// until its end.
-func (j *job) send(stream int, commands []device.Command) (*device.Reply, error) {
+// until its end. marks says after which of the commands' marks there is computing.
+func (j *job) send(stream int, commands []device.Command, marks []bool) (*device.Reply, error) {
 	if err := j.ctx.Err(); err != nil {
 		return nil, err
 	}
-	copied := int64(0)
 	for i := range commands {
 		switch c := &commands[i]; c.Op {
 		case device.OpWrite:
-			copied += int64(len(c.Data))
+			j.stats.BytesCopied += int64(len(c.Data))
 		case device.OpCopyShared:
 			for _, p := range c.Pieces {
-				copied += p.Bytes
+				j.stats.BytesCopied += p.Bytes
 			}
 		}
 	}
-	reply, err := j.d.ex.Run(context.WithoutCancel(j.ctx), j.d.index, &device.Batch{Stream: stream, Commands: commands})
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.stats.BytesCopied += copied
+	reply, err := j.d.ex.Run(context.WithoutCancel(j.ctx), j.d.index, &device.Batch{Stream: stream, Copies: copyStream(stream), Commands: commands})
 	if err != nil {
 		return nil, err
 	}
-	for _, ms := range reply.Millis {
-		j.stats.Kernel += ms
+	for i, ms := range reply.Millis {
+		if marks[i] {
+			j.stats.Kernel += ms
+		}
 	}
 	return reply, nil
 }
 
 // pipeline brings chunks, one being copied while another is transcoded and, for p, computed with
-// as large a share of what is resident: were that computed before, the buffers would be full and
-// copies pause. first runs before all of it.
-func (j *job) pipeline(stream int, first []device.Command, chunks []*chunk, p *part) error {
-	if len(first) > 0 {
-		if _, err := j.send(stream, first); err != nil {
-			return err
-		}
-	}
-	// A buffer is used again when what it had is computed.
-	n := min(len(j.slots), len(chunks))
-	for k := range n {
-		j.begin(chunks, k)
-	}
-	var failed error
-	b := batch{j: j, stream: stream}
-	for k, c := range chunks {
-		if c.copied == nil {
-			break // not begun
-		}
-		<-c.copied
-		if c.err != nil && failed == nil {
-			failed = c.err
-		}
-		if failed != nil {
-			continue // until no copy runs
-		}
-		b.mark()
-		b.commands = j.chunkTranscode(b.commands, c)
-		if p != nil {
-			sms := j.d.info.SMs
-			if k+1 < len(chunks) {
-				sms = besideCopies(sms)
-			}
-			share := p.resident[len(p.resident)*k/len(chunks) : len(p.resident)*(k+1)/len(chunks)]
-			list := slices.Concat(share, c.list)
-			slices.Sort(list)
-			b.commands = p.scan(b.commands, list, sms)
-		}
-		if failed = b.run(); failed == nil && k+n < len(chunks) {
-			j.begin(chunks, k+n)
-		}
-	}
-	return failed
-}
-
-// begin begins the copy of chunk k to its buffer, if that was not done, beside whatever else the
-// job does. The chunks before have begun. They are computed in their order and so are to be
-// copied in it: two copies wait at the device, so that it always has one, and the next is sent
-// when the first of them has ended.
-func (j *job) begin(chunks []*chunk, k int) {
-	c := chunks[k]
-	if c.copied != nil {
-		return
-	}
-	var sent, copied chan struct{}
-	if k > 0 {
-		sent = chunks[k-1].sent
-	}
-	if k >= copiesAhead {
-		copied = chunks[k-copiesAhead].copied
-	}
-	c.sent, c.copied = make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(c.copied)
-		commands := j.chunkCopies(nil, c)
-		if sent != nil {
-			<-sent
-		}
-		if copied != nil {
-			<-copied
-		}
-		close(c.sent)
-		if len(commands) > 0 {
-			_, c.err = j.send(copyStream(k), commands)
-		}
-	}()
-}
-
-// drain waits until no copy runs: what they write to is the job's until then.
-func (j *job) drain() {
-	for _, p := range j.parts {
-		for _, c := range p.streams {
-			if c.copied != nil {
-				<-c.copied
+// a share of what is resident: were that computed before, the buffers would be full and copies
+// pause. After the last copy nothing but its chunk is left.
+func (b *batch) pipeline(chunks []*chunk, p *part) error {
+	shares := max(len(chunks)-1, 1)
+	for first := 0; first < len(chunks); {
+		if first > 0 {
+			if err := b.run(); err != nil {
+				return err
 			}
 		}
+		end := group(chunks, first)
+		b.ahead(chunks[first:end])
+		for k := first; k < end; k++ {
+			c := chunks[k]
+			b.commands = append(b.commands, device.Command{Op: device.OpAwait, Event: c.copied()})
+			b.mark(true)
+			b.commands = b.j.chunkTranscode(b.commands, c)
+			if p != nil {
+				sms := b.j.d.info.SMs
+				list := c.list
+				if k+1 < len(chunks) {
+					sms = besideCopies(sms)
+				}
+				if k < shares {
+					list = slices.Concat(p.resident[len(p.resident)*k/shares:len(p.resident)*(k+1)/shares], list)
+					slices.Sort(list)
+				}
+				b.commands = p.scan(b.commands, list, sms)
+			}
+			b.mark(false)
+			b.free(c)
+			if next := first + b.begun; next < end {
+				b.begin(chunks[next])
+			}
+		}
+		first, b.begun = end, 0
 	}
+	return nil
+}
+
+// group returns the end of what one batch has of chunks from first on.
+func group(chunks []*chunk, first int) int {
+	bytes := int64(0)
+	for k := first; k < len(chunks); k++ {
+		if bytes += chunks[k].bytes(); bytes > batchBytes && k > first {
+			return k
+		}
+	}
+	return len(chunks)
+}
+
+// ahead begins the copies to all buffers, of chunks that are piped next.
+func (b *batch) ahead(chunks []*chunk) {
+	for n := min(len(b.j.slots), group(chunks, 0)); b.begun < n; {
+		b.begin(chunks[b.begun])
+	}
+}
+
+// begin begins the copies of the next chunk, on their own stream: as soon as what its buffer had
+// is computed, without the host. Commands stand where they are right without that, too: after
+// what computes it.
+func (b *batch) begin(c *chunk) {
+	b.begun++
+	first := len(b.commands)
+	if b.freed>>c.slot&1 != 0 {
+		b.commands = append(b.commands, device.Command{Op: device.OpAwait, Event: c.free()})
+	}
+	b.commands = append(b.commands, c.commands()...)
+	b.commands = append(b.commands, device.Command{Op: device.OpRecord, Event: c.copied()})
+	for i := range b.commands[first:] {
+		b.commands[first+i].Side = true
+	}
+}
+
+// free notes that a chunk's buffer is free from here on.
+func (b *batch) free(c *chunk) {
+	b.freed |= 1 << c.slot
+	b.commands = append(b.commands, device.Command{Op: device.OpRecord, Event: c.free()})
 }
 
 // copies appends copies to their places.
@@ -297,49 +297,43 @@ func (j *job) copies(commands []device.Command, list []direct) []device.Command 
 
 // copy appends a copy of host memory: by offset where the executor has it.
 func (j *job) copy(commands []device.Command, dst device.Pointer, data []byte) []device.Command {
-	off, ok := int64(0), false
-	if j.d.shared {
-		off, ok = j.d.m.opt.Offset(data)
-	}
+	off, ok := j.offset(data)
 	if !ok {
 		return append(commands, device.Command{Op: device.OpWrite, Dst: dst, Data: data})
 	}
-	n := int64(len(data))
-	if last := len(commands) - 1; last >= 0 && commands[last].Op == device.OpCopyShared {
-		c := &commands[last]
-		// What lies between two pieces at the same distance is copied along.
-		if p := &c.Pieces[len(c.Pieces)-1]; off >= p.Offset+p.Bytes && off-p.Offset == int64(dst)-int64(p.Dst) && off-p.Offset-p.Bytes < granule {
-			p.Bytes = off + n - p.Offset
-		} else {
-			c.Pieces = append(c.Pieces, device.Piece{Offset: off, Bytes: n, Dst: dst})
-		}
-		return commands
+	last := len(commands) - 1
+	if last < 0 || commands[last].Op != device.OpCopyShared {
+		commands, last = append(commands, device.Command{Op: device.OpCopyShared, File: j.d.file}), last+1
 	}
-	pieces := append(make([]device.Piece, 0, 64), device.Piece{Offset: off, Bytes: n, Dst: dst})
-	return append(commands, device.Command{Op: device.OpCopyShared, File: j.d.file, Pieces: pieces})
+	addPiece(&commands[last], device.Piece{Offset: off, Bytes: int64(len(data)), Dst: dst})
+	return commands
 }
 
-// chunkCopies appends the copies of a chunk to its buffer, and the orders to transcode it.
-func (j *job) chunkCopies(commands []device.Command, c *chunk) []device.Command {
-	for i := range c.words {
-		commands = j.copy(commands, c.words[i].src, bytesOf(c.words[i].words))
+// offset is where data lies in the shared file.
+func (j *job) offset(data []byte) (off int64, ok bool) {
+	if j.d.shared {
+		off, ok = j.d.m.opt.Offset(data)
 	}
-	commands = j.copies(commands, c.direct)
-	if len(c.words) == 0 {
-		return commands
+	return off, ok
+}
+
+// addPiece appends a piece to a copy. What lies between two pieces at the same distance is copied
+// along.
+func addPiece(c *device.Command, p device.Piece) {
+	if n := len(c.Pieces); n > 0 {
+		last := &c.Pieces[n-1]
+		if p.Offset >= last.Offset+last.Bytes && p.Offset-last.Offset == int64(p.Dst)-int64(last.Dst) && p.Offset-last.Offset-last.Bytes < granule {
+			last.Bytes = p.Offset + p.Bytes - last.Offset
+			return
+		}
 	}
-	orders := make([]byte, 0, len(c.words)*program.TranscodeJobBytes)
-	for i := range c.words {
-		e := &c.words[i]
-		orders = program.AppendTranscodeJob(orders, e.src, e.dst, e.rows, e.format)
-	}
-	return append(commands, device.Command{Op: device.OpWrite, Dst: c.slot + device.Pointer(c.used), Data: orders})
+	c.Pieces = append(c.Pieces, p)
 }
 
 // chunkTranscode appends the making of a chunk's device lanes.
 func (j *job) chunkTranscode(commands []device.Command, c *chunk) []device.Command {
-	if len(c.words) == 0 {
+	if c.orders == 0 {
 		return commands
 	}
-	return append(commands, program.Transcode(j.lanes, c.slot+device.Pointer(c.used), len(c.words), c.rows))
+	return append(commands, program.Transcode(j.lanes, j.orders+device.Pointer(c.first*program.TranscodeJobBytes), c.orders, c.rows))
 }

@@ -203,14 +203,17 @@ func (j *job) columns() error {
 		return nil
 	}
 	// Buffers come first: without them nothing can be brought, and with one of them copies
-	// pause while what it has is computed.
-	need, most, segment := int64(0), int64(0), int64(0)
+	// pause while what it has is computed. Orders to transcode are for all that may be streamed.
+	need, most, segment, orders := int64(0), int64(0), int64(0), 0
 	for i := range fills {
 		f := &fills[i]
 		if i == 0 || f.pos != fills[i-1].pos || f.p != fills[i-1].p {
 			segment = 0
 		}
 		n := j.bufferBytes(f)
+		if f.column >= 0 {
+			orders++
+		}
 		if f.it == nil {
 			need += n
 		}
@@ -220,7 +223,7 @@ func (j *job) columns() error {
 		}
 	}
 	for {
-		err := j.buffers(need, most)
+		err := j.buffers(need, most, orders)
 		if err == nil {
 			break
 		}
@@ -407,7 +410,7 @@ func (w *writer) fill(fills []fill) error {
 			if streamed {
 				at.addr = c.take(at.bytes)
 			}
-			f.bring(j, c, at.addr, streamed)
+			w.bring(f, c, at.addr, streamed)
 		}
 		w.describe(f, at.addr)
 		if f.column >= 0 && f.img.it == nil {

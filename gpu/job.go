@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sync"
 	"time"
 
 	"pgaccel/gpu/device"
@@ -17,7 +16,6 @@ import (
 type job struct {
 	d     *dev
 	ctx   context.Context
-	mu    sync.Mutex // of stats, while copies run beside
 	stats Stats
 	// What the counters count.
 	imageHits, imageMisses uint64
@@ -39,6 +37,7 @@ type job struct {
 	parts      []*part
 	slots      []device.Pointer // buffers that columns come through, of bufferSize
 	bufferSize int64
+	orders     device.Pointer // to transcode, of all chunks
 	direct     []direct
 	chunks     []*chunk // that bring what is kept
 	blob       []byte   // data of this query only
@@ -164,7 +163,6 @@ func (j *job) attempt(q *program.Query, list []uint32, stream int) (*program.Res
 			}
 		}
 	}
-	j.drain()
 	j.release(err)
 	return r, err
 }
@@ -280,7 +278,7 @@ func (j *job) release(err error) {
 		d.cache.arena.dealloc(s)
 	}
 	j.pins, j.temps, j.waits = nil, nil, nil
-	j.bufferSize = 0
+	j.bufferSize, j.orders = 0, 0
 	j.parts, j.slots, j.direct, j.chunks, j.blob, j.fixups = nil, nil, nil, nil, nil, nil
 }
 

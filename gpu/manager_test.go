@@ -7,8 +7,6 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"os"
-	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -572,69 +570,5 @@ func TestClose(t *testing.T) {
 		if err := m.Attach(c); err == nil {
 			t.Fatal("a manager that is closed got devices")
 		}
-	}
-}
-
-// TestOverlap streams a table, and has every chunk but the last computed only when the next is
-// being copied, and no copy end but when the next has been sent: it ends only if copies and
-// kernels do run side by side, and the device always has a copy that waits. Chunks are copied in
-// their order, and kernels leave the copies room.
-func TestOverlap(t *testing.T) {
-	r := rand.New(rand.NewPCG(14, 14))
-	f := &flaky{Executor: newEmulator(t, emulator.Options{})}
-	var copies, computed, chunks, last atomic.Int64
-	await := func(cond func() bool) bool {
-		for deadline := time.Now().Add(30 * time.Second); !cond(); time.Sleep(time.Millisecond) {
-			if time.Now().After(deadline) {
-				return false
-			}
-		}
-		return true
-	}
-	sms := f.Devices()[0].SMs
-	f.run = func(_ int64, b *device.Batch) error {
-		if b.Stream >= device.Streams-device.CopyStreams {
-			n := copies.Add(1)
-			if b.Commands[0].Op != device.OpCopyShared {
-				return errors.New("a chunk does not begin with its columns")
-			}
-			// The table lies in memory segment by segment.
-			if at := b.Commands[0].Pieces[0].Offset; last.Swap(at) > at && n > 1 {
-				return fmt.Errorf("copy %d is of a chunk before the one before", n)
-			}
-			if n < chunks.Load() && !await(func() bool { return copies.Load() > n }) {
-				return fmt.Errorf("copy %d of %d is all that the device has", n, chunks.Load())
-			}
-			return nil
-		}
-		for i := range b.Commands {
-			if c := &b.Commands[i]; c.Op == device.OpLaunch && strings.HasPrefix(c.Function, "scan") && computed.Load() < chunks.Load() && int(c.Grid[0]) > besideCopies(sms) {
-				return fmt.Errorf("%d blocks on %d multiprocessors, beside copies", c.Grid[0], sms)
-			}
-			if b.Commands[i].Op == device.OpLaunch && i > 0 && b.Commands[i-1].Op == device.OpMark && copies.Load() > 0 {
-				n := computed.Add(1)
-				if n < chunks.Load() && !await(func() bool { return copies.Load() > n }) {
-					return fmt.Errorf("the next of %d chunks is not copied while the one after %d is computed, %d are", chunks.Load(), n, copies.Load())
-				}
-			}
-		}
-		return nil
-	}
-	mem := newMemory(t, 4<<20)
-	m := newManager(t, Options{Memory: 150 << 10, chunk: 16 << 10, File: mem.f, Offset: mem.offset}, f)
-	fact := newTable(r, mem, factColumns, slices.Repeat([]int{500}, 24)...)
-	q := testShapes[0](r, fact, nil)
-	q.Ranges[0] = program.Range{Lo: 0, Hi: 1 << 40}
-	for i := range 3 { // what fits is kept; then count, then watch
-		if n := copies.Swap(0); i == 2 {
-			chunks.Store(n)
-		}
-		computed.Store(0)
-		if err := compare(m, q); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if n := computed.Load(); n < 2 || copies.Load() != n || chunks.Load() != n {
-		t.Fatalf("%d chunks were computed, %d and %d copied", n, chunks.Load(), copies.Load())
 	}
 }

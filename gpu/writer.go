@@ -9,59 +9,87 @@ import (
 
 // chunk is columns of segments that come to the device together, through a buffer.
 type chunk struct {
-	slot   device.Pointer
-	used   int64 // bytes of the buffer, orders to transcode excluded
-	words  []encoded
-	direct []direct
-	rows   int // of the largest segment
+	slot   int // of job.slots
+	addr   device.Pointer
+	used   int64            // bytes of the buffer
+	copies []device.Command // the first has all pieces of the shared file
+	rows   int              // of the largest segment
+	// The orders to transcode: the first of those of the job, and how many.
+	first, orders int
 	// list has the segments that are computed while the buffer has them; nil where the
 	// columns are kept.
 	list []uint32
-
-	sent   chan struct{} // closed when its copy is about to be sent
-	copied chan struct{} // closed when its copy has ended; nil while none has begun
-	err    error         // of the copy
 }
 
-// encoded is a column of a segment on its way to device lanes.
-type encoded struct {
-	words    []uint32
-	src, dst device.Pointer // in the buffer; of the lanes
-	rows     int
-	format   program.LaneFormat
+// copy adds a copy to the chunk's.
+func (c *chunk) copy(j *job, dst device.Pointer, data []byte) {
+	if off, ok := j.offset(data); ok {
+		addPiece(&c.copies[0], device.Piece{Offset: off, Bytes: int64(len(data)), Dst: dst})
+	} else {
+		c.copies = append(c.copies, device.Command{Op: device.OpWrite, Dst: dst, Data: data})
+	}
 }
 
-// Alignments in a chunk's buffer.
-const (
-	wordsAlign = 64 // as in column memory, so that neighbours there are one piece
-	jobBytes   = 64 // at most, of an order to transcode
-)
+// commands are the chunk's copies.
+func (c *chunk) commands() []device.Command {
+	if len(c.copies[0].Pieces) == 0 {
+		return c.copies[1:]
+	}
+	return c.copies
+}
+
+// bytes is how much is copied to the buffer.
+func (c *chunk) bytes() (n int64) {
+	for i := range c.copies {
+		n += int64(len(c.copies[i].Data))
+		for _, p := range c.copies[i].Pieces {
+			n += p.Bytes
+		}
+	}
+	return n
+}
+
+// copied and free are the events that a chunk has come, and that its buffer is free again.
+func (c *chunk) copied() uint32 { return uint32(c.slot) }
+func (c *chunk) free() uint32   { return uint32(buffersMax + c.slot) }
+
+// wordsAlign is the alignment of encoded columns, as in column memory, so that neighbours there
+// are one piece.
+const wordsAlign = 64
 
 // take returns room in the buffer.
 func (c *chunk) take(bytes int64) device.Pointer {
-	p := c.slot + device.Pointer(c.used)
+	p := c.addr + device.Pointer(c.used)
 	c.used += roundUp(bytes)
 	return p
 }
 
-// The buffers that columns come through: one is computed, one is copied, and others wait to
-// be copied so that the copies do not pause. What is left to be computed after the last
-// copy is a buffer's.
+// The buffers that columns come through: one is computed, one is copied, and one waits to be
+// copied so that the copies do not pause. What is left to be computed after the last copy is a
+// buffer's; and each costs the bus a pause of some microseconds.
 const (
-	buffersMax  = 4
+	buffersMax  = 3
 	bufferBytes = 32 << 20
+	bufferShare = 24 // of the budget
 )
 
-// buffers makes room for columns to come through: need in all, most for one segment. After
-// errNoRoom it has made some of it, perhaps.
-func (j *job) buffers(need, most int64) error {
+// buffers makes room for columns to come through: need in all, most for one segment, and for so
+// many orders to transcode. After errNoRoom it has made some of it, perhaps.
+func (j *job) buffers(need, most int64, orders int) error {
 	if need == 0 {
 		return nil
+	}
+	if j.orders == 0 {
+		p, err := j.alloc(int64(orders) * program.TranscodeJobBytes)
+		if err != nil {
+			return err
+		}
+		j.orders = p
 	}
 	if j.bufferSize == 0 {
 		bytes := j.d.m.opt.chunk
 		if bytes == 0 {
-			bytes = min(j.d.budget/32, bufferBytes)
+			bytes = min(j.d.budget/bufferShare, bufferBytes)
 		}
 		j.bufferSize = roundUp(max(min(bytes, need), most))
 	}
@@ -91,7 +119,7 @@ func (j *job) bufferBytes(f *fill) int64 {
 	if f.column >= 0 {
 		s := &f.p.q.Segments[f.pos]
 		if c := &s.Columns[f.column]; f.p.formats[f.column].of(c).Width > 0 {
-			n += roundUp(4*int64(len(c.Words))) + jobBytes
+			n += roundUp(4 * int64(len(c.Words)))
 		}
 	}
 	return n
@@ -102,8 +130,8 @@ type writer struct {
 	j      *job
 	full   bool // there was no room: the rest is streamed
 	last   *chunk
-	chunks int // so far
 	stream bool
+	orders []byte // to transcode
 	part   *part
 	places []place
 	runs   []run
@@ -169,52 +197,52 @@ func (w *writer) room(fills []fill, places []place) error {
 // chunk returns the one that the next columns belong to.
 func (w *writer) chunk(p *part, need int64, stream bool) *chunk {
 	j := w.j
-	if c := w.last; c != nil && w.stream == stream && (!stream || w.part == p) && c.used+int64(len(c.words))*jobBytes+need <= j.bufferSize {
+	if c := w.last; c != nil && w.stream == stream && (!stream || w.part == p) && c.used+need <= j.bufferSize {
 		return c
 	}
-	w.early()
-	c := &chunk{slot: j.slots[w.chunks%len(j.slots)]}
+	of := &j.chunks
+	if stream {
+		of = &p.streams
+	}
+	c := &chunk{slot: len(*of) % len(j.slots), first: len(w.orders) / program.TranscodeJobBytes}
+	c.addr = j.slots[c.slot]
+	c.copies = []device.Command{{Op: device.OpCopyShared, File: j.d.file}}
 	if l := w.last; l != nil { // it will have about as much
-		c.words, c.list = make([]encoded, 0, len(l.words)+16), make([]uint32, 0, len(l.list)+4)
+		c.list = make([]uint32, 0, len(l.list)+4)
+		c.copies[0].Pieces = make([]device.Piece, 0, len(l.copies[0].Pieces)+8)
 	}
 	w.last, w.stream, w.part = c, stream, p
-	w.chunks++
-	if stream {
-		p.streams = append(p.streams, c)
-	} else {
-		j.chunks = append(j.chunks, c)
-	}
+	*of = append(*of, c)
 	return c
 }
 
-// early begins the copy of the last chunk, which is complete, where its buffer is free: while the
-// host still lists the copies of those that follow. It is so where nothing that is to be kept
-// comes through the buffers first, as for a query that finds all that there is room for.
-func (w *writer) early() {
-	if j, c := w.j, w.last; c != nil && w.stream && w.chunks <= len(j.slots) && len(j.chunks) == 0 {
-		j.begin(w.part.streams, len(w.part.streams)-1)
-	}
-}
-
 // bring lists the copies of what a descriptor describes to addr.
-func (f *fill) bring(j *job, c *chunk, addr device.Pointer, streamed bool) {
+func (w *writer) bring(f *fill, c *chunk, addr device.Pointer, streamed bool) {
+	j := w.j
 	s := &f.p.q.Segments[f.pos]
-	to := &j.direct
-	if streamed {
-		to = &c.direct
+	side := func(addr device.Pointer, data []byte) {
+		if streamed {
+			c.copy(j, addr, data)
+		} else {
+			j.write(addr, data)
+		}
 	}
 	if f.column < 0 {
-		*to = append(*to, direct{dst: addr, data: bytesOf(s.Live[:bitmapWords(s.Rows, s.Live)])})
+		side(addr, bytesOf(s.Live[:bitmapWords(s.Rows, s.Live)]))
 		return
 	}
 	col := &s.Columns[f.column]
 	l := f.p.formats[f.column].of(col)
-	lanes, _ := segmentBytes(s.Rows, col, l)
 	if n := bitmapWords(s.Rows, col.Nulls); n > 0 {
-		*to = append(*to, direct{dst: addr + device.Pointer(lanes), data: bytesOf(col.Nulls[:n])})
+		lanes, _ := segmentBytes(s.Rows, col, l)
+		side(addr+device.Pointer(lanes), bytesOf(col.Nulls[:n]))
 	}
 	if l.Width > 0 {
-		c.words = append(c.words, encoded{words: col.Words, src: c.take(4 * int64(len(col.Words))), dst: addr, rows: s.Rows, format: l})
+		words := bytesOf(col.Words)
+		src := c.take(int64(len(words)))
+		c.copy(j, src, words)
+		w.orders = program.AppendTranscodeJob(w.orders, src, addr, s.Rows, l)
+		c.orders++
 		c.rows = max(c.rows, s.Rows)
 	}
 }
@@ -269,12 +297,12 @@ func (r *run) flush(j *job) {
 	r.data = r.data[n:] // the next run lies behind
 }
 
-// flush ends all runs.
+// flush ends all runs, and brings the orders to transcode.
 func (w *writer) flush() {
 	for i := range w.runs {
 		w.runs[i].flush(w.j)
 	}
-	w.early()
+	w.j.write(w.j.orders, w.orders)
 }
 
 // bytesOf returns the memory of words.
