@@ -33,8 +33,9 @@ type Options struct {
 	CPURuns int
 	// Bandwidth of the device's memory in bytes a second, for the floor; 4.2e12.
 	Bandwidth float64
-	// Large is how many bytes the largest query of a set is to move at least: bins are repeated
-	// until it does, and measured once more, as "KDD x 64". 100 MB by default; less than 0: they are not.
+	// Large is how many bytes the largest query of a set is to read, or half of what it is to read
+	// and write: bins are repeated until it does, and measured once more, as "KDD x 64". 100 MB by
+	// default; less than 0: they are not.
 	Large int64
 	// Shapes are ways to compile Cut's kernel, measured beside its own.
 	Shapes []Shape

@@ -13,17 +13,18 @@ import (
 // repeated sets take.
 const papersMost = 32 << 30
 
-// copiesFor is how often bins must be repeated for a query of them all to move opt.Large
-// bytes; 1 where they do as they are.
+// copiesFor is how often bins must be repeated for a query of them all to read opt.Large bytes,
+// or to read and write almost twice as many; 1 where they do as they are.
 func copiesFor(bins []*bitmapidx.Bitmap, opt Options) int {
-	bytes := 8 * (bins[0].Len() / chunkBits)
-	for _, b := range bins {
-		bytes += 8 * len(b.Atoms())
-	}
-	if opt.Large <= 0 {
+	if opt.Large <= 0 || len(bins) == 0 {
 		return 1
 	}
-	return max(1, int((opt.Large+int64(bytes)-1)/int64(bytes)))
+	read := int64(8)
+	for _, b := range bins {
+		read += 8 * int64(len(b.Atoms()))
+	}
+	moved := read + 8*int64(bins[0].Len()/chunkBits)
+	return int(max(1, min((opt.Large+read-1)/read, 2*opt.Large/moved)))
 }
 
 // rotation is the chunk of a set that a copy of it begins with.
