@@ -52,18 +52,26 @@ type turns struct {
 	rows    [][]any                 // of the table
 }
 
-// ssbClients has clients in this process ask at once, with and without gpu.Options.Share: which
-// joins queries that are equal, so that its gain is that of the queries under way that are.
+// ssbClients has clients in this process ask what is resident.
 func (r *gpuRun) ssbClients(ctx context.Context, d *ssbData, queries []ssbPlanned) error {
 	constants, err := d.sameShape(clientsMany * 4)
 	if err != nil {
 		return err
 	}
-	work := []*turns{
-		{name: "the 13 queries", queries: queries, of: func(client, k int) int { return (client + k) % len(queries) }},
+	return r.clients(ctx, d, "ssb", "columns resident", r.DeviceMemory, allInTurns(queries),
 		// No client ever asks what another one does.
-		{name: "q1.1, other constants", queries: constants, of: func(client, k int) int { return (client + k*clientsMany) % len(constants) }},
-	}
+		&turns{name: "q1.1, other constants", queries: constants, of: func(client, k int) int { return (client + k*clientsMany) % len(constants) }})
+}
+
+// allInTurns has each client begin with another query.
+func allInTurns(queries []ssbPlanned) *turns {
+	return &turns{name: "the 13 queries", queries: queries, of: func(client, k int) int { return (client + k) % len(queries) }}
+}
+
+// clients has clients in this process ask at once, with and without gpu.Options.Share: which
+// joins queries that are equal, so that its gain is that of the queries under way that are.
+// memory is each device's budget, where says what that means.
+func (r *gpuRun) clients(ctx context.Context, d *ssbData, part, where string, memory int64, work ...*turns) error {
 	for _, w := range work {
 		for i := range w.queries {
 			want, err := olap.Execute(ctx, w.queries[i].q, w.queries[i].in, olap.Options{})
@@ -74,13 +82,13 @@ func (r *gpuRun) ssbClients(ctx context.Context, d *ssbData, queries []ssbPlanne
 		}
 	}
 	for _, equal := range []bool{false, true} {
-		if err := r.clientsOf(ctx, d, work, equal); err != nil {
+		if err := r.clientsOf(ctx, d, memory, work, equal); err != nil {
 			return err
 		}
 	}
-	t := gpuTable{Part: "ssb", Title: fmt.Sprintf("Clients in process, queries in turns, columns resident, scale factor %v", r.Scale),
-		Columns: []string{"queries", "clients", "equal ones shared", "queries/s", "median ms", "99 % ms", "of them joined"},
-		Notes:   []string{"From the plan to the rows, each answer compared with the processor's. A query joins another one that is equal and waits or runs; of one shape with other constants no two are equal."}}
+	t := gpuTable{Part: part, Title: fmt.Sprintf("Clients in process, queries in turns, %s, scale factor %v", where, r.Scale),
+		Columns: []string{"queries", "clients", "equal ones shared", "queries/s", "median ms", "99 % ms", "of them joined", "GB/s copied"},
+		Notes:   []string{"From the plan to the rows, each answer compared with the processor's. joined: to one that is equal and waits or runs; copied: to the device."}}
 	for _, w := range work {
 		t.Rows = append(t.Rows, w.rows...)
 	}
@@ -107,8 +115,8 @@ func (d *ssbData) sameShape(n int) ([]ssbPlanned, error) {
 
 // clientsOf measures work on a manager of its own that shares equal queries or does not; then with
 // one client, too.
-func (r *gpuRun) clientsOf(ctx context.Context, d *ssbData, work []*turns, equal bool) error {
-	m, err := r.manager(d.store, r.DeviceMemory, equal)
+func (r *gpuRun) clientsOf(ctx context.Context, d *ssbData, memory int64, work []*turns, equal bool) error {
+	m, err := r.manager(d.store, memory, equal)
 	if err != nil {
 		return err
 	}
@@ -128,7 +136,7 @@ func (r *gpuRun) clientsOf(ctx context.Context, d *ssbData, work []*turns, equal
 			}
 		}
 		for _, clients := range counts {
-			before := m.Status()[0].Shared
+			before := m.Status()[0]
 			times := make([][]time.Duration, clients)
 			n, took, err := askAtOnce(ctx, clients, duration, func(ctx context.Context, client, k int) error {
 				began := time.Now()
@@ -141,8 +149,10 @@ func (r *gpuRun) clientsOf(ctx context.Context, d *ssbData, work []*turns, equal
 			}
 			all := slices.Concat(times...)
 			slices.Sort(all)
+			after := m.Status()[0]
 			w.rows = append(w.rows, []any{w.name, clients, map[bool]string{true: "yes", false: "no"}[equal], float64(n) / took.Seconds(),
-				milliseconds(median(all)), milliseconds(all[len(all)*99/100]), share(float64(m.Status()[0].Shared-before), float64(n))})
+				milliseconds(median(all)), milliseconds(all[len(all)*99/100]), share(float64(after.Shared-before.Shared), float64(n)),
+				float64(after.BytesCopied-before.BytesCopied) / took.Seconds() / 1e9})
 		}
 	}
 	return nil

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,7 +18,7 @@ var coprocessorQueries = []string{"q1.1", "q2.1", "q3.1", "q4.1"}
 // coprocessor has data that does not fit into the device's memory: the budget is a
 // quarter of the columns that the 13 queries read, so that every query brings its columns from
 // host memory. Beside its time stands what the bytes alone take over the bus, compressed
-// and as plain 4-byte values.
+// and as plain 4-byte values. Then several clients ask at once.
 func (r *gpuRun) coprocessor(ctx context.Context) error {
 	d, err := r.ssbData(ctx)
 	if err != nil {
@@ -29,6 +30,12 @@ func (r *gpuRun) coprocessor(ctx context.Context) error {
 	}
 	data := readBytes(planned)
 	budget := max(data/4, 4<<20) // less holds no buffers to stream through
+	return errors.Join(r.coprocessorAlone(ctx, d, planned, data, budget),
+		r.clients(ctx, d, "coprocessor", fmt.Sprintf("%s of columns, %s of device memory", size(data), size(budget)), budget, allInTurns(planned)))
+}
+
+// coprocessorAlone has one query run at a time.
+func (r *gpuRun) coprocessorAlone(ctx context.Context, d *ssbData, planned []ssbPlanned, data, budget int64) error {
 	m, err := r.manager(d.store, budget, false)
 	if err != nil {
 		return err
