@@ -236,14 +236,16 @@ func appendTuning(b []byte, t *program.Tuning) []byte {
 		b = append(b, 1)
 	}
 	b = appendInts(b, t.Order...)
-	b = append(b, flags(t.Queue))
+	b = append(b, flags(t.Queue, t.Carries, t.Masked, t.Together))
 	b = appendInts(b, t.Dense, t.TableBytes, len(t.StageLookups))
 	for _, on := range t.StageLookups {
 		b = append(b, flags(on))
 	}
-	b = appendInts(b, len(t.StageBits))
-	for _, on := range t.StageBits {
-		b = append(b, flags(on))
+	for _, list := range [][]bool{t.StageBits, t.ByteLookups, t.WindowLookups} {
+		b = appendInts(b, len(list))
+		for _, on := range list {
+			b = append(b, flags(on))
+		}
 	}
 	b = appendInts(b, len(t.Widths))
 	for _, w := range t.Widths {

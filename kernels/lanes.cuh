@@ -107,6 +107,12 @@ PGACCEL_INLINE bool shared_bit_of(const uint32_t *words, uint32_t i)
 	return words[i >> 5] >> (i & 31) & 1;
 }
 
+// shared_byte_of reads a byte of what stage_bytes has made.
+PGACCEL_INLINE bool shared_byte_of(const uint32_t *table, uint32_t i)
+{
+	return ((const uint8_t *)table)[i] != 0;
+}
+
 // position_words returns to each lane the word of a bitmap for the position that has the
 // lane's number: bits of rows from rows on are 0.
 PGACCEL_INLINE uint32_t position_words(const uint32_t *bitmap, uint32_t vector, uint32_t lane, uint32_t rows)
@@ -156,6 +162,78 @@ PGACCEL_INLINE uint32_t words_bits(const uint32_t *words, uint32_t position)
 	if (shift + width > 32)
 		return __funnelshift_r(words[at], words[at + 1], shift) & lane_mask(width);
 	return words[at] >> shift & lane_mask(width);
+}
+
+// words_top is words_bits in a word's highest bits; what lies below it is anything.
+template <uint32_t width>
+PGACCEL_INLINE uint32_t words_top(const uint32_t *words, uint32_t position)
+{
+	const uint32_t bit = position * width, shift = bit & 31, at = bit >> 5;
+	if (shift + width > 32)
+		return __funnelshift_l(words[at], words[at + 1], 64 - shift - width);
+	return words[at] << (32 - shift - width);
+}
+
+// carry_in shifts a bit into bits: whether a + b is above 32 bits.
+PGACCEL_INLINE void carry_in(uint32_t &bits, uint32_t a, uint32_t b)
+{
+#ifdef PGACCEL_EMULATOR
+	bits = bits * 2 + ((uint32_t)(a + b) < a ? 1 : 0);
+#else
+	asm("{\n\t.reg .u32 t;\n\tadd.cc.u32 t, %1, %2;\n\taddc.u32 %0, %0, %0;\n\t}" : "+r"(bits) : "r"(a), "r"(b));
+#endif
+}
+
+// words_inside returns the positions of a lane whose offsets are within a window, of a width
+// below 32. Integer instructions that are no multiplications are what a scan of few bits a
+// row waits for: offsets are compared where they lie, as the highest bits, and what a
+// comparison leaves is a carry, which an addition moves into the result.
+template <uint32_t width>
+PGACCEL_INLINE uint32_t words_inside(const uint32_t *words, uint32_t base, uint32_t span)
+{
+	const uint32_t low = base << (32 - width), rest = ~span << (32 - width);
+	uint32_t outside[2] = {0, 0}; // of two halves: neither waits for the other's carries
+#pragma unroll
+	for (uint32_t i = 16; i-- > 0;) {
+		carry_in(outside[0], words_top<width>(words, i) - low, rest);
+		carry_in(outside[1], words_top<width>(words, i + 16) - low, rest);
+	}
+	return ~(outside[0] | outside[1] << 16);
+}
+
+// words_bytes returns the positions of a lane whose offsets are within a window and have a 1
+// in a table in shared memory, which begins with the byte of offset base.
+template <uint32_t width>
+PGACCEL_INLINE uint32_t words_bytes(const uint32_t *words, uint32_t base, uint32_t span, const uint8_t *table)
+{
+	const uint32_t low = base << (32 - width), last = ~(~span << (32 - width));
+	uint32_t out[2] = {0, 0};
+#pragma unroll
+	for (uint32_t i = 16; i-- > 0;) {
+#pragma unroll
+		for (uint32_t k = 0; k < 2; k++) {
+			const uint32_t x = words_top<width>(words, i + 16 * k) - low;
+			const uint32_t bit = x <= last ? table[x >> (32 - width)] : 0;
+			out[k] = out[k] * 2 + bit;
+		}
+	}
+	return out[0] | out[1] << 16;
+}
+
+// words_marked returns the positions of a lane, of some, whose offsets are within a window and
+// have a bit in a bitmap in shared memory: shift is the bit of offset base.
+template <uint32_t width>
+PGACCEL_INLINE uint32_t words_marked(const uint32_t *words, uint32_t base, uint32_t span, const uint32_t *bitmap, uint32_t shift, uint32_t some)
+{
+	const uint32_t low = base << (32 - width), last = ~(~span << (32 - width));
+	uint32_t out = 0;
+#pragma unroll
+	for (uint32_t i = 0; i < 32; i++) {
+		const uint32_t x = words_top<width>(words, i) - low, at = (x >> (32 - width)) + shift;
+		const uint32_t word = (some >> i & 1) != 0 && x <= last ? bitmap[at >> 5] : 0;
+		out = __funnelshift_r(out, word >> (at & 31), 1);
+	}
+	return out;
 }
 
 // Window is an interval of values as the offsets of one segment have it: value v is inside

@@ -33,7 +33,25 @@ func (g *generator) stages() [][]Step {
 			dense = max(dense, i+1)
 		}
 	}
-	return [][]Step{steps[:dense], steps[dense:]}
+	var later []Step
+	for k, s := range steps[:dense] {
+		if g.windowOnly(steps[k:dense]) {
+			later = append(later, s)
+		}
+	}
+	return [][]Step{steps[:dense], slices.Concat(later, steps[dense:])}
+}
+
+// windowOnly reports whether the first of some steps, those that see all rows from it on, is
+// only compared with an interval there: no step that follows may mind rows that are not to be.
+func (g *generator) windowOnly(steps []Step) bool {
+	d := dense{g: g}
+	for _, s := range steps {
+		if _, plain := d.plain(s); !plain {
+			return false
+		}
+	}
+	return g.t.Queue && g.p.Sink.Kind != SinkBitmap && steps[0].Kind == StepProbe && g.staged(g.t.WindowLookups, steps[0].Index)
 }
 
 // stepNode is the node that a step decides by.
@@ -91,6 +109,7 @@ type dense struct {
 	risky   bool
 	opened  map[int]bool   // columns
 	windows map[int]string // of steps that compare offsets, by their place in steps
+	read    bool           // the words of all columns are there
 }
 
 func (g *generator) newDense(steps []Step, sink bool) *dense {
@@ -156,10 +175,7 @@ func (d *dense) open(columns []int) {
 
 // columns returns all that the stage reads, in order.
 func (d *dense) columns() []int {
-	var roots []int
-	for _, s := range d.steps {
-		roots = append(roots, d.g.stepNode(s))
-	}
+	roots := d.nodes(d.steps)
 	if d.sink && d.g.p.Sink.Kind != SinkBitmap {
 		sink, _ := d.g.p.sinkNodes()
 		roots = append(roots, sink...)
@@ -314,18 +330,22 @@ func (d *dense) step(k int) (steps int) {
 		return 1
 	}
 	d.open([]int{column})
-	for steps = 1; k+steps < len(d.steps); steps++ {
-		if c, ok := d.plain(d.steps[k+steps]); !ok || c != column {
-			break
-		}
-	}
+	steps = d.same(k, column)
 	block := "if (%s.any) {"
-	if s.Kind == StepRange && steps == 1 {
+	if d.interval(k) && steps == 1 {
 		block = "if (%[1]s.any && !%[1]s.all) {"
 	}
 	g.line(block, d.windows[k])
-	g.line("uint32_t out = 0;")
-	if d.whole(nil, []int{column}) {
+	whole := d.whole(nil, []int{column})
+	if carries := d.carries(k, steps, column); whole && carries != nil {
+		g.line("uint32_t out = m;")
+		if !d.read {
+			d.words(column)
+		}
+		for _, c := range carries {
+			g.line("out &= %s;", c)
+		}
+	} else if g.line("uint32_t out = 0;"); whole {
 		// The whole vector at once: all loads, then shifts by constants.
 		d.words(column)
 		g.line("#pragma unroll")
@@ -358,16 +378,100 @@ func (d *dense) step(k int) (steps int) {
 	return steps
 }
 
+// same returns how many steps from the k'th on compare offsets of a column.
+func (d *dense) same(k, column int) (steps int) {
+	for steps = 1; k+steps < len(d.steps); steps++ {
+		if c, ok := d.plain(d.steps[k+steps]); !ok || c != column {
+			break
+		}
+	}
+	return steps
+}
+
+// togetherMax bounds the registers for words of all columns.
+const togetherMax = 40
+
+// together reports whether the words of all columns are to be read at once.
+func (d *dense) together() bool {
+	if !d.g.t.Together || d.sink || len(d.steps) == 0 {
+		return false
+	}
+	words := 0
+	for k := 0; k < len(d.steps); {
+		column, plain := d.plain(d.steps[k])
+		if !plain || !d.whole(nil, []int{column}) {
+			return false
+		}
+		width, _ := d.g.widthOf(column)
+		words += width
+		steps := d.same(k, column)
+		if d.carries(k, steps, column) == nil {
+			return false
+		}
+		k += steps
+	}
+	return words <= togetherMax
+}
+
+// nodes are those that steps decide by.
+func (d *dense) nodes(steps []Step) (roots []int) {
+	for _, s := range steps {
+		roots = append(roots, d.g.stepNode(s))
+	}
+	return roots
+}
+
+// interval reports whether a step is decided by its window alone.
+func (d *dense) interval(k int) bool {
+	return d.steps[k].Kind == StepRange || !d.sink && d.g.windowOnly(d.steps[k:])
+}
+
+// carries are the calls that decide steps over all of a lane's words of a column, nil where
+// there are none for one.
+func (d *dense) carries(k, steps, column int) (calls []string) {
+	width, _ := d.g.widthOf(column)
+	if !d.g.t.Carries || width == 0 || width > 31 {
+		return nil
+	}
+	for j := k; j < k+steps; j++ {
+		s, w := d.steps[j], d.windows[j]
+		call := fmt.Sprintf("<%d>(words%d, %s.base, %s.span", width, column, w, w)
+		if d.interval(j) {
+			calls = append(calls, "words_inside"+call+")")
+			continue
+		}
+		staged, bits := d.bitmap(s)
+		switch {
+		case !staged:
+			return nil
+		case s.Kind == StepProbe && d.g.t.bytes(s.Index):
+			calls = append(calls, fmt.Sprintf("words_bytes%s, (const uint8_t *)%s + %s.shift)", call, bits, w))
+		default:
+			some := "0xffffffffu"
+			if d.g.t.Masked {
+				some = "out"
+			}
+			calls = append(calls, fmt.Sprintf("words_marked%s, %s, %s.shift, %s)", call, bits, w, some))
+		}
+	}
+	return calls
+}
+
 // inside is the condition that offset x, at a position, passes steps that compare offsets.
 func (d *dense) inside(k, steps int, position string) string {
 	var all []string
 	for j := k; j < k+steps; j++ {
 		s, w := d.steps[j], d.windows[j]
 		pass := fmt.Sprintf("x - %s.base <= %s.span", w, w)
-		if s.Kind != StepRange {
+		if !d.interval(j) {
 			staged, bits := d.bitmap(s)
-			pass += " && " + d.g.testBit(staged, bits, fmt.Sprintf("(uint32_t)(x - %s.base + %s.shift)", w, w))
-			if !staged {
+			at := fmt.Sprintf("(uint32_t)(x - %s.base + %s.shift)", w, w)
+			if s.Kind == StepProbe {
+				pass += " && " + d.g.testLookup(s.Index, at)
+			} else {
+				pass += " && " + d.g.testBit(staged, bits, at)
+			}
+			if !staged || d.g.t.Masked && k > 0 {
 				pass = "(m >> " + position + " & 1) && " + pass
 			}
 		}
@@ -420,8 +524,15 @@ func (d *dense) positions() {
 	if d.risky {
 		g.line("const uint32_t all = m;")
 	}
+	if d.read = d.together(); d.read {
+		columns := d.columns()
+		d.open(columns)
+		for _, c := range columns {
+			d.words(c)
+		}
+	}
 	for k := 0; k < len(d.steps); {
-		if k > 0 && !d.steps[k].Risky {
+		if k > 0 && !d.steps[k].Risky && !d.read {
 			g.line("if (__any_sync(PGACCEL_WARP, m != 0)) {")
 			defer g.line("}")
 		}

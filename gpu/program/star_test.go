@@ -153,14 +153,20 @@ func TestStar(t *testing.T) {
 		for _, r := range starRanges {
 			widths = append(widths, int8(LaneFormatOf(&SegmentColumn{Min: r[0], Max: r[1]}).Width))
 		}
-		tuning := TuningFor(q, &d.info, widths...)
-		for _, threads := range []int{tuning.Threads, 1024} {
-			tuning.Threads = threads
-			got, _ := d.compute(q, tuning, 1)
-			if text := differ(q.Program, got, want); text != "" {
-				t.Errorf("query %s, %d threads: %s", name, threads, text)
+		was := chosen
+		for _, c := range []choices{{}, {carries: true, masked: true, bytes: true, together: true}, {carries: true, windows: true, search: true}} {
+			c.threads, c.blocks = was.threads, was.blocks
+			chosen = c
+			tuning := TuningFor(q, &d.info, widths...)
+			chosen = was
+			for _, threads := range []int{tuning.Threads, 1024} {
+				tuning.Threads = threads
+				got, _ := d.compute(q, tuning, 1)
+				if text := differ(q.Program, got, want); text != "" {
+					t.Errorf("query %s, %+v, %d threads: %s", name, c, threads, text)
+				}
+				d.free()
 			}
-			d.free()
 		}
 		if testing.Verbose() {
 			hopper := device.Info{Kind: device.CUDA, SharedPerBlock: 227 << 10}

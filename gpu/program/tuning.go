@@ -2,6 +2,7 @@ package program
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"pgaccel/gpu/device"
@@ -23,6 +24,23 @@ type Tuning struct {
 	// StageLookups and StageBits say which bitmaps blocks copy to their shared memory
 	// first, by lookup and by set of StepBits.
 	StageLookups, StageBits []bool
+	// ByteLookups says which of StageLookups become a byte for each key: that is found with
+	// fewer instructions than a bit.
+	ByteLookups []bool
+	// WindowLookups says of which lookups the rows of a vector are only compared with the
+	// interval of the keys, and looked up once they are gathered: where the interval says
+	// nearly as much, as that of a year's days does. It counts with Queue.
+	WindowLookups []bool
+	// Carries says that whole vectors of one column are decided by words_inside, words_bytes
+	// and words_marked, instead of an offset and a condition for each row.
+	Carries bool
+	// Masked says that a bitmap in shared memory is read for the rows only that steps before
+	// have left.
+	Masked bool
+	// Together says that the words of all columns that the first steps read of a vector are
+	// read at once, where they are few and Carries has calls for all: less waiting, and
+	// nothing is left out where no row of a vector is left.
+	Together bool
 	// TableBytes is the shared memory for more than one table of few groups in a block, so
 	// that its warps mostly add to different words.
 	TableBytes int
@@ -40,19 +58,36 @@ const sharedReserve = 4 << 10
 // memory traffic as so many bits of each row of the vector do (measured on an H200).
 const gatherBits = 280
 
+// byteKeysMax is the most keys of a lookup that becomes bytes in shared memory: what is beyond
+// is missing as first-level cache.
+const byteKeysMax = 64 << 10
+
+// choices are those of TuningFor that measurements decide, by names of Tuning.
+type choices struct {
+	carries, masked, bytes, windows bool
+	together                        bool
+	search                          bool // steps in the order that all of them cost least in
+	threads, blocks                 int
+}
+
+// chosen are the best that were measured.
+var chosen = choices{threads: 1024, blocks: 1}
+
 // TuningFor chooses for an execution on a device: in which order steps are applied, which of
 // them see all rows, and what of q's data blocks keep in shared memory. widths become
 // Tuning.Widths. Of what differs between executions it looks at sizes of bitmaps and
 // numbers of groups only, and at these against what a block has, so that executions
 // mostly share a kernel.
 func TuningFor(q *Query, info *device.Info, widths ...int8) Tuning {
-	t := Tuning{Threads: 1024, BlocksPerSM: 1, Positions: 4, Widths: widths,
-		StageLookups: make([]bool, len(q.Program.Lookups)), StageBits: make([]bool, len(q.Bits))}
+	t := Tuning{Threads: chosen.threads, BlocksPerSM: chosen.blocks, Positions: 4, Widths: widths,
+		Carries: chosen.carries, Masked: chosen.masked, Together: chosen.together,
+		StageLookups: make([]bool, len(q.Program.Lookups)), StageBits: make([]bool, len(q.Bits)),
+		ByteLookups: make([]bool, len(q.Program.Lookups)), WindowLookups: make([]bool, len(q.Program.Lookups))}
 	if info.Kind == device.Emulator {
 		t.Threads = 64
 	}
 	c := chooser{q: q, t: &t, g: &generator{p: q.Program, t: t}}
-	c.left = int64(info.SharedPerBlock) - sharedReserve - int64(t.Threads/32*queueRows*4)
+	c.left = int64(info.SharedPerBlock)/int64(t.BlocksPerSM) - sharedReserve - int64(t.Threads/32*queueRows*4)
 	if q.Sink.Kind == SinkGroups && q.Sink.Place == PlaceShared {
 		places := q.places()
 		c.left -= int64(q.Groups)*places.sharedGroupBytes() + 8
@@ -69,6 +104,8 @@ type chooser struct {
 	t    *Tuning
 	g    *generator
 	left int64 // bytes of shared memory
+	// movable says that a step may come later: faults do not depend on it.
+	movable bool
 }
 
 // share is about the share of rows that pass a step.
@@ -140,8 +177,75 @@ func (c *chooser) order() {
 		return
 	}
 	slices.SortStableFunc(quick, func(a, b int) int { return cmp.Compare(cost(a), cost(b)) })
+	c.movable = true
+	if chosen.search && len(quick) <= searchMax {
+		quick = c.search(quick, slow)
+	}
 	c.t.Order = slices.Concat(first, quick, slow)
 	c.g.t.Order = c.t.Order
+}
+
+// searchMax is the most steps whose orders are all looked at.
+const searchMax = 5
+
+// search returns the order of quick steps, which has some slow ones behind it, that costs least
+// by bits read. A step of all rows costs the same wherever it is, so that it is best to begin
+// with the one after which the others can be gathered.
+func (c *chooser) search(quick, slow []int) []int {
+	width := make(map[int]float64, len(quick))
+	for _, i := range quick {
+		width[i] = c.bits([]int{c.g.stepNode(c.q.Program.Steps[i])}) + 4
+	}
+	later := 0.0
+	for _, i := range slow {
+		later += c.bits([]int{c.g.stepNode(c.q.Program.Steps[i])})
+	}
+	roots, _ := c.q.Program.sinkNodes()
+	later += c.bits(roots)
+	best, least := slices.Clone(quick), math.Inf(1)
+	order := slices.Clone(quick)
+	var visit func(k int, share, cost float64, gathers bool)
+	visit = func(k int, share, cost float64, gathers bool) {
+		if k == len(order) {
+			if cost += min(later, share*gatherBits); cost < least-0.5 {
+				best, least = slices.Clone(order), cost
+			}
+			return
+		}
+		for j := k; j < len(order); j++ {
+			i := order[j]
+			// In front of those that keep their order.
+			copy(order[k+1:j+1], order[k:j])
+			order[k] = i
+			gathers := gathers || k > 0 && share*gatherBits < width[i]-4
+			step := width[i]
+			if gathers {
+				step = share * gatherBits
+			}
+			visit(k+1, share*c.q.Program.Steps[i].share(), cost+step, gathers)
+			copy(order[k:j], order[k+1:j+1])
+			order[j] = i
+		}
+	}
+	visit(0, 1, 0, false)
+	return best
+}
+
+// window reports whether the interval of a probe's keys says about as much as the probe.
+func (c *chooser) window(s *Step) bool {
+	if !chosen.windows || !c.movable || s.Kind != StepProbe {
+		return false
+	}
+	n := &c.q.Program.Nodes[c.g.stepNode(*s)]
+	if n.Op != OpColumn {
+		return false
+	}
+	width, known := c.g.widthOf(n.Index)
+	if !known || width > 31 {
+		return false
+	}
+	within := float64(c.q.Lookups[s.Index].Size) / float64(uint64(1)<<width)
+	return within < 0.5 && within <= 2*s.share()
 }
 
 // split decides up to where steps see all rows.
@@ -165,8 +269,15 @@ func (c *chooser) split() {
 			c.t.Queue = true
 			return
 		}
-		if staged != nil && room && !*staged {
+		if quick && c.window(s) {
+			c.t.WindowLookups[s.Index], c.t.Queue = true, true
+		} else if staged != nil && room && !*staged {
 			*staged = true
+			if size := int64(0); s.Kind == StepProbe && chosen.bytes {
+				if size = 8 * bitmap; size <= byteKeysMax+128 && size <= c.left {
+					c.t.ByteLookups[s.Index], bitmap = true, size
+				}
+			}
 			c.left -= bitmap
 		}
 		share *= s.share()
@@ -174,7 +285,7 @@ func (c *chooser) split() {
 	}
 	roots, _ := c.q.Program.sinkNodes()
 	single := c.q.Sink.Kind == SinkGroups && c.q.Sink.Place == PlaceSingle
-	c.t.Queue = len(steps) > 0 && (share*gatherBits < c.bits(roots) || !single && share < 0.5)
+	c.t.Queue = c.t.Queue || len(steps) > 0 && (share*gatherBits < c.bits(roots) || !single && share < 0.5)
 }
 
 // stageAll stages what fits.
