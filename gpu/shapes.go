@@ -236,7 +236,7 @@ func appendTuning(b []byte, t *program.Tuning) []byte {
 		b = append(b, 1)
 	}
 	b = appendInts(b, t.Order...)
-	b = append(b, flags(t.Queue, t.Carries, t.Masked, t.Together))
+	b = append(b, flags(t.Queue, t.Carries, t.Masked, t.Together, t.Ahead))
 	b = appendInts(b, t.Dense, t.TableBytes, len(t.StageLookups))
 	for _, on := range t.StageLookups {
 		b = append(b, flags(on))

@@ -421,6 +421,18 @@ func (d *dense) nodes(steps []Step) (roots []int) {
 	return roots
 }
 
+// ahead emits that the next vector's words are fetched, of columns whose words are read at once.
+func (d *dense) ahead() {
+	g := d.g
+	g.line("if (vector + 1 < end && (vector + 1) * %d < rows) {", VectorRows)
+	for _, c := range g.columnsOf(d.nodes(d.steps)) {
+		if width, known := g.widthOf(c); known && width > 0 && d.whole(nil, []int{c}) {
+			g.line("fetch_lines(d%d.words + (vector + 1) * %d, %d, lane);", c, width*laneCount, width)
+		}
+	}
+	g.line("}")
+}
+
 // interval reports whether a step is decided by its window alone.
 func (d *dense) interval(k int) bool {
 	return d.steps[k].Kind == StepRange || !d.sink && d.g.windowOnly(d.steps[k:])
@@ -523,6 +535,9 @@ func (d *dense) positions() {
 	g := d.g
 	if d.risky {
 		g.line("const uint32_t all = m;")
+	}
+	if g.t.Ahead {
+		d.ahead()
 	}
 	if d.read = d.together(); d.read {
 		columns := d.columns()

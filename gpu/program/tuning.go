@@ -41,6 +41,9 @@ type Tuning struct {
 	// read at once, where they are few and Carries has calls for all: less waiting, and
 	// nothing is left out where no row of a vector is left.
 	Together bool
+	// Ahead says that the next vector of a unit is fetched to the second-level cache while one
+	// is computed: of columns that all rows are read of, at once.
+	Ahead bool
 	// TableBytes is the shared memory for more than one table of few groups in a block, so
 	// that its warps mostly add to different words.
 	TableBytes int
@@ -65,7 +68,7 @@ const byteKeysMax = 64 << 10
 // choices are those of TuningFor that measurements decide, by names of Tuning.
 type choices struct {
 	carries, masked, bytes, windows bool
-	together                        bool
+	together, ahead                 bool
 	search                          bool // steps in the order that all of them cost least in
 	threads, blocks                 int
 }
@@ -80,7 +83,7 @@ var chosen = choices{threads: 1024, blocks: 1}
 // mostly share a kernel.
 func TuningFor(q *Query, info *device.Info, widths ...int8) Tuning {
 	t := Tuning{Threads: chosen.threads, BlocksPerSM: chosen.blocks, Positions: 4, Widths: widths,
-		Carries: chosen.carries, Masked: chosen.masked, Together: chosen.together,
+		Carries: chosen.carries, Masked: chosen.masked, Together: chosen.together, Ahead: chosen.ahead,
 		StageLookups: make([]bool, len(q.Program.Lookups)), StageBits: make([]bool, len(q.Bits)),
 		ByteLookups: make([]bool, len(q.Program.Lookups)), WindowLookups: make([]bool, len(q.Program.Lookups))}
 	if info.Kind == device.Emulator {

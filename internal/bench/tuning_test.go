@@ -37,6 +37,7 @@ var tuned = []struct {
 	{"windows", program.Choices{Carries: true, Masked: true, Bytes: true, Windows: true, Threads: 1024, Blocks: 1}},
 	{"search", program.Choices{Carries: true, Masked: true, Bytes: true, Windows: true, Search: true, Threads: 1024, Blocks: 1}},
 	{"together", program.Choices{Carries: true, Masked: true, Bytes: true, Windows: true, Search: true, Together: true, Threads: 1024, Blocks: 1}},
+	{"ahead", program.Choices{Carries: true, Masked: true, Bytes: true, Windows: true, Search: true, Ahead: true, Threads: 1024, Blocks: 1}},
 	{"without bytes", program.Choices{Carries: true, Masked: true, Windows: true, Search: true, Together: true, Threads: 1024, Blocks: 1}},
 	{"768 threads", program.Choices{Carries: true, Masked: true, Bytes: true, Windows: true, Search: true, Together: true, Threads: 768, Blocks: 1}},
 	{"512 threads", program.Choices{Carries: true, Masked: true, Bytes: true, Windows: true, Search: true, Together: true, Threads: 512, Blocks: 1}},
