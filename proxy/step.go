@@ -170,7 +170,7 @@ func (s *session) executeBatch(b []byte) []byte {
 		st.sentForRow = true
 	}
 	s.step.free = !s.undoes(p)
-	s.step.eager = !s.step.sampled && st.haveFields && (len(p.values) == 0 || st.haveParams)
+	s.step.eager = !s.step.sampled && (len(p.values) == 0 || st.haveParams)
 	return appendEmpty(s.gateBatch(b, false), wire.Flush)
 }
 
