@@ -247,24 +247,21 @@ func (a *speculation) adopt() answered {
 	return answered{a.result.batch, a.statement.engine.account(a.decision, &a.result), a.result.took}
 }
 
-// wait waits for the result. It reports false where there will be none; the error is then
-// the context's, or nil.
+// wait waits for the result. It reports false where there is none; the error is the
+// context's, and then the caller settles it.
 func (a *speculation) wait(ctx context.Context) (ok bool, err error) {
 	select {
 	case <-a.done:
 	case <-ctx.Done():
-		a.settle(speculationDropped)
-		return false, ctx.Err()
 	}
-	switch {
-	case ctx.Err() != nil:
-		a.settle(speculationDropped)
-	case a.result.err != nil, a.settled.Load():
+	if err := ctx.Err(); err != nil {
+		return false, err
+	}
+	if a.result.err != nil || a.settled.Load() {
 		a.settle(speculationFailed)
-	default:
-		return true, nil
+		return false, nil
 	}
-	return false, ctx.Err()
+	return true, nil
 }
 
 // missed settles one whose tables are not what the gate's snapshot sees.
