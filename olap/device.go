@@ -191,8 +191,9 @@ func (l *lowering) query() *program.Query {
 	return l.q
 }
 
-// take makes the result of what a device computed: an array where the groups' numbers are
-// not much more than the groups, else a table.
+// take makes the result of what a device computed: a list of groups, or where these are not
+// much fewer than there can be, an array. Few groups are in the order of their numbers, as
+// those that the processor finds.
 func (by *grouping) take(r *program.Result, accOf []int) error {
 	s := by.newGroups()
 	by.done = []*groups{s}
@@ -205,33 +206,27 @@ func (by *grouping) take(r *program.Result, accOf []int) error {
 		s.open()
 		return s.account()
 	}
-	to := make([]uint32, n)
-	switch card := by.pack.card; {
+	card := by.pack.card
+	sorted := slices.IsSorted(r.Numbers)
+	switch {
 	case len(by.axes) == 0:
 		by.how = groupSingle
 		s.open()
-	case card <= denseSmall || card <= uint64(8*n):
+	case !sorted && card <= uint64(8*n):
 		by.how = groupDense
 		s.open()
-		for i, number := range r.Numbers {
-			to[i] = uint32(number)
-		}
+		s.scatter(r, accOf)
+		return s.account()
 	default:
-		by.how = groupHash
-		s.openTable(n)
-		keys := make([]uint64, n*by.pack.words)
-		for i, number := range r.Numbers {
-			key := keys[i*by.pack.words:][:by.pack.words]
-			for k := range by.pack.parts {
-				part := &by.pack.parts[k]
-				part.packDigit(key, number/part.stride%part.card)
-			}
+		if !sorted && card <= denseSmall {
+			r = inOrder(r)
 		}
-		s.table.insertAll(keys, to)
-		s.resize(s.table.n)
+		by.how = groupListed
+		s.listed = r.Numbers
+		s.resize(n)
 	}
-	for i, g := range to {
-		s.counts[g] += int64(r.Rows[i])
+	for i, rows := range r.Rows {
+		s.counts[i] = int64(rows)
 	}
 	for k := range s.states {
 		if accOf[k] < 0 {
@@ -239,16 +234,62 @@ func (by *grouping) take(r *program.Result, accOf []int) error {
 		}
 		st, words := &s.states[k], r.Accs[accOf[k]]
 		if st.hi == nil {
-			for i, g := range to {
+			for i := range st.v {
+				st.v[i] = int64(words[i])
+			}
+			continue
+		}
+		for i := range st.v {
+			st.v[i], st.hi[i] = int64(words[2*i]), int64(words[2*i+1])
+		}
+	}
+	return s.account()
+}
+
+// inOrder returns a result with its groups in the order of their numbers, which are below
+// 1<<32.
+func inOrder(r *program.Result) *program.Result {
+	n := len(r.Numbers)
+	places := make([]uint64, n)
+	for i, number := range r.Numbers {
+		places[i] = number<<32 | uint64(i)
+	}
+	slices.Sort(places)
+	to := &program.Result{Numbers: make([]uint64, n), Rows: make([]uint64, n), Accs: make([][]uint64, len(r.Accs))}
+	for i, p := range places {
+		to.Numbers[i], to.Rows[i] = p>>32, r.Rows[uint32(p)]
+	}
+	for k, from := range r.Accs {
+		words := len(from) / n
+		to.Accs[k] = make([]uint64, 0, len(from))
+		for _, p := range places {
+			at := int(uint32(p)) * words
+			to.Accs[k] = append(to.Accs[k], from[at:at+words]...)
+		}
+	}
+	return to
+}
+
+// scatter writes what a device computed to the places that the groups' numbers say.
+func (s *groups) scatter(r *program.Result, accOf []int) {
+	for i, g := range r.Numbers {
+		s.counts[g] = int64(r.Rows[i])
+	}
+	for k := range s.states {
+		if accOf[k] < 0 {
+			continue
+		}
+		st, words := &s.states[k], r.Accs[accOf[k]]
+		if st.hi == nil {
+			for i, g := range r.Numbers {
 				st.v[g] = int64(words[i])
 			}
 			continue
 		}
-		for i, g := range to {
+		for i, g := range r.Numbers {
 			st.v[g], st.hi[g] = int64(words[2*i]), int64(words[2*i+1])
 		}
 	}
-	return s.account()
 }
 
 // knownByZones reports whether zone maps answer the query where all rows count: the

@@ -29,6 +29,14 @@ func listDict(list []string, t vector.Type) *dict {
 	return &dict{t: t, n: len(list), at: func(c int64) string { return list[c] }}
 }
 
+// append appends the string of a code.
+func (d *dict) append(b []byte, code int64) []byte {
+	if d.src != nil {
+		return append(b, d.src.Bytes(code)...)
+	}
+	return append(b, d.at(code)...)
+}
+
 // find returns the code of the string that equals s as values of the kind do.
 func (d *dict) find(s string) (int64, bool) {
 	if d.src != nil && d.t.Kind != vector.BPChar {

@@ -51,7 +51,8 @@
 //
 // Grouping sets are computed in the same scan: most from the groups of a larger set,
 // not from rows (sets.go). What stands over groups is computed a column at a time;
-// an ORDER BY with LIMIT first drops the groups that it cannot leave (topk.go).
+// an ORDER BY with LIMIT first drops the groups that it cannot leave (topk.go). Rows are
+// ordered by integers that hold the keys, as far as they fit (roworder.go).
 //
 // # Devices
 //

@@ -14,6 +14,7 @@ const (
 	groupDense                       // numbers are digits and index arrays
 	groupHash                        // a hash table for each worker, merged at the end
 	groupPartitioned                 // radix partitions, which all workers fill
+	groupListed                      // a device's result: digits' numbers, as they come
 )
 
 const (

@@ -59,6 +59,7 @@ type groups struct {
 	by     *grouping
 	first  uint64     // the number of group 0, where numbers are digits
 	table  *wordTable // nil where they are
+	listed []uint64   // with groupListed: the digits' number of each group
 	counts []int64    // rows by group
 	states []state    // by acc
 	index  []uint32
@@ -251,6 +252,7 @@ func (s *groups) account() error {
 	if s.table != nil {
 		b += s.table.bytes()
 	}
+	b += int64(len(s.listed)) * 8
 	if b <= s.taken {
 		return nil
 	}
@@ -416,14 +418,28 @@ func (s *groups) digits(axis int, numbers []uint32) (v []int64, nulls []uint8) {
 	if part.nullable {
 		nulls = make([]uint8, len(numbers))
 	}
-	for j, n := range numbers {
-		var null bool
-		if s.table != nil {
-			v[j], null = part.unpack(s.table.key(int(n)))
-		} else {
-			v[j], null = part.undigit((s.first + uint64(n)) / part.stride % part.card)
+	if s.table != nil {
+		for j, n := range numbers {
+			var null bool
+			if v[j], null = part.unpack(s.table.key(int(n))); null {
+				nulls[j] = 1
+			}
 		}
-		if null {
+		return v, nulls
+	}
+	small := s.by.pack.card-1 < math.MaxUint32 // divisions of 64 bits take several times longer
+	for j, n := range numbers {
+		number := s.first + uint64(n)
+		if s.listed != nil {
+			number = s.listed[n]
+		}
+		if small {
+			number = uint64(uint32(number) / uint32(part.stride) % uint32(part.card))
+		} else {
+			number = number / part.stride % part.card
+		}
+		var null bool
+		if v[j], null = part.undigit(number); null {
 			nulls[j] = 1
 		}
 	}

@@ -95,18 +95,6 @@ func (a *part) pack(key []uint64, v vec, i int) {
 	key[a.word] |= (uint64(v.v[i]) - uint64(a.lo)) << a.shift
 }
 
-// packDigit is pack of the value that digit d of the dense numbering stands for.
-func (a *part) packDigit(key []uint64, d uint64) {
-	if a.nullable {
-		if d == 0 {
-			key[a.nullWord] |= 1 << a.nullAt
-			return
-		}
-		d--
-	}
-	key[a.word] |= d << a.shift
-}
-
 // unpack is the inverse of pack.
 func (a *part) unpack(key []uint64) (v int64, null bool) {
 	if a.nullable && key[a.nullWord]>>a.nullAt&1 != 0 {

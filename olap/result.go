@@ -2,6 +2,7 @@ package olap
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"pgaccel/plan"
@@ -84,6 +85,48 @@ func (c *rcol) comparator() (func(a, b uint32) int, error) {
 	return func(a, b uint32) int { return cmp.Compare(v[a], v[b]) }, nil
 }
 
+// integers returns the values of a key of ORDER BY as integers in their order, nulls apart;
+// ok is false where there are none such, or an error that comparator returns. They may lie in
+// spare.
+func (c *rcol) integers(spare *[]int64) (v []int64, ok bool) {
+	n := len(c.v) + len(c.dec)
+	if c.dec == nil && c.dict == nil && !c.t.Kind.IsFloat() {
+		return c.v, c.str == nil
+	}
+	*spare = slices.Grow((*spare)[:0], n)[:n]
+	v = *spare
+	switch {
+	case c.dec != nil:
+		scale, some := int16(0), false
+		for i := range c.dec {
+			if c.null(uint32(i)) {
+				continue
+			}
+			d := &c.dec[i]
+			x, fits := d.Unscaled.Int64()
+			if !fits || some && d.Scale != scale {
+				return nil, false
+			}
+			v[i], scale, some = x, d.Scale, true
+		}
+	case c.dict != nil:
+		ranks, err := c.dict.rank(c.t.Collation)
+		if err != nil {
+			return nil, false
+		}
+		for i, code := range c.v {
+			if v[i] = 0; len(ranks) > 0 && !c.null(uint32(i)) {
+				v[i] = int64(ranks[code])
+			}
+		}
+	default:
+		for i, x := range c.v {
+			v[i] = floatKey(x)
+		}
+	}
+	return v, true
+}
+
 // ordering returns the order of the whole ORDER BY.
 func ordering(cols []rcol, keys []plan.Order) (func(a, b uint32) int, error) {
 	type key struct {
@@ -144,10 +187,11 @@ func (r *result) alike(a, b uint32) bool {
 
 // finish orders, cuts and writes the rows out.
 func (x *execution) finish(r *result) (*vector.Batch, error) {
-	less, err := ordering(r.order, x.q.Order)
+	order, err := x.order(r.order, r.n)
 	if err != nil {
 		return nil, err
 	}
+	less := order.rows
 	n := int64(r.n)
 	from := min(x.offset, n)
 	to := n
@@ -156,7 +200,7 @@ func (x *execution) finish(r *result) (*vector.Batch, error) {
 	}
 	var rows []uint32
 	if len(x.q.Order) > 0 {
-		rows = firstRows(r.n, int(min(to+1, n)), less) // one more: it may tie
+		rows = firstRows(r.n, int(min(to+1, n)), order) // one more: it may tie
 		n = int64(len(rows))
 	} else {
 		rows = make([]uint32, r.n)
@@ -210,18 +254,7 @@ func (c *rcol) write(rows []uint32, t vector.Type) vector.Column {
 		if c.dict == nil || c.dict.n == 0 { // no rows: nothing says how the text is held
 			break
 		}
-		made := make(map[int64]string)
-		for i, r := range rows {
-			if c.null(r) {
-				continue
-			}
-			s, ok := made[c.v[r]]
-			if !ok {
-				s = c.dict.at(c.v[r])
-				made[c.v[r]] = s
-			}
-			out.Strs[i] = s
-		}
+		c.strings(out.Strs, rows)
 	case t.Kind == vector.Numeric:
 		out.Decimals = make([]vector.Decimal, len(rows))
 		if c.dec != nil {
@@ -250,6 +283,49 @@ func (c *rcol) write(rows []uint32, t vector.Type) vector.Column {
 	}
 	return out
 }
+
+// strings writes the strings of codes: one copy of each that occurs, all in one piece of
+// memory where an array can say which do.
+func (c *rcol) strings(dst []string, rows []uint32) {
+	if c.dict.n > max(writtenCodes, 4*len(rows)) {
+		made := make(map[int64]string)
+		for i, r := range rows {
+			if c.null(r) {
+				continue
+			}
+			s, ok := made[c.v[r]]
+			if !ok {
+				s = c.dict.at(c.v[r])
+				made[c.v[r]] = s
+			}
+			dst[i] = s
+		}
+		return
+	}
+	type span struct{ from, to int } // of text; to 0: not there, or empty
+	spans := make([]span, c.dict.n)
+	var text []byte
+	for _, r := range rows {
+		if c.null(r) {
+			continue
+		}
+		if s := &spans[c.v[r]]; s.to == 0 {
+			s.from = len(text)
+			text = c.dict.append(text, c.v[r])
+			s.to = len(text)
+		}
+	}
+	all := string(text)
+	for i, r := range rows {
+		if !c.null(r) {
+			s := spans[c.v[r]]
+			dst[i] = all[s.from:s.to]
+		}
+	}
+}
+
+// writtenCodes bounds the dictionaries that have an array for the strings of a few rows.
+const writtenCodes = 64
 
 func pickRows[T any](dst, src []T, rows []uint32) {
 	for i, r := range rows {

@@ -199,13 +199,13 @@ func nthSmallest(v []int64, n int) int64 {
 
 // firstRows returns those of the rows 0 to n-1 that are not after the k-th in an order,
 // k > 0, sorted.
-func firstRows(n, k int, compare func(a, b uint32) int) []uint32 {
+func firstRows(n, k int, o *rowOrder) []uint32 {
 	if k*firstOf >= n {
 		rows := make([]uint32, n)
 		for i := range rows {
 			rows[i] = uint32(i)
 		}
-		slices.SortStableFunc(rows, compare)
+		o.sort(rows)
 		return rows
 	}
 	// heap holds the best k so far, the worst on top.
@@ -219,10 +219,10 @@ func firstRows(n, k int, compare func(a, b uint32) int) []uint32 {
 			if c >= k {
 				return
 			}
-			if c+1 < k && compare(heap[c+1], heap[c]) > 0 {
+			if c+1 < k && o.rows(heap[c+1], heap[c]) > 0 {
 				c++
 			}
-			if compare(heap[c], heap[i]) <= 0 {
+			if o.rows(heap[c], heap[i]) <= 0 {
 				return
 			}
 			heap[c], heap[i] = heap[i], heap[c]
@@ -233,7 +233,7 @@ func firstRows(n, k int, compare func(a, b uint32) int) []uint32 {
 		down(i)
 	}
 	for i := k; i < n; i++ {
-		if compare(uint32(i), heap[0]) < 0 {
+		if o.rows(uint32(i), heap[0]) < 0 {
 			heap[0] = uint32(i)
 			down(0)
 		}
@@ -241,10 +241,10 @@ func firstRows(n, k int, compare func(a, b uint32) int) []uint32 {
 	worst := heap[0]
 	var rows []uint32
 	for i := range uint32(n) {
-		if compare(i, worst) <= 0 {
+		if o.rows(i, worst) <= 0 {
 			rows = append(rows, i)
 		}
 	}
-	slices.SortStableFunc(rows, compare)
+	o.sort(rows)
 	return rows
 }

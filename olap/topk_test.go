@@ -48,14 +48,15 @@ func TestFirstRows(t *testing.T) {
 				list[i] = r.IntN(values)
 			}
 			compare := func(a, b uint32) int { return cmp.Compare(list[a], list[b]) }
-			all := firstRows(n, n, compare)
+			order := &rowOrder{compare: compare}
+			all := firstRows(n, n, order)
 			for _, k := range []int{1, 2, 3, n / 9, n / 2, n} {
 				k = min(max(k, 1), n)
 				want := all
 				for len(want) > k && compare(want[len(want)-1], all[k-1]) > 0 {
 					want = want[:len(want)-1]
 				}
-				if got := firstRows(n, k, compare); !slices.Equal(got[:min(len(want), len(got))], want) {
+				if got := firstRows(n, k, order); !slices.Equal(got[:min(len(want), len(got))], want) {
 					t.Fatalf("%d rows of %d values, the first %d: %d rows, want %d", n, values, k, len(got), len(want))
 				}
 			}
