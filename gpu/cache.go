@@ -19,10 +19,11 @@ const (
 	itemLookup
 	itemImage // the descriptors of a column in all segments of a table's part
 	itemRows  // the descriptors of the segments of a table's part themselves
+	itemLayout
 	itemKinds
 )
 
-var itemNames = [itemKinds]string{"column", "live rows", "bits", "table", "lookup", "image", "image"}
+var itemNames = [itemKinds]string{"column", "live rows", "bits", "table", "lookup", "image", "image", "buffers"}
 
 // itemKey names an item. IDs are never used again for other content.
 type itemKey struct {
@@ -34,14 +35,15 @@ type itemKey struct {
 
 // item is what is kept in a device's memory.
 type item struct {
-	key  itemKey
-	span *span // nil where it needs no memory
-	refs int   // running queries that read it, and images that it is part of
-	tick uint64
+	key   itemKey
+	span  *span   // nil where it needs no memory
+	spans []*span // of a layout, likewise
+	refs  int     // running queries that read it, and images that it is part of
+	tick  uint64
 	// load is the batch that brings it, which has ended when its channel is closed; nil
 	// where that was seen.
 	load  *load
-	parts []*item // of an image
+	parts []*item // of an image, or a layout
 	image bool    // it has been part of one
 	// listed is the list that it is in; nil for none. All with refs == 0 are in one.
 	listed *simplelru.LRU[itemKey, *item]
@@ -179,6 +181,15 @@ func (c *cache) count(it *item, bytes int64) {
 	}
 }
 
+// room is how many bytes nothing is kept in, whatever running queries have of them.
+func (c *cache) room() int64 {
+	n := c.arena.limit
+	for _, bytes := range c.bytes {
+		n -= bytes
+	}
+	return n
+}
+
 // setParts makes an image of an item. The parts stay pinned by it.
 func (c *cache) setParts(it *item, parts []*item) {
 	it.parts = parts
@@ -268,8 +279,12 @@ func (c *cache) free(it *item) {
 		c.arena.dealloc(it.span)
 		it.span = nil
 	}
+	for _, s := range it.spans {
+		c.count(it, -s.bytes)
+		c.arena.dealloc(s)
+	}
 	parts := it.parts
-	it.parts = nil
+	it.spans, it.parts = nil, nil
 	for _, p := range parts {
 		if p == nil {
 			continue

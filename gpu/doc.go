@@ -50,9 +50,13 @@
 // share of what is kept, and the groups stay on the device all the while. It is one batch, whose
 // copies have a stream and whose kernels have another: events say when a chunk has come and
 // when its buffer is free, so that the bus waits for nobody on the host. Copies of many pieces
-// are kernels themselves, which others leave multiprocessors to. Hints (hint.go) spare the host
-// looking for what was not there. If even that finds no room, it waits to be alone on the device,
-// and then fails with FaultMemory.
+// are kernels themselves, which others leave multiprocessors to. If even that finds no room, it
+// waits to be alone on the device, and then fails with FaultMemory.
+//
+// What the host decided stays: a query that brought nothing leaves its descriptors and buffers
+// behind (layout.go) for the next one with the same columns, which then costs the host as little as
+// one whose columns fit. Where another has them, hints (hint.go) spare it looking for what was not
+// there.
 //
 // Queries that need what another one is about to bring wait for it, having brought what is
 // theirs to bring: so they cannot wait for each other. Lookups that another query is building are

@@ -214,6 +214,7 @@ func (b *batch) pipeline(chunks []*chunk, p *part) error {
 			}
 		}
 		end := group(chunks, first)
+		b.commands = slices.Grow(b.commands, (end-first)*commandsPerChunk)
 		b.ahead(chunks[first:end])
 		for k := first; k < end; k++ {
 			c := chunks[k]
@@ -242,6 +243,9 @@ func (b *batch) pipeline(chunks []*chunk, p *part) error {
 	}
 	return nil
 }
+
+// commandsPerChunk is how many most chunks have, and what follows the last.
+const commandsPerChunk = 10
 
 // group returns the end of what one batch has of chunks from first on.
 func group(chunks []*chunk, first int) int {

@@ -176,6 +176,7 @@ var fillPool = sync.Pool{New: func() any { return new([]fill) }}
 
 // columns finds or makes room for the columns of all parts.
 func (j *job) columns() error {
+	pins, temps, read := len(j.pins), len(j.temps), j.stats.BytesRead
 	pooled := fillPool.Get().(*[]fill)
 	fills := (*pooled)[:0]
 	defer func() {
@@ -256,6 +257,8 @@ func (j *job) columns() error {
 			p.resident = without(p.list, p.streams)
 		}
 	}
+	query := j.parts[len(j.parts)-1]
+	j.newLayout(query, &w, j.stats.BytesRead-read, pins, temps)
 	return nil
 }
 
@@ -383,13 +386,17 @@ func (w *writer) fill(fills []fill) error {
 			lacks = true
 			need += j.bufferBytes(f)
 		}
+		w.unnamed = w.unnamed || f.bytes > 0 && f.key.id == 0
 		places = append(places, place{key: f.key, bytes: f.bytes})
 	}
 	w.places = places
 	if lacks {
-		if err := w.room(fills, places); err == errNoRoom && fills[0].img.it == nil {
+		switch err := w.room(fills, places); {
+		case err == nil:
+			w.brought = true
+		case err == errNoRoom && fills[0].img.it == nil:
 			w.full, streamed = true, true
-		} else if err != nil {
+		default:
 			return err
 		}
 	}

@@ -38,10 +38,13 @@ type job struct {
 	slots      []device.Pointer // buffers that columns come through, of bufferSize
 	bufferSize int64
 	orders     device.Pointer // to transcode, of all chunks
-	direct     []direct
-	chunks     []*chunk // that bring what is kept
-	blob       []byte   // data of this query only
-	fixups     []fixup
+	// layout is what the job found, or is to leave behind: its part of pins and temps.
+	layout                  *layout
+	layoutPins, layoutTemps int
+	direct                  []direct
+	chunks                  []*chunk // that bring what is kept
+	blob                    []byte   // data of this query only
+	fixups                  []fixup
 }
 
 // kernel is what computes a query, or a lookup's build.
@@ -263,7 +266,8 @@ func (j *job) kernelOf(q *program.Query) *kernel {
 
 // release gives back what the job holds. What it did not bring is forgotten.
 func (j *job) release(err error) {
-	if err == nil {
+	good := err == nil
+	if good {
 		err = errors.New("gpu: not brought") // of what is left to settle: a fault of its rows
 	}
 	j.settle(&j.own, err)
@@ -271,13 +275,20 @@ func (j *job) release(err error) {
 	d := j.d
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	switch l := j.layout; {
+	case l == nil:
+	case l.it != nil && !good:
+		d.cache.drop(l.it)
+	case l.it == nil && good && d.gone == nil:
+		j.leaveLayout()
+	}
 	for _, it := range j.pins {
 		d.cache.unpin(it)
 	}
 	for _, s := range j.temps {
 		d.cache.arena.dealloc(s)
 	}
-	j.pins, j.temps, j.waits = nil, nil, nil
+	j.pins, j.temps, j.waits, j.layout = nil, nil, nil, nil
 	j.bufferSize, j.orders = 0, 0
 	j.parts, j.slots, j.direct, j.chunks, j.blob, j.fixups = nil, nil, nil, nil, nil, nil
 }

@@ -96,7 +96,9 @@ type dev struct {
 	lifted   time.Time
 	lines    map[uint64][]*item
 	hints    *simplelru.LRU[itemKey, *hint]
-	gone     error // no query begins any more
+	layouts  []*layout
+	layoutID uint64 // the last one's
+	gone     error  // no query begins any more
 }
 
 // After a device had less memory than the budget, the manager makes do with what it has, for

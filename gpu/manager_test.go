@@ -94,6 +94,9 @@ func (m *Manager) idle() error {
 			if it.span != nil {
 				used += it.span.bytes
 			}
+			for _, s := range it.spans {
+				used += s.bytes
+			}
 		}
 		loose := 0
 		for _, it := range c.items {

@@ -33,6 +33,7 @@ func (j *job) acquire(q *program.Query, list []uint32) error {
 	for j.exclusive && c.evict() {
 		// What is kept lies scattered about: the memory is to be one.
 	}
+	found := j.findLayout(q, list) // pinned before anything is evicted
 	if _, err := j.part(q, list, 0); err != nil {
 		return err
 	}
@@ -45,6 +46,13 @@ func (j *job) acquire(q *program.Query, list []uint32) error {
 			*f.to = at + device.Pointer(f.at)
 		}
 		j.direct = append(j.direct, direct{dst: at, data: j.blob})
+	}
+	if found != nil && len(j.parts) == 1 {
+		j.take(found, j.parts[0])
+		return nil
+	}
+	if found != nil {
+		j.giveBack(found)
 	}
 	return j.columns() // last: they take what room there is
 }

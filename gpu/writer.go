@@ -127,14 +127,15 @@ func (j *job) bufferBytes(f *fill) int64 {
 
 // writer lists what must be copied.
 type writer struct {
-	j      *job
-	full   bool // there was no room: the rest is streamed
-	last   *chunk
-	stream bool
-	orders []byte // to transcode
-	part   *part
-	places []place
-	runs   []run
+	j                *job
+	full             bool // there was no room: the rest is streamed
+	brought, unnamed bool // something that is kept, that has no name
+	last             *chunk
+	stream           bool
+	orders           []byte // to transcode
+	part             *part
+	places           []place
+	runs             []run
 }
 
 // place is where something lies, or is about to.

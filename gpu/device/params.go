@@ -7,6 +7,9 @@ import "encoding/binary"
 type Params struct{ b []byte }
 
 func (p *Params) align(n int) {
+	if p.b == nil {
+		p.b = make([]byte, 0, 384) // as much as most kernels have
+	}
 	for len(p.b)%n != 0 {
 		p.b = append(p.b, 0)
 	}
