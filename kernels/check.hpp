@@ -139,31 +139,24 @@ PGCHECK void __trap() { asm volatile("trap;"); }
 
 #define PGCHECK_ATOMIC(name, T, call) \
 	PGCHECK T name(T *p, T v) { return __atomic_##call(p, v, __ATOMIC_RELAXED); }
-PGCHECK_ATOMIC(atomicAdd, int, fetch_add)
-PGCHECK_ATOMIC(atomicAdd, unsigned, fetch_add)
-PGCHECK_ATOMIC(atomicAdd, unsigned long long, fetch_add)
+#define PGCHECK_ATOMICS(T)                  \
+	PGCHECK_ATOMIC(atomicAdd, T, fetch_add) \
+	PGCHECK_ATOMIC(atomicAnd, T, fetch_and) \
+	PGCHECK_ATOMIC(atomicOr, T, fetch_or)   \
+	PGCHECK_ATOMIC(atomicXor, T, fetch_xor) \
+	PGCHECK_ATOMIC(atomicExch, T, exchange_n)
+PGCHECK_ATOMICS(int)
+PGCHECK_ATOMICS(unsigned)
+PGCHECK_ATOMICS(unsigned long long)
 PGCHECK_ATOMIC(atomicSub, int, fetch_sub)
 PGCHECK_ATOMIC(atomicSub, unsigned, fetch_sub)
-PGCHECK_ATOMIC(atomicOr, int, fetch_or)
-PGCHECK_ATOMIC(atomicOr, unsigned, fetch_or)
-PGCHECK_ATOMIC(atomicOr, unsigned long long, fetch_or)
-PGCHECK_ATOMIC(atomicAnd, int, fetch_and)
-PGCHECK_ATOMIC(atomicAnd, unsigned, fetch_and)
-PGCHECK_ATOMIC(atomicAnd, unsigned long long, fetch_and)
-PGCHECK_ATOMIC(atomicXor, int, fetch_xor)
-PGCHECK_ATOMIC(atomicXor, unsigned, fetch_xor)
-PGCHECK_ATOMIC(atomicXor, unsigned long long, fetch_xor)
-PGCHECK_ATOMIC(atomicMin, int, fetch_min)
-PGCHECK_ATOMIC(atomicMin, unsigned, fetch_min)
-PGCHECK_ATOMIC(atomicMin, long long, fetch_min)
-PGCHECK_ATOMIC(atomicMin, unsigned long long, fetch_min)
-PGCHECK_ATOMIC(atomicMax, int, fetch_max)
-PGCHECK_ATOMIC(atomicMax, unsigned, fetch_max)
-PGCHECK_ATOMIC(atomicMax, long long, fetch_max)
-PGCHECK_ATOMIC(atomicMax, unsigned long long, fetch_max)
-PGCHECK_ATOMIC(atomicExch, int, exchange_n)
-PGCHECK_ATOMIC(atomicExch, unsigned, exchange_n)
-PGCHECK_ATOMIC(atomicExch, unsigned long long, exchange_n)
+#define PGCHECK_ATOMIC_MINMAX(T)            \
+	PGCHECK_ATOMIC(atomicMin, T, fetch_min) \
+	PGCHECK_ATOMIC(atomicMax, T, fetch_max)
+PGCHECK_ATOMIC_MINMAX(int)
+PGCHECK_ATOMIC_MINMAX(unsigned)
+PGCHECK_ATOMIC_MINMAX(long long)
+PGCHECK_ATOMIC_MINMAX(unsigned long long)
 PGCHECK int atomicCAS(int *p, int compare, int v) { return __nvvm_atom_cas_gen_i(p, compare, v); }
 PGCHECK unsigned atomicCAS(unsigned *p, unsigned compare, unsigned v) { return (unsigned)__nvvm_atom_cas_gen_i((int *)p, (int)compare, (int)v); }
 PGCHECK unsigned long long atomicCAS(unsigned long long *p, unsigned long long compare, unsigned long long v) {

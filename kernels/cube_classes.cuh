@@ -109,15 +109,9 @@ PGACCEL_KERNEL(cube_dense_count, CubeDense, p, CUBE_LISTERS, 2) {
 		uint64_t at = uint64_t(blockIdx.x) * CUBE_CHUNK + i + threadIdx.x;
 		n += at < p.places ? p.seen[at] : 0;
 	}
-	n = __reduce_add_sync(CUBE_ALL, n);
-	if ((threadIdx.x & 31) == 0)
-		sums[threadIdx.x >> 5] = n;
-	__syncthreads();
-	if (threadIdx.x == 0) {
-		for (uint32_t w = 1; w < CUBE_LISTERS / 32; w++)
-			n += sums[w];
+	n = sum_block<CUBE_LISTERS / 32>(n, sums);
+	if (threadIdx.x == 0)
 		p.counts[blockIdx.x] = n;
-	}
 }
 
 // cube_dense_list lists them in order.

@@ -359,24 +359,16 @@ PGACCEL_KERNEL(rowout_fused, RowoutParams, p, ROWOUT_THREADS, 8)
 	uint32_t count = 0;
 	for (uint32_t line = 0; line < c.lines; line += ROWOUT_LINES)
 		count += rowout_words(stage, words, ids, p, t, c, line, q);
-	const uint32_t through = scan_warp(count);
-	if (lane == 31)
-		warps[warp] = through;
-	__syncthreads();
-	uint32_t before = 0, total = 0;
-#pragma unroll
-	for (uint32_t w = 0; w < ROWOUT_WARPS; w++) {
-		before += w < warp ? warps[w] : 0;
-		total += warps[w];
-	}
+	uint32_t total;
+	const uint32_t before = scan_block<ROWOUT_WARPS>(count, warps, total) - count;
 	if (warp == 0) {
 		const uint32_t sum = rowout_look_back(p.status, total);
 		if (lane == 0)
 			begin[0] = sum;
 	}
 	__syncthreads();
-	const uint32_t first = begin[0] + before; // of the warp
-	uint32_t at = first + through - count;
+	uint32_t at = begin[0] + before;
+	const uint32_t first = __shfl_sync(ROWOUT_ALL, at, 0); // of the warp
 	if (entry < c.entries) {
 		p.counts[c.first_entry + entry] = count;
 		p.positions[c.first_entry + entry] = at;
@@ -385,7 +377,7 @@ PGACCEL_KERNEL(rowout_fused, RowoutParams, p, ROWOUT_THREADS, 8)
 	if (c.lines <= ROWOUT_LINES && mine <= ROWOUT_ROOM) {
 		if (mine == 0)
 			return;
-		uint32_t to = through - count;
+		uint32_t to = at - first;
 		for (uint32_t l = 0; l < c.lines; l++)
 			for (uint32_t word = words[l * ROWOUT_STRIDE + threadIdx.x]; word != 0; word &= word - 1)
 				room[warp][to++] = ids[l * 32 + (uint32_t)__ffs((int)word) - 1];

@@ -41,6 +41,19 @@ __device__ __forceinline__ uint32_t scan_block(uint32_t v, uint32_t *sums, uint3
 	return before + v;
 }
 
+// sum_block is the sum of v of all threads, in thread 0; the rest as of scan_block.
+template <uint32_t WARPS>
+__device__ __forceinline__ uint32_t sum_block(uint32_t v, uint32_t *sums) {
+	v = __reduce_add_sync(0xffffffffu, v);
+	if ((threadIdx.x & 31) == 0)
+		sums[threadIdx.x >> 5] = v;
+	__syncthreads();
+	if (threadIdx.x == 0)
+		for (uint32_t w = 1; w < WARPS; w++)
+			v += sums[w];
+	return v;
+}
+
 // ScanRows are the rows that blockIdx.y counts: values[begins[r]] to values[begins[r + 1] - 1].
 struct ScanRows {
 	uint32_t *values;
@@ -58,15 +71,9 @@ PGACCEL_KERNEL(scan_sums, ScanRows, p, SCAN_THREADS, 1) {
 #pragma unroll
 	for (uint32_t i = 0; i < SCAN_STEPS; i++, at += SCAN_THREADS)
 		sum += at < end ? p.values[at] : 0;
-	sum = __reduce_add_sync(0xffffffffu, sum);
-	if ((threadIdx.x & 31) == 0)
-		sums[threadIdx.x >> 5] = sum;
-	__syncthreads();
-	if (threadIdx.x == 0) {
-		for (uint32_t w = 1; w < SCAN_THREADS / 32; w++)
-			sum += sums[w];
+	sum = sum_block<SCAN_THREADS / 32>(sum, sums);
+	if (threadIdx.x == 0)
 		p.sums[uint64_t(blockIdx.y) * p.stride + blockIdx.x] = sum;
-	}
 }
 
 // scan_offsets: grid (1, rows).

@@ -96,12 +96,7 @@ PGACCEL_KERNEL(tile_delta_warp, TileParams, p, TILE_THREADS, 1)
 		const uint32_t tile = __shfl_sync(TILE_ALL, start, 0);
 		const uint32_t head = __ldg(f.data + (lane == 31 ? tile - 1 : start + lane % 2));
 		uint32_t v[TILE_D][4];
-#pragma unroll
-		for (uint32_t k = 0; k < TILE_D; k++) {
-			const uint32_t at = __shfl_sync(TILE_ALL, start, 2 * k) + 2;
-			const uint32_t reference = __shfl_sync(TILE_ALL, head, 2 * k), word = __shfl_sync(TILE_ALL, head, 2 * k + 1);
-			tile_for_four(v[k], f.data + at, reference, word, lane);
-		}
+		tile_for_fours(v, f, start, head, lane);
 		uint32_t carry = __shfl_sync(TILE_ALL, head, 31);
 #pragma unroll
 		for (uint32_t k = 0; k < TILE_D; k++) {

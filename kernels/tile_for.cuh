@@ -147,6 +147,18 @@ TILE_INLINE void tile_for_four(uint32_t *v, const uint32_t *body, uint32_t refer
 		v[j] = reference + tile_bits_global(miniblock, bit + j * width, width);
 }
 
+// tile_for_fours does so for TILE_D blocks. Lanes 2k and 2k+1 have the first word of block k, and
+// its head: the reference and the word of widths.
+TILE_INLINE void tile_for_fours(uint32_t (&v)[TILE_D][4], const TileFor &f, uint32_t start, uint32_t head, uint32_t lane)
+{
+#pragma unroll
+	for (uint32_t k = 0; k < TILE_D; k++) {
+		const uint32_t at = __shfl_sync(TILE_ALL, start, 2 * k) + 2;
+		const uint32_t reference = __shfl_sync(TILE_ALL, head, 2 * k), word = __shfl_sync(TILE_ALL, head, 2 * k + 1);
+		tile_for_four(v[k], f.data + at, reference, word, lane);
+	}
+}
+
 // Ours: a warp decodes TILE_D blocks, a lane four neighbouring values of each, without
 // shared memory and barriers. All loads of a kind are under way at once, the first-level
 // cache serves words that lanes share, and 16 bytes are stored at a time.
@@ -159,17 +171,11 @@ PGACCEL_KERNEL(tile_for_warp, TileParams, p, TILE_THREADS, 1)
 	const uint32_t first = (blockIdx.x * (TILE_THREADS / 32) + threadIdx.x / 32) * TILE_D;
 	if (first < f.blocks) {
 		const uint32_t n = min((uint32_t)TILE_D, f.blocks - first);
-		// Lanes 2k and 2k+1 read the head of block k.
 		const uint32_t mine = lane / 2 < n ? lane / 2 : n - 1;
 		const uint32_t start = __ldg(f.starts + first + mine);
 		const uint32_t head = __ldg(f.data + start + lane % 2);
 		uint32_t v[TILE_D][4];
-#pragma unroll
-		for (uint32_t k = 0; k < TILE_D; k++) {
-			const uint32_t at = __shfl_sync(TILE_ALL, start, 2 * k) + 2;
-			const uint32_t reference = __shfl_sync(TILE_ALL, head, 2 * k), word = __shfl_sync(TILE_ALL, head, 2 * k + 1);
-			tile_for_four(v[k], f.data + at, reference, word, lane);
-		}
+		tile_for_fours(v, f, start, head, lane);
 #pragma unroll
 		for (uint32_t k = 0; k < TILE_D; k++)
 			if (k < n)

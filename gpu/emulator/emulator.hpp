@@ -233,23 +233,18 @@ inline void __nanosleep(unsigned) { pgemu::runtime->yield(); }
 		pgemu::spin();                           \
 		return __atomic_##call(p, v, __ATOMIC_RELAXED); \
 	}
-PGEMU_ATOMIC(atomicAdd, int, fetch_add)
-PGEMU_ATOMIC(atomicAdd, unsigned, fetch_add)
-PGEMU_ATOMIC(atomicAdd, unsigned long long, fetch_add)
+#define PGEMU_ATOMICS(T)                  \
+	PGEMU_ATOMIC(atomicAdd, T, fetch_add) \
+	PGEMU_ATOMIC(atomicAnd, T, fetch_and) \
+	PGEMU_ATOMIC(atomicOr, T, fetch_or)   \
+	PGEMU_ATOMIC(atomicXor, T, fetch_xor) \
+	PGEMU_ATOMIC(atomicExch, T, exchange_n)
+PGEMU_ATOMICS(int)
+PGEMU_ATOMICS(unsigned)
+PGEMU_ATOMICS(unsigned long long)
 PGEMU_ATOMIC(atomicSub, int, fetch_sub)
 PGEMU_ATOMIC(atomicSub, unsigned, fetch_sub)
-PGEMU_ATOMIC(atomicOr, int, fetch_or)
-PGEMU_ATOMIC(atomicOr, unsigned, fetch_or)
-PGEMU_ATOMIC(atomicOr, unsigned long long, fetch_or)
-PGEMU_ATOMIC(atomicAnd, int, fetch_and)
-PGEMU_ATOMIC(atomicAnd, unsigned, fetch_and)
-PGEMU_ATOMIC(atomicAnd, unsigned long long, fetch_and)
-PGEMU_ATOMIC(atomicXor, int, fetch_xor)
-PGEMU_ATOMIC(atomicXor, unsigned, fetch_xor)
-PGEMU_ATOMIC(atomicXor, unsigned long long, fetch_xor)
-PGEMU_ATOMIC(atomicExch, int, exchange_n)
-PGEMU_ATOMIC(atomicExch, unsigned, exchange_n)
-PGEMU_ATOMIC(atomicExch, unsigned long long, exchange_n)
+#undef PGEMU_ATOMICS
 #undef PGEMU_ATOMIC
 
 #define PGEMU_ATOMIC_CAS(T)                                                                          \
