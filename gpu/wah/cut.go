@@ -120,9 +120,12 @@ type cutBins struct {
 	atoms, places device.Pointer
 }
 
-// cutShape is how Cut is compiled for so many chunks a bin.
+// cutShape is how Cut is compiled for so many chunks a bin: of the shapes of 64 to 1,024 chunks
+// and 32 to 256 threads, the one that is best, or nearly so, for 64 bins of the benchmark's sets
+// on an H200, short and repeated.
 func cutShape(chunks, multiprocessors int) shape {
-	return shape{tile: TileFor(chunks, multiprocessors), threads: 128, ahead: 4}
+	tile := TileFor(chunks, multiprocessors)
+	return shape{tile: tile, threads: threadsFor(tile), ahead: 4}
 }
 
 // uploadCut copies bins, cut at tiles of s, in place of those that were so before. No query

@@ -83,6 +83,15 @@
 // 512 chunks a tile) hide from each other. Each warp has two loads of 512 bytes on their way:
 // 40 KB a multiprocessor, where 13 KB are in flight at full speed.
 //
+// # What was measured
+//
+// On an H200, an empty kernel of a short set's grid takes 3.0 µs between two events, and one that
+// reads two words a block, one after the other, 4.2: a query of 5 million rows, whose bytes are
+// 0.2 to 0.5 µs, takes 6 to 10, and its factor over the floor tells of no kernel. Repeated until
+// a query of 64 bins reads 100 MB, Cut takes 2.0 times the floor for KDD, 2.4 for BPA, 1.4 for
+// linkage and for Zipf as it is, and 1.8 for rows that are clustered; Fused 2.2, 2.5, 1.6, 1.5
+// and 1.8. An empty kernel of 22,300 blocks takes 16 µs: large sets pay for their blocks.
+//
 // # What is skipped
 //
 // A fill of zeros costs what its atom costs, and over a whole tile, its place. A fill of ones

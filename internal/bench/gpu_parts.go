@@ -93,13 +93,8 @@ func (r *gpuRun) rowout(ctx context.Context) error {
 func (r *gpuRun) wah(ctx context.Context) error {
 	o := wah.Options{Quick: r.Quick, Runs: r.Runs, Bandwidth: r.copies.Device * 1e9,
 		Progress: func(set string, rows int) { fmt.Fprintf(r.Progress, "wah: %s, %d rows\n", set, rows) }}
-	// Which is best is measured on each device.
-	o.Shapes = []wah.Shape{{Tile: 64, Threads: 32, Ahead: 4}, {Tile: 128, Threads: 32, Ahead: 4}, {Tile: 128, Threads: 64, Ahead: 4},
-		{Tile: 256, Threads: 32, Ahead: 4}, {Tile: 256, Threads: 64, Ahead: 4}, {Tile: 256, Threads: 128, Ahead: 2}, {Tile: 256, Threads: 128, Ahead: 4},
-		{Tile: 256, Threads: 256, Ahead: 4}, {Tile: 512, Threads: 128, Ahead: 4}, {Tile: 1024, Threads: 128, Ahead: 2}, {Tile: 1024, Threads: 128, Ahead: 4},
-		{Tile: 1024, Threads: 256, Ahead: 4}}
 	if r.Quick {
-		o.Shapes, o.CPURuns, o.Sets, o.Bins, o.Large = o.Shapes[:2], 1, []string{"KDD"}, []int{4, 8}, -1
+		o.CPURuns, o.Sets, o.Bins, o.Large = 1, []string{"KDD"}, []int{4, 8}, -1
 	}
 	rows, err := wah.Bench(ctx, r.ex, r.first(), o)
 	if len(rows) > 0 {
