@@ -229,38 +229,50 @@ func ParseWords(words []uint64) (*Bitmap, int, error) {
 
 // check looks at every atom and every entry of the directory.
 func (b *Bitmap) check() error {
-	chunks, chunk := uint64(chunksOf(b.rows)), uint64(0)
-	before := uint64(0) // 0: no fill
+	if err := CheckAtoms(b.rows, b.atoms); err != nil {
+		return fmt.Errorf("bitmap: %w", err)
+	}
+	chunk := uint64(0)
 	for i, a := range b.atoms {
 		if i%dirEvery == 0 && uint64(b.dirStart(i/dirEvery)) != chunk {
 			return fmt.Errorf("bitmap: directory says that atom %d begins at chunk %d, not %d", i, b.dirStart(i/dirEvery), chunk)
 		}
+		chunk += atomChunks(a)
+	}
+	if entries := (len(b.atoms) + dirEvery - 1) / dirEvery; entries&1 != 0 && b.dir[entries>>1]>>32 != 0 {
+		return fmt.Errorf("bitmap: more in the directory than its %d entries", entries)
+	}
+	return nil
+}
+
+// CheckAtoms says why atoms are not those of a bitmap of so many rows.
+func CheckAtoms(rows int, atoms []uint64) error {
+	chunks, chunk := uint64(chunksOf(rows)), uint64(0)
+	before := uint64(0) // 0: no fill
+	for i, a := range atoms {
 		n := atomChunks(a)
 		if n == 0 || n > chunks-chunk {
-			return fmt.Errorf("bitmap: atom %d of %d chunks at chunk %d of %d", i, n, chunk, chunks)
+			return fmt.Errorf("atom %d of %d chunks at chunk %d of %d", i, n, chunk, chunks)
 		}
 		kind := a & oneRun
 		if a&fillFlag == 0 {
 			if kind = 0; a == 0 || a == allOnes {
-				return fmt.Errorf("bitmap: atom %d is a literal that should be a fill", i)
+				return fmt.Errorf("atom %d is a literal that should be a fill", i)
 			}
 		} else if kind == before {
-			return fmt.Errorf("bitmap: atoms %d and %d should be one fill", i-1, i)
+			return fmt.Errorf("atoms %d and %d should be one fill", i-1, i)
 		}
 		before = kind
 		chunk += n
 	}
 	if chunk != chunks {
-		return fmt.Errorf("bitmap: atoms of %d chunks for %d rows", chunk, b.rows)
+		return fmt.Errorf("atoms of %d chunks for %d rows", chunk, rows)
 	}
-	if pad := b.rows % chunkBits; pad != 0 {
-		last := b.atoms[len(b.atoms)-1]
+	if pad := rows % chunkBits; pad != 0 {
+		last := atoms[len(atoms)-1]
 		if last&fillFlag == 0 && last>>pad != 0 || last&oneRun == oneRun {
-			return fmt.Errorf("bitmap: bits past row %d", b.rows)
+			return fmt.Errorf("bits past row %d", rows)
 		}
-	}
-	if entries := (len(b.atoms) + dirEvery - 1) / dirEvery; entries&1 != 0 && b.dir[entries>>1]>>32 != 0 {
-		return fmt.Errorf("bitmap: more in the directory than its %d entries", entries)
 	}
 	return nil
 }
