@@ -111,10 +111,19 @@ func (s *fakeStatement) Execute(ctx context.Context, tx *engine.Transaction, gat
 
 // Speculate begins what the test has set, if anything.
 func (s *fakeStatement) Speculate(ctx context.Context, tx *engine.Transaction, params []vector.Datum) engine.Speculation {
-	if s.speculate == nil {
+	s.mu.Lock()
+	begin := s.speculate
+	s.mu.Unlock()
+	if begin == nil {
 		return nil
 	}
-	return s.speculate(ctx, params)
+	return begin(ctx, params)
+}
+
+func (s *fakeStatement) setSpeculate(begin func(context.Context, []vector.Datum) engine.Speculation) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.speculate = begin
 }
 
 func (s *fakeStatement) Forwarded(r plan.Reason) {
