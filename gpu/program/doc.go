@@ -49,7 +49,7 @@
 //	c = g.Finish(c, q, m, b, info.SMs)
 //	reply, err := executor.Run(ctx, dev, &device.Batch{Commands: c})
 //	first := reply.Data[0]
-//	if more, ok := g.Rest(q, b, first); ok { // rare: a result of more than 64 KB
+//	if more, ok := g.Rest(q, b, first); ok { // rare: a result much larger than those before
 //		run it; rest = its data
 //	}
 //	result, err := g.Parse(q, first, rest)

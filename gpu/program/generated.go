@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/bits"
 	"strings"
+	"sync/atomic"
 
 	"pgaccel/gpu/device"
 )
@@ -22,6 +23,9 @@ type Generated struct {
 	t      Tuning
 	places places
 	params []param
+	// usual is about the size in bytes, without the head, of results that were gathered: so
+	// much the next Finish reads, lest what is missing be asked for. 0: none yet.
+	usual atomic.Int64
 }
 
 // paramsMax is the most bytes of a kernel's parameter.
@@ -261,13 +265,31 @@ func (g *Generated) Finish(c []device.Command, q *Query, m device.Module, b *Buf
 	case g.direct(&l):
 		at, read = l.table, l.tableBytes+headBytes
 	case g.p.Sink.Kind == SinkGroups:
-		read = min(read, firstBytes)
+		read = min(read, g.ahead())
 		grid := min(uint64(sms)*4, (l.slots+collectThreads-1)/collectThreads)
 		c = append(c, device.Command{Op: device.OpLaunch, Module: m, Function: g.Collect,
 			Grid: [3]uint32{uint32(max(grid, 1)), 1, 1}, Block: [3]uint32{collectThreads, 1, 1},
 			Params: packParams(g.params, &arguments{q: q, b: b, l: l})})
 	}
 	return append(c, device.Command{Op: device.OpRead, Src: b.Scratch + device.Pointer(at), Bytes: uint64(read)})
+}
+
+// ahead is what Finish reads of a result that is gathered.
+func (g *Generated) ahead() int64 {
+	usual := g.usual.Load()
+	if usual == 0 {
+		return firstBytes
+	}
+	spare := min(usual/8, spareBytes) &^ 15
+	return headBytes + max(usual+spare, leastBytes-headBytes)
+}
+
+// learn notes the size of a result: the largest counts, others make it forgotten bit by bit.
+func (g *Generated) learn(bytes int64) {
+	if was := g.usual.Load(); bytes < was {
+		bytes = was - (was-bytes)/4&^15
+	}
+	g.usual.Store(max(bytes, 16))
 }
 
 // head is a result's ResultHead.
@@ -326,6 +348,7 @@ func (g *Generated) Parse(q *Query, first, rest []byte) (*Result, error) {
 		if need := h.count * g.places.results * 8; len(data)+len(rest) < need {
 			return nil, fmt.Errorf("a result of %d bytes instead of %d", len(data)+len(rest), need)
 		}
+		g.learn(int64(h.count) * int64(g.places.results) * 8)
 		g.parseGroups(r, h.count, data, rest)
 	case SinkBitmap:
 		if int64(len(data)) < l.resultBytes {

@@ -65,10 +65,14 @@ func (l *places) sharedGroupBytes() int64 { return int64(8*l.keys + 4*l.shared) 
 // Sizes of the layout of scratch.
 const (
 	headBytes = 256 // ResultHead of kernels/groups.cuh
-	// firstBytes is what Finish reads of a result, its head included.
-	firstBytes = 64 << 10
-	// directBytes is the size up to which a table is read as it is.
-	directBytes = 64 << 10
+	// firstBytes is what Finish reads of a result, its head included, where nobody knows how
+	// large it will be, and leastBytes the least: less takes as long.
+	firstBytes, leastBytes = 16 << 10, 4 << 10
+	// spareBytes bounds what is read beyond what results had before.
+	spareBytes = 16 << 10
+	// directBytes is the size up to which a table is read as it is: to bring more to another
+	// process takes longer than the launch that gathers its groups.
+	directBytes = 16 << 10
 	// hashSlotsMin and hashSlotsMax bound the slots of PlaceHash.
 	hashSlotsMin, hashSlotsMax = 1 << 10, 1 << 28
 )
