@@ -15,6 +15,20 @@
 // own snapshot in every statement: what it needs is kept (Transaction, Store.Pin) from
 // the first gate to the end of the transaction.
 //
+// # Speculation
+//
+//	proxy    gate sent ----------------------> gate's answer --Take or Execute--> rows
+//	engine   Speculate --Run: newest versions--> result        the same versions? take it
+//
+// An execution may begin before its gate has answered (Speculation). It supposes that the
+// session has the rights, settings and definitions that its last gate showed for the shape,
+// and that nothing is committed in between. The gate decides all that, as for any execution;
+// then colstore.Store.Same says whether its snapshot sees what was read, by the commits
+// themselves. A miss costs the work done until then, at most the gate's time: speculations
+// stop for a while for a shape that misses, there are no more than processors, and on the
+// processor none begins while a quarter of them have executions. What is dropped shows
+// nowhere but in pgaccel_speculations_total and in the device's work.
+//
 // # pgaccel.max_staleness
 //
 // A session that sets it to more than 0 accepts, outside of REPEATABLE READ, the
