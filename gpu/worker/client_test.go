@@ -411,6 +411,27 @@ func BenchmarkRunProcess(b *testing.B) {
 	}
 }
 
+// BenchmarkStreamedBatch is what a batch of a query that streams costs both ends, without a device.
+func BenchmarkStreamedBatch(b *testing.B) {
+	c, _ := connect(b, null{newFake()})
+	batch := &device.Batch{Stream: 1, Copies: 7}
+	for k := range 64 {
+		copies := device.Command{Op: device.OpCopyShared, File: 1, Side: true}
+		for i := range 64 {
+			copies.Pieces = append(copies.Pieces, device.Piece{Offset: int64(k*64+i) * 7 << 20, Bytes: 70000, Dst: device.Pointer(1<<47 + k*i*70144)})
+		}
+		launch := device.Command{Op: device.OpLaunch, Module: 3, Function: "scan_0123456789abcdef", Grid: [3]uint32{264, 1, 1}, Block: [3]uint32{256, 1, 1}, Params: make([]byte, 320)}
+		batch.Commands = append(batch.Commands, copies, device.Command{Op: device.OpRecord, Side: true}, device.Command{Op: device.OpAwait}, device.Command{Op: device.OpMark},
+			launch, launch, device.Command{Op: device.OpMark}, device.Command{Op: device.OpRecord, Event: 1})
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := c.Run(context.Background(), 0, batch); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
 // FuzzFrame reads any bytes as frames, and their bodies as what each side may be sent.
 func FuzzFrame(f *testing.F) {
 	p := newPacker(0)

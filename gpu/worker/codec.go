@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"slices"
 
 	"pgaccel/gpu/device"
 )
@@ -62,6 +63,11 @@ func (u *unpacker) bytes() []byte {
 	if n == 0 {
 		return nil
 	}
+	return u.take(n)
+}
+
+// take returns the next n bytes, which count has said are there.
+func (u *unpacker) take(n int) []byte {
 	v := u.b[:n:n]
 	u.b = u.b[n:]
 	return v
@@ -98,10 +104,12 @@ func packBatch(p *packer, b *device.Batch) (raw [][]byte) {
 		p.bytes(c.Params)
 		p.num(uint64(c.File))
 		p.num(uint64(len(c.Pieces)))
+		// Of a fixed size: there may be thousands, for which the device waits.
+		p.b = slices.Grow(p.b, len(c.Pieces)*pieceBytes)
 		for _, piece := range c.Pieces {
-			p.num(uint64(piece.Offset))
-			p.num(uint64(piece.Bytes))
-			p.num(uint64(piece.Dst))
+			p.b = binary.LittleEndian.AppendUint64(p.b, uint64(piece.Offset))
+			p.b = binary.LittleEndian.AppendUint64(p.b, uint64(piece.Bytes))
+			p.b = binary.LittleEndian.AppendUint64(p.b, uint64(piece.Dst))
 		}
 		p.num(uint64(c.Dst))
 		p.num(uint64(c.Src))
@@ -123,8 +131,8 @@ func side(c *device.Command) uint64 {
 	return 0
 }
 
-// commandBytes is the least that a packed command takes.
-const commandBytes = 1 + 17
+// commandBytes is the least that a packed command takes, pieceBytes what a piece does.
+const commandBytes, pieceBytes = 1 + 17, 24
 
 // unpackBatch is packBatch's inverse. The batch's slices are parts of body and raw.
 func unpackBatch(u *unpacker, raw []byte) (*device.Batch, error) {
@@ -152,11 +160,14 @@ func unpackBatch(u *unpacker, raw []byte) (*device.Batch, error) {
 		c.Shared = u.num32()
 		c.Params = u.bytes()
 		c.File = device.File(u.num32())
-		if pieces := u.count(3); pieces > 0 {
+		if pieces := u.count(pieceBytes); pieces > 0 {
 			c.Pieces = make([]device.Piece, pieces)
-		}
-		for j := range c.Pieces {
-			c.Pieces[j] = device.Piece{Offset: int64(u.num()), Bytes: int64(u.num()), Dst: device.Pointer(u.num())}
+			packed := u.take(pieces * pieceBytes)
+			for j := range c.Pieces {
+				b := packed[j*pieceBytes:][:pieceBytes]
+				c.Pieces[j] = device.Piece{Offset: int64(binary.LittleEndian.Uint64(b)), Bytes: int64(binary.LittleEndian.Uint64(b[8:])),
+					Dst: device.Pointer(binary.LittleEndian.Uint64(b[16:]))}
+			}
 		}
 		c.Dst = device.Pointer(u.num())
 		c.Src = device.Pointer(u.num())

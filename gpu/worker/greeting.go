@@ -15,7 +15,7 @@ import (
 )
 
 // protocol counts changes of the frames' form that the types of package device do not show.
-const protocol = 1
+const protocol = 2
 
 // Version returns what both ends of a socket must agree on: a hash of the protocol's
 // number and of the form of the types of package device.
