@@ -32,6 +32,10 @@ type compiler struct {
 	flags   []string
 }
 
+// dividesTrap says that the processor stops a division of integers by zero. Those that do
+// not compute 0, and the compiler has to look.
+const dividesTrap = runtime.GOARCH == "amd64"
+
 // findCompiler looks for it once a process.
 var findCompiler = sync.OnceValues(func() (*compiler, error) {
 	for _, name := range []string{os.Getenv("CXX"), "c++", "g++", "clang++"} {
@@ -50,6 +54,9 @@ var findCompiler = sync.OnceValues(func() (*compiler, error) {
 		// -g1 has lines, for messages. Optimising more takes longer than it saves.
 		c := &compiler{path: path, version: version, flags: strings.Fields("-std=c++20 -O1 -g1 -fPIC -shared -fvisibility=hidden -fno-exceptions -fno-rtti -w " +
 			"-DPGACCEL_EMULATOR -fsanitize=bounds,alignment,shift-exponent")}
+		if !dividesTrap {
+			c.flags = append(c.flags, "-fsanitize=integer-divide-by-zero")
+		}
 		if strings.Contains(version, "clang") {
 			c.flags = append(c.flags, "-fsanitize-trap=all")
 		} else {

@@ -408,6 +408,9 @@ func (e *Emulator) describe(f *C.pgemu_fault) error {
 func (e *Emulator) crash(f *C.pgemu_fault) string {
 	switch int32(f.signal) {
 	case sigill, sigtrap:
+		if !dividesTrap {
+			return "an index outside of its array, a pointer that is not aligned, a shift by too much, or a division by zero"
+		}
 		return "an index outside of its array, a pointer that is not aligned, or a shift by too much"
 	case sigfpe:
 		return "a division by zero"
