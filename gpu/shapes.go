@@ -236,8 +236,8 @@ func appendTuning(b []byte, t *program.Tuning) []byte {
 		b = append(b, 1)
 	}
 	b = appendInts(b, t.Order...)
-	b = append(b, flags(t.Queue, t.Carries, t.Masked, t.Together, t.Ahead))
-	b = appendInts(b, t.Dense, t.TableBytes, len(t.StageLookups))
+	b = append(b, flags(t.Queue, t.Carries, t.Masked, t.Together, t.Ahead, t.Straight))
+	b = appendInts(b, t.Dense, t.Rows, t.TableBytes, len(t.StageLookups))
 	for _, on := range t.StageLookups {
 		b = append(b, flags(on))
 	}

@@ -251,7 +251,7 @@ func randomTuning(q *Query, seed uint64) Tuning {
 		t.ByteLookups = append(t.ByteLookups, (seed/2+uint64(i))%2 == 0)
 		t.WindowLookups = append(t.WindowLookups, (seed/3+uint64(i))%2 == 0)
 	}
-	t.Carries, t.Masked, t.Together, t.Ahead = seed%5 != 0, seed%7 < 3, seed%11 < 6, seed%13 < 6
+	t.Carries, t.Masked, t.Together, t.Ahead, t.Straight, t.Rows = seed%5 != 0, seed%7 < 3, seed%11 < 6, seed%13 < 6, seed%17 < 9, int(seed/2%3)
 	for i := range q.Bits {
 		t.StageBits = append(t.StageBits, (seed+uint64(i))%2 == 1)
 	}

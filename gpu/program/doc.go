@@ -61,6 +61,10 @@
 // clears bits of it: it reads all of the lane's words of one column, w loads of 128 bytes,
 // and compares offsets with an interval, or looks them up in a bitmap in shared memory, in
 // straight-line code without a branch. Columns are read while a row of the vector is left.
+// Scans of few bits a row wait for integer instructions rather than for memory: an interval
+// takes two or three for each value where widths are constants (kernels/lanes.cuh:
+// words_inside), and a lookup whose keys' interval says as much as it does, as that of a
+// year's days, is compared with the interval first, and asked of rows that were gathered.
 //
 //	vector --> ranges, bitmaps: 32 rows of each lane at once (scan.go: dense)
 //	             | rows that are left, as numbers in the warp's queue (shared memory)

@@ -36,6 +36,9 @@ func (t *Tuning) bytes(i int) bool {
 	return i < len(t.ByteLookups) && t.ByteLookups[i] && i < len(t.StageLookups) && t.StageLookups[i]
 }
 
+// rows is how many gathered rows a lane has at a time.
+func (t *Tuning) rows() int { return max(1, min(t.Rows, 2)) }
+
 // stagedBytes is the shared memory of a lookup of some size.
 func (t *Tuning) stagedBytes(i int, size int64) int64 {
 	if t.bytes(i) {

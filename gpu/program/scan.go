@@ -8,7 +8,7 @@ import (
 	"pgaccel/gpu/device"
 )
 
-// queueRows is the room of a warp's queue: at least for 31 rows that are left over, and 32
+// queueRows is the room of a warp's queue: at least for 63 rows that are left over, and 32
 // that come.
 const queueRows = 128
 
@@ -405,6 +405,11 @@ func (d *dense) together() bool {
 		width, _ := d.g.widthOf(column)
 		words += width
 		steps := d.same(k, column)
+		for j := k; j < k+steps; j++ {
+			if !d.interval(j) {
+				return false
+			}
+		}
 		if d.carries(k, steps, column) == nil {
 			return false
 		}
@@ -559,63 +564,105 @@ func (d *dense) positions() {
 	}
 }
 
-// gathered emits the stage over rows from the queue: each lane has its own.
+// gathered emits the stage over rows from the queue: each lane has its own, or some. What of
+// all of them can be read at once is.
 func (g *generator) gathered(steps []Step) {
-	g.line("const uint32_t n = queued < 32 ? queued : 32;")
+	lanes := 32 * g.t.rows()
+	g.line("const uint32_t n = queued < %d ? queued : %d;", lanes, lanes)
 	g.line("queued -= n;")
-	r := &row{g: g, memo: map[string]value{}, found: map[int]partner{}, entries: g.entriesOf()}
-	r.alive = g.name("alive")
-	g.line("const bool %s = lane < n;", r.alive)
-	g.line("const uint32_t id = queue[warp][queued + (%s ? lane : 0)];", r.alive)
+	rows := make([]*row, g.t.rows())
+	at := make([]string, len(rows))
+	from := make([]string, len(rows))
+	for k := range rows {
+		r := &row{g: g, memo: map[string]value{}, found: map[int]partner{}, entries: g.entriesOf()}
+		r.alive = g.name("alive")
+		id := g.name("id")
+		from[k], at[k] = g.name("from"), g.name("at")
+		g.line("const bool %s = lane + %d < n;", r.alive, 32*k)
+		g.line("const uint32_t %s = queue[warp][queued + (%s ? lane + %d : 0)];", id, r.alive, 32*k)
+		g.line("const uint32_t %s = %s >> 16, %s = %s & 0xffff;", from[k], id, at[k], id)
+		rows[k] = r
+	}
 	g.line("__syncwarp();")
-	g.line("const uint32_t from = id >> 16, at = id & 0xffff;")
 	// All that is read by the segment, before any of it is used.
 	roots, _ := g.p.sinkNodes()
 	all := slices.Clone(roots)
 	for _, s := range steps {
 		all = append(all, g.stepNode(s))
 	}
-	described := map[int]string{}
-	for _, c := range g.columnsOf(all) {
-		described[c] = g.name("s")
-		g.line("const RowColumn %s = row_column(%s + from);", described[c], g.columnParam(c))
-	}
-	type decoded struct{ offset, reference, null string }
-	columns := map[int]decoded{}
-	r.column = func(c int) (string, string, string) {
-		if d, ok := columns[c]; ok {
-			return d.offset, d.reference, d.null
+	for k, r := range rows {
+		described := map[int]string{}
+		for _, c := range g.columnsOf(all) {
+			described[c] = g.name("s")
+			g.line("const RowColumn %s = row_column(%s + %s);", described[c], g.columnParam(c), from[k])
 		}
-		s, o := described[c], g.name(fmt.Sprintf("c%d", c))
-		width := fmt.Sprintf("%s[from].width", g.columnParam(c))
-		if w, ok := g.widthOf(c); ok {
-			width = fmt.Sprint(w)
-		}
-		g.line("const %s %s = %s ? %s(%s.words, %s, at) : 0;", offsetType(g.p.Columns[c].Wide), o, r.alive, g.laneCall("row_bits", c), s, width)
-		d := decoded{offset: o, reference: s + ".reference"}
-		if g.p.Columns[c].Nullable {
-			nulls := g.name("nulls")
-			g.line("const uint32_t *const %s = %s[from].nulls;", nulls, g.columnParam(c))
-			d.null = g.name("null")
-			g.line("const bool %s = %s != nullptr && bit_of(%s, at);", d.null, nulls, nulls)
-		}
-		columns[c] = d
-		return d.offset, d.reference, d.null
+		r.column = g.rowColumn(r, described, from[k], at[k])
 	}
 	for _, s := range steps {
 		if s.Kind == StepProbe && g.p.Lookups[s.Index].Left {
 			continue
 		}
-		pass := r.condition(s)
-		next := g.name("alive")
-		g.line("const bool %s = %s && %s;", next, r.alive, pass)
-		r.alive = next
+		for _, r := range rows {
+			pass := r.condition(s)
+			next := g.name("alive")
+			g.line("const bool %s = %s && %s;", next, r.alive, pass)
+			r.alive = next
+		}
 	}
 	// All columns that are still to be read, before any is used.
-	for _, c := range g.columnsOf(roots) {
-		r.column(c)
+	for _, r := range rows {
+		for _, c := range g.columnsOf(roots) {
+			r.column(c)
+		}
 	}
-	g.sink(r)
+	if len(rows) == 1 {
+		g.sink(rows[0])
+		return
+	}
+	for _, r := range rows {
+		for _, n := range roots {
+			if !g.p.risky(n) {
+				r.node(n, "")
+			}
+		}
+	}
+	for _, r := range rows {
+		g.line("{")
+		g.sink(r)
+		g.line("}")
+	}
+}
+
+// rowColumn returns what reads a column of a gathered row, once.
+func (g *generator) rowColumn(r *row, described map[int]string, from, at string) func(c int) (offset, reference, null string) {
+	type decoded struct{ offset, reference, null string }
+	columns := map[int]decoded{}
+	return func(c int) (string, string, string) {
+		if d, ok := columns[c]; ok {
+			return d.offset, d.reference, d.null
+		}
+		s, o := described[c], g.name(fmt.Sprintf("c%d", c))
+		width := fmt.Sprintf("%s[%s].width", g.columnParam(c), from)
+		w, known := g.widthOf(c)
+		if known {
+			width = fmt.Sprint(w)
+		}
+		t, call := offsetType(g.p.Columns[c].Wide), g.laneCall("row_bits", c)
+		if g.t.Straight && known {
+			g.line("const %s %s = %s(%s ? %s.words : nowhere, %s, %s ? %s : 0);", t, o, call, r.alive, s, width, r.alive, at)
+		} else {
+			g.line("const %s %s = %s ? %s(%s.words, %s, %s) : 0;", t, o, r.alive, call, s, width, at)
+		}
+		d := decoded{offset: o, reference: s + ".reference"}
+		if g.p.Columns[c].Nullable {
+			nulls := g.name("nulls")
+			g.line("const uint32_t *const %s = %s[%s].nulls;", nulls, g.columnParam(c), from)
+			d.null = g.name("null")
+			g.line("const bool %s = %s != nullptr && bit_of(%s, %s);", d.null, nulls, nulls, at)
+		}
+		columns[c] = d
+		return d.offset, d.reference, d.null
+	}
 }
 
 // entriesOf returns the lookups whose entries the sink needs.
@@ -696,7 +743,7 @@ func (g *generator) scan() {
 func (g *generator) queue(steps []Step) {
 	g.line("for (;;) {")
 	g.line("const bool more = __any_sync(PGACCEL_WARP, m != 0);")
-	g.line("if (queued >= 32 || (last && queued > 0)) {")
+	g.line("if (queued >= %d || (last && queued > 0)) {", 32*g.t.rows())
 	g.gathered(steps)
 	g.line("continue;")
 	g.line("}")

@@ -38,12 +38,17 @@ type Tuning struct {
 	// have left.
 	Masked bool
 	// Together says that the words of all columns that the first steps read of a vector are
-	// read at once, where they are few and Carries has calls for all: less waiting, and
-	// nothing is left out where no row of a vector is left.
+	// read at once, where they are few, and Carries compares all with intervals: less waiting,
+	// and nothing is left out where no row of a vector is left.
 	Together bool
 	// Ahead says that the next vector of a unit is fetched to the second-level cache while one
 	// is computed: of columns that all rows are read of, at once.
 	Ahead bool
+	// Rows is how many gathered rows a lane has at a time, 1 or 2; 0 is 1.
+	Rows int
+	// Straight says that columns of gathered rows are read without branches: lanes whose row
+	// is gone read a word that all of them do.
+	Straight bool
 	// TableBytes is the shared memory for more than one table of few groups in a block, so
 	// that its warps mostly add to different words.
 	TableBytes int
@@ -68,13 +73,16 @@ const byteKeysMax = 64 << 10
 // choices are those of TuningFor that measurements decide, by names of Tuning.
 type choices struct {
 	carries, masked, bytes, windows bool
-	together, ahead                 bool
+	together, ahead, straight       bool
+	rows                            int
 	search                          bool // steps in the order that all of them cost least in
 	threads, blocks                 int
 }
 
-// chosen are the best that were measured.
-var chosen = choices{threads: 1024, blocks: 1}
+// chosen are the best of what TestTuning of internal/bench (tag tuning) has measured on an H200,
+// by the geometric mean of the Star Schema Benchmark's queries at scale factor 20. carries
+// and masked are alike; bytes and ahead lose more than they gain.
+var chosen = choices{carries: true, windows: true, search: true, together: true, threads: 1024, blocks: 1}
 
 // TuningFor chooses for an execution on a device: in which order steps are applied, which of
 // them see all rows, and what of q's data blocks keep in shared memory. widths become
@@ -83,7 +91,7 @@ var chosen = choices{threads: 1024, blocks: 1}
 // mostly share a kernel.
 func TuningFor(q *Query, info *device.Info, widths ...int8) Tuning {
 	t := Tuning{Threads: chosen.threads, BlocksPerSM: chosen.blocks, Positions: 4, Widths: widths,
-		Carries: chosen.carries, Masked: chosen.masked, Together: chosen.together, Ahead: chosen.ahead,
+		Carries: chosen.carries, Masked: chosen.masked, Together: chosen.together, Ahead: chosen.ahead, Straight: chosen.straight, Rows: chosen.rows,
 		StageLookups: make([]bool, len(q.Program.Lookups)), StageBits: make([]bool, len(q.Bits)),
 		ByteLookups: make([]bool, len(q.Program.Lookups)), WindowLookups: make([]bool, len(q.Program.Lookups))}
 	if info.Kind == device.Emulator {
@@ -234,6 +242,10 @@ func (c *chooser) search(quick, slow []int) []int {
 	return best
 }
 
+// windowShareMax is the most rows that are looked up after they were gathered: a bitmap in
+// shared memory is found for all rows at about the same cost where it is more.
+const windowShareMax = 1.0 / 8
+
 // window reports whether the interval of a probe's keys says about as much as the probe.
 func (c *chooser) window(s *Step) bool {
 	if !chosen.windows || !c.movable || s.Kind != StepProbe {
@@ -248,7 +260,7 @@ func (c *chooser) window(s *Step) bool {
 		return false
 	}
 	within := float64(c.q.Lookups[s.Index].Size) / float64(uint64(1)<<width)
-	return within < 0.5 && within <= 2*s.share()
+	return within < 0.5 && within <= 2*s.share() && s.share() <= windowShareMax
 }
 
 // split decides up to where steps see all rows.

@@ -32,16 +32,17 @@ var tuned = []struct {
 }{
 	{"before", program.Choices{Threads: 1024, Blocks: 1}},
 	{"carries", program.Choices{Carries: true, Threads: 1024, Blocks: 1}},
-	{"masked", program.Choices{Carries: true, Masked: true, Threads: 1024, Blocks: 1}},
-	{"bytes", program.Choices{Carries: true, Masked: true, Bytes: true, Threads: 1024, Blocks: 1}},
-	{"windows", program.Choices{Carries: true, Masked: true, Bytes: true, Windows: true, Threads: 1024, Blocks: 1}},
-	{"search", program.Choices{Carries: true, Masked: true, Bytes: true, Windows: true, Search: true, Threads: 1024, Blocks: 1}},
-	{"together", program.Choices{Carries: true, Masked: true, Bytes: true, Windows: true, Search: true, Together: true, Threads: 1024, Blocks: 1}},
-	{"ahead", program.Choices{Carries: true, Masked: true, Bytes: true, Windows: true, Search: true, Ahead: true, Threads: 1024, Blocks: 1}},
-	{"without bytes", program.Choices{Carries: true, Masked: true, Windows: true, Search: true, Together: true, Threads: 1024, Blocks: 1}},
-	{"768 threads", program.Choices{Carries: true, Masked: true, Bytes: true, Windows: true, Search: true, Together: true, Threads: 768, Blocks: 1}},
-	{"512 threads", program.Choices{Carries: true, Masked: true, Bytes: true, Windows: true, Search: true, Together: true, Threads: 512, Blocks: 1}},
-	{"2 blocks", program.Choices{Carries: true, Masked: true, Bytes: true, Windows: true, Search: true, Together: true, Threads: 512, Blocks: 2}},
+	{"windows", program.Choices{Carries: true, Windows: true, Threads: 1024, Blocks: 1}},
+	{"search", program.Choices{Carries: true, Windows: true, Search: true, Threads: 1024, Blocks: 1}},
+	{"together", program.Choices{Carries: true, Windows: true, Search: true, Together: true, Threads: 1024, Blocks: 1}},
+	{"straight", program.Choices{Carries: true, Windows: true, Search: true, Together: true, Straight: true, Threads: 1024, Blocks: 1}},
+	{"2 rows", program.Choices{Carries: true, Windows: true, Search: true, Together: true, Straight: true, Rows: 2, Threads: 1024, Blocks: 1}},
+	{"2 rows, not straight", program.Choices{Carries: true, Windows: true, Search: true, Together: true, Rows: 2, Threads: 1024, Blocks: 1}},
+	{"masked", program.Choices{Carries: true, Windows: true, Search: true, Together: true, Masked: true, Threads: 1024, Blocks: 1}},
+	{"bytes", program.Choices{Carries: true, Windows: true, Search: true, Together: true, Bytes: true, Threads: 1024, Blocks: 1}},
+	{"ahead", program.Choices{Carries: true, Windows: true, Search: true, Together: true, Ahead: true, Threads: 1024, Blocks: 1}},
+	{"768 threads", program.Choices{Carries: true, Windows: true, Search: true, Together: true, Threads: 768, Blocks: 1}},
+	{"2 blocks", program.Choices{Carries: true, Windows: true, Search: true, Together: true, Threads: 512, Blocks: 2}},
 }
 
 // TestTuning prints the milliseconds of the benchmark's queries' kernels with each of
@@ -61,7 +62,7 @@ func TestTuning(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := make([]*vector.Batch, len(queries))
-	fmt.Printf("%-16s %-5s", "ms", "")
+	fmt.Printf("%-20s %-5s", "ms", "")
 	for i, q := range queries {
 		if want[i], err = olap.Execute(t.Context(), q.q, q.in, olap.Options{}); err != nil {
 			t.Fatal(err)
@@ -124,7 +125,7 @@ func tuningVariant(ctx context.Context, t *testing.T, r *gpuRun, d *ssbData, nam
 		}
 	}
 	for cold, list := range times {
-		fmt.Printf("%-16s %-5s", name, [2]string{"warm", "cold"}[cold])
+		fmt.Printf("%-20s %-5s", name, [2]string{"warm", "cold"}[cold])
 		for _, ms := range list {
 			fmt.Printf(" %7.4f", ms)
 		}
