@@ -33,8 +33,8 @@ RUN useradd --uid 6432 --user-group --home-dir /var/lib/pgaccel --no-create-home
 USER 6432
 ENV PGACCEL_LISTEN=0.0.0.0:6432 PGACCEL_HTTP=0.0.0.0:8432
 EXPOSE 6432 8432
-# PGACCEL_HTTP may name another port, or nothing.
-HEALTHCHECK --interval=10s --timeout=5s --start-period=10s CMD ["bash", "-c", "[ -z \"$PGACCEL_HTTP\" ] || { exec 3<>/dev/tcp/127.0.0.1/${PGACCEL_HTTP##*:} && printf 'GET /healthz HTTP/1.0\\r\\n\\r\\n' >&3 && grep -qx ok <&3; }"]
+# PGACCEL_HTTP may name another port. With --http '' docker is to be told --no-healthcheck.
+HEALTHCHECK --interval=10s --timeout=5s --start-period=10s CMD ["bash", "-c", "at=${PGACCEL_HTTP:-8432}; exec 3<>/dev/tcp/127.0.0.1/${at##*:} && printf 'GET /healthz HTTP/1.0\\r\\n\\r\\n' >&3 && grep -qx ok <&3"]
 ENTRYPOINT ["pgaccel"]
 CMD ["serve"]
 
@@ -59,7 +59,7 @@ RUN useradd --uid 6432 --user-group --home-dir /var/lib/pgaccel --no-create-home
 USER 6432
 ENV PGACCEL_LISTEN=0.0.0.0:6432 PGACCEL_HTTP=0.0.0.0:8432
 EXPOSE 6432 8432
-HEALTHCHECK --interval=10s --timeout=5s --start-period=10s CMD ["bash", "-c", "[ -z \"$PGACCEL_HTTP\" ] || { exec 3<>/dev/tcp/127.0.0.1/${PGACCEL_HTTP##*:} && printf 'GET /healthz HTTP/1.0\\r\\n\\r\\n' >&3 && grep -qx ok <&3; }"]
+HEALTHCHECK --interval=10s --timeout=5s --start-period=10s CMD ["bash", "-c", "at=${PGACCEL_HTTP:-8432}; exec 3<>/dev/tcp/127.0.0.1/${at##*:} && printf 'GET /healthz HTTP/1.0\\r\\n\\r\\n' >&3 && grep -qx ok <&3"]
 ENTRYPOINT ["pgaccel"]
 CMD ["serve"]
 
