@@ -223,7 +223,7 @@ func (d *describer) join(j plan.Join) {
 // describeLookup returns the description of a probe's lookup; ok is false where there is
 // none.
 func (p *pipeline) describeLookup(b *probe) (key [32]byte, ok bool) {
-	d := &describer{x: p.x, ok: p.tab.ID != 0}
+	d := &describer{x: p.x, ok: p.tab.ID != 0, b: make([]byte, 0, 512)}
 	d.number(int64(p.tab.ID)) // the bounds and the strings of the keys that are looked up
 	d.join(b.join)
 	d.number(b2i(b.dedupe))
@@ -237,7 +237,7 @@ func (l *lowering) lookupID(b *probe, outs []outKey) uint64 {
 	if b.known == nil {
 		return 0
 	}
-	d := &describer{b: append([]byte(nil), b.known.description[:]...)}
+	d := &describer{b: append(make([]byte, 0, 128), b.known.description[:]...)}
 	d.number(b2i(b.build != nil))
 	for _, o := range outs {
 		if o.of == nil {

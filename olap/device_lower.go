@@ -33,9 +33,11 @@ type outKey struct {
 }
 
 func newLowering(p *pipeline) *lowering {
-	l := &lowering{p: p, prog: &program.Program{}, nodes: map[*node]int{}, columns: map[int]int{}, reads: map[int]int{},
+	n := len(p.probes)
+	prog := &program.Program{Nodes: make([]program.Node, 0, 16), Lookups: make([]program.Lookup, 0, n), Steps: make([]program.Step, 0, len(p.steps))}
+	l := &lowering{p: p, prog: prog, nodes: map[*node]int{}, columns: map[int]int{}, reads: map[int]int{},
 		entries: map[int]int{}, lookups: map[int]int{}, outs: map[outKey]int{}, asked: map[int][]outKey{}}
-	l.q = &program.Query{Program: l.prog}
+	l.q = &program.Query{Program: prog, Lookups: make([]program.LookupData, 0, n)}
 	return l
 }
 

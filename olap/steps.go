@@ -40,6 +40,7 @@ type step struct {
 func (p *pipeline) plan(conds []plan.Expr) error {
 	ranges := map[int]*step{} // by column
 	sets := map[int]bool{}    // columns that a set decides, whole
+	p.steps = make([]step, 0, len(conds)+2*len(p.probes)+1)
 	narrow := func(n *node, lo, hi int64, derived bool) {
 		r := ranges[n.col]
 		if r == nil {
