@@ -1,6 +1,10 @@
 package wah
 
-import "fmt"
+import (
+	"fmt"
+
+	"pgaccel/bitmapidx"
+)
 
 // The parts of an atom, as bitmapidx draws it.
 const (
@@ -53,7 +57,7 @@ func newLayout(rows int, bins [][]uint64, tile int) (*layout, error) {
 	}
 	total := 0
 	for i, atoms := range bins {
-		if err := check(rows, l.chunks, atoms); err != nil {
+		if err := bitmapidx.CheckAtoms(rows, atoms); err != nil {
 			return nil, fmt.Errorf("bin %d: %w", i, err)
 		}
 		total += len(atoms)
@@ -73,37 +77,6 @@ func newLayout(rows int, bins [][]uint64, tile int) (*layout, error) {
 	// A tile whose only atom is a literal has the word after it as a second one.
 	l.atoms = append(l.atoms, 0)
 	return l, nil
-}
-
-// check reports what is wrong with a bin's atoms.
-func check(rows, chunks int, atoms []uint64) error {
-	at, before := uint64(0), uint64(0)
-	for i, a := range atoms {
-		n := atomChunks(a)
-		if n == 0 || n > uint64(chunks)-at {
-			return fmt.Errorf("atom %d of %d chunks at chunk %d of %d", i, n, at, chunks)
-		}
-		kind := a & (fillFlag | fillOnes)
-		if a&fillFlag == 0 {
-			if kind = 0; a == 0 || a == allOnes {
-				return fmt.Errorf("atom %d is a literal that should be a fill", i)
-			}
-		} else if kind == before {
-			return fmt.Errorf("atoms %d and %d should be one fill", i-1, i)
-		}
-		before = kind
-		at += n
-	}
-	if at != uint64(chunks) {
-		return fmt.Errorf("atoms of %d chunks for %d rows", at, rows)
-	}
-	if pad := rows % chunkBits; pad != 0 {
-		last := atoms[len(atoms)-1]
-		if last&fillFlag == 0 && last>>pad != 0 || last&(fillFlag|fillOnes) == fillFlag|fillOnes {
-			return fmt.Errorf("bits past row %d", rows)
-		}
-	}
-	return nil
 }
 
 func atomChunks(a uint64) uint64 {
