@@ -83,9 +83,9 @@ type Statement interface {
 	// What gate.Ahead has computed is taken where it is the answer.
 	Execute(ctx context.Context, tx *Transaction, gate Gate, described []Field, params []vector.Datum) (*vector.Batch, error)
 	// Speculate offers to begin an execution while its gate is under way; nil where that
-	// does not pay. ctx and tx are those of the Execute to come, params the values if the
-	// statement has any.
-	Speculate(ctx context.Context, tx *Transaction, params []vector.Datum) Speculation
+	// does not pay. ctx and tx are those of the Execute to come. values returns the bound
+	// values, in the types that Postgres reported or, where it has not yet, in those planned.
+	Speculate(ctx context.Context, tx *Transaction, values func(planned []uint32) ([]vector.Datum, bool)) Speculation
 	// Shadow begins a check in place of an Execute: Postgres answers, and what is
 	// computed here is compared with it. An error means that this execution would not
 	// have been answered here. Either way the proxy forwards.

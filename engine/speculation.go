@@ -123,7 +123,7 @@ type speculation struct {
 // the work of one that is dropped takes nothing from others: at most as many at a time as
 // there are processors, and on the processor only where few executions run. What is wasted
 // is bounded by the gate's time: a result that cannot be used is not computed further.
-func (s *statement) Speculate(ctx context.Context, tx *Transaction, params []vector.Datum) Speculation {
+func (s *statement) Speculate(ctx context.Context, tx *Transaction, values func(planned []uint32) ([]vector.Datum, bool)) Speculation {
 	if s.fixed != nil || s.last != nil {
 		return nil
 	}
@@ -138,6 +138,16 @@ func (s *statement) Speculate(ctx context.Context, tx *Transaction, params []vec
 	processors := int64(runtime.GOMAXPROCS(0))
 	if r, _ := e.offer(device, &d.shape.choice); r == nil && e.speculations.processor.Load() >= max(1, processors/4) {
 		return nil
+	}
+	var params []vector.Datum
+	if len(d.query.Params) > 0 {
+		planned := make([]uint32, len(d.query.Params))
+		for i, t := range d.query.Params {
+			planned[i] = t.Kind.OID()
+		}
+		if params, ok = values(planned); !ok {
+			return nil
+		}
 	}
 	bound, f := bindParams(d.query, params)
 	if f != nil {
@@ -188,7 +198,7 @@ func (a *speculation) settle(outcome string) {
 	switch outcome {
 	case speculationHit:
 		a.decision.shape.ahead.hit()
-	case speculationChanged, speculationFailed:
+	case speculationChanged, speculationFailed, speculationSettings:
 		a.decision.shape.ahead.missed()
 	}
 }

@@ -124,7 +124,12 @@ func (b *aheadBench) begun(st Statement, params ...vector.Datum) *speculation {
 }
 
 func (b *aheadBench) begin(st Statement, params ...vector.Datum) *speculation {
-	a, _ := st.Speculate(context.Background(), &b.tx, params).(*speculation)
+	a, _ := st.Speculate(context.Background(), &b.tx, func(planned []uint32) ([]vector.Datum, bool) {
+		if len(planned) != len(params) || planned[0] != vector.OIDInt4 {
+			b.t.Errorf("%v planned", planned)
+		}
+		return params, true
+	}).(*speculation)
 	return a
 }
 
@@ -334,6 +339,9 @@ func TestSpeculationParameters(t *testing.T) {
 		t.Errorf("%d rows, %v", got, err)
 	}
 	b.outcome("another value", speculationSettings)
+	if b.begin(st, zero) != nil {
+		t.Error("begun right after another value came")
+	}
 	a = b.begun(st, zero)
 	if _, ok := a.Take(b.gate(nil), described, []vector.Datum{zero}); !ok {
 		t.Error("not taken")

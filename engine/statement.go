@@ -326,7 +326,7 @@ func (r *rewritten) Rewritten() string                  { return r.text }
 func (r *rewritten) Split() (string, string, Statement) { return "", "", nil }
 func (r *rewritten) Gate() (GateForm, []string)         { return GateFull, nil }
 func (r *rewritten) Forwarded(plan.Reason)              {}
-func (r *rewritten) Speculate(context.Context, *Transaction, []vector.Datum) Speculation {
+func (r *rewritten) Speculate(context.Context, *Transaction, func([]uint32) ([]vector.Datum, bool)) Speculation {
 	return nil
 }
 func (r *rewritten) Execute(context.Context, *Transaction, Gate, []Field, []vector.Datum) (*vector.Batch, error) {

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // speculations returns pgaccel_speculations_total by outcome.
@@ -55,11 +57,17 @@ func TestSpeculation(t *testing.T) {
 			readers = append(readers, func() answer { return ask(t, conn, strings.Replace(sql, "$1", "10000", 1), nil) })
 			continue
 		}
-		if _, err := conn.Prepare(context.Background(), "q", strings.Replace(sql, "$1", "$1::int", 1), nil); err != nil {
+		text := strings.Replace(sql, "$1", "$1::int", 1)
+		if _, err := conn.Prepare(context.Background(), "q", text, nil); err != nil {
 			t.Fatal(err)
 		}
 		readers = append(readers, func() (a answer) {
-			r := conn.ExecPrepared(context.Background(), "q", [][]byte{[]byte("10000")}, nil, []int16{0})
+			var r *pgconn.ResultReader
+			if p.format[0] == 0 {
+				r = conn.ExecPrepared(context.Background(), "q", [][]byte{[]byte("10000")}, nil, []int16{0})
+			} else { // the types of its parameters are not known when it is executed
+				r = conn.ExecParams(context.Background(), text, [][]byte{[]byte("10000")}, nil, nil, []int16{0})
+			}
 			for r.NextRow() {
 				a.rows = append(a.rows, fmt.Sprintf("%q|%q|", r.Values()[0], r.Values()[1]))
 			}
@@ -79,6 +87,15 @@ func TestSpeculation(t *testing.T) {
 			t.Fatal(a, err)
 		}
 		return n
+	}
+	for i, read := range readers {
+		before := s.speculations(t)
+		for range 30 {
+			read()
+		}
+		if all := s.speculations(t); all["hit"] < before["hit"]+5 || all["settings"] != 0 {
+			t.Errorf("reader %d: %v, then %v", i, before, all)
+		}
 	}
 	// The writer commits between queries, now and then.
 	s.accelerates(t, 200, func() {

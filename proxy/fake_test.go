@@ -110,13 +110,14 @@ func (s *fakeStatement) Execute(ctx context.Context, tx *engine.Transaction, gat
 }
 
 // Speculate begins what the test has set, if anything.
-func (s *fakeStatement) Speculate(ctx context.Context, tx *engine.Transaction, params []vector.Datum) engine.Speculation {
+func (s *fakeStatement) Speculate(ctx context.Context, tx *engine.Transaction, values func([]uint32) ([]vector.Datum, bool)) engine.Speculation {
 	s.mu.Lock()
 	begin := s.speculate
 	s.mu.Unlock()
 	if begin == nil {
 		return nil
 	}
+	params, _ := values([]uint32{vector.OIDInt4})
 	return begin(ctx, params)
 }
 

@@ -234,7 +234,7 @@ func FuzzBodies(f *testing.F) {
 				for i := range p.s.params {
 					p.s.params[i] = vector.OIDInt4
 				}
-				p.decode(true)
+				p.decode(p.s.params, true)
 			}
 		}
 		readFields(b)

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -19,6 +20,7 @@ type fakeSpeculation struct {
 	ended chan struct{} // closed by Drop
 	once  sync.Once
 	stays bool // Run lasts until Drop
+	bound []vector.Datum
 	seen  struct {
 		sync.Mutex
 		rows   int
@@ -55,8 +57,8 @@ func speculating(st *fakeStatement, batch *vector.Batch, stays bool) (begun func
 	var mu sync.Mutex
 	var all []*fakeSpeculation
 	taken = new(atomic.Int32)
-	st.setSpeculate(func(context.Context, []vector.Datum) engine.Speculation {
-		f := &fakeSpeculation{batch: batch, taken: taken, ended: make(chan struct{}), stays: stays}
+	st.setSpeculate(func(_ context.Context, bound []vector.Datum) engine.Speculation {
+		f := &fakeSpeculation{batch: batch, bound: bound, taken: taken, ended: make(chan struct{}), stays: stays}
 		mu.Lock()
 		defer mu.Unlock()
 		all = append(all, f)
@@ -96,6 +98,7 @@ func TestSpeculationAnswers(t *testing.T) {
 				{"extended", st, g(parse("", candidateSQL), bind("", "", nil), execute("", 0), syncing()), "12DCZ"},
 				{"with a limit", st, g(parse("", candidateSQL), bind("", "", nil), execute("", 1), syncing()), "12DsZ"},
 				{"prepared", param, g(bind("", "p", []string{"5"}), execute("", 0), syncing()), "2DCZ"},
+				{"types to come", param, g(parse("", withParameter), bind("", "", []string{"5"}), execute("", 0), syncing()), "12DCZ"},
 			} {
 				begun, taken := speculating(x.st, batch, false)
 				before := x.st.executions.Load()
@@ -110,8 +113,8 @@ func TestSpeculationAnswers(t *testing.T) {
 					t.Fatalf("%s: begun %d, taken %d", x.name, len(all), taken.Load())
 				}
 				all[0].seen.Lock()
-				if rows, params := all[0].seen.rows, all[0].seen.params; rows != 1 || x.st == param && (len(params) != 1 || params[0].I != 5) {
-					t.Errorf("%s: was shown %d rows and %v", x.name, rows, params)
+				if rows, params := all[0].seen.rows, all[0].seen.params; rows != 1 || x.st == param && (len(params) != 1 || params[0].I != 5 || !slices.Equal(all[0].bound, params)) {
+					t.Errorf("%s: was shown %d rows and %v, begun with %v", x.name, rows, params, all[0].bound)
 				}
 				all[0].seen.Unlock()
 				waitFor(t, "it was told the end", func() bool { return all[0].drops.Load() > 0 && all[0].ran.Load() })

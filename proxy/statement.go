@@ -208,10 +208,10 @@ func bindValues(p *portal, b []byte) bool {
 	return ok && len(b) == 0 && (len(p.formats) <= 1 || len(p.formats) == len(p.values))
 }
 
-// decode returns the values in the types that Postgres reported. ascii restricts
-// text to what every encoding agrees on.
-func (p *portal) decode(ascii bool) ([]vector.Datum, bool) {
-	if len(p.values) != len(p.s.params) {
+// decode returns the values in the given types. ascii restricts text to what every encoding
+// agrees on.
+func (p *portal) decode(oids []uint32, ascii bool) ([]vector.Datum, bool) {
+	if len(p.values) != len(oids) {
 		return nil, false
 	}
 	list := make([]vector.Datum, len(p.values))
@@ -222,7 +222,7 @@ func (p *portal) decode(ascii bool) ([]vector.Datum, bool) {
 		} else if len(p.formats) > 1 {
 			format = p.formats[i]
 		}
-		oid := p.s.params[i]
+		oid := oids[i]
 		kind := vector.KindOf(oid)
 		if ascii && (kind.IsText() || kind == vector.Invalid) && !wire.IsASCII(raw) {
 			return nil, false

@@ -170,7 +170,7 @@ func (s *session) executeBatch(b []byte) []byte {
 		st.sentForRow = true
 	}
 	s.step.free = !s.undoes(p)
-	s.step.eager = !s.step.sampled && (len(p.values) == 0 || st.haveParams)
+	s.step.eager = !s.step.sampled
 	return appendEmpty(s.gateBatch(b, false), wire.Flush)
 }
 
@@ -371,7 +371,7 @@ func (s *session) collected() {
 		t.fields = p.s.fields
 		if len(p.values) > 0 {
 			var ok bool
-			if params, ok = p.decode(s.settings.ClientEncoding != "UTF8"); !ok || !p.s.haveParams {
+			if params, ok = p.decode(p.s.params, s.settings.ClientEncoding != "UTF8"); !ok || !p.s.haveParams {
 				s.release(plan.ReasonParameter)
 				return
 			}
@@ -405,14 +405,16 @@ func (s *session) takeSpeculation() engine.Speculation {
 		return nil
 	}
 	t.eager = false
-	var params []vector.Datum
-	if p := t.portal; p != nil && len(p.values) > 0 {
-		var ok bool
-		if params, ok = p.decode(s.settings.ClientEncoding != "UTF8"); !ok {
-			return nil
+	t.ahead = t.st.Speculate(s.ctx, &s.tx, func(planned []uint32) ([]vector.Datum, bool) {
+		p := t.portal
+		if p == nil {
+			return nil, false
 		}
-	}
-	t.ahead = t.st.Speculate(s.ctx, &s.tx, params)
+		if p.s.haveParams {
+			planned = p.s.params
+		}
+		return p.decode(planned, s.settings.ClientEncoding != "UTF8")
+	})
 	return t.ahead
 }
 
