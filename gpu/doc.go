@@ -48,8 +48,8 @@
 // room for are kept, segment by segment; the others stream through three buffers
 // (writer.go): chunk k+1 is copied, compressed, while chunk k is transcoded and computed, with a
 // share of what is kept, and the groups stay on the device all the while. It is one batch, whose
-// copies have a stream and whose kernels have another: events say when a chunk has come and
-// when its buffer is free, so that the bus waits for nobody on the host. Copies of many pieces
+// copies have streams of their own, besides that of its kernels: events say when a chunk has come
+// and when its buffer is free, so that the bus waits for nobody on the host. Copies of many pieces
 // are kernels themselves, which others leave multiprocessors to. If even that finds no room, it
 // waits to be alone on the device, and then fails with FaultMemory.
 //

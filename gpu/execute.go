@@ -10,9 +10,6 @@ import (
 	"pgaccel/gpu/program"
 )
 
-// copyStream is the stream of the copies that run beside the kernels of a query's stream.
-func copyStream(stream int) int { return device.Streams - 1 - stream%device.CopyStreams }
-
 // batchBytes is about as much as chunks of one batch copy, some 20 ms: that a query is given up
 // is seen between two batches.
 const batchBytes = 1 << 30
@@ -141,6 +138,7 @@ type batch struct {
 	readers  []*part // in the order of their OpReads
 	begun    int     // chunks, of those that are piped next, whose copies are among the commands
 	freed    uint64  // buffers, by bit, that the stream has noted to be free
+	side     uint8   // the copy stream that was last begun on
 }
 
 // mark has what follows count as computing, or not.
@@ -190,7 +188,7 @@ func (j *job) send(stream int, commands []device.Command, marks []bool) (*device
 			}
 		}
 	}
-	reply, err := j.d.ex.Run(context.WithoutCancel(j.ctx), j.d.index, &device.Batch{Stream: stream, Copies: copyStream(stream), Commands: commands})
+	reply, err := j.d.ex.Run(context.WithoutCancel(j.ctx), j.d.index, &device.Batch{Stream: stream, Commands: commands})
 	if err != nil {
 		return nil, err
 	}
@@ -265,10 +263,12 @@ func (b *batch) ahead(chunks []*chunk) {
 	}
 }
 
-// begin begins the copies of the next chunk, on their own stream: as soon as what its buffer had
-// is computed, without the host. Commands stand where they are right without that, too: after
-// what computes it.
+// begin begins the copies of the next chunk, on a stream of their own: as soon as what its buffer
+// had is computed, without the host. Streams take turns, so that the bus does not pause where one
+// chunk ends and the next begins. Commands stand where they are right without that, too: after
+// what computes what the buffer had.
 func (b *batch) begin(c *chunk) {
+	b.side = b.side%device.CopyStreams + 1
 	b.begun++
 	first := len(b.commands)
 	if b.freed>>c.slot&1 != 0 {
@@ -277,7 +277,7 @@ func (b *batch) begin(c *chunk) {
 	b.commands = append(b.commands, c.commands()...)
 	b.commands = append(b.commands, device.Command{Op: device.OpRecord, Event: c.copied()})
 	for i := range b.commands[first:] {
-		b.commands[first+i].Side = true
+		b.commands[first+i].Side = b.side
 	}
 }
 

@@ -15,13 +15,13 @@ import (
 	"pgaccel/gpu/program"
 )
 
-// reordered executes the commands of a batch's two streams in any order that its events allow:
+// reordered executes the commands of a batch's streams in any order that its events allow:
 // what is right only as it stands, or awaits too little, computes something else.
 type reordered struct {
 	device.Executor
 	mu   sync.Mutex
 	rand *rand.Rand
-	side float64 // how likely the stream of copies goes first
+	side float64 // how likely a copy stream goes first
 }
 
 func (o *reordered) Run(ctx context.Context, dev int, b *device.Batch) (*device.Reply, error) {
@@ -29,7 +29,7 @@ func (o *reordered) Run(ctx context.Context, dev int, b *device.Batch) (*device.
 		return nil, err
 	}
 	// What an OpAwait awaits: the last record of the event before it, by its place.
-	var streams [2][]int
+	var streams [1 + device.CopyStreams][]int
 	awaits := map[int]int{}
 	var recorded [device.Events]int
 	for i := range b.Commands {
@@ -40,32 +40,27 @@ func (o *reordered) Run(ctx context.Context, dev int, b *device.Batch) (*device.
 		case device.OpAwait:
 			awaits[i] = recorded[c.Event]
 		}
-		at := 0
-		if c.Side {
-			at = 1
-		}
-		streams[at] = append(streams[at], i)
+		streams[c.Side] = append(streams[c.Side], i)
 	}
 	done := make([]bool, len(b.Commands))
 	one := &device.Batch{Stream: b.Stream}
 	o.mu.Lock()
-	for len(streams[0])+len(streams[1]) > 0 {
+	for left := len(b.Commands); left > 0; left-- {
 		at := 0
 		if o.rand.Float64() < o.side {
-			at = 1
+			at = 1 + o.rand.IntN(device.CopyStreams)
 		}
-		for range 2 {
+		for ; ; at = (at + 1) % len(streams) {
 			if list := streams[at]; len(list) > 0 {
 				if i, ok := awaits[list[0]]; !ok || done[i] {
 					break
 				}
 			}
-			at = 1 - at
 		}
 		i := streams[at][0]
 		streams[at], done[i] = streams[at][1:], true
 		if c := b.Commands[i]; c.Op != device.OpRecord && c.Op != device.OpAwait {
-			c.Side = false
+			c.Side = 0
 			one.Commands = append(one.Commands, c)
 		}
 	}
@@ -115,7 +110,7 @@ func TestOverlap(t *testing.T) {
 		var copied, computed int
 		last := int64(-1)
 		marks := 0
-		sides := slices.ContainsFunc(b.Commands, func(c device.Command) bool { return c.Side })
+		sides := slices.ContainsFunc(b.Commands, func(c device.Command) bool { return c.Side > 0 })
 		if !sides {
 			return nil
 		}
@@ -124,7 +119,7 @@ func TestOverlap(t *testing.T) {
 			case c.Op == device.OpMark:
 				marks++
 			case c.Op == device.OpCopyShared:
-				if !c.Side {
+				if c.Side == 0 {
 					return errors.New("columns do not come beside kernels")
 				}
 				// The table lies in memory segment by segment.
@@ -133,7 +128,7 @@ func TestOverlap(t *testing.T) {
 				}
 				last = c.Pieces[0].Offset
 				copied++
-			case c.Op == device.OpLaunch && c.Side:
+			case c.Op == device.OpLaunch && c.Side > 0:
 				return fmt.Errorf("%s on the stream of copies", c.Function)
 			case c.Op == device.OpLaunch && strings.HasPrefix(c.Function, "scan"):
 				computed++

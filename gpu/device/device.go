@@ -74,43 +74,53 @@ type Executor interface {
 }
 
 // Streams is the number of streams of a device: 0 .. Streams-1. By convention the last
-// CopyStreams are for copies to the device, which go before kernels: two, so that a batch need
-// not wait for another one's copies.
+// CopyStreams are for copies to the device, which go before kernels: two, so that one copy
+// begins while another ends.
 const Streams, CopyStreams = 8, 2
 
 // Events is the number of events of a batch: 0 .. Events-1.
 const Events = 64
 
-// Batch is a list of commands for one stream, or for two that run side by side but where one
-// awaits the other. Executed one after the other, as they stand, they do the same: which is how
-// executors do that have nothing to gain.
+// Batch is a list of commands for one stream, or for copy streams besides that run beside it but
+// where one awaits the other. Executed one after the other, as they stand, they do the same: which
+// is how executors do that have nothing to gain.
 type Batch struct {
 	Stream   int
-	Copies   int // the stream of commands that have Side; another one than Stream
 	Commands []Command
 }
 
-// Check returns what is wrong with the streams and events of a batch; hasSide says that it
-// has commands for Copies.
-func (b *Batch) Check() (hasSide bool, err error) {
+// StreamOf is the stream of a command's Side.
+func (b *Batch) StreamOf(side uint8) int {
+	if side == 0 {
+		return b.Stream
+	}
+	return Streams - int(side)
+}
+
+// Check returns the streams of a batch in ascending order, or what is wrong with them or with its
+// events.
+func (b *Batch) Check() (streams []int, err error) {
 	var recorded [Events]bool
-	wrong := func(format string, args ...any) (bool, error) {
-		return false, &Fault{Call: "batch", Text: fmt.Sprintf(format, args...)}
+	var used [Streams]bool
+	wrong := func(format string, args ...any) ([]int, error) {
+		return nil, &Fault{Call: "batch", Text: fmt.Sprintf(format, args...)}
 	}
 	if b.Stream < 0 || b.Stream >= Streams {
 		return wrong("there is no stream %d", b.Stream)
 	}
+	used[b.Stream] = true
 	for i := range b.Commands {
 		c := &b.Commands[i]
-		if c.Side && !hasSide {
-			if hasSide = true; b.Copies < 0 || b.Copies >= Streams || b.Copies == b.Stream {
-				return wrong("there is no stream %d beside stream %d", b.Copies, b.Stream)
+		if c.Side > 0 {
+			if c.Side > CopyStreams || b.StreamOf(c.Side) == b.Stream {
+				return wrong("there is no copy stream %d beside stream %d", c.Side, b.Stream)
 			}
+			used[b.StreamOf(c.Side)] = true
 		}
 		switch c.Op {
 		case OpMark:
-			if c.Side {
-				return wrong("a mark on the stream of copies")
+			if c.Side > 0 {
+				return wrong("a mark on a copy stream")
 			}
 		case OpRecord, OpAwait:
 			if c.Event >= Events {
@@ -122,7 +132,12 @@ func (b *Batch) Check() (hasSide bool, err error) {
 			recorded[c.Event] = true
 		}
 	}
-	return hasSide, nil
+	for s, is := range used {
+		if is {
+			streams = append(streams, s)
+		}
+	}
+	return streams, nil
 }
 
 // Op says what a Command does.
@@ -145,7 +160,7 @@ const (
 // Command is one step of a batch.
 type Command struct {
 	Op       Op
-	Side     bool   // on Batch.Copies, not on Batch.Stream
+	Side     uint8  // 0: on Batch.Stream; 1 .. CopyStreams: on one of the copy streams
 	Event    uint32 // of the batch
 	Module   Module
 	Function string

@@ -1,31 +1,36 @@
 package device
 
-import "testing"
+import (
+	"slices"
+	"testing"
+)
 
 func TestCheck(t *testing.T) {
-	fill := func(side bool) Command { return Command{Op: OpFill, Side: side} }
+	fill := func(side uint8) Command { return Command{Op: OpFill, Side: side} }
+	const last = Streams - 1
 	for _, test := range []struct {
-		name  string
-		b     Batch
-		side  bool
-		wrong bool
+		name    string
+		b       Batch
+		streams []int // nil: it is wrong
 	}{
-		{name: "nothing", b: Batch{}},
-		{name: "one stream", b: Batch{Commands: []Command{fill(false)}}},
-		{name: "no such stream", b: Batch{Stream: Streams}, wrong: true},
-		{name: "a negative stream", b: Batch{Stream: -1}, wrong: true},
-		{name: "two streams", b: Batch{Copies: 1, Commands: []Command{fill(false), fill(true)}}, side: true},
-		{name: "one stream as two", b: Batch{Commands: []Command{fill(true)}}, wrong: true},
-		{name: "no such second stream", b: Batch{Copies: Streams, Commands: []Command{fill(true)}}, wrong: true},
-		{name: "a mark beside", b: Batch{Copies: 1, Commands: []Command{{Op: OpMark, Side: true}}}, wrong: true},
-		{name: "events", b: Batch{Copies: 1, Commands: []Command{{Op: OpRecord, Event: Events - 1}, {Op: OpAwait, Side: true, Event: Events - 1}}}, side: true},
-		{name: "not recorded", b: Batch{Copies: 1, Commands: []Command{{Op: OpRecord, Event: 1}, {Op: OpAwait, Side: true, Event: 2}}}, wrong: true},
-		{name: "recorded too late", b: Batch{Copies: 1, Commands: []Command{{Op: OpAwait, Side: true}, {Op: OpRecord}}}, wrong: true},
-		{name: "too many events", b: Batch{Commands: []Command{{Op: OpRecord, Event: Events}}}, wrong: true},
+		{name: "nothing", b: Batch{}, streams: []int{0}},
+		{name: "one stream", b: Batch{Stream: last, Commands: []Command{fill(0)}}, streams: []int{last}},
+		{name: "no such stream", b: Batch{Stream: Streams}},
+		{name: "a negative stream", b: Batch{Stream: -1}},
+		{name: "two streams", b: Batch{Stream: 2, Commands: []Command{fill(0), fill(1)}}, streams: []int{2, last}},
+		{name: "three streams", b: Batch{Stream: 2, Commands: []Command{fill(1), fill(2)}}, streams: []int{2, last - 1, last}},
+		{name: "one copy stream beside the other", b: Batch{Stream: last, Commands: []Command{fill(2)}}, streams: []int{last - 1, last}},
+		{name: "one stream as two", b: Batch{Stream: last, Commands: []Command{fill(1)}}},
+		{name: "no such copy stream", b: Batch{Commands: []Command{fill(CopyStreams + 1)}}},
+		{name: "a mark beside", b: Batch{Commands: []Command{{Op: OpMark, Side: 1}}}},
+		{name: "events", b: Batch{Commands: []Command{{Op: OpRecord, Event: Events - 1}, {Op: OpAwait, Side: 1, Event: Events - 1}}}, streams: []int{0, last}},
+		{name: "not recorded", b: Batch{Commands: []Command{{Op: OpRecord, Event: 1}, {Op: OpAwait, Side: 1, Event: 2}}}},
+		{name: "recorded too late", b: Batch{Commands: []Command{{Op: OpAwait, Side: 1}, {Op: OpRecord}}}},
+		{name: "too many events", b: Batch{Commands: []Command{{Op: OpRecord, Event: Events}}}},
 	} {
-		side, err := test.b.Check()
-		if side != test.side || (err != nil) != test.wrong {
-			t.Errorf("%s: %v, %v", test.name, side, err)
+		streams, err := test.b.Check()
+		if !slices.Equal(streams, test.streams) || (err != nil) != (test.streams == nil) {
+			t.Errorf("%s: %v, %v", test.name, streams, err)
 		}
 	}
 }

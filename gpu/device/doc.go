@@ -21,8 +21,7 @@
 // # Batches
 //
 // A Batch is a list of commands, executed in order on one stream of one device. Batches
-// of different streams run side by side. A batch may have commands for a second stream, of copies
-// that run beside its kernels, with events that one of the two records and the other awaits: so
-// that what streams through buffers pauses for nobody on the host. Run returns when the last
-// command is done.
+// of different streams run side by side. A batch may have commands for copy streams, which run
+// beside its kernels, with events that one records and another awaits: so that what streams
+// through buffers pauses for nobody on the host. Run returns when the last command is done.
 package device

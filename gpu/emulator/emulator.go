@@ -214,16 +214,11 @@ func (e *Emulator) Run(ctx context.Context, dev int, b *device.Batch) (*device.R
 	if err != nil {
 		return nil, err
 	}
-	hasSide, err := b.Check()
+	streams, err := b.Check()
 	if err != nil {
 		return nil, err
 	}
-	turns := []int{b.Stream}
-	if hasSide {
-		turns = append(turns, b.Copies)
-		slices.Sort(turns) // no two batches wait for each other
-	}
-	for _, s := range turns {
+	for _, s := range streams { // in ascending order: no two batches wait for each other
 		stream := &e.devices[dev].streams[s]
 		stream.Lock()
 		defer stream.Unlock()

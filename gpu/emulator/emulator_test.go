@@ -295,8 +295,8 @@ func TestCommands(t *testing.T) {
 	if _, err := e.Run(context.Background(), 1, &device.Batch{Commands: []device.Command{{Op: device.OpRead, Src: a, Bytes: 1}}}); err == nil {
 		t.Error("memory of another device can be read")
 	}
-	events := &device.Batch{Copies: 1, Commands: []device.Command{{Op: device.OpFill, Dst: a, Bytes: 4, Value: 7, Side: true},
-		{Op: device.OpRecord, Event: 2, Side: true}, {Op: device.OpAwait, Event: 2}, {Op: device.OpRead, Src: a, Bytes: 4}}}
+	events := &device.Batch{Commands: []device.Command{{Op: device.OpFill, Dst: a, Bytes: 4, Value: 7, Side: 1},
+		{Op: device.OpRecord, Event: 2, Side: 1}, {Op: device.OpAwait, Event: 2}, {Op: device.OpRead, Src: a, Bytes: 4}}}
 	if reply, err := e.Run(context.Background(), 0, events); err != nil || string(reply.Data[0]) != "\x07\x00\x00\x00" {
 		t.Errorf("two streams: %v, %v", reply, err)
 	}

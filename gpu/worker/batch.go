@@ -56,8 +56,11 @@ type resolved struct {
 	function uintptr
 }
 
-// run executes a batch, whose commands that have Side are for the runner side.
-func (r *runner) run(b *device.Batch, side *runner) (*device.Reply, error) {
+// sides are the runners of a batch by Command.Side; nil where it has no commands for one.
+type sides [1 + device.CopyStreams]*runner
+
+// run executes a batch.
+func (r *runner) run(b *device.Batch, all sides) (*device.Reply, error) {
 	launches, err := r.resolve(b)
 	defer func() {
 		for _, l := range launches {
@@ -69,15 +72,16 @@ func (r *runner) run(b *device.Batch, side *runner) (*device.Reply, error) {
 	}
 	reply := &device.Reply{}
 	marks := 0
-	err = r.queue(b, side, launches, reply, &marks)
+	err = r.queue(b, all, launches, reply, &marks)
 	// What was queued before an error ends before its memory is used for something else. Copies
 	// end first, while this thread may sleep; it looks for the end of the kernels after them.
 	var waited error
-	if side != nil {
-		waited = side.flush()
-	}
-	if w := r.flush(); waited == nil {
-		waited = w
+	for i := range all {
+		if s := all[(i+1)%len(all)]; s != nil {
+			if w := s.flush(); waited == nil {
+				waited = w
+			}
+		}
 	}
 	if err == nil && waited != nil {
 		err = r.e.failed(waited, kernels(b), true)
@@ -135,15 +139,11 @@ func (r *runner) resolve(b *device.Batch) ([]resolved, error) {
 	return launches, nil
 }
 
-func (r *runner) queue(b *device.Batch, side *runner, launches []resolved, reply *device.Reply, marks *int) error {
-	main := r
+func (r *runner) queue(b *device.Batch, all sides, launches []resolved, reply *device.Reply, marks *int) error {
 	var recorded [device.Events]stream
 	for i := range b.Commands {
 		c := &b.Commands[i]
-		r := main
-		if c.Side {
-			r = side
-		}
+		r := all[c.Side]
 		var err error
 		switch c.Op {
 		case device.OpLaunch:

@@ -317,8 +317,6 @@ func fill(v reflect.Value, n *uint64) {
 		v.SetFloat(float64(*n))
 	case reflect.Uint8, reflect.Uint32, reflect.Uint64:
 		v.SetUint(*n % 251)
-	case reflect.Bool:
-		v.SetBool(true)
 	default:
 		panic("a kind of field that the codec does not know: " + v.Kind().String())
 	}
@@ -377,9 +375,8 @@ func queryBatch() *device.Batch {
 		}
 		b.Commands = append(b.Commands, c)
 	}
-	b.Commands = append(b.Commands, device.Command{Op: device.OpRecord, Event: 3, Side: true}, device.Command{Op: device.OpAwait, Event: 3},
+	b.Commands = append(b.Commands, device.Command{Op: device.OpRecord, Event: 3, Side: 2}, device.Command{Op: device.OpAwait, Event: 3},
 		device.Command{Op: device.OpRead, Src: 1 << 40, Bytes: 1024})
-	b.Copies = 7
 	return b
 }
 
@@ -414,14 +411,14 @@ func BenchmarkRunProcess(b *testing.B) {
 // BenchmarkStreamedBatch is what a batch of a query that streams costs both ends, without a device.
 func BenchmarkStreamedBatch(b *testing.B) {
 	c, _ := connect(b, null{newFake()})
-	batch := &device.Batch{Stream: 1, Copies: 7}
+	batch := &device.Batch{Stream: 1}
 	for k := range 64 {
-		copies := device.Command{Op: device.OpCopyShared, File: 1, Side: true}
+		copies := device.Command{Op: device.OpCopyShared, File: 1, Side: 1}
 		for i := range 64 {
 			copies.Pieces = append(copies.Pieces, device.Piece{Offset: int64(k*64+i) * 7 << 20, Bytes: 70000, Dst: device.Pointer(1<<47 + k*i*70144)})
 		}
 		launch := device.Command{Op: device.OpLaunch, Module: 3, Function: "scan_0123456789abcdef", Grid: [3]uint32{264, 1, 1}, Block: [3]uint32{256, 1, 1}, Params: make([]byte, 320)}
-		batch.Commands = append(batch.Commands, copies, device.Command{Op: device.OpRecord, Side: true}, device.Command{Op: device.OpAwait}, device.Command{Op: device.OpMark},
+		batch.Commands = append(batch.Commands, copies, device.Command{Op: device.OpRecord, Side: 1}, device.Command{Op: device.OpAwait}, device.Command{Op: device.OpMark},
 			launch, launch, device.Command{Op: device.OpMark}, device.Command{Op: device.OpRecord, Event: 1})
 	}
 	b.ReportAllocs()

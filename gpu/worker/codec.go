@@ -86,12 +86,12 @@ func (u *unpacker) end(what string) error {
 // packBatch appends a batch. The data of its writes are raw, which it returns.
 func packBatch(p *packer, b *device.Batch) (raw [][]byte) {
 	p.num(uint64(b.Stream))
-	p.num(uint64(b.Copies))
 	p.num(uint64(len(b.Commands)))
 	for i := range b.Commands {
 		c := &b.Commands[i]
 		p.b = append(p.b, byte(c.Op))
-		p.num(uint64(c.Event)<<1 | side(c))
+		p.num(uint64(c.Side))
+		p.num(uint64(c.Event))
 		p.num(uint64(c.Module))
 		p.string(c.Function)
 		for _, v := range c.Grid {
@@ -123,20 +123,12 @@ func packBatch(p *packer, b *device.Batch) (raw [][]byte) {
 	return raw
 }
 
-// side is the lowest bit of what is packed with a command's event.
-func side(c *device.Command) uint64 {
-	if c.Side {
-		return 1
-	}
-	return 0
-}
-
 // commandBytes is the least that a packed command takes, pieceBytes what a piece does.
-const commandBytes, pieceBytes = 1 + 17, 24
+const commandBytes, pieceBytes = 1 + 18, 24
 
 // unpackBatch is packBatch's inverse. The batch's slices are parts of body and raw.
 func unpackBatch(u *unpacker, raw []byte) (*device.Batch, error) {
-	b := &device.Batch{Stream: int(u.num32()), Copies: int(u.num32())}
+	b := &device.Batch{Stream: int(u.num32())}
 	n := u.count(commandBytes)
 	if n > 0 {
 		b.Commands = make([]device.Command, n)
@@ -144,11 +136,11 @@ func unpackBatch(u *unpacker, raw []byte) (*device.Batch, error) {
 	for i := range b.Commands {
 		c := &b.Commands[i]
 		c.Op = device.Op(u.op())
-		event := u.num()
-		if event>>1 > math.MaxUint32 {
-			return nil, errFrame("a batch's event")
+		side := u.num()
+		if side > math.MaxUint8 {
+			return nil, errFrame("a command's stream")
 		}
-		c.Side, c.Event = event&1 != 0, uint32(event>>1)
+		c.Side, c.Event = uint8(side), u.num32()
 		c.Module = device.Module(u.num())
 		c.Function = u.string()
 		for j := range c.Grid {

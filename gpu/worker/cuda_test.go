@@ -100,7 +100,7 @@ func TestCUDA(t *testing.T) {
 			}
 		}
 		// Two streams: what one writes the other reads, and then writes over.
-		beside := &device.Batch{Stream: 1, Copies: device.Streams - 1}
+		beside := &device.Batch{Stream: 1}
 		const turns = 20
 		for i := range turns {
 			side := []device.Command{{Op: device.OpAwait, Event: 1}, {Op: device.OpWrite, Dst: p, Data: bytes.Repeat([]byte{byte(i)}, 1<<20)}, {Op: device.OpRecord}}
@@ -108,7 +108,7 @@ func TestCUDA(t *testing.T) {
 				side = side[1:]
 			}
 			for k := range side {
-				side[k].Side = true
+				side[k].Side = 1 + uint8(i%device.CopyStreams)
 			}
 			beside.Commands = append(append(beside.Commands, side...), device.Command{Op: device.OpAwait}, device.Command{Op: device.OpMark},
 				device.Command{Op: device.OpRead, Src: p, Bytes: 1 << 20}, device.Command{Op: device.OpRecord, Event: 1})

@@ -38,8 +38,8 @@
 //
 // Everything that is not a call of CUDA's is written against the interface driver, so that
 // it is tested without: executor (devices, sources that are compiled once), runner
-// (batch.go: a stream, its pinned staging memory in two halves; a batch with two streams has two
-// of them, and events of the driver's in between), gather.go (many small pieces
+// (batch.go: a stream, its pinned staging memory in two halves; a batch with copy streams has those
+// of all of them, and events of the driver's in between), gather.go (many small pieces
 // of a shared file, copied by one kernel that reads them over the bus: a copy of the driver's for
 // each takes longer than the bus does), modules (an LRU of loaded ones,
 // whose numbers stay valid), sharedFile (chunks of a client's file, mapped and pinned in the

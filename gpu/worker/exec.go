@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -220,28 +221,25 @@ func (e *executor) Run(ctx context.Context, dev int, b *device.Batch) (*device.R
 	if err != nil {
 		return nil, err
 	}
-	hasSide, err := b.Check()
+	streams, err := b.Check()
 	if err != nil {
 		return nil, err
 	}
-	r := d.streams[b.Stream]
-	turns := []*runner{r}
-	var side *runner
-	if hasSide {
-		// The lower number first: no two batches wait for each other.
-		if side = d.streams[b.Copies]; b.Copies < b.Stream {
-			turns = []*runner{side, r}
-		} else {
-			turns = append(turns, side)
-		}
-	}
-	for _, t := range turns {
+	// In ascending order: no two batches wait for each other.
+	for _, s := range streams {
+		r := d.streams[s]
 		select {
-		case t.turn <- struct{}{}:
+		case r.turn <- struct{}{}:
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
-		defer func() { <-t.turn }()
+		defer func() { <-r.turn }()
+	}
+	var all sides
+	for side := range all {
+		if s := b.StreamOf(uint8(side)); slices.Contains(streams, s) && (side == 0 || s != b.Stream) {
+			all[side] = d.streams[s]
+		}
 	}
 	// On this goroutine: handing a batch to another, which has its thread, and back took
 	// longer than a small query's kernel.
@@ -250,7 +248,7 @@ func (e *executor) Run(ctx context.Context, dev int, b *device.Batch) (*device.R
 		if f := e.lost.Load(); f != nil {
 			return f
 		}
-		reply, err = r.run(b, side)
+		reply, err = all[0].run(b, all)
 		return err
 	})
 	if err != nil {

@@ -312,17 +312,17 @@ func newTestExecutor(t *testing.T, d *memDriver, images cache) (*executor, *memC
 // TestBatchesThroughStaging runs random batches and does the same to plain memory.
 func TestBatchesThroughStaging(t *testing.T) {
 	for _, gather := range []bool{false, true} {
-		for _, sides := range []bool{false, true} {
-			t.Run(fmt.Sprintf("gather %v, two streams %v", gather, sides), func(t *testing.T) { testBatches(t, gather, sides) })
+		for _, streams := range []bool{false, true} {
+			t.Run(fmt.Sprintf("gather %v, copy streams %v", gather, streams), func(t *testing.T) { testBatches(t, gather, streams) })
 		}
 	}
 }
 
-// sides deals the commands of a batch out to two streams, with the events that they need: one
-// awaits what the other is to have done to the same memory.
-func sides(r *rand.Rand, commands []device.Command) (out []device.Command) {
+// deal has the commands of a batch done by all its streams, with the events that they need: one
+// awaits what the others are to have done to the same memory.
+func deal(r *rand.Rand, commands []device.Command) (out []device.Command) {
 	type span struct{ lo, hi device.Pointer }
-	var open [2][]span // what a stream touched since the other awaited it
+	var open [1 + device.CopyStreams][1 + device.CopyStreams][]span // what a stream touched since another awaited it
 	event := uint32(0)
 	for _, c := range commands {
 		n := device.Pointer(max(c.Bytes, uint64(len(c.Data))))
@@ -330,25 +330,25 @@ func sides(r *rand.Rand, commands []device.Command) (out []device.Command) {
 		if c.Op == device.OpRead || c.Op == device.OpCopy {
 			spans = append(spans, span{c.Src, c.Src + n})
 		}
-		c.Side = c.Op != device.OpMark && r.IntN(2) == 0
-		mine, others := 0, 1
-		if c.Side {
-			mine, others = 1, 0
+		if c.Op != device.OpMark {
+			c.Side = uint8(r.IntN(1 + device.CopyStreams))
 		}
-		if slices.ContainsFunc(open[others], func(o span) bool {
-			return slices.ContainsFunc(spans, func(s span) bool { return s.lo < o.hi && o.lo < s.hi })
-		}) {
-			out = append(out, device.Command{Op: device.OpRecord, Side: !c.Side, Event: event}, device.Command{Op: device.OpAwait, Side: c.Side, Event: event})
-			event = (event + 1) % device.Events
-			open[others] = nil
+		for other := range uint8(1 + device.CopyStreams) {
+			if other != c.Side && slices.ContainsFunc(open[other][c.Side], func(o span) bool {
+				return slices.ContainsFunc(spans, func(s span) bool { return s.lo < o.hi && o.lo < s.hi })
+			}) {
+				out = append(out, device.Command{Op: device.OpRecord, Side: other, Event: event}, device.Command{Op: device.OpAwait, Side: c.Side, Event: event})
+				event = (event + 1) % device.Events
+				open[other][c.Side] = nil
+			}
+			open[c.Side][other] = append(open[c.Side][other], spans...)
 		}
-		open[mine] = append(open[mine], spans...)
 		out = append(out, c)
 	}
 	return out
 }
 
-func testBatches(t *testing.T, gather, twoStreams bool) {
+func testBatches(t *testing.T, gather, streams bool) {
 	d := newMemDriver()
 	d.gather = gather
 	e, _ := newTestExecutor(t, d, cache{})
@@ -395,9 +395,9 @@ func testBatches(t *testing.T, gather, twoStreams bool) {
 			}
 		}
 		b.Commands = append(b.Commands, device.Command{Op: device.OpMark}, device.Command{Op: device.OpMark})
-		if twoStreams {
-			b.Copies = (b.Stream + 1 + r.IntN(device.Streams-1)) % device.Streams
-			b.Commands = sides(r, b.Commands)
+		if streams {
+			b.Stream %= device.Streams - device.CopyStreams
+			b.Commands = deal(r, b.Commands)
 		}
 		got, err := e.Run(context.Background(), 0, b)
 		if err != nil {
@@ -417,7 +417,7 @@ func testBatches(t *testing.T, gather, twoStreams bool) {
 	}
 }
 
-// TestTurns has batches that have two streams each, in both orders, wait for each other's turns.
+// TestTurns has batches that have two streams each wait for each other's turns.
 func TestTurns(t *testing.T) {
 	e, _ := newTestExecutor(t, newMemDriver(), cache{})
 	p, err := e.Alloc(0, 1<<10)
@@ -428,13 +428,14 @@ func TestTurns(t *testing.T) {
 	for i := range 4 {
 		group.Go(func() {
 			for k := range 200 {
-				b := &device.Batch{Stream: (i + k) % 3, Copies: (i + 2*k + 1) % 3, Commands: []device.Command{
-					{Op: device.OpFill, Dst: p + device.Pointer(256*i), Value: uint32(k), Bytes: 4, Side: true},
-					{Op: device.OpRecord, Side: true}, {Op: device.OpAwait},
+				side := uint8(1 + (i+k/2)%2)
+				b := &device.Batch{Stream: device.Streams - 1 - (i+k)%3, Commands: []device.Command{
+					{Op: device.OpFill, Dst: p + device.Pointer(256*i), Value: uint32(k), Bytes: 4, Side: side},
+					{Op: device.OpRecord, Side: side}, {Op: device.OpAwait},
 					{Op: device.OpRead, Src: p + device.Pointer(256*i), Bytes: 4},
 				}}
 				r, err := e.Run(context.Background(), 0, b)
-				if b.Copies == b.Stream {
+				if b.StreamOf(side) == b.Stream {
 					if err == nil {
 						t.Error("copies beside themselves")
 					}
