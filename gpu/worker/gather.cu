@@ -28,20 +28,27 @@ template <typename WORD> static __device__ __forceinline__ void put(unsigned cha
 
 template <> __device__ __forceinline__ void put<uint4>(unsigned char *to, const uint4 &v) { *(uint4 *)to = v; }
 
-// lines copies n lines of 16 bytes by one warp. Eight loads of a lane are under way at once.
-template <typename WORD> static __device__ void lines(const uint4 *from, unsigned char *to, unsigned n, unsigned lane) {
-	unsigned i = lane;
+// lines copies n lines of 16 bytes by one warp. Eight loads of a lane are under way at once. The
+// warp's loads begin at multiples of 128 bytes, which the bus carries in one piece: the first lanes
+// have nothing at first where the source begins in between.
+template <typename WORD> static __device__ void lines(const uint4 *from, unsigned char *to, int n, int lane) {
+	int i = lane - (int)((unsigned long long)from / 16 % 8);
 	for (; i + 7 * 32 < n; i += 8 * 32) {
 		uint4 v[8];
+		if (i >= 0)
+			v[0] = __ldcs(from + i);
 #pragma unroll
-		for (int k = 0; k < 8; k++)
+		for (int k = 1; k < 8; k++)
 			v[k] = __ldcs(from + i + 32 * k);
+		if (i >= 0)
+			put<WORD>(to + 16ll * i, v[0]);
 #pragma unroll
-		for (int k = 0; k < 8; k++)
-			put<WORD>(to + 16ull * (i + 32 * k), v[k]);
+		for (int k = 1; k < 8; k++)
+			put<WORD>(to + 16ll * (i + 32 * k), v[k]);
 	}
 	for (; i < n; i += 32)
-		put<WORD>(to + 16ull * i, __ldcs(from + i));
+		if (i >= 0)
+			put<WORD>(to + 16ll * i, __ldcs(from + i));
 }
 
 extern "C" __global__ void __launch_bounds__(512) pgaccel_gather(const Gather p) {
@@ -62,13 +69,13 @@ extern "C" __global__ void __launch_bounds__(512) pgaccel_gather(const Gather p)
 		const unsigned n = (unsigned)(bytes / 16);
 		const unsigned at = (unsigned)((unsigned long long)to % 16);
 		if (at == 0)
-			lines<uint4>((const uint4 *)from, to, n, lane);
+			lines<uint4>((const uint4 *)from, to, (int)n, (int)lane);
 		else if (at % 8 == 0)
-			lines<unsigned long long>((const uint4 *)from, to, n, lane);
+			lines<unsigned long long>((const uint4 *)from, to, (int)n, (int)lane);
 		else if (at % 4 == 0)
-			lines<unsigned>((const uint4 *)from, to, n, lane);
+			lines<unsigned>((const uint4 *)from, to, (int)n, (int)lane);
 		else
-			lines<unsigned char>((const uint4 *)from, to, n, lane);
+			lines<unsigned char>((const uint4 *)from, to, (int)n, (int)lane);
 		if (lane < bytes % 16)
 			to[16ull * n + lane] = from[16ull * n + lane];
 	}

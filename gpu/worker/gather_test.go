@@ -121,10 +121,10 @@ template <typename T> T __ldcs(const T *p) {
 #define __launch_bounds__(n)
 ` + gatherCode + `
 int main() {
-	alignas(16) static unsigned char from[40000], to[40064], want[40064];
+	alignas(128) static unsigned char from[40000], to[40064], want[40064];
 	for (unsigned i = 0; i < sizeof from; i++) from[i] = (unsigned char)(i * 31 + (i >> 8));
 	int lengths[] = {0, 1, 15, 16, 17, 31, 32, 33, 511, 512, 513, 4079, 4095, 4096, 4097, 4112, 16384};
-	for (int n : lengths) for (int a = 0; a < 16; a++) for (int b = 0; b < 16; b++) {
+	for (int n : lengths) for (int a = 0; a < 144; a += a < 16 ? 1 : 16) for (int b = 0; b < 16; b++) {
 		memset(to, 0xee, sizeof to), memset(want, 0xee, sizeof want);
 		Unit units[2] = {{(uint64_t)from + a, (uint64_t)to + b, (uint64_t)n}, {(uint64_t)from + a, (uint64_t)to + 20000 + b, (uint64_t)n}};
 		memcpy(want + b, from + a, n), memcpy(want + 20000 + b, from + a, n);
