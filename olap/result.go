@@ -304,7 +304,7 @@ func (c *rcol) strings(dst []string, rows []uint32) {
 	}
 	type span struct{ from, to int } // of text; to 0: not there, or empty
 	spans := make([]span, c.dict.n)
-	var text []byte
+	text := make([]byte, 0, 16*min(c.dict.n, len(rows)))
 	for _, r := range rows {
 		if c.null(r) {
 			continue
