@@ -57,10 +57,10 @@ func (j *job) execute(stream int) (*program.Result, error) {
 	}
 
 	b := batch{j: j, stream: stream, commands: make([]device.Command, 0, 32)}
+	b.commands = j.copies(b.commands, j.direct) // before the bus is busy with what they wait behind
 	if i := slices.IndexFunc(j.parts, func(p *part) bool { return len(p.streams) > 0 }); i >= 0 && len(j.chunks) == 0 {
-		b.ahead(j.parts[i].streams) // the bus is what the query waits for
+		b.ahead(j.parts[i].streams)
 	}
-	b.commands = j.copies(b.commands, j.direct)
 	for _, c := range j.chunks {
 		b.commands = append(b.commands, c.commands()...)
 	}
@@ -82,7 +82,11 @@ func (j *job) execute(stream int) (*program.Result, error) {
 	}
 	b.commands = program.Clear(b.commands, j.lanes, regions, sms)
 	for _, p := range j.parts {
-		if len(p.streams) == 0 {
+		switch {
+		case len(p.streams) == 0 && b.begun > 0:
+			b.scan(p, p.resident, sms)
+			continue
+		case len(p.streams) == 0:
 			b.commands = p.scan(b.commands, p.resident, sms)
 			continue
 		}
@@ -139,6 +143,7 @@ type batch struct {
 	begun    int     // chunks, of those that are piped next, whose copies are among the commands
 	freed    uint64  // buffers, by bit, that the stream has noted to be free
 	side     uint8   // the copy stream that was last begun on
+	lists    []byte  // of segments to scan, which go before all of it
 }
 
 // mark has what follows count as computing, or not.
@@ -161,6 +166,9 @@ func (b *batch) run() error {
 			b.commands[last], b.commands[last-1] = b.commands[last-1], b.commands[last]
 		}
 	}
+	if len(b.lists) > 0 {
+		b.commands = slices.Insert(b.commands, 0, device.Command{Op: device.OpWrite, Dst: b.j.lists, Data: b.lists})
+	}
 	reply, err := b.j.send(b.stream, b.commands, b.marks)
 	if err != nil {
 		return err
@@ -168,7 +176,7 @@ func (b *batch) run() error {
 	for i, p := range b.readers {
 		p.data = reply.Data[i]
 	}
-	b.commands, b.marks, b.readers, b.begun, b.freed = b.commands[:0], b.marks[:0], nil, 0, 0
+	b.commands, b.marks, b.readers, b.begun, b.freed, b.lists = b.commands[:0], b.marks[:0], nil, 0, 0, nil
 	return nil
 }
 
@@ -229,7 +237,7 @@ func (b *batch) pipeline(chunks []*chunk, p *part) error {
 					list = slices.Concat(p.resident[len(p.resident)*k/shares:len(p.resident)*(k+1)/shares], list)
 					slices.Sort(list)
 				}
-				b.commands = p.scan(b.commands, list, sms)
+				b.scan(p, list, sms)
 			}
 			b.mark(false)
 			b.free(c)
@@ -241,6 +249,24 @@ func (b *batch) pipeline(chunks []*chunk, p *part) error {
 	}
 	return nil
 }
+
+// scan appends the computing of segments, beside copies. Lists of segments come from device memory: a write from
+// the host would wait behind the copies that the bus is busy with.
+func (b *batch) scan(p *part, list []uint32, sms int) {
+	first := len(b.commands)
+	b.commands = p.scan(b.commands, list, sms)
+	for i := range b.commands[first:] {
+		if c := &b.commands[first+i]; c.Op == device.OpWrite {
+			*c, b.lists = device.Command{Op: device.OpCopy, Dst: c.Dst, Src: b.j.lists + device.Pointer(len(b.lists)), Bytes: uint64(len(c.Data))}, append(b.lists, c.Data...)
+			for len(b.lists)%listAlign != 0 {
+				b.lists = append(b.lists, 0)
+			}
+		}
+	}
+}
+
+// listAlign is the alignment of a list, and so the most that a segment takes in lists.
+const listAlign = 16
 
 // commandsPerChunk is how many most chunks have, and what follows the last.
 const commandsPerChunk = 10

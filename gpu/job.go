@@ -38,6 +38,7 @@ type job struct {
 	slots      []device.Pointer // buffers that columns come through, of bufferSize
 	bufferSize int64
 	orders     device.Pointer // to transcode, of all chunks
+	lists      device.Pointer // of segments, of all chunks of a batch
 	// layout is what the job found, or is to leave behind: its part of pins and temps.
 	layout                  *layout
 	layoutPins, layoutTemps int
@@ -289,7 +290,7 @@ func (j *job) release(err error) {
 		d.cache.arena.dealloc(s)
 	}
 	j.pins, j.temps, j.waits, j.layout = nil, nil, nil, nil
-	j.bufferSize, j.orders = 0, 0
+	j.bufferSize, j.orders, j.lists = 0, 0, 0
 	j.parts, j.slots, j.direct, j.chunks, j.blob, j.fixups = nil, nil, nil, nil, nil, nil
 }
 

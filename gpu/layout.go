@@ -26,7 +26,7 @@ type layout struct {
 	streams          []*chunk
 	slots            []device.Pointer
 	bufferSize, read int64 // read: Stats.BytesRead
-	orders           device.Pointer
+	orders, lists    device.Pointer
 }
 
 // layoutsMax is how many layouts are remembered; memory bounds them, too.
@@ -67,7 +67,7 @@ func (j *job) findLayout(q *program.Query, list []uint32) *layout {
 func (j *job) take(l *layout, p *part) {
 	p.b.Heads, p.b.Columns = l.buffers.Heads, l.buffers.Columns
 	p.resident, p.streams = l.resident, l.streams
-	j.slots, j.bufferSize, j.orders = l.slots, l.bufferSize, l.orders
+	j.slots, j.bufferSize, j.orders, j.lists = l.slots, l.bufferSize, l.orders, l.lists
 	j.stats.BytesRead += l.read
 	j.streamed, j.layout = true, l
 }
@@ -94,7 +94,7 @@ func (j *job) newLayout(p *part, w *writer, read int64, pins, temps int) {
 	j.layout = &layout{
 		segments: q.Segments, table: q.TableID, widths: widths(p.formats), list: p.list, epoch: j.d.cache.epoch,
 		buffers: program.Buffers{Heads: p.b.Heads, Columns: p.b.Columns}, resident: p.resident, streams: p.streams,
-		slots: j.slots, bufferSize: j.bufferSize, orders: j.orders, read: read,
+		slots: j.slots, bufferSize: j.bufferSize, orders: j.orders, lists: j.lists, read: read,
 	}
 	j.layoutPins, j.layoutTemps = pins, temps
 }

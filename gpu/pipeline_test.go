@@ -99,8 +99,8 @@ func TestReordered(t *testing.T) {
 }
 
 // TestOverlap streams a table. All chunks come in one batch, in their order, each while another is
-// computed, as long as there are buffers; beside copies kernels leave multiprocessors free; and
-// only kernels count as computing.
+// computed, as long as there are buffers; beside copies kernels leave multiprocessors free, and
+// wait for nothing else from the host; only they count as computing.
 func TestOverlap(t *testing.T) {
 	r := rand.New(rand.NewPCG(14, 14))
 	f := &flaky{Executor: newEmulator(t, emulator.Options{})}
@@ -118,6 +118,8 @@ func TestOverlap(t *testing.T) {
 			switch c := &b.Commands[i]; {
 			case c.Op == device.OpMark:
 				marks++
+			case c.Op == device.OpWrite && c.Side == 0 && copied > 0:
+				return fmt.Errorf("%d bytes are written to the device while copies run", len(c.Data))
 			case c.Op == device.OpCopyShared:
 				if c.Side == 0 {
 					return errors.New("columns do not come beside kernels")

@@ -53,10 +53,6 @@ func (c *chunk) bytes() (n int64) {
 func (c *chunk) copied() uint32 { return uint32(c.slot) }
 func (c *chunk) free() uint32   { return uint32(buffersMax + c.slot) }
 
-// wordsAlign is the alignment of encoded columns, as in column memory, so that neighbours there
-// are one piece.
-const wordsAlign = 64
-
 // take returns room in the buffer.
 func (c *chunk) take(bytes int64) device.Pointer {
 	p := c.addr + device.Pointer(c.used)
@@ -73,18 +69,23 @@ const (
 	bufferShare = 24 // of the budget
 )
 
-// buffers makes room for columns to come through: need in all, most for one segment, and for so
-// many orders to transcode. After errNoRoom it has made some of it, perhaps.
+// buffers makes room for columns to come through: need in all, most for one segment, for so many
+// orders to transcode, and for lists of segments. After errNoRoom it has made some of it, perhaps.
 func (j *job) buffers(need, most int64, orders int) error {
 	if need == 0 {
 		return nil
 	}
 	if j.orders == 0 {
-		p, err := j.alloc(int64(orders) * program.TranscodeJobBytes)
+		bytes := int64(orders) * program.TranscodeJobBytes
+		lists := int64(0)
+		for _, p := range j.parts {
+			lists += listAlign * int64(len(p.list))
+		}
+		p, err := j.alloc(bytes + lists)
 		if err != nil {
 			return err
 		}
-		j.orders = p
+		j.orders, j.lists = p, p+device.Pointer(bytes)
 	}
 	if j.bufferSize == 0 {
 		bytes := j.d.m.opt.chunk
