@@ -314,7 +314,7 @@ func (r *run) percentile(a plan.Aggregate, t vector.Type, values []value) (value
 		row := int(math.Ceil(fraction * float64(len(sorted))))
 		return at(max(row, 1) - 1)
 	}
-	position := fraction * float64(len(sorted)-1)
+	position := float64(fraction * float64(len(sorted)-1)) // rounded, as step is
 	first, second := math.Floor(position), math.Ceil(position)
 	lo, err := at(int(first))
 	if err != nil || first == second {
