@@ -15,9 +15,9 @@ import (
 const batchBytes = 1 << 30
 
 // copySMs is how many multiprocessors kernels leave free while copies run beside them: a copy of
-// many pieces is a kernel of 16 blocks, and a scan's blocks stay on their multiprocessors to its
-// end, with all of its registers.
-const copySMs = 16
+// many pieces is a kernel of 4 blocks, of which two may run where chunks meet, and a scan's blocks
+// stay on their multiprocessors to its end, with all of its registers.
+const copySMs = 8
 
 // besideCopies is the number of multiprocessors for kernels that run beside copies: at least
 // half of all.

@@ -21,7 +21,9 @@ var gatherCode string
 const (
 	gatherFunction = "pgaccel_gather"
 	gatherThreads  = 512
-	gatherBlocks   = 16 // enough to have more under way than the bus takes: 16 warps of 4 KiB each
+	// As few as fill the bus, of 16 warps of 4 KiB each (an H200: 3). What waits for the bus
+	// beyond that has others wait for memory, too: with 16 blocks kernels beside took three times as long.
+	gatherBlocks = 4
 
 	// gatherMax is the size of a piece from which on a copy of its own is as fast: one costs
 	// 2 to 5 us whatever its size, which is 100 to 250 KiB of the bus' time.
