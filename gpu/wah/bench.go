@@ -71,10 +71,45 @@ func (o *Options) defaults() {
 }
 
 // Shape is how Cut's kernel is compiled: the chunks of a tile, the threads of a block, and the
-// steps of 64 atoms that a warp has on their way.
-type Shape struct{ Tile, Threads, Ahead int }
+// steps of 64 atoms that a warp has on their way; and whether tiles are warps' and not blocks',
+// of how many runs of ones among 64 atoms each is written by itself there, and how many warps a
+// multiprocessor is to hold, if not 32.
+type Shape struct {
+	Tile, Threads, Ahead int
+	Warps                bool
+	Runs, Held           int
+}
 
-func (s Shape) shape() shape { return shape{tile: s.Tile, threads: s.Threads, ahead: s.Ahead} }
+func (s Shape) shape() shape {
+	return shape{tile: s.Tile, threads: s.Threads, ahead: s.Ahead, warps: s.Warps, runs: s.Runs, held: s.Held}
+}
+
+// String is the name of its measurements.
+func (s Shape) String() string {
+	text := fmt.Sprintf("cut %d/%d/%d", s.Tile, s.Threads, s.Ahead)
+	if s.Warps {
+		text += fmt.Sprintf("w%d", s.Runs)
+	}
+	if s.Held > 0 {
+		text += fmt.Sprintf("h%d", s.Held)
+	}
+	return text
+}
+
+// Compared are shapes beside the one that Cut takes, each of which is the best for some set and
+// number of bins.
+func Compared() []Shape {
+	return []Shape{
+		{Tile: 64, Threads: 32, Ahead: 4}, {Tile: 64, Threads: 64, Ahead: 4}, {Tile: 64, Threads: 128, Ahead: 4},
+		{Tile: 64, Threads: 64, Ahead: 4, Warps: true},
+		{Tile: 128, Threads: 128, Ahead: 4}, {Tile: 128, Threads: 128, Ahead: 4, Warps: true},
+		{Tile: 256, Threads: 256, Ahead: 4}, {Tile: 256, Threads: 128, Ahead: 4, Warps: true}, {Tile: 256, Threads: 128, Ahead: 2, Warps: true},
+		{Tile: 256, Threads: 128, Ahead: 2, Warps: true, Held: 48}, {Tile: 256, Threads: 128, Ahead: 4, Warps: true, Runs: 4},
+		{Tile: 512, Threads: 128, Ahead: 4, Warps: true}, {Tile: 512, Threads: 128, Ahead: 2, Warps: true},
+		{Tile: 512, Threads: 128, Ahead: 4, Warps: true, Runs: 4}, {Tile: 512, Threads: 32, Ahead: 4, Warps: true},
+		{Tile: 1024, Threads: 128, Ahead: 4}, {Tile: 1024, Threads: 64, Ahead: 4, Warps: true},
+	}
+}
 
 // Row is one measurement.
 type Row struct {

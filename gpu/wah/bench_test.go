@@ -11,14 +11,14 @@ import (
 
 func TestBench(t *testing.T) {
 	ex := emulated(t)
-	opt := Options{Sets: []string{"KDD", "linkage"}, Bins: []int{2, 5}, Quick: true, Runs: 1, CPURuns: 1, Cores: []int{1, 2}, Large: 300_000, Shapes: []Shape{{128, 64, 1}, {128, 32, 3}}}
+	opt := Options{Sets: []string{"KDD", "linkage"}, Bins: []int{2, 5}, Quick: true, Runs: 1, CPURuns: 1, Cores: []int{1, 2}, Large: 300_000, Shapes: []Shape{{Tile: 128, Threads: 64, Ahead: 1}, {Tile: 128, Threads: 32, Ahead: 3, Warps: true, Runs: 2, Held: 48}}}
 	rows, err := Bench(context.Background(), ex, 0, opt)
 	if err != nil {
 		t.Fatal(err)
 	}
 	// Two sets, as they are and repeated: two queries each by two strategies in three forms and
-	// two shapes, and by the four others both and, repeated, the larger one.
-	if want := 2 * (2*2*(2*3+2) + 3*4); len(rows) != want {
+	// two shapes in two, and by the four others both and, repeated, the larger one.
+	if want := 2 * (2*2*(2*3+2*2) + 3*4); len(rows) != want {
 		t.Fatalf("%d rows, want %d", len(rows), want)
 	}
 	for _, r := range rows {

@@ -103,11 +103,9 @@ func upload(ctx context.Context, ex device.Executor, dev, rows int, atoms [][]ui
 	if dev < 0 || dev >= len(devices) {
 		return nil, fmt.Errorf("wah: device %d of %d", dev, len(devices))
 	}
-	cut := cutShape(rows/chunkBits, devices[dev].SMs)
+	cutTile := tile
 	if tile == 0 {
-		tile = TileFor(rows/chunkBits, devices[dev].SMs)
-	} else {
-		cut.tile = tile
+		tile, cutTile = TileFor(rows/chunkBits, devices[dev].SMs), cutTileFor(rows/chunkBits, devices[dev].SMs)
 	}
 	l, err := newLayout(rows, atoms, tile)
 	if err != nil {
@@ -124,7 +122,7 @@ func upload(ctx context.Context, ex device.Executor, dev, rows int, atoms [][]ui
 		err = b.write(ctx, b.places, l.places)
 	}
 	if err == nil {
-		err = b.uploadCut(ctx, atoms, cut)
+		err = b.uploadCut(ctx, atoms, cutTile)
 	}
 	if err != nil {
 		return nil, errors.Join(err, b.Free())
@@ -210,6 +208,7 @@ const (
 	reduceFile = "wah_reduce"
 	fusedFile  = "wah_fused"
 	cutFile    = "wah_cut"
+	warpsFile  = "wah_warps"
 )
 
 // Source is the translation unit of a file of kernels, without its ending: "wah_fused" is
@@ -226,6 +225,12 @@ func source(k kernel) device.Source {
 	}
 	if k.ahead > 0 {
 		s.Defines = append(s.Defines, "WAH_AHEAD="+strconv.Itoa(k.ahead))
+	}
+	if k.held > 0 {
+		s.Defines = append(s.Defines, "WAH_FUSED_BLOCKS="+strconv.Itoa(k.held*32/k.threads))
+	}
+	if k.runs > 0 {
+		s.Defines = append(s.Defines, "WAH_RUNS="+strconv.Itoa(k.runs))
 	}
 	return s
 }

@@ -1,6 +1,7 @@
 package wah
 
 import (
+	"cmp"
 	"context"
 	"runtime"
 	"sync"
@@ -12,11 +13,13 @@ import (
 const placeOnes = uint64(1) << 63
 
 // cutLayout is what Cut reads: atoms cut at the borders of tiles, tile after tile and, in a
-// tile, bin after bin (kernels/wah_cut.cuh).
+// tile, bin after bin (kernels/wah_cut.cuh); and which bins are ones all over a tile, once more
+// (kernels/wah_warps.cuh).
 type cutLayout struct {
 	tile, tiles int
 	atoms       []uint64
 	places      []uint64 // one for each bin, tile after tile, and one more
+	masks       []uint64 // ceil(bins/64) for each tile: bit i%64 of word i/64 where bin i is ones
 	begins      []uint64 // atoms of bins before each, one more than bins
 }
 
@@ -39,9 +42,15 @@ func newCutLayout(chunks int, bins [][]uint64, tile int) *cutLayout {
 	for i := range bins {
 		l.begins[i+1] += l.begins[i]
 	}
+	words := ceil(len(bins), 64)
+	l.masks = make([]uint64, l.tiles*words)
 	at := uint64(0)
 	for i, p := range l.places {
 		n := p &^ placeOnes
+		if p != n {
+			t, bin := i/len(bins), i%len(bins)
+			l.masks[t*words+bin/64] |= 1 << (bin % 64)
+		}
 		l.places[i] = at | p&placeOnes
 		at += n
 	}
@@ -104,49 +113,93 @@ func each(n int, f func(i int)) {
 	wg.Wait()
 }
 
-// shape is how a fused kernel is compiled.
+// shape is how a fused kernel is compiled, and launched.
 type shape struct {
 	tile    int // chunks
 	threads int // of a block
 	ahead   int // steps of 64 atoms that a warp has on their way; 0 is the kernel's own
+	// warps is whether tiles are warps' and not blocks': the kernel is wah_warps.
+	warps bool
+	runs  int // of warps: WAH_RUNS
+	held  int // of warps: how many a multiprocessor is to hold at a time; 0 is residentWarps
 }
 
 // cutBins are the bins as Cut wants them, in device memory.
 type cutBins struct {
-	shape
-	tiles         int
-	begins        []uint64
-	memory        device.Pointer
-	atoms, places device.Pointer
+	tile, tiles          int
+	begins               []uint64
+	memory               device.Pointer
+	atoms, places, masks device.Pointer
+	words                int   // of masks, for each tile
+	forced               shape // of all queries, instead of shapeFor's
+	blocks               int   // of a grid of warps, instead of as many as a device holds
 }
 
-// cutShape is how Cut is compiled for so many chunks a bin: of the shapes of 64 to 1,024 chunks
-// and 32 to 256 threads, the one that is best, or nearly so, for 64 bins of the benchmark's sets
-// on an H200, short and repeated.
-func cutShape(chunks, multiprocessors int) shape {
-	tile := TileFor(chunks, multiprocessors)
-	return shape{tile: tile, threads: threadsFor(tile), ahead: 4}
+// cutTileFor is the tile, in chunks, at which bins are cut for Cut.
+func cutTileFor(chunks, multiprocessors int) int {
+	if chunks/256 >= 2*residentWarps*multiprocessors {
+		return 512
+	}
+	return 256
 }
 
-// uploadCut copies bins, cut at tiles of s, in place of those that were so before. No query
-// may run.
-func (b *Bins) uploadCut(ctx context.Context, atoms [][]uint64, s shape) error {
+// residentWarps is how many warps of a fused kernel a multiprocessor holds: of 64 registers a
+// thread.
+const residentWarps = 32
+
+// shapeFor is the shape for a query that reads so many atoms of all tiles.
+func (c *cutBins) shapeFor(atoms uint64, multiprocessors int) shape {
+	s := shape{tile: c.tile, threads: threadsFor(c.tile), ahead: 4}
+	if c.forced.tile != 0 {
+		return c.forced
+	}
+	if c.tiles >= residentWarps*multiprocessors {
+		s.threads, s.warps = 128, true
+	}
+	return s
+}
+
+// grid is how many blocks a kernel of warps has: all that a device holds at a time, if there are
+// tiles for them, and more only where counts of 32 bits demand it.
+func (c *cutBins) grid(s shape, info device.Info) int {
+	warps := s.threads / 32
+	held := cmp.Or(s.held, residentWarps) / warps
+	if block := int64(12*s.tile*warps + 1024); info.SharedPerSM > 0 { // a block has 1 KB of the device's own
+		held = min(held, int(int64(info.SharedPerSM)/block))
+	}
+	blocks := max(held, 1) * max(info.SMs, 1)
+	if c.blocks > 0 {
+		blocks = c.blocks
+	}
+	const most = 1 << 32 / (maxTile * chunkBits) // tiles that 32 bits can count
+	return max(min(blocks, ceil(c.tiles, warps)), ceil(c.tiles, most*warps))
+}
+
+// uploadCut copies bins, cut at tiles of so many chunks, in place of those that were so before.
+// No query may run.
+func (b *Bins) uploadCut(ctx context.Context, atoms [][]uint64, tile int) error {
 	if err := b.freeCut(); err != nil {
 		return err
 	}
-	l := newCutLayout(b.chunks, atoms, s.tile)
-	c := cutBins{shape: s, tiles: l.tiles, begins: l.begins}
-	atomBytes := align(8 * int64(len(l.atoms)))
+	l := newCutLayout(b.chunks, atoms, tile)
+	c := cutBins{tile: tile, tiles: l.tiles, begins: l.begins, words: ceil(len(atoms), 64)}
+	atomBytes, placeBytes := align(8*int64(len(l.atoms))), align(8*int64(len(l.places)))
 	var err error
-	if c.memory, err = b.ex.Alloc(b.dev, atomBytes+align(8*int64(len(l.places)))); err != nil {
+	if c.memory, err = b.ex.Alloc(b.dev, atomBytes+placeBytes+align(8*int64(len(l.masks)))); err != nil {
 		return err
 	}
 	c.atoms, c.places = c.memory, c.memory+device.Pointer(atomBytes)
+	c.masks = c.places + device.Pointer(placeBytes)
 	b.cut = c
-	if err = b.write(ctx, c.atoms, l.atoms); err == nil {
-		err = b.write(ctx, c.places, l.places)
+	for _, part := range []struct {
+		at    device.Pointer
+		words []uint64
+	}{{c.atoms, l.atoms}, {c.places, l.places}, {c.masks, l.masks}} {
+		if err = b.write(ctx, part.at, part.words); err != nil {
+			return err
+		}
 	}
-	return err
+	return nil
 }
 
 func (b *Bins) freeCut() error {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"pgaccel/bitmapidx"
+	"pgaccel/gpu/device"
 )
 
 // orCut is Cut's answer, told plainly: each tile's atoms of bins lo to hi-1 are one range.
@@ -83,5 +84,54 @@ func TestRepeated(t *testing.T) {
 		if !slices.Equal(bitmapidx.Decomp(atoms[i], 5*300), plain[i]) {
 			t.Errorf("%s: other rows", name)
 		}
+	}
+}
+
+// checkWarps compares wah_warps with bitmapidx, all forms, in a grid so small that warps have many tiles.
+func checkWarps(t *testing.T, b *Bins, bins []*bitmapidx.Bitmap, lo, hi int) {
+	t.Helper()
+	defer func(c cutBins) { b.cut.forced, b.cut.blocks = c.forced, c.blocks }(b.cut)
+	for _, s := range []struct{ threads, ahead, runs, blocks int }{{32, 1, 0, 1}, {64, 4, 3, 2}} {
+		b.cut.forced, b.cut.blocks = shape{tile: b.cut.tile, threads: s.threads, ahead: s.ahead, warps: true, runs: s.runs}, s.blocks
+		checkUnion(t, b, bins, lo, hi, Cut)
+	}
+}
+
+// More tiles than a warp asks for at a time, with some that are ones and some without atoms
+// between others, at all lengths about the borders of chunks and tiles.
+func TestWarpsOfManyTiles(t *testing.T) {
+	ex := emulated(t)
+	rng := rand.New(rand.NewPCG(41, 42))
+	for _, rows := range []int{1, 63*64 - 1, 63*64 + 1, 70 * 63 * 64, 67*63*64 + 63*17 + 5} {
+		var bins []*bitmapidx.Bitmap
+		for i := range 70 {
+			name := []string{"sparse", "last row", "one at a tile's edge", "zeros", "long fills", "fill, literal"}[i%6]
+			if i%7 > 0 && i%6 != 4 {
+				name = "zeros"
+			}
+			bins = append(bins, shaped(name, rng, rows))
+		}
+		b := uploaded(t, ex, bins, 64)
+		checkWarps(t, b, bins, 0, 4)
+		checkWarps(t, b, bins, 3, 5)
+		checkWarps(t, b, bins, 5, 70)
+		checkWarps(t, b, bins, 63, 66)
+	}
+}
+
+func TestGridOfWarps(t *testing.T) {
+	info := device.Info{SMs: 132, SharedPerSM: 228 << 10}
+	for _, c := range []struct {
+		tiles, tile, threads int
+		want                 int
+	}{{1, 256, 128, 1}, {4*1056 - 3, 256, 128, 1056}, {1 << 20, 256, 128, 8 * 132}, {1 << 20, 1024, 64, 9 * 132}, {1 << 20, 512, 32, 32 * 132}} {
+		b := cutBins{tiles: c.tiles}
+		if got := b.grid(shape{tile: c.tile, threads: c.threads, warps: true}, info); got != c.want {
+			t.Errorf("%+v: %d blocks", c, got)
+		}
+	}
+	one := cutBins{tiles: 1 << 20, blocks: 1}
+	if got := one.grid(shape{tile: 1024, threads: 32, warps: true}, info); got*66_576 < 1<<20 {
+		t.Errorf("%d warps cannot count 2^20 tiles", got)
 	}
 }

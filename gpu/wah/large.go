@@ -170,35 +170,37 @@ func (b *Bins) benchQuery(ctx context.Context, row Row, strategies []Strategy, f
 	return rows, nil
 }
 
-// benchShapes measures Cut compiled in opt.Shapes for the smallest and the largest query.
+// benchShapes measures Cut compiled in opt.Shapes for the second smallest and the largest query.
 func (b *Bins) benchShapes(ctx context.Context, name string, atoms [][]uint64, flush *flusher, opt Options, answer func(m int) *answers) ([]Row, error) {
 	var rows []Row
 	known := make(map[int]*answers)
 	for i, s := range opt.Shapes {
 		if i == 0 || b.cut.tile != s.Tile {
-			if err := b.uploadCut(ctx, atoms, s.shape()); err != nil {
+			if err := b.uploadCut(ctx, atoms, s.Tile); err != nil {
 				return nil, err
 			}
 		}
-		b.cut.shape = s.shape()
+		b.cut.forced = s.shape()
 		for _, m := range []int{opt.Bins[min(1, len(opt.Bins)-1)], opt.Bins[len(opt.Bins)-1]} {
 			if m > len(atoms) {
 				continue
 			}
-			r := Row{Set: name, Rows: b.rows, Bins: m, Tile: s.Tile, Strategy: fmt.Sprintf("cut %d/%d/%d", s.Tile, s.Threads, s.Ahead),
-				Compressed: b.CompressedBytes(0, m), Plain: 8 * int64(b.chunks) * int64(m), Result: 8 * int64(b.chunks)}
-			r.Floor = 1000 * float64(r.Compressed+r.Result) / opt.Bandwidth
 			if known[m] == nil {
 				known[m] = answer(m)
 			}
-			var err error
-			if r.Touch, err = b.measureTouch(ctx, flush, opt.Runs); err != nil {
-				return nil, err
+			for _, f := range []form{formChunks, formCount} {
+				r := Row{Set: name, Rows: b.rows, Bins: m, Tile: s.Tile, Strategy: s.String() + formNames[f],
+					Compressed: b.CompressedBytes(0, m), Plain: 8 * int64(b.chunks) * int64(m)}
+				if f == formChunks {
+					r.Result = 8 * int64(b.chunks)
+				}
+				r.Floor = 1000 * float64(r.Compressed+r.Result) / opt.Bandwidth
+				var err error
+				if r.Stats, err = b.measure(ctx, m, Cut, f, flush, opt.Runs, known[m]); err != nil {
+					return nil, fmt.Errorf("%d bins, %s: %w", m, r.Strategy, err)
+				}
+				rows = append(rows, r)
 			}
-			if r.Stats, err = b.measure(ctx, m, Cut, formChunks, flush, opt.Runs, known[m]); err != nil {
-				return nil, fmt.Errorf("%d bins, %s: %w", m, r.Strategy, err)
-			}
-			rows = append(rows, r)
 		}
 	}
 	return rows, nil

@@ -155,7 +155,12 @@ func (b *Bins) prepare(ctx context.Context, lo, hi int, s Strategy, f form) (*qu
 		k := kernel{fusedFile, shape{tile: b.tile, threads: b.threads}}
 		return b.fused(ctx, lo, hi, f, k, b.tiles, b.atoms, b.places, b.begins)
 	case Cut:
-		return b.fused(ctx, lo, hi, f, kernel{cutFile, b.cut.shape}, b.cut.tiles, b.cut.atoms, b.cut.places, b.cut.begins)
+		c := &b.cut
+		k := kernel{cutFile, c.shapeFor(c.begins[hi]-c.begins[lo], b.ex.Devices()[b.dev].SMs)}
+		if k.warps {
+			k.file = warpsFile
+		}
+		return b.fused(ctx, lo, hi, f, k, c.tiles, c.atoms, c.places, c.begins)
 	}
 	if uint(s) >= uint(strategies) {
 		return nil, fmt.Errorf("wah: there is no %v", s)
@@ -198,7 +203,12 @@ func (b *Bins) fused(ctx context.Context, lo, hi int, f form, k kernel, tiles in
 	if err != nil {
 		return nil, err
 	}
-	size := uint64(8 * b.words(f, tiles))
+	grid, counts := tiles, tiles
+	if k.warps {
+		grid = b.cut.grid(k.shape, b.ex.Devices()[b.dev])
+		counts = grid * k.threads / 32
+	}
+	size := uint64(8 * b.words(f, counts))
 	if f == formCount {
 		size /= 2
 	}
@@ -207,20 +217,25 @@ func (b *Bins) fused(ctx context.Context, lo, hi int, f form, k kernel, tiles in
 		return nil, err
 	}
 	q := &query{result: at[0], resultBytes: size}
-	var chunks, rows, counts device.Pointer
+	var atChunks, atRows, atCounts device.Pointer
 	switch f {
 	case formChunks:
-		chunks = q.result
+		atChunks = q.result
 	case formRows:
-		rows = q.result
+		atRows = q.result
 	case formCount:
-		counts = q.result
+		atCounts = q.result
 	}
-	params := new(device.Params).Ptr(atoms).Ptr(places).Ptr(chunks).Ptr(rows).Ptr(counts).
+	params := new(device.Params).Ptr(atoms).Ptr(places).Ptr(atChunks).Ptr(atRows).Ptr(atCounts).
 		U64(uint64(b.chunks)).U64(uint64((b.rows + 63) / 64)).
 		U32(uint32(b.n)).U32(uint32(lo)).U32(uint32(hi - lo)).U32(uint32(f))
-	q.reduce = []device.Command{launch(module, k.file, tiles, 1, k.threads, params)}
-	q.cost.BytesRead = 8*int64(begins[hi]-begins[lo]) + 8*int64(tiles)*int64(hi-lo)
+	perTile := int64(hi - lo)
+	if k.warps {
+		params.Ptr(b.cut.masks).U32(uint32(b.cut.words)).U32(uint32(tiles))
+		perTile = 2 + int64((hi-1)/64-lo/64+1)
+	}
+	q.reduce = []device.Command{launch(module, k.file, grid, 1, k.threads, params)}
+	q.cost.BytesRead = 8*int64(begins[hi]-begins[lo]) + 8*int64(tiles)*perTile
 	q.cost.BytesWritten = int64(size)
 	return q, nil
 }

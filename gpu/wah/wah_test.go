@@ -56,6 +56,9 @@ func checkUnion(t *testing.T, b *Bins, bins []*bitmapidx.Bitmap, lo, hi int, str
 	dense := make([]uint64, (rows+63)/64)
 	union.Dense(dense, 0, rows)
 	for _, s := range []Strategy{Fused, Cut} {
+		if !slices.Contains(strategies, s) {
+			continue
+		}
 		count, _, err := b.Count(ctx, lo, hi, s)
 		if err != nil || count != union.Count() {
 			t.Fatalf("%d rows, bins %d to %d, %v: %d counted, want %d: %v", rows, lo, hi, s, count, union.Count(), err)
@@ -110,6 +113,7 @@ func TestShapes(t *testing.T) {
 				b := uploaded(t, ex, bins, tile)
 				checkUnion(t, b, bins, 0, 1, Fused)
 				checkUnion(t, b, bins, 0, 3, Fused, COA)
+				checkWarps(t, b, bins, 0, 3)
 			}
 		})
 	}
@@ -150,7 +154,7 @@ func TestThreads(t *testing.T) {
 	bins[3] = shaped("mixed", rng, rows)
 	for _, threads := range []int{32, 64, 256} {
 		b := uploaded(t, ex, bins, 64)
-		b.threads, b.cut.threads = threads, threads
+		b.threads, b.cut.forced = threads, shape{tile: b.cut.tile, threads: threads, ahead: 4}
 		for _, m := range []int{1, 5, 65, 256, 270} {
 			checkUnion(t, b, bins, 0, m, Fused)
 		}
@@ -178,7 +182,7 @@ func TestFillsThatLeaveATile(t *testing.T) {
 	}
 	for _, threads := range []int{32, 128} {
 		b := uploaded(t, ex, bins, tile)
-		b.threads, b.cut.threads = threads, threads
+		b.threads, b.cut.forced = threads, shape{tile: b.cut.tile, threads: threads, ahead: 4}
 		for lo := 0; lo < len(bins); lo += 17 {
 			checkUnion(t, b, bins, lo, min(lo+34, len(bins)), Fused)
 			checkUnion(t, b, bins, lo, lo+1, Fused)
@@ -212,9 +216,12 @@ func TestManyRunsOfOnes(t *testing.T) {
 	for _, tile := range []int{64, 256, 1024} {
 		for _, threads := range []int{32, 128, 256} {
 			b := uploaded(t, ex, bins, tile)
-			b.threads, b.cut.threads = threads, threads
+			b.threads, b.cut.forced = threads, shape{tile: b.cut.tile, threads: threads, ahead: 4}
 			for lo := rng.IntN(3); lo < len(bins); lo += 3 {
 				checkUnion(t, b, bins, lo, min(lo+1+rng.IntN(3), len(bins)), Fused)
+				if threads == 128 {
+					checkWarps(t, b, bins, lo, min(lo+1+rng.IntN(3), len(bins)))
+				}
 			}
 		}
 	}
@@ -312,7 +319,8 @@ func TestTooManyBinsForABlock(t *testing.T) {
 			t.Errorf("%v: %v", s, err)
 		}
 	}
-	checkUnion(t, b, bins, 1, 2049, IdealHybrid)
+	checkUnion(t, b, bins, 1, 2049, IdealHybrid, Fused)
+	checkWarps(t, b, bins, 1, 2049)
 }
 
 func TestStrategyNames(t *testing.T) {

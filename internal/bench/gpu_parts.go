@@ -91,10 +91,10 @@ func (r *gpuRun) rowout(ctx context.Context) error {
 
 // wah measures range queries over compressed bitmaps, as the papers do.
 func (r *gpuRun) wah(ctx context.Context) error {
-	o := wah.Options{Quick: r.Quick, Runs: r.Runs, Bandwidth: r.copies.Device * 1e9,
+	o := wah.Options{Quick: r.Quick, Runs: r.Runs, Bandwidth: r.copies.Device * 1e9, Shapes: wah.Compared(),
 		Progress: func(set string, rows int) { fmt.Fprintf(r.Progress, "wah: %s, %d rows\n", set, rows) }}
 	if r.Quick {
-		o.CPURuns, o.Sets, o.Bins, o.Large = 1, []string{"KDD"}, []int{4, 8}, -1
+		o.CPURuns, o.Sets, o.Bins, o.Large, o.Shapes = 1, []string{"KDD"}, []int{4, 8}, -1, nil
 	}
 	rows, err := wah.Bench(ctx, r.ex, r.first(), o)
 	if len(rows) > 0 {
