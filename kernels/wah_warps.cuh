@@ -16,10 +16,17 @@
 #ifndef WAH_RUNS
 #define WAH_RUNS 0 // runs of ones in 64 atoms that are written chunk by chunk; more become edges
 #endif
+#ifndef WAH_WIDE
+#define WAH_WIDE 1 // a step is so many times 64 atoms
+#endif
+#ifndef WAH_TICKETS
+#define WAH_TICKETS 0 // 1: a warp's next tile is the first that no other one has
+#endif
 
 struct WahWarps {
 	WahFused q;            // counts: one for each warp
 	const uint64_t *masks; // words for each tile: bit c % 64 of word c / 64 where column c is ones
+	uint32_t *ticket;      // 0, before the query and after it
 	uint32_t words;
 	uint32_t tiles;
 };
@@ -31,136 +38,236 @@ struct WahWarp {
 	alignas(16) uint32_t edges[WAH_TILE];
 };
 
-// WahTiles are the warp's next tiles: of lane i the i-th of them.
+// WahTiles is what is to be known of a tile before it is read, as it is loaded: nothing here waits
+// for the loads.
 struct WahTiles {
-	uint64_t begin; // the first atom's number
-	uint32_t total; // atoms; WAH_FULL where the tile is ones
+	uint64_t begin, end;  // places of the query's first column, and of the one behind its last
+	uint64_t low, high;   // the first and the last word of masks that have columns of the query
 };
-constexpr uint32_t WAH_FULL = 0xffffffff;
 
-// wah_tiles reads what is to be known of tile t, the lane's. At and behind the end, nothing is.
+constexpr uint32_t WAH_FULL = 0xffffffff; // of a tile that is ones, in place of its atoms
+
+// wah_tiles reads what is to be known of tile t. Of such as there are not, that is nothing.
 __device__ __forceinline__ WahTiles wah_tiles(const WahWarps &p, uint64_t t) {
-	WahTiles n = {0, 0};
-	if (t >= p.tiles)
-		return n;
-	const uint64_t *places = p.q.places + t * p.q.stride + p.q.lo;
-	uint64_t begin = __ldg(places), end = __ldg(places + p.q.columns);
-	const uint64_t *masks = p.masks + t * p.words;
-	uint32_t hi = p.q.lo + p.q.columns, last = (hi - 1) / 64;
-	uint64_t ones = 0;
-#pragma unroll 1
-	for (uint32_t w = p.q.lo / 64; w <= last; w++) {
-		uint64_t m = __ldg(masks + w);
-		if (w == p.q.lo / 64)
-			m &= ~uint64_t(0) << p.q.lo % 64;
-		if (w == last)
-			m &= ~uint64_t(0) >> (63 - (hi - 1) % 64);
-		ones |= m;
+	WahTiles n = {0, 0, 0, 0};
+	if (t < p.tiles) {
+		const uint64_t *places = p.q.places + t * p.q.stride + p.q.lo, *masks = p.masks + t * p.words;
+		uint32_t first = p.q.lo / 64, last = (p.q.lo + p.q.columns - 1) / 64;
+		n.begin = __ldg(places);
+		n.end = __ldg(places + p.q.columns);
+		n.low = __ldg(masks + first);
+		n.high = __ldg(masks + last);
+		for (uint32_t w = first + 1; w < last; w++) // seldom: of more than 128 columns
+			if (__ldg(masks + w))
+				n.begin = ~uint64_t(0);
 	}
-	n.begin = begin & WAH_PLACE;
-	n.total = ones ? WAH_FULL : uint32_t((end & WAH_PLACE) - n.begin);
 	return n;
 }
 
-// WahSource is where the warp's next 64 atoms are.
-struct WahSource {
-	WahTiles tiles;
-	const uint64_t *atoms; // of the tile
-	uint64_t t;            // the tile's number
-	uint32_t total, j;     // the tile's atoms, and how many of them are on their way
-	uint32_t i;            // of tiles
-	bool full;
+// wah_total is how many atoms the tile has, or WAH_FULL.
+__device__ __forceinline__ uint32_t wah_total(const WahWarps &p, const WahTiles &n) {
+	uint32_t hi = p.q.lo + p.q.columns;
+	uint64_t from = ~uint64_t(0) << p.q.lo % 64, to = ~uint64_t(0) >> (63 - (hi - 1) % 64);
+	bool same = p.q.lo / 64 == (hi - 1) / 64;
+	bool ones = n.begin == ~uint64_t(0) || (n.low & from & (same ? to : ~uint64_t(0))) || (n.high & to & (same ? from : ~uint64_t(0)));
+	return ones ? WAH_FULL : uint32_t((n.end & WAH_PLACE) - (n.begin & WAH_PLACE));
+}
 
-	// open makes lane i's tile the next one.
-	__device__ __forceinline__ void open(const WahWarps &p) {
-		atoms = p.q.atoms + __shfl_sync(0xffffffffu, tiles.begin, i);
-		total = __shfl_sync(0xffffffffu, tiles.total, i);
-		full = total == WAH_FULL;
-		total = full ? 0 : total;
+// WahWarpStep is 64 * WAH_WIDE atoms on their way, and whether they are a tile's last ones.
+struct WahWarpStep {
+	uint64_t a[2 * WAH_WIDE]; // 0 past the tile's end
+	uint32_t end;             // 0, WAH_END or WAH_END_ONES
+	uint32_t t;               // the tile's number
+};
+constexpr uint32_t WAH_END = 1, WAH_END_ONES = 3; // the latter of a tile that is ones
+
+// WahSource is where the warp's next atoms are.
+struct WahSource {
+	const uint64_t *atoms; // of the tile
+	uint32_t t;            // the tile's number
+	uint32_t total, j;     // the tile's atoms, and how many of them are on their way
+	bool full;
+#if WAH_TICKETS
+	WahTiles tile;   // the next tile
+	uint32_t next_t; // its number
+	uint32_t ticket; // of the one after that: lane 0's
+#else
+	uint64_t firsts; // of the next 32 tiles, the first atom: lane i's of the i-th
+	uint32_t totals; // and how many there are
+	uint32_t i;      // of those tiles
+#endif
+
+	__device__ __forceinline__ void begin(const WahWarps &p, uint64_t first, uint32_t n) {
+		atoms = p.q.atoms + first;
+		full = n == WAH_FULL;
+		total = full ? 0 : n;
 		j = 0;
 	}
 
-	// next sends for 64 atoms, a and b of each lane, 0 past the tile's end. It returns whether they
-	// are the tile's last ones: 1, or 3 of a tile that is ones.
-	__device__ __forceinline__ uint32_t next(const WahWarps &p, uint32_t warps, uint64_t &a, uint64_t &b) {
-		uint32_t lane = threadIdx.x & 31, at = j + lane, ends = 0;
-		a = at < total ? __ldcs(atoms + at) : 0;
-		b = at + 32 < total ? __ldcs(atoms + at + 32) : 0;
-		j += 64;
-		if (j >= total) {
-			ends = full ? 3 : 1;
-			t += warps;
-			if (++i == 32) {
-				i = 0;
-				if (t < p.tiles)
-					tiles = wah_tiles(p, t + uint64_t(lane) * warps);
-			}
-			open(p);
+#if WAH_TICKETS
+	__device__ __forceinline__ void draw(const WahWarps &p) {
+		if ((threadIdx.x & 31) == 0)
+			ticket = atomicAdd(p.ticket, 1u);
+	}
+
+	// peek sends for what is to be known of the ticket's tile, and for another ticket. Each warp
+	// gets one that is too high, and then asks no more: who has the last one of all sets the counter
+	// back for the next query.
+	__device__ __forceinline__ void peek(const WahWarps &p, uint32_t warps) {
+		uint32_t n = __shfl_sync(0xffffffffu, ticket, 0);
+		if (n + 1 == (p.tiles > warps ? p.tiles : warps) && (threadIdx.x & 31) == 0)
+			atomicExch(p.ticket, 0u);
+		next_t = n < p.tiles && p.tiles - n > warps ? n + warps : p.tiles;
+		tile = wah_tiles(p, next_t);
+		if (next_t < p.tiles)
+			draw(p);
+	}
+
+	__device__ __forceinline__ void start(const WahWarps &p, uint32_t own, uint32_t warps) {
+		ticket = 0;
+		draw(p);
+		WahTiles n = wah_tiles(p, own);
+		t = own;
+		begin(p, n.begin & WAH_PLACE, wah_total(p, n));
+		peek(p, warps);
+	}
+
+	__device__ __forceinline__ void open(const WahWarps &p, uint32_t warps) {
+		t = next_t;
+		total = j = 0;
+		full = false;
+		if (t < p.tiles) {
+			begin(p, tile.begin & WAH_PLACE, wah_total(p, tile));
+			peek(p, warps);
 		}
-		return ends;
+	}
+#else
+	__device__ __forceinline__ void look(const WahWarps &p, uint32_t warps) {
+		WahTiles n = wah_tiles(p, t + uint64_t(threadIdx.x & 31) * warps);
+		firsts = n.begin & WAH_PLACE;
+		totals = wah_total(p, n);
+		i = 0;
+	}
+
+	__device__ __forceinline__ void take(const WahWarps &p) {
+		begin(p, __shfl_sync(0xffffffffu, firsts, i), __shfl_sync(0xffffffffu, totals, i));
+		i++;
+	}
+
+	__device__ __forceinline__ void start(const WahWarps &p, uint32_t own, uint32_t warps) {
+		t = own;
+		look(p, warps);
+		take(p);
+	}
+
+	__device__ __forceinline__ void open(const WahWarps &p, uint32_t warps) {
+		t = p.tiles - t > warps ? t + warps : p.tiles;
+		total = j = 0;
+		full = false;
+		if (t < p.tiles) {
+			if (i == 32)
+				look(p, warps);
+			take(p);
+		}
+	}
+#endif
+
+	// next sends for the next atoms. Behind the last tile there are none.
+	__device__ __forceinline__ void next(const WahWarps &p, uint32_t warps, WahWarpStep &s) {
+		uint32_t at = j + (threadIdx.x & 31);
+#pragma unroll
+		for (uint32_t k = 0; k < 2 * WAH_WIDE; k++)
+			s.a[k] = at + 32 * k < total ? __ldcs(atoms + at + 32 * k) : 0;
+		s.end = 0;
+		s.t = t;
+		j += 64 * WAH_WIDE;
+		if (j >= total && t < p.tiles) {
+			s.end = full ? WAH_END_ONES : WAH_END;
+			open(p, warps);
+		}
 	}
 };
 
-// wah_warp_put is wah_put of a warp's own tile. It returns whether there are edges.
-__device__ __forceinline__ bool wah_warp_put(WahWarp &tile, uint64_t a, uint64_t b, uint32_t &at) {
-	uint32_t la = wah_chunks(a), lb = wah_chunks(b), lengths = la | lb << 16;
-	uint32_t at_a = at + (threadIdx.x & 31), at_b = at_a + 32;
-	bool ones_a = false, ones_b = false, edges = false;
-	if (__all_sync(0xffffffffu, lengths == 0x10001)) {
-		at += 64;
-	} else {
-		uint32_t sum = scan_warp(lengths), all = __shfl_sync(0xffffffffu, sum, 31);
-		at_a = at + (sum & 0xffff) - la;
-		at += all & 0xffff;
-		at_b = at + (sum >> 16) - lb;
-		at += all >> 16;
+// wah_warp_put is wah_put of a warp's own tile, and of all of a step at once: what of it depends
+// on what is before, is little.
+__device__ __forceinline__ bool wah_warp_put(WahWarp &tile, const WahWarpStep &s, uint32_t &at) {
+	constexpr uint32_t n = WAH_WIDE;
+	uint32_t lane = threadIdx.x & 31, lengths[n], begin[2 * n];
+	bool plain = true;
+#pragma unroll
+	for (uint32_t k = 0; k < n; k++) {
+		lengths[k] = wah_chunks(s.a[2 * k]) | wah_chunks(s.a[2 * k + 1]) << 16;
+		plain = plain && lengths[k] == 0x10001;
 	}
-	ones_a = a >> 62 == 3;
-	ones_b = b >> 62 == 3;
-	at_a &= WAH_TILE - 1;
-	at_b &= WAH_TILE - 1;
-	// Of sparse literals, one half is 0.
-	bool lit_a = int64_t(a) > 0, lit_b = int64_t(b) > 0;
-	if (lit_a && uint32_t(a))
-		atomicOr(&tile.low[at_a], uint32_t(a));
-	if (lit_a && uint32_t(a >> 32))
-		atomicOr(&tile.high[at_a], uint32_t(a >> 32));
-	if (lit_b && uint32_t(b))
-		atomicOr(&tile.low[at_b], uint32_t(b));
-	if (lit_b && uint32_t(b >> 32))
-		atomicOr(&tile.high[at_b], uint32_t(b >> 32));
-	uint32_t runs_a = __ballot_sync(0xffffffffu, ones_a), runs_b = __ballot_sync(0xffffffffu, ones_b);
-	if (!(runs_a | runs_b))
-		return false;
-	if (WAH_RUNS && __popc(runs_a) + __popc(runs_b) <= WAH_RUNS) {
-		for (uint32_t left = runs_a | runs_b; left; left &= left - 1) {
-			uint32_t from = __ffs(left) - 1;
-			for (uint32_t half = 0; half < 2; half++) {
-				if (!((half ? runs_b : runs_a) >> from & 1))
-					continue;
-				uint32_t begin = __shfl_sync(0xffffffffu, half ? at_b : at_a, from), n = __shfl_sync(0xffffffffu, half ? lb : la, from);
-				for (uint32_t i = threadIdx.x & 31; i < n; i += 32) {
-					// Warps do not share tiles, but lanes' ORs above may still be on their way.
-					atomicOr(&tile.low[begin + i], uint32_t(WAH_ALL));
-					atomicOr(&tile.high[begin + i], uint32_t(WAH_ALL >> 32));
-				}
+	if (__all_sync(0xffffffffu, plain)) {
+#pragma unroll
+		for (uint32_t k = 0; k < 2 * n; k++)
+			begin[k] = at + 32 * k + lane;
+		at += 64 * n;
+	} else {
+		uint32_t sums[n];
+#pragma unroll
+		for (uint32_t k = 0; k < n; k++)
+			sums[k] = lengths[k];
+#pragma unroll
+		for (uint32_t d = 1; d < 32; d *= 2) {
+#pragma unroll
+			for (uint32_t k = 0; k < n; k++) {
+				uint32_t v = __shfl_up_sync(0xffffffffu, sums[k], d);
+				sums[k] += lane >= d ? v : 0;
 			}
 		}
+#pragma unroll
+		for (uint32_t k = 0; k < n; k++) {
+			uint32_t all = __shfl_sync(0xffffffffu, sums[k], 31);
+			begin[2 * k] = at + (sums[k] & 0xffff) - (lengths[k] & 0xffff);
+			at += all & 0xffff;
+			begin[2 * k + 1] = at + (sums[k] >> 16) - (lengths[k] >> 16);
+			at += all >> 16;
+		}
+	}
+	bool some = false;
+#pragma unroll
+	for (uint32_t k = 0; k < 2 * n; k++) {
+		begin[k] &= WAH_TILE - 1;
+		uint64_t a = s.a[k];
+		bool literal = int64_t(a) > 0;
+		// Of sparse literals, one half is 0.
+		if (literal && uint32_t(a))
+			atomicOr(&tile.low[begin[k]], uint32_t(a));
+		if (literal && uint32_t(a >> 32))
+			atomicOr(&tile.high[begin[k]], uint32_t(a >> 32));
+		some = some || a >> 62 == 3;
+	}
+	if (!__any_sync(0xffffffffu, some))
 		return false;
-	}
-	if (ones_a) {
-		atomicAdd(&tile.edges[at_a], 1u);
-		if (at_a + la < WAH_TILE)
-			atomicAdd(&tile.edges[at_a + la], 0xffffffffu);
+	bool edges = false;
+#pragma unroll
+	for (uint32_t k = 0; k < 2 * n; k++) {
+		bool ones = s.a[k] >> 62 == 3;
+		uint32_t length = wah_chunks(s.a[k]);
+#if WAH_RUNS
+		uint32_t left = __ballot_sync(0xffffffffu, ones);
+		if (__popc(left) <= WAH_RUNS) {
+			for (; left; left &= left - 1) {
+				uint32_t from = __ffs(left) - 1;
+				uint32_t first = __shfl_sync(0xffffffffu, begin[k], from), chunks = __shfl_sync(0xffffffffu, length, from);
+				for (uint32_t i = lane; i < chunks; i += 32) {
+					atomicOr(&tile.low[first + i], uint32_t(WAH_ALL));
+					atomicOr(&tile.high[first + i], uint32_t(WAH_ALL >> 32));
+				}
+			}
+			continue;
+		}
+#endif
+		if (ones) {
+			atomicAdd(&tile.edges[begin[k]], 1u);
+			if (begin[k] + length < WAH_TILE)
+				atomicAdd(&tile.edges[begin[k] + length], 0xffffffffu);
+		}
 		edges = true;
 	}
-	if (ones_b) {
-		atomicAdd(&tile.edges[at_b], 1u);
-		if (at_b + lb < WAH_TILE)
-			atomicAdd(&tile.edges[at_b + lb], 0xffffffffu);
-		edges = true;
-	}
-	return __any_sync(0xffffffffu, edges);
+	return edges;
 }
 
 // wah_warp_cover writes ones to the chunks that runs between edges cover, and leaves no edges. A
@@ -243,30 +350,31 @@ PGACCEL_KERNEL(wah_warps, WahWarps, p, WAH_FUSED_THREADS, WAH_FUSED_BLOCKS) {
 	uint32_t own = (threadIdx.x >> 5) * gridDim.x + blockIdx.x;
 	WahWarp &tile = all[threadIdx.x >> 5];
 	WahSource source;
-	source.t = own;
-	source.i = 0;
-	source.tiles = wah_tiles(p, own + uint64_t(lane) * warps);
+	source.start(p, own, warps);
 	for (uint32_t i = lane; i < WAH_TILE; i += 32)
 		tile.low[i] = tile.high[i] = tile.edges[i] = 0;
-	source.open(p);
-	uint64_t ring_a[WAH_AHEAD], ring_b[WAH_AHEAD];
-	uint32_t ends[WAH_AHEAD];
+	WahWarpStep ring[WAH_AHEAD];
 #pragma unroll
 	for (uint32_t i = 0; i < WAH_AHEAD; i++)
-		ends[i] = source.next(p, warps, ring_a[i], ring_b[i]);
+		source.next(p, warps, ring[i]);
 	__syncwarp();
 	uint32_t at = 0, phase = 0, count = 0;
 	bool edges = false;
-	for (uint64_t t = own; t < p.tiles;) { // uniform
-		uint32_t end = 0;
+	for (;;) { // uniform
+		uint32_t end = 0, t = 0;
 		// Unrolled, so that registers to which a load is on its way are not moved. It goes on after
 		// a tile where that one ended.
 #pragma unroll
 		for (uint32_t i = 0; i < WAH_AHEAD; i++) {
 			if (phase == i && !end) {
-				edges |= wah_warp_put(tile, ring_a[i], ring_b[i], at);
-				end = ends[i];
-				ends[i] = source.next(p, warps, ring_a[i], ring_b[i]);
+				t = ring[i].t;
+				end = ring[i].end;
+				if (t < p.tiles) {
+					edges |= wah_warp_put(tile, ring[i], at);
+					source.next(p, warps, ring[i]);
+				} else {
+					end = WAH_END;
+				}
 				phase = i + 1;
 			}
 		}
@@ -274,16 +382,17 @@ PGACCEL_KERNEL(wah_warps, WahWarps, p, WAH_FUSED_THREADS, WAH_FUSED_BLOCKS) {
 			phase = 0;
 		if (!end)
 			continue;
+		if (t >= p.tiles)
+			break;
 		__syncwarp();
 		if (edges) {
 			wah_warp_cover(tile);
 			__syncwarp();
 		}
-		count += wah_warp_write(tile, p.q, t, end == 3);
+		count += wah_warp_write(tile, p.q, t, end == WAH_END_ONES);
 		__syncwarp();
 		edges = false;
 		at = 0;
-		t += warps;
 	}
 	if (p.q.form & WAH_COUNT) {
 		count = __reduce_add_sync(0xffffffffu, count);

@@ -77,11 +77,12 @@ func (o *Options) defaults() {
 type Shape struct {
 	Tile, Threads, Ahead int
 	Warps                bool
-	Runs, Held           int
+	Runs, Held, Wide     int
+	Tickets              bool
 }
 
 func (s Shape) shape() shape {
-	return shape{tile: s.Tile, threads: s.Threads, ahead: s.Ahead, warps: s.Warps, runs: s.Runs, held: s.Held}
+	return shape{tile: s.Tile, threads: s.Threads, ahead: s.Ahead, warps: s.Warps, runs: s.Runs, held: s.Held, wide: s.Wide, tickets: s.Tickets}
 }
 
 // String is the name of its measurements.
@@ -89,6 +90,12 @@ func (s Shape) String() string {
 	text := fmt.Sprintf("cut %d/%d/%d", s.Tile, s.Threads, s.Ahead)
 	if s.Warps {
 		text += fmt.Sprintf("w%d", s.Runs)
+		if s.Wide > 1 {
+			text += fmt.Sprintf("x%d", s.Wide)
+		}
+		if s.Tickets {
+			text += "t"
+		}
 	}
 	if s.Held > 0 {
 		text += fmt.Sprintf("h%d", s.Held)
@@ -99,15 +106,19 @@ func (s Shape) String() string {
 // Compared are shapes beside the one that Cut takes, each of which is the best for some set and
 // number of bins.
 func Compared() []Shape {
+	warps := func(tile, threads, ahead, wide int, tickets bool) Shape {
+		return Shape{Tile: tile, Threads: threads, Ahead: ahead, Warps: true, Wide: wide, Tickets: tickets}
+	}
+	runs, held := warps(256, 128, 2, 2, false), warps(256, 128, 2, 1, false)
+	runs.Runs, held.Held = 4, 48
 	return []Shape{
 		{Tile: 64, Threads: 32, Ahead: 4}, {Tile: 64, Threads: 64, Ahead: 4}, {Tile: 64, Threads: 128, Ahead: 4},
-		{Tile: 64, Threads: 64, Ahead: 4, Warps: true},
-		{Tile: 128, Threads: 128, Ahead: 4}, {Tile: 128, Threads: 128, Ahead: 4, Warps: true},
-		{Tile: 256, Threads: 256, Ahead: 4}, {Tile: 256, Threads: 128, Ahead: 4, Warps: true}, {Tile: 256, Threads: 128, Ahead: 2, Warps: true},
-		{Tile: 256, Threads: 128, Ahead: 2, Warps: true, Held: 48}, {Tile: 256, Threads: 128, Ahead: 4, Warps: true, Runs: 4},
-		{Tile: 512, Threads: 128, Ahead: 4, Warps: true}, {Tile: 512, Threads: 128, Ahead: 2, Warps: true},
-		{Tile: 512, Threads: 128, Ahead: 4, Warps: true, Runs: 4}, {Tile: 512, Threads: 32, Ahead: 4, Warps: true},
-		{Tile: 1024, Threads: 128, Ahead: 4}, {Tile: 1024, Threads: 64, Ahead: 4, Warps: true},
+		warps(64, 64, 2, 2, false),
+		{Tile: 128, Threads: 128, Ahead: 4}, warps(128, 128, 2, 2, false), warps(128, 128, 2, 2, true),
+		{Tile: 256, Threads: 256, Ahead: 4}, warps(256, 128, 4, 1, false), warps(256, 128, 4, 1, true), warps(256, 128, 2, 2, false),
+		warps(256, 128, 2, 2, true), held, runs,
+		warps(512, 128, 4, 1, false), warps(512, 128, 2, 2, false), warps(512, 128, 2, 2, true), warps(512, 32, 2, 2, true),
+		{Tile: 1024, Threads: 128, Ahead: 4}, warps(1024, 64, 2, 2, false), warps(1024, 64, 2, 2, true),
 	}
 }
 

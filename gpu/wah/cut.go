@@ -119,9 +119,11 @@ type shape struct {
 	threads int // of a block
 	ahead   int // steps of 64 atoms that a warp has on their way; 0 is the kernel's own
 	// warps is whether tiles are warps' and not blocks': the kernel is wah_warps.
-	warps bool
-	runs  int // of warps: WAH_RUNS
-	held  int // of warps: how many a multiprocessor is to hold at a time; 0 is residentWarps
+	warps   bool
+	runs    int  // of warps: WAH_RUNS
+	wide    int  // of warps: WAH_WIDE; 0 is the kernel's own
+	tickets bool // of warps: WAH_TICKETS
+	held    int  // of warps: how many a multiprocessor is to hold at a time; 0 is residentWarps
 }
 
 // cutBins are the bins as Cut wants them, in device memory.
@@ -130,9 +132,10 @@ type cutBins struct {
 	begins               []uint64
 	memory               device.Pointer
 	atoms, places, masks device.Pointer
-	words                int   // of masks, for each tile
-	forced               shape // of all queries, instead of shapeFor's
-	blocks               int   // of a grid of warps, instead of as many as a device holds
+	ticket               device.Pointer // a word of zeros
+	words                int            // of masks, for each tile
+	forced               shape          // of all queries, instead of shapeFor's
+	blocks               int            // of a grid of warps, instead of as many as a device holds
 }
 
 // cutTileFor is the tile, in chunks, at which bins are cut for Cut.
@@ -154,7 +157,7 @@ func (c *cutBins) shapeFor(atoms uint64, multiprocessors int) shape {
 		return c.forced
 	}
 	if c.tiles >= residentWarps*multiprocessors {
-		s.threads, s.warps = 128, true
+		s.threads, s.ahead, s.wide, s.warps, s.tickets = 128, 2, 2, true, true
 	}
 	return s
 }
@@ -185,16 +188,17 @@ func (b *Bins) uploadCut(ctx context.Context, atoms [][]uint64, tile int) error 
 	c := cutBins{tile: tile, tiles: l.tiles, begins: l.begins, words: ceil(len(atoms), 64)}
 	atomBytes, placeBytes := align(8*int64(len(l.atoms))), align(8*int64(len(l.places)))
 	var err error
-	if c.memory, err = b.ex.Alloc(b.dev, atomBytes+placeBytes+align(8*int64(len(l.masks)))); err != nil {
+	if c.memory, err = b.ex.Alloc(b.dev, atomBytes+placeBytes+align(8*int64(len(l.masks)+1))); err != nil {
 		return err
 	}
 	c.atoms, c.places = c.memory, c.memory+device.Pointer(atomBytes)
 	c.masks = c.places + device.Pointer(placeBytes)
+	c.ticket = c.masks + device.Pointer(8*len(l.masks))
 	b.cut = c
 	for _, part := range []struct {
 		at    device.Pointer
 		words []uint64
-	}{{c.atoms, l.atoms}, {c.places, l.places}, {c.masks, l.masks}} {
+	}{{c.atoms, l.atoms}, {c.places, l.places}, {c.masks, append(l.masks, 0)}} {
 		if err = b.write(ctx, part.at, part.words); err != nil {
 			return err
 		}

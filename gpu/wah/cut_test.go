@@ -91,8 +91,11 @@ func TestRepeated(t *testing.T) {
 func checkWarps(t *testing.T, b *Bins, bins []*bitmapidx.Bitmap, lo, hi int) {
 	t.Helper()
 	defer func(c cutBins) { b.cut.forced, b.cut.blocks = c.forced, c.blocks }(b.cut)
-	for _, s := range []struct{ threads, ahead, runs, blocks int }{{32, 1, 0, 1}, {64, 4, 3, 2}} {
-		b.cut.forced, b.cut.blocks = shape{tile: b.cut.tile, threads: s.threads, ahead: s.ahead, warps: true, runs: s.runs}, s.blocks
+	for _, s := range []struct {
+		threads, ahead, runs, blocks, wide int
+		tickets                            bool
+	}{{32, 1, 0, 1, 2, true}, {64, 4, 3, 2, 1, false}} {
+		b.cut.forced, b.cut.blocks = shape{tile: b.cut.tile, threads: s.threads, ahead: s.ahead, warps: true, runs: s.runs, wide: s.wide, tickets: s.tickets}, s.blocks
 		checkUnion(t, b, bins, lo, hi, Cut)
 	}
 }

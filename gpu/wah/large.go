@@ -170,12 +170,20 @@ func (b *Bins) benchQuery(ctx context.Context, row Row, strategies []Strategy, f
 	return rows, nil
 }
 
+// mostTiles is how many tiles a multiprocessor may get for a shape to be measured at all: blocks for
+// more than that take longer than what they do.
+const mostTiles = 700
+
 // benchShapes measures Cut compiled in opt.Shapes for the second smallest and the largest query.
 func (b *Bins) benchShapes(ctx context.Context, name string, atoms [][]uint64, flush *flusher, opt Options, answer func(m int) *answers) ([]Row, error) {
 	var rows []Row
 	known := make(map[int]*answers)
-	for i, s := range opt.Shapes {
-		if i == 0 || b.cut.tile != s.Tile {
+	sms := max(b.ex.Devices()[b.dev].SMs, 1)
+	for _, s := range opt.Shapes {
+		if tiles := ceil(b.chunks, s.Tile); tiles < sms || tiles > mostTiles*sms {
+			continue
+		}
+		if b.cut.forced.tile == 0 || b.cut.tile != s.Tile {
 			if err := b.uploadCut(ctx, atoms, s.Tile); err != nil {
 				return nil, err
 			}
