@@ -66,7 +66,7 @@ func (c *chunk) take(bytes int64) device.Pointer {
 const (
 	buffersMax  = 3
 	bufferBytes = 32 << 20
-	bufferShare = 24 // of the budget
+	bufferShare = 14 // of the budget
 )
 
 // buffers makes room for columns to come through: need in all, most for one segment, for so many
