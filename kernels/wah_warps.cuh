@@ -2,9 +2,11 @@
 // tiles of their own: for results so large that there are more tiles than warps on the device.
 //
 // The grid is as large as the device holds at a time, and warp w of W takes tiles w, w + W,
-// w + 2W and so on: nothing is launched for a tile. What a warp reads is one sequence of steps of
-// 64 atoms, tile after tile. WAH_AHEAD of them are on their way whatever tile they are of, so the
-// reads of the next tiles go on while one is written. No warp waits for another.
+// w + 2W and so on: nothing is launched for a tile. (Drawing tiles from one counter, so that warps
+// of dense tiles get fewer, was faster for no set, and took half as long again where tiles are
+// short.) What a warp reads is one sequence of steps of 128 atoms, tile after tile. WAH_AHEAD of
+// them are on their way whatever tile they are of, so the reads of the next tiles go on while one is
+// written. No warp waits for another.
 //
 // A tile of one warp needs no columns' places but where its first column begins and where its
 // last one ends. What its places say of columns that are ones all over it, masks say once more, a
@@ -13,20 +15,13 @@
 #pragma once
 #include "wah_cut.cuh"
 
-#ifndef WAH_RUNS
-#define WAH_RUNS 0 // runs of ones in 64 atoms that are written chunk by chunk; more become edges
-#endif
 #ifndef WAH_WIDE
-#define WAH_WIDE 1 // a step is so many times 64 atoms
-#endif
-#ifndef WAH_TICKETS
-#define WAH_TICKETS 0 // 1: a warp's next tile is the first that no other one has
+#define WAH_WIDE 2 // a step is so many times 64 atoms
 #endif
 
 struct WahWarps {
 	WahFused q;            // counts: one for each warp
 	const uint64_t *masks; // words for each tile: bit c % 64 of word c / 64 where column c is ones
-	uint32_t *ticket;      // 0, before the query and after it
 	uint32_t words;
 	uint32_t tiles;
 };
@@ -87,15 +82,9 @@ struct WahSource {
 	uint32_t t;            // the tile's number
 	uint32_t total, j;     // the tile's atoms, and how many of them are on their way
 	bool full;
-#if WAH_TICKETS
-	WahTiles tile;   // the next tile
-	uint32_t next_t; // its number
-	uint32_t ticket; // of the one after that: lane 0's
-#else
 	uint64_t firsts; // of the next 32 tiles, the first atom: lane i's of the i-th
 	uint32_t totals; // and how many there are
 	uint32_t i;      // of those tiles
-#endif
 
 	__device__ __forceinline__ void begin(const WahWarps &p, uint64_t first, uint32_t n) {
 		atoms = p.q.atoms + first;
@@ -104,44 +93,7 @@ struct WahSource {
 		j = 0;
 	}
 
-#if WAH_TICKETS
-	__device__ __forceinline__ void draw(const WahWarps &p) {
-		if ((threadIdx.x & 31) == 0)
-			ticket = atomicAdd(p.ticket, 1u);
-	}
-
-	// peek sends for what is to be known of the ticket's tile, and for another ticket. Each warp
-	// gets one that is too high, and then asks no more: who has the last one of all sets the counter
-	// back for the next query.
-	__device__ __forceinline__ void peek(const WahWarps &p, uint32_t warps) {
-		uint32_t n = __shfl_sync(0xffffffffu, ticket, 0);
-		if (n + 1 == (p.tiles > warps ? p.tiles : warps) && (threadIdx.x & 31) == 0)
-			atomicExch(p.ticket, 0u);
-		next_t = n < p.tiles && p.tiles - n > warps ? n + warps : p.tiles;
-		tile = wah_tiles(p, next_t);
-		if (next_t < p.tiles)
-			draw(p);
-	}
-
-	__device__ __forceinline__ void start(const WahWarps &p, uint32_t own, uint32_t warps) {
-		ticket = 0;
-		draw(p);
-		WahTiles n = wah_tiles(p, own);
-		t = own;
-		begin(p, n.begin & WAH_PLACE, wah_total(p, n));
-		peek(p, warps);
-	}
-
-	__device__ __forceinline__ void open(const WahWarps &p, uint32_t warps) {
-		t = next_t;
-		total = j = 0;
-		full = false;
-		if (t < p.tiles) {
-			begin(p, tile.begin & WAH_PLACE, wah_total(p, tile));
-			peek(p, warps);
-		}
-	}
-#else
+	// look reads what is to be known of the warp's next 32 tiles, t the first.
 	__device__ __forceinline__ void look(const WahWarps &p, uint32_t warps) {
 		WahTiles n = wah_tiles(p, t + uint64_t(threadIdx.x & 31) * warps);
 		firsts = n.begin & WAH_PLACE;
@@ -149,6 +101,7 @@ struct WahSource {
 		i = 0;
 	}
 
+	// take makes the next one of those the tile whose atoms are sent for.
 	__device__ __forceinline__ void take(const WahWarps &p) {
 		begin(p, __shfl_sync(0xffffffffu, firsts, i), __shfl_sync(0xffffffffu, totals, i));
 		i++;
@@ -170,8 +123,6 @@ struct WahSource {
 			take(p);
 		}
 	}
-#endif
-
 	// next sends for the next atoms. Behind the last tile there are none.
 	__device__ __forceinline__ void next(const WahWarps &p, uint32_t warps, WahWarpStep &s) {
 		uint32_t at = j + (threadIdx.x & 31);
@@ -241,33 +192,17 @@ __device__ __forceinline__ bool wah_warp_put(WahWarp &tile, const WahWarpStep &s
 	}
 	if (!__any_sync(0xffffffffu, some))
 		return false;
-	bool edges = false;
 #pragma unroll
 	for (uint32_t k = 0; k < 2 * n; k++) {
 		bool ones = s.a[k] >> 62 == 3;
 		uint32_t length = wah_chunks(s.a[k]);
-#if WAH_RUNS
-		uint32_t left = __ballot_sync(0xffffffffu, ones);
-		if (__popc(left) <= WAH_RUNS) {
-			for (; left; left &= left - 1) {
-				uint32_t from = __ffs(left) - 1;
-				uint32_t first = __shfl_sync(0xffffffffu, begin[k], from), chunks = __shfl_sync(0xffffffffu, length, from);
-				for (uint32_t i = lane; i < chunks; i += 32) {
-					atomicOr(&tile.low[first + i], uint32_t(WAH_ALL));
-					atomicOr(&tile.high[first + i], uint32_t(WAH_ALL >> 32));
-				}
-			}
-			continue;
-		}
-#endif
 		if (ones) {
 			atomicAdd(&tile.edges[begin[k]], 1u);
 			if (begin[k] + length < WAH_TILE)
 				atomicAdd(&tile.edges[begin[k] + length], 0xffffffffu);
 		}
-		edges = true;
 	}
-	return edges;
+	return true;
 }
 
 // wah_warp_cover writes ones to the chunks that runs between edges cover, and leaves no edges. A
@@ -295,11 +230,10 @@ __device__ __forceinline__ void wah_warp_cover(WahWarp &tile) {
 __device__ __forceinline__ void wah_warp_rows(const WahWarp &tile, const WahFused &p, uint64_t t, uint32_t length, uint32_t ones) {
 	constexpr uint32_t words = WAH_TILE / 64 * 63;
 	uint64_t out = t * words;
+	uint32_t end = p.row_words - out < words ? uint32_t(p.row_words - out) : words;
 	uint64_t fill = ones ? WAH_ALL : 0;
-#pragma unroll 2
-	for (uint32_t i = threadIdx.x & 31; i < words; i += 32) {
-		if (out + i >= p.row_words)
-			break;
+#pragma unroll 4
+	for (uint32_t i = threadIdx.x & 31; i < end; i += 32) {
 		uint32_t c = i * 64 / 63, shift = i * 64 % 63;
 		uint64_t w = ((uint64_t(tile.high[c]) << 32 | tile.low[c]) | fill) >> shift;
 		if (c + 1 < length)
@@ -316,6 +250,12 @@ __device__ __forceinline__ uint32_t wah_warp_write(WahWarp &tile, const WahFused
 	if (p.form & WAH_ROWS) {
 		wah_warp_rows(tile, p, t, length, full);
 		__syncwarp();
+		if (p.form == WAH_ROWS) { // nothing is left but to clear it
+#pragma unroll 4
+			for (uint32_t i = (threadIdx.x & 31) * 2; i < WAH_TILE; i += 64)
+				*(uint2 *)(tile.low + i) = *(uint2 *)(tile.high + i) = make_uint2(0, 0);
+			return 0;
+		}
 	}
 	uint64_t fill = full ? WAH_ALL : 0;
 	uint32_t count = 0;

@@ -71,54 +71,35 @@ func (o *Options) defaults() {
 }
 
 // Shape is how Cut's kernel is compiled: the chunks of a tile, the threads of a block, and the
-// steps of 64 atoms that a warp has on their way; and whether tiles are warps' and not blocks',
-// of how many runs of ones among 64 atoms each is written by itself there, and how many warps a
-// multiprocessor is to hold, if not 32.
+// steps of 64 atoms that a warp has on their way; and whether tiles are warps' and not blocks', and
+// how many times 64 atoms a step has there.
 type Shape struct {
 	Tile, Threads, Ahead int
 	Warps                bool
-	Runs, Held, Wide     int
-	Tickets              bool
+	Wide                 int
 }
 
 func (s Shape) shape() shape {
-	return shape{tile: s.Tile, threads: s.Threads, ahead: s.Ahead, warps: s.Warps, runs: s.Runs, held: s.Held, wide: s.Wide, tickets: s.Tickets}
+	return shape{tile: s.Tile, threads: s.Threads, ahead: s.Ahead, warps: s.Warps, wide: s.Wide}
 }
 
-// String is the name of its measurements.
+// String is the name of its measurements: "cut 512/128/2w2" is of warps, and of steps of 128 atoms.
 func (s Shape) String() string {
 	text := fmt.Sprintf("cut %d/%d/%d", s.Tile, s.Threads, s.Ahead)
 	if s.Warps {
-		text += fmt.Sprintf("w%d", s.Runs)
-		if s.Wide > 1 {
-			text += fmt.Sprintf("x%d", s.Wide)
-		}
-		if s.Tickets {
-			text += "t"
-		}
-	}
-	if s.Held > 0 {
-		text += fmt.Sprintf("h%d", s.Held)
+		text += fmt.Sprintf("w%d", s.Wide)
 	}
 	return text
 }
 
-// Compared are shapes beside the one that Cut takes, each of which is the best for some set and
-// number of bins.
+// Compared are the shapes from which Cut chooses, and such as were best before.
 func Compared() []Shape {
-	warps := func(tile, threads, ahead, wide int, tickets bool) Shape {
-		return Shape{Tile: tile, Threads: threads, Ahead: ahead, Warps: true, Wide: wide, Tickets: tickets}
-	}
-	runs, held := warps(256, 128, 2, 2, false), warps(256, 128, 2, 1, false)
-	runs.Runs, held.Held = 4, 48
 	return []Shape{
-		{Tile: 64, Threads: 32, Ahead: 4}, {Tile: 64, Threads: 64, Ahead: 4}, {Tile: 64, Threads: 128, Ahead: 4},
-		warps(64, 64, 2, 2, false),
-		{Tile: 128, Threads: 128, Ahead: 4}, warps(128, 128, 2, 2, false), warps(128, 128, 2, 2, true),
-		{Tile: 256, Threads: 256, Ahead: 4}, warps(256, 128, 4, 1, false), warps(256, 128, 4, 1, true), warps(256, 128, 2, 2, false),
-		warps(256, 128, 2, 2, true), held, runs,
-		warps(512, 128, 4, 1, false), warps(512, 128, 2, 2, false), warps(512, 128, 2, 2, true), warps(512, 32, 2, 2, true),
-		{Tile: 1024, Threads: 128, Ahead: 4}, warps(1024, 64, 2, 2, false), warps(1024, 64, 2, 2, true),
+		{Tile: 64, Threads: 64, Ahead: 4}, {Tile: 64, Threads: 128, Ahead: 4}, {Tile: 64, Threads: 64, Ahead: 2, Warps: true, Wide: 2},
+		{Tile: 128, Threads: 128, Ahead: 4}, {Tile: 128, Threads: 128, Ahead: 2, Warps: true, Wide: 2},
+		{Tile: 256, Threads: 128, Ahead: 4}, {Tile: 256, Threads: 256, Ahead: 4}, {Tile: 256, Threads: 128, Ahead: 2, Warps: true, Wide: 2},
+		{Tile: 512, Threads: 128, Ahead: 4}, {Tile: 512, Threads: 128, Ahead: 2, Warps: true, Wide: 2},
+		{Tile: 1024, Threads: 128, Ahead: 4},
 	}
 }
 

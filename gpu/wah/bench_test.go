@@ -11,7 +11,7 @@ import (
 
 func TestBench(t *testing.T) {
 	ex := emulated(t)
-	opt := Options{Sets: []string{"KDD", "linkage"}, Bins: []int{2, 5}, Quick: true, Runs: 1, CPURuns: 1, Cores: []int{1, 2}, Large: 300_000, Shapes: []Shape{{Tile: 128, Threads: 64, Ahead: 1}, {Tile: 128, Threads: 32, Ahead: 3, Warps: true, Runs: 2, Held: 48}}}
+	opt := Options{Sets: []string{"KDD", "linkage"}, Bins: []int{2, 5}, Quick: true, Runs: 1, CPURuns: 1, Cores: []int{1, 2}, Large: 300_000, Shapes: []Shape{{Tile: 128, Threads: 64, Ahead: 1}, {Tile: 128, Threads: 32, Ahead: 3, Warps: true, Wide: 1}}}
 	rows, err := Bench(context.Background(), ex, 0, opt)
 	if err != nil {
 		t.Fatal(err)

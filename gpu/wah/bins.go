@@ -226,17 +226,8 @@ func source(k kernel) device.Source {
 	if k.ahead > 0 {
 		s.Defines = append(s.Defines, "WAH_AHEAD="+strconv.Itoa(k.ahead))
 	}
-	if k.held > 0 {
-		s.Defines = append(s.Defines, "WAH_FUSED_BLOCKS="+strconv.Itoa(k.held*32/k.threads))
-	}
 	if k.wide > 0 {
 		s.Defines = append(s.Defines, "WAH_WIDE="+strconv.Itoa(k.wide))
-	}
-	if k.tickets {
-		s.Defines = append(s.Defines, "WAH_TICKETS=1")
-	}
-	if k.runs > 0 {
-		s.Defines = append(s.Defines, "WAH_RUNS="+strconv.Itoa(k.runs))
 	}
 	return s
 }

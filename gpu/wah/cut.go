@@ -1,7 +1,6 @@
 package wah
 
 import (
-	"cmp"
 	"context"
 	"runtime"
 	"sync"
@@ -113,17 +112,14 @@ func each(n int, f func(i int)) {
 	wg.Wait()
 }
 
-// shape is how a fused kernel is compiled, and launched.
+// shape is how a fused kernel is compiled.
 type shape struct {
 	tile    int // chunks
 	threads int // of a block
-	ahead   int // steps of 64 atoms that a warp has on their way; 0 is the kernel's own
+	ahead   int // steps that a warp has on their way; 0 is the kernel's own
 	// warps is whether tiles are warps' and not blocks': the kernel is wah_warps.
-	warps   bool
-	runs    int  // of warps: WAH_RUNS
-	wide    int  // of warps: WAH_WIDE; 0 is the kernel's own
-	tickets bool // of warps: WAH_TICKETS
-	held    int  // of warps: how many a multiprocessor is to hold at a time; 0 is residentWarps
+	warps bool
+	wide  int // of warps: a step is so many times 64 atoms, as it is of blocks; 0 is the kernel's own
 }
 
 // cutBins are the bins as Cut wants them, in device memory.
@@ -132,32 +128,43 @@ type cutBins struct {
 	begins               []uint64
 	memory               device.Pointer
 	atoms, places, masks device.Pointer
-	ticket               device.Pointer // a word of zeros
-	words                int            // of masks, for each tile
-	forced               shape          // of all queries, instead of shapeFor's
-	blocks               int            // of a grid of warps, instead of as many as a device holds
-}
-
-// cutTileFor is the tile, in chunks, at which bins are cut for Cut.
-func cutTileFor(chunks, multiprocessors int) int {
-	if chunks/256 >= 2*residentWarps*multiprocessors {
-		return 512
-	}
-	return 256
+	words                int   // of masks, for each tile
+	forced               shape // of all queries, instead of shapeFor's
+	blocks               int   // of a grid of warps, instead of as many as a device holds
 }
 
 // residentWarps is how many warps of a fused kernel a multiprocessor holds: of 64 registers a
 // thread.
 const residentWarps = 32
 
-// shapeFor is the shape for a query that reads so many atoms of all tiles.
-func (c *cutBins) shapeFor(atoms uint64, multiprocessors int) shape {
-	s := shape{tile: c.tile, threads: threadsFor(c.tile), ahead: 4}
+// cutTileFor is the tile, in chunks, at which bins are cut for Cut: the shortest of which a device
+// holds all at a time, if warps have one each, or 512 chunks.
+func cutTileFor(chunks, multiprocessors int) int {
+	tile := 64
+	for tile < 512 && ceil(chunks, tile) > residentWarps*multiprocessors {
+		tile *= 2
+	}
+	return tile
+}
+
+// shapeFor is the shape for a query that reads so many atoms of all tiles: a tile is a warp's where
+// that has little to do for it. It was chosen from what shapes took for the benchmark's sets on an
+// H200, as they are and repeated.
+func (c *cutBins) shapeFor(atoms uint64) shape {
 	if c.forced.tile != 0 {
 		return c.forced
 	}
-	if c.tiles >= residentWarps*multiprocessors {
-		s.threads, s.ahead, s.wide, s.warps, s.tickets = 128, 2, 2, true, true
+	s := shape{tile: c.tile, threads: 128, ahead: 4}
+	most := 4 * uint64(c.tile)
+	if c.tile <= 64 {
+		// Tiles are few: the densest one is what a query waits for.
+		most = 100
+	}
+	if atoms < most*uint64(c.tiles) {
+		s.ahead, s.wide, s.warps = 2, 2, true
+		if c.tile <= 64 {
+			s.threads = 64
+		}
 	}
 	return s
 }
@@ -166,7 +173,7 @@ func (c *cutBins) shapeFor(atoms uint64, multiprocessors int) shape {
 // tiles for them, and more only where counts of 32 bits demand it.
 func (c *cutBins) grid(s shape, info device.Info) int {
 	warps := s.threads / 32
-	held := cmp.Or(s.held, residentWarps) / warps
+	held := residentWarps / warps
 	if block := int64(12*s.tile*warps + 1024); info.SharedPerSM > 0 { // a block has 1 KB of the device's own
 		held = min(held, int(int64(info.SharedPerSM)/block))
 	}
@@ -188,17 +195,16 @@ func (b *Bins) uploadCut(ctx context.Context, atoms [][]uint64, tile int) error 
 	c := cutBins{tile: tile, tiles: l.tiles, begins: l.begins, words: ceil(len(atoms), 64)}
 	atomBytes, placeBytes := align(8*int64(len(l.atoms))), align(8*int64(len(l.places)))
 	var err error
-	if c.memory, err = b.ex.Alloc(b.dev, atomBytes+placeBytes+align(8*int64(len(l.masks)+1))); err != nil {
+	if c.memory, err = b.ex.Alloc(b.dev, atomBytes+placeBytes+align(8*int64(len(l.masks)))); err != nil {
 		return err
 	}
 	c.atoms, c.places = c.memory, c.memory+device.Pointer(atomBytes)
 	c.masks = c.places + device.Pointer(placeBytes)
-	c.ticket = c.masks + device.Pointer(8*len(l.masks))
 	b.cut = c
 	for _, part := range []struct {
 		at    device.Pointer
 		words []uint64
-	}{{c.atoms, l.atoms}, {c.places, l.places}, {c.masks, append(l.masks, 0)}} {
+	}{{c.atoms, l.atoms}, {c.places, l.places}, {c.masks, l.masks}} {
 		if err = b.write(ctx, part.at, part.words); err != nil {
 			return err
 		}

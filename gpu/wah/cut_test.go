@@ -91,11 +91,8 @@ func TestRepeated(t *testing.T) {
 func checkWarps(t *testing.T, b *Bins, bins []*bitmapidx.Bitmap, lo, hi int) {
 	t.Helper()
 	defer func(c cutBins) { b.cut.forced, b.cut.blocks = c.forced, c.blocks }(b.cut)
-	for _, s := range []struct {
-		threads, ahead, runs, blocks, wide int
-		tickets                            bool
-	}{{32, 1, 0, 1, 2, true}, {64, 4, 3, 2, 1, false}} {
-		b.cut.forced, b.cut.blocks = shape{tile: b.cut.tile, threads: s.threads, ahead: s.ahead, warps: true, runs: s.runs, wide: s.wide, tickets: s.tickets}, s.blocks
+	for _, s := range []struct{ threads, ahead, blocks, wide int }{{32, 1, 1, 2}, {64, 4, 2, 1}} {
+		b.cut.forced, b.cut.blocks = shape{tile: b.cut.tile, threads: s.threads, ahead: s.ahead, warps: true, wide: s.wide}, s.blocks
 		checkUnion(t, b, bins, lo, hi, Cut)
 	}
 }
@@ -136,5 +133,27 @@ func TestGridOfWarps(t *testing.T) {
 	one := cutBins{tiles: 1 << 20, blocks: 1}
 	if got := one.grid(shape{tile: 1024, threads: 32, warps: true}, info); got*66_576 < 1<<20 {
 		t.Errorf("%d warps cannot count 2^20 tiles", got)
+	}
+}
+
+// Shapes are those that measurements say: sparse tiles are warps', and dense ones blocks'.
+func TestShapesOfQueries(t *testing.T) {
+	for _, c := range []struct {
+		chunks      int
+		atoms       uint64
+		tile, warps int
+	}{
+		{0, 0, 64, 0},
+		{77_753, 19_000, 64, 2}, {77_753, 166_000, 64, 0}, // KDD, 8 and 64 bins
+		{115_458, 141_000, 64, 2},                                   // BPA, 64
+		{507_937, 1_707_000, 128, 4}, {507_937, 28_000_000, 128, 0}, // Zipf, 4 and 64
+		{5_909_152, 12_600_000, 512, 4}, {22_857_132, 1_400_000, 512, 4}, {22_857_132, 200_000_000, 512, 0},
+	} {
+		tile := cutTileFor(c.chunks, 132)
+		b := cutBins{tile: tile, tiles: ceil(c.chunks, tile)}
+		s := b.shapeFor(c.atoms)
+		if tile != c.tile || s.tile != tile || s.warps != (c.warps > 0) || s.warps && s.threads != 32*c.warps {
+			t.Errorf("%+v: tiles of %d, %+v", c, tile, s)
+		}
 	}
 }

@@ -5,7 +5,8 @@
 // Sorenson, Myre, Sawin, Chiu; BDCAT 2019 and the journal version of 2020) decompress all
 // bins into device memory and reduce the columns there; see kernels/wah.cuh (Algorithms 1
 // and 2) and kernels/wah_reduce.cuh (3 to 6). Fused and Cut are ours: one kernel reads compressed
-// atoms and writes the union; see kernels/wah_fused.cuh and, for Cut, kernels/wah_cut.cuh.
+// atoms and writes the union; see kernels/wah_fused.cuh and, for Cut, kernels/wah_cut.cuh and, where
+// a tile has few atoms, kernels/wah_warps.cuh.
 //
 // # In device memory
 //
@@ -45,7 +46,9 @@
 // border is one atom more: of 64 bins of KDD, 3 % more at 1,024 chunks a tile, 12 % at 64.
 // What a query of neighbouring bins reads for a tile is one range, so atoms need no search for
 // their bin, none is the first or last of anything, and warps need no common table, and no
-// barrier, before they read.
+// barrier, before they read. Behind the places are masks: a bit for each bin and tile, set where
+// places have bit 63. Where a warp has a tile of its own, it needs them and two places, however many
+// bins there are.
 //
 // # What it costs
 //
@@ -88,9 +91,15 @@
 // On an H200, an empty kernel of a short set's grid takes 3.0 µs between two events, and one that
 // reads two words a block, one after the other, 4.2: a query of 5 million rows, whose bytes are
 // 0.2 to 0.5 µs, takes 6 to 10, and its factor over the floor tells of no kernel. Repeated until
-// a query of 64 bins reads 100 MB, Cut takes 2.0 times the floor for KDD, 2.4 for BPA, 1.4 for
-// linkage and for Zipf as it is, and 1.8 for rows that are clustered; Fused 2.2, 2.5, 1.6, 1.5
-// and 1.8. An empty kernel of 22,300 blocks takes 16 µs: large sets pay for their blocks.
+// a query of 64 bins reads 100 MB, Cut with a block for each tile takes 2.0 times the floor for KDD,
+// 2.4 for BPA, 1.4 for linkage and for Zipf as it is, and 1.8 for rows that are clustered; Fused 2.2,
+// 2.5, 1.6, 1.5 and 1.8. An empty kernel of 22,300 blocks takes 16 µs: large sets pay for their
+// blocks. With a warp for each tile of 512 chunks, and a grid that stays, Cut takes 1.96, 1.79 and
+// 1.39 times the floor for KDD, BPA and clustered rows, and at 8 bins 1.62, 1.63 and 1.45; a block for
+// each tile of 1,024 takes 2.49, 2.10 and 1.26 there. Dense tiles are not for warps: one needs 800
+// cycles for 64 atoms if nothing else is to do, and for Zipf's 64 bins 3.5 times the floor at 512
+// chunks a tile, where four warps each need 1.4. A count reads as little as an eighth of what a query
+// writes, and takes 0.9 times as long: it is bound by what its atoms cost, not by their bytes.
 //
 // # What is skipped
 //

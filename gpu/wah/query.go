@@ -156,7 +156,7 @@ func (b *Bins) prepare(ctx context.Context, lo, hi int, s Strategy, f form) (*qu
 		return b.fused(ctx, lo, hi, f, k, b.tiles, b.atoms, b.places, b.begins)
 	case Cut:
 		c := &b.cut
-		k := kernel{cutFile, c.shapeFor(c.begins[hi]-c.begins[lo], b.ex.Devices()[b.dev].SMs)}
+		k := kernel{cutFile, c.shapeFor(c.begins[hi] - c.begins[lo])}
 		if k.warps {
 			k.file = warpsFile
 		}
@@ -231,7 +231,7 @@ func (b *Bins) fused(ctx context.Context, lo, hi int, f form, k kernel, tiles in
 		U32(uint32(b.n)).U32(uint32(lo)).U32(uint32(hi - lo)).U32(uint32(f))
 	perTile := int64(hi - lo)
 	if k.warps {
-		params.Ptr(b.cut.masks).Ptr(b.cut.ticket).U32(uint32(b.cut.words)).U32(uint32(tiles))
+		params.Ptr(b.cut.masks).U32(uint32(b.cut.words)).U32(uint32(tiles))
 		perTile = 2 + int64((hi-1)/64-lo/64+1)
 	}
 	q.reduce = []device.Command{launch(module, k.file, grid, 1, k.threads, params)}

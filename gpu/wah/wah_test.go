@@ -96,6 +96,9 @@ func TestLengths(t *testing.T) {
 		checkUnion(t, b, bins, 0, len(bins), Strategies()...)
 		checkUnion(t, b, bins, 2, 2, Strategies()...)
 		checkUnion(t, b, bins, 3, 4, Strategies()...)
+		checkWarps(t, b, bins, 0, len(bins))
+		b.cut.forced = shape{tile: b.cut.tile, threads: 64, ahead: 4}
+		checkUnion(t, b, bins, 0, len(bins), Cut)
 		if err := b.FreeScratch(); err != nil {
 			t.Fatal(err)
 		}
