@@ -222,7 +222,7 @@ func TestManyRunsOfOnes(t *testing.T) {
 			b.threads, b.cut.forced = threads, shape{tile: b.cut.tile, threads: threads, ahead: 4}
 			for lo := rng.IntN(3); lo < len(bins); lo += 3 {
 				checkUnion(t, b, bins, lo, min(lo+1+rng.IntN(3), len(bins)), Fused)
-				if threads == 128 {
+				if threads == 128 && lo%2 == 0 {
 					checkWarps(t, b, bins, lo, min(lo+1+rng.IntN(3), len(bins)))
 				}
 			}
@@ -323,7 +323,6 @@ func TestTooManyBinsForABlock(t *testing.T) {
 		}
 	}
 	checkUnion(t, b, bins, 1, 2049, IdealHybrid, Fused)
-	checkWarps(t, b, bins, 1, 2049)
 }
 
 func TestStrategyNames(t *testing.T) {
