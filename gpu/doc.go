@@ -78,7 +78,17 @@
 //
 // Queries run beside each other on streams, and share images and lookups. With Options.Share
 // one that is equal to a query that waits or runs joins it (share.go): same program, constants,
-// table's version and names of lookups. Queries that differ have a scan each.
+// table's version and names of lookups.
+//
+// Queries that differ have a scan each of what is there. What streams through they scan together
+// (convoy.go): who comes while a query streams a version of a table waits, holding nothing, and all
+// who have come by its end ride the next lap (lap.go), of the columns of all of them (union.go),
+// copied and transcoded once. Each has its own list of segments, its constants, its scratch and its
+// launches; who would be worse off than with its share of the bus is left for another lap. A lap
+// waits a little for those who rode in the last one. Nobody knows whose fault it is that a lap fails:
+// each runs alone again. A query that is given up is computed no further, but leaves when the lap
+// ends, since its memory is in use. With nobody else there a query runs as it does without
+// Options.Share. A query that has lookups to build does not ride.
 //
 // A table of groups by hash that gets full is made larger and the query computed again, up to
 // an eighth of the memory (grow.go); how large it became is remembered for the next.

@@ -31,7 +31,7 @@ func (j *job) execute(stream int) (*program.Result, error) {
 	if len(j.chunks) > 1 || len(j.waits) > 0 && j.own != nil {
 		// Others may wait for what this brings; to wait for theirs first could be a circle.
 		b := batch{j: j, stream: stream, commands: j.copies(nil, j.direct)}
-		err := b.pipeline(j.chunks, nil)
+		err := b.pipeline(j.chunks, nil, nil)
 		if err == nil {
 			err = b.run()
 		}
@@ -41,19 +41,8 @@ func (j *job) execute(stream int) (*program.Result, error) {
 		j.settle(&j.own, nil)
 		j.direct, j.chunks = nil, nil
 	}
-	for _, l := range j.waits {
-		select {
-		case <-l.done:
-		case <-j.ctx.Done():
-			return nil, j.ctx.Err()
-		}
-		if l.err != nil {
-			var fault *device.Fault
-			if errors.As(l.err, &fault) {
-				return nil, l.err
-			}
-			return nil, errAgain
-		}
+	if err := j.arrived(); err != nil {
+		return nil, err
 	}
 
 	b := batch{j: j, stream: stream, commands: make([]device.Command, 0, 32)}
@@ -91,7 +80,7 @@ func (j *job) execute(stream int) (*program.Result, error) {
 			continue
 		}
 		b.mark(false)
-		if err := b.pipeline(p.streams, p); err != nil {
+		if err := b.pipeline(p.streams, p, []*part{p}); err != nil {
 			return nil, err
 		}
 		b.mark(true)
@@ -103,6 +92,25 @@ func (j *job) execute(stream int) (*program.Result, error) {
 	}
 	j.settle(&j.own, nil)
 	return j.result(stream, query)
+}
+
+// arrived waits for what other queries bring.
+func (j *job) arrived() error {
+	for _, l := range j.waits {
+		select {
+		case <-l.done:
+		case <-j.ctx.Done():
+			return j.ctx.Err()
+		}
+		if l.err != nil {
+			var fault *device.Fault
+			if errors.As(l.err, &fault) {
+				return l.err
+			}
+			return errAgain
+		}
+	}
+	return nil
 }
 
 // result makes the query's result of what was read.
@@ -208,10 +216,10 @@ func (j *job) send(stream int, commands []device.Command, marks []bool) (*device
 	return reply, nil
 }
 
-// pipeline brings chunks, one being copied while another is transcoded and, for p, computed with
-// a share of what is resident: were that computed before, the buffers would be full and copies
-// pause. After the last copy nothing but its chunk is left.
-func (b *batch) pipeline(chunks []*chunk, p *part) error {
+// pipeline brings chunks, one being copied while another is transcoded and computed, each of
+// readers its segments, with a share of what p has resident: were that computed before, the buffers
+// would be full and copies pause. After the last copy nothing but its chunk is left.
+func (b *batch) pipeline(chunks []*chunk, p *part, readers []*part) error {
 	shares := max(len(chunks)-1, 1)
 	for first := 0; first < len(chunks); {
 		if first > 0 {
@@ -220,7 +228,7 @@ func (b *batch) pipeline(chunks []*chunk, p *part) error {
 			}
 		}
 		end := group(chunks, first)
-		b.commands = slices.Grow(b.commands, (end-first)*commandsPerChunk)
+		b.commands = slices.Grow(b.commands, (end-first)*(commandsPerChunk+2*len(readers)))
 		b.ahead(chunks[first:end])
 		for k := first; k < end; k++ {
 			c := chunks[k]
@@ -237,7 +245,9 @@ func (b *batch) pipeline(chunks []*chunk, p *part) error {
 					list = slices.Concat(p.resident[len(p.resident)*k/shares:len(p.resident)*(k+1)/shares], list)
 					slices.Sort(list)
 				}
-				b.scan(p, list, sms)
+				for _, r := range readers {
+					b.scan(r, r.among(list, p), sms)
+				}
 			}
 			b.mark(false)
 			b.free(c)

@@ -19,7 +19,7 @@ type job struct {
 	stats Stats
 	// What the counters count.
 	imageHits, imageMisses uint64
-	streamed               bool
+	streamed, rode         bool
 
 	kernels   []kernel // of the query, then of the lookups that it builds
 	lanes     device.Module
@@ -59,6 +59,7 @@ type kernel struct {
 // part is a query or a lookup's build, ready to be run.
 type part struct {
 	*kernel
+	j        *job
 	b        program.Buffers
 	list     []uint32 // segments
 	resident []uint32 // those of them that are not streamed
@@ -99,14 +100,23 @@ func (j *job) run(q *program.Query, list []uint32, opt RunOptions) (*program.Res
 	if opt.Wait {
 		patience = -1
 	}
+	j.explicit = !j.fits(q)
+	if j.rides(q, list) {
+		if r, err := j.ride(q, list, opt, patience); err != errAlone {
+			return r, err
+		}
+	}
 	stream, err := j.d.queue.enter(j.ctx, opt.Caller, patience)
 	if err != nil {
 		return nil, err
 	}
 	start := time.Now()
 	defer func() { j.d.queue.leave(stream, time.Since(start)) }()
+	return j.alone(q, list, opt, stream)
+}
 
-	j.explicit = !j.fits(q)
+// alone computes the segments in list, in one way after the other.
+func (j *job) alone(q *program.Query, list []uint32, opt RunOptions, stream int) (*program.Result, error) {
 	tries := 0
 	for {
 		r, err := j.attempt(q, list, stream)

@@ -15,11 +15,14 @@ import (
 type layout struct {
 	it       *item
 	segments []program.Segment // itself: the next query's words are then in the same place
-	table    uint64
-	widths   []int8
-	list     []uint32
-	epoch    uint64 // of the cache: no column came since
-	room     int64  // bytes that nothing was kept in; with more of them another layout is better
+	// donors are of a layout that several queries use together, whose segments are its own: for
+	// these, then for each column, where it was found in the same place.
+	donors [][]donor
+	table  uint64
+	widths []int8
+	list   []uint32
+	epoch  uint64 // of the cache: no column came since
+	room   int64  // bytes that nothing was kept in; with more of them another layout is better
 
 	buffers          program.Buffers // Heads and Columns
 	resident         []uint32
@@ -45,10 +48,16 @@ func (j *job) findLayout(q *program.Query, list []uint32) *layout {
 	if !j.explicit || k == nil || q.TableID == 0 || len(q.Segments) == 0 {
 		return nil
 	}
+	return j.pinLayout(func(l *layout) bool { return l.is(k, list) })
+}
+
+// pinLayout returns the first of those that is says are the right ones, pinned by the job: one that
+// nobody uses, and that is as good as a new one.
+func (j *job) pinLayout(is func(*layout) bool) *layout {
 	d := j.d
 	d.layouts = slices.DeleteFunc(d.layouts, func(l *layout) bool { return l.it.dead })
 	for _, l := range d.layouts {
-		if l.it.refs > 0 || !l.is(k, list) {
+		if l.it.refs > 0 || !is(l) {
 			continue
 		}
 		c := d.cache

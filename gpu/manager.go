@@ -29,12 +29,14 @@ type Options struct {
 	File   *os.File
 	Offset func(mem []byte) (off int64, ok bool)
 	// Patience is how long a query without RunOptions.Wait waits for a stream before the
-	// processor is to answer. 0: 20 ms.
+	// processor is to answer, and besides, for a scan of its table to end that others share, at least
+	// as long as the last one took. 0: 20 ms.
 	Patience time.Duration
 	// Streams is how many queries a device computes at once, at most those that are not for copies.
 	// 0: 4.
 	Streams int
-	// Share has queries that are equal to one that waits or runs get its result.
+	// Share has queries that are equal to one that waits or runs get its result, and others over
+	// a table that does not fit a device's memory scan it together.
 	Share bool
 	Log   *slog.Logger // nil: slog.Default()
 
@@ -84,6 +86,7 @@ type dev struct {
 	shared   bool // file is Options.File
 	modules  modules
 	queue    *queue
+	convoys  convoys
 	// gate is held for reading by queries that run, for writing by one that found no room
 	// beside them.
 	gate sync.RWMutex
@@ -390,6 +393,9 @@ func (d *dev) run(ctx context.Context, s *set, q *program.Query, list []uint32, 
 	c.imageMisses += j.imageMisses
 	if j.streamed {
 		c.streamed++
+	}
+	if j.rode {
+		c.rides++
 	}
 	var refusal *refused
 	var fault *device.Fault

@@ -16,9 +16,28 @@ func (j *job) acquire(q *program.Query, list []uint32) error {
 	if d.gone != nil {
 		return d.gone
 	}
-	c := d.cache
-	c.tick++
-	if a := c.arena; a.limit < d.budget {
+	d.tick()
+	for j.exclusive && d.cache.evict() {
+		// What is kept lies scattered about: the memory is to be one.
+	}
+	found := j.findLayout(q, list) // pinned before anything is evicted
+	if err := j.query(q, list); err != nil {
+		return err
+	}
+	if found != nil && len(j.parts) == 1 {
+		j.take(found, j.parts[0])
+		return nil
+	}
+	if found != nil {
+		j.giveBack(found)
+	}
+	return j.columns() // last: they take what room there is
+}
+
+// tick begins a query, or a lap of several.
+func (d *dev) tick() {
+	d.cache.tick++
+	if a := d.cache.arena; a.limit < d.budget {
 		// Memory was short: others use the device, too. They may stop soon, or never.
 		switch now := time.Now(); {
 		case d.short.IsZero():
@@ -30,10 +49,10 @@ func (j *job) acquire(q *program.Query, list []uint32) error {
 			a.limit, d.short, d.lifted = d.budget, time.Time{}, now
 		}
 	}
-	for j.exclusive && c.evict() {
-		// What is kept lies scattered about: the memory is to be one.
-	}
-	found := j.findLayout(q, list) // pinned before anything is evicted
+}
+
+// query sees to all that a query needs but its columns, which are to come after.
+func (j *job) query(q *program.Query, list []uint32) error {
 	if _, err := j.part(q, list, 0); err != nil {
 		return err
 	}
@@ -47,20 +66,13 @@ func (j *job) acquire(q *program.Query, list []uint32) error {
 		}
 		j.direct = append(j.direct, direct{dst: at, data: j.blob})
 	}
-	if found != nil && len(j.parts) == 1 {
-		j.take(found, j.parts[0])
-		return nil
-	}
-	if found != nil {
-		j.giveBack(found)
-	}
-	return j.columns() // last: they take what room there is
+	return nil
 }
 
 // part adds a query, after the lookups that it builds. built is where a SinkBuild leaves its
 // lookup.
 func (j *job) part(q *program.Query, list []uint32, built device.Pointer) (*part, error) {
-	p := &part{kernel: j.kernelOf(q), list: list, resident: list}
+	p := &part{kernel: j.kernelOf(q), j: j, list: list, resident: list}
 	if p.kernel == nil {
 		return nil, errKernels
 	}

@@ -21,10 +21,11 @@ type DeviceStatus struct {
 	Held    int64            // bytes taken from the device to be used
 	Kept    map[string]int64 // bytes kept between queries: column, live rows, bits, table, lookup, image, buffers
 	Running int              // queries that run
-	Waiting int              // queries that wait for a stream
+	Waiting int              // queries that wait for a stream, or for a scan of their table to end
 
 	Queries       uint64 // that ended well
 	Shared        uint64 // that got the result of an equal one (Options.Share); of the first device
+	Rides         uint64 // that scanned together with others (likewise) what does not fit
 	Grown         uint64 // that ran again because there were more groups than expected; likewise
 	Busy          uint64 // that were left to the CPU because the device was busy
 	Compiling     uint64 // likewise, because their kernel was being compiled
@@ -44,7 +45,7 @@ type DeviceStatus struct {
 // counters are kept for a device while it comes and goes; under Manager.mu.
 type counters struct {
 	queries, busy, compiling, refused, streamed uint64
-	shared, grown                               uint64
+	shared, rides, grown                        uint64
 	imageHits, imageMisses                      uint64
 	bytesCopied                                 uint64
 	kernelMillis                                float64
@@ -75,7 +76,7 @@ func (m *Manager) Status() []DeviceStatus {
 }
 
 func (c *counters) status(s *DeviceStatus) {
-	s.Shared, s.Grown = c.shared, c.grown
+	s.Shared, s.Rides, s.Grown = c.shared, c.rides, c.grown
 	s.Queries, s.Busy, s.Compiling, s.Refused, s.Streamed = c.queries, c.busy, c.compiling, c.refused, c.streamed
 	s.ImageHits, s.ImageMisses = c.imageHits, c.imageMisses
 	s.BytesCopied, s.KernelSeconds = c.bytesCopied, c.kernelMillis/1000
@@ -97,6 +98,9 @@ func (d *dev) addTo(s *DeviceStatus) {
 	d.queue.mu.Lock()
 	s.Waiting, s.Running = d.queue.length, d.queue.streams-len(d.queue.free)
 	d.queue.mu.Unlock()
+	riding, waiting := d.convoys.count()
+	s.Waiting += waiting
+	s.Running += riding
 	d.modules.mu.Lock()
 	s.Compiles += d.modules.compiles
 	s.CompileFaults += d.modules.failures

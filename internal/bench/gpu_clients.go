@@ -69,7 +69,8 @@ func allInTurns(queries []ssbPlanned) *turns {
 }
 
 // clients has clients in this process ask at once, with and without gpu.Options.Share: which
-// joins queries that are equal, so that its gain is that of the queries under way that are.
+// joins queries that are equal, so that its gain is that of the queries under way that are, and has
+// others scan together what does not fit.
 // memory is each device's budget, where says what that means.
 func (r *gpuRun) clients(ctx context.Context, d *ssbData, part, where string, memory int64, work ...*turns) error {
 	for _, w := range work {
@@ -87,8 +88,8 @@ func (r *gpuRun) clients(ctx context.Context, d *ssbData, part, where string, me
 		}
 	}
 	t := gpuTable{Part: part, Title: fmt.Sprintf("Clients in process, queries in turns, %s, scale factor %v", where, r.Scale),
-		Columns: []string{"queries", "clients", "equal ones shared", "queries/s", "median ms", "99 % ms", "of them joined", "GB/s copied"},
-		Notes:   []string{"From the plan to the rows, each answer compared with the processor's. joined: to one that is equal and waits or runs; copied: to the device."}}
+		Columns: []string{"queries", "clients", "shared", "queries/s", "median ms", "99 % ms", "of them joined", "scanned together", "GB/s copied"},
+		Notes:   []string{"From the plan to the rows, each answer compared with the processor's. joined: to one that is equal and waits or runs; together: with others, what does not fit; copied: to the device."}}
 	for _, w := range work {
 		t.Rows = append(t.Rows, w.rows...)
 	}
@@ -111,6 +112,34 @@ func (d *ssbData) sameShape(n int) ([]ssbPlanned, error) {
 		}
 	}
 	return list, nil
+}
+
+// unequal plans the 13 queries for each of n clients, without the first days, of which each
+// client leaves out as many as no other: no two are equal. Those of a client are side by side; quick
+// is one for each.
+func (d *ssbData) unequal(n int, quick bool) ([]ssbPlanned, error) {
+	queries := ssb.Queries()
+	if quick {
+		queries = queries[:1]
+	}
+	var list []ssbPlanned
+	for client := range n {
+		for _, query := range queries {
+			other := strings.Replace(query.SQL, "\nWHERE ", fmt.Sprintf("\nWHERE d_datekey > %d AND ", 19920101+client), 1)
+			p, err := d.plan(fmt.Sprintf("%s (%d)", query.Name, client), other)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, p)
+		}
+	}
+	return list, nil
+}
+
+// eachItsOwn has each of clientsMany clients ask those of a list that are its own.
+func eachItsOwn(name string, queries []ssbPlanned) *turns {
+	each := len(queries) / clientsMany
+	return &turns{name: name, queries: queries, of: func(client, k int) int { return client%clientsMany*each + (client+k)%each }}
 }
 
 // clientsOf measures work on a manager of its own that shares equal queries or does not; then with
@@ -151,7 +180,7 @@ func (r *gpuRun) clientsOf(ctx context.Context, d *ssbData, memory int64, work [
 			slices.Sort(all)
 			after := m.Status()[0]
 			w.rows = append(w.rows, []any{w.name, clients, map[bool]string{true: "yes", false: "no"}[equal], float64(n) / took.Seconds(),
-				milliseconds(median(all)), milliseconds(all[len(all)*99/100]), share(float64(after.Shared-before.Shared), float64(n)),
+				milliseconds(median(all)), milliseconds(all[len(all)*99/100]), share(float64(after.Shared-before.Shared), float64(n)), share(float64(after.Rides-before.Rides), float64(n)),
 				float64(after.BytesCopied-before.BytesCopied) / took.Seconds() / 1e9})
 		}
 	}

@@ -26,8 +26,12 @@ func (r *gpuRun) coprocessor(ctx context.Context) error {
 	}
 	data := readBytes(planned)
 	budget := max(data/4, 4<<20) // less holds no buffers to stream through
+	unequal, err := d.unequal(clientsMany, r.Quick)
+	if err != nil {
+		return err
+	}
 	return errors.Join(r.coprocessorAlone(ctx, d, planned, data, budget),
-		r.clients(ctx, d, "coprocessor", fmt.Sprintf("%s of columns, %s of device memory", size(data), size(budget)), budget, allInTurns(planned)))
+		r.clients(ctx, d, "coprocessor", fmt.Sprintf("%s of columns, %s of device memory", size(data), size(budget)), budget, allInTurns(planned), eachItsOwn("the 13, no two equal", unequal)))
 }
 
 // coprocessorAlone has one query run at a time.

@@ -38,6 +38,8 @@ var (
 		"Queries whose columns did not fit into a device's memory and passed through it.", []string{"device"}, nil)
 	deviceSharedDesc = prometheus.NewDesc("pgaccel_device_shared_queries_total",
 		"Queries that got the result of an equal one that was under way on a device.", []string{"device"}, nil)
+	deviceRidesDesc = prometheus.NewDesc("pgaccel_device_shared_scans_total",
+		"Queries that scanned a table that does not fit a device's memory together with others.", []string{"device"}, nil)
 	deviceGrownDesc = prometheus.NewDesc("pgaccel_device_grown_queries_total",
 		"Times that a query had more groups than expected, and was computed again with room for them.", []string{"device"}, nil)
 	deviceRunningDesc = prometheus.NewDesc("pgaccel_device_queries",
@@ -48,7 +50,7 @@ var (
 
 // deviceDescs are all of the above.
 var deviceDescs = []*prometheus.Desc{deviceQueriesDesc, deviceFallbacksDesc, deviceUpDesc, deviceRestartsDesc, deviceFaultsDesc, deviceBudgetDesc,
-	deviceUsedDesc, deviceKeptDesc, deviceCopiedDesc, deviceKernelDesc, deviceCompilesDesc, deviceEvictionsDesc, deviceStreamedDesc, deviceSharedDesc, deviceGrownDesc, deviceRunningDesc, deviceColumnDesc}
+	deviceUsedDesc, deviceKeptDesc, deviceCopiedDesc, deviceKernelDesc, deviceCompilesDesc, deviceEvictionsDesc, deviceStreamedDesc, deviceSharedDesc, deviceRidesDesc, deviceGrownDesc, deviceRunningDesc, deviceColumnDesc}
 
 // collectDevices reads what queries and devices have counted.
 func (c *storeCollector) collectDevices(ch chan<- prometheus.Metric) {
@@ -112,6 +114,7 @@ func collectDevice(d *gpu.DeviceStatus, send func(d *prometheus.Desc, t promethe
 	send(deviceEvictionsDesc, counter, float64(d.Evictions), name)
 	send(deviceStreamedDesc, counter, float64(d.Streamed), name)
 	send(deviceSharedDesc, counter, float64(d.Shared), name)
+	send(deviceRidesDesc, counter, float64(d.Rides), name)
 	send(deviceGrownDesc, counter, float64(d.Grown), name)
 	send(deviceRunningDesc, gauge, float64(d.Running), name, "running")
 	send(deviceRunningDesc, gauge, float64(d.Waiting), name, "waiting")
