@@ -35,8 +35,12 @@ type memDriver struct {
 	shared     map[uintptr]uint32
 }
 
+// memBase is the first of a device's addresses: no process has any there, while Go's heap begins
+// anywhere below.
+const memBase = 1 << 60
+
 func newMemDriver() *memDriver {
-	return &memDriver{memory: map[device.Pointer][]byte{}, next: 1 << 20, loaded: map[uintptr]string{}, shared: map[uintptr]uint32{}}
+	return &memDriver{memory: map[device.Pointer][]byte{}, next: memBase, loaded: map[uintptr]string{}, shared: map[uintptr]uint32{}}
 }
 
 func (d *memDriver) info() device.Info {
@@ -199,9 +203,8 @@ func (s *memStream) launch(f uintptr, grid, block [3]uint32, shared uint32, para
 
 // gatherUnits does what gather.cu does.
 func (d *memDriver) gatherUnits(params []byte) func() {
-	// A device's addresses are small here, those of this process are not.
 	at := func(p, n uint64) []byte {
-		if p < 1<<36 {
+		if p >= memBase {
 			return d.at(device.Pointer(p), n)
 		}
 		return unsafe.Slice(*(**byte)(unsafe.Pointer(&p)), n)
