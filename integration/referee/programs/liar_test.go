@@ -77,7 +77,7 @@ func TestProgramsFindLies(t *testing.T) {
 		want      string
 	}{
 		{"fence", "stale", stale(5 * time.Millisecond), "had been seen or acknowledged before|the last holder left|was notified"},
-		{"mirror", "latest", latest, "two answers in one snapshot"},
+		{"mirror", "latest", latest, "two answers in one snapshot|with an imported snapshot"},
 		{"append", "latest", latest, "append, keys from"},
 		{"append", "stale", stale(5 * time.Millisecond), "append, keys from"},
 		{"skew", "latest", latest, "schedule"},
