@@ -31,11 +31,7 @@ func (j *job) execute(stream int) (*program.Result, error) {
 	if len(j.chunks) > 1 || len(j.waits) > 0 && j.own != nil {
 		// Others may wait for what this brings; to wait for theirs first could be a circle.
 		b := batch{j: j, stream: stream, commands: j.copies(nil, j.direct)}
-		err := b.pipeline(j.chunks, nil, nil)
-		if err == nil {
-			err = b.run()
-		}
-		if err != nil {
+		if err := b.bring(j.chunks); err != nil {
 			return nil, err
 		}
 		j.settle(&j.own, nil)
@@ -216,6 +212,14 @@ func (j *job) send(stream int, commands []device.Command, marks []bool) (*device
 	return reply, nil
 }
 
+// bring has chunks brought and transcoded, after what the batch has.
+func (b *batch) bring(chunks []*chunk) error {
+	if err := b.pipeline(chunks, nil, nil); err != nil {
+		return err
+	}
+	return b.run()
+}
+
 // pipeline brings chunks, one being copied while another is transcoded and computed, each of
 // readers its segments, with a share of what p has resident: were that computed before, the buffers
 // would be full and copies pause. After the last copy nothing but its chunk is left.
@@ -285,7 +289,7 @@ const commandsPerChunk = 10
 func group(chunks []*chunk, first int) int {
 	bytes := int64(0)
 	for k := first; k < len(chunks); k++ {
-		if bytes += chunks[k].bytes(); bytes > batchBytes && k > first {
+		if bytes += chunks[k].bytes; bytes > batchBytes && k > first {
 			return k
 		}
 	}
@@ -357,17 +361,19 @@ func (j *job) offset(data []byte) (off int64, ok bool) {
 	return off, ok
 }
 
-// addPiece appends a piece to a copy. What lies between two pieces at the same distance is copied
-// along.
-func addPiece(c *device.Command, p device.Piece) {
+// addPiece appends a piece to a copy and returns how many bytes more that copies: what lies between
+// two pieces at the same distance is copied along.
+func addPiece(c *device.Command, p device.Piece) (bytes int64) {
 	if n := len(c.Pieces); n > 0 {
 		last := &c.Pieces[n-1]
 		if p.Offset >= last.Offset+last.Bytes && p.Offset-last.Offset == int64(p.Dst)-int64(last.Dst) && p.Offset-last.Offset-last.Bytes < granule {
-			last.Bytes = p.Offset + p.Bytes - last.Offset
-			return
+			bytes = p.Offset + p.Bytes - last.Offset - last.Bytes
+			last.Bytes += bytes
+			return bytes
 		}
 	}
 	c.Pieces = append(c.Pieces, p)
+	return p.Bytes
 }
 
 // chunkTranscode appends the making of a chunk's device lanes.

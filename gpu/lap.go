@@ -17,6 +17,7 @@ type lap struct {
 	of     *part
 	riders []*rider
 	aboard []*rider // those of them for whom there was room
+	bytes  int64    // of device memory, that their columns take
 }
 
 // lap computes riders' queries, and wakes all but the first. What is theirs is released then.
@@ -61,7 +62,8 @@ func (v *lap) acquire() error {
 		return d.gone
 	}
 	d.tick()
-	columns, _, _ := union(v.riders)
+	var columns []unionColumn
+	columns, v.bytes, _ = union(v.riders)
 	list := lists(v.riders)
 	found := u.pinLayout(func(l *layout) bool { return l.isUnion(v.riders, columns, list) }) // before anything is evicted
 	room := int64(0)
@@ -173,11 +175,7 @@ func (v *lap) execute(stream int) error {
 	copies()
 	if waits > 0 || len(u.chunks) > 0 {
 		// What riders bring others wait for, also in this lap.
-		err := b.pipeline(u.chunks, nil, nil)
-		if err == nil {
-			err = b.run()
-		}
-		if err != nil {
+		if err := b.bring(u.chunks); err != nil {
 			return err
 		}
 		settle()
@@ -251,12 +249,11 @@ func (v *lap) results(stream int, ended []*rider) error {
 // whose kernel it was: each runs alone again.
 func (v *lap) release(err error) {
 	n := max(len(v.aboard), 1)
-	_, bytes, _ := union(v.riders)
 	for i, r := range v.aboard {
 		s := &r.j.stats
 		s.BytesCopied += (v.u.stats.BytesCopied + int64(i)) / int64(n) // in all as many as there were
 		s.Kernel += v.u.stats.Kernel / float64(n)
-		s.BytesRead = int64(float64(v.u.stats.BytesRead) * float64(r.bytes) / float64(max(bytes, 1)))
+		s.BytesRead = int64(float64(v.u.stats.BytesRead) * float64(r.bytes) / float64(max(v.bytes, 1)))
 	}
 	for _, r := range v.riders {
 		if err != nil {

@@ -12,6 +12,7 @@ type chunk struct {
 	slot   int // of job.slots
 	addr   device.Pointer
 	used   int64            // bytes of the buffer
+	bytes  int64            // that are copied to it
 	copies []device.Command // the first has all pieces of the shared file
 	rows   int              // of the largest segment
 	// The orders to transcode: the first of those of the job, and how many.
@@ -24,8 +25,9 @@ type chunk struct {
 // copy adds a copy to the chunk's.
 func (c *chunk) copy(j *job, dst device.Pointer, data []byte) {
 	if off, ok := j.offset(data); ok {
-		addPiece(&c.copies[0], device.Piece{Offset: off, Bytes: int64(len(data)), Dst: dst})
+		c.bytes += addPiece(&c.copies[0], device.Piece{Offset: off, Bytes: int64(len(data)), Dst: dst})
 	} else {
+		c.bytes += int64(len(data))
 		c.copies = append(c.copies, device.Command{Op: device.OpWrite, Dst: dst, Data: data})
 	}
 }
@@ -36,17 +38,6 @@ func (c *chunk) commands() []device.Command {
 		return c.copies[1:]
 	}
 	return c.copies
-}
-
-// bytes is how much is copied to the buffer.
-func (c *chunk) bytes() (n int64) {
-	for i := range c.copies {
-		n += int64(len(c.copies[i].Data))
-		for _, p := range c.copies[i].Pieces {
-			n += p.Bytes
-		}
-	}
-	return n
 }
 
 // copied and free are the events that a chunk has come, and that its buffer is free again.
