@@ -190,13 +190,9 @@ func (r *gpuRun) clientsOf(ctx context.Context, d *ssbData, memory int64, work [
 // ask has a device answer a query, and compares.
 func (w *turns) ask(ctx context.Context, m *gpuManager, client, i int) error {
 	q := &w.queries[i]
-	var did olap.Report
-	got, err := olap.Execute(ctx, q.q, q.in, olap.Options{Device: m, DeviceWait: true, DeviceCaller: uint64(client) + 1, Report: &did})
-	switch {
-	case err != nil:
+	got, _, err := q.onDevice(ctx, m, uint64(client)+1)
+	if err != nil {
 		return fmt.Errorf("%s: %w", q.name, err)
-	case did.Device == "":
-		return fmt.Errorf("%s: the device did not answer: %s", q.name, did.Fallback)
 	}
 	if diff := differentRows(w.want[i], got); diff != "" {
 		return errors.New(q.name + ": " + diff)

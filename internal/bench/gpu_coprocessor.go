@@ -57,13 +57,11 @@ func (r *gpuRun) coprocessorAlone(ctx context.Context, d *ssbData, planned []ssb
 		var did olap.Report
 		for run := range r.Runs + 1 {
 			began := time.Now()
-			got, err := olap.Execute(ctx, q.q, q.in, olap.Options{Device: m, DeviceWait: true, Report: &did})
+			got, report, err := q.onDevice(ctx, m, 0)
 			if err != nil {
 				return fmt.Errorf("%s: %w", q.name, err)
 			}
-			if did.Device == "" {
-				return fmt.Errorf("%s: the device did not answer: %s", q.name, did.Fallback)
-			}
+			did = report
 			if run > 0 {
 				took = append(took, time.Since(began))
 			}

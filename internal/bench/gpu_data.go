@@ -213,6 +213,15 @@ func (d *ssbData) queries() ([]ssbPlanned, error) {
 	return out, nil
 }
 
+// onDevice has a device answer a query, for a client.
+func (q *ssbPlanned) onDevice(ctx context.Context, m *gpuManager, caller uint64) (got *vector.Batch, did olap.Report, err error) {
+	got, err = olap.Execute(ctx, q.q, q.in, olap.Options{Device: m, DeviceWait: true, DeviceCaller: caller, Report: &did})
+	if err == nil && did.Device == "" {
+		err = fmt.Errorf("the device did not answer: %s", did.Fallback)
+	}
+	return got, did, err
+}
+
 // plan plans a query over the tables.
 func (d *ssbData) plan(name, sql string) (ssbPlanned, error) {
 	st := pushdown.Plan(sql, nil, d.cat)

@@ -154,18 +154,14 @@ func (r *gpuRun) measureQuery(ctx context.Context, m *gpuManager, q *ssbPlanned,
 	}
 	x.cpu, x.rows = milliseconds(median(times)), want.Rows
 	once := func() (time.Duration, olap.Report, error) {
-		var did olap.Report
 		if err := flush.run(ctx); err != nil {
-			return 0, did, err
+			return 0, olap.Report{}, err
 		}
 		began := time.Now()
-		got, err := olap.Execute(ctx, q.q, q.in, olap.Options{Device: m, DeviceWait: true, Report: &did})
+		got, did, err := q.onDevice(ctx, m, 0)
 		took := time.Since(began)
-		switch {
-		case err != nil:
+		if err != nil {
 			return 0, did, err
-		case did.Device == "":
-			return 0, did, fmt.Errorf("the device did not answer: %s", did.Fallback)
 		}
 		if x.wrong == "" {
 			x.wrong = differentRows(want, got)

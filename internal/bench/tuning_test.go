@@ -105,13 +105,9 @@ func tuningVariant(ctx context.Context, t *testing.T, r *gpuRun, d *ssbData, nam
 				if err := flush.run(ctx); err != nil {
 					return err
 				}
-				var did olap.Report
-				got, err := olap.Execute(ctx, q.q, q.in, olap.Options{Device: m, DeviceWait: true, Report: &did})
-				switch {
-				case err != nil:
+				got, did, err := q.onDevice(ctx, m, 0)
+				if err != nil {
 					return fmt.Errorf("%s: %w", q.name, err)
-				case did.Device == "":
-					return fmt.Errorf("%s: the device did not answer: %s", q.name, did.Fallback)
 				}
 				if text := differentRows(want[i], got); text != "" {
 					t.Errorf("%s, %s: %s", name, q.name, text)
