@@ -349,14 +349,19 @@ func (s *cudaStream) fill(dst device.Pointer, value uint32, words uint64) error 
 }
 
 func (s *cudaStream) note(i int) error {
-	for len(s.notes) <= i {
+	return s.recordOne(&s.notes, i, C.CU_EVENT_BLOCKING_SYNC)
+}
+
+// recordOne records an event of a list, which has no times and is made where it is not there yet.
+func (s *cudaStream) recordOne(list *[]C.CUevent, i int, flags C.uint) error {
+	for len(*list) <= i {
 		var e C.CUevent
-		if err := result("cuEventCreate", C.cuEventCreate(&e, C.CU_EVENT_BLOCKING_SYNC|C.CU_EVENT_DISABLE_TIMING)); err != nil {
+		if err := result("cuEventCreate", C.cuEventCreate(&e, flags|C.CU_EVENT_DISABLE_TIMING)); err != nil {
 			return err
 		}
-		s.notes = append(s.notes, e)
+		*list = append(*list, e)
 	}
-	return result("cuEventRecord", C.cuEventRecord(s.notes[i], s.c))
+	return result("cuEventRecord", C.cuEventRecord((*list)[i], s.c))
 }
 
 func (s *cudaStream) reach(i int) error {
@@ -364,14 +369,7 @@ func (s *cudaStream) reach(i int) error {
 }
 
 func (s *cudaStream) record(i int) error {
-	for len(s.events) <= i {
-		var e C.CUevent
-		if err := result("cuEventCreate", C.cuEventCreate(&e, C.CU_EVENT_DISABLE_TIMING)); err != nil {
-			return err
-		}
-		s.events = append(s.events, e)
-	}
-	return result("cuEventRecord", C.cuEventRecord(s.events[i], s.c))
+	return s.recordOne(&s.events, i, C.CU_EVENT_DEFAULT)
 }
 
 func (s *cudaStream) await(from stream, i int) error {
