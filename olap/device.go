@@ -215,8 +215,6 @@ func (by *grouping) take(r *program.Result, accOf []int) error {
 	case !sorted && card <= uint64(8*n):
 		by.how = groupDense
 		s.open()
-		s.scatter(r, accOf)
-		return s.account()
 	default:
 		if !sorted && card <= denseSmall {
 			r = inOrder(r)
@@ -225,24 +223,7 @@ func (by *grouping) take(r *program.Result, accOf []int) error {
 		s.listed = r.Numbers
 		s.resize(n)
 	}
-	for i, rows := range r.Rows {
-		s.counts[i] = int64(rows)
-	}
-	for k := range s.states {
-		if accOf[k] < 0 {
-			continue
-		}
-		st, words := &s.states[k], r.Accs[accOf[k]]
-		if st.hi == nil {
-			for i := range st.v {
-				st.v[i] = int64(words[i])
-			}
-			continue
-		}
-		for i := range st.v {
-			st.v[i], st.hi[i] = int64(words[2*i]), int64(words[2*i+1])
-		}
-	}
+	s.fill(r, accOf)
 	return s.account()
 }
 
@@ -270,10 +251,18 @@ func inOrder(r *program.Result) *program.Result {
 	return to
 }
 
-// scatter writes what a device computed to the places that the groups' numbers say.
-func (s *groups) scatter(r *program.Result, accOf []int) {
-	for i, g := range r.Numbers {
-		s.counts[g] = int64(r.Rows[i])
+// fill writes what a device computed: each group to its place, which with groupDense is what its
+// number says.
+func (s *groups) fill(r *program.Result, accOf []int) {
+	dense := s.by.how == groupDense
+	place := func(i int) int {
+		if dense {
+			return int(r.Numbers[i])
+		}
+		return i
+	}
+	for i, rows := range r.Rows {
+		s.counts[place(i)] = int64(rows)
 	}
 	for k := range s.states {
 		if accOf[k] < 0 {
@@ -281,12 +270,13 @@ func (s *groups) scatter(r *program.Result, accOf []int) {
 		}
 		st, words := &s.states[k], r.Accs[accOf[k]]
 		if st.hi == nil {
-			for i, g := range r.Numbers {
-				st.v[g] = int64(words[i])
+			for i := range r.Rows {
+				st.v[place(i)] = int64(words[i])
 			}
 			continue
 		}
-		for i, g := range r.Numbers {
+		for i := range r.Rows {
+			g := place(i)
 			st.v[g], st.hi[g] = int64(words[2*i]), int64(words[2*i+1])
 		}
 	}
