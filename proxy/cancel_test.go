@@ -38,11 +38,16 @@ func wantCode(t *testing.T, m message, code string) {
 	}
 }
 
-func isActive(t *testing.T, pid uint32) func() bool {
+func isActive(t *testing.T, pid uint32) func() bool { return activity(t, pid, "state = 'active'") }
+
+// sleeps says whether a session is in pg_sleep: past the gate, which makes it active, too.
+func sleeps(t *testing.T, pid uint32) func() bool { return activity(t, pid, "wait_event = 'PgSleep'") }
+
+func activity(t *testing.T, pid uint32, what string) func() bool {
 	c := mustConnect(t, postgresAddress(), "")
 	t.Cleanup(func() { c.Close() })
 	return func() bool {
-		r := rows(c.exchange(query(fmt.Sprintf("select state = 'active' from pg_stat_activity where pid = %d", pid))))
+		r := rows(c.exchange(query(fmt.Sprintf("select %s from pg_stat_activity where pid = %d", what, pid))))
 		return len(r) == 1 && r[0] == "t"
 	}
 }
@@ -52,11 +57,10 @@ func TestW08CancelUpstream(t *testing.T) {
 		s := startProxy(t, everything{engine.RouteCandidate}, change)
 		c := mustConnect(t, s.Addr().String(), "")
 		defer c.Close()
-		active := isActive(t, c.pid())
+		asleep := sleeps(t, c.pid())
 		for _, m := range [][][]byte{g(query("select pg_sleep(30)")), g(parse("", "select pg_sleep(30)"), bind("", "", nil), execute("", 0), syncing())} {
 			c.send(m...)
-			waitFor(t, "the query", active)
-			time.Sleep(20 * time.Millisecond) // past the gate
+			waitFor(t, "the query", asleep)
 			cancel(t, s.Addr().String(), c.key())
 			got := without(c.until('Z'), "12T")
 			wantTypes(t, got, "EZ")
@@ -196,7 +200,7 @@ func TestW09CancelSockets(t *testing.T) {
 	defer c.Close()
 	sleep := func() {
 		c.send(query("select pg_sleep(30)"))
-		waitFor(t, "the query", isActive(t, c.pid()))
+		waitFor(t, "the query", sleeps(t, c.pid()))
 	}
 	sleep()
 	cancel(t, s.Addr().String(), c.key(), raw('X', "")...) // as Go clients do
