@@ -68,8 +68,8 @@ type extent struct {
 }
 
 // alloc returns size bytes or a *MemoryError. They are 64-byte aligned and hold
-// anything.
-func (a *arena) alloc(size int) (extent, []byte, error) {
+// anything. They lie behind what came last of the cluster, as long as there is room; nil is none.
+func (a *arena) alloc(size int, cl *cluster) (extent, []byte, error) {
 	size = max((size+alignment-1)&^(alignment-1), alignment)
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -81,6 +81,28 @@ func (a *arena) alloc(size int) (extent, []byte, error) {
 	if a.used+int64(size) > a.limit {
 		return extent{}, nil, &MemoryError{Need: int64(size), Used: a.used, Limit: a.limit}
 	}
+	var e extent
+	var err error
+	switch {
+	case cl == nil:
+		e, err = a.take(size)
+	case cl.rest.size >= size:
+		e = cl.rest.cut(size)
+	default:
+		cl.give()
+		if cl.rest, err = a.take(max(size, clusterBytes)); err == nil {
+			e = cl.rest.cut(size)
+		}
+	}
+	if err != nil {
+		return extent{}, nil, err
+	}
+	a.used += int64(size)
+	return e, e.chunk.mem[e.at : e.at+size : e.at+size], nil
+}
+
+// take takes a span out of the free ones. The lock is held.
+func (a *arena) take(size int) (extent, error) {
 	var c *chunk
 	i := -1
 	for _, c = range a.chunks {
@@ -92,7 +114,7 @@ func (a *arena) alloc(size int) (extent, []byte, error) {
 		n := (size + chunkBytes - 1) / chunkBytes * chunkBytes
 		mem, err := a.file.grow(n)
 		if err != nil {
-			return extent{}, nil, fmt.Errorf("column memory: %w", err)
+			return extent{}, fmt.Errorf("column memory: %w", err)
 		}
 		c, i = &chunk{mem: mem, offset: a.grown, free: []span{{0, n}}}, 0
 		a.grown += int64(n)
@@ -103,8 +125,40 @@ func (a *arena) alloc(size int) (extent, []byte, error) {
 	if f.at, f.size = f.at+size, f.size-size; f.size == 0 {
 		c.free = slices.Delete(c.free, i, i+1)
 	}
-	a.used += int64(size)
-	return e, c.mem[e.at : e.at+size : e.at+size], nil
+	return e, nil
+}
+
+// cluster is memory that is taken for what is to lie side by side: a column's segments, which
+// then stream to a device in one piece. What is left of it is no memory yet, but nobody else has it
+// until close.
+type cluster struct {
+	arena *arena
+	rest  extent
+}
+
+// clusterBytes is address space that a cluster takes at a time.
+const clusterBytes = 4 << 20
+
+// give gives back what is left. The lock is held.
+func (cl *cluster) give() {
+	if cl.rest.size > 0 {
+		cl.rest.chunk.give(cl.rest.span)
+		cl.rest = extent{}
+	}
+}
+
+// close gives back what is left.
+func (cl *cluster) close() {
+	cl.arena.mu.Lock()
+	defer cl.arena.mu.Unlock()
+	cl.give()
+}
+
+// cut takes the first bytes off.
+func (e *extent) cut(size int) extent {
+	first := extent{e.chunk, span{e.at, size}}
+	e.at, e.size = e.at+size, e.size-size
+	return first
 }
 
 // release takes extents back. Neighbours that come one after the other, as those
@@ -220,8 +274,10 @@ type purse struct {
 	extents []extent
 }
 
-func (p *purse) alloc(size int) ([]byte, error) {
-	e, mem, err := p.arena.alloc(size)
+func (p *purse) alloc(size int) ([]byte, error) { return p.allocIn(nil, size) }
+
+func (p *purse) allocIn(cl *cluster, size int) ([]byte, error) {
+	e, mem, err := p.arena.alloc(size, cl)
 	if err != nil {
 		return nil, err
 	}
@@ -246,8 +302,10 @@ func newBlock(a *arena) *block {
 	return b
 }
 
-func (b *block) alloc(size int) ([]byte, error) {
-	mem, err := b.purse.alloc(size)
+func (b *block) alloc(size int) ([]byte, error) { return b.allocIn(nil, size) }
+
+func (b *block) allocIn(cl *cluster, size int) ([]byte, error) {
+	mem, err := b.purse.allocIn(cl, size)
 	if err == nil {
 		b.bytes.Add(int64(b.purse.extents[len(b.purse.extents)-1].size))
 	}

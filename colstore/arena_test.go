@@ -23,6 +23,11 @@ func TestArena(t *testing.T) {
 	}
 	var live []piece
 	var used int64
+	clusters := make([]cluster, 3)
+	for i := range clusters {
+		clusters[i].arena = a
+	}
+	behind, together := map[*cluster]extent{}, 0 // the last of each
 	for i := range 4000 {
 		if len(live) > 0 && r.IntN(100) < 48 {
 			k := r.IntN(len(live))
@@ -40,9 +45,22 @@ func TestArena(t *testing.T) {
 		if i%1000 == 999 {
 			size = chunkBytes + 1 // does not fit one chunk
 		}
-		e, mem, err := a.alloc(size)
+		var cl *cluster
+		if k := r.IntN(2 * len(clusters)); k < len(clusters) {
+			cl = &clusters[k]
+		}
+		if r.IntN(200) == 0 {
+			clusters[0].close()
+		}
+		e, mem, err := a.alloc(size, cl)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if cl != nil {
+			if last := behind[cl]; last.chunk == e.chunk && last.at+last.size == e.at {
+				together++
+			}
+			behind[cl] = e
 		}
 		if len(mem) < size || e.at%alignment != 0 {
 			t.Fatalf("%d bytes at %d for %d", len(mem), e.at, size)
@@ -54,8 +72,14 @@ func TestArena(t *testing.T) {
 	if got, _ := a.usage(); got != used {
 		t.Errorf("%d bytes in use, want %d", got, used)
 	}
+	if together < 500 {
+		t.Errorf("%d pieces lie behind the last of their cluster", together)
+	}
 	for _, p := range live {
 		a.release([]extent{p.e})
+	}
+	for i := range clusters {
+		clusters[i].close()
 	}
 	for i, c := range a.chunks {
 		if len(c.free) != 1 || c.free[0] != (span{0, len(c.mem)}) {
@@ -66,7 +90,7 @@ func TestArena(t *testing.T) {
 		t.Errorf("%d bytes in use at the end", got)
 	}
 	var m *MemoryError
-	if _, _, err := a.alloc(301 << 20); !errors.As(err, &m) || m.Used != 0 {
+	if _, _, err := a.alloc(301<<20, nil); !errors.As(err, &m) || m.Used != 0 {
 		t.Errorf("past the limit: %v", err)
 	}
 }
@@ -76,7 +100,7 @@ func TestArenaReuse(t *testing.T) {
 	a := &arena{limit: 1 << 30}
 	defer a.close()
 	for range 20 {
-		e, mem, err := a.alloc(40 << 20)
+		e, mem, err := a.alloc(40<<20, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -94,7 +118,7 @@ func TestArenaReturns(t *testing.T) {
 	a := &arena{limit: 1 << 30}
 	defer a.close()
 	fill := func() []byte {
-		e, mem, err := a.alloc(1 << 20)
+		e, mem, err := a.alloc(1<<20, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,7 +14,8 @@
 //	                     Insert, Update, Delete, Truncate, Commit ----'     View(snapshot) '--> Table
 //
 // Versions are counted: whoever has one releases it, and memory that no version and no
-// relation needs is had again.
+// relation needs is had again. The segments of a column that a copy makes lie side by side
+// (cluster), megabytes of them: what sends them to a device copies few pieces.
 //
 // # A relation
 //

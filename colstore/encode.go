@@ -31,7 +31,7 @@ func (r *Relation) encodeFull() bool {
 		if m.buf.values[i] == nil {
 			continue
 		}
-		if err := s.encode(i, r.store.codec, i < len(r.floats) && r.floats[i], m.buf.values[i][:m.rows], m.buf.nulls[i][:m.rows/64], z); err != nil {
+		if err := s.encode(i, r.store.codec, i < len(r.floats) && r.floats[i], m.buf.values[i][:m.rows], m.buf.nulls[i][:m.rows/64], z, nil); err != nil {
 			s.mem.release()
 			r.retry = r.store.history.now().Add(retryAfter)
 			return false
@@ -186,7 +186,7 @@ func (r *Relation) rewrite(group []*segment, n int) (*Segment, error) {
 			}
 		}
 		float := i < len(r.dicts) && r.floats[i]
-		if err := s.encode(i, r.store.codec, float, values, nulls, zoneOf(values, nulls, some, float)); err != nil {
+		if err := s.encode(i, r.store.codec, float, values, nulls, zoneOf(values, nulls, some, float), nil); err != nil {
 			s.mem.release()
 			return nil, err
 		}

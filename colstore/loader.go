@@ -56,6 +56,7 @@ func (l *Loader) NewPartWriter(part uint32) *Writer {
 	for i := range l.meta.Columns {
 		meta, c := &l.meta.Columns[i], &w.columns[i]
 		c.copied = meta.Unsupported == ""
+		c.cluster = &cluster{arena: &l.store.arena}
 		c.float = meta.Type.Kind.IsFloat()
 		if c.dict = l.dicts[i]; c.dict != nil {
 			c.recent = new([recentCount]recent)
@@ -143,6 +144,7 @@ func (l *Loader) Abort() {
 		for _, seg := range w.segments {
 			seg.mem.release()
 		}
+		w.scatter()
 	}
 	for _, d := range l.dicts {
 		if d != nil {
@@ -179,6 +181,7 @@ type writerColumn struct {
 	set       int64 // row last written +1, where invariants are checked
 	dict      *dictionary
 	recent    *[recentCount]recent
+	cluster   *cluster // of its segments
 }
 
 // recent remembers a string's code, so that the dictionary and its lock are needed
@@ -337,8 +340,18 @@ func (w *Writer) Close() error {
 		w.flush()
 	}
 	w.rows.Store(w.ended)
+	w.scatter()
 	w.columns = nil
 	return w.err
+}
+
+// scatter gives back what is left of the columns' clusters.
+func (w *Writer) scatter() {
+	for i := range w.columns {
+		if cl := w.columns[i].cluster; cl != nil {
+			cl.close()
+		}
+	}
 }
 
 // flush encodes the buffered rows as a segment.
@@ -352,7 +365,7 @@ func (w *Writer) flush() {
 		}
 		values := c.values[:w.n]
 		z := c.zone(values)
-		if err := seg.encode(i, s.codec, c.float, values, c.nulls[:(w.n+63)/64], z); err != nil {
+		if err := seg.encode(i, s.codec, c.float, values, c.nulls[:(w.n+63)/64], z, c.cluster); err != nil {
 			seg.mem.release()
 			w.fail(err)
 			return
@@ -367,12 +380,12 @@ func (w *Writer) flush() {
 	w.n = 0
 }
 
-// encode makes column i of values, in the segment's memory.
-func (seg *Segment) encode(i int, codec compress.Codec, float bool, values []int64, nulls []uint64, z zone) (err error) {
+// encode makes column i of values, in the segment's memory, its words in the cluster.
+func (seg *Segment) encode(i int, codec compress.Codec, float bool, values []int64, nulls []uint64, z zone, cl *cluster) (err error) {
 	col := &seg.Columns[i]
 	alloc := func(words int) []uint32 {
 		var mem []byte
-		if mem, err = seg.mem.alloc(4 * words); err != nil {
+		if mem, err = seg.mem.allocIn(cl, 4*words); err != nil {
 			return nil
 		}
 		return view[uint32](mem)

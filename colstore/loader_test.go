@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"unsafe"
 
 	"pgaccel/catalog"
 	"pgaccel/compress"
@@ -102,6 +104,43 @@ func load(t testing.TB, s *Store, rows []row, writers int) *Table {
 	}
 	l.Abort() // does nothing now
 	return table
+}
+
+// TestLoaderClusters: the segments of a column lie side by side, and what is left is given back.
+func TestLoaderClusters(t *testing.T) {
+	s := New(Options{MemoryLimit: 1 << 30, SegmentRows: 4096})
+	defer s.Close()
+	r := rand.New(rand.NewPCG(60, 60))
+	var rows []row
+	for range 40 * 4096 {
+		rows = append(rows, randomRow(r))
+	}
+	table := load(t, s, rows, 2)
+	for _, col := range []int{0, 1, 3} { // 3 got its codes at the end, by any goroutine
+		var at []uintptr
+		size := map[uintptr]uintptr{}
+		for _, seg := range table.Segments {
+			mem := compress.Bytes(seg.Columns[col].Data)
+			p := uintptr(unsafe.Pointer(unsafe.SliceData(mem)))
+			at, size[p] = append(at, p), uintptr((len(mem)+alignment-1)&^(alignment-1))
+		}
+		slices.Sort(at)
+		apart := 0
+		for i := 1; i < len(at); i++ {
+			if at[i-1]+size[at[i-1]] != at[i] {
+				apart++
+			}
+		}
+		if apart > 3 {
+			t.Errorf("column %d: %d of %d segments lie apart", col, apart, len(at))
+		}
+	}
+	table.Release()
+	for i, c := range s.arena.chunks {
+		if len(c.free) != 1 || c.free[0].size != len(c.mem) {
+			t.Errorf("chunk %d is left in %d pieces", i, len(c.free))
+		}
+	}
 }
 
 // check reads a table back value by value and compares nulls and zone maps.

@@ -23,8 +23,10 @@ func (l *Loader) sortCodes(t *Table) {
 		if inOrder(to) {
 			continue
 		}
+		cl := &cluster{arena: &l.store.arena}
+		defer cl.close()
 		for _, seg := range t.Segments {
-			work = append(work, recoded{seg: seg, col: i, to: to})
+			work = append(work, recoded{seg: seg, col: i, to: to, cluster: cl})
 		}
 	}
 	if len(work) == 0 {
@@ -86,9 +88,10 @@ func inOrder(ranks []int32) bool {
 
 // recoded is one column of one segment under new codes.
 type recoded struct {
-	seg  *Segment
-	col  int
-	to   []int32 // by old code
+	seg *Segment
+	col int
+	to  []int32 // by old code
+	*cluster
 	data compress.Column
 	zone zone
 }
@@ -105,7 +108,7 @@ func (w *recoded) encode(codec compress.Codec, values []int64, lock *sync.Mutex)
 	w.data = compress.EncodeAs(codec, values, func(words int) []uint32 {
 		lock.Lock()
 		defer lock.Unlock()
-		mem, err := w.seg.mem.alloc(4 * words)
+		mem, err := w.seg.mem.allocIn(w.cluster, 4*words)
 		if err != nil {
 			return nil
 		}
