@@ -129,3 +129,57 @@ func BenchmarkRunStreamed(b *testing.B) {
 	}
 	b.ReportMetric(float64(m.Status()[0].BytesCopied)/float64(b.N)/1e6, "MB-copied")
 }
+
+// BenchmarkRunStreamedInTurns has queries in turns that read some columns of a table that does not
+// fit: another one each time.
+func BenchmarkRunStreamedInTurns(b *testing.B) {
+	const segments = 1831
+	all := make([][]program.SegmentColumn, segments)
+	words := make([]uint32, 65536*16/32)
+	for i := range all {
+		for range 9 {
+			all[i] = append(all[i], program.SegmentColumn{ID: newID(), Words: words, Min: 0, Max: 39999})
+		}
+	}
+	table := newID()
+	var queries []*program.Query
+	var bytes int64
+	for k := range 4 {
+		q := starQuery(segments, table)
+		for i := range q.Segments {
+			for c := range q.Segments[i].Columns {
+				q.Segments[i].Columns[c] = all[i][(k*2+c)%9]
+			}
+		}
+		queries = append(queries, q)
+	}
+	for c := range queries[0].Columns {
+		bytes += formatOf(queries[0], c, 0).bytes
+	}
+	offsets := int64(0)
+	file := newMemory(b, 1<<12)
+	m := newManager(b, Options{Memory: bytes * 9 / 6 / 4, File: file.f, Offset: func([]byte) (int64, bool) {
+		offsets = (offsets + 1<<30) % (20<<30 + 1<<17)
+		return offsets, true
+	}}, &null{})
+	ctx := context.Background()
+	i := 0
+	run := func() {
+		if _, _, err := m.Run(ctx, queries[i%len(queries)], RunOptions{Wait: true}); err != nil {
+			b.Fatal(err)
+		}
+		i++
+	}
+	for range 3 * len(queries) {
+		run()
+	}
+	before := m.Status()[0].BytesCopied
+	b.ReportAllocs()
+	n := 0
+	for b.Loop() {
+		run()
+		n++
+	}
+	b.ReportMetric(float64(m.Status()[0].BytesCopied-before)/float64(n)/1e6, "MB-copied")
+	b.ReportMetric(float64(bytes)/1e6, "MB-read")
+}

@@ -47,9 +47,10 @@ type item struct {
 	image bool    // it has been part of one
 	// listed is the list that it is in; nil for none. All with refs == 0 are in one.
 	listed *simplelru.LRU[itemKey, *item]
-	stamp  uint64 // tick, of when it took its place in the list
-	dead   bool   // its load failed, or it was evicted: nobody finds it any more
-	data   any    // what a descriptor of it says
+	stamp  uint64   // tick, of when it took its place in the list
+	dead   bool     // its load failed, or it was evicted: nobody finds it any more
+	of     *stocked // of a column of a table that does not fit
+	data   any      // what a descriptor of it says
 }
 
 // load is what one query brings, for others that it is there for as well.
@@ -153,20 +154,52 @@ func (it *item) unlist() {
 
 // put adds an item of that many bytes, pinned, to be filled by l. nil: there is no room.
 func (c *cache) put(key itemKey, bytes int64, l *load) (*item, error) {
-	it := &item{key: key, refs: 1, load: l, tick: c.tick}
+	var s *span
 	if bytes > 0 {
-		s, err := c.alloc(bytes)
-		if s == nil {
+		var err error
+		if s, err = c.alloc(bytes); s == nil {
 			return nil, err
 		}
-		it.span = s
+	}
+	return c.add(key, s, l), nil
+}
+
+// putStale is put, but leaves so many bytes free, and evicts nothing that was used in the last so many
+// queries.
+func (c *cache) putStale(key itemKey, bytes, leave int64, l *load, ticks uint64) *item {
+	before := c.tick - min(ticks, c.tick)
+	for c.arena.limit-c.arena.used < leave+roundUp(bytes) {
+		if !c.evictBefore(before) {
+			return nil
+		}
+	}
+	s, _ := c.allocFor(bytes, before)
+	if s == nil {
+		return nil
+	}
+	return c.add(key, s, l)
+}
+
+func (c *cache) add(key itemKey, s *span, l *load) *item {
+	it := &item{key: key, span: s, refs: 1, load: l, tick: c.tick}
+	if s != nil {
 		c.count(it, s.bytes)
 	}
 	c.items[key] = it
 	if key.kind == itemColumn {
 		c.epoch++
 	}
-	return it, nil
+	return it
+}
+
+// hold adds an item that has memory already, pinned.
+func (c *cache) hold(key itemKey, spans []*span) *item {
+	it := &item{key: key, refs: 1, tick: c.tick, spans: spans}
+	for _, s := range spans {
+		c.count(it, s.bytes)
+	}
+	c.items[key] = it
+	return it
 }
 
 func (c *cache) count(it *item, bytes int64) {
@@ -201,7 +234,10 @@ func (c *cache) setParts(it *item, parts []*item) {
 }
 
 // alloc returns memory, and evicts for it what is not pinned. nil: there is no room.
-func (c *cache) alloc(bytes int64) (*span, error) {
+func (c *cache) alloc(bytes int64) (*span, error) { return c.allocFor(bytes, math.MaxUint64) }
+
+// allocFor is alloc, but evicts only what was used last before a tick.
+func (c *cache) allocFor(bytes int64, before uint64) (*span, error) {
 	for {
 		s, err := c.arena.alloc(bytes)
 		if s != nil {
@@ -214,14 +250,17 @@ func (c *cache) alloc(bytes int64) (*span, error) {
 			// Others use the device, too. What there is must do from here on.
 			c.arena.limit = c.arena.held
 		}
-		if !c.evict() {
+		if !c.evictBefore(before) {
 			return nil, nil
 		}
 	}
 }
 
 // evict drops the oldest item that is not pinned; false where all are.
-func (c *cache) evict() bool {
+func (c *cache) evict() bool { return c.evictBefore(math.MaxUint64) }
+
+// evictBefore is evict where that item was used last before a tick.
+func (c *cache) evictBefore(tick uint64) bool {
 	if c.loose == 0 {
 		return false
 	}
@@ -241,7 +280,7 @@ func (c *cache) evict() bool {
 			oldest = it
 		}
 	}
-	if oldest == nil {
+	if oldest == nil || oldest.tick >= tick {
 		return false
 	}
 	c.evicted++
@@ -276,6 +315,9 @@ func (c *cache) free(it *item) {
 	it.unlist()
 	if it.span != nil {
 		c.count(it, -it.span.bytes)
+		if it.of != nil {
+			it.of.kept -= it.span.bytes
+		}
 		c.arena.dealloc(it.span)
 		it.span = nil
 	}

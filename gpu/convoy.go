@@ -173,12 +173,11 @@ func (r *rider) lead(c *convoy, opt RunOptions, patience time.Duration) (result 
 	d := r.j.d
 	defer d.convoys.next(c)
 	d.convoys.gather(r.j.ctx, c)
-	stream, err := d.queue.enter(r.j.ctx, opt.Caller, patience)
+	stream, leave, err := r.j.enter(opt, patience)
 	if err != nil {
 		return nil, true, err
 	}
-	start := time.Now()
-	defer func() { d.queue.leave(stream, time.Since(start)) }()
+	defer leave()
 	riders := d.convoys.depart(c, r)
 	if len(riders) == 1 {
 		result, err = r.j.alone(r.q, r.list, opt, stream)

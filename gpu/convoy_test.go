@@ -456,7 +456,7 @@ func ride(t *testing.T, m *Manager, hold *atomic.Bool, waits, release chan struc
 // others' results are right.
 func TestConvoyCancel(t *testing.T) {
 	r := rand.New(rand.NewPCG(35, 35))
-	m, f, hold, waits, release, fact, _ := convoyOf(t, r, Options{Streams: 1})
+	m, f, hold, waits, release, fact, _ := convoyOf(t, r, Options{Streams: 1, batch: 32 << 10})
 	queries := wide(r, fact, 7)
 	for _, q := range queries {
 		if err := compare(m, q); err != nil {

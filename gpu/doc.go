@@ -44,16 +44,20 @@
 // # What does not fit
 //
 // A query whose columns do not fit three quarters of the budget, or that finds the memory
-// full of what others have pinned, has descriptors of its own. As many columns as there is
-// room for are kept, segment by segment; the others stream through three buffers
-// (writer.go): chunk k+1 is copied, compressed, while chunk k is transcoded and computed, with a
-// share of what is kept, and the groups stay on the device all the while. It is one batch, whose
-// copies have streams of their own, besides that of its kernels: events say when a chunk has come
-// and when its buffer is free, so that the bus waits for nobody on the host. Copies of many pieces
-// are kernels themselves, which others leave multiprocessors to. If even that finds no room, it
-// waits to be alone on the device, and then fails with FaultMemory.
+// full of what others have pinned, has descriptors of its own. The columns that most scans read are
+// kept (stock.go), as many as there is room for, and the same for many scans: caching the last ones
+// would have queries in turns take each other's. The others stream through three buffers
+// (buffers.go, writer.go), which one scan at a time has: chunk k+1 is copied, compressed, while chunk
+// k is transcoded and computed, with a share of what is kept, and the groups stay on the device all
+// the while; columns that are to be kept come with them. It is one batch, whose copies have streams
+// of their own, besides that of its kernels: events say when a chunk has come and when its buffer is
+// free, so that the bus waits for nobody on the host. A chunk's columns are copied in the order of
+// the file, where a column's segments lie side by side: in few large pieces. Copies of many small
+// ones are kernels themselves, which others leave multiprocessors to. If even that finds no room, it
+// waits to be alone on the device, and then fails with FaultMemory. It waits for nobody's columns:
+// what another job is bringing it has streamed.
 //
-// What the host decided stays: a query that brought nothing leaves its descriptors and buffers
+// What the host decided stays: a query that brought nothing leaves its descriptors and orders
 // behind (layout.go) for the next one with the same columns, which then costs the host as little as
 // one whose columns fit. Where another has them, hints (hint.go) spare it looking for what was not
 // there.

@@ -1,6 +1,7 @@
 package gpu
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -87,6 +88,7 @@ func (j *job) execute(stream int) (*program.Result, error) {
 		return nil, err
 	}
 	j.settle(&j.own, nil)
+	j.settle(&j.later, nil)
 	return j.result(stream, query)
 }
 
@@ -231,7 +233,7 @@ func (b *batch) pipeline(chunks []*chunk, p *part, readers []*part) error {
 				return err
 			}
 		}
-		end := group(chunks, first)
+		end := b.group(chunks, first)
 		b.commands = slices.Grow(b.commands, (end-first)*(commandsPerChunk+2*len(readers)))
 		b.ahead(chunks[first:end])
 		for k := first; k < end; k++ {
@@ -286,10 +288,11 @@ const listAlign = 16
 const commandsPerChunk = 10
 
 // group returns the end of what one batch has of chunks from first on.
-func group(chunks []*chunk, first int) int {
+func (b *batch) group(chunks []*chunk, first int) int {
+	most := cmp.Or(b.j.d.m.opt.batch, batchBytes)
 	bytes := int64(0)
 	for k := first; k < len(chunks); k++ {
-		if bytes += chunks[k].bytes; bytes > batchBytes && k > first {
+		if bytes += chunks[k].bytes; bytes > most && k > first {
 			return k
 		}
 	}
@@ -298,7 +301,7 @@ func group(chunks []*chunk, first int) int {
 
 // ahead begins the copies to all buffers, of chunks that are piped next.
 func (b *batch) ahead(chunks []*chunk) {
-	for n := min(len(b.j.slots), group(chunks, 0)); b.begun < n; {
+	for n := min(len(b.j.slots), b.group(chunks, 0)); b.begun < n; {
 		b.begin(chunks[b.begun])
 	}
 }

@@ -56,11 +56,13 @@ func (j *job) recall(f fill, h *hint) fill {
 	it := h.items[f.pos]
 	if it == unknown {
 		f = j.find(f)
-		h.items[f.pos] = f.it
+		if f.it != nil || j.d.cache.items[f.key] == nil {
+			h.items[f.pos] = f.it
+		}
 		return f
 	}
 	f.key, f.bytes = f.item()
-	if it == nil || it.dead || it.key != f.key {
+	if it == nil || it.dead || it.key != f.key || j.strange(it) {
 		return f
 	}
 	f.it = it

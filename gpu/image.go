@@ -176,7 +176,8 @@ var fillPool = sync.Pool{New: func() any { return new([]fill) }}
 
 // columns finds or makes room for the columns of all parts.
 func (j *job) columns() error {
-	pins, temps, read := len(j.pins), len(j.temps), j.stats.BytesRead
+	read := j.stats.BytesRead
+	j.layoutPins, j.layoutTemps = len(j.pins), len(j.temps)
 	pooled := fillPool.Get().(*[]fill)
 	fills := (*pooled)[:0]
 	defer func() {
@@ -228,7 +229,7 @@ func (j *job) columns() error {
 		if err == nil {
 			break
 		}
-		more, ok := j.giveUp(fills, j.bufferSize)
+		more, ok := j.giveUp(fills, j.d.bufferSize())
 		if err != errNoRoom || !ok && len(j.slots) == 0 {
 			return err
 		}
@@ -258,7 +259,7 @@ func (j *job) columns() error {
 		}
 	}
 	query := j.parts[len(j.parts)-1]
-	j.newLayout(query, &w, j.stats.BytesRead-read, pins, temps)
+	j.newLayout(query, &w, j.stats.BytesRead-read)
 	return nil
 }
 
@@ -354,10 +355,19 @@ func (j *job) find(f fill) fill {
 	if f.key.id == 0 || f.bytes == 0 {
 		return f
 	}
+	if f.img.it == nil && j.strange(j.d.cache.items[f.key]) {
+		return f
+	}
 	if f.it = j.get(f.key); f.it != nil {
 		j.pins = append(j.pins, f.it)
 	}
 	return f
+}
+
+// strange says whether an item is one that another job brings, and that a job that streams does not
+// wait for: that one may wait for what this one brings only at its end.
+func (j *job) strange(it *item) bool {
+	return j.explicit && it != nil && it.load != nil && !j.brings(it.load)
 }
 
 // item returns the name and the size of what a descriptor describes.
@@ -390,7 +400,11 @@ func (w *writer) fill(fills []fill) error {
 		places = append(places, place{key: f.key, bytes: f.bytes})
 	}
 	w.places = places
-	if lacks {
+	switch {
+	case lacks && j.explicit:
+		w.keep(fills, places)
+		streamed = true
+	case lacks:
 		switch err := w.room(fills, places); {
 		case err == nil:
 			w.brought = true
@@ -414,7 +428,7 @@ func (w *writer) fill(fills []fill) error {
 			at.addr = f.it.addr()
 		}
 		if at.bytes > 0 && (f.it == nil || f.fresh) {
-			if streamed {
+			if streamed && !f.fresh {
 				at.addr = c.take(at.bytes)
 			}
 			w.bring(f, c, at.addr, streamed)

@@ -32,14 +32,20 @@ type job struct {
 	// own is what the job brings and others may wait for; built the lookups that it builds,
 	// for which nobody waits.
 	own, built *load
-	waits      []*load
+	// later is columns that come with what streams through, and are kept. Of queries that stream
+	// nobody waits for them, so that they may come last.
+	later *load
+	waits []*load
 
 	parts      []*part
 	slots      []device.Pointer // buffers that columns come through, of bufferSize
 	bufferSize int64
+	set        *bufferSet     // that the job has, all the while; nil: none
+	fromSet    bool           // slots are its
 	orders     device.Pointer // to transcode, of all chunks
 	lists      device.Pointer // of segments, of all chunks of a batch
-	// layout is what the job found, or is to leave behind: its part of pins and temps.
+	// layout is what the job found, or is to leave behind: of pins and temps those from layoutPins and
+	// layoutTemps on, where columns began.
 	layout                  *layout
 	layoutPins, layoutTemps int
 	direct                  []direct
@@ -106,16 +112,27 @@ func (j *job) run(q *program.Query, list []uint32, opt RunOptions) (*program.Res
 			return r, err
 		}
 	}
-	stream, err := j.d.queue.enter(j.ctx, opt.Caller, patience)
+	r, err := j.inTurn(q, list, opt, patience)
+	if err == errNoRoom {
+		// What others have pinned. Buffers are waited for with nothing in hand.
+		j.explicit = true
+		r, err = j.inTurn(q, list, opt, patience)
+	}
+	return r, err
+}
+
+// inTurn computes the segments in list when it is the query's turn.
+func (j *job) inTurn(q *program.Query, list []uint32, opt RunOptions, patience time.Duration) (*program.Result, error) {
+	stream, leave, err := j.enter(opt, patience)
 	if err != nil {
 		return nil, err
 	}
-	start := time.Now()
-	defer func() { j.d.queue.leave(stream, time.Since(start)) }()
+	defer leave()
 	return j.alone(q, list, opt, stream)
 }
 
-// alone computes the segments in list, in one way after the other.
+// alone computes the segments in list, in one way after the other. errNoRoom: in none without
+// buffers that columns stream through.
 func (j *job) alone(q *program.Query, list []uint32, opt RunOptions, stream int) (*program.Result, error) {
 	tries := 0
 	for {
@@ -131,8 +148,7 @@ func (j *job) alone(q *program.Query, list []uint32, opt RunOptions, stream int)
 		case err != errNoRoom && err != errAgain:
 			return nil, err
 		case !j.explicit:
-			j.explicit = true
-			continue
+			return nil, errNoRoom
 		case !j.exclusive:
 			j.exclusive = true
 			continue
@@ -283,6 +299,7 @@ func (j *job) release(err error) {
 	}
 	j.settle(&j.own, err)
 	j.settle(&j.built, err)
+	j.settle(&j.later, err)
 	d := j.d
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -300,7 +317,7 @@ func (j *job) release(err error) {
 		d.cache.arena.dealloc(s)
 	}
 	j.pins, j.temps, j.waits, j.layout = nil, nil, nil, nil
-	j.bufferSize, j.orders, j.lists = 0, 0, 0
+	j.bufferSize, j.orders, j.lists, j.fromSet = 0, 0, 0, false
 	j.parts, j.slots, j.direct, j.chunks, j.blob, j.fixups = nil, nil, nil, nil, nil, nil
 }
 
@@ -368,7 +385,7 @@ func (j *job) await(l *load) {
 
 // brings says whether a load is the job's own.
 func (j *job) brings(l *load) bool {
-	return l == j.own || l == j.built
+	return l != nil && (l == j.own || l == j.built || l == j.later)
 }
 
 // put makes room for an item that the job brings, pinned by who asks.

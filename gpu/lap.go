@@ -36,7 +36,7 @@ func (d *dev) lap(riders []*rider, stream int) {
 		})
 		defer stop()
 	}
-	v := &lap{d: d, riders: riders, u: &job{d: d, ctx: ctx, lanes: riders[0].j.lanes, explicit: true}}
+	v := &lap{d: d, riders: riders, u: &job{d: d, ctx: ctx, lanes: riders[0].j.lanes, explicit: true, set: riders[0].j.set}}
 	err := error(errAlone) // where it panics
 	defer func() {
 		for _, r := range riders[1:] {
@@ -62,6 +62,10 @@ func (v *lap) acquire() error {
 		return d.gone
 	}
 	d.tick()
+	for _, r := range v.riders {
+		d.note(r.q, r.j.kernels[0].formats)
+	}
+	u.pinSet()
 	var columns []unionColumn
 	columns, v.bytes, _ = union(v.riders)
 	list := lists(v.riders)
@@ -99,12 +103,7 @@ func (v *lap) acquire() error {
 		u.take(found, v.of)
 	} else {
 		v.of.q = unionQuery(v.riders, columns)
-		reserved := v.reserve()
-		err := u.columns()
-		if reserved != nil {
-			d.cache.arena.dealloc(reserved)
-		}
-		if err != nil {
+		if err := u.columns(); err != nil {
 			return err
 		}
 		if l := u.layout; l != nil {
@@ -126,25 +125,6 @@ func (v *lap) acquire() error {
 	}
 	return nil
 }
-
-// reserve takes what riders of other laps over the same layout may need besides it, so that columns
-// leave it free: as much in each lap, or columns came and went. nil: there is none.
-func (v *lap) reserve() *span {
-	bytes := v.d.budget / riderShare
-	for _, j := range append([]*job{v.u}, jobsOf(v.aboard)...) {
-		for _, s := range j.temps {
-			bytes -= s.bytes
-		}
-	}
-	if bytes <= 0 {
-		return nil
-	}
-	s, _ := v.d.cache.arena.alloc(bytes) // nothing is evicted for it
-	return s
-}
-
-// riderShare is the part of the budget that riders have for what is theirs.
-const riderShare = 32
 
 func jobsOf(riders []*rider) (jobs []*job) {
 	for _, r := range riders {
@@ -217,6 +197,7 @@ func (v *lap) execute(stream int) error {
 		return err
 	}
 	settle()
+	u.settle(&u.later, nil)
 	return v.results(stream, ended)
 }
 
@@ -239,7 +220,9 @@ func (v *lap) results(stream int, ended []*rider) error {
 		}
 	}
 	for _, r := range ended {
-		r.err = nil
+		if r.j.ctx.Err() == nil { // as soon as it is given up, it is
+			r.err = nil
+		}
 		v.d.m.shapes.ended(r.part.shape, nil)
 	}
 	return nil

@@ -7,11 +7,11 @@ import (
 	"pgaccel/gpu/program"
 )
 
-// layout is where the columns of a query lie that do not fit: descriptors, buffers, orders to
-// transcode, and which segments stream through. A query that brought nothing that is kept
-// leaves it behind as an item of the cache, which keeps the columns that are resident as an
-// image does; the next with the same columns of the same version takes it as it is, and looks
-// for none of its thousands of columns. One query at a time has it.
+// layout is where the columns of a query lie that do not fit: descriptors, orders to transcode, which
+// segments stream through, and where to in a set of buffers, which others share with it. A query that
+// brought nothing that is kept leaves it behind as an item of the cache, which keeps the columns that are
+// resident as an image does; the next with the same columns of the same version takes it as it is, and
+// looks for none of its thousands of columns. One query at a time has it.
 type layout struct {
 	it       *item
 	segments []program.Segment // itself: the next query's words are then in the same place
@@ -28,6 +28,7 @@ type layout struct {
 	resident         []uint32
 	streams          []*chunk
 	slots            []device.Pointer
+	set              *item // the buffers; nil: they are the layout's own
 	bufferSize, read int64 // read: Stats.BytesRead
 	orders, lists    device.Pointer
 }
@@ -55,9 +56,14 @@ func (j *job) findLayout(q *program.Query, list []uint32) *layout {
 // nobody uses, and that is as good as a new one.
 func (j *job) pinLayout(is func(*layout) bool) *layout {
 	d := j.d
-	d.layouts = slices.DeleteFunc(d.layouts, func(l *layout) bool { return l.it.dead })
+	d.layouts = slices.DeleteFunc(d.layouts, func(l *layout) bool {
+		if l.set != nil && l.set.dead && l.it.refs == 0 {
+			d.cache.drop(l.it)
+		}
+		return l.it.dead
+	})
 	for _, l := range d.layouts {
-		if l.it.refs > 0 || !is(l) {
+		if l.it.refs > 0 || l.set != nil && (j.set == nil || l.set != j.set.it) || !is(l) {
 			continue
 		}
 		c := d.cache
@@ -88,9 +94,8 @@ func (j *job) giveBack(l *layout) {
 	j.d.cache.unpin(l.it)
 }
 
-// newLayout remembers what columns made, where that is all there is to be made. pins and temps
-// are the job's from where columns began.
-func (j *job) newLayout(p *part, w *writer, read int64, pins, temps int) {
+// newLayout remembers what columns made, where that is all there is to be made.
+func (j *job) newLayout(p *part, w *writer, read int64) {
 	q := p.q
 	if !j.explicit || len(p.streams) == 0 || len(j.parts) > 1 || len(j.chunks) > 0 || w.brought || w.unnamed || q.TableID == 0 {
 		return
@@ -100,12 +105,15 @@ func (j *job) newLayout(p *part, w *writer, read int64, pins, temps int) {
 			return
 		}
 	}
+	var set *item
+	if j.fromSet {
+		set = j.set.it
+	}
 	j.layout = &layout{
 		segments: q.Segments, table: q.TableID, widths: widths(p.formats), list: p.list, epoch: j.d.cache.epoch,
 		buffers: program.Buffers{Heads: p.b.Heads, Columns: p.b.Columns}, resident: p.resident, streams: p.streams,
-		slots: j.slots, bufferSize: j.bufferSize, orders: j.orders, lists: j.lists, read: read,
+		slots: j.slots, set: set, bufferSize: j.bufferSize, orders: j.orders, lists: j.lists, read: read,
 	}
-	j.layoutPins, j.layoutTemps = pins, temps
 }
 
 // leaveLayout has the job's layout, whose query ended well, kept for others. What it keeps is
@@ -115,10 +123,15 @@ func (j *job) leaveLayout() {
 	// Dead is what found no room together with the rest of its segment.
 	pins, parts := j.pins[:j.layoutPins:j.layoutPins], make([]*item, 0, len(j.pins)-j.layoutPins)
 	for _, it := range j.pins[j.layoutPins:] {
-		if it.dead {
+		if it.dead || it == l.set {
 			pins = append(pins, it)
 		} else {
 			parts = append(parts, it)
+		}
+	}
+	for _, o := range j.d.layouts {
+		if o.table != l.table && o.it.refs == 0 && slices.EqualFunc(o.segments[0].Columns, l.segments[0].Columns, func(a, b program.SegmentColumn) bool { return a.ID == b.ID }) {
+			c.drop(o.it) // of another version of the table: it keeps what changed since
 		}
 	}
 	if len(j.d.layouts) >= layoutsMax {
@@ -129,11 +142,7 @@ func (j *job) leaveLayout() {
 		}
 	}
 	j.d.layoutID++
-	l.it = &item{key: itemKey{kind: itemLayout, id: j.d.layoutID}, refs: 1, tick: c.tick, spans: slices.Clone(j.temps[j.layoutTemps:])}
-	for _, s := range l.it.spans {
-		c.count(l.it, s.bytes)
-	}
-	c.items[l.it.key] = l.it
+	l.it = c.hold(itemKey{kind: itemLayout, id: j.d.layoutID}, slices.Clone(j.temps[j.layoutTemps:]))
 	c.setParts(l.it, parts)
 	j.pins, j.temps = append(pins, l.it), j.temps[:j.layoutTemps]
 	j.d.layouts = append(j.d.layouts, l)

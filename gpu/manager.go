@@ -40,10 +40,11 @@ type Options struct {
 	Share bool
 	Log   *slog.Logger // nil: slog.Default()
 
-	// Of tests: bytes of a buffer that columns stream through, 0: by the budget; and an
-	// Executor.Alloc for every piece of memory, so that the emulator sees its bounds.
-	chunk  int64
-	pieces bool
+	// Of tests: bytes of a buffer that columns stream through, 0: by the budget; bytes that one
+	// batch copies, 0: batchBytes; and an Executor.Alloc for every piece of memory, so that the
+	// emulator sees its bounds.
+	chunk, batch int64
+	pieces       bool
 }
 
 // Manager is a Runner over the devices of an Executor that comes and goes: Attach, Detach. It
@@ -87,6 +88,9 @@ type dev struct {
 	modules  modules
 	queue    *queue
 	convoys  convoys
+	// sets are the buffers that columns stream through, setQueue is for turns at them.
+	sets     []*bufferSet
+	setQueue *queue
 	// gate is held for reading by queries that run, for writing by one that found no room
 	// beside them.
 	gate sync.RWMutex
@@ -98,6 +102,7 @@ type dev struct {
 	shortFor time.Duration
 	lifted   time.Time
 	lines    map[uint64][]*item
+	stock    stock
 	hints    *simplelru.LRU[itemKey, *hint]
 	layouts  []*layout
 	layoutID uint64 // the last one's
@@ -151,6 +156,8 @@ func (m *Manager) Attach(ex device.Executor) error {
 		if d.budget <= 0 {
 			d.budget = info.Free / 100 * 85
 		}
+		d.sets = newSets(d)
+		d.setQueue = newQueue(len(d.sets))
 		d.cache = newCache(newArena(d.budget,
 			func(bytes int64) (device.Pointer, error) { return ex.Alloc(i, bytes) },
 			func(p device.Pointer) {
@@ -240,6 +247,7 @@ func (m *Manager) detach(s *set, reason string) {
 	for i, d := range s.devs {
 		gone := &device.Fault{Kind: device.FaultLost, Text: reason}
 		d.queue.close(gone)
+		d.setQueue.close(gone)
 		d.mu.Lock()
 		d.gone = gone
 		d.mu.Unlock()

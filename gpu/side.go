@@ -20,6 +20,10 @@ func (j *job) acquire(q *program.Query, list []uint32) error {
 	for j.exclusive && d.cache.evict() {
 		// What is kept lies scattered about: the memory is to be one.
 	}
+	if j.explicit {
+		d.note(q, j.kernels[0].formats)
+	}
+	j.pinSet()
 	found := j.findLayout(q, list) // pinned before anything is evicted
 	if err := j.query(q, list); err != nil {
 		return err

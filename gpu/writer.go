@@ -1,6 +1,8 @@
 package gpu
 
 import (
+	"cmp"
+	"slices"
 	"unsafe"
 
 	"pgaccel/gpu/device"
@@ -19,8 +21,23 @@ type chunk struct {
 	first, orders int
 	// list has the segments that are computed while the buffer has them; nil where the
 	// columns are kept.
-	list []uint32
+	list     []uint32
+	raw      []raw // encoded columns that come through the buffer
+	rawBytes int64 // of the buffer
 }
+
+// raw is an encoded column of a segment, and where it is to be as a device has it.
+type raw struct {
+	data   []byte
+	offset int64 // in the shared file; -1: it is not there
+	to     device.Pointer
+	rows   int
+	format program.LaneFormat
+}
+
+// rawAlign is the alignment of encoded columns in a buffer: that of column memory, so that what lies
+// side by side there is one piece here.
+const rawAlign = 64
 
 // copy adds a copy to the chunk's.
 func (c *chunk) copy(j *job, dst device.Pointer, data []byte) {
@@ -51,72 +68,6 @@ func (c *chunk) take(bytes int64) device.Pointer {
 	return p
 }
 
-// The buffers that columns come through: one is computed, one is copied, and one waits to be
-// copied so that the copies do not pause. What is left to be computed after the last copy is a
-// buffer's; and each costs the bus a pause of some microseconds.
-const (
-	buffersMax  = 3
-	bufferBytes = 32 << 20
-	bufferShare = 14 // of the budget
-)
-
-// buffers makes room for columns to come through: need in all, most for one segment, for so many
-// orders to transcode, and for lists of segments. After errNoRoom it has made some of it, perhaps.
-func (j *job) buffers(need, most int64, orders int) error {
-	if need == 0 {
-		return nil
-	}
-	if j.orders == 0 {
-		bytes := int64(orders) * program.TranscodeJobBytes
-		lists := int64(0)
-		for _, p := range j.parts {
-			lists += listAlign * int64(len(p.list))
-		}
-		p, err := j.alloc(bytes + lists)
-		if err != nil {
-			return err
-		}
-		j.orders, j.lists = p, p+device.Pointer(bytes)
-	}
-	if j.bufferSize == 0 {
-		bytes := j.d.m.opt.chunk
-		if bytes == 0 {
-			bytes = min(j.d.budget/bufferShare, bufferBytes)
-		}
-		j.bufferSize = roundUp(max(min(bytes, need), most))
-	}
-	n := 1
-	if need > j.bufferSize {
-		n = buffersMax
-	}
-	for len(j.slots) < n {
-		p, err := j.alloc(j.bufferSize)
-		if err != nil {
-			return err
-		}
-		j.slots = append(j.slots, p)
-	}
-	return nil
-}
-
-// bufferBytes is what a fill takes of a buffer where what it describes is not there.
-func (j *job) bufferBytes(f *fill) int64 {
-	if f.bytes == 0 {
-		return 0
-	}
-	n := int64(0)
-	if f.img.it == nil {
-		n = roundUp(f.bytes) // it may be streamed
-	}
-	if f.column >= 0 {
-		s := &f.p.q.Segments[f.pos]
-		if c := &s.Columns[f.column]; f.p.formats[f.column].of(c).Width > 0 {
-			n += roundUp(4 * int64(len(c.Words)))
-		}
-	}
-	return n
-}
-
 // writer lists what must be copied.
 type writer struct {
 	j                *job
@@ -128,6 +79,9 @@ type writer struct {
 	part             *part
 	places           []place
 	runs             []run
+	// Of the part that streams through.
+	stocked   []*stocked
+	stockedOf *part
 }
 
 // place is where something lies, or is about to.
@@ -190,14 +144,15 @@ func (w *writer) room(fills []fill, places []place) error {
 // chunk returns the one that the next columns belong to.
 func (w *writer) chunk(p *part, need int64, stream bool) *chunk {
 	j := w.j
-	if c := w.last; c != nil && w.stream == stream && (!stream || w.part == p) && c.used+need <= j.bufferSize {
+	if c := w.last; c != nil && w.stream == stream && (!stream || w.part == p) && c.used+roundUp(c.rawBytes)+need <= j.bufferSize {
 		return c
 	}
+	w.close(w.last)
 	of := &j.chunks
 	if stream {
 		of = &p.streams
 	}
-	c := &chunk{slot: len(*of) % len(j.slots), first: len(w.orders) / program.TranscodeJobBytes}
+	c := &chunk{slot: len(*of) % len(j.slots)}
 	c.addr = j.slots[c.slot]
 	c.copies = []device.Command{{Op: device.OpCopyShared, File: j.d.file}}
 	if l := w.last; l != nil { // it will have about as much
@@ -207,6 +162,33 @@ func (w *writer) chunk(p *part, need int64, stream bool) *chunk {
 	w.last, w.stream, w.part = c, stream, p
 	*of = append(*of, c)
 	return c
+}
+
+func rawBytes(c *program.SegmentColumn) int64 {
+	return (4*int64(len(c.Words)) + rawAlign - 1) &^ (rawAlign - 1)
+}
+
+// close gives a chunk's encoded columns their places, in the order of the file, and orders their
+// transcoding.
+func (w *writer) close(c *chunk) {
+	if c == nil {
+		return
+	}
+	slices.SortStableFunc(c.raw, func(a, b raw) int { return cmp.Compare(a.offset, b.offset) })
+	c.first, c.orders = len(w.orders)/program.TranscodeJobBytes, len(c.raw)
+	src := c.take(c.rawBytes)
+	for i := range c.raw {
+		r := &c.raw[i]
+		if n := int64(len(r.data)); r.offset >= 0 {
+			c.bytes += addPiece(&c.copies[0], device.Piece{Offset: r.offset, Bytes: n, Dst: src})
+		} else {
+			c.bytes += n
+			c.copies = append(c.copies, device.Command{Op: device.OpWrite, Dst: src, Data: r.data})
+		}
+		w.orders = program.AppendTranscodeJob(w.orders, src, r.to, r.rows, r.format)
+		src += device.Pointer(len(r.data)+rawAlign-1) &^ (rawAlign - 1)
+	}
+	c.raw, c.rawBytes = nil, 0
 }
 
 // bring lists the copies of what a descriptor describes to addr.
@@ -231,11 +213,12 @@ func (w *writer) bring(f *fill, c *chunk, addr device.Pointer, streamed bool) {
 		side(addr+device.Pointer(lanes), bytesOf(col.Nulls[:n]))
 	}
 	if l.Width > 0 {
-		words := bytesOf(col.Words)
-		src := c.take(int64(len(words)))
-		c.copy(j, src, words)
-		w.orders = program.AppendTranscodeJob(w.orders, src, addr, s.Rows, l)
-		c.orders++
+		r := raw{data: bytesOf(col.Words), offset: -1, to: addr, rows: s.Rows, format: l}
+		if off, ok := j.offset(r.data); ok {
+			r.offset = off
+		}
+		c.raw = append(c.raw, r)
+		c.rawBytes += rawBytes(col)
 		c.rows = max(c.rows, s.Rows)
 	}
 }
@@ -292,6 +275,7 @@ func (r *run) flush(j *job) {
 
 // flush ends all runs, and brings the orders to transcode.
 func (w *writer) flush() {
+	w.close(w.last)
 	for i := range w.runs {
 		w.runs[i].flush(w.j)
 	}
