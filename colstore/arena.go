@@ -274,9 +274,7 @@ type purse struct {
 	extents []extent
 }
 
-func (p *purse) alloc(size int) ([]byte, error) { return p.allocIn(nil, size) }
-
-func (p *purse) allocIn(cl *cluster, size int) ([]byte, error) {
+func (p *purse) alloc(cl *cluster, size int) ([]byte, error) {
 	e, mem, err := p.arena.alloc(size, cl)
 	if err != nil {
 		return nil, err
@@ -305,7 +303,7 @@ func newBlock(a *arena) *block {
 func (b *block) alloc(size int) ([]byte, error) { return b.allocIn(nil, size) }
 
 func (b *block) allocIn(cl *cluster, size int) ([]byte, error) {
-	mem, err := b.purse.allocIn(cl, size)
+	mem, err := b.purse.alloc(cl, size)
 	if err == nil {
 		b.bytes.Add(int64(b.purse.extents[len(b.purse.extents)-1].size))
 	}
