@@ -236,12 +236,12 @@ func appendTuning(b []byte, t *program.Tuning) []byte {
 		b = append(b, 1)
 	}
 	b = appendInts(b, t.Order...)
-	b = append(b, flags(t.Queue, t.Carries, t.Masked, t.Together, t.Ahead, t.Straight))
+	b = append(b, flags(t.Queue, t.Carries, t.Together))
 	b = appendInts(b, t.Dense, t.Rows, t.TableBytes, len(t.StageLookups))
 	for _, on := range t.StageLookups {
 		b = append(b, flags(on))
 	}
-	for _, list := range [][]bool{t.StageBits, t.ByteLookups, t.WindowLookups} {
+	for _, list := range [][]bool{t.StageBits, t.WindowLookups} {
 		b = appendInts(b, len(list))
 		for _, on := range list {
 			b = append(b, flags(on))

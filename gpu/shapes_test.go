@@ -24,7 +24,7 @@ func fullProgram() *program.Program {
 func TestShapeKey(t *testing.T) {
 	key := func(p *program.Program, u *program.Tuning) []byte { return appendTuning(appendProgram(nil, p), u) }
 	tuning := func() *program.Tuning {
-		return &program.Tuning{StageLookups: make([]bool, 1), StageBits: make([]bool, 1), ByteLookups: make([]bool, 1), WindowLookups: make([]bool, 1), Widths: make([]int8, 1)}
+		return &program.Tuning{StageLookups: make([]bool, 1), StageBits: make([]bool, 1), WindowLookups: make([]bool, 1), Widths: make([]int8, 1)}
 	}
 	base := key(fullProgram(), tuning())
 	seen := 0

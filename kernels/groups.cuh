@@ -211,14 +211,3 @@ PGACCEL_INLINE void stage(uint64_t *to, const uint64_t *from, uint32_t words)
 	for (uint32_t i = threadIdx.x; i < words; i += blockDim.x)
 		to[i] = __ldg(from + i);
 }
-
-// stage_bytes copies a bitmap of so many bytes to shared memory, as a byte of 0 or 1 for each
-// bit.
-PGACCEL_INLINE void stage_bytes(uint64_t *to, const uint8_t *from, uint32_t bytes)
-{
-#pragma unroll 4
-	for (uint32_t i = threadIdx.x; i < bytes; i += blockDim.x) {
-		const uint64_t bits = __ldg(from + i) * 0x0101010101010101ull & 0x8040201008040201ull;
-		to[i] = (bits + 0x7f7f7f7f7f7f7f7full) >> 7 & 0x0101010101010101ull;
-	}
-}

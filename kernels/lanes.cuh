@@ -107,12 +107,6 @@ PGACCEL_INLINE bool shared_bit_of(const uint32_t *words, uint32_t i)
 	return words[i >> 5] >> (i & 31) & 1;
 }
 
-// shared_byte_of reads a byte of what stage_bytes has made.
-PGACCEL_INLINE bool shared_byte_of(const uint32_t *table, uint32_t i)
-{
-	return ((const uint8_t *)table)[i] != 0;
-}
-
 // position_words returns to each lane the word of a bitmap for the position that has the
 // lane's number: bits of rows from rows on are 0.
 PGACCEL_INLINE uint32_t position_words(const uint32_t *bitmap, uint32_t vector, uint32_t lane, uint32_t rows)
@@ -174,17 +168,6 @@ PGACCEL_INLINE uint32_t words_top(const uint32_t *words, uint32_t position)
 	return words[at] << (32 - shift - width);
 }
 
-// fetch_lines has up to 32 lines of 128 bytes brought to the second-level cache.
-PGACCEL_INLINE void fetch_lines(const uint32_t *words, uint32_t lines, uint32_t lane)
-{
-#ifdef PGACCEL_EMULATOR
-	(void)words, (void)lines, (void)lane;
-#else
-	if (lane < lines)
-		asm volatile("prefetch.global.L2 [%0];" ::"l"(words + 32 * lane));
-#endif
-}
-
 // carry_in shifts a bit into bits: whether a + b is above 32 bits.
 PGACCEL_INLINE void carry_in(uint32_t &bits, uint32_t a, uint32_t b)
 {
@@ -210,25 +193,6 @@ PGACCEL_INLINE uint32_t words_inside(const uint32_t *words, uint32_t base, uint3
 		carry_in(outside[1], words_top<width>(words, i + 16) - low, rest);
 	}
 	return ~(outside[0] | outside[1] << 16);
-}
-
-// words_bytes returns the positions of a lane whose offsets are within a window and have a 1
-// in a table in shared memory, which begins with the byte of offset base.
-template <uint32_t width>
-PGACCEL_INLINE uint32_t words_bytes(const uint32_t *words, uint32_t base, uint32_t span, const uint8_t *table)
-{
-	const uint32_t low = base << (32 - width), last = ~(~span << (32 - width));
-	uint32_t out[2] = {0, 0};
-#pragma unroll
-	for (uint32_t i = 16; i-- > 0;) {
-#pragma unroll
-		for (uint32_t k = 0; k < 2; k++) {
-			const uint32_t x = words_top<width>(words, i + 16 * k) - low;
-			const uint32_t bit = x <= last ? table[x >> (32 - width)] : 0;
-			out[k] = out[k] * 2 + bit;
-		}
-	}
-	return out[0] | out[1] << 16;
 }
 
 // words_marked returns the positions of a lane, of some, whose offsets are within a window and

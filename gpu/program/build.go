@@ -16,7 +16,7 @@ const buildPositions = 4
 func buildTuning(t Tuning) Tuning {
 	t.Threads, t.BlocksPerSM = min(t.Threads, 256), 1
 	t.Queue, t.TableBytes = false, 0
-	t.StageLookups, t.StageBits, t.ByteLookups, t.WindowLookups = nil, nil, nil, nil
+	t.StageLookups, t.StageBits, t.WindowLookups = nil, nil, nil
 	return t
 }
 

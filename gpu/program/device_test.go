@@ -248,10 +248,9 @@ func randomTuning(q *Query, seed uint64) Tuning {
 		t.StageLookups = append(t.StageLookups, q.Program.Lookups[i].Kind != LookupHash && (seed+uint64(i))%2 == 0)
 	}
 	for i := range q.Lookups {
-		t.ByteLookups = append(t.ByteLookups, (seed/2+uint64(i))%2 == 0)
 		t.WindowLookups = append(t.WindowLookups, (seed/3+uint64(i))%2 == 0)
 	}
-	t.Carries, t.Masked, t.Together, t.Ahead, t.Straight, t.Rows = seed%5 != 0, seed%7 < 3, seed%11 < 6, seed%13 < 6, seed%17 < 9, int(seed/2%3)
+	t.Carries, t.Together, t.Rows = seed%5 != 0, seed%11 < 6, int(seed/2%3)
 	for i := range q.Bits {
 		t.StageBits = append(t.StageBits, (seed+uint64(i))%2 == 1)
 	}

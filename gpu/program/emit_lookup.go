@@ -31,29 +31,8 @@ func (g *generator) lookup(i int) (n lookupNames) {
 // staged reports whether a bitmap is in shared memory.
 func (g *generator) staged(list []bool, i int) bool { return i < len(list) && list[i] }
 
-// bytes reports whether a lookup is in shared memory as a byte for each key.
-func (t *Tuning) bytes(i int) bool {
-	return i < len(t.ByteLookups) && t.ByteLookups[i] && i < len(t.StageLookups) && t.StageLookups[i]
-}
-
 // rows is how many gathered rows a lane has at a time.
 func (t *Tuning) rows() int { return max(1, min(t.Rows, 2)) }
-
-// stagedBytes is the shared memory of a lookup of some size.
-func (t *Tuning) stagedBytes(i int, size int64) int64 {
-	if t.bytes(i) {
-		return 8 * bitmapBytes(size)
-	}
-	return bitmapBytes(size)
-}
-
-// testLookup is the condition that a lookup has a partner for a position.
-func (g *generator) testLookup(i int, at string) string {
-	if g.t.bytes(i) {
-		return fmt.Sprintf("shared_byte_of(%s, %s)", g.lookup(i).bits, at)
-	}
-	return g.testBit(g.staged(g.t.StageLookups, i), g.lookup(i).bits, at)
-}
 
 // testBit is the condition that a bit of a bitmap is set.
 func (g *generator) testBit(staged bool, bits, at string) string {
@@ -136,7 +115,7 @@ func (r *row) passes(i int) string {
 		r.memo[fmt.Sprint("entry", i)] = value{v: e}
 		return fmt.Sprintf("%s != %s", e, none[kind])
 	}
-	return fmt.Sprintf("%s && %s", f.in, g.testLookup(i, f.position))
+	return fmt.Sprintf("%s && %s", f.in, g.testBit(g.staged(g.t.StageLookups, i), g.lookup(i).bits, f.position))
 }
 
 // entry emits the entry of a lookup that has been probed: it is valid where alive is.

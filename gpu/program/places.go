@@ -128,7 +128,7 @@ func (g *Generated) layout(q *Query) (l layout) {
 	for i := range p.Lookups {
 		l.stagedLookups = append(l.stagedLookups, l.shared)
 		if i < len(g.t.StageLookups) && g.t.StageLookups[i] {
-			l.shared += g.t.stagedBytes(i, q.Lookups[i].Size)
+			l.shared += bitmapBytes(q.Lookups[i].Size)
 		}
 	}
 	for i := range q.Bits {

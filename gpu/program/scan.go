@@ -175,7 +175,10 @@ func (d *dense) open(columns []int) {
 
 // columns returns all that the stage reads, in order.
 func (d *dense) columns() []int {
-	roots := d.nodes(d.steps)
+	var roots []int
+	for _, s := range d.steps {
+		roots = append(roots, d.g.stepNode(s))
+	}
 	if d.sink && d.g.p.Sink.Kind != SinkBitmap {
 		sink, _ := d.g.p.sinkNodes()
 		roots = append(roots, sink...)
@@ -418,26 +421,6 @@ func (d *dense) together() bool {
 	return words <= togetherMax
 }
 
-// nodes are those that steps decide by.
-func (d *dense) nodes(steps []Step) (roots []int) {
-	for _, s := range steps {
-		roots = append(roots, d.g.stepNode(s))
-	}
-	return roots
-}
-
-// ahead emits that the next vector's words are fetched, of columns whose words are read at once.
-func (d *dense) ahead() {
-	g := d.g
-	g.line("if (vector + 1 < end && (vector + 1) * %d < rows) {", VectorRows)
-	for _, c := range g.columnsOf(d.nodes(d.steps)) {
-		if width, known := g.widthOf(c); known && width > 0 && d.whole(nil, []int{c}) {
-			g.line("fetch_lines(d%d.words + (vector + 1) * %d, %d, lane);", c, width*laneCount, width)
-		}
-	}
-	g.line("}")
-}
-
 // interval reports whether a step is decided by its window alone.
 func (d *dense) interval(k int) bool {
 	return d.steps[k].Kind == StepRange || !d.sink && d.g.windowOnly(d.steps[k:])
@@ -458,18 +441,10 @@ func (d *dense) carries(k, steps, column int) (calls []string) {
 			continue
 		}
 		staged, bits := d.bitmap(s)
-		switch {
-		case !staged:
+		if !staged {
 			return nil
-		case s.Kind == StepProbe && d.g.t.bytes(s.Index):
-			calls = append(calls, fmt.Sprintf("words_bytes%s, (const uint8_t *)%s + %s.shift)", call, bits, w))
-		default:
-			some := "0xffffffffu"
-			if d.g.t.Masked {
-				some = "out"
-			}
-			calls = append(calls, fmt.Sprintf("words_marked%s, %s, %s.shift, %s)", call, bits, w, some))
 		}
+		calls = append(calls, fmt.Sprintf("words_marked%s, %s, %s.shift, 0xffffffffu)", call, bits, w))
 	}
 	return calls
 }
@@ -482,13 +457,8 @@ func (d *dense) inside(k, steps int, position string) string {
 		pass := fmt.Sprintf("x - %s.base <= %s.span", w, w)
 		if !d.interval(j) {
 			staged, bits := d.bitmap(s)
-			at := fmt.Sprintf("(uint32_t)(x - %s.base + %s.shift)", w, w)
-			if s.Kind == StepProbe {
-				pass += " && " + d.g.testLookup(s.Index, at)
-			} else {
-				pass += " && " + d.g.testBit(staged, bits, at)
-			}
-			if !staged || d.g.t.Masked && k > 0 {
+			pass += " && " + d.g.testBit(staged, bits, fmt.Sprintf("(uint32_t)(x - %s.base + %s.shift)", w, w))
+			if !staged {
 				pass = "(m >> " + position + " & 1) && " + pass
 			}
 		}
@@ -540,9 +510,6 @@ func (d *dense) positions() {
 	g := d.g
 	if d.risky {
 		g.line("const uint32_t all = m;")
-	}
-	if g.t.Ahead {
-		d.ahead()
 	}
 	if d.read = d.together(); d.read {
 		columns := d.columns()
@@ -643,16 +610,10 @@ func (g *generator) rowColumn(r *row, described map[int]string, from, at string)
 		}
 		s, o := described[c], g.name(fmt.Sprintf("c%d", c))
 		width := fmt.Sprintf("%s[%s].width", g.columnParam(c), from)
-		w, known := g.widthOf(c)
-		if known {
+		if w, ok := g.widthOf(c); ok {
 			width = fmt.Sprint(w)
 		}
-		t, call := offsetType(g.p.Columns[c].Wide), g.laneCall("row_bits", c)
-		if g.t.Straight && known {
-			g.line("const %s %s = %s(%s ? %s.words : nowhere, %s, %s ? %s : 0);", t, o, call, r.alive, s, width, r.alive, at)
-		} else {
-			g.line("const %s %s = %s ? %s(%s.words, %s, %s) : 0;", t, o, r.alive, call, s, width, at)
-		}
+		g.line("const %s %s = %s ? %s(%s.words, %s, %s) : 0;", offsetType(g.p.Columns[c].Wide), o, r.alive, g.laneCall("row_bits", c), s, width, at)
 		d := decoded{offset: o, reference: s + ".reference"}
 		if g.p.Columns[c].Nullable {
 			nulls := g.name("nulls")

@@ -78,20 +78,16 @@ func (g *generator) stride() string {
 func (g *generator) stageBitmaps() {
 	g.line("PGACCEL_DYNAMIC_SHARED(dynamic);")
 	g.line("(void)dynamic;")
-	one := func(name, bits string, spread bool, at, bytes func(a *arguments) int64) {
+	one := func(name, bits string, at, bytes func(a *arguments) int64) {
 		offset := g.param("uint32_t", name+"_shared", func(a *arguments) uint64 { return uint64(at(a)) })
 		words := g.param("uint32_t", name+"_words", func(a *arguments) uint64 { return uint64(bytes(a) / 8) })
 		g.line("uint32_t *const s_%s = (uint32_t *)(dynamic + %s);", name, offset)
-		if spread {
-			g.line("stage_bytes((uint64_t *)s_%s, (const uint8_t *)%s, 8 * %s);", name, bits, words)
-			return
-		}
 		g.line("stage((uint64_t *)s_%s, (const uint64_t *)%s, %s);", name, bits, words)
 	}
 	for i := range g.p.Lookups {
 		if g.staged(g.t.StageLookups, i) {
 			g.lookup(i)
-			one(fmt.Sprintf("l%d", i), fmt.Sprintf("p.l%d_bits", i), g.t.bytes(i),
+			one(fmt.Sprintf("l%d", i), fmt.Sprintf("p.l%d_bits", i),
 				func(a *arguments) int64 { return a.l.stagedLookups[i] },
 				func(a *arguments) int64 { return bitmapBytes(a.q.Lookups[i].Size) })
 		}
@@ -99,7 +95,7 @@ func (g *generator) stageBitmaps() {
 	for i, staged := range g.t.StageBits {
 		if staged {
 			g.bitsOf(i)
-			one(fmt.Sprintf("b%d", i), fmt.Sprintf("p.b%d_bits", i), false,
+			one(fmt.Sprintf("b%d", i), fmt.Sprintf("p.b%d_bits", i),
 				func(a *arguments) int64 { return a.l.stagedBits[i] },
 				func(a *arguments) int64 { return bitmapBytes(a.q.Bits[i].Size) })
 		}

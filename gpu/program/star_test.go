@@ -154,7 +154,7 @@ func TestStar(t *testing.T) {
 			widths = append(widths, int8(LaneFormatOf(&SegmentColumn{Min: r[0], Max: r[1]}).Width))
 		}
 		was := chosen
-		for _, c := range []choices{{}, {carries: true, masked: true, bytes: true, together: true, ahead: true}, {carries: true, windows: true, search: true, straight: true, rows: 2}} {
+		for _, c := range []choices{{}, {carries: true, together: true}, {carries: true, windows: true, search: true, rows: 2}} {
 			c.threads, c.blocks = was.threads, was.blocks
 			chosen = c
 			tuning := TuningFor(q, &d.info, widths...)

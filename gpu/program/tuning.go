@@ -24,31 +24,19 @@ type Tuning struct {
 	// StageLookups and StageBits say which bitmaps blocks copy to their shared memory
 	// first, by lookup and by set of StepBits.
 	StageLookups, StageBits []bool
-	// ByteLookups says which of StageLookups become a byte for each key: that is found with
-	// fewer instructions than a bit.
-	ByteLookups []bool
 	// WindowLookups says of which lookups the rows of a vector are only compared with the
 	// interval of the keys, and looked up once they are gathered: where the interval says
 	// nearly as much, as that of a year's days does. It counts with Queue.
 	WindowLookups []bool
-	// Carries says that whole vectors of one column are decided by words_inside, words_bytes
-	// and words_marked, instead of an offset and a condition for each row.
+	// Carries says that whole vectors of one column are decided by words_inside and
+	// words_marked, instead of an offset and a condition for each row.
 	Carries bool
-	// Masked says that a bitmap in shared memory is read for the rows only that steps before
-	// have left.
-	Masked bool
 	// Together says that the words of all columns that the first steps read of a vector are
 	// read at once, where they are few, and Carries compares all with intervals: less waiting,
 	// and nothing is left out where no row of a vector is left.
 	Together bool
-	// Ahead says that the next vector of a unit is fetched to the second-level cache while one
-	// is computed: of columns that all rows are read of, at once.
-	Ahead bool
 	// Rows is how many gathered rows a lane has at a time, 1 or 2; 0 is 1.
 	Rows int
-	// Straight says that columns of gathered rows are read without branches: lanes whose row
-	// is gone read a word that all of them do.
-	Straight bool
 	// TableBytes is the shared memory for more than one table of few groups in a block, so
 	// that its warps mostly add to different words.
 	TableBytes int
@@ -66,24 +54,23 @@ const sharedReserve = 4 << 10
 // memory traffic as so many bits of each row of the vector do (measured on an H200).
 const gatherBits = 280
 
-// byteKeysMax is the most keys of a lookup that becomes bytes in shared memory: what is beyond
-// is missing as first-level cache.
-const byteKeysMax = 64 << 10
-
 // choices are those of TuningFor that measurements decide, by names of Tuning.
 type choices struct {
-	carries, masked, bytes, windows bool
-	together, ahead, straight       bool
-	rows                            int
-	search                          bool // steps in the order that all of them cost least in
-	threads, blocks                 int
+	carries, windows, together bool
+	rows                       int
+	search                     bool // steps in the order that all of them cost least in
+	threads, blocks            int
 }
 
 // chosen are the best of what TestTuning of internal/bench (tag tuning) has measured on an H200,
 // by the geometric mean of the Star Schema Benchmark's queries at scale factor 20, dimensions
-// filtered anew: 0.210 ms before, 0.182 with carries, 0.172 with these. masked and straight
-// make no difference; bytes, ahead, fewer threads and more blocks lose; two rows gain up to
-// 10 % of queries 2.1, 3.2 and 4.3, and lose as much or more of 1.1, 3.1 and 4.2.
+// filtered anew: 0.210 ms before, 0.182 with carries, 0.172 with these. Fewer threads and
+// more blocks lose; two rows gain up to 10 % of queries 2.1, 3.2 and 4.3, and lose as much or
+// more of 1.1, 3.1 and 4.2. Measured, too, and dropped: reading a bitmap in shared memory only
+// for rows that steps before have left, and columns of gathered rows without branches (lanes
+// whose row is gone read a word that all of them do), which made no difference, and a byte
+// for each key in shared memory instead of a bit, and fetching a unit's next vector to the
+// second-level cache while one is computed, which lost.
 var chosen = choices{carries: true, windows: true, search: true, together: true, threads: 1024, blocks: 1}
 
 // TuningFor chooses for an execution on a device: in which order steps are applied, which of
@@ -93,9 +80,9 @@ var chosen = choices{carries: true, windows: true, search: true, together: true,
 // mostly share a kernel.
 func TuningFor(q *Query, info *device.Info, widths ...int8) Tuning {
 	t := Tuning{Threads: chosen.threads, BlocksPerSM: chosen.blocks, Positions: 4, Widths: widths,
-		Carries: chosen.carries, Masked: chosen.masked, Together: chosen.together, Ahead: chosen.ahead, Straight: chosen.straight, Rows: chosen.rows,
+		Carries: chosen.carries, Together: chosen.together, Rows: chosen.rows,
 		StageLookups: make([]bool, len(q.Program.Lookups)), StageBits: make([]bool, len(q.Bits)),
-		ByteLookups: make([]bool, len(q.Program.Lookups)), WindowLookups: make([]bool, len(q.Program.Lookups))}
+		WindowLookups: make([]bool, len(q.Program.Lookups))}
 	if info.Kind == device.Emulator {
 		t.Threads = 64
 	}
@@ -290,11 +277,6 @@ func (c *chooser) split() {
 			c.t.WindowLookups[s.Index], c.t.Queue = true, true
 		} else if staged != nil && room && !*staged {
 			*staged = true
-			if size := int64(0); s.Kind == StepProbe && chosen.bytes {
-				if size = 8 * bitmap; size <= byteKeysMax+128 && size <= c.left {
-					c.t.ByteLookups[s.Index], bitmap = true, size
-				}
-			}
 			c.left -= bitmap
 		}
 		share *= s.share()

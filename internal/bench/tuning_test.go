@@ -35,12 +35,7 @@ var tuned = []struct {
 	{"windows", program.Choices{Carries: true, Windows: true, Threads: 1024, Blocks: 1}},
 	{"search", program.Choices{Carries: true, Windows: true, Search: true, Threads: 1024, Blocks: 1}},
 	{"together", program.Choices{Carries: true, Windows: true, Search: true, Together: true, Threads: 1024, Blocks: 1}},
-	{"straight", program.Choices{Carries: true, Windows: true, Search: true, Together: true, Straight: true, Threads: 1024, Blocks: 1}},
-	{"2 rows", program.Choices{Carries: true, Windows: true, Search: true, Together: true, Straight: true, Rows: 2, Threads: 1024, Blocks: 1}},
-	{"2 rows, not straight", program.Choices{Carries: true, Windows: true, Search: true, Together: true, Rows: 2, Threads: 1024, Blocks: 1}},
-	{"masked", program.Choices{Carries: true, Windows: true, Search: true, Together: true, Masked: true, Threads: 1024, Blocks: 1}},
-	{"bytes", program.Choices{Carries: true, Windows: true, Search: true, Together: true, Bytes: true, Threads: 1024, Blocks: 1}},
-	{"ahead", program.Choices{Carries: true, Windows: true, Search: true, Together: true, Ahead: true, Threads: 1024, Blocks: 1}},
+	{"2 rows", program.Choices{Carries: true, Windows: true, Search: true, Together: true, Rows: 2, Threads: 1024, Blocks: 1}},
 	{"768 threads", program.Choices{Carries: true, Windows: true, Search: true, Together: true, Threads: 768, Blocks: 1}},
 	{"2 blocks", program.Choices{Carries: true, Windows: true, Search: true, Together: true, Threads: 512, Blocks: 2}},
 }
