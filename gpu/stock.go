@@ -78,7 +78,8 @@ func (d *dev) note(q *program.Query, formats []format) {
 	case s.planned == 0:
 		s.planned = room
 	case s.scans%stockScans == 0:
-		d.restock(room)
+		d.forget()
+		d.restock(d.stockRoom())
 		for id, col := range s.columns {
 			if col.heat /= 2; col.heat < stockCold && col.kept == 0 {
 				delete(s.columns, id)
@@ -142,6 +143,22 @@ func (d *dev) restock(room int64) {
 	for _, it := range d.cache.items { // all of it, or what is free lay in pieces between them
 		if it.of != nil && it.refs == 0 {
 			d.cache.remove(it)
+		}
+	}
+}
+
+// forget gives up what no query has read for long: segments that have changed, mostly, which count
+// against the quota of their column.
+func (d *dev) forget() {
+	c := d.cache
+	for _, l := range d.layouts {
+		if l.it.refs == 0 && !l.it.dead && l.it.tick+staleTicks < c.tick {
+			c.drop(l.it)
+		}
+	}
+	for _, it := range c.items {
+		if it.of != nil && it.refs == 0 && it.tick+staleTicks < c.tick {
+			c.remove(it)
 		}
 	}
 }

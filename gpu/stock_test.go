@@ -113,6 +113,67 @@ func TestStockShift(t *testing.T) {
 	}
 }
 
+// TestStockChanges has a table change all the while: what is kept of segments that are gone makes
+// room for those that came.
+func TestStockChanges(t *testing.T) {
+	r := rand.New(rand.NewPCG(53, 53))
+	mem := newMemory(t, 4<<20)
+	m := newManager(t, Options{Memory: 2150 << 10, chunk: 8 << 10, File: mem.f, Offset: mem.offset}, &null{}) // which answers nothing
+	d := m.current().devs[0]
+	fact := newTable(r, mem, factColumns, slices.Repeat([]int{500}, 200)...)
+	all := func() (bytes int64) {
+		for _, f := range m.formats.of(most(fact, 1, 3)) {
+			bytes += f.bytes
+		}
+		return bytes
+	}()
+	var copied [2]int64
+	for i := range 30 * stockScans {
+		if i%4 == 0 { // but for the first, which names the columns
+			fact.segments = slices.Clone(fact.segments)
+			fact.add(r, 500)
+			last := len(fact.segments) - 1
+			fact.segments[1+r.IntN(last-1)], fact.segments = fact.segments[last], fact.segments[:last]
+			fact.id = newID()
+		}
+		before := m.Status()[0].BytesCopied
+		if _, _, err := m.Run(t.Context(), most(fact, 1, 3), RunOptions{Wait: true}); err != nil {
+			t.Fatal(err)
+		}
+		if i >= 26*stockScans {
+			copied[1] += int64(m.Status()[0].BytesCopied - before)
+		} else if i >= 2*stockScans && i < 6*stockScans {
+			copied[0] += int64(m.Status()[0].BytesCopied - before)
+		}
+	}
+	for i := range copied {
+		copied[i] /= 4 * stockScans
+	}
+	if copied[0] > all*3/4 || copied[1] > copied[0]*2 {
+		t.Errorf("of %d bytes %d are copied for each scan at first, %d later", all, copied[0], copied[1])
+	}
+	live := map[uint64]bool{}
+	for i := range fact.segments {
+		for c := range fact.segments[i].Columns {
+			live[fact.segments[i].Columns[c].ID] = true
+		}
+	}
+	gone, kept := 0, 0
+	for _, it := range d.cache.items {
+		if it.of != nil {
+			if kept++; !live[it.key.id] {
+				gone++
+			}
+		}
+	}
+	if gone > kept/2 {
+		t.Errorf("%d of %d columns that are kept are of segments that are gone", gone, kept)
+	}
+	if err := m.idle(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestStockQuotas has room shared out: the most read first, and not anew for little.
 func TestStockQuotas(t *testing.T) {
 	r := rand.New(rand.NewPCG(51, 51))
