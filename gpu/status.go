@@ -21,7 +21,7 @@ type DeviceStatus struct {
 	Held    int64            // bytes taken from the device to be used
 	Kept    map[string]int64 // bytes kept between queries: column, live rows, bits, table, lookup, image, buffers
 	Running int              // queries that run
-	Waiting int              // queries that wait for a stream, or for a scan of their table to end
+	Waiting int              // queries that wait for a stream, for buffers, or for a scan of their table to end
 
 	Queries       uint64 // that ended well
 	Shared        uint64 // that got the result of an equal one (Options.Share); of the first device
@@ -98,6 +98,9 @@ func (d *dev) addTo(s *DeviceStatus) {
 	d.queue.mu.Lock()
 	s.Waiting, s.Running = d.queue.length, d.queue.streams-len(d.queue.free)
 	d.queue.mu.Unlock()
+	d.setQueue.mu.Lock()
+	s.Waiting += d.setQueue.length
+	d.setQueue.mu.Unlock()
 	riding, waiting := d.convoys.count()
 	s.Waiting += waiting
 	s.Running += riding

@@ -254,26 +254,16 @@ func TestBuffersTurn(t *testing.T) {
 	}
 	d.mu.Unlock()
 	go func() { results <- compare(m, fits) }()
-	for range 10000 {
-		d.setQueue.mu.Lock()
-		n := d.setQueue.length
-		d.setQueue.mu.Unlock()
-		if n == 1 {
-			break
-		}
-		time.Sleep(time.Millisecond)
-	}
+	waiting(t, m, 1)
 	hold.Store(false)
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
 	if _, _, err := m.Run(ctx, none, RunOptions{Wait: true}); err != nil {
 		t.Errorf("a query that needs no buffers, beside one that waits for some: %v", err)
 	}
-	d.setQueue.mu.Lock()
-	if d.setQueue.length != 1 {
-		t.Errorf("%d wait for buffers", d.setQueue.length)
+	if n := m.Status()[0].Waiting; n != 1 {
+		t.Errorf("%d wait for buffers", n)
 	}
-	d.setQueue.mu.Unlock()
 	d.mu.Lock()
 	for _, s := range taken {
 		d.cache.arena.dealloc(s)
