@@ -65,15 +65,18 @@ func TestRandomQueriesOnDevice(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
-	r, err := Run(ctx, Options{Seed: 5, Queries: n, Sessions: 2, Changes: 10, Eager: true, Device: "emu", DeviceWorker: emulatorProgram(t), Out: t.Output()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, d := range r.Differences {
-		t.Errorf("difference:\n%s", d)
-	}
-	if r.OnDevice < n/5 {
-		t.Errorf("the device ran %d of %d queries; fallbacks %v", r.OnDevice, n, r.Fallbacks)
+	program := emulatorProgram(t)
+	for _, memory := range []int64{0, 200_000} { // in which many tables do not fit
+		r, err := Run(ctx, Options{Seed: 5, Queries: n, Sessions: 2, Changes: 10, Eager: true, Device: "emu", DeviceMemory: memory, DeviceWorker: program, Out: t.Output()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range r.Differences {
+			t.Errorf("%d bytes: difference:\n%s", memory, d)
+		}
+		if r.OnDevice < n/5 || memory > 0 && r.Streamed < n/50 {
+			t.Errorf("%d bytes: the device ran %d of %d queries, %d streamed; fallbacks %v", memory, r.OnDevice, n, r.Streamed, r.Fallbacks)
+		}
 	}
 }
 

@@ -50,6 +50,7 @@ type Report struct {
 	Indexed     int // conditions that a bitmap index answered for a segment
 
 	OnDevice  int            // executions that a device ran
+	Streamed  int            // of them, whose columns did not fit it
 	Fallbacks map[string]int // those that it was offered and did not run
 }
 
@@ -143,7 +144,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	if p.Indexed, err = st.counter("pgaccel_index_answers_total"); err != nil {
 		return nil, err
 	}
-	if p.OnDevice, p.Fallbacks, err = st.deviceCounts(); err != nil {
+	if p.OnDevice, p.Streamed, p.Fallbacks, err = st.deviceCounts(); err != nil {
 		return nil, err
 	}
 	p.Queries, p.Changes, p.Took = int(r.asked.Load()), int(r.changed.Load()), time.Since(start)
@@ -164,7 +165,7 @@ func (p *Report) print(w io.Writer) {
 	fmt.Fprintf(w, "  accelerated %8d  %5.1f %%\n", p.Accelerated, 100*p.Share())
 	fmt.Fprintf(w, "  scans shared %d, conditions answered by an index %d\n", p.Shared, p.Indexed)
 	if p.OnDevice > 0 || len(p.Fallbacks) > 0 {
-		fmt.Fprintf(w, "  on a device %8d  %5.1f %%\n", p.OnDevice, 100*float64(p.OnDevice)/float64(max(p.Queries, 1)))
+		fmt.Fprintf(w, "  on a device %8d  %5.1f %%, %d streamed\n", p.OnDevice, 100*float64(p.OnDevice)/float64(max(p.Queries, 1)), p.Streamed)
 		for _, reason := range slices.SortedFunc(maps.Keys(p.Fallbacks), func(a, b string) int { return p.Fallbacks[b] - p.Fallbacks[a] }) {
 			fmt.Fprintf(w, "  on the CPU  %8d  %5.1f %%  %s\n", p.Fallbacks[reason], 100*float64(p.Fallbacks[reason])/float64(max(p.Queries, 1)), reason)
 		}

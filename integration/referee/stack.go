@@ -218,12 +218,12 @@ func (s *stack) counter(name string) (int, error) {
 	return 0, fmt.Errorf("there is no %s: %w", name, scan.Err())
 }
 
-// deviceCounts returns the executions that a device ran, and those that it was offered and
-// did not run, by reason.
-func (s *stack) deviceCounts() (ran int, fallbacks map[string]int, err error) {
+// deviceCounts returns the executions that a device ran, those of them whose columns streamed
+// through it, and those that it was offered and did not run, by reason.
+func (s *stack) deviceCounts() (ran, streamed int, fallbacks map[string]int, err error) {
 	r, err := http.Get(fmt.Sprintf("http://%s/metrics", s.accel.HTTPAddr()))
 	if err != nil {
-		return 0, nil, err
+		return 0, 0, nil, err
 	}
 	defer r.Body.Close()
 	fallbacks = map[string]int{}
@@ -241,11 +241,13 @@ func (s *stack) deviceCounts() (ran int, fallbacks map[string]int, err error) {
 		switch {
 		case name == "pgaccel_device_queries_total{device" && label != "cpu":
 			ran += int(v)
+		case name == "pgaccel_device_streamed_queries_total{device":
+			streamed += int(v)
 		case name == "pgaccel_device_fallbacks_total{reason":
 			fallbacks[label] += int(v)
 		}
 	}
-	return ran, fallbacks, scan.Err()
+	return ran, streamed, fallbacks, scan.Err()
 }
 
 // since subtracts earlier counters.
