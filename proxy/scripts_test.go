@@ -224,7 +224,7 @@ func scripts() []script {
 		{28, "large messages", turns(g(query("select length('"+strings.Repeat("x", 3<<20)+"')")),
 			g(parse("big", "select length($1::text), "+strings.Repeat("/* */", 300_000)+" 1"), bind("", "big", []string{strings.Repeat("y", 2<<20)}), execute("", 0), syncing()),
 			g(query("select repeat('z', 2000000), generate_series(1, 3)")))},
-		{29, "statement_timeout", turns(g(query("set statement_timeout = 50")), g(query("select pg_sleep(5)")), cat(pbe("select pg_sleep(5)"), g(syncing())))},
+		{29, "statement_timeout", turns(g(query("set statement_timeout = 400")), g(query("select pg_sleep(5)")), cat(pbe("select pg_sleep(5)"), g(syncing())))},
 		{29, "idle_in_transaction_session_timeout", func(c *rawClient) []message {
 			list := c.exchange(query("set idle_in_transaction_session_timeout = 50; begin"))
 			return append(list, c.until(endOfConnection)...)
