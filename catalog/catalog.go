@@ -49,7 +49,8 @@ type Table struct {
 	IdentityFull bool
 	// Parts are the leaf partitions, by OID; nil where the table is not partitioned.
 	Parts []Part
-	// Pages and Rows are pg_class.relpages and reltuples: estimates.
+	// Pages and Rows are pg_class.relpages and reltuples: estimates. Package engine plans
+	// with the rows that the store has, where it has the table.
 	Pages int64
 	Rows  int64
 }
@@ -97,9 +98,11 @@ type Catalog struct {
 	// operators, that exist outside pg_catalog: a query that uses one of these
 	// names may not mean the built-in and is forwarded.
 	Shadowed map[string]bool
-	// Newest is NewestSQL's text at the time of the catalog: while it stays, Shadowed
-	// lacks no operator or cast that was created since.
-	Newest string
+	// Operators is OperatorsSQL's text at the time of the catalog: while it stays, Shadowed
+	// lacks no operator or cast.
+	Operators string
+	// Revoked is RevokedSQL's value.
+	Revoked bool
 	// ModeSet is true where the server gives some session a pgaccel.mode before the
 	// session says anything: ALTER ROLE or ALTER DATABASE ... SET, postgresql.conf.
 	ModeSet bool

@@ -5,12 +5,15 @@ package catalog
 // from 16384 on (FirstNormalObjectId in PostgreSQL's access/transam.h); which schema
 // it is in does not matter here, since search_path is the session's.
 
-// NewestSQL is an SQL expression, a text, that changes when an operator or a cast is
-// created: the largest OIDs, which an index has at hand. Neither can be renamed. (The
-// counter of OIDs is the cluster's and goes up until it wraps around after four
-// thousand millions.)
-const NewestSQL = `pg_catalog.concat_ws(' ', (SELECT pg_catalog.max(o.oid) FROM pg_catalog.pg_operator o),
- (SELECT pg_catalog.max(k.oid) FROM pg_catalog.pg_cast k))`
+// OperatorsSQL is an SQL expression, a text, that says which operators and casts somebody
+// has made: a hash of their OIDs. Nothing of one that matters here can be altered while it
+// keeps its OID: neither the name nor the types; which schema it is in does not matter.
+// The largest OID would not do, as transactions commit in another order than they take
+// OIDs. It costs some microseconds where there are none and 0.2 us for each: an array is
+// cheaper than an aggregate, a range of an index than the whole.
+const OperatorsSQL = `pg_catalog.concat_ws(' ',
+  pg_catalog.hash_array_extended(ARRAY(SELECT o.oid FROM pg_catalog.pg_operator o WHERE o.oid OPERATOR(pg_catalog.>=) 16384 ORDER BY o.oid), 0),
+  pg_catalog.hash_array_extended(ARRAY(SELECT k.oid FROM pg_catalog.pg_cast k WHERE k.oid OPERATOR(pg_catalog.>=) 16384 ORDER BY k.oid), 0))`
 
 // ShadowedSQL is a query for the lower-case names of functions, and the operators,
 // that might be preferred to a built-in one: Catalog.Shadowed. Of casts it says only

@@ -25,6 +25,8 @@ func TestBindReplacesEveryParameter(t *testing.T) {
 		Order:   []Order{{Expr: p}},
 		Limit:   p,
 		Grouped: true,
+
+		Constants: []Expr{&Call{Op: OpNeg, Args: []Expr{p}, T: vector.TypeOf(vector.Int4)}},
 	}
 	b := q.Bind([]vector.Datum{vector.Int(vector.Int4, 7)})
 	params := func(q *Query) (n int) {
@@ -36,7 +38,7 @@ func TestBindReplacesEveryParameter(t *testing.T) {
 				return true
 			})
 		}
-		for _, list := range [][]Expr{q.Filter, q.Group, q.Having, q.Output, q.Joins[0].Outer, q.Joins[0].On,
+		for _, list := range [][]Expr{q.Filter, q.Group, q.Having, q.Output, q.Joins[0].Outer, q.Joins[0].On, q.Constants,
 			{q.Aggs[0].Arg, q.Aggs[0].Filter, q.Order[0].Expr, q.Limit}} {
 			for _, e := range list {
 				count(e)
@@ -47,8 +49,8 @@ func TestBindReplacesEveryParameter(t *testing.T) {
 	if n := params(b); n != 0 || len(b.Params) != 0 {
 		t.Errorf("%d parameters are left", n)
 	}
-	if n := params(q); n != 10 {
-		t.Errorf("the query itself has changed: %d parameters, want 10", n)
+	if n := params(q); n != 11 {
+		t.Errorf("the query itself has changed: %d parameters, want 11", n)
 	}
 	if c := b.Filter[0].(*Call).Args[1].(Const); c.I != 7 {
 		t.Errorf("bound %+v", c)

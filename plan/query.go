@@ -152,10 +152,19 @@ type Query struct {
 	// Limit and Offset are nil, or Int8 constants or parameters.
 	Limit, Offset Expr
 
+	// Constants are the calls over constants and parameters alone that may fail. PostgreSQL
+	// computes them when it plans, wherever they stand: it reports an error though no row
+	// needs the value. They may occur in what was simplified away, too.
+	Constants []Expr
+
 	Params []vector.Type // types of $1, $2, ...
 	// Functions are the names of functions that the query calls without a schema,
 	// sorted: it is these that somebody's functions could take the place of.
 	Functions []string
+	// Calls are the OIDs of the built-in functions, sorted, that Postgres may call for the
+	// statement, those of operators, casts and aggregates included: EXECUTE on each is
+	// checked. What it calls for an index or a sort is not: it does not check that either.
+	Calls []uint32
 	// NeedsUTC is true where the meaning depends on the session's time zone: the
 	// gate lets it pass only where that is UTC.
 	NeedsUTC bool
@@ -217,5 +226,6 @@ func (q *Query) Bind(params []vector.Datum) *Query {
 		b.Order[i].Expr = sub(b.Order[i].Expr)
 	}
 	b.Limit, b.Offset = sub(q.Limit), sub(q.Offset)
+	b.Constants = all(q.Constants)
 	return &b
 }

@@ -10,7 +10,7 @@ type Reason string
 const (
 	ReasonMode          Reason = "mode off"             // pgaccel.mode = off
 	ReasonNotSelect     Reason = "not a plain SELECT"   // DML, utility, cursor, several statements
-	ReasonNoTable       Reason = "no accelerated table" // names a table that is not copied
+	ReasonNoTable       Reason = "no accelerated table" // names a table that is not chosen, or none
 	ReasonShape         Reason = "unsupported shape"    // subquery, window, set operation, join on no unique key, ...
 	ReasonFunction      Reason = "unsupported function"
 	ReasonType          Reason = "unsupported type"
@@ -19,10 +19,11 @@ const (
 	ReasonTimeZone      Reason = "time zone"      // the session's zone is not UTC
 	ReasonVolatile      Reason = "volatile"       // random(), nextval(), ...
 	ReasonSmall         Reason = "cheap anyway"   // Postgres answers as fast
-	ReasonNotReady      Reason = "not copied yet" // first copy under way, or refused
+	ReasonNotReady      Reason = "not copied yet" // first copy under way, or it failed and is tried again
+	ReasonRefused       Reason = "table refused"  // it cannot be copied: memory, replica identity, ...
 	ReasonChanged       Reason = "table changed"  // changed since its copy
 	ReasonDDL           Reason = "definition changed"
-	ReasonResolved      Reason = "other table meant" // search_path or a temporary table
+	ReasonResolved      Reason = "other table meant" // search_path, or a temporary table: the name means another table in the session
 	ReasonPrivilege     Reason = "privilege"
 	ReasonRLS           Reason = "row-level security"
 	ReasonIsolation     Reason = "isolation level"
@@ -36,7 +37,8 @@ const (
 	ReasonEvaluation    Reason = "evaluation"         // overflow, division by zero: Postgres decides
 	ReasonTies          Reason = "ties at limit"      // LIMIT cuts between equal keys
 	ReasonTimeout       Reason = "statement timeout"
-	ReasonMemory        Reason = "memory"
+	ReasonMemory        Reason = "memory"          // more than one query may have
+	ReasonQueryMemory   Reason = "query memory"    // what all queries together may have is in use
 	ReasonShadow        Reason = "shadow check"    // Postgres answers, to be compared with
 	ReasonMismatch      Reason = "shadow mismatch" // a shadow check of the shape found a difference
 	ReasonInternalError Reason = "internal error"

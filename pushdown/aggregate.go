@@ -29,6 +29,7 @@ func (a *analyzer) overRows(f func()) {
 // aggregate analyses an aggregate call and returns a reference to it.
 func (a *analyzer) aggregate(fn plan.AggFunc, name string, f *pg.FuncCall, s *scope) plan.Expr {
 	agg := plan.Aggregate{Func: fn}
+	var kinds []vector.Kind // of the arguments
 	a.overRows(func() {
 		switch {
 		case f.AggStar:
@@ -37,6 +38,7 @@ func (a *analyzer) aggregate(fn plan.AggFunc, name string, f *pg.FuncCall, s *sc
 			fail(plan.ReasonFunction, name+"() with several arguments")
 		default:
 			agg.Arg = a.argument(fn, name, f.Args[0], s)
+			kinds = []vector.Kind{agg.Arg.Type().Kind}
 		}
 		if f.AggFilter != nil {
 			agg.Filter = a.boolean(f.AggFilter, s)
@@ -50,12 +52,16 @@ func (a *analyzer) aggregate(fn plan.AggFunc, name string, f *pg.FuncCall, s *sc
 			agg.Func, agg.Arg = plan.CountStar, nil
 		}
 	})
+	agg.T = a.aggregateType(agg.Func, name, agg.Arg)
+	a.calls(name, kinds...)
+	if f.AggDistinct && kinds != nil {
+		a.callsEquality(kinds[0])
+	}
 	if agg.Func == plan.Sum && !agg.Distinct {
 		if e := a.sumOfScales(agg); e != nil {
 			return e
 		}
 	}
-	agg.T = a.aggregateType(agg.Func, name, agg.Arg)
 	return a.addAggregate(agg)
 }
 
@@ -96,12 +102,13 @@ func (a *analyzer) percentile(name string, f *pg.FuncCall, s *scope) plan.Expr {
 		if k := fraction.Datum.Type.Kind; !ok || fraction.Null || !isNumber(k) {
 			fail(plan.ReasonParameter, name+"() of a fraction that is not a numeric constant")
 		}
+		agg.Arg = a.argument(fn, name, by.Node, s)
+		a.calls(name, fraction.Datum.Type.Kind, agg.Arg.Type().Kind)
 		fraction, ok = a.cast(fraction, vector.TypeOf(vector.Float8)).(plan.Const)
 		if p := fraction.Float64(); !ok || !(p >= 0 && p <= 1) {
 			fail(plan.ReasonEvaluation, "a percentile that is not between 0 and 1")
 		}
 		agg.Fraction = fraction
-		agg.Arg = a.argument(fn, name, by.Node, s)
 		if fn == plan.PercentileCont {
 			if k := agg.Arg.Type().Kind; !isNumber(k) {
 				fail(plan.ReasonType, name+"() of "+k.String())

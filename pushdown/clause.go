@@ -162,6 +162,7 @@ func (a *analyzer) limit(n *pg.Node) plan.Expr {
 	if v.null {
 		return nil
 	}
+	a.callsCast(v, vector.Int8)
 	switch e := a.resolve(v, vector.TypeOf(vector.Int8)).(type) {
 	case plan.Const:
 		if e.Datum.Type.Kind.IsInt() && !e.Null && e.I >= 0 {

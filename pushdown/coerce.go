@@ -97,6 +97,7 @@ func (a *analyzer) commonResults(vals []value) ([]plan.Expr, vector.Type) {
 		t.Scale = numericScale(vals)
 	}
 	for i, v := range vals {
+		a.callsCast(v, k)
 		e := a.resolve(v, t)
 		if k == vector.Numeric {
 			e = a.toNumeric(e)
@@ -274,8 +275,9 @@ func (a *analyzer) cast(e plan.Expr, t vector.Type) plan.Expr {
 	case from.Kind.IsInt() && k.IsInt():
 	case (from.Kind.IsInt() || from.Kind == vector.Numeric) && k == vector.Numeric:
 		a.checkRescale(e, t)
-		// A cast of a cast of an integer to numeric is one.
-		if c, ok := e.(*plan.Call); ok && c.Op == plan.OpCast && c.Args[0].Type().Kind.IsInt() && from.Scale == 0 {
+		// A cast of a cast of an integer to numeric is one; numeric(p) and smaller integers fail
+		// by themselves.
+		if c, ok := e.(*plan.Call); ok && c.Op == plan.OpCast && c.Args[0].Type().Kind.IsInt() && from.Kind == vector.Numeric && from.Scale == 0 && from.Typmod < 0 {
 			e = c.Args[0]
 		}
 	case from.Kind == vector.Numeric && k.IsInt(): // rounds half away from zero
@@ -333,6 +335,9 @@ func digitsOf(e plan.Expr) int {
 		case plan.OpNeg, plan.OpAbs:
 			return digitsOf(c.Args[0])
 		case plan.OpCast:
+			if c.T.Typmod >= 4 { // it fails beyond its precision
+				return int(c.T.Typmod-4) >> 16
+			}
 			if in := c.Args[0].Type(); in.Kind.IsInt() {
 				return digitsOf(c.Args[0]) + int(c.T.Scale)
 			} else if in.Kind == vector.Numeric && in.Scale >= 0 {
@@ -438,8 +443,10 @@ func (a *analyzer) typeCast(c *pg.TypeCast, s *scope) plan.Expr {
 			fail(plan.ReasonParameter, "cast of a parameter to numeric(p,s)")
 		}
 	}
+	a.callsCast(v, k)
 	e := a.resolve(v, t)
 	if len(mods) > 0 {
+		a.calls("typmod", k)
 		return a.castMod(e, t, mods)
 	}
 	if k == vector.Numeric {

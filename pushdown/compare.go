@@ -16,9 +16,14 @@ func (a *analyzer) compare(op plan.Op, l, r value) plan.Expr {
 		if l.param > 0 || r.param > 0 {
 			fail(plan.ReasonParameter, "type of a parameter")
 		}
+		if !l.unknown() || !r.unknown() {
+			k := max(l.kind(), r.kind()) // the other's is Invalid, 0
+			a.callsOperator(operatorSymbol[op], k, k)
+		}
 		return nullBool
 	}
 	l, r, t := a.operands(l, r)
+	a.callsOperator(operatorSymbol[op], l.kind(), r.kind())
 	return a.compareTyped(op, l.e, r.e, t)
 }
 

@@ -28,6 +28,7 @@ type analyzer struct {
 	// columns are not; rows is true where an expression is over rows all the same, as in
 	// WHERE and in aggregates. grouping is true once GROUPING() was seen.
 	sets, rows, grouping bool
+	groupingZero         bool // there is a GROUPING() without grouping sets
 
 	// names are the output names of the last query analysed.
 	names []string
@@ -35,8 +36,13 @@ type analyzer struct {
 	joinsDone bool
 	needsUTC  bool
 	functions []string // plan.Query.Functions
+	oids      []uint32 // plan.Query.Calls
+	called    map[string]bool
+	equated   [][2]vector.Kind // operands of =
+	negated   bool             // a condition is, or may be, under NOT
 	intern    *interner
 	sizes     map[*plan.Call]int // calls in the tree below
+	constants []plan.Expr        // plan.Query.Constants
 	built     int                // calls made so far
 }
 
@@ -80,6 +86,12 @@ func (a *analyzer) sized(c *plan.Call) *plan.Call {
 	for _, x := range c.Args {
 		if sub, ok := x.(*plan.Call); ok {
 			n += a.sizes[sub]
+		}
+	}
+	switch c.Op {
+	case plan.OpAdd, plan.OpSub, plan.OpMul, plan.OpDiv, plan.OpMod, plan.OpNeg, plan.OpAbs, plan.OpCast, plan.OpExtract, plan.OpDateTrunc:
+		if !readsRows(c) {
+			a.constants = append(a.constants, c)
 		}
 	}
 	a.built++
@@ -170,6 +182,7 @@ func (a *analyzer) boolExpr(b *pg.BoolExpr, s *scope) plan.Expr {
 	case pg.BoolExprType_OR_EXPR:
 		return a.call(plan.OpOr, boolType, args...)
 	}
+	a.negated = true
 	return a.not(args[0])
 }
 
@@ -279,6 +292,7 @@ func (a *analyzer) nullIf(x, y value) plan.Expr {
 	a.operator("=")
 	shown := x.e
 	x, y, t := a.operands(x, y)
+	a.callsOperator("=", x.kind(), y.kind())
 	if shown == nil {
 		shown = x.e
 	}

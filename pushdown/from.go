@@ -153,7 +153,7 @@ func (a *analyzer) table(r *pg.RangeVar) *scope {
 	}
 	meta := chooseTable(a.cat.Lookup(r.Schemaname, r.Relname))
 	if meta == nil {
-		fail(plan.ReasonNoTable, "")
+		fail(plan.ReasonNoTable, r.Relname+" is not among the tables that --accelerate chooses, or is a view")
 	}
 	if !r.Inh && meta.Parts != nil {
 		fail(plan.ReasonShape, "ONLY of a partitioned table") // which has no rows of its own

@@ -80,6 +80,7 @@ func (a *analyzer) funcCall(f *pg.FuncCall, s *scope) plan.Expr {
 		if !v[0].kind().IsInt() || !v[1].kind().IsInt() {
 			fail(plan.ReasonFunction, "mod() of other than integers")
 		}
+		a.calls(name, v[0].kind(), v[1].kind())
 		return a.intArith(plan.OpMod, v[0].e, v[1].e)
 	case "extract", "date_part":
 		v := args(2)
@@ -100,6 +101,7 @@ func (a *analyzer) abs(v value) plan.Expr {
 	if k := v.kind(); !isNumber(k) {
 		fail(plan.ReasonFunction, "abs() of "+k.String())
 	}
+	a.calls("abs", v.kind())
 	return a.call(plan.OpAbs, plainType(v.e.Type()), v.e)
 }
 
@@ -135,6 +137,7 @@ func (a *analyzer) extract(function, field string, v value) plan.Expr {
 			scale = 0
 		}
 	}
+	a.calls(function, k)
 	arg := v.e
 	switch k {
 	case vector.TimestampTZ:
@@ -166,6 +169,7 @@ func (a *analyzer) dateTrunc(field string, v value) plan.Expr {
 	if v.unknown() {
 		fail(plan.ReasonFunction, "date_trunc() of a constant without a type")
 	}
+	a.calls("date_trunc", v.kind())
 	arg := v.e
 	switch v.kind() {
 	case vector.Timestamp:
@@ -184,6 +188,7 @@ func (a *analyzer) toMoment(name string, v []value) plan.Expr {
 	if v[0].text == nil || v[1].text == nil {
 		fail(plan.ReasonFunction, name+"()")
 	}
+	a.calls(name)
 	text, layout := *v[0].text, *v[1].text
 	m, ok := parseMoment(text)
 	ok = ok && !m.zoned

@@ -44,7 +44,7 @@ func (a *analyzer) aexpr(x *pg.A_Expr, s *scope) value {
 		for i, n := range list.Items {
 			members[i] = a.expr(n, s)
 		}
-		in := a.in(subject, members)
+		in := a.in(symbol, subject, members)
 		if symbol == "<>" {
 			in = a.not(in)
 		}
@@ -95,6 +95,7 @@ func (a *analyzer) unary(symbol string, v value) plan.Expr {
 	if !isNumber(k) {
 		fail(plan.ReasonFunction, "operator "+symbol)
 	}
+	a.calls(symbol, k)
 	switch symbol {
 	case "+":
 		return v.e
@@ -130,6 +131,7 @@ func (a *analyzer) arith(op plan.Op, l, r value) plan.Expr {
 		fail(plan.ReasonFunction, "arithmetic on "+k.String())
 	}
 	lk, rk := l.kind(), r.kind()
+	a.calls(operatorSymbol[op], lk, rk)
 	switch {
 	case lk.IsInt() && rk.IsInt():
 		return a.intArith(op, l.e, r.e)
@@ -214,7 +216,7 @@ func noNumericParam(e plan.Expr) {
 
 // in analyses x IN (members). As in transformAExprIn, two or more members without
 // columns share one common type with x; others are compared one by one.
-func (a *analyzer) in(x value, members []value) plan.Expr {
+func (a *analyzer) in(symbol string, x value, members []value) plan.Expr {
 	var fixed []int
 	for i, m := range members {
 		if m.unknown() || !readsRows(m.e) {
@@ -236,6 +238,7 @@ func (a *analyzer) in(x value, members []value) plan.Expr {
 				if m.null {
 					continue
 				}
+				a.callsCast(m, k)
 				e := a.resolve(m, t)
 				if k != vector.Numeric {
 					e = a.cast(e, t)
@@ -245,8 +248,10 @@ func (a *analyzer) in(x value, members []value) plan.Expr {
 			if x.unknown() {
 				x = typed(a.resolve(x, t))
 			}
+			a.callsMember(symbol, x.kind(), k, len(fixed))
 		}
 	}
+	a.negated = a.negated || symbol == "<>"
 	return a.anyEqual(x, members)
 }
 
@@ -337,12 +342,14 @@ func (a *analyzer) arrayOperation(x *pg.A_Expr, s *scope) plan.Expr {
 		if m.param > 0 {
 			fail(plan.ReasonParameter, "parameter in an array")
 		}
+		a.callsCast(m, k)
 		e := a.resolve(m, vector.TypeOf(k))
 		if k != vector.Numeric {
 			e = a.cast(e, vector.TypeOf(k))
 		}
 		members[i] = typed(e)
 	}
+	a.callsMember(symbol, subject.kind(), k, len(members))
 	in := a.anyEqual(subject, members)
 	if !isAny {
 		in = a.not(in)
@@ -361,6 +368,7 @@ func (a *analyzer) like(x *pg.A_Expr, s *scope) plan.Expr {
 	if !arg.Type().Kind.IsText() || !pat.Type().Kind.IsText() {
 		fail(plan.ReasonType, "LIKE on values that are not text")
 	}
+	a.callsOperator(symbol, arg.Type().Kind, pat.Type().Kind)
 	if !isLeaf(pat) || pat.Type().Kind == vector.BPChar {
 		fail(plan.ReasonFunction, "LIKE with a pattern that is not constant")
 	}
@@ -408,6 +416,7 @@ func (a *analyzer) distinct(l, r value) plan.Expr {
 		return a.call(plan.OpIsNotNull, boolType, a.resolve(l, vector.TypeOf(vector.Text)))
 	}
 	l, r, t := a.operands(l, r)
+	a.callsOperator("=", l.kind(), r.kind())
 	x, y := a.aligned(l.e, r.e, t)
 	return a.call(plan.OpDistinct, boolType, x, y)
 }

@@ -49,7 +49,7 @@ func startServer(t *testing.T) *server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.exec(t, schemaText(t)+string(data))
+	s.exec(t, schemaText(t)+string(data)+callsFunction)
 	for _, tab := range s.cat.Tables {
 		s.rows[tab.OID] = s.load(t, tab)
 	}
@@ -146,6 +146,7 @@ func (s *server) compare(t *testing.T, sql string) bool {
 			t.Errorf("%s\n$%d is %s, type OID %d in PostgreSQL", sql, i+1, k, oid)
 		}
 	}
+	s.wantCalls(t, sql, desc.ParamOIDs, st.Query)
 	if len(desc.ParamOIDs) == 0 {
 		s.compareValues(t, sql, st)
 	}

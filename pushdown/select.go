@@ -53,7 +53,7 @@ func Plan(sql string, paramOIDs []uint32, cat *catalog.Catalog) (st Statement) {
 	if cat.Shadowed["::"] {
 		fail(plan.ReasonShadowed, "cast between built-in types")
 	}
-	a := &analyzer{cat: cat, aggIndex: map[aggKey]int{}, intern: newInterner(), sizes: map[*plan.Call]int{}}
+	a := &analyzer{cat: cat, aggIndex: map[aggKey]int{}, intern: newInterner(), sizes: map[*plan.Call]int{}, called: map[string]bool{}}
 	for _, oid := range paramOIDs {
 		open := oid == 0 || oid == vector.OIDUnknown
 		t := vector.TypeOf(vector.KindOf(oid))
@@ -83,7 +83,12 @@ func checkPlain(sel *pg.SelectStmt) {
 	case len(sel.WindowClause) > 0:
 		fail(plan.ReasonShape, "window function")
 	case len(sel.FromClause) == 0:
-		fail(plan.ReasonNoTable, "")
+		walk(sel.ProtoReflect(), func(n *pg.Node) {
+			if n.GetRangeVar() != nil {
+				fail(plan.ReasonShape, "a sub-select as a value")
+			}
+		})
+		fail(plan.ReasonNoTable, "no FROM")
 	case sel.LimitOption == pg.LimitOption_LIMIT_OPTION_WITH_TIES:
 		fail(plan.ReasonShape, "FETCH FIRST ... WITH TIES")
 	}
@@ -207,6 +212,11 @@ func (a *analyzer) query(sel *pg.SelectStmt) *plan.Query {
 	distinct := len(sel.DistinctClause) > 0
 	if distinct && sel.DistinctClause[0].GetNode() != nil {
 		fail(plan.ReasonShape, "DISTINCT ON")
+	}
+	if distinct {
+		for _, e := range outputs {
+			a.callsEquality(e.Type().Kind)
+		}
 	}
 	if distinct && !q.Grouped {
 		// DISTINCT is grouping by all outputs.
@@ -338,6 +348,10 @@ func (a *analyzer) overGrouped(sel *pg.SelectStmt, r *pg.RangeSubselect) *plan.Q
 		if cut {
 			fail(plan.ReasonShape, "subquery with LIMIT in FROM")
 		}
+		// PostgreSQL sorts the subquery all the same: what fails there must not be missed.
+		if slices.ContainsFunc(q.Order, func(o plan.Order) bool { _, computed := o.Expr.(*plan.Call); return computed }) {
+			fail(plan.ReasonShape, "ORDER BY an expression in a subquery that is sorted again")
+		}
 		q.Order = nil
 		a.orderBy(q, sel.SortClause, s, targets, outputs)
 	}
@@ -366,6 +380,11 @@ func namesOf(targets []target) []string {
 // rows that other conditions remove, too, and what fails there must not be missed. With
 // grouping sets all of HAVING stays: the keys of a condition may be null in a group.
 func (a *analyzer) sinkHaving(q *plan.Query) {
+	if a.groupingZero && len(q.Having) > 0 {
+		// Nor does it move those with GROUPING(), though that is 0 without grouping sets: they
+		// remove groups whose aggregates have been computed, and may have failed.
+		fail(plan.ReasonShape, "HAVING and GROUPING() without grouping sets")
+	}
 	if len(q.Group) == 0 || len(q.Sets) > 0 {
 		return
 	}
@@ -403,8 +422,11 @@ func (a *analyzer) finish(q *plan.Query) {
 	q.NeedsUTC = a.needsUTC
 	q.Functions = a.functions
 	q.Aggs = a.aggs
+	q.Constants = a.constants
 	a.sinkHaving(q)
 	a.checkSetOrder(q)
+	a.noteDerived(q)
+	checkSetCasts(q)
 	root, joins, used := a.joinTree()
 	q.Joins = joins
 	var rest []plan.Expr

@@ -1,11 +1,17 @@
 package pushdown
 
-import "pgaccel/plan"
+import (
+	"slices"
+
+	"pgaccel/plan"
+)
 
 // checkSetOrder forwards ORDER BY a key of grouping sets that conditions on rows equate
 // with a constant or with another key. Up to version 17 PostgreSQL's planner takes such a
 // key for one that need not be sorted by, or sorts by the other, though either may be null
-// in a set that lacks it. So it does with keys that are one text under several collations.
+// in a set that lacks it. So it does with keys that are one text under several collations,
+// and from version 18 on with the same column of a table that is joined to itself by its key,
+// of which it scans one.
 func (a *analyzer) checkSetOrder(q *plan.Query) {
 	if len(q.Sets) == 0 || len(q.Order) == 0 {
 		return
@@ -20,9 +26,9 @@ func (a *analyzer) checkSetOrder(q *plan.Query) {
 		}
 	}
 	keys := map[int]int{}  // of each class
-	texts := map[int]int{} // keys of each expression, whatever their collation
+	alike := map[int]int{} // keys of each expression, whatever their collation or place in FROM
 	for _, e := range q.Group {
-		texts[a.intern.id(anyCollation(e))]++
+		alike[a.intern.id(a.anyPlace(anyCollation(e)))]++
 		if c, ok := eq.of(e); ok {
 			keys[c]++
 		}
@@ -35,12 +41,50 @@ func (a *analyzer) checkSetOrder(q *plan.Query) {
 			return e
 		})
 		over = anyCollation(over)
-		if texts[a.intern.id(over)] > 1 {
-			fail(plan.ReasonShape, "ORDER BY a key of grouping sets that is one under another collation, too")
+		if alike[a.intern.id(a.anyPlace(over))] > 1 {
+			fail(plan.ReasonShape, "ORDER BY a key of grouping sets that is one under another collation, or of the same table, too")
 		}
 		if c, ok := eq.of(over); ok && (eq.fixed[c] || keys[c] > 1) {
 			fail(plan.ReasonShape, "ORDER BY a key of grouping sets that a condition fixes")
 		}
+	}
+}
+
+// checkSetCasts forwards expressions over a key of grouping sets that is a cast within one
+// family of types (text to varchar, numeric to numeric(18,2), COLLATE). Up to version 17
+// PostgreSQL's planner makes one cast of such a key and of another around it: what it then
+// has is no key, and not null in the sets that lack the key.
+func checkSetCasts(q *plan.Query) {
+	if len(q.Sets) == 0 {
+		return
+	}
+	relabels := func(e plan.Expr) bool {
+		k, ok := e.(plan.Key)
+		if !ok {
+			return false
+		}
+		c, ok := q.Group[k.Index].(*plan.Call)
+		if !ok || c.Op != plan.OpCast {
+			return false
+		}
+		from, to := c.Args[0].Type().Kind, c.T.Kind
+		return from == to || from.IsText() && to.IsText()
+	}
+	check := func(e plan.Expr) {
+		plan.Walk(e, func(x plan.Expr) bool {
+			if c, ok := x.(*plan.Call); ok && slices.ContainsFunc(c.Args, relabels) {
+				fail(plan.ReasonShape, "an expression over a key of grouping sets that is a cast")
+			}
+			return true
+		})
+	}
+	for _, list := range [][]plan.Expr{q.Having, q.Output} {
+		for _, e := range list {
+			check(e)
+		}
+	}
+	for _, o := range q.Order {
+		check(o.Expr)
 	}
 }
 
@@ -53,6 +97,17 @@ func anyCollation(e plan.Expr) plan.Expr {
 		}
 		e = c.Args[0]
 	}
+}
+
+// anyPlace returns an expression over the first occurrence of each table.
+func (a *analyzer) anyPlace(e plan.Expr) plan.Expr {
+	return plan.Rewrite(e, func(x plan.Expr) plan.Expr {
+		if c, ok := x.(plan.Column); ok {
+			c.Table = slices.IndexFunc(a.tables, func(t plan.Table) bool { return t.Meta.OID == a.tables[c.Table].Meta.OID })
+			return c
+		}
+		return x
+	})
 }
 
 // equals are expressions that the conjuncts of conditions equate, in classes.

@@ -122,7 +122,7 @@ func (b *setBuilder) simple(n *pg.Node) uint64 {
 		fail(plan.ReasonShape, "grouping sets of this form")
 	}
 	key := b.item(n)
-	if !readsRows(key.e) {
+	if foldable(key.e) {
 		// A constant is null in the sets that lack it; whether PostgreSQL knows that
 		// depends on its version.
 		fail(plan.ReasonParameter, "a constant in grouping sets")
@@ -142,6 +142,37 @@ func (b *setBuilder) simple(n *pg.Node) uint64 {
 		fail(plan.ReasonShape, "an expression that is two keys of grouping sets")
 	}
 	return 1 << i
+}
+
+// foldable reports whether PostgreSQL may make a constant of e when it plans
+// (eval_const_expressions in clauses.c): because e reads no rows, or because what it reads
+// is not needed, as in COALESCE(1, x), CASE WHEN true THEN 1 ELSE x END and x + NULL. It may
+// say so of more expressions than PostgreSQL folds.
+func foldable(e plan.Expr) bool {
+	if !readsRows(e) {
+		return true
+	}
+	c, ok := e.(*plan.Call)
+	if !ok {
+		return false
+	}
+	switch c.Op {
+	case plan.OpCoalesce:
+		return foldable(c.Args[0])
+	case plan.OpCase:
+		for i := 0; i+1 < len(c.Args); i += 2 {
+			if foldable(c.Args[i]) {
+				return true
+			}
+		}
+		return false
+	}
+	return slices.ContainsFunc(c.Args, func(x plan.Expr) bool {
+		if k, ok := x.(plan.Const); ok {
+			return k.Null
+		}
+		return foldable(x)
+	})
 }
 
 // sameSyntax reports whether two expressions of one meaning are written alike, wherever
@@ -200,6 +231,7 @@ func (g *grouping) overSets(c *groupingCall) plan.Expr {
 		keys[i] = k
 	}
 	if g.sets == nil {
+		g.a.groupingZero = true
 		return plan.Const{Datum: vector.Int(vector.Int4, 0)}
 	}
 	return &plan.Grouping{Keys: keys, T: int4Type}

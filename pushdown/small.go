@@ -4,17 +4,22 @@ import (
 	"pgaccel/plan"
 )
 
-// smallRows is the estimated number of rows of the driving table below which
+// smallRows is the number of rows of the driving table below which
 // PostgreSQL answers as fast: a scan of so few takes about a millisecond, as do the
 // gate and the detour.
 const smallRows = 5000
 
+// forceTakesIt ends each detail: what who wants pgaccel's answer all the same can do.
+const forceTakesIt = "; SET pgaccel.mode = 'force' takes it all the same"
+
 // small says why a query is not worth taking, nil where it is.
 func small(q *plan.Query) *plan.Forward {
 	t := &q.Tables[0]
-	cheap := func(detail string) *plan.Forward { return &plan.Forward{Reason: plan.ReasonSmall, Detail: detail} }
-	if t.Meta.Rows >= 0 && t.Meta.Rows < smallRows { // below 0: never analysed
-		return cheap("few rows")
+	cheap := func(detail string) *plan.Forward {
+		return &plan.Forward{Reason: plan.ReasonSmall, Detail: detail + forceTakesIt}
+	}
+	if t.Meta.Rows < smallRows {
+		return cheap("few rows, which the server reads as fast")
 	}
 	var fixed []int
 	for _, e := range q.Filter {
@@ -27,7 +32,7 @@ func small(q *plan.Query) *plan.Forward {
 		}
 	}
 	if t.Meta.UniqueOn(fixed) {
-		return cheap("one row by a unique key")
+		return cheap("one row by a unique key, which an index of the server finds as fast")
 	}
 	if q.Grouped {
 		return nil
@@ -35,12 +40,12 @@ func small(q *plan.Query) *plan.Forward {
 	for _, ix := range t.Meta.Indexes {
 		for _, c := range fixed {
 			if len(ix.Columns) > 0 && ix.Columns[0] == c {
-				return cheap("rows by an index")
+				return cheap("rows by a column that an index of the server begins with")
 			}
 		}
 	}
 	if len(q.Filter) == 0 && len(q.Order) == 0 {
-		return cheap("rows as they come")
+		return cheap("rows as they come, of which sending is most of the work")
 	}
 	return nil
 }

@@ -9,20 +9,27 @@ import (
 const VirtualSchema = "pgaccel"
 
 // RewriteVirtual replaces each relation of the schema pgaccel in a SELECT by a
-// subquery: relation maps a name to the SELECT that stands for it. found is false
-// where there is nothing to replace; the text is then sql's own. An error means that
-// sql, or a replacement, cannot be parsed.
-func RewriteVirtual(sql string, relation func(name string) (selectSQL string, ok bool)) (text string, found bool, err error) {
+// subquery: relation maps a name to the SELECT that stands for it, which may refer to
+// the parameter $param, the first behind those of sql, of which declared is the least
+// number. param is 0 where there is nothing to replace; the text is then sql's own. An
+// error means that sql, or a replacement, cannot be parsed.
+func RewriteVirtual(sql string, declared int, relation func(name string, param int) (selectSQL string, ok bool)) (text string, param int, err error) {
 	if err := guard(sql); err != nil {
-		return sql, false, err
+		return sql, 0, err
 	}
 	tree, err := pg.Parse(sql)
 	if err != nil {
-		return sql, false, err
+		return sql, 0, err
 	}
 	if len(tree.Stmts) != 1 || tree.Stmts[0].Stmt.GetSelectStmt() == nil {
-		return sql, false, nil
+		return sql, 0, nil
 	}
+	param = declared + 1
+	walk(tree.ProtoReflect(), func(n *pg.Node) {
+		if p := n.GetParamRef(); p != nil {
+			param = max(param, int(p.Number)+1)
+		}
+	})
 	replaced := map[string]bool{}
 	var refs []*pg.ColumnRef
 	walk(tree.ProtoReflect(), func(n *pg.Node) {
@@ -34,7 +41,7 @@ func RewriteVirtual(sql string, relation func(name string) (selectSQL string, ok
 			if r.Schemaname != VirtualSchema || err != nil {
 				return
 			}
-			body, ok := relation(r.Relname)
+			body, ok := relation(r.Relname, param)
 			if !ok {
 				return
 			}
@@ -52,7 +59,7 @@ func RewriteVirtual(sql string, relation func(name string) (selectSQL string, ok
 		}
 	})
 	if err != nil || len(replaced) == 0 {
-		return sql, false, err
+		return sql, 0, err
 	}
 	// pgaccel.tables.rows names the table by its schema, which a subquery has not.
 	for _, ref := range refs {
@@ -62,9 +69,9 @@ func RewriteVirtual(sql string, relation func(name string) (selectSQL string, ok
 	}
 	text, err = pg.Deparse(tree)
 	if err != nil {
-		return sql, false, err
+		return sql, 0, err
 	}
-	return text, true, nil
+	return text, param, nil
 }
 
 // walk calls f for every Node below m. What f puts into a node is not walked.

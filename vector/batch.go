@@ -52,4 +52,16 @@ func (c *Column) Append(d Datum, n int) {
 type Batch struct {
 	Rows    int
 	Columns []Column
+	// Bytes is the memory that the columns take, as far as it has been accounted.
+	Bytes int64
+	// Reserved gives back what has been reserved for it; nil where nothing has.
+	Reserved func()
+}
+
+// Release says that nobody needs the batch any more. It may be called more than once, and
+// on nil.
+func (b *Batch) Release() {
+	if b != nil && b.Reserved != nil {
+		b.Reserved()
+	}
 }

@@ -1,0 +1,198 @@
+package pushdown
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"pgaccel/internal/pgserver"
+	"pgaccel/plan"
+	"pgaccel/vector"
+)
+
+// callsFunction is a function of the server's that says what a statement calls, as its
+// parser has it: EXECUTE on these is checked when it runs. Functions written in SQL, which
+// the planner puts in place, call others in turn. Of GROUP BY and DISTINCT it is what the
+// operator = calls. Null where the statement is wrong.
+const callsFunction = `
+CREATE FUNCTION called(tree text) RETURNS oid[] LANGUAGE sql AS $$
+ WITH RECURSIVE f(o) AS (
+  SELECT m[1]::oid FROM regexp_matches(tree, ':(?:opfuncid|funcid|aggfnoid) (\d+)', 'g') m
+  UNION SELECT p.oprcode::oid FROM regexp_matches(tree, ':(?:groupClause|distinctClause|aggdistinct) \(((?:\{SORTGROUPCLAUSE [^}]*\} ?)+)\)', 'g') c,
+   regexp_matches(c[1], ':eqop (\d+)', 'g') m JOIN pg_operator p ON p.oid = m[1]::oid
+  UNION SELECT m[1]::oid FROM f JOIN pg_proc p ON p.oid = f.o AND p.prosqlbody IS NOT NULL, regexp_matches(p.prosqlbody::text, ':(?:opfuncid|funcid|aggfnoid) (\d+)', 'g') m)
+ SELECT coalesce(array_agg(o ORDER BY o) FILTER (WHERE o <> 0), '{}') FROM f $$;
+CREATE FUNCTION calls(statement text, columns text DEFAULT '') RETURNS oid[] LANGUAGE plpgsql AS $$
+DECLARE tree text;
+BEGIN
+ EXECUTE 'CREATE TEMP VIEW asked ' || columns || ' AS ' || statement;
+ SELECT ev_action::text INTO tree FROM pg_rewrite WHERE ev_class = 'asked'::regclass;
+ DROP VIEW asked;
+ RETURN called(tree);
+EXCEPTION WHEN syntax_error_or_access_rule_violation OR feature_not_supported OR data_exception THEN RETURN NULL;
+END $$;`
+
+// builtinQueries are the lines of builtins.txt by what they stand for: SQL over a table k
+// with a column for each kind.
+func builtinQueries() map[string]string {
+	q := map[string]string{"count()": "count(*)", "to_date()": "to_date('1', '2')", "to_timestamp()": "to_timestamp('1', '2')",
+		"typmod(numeric)": "'1'::text::numeric(5,2)", "typmod(varchar)": "k.text::varchar(3)", "typmod(bpchar)": "k.text::bpchar(3)",
+		"typmod(time)": "k.time::time(3)", "typmod(timestamp)": "k.timestamp::timestamp(3)", "typmod(timestamptz)": "k.timestamptz::timestamptz(3)"}
+	kinds := slices.Sorted(maps.Values(kindName))
+	column := func(k string) string { return "k." + quoteAlways(k) }
+	for _, l := range kinds {
+		for name := range aggregates {
+			q[name+"("+l+")"] = name + "(" + column(l) + ")"
+		}
+		for _, symbol := range []string{"+", "-"} {
+			q[symbol+"("+l+")"] = symbol + " " + column(l)
+		}
+		q["abs("+l+")"] = "abs(" + column(l) + ")"
+		q["extract("+l+")"] = "extract(year FROM " + column(l) + ")"
+		q["date_part("+l+")"] = "date_part('year', " + column(l) + ")"
+		q["date_trunc("+l+")"] = "date_trunc('year', " + column(l) + ")"
+		for _, r := range kinds {
+			pair := "(" + l + "," + r + ")"
+			for _, symbol := range slices.Concat(slices.Collect(maps.Values(operatorSymbol)), slices.Collect(maps.Keys(negators))) {
+				q[symbol+pair] = column(l) + " " + symbol + " " + column(r)
+			}
+			if l != r {
+				q["::"+pair] = column(l) + "::" + r
+			}
+			q["mod"+pair] = "mod(" + column(l) + ", " + column(r) + ")"
+			for name := range percentiles {
+				q[name+pair] = name + "(0.5::" + l + ") WITHIN GROUP (ORDER BY " + column(r) + ")"
+			}
+		}
+	}
+	return q
+}
+
+// newHashes are lines of which PostgreSQL 18 has functions of its own, beside those before.
+var newHashes = map[string][]uint32{"bool": {454, 6417}, "date": {450, 6415}, "timestamptz": {2039, 6425}}
+
+// TestBuiltins compares builtins.txt with what the server's parser makes of each line.
+func TestBuiltins(t *testing.T) {
+	ctx := context.Background()
+	pgs, err := pgserver.Start(ctx, pgserver.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pgs.Stop)
+	conn, err := pgx.Connect(ctx, pgs.URL("postgres", "postgres"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(ctx)
+	var columns []string
+	for _, name := range slices.Sorted(maps.Values(kindName)) {
+		columns = append(columns, quoteAlways(name)+" "+name)
+	}
+	if _, err := conn.PgConn().Exec(ctx, callsFunction+"CREATE TABLE k ("+strings.Join(columns, ", ")+")").ReadAll(); err != nil {
+		t.Fatal(err)
+	}
+	var names, statements []string
+	for name, e := range builtinQueries() {
+		names, statements = append(names, name), append(statements, "SELECT "+e+" AS x FROM k")
+	}
+	rows, err := conn.Query(ctx, "SELECT name, calls FROM (SELECT name, calls(s) FROM unnest($1::text[], $2::text[]) u(name, s)) c WHERE calls IS NOT NULL", names, statements)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	var name string
+	var oids []uint32
+	if _, err := pgx.ForEachRow(rows, []any{&name, &oids}, func() error {
+		lines = append(lines, strings.Join(append([]string{name}, numbers(oids)...), " "))
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	// The function by which members of a list are hashed: that of the type's default class.
+	rows, err = conn.Query(ctx, `SELECT DISTINCT y.typname, ARRAY[p.amproc::oid] FROM pg_type y JOIN pg_opclass c ON c.opcdefault AND c.opcmethod = 405
+		AND c.opcintype = CASE y.typname WHEN 'varchar' THEN 25 ELSE y.oid END JOIN pg_amproc p ON p.amprocfamily = c.opcfamily AND p.amprocnum = 1
+		AND p.amproclefttype = c.opcintype AND p.amprocrighttype = c.opcintype WHERE y.typname = ANY ($1)`, slices.Collect(maps.Values(kindName)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := pgx.ForEachRow(rows, []any{&name, &oids}, func() error {
+		if both := newHashes[name]; slices.Contains(both, oids[0]) {
+			oids = both
+		}
+		lines = append(lines, strings.Join(append([]string{"hash(" + name + ")"}, numbers(oids)...), " "))
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(lines)
+	got := strings.Join(lines, "\n") + "\n"
+	if *update {
+		if err := os.WriteFile("builtins.txt", []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	} else if got != builtinsText {
+		want := parseBuiltins(builtinsText)
+		for name, oids := range parseBuiltins(got) {
+			if w, ok := want[name]; !ok || !slices.Equal(w, oids) {
+				t.Errorf("%s: builtins.txt has %v, the server %v", name, w, oids)
+			}
+			delete(want, name)
+		}
+		for name := range want {
+			t.Errorf("%s: builtins.txt has it, the server does not", name)
+		}
+	}
+	// Each of them is a function that is built in, here or in a later version.
+	var strange int
+	all := map[uint32]bool{}
+	for _, oids := range parseBuiltins(got) {
+		for _, o := range oids {
+			all[o] = true
+		}
+	}
+	for _, both := range newHashes {
+		delete(all, both[1])
+	}
+	err = conn.QueryRow(ctx, "SELECT count(*) FROM unnest($1::oid[]) o WHERE o >= 16384 OR NOT EXISTS (SELECT FROM pg_proc p WHERE p.oid = o)", slices.Collect(maps.Keys(all))).Scan(&strange)
+	if err != nil || strange > 0 {
+		t.Errorf("%d are no built-in functions, %v", strange, err)
+	}
+}
+
+func numbers(oids []uint32) (out []string) {
+	for _, o := range oids {
+		out = append(out, fmt.Sprint(o))
+	}
+	return out
+}
+
+// wantCalls asserts that a plan knows every function that the server calls for the statement.
+func (s *server) wantCalls(t *testing.T, sql string, params []uint32, q *plan.Query) {
+	t.Helper()
+	statement := strings.TrimRight(strings.TrimSpace(sql), "; ")
+	for i := len(params); i > 0; i-- { // a view has no parameters
+		statement = strings.ReplaceAll(statement, fmt.Sprintf("$%d", i), fmt.Sprintf("(SELECT NULL::%s)", kindName[vector.KindOf(params[i-1])]))
+	}
+	var columns []string
+	for i := range q.Output {
+		columns = append(columns, fmt.Sprintf("c%d", i))
+	}
+	var oids []uint32
+	if err := s.conn.QueryRow(context.Background(), "SELECT calls($1, $2)", statement, "("+strings.Join(columns, ",")+")").Scan(&oids); err != nil {
+		t.Fatalf("%s\n%v", statement, err)
+	}
+	if oids == nil {
+		t.Errorf("%s\n cannot be made a view of", statement)
+	}
+	for _, o := range oids {
+		if !slices.Contains(q.Calls, o) {
+			t.Errorf("%s\n the plan's calls lack %d: %v", sql, o, q.Calls)
+		}
+	}
+}
