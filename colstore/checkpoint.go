@@ -5,10 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -22,7 +23,7 @@ import (
 // that the snapshot sees. A restart loads the tables, reads the stream from there and
 // skips what the snapshot sees already.
 //
-//	DIR/lock            held (flock) by the process that uses the folder
+//	DIR/lock            held (flock) by the process that uses the folder; names its Instance
 //	DIR/manifest        JSON, one line, then the CRC-32C of that line in hexadecimal
 //	DIR/s<n>            a segment, written once and never changed
 //	DIR/d<n>            a dictionary: strings in the order of their codes
@@ -82,6 +83,11 @@ type Disk struct {
 	dir  string
 	lock *os.File
 	last *Checkpoint
+	// instance is the last checkpoint's, as the lock file has it: known where the
+	// manifest is lost. damage is what is wrong with the folder, nil where nothing is.
+	instance string
+	noted    string // what the lock file has
+	damage   error
 	// segments and dicts know the files of what has been saved or loaded: segments by
 	// their first column's data, which is never used for another segment while it is
 	// a key here; dictionaries by column, with their length.
@@ -118,11 +124,77 @@ func OpenDisk(dir string) (*Disk, error) {
 		return nil, fmt.Errorf("%s is in use by another pgaccel: %w", dir, err)
 	}
 	d := &Disk{dir: dir, lock: lock, segments: map[compress.Column]savedFile{}, dicts: map[dictKey]savedDict{}, writeFile: writeSynced}
-	if d.last, err = d.readManifest(); err != nil && !errors.Is(err, ErrNoCheckpoint) {
+	if err := d.look(); err != nil {
 		lock.Close()
 		return nil, err
 	}
 	return d, nil
+}
+
+// look finds out what the folder holds.
+func (d *Disk) look() (err error) {
+	name, err := io.ReadAll(io.LimitReader(d.lock, 1024))
+	if err != nil {
+		return err
+	}
+	d.noted = strings.TrimSpace(string(name))
+	d.instance = d.noted
+	d.last, err = d.readManifest()
+	switch {
+	case err == nil:
+		d.instance = d.last.Instance
+		return nil
+	case !errors.Is(err, ErrNoCheckpoint):
+		return err
+	case !errors.Is(err, fs.ErrNotExist):
+		d.damage = err
+		return nil
+	}
+	entries, err := os.ReadDir(d.dir)
+	if err != nil {
+		return err
+	}
+	files := 0
+	for _, e := range entries {
+		if ours(e.Name()) {
+			files++
+		}
+	}
+	if files > 0 {
+		d.damage = fmt.Errorf("%w: there are %d files of columns, but no manifest", ErrNoCheckpoint, files)
+	}
+	return nil
+}
+
+// ours reports whether a file has the name of one of a checkpoint's, other than the
+// manifest's.
+func ours(name string) bool {
+	_, err := strconv.ParseUint(name[1:], 10, 63)
+	return err == nil && strings.IndexByte("sdl", name[0]) >= 0
+}
+
+// Damage returns what was wrong with the folder when it was opened, so that there was
+// no checkpoint in it though there should have been one; nil where nothing was.
+func (d *Disk) Damage() error { return d.damage }
+
+// Instance returns the Instance of the newest checkpoint, also of one that was
+// forgotten or lost; "" where there has been none, or it is lost, too.
+func (d *Disk) Instance() string { return d.instance }
+
+// setInstance notes the instance in the lock file.
+func (d *Disk) setInstance(name string) error {
+	if d.instance = name; d.noted == name {
+		return nil
+	}
+	text := []byte(name + "\n")
+	if _, err := d.lock.WriteAt(text, 0); err != nil {
+		return err
+	}
+	if err := errors.Join(d.lock.Truncate(int64(len(text))), d.lock.Sync()); err != nil {
+		return err
+	}
+	d.noted = name
+	return nil
 }
 
 // Close gives the folder back. What was saved stays.
@@ -153,7 +225,7 @@ func (d *Disk) path(kind byte, number int) string {
 func (d *Disk) readManifest() (*Checkpoint, error) {
 	b, err := os.ReadFile(filepath.Join(d.dir, "manifest"))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, ErrNoCheckpoint
+		return nil, fmt.Errorf("%w: %w", ErrNoCheckpoint, err)
 	} else if err != nil {
 		return nil, err
 	}
@@ -184,6 +256,9 @@ func (d *Disk) Save(c *Checkpoint, tables []*Table) (err error) {
 			d.sweep()
 		}
 	}()
+	if err = d.setInstance(c.Instance); err != nil {
+		return err
+	}
 	segments, dicts := map[compress.Column]savedFile{}, map[dictKey]savedDict{}
 	for _, t := range tables {
 		saved, err := d.saveTable(c, t, segments, dicts)
@@ -310,7 +385,7 @@ func (d *Disk) sweep() {
 		return
 	}
 	for _, e := range entries {
-		if n := e.Name(); !keep[n] && (n == "manifest.new" || len(n) > 1 && slices.Contains([]byte("sdl"), n[0])) {
+		if n := e.Name(); !keep[n] && (n == "manifest.new" || ours(n)) {
 			os.Remove(filepath.Join(d.dir, n))
 		}
 	}

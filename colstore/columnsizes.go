@@ -9,6 +9,8 @@ import (
 // its dictionary.
 type ColumnSize struct {
 	Table, Column string
+	TableOID      uint32
+	AttNum        int16  // 0 for what is no column of the table
 	Codec         string // of compress; "open" for segments that are being filled, "dictionary" for strings, "index" for bitmap indexes
 	Segments      int    // 0 for a dictionary
 	Bytes         int64  // encoded values or strings, null bitmaps not counted
@@ -40,9 +42,9 @@ func (r *Relation) columnSizes() []ColumnSize {
 		}
 		c := columns[column][codec]
 		if c == nil {
-			c = &ColumnSize{Table: r.meta.QualifiedName(), Column: "(identity)", Codec: codec}
+			c = &ColumnSize{Table: r.meta.QualifiedName(), TableOID: r.meta.OID, Column: "(identity)", Codec: codec}
 			if column < len(r.meta.Columns) { // the others hold Row.Identity
-				c.Column = r.meta.Columns[column].Name
+				c.Column, c.AttNum = r.meta.Columns[column].Name, r.meta.Columns[column].AttNum
 			}
 			columns[column][codec] = c
 		}

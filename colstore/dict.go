@@ -25,11 +25,15 @@ type Dict struct {
 type arrays struct {
 	blocks  [][]byte // each string within one block
 	entries []entry  // by code; len is the capacity
-	slots   []uint32 // open addressing: code+1, 0 for free; a power of two
+	slots   []uint32 // open addressing from firstSlot: code+1, 0 for free; a power of two
 }
 
 // entry says where a string lies, and the upper half of its hash.
 type entry struct{ block, at, size, hash uint32 }
+
+// firstSlot is where the search for a string begins. It needs no more of the hash than an
+// entry keeps, so that a larger table is filled without a look at the strings.
+func firstSlot(hash, mask uint32) uint32 { return hash & mask }
 
 var hashSeed = maphash.MakeSeed()
 
@@ -46,7 +50,7 @@ func (d *arrays) probe(b []byte, hash uint64, n int) (slot uint32, code uint32, 
 		return 0, 0, false
 	}
 	mask := uint32(len(d.slots) - 1)
-	for slot = uint32(hash) & mask; ; slot = (slot + 1) & mask {
+	for slot = firstSlot(uint32(hash>>32), mask); ; slot = (slot + 1) & mask {
 		taken := atomic.LoadUint32(&d.slots[slot])
 		if taken == 0 {
 			return slot, 0, false
@@ -128,24 +132,25 @@ func (d *dictionary) grow() error {
 	}
 	was := d.entries
 	d.entries, d.slots = view[entry](entries), view[uint32](slots)
-	copy(d.entries, was)
+	inRanges(len(was), func(from, to int) { copy(d.entries[from:to], was[from:to]) })
 	d.rehash()
 	d.table.release()
 	d.table = table
 	return nil
 }
 
+// rehash fills the slots. Nobody else looks at them.
 func (d *dictionary) rehash() {
-	clear(d.slots)
+	inRanges(len(d.slots), func(from, to int) { clear(d.slots[from:to]) })
 	mask := uint32(len(d.slots) - 1)
-	for code := range d.n {
-		// The entry keeps the upper half of the hash only.
-		slot := uint32(maphash.Bytes(hashSeed, d.bytes(uint32(code)))) & mask
-		for d.slots[slot] != 0 {
-			slot = (slot + 1) & mask
+	inRanges(d.n, func(from, to int) {
+		for code := from; code < to; code++ {
+			slot := firstSlot(d.entries[code].hash, mask)
+			for !atomic.CompareAndSwapUint32(&d.slots[slot], 0, uint32(code)+1) {
+				slot = (slot + 1) & mask
+			}
 		}
-		d.slots[slot] = uint32(code) + 1
-	}
+	})
 }
 
 // version returns what the dictionary holds now. Its memory is the dictionary's:

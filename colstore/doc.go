@@ -83,9 +83,12 @@
 // pages: then they stay in the file and are used again. Columns, live bitmaps and
 // versions have numbers that name their content (NewID), so that copies of them that a
 // device keeps are found and never mistaken. On Go's heap and not counted are the buffers of a
-// running copy (a segment of 64-bit values per column and writer), the log
+// running copy (a segment of 64-bit values per column and writer; Loader.BufferBytes), the log
 // (Store.History; pins count up to Options.HistoryLimit), live and dead bitmaps, a bit a
 // row each, and ranks that were renewed.
+//
+// The writers of a copy add to one dictionary side by side (dictLoader), and its strings
+// are ranked on all cores.
 //
 // A dictionary grows while readers use it: strings never move, each version has its own
 // length and keeps the arrays that it began with, and codes past a version's length are

@@ -171,8 +171,8 @@ func (b *behind) stop() {
 
 func (b *behind) run() {
 	defer close(b.done)
-	tick := time.NewTicker(b.every)
-	defer tick.Stop()
+	timer := time.NewTimer(b.every)
+	defer timer.Stop()
 	for {
 		select {
 		case <-b.quit:
@@ -180,10 +180,11 @@ func (b *behind) run() {
 		case <-b.bell:
 		}
 		for pending := true; pending; {
+			timer.Reset(b.every)
 			select {
 			case <-b.quit:
 				return
-			case <-tick.C:
+			case <-timer.C:
 			}
 			pending = b.work()
 		}

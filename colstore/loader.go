@@ -21,6 +21,7 @@ type Loader struct {
 	store *Store
 	meta  *catalog.Table
 	dicts []*dictionary
+	adds  []*dictLoader // to dicts
 	// filed is set where the rows come from files: their codes are those that the files
 	// hold, and stay.
 	filed bool
@@ -32,10 +33,11 @@ type Loader struct {
 
 // NewLoader begins a new version of a table. It ends with Finish or Abort.
 func (s *Store) NewLoader(meta *catalog.Table) *Loader {
-	l := &Loader{store: s, meta: meta, dicts: make([]*dictionary, len(meta.Columns))}
+	l := &Loader{store: s, meta: meta, dicts: make([]*dictionary, len(meta.Columns)), adds: make([]*dictLoader, len(meta.Columns))}
 	for i := range meta.Columns {
 		if c := &meta.Columns[i]; c.Unsupported == "" && c.Type.Kind.IsText() {
 			l.dicts[i] = newDictionary(&s.arena)
+			l.adds[i] = newDictLoader(l.dicts[i])
 			l.dicts[i].ranking.memcmp = c.Type.Collation.C
 			l.dicts[i].ranking.padded = c.Type.Kind == vector.BPChar
 		}
@@ -58,7 +60,8 @@ func (l *Loader) NewPartWriter(part uint32) *Writer {
 		c.copied = meta.Unsupported == ""
 		c.cluster = &cluster{arena: &l.store.arena}
 		c.float = meta.Type.Kind.IsFloat()
-		if c.dict = l.dicts[i]; c.dict != nil {
+		if l.adds[i] != nil {
+			c.dict = l.adds[i].writer()
 			c.recent = new([recentCount]recent)
 		}
 	}
@@ -67,6 +70,20 @@ func (l *Loader) NewPartWriter(part uint32) *Writer {
 	defer l.mu.Unlock()
 	l.writers = append(l.writers, w)
 	return w
+}
+
+// BufferBytes returns the bytes that one writer's buffers take on Go's heap at most.
+func (l *Loader) BufferBytes() int64 {
+	n := int64(0)
+	for i := range l.meta.Columns {
+		if l.meta.Columns[i].Unsupported == "" {
+			n++
+		}
+	}
+	if l.meta.HashIdentity() {
+		n += 2
+	}
+	return n * (int64(l.store.segmentRows)*8 + int64(l.store.segmentRows)/8)
 }
 
 // Rows returns the rows ended so far by all writers, up to some hundred behind.
@@ -101,6 +118,9 @@ func (l *Loader) Finish() (*Table, error) {
 	for i, d := range l.dicts {
 		if d == nil {
 			continue
+		}
+		if !l.filed {
+			l.adds[i].finish()
 		}
 		t.Dicts[i] = d.version()
 		t.bytes += t.Dicts[i].size()
@@ -179,13 +199,13 @@ type writerColumn struct {
 	copied    bool
 	float     bool
 	set       int64 // row last written +1, where invariants are checked
-	dict      *dictionary
+	dict      *dictWriter
 	recent    *[recentCount]recent
 	cluster   *cluster // of its segments
 }
 
-// recent remembers a string's code, so that the dictionary and its lock are needed
-// for new strings only, nearly. kept is the dictionary's own copy.
+// recent remembers a string's code, so that the dictionary is needed for new
+// strings only, nearly. kept is the dictionary's own copy.
 type recent struct {
 	key  textKey
 	kept []byte
@@ -345,11 +365,15 @@ func (w *Writer) Close() error {
 	return w.err
 }
 
-// scatter gives back what is left of the columns' clusters.
+// scatter gives back what is left of the columns' clusters, and ends additions to
+// dictionaries.
 func (w *Writer) scatter() {
 	for i := range w.columns {
 		if cl := w.columns[i].cluster; cl != nil {
 			cl.close()
+		}
+		if w.columns[i].dict != nil {
+			w.columns[i].dict.close()
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -235,6 +236,41 @@ func TestLoad(t *testing.T) {
 				s.Close()
 			}
 		}
+	}
+}
+
+// TestManyWritersLoadWhatOneDoes loads rows whose strings are new as often as not, at
+// sizes about a segment of each writer's, with many writers and with one: the same rows,
+// and where codes follow the strings' order the same codes, whoever added them first.
+func TestManyWritersLoadWhatOneDoes(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(8))
+	const writers = 16
+	r := rand.New(rand.NewPCG(16, 1))
+	for _, n := range []int{0, 1, writers - 1, writers*1024 - 1, writers * 1024, writers*1024 + 1, 50_000} {
+		rows := make([]row, n)
+		for i := range rows {
+			rows[i] = randomRow(r)
+			rows[i][3], rows[i][4] = fmt.Sprint("all begin with this ", r.IntN(max(n, 1))), strings.Repeat("s", r.IntN(20))+fmt.Sprint(i/2)
+		}
+		s := New(Options{SegmentRows: 1024})
+		one, many := load(t, s, rows, 1), load(t, s, rows, writers)
+		check(t, one, rows)
+		check(t, many, rows)
+		if a, b := one.Dicts[3], many.Dicts[3]; a.Len() != b.Len() || one.Dicts[4].Len() != many.Dicts[4].Len() {
+			t.Errorf("%d rows: %d and %d strings, of one writer %d and %d", n, b.Len(), many.Dicts[4].Len(), a.Len(), one.Dicts[4].Len())
+		} else {
+			for code := range int64(a.Len()) {
+				if a.At(code) != b.At(code) {
+					t.Fatalf("%d rows: code %d is %q, of one writer %q", n, code, b.At(code), a.At(code))
+				}
+			}
+		}
+		one.Release()
+		many.Release()
+		if used, _ := s.Usage(); used != 0 {
+			t.Errorf("%d bytes in use after Release", used)
+		}
+		s.Close()
 	}
 }
 

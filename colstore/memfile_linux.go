@@ -52,6 +52,8 @@ func (f *memoryFile) grow(n int) ([]byte, error) {
 	if err != nil {
 		return nil, os.NewSyscallError("mmap", err)
 	}
+	// A core dump is to hold neither the tables' data nor gigabytes. Failure only costs that.
+	_ = unix.Madvise(mem, unix.MADV_DONTDUMP)
 	f.size += int64(n)
 	return mem, nil
 }

@@ -67,24 +67,30 @@ func (k *ranking) compare(d *Dict, a, b uint32) int {
 // extend ranks the codes that have none yet: it sorts those alone and merges them
 // into the order of the others.
 func (k *ranking) extend(d *Dict) {
-	// The first eight bytes decide most comparisons without a look at the strings.
+	// Eight bytes behind what all begin with decide most comparisons without a look at
+	// the strings.
 	type key struct {
 		prefix uint64
 		code   uint32
 	}
 	old := len(k.ranks)
-	keys := make([]key, d.n-old)
-	for i := range keys {
-		code := uint32(old + i)
-		s := d.bytes(code)
+	trimmed := func(i int) []byte {
+		s := d.bytes(uint32(old + i))
 		if k.padded {
 			s = bytes.TrimRight(s, " ")
 		}
-		var first [8]byte
-		copy(first[:], s)
-		keys[i] = key{binary.BigEndian.Uint64(first[:]), code}
+		return s
 	}
-	slices.SortFunc(keys, func(a, b key) int {
+	keys := make([]key, d.n-old)
+	common := commonPrefix(len(keys), trimmed)
+	inRanges(len(keys), func(from, to int) {
+		for i := from; i < to; i++ {
+			var first [8]byte
+			copy(first[:], trimmed(i)[common:])
+			keys[i] = key{binary.BigEndian.Uint64(first[:]), uint32(old + i)}
+		}
+	})
+	sortParallel(keys, func(a, b key) int {
 		if a.prefix != b.prefix {
 			if a.prefix < b.prefix {
 				return -1
@@ -93,6 +99,16 @@ func (k *ranking) extend(d *Dict) {
 		}
 		return k.compare(d, a.code, b.code)
 	})
+	if old == 0 {
+		ranks := make([]int32, d.n)
+		inRanges(len(keys), func(from, to int) {
+			for i := from; i < to; i++ {
+				ranks[keys[i].code] = int32(i)
+			}
+		})
+		k.ranks = ranks
+		return
+	}
 	order := make([]uint32, old)
 	for code, rank := range k.ranks {
 		order[rank] = uint32(code)

@@ -88,12 +88,12 @@ func inOrder(ranks []int32) bool {
 
 // recoded is one column of one segment under new codes.
 type recoded struct {
-	seg *Segment
-	col int
-	to  []int32 // by old code
-	*cluster
-	data compress.Column
-	zone zone
+	seg     *Segment
+	col     int
+	to      []int32  // by old code
+	cluster *cluster // of the new codes
+	data    compress.Column
+	zone    zone
 }
 
 // encode makes the column; false where there is no memory for it.
@@ -122,14 +122,18 @@ func (d *dictionary) reorder(to []int32) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	entries := slices.Clone(d.entries[:d.n])
-	for code, e := range entries {
-		d.entries[to[code]] = e
-	}
-	for i, taken := range d.slots {
-		if taken != 0 {
-			d.slots[i] = uint32(to[taken-1]) + 1
+	inRanges(d.n, func(from, upTo int) {
+		for code := from; code < upTo; code++ {
+			d.entries[to[code]] = entries[code]
 		}
-	}
+	})
+	inRanges(len(d.slots), func(from, upTo int) {
+		for i, taken := range d.slots[from:upTo] {
+			if taken != 0 {
+				d.slots[from+i] = uint32(to[taken-1]) + 1
+			}
+		}
+	})
 	d.ranking.mu.Lock()
 	defer d.ranking.mu.Unlock()
 	sorted := make([]int32, d.n)

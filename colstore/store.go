@@ -300,6 +300,32 @@ func (s *Store) State(oid uint32) State {
 	return StateCopying
 }
 
+// Rows returns the number of rows of a table that is ready.
+func (s *Store) Rows(oid uint32) (n int64, ready bool) {
+	s.mu.RLock()
+	var r *Relation
+	if p := s.tables[oid]; p != nil {
+		r = p.relation
+	}
+	s.mu.RUnlock()
+	if r == nil {
+		return 0, false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.counts.rows, !r.closed
+}
+
+// Detail returns why a table is in its state, in a sentence.
+func (s *Store) Detail(oid uint32) string {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if p := s.tables[oid]; p != nil {
+		return p.status.Detail
+	}
+	return ""
+}
+
 // Statuses lists all tables by name.
 func (s *Store) Statuses() []Status {
 	s.mu.RLock()

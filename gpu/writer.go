@@ -39,10 +39,10 @@ type raw struct {
 // side by side there is one piece here.
 const rawAlign = 64
 
-// copy adds a copy to the chunk's.
-func (c *chunk) copy(j *job, dst device.Pointer, data []byte) {
-	if off, ok := j.offset(data); ok {
-		c.bytes += addPiece(&c.copies[0], device.Piece{Offset: off, Bytes: int64(len(data)), Dst: dst})
+// copy adds a copy to the chunk's: of the shared file, or where offset is negative, of data.
+func (c *chunk) copy(offset int64, dst device.Pointer, data []byte) {
+	if offset >= 0 {
+		c.bytes += addPiece(&c.copies[0], device.Piece{Offset: offset, Bytes: int64(len(data)), Dst: dst})
 	} else {
 		c.bytes += int64(len(data))
 		c.copies = append(c.copies, device.Command{Op: device.OpWrite, Dst: dst, Data: data})
@@ -164,8 +164,15 @@ func (w *writer) chunk(p *part, need int64, stream bool) *chunk {
 	return c
 }
 
-func rawBytes(c *program.SegmentColumn) int64 {
-	return (4*int64(len(c.Words)) + rawAlign - 1) &^ (rawAlign - 1)
+// rawBytes is what an encoded column takes of a buffer.
+func rawBytes(data []byte) int64 { return (int64(len(data)) + rawAlign - 1) &^ (rawAlign - 1) }
+
+// place is where data lies in the shared file, -1 where it does not.
+func (j *job) place(data []byte) int64 {
+	if off, ok := j.offset(data); ok {
+		return off
+	}
+	return -1
 }
 
 // close gives a chunk's encoded columns their places, in the order of the file, and orders their
@@ -179,14 +186,9 @@ func (w *writer) close(c *chunk) {
 	src := c.take(c.rawBytes)
 	for i := range c.raw {
 		r := &c.raw[i]
-		if n := int64(len(r.data)); r.offset >= 0 {
-			c.bytes += addPiece(&c.copies[0], device.Piece{Offset: r.offset, Bytes: n, Dst: src})
-		} else {
-			c.bytes += n
-			c.copies = append(c.copies, device.Command{Op: device.OpWrite, Dst: src, Data: r.data})
-		}
+		c.copy(r.offset, src, r.data)
 		w.orders = program.AppendTranscodeJob(w.orders, src, r.to, r.rows, r.format)
-		src += device.Pointer(len(r.data)+rawAlign-1) &^ (rawAlign - 1)
+		src += device.Pointer(rawBytes(r.data))
 	}
 	c.raw, c.rawBytes = nil, 0
 }
@@ -197,7 +199,7 @@ func (w *writer) bring(f *fill, c *chunk, addr device.Pointer, streamed bool) {
 	s := &f.p.q.Segments[f.pos]
 	side := func(addr device.Pointer, data []byte) {
 		if streamed {
-			c.copy(j, addr, data)
+			c.copy(j.place(data), addr, data)
 		} else {
 			j.write(addr, data)
 		}
@@ -213,12 +215,9 @@ func (w *writer) bring(f *fill, c *chunk, addr device.Pointer, streamed bool) {
 		side(addr+device.Pointer(lanes), bytesOf(col.Nulls[:n]))
 	}
 	if l.Width > 0 {
-		r := raw{data: bytesOf(col.Words), offset: -1, to: addr, rows: s.Rows, format: l}
-		if off, ok := j.offset(r.data); ok {
-			r.offset = off
-		}
-		c.raw = append(c.raw, r)
-		c.rawBytes += rawBytes(col)
+		words := bytesOf(col.Words)
+		c.raw = append(c.raw, raw{data: words, offset: j.place(words), to: addr, rows: s.Rows, format: l})
+		c.rawBytes += rawBytes(words)
 		c.rows = max(c.rows, s.Rows)
 	}
 }

@@ -167,7 +167,7 @@ func BenchmarkSelect(b *testing.B) {
 	against(b, benchRows, func() {
 		s := newState(a, extent{1, benchRows}, 1)
 		benchTiles(nil, vals, s.extra.add)
-		got = s.extra.(ranked).values([]uint32{0}, places, 1)
+		got = s.extra.(ranked).values([]uint32{0}, places, oneByOne)
 	}, func() {
 		copy(sorted, vals)
 		slices.Sort(sorted)

@@ -188,6 +188,9 @@ func dateTrunc(field string, k vector.Kind, v int64) (int64, error) {
 	if infinite(k, v) {
 		return 0, failed("date_trunc of an infinite timestamp")
 	}
+	if _, err := ranged(v, k); err != nil { // a typmod has rounded it up: what is cut off may not suffice
+		return 0, err
+	}
 	day := floorDiv(v, dayMicros)
 	micros := v - day*dayMicros
 	switch field {

@@ -98,6 +98,10 @@ func castTime(v int64, f, t vector.Kind) (int64, error) {
 			return math.MaxInt32, nil
 		}
 		return floorDiv(v, dayMicros), nil
+	case f != t && !infinite(t, v):
+		// A typmod may have rounded a stored value past the last valid one.
+		_, err := ranged(v, t)
+		return v, err
 	}
 	return v, nil
 }

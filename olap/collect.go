@@ -82,7 +82,7 @@ func (p *pipeline) collect(exprs []plan.Expr, at cut) (*rows, error) {
 	for g := range sinks {
 		c.parts = append(c.parts, g)
 	}
-	return c.join(), nil
+	return c.join()
 }
 
 // goodness returns the node whose values, ascending, stand in the order of key;
@@ -114,12 +114,15 @@ func (c *collector) newPart() *gathered {
 }
 
 // join puts the parts together.
-func (c *collector) join() *rows {
+func (c *collector) join() (*rows, error) {
 	r := &rows{cols: make([]vec, len(c.nodes))}
 	for _, g := range c.parts {
 		if g != nil {
 			r.n += len(g.cols[0].v)
 		}
+	}
+	if err := c.p.x.take(int64(r.n) * int64(len(c.nodes)*9)); err != nil {
+		return nil, err
 	}
 	for i := range c.nodes {
 		col := &r.cols[i]
@@ -134,7 +137,7 @@ func (c *collector) join() *rows {
 			}
 		}
 	}
-	return r
+	return r, nil
 }
 
 // collecting is one worker's sink.

@@ -182,6 +182,9 @@ func (c *compiler) scalarNode(n *node, e *plan.Call) (*node, error) {
 	n.lo, n.hi = math.MinInt64, math.MaxInt64
 	if lo, hi, ok := kindRange(n.t.Kind); ok && n.t.Kind.IsInt() {
 		n.lo, n.hi = lo, hi
+	} else if precision := int(n.t.Typmod-4) >> 16; n.t.Kind == vector.Numeric && n.t.Typmod >= 4 && precision <= 18 {
+		n.hi = vector.Pow10(precision) - 1
+		n.lo = -n.hi
 	}
 	return c.add(n), nil
 }

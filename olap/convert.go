@@ -33,7 +33,7 @@ func (c *compiler) cast(n *node, e *plan.Call) (*node, error) {
 		return nil, forward(plan.ReasonFunction, "text of numbers only over groups")
 	case f.IsFloat() && t == vector.Float8, f == vector.Bool && t.IsInt(), f == t && f != vector.Numeric,
 		f.IsInt() && t.IsInt() && lo <= a.lo && a.hi <= hi,
-		f == vector.Timestamp && t == vector.TimestampTZ, f == vector.TimestampTZ && t == vector.Timestamp:
+		(f == vector.Timestamp || f == vector.TimestampTZ) && t != vector.Date && lo <= a.lo && a.hi <= hi:
 		return retyped()
 	case t == vector.Numeric && e.T.Typmod < 0 && e.T.Scale != vector.VaryingScale:
 		scale := int16(0)
@@ -67,6 +67,9 @@ func (c *compiler) calendar(n *node, e *plan.Call) (*node, error) {
 	}
 	finite := !infinite(k, a.lo) && !infinite(k, a.hi)
 	n.risky = n.risky || !finite
+	if _, hi, ok := kindRange(k); ok && e.Op == plan.OpDateTrunc {
+		n.risky = n.risky || a.hi > hi
+	}
 	if e.Op == plan.OpDateTrunc {
 		if !truncates(e.Field) || k != vector.Timestamp && k != vector.TimestampTZ {
 			return nil, forward(plan.ReasonFunction, "date_trunc "+e.Field)

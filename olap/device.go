@@ -111,7 +111,12 @@ func (a *accelerator) leave(why string) bool {
 
 // run computes a query; nil where the processor has to. The error is that of the context.
 func (a *accelerator) run(q *program.Query) (*program.Result, error) {
-	r, stats, err := a.x.opt.Device.Run(a.x.ctx, q, gpu.RunOptions{Wait: a.x.opt.DeviceWait, Caller: a.x.opt.DeviceCaller})
+	var r *program.Result
+	var stats gpu.Stats
+	var err error
+	a.x.aside(func() {
+		r, stats, err = a.x.opt.Device.Run(a.x.ctx, q, gpu.RunOptions{Wait: a.x.opt.DeviceWait, Caller: a.x.opt.DeviceCaller})
+	})
 	s := &a.report.Stats
 	s.Kernel += stats.Kernel
 	s.BytesCopied += stats.BytesCopied

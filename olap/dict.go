@@ -86,20 +86,32 @@ func (d *dict) rank(c vector.Collation) ([]int32, error) {
 	return d.bytewise, nil
 }
 
-// order compares two strings by the ranks that the column's collation gave them.
-func (d *dict) order(c vector.Collation) func(a, b string) (int, error) {
-	return func(a, b string) (int, error) {
-		ranks, err := d.rank(c)
-		if err != nil {
-			return 0, err
-		}
-		x, okX := d.find(a)
-		y, okY := d.find(b)
-		if !okX || !okY {
-			return 0, forward(plan.ReasonCollation, "order of a string that the column does not hold")
-		}
-		return int(ranks[x]) - int(ranks[y]), nil
+// compare compares two strings, as values of kind k, by the ranks of the column's own
+// collation; ok is false where these do not say how: c is another collation, or one of
+// the strings is not the column's.
+func (d *dict) compare(k vector.Kind, c vector.Collation, a, b string) (r int, ok bool) {
+	if d.src == nil || c.OID != d.own {
+		return 0, false
 	}
+	ranks, err := d.rank(c)
+	if err != nil {
+		return 0, false
+	}
+	x, okX := d.held(k, a)
+	y, okY := d.held(k, b)
+	if !okX || !okY {
+		return 0, false
+	}
+	return int(ranks[x]) - int(ranks[y]), true
+}
+
+// held returns the code of s, a value of kind k. char(n) as text has no trailing blanks
+// (rtrim1): text that ends in one is none of its values, and sorts elsewhere.
+func (d *dict) held(k vector.Kind, s string) (code int64, ok bool) {
+	if (d.t.Kind == vector.BPChar) != (k == vector.BPChar) && (k == vector.BPChar || strings.HasSuffix(s, " ")) {
+		return 0, false
+	}
+	return d.find(s)
 }
 
 // checkText refuses the text that codes and bytes do not tell apart as Postgres does.

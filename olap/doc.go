@@ -54,6 +54,13 @@
 // an ORDER BY with LIMIT first drops the groups that it cannot leave (topk.go). Rows are
 // ordered by integers that hold the keys, as far as they fit (roworder.go).
 //
+// # Cores
+//
+// With Options.Slots no more goroutines compute, over all queries, than there are slots
+// (slots.go). An execution begins with one, has more while nobody waits, looks after each
+// segment whether others do, and has none while it waits: for its other goroutines, for a
+// shared scan, for a device.
+//
 // # Devices
 //
 // With Options.Device the groups of a query, or the rows that one for rows asks for, come

@@ -23,6 +23,12 @@ type Input struct {
 type Options struct {
 	Workers     int   // goroutines; 0: as many as there are processors
 	MemoryLimit int64 // bytes of lookups, group tables and results; 0: 1 GiB
+	// Reserve is asked for bytes of that before they are used: false forwards the query. nil
+	// grants all. Any goroutine calls it, none once Execute has returned.
+	Reserve func(bytes int64) bool
+	// Slots bounds the goroutines that compute, with those of other queries; nil: only
+	// Workers does.
+	Slots *Slots
 	// Share lets the query scan together with others; nil: by itself.
 	Share *Sharer
 
@@ -69,6 +75,15 @@ func Execute(ctx context.Context, q *plan.Query, in Input, opt Options) (*vector
 	if err != nil {
 		return nil, err
 	}
+	if s := opt.Slots; s != nil {
+		x.turn = s.begin()
+		defer s.end(x.turn)
+		err := s.acquire(ctx, x.turn)
+		defer s.release()
+		if err != nil {
+			return nil, err
+		}
+	}
 	return x.execute()
 }
 
@@ -89,6 +104,11 @@ func newExecution(ctx context.Context, q *plan.Query, in Input, opt Options) (*e
 		opt.forceIndexes = true
 		if opt.grouping == groupAuto {
 			opt.grouping = strategy(uint64(eagerTurn.Add(1)) % uint64(groupPartitioned+1))
+		}
+	}
+	for _, e := range q.Constants {
+		if _, err := (&env{}).eval(e); err != nil {
+			return nil, err
 		}
 	}
 	x := &execution{ctx: ctx, q: q, in: in, opt: opt}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"golang.org/x/sync/errgroup"
 
 	"pgaccel/catalog"
 	"pgaccel/colstore"
@@ -439,9 +440,9 @@ func TestFanOutShares(t *testing.T) {
 	}
 	share := NewSharer()
 	for range 20 {
-		var work []func() error
+		var work errgroup.Group
 		for _, q := range []*plan.Query{&byParent, &plain, &byParent} {
-			work = append(work, func() error {
+			work.Go(func() error {
 				want, err := text(q, Options{Workers: 1})
 				if err != nil {
 					return err
@@ -453,7 +454,7 @@ func TestFanOutShares(t *testing.T) {
 				return err
 			})
 		}
-		if err := together(work); err != nil {
+		if err := work.Wait(); err != nil {
 			t.Fatal(err)
 		}
 	}

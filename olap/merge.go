@@ -12,24 +12,21 @@ var parallelMerge = 1 << 14
 // each calls f for 0..n-1 on as many goroutines as the query may have, and returns an
 // error that one of them returned.
 func (x *execution) each(n int, f func(i int) error) error {
-	var next atomic.Int64
-	var stop atomic.Bool
-	work := make([]func() error, min(n, x.opt.Workers))
-	for k := range work {
-		work[k] = func() error {
-			for i := int(next.Add(1) - 1); i < n && !stop.Load(); i = int(next.Add(1) - 1) {
-				if err := f(i); err != nil {
-					stop.Store(true)
-					return err
-				}
-			}
-			return nil
-		}
-	}
-	if len(work) == 0 {
+	if n == 0 {
 		return nil
 	}
-	return together(work)
+	var next atomic.Int64
+	var stop atomic.Bool
+	return x.together(min(n, x.opt.Workers), func(m *member) error {
+		for i := int(next.Add(1) - 1); i < n && !stop.Load(); i = int(next.Add(1) - 1) {
+			if err := f(i); err != nil {
+				stop.Store(true)
+				return err
+			}
+			m.pause()
+		}
+		return nil
+	})
 }
 
 // merge makes the result of what the workers computed.

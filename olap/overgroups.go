@@ -348,7 +348,7 @@ func (o *overview) output(e plan.Expr) (rcol, error) {
 }
 
 // env returns what evaluates e over the group at *at. Text of a collation other than C
-// is compared by the ranks of the one column that it comes from.
+// is compared by the ranks of a column that holds both strings.
 func (o *overview) env(e plan.Expr) (at *uint32, v *env, err error) {
 	at = new(uint32)
 	v = &env{}
@@ -362,7 +362,7 @@ func (o *overview) env(e plan.Expr) (at *uint32, v *env, err error) {
 			return false
 		}
 		if cols[n] = c; c.dict != nil {
-			v.order = c.dict.order(c.t.Collation)
+			v.dicts = append(v.dicts, c.dict)
 		}
 		return true
 	})

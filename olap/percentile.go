@@ -4,7 +4,6 @@ import (
 	"math"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"pgaccel/plan"
 )
@@ -24,7 +23,7 @@ type ranked interface {
 	extra
 	// values returns for groups[k] the values at places[k], which ascend and are counted
 	// from 0, as distances from the accumulator's lower bound.
-	values(groups []uint32, places [][]int64, workers int) [][]uint64
+	values(groups []uint32, places [][]int64, each func(n int, f func(i int))) [][]uint64
 	// size returns the number of values of a group.
 	size(g uint32) int64
 	// each calls f with every value and how often it came; also in pieces.
@@ -140,7 +139,7 @@ func (s *groups) selection(r *aggRef, groups []uint32) *selected {
 		slices.Sort(sel.places[k])
 		sel.places[k] = slices.Compact(sel.places[k])
 	}
-	sel.values = e.values(groups, sel.places, s.g.p.x.opt.Workers)
+	sel.values = e.values(groups, sel.places, s.g.p.x.sideBySide)
 	memo.last = sel
 	return sel
 }
@@ -278,9 +277,9 @@ func (e *histogram) size(g uint32) (n int64) {
 	return n
 }
 
-func (e *histogram) values(groups []uint32, places [][]int64, workers int) [][]uint64 {
+func (e *histogram) values(groups []uint32, places [][]int64, each func(n int, f func(i int))) [][]uint64 {
 	out := make([][]uint64, len(groups))
-	sideBySide(workers)(len(groups), func(k int) {
+	each(len(groups), func(k int) {
 		counts, before, v := e.of(groups[k]), int64(0), 0
 		for _, at := range places[k] {
 			for before+int64(counts[v]) <= at {
@@ -402,11 +401,11 @@ func (e *lists[T]) size(g uint32) int64 {
 // manyValues is the number of values from which on several workers share one group.
 const manyValues = 1 << 18
 
-func (e *lists[T]) values(groups []uint32, places [][]int64, workers int) [][]uint64 {
-	return selectEach(groups, places, workers, e.of, e.size)
+func (e *lists[T]) values(groups []uint32, places [][]int64, each func(n int, f func(i int))) [][]uint64 {
+	return selectEach(groups, places, each, e.of, e.size)
 }
 
-func selectEach[T key](groups []uint32, places [][]int64, workers int, of func(g uint32) [][]T, size func(g uint32) int64) [][]uint64 {
+func selectEach[T key](groups []uint32, places [][]int64, all func(n int, f func(i int)), of func(g uint32) [][]T, size func(g uint32) int64) [][]uint64 {
 	out := make([][]uint64, len(groups))
 	one := func(k int, each func(int, func(int))) {
 		if len(places[k]) == 0 {
@@ -416,7 +415,6 @@ func selectEach[T key](groups []uint32, places [][]int64, workers int, of func(g
 			out[k] = append(out[k], uint64(v))
 		}
 	}
-	all := sideBySide(workers)
 	var small []int
 	for k, g := range groups {
 		if size(g) < manyValues {
@@ -434,25 +432,9 @@ func selectEach[T key](groups []uint32, places [][]int64, workers int, of func(g
 	return out
 }
 
-// sideBySide returns a function that runs f for every number below n on some workers.
-func sideBySide(workers int) func(n int, f func(i int)) {
-	return func(n int, f func(i int)) {
-		if n <= 1 || workers <= 1 {
-			oneByOne(n, f)
-			return
-		}
-		var next atomic.Int64
-		var work []func() error
-		for range min(workers, n) {
-			work = append(work, func() error {
-				for i := next.Add(1) - 1; i < int64(n); i = next.Add(1) - 1 {
-					f(int(i))
-				}
-				return nil
-			})
-		}
-		_ = together(work) // none fails
-	}
+// sideBySide runs f for every number below n, on several goroutines.
+func (x *execution) sideBySide(n int, f func(i int)) {
+	_ = x.each(n, func(i int) error { f(i); return nil }) // none fails
 }
 
 // rowList keeps the values of many groups as they come.
@@ -551,8 +533,8 @@ func (e *rowList[T]) size(g uint32) int64 {
 	return e.from[g+1] - e.from[g]
 }
 
-func (e *rowList[T]) values(groups []uint32, places [][]int64, workers int) [][]uint64 {
+func (e *rowList[T]) values(groups []uint32, places [][]int64, each func(n int, f func(i int))) [][]uint64 {
 	e.arrange()
 	of := func(g uint32) [][]T { return [][]T{e.sorted[e.from[g]:e.from[g+1]]} }
-	return selectEach(groups, places, workers, of, e.size)
+	return selectEach(groups, places, each, of, e.size)
 }

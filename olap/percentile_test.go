@@ -1,6 +1,7 @@
 package olap
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -67,13 +68,18 @@ func checkSelect[T key](t *testing.T, r *rand.Rand, n, shape int, each func(int,
 	}
 }
 
+// workers runs functions side by side, as an execution with so many.
+func workers(n int) func(int, func(int)) {
+	return (&execution{ctx: context.Background(), opt: Options{Workers: n}}).sideBySide
+}
+
 func TestSelectRanks(t *testing.T) {
 	sizes := append(slices.Clone(edgeLengths[1:]), selectSmall, selectSmall+1, 70000, 3*runValues)
 	for shape := range 6 {
 		for _, n := range sizes {
 			r := rand.New(rand.NewPCG(uint64(shape), uint64(n)))
 			checkSelect[uint32](t, r, n, shape, oneByOne)
-			checkSelect[uint64](t, r, n, shape, sideBySide(3))
+			checkSelect[uint64](t, r, n, shape, workers(3))
 		}
 	}
 }
@@ -83,7 +89,7 @@ func FuzzSelectRanks(f *testing.F) {
 	f.Fuzz(func(t *testing.T, seed uint64, n uint16, shape uint8) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		checkSelect[uint32](t, r, 1+int(n), int(shape)%6, oneByOne)
-		checkSelect[uint64](t, r, 1+int(n), int(shape)%6, sideBySide(2))
+		checkSelect[uint64](t, r, 1+int(n), int(shape)%6, workers(2))
 	})
 }
 
@@ -133,7 +139,7 @@ func TestRanked(t *testing.T) {
 					}
 					numbers, places = append(numbers, uint32(g)), append(places, p)
 				}
-				got := e.values(numbers, places, 2)
+				got := e.values(numbers, places, workers(2))
 				for k, g := range numbers {
 					for i, at := range places[k] {
 						if v := int64(got[k][i] + uint64(bounds[0])); v != want[g][at] {

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
-	"runtime/debug"
-	"sync"
 	"sync/atomic"
 
 	"pgaccel/colstore"
@@ -28,6 +26,7 @@ type execution struct {
 	limit   int64
 	limited bool
 	memory  atomic.Int64 // bytes taken so far
+	turn    *turn        // among those that want slots; nil without Options.Slots
 	// trace receives the plan's decisions for Explain; nil otherwise.
 	trace func(format string, args ...any)
 }
@@ -36,6 +35,9 @@ type execution struct {
 func (x *execution) take(bytes int64) error {
 	if x.memory.Add(bytes) > x.opt.MemoryLimit {
 		return forward(plan.ReasonMemory, "intermediate results exceed the limit")
+	}
+	if x.opt.Reserve != nil && !x.opt.Reserve(bytes) {
+		return forward(plan.ReasonQueryMemory, "other queries and results that are not read yet hold it")
 	}
 	return nil
 }
@@ -276,38 +278,16 @@ func (p *pipeline) loadAll() error {
 		}
 		return nil
 	}
-	return together(work)
-}
-
-// together runs functions on goroutines of their own and returns the first error
-// in their order. A panic comes up on the caller's goroutine.
-func together(work []func() error) error {
+	// The error is the first in their order, whichever comes first.
 	errs := make([]error, len(work))
-	var wg sync.WaitGroup
-	for i, f := range work {
-		run := func() {
-			defer func() {
-				switch r := recover().(type) {
-				case nil:
-				case *panicked:
-					errs[i] = r
-				default:
-					errs[i] = &panicked{r, debug.Stack()}
-				}
-			}()
-			errs[i] = f()
+	var next atomic.Int64
+	if err := p.x.together(len(work), func(*member) error {
+		for i := int(next.Add(1) - 1); i < len(work); i = int(next.Add(1) - 1) {
+			errs[i] = work[i]()
 		}
-		if i == len(work)-1 {
-			run()
-		} else {
-			wg.Go(run)
-		}
-	}
-	wg.Wait()
-	for _, err := range errs {
-		if p, ok := err.(*panicked); ok {
-			panic(p)
-		}
+		return nil
+	}); err != nil {
+		return err
 	}
 	for _, err := range errs {
 		if err != nil {
@@ -437,7 +417,7 @@ func (p *pipeline) run(make func(w *worker) sink) error {
 	workers := min(p.x.opt.Workers, len(p.tab.Segments))
 	var next atomic.Int64
 	var stop atomic.Bool
-	work := func() (err error) {
+	return p.x.together(workers, func(m *member) (err error) {
 		ended := false
 		defer func() {
 			if err != nil || !ended {
@@ -457,15 +437,11 @@ func (p *pipeline) run(make func(w *worker) sink) error {
 			if err != nil {
 				return err
 			}
+			m.pause()
 		}
 		ended = true
 		return nil
-	}
-	all := []func() error{work}
-	for len(all) < workers {
-		all = append(all, work)
-	}
-	return together(all)
+	})
 }
 
 // panicked carries a worker's panic to the caller's goroutine.
@@ -479,6 +455,10 @@ func (e *panicked) Error() string { return fmt.Sprintf("%v\n%s", e.value, e.stac
 
 // scan hands the rows of one segment that pass all steps to s.
 func (w *worker) scan(segment int, s sink) error {
+	if morsel != nil {
+		morsel(1)
+		defer morsel(-1)
+	}
 	live, some := w.enter(segment)
 	if !some || w.countAll(live, s) {
 		return nil

@@ -198,6 +198,9 @@ func (x *execution) finish(r *result) (*vector.Batch, error) {
 	if x.limited && x.limit < n-from {
 		to = from + x.limit
 	}
+	if err := x.take(n * 4); err != nil {
+		return nil, err
+	}
 	var rows []uint32
 	if len(x.q.Order) > 0 {
 		rows = firstRows(r.n, int(min(to+1, n)), order) // one more: it may tie
@@ -227,18 +230,23 @@ func (x *execution) finish(r *result) (*vector.Batch, error) {
 	rows = rows[from:to]
 	b := &vector.Batch{Rows: len(rows), Columns: make([]vector.Column, len(r.output))}
 	for i := range r.output {
-		if err := x.take(int64(len(rows)) * 24); err != nil {
+		bytes := int64(len(rows)) * 24
+		if err := x.take(bytes); err != nil {
 			return nil, err
 		}
-		b.Columns[i] = r.output[i].write(rows, x.q.Output[i].Type())
+		col, text := r.output[i].write(rows, x.q.Output[i].Type())
+		if err := x.take(text); err != nil {
+			return nil, err
+		}
+		b.Columns[i], b.Bytes = col, b.Bytes+bytes+text
 	}
 	return b, nil
 }
 
-// write returns the rows as a column of a batch. Strings are copies: dictionaries
-// live only as long as the table is held.
-func (c *rcol) write(rows []uint32, t vector.Type) vector.Column {
-	out := vector.Column{Type: t}
+// write returns the rows as a column of a batch, and the bytes of its strings. These are
+// copies: dictionaries live only as long as the table is held.
+func (c *rcol) write(rows []uint32, t vector.Type) (out vector.Column, text int64) {
+	out.Type = t
 	for i, r := range rows {
 		if c.null(r) {
 			out.SetNull(i, len(rows))
@@ -249,12 +257,15 @@ func (c *rcol) write(rows []uint32, t vector.Type) vector.Column {
 		out.Strs = make([]string, len(rows))
 		if c.str != nil {
 			pickRows(out.Strs, c.str, rows)
+			for _, s := range out.Strs {
+				text += int64(len(s))
+			}
 			break
 		}
 		if c.dict == nil || c.dict.n == 0 { // no rows: nothing says how the text is held
 			break
 		}
-		c.strings(out.Strs, rows)
+		text = c.strings(out.Strs, rows)
 	case t.Kind == vector.Numeric:
 		out.Decimals = make([]vector.Decimal, len(rows))
 		if c.dec != nil {
@@ -281,12 +292,12 @@ func (c *rcol) write(rows []uint32, t vector.Type) vector.Column {
 			out.Strs[i] = ""
 		}
 	}
-	return out
+	return out, text
 }
 
 // strings writes the strings of codes: one copy of each that occurs, all in one piece of
-// memory where an array can say which do.
-func (c *rcol) strings(dst []string, rows []uint32) {
+// memory where an array can say which do. It returns the copies' bytes.
+func (c *rcol) strings(dst []string, rows []uint32) (bytes int64) {
 	if c.dict.n > max(writtenCodes, 4*len(rows)) {
 		made := make(map[int64]string)
 		for i, r := range rows {
@@ -297,10 +308,11 @@ func (c *rcol) strings(dst []string, rows []uint32) {
 			if !ok {
 				s = c.dict.at(c.v[r])
 				made[c.v[r]] = s
+				bytes += int64(len(s))
 			}
 			dst[i] = s
 		}
-		return
+		return bytes
 	}
 	type span struct{ from, to int } // of text; to 0: not there, or empty
 	spans := make([]span, c.dict.n)
@@ -322,6 +334,7 @@ func (c *rcol) strings(dst []string, rows []uint32) {
 			dst[i] = all[s.from:s.to]
 		}
 	}
+	return int64(len(all))
 }
 
 // writtenCodes bounds the dictionaries that have an array for the strings of a few rows.

@@ -146,7 +146,7 @@ func TestStrings(t *testing.T) {
 			for range n {
 				rows = append(rows, uint32(r.IntN(n)))
 			}
-			got := c.write(rows, typ)
+			got, _ := c.write(rows, typ)
 			for i, row := range rows {
 				want := ""
 				if !c.null(row) {

@@ -98,7 +98,11 @@ func (p *pipeline) collectBits(nodes []*node) (*rows, error) {
 		}
 	}
 	var next atomic.Int64
-	read := func() error {
+	workers := 1
+	if p.x.opt.enough(r.n, bitmapMin+1) {
+		workers = min(p.x.opt.Workers, len(p.tab.Segments))
+	}
+	return r, p.x.together(workers, func(m *member) error {
 		w := newWorker(p)
 		for {
 			i := int(next.Add(1) - 1)
@@ -115,13 +119,9 @@ func (p *pipeline) collectBits(nodes []*node) (*rows, error) {
 			if w.read(b.segment(i), nodes, r, from[i]); w.err != nil {
 				return w.err
 			}
+			m.pause()
 		}
-	}
-	work := []func() error{read}
-	for len(work) < min(p.x.opt.Workers, len(p.tab.Segments)) && p.x.opt.enough(r.n, bitmapMin+1) {
-		work = append(work, read)
-	}
-	return r, together(work)
+	})
 }
 
 // read writes the values of the segment's rows whose bits are set to r, from row at on.

@@ -75,8 +75,8 @@ func boolScalar(b bool) scalar {
 // env gives the leaves of an expression their values.
 type env struct {
 	leaf func(plan.Expr) (scalar, error)
-	// order compares text of a collation other than C; nil where there is no way to.
-	order func(a, b string) (int, error)
+	// dicts order text of collations other than C: those of the columns that it is of.
+	dicts []*dict
 }
 
 func (v *env) eval(e plan.Expr) (scalar, error) {
@@ -245,10 +245,12 @@ func (v *env) compare(t vector.Type, c vector.Collation, a, b scalar) (int, erro
 	if c.C {
 		return strings.Compare(canonical(t.Kind, a.s), canonical(t.Kind, b.s)), nil
 	}
-	if v.order == nil {
-		return 0, forward(plan.ReasonCollation, "order of text")
+	for _, d := range v.dicts {
+		if r, ok := d.compare(t.Kind, c, a.s, b.s); ok {
+			return r, nil
+		}
 	}
-	return v.order(a.s, b.s)
+	return 0, forward(plan.ReasonCollation, "order of a string that the column does not hold")
 }
 
 func compareBits(t vector.Type, a, b scalar) int {

@@ -1,6 +1,7 @@
 package olap
 
 import (
+	"context"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
@@ -42,7 +43,9 @@ type sharedScan struct {
 	next    int // segment
 	riders  []*rider
 	drivers int
-	workers int // the most drivers
+	workers int    // the most drivers
+	slots   *Slots // nil: there is no bound
+	turn    *turn
 }
 
 // rider is one query's part of a shared scan.
@@ -124,7 +127,10 @@ func (s *Sharer) run(p *pipeline, sinks func(*worker) sink) (ok bool, err error)
 	s.mu.Lock()
 	scan := s.scans[p.tab]
 	if scan == nil {
-		scan = &sharedScan{tab: p.tab, workers: p.x.opt.Workers}
+		scan = &sharedScan{tab: p.tab, workers: p.x.opt.Workers, slots: p.x.opt.Slots}
+		if scan.slots != nil {
+			scan.turn = scan.slots.begin()
+		}
 		s.scans[p.tab] = scan
 	}
 	others := 0.0
@@ -144,7 +150,7 @@ func (s *Sharer) run(p *pipeline, sinks func(*worker) sink) (ok bool, err error)
 		go s.drive(scan)
 	}
 	s.mu.Unlock()
-	<-r.done
+	p.x.aside(func() { <-r.done })
 	if e, is := r.err.(*panicked); is {
 		panic(e)
 	}
@@ -158,6 +164,12 @@ func (s *Sharer) drive(scan *sharedScan) {
 	if s.hold != nil {
 		<-s.hold
 	}
+	ctx := context.Background() // a driver serves all
+	if scan.slots != nil {
+		_ = scan.slots.acquire(ctx, scan.turn)
+		defer scan.slots.release()
+	}
+	at := newHold(scan.slots, scan.turn)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for {
@@ -181,6 +193,9 @@ func (s *Sharer) drive(scan *sharedScan) {
 			// The table is held by its riders, so that it is forgotten with the last.
 			if scan.drivers--; scan.drivers == 0 {
 				delete(s.scans, scan.tab)
+				if scan.slots != nil {
+					scan.slots.end(scan.turn)
+				}
 			}
 			return
 		}
@@ -192,6 +207,11 @@ func (s *Sharer) drive(scan *sharedScan) {
 		for _, r := range aboard {
 			r.flying--
 			r.leave()
+		}
+		if len(scan.riders) > 0 {
+			s.mu.Unlock()
+			at.pause(ctx, len(aboard))
+			s.mu.Lock()
 		}
 	}
 }
@@ -213,6 +233,10 @@ type driver struct {
 
 // segment scans one segment for the riders.
 func (d *driver) segment(tab *colstore.Table, number int, aboard []*rider) {
+	if morsel != nil {
+		morsel(1)
+		defer morsel(-1)
+	}
 	d.seats = d.seats[:0]
 	seg := tab.Segments[number]
 	// Riders without a seat are left out: they failed, or have no rows here.

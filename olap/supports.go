@@ -26,6 +26,7 @@ func Supports(q *plan.Query) *plan.Forward {
 	s.exprs(q.Filter, false)
 	s.exprs(q.Group, false)
 	s.exprs(q.Having, true)
+	s.exprs(q.Constants, true)
 	s.exprs(q.Output, q.Grouped)
 	for _, o := range q.Order {
 		s.expr(o.Expr, q.Grouped)

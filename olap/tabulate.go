@@ -60,7 +60,7 @@ func (c *compiler) tabulate(e *plan.Call, leaf plan.Expr, n *node) (*node, error
 	var now scalar
 	v := &env{leaf: func(plan.Expr) (scalar, error) { return now, nil }}
 	if n.dict != nil {
-		v.order = n.dict.order(n.t.Collation)
+		v.dicts = []*dict{n.dict}
 	}
 	t := e.T
 	if e.Op == plan.OpExtract && t.Kind == vector.Numeric && t.Scale == vector.VaryingScale {
@@ -97,7 +97,7 @@ func (c *compiler) overText(n *node, e *plan.Call) (*node, bool) {
 	call.Args = slices.Clone(e.Args)
 	call.Args[at] = typed{e.Args[at].Type()}
 	var now scalar
-	v := &env{leaf: func(plan.Expr) (scalar, error) { return now, nil }, order: a.dict.order(collation(e.Args))}
+	v := &env{leaf: func(plan.Expr) (scalar, error) { return now, nil }, dicts: []*dict{a.dict}}
 	m, err := c.tabulateOver(a, e.T, func(x scalar) (scalar, error) {
 		now = x
 		return v.eval(&call)

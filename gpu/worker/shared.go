@@ -177,6 +177,8 @@ func (s *sharedFile) chunk(number int64) (*chunk, error) {
 	if err != nil {
 		return nil, &device.Fault{Kind: device.FaultMemory, Call: "mmap", Text: err.Error()}
 	}
+	// As in colstore: a core dump is to hold no data of tables. Failure only costs that.
+	_ = unix.Madvise(mem, unix.MADV_DONTDUMP)
 	c := &chunk{mem: mem}
 	s.chunks[number] = c
 	return c, nil

@@ -1,0 +1,304 @@
+package olap
+
+import (
+	"context"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Slots bounds the goroutines that compute at a time, over all executions that have it, so
+// that others of the process find a processor whenever they need one. An execution computes
+// with one at least; it has more while nobody waits. Those who wait are served by the time
+// that their executions have had, the least first, so that a short one passes long ones
+// whatever their number. Who computes looks after each morsel whether others wait.
+//
+// Every goroutine of an execution that computes holds a slot, and gives it up while it waits
+// for another goroutine, or for a device. It is safe for concurrent use.
+type Slots struct {
+	mu      sync.Mutex
+	free    int // below 0 where some of a cancelled execution did not wait
+	turns   map[*turn]struct{}
+	queue   []*waiter // in the order of arrival
+	waiting atomic.Int32
+	idle    atomic.Bool // free > 0 and nobody waits
+}
+
+// turn is an execution, or a shared scan, among those that want slots.
+type turn struct {
+	used atomic.Int64 // nanoseconds of slots, from where the least of the others was when it began
+}
+
+// waiter is a goroutine that waits for a slot.
+type waiter struct {
+	t     *turn
+	ready chan struct{} // closed when it has one
+}
+
+// morsel, where tests set it, is told of each segment that is begun (1) and ended (-1).
+var morsel func(int64)
+
+// slice is how long a goroutine computes before it looks whether others wait.
+const slice = 2 * time.Millisecond
+
+// NewSlots returns n slots.
+func NewSlots(n int) *Slots {
+	s := &Slots{free: n, turns: map[*turn]struct{}{}}
+	s.idle.Store(n > 0)
+	return s
+}
+
+// Waiting returns the number of goroutines that wait for a slot.
+func (s *Slots) Waiting() int { return int(s.waiting.Load()) }
+
+// begin returns a turn, which starts with the least of those that there are.
+func (s *Slots) begin() *turn {
+	t := &turn{}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	first := true
+	for o := range s.turns {
+		if used := o.used.Load(); first || used < t.used.Load() {
+			t.used.Store(used)
+			first = false
+		}
+	}
+	s.turns[t] = struct{}{}
+	return t
+}
+
+func (s *Slots) end(t *turn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.turns, t)
+}
+
+// acquire waits for a slot. On its return the caller has one, also where the context has
+// ended, whose error it returns: who only cleans up need not wait.
+func (s *Slots) acquire(ctx context.Context, t *turn) error {
+	s.mu.Lock()
+	if s.free > 0 && len(s.queue) == 0 {
+		s.take()
+		s.mu.Unlock()
+		return ctx.Err()
+	}
+	w := &waiter{t, make(chan struct{})}
+	s.queue = append(s.queue, w)
+	s.waiting.Add(1)
+	s.idle.Store(false)
+	s.mu.Unlock()
+	select {
+	case <-w.ready:
+	case <-ctx.Done():
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for i, o := range s.queue {
+			if o == w {
+				s.remove(i)
+				s.take()
+				break
+			}
+		}
+	}
+	return ctx.Err()
+}
+
+// try takes a slot that nobody waits for.
+func (s *Slots) try() bool {
+	if !s.idle.Load() {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.free <= 0 || len(s.queue) > 0 {
+		return false
+	}
+	s.take()
+	return true
+}
+
+// release gives a slot to who has had least.
+func (s *Slots) release() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.free++
+	if s.free > 0 && len(s.queue) > 0 {
+		least := 0
+		for i, w := range s.queue {
+			if w.t.used.Load() < s.queue[least].t.used.Load() {
+				least = i
+			}
+		}
+		w := s.queue[least]
+		s.remove(least)
+		s.take()
+		close(w.ready)
+	}
+	s.idle.Store(s.free > 0 && len(s.queue) == 0)
+}
+
+// take and remove are called with the lock held.
+func (s *Slots) take() {
+	s.free--
+	s.idle.Store(s.free > 0 && len(s.queue) == 0)
+}
+
+func (s *Slots) remove(i int) {
+	s.queue = append(s.queue[:i], s.queue[i+1:]...)
+	s.waiting.Add(-1)
+}
+
+// hold is what a goroutine that has a slot notes.
+type hold struct {
+	slots *Slots // nil: there is no bound
+	turn  *turn
+	since time.Time
+}
+
+func newHold(s *Slots, t *turn) hold {
+	h := hold{slots: s, turn: t}
+	if s != nil {
+		h.since = time.Now()
+	}
+	return h
+}
+
+// pause is called between morsels that served as many turns as shared says: others who wait
+// compute first, if it is their turn.
+func (h *hold) pause(ctx context.Context, shared int) {
+	if h.slots == nil || h.charge(shared, slice) < slice || h.slots.waiting.Load() == 0 {
+		return
+	}
+	h.slots.release()
+	_ = h.slots.acquire(ctx, h.turn) // the next morsel looks at ctx
+	h.since = time.Now()
+}
+
+// charge adds the time since the last charge to the turn, unless it is shorter than least.
+func (h *hold) charge(shared int, least time.Duration) time.Duration {
+	if h.slots == nil {
+		return 0
+	}
+	now := time.Now()
+	d := now.Sub(h.since)
+	if d >= least {
+		h.turn.used.Add(int64(d) / int64(max(shared, 1)))
+		h.since = now
+	}
+	return d
+}
+
+// aside runs f, which waits and does not compute, without the caller's slot.
+func (x *execution) aside(f func()) {
+	if s := x.opt.Slots; s != nil {
+		s.release()
+		defer func() { _ = s.acquire(x.ctx, x.turn) }() // the next morsel looks at the context
+	}
+	f()
+}
+
+// crew is the goroutines that do one piece of work together: the caller's and, while slots
+// are idle, others.
+type crew struct {
+	x       *execution
+	most    int
+	work    func(m *member) error
+	wg      sync.WaitGroup
+	missing atomic.Bool // fewer than most have begun
+
+	mu      sync.Mutex
+	begun   int
+	running int // others that have not ended
+	over    bool
+	err     error
+}
+
+// member is one goroutine of a crew.
+type member struct {
+	crew *crew
+	hold hold
+}
+
+// together calls work on the caller's goroutine and on up to n-1 others, which may begin
+// later or not at all: work takes what there is to do, piece by piece, and calls pause in
+// between. The error is one of those that were returned, and a panic comes up on the
+// caller's goroutine.
+func (x *execution) together(n int, work func(m *member) error) error {
+	c := &crew{x: x, most: n, work: work, begun: 1}
+	c.missing.Store(n > 1)
+	c.recruit()
+	c.run()
+	c.mu.Lock()
+	c.over = true
+	waits := c.running > 0
+	c.mu.Unlock()
+	if waits {
+		x.aside(c.wg.Wait)
+	} else {
+		c.wg.Wait()
+	}
+	if p, ok := c.err.(*panicked); ok {
+		panic(p)
+	}
+	return c.err
+}
+
+// recruit begins others while slots are idle.
+func (c *crew) recruit() {
+	if !c.missing.Load() {
+		return
+	}
+	s := c.x.opt.Slots
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for c.begun < c.most && !c.over && (s == nil || s.try()) {
+		c.begun++
+		c.running++
+		c.wg.Go(func() {
+			if s != nil {
+				defer s.release()
+			}
+			c.run()
+			c.mu.Lock()
+			c.running--
+			c.mu.Unlock()
+		})
+	}
+	c.missing.Store(c.begun < c.most)
+}
+
+// run is one goroutine's part.
+func (c *crew) run() {
+	m := &member{c, newHold(c.x.opt.Slots, c.x.turn)}
+	err := m.guarded()
+	m.hold.charge(1, 0)
+	if err == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.over = true
+	if _, worse := err.(*panicked); worse || c.err == nil {
+		c.err = err
+	}
+}
+
+func (m *member) guarded() (err error) {
+	defer func() {
+		switch r := recover().(type) {
+		case nil:
+		case *panicked:
+			err = r
+		default:
+			err = &panicked{r, debug.Stack()}
+		}
+	}()
+	return m.crew.work(m)
+}
+
+// pause is called between pieces of work.
+func (m *member) pause() {
+	m.hold.pause(m.crew.x.ctx, 1)
+	m.crew.recruit()
+}
