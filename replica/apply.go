@@ -19,6 +19,8 @@ type applier struct {
 	advance func(lsn uint64)
 	// committed is told of commits that touch tables, before advance; may be nil.
 	committed func(xid, commitLSN uint64)
+	// marked is told of markers, in their place in the stream; may be nil.
+	marked func(id string)
 
 	relations map[uint32]*pgoutput.Relation // the stream's definitions, by OID
 
@@ -120,6 +122,9 @@ func (a *applier) TooLarge(xid uint32, oids []uint32) error {
 
 // Message implements pgoutput.Sink.
 func (a *applier) Message(transactional bool, lsn uint64, prefix string, content []byte) error {
+	if a.marked != nil && !transactional && prefix == markerPrefix && len(content) > 0 {
+		a.marked(string(content))
+	}
 	return nil
 }
 

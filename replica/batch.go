@@ -32,17 +32,21 @@ func (e *epoch) copyBatch(ctx context.Context, batch []*table, h *holder) {
 		return
 	}
 	defer h.close()
-	// Small tables first: many are ready soon.
+	// Small tables first: many are ready soon. One after the other gets the sessions that
+	// it can use; the last one, which is the largest, those of all that are done.
 	slices.SortFunc(batch, func(a, b *table) int { return cmp.Compare(a.meta.Pages, b.meta.Pages) })
 	var g errgroup.Group
-	g.SetLimit(e.cfg.Workers)
+	g.SetLimit(2 * e.cfg.Workers) // those that have no session any more are not done yet
 	for _, t := range batch {
+		started, start := context.WithCancel(ctx)
 		g.Go(func() error {
-			if err := safely(func() error { e.copyOne(ctx, h, t); return nil }); err != nil {
+			defer start()
+			if err := safely(func() error { e.copyOne(ctx, h, t, start); return nil }); err != nil {
 				e.gaveUp(t, err)
 			}
 			return nil
 		})
+		<-started.Done()
 	}
 	g.Wait()
 }
@@ -67,8 +71,8 @@ func (e *epoch) freshSnapshot(ctx context.Context, joins bool) (*holder, error) 
 }
 
 // copyOne copies one table, brings the copy up to what the stream has brought
-// meanwhile, and publishes it.
-func (e *epoch) copyOne(ctx context.Context, h *holder, t *table) {
+// meanwhile, and publishes it. started is called once its sessions have their places.
+func (e *epoch) copyOne(ctx context.Context, h *holder, t *table, started func()) {
 	e.reg.mu.Lock()
 	meta := t.meta
 	e.reg.mu.Unlock()
@@ -77,7 +81,7 @@ func (e *epoch) copyOne(ctx context.Context, h *holder, t *table) {
 		e.gaveUp(t, errOutdated)
 		return
 	}
-	version, err := e.copyTable(ctx, h, meta, t.outdated)
+	version, err := e.copyTable(ctx, h, meta, t.outdated, started)
 	if err != nil {
 		e.gaveUp(t, err)
 		return

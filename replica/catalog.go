@@ -263,9 +263,10 @@ func (r *catalogReader) indexes() error {
 	return rows.Err()
 }
 
-// shadowed reads the names of functions and operators that somebody has added.
+// shadowed reads the names of functions and operators that somebody has added, and
+// whether built-in ones have been taken from somebody.
 func (r *catalogReader) shadowed() error {
-	if err := r.tx.QueryRow(r.ctx, "SELECT "+catalog.NewestSQL).Scan(&r.cat.Newest); err != nil {
+	if err := r.tx.QueryRow(r.ctx, "SELECT "+catalog.OperatorsSQL+", "+catalog.RevokedSQL).Scan(&r.cat.Operators, &r.cat.Revoked); err != nil {
 		return err
 	}
 	rows, err := r.tx.Query(r.ctx, catalog.ShadowedSQL)

@@ -34,9 +34,10 @@ type Finding struct {
 }
 
 // Check looks at whether the server and the role of dsn serve for the tables that
-// match patterns, and changes nothing. The error is that the server cannot be
-// asked at all.
-func Check(ctx context.Context, dsn string, patternTexts []string) ([]Finding, error) {
+// match patterns, and whether clients can log in as the server's rules mean it; it
+// changes nothing. certificate, DER, is the one that clients are shown, nil without
+// TLS. The error is that the server cannot be asked at all.
+func Check(ctx context.Context, dsn string, patternTexts []string, certificate []byte) ([]Finding, error) {
 	p, err := parsePatterns(patternTexts)
 	if err != nil {
 		return nil, err
@@ -47,7 +48,7 @@ func Check(ctx context.Context, dsn string, patternTexts []string) ([]Finding, e
 	}
 	conn, err := pgx.ConnectConfig(ctx, cfg)
 	if err != nil {
-		return nil, err
+		return nil, explained(err)
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
 	c := checker{ctx: ctx, conn: conn, cfg: cfg}
@@ -55,6 +56,9 @@ func Check(ctx context.Context, dsn string, patternTexts []string) ([]Finding, e
 		return nil, err
 	}
 	if err := c.role(); err != nil {
+		return nil, err
+	}
+	if err := c.access(certificate); err != nil {
 		return nil, err
 	}
 	if err := c.tables(p); err != nil {
@@ -104,7 +108,7 @@ func (c *checker) server() error {
 	c.addIf(usedSenders >= senders, LevelError, "max_wal_senders", fmt.Sprintf("%d of %d in use", usedSenders, senders),
 		fmt.Sprintf("all %d WAL senders are in use; the server must be restarted", senders), fmt.Sprintf("ALTER SYSTEM SET max_wal_senders = %d", senders+4))
 	c.addIf(encoding != "UTF8", LevelWarn, "server_encoding", encoding, "the database's encoding is "+encoding+": text columns are not copied", "")
-	if err := c.idleSlots(); err != nil {
+	if err := c.leftovers(); err != nil {
 		return err
 	}
 	if prepared > 0 {
@@ -116,21 +120,28 @@ func (c *checker) server() error {
 	return nil
 }
 
-// idleSlots looks for slots of pgaccels that are not running: with --data-dir they wait
-// for them.
-func (c *checker) idleSlots() error {
-	rows, err := c.conn.Query(c.ctx, `SELECT s.slot_name::text, pg_catalog.pg_size_pretty(pg_catalog.pg_wal_lsn_diff(CASE WHEN pg_catalog.pg_is_in_recovery() THEN s.confirmed_flush_lsn ELSE pg_catalog.pg_current_wal_lsn() END, s.restart_lsn))
-		FROM pg_catalog.pg_replication_slots s WHERE s.slot_name ~ ('^' || $1::text || '[0-9a-f]{12}$') AND NOT s.active AND NOT s.temporary`, publicationPrefix)
+// leftovers looks for what pgaccels that are not running have left: with --data-dir
+// their slots wait for them.
+func (c *checker) leftovers() error {
+	slots, err := idleSlots(c.ctx, c.conn, "")
 	if err != nil {
 		return err
 	}
-	var name, retained string
-	_, err = pgx.ForEachRow(rows, []any{&name, &retained}, func() error {
-		c.add(LevelWarn, "slot "+name, "it waits for a pgaccel with a data directory to come back, and retains "+retained+" of write-ahead log; if that is gone for good, drop it",
-			"SELECT pg_drop_replication_slot("+quoteLiteral(name)+"); DROP PUBLICATION "+quoteIdent(name))
-		return nil
-	})
-	return err
+	for _, s := range slots {
+		sql := s.remedy()
+		if s.database == c.conn.Config().Database {
+			sql += "; DROP PUBLICATION IF EXISTS " + quoteIdent(s.name)
+		}
+		c.add(LevelWarn, "slot "+s.name, "it waits for a pgaccel of database "+s.database+" to come back with its data directory, and retains "+s.retained+" of write-ahead log; if that is gone for good, drop it", sql)
+	}
+	publications, err := strayPublications(c.ctx, c.conn, "")
+	if err != nil {
+		return err
+	}
+	for _, p := range publications {
+		c.add(LevelWarn, "publication "+p.name, "its pgaccel is gone, or it came with pg_dump (see --no-publications): UPDATEs and DELETEs of its tables fail where they have no replica identity", p.remedy())
+	}
+	return nil
 }
 
 func (c *checker) role() error {
@@ -143,6 +154,14 @@ func (c *checker) role() error {
 	}
 	c.addIf(!create, LevelError, "CREATE on the database", "granted to "+role, role+" may not create a publication in "+db+"; the database's owner grants it",
 		"GRANT CREATE ON DATABASE "+quoteIdent(db)+" TO "+quoteIdent(role))
+	var emits bool
+	var emit string
+	if err := c.conn.QueryRow(c.ctx, `SELECT p.oid::regprocedure::text, pg_catalog.has_function_privilege(p.oid, 'EXECUTE') FROM pg_catalog.pg_proc p
+		WHERE p.proname = 'pg_logical_emit_message' AND p.pronamespace = 'pg_catalog'::regnamespace AND p.proargtypes[2] = 'text'::regtype`).Scan(&emit, &emits); err != nil {
+		return err
+	}
+	c.addIf(!emits, LevelWarn, "logical messages", role+" may write them", role+" may not write logical messages: queries that wait for what is not flushed are forwarded, and nothing is saved in --data-dir; a superuser grants it",
+		"GRANT EXECUTE ON FUNCTION "+emit+" TO "+quoteIdent(role))
 	// Managed services have rights of their own beside the attribute (rds_replication):
 	// what counts is whether a replication connection opens.
 	err = c.replication()
@@ -167,7 +186,7 @@ func (c *checker) replication() error {
 	cfg.AfterConnect = nil
 	conn, err := pgconn.ConnectConfig(c.ctx, cfg)
 	if err != nil {
-		return err
+		return explained(err)
 	}
 	defer conn.Close(context.WithoutCancel(c.ctx))
 	_, err = conn.Exec(c.ctx, "IDENTIFY_SYSTEM").ReadAll()

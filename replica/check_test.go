@@ -31,7 +31,7 @@ func TestCheckNamesWhatMends(t *testing.T) {
 		ALTER TABLE nokey OWNER TO `+role+`; ALTER TABLE good OWNER TO `+role+`; ALTER TABLE fast OWNER TO `+role)
 	as := strings.Replace(url, "postgres://postgres@", "postgres://"+role+"@", 1)
 	check := func() []Finding {
-		found, err := Check(context.Background(), as, []string{"public.*"})
+		found, err := Check(context.Background(), as, []string{"public.*"}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -88,7 +88,7 @@ func TestCheckOfAServerWithoutLogicalDecoding(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Stop()
-	found, err := Check(ctx, s.URL("postgres", "postgres"), []string{"nothing"})
+	found, err := Check(ctx, s.URL("postgres", "postgres"), []string{"nothing"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

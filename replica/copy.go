@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"golang.org/x/sync/errgroup"
 
 	"pgaccel/catalog"
@@ -21,13 +22,11 @@ var errDefinition = errors.New("its definition changed")
 // errOutdated ends a copy that the stream has overtaken.
 var errOutdated = errors.New("it changed while it was copied")
 
-// A table of fewer pages is copied by one session: starting more would cost more
-// than they save.
-const splitPages = 1024
-
 // copyTable copies one table at h's snapshot and returns the version, with its
-// snapshot and text ranks set. outdated is looked at while it runs.
-func (e *epoch) copyTable(ctx context.Context, h *holder, meta *catalog.Table, outdated *atomic.Bool) (*colstore.Table, error) {
+// snapshot and text ranks set. outdated is looked at while it runs. started is called
+// once its sessions have their places, unless it fails.
+func (e *epoch) copyTable(ctx context.Context, h *holder, meta *catalog.Table, outdated *atomic.Bool, started func()) (*colstore.Table, error) {
+	start := time.Now()
 	// The definition as the snapshot sees it must be ours. Together with the check
 	// after the copy this says that no change of it came in between: one that
 	// rewrites the table shows its rows to no older snapshot.
@@ -38,7 +37,8 @@ func (e *epoch) copyTable(ctx context.Context, h *holder, meta *catalog.Table, o
 	defer loader.Abort() // nothing after Finish
 	var received atomic.Int64
 	stop := e.reportProgress(meta, loader, &received)
-	err := e.copyPieces(ctx, h, meta, loader, &received, outdated)
+	sessions, err := e.copyRows(ctx, h, meta, loader, &received, outdated, started)
+	rows := time.Since(start)
 	if err != nil {
 		stop(false)
 		return nil, err
@@ -48,12 +48,15 @@ func (e *epoch) copyTable(ctx context.Context, h *holder, meta *catalog.Table, o
 		stop(false)
 		return nil, err
 	}
+	finish := time.Since(start) - rows
 	err = h.finish(ctx, t)
 	stop(err == nil)
 	if err != nil {
 		t.Release()
 		return nil, err
 	}
+	e.log.Debug("rows copied", "table", meta.QualifiedName(), "sessions", sessions, "received_bytes", received.Load(), "rows_took", rows.Round(time.Millisecond),
+		"dictionaries_took", finish.Round(time.Millisecond), "checks_took", (time.Since(start) - rows - finish).Round(time.Millisecond))
 	return t, nil
 }
 
@@ -66,97 +69,143 @@ func leavesOf(meta *catalog.Table) []catalog.Part {
 	return []catalog.Part{{OID: meta.OID, Schema: meta.Schema, Name: meta.Name, Fingerprint: meta.Fingerprint}}
 }
 
-// copyPieces copies leaves, and ranges of the pages of large ones, side by side.
-func (e *epoch) copyPieces(ctx context.Context, h *holder, meta *catalog.Table, loader *colstore.Loader, received *atomic.Int64, outdated *atomic.Bool) error {
+// copyRows copies the rows of all leaves, in ranges of pages, with several sessions side
+// by side where they are many. It returns how many.
+func (e *epoch) copyRows(ctx context.Context, h *holder, meta *catalog.Table, loader *colstore.Loader, received *atomic.Int64, outdated *atomic.Bool, started func()) (sessions int, err error) {
+	leaves, err := h.pages(ctx, leavesOf(meta))
+	if err != nil {
+		return 0, err
+	}
+	queue := newPageQueue(leaves, h.most)
 	cols := append(copied(meta), hashedIdentity(meta)...)
+	refused := make(chan error, queue.sessions)
 	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(e.cfg.Workers) // a writer's buffers are large
-	for _, leaf := range leavesOf(meta) {
-		pages, err := h.pages(ctx, leaf.OID)
+	for range queue.sessions {
+		leave, err := e.copiers.acquire(ctx, h, loader.BufferBytes())
 		if err != nil {
 			g.Go(func() error { return err })
 			break
 		}
-		pieces := int64(1)
-		if pages >= splitPages {
-			pieces = int64(e.cfg.Workers)
+		if queue.empty() { // those before were faster
+			leave()
+			break
 		}
-		for i := range pieces {
-			sql := copySQL(meta, leaf, cols, pages*i/pieces, pages*(i+1)/pieces, i == pieces-1)
-			g.Go(func() error {
-				w := loader.NewPartWriter(leaf.OID)
-				err := safely(func() error {
-					d := newCopyDecoder(meta, cols, w)
-					d.identity = w.Identity
-					return e.copyPiece(ctx, h.name, sql, d, received, outdated)
-				})
-				return firstError(err, w.Close())
-			})
-		}
+		sessions++
+		c := copySession{config: e.copyConfig, snapshot: h.name, meta: meta, cols: cols, loader: loader, queue: queue, received: received, outdated: outdated}
+		g.Go(func() error {
+			defer leave()
+			err := safely(func() error { return c.run(ctx) })
+			if tooManyConnections(err) && c.conn == nil {
+				refused <- err
+				return nil // the others do what there is to do
+			}
+			return firstError(err, c.close())
+		})
 	}
-	return g.Wait()
+	started()
+	if err = g.Wait(); err == nil && !queue.empty() {
+		err = <-refused // there are no others
+	}
+	return sessions - len(refused), err
 }
 
-// copySQL is the COPY of the pages [from, to) of a leaf, to its end where last is
-// set: rows may have been added since its size was asked, and the snapshot may see
-// them.
-func copySQL(meta *catalog.Table, leaf catalog.Part, cols []int, from, to int64, last bool) string {
+// copySQL is the COPY of a range. Its end is open where it is the leaf's last: rows may
+// have been added since its size was asked, and the snapshot may see them.
+func copySQL(meta *catalog.Table, r pageRange, cols []int) string {
 	names := make([]string, len(cols))
 	for i, c := range cols {
 		names[i] = quoteIdent(meta.Columns[c].Name)
 	}
 	list := strings.Join(names, ", ")
-	table := quoteIdent(leaf.Schema) + "." + quoteIdent(leaf.Name)
-	if from == 0 && last {
+	table := quoteIdent(r.leaf.Schema) + "." + quoteIdent(r.leaf.Name)
+	if r.from == 0 && r.last {
 		return fmt.Sprintf("COPY %s (%s) TO STDOUT (FORMAT binary)", table, list)
 	}
-	where := fmt.Sprintf("ctid >= '(%d,0)'::pg_catalog.tid", from)
-	if !last {
-		where += fmt.Sprintf(" AND ctid < '(%d,0)'::pg_catalog.tid", to)
+	where := fmt.Sprintf("ctid >= '(%d,0)'::pg_catalog.tid", r.from)
+	if !r.last {
+		where += fmt.Sprintf(" AND ctid < '(%d,0)'::pg_catalog.tid", r.to)
 	}
 	return fmt.Sprintf("COPY (SELECT %s FROM ONLY %s WHERE %s) TO STDOUT (FORMAT binary)", list, table, where)
 }
 
-// copyPiece runs one COPY in a session and a transaction of its own, so that its
-// lock on the table is gone with it.
-func (e *epoch) copyPiece(ctx context.Context, snapshot, sql string, d *copyDecoder, received *atomic.Int64, outdated *atomic.Bool) error {
-	select {
-	case e.copiers <- struct{}{}:
-		defer func() { <-e.copiers }()
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	c, err := connectRaw(ctx, e.copyConfig)
+// copySession is one of the sessions that copy a table: it takes range after range off
+// the queue. The ranges of a leaf go to one writer.
+type copySession struct {
+	config   *pgconn.Config
+	snapshot string // its name on the server
+	meta     *catalog.Table
+	cols     []int // of meta, in the order of the COPY
+	loader   *colstore.Loader
+	queue    *pageQueue
+	received *atomic.Int64
+	outdated *atomic.Bool
+
+	conn   *rawConn
+	part   uint32
+	writer *colstore.Writer // of the part; nil before the first range
+}
+
+// run copies until the queue is empty. close is to be called in any case.
+func (s *copySession) run(ctx context.Context) error {
+	conn, err := connectRaw(ctx, s.config)
 	if err != nil {
 		return err
 	}
-	defer c.Close()
-	err = c.exec("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET TRANSACTION SNAPSHOT " + quoteLiteral(snapshot))
+	s.conn = conn
+	defer conn.Close()
+	for r, ok := s.queue.take(); ok; r, ok = s.queue.take() {
+		if err := s.copyRange(r); err != nil {
+			if ctx.Err() != nil {
+				return ctx.Err() // the context closed the connection
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+// close ends the writer.
+func (s *copySession) close() error {
+	if s.writer == nil {
+		return nil
+	}
+	return s.writer.Close()
+}
+
+// copyRange runs one COPY in a transaction of its own, so that its lock on the table is
+// gone with it.
+func (s *copySession) copyRange(r pageRange) error {
+	if s.writer == nil || s.part != r.leaf.OID {
+		if err := s.close(); err != nil {
+			return err
+		}
+		s.writer, s.part = s.loader.NewPartWriter(r.leaf.OID), r.leaf.OID
+	}
+	d := newCopyDecoder(s.meta, s.cols, s.writer)
+	d.identity = s.writer.Identity
+	err := s.conn.exec("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET TRANSACTION SNAPSHOT " + quoteLiteral(s.snapshot))
 	if err != nil {
 		return err
 	}
 	var n, told int
-	err = c.copyOut(sql, func(b []byte) error {
+	err = s.conn.copyOut(copySQL(s.meta, r, s.cols), func(b []byte) error {
 		if n += len(b); n-told >= rawBufferSize {
-			received.Add(int64(n - told))
+			s.received.Add(int64(n - told))
 			told = n
-			if outdated.Load() {
+			if s.outdated.Load() {
 				return errOutdated
 			}
 		}
 		return d.message(b)
 	})
-	received.Add(int64(n - told))
+	s.received.Add(int64(n - told))
 	if err != nil {
-		if ctx.Err() != nil {
-			return ctx.Err() // the context closed the connection
-		}
 		return err
 	}
 	if !d.ended {
 		return fmt.Errorf("COPY data ends without its end marker")
 	}
-	return c.exec("COMMIT")
+	return s.conn.exec("COMMIT")
 }
 
 // reportProgress tells cfg.Progress about a copy, five times a second, until stop.

@@ -91,7 +91,7 @@ func TestEveryTypeRoundTrips(t *testing.T) {
 	defer h.close()
 	for i, e := range edges {
 		meta := cat.Lookup("public", tables[i])[0]
-		v, err := ep.copyTable(context.Background(), h, meta, newFlag())
+		v, err := ep.copyTable(context.Background(), h, meta, newFlag(), func() {})
 		if err != nil {
 			t.Fatalf("%s: %v", e.typ, err)
 		}

@@ -8,6 +8,9 @@
 //	watch:  snapshots for the store, the slot's log, lost identities, order of new texts
 //	barrier: brings the stream's position to where queries wait for it
 //
+// manage and watch poll the server while the stream moves, and seldom where it does not
+// (activity).
+//
 // # Why a copy is right
 //
 // A copy holds exactly what its snapshot C sees. The stream brings every commit, in
@@ -71,6 +74,10 @@
 // by itself; see partition.go. Another set of leaves is copied again.
 //
 // # What is read off the wire
+//
+// Sessions that copy, one a core, take ranges of pages off a queue (pageQueue), each into
+// a writer of its own: the smallest tables first, and the largest with all sessions. They
+// take at most a quarter of the connections that are free on the server (copySlots).
 //
 // The first copy is bound by how fast binary COPY data can be taken apart, so that
 // connections which carry COPY or the stream are taken over from pgconn after

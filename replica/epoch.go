@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/jackc/pglogrepl"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"golang.org/x/sync/errgroup"
@@ -39,10 +40,13 @@ type epoch struct {
 	barrier  *barrier
 	control  *pgx.Conn // of open, then of manage
 	watch    *watcher
-	ended    error // why the stream ended
+	activity *activity
+	ended    error           // why the stream ended
+	closing  context.Context // ends when the Replicator is about to close
+	saved    chan struct{}   // closed when no further checkpoint will be saved
 
-	copiers chan struct{} // holds a token for each session that copies
-	batches chan struct{} // and for each snapshot held
+	copiers *copySlots
+	batches chan struct{} // holds a token for each snapshot held
 	copying sync.WaitGroup
 
 	poll      chan struct{}     // look at the catalog soon
@@ -50,6 +54,7 @@ type epoch struct {
 	copySoon  chan struct{}     // look for tables to copy
 	published map[uint32]string // publicationState after our own last change
 	refusals  map[uint32]refusal
+	named     nameSet // what was left on the server and has been said; the Replicator's
 }
 
 // refusal remembers why a table that matches is not in the publication.
@@ -69,7 +74,8 @@ const (
 )
 
 func (e *epoch) connect(ctx context.Context) (*pgx.Conn, error) {
-	return pgx.ConnectConfig(ctx, e.connCfg.Copy())
+	conn, err := pgx.ConnectConfig(ctx, e.connCfg.Copy())
+	return conn, explained(err)
 }
 
 func signal(c chan struct{}) {
@@ -84,10 +90,12 @@ func (e *epoch) kick() { signal(e.poll) }
 // epoch runs one epoch and returns why it ended.
 func (r *Replicator) epoch() error {
 	g, ctx := errgroup.WithContext(r.ctx)
+	_, memoryLimit := r.cfg.Store.Usage()
 	e := &epoch{cfg: &r.cfg, log: r.log, ctx: ctx, connCfg: r.conn, copyConfig: &r.conn.Copy().Config, patterns: r.patterns, name: r.name,
-		copiers: make(chan struct{}, r.cfg.Workers), batches: make(chan struct{}, batchesMax),
-		origin: &r.origin, disk: r.disk, poll: make(chan struct{}, 1), lost: make(chan []uint32), copySoon: make(chan struct{}, 1), refusals: map[uint32]refusal{}}
+		copiers: newCopySlots(r.cfg.Workers, memoryLimit), batches: make(chan struct{}, batchesMax),
+		activity: newActivity(), closing: r.closing, saved: make(chan struct{}), origin: &r.origin, disk: r.disk, poll: make(chan struct{}, 1), lost: make(chan []uint32), copySoon: make(chan struct{}, 1), refusals: map[uint32]refusal{}, named: r.named}
 	e.reg = newRegistry(r.cfg.Store, r.cfg.RecopyQuiet, func() { r.notify(); signal(e.copySoon) })
+	e.reg.anew = r.anew
 	defer e.tidy()
 	var batch []*table
 	var h *holder
@@ -103,7 +111,7 @@ func (r *Replicator) epoch() error {
 	store.Advance(e.stream.seen.Load())
 	store.SetConnected(true)
 	r.setCurrent(e)
-	e.log.Info("replication stream is up", "tables", len(batch), "slot", e.name)
+	e.log.Info("replication stream is up", "tables", e.reg.size(), "to_copy", len(batch), "slot", e.name)
 	g.Go(func() error { return safely(e.stream.run) })
 	g.Go(func() error { return safely(func() error { return e.barrier.run(ctx) }) })
 	g.Go(func() error { return safely(func() error { return e.manage(ctx, batch, h) }) })
@@ -112,17 +120,24 @@ func (r *Replicator) epoch() error {
 	}
 	err = g.Wait()
 	e.ended = err
-	if e.disk != nil && !e.givesUp() {
-		e.checkpoint()
+	if errors.Is(err, errOtherHistory) {
+		e.log.Error("the saved columns are of another history of the server: everything is copied", "error", err, "marker", pglogrepl.LSN(e.stream.expected.End).String())
 	}
 	// Waits fail from here on; then the copies, which no stream watches any more, go,
 	// before a new stream's position could make them look fresh.
 	store.SetConnected(false)
 	r.setCurrent(nil)
 	e.copying.Wait()
+	if e.disk == nil {
+		r.anew = nothingKept
+	}
 	e.reg.reset("the replication stream was interrupted")
 	return err
 }
+
+// nothingKept says why a stream that was interrupted costs all copies: the server drops a
+// temporary slot with its session, and a new one begins later in the log.
+const nothingKept = "the replication stream was interrupted, and without --data-dir its slot is gone with it"
 
 // safely runs f and makes an error of a panic: a bug here must cost speed, not the
 // sessions that the process relays.
@@ -163,7 +178,10 @@ func (e *epoch) open(ctx context.Context, g *errgroup.Group) (batch []*table, h 
 	if err = e.nameSession(ctx); err != nil {
 		return nil, nil, err
 	}
-	saved, state, err := e.saved(ctx, at)
+	if err = e.clearAbandoned(ctx); err != nil {
+		return nil, nil, err
+	}
+	saved, state, err := e.resumable(ctx, at)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -208,10 +226,15 @@ func (e *epoch) open(ctx context.Context, g *errgroup.Group) (batch []*table, h 
 		return nil, nil, err
 	}
 	conn.gather, conn.hurried = true, func() bool { return e.cfg.Store.Waiting() > 0 }
-	e.stream = &stream{conn: conn, answered: make(chan struct{}, 1), advanced: e.cfg.Store.Advance, saves: e.disk != nil}
+	e.stream = &stream{conn: conn, answered: make(chan struct{}, 1), advanced: func(lsn uint64) { e.cfg.Store.Advance(lsn); e.activity.move() }}
+	e.stream.saves.Store(e.disk != nil)
+	if saved != nil {
+		e.stream.expected = state.Marker
+	}
 	applier := newApplier(e.reg, e.changeFailed, e.stream.advance)
 	if e.disk != nil {
 		applier.committed = func(xid, lsn uint64) { e.commits.add(xid, lsn, e.cfg.Store) }
+		applier.marked = e.stream.marker
 	}
 	e.stream.assembler = pgoutput.NewAssembler(applier, 0)
 	e.stream.seen.Store(s.point)
@@ -230,7 +253,7 @@ func (e *epoch) open(ctx context.Context, g *errgroup.Group) (batch []*table, h 
 // givesUp reports whether the epoch ended because its slot must not be, or is not, kept.
 func (e *epoch) givesUp() bool {
 	var retained *retainedError
-	return errors.As(e.ended, &retained) || errors.Is(e.ended, errSlotLost)
+	return errors.As(e.ended, &retained) || errors.Is(e.ended, errSlotLost) || errors.Is(e.ended, errOtherHistory)
 }
 
 // tidy leaves nothing of the epoch on the server, as far as it can be reached, but for

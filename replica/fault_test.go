@@ -348,7 +348,7 @@ func TestDefinitionChangedUnderTheSnapshot(t *testing.T) {
 			t.Fatal(err)
 		}
 		mustExec(t, c, sql)
-		if _, err := e.copyTable(context.Background(), h, store.Catalog().Tables[0], newFlag()); err != errDefinition {
+		if _, err := e.copyTable(context.Background(), h, store.Catalog().Tables[0], newFlag(), func() {}); err != errDefinition {
 			t.Errorf("%s after the snapshot: %v", sql, err)
 		}
 		if used, _ := store.Usage(); used != 0 {

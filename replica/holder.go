@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"golang.org/x/sync/semaphore"
 
 	"pgaccel/catalog"
 	"pgaccel/colstore"
@@ -17,6 +18,9 @@ import (
 type holder struct {
 	snapshot colstore.Snapshot
 	name     string // for SET TRANSACTION SNAPSHOT
+	// most is how many sessions may use it at once: connections has a place for each.
+	most        int
+	connections *semaphore.Weighted
 
 	mu    sync.Mutex
 	conn  *pgx.Conn // in the transaction that holds the snapshot: an error there ends it
@@ -33,6 +37,10 @@ func (e *epoch) hold(ctx context.Context, imported string) (*holder, error) {
 	h := &holder{conn: conn}
 	if err = h.begin(ctx, imported); err == nil {
 		h.plain, err = e.connect(ctx)
+	}
+	if err == nil {
+		h.most, err = connectionsFor(ctx, h.plain, e.cfg.Workers)
+		h.connections = semaphore.NewWeighted(int64(h.most))
 	}
 	if err != nil {
 		h.close()
@@ -94,12 +102,28 @@ func (h *holder) definitionIs(ctx context.Context, meta *catalog.Table) error {
 	return checkFingerprint(ctx, h.conn, meta)
 }
 
-// pages returns a relation's size in pages, as of now.
-func (h *holder) pages(ctx context.Context, oid uint32) (n int64, err error) {
+// pages returns the sizes of relations in pages, as of now; 0 for those that are gone.
+func (h *holder) pages(ctx context.Context, leaves []catalog.Part) ([]leafPages, error) {
+	oids := make([]uint32, len(leaves))
+	for i, l := range leaves {
+		oids[i] = l.OID
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	err = h.plain.QueryRow(ctx, "SELECT coalesce(pg_catalog.pg_relation_size($1::oid::regclass), 0) / pg_catalog.current_setting('block_size')::int", oid).Scan(&n)
-	return n, err
+	rows, err := h.plain.Query(ctx, `SELECT coalesce(pg_catalog.pg_relation_size(t.oid::pg_catalog.regclass), 0) / pg_catalog.current_setting('block_size')::int
+		FROM pg_catalog.unnest($1::pg_catalog.oid[]) WITH ORDINALITY t(oid, i) ORDER BY t.i`, oids)
+	if err != nil {
+		return nil, err
+	}
+	pages, err := pgx.CollectRows(rows, pgx.RowTo[int64])
+	if err != nil {
+		return nil, err
+	}
+	all := make([]leafPages, len(leaves))
+	for i, n := range pages {
+		all[i] = leafPages{Part: leaves[i], pages: n}
+	}
+	return all, nil
 }
 
 // finish asks for what a copied table still lacks: the order of its texts, and

@@ -75,7 +75,7 @@ func (l *lookout) prepare(ctx context.Context, cfg *pgx.ConnConfig, sql string) 
 		conn, err := pgx.ConnectConfig(limited, cfg)
 		if err != nil {
 			l.retry = time.Now().Add(time.Second)
-			return err
+			return explained(err)
 		}
 		l.conn, l.prepared = conn, ""
 	}

@@ -2,6 +2,7 @@ package replica
 
 import (
 	"context"
+	"log/slog"
 	"maps"
 	"slices"
 	"time"
@@ -19,9 +20,14 @@ func (e *epoch) manage(ctx context.Context, first []*table, h *holder) error {
 	timer := time.NewTimer(pollInterval)
 	defer timer.Stop()
 	polled, pause := time.Now(), pollInterval
+	var calm calm
 	for {
 		now := time.Now()
-		wakeAt := polled.Add(pause)
+		interval := pause
+		if calm.quiet(e.activity, &e.activity.look) {
+			interval = max(pause, idleInterval)
+		}
+		wakeAt := polled.Add(interval)
 		select { // a token: another batch may start
 		case e.batches <- struct{}{}:
 			batch, next := e.reg.begin(false)
@@ -49,9 +55,11 @@ func (e *epoch) manage(ctx context.Context, first []*table, h *holder) error {
 			if err := sleep(ctx, 20*time.Millisecond); err != nil {
 				return err
 			}
+		case <-e.activity.look.bell:
+			continue
 		case <-timer.C:
 		}
-		if !asked && time.Since(polled) < pause {
+		if !asked && time.Since(polled) < interval {
 			continue
 		}
 		start := time.Now()
@@ -159,7 +167,11 @@ func (e *epoch) follow(ctx context.Context, cat *catalog.Catalog, refused []Refu
 			if f.SQL != "" {
 				detail += "; " + f.SQL
 			}
-			e.log.Warn("table refused", "table", f.Table.QualifiedName(), "reason", f.Reason, "remedy", f.SQL)
+			level := slog.LevelWarn
+			if f.Reason == "view" || f.Reason == "materialized view" || f.Reason == "foreign table" { // nothing to remedy: a pattern covers it
+				level = slog.LevelDebug
+			}
+			e.log.Log(ctx, level, "table refused", "table", f.Table.QualifiedName(), "reason", f.Reason, "remedy", f.SQL)
 			e.cfg.Store.SetState(f.Table, colstore.StateRefused, detail)
 			e.refusals[oid] = refusal{reason: f.Reason, fingerprint: f.Table.Fingerprint}
 		}
@@ -196,7 +208,7 @@ func (e *epoch) takeOut(ctx context.Context, relations []uint32) error {
 
 // sameCatalog reports whether plans made with a hold with b, too. Sizes may differ.
 func sameCatalog(a, b *catalog.Catalog) bool {
-	if len(a.Tables) != len(b.Tables) || a.SystemID != b.SystemID || a.ServerVersion != b.ServerVersion || a.ModeSet != b.ModeSet || a.Newest != b.Newest || !maps.Equal(a.Shadowed, b.Shadowed) {
+	if len(a.Tables) != len(b.Tables) || a.SystemID != b.SystemID || a.ServerVersion != b.ServerVersion || a.ModeSet != b.ModeSet || a.Revoked != b.Revoked || a.Operators != b.Operators || !maps.Equal(a.Shadowed, b.Shadowed) {
 		return false
 	}
 	for i, x := range a.Tables {

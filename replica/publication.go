@@ -23,36 +23,11 @@ func (e *epoch) nameSession(ctx context.Context) error {
 	return err
 }
 
-// createPublication makes an empty publication, after it has dropped those of
-// instances that are gone: no session bears their name, and no slot that waits for them
-// to come back. (An advisory lock would say
-// the same, but users see those in pg_locks.)
+// createPublication makes an empty publication. The end of ctx does not break it off: the
+// server might make it after tidy has dropped what is there.
 func (e *epoch) createPublication(ctx context.Context) error {
-	rows, err := e.control.Query(ctx, `SELECT p.pubname FROM pg_catalog.pg_publication p
-		WHERE p.pubname ~ ('^' || $1::text || '[0-9a-f]{12}$') AND p.pubname <> $2::text AND pg_catalog.pg_has_role(p.pubowner, 'USAGE')
-		AND NOT EXISTS (SELECT FROM pg_catalog.pg_stat_activity a WHERE a.application_name = p.pubname)
-		AND NOT EXISTS (SELECT FROM pg_catalog.pg_replication_slots s WHERE s.slot_name = p.pubname)`, publicationPrefix, e.name)
-	if err != nil {
-		return err
-	}
-	var others []string
-	for rows.Next() {
-		var name string
-		if err := rows.Scan(&name); err != nil {
-			return err
-		}
-		others = append(others, name)
-	}
-	if err := rows.Err(); err != nil {
-		return err
-	}
-	for _, name := range others {
-		if _, err := e.control.Exec(ctx, "DROP PUBLICATION IF EXISTS "+quoteIdent(name)); err != nil {
-			e.log.Warn("a publication left behind could not be dropped", "publication", name, "error", err)
-		} else {
-			e.log.Info("dropped a publication left behind", "publication", name)
-		}
-	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closePatience)
+	defer cancel()
 	if _, err := e.control.Exec(ctx, "DROP PUBLICATION IF EXISTS "+quoteIdent(e.name)); err != nil {
 		return err
 	}

@@ -45,7 +45,7 @@ const maxMessage = 1 << 30
 func connectRaw(ctx context.Context, cfg *pgconn.Config) (*rawConn, error) {
 	c, err := pgconn.ConnectConfig(ctx, cfg)
 	if err != nil {
-		return nil, err
+		return nil, explained(err)
 	}
 	return takeOver(ctx, c)
 }

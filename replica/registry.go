@@ -20,6 +20,7 @@ type registry struct {
 	quiet  time.Duration // Config.RecopyQuiet
 	notify func()        // a table's phase has changed
 	near   atomic.Uint64 // a recent transaction id, for widen
+	anew   string        // why everything is copied, though it has been copied before; "" where it was not
 
 	mu         sync.Mutex // comes before a feed's
 	tables     map[uint32]*table
@@ -282,6 +283,13 @@ func (r *registry) missing(now map[uint32]*catalog.Table) (gone []uint32) {
 	return gone
 }
 
+// size returns the number of tables, copied or not.
+func (r *registry) size() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.tables)
+}
+
 // oids lists what is published.
 func (r *registry) oids() []uint32 {
 	r.mu.Lock()
@@ -312,7 +320,11 @@ func (r *registry) join(add []*catalog.Table, late bool) {
 		for _, oid := range parts(meta) {
 			r.relations[oid] = t
 		}
-		r.store.SetState(meta, colstore.StateCopying, "waits for its copy")
+		detail := "waits for its copy"
+		if r.anew != "" && !late {
+			detail += ": " + r.anew
+		}
+		r.store.SetState(meta, colstore.StateCopying, detail)
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"runtime"
 	"sync"
 	"time"
 
@@ -19,10 +18,13 @@ import (
 
 // Config says what to copy from where.
 type Config struct {
-	Upstream    string   // pgx connection string; its role copies and streams
-	Accelerate  []string // table patterns: public.*, sales, !public.log
-	Store       *colstore.Store
-	Workers     int           // sessions that copy at once; 0 is one a core, 4 at most
+	Upstream   string   // pgx connection string; its role copies and streams
+	Accelerate []string // table patterns: public.*, sales, !public.log
+	Store      *colstore.Store
+	// Workers is the most sessions that copy at once; 0 is one a core, 32 at most. There are
+	// fewer where that would be more than a quarter of the connections that are free on the
+	// server, or where their buffers would exceed a quarter of the store's memory limit.
+	Workers     int
 	RecopyQuiet time.Duration // the pause before a table that could not follow the stream is copied again; 0 is 2 s
 	// MaxRetainedWAL is the most write-ahead log, in bytes, that the replication slot may
 	// keep the server from removing; beyond it the slot is dropped and everything is
@@ -60,9 +62,14 @@ type Replicator struct {
 
 	ctx    context.Context
 	cancel context.CancelFunc
-	done   chan struct{}
-	origin logOrigin      // of the last stream; run's
-	disk   *colstore.Disk // run's; nil without a data directory
+	// closing ends before ctx does: the columns are saved in between.
+	closing context.Context
+	close   context.CancelFunc
+	done    chan struct{}
+	origin  logOrigin      // of the last stream; run's
+	disk    *colstore.Disk // run's; nil without a data directory
+	named   nameSet        // run's
+	anew    string         // run's: why the next stream copies everything though the last had it; "" where it need not
 
 	mu      sync.Mutex
 	current *epoch
@@ -82,7 +89,8 @@ const (
 )
 
 // Start begins to copy. It fails only where the configuration cannot be right; a
-// server that is down or not set up for replication is tried again and again.
+// server that is down or not set up for replication is tried again and again. The end
+// of ctx is not the end of the Replicator: Close has the columns saved first.
 func Start(ctx context.Context, cfg Config) (*Replicator, error) {
 	if cfg.Store == nil {
 		panic("BUG: replica without a store")
@@ -92,7 +100,7 @@ func Start(ctx context.Context, cfg Config) (*Replicator, error) {
 		return nil, err
 	}
 	if cfg.Workers <= 0 {
-		cfg.Workers = min(4, runtime.GOMAXPROCS(0))
+		cfg.Workers = copySessions()
 	}
 	if cfg.RecopyQuiet <= 0 {
 		cfg.RecopyQuiet = 2 * time.Second
@@ -118,12 +126,13 @@ func Start(ctx context.Context, cfg Config) (*Replicator, error) {
 	}
 	var id [6]byte
 	rand.Read(id[:])
-	r := &Replicator{cfg: cfg, patterns: p, conn: conn, name: publicationPrefix + hex.EncodeToString(id[:]), log: cfg.Logger,
+	r := &Replicator{cfg: cfg, patterns: p, conn: conn, name: publicationPrefix + hex.EncodeToString(id[:]), log: cfg.Logger, named: nameSet{},
 		done: make(chan struct{}), changed: make(chan struct{}), lookout: lookout{free: make(chan struct{}, 1)}}
 	if err := r.openDisk(); err != nil {
 		return nil, err
 	}
-	r.ctx, r.cancel = context.WithCancel(ctx)
+	r.ctx, r.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	r.closing, r.close = context.WithCancel(r.ctx)
 	go r.run()
 	return r, nil
 }
@@ -191,7 +200,11 @@ func (r *Replicator) run() {
 		r.mu.Lock()
 		r.lastErr = err
 		r.mu.Unlock()
-		r.log.Warn("replication ended; everything is forwarded", "error", err, "retry_in", wait)
+		attributes := []any{"error", err, "retry_in", wait}
+		if r.anew != "" {
+			attributes = append(attributes, "then", "everything is copied again: "+r.anew)
+		}
+		r.log.Warn("replication ended; everything is forwarded", attributes...)
 		r.notify()
 		if sleep(r.ctx, wait) != nil {
 			break
@@ -231,7 +244,8 @@ func (r *Replicator) Ready() bool {
 }
 
 // RetainedWAL returns the bytes of write-ahead log that the replication slot keeps the
-// server from removing, as of a second ago at most; 0 while there is no stream.
+// server from removing, as of a second ago, or where nothing happens there some seconds
+// ago; 0 while there is no stream.
 func (r *Replicator) RetainedWAL() int64 {
 	r.mu.Lock()
 	e := r.current
@@ -285,6 +299,16 @@ func (r *Replicator) notify() {
 // reached; with a data directory it saves the columns and leaves both. The store keeps
 // no table that was copied.
 func (r *Replicator) Close() {
+	r.close()
+	r.mu.Lock()
+	e := r.current
+	r.mu.Unlock()
+	if e != nil && e.disk != nil {
+		select {
+		case <-e.saved:
+		case <-e.ctx.Done():
+		}
+	}
 	r.cancel()
 	r.lookout.close()
 	<-r.done

@@ -42,7 +42,9 @@ func start(t testing.TB, url string, cfg Config) *Replicator {
 	if os.Getenv("REPLICA_LOG") != "" {
 		out = os.Stderr
 	}
-	cfg.Logger = slog.New(slog.NewTextHandler(out, nil))
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.NewTextHandler(out, nil))
+	}
 	r, err := Start(context.Background(), cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -245,7 +247,7 @@ func TestCopyUnderWritesHoldsItsSnapshot(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		v, err := e.copyTable(context.Background(), h, e.cfg.Store.Catalog().Tables[0], newFlag())
+		v, err := e.copyTable(context.Background(), h, e.cfg.Store.Catalog().Tables[0], newFlag(), func() {})
 		if err != nil {
 			t.Fatal(err)
 		}

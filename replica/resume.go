@@ -29,14 +29,16 @@ import (
 // see, and some that it sees: those are skipped by their transaction ids, as after a
 // copy. What happened to definitions meanwhile is judged as for a table that was there
 // all the time. The slot is told of P once the checkpoint is on disk, so that it never
-// forgets what a checkpoint needs; where it has all the same, or the server is another
-// one, or somebody altered the publication, everything is copied as at first.
+// forgets what a checkpoint needs; where it has all the same, or the server or its history is
+// another one (see marker.go), or somebody altered the publication, everything is copied
+// as at first.
 
 // savedState is what a checkpoint says beside the tables (colstore.Checkpoint.Extra).
 type savedState struct {
 	Timeline  int32
 	Hash      [2]uint64         // identityKey
 	Published map[uint32]string // publicationState of the saved tables' relations
+	Marker    marker            // in the log, after all that the tables hold
 }
 
 const (
@@ -47,7 +49,8 @@ const (
 )
 
 // openDisk opens the data directory, and takes over the name and the hash key of what
-// it holds.
+// it holds. The name is known where the checkpoint is lost, too: then the slot that
+// waits for it is dropped (beginAnew).
 func (r *Replicator) openDisk() (err error) {
 	if r.cfg.DataDir == "" {
 		return nil
@@ -55,15 +58,25 @@ func (r *Replicator) openDisk() (err error) {
 	if r.disk, err = colstore.OpenDisk(r.cfg.DataDir); err != nil {
 		return fmt.Errorf("data directory: %w", err)
 	}
-	last := r.disk.Last()
+	last, name := r.disk.Last(), r.disk.Instance()
+	ours := nameRegexp.MatchString(name)
+	if last != nil && !ours {
+		r.disk.Close()
+		return fmt.Errorf("data directory: %s belongs to %q", r.cfg.DataDir, name)
+	}
+	if ours {
+		r.name = name
+	}
+	if damage := r.disk.Damage(); damage != nil {
+		slot := name
+		if !ours {
+			slot = "not known: if there is one it retains log, and is named below"
+		}
+		r.log.Error("the data directory is damaged: everything is copied", "directory", r.cfg.DataDir, "found", damage, "slot", slot)
+	}
 	if last == nil {
 		return nil
 	}
-	if !strings.HasPrefix(last.Instance, publicationPrefix) {
-		r.disk.Close()
-		return fmt.Errorf("data directory: %s belongs to %q", r.cfg.DataDir, last.Instance)
-	}
-	r.name = last.Instance
 	var state savedState
 	if json.Unmarshal(last.Extra, &state) == nil && len(last.Tables) > 0 {
 		identityKey = state.Hash
@@ -71,9 +84,9 @@ func (r *Replicator) openDisk() (err error) {
 	return nil
 }
 
-// saved returns the checkpoint that the stream can go on from. Where it cannot, for a
+// resumable returns the checkpoint that the stream can go on from. Where it cannot, for a
 // reason that it logs, nothing is left of the old one: nil.
-func (e *epoch) saved(ctx context.Context, at logOrigin) (*colstore.Checkpoint, *savedState, error) {
+func (e *epoch) resumable(ctx context.Context, at logOrigin) (*colstore.Checkpoint, *savedState, error) {
 	if e.disk == nil {
 		return nil, nil, nil
 	}
@@ -84,6 +97,7 @@ func (e *epoch) saved(ctx context.Context, at logOrigin) (*colstore.Checkpoint, 
 	}
 	if last != nil && len(last.Tables) > 0 {
 		e.log.Warn("the saved columns are of no use: everything is copied", "reason", reason)
+		e.reg.anew = "the saved columns are of no use: " + reason
 	}
 	return nil, nil, e.beginAnew(ctx, at)
 }
@@ -94,10 +108,15 @@ func (e *epoch) beginAnew(ctx context.Context, at logOrigin) error {
 	if err := e.dropSlot(ctx, e.control); err != nil {
 		return err
 	}
+	return e.forgetSaved(at.systemID)
+}
+
+// forgetSaved removes the checkpoint, but for the name of the slot.
+func (e *epoch) forgetSaved(systemID string) error {
 	if err := e.disk.Forget(); err != nil {
 		return err
 	}
-	return e.disk.Save(&colstore.Checkpoint{Instance: e.name, SystemID: at.systemID}, nil)
+	return e.disk.Save(&colstore.Checkpoint{Instance: e.name, SystemID: systemID}, nil)
 }
 
 // dropSlot removes the slot where it is.
@@ -145,7 +164,9 @@ func (e *epoch) unusable(ctx context.Context, last *colstore.Checkpoint, state *
 		return "the replication slot is gone", nil
 	case status != nil && *status == "lost":
 		return "the replication slot was invalidated", nil
-	case last.Position > now:
+	case state.Marker.ID == "":
+		return "they do not say which history of the server they are of: an older pgaccel saved them", nil
+	case last.Position > now || state.Marker.End > now:
 		return "the server's log has gone back", nil
 	}
 	held, err := parseLSN(*confirmed)
@@ -227,7 +248,7 @@ func (e *epoch) load(ctx context.Context, c *colstore.Checkpoint, state *savedSt
 		}
 		t, err := e.disk.LoadTable(e.cfg.Store, &c.Tables[i])
 		if err != nil {
-			e.log.Warn("a saved table cannot be read", "table", meta.QualifiedName(), "error", err)
+			e.log.Error("a saved table cannot be read: it is copied", "directory", e.cfg.DataDir, "table", meta.QualifiedName(), "error", err)
 			continue
 		}
 		rows += t.Rows
@@ -282,7 +303,9 @@ func (r *registry) resume(oid uint32, w *relationWriter) {
 type commitLog struct {
 	mu      sync.Mutex
 	commits []seenCommit
-	prune   int // at this length
+	prune   int    // at this length
+	kept    int    // nothing is pruned while it is not 0
+	added   uint64 // commits so far
 }
 
 type seenCommit struct{ xid, lsn uint64 }
@@ -297,7 +320,8 @@ const anyAge time.Duration = 1 << 62
 func (l *commitLog) add(xid, lsn uint64, store *colstore.Store) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.commits) >= max(l.prune, commitsMin) {
+	l.added++
+	if l.kept == 0 && len(l.commits) >= max(l.prune, commitsMin) {
 		if s, ok := store.Fresh(anyAge); ok {
 			l.commits = slices.DeleteFunc(l.commits, func(c seenCommit) bool { return s.Sees(c.xid) })
 		}
@@ -306,105 +330,89 @@ func (l *commitLog) add(xid, lsn uint64, store *colstore.Store) {
 	l.commits = append(l.commits, seenCommit{xid, lsn})
 }
 
-// first returns the position of the first commit that s does not see, or applied where
-// there is none before it.
-func (l *commitLog) first(s colstore.Snapshot, applied uint64) uint64 {
+// changes returns how many commits have come.
+func (l *commitLog) changes() uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.added
+}
+
+// keep returns the same, and has nothing forgotten until release: a snapshot that is
+// taken in between may not see what a newer one does.
+func (l *commitLog) keep() uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.kept++
+	return l.added
+}
+
+func (l *commitLog) release() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.kept--
+}
+
+// first returns the position of the first commit that s does not see, or limit, up to
+// which the stream has come, where there is none before it.
+func (l *commitLog) first(s colstore.Snapshot, limit uint64) uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, c := range l.commits {
-		if c.lsn < applied && !s.Sees(c.xid) {
-			applied = c.lsn
+		if c.lsn < limit && !s.Sees(c.xid) {
+			limit = c.lsn
 		}
 	}
-	return applied
+	return limit
 }
 
-// checkpoints saves now and then, until ctx ends.
-func (e *epoch) checkpoints(ctx context.Context) error {
-	conn, err := e.connect(ctx)
-	if err != nil {
-		return err
-	}
-	defer conn.Close(context.WithoutCancel(ctx))
-	// The first one as soon as everything is copied.
-	for i := time.Duration(0); i < 20 && !e.reg.settled(); i++ {
-		if err := sleep(ctx, e.cfg.CheckpointInterval/20); err != nil {
-			return err
-		}
-	}
-	for pause := time.Duration(0); ; pause = e.cfg.CheckpointInterval {
-		if err := sleep(ctx, pause); err != nil {
-			return err
-		}
-		position, err := e.observe(ctx, conn)
-		if err != nil {
-			return err
-		}
-		// The newest snapshot serves once the stream has passed its position.
-		store := e.cfg.Store
-		wait, cancel := context.WithTimeout(ctx, e.cfg.CheckpointInterval)
-		err = store.Wait(wait, position)
-		cancel()
-		if err != nil && ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if err == nil {
-			e.checkpoint()
-		}
-	}
-}
-
-// checkpoint saves the tables that are ready. Where it fails, the last one stays, and
-// the slot retains the log from there on.
-func (e *epoch) checkpoint() {
-	if err := safely(e.trySave); err != nil {
-		e.log.Warn("the columns could not be saved; the last checkpoint stays, and the server keeps its log since then", "error", err)
-	}
-}
-
-func (e *epoch) trySave() error {
+// trySave saves the tables that are ready as the snapshot sees them. The stream has
+// brought the marker, which was written after the snapshot was taken, and begins at
+// position or after it. Where a table is not held as the snapshot sees it, whole is false,
+// and nothing is saved unless anyway is set.
+func (e *epoch) trySave(snapshot colstore.Snapshot, position uint64, m marker, anyway bool) (whole bool, err error) {
 	store := e.cfg.Store
-	// The order matters: whatever commit is not in the log when it is looked at lies
-	// behind the position read before.
-	applied := store.Applied()
-	snapshot, ok := store.Fresh(anyAge)
-	if !ok {
-		return nil
-	}
-	position := e.commits.first(snapshot, applied)
-	state := savedState{Timeline: e.origin.timeline, Hash: identityKey, Published: map[uint32]string{}}
+	// Not past the marker's begin, so that a stream from here brings it.
+	position = e.commits.first(snapshot, position)
+	state := savedState{Timeline: e.origin.timeline, Hash: identityKey, Published: map[uint32]string{}, Marker: m}
 	var tables []*colstore.Table
 	defer func() {
 		for _, t := range tables {
 			t.Release()
 		}
 	}()
+	whole = true
 	e.reg.mu.Lock()
 	published := e.reg.published
 	for _, t := range e.reg.tables {
 		if t.phase != phaseReady {
 			continue
 		}
-		if v, err := store.View(t.meta.OID, snapshot); err == nil {
-			tables = append(tables, v)
-			for _, oid := range parts(v.Meta) {
-				state.Published[oid] = published[oid]
-			}
+		v, err := store.View(t.meta.OID, snapshot)
+		if err != nil {
+			whole = whole && !errors.Is(err, colstore.ErrSnapshot)
+			continue
+		}
+		tables = append(tables, v)
+		for _, oid := range parts(v.Meta) {
+			state.Published[oid] = published[oid]
 		}
 	}
 	e.reg.mu.Unlock()
+	if !whole && !anyway {
+		return false, nil
+	}
 	state.Published[0] = published[0]
 	extra, err := json.Marshal(state)
 	if err != nil {
-		return err
+		return false, err
 	}
 	start := time.Now()
 	err = e.disk.Save(&colstore.Checkpoint{Instance: e.name, SystemID: e.origin.systemID, Database: e.database, Snapshot: snapshot.String(),
 		Position: position, Saved: start, Extra: extra}, tables)
 	if err != nil {
-		return err
+		return false, err
 	}
 	e.stream.saved.Store(position)
 	e.log.Debug("columns saved", "tables", len(tables), "took", time.Since(start).Round(time.Millisecond))
-	return nil
+	return whole, nil
 }

@@ -232,7 +232,7 @@ func TestStreamedRowsAreTheCopysRows(t *testing.T) {
 				if err != nil {
 					t.Fatalf("%s: %v", edge.typ, err)
 				}
-				v, err := e.copyTable(context.Background(), h, meta, newFlag())
+				v, err := e.copyTable(context.Background(), h, meta, newFlag(), func() {})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -51,7 +51,7 @@ func (e *epoch) connectReplication(ctx context.Context) (*pgconn.PgConn, logOrig
 	cfg.AfterConnect = nil
 	conn, err := pgconn.ConnectConfig(ctx, cfg)
 	if err != nil {
-		return nil, logOrigin{}, fmt.Errorf("replication connection: %w", exhausted(err))
+		return nil, logOrigin{}, fmt.Errorf("replication connection: %w", exhausted(explained(err)))
 	}
 	id, err := pglogrepl.IdentifySystem(ctx, conn)
 	if err != nil {

@@ -19,8 +19,15 @@ type stream struct {
 	// receiver counts under synchronous_standby_names = '*'.
 	eager atomic.Bool
 	seen  atomic.Uint64 // position reached
-	saves bool          // there is a data directory
+	saves atomic.Bool   // there is a data directory, and checkpoints are saved there
 	saved atomic.Uint64 // position from which the last checkpoint goes on
+	// expected is the marker that the log must have where a checkpoint is gone on from;
+	// zero where there is none, or once it has come. foreign says that it did not come.
+	// Both are run's.
+	expected marker
+	foreign  bool
+	awaited  atomic.Pointer[string] // the id of the last marker that was written
+	marked   atomic.Pointer[string] // that of the last one of ours that came
 	// answered is signalled at each keepalive, without blocking.
 	answered chan struct{}
 }
@@ -51,11 +58,27 @@ func (s *stream) start(slot, publication string, version int) error {
 	}
 }
 
-// advance notes that everything before lsn has been taken in.
+// advance notes that everything before lsn has been taken in. It does not pass the
+// place of a marker that should have come.
 func (s *stream) advance(lsn uint64) {
+	if s.expected.ID != "" && lsn >= s.expected.End {
+		s.foreign = true
+		return
+	}
 	if lsn > s.seen.Load() {
 		s.seen.Store(lsn)
 		s.advanced(lsn)
+	}
+}
+
+// marker takes in a marker.
+func (s *stream) marker(id string) {
+	if s.expected.ID == id {
+		s.expected = marker{}
+	}
+	// Other pgaccels of the database, or anybody, may write messages of this prefix, too.
+	if awaited := s.awaited.Load(); awaited != nil && *awaited == id {
+		s.marked.Store(&id)
 	}
 }
 
@@ -64,7 +87,7 @@ func (s *stream) advance(lsn uint64) {
 // so that what has been seen is not needed again. Where commits may wait for us, they
 // come first: after a restart everything is copied then.
 func (s *stream) durable() uint64 {
-	if s.saves && !s.eager.Load() {
+	if s.saves.Load() && !s.eager.Load() {
 		return s.saved.Load()
 	}
 	return s.seen.Load()
@@ -83,6 +106,9 @@ func (s *stream) run() error {
 		case 'd':
 			if reply, err = s.data(body); err != nil {
 				return err
+			}
+			if s.foreign {
+				return errOtherHistory
 			}
 		case 'E':
 			return serverError(body)

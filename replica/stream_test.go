@@ -16,3 +16,22 @@ func TestWiden(t *testing.T) {
 		}
 	}
 }
+
+// TestMarkersOfOthers: other pgaccels of the database, or anybody, write messages of our
+// prefix. They are not taken for our marker, and do not hide it.
+func TestMarkersOfOthers(t *testing.T) {
+	s := &stream{expected: marker{ID: "saved", End: 100}}
+	ours := "ours"
+	s.marker("theirs")
+	s.awaited.Store(&ours)
+	s.marker("theirs")
+	if id := s.marked.Load(); id != nil || s.expected.ID != "saved" {
+		t.Fatalf("%v came, %q is expected", id, s.expected.ID)
+	}
+	s.marker("saved")
+	s.marker(ours)
+	s.marker("theirs")
+	if id := s.marked.Load(); id == nil || *id != ours || s.expected.ID != "" {
+		t.Fatalf("%v came, %q is expected", id, s.expected.ID)
+	}
+}

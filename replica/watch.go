@@ -15,11 +15,14 @@ import (
 // watcher asks the server, on a session of its own, for what must be known soon: a
 // snapshot, where the store has commits to fold or readers that allow staleness; how
 // much log the slot retains; whether a published table has lost its replica identity.
-// It lives from before the slot's creation on, which retains log already.
+// Where nothing happens it asks seldom (activity). It lives from before the slot's creation on, which retains log already.
 type watcher struct {
 	e        *epoch
 	retained atomic.Int64 // bytes of log
 	warned   bool
+	calm     calm
+	behind   bool                 // the stream is far behind the log: whether something happens is not known
+	unsorted bool                 // there may be texts whose order is to be asked for
 	orders   map[uint32]time.Time // tables whose texts are ordered: not again before
 }
 
@@ -28,6 +31,9 @@ const (
 	identityInterval = 200 * time.Millisecond
 	slotInterval     = time.Second
 	orderInterval    = 500 * time.Millisecond
+	// behindMin is how many bytes the stream is behind the flushed log where it counts as
+	// behind. The end of the log may be the first part of a record.
+	behindMin = 64 << 10
 	// watchShare keeps questions that take long, on a large catalog, to about a
 	// twentieth of the time.
 	watchShare = 20
@@ -50,8 +56,8 @@ func (w *watcher) run(ctx context.Context) error {
 		return err
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
-	tick := time.NewTicker(watchInterval)
-	defer tick.Stop()
+	timer := time.NewTimer(watchInterval)
+	defer timer.Stop()
 	tasks := []struct {
 		every time.Duration
 		due   time.Time
@@ -70,12 +76,23 @@ func (w *watcher) run(ctx context.Context) error {
 			end := time.Now()
 			t.due = end.Add(max(t.every-watchInterval/2, watchShare*end.Sub(start)))
 		}
+		pause := watchInterval
+		if w.idle() {
+			pause = idleInterval
+		}
+		timer.Reset(pause)
 		select {
-		case <-tick.C:
+		case <-timer.C:
+		case <-w.e.activity.watch.bell:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
+}
+
+// idle reports whether nothing is to be asked until the stream moves.
+func (w *watcher) idle() bool {
+	return w.calm.quiet(w.e.activity, &w.e.activity.watch) && !w.behind && !w.unsorted && !w.e.cfg.Store.WantsSnapshot()
 }
 
 // observe tells the store of a snapshot where it wants one.
@@ -83,47 +100,52 @@ func (w *watcher) observe(ctx context.Context, conn *pgx.Conn) error {
 	if !w.e.cfg.Store.WantsSnapshot() {
 		return nil
 	}
-	_, err := w.e.observe(ctx, conn)
+	_, _, err := w.e.observe(ctx, conn)
 	return err
 }
 
-// observe takes a snapshot and tells the store of it. It returns the position that the
-// stream must pass before the snapshot can be read.
-func (e *epoch) observe(ctx context.Context, conn *pgx.Conn) (position uint64, err error) {
+// observe takes a snapshot and tells the store of it. It returns it, and the position
+// that the stream must pass before it can be read.
+func (e *epoch) observe(ctx context.Context, conn *pgx.Conn) (snapshot colstore.Snapshot, position uint64, err error) {
 	store := e.cfg.Store
 	var text, insert string
 	at := time.Now()
 	// The snapshot is taken before the functions run: the position covers it.
 	if err := conn.QueryRow(ctx, "SELECT pg_catalog.pg_current_snapshot()::text, pg_catalog.pg_current_wal_insert_lsn()::text").Scan(&text, &insert); err != nil {
-		return 0, err
+		return snapshot, 0, err
 	}
-	snapshot, err := colstore.ParseSnapshot(text)
+	snapshot, err = colstore.ParseSnapshot(text)
 	if err != nil {
-		return 0, err
+		return snapshot, 0, err
 	}
 	inserted, err := parseLSN(insert)
 	if err != nil {
-		return 0, err
+		return snapshot, 0, err
 	}
 	cat := store.Catalog()
 	position = catalog.NormalizeLSN(inserted, cat.WALSegmentSize, cat.WALBlockSize)
 	store.Observe(snapshot, position, at)
-	return position, nil
+	return snapshot, position, nil
 }
 
 // slot looks at how much log the slot keeps the server from removing. Nothing is worth
 // a full disk there.
 func (w *watcher) slot(ctx context.Context, conn *pgx.Conn) error {
 	var retained int64
-	var status string
-	err := conn.QueryRow(ctx, `SELECT coalesce(pg_catalog.pg_wal_lsn_diff(pg_catalog.pg_current_wal_lsn(), s.restart_lsn), 0)::bigint, coalesce(s.wal_status, '')
-		FROM pg_catalog.pg_replication_slots s WHERE s.slot_name = $1`, w.e.name).Scan(&retained, &status)
-	if err == pgx.ErrNoRows { // not made yet; a slot that is lost ends the stream
+	var status, flushed string
+	err := conn.QueryRow(ctx, `SELECT coalesce(pg_catalog.pg_wal_lsn_diff(pg_catalog.pg_current_wal_lsn(), s.restart_lsn), 0)::bigint, coalesce(s.wal_status, ''), pg_catalog.pg_current_wal_flush_lsn()::text
+		FROM pg_catalog.pg_replication_slots s WHERE s.slot_name = $1`, w.e.name).Scan(&retained, &status, &flushed)
+	if w.behind = err != nil; err == pgx.ErrNoRows { // not made yet; a slot that is lost ends the stream
 		return nil
 	}
 	if err != nil {
 		return err
 	}
+	end, err := parseLSN(flushed)
+	if err != nil {
+		return err
+	}
+	w.behind = end > w.e.cfg.Store.Applied()+behindMin
 	w.retained.Store(retained)
 	limit := w.e.cfg.MaxRetainedWAL
 	switch {
@@ -164,8 +186,13 @@ func (w *watcher) identities(ctx context.Context, conn *pgx.Conn) error {
 // Until it has answered, queries that need the order are forwarded.
 func (w *watcher) order(ctx context.Context, conn *pgx.Conn) error {
 	store := w.e.cfg.Store
+	w.unsorted = false
 	for _, st := range store.Statuses() {
-		if st.State != colstore.StateReady || time.Now().Before(w.orders[st.OID]) {
+		if st.State != colstore.StateReady {
+			continue
+		}
+		if time.Now().Before(w.orders[st.OID]) {
+			w.unsorted = true
 			continue
 		}
 		v, _ := store.Get(st.OID)
@@ -179,6 +206,7 @@ func (w *watcher) order(ctx context.Context, conn *pgx.Conn) error {
 			return err
 		}
 		if asked {
+			w.unsorted = true
 			w.orders[st.OID] = time.Now().Add(max(orderInterval, watchShare*time.Since(start)))
 		}
 	}

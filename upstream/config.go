@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -13,10 +14,21 @@ import (
 // afterwards and may be shared.
 type Config struct {
 	// Endpoints are tried in order until one accepts a connection. A mode such as
-	// sslmode=prefer makes two of one address: first with TLS, then without.
+	// sslmode=prefer makes two of one address: first with TLS, then without. Dial says
+	// when the order is another one.
 	Endpoints []Endpoint
 	// ConnectTimeout bounds one endpoint's connection and TLS handshake; 0 is 10 s.
 	ConnectTimeout time.Duration
+
+	foreign *foreign
+}
+
+// RequiresTLS reports that no server is reached without TLS.
+func (c *Config) RequiresTLS() bool { return plainWay(c.Endpoints) == nil }
+
+// OffersTLS reports that some server may be reached with TLS.
+func (c *Config) OffersTLS() bool {
+	return slices.ContainsFunc(c.Endpoints, func(e Endpoint) bool { return e.TLS != nil })
 }
 
 // Endpoint is one way to reach a server.
@@ -38,7 +50,7 @@ func ParseConfig(url string) (Config, error) {
 	if err != nil {
 		return Config{}, err
 	}
-	out := Config{ConnectTimeout: c.ConnectTimeout}
+	out := Config{ConnectTimeout: c.ConnectTimeout, foreign: &foreign{}}
 	add := func(host string, port uint16, t *tls.Config) {
 		e := Endpoint{TLS: t}
 		e.Network, e.Address = pgconn.NetworkAddress(host, port)

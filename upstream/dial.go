@@ -1,53 +1,179 @@
 package upstream
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"net"
+	"slices"
+	"strings"
+	"sync/atomic"
 	"time"
 
 	"pgaccel/wire"
 )
 
-// Dial connects to the first endpoint that accepts and returns it with the
-// connection, TLS done where the endpoint wants it. No byte after the handshake has
-// been read or written.
-func (c *Config) Dial(ctx context.Context) (net.Conn, Endpoint, error) {
+// Client is what the choice of a session's server leg depends on: how the client's
+// own leg is encrypted.
+type Client struct {
+	TLS         bool
+	Certificate []byte // DER, the one that the client was shown
+}
+
+// Dial connects to the first server that accepts, in one of the ways that are
+// configured for it, and returns the connection, TLS done where the endpoint wants
+// it. No byte after the handshake has been read or written.
+//
+// Where a server on this machine may be reached with TLS and without, the server leg
+// follows the client's: rules of pg_hba.conf that ask for TLS, or for none, then hold
+// for clients of pgaccel. A TLS client whose certificate here is not the server's is
+// the exception. With TLS on both legs it could not log in by SCRAM, which binds to
+// the server's certificate; it gets a server leg in the clear.
+func (c *Config) Dial(ctx context.Context, client Client) (net.Conn, Endpoint, error) {
 	var errs []error
-	for _, e := range c.Endpoints {
-		conn, err := c.dial(ctx, e)
+	for list := c.Endpoints; len(list) > 0 && ctx.Err() == nil; {
+		n := 1
+		for n < len(list) && list[n].Network == list[0].Network && list[n].Address == list[0].Address {
+			n++
+		}
+		conn, e, err := c.dial(ctx, list[:n], &client)
 		if err == nil {
 			return conn, e, nil
 		}
-		errs = append(errs, fmt.Errorf("%s: %w", e, err))
-		if ctx.Err() != nil {
-			break
-		}
+		errs = append(errs, err)
+		list = list[n:]
 	}
 	if len(errs) == 0 {
+		if ctx.Err() != nil {
+			return nil, Endpoint{}, ctx.Err()
+		}
 		errs = append(errs, errors.New("no server configured"))
 	}
-	return nil, Endpoint{}, errors.Join(errs...)
+	return nil, Endpoint{}, attempts(errs)
 }
 
-func (c *Config) dial(ctx context.Context, e Endpoint) (net.Conn, error) {
+// attempts is an error for several servers or ways, in one line, each text once.
+type attempts []error
+
+func (a attempts) Error() string {
+	var texts []string
+	for _, err := range a {
+		if text := err.Error(); !slices.Contains(texts, text) {
+			texts = append(texts, text)
+		}
+	}
+	return strings.Join(texts, "; ")
+}
+
+func (a attempts) Unwrap() []error { return a }
+
+// dial connects to one server in the first of several ways that works. A nil client
+// takes the ways as they are.
+func (c *Config) dial(ctx context.Context, ways []Endpoint, client *Client) (net.Conn, Endpoint, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout())
 	defer cancel()
-	var d net.Dialer
-	conn, err := d.DialContext(ctx, e.Network, e.Address)
-	if err != nil || e.TLS == nil {
-		return conn, err
-	}
-	secured, err := startTLS(ctx, conn, e.TLS)
+	conn, err := connect(ctx, ways[0])
 	if err != nil {
-		conn.Close()
-		return nil, err
+		return nil, Endpoint{}, fmt.Errorf("%s: %w", ways[0].Address, err) // the other ways go there too
 	}
-	return secured, nil
+	plain := plainWay(ways)
+	follows := client != nil && plain != nil && OnThisMachine(conn)
+	if follows && (!client.TLS || c.foreign.remembered()) {
+		return conn, *plain, nil
+	}
+	if follows && len(ways) > 1 && ways[0].TLS == nil {
+		ways = []Endpoint{ways[1], ways[0]} // sslmode=allow
+	}
+	var errs []error
+	for _, e := range ways {
+		if conn == nil {
+			if conn, err = connect(ctx, e); err != nil {
+				errs = append(errs, fmt.Errorf("%s: %w", e, err))
+				break
+			}
+		}
+		if e.TLS == nil {
+			return conn, e, nil
+		}
+		secured, err := startTLS(ctx, conn, e.TLS)
+		switch {
+		case err == nil && follows && !bytes.Equal(ServerCertificate(secured), client.Certificate):
+			c.foreign.remember()
+		case err == nil:
+			return secured, e, nil
+		case errors.Is(err, errRefusedTLS):
+			// The server waits for the startup packet now, as libpq knows, too.
+			errs = append(errs, fmt.Errorf("%s: %w", e, err))
+			continue
+		default:
+			errs = append(errs, fmt.Errorf("%s: %w", e, err))
+		}
+		conn.Close()
+		conn = nil
+	}
+	if conn != nil {
+		conn.Close()
+	}
+	return nil, Endpoint{}, attempts(errs)
 }
+
+// connect returns errors without the address, which dial puts before them.
+func connect(ctx context.Context, e Endpoint) (net.Conn, error) {
+	var d net.Dialer // its keepalive probes find a server that has gone
+	conn, err := d.DialContext(ctx, e.Network, e.Address)
+	var op *net.OpError
+	if errors.As(err, &op) {
+		err = op.Err
+	}
+	return conn, err
+}
+
+func plainWay(ways []Endpoint) *Endpoint {
+	for i := range ways {
+		if ways[i].TLS == nil {
+			return &ways[i]
+		}
+	}
+	return nil
+}
+
+// OnThisMachine reports that a connection does not leave the machine.
+func OnThisMachine(conn net.Conn) bool {
+	remote, ok := conn.RemoteAddr().(*net.TCPAddr)
+	if !ok {
+		return true
+	}
+	local, ok := conn.LocalAddr().(*net.TCPAddr)
+	return remote.IP.IsLoopback() || ok && local.IP.Equal(remote.IP)
+}
+
+// ServerCertificate returns the certificate, DER, that a server has shown, nil where
+// the connection is in the clear.
+func ServerCertificate(conn net.Conn) []byte {
+	if t, ok := conn.(*tls.Conn); ok {
+		if list := t.ConnectionState().PeerCertificates; len(list) > 0 {
+			return list[0].Raw
+		}
+	}
+	return nil
+}
+
+// foreign remembers for a while that the server's certificate is not the one that
+// clients are shown, which else would cost each of them a handshake to find out.
+type foreign struct{ until atomic.Int64 }
+
+const foreignFor = time.Minute
+
+func (f *foreign) remember() {
+	if f != nil {
+		f.until.Store(time.Now().Add(foreignFor).UnixNano())
+	}
+}
+
+func (f *foreign) remembered() bool { return f != nil && time.Now().UnixNano() < f.until.Load() }
 
 // startTLS asks for encryption and performs the handshake. Exactly one byte is read
 // before it, so that nothing sent in the clear can pass for something encrypted
@@ -65,6 +191,9 @@ func startTLS(ctx context.Context, conn net.Conn, config *tls.Config) (net.Conn,
 	switch answer[0] {
 	case 'S':
 	case 'N':
+		if !stop() {
+			return nil, ctx.Err()
+		}
 		return nil, errRefusedTLS
 	default:
 		return nil, fmt.Errorf("answer %q to SSLRequest", answer[0])
@@ -87,9 +216,9 @@ func startTLS(ctx context.Context, conn net.Conn, config *tls.Config) (net.Conn,
 func (c *Config) Cancel(ctx context.Context, e Endpoint, packet []byte) error {
 	conn, err := net.Conn(nil), error(nil)
 	if e.Address == "" {
-		conn, _, err = c.Dial(ctx)
+		conn, _, err = c.Dial(ctx, Client{})
 	} else {
-		conn, err = c.dial(ctx, e)
+		conn, _, err = c.dial(ctx, []Endpoint{e}, nil)
 	}
 	if err != nil {
 		return err

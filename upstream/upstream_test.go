@@ -7,6 +7,8 @@ import (
 	"io"
 	"net"
 	"strings"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -80,7 +82,7 @@ func TestTLSIsNotGivenUp(t *testing.T) {
 			})
 			e.TLS = &tls.Config{InsecureSkipVerify: true}
 			c := Config{Endpoints: []Endpoint{e}, ConnectTimeout: 5 * time.Second}
-			conn, _, err := c.Dial(context.Background())
+			conn, _, err := c.Dial(context.Background(), Client{})
 			if err == nil {
 				conn.Close()
 				t.Fatal("connected")
@@ -101,17 +103,17 @@ func TestDialGoesOn(t *testing.T) {
 	l.Close()
 	here := serve(t, func(c net.Conn) { io.Copy(io.Discard, c) })
 	c := Config{Endpoints: []Endpoint{nobody, here}}
-	conn, e, err := c.Dial(context.Background())
+	conn, e, err := c.Dial(context.Background(), Client{})
 	if err != nil || e.Address != here.Address {
 		t.Fatalf("%v, %v", e, err)
 	}
 	conn.Close()
 	c.Endpoints = c.Endpoints[:1]
-	if _, _, err := c.Dial(context.Background()); err == nil || !strings.Contains(err.Error(), nobody.Address) {
+	if _, _, err := c.Dial(context.Background(), Client{}); err == nil || !strings.Contains(err.Error(), nobody.Address) {
 		t.Errorf("error %v does not name the endpoint", err)
 	}
 	c.Endpoints = nil
-	if _, _, err := c.Dial(context.Background()); err == nil {
+	if _, _, err := c.Dial(context.Background(), Client{}); err == nil {
 		t.Error("connected to nothing")
 	}
 }
@@ -122,7 +124,7 @@ func TestDialTimesOut(t *testing.T) {
 	defer close(release)
 	e.TLS = &tls.Config{InsecureSkipVerify: true}
 	c := Config{Endpoints: []Endpoint{e}, ConnectTimeout: 50 * time.Millisecond}
-	if _, _, err := c.Dial(context.Background()); err == nil {
+	if _, _, err := c.Dial(context.Background(), Client{}); err == nil {
 		t.Error("connected to a server that says nothing")
 	}
 }
@@ -156,4 +158,60 @@ func TestCancelWaits(t *testing.T) {
 		t.Error("no error though the time was over")
 	}
 	<-got
+}
+
+// TestRefusedTLSGoesOn: the connection on which a server has refused TLS goes on in
+// the clear where that is allowed (sslmode=prefer), as with libpq.
+func TestRefusedTLSGoesOn(t *testing.T) {
+	var accepted atomic.Int32
+	e := serve(t, func(c net.Conn) {
+		accepted.Add(1)
+		io.ReadFull(c, make([]byte, 8))
+		io.WriteString(c, "N")
+		io.Copy(c, c)
+	})
+	c, err := ParseConfig("postgres://me@" + e.Address + "/x?sslmode=prefer")
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, at, err := c.Dial(context.Background(), Client{TLS: true})
+	if err != nil || at.TLS != nil {
+		t.Fatalf("%v, %v", at, err)
+	}
+	if _, err := conn.Write([]byte("hello")); err != nil {
+		t.Fatal(err)
+	}
+	b := make([]byte, 5)
+	if _, err := io.ReadFull(conn, b); err != nil || string(b) != "hello" {
+		t.Errorf("%q, %v", b, err)
+	}
+	conn.Close()
+	if n := accepted.Load(); n != 1 {
+		t.Errorf("%d connections", n)
+	}
+}
+
+// TestRefusedConnectIsTriedOnce: who refuses the connection is not asked again
+// without TLS.
+func TestRefusedConnectIsTriedOnce(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Close()
+	c, err := ParseConfig("postgres://me@" + l.Addr().String() + "/x?sslmode=prefer")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _, err = c.Dial(context.Background(), Client{})
+	want := l.Addr().String() + ": connect: connection refused"
+	if err == nil || err.Error() != want {
+		t.Errorf("%v", err)
+	}
+	// Of several servers each is named, in one line.
+	c.Endpoints = append(c.Endpoints, Endpoint{Network: "unix", Address: "/nonexistent/.s.PGSQL.1"}, c.Endpoints[0])
+	_, _, err = c.Dial(context.Background(), Client{})
+	if err == nil || err.Error() != want+"; /nonexistent/.s.PGSQL.1: connect: no such file or directory" || !errors.Is(err, syscall.ENOENT) {
+		t.Errorf("%v", err)
+	}
 }
