@@ -22,15 +22,16 @@ type Decider interface {
 	// name of an accelerated table or of the schema pgaccel. It is a cheap scan for
 	// substrings; false means: relay without a further look.
 	Mentions(sql []byte) bool
-	// Prepare parses sql and decides. paramOIDs are the parameter types that the
+	// Prepare returns what is known of sql. paramOIDs are the parameter types that the
 	// client declared, 0 or missing where it left them to the server. Never nil.
 	// Statements are shared by sessions, immutable, and cached by text.
 	Prepare(sql string, paramOIDs []uint32) Statement
 }
 
 // GateSQL is the gate: the SELECT that the proxy runs on the client's own upstream
-// connection, in the client's transaction, just before Execute. It cannot fail as
-// long as it is prepared, has the parameters $1..$5 of type text, returns one row
+// connection, in the client's transaction, just before Execute. As long as the
+// session's role has the rights that it needs (Decision.GateMayFail) it cannot fail; it
+// has to be prepared, has the parameters $1..$6 of type text, returns one row
 // for each table of the statement, and takes no locks that matter.
 //
 // Planning it costs ten times what running it does, so that a session prepares it
@@ -60,18 +61,29 @@ func (f GateForm) SQL() string {
 	return gateSQL
 }
 
-// Statement is one decided SQL text.
+// Statement is one SQL text.
 type Statement interface {
+	// Decide decides on one execution, by the catalog of now. force says that the session
+	// has named the setting pgaccel.mode, and so may insist on what does not pay. Never nil.
+	Decide(force bool) Decision
+}
+
+// Decision is what one execution of a statement follows, from its route through its gate
+// to its answer: all of them are of one plan, whatever changes meanwhile. Immutable.
+type Decision interface {
 	// Route says what to do with it.
 	Route() Route
-	// Rewritten is the SQL to send in place of the client's, for RouteRewrite.
-	Rewritten() string
-	// Prefix is the text of the statements before the last one, for RouteSplit, and
-	// Last the decision on the last one (RouteCandidate).
-	Split() (prefix, lastSQL string, last Statement)
-	// Gate says which form of the gate is this statement's, and the values, in text
-	// format, of its parameters $1..$5.
+	// View is how to run it, for RouteView; nil otherwise.
+	View() *View
+	// Split is, for RouteSplit, the text of the statements before the last one, and the
+	// last one with the decision on it (RouteCandidate).
+	Split() (prefix, lastSQL string, last Decision)
+	// Gate says, for RouteCandidate, which form of the gate is the statement's, and the
+	// values, in text format, of its parameters $1..$6.
 	Gate() (GateForm, []string)
+	// GateMayFail says that the gate is to be run where an error of its undoes nothing: some
+	// roles may not call what it calls, or not read what it reads.
+	GateMayFail() bool
 	// Execute checks the gate's answer and computes the result. described are the
 	// result columns that Postgres described, params the bound values in the types
 	// that Postgres reported for them. On a *plan.Forward error, or any other, nothing
@@ -86,13 +98,16 @@ type Statement interface {
 	// does not pay. ctx and tx are those of the Execute to come. values returns the bound
 	// values, in the types that Postgres reported or, where it has not yet, in those planned.
 	Speculate(ctx context.Context, tx *Transaction, values func(planned []uint32) ([]vector.Datum, bool)) Speculation
+	// Comparable says of an execution drawn for a check whether it can be compared with
+	// Postgres'. Where not, it is counted as Uncompared, and goes on as if not drawn.
+	Comparable() bool
 	// Shadow begins a check in place of an Execute: Postgres answers, and what is
 	// computed here is compared with it. An error means that this execution would not
 	// have been answered here. Either way the proxy forwards.
 	Shadow(gate Gate, described []Field, params []vector.Datum) (*Check, error)
 	// Forwarded counts an execution that the proxy forwarded without calling Execute:
-	// for a reason that it found itself (ReasonParameter, ...), or "" for the reason
-	// that Prepare found.
+	// for a reason that it found itself (ReasonParameter, ...), or "" for the decision's
+	// own, where its route is RouteForward.
 	Forwarded(reason plan.Reason)
 }
 
@@ -142,26 +157,26 @@ const (
 	Inconclusive Verdict = iota
 	Equal
 	Different
+	Uncompared // not begun: Postgres' own answer is one of several right ones
 )
 
 // String returns the label that the metric has for it.
-func (v Verdict) String() string { return [...]string{"inconclusive", "equal", "different"}[v] }
+func (v Verdict) String() string {
+	return [...]string{"inconclusive", "equal", "different", "not compared"}[v]
+}
 
-// Route is the decision on a statement's text.
+// Route says which way an execution goes.
 type Route uint8
 
 // The routes.
 const (
-	// RouteForward: Postgres answers. Its executions count under the reason that
-	// Prepare found.
+	// RouteForward: Postgres answers.
 	RouteForward Route = iota
 	// RouteCandidate: gate, then Execute; forward where either says no.
 	RouteCandidate
-	// RouteForced: as RouteCandidate, but worth it only where pgaccel.mode is
-	// "force": a session that has never named that setting forwards without asking.
-	RouteForced
-	// RouteRewrite: send Rewritten() instead (the virtual schema pgaccel).
-	RouteRewrite
+	// RouteView: a SELECT over the virtual schema pgaccel, for Postgres to run with rows
+	// from here (View).
+	RouteView
 	// RouteSplit: a simple Query of BEGIN, SAVEPOINT, RELEASE, SET or SHOW
 	// statements followed by one candidate, as ODBC sends them.
 	RouteSplit

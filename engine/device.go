@@ -129,7 +129,14 @@ func (e *Engine) run(ctx context.Context, d *decision, g *gateRow, caller uint64
 // client, among whom a device is shared fairly. Nothing but the device's work is counted:
 // the result may not be used.
 func (e *Engine) compute(ctx context.Context, d *decision, setting string, caller uint64, bound *plan.Query, in olap.Input) (r computed) {
+	memory := &reservation{of: &e.memory}
+	defer func() {
+		if r.batch == nil { // an error, or a panic
+			memory.release()
+		}
+	}()
 	opt := e.execution()
+	opt.Reserve = memory.grow
 	opt.Device, opt.DeviceWait = e.offer(setting, &d.shape.choice)
 	opt.DeviceCaller = caller
 	opt.Report = &r.report
@@ -139,7 +146,13 @@ func (e *Engine) compute(ctx context.Context, d *decision, setting string, calle
 		defer e.speculations.processor.Add(-1)
 	}
 	start := time.Now()
-	r.batch, r.err = olap.Execute(ctx, bound, in, opt)
+	batch, err := olap.Execute(ctx, bound, in, opt)
+	if err == nil && !memory.keep(batch.Bytes) {
+		err = forward(plan.ReasonQueryMemory, "")
+	}
+	if r.err = err; err == nil {
+		batch.Reserved, r.batch = memory.release, batch
+	}
 	r.took = time.Since(start)
 	e.devices.add(r.report.Stats)
 	return r

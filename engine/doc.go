@@ -29,6 +29,24 @@
 // processor none begins while a quarter of them have executions. What is dropped shows
 // nowhere but in pgaccel_speculations_total and in the device's work.
 //
+// # Where the gate may not run
+//
+// The gate calls built-in functions and reads catalogs, which anybody may by default. A
+// role that has lost one of these rights has its statements forwarded, and its transaction
+// goes on: outside of a transaction block an error of the gate undoes nothing, inside of
+// one it is undone by a savepoint once the catalog, read each second, shows that something
+// built in has been taken from PUBLIC (catalog.RevokedSQL). What remains is the first gate
+// inside of a block, or behind other statements of one pipeline, between a REVOKE and the
+// next reading of the catalog: its error, 42501, reaches the client.
+//
+// # Rights on built-in functions
+//
+// The plan names every built-in function that Postgres may call for the statement, those
+// of operators, casts and aggregates included (plan.Query.Calls); the gate asks for EXECUTE
+// on each. Only what Postgres' planner calls for itself is not among them: with a partial
+// index or a check constraint it may compare constants by another operator of the same
+// family, and check the right to that.
+//
 // # pgaccel.max_staleness
 //
 // A session that sets it to more than 0 accepts, outside of REPEATABLE READ, the
@@ -40,6 +58,19 @@
 // Postgres. Rights, names and definitions are always those of now. The value is a
 // duration as Postgres writes them: 5s, 500ms, 1min, or a number of milliseconds; any
 // other text counts as 0.
+//
+// # The schema pgaccel
+//
+// Its relations are rows that Postgres gets as a parameter's value (View), none but those
+// that the session's role may see: of tables and columns that it may select from; members of
+// pg_read_all_stats see all of them, and the texts of statements.
+//
+// # Memory
+//
+// All executions of the process share Options.QueryMemory (memory.go). Each reserves what it
+// takes as it grows; what is left of it when it ends is its result's, until the proxy lets
+// that go (vector.Batch.Release): at the last row, with the portal, its transaction or the
+// session. Where there is no room an execution is forwarded, before a byte is sent.
 //
 // # Shadow checks
 //

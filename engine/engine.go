@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"log/slog"
@@ -14,6 +16,7 @@ import (
 	"pgaccel/catalog"
 	"pgaccel/colstore"
 	"pgaccel/gpu"
+	"pgaccel/internal/processors"
 	"pgaccel/olap"
 	"pgaccel/plan"
 	"pgaccel/pushdown"
@@ -22,9 +25,12 @@ import (
 // Options sets up an Engine.
 type Options struct {
 	Store *colstore.Store
-	// Workers is the number of goroutines that one query uses; 0 is one a core.
+	// Workers is the number of goroutines that one query uses; 0 is one a core. All queries
+	// together use no more than there are cores (olap.Slots).
 	Workers int
-	// QueryMemory bounds group tables and results of one query in bytes; 0 is 1 GiB.
+	// QueryMemory bounds, in bytes, what all executions hold together: hash tables,
+	// intermediate results, and results until they are let go (vector.Batch.Release). One of
+	// them may have queryMemoryMax of it at most. 0 is 1 GiB.
 	QueryMemory int64
 	// WaitLimit bounds the wait for the stream to reach a query's position; then the
 	// query is forwarded. 0 is 50 ms.
@@ -67,10 +73,13 @@ type Engine struct {
 	refused *lru.Cache[string, *statement]
 	other   *statement // everything that is no SELECT
 	names   atomic.Pointer[nameSet]
+	sized   atomic.Pointer[sized]
 	stats   stats
 
 	satisfied    atomic.Pointer[satisfied]
 	share        *olap.Sharer
+	slots        *olap.Slots
+	memory       queryMemory
 	pins         atomic.Int64
 	badStaleness atomic.Int64
 	verdicts     verdicts
@@ -80,6 +89,9 @@ type Engine struct {
 
 // cachedTextMax is the longest SQL text that is kept with its decision.
 const cachedTextMax = 64 << 10
+
+// queryMemoryMax is the most bytes that one execution may have.
+const queryMemoryMax = 1 << 30
 
 // New returns an engine over the tables of o.Store.
 func New(o Options) *Engine {
@@ -100,9 +112,12 @@ func New(o Options) *Engine {
 	if err != nil {
 		panic("BUG: " + err.Error())
 	}
-	e := &Engine{opt: o, store: o.Store, log: o.Logger, cache: cache, refused: refused, share: olap.NewSharer()}
+	e := &Engine{opt: o, store: o.Store, log: o.Logger, cache: cache, refused: refused, share: olap.NewSharer(),
+		slots: olap.NewSlots(max(o.Workers, processors.Count()))}
+	e.memory.limit = o.QueryMemory
 	e.stats.init()
-	e.other = &statement{engine: e, fixed: &decision{forward: forward(plan.ReasonNotSelect, ""), shape: &shape{}}}
+	e.other = &statement{engine: e}
+	e.other.fixed = &decision{statement: e.other, forward: forward(plan.ReasonNotSelect, ""), shape: &shape{}}
 	e.refresh()
 	o.Store.OnCatalog(e.refresh)
 	return e
@@ -112,8 +127,11 @@ var _ Decider = (*Engine)(nil)
 
 // execution returns how queries are executed.
 func (e *Engine) execution() olap.Options {
-	return olap.Options{Workers: e.opt.Workers, MemoryLimit: e.opt.QueryMemory, Share: e.share, Eager: e.opt.Eager}
+	return olap.Options{Workers: cmp.Or(e.opt.Workers, processors.Count()), Slots: e.slots, MemoryLimit: min(e.opt.QueryMemory, queryMemoryMax), Share: e.share, Eager: e.opt.Eager}
 }
+
+// Waiting returns the number of goroutines of executions that wait for a core.
+func (e *Engine) Waiting() int { return e.slots.Waiting() }
 
 // SharedScans returns the number of executions that joined another's scan of a table.
 func (e *Engine) SharedScans() int64 { return e.share.Joined() }
@@ -154,14 +172,18 @@ func (e *Engine) Prepare(sql string, paramOIDs []uint32) Statement {
 			if d := st.current(); d.refused() {
 				// The text that was decided may hold other values than this one: only what
 				// does not depend on them is taken over, and planned anew if forced.
-				return &statement{engine: e, sql: sql, paramOIDs: slices.Clone(paramOIDs), like: st}
+				st = &statement{engine: e, sql: sql, paramOIDs: slices.Clone(paramOIDs), like: st}
+				if bytes.IndexByte(stripped, '?') < 0 && len(sql) <= cachedTextMax {
+					e.cache.Add(key, st)
+				}
+				return st
 			}
 			e.refused.Remove(string(stripped))
 		}
 	}
 	if strings.Contains(strings.ToLower(sql), virtualSchema) {
-		if text, ok := e.rewriteVirtual(sql); ok {
-			return &rewritten{engine: e, text: text}
+		if v := e.viewOf(sql, len(paramOIDs)); v != nil {
+			return &viewing{view: v}
 		}
 	}
 	var st *statement
@@ -173,9 +195,11 @@ func (e *Engine) Prepare(sql string, paramOIDs []uint32) Statement {
 	}
 	if st == nil {
 		st = &statement{engine: e, sql: sql, paramOIDs: slices.Clone(paramOIDs)}
-		if d := st.decide(e.store.Catalog()); d.refused() && canStrip {
+		if d := st.decide(e.catalog()); d.refused() && canStrip {
 			e.refused.Add(string(stripped), st)
-			return st
+			if bytes.IndexByte(stripped, '?') >= 0 {
+				return st // the next text has other constants
+			}
 		}
 	}
 	if len(sql) <= cachedTextMax {

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -150,4 +151,48 @@ func TestSnapshotRule(t *testing.T) {
 	want("copied again", "10:20:15", 500, "")
 	store.SetConnected(false)
 	want("the stream is down", "10:20:15", 2000, plan.ReasonStale)
+}
+
+// TestDecisionOutlivesTheCatalog: an execution follows one decision to its end, whatever
+// the catalog has become since.
+func TestDecisionOutlivesTheCatalog(t *testing.T) {
+	b := newAheadBench(t)
+	st := b.engine.Prepare(countAhead, nil)
+	d := st.Decide(true)
+	if d.Route() != RouteCandidate {
+		t.Fatalf("route %d", d.Route())
+	}
+	_, before := d.Gate()
+	b.store.SetCatalog(&catalog.Catalog{WALSegmentSize: 16 << 20, WALBlockSize: 8192})
+	if r := st.Decide(true).Route(); r != RouteForward {
+		t.Errorf("a new execution: route %d", r)
+	}
+	if _, params := d.Gate(); d.Route() != RouteCandidate || !slices.Equal(params, before) || len(params) != 6 {
+		t.Errorf("route %d, gate parameters %q, were %q", d.Route(), params, before)
+	}
+	b.tx.End()
+	if batch, err := d.Execute(context.Background(), &b.tx, b.gate(map[int]string{gateOperators: ""}), described, nil); plan.ReasonOf(err) != plan.ReasonShadowed {
+		t.Errorf("%v, %v: the gate is that of another catalog", batch, err)
+	}
+	batch, err := d.Execute(context.Background(), &b.tx, b.gate(nil), described, nil)
+	if err != nil || batch.Columns[0].Ints[0] != b.rows {
+		t.Errorf("%v, %v: the gate vouches for what was decided", batch, err)
+	}
+}
+
+// TestConstantsOfAnotherText: what is known of a text that differs in its constants says
+// only whether to forward, never what to ask the gate.
+func TestConstantsOfAnotherText(t *testing.T) {
+	b := newAheadBench(t)
+	b.engine.Prepare("SELECT a FROM t WHERE a = 5", nil) // rows as few as these are forced
+	for _, sql := range []string{"SELECT a FROM t WHERE a = 5", "SELECT a FROM t WHERE a = 6", "SELECT a FROM t WHERE a = 6.5",
+		"SELECT a FROM t WHERE a = 'x'", "SELECT a FROM t WHERE a = 99999999999"} {
+		for _, force := range []bool{false, true, false} {
+			d := b.engine.Prepare(sql, nil).Decide(force)
+			_, params := d.Gate()
+			if candidate := d.Route() == RouteCandidate; candidate != (len(params) == 6) || candidate && !force {
+				t.Errorf("%s, force %v: route %d, %d parameters of the gate", sql, force, d.Route(), len(params))
+			}
+		}
+	}
 }

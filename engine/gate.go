@@ -67,8 +67,9 @@ func (t gateTableSQL) gate() string {
  pg_catalog.current_setting('pgaccel.max_staleness', true),
  pg_catalog.current_setting('pgaccel.float_sum', true),
  pg_catalog.current_setting('pgaccel.device', true),
- ` + catalog.NewestSQL + `,
+ ` + catalog.OperatorsSQL + `,
  ` + catalog.ShadowedNowSQL("(SELECT $5::pg_catalog.name[])::pg_catalog.name[]") + `,
+ NOT EXISTS (SELECT FROM pg_catalog.unnest((SELECT $6::pg_catalog.oid[])) f(o) WHERE pg_catalog.has_function_privilege(f.o, 'EXECUTE') IS FALSE),
  CASE WHEN ` + t.schemaless + ` OR pg_catalog.has_schema_privilege(
    (SELECT n.oid FROM pg_catalog.pg_namespace n WHERE n.nspname OPERATOR(pg_catalog.=) ` + t.schema + `::pg_catalog.name), 'USAGE')
   THEN pg_catalog.to_regclass(` + t.ref + `)::pg_catalog.oid END,
@@ -100,8 +101,9 @@ const (
 	gateStaleness
 	gateFloatSum
 	gateDevice
-	gateNewest
+	gateOperators
 	gateShadowed
+	gateCallable
 	gateOID
 	gateAllowed
 	gateRowSecurity
@@ -126,8 +128,9 @@ type gateRow struct {
 	mode       string
 	floatSum   string        // pgaccel.float_sum
 	device     string        // pgaccel.device
-	newest     string        // see catalog.NewestSQL
+	operators  string        // see catalog.OperatorsSQL
 	shadowed   bool          // see catalog.ShadowedNowSQL
+	callable   bool          // EXECUTE on every function that the statement calls
 	timeout    time.Duration // statement_timeout, 0 for none
 	staleness  time.Duration // pgaccel.max_staleness
 	tables     []gateTable
@@ -197,7 +200,8 @@ func GateSnapshot(rows [][]*string) string {
 
 // gateParams builds the gate's parameters for a query: for each table the name as
 // the statement wrote it, its schema where it wrote one, its OID, and the attribute
-// numbers of the columns that the statement mentions; then the functions' names.
+// numbers of the columns that the statement mentions; then the functions' names, and the
+// OIDs of those that it calls.
 func gateParams(q *plan.Query) []string {
 	var refs, schemas, oids, attnums []string
 	for i := range q.Tables {
@@ -216,7 +220,19 @@ func gateParams(q *plan.Query) []string {
 		attnums = append(attnums, quoteElement("{"+strings.Join(nums, ",")+"}"))
 	}
 	array := func(elements []string) string { return "{" + strings.Join(elements, ",") + "}" }
-	return []string{array(refs), array(schemas), array(oids), array(attnums), array(q.Functions)}
+	return []string{array(refs), array(schemas), array(oids), array(attnums), array(q.Functions), oidArray(q.Calls)}
+}
+
+// oidArray is an array of OIDs in text form.
+func oidArray(oids []uint32) string {
+	b := []byte{'{'}
+	for i, o := range oids {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = strconv.AppendUint(b, uint64(o), 10)
+	}
+	return string(append(b, '}'))
 }
 
 // gateFor chooses the form of the gate for a query, and builds its parameters.
@@ -234,7 +250,7 @@ func gateFor(q *plan.Query) (GateForm, []string) {
 		nums[i] = strconv.Itoa(int(t.Meta.Columns[c].AttNum))
 	}
 	return GatePlain, []string{t.Ref, schema, strconv.FormatUint(uint64(t.Meta.OID), 10),
-		"{" + strings.Join(nums, ",") + "}", "{" + strings.Join(q.Functions, ",") + "}"}
+		"{" + strings.Join(nums, ",") + "}", "{" + strings.Join(q.Functions, ",") + "}", oidArray(q.Calls)}
 }
 
 // quoteElement quotes one element of an array's text form.
@@ -271,7 +287,8 @@ func parseGate(gate Gate, tables int) (*gateRow, error) {
 		}
 		if i == 0 {
 			*g = gateRow{text: text(gateSnapshot), sent: gate.Sent, standby: row[gateInsertLSN] == nil, noXID: text(gateNoXID) == "t", isolation: text(gateIsolation),
-				timeZone: text(gateTimeZone), floatDigit: text(gateFloatDigits), reading: text(gateReading), schemas: text(gateSchemas), mode: text(gateMode), floatSum: text(gateFloatSum), device: text(gateDevice), newest: text(gateNewest), shadowed: text(gateShadowed) != "f", timeout: parseTimeout(text(gateTimeout))}
+				timeZone: text(gateTimeZone), floatDigit: text(gateFloatDigits), reading: text(gateReading), schemas: text(gateSchemas), mode: text(gateMode), floatSum: text(gateFloatSum), device: text(gateDevice), operators: text(gateOperators), shadowed: text(gateShadowed) != "f", callable: text(gateCallable) == "t",
+				timeout: parseTimeout(text(gateTimeout))}
 			var ok bool
 			g.staleness, ok = parseStaleness(text(gateStaleness))
 			g.badStaleness = !ok
@@ -313,8 +330,10 @@ func (e *Engine) checkGate(d *decision, g *gateRow) *plan.Forward {
 		return forward(plan.ReasonIsolation, g.isolation)
 	case !systemSchemaFirst(g.schemas):
 		return forward(plan.ReasonShadowed, "pg_catalog is not first in search_path")
-	case g.shadowed || g.newest != d.catalog.Newest:
+	case g.shadowed || g.operators != d.catalog.Operators:
 		return errShadowed
+	case !g.callable:
+		return forward(plan.ReasonPrivilege, "EXECUTE on a built-in function")
 	case g.reading != "on off on":
 		return forward(plan.ReasonSettings, "standard_conforming_strings, transform_null_equals or array_nulls")
 	case d.query.AddsFloats() && g.floatSum != "" && g.floatSum != "exact":
@@ -327,10 +346,14 @@ func (e *Engine) checkGate(d *decision, g *gateRow) *plan.Forward {
 	for i := range g.tables {
 		have, want := &g.tables[i], &d.query.Tables[i]
 		switch {
+		case have.oid == 0 && strings.Contains(want.Ref, `"."`):
+			return forward(plan.ReasonPrivilege, "the role has no USAGE on the schema of "+want.Ref+", or the table is gone")
+		case have.oid == 0:
+			return forward(plan.ReasonResolved, "no schema of search_path that the role may use has "+want.Ref)
 		case have.oid != want.Meta.OID:
-			return forward(plan.ReasonResolved, want.Ref)
+			return forward(plan.ReasonResolved, want.Ref+" is a temporary table, or one of another schema of search_path, in this session")
 		case !have.allowed:
-			return forward(plan.ReasonPrivilege, "")
+			return forward(plan.ReasonPrivilege, "no SELECT on "+want.Ref+", or on a column of it that the statement names")
 		case have.rowSecurity:
 			return forward(plan.ReasonRLS, "")
 		case have.fingerprint != want.Meta.Fingerprint,
@@ -368,7 +391,7 @@ func (e *Engine) checkPresent(ctx context.Context, d *decision) (lsn uint64, err
 	if err != nil {
 		return 0, err
 	}
-	if g.shadowed || g.newest != d.catalog.Newest {
+	if g.shadowed || g.operators != d.catalog.Operators {
 		return 0, errShadowed
 	}
 	for i := range g.tables {
@@ -480,15 +503,6 @@ func parseLSN(s string) (uint64, error) {
 		return 0, fmt.Errorf("not a log position: %q", s)
 	}
 	return h<<32 | l, nil
-}
-
-// quoteLiteral quotes s for SQL whatever standard_conforming_strings says.
-func quoteLiteral(s string) string {
-	q := "'" + strings.ReplaceAll(s, "'", "''") + "'"
-	if strings.Contains(s, `\`) {
-		return "E" + strings.ReplaceAll(q, `\`, `\\`)
-	}
-	return q
 }
 
 // quoteIdent quotes an identifier as quote_ident does, except that it does not know

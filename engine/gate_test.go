@@ -17,12 +17,12 @@ import (
 
 // gateBench is a server with two tables, and a plan over them made by hand.
 type gateBench struct {
-	t      *testing.T
-	server *pgserver.Server
-	admin  *pgx.Conn
-	query  *plan.Query
-	engine *Engine
-	newest string // functions and operators that the plan knows of
+	t         *testing.T
+	server    *pgserver.Server
+	admin     *pgx.Conn
+	query     *plan.Query
+	engine    *Engine
+	operators string // that the plan knows of: catalog.OperatorsSQL
 }
 
 func newGateBench(t *testing.T) *gateBench {
@@ -48,7 +48,7 @@ func newGateBench(t *testing.T) *gateBench {
 
 func (b *gateBench) lookAtFunctions() {
 	b.t.Helper()
-	if err := b.admin.QueryRow(context.Background(), "SELECT "+catalog.NewestSQL).Scan(&b.newest); err != nil {
+	if err := b.admin.QueryRow(context.Background(), "SELECT "+catalog.OperatorsSQL).Scan(&b.operators); err != nil {
 		b.t.Fatal(err)
 	}
 }
@@ -99,7 +99,7 @@ func (b *gateBench) gate(c *pgx.Conn, q *plan.Query) Gate {
 	for _, p := range gateParams(q) {
 		params = append(params, []byte(p))
 	}
-	oids := []uint32{25, 25, 25, 25, 25}
+	oids := []uint32{25, 25, 25, 25, 25, 25}
 	res := c.PgConn().ExecParams(context.Background(), GateSQL, params, oids, nil, nil).Read()
 	if res.Err != nil {
 		b.t.Fatalf("the gate failed: %v", res.Err)
@@ -114,7 +114,7 @@ func (b *gateBench) ask(c *pgx.Conn, q *plan.Query) *plan.Forward {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	return b.engine.checkGate(&decision{query: q, catalog: &catalog.Catalog{Newest: b.newest}}, g)
+	return b.engine.checkGate(&decision{query: q, catalog: &catalog.Catalog{Operators: b.operators}}, g)
 }
 
 func texts(res *pgconn.Result) [][]*string {
@@ -160,10 +160,34 @@ func TestGateRights(t *testing.T) {
 	step("both columns", "GRANT SELECT (v) ON fact TO reader", "")
 	step("row-level security", "CREATE POLICY p ON fact USING (v > 0); ALTER TABLE fact ENABLE ROW LEVEL SECURITY", plan.ReasonRLS)
 	step("row-level security off again", "ALTER TABLE fact DISABLE ROW LEVEL SECURITY", "")
-	step("schema revoked", "REVOKE USAGE ON SCHEMA s FROM reader", plan.ReasonResolved)
+	step("schema revoked", "REVOKE USAGE ON SCHEMA s FROM reader", plan.ReasonPrivilege)
 	step("schema granted", "GRANT USAGE ON SCHEMA s TO reader", "")
 	b.exec(b.admin, "SET ROLE reader; SET SESSION AUTHORIZATION DEFAULT; CREATE ROLE nobody2; SET ROLE nobody2")
 	b.want(b.admin, "SET ROLE to one without grants", plan.ReasonPrivilege)
+}
+
+// TestGateBuiltins takes EXECUTE on built-in functions from roles.
+func TestGateBuiltins(t *testing.T) {
+	b := newGateBench(t)
+	b.query.Calls = []uint32{65, 147, 2108} // int4eq, int4gt, sum(int4)
+	reader := b.connect("reader")
+	step := func(sql string, reason plan.Reason) {
+		t.Helper()
+		b.exec(b.admin, sql)
+		b.want(reader, sql, reason)
+		b.want(b.admin, "superuser after: "+sql, "")
+	}
+	step("SELECT 1", "")
+	step("REVOKE EXECUTE ON FUNCTION pg_catalog.sum(bigint), pg_catalog.int4lt(int, int) FROM PUBLIC", "") // not called
+	step("REVOKE EXECUTE ON FUNCTION pg_catalog.sum(int) FROM PUBLIC", plan.ReasonPrivilege)
+	step("GRANT EXECUTE ON FUNCTION pg_catalog.sum(int) TO reader", "")
+	step("REVOKE EXECUTE ON FUNCTION pg_catalog.int4eq(int, int) FROM PUBLIC", plan.ReasonPrivilege)
+	b.exec(reader, "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1")
+	b.want(reader, "in an old snapshot", plan.ReasonPrivilege)
+	step("GRANT EXECUTE ON FUNCTION pg_catalog.int4eq(int, int) TO reader", "")
+	step("REVOKE EXECUTE ON FUNCTION pg_catalog.int4eq(int, int) FROM reader", plan.ReasonPrivilege)
+	b.query.Calls = []uint32{4294967295}
+	b.want(b.admin, "a function that is not there, and so is not called", "")
 }
 
 func TestGateNames(t *testing.T) {
@@ -219,6 +243,32 @@ func TestGateSeesNewFunctions(t *testing.T) {
 	b.want(b.connect("postgres"), "it is another session's", "")
 	b.exec(c, "DISCARD TEMP")
 	b.want(c, "without temporary objects", "")
+}
+
+// TestGateSeesOverlappingCreation: an operator or cast that is committed after another of a
+// higher OID is one that the plan does not know.
+func TestGateSeesOverlappingCreation(t *testing.T) {
+	b := newGateBench(t)
+	c, first, second := b.connect("postgres"), b.connect("postgres"), b.connect("postgres")
+	b.exec(b.admin, "CREATE FUNCTION never(int, numeric) RETURNS bool LANGUAGE sql AS 'SELECT false'; CREATE FUNCTION seven(bigint) RETURNS text LANGUAGE sql AS 'SELECT 7::text'; CREATE SCHEMA away")
+	for _, step := range []struct{ low, high, undo, harmless string }{
+		{"CREATE OPERATOR = (FUNCTION = never, LEFTARG = int, RIGHTARG = numeric)", "CREATE OPERATOR ### (FUNCTION = never, LEFTARG = int, RIGHTARG = numeric)",
+			"DROP OPERATOR = (int, numeric)", "ALTER OPERATOR ### (int, numeric) SET SCHEMA away"},
+		{"CREATE CAST (bigint AS text) WITH FUNCTION seven(bigint)", "CREATE CAST (bigint AS box) WITH INOUT", "DROP CAST (bigint AS text)", "COMMENT ON CAST (bigint AS box) IS 'none'"},
+	} {
+		b.exec(first, "BEGIN; "+step.low)
+		b.exec(second, step.high)
+		b.lookAtFunctions()
+		b.want(c, "before it is committed", "")
+		b.exec(first, "COMMIT")
+		b.want(c, step.low+" committed after another", plan.ReasonShadowed)
+		b.lookAtFunctions()
+		b.exec(b.admin, step.harmless)
+		b.want(c, step.harmless, "")
+		b.exec(b.admin, "BEGIN; "+step.undo+"; "+step.low+"; COMMIT")
+		b.want(c, step.low+" again, another", plan.ReasonShadowed)
+		b.lookAtFunctions()
+	}
 }
 
 func TestGateDefinition(t *testing.T) {

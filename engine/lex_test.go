@@ -1,6 +1,13 @@
 package engine
 
-import "testing"
+import (
+	"strconv"
+	"testing"
+
+	"pgaccel/catalog"
+	"pgaccel/colstore"
+	"pgaccel/vector"
+)
 
 func TestSelects(t *testing.T) {
 	f := func(sql string, want bool) {
@@ -52,4 +59,33 @@ func FuzzStripConstants(f *testing.F) {
 			t.Errorf("%q became longer: %q", sql, out)
 		}
 	})
+}
+
+// BenchmarkPrepareForwarded is what each Parse or Query of an application's own point
+// query costs, beside relaying it.
+func BenchmarkPrepareForwarded(b *testing.B) {
+	store := colstore.New(colstore.Options{MemoryLimit: 64 << 20})
+	defer store.Close()
+	store.SetCatalog(&catalog.Catalog{Tables: []*catalog.Table{{OID: 42, Schema: "public", Name: "accounts", Fingerprint: "x",
+		Columns: []catalog.Column{{Name: "aid", AttNum: 1, TypeOID: vector.OIDInt4, Type: vector.TypeOf(vector.Int4)}}}}})
+	e := New(Options{Store: store})
+	for name, f := range map[string]func(i int) string{
+		"one text":  func(int) string { return "SELECT aid FROM accounts WHERE aid = $1" },
+		"constants": func(i int) string { return "SELECT aid FROM accounts WHERE aid = " + strconv.Itoa(i) },
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for i := range b.N {
+				sql := f(i)
+				if !e.Mentions([]byte(sql)) {
+					b.Fatal("not mentioned")
+				}
+				d := e.Prepare(sql, nil).Decide(false)
+				if d.Route() != RouteForward {
+					b.Fatal("not forwarded")
+				}
+				d.Forwarded("")
+			}
+		})
+	}
 }

@@ -11,24 +11,29 @@ import (
 	"pgaccel/vector"
 )
 
-// Shadow implements Statement.
-func (s *statement) Shadow(gate Gate, described []Field, params []vector.Datum) (*Check, error) {
-	d := s.current()
-	g, bound, err := s.admit(d, gate, described, params)
+// Comparable implements Decision. The last digits of Postgres' sum of floats depend on
+// the order of its rows; after a cancellation those are all that there is, so that no
+// tolerance tells a wrong answer from a right one.
+func (d *decision) Comparable() bool {
+	if d.query == nil || !d.query.AddsFloats() {
+		return true
+	}
+	d.statement.engine.verdicts[Uncompared].Add(1)
+	return false
+}
+
+// Shadow implements Decision.
+func (d *decision) Shadow(gate Gate, described []Field, params []vector.Datum) (*Check, error) {
+	e := d.statement.engine
+	g, bound, err := d.admit(gate, described, params)
 	if g != nil && g.badStaleness {
-		s.engine.badStaleness.Add(1)
+		e.badStaleness.Add(1)
 	}
 	if err != nil {
-		s.failed(d, err)
+		d.failed(err)
 		return nil, err
 	}
-	if bound.AddsFloats() {
-		err := forward(plan.ReasonShadow, "sums of floats are not compared: their last digits depend on the order of rows")
-		s.failed(d, err)
-		return nil, err
-	}
-	e := s.engine
-	e.stats.forwarded(d.shape, plan.ReasonShadow)
+	e.stats.forwarded(d.shape, forward(plan.ReasonShadow, ""))
 	release := e.pin(g.snapshot)
 	return &Check{Snapshot: g.text, Fixed: g.repeatable(), Ordered: totalOrder(bound),
 		Run: func(ctx context.Context) (b *vector.Batch, err error) {
@@ -52,13 +57,13 @@ func (s *statement) Shadow(gate Gate, described []Field, params []vector.Datum) 
 		},
 		Done: func(c Comparison) {
 			release()
-			e.checked(s, d, g, c)
+			e.checked(d, g, c)
 		}}, nil
 }
 
 // checked takes the outcome of a check. A shape that was wrong once is not answered
 // here any more as long as this process lives.
-func (e *Engine) checked(s *statement, d *decision, g *gateRow, c Comparison) {
+func (e *Engine) checked(d *decision, g *gateRow, c Comparison) {
 	e.verdicts[c.Verdict].Add(1)
 	e.stats.checked(d.shape, c.Verdict)
 	if c.Verdict != Different {
@@ -66,7 +71,7 @@ func (e *Engine) checked(s *statement, d *decision, g *gateRow, c Comparison) {
 		return
 	}
 	attrs := []any{"detail", c.Detail, "row", c.Row, "snapshot", g.text, "parameter_types", c.ParamOIDs,
-		"time_zone", g.timeZone, "sql", s.sql}
+		"time_zone", g.timeZone, "sql", d.statement.sql}
 	if e.log.Enabled(context.Background(), slog.LevelDebug) {
 		attrs = append(attrs, "ours", string(c.Ours), "postgres", string(c.Theirs))
 	}
@@ -103,7 +108,7 @@ func totalOrder(q *plan.Query) bool {
 }
 
 // verdicts counts checks by what they came to.
-type verdicts [Different + 1]atomic.Int64
+type verdicts [Uncompared + 1]atomic.Int64
 
 // checked notes a check of a shape.
 func (s *stats) checked(sh *shape, v Verdict) {

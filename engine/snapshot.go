@@ -124,7 +124,7 @@ func (e *Engine) view(q *plan.Query, snap colstore.Snapshot) (in olap.Input, f *
 		var st *colstore.StateError
 		switch {
 		case errors.As(err, &st):
-			return in, stateReason(st.State)
+			return in, e.stateReason(st.State, q.Tables[i].Meta)
 		case errors.Is(err, colstore.ErrSnapshot):
 			return in, forward(plan.ReasonSnapshot, "")
 		case err != nil:

@@ -190,12 +190,11 @@ func TestTransactionKeepsOneSnapshot(t *testing.T) {
 func TestGateIsKept(t *testing.T) {
 	b := newGateBench(t)
 	c := b.connect("postgres")
-	st := &statement{engine: b.engine}
-	d := &decision{query: b.query, catalog: &catalog.Catalog{Newest: "something else"}, shape: &shape{}}
+	d := &decision{statement: &statement{engine: b.engine}, query: b.query, catalog: &catalog.Catalog{Operators: "something else"}, shape: &shape{}}
 	var tx Transaction
 	execute := func(what string, reason plan.Reason, kept int64) {
 		t.Helper()
-		_, err := st.execute(context.Background(), &tx, d, b.gate(c, b.query), nil, nil)
+		_, err := d.execute(context.Background(), &tx, b.gate(c, b.query), nil, nil)
 		if r := plan.ReasonOf(err); r != reason {
 			t.Errorf("%s: %v, want %q", what, err, reason)
 		}
@@ -262,37 +261,37 @@ func TestWrongShapeIsForwarded(t *testing.T) {
 	b := newSnapshotBench(t)
 	b.store.SetConnected(true)
 	st := b.engine.Prepare("SELECT a FROM t WHERE a > 5", nil).(*statement)
-	if r := st.Route(); r != RouteCandidate && r != RouteForced {
+	if r := st.Decide(true).Route(); r != RouteCandidate {
 		t.Fatalf("route %d: %v", r, st.current().forward)
 	}
 	d := st.current()
-	b.engine.checked(st, d, &gateRow{}, Comparison{Verdict: Inconclusive})
-	b.engine.checked(st, d, &gateRow{}, Comparison{Verdict: Equal})
-	if r := st.Route(); r == RouteForward {
+	b.engine.checked(d, &gateRow{}, Comparison{Verdict: Inconclusive})
+	b.engine.checked(d, &gateRow{}, Comparison{Verdict: Equal})
+	if r := st.Decide(true).Route(); r == RouteForward {
 		t.Error("forwarded after an equal answer")
 	}
 	b.engine.log = slog.New(slog.DiscardHandler)
-	b.engine.checked(st, d, &gateRow{}, Comparison{Verdict: Different})
+	b.engine.checked(d, &gateRow{}, Comparison{Verdict: Different})
 	other := b.engine.Prepare("SELECT a FROM t WHERE a > 6", nil)
 	for _, x := range []Statement{st, other} {
-		if r := x.Route(); r != RouteForward {
+		if r := x.Decide(true).Route(); r != RouteForward {
 			t.Errorf("route %d after a difference", r)
 		}
-		x.Forwarded("")
+		x.Decide(true).Forwarded("")
 	}
 	if f := b.engine.checkGate(d, &gateRow{}); f == nil || f.Reason != plan.ReasonMismatch {
 		t.Errorf("an execution under way: %v", f)
 	}
-	if r := b.engine.Prepare("SELECT max(a) FROM t", nil).Route(); r == RouteForward {
+	if r := b.engine.Prepare("SELECT max(a) FROM t", nil).Decide(true).Route(); r == RouteForward {
 		t.Error("another shape is forwarded, too")
 	}
-	rows := b.engine.queryRows()
+	rows := b.engine.queryRows(true)
 	if len(rows) != 1 || rows[0].Checks != 2 || rows[0].Mismatches != 1 || rows[0].Reason != string(plan.ReasonMismatch) {
 		t.Errorf("pgaccel.queries: %+v", rows)
 	}
 	// The shape may be forgotten by the statistics; what is known of it may not.
 	b.engine.stats.shapes.Purge()
-	if r := b.engine.Prepare("SELECT a FROM t WHERE a > 7", nil).Route(); r != RouteForward {
+	if r := b.engine.Prepare("SELECT a FROM t WHERE a > 7", nil).Decide(true).Route(); r != RouteForward {
 		t.Errorf("route %d of a shape that the statistics have forgotten", r)
 	}
 	if n := b.engine.Verdicts(Equal) + 10*b.engine.Verdicts(Different) + 100*b.engine.Verdicts(Inconclusive); n != 111 {

@@ -2,12 +2,12 @@ package engine
 
 import (
 	"context"
-	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
 
 	"pgaccel/colstore"
+	"pgaccel/internal/processors"
 	"pgaccel/plan"
 	"pgaccel/vector"
 )
@@ -19,7 +19,7 @@ type Speculation interface {
 	// Run computes, on a goroutine of the caller's. It is called at most once; where it is
 	// not, the caller calls Drop.
 	Run()
-	// Take checks the gate's answer as Statement.Execute does and returns the result, where
+	// Take checks the gate's answer as Decision.Execute does and returns the result, where
 	// nothing has to be waited for. Otherwise nothing has happened, and Execute is called
 	// with Gate.Ahead set.
 	Take(gate Gate, described []Field, params []vector.Datum) (*vector.Batch, bool)
@@ -102,32 +102,29 @@ const (
 )
 
 type speculation struct {
-	statement *statement
-	decision  *decision
-	params    []vector.Datum
-	bound     *plan.Query
-	device    string // the setting that is supposed
-	caller    uint64
-	ctx       context.Context
-	cancel    context.CancelFunc
+	decision *decision
+	params   []vector.Datum
+	bound    *plan.Query
+	device   string // the setting that is supposed
+	caller   uint64
+	ctx      context.Context
+	cancel   context.CancelFunc
 
 	stage   atomic.Int32
 	settled atomic.Bool                       // its outcome is counted
+	dropped atomic.Bool                       // and its result is nobody's
 	tables  atomic.Pointer[[]*colstore.Table] // that it reads, or has read and released
 	done    chan struct{}
 	result  computed // once done is closed
 }
 
-// Speculate implements Statement. It begins where the session's last gate has let a
+// Speculate implements Decision. It begins where the session's last gate has let a
 // statement of this shape pass, where speculation has not been in vain of late, and where
 // the work of one that is dropped takes nothing from others: at most as many at a time as
 // there are processors, and on the processor only where few executions run. What is wasted
 // is bounded by the gate's time: a result that cannot be used is not computed further.
-func (s *statement) Speculate(ctx context.Context, tx *Transaction, values func(planned []uint32) ([]vector.Datum, bool)) Speculation {
-	if s.fixed != nil || s.last != nil {
-		return nil
-	}
-	e, d := s.engine, s.current()
+func (d *decision) Speculate(ctx context.Context, tx *Transaction, values func(planned []uint32) ([]vector.Datum, bool)) Speculation {
+	e := d.statement.engine
 	if d.forward != nil {
 		return nil
 	}
@@ -135,7 +132,7 @@ func (s *statement) Speculate(ctx context.Context, tx *Transaction, values func(
 	if !ok || !d.shape.ahead.allows() {
 		return nil
 	}
-	processors := int64(runtime.GOMAXPROCS(0))
+	processors := int64(processors.Count())
 	if r, _ := e.offer(device, &d.shape.choice); r == nil && e.speculations.processor.Load() >= max(1, processors/4) {
 		return nil
 	}
@@ -157,20 +154,27 @@ func (s *statement) Speculate(ctx context.Context, tx *Transaction, values func(
 		e.speculations.running.Add(-1)
 		return nil
 	}
-	a := &speculation{statement: s, decision: d, params: params, bound: bound, device: device, caller: caller, done: make(chan struct{})}
+	a := &speculation{decision: d, params: params, bound: bound, device: device, caller: caller, done: make(chan struct{})}
 	a.ctx, a.cancel = context.WithCancel(ctx)
 	return a
 }
+
+func (a *speculation) engine() *Engine { return a.decision.statement.engine }
 
 // Run implements Speculation.
 func (a *speculation) Run() {
 	if !a.stage.CompareAndSwap(speculationWaiting, speculationRunning) {
 		return
 	}
-	e := a.statement.engine
+	e := a.engine()
 	defer e.speculations.running.Add(-1)
 	defer a.cancel()
-	defer close(a.done)
+	defer func() {
+		close(a.done)
+		if a.dropped.Load() {
+			a.result.batch.Release()
+		}
+	}()
 	defer recovered(&a.result.batch, &a.result.err)
 	in, f := e.view(a.bound, colstore.Everything)
 	if f != nil {
@@ -191,10 +195,19 @@ func (a *speculation) settle(outcome string) {
 		return
 	}
 	if a.stage.CompareAndSwap(speculationWaiting, speculationGone) {
-		a.statement.engine.speculations.running.Add(-1)
+		a.engine().speculations.running.Add(-1)
 	}
 	a.cancel()
-	bump(&a.statement.engine.speculations.outcomes, outcome)
+	if outcome != speculationHit {
+		// Run looks at dropped after it has closed done: one of both releases.
+		a.dropped.Store(true)
+		select {
+		case <-a.done:
+			a.result.batch.Release()
+		default:
+		}
+	}
+	bump(&a.engine().speculations.outcomes, outcome)
 	switch outcome {
 	case speculationHit:
 		a.decision.shape.ahead.hit()
@@ -216,7 +229,7 @@ func (a *speculation) sees(snap colstore.Snapshot) bool {
 		return false
 	}
 	for _, t := range *tables {
-		if !a.statement.engine.store.Same(t, snap) {
+		if !a.engine().store.Same(t, snap) {
 			return false
 		}
 	}
@@ -234,12 +247,11 @@ func (a *speculation) Take(gate Gate, described []Field, params []vector.Datum) 
 	default:
 		return nil, false
 	}
-	s, e := a.statement, a.statement.engine
+	d, e := a.decision, a.engine()
 	if a.settled.Load() || a.result.err != nil {
 		return nil, false
 	}
-	d := s.current()
-	g, _, err := s.admit(d, gate, described, params)
+	g, _, err := d.admit(gate, described, params)
 	if err != nil || g.repeatable() || g.badStaleness || g.timeout == timeoutUnknown || !a.supposed(d, g, params) {
 		return nil, false
 	}
@@ -248,13 +260,13 @@ func (a *speculation) Take(gate Gate, described []Field, params []vector.Datum) 
 		return nil, false
 	}
 	e.satisfy(g, now, 0)
-	return s.answered(d, a.adopt()), true
+	return d.answered(a.adopt()), true
 }
 
 // adopt takes the result, which there is.
 func (a *speculation) adopt() answered {
 	a.settle(speculationHit)
-	return answered{a.result.batch, a.statement.engine.account(a.decision, &a.result), a.result.took}
+	return answered{a.result.batch, a.engine().account(a.decision, &a.result), a.result.took}
 }
 
 // wait waits for the result. It reports false where there is none; the error is the

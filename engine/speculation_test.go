@@ -33,7 +33,7 @@ func newAheadBench(t *testing.T, change ...func(*Options)) *aheadBench {
 	t.Cleanup(b.store.Close)
 	b.meta = &catalog.Table{OID: 42, Schema: "public", Name: "t", Fingerprint: "x", Identity: []int{0},
 		Columns: []catalog.Column{{Name: "a", AttNum: 1, TypeOID: vector.OIDInt4, Type: vector.TypeOf(vector.Int4)}}}
-	b.store.SetCatalog(&catalog.Catalog{Tables: []*catalog.Table{b.meta}, WALSegmentSize: 16 << 20, WALBlockSize: 8192, Newest: "n"})
+	b.store.SetCatalog(&catalog.Catalog{Tables: []*catalog.Table{b.meta}, WALSegmentSize: 16 << 20, WALBlockSize: 8192, Operators: "n"})
 	o := Options{Store: b.store, WaitLimit: 5 * time.Millisecond}
 	for _, f := range change {
 		f(&o)
@@ -56,7 +56,14 @@ func newAheadBench(t *testing.T, change ...func(*Options)) *aheadBench {
 	b.store.SetConnected(true)
 	b.store.Advance(1000)
 	t.Cleanup(func() {
-		if n := b.engine.speculations.running.Load() + b.engine.speculations.processor.Load(); n != 0 {
+		// One that was taken is counted until its goroutine has ended, a moment later.
+		running := func() int64 {
+			return int64(b.engine.speculations.running.Load() + b.engine.speculations.processor.Load())
+		}
+		for limit := time.Now().Add(30 * time.Second); running() != 0 && time.Now().Before(limit); {
+			time.Sleep(time.Millisecond)
+		}
+		if n := running(); n != 0 {
 			t.Errorf("%d are still counted as running", n)
 		}
 		b.store.Remove(42)
@@ -84,8 +91,8 @@ func (b *aheadBench) commit() {
 func (b *aheadBench) gate(change map[int]string) Gate {
 	values := map[int]string{gateSnapshot: fmt.Sprintf("%d:%d:", b.xid, b.xid), gateInsertLSN: "0/1F4", gateNoXID: "t",
 		gateIsolation: "read committed", gateTimeZone: "UTC", gateFloatDigits: "1", gateReading: "on off on", gateDateStyle: "ISO, MDY",
-		gateClientEncoding: "UTF8", gateTimeout: "0", gateSchemas: "{pg_catalog,public}", gateMode: "force", gateNewest: "n",
-		gateShadowed: "f", gateOID: "42", gateAllowed: "t", gateRowSecurity: "f", gateFingerprint: "x"}
+		gateClientEncoding: "UTF8", gateTimeout: "0", gateSchemas: "{pg_catalog,public}", gateMode: "force", gateOperators: "n",
+		gateShadowed: "f", gateCallable: "t", gateOID: "42", gateAllowed: "t", gateRowSecurity: "f", gateFingerprint: "x"}
 	for k, v := range change {
 		values[k] = v
 	}
@@ -102,10 +109,11 @@ const countAhead = "SELECT count(*) FROM t WHERE a > 0"
 
 // ask executes and returns the count, or why not.
 func (b *aheadBench) ask(st Statement, g Gate, params ...vector.Datum) (int64, error) {
-	batch, err := st.Execute(context.Background(), &b.tx, g, described, params)
+	batch, err := st.Decide(true).Execute(context.Background(), &b.tx, g, described, params)
 	if err != nil {
 		return 0, err
 	}
+	defer batch.Release()
 	return batch.Columns[0].Ints[0], nil
 }
 
@@ -124,7 +132,7 @@ func (b *aheadBench) begun(st Statement, params ...vector.Datum) *speculation {
 }
 
 func (b *aheadBench) begin(st Statement, params ...vector.Datum) *speculation {
-	a, _ := st.Speculate(context.Background(), &b.tx, func(planned []uint32) ([]vector.Datum, bool) {
+	a, _ := st.Decide(true).Speculate(context.Background(), &b.tx, func(planned []uint32) ([]vector.Datum, bool) {
 		if len(planned) != len(params) || planned[0] != vector.OIDInt4 {
 			b.t.Errorf("%v planned", planned)
 		}
@@ -292,17 +300,22 @@ func TestSpeculationIsNotTaken(t *testing.T) {
 	f("a stream that is behind", speculationRefused, plan.ReasonStale, map[int]string{gateInsertLSN: "1/0", gateSnapshot: fmt.Sprintf("%d:%d:", b.xid, b.xid+1)}, nil)
 	f("another device", speculationSettings, "", map[int]string{gateDevice: "emu"}, nil)
 	f("a timeout that cannot be read", speculationRefused, plan.ReasonTimeout, map[int]string{gateTimeout: "soon"}, nil)
-	f("another catalog", speculationSettings, "", nil, func() {
-		c := *b.store.Catalog()
-		b.store.SetCatalog(&c)
-	})
+	// Another decision's, as after a change of the catalog.
+	other := fresh()
+	c := *b.store.Catalog()
+	b.store.SetCatalog(&c)
+	g := b.gate(cpu)
+	g.Ahead = other
+	got, err := b.ask(st, g)
+	b.answered("another catalog", got, err)
+	b.outcome("another catalog", speculationSettings)
 	b.commit()
 	b.rows-- // as that snapshot has it
 	f("a snapshot that does not see the last commit", speculationChanged, "", map[int]string{gateSnapshot: fmt.Sprintf("%d:%d:%d", b.xid-1, b.xid, b.xid-1)}, nil)
 	b.rows++
 	// A gate that refused is not expected to let the next one pass.
 	a := fresh()
-	g := b.gate(map[int]string{gateDevice: deviceCPU, gateAllowed: "f"})
+	g = b.gate(map[int]string{gateDevice: deviceCPU, gateAllowed: "f"})
 	g.Ahead = a
 	b.ask(st, g)
 	if b.begin(st) != nil {
@@ -393,7 +406,7 @@ func TestSpeculationFails(t *testing.T) {
 	cancel()
 	g.Ahead = a
 	n := b.accelerated()
-	if _, err := st.Execute(ctx, &b.tx, g, described, nil); !errors.Is(err, context.Canceled) {
+	if _, err := st.Decide(true).Execute(ctx, &b.tx, g, described, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("a cancelled execution: %v", err)
 	}
 	b.outcome("cancelled", speculationDropped)

@@ -32,20 +32,24 @@ type statement struct {
 	last            *statement // likewise; nil otherwise
 }
 
-// decision is what one catalog makes of a statement. Immutable.
+// decision is what one catalog makes of a statement. Immutable: an execution follows
+// one from its route to its answer, so that the gate, which is asked for what this plan
+// depends on, is never taken for another plan's.
 type decision struct {
-	catalog *catalog.Catalog
-	query   *plan.Query
-	forward *plan.Forward // nil where query can be taken
-	forced  *plan.Forward // query can be taken, but pays only by force
-	form    GateForm
-	gate    []string
-	shape   *shape
+	statement *statement
+	catalog   *catalog.Catalog
+	query     *plan.Query
+	forward   *plan.Forward // nil where query can be taken
+	forced    *plan.Forward // query can be taken, but pays only by force
+	unforced  *decision     // for sessions that never force, where forced is set
+	form      GateForm
+	gate      []string
+	shape     *shape
 }
 
 func (s *statement) decide(cat *catalog.Catalog) *decision {
 	p := pushdown.Plan(s.sql, s.paramOIDs, cat)
-	d := &decision{catalog: cat, query: p.Query, forward: p.Forward, forced: p.Small, shape: s.engine.stats.shapeOf(s.sql)}
+	d := &decision{statement: s, catalog: cat, query: p.Query, forward: p.Forward, forced: p.Small, shape: s.engine.stats.shapeOf(s.sql)}
 	if d.forward == nil {
 		if f := olap.Supports(d.query); f != nil {
 			d.forward = f
@@ -53,8 +57,16 @@ func (s *statement) decide(cat *catalog.Catalog) *decision {
 			d.form, d.gate = gateFor(d.query)
 		}
 	}
+	if d.forward == nil && d.forced != nil {
+		d.unforced = d.forwarding(d.forced)
+	}
 	s.decided.Store(d)
 	return d
+}
+
+// forwarding returns the decision to forward the statement because of f.
+func (d *decision) forwarding(f *plan.Forward) *decision {
+	return &decision{statement: d.statement, catalog: d.catalog, forward: f, shape: d.shape}
 }
 
 // refused reports whether statements like this one are not taken whatever their
@@ -74,98 +86,138 @@ func (s *statement) current() *decision {
 	if s.fixed != nil {
 		return s.fixed
 	}
-	cat := s.engine.store.Catalog()
+	cat := s.engine.catalog()
 	if d := s.decided.Load(); d != nil && d.catalog == cat {
 		return d
 	}
 	return s.decide(cat)
 }
 
-// outline is the decision as far as it does not depend on constants: that on a
-// statement of the same text but for them, so that this one need not be parsed.
-func (s *statement) outline() *decision {
-	if s.like != nil && s.decided.Load() == nil {
-		if d := s.like.current(); d.refused() {
-			return d
+// Decide implements Statement.
+func (s *statement) Decide(force bool) Decision {
+	if s.last != nil {
+		last := s.last.choose(force)
+		if last.forward != nil {
+			return last
 		}
+		return &splitDecision{last, s.prefix, s.lastSQL}
 	}
-	return s.current()
+	return s.choose(force)
 }
 
-// Route implements Statement.
-func (s *statement) Route() Route {
-	if s.last != nil {
-		switch s.last.Route() {
-		case RouteCandidate, RouteForced:
-			return RouteSplit
+// choose is Decide for a text of one statement.
+func (s *statement) choose(force bool) *decision {
+	if s.like != nil && s.decided.Load() == nil {
+		// As far as the decision does not depend on constants, the text need not be parsed.
+		if d := s.like.current(); d.forward != nil && d.refused() {
+			return d
+		} else if u := d.unlessForced(force); u != d {
+			return u
 		}
-		return RouteForward
 	}
-	d := s.outline()
-	switch {
-	case d.forward != nil, s.unable(d) != nil:
-		return RouteForward
-	case d.forced != nil && !d.catalog.ModeSet:
-		return RouteForced
+	d := s.current()
+	if d.forward != nil {
+		return d
 	}
-	return RouteCandidate
+	if u := d.unlessForced(force); u != d {
+		return u
+	}
+	if f := d.unable(); f != nil {
+		return d.forwarding(f)
+	}
+	return d
+}
+
+// unlessForced returns what becomes of d in a session that may force it, or does not.
+func (d *decision) unlessForced(force bool) *decision {
+	if d.unforced != nil && !force && !d.catalog.ModeSet {
+		return d.unforced
+	}
+	return d
 }
 
 // unable returns why the statement cannot be answered now, before a gate is spent
 // on it: one of its tables cannot be read, or its shape was answered wrongly.
-func (s *statement) unable(d *decision) *plan.Forward {
-	if s.engine.stats.wrong(d.shape) {
+func (d *decision) unable() *plan.Forward {
+	e := d.statement.engine
+	if e.stats.wrong(d.shape) {
 		return forward(plan.ReasonMismatch, "")
 	}
 	for i := range d.query.Tables {
-		if st := s.engine.store.State(d.query.Tables[i].Meta.OID); st != colstore.StateReady {
-			return stateReason(st)
+		if st := e.store.State(d.query.Tables[i].Meta.OID); st != colstore.StateReady {
+			return e.stateReason(st, d.query.Tables[i].Meta)
 		}
 	}
 	return nil
 }
 
-func stateReason(st colstore.State) *plan.Forward {
-	if st == colstore.StateChanged {
-		return forward(plan.ReasonChanged, "")
+// stateReason says why a table cannot be read.
+func (e *Engine) stateReason(st colstore.State, t *catalog.Table) *plan.Forward {
+	detail := t.QualifiedName()
+	if why := e.store.Detail(t.OID); why != "" {
+		detail += ": " + why
 	}
-	return forward(plan.ReasonNotReady, "")
-}
-
-// Rewritten implements Statement.
-func (s *statement) Rewritten() string { return "" }
-
-// Split implements Statement.
-func (s *statement) Split() (prefix, lastSQL string, last Statement) {
-	return s.prefix, s.lastSQL, s.last
-}
-
-// Gate implements Statement.
-func (s *statement) Gate() (GateForm, []string) {
-	d := s.current()
-	return d.form, d.gate
-}
-
-// Forwarded implements Statement.
-func (s *statement) Forwarded(reason plan.Reason) {
-	if s.last != nil {
-		s.last.Forwarded(reason)
-		return
+	switch st {
+	case colstore.StateChanged:
+		return forward(plan.ReasonChanged, detail)
+	case colstore.StateRefused:
+		return forward(plan.ReasonRefused, detail)
 	}
-	d := s.outline()
+	return forward(plan.ReasonNotReady, detail)
+}
+
+// Route implements Decision.
+func (d *decision) Route() Route {
+	if d.forward != nil {
+		return RouteForward
+	}
+	return RouteCandidate
+}
+
+// View implements Decision.
+func (d *decision) View() *View { return nil }
+
+// Split implements Decision.
+func (d *decision) Split() (prefix, lastSQL string, last Decision) { return "", "", nil }
+
+// Gate implements Decision.
+func (d *decision) Gate() (GateForm, []string) { return d.form, d.gate }
+
+// GateMayFail implements Decision.
+func (d *decision) GateMayFail() bool { return d.catalog.Revoked }
+
+// Forwarded implements Decision.
+func (d *decision) Forwarded(reason plan.Reason) {
+	f := forward(reason, proxyDetails[reason])
 	if reason == "" {
-		switch {
-		case d.forward != nil:
-			reason = d.forward.Reason
-		case s.unable(d) != nil:
-			reason = s.unable(d).Reason
-		case d.forced != nil:
-			reason = d.forced.Reason
-		default:
-			reason = plan.ReasonInternalError
+		f.Reason = plan.ReasonInternalError
+		if d.forward != nil {
+			f = d.forward
 		}
 	}
-	s.engine.stats.forwarded(d.shape, reason)
+	d.statement.engine.stats.forwarded(d.shape, f)
+}
+
+// proxyDetails are the details of the reasons that the proxy finds.
+var proxyDetails = map[plan.Reason]string{
+	plan.ReasonNotSelect:   "amid other statements of a pipeline, or with parameters in a simple Query",
+	plan.ReasonSettings:    "client_encoding is not UTF8, or a setting was changed in the same pipeline",
+	plan.ReasonParameter:   "a parameter's value or type cannot be read here",
+	plan.ReasonDescription: "the server refused the statement when it was described",
+}
+
+// splitDecision is that on several statements, of which the last one can be answered.
+type splitDecision struct {
+	*decision
+	prefix, lastSQL string
+}
+
+// Route implements Decision.
+func (d *splitDecision) Route() Route { return RouteSplit }
+
+// Split implements Decision.
+func (d *splitDecision) Split() (prefix, lastSQL string, last Decision) {
+	return d.prefix, d.lastSQL, d.decision
 }
 
 // answered is an execution that came to something.
@@ -175,17 +227,16 @@ type answered struct {
 	took   time.Duration // without the gate
 }
 
-// Execute implements Statement.
-func (s *statement) Execute(ctx context.Context, tx *Transaction, gate Gate, described []Field, params []vector.Datum) (*vector.Batch, error) {
-	d := s.current()
-	a, err := s.execute(ctx, tx, d, gate, described, params)
+// Execute implements Decision.
+func (d *decision) Execute(ctx context.Context, tx *Transaction, gate Gate, described []Field, params []vector.Datum) (*vector.Batch, error) {
+	a, err := d.execute(ctx, tx, gate, described, params)
 	if err == nil {
-		return s.answered(d, a), nil
+		return d.answered(a), nil
 	}
 	outcome := speculationDropped
 	if ctx.Err() == nil { // else cancelled: neither answered nor forwarded
 		outcome = speculationRefused
-		s.failed(d, err)
+		d.failed(err)
 	}
 	if ahead := gate.ahead(); ahead != nil {
 		ahead.settle(outcome)
@@ -194,31 +245,33 @@ func (s *statement) Execute(ctx context.Context, tx *Transaction, gate Gate, des
 }
 
 // answered counts an execution that is answered.
-func (s *statement) answered(d *decision, a answered) *vector.Batch {
-	s.engine.stats.accelerated(d.shape, a.took, a.batch.Rows, a.device)
+func (d *decision) answered(a answered) *vector.Batch {
+	d.statement.engine.stats.accelerated(d.shape, a.took, a.batch.Rows, a.device)
 	return a.batch
 }
 
 // failed counts an execution that is forwarded because of err.
-func (s *statement) failed(d *decision, err error) {
-	s.engine.stats.forwarded(d.shape, plan.ReasonOf(err))
+func (d *decision) failed(err error) {
 	var f *plan.Forward
 	if !errors.As(err, &f) {
-		s.engine.log.Error("accelerated execution failed, forwarding", "error", err)
+		f = forward(plan.ReasonInternalError, "see the log")
+		d.statement.engine.log.Error("accelerated execution failed, forwarding", "error", err)
 	}
+	d.statement.engine.stats.forwarded(d.shape, f)
 }
 
 // recovered turns a panic into an error: a bug of ours must cost speed, never an
 // answer.
 func recovered(b **vector.Batch, err *error) {
 	if p := recover(); p != nil {
+		(*b).Release()
 		*b, *err = nil, fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 	}
 }
 
 // admit reads the gate and says whether it lets the statement pass, with the values
 // in place.
-func (s *statement) admit(d *decision, gate Gate, described []Field, params []vector.Datum) (*gateRow, *plan.Query, error) {
+func (d *decision) admit(gate Gate, described []Field, params []vector.Datum) (*gateRow, *plan.Query, error) {
 	if d.forward != nil {
 		return nil, nil, d.forward
 	}
@@ -226,7 +279,7 @@ func (s *statement) admit(d *decision, gate Gate, described []Field, params []ve
 	if err != nil {
 		return nil, nil, err
 	}
-	if f := s.engine.checkGate(d, g); f != nil {
+	if f := d.statement.engine.checkGate(d, g); f != nil {
 		return g, nil, f
 	}
 	if f := checkDescription(d.query, described); f != nil {
@@ -239,16 +292,16 @@ func (s *statement) admit(d *decision, gate Gate, described []Field, params []ve
 	return g, bound, nil
 }
 
-func (s *statement) execute(ctx context.Context, tx *Transaction, d *decision, gate Gate, described []Field, params []vector.Datum) (a answered, err error) {
+func (d *decision) execute(ctx context.Context, tx *Transaction, gate Gate, described []Field, params []vector.Datum) (a answered, err error) {
 	defer recovered(&a.batch, &err)
-	start := time.Now()
-	g, bound, err := s.admit(d, gate, described, params)
+	start, e := time.Now(), d.statement.engine
+	g, bound, err := d.admit(gate, described, params)
 	if g != nil && g.badStaleness {
-		s.engine.badStaleness.Add(1)
+		e.badStaleness.Add(1)
 	}
 	if g != nil && g.repeatable() {
 		// Kept whatever becomes of this statement: later ones see the same.
-		tx.keep(s.engine, g.snapshot, g.text)
+		tx.keep(e, g.snapshot, g.text)
 	}
 	if err != nil {
 		tx.refused(d.shape)
@@ -267,7 +320,7 @@ func (s *statement) execute(ctx context.Context, tx *Transaction, d *decision, g
 		ctx = limited
 	}
 	if g.repeatable() {
-		if _, err := s.engine.checkPresent(ctx, d); err != nil {
+		if _, err := e.checkPresent(ctx, d); err != nil {
 			return a, err
 		}
 	}
@@ -276,12 +329,12 @@ func (s *statement) execute(ctx context.Context, tx *Transaction, d *decision, g
 		ahead.settle(speculationSettings)
 		ahead = nil
 	}
-	return s.compute(ctx, tx, d, g, bound, start, ahead)
+	return d.compute(ctx, tx, g, bound, start, ahead)
 }
 
 // compute waits for the moment and has the answer computed, unless it was already.
-func (s *statement) compute(ctx context.Context, tx *Transaction, d *decision, g *gateRow, bound *plan.Query, start time.Time, ahead *speculation) (a answered, err error) {
-	e := s.engine
+func (d *decision) compute(ctx context.Context, tx *Transaction, g *gateRow, bound *plan.Query, start time.Time, ahead *speculation) (a answered, err error) {
+	e := d.statement.engine
 	var at colstore.Snapshot
 	hit := false
 	in, f := e.moment(ctx, g, func(snap colstore.Snapshot) (olap.Input, *plan.Forward) {
@@ -313,25 +366,4 @@ func (s *statement) compute(ctx context.Context, tx *Transaction, d *decision, g
 	a.batch, a.device, err = e.run(ctx, d, g, tx.caller(), bound, in)
 	a.took = time.Since(start)
 	return a, err
-}
-
-// rewritten is a statement over the schema pgaccel.
-type rewritten struct {
-	engine *Engine
-	text   string
-}
-
-func (r *rewritten) Route() Route                       { return RouteRewrite }
-func (r *rewritten) Rewritten() string                  { return r.text }
-func (r *rewritten) Split() (string, string, Statement) { return "", "", nil }
-func (r *rewritten) Gate() (GateForm, []string)         { return GateFull, nil }
-func (r *rewritten) Forwarded(plan.Reason)              {}
-func (r *rewritten) Speculate(context.Context, *Transaction, func([]uint32) ([]vector.Datum, bool)) Speculation {
-	return nil
-}
-func (r *rewritten) Execute(context.Context, *Transaction, Gate, []Field, []vector.Datum) (*vector.Batch, error) {
-	return nil, forward(plan.ReasonNotSelect, "")
-}
-func (r *rewritten) Shadow(Gate, []Field, []vector.Datum) (*Check, error) {
-	return nil, forward(plan.ReasonNotSelect, "")
 }

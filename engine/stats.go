@@ -38,7 +38,7 @@ type shape struct {
 	mu          sync.Mutex
 	accelerated int64
 	forwarded   int64
-	reason      plan.Reason // of the last forwarded execution
+	why         plan.Forward // of the last forwarded execution
 	rows        int64
 	busy        time.Duration // sum over accelerated executions, without the gate
 	fastest     time.Duration
@@ -107,12 +107,12 @@ func (s *stats) accelerated(sh *shape, d time.Duration, rows int, device string)
 	sh.last = time.Now()
 }
 
-func (s *stats) forwarded(sh *shape, reason plan.Reason) {
-	s.count("forwarded", reason)
+func (s *stats) forwarded(sh *shape, why *plan.Forward) {
+	s.count("forwarded", why.Reason)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	sh.forwarded++
-	sh.reason = reason
+	sh.why = *why
 	sh.last = time.Now()
 }
 

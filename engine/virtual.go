@@ -1,17 +1,29 @@
 package engine
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
+	"unicode/utf16"
 
+	"pgaccel/plan"
 	"pgaccel/pushdown"
+	"pgaccel/vector"
 )
 
-// The virtual schema pgaccel has no tables in Postgres. A statement that names one
-// is rewritten: the name becomes a subselect over a JSON constant, and Postgres does
-// the rest. So every SQL feature works on it, in every protocol and format. A
-// prepared statement keeps showing what was true when it was parsed.
+// The virtual schema pgaccel has no tables in Postgres. A statement that names one is
+// rewritten: the name becomes a subselect over rows in JSON, and Postgres does the
+// rest, so that every feature of SELECT works on it, in every protocol and format.
+//
+// The rows are the value of a parameter behind the client's own, which is made anew at
+// each Bind: current_query, pg_stat_activity and a plain log_statement show the text,
+// which has none of them. What is in the parameter a role can get to see (by
+// debug_print_plan, or log_parameter_max_length_on_error), and so can readers of a log
+// that has parameters in it. So the session is asked first what its role may see, and
+// nothing else is sent.
 
 type tableRow struct {
 	Name       string     `json:"name"`
@@ -59,6 +71,7 @@ type queryRow struct {
 	Query       string    `json:"query"`
 	Route       string    `json:"route"`
 	Reason      string    `json:"reason"`
+	Detail      *string   `json:"detail"`
 	Calls       int64     `json:"calls"`
 	Accelerated int64     `json:"accelerated"`
 	Forwarded   int64     `json:"forwarded"`
@@ -74,45 +87,151 @@ type queryRow struct {
 	DeviceMS    float64   `json:"device_mean_ms"`
 }
 
-// relations maps the names in the schema pgaccel to SELECTs that stand for them.
-// What others ask is shown as pg_stat_statements would show it: to members of
-// pg_read_all_stats.
-func (e *Engine) relation(name string) (string, bool) {
-	switch name {
-	case "tables":
-		return recordset(e.tableRows(), `"name" text, "state" text, "detail" text, "rows" bigint, "bytes" bigint, "copied" timestamptz, "applied_lsn" pg_lsn, "inserted" bigint, "updated" bigint, "deleted" bigint, "deltas" integer, "history_bytes" bigint, "segments" integer, "oldest_snapshot_ms" double precision, "device_bytes" bigint`, "*"), true
-	case "columns":
-		return recordset(e.columnRows(), `"table" text, "column" text, "codec" text, "segments" integer, "bytes" bigint, "null_bytes" bigint, "device_bytes" bigint`, "*"), true
-	case "devices":
-		return recordset(e.deviceRows(), `"device" text, "model" text, "memory_bytes" bigint, "budget_bytes" bigint, "used_bytes" bigint, "queries" bigint, "faults" bigint, "kernel_ms" double precision, "copied_bytes" bigint`, "*"), true
-	case "queries":
-		return recordset(e.queryRows(), `"query" text, "route" text, "reason" text, "calls" bigint, "accelerated" bigint, "forwarded" bigint, "rows" bigint, "total_ms" double precision, "mean_ms" double precision, "min_ms" double precision, "last_used" timestamptz, "checks" bigint, "mismatches" bigint, "device" text, "device_calls" bigint, "device_mean_ms" double precision`,
-			`CASE WHEN pg_catalog.pg_has_role('pg_read_all_stats', 'USAGE') THEN "query" ELSE '<insufficient privilege>' END AS "query", "route", "reason", "calls", "accelerated", "forwarded", "rows", "total_ms", "mean_ms", "min_ms", "last_used", "checks", "mismatches", "device", "device_calls", "device_mean_ms"`), true
-	}
-	return "", false
+// View is a statement over the schema pgaccel.
+type View struct {
+	SQL string
+	// Parameter is the number of the parameter, of type text, that takes the rows. The
+	// client's own are those before it.
+	Parameter int
+	// Ask begins an execution.
+	Ask func() ViewRows
 }
 
-func recordset[T any](rows []T, definition, columns string) string {
-	if rows == nil {
-		rows = []T{}
+// ViewRows are the rows of one execution.
+type ViewRows struct {
+	// Params are the values, in text format, of the parameters of ViewRightsSQL.
+	Params []string
+	// Value makes the parameter's value of that statement's answer.
+	Value func(rights [][]*string) (string, error)
+}
+
+// ViewRightsSQL asks, in the client's session, what its role may see: whether it is a
+// member of pg_read_all_stats, the database's encoding, and for each OID in $1 of a
+// table, with an attribute number in $2 or 0 for any, t or f for the right to select.
+const ViewRightsSQL = `SELECT pg_catalog.pg_has_role('pg_read_all_stats', 'USAGE'), pg_catalog.current_setting('server_encoding'),
+ (SELECT pg_catalog.string_agg(CASE WHEN c.n OPERATOR(pg_catalog.<>) 0 AND pg_catalog.has_column_privilege(c.oid, c.n, 'SELECT')
+   OR c.n OPERATOR(pg_catalog.=) 0 AND pg_catalog.has_any_column_privilege(c.oid, 'SELECT') THEN 't' ELSE 'f' END, ',' ORDER BY c.i)
+  FROM ROWS FROM (pg_catalog.unnest($1::pg_catalog.oid[]), pg_catalog.unnest($2::pg_catalog.int2[])) WITH ORDINALITY AS c(oid, n, i))`
+
+// columns defines the relations of the schema pgaccel.
+var columns = map[string]string{
+	"tables":  `"name" text, "state" text, "detail" text, "rows" bigint, "bytes" bigint, "copied" timestamptz, "applied_lsn" pg_lsn, "inserted" bigint, "updated" bigint, "deleted" bigint, "deltas" integer, "history_bytes" bigint, "segments" integer, "oldest_snapshot_ms" double precision, "device_bytes" bigint`,
+	"columns": `"table" text, "column" text, "codec" text, "segments" integer, "bytes" bigint, "null_bytes" bigint, "device_bytes" bigint`,
+	"devices": `"device" text, "model" text, "memory_bytes" bigint, "budget_bytes" bigint, "used_bytes" bigint, "queries" bigint, "faults" bigint, "kernel_ms" double precision, "copied_bytes" bigint`,
+	"queries": `"query" text, "route" text, "reason" text, "detail" text, "calls" bigint, "accelerated" bigint, "forwarded" bigint, "rows" bigint, "total_ms" double precision, "mean_ms" double precision, "min_ms" double precision, "last_used" timestamptz, "checks" bigint, "mismatches" bigint, "device" text, "device_calls" bigint, "device_mean_ms" double precision`,
+}
+
+// parametersMax is what a Bind can carry.
+const parametersMax = 65535
+
+// viewOf rewrites a statement over the schema pgaccel; nil for any other.
+func (e *Engine) viewOf(sql string, declared int) *View {
+	names := map[string]bool{}
+	text, param, err := pushdown.RewriteVirtual(sql, declared, func(name string, param int) (string, bool) {
+		definition, ok := columns[name]
+		names[name] = ok
+		return fmt.Sprintf("SELECT * FROM pg_catalog.jsonb_to_recordset(pg_catalog.jsonb_object_field($%d::pg_catalog.jsonb, '%s')) AS r(%s)",
+			param, name, definition), ok
+	})
+	if err != nil || param == 0 || param > parametersMax {
+		return nil
 	}
-	doc, err := json.Marshal(rows)
+	return &View{SQL: text, Parameter: param, Ask: func() ViewRows { return e.askRights(names) }}
+}
+
+// attribute names a column of a table, or the table where number is 0.
+type attribute struct {
+	table  uint32
+	number int16
+}
+
+// askRights begins an execution over the named relations. What the store has got in
+// between is not shown: nobody has asked for its rights.
+func (e *Engine) askRights(names map[string]bool) ViewRows {
+	var asked []attribute
+	if names["tables"] {
+		for _, st := range e.store.Statuses() {
+			asked = append(asked, attribute{st.OID, 0})
+		}
+	}
+	if names["columns"] {
+		for _, c := range e.store.ColumnSizes() {
+			if a := (attribute{c.TableOID, c.AttNum}); len(asked) == 0 || asked[len(asked)-1] != a {
+				asked = append(asked, a)
+			}
+		}
+	}
+	oids, numbers := make([]string, len(asked)), make([]string, len(asked))
+	for i, a := range asked {
+		oids[i], numbers[i] = strconv.FormatUint(uint64(a.table), 10), strconv.Itoa(int(a.number))
+	}
+	return ViewRows{
+		Params: []string{"{" + strings.Join(oids, ",") + "}", "{" + strings.Join(numbers, ",") + "}"},
+		Value: func(rights [][]*string) (string, error) {
+			if len(rights) != 1 || len(rights[0]) != 3 || rights[0][0] == nil || rights[0][1] == nil {
+				return "", fmt.Errorf("what the role may see came in %d rows", len(rights))
+			}
+			all := *rights[0][0] == "t"
+			allowed := map[attribute]bool{}
+			if list := rights[0][2]; list != nil {
+				answers := strings.Split(*list, ",")
+				if len(answers) != len(asked) {
+					return "", fmt.Errorf("%d answers for the rights on %d columns", len(answers), len(asked))
+				}
+				for i, v := range answers {
+					allowed[asked[i]] = v == "t"
+				}
+			}
+			return e.viewRows(names, all, func(a attribute) bool { return all || allowed[a] }, *rights[0][1] == "UTF8"), nil
+		},
+	}
+}
+
+// viewRows returns the rows that a role may see, in JSON that is ASCII: its characters
+// are the same in every client_encoding. A database whose encoding is not UTF8 may not
+// know the others.
+func (e *Engine) viewRows(names map[string]bool, all bool, allowed func(attribute) bool, utf8 bool) string {
+	doc := map[string]any{}
+	for name := range names {
+		switch name {
+		case "tables":
+			doc[name] = e.tableRows(allowed)
+		case "columns":
+			doc[name] = e.columnRows(allowed)
+		case "devices":
+			doc[name] = e.deviceRows()
+		case "queries":
+			doc[name] = e.queryRows(all)
+		}
+	}
+	b, err := json.Marshal(doc)
 	if err != nil {
 		panic("BUG: " + err.Error())
 	}
-	return fmt.Sprintf("SELECT %s FROM pg_catalog.jsonb_to_recordset(%s::pg_catalog.jsonb) AS r(%s)", columns, quoteLiteral(string(doc)), definition)
+	out := make([]byte, 0, len(b))
+	for _, r := range string(b) {
+		switch {
+		case r < 0x80:
+			out = append(out, byte(r))
+		case !utf8:
+			out = append(out, '?')
+		default:
+			for _, unit := range utf16.Encode([]rune{r}) {
+				out = fmt.Appendf(out, `\u%04x`, unit)
+			}
+		}
+	}
+	return string(out)
 }
 
-func (e *Engine) rewriteVirtual(sql string) (string, bool) {
-	text, found, err := pushdown.RewriteVirtual(sql, e.relation)
-	return text, found && err == nil
-}
-
-func (e *Engine) tableRows() []tableRow {
-	var out []tableRow
+func (e *Engine) tableRows(allowed func(attribute) bool) []tableRow {
+	out := []tableRow{}
 	lsn := e.store.Applied()
 	resident := e.resident()
 	for _, st := range e.store.Statuses() {
+		if !allowed(attribute{st.OID, 0}) {
+			continue
+		}
 		r := tableRow{Name: st.Name, State: st.State.String(), Detail: st.Detail, Rows: st.Rows, Bytes: st.Bytes,
 			AppliedLSN: fmt.Sprintf("%X/%X", lsn>>32, uint32(lsn)),
 			Inserted:   st.Inserted, Updated: st.Updated, Deleted: st.Deleted, Deltas: st.Deltas, History: st.HistoryBytes, Segments: st.Segments,
@@ -126,10 +245,12 @@ func (e *Engine) tableRows() []tableRow {
 	return out
 }
 
-func (e *Engine) columnRows() []columnRow {
-	var out []columnRow
+func (e *Engine) columnRows(allowed func(attribute) bool) []columnRow {
+	out := []columnRow{}
 	for _, c := range e.store.ColumnSizes() {
-		out = append(out, columnRow{c.Table, c.Column, c.Codec, c.Segments, c.Bytes, c.NullBytes, e.residentOf(c.IDs)})
+		if allowed(attribute{c.TableOID, c.AttNum}) {
+			out = append(out, columnRow{c.Table, c.Column, c.Codec, c.Segments, c.Bytes, c.NullBytes, e.residentOf(c.IDs)})
+		}
 	}
 	return out
 }
@@ -138,7 +259,7 @@ func (e *Engine) deviceRows() []deviceRow {
 	if e.opt.Devices == nil {
 		return []deviceRow{{Device: "none (--device cpu)"}}
 	}
-	var out []deviceRow
+	out := []deviceRow{}
 	for _, d := range e.opt.Devices() {
 		r := deviceRow{Device: d.Name, Model: d.Model, Memory: d.Memory, Budget: d.Budget, Used: d.Used, Queries: d.Queries,
 			KernelMS: d.KernelSeconds * 1000, BytesCopied: d.BytesCopied}
@@ -150,14 +271,19 @@ func (e *Engine) deviceRows() []deviceRow {
 	return out
 }
 
-func (e *Engine) queryRows() []queryRow {
-	var out []queryRow
+// queryRows shows the texts to members of pg_read_all_stats only, as
+// pg_stat_statements does those of others: a shape is not one role's.
+func (e *Engine) queryRows(texts bool) []queryRow {
+	out := []queryRow{}
 	ms := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 	for _, sh := range e.stats.list() {
 		sh.mu.Lock()
-		r := queryRow{Query: sh.text, Route: "forwarded", Reason: string(sh.reason), Calls: sh.accelerated + sh.forwarded,
+		r := queryRow{Query: sh.text, Route: "forwarded", Reason: string(sh.why.Reason), Calls: sh.accelerated + sh.forwarded,
 			Accelerated: sh.accelerated, Forwarded: sh.forwarded, Rows: sh.rows, TotalMS: ms(sh.busy), MinMS: ms(sh.fastest), LastUsed: sh.last,
 			Checks: sh.checks, Mismatches: sh.mismatches, Device: sh.device, DeviceCalls: sh.onDevice}
+		if detail := sh.why.Detail; detail != "" {
+			r.Detail = &detail
+		}
 		if sh.accelerated > 0 {
 			r.Route = "accelerated"
 			r.MeanMS = r.TotalMS / float64(sh.accelerated)
@@ -166,9 +292,34 @@ func (e *Engine) queryRows() []queryRow {
 			r.DeviceMS = ms(sh.deviceBusy) / float64(sh.onDevice)
 		}
 		sh.mu.Unlock()
+		if !texts {
+			r.Query, r.Detail = "<insufficient privilege>", nil
+		}
 		if r.Calls > 0 {
 			out = append(out, r)
 		}
 	}
 	return out
+}
+
+// viewing is a statement over the schema pgaccel.
+type viewing struct{ view *View }
+
+// Decide implements Statement: there is nothing to decide.
+func (v *viewing) Decide(bool) Decision              { return v }
+func (v *viewing) Route() Route                      { return RouteView }
+func (v *viewing) View() *View                       { return v.view }
+func (v *viewing) Split() (string, string, Decision) { return "", "", nil }
+func (v *viewing) Gate() (GateForm, []string)        { return GateFull, nil }
+func (v *viewing) GateMayFail() bool                 { return false }
+func (v *viewing) Comparable() bool                  { return false }
+func (v *viewing) Forwarded(plan.Reason)             {}
+func (v *viewing) Speculate(context.Context, *Transaction, func([]uint32) ([]vector.Datum, bool)) Speculation {
+	return nil
+}
+func (v *viewing) Execute(context.Context, *Transaction, Gate, []Field, []vector.Datum) (*vector.Batch, error) {
+	return nil, forward(plan.ReasonNotSelect, "")
+}
+func (v *viewing) Shadow(Gate, []Field, []vector.Datum) (*Check, error) {
+	return nil, forward(plan.ReasonNotSelect, "")
 }

@@ -1,0 +1,50 @@
+package engine
+
+import "sync/atomic"
+
+// queryMemory is what all executions of the process hold together: hash tables and
+// intermediate results while they run, and then their result until the portal, the slow
+// reader or the check that it is for lets it go. It is accounted as it grows, and an
+// execution that would go beyond the limit is forwarded.
+type queryMemory struct {
+	limit int64
+	used  atomic.Int64 // bytes
+}
+
+// reservation is one execution's part of it. Its methods may be called by any goroutine.
+type reservation struct {
+	of   *queryMemory
+	held atomic.Int64
+}
+
+// grow takes more. It reports false, and takes nothing, where that is more than there is.
+func (r *reservation) grow(bytes int64) bool {
+	for {
+		used := r.of.used.Load()
+		if used+bytes > r.of.limit {
+			return false
+		}
+		if r.of.used.CompareAndSwap(used, used+bytes) {
+			r.held.Add(bytes)
+			return true
+		}
+	}
+}
+
+// keep gives back what is held beyond the given bytes, or takes what is missing of them.
+// It is called by one goroutine, after the last grow.
+func (r *reservation) keep(bytes int64) bool {
+	more := bytes - r.held.Load()
+	if more > 0 {
+		return r.grow(more)
+	}
+	r.held.Add(more)
+	r.of.used.Add(more)
+	return true
+}
+
+// release gives everything back. To call it again does nothing.
+func (r *reservation) release() { r.of.used.Add(-r.held.Swap(0)) }
+
+// QueryMemory returns the bytes that executions and their results hold now, and the limit.
+func (e *Engine) QueryMemory() (used, limit int64) { return e.memory.used.Load(), e.memory.limit }
