@@ -325,19 +325,10 @@ func TestParametersAndFormats(t *testing.T) {
 	})
 }
 
-func TestRewrittenTexts(t *testing.T) {
-	f := newFake()
-	f.add("select * from accel.tables", &fakeStatement{route: engine.RouteRewrite, rewritten: "select 'rewritten'"})
-	c := mustConnect(t, startProxy(t, f).Addr().String(), "")
-	defer c.Close()
-	wantRows(t, c.exchange(query("select * from accel.tables")), "rewritten")
-	wantRows(t, c.exchange(parse("", "select * from accel.tables"), bind("", "", nil), execute("", 0), syncing()), "rewritten")
-}
-
 func TestForcedNeedsTheSetting(t *testing.T) {
 	f := newFake()
 	f.word = "accel"
-	st := f.add(candidateSQL, &fakeStatement{route: engine.RouteForced, batch: numbers(7)})
+	st := f.add(candidateSQL, &fakeStatement{route: engine.RouteCandidate, forced: true, batch: numbers(7)})
 	s := startProxy(t, f)
 	c := mustConnect(t, s.Addr().String(), "")
 	defer c.Close()

@@ -17,6 +17,9 @@ type Config struct {
 	Upstream upstream.Config
 	// TLS is offered to clients; nil answers N to SSLRequest.
 	TLS *tls.Config
+	// RequireTLS says whether clients that come over TCP without TLS are refused. nil
+	// refuses them where TLS is set and the session's server leg has TLS.
+	RequireTLS *bool
 	// Engine decides what is accelerated; nil relays everything without looking.
 	Engine engine.Decider
 	Logger *slog.Logger
@@ -27,10 +30,16 @@ type Config struct {
 	// the engine which the server answers instead, to compare both.
 	Shadow float64
 
+	// MessageMemory bounds the bytes that all sessions together hold of messages of
+	// clients that have come in part; 0 is 64 MiB. What does not fit is forwarded.
+	MessageMemory int64
+
 	// goroutines drives plaintext sessions by goroutines too, for tests.
 	goroutines bool
 	// loops is the number of event loops, 0 for one for every two cores.
 	loops int
+	// startup is startupTimeout where it is 0.
+	startup time.Duration
 }
 
 // Observer is told what sessions do, for metrics. Its methods are called from many
@@ -58,7 +67,8 @@ func (noObserver) Answered(bool, time.Duration) {}
 
 const (
 	// startupTimeout is how long a client may take until its startup packet is
-	// complete, as Postgres' authentication_timeout by default.
+	// complete, as Postgres' authentication_timeout by default. From there on the
+	// server's own authentication_timeout runs, as on a direct connection.
 	startupTimeout = time.Minute
 	// cancelTimeout bounds the delivery of one cancel request.
 	cancelTimeout = 30 * time.Second

@@ -417,12 +417,14 @@ func authServer(t *testing.T) (s *pgserver.Server, pair tls.Certificate) {
 func TestW06AuthenticationMatrix(t *testing.T) {
 	s, same := authServer(t)
 	other, _, _ := certificate(t)
+	var leg string
 	psql := func(p *Server, user, password, options string) error {
 		_, port, _ := net.SplitHostPort(p.Addr().String())
-		cmd := exec.Command("psql", "host=127.0.0.1 dbname=postgres port="+port+" user="+user+" "+options, "-Atc", "select current_user")
+		cmd := exec.Command("psql", "host=127.0.0.1 dbname=postgres port="+port+" user="+user+" "+options, "-Atc",
+			"select current_user, ssl from pg_stat_ssl where pid = pg_backend_pid()")
 		cmd.Env = append(os.Environ(), "PGPASSWORD="+password)
 		out, err := cmd.CombinedOutput()
-		if err == nil && strings.TrimSpace(string(out)) == user {
+		if err == nil && strings.TrimSpace(string(out)) == user+"|"+leg {
 			return nil
 		}
 		return fmt.Errorf("%s", out)
@@ -433,15 +435,23 @@ func TestW06AuthenticationMatrix(t *testing.T) {
 		name, upstream string
 		tls            *tls.Certificate
 		scram, md5     bool
-		bound          bool // works with channel_binding=require
+		bound          bool   // works with channel_binding=require
+		leg            string // of the server: pg_stat_ssl
 	}{
-		{"plain, plain", tcp + "disable", nil, true, true, false},
-		{"plain, unix", unix, nil, true, false, false}, // md5user has no line for sockets
-		{"TLS, plain", tcp + "disable", &same, true, true, false},
-		{"TLS, unix", unix, &same, true, false, false},
-		{"TLS, TLS with the same certificate", tcp + "require", &same, true, true, true},
-		{"TLS, TLS with another certificate", tcp + "require", &other, false, true, false},
-		{"plain, TLS", tcp + "require", nil, false, true, false},
+		{"plain, plain", tcp + "disable", nil, true, true, false, "f"},
+		{"plain, unix", unix, nil, true, false, false, "f"}, // md5user has no line for sockets
+		{"TLS, plain", tcp + "disable", &same, true, true, false, "f"},
+		{"TLS, unix", unix, &same, true, false, false, "f"},
+		{"TLS, TLS with the same certificate", tcp + "require", &same, true, true, true, "t"},
+		{"TLS, TLS with another certificate", tcp + "require", &other, false, true, false, "t"},
+		{"plain, TLS", tcp + "require", nil, true, true, false, "t"},
+		// The leg follows the client's where the URL leaves the choice, as it does by default.
+		{"plain, prefer", tcp + "prefer", nil, true, true, false, "f"},
+		{"plain, default", strings.TrimSuffix(tcp, " sslmode="), nil, true, true, false, "f"},
+		{"plain, allow", tcp + "allow", nil, true, true, false, "f"},
+		{"TLS with the same certificate, prefer", tcp + "prefer", &same, true, true, true, "t"},
+		{"TLS with the same certificate, allow", tcp + "allow", &same, true, true, true, "t"},
+		{"TLS with another certificate, prefer", tcp + "prefer", &other, true, true, false, "f"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			up, err := upstream.ParseConfig(c.upstream)
@@ -464,11 +474,15 @@ func TestW06AuthenticationMatrix(t *testing.T) {
 					t.Errorf("%s: works should be %v: %v", what, works, err)
 				}
 			}
+			leg = c.leg
 			check("SCRAM", psql(p, "scramuser", "geheim", mode), c.scram)
 			check("SCRAM bound", psql(p, "scramuser", "geheim", mode+" channel_binding=require"), c.bound)
 			check("wrong password", psql(p, "scramuser", "falsch", mode), false)
 			if c.md5 {
 				check("md5", psql(p, "md5user", "geheim", mode), true)
+			}
+			if err := psql(p, "scramuser", "geheim", mode); !c.scram && (err == nil || !strings.Contains(err.Error(), "HINT:  SCRAM binds the login to the server's certificate")) {
+				t.Errorf("the error names no remedy: %v", err)
 			}
 		})
 	}

@@ -7,8 +7,12 @@
 //	server.go, handshake.go   listeners; the packets before authentication
 //	session*.go, track.go     the protocol as a state machine without I/O: bytes of
 //	                          either side in, bytes for either side out
+//	login.go, budget.go       what it does before a client is let in; what it may hold
 //	step.go                   the part of it that answers an execution here
+//	answer.go                 its rows, on their way to the client
+//	view.go                   the part that has the server run it over rows from here
 //	shadow.go, wrap.go        the part that has the server answer, and compares
+//	terminate.go              the end: clients are told, statements are cancelled
 //	drive_*.go, loop_*.go     sockets around that machine: event loops for plaintext
 //	                          (Linux), two goroutines for TLS and elsewhere
 //
@@ -16,6 +20,11 @@
 // copied: the machine walks over message headers in the read buffer and hands runs
 // of messages to the writer. Measured on a select by primary key, the machine is 2 %
 // of the loop's time, system calls are 95 %.
+//
+// Until the server has let a client in, no more of it is held than one read brings,
+// and only credentials are relayed, whose length (65,535 bytes) the server checks. After that a
+// message is held until it is whole if it has up to 1 MiB and all such messages of the process
+// have room in Config.MessageMemory; else it is relayed as it comes, without a look.
 //
 // # What a client can notice
 //
@@ -34,6 +43,11 @@
 //     source line (field L, R) of Postgres than Execute's.
 //   - Under Config.Shadow a statement that stands alone is run between BEGIN and COMMIT:
 //     now() is the time of that BEGIN, and pg_stat_database counts the COMMIT.
+//   - A SELECT over the schema pgaccel runs as another text with a parameter more: that
+//     is in pg_prepared_statements and the positions of errors, and a Bind with a wrong
+//     number of values is told a number one higher. Once the session cannot be followed any
+//     more, a Bind of such a prepared statement fails (08P01). Before each Bind of it a SELECT of
+//     pgaccel's runs in the session's transaction.
 //   - A client that closes its side for writing while an execution runs here ends it,
 //     as under client_connection_check_interval.
 //
@@ -49,7 +63,18 @@
 //	TLS here      plain or Unix socket   works, without binding   works
 //	TLS here      TLS, same certificate  works, with binding      works
 //	TLS here      TLS, other certificate fails: channel binding   works
-//	plain         TLS                    fails: PLUS offered      works
+//	plain         TLS                    works, without binding   works
+//
+// The last row works because the offer of SCRAM-SHA-256-PLUS is left out of the
+// server's list (login.go): a client without TLS breaks off where it finds it. The
+// row before cannot be mended that way, because a client with TLS signs whether it was
+// offered; the error gets a hint.
+//
+// A server on this machine (loopback or Unix socket) that the URL allows to be reached
+// with TLS and without (sslmode=prefer, which is the default, or allow) gets a
+// connection like the client's: with TLS for clients with TLS, provided that the
+// certificate is the same, else without. So every client logs in, and hostssl and
+// hostnossl lines of pg_hba.conf hold. Other servers are reached as the URL says.
 //
 // Recommended: a Unix socket, loopback or the same certificate and key on the
 // server leg. Certificate, GSS, SSPI, peer and ident authentication speak of the

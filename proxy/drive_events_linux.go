@@ -104,13 +104,41 @@ func (e *eventSession) begin(ended func()) {
 // close implements closer.
 func (e *eventSession) close() { e.loop.post(e.fail) }
 
+// terminate implements terminator.
+func (e *eventSession) terminate() {
+	e.loop.post(func() {
+		if e.closed {
+			return
+		}
+		e.guarded(func() {
+			e.srv.cancelRunning(e.s, e.at)
+			e.s.terminate()
+			e.settle()
+		})
+	})
+}
+
+// part ends the session once the client has taken the last word. Bytes of its that
+// nobody has read would have the kernel reset the connection, and the word be lost.
+func (e *eventSession) part() {
+	for range partReads {
+		if n, errno := recv(e.end[fromClient].fd, e.loop.buf); n == 0 || errno != 0 {
+			break
+		}
+	}
+	e.fail()
+}
+
+// partReads bounds what is read of a client that is told to leave, in loopBuffer.
+const partReads = 64
+
 // fail ends the session. The sockets close with what the kernel has taken.
 func (e *eventSession) fail() {
 	if e.closed {
 		return
 	}
 	e.closed = true
-	e.s.abandon()
+	e.s.end()
 	for i := range e.end {
 		end := &e.end[i]
 		e.loop.ends[end.fd] = nil
@@ -259,10 +287,15 @@ func (e *eventSession) settle() {
 		}
 		e.srv.compute(e.s.takeChecks())
 		if a := e.s.takeSpeculation(); a != nil {
-			e.srv.wg.Go(a.Run)
+			e.srv.executing.Add(1)
+			e.srv.wg.Go(func() {
+				defer e.srv.executing.Add(-1)
+				a.Run()
+			})
 		}
 		if x := e.s.takeExecution(); x != nil {
 			e.srv.wg.Add(1)
+			e.srv.executing.Add(1)
 			go e.execute(x)
 		}
 		client := &e.end[fromClient]
@@ -307,9 +340,11 @@ func (e *eventSession) sendSome() bool {
 
 func (e *eventSession) execute(x *execution) {
 	defer e.srv.wg.Done()
+	defer e.srv.executing.Add(-1)
 	batch, err := x.run()
-	e.loop.post(func() {
+	posted := e.loop.post(func() {
 		if e.closed {
+			batch.Release()
 			return
 		}
 		e.guarded(func() {
@@ -317,6 +352,9 @@ func (e *eventSession) execute(x *execution) {
 			e.settle()
 		})
 	})
+	if !posted {
+		batch.Release()
+	}
 }
 
 // flush writes what the session has put out; what a socket does not take is kept,
@@ -403,6 +441,9 @@ func (e *eventSession) arm() {
 	}
 	client, server := &e.end[fromClient], &e.end[fromServer]
 	switch {
+	case e.s.parted && len(client.pending) == 0:
+		e.part()
+		return
 	case client.broken:
 		// The server finds out as it would with a client of its own.
 		e.fail()
@@ -415,7 +456,7 @@ func (e *eventSession) arm() {
 		unix.Shutdown(server.fd, unix.SHUT_WR)
 	}
 	var in, out uint32
-	if !client.eof && !server.broken && len(server.pending) == 0 && (!e.s.blocked() || len(client.held) <= heldLimit) {
+	if !client.eof && !server.broken && len(server.pending) == 0 && (!e.s.blocked() || len(client.held) <= e.s.readAhead()) {
 		in = unix.EPOLLIN
 	}
 	if len(client.pending) > 0 || e.s.sending() {

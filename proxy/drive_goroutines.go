@@ -81,13 +81,30 @@ func (r *twoPumps) close() {
 	r.fail()
 }
 
+// terminate implements terminator.
+func (r *twoPumps) terminate() {
+	// Not in the server's wait group: that may be waited for, and be empty, by now. A session
+	// that is not closed has its own count there.
+	go func() {
+		defer r.recovered()
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if r.closed {
+			return
+		}
+		r.srv.cancelRunning(r.s, r.at)
+		r.s.terminate()
+		r.settle()
+	}()
+}
+
 // fail is close with the lock held.
 func (r *twoPumps) fail() {
 	if r.closed {
 		return
 	}
 	r.closed = true
-	r.s.abandon()
+	r.s.end()
 	r.side[fromClient].conn.Close()
 	r.side[fromServer].conn.Close()
 	r.changed.Broadcast()
@@ -127,6 +144,9 @@ func (r *twoPumps) arrived(from int, b []byte, err error) bool {
 	defer r.mu.Unlock()
 	side := &r.side[from]
 	side.read += int64(len(b))
+	if r.closed {
+		return false // meanwhile: what a session that has ended would take, nobody gives back
+	}
 	if len(b) > 0 {
 		r.feed(from, b)
 	}
@@ -137,7 +157,7 @@ func (r *twoPumps) arrived(from int, b []byte, err error) bool {
 		r.ended(from, err)
 		return false
 	}
-	for len(side.held) > heldLimit && !r.closed && r.stuck(from) {
+	for !r.closed && r.stuck(from) && len(side.held) > r.s.readAhead() {
 		r.changed.Wait()
 	}
 	return !r.closed
@@ -176,6 +196,16 @@ func (r *twoPumps) feed(from int, b []byte) {
 func (r *twoPumps) settle() {
 	for !r.closed {
 		r.flush()
+		if r.closed {
+			return // meanwhile: nothing is begun for a session that has ended
+		}
+		if r.s.parted {
+			for r.side[fromClient].busy && !r.closed {
+				r.changed.Wait()
+			}
+			r.fail()
+			return
+		}
 		if r.s.broken {
 			r.srv.log.Error("own messages in a stream that cannot be followed, closing the session")
 			r.fail()
@@ -183,10 +213,15 @@ func (r *twoPumps) settle() {
 		}
 		r.srv.compute(r.s.takeChecks())
 		if a := r.s.takeSpeculation(); a != nil {
-			r.running.Go(a.Run)
+			r.srv.executing.Add(1)
+			r.running.Go(func() {
+				defer r.srv.executing.Add(-1)
+				a.Run()
+			})
 		}
 		if x := r.s.takeExecution(); x != nil {
 			r.running.Add(1)
+			r.srv.executing.Add(1)
 			go r.execute(x)
 		}
 		if r.s.sending() {
@@ -225,6 +260,7 @@ func (r *twoPumps) settle() {
 // execute runs an execution and gives the session its outcome.
 func (r *twoPumps) execute(x *execution) {
 	defer r.running.Done()
+	defer r.srv.executing.Add(-1)
 	defer r.recovered()
 	batch, err := x.run()
 	r.mu.Lock()

@@ -3,6 +3,7 @@ package proxy
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -44,11 +45,27 @@ func (f *fake) Prepare(sql string, oids []uint32) engine.Statement {
 	return &fakeStatement{route: engine.RouteForward}
 }
 
+// heldResults are the results that sessions have been given and have not let go.
+var heldResults atomic.Int64
+
+// given is b as a session gets it, counted until it is released.
+func given(b *vector.Batch) *vector.Batch {
+	if b == nil {
+		return nil
+	}
+	heldResults.Add(1)
+	own := *b
+	own.Reserved = sync.OnceFunc(func() { heldResults.Add(-1) })
+	return &own
+}
+
 // fakeStatement is a decided text.
 type fakeStatement struct {
 	plain        bool // its gate is of that form
+	mayFail      bool // GateMayFail
+	forced       bool // a candidate only for who insists
 	route        engine.Route
-	rewritten    string
+	view         *engine.View
 	prefix, last string
 	lastSt       *fakeStatement
 	batch        *vector.Batch
@@ -71,6 +88,21 @@ type fakeStatement struct {
 	outcomes  []engine.Comparison
 }
 
+// viewing is a statement over the schema pgaccel: sql has the parameter $n for rows.
+func viewing(sql string, n int, rows string) *fakeStatement {
+	st := &fakeStatement{route: engine.RouteView}
+	st.view = &engine.View{SQL: sql, Parameter: n, Ask: func() engine.ViewRows {
+		return engine.ViewRows{Params: []string{"{1259,1260}", "{0,1}"}, Value: func(rights [][]*string) (string, error) {
+			if len(rights) != 1 || len(rights[0]) != 3 || *rights[0][0] != "t" || *rights[0][1] != "UTF8" || *rights[0][2] != "t,t" {
+				return "", fmt.Errorf("rights of %d rows", len(rights))
+			}
+			st.executions.Add(1)
+			return rows, nil
+		}}
+	}}
+	return st
+}
+
 func candidate(b *vector.Batch) *fakeStatement {
 	return &fakeStatement{route: engine.RouteCandidate, batch: b}
 }
@@ -80,19 +112,35 @@ func numbers(v ...int64) *vector.Batch {
 	return &vector.Batch{Rows: len(v), Columns: []vector.Column{{Type: vector.TypeOf(vector.Int4), Ints: v}}}
 }
 
+// Decide decides the same each time; forced is what a session has to insist on.
+func (s *fakeStatement) Decide(force bool) engine.Decision {
+	if s.forced && !force {
+		return &fakeForced{s}
+	}
+	return s
+}
+
+// fakeForced is a statement that nobody insists on.
+type fakeForced struct{ *fakeStatement }
+
+func (*fakeForced) Route() engine.Route { return engine.RouteForward }
+
 func (s *fakeStatement) Route() engine.Route { return s.route }
-func (s *fakeStatement) Rewritten() string   { return s.rewritten }
-func (s *fakeStatement) Split() (string, string, engine.Statement) {
+func (s *fakeStatement) View() *engine.View  { return s.view }
+func (s *fakeStatement) Split() (string, string, engine.Decision) {
 	return s.prefix, s.last, s.lastSt
 }
 
 // Gate names one table that does not exist, so that the gate has a row.
 func (s *fakeStatement) Gate() (engine.GateForm, []string) {
 	if s.plain {
-		return engine.GatePlain, []string{`"nosuch"`, "", "1", "{}", "{}"}
+		return engine.GatePlain, []string{`"nosuch"`, "", "1", "{}", "{}", "{}"}
 	}
-	return engine.GateFull, []string{`{"\"nosuch\""}`, "{NULL}", "{1}", `{"{}"}`, "{}"}
+	return engine.GateFull, []string{`{"\"nosuch\""}`, "{NULL}", "{1}", `{"{}"}`, "{}", "{}"}
 }
+
+func (s *fakeStatement) GateMayFail() bool { return s.mayFail }
+func (s *fakeStatement) Comparable() bool  { return true }
 
 func (s *fakeStatement) Execute(ctx context.Context, tx *engine.Transaction, gate engine.Gate, fields []engine.Field, params []vector.Datum) (*vector.Batch, error) {
 	s.executions.Add(1)
@@ -106,7 +154,10 @@ func (s *fakeStatement) Execute(ctx context.Context, tx *engine.Transaction, gat
 			return nil, ctx.Err()
 		}
 	}
-	return s.batch, s.err
+	if s.err != nil {
+		return nil, s.err
+	}
+	return given(s.batch), nil
 }
 
 // Speculate begins what the test has set, if anything.
@@ -158,7 +209,7 @@ func (s *fakeStatement) Shadow(gate engine.Gate, fields []engine.Field, params [
 	s.params, s.fields, s.gateRows = params, fields, len(gate.Rows)
 	fixed := slices.ContainsFunc(gate.Rows[0], func(v *string) bool { return v != nil && *v == "repeatable read" })
 	return &engine.Check{Snapshot: engine.GateSnapshot(gate.Rows), Fixed: fixed, Ordered: s.ordered,
-		Run: func(ctx context.Context) (*vector.Batch, error) { return s.batch, s.err },
+		Run: func(ctx context.Context) (*vector.Batch, error) { return given(s.batch), s.err },
 		Done: func(c engine.Comparison) {
 			s.mu.Lock()
 			defer s.mu.Unlock()

@@ -19,7 +19,7 @@ func (f fuzzEngine) Mentions(sql []byte) bool { return bytes.IndexByte(sql, 'x')
 func (f fuzzEngine) Prepare(sql string, _ []uint32) engine.Statement {
 	switch {
 	case len(sql) > 0 && sql[0] == 'r':
-		return &fakeStatement{route: engine.RouteRewrite, rewritten: "y"}
+		return viewing("y", 1, "1")
 	case len(sql) > 0 && sql[0] == 'f':
 		return &fakeStatement{route: engine.RouteForward}
 	case len(sql) > 5 && sql[:5] == "begin":
@@ -88,7 +88,10 @@ func (b *bench) settle(t testing.TB, batch *vector.Batch, err error) {
 			t.Fatal("does not come to rest")
 		}
 		if x := b.s.takeExecution(); x != nil {
-			b.s.executed(x, batch, err)
+			if err != nil {
+				batch = nil
+			}
+			b.s.executed(x, given(batch), err)
 			b.take()
 			continue
 		}
@@ -169,6 +172,7 @@ func TestFuzzReachesExecutions(t *testing.T) {
 	if !bytes.Equal(b.toClient, want) {
 		t.Errorf("the client got %q, want %q", b.toClient, want)
 	}
+	b.s.end()
 }
 
 // FuzzSession gives the machine arbitrary bytes of both sides. It must not panic,
@@ -189,6 +193,13 @@ func FuzzSession(f *testing.F) {
 		engineOf := func() engine.Decider { return fuzzEngine{candidate(numbers(1, 2, 3))} }
 		whole, bytewise, plain := newBench(engineOf()), newBench(engineOf()), newBench(newFake())
 		var in [2][]byte
+		defer func() {
+			whole.s.end()
+			bytewise.s.end()
+			if n := heldResults.Load(); n != 0 {
+				t.Errorf("%d results were not let go", n)
+			}
+		}()
 		fuzzOps(data, func(op byte, b []byte) {
 			side := int(op & 1)
 			var err error

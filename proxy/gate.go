@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"bytes"
+	"strings"
 	"time"
 
 	"pgaccel/engine"
@@ -20,6 +21,11 @@ import (
 //	                                                           Bind again, and the gate anew
 //	in a block                                                 inside of a savepoint
 //	elsewhere                                                  closed and parsed anew
+//
+// Roles may lack the right to run the gate: EXECUTE on a built-in function, SELECT on a
+// catalog, USAGE on pg_catalog. Where an error undoes nothing, or is undone by a savepoint,
+// the statement is forwarded. Once the engine knows that something has been revoked
+// (Decision.GateMayFail) the gate runs in these two ways only.
 //
 // Where that hangs on what is on its way, the step settles first: it waits until the
 // server has answered everything before it.
@@ -82,16 +88,22 @@ func (s *session) gateThere(form engine.GateForm, there bool) {
 }
 
 // gateReady takes a ReadyForQuery into account.
-func (s *session) gateReady() {
-	if s.block = s.status; s.status == 'I' {
+func (s *session) gateReady(k reply) {
+	s.block = s.status
+	if k&(replyKind|replyOwn) == replyQuery && s.done < s.batchedQuery {
+		// From PostgreSQL 17 on, T may be the implicit block of the batch that the Query
+		// stands in, where SAVEPOINT fails.
+		s.block = 0
+	}
+	if s.status == 'I' {
 		s.gateTransactionEnds()
 	}
 }
 
 // unsettled reports that how the gate is to be run depends on answers to come.
 func (s *session) unsettled() bool {
-	form, _ := s.step.st.Gate()
-	return s.gatePrepared[form] && (s.queue.executes > 0 || !s.gateSafe[form] && s.sent != s.done)
+	form, _ := s.step.decision.Gate()
+	return (s.gatePrepared[form] || s.step.decision.GateMayFail()) && (s.queue.executes > 0 || !s.gateSafe[form] && s.sent != s.done)
 }
 
 // settled goes on with an Execute once everything before it has been answered.
@@ -99,6 +111,8 @@ func (s *session) settled() {
 	t := s.step
 	t.settling = false
 	switch p := t.portal; {
+	case s.status != 'E' && s.gateBarred(t.decision, p):
+		s.release(plan.ReasonPrivilege)
 	case s.status == 'E':
 		s.release("")
 	case p.needsTypes() && s.known.statements[p.s.name] != p.s:
@@ -135,22 +149,61 @@ func (s *session) gateUse(form engine.GateForm) gateUse {
 
 // gateBatch runs the gate for the step, prepared anew or as gateUse says.
 func (s *session) gateBatch(b []byte, anew bool) []byte {
-	form, params := s.step.st.Gate()
+	form, params := s.step.decision.Gate()
 	use := gateParsed
 	if !anew {
 		use = s.gateUse(form)
 	}
 	s.step.form = form
 	s.step.gate = engine.Gate{Sent: time.Now()}
-	s.step.guarded = use == gateGuarded
-	if use == gateGuarded {
+	s.step.guarded = use == gateGuarded || s.block == 'T' && s.step.decision.GateMayFail()
+	if s.step.guarded {
 		b = s.command(b, savepointSQL)
 	}
 	b = s.gateOf(b, form, params, use == gateParsed)
-	if use == gateGuarded {
+	if s.step.guarded {
 		b = s.command(b, releaseSQL)
 	}
 	return b
+}
+
+// refusedFor is how long a session does without gates after one that it may not run: each
+// leaves an error in the server's log.
+const refusedFor = 10 * time.Second
+
+// gateBarred reports that no gate may be run for an Execute of p (a Query, where p is
+// nil): the last one was refused, or this one may be and an error would show.
+func (s *session) gateBarred(d engine.Decision, p *portal) bool {
+	return !s.refused.IsZero() && time.Since(s.refused) < refusedFor ||
+		d.GateMayFail() && s.queue.executes == 0 && s.block != 'T' && s.undoes(p)
+}
+
+// gateRefused reports that an error in answer to a message of kind k says that the
+// session's role may not run the gate, which the step can bear.
+func (t *step) gateRefused(k reply, code string) bool {
+	if k&replyOwn == 0 || !t.free && !t.guarded || t.cancelling || t.simple && t.head == nil {
+		return false
+	}
+	switch k & replyKind {
+	case replyParse, replyBind, replyExecute:
+		return strings.HasPrefix(code, "42") || code == noSuchSchema
+	}
+	return false
+}
+
+// ungate forwards the statement of a step whose gate was refused. The server has failed
+// the block, if there is one.
+func (s *session) ungate() {
+	t := s.step
+	var b []byte
+	if !t.simple {
+		s.skipping = false
+		s.own(replySync)
+		b = appendEmpty(nil, wire.Sync)
+	}
+	s.toServer.add(s.undoGate(b))
+	s.refused = time.Now()
+	s.release(plan.ReasonPrivilege)
 }
 
 // gateOf runs the gate of a statement.
@@ -178,12 +231,16 @@ func (t *step) gateGone(k reply, code string) bool {
 		!t.retried && !t.cancelling && t.check == nil
 }
 
-// regate makes up for a missing gate: what leads back to where the step was, and the
-// gate anew.
+// regate makes up for a missing gate: what leads back to where the step was.
 func (s *session) regate(b []byte) []byte {
+	s.step.retried = true
+	return s.undoGate(b)
+}
+
+// undoGate leads back to where the step was before its gate, which has failed.
+func (s *session) undoGate(b []byte) []byte {
 	t := s.step
 	s.gateThere(t.form, false)
-	t.retried = true
 	if t.guarded {
 		b = s.command(b, rollbackToSQL)
 		b = s.command(b, releaseSQL)

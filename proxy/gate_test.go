@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"fmt"
 	"testing"
 )
 
@@ -109,6 +110,79 @@ func TestGateIsPreparedOnce(t *testing.T) {
 			if now := prepared(); now != at {
 				t.Errorf("prepared again: %s, before %s", now, at)
 				at = now
+			}
+		}
+	})
+}
+
+// TestTimeoutEndsTheGate: a timeout or a cancel that ends the gate is told with the
+// server's own error, field by field, and the session is as it would be.
+func TestTimeoutEndsTheGate(t *testing.T) {
+	locker := mustConnect(t, postgresAddress(), "")
+	defer locker.Close()
+	errorOf := func(list []message) string {
+		for _, m := range list {
+			if m.typ == 'E' {
+				return string(withoutPosition([]byte(m.body))) // of the text that waits
+			}
+		}
+		return show(list)
+	}
+	// What the server itself says where nobody is in between.
+	want := map[string]string{}
+	for _, setting := range []string{"statement_timeout", "lock_timeout", "cancel"} {
+		c := mustConnect(t, postgresAddress(), "")
+		locker.exchange(query("begin; lock table sales in access exclusive mode"))
+		if setting == "cancel" {
+			c.send(query("select count(*) from sales"))
+			waitFor(t, "the lock", activity(t, c.pid(), "wait_event_type = 'Lock'"))
+			locker.exchange(query(fmt.Sprintf("select pg_cancel_backend(%d)", c.pid())))
+			want[setting] = errorOf(c.until('Z'))
+		} else {
+			c.exchange(query("set " + setting + " = 200"))
+			want[setting] = errorOf(c.exchange(query("select count(*) from sales")))
+		}
+		locker.exchange(query("rollback"))
+		c.Close()
+	}
+	forEachModel(t, func(t *testing.T, change func(*Config)) {
+		for _, shadow := range []float64{0, 1} {
+			s := startProxy(t, everySelect{}, change, func(c *Config) { c.Shadow = shadow })
+			for _, setting := range []string{"statement_timeout", "lock_timeout", "cancel"} {
+				for _, before := range []string{"select 1", "begin", "begin isolation level repeatable read"} {
+					for _, extended := range []bool{false, true} {
+						name := fmt.Sprintf("shadow %g, %s, after %s, extended %v", shadow, setting, before, extended)
+						c := mustConnect(t, s.Addr().String(), "")
+						locked := activity(t, c.pid(), "wait_event_type = 'Lock'")
+						locked() // so that its backend has looked up what it needs
+						c.exchange(query(before))
+						if setting != "cancel" {
+							c.exchange(query("set " + setting + " = 200"))
+						}
+						locker.exchange(query("begin; lock table pg_catalog.pg_operator in access exclusive mode"))
+						if extended {
+							c.send(parse("", "select 1 as accel"), bind("", "", nil), execute("", 0), syncing())
+						} else {
+							c.send(query("select 1 as accel"))
+						}
+						if setting == "cancel" {
+							waitFor(t, "the lock", locked)
+							locker.exchange(query(fmt.Sprintf("select pg_cancel_backend(%d)", c.pid())))
+						}
+						got := without(c.until('Z'), "12")
+						locker.exchange(query("rollback"))
+						wantTypes(t, got, "EZ")
+						if e := got[0].body; e != want[setting] {
+							t.Errorf("%s:\n%q, want\n%q", name, e, want[setting])
+						}
+						if status := map[bool]string{true: "I", false: "E"}[before == "select 1"]; got[1].body != status {
+							t.Errorf("%s: status %s", name, got[1].body)
+						}
+						c.exchange(query("rollback"))
+						wantRows(t, c.exchange(query("select 3")), "3")
+						c.Close()
+					}
+				}
 			}
 		}
 	})

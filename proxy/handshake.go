@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/binary"
@@ -22,7 +23,7 @@ func (s *Server) handshake(conn net.Conn) {
 	tracked := &rawConn{conn}
 	s.track(tracked)
 	defer s.untrack(tracked)
-	conn.SetDeadline(time.Now().Add(startupTimeout))
+	conn.SetDeadline(time.Now().Add(cmp.Or(s.cfg.startup, startupTimeout)))
 	var sslDone, gssDone bool
 	for {
 		packet, err := readFirst(conn)
@@ -158,11 +159,23 @@ func (s *Server) session(conn net.Conn, tracked closer, packet []byte) {
 		conn.Close()
 		return
 	}
-	server, endpoint, err := s.cfg.Upstream.Dial(s.ctx)
+	client := s.leg(conn)
+	if s.refused(conn, client, s.cfg.Upstream.RequiresTLS(), packet) {
+		conn.Close()
+		s.leave()
+		return
+	}
+	server, endpoint, err := s.cfg.Upstream.Dial(s.ctx, client)
 	if err != nil {
 		s.log.Warn("cannot connect to the server", "error", err)
 		fatal(conn, "57P03", "pgaccel cannot connect to the PostgreSQL server")
 		conn.Close()
+		s.leave()
+		return
+	}
+	if s.refused(conn, client, endpoint.TLS != nil, packet) {
+		conn.Close()
+		server.Close()
 		s.leave()
 		return
 	}
@@ -177,6 +190,8 @@ func (s *Server) session(conn net.Conn, tracked closer, packet []byte) {
 	s.observer.SessionOpened()
 	sess := newSession(s.ctx, s.cfg.Engine, s.observer)
 	sess.clamped = clamped
+	sess.held = &s.held
+	sess.login = s.loginOf(client, server)
 	if share := s.cfg.Shadow; share > 0 {
 		sess.share = func() bool { return rand.Float64() < share }
 	}
@@ -194,8 +209,21 @@ func (s *Server) session(conn net.Conn, tracked closer, packet []byte) {
 	}
 	if !s.driveEvents(sess, conn, server, endpoint, ended) {
 		defer ended()
+		s.untrack(tracked) // the session ends by itself
 		s.drive(sess, conn, server, endpoint)
 	}
+}
+
+// leg describes a client's connection to whoever opens the server's.
+func (s *Server) leg(conn net.Conn) upstream.Client {
+	if _, ok := conn.(*tls.Conn); !ok {
+		return upstream.Client{}
+	}
+	c := upstream.Client{TLS: true}
+	if list := s.cfg.TLS.Certificates; len(list) > 0 && len(list[0].Certificate) > 0 {
+		c.Certificate = list[0].Certificate[0]
+	}
+	return c
 }
 
 // clampVersion keeps a server from agreeing to a protocol newer than the one whose

@@ -1,12 +1,14 @@
 package proxy
 
 import (
-	"runtime"
+	"os"
 	"sync"
 	"syscall"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"pgaccel/internal/processors"
 )
 
 // loop drives the sessions whose both legs are in the clear: one thread waits for
@@ -19,10 +21,12 @@ import (
 type loop struct {
 	srv   *Server
 	epoll int
-	wake  int         // eventfd
-	ends  []*endpoint // by descriptor
-	buf   []byte      // of reads, and of answers on their way out
-	join  []byte      // small parts are joined into one write
+	rest  syscall.RawConn // of epoll, to wait for it without a thread; nil where that cannot be
+	file  *os.File        // owns epoll
+	wake  int             // eventfd
+	ends  []*endpoint     // by descriptor
+	buf   []byte          // of reads, and of answers on their way out
+	join  []byte          // small parts are joined into one write
 
 	mu     sync.Mutex
 	posted []func()
@@ -44,14 +48,19 @@ func newLoop(srv *Server) (*loop, error) {
 	if l.epoll, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
 		return nil, err
 	}
+	unix.SetNonblock(l.epoll, true) // else NewFile does not register it with Go's poller
+	l.file = os.NewFile(uintptr(l.epoll), "epoll")
 	if l.wake, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
-		unix.Close(l.epoll)
+		l.file.Close()
 		return nil, err
 	}
 	if err = unix.EpollCtl(l.epoll, unix.EPOLL_CTL_ADD, l.wake, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(l.wake)}); err != nil {
-		unix.Close(l.epoll)
+		l.file.Close()
 		unix.Close(l.wake)
 		return nil, err
+	}
+	if l.rest, err = l.file.SyscallConn(); err != nil {
+		l.rest = nil
 	}
 	return l, nil
 }
@@ -84,12 +93,9 @@ func (l *loop) run() {
 	defer close(l.done)
 	events := make([]unix.EpollEvent, 128)
 	for {
-		n, err := unix.EpollWait(l.epoll, events, -1)
-		if err != nil && err != unix.EINTR {
-			panic("BUG: epoll_wait: " + err.Error())
-		}
+		n := l.wait(events)
 		posted := false
-		for i := range max(n, 0) {
+		for i := range n {
 			fd := int(events[i].Fd)
 			if fd == l.wake {
 				posted = true
@@ -100,11 +106,52 @@ func (l *loop) run() {
 		// Only now may sessions begin: one that ended above has left its descriptors'
 		// numbers to be used again, while events of its own may follow in this turn.
 		if posted && l.runPosted() {
-			unix.Close(l.epoll)
+			l.file.Close()
 			unix.Close(l.wake)
 			return
 		}
 	}
+}
+
+// wait returns the number of events that are there, at least one unless a signal came.
+//
+// A goroutine that blocks in a system call costs more than the call: the runtime's
+// monitor runs every 20 us for a while after it has taken the processor from it, and
+// wakes another thread. Measured with 16 clients on 2 cores, half of all context
+// switches were of that kind, and a relayed transaction took 26 us of processor time
+// instead of 21. Parked in the runtime's poller, the loop costs nothing of that.
+//
+// While queries execute here it blocks in the system call all the same: the runtime asks its
+// poller only when a processor has nothing to run, or every 10 ms, where a thread that
+// returns from a call is in the queue at once.
+func (l *loop) wait(events []unix.EpollEvent) int {
+	n := 0
+	if l.rest != nil && l.srv.executing.Load() == 0 {
+		err := l.rest.Read(func(uintptr) bool {
+			n = l.ready(events)
+			return n > 0
+		})
+		if err == nil {
+			return n
+		}
+		l.rest = nil // not pollable here
+	}
+	n, err := unix.EpollWait(l.epoll, events, -1)
+	if err != nil && err != unix.EINTR {
+		panic("BUG: epoll_wait: " + err.Error())
+	}
+	return max(n, 0)
+}
+
+// ready returns the number of events that are there now.
+func (l *loop) ready(events []unix.EpollEvent) int {
+	n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(l.epoll), uintptr(unsafe.Pointer(&events[0])), uintptr(len(events)), 0, 0, 0)
+	if errno == unix.EINTR {
+		return 0
+	} else if errno != 0 {
+		panic("BUG: epoll_wait: " + errno.Error())
+	}
+	return int(n)
 }
 
 func (l *loop) runPosted() (ended bool) {
@@ -144,7 +191,7 @@ func (s *Server) loopCount() int {
 	if s.cfg.loops > 0 {
 		return s.cfg.loops
 	}
-	return (runtime.GOMAXPROCS(0) + 1) / 2 // the other half is for Postgres, or for queries
+	return processors.Loops()
 }
 
 // stopLoops ends the loops once no session is left.

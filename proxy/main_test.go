@@ -89,6 +89,9 @@ func startProxy(t testing.TB, d engine.Decider, change ...func(*Config)) *Server
 		if err := <-served; err != nil {
 			t.Errorf("Serve: %v", err)
 		}
+		if n := heldResults.Swap(0); n != 0 {
+			t.Errorf("%d results were not let go", n)
+		}
 	})
 	return s
 }

@@ -93,12 +93,16 @@ func TestRandomConversations(t *testing.T) {
 	answering := newFake()
 	several := answering.add("select generate_series(1,3) as accel", candidate(numbers(1, 2, 3)))
 	one := answering.add("select 1 as accel", candidate(numbers(1)))
+	viewed := newFake()
+	viewed.add("select generate_series(1,3) as accel", viewing("select generate_series(1,$1::int4) as accel", 1, "3"))
+	oneRow := viewed.add("select 1 as accel", viewing("select $1::int4 as accel", 1, "1"))
 	seed := uint64(time.Now().UnixNano())
 	for _, setup := range []struct {
 		name   string
 		engine engine.Decider
 		shadow float64
 	}{{"no mention", newFake(), 0}, {"gated", selects{everything{engine.RouteCandidate}}, 0}, {"answered", answering, 0},
+		{"viewed", viewed, 0}, {"viewed, checks", viewed, 1},
 		{"checked", everySelect{}, 1}, {"some checked", answering, 0.5}} {
 		for _, m := range models {
 			s := startProxy(t, setup.engine, m.set, func(c *Config) { c.Shadow = setup.shadow })
@@ -124,7 +128,7 @@ func TestRandomConversations(t *testing.T) {
 			}
 		}
 	}
-	if several.executions.Load() == 0 || one.executions.Load() == 0 {
+	if several.executions.Load() == 0 || one.executions.Load() == 0 || oneRow.executions.Load() == 0 {
 		t.Error("nothing was answered here")
 	}
 	for _, st := range []*fakeStatement{several, one} {
@@ -187,6 +191,6 @@ func TestShutdownWaitsForClients(t *testing.T) {
 		if err := <-done; err != context.Canceled {
 			t.Errorf("Shutdown: %v", err)
 		}
-		wantTypes(t, b.until('Z'), "EOF")
+		wantTypes(t, b.until('Z'), "EEOF")
 	})
 }

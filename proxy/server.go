@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"pgaccel/upstream"
@@ -35,7 +36,10 @@ type Server struct {
 	warned   bool          // of clients let in unasked
 	drained  chan struct{} // closed once closing and open is 0
 
-	checks chan struct{} // as many as are computed at this time
+	held      budget
+	executing atomic.Int32  // executions, checks and the like that are computed at this time
+	checks    chan struct{} // as many as are computed at this time
+	cancels   chan struct{} // as many as are delivered at this time, of terminate
 
 	loopMu sync.Mutex
 	loops  []*loop // started with the first sessions
@@ -63,7 +67,10 @@ type closer interface{ close() }
 // server and its sessions.
 func Listen(ctx context.Context, cfg Config) (*Server, error) {
 	s := &Server{cfg: cfg, log: cfg.Logger, observer: cfg.Observer, sessions: map[string]target{}, all: map[closer]struct{}{}, drained: make(chan struct{}),
-		checks: make(chan struct{}, checksMax)}
+		checks: make(chan struct{}, checksMax), cancels: make(chan struct{}, terminateCancels)}
+	if s.held.limit = cfg.MessageMemory; s.held.limit <= 0 {
+		s.held.limit = heldMessages
+	}
 	if s.log == nil {
 		s.log = slog.Default()
 	}
@@ -72,6 +79,9 @@ func Listen(ctx context.Context, cfg Config) (*Server, error) {
 	}
 	if len(cfg.Listen) == 0 {
 		return nil, errors.New("no address to listen on")
+	}
+	if cfg.RequireTLS != nil && *cfg.RequireTLS && cfg.TLS == nil {
+		return nil, errors.New("clients are to use TLS, but there is no certificate")
 	}
 	s.ctx, s.cancel = context.WithCancel(ctx)
 	for _, address := range cfg.Listen {
@@ -116,7 +126,7 @@ func (s *Server) Addr() net.Addr { return s.listeners[0].Addr() }
 func (s *Server) Serve(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, s.cancel)
 	defer stop()
-	defer context.AfterFunc(s.ctx, func() { s.closeListeners(); s.closeAll() })()
+	defer context.AfterFunc(s.ctx, s.terminate)()
 	errs := make(chan error, len(s.listeners))
 	for _, l := range s.listeners {
 		go func() { errs <- s.accept(l) }()
@@ -252,19 +262,24 @@ func (s *Server) closeListeners() {
 }
 
 func (s *Server) closeAll() {
-	s.mu.Lock()
-	list := make([]closer, 0, len(s.all))
-	for c := range s.all {
-		list = append(list, c)
-	}
-	s.mu.Unlock()
-	for _, c := range list {
+	for _, c := range s.closers() {
 		c.close()
 	}
 }
 
+// closers are all that ends with the server.
+func (s *Server) closers() []closer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	list := make([]closer, 0, len(s.all))
+	for c := range s.all {
+		list = append(list, c)
+	}
+	return list
+}
+
 // Shutdown stops accepting and waits for clients to leave. When ctx ends first, it
-// closes their connections, so that Postgres rolls back what they have open, and
+// terminates their sessions, so that Postgres rolls back what they have open, and
 // returns ctx's error.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.mu.Lock()
@@ -280,7 +295,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		err = ctx.Err()
 	}
 	s.cancel()
-	s.closeAll()
+	s.terminate()
 	s.wg.Wait()
 	s.stopLoops()
 	return err
@@ -288,6 +303,10 @@ func (s *Server) Shutdown(ctx context.Context) error {
 
 // fatal answers a client that gets no session.
 func fatal(conn net.Conn, code, message string) {
+	fatalError(conn, wire.ErrorFields{Severity: "FATAL", Code: code, Message: message})
+}
+
+func fatalError(conn net.Conn, fields wire.ErrorFields) {
 	conn.SetWriteDeadline(time.Now().Add(time.Second))
-	conn.Write(wire.AppendError(nil, wire.ErrorFields{Severity: "FATAL", Code: code, Message: message}))
+	conn.Write(wire.AppendError(nil, fields))
 }

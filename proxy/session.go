@@ -2,8 +2,8 @@ package proxy
 
 import (
 	"context"
-	"encoding/binary"
 	"strings"
+	"time"
 
 	"pgaccel/engine"
 	"pgaccel/wire"
@@ -29,8 +29,14 @@ type session struct {
 	started            bool   // the first ReadyForQuery passed
 	asked              bool   // the server has asked for credentials
 	unasked            bool   // the server has let the client in without
-	ending             bool   // the server has sent a FATAL error
-	broken             bool   // own messages are in a stream that cannot be followed: close
+	login              login
+	held               *budget // of what is held of messages until they are whole
+	reserved           int     // bytes of it, for the message of the client at hand
+	ending             bool    // the server has sent a FATAL error
+	terminating        bool    // pgaccel ends the session
+	parted             bool    // and has said so, or cannot
+	over               bool    // the connections are closed
+	broken             bool    // own messages are in a stream that cannot be followed: close
 	rest               struct {
 		client, server int  // bytes to come of a message whose head has been dealt with
 		swallow        bool // not to be relayed, of the server's
@@ -53,23 +59,37 @@ type session struct {
 	// gatePrepared says that the gate was prepared once in this session, gateSafe that
 	// nothing has happened since that could have deallocated it.
 	gatePrepared, gateSafe [engine.GateForms]bool
+	// refused is when the session's role was last found not to have the right to run the gate.
+	refused time.Time
 	// unclear says that the transaction has run statements that may call functions.
 	unclear bool
 	// block is status as far as it follows from the statements run since, 0 where it
 	// does not.
 	block byte
+	// batchedQuery is the number, among the messages that ReadyForQuery answers, of the last
+	// Query that was sent in the middle of a batch, without a Sync before it.
+	batchedQuery uint64
 	// batch holds replies.sent and bound at the last Sync or Query.
 	batch     struct{ sent, bound uint64 }
 	step      *step
 	tx        engine.Transaction
 	execution *execution // to be started by the driver
 	// share draws whether an execution is checked; nil checks none.
-	share  func() bool
-	wrap   wrap
+	share func() bool
+	wrap  wrap
+	// views are the prepared statements over the schema pgaccel, by name.
+	views    map[string]*engine.View
+	asking   *asking
+	prepares bool // the client has prepared statements by SQL
+	changes  struct {
+		batch  uint64 // sent, at the last message that changed views
+		any    bool   // there was one
+		waited bool   // the client's bytes wait for its answer, or an error that stands for it
+	}
 	checks []*check // to be computed by the driver
 	// lookahead are the client's bytes at hand from the message being decided on.
 	lookahead []byte
-	ahead     []byte // for the client, before the server's message at hand
+	ahead     []byte // for the client, before the server's message at hand or instead of it
 }
 
 // lookLimit is the largest message in bytes that is held to be looked at; larger
@@ -127,7 +147,9 @@ const (
 )
 
 // blocked reports that client bytes wait for an event of another side.
-func (s *session) blocked() bool { return s.step != nil || s.wrap.busy() }
+func (s *session) blocked() bool {
+	return s.step != nil || s.asking != nil || s.changes.waited || s.wrap.busy() || s.login.waits() && !s.started
+}
 
 // computing reports that the client waits for an answer from here, not from the
 // server.
@@ -139,17 +161,22 @@ func (s *session) lose() {
 		s.toServer.add(s.step.original) // nothing of pgaccel's is on its way
 		s.step = nil
 	}
-	if s.step != nil || s.wrap.stage != wrapNone && s.wrap.stage != wrapDeclined {
+	if s.step != nil || s.asking != nil || s.wrap.stage != wrapNone && s.wrap.stage != wrapDeclined {
 		s.broken = true
 	}
+	s.asking, s.changes.any, s.changes.waited = nil, false, false
 	s.abandon()
 	s.opaque, s.started = true, true
-	s.queue, s.known = replies{}, known{}
+	s.known.forgetPortals()
+	s.queue, s.known, s.views = replies{}, known{}, nil
 }
 
 // client takes bytes from the client and returns how many it has done with. The
 // others are to be given again, with more behind them or after another event.
 func (s *session) client(b []byte) int {
+	if s.terminating {
+		return len(b)
+	}
 	at, run := 0, 0
 	for at < len(b) {
 		if s.opaque {
@@ -176,6 +203,7 @@ func (s *session) client(b []byte) int {
 		if do == wait {
 			break
 		}
+		s.releaseHeld()
 		if do == swallow || len(before) > 0 {
 			s.toServer.add(b[run:at])
 			s.toServer.add(before)
@@ -195,6 +223,9 @@ func (s *session) client(b []byte) int {
 
 // server takes bytes from the server, likewise.
 func (s *session) server(b []byte) int {
+	if s.terminating {
+		return s.serverLeaving(b)
+	}
 	at, run := 0, 0
 	for at < len(b) {
 		if s.rest.server > 0 {
@@ -234,7 +265,7 @@ func (s *session) server(b []byte) int {
 		if s.clamped && typ == wire.Authentication {
 			// The server agreed to 3.2 where the client had asked for more.
 			s.clamped = false
-			s.ahead = []byte{wire.NegotiateProtocolVersion, 0, 0, 0, 12, 0, 3, 0, 2, 0, 0, 0, 0}
+			s.ahead = append([]byte{wire.NegotiateProtocolVersion, 0, 0, 0, 12, 0, 3, 0, 2, 0, 0, 0, 0}, s.ahead...)
 		}
 		if s.ahead != nil {
 			s.toClient.add(b[run:at])
@@ -248,39 +279,6 @@ func (s *session) server(b []byte) int {
 	}
 	s.toClient.add(b[run:at])
 	return at
-}
-
-// beforeStart looks at what a server says up to its first ReadyForQuery, in a
-// session that is not followed.
-func (s *session) beforeStart(typ byte, message []byte, total int) action {
-	switch typ {
-	case wire.BackendKeyData:
-		return s.backendKey(message, total)
-	case wire.Authentication:
-		return s.authentication(message, total)
-	case wire.NegotiateProtocolVersion, wire.ErrorResponse:
-		s.clamped = false
-	case wire.ReadyForQuery, wire.CopyBothResponse:
-		s.started = true
-	}
-	return relay
-}
-
-// authentication notes whether the client had to prove who it is.
-func (s *session) authentication(message []byte, total int) action {
-	const codeEnd = wire.HeaderLen + 4
-	if total < codeEnd || total > lookLimit {
-		return relay
-	}
-	if len(message) < codeEnd {
-		return wait
-	}
-	if code := binary.BigEndian.Uint32(message[wire.HeaderLen:]); code != 0 {
-		s.asked = true
-	} else if !s.asked {
-		s.unasked = true
-	}
-	return relay
 }
 
 func (s *session) backendKey(message []byte, total int) action {

@@ -14,11 +14,17 @@ import (
 // total bytes, at least the header. Messages to be sent before it, which the answer
 // relay lets follow, are put into before.
 func (s *session) fromClient(typ byte, message []byte, total int, before *[]byte) action {
+	if s.login.waits() && !s.started {
+		return wait
+	}
+	if s.login.stage == loginAsked && !s.started {
+		return s.credentials(typ)
+	}
 	if s.skipping && typ != wire.Sync && typ != wire.Terminate {
 		return relay // the server ignores it
 	}
-	look := total <= lookLimit
 	whole := len(message) == total
+	look := s.looks(total, whole)
 	if s.copyIn {
 		switch typ {
 		case wire.CopyData, wire.Flush:
@@ -34,6 +40,12 @@ func (s *session) fromClient(typ byte, message []byte, total int, before *[]byte
 		default:
 			s.lose()
 			return relay
+		}
+	}
+	switch typ {
+	case wire.Parse, wire.Bind, wire.Describe, wire.Close:
+		if s.unsettledViews() {
+			return wait
 		}
 	}
 	switch typ {
@@ -58,6 +70,9 @@ func (s *session) fromClient(typ byte, message []byte, total int, before *[]byte
 			return wait
 		}
 		if !look {
+			if !s.largeParse(message) {
+				return wait
+			}
 			s.inBatch = true
 			s.known.doubtStatements()
 			s.queue.push(replyParse)
@@ -67,7 +82,7 @@ func (s *session) fromClient(typ byte, message []byte, total int, before *[]byte
 		s.inBatch = s.inBatch || do != wait
 		return do
 	case wire.Bind:
-		if len(s.known.statements) > 0 || len(s.known.portals) > 0 {
+		if len(s.known.statements) > 0 || len(s.known.portals) > 0 || len(s.views) > 0 {
 			if look && !whole {
 				return wait
 			}
@@ -78,7 +93,7 @@ func (s *session) fromClient(typ byte, message []byte, total int, before *[]byte
 				s.queue.push(replyBind)
 				return relay
 			}
-			do := s.bind(message)
+			do := s.bind(message, before)
 			s.inBatch = s.inBatch || do != wait
 			return do
 		}
@@ -106,18 +121,21 @@ func (s *session) fromClient(typ byte, message []byte, total int, before *[]byte
 		if look && !whole {
 			return wait
 		}
+		var change *viewChange
 		if len(message) > wire.HeaderLen {
 			if name, _, err := wire.CString(message[wire.HeaderLen+1:]); err == nil {
 				if message[wire.HeaderLen] == 'S' {
 					s.known.forgetStatement(string(name))
+					change = s.setView(string(name), nil)
 				} else {
 					s.known.forgetPortal(string(name))
 				}
 			}
 		}
-		s.queue.push(replyClose)
+		s.pushView(replyClose, change)
 	case wire.Sync:
 		s.inBatch, s.skipping = false, false
+		s.wrap.uncancelled()
 		s.beginBatch()
 		if s.wrap.stage == wrapOpen {
 			s.queue.push(replySync | replyHeld)
@@ -161,6 +179,8 @@ func (s *session) beginBatch() { s.batch.sent, s.batch.bound = s.queue.sent, s.q
 
 // relayQuery lets a simple Query pass.
 func (s *session) relayQuery() action {
+	s.wrap.uncancelled()
+	s.setView("", nil)
 	s.known.forgetStatement("")
 	s.known.forgetPortal("")
 	if s.wrap.stage == wrapOpen {
@@ -168,7 +188,9 @@ func (s *session) relayQuery() action {
 	} else {
 		s.queue.push(replyQuery)
 	}
-	s.sent++
+	if s.sent++; s.inBatch {
+		s.batchedQuery = s.sent
+	}
 	s.beginBatch()
 	return relay
 }
@@ -206,44 +228,48 @@ func (s *session) query(message []byte, before *[]byte) action {
 	}
 	s.mentioned(text, before)
 	sql := string(text)
-	st := s.engine.Prepare(sql, nil)
-	route := st.Route()
+	d := s.engine.Prepare(sql, nil).Decide(s.modeNamed)
+	route := d.Route()
 	quiet := s.queue.len() == 0 && !s.inBatch && (s.status == 'I' || s.status == 'T')
 	switch {
 	case s.status == 'E':
 		return s.relayQuery()
-	case route == engine.RouteRewrite:
-		s.relayQuery()
-		*before = appendQuery(*before, st.Rewritten())
+	case route == engine.RouteView:
+		if d.View().Parameter > 1 {
+			return s.relayQuery() // there is no parameter $1
+		}
+		s.known.forgetStatement("")
+		s.known.forgetPortal("")
+		s.setView("", nil)
+		*before = s.ask(d.View(), "", nil, *before)
 		return swallow
-	case route == engine.RouteForward, route == engine.RouteForced && !s.modeNamed:
-		st.Forwarded("")
+	case route == engine.RouteForward:
+		d.Forwarded("")
 		return s.relayQuery()
 	case !quiet || hasParameter(text):
-		st.Forwarded(plan.ReasonNotSelect)
+		d.Forwarded(plan.ReasonNotSelect)
 		return s.relayQuery()
 	case !s.encodingKnown(text):
-		st.Forwarded(plan.ReasonSettings)
+		d.Forwarded(plan.ReasonSettings)
+		return s.relayQuery()
+	case s.gateBarred(d, nil) && route != engine.RouteSplit:
+		d.Forwarded(plan.ReasonPrivilege)
 		return s.relayQuery()
 	}
 	if route == engine.RouteSplit {
-		prefix, last, lastSt := st.Split()
-		padded, ok := padded(sql, prefix, last)
-		switch {
-		case lastSt.Route() == engine.RouteForced && !s.modeNamed:
-			st.Forwarded("")
-			return s.relayQuery()
-		case !ok, s.status == 'I' && !opensTransaction(prefix):
-			st.Forwarded(plan.ReasonNotSelect)
+		prefix, lastSQL, last := d.Split()
+		padded, ok := padded(sql, prefix, lastSQL)
+		if !ok || s.status == 'I' && !opensTransaction(prefix) {
+			d.Forwarded(plan.ReasonNotSelect)
 			return s.relayQuery()
 		}
-		s.beginPrefix(prefix, padded, lastSt, before)
+		s.beginPrefix(prefix, padded, last, before)
 		return swallow
 	}
-	if s.wraps(st, true) {
+	if s.wraps(d, true) {
 		return wait
 	}
-	s.beginSimple(sql, st, before)
+	s.beginSimple(sql, d, before)
 	return swallow
 }
 
@@ -306,23 +332,24 @@ func containsFold(text []byte, word string) bool {
 func (s *session) parse(message []byte, before *[]byte) action {
 	name, sql, oids, ok := parseBody(message[wire.HeaderLen:])
 	if !ok || !s.engine.Mentions(sql) {
+		var change *viewChange
 		if ok {
 			s.known.forgetStatement(string(name))
+			change = s.setView(string(name), nil)
 		} else {
 			s.known.doubtStatements()
 		}
-		s.queue.push(replyParse)
+		s.pushView(replyParse, change)
 		return relay
 	}
 	s.mentioned(sql, before)
 	st := s.engine.Prepare(string(sql), oids)
-	if st.Route() == engine.RouteRewrite {
-		s.known.forgetStatement(string(name))
-		*before = appendParse(*before, string(name), st.Rewritten(), oids)
-		s.queue.push(replyParse)
+	d := st.Decide(s.modeNamed)
+	if d.Route() == engine.RouteView {
+		s.parseView(string(name), d.View(), oids, before)
 		return swallow
 	}
-	if s.wraps(st, false) {
+	if s.wraps(d, false) {
 		return wait
 	}
 	n := &statement{name: string(name), st: st, ascii: wire.IsASCII(sql), after: s.queue.sent}
@@ -332,16 +359,21 @@ func (s *session) parse(message []byte, before *[]byte) action {
 		n.params, n.haveParams = oids, true
 	}
 	s.known.addStatement(n)
-	s.queue.pushRef(replyParse, ref{statement: n})
+	s.queue.pushRef(replyParse, ref{statement: n, view: s.setView(n.name, nil)})
 	return relay
 }
 
 // bind decides on a Bind, where something is known.
-func (s *session) bind(message []byte) action {
+func (s *session) bind(message []byte, before *[]byte) action {
 	portalName, statementName, rest, ok := bindNames(message[wire.HeaderLen:])
 	if !ok {
 		s.lose()
 		return relay
+	}
+	if v := s.views[string(statementName)]; v != nil {
+		s.known.forgetPortal(string(portalName))
+		*before = s.ask(v, string(statementName), slices.Clone(message), *before)
+		return swallow
 	}
 	st := s.known.statements[string(statementName)]
 	if st == nil {
@@ -349,8 +381,16 @@ func (s *session) bind(message []byte) action {
 		s.queue.push(replyBind)
 		return relay
 	}
-	if s.wraps(st.st, false) {
+	d := st.st.Decide(s.modeNamed)
+	if s.wraps(d, false) {
 		return wait
+	}
+	if d.Route() == engine.RouteForward {
+		// An application's point queries, most likely: to be counted, no more.
+		p := &portal{name: string(portalName), s: st, batch: s.sent, unread: true}
+		s.known.addPortal(p)
+		s.queue.pushRef(replyBind, ref{portal: p})
+		return relay
 	}
 	p := &portal{name: string(portalName), s: st, batch: s.sent, message: append([]byte(nil), message...)}
 	if !bindValues(p, p.message[len(message)-len(rest):]) {
@@ -371,6 +411,10 @@ func (s *session) describe(message []byte) {
 		name, _, err := wire.CString(message[wire.HeaderLen+1:])
 		if message[wire.HeaderLen] == 'S' {
 			kind = replyStatement
+			if v := s.views[string(name)]; err == nil && v != nil {
+				s.queue.pushRef(kind, ref{described: v})
+				return
+			}
 			if err == nil {
 				st = s.known.statements[string(name)]
 			}
@@ -406,16 +450,18 @@ func (s *session) execute(message []byte, before *[]byte) action {
 		s.beginResume(p, rows, before)
 		return swallow
 	}
-	st := p.s.st
+	d := p.s.st.Decide(s.modeNamed)
 	forward := func(r plan.Reason) action {
-		st.Forwarded(r)
+		d.Forwarded(r)
 		p.forwarded = true
 		s.queue.push(replyExecute)
 		return relay
 	}
-	switch route := st.Route(); {
-	case route != engine.RouteCandidate && route != engine.RouteForced, route == engine.RouteForced && !s.modeNamed:
+	switch {
+	case d.Route() != engine.RouteCandidate:
 		return forward("")
+	case p.unread:
+		return forward(plan.ReasonParameter) // decided otherwise meanwhile
 	case s.settings.ClientEncoding != "UTF8" && !p.s.ascii:
 		return forward(plan.ReasonSettings)
 	case !p.bound && p.batch != s.sent:
@@ -425,7 +471,9 @@ func (s *session) execute(message []byte, before *[]byte) action {
 		// The statement's name is another's by now, or may be once the statements on
 		// their way have run: its types cannot be asked for.
 		return forward(plan.ReasonParameter)
+	case s.gateBarred(d, p):
+		return forward(plan.ReasonPrivilege)
 	}
-	s.beginExecute(p, message, rows, before)
+	s.beginExecute(p, d, message, rows, before)
 	return swallow
 }

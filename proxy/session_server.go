@@ -53,6 +53,8 @@ func (s *session) fromServer(typ byte, message []byte, total int) action {
 			if row, ok := readRow(message[wire.HeaderLen:]); ok {
 				s.wrap.gate = append(s.wrap.gate, row)
 			}
+		} else if kind == replyExecute && s.asking != nil {
+			s.asking.rightsRow(message[wire.HeaderLen:])
 		}
 		return swallow
 	case wire.ParseComplete:
@@ -155,6 +157,9 @@ func (s *session) pop(own bool) {
 	if own && s.queue.owns == 0 && s.step != nil && !s.step.simple && !s.step.settling {
 		s.collected()
 	}
+	if own && s.queue.owns == 0 && s.asking != nil {
+		s.askedRights()
+	}
 }
 
 // described takes the answers to Describe.
@@ -164,11 +169,18 @@ func (s *session) described(typ byte, message []byte, whole bool, k reply, expec
 	}
 	own := k&replyOwn != 0
 	r := s.queue.ref()
-	if own || r.statement != nil {
+	if r.query && typ == wire.NoData {
+		s.pop(own)
+		return swallow // as a Query does, which describes rows only
+	}
+	if own || r.statement != nil || r.described != nil {
 		if !whole {
 			return wait
 		}
 		body := message[wire.HeaderLen:]
+		if r.described != nil && typ == wire.ParameterDescription {
+			return s.describedView(r.described, body)
+		}
 		if st := r.statement; st != nil {
 			switch typ {
 			case wire.ParameterDescription:
@@ -199,6 +211,7 @@ func (s *session) commandEnded(body []byte) {
 		return
 	}
 	s.gateEnded(tag)
+	s.prepares = s.prepares || bytes.Equal(tag, []byte("PREPARE"))
 	if len(s.known.statements) == 0 && len(s.known.portals) == 0 {
 		return
 	}
@@ -237,6 +250,7 @@ func (s *session) setting(body []byte) {
 
 // copyBegins follows the server into copy-in mode, where it ignores Sync and Flush.
 func (s *session) copyBegins() action {
+	s.changes.waited = false
 	before := s.queue.len()
 	ended, odd := s.queue.copyBegins()
 	if odd {
@@ -285,7 +299,8 @@ func (s *session) ready(message []byte) action {
 	if t := s.step; k&replyOwn != 0 && t != nil && !t.simple && t.retried && s.status == 'E' {
 		s.status = 'T' // a ROLLBACK TO of pgaccel's is on its way
 	}
-	s.gateReady()
+	s.gateReady(k)
+	s.changes.waited = false
 	if k&replyOwn == 0 {
 		s.done++
 	}
@@ -316,7 +331,12 @@ func (s *session) failed(body []byte) action {
 	if severity == nil {
 		severity = wire.ErrorField(body, 'S')
 	}
-	s.clamped = false
+	s.clamped, s.changes.waited = false, false
+	if !s.started && s.explained(body) {
+		s.ending = true
+		s.abandon()
+		return swallow
+	}
 	if string(severity) == "FATAL" || string(severity) == "PANIC" {
 		s.ending = true
 		s.abandon()
@@ -349,6 +369,9 @@ func (s *session) failed(body []byte) action {
 	}
 	s.copyIn = false
 	s.skipToSync()
+	if s.asking != nil && s.skipping {
+		s.askFailed(k&replyOwn != 0)
+	}
 	// The messages of a step are the last that were sent: where a Sync stands before
 	// them, the error is not theirs.
 	if s.step != nil && (s.step.simple || s.skipping) {
@@ -357,7 +380,7 @@ func (s *session) failed(body []byte) action {
 	if k&replyOwn != 0 && s.step == nil && s.wrap.busy() {
 		s.wrap.failed = true
 		if string(wire.ErrorField(body, 'C')) == queryCanceled && s.wrap.stage != wrapClosing {
-			s.wrap.cancelled = true
+			s.wrap.cancelled, s.wrap.cause = true, wire.AppendMessage(nil, wire.ErrorResponse, body)
 		}
 		return swallow
 	}
@@ -367,6 +390,8 @@ func (s *session) failed(body []byte) action {
 // skipToSync mirrors the server after an error in an extended batch: everything up
 // to the next Sync is ignored, and was not done.
 func (s *session) skipToSync() {
+	var views []*viewChange
+	defer func() { s.undoViews(views) }()
 	for {
 		k, ok := s.queue.first()
 		if !ok {
@@ -389,6 +414,9 @@ func (s *session) skipToSync() {
 		}
 		if r.portal != nil {
 			s.known.bindFailed(r.portal)
+		}
+		if r.view != nil {
+			views = append(views, r.view)
 		}
 		s.queue.pop()
 	}

@@ -101,7 +101,13 @@ func (c *check) run(ctx context.Context) {
 		return
 	}
 	batch, err := c.Run(ctx)
+	defer batch.Release()
 	if err != nil {
+		result.Detail = err.Error()
+		return
+	}
+	encoder, err := c.encoder(batch)
+	if err != nil { // such as a format that Postgres refuses, too
 		result.Detail = err.Error()
 		return
 	}
@@ -113,19 +119,20 @@ func (c *check) run(ctx context.Context) {
 		}
 		return
 	}
-	result = c.compare(batch)
+	result = c.compare(batch, encoder)
 }
 
-// compare compares pgaccel's answer with the server's.
-func (c *check) compare(batch *vector.Batch) engine.Comparison {
+// encoder writes rows as the client has asked for them.
+func (c *check) encoder(batch *vector.Batch) (*wire.RowEncoder, error) {
 	oids := make([]uint32, len(c.fields))
 	for i := range oids {
 		oids[i] = c.fields[i].TypeOID
 	}
-	encoder, err := wire.NewRowEncoder(batch.Columns, oids, c.formats, c.settings)
-	if err != nil {
-		return engine.Comparison{Verdict: engine.Inconclusive, Detail: err.Error()}
-	}
+	return wire.NewRowEncoder(batch.Columns, oids, c.formats, c.settings)
+}
+
+// compare compares pgaccel's answer with the server's.
+func (c *check) compare(batch *vector.Batch, encoder *wire.RowEncoder) engine.Comparison {
 	var buf []byte
 	ours := make([]uint64, batch.Rows)
 	for i := range ours {
@@ -184,7 +191,7 @@ func (s *session) checking() *check {
 // beginCheck lets the server answer, under watch.
 func (s *session) beginCheck(params []vector.Datum) {
 	t := s.step
-	ec, err := t.st.Shadow(t.gate, t.fields, params)
+	ec, err := t.decision.Shadow(t.gate, t.fields, params)
 	if err != nil {
 		s.release("") // the engine has counted it
 		return
@@ -295,8 +302,10 @@ func (s *Server) compute(list []*check) {
 			continue
 		}
 		s.wg.Add(1)
+		s.executing.Add(1)
 		go func() {
 			defer s.wg.Done()
+			defer s.executing.Add(-1)
 			defer func() { <-s.checks }()
 			c.run(s.ctx)
 		}()

@@ -43,7 +43,7 @@ func (f *fakeSpeculation) Take(gate engine.Gate, fields []engine.Field, params [
 		return nil, false
 	}
 	f.taken.Add(1)
-	return f.batch, true
+	return given(f.batch), true
 }
 
 func (f *fakeSpeculation) Drop() {

@@ -42,6 +42,7 @@ type portal struct {
 
 	dead      bool // as for statements; never set once an answer has begun
 	forwarded bool // executed by the server
+	unread    bool // its values were not looked at: the statement was not to be answered here
 
 	// A portal that was executed here keeps the rows that are left, because the
 	// server's own stays at its start.
@@ -79,8 +80,24 @@ func (k *known) forgetStatement(name string) {
 }
 
 func (k *known) forgetPortal(name string) {
-	if len(k.portals) > 0 {
-		delete(k.portals, name)
+	if p := k.portals[name]; p != nil {
+		k.drop(p)
+	}
+}
+
+// drop forgets a portal and frees what it keeps, unless a step is at it, which frees it
+// when it ends.
+func (k *known) drop(p *portal) {
+	delete(k.portals, p.name)
+	if p.answer != nil && !p.answer.busy {
+		p.answer.free()
+	}
+}
+
+// forgetPortals forgets all.
+func (k *known) forgetPortals() {
+	for _, p := range k.portals {
+		k.drop(p)
 	}
 }
 
@@ -95,7 +112,7 @@ func (k *known) parseFailed(s *statement) {
 func (k *known) bindFailed(p *portal) {
 	p.dead = true
 	if k.portals[p.name] == p {
-		delete(k.portals, p.name)
+		k.drop(p)
 	}
 }
 
@@ -122,10 +139,10 @@ func (k *known) doubtPortals() {
 // transactionEnded forgets the portals of transactions that are over: those bound
 // before the Sync or Query of the given number was sent.
 func (k *known) transactionEnded(batch uint64) {
-	for name, p := range k.portals {
+	for _, p := range k.portals {
 		if p.batch < batch {
 			p.dead = true
-			delete(k.portals, name)
+			k.drop(p)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"runtime/debug"
@@ -25,12 +26,12 @@ import (
 //
 // or, for one that is checked (shadow.go), the server answers while the step lasts.
 type step struct {
-	simple   bool // a Query; else an Execute
-	st       engine.Statement
-	sql      string  // of a Query
-	portal   *portal // of an Execute
-	max      int32   // its limit of rows, 0 for none
-	original []byte  // the client's message
+	simple   bool            // a Query; else an Execute
+	decision engine.Decision // that it follows; nil for a portal that goes on
+	sql      string          // of a Query
+	portal   *portal         // of an Execute
+	max      int32           // its limit of rows, 0 for none
+	original []byte          // the client's message
 	started  time.Time
 
 	prefix   bool
@@ -44,6 +45,7 @@ type step struct {
 	free     bool   // an error of the gate's undoes nothing that is not easily done again
 	guarded  bool   // the gate runs inside of a savepoint
 	retried  bool   // the gate was prepared anew
+	refused  bool   // the session's role may not run the gate
 	failed   bool   // an error that the client does not see
 	code     string // its SQLSTATE
 	relayed  bool   // an error that the client has seen; ReadyForQuery follows
@@ -61,27 +63,21 @@ type step struct {
 
 	cancelled  bool
 	cancelling bool
+	cause      []byte // the server's error that has cancelled it; nil for a cancel request
 
 	sampled bool   // to be checked, if it can be answered here
 	check   *check // the server answers, under watch
 }
 
-// answer is a computed result on its way to the client.
-type answer struct {
-	encoder *wire.RowEncoder
-	rows    int
-	next    int // the next row to be sent
-}
-
 // execution is what the engine computes, outside of the machine.
 type execution struct {
-	st     engine.Statement
-	tx     *engine.Transaction
-	ctx    context.Context
-	cancel context.CancelFunc
-	gate   engine.Gate
-	fields []engine.Field
-	params []vector.Datum
+	decision engine.Decision
+	tx       *engine.Transaction
+	ctx      context.Context
+	cancel   context.CancelFunc
+	gate     engine.Gate
+	fields   []engine.Field
+	params   []vector.Datum
 }
 
 // run computes. A panic in it is an error, which forwards.
@@ -91,23 +87,27 @@ func (x *execution) run() (batch *vector.Batch, err error) {
 			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 		}
 	}()
-	return x.st.Execute(x.ctx, x.tx, x.gate, x.fields, x.params)
+	return x.decision.Execute(x.ctx, x.tx, x.gate, x.fields, x.params)
 }
 
 // own notes a message of pgaccel's; the answer will be swallowed.
 func (s *session) own(k reply) { s.queue.push(k | replyOwn) }
 
 // beginPrefix runs the statements before the last one.
-func (s *session) beginPrefix(prefix, sql string, st engine.Statement, before *[]byte) {
+func (s *session) beginPrefix(prefix, sql string, d engine.Decision, before *[]byte) {
 	s.relayQuery()
-	s.step = &step{simple: true, prefix: true, st: st, sql: sql, started: time.Now()}
+	s.step = &step{simple: true, prefix: true, decision: d, sql: sql, started: time.Now()}
 	*before = appendQuery(*before, prefix)
 }
 
 // beginSimple asks the server to describe a Query's result and to run the gate.
-func (s *session) beginSimple(sql string, st engine.Statement, dst *[]byte) {
-	s.step = &step{simple: true, st: st, sql: sql, started: time.Now()}
+func (s *session) beginSimple(sql string, d engine.Decision, dst *[]byte) {
+	s.step = &step{simple: true, decision: d, sql: sql, started: time.Now()}
 	s.sample()
+	if s.step.cancelled {
+		*dst = s.cancelBatch(*dst)
+		return
+	}
 	s.step.free, s.step.eager = !s.undoes(nil), !s.step.sampled
 	*dst = s.simpleBatch(*dst, false)
 }
@@ -131,6 +131,7 @@ func (s *session) simpleBatch(b []byte, anew bool) []byte {
 	s.own(replySync)
 	s.known.forgetStatement("")
 	s.known.forgetPortal("")
+	s.setView("", nil)
 	return appendEmpty(b, wire.Sync)
 }
 
@@ -138,15 +139,20 @@ func (s *session) simpleBatch(b []byte, anew bool) []byte {
 // be it one that was opened for that.
 func (s *session) sample() {
 	t := s.step
-	t.cancelled, s.wrap.cancelled = s.wrap.cancelled, false
-	t.sampled = s.wrap.stage == wrapOpen || s.share != nil && s.status == 'T' && t.max == 0 && s.share()
+	t.cancelled, t.cause = s.wrap.cancelled, s.wrap.cause
+	s.wrap.uncancelled()
+	t.sampled = s.wrap.stage == wrapOpen || s.share != nil && s.status == 'T' && t.max == 0 && s.share() && t.decision.Comparable()
 }
 
 // beginExecute asks for what is not known yet of an Execute's statement, and runs
 // the gate, inside the client's batch: with Flush, never Sync.
-func (s *session) beginExecute(p *portal, message []byte, rows int32, dst *[]byte) {
-	s.step = &step{st: p.s.st, portal: p, max: rows, original: append([]byte(nil), message...), started: time.Now()}
+func (s *session) beginExecute(p *portal, d engine.Decision, message []byte, rows int32, dst *[]byte) {
+	s.step = &step{decision: d, portal: p, max: rows, original: append([]byte(nil), message...), started: time.Now()}
 	s.sample()
+	if s.step.cancelled {
+		*dst = s.cancelBatch(*dst)
+		return
+	}
 	if s.step.settling = s.unsettled(); s.step.settling {
 		*dst = appendEmpty(*dst, wire.Flush)
 		return
@@ -176,7 +182,8 @@ func (s *session) executeBatch(b []byte) []byte {
 
 // beginResume goes on with a portal whose first rows were sent from here.
 func (s *session) beginResume(p *portal, rows int32, dst *[]byte) {
-	s.step = &step{st: p.s.st, portal: p, max: rows, resume: true, started: time.Now()}
+	s.step = &step{portal: p, max: rows, resume: true, started: time.Now()}
+	p.answer.busy = true
 	if s.queue.len() == 0 && p.serial == s.commands {
 		s.send(p.answer)
 		return
@@ -254,9 +261,13 @@ func (s *session) stepReady(k reply) action {
 			s.finish()
 			return relay
 		}
+		if s.gateBarred(t.decision, nil) {
+			s.release(plan.ReasonPrivilege)
+			return swallow
+		}
 		started, cancelled := t.started, t.cancelled
 		var b []byte
-		s.beginSimple(t.sql, t.st, &b)
+		s.beginSimple(t.sql, t.decision, &b)
 		s.step.original, s.step.started, s.step.cancelled = appendQuery(nil, t.sql), started, cancelled
 		s.toServer.add(b)
 	case t.cancelling:
@@ -266,6 +277,8 @@ func (s *session) stepReady(k reply) action {
 		t.failed = false
 		t.head, t.fields, t.notices = nil, nil, nil
 		s.toServer.add(s.simpleBatch(s.regate(nil), true))
+	case t.failed && t.refused:
+		s.ungate()
 	case t.failed:
 		s.gateThere(t.form, false)
 		s.release(plan.ReasonDescription)
@@ -292,6 +305,11 @@ func (s *session) stepFailed(k reply, body []byte) action {
 	case t.gateGone(k, code) && !t.simple:
 		s.regateExecute()
 		return swallow
+	case t.gateRefused(k, code) && !t.simple:
+		s.ungate()
+		return swallow
+	case t.gateRefused(k, code):
+		t.refused = true
 	case t.gateGone(k, code) && t.guarded:
 	case t.cancelling:
 		if t.simple {
@@ -300,7 +318,11 @@ func (s *session) stepFailed(k reply, body []byte) action {
 			s.tell(false)
 			s.finish()
 		}
-		if code != queryCanceled {
+		switch {
+		case t.cause != nil:
+			s.ahead = t.cause
+			return swallow
+		case code != queryCanceled:
 			s.ahead = wire.AppendError(nil, canceledError)
 			return swallow
 		}
@@ -309,17 +331,44 @@ func (s *session) stepFailed(k reply, body []byte) action {
 		if t.resume && k&replyOwn != 0 {
 			s.known.forgetPortal(t.portal.name) // it went with its transaction
 		}
+		do := s.relayOwn(k, body)
 		s.tell(false)
 		s.finish()
-		return relay
+		return do
 	case s.status != 'I' && s.wrap.stage != wrapOpen || code == queryCanceled || code == lockNotAvailable || code == deadlockDetected:
 		// The transaction has failed; in I, the client has cancelled or the wait for a
 		// lock has ended. A Query would have come to the same.
 		t.relayed = true
-		return relay
+		return s.relayOwn(k, body)
 	}
 	t.failed, t.code = true, code
 	return swallow
+}
+
+// relayOwn relays an error in answer to a message of pgaccel's, of kind k. A position in
+// a text that is not the client's means nothing to it.
+func (s *session) relayOwn(k reply, body []byte) action {
+	t := s.step
+	if k&replyOwn == 0 || t.simple && t.head == nil || wire.ErrorField(body, 'P') == nil {
+		return relay
+	}
+	s.ahead = wire.AppendMessage(nil, wire.ErrorResponse, withoutPosition(body))
+	return swallow
+}
+
+// withoutPosition returns the fields of an error but for P.
+func withoutPosition(fields []byte) (out []byte) {
+	for len(fields) > 1 {
+		end := bytes.IndexByte(fields, 0) + 1
+		if end == 0 {
+			break
+		}
+		if fields[0] != 'P' {
+			out = append(out, fields[:end]...)
+		}
+		fields = fields[end:]
+	}
+	return append(out, 0)
 }
 
 // SQLSTATEs.
@@ -328,6 +377,7 @@ const (
 	lockNotAvailable = "55P03"
 	deadlockDetected = "40P01"
 	noSuchStatement  = "26000"
+	noSuchSchema     = "3F000"
 )
 
 // canceledError is said where the server does not let the session's role cancel the
@@ -392,7 +442,7 @@ func (s *session) collected() {
 		}
 		t.gate.Ahead = t.ahead
 	}
-	x := &execution{st: t.st, tx: &s.tx, gate: t.gate, fields: t.fields, params: params}
+	x := &execution{decision: t.decision, tx: &s.tx, gate: t.gate, fields: t.fields, params: params}
 	x.ctx, x.cancel = context.WithCancel(s.ctx)
 	t.execution, s.execution = x, x
 }
@@ -405,7 +455,7 @@ func (s *session) takeSpeculation() engine.Speculation {
 		return nil
 	}
 	t.eager = false
-	t.ahead = t.st.Speculate(s.ctx, &s.tx, func(planned []uint32) ([]vector.Datum, bool) {
+	t.ahead = t.decision.Speculate(s.ctx, &s.tx, func(planned []uint32) ([]vector.Datum, bool) {
 		p := t.portal
 		if p == nil {
 			return nil, false
@@ -436,13 +486,16 @@ func (s *session) takeExecution() *execution {
 func (s *session) executed(x *execution, batch *vector.Batch, err error) {
 	x.cancel()
 	t := s.step
-	if t == nil || t.execution != x {
+	if t == nil || t.execution != x || s.over {
+		batch.Release()
 		return
 	}
 	t.execution = nil
 	switch {
 	case s.ending:
+		batch.Release()
 	case t.cancelled:
+		batch.Release()
 		s.cancelOnServer()
 	case err != nil:
 		s.release("") // the engine has counted it
@@ -451,88 +504,11 @@ func (s *session) executed(x *execution, batch *vector.Batch, err error) {
 	}
 }
 
-// answer encodes a result and begins to send it.
-func (s *session) answer(batch *vector.Batch) {
-	t := s.step
-	oids := make([]uint32, len(t.fields))
-	for i := range oids {
-		oids[i] = t.fields[i].TypeOID
-	}
-	var formats []int16
-	if t.portal != nil {
-		formats = t.portal.results
-	}
-	encoder, err := wire.NewRowEncoder(batch.Columns, oids, formats, s.settings)
-	if err != nil {
-		s.release(plan.ReasonSettings)
-		return
-	}
-	a := &answer{encoder: encoder, rows: batch.Rows}
-	if t.portal != nil {
-		t.portal.answer = a
-	}
-	s.send(a)
-}
-
-// send begins to send rows.
-func (s *session) send(a *answer) {
-	t := s.step
-	t.sending, t.answer, t.first, t.end = true, a, a.next, a.rows
-	if t.max > 0 {
-		t.end = min(a.rows, a.next+int(t.max))
-	}
-}
-
-// sending says that more has something to put out.
-func (s *session) sending() bool { return s.step != nil && s.step.sending }
-
-// more appends the next messages of an answer to dst, at least one and about
-// moreBytes, for the client.
-func (s *session) more(dst []byte) []byte {
-	t := s.step
-	if t.cancelled {
-		t.sending = false
-		s.cancelOnServer()
-		return dst
-	}
-	if !t.headSent {
-		t.headSent = true
-		dst = append(append(dst, t.notices...), t.head...)
-	}
-	for t.answer.next < t.end && len(dst) < moreBytes {
-		dst = t.answer.encoder.Append(dst, t.answer.next)
-		t.answer.next++
-	}
-	if t.answer.next < t.end {
-		return dst
-	}
-	n := t.end - t.first
-	if t.max > 0 && n == int(t.max) {
-		dst = appendEmpty(dst, wire.PortalSuspended)
-	} else {
-		dst = appendSelectTag(dst, n)
-	}
-	if t.simple {
-		dst = appendReady(dst, s.status)
-	} else {
-		t.portal.serial = s.commands
-	}
-	if t.answer.next == t.answer.rows {
-		t.answer.encoder = nil // a portal at its end keeps no rows
-	}
-	s.tell(true)
-	s.finish()
-	return dst
-}
-
-// moreBytes is the size of a piece of an answer.
-const moreBytes = 32 << 10
-
 // release lets the server answer. A reason other than "" is counted.
 func (s *session) release(reason plan.Reason) {
 	t := s.step
-	if reason != "" {
-		t.st.Forwarded(reason)
+	if reason != "" && !t.resume {
+		t.decision.Forwarded(reason)
 	}
 	if s.wrap.stage == wrapOpen && t.simple && s.status != 'T' {
 		// Describing has failed, and the block with it: without one, then.
@@ -575,20 +551,23 @@ func (s *session) finish() {
 		s.tx.End() // no ReadyForQuery of the server's will say that it is over
 	}
 	s.dropSpeculation()
+	s.step.letGo(&s.known)
 	s.step = nil
 }
 
 // cancelOnServer makes the server fail the statement, as if it had been running it
 // when the cancel request came: in a transaction, that must fail too.
-func (s *session) cancelOnServer() {
+func (s *session) cancelOnServer() { s.toServer.add(s.cancelBatch(nil)) }
+
+// cancelBatch is what cancelOnServer sends.
+func (s *session) cancelBatch(b []byte) []byte {
 	t := s.step
 	t.cancelling = true
 	if t.simple {
 		s.queue.push(replyQuery | replyOwn)
-		s.toServer.add(appendQuery(nil, cancelSQL))
-		return
+		return appendQuery(b, cancelSQL)
 	}
-	b := appendNamed(nil, wire.Close, 'S', cancelName)
+	b = appendNamed(b, wire.Close, 'S', cancelName)
 	b = appendParse(b, cancelName, cancelSQL, nil)
 	b = appendBind(b, cancelName, cancelName, nil)
 	b = appendExecute(b, cancelName, 0)
@@ -596,7 +575,7 @@ func (s *session) cancelOnServer() {
 	for _, k := range []reply{replyClose, replyParse, replyBind, replyExecute, replyClose} {
 		s.own(k)
 	}
-	s.toServer.add(appendEmpty(b, wire.Flush))
+	return appendEmpty(b, wire.Flush)
 }
 
 // cancel deals with a cancel request. It reports whether the query runs here; if
@@ -620,6 +599,7 @@ func (s *session) cancel() bool {
 // gives up what is kept for its transaction.
 func (s *session) abandon() {
 	s.tx.Close()
+	s.releaseHeld()
 	s.dropSpeculation()
 	if s.step != nil && s.step.execution != nil {
 		s.step.execution.cancel()
@@ -630,5 +610,15 @@ func (s *session) abandon() {
 	}
 	for _, c := range s.takeChecks() {
 		c.drop("the session has ended")
+	}
+}
+
+// end is abandon for a session whose connections are closed: nobody reads its results.
+func (s *session) end() {
+	s.abandon()
+	s.over = true
+	s.known.forgetPortals()
+	if s.step != nil {
+		s.step.letGo(&s.known)
 	}
 }

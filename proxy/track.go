@@ -1,5 +1,7 @@
 package proxy
 
+import "pgaccel/engine"
+
 // Every message that makes the server answer has an entry in a queue, so that it is
 // known whose answer comes next: the client's, to be relayed, or one of pgaccel's
 // own, to be swallowed. An entry costs a byte; references to statements that the
@@ -30,8 +32,11 @@ const (
 
 // ref is what a message was about.
 type ref struct {
-	statement *statement // Parse, Describe
-	portal    *portal    // Bind
+	statement *statement   // Parse, Describe
+	portal    *portal      // Bind
+	view      *viewChange  // Parse, Close
+	described *engine.View // Describe
+	query     bool         // Describe, which stands for a Query's
 }
 
 // replies is the queue. The zero value is empty.
@@ -54,7 +59,7 @@ const repliesMax = 1 << 17
 func (q *replies) len() int { return len(q.kinds) - q.head }
 
 func (q *replies) push(k reply) {
-	if c := k &^ replyHeld; c == replyExecute || c == replyQuery {
+	if c := k &^ (replyHeld | replyRef); c == replyExecute || c == replyQuery {
 		q.executes++
 		q.sent++
 	}

@@ -22,8 +22,9 @@ type wrap struct {
 	stage     wrapStage
 	form      engine.GateForm
 	gate      [][]*string
-	failed    bool // an own message of this stage has failed
-	cancelled bool // the client has cancelled before its statement was begun
+	failed    bool   // an own message of this stage has failed
+	cancelled bool   // the client has cancelled before its statement was begun, or a timeout has
+	cause     []byte // what the server said of it, if it was the one to end
 	rollbacks int
 }
 
@@ -55,7 +56,7 @@ func (w *wrap) busy() bool {
 // wraps decides whether the message at hand is the beginning of what is wrapped, and
 // begins it then: the message is to be given again. alone says that it is one Query,
 // else it has to be the beginning of a batch that qualifies.
-func (s *session) wraps(st engine.Statement, alone bool) bool {
+func (s *session) wraps(d engine.Decision, alone bool) bool {
 	switch {
 	case s.wrap.stage == wrapDeclined:
 		s.wrap.stage = wrapNone
@@ -63,14 +64,11 @@ func (s *session) wraps(st engine.Statement, alone bool) bool {
 	case s.share == nil, s.wrap.stage != wrapNone, s.status != 'I', s.queue.len() > 0, s.inBatch:
 		return false
 	}
-	if route := st.Route(); route != engine.RouteCandidate && (route != engine.RouteForced || !s.modeNamed) {
-		return false
-	}
-	if !alone && !oneStatement(s.lookahead) || !s.share() {
+	if d.Route() != engine.RouteCandidate || d.GateMayFail() || !alone && !oneStatement(s.lookahead) || !s.share() || !d.Comparable() {
 		return false
 	}
 	s.wrap = wrap{stage: wrapAsking}
-	form, params := st.Gate()
+	form, params := d.Gate()
 	s.wrap.form = form
 	b := s.gateOf(nil, form, params, true)
 	s.own(replySync)
@@ -149,6 +147,9 @@ func (s *session) wrapReady() action {
 	}
 	return swallow
 }
+
+// uncancelled forgets a cancel of a statement that is no step of its own.
+func (w *wrap) uncancelled() { w.cancelled, w.cause = false, nil }
 
 // rollBack leaves a block that has failed, which happens where a cancel request hits
 // a message of pgaccel's.

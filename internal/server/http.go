@@ -29,9 +29,19 @@ func (s *Server) serveHTTP() error {
 		w.Write([]byte("ready\n"))
 	})
 	mux.HandleFunc("GET /{$}", s.console)
-	s.http = &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	s.http = newHTTPServer(mux, httpIdle)
 	go s.http.Serve(l)
 	return nil
+}
+
+// httpIdle is how long a connection is kept between requests: longer than the interval
+// at which most of those who scrape metrics do.
+const httpIdle = 2 * time.Minute
+
+// newHTTPServer bounds what one client can hold: time, connections at rest, headers.
+func newHTTPServer(h http.Handler, idle time.Duration) *http.Server {
+	return &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: time.Minute,
+		IdleTimeout: idle, MaxHeaderBytes: 16 << 10}
 }
 
 var consolePage = template.Must(template.New("console").Parse(`<!doctype html>

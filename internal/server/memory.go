@@ -1,6 +1,7 @@
 package server
 
 import (
+	"math"
 	"os"
 	"strconv"
 	"strings"
@@ -11,8 +12,43 @@ import (
 // defaultMemory is the limit of column memory where none is given: 8 GiB, but no
 // more than half of what this process may use. Past physical memory a page fault
 // would end the process instead of refusing a table.
-func defaultMemory() int64 {
-	limit := int64(16 << 30)
+func defaultMemory() int64 { return min(8<<30, availableMemory()/2) }
+
+// defaultQueryMemory is the limit of query memory where none is given: as much as columns
+// may have, but at least 1 GiB, and at most a quarter of what this process may use.
+func defaultQueryMemory(columns int64) int64 {
+	return min(max(columns, 1<<30), availableMemory()/4)
+}
+
+// GoMemoryLimit is what Go's runtime is to keep its memory below (debug.SetMemoryLimit):
+// from there on it collects garbage as often as it has to. Column memory is none of Go's.
+func (cfg *Config) GoMemoryLimit() int64 {
+	cfg.setMemory()
+	const (
+		// What is there without any query: the stream's transactions, the loader's
+		// buffers, decisions, the catalog.
+		base = 512 << 20
+		// sessionMemory is what a session holds of its two sides when it is stuck.
+		sessionMemory = 128 << 10
+	)
+	// An execution's intermediate results are garbage before its result is written out:
+	// an eighth is for what is not collected yet.
+	return base + cfg.QueryMemory + cfg.QueryMemory/8 + min(int64(cfg.MaxClients)*sessionMemory, base)
+}
+
+// setMemory sets the limits that were left out.
+func (cfg *Config) setMemory() {
+	if cfg.Memory == 0 {
+		cfg.Memory = defaultMemory()
+	}
+	if cfg.QueryMemory == 0 {
+		cfg.QueryMemory = defaultQueryMemory(cfg.Memory)
+	}
+}
+
+// availableMemory is what this process may use: the machine's memory, or the container's.
+func availableMemory() int64 {
+	limit := int64(math.MaxInt64)
 	var info unix.Sysinfo_t
 	if unix.Sysinfo(&info) == nil {
 		limit = min(limit, int64(info.Totalram)*int64(info.Unit))
@@ -25,5 +61,8 @@ func defaultMemory() int64 {
 			}
 		}
 	}
-	return limit / 2
+	if limit == math.MaxInt64 {
+		return 4 << 30 // it cannot be known
+	}
+	return limit
 }

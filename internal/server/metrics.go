@@ -11,11 +11,17 @@ import (
 var (
 	queriesDesc = prometheus.NewDesc("pgaccel_queries_total",
 		"Executions of statements that name an accelerated table, by route and, where forwarded, reason.", []string{"route", "reason"}, nil)
-	rowsDesc    = prometheus.NewDesc("pgaccel_table_rows", "Rows of a copied table.", []string{"table"}, nil)
-	sizeDesc    = prometheus.NewDesc("pgaccel_table_bytes", "Bytes of column memory that a table holds, dictionaries included.", []string{"table"}, nil)
-	upDesc      = prometheus.NewDesc("pgaccel_table_ready", "1 where a table's copy answers queries, else 0; state says why.", []string{"table", "state"}, nil)
-	usedDesc    = prometheus.NewDesc("pgaccel_store_bytes", "Bytes of column memory in use.", nil, nil)
-	maxDesc     = prometheus.NewDesc("pgaccel_store_limit_bytes", "The limit of column memory (--memory).", nil, nil)
+	rowsDesc        = prometheus.NewDesc("pgaccel_table_rows", "Rows of a copied table.", []string{"table"}, nil)
+	sizeDesc        = prometheus.NewDesc("pgaccel_table_bytes", "Bytes of column memory that a table holds, dictionaries included.", []string{"table"}, nil)
+	upDesc          = prometheus.NewDesc("pgaccel_table_ready", "1 where a table's copy answers queries, else 0; state says why.", []string{"table", "state"}, nil)
+	usedDesc        = prometheus.NewDesc("pgaccel_store_bytes", "Bytes of column memory in use.", nil, nil)
+	maxDesc         = prometheus.NewDesc("pgaccel_store_limit_bytes", "The limit of column memory (--memory).", nil, nil)
+	queryMemoryDesc = prometheus.NewDesc("pgaccel_query_memory_bytes",
+		"Bytes that executions hold, and results until they are read.", nil, nil)
+	queryMemoryLimitDesc = prometheus.NewDesc("pgaccel_query_memory_limit_bytes",
+		"The limit of query memory (--query-memory).", nil, nil)
+	waitingDesc = prometheus.NewDesc("pgaccel_waiting_workers",
+		"Goroutines of executions that wait for a core.", nil, nil)
 	historyDesc = prometheus.NewDesc("pgaccel_table_history_bytes",
 		"Column memory of commits that are not folded into a table yet.", []string{"table"}, nil)
 	deltasDesc = prometheus.NewDesc("pgaccel_table_history_commits",
@@ -48,7 +54,7 @@ type storeCollector struct{ s *Server }
 func (c *storeCollector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{queriesDesc, rowsDesc, sizeDesc, upDesc, usedDesc, maxDesc, lsnDesc, retainedDesc,
 		historyDesc, deltasDesc, changesDesc, pinsDesc, staleDesc, shadowDesc, badStalenessDesc, sharedDesc, indexedDesc,
-		speculationsDesc} {
+		speculationsDesc, queryMemoryDesc, queryMemoryLimitDesc, waitingDesc} {
 		ch <- d
 	}
 	for _, d := range deviceDescs {
@@ -91,6 +97,10 @@ func (c *storeCollector) Collect(ch chan<- prometheus.Metric) {
 	}
 	accelerated, stale := int64(0), int64(0)
 	if e := c.s.engine; e != nil {
+		gauge(waitingDesc, float64(e.Waiting()))
+		used, limit := e.QueryMemory()
+		gauge(queryMemoryDesc, float64(used))
+		gauge(queryMemoryLimitDesc, float64(limit))
 		gauge(pinsDesc, float64(e.Pins()))
 		counter(badStalenessDesc, e.BadStaleness())
 		counter(sharedDesc, e.SharedScans())
@@ -98,7 +108,7 @@ func (c *storeCollector) Collect(ch chan<- prometheus.Metric) {
 		for outcome, n := range e.Speculations() {
 			counter(speculationsDesc, n, outcome)
 		}
-		for _, v := range []engine.Verdict{engine.Equal, engine.Different, engine.Inconclusive} {
+		for _, v := range []engine.Verdict{engine.Equal, engine.Different, engine.Inconclusive, engine.Uncompared} {
 			counter(shadowDesc, e.Verdicts(v), v.String())
 		}
 		for _, n := range c.s.engine.Counts() {

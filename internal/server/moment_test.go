@@ -459,8 +459,12 @@ func (l liar) Prepare(sql string, oids []uint32) engine.Statement {
 
 type lie struct{ engine.Statement }
 
-func (l lie) Shadow(gate engine.Gate, fields []engine.Field, params []vector.Datum) (*engine.Check, error) {
-	c, err := l.Statement.Shadow(gate, fields, params)
+func (l lie) Decide(force bool) engine.Decision { return lyingDecision{l.Statement.Decide(force)} }
+
+type lyingDecision struct{ engine.Decision }
+
+func (l lyingDecision) Shadow(gate engine.Gate, fields []engine.Field, params []vector.Datum) (*engine.Check, error) {
+	c, err := l.Decision.Shadow(gate, fields, params)
 	if err == nil {
 		run := c.Run
 		c.Run = func(ctx context.Context) (*vector.Batch, error) {

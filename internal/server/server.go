@@ -3,11 +3,13 @@ package server
 import (
 	"context"
 	"crypto/tls"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"runtime/debug"
 	"time"
 
@@ -32,10 +34,15 @@ type Config struct {
 	DeviceMemory int64
 	DeviceWorker string
 	Memory       int64  // bytes of column memory; 0 is 8 GiB, or half of the memory where that is less
+	QueryMemory  int64  // bytes that executions and results not read yet hold; 0 is Memory, from 1 GiB to a quarter of the memory
 	Workers      int    // goroutines of one query; 0 is one a core
+	CopySessions int    // most sessions that copy at once; see replica.Config.Workers
 	TLSCert      string // certificate and key files for clients; both or neither
 	TLSKey       string
-	WaitLimit    time.Duration // bound on waiting for the stream, then forward
+	// TLSRequire is "on", "off" or "": whether clients over TCP must use TLS. "" is on
+	// where there is a certificate and the server leg has TLS.
+	TLSRequire string
+	WaitLimit  time.Duration // bound on waiting for the stream, then forward
 	// MaxRetainedWAL is the most write-ahead log, in bytes, that the replication slot may
 	// keep the server from removing; 0 is 4 GiB.
 	MaxRetainedWAL int64
@@ -85,11 +92,20 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	var requireTLS *bool
+	switch cfg.TLSRequire {
+	case "":
+	case "on", "off", "true", "false": // a YAML file's
+		on := cfg.TLSRequire == "on" || cfg.TLSRequire == "true"
+		if requireTLS = &on; on && clientTLS == nil {
+			return nil, errors.New("--tls-require needs --tls-cert and --tls-key")
+		}
+	default:
+		return nil, fmt.Errorf("--tls-require %s: use on or off", cfg.TLSRequire)
+	}
 	s := &Server{cfg: cfg, log: cfg.Logger, observer: newObserver(), done: make(chan error, 2)}
 	s.ctx, s.cancel = context.WithCancel(ctx)
-	if cfg.Memory == 0 {
-		cfg.Memory = defaultMemory()
-	}
+	cfg.setMemory()
 	s.store = colstore.New(colstore.Options{MemoryLimit: cfg.Memory, SegmentRows: cfg.SegmentRows, IndexAll: cfg.Eager})
 	if s.device, err = startDevice(s.ctx, &cfg, s.store); err != nil {
 		s.Close()
@@ -98,12 +114,12 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	var decider engine.Decider
 	if len(cfg.Accelerate) > 0 {
 		s.replicator, err = replica.Start(s.ctx, replica.Config{Upstream: cfg.Upstream, Accelerate: cfg.Accelerate,
-			Store: s.store, MaxRetainedWAL: cfg.MaxRetainedWAL, DataDir: cfg.DataDir, CheckpointInterval: cfg.CheckpointInterval, Logger: cfg.Logger, Progress: cfg.Progress})
+			Store: s.store, Workers: cfg.CopySessions, MaxRetainedWAL: cfg.MaxRetainedWAL, DataDir: cfg.DataDir, CheckpointInterval: cfg.CheckpointInterval, Logger: cfg.Logger, Progress: cfg.Progress})
 		if err != nil {
 			s.Close()
 			return nil, err
 		}
-		o := engine.Options{Store: s.store, Workers: cfg.Workers, WaitLimit: cfg.WaitLimit,
+		o := engine.Options{Store: s.store, QueryMemory: cfg.QueryMemory, Workers: cfg.Workers, WaitLimit: cfg.WaitLimit,
 			CheckDefinition: s.replicator.Recheck, Waited: s.observer.waited, Passed: s.observer.passed, Look: s.replicator.Look, Logger: cfg.Logger, Eager: cfg.Eager}
 		if d := s.device; d != nil {
 			o.Device, o.DeviceKind, o.Resident, o.Devices = d.manager, string(d.kind), d.resident, d.status
@@ -111,7 +127,7 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 		s.engine = engine.New(o)
 		decider = s.engine
 	}
-	s.proxy, err = proxy.Listen(s.ctx, proxy.Config{Listen: cfg.Listen, Upstream: up, TLS: clientTLS, Engine: decider,
+	s.proxy, err = proxy.Listen(s.ctx, proxy.Config{Listen: cfg.Listen, Upstream: up, TLS: clientTLS, RequireTLS: requireTLS, Engine: decider,
 		Logger: cfg.Logger, MaxConnections: cfg.MaxClients, Observer: s.observer, Shadow: cfg.Shadow})
 	if err != nil {
 		s.Close()
@@ -139,6 +155,26 @@ func loadTLS(cert, key string) (*tls.Config, error) {
 		return nil, fmt.Errorf("--tls-cert, --tls-key: %w", err)
 	}
 	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"postgresql"}}, nil
+}
+
+// Certificate returns the first certificate, DER, of a PEM file; nil without a file.
+func Certificate(file string) ([]byte, error) {
+	if file == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("--tls-cert: %w", err)
+	}
+	for {
+		var block *pem.Block
+		if block, text = pem.Decode(text); block == nil {
+			return nil, fmt.Errorf("--tls-cert: no certificate in %s", file)
+		}
+		if block.Type == "CERTIFICATE" {
+			return block.Bytes, nil
+		}
+	}
 }
 
 // Addr is the address of the first client listener.

@@ -1,0 +1,115 @@
+package proxy
+
+import (
+	"pgaccel/plan"
+	"pgaccel/vector"
+	"pgaccel/wire"
+)
+
+// answer is a computed result on its way to the client.
+type answer struct {
+	batch   *vector.Batch // what encoder reads; nil once it was let go
+	encoder *wire.RowEncoder
+	rows    int
+	next    int  // the next row to be sent
+	busy    bool // a step sends it
+}
+
+// free lets the rows go.
+func (a *answer) free() {
+	a.batch.Release()
+	a.batch, a.encoder = nil, nil
+}
+
+// answer encodes a result and begins to send it.
+func (s *session) answer(batch *vector.Batch) {
+	t := s.step
+	oids := make([]uint32, len(t.fields))
+	for i := range oids {
+		oids[i] = t.fields[i].TypeOID
+	}
+	var formats []int16
+	if t.portal != nil {
+		formats = t.portal.results
+	}
+	encoder, err := wire.NewRowEncoder(batch.Columns, oids, formats, s.settings)
+	if err != nil {
+		batch.Release()
+		s.release(plan.ReasonSettings)
+		return
+	}
+	a := &answer{batch: batch, encoder: encoder, rows: batch.Rows}
+	if t.portal != nil {
+		t.portal.answer = a
+	}
+	s.send(a)
+}
+
+// send begins to send rows.
+func (s *session) send(a *answer) {
+	t := s.step
+	a.busy = true
+	t.sending, t.answer, t.first, t.end = true, a, a.next, a.rows
+	if t.max > 0 {
+		t.end = min(a.rows, a.next+int(t.max))
+	}
+}
+
+// sending says that more has something to put out.
+func (s *session) sending() bool { return s.step != nil && s.step.sending }
+
+// more appends the next messages of an answer to dst, at least one and about
+// moreBytes, for the client.
+func (s *session) more(dst []byte) []byte {
+	t := s.step
+	if t.cancelled {
+		t.sending = false
+		s.cancelOnServer()
+		return dst
+	}
+	if !t.headSent {
+		t.headSent = true
+		dst = append(append(dst, t.notices...), t.head...)
+	}
+	for t.answer.next < t.end && len(dst) < moreBytes {
+		dst = t.answer.encoder.Append(dst, t.answer.next)
+		t.answer.next++
+	}
+	if t.answer.next < t.end {
+		return dst
+	}
+	n := t.end - t.first
+	if t.max > 0 && n == int(t.max) {
+		dst = appendEmpty(dst, wire.PortalSuspended)
+	} else {
+		dst = appendSelectTag(dst, n)
+	}
+	if t.simple {
+		dst = appendReady(dst, s.status)
+	} else {
+		t.portal.serial = s.commands
+	}
+	if t.answer.next == t.answer.rows {
+		t.answer.free() // a portal at its end keeps no rows
+	}
+	s.tell(true)
+	s.finish()
+	return dst
+}
+
+// moreBytes is the size of a piece of an answer.
+const moreBytes = 32 << 10
+
+// letGo frees the rows of a step that ends, unless its portal may go on with them.
+func (t *step) letGo(k *known) {
+	a := t.answer
+	if t.portal != nil {
+		a = t.portal.answer
+	}
+	if a == nil {
+		return
+	}
+	if a.busy = false; t.portal == nil || k.portals[t.portal.name] != t.portal {
+		a.free()
+	}
+}
