@@ -4,9 +4,11 @@ import (
 	"bufio"
 	"fmt"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -22,7 +24,9 @@ func demoCommand() *cobra.Command {
 		Short: "A private PostgreSQL, star-schema data, pgaccel in front: 13 queries both ways",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return bench.Demo(cmd.Context(), o, cmd.OutOrStdout())
+			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGHUP) // the terminal has gone
+			defer stop()
+			return bench.Demo(ctx, o, cmd.OutOrStdout())
 		},
 	}
 	f := cmd.Flags()
@@ -38,7 +42,7 @@ func benchCommand() *cobra.Command {
 		Use:   "bench",
 		Short: "Measure: both sides in one run, answers compared, medians and ratios",
 	}
-	cmd.AddCommand(benchSSBCommand(), benchBICommand(), benchPassthroughCommand(), benchFreshnessCommand(), benchPapersCommand(), benchGPUCommand())
+	cmd.AddCommand(benchSSBCommand(), benchBICommand(), benchPassthroughCommand(), benchFairnessCommand(), benchFreshnessCommand(), benchPapersCommand(), benchGPUCommand())
 	return cmd
 }
 
@@ -101,6 +105,27 @@ func benchPassthroughCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&o.Quick, "quick", false, "about a minute")
+	return cmd
+}
+
+func benchFairnessCommand() *cobra.Command {
+	var o bench.FairnessOptions
+	cmd := &cobra.Command{
+		Use:   "fairness",
+		Short: "What forwarded statements wait for beside accelerated ones, and directly",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return bench.Fairness(cmd.Context(), o, cmd.OutOrStdout())
+		},
+	}
+	f := cmd.Flags()
+	f.BoolVar(&o.Quick, "quick", false, "about a minute")
+	f.IntVar(&o.Rounds, "rounds", 0, "rounds over all settings and both sides (default 3, or 1 with --quick)")
+	f.DurationVar(&o.Duration, "duration", 0, "of each measurement (default 10s, or 3s with --quick)")
+	f.IntVar(&o.Rows, "rows", 0, "rows of the table (default 4000000, or 1000000 with --quick)")
+	f.IntVar(&o.Heavy, "heavy", 0, "clients with heavy queries (default 8)")
+	f.IntVar(&o.Clients, "clients", 0, "clients that mix all statements (default 100)")
+	f.StringSliceVar(&o.ServeArgs, "serve-arg", nil, "more flags for `pgaccel serve`")
 	return cmd
 }
 

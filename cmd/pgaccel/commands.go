@@ -6,14 +6,19 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"os/signal"
+	"runtime/debug"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
+	"pgaccel/internal/processors"
 	"pgaccel/internal/server"
 	"pgaccel/replica"
 )
@@ -40,8 +45,8 @@ file that --config names.`,
 
 func serveCommand() *cobra.Command {
 	var cfg server.Config
-	var logFormat, logLevel string
-	var memory, retained, deviceMemory byteSize
+	var logFormat, logLevel, passwordFile string
+	var memory, queryMemory, retained, deviceMemory byteSize
 	var shadow share
 	cmd := &cobra.Command{
 		Use:   "serve",
@@ -57,9 +62,23 @@ func serveCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			cfg.Logger, cfg.Memory, cfg.Shadow = log, int64(memory), float64(shadow)
+			if cfg.Upstream, err = withPassword(cfg.Upstream, passwordFile, func(text string) { log.Warn(text) }); err != nil {
+				return err
+			}
+			cfg.Logger, cfg.Memory, cfg.QueryMemory, cfg.Shadow = log, int64(memory), int64(queryMemory), float64(shadow)
 			cfg.MaxRetainedWAL, cfg.DeviceMemory = int64(retained), int64(deviceMemory)
 			cfg.Progress = progress(log)
+			hangup := make(chan os.Signal, 1)
+			signal.Notify(hangup, syscall.SIGHUP)
+			go func() {
+				for range hangup {
+					log.Warn("SIGHUP: pgaccel cannot read its configuration anew yet, restart it for that; nothing was changed")
+				}
+			}()
+			if os.Getenv("GOMEMLIMIT") == "" {
+				debug.SetMemoryLimit(cfg.GoMemoryLimit())
+			}
+			processors.Spare()
 			s, err := server.Start(cmd.Context(), cfg)
 			if err != nil {
 				return err
@@ -71,6 +90,7 @@ func serveCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&cfg.Upstream, "upstream", "", "URL of the PostgreSQL server; its user copies tables and streams changes")
+	passwordFileFlag(f, &passwordFile)
 	f.StringSliceVar(&cfg.Listen, "listen", []string{"127.0.0.1:6432"}, "addresses for clients: host:port, or the path of a Unix socket")
 	f.StringVar(&cfg.HTTP, "http", "127.0.0.1:8432", "address of /metrics, /healthz, /readyz and the console; empty for none")
 	f.StringSliceVar(&cfg.Accelerate, "accelerate", nil, "tables to copy: public.*, sales, !public.secret")
@@ -78,9 +98,13 @@ func serveCommand() *cobra.Command {
 	f.Var(&deviceMemory, "device-memory", "most memory of each device to use, such as 16GiB (default: 85 % of what is free)")
 	f.StringVar(&cfg.DeviceWorker, "device-worker", "", "program that has CUDA (default pgaccel-gpu, or pgaccel-gpu-emu with --device emu, beside pgaccel or on PATH)")
 	f.Var(&memory, "memory", "limit of column memory, such as 8GiB (default 8GiB, or half of the memory where that is less); tables that do not fit are forwarded")
+	f.Var(&queryMemory, "query-memory", "limit of what queries hold while they run, and their results until clients have read them (default as --memory, at least 1GiB, at most a quarter of the memory); a query that does not fit is forwarded")
 	f.IntVar(&cfg.Workers, "workers", 0, "goroutines of one query; 0 is one a core")
+	f.IntVar(&cfg.CopySessions, "copy-sessions", 0, "most sessions that copy tables at once; 0 is one a core, 32 at most; never more than a quarter of the connections that are free on the server")
 	f.StringVar(&cfg.TLSCert, "tls-cert", "", "certificate file for TLS with clients (best the server's own, see README)")
 	f.StringVar(&cfg.TLSKey, "tls-key", "", "key file for --tls-cert")
+	f.StringVar(&cfg.TLSRequire, "tls-require", "", "refuse clients without TLS: on or off (default on where there is a --tls-cert and the connection to the server has TLS)")
+	f.Lookup("tls-require").NoOptDefVal = "on"
 	f.DurationVar(&cfg.WaitLimit, "wait-limit", 50*time.Millisecond, "longest wait for the replication stream before a query is forwarded")
 	f.StringVar(&cfg.DataDir, "data-dir", "", "folder where the columns are kept, so that a restart need not copy again; the replication slot is permanent then and retains write-ahead log while pgaccel is away")
 	f.DurationVar(&cfg.CheckpointInterval, "checkpoint-interval", time.Minute, "how often the columns are saved in --data-dir")
@@ -92,12 +116,46 @@ func serveCommand() *cobra.Command {
 	return cmd
 }
 
+func passwordFileFlag(f *pflag.FlagSet, file *string) {
+	f.StringVar(file, "upstream-password-file", "", "file with the password for --upstream, which only its owner may read; PGPASSFILE, ~/.pgpass and service files work, too")
+}
+
+// withPassword returns upstream with the password of a file, and takes one that is on
+// the command line out of the process list.
+func withPassword(upstream, file string, warn func(string)) (string, error) {
+	upstream = strings.Clone(upstream) // it may be part of the arguments
+	if server.HidePassword(os.Args) {
+		warn("the password in --upstream was to be seen in the process list: use --upstream-password-file, PGPASSFILE or a service file")
+	}
+	if text := server.LoosePasswordFile(); text != "" {
+		warn(text)
+	}
+	return server.WithPassword(upstream, file)
+}
+
+// durations writes a duration with its unit, in JSON as in text, where it would be a
+// number of nanoseconds.
+func durations(_ []string, a slog.Attr) slog.Attr {
+	if a.Value.Kind() == slog.KindDuration {
+		a.Value = slog.StringValue(a.Value.Duration().String())
+	}
+	return a
+}
+
+// missing says how many findings of check stand in the way.
+func missing(n int) error {
+	if n == 1 {
+		return errors.New("1 requirement is not met")
+	}
+	return fmt.Errorf("%d requirements are not met", n)
+}
+
 func newLogger(w io.Writer, format, level string) (*slog.Logger, error) {
 	var l slog.Level
 	if err := l.UnmarshalText([]byte(level)); err != nil {
 		return nil, fmt.Errorf("--log-level %s: use debug, info, warn or error", level)
 	}
-	opt := &slog.HandlerOptions{Level: l}
+	opt := &slog.HandlerOptions{Level: l, ReplaceAttr: durations}
 	switch format {
 	case "text":
 		return slog.New(slog.NewTextHandler(w, opt)), nil
@@ -145,7 +203,7 @@ func progress(log *slog.Logger) func(replica.Progress) {
 }
 
 func checkCommand() *cobra.Command {
-	var dsn string
+	var dsn, passwordFile, certificate string
 	var patterns []string
 	cmd := &cobra.Command{
 		Use:   "check",
@@ -155,7 +213,15 @@ func checkCommand() *cobra.Command {
 			if dsn == "" {
 				return errors.New("--upstream is missing: the URL of the PostgreSQL server")
 			}
-			findings, err := replica.Check(cmd.Context(), dsn, patterns)
+			dsn, err := withPassword(dsn, passwordFile, func(text string) { fmt.Fprintln(cmd.ErrOrStderr(), "pgaccel: warning:", text) })
+			if err != nil {
+				return err
+			}
+			shown, err := server.Certificate(certificate)
+			if err != nil {
+				return err
+			}
+			findings, err := replica.Check(cmd.Context(), dsn, patterns, shown)
 			if err != nil {
 				return err
 			}
@@ -170,13 +236,15 @@ func checkCommand() *cobra.Command {
 				}
 			}
 			if bad > 0 {
-				return fmt.Errorf("%d things are missing", bad)
+				return missing(bad)
 			}
 			return nil
 		},
 	}
 	cmd.Flags().StringVar(&dsn, "upstream", "", "URL of the PostgreSQL server")
+	passwordFileFlag(cmd.Flags(), &passwordFile)
 	cmd.Flags().StringSliceVar(&patterns, "accelerate", []string{"public.*"}, "tables to copy")
+	cmd.Flags().StringVar(&certificate, "tls-cert", "", "the certificate file that serve is given, if any: what logins it allows")
 	return cmd
 }
 

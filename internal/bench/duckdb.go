@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -51,6 +52,7 @@ func startDuckDB(ctx context.Context, program, dir string, w workload) (*duckdb,
 	}
 	d := &duckdb{cmd: exec.CommandContext(ctx, program, "-dir", dir, "-threads", fmt.Sprint(runtime.GOMAXPROCS(0)), "-serve")}
 	d.cmd.Stderr = &d.stderr
+	d.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // the terminal's Ctrl-C is for us; ctx ends it
 	var err error
 	if d.in, err = d.cmd.StdinPipe(); err != nil {
 		return nil, err

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -90,7 +91,8 @@ const probeSQL = "SELECT count(*), sum(v) FROM probe"
 // accelerated query, how fast changes are applied, and the memory that an old snapshot
 // holds on to. Answers are compared with Postgres' at the same snapshot. It writes
 // tables to out.
-func Freshness(ctx context.Context, o FreshnessOptions, out io.Writer) error {
+func Freshness(ctx context.Context, o FreshnessOptions, out io.Writer) (err error) {
+	defer interrupted(ctx, &err)
 	if err := o.fill(); err != nil {
 		return err
 	}
@@ -98,7 +100,9 @@ func Freshness(ctx context.Context, o FreshnessOptions, out io.Writer) error {
 	defer f.close()
 	for _, step := range []func(context.Context) error{f.start, f.cost, f.apply, f.longReader} {
 		if err := step(ctx); err != nil {
-			if f.child != nil {
+			if ctx.Err() != nil {
+				f.printUntilInterrupted(out)
+			} else if f.child != nil {
 				err = errors.Join(err, errors.New(strings.Join(f.child.complaints(), "\n")))
 			}
 			return err
@@ -274,6 +278,7 @@ func (f *freshness) pgbench(ctx context.Context, synchronous string, args ...str
 	args = append(args, "-h", "127.0.0.1", "-p", strconv.Itoa(f.server.Port), "-U", "postgres", "postgres")
 	cmd := exec.CommandContext(ctx, filepath.Join(f.o.PGBinDir, "pgbench"), args...)
 	cmd.Env = append(os.Environ(), "PGSSLMODE=disable", "PGGSSENCMODE=disable", "PGOPTIONS=-c synchronous_commit="+synchronous)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // the terminal's Ctrl-C is for us; ctx ends it
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("pgbench: %w\n%s", err, out)

@@ -16,11 +16,38 @@ func rate(n int64, d time.Duration) string {
 }
 
 func (f *freshness) print(out io.Writer) {
-	fmt.Fprintf(out, "What it costs to be never stale: Postgres %s, %s beside each load of pgbench (%d writers, TPC-B,\nall tables copied), everything on this machine.\n", f.version, f.o.Duration, f.o.Clients)
+	f.printHeader(out)
 	f.printCost(out)
 	f.printHistogram(out)
 	f.printApply(out)
 	f.printHistory(out)
+	f.printChecks(out)
+}
+
+// printUntilInterrupted prints the tables of what was measured whole before ctx ended.
+func (f *freshness) printUntilInterrupted(out io.Writer) {
+	if len(f.loads) == 0 {
+		fmt.Fprintln(out, "Interrupted before a load was measured: no medians.")
+		return
+	}
+	f.printHeader(out)
+	fmt.Fprintf(out, "INTERRUPTED after %d of %d loads and %d of %d changes.\n", len(f.loads), len(f.costLoads()), len(f.applied), 2*len(f.changes()))
+	f.printCost(out)
+	f.printHistogram(out)
+	if len(f.applied) > 0 {
+		f.printApply(out)
+	}
+	f.printChecks(out)
+	for _, wrong := range slices.Compact(f.wrong) {
+		fmt.Fprintln(out, "  "+wrong)
+	}
+}
+
+func (f *freshness) printHeader(out io.Writer) {
+	fmt.Fprintf(out, "What it costs to be never stale: Postgres %s, %s beside each load of pgbench (%d writers, TPC-B,\nall tables copied), everything on this machine.\n", f.version, f.o.Duration, f.o.Clients)
+}
+
+func (f *freshness) printChecks(out io.Writer) {
 	fmt.Fprintf(out, "\n%d answers were compared with Postgres' at the same snapshot, %d of them pgaccel's own: ", f.checks.exact, f.checks.accelerated)
 	if len(f.wrong) == 0 {
 		fmt.Fprintln(out, "no difference.")

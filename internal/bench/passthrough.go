@@ -79,6 +79,7 @@ type passthrough struct {
 	version  string
 
 	drained  map[string]drained // what the server itself sent
+	rounds   int                // of point queries that have been measured whole
 	memory   [2]int64           // resident bytes of pgaccel without and with idle connections
 	accepted int64              // executions that pgaccel answered itself
 }
@@ -102,7 +103,8 @@ CHECKPOINT`
 // PgBouncer: point queries by pgbench in three protocols, large results, and memory for
 // idle connections. Rounds alternate between the targets; answers are compared. It
 // writes tables of medians and ratios to out.
-func Passthrough(ctx context.Context, o PassthroughOptions, out io.Writer) error {
+func Passthrough(ctx context.Context, o PassthroughOptions, out io.Writer) (err error) {
+	defer interrupted(ctx, &err)
 	if err := o.fill(); err != nil {
 		return err
 	}
@@ -110,6 +112,9 @@ func Passthrough(ctx context.Context, o PassthroughOptions, out io.Writer) error
 	defer p.close()
 	for _, step := range []func(context.Context) error{p.start, p.check, p.bench, p.drain, p.idle} {
 		if err := step(ctx); err != nil {
+			if ctx.Err() != nil {
+				p.printUntilInterrupted(out)
+			}
 			return err
 		}
 	}
@@ -249,6 +254,7 @@ func (p *passthrough) bench(ctx context.Context) error {
 				work.set("runs", done)
 			}
 		}
+		p.rounds = round + 1
 	}
 	return nil
 }

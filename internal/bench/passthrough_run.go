@@ -48,6 +48,7 @@ func (p *passthrough) pgbench(ctx context.Context, t *passTarget, c passCase) (f
 	cmd := exec.CommandContext(ctx, filepath.Join(p.o.PGBinDir, "pgbench"), "-h", host, "-p", port, "-U", "postgres", "-n", "-M", c.mode,
 		"-c", strconv.Itoa(c.clients), "-j", strconv.Itoa(min(2, c.clients)), "-T", strconv.Itoa(int(p.o.Duration/time.Second)), "-f", script, "postgres")
 	cmd.Env = append(os.Environ(), "PGSSLMODE=disable", "PGGSSENCMODE=disable")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // the terminal's Ctrl-C is for us; ctx ends it
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		return 0, fmt.Errorf("pgbench: %w\n%s", err, out)
@@ -256,7 +257,39 @@ func middle(v []float64) float64 {
 
 // print writes the tables. Ratios are of medians, to the direct connection.
 func (p *passthrough) print(out io.Writer) {
+	p.printHeader(out)
+	p.printPoints(out)
+	p.printDrains(out)
+	p.printMemory(out)
+}
+
+// printUntilInterrupted writes the tables of what was measured before ctx ended.
+func (p *passthrough) printUntilInterrupted(out io.Writer) {
+	points := 0 // runs that have something to be compared with
+	for _, t := range p.targets {
+		if t != p.targets[0] {
+			for c, rates := range t.rates {
+				points += min(len(rates), len(p.targets[0].rates[c]))
+			}
+		}
+	}
+	if points == 0 {
+		fmt.Fprintln(out, "Interrupted before point queries had run on two targets: no medians.")
+		return
+	}
+	p.printHeader(out)
+	fmt.Fprintf(out, "INTERRUPTED after %d of %d rounds of point queries: medians of the runs until then.\n\n", p.rounds, p.o.Rounds)
+	p.printPoints(out)
+	if len(p.drained) == len(drainSQL) {
+		p.printDrains(out)
+	}
+}
+
+func (p *passthrough) printHeader(out io.Writer) {
 	fmt.Fprintf(out, "What a proxy adds to statements that it passes on: Postgres %s, medians of %d rounds of %s,\nall programs on this machine.\n\n", p.version, p.o.Rounds, p.o.Duration)
+}
+
+func (p *passthrough) printPoints(out io.Writer) {
 	fmt.Fprintf(out, "Point queries (one row by primary key), transactions/s and share of direct's\n%-9s %7s", "protocol", "clients")
 	for _, t := range p.targets {
 		fmt.Fprintf(out, "  %21s", t.name)
@@ -270,7 +303,7 @@ func (p *passthrough) print(out io.Writer) {
 			switch r := middle(t.rates[c]); {
 			case r == 0:
 				fmt.Fprintf(out, "  %21s", "-")
-			case t == direct:
+			case t == direct || base == 0:
 				fmt.Fprintf(out, "  %21.0f", r)
 			default:
 				fmt.Fprintf(out, "  %14.0f %5.1f%%", r, 100*r/base)
@@ -290,7 +323,7 @@ func (p *passthrough) print(out io.Writer) {
 		fmt.Fprintf(out, "%-9s %7d", c.mode, c.clients)
 		base := middle(direct.rates[c])
 		for _, t := range p.targets {
-			if r := middle(t.rates[c]); r == 0 || t == direct {
+			if r := middle(t.rates[c]); r == 0 || base == 0 || t == direct {
 				fmt.Fprintf(out, "  %21s", "-")
 			} else {
 				fmt.Fprintf(out, "  %+21.1f", 1e6/r-1e6/base)
@@ -298,6 +331,10 @@ func (p *passthrough) print(out io.Writer) {
 		}
 		fmt.Fprintln(out)
 	}
+}
+
+func (p *passthrough) printDrains(out io.Writer) {
+	direct := p.targets[0]
 	fmt.Fprintf(out, "\nLarge results, %d rows, MB/s on the wire and share of direct's; bytes equal\n%-9s %7s", p.o.Rows, "", "MB")
 	for _, t := range p.targets {
 		if len(t.drains) > 0 {
@@ -314,7 +351,9 @@ func (p *passthrough) print(out io.Writer) {
 				continue
 			}
 			r := mb / median(t.drains[d.name]).Seconds()
-			if t == direct {
+			if len(t.drains[d.name]) == 0 {
+				fmt.Fprintf(out, "  %21s", "-")
+			} else if t == direct {
 				fmt.Fprintf(out, "  %21.0f", r)
 			} else {
 				fmt.Fprintf(out, "  %14.0f %5.1f%%", r, 100*r/base)
@@ -322,6 +361,9 @@ func (p *passthrough) print(out io.Writer) {
 		}
 		fmt.Fprintln(out)
 	}
+}
+
+func (p *passthrough) printMemory(out io.Writer) {
 	each := float64(p.memory[1]-p.memory[0]) / float64(max(p.o.Idle, 1))
 	cost := fmt.Sprintf("%.1f kB each", each/1e3)
 	if each <= 0 {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -34,6 +35,9 @@ func compare(ctx context.Context, load workload, o RunOptions, out io.Writer) (e
 		}
 	}
 	if err := s.run(ctx, o.Rounds, o.Runs); err != nil {
+		if ctx.Err() != nil {
+			s.printUntilInterrupted(out, o)
+		}
 		return err
 	}
 	s.printHeader(out, o)
@@ -61,6 +65,25 @@ func interrupted(ctx context.Context, err *error) {
 	}
 }
 
+// printUntilInterrupted prints what was measured before ctx ended: queries that ran on
+// all sides at least once, the unfinished round's runs among them.
+func (s *session) printUntilInterrupted(out io.Writer, o RunOptions) {
+	s.results = slices.DeleteFunc(s.results, func(r *result) bool {
+		return len(r.postgres) == 0 || len(r.pgaccel) == 0 || s.duckdb != nil && len(r.duckdb) == 0
+	})
+	if len(s.results) == 0 {
+		fmt.Fprintln(out, "Interrupted before a query had run on all sides: no medians.")
+		return
+	}
+	s.printHeader(out, o)
+	fmt.Fprintf(out, "INTERRUPTED after %d of %d rounds: medians of the runs until then, of %d of %d queries.\n\n", s.rounds, o.Rounds, len(s.results), len(s.workload.queries))
+	printResults(out, s.results, s.duckdb != nil)
+	s.printFacts(out)
+	if err := s.judge(); err != nil {
+		fmt.Fprintln(out, err) // the interruption is what compare returns
+	}
+}
+
 // session is a private server with a workload's tables, and pgaccel in front of it.
 type session struct {
 	comparison
@@ -71,6 +94,7 @@ type session struct {
 	version  string // of the server
 	warm     bool   // pg_prewarm has been run
 	results  []*result
+	rounds   int // that have been measured whole
 
 	storeBytes, heapBytes, peakBytes int64
 	copyBytes                        int64
@@ -176,6 +200,7 @@ func (s *session) run(ctx context.Context, rounds, runs int) error {
 			}
 			w.set("", int64(round*len(s.results)+i+1))
 		}
+		s.rounds = round + 1
 	}
 	return nil
 }

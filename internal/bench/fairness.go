@@ -1,0 +1,331 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"pgaccel/internal/pgserver"
+)
+
+// FairnessOptions are those of `pgaccel bench fairness`. The zero value is the full
+// benchmark, some five minutes.
+type FairnessOptions struct {
+	Quick     bool          // about a minute
+	Rounds    int           // rounds over all settings and sides; 0 is 3, or 1 with Quick
+	Duration  time.Duration // of each measurement; 0 is 10 s, or 3 s with Quick
+	Rows      int           // of the table; 0 is 4,000,000, or 1,000,000 with Quick
+	Heavy     int           // clients with heavy queries; 0 is 8
+	Clients   int           // of the mixed setting; 0 is 100
+	Binary    string        // the pgaccel to measure; "" is the running program
+	ServeArgs []string      // more flags for `pgaccel serve`
+	PGBinDir  string        // folder of initdb and postgres; "" looks for one
+	Progress  io.Writer     // progress lines; nil is standard error
+}
+
+func (o *FairnessOptions) fill() error {
+	orDefault(o.Quick, &o.Rounds, 3, 1)
+	orDefault(o.Quick, &o.Duration, 10*time.Second, 3*time.Second)
+	orDefault(o.Quick, &o.Rows, 4_000_000, 1_000_000)
+	orDefault(o.Quick, &o.Heavy, 8, 8)
+	orDefault(o.Quick, &o.Clients, 100, 100)
+	if o.Rounds < 0 || o.Duration < 0 || o.Rows < 0 || o.Heavy < 0 || o.Clients < 0 {
+		return fmt.Errorf("%d rounds of %v, %d rows, %d and %d clients: use positive numbers", o.Rounds, o.Duration, o.Rows, o.Heavy, o.Clients)
+	}
+	return orOurs(&o.Progress, &o.Binary)
+}
+
+const fairnessSchema = `
+CREATE TABLE facts (id int PRIMARY KEY, g int NOT NULL, h int NOT NULL, v int NOT NULL, d numeric(12,2) NOT NULL);
+INSERT INTO facts SELECT i, i %% 1000, i %% 17, i::bigint * 7919 %% 10007, i %% 5000 / 4.0 FROM generate_series(1, %d) i;
+VACUUM ANALYZE;
+CHECKPOINT`
+
+// fairnessHeavy read all of the table, and are accelerated: few groups and many, sets of
+// values, and a result of many rows.
+var fairnessHeavy = []string{
+	"SELECT g, count(*), sum(v), avg(d) FROM facts WHERE v % 7 <> 3 GROUP BY g ORDER BY g",
+	"SELECT h, count(*), max(v * 2 - g), sum(d) FROM facts WHERE v > 100 GROUP BY h ORDER BY h",
+	"SELECT v, count(*) FROM facts WHERE g > 10 GROUP BY v ORDER BY 2 DESC, 1 LIMIT 10",
+	"SELECT count(*), sum(v), min(d), max(d) FROM facts WHERE h IN (1, 3, 5, 7) AND d > 17.5",
+	"SELECT id % 100000, count(*), sum(d) FROM facts GROUP BY 1 ORDER BY 3 DESC, 1 LIMIT 20",
+	"SELECT g, count(DISTINCT v), count(DISTINCT d) FROM facts GROUP BY g ORDER BY g",
+	"SELECT id, g, v, d FROM facts WHERE v < 200 ORDER BY d DESC, id",
+}
+
+// The kinds of statements whose times are measured.
+const (
+	oneKind   = "SELECT 1"
+	pointKind = "point query"
+	heavyKind = "heavy query"
+)
+
+// fairnessCase is one setting on one side.
+type fairnessCase struct {
+	mixed bool
+	side  string // "direct" or "pgaccel"
+}
+
+func (c fairnessCase) String() string {
+	if c.mixed {
+		return "mixed, " + c.side
+	}
+	return "beside heavy queries, " + c.side
+}
+
+// fairness is a server and a pgaccel before it.
+type fairness struct {
+	o       FairnessOptions
+	server  *pgserver.Server
+	child   *child
+	version string
+	want    []answer // of fairnessHeavy
+
+	mu    sync.Mutex
+	times map[fairnessCase]map[string][]time.Duration
+	spent map[fairnessCase]time.Duration
+}
+
+// Fairness measures what statements that pgaccel forwards wait for beside accelerated ones:
+// the times of small statements beside clients with heavy queries, and of all statements of
+// many clients that mix both; here and directly in one run. Answers are checked. It writes
+// each measurement as it comes, and percentiles and ratios of all to out, also of what there
+// is when ctx ends.
+func Fairness(ctx context.Context, o FairnessOptions, out io.Writer) error {
+	if err := o.fill(); err != nil {
+		return err
+	}
+	f := &fairness{o: o, times: map[fairnessCase]map[string][]time.Duration{}, spent: map[fairnessCase]time.Duration{}}
+	defer f.close()
+	p := newProgress(o.Progress)
+	if err := f.start(ctx, p); err != nil {
+		return err
+	}
+	err := f.rounds(ctx, out)
+	f.print(out)
+	return err
+}
+
+func (f *fairness) start(ctx context.Context, p *progress) (err error) {
+	if f.o.PGBinDir == "" {
+		if f.o.PGBinDir, err = pgserver.FindBinDir(); err != nil {
+			return err
+		}
+	}
+	settings := postgresSettings(physicalMemory())
+	settings["max_connections"] = strconv.Itoa(max(f.o.Clients, f.o.Heavy) + 50)
+	if f.server, err = pgserver.Start(ctx, pgserver.Options{BinDir: f.o.PGBinDir, Settings: settings}); err != nil {
+		return err
+	}
+	url := f.server.URL("postgres", "postgres")
+	conn, err := pgconn.Connect(ctx, url)
+	if err != nil {
+		return err
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	f.version = conn.ParameterStatus("server_version")
+	w := p.start("loading", 0)
+	if err := runScript(ctx, conn, fmt.Sprintf(fairnessSchema, f.o.Rows)); err != nil {
+		return err
+	}
+	w.done()
+	for _, sql := range fairnessHeavy {
+		a, _, err := ask(ctx, conn, sql)
+		if err != nil {
+			return err
+		}
+		f.want = append(f.want, a)
+	}
+	f.child, err = startChild(ctx, f.o.Binary, url, f.server.Dir, "127.0.0.1:0", "127.0.0.1:0", f.o.ServeArgs, nil)
+	return err
+}
+
+func (f *fairness) close() {
+	if f.child != nil {
+		f.child.stop()
+	}
+	if f.server != nil {
+		f.server.Stop()
+	}
+}
+
+func (f *fairness) url(side string) string {
+	addr := f.child.Addr
+	if side == "direct" {
+		addr = "127.0.0.1:" + strconv.Itoa(f.server.Port)
+	}
+	return "postgres://postgres@" + addr + "/postgres?sslmode=disable"
+}
+
+// rounds measures every setting on both sides; each round begins with the other side.
+func (f *fairness) rounds(ctx context.Context, out io.Writer) error {
+	for round := range f.o.Rounds {
+		for _, mixed := range []bool{false, true} {
+			sides := []string{"direct", "pgaccel"}
+			if round%2 == 1 {
+				slices.Reverse(sides)
+			}
+			for _, side := range sides {
+				c := fairnessCase{mixed, side}
+				before, err := f.child.metrics(ctx)
+				if err != nil {
+					return err
+				}
+				if err := f.measure(ctx, c, uint64(round)); err != nil {
+					return fmt.Errorf("%s: %w", c, err)
+				}
+				after, err := f.child.metrics(ctx)
+				if err != nil {
+					return err
+				}
+				was, _ := before.routes()
+				is, _ := after.routes()
+				fmt.Fprintf(out, "round %d, %s: %s, %d accelerated\n", round+1, c, f.summary(c), is-was)
+				if side == "pgaccel" && is == was {
+					return fmt.Errorf("%s: no query was accelerated", c)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// measure has clients send statements for the duration.
+func (f *fairness) measure(ctx context.Context, c fairnessCase, round uint64) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	roles := []string{oneKind, pointKind}
+	for range f.o.Heavy {
+		roles = append(roles, heavyKind)
+	}
+	if c.mixed {
+		roles = make([]string, f.o.Clients) // "": everything
+	}
+	conns := make([]*pgconn.PgConn, len(roles))
+	defer func() {
+		for _, conn := range conns {
+			if conn != nil {
+				conn.Close(context.WithoutCancel(ctx))
+			}
+		}
+	}()
+	for i := range conns {
+		var err error
+		if conns[i], err = pgconn.Connect(ctx, f.url(c.side)); err != nil {
+			return err
+		}
+	}
+	begun := time.Now()
+	over := begun.Add(f.o.Duration)
+	var wg sync.WaitGroup
+	for i, conn := range conns {
+		wg.Go(func() {
+			r := rand.New(rand.NewPCG(round, uint64(i)))
+			for ctx.Err() == nil && time.Now().Before(over) {
+				kind := roles[i]
+				if c.mixed {
+					kind = [...]string{oneKind, pointKind, pointKind, pointKind, pointKind, pointKind, pointKind, pointKind, pointKind, heavyKind}[r.IntN(10)]
+				}
+				took, err := f.statement(ctx, conn, kind, r)
+				if err != nil {
+					cancel(err)
+					return
+				}
+				f.mu.Lock()
+				if f.times[c] == nil {
+					f.times[c] = map[string][]time.Duration{}
+				}
+				f.times[c][kind] = append(f.times[c][kind], took)
+				f.mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	f.spent[c] += time.Since(begun)
+	return context.Cause(ctx)
+}
+
+// statement runs one of a kind and checks its answer.
+func (f *fairness) statement(ctx context.Context, conn *pgconn.PgConn, kind string, r *rand.Rand) (time.Duration, error) {
+	if kind == heavyKind {
+		i := r.IntN(len(fairnessHeavy))
+		a, took, err := ask(ctx, conn, fairnessHeavy[i])
+		if err == nil && (string(a.rows) != string(f.want[i].rows) || a.columns != f.want[i].columns) {
+			err = fmt.Errorf("%s: another answer:\n%s\ninstead of\n%s", fairnessHeavy[i], a.rows, f.want[i].rows)
+		}
+		return took, err
+	}
+	sql, want := "SELECT 1", "1\n"
+	if kind == pointKind {
+		id := 1 + r.IntN(f.o.Rows)
+		sql, want = fmt.Sprintf("SELECT v FROM facts WHERE id = %d", id), strconv.Itoa(int(int64(id)*7919%10007))+"\n"
+	}
+	a, took, err := ask(ctx, conn, sql)
+	if err == nil && string(a.rows) != want {
+		err = fmt.Errorf("%s: %q instead of %q", sql, a.rows, want)
+	}
+	return took, err
+}
+
+// percentile returns the p-th of sorted durations, 0 of none.
+func percentile(sorted []time.Duration, p float64) time.Duration {
+	if len(sorted) == 0 {
+		return 0
+	}
+	return sorted[min(int(p*float64(len(sorted))), len(sorted)-1)]
+}
+
+func (f *fairness) sorted(c fairnessCase, kind string) []time.Duration {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Sorted(slices.Values(f.times[c][kind]))
+}
+
+var fairnessKinds = []string{oneKind, pointKind, heavyKind}
+
+// summary is what was measured of a case so far, in a line.
+func (f *fairness) summary(c fairnessCase) (text string) {
+	for _, kind := range fairnessKinds {
+		times := f.sorted(c, kind)
+		if text != "" {
+			text += "; "
+		}
+		text += fmt.Sprintf("%s p50 %s p99 %s ms (%d)", kind, ms(percentile(times, 0.5)), ms(percentile(times, 0.99)), len(times))
+	}
+	return text
+}
+
+// print prints percentiles of both sides and their ratios.
+func (f *fairness) print(out io.Writer) {
+	fmt.Fprintf(out, "\nPostgreSQL %s, %d rows, %d rounds of %v.\n", f.version, f.o.Rows, f.o.Rounds, f.o.Duration)
+	fmt.Fprintf(out, "%-24s %-12s %11s %11s %7s %11s %11s %7s %10s %10s\n", "setting", "statement",
+		"direct p50", "pgaccel p50", "ratio", "direct p99", "pgaccel p99", "ratio", "direct /s", "pgaccel /s")
+	for _, mixed := range []bool{false, true} {
+		name := fmt.Sprintf("beside %d heavy clients", f.o.Heavy)
+		if mixed {
+			name = fmt.Sprintf("%d mixed clients", f.o.Clients)
+		}
+		for _, kind := range fairnessKinds {
+			d, p := fairnessCase{mixed, "direct"}, fairnessCase{mixed, "pgaccel"}
+			direct, here := f.sorted(d, kind), f.sorted(p, kind)
+			if len(direct) == 0 || len(here) == 0 {
+				continue
+			}
+			line := fmt.Sprintf("%-24s %-12s", name, kind)
+			for _, at := range []float64{0.5, 0.99} {
+				a, b := percentile(direct, at), percentile(here, at)
+				line += fmt.Sprintf(" %11s %11s %7s", ms(a), ms(b), ratio(float64(b)/float64(a)))
+			}
+			rate := func(c fairnessCase, n int) string { return digits(float64(n) / f.spent[c].Seconds()) }
+			fmt.Fprintf(out, "%s %10s %10s\n", line, rate(d, len(direct)), rate(p, len(here)))
+		}
+	}
+	fmt.Fprintln(out, "times in ms; ratio: pgaccel / direct")
+}
