@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 )
@@ -246,5 +247,41 @@ ALTER ROLE traveller SET search_path = other, public`)
 	direct, proxy = travellerDirect, traveller
 	for _, q := range queries {
 		same(t, q)
+	}
+}
+
+// TestShadowOfFloatSums: under --shadow 100% what cannot be compared is accelerated, and
+// counted as not compared; the rest is answered by Postgres, and compared.
+func TestShadowOfFloatSums(t *testing.T) {
+	s := privateStack(t, "CREATE TABLE facts (id int PRIMARY KEY, f float8, r real, v bigint);\n"+
+		"INSERT INTO facts SELECT g, g / 7.0, g / 3.0, g FROM generate_series(1, 20000) g;\nVACUUM ANALYZE facts", "--shadow", "100%")
+	conn := connect(t, s.proxy.url("postgres"))
+	for _, block := range []string{"", "BEGIN", "BEGIN ISOLATION LEVEL REPEATABLE READ"} {
+		for _, p := range protocols {
+			for sql, compared := range map[string]bool{"SELECT sum(f) FROM facts": false, "SELECT avg(r), count(*) FROM facts": false, "SELECT max(f), sum(v) FROM facts": true} {
+				if block != "" {
+					ask(t, conn, block, nil)
+				}
+				verdicts, accelerated := s.metric(t, "pgaccel_shadow_total"), s.queries(t, "accelerated")
+				if a := ask(t, conn, sql, p.format); a.err != "" || len(a.rows) != 1 {
+					t.Errorf("%s: %s", sql, a)
+				}
+				if block != "" {
+					ask(t, conn, "COMMIT", nil)
+				}
+				result, want := `result="not compared"`, 1
+				if compared {
+					result, want = `result="equal"`, 0
+				}
+				for end := time.Now().Add(30 * time.Second); s.metric(t, "pgaccel_shadow_total")[result] != verdicts[result]+1; time.Sleep(10 * time.Millisecond) {
+					if time.Now().After(end) {
+						t.Fatalf("%s %s (%s): %v, before %v", block, sql, p.name, s.metric(t, "pgaccel_shadow_total"), verdicts)
+					}
+				}
+				if got := s.queries(t, "accelerated") - accelerated; got != want {
+					t.Errorf("%s %s (%s): accelerated %d times, want %d", block, sql, p.name, got, want)
+				}
+			}
+		}
 	}
 }

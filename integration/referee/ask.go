@@ -41,6 +41,19 @@ type protocol struct {
 	formats  []int16 // of results
 	binary   bool    // parameters, where the generator can
 	times    int     // executions of a named statement
+	// oids are the types that parameters are declared as, where not as their constants say.
+	oids []uint32
+}
+
+// text returns the question's text and parameters.
+func (p protocol) text(q *query) (string, []bound) {
+	sql, bounds := q.sql(p.extended)
+	for i := range bounds {
+		if i < len(p.oids) {
+			bounds[i].oid = p.oids[i]
+		}
+	}
+	return sql, bounds
 }
 
 func randomProtocol(r *rand.Rand, columns int) protocol {
@@ -200,7 +213,7 @@ func difference(q *query, want, got answer) string {
 	case want.err != got.err:
 		return fmt.Sprintf("error %q, want %q", got.err, want.err)
 	case want.tag != got.tag:
-		return fmt.Sprintf("tag %q, want %q", got.tag, want.tag)
+		return fmt.Sprintf("tag %q, want %q%s", got.tag, want.tag, lacking(want, got))
 	case !slices.Equal(want.notices, got.notices):
 		return fmt.Sprintf("notices %q, want %q", got.notices, want.notices)
 	case !slices.Equal(want.fields, got.fields):
@@ -241,6 +254,24 @@ func difference(q *query, want, got answer) string {
 		}
 	}
 	return ""
+}
+
+// lacking shows a few rows that one answer has and the other has not.
+func lacking(want, got answer) string {
+	only := func(a, b []string) (out []string) {
+		left := map[string]int{}
+		for _, r := range b {
+			left[r]++
+		}
+		for _, r := range a {
+			if left[r]--; left[r] < 0 && len(out) < 3 {
+				out = append(out, r)
+			}
+		}
+		return out
+	}
+	w, g := shown(want.rows), shown(got.rows)
+	return fmt.Sprintf("; not wanted %v, wanted %v", only(g, w), only(w, g))
 }
 
 // canonical returns a form that is equal for values that sort as one: 0 and -0, 1.0

@@ -66,7 +66,7 @@ func (g *gen) comparison(depth int) *node {
 	if a.t.kind.isText() && !g.bytewise(a.t) && a.col == nil {
 		equal = true // ranks exist for the strings of a column
 	}
-	if g.reckless && g.chance(20) {
+	if g.reckless && g.chance(20) || g.odd && g.chance(60) {
 		equal = false
 	}
 	switch g.r.IntN(10) {
@@ -104,7 +104,7 @@ func (g *gen) comparison(depth int) *node {
 		symbol = pick(g.r, "=", "<>")
 	}
 	b := g.other(a, depth)
-	if (b.t.kind == char || b.lit == nil && a.t.kind.isText() && !g.bytewise(a.t)) && !g.reckless {
+	if (b.t.kind == char || b.lit == nil && a.t.kind.isText() && !g.bytewise(a.t)) && !g.reckless && !g.odd {
 		symbol = pick(g.r, "=", "<>")
 	}
 	if g.chance(15) {

@@ -13,6 +13,9 @@
 //	sets.go     random grouping sets
 //	generate.go random queries
 //	outside.go  questions that pgaccel has to leave to PostgreSQL
+//	literals.go constants that are read in ways of their own, parameters of other types
+//	limits.go   what is computed at the limits of types, where an expression may stand
+//	collation.go the collations that a run may be under
 //	change.go   random INSERT, UPDATE, DELETE, TRUNCATE and ALTER TABLE
 //	ask.go      one question to one session, and the comparison of two answers
 //	run.go      servers, sessions in parallel, the report

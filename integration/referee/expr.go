@@ -19,7 +19,10 @@ type gen struct {
 	keys    []*node
 	utc     bool // the session's zone is UTC: what depends on it is accelerated
 	params  bool // constants may be parameters
-	icu     bool // the default collation is not C
+	// linguistic says that the default collation is not C.
+	linguistic bool
+	// odd makes comparisons whose order the server may not have told.
+	odd bool
 	// reckless makes what is likely to be forwarded or to fail now and then.
 	reckless bool
 }
@@ -237,7 +240,7 @@ func alike(a, b typ) bool {
 
 // bytewise reports whether text sorts as its bytes do.
 func (g *gen) bytewise(t typ) bool {
-	return t.coll == `"C"` || t.coll == `"POSIX"` || t.coll == "" && !g.icu
+	return t.coll == `"C"` || t.coll == `"POSIX"` || t.coll == "" && !g.linguistic
 }
 
 func collationsAgree(a, b typ) bool {

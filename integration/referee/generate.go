@@ -18,8 +18,8 @@ func (g *gen) rows() *gen {
 // from chooses tables and joins.
 func (g *gen) from(s *schema, q *query) {
 	fact := s.tables[0]
-	if len(s.tables) > 1 && g.chance(15) {
-		fact = s.tables[1+g.r.IntN(len(s.tables)-1)]
+	if dims := s.related()[1:]; len(dims) > 0 && g.chance(15) {
+		fact = pick(g.r, dims...)
 	}
 	qualify := g.chance(10)
 	add := func(t *table, join string) *source {
@@ -128,7 +128,7 @@ func (g *gen) many(s *schema, q *query, add func(*table, string) *source) {
 		return
 	}
 	for range 8 {
-		to := pick(g.r, s.tables...)
+		to := pick(g.r, s.related()...)
 		a, b := pick(g.r, from.table.cols...), pick(g.r, to.cols...)
 		same := a.t.kind == b.t.kind && a.t.scale == b.t.scale && a.t.n == b.t.n && a.t.coll == b.t.coll
 		if a.other != "" || b.other != "" || !same || a.t.kind.isFloat() || len(to.rows)*len(from.table.rows) > 60*5000 {
@@ -298,7 +298,7 @@ func (g *gen) rowQuery(q *query) {
 func (g *gen) sortAndCut(q *query) {
 	sortable := func(n *node) bool {
 		// Computed text sorts only in C, char not at all by a condition's rule.
-		return n.lit == nil && n.noise == 0 && (!n.t.kind.isText() || n.col != nil || g.bytewise(n.t) || n.agg && !g.icu || g.reckless)
+		return n.lit == nil && n.noise == 0 && (!n.t.kind.isText() || n.col != nil || g.bytewise(n.t) || n.agg && !g.linguistic || g.reckless)
 	}
 	tail := func() string {
 		return pick(g.r, "", "", " ASC", " DESC", " DESC") + pick(g.r, "", "", "", " NULLS FIRST", " NULLS LAST")
@@ -367,7 +367,7 @@ func (g *gen) count(most int) *node {
 // wrapped puts a grouped query into FROM of another one.
 func (g *gen) wrapped(q *query) *query {
 	w := &query{wrap: q}
-	over := &gen{r: g.r, utc: g.utc, icu: g.icu}
+	over := &gen{r: g.r, utc: g.utc, linguistic: g.linguistic}
 	for i := range q.out {
 		q.out[i].as = fmt.Sprintf("w%d", i+1)
 		n := op(q.out[i].n.t, fmt.Sprintf("w.w%d", i+1)).within(q.out[i].n.lo, q.out[i].n.hi)

@@ -89,6 +89,12 @@ func randomSettings(g *gen, schema string) (list []string, utc bool) {
 	if g.chance(20) {
 		list = append(list, "SET extra_float_digits = "+pick(g.r, "1", "1", "1", "1", "1", "1", "2", "2", "3", "3", "3", "3", "3", "3", pick(g.r, "0", "-4")))
 	}
+	switch n := g.r.IntN(100); {
+	case n < 15:
+		list = append(list, "SET pgaccel.mode = 'force'")
+	case n < 18:
+		list = append(list, "SET pgaccel.mode = "+quote(pick(g.r, "auto", "off")))
+	}
 	if g.chance(10) {
 		list = append(list, "SET IntervalStyle = "+pick(g.r, "iso_8601", "sql_standard"))
 	}

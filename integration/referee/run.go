@@ -26,7 +26,9 @@ type Options struct {
 	Outside     int       // of 100 queries, how many are outside of the subset
 	Rows        int       // of fact tables, about; 0 is few
 	Eager       bool      // larger tables, which take the paths of tables much larger still; two questions at a time
-	ICU         bool      // the database's collation is one of ICU's
+	Literals    int       // of 100 queries, how many have constants that are read in ways of their own
+	Limits      int       // of 100 queries, how many are about the limits of types
+	Collation   string    // one of Collations; "" is C
 	Differences int       // end after so many; 0 is 3
 	Dir         string    // where found cases are written; "" is nowhere
 	Out         io.Writer // progress and report
@@ -59,8 +61,18 @@ func (r *Report) Share() float64 {
 	return float64(r.Accelerated) / float64(max(r.Queries, 1))
 }
 
-// LeastShare is the share below which a run proves too little.
-const LeastShare = 0.9
+// leastShare is the accelerated share of plain queries below which a run proves too little.
+const leastShare = 0.9
+
+// LeastShare is that of a run: what Literals and Limits ask need not be accelerated, nor
+// what touches a column of a nondeterministic collation.
+func (o *Options) LeastShare() float64 {
+	share := leastShare * float64(100-o.Literals-o.Limits) / 100
+	if o.Collation == "ci" {
+		share /= 2
+	}
+	return share
+}
 
 // schemaQueries is the number of queries on one schema before the next one.
 const schemaQueries = 400
@@ -202,6 +214,7 @@ func (r *run) samples() {
 
 // talk is one session's two connections and what they have been told.
 type talk struct {
+	number                int // of the session
 	direct, proxy, writer *session
 	// twin asks pgaccel the question before once more while proxy asks the next one, so
 	// that they share what can be shared. Nil: no.
@@ -221,8 +234,12 @@ type asked struct {
 	want answer
 }
 
-func (r *run) open(ctx context.Context) (*talk, error) {
-	t := &talk{}
+func (r *run) open(ctx context.Context, number int) (*talk, error) {
+	t := &talk{number: number}
+	url := r.stack.proxy
+	if number%3 == 1 && r.stack.byRole != "" {
+		url = r.stack.byRole
+	}
 	var err error
 	if t.direct, err = connect(ctx, r.stack.direct); err != nil {
 		return nil, err
@@ -231,11 +248,11 @@ func (r *run) open(ctx context.Context) (*talk, error) {
 		return nil, err
 	}
 	if r.Eager {
-		if t.twin, err = connect(ctx, r.stack.proxy); err != nil {
+		if t.twin, err = connect(ctx, url); err != nil {
 			return nil, err
 		}
 	}
-	t.proxy, err = connect(ctx, r.stack.proxy)
+	t.proxy, err = connect(ctx, url)
 	return t, err
 }
 
@@ -268,7 +285,7 @@ func (t *talk) tell(ctx context.Context, sqls ...string) error {
 
 // session asks about one schema after the other, until enough has been asked.
 func (r *run) session(ctx context.Context, number int) error {
-	t, err := r.open(ctx)
+	t, err := r.open(ctx, number)
 	if err != nil {
 		return err
 	}
@@ -322,7 +339,7 @@ func (r *run) session(ctx context.Context, number int) error {
 
 // questions asks schemaQueries questions about a schema.
 func (r *run) questions(ctx context.Context, t *talk, s *schema, rnd *rand.Rand) error {
-	g := &gen{r: rnd, icu: r.ICU}
+	g := &gen{r: rnd, linguistic: r.Collation != "" && r.Collation != "C"}
 	serial := 0
 	t.history = nil
 	for i := range schemaQueries {
@@ -341,16 +358,15 @@ func (r *run) questions(ctx context.Context, t *talk, s *schema, rnd *rand.Rand)
 		if t.inBlock == "" && g.chance(2) {
 			t.inBlock = pick(rnd, "BEGIN", "BEGIN", "BEGIN ISOLATION LEVEL REPEATABLE READ", "BEGIN READ ONLY", "START TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
 			t.left = 2 + rnd.IntN(8)
-			if err := t.tell(ctx, t.inBlock); err != nil {
+			block := []string{t.inBlock}
+			if g.chance(25) {
+				block = append(block, "SET LOCAL pgaccel.mode = "+quote(pick(rnd, "auto", "force", "force", "off")))
+			}
+			if err := t.tell(ctx, block...); err != nil {
 				return err
 			}
 		}
-		g.reckless = g.chance(4)
-		q := g.randomQuery
-		if g.chance(r.Outside) {
-			q = g.outsideQuery
-		}
-		question := q(s)
+		question := r.question(g, s)
 		p := randomProtocol(rnd, len(question.out))
 		if question.raw != "" && len(p.formats) != 1 {
 			p.formats = nil
@@ -380,6 +396,19 @@ func (r *run) questions(ctx context.Context, t *talk, s *schema, rnd *rand.Rand)
 			}
 			return nil // the next schema
 		}
+		// The same text with parameters of other types.
+		if _, bounds := question.sql(true); p.extended && len(bounds) > 0 && !failed && g.chance(20) {
+			p.oids = g.otherTypes(question, len(bounds))
+			if d, failed, err = r.compare(ctx, t, question, p); err != nil {
+				return err
+			}
+			if t.wrong != nil {
+				question, p, t.wrong = t.wrong.q, t.wrong.p, nil
+			}
+			if d != "" {
+				return r.found(ctx, t, s, question, p, d)
+			}
+		}
 		if t.inBlock != "" {
 			if t.left--; t.left <= 0 || failed {
 				if err := t.endBlock(ctx); err != nil {
@@ -389,6 +418,27 @@ func (r *run) questions(ctx context.Context, t *talk, s *schema, rnd *rand.Rand)
 		}
 	}
 	return t.endBlock(ctx)
+}
+
+// question makes one of the questions that the run is to ask.
+func (r *run) question(g *gen, s *schema) *query {
+	g.reckless, g.odd = g.chance(4), false
+	switch n := g.r.IntN(100); {
+	case n < r.Outside:
+		return g.outsideQuery(s)
+	case n < r.Outside+r.Limits:
+		q := g.limitsQuery(s)
+		if g.chance(15) {
+			g.oddLiterals(q)
+		}
+		return q
+	case n < r.Outside+r.Limits+r.Literals:
+		g.odd = true
+		q := g.randomQuery(s)
+		g.oddLiterals(q)
+		return q
+	}
+	return g.randomQuery(s)
 }
 
 func (t *talk) endBlock(ctx context.Context) error {
@@ -431,7 +481,7 @@ func (r *run) change(ctx context.Context, t *talk, g *gen, s *schema, serial *in
 
 // compare asks one question of both sides.
 func (r *run) compare(ctx context.Context, t *talk, q *query, p protocol) (diff string, failed bool, err error) {
-	sql, bounds := q.sql(p.extended)
+	sql, bounds := p.text(q)
 	r.asked.Add(int64(p.times))
 	want := t.direct.ask(ctx, sql, bounds, p)
 	last := t.last
@@ -439,7 +489,7 @@ func (r *run) compare(ctx context.Context, t *talk, q *query, p protocol) (diff 
 	beside := make(chan answer, 1)
 	if last != nil {
 		r.asked.Add(int64(last.p.times))
-		before, b := last.q.sql(last.p.extended)
+		before, b := last.p.text(last.q)
 		go func() { beside <- t.twin.ask(ctx, before, b, last.p) }()
 	}
 	got := t.proxy.ask(ctx, sql, bounds, p)
@@ -464,7 +514,7 @@ func (r *run) compare(ctx context.Context, t *talk, q *query, p protocol) (diff 
 // ownWrites asks in a block that has changed the data itself, and takes the change
 // back; first directly, then through pgaccel.
 func (r *run) ownWrites(ctx context.Context, t *talk, own []string, q *query, p protocol) (diff string, failed bool, err error) {
-	sql, bounds := q.sql(p.extended)
+	sql, bounds := p.text(q)
 	for _, o := range own {
 		if strings.HasPrefix(o, "VACUUM") || strings.HasPrefix(o, "BEGIN") || strings.HasPrefix(o, "REINDEX") {
 			return r.compare(ctx, t, q, p)
@@ -489,7 +539,7 @@ func (r *run) ownWrites(ctx context.Context, t *talk, own []string, q *query, p 
 func (r *run) found(ctx context.Context, t *talk, s *schema, q *query, p protocol, d string) error {
 	r.shrink.Lock()
 	defer r.shrink.Unlock()
-	sql, bounds := q.sql(p.extended)
+	sql, bounds := p.text(q)
 	block := t.inBlock
 	settings := slices.Clone(t.settings)
 	note := ""
@@ -504,7 +554,7 @@ func (r *run) found(ctx context.Context, t *talk, s *schema, q *query, p protoco
 	if t.proxy.IsClosed() || t.direct.IsClosed() {
 		t.close()
 		var err error
-		fresh, err := r.open(ctx)
+		fresh, err := r.open(ctx, t.number)
 		if err != nil {
 			return err
 		}
@@ -525,7 +575,7 @@ func (r *run) found(ctx context.Context, t *talk, s *schema, q *query, p protoco
 	defer r.mu.Unlock()
 	r.report.Differences = append(r.report.Differences, text)
 	if r.Dir != "" {
-		name := filepath.Join(r.Dir, fmt.Sprintf("found-%d-%d.sql", r.Seed, len(r.report.Differences)))
+		name := filepath.Join(r.Dir, fmt.Sprintf("found-%s%d-%d.sql", strings.TrimPrefix(r.Collation+"-", "-"), r.Seed, len(r.report.Differences)))
 		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
 			return err
 		}

@@ -30,6 +30,7 @@ type table struct {
 	key          []int // the unique key that joins use, nil for none
 	primary      bool  // the key is the primary key, not a unique index
 	extra        []int // columns with a further index, that is not unique
+	limits       bool  // holds what is least and greatest of each type
 	rows         [][]*string
 }
 
@@ -102,16 +103,29 @@ func tuple(row []*string) string {
 	return "(" + strings.Join(vals, ", ") + ")"
 }
 
-// schema is what one session asks about: a fact table first, then what it joins to.
+// schema is what one session asks about: a fact table first, then what it joins to, and
+// at last the table of limits.
 type schema struct {
 	name   string
 	tables []*table
 }
 
+// related are the tables without that of limits.
+func (s *schema) related() []*table {
+	if n := len(s.tables); n > 0 && s.tables[n-1].limits {
+		return s.tables[:n-1]
+	}
+	return s.tables
+}
+
+// limits is the table of limits.
+func (s *schema) limits() *table { return s.tables[len(s.tables)-1] }
+
 // world is what the server offers.
 type world struct {
 	collations []string // as COLLATE writes them, deterministic
 	loose      string   // a nondeterministic collation, "" for none
+	isLoose    bool     // columns of text have it, every other one
 	version    int
 	rows       int // of fact tables, about; 0 is few
 }
@@ -181,6 +195,7 @@ func randomSchema(r *rand.Rand, name string, w world) *schema {
 	}
 	f.fill(r, n)
 	s.tables = append([]*table{f}, s.tables...)
+	s.tables = append(s.tables, limitsTable(r, w, name))
 	return s
 }
 
@@ -200,6 +215,9 @@ func randomType(r *rand.Rand, w world) typ {
 	}
 	if t.kind.isText() && r.IntN(4) == 0 && len(w.collations) > 0 {
 		t.coll = w.collations[r.IntN(len(w.collations))]
+	}
+	if t.kind.isText() && w.isLoose && r.IntN(2) == 0 {
+		t.coll = w.loose
 	}
 	return t
 }
@@ -290,6 +308,11 @@ func (t *table) fill(r *rand.Rand, n int) {
 	for i := range n {
 		t.rows = append(t.rows, t.row(r, i, n))
 	}
+	t.hold()
+}
+
+// hold notes which text is in the rows.
+func (t *table) hold() {
 	for j, c := range t.cols {
 		if !c.t.kind.isText() || c.other != "" {
 			continue

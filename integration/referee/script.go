@@ -23,7 +23,8 @@ var renames atomic.Int64
 //	SELECT count(*) FROM t_f WHERE k0 = $1;
 //
 // A line "-- accelerated" before the question says that pgaccel must be the one to
-// answer it; "-- changes" begins statements that run after the tables are copied.
+// answer it; "-- changes" begins statements that run after the tables are copied; a line
+// "-- collation icu" names the run's where that is not C.
 type script struct {
 	head        []string
 	setup       []string
@@ -32,6 +33,7 @@ type script struct {
 	p           protocol
 	bounds      []bound
 	accelerated bool
+	collation   string
 	sql         string
 }
 
@@ -45,6 +47,9 @@ func (s *script) String() string {
 		for _, q := range list {
 			b.WriteString(q + ";\n")
 		}
+	}
+	if s.collation != "" && s.collation != "C" {
+		b.WriteString("-- collation " + s.collation + "\n")
 	}
 	put(s.setup)
 	if len(s.changes) > 0 {
@@ -99,6 +104,8 @@ func parseScript(text string) (*script, error) {
 				to = &s.changes
 			case "settings":
 				to = &s.settings
+			case "collation":
+				s.collation = rest
 			case "accelerated":
 				s.accelerated = true
 			case "ask":

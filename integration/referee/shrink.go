@@ -41,8 +41,8 @@ func (r *run) reduce(ctx context.Context, t *talk, s *schema, q *query, p protoc
 	}
 	x.query(ctx)
 	want, got = x.ask(ctx, x.q, x.p)
-	sc := &script{head: []string{oneLine(difference(x.q, want, got))}, settings: x.settings[1:], p: x.p}
-	sc.sql, sc.bounds = x.q.sql(x.p.extended)
+	sc := &script{head: []string{oneLine(difference(x.q, want, got))}, settings: x.settings[1:], p: x.p, collation: x.r.Collation}
+	sc.sql, sc.bounds = x.p.text(x.q)
 	for _, tb := range small.tables {
 		sc.setup = append(sc.setup, tb.ddl()...)
 		sc.setup = append(sc.setup, tb.inserts()...)
@@ -52,7 +52,7 @@ func (r *run) reduce(ctx context.Context, t *talk, s *schema, q *query, p protoc
 }
 
 func (x *reduction) ask(ctx context.Context, q *query, p protocol) (want, got answer) {
-	sql, bounds := q.sql(p.extended)
+	sql, bounds := p.text(q)
 	if len(p.formats) > 1 { // as many as there are columns now
 		p.formats = p.formats[:min(len(p.formats), len(q.out))]
 		for len(p.formats) < len(q.out) {
@@ -77,6 +77,7 @@ func (x *reduction) late() bool { return time.Now().After(x.deadline) }
 // query makes the query, its protocol and its settings smaller.
 func (x *reduction) query(ctx context.Context) {
 	for _, p := range []protocol{{times: 1}, {extended: true, times: 1}, {extended: true, times: 1, formats: []int16{1}}, {extended: true, prepared: true, times: 1}} {
+		p.oids = x.p.oids
 		if x.fails(ctx, x.q, p) {
 			x.p = p
 			break
@@ -271,7 +272,8 @@ func (x *reduction) data(ctx context.Context, s *schema) (*schema, error) {
 			row := make([]*string, len(r))
 			for i, v := range r {
 				if v != nil {
-					s := string(v)
+					// Beyond the last moment there is nothing that could be written.
+					s := strings.Replace(string(v), "294277-01-01 00:00:00", lastMoment, 1)
 					row[i] = &s
 				}
 			}

@@ -22,19 +22,21 @@ type stack struct {
 	pg            *pgserver.Server
 	accel         *server.Server
 	direct, proxy string // URLs
+	byRole        string // as proxy, where a role says the mode and not the connection; "" for none
 	world         world
 	cancel        context.CancelFunc
 }
 
-// startStack starts both. Options.ICU makes an ICU collation the database's default.
+// startStack starts both.
 func startStack(ctx context.Context, opt Options) (*stack, error) {
-	o := pgserver.Options{Settings: map[string]string{"autovacuum": "off", "max_parallel_workers_per_gather": "0"}}
-	if opt.ICU {
-		o.InitArgs = []string{"--locale-provider=icu", "--icu-locale=en-US"}
-	}
-	pg, err := pgserver.Start(ctx, o)
+	o, err := serverOptions(opt.Collation)
 	if err != nil {
 		return nil, err
+	}
+	o.Settings = map[string]string{"autovacuum": "off", "max_parallel_workers_per_gather": "0"}
+	pg, err := pgserver.Start(ctx, o)
+	if err != nil {
+		return nil, explainLocale(opt.Collation, err)
 	}
 	s := &stack{pg: pg, direct: fmt.Sprintf("postgres://postgres@127.0.0.1:%d/postgres?sslmode=disable", pg.Port)}
 	if err := s.start(opt); err != nil {
@@ -55,6 +57,15 @@ func (s *stack) start(opt Options) error {
 	if err := s.world.read(ctx, conn); err != nil {
 		return err
 	}
+	if s.world.isLoose = opt.Collation == "ci"; s.world.isLoose && s.world.loose == "" {
+		return errors.New("the server has no nondeterministic collation: it was built without ICU")
+	}
+	byRole := opt.Seed%2 == 0
+	if byRole {
+		if a := conn.ask(ctx, "CREATE ROLE rf_mode SUPERUSER LOGIN; ALTER ROLE rf_mode SET pgaccel.mode = 'force'", nil, protocol{}); a.err != "" {
+			return errors.New(a.err)
+		}
+	}
 	// Small segments: a table of some thousand rows has several.
 	segment := 1024
 	if opt.Rows >= 1<<17 {
@@ -67,8 +78,14 @@ func (s *stack) start(opt Options) error {
 		return err
 	}
 	s.proxy = fmt.Sprintf("postgres://postgres@%s/postgres?sslmode=disable&options=-c%%20pgaccel.mode%%3Dforce", s.accel.Addr())
+	if byRole {
+		s.byRole = fmt.Sprintf("postgres://rf_mode@%s/postgres?sslmode=disable", s.accel.Addr())
+	}
 	if kind, _, _ := strings.Cut(opt.Device, ":"); kind == "cuda" || kind == "emu" {
 		s.proxy += "%20-c%20pgaccel.device%3D" + kind
+		if byRole {
+			s.byRole += "&options=-c%20pgaccel.device%3D" + kind
+		}
 		return s.waitDevice()
 	}
 	return nil

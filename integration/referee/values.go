@@ -51,6 +51,7 @@ type typ struct {
 	prec, scale int
 	n           int
 	coll        string
+	whole       bool // of times and timestamps: whole seconds
 }
 
 const varying = -1
@@ -63,6 +64,8 @@ func (t typ) sql() string {
 		s += fmt.Sprintf("(%d,%d)", t.prec, t.scale)
 	case (t.kind == varchar || t.kind == char) && t.n > 0:
 		s += fmt.Sprintf("(%d)", t.n)
+	case t.whole:
+		s += "(0)"
 	}
 	if t.coll != "" {
 		s += " COLLATE " + t.coll

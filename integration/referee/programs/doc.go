@@ -11,19 +11,25 @@
 //	           the transactions must have no cycle that snapshot isolation forbids
 //	skew       SERIALIZABLE fails as it does without pgaccel
 //	ddl-chaos  schema changes of every kind, under load, leave Postgres' answer
+//	catalog    operators, casts, functions, types and schemas made, renamed, granted and
+//	           dropped in overlapping transactions leave Postgres' answer
+//	memory     portals left open, slow readers, messages in part and huge ones, many
+//	           sessions: the process keeps below a bound, and holds nothing at the end
 //	faults     fence, mirror and append together while processes are killed, streams
 //	           cut, disks filled
+//	restore    mirror, with a data directory, while older copies of the server's files,
+//	           base backups and older copies of the data directory are put back
 //
 // How it fits together:
 //
-//	writers, readers (fence.go, mirror.go, append.go, skew.go, ddl.go)
+//	writers, readers (fence.go, mirror.go, append.go, skew.go, ddl.go, catalog.go)
 //	   |            |
 //	   |  direct    | through pgaccel     session.go
 //	   |            v
 //	   |         pgaccel                  world.go
 //	   |            | link: delayed, cut  link.go
 //	   v            v
-//	   Postgres                           nemesis.go breaks all three
+//	   Postgres                           nemesis.go, restore.go break all three
 //
 // A program that forwards every read proves nothing, so that each demands a share
 // of accelerated reads, as /metrics counts them. A violation ends the run with exit

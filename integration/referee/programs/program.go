@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -30,6 +31,9 @@ type program struct {
 	share  float64 // of the reads that must have been accelerated
 	start  func(w *world) []workload
 	faults bool // nemesis works beside
+	// restores has a restorer work beside; pgaccel keeps its columns in a data directory.
+	restores bool
+	serve    []string // more flags for pgaccel
 }
 
 // programs are all, in the order in which they run.
@@ -39,8 +43,11 @@ var programs = []program{
 	{name: "append", schema: appendSchema, share: 0.7, start: func(w *world) []workload { return []workload{newAppend(w)} }},
 	{name: "skew", schema: skewSchema, share: 0.5, start: func(w *world) []workload { return []workload{newSkew(w)} }},
 	{name: "ddl-chaos", schema: chaosSchema, share: 0.1, start: func(w *world) []workload { return []workload{newChaos(w)} }},
+	{name: "catalog", schema: catalogSchema, share: 0.1, start: func(w *world) []workload { return []workload{newCatalogs(w)} }},
 	{name: "faults", schema: fenceSchema + mirrorSchema + appendSchema, share: 0.01, faults: true,
 		start: func(w *world) []workload { return []workload{newFence(w), newMirror(w), newAppend(w)} }},
+	{name: "restore", schema: mirrorSchema + restoreSchema, share: 0.01, restores: true, start: func(w *world) []workload { return []workload{newMirror(w), &quiet{w}} }},
+	{name: "memory", schema: memorySchema, share: 0.05, serve: []string{"--query-memory", strconv.Itoa(memoryBudget)}, start: func(w *world) []workload { return []workload{newMemory(w)} }},
 }
 
 // runOptions say how a program runs.
@@ -60,22 +67,21 @@ type runOptions struct {
 func (p *program) run(ctx context.Context, o runOptions) error {
 	began := time.Now()
 	fmt.Fprintf(o.out, "%s: seed %d, for %v\n", p.name, o.seed, o.duration)
-	if o.dataDir {
+	data := ""
+	if o.dataDir || p.restores {
 		dir, err := os.MkdirTemp("", "pgaccel-programs-data-")
 		if err != nil {
 			return err
 		}
 		defer os.RemoveAll(dir)
-		os.Setenv("PGACCEL_DATA_DIR", dir)
-		os.Setenv("PGACCEL_CHECKPOINT_INTERVAL", "500ms")
+		data = filepath.Join(dir, "data")
 	}
-	w, err := newWorld(ctx, o.binary, o.seed, p.schema, p.faults)
+	w, err := newWorld(ctx, o.binary, o.seed, p, data)
 	if err != nil {
 		return err
 	}
 	defer w.close()
 	w.lie = o.lie
-	w.keeps = o.dataDir
 	loads := p.start(w)
 	err = w.drive(ctx, p, loads, o)
 	if err == nil {
@@ -129,6 +135,13 @@ func (w *world) drive(ctx context.Context, p *program, loads []workload, o runOp
 	if p.faults && o.binary != "" {
 		wg.Go(func() {
 			if err = newNemesis(w, loads, o.out).run(ctx); err != nil {
+				cancel()
+			}
+		})
+	}
+	if p.restores && o.binary != "" {
+		wg.Go(func() {
+			if err = newRestorer(w, loads, o.out).run(ctx); err != nil {
 				cancel()
 			}
 		})
@@ -218,7 +231,7 @@ func (w *world) leave() error {
 		if err != nil {
 			return err
 		}
-		if len(a.rows) == 0 || w.keeps && len(a.rows) == 2 { // the slot and the publication stay
+		if len(a.rows) == 0 || w.data != "" && len(a.rows) == 2 { // the slot and the publication stay
 			break
 		}
 		if time.Now().After(deadline) {

@@ -53,7 +53,7 @@ func find(t *testing.T, name string) *program {
 // TestPrograms runs each program for some seconds.
 func TestPrograms(t *testing.T) {
 	for name, duration := range map[string]time.Duration{"fence": 3 * time.Second, "mirror": 5 * time.Second, "append": 5 * time.Second,
-		"skew": time.Second, "ddl-chaos": 7 * time.Second, "faults": 12 * time.Second} {
+		"skew": time.Second, "ddl-chaos": 7 * time.Second, "catalog": 8 * time.Second, "faults": 12 * time.Second, "restore": 15 * time.Second, "memory": 8 * time.Second} {
 		t.Run(name, func(t *testing.T) {
 			if err := find(t, name).run(t.Context(), runOptions{binary: pgaccel(t), seed: 1, duration: duration, out: t.Output()}); err != nil {
 				t.Error(err)

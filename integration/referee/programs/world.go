@@ -30,8 +30,9 @@ import (
 // between the two, and what is known of the run so far.
 type world struct {
 	seed    uint64
-	keeps   bool   // pgaccel has a data directory, and leaves its slot and publication
-	binary  string // of pgaccel; "" for none: then all sessions are direct
+	serve   []string // more flags for pgaccel
+	data    string   // pgaccel's data directory, with which it leaves its slot and publication; "" for none
+	binary  string   // of pgaccel; "" for none: then all sessions are direct
 	dir     string
 	disk    string // a small file system that holds the server's data, "" for none
 	history *history
@@ -63,14 +64,14 @@ type world struct {
 
 // newWorld starts a server with the schema, and pgaccel over all tables of schema
 // public.
-func newWorld(ctx context.Context, binary string, seed uint64, schema string, smallDisk bool) (*world, error) {
+func newWorld(ctx context.Context, binary string, seed uint64, p *program, data string) (*world, error) {
 	dir, err := os.MkdirTemp("", "pgaccel-programs-")
 	if err != nil {
 		return nil, err
 	}
-	w := &world{seed: seed, binary: binary, dir: dir, history: newHistory(), stop: func() {}}
+	w := &world{seed: seed, binary: binary, dir: dir, serve: p.serve, data: data, history: newHistory(), stop: func() {}}
 	w.accelerator.counts = map[string]int64{}
-	if err := w.start(ctx, schema, smallDisk); err != nil {
+	if err := w.start(ctx, p.schema, p.faults); err != nil {
 		w.close()
 		return nil, err
 	}
@@ -142,12 +143,7 @@ func (w *world) mountDisk() {
 // startServer starts the server, for the first time or again on the same data. Its
 // port may be another one.
 func (w *world) startServer(ctx context.Context) error {
-	dir := w.dir
-	if w.disk != "" {
-		dir = w.disk
-	}
-	pg, err := pgserver.Start(ctx, pgserver.Options{Dir: filepath.Join(dir, "pg"), Settings: map[string]string{
-		"max_wal_size": "128MB", "shared_buffers": "64MB", "logical_decoding_work_mem": "'1MB'", "log_min_messages": "fatal", "log_min_error_statement": "fatal"}})
+	pg, err := w.runServer(ctx)
 	if err != nil {
 		return err
 	}
@@ -155,6 +151,16 @@ func (w *world) startServer(ctx context.Context) error {
 	w.pg = pg
 	w.mu.Unlock()
 	return nil
+}
+
+// runServer starts it where nobody finds it.
+func (w *world) runServer(ctx context.Context) (*pgserver.Server, error) {
+	dir := w.dir
+	if w.disk != "" {
+		dir = w.disk
+	}
+	return pgserver.Start(ctx, pgserver.Options{Dir: filepath.Join(dir, "pg"), Settings: map[string]string{
+		"max_wal_size": "128MB", "shared_buffers": "64MB", "logical_decoding_work_mem": "'1MB'", "log_min_messages": "fatal", "log_min_error_statement": "fatal"}})
 }
 
 func (w *world) server() *pgserver.Server {
@@ -222,8 +228,12 @@ func (w *world) startAccelerator() error {
 		return err
 	}
 	defer log.Close()
-	cmd := exec.Command(w.binary, "serve", "--upstream", fmt.Sprintf("postgres://postgres@127.0.0.1:%d/postgres?sslmode=disable", w.link.port()),
-		"--listen", fmt.Sprintf("127.0.0.1:%d", w.accelerator.listen), "--http", fmt.Sprintf("127.0.0.1:%d", w.accelerator.web), "--accelerate", "public.*")
+	args := []string{"serve", "--upstream", fmt.Sprintf("postgres://postgres@127.0.0.1:%d/postgres?sslmode=disable", w.link.port()),
+		"--listen", fmt.Sprintf("127.0.0.1:%d", w.accelerator.listen), "--http", fmt.Sprintf("127.0.0.1:%d", w.accelerator.web), "--accelerate", "public.*"}
+	if w.data != "" {
+		args = append(args, "--data-dir", w.data, "--checkpoint-interval", "300ms")
+	}
+	cmd := exec.Command(w.binary, append(args, w.serve...)...)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "PGOPTIONS=") })
 	exited := make(chan struct{})

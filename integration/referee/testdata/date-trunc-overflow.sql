@@ -1,0 +1,6 @@
+-- timestamp(0) rounds to a value that is not valid any more: date_trunc did not fail
+CREATE TABLE t_f (k0 integer NOT NULL, ts0 timestamp(0), PRIMARY KEY (k0));
+INSERT INTO t_f VALUES
+ ('1', '294276-12-31 23:59:59.999999');
+-- ask simple
+SELECT date_trunc('day', ts0) FROM t_f;
