@@ -45,6 +45,7 @@ test: deps build
 # fetched into build/. VERSIONS=--short runs a part of it, VERSIONS=18 one of them.
 VERSIONS ?=
 test-versions: deps
+	@scripts/install-deps.sh test
 	@scripts/test-versions.sh $(VERSIONS)
 
 # Most of what CI runs; .ci/run also fuzzes, and tests with PostgreSQL 17 and 18.
@@ -105,10 +106,12 @@ ptx:
 fuzz:
 	@scripts/fuzz.sh $(FUZZTIME)
 
-# Random queries, of PostgreSQL and through pgaccel: N=0 asks without end.
+# Random queries, of PostgreSQL and through pgaccel: N=0 asks without end; under several
+# collations, N of each: REFEREE='-collation all'.
 N    ?= 20000
 SEED ?= 0
 referee: deps
+	@scripts/install-deps.sh test
 	$(GO) run ./scripts/referee -n $(N) -seed $(SEED) -dir integration/referee/testdata $(REFEREE)
 
 # The concurrency and fault programs, each for D, with a random seed unless SEED is

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Finds, or on Debian and Ubuntu installs, what building and running here needs:
 # a C compiler (the SQL parser is PostgreSQL's own), make, and a PostgreSQL server.
-# With "test" also a C++ compiler, which the emulator of GPU kernels calls; with "ptx"
-# clang, which compiles them for GPUs, too.
+# With "test" also a C++ compiler, which the emulator of GPU kernels calls, and the locale
+# en_US.UTF-8, in which tests make databases; with "ptx" clang, which compiles them for GPUs,
+# too.
 set -euo pipefail
 
 missing=()
@@ -18,15 +19,29 @@ if [ "${1:-}" = ptx ] && ! "$(dirname "$0")/clang.sh" >/dev/null 2>&1; then
 	missing+=(clang)
 fi
 command -v psql >/dev/null || missing+=(postgresql-client)
-[ ${#missing[@]} -eq 0 ] && exit 0
+locale=""
+if [ "${1:-}" = test ] && ! locale -a 2>/dev/null | grep -qix 'en_US\.utf-\?8'; then
+	locale=en_US
+	[ -e /usr/share/i18n/locales/$locale ] || missing+=(locales)
+fi
+[ ${#missing[@]} -eq 0 ] && [ -z "$locale" ] && exit 0
 
 if ! command -v apt-get >/dev/null; then
-	echo "please install: ${missing[*]} (clang: 16 or newer)" >&2
+	echo "please install: ${missing[*]} (clang: 16 or newer)${locale:+, and the locale $locale.UTF-8}" >&2
 	exit 1
 fi
 sudo=""
 if [ "$(id -u)" -ne 0 ]; then
 	sudo="sudo"
+fi
+makeLocale() {
+	[ -n "$locale" ] || return 0
+	echo "making: locale $locale.UTF-8"
+	$sudo localedef -i "$locale" -f UTF-8 "$locale.UTF-8"
+}
+if [ ${#missing[@]} -eq 0 ]; then
+	makeLocale
+	exit 0
 fi
 export DEBIAN_FRONTEND=noninteractive
 $sudo apt-get update -qq
@@ -44,3 +59,4 @@ if [ ! -e /etc/postgresql-common/createcluster.conf ] && printf '%s\n' "${missin
 	echo 'create_main_cluster = false' | $sudo tee /etc/postgresql-common/createcluster.conf >/dev/null
 fi
 $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+makeLocale
