@@ -49,7 +49,13 @@ type decision struct {
 
 func (s *statement) decide(cat *catalog.Catalog) *decision {
 	p := pushdown.Plan(s.sql, s.paramOIDs, cat)
-	d := &decision{statement: s, catalog: cat, query: p.Query, forward: p.Forward, forced: p.Small, shape: s.engine.stats.shapeOf(s.sql)}
+	shape, position := s.engine.stats.shapeOf(s.sql, p.At)
+	d := &decision{statement: s, catalog: cat, query: p.Query, forward: p.Forward, forced: p.Small, shape: shape}
+	if d.forward != nil {
+		f := *d.forward
+		f.Position = position
+		d.forward = &f
+	}
 	if d.forward == nil {
 		if f := olap.Supports(d.query); f != nil {
 			d.forward = f

@@ -61,23 +61,24 @@ func (s *stats) init() {
 	s.shapes = shapes
 }
 
-// shapeOf returns the shape of a statement, a new one where it is not known.
-func (s *stats) shapeOf(sql string) *shape {
-	text, err := pushdown.Normalize(sql)
+// shapeOf returns the shape of a statement, a new one where it is not known, and the
+// character of its text that byte at of the statement is, 0 for none.
+func (s *stats) shapeOf(sql string, at int) (*shape, int) {
+	text, position, err := pushdown.Normalize(sql, at)
 	if err != nil {
-		text = "<unparsable>" // the client's text may hold anything
+		text, position = "<unparsable>", 0 // the client's text may hold anything
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if sh, ok := s.shapes.Get(text); ok {
-		return sh
+		return sh, position
 	}
 	sh := &shape{text: text}
 	if old, ok := s.mismatched.Load(text); ok {
 		sh = old.(*shape)
 	}
 	s.shapes.Add(text, sh)
-	return sh
+	return sh, position
 }
 
 func (s *stats) count(route string, reason plan.Reason) {

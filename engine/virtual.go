@@ -72,6 +72,7 @@ type queryRow struct {
 	Route       string    `json:"route"`
 	Reason      string    `json:"reason"`
 	Detail      *string   `json:"detail"`
+	Position    *int      `json:"position"`
 	Calls       int64     `json:"calls"`
 	Accelerated int64     `json:"accelerated"`
 	Forwarded   int64     `json:"forwarded"`
@@ -118,7 +119,7 @@ var columns = map[string]string{
 	"tables":  `"name" text, "state" text, "detail" text, "rows" bigint, "bytes" bigint, "copied" timestamptz, "applied_lsn" pg_lsn, "inserted" bigint, "updated" bigint, "deleted" bigint, "deltas" integer, "history_bytes" bigint, "segments" integer, "oldest_snapshot_ms" double precision, "device_bytes" bigint`,
 	"columns": `"table" text, "column" text, "codec" text, "segments" integer, "bytes" bigint, "null_bytes" bigint, "device_bytes" bigint`,
 	"devices": `"device" text, "model" text, "memory_bytes" bigint, "budget_bytes" bigint, "used_bytes" bigint, "queries" bigint, "faults" bigint, "kernel_ms" double precision, "copied_bytes" bigint`,
-	"queries": `"query" text, "route" text, "reason" text, "detail" text, "calls" bigint, "accelerated" bigint, "forwarded" bigint, "rows" bigint, "total_ms" double precision, "mean_ms" double precision, "min_ms" double precision, "last_used" timestamptz, "checks" bigint, "mismatches" bigint, "device" text, "device_calls" bigint, "device_mean_ms" double precision`,
+	"queries": `"query" text, "route" text, "reason" text, "detail" text, "position" integer, "calls" bigint, "accelerated" bigint, "forwarded" bigint, "rows" bigint, "total_ms" double precision, "mean_ms" double precision, "min_ms" double precision, "last_used" timestamptz, "checks" bigint, "mismatches" bigint, "device" text, "device_calls" bigint, "device_mean_ms" double precision`,
 }
 
 // parametersMax is what a Bind can carry.
@@ -284,6 +285,9 @@ func (e *Engine) queryRows(texts bool) []queryRow {
 		if detail := sh.why.Detail; detail != "" {
 			r.Detail = &detail
 		}
+		if position := sh.why.Position; position > 0 {
+			r.Position = &position
+		}
 		if sh.accelerated > 0 {
 			r.Route = "accelerated"
 			r.MeanMS = r.TotalMS / float64(sh.accelerated)
@@ -293,7 +297,7 @@ func (e *Engine) queryRows(texts bool) []queryRow {
 		}
 		sh.mu.Unlock()
 		if !texts {
-			r.Query, r.Detail = "<insufficient privilege>", nil
+			r.Query, r.Detail, r.Position = "<insufficient privilege>", nil, nil
 		}
 		if r.Calls > 0 {
 			out = append(out, r)

@@ -49,6 +49,9 @@ const (
 type Forward struct {
 	Reason Reason
 	Detail string // for people; never with values of the user's data
+	// Position is the character, from 1, of the statement's text without constants at
+	// which what is refused begins; 0 where that is not known.
+	Position int
 }
 
 // Error implements error.

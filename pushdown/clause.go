@@ -15,6 +15,7 @@ func (a *analyzer) orderBy(q *plan.Query, items []*pg.Node, s *scope, targets []
 	for _, n := range items {
 		by := n.GetSortBy()
 		if by == nil || by.SortbyDir == pg.SortByDir_SORTBY_USING {
+			a.at = n
 			fail(plan.ReasonShape, "ORDER BY ... USING")
 		}
 		o := plan.Order{Desc: by.SortbyDir == pg.SortByDir_SORTBY_DESC}
@@ -142,12 +143,14 @@ func (a *analyzer) ordinalOrExpr(n *pg.Node, s *scope, outputs []plan.Expr, clau
 	if c := n.GetAConst(); c != nil {
 		v, ok := c.Val.(*pg.A_Const_Ival)
 		if !ok || v.Ival.GetIval() < 1 || int(v.Ival.GetIval()) > len(outputs) {
+			a.at = n
 			fail(plan.ReasonShape, clause+" a constant")
 		}
 		return outputs[v.Ival.GetIval()-1]
 	}
 	v := a.expr(n, s)
 	if v.unknown() {
+		a.at = n
 		fail(plan.ReasonParameter, clause+" a value without a type")
 	}
 	return v.e
@@ -173,6 +176,7 @@ func (a *analyzer) limit(n *pg.Node) plan.Expr {
 			return e
 		}
 	}
+	a.at = n
 	fail(plan.ReasonShape, "LIMIT or OFFSET of this form")
 	return nil
 }

@@ -21,6 +21,7 @@
 //	clause.go    GROUP BY, ORDER BY, LIMIT, the names of outputs
 //	select.go    all of it, in PostgreSQL's order
 //	small.go     what is not worth taking
+//	location.go  where in the text what is refused begins
 //	virtual.go   the schema pgaccel
 //
 // The rule for everything here: where the meaning is not certain, forward. A

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
+	"google.golang.org/protobuf/proto"
 
 	"pgaccel/catalog"
 	"pgaccel/plan"
@@ -13,8 +14,9 @@ import (
 // analyzer plans one statement.
 type analyzer struct {
 	cat    *catalog.Catalog
-	tables []plan.Table // in order of appearance; the driving table is chosen last
-	conds  []plan.Expr  // conjuncts of WHERE and of inner joins' ON
+	tables []plan.Table   // in order of appearance; the driving table is chosen last
+	refs   []*pg.RangeVar // how each is written
+	conds  []plan.Expr    // conjuncts of WHERE and of inner joins' ON
 	lefts  []leftJoin
 
 	params   []vector.Type // kind Invalid where not known yet
@@ -44,6 +46,11 @@ type analyzer struct {
 	sizes     map[*plan.Call]int // calls in the tree below
 	constants []plan.Expr        // plan.Query.Constants
 	built     int                // calls made so far
+
+	sql string // the statement
+	// at is the innermost syntax that is being analysed, nil between clauses: where a
+	// refusal's position is.
+	at proto.Message
 }
 
 // value is an expression whose type may still be open: a string constant, NULL or
@@ -115,6 +122,14 @@ func (a *analyzer) operator(symbol string) {
 
 // expr analyses an expression over the names of s.
 func (a *analyzer) expr(n *pg.Node, s *scope) value {
+	outer := a.at
+	a.at = n
+	v := a.exprOf(n, s)
+	a.at = outer
+	return v
+}
+
+func (a *analyzer) exprOf(n *pg.Node, s *scope) value {
 	switch x := n.GetNode().(type) {
 	case *pg.Node_AConst:
 		return a.constant(x.AConst)

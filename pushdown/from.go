@@ -127,6 +127,14 @@ func (a *analyzer) from(items []*pg.Node) *scope {
 }
 
 func (a *analyzer) fromItem(n *pg.Node) *scope {
+	outer := a.at
+	a.at = n
+	s := a.fromItemOf(n)
+	a.at = outer
+	return s
+}
+
+func (a *analyzer) fromItemOf(n *pg.Node) *scope {
 	switch x := n.GetNode().(type) {
 	case *pg.Node_RangeVar:
 		return a.table(x.RangeVar)
@@ -169,7 +177,7 @@ func (a *analyzer) table(r *pg.RangeVar) *scope {
 		ref = quoteAlways(r.Schemaname) + "." + ref
 	}
 	t := len(a.tables)
-	a.tables = append(a.tables, plan.Table{Meta: meta, Ref: ref})
+	a.tables, a.refs = append(a.tables, plan.Table{Meta: meta, Ref: ref}), append(a.refs, r)
 	item := &rel{name: meta.Name, schema: meta.Schema}
 	for i := range meta.Columns {
 		item.cols = append(item.cols, baseColumn(meta, t, i))
@@ -229,7 +237,7 @@ func (a *analyzer) derived(r *pg.RangeSubselect) *scope {
 	if sel == nil {
 		fail(plan.ReasonShape, "a FROM item of this form")
 	}
-	checkPlain(sel)
+	a.checkPlain(sel)
 	switch {
 	case len(sel.GroupClause) > 0, sel.HavingClause != nil, len(sel.DistinctClause) > 0:
 		fail(plan.ReasonShape, "grouped subquery in FROM")
@@ -281,6 +289,7 @@ func conjuncts(dst []plan.Expr, e plan.Expr) []plan.Expr {
 // evaluated makes no difference to the result. A left join's stay with it.
 func (a *analyzer) join(j *pg.JoinExpr) *scope {
 	if j.IsNatural {
+		a.atKeyword(pg.Token_NATURAL)
 		fail(plan.ReasonShape, "NATURAL JOIN")
 	}
 	if j.JoinUsingAlias != nil {
@@ -300,6 +309,7 @@ func (a *analyzer) join(j *pg.JoinExpr) *scope {
 		l, filters = a.nullable(j.Larg)
 		r = a.fromItem(j.Rarg)
 	case pg.JoinType_JOIN_FULL:
+		a.atKeyword(pg.Token_FULL)
 		fail(plan.ReasonShape, "FULL JOIN")
 	default:
 		fail(plan.ReasonShape, "a join of this kind")

@@ -48,8 +48,20 @@ func (a *analyzer) joinTree() (root int, joins []plan.Join, used map[int]bool) {
 			}
 		}
 	}
+	a.at = a.refs[a.unattached(roots[0], optional)]
 	fail(plan.ReasonShape, "join on no unique key")
 	return 0, nil, nil
+}
+
+// unattached returns the first table that cannot be attached to a driving table.
+func (a *analyzer) unattached(root int, optional map[int]*leftJoin) int {
+	joins, _, _ := a.attachAll(root, optional, true)
+	for t := range a.tables {
+		if t != root && !slices.ContainsFunc(joins, func(j plan.Join) bool { return j.Table == t }) {
+			return t
+		}
+	}
+	return root
 }
 
 // attachAll tries one driving table, with one join on no unique key if many is set.

@@ -87,11 +87,25 @@ func parse(sql string) ([]*pg.RawStmt, error) {
 
 // Normalize returns sql with its constants replaced by $n: the shape under which
 // executions are counted. An error means that sql cannot be parsed.
-func Normalize(sql string) (string, error) {
+//
+// position is where byte at of sql, at which a word begins, stands in it: in characters,
+// from 1, as PostgreSQL counts. It is 0 where at is negative.
+func Normalize(sql string, at int) (text string, position int, err error) {
 	if err := guard(sql); err != nil {
-		return "", err
+		return "", 0, err
 	}
-	return pg.Normalize(sql)
+	if at < 0 || at > len(sql) {
+		text, err = pg.Normalize(sql)
+		return text, 0, err
+	}
+	// Constants before it may be longer than their $n: a comment marks the place.
+	mark := "/**/"
+	for strings.Contains(sql, mark) {
+		mark = mark[:2] + "." + mark[2:]
+	}
+	text, err = pg.Normalize(sql[:at] + mark + sql[at:])
+	before, after, _ := strings.Cut(text, mark)
+	return before + after, utf8.RuneCountInString(before) + 1, err
 }
 
 // Fingerprint returns a short hash that is equal for statements that differ only

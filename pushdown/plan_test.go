@@ -136,7 +136,7 @@ func TestHostileStatements(t *testing.T) {
 		if st.Forward == nil || st.Forward.Reason != want {
 			t.Errorf("%.60s...: %.200s", sql, formatStatement(st))
 		}
-		if _, err := Normalize(sql); err == nil && want == plan.ReasonNotSelect {
+		if _, _, err := Normalize(sql, -1); err == nil && want == plan.ReasonNotSelect {
 			t.Errorf("%.60s...: normalized", sql)
 		}
 		SplitPrefix(sql)
@@ -183,11 +183,11 @@ func TestLongStatements(t *testing.T) {
 }
 
 func TestNormalize(t *testing.T) {
-	a, err := Normalize("SELECT sum(qty) FROM orders WHERE day > '2024-01-01' AND kind IN ('a', 'b')")
+	a, _, err := Normalize("SELECT sum(qty) FROM orders WHERE day > '2024-01-01' AND kind IN ('a', 'b')", -1)
 	if err != nil || a != "SELECT sum(qty) FROM orders WHERE day > $1 AND kind IN ($2, $3)" {
 		t.Errorf("%q, %v", a, err)
 	}
-	if _, err := Normalize("SELECT FROM ("); err == nil {
+	if _, _, err := Normalize("SELECT FROM (", -1); err == nil {
 		t.Error("no error")
 	}
 	x, _ := Fingerprint("SELECT sum(qty) FROM orders WHERE qty = 1")

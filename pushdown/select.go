@@ -17,6 +17,9 @@ import (
 type Statement struct {
 	Query   *plan.Query
 	Forward *plan.Forward
+	// At is the byte of the text at which what is refused begins; -1 where that is not
+	// known, and without Forward.
+	At int
 	// Small says why Query, though it can be answered, is not worth it: PostgreSQL
 	// answers as fast. nil where it is worth it.
 	Small *plan.Forward
@@ -26,13 +29,14 @@ type Statement struct {
 // client declared for $1, $2, ..., 0 or missing where it left them open. It never
 // panics, whatever the text.
 func Plan(sql string, paramOIDs []uint32, cat *catalog.Catalog) (st Statement) {
+	a := &analyzer{cat: cat, aggIndex: map[aggKey]int{}, intern: newInterner(), sizes: map[*plan.Call]int{}, called: map[string]bool{}, sql: sql}
 	defer func() {
 		if p := recover(); p != nil {
 			f, ok := p.(*plan.Forward)
 			if !ok {
 				f = &plan.Forward{Reason: plan.ReasonInternalError, Detail: fmt.Sprint(p)}
 			}
-			st = Statement{Forward: f}
+			st = Statement{Forward: f, At: location(a.at)}
 		}
 	}()
 	stmts, err := parse(sql)
@@ -53,7 +57,6 @@ func Plan(sql string, paramOIDs []uint32, cat *catalog.Catalog) (st Statement) {
 	if cat.Shadowed["::"] {
 		fail(plan.ReasonShadowed, "cast between built-in types")
 	}
-	a := &analyzer{cat: cat, aggIndex: map[aggKey]int{}, intern: newInterner(), sizes: map[*plan.Call]int{}, called: map[string]bool{}}
 	for _, oid := range paramOIDs {
 		open := oid == 0 || oid == vector.OIDUnknown
 		t := vector.TypeOf(vector.KindOf(oid))
@@ -64,32 +67,43 @@ func Plan(sql string, paramOIDs []uint32, cat *catalog.Catalog) (st Statement) {
 	}
 	q := a.query(sel)
 	a.finish(q)
-	return Statement{Query: q, Small: small(q)}
+	return Statement{Query: q, At: -1, Small: small(q)}
 }
 
 // checkPlain forwards the clauses that no SELECT here may have.
-func checkPlain(sel *pg.SelectStmt) {
+func (a *analyzer) checkPlain(sel *pg.SelectStmt) {
 	switch {
 	case sel.Op != pg.SetOperation_SETOP_NONE:
+		a.atKeyword(pg.Token_UNION, pg.Token_INTERSECT, pg.Token_EXCEPT)
 		fail(plan.ReasonShape, "UNION, INTERSECT or EXCEPT")
 	case sel.WithClause != nil:
+		a.at = sel.WithClause
 		fail(plan.ReasonShape, "WITH")
 	case len(sel.ValuesLists) > 0:
+		a.atKeyword(pg.Token_VALUES)
 		fail(plan.ReasonShape, "VALUES")
 	case sel.IntoClause != nil:
+		a.atKeyword(pg.Token_INTO)
 		fail(plan.ReasonNotSelect, "SELECT INTO")
 	case len(sel.LockingClause) > 0:
+		a.atKeyword(pg.Token_UPDATE, pg.Token_SHARE)
 		fail(plan.ReasonShape, "FOR UPDATE or FOR SHARE")
 	case len(sel.WindowClause) > 0:
+		a.at = sel.WindowClause[0]
 		fail(plan.ReasonShape, "window function")
 	case len(sel.FromClause) == 0:
 		walk(sel.ProtoReflect(), func(n *pg.Node) {
+			if n.GetSubLink() != nil {
+				a.at = n
+			}
 			if n.GetRangeVar() != nil {
 				fail(plan.ReasonShape, "a sub-select as a value")
 			}
 		})
+		a.at = nil
 		fail(plan.ReasonNoTable, "no FROM")
 	case sel.LimitOption == pg.LimitOption_LIMIT_OPTION_WITH_TIES:
+		a.atKeyword(pg.Token_FETCH)
 		fail(plan.ReasonShape, "FETCH FIRST ... WITH TIES")
 	}
 }
@@ -105,7 +119,9 @@ type target struct {
 // targets analyses a select list, with `*` expanded.
 func (a *analyzer) targets(list []*pg.Node, s *scope) []target {
 	var out []target
+	outer := a.at
 	for _, n := range list {
+		a.at = n
 		r := n.GetResTarget()
 		if r == nil || len(r.Indirection) > 0 {
 			fail(plan.ReasonShape, "an output column of this form")
@@ -115,7 +131,7 @@ func (a *analyzer) targets(list []*pg.Node, s *scope) []target {
 				for _, c := range cols {
 					a.mention(c)
 					name := &pg.Node{Node: &pg.Node_String_{String_: &pg.String{Sval: c.name}}}
-					ref := &pg.ColumnRef{Fields: []*pg.Node{name}}
+					ref := &pg.ColumnRef{Fields: []*pg.Node{name}, Location: ref.Location}
 					out = append(out, target{name: c.name, col: c, written: &pg.Node{Node: &pg.Node_ColumnRef{ColumnRef: ref}}})
 				}
 				continue
@@ -141,6 +157,7 @@ func (a *analyzer) targets(list []*pg.Node, s *scope) []target {
 	if len(out) == 0 {
 		fail(plan.ReasonShape, "no output columns")
 	}
+	a.at = outer
 	return out
 }
 
@@ -163,6 +180,7 @@ func starred(ref *pg.ColumnRef, s *scope) ([]col, bool) {
 // value returns the output's expression; one without a type is text.
 func (a *analyzer) targetExpr(t target) plan.Expr {
 	if t.col.refuse != nil {
+		a.at = t.written
 		panic(t.col.refuse)
 	}
 	if t.col.e != nil {
@@ -176,7 +194,7 @@ func (a *analyzer) output(v value) plan.Expr { return a.resolve(v, vector.TypeOf
 
 // query analyses a SELECT at the top, or the only FROM item of one.
 func (a *analyzer) query(sel *pg.SelectStmt) *plan.Query {
-	checkPlain(sel)
+	a.checkPlain(sel)
 	if len(sel.FromClause) == 1 {
 		if r := sel.FromClause[0].GetRangeSubselect(); r != nil && groups(r.Subquery.GetSelectStmt()) {
 			return a.overGrouped(sel, r)
@@ -211,6 +229,7 @@ func (a *analyzer) query(sel *pg.SelectStmt) *plan.Query {
 	q.Grouped = len(sel.GroupClause) > 0 || len(a.aggs) > 0 || sel.HavingClause != nil || a.grouping
 	distinct := len(sel.DistinctClause) > 0
 	if distinct && sel.DistinctClause[0].GetNode() != nil {
+		a.atKeyword(pg.Token_DISTINCT)
 		fail(plan.ReasonShape, "DISTINCT ON")
 	}
 	if distinct {
