@@ -107,8 +107,12 @@ type Decision interface {
 	Shadow(gate Gate, described []Field, params []vector.Datum) (*Check, error)
 	// Forwarded counts an execution that the proxy forwarded without calling Execute:
 	// for a reason that it found itself (ReasonParameter, ...), or "" for the decision's
-	// own, where its route is RouteForward.
-	Forwarded(reason plan.Reason)
+	// own, where its route is RouteForward. It returns when that was, for Completed; zero
+	// where nobody asks for it.
+	Forwarded(reason plan.Reason) time.Time
+	// Completed counts how long the server took for a forwarded execution, from when it was
+	// sent until it was complete.
+	Completed(took time.Duration)
 }
 
 // Gate is the server's answer to GateSQL.

@@ -193,7 +193,7 @@ func (d *decision) Gate() (GateForm, []string) { return d.form, d.gate }
 func (d *decision) GateMayFail() bool { return d.catalog.Revoked }
 
 // Forwarded implements Decision.
-func (d *decision) Forwarded(reason plan.Reason) {
+func (d *decision) Forwarded(reason plan.Reason) time.Time {
 	f := forward(reason, proxyDetails[reason])
 	if reason == "" {
 		f.Reason = plan.ReasonInternalError
@@ -201,8 +201,11 @@ func (d *decision) Forwarded(reason plan.Reason) {
 			f = d.forward
 		}
 	}
-	d.statement.engine.stats.forwarded(d.shape, f)
+	return d.statement.engine.stats.forwarded(d.shape, f)
 }
+
+// Completed implements Decision.
+func (d *decision) Completed(took time.Duration) { d.shape.served(took) }
 
 // proxyDetails are the details of the reasons that the proxy finds.
 var proxyDetails = map[plan.Reason]string{

@@ -42,6 +42,8 @@ type shape struct {
 	rows        int64
 	busy        time.Duration // sum over accelerated executions, without the gate
 	fastest     time.Duration
+	completed   int64         // forwarded executions that the server has completed
+	server      time.Duration // sum over these, from sending them to the server
 	last        time.Time
 	checks      int64 // shadow checks that came to something
 	mismatches  int64
@@ -108,13 +110,26 @@ func (s *stats) accelerated(sh *shape, d time.Duration, rows int, device string)
 	sh.last = time.Now()
 }
 
-func (s *stats) forwarded(sh *shape, why *plan.Forward) {
+// forwarded counts an execution, and returns when; zero where nobody sees the shape.
+func (s *stats) forwarded(sh *shape, why *plan.Forward) time.Time {
 	s.count("forwarded", why.Reason)
+	if sh.text == "" {
+		return time.Time{}
+	}
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	sh.forwarded++
 	sh.why = *why
 	sh.last = time.Now()
+	return sh.last
+}
+
+// served counts a forwarded execution that the server has completed.
+func (sh *shape) served(took time.Duration) {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	sh.completed++
+	sh.server += took
 }
 
 // Count is one value of pgaccel_queries_total.

@@ -80,6 +80,8 @@ type queryRow struct {
 	TotalMS     float64   `json:"total_ms"`
 	MeanMS      float64   `json:"mean_ms"`
 	MinMS       float64   `json:"min_ms"`
+	ServerMS    float64   `json:"forwarded_total_ms"`
+	ServerMean  float64   `json:"forwarded_mean_ms"`
 	LastUsed    time.Time `json:"last_used"`
 	Checks      int64     `json:"checks"`
 	Mismatches  int64     `json:"mismatches"`
@@ -119,7 +121,7 @@ var columns = map[string]string{
 	"tables":  `"name" text, "state" text, "detail" text, "rows" bigint, "bytes" bigint, "copied" timestamptz, "applied_lsn" pg_lsn, "inserted" bigint, "updated" bigint, "deleted" bigint, "deltas" integer, "history_bytes" bigint, "segments" integer, "oldest_snapshot_ms" double precision, "device_bytes" bigint`,
 	"columns": `"table" text, "column" text, "codec" text, "segments" integer, "bytes" bigint, "null_bytes" bigint, "device_bytes" bigint`,
 	"devices": `"device" text, "model" text, "memory_bytes" bigint, "budget_bytes" bigint, "used_bytes" bigint, "queries" bigint, "faults" bigint, "kernel_ms" double precision, "copied_bytes" bigint`,
-	"queries": `"query" text, "route" text, "reason" text, "detail" text, "position" integer, "calls" bigint, "accelerated" bigint, "forwarded" bigint, "rows" bigint, "total_ms" double precision, "mean_ms" double precision, "min_ms" double precision, "last_used" timestamptz, "checks" bigint, "mismatches" bigint, "device" text, "device_calls" bigint, "device_mean_ms" double precision`,
+	"queries": `"query" text, "route" text, "reason" text, "detail" text, "position" integer, "calls" bigint, "accelerated" bigint, "forwarded" bigint, "rows" bigint, "total_ms" double precision, "mean_ms" double precision, "min_ms" double precision, "forwarded_total_ms" double precision, "forwarded_mean_ms" double precision, "last_used" timestamptz, "checks" bigint, "mismatches" bigint, "device" text, "device_calls" bigint, "device_mean_ms" double precision`,
 }
 
 // parametersMax is what a Bind can carry.
@@ -292,6 +294,10 @@ func (e *Engine) queryRows(texts bool) []queryRow {
 			r.Route = "accelerated"
 			r.MeanMS = r.TotalMS / float64(sh.accelerated)
 		}
+		if sh.completed > 0 {
+			r.ServerMS = ms(sh.server)
+			r.ServerMean = r.ServerMS / float64(sh.completed)
+		}
 		if sh.onDevice > 0 {
 			r.DeviceMS = ms(sh.deviceBusy) / float64(sh.onDevice)
 		}
@@ -317,7 +323,8 @@ func (v *viewing) Split() (string, string, Decision) { return "", "", nil }
 func (v *viewing) Gate() (GateForm, []string)        { return GateFull, nil }
 func (v *viewing) GateMayFail() bool                 { return false }
 func (v *viewing) Comparable() bool                  { return false }
-func (v *viewing) Forwarded(plan.Reason)             {}
+func (v *viewing) Forwarded(plan.Reason) time.Time   { return time.Time{} }
+func (v *viewing) Completed(time.Duration)           {}
 func (v *viewing) Speculate(context.Context, *Transaction, func([]uint32) ([]vector.Datum, bool)) Speculation {
 	return nil
 }

@@ -53,6 +53,9 @@ GRANT SELECT ON small TO reader`, "--memory", "4MiB", "--accelerate", "public.*,
 		}
 		session.Close(t.Context())
 	}
+	if a := ask(t, conn, "SELECT query, forwarded, round(forwarded_total_ms), forwarded_mean_ms FROM pgaccel.queries WHERE forwarded > 0 AND reason NOT IN ('result description', 'privilege') AND NOT (forwarded_mean_ms > 0 AND forwarded_total_ms >= forwarded_mean_ms)", nil); len(a.rows) > 0 || a.err != "" {
+		t.Errorf("forwarded executions without a time: %s", a)
+	}
 	if a := ask(t, connect(t, s.proxy.url("reader")), "SELECT count(*) FILTER (WHERE detail IS NOT NULL OR position IS NOT NULL), count(*) > 5 FROM pgaccel.queries", nil); len(a.rows) != 1 || a.rows[0] != `"0"|"t"|` {
 		t.Errorf("details are shown to who may not see texts: %s", a)
 	}

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"pgaccel/engine"
 	"pgaccel/plan"
@@ -74,6 +75,8 @@ type fakeStatement struct {
 
 	executions atomic.Int32
 	forwarded  atomic.Int32
+	completed  atomic.Int32 // calls of Completed, and what they were given
+	took       atomic.Int64
 	mu         sync.Mutex
 	params     []vector.Datum
 	fields     []engine.Field
@@ -178,11 +181,17 @@ func (s *fakeStatement) setSpeculate(begin func(context.Context, []vector.Datum)
 	s.speculate = begin
 }
 
-func (s *fakeStatement) Forwarded(r plan.Reason) {
+func (s *fakeStatement) Forwarded(r plan.Reason) time.Time {
 	s.forwarded.Add(1)
 	s.mu.Lock()
 	s.reason = r
 	s.mu.Unlock()
+	return time.Now()
+}
+
+func (s *fakeStatement) Completed(took time.Duration) {
+	s.completed.Add(1)
+	s.took.Add(int64(took))
 }
 
 // saw returns what the last execution was given, and the last reason to forward.

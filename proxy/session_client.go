@@ -195,7 +195,15 @@ func (s *session) relayQuery() action {
 	return relay
 }
 
-// text returns a Query's text, nil where the body is none.
+// forwardQuery lets a Query pass that was decided on, and counts it.
+func (s *session) forwardQuery(d engine.Decision, r plan.Reason) action {
+	sent := d.Forwarded(r)
+	do := s.relayQuery()
+	s.queue.timed(d, sent)
+	return do
+}
+
+// queryText returns a Query's text, nil where the body is none.
 func queryText(message []byte) []byte {
 	text, rest, err := wire.CString(message[wire.HeaderLen:])
 	if err != nil || len(rest) != 0 {
@@ -244,24 +252,19 @@ func (s *session) query(message []byte, before *[]byte) action {
 		*before = s.ask(d.View(), "", nil, *before)
 		return swallow
 	case route == engine.RouteForward:
-		d.Forwarded("")
-		return s.relayQuery()
+		return s.forwardQuery(d, "")
 	case !quiet || hasParameter(text):
-		d.Forwarded(plan.ReasonNotSelect)
-		return s.relayQuery()
+		return s.forwardQuery(d, plan.ReasonNotSelect)
 	case !s.encodingKnown(text):
-		d.Forwarded(plan.ReasonSettings)
-		return s.relayQuery()
+		return s.forwardQuery(d, plan.ReasonSettings)
 	case s.gateBarred(d, nil) && route != engine.RouteSplit:
-		d.Forwarded(plan.ReasonPrivilege)
-		return s.relayQuery()
+		return s.forwardQuery(d, plan.ReasonPrivilege)
 	}
 	if route == engine.RouteSplit {
 		prefix, lastSQL, last := d.Split()
 		padded, ok := padded(sql, prefix, lastSQL)
 		if !ok || s.status == 'I' && !opensTransaction(prefix) {
-			d.Forwarded(plan.ReasonNotSelect)
-			return s.relayQuery()
+			return s.forwardQuery(d, plan.ReasonNotSelect)
 		}
 		s.beginPrefix(prefix, padded, last, before)
 		return swallow
@@ -452,9 +455,10 @@ func (s *session) execute(message []byte, before *[]byte) action {
 	}
 	d := p.s.st.Decide(s.modeNamed)
 	forward := func(r plan.Reason) action {
-		d.Forwarded(r)
+		sent := d.Forwarded(r)
 		p.forwarded = true
 		s.queue.push(replyExecute)
+		s.queue.timed(d, sent)
 		return relay
 	}
 	switch {

@@ -99,6 +99,7 @@ func (s *session) fromServer(typ byte, message []byte, total int) action {
 			s.doubtGate()
 		}
 		if kind == replyExecute {
+			s.queue.completed(true)
 			s.pop(own)
 		}
 		if !own && s.checking() != nil {
@@ -292,6 +293,7 @@ func (s *session) ready(message []byte) action {
 		s.lose()
 		return relay
 	}
+	s.queue.completed(true)
 	s.queue.pop()
 	s.queue.dropCopyEnds()
 	s.started, s.copyIn, s.copySync = true, false, false
@@ -352,6 +354,7 @@ func (s *session) failed(body []byte) action {
 	}
 	switch k & replyKind {
 	case replySync, replyQuery, replyFunction, replyStartup:
+		s.queue.completed(false)
 		s.copyIn = false
 		if k&replyOwn == 0 && s.checking() != nil {
 			return s.checkFailed(body)

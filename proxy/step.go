@@ -532,6 +532,9 @@ func (s *session) pass() {
 		t.portal.forwarded = true
 		s.queue.push(replyExecute)
 	}
+	if t.decision != nil {
+		s.queue.timed(t.decision, time.Now())
+	}
 	s.toServer.add(t.original)
 	if t.simple && s.wrap.stage == wrapOpen {
 		s.toServer.add(s.closeWrap(nil))

@@ -1,6 +1,10 @@
 package proxy
 
-import "pgaccel/engine"
+import (
+	"time"
+
+	"pgaccel/engine"
+)
 
 // Every message that makes the server answer has an entry in a queue, so that it is
 // known whose answer comes next: the client's, to be relayed, or one of pgaccel's
@@ -37,6 +41,9 @@ type ref struct {
 	view      *viewChange  // Parse, Close
 	described *engine.View // Describe
 	query     bool         // Describe, which stands for a Query's
+
+	forwarded engine.Decision // Query, Execute: that it counts for, since sent
+	sent      time.Time
 }
 
 // replies is the queue. The zero value is empty.
@@ -77,8 +84,39 @@ func (q *replies) push(k reply) {
 }
 
 func (q *replies) pushRef(k reply, r ref) {
-	q.push(k | replyRef)
+	q.push(k)
+	q.attach(r)
+}
+
+// attach gives the newest entry, which has none, a reference.
+func (q *replies) attach(r ref) {
+	q.kinds[len(q.kinds)-1] |= replyRef
+	if q.refHead > 0 && len(q.refs) == cap(q.refs) {
+		q.refs = q.refs[:copy(q.refs, q.refs[q.refHead:])]
+		q.refHead = 0
+	}
 	q.refs = append(q.refs, r)
+}
+
+// timed has the newest entry, an execution that is forwarded, timed since sent; not where
+// that is zero.
+func (q *replies) timed(d engine.Decision, sent time.Time) {
+	if !sent.IsZero() {
+		q.attach(ref{forwarded: d, sent: sent})
+	}
+}
+
+// completed ends the timing of the oldest entry, if there is one. ok is false where the
+// execution has failed, which is not counted.
+func (q *replies) completed(ok bool) {
+	if q.kinds[q.head]&replyRef == 0 {
+		return
+	}
+	r := &q.refs[q.refHead]
+	if r.forwarded != nil && ok {
+		r.forwarded.Completed(time.Since(r.sent))
+	}
+	r.forwarded = nil
 }
 
 // first returns the oldest entry; ok is false where nothing is owed.
