@@ -28,7 +28,7 @@ type DemoOptions struct {
 // Demo shows what pgaccel does, on a private Postgres server with a generated data set:
 // it runs 13 queries both ways, compares the answers, prints one table to out, and says
 // how to try it by hand. Like SSB it returns an error where a query was not accelerated or
-// an answer is wrong. Everything is gone when it returns.
+// an answer is wrong. Interrupted, it prints what it has. Everything is gone when it returns.
 func Demo(ctx context.Context, d DemoOptions, out io.Writer) (err error) {
 	defer interrupted(ctx, &err)
 	o := SSBOptions{Scale: d.Scale, RunOptions: RunOptions{Rounds: 1, Runs: 3, Binary: d.Binary, ServeArgs: d.ServeArgs, PGBinDir: d.PGBinDir, Progress: d.Progress}}
@@ -41,7 +41,6 @@ func Demo(ctx context.Context, d DemoOptions, out io.Writer) (err error) {
 	if d.HTTP == "" {
 		d.HTTP = "127.0.0.1:8432"
 	}
-	start := time.Now()
 	rows, err := ssb.Rows("lineorder", o.Scale)
 	if err != nil {
 		return err
@@ -51,16 +50,28 @@ func Demo(ctx context.Context, d DemoOptions, out io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	s, err := startSession(ctx, load, o.RunOptions, d.Listen, d.HTTP)
+	return d.run(ctx, load, o.RunOptions, out)
+}
+
+// run shows the queries of a workload.
+func (d DemoOptions) run(ctx context.Context, load workload, o RunOptions, out io.Writer) error {
+	start := time.Now()
+	s, err := startSession(ctx, load, o, d.Listen, d.HTTP)
 	if err != nil {
 		return err
 	}
 	defer s.close()
-	if err := s.run(ctx, o.Rounds, o.Runs); err != nil {
+	err = s.run(ctx, o.Rounds, o.Runs)
+	if err != nil && (ctx.Err() == nil || !s.untilInterrupted(out)) {
 		return err
 	}
-	fmt.Fprintf(out, "\n13 queries of the Star Schema Benchmark, straight to PostgreSQL %s and through pgaccel (%d cores, medians of %d runs):\n\n",
-		s.version, runtime.NumCPU(), o.Runs)
+	fmt.Fprintf(out, "\n%d queries of the Star Schema Benchmark, straight to PostgreSQL %s and through pgaccel (%d cores, medians of %d runs):\n\n",
+		len(load.queries), s.version, runtime.NumCPU(), o.Runs)
+	if err != nil {
+		s.printInterrupted(out, o)
+		s.printJudgement(out)
+		return err
+	}
 	printResults(out, s.results, false)
 	fmt.Fprintf(out, "\npgaccel copied the tables (%s in Postgres) into %s of columns in %s. The demo took %.0f s.\n",
 		size(s.heapBytes), size(s.storeBytes), seconds(s.child.FirstCopy), time.Since(start).Seconds())

@@ -64,7 +64,7 @@ type gpuRun struct {
 
 // GPU runs the benchmark of the device path: each part writes its tables to out and
 // checks its answers. A part that fails does not keep the others from running; the error
-// tells of all that failed.
+// tells of all that failed. Interrupted, it prints what it has.
 func GPU(ctx context.Context, o GPUOptions, out io.Writer) (err error) {
 	defer interrupted(ctx, &err)
 	if err := o.fill(); err != nil {
@@ -104,6 +104,7 @@ func GPU(ctx context.Context, o GPUOptions, out io.Writer) (err error) {
 		}
 		fmt.Fprintf(o.Progress, "%s took %v\n", name, time.Since(began).Round(100*time.Millisecond))
 		if ctx.Err() != nil {
+			fmt.Fprintf(out, "INTERRUPTED in part %s.\n", name)
 			break
 		}
 	}
@@ -120,6 +121,18 @@ func (r *gpuRun) part(ctx context.Context, f func(context.Context) error) error 
 	}
 	defer r.close()
 	return f(ctx)
+}
+
+// showSoFar shows what there is of a table whose measuring has ended with an error, such
+// as that of an interruption, which it returns; all of it where err is nil.
+func (r *gpuRun) showSoFar(t gpuTable, err error) error {
+	if err != nil {
+		t.Notes = append(t.Notes, "INCOMPLETE: "+err.Error())
+	}
+	if len(t.Rows) > 0 {
+		r.show(t)
+	}
+	return err
 }
 
 // show prints a table and adds it to the report.

@@ -82,9 +82,10 @@ func (r *gpuRun) clients(ctx context.Context, d *ssbData, part, where string, me
 			w.want = append(w.want, want)
 		}
 	}
+	var failed error
 	for _, equal := range []bool{false, true} {
-		if err := r.clientsOf(ctx, d, memory, work, equal); err != nil {
-			return err
+		if failed = r.clientsOf(ctx, d, memory, work, equal); failed != nil {
+			break
 		}
 	}
 	t := gpuTable{Part: part, Title: fmt.Sprintf("Clients in process, queries in turns, %s, scale factor %v", where, r.Scale),
@@ -93,8 +94,7 @@ func (r *gpuRun) clients(ctx context.Context, d *ssbData, part, where string, me
 	for _, w := range work {
 		t.Rows = append(t.Rows, w.rows...)
 	}
-	r.show(t)
-	return nil
+	return r.showSoFar(t, failed)
 }
 
 // sameShape plans n queries that are q1.1 with other constants, no two of them equal.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"pgaccel/colstore"
@@ -45,12 +44,16 @@ func (r *gpuRun) coprocessorAlone(ctx context.Context, d *ssbData, planned []ssb
 		size(data), size(budget), r.Runs),
 		Columns: []string{"query", "time", "MB read", "its copy", "time / its copy", "MB copied", "their copy", "time / their copy", "plain MB", "plain copy", "plain copy / time", "kernels", "CPU"}}
 	var wrong []string
+	var failed error
+queries:
 	for i := range planned {
 		q := &planned[i]
+		fmt.Fprintf(r.Progress, "coprocessor: %s\n", q.name)
 		began := time.Now()
 		want, err := olap.Execute(ctx, q.q, q.in, olap.Options{})
 		if err != nil {
-			return fmt.Errorf("%s on the processor: %w", q.name, err)
+			failed = fmt.Errorf("%s on the processor: %w", q.name, err)
+			break
 		}
 		cpu := milliseconds(time.Since(began))
 		var took []time.Duration
@@ -59,7 +62,8 @@ func (r *gpuRun) coprocessorAlone(ctx context.Context, d *ssbData, planned []ssb
 			began := time.Now()
 			got, report, err := q.onDevice(ctx, m, 0)
 			if err != nil {
-				return fmt.Errorf("%s: %w", q.name, err)
+				failed = fmt.Errorf("%s: %w", q.name, err)
+				break queries
 			}
 			did = report
 			if run > 0 {
@@ -87,11 +91,7 @@ func (r *gpuRun) coprocessorAlone(ctx context.Context, d *ssbData, planned []ssb
 		t.Rows = append(t.Rows, row)
 	}
 	t.Notes = []string{fmt.Sprintf("copy: the bytes at the rate of host to device that was measured in this run, %.1f GB/s. MB read: the encoded columns that a query reads; MB copied: what of them was not on the device yet. plain: the columns of lineorder that a query reads, at 4 bytes a value.", r.copies.Host)}
-	r.show(t)
-	if len(wrong) > 0 {
-		return fmt.Errorf("wrong answers:\n  %s", strings.Join(wrong, "\n  "))
-	}
-	return nil
+	return errors.Join(r.showSoFar(t, failed), wrongAnswers(wrong))
 }
 
 // readBytes is the size of the encoded columns that some of the queries read.

@@ -57,8 +57,22 @@ func (r *gpuRun) endToEnd(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	row := func(q *result, cpu []time.Duration) []any {
+		device, postgres := milliseconds(median(q.pgaccel)), milliseconds(median(q.postgres))
+		row := []any{q.query.Name, q.answer.n, device, nil, postgres, nil, postgres / device}
+		if cpu != nil {
+			alone := milliseconds(median(cpu))
+			row[3], row[5] = alone, alone/device
+		}
+		return row
+	}
 	if err := s.run(ctx, 1, r.Runs); err != nil {
-		return err
+		for _, q := range s.results {
+			if len(q.pgaccel) > 0 && len(q.postgres) > 0 {
+				t.Rows = append(t.Rows, row(q, nil))
+			}
+		}
+		return r.showSoFar(t, err)
 	}
 	ran, err := onDevice()
 	if err != nil {
@@ -76,14 +90,13 @@ func (r *gpuRun) endToEnd(ctx context.Context) error {
 	for _, q := range s.results {
 		times, _, wrong, err := q.query.repeat(ctx, s.pgaccel, r.Runs, &q.answer)
 		if err != nil {
-			return fmt.Errorf("%s: %w", q.query.Name, err)
+			return errors.Join(append(errs, r.showSoFar(t, fmt.Errorf("%s: %w", q.query.Name, err)))...)
 		}
 		if wrong != "" {
 			errs = append(errs, fmt.Errorf("%s on the processor: %s", q.query.Name, wrong))
 		}
-		device, cpu, postgres := milliseconds(median(q.pgaccel)), milliseconds(median(times)), milliseconds(median(q.postgres))
-		devices, ratios = append(devices, device), append(ratios, postgres/device)
-		t.Rows = append(t.Rows, []any{q.query.Name, q.answer.n, device, cpu, postgres, cpu / device, postgres / device})
+		devices, ratios = append(devices, milliseconds(median(q.pgaccel))), append(ratios, q.speedup())
+		t.Rows = append(t.Rows, row(q, times))
 	}
 	t.Rows = append(t.Rows, []any{"geomean", nil, geomean(devices), nil, nil, nil, geomean(ratios)})
 	r.show(t)
@@ -92,15 +105,15 @@ func (r *gpuRun) endToEnd(ctx context.Context) error {
 	for _, where := range []string{kind, "auto", "cpu"} {
 		before, err := onDevice()
 		if err != nil {
-			return err
+			return r.showSoFar(many, err)
 		}
 		n, took, err := s.many(ctx, func(c *pgconn.PgConn) error { return set(c, where) }, r.Quick)
 		if err != nil {
-			return fmt.Errorf("%d clients: %w", clientsMany, err)
+			return r.showSoFar(many, fmt.Errorf("%d clients: %w", clientsMany, err))
 		}
 		after, err := onDevice()
 		if err != nil {
-			return err
+			return r.showSoFar(many, err)
 		}
 		many.Rows = append(many.Rows, []any{where, n, float64(n) / took.Seconds(), share(float64(after-before), float64(n))})
 	}

@@ -57,11 +57,14 @@ func (r *gpuRun) ssbAlone(ctx context.Context, d *ssbData, queries []ssbPlanned)
 		Columns: []string{"query", "groups", "kernels", "kernels cold", "in process", "cold", "CPU", "CPU / GPU", "MB read", "GB/s", "of copy", "best published", "published / kernels cold"}}
 	var logs [4][]float64
 	var wrong []string
+	var failed error
 	for i := range queries {
 		q := &queries[i]
+		fmt.Fprintf(r.Progress, "ssb: %s\n", q.name)
 		x, err := r.measureQuery(ctx, m, q, flush)
 		if err != nil {
-			return fmt.Errorf("%s: %w", q.name, err)
+			failed = fmt.Errorf("%s: %w", q.name, err)
+			break
 		}
 		if x.wrong != "" {
 			wrong = append(wrong, q.name+": "+x.wrong)
@@ -81,17 +84,22 @@ func (r *gpuRun) ssbAlone(ctx context.Context, d *ssbData, queries []ssbPlanned)
 	if len(logs[3]) > 0 {
 		mean[12] = geomean(logs[3])
 	}
-	t.Rows = append(t.Rows, mean)
+	if len(t.Rows) > 0 {
+		t.Rows = append(t.Rows, mean)
+	}
 	t.Notes = []string{
 		"kernels: time on the device, what a query keeps of earlier ones included; cold: the dimensions are filtered and looked up again, as for the first query that asks so and as the published numbers have it. The L2 cache is flushed before each run. In process: from the plan to the rows.",
 		"MB read: of columns, as encoded on the device, where the whole of a column counts that is not read in full. of copy: of the bandwidth of a copy within the device, measured in this run.",
 		"The data is pgaccel's own generator's, which follows the benchmark's rules but not dbgen's random numbers: sums are compared with the CPU engine's.",
 	}
-	r.show(t)
-	if len(wrong) > 0 {
-		return fmt.Errorf("wrong answers:\n  %s", strings.Join(wrong, "\n  "))
+	return errors.Join(r.showSoFar(t, failed), wrongAnswers(wrong))
+}
+
+func wrongAnswers(list []string) error {
+	if len(list) == 0 {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("wrong answers:\n  %s", strings.Join(list, "\n  "))
 }
 
 // gbps is GB/s.

@@ -37,6 +37,18 @@ func TestGPU(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, out.String())
 		}
 	}
+	for _, part := range []string{"ssb", "coprocessor"} {
+		o := GPUOptions{Quick: true, Runs: 1, Device: "emu", DeviceWorker: worker, Only: []string{part}}
+		got := interruptedGPU(t, o, part+": q1.3")
+		for _, want := range []string{"q1.2 ", "INCOMPLETE: q1.3", "INTERRUPTED in part " + part} {
+			if !strings.Contains(got, want) {
+				t.Errorf("%s: no %q in\n%s", part, want, got)
+			}
+		}
+		if strings.Contains(got, "q2.1") {
+			t.Errorf("%s: not interrupted\n%s", part, got)
+		}
+	}
 	text, err := os.ReadFile(file + ".json")
 	if err != nil {
 		t.Fatal(err)
@@ -55,6 +67,20 @@ func TestGPU(t *testing.T) {
 	if markdown, err := os.ReadFile(file + ".md"); err != nil || !bytes.Contains(markdown, []byte("| q1.1 |")) || !bytes.Contains(markdown, []byte("## e2e: Through the wire")) {
 		t.Errorf("%v\n%s", err, markdown)
 	}
+}
+
+// interruptedGPU interrupts the run once its progress says where, and returns what it
+// has printed.
+func interruptedGPU(t *testing.T, o GPUOptions, where string) string {
+	t.Helper()
+	ctx, interrupt := context.WithTimeout(t.Context(), 8*time.Minute)
+	defer interrupt()
+	var out bytes.Buffer
+	o.Progress = &watchedLog{after: where, then: interrupt}
+	if err := GPU(ctx, o, &out); err != context.Canceled {
+		t.Errorf("%s: error %v", where, err)
+	}
+	return out.String()
 }
 
 // TestGPURefuses: what cannot be meant is said at once.

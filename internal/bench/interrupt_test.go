@@ -11,13 +11,15 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"pgaccel/bitmapidx"
 )
 
 // TestInterruptedPrintsMedians: the second query of the second round hangs, and the
 // benchmark is interrupted then. The round before is printed, with who was wrong.
 func TestInterruptedPrintsMedians(t *testing.T) {
 	for _, fake := range []string{"right", "lie"} {
-		out, err := interruptedRun(t, fake, 6)
+		out, err := interruptedRun(t, fake, 6, compare)
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("--fake %s: error %v", fake, err)
 		}
@@ -32,16 +34,16 @@ func TestInterruptedPrintsMedians(t *testing.T) {
 		}
 	}
 	// Where no round was whole, the query that is has its line.
-	out, err := interruptedRun(t, "right", 1)
+	out, err := interruptedRun(t, "right", 1, compare)
 	if !errors.Is(err, context.Canceled) || !strings.Contains(out, "after 0 of 3 rounds") || !strings.Contains(out, "of 1 of 2 queries") || strings.Contains(out, "second") {
 		t.Errorf("%v\n%s", err, out)
 	}
 }
 
-// interruptedRun compares two queries, and is interrupted once the second has been
+// interruptedRun has two queries run, and is interrupted once the second has been
 // executed calls times on both sides together and hangs. Each side executes it twice a
 // round.
-func interruptedRun(t *testing.T, fake string, calls int) (string, error) {
+func interruptedRun(t *testing.T, fake string, calls int, run func(context.Context, workload, RunOptions, io.Writer) error) (string, error) {
 	t.Helper()
 	limited, stop := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer stop()
@@ -80,7 +82,7 @@ func interruptedRun(t *testing.T, fake string, calls int) (string, error) {
 		t.Fatal(err)
 	}
 	var out, log bytes.Buffer
-	err = compare(ctx, load, RunOptions{Rounds: 3, Runs: 1, Binary: self, ServeArgs: []string{"--fake", fake}, Progress: &log}, &out)
+	err = run(ctx, load, RunOptions{Rounds: 3, Runs: 1, Binary: self, ServeArgs: []string{"--fake", fake}, Progress: &log}, &out)
 	if limited.Err() != nil {
 		t.Fatalf("%v: %s", limited.Err(), log.String())
 	}
@@ -150,4 +152,74 @@ func (l *watchedLog) Write(p []byte) (int, error) {
 		l.then()
 	}
 	return len(p), nil
+}
+
+// TestInterruptedDemo: the demo prints the queries that have run.
+func TestInterruptedDemo(t *testing.T) {
+	out, err := interruptedRun(t, "right", 1, func(ctx context.Context, load workload, o RunOptions, out io.Writer) error {
+		o.Rounds = 1
+		err := DemoOptions{Listen: "127.0.0.1:0", HTTP: "127.0.0.1:0"}.run(ctx, load, o, out)
+		interrupted(ctx, &err)
+		return err
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+	for _, want := range []string{"INTERRUPTED after 0 of 1 rounds: medians of the runs until then, of 1 of 2 queries", "first ", "geomean"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
+	if strings.Contains(out, "second ") || strings.Contains(out, "pgaccel copied") {
+		t.Errorf("%s", out)
+	}
+}
+
+// endsAfter is a context that has ended once it was asked n times.
+type endsAfter struct {
+	context.Context
+	n int
+}
+
+func (c *endsAfter) Err() error {
+	if c.n--; c.n < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// TestInterruptedPapers: rows of what was measured in full, and of what has run at least
+// once in each way.
+func TestInterruptedPapers(t *testing.T) {
+	strategies := len(bitmapidx.Strategies())
+	for _, c := range []struct {
+		section string
+		asked   int // of ctx, before it ends
+		want    string
+		never   string
+	}{
+		// Columns; six rounds of five ways of one width, and three of the next.
+		{"compression", len(lineorderNames) + 6*5 + 3*5, "\n    4 ", "\n    6 "},
+		{"compression", len(lineorderNames) + 6*5 + 4, "\n    2 ", "\n    4 "},
+		// One size of four runs, and two runs of the next.
+		{"wah", 4*strategies + 2*strategies, bitmapidx.Fused.String(), "one segment"},
+	} {
+		var out bytes.Buffer
+		err := Papers(&endsAfter{context.Background(), c.asked}, PapersOptions{Quick: true, Only: c.section}, &out)
+		if got := out.String(); err != context.Canceled || !strings.Contains(got, c.want) || strings.Contains(got, c.never) || !strings.Contains(got, "INTERRUPTED in section "+c.section) {
+			t.Errorf("%s: %v\n%s", c.section, err, got)
+		}
+	}
+	ctx, interrupt := context.WithCancel(context.Background())
+	defer interrupt()
+	var out bytes.Buffer
+	err := Papers(ctx, PapersOptions{Quick: true, Only: "cube"}, writerFunc(func(p []byte) (int, error) {
+		if out.Write(p); strings.Contains(out.String(), "Biker         B2 ") && strings.HasSuffix(out.String(), "\n") {
+			interrupt()
+		}
+		return len(p), nil
+	}))
+	if got := out.String(); err != context.Canceled || strings.Count(got, "B2 ") != 2 || strings.Contains(got, "B3 ") || !strings.Contains(got, "geomean") {
+		t.Errorf("cube: %v\n%s", err, got)
+	}
 }

@@ -23,7 +23,7 @@ func PapersSections() []string { return []string{"compression", "wah", "cube"} }
 // Papers repeats on this machine the comparisons of the papers that pgaccel is built on:
 // compressed formats, WAH bitmaps, aggregation of cubes. Each section writes its tables to
 // out and checks its answers. A section that fails does not keep the others from running;
-// the error tells of all that failed.
+// the error tells of all that failed. Interrupted, it prints the medians that it has.
 func Papers(ctx context.Context, o PapersOptions, out io.Writer) (err error) {
 	defer interrupted(ctx, &err)
 	sections := map[string]func() error{
@@ -35,6 +35,7 @@ func Papers(ctx context.Context, o PapersOptions, out io.Writer) (err error) {
 		return fmt.Errorf("no section %q: use one of %s", o.Only, strings.Join(PapersSections(), ", "))
 	}
 	var errs []error
+	whole := 0
 	for _, name := range PapersSections() {
 		if o.Only != "" && o.Only != name {
 			continue
@@ -43,8 +44,10 @@ func Papers(ctx context.Context, o PapersOptions, out io.Writer) (err error) {
 			errs = append(errs, fmt.Errorf("%s: %w", name, err))
 		}
 		if ctx.Err() != nil {
+			fmt.Fprintf(out, "\nINTERRUPTED in section %s, after %d others: its medians are of the runs until then.\n", name, whole)
 			break
 		}
+		whole++
 		fmt.Fprintln(out)
 	}
 	return errors.Join(errs...)

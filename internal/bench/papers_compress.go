@@ -150,13 +150,23 @@ type way struct {
 	f    func() error
 }
 
-// inTurns runs all ways once a round and returns their medians.
+// inTurns runs all ways once a round and returns their medians. Where ctx ends these are
+// of the runs until then, beside its error; nil where a way has none.
 func inTurns(ctx context.Context, ways []way, rounds int) ([]time.Duration, error) {
 	times := make([][]time.Duration, len(ways))
+	medians := func() (list []time.Duration) {
+		for _, t := range times {
+			if len(t) == 0 {
+				return nil
+			}
+			list = append(list, median(t))
+		}
+		return list
+	}
 	for round := range rounds + 1 {
 		for i, w := range ways {
 			if err := ctx.Err(); err != nil {
-				return nil, err
+				return medians(), err
 			}
 			start := time.Now()
 			if err := w.f(); err != nil {
@@ -167,11 +177,7 @@ func inTurns(ctx context.Context, ways []way, rounds int) ([]time.Duration, erro
 			}
 		}
 	}
-	medians := make([]time.Duration, len(ways))
-	for i := range ways {
-		medians[i] = median(times[i])
-	}
-	return medians, nil
+	return medians(), nil
 }
 
 // decodeTile is the rows that the engine decodes at once.
@@ -229,7 +235,7 @@ func printDecoding(ctx context.Context, out io.Writer, rows, rounds int) error {
 			}})
 		}
 		times, err := inTurns(ctx, ways, rounds)
-		if err != nil {
+		if times == nil {
 			return err
 		}
 		fmt.Fprintf(out, "%5d", width)
@@ -237,6 +243,9 @@ func printDecoding(ctx context.Context, out io.Writer, rows, rounds int) error {
 			fmt.Fprintf(out, " %8.1f", 8*float64(rows)/float64(t.Nanoseconds()))
 		}
 		fmt.Fprintf(out, "  %.2f\n", float64(times[0])/float64(times[1]))
+		if err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -293,7 +302,7 @@ func printFiltering(ctx context.Context, out io.Writer, rows, rounds int) error 
 			}})
 		}
 		times, err := inTurns(ctx, ways, rounds)
-		if err != nil {
+		if times == nil {
 			return err
 		}
 		for i, mask := range masks[1:] {
@@ -306,6 +315,9 @@ func printFiltering(ctx context.Context, out io.Writer, rows, rounds int) error 
 			fmt.Fprintf(out, " %8.3f", float64(t.Nanoseconds())/float64(rows))
 		}
 		fmt.Fprintf(out, "  %.2f\n", float64(times[0])/float64(times[1]))
+		if err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -63,6 +63,8 @@ func papersCube(ctx context.Context, out io.Writer, quick bool) error {
 		times []time.Duration
 	}
 	var rows []row
+	var interrupted error
+samples:
 	for _, make := range []func(int) (*cube.Sample, error){cube.Biker, cube.Machines} {
 		s, err := make(cells)
 		if err != nil {
@@ -70,8 +72,11 @@ func papersCube(ctx context.Context, out io.Writer, quick bool) error {
 		}
 		for _, q := range s.Queries {
 			r, stats, targets, err := timeCube(ctx, s, q, ways, budget)
-			if err != nil {
+			if err != nil && ctx.Err() == nil {
 				return err
+			}
+			if interrupted = err; r == nil {
+				break samples
 			}
 			rows = append(rows, row{q.Name, r})
 			fmt.Fprintf(out, "%-10s %5s %9d %9d %12d", s.Name, q.Name, stats.Relevant, targets, stats.Adds)
@@ -83,7 +88,13 @@ func papersCube(ctx context.Context, out io.Writer, quick bool) error {
 				fmt.Fprintf(out, " %9s", cell)
 			}
 			fmt.Fprintln(out)
+			if interrupted != nil {
+				break samples
+			}
 		}
+	}
+	if len(rows) == 0 {
+		return interrupted
 	}
 	fmt.Fprintf(out, "\n%-16s", "StOAP's time /")
 	for _, w := range ways[1:] {
@@ -120,7 +131,7 @@ func papersCube(ctx context.Context, out io.Writer, quick bool) error {
 	}
 	line("geomean", means)
 	fmt.Fprintln(out, "all answers equal; thesis: its sequential program against the best of its device variants, full-size cubes")
-	return nil
+	return interrupted
 }
 
 // Rounds of the comparison. A way that has used up its budget of time is not run again.
@@ -131,11 +142,14 @@ const cubeRounds = 5
 const targetsMax = 100_000
 
 // timeCube runs one query in all ways, in turns, and compares the answers with the
-// first's. A way that was left out has no time.
+// first's. A way that was left out has no time. Where ctx ends, the medians are those of
+// the runs until then, beside its error; nil where not each way has run.
 func timeCube(ctx context.Context, s *cube.Sample, q cube.SampleQuery, ways []cubeWay, budget time.Duration) (medians []time.Duration, stats cube.Stats, targets int, err error) {
 	times := make([][]time.Duration, len(ways))
 	var want cube.Result[float64]
 	used := make([]time.Duration, len(ways))
+	var interrupted error
+rounds:
 	for round := range cubeRounds {
 		for i, w := range ways {
 			if used[i] > budget || i == 1 && q.Overall > targetsMax {
@@ -148,6 +162,12 @@ func timeCube(ctx context.Context, s *cube.Sample, q cube.SampleQuery, ways []cu
 			start := time.Now()
 			got, err := w.run(ctx, s.Cube, cube.Query{q.Area}, opt)
 			took := time.Since(start)
+			if interrupted = ctx.Err(); interrupted != nil {
+				if round == 0 {
+					return nil, stats, 0, interrupted
+				}
+				break rounds
+			}
 			times[i] = append(times[i], took)
 			used[i] += took
 			if err != nil {
@@ -168,5 +188,5 @@ func timeCube(ctx context.Context, s *cube.Sample, q cube.SampleQuery, ways []cu
 		}
 		medians = append(medians, median(t))
 	}
-	return medians, stats, len(want.Targets), nil
+	return medians, stats, len(want.Targets), interrupted
 }

@@ -60,14 +60,15 @@ func printStrategies(ctx context.Context, out io.Writer, s *wahdata.Set, bins []
 	}
 	fmt.Fprintln(out, "   fused is faster by")
 	times := make(map[bitmapidx.Strategy][]time.Duration)
+	var interrupted error
 	for _, n := range wahBins {
 		query := bins[:n]
 		var answer *bitmapidx.Bitmap
 		samples := make(map[bitmapidx.Strategy][]time.Duration)
 		for run := range runs + 1 {
 			for _, strategy := range bitmapidx.Strategies() {
-				if err := ctx.Err(); err != nil {
-					return err
+				if interrupted = ctx.Err(); interrupted != nil {
+					break
 				}
 				start := time.Now()
 				got := strategy.Union(query, workers)
@@ -82,11 +83,17 @@ func printStrategies(ctx context.Context, out io.Writer, s *wahdata.Set, bins []
 				}
 			}
 		}
+		if len(samples) < len(bitmapidx.Strategies()) {
+			break // interrupted before each had run
+		}
 		for strategy, d := range samples {
 			times[strategy] = append(times[strategy], median(d))
 		}
 	}
 	for _, strategy := range bitmapidx.Strategies() {
+		if len(times) == 0 {
+			break
+		}
 		fmt.Fprintf(out, "%-27s", strategy)
 		var ratios []float64
 		for i, d := range times[strategy] {
@@ -95,7 +102,7 @@ func printStrategies(ctx context.Context, out io.Writer, s *wahdata.Set, bins []
 		}
 		fmt.Fprintf(out, "   %sx\n", ratio(geomean(ratios)))
 	}
-	return nil
+	return interrupted
 }
 
 func microseconds(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }

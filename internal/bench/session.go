@@ -68,19 +68,34 @@ func interrupted(ctx context.Context, err *error) {
 // printUntilInterrupted prints what was measured before ctx ended: queries that ran on
 // all sides at least once, the unfinished round's runs among them.
 func (s *session) printUntilInterrupted(out io.Writer, o RunOptions) {
+	if s.untilInterrupted(out) {
+		s.printHeader(out, o)
+		s.printInterrupted(out, o)
+		s.printFacts(out)
+		s.printJudgement(out)
+	}
+}
+
+// untilInterrupted keeps the results of these queries. Where there are none it says so
+// and is false.
+func (s *session) untilInterrupted(out io.Writer) bool {
 	s.results = slices.DeleteFunc(s.results, func(r *result) bool {
 		return len(r.postgres) == 0 || len(r.pgaccel) == 0 || s.duckdb != nil && len(r.duckdb) == 0
 	})
 	if len(s.results) == 0 {
 		fmt.Fprintln(out, "Interrupted before a query had run on all sides: no medians.")
-		return
 	}
-	s.printHeader(out, o)
+	return len(s.results) > 0
+}
+
+func (s *session) printInterrupted(out io.Writer, o RunOptions) {
 	fmt.Fprintf(out, "INTERRUPTED after %d of %d rounds: medians of the runs until then, of %d of %d queries.\n\n", s.rounds, o.Rounds, len(s.results), len(s.workload.queries))
 	printResults(out, s.results, s.duckdb != nil)
-	s.printFacts(out)
+}
+
+func (s *session) printJudgement(out io.Writer) {
 	if err := s.judge(); err != nil {
-		fmt.Fprintln(out, err) // the interruption is what compare returns
+		fmt.Fprintln(out, err) // the interruption is what is returned
 	}
 }
 
