@@ -8,6 +8,7 @@
 //	values.go   the values themselves
 //	node.go     expressions as trees that can be written and cut down
 //	expr.go     random expressions of the types that are accelerated
+//	number.go   those whose result is a number
 //	query.go    a query as a tree, and how it is written
 //	aggregate.go random aggregate calls
 //	sets.go     random grouping sets
@@ -18,7 +19,8 @@
 //	collation.go the collations that a run may be under
 //	change.go   random INSERT, UPDATE, DELETE, TRUNCATE and ALTER TABLE
 //	ask.go      one question to one session, and the comparison of two answers
-//	run.go      servers, sessions in parallel, the report
+//	run.go      servers, sessions in parallel
+//	report.go   what a run found, and what pgaccel logged as errors meanwhile
 //	shrink.go   a difference made small
 //	script.go   a difference as a file of SQL, kept in testdata
 //
