@@ -10,6 +10,7 @@
 //	login.go, budget.go       what it does before a client is let in; what it may hold
 //	step.go                   the part of it that answers an execution here
 //	answer.go                 its rows, on their way to the client
+//	cancel.go                 cancel requests, and sessions that end amid it
 //	view.go                   the part that has the server run it over rows from here
 //	shadow.go, wrap.go        the part that has the server answer, and compares
 //	terminate.go              the end: clients are told, statements are cancelled
