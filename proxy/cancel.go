@@ -1,8 +1,6 @@
 package proxy
 
-import (
-	"pgaccel/wire"
-)
+import "pgaccel/wire"
 
 // canceledError is said where the server does not let the session's role cancel the
 // session (after SET ROLE); otherwise the server says it itself.

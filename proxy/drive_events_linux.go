@@ -441,7 +441,7 @@ func (e *eventSession) arm() {
 	}
 	client, server := &e.end[fromClient], &e.end[fromServer]
 	switch {
-	case e.s.parted && len(client.pending) == 0:
+	case e.s.toldTerminated && len(client.pending) == 0:
 		e.part()
 		return
 	case client.broken:

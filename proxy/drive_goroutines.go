@@ -199,7 +199,7 @@ func (r *twoPumps) settle() {
 		if r.closed {
 			return // meanwhile: nothing is begun for a session that has ended
 		}
-		if r.s.parted {
+		if r.s.toldTerminated {
 			for r.side[fromClient].busy && !r.closed {
 				r.changed.Wait()
 			}

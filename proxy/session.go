@@ -34,7 +34,7 @@ type session struct {
 	reserved           int     // bytes of it, for the message of the client at hand
 	ending             bool    // the server has sent a FATAL error
 	terminating        bool    // pgaccel ends the session
-	parted             bool    // and has said so, or cannot
+	toldTerminated     bool    // and has said so, or cannot
 	over               bool    // the connections are closed
 	broken             bool    // own messages are in a stream that cannot be followed: close
 	rest               struct {

@@ -77,29 +77,29 @@ func (s *session) terminate() {
 	}
 	s.step, s.wrap, s.execution = nil, wrap{}, nil
 	s.terminating = true
-	s.farewell()
+	s.tellTerminated()
 }
 
-// farewell says the last word where a message can begin. Where that is not known, it is
-// left out.
-func (s *session) farewell() {
+// tellTerminated sends the last message, FATAL 57P01, where a message can begin. Where that
+// is not known, it is left out.
+func (s *session) tellTerminated() {
 	switch {
-	case s.parted:
+	case s.toldTerminated:
 	case s.ending, s.opaque && s.started: // the server has said it; or where messages begin is not known
-		s.parted = true
+		s.toldTerminated = true
 	case s.rest.server == 0 || s.rest.swallow:
-		s.parted = true
+		s.toldTerminated = true
 		s.toClient.add(wire.AppendError(nil, terminatedError))
 	}
 }
 
 // serverLeaving is server for a session that is terminating.
 func (s *session) serverLeaving(b []byte) int {
-	if !s.parted {
+	if !s.toldTerminated {
 		n := min(s.rest.server, len(b))
 		s.toClient.add(b[:n])
 		s.rest.server -= n
-		s.farewell()
+		s.tellTerminated()
 	}
 	return len(b)
 }

@@ -14,14 +14,14 @@ import (
 // which are not in the log.
 type activity struct {
 	moves atomic.Uint64 // positions that the stream has reached
-	watch sleeper
-	look  sleeper
+	watch poller        // watcher.run
+	look  poller        // epoch.manage
 }
 
-// sleeper is a loop that waits for the next move.
-type sleeper struct {
-	asleep atomic.Bool
-	bell   chan struct{}
+// poller is a loop that polls the server, or waits for the stream's position to move.
+type poller struct {
+	waiting atomic.Bool
+	wakeup  chan struct{}
 }
 
 const (
@@ -32,7 +32,7 @@ const (
 )
 
 func newActivity() *activity {
-	return &activity{watch: sleeper{bell: make(chan struct{}, 1)}, look: sleeper{bell: make(chan struct{}, 1)}}
+	return &activity{watch: poller{wakeup: make(chan struct{}, 1)}, look: poller{wakeup: make(chan struct{}, 1)}}
 }
 
 // move notes that the stream's position has moved. It is called for each commit.
@@ -42,39 +42,39 @@ func (a *activity) move() {
 	a.look.wake()
 }
 
-func (s *sleeper) wake() {
-	if s.asleep.Load() {
-		signal(s.bell)
+func (p *poller) wake() {
+	if p.waiting.Load() {
+		signal(p.wakeup)
 	}
 }
 
-// calm is since when one loop has seen no move.
-type calm struct {
+// idleTimer is since when one poller has seen the stream's position stand still.
+type idleTimer struct {
 	moves uint64
 	since time.Time
 }
 
-// quiet reports whether nothing has moved for activeFor. Where it says true, the next
-// move rings s's bell.
-func (c *calm) quiet(a *activity, s *sleeper) bool {
-	if now := time.Now(); c.moved(a, now) || now.Sub(c.since) < activeFor {
-		s.asleep.Store(false)
+// idle reports whether nothing has moved for activeFor. Where it says true, the next move
+// wakes p up.
+func (t *idleTimer) idle(a *activity, p *poller) bool {
+	if now := time.Now(); t.moved(a, now) || now.Sub(t.since) < activeFor {
+		p.waiting.Store(false)
 		return false
 	}
-	s.asleep.Store(true)
-	if c.moved(a, time.Now()) { // just before the bell could be rung
-		s.asleep.Store(false)
+	p.waiting.Store(true)
+	if t.moved(a, time.Now()) { // just before it could be woken up
+		p.waiting.Store(false)
 		return false
 	}
 	return true
 }
 
 // moved notes whether there were moves since it was last asked.
-func (c *calm) moved(a *activity, now time.Time) bool {
+func (t *idleTimer) moved(a *activity, now time.Time) bool {
 	n := a.moves.Load()
-	if n == c.moves && !c.since.IsZero() {
+	if n == t.moves && !t.since.IsZero() {
 		return false
 	}
-	c.moves, c.since = n, now
+	t.moves, t.since = n, now
 	return true
 }

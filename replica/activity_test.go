@@ -37,7 +37,7 @@ func TestIdlePollsAreFew(t *testing.T) {
 	r := start(t, url, Config{Store: store})
 	ready(t, r)
 	a := r.current.activity
-	idle := func() bool { return a.watch.asleep.Load() && a.look.asleep.Load() }
+	idle := func() bool { return a.watch.waiting.Load() && a.look.waiting.Load() }
 	eventually(t, "idle", idle)
 	// A table that is made, and one that loses its identity, are noticed long before the
 	// polls of an idle server would.
@@ -67,7 +67,7 @@ func TestIdlePollsAreFew(t *testing.T) {
 	// Idle, statements are few. The server writes to its log by itself now and then: such
 	// a while does not count.
 	for range 10 {
-		// Asleep, and no move for a while: just after one they poll for activeFor again.
+		// Waiting, and no move for a while: just after one they poll for activeFor again.
 		var moves uint64
 		var since time.Time
 		eventually(t, "idle", func() bool {

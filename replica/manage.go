@@ -20,11 +20,11 @@ func (e *epoch) manage(ctx context.Context, first []*table, h *holder) error {
 	timer := time.NewTimer(pollInterval)
 	defer timer.Stop()
 	polled, pause := time.Now(), pollInterval
-	var calm calm
+	var idleFor idleTimer
 	for {
 		now := time.Now()
 		interval := pause
-		if calm.quiet(e.activity, &e.activity.look) {
+		if idleFor.idle(e.activity, &e.activity.look) {
 			interval = max(pause, idleInterval)
 		}
 		wakeAt := polled.Add(interval)
@@ -55,7 +55,7 @@ func (e *epoch) manage(ctx context.Context, first []*table, h *holder) error {
 			if err := sleep(ctx, 20*time.Millisecond); err != nil {
 				return err
 			}
-		case <-e.activity.look.bell:
+		case <-e.activity.look.wakeup:
 			continue
 		case <-timer.C:
 		}

@@ -20,7 +20,7 @@ type watcher struct {
 	e        *epoch
 	retained atomic.Int64 // bytes of log
 	warned   bool
-	calm     calm
+	idleFor  idleTimer
 	behind   bool                 // the stream is far behind the log: whether something happens is not known
 	unsorted bool                 // there may be texts whose order is to be asked for
 	orders   map[uint32]time.Time // tables whose texts are ordered: not again before
@@ -83,7 +83,7 @@ func (w *watcher) run(ctx context.Context) error {
 		timer.Reset(pause)
 		select {
 		case <-timer.C:
-		case <-w.e.activity.watch.bell:
+		case <-w.e.activity.watch.wakeup:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -92,7 +92,7 @@ func (w *watcher) run(ctx context.Context) error {
 
 // idle reports whether nothing is to be asked until the stream moves.
 func (w *watcher) idle() bool {
-	return w.calm.quiet(w.e.activity, &w.e.activity.watch) && !w.behind && !w.unsorted && !w.e.cfg.Store.WantsSnapshot()
+	return w.idleFor.idle(w.e.activity, &w.e.activity.watch) && !w.behind && !w.unsorted && !w.e.cfg.Store.WantsSnapshot()
 }
 
 // observe tells the store of a snapshot where it wants one.

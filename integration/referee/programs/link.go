@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// weather is what happens to bytes on a link.
-type weather struct {
+// linkFault is what happens to bytes on a link.
+type linkFault struct {
 	delay time.Duration // added to every read
 	rate  int           // bytes a second, 0 for no limit
 	hold  bool          // nothing passes; connections stay open
@@ -28,8 +28,8 @@ type link struct {
 	rand   *rand.Rand
 	closed bool
 	pipes  map[*pipe]bool
-	state  map[bool]weather // by pipe.stream
-	change chan struct{}    // closed when state changes
+	state  map[bool]linkFault // by pipe.stream
+	change chan struct{}      // closed when state changes
 }
 
 // pipe is one connection on both sides of the link.
@@ -45,7 +45,7 @@ func newLink(target func() string, seed uint64) (*link, error) {
 		return nil, err
 	}
 	l := &link{listener: listener, target: target, rand: rand.New(rand.NewPCG(seed, 77)), pipes: map[*pipe]bool{},
-		state: map[bool]weather{}, change: make(chan struct{})}
+		state: map[bool]linkFault{}, change: make(chan struct{})}
 	go l.serve()
 	return l, nil
 }
@@ -149,7 +149,7 @@ func (l *link) clipped(p *pipe, b []byte) []byte {
 	return b
 }
 
-// wait holds bytes back as the weather says; false means that the pipe is gone.
+// wait holds bytes back as its fault says; false means that the pipe is gone.
 func (l *link) wait(p *pipe, n int) bool {
 	for {
 		l.mu.Lock()
@@ -171,8 +171,8 @@ func (l *link) wait(p *pipe, n int) bool {
 	}
 }
 
-// set changes the weather for replication connections or for all others.
-func (l *link) set(stream bool, w weather) {
+// set changes the fault of replication connections or for all others.
+func (l *link) set(stream bool, w linkFault) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.state[stream] = w
@@ -180,10 +180,10 @@ func (l *link) set(stream bool, w weather) {
 	l.change = make(chan struct{})
 }
 
-// calm ends all weather.
-func (l *link) calm() {
-	l.set(true, weather{})
-	l.set(false, weather{})
+// heal ends all faults.
+func (l *link) heal() {
+	l.set(true, linkFault{})
+	l.set(false, linkFault{})
 }
 
 // cut breaks the connections that match: at once, or in the middle of what the

@@ -72,14 +72,14 @@ var faults = []fault{
 		return nil
 	}},
 	{"stream delayed", func(n *nemesis, ctx context.Context) error {
-		return n.weather(ctx, true, weather{delay: time.Duration(1+n.rand.IntN(60)) * time.Millisecond})
+		return n.faulty(ctx, true, linkFault{delay: time.Duration(1+n.rand.IntN(60)) * time.Millisecond})
 	}},
 	{"stream throttled", func(n *nemesis, ctx context.Context) error {
-		return n.weather(ctx, true, weather{rate: 20000 + n.rand.IntN(200000)})
+		return n.faulty(ctx, true, linkFault{rate: 20000 + n.rand.IntN(200000)})
 	}},
-	{"stream held", func(n *nemesis, ctx context.Context) error { return n.weather(ctx, true, weather{hold: true}) }},
+	{"stream held", func(n *nemesis, ctx context.Context) error { return n.faulty(ctx, true, linkFault{hold: true}) }},
 	{"sessions delayed", func(n *nemesis, ctx context.Context) error {
-		return n.weather(ctx, false, weather{delay: time.Duration(1+n.rand.IntN(20)) * time.Millisecond})
+		return n.faulty(ctx, false, linkFault{delay: time.Duration(1+n.rand.IntN(20)) * time.Millisecond})
 	}},
 	{"all held, then cut", (*nemesis).holdAll},
 	{"slot dropped", func(n *nemesis, _ context.Context) error {
@@ -111,7 +111,7 @@ func ignoreLost(err error) error {
 // again.
 func (n *nemesis) run(ctx context.Context) error {
 	defer n.admin.close()
-	defer n.w.link.calm()
+	defer n.w.link.heal()
 	defer n.report()
 	for {
 		for _, i := range n.rand.Perm(len(faults)) {
@@ -273,20 +273,20 @@ func (n *nemesis) suspendSender(ctx context.Context) error {
 	return nil
 }
 
-func (n *nemesis) weather(ctx context.Context, stream bool, w weather) error {
+func (n *nemesis) faulty(ctx context.Context, stream bool, w linkFault) error {
 	n.w.link.set(stream, w)
 	n.pause(ctx, 3*time.Second)
-	n.w.link.set(stream, weather{})
+	n.w.link.set(stream, linkFault{})
 	return nil
 }
 
 // holdAll is a network that is gone: nothing passes, nothing is closed.
 func (n *nemesis) holdAll(ctx context.Context) error {
-	n.w.link.set(true, weather{hold: true})
-	n.w.link.set(false, weather{hold: true})
+	n.w.link.set(true, linkFault{hold: true})
+	n.w.link.set(false, linkFault{hold: true})
 	n.pause(ctx, 3*time.Second)
 	n.w.link.cut(func(*pipe) bool { return true }, false)
-	n.w.link.calm()
+	n.w.link.heal()
 	return nil
 }
 
