@@ -22,6 +22,7 @@ type progress struct {
 
 	mu        sync.Mutex
 	applied   uint64
+	server    string // that the stream comes from
 	connected bool
 	connects  uint64 // SetConnected(true) so far
 	waiters   waiterHeap
@@ -83,18 +84,27 @@ func (s *Store) Advance(lsn uint64) {
 	}
 }
 
-// Restart sets the position from which the next stream begins, which may be below what
-// was applied: the log of another server, or of one that lost some. The stream must be
-// down, and no table left that holds what the old log said.
-func (s *Store) Restart(lsn uint64) {
+// Restart sets which server the next stream comes from (catalog.ServerStartSQL) and the
+// position from which it begins, which may be below what was applied: the log of another
+// server, or of one that lost some. The stream must be down, and no table left that holds
+// what the old log said.
+func (s *Store) Restart(server string, lsn uint64) {
 	p := &s.progress
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.connected {
 		panic("BUG: the position of a running stream is set")
 	}
-	p.applied = lsn
+	p.server, p.applied = server, lsn
 	s.history.forget()
+}
+
+// Server returns the server of the last Restart, "" before the first: the one that all
+// tables, positions and observed snapshots are of. It stays as long as Generation does.
+func (s *Store) Server() string {
+	s.progress.mu.Lock()
+	defer s.progress.mu.Unlock()
+	return s.progress.server
 }
 
 // Applied returns the position of the last Advance, 0 before the first.

@@ -113,7 +113,7 @@ func TestRestartGoesBack(t *testing.T) {
 	s.SetConnected(true)
 	s.Advance(100)
 	s.SetConnected(false)
-	s.Restart(40)
+	s.Restart("other", 40)
 	s.SetConnected(true)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()

@@ -407,7 +407,7 @@ func TestObserve(t *testing.T) {
 		t.Errorf("Fresh: %v, %v", snap, ok)
 	}
 	s.SetConnected(false)
-	s.Restart(5)
+	s.Restart("", 5)
 	if _, ok := s.Fresh(time.Hour); ok {
 		t.Error("an observation of another server's")
 	}

@@ -53,6 +53,7 @@ type gateTableSQL struct{ ref, schema, schemaless, oid, attnums, fingerprint str
 func (t gateTableSQL) gate() string {
 	return `SELECT pg_catalog.pg_current_snapshot()::pg_catalog.text,
  CASE WHEN pg_catalog.pg_is_in_recovery() THEN NULL ELSE pg_catalog.pg_current_wal_insert_lsn()::pg_catalog.text END,
+ ` + catalog.ServerStartSQL + `,
  pg_catalog.pg_current_xact_id_if_assigned() IS NULL,
  pg_catalog.current_setting('transaction_isolation'),
  pg_catalog.current_setting('TimeZone'),
@@ -88,6 +89,7 @@ func (t gateTableSQL) gate() string {
 const (
 	gateSnapshot = iota
 	gateInsertLSN
+	gateServer
 	gateNoXID
 	gateIsolation
 	gateTimeZone
@@ -118,6 +120,7 @@ type gateRow struct {
 	text       string    // of snapshot
 	sent       time.Time // a time before it was taken, outside of REPEATABLE READ
 	insertLSN  uint64
+	server     string // that the session is on, see catalog.ServerStartSQL
 	standby    bool
 	noXID      bool // the transaction has written nothing
 	isolation  string
@@ -286,7 +289,7 @@ func parseGate(gate Gate, tables int) (*gateRow, error) {
 			return *row[c]
 		}
 		if i == 0 {
-			*g = gateRow{text: text(gateSnapshot), sent: gate.Sent, standby: row[gateInsertLSN] == nil, noXID: text(gateNoXID) == "t", isolation: text(gateIsolation),
+			*g = gateRow{text: text(gateSnapshot), sent: gate.Sent, server: text(gateServer), standby: row[gateInsertLSN] == nil, noXID: text(gateNoXID) == "t", isolation: text(gateIsolation),
 				timeZone: text(gateTimeZone), floatDigit: text(gateFloatDigits), reading: text(gateReading), schemas: text(gateSchemas), mode: text(gateMode), floatSum: text(gateFloatSum), device: text(gateDevice), operators: text(gateOperators), shadowed: text(gateShadowed) != "f", callable: text(gateCallable) == "t",
 				timeout: parseTimeout(text(gateTimeout))}
 			var ok bool
@@ -376,9 +379,9 @@ func (e *Engine) redefined(t *plan.Table) *plan.Forward {
 // checkPresent looks at definitions as of now. In REPEATABLE READ the gate reads the
 // catalog as of the transaction's snapshot, while Postgres resolves names, and finds
 // a table's inheritance children, partitions and functions, as of now. So the gate is
-// run once more, on a session of our own; what it says of that session does not count.
-// The position that it returns is of now, too, 0 where nobody looked.
-func (e *Engine) checkPresent(ctx context.Context, d *decision) (lsn uint64, err error) {
+// run once more, on a session of our own on the same server; what else it says of that
+// session does not count. The position that it returns is of now, too, 0 where nobody looked.
+func (e *Engine) checkPresent(ctx context.Context, d *decision, server string) (lsn uint64, err error) {
 	if e.opt.Look == nil {
 		return 0, nil
 	}
@@ -390,6 +393,9 @@ func (e *Engine) checkPresent(ctx context.Context, d *decision) (lsn uint64, err
 	g, err := parseGate(Gate{Rows: rows}, len(d.query.Tables))
 	if err != nil {
 		return 0, err
+	}
+	if g.server != server {
+		return 0, e.otherServer()
 	}
 	if g.shadowed || g.operators != d.catalog.Operators {
 		return 0, errShadowed

@@ -166,6 +166,25 @@ func TestGateRights(t *testing.T) {
 	b.want(b.admin, "SET ROLE to one without grants", plan.ReasonPrivilege)
 }
 
+// TestGateServer: all sessions name the server alike, in whatever way they write times, and
+// in a transaction of before, too.
+func TestGateServer(t *testing.T) {
+	b := newGateBench(t)
+	var want string
+	if err := b.admin.QueryRow(context.Background(), "SELECT "+catalog.ServerStartSQL).Scan(&want); err != nil || want == "" {
+		t.Fatalf("%q, %v", want, err)
+	}
+	for _, c := range []*pgx.Conn{b.admin, b.connect("reader")} {
+		for _, sql := range []string{"SELECT 1", "SET TimeZone = 'Asia/Tokyo'", "SET DateStyle = 'German'", "SET bytea_output = 'escape'", "BEGIN ISOLATION LEVEL REPEATABLE READ"} {
+			b.exec(c, sql)
+			g, err := parseGate(b.gate(c, b.query), len(b.query.Tables))
+			if err != nil || g.server != want {
+				t.Errorf("%s: %q, want %q, %v", sql, g.server, want, err)
+			}
+		}
+	}
+}
+
 // TestGateBuiltins takes EXECUTE on built-in functions from roles.
 func TestGateBuiltins(t *testing.T) {
 	b := newGateBench(t)

@@ -41,7 +41,7 @@ func (d *decision) Shadow(gate Gate, described []Field, params []vector.Datum) (
 			// By now Postgres has answered. A table that it found truncated or rewritten
 			// since the snapshot is not one that can be compared: the position of now shows
 			// it, if it does not show here.
-			now, err := e.checkPresent(ctx, d)
+			now, err := e.checkPresent(ctx, d, g.server)
 			if err != nil {
 				return nil, err
 			}

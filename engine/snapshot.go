@@ -39,7 +39,16 @@ func (e *Engine) snapshot(ctx context.Context, q *plan.Query, g *gateRow) (in ol
 
 // moment is snapshot with another way to take the tables.
 func (e *Engine) moment(ctx context.Context, g *gateRow, view func(colstore.Snapshot) (olap.Input, *plan.Forward)) (in olap.Input, f *plan.Forward) {
-	now := e.position(g)
+	now, f := e.position(g)
+	if f != nil {
+		return in, f
+	}
+	defer func() {
+		if f == nil && !e.holds(now) {
+			releaseAll(in)
+			in, f = olap.Input{}, forward(plan.ReasonStale, "the replication stream was connected anew")
+		}
+	}()
 	reached := e.reached(now)
 	if !reached && g.staleness > 0 && !g.repeatable() {
 		if old, ok := e.store.Fresh(g.staleness); ok {
@@ -71,15 +80,31 @@ func (e *Engine) target(g *gateRow) uint64 {
 	return catalog.NormalizeLSN(g.insertLSN, cat.WALSegmentSize, cat.WALBlockSize)
 }
 
-// position says what the stream has to pass for the gate's snapshot. It is read before a
-// wait: where the stream is lost and found again in between, what satisfy notes is true of
-// no connection.
-func (e *Engine) position(g *gateRow) *satisfied {
+// position says what the stream has to pass for the gate's snapshot, provided that it
+// comes from the server that the session is on: snapshots and positions of one say nothing
+// about another. It is read before a wait: where the stream is lost and found again in
+// between, what satisfy notes is true of no connection, and what was taken of the tables
+// is nothing's answer (holds).
+func (e *Engine) position(g *gateRow) (*satisfied, *plan.Forward) {
 	now := &satisfied{e.store.Generation(), g.text, e.target(g)}
+	if g.server != e.store.Server() {
+		return nil, e.otherServer()
+	}
 	if last := e.satisfied.Load(); !g.repeatable() && last != nil && last.generation == now.generation && last.snapshot == now.snapshot {
 		now = last
 	}
-	return now
+	return now, nil
+}
+
+// holds reports whether the stream has been in one connection since position.
+func (e *Engine) holds(now *satisfied) bool { return e.store.Generation() == now.generation }
+
+// otherServer forwards, and has the stream's server looked at.
+func (e *Engine) otherServer() *plan.Forward {
+	if e.opt.CheckServer != nil {
+		e.opt.CheckServer()
+	}
+	return forward(plan.ReasonServer, "the session is on another server than the replication stream, or on one that has been restarted since")
 }
 
 // reached reports whether the stream has passed a position.

@@ -9,6 +9,7 @@ import (
 
 	"pgaccel/catalog"
 	"pgaccel/colstore"
+	"pgaccel/olap"
 	"pgaccel/plan"
 	"pgaccel/vector"
 )
@@ -122,6 +123,54 @@ func TestReconnectionDuringWait(t *testing.T) {
 	b.store.OnWait(func(uint64) {})
 	b.engine.opt.WaitLimit = time.Millisecond
 	b.want("a position that was not reached", gateRow{insertLSN: 4000}, "20:20:", plan.ReasonStale)
+}
+
+// TestSessionOnAnotherServer: snapshots and positions of another server than the stream's
+// say nothing, whatever they are, be the stream connected or not.
+func TestSessionOnAnotherServer(t *testing.T) {
+	b := newSnapshotBench(t)
+	told := 0
+	b.engine.opt.CheckServer = func() { told++ }
+	b.store.Restart("one", 0)
+	b.store.SetConnected(true)
+	b.store.Advance(1000)
+	b.want("the same", gateRow{server: "one", insertLSN: 500, sent: time.Now()}, "20:20:", "")
+	if told != 0 {
+		t.Error("told of the server itself")
+	}
+	b.want("another, at a position that was passed", gateRow{server: "two", insertLSN: 500}, "20:30:", plan.ReasonServer)
+	b.want("with a snapshot that is known", gateRow{server: "two", insertLSN: 500}, "20:20:", plan.ReasonServer)
+	b.want("further in its log", gateRow{server: "two", insertLSN: 2000}, "20:30:", plan.ReasonServer)
+	b.want("in REPEATABLE READ", gateRow{server: "two", insertLSN: 500, isolation: repeatableRead}, "20:20:", plan.ReasonServer)
+	b.want("with staleness", gateRow{server: "two", insertLSN: 2000, staleness: time.Hour}, "20:30:", plan.ReasonServer)
+	b.store.SetConnected(false)
+	b.want("with staleness, while the stream is down", gateRow{server: "two", insertLSN: 2000, staleness: time.Hour}, "20:30:", plan.ReasonServer)
+	if told != 6 {
+		t.Errorf("told %d times", told)
+	}
+	b.store.Restart("two", 0)
+	b.store.SetConnected(true)
+	b.store.Advance(1000)
+	b.want("the stream has moved", gateRow{server: "two", insertLSN: 500}, "20:20:", "")
+	b.want("a session that has not", gateRow{server: "one", insertLSN: 500}, "20:20:", plan.ReasonServer)
+}
+
+// TestReconnectionWhileTaken: tables are of the connection that the gate was compared with.
+func TestReconnectionWhileTaken(t *testing.T) {
+	b := newSnapshotBench(t)
+	b.store.Restart("one", 0)
+	b.store.SetConnected(true)
+	b.store.Advance(1000)
+	g := &gateRow{server: "one", insertLSN: 500, snapshot: mustSnapshot(t, "20:20:"), text: "20:20:", isolation: "read committed"}
+	in, f := b.engine.moment(context.Background(), g, func(snap colstore.Snapshot) (olap.Input, *plan.Forward) {
+		b.store.SetConnected(false)
+		b.store.Restart("two", 1000)
+		b.store.SetConnected(true)
+		return b.engine.view(b.query, snap)
+	})
+	if f == nil || f.Reason != plan.ReasonStale || len(in.Tables) != 0 {
+		t.Errorf("%v, %d tables", f, len(in.Tables))
+	}
 }
 
 func TestParseStaleness(t *testing.T) {

@@ -255,8 +255,8 @@ func (a *speculation) Take(gate Gate, described []Field, params []vector.Datum) 
 	if err != nil || g.repeatable() || g.badStaleness || g.timeout == timeoutUnknown || !a.supposed(d, g, params) {
 		return nil, false
 	}
-	now := e.position(g)
-	if !e.reached(now) || !a.sees(g.snapshot) {
+	now, f := e.position(g)
+	if f != nil || !e.reached(now) || !a.sees(g.snapshot) || !e.holds(now) {
 		return nil, false
 	}
 	e.satisfy(g, now, 0)

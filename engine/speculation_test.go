@@ -298,6 +298,7 @@ func TestSpeculationIsNotTaken(t *testing.T) {
 	f("another definition", speculationRefused, plan.ReasonDDL, map[int]string{gateFingerprint: "y"}, nil)
 	f("mode off", speculationRefused, plan.ReasonMode, map[int]string{gateMode: "off"}, nil)
 	f("a stream that is behind", speculationRefused, plan.ReasonStale, map[int]string{gateInsertLSN: "1/0", gateSnapshot: fmt.Sprintf("%d:%d:", b.xid, b.xid+1)}, nil)
+	f("another server", speculationRefused, plan.ReasonServer, map[int]string{gateServer: "elsewhere"}, nil)
 	f("another device", speculationSettings, "", map[int]string{gateDevice: "emu"}, nil)
 	f("a timeout that cannot be read", speculationRefused, plan.ReasonTimeout, map[int]string{gateTimeout: "soon"}, nil)
 	// Another decision's, as after a change of the catalog.

@@ -329,7 +329,7 @@ func (d *decision) execute(ctx context.Context, tx *Transaction, gate Gate, desc
 		ctx = limited
 	}
 	if g.repeatable() {
-		if _, err := e.checkPresent(ctx, d); err != nil {
+		if _, err := e.checkPresent(ctx, d, g.server); err != nil {
 			return a, err
 		}
 	}
@@ -344,11 +344,10 @@ func (d *decision) execute(ctx context.Context, tx *Transaction, gate Gate, desc
 // compute waits for the moment and has the answer computed, unless it was already.
 func (d *decision) compute(ctx context.Context, tx *Transaction, g *gateRow, bound *plan.Query, start time.Time, ahead *speculation) (a answered, err error) {
 	e := d.statement.engine
-	var at colstore.Snapshot
 	hit := false
 	in, f := e.moment(ctx, g, func(snap colstore.Snapshot) (olap.Input, *plan.Forward) {
 		if ahead != nil && ahead.sees(snap) {
-			at, hit = snap, true
+			hit = true
 			return olap.Input{}, nil
 		}
 		return e.view(bound, snap)
@@ -364,7 +363,7 @@ func (d *decision) compute(ctx context.Context, tx *Transaction, g *gateRow, bou
 		if err != nil {
 			return a, err
 		}
-		if in, f = e.view(bound, at); f != nil {
+		if in, f = e.snapshot(ctx, bound, g); f != nil {
 			return a, f
 		}
 	}

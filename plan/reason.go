@@ -30,6 +30,7 @@ const (
 	ReasonOwnWrites     Reason = "own writes"
 	ReasonSnapshot      Reason = "snapshot" // the store does not hold the transaction's snapshot
 	ReasonStale         Reason = "stream behind"
+	ReasonServer        Reason = "other server" // than the one that the stream comes from
 	ReasonStandby       Reason = "standby"
 	ReasonSettings      Reason = "session settings"
 	ReasonDescription   Reason = "result description" // Postgres describes other columns than the plan's

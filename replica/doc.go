@@ -7,6 +7,7 @@
 //	manage: catalog, publication, batches of copies       (registry: which table is where)
 //	watch:  snapshots for the store, the slot's log, lost identities, order of new texts
 //	barrier: brings the stream's position to where queries wait for it
+//	recheckServer: leaves a server that the address does not lead to any more (server.go)
 //
 // manage and watch poll the server while the stream moves, and seldom where it does not
 // (activity).

@@ -31,6 +31,7 @@ type epoch struct {
 	name       string // of the publication and the slot
 	reg        *registry
 
+	server   string         // catalog.ServerStartSQL; "" until the first session has said it
 	version  int            // server_version_num
 	database string         // its name
 	disk     *colstore.Disk // nil without a data directory
@@ -50,6 +51,7 @@ type epoch struct {
 	copying sync.WaitGroup
 
 	poll      chan struct{}     // look at the catalog soon
+	recheck   chan struct{}     // look at where the address leads to
 	lost      chan []uint32     // published relations without a usable replica identity
 	copySoon  chan struct{}     // look for tables to copy
 	published map[uint32]string // publicationState after our own last change
@@ -73,11 +75,6 @@ const (
 	refusalRetry = time.Minute
 )
 
-func (e *epoch) connect(ctx context.Context) (*pgx.Conn, error) {
-	conn, err := pgx.ConnectConfig(ctx, e.connCfg.Copy())
-	return conn, explained(err)
-}
-
 func signal(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
@@ -91,9 +88,11 @@ func (e *epoch) kick() { signal(e.poll) }
 func (r *Replicator) epoch() error {
 	g, ctx := errgroup.WithContext(r.ctx)
 	_, memoryLimit := r.cfg.Store.Usage()
-	e := &epoch{cfg: &r.cfg, log: r.log, ctx: ctx, connCfg: r.conn, copyConfig: &r.conn.Copy().Config, patterns: r.patterns, name: r.name,
+	e := &epoch{cfg: &r.cfg, log: r.log, ctx: ctx, connCfg: r.conn, patterns: r.patterns, name: r.name,
 		copiers: newCopySlots(r.cfg.Workers, memoryLimit), batches: make(chan struct{}, batchesMax),
-		activity: newActivity(), closing: r.closing, saved: make(chan struct{}), origin: &r.origin, disk: r.disk, poll: make(chan struct{}, 1), lost: make(chan []uint32), copySoon: make(chan struct{}, 1), refusals: map[uint32]refusal{}, named: r.named}
+		activity: newActivity(), closing: r.closing, saved: make(chan struct{}), origin: &r.origin, disk: r.disk, poll: make(chan struct{}, 1), recheck: make(chan struct{}, 1), lost: make(chan []uint32), copySoon: make(chan struct{}, 1), refusals: map[uint32]refusal{}, named: r.named}
+	e.copyConfig = &r.conn.Copy().Config
+	e.copyConfig.AfterConnect = e.onSameServer(e.copyConfig.AfterConnect)
 	e.reg = newRegistry(r.cfg.Store, r.cfg.RecopyQuiet, func() { r.notify(); signal(e.copySoon) })
 	e.reg.anew = r.anew
 	defer e.tidy()
@@ -113,6 +112,7 @@ func (r *Replicator) epoch() error {
 	r.setCurrent(e)
 	e.log.Info("replication stream is up", "tables", e.reg.size(), "to_copy", len(batch), "slot", e.name)
 	g.Go(func() error { return safely(e.stream.run) })
+	g.Go(func() error { return safely(func() error { return e.recheckServer(ctx) }) })
 	g.Go(func() error { return safely(func() error { return e.barrier.run(ctx) }) })
 	g.Go(func() error { return safely(func() error { return e.manage(ctx, batch, h) }) })
 	if e.disk != nil {
@@ -268,7 +268,7 @@ func (e *epoch) tidy() {
 		return
 	}
 	e.control.Close(ctx)
-	conn, err := e.connect(ctx)
+	conn, err := pgx.ConnectConfig(ctx, e.connCfg.Copy()) // whichever server there is now
 	if err != nil {
 		return // the next start drops the publication
 	}

@@ -11,6 +11,7 @@ import (
 // lookout is the session of Look.
 type lookout struct {
 	free     chan struct{} // holds a token while somebody uses what follows
+	epoch    *epoch        // whose server conn is on
 	conn     *pgx.Conn     // nil where there is none
 	prepared string        // the SQL of conn's statement lookName
 	retry    time.Time     // not to connect again before
@@ -23,7 +24,7 @@ const (
 )
 
 // Look runs one SELECT on a session of our own and returns its rows, all in text
-// form, nil for null: what the server says now, outside of any client's transaction.
+// form, nil for null: what the stream's server says now, outside of any client's transaction.
 // The session is made when it is first needed; one statement is prepared at a time.
 func (r *Replicator) Look(ctx context.Context, sql string, params []string) ([][]*string, error) {
 	l := &r.lookout
@@ -35,7 +36,10 @@ func (r *Replicator) Look(ctx context.Context, sql string, params []string) ([][
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	if err := l.prepare(ctx, r.conn, sql); err != nil {
+	r.mu.Lock()
+	e := r.current
+	r.mu.Unlock()
+	if err := l.prepare(ctx, e, sql); err != nil {
 		return nil, err
 	}
 	values := make([][]byte, len(params))
@@ -61,9 +65,15 @@ func (r *Replicator) Look(ctx context.Context, sql string, params []string) ([][
 }
 
 // prepare makes the session, where there is none, and the statement.
-func (l *lookout) prepare(ctx context.Context, cfg *pgx.ConnConfig, sql string) error {
-	if l.closed {
+func (l *lookout) prepare(ctx context.Context, e *epoch, sql string) error {
+	switch {
+	case l.closed:
 		return errors.New("closed")
+	case e == nil:
+		return errors.New("the replication stream is not connected")
+	case e != l.epoch:
+		l.hangUp()
+		l.epoch = e
 	}
 	if l.conn == nil {
 		if time.Now().Before(l.retry) {
@@ -72,10 +82,10 @@ func (l *lookout) prepare(ctx context.Context, cfg *pgx.ConnConfig, sql string) 
 		// Not ctx: a client that gives up must not cost the others the session.
 		limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookLimit)
 		defer cancel()
-		conn, err := pgx.ConnectConfig(limited, cfg)
+		conn, err := e.connect(limited)
 		if err != nil {
 			l.retry = time.Now().Add(time.Second)
-			return explained(err)
+			return err
 		}
 		l.conn, l.prepared = conn, ""
 	}

@@ -22,6 +22,7 @@ func TestLook(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
+	ready(t, r)
 	const add, half = "SELECT ($1::int + 1)::text, NULL::text UNION ALL SELECT '0', 'x'", "SELECT ($1::int / 2)::text, pg_catalog.pg_backend_pid()::text"
 	var wg sync.WaitGroup
 	for i := range 20 {

@@ -8,6 +8,8 @@ import (
 
 	"github.com/jackc/pglogrepl"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"pgaccel/catalog"
 )
 
 // slot is an open replication slot: the connection that streams from it, and where
@@ -30,7 +32,8 @@ type logOrigin struct {
 func (e *epoch) checkServer(ctx context.Context) error {
 	var standby bool
 	var walLevel string
-	err := e.control.QueryRow(ctx, "SELECT pg_catalog.pg_is_in_recovery(), pg_catalog.current_setting('server_version_num')::int, pg_catalog.current_setting('wal_level'), pg_catalog.current_database()::text").Scan(&standby, &e.version, &walLevel, &e.database)
+	err := e.control.QueryRow(ctx, "SELECT pg_catalog.pg_is_in_recovery(), pg_catalog.current_setting('server_version_num')::int, pg_catalog.current_setting('wal_level'), pg_catalog.current_database()::text, "+catalog.ServerStartSQL).
+		Scan(&standby, &e.version, &walLevel, &e.database, &e.server)
 	switch {
 	case err != nil:
 		return err
@@ -48,7 +51,7 @@ func (e *epoch) checkServer(ctx context.Context) error {
 func (e *epoch) connectReplication(ctx context.Context) (*pgconn.PgConn, logOrigin, error) {
 	cfg := e.copyConfig.Copy()
 	cfg.RuntimeParams["replication"] = "database"
-	cfg.AfterConnect = nil
+	cfg.AfterConnect = e.sameServer
 	conn, err := pgconn.ConnectConfig(ctx, cfg)
 	if err != nil {
 		return nil, logOrigin{}, fmt.Errorf("replication connection: %w", exhausted(explained(err)))
@@ -111,5 +114,5 @@ func (e *epoch) beginAt(at logOrigin, point uint64) {
 			"system_before", e.origin.systemID, "timeline_before", strconv.Itoa(int(e.origin.timeline)))
 	}
 	*e.origin = at
-	e.cfg.Store.Restart(point)
+	e.cfg.Store.Restart(e.server, point)
 }

@@ -120,7 +120,7 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 			return nil, err
 		}
 		o := engine.Options{Store: s.store, QueryMemory: cfg.QueryMemory, Workers: cfg.Workers, WaitLimit: cfg.WaitLimit,
-			CheckDefinition: s.replicator.Recheck, Waited: s.observer.waited, Passed: s.observer.passed, Look: s.replicator.Look, Logger: cfg.Logger, Eager: cfg.Eager}
+			CheckDefinition: s.replicator.Recheck, CheckServer: s.replicator.RecheckServer, Waited: s.observer.waited, Passed: s.observer.passed, Look: s.replicator.Look, Logger: cfg.Logger, Eager: cfg.Eager}
 		if d := s.device; d != nil {
 			o.Device, o.DeviceKind, o.Resident, o.Devices = d.manager, string(d.kind), d.resident, d.status
 		}
