@@ -111,6 +111,18 @@ func (s *saver) worthwhile(position uint64) bool {
 // the snapshot sees it: one that was just copied, or that changes a lot.
 const saveRetries = 3
 
+// connect opens the session where there is none, or it has ended.
+func (s *saver) connect(ctx context.Context) error {
+	if s.conn != nil && !s.conn.IsClosed() {
+		return nil
+	}
+	conn, err := s.e.connect(ctx)
+	if err == nil {
+		s.conn = conn
+	}
+	return err
+}
+
 // save saves a checkpoint if there is something new. An error is for the log: the last
 // checkpoint stays.
 func (s *saver) save(ctx context.Context) error {
@@ -159,12 +171,11 @@ func (s *saver) try(ctx context.Context, anyway bool) (again bool, err error) {
 // checkpoints saves now and then, and once more when the Replicator closes.
 func (e *epoch) checkpoints(ctx context.Context) error {
 	defer close(e.saved)
-	conn, err := e.connect(ctx)
-	if err != nil {
+	s := &saver{e: e}
+	if err := s.connect(ctx); err != nil {
 		return err
 	}
-	defer conn.Close(context.WithoutCancel(ctx))
-	s := &saver{e: e, conn: conn}
+	defer func() { s.conn.Close(context.WithoutCancel(ctx)) }()
 	// The first one as soon as everything is copied.
 	closing := e.closing.Done()
 	for i := time.Duration(0); i < 20 && !e.reg.settled() && e.closing.Err() == nil; i++ {
@@ -172,11 +183,16 @@ func (e *epoch) checkpoints(ctx context.Context) error {
 			return err
 		}
 	}
-	for {
+	for renewed := false; ; {
 		last := e.closing.Err() != nil
 		limited, cancel := context.WithTimeout(ctx, e.cfg.CheckpointInterval+closePatience)
 		stop := context.AfterFunc(e.closing, func() { time.AfterFunc(closePatience, cancel) })
-		err := safely(func() error { return s.save(limited) })
+		err := safely(func() error {
+			if err := s.connect(limited); err != nil {
+				return err
+			}
+			return s.save(limited)
+		})
 		stop()
 		cancel()
 		switch {
@@ -184,8 +200,12 @@ func (e *epoch) checkpoints(ctx context.Context) error {
 			return ctx.Err()
 		case errors.Is(err, errNoMarker):
 			return e.saveNoMore(err)
-		case conn.IsClosed() && !last:
+		case s.conn.IsClosed() && e.closing.Err() == nil:
 			return fmt.Errorf("the session of checkpoints: %w", err)
+		case s.conn.IsClosed() && !renewed:
+			// The server had ended it, or it ended with a save that hung when Close came.
+			renewed = true
+			continue
 		case err != nil:
 			e.log.Warn("the columns could not be saved; the last checkpoint stays, and the server keeps its log since then", "error", err)
 		}

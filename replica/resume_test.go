@@ -195,3 +195,27 @@ func TestResumeAfterInterruption(t *testing.T) {
 		resumes(t, url, r, fmt.Sprint("round ", round), 0)
 	}
 }
+
+// TestLastCheckpointOnAnotherSession: the server ends the session of checkpoints, which is
+// found at the last one: that is saved all the same.
+func TestLastCheckpointOnAnotherSession(t *testing.T) {
+	url := database(t)
+	c := connectTo(t, url)
+	mustExec(t, c, "CREATE TABLE a (id int PRIMARY KEY); INSERT INTO a VALUES (1)")
+	store := colstore.New(colstore.Options{})
+	defer store.Close()
+	r := start(t, url, Config{Store: store, DataDir: t.TempDir()}) // one a minute
+	ready(t, r)
+	stream := r.current.stream
+	eventually(t, "the session's end, after the first checkpoint's marker", func() bool {
+		return queryText(t, c, "SELECT count(pg_terminate_backend(pid, 5000))::text FROM pg_stat_activity WHERE datname = current_database() AND state = 'idle' AND query LIKE '%pg_logical_emit_message(false, $1::text, $2::text%'") == "1"
+	})
+	mustExec(t, c, "INSERT INTO a VALUES (2)")
+	waitInsert(t, c, store)
+	r.Close()
+	last := r.disk.Last()
+	if last.Tables[0].Rows != 2 {
+		t.Errorf("the last checkpoint has %d rows, and ends at %X; the stream came to %X", last.Tables[0].Rows, last.Position, stream.seen.Load())
+	}
+	mustExec(t, c, "SELECT pg_drop_replication_slot('"+r.name+"')")
+}
