@@ -17,7 +17,7 @@ type Config struct {
 	// sslmode=prefer makes two of one address: first with TLS, then without. Dial says
 	// when the order is another one.
 	Endpoints []Endpoint
-	// ConnectTimeout bounds one endpoint's connection and TLS handshake; 0 is 10 s.
+	// ConnectTimeout bounds what is tried at one address, with TLS and without; 0 is 10 s.
 	ConnectTimeout time.Duration
 
 	foreign *foreign

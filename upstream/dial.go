@@ -25,7 +25,8 @@ type Client struct {
 
 // Dial connects to the first server that accepts, in one of the ways that are
 // configured for it, and returns the connection, TLS done where the endpoint wants
-// it. No byte after the handshake has been read or written.
+// it. No byte after the handshake has been read or written. The endpoint returned has the
+// address that was connected to, where its host's name has several.
 //
 // Where a server on this machine may be reached with TLS and without, the server leg
 // follows the client's: rules of pg_hba.conf that ask for TLS, or for none, then hold
@@ -39,11 +40,21 @@ func (c *Config) Dial(ctx context.Context, client Client) (net.Conn, Endpoint, e
 		for n < len(list) && list[n].Network == list[0].Network && list[n].Address == list[0].Address {
 			n++
 		}
-		conn, e, err := c.dial(ctx, list[:n], &client)
-		if err == nil {
-			return conn, e, nil
+		found, err := c.lookUp(ctx, list[0])
+		if err != nil {
+			errs = append(errs, err)
 		}
-		errs = append(errs, err)
+		for _, address := range found {
+			ways := slices.Clone(list[:n])
+			for i := range ways {
+				ways[i].Address = address
+			}
+			conn, e, err := c.dial(ctx, ways, &client)
+			if err == nil {
+				return conn, e, nil
+			}
+			errs = append(errs, err)
+		}
 		list = list[n:]
 	}
 	if len(errs) == 0 {
@@ -54,6 +65,27 @@ func (c *Config) Dial(ctx context.Context, client Client) (net.Conn, Endpoint, e
 	}
 	return nil, Endpoint{}, attempts(errs)
 }
+
+// lookUp returns the addresses of an endpoint. As libpq does, they are tried one after the
+// other, each for all of ConnectTimeout: one that is silent must not take the others' time.
+func (c *Config) lookUp(ctx context.Context, e Endpoint) ([]string, error) {
+	host, port, err := net.SplitHostPort(e.Address)
+	if e.Network != "tcp" || err != nil || net.ParseIP(host) != nil {
+		return []string{e.Address}, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.timeout())
+	defer cancel()
+	found, err := lookupHost(ctx, host)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", e.Address, err)
+	}
+	for i := range found {
+		found[i] = net.JoinHostPort(found[i], port)
+	}
+	return found, nil
+}
+
+var lookupHost = net.DefaultResolver.LookupHost // another one in tests
 
 // attempts is an error for several servers or ways, in one line, each text once.
 type attempts []error

@@ -129,6 +129,52 @@ func TestDialTimesOut(t *testing.T) {
 	}
 }
 
+// TestEachAddressHasItsTime: where a name has several addresses, one that says nothing does
+// not keep Dial from the next, and the endpoint returned, where a cancel request goes to,
+// has the address that answered.
+func TestEachAddressHasItsTime(t *testing.T) {
+	release := make(chan struct{})
+	defer close(release)
+	silent := serve(t, func(net.Conn) { <-release })
+	_, port, err := net.SplitHostPort(silent.Address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.2", port))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go func() {
+		for conn, err := l.Accept(); err == nil; conn, err = l.Accept() {
+			io.ReadFull(conn, make([]byte, 8))
+			io.WriteString(conn, "N")
+			defer conn.Close()
+		}
+	}()
+	defer func(f func(context.Context, string) ([]string, error)) { lookupHost = f }(lookupHost)
+	lookupHost = func(_ context.Context, host string) ([]string, error) {
+		if host != "db.example" {
+			return nil, errors.New("no such host")
+		}
+		return []string{"127.0.0.1", "127.0.0.2"}, nil
+	}
+	c, err := ParseConfig("postgres://me@db.example:" + port + "/x?sslmode=prefer")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.ConnectTimeout = 500 * time.Millisecond
+	conn, e, err := c.Dial(context.Background(), Client{TLS: true})
+	if err != nil || e.Address != "127.0.0.2:"+port {
+		t.Fatalf("%v, %v", e, err)
+	}
+	conn.Close()
+	c.Endpoints[0].Address, c.Endpoints[1].Address = "nowhere.example:1", "nowhere.example:1"
+	if _, _, err := c.Dial(context.Background(), Client{}); err == nil || err.Error() != "nowhere.example:1: no such host" {
+		t.Error(err)
+	}
+}
+
 // TestCancelWaits: the request is delivered whole, and the end of the server's
 // connection waited for.
 func TestCancelWaits(t *testing.T) {
