@@ -137,6 +137,9 @@ func (e *Engine) execution() olap.Options {
 // Waiting returns the number of goroutines of executions that wait for a core.
 func (e *Engine) Waiting() int { return e.slots.Waiting() }
 
+// Queued returns the number of executions that wait until others have ended.
+func (e *Engine) Queued() int { return e.slots.Queued() }
+
 // SharedScans returns the number of executions that joined another's scan of a table.
 func (e *Engine) SharedScans() int64 { return e.share.Joined() }
 

@@ -61,6 +61,10 @@
 // segment whether others do, and has none while it waits: for its other goroutines, for a
 // shared scan, for a device.
 //
+// Nor do more executions scan than two a slot, of each order of magnitude of estimated work
+// (admission.go): the others wait in the order in which they came, with their lookups but
+// without groups, those within a slice's work not at all.
+//
 // # Devices
 //
 // With Options.Device the groups of a query, or the rows that one for rows asks for, come

@@ -83,6 +83,11 @@ func Execute(ctx context.Context, q *plan.Query, in Input, opt Options) (*vector
 		if err != nil {
 			return nil, err
 		}
+		defer func() {
+			if x.place != nil {
+				x.place.leave()
+			}
+		}()
 	}
 	return x.execute()
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/bits"
 	"sync/atomic"
+	"time"
 
 	"pgaccel/colstore"
 	"pgaccel/gpu/program"
@@ -27,6 +28,7 @@ type execution struct {
 	limited bool
 	memory  atomic.Int64 // bytes taken so far
 	turn    *turn        // among those that want slots; nil without Options.Slots
+	place   *class       // among the executions that scan; nil where it needs none, or waits for it
 	// trace receives the plan's decisions for Explain; nil otherwise.
 	trace func(format string, args ...any)
 }
@@ -409,9 +411,15 @@ func (p *pipeline) run(make func(w *worker) sink) error {
 	if p.never || len(p.tab.Segments) == 0 {
 		return nil
 	}
-	if share := p.x.opt.Share; share != nil && p.table == 0 && p.x.trace == nil {
-		if ok, err := share.run(p, make); ok {
+	if p.table == 0 {
+		segments, rows := p.read()
+		if err := p.x.admit(time.Duration(float64(rows) * p.weight())); err != nil {
 			return err
+		}
+		if share := p.x.opt.Share; share != nil && p.x.trace == nil {
+			if ok, err := share.run(p, segments, make); ok {
+				return err
+			}
 		}
 	}
 	workers := min(p.x.opt.Workers, len(p.tab.Segments))

@@ -105,20 +105,20 @@ func (p *pipeline) weight() float64 {
 	return cost + 4*share
 }
 
-// segmentsRead returns the number of segments that zone maps do not exclude.
-func (p *pipeline) segmentsRead() (n int) {
+// read returns the number of segments that zone maps do not exclude, and their rows.
+func (p *pipeline) read() (segments, rows int) {
 	for _, seg := range p.tab.Segments {
 		if skip, _ := p.zone(seg); !skip {
-			n++
+			segments++
+			rows += seg.Rows
 		}
 	}
-	return n
+	return segments, rows
 }
 
-// run scans the pipeline's table for it, if need be with others. ok is false where
-// the query had better scan by itself.
-func (s *Sharer) run(p *pipeline, sinks func(*worker) sink) (ok bool, err error) {
-	n := p.segmentsRead()
+// run scans the pipeline's table for it, if need be with others; n segments are read. ok is
+// false where the query had better scan by itself.
+func (s *Sharer) run(p *pipeline, n int, sinks func(*worker) sink) (ok bool, err error) {
 	eager := p.x.opt.Eager
 	if !eager && (n < shareSegments || 2*n < len(p.tab.Segments)) {
 		return false, nil

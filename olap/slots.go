@@ -23,6 +23,8 @@ type Slots struct {
 	queue   []*waiter // in the order of arrival
 	waiting atomic.Int32
 	idle    atomic.Bool // free > 0 and nobody waits
+
+	admission admission
 }
 
 // turn is an execution, or a shared scan, among those that want slots.
@@ -42,9 +44,14 @@ var morsel func(int64)
 // slice is how long a goroutine computes before it looks whether others wait.
 const slice = 2 * time.Millisecond
 
+// placesPerSlot is the executions of one order of magnitude that scan at a time, for each
+// slot: while some wait for a scan, or merge, others compute.
+const placesPerSlot = 2
+
 // NewSlots returns n slots.
 func NewSlots(n int) *Slots {
 	s := &Slots{free: n, turns: map[*turn]struct{}{}}
+	s.admission.init(placesPerSlot * n)
 	s.idle.Store(n > 0)
 	return s
 }
@@ -55,17 +62,22 @@ func (s *Slots) Waiting() int { return int(s.waiting.Load()) }
 // begin returns a turn, which starts with the least of those that there are.
 func (s *Slots) begin() *turn {
 	t := &turn{}
+	s.enter(t)
+	return t
+}
+
+// enter has a turn be among the others, and not behind them.
+func (s *Slots) enter(t *turn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	first := true
+	least, first := int64(0), true
 	for o := range s.turns {
-		if used := o.used.Load(); first || used < t.used.Load() {
-			t.used.Store(used)
-			first = false
+		if used := o.used.Load(); first || used < least {
+			least, first = used, false
 		}
 	}
+	t.used.Store(max(t.used.Load(), least))
 	s.turns[t] = struct{}{}
-	return t
 }
 
 func (s *Slots) end(t *turn) {

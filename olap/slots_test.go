@@ -31,6 +31,12 @@ func (s *Slots) unused(t *testing.T, n int) {
 	if s.free != n || len(s.queue) != 0 || s.waiting.Load() != 0 || len(s.turns) != 0 || s.idle.Load() != (n > 0) {
 		t.Errorf("%d of %d slots are free, %d wait (%d), %d turns, idle %v", s.free, n, len(s.queue), s.waiting.Load(), len(s.turns), s.idle.Load())
 	}
+	for i := range s.admission.classes {
+		c := &s.admission.classes[i]
+		if c.free != placesPerSlot*n || len(c.queue) != 0 || s.Queued() != 0 {
+			t.Errorf("class %d: %d of %d places are free, %d wait (%d)", i, c.free, placesPerSlot*n, len(c.queue), s.Queued())
+		}
+	}
 }
 
 // TestSlotsServeTheLeast: who has had least is served first, whenever it came, and who
@@ -44,6 +50,11 @@ func TestSlotsServeTheLeast(t *testing.T) {
 	young := s.begin()
 	if used := young.used.Load(); used != 5e9 {
 		t.Errorf("a turn begins at %d, the least of the others is 5e9", used)
+	}
+	young.used.Store(1e9)
+	s.end(young)
+	if s.enter(young); young.used.Load() != 5e9 {
+		t.Errorf("a turn that comes back has %d, the least of the others is 5e9", young.used.Load())
 	}
 	young.used.Store(1e9)
 	if err := s.acquire(ctx, longer); err != nil {
@@ -167,7 +178,7 @@ func TestSlotsBoundWhoComputes(t *testing.T) {
 		}
 		wg.Wait()
 		morsel = nil
-		eventually(t, "drivers end", func() bool { s.mu.Lock(); defer s.mu.Unlock(); return s.free == n })
+		eventually(t, "drivers end", func() bool { s.mu.Lock(); defer s.mu.Unlock(); return s.free == n && len(s.turns) == 0 })
 		s.unused(t, n)
 		// Who is cancelled does not wait for a slot, but computes nothing any more.
 		if most.Load() > int64(n) {

@@ -22,6 +22,8 @@ var (
 		"The limit of query memory (--query-memory).", nil, nil)
 	waitingDesc = prometheus.NewDesc("pgaccel_waiting_workers",
 		"Goroutines of executions that wait for a core.", nil, nil)
+	queuedDesc = prometheus.NewDesc("pgaccel_waiting_executions",
+		"Executions that wait until others have ended.", nil, nil)
 	historyDesc = prometheus.NewDesc("pgaccel_table_history_bytes",
 		"Column memory of commits that are not folded into a table yet.", []string{"table"}, nil)
 	deltasDesc = prometheus.NewDesc("pgaccel_table_history_commits",
@@ -54,7 +56,7 @@ type storeCollector struct{ s *Server }
 func (c *storeCollector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{queriesDesc, rowsDesc, sizeDesc, upDesc, usedDesc, maxDesc, lsnDesc, retainedDesc,
 		historyDesc, deltasDesc, changesDesc, pinsDesc, staleDesc, shadowDesc, badStalenessDesc, sharedDesc, indexedDesc,
-		speculationsDesc, queryMemoryDesc, queryMemoryLimitDesc, waitingDesc} {
+		speculationsDesc, queryMemoryDesc, queryMemoryLimitDesc, waitingDesc, queuedDesc} {
 		ch <- d
 	}
 	for _, d := range deviceDescs {
@@ -98,6 +100,7 @@ func (c *storeCollector) Collect(ch chan<- prometheus.Metric) {
 	accelerated, stale := int64(0), int64(0)
 	if e := c.s.engine; e != nil {
 		gauge(waitingDesc, float64(e.Waiting()))
+		gauge(queuedDesc, float64(e.Queued()))
 		used, limit := e.QueryMemory()
 		gauge(queryMemoryDesc, float64(used))
 		gauge(queryMemoryLimitDesc, float64(limit))

@@ -1,0 +1,137 @@
+package olap
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// admission bounds the executions that scan at a time: all that have begun keep hash
+// tables, which push each other's out of the caches, and all end late where each could have
+// ended after those before it. The others wait in the order in which they came, which is
+// fair between sessions, as a session executes one statement at a time. The places are
+// shared by executions of the same order of magnitude only, so that short ones do not wait
+// for long ones to end.
+//
+// Who waits has no slot, and who has a place waits for slots only. The place is given back
+// when the result is there, so that a client that reads slowly, or a portal that is read
+// in parts, holds none.
+type admission struct {
+	classes [3]class
+	waiting atomic.Int32
+}
+
+// class is the executions of one order of magnitude.
+type class struct {
+	mu    sync.Mutex
+	free  int
+	queue []chan struct{} // closed when there is a place for who waits at it
+}
+
+// classRatio is by how much the work of one class is more than that of the one before it.
+const classRatio = 16
+
+func (a *admission) init(places int) {
+	for i := range a.classes {
+		a.classes[i].free = places
+	}
+}
+
+// class returns that of an execution by its estimated work; nil where it needs no place,
+// because it is over within a slice.
+func (a *admission) class(work time.Duration) *class {
+	if work < slice {
+		return nil
+	}
+	i := 0
+	for least := slice * classRatio; i < len(a.classes)-1 && work >= least; least *= classRatio {
+		i++
+	}
+	return &a.classes[i]
+}
+
+// try takes a place that nobody waits for.
+func (c *class) try() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.free == 0 {
+		return false
+	}
+	c.free--
+	return true
+}
+
+// wait waits for a place. Where the context ends first there is none.
+func (c *class) wait(ctx context.Context) error {
+	c.mu.Lock()
+	if c.free > 0 {
+		c.free--
+		c.mu.Unlock()
+		return nil
+	}
+	ready := make(chan struct{})
+	c.queue = append(c.queue, ready)
+	c.mu.Unlock()
+	select {
+	case <-ready:
+		return nil
+	case <-ctx.Done():
+	}
+	c.mu.Lock()
+	i := slices.Index(c.queue, ready)
+	if i >= 0 {
+		c.queue = slices.Delete(c.queue, i, i+1)
+	}
+	c.mu.Unlock()
+	if i < 0 {
+		c.leave()
+	}
+	return ctx.Err()
+}
+
+// leave gives a place to who has waited longest.
+func (c *class) leave() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.queue) == 0 {
+		c.free++
+		return
+	}
+	close(c.queue[0])
+	c.queue = slices.Delete(c.queue, 0, 1)
+}
+
+// admit waits until the execution may scan, for which work is the estimate. What it did
+// before, lookups, it keeps meanwhile.
+func (x *execution) admit(work time.Duration) (err error) {
+	s := x.opt.Slots
+	if s == nil || x.place != nil {
+		return nil
+	}
+	if x.opt.Eager {
+		work = max(work, slice)
+	}
+	c := s.admission.class(work)
+	if c == nil {
+		return nil
+	}
+	if !c.try() {
+		s.admission.waiting.Add(1)
+		s.end(x.turn)
+		x.aside(func() {
+			err = c.wait(x.ctx)
+			s.admission.waiting.Add(-1)
+			s.enter(x.turn) // no sooner: it would be far behind the others, and hold them up
+		})
+		if err != nil {
+			return err
+		}
+	}
+	x.place = c
+	return nil
+}
+
+// Queued returns the number of executions that wait until others have ended.
+func (s *Slots) Queued() int { return int(s.admission.waiting.Load()) }
