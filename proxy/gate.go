@@ -181,7 +181,7 @@ func (s *session) gateBarred(d engine.Decision, p *portal) bool {
 // gateRefused reports that an error in answer to a message of kind k says that the
 // session's role may not run the gate, which the step can bear.
 func (t *step) gateRefused(k reply, code string) bool {
-	if k&replyOwn == 0 || !t.free && !t.guarded || t.cancelling || t.simple && t.head == nil {
+	if k&replyOwn == 0 || !t.free && !t.guarded || t.cancelling || t.undoing || t.simple && t.head == nil {
 		return false
 	}
 	switch k & replyKind {
@@ -195,14 +195,34 @@ func (t *step) gateRefused(k reply, code string) bool {
 // the block, if there is one.
 func (s *session) ungate() {
 	t := s.step
-	var b []byte
-	if !t.simple {
+	s.refused = time.Now()
+	switch {
+	case !t.simple:
+		// An error of what leads back stands for that of the Execute, and the client's Sync ends
+		// what the server ignores because of it.
 		s.skipping = false
 		s.own(replySync)
-		b = appendEmpty(nil, wire.Sync)
+		s.toServer.add(s.undoGate(appendEmpty(nil, wire.Sync)))
+	case t.guarded:
+		// The server would ignore the Query, too, where a cancel request or a timeout hits what
+		// leads back: no Sync of the client's would come.
+		t.undoing, t.failed, t.refused = true, false, false
+		b := s.undoGate(nil)
+		s.own(replySync)
+		s.toServer.add(appendEmpty(b, wire.Sync))
+		return
+	default:
+		s.toServer.add(s.undoGate(nil))
 	}
-	s.toServer.add(s.undoGate(b))
-	s.refused = time.Now()
+	s.release(plan.ReasonPrivilege)
+}
+
+// ungated goes on once the server is where it was before a gate that was refused.
+func (s *session) ungated() {
+	if s.step.cancelled {
+		s.cancelOnServer()
+		return
+	}
 	s.release(plan.ReasonPrivilege)
 }
 

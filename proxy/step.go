@@ -46,6 +46,7 @@ type step struct {
 	guarded  bool   // the gate runs inside of a savepoint
 	retried  bool   // the gate was prepared anew
 	refused  bool   // the session's role may not run the gate
+	undoing  bool   // a Query's gate was refused, and is being undone
 	failed   bool   // an error that the client does not see
 	code     string // its SQLSTATE
 	relayed  bool   // an error that the client has seen; ReadyForQuery follows
@@ -279,6 +280,8 @@ func (s *session) stepReady(k reply) action {
 		s.toServer.add(s.simpleBatch(s.regate(nil), true))
 	case t.failed && t.refused:
 		s.ungate()
+	case t.undoing:
+		s.ungated()
 	case t.failed:
 		s.gateThere(t.form, false)
 		s.release(plan.ReasonDescription)
