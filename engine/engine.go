@@ -241,6 +241,7 @@ func cacheKey(sql string, paramOIDs []uint32) string {
 type nameSet struct {
 	catalog *catalog.Catalog
 	names   map[string]bool
+	lengths [65]bool // of names: most identifiers need not be looked up
 }
 
 const virtualSchema = "pgaccel"
@@ -256,6 +257,11 @@ func newNameSet(cat *catalog.Catalog) *nameSet {
 		}
 		s.names[strings.ToLower(longest)] = true
 	}
+	for name := range s.names {
+		if len(name) < len(s.lengths) {
+			s.lengths[len(name)] = true
+		}
+	}
 	return s
 }
 
@@ -264,7 +270,7 @@ func newNameSet(cat *catalog.Catalog) *nameSet {
 func (s *nameSet) in(sql []byte) bool {
 	var lower [64]byte
 	for id := range identifiers(sql) {
-		if len(id) > len(lower) {
+		if len(id) > len(lower) || !s.lengths[len(id)] {
 			continue
 		}
 		for i, c := range id {

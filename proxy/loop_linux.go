@@ -2,6 +2,8 @@ package proxy
 
 import (
 	"os"
+	"runtime"
+	"strings"
 	"sync"
 	"syscall"
 	"unsafe"
@@ -19,14 +21,16 @@ import (
 // Everything of a session happens on the loop's goroutine, except for executions,
 // which post their outcome.
 type loop struct {
-	srv   *Server
-	epoll int
-	rest  syscall.RawConn // of epoll, to wait for it without a thread; nil where that cannot be
-	file  *os.File        // owns epoll
-	wake  int             // eventfd
-	ends  []*endpoint     // by descriptor
-	buf   []byte          // of reads, and of answers on their way out
-	join  []byte          // small parts are joined into one write
+	srv    *Server
+	epoll  int
+	outer  *os.File        // an epoll that the runtime's poller asks, with epoll in it while the loop parks
+	conn   syscall.RawConn // of outer; nil where the loop cannot park
+	keeps  bool            // its processor while it waits
+	parked bool            // it was, since it last kept it
+	wake   int             // eventfd
+	ends   []*endpoint     // by descriptor
+	buf    []byte          // of reads, and of answers on their way out
+	join   []byte          // small parts are joined into one write
 
 	mu     sync.Mutex
 	posted []func()
@@ -43,26 +47,39 @@ const (
 )
 
 func newLoop(srv *Server) (*loop, error) {
-	l := &loop{srv: srv, buf: make([]byte, loopBuffer), join: make([]byte, 0, joinLimit), done: make(chan struct{})}
+	l := &loop{srv: srv, buf: make([]byte, loopBuffer), join: make([]byte, 0, joinLimit), done: make(chan struct{}), parked: true}
 	var err error
 	if l.epoll, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
 		return nil, err
 	}
-	unix.SetNonblock(l.epoll, true) // else NewFile does not register it with Go's poller
-	l.file = os.NewFile(uintptr(l.epoll), "epoll")
 	if l.wake, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
-		l.file.Close()
+		unix.Close(l.epoll)
 		return nil, err
 	}
-	if err = unix.EpollCtl(l.epoll, unix.EPOLL_CTL_ADD, l.wake, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(l.wake)}); err != nil {
-		l.file.Close()
-		unix.Close(l.wake)
+	outer, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	if err == nil {
+		unix.SetNonblock(outer, true) // else NewFile does not register it with the runtime's poller
+		l.outer = os.NewFile(uintptr(outer), "epoll")
+		err = unix.EpollCtl(l.epoll, unix.EPOLL_CTL_ADD, l.wake, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(l.wake)})
+	}
+	if err != nil {
+		l.close()
 		return nil, err
 	}
-	if l.rest, err = l.file.SyscallConn(); err != nil {
-		l.rest = nil
+	if l.conn, err = l.outer.SyscallConn(); err != nil {
+		l.conn = nil
 	}
+	l.keeps = keepsProcessors(srv.loopCount())
 	return l, nil
+}
+
+// close closes the loop's own descriptors.
+func (l *loop) close() {
+	unix.Close(l.epoll)
+	unix.Close(l.wake)
+	if l.outer != nil {
+		l.outer.Close()
+	}
 }
 
 // post has f run on the loop's goroutine. It reports false where the loop has ended.
@@ -106,46 +123,106 @@ func (l *loop) run() {
 		// Only now may sessions begin: one that ended above has left its descriptors'
 		// numbers to be used again, while events of its own may follow in this turn.
 		if posted && l.runPosted() {
-			l.file.Close()
-			unix.Close(l.wake)
+			l.close()
 			return
 		}
 	}
 }
 
-// wait returns the number of events that are there, at least one unless a signal came.
+// wait returns the number of events that are there, none where a signal came.
 //
-// A goroutine that blocks in a system call costs more than the call: the runtime's
-// monitor runs every 20 us for a while after it has taken the processor from it, and
-// wakes another thread. Measured with 16 clients on 2 cores, half of all context
-// switches were of that kind, and a relayed transaction took 26 us of processor time
-// instead of 21. Parked in the runtime's poller, the loop costs nothing of that.
+// A goroutine that blocks in a system call which the runtime knows of costs more than the
+// call: the runtime's monitor runs every 20 us for a while after it has taken the processor
+// from it, and wakes another thread. One that parks in the runtime's poller has the scheduler
+// look for other work, ask that poller twice and wake up through it: with one client, 5.7 calls
+// of epoll_wait a relayed transaction, where two would do. So the loop keeps its processor
+// while there is something to do, and parks where nothing comes.
 //
-// While queries execute here it blocks in the system call all the same: the runtime asks its
-// poller only when a processor has nothing to run, or every 10 ms, where a thread that
+// While queries execute here it blocks in the system call and does not park: the runtime asks
+// its poller only when a processor has nothing to run, or every 10 ms, where a thread that
 // returns from a call is in the queue at once.
 func (l *loop) wait(events []unix.EpollEvent) int {
-	n := 0
-	if l.rest != nil && l.srv.executing.Load() == 0 {
-		err := l.rest.Read(func(uintptr) bool {
-			n = l.ready(events)
-			return n > 0
-		})
-		if err == nil {
+	if l.keeps {
+		if n := l.keep(events); n > 0 {
 			return n
 		}
-		l.rest = nil // not pollable here
 	}
-	n, err := unix.EpollWait(l.epoll, events, -1)
+	if l.conn != nil && l.srv.executing.Load() == 0 {
+		if n, ok := l.park(events); ok {
+			return n
+		}
+		l.conn = nil // not pollable here
+	}
+	return l.block(events, -1)
+}
+
+// park waits in the runtime's poller. Only meanwhile has that to do with the loop's sockets:
+// else a thread would wake up there for each of their events.
+func (l *loop) park(events []unix.EpollEvent) (n int, ok bool) {
+	l.parked = true
+	err := l.conn.Control(func(outer uintptr) {
+		ok = unix.EpollCtl(int(outer), unix.EPOLL_CTL_ADD, l.epoll, &unix.EpollEvent{Events: unix.EPOLLIN}) == nil
+	})
+	if err != nil || !ok {
+		return 0, false
+	}
+	err = l.conn.Read(func(outer uintptr) bool {
+		if n = l.ready(events, 0); n > 0 {
+			unix.EpollCtl(int(outer), unix.EPOLL_CTL_DEL, l.epoll, nil)
+		}
+		return n > 0
+	})
+	return n, err == nil
+}
+
+// keep waits in a call that the runtime does not know of, as recv and send: to it the goroutine
+// runs, and has its processor. internal/processors has one for each loop. It returns none where
+// nothing has come for a while.
+//
+// That does not hold up the runtime: where it wants to stop a goroutine, for the garbage
+// collector or because it has run for 10 ms, it sends the thread a signal, again until it is
+// heard, and no epoll_wait outlasts a signal (signal(7)). A timeout instead would have the
+// kernel set up a timer for each call.
+func (l *loop) keep(events []unix.EpollEvent) int {
+	if l.parked {
+		// The thread on which the loop wakes up is the one that waited in the runtime's poller,
+		// and the monitor may sleep until a goroutine makes a call that the runtime knows of: have
+		// another thread wait there, and the monitor look.
+		l.parked = false
+		runtime.Gosched()
+		if n := l.block(events, 0); n > 0 {
+			return n
+		}
+	}
+	for range 2 {
+		if n := l.ready(events, -1); n > 0 {
+			return n
+		}
+		runtime.Gosched() // stop here, if that is what the signal was for
+	}
+	return 0
+}
+
+// block is epoll_wait as a call that the runtime knows of.
+func (l *loop) block(events []unix.EpollEvent, timeout int) int {
+	n, err := unix.EpollWait(l.epoll, events, timeout)
 	if err != nil && err != unix.EINTR {
 		panic("BUG: epoll_wait: " + err.Error())
 	}
 	return max(n, 0)
 }
 
-// ready returns the number of events that are there now.
-func (l *loop) ready(events []unix.EpollEvent) int {
-	n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(l.epoll), uintptr(unsafe.Pointer(&events[0])), uintptr(len(events)), 0, 0, 0)
+// keepsProcessors reports whether loops may keep their processors while they wait: others are
+// left, and the runtime sends signals.
+func keepsProcessors(loops int) bool {
+	return runtime.GOMAXPROCS(0) > loops && !strings.Contains(os.Getenv("GODEBUG"), "asyncpreemptoff")
+}
+
+// ready waits so many milliseconds at most, or without end where timeout is negative. It
+// returns the number of events that are there, none where a signal came. The runtime is not
+// told that it waits.
+func (l *loop) ready(events []unix.EpollEvent, timeout int) int {
+	n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(l.epoll), uintptr(unsafe.Pointer(&events[0])), uintptr(len(events)), uintptr(timeout), 0, 0)
 	if errno == unix.EINTR {
 		return 0
 	} else if errno != 0 {

@@ -2,10 +2,12 @@ package proxy
 
 import (
 	"fmt"
+	"runtime"
+	"strings"
 	"testing"
 )
 
-// TestLoopWaits: the loop finds its events in both ways to wait for them, and what
+// TestLoopWaits: the loop finds its events in every way to wait for them, and what
 // chooses between them is back at nothing after executions.
 func TestLoopWaits(t *testing.T) {
 	s := startProxy(t, everything{}, func(c *Config) { c.loops = 1 })
@@ -22,15 +24,65 @@ func TestLoopWaits(t *testing.T) {
 		for _, one := range []*rawClient{c, d} {
 			wantRows(t, one.exchange(query(fmt.Sprintf("select %d", n))), fmt.Sprint(n))
 		}
-		if !l.post(func() { posted <- l.rest != nil }) || !<-posted {
+		if !l.post(func() { posted <- l.conn != nil }) || !<-posted {
 			t.Error("the loop's epoll is not in the runtime's poller")
 		}
 	}
-	for n := range 20 {
-		ask(n)
-		s.executing.Add(1) // as if a query ran
-		ask(n)
-		s.executing.Add(-1)
+	for _, keeps := range []bool{true, false} {
+		if !l.post(func() { l.keeps = keeps; posted <- true }) || !<-posted {
+			t.Fatal("the loop has ended")
+		}
+		for n := range 20 {
+			ask(n)
+			s.executing.Add(1) // as if a query ran
+			ask(n)
+			s.executing.Add(-1)
+		}
+	}
+}
+
+// TestWaitingLoopLetsGo: a loop that waits for events without the runtime's knowledge stops for
+// the garbage collector, and parks where nothing comes.
+func TestWaitingLoopLetsGo(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(max(3, runtime.NumCPU())))
+	s := startProxy(t, everything{}, func(c *Config) { c.loops = 1 })
+	c := mustConnect(t, s.Addr().String(), "")
+	defer c.Close()
+	s.loopMu.Lock()
+	l := s.loops[0]
+	s.loopMu.Unlock()
+	keeps := make(chan bool, 1)
+	if !l.post(func() { keeps <- l.keeps }) || !<-keeps {
+		t.Fatal("the loop does not keep its processor")
+	}
+	buf := make([]byte, 1<<20)
+	for n := range 50 {
+		wantRows(t, c.exchange(query(fmt.Sprintf("select %d", n))), fmt.Sprint(n))
+		runtime.GC()
+		runtime.Stack(buf, true)
+	}
+	waitFor(t, "the loop to park", func() bool {
+		for _, g := range strings.Split(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
+			if strings.Contains(g, "pgaccel/proxy.(*loop).wait") {
+				return strings.Contains(g, "[IO wait")
+			}
+		}
+		return false
+	})
+	wantRows(t, c.exchange(query("select 7")), "7")
+}
+
+// TestLoopsLeaveProcessors: where there is no processor but the loops' own, or the runtime
+// does not send signals, they do not keep them.
+func TestLoopsLeaveProcessors(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(3))
+	t.Setenv("GODEBUG", "")
+	if !keepsProcessors(2) || keepsProcessors(3) {
+		t.Error("processors are not counted")
+	}
+	t.Setenv("GODEBUG", "asyncpreemptoff=1")
+	if keepsProcessors(1) {
+		t.Error("kept without signals")
 	}
 }
 

@@ -167,6 +167,7 @@ func TestSpeculationEnds(t *testing.T) {
 		begun, taken = speculating(slow, numbers(8), true)
 		c.send(query(waits))
 		waitFor(t, "it has begun", func() bool { return len(begun()) == 1 && begun()[0].ran.Load() })
+		waitFor(t, "the lock", activity(t, c.pid(), "wait_event_type = 'Lock'")) // else the cancel may come too early
 		cancel(t, s.Addr().String(), c.key())
 		got = c.until('Z')
 		wantTypes(t, got, "EZ")

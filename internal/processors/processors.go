@@ -13,5 +13,6 @@ func Count() int { return count }
 func Loops() int { return (count + 1) / 2 }
 
 // Spare raises GOMAXPROCS so that, while all cores compute queries, the loops and as many
-// goroutines again have a processor of Go's: replication, first copies, gates.
+// goroutines again have a processor of Go's: replication, first copies, gates. A loop keeps its
+// own while it waits for a short time.
 func Spare() { runtime.GOMAXPROCS(2*count + Loops()) }
