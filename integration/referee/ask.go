@@ -1,6 +1,7 @@
 package referee
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -99,6 +100,15 @@ type answer struct {
 	err     string
 	notices []string
 	lost    error // of the connection
+}
+
+// text is the rows and the error, for messages.
+func (a *answer) text() string {
+	var b strings.Builder
+	for _, r := range a.rows {
+		fmt.Fprintf(&b, "%s; ", bytes.Join(r, []byte(", ")))
+	}
+	return b.String() + a.err
 }
 
 // ask puts one question.

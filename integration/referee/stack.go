@@ -173,7 +173,7 @@ func waitCopied(ctx context.Context, proxy *session, schemas ...*schema) error {
 		like = append(like, "name LIKE "+quote(s.name+".%"))
 		want += len(s.tables)
 	}
-	sql := "SELECT state, detail FROM pgaccel.tables WHERE " + strings.Join(like, " OR ")
+	sql := "SELECT state, name, detail FROM pgaccel.tables WHERE " + strings.Join(like, " OR ")
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		a := proxy.ask(ctx, sql, nil, protocol{})
 		if a.lost != nil {
@@ -189,7 +189,7 @@ func waitCopied(ctx context.Context, proxy *session, schemas ...*schema) error {
 			return nil
 		}
 		if time.Now().After(deadline) || ctx.Err() != nil {
-			return fmt.Errorf("tables are not copied in time: %d of %d", done, want)
+			return fmt.Errorf("tables are not copied in time: %d of %d: %s", done, want, a.text())
 		}
 	}
 }
