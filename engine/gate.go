@@ -62,7 +62,7 @@ func (t gateTableSQL) gate() string {
   pg_catalog.current_setting('array_nulls')),
  pg_catalog.current_setting('DateStyle'),
  pg_catalog.current_setting('client_encoding'),
- pg_catalog.current_setting('statement_timeout'),
+ pg_catalog.concat_ws(' ', pg_catalog.current_setting('statement_timeout'), pg_catalog.current_setting('transaction_timeout', true)),
  pg_catalog.current_schemas(true)::pg_catalog.text,
  pg_catalog.current_setting('pgaccel.mode', true),
  pg_catalog.current_setting('pgaccel.max_staleness', true),
@@ -134,7 +134,7 @@ type gateRow struct {
 	operators  string        // see catalog.OperatorsSQL
 	shadowed   bool          // see catalog.ShadowedNowSQL
 	callable   bool          // EXECUTE on every function that the statement calls
-	timeout    time.Duration // statement_timeout, 0 for none
+	timeout    time.Duration // statement_timeout or, if that is shorter, transaction_timeout; 0 for none
 	staleness  time.Duration // pgaccel.max_staleness
 	tables     []gateTable
 
@@ -185,7 +185,7 @@ func Unwrappable(rows [][]*string) bool {
 
 // CanShadow reports whether an execution behind this gate can be checked against
 // Postgres. In READ COMMITTED a second gate is needed behind the statement, which
-// statement_timeout could let fail where the statement has not.
+// a timeout could let fail where the statement has not.
 func CanShadow(rows [][]*string) bool {
 	if len(rows) == 0 || len(rows[0]) != gateColumns || rows[0][gateIsolation] == nil || rows[0][gateTimeout] == nil {
 		return false
@@ -483,10 +483,25 @@ func bindParams(q *plan.Query, params []vector.Datum) (*plan.Query, *plan.Forwar
 	return q.Bind(values), nil
 }
 
-// parseTimeout reads a time setting as current_setting shows it: an integer with the
-// largest unit that keeps it one, or 0 for none. What cannot be read is taken for the
-// shortest there is, which forwards.
+// parseTimeout reads time settings as current_setting shows them, with spaces between, and
+// returns the shortest, 0 where none is set. What cannot be read is taken for the shortest
+// there is, which forwards.
 func parseTimeout(s string) time.Duration {
+	settings := strings.Fields(s)
+	if len(settings) == 0 {
+		return timeoutUnknown
+	}
+	shortest := time.Duration(0)
+	for _, one := range settings {
+		if d := parseDuration(one); d > 0 && (shortest == 0 || d < shortest) {
+			shortest = d
+		}
+	}
+	return shortest
+}
+
+// parseDuration reads one of them: an integer with the largest unit that keeps it one.
+func parseDuration(s string) time.Duration {
 	digits := strings.TrimRight(s, "abcdefghijklmnopqrstuvwxyz")
 	n, err := strconv.ParseInt(digits, 10, 32)
 	unit, ok := map[string]time.Duration{"": time.Millisecond, "us": time.Microsecond, "ms": time.Millisecond,

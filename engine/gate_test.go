@@ -347,6 +347,32 @@ func TestGateTransaction(t *testing.T) {
 	f("ROLLBACK", plan.ReasonDDL)
 }
 
+// TestGateTimeouts: the gate tells of the timeout by which the server would end the
+// statement. transaction_timeout is one of PostgreSQL 17 and later.
+func TestGateTimeouts(t *testing.T) {
+	b := newGateBench(t)
+	c := b.connect("postgres")
+	var newer bool
+	if err := c.QueryRow(context.Background(), "SELECT current_setting('transaction_timeout', true) IS NOT NULL").Scan(&newer); err != nil {
+		t.Fatal(err)
+	}
+	f := func(sql string, want time.Duration) {
+		t.Helper()
+		b.exec(c, sql)
+		g, err := parseGate(b.gate(c, b.query), len(b.query.Tables))
+		if err != nil || g.timeout != want {
+			t.Errorf("%s: timeout %v, %v; want %v", sql, g.timeout, err, want)
+		}
+	}
+	f("RESET ALL", 0)
+	f("SET statement_timeout = '90s'", 90*time.Second)
+	if newer {
+		f("SET transaction_timeout = '100s'", 90*time.Second)
+		f("SET transaction_timeout = '80s'", 80*time.Second)
+		f("RESET statement_timeout", 80*time.Second)
+	}
+}
+
 // The gate must not fail whatever becomes of the tables, since an error would end the
 // client's transaction.
 func TestGateCannotFail(t *testing.T) {

@@ -55,8 +55,9 @@ func (s *session) send(a *answer) {
 	}
 }
 
-// sending says that more has something to put out.
-func (s *session) sending() bool { return s.step != nil && s.step.sending }
+// sending says that more has something to put out. Nothing follows a FATAL error of the
+// server's.
+func (s *session) sending() bool { return s.step != nil && s.step.sending && !s.ending }
 
 // more appends the next messages of an answer to dst, at least one and about
 // moreBytes, for the client.

@@ -35,8 +35,9 @@
 //   - In a batch with a candidate, the gate's Flush makes earlier answers come before
 //     the client's own Flush or Sync.
 //   - While an execution runs here, its backend is idle (in transaction): that is what
-//     pg_stat_activity shows, idle_in_transaction_session_timeout goes on, and
-//     pg_cancel_backend does not reach it. Cancel requests and pg_terminate_backend do.
+//     pg_stat_activity shows, idle_in_transaction_session_timeout goes on (it may end the
+//     session amid the rows), and pg_cancel_backend does not reach it. Cancel requests and
+//     pg_terminate_backend do.
 //   - The gate shows in pg_stat_activity, pg_stat_statements and the server's log.
 //   - A portal with a row limit that was begun here stands at its start in the server:
 //     FETCH or MOVE by SQL on a portal that was made by Bind would begin anew.

@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
 # Runs the tests that talk to a server against PostgreSQL 17 and 18, or the majors
 # given; --short runs those that depend on the version most: the catalog, the stream,
-# the gate, definitions and rights.
+# the gate, definitions, rights and timeouts.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
-packages=(./replica/... ./engine ./olap ./pushdown ./wire ./proxy ./internal/pgserver)
-integration=.
+packages=(./replica/... ./engine ./olap ./pushdown ./wire ./internal/pgserver)
+proxy=. integration=.
 if [ "${1:-}" = --short ]; then
 	shift
 	packages=(./replica/... ./engine ./pushdown)
+	proxy='^TestTransactionTimeouts$'
 	integration='^(TestDefinitions|TestNamesChangeTheirMeaning|TestSessionsOwnNames|TestRights.*|TestOpenPortalKeepsItsRight|TestNeverStale|TestOwnTransaction)$'
 fi
 [ $# -gt 0 ] || set -- 17 18
@@ -32,6 +33,7 @@ for major; do
 	export PGACCEL_PG_BINDIR=$bin
 	{
 		go test -count=1 -timeout 20m -json "${packages[@]}" || failed=1
+		go test -count=1 -timeout 20m -json -run "$proxy" ./proxy || failed=1
 		go test -count=1 -timeout 20m -json -run "$integration" ./integration || failed=1
 	} >"$log"
 	go run ./scripts/testcount <"$log" || failed=1
