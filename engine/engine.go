@@ -255,7 +255,7 @@ func newNameSet(cat *catalog.Catalog) *nameSet {
 				longest = string(id)
 			}
 		}
-		s.names[strings.ToLower(longest)] = true
+		s.names[string(lowerASCII([]byte(longest)))] = true
 	}
 	for name := range s.names {
 		if len(name) < len(s.lengths) {
@@ -273,17 +273,22 @@ func (s *nameSet) in(sql []byte) bool {
 		if len(id) > len(lower) || !s.lengths[len(id)] {
 			continue
 		}
-		for i, c := range id {
-			if 'A' <= c && c <= 'Z' {
-				c += 'a' - 'A'
-			}
-			lower[i] = c
-		}
+		lowerASCII(lower[:copy(lower[:], id)])
 		if s.names[string(lower[:len(id)])] {
 			return true
 		}
 	}
 	return false
+}
+
+// lowerASCII folds A to Z only, in place, and returns b.
+func lowerASCII(b []byte) []byte {
+	for i, c := range b {
+		if 'A' <= c && c <= 'Z' {
+			b[i] = c + 'a' - 'A'
+		}
+	}
+	return b
 }
 
 // identifiers yields the runs of identifier characters in sql.

@@ -14,7 +14,8 @@ import (
 )
 
 func TestMentions(t *testing.T) {
-	s := newNameSet(&catalog.Catalog{Tables: []*catalog.Table{{Schema: "public", Name: "lineorder"}, {Schema: "public", Name: "Order Items"}}})
+	s := newNameSet(&catalog.Catalog{Tables: []*catalog.Table{{Schema: "public", Name: "lineorder"}, {Schema: "public", Name: "Order Items"},
+		{Schema: "public", Name: "Été"}}})
 	f := func(sql string, want bool) {
 		t.Helper()
 		if got := s.in([]byte(sql)); got != want {
@@ -33,6 +34,8 @@ func TestMentions(t *testing.T) {
 	f("set pgaccel.mode = 'off'", true)
 	f("select * from pg_prepared_statements", true)
 	f("select 'é' from t", false)
+	f("select * from ÉTÉ", false) // which Postgres folds to Été no more than we do
+	f(`select * from "Été"`, true)
 }
 
 func TestBindParams(t *testing.T) {

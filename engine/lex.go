@@ -72,12 +72,14 @@ func skipSpace(sql string, i int) int {
 // is malformed: then the text has to be parsed.
 func stripConstants(dst []byte, sql string) (out []byte, ok bool) {
 	for i := 0; i < len(sql); {
-		if j := skipSpace(sql, i); j > i {
-			i = j
-			dst = append(dst, ' ')
-			continue
-		}
 		c := sql[i]
+		if c <= ' ' || c == '-' || c == '/' {
+			if j := skipSpace(sql, i); j > i {
+				i = j
+				dst = append(dst, ' ')
+				continue
+			}
+		}
 		switch {
 		case c == '\'':
 			// E'...' and U&'...' have rules of their own.
