@@ -25,9 +25,11 @@ const (
 	wideRows = 150_000
 	// memoryBudget is --query-memory: for some five results of wideSQL.
 	memoryBudget = 96 << 20
-	// memoryBound is how much the process may grow by while clients do their worst: the
-	// budget, garbage of as much again and more, and what sessions hold.
-	memoryBound = 4*memoryBudget + 128<<20
+	// memoryBound is how much the process may grow by while clients do their worst: what Go's
+	// runtime is told to stay below with this budget (server.Config.GoMemoryLimit). On a
+	// machine that leaves the collector little time it grows by more than the four budgets
+	// that it grows by otherwise.
+	memoryBound = 512<<20 + memoryBudget + memoryBudget/8
 
 	memorySchema = `
 CREATE TABLE wide (id int PRIMARY KEY, g int NOT NULL, s text NOT NULL, v bigint NOT NULL, d numeric(12,2) NOT NULL);
