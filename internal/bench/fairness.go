@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strconv"
 	"sync"
@@ -102,6 +103,8 @@ func Fairness(ctx context.Context, o FairnessOptions, out io.Writer) error {
 	if err := o.fill(); err != nil {
 		return err
 	}
+	// Who measures small statements is to find a processor beside those who read answers.
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2*runtime.NumCPU() + 2))
 	f := &fairness{o: o, times: map[fairnessCase]map[string][]time.Duration{}, spent: map[fairnessCase]time.Duration{}}
 	defer f.close()
 	p := newProgress(o.Progress)
@@ -227,6 +230,12 @@ func (f *fairness) measure(ctx context.Context, c fairnessCase, round uint64) er
 	var wg sync.WaitGroup
 	for i, conn := range conns {
 		wg.Go(func() {
+			if !c.mixed && roles[i] != heavyKind {
+				// On a thread that has read large answers, it would wait for processors that
+				// this program holds, on the side that gives more of them.
+				runtime.LockOSThread()
+				defer runtime.UnlockOSThread()
+			}
 			r := rand.New(rand.NewPCG(round, uint64(i)))
 			for ctx.Err() == nil && time.Now().Before(over) {
 				kind := roles[i]
