@@ -2,6 +2,7 @@ package integration
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -53,6 +54,69 @@ func (c *portalClient) round(name string, send func()) string {
 		case *pgproto3.ParameterStatus, *pgproto3.NoticeResponse:
 		default:
 			text += fmt.Sprintf("%T\n", m)
+		}
+	}
+}
+
+// TestPortalUnderOtherSettings reads a portal on after the client has changed how values are
+// written: Postgres writes each row as the settings are when it is sent. What pgaccel cannot
+// write ends the statement and its transaction with an error, not with rows of before.
+func TestPortalUnderOtherSettings(t *testing.T) {
+	s := privateStack(t, `
+CREATE TABLE days (id int PRIMARY KEY, d date, ts timestamp, tz timestamptz, x text);
+INSERT INTO days SELECT i, date '2001-02-03' + i, timestamp '2001-02-03 04:05:06' + i * interval '1 hour', timestamptz '2001-02-03 04:05:06Z' + i * interval '1 day', 'é' || i
+FROM generate_series(1, 5000) i;
+ANALYZE days;
+`)
+	const sql = "SELECT id, d, ts, tz, x FROM days ORDER BY id"
+	transcript := func(tg target, set ...string) (text string) {
+		conn := connect(t, tg.url("postgres"))
+		must(t, conn, "SET TimeZone = 'UTC'")
+		if tg.port == s.proxy.port {
+			must(t, conn, "SET pgaccel.mode = 'force'")
+			s.eventually(t, conn, sql)
+		}
+		h, err := conn.Hijack()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer h.Conn.Close()
+		f := newPortalClient(t, h)
+		text += f.round("begin", func() { f.query("BEGIN") })
+		open := func() {
+			text += f.round("open", func() {
+				f.parse("s", sql)
+				f.bind("c", "s")
+				f.execute("c", 2)
+				f.sync()
+			})
+		}
+		if tg.port == s.proxy.port {
+			s.accelerates(t, 1, open)
+		} else {
+			open()
+		}
+		for _, q := range set {
+			text += f.round(q, func() { f.query(q) })
+			text += f.round("more", func() { f.execute("c", 2); f.sync() })
+		}
+		text += f.round("end", func() { f.query("ROLLBACK") })
+		return text + f.round("after", func() { f.bind("", "s"); f.execute("", 1); f.sync() })
+	}
+	for _, set := range [][]string{
+		{"SET DateStyle = 'German'", "SET LOCAL DateStyle = 'SQL, DMY'", "RESET DateStyle"},
+		{"SET DateStyle = 'Postgres'; SET TimeZone = 'GMT'", "SET TimeZone = 'UTC'"},
+		{"SET client_encoding = 'UTF8'", "SET extra_float_digits = 3"},
+	} {
+		want := transcript(s.direct, set...)
+		if got := transcript(s.proxy, set...); got != want {
+			t.Errorf("%q: %s", set, firstDifference([]byte(got), []byte(want)))
+		}
+	}
+	for _, set := range []string{"SET TimeZone = 'Asia/Tokyo'; SET DateStyle = 'German'", "SET client_encoding = 'LATIN1'"} {
+		got := transcript(s.proxy, set)
+		if !strings.Contains(got, `error 0A000 pgaccel cannot go on with portal "c"`) || !strings.Contains(got, "ready E\nend:\ncomplete ROLLBACK\nready I\n") {
+			t.Errorf("%s: %s", set, got)
 		}
 	}
 }

@@ -10,6 +10,11 @@ import (
 type answer struct {
 	batch   *vector.Batch // what encoder reads; nil once it was let go
 	encoder *wire.RowEncoder
+	// What encoder was made for: a portal may be read on under other settings.
+	oids     []uint32
+	formats  []int16
+	settings wire.TextSettings
+
 	rows    int
 	next    int  // the next row to be sent
 	busy    bool // a step sends it
@@ -32,15 +37,43 @@ func (s *session) answer(batch *vector.Batch) {
 	if t.portal != nil {
 		formats = t.portal.results
 	}
-	encoder, err := wire.NewRowEncoder(batch.Columns, oids, formats, s.settings)
-	if err != nil {
+	a := &answer{batch: batch, oids: oids, formats: formats, rows: batch.Rows}
+	if err := a.encode(s.settings); err != nil {
 		batch.Release()
 		s.release(plan.ReasonSettings)
 		return
 	}
-	a := &answer{batch: batch, encoder: encoder, rows: batch.Rows}
 	if t.portal != nil {
 		t.portal.answer = a
+	}
+	s.send(a)
+}
+
+// encode has the rows to come written as a session with such settings wants them.
+func (a *answer) encode(settings wire.TextSettings) (err error) {
+	if a.encoder == nil || a.settings != settings {
+		a.encoder, err = wire.NewRowEncoder(a.batch.Columns, a.oids, a.formats, settings)
+		a.settings = settings
+	}
+	return err
+}
+
+// readOn sends more rows of a portal. Settings that the client has changed since the last
+// ones hold from here on, as in Postgres, which runs the output functions row by row. Those
+// that pgaccel cannot write under end the statement: another snapshot's rows may be others,
+// so that the server cannot go on with it. (extra_float_digits is not reported by the server:
+// that of the first rows holds.)
+func (s *session) readOn() {
+	t := s.step
+	a := t.portal.answer
+	if a.batch != nil {
+		if err := a.encode(s.settings); err != nil {
+			t.cause = wire.AppendError(nil, wire.ErrorFields{Severity: "ERROR", Code: "0A000",
+				Message: "pgaccel cannot go on with portal \"" + t.portal.name + "\": " + err.Error(),
+				Hint:    "Set it back, or read the portal to its end before it is changed."})
+			s.cancelOnServer()
+			return
+		}
 	}
 	s.send(a)
 }

@@ -93,6 +93,8 @@ func randomStream(seed, n uint64) *stream {
 			g.copy()
 		case 4:
 			g.send(&pgproto3.Query{String: pick(g, streamBlocks)})
+		case 5:
+			g.readOn()
 		default:
 			g.batch()
 		}
@@ -107,6 +109,21 @@ func randomStream(seed, n uint64) *stream {
 		g.s.chopped = 1 + g.r.Uint64N(1<<32)
 	}
 	return g.s
+}
+
+// readOn reads a portal in parts, with other statements of its transaction in between: also
+// such as change how values are written.
+func (g *generator) readOn() {
+	others := []string{"SET DateStyle = 'German'", "SET LOCAL DateStyle = 'SQL, DMY'", "RESET DateStyle", "SET TimeZone = 'GMT'", "SELECT 1", "SAVEPOINT s",
+		"ROLLBACK TO s", "SELECT 1/0", "SELECT count(*) FROM fact", "CLOSE p", "COMMIT"}
+	g.send(&pgproto3.Query{String: "BEGIN"})
+	g.send(&pgproto3.Parse{Query: pick(g, streamQueries)}, &pgproto3.Bind{DestinationPortal: "p", ResultFormatCodes: pick(g, [][]int16{nil, nil, {1}})},
+		&pgproto3.Execute{Portal: "p", MaxRows: uint32(1 + g.r.IntN(3))}, &pgproto3.Sync{})
+	for range 1 + g.r.IntN(3) {
+		g.send(&pgproto3.Query{String: pick(g, others)})
+		g.send(&pgproto3.Execute{Portal: "p", MaxRows: uint32(g.r.IntN(4))}, &pgproto3.Sync{})
+	}
+	g.send(&pgproto3.Query{String: pick(g, []string{"COMMIT", "ROLLBACK"})})
 }
 
 func pick[T any](g *generator, list []T) T { return list[g.r.IntN(len(list))] }
