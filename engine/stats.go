@@ -1,10 +1,13 @@
 package engine
 
 import (
+	"crypto/sha256"
+	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
+	"unicode/utf8"
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
@@ -15,6 +18,27 @@ import (
 // shapesMax bounds the statements that pgaccel.queries remembers; the least
 // recently used are forgotten.
 const shapesMax = 1000
+
+// shapeTextMax bounds the bytes that are kept of a statement's text. What is longer is cut,
+// and told from others by its checksum: a thousand statements with lists of a megabyte would
+// hold a gigabyte.
+const shapeTextMax = 16 << 10
+
+// shortened returns a text as it is kept, and the position in it of what is at a position
+// of the text: 0 where that is cut off.
+func shortened(text string, position int) (string, int) {
+	if len(text) <= shapeTextMax {
+		return text, position
+	}
+	cut := shapeTextMax
+	for !utf8.RuneStart(text[cut]) {
+		cut--
+	}
+	if position > utf8.RuneCountInString(text[:cut]) {
+		position = 0
+	}
+	return fmt.Sprintf("%s ... (%d bytes, SHA-256 %x)", text[:cut], len(text), sha256.Sum256([]byte(text))), position
+}
 
 // stats counts executions, by shape and in total.
 type stats struct {
@@ -70,6 +94,7 @@ func (s *stats) shapeOf(sql string, at int) (*shape, int) {
 	if err != nil {
 		text, position = "<unparsable>", 0 // the client's text may hold anything
 	}
+	text, position = shortened(text, position)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if sh, ok := s.shapes.Get(text); ok {

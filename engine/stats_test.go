@@ -1,0 +1,57 @@
+package engine
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// TestLongStatementsAreCut: the texts that pgaccel.queries shows take little memory however
+// long statements are, and those that differ only behind the cut are still told apart.
+func TestLongStatementsAreCut(t *testing.T) {
+	var s stats
+	s.init()
+	heap := func() uint64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	before := heap()
+	const long = 256 << 10
+	shapes := map[*shape]bool{}
+	for i := range 200 {
+		sh, _ := s.shapeOf(fmt.Sprintf(`SELECT "%s" FROM t%d`, strings.Repeat("é", long/2), i), 0)
+		shapes[sh] = true
+		if n := len(sh.text); n > shapeTextMax+200 || !utf8.ValidString(sh.text) {
+			t.Fatalf("%d bytes are kept: %.100q", n, sh.text)
+		}
+	}
+	if len(shapes) != 200 {
+		t.Errorf("200 statements have %d shapes", len(shapes))
+	}
+	if grown := int64(heap() - before); grown > 200*long/4 {
+		t.Errorf("200 statements of %d bytes hold %d", long, grown)
+	}
+	runtime.KeepAlive(&s)
+}
+
+// TestShortened: a position is one in the text that is kept.
+func TestShortened(t *testing.T) {
+	for _, n := range []int{shapeTextMax - 1, shapeTextMax, shapeTextMax + 1, shapeTextMax + 2} {
+		text := strings.Repeat("x", n-2) + "é" // the last character may lie across the cut
+		got, position := shortened(text, n-1)
+		cut := len(text) > shapeTextMax
+		if (got != text) != cut {
+			t.Errorf("%d bytes: %q", len(text), got[shapeTextMax-4:])
+		}
+		if want := n - 1; cut && position != 0 || !cut && position != want {
+			t.Errorf("%d bytes: position %d", len(text), position)
+		}
+		if _, position = shortened(text, 5); position != 5 || !utf8.ValidString(got) {
+			t.Errorf("%d bytes: position %d in %q", len(text), position, got[shapeTextMax-4:])
+		}
+	}
+}
