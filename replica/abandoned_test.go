@@ -124,9 +124,7 @@ func TestDamagedDataDirectory(t *testing.T) {
 				mustExec(t, c, f.SQL)
 			}
 			r.Close()
-			eventually(t, "the slot is free", func() bool {
-				return queryText(t, c, "SELECT count(*)::text FROM pg_replication_slots WHERE active AND database = current_database()") == "0"
-			})
+			slotsAreFree(t, c)
 			mustExec(t, c, "SELECT pg_drop_replication_slot('"+r.name+"')")
 		})
 	}

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"pgaccel/colstore"
 )
 
@@ -33,4 +35,13 @@ func testEpoch(t testing.TB, url string) (*epoch, *colstore.Store) {
 	}
 	store.SetCatalog(cat)
 	return e, store
+}
+
+// slotsAreFree waits until the server has noticed that replicators have gone: until then
+// their slots cannot be dropped or advanced.
+func slotsAreFree(t testing.TB, c *pgx.Conn) {
+	t.Helper()
+	eventually(t, "slots are free", func() bool {
+		return queryText(t, c, "SELECT count(*)::text FROM pg_replication_slots WHERE active AND database = current_database()") == "0"
+	})
 }

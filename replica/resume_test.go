@@ -120,6 +120,7 @@ func TestResume(t *testing.T) {
 		{"the manifest is lost", "forget", 3},
 	} {
 		r.Close()
+		slotsAreFree(t, c)
 		if slots() != 1 {
 			t.Fatalf("%s: %d slots are left while pgaccel is away", step.what, slots())
 		}
@@ -217,5 +218,6 @@ func TestLastCheckpointOnAnotherSession(t *testing.T) {
 	if last.Tables[0].Rows != 2 {
 		t.Errorf("the last checkpoint has %d rows, and ends at %X; the stream came to %X", last.Tables[0].Rows, last.Position, stream.seen.Load())
 	}
+	slotsAreFree(t, c)
 	mustExec(t, c, "SELECT pg_drop_replication_slot('"+r.name+"')")
 }
