@@ -68,7 +68,10 @@ INSERT INTO days SELECT i, date '2001-02-03' + i, timestamp '2001-02-03 04:05:06
 FROM generate_series(1, 5000) i;
 ANALYZE days;
 `)
-	const sql = "SELECT id, d, ts, tz, x FROM days ORDER BY id"
+	const (
+		sql    = "SELECT id, d, ts, tz, x FROM days ORDER BY id"
+		floats = "SELECT id, d, tz, id / 3.0::double precision FROM days ORDER BY id"
+	)
 	transcript := func(tg target, set ...string) (text string) {
 		conn := connect(t, tg.url("postgres"))
 		must(t, conn, "SET TimeZone = 'UTC'")
@@ -102,6 +105,40 @@ ANALYZE days;
 		}
 		text += f.round("end", func() { f.query("ROLLBACK") })
 		return text + f.round("after", func() { f.bind("", "s"); f.execute("", 1); f.sync() })
+	}
+	pipelined := func(tg target, set string) string {
+		conn := connect(t, tg.url("postgres"))
+		must(t, conn, "SET TimeZone = 'UTC'")
+		if tg.port == s.proxy.port {
+			must(t, conn, "SET pgaccel.mode = 'force'")
+		}
+		h, err := conn.Hijack()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer h.Conn.Close()
+		f := newPortalClient(t, h)
+		text := f.round("begin", func() { f.query("BEGIN") })
+		text += f.round("open", func() { f.parse("s", floats); f.bind("c", "s"); f.execute("c", 2); f.sync() })
+		text += f.round("in one batch", func() {
+			f.parse("", set)
+			f.bind("", "")
+			f.execute("", 0)
+			f.execute("c", 2)
+			f.sync()
+		})
+		return text + f.round("end", func() { f.execute("c", 0); f.sync() })
+	}
+	for _, set := range []string{"SET DateStyle = 'German'", "SELECT set_config('DateStyle', 'SQL, DMY', true)", "SET TimeZone = 'GMT'", "SELECT 1/0", "COMMIT"} {
+		want := pipelined(s.direct, set)
+		var got string
+		s.accelerates(t, 1, func() { got = pipelined(s.proxy, set) })
+		if got != want {
+			t.Errorf("%q in one batch: %s", set, firstDifference([]byte(got), []byte(want)))
+		}
+	}
+	if got := pipelined(s.proxy, "SET extra_float_digits = 0"); !strings.Contains(got, `error 0A000 pgaccel cannot go on with portal "c"`) {
+		t.Errorf("extra_float_digits: %s", got)
 	}
 	for _, set := range [][]string{
 		{"SET DateStyle = 'German'", "SET LOCAL DateStyle = 'SQL, DMY'", "RESET DateStyle"},

@@ -1,6 +1,8 @@
 package proxy
 
 import (
+	"strconv"
+
 	"pgaccel/plan"
 	"pgaccel/vector"
 	"pgaccel/wire"
@@ -15,9 +17,9 @@ type answer struct {
 	formats  []int16
 	settings wire.TextSettings
 
-	rows    int
-	next    int  // the next row to be sent
-	busy    bool // a step sends it
+	rows int
+	next int  // the next row to be sent
+	busy bool // a step sends it
 }
 
 // free lets the rows go.
@@ -58,16 +60,37 @@ func (a *answer) encode(settings wire.TextSettings) (err error) {
 	return err
 }
 
+// writingSettings ask for the settings that decide how values are written, without a
+// function that somebody may have revoked. The server reports a change only with
+// ReadyForQuery, and not that of extra_float_digits.
+var writingSettings = [...]string{"SHOW TimeZone", "SHOW DateStyle", "SHOW client_encoding", "SHOW extra_float_digits"}
+
+// settingsOf reads the answers to writingSettings; without answers, nothing has changed.
+func (s *session) settingsOf(rows [][]*string) wire.TextSettings {
+	now := s.settings
+	if len(rows) != len(writingSettings) {
+		return now
+	}
+	value := func(i int) string {
+		if len(rows[i]) != 1 || rows[i][0] == nil {
+			return ""
+		}
+		return *rows[i][0]
+	}
+	now.TimeZone, now.DateStyle, now.ClientEncoding = value(0), value(1), value(2)
+	now.ExtraFloatDigits, _ = strconv.Atoi(value(3)) // 0, if it were none, is refused
+	return now
+}
+
 // readOn sends more rows of a portal. Settings that the client has changed since the last
 // ones hold from here on, as in Postgres, which runs the output functions row by row. Those
 // that pgaccel cannot write under end the statement: another snapshot's rows may be others,
-// so that the server cannot go on with it. (extra_float_digits is not reported by the server:
-// that of the first rows holds.)
+// so that the server cannot go on with it.
 func (s *session) readOn() {
 	t := s.step
 	a := t.portal.answer
 	if a.batch != nil {
-		if err := a.encode(s.settings); err != nil {
+		if err := a.encode(s.settingsOf(t.gate.Rows)); err != nil {
 			t.cause = wire.AppendError(nil, wire.ErrorFields{Severity: "ERROR", Code: "0A000",
 				Message: "pgaccel cannot go on with portal \"" + t.portal.name + "\": " + err.Error(),
 				Hint:    "Set it back, or read the portal to its end before it is changed."})

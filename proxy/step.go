@@ -190,9 +190,12 @@ func (s *session) beginResume(p *portal, rows int32, dst *[]byte) {
 		return
 	}
 	// The portal may have gone with its transaction: the server knows, and its
-	// answers to earlier messages come first.
+	// answers to earlier messages come first. If it has, the server skips what follows.
 	b := appendNamed(*dst, wire.Describe, 'P', p.name)
 	s.own(replyPortal)
+	for _, sql := range writingSettings {
+		b = s.command(b, sql)
+	}
 	*dst = appendEmpty(b, wire.Flush)
 }
 
