@@ -60,7 +60,10 @@ func newLoop(srv *Server) (*loop, error) {
 	if err == nil {
 		unix.SetNonblock(outer, true) // else NewFile does not register it with the runtime's poller
 		l.outer = os.NewFile(uintptr(outer), "epoll")
-		err = unix.EpollCtl(l.epoll, unix.EPOLL_CTL_ADD, l.wake, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(l.wake)})
+		// While epoll is empty: to add one takes the kernel time for each socket in it.
+		if err = unix.EpollCtl(outer, unix.EPOLL_CTL_ADD, l.epoll, &unix.EpollEvent{}); err == nil {
+			err = unix.EpollCtl(l.epoll, unix.EPOLL_CTL_ADD, l.wake, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(l.wake)})
+		}
 	}
 	if err != nil {
 		l.close()
@@ -161,14 +164,14 @@ func (l *loop) wait(events []unix.EpollEvent) int {
 func (l *loop) park(events []unix.EpollEvent) (n int, ok bool) {
 	l.parked = true
 	err := l.conn.Control(func(outer uintptr) {
-		ok = unix.EpollCtl(int(outer), unix.EPOLL_CTL_ADD, l.epoll, &unix.EpollEvent{Events: unix.EPOLLIN}) == nil
+		ok = unix.EpollCtl(int(outer), unix.EPOLL_CTL_MOD, l.epoll, &unix.EpollEvent{Events: unix.EPOLLIN}) == nil
 	})
 	if err != nil || !ok {
 		return 0, false
 	}
 	err = l.conn.Read(func(outer uintptr) bool {
 		if n = l.ready(events, 0); n > 0 {
-			unix.EpollCtl(int(outer), unix.EPOLL_CTL_DEL, l.epoll, nil)
+			unix.EpollCtl(int(outer), unix.EPOLL_CTL_MOD, l.epoll, &unix.EpollEvent{})
 		}
 		return n > 0
 	})
