@@ -19,7 +19,7 @@ import (
 // when the result is there, so that a client that reads slowly, or a portal that is read
 // in parts, holds none.
 type admission struct {
-	classes [3]class
+	classes [6]class
 	waiting atomic.Int32
 }
 

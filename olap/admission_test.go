@@ -81,7 +81,7 @@ func TestAdmissionClasses(t *testing.T) {
 	var a admission
 	for work, want := range map[time.Duration]*class{
 		0: nil, slice - 1: nil, slice: &a.classes[0], 16*slice - 1: &a.classes[0],
-		16 * slice: &a.classes[1], 256*slice - 1: &a.classes[1], 256 * slice: &a.classes[2], time.Hour: &a.classes[2],
+		16 * slice: &a.classes[1], 256*slice - 1: &a.classes[1], 256 * slice: &a.classes[2], time.Second: &a.classes[2], 10 * time.Second: &a.classes[3], time.Minute: &a.classes[3], time.Hour: &a.classes[5],
 	} {
 		if a.class(work) != want {
 			t.Errorf("%v is in another class", work)
