@@ -205,10 +205,15 @@ func TestLastCheckpointOnAnotherSession(t *testing.T) {
 	mustExec(t, c, "CREATE TABLE a (id int PRIMARY KEY); INSERT INTO a VALUES (1)")
 	store := colstore.New(colstore.Options{})
 	defer store.Close()
-	r := start(t, url, Config{Store: store, DataDir: t.TempDir()}) // one a minute
+	dir := t.TempDir()
+	r := start(t, url, Config{Store: store, DataDir: dir}) // one a minute
 	ready(t, r)
 	stream := r.current.stream
-	eventually(t, "the session's end, after the first checkpoint's marker", func() bool {
+	eventually(t, "the first checkpoint", func() bool { // amid one, the end of its session ends the stream
+		_, err := os.Stat(filepath.Join(dir, "manifest"))
+		return err == nil
+	})
+	eventually(t, "the session's end", func() bool {
 		return queryText(t, c, "SELECT count(pg_terminate_backend(pid, 5000))::text FROM pg_stat_activity WHERE datname = current_database() AND state = 'idle' AND query LIKE '%pg_logical_emit_message(false, $1::text, $2::text%'") == "1"
 	})
 	mustExec(t, c, "INSERT INTO a VALUES (2)")
