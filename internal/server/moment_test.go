@@ -367,32 +367,38 @@ func TestPartitions(t *testing.T) {
 func TestShadowOfServer(t *testing.T) {
 	b := newBench(t, 1)
 	direct, through := b.direct("postgres"), b.through("postgres")
-	for _, block := range []string{"", "BEGIN", "BEGIN ISOLATION LEVEL REPEATABLE READ"} {
-		for _, c := range []*pgconn.PgConn{direct, through} {
-			if block != "" {
-				b.exec(c, block)
-			}
-		}
-		for _, q := range momentQueries {
-			for format := -1; format <= 1; format++ {
-				if b.same(direct, through, q, format) {
-					t.Errorf("%q: %s, format %d: not checked", block, q, format)
+	want, rounds := int64(3*3*len(momentQueries)), int64(0)
+	e := b.s.engine
+	round := func() {
+		for _, block := range []string{"", "BEGIN", "BEGIN ISOLATION LEVEL REPEATABLE READ"} {
+			for _, c := range []*pgconn.PgConn{direct, through} {
+				if block != "" {
+					b.exec(c, block)
 				}
 			}
+			for _, q := range momentQueries {
+				for format := -1; format <= 1; format++ {
+					if b.same(direct, through, q, format) {
+						t.Errorf("%q: %s, format %d: not checked", block, q, format)
+					}
+				}
+			}
+			for _, c := range []*pgconn.PgConn{direct, through} {
+				b.exec(c, "ROLLBACK")
+			}
 		}
-		for _, c := range []*pgconn.PgConn{direct, through} {
-			b.exec(c, "ROLLBACK")
-		}
+		rounds++
+		eventually(t, "all checks", func() bool {
+			return e.Verdicts(engine.Equal)+e.Verdicts(engine.Different)+e.Verdicts(engine.Inconclusive) == rounds*want
+		})
 	}
-	want := int64(3 * 3 * len(momentQueries))
-	e := b.s.engine
-	eventually(t, "all checks", func() bool {
-		return e.Verdicts(engine.Equal)+e.Verdicts(engine.Different)+e.Verdicts(engine.Inconclusive) == want
-	})
-	// Many are not compared because several are under way, or because of a commit of
-	// pgaccel's own in between: on a busy machine, most.
-	if n := e.Verdicts(engine.Equal); n == 0 || e.Verdicts(engine.Different) != 0 {
-		t.Errorf("of %d checks %d were equal, %d different", want, n, e.Verdicts(engine.Different))
+	// Some are not compared because several are under way, or because of a commit of
+	// pgaccel's own in between: on a busy machine most, so that it takes more rounds.
+	for round(); e.Verdicts(engine.Equal) < want/2 && rounds < 20; {
+		round()
+	}
+	if n := e.Verdicts(engine.Equal); n < want/2 || e.Verdicts(engine.Different) != 0 {
+		t.Errorf("of %d checks %d were equal, %d different", rounds*want, n, e.Verdicts(engine.Different))
 	}
 	if n := e.Pins(); n != 0 {
 		t.Errorf("%d snapshots are kept", n)
