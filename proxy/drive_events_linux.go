@@ -20,6 +20,7 @@ type endpoint struct {
 	side    int
 	held    []byte // read from it, not yet taken by the session
 	pending []byte // to be written to it
+	again   bool   // what has been read is not all that is there
 	eof     bool   // it will send no more
 	broken  bool   // it takes no more
 	read    int64  // bytes
@@ -195,7 +196,7 @@ func (e *eventSession) handle(end *endpoint, events uint32) {
 		e.drain(end)
 	}
 	if events&unix.EPOLLIN != 0 && end.mask&unix.EPOLLIN != 0 {
-		e.receive(end)
+		e.receive(end, events&unix.EPOLLRDHUP != 0)
 	} else if events&(unix.EPOLLHUP|unix.EPOLLERR) != 0 {
 		e.hungUp(end)
 	}
@@ -224,12 +225,17 @@ func (e *eventSession) forget(end *endpoint) {
 	}
 }
 
-// receive reads once and gives it to the session.
-func (e *eventSession) receive(end *endpoint) {
+// receive reads once and gives it to the session. A read that does not fill the buffer has
+// taken all (epoll(7)) but the end, of which ended tells; where there is more, epoll is asked
+// to say so again.
+func (e *eventSession) receive(end *endpoint, ended bool) {
 	if e.closed {
 		return
 	}
 	n, errno := recv(end.fd, e.loop.buf)
+	if n == len(e.loop.buf) || n > 0 && ended || errno == unix.EINTR {
+		end.again = true
+	}
 	switch {
 	case errno == unix.EAGAIN || errno == unix.EINTR:
 		return
@@ -322,20 +328,15 @@ func (e *eventSession) settle() {
 	e.arm()
 }
 
-// sendSome writes pieces of an answer. It reports whether the answer is at its end.
+// sendSome writes a piece of an answer: the other sessions have their turn before the next. It
+// reports whether the answer is at its end.
 func (e *eventSession) sendSome() bool {
-	client := &e.end[fromClient]
-	for range sendRounds {
-		if len(client.pending) > 0 {
-			return false
-		}
-		e.s.toClient.add(e.s.more(e.loop.buf[:0]))
-		e.flush()
-		if !e.s.sending() {
-			return true
-		}
+	if len(e.end[fromClient].pending) > 0 {
+		return false
 	}
-	return false
+	e.s.toClient.add(e.s.more(e.loop.buf[:0]))
+	e.flush()
+	return !e.s.sending()
 }
 
 func (e *eventSession) execute(x *execution) {
@@ -473,9 +474,10 @@ func (e *eventSession) arm() {
 }
 
 func (e *eventSession) watch(end *endpoint, mask uint32) {
-	if end.mask == mask && end.in {
+	if end.mask == mask && end.in && !end.again {
 		return
 	}
+	end.again = false
 	if end.eof && mask == 0 {
 		e.forget(end)
 		return
@@ -487,7 +489,13 @@ func (e *eventSession) watch(end *endpoint, mask uint32) {
 		}
 		op = unix.EPOLL_CTL_ADD
 	}
-	if err := unix.EpollCtl(e.loop.epoll, op, end.fd, &unix.EpollEvent{Events: mask, Fd: int32(end.fd)}); err != nil {
+	events := mask
+	if mask == unix.EPOLLIN {
+		// Edge-triggered: else the kernel asks each socket that had something to say a second
+		// time, 0.5 us a relayed statement.
+		events |= unix.EPOLLRDHUP | unix.EPOLLET
+	}
+	if err := unix.EpollCtl(e.loop.epoll, op, end.fd, &unix.EpollEvent{Events: events, Fd: int32(end.fd)}); err != nil {
 		e.srv.log.Error("epoll_ctl failed, closing the session", "error", err)
 		e.fail()
 		return

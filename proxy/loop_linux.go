@@ -23,14 +23,12 @@ import (
 type loop struct {
 	srv    *Server
 	epoll  int
-	outer  *os.File        // an epoll that the runtime's poller asks, with epoll in it while the loop parks
-	conn   syscall.RawConn // of outer; nil where the loop cannot park
-	keeps  bool            // its processor while it waits
-	parked bool            // it was, since it last kept it
-	wake   int             // eventfd
-	ends   []*endpoint     // by descriptor
-	buf    []byte          // of reads, and of answers on their way out
-	join   []byte          // small parts are joined into one write
+	thread loopThread  // its own
+	wake   int         // eventfd
+	keeps  bool        // its processor while it waits
+	ends   []*endpoint // by descriptor
+	buf    []byte      // of reads, and of answers on their way out
+	join   []byte      // small parts are joined into one write
 
 	mu     sync.Mutex
 	posted []func()
@@ -41,13 +39,10 @@ type loop struct {
 const (
 	loopBuffer = 64 << 10
 	joinLimit  = 16 << 10
-	// sendRounds is how many pieces of an answer one turn may write before the other
-	// sessions have theirs.
-	sendRounds = 8
 )
 
 func newLoop(srv *Server) (*loop, error) {
-	l := &loop{srv: srv, buf: make([]byte, loopBuffer), join: make([]byte, 0, joinLimit), done: make(chan struct{}), parked: true}
+	l := &loop{srv: srv, buf: make([]byte, loopBuffer), join: make([]byte, 0, joinLimit), done: make(chan struct{})}
 	var err error
 	if l.epoll, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
 		return nil, err
@@ -56,21 +51,9 @@ func newLoop(srv *Server) (*loop, error) {
 		unix.Close(l.epoll)
 		return nil, err
 	}
-	outer, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
-	if err == nil {
-		unix.SetNonblock(outer, true) // else NewFile does not register it with the runtime's poller
-		l.outer = os.NewFile(uintptr(outer), "epoll")
-		// While epoll is empty: to add one takes the kernel time for each socket in it.
-		if err = unix.EpollCtl(outer, unix.EPOLL_CTL_ADD, l.epoll, &unix.EpollEvent{}); err == nil {
-			err = unix.EpollCtl(l.epoll, unix.EPOLL_CTL_ADD, l.wake, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(l.wake)})
-		}
-	}
-	if err != nil {
+	if err = unix.EpollCtl(l.epoll, unix.EPOLL_CTL_ADD, l.wake, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(l.wake)}); err != nil {
 		l.close()
 		return nil, err
-	}
-	if l.conn, err = l.outer.SyscallConn(); err != nil {
-		l.conn = nil
 	}
 	l.keeps = keepsProcessors(srv.loopCount())
 	return l, nil
@@ -80,9 +63,6 @@ func newLoop(srv *Server) (*loop, error) {
 func (l *loop) close() {
 	unix.Close(l.epoll)
 	unix.Close(l.wake)
-	if l.outer != nil {
-		l.outer.Close()
-	}
 }
 
 // post has f run on the loop's goroutine. It reports false where the loop has ended.
@@ -111,6 +91,8 @@ func (l *loop) stop() {
 
 func (l *loop) run() {
 	defer close(l.done)
+	runtime.LockOSThread()
+	l.thread = newLoopThread()
 	events := make([]unix.EpollEvent, 128)
 	for {
 		n := l.wait(events)
@@ -136,46 +118,17 @@ func (l *loop) run() {
 //
 // A goroutine that blocks in a system call which the runtime knows of costs more than the
 // call: the runtime's monitor runs every 20 us for a while after it has taken the processor
-// from it, and wakes another thread. One that parks in the runtime's poller has the scheduler
-// look for other work, ask that poller twice and wake up through it: with one client, 5.7 calls
-// of epoll_wait a relayed transaction, where two would do. So the loop keeps its processor
-// while there is something to do, and parks where nothing comes.
-//
-// While queries execute here it blocks in the system call and does not park: the runtime asks
-// its poller only when a processor has nothing to run, or every 10 ms, where a thread that
-// returns from a call is in the queue at once.
+// from it, and wakes another thread. One that parks in the runtime's poller is woken up by
+// another thread, which asks for work first. So the loop keeps its processor while there is
+// something to do, and blocks where nothing comes.
 func (l *loop) wait(events []unix.EpollEvent) int {
+	l.thread.share(l.srv.executing.Load() > 0)
 	if l.keeps {
 		if n := l.keep(events); n > 0 {
 			return n
 		}
 	}
-	if l.conn != nil && l.srv.executing.Load() == 0 {
-		if n, ok := l.park(events); ok {
-			return n
-		}
-		l.conn = nil // not pollable here
-	}
-	return l.block(events, -1)
-}
-
-// park waits in the runtime's poller. Only meanwhile has that to do with the loop's sockets:
-// else a thread would wake up there for each of their events.
-func (l *loop) park(events []unix.EpollEvent) (n int, ok bool) {
-	l.parked = true
-	err := l.conn.Control(func(outer uintptr) {
-		ok = unix.EpollCtl(int(outer), unix.EPOLL_CTL_MOD, l.epoll, &unix.EpollEvent{Events: unix.EPOLLIN}) == nil
-	})
-	if err != nil || !ok {
-		return 0, false
-	}
-	err = l.conn.Read(func(outer uintptr) bool {
-		if n = l.ready(events, 0); n > 0 {
-			unix.EpollCtl(int(outer), unix.EPOLL_CTL_MOD, l.epoll, &unix.EpollEvent{})
-		}
-		return n > 0
-	})
-	return n, err == nil
+	return l.block(events)
 }
 
 // keep waits in a call that the runtime does not know of, as recv and send: to it the goroutine
@@ -187,18 +140,8 @@ func (l *loop) park(events []unix.EpollEvent) (n int, ok bool) {
 // heard, and no epoll_wait outlasts a signal (signal(7)). A timeout instead would have the
 // kernel set up a timer for each call.
 func (l *loop) keep(events []unix.EpollEvent) int {
-	if l.parked {
-		// The thread on which the loop wakes up is the one that waited in the runtime's poller,
-		// and the monitor may sleep until a goroutine makes a call that the runtime knows of: have
-		// another thread wait there, and the monitor look.
-		l.parked = false
-		runtime.Gosched()
-		if n := l.block(events, 0); n > 0 {
-			return n
-		}
-	}
 	for range 2 {
-		if n := l.ready(events, -1); n > 0 {
+		if n := l.ready(events); n > 0 {
 			return n
 		}
 		runtime.Gosched() // stop here, if that is what the signal was for
@@ -207,8 +150,8 @@ func (l *loop) keep(events []unix.EpollEvent) int {
 }
 
 // block is epoll_wait as a call that the runtime knows of.
-func (l *loop) block(events []unix.EpollEvent, timeout int) int {
-	n, err := unix.EpollWait(l.epoll, events, timeout)
+func (l *loop) block(events []unix.EpollEvent) int {
+	n, err := unix.EpollWait(l.epoll, events, -1)
 	if err != nil && err != unix.EINTR {
 		panic("BUG: epoll_wait: " + err.Error())
 	}
@@ -221,11 +164,9 @@ func keepsProcessors(loops int) bool {
 	return runtime.GOMAXPROCS(0) > loops && !strings.Contains(os.Getenv("GODEBUG"), "asyncpreemptoff")
 }
 
-// ready waits so many milliseconds at most, or without end where timeout is negative. It
-// returns the number of events that are there, none where a signal came. The runtime is not
-// told that it waits.
-func (l *loop) ready(events []unix.EpollEvent, timeout int) int {
-	n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(l.epoll), uintptr(unsafe.Pointer(&events[0])), uintptr(len(events)), uintptr(timeout), 0, 0)
+// ready is epoll_wait as a call that the runtime does not know of.
+func (l *loop) ready(events []unix.EpollEvent) int {
+	n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(l.epoll), uintptr(unsafe.Pointer(&events[0])), uintptr(len(events)), ^uintptr(0), 0, 0)
 	if errno == unix.EINTR {
 		return 0
 	} else if errno != 0 {

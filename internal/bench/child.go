@@ -53,7 +53,7 @@ func startChild(ctx context.Context, binary, upstream, dir, listen, http string,
 	c.cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "PGACCEL_") })
 	// It ends with us even when we are killed, and not by the terminal's Ctrl-C, so
 	// that it can still say good-bye to Postgres.
-	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 	start := time.Now()
 	started := make(chan error)
 	go func() {

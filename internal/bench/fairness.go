@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"runtime"
 	"slices"
 	"strconv"
 	"sync"
@@ -103,8 +102,6 @@ func Fairness(ctx context.Context, o FairnessOptions, out io.Writer) error {
 	if err := o.fill(); err != nil {
 		return err
 	}
-	// Who measures small statements is to find a processor beside those who read answers.
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2*runtime.NumCPU() + 2))
 	f := &fairness{o: o, times: map[fairnessCase]map[string][]time.Duration{}, spent: map[fairnessCase]time.Duration{}}
 	defer f.close()
 	p := newProgress(o.Progress)
@@ -204,14 +201,11 @@ func (f *fairness) rounds(ctx context.Context, out io.Writer) error {
 func (f *fairness) measure(ctx context.Context, c fairnessCase, round uint64) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	roles := []string{oneKind, pointKind}
-	for range f.o.Heavy {
-		roles = append(roles, heavyKind)
+	clients := f.o.Clients
+	if !c.mixed {
+		clients = f.o.Heavy
 	}
-	if c.mixed {
-		roles = make([]string, f.o.Clients) // "": everything
-	}
-	conns := make([]*pgconn.PgConn, len(roles))
+	conns := make([]*pgconn.PgConn, clients)
 	defer func() {
 		for _, conn := range conns {
 			if conn != nil {
@@ -228,17 +222,23 @@ func (f *fairness) measure(ctx context.Context, c fairnessCase, round uint64) er
 	begun := time.Now()
 	over := begun.Add(f.o.Duration)
 	var wg sync.WaitGroup
+	if !c.mixed {
+		for _, kind := range []string{oneKind, pointKind} {
+			wg.Go(func() {
+				times, err := f.paced(ctx, c, kind, round)
+				if err != nil {
+					cancel(err)
+					return
+				}
+				f.add(c, kind, times...)
+			})
+		}
+	}
 	for i, conn := range conns {
 		wg.Go(func() {
-			if !c.mixed && roles[i] != heavyKind {
-				// On a thread that has read large answers, it would wait for processors that
-				// this program holds, on the side that gives more of them.
-				runtime.LockOSThread()
-				defer runtime.UnlockOSThread()
-			}
 			r := rand.New(rand.NewPCG(round, uint64(i)))
 			for ctx.Err() == nil && time.Now().Before(over) {
-				kind := roles[i]
+				kind := heavyKind
 				if c.mixed {
 					kind = [...]string{oneKind, pointKind, pointKind, pointKind, pointKind, pointKind, pointKind, pointKind, pointKind, heavyKind}[r.IntN(10)]
 				}
@@ -247,18 +247,22 @@ func (f *fairness) measure(ctx context.Context, c fairnessCase, round uint64) er
 					cancel(err)
 					return
 				}
-				f.mu.Lock()
-				if f.times[c] == nil {
-					f.times[c] = map[string][]time.Duration{}
-				}
-				f.times[c][kind] = append(f.times[c][kind], took)
-				f.mu.Unlock()
+				f.add(c, kind, took)
 			}
 		})
 	}
 	wg.Wait()
 	f.spent[c] += time.Since(begun)
 	return context.Cause(ctx)
+}
+
+func (f *fairness) add(c fairnessCase, kind string, took ...time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.times[c] == nil {
+		f.times[c] = map[string][]time.Duration{}
+	}
+	f.times[c][kind] = append(f.times[c][kind], took...)
 }
 
 // statement runs one of a kind and checks its answer.

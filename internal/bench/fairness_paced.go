@@ -1,0 +1,81 @@
+package bench
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// pacedRate is how many small statements of each kind a second one client sends beside
+// heavy ones.
+const pacedRate = 300
+
+// paced has pgbench send statements of a kind on one connection at random moments, whether
+// or not those before have been answered, and returns what each took from the moment for
+// which it was due. A client that waits for the answer before it sends the next sends few
+// while the server stalls and many while it does not, so that its percentiles are those of
+// the good moments (coordinated omission).
+//
+// pgbench is a process of its own, in a session of its own: in one with the clients of heavy
+// queries it would wait for these, on the side that gives them more answers.
+func (f *fairness) paced(ctx context.Context, c fairnessCase, kind string, seed uint64) ([]time.Duration, error) {
+	sql := "SELECT 1;\n"
+	if kind == pointKind {
+		sql = fmt.Sprintf("\\set id random(1, %d)\nSELECT v FROM facts WHERE id = :id;\n", f.o.Rows)
+	}
+	dir, err := os.MkdirTemp(f.server.Dir, "paced")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	script := filepath.Join(dir, "script.sql")
+	if err := os.WriteFile(script, []byte(sql), 0o644); err != nil {
+		return nil, err
+	}
+	at, err := url.Parse(f.url(c.side))
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.CommandContext(ctx, filepath.Join(f.o.PGBinDir, "pgbench"), "-h", at.Hostname(), "-p", at.Port(), "-U", "postgres", "-n",
+		"-c", "1", "-R", strconv.Itoa(pacedRate), "-T", strconv.Itoa(max(int(f.o.Duration/time.Second), 1)), "--random-seed", strconv.FormatUint(seed, 10),
+		"-f", script, "-l", "--log-prefix", filepath.Join(dir, "log"), "postgres")
+	cmd.Env = append(os.Environ(), "PGSSLMODE=disable", "PGGSSENCMODE=disable")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return nil, fmt.Errorf("pgbench: %w\n%s", err, out)
+	}
+	if _, err := parsePgbench(string(out)); err != nil {
+		return nil, err
+	}
+	logs, err := filepath.Glob(filepath.Join(dir, "log.*"))
+	if err != nil || len(logs) != 1 {
+		return nil, fmt.Errorf("pgbench wrote %d logs", len(logs))
+	}
+	log, err := os.Open(logs[0])
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	var times []time.Duration
+	for lines := bufio.NewScanner(log); lines.Scan(); {
+		fields := strings.Fields(lines.Text())
+		if len(fields) < 3 {
+			return nil, fmt.Errorf("pgbench's log: %q", lines.Text())
+		}
+		us, err := strconv.ParseInt(fields[2], 10, 64) // with what it was late
+		if err != nil {
+			return nil, fmt.Errorf("pgbench's log: %q", lines.Text())
+		}
+		times = append(times, time.Duration(us)*time.Microsecond)
+	}
+	return times, nil
+}
