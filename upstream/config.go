@@ -20,7 +20,8 @@ type Config struct {
 	// ConnectTimeout bounds what is tried at one address, with TLS and without; 0 is 10 s.
 	ConnectTimeout time.Duration
 
-	foreign *foreign
+	foreign  *foreign
+	answered *answered
 }
 
 // RequiresTLS reports that no server is reached without TLS.
@@ -50,7 +51,7 @@ func ParseConfig(url string) (Config, error) {
 	if err != nil {
 		return Config{}, err
 	}
-	out := Config{ConnectTimeout: c.ConnectTimeout, foreign: &foreign{}}
+	out := Config{ConnectTimeout: c.ConnectTimeout, foreign: &foreign{}, answered: &answered{}}
 	add := func(host string, port uint16, t *tls.Config) {
 		e := Endpoint{TLS: t}
 		e.Network, e.Address = pgconn.NetworkAddress(host, port)

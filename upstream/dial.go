@@ -10,6 +10,7 @@ import (
 	"net"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -51,6 +52,7 @@ func (c *Config) Dial(ctx context.Context, client Client) (net.Conn, Endpoint, e
 			}
 			conn, e, err := c.dial(ctx, ways, &client)
 			if err == nil {
+				c.answered.remember(list[0], address)
 				return conn, e, nil
 			}
 			errs = append(errs, err)
@@ -68,6 +70,8 @@ func (c *Config) Dial(ctx context.Context, client Client) (net.Conn, Endpoint, e
 
 // lookUp returns the addresses of an endpoint. As libpq does, they are tried one after the
 // other, each for all of ConnectTimeout: one that is silent must not take the others' time.
+// Unlike libpq, the one that answered last comes first, so that not every session waits for
+// one that is silent. The order of hosts in the URL is kept: theirs may be other servers.
 func (c *Config) lookUp(ctx context.Context, e Endpoint) ([]string, error) {
 	host, port, err := net.SplitHostPort(e.Address)
 	if e.Network != "tcp" || err != nil || net.ParseIP(host) != nil {
@@ -81,6 +85,11 @@ func (c *Config) lookUp(ctx context.Context, e Endpoint) ([]string, error) {
 	}
 	for i := range found {
 		found[i] = net.JoinHostPort(found[i], port)
+	}
+	if i := slices.Index(found, c.answered.last(e)); i > 0 {
+		last := found[i]
+		copy(found[1:], found[:i])
+		found[0] = last
 	}
 	return found, nil
 }
@@ -206,6 +215,25 @@ func (f *foreign) remember() {
 }
 
 func (f *foreign) remembered() bool { return f != nil && time.Now().UnixNano() < f.until.Load() }
+
+// answered remembers for each host the address that answered last.
+type answered struct{ addresses sync.Map } // Endpoint.Address: of the host, and what it resolved to
+
+func (a *answered) remember(host Endpoint, address string) {
+	if a != nil && host.Address != address {
+		a.addresses.Store(host.Address, address)
+	}
+}
+
+// last returns "" where no address has answered yet.
+func (a *answered) last(host Endpoint) string {
+	if a == nil {
+		return ""
+	}
+	address, _ := a.addresses.Load(host.Address)
+	text, _ := address.(string)
+	return text
+}
 
 // startTLS asks for encryption and performs the handshake. Exactly one byte is read
 // before it, so that nothing sent in the clear can pass for something encrypted

@@ -175,6 +175,60 @@ func TestEachAddressHasItsTime(t *testing.T) {
 	}
 }
 
+// TestSilentAddressIsWaitedForOnce: the address of a name that answered last is tried first,
+// as long as it answers; the others follow in their order.
+func TestSilentAddressIsWaitedForOnce(t *testing.T) {
+	var tried [3]atomic.Int32
+	var listeners [3]net.Listener
+	port := "0"
+	for i := range listeners {
+		l, err := net.Listen("tcp", net.JoinHostPort([]string{"127.0.0.1", "127.0.0.2", "127.0.0.3"}[i], port))
+		if err != nil {
+			t.Fatal(err)
+		}
+		listeners[i] = l
+		_, port, _ = net.SplitHostPort(l.Addr().String())
+		done := make(chan struct{})
+		t.Cleanup(func() { l.Close(); <-done })
+		go func() {
+			defer close(done)
+			for conn, err := l.Accept(); err == nil; conn, err = l.Accept() {
+				defer conn.Close()
+				if tried[i].Add(1); i > 0 {
+					io.WriteString(conn, "N")
+				}
+			}
+		}()
+	}
+	defer func(f func(context.Context, string) ([]string, error)) { lookupHost = f }(lookupHost)
+	lookupHost = func(context.Context, string) ([]string, error) {
+		return []string{"127.0.0.1", "127.0.0.2", "127.0.0.3"}, nil
+	}
+	c, err := ParseConfig("postgres://me@db.example:" + port + "/x?sslmode=prefer")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.ConnectTimeout = time.Second
+	dial := func(c Config, want string, counts ...int32) {
+		t.Helper()
+		conn, e, err := c.Dial(context.Background(), Client{TLS: true})
+		if err != nil || e.Address != net.JoinHostPort(want, port) {
+			t.Fatalf("%v, %v", e, err)
+		}
+		conn.Close()
+		for i, n := range counts {
+			if got := tried[i].Load(); got != n {
+				t.Errorf("address %d was tried %d times, want %d", i, got, n)
+			}
+		}
+	}
+	dial(c, "127.0.0.2", 1, 1, 0)
+	dial(c, "127.0.0.2", 1, 2, 0) // each session has a copy of the configuration
+	listeners[1].Close()
+	dial(c, "127.0.0.3", 2, 2, 1)
+	dial(c, "127.0.0.3", 2, 2, 2)
+}
+
 // TestCancelWaits: the request is delivered whole, and the end of the server's
 // connection waited for.
 func TestCancelWaits(t *testing.T) {
