@@ -327,6 +327,9 @@ func (e *Engine) checkGate(d *decision, g *gateRow) *plan.Forward {
 		return d.forced
 	case g.standby:
 		return forward(plan.ReasonStandby, "")
+	case g.server != e.store.Server():
+		// Before all that is compared with the catalog of the stream's server.
+		return e.otherServer()
 	case !g.noXID:
 		return forward(plan.ReasonOwnWrites, "")
 	case !slices.Contains(isolations, g.isolation):

@@ -43,6 +43,11 @@ func newGateBench(t *testing.T) *gateBench {
 	store := colstore.New(colstore.Options{MemoryLimit: 64 << 20})
 	t.Cleanup(store.Close)
 	b.engine = New(Options{Store: store})
+	var start string
+	if err := b.admin.QueryRow(ctx, "SELECT "+catalog.ServerStartSQL).Scan(&start); err != nil {
+		t.Fatal(err)
+	}
+	store.Restart(start, 0)
 	return b
 }
 

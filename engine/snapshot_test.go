@@ -155,6 +155,34 @@ func TestSessionOnAnotherServer(t *testing.T) {
 	b.want("a session that has not", gateRow{server: "one", insertLSN: 500}, "20:20:", plan.ReasonServer)
 }
 
+// TestDefinitionsOnAnotherServer: what names, rights and definitions another server has says
+// nothing of the tables that were copied; the server is looked at, not the table.
+func TestDefinitionsOnAnotherServer(t *testing.T) {
+	b := newAheadBench(t)
+	told := 0
+	b.engine.opt.CheckServer = func() { told++ }
+	b.engine.opt.CheckDefinition = func(uint32) { t.Error("a table is looked at") }
+	st := b.engine.Prepare(countAhead, nil)
+	for i, change := range []map[int]string{{gateFingerprint: "y"}, {gateOID: "43"}, {gateAllowed: "f"}, {gateShadowed: "t"}, {gateOperators: "m"},
+		{gateCallable: "f"}, {gateFingerprint: "y", gateIsolation: repeatableRead}, {gateNoXID: "f"}} {
+		change[gateServer] = "elsewhere"
+		b.tx.End()
+		if _, err := b.ask(st, b.gate(change)); plan.ReasonOf(err) != plan.ReasonServer || told != i+1 {
+			t.Errorf("%v: %v, told %d times", change, err, told)
+		}
+	}
+	for what, reason := range map[int]plan.Reason{gateMode: plan.ReasonMode, gateInsertLSN: plan.ReasonStandby} {
+		g := b.gate(map[int]string{gateServer: "elsewhere", gateMode: "off"})
+		if what == gateInsertLSN {
+			g = b.gate(map[int]string{gateServer: "elsewhere"})
+			g.Rows[0][gateInsertLSN] = nil
+		}
+		if _, err := b.ask(st, g); plan.ReasonOf(err) != reason {
+			t.Errorf("%v, want %s", err, reason)
+		}
+	}
+}
+
 // TestReconnectionWhileTaken: tables are of the connection that the gate was compared with.
 func TestReconnectionWhileTaken(t *testing.T) {
 	b := newSnapshotBench(t)
