@@ -30,6 +30,7 @@ type analyzer struct {
 	// columns are not; rows is true where an expression is over rows all the same, as in
 	// WHERE and in aggregates. grouping is true once GROUPING() was seen.
 	sets, rows, grouping bool
+	setKeys              []groupKey // of grouping sets
 	groupingZero         bool // there is a GROUPING() without grouping sets
 
 	// names are the output names of the last query analysed.

@@ -240,11 +240,11 @@ func (a *analyzer) query(sel *pg.SelectStmt) *plan.Query {
 	if distinct && !q.Grouped {
 		// DISTINCT is grouping by all outputs.
 		q.Grouped, q.Group, distinct = true, outputs, false
-		a.group(q)
+		a.group(q, targets)
 		return q
 	}
 	if q.Grouped {
-		a.group(q)
+		a.group(q, targets)
 	}
 	if distinct && (len(q.Sets) > 0 || !distinctAlready(q)) {
 		fail(plan.ReasonShape, "DISTINCT over groups")
@@ -253,11 +253,12 @@ func (a *analyzer) query(sel *pg.SelectStmt) *plan.Query {
 }
 
 // group turns what follows GROUP BY into expressions over groups.
-func (a *analyzer) group(q *plan.Query) {
+func (a *analyzer) group(q *plan.Query, targets []target) {
 	if len(q.Sets) == 1 {
 		q.Sets = nil // a single set has all keys
 	}
 	g := newGrouping(a, q.Group, q.Sets)
+	g.checkParts(q, targets)
 	over := func(es []plan.Expr) []plan.Expr {
 		out := make([]plan.Expr, len(es))
 		for i, e := range es {

@@ -62,7 +62,72 @@ func (a *analyzer) groupingSets(items []*pg.Node, distinct bool, item groupItem)
 		}
 		sets = kept
 	}
+	a.setKeys = b.keys
 	return b.exprs, sets
+}
+
+// checkParts forwards where it is not certain which part of an expression PostgreSQL takes for
+// a key: a key of which a part is given by other keys too, as in ROLLUP (f, f::float8). To it
+// 1 >= f has no such part, but float84ge; to us it has the cast. An expression over such a key's
+// columns must be one of the keys as it is written, or an output that is.
+func (g *grouping) checkParts(q *plan.Query, targets []target) {
+	var columns []plan.Expr // of such keys
+	for i, k := range g.exprs {
+		if _, ok := k.(*plan.Call); ok && g.partsGiven(i) {
+			plan.Walk(k, func(x plan.Expr) bool {
+				if c, ok := x.(plan.Column); ok {
+					columns = append(columns, c)
+				}
+				return true
+			})
+		}
+	}
+	if columns == nil {
+		return
+	}
+	certain := map[int]bool{}
+	check := func(e plan.Expr, written *pg.Node) {
+		id := g.a.intern.id(e)
+		if _, ok := e.(plan.Column); ok || certain[id] {
+			return
+		}
+		if written != nil && slices.ContainsFunc(g.a.setKeys, func(k groupKey) bool { return sameSyntax(k.written, written) }) {
+			certain[id] = true
+			return
+		}
+		plan.Walk(e, func(x plan.Expr) bool {
+			if slices.Contains(columns, x) {
+				if written != nil {
+					g.a.at = written
+				}
+				fail(plan.ReasonShape, "grouping sets over an expression and a part of it")
+			}
+			return true
+		})
+	}
+	for i, e := range q.Output {
+		check(e, targets[i].written)
+	}
+	for _, e := range q.Having {
+		check(e, nil)
+	}
+	for _, o := range q.Order {
+		check(o.Expr, nil)
+	}
+}
+
+// partsGiven reports whether key i is null in some set, and other keys give a part of it.
+func (g *grouping) partsGiven(i int) (given bool) {
+	if !slices.ContainsFunc(g.sets, func(s uint64) bool { return s>>i&1 == 0 }) {
+		return false
+	}
+	plan.Walk(g.exprs[i], func(x plan.Expr) bool {
+		k, ok := g.index[g.a.intern.id(x)]
+		c, isColumn := x.(plan.Column)
+		given = given || ok && k != i || isColumn && g.dependent(c)
+		return !given
+	})
+	return given
 }
 
 // expand is expand_groupingset_node: the sets that one item stands for.
