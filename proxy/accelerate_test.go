@@ -247,6 +247,7 @@ func TestRowLimits(t *testing.T) {
 			{g(parse("", sql), bind("p", "", nil), execute("p", 2), syncing()), g(execute("p", 2), syncing())},
 			{begin, g(parse("", sql), bind("p", "", nil), execute("p", 2), syncing()), g(execute("p", 2), syncing()), g(query("commit")), g(execute("p", 2), syncing())},
 			{begin, g(parse("", sql), bind("p", "", nil), execute("p", 1), syncing()), g(query("savepoint s")), g(query("rollback to s")), g(execute("p", 1), syncing()), g(query("rollback"))},
+			{begin, g(parse("", sql), bind("p", "", nil), execute("p", 1), syncing()), g(query("select 1/0")), g(execute("p", 1), syncing()), g(query("rollback"))},
 			{begin, g(parse("", sql), bind("p", "", nil), execute("p", 1), closing('P', "p"), syncing()), g(execute("p", 1), syncing()), g(query("rollback"))},
 			{begin, g(parse("", sql), bind("p", "", nil), execute("p", 1), syncing()), g(parse("", "commit"), bind("", "", nil), execute("", 0), execute("p", 1), syncing())},
 			{begin, g(parse("", sql), bind("", "", nil), execute("", 1), syncing()), g(query("select 1")), g(execute("", 1), syncing()), g(query("rollback"))},

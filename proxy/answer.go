@@ -16,6 +16,9 @@ type answer struct {
 	oids     []uint32
 	formats  []int16
 	settings wire.TextSettings
+	// reported is what the session knew of its settings when the server said that settings,
+	// some of which it does not report, are those of now.
+	reported wire.TextSettings
 
 	rows int
 	next int  // the next row to be sent
@@ -39,7 +42,7 @@ func (s *session) answer(batch *vector.Batch) {
 	if t.portal != nil {
 		formats = t.portal.results
 	}
-	a := &answer{batch: batch, oids: oids, formats: formats, rows: batch.Rows}
+	a := &answer{batch: batch, oids: oids, formats: formats, reported: s.settings, rows: batch.Rows}
 	if err := a.encode(s.settings); err != nil {
 		batch.Release()
 		s.release(plan.ReasonSettings)
@@ -89,6 +92,7 @@ func (s *session) settingsOf(rows [][]*string) wire.TextSettings {
 func (s *session) readOn() {
 	t := s.step
 	a := t.portal.answer
+	a.reported = s.settings
 	if a.batch != nil {
 		if err := a.encode(s.settingsOf(t.gate.Rows)); err != nil {
 			t.cause = wire.AppendError(nil, wire.ErrorFields{Severity: "ERROR", Code: "0A000",

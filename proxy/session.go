@@ -46,7 +46,7 @@ type session struct {
 	status   byte   // of the last ReadyForQuery: I, T or E
 	sent     uint64 // messages that ReadyForQuery answers
 	done     uint64 // ReadyForQuery received for them
-	commands uint64 // command tags of the client's statements
+	commands uint64 // statements of the client's that may have changed settings or ended portals
 	inBatch  bool   // extended messages have been sent since the last Sync or Query
 	skipping bool   // the server ignores everything up to the client's next Sync
 	copyIn   bool   // the server reads CopyData

@@ -147,6 +147,7 @@ func (s *session) fromClient(typ byte, message []byte, total int, before *[]byte
 		s.sent++
 		return relay
 	case wire.FunctionCall:
+		s.commands++
 		s.doubtGate()
 		s.queue.push(replyFunction)
 		s.sent++

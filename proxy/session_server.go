@@ -96,6 +96,7 @@ func (s *session) fromServer(typ byte, message []byte, total int) action {
 		if !own && typ == wire.CommandComplete {
 			s.commandEnded(message[wire.HeaderLen:])
 		} else if !own && typ == wire.PortalSuspended {
+			s.commands++
 			s.doubtGate()
 		}
 		if kind == replyExecute {

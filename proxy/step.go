@@ -185,7 +185,7 @@ func (s *session) executeBatch(b []byte) []byte {
 func (s *session) beginResume(p *portal, rows int32, dst *[]byte) {
 	s.step = &step{portal: p, max: rows, resume: true, started: time.Now()}
 	p.answer.busy = true
-	if s.queue.len() == 0 && p.serial == s.commands && p.answer.settings == s.settings {
+	if s.queue.len() == 0 && p.serial == s.commands && p.answer.reported == s.settings {
 		s.send(p.answer)
 		return
 	}

@@ -119,7 +119,10 @@ func clip(s string) string {
 
 // chopUpstream puts a forwarder before Postgres that passes everything on in pieces
 // of 1 to 7 bytes.
-func chopUpstream(t testing.TB) func(*Config) {
+func chopUpstream(t testing.TB) func(*Config) { return forwarding(t, chop, chop) }
+
+// forwarding puts a forwarder before Postgres.
+func forwarding(t testing.TB, toServer, toClient func(dst, src net.Conn)) func(*Config) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -143,13 +146,8 @@ func chopUpstream(t testing.TB) func(*Config) {
 			mu.Lock()
 			open = append(open, in, out)
 			mu.Unlock()
-			for _, pair := range [][2]net.Conn{{in, out}, {out, in}} {
-				wg.Add(1)
-				go func() {
-					defer wg.Done()
-					chop(pair[1], pair[0])
-				}()
-			}
+			wg.Go(func() { toServer(out, in) })
+			wg.Go(func() { toClient(in, out) })
 		}
 	}()
 	t.Cleanup(func() {
