@@ -31,7 +31,7 @@ type analyzer struct {
 	// WHERE and in aggregates. grouping is true once GROUPING() was seen.
 	sets, rows, grouping bool
 	setKeys              []groupKey // of grouping sets
-	groupingZero         bool // there is a GROUPING() without grouping sets
+	groupingZero         bool       // there is a GROUPING() without grouping sets
 
 	// names are the output names of the last query analysed.
 	names []string
