@@ -38,10 +38,10 @@ type Options struct {
 	// CheckDefinition is told of a table whose definition differs from its copy's, so
 	// that it is looked at soon. May be nil.
 	CheckDefinition func(oid uint32)
-	// CheckServer is told that a session is on another server than the stream comes from,
-	// so that it is looked at soon whether the stream is still where it should be. May be
-	// nil.
-	CheckServer func()
+	// CheckServer is told of a server that a session is on, another than the stream comes
+	// from, so that it is looked at soon whether the stream is still where it should be. May
+	// be nil.
+	CheckServer func(server string)
 	// Look runs a SELECT with parameters and results in text form in a snapshot of its
 	// own, on a session that belongs to no client. Without it, what has changed since a
 	// REPEATABLE READ transaction began is noticed only when the catalog is read again.

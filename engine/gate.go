@@ -329,7 +329,7 @@ func (e *Engine) checkGate(d *decision, g *gateRow) *plan.Forward {
 		return forward(plan.ReasonStandby, "")
 	case g.server != e.store.Server():
 		// Before all that is compared with the catalog of the stream's server.
-		return e.otherServer()
+		return e.otherServer(g.server)
 	case !g.noXID:
 		return forward(plan.ReasonOwnWrites, "")
 	case !slices.Contains(isolations, g.isolation):
@@ -398,7 +398,7 @@ func (e *Engine) checkPresent(ctx context.Context, d *decision, server string) (
 		return 0, err
 	}
 	if g.server != server {
-		return 0, e.otherServer()
+		return 0, e.otherServer(server)
 	}
 	if g.shadowed || g.operators != d.catalog.Operators {
 		return 0, errShadowed

@@ -88,7 +88,7 @@ func (e *Engine) target(g *gateRow) uint64 {
 func (e *Engine) position(g *gateRow) (*satisfied, *plan.Forward) {
 	now := &satisfied{e.store.Generation(), g.text, e.target(g)}
 	if g.server != e.store.Server() {
-		return nil, e.otherServer()
+		return nil, e.otherServer(g.server)
 	}
 	if last := e.satisfied.Load(); !g.repeatable() && last != nil && last.generation == now.generation && last.snapshot == now.snapshot {
 		now = last
@@ -99,10 +99,11 @@ func (e *Engine) position(g *gateRow) (*satisfied, *plan.Forward) {
 // holds reports whether the stream has been in one connection since position.
 func (e *Engine) holds(now *satisfied) bool { return e.store.Generation() == now.generation }
 
-// otherServer forwards, and has the stream's server looked at.
-func (e *Engine) otherServer() *plan.Forward {
+// otherServer forwards a session that is on another server than the stream comes from, and
+// has that looked at.
+func (e *Engine) otherServer(server string) *plan.Forward {
 	if e.opt.CheckServer != nil {
-		e.opt.CheckServer()
+		e.opt.CheckServer(server)
 	}
 	return forward(plan.ReasonServer, "the session is on another server than the replication stream, or on one that has been restarted since")
 }

@@ -130,7 +130,11 @@ func TestReconnectionDuringWait(t *testing.T) {
 func TestSessionOnAnotherServer(t *testing.T) {
 	b := newSnapshotBench(t)
 	told := 0
-	b.engine.opt.CheckServer = func() { told++ }
+	b.engine.opt.CheckServer = func(server string) {
+		if told++; server != "two" {
+			t.Errorf("told of %q", server)
+		}
+	}
 	b.store.Restart("one", 0)
 	b.store.SetConnected(true)
 	b.store.Advance(1000)
@@ -148,6 +152,7 @@ func TestSessionOnAnotherServer(t *testing.T) {
 	if told != 6 {
 		t.Errorf("told %d times", told)
 	}
+	b.engine.opt.CheckServer = nil
 	b.store.Restart("two", 0)
 	b.store.SetConnected(true)
 	b.store.Advance(1000)
@@ -160,7 +165,11 @@ func TestSessionOnAnotherServer(t *testing.T) {
 func TestDefinitionsOnAnotherServer(t *testing.T) {
 	b := newAheadBench(t)
 	told := 0
-	b.engine.opt.CheckServer = func() { told++ }
+	b.engine.opt.CheckServer = func(server string) {
+		if told++; server != "elsewhere" {
+			t.Errorf("told of %q", server)
+		}
+	}
 	b.engine.opt.CheckDefinition = func(uint32) { t.Error("a table is looked at") }
 	st := b.engine.Prepare(countAhead, nil)
 	for i, change := range []map[int]string{{gateFingerprint: "y"}, {gateOID: "43"}, {gateAllowed: "f"}, {gateShadowed: "t"}, {gateOperators: "m"},

@@ -52,6 +52,7 @@ type epoch struct {
 
 	poll      chan struct{}     // look at the catalog soon
 	recheck   chan struct{}     // look at where the address leads to
+	rechecks  rechecks          // when to, for clients
 	lost      chan []uint32     // published relations without a usable replica identity
 	copySoon  chan struct{}     // look for tables to copy
 	published map[uint32]string // publicationState after our own last change

@@ -3,6 +3,7 @@ package replica
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -18,23 +19,69 @@ import (
 //
 // So all of an epoch is of one run of a server (catalog.ServerStartSQL): that of its first
 // session, which all others are compared with, the replication connection too. The gate
-// compares the client's session with it. Where one differs (RecheckServer), it is looked at
+// compares the client's session with it (RecheckServer). Where one differs, it is looked at
 // where the address leads to now, and the epoch ends if it is elsewhere.
 
 // errOtherServer fails a connection that leads to another server than the epoch's, and ends
 // the epoch.
 var errOtherServer = errors.New("the address leads to another server than before, or to one that has been restarted")
 
-// recheckPause is the time between two looks.
-const recheckPause = time.Second
+const (
+	recheckPause    = time.Second // between two looks, at least
+	recheckPauseMax = time.Minute // between two looks for the clients of one other server
+)
 
-// sameServer checks a session once it is logged in.
+// rechecks says which clients' sessions on other servers are a reason to look. A client may
+// stay on a former server for as long as it lives, and send statements: the looks for that
+// server become seldom while the address does not lead away.
+type rechecks struct {
+	mu      sync.Mutex
+	servers map[string]recheckWait
+}
+
+// recheckWait is for how long no look is due after one that was in vain.
+type recheckWait struct {
+	pause time.Duration
+	until time.Time
+}
+
+// due reports whether to look now, because a session is on that server.
+func (r *rechecks) due(server string, now time.Time) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	w := r.servers[server]
+	if now.Before(w.until) {
+		return false
+	}
+	if now.Sub(w.until) > recheckPauseMax { // nobody was there meanwhile
+		w.pause = 0
+	}
+	w.pause = min(max(2*w.pause, recheckPause), recheckPauseMax)
+	w.until = now.Add(w.pause)
+	if r.servers == nil {
+		r.servers = map[string]recheckWait{}
+	}
+	r.servers[server] = w
+	return true
+}
+
+// unanswered makes the next look due at once: the last one has not reached any server, so
+// that something is changing.
+func (r *rechecks) unanswered() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	clear(r.servers)
+}
+
+// sameServer checks a session once it is logged in. One on another server is a reason to
+// look, since not all that opens sessions ends the epoch: a copy only begins anew.
 func (e *epoch) sameServer(ctx context.Context, conn *pgconn.PgConn) error {
 	results, err := conn.Exec(ctx, "SELECT "+catalog.ServerStartSQL).ReadAll() // a replication connection knows simple queries only
 	switch {
 	case err != nil:
 		return err
 	case len(results) != 1 || len(results[0].Rows) != 1 || string(results[0].Rows[0][0]) != e.server:
+		signal(e.recheck)
 		return errOtherServer
 	}
 	return nil
@@ -58,13 +105,14 @@ func (e *epoch) connect(ctx context.Context) (*pgx.Conn, error) {
 	return conn, explained(err)
 }
 
-// RecheckServer looks soon at where the address leads to: a client's session is on another
-// server than the stream comes from.
-func (r *Replicator) RecheckServer() {
+// RecheckServer looks soon at where the address leads to: a client's session is on that
+// server, which is another than the stream comes from. Where that has been in vain, it looks
+// less often for the same server, once a minute in the end.
+func (r *Replicator) RecheckServer(server string) {
 	r.mu.Lock()
 	e := r.current
 	r.mu.Unlock()
-	if e != nil {
+	if e != nil && e.rechecks.due(server, time.Now()) {
 		signal(e.recheck)
 	}
 }
@@ -83,6 +131,8 @@ func (e *epoch) recheckServer(ctx context.Context) error {
 		}
 		if err == nil {
 			conn.Close(context.WithoutCancel(ctx))
+		} else {
+			e.rechecks.unanswered()
 		}
 		if err := sleep(ctx, recheckPause); err != nil {
 			return err

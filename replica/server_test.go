@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -38,8 +39,8 @@ func TestServerElsewhere(t *testing.T) {
 	// Looked at in vain: it is asked for twice, so that the first look is over.
 	generation := store.Generation()
 	epoch := r.current
-	for range 2 {
-		r.RecheckServer()
+	for _, former := range []string{"one", "two"} {
+		r.RecheckServer(former)
 		eventually(t, "a look", func() bool { return len(epoch.recheck) == 0 })
 	}
 	if store.Generation() != generation {
@@ -47,7 +48,7 @@ func TestServerElsewhere(t *testing.T) {
 	}
 
 	between.to(second.Port)
-	r.RecheckServer()
+	r.RecheckServer(server(second))
 	eventually(t, "the other server's stream", func() bool { return store.Server() == server(second) })
 	ready(t, r)
 	c := connectTo(t, second.URL("postgres", "postgres"))
@@ -55,6 +56,67 @@ func TestServerElsewhere(t *testing.T) {
 	rows, err := r.Look(context.Background(), "SELECT encode(timestamptz_send(pg_postmaster_start_time()), 'hex') WHERE $1::text = ''", []string{""})
 	if err != nil || len(rows) != 1 || *rows[0][0] != server(second) {
 		t.Errorf("it looks at another server: %v, %v", rows, err)
+	}
+}
+
+// TestCopyFindsServerElsewhere: a session that copies and finds itself on another server has
+// the address looked at, as a client's has. Nobody else may open one for long.
+func TestCopyFindsServerElsewhere(t *testing.T) {
+	first, second := privateServer(t, pgserver.Options{}), privateServer(t, pgserver.Options{})
+	for _, s := range []*pgserver.Server{first, second} {
+		mustExec(t, connectTo(t, s.URL("postgres", "postgres")), "CREATE TABLE a (id int PRIMARY KEY)")
+	}
+	between := newRelay(t, first.Port)
+	store := colstore.New(colstore.Options{})
+	defer store.Close()
+	r := start(t, between.url(), Config{Store: store})
+	defer r.Close()
+	ready(t, r)
+	epoch, server := r.current, store.Server()
+	between.to(second.Port)
+	c := copySession{config: epoch.copyConfig, queue: newPageQueue(nil, 1)}
+	if err := c.run(context.Background()); !errors.Is(err, errOtherServer) {
+		t.Fatalf("the copy: %v", err)
+	}
+	eventually(t, "the other server's stream", func() bool { return store.Server() != server })
+	ready(t, r)
+}
+
+// TestRechecksBecomeSeldom: a client that stays on a former server has the address looked at
+// less and less often, and nobody else has to wait for that.
+func TestRechecksBecomeSeldom(t *testing.T) {
+	var r rechecks
+	now := time.Now()
+	looks := func(server string, d time.Duration) (n int) {
+		for end := now.Add(d); now.Before(end); now = now.Add(10 * time.Millisecond) {
+			if r.due(server, now) {
+				n++
+			}
+		}
+		return n
+	}
+	for _, want := range []int{7, 1, 1, 1} { // after 0, 1, 3, 7, 15, 31, 63 seconds, then each minute
+		d := time.Minute
+		if want > 1 {
+			d += 10 * time.Second
+		}
+		if n := looks("former", d); n != want {
+			t.Errorf("%d looks, want %d", n, want)
+		}
+	}
+	if !r.due("another", now) {
+		t.Error("none for another server")
+	}
+	if r.due("former", now) || r.due("another", now) {
+		t.Error("one for a server that was looked for")
+	}
+	r.unanswered()
+	if !r.due("former", now) {
+		t.Error("none after one that did not reach a server")
+	}
+	now = now.Add(time.Hour)
+	if n := looks("former", 5*time.Second); n != 3 { // after 0, 1, 3 seconds
+		t.Errorf("%d looks after a long time, want 3", n)
 	}
 }
 
