@@ -103,15 +103,33 @@ func (c *checker) hba(a access) error {
 		return err
 	}
 	defer rows.Close()
-	odd := false
-	var others []string
+	var rules []hbaRule
 	for rows.Next() {
 		var r hbaRule
 		if err := rows.Scan(&r.line, &r.kind, &r.databases, &r.users, &r.address, &r.netmask, &r.method, &r.options); err != nil {
 			return err
 		}
+		rules = append(rules, r)
+	}
+	if err := rows.Err(); err != nil {
+		return err
+	}
+	c.rules(a, rules)
+	return nil
+}
+
+// rules says which lines do not mean behind pgaccel what they say.
+func (c *checker) rules(a access, rules []hbaRule) {
+	odd := false
+	var others []string
+	for _, r := range rules {
 		switch {
 		case slices.Equal(r.databases, []string{"replication"}): // pgaccel's own stream, not clients
+		case !r.covers(a) && r.kind == "hostssl" && r.method != "reject" && !a.certificate:
+			odd = true
+			c.add(LevelWarn, fmt.Sprintf("pg_hba.conf line %d", r.line), r.String()+": asks for TLS, which clients cannot use with pgaccel, and speaks of other addresses than pgaccel's ("+a.from()+
+				"): who logs in by this line now is let in or refused by another one. Give pgaccel the server's certificate and key (--tls-cert, --tls-key), refuse clients without TLS (--tls-require), "+
+				"and restrict who reaches pgaccel (--listen, a firewall)", "")
 		case !r.covers(a):
 			others = append(others, fmt.Sprint(r.line))
 		default:
@@ -121,16 +139,12 @@ func (c *checker) hba(a access) error {
 			}
 		}
 	}
-	if err := rows.Err(); err != nil {
-		return err
-	}
 	if len(others) > 0 {
 		c.add(LevelWarn, "pg_hba.conf lines "+strings.Join(others, ", "), "they speak of other addresses than pgaccel's, which is every client's behind it ("+a.from()+"): "+
 			"they let in or stop nobody there; restrict who reaches pgaccel (--listen, a firewall), and give pgaccel's address the strictest rule", "")
 	} else if !odd {
 		c.add(LevelOK, "pg_hba.conf", "every line means behind pgaccel what it says", "")
 	}
-	return nil
 }
 
 func (a access) from() string {

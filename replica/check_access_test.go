@@ -60,6 +60,45 @@ func TestRulesBehindPgaccel(t *testing.T) {
 	}
 }
 
+// TestRulesForTLSAreNamed: without a certificate for clients every line that asks for TLS is
+// named, with what to do, also where it speaks of the clients' addresses.
+func TestRulesForTLSAreNamed(t *testing.T) {
+	rule := func(line int, kind, address, netmask string) hbaRule {
+		return hbaRule{line: line, kind: kind, databases: []string{"app"}, users: []string{"web", "+staff"}, address: address, netmask: netmask, method: "scram-sha-256"}
+	}
+	rules := []hbaRule{rule(3, "hostssl", "10.0.0.0", "255.0.0.0"), rule(5, "hostssl", "all", ""), rule(8, "hostssl", "::", "::"), rule(9, "host", "10.0.0.0", "255.0.0.0")}
+	for name, a := range map[string]access{
+		"require":    {address: netip.MustParseAddr("127.0.0.1"), tls: true},
+		"prefer":     {address: netip.MustParseAddr("127.0.0.1"), tls: true, follows: true},
+		"a socket":   {socket: true},
+		"a neighbor": {address: netip.MustParseAddr("192.168.1.7"), tls: true},
+	} {
+		var c checker
+		c.rules(a, rules)
+		said := map[string]string{}
+		for _, f := range c.found {
+			if f.Level != LevelWarn {
+				t.Errorf("%s: %+v", name, f)
+			}
+			said[f.Subject] = f.Text
+		}
+		for subject, line := range map[string]string{"pg_hba.conf line 3": "hostssl app web,+staff 10.0.0.0/8 scram-sha-256: ",
+			"pg_hba.conf line 5": "hostssl app web,+staff all scram-sha-256: ", "pg_hba.conf line 8": "hostssl app web,+staff ::/0 scram-sha-256: "} {
+			if text := said[subject]; !strings.HasPrefix(text, line) || !strings.Contains(text, "--tls-cert") {
+				t.Errorf("%s: %s: %q", name, subject, text)
+			}
+		}
+		if len(said) != 4 || said["pg_hba.conf lines 9"] == "" {
+			t.Errorf("%s: %v", name, said)
+		}
+	}
+	var c checker
+	c.rules(access{address: netip.MustParseAddr("127.0.0.1"), tls: true, certificate: true}, rules[:1])
+	if len(c.found) != 1 || c.found[0].Subject != "pg_hba.conf lines 3" {
+		t.Errorf("with a certificate: %v", c.found)
+	}
+}
+
 // TestCheckReadsRules: with a server's own file, as a superuser and as a role that may
 // not read it.
 func TestCheckReadsRules(t *testing.T) {
