@@ -216,6 +216,11 @@ func (g *gen) groupedQuery(q *query) {
 	constant := func(k groupKey) bool { return !k.n.has(func(n *node) bool { return n.col != nil }) }
 	if len(q.group) > 0 && g.chance(12) && (g.reckless || !slices.ContainsFunc(q.group, constant)) {
 		over.sets = true
+		if key, shown := g.keyOver(pick(g.r, q.group...).n); key != nil && g.chance(30) {
+			q.group = append(q.group, groupKey{n: key})
+			over.keys = append(over.keys, key)
+			q.out = append(q.out, output{n: shown})
+		}
 		q.sets = g.randomSets(q.group)
 		if g.chance(70) {
 			q.out = append(q.out, output{n: over.groupingOf()})

@@ -23,7 +23,7 @@ func (g *gen) outsideQuery(s *schema) *query {
 		}
 	}
 	forms := []string{
-		"SELECT %c, row_number() OVER (ORDER BY %k) FROM %t ORDER BY %k",
+		"SELECT %c, row_number() OVER (ORDER BY %k, %c::text COLLATE \"C\") FROM %t ORDER BY %k",
 		"WITH w AS (SELECT * FROM %t) SELECT count(*), count(%c) FROM w",
 		"SELECT count(DISTINCT %c) FROM %t",
 		"SELECT %k FROM %t UNION ALL SELECT %k FROM %t",
@@ -32,7 +32,7 @@ func (g *gen) outsideQuery(s *schema) *query {
 		"SELECT count(*) FROM %t a FULL JOIN %t b ON a.%k = b.%k",
 		"SELECT lower(%c::text), upper(%c::text), length(%c::text) FROM %t",
 		"SELECT string_agg(%c::text, ',' ORDER BY %k) FROM %t",
-		"SELECT DISTINCT ON (%k) %k, %c FROM %t ORDER BY %k",
+		"SELECT DISTINCT ON (%k) %k, %c FROM %t ORDER BY %k, %c::text COLLATE \"C\"",
 		"SELECT sum(%n::float8), avg(%n::float8), stddev(%n::float8) FROM (SELECT * FROM %t ORDER BY %k) x",
 		"SELECT %n / 0 FROM %t",
 		"SELECT nonsense FROM %t",

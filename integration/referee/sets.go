@@ -93,6 +93,39 @@ func (g *gen) randomSets(keys []groupKey) []*set {
 	return out
 }
 
+// keyOver returns an expression over a key of grouping sets that may be another key, and one that
+// is much like it but another to PostgreSQL, which is not null in the sets that lack it; nil for
+// a key that has none here.
+func (g *gen) keyOver(key *node) (over, like *node) {
+	var overs, likes []string
+	switch k := key.t.kind; {
+	case k.isNumber():
+		overs = []string{"(@ > 5)", "(@ = 1)", "(@::float8)", "(@ IS NULL)"}
+		likes = []string{"(5 < @)", "(NOT (@ <= 5))", "(@ > 5.0)", "(1 >= @)", "(@ BETWEEN 1 AND 1)", "(@ >= 1::float8)", "(NOT (@ IS NOT NULL))"}
+	case k == date || k == timestamp:
+		overs = []string{"(@ >= date '2000-01-08')", "(@::timestamp)", "(@::date)"}
+		likes = []string{"(@ >= timestamp '2000-01-08')", "(date '2000-01-08' <= @)", "(NOT (@ < date '2000-01-08'))", "(@ > timestamp '2000-01-07 12:00')"}
+	case k == boolean:
+		overs, likes = []string{"(NOT @)", "(@ IS TRUE)"}, []string{"(@ = false)", "(@ IS NOT FALSE)", "(NOT (NOT @))"}
+	default:
+		return nil, nil
+	}
+	of := func(forms []string) *node {
+		f := pick(g.r, forms...)
+		t := typ{kind: boolean}
+		switch {
+		case strings.HasSuffix(f, "::float8)"):
+			t.kind = float8
+		case strings.HasSuffix(f, "::timestamp)"):
+			t.kind = timestamp
+		case strings.HasSuffix(f, "::date)"):
+			t.kind = date
+		}
+		return op(t, f, key)
+	}
+	return of(overs), of(likes)
+}
+
 func (s *set) has(key *node) bool {
 	return s.key == key || slices.ContainsFunc(s.items, func(x *set) bool { return x.has(key) })
 }
