@@ -14,7 +14,7 @@ func (s *session) cancelOnServer() { s.toServer.add(s.cancelBatch(nil)) }
 // cancelBatch is what cancelOnServer sends.
 func (s *session) cancelBatch(b []byte) []byte {
 	t := s.step
-	t.cancelling = true
+	t.cancelling, t.prefix = true, false
 	if t.simple {
 		s.queue.push(replyQuery | replyOwn)
 		return appendQuery(b, cancelSQL)

@@ -114,6 +114,7 @@ func (s *session) settled() {
 	case s.status != 'E' && s.gateBarred(t.decision, p):
 		s.release(plan.ReasonPrivilege)
 	case s.status == 'E':
+		t.cancelled = false // the Execute fails by itself
 		s.release("")
 	case p.needsTypes() && s.known.statements[p.s.name] != p.s:
 		s.release(plan.ReasonParameter)
@@ -213,15 +214,6 @@ func (s *session) ungate() {
 		return
 	default:
 		s.toServer.add(s.undoGate(nil))
-	}
-	s.release(plan.ReasonPrivilege)
-}
-
-// ungated goes on once the server is where it was before a gate that was refused.
-func (s *session) ungated() {
-	if s.step.cancelled {
-		s.cancelOnServer()
-		return
 	}
 	s.release(plan.ReasonPrivilege)
 }

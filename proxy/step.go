@@ -283,8 +283,8 @@ func (s *session) stepReady(k reply) action {
 		s.toServer.add(s.simpleBatch(s.regate(nil), true))
 	case t.failed && t.refused:
 		s.ungate()
-	case t.undoing:
-		s.ungated()
+	case t.undoing: // the server is where it was before the gate
+		s.release(plan.ReasonPrivilege)
 	case t.failed:
 		s.gateThere(t.form, false)
 		s.release(plan.ReasonDescription)
@@ -505,9 +505,14 @@ func (s *session) executed(x *execution, batch *vector.Batch, err error) {
 	}
 }
 
-// release lets the server answer. A reason other than "" is counted.
+// release lets the server answer. A reason other than "" is counted. A cancel request that
+// has come meanwhile may have found the server idle, and is for the client's statement.
 func (s *session) release(reason plan.Reason) {
 	t := s.step
+	if t.cancelled && !t.cancelling {
+		s.cancelOnServer()
+		return
+	}
 	if reason != "" && !t.resume {
 		t.decision.Forwarded(reason)
 	}

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"fmt"
 	"testing"
+	"time"
 
+	"pgaccel/engine"
 	"pgaccel/wire"
 )
 
@@ -40,8 +42,8 @@ func (p *scripted) answer(b []byte) (out []byte) {
 		p.ran = append(p.ran, sql)
 		tag := "SELECT 1"
 		switch sql {
-		case "BEGIN":
-			p.status, tag = 'T', sql
+		case "BEGIN", "BEGIN;":
+			p.status, tag = 'T', "BEGIN"
 		case rollbackToSQL:
 			p.status, tag = 'T', "ROLLBACK"
 		case rollbackSQL:
@@ -84,6 +86,10 @@ func (p *scripted) answer(b []byte) (out []byte) {
 			}
 			out = append(out, raw('2', "")...)
 		case wire.Describe:
+			if code := p.fails(typ, p.statements[string(body[1:len(body)-1])]); code != "" {
+				fail(code)
+				continue
+			}
 			if body[0] == 'S' {
 				out = append(out, raw('t', "\x00\x00")...)
 			}
@@ -216,6 +222,77 @@ func TestUndoingTheGateFails(t *testing.T) {
 				b.s.end()
 			})
 		}
+	}
+}
+
+// TestCancelOfAForwardedStatement: a cancel request that comes while the server has nothing
+// to cancel, between a gate that was not answered and the client's statement, hits that.
+func TestCancelOfAForwardedStatement(t *testing.T) {
+	const split = "BEGIN;" + candidateSQL
+	extended := [][]byte{parse("", candidateSQL), bind("", "", nil), execute("", 0), syncing()}
+	for _, c := range []struct {
+		name    string
+		block   bool
+		mayFail bool
+		fails   string // the message that fails, of the gate or of the description
+		asked   [][]byte
+		want    string
+	}{
+		{"simple, refused", false, false, "gate", [][]byte{query(candidateSQL)}, "E(57014)ZI "},
+		{"simple, refused in a block", true, true, "gate", [][]byte{query(candidateSQL)}, "E(57014)ZE "},
+		{"extended, refused", false, false, "gate", extended, "12E(57014)ZI "},
+		{"extended, refused in a block", true, true, "gate", extended, "12E(57014)ZE "},
+		{"not described", false, false, "description", [][]byte{query(candidateSQL)}, "E(57014)ZI "},
+		{"behind BEGIN", false, false, "", [][]byte{query(split)}, "CE(57014)ZE "},
+		{"extended, behind a statement", false, true, "", [][]byte{parse("", "select 1"), bind("", "", nil), execute("", 0), extended[0], extended[1], extended[2], extended[3]}, "12DC12E(57014)ZI "},
+		{"behind an error", false, true, "before", [][]byte{parse("", "select 1"), bind("", "", nil), execute("", 0), extended[0], extended[1], extended[2], extended[3]}, "12E(22012)ZI "},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			st := candidate(numbers(1))
+			st.mayFail = c.mayFail
+			f := fakeOf(candidateSQL, st)
+			f.add(split, &fakeStatement{route: engine.RouteSplit, prefix: "BEGIN;", last: candidateSQL, lastSt: st})
+			b := newBench(f)
+			gate, _ := st.Gate()
+			p := &scripted{status: 'I', statements: map[string]string{}, portals: map[string]string{}}
+			p.fails = func(typ byte, sql string) string {
+				switch {
+				case sql == cancelSQL:
+					return "57014"
+				case sql == gate.SQL() && c.fails == "gate":
+					return "42501"
+				case typ == wire.Describe && c.fails == "description":
+					return "42703"
+				case sql == "select 1" && c.fails == "before" && typ == wire.Execute:
+					return "22012"
+				}
+				return ""
+			}
+			b.feed(t, fromServer, startAnswers, 1<<20)
+			if c.block {
+				p.converse(t, b, nil, query("BEGIN"))
+			}
+			if c.name == "behind BEGIN" { // the gate of it may not be run
+				b.s.refused = time.Now()
+			}
+			asked := false
+			got := p.converse(t, b, func([]byte) {
+				if !asked {
+					asked = true
+					b.s.cancel()
+				}
+			}, c.asked...)
+			if got != c.want {
+				t.Errorf("the client got %s, want %s; the server ran %q", got, c.want, p.ran)
+			}
+			if n := st.forwarded.Load(); n != 0 {
+				t.Errorf("%d forwarded", n)
+			}
+			if b.s.opaque || b.s.step != nil || b.s.queue.len() != 0 {
+				t.Error("the session is lost, or waits")
+			}
+			b.s.end()
+		})
 	}
 }
 
