@@ -179,6 +179,9 @@ func TestDefinitionsOnAnotherServer(t *testing.T) {
 		if _, err := b.ask(st, b.gate(change)); plan.ReasonOf(err) != plan.ReasonServer || told != i+1 {
 			t.Errorf("%v: %v, told %d times", change, err, told)
 		}
+		if b.tx.snapshot != "" {
+			t.Errorf("%v: history is kept for a snapshot of another server", change)
+		}
 	}
 	for what, reason := range map[int]plan.Reason{gateMode: plan.ReasonMode, gateInsertLSN: plan.ReasonStandby} {
 		g := b.gate(map[int]string{gateServer: "elsewhere", gateMode: "off"})

@@ -308,7 +308,7 @@ func (d *decision) execute(ctx context.Context, tx *Transaction, gate Gate, desc
 	if g != nil && g.badStaleness {
 		e.badStaleness.Add(1)
 	}
-	if g != nil && g.repeatable() {
+	if g != nil && g.repeatable() && g.server == e.store.Server() {
 		// Kept whatever becomes of this statement: later ones see the same.
 		tx.keep(e, g.snapshot, g.text)
 	}
