@@ -24,8 +24,10 @@ import (
 //
 // Roles may lack the right to run the gate: EXECUTE on a built-in function, SELECT on a
 // catalog, USAGE on pg_catalog. Where an error undoes nothing, or is undone by a savepoint,
-// the statement is forwarded. Once the engine knows that something has been revoked
-// (Decision.GateMayFail) the gate runs in these two ways only.
+// the statement is forwarded. In a block the gate runs inside of a savepoint unless it has
+// passed since the last statement that may have called functions. Once the engine knows that
+// something has been revoked (Decision.GateMayFail), or the session has revoked something,
+// the gate runs in these two ways only.
 //
 // Where that hangs on what is on its way, the step settles first: it waits until the
 // server has answered everything before it.
@@ -58,6 +60,12 @@ func (s *session) gateEnded(tag []byte) {
 		s.doubtGate()
 	}
 	switch string(tag) {
+	case "REVOKE", "REVOKE ROLE":
+		s.revokes = true
+	case "SET":
+		if s.unclear { // the role, perhaps, behind a function that has revoked something
+			clear(s.gateSafe[:])
+		}
 	case "BEGIN", "START TRANSACTION":
 		s.block = 'T'
 	case "COMMIT":
@@ -103,8 +111,11 @@ func (s *session) gateReady(k reply) {
 // unsettled reports that how the gate is to be run depends on answers to come.
 func (s *session) unsettled() bool {
 	form, _ := s.step.decision.Gate()
-	return (s.gatePrepared[form] || s.step.decision.GateMayFail()) && (s.queue.executes > 0 || !s.gateSafe[form] && s.sent != s.done)
+	return s.queue.executes > 0 || !s.gateSafe[form] && s.sent != s.done
 }
+
+// gateMayFail reports that the session's role may lack a right that the gate needs.
+func (s *session) gateMayFail(d engine.Decision) bool { return s.revokes || d.GateMayFail() }
 
 // settled goes on with an Execute once everything before it has been answered.
 func (s *session) settled() {
@@ -157,7 +168,7 @@ func (s *session) gateBatch(b []byte, anew bool) []byte {
 	}
 	s.step.form = form
 	s.step.gate = engine.Gate{Sent: time.Now()}
-	s.step.guarded = use == gateGuarded || s.block == 'T' && s.step.decision.GateMayFail()
+	s.step.guarded = s.block == 'T' && (use != gateBound || s.gateMayFail(s.step.decision))
 	if s.step.guarded {
 		b = s.command(b, savepointSQL)
 	}
@@ -176,7 +187,7 @@ const refusedFor = 10 * time.Second
 // nil): the last one was refused, or this one may be and an error would show.
 func (s *session) gateBarred(d engine.Decision, p *portal) bool {
 	return !s.refused.IsZero() && time.Since(s.refused) < refusedFor ||
-		d.GateMayFail() && s.queue.executes == 0 && s.block != 'T' && s.undoes(p)
+		s.gateMayFail(d) && s.queue.executes == 0 && s.block != 'T' && s.undoes(p)
 }
 
 // gateRefused reports that an error in answer to a message of kind k says that the

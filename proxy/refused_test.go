@@ -8,7 +8,7 @@ import (
 
 // TestRefusedGate runs conversations of a role that may not run the gate: it is forwarded,
 // and its transaction goes on. Before the engine knows that something has been revoked,
-// that holds where the gate is alone in its transaction.
+// that holds where the gate is alone in its transaction, and in a transaction block.
 func TestRefusedGate(t *testing.T) {
 	setup := mustConnect(t, postgresAddress(), "")
 	defer setup.Close()
@@ -42,13 +42,13 @@ func TestRefusedGate(t *testing.T) {
 				{[][][]byte{asked, asked}, false},
 				{[][][]byte{asked, g(query(insert)), asked, count}, false},
 				{[][][]byte{asked, g(query("begin")), asked, g(query(insert)), asked, g(query("commit")), asked, count}, false},
-				{[][][]byte{g(query("begin")), asked, g(query(insert)), asked, g(query("commit")), count}, true},
-				{[][][]byte{g(query("begin")), g(query(insert)), asked, g(query("savepoint mine")), asked, g(query("rollback to mine")), asked, g(query("rollback")), count}, true},
-				{[][][]byte{g(query("begin isolation level repeatable read")), asked, asked, g(query("commit")), asked}, true},
-				{[][][]byte{cat(pbe("begin"), pbe(insert), asked), asked, g(query("commit")), count}, true},
+				{[][][]byte{g(query("begin")), asked, g(query(insert)), asked, g(query("commit")), count}, false},
+				{[][][]byte{g(query("begin")), g(query(insert)), asked, g(query("savepoint mine")), asked, g(query("rollback to mine")), asked, g(query("rollback")), count}, false},
+				{[][][]byte{g(query("begin isolation level repeatable read")), asked, asked, g(query("commit")), asked}, false},
+				{[][][]byte{cat(pbe("begin"), pbe(insert), asked), asked, g(query("commit")), count}, false},
 				{[][][]byte{cat(pbe(insert), asked), asked, count}, true},
 				{[][][]byte{cat(pbe(insert), pbe("commit"), asked), count}, true},
-				{[][][]byte{g(query("begin")), asked, g(query("select nosuch")), asked, g(query("rollback")), asked}, true},
+				{[][][]byte{g(query("begin")), asked, g(query("select nosuch")), asked, g(query("rollback")), asked}, false},
 			} {
 				if r > 0 && i > 3 && i != 6 {
 					continue // the same for every right
@@ -89,5 +89,45 @@ func TestRefusedGate(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestRevokedByTheSession: what a session has taken away itself, or a function that it has
+// called, counts at once, whatever role it goes on as and before anything is committed.
+func TestRevokedByTheSession(t *testing.T) {
+	setup := mustConnect(t, postgresAddress(), "")
+	defer setup.Close()
+	setup.exchange(query("create role limited login; create table stays(a int); grant all on stays to limited"))
+	defer setup.exchange(query("drop table stays; drop role limited"))
+	const revoke = "revoke execute on function pg_catalog.pg_current_snapshot() from public"
+	one := func(sql string) [][]byte { return g(query(sql)) }
+	asked := g(parse("", candidateSQL), bind("", "", nil), execute("", 0), syncing())
+	insert, count := "insert into stays values (1)", one("select count(*) from stays")
+	for name, c := range map[string][][][]byte{
+		"before any gate":      {one("begin"), one(revoke), one("set local role limited"), one(insert), asked, count, one("rollback")},
+		"a Query":              {one("begin"), one(revoke), one("set local role limited"), one(insert), one(candidateSQL), count, one("rollback")},
+		"behind gates":         {asked, one("begin"), one(insert), asked, one(revoke), asked, one("set local role limited"), asked, count, one("rollback")},
+		"in a batch":           {cat(pbe("begin"), pbe(revoke), pbe("set local role limited"), pbe(insert), asked), count, one("rollback")},
+		"in a block's batch":   {asked, one("begin"), cat(pbe(revoke), pbe("set local role limited"), pbe(insert), asked), asked, count, one("rollback")},
+		"without a block":      {cat(pbe(revoke), pbe("set local role limited"), pbe(insert), asked), count},
+		"known without":        {asked, cat(pbe(revoke), pbe("set local role limited"), pbe(insert), asked), count},
+		"committed":            {asked, one(revoke), asked, asked, one("begin"), one("set local role limited"), asked, one(insert), count, one("commit")},
+		"in DO":                {asked, one("begin"), one(insert), one("do $$ begin " + revoke + "; end $$"), asked, one("set local role limited"), asked, count, one("rollback")},
+		"in another savepoint": {one("begin"), asked, one("savepoint mine"), one(revoke), one("set local role limited"), one(insert), asked, one("rollback to mine"), asked, count, one("rollback")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			through := func(address string) string {
+				client := mustConnect(t, address, "")
+				defer client.Close()
+				defer setup.exchange(query("grant execute on function pg_catalog.pg_current_snapshot() to public; truncate stays"))
+				return show(without(mask(turns(c...)(client)), "S")) // a ParameterStatus may come earlier
+			}
+			f := newFake()
+			f.add(candidateSQL, candidate(numbers(1))) // as the server says
+			want := through(postgresAddress())
+			if got := through(startProxy(t, f).Addr().String()); got != want {
+				t.Errorf("through pgaccel:\n%s\ndirect:\n%s", got, want)
+			}
+		})
 	}
 }

@@ -63,6 +63,9 @@ type session struct {
 	refused time.Time
 	// unclear says that the transaction has run statements that may call functions.
 	unclear bool
+	// revokes says that the session has revoked something: what the gate needs, perhaps, and
+	// before the engine knows.
+	revokes bool
 	// block is status as far as it follows from the statements run since, 0 where it
 	// does not.
 	block byte
