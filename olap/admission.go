@@ -15,6 +15,12 @@ import (
 // shared by executions of the same order of magnitude only, so that short ones do not wait
 // for long ones to end.
 //
+// Work is an estimate. Who has computed for longer than its class is for takes a place of a
+// larger one, and leaves its own to short ones. It does not wait for that: others of its
+// goroutines, or a scan that it shares, would compute on meanwhile. Where no larger class
+// has a place that nobody waits for it keeps its own, and looks again after each morsel. It
+// may take a place of a class that is too large for it: those there have the time.
+//
 // Who waits has no slot, and who has a place waits for slots only. The place is given back
 // when the result is there, so that a client that reads slowly, or a portal that is read
 // in parts, holds none.
@@ -25,6 +31,9 @@ type admission struct {
 
 // class is the executions of one order of magnitude.
 type class struct {
+	most   time.Duration // work of one of them is less, of one in the last class too, or more
+	larger *class        // nil: the last
+
 	mu    sync.Mutex
 	free  int
 	queue []chan struct{} // closed when there is a place for who waits at it
@@ -34,8 +43,13 @@ type class struct {
 const classRatio = 16
 
 func (a *admission) init(places int) {
+	most := slice
 	for i := range a.classes {
-		a.classes[i].free = places
+		most *= classRatio
+		a.classes[i].most, a.classes[i].free = most, places
+		if i > 0 {
+			a.classes[i-1].larger = &a.classes[i]
+		}
 	}
 }
 
@@ -45,11 +59,11 @@ func (a *admission) class(work time.Duration) *class {
 	if work < slice {
 		return nil
 	}
-	i := 0
-	for least := slice * classRatio; i < len(a.classes)-1 && work >= least; least *= classRatio {
-		i++
+	c := &a.classes[0]
+	for c.larger != nil && work >= c.most {
+		c = c.larger
 	}
-	return &a.classes[i]
+	return c
 }
 
 // try takes a place that nobody waits for.
@@ -107,7 +121,7 @@ func (c *class) leave() {
 // before, lookups, it keeps meanwhile.
 func (x *execution) admit(work time.Duration) (err error) {
 	s := x.opt.Slots
-	if s == nil || x.place != nil {
+	if s == nil || x.place.Load() != nil {
 		return nil
 	}
 	if x.opt.Eager {
@@ -129,8 +143,40 @@ func (x *execution) admit(work time.Duration) (err error) {
 			return err
 		}
 	}
-	x.place = c
+	x.admitted = x.turn.spent.Load()
+	x.place.Store(c)
 	return nil
+}
+
+// moveUp is called between morsels, by any goroutine that computes for the execution: one
+// that has had more time than its class is for takes a place of a larger one, if there is one.
+func (x *execution) moveUp() {
+	c := x.place.Load()
+	if c == nil || c.larger == nil {
+		return
+	}
+	had := time.Duration(x.turn.spent.Load() - x.admitted)
+	if had < c.most {
+		return
+	}
+	for to := c.larger; to != nil; to = to.larger {
+		if had >= to.most && to.larger != nil || !to.try() {
+			continue
+		}
+		if x.place.CompareAndSwap(c, to) {
+			c.leave()
+		} else {
+			to.leave() // another goroutine has moved it, or it has ended
+		}
+		return
+	}
+}
+
+// leave gives the execution's place back.
+func (x *execution) leave() {
+	if c := x.place.Swap(nil); c != nil {
+		c.leave()
+	}
 }
 
 // Queued returns the number of executions that wait until others have ended.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -79,6 +80,7 @@ func TestAdmissionOfTheCancelled(t *testing.T) {
 // TestAdmissionClasses: executions wait for those of their order of magnitude only.
 func TestAdmissionClasses(t *testing.T) {
 	var a admission
+	a.init(0)
 	for work, want := range map[time.Duration]*class{
 		0: nil, slice - 1: nil, slice: &a.classes[0], 16*slice - 1: &a.classes[0],
 		16 * slice: &a.classes[1], 256*slice - 1: &a.classes[1], 256 * slice: &a.classes[2], time.Second: &a.classes[2], 10 * time.Second: &a.classes[3], time.Minute: &a.classes[3], time.Hour: &a.classes[5],
@@ -148,5 +150,92 @@ func TestAdmissionOfExecutions(t *testing.T) {
 		eventually(t, "drivers end", func() bool { s.mu.Lock(); defer s.mu.Unlock(); return s.free == 1 && len(s.turns) == 0 })
 		s.unused(t, 1)
 		o.b.Release()
+	}
+}
+
+// TestAdmissionMovesUp: who has computed for longer than its class is for takes a place of a
+// larger one that is free, or keeps its own.
+func TestAdmissionMovesUp(t *testing.T) {
+	s := NewSlots(1)
+	classes := &s.admission.classes
+	x := &execution{ctx: context.Background(), opt: Options{Slots: s}, turn: s.begin()}
+	x.turn.spent.Store(int64(time.Hour)) // lookups, before it was admitted
+	free := func() (free []int) {
+		for i := range classes {
+			free = append(free, classes[i].free)
+		}
+		return free
+	}
+	step := func(had time.Duration, want ...int) {
+		t.Helper()
+		x.turn.spent.Store(int64(time.Hour + had))
+		if x.moveUp(); !slices.Equal(free(), want) {
+			t.Errorf("after %v %v places are free, want %v", had, free(), want)
+		}
+	}
+	if err := x.admit(slice); err != nil {
+		t.Fatal(err)
+	}
+	step(0, 1, 2, 2, 2, 2, 2)
+	step(16*slice-1, 1, 2, 2, 2, 2, 2)
+	step(16*slice, 2, 1, 2, 2, 2, 2)
+	step(256*slice-1, 2, 1, 2, 2, 2, 2)
+	for i := 2; i < len(classes); i++ {
+		classes[i].free = 0
+	}
+	step(256*slice, 2, 1, 0, 0, 0, 0)
+	classes[4].leave() // too large for it
+	step(256*slice, 2, 2, 0, 0, 0, 0)
+	step(time.Hour, 2, 2, 0, 0, 0, 0)
+	classes[5].leave()
+	step(24*time.Hour, 2, 2, 0, 0, 1, 0)
+	step(48*time.Hour, 2, 2, 0, 0, 1, 0)
+	x.leave()
+	x.leave()
+	step(0, 2, 2, 0, 0, 1, 1)
+}
+
+// TestUnderestimatedMovesUp: an execution that takes longer than estimated gives its place
+// back amid its scan, be it its own or a shared one, and all places come back.
+func TestUnderestimatedMovesUp(t *testing.T) {
+	var rows [][]any
+	for i := range int64(8192) {
+		rows = append(rows, []any{i % 10, i})
+	}
+	table := ints(t, 1024, []string{"a", "b"}, rows)
+	in := (&world{tables: []*randomTable{table}}).input()
+	q := &plan.Query{Tables: []plan.Table{{Meta: table.meta}}, Grouped: true, Group: []plan.Expr{bigint(0, 0)}, Output: []plan.Expr{plan.Key{Index: 0, T: bigint(0, 0).Type()}}}
+	defer func() { morsel = nil }()
+	for _, share := range []*Sharer{nil, NewSharer()} {
+		for _, larger := range []bool{true, false} { // whether a larger class has a place
+			s := NewSlots(1)
+			classes := &s.admission.classes
+			if !larger {
+				for i := range classes[1:] {
+					classes[1+i].free = 0
+				}
+			}
+			var moved atomic.Int32
+			morsel = func(int64) {
+				classes[0].mu.Lock()
+				defer classes[0].mu.Unlock()
+				classes[0].most = 0 // it has been admitted, and takes longer
+				if classes[0].free == 2 {
+					moved.Add(1)
+				}
+			}
+			b, err := Execute(context.Background(), q, in, Options{Slots: s, Share: share, Eager: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			b.Release()
+			if moved.Load() > 0 != larger {
+				t.Errorf("shared %v, a place is free %v: moved at %d morsels", share != nil, larger, moved.Load())
+			}
+			eventually(t, "drivers end", func() bool { s.mu.Lock(); defer s.mu.Unlock(); return s.free == 1 && len(s.turns) == 0 })
+			if larger {
+				s.unused(t, 1)
+			}
+		}
 	}
 }

@@ -83,11 +83,7 @@ func Execute(ctx context.Context, q *plan.Query, in Input, opt Options) (*vector
 		if err != nil {
 			return nil, err
 		}
-		defer func() {
-			if x.place != nil {
-				x.place.leave()
-			}
-		}()
+		defer x.leave()
 	}
 	return x.execute()
 }

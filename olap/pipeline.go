@@ -28,7 +28,9 @@ type execution struct {
 	limited bool
 	memory  atomic.Int64 // bytes taken so far
 	turn    *turn        // among those that want slots; nil without Options.Slots
-	place   *class       // among the executions that scan; nil where it needs none, or waits for it
+	// place is that among the executions that scan; nil where it needs none, or waits for it.
+	place    atomic.Pointer[class]
+	admitted int64 // turn.spent when it got a place
 	// trace receives the plan's decisions for Explain; nil otherwise.
 	trace func(format string, args ...any)
 }

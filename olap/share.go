@@ -5,6 +5,7 @@ import (
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"pgaccel/colstore"
 )
@@ -202,7 +203,15 @@ func (s *Sharer) drive(scan *sharedScan) {
 		segment := scan.next
 		scan.next = (segment + 1) % len(scan.tab.Segments)
 		s.mu.Unlock()
+		began := time.Now()
 		d.segment(scan.tab, segment, aboard)
+		part := time.Since(began) / time.Duration(len(aboard))
+		for _, r := range aboard {
+			if x := r.p.x; x.turn != nil {
+				x.turn.spent.Add(int64(part))
+				x.moveUp()
+			}
+		}
 		s.mu.Lock()
 		for _, r := range aboard {
 			r.flying--

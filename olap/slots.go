@@ -29,7 +29,8 @@ type Slots struct {
 
 // turn is an execution, or a shared scan, among those that want slots.
 type turn struct {
-	used atomic.Int64 // nanoseconds of slots, from where the least of the others was when it began
+	used  atomic.Int64 // nanoseconds of slots, from where the least of the others was when it began
+	spent atomic.Int64 // an execution's nanoseconds of slots, and its part of those of shared scans
 }
 
 // waiter is a goroutine that waits for a slot.
@@ -196,6 +197,7 @@ func (h *hold) charge(shared int, least time.Duration) time.Duration {
 	d := now.Sub(h.since)
 	if d >= least {
 		h.turn.used.Add(int64(d) / int64(max(shared, 1)))
+		h.turn.spent.Add(int64(d))
 		h.since = now
 	}
 	return d
@@ -312,5 +314,6 @@ func (m *member) guarded() (err error) {
 // pause is called between pieces of work.
 func (m *member) pause() {
 	m.hold.pause(m.crew.x.ctx, 1)
+	m.crew.x.moveUp()
 	m.crew.recruit()
 }
