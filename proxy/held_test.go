@@ -12,9 +12,15 @@ import (
 	"pgaccel/wire"
 )
 
-// mute is a server that takes startup packets and whatever follows, and never answers;
-// it counts the bytes that follow.
+// mute is a server that takes startup packets and whatever follows, and never answers more
+// than first.
 func mute(t *testing.T, first []byte) upstream.Endpoint {
+	return greeting(t, func(conn net.Conn, _ int) { conn.Write(first) })
+}
+
+// greeting is a server that greets each connection, the first is 0, and then says nothing; it
+// costs no goroutine a connection.
+func greeting(t *testing.T, greet func(conn net.Conn, n int)) upstream.Endpoint {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -23,17 +29,13 @@ func mute(t *testing.T, first []byte) upstream.Endpoint {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		var open []net.Conn
-		for {
+		for n := 0; ; n++ {
 			conn, err := l.Accept()
 			if err != nil {
-				break
+				return
 			}
-			conn.Write(first)
-			open = append(open, conn)
-		}
-		for _, c := range open {
-			c.Close()
+			defer conn.Close()
+			greet(conn, n)
 		}
 	}()
 	t.Cleanup(func() { l.Close(); <-done })

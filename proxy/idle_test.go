@@ -16,36 +16,16 @@ import (
 // idleServer lets everybody in and then says nothing; it costs no goroutine a
 // connection, so that what a test measures is pgaccel's.
 func idleServer(t *testing.T) upstream.Endpoint {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		var open []net.Conn
-		for n := 0; ; n++ {
-			conn, err := l.Accept()
-			if err != nil {
-				break
-			}
-			head := make([]byte, 8)
-			io.ReadFull(conn, head)
-			if size, err := wire.StartupLength(head); err == nil {
-				io.ReadFull(conn, make([]byte, size-8))
-			}
-			key := "\x00\x00\x00\x00" + string([]byte{byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)})
-			conn.Write(join(raw('R', "\x00\x00\x00\x00"), raw('S', "client_encoding\x00UTF8\x00"), raw('S', "DateStyle\x00ISO, MDY\x00"),
-				raw('S', "TimeZone\x00UTC\x00"), raw('K', key), raw('Z', "I")))
-			open = append(open, conn)
+	return greeting(t, func(conn net.Conn, n int) {
+		head := make([]byte, 8)
+		io.ReadFull(conn, head)
+		if size, err := wire.StartupLength(head); err == nil {
+			io.ReadFull(conn, make([]byte, size-8))
 		}
-		for _, c := range open {
-			c.Close()
-		}
-	}()
-	t.Cleanup(func() { l.Close(); <-done })
-	return upstream.Endpoint{Network: "tcp", Address: l.Addr().String()}
+		key := "\x00\x00\x00\x00" + string([]byte{byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)})
+		conn.Write(join(raw('R', "\x00\x00\x00\x00"), raw('S', "client_encoding\x00UTF8\x00"), raw('S', "DateStyle\x00ISO, MDY\x00"),
+			raw('S', "TimeZone\x00UTC\x00"), raw('K', key), raw('Z', "I")))
+	})
 }
 
 // TestManyIdleConnections opens 2,000 sessions. The bound on memory includes the
