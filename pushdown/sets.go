@@ -116,15 +116,18 @@ func (g *grouping) checkParts(q *plan.Query, targets []target) {
 	}
 }
 
-// partsGiven reports whether key i is null in some set, and other keys give a part of it.
+// partsGiven reports whether other keys give a part of key i, and one of the two is null in some
+// set.
 func (g *grouping) partsGiven(i int) (given bool) {
-	if !slices.ContainsFunc(g.sets, func(s uint64) bool { return s>>i&1 == 0 }) {
-		return false
+	everywhere := ^uint64(0) // keys that are in all sets
+	for _, s := range g.sets {
+		everywhere &= s
 	}
+	always := everywhere>>i&1 != 0
 	plan.Walk(g.exprs[i], func(x plan.Expr) bool {
 		k, ok := g.index[g.a.intern.id(x)]
 		c, isColumn := x.(plan.Column)
-		given = given || ok && k != i || isColumn && g.dependent(c)
+		given = given || ok && k != i && !(always && everywhere>>k&1 != 0) || isColumn && !always && g.dependent(c)
 		return !given
 	})
 	return given
