@@ -69,11 +69,13 @@ func (a *analyzer) groupingSets(items []*pg.Node, distinct bool, item groupItem)
 // checkParts forwards where it is not certain which part of an expression PostgreSQL takes for
 // a key: a key of which a part is given by other keys too, as in ROLLUP (f, f::float8). To it
 // 1 >= f has no such part, but float84ge; to us it has the cast. An expression over such a key's
-// columns must be one of the keys as it is written, or an output that is.
+// columns must be one of the keys as it is written, or an output that is. So must one over a
+// condition, where PostgreSQL before version 18 finds no key in what it simplifies: (a = 5) =
+// false is a <> 5 (negate_clause), over an a of some row in the sets that lack the key.
 func (g *grouping) checkParts(q *plan.Query, targets []target) {
 	var columns []plan.Expr // of such keys
 	for i, k := range g.exprs {
-		if _, ok := k.(*plan.Call); ok && g.partsGiven(i) {
+		if _, ok := k.(*plan.Call); ok && (g.partsGiven(i) || g.simplified(i)) {
 			plan.Walk(k, func(x plan.Expr) bool {
 				if c, ok := x.(plan.Column); ok {
 					columns = append(columns, c)
@@ -85,14 +87,13 @@ func (g *grouping) checkParts(q *plan.Query, targets []target) {
 	if columns == nil {
 		return
 	}
-	certain := map[int]bool{}
+	var certain []plan.Expr // outputs
 	check := func(e plan.Expr, written *pg.Node) {
-		id := g.a.intern.id(e)
-		if _, ok := e.(plan.Column); ok || certain[id] {
+		if _, ok := e.(plan.Column); ok || slices.Contains(certain, e) {
 			return
 		}
 		if written != nil && slices.ContainsFunc(g.a.setKeys, func(k groupKey) bool { return sameSyntax(k.written, written) }) {
-			certain[id] = true
+			certain = append(certain, e)
 			return
 		}
 		plan.Walk(e, func(x plan.Expr) bool {
@@ -119,10 +120,7 @@ func (g *grouping) checkParts(q *plan.Query, targets []target) {
 // partsGiven reports whether other keys give a part of key i, and one of the two is null in some
 // set.
 func (g *grouping) partsGiven(i int) (given bool) {
-	everywhere := ^uint64(0) // keys that are in all sets
-	for _, s := range g.sets {
-		everywhere &= s
-	}
+	everywhere := g.everywhere()
 	always := everywhere>>i&1 != 0
 	plan.Walk(g.exprs[i], func(x plan.Expr) bool {
 		k, ok := g.index[g.a.intern.id(x)]
@@ -131,6 +129,20 @@ func (g *grouping) partsGiven(i int) (given bool) {
 		return !given
 	})
 	return given
+}
+
+// simplified reports whether key i is a condition that is null in some set.
+func (g *grouping) simplified(i int) bool {
+	return g.exprs[i].Type().Kind == vector.Bool && g.sets != nil && g.everywhere()>>i&1 == 0
+}
+
+// everywhere is the keys that are in all sets.
+func (g *grouping) everywhere() uint64 {
+	keys := ^uint64(0)
+	for _, s := range g.sets {
+		keys &= s
+	}
+	return keys
 }
 
 // expand is expand_groupingset_node: the sets that one item stands for.
