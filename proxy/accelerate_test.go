@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"net"
 	"regexp"
 	"slices"
 	"strings"
@@ -480,23 +479,6 @@ func TestOwnMessagesOfSeveralKinds(t *testing.T) {
 			got = readies(2, cat(hidden, pbe("select 1/0"), g(syncing()), own, g(syncing()))...)(c)
 			wantTypes(t, got, "12DC1EZ12DCZ")
 			wantRows(t, got, "0", "7")
-		}
-	})
-}
-
-// TestHalfClose: a client that sends no more still gets what it has asked for.
-func TestHalfClose(t *testing.T) {
-	forEachModel(t, func(t *testing.T, change func(*Config)) {
-		for _, d := range []engine.Decider{nil, newFake()} {
-			c := mustConnect(t, startProxy(t, d, change).Addr().String(), "")
-			c.send(query("select pg_sleep(0.05), 5"), query("select generate_series(1, 100000)"))
-			c.Conn.(*net.TCPConn).CloseWrite()
-			wantTypes(t, c.until('Z'), "TDCZ")
-			got := c.until(endOfConnection)
-			if n := len(rows(got)); n != 100000 || got[len(got)-1].typ != endOfConnection {
-				t.Errorf("%d rows, then %v", n, got[len(got)-1])
-			}
-			c.Close()
 		}
 	})
 }

@@ -40,7 +40,8 @@
 //     pg_terminate_backend do.
 //   - The gate shows in pg_stat_activity, pg_stat_statements and the server's log.
 //   - A portal with a row limit that was begun here stands at its start in the server:
-//     FETCH or MOVE by SQL on a portal that was made by Bind would begin anew.
+//     FETCH or MOVE by SQL on a portal that was made by Bind would begin anew, Execute
+//     does not see them, and WHERE CURRENT OF fails (24000).
 //   - That such a portal has gone with its transaction is reported with another
 //     source line (field L, R) of Postgres than Execute's.
 //   - Under Config.Shadow a statement that stands alone is run between BEGIN and COMMIT:
@@ -50,8 +51,6 @@
 //     number of values is told a number one higher. Once the session cannot be followed any
 //     more, a Bind of such a prepared statement fails (08P01). Before each Bind of it a SELECT of
 //     pgaccel's runs in the session's transaction.
-//   - A client that closes its side for writing while an execution runs here ends it,
-//     as under client_connection_check_interval.
 //
 // # Authentication through TLS
 //

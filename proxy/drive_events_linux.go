@@ -267,12 +267,11 @@ func (e *eventSession) receive(end *endpoint, ended bool) {
 	}
 }
 
-// ended deals with the end of a side's bytes.
+// ended deals with the end of a side's bytes. A client that sends no more may still read: it
+// has the answers to what it has sent, as from a server.
 func (e *eventSession) ended(end *endpoint, errno syscall.Errno) {
 	end.eof = true
-	if end.side == fromClient && (errno != 0 || e.s.computing()) {
-		// A client that closes while its query runs here does not wait for the answer
-		// (Postgres' client_connection_check_interval takes it so too).
+	if end.side == fromClient && errno != 0 {
 		e.fail()
 	}
 }

@@ -346,7 +346,8 @@ func (r *twoPumps) writeFailed(to int) {
 }
 
 // ended deals with the end of a side's bytes. The server sees a client's end after
-// everything that came before it, and decides what becomes of the session.
+// everything that came before it, and decides what becomes of the session. A client that sends no
+// more may still read: it has the answers to what it has sent.
 func (r *twoPumps) ended(from int, err error) {
 	if from == fromServer {
 		// Nothing more will come; what is written has been taken by the kernel.
@@ -356,9 +357,7 @@ func (r *twoPumps) ended(from int, err error) {
 		r.fail()
 		return
 	}
-	// A client that closes while its query runs here does not wait for the answer
-	// (Postgres' client_connection_check_interval takes it so too).
-	if r.s.computing() || !errors.Is(err, io.EOF) {
+	if !errors.Is(err, io.EOF) {
 		r.fail()
 		return
 	}

@@ -154,10 +154,6 @@ func (s *session) blocked() bool {
 	return s.step != nil || s.asking != nil || s.changes.waited || s.wrap.busy() || s.login.waits() && !s.started
 }
 
-// computing reports that the client waits for an answer from here, not from the
-// server.
-func (s *session) computing() bool { return s.step != nil && s.step.check == nil }
-
 // lose gives up following the stream.
 func (s *session) lose() {
 	if s.step != nil && s.step.settling {
