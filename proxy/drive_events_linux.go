@@ -36,6 +36,7 @@ type eventSession struct {
 	end    [2]endpoint
 	key    string
 	shut   bool // the server has been told that the client sends no more
+	queued bool // in the loop's line of sessions that send answers
 	closed bool
 	onEnd  func()
 }
@@ -327,8 +328,8 @@ func (e *eventSession) settle() {
 	e.arm()
 }
 
-// sendSome writes a piece of an answer: the other sessions have their turn before the next. It
-// reports whether the answer is at its end.
+// sendSome writes a piece of an answer; the next has its turn when what came for the other
+// sessions has been dealt with. It reports whether the answer is at its end.
 func (e *eventSession) sendSome() bool {
 	if len(e.end[fromClient].pending) > 0 {
 		return false
@@ -336,6 +337,12 @@ func (e *eventSession) sendSome() bool {
 	e.s.toClient.add(e.s.more(e.loop.buf[:0]))
 	e.flush()
 	return !e.s.sending()
+}
+
+// sendNext writes the next piece of an answer.
+func (e *eventSession) sendNext() {
+	e.queued = false
+	e.guarded(e.settle)
 }
 
 func (e *eventSession) execute(x *execution) {
@@ -459,8 +466,11 @@ func (e *eventSession) arm() {
 	if !client.eof && !server.broken && len(server.pending) == 0 && (!e.s.blocked() || len(client.held) <= e.s.readAhead()) {
 		in = unix.EPOLLIN
 	}
-	if len(client.pending) > 0 || e.s.sending() {
+	if len(client.pending) > 0 {
 		in |= unix.EPOLLOUT
+	} else if e.s.sending() && !e.queued {
+		e.queued = true
+		e.loop.senders = append(e.loop.senders, e)
 	}
 	if !server.eof && len(client.pending) == 0 {
 		out = unix.EPOLLIN

@@ -3,6 +3,7 @@ package proxy
 import (
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -27,8 +28,11 @@ type loop struct {
 	wake   int         // eventfd
 	keeps  bool        // its processor while it waits
 	ends   []*endpoint // by descriptor
-	buf    []byte      // of reads, and of answers on their way out
-	join   []byte      // small parts are joined into one write
+	// senders have more of an answer to write. One writes a piece at a time, between two looks at
+	// the sockets: a small statement waits for one piece, not for one of each.
+	senders []*eventSession
+	buf     []byte // of reads, and of answers on their way out
+	join    []byte // small parts are joined into one write
 
 	mu     sync.Mutex
 	posted []func()
@@ -111,6 +115,11 @@ func (l *loop) run() {
 			l.close()
 			return
 		}
+		if len(l.senders) > 0 {
+			e := l.senders[0]
+			l.senders = slices.Delete(l.senders, 0, 1)
+			e.sendNext()
+		}
 	}
 }
 
@@ -123,6 +132,9 @@ func (l *loop) run() {
 // something to do, and blocks where nothing comes.
 func (l *loop) wait(events []unix.EpollEvent) int {
 	l.thread.share(l.srv.executing.Load() > 0)
+	if len(l.senders) > 0 {
+		return l.ready(events, 0)
+	}
 	if l.keeps {
 		if n := l.keep(events); n > 0 {
 			return n
@@ -141,7 +153,7 @@ func (l *loop) wait(events []unix.EpollEvent) int {
 // kernel set up a timer for each call.
 func (l *loop) keep(events []unix.EpollEvent) int {
 	for range 2 {
-		if n := l.ready(events); n > 0 {
+		if n := l.ready(events, -1); n > 0 {
 			return n
 		}
 		runtime.Gosched() // stop here, if that is what the signal was for
@@ -164,9 +176,10 @@ func keepsProcessors(loops int) bool {
 	return runtime.GOMAXPROCS(0) > loops && !strings.Contains(os.Getenv("GODEBUG"), "asyncpreemptoff")
 }
 
-// ready is epoll_wait as a call that the runtime does not know of.
-func (l *loop) ready(events []unix.EpollEvent) int {
-	n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(l.epoll), uintptr(unsafe.Pointer(&events[0])), uintptr(len(events)), ^uintptr(0), 0, 0)
+// ready is epoll_wait as a call that the runtime does not know of. It waits so many milliseconds
+// at most, without end where timeout is negative.
+func (l *loop) ready(events []unix.EpollEvent, timeout int) int {
+	n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(l.epoll), uintptr(unsafe.Pointer(&events[0])), uintptr(len(events)), uintptr(timeout), 0, 0)
 	if errno == unix.EINTR {
 		return 0
 	} else if errno != 0 {

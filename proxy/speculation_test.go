@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"context"
+	"net"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -178,6 +179,7 @@ func TestSpeculationEnds(t *testing.T) {
 		begun, taken = speculating(slow, numbers(8), true)
 		c.send(query(waits))
 		waitFor(t, "it has begun", func() bool { return len(begun()) == 1 && begun()[0].ran.Load() })
+		c.Conn.(*net.TCPConn).SetLinger(0) // a reset: else it may still read
 		c.Close()
 		ended("the end of the session", begun, taken)
 		locker.exchange(query("rollback"))
