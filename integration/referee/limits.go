@@ -149,6 +149,9 @@ func (g *gen) limit(depth int) *node {
 			if t.kind == numeric && (b.t.kind != numeric || b.t.scale != t.scale) {
 				t.scale = varying
 			}
+			if t.kind.isExact() && b.t.kind.isFloat() && !strings.HasPrefix(f, "nullif") {
+				t = b.t // else sums of it would be taken for exact
+			}
 			if strings.HasPrefix(f, "CASE") {
 				return op(t, f, g.limitCondition(a, depth), a, b)
 			}

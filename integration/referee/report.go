@@ -86,11 +86,14 @@ func (r *run) found(ctx context.Context, t *talk, s *schema, q *query, p protoco
 	block := t.inBlock
 	settings := slices.Clone(t.settings)
 	note := ""
+	if t.own != nil {
+		note = "-- amid own changes: " + oneLine(strings.Join(t.own, "; ")) + "\n"
+	}
 	// Does it stay? A difference that goes away by itself is one of time.
 	if again, _, err := r.compare(ctx, t, q, p); err != nil {
 		return err
 	} else if again == "" {
-		note = "-- It went away when asked again.\n"
+		note += "-- It went away when asked again.\n"
 	}
 	text := fmt.Sprintf("-- %s\n%s-- %s, in %q, settings %q, parameters %s\n%s;\n", oneLine(d), note, p, block, settings, describeBounds(bounds), sql)
 	fmt.Fprintf(r.Out, "referee: DIFFERENCE\n%s", text)
