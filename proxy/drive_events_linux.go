@@ -227,14 +227,14 @@ func (e *eventSession) forget(end *endpoint) {
 }
 
 // receive reads once and gives it to the session. A read that does not fill the buffer has
-// taken all (epoll(7)) but the end, of which ended tells; where there is more, epoll is asked
-// to say so again.
-func (e *eventSession) receive(end *endpoint, ended bool) {
+// taken all (epoll(7)) but the end, which last says is there; where there is more, epoll is
+// asked to say so again.
+func (e *eventSession) receive(end *endpoint, last bool) {
 	if e.closed {
 		return
 	}
 	n, errno := recv(end.fd, e.loop.buf)
-	if n == len(e.loop.buf) || n > 0 && ended || errno == unix.EINTR {
+	if n == len(e.loop.buf) || n > 0 && last || errno == unix.EINTR {
 		end.again = true
 	}
 	switch {

@@ -140,7 +140,7 @@ func (g *grouping) over(e plan.Expr) plan.Expr {
 // changes nothing. (PostgreSQL asks for the primary key; with another it reports an error
 // first.)
 func (g *grouping) dependent(c plan.Column) bool {
-	common := g.everywhere()
+	common := g.common()
 	var keys []int
 	for i, e := range g.exprs {
 		if g.sets != nil && common>>i&1 == 0 {

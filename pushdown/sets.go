@@ -75,7 +75,7 @@ func (a *analyzer) groupingSets(items []*pg.Node, distinct bool, item groupItem)
 func (g *grouping) checkParts(q *plan.Query, targets []target) {
 	var columns []plan.Expr // of such keys
 	for i, k := range g.exprs {
-		if _, ok := k.(*plan.Call); ok && (g.partsGiven(i) || g.simplified(i)) {
+		if _, ok := k.(*plan.Call); ok && (g.partsGiven(i) || g.nullCondition(i)) {
 			plan.Walk(k, func(x plan.Expr) bool {
 				if c, ok := x.(plan.Column); ok {
 					columns = append(columns, c)
@@ -120,24 +120,24 @@ func (g *grouping) checkParts(q *plan.Query, targets []target) {
 // partsGiven reports whether other keys give a part of key i, and one of the two is null in some
 // set.
 func (g *grouping) partsGiven(i int) (given bool) {
-	everywhere := g.everywhere()
-	always := everywhere>>i&1 != 0
+	common := g.common()
+	always := common>>i&1 != 0
 	plan.Walk(g.exprs[i], func(x plan.Expr) bool {
 		k, ok := g.index[g.a.intern.id(x)]
 		c, isColumn := x.(plan.Column)
-		given = given || ok && k != i && !(always && everywhere>>k&1 != 0) || isColumn && !always && g.dependent(c)
+		given = given || ok && k != i && !(always && common>>k&1 != 0) || isColumn && !always && g.dependent(c)
 		return !given
 	})
 	return given
 }
 
-// simplified reports whether key i is a condition that is null in some set.
-func (g *grouping) simplified(i int) bool {
-	return g.exprs[i].Type().Kind == vector.Bool && g.sets != nil && g.everywhere()>>i&1 == 0
+// nullCondition reports whether key i is a condition that is null in some set.
+func (g *grouping) nullCondition(i int) bool {
+	return g.exprs[i].Type().Kind == vector.Bool && g.common()>>i&1 == 0
 }
 
-// everywhere is the keys that are in all sets.
-func (g *grouping) everywhere() uint64 {
+// common is the keys that are in all sets.
+func (g *grouping) common() uint64 {
 	keys := ^uint64(0)
 	for _, s := range g.sets {
 		keys &= s

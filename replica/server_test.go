@@ -23,12 +23,7 @@ func TestServerElsewhere(t *testing.T) {
 			mustExec(t, c, "INSERT INTO a SELECT coalesce(max(id), 0) + 1 FROM a")
 		}
 	}
-	between := newRelay(t, first.Port)
-	store := colstore.New(colstore.Options{})
-	defer store.Close()
-	r := start(t, between.url(), Config{Store: store})
-	defer r.Close()
-	ready(t, r)
+	between, store, r := startBehindRelay(t, first)
 	server := func(s *pgserver.Server) string {
 		c := connectTo(t, s.URL("postgres", "postgres"))
 		return queryText(t, c, "SELECT encode(timestamptz_send(pg_postmaster_start_time()), 'hex')")
@@ -59,6 +54,17 @@ func TestServerElsewhere(t *testing.T) {
 	}
 }
 
+// startBehindRelay starts a replicator whose address can be led to another server.
+func startBehindRelay(t *testing.T, s *pgserver.Server) (*relay, *colstore.Store, *Replicator) {
+	between := newRelay(t, s.Port)
+	store := colstore.New(colstore.Options{})
+	t.Cleanup(store.Close)
+	r := start(t, between.url(), Config{Store: store})
+	t.Cleanup(r.Close)
+	ready(t, r)
+	return between, store, r
+}
+
 // TestCopyFindsServerElsewhere: a session that copies and finds itself on another server has
 // the address looked at, as a client's has. Nobody else may open one for long.
 func TestCopyFindsServerElsewhere(t *testing.T) {
@@ -66,12 +72,7 @@ func TestCopyFindsServerElsewhere(t *testing.T) {
 	for _, s := range []*pgserver.Server{first, second} {
 		mustExec(t, connectTo(t, s.URL("postgres", "postgres")), "CREATE TABLE a (id int PRIMARY KEY)")
 	}
-	between := newRelay(t, first.Port)
-	store := colstore.New(colstore.Options{})
-	defer store.Close()
-	r := start(t, between.url(), Config{Store: store})
-	defer r.Close()
-	ready(t, r)
+	between, store, r := startBehindRelay(t, first)
 	epoch, server := r.current, store.Server()
 	between.to(second.Port)
 	c := copySession{config: epoch.copyConfig, queue: newPageQueue(nil, 1)}

@@ -156,12 +156,15 @@ func (f *fairness) close() {
 	}
 }
 
-func (f *fairness) url(side string) string {
-	addr := f.child.Addr
+func (f *fairness) addr(side string) string {
 	if side == "direct" {
-		addr = "127.0.0.1:" + strconv.Itoa(f.server.Port)
+		return "127.0.0.1:" + strconv.Itoa(f.server.Port)
 	}
-	return "postgres://postgres@" + addr + "/postgres?sslmode=disable"
+	return f.child.Addr
+}
+
+func (f *fairness) url(side string) string {
+	return "postgres://postgres@" + f.addr(side) + "/postgres?sslmode=disable"
 }
 
 // rounds measures every setting on both sides; each round begins with the other side.

@@ -4,13 +4,10 @@ import (
 	"bufio"
 	"context"
 	"fmt"
-	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 )
 
@@ -24,8 +21,8 @@ const pacedRate = 300
 // while the server stalls and many while it does not, so that its percentiles are those of
 // the good moments (coordinated omission).
 //
-// pgbench is a process of its own, in a session of its own: in one with the clients of heavy
-// queries it would wait for these, on the side that gives them more answers.
+// In one process with the clients of heavy queries it would wait for these, on the side that
+// gives them more answers.
 func (f *fairness) paced(ctx context.Context, c fairnessCase, kind string, seed uint64) ([]time.Duration, error) {
 	sql := "SELECT 1;\n"
 	if kind == pointKind {
@@ -40,20 +37,8 @@ func (f *fairness) paced(ctx context.Context, c fairnessCase, kind string, seed 
 	if err := os.WriteFile(script, []byte(sql), 0o644); err != nil {
 		return nil, err
 	}
-	at, err := url.Parse(f.url(c.side))
-	if err != nil {
-		return nil, err
-	}
-	cmd := exec.CommandContext(ctx, filepath.Join(f.o.PGBinDir, "pgbench"), "-h", at.Hostname(), "-p", at.Port(), "-U", "postgres", "-n",
-		"-c", "1", "-R", strconv.Itoa(pacedRate), "-T", strconv.Itoa(max(int(f.o.Duration/time.Second), 1)), "--random-seed", strconv.FormatUint(seed, 10),
-		"-f", script, "-l", "--log-prefix", filepath.Join(dir, "log"), "postgres")
-	cmd.Env = append(os.Environ(), "PGSSLMODE=disable", "PGGSSENCMODE=disable")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		return nil, fmt.Errorf("pgbench: %w\n%s", err, out)
-	}
-	if _, err := parsePgbench(string(out)); err != nil {
+	if _, err := runPgbench(ctx, f.o.PGBinDir, f.addr(c.side), f.o.Duration, "-c", "1", "-R", strconv.Itoa(pacedRate),
+		"--random-seed", strconv.FormatUint(seed, 10), "-f", script, "-l", "--log-prefix", filepath.Join(dir, "log")); err != nil {
 		return nil, err
 	}
 	logs, err := filepath.Glob(filepath.Join(dir, "log.*"))

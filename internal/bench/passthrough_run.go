@@ -41,14 +41,22 @@ func (p *passthrough) pgbench(ctx context.Context, t *passTarget, c passCase) (f
 	if err := os.WriteFile(script, []byte(sql), 0o644); err != nil {
 		return 0, err
 	}
-	host, port, err := net.SplitHostPort(t.addr)
+	return runPgbench(ctx, p.o.PGBinDir, t.addr, p.o.Duration, "-M", c.mode,
+		"-c", strconv.Itoa(c.clients), "-j", strconv.Itoa(min(2, c.clients)), "-f", script)
+}
+
+// runPgbench runs pgbench as a client of an address and returns transactions a second. It is in
+// a session of its own: the terminal's Ctrl-C is for us (ctx ends it), and the kernel's scheduler
+// may group processes by session.
+func runPgbench(ctx context.Context, binDir, addr string, d time.Duration, args ...string) (float64, error) {
+	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
 		return 0, err
 	}
-	cmd := exec.CommandContext(ctx, filepath.Join(p.o.PGBinDir, "pgbench"), "-h", host, "-p", port, "-U", "postgres", "-n", "-M", c.mode,
-		"-c", strconv.Itoa(c.clients), "-j", strconv.Itoa(min(2, c.clients)), "-T", strconv.Itoa(int(p.o.Duration/time.Second)), "-f", script, "postgres")
+	args = append([]string{"-h", host, "-p", port, "-U", "postgres", "-n", "-T", strconv.Itoa(max(int(d/time.Second), 1))}, args...)
+	cmd := exec.CommandContext(ctx, filepath.Join(binDir, "pgbench"), append(args, "postgres")...)
 	cmd.Env = append(os.Environ(), "PGSSLMODE=disable", "PGGSSENCMODE=disable")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // the terminal's Ctrl-C is for us; ctx ends it
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		return 0, fmt.Errorf("pgbench: %w\n%s", err, out)
