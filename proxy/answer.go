@@ -48,8 +48,13 @@ func (s *session) answer(batch *vector.Batch) {
 		s.release(plan.ReasonSettings)
 		return
 	}
-	if t.portal != nil {
-		t.portal.answer = a
+	if p := t.portal; p != nil {
+		p.answer = a
+		if p.name != "" {
+			a.busy, t.standsIn = true, p
+			s.toServer.add(s.standIn(nil, p))
+			return
+		}
 	}
 	s.send(a)
 }

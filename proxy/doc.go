@@ -10,6 +10,7 @@
 //	login.go, budget.go       what it does before a client is let in; what it may hold
 //	step.go                   the part of it that answers an execution here
 //	answer.go                 its rows, on their way to the client
+//	standin.go                what SQL finds in the place of a portal that is answered here
 //	cancel.go                 cancel requests, and sessions that end amid it
 //	view.go                   the part that has the server run it over rows from here
 //	shadow.go, wrap.go        the part that has the server answer, and compares
@@ -39,9 +40,11 @@
 //     session amid the rows), and pg_cancel_backend does not reach it. Cancel requests and
 //     pg_terminate_backend do.
 //   - The gate shows in pg_stat_activity, pg_stat_statements and the server's log.
-//   - A portal with a row limit that was begun here stands at its start in the server:
-//     FETCH or MOVE by SQL on a portal that was made by Bind would begin anew, Execute
-//     does not see them, and WHERE CURRENT OF fails (24000).
+//   - SQL cannot use a portal that was made by Bind and begun here (standin.go): FETCH, MOVE,
+//     WHERE CURRENT OF and functions that find it fail (0A000), and the session's named
+//     portals are left to the server from then on. pg_cursors shows a text of pgaccel's for
+//     it. A table that it reads can be truncated or altered meanwhile (Postgres: 55006).
+//     FunctionCall ends an unnamed portal that was begun here.
 //   - That such a portal has gone with its transaction is reported with another
 //     source line (field L, R) of Postgres than Execute's.
 //   - Under Config.Shadow a statement that stands alone is run between BEGIN and COMMIT:

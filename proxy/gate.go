@@ -121,6 +121,18 @@ func (s *session) gateMayFail(d engine.Decision) bool { return s.revokes || d.Ga
 func (s *session) settled() {
 	t := s.step
 	t.settling = false
+	if t.standsIn != nil {
+		switch {
+		case s.status == 'E':
+			t.cancelled = false // the Execute fails by itself
+			s.release("")
+		case s.functionsFind() != t.standsIn: // it went with its transaction
+			s.release("")
+		default:
+			s.toServer.add(s.standIn(nil, t.standsIn))
+		}
+		return
+	}
 	switch p := t.portal; {
 	case s.status != 'E' && s.gateBarred(t.decision, p):
 		s.release(plan.ReasonPrivilege)
@@ -193,7 +205,7 @@ func (s *session) gateBarred(d engine.Decision, p *portal) bool {
 // gateRefused reports that an error in answer to a message of kind k says that the
 // session's role may not run the gate, which the step can bear.
 func (t *step) gateRefused(k reply, code string) bool {
-	if k&replyOwn == 0 || !t.free && !t.guarded || t.cancelling || t.undoing || t.simple && t.head == nil {
+	if k&replyOwn == 0 || !t.free && !t.guarded || t.cancelling || t.undoing || t.standsIn != nil || t.simple && t.head == nil {
 		return false
 	}
 	switch k & replyKind {
@@ -251,7 +263,7 @@ func (s *session) gateOf(b []byte, form engine.GateForm, params []string, prepar
 // has deallocated the gate, which the step can bear.
 func (t *step) gateGone(k reply, code string) bool {
 	return k&replyOwn != 0 && k&replyKind == replyBind && code == noSuchStatement && (t.free || t.guarded) &&
-		!t.retried && !t.cancelling && t.check == nil
+		!t.retried && !t.cancelling && t.check == nil && t.standsIn == nil
 }
 
 // regate makes up for a missing gate: what leads back to where the step was.

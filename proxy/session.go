@@ -61,6 +61,8 @@ type session struct {
 	gatePrepared, gateSafe [engine.GateForms]bool
 	// refused is when the session's role was last found not to have the right to run the gate.
 	refused time.Time
+	// standInFailed says that SQL has run the stand-in of a portal.
+	standInFailed bool
 	// unclear says that the transaction has run statements that may call functions.
 	unclear bool
 	// revokes says that the session has revoked something: what the gate needs, perhaps, and

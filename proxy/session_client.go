@@ -149,6 +149,12 @@ func (s *session) fromClient(typ byte, message []byte, total int, before *[]byte
 	case wire.FunctionCall:
 		s.commands++
 		s.doubtGate()
+		s.known.doubtPortals()
+		if s.functionsFind() != nil {
+			s.known.forgetPortal("")
+			*before = appendNamed(*before, wire.Close, 'P', "")
+			s.own(replyClose)
+		}
 		s.queue.push(replyFunction)
 		s.sent++
 		return relay
@@ -396,7 +402,7 @@ func (s *session) bind(message []byte, before *[]byte) action {
 		s.queue.pushRef(replyBind, ref{portal: p})
 		return relay
 	}
-	p := &portal{name: string(portalName), s: st, batch: s.sent, message: append([]byte(nil), message...)}
+	p := &portal{name: string(portalName), s: st, batch: s.sent, after: s.queue.sent, message: append([]byte(nil), message...)}
 	if !bindValues(p, p.message[len(message)-len(rest):]) {
 		s.known.forgetPortal(p.name)
 		s.queue.push(replyBind)
@@ -423,7 +429,10 @@ func (s *session) describe(message []byte) {
 				st = s.known.statements[string(name)]
 			}
 		} else if err == nil {
-			if p := s.known.portals[string(name)]; p != nil {
+			if p := s.known.portals[string(name)]; p != nil && p.head != nil {
+				s.queue.pushRef(kind, ref{standIn: p})
+				return
+			} else if p != nil {
 				st = p.s
 			}
 		}
@@ -445,13 +454,17 @@ func (s *session) execute(message []byte, before *[]byte) action {
 		return relay
 	}
 	p := s.known.portals[string(name)]
+	if u := s.functionsFind(); u != nil && u != p && (p == nil || p.unread) && s.status != 'E' {
+		s.beginStandIn(u, message, before)
+		return swallow
+	}
 	if p == nil || p.forwarded || s.status == 'E' {
 		s.queue.push(replyExecute)
 		return relay
 	}
 	rows := int32(binary.BigEndian.Uint32(rest))
 	if p.answer != nil {
-		s.beginResume(p, rows, before)
+		s.beginResume(p, message, rows, before)
 		return swallow
 	}
 	d := p.s.st.Decide(s.modeNamed)
@@ -471,6 +484,9 @@ func (s *session) execute(message []byte, before *[]byte) action {
 		return forward(plan.ReasonSettings)
 	case !p.bound && p.batch != s.sent:
 		// Bound in an earlier batch that may still fail: then this Execute must.
+		return forward(plan.ReasonParameter)
+	case p.after != s.queue.sent, s.standInFailed && (p.name != "" || rows > 0):
+		// SQL may have moved it since, or did so with another one.
 		return forward(plan.ReasonParameter)
 	case p.needsTypes() && (s.known.statements[p.s.name] != p.s || s.queue.executes > 0 && p.s.after != s.queue.sent):
 		// The statement's name is another's by now, or may be once the statements on

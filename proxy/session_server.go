@@ -116,7 +116,13 @@ func (s *session) fromServer(typ byte, message []byte, total int) action {
 		if !whole {
 			return wait
 		}
-		return s.failed(message[wire.HeaderLen:])
+		do := s.failed(message[wire.HeaderLen:])
+		if do == relay && s.standInRun(message[wire.HeaderLen:]) {
+			s.standInFailed = true
+			s.ahead = wire.AppendError(nil, standInError)
+			return swallow
+		}
+		return do
 	case wire.NoticeResponse:
 		if s.step == nil || !s.step.holdsNotices(k, owed) {
 			return relay
@@ -175,7 +181,7 @@ func (s *session) described(typ byte, message []byte, whole bool, k reply, expec
 		s.pop(own)
 		return swallow // as a Query does, which describes rows only
 	}
-	if own || r.statement != nil || r.described != nil {
+	if own || r.statement != nil || r.described != nil || r.standIn != nil {
 		if !whole {
 			return wait
 		}
@@ -183,7 +189,15 @@ func (s *session) described(typ byte, message []byte, whole bool, k reply, expec
 		if r.described != nil && typ == wire.ParameterDescription {
 			return s.describedView(r.described, body)
 		}
-		if st := r.statement; st != nil {
+		if p := r.standIn; p != nil && typ == wire.RowDescription {
+			if own {
+				p.head = bytes.Clone(message)
+			} else if isStandIn(body) {
+				s.ahead = p.head
+				s.pop(false)
+				return swallow
+			}
+		} else if st := r.statement; st != nil {
 			switch typ {
 			case wire.ParameterDescription:
 				st.readParams(body)
@@ -312,6 +326,10 @@ func (s *session) ready(message []byte) action {
 	}
 	if s.status == 'I' && len(s.known.portals) > 0 {
 		s.known.transactionEnded(s.done)
+	}
+	if s.status == 'E' && k&replyOwn == 0 && s.functionsFind() != nil {
+		// Nothing has been run since its Bind: whatever ends this state ends it.
+		s.known.forgetPortal("")
 	}
 	do := relay
 	switch {

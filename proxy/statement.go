@@ -34,6 +34,7 @@ type portal struct {
 	name    string
 	s       *statement
 	batch   uint64 // the Syncs and Queries sent before it
+	after   uint64 // replies.sent at its Bind
 	bound   bool   // the server has said so
 	values  [][]byte
 	formats []int16 // of values: none, one for all, or one each
@@ -48,6 +49,7 @@ type portal struct {
 	// server's own stays at its start.
 	answer *answer
 	serial uint64 // session.commands when the server was last known to have it
+	head   []byte // RowDescription, once a stand-in has taken its place in the server
 }
 
 // known are the statements and portals of a session that concern the engine.

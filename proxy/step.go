@@ -39,18 +39,20 @@ type step struct {
 	gate     engine.Gate
 	notices  []byte // said while the server analysed the statement
 	fields   []engine.Field
-	head     []byte // RowDescription for the client
-	unfit    bool   // something that came cannot be dealt with
-	settling bool   // waits for the answers to all messages before it
-	free     bool   // an error of the gate's undoes nothing that is not easily done again
-	guarded  bool   // the gate runs inside of a savepoint
-	retried  bool   // the gate was prepared anew
-	refused  bool   // the session's role may not run the gate
-	undoing  bool   // a Query's gate was refused, and is being undone
-	failed   bool   // an error that the client does not see
-	code     string // its SQLSTATE
-	relayed  bool   // an error that the client has seen; ReadyForQuery follows
-	resume   bool   // a portal goes on
+	head     []byte  // RowDescription for the client
+	unfit    bool    // something that came cannot be dealt with
+	settling bool    // waits for the answers to all messages before it
+	free     bool    // an error of the gate's undoes nothing that is not easily done again
+	guarded  bool    // the gate runs inside of a savepoint
+	retried  bool    // the gate was prepared anew
+	refused  bool    // the session's role may not run the gate
+	undoing  bool    // a Query's gate was refused, and is being undone
+	failed   bool    // an error that the client does not see
+	code     string  // its SQLSTATE
+	relayed  bool    // an error that the client has seen; ReadyForQuery follows
+	resume   bool    // a portal goes on
+	standsIn *portal // in whose place the stand-in is being put
+	replaced bool    // the portal that is to go on is another one by now
 
 	eager     bool               // ahead is to be asked for
 	ahead     engine.Speculation // begun while the gate is under way; nil for none
@@ -182,8 +184,8 @@ func (s *session) executeBatch(b []byte) []byte {
 }
 
 // beginResume goes on with a portal whose first rows were sent from here.
-func (s *session) beginResume(p *portal, rows int32, dst *[]byte) {
-	s.step = &step{portal: p, max: rows, resume: true, started: time.Now()}
+func (s *session) beginResume(p *portal, message []byte, rows int32, dst *[]byte) {
+	s.step = &step{portal: p, max: rows, resume: true, original: bytes.Clone(message), started: time.Now()}
 	p.answer.busy = true
 	if s.queue.len() == 0 && p.serial == s.commands && p.answer.reported == s.settings {
 		s.send(p.answer)
@@ -213,10 +215,11 @@ func (t *step) gateRow(body []byte) {
 
 // described takes the description of a Query's result.
 func (t *step) described(typ byte, message []byte) {
-	if t.resume {
-		return // only asked whether the portal is there
-	}
 	body := message[wire.HeaderLen:]
+	if t.resume { // only asked whether the portal is there
+		t.replaced = t.portal.head != nil && !isStandIn(body)
+		return
+	}
 	switch typ {
 	case wire.ParameterDescription:
 		if len(body) != 2 || body[0] != 0 || body[1] != 0 {
@@ -337,6 +340,9 @@ func (s *session) stepFailed(k reply, body []byte) action {
 		if t.resume && k&replyOwn != 0 {
 			s.known.forgetPortal(t.portal.name) // it went with its transaction
 		}
+		if t.standsIn != nil && k&replyOwn != 0 {
+			s.known.forgetPortal(t.standsIn.name)
+		}
 		do := s.relayOwn(k, body)
 		s.tell(false)
 		s.finish()
@@ -395,6 +401,19 @@ func (s *session) collected() {
 	}
 	if t.cancelling {
 		s.release(plan.ReasonInternalError)
+		return
+	}
+	if t.standsIn != nil {
+		if t.portal == nil {
+			s.release("")
+		} else {
+			s.send(t.portal.answer)
+		}
+		return
+	}
+	if t.resume && t.replaced {
+		s.known.forgetPortal(t.portal.name)
+		s.release("")
 		return
 	}
 	if t.resume {
@@ -513,7 +532,7 @@ func (s *session) release(reason plan.Reason) {
 		s.cancelOnServer()
 		return
 	}
-	if reason != "" && !t.resume {
+	if reason != "" && t.decision != nil {
 		t.decision.Forwarded(reason)
 	}
 	if s.wrap.stage == wrapOpen && t.simple && s.status != 'T' {
@@ -535,7 +554,9 @@ func (s *session) pass() {
 			t.original = appendQuery(nil, t.sql)
 		}
 	} else {
-		t.portal.forwarded = true
+		if t.portal != nil {
+			t.portal.forwarded = true
+		}
 		s.queue.push(replyExecute)
 	}
 	if t.decision != nil {
@@ -549,7 +570,7 @@ func (s *session) pass() {
 
 // tell tells the observer who answers.
 func (s *session) tell(accelerated bool) {
-	if !s.step.resume {
+	if s.step.decision != nil {
 		s.observer.Answered(accelerated, time.Since(s.step.started))
 	}
 }

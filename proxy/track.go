@@ -38,6 +38,7 @@ const (
 type ref struct {
 	statement *statement   // Parse, Describe
 	portal    *portal      // Bind
+	standIn   *portal      // Describe of it, or of the stand-in in its place
 	view      *viewChange  // Parse, Close
 	described *engine.View // Describe
 	query     bool         // Describe, which stands for a Query's

@@ -61,7 +61,7 @@ var (
 		"SET DateStyle = 'German'", "SET LOCAL DateStyle = 'SQL, DMY'", "SET TimeZone = 'Asia/Tokyo'", "SET client_encoding = 'LATIN1'", "SET client_encoding = 'UTF8'",
 		"SET application_name = 'a'", "SET search_path = nosuch", "RESET ALL", "SHOW transaction_isolation", "SET ROLE reader", "RESET ROLE",
 		"DISCARD ALL", "DEALLOCATE ALL", "DEALLOCATE a", "PREPARE a AS SELECT count(*) FROM fact", "EXECUTE a", "COMMIT PREPARED 'nosuch'",
-		"DECLARE c CURSOR FOR SELECT id FROM fact ORDER BY id", "FETCH 3 FROM c", "MOVE 2 IN c", "CLOSE c", "CLOSE ALL",
+		"DECLARE c CURSOR FOR SELECT id FROM fact ORDER BY id", "FETCH 3 FROM c", "MOVE 2 IN c", "CLOSE c", "CLOSE ALL", "FETCH 2 FROM a", "MOVE 1 IN b",
 		"DECLARE h CURSOR WITH HOLD FOR SELECT g FROM dim ORDER BY g", "FETCH ALL FROM h",
 		"SELECT name, statement FROM pg_prepared_statements ORDER BY name",
 		"UPDATE fact SET v = v WHERE id < 0", "DELETE FROM fact WHERE id = -1", "LOCK TABLE fact IN ACCESS SHARE MODE",
@@ -112,16 +112,26 @@ func randomStream(seed, n uint64) *stream {
 }
 
 // readOn reads a portal in parts, with other statements of its transaction in between: also
-// such as change how values are written.
+// such as change how values are written, and such as use the portal by its name.
 func (g *generator) readOn() {
 	others := []string{"SET DateStyle = 'German'", "SET LOCAL DateStyle = 'SQL, DMY'", "RESET DateStyle", "SET TimeZone = 'GMT'", "SELECT 1", "SAVEPOINT s",
-		"ROLLBACK TO s", "SELECT 1/0", "SELECT count(*) FROM fact", "CLOSE p", "COMMIT"}
+		"ROLLBACK TO s", "SELECT 1/0", "SELECT count(*) FROM fact", "CLOSE p", "COMMIT",
+		"FETCH 2 FROM p", "FETCH 0 FROM p", "MOVE 1 IN p", "FETCH ALL FROM \"p\"", "SELECT cursor_to_xml('p', 1, false, false, '')", "DELETE FROM dim WHERE CURRENT OF p",
+		"DECLARE p CURSOR FOR SELECT g FROM dim ORDER BY g", "CLOSE p; DECLARE p CURSOR FOR SELECT g FROM dim ORDER BY g", "COMMIT; BEGIN; DECLARE p CURSOR FOR VALUES (7), (8), (9)",
+		"DO $$DECLARE c refcursor := 'p'; BEGIN CLOSE c; OPEN c FOR SELECT g FROM dim ORDER BY g; END$$"}
 	g.send(&pgproto3.Query{String: "BEGIN"})
-	g.send(&pgproto3.Parse{Query: pick(g, streamQueries)}, &pgproto3.Bind{DestinationPortal: "p", ResultFormatCodes: pick(g, [][]int16{nil, nil, {1}})},
-		&pgproto3.Execute{Portal: "p", MaxRows: uint32(1 + g.r.IntN(3))}, &pgproto3.Sync{})
+	list := []pgproto3.FrontendMessage{&pgproto3.Parse{Query: pick(g, streamQueries)}, &pgproto3.Bind{DestinationPortal: "p", ResultFormatCodes: pick(g, [][]int16{nil, nil, {1}})}}
+	if !g.chance(4) {
+		list = append(list, &pgproto3.Execute{Portal: "p", MaxRows: uint32(g.r.IntN(4))})
+	}
+	g.send(append(list, &pgproto3.Sync{})...)
 	for range 1 + g.r.IntN(3) {
 		g.send(&pgproto3.Query{String: pick(g, others)})
-		g.send(&pgproto3.Execute{Portal: "p", MaxRows: uint32(g.r.IntN(4))}, &pgproto3.Sync{})
+		list = []pgproto3.FrontendMessage{&pgproto3.Execute{Portal: "p", MaxRows: uint32(g.r.IntN(4))}, &pgproto3.Sync{}}
+		if g.chance(3) {
+			list = append([]pgproto3.FrontendMessage{&pgproto3.Describe{ObjectType: 'P', Name: "p"}}, list...)
+		}
+		g.send(list...)
 	}
 	g.send(&pgproto3.Query{String: pick(g, []string{"COMMIT", "ROLLBACK"})})
 }

@@ -340,6 +340,7 @@ type streamStack struct {
 	through [2]string
 	checks  *Server
 	crashed sync.Once
+	refused atomic.Uint64
 }
 
 func newStreamStack(t *testing.T) *streamStack {
@@ -357,6 +358,9 @@ func newStreamStack(t *testing.T) *streamStack {
 	}
 	return &streamStack{bench: b, direct: fmt.Sprintf("127.0.0.1:%d", b.pg.Port), through: [2]string{b.s.Addr().String(), checks.Addr().String()}, checks: checks}
 }
+
+// usesPortals finds the statements that use a portal by its name.
+var usesPortals = regexp.MustCompile(`FETCH|MOVE|CURRENT OF|cursor_to_xml`)
 
 // difference plays a stream both ways and says where the answers differ, "" for nowhere.
 func (k *streamStack) difference(s *stream, way int) string {
@@ -380,6 +384,10 @@ func (k *streamStack) difference(s *stream, way int) string {
 			k.crashed.Do(func() {
 				k.t.Errorf("the server has ended under\n%s\nits log:\n%s", s.text(), crashLog(k.pg.Dir))
 			})
+		}
+		if strings.Contains(at(got), "C0A000 MSQL cannot use a portal that pgaccel answers") && usesPortals.MatchString(s.text()) {
+			k.refused.Add(1)
+			return "" // an error instead of rows of another place: the rest is another session's
 		}
 		if at(want) != at(got) {
 			return fmt.Sprintf("message %d: %.1000s\n   direct: %.1000s", i+1, at(got), at(want))
@@ -465,7 +473,10 @@ func TestStreams(t *testing.T) {
 			answered += uint64(c.N)
 		}
 	}
-	t.Logf("%d streams, %d executions answered here, %d checked", count, answered, k.checks.engine.Verdicts(1))
+	t.Logf("%d streams, %d executions answered here, %d checked, portals refused to SQL in %d", count, answered, k.checks.engine.Verdicts(1), k.refused.Load())
+	if n := k.refused.Load(); count > 100 && n > count/8 {
+		t.Errorf("SQL was refused a portal in %d of %d streams", n, count)
+	}
 	if count > 100 && skipped.Load() > count/10 {
 		t.Errorf("%d of %d streams are left out", skipped.Load(), count)
 	}
