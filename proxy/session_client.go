@@ -386,7 +386,7 @@ func (s *session) bind(message []byte, before *[]byte) action {
 		return swallow
 	}
 	st := s.known.statements[string(statementName)]
-	if st == nil {
+	if st == nil || len(portalName) >= portalNameMax {
 		s.known.forgetPortal(string(portalName))
 		s.queue.push(replyBind)
 		return relay

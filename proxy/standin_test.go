@@ -25,6 +25,7 @@ func TestPortalsThatSQLUses(t *testing.T) {
 		return append(list, syncing())
 	}
 	more := g(execute("p", 2), syncing())
+	long := strings.Repeat("n", 63)
 	touchUnnamed := g(closing('S', "t"), parse("t", "select touch('')"), bind("q", "t", nil), execute("q", 0), syncing())
 	forEachModel(t, func(t *testing.T, change func(*Config)) {
 		f := newFake()
@@ -71,6 +72,8 @@ func TestPortalsThatSQLUses(t *testing.T) {
 			{"bound anew", [][][]byte{begin, open("p", 1), g(query("savepoint x")), open("p"), g(query("rollback to x")), more, end}, true},
 			{"another cursor", [][][]byte{begin, open("p", 1), g(query("declare c cursor for select generate_series(1, 9)")), g(query("fetch 2 from c")), g(query("delete from touched where current of c")), end}, false},
 			{"bound in binary", [][][]byte{begin, g(parse("", sql), bind("p", "", nil, 1), execute("p", 1), syncing()), g(describe('P', "p"), execute("p", 1), syncing()), end}, false},
+			{"names that Postgres cuts", [][][]byte{begin, open(long+"x", 1), g(execute(long+"y", 1), execute(long, 1), closing('P', long+"z"), execute(long+"x", 1), syncing()), end}, false},
+			{"a name that another one is cut to", [][][]byte{begin, open(long, 1), g(closing('P', long+"z"), syncing()), g(execute(long, 1), syncing()), end}, false},
 			{"FunctionCall", [][][]byte{begin, open("p", 1), g(raw('F', "\x00\x00\x00\xb1\x00\x01\x00\x00\x00\x02\x00\x00\x00\x012\x00\x00\x00\x013\x00\x00")), more, end}, false},
 		} {
 			t.Run(c.name, func(t *testing.T) {

@@ -52,6 +52,10 @@ type portal struct {
 	head   []byte // RowDescription, once a stand-in has taken its place in the server
 }
 
+// portalNameMax is the length to which Postgres cuts the names of portals: longer ones may be
+// those of one portal, which is left to it.
+const portalNameMax = 63
+
 // known are the statements and portals of a session that concern the engine.
 type known struct {
 	statements map[string]*statement
