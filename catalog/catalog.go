@@ -101,8 +101,6 @@ type Catalog struct {
 	// Operators is OperatorsSQL's text at the time of the catalog: while it stays, Shadowed
 	// lacks no operator or cast.
 	Operators string
-	// Revoked is RevokedSQL's value.
-	Revoked bool
 	// ModeSet is true where the server gives some session a pgaccel.mode before the
 	// session says anything: ALTER ROLE or ALTER DATABASE ... SET, postgresql.conf.
 	ModeSet bool

@@ -30,9 +30,9 @@ type Decider interface {
 
 // GateSQL is the gate: the SELECT that the proxy runs on the client's own upstream
 // connection, in the client's transaction, just before Execute. As long as the
-// session's role has the rights that it needs (Decision.GateMayFail) it cannot fail; it
-// has to be prepared, has the parameters $1..$6 of type text, returns one row
-// for each table of the statement, and takes no locks that matter.
+// session's role has the rights that it needs it cannot fail; it has to be prepared,
+// has the parameters $1..$6 of type text, returns one row for each table of the
+// statement, and takes no locks that matter.
 //
 // Planning it costs ten times what running it does, so that a session prepares it
 // once under a name of its own and only binds it afterwards. A statement of the
@@ -81,9 +81,6 @@ type Decision interface {
 	// Gate says, for RouteCandidate, which form of the gate is the statement's, and the
 	// values, in text format, of its parameters $1..$6.
 	Gate() (GateForm, []string)
-	// GateMayFail says that the gate is to be run where an error of its undoes nothing: some
-	// roles may not call what it calls, or not read what it reads.
-	GateMayFail() bool
 	// Execute checks the gate's answer and computes the result. described are the
 	// result columns that Postgres described, params the bound values in the types
 	// that Postgres reported for them. On a *plan.Forward error, or any other, nothing

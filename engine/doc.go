@@ -40,13 +40,9 @@
 //
 // The gate calls built-in functions and reads catalogs, which anybody may by default. A
 // role that has lost one of these rights has its statements forwarded, and its transaction
-// goes on: outside of a transaction block an error of the gate undoes nothing. Inside of one
-// it is undone by a savepoint: where the session has run, since a gate passed, what may have
-// called functions; where it has revoked something; and once the catalog, read each second,
-// shows that something built in has been taken from PUBLIC (catalog.RevokedSQL). What remains
-// is the time between another session's REVOKE and the next reading of the catalog: inside of
-// a block, if no such statement was run since the session's last gate, or behind other
-// statements of one pipeline, the error of the gate, 42501, reaches the client.
+// goes on, whenever it was lost: the proxy runs the gate only where an error of its can be
+// undone, which is inside of a savepoint in a transaction block, and elsewhere before the
+// server has run anything of the transaction.
 //
 // # Rights on built-in functions
 //

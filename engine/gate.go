@@ -175,6 +175,12 @@ func GateSettings(rows [][]*string) (timeZone, dateStyle, clientEncoding string,
 	return timeZone, dateStyle, clientEncoding, true
 }
 
+// GateRepeatable reports that all statements of the gate's transaction see one snapshot, or
+// that rows are not the gate's.
+func GateRepeatable(rows [][]*string) bool {
+	return len(rows) == 0 || len(rows[0]) != gateColumns || rows[0][gateIsolation] == nil || *rows[0][gateIsolation] == repeatableRead
+}
+
 // Unwrappable reports that a statement outside of a transaction block is not the same
 // when it is run in a REPEATABLE READ block of its own: the session's transactions are
 // SERIALIZABLE, or rows are not the gate's.

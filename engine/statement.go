@@ -189,9 +189,6 @@ func (d *decision) Split() (prefix, lastSQL string, last Decision) { return "", 
 // Gate implements Decision.
 func (d *decision) Gate() (GateForm, []string) { return d.form, d.gate }
 
-// GateMayFail implements Decision.
-func (d *decision) GateMayFail() bool { return d.catalog.Revoked }
-
 // Forwarded implements Decision.
 func (d *decision) Forwarded(reason plan.Reason) time.Time {
 	f := forward(reason, proxyDetails[reason])

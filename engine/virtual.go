@@ -321,7 +321,6 @@ func (v *viewing) Route() Route                      { return RouteView }
 func (v *viewing) View() *View                       { return v.view }
 func (v *viewing) Split() (string, string, Decision) { return "", "", nil }
 func (v *viewing) Gate() (GateForm, []string)        { return GateFull, nil }
-func (v *viewing) GateMayFail() bool                 { return false }
 func (v *viewing) Comparable() bool                  { return false }
 func (v *viewing) Forwarded(plan.Reason) time.Time   { return time.Time{} }
 func (v *viewing) Completed(time.Duration)           {}

@@ -473,9 +473,12 @@ func TestOwnMessagesOfSeveralKinds(t *testing.T) {
 		own := pbe(candidateSQL)
 		for range 3 {
 			wantRows(t, c.exchange(cat(own, g(syncing()))...), "7")
-			got := c.exchange(cat(hidden, own, g(syncing()))...)
-			wantTypes(t, got, "12DC12DCZ")
+			got := c.exchange(cat(pbe("begin"), hidden, own, pbe("commit"), g(syncing()))...)
+			wantTypes(t, got, "12C12DC12DC12CZ")
 			wantRows(t, got, "0", "7")
+			got = c.exchange(cat(own, hidden, own, g(syncing()))...)
+			wantTypes(t, got, "12DC12DC12DCZ")
+			wantRows(t, got, "7", "0", "1") // no gate behind what the server has run, without a block
 			got = readies(2, cat(hidden, pbe("select 1/0"), g(syncing()), own, g(syncing()))...)(c)
 			wantTypes(t, got, "12DC1EZ12DCZ")
 			wantRows(t, got, "0", "7")

@@ -39,7 +39,8 @@
 //     pg_stat_activity shows, idle_in_transaction_session_timeout goes on (it may end the
 //     session amid the rows), and pg_cancel_backend does not reach it. Cancel requests and
 //     pg_terminate_backend do.
-//   - The gate shows in pg_stat_activity, pg_stat_statements and the server's log.
+//   - The gate shows in pg_stat_activity, pg_stat_statements and the server's log, and so do
+//     SAVEPOINT and RELEASE around it in a transaction block.
 //   - SQL cannot use a portal that was made by Bind and begun here (standin.go): FETCH, MOVE,
 //     WHERE CURRENT OF and functions that find it fail (0A000), and the session's named
 //     portals are left to the server from then on. pg_cursors shows a text of pgaccel's for

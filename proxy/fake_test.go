@@ -63,7 +63,6 @@ func given(b *vector.Batch) *vector.Batch {
 // fakeStatement is a decided text.
 type fakeStatement struct {
 	plain        bool // its gate is of that form
-	mayFail      bool // GateMayFail
 	forced       bool // a candidate only for who insists
 	route        engine.Route
 	view         *engine.View
@@ -142,8 +141,7 @@ func (s *fakeStatement) Gate() (engine.GateForm, []string) {
 	return engine.GateFull, []string{`{"\"nosuch\""}`, "{NULL}", "{1}", `{"{}"}`, "{}", "{}"}
 }
 
-func (s *fakeStatement) GateMayFail() bool { return s.mayFail }
-func (s *fakeStatement) Comparable() bool  { return true }
+func (s *fakeStatement) Comparable() bool { return true }
 
 func (s *fakeStatement) Execute(ctx context.Context, tx *engine.Transaction, gate engine.Gate, fields []engine.Field, params []vector.Datum) (*vector.Batch, error) {
 	s.executions.Add(1)

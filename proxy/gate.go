@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"bytes"
 	"strings"
 	"time"
 
@@ -11,33 +10,21 @@ import (
 )
 
 // The gate is prepared once in a session, since to parse and plan it costs ten times
-// what it costs to run. Whether it is still there is known for sure only until the
-// server has run a statement of the client that may call functions: one of them, or of
-// a trigger, a view or a default, could DEALLOCATE it. From then on it is run in a way
-// that bears its absence:
+// what it costs to run. It may fail: a statement of the client's, or a function, may have
+// deallocated it, and a role may lack the right to run it (EXECUTE on a built-in function,
+// SELECT on a catalog, USAGE on pg_catalog), which another session may revoke at any moment.
+// So it is run only where its error can be undone:
 //
-//	outside of a block, where the batch has done nothing yet   an error undoes nothing: a
-//	                                                           Sync of pgaccel's, the client's
-//	                                                           Bind again, and the gate anew
-//	in a block                                                 inside of a savepoint
-//	elsewhere                                                  closed and parsed anew
+//	in a transaction block                               inside of a savepoint
+//	outside, where the server has run nothing of the     an error undoes Binds, which are sent
+//	batch, which is one transaction                      again behind a Sync of pgaccel's
 //
-// Roles may lack the right to run the gate: EXECUTE on a built-in function, SELECT on a
-// catalog, USAGE on pg_catalog. Where an error undoes nothing, or is undone by a savepoint,
-// the statement is forwarded. In a block the gate runs inside of a savepoint unless it has
-// passed since the last statement that may have called functions. Once the engine knows that
-// something has been revoked (Decision.GateMayFail), or the session has revoked something,
-// the gate runs in these two ways only.
+// Elsewhere the statement is forwarded. Behind an error a missing gate is prepared, and run
+// again; where the role may not run it, the statement is forwarded. The savepoint costs the
+// server 10 to 20 microseconds of processor time, where the gate costs 45.
 //
-// Where that hangs on what is on its way, the step settles first: it waits until the
-// server has answered everything before it.
-type gateUse uint8
-
-const (
-	gateBound gateUse = iota
-	gateGuarded
-	gateParsed
-)
+// Where it hangs on what is on its way whether there is a block, the step settles first: it
+// waits until the server has answered everything before it.
 
 const (
 	savepointSQL  = "SAVEPOINT pgaccel_gate"
@@ -45,54 +32,14 @@ const (
 	rollbackToSQL = "ROLLBACK TO SAVEPOINT pgaccel_gate"
 )
 
-// harmlessTags end statements that call no functions. (COMMIT calls triggers that were
-// deferred, if other statements came before it.)
-var harmlessTags = [][]byte{[]byte("BEGIN"), []byte("COMMIT"), []byte("ROLLBACK"), []byte("SAVEPOINT"),
-	[]byte("RELEASE"), []byte("SET"), []byte("SHOW"), []byte("START TRANSACTION")}
-
 // gateEnded takes the tag of a statement of the client's into account.
 func (s *session) gateEnded(tag []byte) {
-	harmless := false
-	for _, h := range harmlessTags {
-		harmless = harmless || bytes.Equal(tag, h)
-	}
-	if !harmless {
-		s.doubtGate()
-	}
 	switch string(tag) {
-	case "REVOKE", "REVOKE ROLE":
-		s.revokes = true
-	case "SET":
-		if s.unclear { // the role, perhaps, behind a function that has revoked something
-			clear(s.gateSafe[:])
-		}
 	case "BEGIN", "START TRANSACTION":
 		s.block = 'T'
-	case "COMMIT":
-		s.gateTransactionEnds()
-		s.block = 0
-	case "ROLLBACK", "PREPARE TRANSACTION": // ROLLBACK TO SAVEPOINT, too
+	case "COMMIT", "ROLLBACK", "PREPARE TRANSACTION": // AND CHAIN and ROLLBACK TO SAVEPOINT, too
 		s.block = 0
 	}
-}
-
-// doubtGate notes that a statement may have called functions.
-func (s *session) doubtGate() {
-	clear(s.gateSafe[:])
-	s.unclear = true
-}
-
-// gateTransactionEnds notes that deferred triggers may have run.
-func (s *session) gateTransactionEnds() {
-	if s.unclear {
-		clear(s.gateSafe[:])
-		s.unclear = false
-	}
-}
-
-// gateThere notes whether the gate of a form is there.
-func (s *session) gateThere(form engine.GateForm, there bool) {
-	s.gatePrepared[form], s.gateSafe[form] = there, there
 }
 
 // gateReady takes a ReadyForQuery into account.
@@ -103,19 +50,12 @@ func (s *session) gateReady(k reply) {
 		// stands in, where SAVEPOINT fails.
 		s.block = 0
 	}
-	if s.status == 'I' {
-		s.gateTransactionEnds()
-	}
 }
 
 // unsettled reports that how the gate is to be run depends on answers to come.
 func (s *session) unsettled() bool {
-	form, _ := s.step.decision.Gate()
-	return s.queue.executes > 0 || !s.gateSafe[form] && s.sent != s.done
+	return s.queue.executes > 0 || s.block == 0 && s.sent != s.done
 }
-
-// gateMayFail reports that the session's role may lack a right that the gate needs.
-func (s *session) gateMayFail(d engine.Decision) bool { return s.revokes || d.GateMayFail() }
 
 // settled goes on with an Execute once everything before it has been answered.
 func (s *session) settled() {
@@ -134,11 +74,11 @@ func (s *session) settled() {
 		return
 	}
 	switch p := t.portal; {
-	case s.status != 'E' && s.gateBarred(t.decision, p):
-		s.release(plan.ReasonPrivilege)
 	case s.status == 'E':
 		t.cancelled = false // the Execute fails by itself
 		s.release("")
+	case s.gateBarred(p) != "":
+		s.release(s.gateBarred(p))
 	case p.needsTypes() && s.known.statements[p.s.name] != p.s:
 		s.release(plan.ReasonParameter)
 	default:
@@ -147,7 +87,7 @@ func (s *session) settled() {
 }
 
 // undoes reports whether an error in the batch of an Execute of p (a Query, where p is
-// nil) would undo anything but the Bind of p.
+// nil) would undo anything but Binds that can be sent again.
 func (s *session) undoes(p *portal) bool {
 	switch {
 	case s.block != 'I':
@@ -155,36 +95,20 @@ func (s *session) undoes(p *portal) bool {
 	case p == nil:
 		return false
 	}
-	return s.queue.sent != s.batch.sent || s.queue.bound != s.batch.bound+1 || p.batch != s.sent || s.sent != s.done
+	return s.queue.sent != s.batch.sent || s.batch.repeatable || p.batch != s.sent ||
+		s.queue.bound-s.batch.bound != s.batch.kept || s.known.doubted > s.sent
 }
 
-// gateUse says how to run the gate for the step.
-func (s *session) gateUse(form engine.GateForm) gateUse {
-	switch {
-	case !s.gatePrepared[form]:
-		return gateParsed
-	case s.gateSafe[form] || s.step.free:
-		return gateBound
-	case s.block == 'T':
-		return gateGuarded
-	}
-	return gateParsed
-}
-
-// gateBatch runs the gate for the step, prepared anew or as gateUse says.
+// gateBatch runs the gate for the step, and prepares it where it is not or may not be there.
 func (s *session) gateBatch(b []byte, anew bool) []byte {
 	form, params := s.step.decision.Gate()
-	use := gateParsed
-	if !anew {
-		use = s.gateUse(form)
-	}
 	s.step.form = form
 	s.step.gate = engine.Gate{Sent: time.Now()}
-	s.step.guarded = s.block == 'T' && (use != gateBound || s.gateMayFail(s.step.decision))
+	s.step.guarded = s.block == 'T'
 	if s.step.guarded {
 		b = s.command(b, savepointSQL)
 	}
-	b = s.gateOf(b, form, params, use == gateParsed)
+	b = s.gateOf(b, form, params, anew || !s.gatePrepared[form])
 	if s.step.guarded {
 		b = s.command(b, releaseSQL)
 	}
@@ -195,11 +119,22 @@ func (s *session) gateBatch(b []byte, anew bool) []byte {
 // leaves an error in the server's log.
 const refusedFor = 10 * time.Second
 
-// gateBarred reports that no gate may be run for an Execute of p (a Query, where p is
-// nil): the last one was refused, or this one may be and an error would show.
-func (s *session) gateBarred(d engine.Decision, p *portal) bool {
-	return !s.refused.IsZero() && time.Since(s.refused) < refusedFor ||
-		s.gateMayFail(d) && s.queue.executes == 0 && s.block != 'T' && s.undoes(p)
+// gateRecentlyRefused reports that the session does without gates.
+func (s *session) gateRecentlyRefused() bool {
+	return !s.refused.IsZero() && time.Since(s.refused) < refusedFor
+}
+
+// gateBarred says why no gate may be run for an Execute of p (a Query, where p is nil): the
+// last one was refused, or an error would show. It is "" where one may be, perhaps once the
+// step has settled.
+func (s *session) gateBarred(p *portal) plan.Reason {
+	switch {
+	case s.gateRecentlyRefused():
+		return plan.ReasonPrivilege
+	case !s.unsettled() && s.block != 'T' && s.undoes(p):
+		return plan.ReasonNotSelect
+	}
+	return ""
 }
 
 // gateRefused reports that an error in answer to a message of kind k says that the
@@ -275,13 +210,19 @@ func (s *session) regate(b []byte) []byte {
 // undoGate leads back to where the step was before its gate, which has failed.
 func (s *session) undoGate(b []byte) []byte {
 	t := s.step
-	s.gateThere(t.form, false)
+	s.gatePrepared[t.form] = false
 	if t.guarded {
 		b = s.command(b, rollbackToSQL)
 		b = s.command(b, releaseSQL)
 	} else if t.portal != nil {
-		b = append(b, t.portal.message...)
-		s.own(replyBind)
+		for _, p := range s.known.boundIn(s.sent) {
+			if p.head != nil {
+				b = s.bindStandIn(b, p)
+				continue
+			}
+			b = append(b, p.message...)
+			s.own(replyBind)
+		}
 	}
 	return b
 }

@@ -56,29 +56,22 @@ type session struct {
 	settings wire.TextSettings
 	// modeNamed says that the client has named pgaccel.mode.
 	modeNamed bool
-	// gatePrepared says that the gate was prepared once in this session, gateSafe that
-	// nothing has happened since that could have deallocated it.
-	gatePrepared, gateSafe [engine.GateForms]bool
+	// gatePrepared says that the gate was prepared in this session. It may be gone again.
+	gatePrepared [engine.GateForms]bool
 	// refused is when the session's role was last found not to have the right to run the gate.
 	refused time.Time
 	// standInFailed says that SQL has run the stand-in of a portal.
 	standInFailed bool
-	// unclear says that the transaction has run statements that may call functions.
-	unclear bool
-	// revokes says that the session has revoked something: what the gate needs, perhaps, and
-	// before the engine knows.
-	revokes bool
 	// block is status as far as it follows from the statements run since, 0 where it
 	// does not.
 	block byte
 	// batchedQuery is the number, among the messages that ReadyForQuery answers, of the last
 	// Query that was sent in the middle of a batch, without a Sync before it.
 	batchedQuery uint64
-	// batch holds replies.sent and bound at the last Sync or Query.
-	batch     struct{ sent, bound uint64 }
-	step      *step
-	tx        engine.Transaction
-	execution *execution // to be started by the driver
+	batch        batch
+	step         *step
+	tx           engine.Transaction
+	execution    *execution // to be started by the driver
 	// share draws whether an execution is checked; nil checks none.
 	share func() bool
 	wrap  wrap
@@ -95,6 +88,13 @@ type session struct {
 	// lookahead are the client's bytes at hand from the message being decided on.
 	lookahead []byte
 	ahead     []byte // for the client, before the server's message at hand or instead of it
+}
+
+// batch is what is known of the messages since the last Sync or Query.
+type batch struct {
+	sent, bound uint64 // replies.sent and bound at its beginning
+	kept        uint64 // Binds in it whose messages are kept
+	repeatable  bool   // a gate has run in it whose transaction has one snapshot
 }
 
 // lookLimit is the largest message in bytes that is held to be looked at; larger

@@ -148,7 +148,6 @@ func (s *session) fromClient(typ byte, message []byte, total int, before *[]byte
 		return relay
 	case wire.FunctionCall:
 		s.commands++
-		s.doubtGate()
 		s.known.doubtPortals()
 		if s.functionsFind() != nil {
 			s.known.forgetPortal("")
@@ -182,7 +181,7 @@ func (s *session) doubtAnswers() {
 }
 
 // beginBatch notes where a batch of extended messages begins.
-func (s *session) beginBatch() { s.batch.sent, s.batch.bound = s.queue.sent, s.queue.bound }
+func (s *session) beginBatch() { s.batch = batch{sent: s.queue.sent, bound: s.queue.bound} }
 
 // relayQuery lets a simple Query pass.
 func (s *session) relayQuery() action {
@@ -231,7 +230,6 @@ func (s *session) mentioned(text []byte, before *[]byte) {
 			s.queue.push(replyClose | replyOwn)
 		}
 		clear(s.gatePrepared[:])
-		clear(s.gateSafe[:])
 	}
 }
 
@@ -264,8 +262,8 @@ func (s *session) query(message []byte, before *[]byte) action {
 		return s.forwardQuery(d, plan.ReasonNotSelect)
 	case !s.encodingKnown(text):
 		return s.forwardQuery(d, plan.ReasonSettings)
-	case s.gateBarred(d, nil) && route != engine.RouteSplit:
-		return s.forwardQuery(d, plan.ReasonPrivilege)
+	case s.gateBarred(nil) != "" && route != engine.RouteSplit:
+		return s.forwardQuery(d, s.gateBarred(nil))
 	}
 	if route == engine.RouteSplit {
 		prefix, lastSQL, last := d.Split()
@@ -410,6 +408,8 @@ func (s *session) bind(message []byte, before *[]byte) action {
 	}
 	s.known.addPortal(p)
 	s.queue.pushRef(replyBind, ref{portal: p})
+	p.order = s.queue.bound
+	s.batch.kept++
 	return relay
 }
 
@@ -492,8 +492,8 @@ func (s *session) execute(message []byte, before *[]byte) action {
 		// The statement's name is another's by now, or may be once the statements on
 		// their way have run: its types cannot be asked for.
 		return forward(plan.ReasonParameter)
-	case s.gateBarred(d, p):
-		return forward(plan.ReasonPrivilege)
+	case s.gateBarred(p) != "":
+		return forward(s.gateBarred(p))
 	}
 	s.beginExecute(p, d, message, rows, before)
 	return swallow

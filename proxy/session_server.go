@@ -97,7 +97,6 @@ func (s *session) fromServer(typ byte, message []byte, total int) action {
 			s.commandEnded(message[wire.HeaderLen:])
 		} else if !own && typ == wire.PortalSuspended {
 			s.commands++
-			s.doubtGate()
 		}
 		if kind == replyExecute {
 			s.queue.completed(true)
@@ -313,7 +312,7 @@ func (s *session) ready(message []byte) action {
 	s.queue.dropCopyEnds()
 	s.started, s.copyIn, s.copySync = true, false, false
 	s.status = message[wire.HeaderLen]
-	if t := s.step; k&replyOwn != 0 && t != nil && !t.simple && t.retried && s.status == 'E' {
+	if t := s.step; k&replyOwn != 0 && t != nil && !t.simple && (t.retried || t.undoing) && s.status == 'E' {
 		s.status = 'T' // a ROLLBACK TO of pgaccel's is on its way
 	}
 	s.gateReady(k)
@@ -369,7 +368,7 @@ func (s *session) failed(body []byte) action {
 		return relay
 	}
 	if k&replyOwn == 0 {
-		s.doubtGate()
+		s.block = 0
 	}
 	switch k & replyKind {
 	case replySync, replyQuery, replyFunction, replyStartup:

@@ -6,6 +6,7 @@ import (
 	"hash/maphash"
 	"runtime/debug"
 	"strings"
+	"time"
 
 	"pgaccel/engine"
 	"pgaccel/vector"
@@ -226,7 +227,7 @@ func (s *session) answered(typ byte, message []byte) action {
 	return swallow
 }
 
-// confirm runs the gate again. It must not fail, so that it is prepared anew.
+// confirm runs the gate again, prepared anew.
 func (s *session) confirm(sync bool) {
 	s.step.check.confirming = true
 	b := s.gateBatch(nil, true)
@@ -242,12 +243,34 @@ func (s *session) confirm(sync bool) {
 // confirmed is called when the second gate has answered.
 func (s *session) confirmed() {
 	t := s.step
-	s.gateThere(t.form, true)
+	s.gatePrepared[t.form] = t.check.trouble == ""
 	if snapshot := engine.GateSnapshot(t.gate.Rows); snapshot != t.check.Snapshot {
 		t.check.give("others have committed meanwhile")
 	}
 	s.ahead = t.check.tag
 	s.endCheck()
+}
+
+// unconfirmed undoes the second gate, which the session's role may not run (any more): the
+// statement itself has been answered. synced says that the server has answered the Sync
+// behind a Query's.
+func (s *session) unconfirmed(synced bool) {
+	t := s.step
+	if t.refused = t.simple && !synced; t.refused {
+		return
+	}
+	s.refused = time.Now()
+	t.check.give("the role may not run the gate any more")
+	t.undoing = true
+	if t.simple {
+		b := s.undoGate(nil)
+		s.own(replySync)
+		s.toServer.add(appendEmpty(b, wire.Sync))
+		return
+	}
+	s.skipping = false
+	s.own(replySync)
+	s.toServer.add(appendEmpty(s.undoGate(appendEmpty(nil, wire.Sync)), wire.Flush))
 }
 
 // checkReady takes a ReadyForQuery, to the message of kind k.
@@ -256,6 +279,9 @@ func (s *session) checkReady(k reply) action {
 	switch {
 	case k&replyOwn == 0 && c.tag != nil:
 		s.confirm(true)
+		return swallow
+	case s.step.refused:
+		s.unconfirmed(true)
 		return swallow
 	case c.confirming && c.tag != nil:
 		s.confirmed()

@@ -153,8 +153,7 @@ func TestSpeculationEnds(t *testing.T) {
 
 		// Another setting of the wire than that known: the gate shows it, the session is told later.
 		begun, taken = speculating(st, numbers(8), true)
-		got = c.exchange(parse("", "set timezone = 'Asia/Tokyo'"), bind("", "", nil), execute("", 0),
-			parse("", candidateSQL), bind("", "", nil), execute("", 0), syncing())
+		got = c.exchange(cat(pbe("begin"), pbe("set timezone = 'Asia/Tokyo'"), pbe(candidateSQL), pbe("commit"), g(syncing()))...)
 		wantRows(t, got, "1")
 		ended("a setting", begun, taken)
 		st.setSpeculate(nil)

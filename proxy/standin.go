@@ -43,16 +43,22 @@ func (s *session) standIn(b []byte, p *portal) []byte {
 	b = appendNamed(b, wire.Describe, 'P', p.name)
 	s.queue.pushRef(replyPortal|replyOwn, ref{standIn: p})
 	b = appendNamed(b, wire.Close, 'P', p.name)
+	s.own(replyClose)
+	return appendEmpty(s.bindStandIn(b, p), wire.Flush)
+}
+
+// bindStandIn makes the stand-in, where the name is free.
+func (s *session) bindStandIn(b []byte, p *portal) []byte {
 	b = appendNamed(b, wire.Close, 'S', standInName) // where the last attempt failed
 	b = appendParse(b, standInName, standInSQL, nil)
 	start := len(b)
 	b = appendCString(appendCString(open(b, wire.Bind), p.name), standInName)
 	b = seal(append(b, 0, 0, 0, 0, 0, 1, 0, byte(wire.FormatBinary)), start)
 	b = appendNamed(b, wire.Close, 'S', standInName)
-	for _, k := range []reply{replyClose, replyClose, replyParse, replyBind, replyClose} {
+	for _, k := range []reply{replyClose, replyParse, replyBind, replyClose} {
 		s.own(k)
 	}
-	return appendEmpty(b, wire.Flush)
+	return b
 }
 
 // isStandIn reports whether a RowDescription's body is the stand-in's: results in binary

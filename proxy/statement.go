@@ -1,7 +1,9 @@
 package proxy
 
 import (
+	"cmp"
 	"encoding/binary"
+	"slices"
 
 	"pgaccel/engine"
 	"pgaccel/vector"
@@ -40,6 +42,7 @@ type portal struct {
 	formats []int16 // of values: none, one for all, or one each
 	results []int16 // of columns, likewise
 	message []byte  // the Bind
+	order   uint64  // replies.bound at it
 
 	dead      bool // as for statements; never set once an answer has begun
 	forwarded bool // executed by the server
@@ -60,6 +63,9 @@ const portalNameMax = 63
 type known struct {
 	statements map[string]*statement
 	portals    map[string]*portal
+	// doubted is one more than the batch of the last portals that were forgotten though the
+	// server may still have them.
+	doubted uint64
 }
 
 func (k *known) addStatement(s *statement) {
@@ -107,6 +113,18 @@ func (k *known) forgetPortals() {
 	}
 }
 
+// boundIn returns the portals whose Binds are kept, of those bound once so many Syncs and
+// Queries had been sent, in their order.
+func (k *known) boundIn(batch uint64) (list []*portal) {
+	for _, p := range k.portals {
+		if p.batch == batch && p.message != nil {
+			list = append(list, p)
+		}
+	}
+	slices.SortFunc(list, func(a, b *portal) int { return cmp.Compare(a.order, b.order) })
+	return list
+}
+
 // parseFailed takes back what a Parse was believed to do.
 func (k *known) parseFailed(s *statement) {
 	s.dead = true
@@ -136,7 +154,7 @@ func (k *known) doubtStatements() {
 func (k *known) doubtPortals() {
 	for name, p := range k.portals {
 		if p.answer == nil {
-			p.dead = true
+			p.dead, k.doubted = true, max(k.doubted, p.batch+1)
 			delete(k.portals, name)
 		}
 	}

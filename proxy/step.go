@@ -46,7 +46,7 @@ type step struct {
 	guarded  bool    // the gate runs inside of a savepoint
 	retried  bool    // the gate was prepared anew
 	refused  bool    // the session's role may not run the gate
-	undoing  bool    // a Query's gate was refused, and is being undone
+	undoing  bool    // the gate of a Query or of a check was refused, and is being undone
 	failed   bool    // an error that the client does not see
 	code     string  // its SQLSTATE
 	relayed  bool    // an error that the client has seen; ReadyForQuery follows
@@ -268,8 +268,8 @@ func (s *session) stepReady(k reply) action {
 			s.finish()
 			return relay
 		}
-		if s.gateBarred(t.decision, nil) {
-			s.release(plan.ReasonPrivilege)
+		if reason := s.gateBarred(nil); reason != "" {
+			s.release(reason)
 			return swallow
 		}
 		started, cancelled := t.started, t.cancelled
@@ -289,7 +289,7 @@ func (s *session) stepReady(k reply) action {
 	case t.undoing: // the server is where it was before the gate
 		s.release(plan.ReasonPrivilege)
 	case t.failed:
-		s.gateThere(t.form, false)
+		s.gatePrepared[t.form] = false
 		s.release(plan.ReasonDescription)
 	default:
 		s.collected()
@@ -302,10 +302,10 @@ func (s *session) stepReady(k reply) action {
 func (s *session) stepFailed(k reply, body []byte) action {
 	t := s.step
 	code := string(wire.ErrorField(body, 'C'))
-	if k&replyOwn != 0 {
-		clear(s.gateSafe[:])
-	}
 	switch {
+	case t.check != nil && t.gateRefused(k, code):
+		s.unconfirmed(false)
+		return swallow
 	case t.check != nil:
 		return s.checkFailed(body)
 	case t.prefix:
@@ -324,6 +324,7 @@ func (s *session) stepFailed(k reply, body []byte) action {
 		if t.simple {
 			t.relayed = true
 		} else {
+			s.block = 0
 			s.tell(false)
 			s.finish()
 		}
@@ -343,6 +344,7 @@ func (s *session) stepFailed(k reply, body []byte) action {
 		if t.standsIn != nil && k&replyOwn != 0 {
 			s.known.forgetPortal(t.standsIn.name)
 		}
+		s.block = 0
 		do := s.relayOwn(k, body)
 		s.tell(false)
 		s.finish()
@@ -420,7 +422,8 @@ func (s *session) collected() {
 		s.readOn()
 		return
 	}
-	s.gateThere(t.form, true)
+	s.gatePrepared[t.form] = true
+	s.batch.repeatable = engine.GateRepeatable(t.gate.Rows)
 	if t.cancelled {
 		s.cancelOnServer()
 		return

@@ -192,7 +192,6 @@ func TestUndoingTheGateFails(t *testing.T) {
 				if got := exchange(nil); got != ok+"ZI " {
 					t.Fatalf("at first: %s", got)
 				}
-				st.mayFail = c.why == "42501"
 				p.converse(t, b, nil, query("BEGIN"))
 				p.converse(t, b, nil, query("select gone()"))
 				got := exchange(func(sent []byte) {
@@ -231,25 +230,23 @@ func TestCancelOfAForwardedStatement(t *testing.T) {
 	const split = "BEGIN;" + candidateSQL
 	extended := [][]byte{parse("", candidateSQL), bind("", "", nil), execute("", 0), syncing()}
 	for _, c := range []struct {
-		name    string
-		block   bool
-		mayFail bool
-		fails   string // the message that fails, of the gate or of the description
-		asked   [][]byte
-		want    string
+		name  string
+		block bool
+		fails string // the message that fails, of the gate or of the description
+		asked [][]byte
+		want  string
 	}{
-		{"simple, refused", false, false, "gate", [][]byte{query(candidateSQL)}, "E(57014)ZI "},
-		{"simple, refused in a block", true, true, "gate", [][]byte{query(candidateSQL)}, "E(57014)ZE "},
-		{"extended, refused", false, false, "gate", extended, "12E(57014)ZI "},
-		{"extended, refused in a block", true, true, "gate", extended, "12E(57014)ZE "},
-		{"not described", false, false, "description", [][]byte{query(candidateSQL)}, "E(57014)ZI "},
-		{"behind BEGIN", false, false, "", [][]byte{query(split)}, "CE(57014)ZE "},
-		{"extended, behind a statement", false, true, "", [][]byte{parse("", "select 1"), bind("", "", nil), execute("", 0), extended[0], extended[1], extended[2], extended[3]}, "12DC12E(57014)ZI "},
-		{"behind an error", false, true, "before", [][]byte{parse("", "select 1"), bind("", "", nil), execute("", 0), extended[0], extended[1], extended[2], extended[3]}, "12E(22012)ZI "},
+		{"simple, refused", false, "gate", [][]byte{query(candidateSQL)}, "E(57014)ZI "},
+		{"simple, refused in a block", true, "gate", [][]byte{query(candidateSQL)}, "E(57014)ZE "},
+		{"extended, refused", false, "gate", extended, "12E(57014)ZI "},
+		{"extended, refused in a block", true, "gate", extended, "12E(57014)ZE "},
+		{"not described", false, "description", [][]byte{query(candidateSQL)}, "E(57014)ZI "},
+		{"behind BEGIN", false, "", [][]byte{query(split)}, "CE(57014)ZE "},
+		{"extended, behind a statement", false, "", [][]byte{parse("", "select 1"), bind("", "", nil), execute("", 0), extended[0], extended[1], extended[2], extended[3]}, "12DC12E(57014)ZI "},
+		{"behind an error", false, "before", [][]byte{parse("", "select 1"), bind("", "", nil), execute("", 0), extended[0], extended[1], extended[2], extended[3]}, "12E(22012)ZI "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			st := candidate(numbers(1))
-			st.mayFail = c.mayFail
 			f := fakeOf(candidateSQL, st)
 			f.add(split, &fakeStatement{route: engine.RouteSplit, prefix: "BEGIN;", last: candidateSQL, lastSt: st})
 			b := newBench(f)

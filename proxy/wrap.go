@@ -64,7 +64,7 @@ func (s *session) wraps(d engine.Decision, alone bool) bool {
 	case s.share == nil, s.wrap.stage != wrapNone, s.status != 'I', s.queue.len() > 0, s.inBatch:
 		return false
 	}
-	if d.Route() != engine.RouteCandidate || s.gateMayFail(d) || !alone && !oneStatement(s.lookahead) || !s.share() || !d.Comparable() {
+	if d.Route() != engine.RouteCandidate || s.gateRecentlyRefused() || !alone && !oneStatement(s.lookahead) || !s.share() || !d.Comparable() {
 		return false
 	}
 	s.wrap = wrap{stage: wrapAsking}
@@ -121,7 +121,7 @@ func (s *session) wrapReady() action {
 	w.failed = false
 	switch w.stage {
 	case wrapAsking:
-		s.gateThere(w.form, !failed)
+		s.gatePrepared[w.form] = !failed
 		if failed || s.status != 'I' || engine.Unwrappable(w.gate) {
 			w.stage = wrapDeclined
 			return swallow

@@ -263,10 +263,9 @@ func (r *catalogReader) indexes() error {
 	return rows.Err()
 }
 
-// shadowed reads the names of functions and operators that somebody has added, and
-// whether built-in ones have been taken from somebody.
+// shadowed reads the names of functions and operators that somebody has added.
 func (r *catalogReader) shadowed() error {
-	if err := r.tx.QueryRow(r.ctx, "SELECT "+catalog.OperatorsSQL+", "+catalog.RevokedSQL).Scan(&r.cat.Operators, &r.cat.Revoked); err != nil {
+	if err := r.tx.QueryRow(r.ctx, "SELECT "+catalog.OperatorsSQL).Scan(&r.cat.Operators); err != nil {
 		return err
 	}
 	rows, err := r.tx.Query(r.ctx, catalog.ShadowedSQL)

@@ -158,32 +158,3 @@ func TestFingerprintChanges(t *testing.T) {
 		t.Errorf("a dropped table's fingerprint is %q", got)
 	}
 }
-
-// TestRevoked: what initdb has taken from PUBLIC is not what somebody has revoked.
-func TestRevoked(t *testing.T) {
-	c := connectTo(t, database(t))
-	mustExec(t, c, "CREATE FUNCTION mine() RETURNS int LANGUAGE sql AS 'SELECT 1'")
-	check := func(want bool, sql string) {
-		t.Helper()
-		if sql != "" {
-			mustExec(t, c, sql)
-		}
-		cat, _, err := ReadCatalog(context.Background(), c, []string{"*"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if cat.Revoked != want {
-			t.Errorf("%q: revoked %v, want %v", sql, cat.Revoked, want)
-		}
-	}
-	check(false, "")
-	for _, right := range []string{"EXECUTE ON FUNCTION pg_catalog.int4eq(int, int)", "EXECUTE ON FUNCTION pg_catalog.string_agg(text, text)", "SELECT ON pg_catalog.pg_inherits", "USAGE ON SCHEMA pg_catalog"} {
-		check(true, "REVOKE "+right+" FROM PUBLIC")
-		check(true, "GRANT "+right+" TO CURRENT_USER")
-		check(false, "GRANT "+right+" TO PUBLIC")
-	}
-	check(false, "REVOKE EXECUTE ON FUNCTION mine() FROM PUBLIC")
-	check(false, "REVOKE EXECUTE ON FUNCTION pg_catalog.pg_stat_reset() FROM PUBLIC")
-	check(false, "GRANT EXECUTE ON FUNCTION pg_catalog.int4ne(int, int) TO CURRENT_USER")
-	check(false, "REVOKE SELECT ON pg_catalog.pg_stats FROM PUBLIC; GRANT SELECT ON pg_catalog.pg_stats TO PUBLIC")
-}

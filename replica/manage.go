@@ -208,7 +208,7 @@ func (e *epoch) takeOut(ctx context.Context, relations []uint32) error {
 
 // sameCatalog reports whether plans made with a hold with b, too. Sizes may differ.
 func sameCatalog(a, b *catalog.Catalog) bool {
-	if len(a.Tables) != len(b.Tables) || a.SystemID != b.SystemID || a.ServerVersion != b.ServerVersion || a.ModeSet != b.ModeSet || a.Revoked != b.Revoked || a.Operators != b.Operators || !maps.Equal(a.Shadowed, b.Shadowed) {
+	if len(a.Tables) != len(b.Tables) || a.SystemID != b.SystemID || a.ServerVersion != b.ServerVersion || a.ModeSet != b.ModeSet || a.Operators != b.Operators || !maps.Equal(a.Shadowed, b.Shadowed) {
 		return false
 	}
 	for i, x := range a.Tables {
