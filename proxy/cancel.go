@@ -19,6 +19,11 @@ func (s *session) cancelBatch(b []byte) []byte {
 		s.queue.push(replyQuery | replyOwn)
 		return appendQuery(b, cancelSQL)
 	}
+	return s.cancelExtended(b)
+}
+
+// cancelExtended is it in a batch.
+func (s *session) cancelExtended(b []byte) []byte {
 	b = appendNamed(b, wire.Close, 'S', cancelName)
 	b = appendParse(b, cancelName, cancelSQL, nil)
 	b = appendBind(b, cancelName, cancelName, nil)
@@ -34,6 +39,10 @@ func (s *session) cancelBatch(b []byte) []byte {
 // not, the server is the one to ask.
 func (s *session) cancel() bool {
 	t := s.step
+	if s.asking != nil {
+		s.asking.cancelled = true
+		return false
+	}
 	if t == nil || t.cancelling {
 		s.wrap.cancelled = s.wrap.cancelled || t == nil && s.wrap.busy() && s.wrap.stage != wrapClosing
 		return false
@@ -45,6 +54,17 @@ func (s *session) cancel() bool {
 		return true
 	}
 	return t.sending
+}
+
+// cancelServed forgets a cancel request that has ended an earlier statement than the one at
+// hand.
+func (s *session) cancelServed() {
+	if s.asking != nil {
+		s.asking.cancelled = false
+	}
+	if t := s.step; t != nil && !t.cancelling {
+		t.cancelled = false
+	}
 }
 
 // abandon stops an execution whose session ends, or cannot be followed any more, and

@@ -380,3 +380,62 @@ func TestBackPressure(t *testing.T) {
 		}
 	})
 }
+
+// TestCancelBehindAnswers: a cancel request that comes while pgaccel asks something before
+// it relays a statement, and that finds the server idle, is for that statement; one that has
+// ended an earlier statement is not.
+func TestCancelBehindAnswers(t *testing.T) {
+	const viewSQL, slowSQL = "select name from accel", "select slow()"
+	view := [][]byte{parse("", viewSQL), bind("", "", nil), execute("", 0), syncing()}
+	slow := [][]byte{parse("", slowSQL), bind("", "", nil), execute("", 0), syncing()}
+	asked := [][]byte{parse("", candidateSQL), bind("", "", nil), execute("", 0), syncing()}
+	for _, c := range []struct {
+		name   string
+		asked  [][]byte
+		denied bool // the session's role may not cancel itself
+		want   string
+	}{
+		{"a Query over the schema", g(query(viewSQL)), false, "E(57014)ZI "},
+		{"a Bind over the schema", view, false, "1E(57014)ZI "},
+		{"a Query, role denied", g(query(viewSQL)), true, "E(57014)ZI "},
+		{"a Bind, role denied", view, true, "1E(57014)ZI "},
+		{"a Bind behind a statement that was hit", cat(slow, view), false, "12E(57014)ZI 12DCZI "},
+		{"a candidate behind a statement that was hit", cat(slow, asked), false, "12E(57014)ZI 12DCZI "},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := fakeOf(candidateSQL, candidate(numbers(1)))
+			f.add(viewSQL, viewing("select $1::text as name", 1, "rows"))
+			b := newBench(f)
+			p := &scripted{status: 'I', statements: map[string]string{}, portals: map[string]string{}}
+			p.fails = func(typ byte, sql string) string {
+				switch {
+				case sql == cancelSQL && c.denied:
+					return "42501"
+				case sql == cancelSQL, sql == slowSQL && typ == wire.Execute:
+					return "57014"
+				}
+				return ""
+			}
+			b.feed(t, fromServer, startAnswers, 1<<20)
+			asked := false
+			got := p.converse(t, b, func([]byte) {
+				if !asked {
+					asked = true
+					if b.s.cancel() {
+						t.Error("the server is not asked")
+					}
+				}
+			}, c.asked...)
+			if got != c.want {
+				t.Errorf("the client got %s, want %s; the server ran %q", got, c.want, p.ran)
+			}
+			if got := p.converse(t, b, nil, query(candidateSQL)); got != "TDCZI " {
+				t.Errorf("afterwards: %s", got)
+			}
+			if b.s.opaque || b.s.step != nil || b.s.asking != nil || b.s.queue.len() != 0 {
+				t.Error("the session is lost, or waits")
+			}
+			b.s.end()
+		})
+	}
+}

@@ -367,8 +367,12 @@ func (s *session) failed(body []byte) action {
 		s.lose()
 		return relay
 	}
+	code := string(wire.ErrorField(body, 'C'))
 	if k&replyOwn == 0 {
 		s.block = 0
+		if code == queryCanceled {
+			s.cancelServed()
+		}
 	}
 	switch k & replyKind {
 	case replySync, replyQuery, replyFunction, replyStartup:
@@ -391,7 +395,7 @@ func (s *session) failed(body []byte) action {
 	s.copyIn = false
 	s.skipToSync()
 	if s.asking != nil && s.skipping {
-		s.askFailed(k&replyOwn != 0)
+		return s.askFailed(k&replyOwn != 0, code)
 	}
 	// The messages of a step are the last that were sent: where a Sync stands before
 	// them, the error is not theirs.
@@ -400,7 +404,7 @@ func (s *session) failed(body []byte) action {
 	}
 	if k&replyOwn != 0 && s.step == nil && s.wrap.busy() {
 		s.wrap.failed = true
-		if string(wire.ErrorField(body, 'C')) == queryCanceled && s.wrap.stage != wrapClosing {
+		if code == queryCanceled && s.wrap.stage != wrapClosing {
 			s.wrap.cancelled, s.wrap.cause = true, wire.AppendMessage(nil, wire.ErrorResponse, body)
 		}
 		return swallow

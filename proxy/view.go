@@ -33,6 +33,9 @@ type asking struct {
 	name   string // the statement that it names
 	named  bool   // and whether that is view is asked
 	answer [][]*string
+
+	cancelled  bool // the client has cancelled, which may have found the server idle
+	cancelling bool // the server is made to say so
 }
 
 // viewChange is what a message did to a name, to be undone where the server ignored it.
@@ -140,7 +143,7 @@ func (s *session) ask(v *engine.View, name string, bind, b []byte) []byte {
 
 // rightsRow takes the server's answer.
 func (a *asking) rightsRow(body []byte) {
-	if row, ok := readRow(body); ok {
+	if row, ok := readRow(body); ok && !a.cancelling {
 		a.answer = append(a.answer, row)
 	}
 }
@@ -148,6 +151,11 @@ func (a *asking) rightsRow(body []byte) {
 // askedRights sends the statement with the rows that the role may see.
 func (s *session) askedRights() {
 	a := s.asking
+	if a.cancelled && !a.cancelling {
+		a.cancelling = true
+		s.toServer.add(s.cancelExtended(nil))
+		return
+	}
 	s.asking = nil
 	if s.prepares && a.name != "" && !a.named {
 		s.toServer.add(s.ask(a.view, a.name, a.bind, nil)) // the session has done so just now
@@ -199,11 +207,17 @@ func (s *session) endQuery(b []byte) []byte {
 
 // askFailed deals with an error after which the server ignores everything, in answer to
 // the question for the rights (own) or to a message before it. The client sees it.
-func (s *session) askFailed(own bool) {
-	if own && s.asking.bind == nil {
+func (s *session) askFailed(own bool, code string) action {
+	a := s.asking
+	s.asking = nil
+	if own && a.bind == nil {
 		s.toServer.add(s.endQuery(nil))
 	}
-	s.asking = nil
+	if own && a.cancelling && code != queryCanceled {
+		s.ahead = wire.AppendError(nil, canceledError)
+		return swallow
+	}
+	return relay
 }
 
 // describedView relays a ParameterDescription without the parameter for the rows.
