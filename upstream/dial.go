@@ -8,10 +8,12 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"pgaccel/wire"
@@ -29,6 +31,9 @@ type Client struct {
 // it. No byte after the handshake has been read or written. The endpoint returned has the
 // address that was connected to, where its host's name has several.
 //
+// Hosts are tried in the order of the URL, but those that did not answer come last until
+// they answer again.
+//
 // Where a server on this machine may be reached with TLS and without, the server leg
 // follows the client's: rules of pg_hba.conf that ask for TLS, or for none, then hold
 // for clients of pgaccel. A TLS client whose certificate here is not the server's is
@@ -36,28 +41,18 @@ type Client struct {
 // the server's certificate; it gets a server leg in the clear.
 func (c *Config) Dial(ctx context.Context, client Client) (net.Conn, Endpoint, error) {
 	var errs []error
-	for list := c.Endpoints; len(list) > 0 && ctx.Err() == nil; {
-		n := 1
-		for n < len(list) && list[n].Network == list[0].Network && list[n].Address == list[0].Address {
-			n++
+	hosts := c.hosts()
+	for i, n := 0, len(hosts); i < len(hosts) && ctx.Err() == nil; i++ {
+		if n > 1 && i < n && c.silent.is(hosts[i][0].Address) {
+			hosts = append(hosts, hosts[i])
+			c.probe(hosts[i], client)
+			continue
 		}
-		found, err := c.lookUp(ctx, list[0])
-		if err != nil {
-			errs = append(errs, err)
+		conn, e, failed := c.dialHost(ctx, hosts[i], client)
+		if conn != nil {
+			return conn, e, nil
 		}
-		for _, address := range found {
-			ways := slices.Clone(list[:n])
-			for i := range ways {
-				ways[i].Address = address
-			}
-			conn, e, err := c.dial(ctx, ways, &client)
-			if err == nil {
-				c.answered.remember(list[0], address)
-				return conn, e, nil
-			}
-			errs = append(errs, err)
-		}
-		list = list[n:]
+		errs = append(errs, failed...)
 	}
 	if len(errs) == 0 {
 		if ctx.Err() != nil {
@@ -68,10 +63,78 @@ func (c *Config) Dial(ctx context.Context, client Client) (net.Conn, Endpoint, e
 	return nil, Endpoint{}, attempts(errs)
 }
 
+// dialHost connects to one host, in the first of its ways that works. That a session goes
+// while it waits says nothing of the host.
+func (c *Config) dialHost(ctx context.Context, list []Endpoint, client Client) (net.Conn, Endpoint, []error) {
+	host := list[0]
+	found, err := c.lookUp(ctx, host)
+	if err != nil {
+		if ctx.Err() == nil {
+			c.silent.set(host.Address, timedOut(err))
+		}
+		return nil, Endpoint{}, []error{err}
+	}
+	var errs []error
+	silent := true
+	for _, address := range found {
+		ways := slices.Clone(list)
+		for i := range ways {
+			ways[i].Address = address
+		}
+		conn, e, err := c.dial(ctx, ways, &client)
+		if err == nil {
+			c.answered.remember(host, address)
+			c.silent.set(host.Address, false)
+			return conn, e, nil
+		}
+		silent = silent && timedOut(err)
+		errs = append(errs, err)
+	}
+	if ctx.Err() == nil {
+		c.silent.set(host.Address, silent)
+	}
+	return nil, Endpoint{}, errs
+}
+
+// probe finds out, behind the session's back, whether a silent host answers again.
+func (c *Config) probe(list []Endpoint, client Client) {
+	host := list[0].Address
+	if !c.silent.beginProbe(host) {
+		return
+	}
+	probing := *c
+	go func() {
+		if conn, _, _ := probing.dialHost(context.Background(), list, client); conn != nil {
+			conn.Close()
+		}
+		probing.silent.endProbe(host)
+	}()
+}
+
+// hosts returns the ways to each host, in the order of the URL.
+func (c *Config) hosts() (list [][]Endpoint) {
+	for rest := c.Endpoints; len(rest) > 0; {
+		n := 1
+		for n < len(rest) && rest[n].Network == rest[0].Network && rest[n].Address == rest[0].Address {
+			n++
+		}
+		list = append(list, rest[:n])
+		rest = rest[n:]
+	}
+	return list
+}
+
+// timedOut reports that an address has not answered: neither agreed nor refused.
+func timedOut(err error) bool {
+	var e net.Error
+	return errors.As(err, &e) && e.Timeout() || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) ||
+		errors.Is(err, syscall.EHOSTUNREACH)
+}
+
 // lookUp returns the addresses of an endpoint. As libpq does, they are tried one after the
 // other, each for all of ConnectTimeout: one that is silent must not take the others' time.
 // Unlike libpq, the one that answered last comes first, so that not every session waits for
-// one that is silent. The order of hosts in the URL is kept: theirs may be other servers.
+// one that is silent.
 func (c *Config) lookUp(ctx context.Context, e Endpoint) ([]string, error) {
 	host, port, err := net.SplitHostPort(e.Address)
 	if e.Network != "tcp" || err != nil || net.ParseIP(host) != nil {
@@ -233,6 +296,55 @@ func (a *answered) last(host Endpoint) string {
 	address, _ := a.addresses.Load(host.Address)
 	text, _ := address.(string)
 	return text
+}
+
+// silent remembers the hosts that did not answer when they were last tried, by
+// Endpoint.Address. The others are tried before them, so that not every session waits; each
+// session that does so probes them, since the URL's order is the operator's word, by which
+// the replication stream goes, too.
+type silent struct {
+	mu      sync.Mutex
+	hosts   map[string]bool
+	probing map[string]bool
+}
+
+func (s *silent) set(host string, silent bool) {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if silent {
+		s.hosts[host] = true
+	} else {
+		delete(s.hosts, host)
+	}
+}
+
+func (s *silent) is(host string) bool {
+	if s == nil {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.hosts[host]
+}
+
+// beginProbe reports that nobody else probes a host.
+func (s *silent) beginProbe(host string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.probing[host] {
+		return false
+	}
+	s.probing[host] = true
+	return true
+}
+
+func (s *silent) endProbe(host string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.probing, host)
 }
 
 // startTLS asks for encryption and performs the handshake. Exactly one byte is read

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -227,6 +228,96 @@ func TestSilentAddressIsWaitedForOnce(t *testing.T) {
 	listeners[1].Close()
 	dial(c, "127.0.0.3", 2, 2, 1)
 	dial(c, "127.0.0.3", 2, 2, 2)
+}
+
+// TestSilentHostIsWaitedForOnce: a host of the URL that does not answer is tried behind the
+// others until a probe, one at a time, has found that it does. One that refuses keeps its place.
+func TestSilentHostIsWaitedForOnce(t *testing.T) {
+	type server struct {
+		net.Listener
+		tried   atomic.Int32
+		answers chan struct{} // closed: connections are answered, also those that wait
+	}
+	var servers [3]*server
+	var hosts []string
+	ended := make(chan struct{})
+	for i := range servers {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &server{Listener: l, answers: make(chan struct{})}
+		servers[i] = s
+		hosts = append(hosts, l.Addr().String())
+		var wg sync.WaitGroup
+		t.Cleanup(func() { l.Close(); wg.Wait() })
+		wg.Go(func() {
+			for conn, err := l.Accept(); err == nil; conn, err = l.Accept() {
+				s.tried.Add(1)
+				wg.Go(func() {
+					defer conn.Close()
+					select {
+					case <-s.answers:
+						io.WriteString(conn, "N")
+						io.Copy(io.Discard, conn)
+					case <-ended:
+					}
+				})
+			}
+		})
+	}
+	t.Cleanup(func() { close(ended) })
+	c, err := ParseConfig("postgres://me@" + strings.Join(hosts, ",") + "/x?sslmode=prefer&target_session_attrs=read-write")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dial := func(c Config, want int) {
+		t.Helper()
+		conn, e, err := c.Dial(context.Background(), Client{TLS: true})
+		if err != nil || e.Address != hosts[want] {
+			t.Fatalf("%v, %v, want host %d", e, err, want)
+		}
+		conn.Close()
+	}
+	eventually := func(what string, f func() bool) {
+		t.Helper()
+		for deadline := time.Now().Add(20 * time.Second); !f(); time.Sleep(time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatal(what)
+			}
+		}
+	}
+	c.ConnectTimeout = time.Hour
+	ctx, cancel := context.WithCancel(context.Background())
+	cancelled := make(chan struct{})
+	go func() { defer close(cancelled); c.Dial(ctx, Client{TLS: true}) }()
+	eventually("nobody waits", func() bool { return servers[0].tried.Load() == 1 })
+	cancel()
+	<-cancelled
+	if c.silent.is(hosts[0]) {
+		t.Error("a session that goes while it waits says something of the host")
+	}
+	close(servers[1].answers)
+	close(servers[2].answers)
+	c.ConnectTimeout = time.Second
+	dial(c, 1)
+	c.ConnectTimeout = time.Hour // nobody waits from here on; each session has a copy of the configuration
+	for range 3 {
+		dial(c, 1)
+	}
+	eventually("no probe", func() bool { return servers[0].tried.Load() == 3 })
+	servers[1].Close() // refuses
+	dial(c, 2)
+	if n := servers[0].tried.Load(); n != 3 {
+		t.Errorf("%d attempts, want a session that went, one that waited, and one probe", n)
+	}
+	close(servers[0].answers)
+	eventually("the probe's answer is not heeded", func() bool { return !c.silent.is(hosts[0]) })
+	dial(c, 0)
+	// With all of them silent, each is tried still.
+	c.silent.set(hosts[0], true)
+	c.silent.set(hosts[2], true)
+	dial(c, 0)
 }
 
 // TestCancelWaits: the request is delivered whole, and the end of the server's
