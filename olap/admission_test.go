@@ -158,7 +158,7 @@ func TestAdmissionOfExecutions(t *testing.T) {
 func TestAdmissionMovesUp(t *testing.T) {
 	s := NewSlots(1)
 	classes := &s.admission.classes
-	x := &execution{ctx: context.Background(), opt: Options{Slots: s}, turn: s.begin()}
+	x := &execution{ctx: context.Background(), opt: Options{Slots: s}, turn: s.begin(false)}
 	x.turn.spent.Store(int64(time.Hour)) // lookups, before it was admitted
 	free := func() (free []int) {
 		for i := range classes {

@@ -57,7 +57,7 @@
 // # Cores
 //
 // With Options.Slots no more goroutines compute, over all queries, than there are slots
-// (slots.go). An execution begins with one, has more while nobody waits, looks after each
+// (slots.go), and of eight slots one stays free while there are several. An execution begins with one, has more while nobody waits, looks after each
 // segment whether others do, and has none while it waits: for its other goroutines, for a
 // shared scan, for a device.
 //

@@ -76,7 +76,7 @@ func Execute(ctx context.Context, q *plan.Query, in Input, opt Options) (*vector
 		return nil, err
 	}
 	if s := opt.Slots; s != nil {
-		x.turn = s.begin()
+		x.turn = s.begin(false)
 		defer s.end(x.turn)
 		err := s.acquire(ctx, x.turn)
 		defer s.release()

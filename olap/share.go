@@ -130,7 +130,7 @@ func (s *Sharer) run(p *pipeline, n int, sinks func(*worker) sink) (ok bool, err
 	if scan == nil {
 		scan = &sharedScan{tab: p.tab, workers: p.x.opt.Workers, slots: p.x.opt.Slots}
 		if scan.slots != nil {
-			scan.turn = scan.slots.begin()
+			scan.turn = scan.slots.begin(true)
 		}
 		s.scans[p.tab] = scan
 	}

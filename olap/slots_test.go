@@ -44,10 +44,10 @@ func (s *Slots) unused(t *testing.T, n int) {
 func TestSlotsServeTheLeast(t *testing.T) {
 	s := NewSlots(1)
 	ctx := context.Background()
-	long, longer := s.begin(), s.begin()
+	long, longer := s.begin(false), s.begin(false)
 	long.used.Store(5e9)
 	longer.used.Store(6e9)
-	young := s.begin()
+	young := s.begin(false)
 	if used := young.used.Load(); used != 5e9 {
 		t.Errorf("a turn begins at %d, the least of the others is 5e9", used)
 	}
@@ -98,7 +98,7 @@ func TestSlotsServeTheLeast(t *testing.T) {
 // gives back is no slot more than there were.
 func TestSlotsOfTheCancelled(t *testing.T) {
 	s := NewSlots(1)
-	a, b := s.begin(), s.begin()
+	a, b := s.begin(false), s.begin(false)
 	if err := s.acquire(context.Background(), a); err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +147,7 @@ func TestSlotsBoundWhoComputes(t *testing.T) {
 		}
 		want = append(want, fmt.Sprint(b.Columns))
 	}
-	for _, n := range []int{1, 2, 3} {
+	for _, n := range []int{1, 2, 3, 8} {
 		s, share := NewSlots(n), NewSharer()
 		var now, most atomic.Int64
 		morsel = func(d int64) {
@@ -185,4 +185,54 @@ func TestSlotsBoundWhoComputes(t *testing.T) {
 			t.Errorf("%d computed at a time with %d slots", most.Load(), n)
 		}
 	}
+}
+
+// TestSlotsThatStayFree: one execution has all slots, several leave one of eight free, and who
+// waits for that has it once the others have ended.
+func TestSlotsThatStayFree(t *testing.T) {
+	s := NewSlots(16)
+	ctx := context.Background()
+	a := s.begin(false)
+	scan := s.begin(true) // of the same execution
+	if err := s.acquire(ctx, a); err != nil {
+		t.Fatal(err)
+	}
+	n := 1
+	for s.try() {
+		n++
+	}
+	if n != 16 {
+		t.Errorf("an execution alone has %d slots", n)
+	}
+	b := s.begin(false)
+	done := make(chan error)
+	go func() { done <- s.acquire(ctx, b) }()
+	eventually(t, "it waits", func() bool { return s.Waiting() == 1 })
+	s.release()
+	s.release()
+	if s.Waiting() != 1 {
+		t.Error("the other has a slot that should stay free")
+	}
+	s.release()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if s.try() {
+		t.Error("a slot is taken that should stay free")
+	}
+	go func() { done <- s.acquire(ctx, a) }()
+	eventually(t, "it waits", func() bool { return s.Waiting() == 1 })
+	s.end(b)
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if !s.try() {
+		t.Error("none to be had for an execution that is alone again")
+	}
+	for range 16 {
+		s.release()
+	}
+	s.end(a)
+	s.end(scan)
+	s.unused(t, 16)
 }
