@@ -78,6 +78,7 @@ func serveCommand() *cobra.Command {
 			if os.Getenv("GOMEMLIMIT") == "" {
 				debug.SetMemoryLimit(cfg.GoMemoryLimit())
 			}
+			server.CollectRarely()
 			processors.Spare()
 			s, err := server.Start(cmd.Context(), cfg)
 			if err != nil {

@@ -1,0 +1,40 @@
+package server
+
+import (
+	"runtime"
+	"runtime/debug"
+	"testing"
+	"time"
+)
+
+// TestCollectRarely: garbage of a small heap is left alone until there is some, and that of a
+// large one is not let grow beyond what it was.
+func TestCollectRarely(t *testing.T) {
+	for _, c := range []struct {
+		live uint64
+		want int
+	}{{0, 6400}, {1 << 20, 6400}, {16 << 20, 400}, {64 << 20, 100}, {1 << 40, 100}} {
+		if got := garbagePercent(c.live); got != c.want {
+			t.Errorf("%d bytes live: %d percent, want %d", c.live, got, c.want)
+		}
+	}
+	before := debug.SetGCPercent(100)
+	defer debug.SetGCPercent(before)
+	runtime.GC()
+	afterCollection(&collector{percent: 1})
+	percent := func() int {
+		p := debug.SetGCPercent(100)
+		debug.SetGCPercent(p)
+		return p
+	}
+	if p := percent(); p <= 100 {
+		t.Errorf("%d percent of a small heap", p)
+	}
+	large := make([]byte, 256<<20)
+	for end := time.Now().Add(time.Minute); percent() > 100; time.Sleep(time.Millisecond) {
+		if runtime.GC(); time.Now().After(end) {
+			t.Fatalf("%d percent of a large heap", percent())
+		}
+	}
+	runtime.KeepAlive(large)
+}
