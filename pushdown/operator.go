@@ -381,7 +381,9 @@ func (a *analyzer) like(x *pg.A_Expr, s *scope) plan.Expr {
 		}
 	}
 	like := a.call(plan.OpLike, boolType, arg, pat)
-	like.Insensitive = x.Kind == pg.A_Expr_Kind_AEXPR_ILIKE
+	if like.Insensitive = x.Kind == pg.A_Expr_Kind_AEXPR_ILIKE; like.Insensitive && arg.Type().Collation.Turkic {
+		fail(plan.ReasonCollation, "ILIKE in a language with a dotless i")
+	}
 	if strings.HasPrefix(symbol, "!") {
 		return a.not(like)
 	}

@@ -106,9 +106,10 @@ func (r *catalogReader) server() error {
 		pg_catalog.current_setting('server_encoding') = 'UTF8',
 		coalesce(pg_catalog.to_jsonb(d)->>'datlocprovider', 'c'),
 		CASE WHEN coalesce(pg_catalog.to_jsonb(d)->>'datlocprovider', 'c') = 'c' THEN d.datcollate
-		     ELSE coalesce(pg_catalog.to_jsonb(d)->>'datlocale', pg_catalog.to_jsonb(d)->>'daticulocale', '') END
+		     ELSE coalesce(pg_catalog.to_jsonb(d)->>'datlocale', pg_catalog.to_jsonb(d)->>'daticulocale', '') END,
+		coalesce(pg_catalog.to_jsonb(d)->>'datlocale', pg_catalog.to_jsonb(d)->>'daticulocale', d.datctype)
 		FROM pg_catalog.pg_database d WHERE d.datname = pg_catalog.current_database()`).Scan(
-		&r.cat.ServerVersion, &r.cat.SystemID, &segment, &block, &r.db.utf8, &r.db.provider, &locale)
+		&r.cat.ServerVersion, &r.cat.SystemID, &segment, &block, &r.db.utf8, &r.db.provider, &locale, &r.db.ctype)
 	if err != nil {
 		return err
 	}
@@ -198,6 +199,7 @@ func (r *catalogReader) columns() error {
 		a.attnotnull, a.attgenerated <> '', a.attgenerated = 'v', coalesce(pg_catalog.has_column_privilege(a.attrelid, a.attnum, 'SELECT'), false), a.attcollation,
 		coalesce(l.collprovider::text, ''),
 		coalesce(pg_catalog.to_jsonb(l)->>'collcollate', pg_catalog.to_jsonb(l)->>'colllocale', pg_catalog.to_jsonb(l)->>'colliculocale', ''),
+		coalesce(pg_catalog.to_jsonb(l)->>'collctype', pg_catalog.to_jsonb(l)->>'colllocale', pg_catalog.to_jsonb(l)->>'colliculocale', ''),
 		coalesce(l.collisdeterministic, true), EXISTS (SELECT FROM pg_catalog.pg_type y WHERE y.oid = a.atttypid AND y.typsend <> 0), `+sendFailsSQL+`
 		FROM pg_catalog.pg_attribute a LEFT JOIN pg_catalog.pg_collation l ON l.oid = a.attcollation
 		WHERE a.attrelid = ANY($1::oid[]) AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attrelid, a.attnum`, r.oids)
@@ -210,7 +212,7 @@ func (r *catalogReader) columns() error {
 		var oid uint32
 		var sendFails bool
 		if err := rows.Scan(&oid, &a.num, &a.name, &a.typeOID, &a.typeName, &a.typmod, &a.notNull, &a.generated, &a.virtual, &a.readable,
-			&a.collation, &a.collProvider, &a.collName, &a.deterministic, &a.sendable, &sendFails); err != nil {
+			&a.collation, &a.collProvider, &a.collName, &a.collCtype, &a.deterministic, &a.sendable, &sendFails); err != nil {
 			return err
 		}
 		typ, unsupported := typeOf(&a, &r.db)

@@ -2,6 +2,8 @@ package replica
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"pgaccel/vector"
 )
@@ -21,13 +23,15 @@ type attribute struct {
 	collation     uint32
 	collProvider  string // pg_collation.collprovider; "" without collation
 	collName      string // collcollate, or the locale of providers that have one
+	collCtype     string // the locale of upper and lower case
 	deterministic bool
 }
 
 // dbCollation is the database's default collation.
 type dbCollation struct {
 	provider, locale string
-	utf8             bool // server_encoding
+	ctype            string // the locale of upper and lower case
+	utf8             bool   // server_encoding
 }
 
 // defaultCollationOID is the collation "default" (pg_collation.dat): the database's.
@@ -65,7 +69,7 @@ func typeOf(a *attribute, db *dbCollation) (t vector.Type, unsupported string) {
 		if !a.deterministic {
 			return t, "nondeterministic collation"
 		}
-		t.Collation = vector.Collation{OID: a.collation, Deterministic: true, C: a.sortsBytewise(db)}
+		t.Collation = vector.Collation{OID: a.collation, Deterministic: true, C: a.sortsBytewise(db), Turkic: a.turkic(db)}
 	}
 	return t, ""
 }
@@ -91,4 +95,21 @@ func (a *attribute) sortsBytewise(db *dbCollation) bool {
 		return true
 	}
 	return false
+}
+
+// turkicLanguages are those whose locales have a dotless i, as ICU, the C library and Windows
+// name them.
+var turkicLanguages = []string{"tr", "az", "crh", "ku", "tt", "turkish", "azerbaijani", "azeri"}
+
+// turkic reports whether the lower case of I may not be i.
+func (a *attribute) turkic(db *dbCollation) bool {
+	ctype := a.collCtype
+	if a.collation == defaultCollationOID {
+		ctype = db.ctype
+	}
+	language := strings.ToLower(ctype)
+	if end := strings.IndexAny(language, "_-.@"); end >= 0 {
+		language = language[:end]
+	}
+	return slices.Contains(turkicLanguages, language)
 }

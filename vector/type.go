@@ -96,6 +96,8 @@ type Collation struct {
 	// C is true where order is memcmp of the bytes: collations "C", "POSIX",
 	// "ucs_basic", or the database default when that is C or POSIX.
 	C bool
+	// Turkic is true where the lower case of I is not i, as in Turkish.
+	Turkic bool
 }
 
 // Type is the type of a column or an expression.
