@@ -136,7 +136,7 @@ func (c *rcol) goodness(k plan.Order) (good []int64, slack int64, err error) {
 // roughly returns a double within some units in the last place of d.
 func roughly(d vector.Decimal) float64 {
 	f := float64(d.Unscaled.Hi)*(1<<64) + float64(d.Unscaled.Lo)
-	if d.Unscaled.Hi == -1 { // a small negative number: the sum would cancel
+	if d.Unscaled.Hi == -1 && d.Unscaled.Lo != 0 { // a small negative number: the sum would cancel
 		f = -float64(-d.Unscaled.Lo)
 	}
 	return f / math.Pow10(int(d.Scale))

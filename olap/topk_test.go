@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"math"
+	"math/big"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -185,4 +187,17 @@ func FuzzGroups(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestRoughly: a double is near the value, where 64 bits end and where 128 do.
+func TestRoughly(t *testing.T) {
+	for _, hi := range []int64{math.MinInt64, -2, -1, 0, 1, math.MaxInt64} {
+		for _, lo := range []uint64{0, 1, 1<<63 - 1, 1 << 63, 1<<63 + 1, math.MaxUint64} {
+			exact := new(big.Int).Lsh(big.NewInt(hi), 64)
+			want, _ := new(big.Float).SetInt(exact.Add(exact, new(big.Int).SetUint64(lo))).Float64()
+			if got := roughly(vector.Decimal{Unscaled: vector.Int128{Hi: hi, Lo: lo}}); math.Abs(got-want) > math.Abs(want)*1e-15 {
+				t.Errorf("%d * 2^64 + %d: %g, want %g", hi, lo, got, want)
+			}
+		}
+	}
 }
