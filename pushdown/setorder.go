@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"pgaccel/plan"
+	"pgaccel/vector"
 )
 
 // checkSetOrder forwards ORDER BY a key of grouping sets that conditions on rows equate
@@ -124,33 +125,76 @@ func (q *equals) of(e plan.Expr) (class int, ok bool) {
 
 // condition notes the equalities of a condition that is true.
 func (q *equals) condition(cond plan.Expr) {
+	for _, p := range q.a.equatedBy(cond) {
+		q.equate(p[0], p[1])
+	}
+}
+
+// equatedBy returns the conjuncts x = y that PostgreSQL may find in a condition once it has
+// evaluated what is constant and turned NOT round (eval_const_expressions, canonicalize_qual).
+func (a *analyzer) equatedBy(cond plan.Expr) (all [][2]plan.Expr) {
 	c, ok := cond.(*plan.Call)
 	if !ok {
-		return
+		return nil
 	}
 	switch c.Op {
-	case plan.OpEq:
-		q.equate(c.Args[0], c.Args[1])
-	case plan.OpAnd:
-		for _, x := range c.Args {
-			q.condition(x)
+	case plan.OpEq, plan.OpNe: // (x = y) = true is x = y, (x <> y) = false as well
+		if c.Op == plan.OpEq {
+			all = append(all, [2]plan.Expr{c.Args[0], c.Args[1]})
 		}
-	case plan.OpNot: // NOT NOT x, and NOT (x <> y OR ...), which PostgreSQL turns round
+		for i, x := range c.Args {
+			if x.Type().Kind == vector.Bool && !readsRows(c.Args[1-i]) {
+				all = append(append(all, a.equatedBy(x)...), a.equatedBy(a.not(x))...)
+			}
+		}
+	case plan.OpAnd, plan.OpCase, plan.OpCoalesce: // of CASE and coalesce one may be left
+		for _, x := range c.Args {
+			all = append(all, a.equatedBy(x)...)
+		}
+	case plan.OpOr: // those of all that may be left
+		some := false
+		for _, x := range c.Args {
+			switch {
+			case !readsRows(x):
+			case !some:
+				all, some = a.equatedBy(x), true
+			default:
+				also := a.equatedBy(x)
+				all = slices.DeleteFunc(all, func(p [2]plan.Expr) bool {
+					return !slices.ContainsFunc(also, func(o [2]plan.Expr) bool { return a.samePair(p, o) })
+				})
+			}
+		}
+	case plan.OpNot:
 		n, ok := c.Args[0].(*plan.Call)
 		if !ok {
-			return
+			return nil
 		}
 		switch n.Op {
 		case plan.OpNot:
-			q.condition(n.Args[0])
+			return a.equatedBy(n.Args[0])
 		case plan.OpNe:
-			q.equate(n.Args[0], n.Args[1])
-		case plan.OpOr:
-			for _, x := range n.Args {
-				q.condition(q.a.not(x))
+			return [][2]plan.Expr{{n.Args[0], n.Args[1]}}
+		case plan.OpEq: // of booleans, one of them constant
+			return a.equatedBy(&plan.Call{Op: plan.OpNe, Args: n.Args, T: n.T})
+		case plan.OpOr, plan.OpAnd:
+			turned := &plan.Call{Op: plan.OpAnd, T: n.T}
+			if n.Op == plan.OpAnd {
+				turned.Op = plan.OpOr
 			}
+			for _, x := range n.Args {
+				turned.Args = append(turned.Args, a.not(x))
+			}
+			return a.equatedBy(turned)
 		}
 	}
+	return all
+}
+
+// samePair reports whether two equalities are one, whichever side stands first.
+func (a *analyzer) samePair(p, o [2]plan.Expr) bool {
+	id := a.intern.id
+	return id(p[0]) == id(o[0]) && id(p[1]) == id(o[1]) || id(p[0]) == id(o[1]) && id(p[1]) == id(o[0])
 }
 
 func (q *equals) equate(x, y plan.Expr) {

@@ -1,0 +1,8 @@
+-- a key that a condition fixes, in what is left of coalesce
+CREATE TABLE t_f (k0 text NOT NULL, a int, b int, PRIMARY KEY (k0));
+INSERT INTO t_f VALUES
+ ('1', '1', '1'),
+ ('2', '1', '2'),
+ ('3', '3', '2');
+-- ask simple
+SELECT a, count(*) FROM t_f WHERE coalesce(null, a = 1) GROUP BY ROLLUP (a) ORDER BY a NULLS FIRST;
