@@ -116,7 +116,7 @@ func randomStream(seed, n uint64) *stream {
 func (g *generator) readOn() {
 	others := []string{"SET DateStyle = 'German'", "SET LOCAL DateStyle = 'SQL, DMY'", "RESET DateStyle", "SET TimeZone = 'GMT'", "SELECT 1", "SAVEPOINT s",
 		"ROLLBACK TO s", "SELECT 1/0", "SELECT count(*) FROM fact", "CLOSE p", "COMMIT",
-		"FETCH 2 FROM p", "FETCH 0 FROM p", "MOVE 1 IN p", "FETCH ALL FROM \"p\"", "SELECT cursor_to_xml('p', 1, false, false, '')", "DELETE FROM dim WHERE CURRENT OF p",
+		"FETCH 2 FROM p", "FETCH 0 FROM p", "MOVE 1 IN p", "FETCH ALL FROM \"p\"", "SELECT cursor_to_xml('p', 1, false, false, '')", "UPDATE dim SET name = name WHERE CURRENT OF p",
 		"DECLARE p CURSOR FOR SELECT g FROM dim ORDER BY g", "CLOSE p; DECLARE p CURSOR FOR SELECT g FROM dim ORDER BY g", "COMMIT; BEGIN; DECLARE p CURSOR FOR VALUES (7), (8), (9)",
 		"DO $$DECLARE c refcursor := 'p'; BEGIN CLOSE c; OPEN c FOR SELECT g FROM dim ORDER BY g; END$$"}
 	g.send(&pgproto3.Query{String: "BEGIN"})
