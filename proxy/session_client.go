@@ -186,14 +186,14 @@ func (s *session) beginBatch() { s.batch = batch{sent: s.queue.sent, bound: s.qu
 // relayQuery lets a simple Query pass.
 func (s *session) relayQuery() action {
 	s.wrap.uncancelled()
-	s.setView("", nil)
+	change := s.setView("", nil) // unless the server ignores the Query
 	s.known.forgetStatement("")
 	s.known.forgetPortal("")
+	k := replyQuery
 	if s.wrap.stage == wrapOpen {
-		s.queue.push(replyQuery | replyHeld)
-	} else {
-		s.queue.push(replyQuery)
+		k |= replyHeld
 	}
+	s.pushView(k, change)
 	if s.sent++; s.inBatch {
 		s.batchedQuery = s.sent
 	}
@@ -253,7 +253,6 @@ func (s *session) query(message []byte, before *[]byte) action {
 		}
 		s.known.forgetStatement("")
 		s.known.forgetPortal("")
-		s.setView("", nil)
 		*before = s.ask(d.View(), "", nil, *before)
 		return swallow
 	case route == engine.RouteForward:

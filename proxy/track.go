@@ -102,9 +102,14 @@ func (q *replies) attach(r ref) {
 // timed has the newest entry, an execution that is forwarded, timed since sent; not where
 // that is zero.
 func (q *replies) timed(d engine.Decision, sent time.Time) {
-	if !sent.IsZero() {
-		q.attach(ref{forwarded: d, sent: sent})
+	if sent.IsZero() {
+		return
 	}
+	if q.kinds[len(q.kinds)-1]&replyRef == 0 {
+		q.attach(ref{})
+	}
+	r := &q.refs[len(q.refs)-1]
+	r.forwarded, r.sent = d, sent
 }
 
 // completed ends the timing of the oldest entry, if there is one. ok is false where the

@@ -187,7 +187,7 @@ func (s *session) askedRights() {
 	b = appendExecute(b, "", 0)
 	b = appendNamed(b, wire.Close, 'P', "")
 	b = appendNamed(b, wire.Close, 'S', "")
-	s.own(replyParse)
+	s.pushView(replyParse|replyOwn, s.setView("", nil))
 	s.own(replyBind)
 	s.queue.pushRef(replyPortal, ref{query: true})
 	s.queue.push(replyExecute)
