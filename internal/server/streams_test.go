@@ -389,6 +389,11 @@ func (k *streamStack) difference(s *stream, way int) string {
 			k.refused.Add(1)
 			return "" // an error instead of rows of another place: the rest is another session's
 		}
+		if strings.Contains(at(want), " CXX000 ") {
+			// An internal error of the server's, which has lost its own transaction's state: in 18 by
+			// a Query amid a batch of portals that it has run.
+			return ""
+		}
 		if at(want) != at(got) {
 			return fmt.Sprintf("message %d: %.1000s\n   direct: %.1000s", i+1, at(got), at(want))
 		}
