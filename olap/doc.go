@@ -57,9 +57,9 @@
 // # Cores
 //
 // With Options.Slots no more goroutines compute, over all queries, than there are slots
-// (slots.go), and of eight slots one stays free while there are several. An execution begins with one, has more while nobody waits, looks after each
-// segment whether others do, and has none while it waits: for its other goroutines, for a
-// shared scan, for a device.
+// (slots.go), and of eight slots one stays free while there are several. An execution begins
+// with one, has more while nobody waits, looks after each segment whether others do, and has
+// none while it waits: for its other goroutines, for a shared scan, for a device.
 //
 // Nor do more executions scan than two a slot, of each order of magnitude of estimated work
 // (admission.go): the others wait in the order in which they came, with their lookups but

@@ -100,7 +100,7 @@ func (s *Slots) enter(t *turn) {
 	if !t.scan {
 		s.executions++
 	}
-	s.look()
+	s.noteIdle()
 }
 
 func (s *Slots) end(t *turn) {
@@ -110,7 +110,7 @@ func (s *Slots) end(t *turn) {
 	if !t.scan {
 		s.executions--
 	}
-	s.give()
+	s.serve()
 }
 
 // acquire waits for a slot. On its return the caller has one, also where the context has
@@ -162,12 +162,12 @@ func (s *Slots) release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.free++
-	s.give()
+	s.serve()
 }
 
-// give, look, take and remove are called with the lock held. give has those who wait have what
+// serve, noteIdle, take and remove are called with the lock held. serve has those who wait have what
 // is available.
-func (s *Slots) give() {
+func (s *Slots) serve() {
 	for s.available() && len(s.queue) > 0 {
 		least := 0
 		for i, w := range s.queue {
@@ -180,14 +180,14 @@ func (s *Slots) give() {
 		s.take()
 		close(w.ready)
 	}
-	s.look()
+	s.noteIdle()
 }
 
-func (s *Slots) look() { s.idle.Store(s.available() && len(s.queue) == 0) }
+func (s *Slots) noteIdle() { s.idle.Store(s.available() && len(s.queue) == 0) }
 
 func (s *Slots) take() {
 	s.free--
-	s.look()
+	s.noteIdle()
 }
 
 func (s *Slots) remove(i int) {

@@ -144,7 +144,7 @@ func (a *analyzer) equatedBy(cond plan.Expr) (all [][2]plan.Expr) {
 		}
 		for i, x := range c.Args {
 			if x.Type().Kind == vector.Bool && !readsRows(c.Args[1-i]) {
-				all = append(append(all, a.equatedBy(x)...), a.equatedBy(a.not(x))...)
+				all = append(all, equalitiesWithin(x)...)
 			}
 		}
 	case plan.OpAnd, plan.OpCase, plan.OpCoalesce: // of CASE and coalesce one may be left
@@ -188,6 +188,18 @@ func (a *analyzer) equatedBy(cond plan.Expr) (all [][2]plan.Expr) {
 			return a.equatedBy(turned)
 		}
 	}
+	return all
+}
+
+// equalitiesWithin returns the sides of every = and <> in an expression. To tell which of them hold
+// would take both signs of each operand, at each level of a nest: twice the work a level.
+func equalitiesWithin(e plan.Expr) (all [][2]plan.Expr) {
+	plan.Walk(e, func(x plan.Expr) bool {
+		if c, ok := x.(*plan.Call); ok && (c.Op == plan.OpEq || c.Op == plan.OpNe) {
+			all = append(all, [2]plan.Expr{c.Args[0], c.Args[1]})
+		}
+		return true
+	})
 	return all
 }
 
