@@ -57,7 +57,7 @@ func layOut(rows int, builders []binBuilder, alloc Alloc) *Index {
 	return x
 }
 
-// Words are all of the index, as they are written to a checkpoint or sent to a
+// Words are all of the index, as it is kept in memory and sent to a
 // device. They must not be written.
 func (x *Index) Words() []uint64 { return x.words }
 

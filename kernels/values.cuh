@@ -52,7 +52,7 @@ PGACCEL_INLINE int32_t checked_mod32(int32_t a, int32_t b, bool &bad)
 	return b == 0 || b == -1 ? 0 : a % b;
 }
 
-// float_key is compress.FloatKey: NaN above all and equal to every NaN, -0 equal to +0.
+// float_key is vector.FloatKey: NaN above all and equal to every NaN, -0 equal to +0.
 PGACCEL_INLINE int64_t float_key(int64_t bits)
 {
 	const int64_t magnitude = bits & 0x7fffffffffffffffll;

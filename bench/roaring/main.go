@@ -23,7 +23,7 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 
 	"pgaccel/bitmapidx"
-	"pgaccel/bitmapidx/wahdata"
+	"pgaccel/papers/wahdata"
 )
 
 // line is what is printed. Times are medians of all pairs or of the query.

@@ -18,6 +18,8 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
+	"pgaccel/internal/flags"
+	"pgaccel/internal/inspect"
 	"pgaccel/internal/processors"
 	"pgaccel/internal/server"
 	"pgaccel/replica"
@@ -39,14 +41,14 @@ file that --config names.`,
 		},
 	}
 	cmd.PersistentFlags().String("config", "", "YAML file with flags' values (env PGACCEL_CONFIG)")
-	cmd.AddCommand(serveCommand(), checkCommand(), demoCommand(), benchCommand(), ssbgenCommand(), versionCommand())
+	cmd.AddCommand(serveCommand(), checkCommand(), inspectCommand(), versionCommand())
 	return cmd
 }
 
 func serveCommand() *cobra.Command {
 	var cfg server.Config
 	var logFormat, logLevel, passwordFile string
-	var memory, queryMemory, retained, deviceMemory byteSize
+	var memory, queryMemory, retained, deviceMemory flags.ByteSize
 	var shadow share
 	cmd := &cobra.Command{
 		Use:   "serve",
@@ -79,6 +81,7 @@ func serveCommand() *cobra.Command {
 				debug.SetMemoryLimit(cfg.GoMemoryLimit())
 			}
 			server.CollectRarely()
+			processors.LongSlices()
 			processors.Spare()
 			s, err := server.Start(cmd.Context(), cfg)
 			if err != nil {
@@ -247,6 +250,31 @@ func checkCommand() *cobra.Command {
 	cmd.Flags().StringSliceVar(&patterns, "accelerate", []string{"public.*"}, "tables to copy")
 	cmd.Flags().StringVar(&certificate, "tls-cert", "", "the certificate file that serve is given, if any: what logins it allows")
 	return cmd
+}
+
+func inspectCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "inspect PATH...",
+		Short: "Say what a data directory or one of its files holds; nothing is changed",
+		Long: `inspect reads a folder of --data-dir, or files of it (s<n> segments, d<n> dictionaries, l<n> live rows), and
+prints what is in them. It needs no server, takes no lock and writes nothing: a pgaccel may be using the folder.
+Damage is said with file and offset, and the exit status is 1. Of a folder the files' sizes are checked; a file
+that is named is read in full, its checksum included.`,
+		Args: cobra.MinimumNArgs(1),
+		Example: `  pgaccel inspect /var/lib/pgaccel
+  pgaccel inspect /var/lib/pgaccel/s1
+  pgaccel inspect /var/lib/pgaccel/[sdl][0-9]*`,
+		RunE: func(cmd *cobra.Command, paths []string) error {
+			var damage []error
+			for i, path := range paths {
+				if i > 0 {
+					fmt.Fprintln(cmd.OutOrStdout())
+				}
+				damage = append(damage, inspect.Path(cmd.OutOrStdout(), path))
+			}
+			return errors.Join(damage...)
+		},
+	}
 }
 
 func versionCommand() *cobra.Command {

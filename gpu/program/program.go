@@ -51,7 +51,7 @@ const (
 	OpCase      // when1, then1, ..., else
 	OpCoalesce
 	OpTable    // Query.Tables[Index], by argument; see Table
-	OpFloatKey // the bits of a float64 as an integer in the order of floats: compress.FloatKey
+	OpFloatKey // the bits of a float64 as an integer in the order of floats: vector.FloatKey
 	OpIn       // argument in the sorted Query.Sets[Index]; null where the argument is
 	OpNeg      // 0 - a; Checked as OpSub
 	OpAbs      // Checked as OpSub

@@ -8,6 +8,7 @@ import (
 	"unsafe"
 
 	"pgaccel/compress"
+	"pgaccel/vector"
 )
 
 // Reference computes a query a row at a time. Lookups that are to be built are built first.
@@ -233,7 +234,7 @@ func (r *reference) eval(i int) (v int64, null bool) {
 		r.fault(t.Faults && d.Faults != nil && d.Faults[at] != 0)
 		return d.Values[at], t.Nulls && d.Nulls != nil && d.Nulls[at] != 0
 	case OpFloatKey:
-		return compress.FloatKey(a), anull
+		return vector.FloatKey(a), anull
 	case OpIn:
 		_, found := slices.BinarySearch(r.q.Sets[n.Index], a)
 		return number(found), anull

@@ -82,14 +82,16 @@ func (op Op) arity() (least, most int) {
 		return 1, 1
 	case OpAnd, OpOr, OpCase, OpCoalesce:
 		return 1, 1 << 20
+	case OpAdd, OpSub, OpMul, OpDiv, OpMod, OpEq, OpNe, OpLt, OpLe, OpGt, OpGe, OpDistinct:
+		return 2, 2
 	}
-	return 2, 2
+	return 1, 0 // no operation: no count fits
 }
 
 func (p *Program) checkNode(i int) error {
 	n := &p.Nodes[i]
 	least, most := n.Op.arity()
-	if n.Op > OpAbs || len(n.Args) < least || len(n.Args) > most || n.Op == OpCase && len(n.Args)%2 == 0 {
+	if len(n.Args) < least || len(n.Args) > most || n.Op == OpCase && len(n.Args)%2 == 0 {
 		return fmt.Errorf("operation %d with %d arguments", n.Op, len(n.Args))
 	}
 	for _, a := range n.Args {

@@ -8,7 +8,7 @@ import (
 	"pgaccel/internal/events"
 )
 
-// BIOptions are those of `pgaccel bench bi`. The zero value is the full benchmark over
+// BIOptions are those of `pgaccel-bench bi`. The zero value is the full benchmark over
 // ten million rows.
 type BIOptions struct {
 	RunOptions

@@ -3,7 +3,6 @@ package bench
 import (
 	"bytes"
 	"context"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -19,7 +18,7 @@ func biRun(t *testing.T, duckdb string, serveArgs ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	var out, progress bytes.Buffer
-	o := BIOptions{Rows: 2 * events.RowsMin, RunOptions: RunOptions{Rounds: 2, Runs: 1, DuckDB: duckdb, ServeArgs: serveArgs, Progress: &progress, Bytes: len(serveArgs) == 0}}
+	o := BIOptions{Rows: 2 * events.RowsMin, RunOptions: RunOptions{Binary: self, Rounds: 2, Runs: 1, DuckDB: duckdb, ServeArgs: serveArgs, Progress: &progress, Bytes: len(serveArgs) == 0}}
 	err := BI(ctx, o, &out)
 	if err != nil && out.Len() == 0 {
 		t.Fatalf("%v\n%s", err, progress.String())
@@ -80,10 +79,6 @@ func TestBIJudges(t *testing.T) {
 
 // TestDuckDBJudged has a DuckDB that answers 1 to everything, which no query's answer is.
 func TestDuckDBJudged(t *testing.T) {
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
 	out, err := biRun(t, self, "--fake", "right")
 	if err == nil || strings.Count(err.Error(), "DuckDB's answer is not Postgres'") != len(events.Queries(events.RowsMin)) {
 		t.Errorf("error %v", err)

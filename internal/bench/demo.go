@@ -5,19 +5,18 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
 	"runtime"
 	"time"
 
 	"pgaccel/internal/ssb"
 )
 
-// DemoOptions are those of `pgaccel demo`. The zero value takes about a minute on two
+// DemoOptions are those of `pgaccel-bench demo`. The zero value takes about a minute on two
 // cores.
 type DemoOptions struct {
 	Scale     float64   // scale factor; 0 is 1: 6 million rows, about 1 GB of disk
 	Keep      bool      // keep running until ctx ends
-	Binary    string    // the pgaccel to show; "" is the running program
+	Binary    string    // the pgaccel to show; "" is the one beside this program
 	Listen    string    // pgaccel's address; "" is 127.0.0.1:6432, or a free port where that is taken
 	HTTP      string    // of its metrics and console; "" is 127.0.0.1:8432, or a free port
 	ServeArgs []string  // more flags for `pgaccel serve`
@@ -80,7 +79,7 @@ func (d DemoOptions) run(ctx context.Context, load workload, o RunOptions, out i
 	}
 	if !d.Keep {
 		fmt.Fprintf(out, "To try queries of your own, run it with --keep and connect with psql; to put pgaccel in front of your server:\n\n"+
-			"  %s serve --upstream postgres://user@host:5432/db --accelerate 'public.*'\n", command(o.Binary))
+			"  %s serve --upstream postgres://user@host:5432/db --accelerate 'public.*'\n", o.Binary)
 		return nil
 	}
 	fmt.Fprintf(out, "\nConnect yourself:     %s\nWithout pgaccel:      %s\nWhat it is doing:     http://%s/\nCtrl-C ends both and removes the data.\n",
@@ -99,12 +98,4 @@ func psql(address string) string {
 		return "psql " + address
 	}
 	return fmt.Sprintf("psql -h %s -p %s -U postgres postgres", host, port)
-}
-
-// command is how the user has called us, where that is what runs.
-func command(binary string) string {
-	if self, err := os.Executable(); err == nil && self == binary {
-		return os.Args[0]
-	}
-	return binary
 }

@@ -15,7 +15,7 @@ import (
 	"pgaccel/internal/pgserver"
 )
 
-// FairnessOptions are those of `pgaccel bench fairness`. The zero value is the full
+// FairnessOptions are those of `pgaccel-bench fairness`. The zero value is the full
 // benchmark, some five minutes.
 type FairnessOptions struct {
 	Quick     bool          // about a minute
@@ -24,7 +24,7 @@ type FairnessOptions struct {
 	Rows      int           // of the table; 0 is 4,000,000, or 1,000,000 with Quick
 	Heavy     int           // clients with heavy queries; 0 is 8
 	Clients   int           // of the mixed setting; 0 is 100
-	Binary    string        // the pgaccel to measure; "" is the running program
+	Binary    string        // the pgaccel to measure; "" is the one beside this program
 	ServeArgs []string      // more flags for `pgaccel serve`
 	PGBinDir  string        // folder of initdb and postgres; "" looks for one
 	Progress  io.Writer     // progress lines; nil is standard error
@@ -39,7 +39,7 @@ func (o *FairnessOptions) fill() error {
 	if o.Rounds < 0 || o.Duration < 0 || o.Rows < 0 || o.Heavy < 0 || o.Clients < 0 {
 		return fmt.Errorf("%d rounds of %v, %d rows, %d and %d clients: use positive numbers", o.Rounds, o.Duration, o.Rows, o.Heavy, o.Clients)
 	}
-	return orOurs(&o.Progress, &o.Binary)
+	return orPgaccel(&o.Progress, &o.Binary)
 }
 
 const fairnessSchema = `

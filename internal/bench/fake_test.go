@@ -20,6 +20,15 @@ import (
 	"pgaccel/internal/server"
 )
 
+// self is the test binary, which TestMain makes a pgaccel.
+var self = func() string {
+	path, err := os.Executable()
+	if err != nil {
+		panic(err)
+	}
+	return path
+}()
+
 // TestMain makes the test binary a pgaccel for the benchmarks to start: called as
 // `serve`, it relays to the server and says on /metrics what --fake tells it to say;
 // without --fake it is a real one. Called as bench/duckdb's program it answers every

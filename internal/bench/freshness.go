@@ -19,7 +19,7 @@ import (
 	"pgaccel/internal/pgserver"
 )
 
-// FreshnessOptions are those of `pgaccel bench freshness`. The zero value is the full
+// FreshnessOptions are those of `pgaccel-bench freshness`. The zero value is the full
 // benchmark, some five minutes.
 type FreshnessOptions struct {
 	Quick     bool          // about a minute
@@ -29,7 +29,7 @@ type FreshnessOptions struct {
 	Loads     []string      // which loads to wait beside (idle, own, limited, full); nil is all
 	Scale     int           // of pgbench's tables, 100,000 accounts each; 0 is 10, or 1 with Quick
 	Rows      int           // changed by one statement; 0 is 1,000,000, or 100,000 with Quick
-	Binary    string        // the pgaccel to measure; "" is the running program
+	Binary    string        // the pgaccel to measure; "" is the one beside this program
 	ServeArgs []string      // more flags for `pgaccel serve`
 	PGBinDir  string        // folder of postgres, pgbench and pg_recvlogical; "" looks for one
 	Progress  io.Writer     // progress lines; nil is standard error
@@ -49,7 +49,7 @@ func (o *FreshnessOptions) fill() error {
 			return fmt.Errorf("load %s: use some of %s", l, strings.Join(loadKinds, ", "))
 		}
 	}
-	err := orOurs(&o.Progress, &o.Binary)
+	err := orPgaccel(&o.Progress, &o.Binary)
 	if err == nil && o.PGBinDir == "" {
 		o.PGBinDir, err = pgserver.FindBinDir()
 	}

@@ -15,7 +15,7 @@ func TestFreshnessRuns(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	var out, log bytes.Buffer
-	err := Freshness(ctx, FreshnessOptions{Quick: true, Duration: time.Second, Rows: 5000, Rate: 200, Clients: 2, Loads: []string{"idle", "limited"}, Progress: &log}, &out)
+	err := Freshness(ctx, FreshnessOptions{Binary: self, Quick: true, Duration: time.Second, Rows: 5000, Rate: 200, Clients: 2, Loads: []string{"idle", "limited"}, Progress: &log}, &out)
 	t.Log(out.String())
 	if err != nil {
 		t.Fatalf("%v\n%s", err, log.String())
@@ -36,7 +36,7 @@ func TestFreshnessJudges(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	var out, log bytes.Buffer
-	err := Freshness(ctx, FreshnessOptions{Quick: true, Duration: time.Second, Rows: 1000, Rate: 50, Clients: 1, Loads: []string{"idle"}, ServeArgs: []string{"--fake", "lie"}, Progress: &log}, &out)
+	err := Freshness(ctx, FreshnessOptions{Binary: self, Quick: true, Duration: time.Second, Rows: 1000, Rate: 50, Clients: 1, Loads: []string{"idle"}, ServeArgs: []string{"--fake", "lie"}, Progress: &log}, &out)
 	if err == nil || !strings.Contains(err.Error(), "at the same snapshot") || !strings.Contains(out.String(), "DIFFERENCES") {
 		t.Errorf("%v\n%s", err, log.String())
 	}

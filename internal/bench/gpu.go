@@ -15,7 +15,7 @@ import (
 	"pgaccel/gpu/device"
 )
 
-// GPUOptions are those of `pgaccel bench gpu`. The zero value runs every part at full
+// GPUOptions are those of `pgaccel-bench gpu`. The zero value runs every part at full
 // size on the first CUDA devices there are.
 type GPUOptions struct {
 	Only         []string  // parts of GPUParts; nil is all
@@ -26,7 +26,7 @@ type GPUOptions struct {
 	DeviceWorker string    // program that has the device; "" looks for it
 	Runs         int       // measured runs of each query; 0 is 12, or 2 with Quick
 	Out          string    // FILE: writes FILE.json and FILE.md; "" writes neither
-	Binary       string    // pgaccel, for end-to-end runs; "" is this program
+	Binary       string    // pgaccel, for end-to-end runs; "" is the one beside this program
 	Progress     io.Writer // nil is standard error
 }
 
@@ -46,7 +46,7 @@ func (o *GPUOptions) fill() error {
 			return fmt.Errorf("no part %q: use some of %s", part, strings.Join(GPUParts(), ", "))
 		}
 	}
-	return orOurs(&o.Progress, &o.Binary)
+	return orPgaccel(&o.Progress, &o.Binary)
 }
 
 // gpuRun is a benchmark under way.

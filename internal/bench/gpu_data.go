@@ -31,7 +31,7 @@ type ssbData struct {
 // ssbPlanned is one of the 13 queries with the tables that it reads.
 type ssbPlanned struct {
 	name string
-	q    *plan.Query
+	q    *plan.Star
 	in   olap.Input
 }
 
@@ -225,11 +225,11 @@ func (q *ssbPlanned) onDevice(ctx context.Context, m *gpuManager, caller uint64)
 // plan plans a query over the tables.
 func (d *ssbData) plan(name, sql string) (ssbPlanned, error) {
 	st := pushdown.Plan(sql, nil, d.cat)
-	if st.Query == nil {
+	if st.Star == nil {
 		return ssbPlanned{}, fmt.Errorf("%s is not planned: %w", name, st.Forward)
 	}
-	p := ssbPlanned{name: name, q: st.Query}
-	for _, t := range st.Query.Tables {
+	p := ssbPlanned{name: name, q: st.Star}
+	for _, t := range st.Star.Tables {
 		p.in.Tables = append(p.in.Tables, d.tables[t.Meta.OID])
 	}
 	return p, nil

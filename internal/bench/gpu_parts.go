@@ -6,10 +6,10 @@ import (
 	"strings"
 	"time"
 
-	"pgaccel/gpu/cube"
-	"pgaccel/gpu/rowout"
-	"pgaccel/gpu/tile"
-	"pgaccel/gpu/wah"
+	"pgaccel/papers/gpucube"
+	"pgaccel/papers/rowout"
+	"pgaccel/papers/tile"
+	"pgaccel/papers/wah"
 )
 
 // decode measures the formats by bit width: a column decoded alone, added up or written.
@@ -37,17 +37,17 @@ func (r *gpuRun) decode(ctx context.Context) error {
 
 // cube measures the thesis' aggregation queries in all variants.
 func (r *gpuRun) cube(ctx context.Context) error {
-	o := cube.Options{Rounds: r.Runs, Progress: r.Progress}
+	o := gpucube.Options{Rounds: r.Runs, Progress: r.Progress}
 	if r.Quick {
 		o.BikerCells, o.MachinesCells, o.BaselineCells, o.Limit, o.Progress = 2000, 2000, 2000, time.Hour, nil
-		for _, v := range cube.Variants() {
+		for _, v := range gpucube.Variants() {
 			// Many replicas and child grids are what an emulator is slowest at.
 			if name := v.String(); name == "source/f1" || name == "source/prefilter/f1" || strings.HasPrefix(name, "classes/") || strings.HasSuffix(name, "fixed/sync/f4") {
 				o.Variants = append(o.Variants, v)
 			}
 		}
 	}
-	rows, err := cube.Bench(ctx, r.ex, r.first(), o)
+	rows, err := gpucube.Bench(ctx, r.ex, r.first(), o)
 	t := gpuTable{Part: "cube", Title: "Aggregation of cubes: the thesis' queries in all variants; medians in ms",
 		Columns: []string{"query", "variant", "cells", "targets", "device", "run", "end to end", "runs", "sequential", "sequential / end to end", "over best", "chosen"}, Data: rows}
 	for _, x := range rows {
@@ -65,7 +65,7 @@ func (r *gpuRun) cube(ctx context.Context) error {
 		}
 		t.Rows = append(t.Rows, []any{x.Cube + " " + x.Query, fmt.Sprint(x.Variant), x.Cells, x.Targets, x.DeviceMillis, x.RunMillis, x.EndToEndMillis, x.Rounds, sequential, x.Factor, x.OverBest, mark})
 	}
-	for _, s := range cube.Summarize(rows) {
+	for _, s := range gpucube.Summarize(rows) {
 		t.Notes = append(t.Notes, s.String())
 	}
 	if len(rows) > 0 {

@@ -16,7 +16,7 @@ import (
 	"pgaccel/internal/server"
 )
 
-// gpuReport is what a run of `pgaccel bench gpu` found, as its JSON file has it.
+// gpuReport is what a run of `pgaccel-bench gpu` found, as its JSON file has it.
 type gpuReport struct {
 	Date      string        `json:"date"`
 	Version   string        `json:"pgaccel"`
@@ -171,7 +171,7 @@ func (r *gpuReport) write(file string) error {
 	if len(r.Devices) > 0 {
 		title = r.Devices[0].Name
 	}
-	fmt.Fprintf(&b, "# pgaccel bench gpu: %s\n\n", title)
+	fmt.Fprintf(&b, "# pgaccel-bench gpu: %s\n\n", title)
 	for _, line := range r.head() {
 		fmt.Fprintf(&b, "- %s\n", line)
 	}

@@ -38,7 +38,7 @@ func TestGPU(t *testing.T) {
 		}
 	}
 	for _, part := range []string{"ssb", "coprocessor"} {
-		o := GPUOptions{Quick: true, Runs: 1, Device: "emu", DeviceWorker: worker, Only: []string{part}}
+		o := GPUOptions{Binary: self, Quick: true, Runs: 1, Device: "emu", DeviceWorker: worker, Only: []string{part}}
 		got := interruptedGPU(t, o, part+": q1.3")
 		for _, want := range []string{"q1.2 ", "INCOMPLETE: q1.3", "INTERRUPTED in part " + part} {
 			if !strings.Contains(got, want) {
@@ -91,7 +91,7 @@ func TestGPURefuses(t *testing.T) {
 		"that is no device":         {Device: "cpu"},
 		"no such file or directory": {Device: "emu", DeviceWorker: "/nonexistent/worker"},
 	} {
-		o.Progress = io.Discard
+		o.Progress, o.Binary = io.Discard, self
 		if err := GPU(t.Context(), o, io.Discard); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want %q", o, err, want)
 		}

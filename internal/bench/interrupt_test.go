@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -77,12 +76,8 @@ func interruptedRun(t *testing.T, fake string, calls int, run func(context.Conte
 		return nil
 	}
 	load.write = func(context.Context, string, io.Writer) error { return nil }
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
 	var out, log bytes.Buffer
-	err = run(ctx, load, RunOptions{Rounds: 3, Runs: 1, Binary: self, ServeArgs: []string{"--fake", fake}, Progress: &log}, &out)
+	err := run(ctx, load, RunOptions{Rounds: 3, Runs: 1, Binary: self, ServeArgs: []string{"--fake", fake}, Progress: &log}, &out)
 	if limited.Err() != nil {
 		t.Fatalf("%v: %s", limited.Err(), log.String())
 	}
@@ -134,7 +129,7 @@ func TestInterruptedFreshness(t *testing.T) {
 	defer interrupt()
 	var out bytes.Buffer
 	log := &watchedLog{after: "beside idle: ", then: interrupt}
-	err := Freshness(ctx, FreshnessOptions{Quick: true, Duration: time.Second, Rows: 1000, Rate: 50, Clients: 1, Loads: []string{"idle", "limited"}, ServeArgs: []string{"--fake", "right"}, Progress: log}, &out)
+	err := Freshness(ctx, FreshnessOptions{Binary: self, Quick: true, Duration: time.Second, Rows: 1000, Rate: 50, Clients: 1, Loads: []string{"idle", "limited"}, ServeArgs: []string{"--fake", "right"}, Progress: log}, &out)
 	if !errors.Is(err, context.Canceled) || !strings.Contains(out.String(), "INTERRUPTED after 1 of 3 loads and 0 of 8 changes") ||
 		!strings.Contains(out.String(), "accelerated") || strings.Contains(out.String(), "Applying changes") {
 		t.Errorf("%v\n%s", err, out.String())

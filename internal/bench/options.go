@@ -1,8 +1,11 @@
 package bench
 
 import (
+	"fmt"
 	"io"
 	"os"
+	"os/exec"
+	"path/filepath"
 )
 
 // orDefault sets an option that was left out.
@@ -16,13 +19,25 @@ func orDefault[T comparable](quick bool, option *T, full, small T) {
 	}
 }
 
-// orOurs sets what was left out to this process' standard error and program.
-func orOurs(progress *io.Writer, binary *string) (err error) {
+// orPgaccel sets what was left out to this process' standard error and the pgaccel beside this
+// program, or on PATH.
+func orPgaccel(progress *io.Writer, binary *string) (err error) {
 	if *progress == nil {
 		*progress = os.Stderr
 	}
-	if *binary == "" {
-		*binary, err = os.Executable()
+	if *binary != "" {
+		return nil
 	}
-	return err
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	*binary = filepath.Join(filepath.Dir(self), "pgaccel")
+	if _, err := os.Stat(*binary); err == nil {
+		return nil
+	}
+	if *binary, err = exec.LookPath("pgaccel"); err != nil {
+		return fmt.Errorf("no program pgaccel beside %s or on PATH: build it by make build", self)
+	}
+	return nil
 }

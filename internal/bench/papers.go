@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// PapersOptions are those of `pgaccel bench papers`. The zero value runs everything at
+// PapersOptions are those of `pgaccel-bench papers`. The zero value runs everything at
 // full size, which takes some minutes.
 type PapersOptions struct {
 	Quick   bool   // small inputs: about half a minute

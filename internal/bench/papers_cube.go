@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"pgaccel/olap/cube"
+	"pgaccel/papers/cube"
 )
 
 // cubeWay is one algorithm of package cube with its options.

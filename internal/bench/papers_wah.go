@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"pgaccel/bitmapidx"
-	"pgaccel/bitmapidx/wahdata"
 	"pgaccel/compress"
+	"pgaccel/papers/wahdata"
 )
 
 // wahBins are the sizes of the papers' range queries.

@@ -15,7 +15,7 @@ import (
 	"pgaccel/internal/pgserver"
 )
 
-// PassthroughOptions are those of `pgaccel bench passthrough`. The zero value is the
+// PassthroughOptions are those of `pgaccel-bench passthrough`. The zero value is the
 // full benchmark, some fifteen minutes.
 type PassthroughOptions struct {
 	Quick     bool          // about a minute
@@ -24,7 +24,7 @@ type PassthroughOptions struct {
 	Scale     int           // 100,000 rows each in the tables of point queries; 0 is 10, or 1 with Quick
 	Rows      int           // rows of the large SELECT and COPY; 0 is 2,000,000, or 400,000 with Quick
 	Idle      int           // idle connections; 0 is 2,000, or 200 with Quick
-	Binary    string        // the pgaccel to measure; "" is the running program
+	Binary    string        // the pgaccel to measure; "" is the one beside this program
 	ServeArgs []string      // more flags for `pgaccel serve`
 	PgBouncer string        // program; "" looks for one, and leaves it out where there is none
 	PGBinDir  string        // folder of initdb and postgres; "" looks for one
@@ -40,7 +40,7 @@ func (o *PassthroughOptions) fill() error {
 	if o.Rounds < 0 || o.Scale < 0 || o.Rows < 0 || o.Idle < 0 || o.Duration < time.Second {
 		return fmt.Errorf("%d rounds of %s, scale %d, %d rows, %d idle connections: use positive numbers and a second at least", o.Rounds, o.Duration, o.Scale, o.Rows, o.Idle)
 	}
-	return orOurs(&o.Progress, &o.Binary)
+	return orPgaccel(&o.Progress, &o.Binary)
 }
 
 // passTarget is one way to the server.

@@ -3,7 +3,6 @@ package bench
 import (
 	"bytes"
 	"context"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -62,15 +61,11 @@ func TestDrainCountsAndSums(t *testing.T) {
 // TestPassthroughRuns runs the whole benchmark, small, through the fake pgaccel of
 // fake_test.go.
 func TestPassthroughRuns(t *testing.T) {
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
 	saved := passCases
 	passCases = []passCase{{"simple", 1}, {"extended", 1}, {"prepared", 2}}
 	defer func() { passCases = saved }()
 	var out, log bytes.Buffer
-	err = Passthrough(context.Background(), PassthroughOptions{Quick: true, Rounds: 1, Rows: 2000, Idle: 10, Binary: self, ServeArgs: []string{"--fake", "forward"}, Progress: &log}, &out)
+	err := Passthrough(context.Background(), PassthroughOptions{Quick: true, Rounds: 1, Rows: 2000, Idle: 10, Binary: self, ServeArgs: []string{"--fake", "forward"}, Progress: &log}, &out)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, log.String())
 	}

@@ -8,7 +8,7 @@ import (
 	"pgaccel/internal/ssb"
 )
 
-// SSBOptions are those of `pgaccel bench ssb`. The zero value is the full benchmark at
+// SSBOptions are those of `pgaccel-bench ssb`. The zero value is the full benchmark at
 // scale factor 1.
 type SSBOptions struct {
 	RunOptions

@@ -18,7 +18,7 @@ func TestSSBJudges(t *testing.T) {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 		defer cancel()
 		var out, progress bytes.Buffer
-		err := SSB(ctx, SSBOptions{Scale: 0.01, RunOptions: RunOptions{Rounds: 2, Runs: 1, ServeArgs: []string{"--fake", fake}, Progress: &progress}}, &out)
+		err := SSB(ctx, SSBOptions{Scale: 0.01, RunOptions: RunOptions{Binary: self, Rounds: 2, Runs: 1, ServeArgs: []string{"--fake", fake}, Progress: &progress}}, &out)
 		if wantErr == "" && err != nil || wantErr != "" && (err == nil || !strings.Contains(err.Error(), wantErr)) {
 			t.Errorf("--fake %s: error %v, want %q\n%s", fake, err, wantErr, progress.String())
 		}
@@ -46,7 +46,7 @@ func TestDemo(t *testing.T) {
 		}
 		return out.Write(p)
 	})
-	if err := Demo(ctx, DemoOptions{Scale: 0.01, Keep: true, ServeArgs: []string{"--fake", "right"}, Progress: io.Discard}, w); err != nil {
+	if err := Demo(ctx, DemoOptions{Binary: self, Scale: 0.01, Keep: true, ServeArgs: []string{"--fake", "right"}, Progress: io.Discard}, w); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"q3.4", "geomean", "psql -h 127.0.0.1 -p ", "pgaccel copied the tables"} {
@@ -66,7 +66,7 @@ func TestInterrupted(t *testing.T) {
 		}
 		return len(p), nil
 	})
-	err := Demo(ctx, DemoOptions{Scale: 100, ServeArgs: []string{"--fake", "right"}, Progress: progress}, io.Discard)
+	err := Demo(ctx, DemoOptions{Binary: self, Scale: 100, ServeArgs: []string{"--fake", "right"}, Progress: progress}, io.Discard)
 	if err != context.Canceled {
 		t.Errorf("error %v", err)
 	}
@@ -78,7 +78,7 @@ func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
 func TestWithoutPostgres(t *testing.T) {
 	t.Setenv("PATH", "")
-	err := SSB(context.Background(), SSBOptions{Scale: 0.01, RunOptions: RunOptions{PGBinDir: t.TempDir(), Progress: io.Discard}}, io.Discard)
+	err := SSB(context.Background(), SSBOptions{Scale: 0.01, RunOptions: RunOptions{Binary: self, PGBinDir: t.TempDir(), Progress: io.Discard}}, io.Discard)
 	if err == nil {
 		t.Error("no error without initdb")
 	}

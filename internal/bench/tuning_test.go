@@ -18,7 +18,7 @@ import (
 )
 
 var (
-	tuneDevice = flag.String("device", "cuda", "as of pgaccel bench gpu")
+	tuneDevice = flag.String("device", "cuda", "as of pgaccel-bench gpu")
 	tuneWorker = flag.String("worker", "", "the program that has the device")
 	tuneScale  = flag.Float64("scale", 20, "scale factor")
 	tuneRuns   = flag.Int("runs", 9, "measured runs of each query")

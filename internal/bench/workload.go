@@ -13,7 +13,7 @@ type RunOptions struct {
 	Rounds    int       // rounds over all queries; 0 is 3, or 1 with Quick
 	Runs      int       // measured runs a query, side and round, after an unmeasured one; 0 is 5, or 3 with Quick
 	Queries   []string  // names of the queries to run; nil is all
-	Binary    string    // the pgaccel to measure; "" is the running program
+	Binary    string    // the pgaccel to measure; "" is the one beside this program
 	ServeArgs []string  // more flags for `pgaccel serve`, such as --workers 1
 	DuckDB    string    // program of bench/duckdb; "" leaves the column out
 	Bytes     bool      // also print the columns' bytes, and by what they are compressed
@@ -27,7 +27,7 @@ func (o *RunOptions) fill() error {
 	if o.Rounds < 0 || o.Runs < 0 {
 		return fmt.Errorf("%d rounds of %d runs: use positive numbers", o.Rounds, o.Runs)
 	}
-	return orOurs(&o.Progress, &o.Binary)
+	return orPgaccel(&o.Progress, &o.Binary)
 }
 
 // workload is what a comparison runs: tables, ways to make them, queries.

@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"pgaccel/kernels"
+	"pgaccel/papers/kernels"
 )
 
 // TestCUDAKernels compiles the sources in the folder PGACCEL_CUDA_SOURCES, which are
