@@ -1,5 +1,22 @@
 package catalog
 
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// ParseLSN reads the text form of a position in the write-ahead log, X/Y in hexadecimal.
+func ParseLSN(s string) (uint64, error) {
+	hi, lo, ok := strings.Cut(s, "/")
+	h, err1 := strconv.ParseUint(hi, 16, 32)
+	l, err2 := strconv.ParseUint(lo, 16, 32)
+	if !ok || err1 != nil || err2 != nil {
+		return 0, fmt.Errorf("not a log position: %q", s)
+	}
+	return h<<32 | l, nil
+}
+
 // Sizes of the headers that begin pages of the write-ahead log
 // (src/include/access/xlog_internal.h).
 const (

@@ -23,3 +23,16 @@ func TestNormalizeLSN(t *testing.T) {
 		t.Errorf("without sizes: %d", got)
 	}
 }
+
+func TestParseLSN(t *testing.T) {
+	for text, want := range map[string]uint64{"0/0": 0, "16/B374D848": 0x16B374D848, "FFFFFFFF/FFFFFFFF": 1<<64 - 1, "a/b": 0xA0000000B} {
+		if got, err := ParseLSN(text); err != nil || got != want {
+			t.Errorf("%q: %X, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{"", "0", "/", "0/", "/0", "0/0/0", "0/0 ", "100000000/0", "0/100000000", "-1/0", "0/x"} {
+		if got, err := ParseLSN(text); err == nil {
+			t.Errorf("%q was taken as %X", text, got)
+		}
+	}
+}

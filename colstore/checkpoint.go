@@ -52,22 +52,49 @@ type Checkpoint struct {
 type SavedTable struct {
 	Meta     *catalog.Table
 	Rows     int64
-	Segments []savedSegment
-	Dicts    []savedFile // by column; zero where there is none
-	Live     savedFile   // zero where all rows of all segments live
+	Segments []SavedSegment
+	Dicts    []SavedFile // by column; zero where there is none
+	Live     SavedFile   // zero where all rows of all segments live
 }
 
-type savedSegment struct {
-	File savedFile
+// SavedSegment is one segment of a saved table.
+type SavedSegment struct {
+	File SavedFile
 	Rows int
 	Part uint32 // leaf partition
-	Live bool   // it has a bitmap in Live, rows bits rounded up to words
+	Live bool   // it has a bitmap in SavedTable.Live, rows bits rounded up to words
 }
 
-// savedFile names a file and its size in bytes.
-type savedFile struct {
+// SavedFile names a file and its size in bytes.
+type SavedFile struct {
 	Number int
 	Size   int64
+}
+
+// The kinds of a checkpoint's files: the first letters of their names.
+const (
+	kindSegment = 's'
+	kindDict    = 'd'
+	kindLive    = 'l'
+)
+
+func (f SavedFile) name(kind byte) string { return fmt.Sprintf("%c%d", kind, f.Number) }
+
+// Files returns the sizes of the table's files, in bytes, by their names.
+func (t *SavedTable) Files() map[string]int64 {
+	files := map[string]int64{}
+	for _, s := range t.Segments {
+		files[s.File.name(kindSegment)] = s.File.Size
+	}
+	for _, f := range t.Dicts {
+		if f.Size > 0 {
+			files[f.name(kindDict)] = f.Size
+		}
+	}
+	if t.Live.Size > 0 {
+		files[t.Live.name(kindLive)] = t.Live.Size
+	}
+	return files
 }
 
 const checkpointFormat = 1
@@ -91,7 +118,7 @@ type Disk struct {
 	// segments and dicts know the files of what has been saved or loaded: segments by
 	// their first column's data, which is never used for another segment while it is
 	// a key here; dictionaries by column, with their length.
-	segments map[compress.Column]savedFile
+	segments map[compress.Column]SavedFile
 	dicts    map[dictKey]savedDict
 	// writeFile is writeSynced; tests make it fail.
 	writeFile func(name string, b []byte) error
@@ -103,7 +130,7 @@ type dictKey struct {
 }
 
 type savedDict struct {
-	file   savedFile
+	file   SavedFile
 	length int
 	source *dictionary // one of a new copy has other codes
 }
@@ -123,7 +150,7 @@ func OpenDisk(dir string) (*Disk, error) {
 		lock.Close()
 		return nil, fmt.Errorf("%s is in use by another pgaccel: %w", dir, err)
 	}
-	d := &Disk{dir: dir, lock: lock, segments: map[compress.Column]savedFile{}, dicts: map[dictKey]savedDict{}, writeFile: writeSynced}
+	d := &Disk{dir: dir, lock: lock, segments: map[compress.Column]SavedFile{}, dicts: map[dictKey]savedDict{}, writeFile: writeSynced}
 	if err := d.look(); err != nil {
 		lock.Close()
 		return nil, err
@@ -139,7 +166,7 @@ func (d *Disk) look() (err error) {
 	}
 	d.noted = strings.TrimSpace(string(name))
 	d.instance = d.noted
-	d.last, err = d.readManifest()
+	d.last, err = ReadCheckpoint(d.dir)
 	switch {
 	case err == nil:
 		d.instance = d.last.Instance
@@ -170,7 +197,7 @@ func (d *Disk) look() (err error) {
 // manifest's.
 func ours(name string) bool {
 	_, err := strconv.ParseUint(name[1:], 10, 63)
-	return err == nil && strings.IndexByte("sdl", name[0]) >= 0
+	return err == nil && (name[0] == kindSegment || name[0] == kindDict || name[0] == kindLive)
 }
 
 // Damage returns what was wrong with the folder when it was opened, so that there was
@@ -218,12 +245,13 @@ func (d *Disk) Forget() error {
 	return nil
 }
 
-func (d *Disk) path(kind byte, number int) string {
-	return filepath.Join(d.dir, fmt.Sprintf("%c%d", kind, number))
-}
+func (d *Disk) path(kind byte, f SavedFile) string { return filepath.Join(d.dir, f.name(kind)) }
 
-func (d *Disk) readManifest() (*Checkpoint, error) {
-	b, err := os.ReadFile(filepath.Join(d.dir, "manifest"))
+// ReadCheckpoint returns the checkpoint of a folder, for who only looks: it takes and
+// writes nothing. Where a pgaccel uses the folder, files that the checkpoint names are
+// removed once there is a newer one.
+func ReadCheckpoint(dir string) (*Checkpoint, error) {
+	b, err := os.ReadFile(filepath.Join(dir, "manifest"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%w: %w", ErrNoCheckpoint, err)
 	} else if err != nil {
@@ -259,7 +287,7 @@ func (d *Disk) Save(c *Checkpoint, tables []*Table) (err error) {
 	if err = d.setInstance(c.Instance); err != nil {
 		return err
 	}
-	segments, dicts := map[compress.Column]savedFile{}, map[dictKey]savedDict{}
+	segments, dicts := map[compress.Column]SavedFile{}, map[dictKey]savedDict{}
 	for _, t := range tables {
 		saved, err := d.saveTable(c, t, segments, dicts)
 		if err != nil {
@@ -290,25 +318,25 @@ func (d *Disk) Save(c *Checkpoint, tables []*Table) (err error) {
 	return nil
 }
 
-func (d *Disk) saveTable(c *Checkpoint, t *Table, segments map[compress.Column]savedFile, dicts map[dictKey]savedDict) (s SavedTable, err error) {
-	s = SavedTable{Meta: t.Meta, Rows: t.Rows, Dicts: make([]savedFile, len(t.Dicts))}
+func (d *Disk) saveTable(c *Checkpoint, t *Table, segments map[compress.Column]SavedFile, dicts map[dictKey]savedDict) (s SavedTable, err error) {
+	s = SavedTable{Meta: t.Meta, Rows: t.Rows, Dicts: make([]SavedFile, len(t.Dicts))}
 	var live []uint64
 	for _, seg := range t.Segments {
 		key := seg.firstData()
 		file, known := d.segments[key]
 		if !known {
-			if file, err = d.write(c, 's', encodeSegment(seg)); err != nil {
+			if file, err = d.write(c, kindSegment, encodeSegment(seg)); err != nil {
 				return s, err
 			}
 		}
 		segments[key] = file
-		s.Segments = append(s.Segments, savedSegment{File: file, Rows: seg.Rows, Part: seg.part, Live: seg.Live != nil})
+		s.Segments = append(s.Segments, SavedSegment{File: file, Rows: seg.Rows, Part: seg.part, Live: seg.Live != nil})
 		if seg.Live != nil {
 			live = append(live, seg.Live[:(seg.Rows+63)/64]...)
 		}
 	}
 	if len(live) > 0 {
-		if s.Live, err = d.write(c, 'l', sealed(bytesOf(live))); err != nil {
+		if s.Live, err = d.write(c, kindLive, sealed(bytesOf(live))); err != nil {
 			return s, err
 		}
 	}
@@ -319,7 +347,7 @@ func (d *Disk) saveTable(c *Checkpoint, t *Table, segments map[compress.Column]s
 		key := dictKey{t.Meta.OID, i}
 		was, known := d.dicts[key]
 		if !known || was.length != dict.Len() || was.source != dict.source {
-			if was.file, err = d.write(c, 'd', encodeDict(dict)); err != nil {
+			if was.file, err = d.write(c, kindDict, encodeDict(dict)); err != nil {
 				return s, err
 			}
 			was.length, was.source = dict.Len(), dict.source
@@ -341,10 +369,10 @@ func (s *Segment) firstData() compress.Column {
 }
 
 // write writes a new file, synced.
-func (d *Disk) write(c *Checkpoint, kind byte, b []byte) (savedFile, error) {
-	f := savedFile{c.Next, int64(len(b))}
+func (d *Disk) write(c *Checkpoint, kind byte, b []byte) (SavedFile, error) {
+	f := SavedFile{c.Next, int64(len(b))}
 	c.Next++
-	return f, d.writeFile(d.path(kind, f.Number), b)
+	return f, d.writeFile(d.path(kind, f), b)
 }
 
 func writeSynced(name string, b []byte) error {
@@ -368,16 +396,11 @@ func (d *Disk) syncDir() error {
 // now can be the next time.
 func (d *Disk) sweep() {
 	keep := map[string]bool{"lock": true, "manifest": true}
-	name := func(kind byte, f savedFile) { keep[filepath.Base(d.path(kind, f.Number))] = true }
 	if d.last != nil {
-		for _, t := range d.last.Tables {
-			for _, s := range t.Segments {
-				name('s', s.File)
+		for i := range d.last.Tables {
+			for name := range d.last.Tables[i].Files() {
+				keep[name] = true
 			}
-			for _, f := range t.Dicts {
-				name('d', f)
-			}
-			name('l', t.Live)
 		}
 	}
 	entries, err := os.ReadDir(d.dir)

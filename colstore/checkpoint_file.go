@@ -11,7 +11,7 @@ import (
 	"pgaccel/compress"
 )
 
-// The files of a checkpoint, little-endian:
+// The files of a checkpoint, little-endian (docs/format.md has examples):
 //
 //	segment     "PGACSEG1" | uint32 columns | uint32 rows | columns x entry | pieces | CRC-32C of all before
 //	entry       uint64 data at, bytes | uint64 nulls at, bytes | int64 min, max | uint64 nulls, 0
@@ -20,10 +20,43 @@ import (
 //	dictionary  "PGACDIC1" | uint64 strings | strings x uint32 length | bytes | CRC-32C
 //	live        bitmaps, one after the other | CRC-32C
 const (
-	segmentMagic = "PGACSEG1"
+	segmentMagic = "PGACSEG1" // the last byte is the version
 	dictMagic    = "PGACDIC1"
+	magicBytes   = len(segmentMagic)
+	headerBytes  = 16 // magic and counts, of segments and dictionaries
 	entryBytes   = 64
+	sealBytes    = 4
 )
+
+// columnEntry is a column's entry in a segment's file.
+type columnEntry struct {
+	data, nulls place
+	min, max    int64
+	nullCount   int64
+}
+
+// place is where a piece lies in a file: n bytes from at on; n is 0 where there is none.
+type place struct{ at, n uint64 }
+
+// of returns the piece, false where it lies outside of b.
+func (p place) of(b []byte) ([]byte, bool) {
+	if p.at > uint64(len(b)) || p.n > uint64(len(b))-p.at {
+		return nil, false
+	}
+	return b[p.at : p.at+p.n], true
+}
+
+func (c *columnEntry) put(b []byte) {
+	for i, v := range []uint64{c.data.at, c.data.n, c.nulls.at, c.nulls.n, uint64(c.min), uint64(c.max), uint64(c.nullCount), 0} {
+		binary.LittleEndian.PutUint64(b[8*i:], v)
+	}
+}
+
+// entryAt returns the entry of column i of a segment's file, which has it.
+func entryAt(file []byte, i int) columnEntry {
+	word := func(k int) uint64 { return binary.LittleEndian.Uint64(file[headerBytes+entryBytes*i+8*k:]) }
+	return columnEntry{place{word(0), word(1)}, place{word(2), word(3)}, int64(word(4)), int64(word(5)), int64(word(6))}
+}
 
 // sealed appends the checksum.
 func sealed(b []byte) []byte {
@@ -32,11 +65,11 @@ func sealed(b []byte) []byte {
 
 // unseal checks and removes the checksum.
 func unseal(b []byte) ([]byte, error) {
-	if len(b) < 4 {
+	if len(b) < sealBytes {
 		return nil, fmt.Errorf("%w: a file of %d bytes", compress.ErrCorrupt, len(b))
 	}
-	body := b[:len(b)-4]
-	if crc32.Checksum(body, castagnoli) != binary.LittleEndian.Uint32(b[len(b)-4:]) {
+	body := b[:len(b)-sealBytes]
+	if crc32.Checksum(body, castagnoli) != binary.LittleEndian.Uint32(b[len(b)-sealBytes:]) {
 		return nil, fmt.Errorf("%w: checksum", compress.ErrCorrupt)
 	}
 	return body, nil
@@ -56,13 +89,12 @@ func encodeSegment(s *Segment) []byte {
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(s.Columns)))
 	b = binary.LittleEndian.AppendUint32(b, uint32(s.Rows))
 	b = append(b, make([]byte, entryBytes*len(s.Columns))...)
-	piece := func(p []byte) (at, n uint64) {
+	piece := func(p []byte) place {
 		for len(b)%alignment != 0 {
 			b = append(b, 0)
 		}
-		at = uint64(len(b))
 		b = append(b, p...)
-		return at, uint64(len(p))
+		return place{uint64(len(b) - len(p)), uint64(len(p))}
 	}
 	for i := range s.Columns {
 		c := &s.Columns[i]
@@ -77,19 +109,11 @@ func encodeSegment(s *Segment) []byte {
 				return unsafe.Slice((*uint32)(unsafe.Pointer(unsafe.SliceData(make([]uint64, (words+1)/2)))), words)
 			})
 		}
-		var e [entryBytes]byte
-		at, n := piece(compress.Bytes(data))
-		binary.LittleEndian.PutUint64(e[0:], at)
-		binary.LittleEndian.PutUint64(e[8:], n)
+		e := columnEntry{data: piece(compress.Bytes(data)), min: c.Min, max: c.Max, nullCount: int64(c.NullCount)}
 		if c.NullCount > 0 {
-			at, n = piece(bytesOf(c.Nulls[:(s.Rows+63)/64]))
-			binary.LittleEndian.PutUint64(e[16:], at)
-			binary.LittleEndian.PutUint64(e[24:], n)
+			e.nulls = piece(bytesOf(c.Nulls[:(s.Rows+63)/64]))
 		}
-		binary.LittleEndian.PutUint64(e[32:], uint64(c.Min))
-		binary.LittleEndian.PutUint64(e[40:], uint64(c.Max))
-		binary.LittleEndian.PutUint64(e[48:], uint64(c.NullCount))
-		copy(b[16+entryBytes*i:], e[:])
+		e.put(b[headerBytes+entryBytes*i:])
 	}
 	return sealed(b)
 }
@@ -102,34 +126,33 @@ func decodeSegment(file []byte, rows int, text []int, alloc func(int) ([]byte, e
 		return nil, err
 	}
 	corrupt := func(what string) error { return fmt.Errorf("%w: segment: %s", compress.ErrCorrupt, what) }
-	if len(b) < 16 || string(b[:8]) != segmentMagic {
+	if len(b) < headerBytes || string(b[:magicBytes]) != segmentMagic {
 		return nil, corrupt("no segment")
 	}
 	columns := int(binary.LittleEndian.Uint32(b[8:]))
-	if int(binary.LittleEndian.Uint32(b[12:])) != rows || rows <= 0 || columns != len(text) || len(b) < 16+entryBytes*columns {
+	if int(binary.LittleEndian.Uint32(b[12:])) != rows || rows <= 0 || columns != len(text) || len(b) < headerBytes+entryBytes*columns {
 		return nil, corrupt("another shape")
 	}
 	s := &Segment{Rows: rows, Columns: make([]Column, columns)}
-	piece := func(e []byte) ([]byte, error) {
-		at, n := binary.LittleEndian.Uint64(e), binary.LittleEndian.Uint64(e[8:])
-		if at > uint64(len(b)) || n > uint64(len(b))-at {
+	piece := func(p place) ([]byte, error) {
+		from, ok := p.of(b)
+		if !ok {
 			return nil, corrupt("a piece lies outside")
 		}
-		mem, err := alloc(int(n))
+		mem, err := alloc(len(from))
 		if err != nil {
 			return nil, err
 		}
-		copy(mem, b[at:at+n])
-		return mem[:n], nil
+		return mem[:copy(mem, from)], nil
 	}
 	for i := range s.Columns {
-		e := b[16+entryBytes*i:]
-		if binary.LittleEndian.Uint64(e[8:]) == 0 {
+		e := entryAt(b, i)
+		if e.data.n == 0 {
 			continue
 		}
 		c := &s.Columns[i]
 		c.ID = NewID()
-		mem, err := piece(e)
+		mem, err := piece(e.data)
 		if err != nil {
 			return nil, err
 		}
@@ -139,13 +162,12 @@ func decodeSegment(file []byte, rows int, text []int, alloc func(int) ([]byte, e
 		if c.Data.Len() != rows {
 			return nil, corrupt("a column of another length")
 		}
-		c.Min, c.Max = int64(binary.LittleEndian.Uint64(e[32:])), int64(binary.LittleEndian.Uint64(e[40:]))
-		c.NullCount = int(binary.LittleEndian.Uint64(e[48:]))
+		c.Min, c.Max, c.NullCount = e.min, e.max, int(e.nullCount)
 		if c.NullCount < 0 || c.NullCount > rows || text[i] >= 0 && c.Min <= c.Max && (c.Min < 0 || c.Max >= int64(text[i])) {
 			return nil, corrupt("bounds")
 		}
 		if c.NullCount > 0 {
-			if mem, err = piece(e[16:]); err != nil {
+			if mem, err = piece(e.nulls); err != nil {
 				return nil, err
 			}
 			if len(mem) != (rows+63)/64*8 {
@@ -177,14 +199,14 @@ func decodeDict(file []byte, d *dictionary) error {
 		return err
 	}
 	corrupt := fmt.Errorf("%w: dictionary", compress.ErrCorrupt)
-	if len(b) < 16 || string(b[:8]) != dictMagic {
+	if len(b) < headerBytes || string(b[:magicBytes]) != dictMagic {
 		return corrupt
 	}
 	n := binary.LittleEndian.Uint64(b[8:])
-	if n > uint64(len(b)-16)/4 {
+	if n > uint64(len(b)-headerBytes)/4 {
 		return corrupt
 	}
-	lengths, text := b[16:16+4*n], b[16+4*n:]
+	lengths, text := b[headerBytes:headerBytes+4*n], b[headerBytes+4*n:]
 	for code := range uint32(n) {
 		size := binary.LittleEndian.Uint32(lengths[4*code:])
 		if uint64(size) > uint64(len(text)) {
@@ -219,7 +241,7 @@ func (d *Disk) LoadTable(s *Store, saved *SavedTable) (t *Table, err error) {
 		if dict == nil {
 			continue
 		}
-		file, err := d.read('d', saved.Dicts[i])
+		file, err := d.read(kindDict, saved.Dicts[i])
 		if err != nil {
 			return nil, err
 		}
@@ -233,7 +255,7 @@ func (d *Disk) LoadTable(s *Store, saved *SavedTable) (t *Table, err error) {
 	}
 	var live []byte
 	if saved.Live.Size > 0 {
-		if live, err = d.read('l', saved.Live); err == nil {
+		if live, err = d.read(kindLive, saved.Live); err == nil {
 			live, err = unseal(live)
 		}
 		if err != nil {
@@ -241,7 +263,7 @@ func (d *Disk) LoadTable(s *Store, saved *SavedTable) (t *Table, err error) {
 		}
 	}
 	for _, f := range saved.Segments {
-		file, err := d.read('s', f.File)
+		file, err := d.read(kindSegment, f.File)
 		if err != nil {
 			return nil, err
 		}
@@ -285,10 +307,10 @@ func (d *Disk) LoadTable(s *Store, saved *SavedTable) (t *Table, err error) {
 	return t, nil
 }
 
-func (d *Disk) read(kind byte, f savedFile) ([]byte, error) {
-	b, err := os.ReadFile(d.path(kind, f.Number))
+func (d *Disk) read(kind byte, f SavedFile) ([]byte, error) {
+	b, err := os.ReadFile(d.path(kind, f))
 	if err == nil && int64(len(b)) != f.Size {
-		err = fmt.Errorf("%w: %c%d has %d bytes, not %d", compress.ErrCorrupt, kind, f.Number, len(b), f.Size)
+		err = fmt.Errorf("%w: %s has %d bytes, not %d", compress.ErrCorrupt, f.name(kind), len(b), f.Size)
 	}
 	return b, err
 }

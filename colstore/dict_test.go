@@ -56,6 +56,12 @@ func TestDictWriters(t *testing.T) {
 	mustPanic(t, "At", func() { d.At(-1) })
 	mustPanic(t, "SetRanks", func() { d.SetRanks(make([]int32, 3)) })
 	d.release()
+	nothingLost(t, a)
+}
+
+// nothingLost asserts that all of the arena's memory has been given back.
+func nothingLost(t *testing.T, a *arena) {
+	t.Helper()
 	if used, _ := a.usage(); used != 0 {
 		t.Errorf("%d bytes lost", used)
 	}
@@ -125,9 +131,7 @@ func TestDictLoader(t *testing.T) {
 		d.release()
 		dict.text.release()
 		dict.table.release()
-		if used, _ := a.usage(); used != 0 {
-			t.Errorf("%d bytes lost", used)
-		}
+		nothingLost(t, a)
 		a.close()
 	}
 }
@@ -160,9 +164,7 @@ func TestDictLoaderMemory(t *testing.T) {
 		wg.Wait()
 		dict.text.release()
 		dict.table.release()
-		if used, _ := a.usage(); used != 0 {
-			t.Errorf("%d bytes lost", used)
-		}
+		nothingLost(t, a)
 		a.close()
 	}
 }

@@ -472,7 +472,7 @@ func zoneOf(values []int64, nulls []uint64, some, float bool) zone {
 			continue
 		}
 		if float {
-			v = compress.FloatKey(v)
+			v = vector.FloatKey(v)
 		}
 		z.lo, z.hi = min(z.lo, v), max(z.hi, v)
 	}

@@ -188,7 +188,7 @@ func check(t testing.TB, table *Table, rows []row) {
 					if uint64(v) != math.Float64bits(want) {
 						t.Fatalf("segment %d row %d: %x, want %v", s, k, v, want)
 					}
-					v = compress.FloatKey(v)
+					v = vector.FloatKey(v)
 				case string:
 					d := table.Dicts[i]
 					if got := d.At(v); got != want {

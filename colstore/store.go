@@ -13,6 +13,9 @@ import (
 	"pgaccel/compress"
 )
 
+// segmentRowsMax is what the 16 bits of an address hold; see the package comment.
+const segmentRowsMax = 1 << 16
+
 // Options are a store's settings.
 type Options struct {
 	// MemoryLimit is the most bytes of column memory (columns, null bitmaps,
@@ -103,9 +106,9 @@ func New(o Options) *Store {
 		o.MemoryLimit = 8 << 30
 	}
 	if o.SegmentRows == 0 {
-		o.SegmentRows = 65536
+		o.SegmentRows = segmentRowsMax
 	}
-	if o.SegmentRows%1024 != 0 || o.SegmentRows < 0 || o.SegmentRows > 65536 || o.MemoryLimit < 0 {
+	if o.SegmentRows%1024 != 0 || o.SegmentRows < 0 || o.SegmentRows > segmentRowsMax || o.MemoryLimit < 0 {
 		panic(fmt.Sprintf("BUG: store of %d bytes in segments of %d rows", o.MemoryLimit, o.SegmentRows))
 	}
 	s := &Store{segmentRows: o.SegmentRows, codec: o.Codec, tables: map[uint32]*published{}}

@@ -117,7 +117,7 @@ type Column struct {
 	Nulls     []uint64
 	NullCount int
 	// Min and Max bound the values of all rows that are not null, exactly, in the
-	// order of the representation; of compress.FloatKey(bits) for floats, of codes
+	// order of the representation; of vector.FloatKey(bits) for floats, of codes
 	// for text. Min > Max where every row is null.
 	Min, Max int64
 }

@@ -5,8 +5,8 @@ import (
 	"hash/maphash"
 	"slices"
 
-	"pgaccel/compress"
 	"pgaccel/internal/invariant"
+	"pgaccel/vector"
 )
 
 // Insert adds a row to a part (a leaf partition's OID; the table's own where it is
@@ -187,7 +187,7 @@ func (seg *segment) put(i int, v int64, null, float bool) {
 	}
 	values[seg.n] = v
 	if float {
-		v = compress.FloatKey(v)
+		v = vector.FloatKey(v)
 	}
 	z.lo, z.hi = min(z.lo, v), max(z.hi, v)
 }

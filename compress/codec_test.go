@@ -386,27 +386,6 @@ func TestChooser(t *testing.T) {
 	}
 }
 
-func TestFloatKey(t *testing.T) {
-	nan2 := math.Float64frombits(0xfff8000000000123)
-	order := []float64{math.Inf(-1), -math.MaxFloat64, -1.5, -math.SmallestNonzeroFloat64, 0,
-		math.SmallestNonzeroFloat64, 1, 1.5, math.MaxFloat64, math.Inf(1), math.NaN()}
-	key := func(f float64) int64 { return FloatKey(int64(math.Float64bits(f))) }
-	for i := 1; i < len(order); i++ {
-		if key(order[i-1]) >= key(order[i]) {
-			t.Errorf("key(%v) >= key(%v)", order[i-1], order[i])
-		}
-	}
-	if key(math.Copysign(0, -1)) != key(0) || key(nan2) != key(math.NaN()) {
-		t.Error("-0 or NaN have several keys")
-	}
-	for _, f := range order {
-		back := math.Float64frombits(uint64(FloatBits(key(f))))
-		if back != f && !(math.IsNaN(f) && math.IsNaN(back)) {
-			t.Errorf("FloatBits(FloatKey(%v)) = %v", f, back)
-		}
-	}
-}
-
 // TestPlain: a column over values that lie elsewhere reads as an encoded one, and is
 // stored as one.
 func TestPlain(t *testing.T) {

@@ -88,8 +88,11 @@ func Parse(words []uint32) (Column, error) {
 	if uintptr(unsafe.Pointer(&words[0]))%8 != 0 {
 		return bad("not 8-byte aligned")
 	}
-	if words[0]>>8 != mark<<8|version {
+	if words[0]>>16 != mark {
 		return bad("begins with %#x", words[0])
+	}
+	if v := words[0] >> 8 & 255; v != version {
+		return bad("format version %d, this pgaccel reads %d", v, version)
 	}
 	n := int(words[1])
 	if n > rowsMax {

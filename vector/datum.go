@@ -29,3 +29,14 @@ func String(s string) Datum { return Datum{Type: TypeOf(Text), Str: s} }
 
 // Float64 returns the value of a Float4 or Float8 Datum.
 func (d Datum) Float64() float64 { return math.Float64frombits(uint64(d.I)) }
+
+// Decimal returns an integer or a numeric, which is not null.
+func (d Datum) Decimal() Decimal {
+	switch {
+	case d.Type.Kind != Numeric:
+		return Decimal{Unscaled: Int128Of(d.I)}
+	case d.Type.Scale == VaryingScale || d.Num != (Decimal{}):
+		return d.Num
+	}
+	return Decimal{Unscaled: Int128Of(d.I), Scale: d.Type.Scale}
+}

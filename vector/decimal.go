@@ -15,42 +15,24 @@ type Decimal struct {
 // AppendText appends the value as Postgres prints it, always with Scale digits
 // after the point.
 func (d Decimal) AppendText(dst []byte) []byte {
-	var digits []byte
-	neg := false
-	if v, ok := d.Unscaled.Int64(); ok && v != -1<<63 {
-		if neg = v < 0; neg {
-			v = -v
-		}
-		var buf [20]byte
-		i := len(buf)
-		for v > 0 || i == len(buf) {
-			i--
-			buf[i] = byte('0' + v%10)
-			v /= 10
-		}
-		digits = buf[i:]
-	} else {
-		s := d.Unscaled.Big().String()
-		if neg = s[0] == '-'; neg {
-			s = s[1:]
-		}
-		digits = []byte(s)
-	}
-	if neg {
+	var buf [MaxDigits]byte
+	digits := d.Unscaled.Digits(&buf)
+	if d.Unscaled.Sign() < 0 {
 		dst = append(dst, '-')
 	}
 	scale := int(d.Scale)
-	if len(digits) <= scale {
-		dst = append(dst, '0', '.')
+	if whole := len(digits) - scale; whole > 0 {
+		dst = append(dst, digits[:whole]...)
+		digits = digits[whole:]
+	} else {
+		dst = append(dst, '0')
+	}
+	if scale > 0 {
+		dst = append(dst, '.')
 		for i := len(digits); i < scale; i++ {
 			dst = append(dst, '0')
 		}
-		return append(dst, digits...)
-	}
-	dst = append(dst, digits[:len(digits)-scale]...)
-	if scale > 0 {
-		dst = append(dst, '.')
-		dst = append(dst, digits[len(digits)-scale:]...)
+		dst = append(dst, digits...)
 	}
 	return dst
 }

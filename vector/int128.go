@@ -96,3 +96,36 @@ func Int128FromBig(b *big.Int) (Int128, bool) {
 	}
 	return v, true
 }
+
+// MaxDigits bounds the decimal digits of an Int128.
+const MaxDigits = 40
+
+// Digits writes the decimal digits of |a| to the end of buf and returns them without
+// leading zeros: none for zero.
+func (a Int128) Digits(buf *[MaxDigits]byte) []byte {
+	if a.Sign() < 0 {
+		a = a.Neg() // the smallest value stays as it is and is right as unsigned
+	}
+	hi, lo := uint64(a.Hi), a.Lo
+	i := MaxDigits
+	const e18 = 1e18
+	for hi != 0 {
+		var rem uint64
+		hi, rem = hi/e18, hi%e18
+		lo, rem = bits.Div64(rem, lo, e18)
+		for range 18 {
+			i--
+			buf[i] = byte('0' + rem%10)
+			rem /= 10
+		}
+	}
+	for lo > 0 {
+		i--
+		buf[i] = byte('0' + lo%10)
+		lo /= 10
+	}
+	for i < MaxDigits && buf[i] == '0' {
+		i++
+	}
+	return buf[i:]
+}

@@ -26,6 +26,9 @@ const (
 var kindNames = [...]string{"invalid", "boolean", "smallint", "integer", "bigint", "numeric", "date",
 	"time", "timestamp", "timestamptz", "real", "double precision", "text", "varchar", "char"}
 
+// Valid reports whether k is one of the kinds that can be held.
+func (k Kind) Valid() bool { return k != Invalid && int(k) < len(kindNames) }
+
 // String returns the SQL name of the kind.
 func (k Kind) String() string {
 	if int(k) < len(kindNames) {

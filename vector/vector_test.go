@@ -1,6 +1,7 @@
 package vector
 
 import (
+	"math"
 	"math/big"
 	"testing"
 )
@@ -65,6 +66,27 @@ func TestInt128AgainstBig(t *testing.T) {
 			if p.Cmp(Int128Of(b)) != want.Cmp(big.NewInt(b)) {
 				t.Errorf("Cmp(%s, %d)", want, b)
 			}
+		}
+	}
+}
+
+func TestFloatKey(t *testing.T) {
+	nan2 := math.Float64frombits(0xfff8000000000123)
+	order := []float64{math.Inf(-1), -math.MaxFloat64, -1.5, -math.SmallestNonzeroFloat64, 0,
+		math.SmallestNonzeroFloat64, 1, 1.5, math.MaxFloat64, math.Inf(1), math.NaN()}
+	key := func(f float64) int64 { return FloatKey(int64(math.Float64bits(f))) }
+	for i := 1; i < len(order); i++ {
+		if key(order[i-1]) >= key(order[i]) {
+			t.Errorf("key(%v) >= key(%v)", order[i-1], order[i])
+		}
+	}
+	if key(math.Copysign(0, -1)) != key(0) || key(nan2) != key(math.NaN()) {
+		t.Error("-0 or NaN have several keys")
+	}
+	for _, f := range order {
+		back := math.Float64frombits(uint64(FloatOfKey(key(f))))
+		if back != f && !(math.IsNaN(f) && math.IsNaN(back)) {
+			t.Errorf("FloatOfKey(FloatKey(%v)) = %v", f, back)
 		}
 	}
 }

@@ -3,8 +3,8 @@ package wire
 import (
 	"encoding/binary"
 	"fmt"
-	"strconv"
 
+	"pgaccel/sqltype"
 	"pgaccel/vector"
 )
 
@@ -41,12 +41,11 @@ const (
 	opFloat8Text
 	opBoolBinary
 	opInt2Binary
-	opInt4Binary
-	opInt8Binary
+	opInt4Binary       // dates, too
+	opInt8Binary       // times, timestamps and doubles, too
 	opIntNumericBinary // an integer that Postgres describes as numeric
 	opNumericBinary
 	opFloat4Binary
-	opFloat8Binary
 )
 
 type rowColumn struct {
@@ -62,7 +61,7 @@ type rowColumn struct {
 // between rows: several goroutines may use one at a time.
 type RowEncoder struct {
 	columns []rowColumn
-	dates   dateFormat
+	dates   sqltype.DateFormat
 }
 
 // NewRowEncoder prepares the encoding of columns. typeOIDs are the result types as
@@ -149,7 +148,7 @@ func chooseOp(c *vector.Column, oid uint32, format int16) (valueOp, error) {
 		}
 	case vector.OIDFloat8:
 		if kind.IsFloat() {
-			return pick(opFloat8Text, opFloat8Binary)
+			return pick(opFloat8Text, opInt8Binary)
 		}
 	case vector.OIDDate:
 		if kind == vector.Date {
@@ -193,7 +192,7 @@ func intsFit(c *vector.Column, width uint) bool {
 }
 
 // checkSettings refuses what the settings make print otherwise than is known here.
-func (e *RowEncoder) checkSettings(op valueOp, c *vector.Column, s TextSettings) (err error) {
+func (e *RowEncoder) checkSettings(op valueOp, c *vector.Column, s TextSettings) error {
 	switch op {
 	case opText:
 		// All client encodings agree on ASCII; the strings here are UTF-8.
@@ -209,14 +208,19 @@ func (e *RowEncoder) checkSettings(op valueOp, c *vector.Column, s TextSettings)
 		if s.ExtraFloatDigits < 1 || s.ExtraFloatDigits > 3 {
 			return fmt.Errorf("extra_float_digits %d", s.ExtraFloatDigits)
 		}
-	case opDateText, opTimestampText:
-		e.dates.style, e.dates.dayFirst, err = parseDateStyle(s.DateStyle)
-	case opTimestampTZText:
-		if e.dates.style, e.dates.dayFirst, err = parseDateStyle(s.DateStyle); err == nil {
-			e.dates.zone, err = zoneAbbreviation(s.TimeZone)
+	case opDateText, opTimestampText, opTimestampTZText:
+		if !e.dates.SetStyle(s.DateStyle) {
+			return fmt.Errorf("DateStyle %q", s.DateStyle)
+		}
+		if op != opTimestampTZText {
+			return nil
+		}
+		var ok bool
+		if e.dates.Zone, ok = sqltype.UTCAbbreviation(s.TimeZone); !ok {
+			return fmt.Errorf("TimeZone %q", s.TimeZone)
 		}
 	}
-	return err
+	return nil
 }
 
 // IsASCII reports whether s means the same in every client encoding.
@@ -247,43 +251,39 @@ func (e *RowEncoder) Append(dst []byte, row int) []byte {
 		case opText:
 			dst = append(dst, c.strs[row]...)
 		case opBoolText:
-			if c.ints[row] != 0 {
-				dst = append(dst, 't')
-			} else {
-				dst = append(dst, 'f')
-			}
+			dst = sqltype.AppendBool(dst, c.ints[row])
 		case opIntText:
-			dst = strconv.AppendInt(dst, c.ints[row], 10)
+			dst = sqltype.AppendInt(dst, c.ints[row])
 		case opNumericText:
-			dst = appendNumericText(dst, c.decimals[row])
+			dst = c.decimals[row].AppendText(dst)
 		case opDateText:
-			dst = e.dates.appendDate(dst, c.ints[row])
+			dst = e.dates.AppendDate(dst, c.ints[row])
 		case opTimeText:
-			dst = appendTime(dst, c.ints[row])
+			dst = sqltype.AppendTime(dst, c.ints[row])
 		case opTimestampText:
-			dst = e.dates.appendTimestamp(dst, c.ints[row], false)
+			dst = e.dates.AppendTimestamp(dst, c.ints[row])
 		case opTimestampTZText:
-			dst = e.dates.appendTimestamp(dst, c.ints[row], true)
+			dst = e.dates.AppendTimestampTZ(dst, c.ints[row])
 		case opFloat4Text:
-			dst = appendFloatText(dst, float64frombits(c.ints[row]), 32)
+			dst = sqltype.AppendFloat(dst, c.ints[row], 32)
 		case opFloat8Text:
-			dst = appendFloatText(dst, float64frombits(c.ints[row]), 64)
+			dst = sqltype.AppendFloat(dst, c.ints[row], 64)
 		case opBoolBinary:
-			dst = append(dst, byte(c.ints[row]))
+			dst = sqltype.AppendBoolBinary(dst, c.ints[row])
 		case opInt2Binary:
-			dst = binary.BigEndian.AppendUint16(dst, uint16(c.ints[row]))
+			dst = sqltype.AppendInt2Binary(dst, c.ints[row])
 		case opInt4Binary:
-			dst = binary.BigEndian.AppendUint32(dst, uint32(c.ints[row]))
+			dst = sqltype.AppendInt4Binary(dst, c.ints[row])
 		case opInt8Binary:
-			dst = binary.BigEndian.AppendUint64(dst, uint64(c.ints[row]))
+			dst = sqltype.AppendInt8Binary(dst, c.ints[row])
 		case opIntNumericBinary:
-			dst = appendNumericBinary(dst, vector.Decimal{Unscaled: vector.Int128Of(c.ints[row])})
+			dst = sqltype.AppendNumericBinary(dst, vector.Decimal{Unscaled: vector.Int128Of(c.ints[row])})
 		case opNumericBinary:
-			dst = appendNumericBinary(dst, c.decimals[row])
+			dst = sqltype.AppendNumericBinary(dst, c.decimals[row])
 		case opFloat4Binary:
-			dst = appendFloat4Binary(dst, c.ints[row])
-		case opFloat8Binary:
-			dst = binary.BigEndian.AppendUint64(dst, uint64(c.ints[row]))
+			dst = sqltype.AppendFloat4Binary(dst, c.ints[row])
+		default:
+			panic(fmt.Sprintf("BUG: value operation %d", c.op))
 		}
 		binary.BigEndian.PutUint32(dst[at:], uint32(len(dst)-at-4))
 	}

@@ -1,4 +1,4 @@
-package wire
+package sqltype
 
 import (
 	"math"
@@ -6,11 +6,12 @@ import (
 	"strconv"
 )
 
-// appendFloatText appends the shortest decimal that reads back as v, a float of
-// the given width in bits, in the form of Postgres' float8out and float4out with
+// AppendFloat appends the shortest decimal that reads back as the float64 of the given
+// bits, a real (width 32) or a double (64), in the form of Postgres' float8out and float4out with
 // extra_float_digits above 0 (src/common/d2s.c, f2s.c): plain digits for exponents
 // from -4 to 14 (5 for float4), otherwise d.ddde+xx.
-func appendFloatText(dst []byte, v float64, width int) []byte {
+func AppendFloat(dst []byte, bits int64, width int) []byte {
+	v := math.Float64frombits(uint64(bits))
 	switch {
 	case v != v:
 		return append(dst, "NaN"...)
@@ -68,7 +69,7 @@ func appendFloatText(dst []byte, v float64, width int) []byte {
 			dst = append(dst, byte('0'+exp/100))
 			exp %= 100
 		}
-		return append2(dst, exp)
+		return appendTwoDigits(dst, exp)
 	}
 	if exp < 0 {
 		dst = append(dst, '0', '.')
