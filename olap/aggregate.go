@@ -403,7 +403,7 @@ func addOne(kind accKind, st *state, g uint32, x int64) {
 			st.v[g] |= 1
 		} else if x == math.MinInt64 {
 			st.v[g] |= 2
-		} else if x != usualNaN && floatKey(x) == nanKey {
+		} else if x != vector.NaNBits && vector.FloatKey(x) == vector.NaNKey {
 			st.v[g] |= 4
 		}
 	}

@@ -11,11 +11,11 @@ import (
 
 // encodedQuery asks for what segments know of themselves. Plainly it does so behind a
 // filter that every row passes, so that the rows are looked at.
-func encodedQuery(t *randomTable, plainly bool) *plan.Query {
-	q := &plan.Query{Tables: []plan.Table{{Meta: t.meta}}, Grouped: true}
+func encodedQuery(t *randomTable, plainly bool) *plan.Star {
+	q := &plan.Star{Deps: plan.Deps{Tables: []plan.Table{{Meta: t.meta}}}, Grouped: true}
 	int8, numeric := vector.TypeOf(vector.Int8), vector.NumericType(0)
 	add := func(f plan.AggFunc, arg plan.Expr, t vector.Type) {
-		a := plan.Aggregate{Func: f, Arg: arg, T: t}
+		a := plan.AggregateCall{Func: f, Arg: arg, T: t}
 		if plainly {
 			a.Filter = call(plan.OpIsNotNull, vector.Bool, bigint(0, 0))
 		}
@@ -73,7 +73,7 @@ func BenchmarkEncoded(b *testing.B) {
 	w := &world{tables: []*randomTable{encodedTable(b, benchRows, 1<<16)}}
 	run := func(plainly bool) string {
 		q := encodedQuery(w.tables[0], plainly)
-		var aggs []plan.Aggregate
+		var aggs []plan.AggregateCall
 		for _, a := range q.Aggs {
 			if a.Func != plan.VarPop {
 				aggs = append(aggs, a)

@@ -30,7 +30,7 @@ type aggRef struct {
 }
 
 // addAggregates compiles the aggregates, whose expressions are lowered.
-func (g *grouper) addAggregates(aggs []plan.Aggregate) error {
+func (g *grouper) addAggregates(aggs []plan.AggregateCall) error {
 	c := &aggCompiler{g: g}
 	// First of all the nodes: which sums share an accumulator depends on all of them.
 	refs, filters := make([]aggRef, len(aggs)), make([]*node, len(aggs))
@@ -53,7 +53,7 @@ func (g *grouper) addAggregates(aggs []plan.Aggregate) error {
 		if r.arg, err = c.compile(arg); err != nil {
 			return err
 		}
-		if f := a.Func; !a.Distinct && r.arg.t.Kind.IsFloat() && f >= plan.VarPop && f <= plan.StddevSamp {
+		if f := a.Func; !a.Distinct && r.arg.t.Kind.IsFloat() && f.IsVariance() {
 			c.squared = append(c.squared, acc{arg: r.arg, filter: filters[i]})
 		}
 	}
@@ -137,7 +137,7 @@ func (c *aggCompiler) make(kind accKind, arg, filter *node) acc {
 }
 
 // add adds aggregate a, whose argument is compiled.
-func (c *aggCompiler) add(r *aggRef, a plan.Aggregate, filter *node) error {
+func (c *aggCompiler) add(r *aggRef, a plan.AggregateCall, filter *node) error {
 	if filter != nil {
 		r.count = c.use(accRows, nil, filter)
 	}
@@ -146,7 +146,7 @@ func (c *aggCompiler) add(r *aggRef, a plan.Aggregate, filter *node) error {
 	}
 	arg := r.arg
 	by := arg
-	if a.Distinct || a.Func >= plan.PercentileCont {
+	if a.Distinct || a.Func.IsPercentile() {
 		// What is collected stands for itself: nobody counts.
 		if arg.t.Kind.IsFloat() {
 			by = c.floatKey(arg)
@@ -169,7 +169,7 @@ func (c *aggCompiler) add(r *aggRef, a plan.Aggregate, filter *node) error {
 			return err
 		}
 		r.value = c.use(kind, by, filter)
-	case f == plan.PercentileCont || f == plan.PercentileDisc:
+	case f.IsPercentile():
 		fraction, ok := a.Fraction.(plan.Const)
 		if r.fraction = fraction.Float64(); !ok || fraction.Null || !(r.fraction >= 0 && r.fraction <= 1) {
 			return failed("percentile value is not between 0 and 1")
@@ -204,7 +204,7 @@ func (c *aggCompiler) add(r *aggRef, a plan.Aggregate, filter *node) error {
 }
 
 // sumKind returns the accumulator of a sum, an average or a variance.
-func (c *aggCompiler) sumKind(r *aggRef, a plan.Aggregate) (accKind, error) {
+func (c *aggCompiler) sumKind(r *aggRef, a plan.AggregateCall) (accKind, error) {
 	arg := r.arg
 	number := arg.t.Kind.IsInt() || arg.t.Kind == vector.Numeric
 	sum := a.Func == plan.Sum || a.Func == plan.Avg

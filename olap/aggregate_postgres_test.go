@@ -67,7 +67,7 @@ func aggRows(r *rand.Rand, n int, odd bool) [][]vector.Datum {
 					f = float64(float32(f))
 				}
 				if d.I = int64(math.Float64bits(f)); f != f {
-					d.I = usualNaN
+					d.I = vector.NaNBits
 				}
 			case vector.Date:
 				d.I = int64(r.IntN(4000))
@@ -130,7 +130,7 @@ func copyRows(ctx context.Context, conn *pgx.Conn, table string, rows [][]vector
 // aggCase is an aggregate as SQL and as a plan.
 type aggCase struct {
 	sql string
-	agg plan.Aggregate
+	agg plan.AggregateCall
 	// near allows Postgres' own sum of floats to differ in its last digits.
 	near bool
 }
@@ -139,7 +139,7 @@ func aggCases() (out []aggCase) {
 	f8 := vector.TypeOf(vector.Float8)
 	column := func(c int) plan.Expr { return plan.Column{Column: c, T: aggColumns[c].Type} }
 	filter := call(plan.OpGt, vector.Bool, column(2), integer(0))
-	add := func(sql string, a plan.Aggregate, near bool) {
+	add := func(sql string, a plan.AggregateCall, near bool) {
 		out = append(out, aggCase{sql, a, near})
 		if sql[len(sql)-1] == ')' {
 			a.Filter = filter
@@ -156,7 +156,7 @@ func aggCases() (out []aggCase) {
 			if distinct {
 				inner = "distinct " + name
 			}
-			add("count("+inner+")", plan.Aggregate{Func: plan.Count, Arg: arg, T: vector.TypeOf(vector.Int8), Distinct: distinct}, false)
+			add("count("+inner+")", plan.AggregateCall{Func: plan.Count, Arg: arg, T: vector.TypeOf(vector.Int8), Distinct: distinct}, false)
 			for f, text := range map[plan.AggFunc]string{plan.Sum: "sum", plan.Avg: "avg", plan.VarPop: "var_pop", plan.VarSamp: "var_samp",
 				plan.StddevPop: "stddev_pop", plan.StddevSamp: "stddev_samp"} {
 				result := vector.NumericType(vector.VaryingScale)
@@ -172,13 +172,13 @@ func aggCases() (out []aggCase) {
 				case f == plan.Sum:
 					result = t
 				}
-				add(text+"("+inner+")", plan.Aggregate{Func: f, Arg: arg, T: result, Distinct: distinct}, kind.IsFloat())
+				add(text+"("+inner+")", plan.AggregateCall{Func: f, Arg: arg, T: result, Distinct: distinct}, kind.IsFloat())
 			}
 		}
 		for _, p := range []float64{0, 0.1, 0.5, 1.0 / 3, 0.99, 1} {
 			for _, desc := range []bool{false, true} {
 				order := fmt.Sprintf("(%v) within group (order by %s%s)", p, name, map[bool]string{true: " desc"}[desc])
-				a := plan.Aggregate{Func: plan.PercentileDisc, Arg: arg, T: t, Fraction: plan.Const{Datum: vector.Float(p)}, Desc: desc}
+				a := plan.AggregateCall{Func: plan.PercentileDisc, Arg: arg, T: t, Fraction: plan.Const{Datum: vector.Float(p)}, Desc: desc}
 				add("percentile_disc"+order, a, false)
 				if !kind.IsInt() && kind != vector.Numeric && !kind.IsFloat() {
 					continue
@@ -202,7 +202,7 @@ func sameFloat(bits int64, want string, near bool) bool {
 	case err != nil:
 		return false
 	case w != w:
-		return bits == usualNaN
+		return bits == vector.NaNBits
 	case got == w && math.Signbit(got) == math.Signbit(w):
 		return true
 	}
@@ -243,7 +243,7 @@ func TestAggregatesAgainstPostgres(t *testing.T) {
 					value = "(" + value + ")::float8" // as it is held
 				}
 				sql := fmt.Sprintf("select '', (%s)::text from %s", value, name)
-				q := &plan.Query{Tables: []plan.Table{{Meta: meta}}, Grouped: true, Aggs: []plan.Aggregate{c.agg}, Output: []plan.Expr{plan.Agg{T: c.agg.T}}}
+				q := &plan.Star{Deps: plan.Deps{Tables: []plan.Table{{Meta: meta}}}, Grouped: true, Aggs: []plan.AggregateCall{c.agg}, Output: []plan.Expr{plan.Agg{T: c.agg.T}}}
 				if grouped {
 					sql = fmt.Sprintf("select g::text, (%s)::text from %s group by g", value, name)
 					q.Group = []plan.Expr{plan.Column{T: aggColumns[0].Type}}

@@ -169,12 +169,12 @@ func (s *groups) float(r *aggRef, g uint32, key int64) (int64, error) {
 	switch {
 	case key == 0 && zeros&3 == 3:
 		return 0, failed("a value that is both zeros")
-	case key == nanKey && zeros&4 != 0:
+	case key == vector.NaNKey && zeros&4 != 0:
 		return 0, failed("a value that is a NaN with a sign or payload")
 	case key == 0 && zeros&3 == 2:
 		return math.MinInt64, nil
 	}
-	return floatOfKey(key), nil
+	return vector.FloatOfKey(key), nil
 }
 
 // floatResults computes sums, averages and variances of floats.
@@ -229,7 +229,7 @@ func (s *groups) floatResults(c *rcol, r *aggRef, e *floatMoments, numbers []uin
 			}
 		}
 		if c.v[k] = int64(math.Float64bits(v)); v != v {
-			c.v[k] = usualNaN
+			c.v[k] = vector.NaNBits
 		}
 	}
 	return nil

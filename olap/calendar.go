@@ -4,14 +4,15 @@ import (
 	"math"
 
 	"pgaccel/plan"
+	"pgaccel/sqltype"
 	"pgaccel/vector"
 )
 
 const (
-	dayMicros    = 86400 * 1000000
+	dayMicros    = sqltype.MicrosPerDay
 	hourMicros   = 3600 * 1000000
 	minuteMicros = 60 * 1000000
-	secondMicros = 1000000
+	secondMicros = sqltype.MicrosPerSecond
 	// unixEpoch is 2000-01-01, the origin of dates, in seconds of Unix time.
 	unixEpoch = 946684800
 )
@@ -24,46 +25,14 @@ func floorDiv(a, b int64) int64 {
 	return q
 }
 
-// civil returns the proleptic Gregorian date of a day counted from 2000-01-01:
-// the arithmetic of Hinnant's "chrono-compatible low-level date algorithms". Years
-// before 1 are 0, -1, ...
-func civil(day int64) (year int64, month, mday int) {
-	z := day + 730425 // days since 0000-03-01
-	era := floorDiv(z, 146097)
-	doe := z - era*146097
-	yoe := (doe - doe/1460 + doe/36524 - doe/146096) / 365
-	doy := doe - (365*yoe + yoe/4 - yoe/100)
-	mp := (5*doy + 2) / 153
-	mday = int(doy - (153*mp+2)/5 + 1)
-	month = int(mp) + 3
-	year = yoe + era*400
-	if month > 12 {
-		month -= 12
-		year++
-	}
-	return year, month, mday
-}
-
-// dayOf is the inverse of civil.
-func dayOf(year int64, month, mday int) int64 {
-	if month <= 2 {
-		year--
-		month += 12
-	}
-	era := floorDiv(year, 400)
-	yoe := year - era*400
-	doy := int64((153*(month-3)+2)/5 + mday - 1)
-	return era*146097 + yoe*365 + yoe/4 - yoe/100 + doy - 730425
-}
-
 // weekday returns 0 for Sunday.
 func weekday(day int64) int64 { return ((day+6)%7 + 7) % 7 }
 
 // isoWeek returns the ISO 8601 year and week: those of the week's Thursday.
 func isoWeek(day int64) (year, week int64) {
 	thursday := day - (weekday(day)+6)%7 + 3
-	year, _, _ = civil(thursday)
-	return year, (thursday-dayOf(year, 1, 1))/7 + 1
+	year, _, _ = sqltype.Civil(thursday)
+	return year, (thursday-sqltype.DayOf(year, 1, 1))/7 + 1
 }
 
 // yearNumber is Postgres' numbering without a year 0: 1 BC is -1.
@@ -138,7 +107,7 @@ func extract(field string, k vector.Kind, v int64) (int64, error) {
 		y, _ := isoWeek(day)
 		return yearNumber(y), nil
 	}
-	y, m, d := civil(day)
+	y, m, d := sqltype.Civil(day)
 	switch field {
 	case "year":
 		return yearNumber(y), nil
@@ -149,7 +118,7 @@ func extract(field string, k vector.Kind, v int64) (int64, error) {
 	case "day":
 		return int64(d), nil
 	case "doy":
-		return day - dayOf(y, 1, 1) + 1, nil
+		return day - sqltype.DayOf(y, 1, 1) + 1, nil
 	}
 	return 0, forward(plan.ReasonFunction, "extract "+field)
 }
@@ -204,7 +173,7 @@ func dateTrunc(field string, k vector.Kind, v int64) (int64, error) {
 	case "week":
 		day -= (weekday(day) + 6) % 7
 	default:
-		y, m, _ := civil(day)
+		y, m, _ := sqltype.Civil(day)
 		switch field {
 		case "month":
 		case "quarter":
@@ -214,7 +183,7 @@ func dateTrunc(field string, k vector.Kind, v int64) (int64, error) {
 		default:
 			return 0, forward(plan.ReasonFunction, "date_trunc "+field)
 		}
-		day = dayOf(y, m, 1)
+		day = sqltype.DayOf(y, m, 1)
 	}
 	// The first valid timestamp begins a day, so that only whole days can leave the
 	// range; then the product may leave 64 bits no sooner.
@@ -257,7 +226,7 @@ func unitAround(unit string, v int64) (lo, hi int64) {
 	case "week":
 		return lo, lo + 7*dayMicros - 1
 	}
-	y, m, _ := civil(floorDiv(lo, dayMicros))
+	y, m, _ := sqltype.Civil(floorDiv(lo, dayMicros))
 	switch unit {
 	case "month":
 		m++
@@ -266,5 +235,5 @@ func unitAround(unit string, v int64) (lo, hi int64) {
 	default:
 		y++
 	}
-	return lo, dayOf(y, m, 1)*dayMicros - 1 // dayOf takes month 13
+	return lo, sqltype.DayOf(y, m, 1)*dayMicros - 1 // DayOf takes month 13
 }

@@ -182,6 +182,8 @@ func (c *compiler) scalarNode(n *node, e *plan.Call) (*node, error) {
 	n.lo, n.hi = math.MinInt64, math.MaxInt64
 	if lo, hi, ok := kindRange(n.t.Kind); ok && n.t.Kind.IsInt() {
 		n.lo, n.hi = lo, hi
+	} else if n.t.Kind == vector.Date { // infinities included: they are what arithmetic looks for
+		n.lo, n.hi = math.MinInt32, math.MaxInt32
 	} else if precision := int(n.t.Typmod-4) >> 16; n.t.Kind == vector.Numeric && n.t.Typmod >= 4 && precision <= 18 {
 		n.hi = vector.Pow10(precision) - 1
 		n.lo = -n.hi
@@ -253,6 +255,9 @@ func (c *compiler) arithmetic(n *node, e *plan.Call) (*node, error) {
 			m = min(m, magnitude(b.lo, b.hi))
 		}
 		n.lo, n.hi = max(lo, -m), min(hi, m)
+		if e.Op == plan.OpDiv && a.lo == math.MinInt64 {
+			n.lo = lo // divided by 1; magnitude ends before it
+		}
 		// b is not 0, and the one quotient that is too large cannot occur.
 		if a.lo >= 0 {
 			n.lo = min(0, n.lo)

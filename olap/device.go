@@ -61,14 +61,14 @@ func (x *execution) offered() bool {
 			return a.leave("aggregate")
 		}
 	}
-	if slices.ContainsFunc(x.q.Joins, func(j plan.Join) bool { return j.Many }) {
+	if slices.ContainsFunc(x.q.Joins, func(j plan.StarJoin) bool { return j.Many }) {
 		return a.leave("join")
 	}
 	return x.opt.DeviceWait || x.in.Tables[0].Rows >= deviceRows || a.leave(fallbackSmall)
 }
 
 // aggregatesOnDevice reports whether a device may have the accumulators of an aggregate.
-func aggregatesOnDevice(a *plan.Aggregate) bool {
+func aggregatesOnDevice(a *plan.AggregateCall) bool {
 	switch a.Func {
 	case plan.CountStar, plan.Min, plan.Max, plan.BoolAnd, plan.BoolOr:
 		return true

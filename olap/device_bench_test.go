@@ -70,11 +70,11 @@ func wideSSB(b *testing.B, scale float64) (out []ssbQuery) {
 	}
 	for _, query := range ssb.Queries() {
 		st := pushdown.Plan(query.SQL, nil, cat)
-		if st.Query == nil {
+		if st.Star == nil {
 			b.Fatalf("%s: %v", query.Name, st.Forward)
 		}
-		q := ssbQuery{name: query.Name, q: st.Query}
-		for _, table := range st.Query.Tables {
+		q := ssbQuery{name: query.Name, q: st.Star}
+		for _, table := range st.Star.Tables {
 			q.in.Tables = append(q.in.Tables, tables[table.Meta.OID])
 		}
 		out = append(out, q)

@@ -210,7 +210,7 @@ func (d *describer) table(t int) {
 	d.number(-1)
 }
 
-func (d *describer) join(j plan.Join) {
+func (d *describer) join(j plan.StarJoin) {
 	d.number(int64(d.x.kinds[j.Table]))
 	d.number(b2i(j.Many))
 	d.exprs(j.Outer)

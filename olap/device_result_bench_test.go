@@ -66,7 +66,7 @@ func someGroups(q *program.Query, n int) *program.Result {
 }
 
 // sumOf adds up the output that is the query's first aggregate.
-func sumOf(q *plan.Query, b *vector.Batch) (sum int64) {
+func sumOf(q *plan.Star, b *vector.Batch) (sum int64) {
 	for i, e := range q.Output {
 		if _, ok := e.(plan.Agg); !ok {
 			continue

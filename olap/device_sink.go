@@ -2,6 +2,7 @@ package olap
 
 import (
 	"pgaccel/gpu/program"
+	"pgaccel/vector"
 )
 
 var accsOnDevice = map[accKind]program.AccKind{accRows: program.AccRows, accCount: program.AccCount, accSum: program.AccSum,
@@ -59,7 +60,7 @@ func (l *lowering) noZeros(n *node) bool {
 	}
 	for _, seg := range l.p.tab.Segments {
 		c := &seg.Columns[n.col]
-		if c.Min <= c.Max && (c.Min <= 0 && c.Max >= 0 || c.Max >= nanKey) {
+		if c.Min <= c.Max && (c.Min <= 0 && c.Max >= 0 || c.Max >= vector.NaNKey) {
 			return false
 		}
 	}

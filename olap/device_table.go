@@ -9,6 +9,7 @@ import (
 	"pgaccel/colstore"
 	"pgaccel/compress"
 	"pgaccel/gpu/program"
+	"pgaccel/vector"
 
 	lru "github.com/hashicorp/golang-lru/v2"
 )
@@ -66,7 +67,7 @@ func columnOnDevice(t *colstore.Table, col int) (d deviceColumn) {
 // keys.
 func boundsOnDevice(c *colstore.Column, float bool) (lo, hi int64) {
 	switch {
-	case !float || c.Min > c.Max, c.Min > 0 && c.Max < nanKey:
+	case !float || c.Min > c.Max, c.Min > 0 && c.Max < vector.NaNKey:
 		return c.Min, c.Max
 	case c.Max < 0:
 		return math.MinInt64 - c.Max, math.MinInt64 - c.Min

@@ -126,7 +126,7 @@ func newOnPlainDevice() *onPlainDevice {
 	return &onPlainDevice{device: d, runner: d, fallbacks: map[string]int{}}
 }
 
-func (o *onPlainDevice) check(t *testing.T, what string, w *world, q *plan.Query) {
+func (o *onPlainDevice) check(t *testing.T, what string, w *world, q *plan.Star) {
 	t.Helper()
 	want, wantErr := w.reference(q)
 	if wantErr != nil && q.Sets != nil {
@@ -178,7 +178,7 @@ func (o *onPlainDevice) log(t *testing.T) {
 
 // deviceQuery is a query of which a device can often compute the groups: few conditions,
 // and aggregates that it has accumulators for.
-func (w *world) deviceQuery() *plan.Query {
+func (w *world) deviceQuery() *plan.Star {
 	q := w.query()
 	for !q.Grouped {
 		q = w.query()
@@ -351,8 +351,8 @@ func TestUnitsOnDevice(t *testing.T) {
 		w := &world{r: r, tables: []*randomTable{{meta, rows, load(t, store, meta, rows)}}}
 		o := newOnPlainDevice()
 		group := func(name string, key plan.Expr) {
-			q := &plan.Query{Tables: []plan.Table{{Meta: meta}}, Grouped: true, Group: []plan.Expr{key},
-				Aggs:   []plan.Aggregate{{Func: plan.CountStar, T: vector.TypeOf(vector.Int8)}},
+			q := &plan.Star{Deps: plan.Deps{Tables: []plan.Table{{Meta: meta}}}, Grouped: true, Group: []plan.Expr{key},
+				Aggs:   []plan.AggregateCall{{Func: plan.CountStar, T: vector.TypeOf(vector.Int8)}},
 				Output: []plan.Expr{plan.Key{Index: 0, T: key.Type()}, plan.Agg{Index: 0, T: vector.TypeOf(vector.Int8)}}}
 			was := o.used
 			o.check(t, name, w, q)

@@ -3,6 +3,8 @@ package olap
 import (
 	"math/bits"
 	"sync"
+
+	"pgaccel/vector"
 )
 
 // DISTINCT aggregates collect, for every accumulator, the set of pairs (group, value)
@@ -254,7 +256,7 @@ func (e *distinct) stateOver(a *acc) *state {
 	floats := a.window != nil // the set has their keys
 	e.each(func(g uint32, x int64) {
 		if floats {
-			x = floatOfKey(x)
+			x = vector.FloatOfKey(x)
 		}
 		if index, vals = append(index, g), append(vals, x); len(vals) == tileRows {
 			flush()

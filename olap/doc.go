@@ -1,4 +1,4 @@
-// Package olap executes a plan.Query over versions of columnar tables, in parallel.
+// Package olap executes a plan.Star over versions of columnar tables, in parallel.
 // The innermost loops are internal/simd's where the processor has the instructions.
 //
 // # Shape
@@ -28,7 +28,7 @@
 // lo_orderdate), for the zone maps and, where there is no set for it and it removes
 // enough, as a step.
 //
-// Where a join's key is not unique (plan.Join.Many) a row meets several partners: what
+// Where a join's key is not unique (plan.StarJoin.Many) a row meets several partners: what
 // is left of a tile is written out as pairs, which are tiles for the sink (fanout.go).
 //
 // Expressions are compiled to nodes (node.go, compile.go) that yield one int64 a

@@ -1,8 +1,10 @@
 package olap
 
 import (
+	"pgaccel/internal/invariant"
 	"pgaccel/internal/simd"
 	"pgaccel/plan"
+	"pgaccel/vector"
 )
 
 // eval computes a node for the selected rows. An error that a row meets goes to
@@ -10,6 +12,23 @@ import (
 func (w *worker) eval(x *node) vec { return w.evalAt(x, 0) }
 
 func (w *worker) evalAt(x *node, depth int) vec {
+	out := w.compute(x, depth)
+	if invariant.Enabled && w.err == nil {
+		checkBounds(x, out)
+	}
+	return out
+}
+
+// checkBounds holds what x yields against its bounds, by which keys are packed and arithmetic
+// is left unchecked.
+func checkBounds(x *node, out vec) {
+	for i, v := range out.v {
+		null := out.nulls != nil && out.nulls[i] == 1
+		invariant.Check(x.lo <= v && v <= x.hi || null && x.kind == nodeFloatKey, "%d (null: %v) is beyond the bounds of %+v", v, null, x)
+	}
+}
+
+func (w *worker) compute(x *node, depth int) vec {
 	n := len(w.f.sel)
 	switch x.kind {
 	case nodeColumn:
@@ -43,7 +62,7 @@ func (w *worker) evalAt(x *node, depth int) vec {
 		return vec{v: out}
 	case nodeFloatKey:
 		for i, v := range a.v {
-			out[i] = floatKey(v)
+			out[i] = vector.FloatKey(v)
 		}
 		return vec{out, a.nulls}
 	case nodeMap:
@@ -109,7 +128,7 @@ func (w *worker) ownKeys(x *node) bool {
 		return false
 	}
 	c := &w.seg.Columns[x.col]
-	return c.Min > 0 && c.Max < nanKey && c.Min <= c.Max && c.NullCount == 0
+	return c.Min > 0 && c.Max < vector.NaNKey && c.Min <= c.Max && c.NullCount == 0
 }
 
 func b2i(b bool) int64 {

@@ -125,10 +125,10 @@ func BenchmarkEvents(b *testing.B) {
 			continue
 		}
 		st := pushdown.Plan(query.SQL, nil, cat)
-		if st.Query == nil {
+		if st.Star == nil {
 			b.Fatalf("%s: %v", query.Name, st.Forward)
 		}
-		q := ssbQuery{name: query.Name, q: st.Query, in: olap.Input{Tables: []*colstore.Table{table}}}
+		q := ssbQuery{name: query.Name, q: st.Star, in: olap.Input{Tables: []*colstore.Table{table}}}
 		b.Run(query.Name, func(b *testing.B) {
 			best := int64(1 << 62)
 			for b.Loop() {

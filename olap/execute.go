@@ -13,7 +13,7 @@ import (
 	"pgaccel/vector"
 )
 
-// Input is what a query reads. Tables[i] stands for Query.Tables[i]; the caller
+// Input is what a query reads. Tables[i] stands for Star.Tables[i]; the caller
 // holds a reference to each until Execute has returned.
 type Input struct {
 	Tables []*colstore.Table
@@ -70,7 +70,7 @@ func (o *Options) enough(n, least int) bool {
 // What Postgres has to decide (errors of evaluation, ties that a LIMIT cuts, an
 // order of text that is not known) comes back as a *plan.Forward; the error of ctx
 // as it is. The batch owns its memory.
-func Execute(ctx context.Context, q *plan.Query, in Input, opt Options) (*vector.Batch, error) {
+func Execute(ctx context.Context, q *plan.Star, in Input, opt Options) (*vector.Batch, error) {
 	x, err := newExecution(ctx, q, in, opt)
 	if err != nil {
 		return nil, err
@@ -88,7 +88,7 @@ func Execute(ctx context.Context, q *plan.Query, in Input, opt Options) (*vector
 	return x.execute()
 }
 
-func newExecution(ctx context.Context, q *plan.Query, in Input, opt Options) (*execution, error) {
+func newExecution(ctx context.Context, q *plan.Star, in Input, opt Options) (*execution, error) {
 	if len(in.Tables) != len(q.Tables) {
 		panic("BUG: as many tables as the query has are needed")
 	}
@@ -188,7 +188,7 @@ const topRows = 1 << 16
 
 // Explain returns the physical plan of q as text: for every pipeline, lookups first,
 // its steps in their order, and how groups are kept. Small tables are read for it.
-func Explain(q *plan.Query, in Input) string {
+func Explain(q *plan.Star, in Input) string {
 	var b strings.Builder
 	x, err := newExecution(context.Background(), q, in, Options{})
 	if err == nil {

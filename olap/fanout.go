@@ -6,7 +6,7 @@ import (
 	"pgaccel/plan"
 )
 
-// A join on no unique key (plan.Join.Many) lets a row meet several partners. So does the
+// A join on no unique key (plan.StarJoin.Many) lets a row meet several partners. So does the
 // join to the table on which that one hangs: its rows have been multiplied. The lookup
 // finds the number of the key, which has its partners side by side:
 //
@@ -218,7 +218,7 @@ func (f *fanOut) whole(w *worker, x *node) vec {
 
 // many checks the joins on no unique key: one of them, an inner one. What it hangs on
 // is joined by inner joins then, too (see arrange).
-func (s *support) many(q *plan.Query) {
+func (s *support) many(q *plan.Star) {
 	n := 0
 	for _, j := range q.Joins {
 		if !j.Many {

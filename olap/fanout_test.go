@@ -28,7 +28,7 @@ func (w *world) makeMany() bool {
 		return false
 	}
 	at := w.r.IntN(len(w.joins))
-	j := plan.Join{Table: w.joins[at].Table, Many: true, On: w.joins[at].On}
+	j := plan.StarJoin{Table: w.joins[at].Table, Many: true, On: w.joins[at].On}
 	keys := [][]string{{"skew"}, {"i2"}, {"p1"}, {"t"}, {"f8"}, {"skew", "b"}, {"n2"}, {"d"}, {"id"}}[w.r.IntN(9)]
 	from := 0
 	if w.r.IntN(3) == 0 {
@@ -108,19 +108,19 @@ func FuzzFanOut(f *testing.F) {
 
 // hierarchy is a fact table (key, value) and a table (key, parent, weight) that is joined
 // to it on its key, which is not unique.
-func hierarchy(t testing.TB, segment int, facts, edges [][]any) (*plan.Query, Input) {
+func hierarchy(t testing.TB, segment int, facts, edges [][]any) (*plan.Star, Input) {
 	f := ints(t, segment, []string{"key", "value"}, facts)
 	h := ints(t, segment, []string{"key", "parent", "weight"}, edges)
-	q := &plan.Query{Tables: []plan.Table{{Meta: f.meta}, {Meta: h.meta}},
-		Joins: []plan.Join{{Table: 1, Outer: []plan.Expr{bigint(0, 0)}, Key: []int{0}, Many: true}}}
+	q := &plan.Star{Deps: plan.Deps{Tables: []plan.Table{{Meta: f.meta}, {Meta: h.meta}}},
+		Joins: []plan.StarJoin{{Table: 1, Outer: []plan.Expr{bigint(0, 0)}, Key: []int{0}, Many: true}}}
 	return q, Input{Tables: []*colstore.Table{f.table, h.table}}
 }
 
 // sumOfProducts makes q count the pairs and add up value * weight, by parent or altogether.
-func sumOfProducts(q *plan.Query, by ...plan.Expr) *plan.Query {
+func sumOfProducts(q *plan.Star, by ...plan.Expr) *plan.Star {
 	product := &plan.Call{Op: plan.OpMul, T: vector.TypeOf(vector.Int8), Args: []plan.Expr{bigint(0, 1), bigint(1, 2)}}
 	q.Grouped, q.Group = true, by
-	q.Aggs = []plan.Aggregate{{Func: plan.CountStar, T: vector.TypeOf(vector.Int8)}, {Func: plan.Sum, Arg: product, T: vector.NumericType(0)}}
+	q.Aggs = []plan.AggregateCall{{Func: plan.CountStar, T: vector.TypeOf(vector.Int8)}, {Func: plan.Sum, Arg: product, T: vector.NumericType(0)}}
 	for i, e := range by {
 		q.Output = append(q.Output, plan.Key{Index: i, T: e.Type()})
 	}
@@ -196,7 +196,7 @@ func TestFanOutCounts(t *testing.T) {
 			}
 		}
 		q, in := hierarchy(t, 2048, facts, edges)
-		count := []plan.Aggregate{{Func: plan.CountStar, T: vector.TypeOf(vector.Int8)}}
+		count := []plan.AggregateCall{{Func: plan.CountStar, T: vector.TypeOf(vector.Int8)}}
 		q.Grouped, q.Aggs, q.Output = true, count, []plan.Expr{plan.Agg{T: count[0].T}}
 		if text := Explain(q, in); !strings.Contains(text, c.layout) {
 			t.Errorf("not %s:\n%s", c.layout, text)
@@ -259,25 +259,25 @@ func TestFanOutExplodes(t *testing.T) {
 func TestFanOutRefusals(t *testing.T) {
 	meta := &catalog.Table{Columns: shape}
 	w := &world{}
-	many := func(table, outer int) plan.Join {
-		return plan.Join{Table: table, Outer: []plan.Expr{w.columnOf(outer, "i4")}, Key: []int{8}, Many: true}
+	many := func(table, outer int) plan.StarJoin {
+		return plan.StarJoin{Table: table, Outer: []plan.Expr{w.columnOf(outer, "i4")}, Key: []int{8}, Many: true}
 	}
-	one := plan.Join{Table: 1, Outer: []plan.Expr{w.columnOf(0, "ref")}, Key: []int{colID}}
+	one := plan.StarJoin{Table: 1, Outer: []plan.Expr{w.columnOf(0, "ref")}, Key: []int{colID}}
 	left := many(1, 0)
 	left.Kind = plan.Left
 	tables := []plan.Table{{Meta: meta}, {Meta: meta}, {Meta: meta}}
 	for name, c := range map[string]struct {
-		joins []plan.Join
+		joins []plan.StarJoin
 		fine  bool
 	}{
-		"one":                      {[]plan.Join{many(1, 0)}, true},
-		"one beside another":       {[]plan.Join{one, many(2, 0)}, true},
-		"two":                      {[]plan.Join{many(1, 0), many(2, 0)}, false},
-		"outer":                    {[]plan.Join{left}, false},
-		"of a joined table":        {[]plan.Join{one, many(2, 1)}, true},
-		"below one on no such key": {[]plan.Join{many(1, 0), {Table: 2, Outer: []plan.Expr{w.columnOf(1, "ref")}, Key: []int{colID}}}, true},
+		"one":                      {[]plan.StarJoin{many(1, 0)}, true},
+		"one beside another":       {[]plan.StarJoin{one, many(2, 0)}, true},
+		"two":                      {[]plan.StarJoin{many(1, 0), many(2, 0)}, false},
+		"outer":                    {[]plan.StarJoin{left}, false},
+		"of a joined table":        {[]plan.StarJoin{one, many(2, 1)}, true},
+		"below one on no such key": {[]plan.StarJoin{many(1, 0), {Table: 2, Outer: []plan.Expr{w.columnOf(1, "ref")}, Key: []int{colID}}}, true},
 	} {
-		q := &plan.Query{Tables: tables[:len(c.joins)+1], Joins: c.joins, Output: []plan.Expr{w.column(0, 0)}}
+		q := &plan.Star{Deps: plan.Deps{Tables: tables[:len(c.joins)+1]}, Joins: c.joins, Output: []plan.Expr{w.column(0, 0)}}
 		if f := Supports(q); (f == nil) != c.fine {
 			t.Errorf("%s: %v", name, f)
 		}
@@ -361,14 +361,14 @@ func TestHierarchyAgainstPostgres(t *testing.T) {
 			t.Errorf("%s\nis not planned: %v", sql, st.Forward)
 			continue
 		}
-		if !slices.ContainsFunc(st.Query.Joins, func(j plan.Join) bool { return j.Many }) {
+		if !slices.ContainsFunc(st.Star.Joins, func(j plan.StarJoin) bool { return j.Many }) {
 			t.Errorf("%s\nhas no join on no unique key", sql)
 		}
 		var in Input
-		for _, table := range st.Query.Tables {
+		for _, table := range st.Star.Tables {
 			in.Tables = append(in.Tables, tables[table.Meta.OID-20000].table)
 		}
-		b, err := Execute(ctx, st.Query, in, Options{})
+		b, err := Execute(ctx, st.Star, in, Options{})
 		if err != nil {
 			t.Errorf("%s\n%v", sql, err)
 			continue
@@ -380,7 +380,7 @@ func TestHierarchyAgainstPostgres(t *testing.T) {
 		for _, r := range pgText(t, conn, sql) {
 			want = append(want, strings.Join(r, " | ")+" | ")
 		}
-		if len(st.Query.Order) == 0 {
+		if len(st.Star.Order) == 0 {
 			slices.Sort(got)
 			slices.Sort(want)
 		}
@@ -424,9 +424,9 @@ func TestFanOutShares(t *testing.T) {
 	byParent, plain := *q, *q
 	sumOfProducts(&byParent, bigint(1, 1))
 	plain.Tables, plain.Joins = plain.Tables[:1], nil
-	plain.Grouped, plain.Aggs = true, []plan.Aggregate{{Func: plan.Sum, Arg: bigint(0, 1), T: vector.NumericType(0)}}
+	plain.Grouped, plain.Aggs = true, []plan.AggregateCall{{Func: plan.Sum, Arg: bigint(0, 1), T: vector.NumericType(0)}}
 	plain.Output = []plan.Expr{plan.Agg{T: vector.NumericType(0)}}
-	text := func(q *plan.Query, opt Options) (out []string, err error) {
+	text := func(q *plan.Star, opt Options) (out []string, err error) {
 		tables := Input{Tables: in.Tables[:len(q.Tables)]}
 		b, err := Execute(t.Context(), q, tables, opt)
 		if err != nil {
@@ -441,7 +441,7 @@ func TestFanOutShares(t *testing.T) {
 	share := NewSharer()
 	for range 20 {
 		var work errgroup.Group
-		for _, q := range []*plan.Query{&byParent, &plain, &byParent} {
+		for _, q := range []*plan.Star{&byParent, &plain, &byParent} {
 			work.Go(func() error {
 				want, err := text(q, Options{Workers: 1})
 				if err != nil {

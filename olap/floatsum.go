@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"pgaccel/internal/simd"
+	"pgaccel/vector"
 )
 
 // Sums of doubles are exact, and rounded once at the end: they depend neither on the
@@ -233,7 +234,7 @@ func (e *floatMoments) addOne(g uint32, x int64, base int32) {
 			e.odd[g] |= floatInf
 		case 0xfff << 52:
 			e.odd[g] |= floatNegInf
-		case usualNaN:
+		case vector.NaNBits:
 			e.odd[g] |= floatNaN
 		default:
 			e.odd[g] |= floatOddNaN

@@ -12,7 +12,7 @@ type gen struct {
 	r      *rand.Rand
 	tables []int
 	keys   []plan.Expr
-	aggs   []plan.Aggregate
+	aggs   []plan.AggregateCall
 	tame   bool // nothing that can fail
 }
 
@@ -228,7 +228,7 @@ func (g *gen) bool(depth int) plan.Expr {
 }
 
 // rowQuery is a query for the first rows in some order.
-func (w *world) rowQuery() *plan.Query {
+func (w *world) rowQuery() *plan.Star {
 	q := w.query()
 	q.Grouped, q.Group, q.Aggs, q.Having = false, nil, nil, nil
 	g := &gen{r: w.r, tables: []int{0}, tame: w.r.IntN(3) > 0}
@@ -239,9 +239,9 @@ func (w *world) rowQuery() *plan.Query {
 	return q
 }
 
-func (w *world) query() *plan.Query {
+func (w *world) query() *plan.Star {
 	r := w.r
-	q := &plan.Query{Joins: w.joins}
+	q := &plan.Star{Joins: w.joins}
 	var all []int
 	for i, t := range w.tables {
 		q.Tables = append(q.Tables, plan.Table{Meta: t.meta})
@@ -302,8 +302,8 @@ func (w *world) query() *plan.Query {
 	return q
 }
 
-func randomAggregate(r *rand.Rand, g *gen) plan.Aggregate {
-	a := plan.Aggregate{Func: plan.AggFunc(r.IntN(int(plan.PercentileDisc) + 1))}
+func randomAggregate(r *rand.Rand, g *gen) plan.AggregateCall {
+	a := plan.AggregateCall{Func: plan.AggFunc(r.IntN(int(plan.PercentileDisc) + 1))}
 	if r.IntN(4) == 0 {
 		a.Filter = g.bool(1)
 	}

@@ -5,6 +5,7 @@ import (
 
 	"pgaccel/colstore"
 	"pgaccel/plan"
+	"pgaccel/vector"
 )
 
 // grouper aggregates by groups: by all keys of a query, or by several sets of them.
@@ -12,7 +13,7 @@ type grouper struct {
 	p     *pipeline
 	keys  []groupKey
 	bases []*grouping // computed from rows
-	sets  []*grouping // by position in Query.Sets; one without
+	sets  []*grouping // by position in Star.Sets; one without
 	accs  []acc
 	refs  []aggRef
 	// device is set where a device computes the bases: nothing is sampled for it, and it
@@ -20,7 +21,7 @@ type grouper struct {
 	device bool
 }
 
-// groupKey is where a key of Query.Group comes from: a node, or output out of a lookup.
+// groupKey is where a key of Star.Group comes from: a node, or output out of a lookup.
 type groupKey struct {
 	node       *node
 	probe, out int
@@ -49,7 +50,7 @@ type axis struct {
 	probe  int      // of a lookup
 	codeOf []uint32 // by entry; nil: the entry itself
 	rep    []uint32 // an entry for each code
-	keys   []int    // positions in Query.Group
+	keys   []int    // positions in Star.Group
 	outs   []int    // lookup: outputs, beside keys
 }
 
@@ -102,8 +103,8 @@ func groupFloat(v int64) (int64, error) {
 	if v == math.MinInt64 {
 		return 0, failed("grouping by negative zero")
 	}
-	k := floatKey(v)
-	if k == nanKey && v != usualNaN {
+	k := vector.FloatKey(v)
+	if k == vector.NaNKey && v != vector.NaNBits {
 		return 0, failed("grouping by a NaN with a sign or payload")
 	}
 	return k, nil
@@ -446,7 +447,7 @@ func (s *groups) digits(axis int, numbers []uint32) (v []int64, nulls []uint8) {
 	return v, nulls
 }
 
-// keyColumn returns a column without rows for the values of Query.Group[i].
+// keyColumn returns a column without rows for the values of Star.Group[i].
 func (g *grouper) keyColumn(i int) rcol {
 	k := &g.keys[i]
 	if k.node != nil {
@@ -456,7 +457,7 @@ func (g *grouper) keyColumn(i int) rcol {
 	return rcol{t: out.t, dict: out.dict}
 }
 
-// keys returns the values of Query.Group[i] for the groups: nulls where the set lacks
+// keys returns the values of Star.Group[i] for the groups: nulls where the set lacks
 // the key.
 func (s *groups) keys(i int, numbers []uint32) rcol {
 	c := s.g.keyColumn(i)
@@ -475,7 +476,7 @@ func (s *groups) keys(i int, numbers []uint32) rcol {
 			c.v, c.nulls = s.digits(ai, numbers)
 			if c.t.Kind.IsFloat() {
 				for j := range c.v {
-					c.v[j] = floatOfKey(c.v[j])
+					c.v[j] = vector.FloatOfKey(c.v[j])
 				}
 			}
 			if starts := k.node.starts; starts != nil {

@@ -177,7 +177,7 @@ func keyMap(o, in *node) (func(vec) vec, error) {
 		(o.t.Kind == vector.Numeric) != (in.t.Kind == vector.Numeric), o.t.Kind == vector.Numeric && o.t.Scale != in.t.Scale:
 		return nil, forward(plan.ReasonType, "join of unlike types")
 	case o.kind == nodeFloatKey:
-		f = floatKey
+		f = vector.FloatKey
 	default:
 		return nil, nil
 	}

@@ -24,14 +24,14 @@ const (
 	nodeDistinct          // IS DISTINCT FROM over 64-bit integers
 	nodeCase              // as plan.OpCase
 	nodeCoalesce          // as plan.OpCoalesce
-	nodeFloatKey          // floatKey(args[0])
+	nodeFloatKey          // vector.FloatKey(args[0])
 	nodeMap               // f(args[0]), a value at a time
 	nodeScalar            // a strict call, a value at a time
 )
 
 // node is a compiled expression. It yields one int64 a row: the 64-bit form of
 // its type, or for text a code in dict. The value of a null row lies within
-// [lo, hi] too, so that it can be used as an index unseen.
+// [lo, hi] too, so that it can be used as an index unseen, but for a nodeFloatKey's.
 type node struct {
 	kind     nodeKind
 	op       plan.Op

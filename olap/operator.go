@@ -1,6 +1,7 @@
 package olap
 
 import (
+	"fmt"
 	"math"
 
 	"pgaccel/plan"
@@ -54,24 +55,30 @@ func unaryScalar(c *plan.Call, a scalar) (scalar, error) {
 	case plan.OpDateTrunc:
 		v, err := dateTrunc(c.Field, c.Args[0].Type().Kind, a.i)
 		return scalar{i: v}, err
-	}
-	if c.Op == plan.OpAbs {
-		switch {
-		case c.T.Kind.IsFloat():
+	case plan.OpAbs:
+		switch k := c.T.Kind; {
+		case k.IsFloat():
 			return scalar{i: a.i & math.MaxInt64}, nil
-		case c.T.Kind == vector.Numeric && a.d.Unscaled.Sign() >= 0, c.T.Kind != vector.Numeric && a.i >= 0:
+		case k == vector.Numeric && a.d.Unscaled.Sign() >= 0, k != vector.Numeric && a.i >= 0:
 			return a, nil
 		}
+		return negated(a, c.T.Kind)
+	case plan.OpNeg:
+		return negated(a, c.T.Kind)
 	}
+	panic(fmt.Sprintf("BUG: operator %d has no form of one operand", c.Op))
+}
+
+func negated(a scalar, k vector.Kind) (scalar, error) {
 	switch {
-	case c.T.Kind.IsFloat():
+	case k.IsFloat():
 		return scalar{i: a.i ^ math.MinInt64}, nil
-	case c.T.Kind == vector.Numeric:
+	case k == vector.Numeric:
 		return scalar{d: vector.Decimal{Unscaled: a.d.Unscaled.Neg(), Scale: a.d.Scale}}, nil
 	case a.i == math.MinInt64:
 		return nullScalar, failed("bigint out of range")
 	}
-	return ranged(-a.i, c.T.Kind)
+	return ranged(-a.i, k)
 }
 
 func binaryScalar(c *plan.Call, a, b scalar) (scalar, error) {

@@ -35,7 +35,7 @@ func (x *execution) groupedOn(device bool) (r *result, ok bool, err error) {
 	for i := range only {
 		only[i] = true
 	}
-	aggs := append([]plan.Aggregate(nil), q.Aggs...)
+	aggs := append([]plan.AggregateCall(nil), q.Aggs...)
 	for _, a := range aggs {
 		if a.Arg != nil {
 			wanted = append(wanted, a.Arg)
@@ -420,7 +420,7 @@ func (o *overview) having() error {
 // reports whether e is one.
 func (o *overview) compareColumn(e plan.Expr, pass []bool) (bool, error) {
 	call, ok := e.(*plan.Call)
-	if !ok || len(call.Args) != 2 || call.Op < plan.OpEq || call.Op > plan.OpGe || !overLeaf(call.Args[0]) {
+	if !ok || len(call.Args) != 2 || !call.Op.IsComparison() || !overLeaf(call.Args[0]) {
 		return false, nil
 	}
 	k, ok := call.Args[1].(plan.Const)

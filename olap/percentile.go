@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"pgaccel/plan"
+	"pgaccel/vector"
 )
 
 // Percentiles collect the values of each group, as integers in their order; the values
@@ -211,7 +212,7 @@ func (s *groups) interpolate(r *aggRef, g uint32, x, y int64, exact bool, share 
 	if lo == lo && hi == hi {
 		return 0, failed("percentile between infinities") // a NaN with a sign
 	}
-	return usualNaN, nil
+	return vector.NaNBits, nil
 }
 
 // histogram counts each value of each group.

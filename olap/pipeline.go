@@ -17,7 +17,7 @@ import (
 // execution is one run of a query.
 type execution struct {
 	ctx     context.Context
-	q       *plan.Query
+	q       *plan.Star
 	in      Input
 	opt     Options
 	parent  []int           // by table: the table whose pipeline looks it up; -1 for the first
@@ -67,7 +67,7 @@ type pipeline struct {
 
 // probe is a lookup in a joined table.
 type probe struct {
-	join    plan.Join
+	join    plan.StarJoin
 	child   *pipeline
 	members uint64 // tables reached through it
 	lut     *lookup

@@ -15,6 +15,7 @@ import (
 	"pgaccel/internal/oracle"
 	"pgaccel/internal/pgserver"
 	"pgaccel/plan"
+	"pgaccel/sqltype"
 	"pgaccel/vector"
 )
 
@@ -50,7 +51,7 @@ func constant(d vector.Datum) plan.Expr { return plan.Const{Datum: d} }
 func calendarCases() (out []probeCase) {
 	var days []int64
 	for _, y := range []int64{-4712, -400, -99, -1, 0, 1, 4, 100, 1582, 1599, 1600, 1899, 1900, 1970, 1999, 2000, 2001, 2004, 2015, 2020, 2024, 2026, 9999, 294276} {
-		for _, d := range []int64{dayOf(y, 1, 1), dayOf(y, 1, 4), dayOf(y, 2, 28), dayOf(y, 3, 1), dayOf(y, 7, 15), dayOf(y, 12, 28), dayOf(y, 12, 31)} {
+		for _, d := range []int64{sqltype.DayOf(y, 1, 1), sqltype.DayOf(y, 1, 4), sqltype.DayOf(y, 2, 28), sqltype.DayOf(y, 3, 1), sqltype.DayOf(y, 7, 15), sqltype.DayOf(y, 12, 28), sqltype.DayOf(y, 12, 31)} {
 			days = append(days, d, d+1, d-1)
 		}
 	}
@@ -277,8 +278,8 @@ func TestFunctionsAgainstPostgres(t *testing.T) {
 		if err == nil {
 			text = render(got, c.e.Type())
 		}
-		q := &plan.Query{Tables: []plan.Table{{Meta: one}}, Output: []plan.Expr{c.e}}
-		b, oracleErr := oracle.Run(q, func(int) [][]vector.Datum { return [][]vector.Datum{{vector.Int(vector.Int4, 1)}} })
+		q := &plan.Star{Deps: plan.Deps{Tables: []plan.Table{{Meta: one}}}, Output: []plan.Expr{c.e}}
+		b, oracleErr := oracle.Run(q.Tree(), func(int) [][]vector.Datum { return [][]vector.Datum{{vector.Int(vector.Int4, 1)}} }, nil)
 		oracleText := ""
 		if oracleErr == nil {
 			col := &b.Columns[0]

@@ -247,7 +247,7 @@ func load(t testing.TB, s *colstore.Store, meta *catalog.Table, rows [][]vector.
 type world struct {
 	r      *rand.Rand
 	tables []*randomTable
-	joins  []plan.Join
+	joins  []plan.StarJoin
 	// options are of Execute, but for the workers.
 	options Options
 }
@@ -288,7 +288,7 @@ func newWorldOf(t testing.TB, seed uint64, make func(t testing.TB, r *rand.Rand,
 	}
 	for i := 1; i < n; i++ {
 		from := r.IntN(i)
-		j := plan.Join{Table: i, Kind: plan.JoinKind(r.IntN(2))}
+		j := plan.StarJoin{Table: i, Kind: plan.JoinKind(r.IntN(2))}
 		switch r.IntN(4) {
 		case 0:
 			j.Outer, j.Key = []plan.Expr{w.column(from, colTRef)}, []int{colTID}
@@ -379,7 +379,7 @@ func exprText(e plan.Expr) string {
 	return fmt.Sprint(e)
 }
 
-func queryText(q *plan.Query) string {
+func queryText(q *plan.Star) string {
 	var b strings.Builder
 	list := func(name string, es []plan.Expr) {
 		for _, e := range es {
@@ -427,7 +427,7 @@ func queryText(q *plan.Query) string {
 }
 
 // outcome compares Execute with the oracle; what went wrong, or "".
-func (w *world) outcome(q *plan.Query, workers int) (problem string, forwarded plan.Reason) {
+func (w *world) outcome(q *plan.Star, workers int) (problem string, forwarded plan.Reason) {
 	opt := w.options
 	opt.Workers = workers
 	got, err := Execute(context.Background(), q, w.input(), opt)
@@ -435,11 +435,11 @@ func (w *world) outcome(q *plan.Query, workers int) (problem string, forwarded p
 	return compareOutcomes(q, got, err, want, wantErr)
 }
 
-func (w *world) reference(q *plan.Query) (*vector.Batch, error) {
-	return oracle.RunCollated(q, func(t int) [][]vector.Datum { return w.tables[t].rows }, backwards)
+func (w *world) reference(q *plan.Star) (*vector.Batch, error) {
+	return oracle.Run(q.Tree(), func(t int) [][]vector.Datum { return w.tables[t].rows }, backwards)
 }
 
-func compareOutcomes(q *plan.Query, got *vector.Batch, err error, want *vector.Batch, wantErr error) (problem string, forwarded plan.Reason) {
+func compareOutcomes(q *plan.Star, got *vector.Batch, err error, want *vector.Batch, wantErr error) (problem string, forwarded plan.Reason) {
 	var f *plan.Forward
 	if err != nil && !errors.As(err, &f) {
 		return "error " + err.Error(), ""

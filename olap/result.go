@@ -79,7 +79,7 @@ func (c *rcol) comparator() (func(a, b uint32) int, error) {
 		}
 		return func(a, b uint32) int { return cmp.Compare(ranks[c.v[a]], ranks[c.v[b]]) }, nil
 	case c.t.Kind.IsFloat():
-		return func(a, b uint32) int { return cmp.Compare(floatKey(c.v[a]), floatKey(c.v[b])) }, nil
+		return func(a, b uint32) int { return cmp.Compare(vector.FloatKey(c.v[a]), vector.FloatKey(c.v[b])) }, nil
 	}
 	v := c.v
 	return func(a, b uint32) int { return cmp.Compare(v[a], v[b]) }, nil
@@ -121,7 +121,7 @@ func (c *rcol) integers(spare *[]int64) (v []int64, ok bool) {
 		}
 	default:
 		for i, x := range c.v {
-			v[i] = floatKey(x)
+			v[i] = vector.FloatKey(x)
 		}
 	}
 	return v, true

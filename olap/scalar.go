@@ -1,8 +1,6 @@
 package olap
 
 import (
-	"math"
-
 	"strings"
 
 	"pgaccel/plan"
@@ -35,10 +33,7 @@ func scalarOf(d vector.Datum) scalar {
 	case d.Type.Kind.IsText():
 		return scalar{s: d.Str}
 	case d.Type.Kind == vector.Numeric:
-		if d.Type.Scale == vector.VaryingScale || d.Num != (vector.Decimal{}) {
-			return scalar{d: d.Num}
-		}
-		return scalar{d: vector.Decimal{Unscaled: vector.Int128Of(d.I), Scale: d.Type.Scale}}
+		return scalar{d: d.Decimal()}
 	}
 	return scalar{i: d.I}
 }
@@ -259,7 +254,7 @@ func compareBits(t vector.Type, a, b scalar) int {
 	}
 	x, y := a.i, b.i
 	if t.Kind.IsFloat() {
-		x, y = floatKey(x), floatKey(y)
+		x, y = vector.FloatKey(x), vector.FloatKey(y)
 	}
 	switch {
 	case x < y:
@@ -281,34 +276,4 @@ func compareDecimals(a, b vector.Decimal) int {
 		y.Mul(y, vector.BigPow10(int(a.Scale-b.Scale)))
 	}
 	return x.Cmp(y)
-}
-
-// floatKey maps a double's bits to integers in Postgres' order of floats: NaN
-// last and equal to itself, both zeros equal. It is compress.FloatKey's map.
-func floatKey(b int64) int64 {
-	switch {
-	case b&math.MaxInt64 > 0x7ff<<52: // NaN of either sign
-		return nanKey
-	case b >= 0:
-		return b
-	}
-	return -(b & math.MaxInt64)
-}
-
-// usualNaN are the bits of the NaN that the server reads from text; Go's has another
-// bit set. Others come from arithmetic (infinity - infinity) and in binary.
-const usualNaN = 0x7ff8 << 48
-
-// nanKey is the key of every NaN, the next after infinity's: zone maps hold it too.
-const nanKey = 0x7ff<<52 + 1
-
-// floatOfKey is the inverse of floatKey, with one NaN and the positive zero.
-func floatOfKey(k int64) int64 {
-	switch {
-	case k == nanKey:
-		return usualNaN
-	case k >= 0:
-		return k
-	}
-	return -k | math.MinInt64
 }

@@ -221,7 +221,7 @@ func (by *grouping) axisFrom(a *axis, from *groups, of []uint32) vec {
 }
 
 // sets checks the grouping sets, and what GROUPING says about them.
-func (s *support) sets(q *plan.Query) {
+func (s *support) sets(q *plan.Star) {
 	if q.Sets != nil && (!q.Grouped || len(q.Group) > 64 || len(q.Sets) == 0) {
 		s.no(plan.ReasonShape, "grouping sets")
 	}

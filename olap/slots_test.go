@@ -135,10 +135,10 @@ func TestSlotsBoundWhoComputes(t *testing.T) {
 	table := ints(t, 1024, []string{"a", "b", "c"}, rows)
 	in := (&world{tables: []*randomTable{table}}).input()
 	tables := []plan.Table{{Meta: table.meta}}
-	count := &plan.Query{Tables: tables, Grouped: true, Group: []plan.Expr{bigint(0, 2)}, Output: []plan.Expr{plan.Key{Index: 0, T: bigint(0, 2).Type()}},
+	count := &plan.Star{Deps: plan.Deps{Tables: tables}, Grouped: true, Group: []plan.Expr{bigint(0, 2)}, Output: []plan.Expr{plan.Key{Index: 0, T: bigint(0, 2).Type()}},
 		Order: []plan.Order{{Expr: plan.Key{Index: 0, T: bigint(0, 2).Type()}}}}
-	all := &plan.Query{Tables: tables, Output: []plan.Expr{bigint(0, 0), bigint(0, 1)}}
-	queries := []*plan.Query{count, all}
+	all := &plan.Star{Deps: plan.Deps{Tables: tables}, Output: []plan.Expr{bigint(0, 0), bigint(0, 1)}}
+	queries := []*plan.Star{count, all}
 	var want []string
 	for _, q := range queries {
 		b, err := Execute(context.Background(), q, in, Options{Workers: 1})

@@ -19,9 +19,9 @@ func BenchmarkSmall(b *testing.B) {
 	for _, c := range []struct {
 		name   string
 		filter []plan.Expr
-		q      plan.Query
+		q      plan.Star
 	}{
-		{"no row/rows", none, plan.Query{Tables: grouped.Tables, Output: []plan.Expr{bigint(0, 1)}}},
+		{"no row/rows", none, plan.Star{Deps: plan.Deps{Tables: grouped.Tables}, Output: []plan.Expr{bigint(0, 1)}}},
 		{"no row/groups", none, *grouped},
 		{"no row/one group", none, *groupedBy(table)},
 		{"20 rows/groups", one, *grouped},

@@ -118,7 +118,7 @@ func loadSSB(t testing.TB, cat *catalog.Catalog, scale float64) map[uint32]*cols
 // ssbQuery is one of the 13, planned.
 type ssbQuery struct {
 	name string
-	q    *plan.Query
+	q    *plan.Star
 	in   olap.Input
 }
 
@@ -127,11 +127,11 @@ func ssbQueries(t testing.TB, scale float64) (out []ssbQuery) {
 	tables := loadSSB(t, cat, scale)
 	for _, query := range ssb.Queries() {
 		st := pushdown.Plan(query.SQL, nil, cat)
-		if st.Query == nil {
+		if st.Star == nil {
 			t.Fatalf("%s: %v", query.Name, st.Forward)
 		}
-		q := ssbQuery{name: query.Name, q: st.Query}
-		for _, table := range st.Query.Tables {
+		q := ssbQuery{name: query.Name, q: st.Star}
+		for _, table := range st.Star.Tables {
 			q.in.Tables = append(q.in.Tables, tables[table.Meta.OID])
 		}
 		out = append(out, q)

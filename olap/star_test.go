@@ -119,17 +119,17 @@ func newStar(t testing.TB, n, customers, suppliers, partCount, segment int, keep
 // builder writes plans over a star by column names.
 type builder struct {
 	s *star
-	q *plan.Query
+	q *plan.Star
 	m map[int]int // position in q.Tables by table
 }
 
 func (s *star) query(dims ...int) *builder {
-	b := &builder{s: s, q: &plan.Query{Tables: []plan.Table{{Meta: s.metas[lineorder]}}, Grouped: true}, m: map[int]int{lineorder: 0}}
+	b := &builder{s: s, q: &plan.Star{Deps: plan.Deps{Tables: []plan.Table{{Meta: s.metas[lineorder]}}}, Grouped: true}, m: map[int]int{lineorder: 0}}
 	keys := []string{"", "lo_orderdate", "lo_custkey", "lo_suppkey", "lo_partkey"}
 	for _, d := range dims {
 		b.m[d] = len(b.q.Tables)
 		b.q.Tables = append(b.q.Tables, plan.Table{Meta: s.metas[d]})
-		b.q.Joins = append(b.q.Joins, plan.Join{Table: b.m[d], Outer: []plan.Expr{b.col(keys[d])}, Key: []int{0}})
+		b.q.Joins = append(b.q.Joins, plan.StarJoin{Table: b.m[d], Outer: []plan.Expr{b.col(keys[d])}, Key: []int{0}})
 	}
 	return b
 }
@@ -164,8 +164,8 @@ func (b *builder) either(name string, values ...any) *builder {
 	return b
 }
 
-func (b *builder) sum(e plan.Expr, group ...string) *plan.Query {
-	b.q.Aggs = []plan.Aggregate{{Func: plan.Sum, Arg: e, T: vector.TypeOf(vector.Int8)}}
+func (b *builder) sum(e plan.Expr, group ...string) *plan.Star {
+	b.q.Aggs = []plan.AggregateCall{{Func: plan.Sum, Arg: e, T: vector.TypeOf(vector.Int8)}}
 	for i, g := range group {
 		b.q.Group = append(b.q.Group, b.col(g))
 		b.q.Output = append(b.q.Output, plan.Key{Index: i, T: b.col(g).Type()})
@@ -177,18 +177,18 @@ func (b *builder) sum(e plan.Expr, group ...string) *plan.Query {
 
 type namedQuery struct {
 	name string
-	q    *plan.Query
+	q    *plan.Star
 }
 
 func (s *star) queries() []namedQuery {
 	ge, le, lt, eq := plan.OpGe, plan.OpLe, plan.OpLt, plan.OpEq
 	years := func(b *builder) *builder { return b.where("d_year", ge, 1992).where("d_year", le, 1997) }
 	us := "UNITED STATES"
-	rev := func(b *builder, group ...string) *plan.Query { return b.sum(b.col("lo_revenue"), group...) }
-	times := func(b *builder) *plan.Query {
+	rev := func(b *builder, group ...string) *plan.Star { return b.sum(b.col("lo_revenue"), group...) }
+	times := func(b *builder) *plan.Star {
 		return b.sum(call(plan.OpMul, vector.Int4, b.col("lo_extendedprice"), b.col("lo_discount")))
 	}
-	profit := func(b *builder, group ...string) *plan.Query {
+	profit := func(b *builder, group ...string) *plan.Star {
 		return b.sum(call(plan.OpSub, vector.Int4, b.col("lo_revenue"), b.col("lo_supplycost")), group...)
 	}
 	b43 := s.query(dates, customer, supplier, parts).where("c_region", eq, "AMERICA").where("s_nation", eq, us).either("d_year", 1997, 1998).where("p_category", eq, "MFGR#14")
@@ -205,7 +205,7 @@ func (s *star) queries() []namedQuery {
 	}
 }
 
-func (s *star) input(q *plan.Query) Input {
+func (s *star) input(q *plan.Star) Input {
 	var in Input
 	for _, t := range q.Tables {
 		in.Tables = append(in.Tables, s.tables[slices.Index(s.metas, t.Meta)])
@@ -220,7 +220,7 @@ func TestStarAgainstOracle(t *testing.T) {
 		if err != nil {
 			t.Fatal(nq.name, err)
 		}
-		want, err := oracle.Run(nq.q, func(i int) [][]vector.Datum { return s.rows[slices.Index(s.metas, nq.q.Tables[i].Meta)] })
+		want, err := oracle.Run(nq.q.Tree(), func(i int) [][]vector.Datum { return s.rows[slices.Index(s.metas, nq.q.Tables[i].Meta)] }, nil)
 		if err != nil {
 			t.Fatal(nq.name, err)
 		}

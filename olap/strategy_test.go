@@ -23,7 +23,7 @@ var strategies = []struct {
 }{{"auto", groupAuto}, {"dense", groupDense}, {"hash", groupHash}, {"partitioned", groupPartitioned}}
 
 // addSets gives a grouped query grouping sets: a ROLLUP, a CUBE, or any.
-func addSets(r *rand.Rand, q *plan.Query) {
+func addSets(r *rand.Rand, q *plan.Star) {
 	n := len(q.Group)
 	switch r.IntN(4) {
 	case 0:
@@ -99,8 +99,8 @@ func TestStrategiesAgainstOracle(t *testing.T) {
 }
 
 // groupedBy is a query of one table of ints: by some columns, with aggregates of column 0.
-func groupedBy(table *randomTable, columns ...int) *plan.Query {
-	q := &plan.Query{Tables: []plan.Table{{Meta: table.meta}}, Grouped: true, Aggs: []plan.Aggregate{
+func groupedBy(table *randomTable, columns ...int) *plan.Star {
+	q := &plan.Star{Deps: plan.Deps{Tables: []plan.Table{{Meta: table.meta}}}, Grouped: true, Aggs: []plan.AggregateCall{
 		{Func: plan.CountStar, T: vector.TypeOf(vector.Int8)},
 		{Func: plan.Sum, Arg: bigint(0, 0), T: vector.NumericType(0)},
 		{Func: plan.Min, Arg: bigint(0, 0), T: vector.TypeOf(vector.Int8)},
@@ -255,15 +255,15 @@ func TestEmptySets(t *testing.T) {
 // TestSupportsSets checks what is refused of them.
 func TestSupportsSets(t *testing.T) {
 	table := manyGroups(t, 1, 1)
-	for name, change := range map[string]func(q *plan.Query){
-		"":               func(q *plan.Query) { q.Sets = []uint64{3, 2, 2, 0} },
-		"an unknown key": func(q *plan.Query) { q.Sets = []uint64{4} },
-		"no sets":        func(q *plan.Query) { q.Sets = []uint64{} },
-		"GROUPING of no key": func(q *plan.Query) {
+	for name, change := range map[string]func(q *plan.Star){
+		"":               func(q *plan.Star) { q.Sets = []uint64{3, 2, 2, 0} },
+		"an unknown key": func(q *plan.Star) { q.Sets = []uint64{4} },
+		"no sets":        func(q *plan.Star) { q.Sets = []uint64{} },
+		"GROUPING of no key": func(q *plan.Star) {
 			q.Output = append(q.Output, &plan.Grouping{Keys: []int{2}, T: vector.TypeOf(vector.Int4)})
 		},
-		"sets of rows": func(q *plan.Query) { q.Sets = []uint64{0}; q.Grouped = false },
-		"GROUPING of rows": func(q *plan.Query) {
+		"sets of rows": func(q *plan.Star) { q.Sets = []uint64{0}; q.Grouped = false },
+		"GROUPING of rows": func(q *plan.Star) {
 			q.Filter = []plan.Expr{call(plan.OpEq, vector.Bool, &plan.Grouping{Keys: []int{0}, T: vector.TypeOf(vector.Int4)}, integer(0))}
 		},
 	} {

@@ -7,7 +7,7 @@ import (
 
 // Supports says why Execute cannot answer q, whatever its tables hold: nil if it
 // can. It looks at the query alone. Parameters count as constants.
-func Supports(q *plan.Query) *plan.Forward {
+func Supports(q *plan.Star) *plan.Forward {
 	s := &support{}
 	if len(q.Tables) == 0 || len(q.Tables) > plan.MaxTables {
 		return &plan.Forward{Reason: plan.ReasonShape, Detail: "number of tables"}
@@ -47,7 +47,7 @@ func Supports(q *plan.Query) *plan.Forward {
 
 type support struct{ why *plan.Forward }
 
-func (s *support) aggregate(a plan.Aggregate) {
+func (s *support) aggregate(a plan.AggregateCall) {
 	if a.Filter != nil {
 		s.expr(a.Filter, false)
 	}
@@ -108,7 +108,7 @@ func comparable(a, b vector.Type) bool {
 
 func (s *support) expr(e plan.Expr, groups bool) {
 	plan.Walk(e, func(x plan.Expr) bool {
-		if t := x.Type(); t.Kind == vector.Invalid || t.Kind > vector.BPChar {
+		if t := x.Type(); !t.Kind.Valid() {
 			s.no(plan.ReasonType, "unknown type")
 		}
 		switch x := x.(type) {

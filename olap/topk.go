@@ -93,7 +93,7 @@ func (c *rcol) goodness(k plan.Order) (good []int64, slack int64, err error) {
 	case c.dec != nil:
 		good, slack = make([]int64, len(c.dec)), 1<<12
 		for i, d := range c.dec {
-			good[i] = floatKey(int64(math.Float64bits(roughly(d))))
+			good[i] = vector.FloatKey(int64(math.Float64bits(roughly(d))))
 		}
 	case c.dict != nil:
 		t := c.t
@@ -111,7 +111,7 @@ func (c *rcol) goodness(k plan.Order) (good []int64, slack int64, err error) {
 	case c.t.Kind.IsFloat():
 		good = make([]int64, len(c.v))
 		for i, v := range c.v {
-			good[i] = floatKey(v)
+			good[i] = vector.FloatKey(v)
 		}
 	default:
 		good = slices.Clone(c.v)

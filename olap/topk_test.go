@@ -77,7 +77,7 @@ func TestFirstGroupsAgainstOracle(t *testing.T) {
 		w := &world{tables: []*randomTable{table}}
 		for n := range 60 {
 			q := groupedBy(table, 1, 4)
-			q.Aggs = append(q.Aggs, plan.Aggregate{Func: plan.Avg, Arg: bigint(0, 0), T: vector.NumericType(vector.VaryingScale)})
+			q.Aggs = append(q.Aggs, plan.AggregateCall{Func: plan.Avg, Arg: bigint(0, 0), T: vector.NumericType(vector.VaryingScale)})
 			q.Output = append(q.Output, plan.Agg{Index: 4, T: q.Aggs[4].T})
 			for len(q.Order) < 1+r.IntN(3) {
 				q.Order = append(q.Order, plan.Order{Expr: q.Output[r.IntN(len(q.Output))], Desc: r.IntN(2) == 0, NullsFirst: r.IntN(2) == 0})

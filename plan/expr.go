@@ -12,7 +12,7 @@ type Expr interface {
 
 // Column is a column of one of the query's tables.
 type Column struct {
-	Table  int // position in Query.Tables
+	Table  int // position in Star.Tables
 	Column int // position in that table's catalog.Table.Columns
 	T      vector.Type
 }
@@ -20,23 +20,25 @@ type Column struct {
 // Const is a constant.
 type Const struct{ vector.Datum }
 
-// Param is $Index+1, replaced by a Const before execution (Query.Bind).
+// Param is $Index+1, replaced by a Const before execution (Star.Bind).
 type Param struct {
 	Index int
 	T     vector.Type
 }
 
-// Key is the value of Query.Group[Index] in an expression over groups (Output,
-// Having, Order).
+// Key is the value of a key in an expression over groups: of Aggregate.Keys, or of the one
+// aggregation of a Star, of Star.Group.
 type Key struct {
+	Of    int // Aggregate.Number
 	Index int
 	T     vector.Type
 }
 
 // Grouping is GROUPING(...) in an expression over groups: for each of the Keys, positions
-// in Query.Group, a bit that is set where the group's set lacks it, the last argument's
-// lowest. It occurs only where Query.Sets is not nil, with at most 31 keys.
+// in Aggregate.Keys or Star.Group, a bit that is set where the group's set lacks it, the last
+// argument's lowest. It occurs only where there are sets, with at most 31 keys.
 type Grouping struct {
+	Of   int // Aggregate.Number
 	Keys []int
 	T    vector.Type // Int4
 }
@@ -44,8 +46,10 @@ type Grouping struct {
 // Type implements Expr.
 func (g *Grouping) Type() vector.Type { return g.T }
 
-// Agg is the value of Query.Aggs[Index] in an expression over groups.
+// Agg is the value of an aggregate in an expression over groups: of Aggregate.Aggs, or of
+// Star.Aggs.
 type Agg struct {
+	Of    int // Aggregate.Number
 	Index int
 	T     vector.Type
 }
@@ -115,6 +119,15 @@ const (
 	OpDateTrunc    // date_trunc(Field, Args[0])
 )
 
+// IsComparison reports whether an operation compares two values by their order: = <> < <= > >=.
+func (op Op) IsComparison() bool {
+	switch op {
+	case OpEq, OpNe, OpLt, OpLe, OpGt, OpGe:
+		return true
+	}
+	return false
+}
+
 // Walk calls f for e and, where f returns true, for each argument below it.
 func Walk(e Expr, f func(Expr) bool) {
 	if e == nil || !f(e) {
@@ -152,7 +165,7 @@ func Rewrite(e Expr, f func(Expr) Expr) Expr {
 	return f(c)
 }
 
-// Tables returns a bit set of the tables that e reads (bit i for Query.Tables[i]).
+// Tables returns a bit set of the tables that e reads (bit i for Star.Tables[i]).
 func Tables(e Expr) uint64 {
 	var set uint64
 	Walk(e, func(x Expr) bool {

@@ -14,12 +14,12 @@ func call(op Op, args ...Expr) *Call { return &Call{Op: op, Args: args, T: int4}
 
 func TestBindReplacesEveryParameter(t *testing.T) {
 	p := Param{Index: 0, T: int4}
-	q := &Query{
-		Params:  []vector.Type{int4},
-		Joins:   []Join{{Outer: []Expr{p}, On: []Expr{call(OpGt, Column{Table: 1, T: int4}, p)}}},
+	q := &Star{
+		Deps:    Deps{Params: []vector.Type{int4}},
+		Joins:   []StarJoin{{Outer: []Expr{p}, On: []Expr{call(OpGt, Column{Table: 1, T: int4}, p)}}},
 		Filter:  []Expr{call(OpEq, Column{T: int4}, p)},
 		Group:   []Expr{call(OpAdd, Column{T: int4}, p)},
-		Aggs:    []Aggregate{{Func: Sum, Arg: p, Filter: p}},
+		Aggs:    []AggregateCall{{Func: Sum, Arg: p, Filter: p}},
 		Having:  []Expr{p},
 		Output:  []Expr{p},
 		Order:   []Order{{Expr: p}},
@@ -29,7 +29,7 @@ func TestBindReplacesEveryParameter(t *testing.T) {
 		Constants: []Expr{&Call{Op: OpNeg, Args: []Expr{p}, T: vector.TypeOf(vector.Int4)}},
 	}
 	b := q.Bind([]vector.Datum{vector.Int(vector.Int4, 7)})
-	params := func(q *Query) (n int) {
+	params := func(q *Star) (n int) {
 		count := func(e Expr) {
 			Walk(e, func(x Expr) bool {
 				if _, ok := x.(Param); ok {
@@ -84,14 +84,14 @@ func TestRewriteSharesWhatStays(t *testing.T) {
 func TestAddsFloats(t *testing.T) {
 	double := Column{T: vector.TypeOf(vector.Float8)}
 	for _, c := range []struct {
-		a    Aggregate
+		a    AggregateCall
 		want bool
 	}{
-		{Aggregate{Func: CountStar}, false}, {Aggregate{Func: Count, Arg: double}, false}, {Aggregate{Func: Max, Arg: double}, false},
-		{Aggregate{Func: Sum, Arg: Column{T: int4}}, false}, {Aggregate{Func: PercentileCont, Arg: double}, false},
-		{Aggregate{Func: Sum, Arg: double}, true}, {Aggregate{Func: StddevSamp, Arg: Column{T: vector.TypeOf(vector.Float4)}}, true},
+		{AggregateCall{Func: CountStar}, false}, {AggregateCall{Func: Count, Arg: double}, false}, {AggregateCall{Func: Max, Arg: double}, false},
+		{AggregateCall{Func: Sum, Arg: Column{T: int4}}, false}, {AggregateCall{Func: PercentileCont, Arg: double}, false},
+		{AggregateCall{Func: Sum, Arg: double}, true}, {AggregateCall{Func: StddevSamp, Arg: Column{T: vector.TypeOf(vector.Float4)}}, true},
 	} {
-		if got := (&Query{Aggs: []Aggregate{{Func: CountStar}, c.a}}).AddsFloats(); got != c.want {
+		if got := (&Star{Aggs: []AggregateCall{{Func: CountStar}, c.a}}).AddsFloats(); got != c.want {
 			t.Errorf("%+v: %v", c.a, got)
 		}
 	}

@@ -28,7 +28,7 @@ func (a *analyzer) overRows(f func()) {
 
 // aggregate analyses an aggregate call and returns a reference to it.
 func (a *analyzer) aggregate(fn plan.AggFunc, name string, f *pg.FuncCall, s *scope) plan.Expr {
-	agg := plan.Aggregate{Func: fn}
+	agg := plan.AggregateCall{Func: fn}
 	var kinds []vector.Kind // of the arguments
 	a.overRows(func() {
 		switch {
@@ -95,7 +95,7 @@ func (a *analyzer) percentile(name string, f *pg.FuncCall, s *scope) plan.Expr {
 	if by == nil || by.SortbyDir == pg.SortByDir_SORTBY_USING {
 		fail(plan.ReasonShape, "ORDER BY ... USING")
 	}
-	agg := plan.Aggregate{Func: fn, Desc: by.SortbyDir == pg.SortByDir_SORTBY_DESC}
+	agg := plan.AggregateCall{Func: fn, Desc: by.SortbyDir == pg.SortByDir_SORTBY_DESC}
 	a.overRows(func() {
 		// An open constant could be an array of fractions as well.
 		fraction, ok := a.expr(f.Args[0], s).e.(plan.Const)
@@ -130,7 +130,7 @@ type aggKey struct {
 	distinct, desc        bool
 }
 
-func (a *analyzer) addAggregate(agg plan.Aggregate) plan.Expr {
+func (a *analyzer) addAggregate(agg plan.AggregateCall) plan.Expr {
 	k := aggKey{agg.Func, a.intern.id(agg.Arg), a.intern.id(agg.Filter), a.intern.id(agg.Fraction), agg.Distinct, agg.Desc}
 	i, ok := a.aggIndex[k]
 	if !ok {
@@ -200,7 +200,7 @@ func (a *analyzer) aggregateType(fn plan.AggFunc, name string, arg plan.Expr) ve
 //	     WHEN count(*) FILTER (c IS NOT TRUE) > 0 THEN 0 ELSE NULL END
 //
 // Adding the zeros changes nothing. It returns nil where the argument is no such thing.
-func (a *analyzer) sumOfScales(agg plan.Aggregate) plan.Expr {
+func (a *analyzer) sumOfScales(agg plan.AggregateCall) plan.Expr {
 	c, ok := agg.Arg.(*plan.Call)
 	if !ok || c.T.Kind != vector.Numeric || c.T.Scale != vector.VaryingScale {
 		return nil
@@ -235,13 +235,13 @@ func (a *analyzer) sumOfScales(agg plan.Aggregate) plan.Expr {
 	}
 	int8Type := vector.TypeOf(vector.Int8)
 	none := plan.Const{Datum: vector.Int(vector.Int8, 0)}
-	counted := plan.Aggregate{Func: plan.Count, Arg: x, Filter: filter, T: int8Type}
+	counted := plan.AggregateCall{Func: plan.Count, Arg: x, Filter: filter, T: int8Type}
 	if a.neverNull(x) {
 		counted.Func, counted.Arg = plan.CountStar, nil
 	}
 	some := a.call(plan.OpGt, boolType, a.addAggregate(counted), none)
-	sum := a.addAggregate(plan.Aggregate{Func: plan.Sum, Arg: x, Filter: filter, T: plainType(x.Type())})
-	rows := a.addAggregate(plan.Aggregate{Func: plan.CountStar, Filter: zeros, T: int8Type})
+	sum := a.addAggregate(plan.AggregateCall{Func: plan.Sum, Arg: x, Filter: filter, T: plainType(x.Type())})
+	rows := a.addAggregate(plan.AggregateCall{Func: plan.CountStar, Filter: zeros, T: int8Type})
 	t := vector.NumericType(vector.VaryingScale)
 	return a.call(plan.OpCase, t, some, a.call(plan.OpCast, t, sum), a.call(plan.OpGt, boolType, rows, none),
 		a.call(plan.OpCast, t, zero), plan.Const{Datum: vector.Null(t)})

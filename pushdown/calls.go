@@ -119,7 +119,7 @@ var negators = map[string]string{"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">"
 
 // noteDerived notes what the server's planner may call in place of what is written, once
 // everything is noted that is.
-func (a *analyzer) noteDerived(q *plan.Query) {
+func (a *analyzer) noteDerived(q *plan.Star) {
 	for _, e := range q.Group {
 		a.callsEquality(e.Type().Kind)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"pgaccel/catalog"
 	"pgaccel/internal/pgserver"
 	"pgaccel/plan"
 	"pgaccel/vector"
@@ -45,7 +46,7 @@ func builtinQueries() map[string]string {
 		"typmod(numeric)": "'1'::text::numeric(5,2)", "typmod(varchar)": "k.text::varchar(3)", "typmod(bpchar)": "k.text::bpchar(3)",
 		"typmod(time)": "k.time::time(3)", "typmod(timestamp)": "k.timestamp::timestamp(3)", "typmod(timestamptz)": "k.timestamptz::timestamptz(3)"}
 	kinds := slices.Sorted(maps.Values(kindName))
-	column := func(k string) string { return "k." + quoteAlways(k) }
+	column := func(k string) string { return "k." + catalog.QuoteIdentifier(k) }
 	for _, l := range kinds {
 		for name := range aggregates {
 			q[name+"("+l+")"] = name + "(" + column(l) + ")"
@@ -92,7 +93,7 @@ func TestBuiltins(t *testing.T) {
 	defer conn.Close(ctx)
 	var columns []string
 	for _, name := range slices.Sorted(maps.Values(kindName)) {
-		columns = append(columns, quoteAlways(name)+" "+name)
+		columns = append(columns, catalog.QuoteIdentifier(name)+" "+name)
 	}
 	if _, err := conn.PgConn().Exec(ctx, callsFunction+"CREATE TABLE k ("+strings.Join(columns, ", ")+")").ReadAll(); err != nil {
 		t.Fatal(err)
@@ -173,7 +174,7 @@ func numbers(oids []uint32) (out []string) {
 }
 
 // wantCalls asserts that a plan knows every function that the server calls for the statement.
-func (s *server) wantCalls(t *testing.T, sql string, params []uint32, q *plan.Query) {
+func (s *server) wantCalls(t *testing.T, sql string, params []uint32, q *plan.Star) {
 	t.Helper()
 	statement := strings.TrimRight(strings.TrimSpace(sql), "; ")
 	for i := len(params); i > 0; i-- { // a view has no parameters

@@ -11,7 +11,7 @@ import (
 
 // orderBy analyses ORDER BY: an output's name first, then its number, then an
 // expression (findTargetlistEntrySQL92).
-func (a *analyzer) orderBy(q *plan.Query, items []*pg.Node, s *scope, targets []target, outputs []plan.Expr) {
+func (a *analyzer) orderBy(items []*pg.Node, s *scope, targets []target, outputs []plan.Expr) (order []plan.Order) {
 	for _, n := range items {
 		by := n.GetSortBy()
 		if by == nil || by.SortbyDir == pg.SortByDir_SORTBY_USING {
@@ -33,10 +33,11 @@ func (a *analyzer) orderBy(q *plan.Query, items []*pg.Node, s *scope, targets []
 			o.Expr = a.ordinalOrExpr(by.Node, s, outputs, "ORDER BY")
 		}
 		o.Expr = a.collated(o.Expr)
-		if !slices.ContainsFunc(q.Order, func(p plan.Order) bool { return a.intern.same(p.Expr, o.Expr) }) {
-			q.Order = append(q.Order, o)
+		if !slices.ContainsFunc(order, func(p plan.Order) bool { return a.intern.same(p.Expr, o.Expr) }) {
+			order = append(order, o)
 		}
 	}
+	return order
 }
 
 // groupBy analyses GROUP BY without grouping sets.

@@ -355,7 +355,7 @@ func digitsOf(e plan.Expr) int {
 		return 10
 	case vector.Numeric:
 		if c, ok := e.(plan.Const); ok {
-			return len(decimalOf(c).Unscaled.Big().String())
+			return len(c.Decimal().Unscaled.Big().String())
 		}
 		if t.Typmod >= 4 {
 			return int(t.Typmod-4) >> 16
@@ -376,10 +376,10 @@ func (a *analyzer) castConst(c plan.Const, t vector.Type) (plan.Const, bool) {
 	case from.IsInt() && k.IsInt():
 		return orFail(plan.Const{Datum: vector.Int(k, c.I)}, inRange(c.I, k), k), true
 	case (from.IsInt() || from == vector.Numeric) && k == vector.Numeric:
-		d, ok := decimalOf(c).Rescale(t.Scale)
+		d, ok := c.Decimal().Rescale(t.Scale)
 		return numericConst(d), ok
 	case (from.IsInt() || from == vector.Numeric) && k.IsFloat():
-		bits, ok := floatOf(decimalOf(c), k)
+		bits, ok := floatOf(c.Decimal(), k)
 		return orFail(plan.Const{Datum: vector.Datum{Type: t, I: bits}}, ok, k), true
 	case from == vector.Float4 && k == vector.Float8:
 		return plan.Const{Datum: vector.Datum{Type: t, I: c.I}}, true // held widened already
@@ -486,7 +486,7 @@ func (a *analyzer) castMod(e plan.Expr, t vector.Type, mods []int) plan.Expr {
 			if c.Null {
 				return plan.Const{Datum: vector.Null(t)}
 			}
-			d, ok := decimalOf(c).Rescale(t.Scale)
+			d, ok := c.Decimal().Rescale(t.Scale)
 			n, fits := d.Unscaled.Int64()
 			if !ok || !fits || n >= vector.Pow10(p) || -n >= vector.Pow10(p) {
 				fail(plan.ReasonType, "rounding cast of a numeric constant")

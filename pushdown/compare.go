@@ -157,7 +157,7 @@ func (a *analyzer) compareTyped(op plan.Op, l, r plan.Expr, t vector.Type) plan.
 		lt := l.Type()
 		switch {
 		case t.Kind == vector.Numeric && t.Scale != vector.VaryingScale:
-			return a.narrowNumeric(op, l, decimalOf(rc))
+			return a.narrowNumeric(op, l, rc.Decimal())
 		case lt.Kind == vector.Date && t.Kind != vector.Date:
 			n := new(big.Int)
 			rem := new(big.Int)

@@ -1,6 +1,6 @@
-// Package pushdown reads SQL. It makes a plan.Query of a statement that can be
-// answered from columns, or says why it must be forwarded. It does no I/O: all
-// it knows of the server is the catalog.
+// Package pushdown reads SQL. It makes a tree of operators (plan.Rel) of a statement, and of
+// the tree the plan.Star by which it is answered from columns, or says why it must be
+// forwarded. It does no I/O: all it knows of the server is the catalog.
 //
 // The stages, one file each:
 //
@@ -15,11 +15,12 @@
 //	function.go  functions
 //	aggregate.go aggregates
 //	sets.go      grouping sets, and GROUPING()
-//	setorder.go  orders of grouping sets that PostgreSQL gets wrong
 //	grouping.go  expressions over rows -> expressions over groups
-//	join.go      the driving table, and lookups by unique key for all others but one
 //	clause.go    GROUP BY, ORDER BY, LIMIT, the names of outputs
-//	select.go    all of it, in PostgreSQL's order
+//	select.go    all of it, in PostgreSQL's order: a tree
+//	star.go      tree -> star
+//	join.go      the driving table, and lookups by unique key for all others but one
+//	setorder.go  orders of grouping sets that PostgreSQL gets wrong
 //	small.go     what is not worth taking
 //	location.go  where in the text what is refused begins
 //	virtual.go   the schema pgaccel

@@ -13,45 +13,46 @@ import (
 
 // analyzer plans one statement.
 type analyzer struct {
-	cat    *catalog.Catalog
-	tables []plan.Table   // in order of appearance; the driving table is chosen last
-	refs   []*pg.RangeVar // how each is written
-	conds  []plan.Expr    // conjuncts of WHERE and of inner joins' ON
-	lefts  []leftJoin
+	cat      *catalog.Catalog
+	tables   []plan.Table   // in order of appearance; the driving table is chosen last
+	refs     []*pg.RangeVar // how each is written
+	optional map[int]bool   // tables whose rows an outer join makes null
+	*block                  // that is being analysed
 
 	params   []vector.Type // kind Invalid where not known yet
 	declared []bool        // the client gave the type
 
-	aggs     []plan.Aggregate
-	aggIndex map[aggKey]int
-	// noAggs says where we are if aggregates are not allowed there; empty where they are.
-	noAggs string
-	// sets is true in a query with grouping sets, whose keys may be null though their
-	// columns are not; rows is true where an expression is over rows all the same, as in
-	// WHERE and in aggregates. grouping is true once GROUPING() was seen.
-	sets, rows, grouping bool
-	setKeys              []groupKey // of grouping sets
-	groupingZero         bool       // there is a GROUPING() without grouping sets
-
-	// names are the output names of the last query analysed.
-	names []string
-	// joinsDone is true once all outer joins are known.
-	joinsDone bool
 	needsUTC  bool
-	functions []string // plan.Query.Functions
-	oids      []uint32 // plan.Query.Calls
+	functions []string // plan.Deps.Functions
+	oids      []uint32 // plan.Deps.Calls
 	called    map[string]bool
 	equated   [][2]vector.Kind // operands of =
 	negated   bool             // a condition is, or may be, under NOT
 	intern    *interner
 	sizes     map[*plan.Call]int // calls in the tree below
-	constants []plan.Expr        // plan.Query.Constants
+	constants []plan.Expr        // plan.Star.Constants
 	built     int                // calls made so far
 
 	sql string // the statement
 	// at is the innermost syntax that is being analysed, nil between clauses: where a
 	// refusal's position is.
 	at proto.Message
+}
+
+// block is what is known of one SELECT while it is analysed: one aggregation at most.
+type block struct {
+	aggs     []plan.AggregateCall
+	aggIndex map[aggKey]int
+	// noAggs says where we are if aggregates are not allowed there; empty where they are.
+	noAggs string
+	// sets is true with grouping sets, whose keys may be null though their columns are not;
+	// rows is true where an expression is over rows all the same, as in WHERE and in
+	// aggregates. grouping is true once GROUPING() was seen.
+	sets, rows, grouping bool
+	setKeys              []groupKey // of grouping sets
+	groupingZero         bool       // there is a GROUPING() without grouping sets
+	// joinsDone is true once all outer joins are known.
+	joinsDone bool
 }
 
 // value is an expression whose type may still be open: a string constant, NULL or
@@ -108,6 +109,22 @@ func (a *analyzer) sized(c *plan.Call) *plan.Call {
 	}
 	a.sizes[c] = n
 	return c
+}
+
+// checkSize bounds the tree as a whole.
+func (a *analyzer) checkSize(tree plan.Rel) {
+	total := 0
+	plan.WalkRel(tree, func(r plan.Rel) bool {
+		plan.Exprs(r, func(e plan.Expr) {
+			if c, ok := e.(*plan.Call); ok {
+				total += a.sizes[c]
+			}
+		})
+		return true
+	})
+	if total > maxAllCalls {
+		fail(plan.ReasonShape, "a query of this size")
+	}
 }
 
 var boolType = vector.TypeOf(vector.Bool)
@@ -292,12 +309,7 @@ func (a *analyzer) neverNull(e plan.Expr) bool {
 		if a.sets && !a.rows {
 			return false
 		}
-		for _, l := range a.lefts {
-			if l.table == x.Table {
-				return false
-			}
-		}
-		return a.joinsDone && a.tables[x.Table].Meta.Columns[x.Column].NotNull
+		return a.joinsDone && !a.optional[x.Table] && a.tables[x.Table].Meta.Columns[x.Column].NotNull
 	}
 	return false
 }

@@ -2,7 +2,6 @@ package pushdown
 
 import (
 	"slices"
-	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
 
@@ -15,6 +14,7 @@ import (
 type scope struct {
 	rels []*rel
 	cols []col
+	rows plan.Rel // of the FROM items
 }
 
 // rel is one FROM item with its columns.
@@ -32,12 +32,6 @@ type col struct {
 	base   bool          // e or the refused column is (table, column) itself
 	table  int
 	column int
-}
-
-// leftJoin is a LEFT JOIN to one table.
-type leftJoin struct {
-	table int
-	on    []plan.Expr
 }
 
 // use marks a column as mentioned and returns its value.
@@ -122,6 +116,11 @@ func (a *analyzer) from(items []*pg.Node) *scope {
 		t := a.fromItem(n)
 		s.rels = append(s.rels, t.rels...)
 		s.cols = append(s.cols, t.cols...)
+		if s.rows == nil {
+			s.rows = t.rows
+		} else {
+			s.rows = &plan.Join{Kind: plan.Inner, Left: s.rows, Right: t.rows}
+		}
 	}
 	return s
 }
@@ -166,15 +165,12 @@ func (a *analyzer) table(r *pg.RangeVar) *scope {
 	if !r.Inh && meta.Parts != nil {
 		fail(plan.ReasonShape, "ONLY of a partitioned table") // which has no rows of its own
 	}
-	if meta.Parts != nil && !r.Inh {
-		fail(plan.ReasonShape, "ONLY of a partitioned table")
-	}
 	if len(a.tables) == plan.MaxTables {
 		fail(plan.ReasonShape, "more tables than a plan holds")
 	}
-	ref := quoteAlways(r.Relname)
+	ref := catalog.QuoteIdentifier(r.Relname)
 	if r.Schemaname != "" {
-		ref = quoteAlways(r.Schemaname) + "." + ref
+		ref = catalog.QuoteIdentifier(r.Schemaname) + "." + ref
 	}
 	t := len(a.tables)
 	a.tables, a.refs = append(a.tables, plan.Table{Meta: meta, Ref: ref}), append(a.refs, r)
@@ -182,7 +178,7 @@ func (a *analyzer) table(r *pg.RangeVar) *scope {
 	for i := range meta.Columns {
 		item.cols = append(item.cols, baseColumn(meta, t, i))
 	}
-	return a.named(item, r.Alias)
+	return a.named(item, r.Alias, &plan.Scan{Table: t})
 }
 
 // baseColumn is column c of table t.
@@ -213,7 +209,7 @@ func chooseTable(found []*catalog.Table) *catalog.Table {
 }
 
 // named applies `AS alias (names)`.
-func (a *analyzer) named(r *rel, alias *pg.Alias) *scope {
+func (a *analyzer) named(r *rel, alias *pg.Alias, rows plan.Rel) *scope {
 	if alias != nil {
 		r.name, r.schema = alias.Aliasname, ""
 		names := nameList(alias.Colnames)
@@ -224,7 +220,7 @@ func (a *analyzer) named(r *rel, alias *pg.Alias) *scope {
 			r.cols[i].name = n
 		}
 	}
-	return &scope{rels: []*rel{r}, cols: r.cols}
+	return &scope{rels: []*rel{r}, cols: r.cols, rows: rows}
 }
 
 // derived peels a subquery that only projects and filters: its columns stand for
@@ -258,20 +254,21 @@ func (a *analyzer) derived(r *pg.RangeSubselect) *scope {
 		}
 		item.cols = append(item.cols, c)
 	}
-	a.where(sel.WhereClause, inner)
+	rows := a.where(sel.WhereClause, inner)
 	a.noAggs = outer
-	return a.named(item, r.Alias)
+	return a.named(item, r.Alias, rows)
 }
 
-// where adds the conjuncts of a condition.
-func (a *analyzer) where(n *pg.Node, s *scope) {
+// where returns the rows of s for which a condition is true.
+func (a *analyzer) where(n *pg.Node, s *scope) plan.Rel {
 	if n == nil {
-		return
+		return s.rows
 	}
 	saved, rows := a.noAggs, a.rows
 	a.noAggs, a.rows = "aggregate in WHERE or ON", true
-	a.conds = conjuncts(a.conds, a.boolean(n, s))
+	conds := conjuncts(nil, a.boolean(n, s))
 	a.noAggs, a.rows = saved, rows
+	return &plan.Filter{Input: s.rows, Conds: conds}
 }
 
 // conjuncts appends the operands of AND, however nested.
@@ -285,8 +282,7 @@ func conjuncts(dst []plan.Expr, e plan.Expr) []plan.Expr {
 	return append(dst, e)
 }
 
-// join analyses JOIN. Inner joins' conditions join those of WHERE: where they are
-// evaluated makes no difference to the result. A left join's stay with it.
+// join analyses JOIN. A right join is a left join of the right side to the left one.
 func (a *analyzer) join(j *pg.JoinExpr) *scope {
 	if j.IsNatural {
 		a.atKeyword(pg.Token_NATURAL)
@@ -296,17 +292,14 @@ func (a *analyzer) join(j *pg.JoinExpr) *scope {
 		fail(plan.ReasonShape, "alias of JOIN USING")
 	}
 	var l, r *scope
-	inner := len(a.tables)
-	var filters []plan.Expr
 	switch j.Jointype {
 	case pg.JoinType_JOIN_INNER:
 		l, r = a.fromItem(j.Larg), a.fromItem(j.Rarg)
 	case pg.JoinType_JOIN_LEFT:
 		l = a.fromItem(j.Larg)
-		inner = len(a.tables)
-		r, filters = a.nullable(j.Rarg)
+		r = a.nullable(j.Rarg)
 	case pg.JoinType_JOIN_RIGHT:
-		l, filters = a.nullable(j.Larg)
+		l = a.nullable(j.Larg)
 		r = a.fromItem(j.Rarg)
 	case pg.JoinType_JOIN_FULL:
 		a.atKeyword(pg.Token_FULL)
@@ -324,24 +317,27 @@ func (a *analyzer) join(j *pg.JoinExpr) *scope {
 		on = conjuncts(nil, a.boolean(j.Quals, both))
 	}
 	a.noAggs = saved
-	if j.Jointype == pg.JoinType_JOIN_INNER {
-		a.conds = append(a.conds, on...)
-	} else {
-		a.lefts = append(a.lefts, leftJoin{table: inner, on: append(on, filters...)})
+	rows := &plan.Join{Kind: plan.Inner, Left: l.rows, Right: r.rows, On: on}
+	both.rows = rows
+	switch j.Jointype {
+	case pg.JoinType_JOIN_LEFT:
+		rows.Kind = plan.Left
+	case pg.JoinType_JOIN_RIGHT:
+		rows.Kind, rows.Left, rows.Right = plan.Left, r.rows, l.rows
 	}
 	if j.Alias != nil {
-		return a.named(&rel{cols: slices.Clone(both.cols)}, j.Alias)
+		return a.named(&rel{cols: slices.Clone(both.cols)}, j.Alias, rows)
 	}
 	return both
 }
 
 // nullable analyses the side of an outer join that can be missing: one table,
-// filtered at most. Its filters are returned; its columns must be plain, because an
-// expression over nulls need not be null.
-func (a *analyzer) nullable(n *pg.Node) (*scope, []plan.Expr) {
-	tables, conds, lefts := len(a.tables), len(a.conds), len(a.lefts)
+// filtered at most. Its columns must be plain, because an expression over nulls need
+// not be null.
+func (a *analyzer) nullable(n *pg.Node) *scope {
+	tables := len(a.tables)
 	s := a.fromItem(n)
-	if len(a.tables) != tables+1 || len(a.lefts) != lefts {
+	if len(a.tables) != tables+1 {
 		fail(plan.ReasonShape, "outer join to more than one table")
 	}
 	for _, c := range s.cols {
@@ -349,9 +345,8 @@ func (a *analyzer) nullable(n *pg.Node) (*scope, []plan.Expr) {
 			fail(plan.ReasonShape, "outer join to a subquery that computes")
 		}
 	}
-	filters := slices.Clone(a.conds[conds:])
-	a.conds = a.conds[:conds]
-	return s, filters
+	a.optional[tables] = true
+	return s
 }
 
 // using makes the conditions of USING and merges its columns: they come first in
@@ -382,6 +377,3 @@ func (a *analyzer) using(j *pg.JoinExpr, l, r, both *scope) []plan.Expr {
 	both.cols = cols
 	return on
 }
-
-// quoteAlways quotes an identifier, needed or not.
-func quoteAlways(s string) string { return `"` + strings.ReplaceAll(s, `"`, `""`) + `"` }

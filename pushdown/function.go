@@ -191,7 +191,7 @@ func (a *analyzer) toMoment(name string, v []value) plan.Expr {
 	a.calls(name)
 	text, layout := *v[0].text, *v[1].text
 	m, ok := parseMoment(text)
-	ok = ok && !m.zoned
+	ok = ok && !m.Zoned
 	switch {
 	case name == "to_date" && layout == "YYYY-MM-DD" && len(text) == 10 && ok:
 		return plan.Const{Datum: vector.Datum{Type: vector.TypeOf(vector.Date), I: m.in(vector.Date)}}

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"pgaccel/plan"
 )
 
 var update = flag.Bool("update", false, "rewrite testdata/*.txt with what Plan makes of its statements")
@@ -17,9 +19,22 @@ var update = flag.Bool("update", false, "rewrite testdata/*.txt with what Plan m
 //	the plan, or why it is forwarded
 //
 // separated by blank lines; lines that start with # are comments.
-func TestGolden(t *testing.T) {
+func TestGolden(t *testing.T) { golden(t, "testdata/*.txt", formatStatement) }
+
+// TestTrees writes the trees of the statements of testdata/trees/*.txt.
+func TestTrees(t *testing.T) {
+	golden(t, "testdata/trees/*.txt", func(st Statement) string {
+		if st.Forward != nil {
+			return st.Forward.Error()
+		}
+		return plan.Format(st.Tree, st.Tables)
+	})
+}
+
+// golden compares what the statements of files give with what the files say.
+func golden(t *testing.T, pattern string, format func(Statement) string) {
 	cat := testCatalog(t)
-	files, _ := filepath.Glob("testdata/*.txt")
+	files, _ := filepath.Glob(pattern)
 	if len(files) == 0 {
 		t.Fatal("no testdata")
 	}
@@ -34,7 +49,11 @@ func TestGolden(t *testing.T) {
 				}
 				sql, want, _ := strings.Cut(block, "\n----")
 				want = strings.TrimSpace(want)
-				got := strings.TrimSpace(formatStatement(Plan(sql, nil, cat)))
+				st := Plan(sql, nil, cat)
+				if st.Star != nil {
+					checkPlan(t, st)
+				}
+				got := strings.TrimSpace(format(st))
 				if got != want && !*update {
 					t.Errorf("%s\n got:\n%s\nwant:\n%s", sql, got, want)
 				}

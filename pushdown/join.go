@@ -19,21 +19,21 @@ type equality struct {
 // key; where that cannot be, all but one: that one is attached by columns that are no
 // key, so that a row may meet several of its rows (a many-to-many table of a hierarchy
 // with weights). It returns the joins in the order of attachment, tables still numbered by
-// appearance, and the positions in a.conds that became join keys.
-func (a *analyzer) joinTree() (root int, joins []plan.Join, used map[int]bool) {
+// appearance, and the positions in s.conds that became join keys.
+func (s *star) joinTree() (root int, joins []plan.StarJoin, used map[int]bool) {
 	optional := map[int]*leftJoin{}
-	for i := range a.lefts {
-		optional[a.lefts[i].table] = &a.lefts[i]
+	for i := range s.lefts {
+		optional[s.lefts[i].table] = &s.lefts[i]
 	}
 	// The largest table first: the driving table's rows are the query's work.
 	var roots []int
-	for i := range a.tables {
+	for _, i := range s.scans {
 		if optional[i] == nil {
 			roots = append(roots, i)
 		}
 	}
 	slices.SortStableFunc(roots, func(i, j int) int {
-		switch ri, rj := a.tables[i].Meta.Rows, a.tables[j].Meta.Rows; {
+		switch ri, rj := s.tables[i].Meta.Rows, s.tables[j].Meta.Rows; {
 		case ri > rj:
 			return -1
 		case ri < rj:
@@ -43,21 +43,21 @@ func (a *analyzer) joinTree() (root int, joins []plan.Join, used map[int]bool) {
 	})
 	for _, many := range []bool{false, true} {
 		for _, r := range roots {
-			if joins, used, ok := a.attachAll(r, optional, many); ok {
+			if joins, used, ok := s.attachAll(r, optional, many); ok {
 				return r, joins, used
 			}
 		}
 	}
-	a.at = a.refs[a.unattached(roots[0], optional)]
+	s.at = s.refs[s.unattached(roots[0], optional)]
 	fail(plan.ReasonShape, "join on no unique key")
 	return 0, nil, nil
 }
 
 // unattached returns the first table that cannot be attached to a driving table.
-func (a *analyzer) unattached(root int, optional map[int]*leftJoin) int {
-	joins, _, _ := a.attachAll(root, optional, true)
-	for t := range a.tables {
-		if t != root && !slices.ContainsFunc(joins, func(j plan.Join) bool { return j.Table == t }) {
+func (s *star) unattached(root int, optional map[int]*leftJoin) int {
+	joins, _, _ := s.attachAll(root, optional, true)
+	for _, t := range s.scans {
+		if t != root && !slices.ContainsFunc(joins, func(j plan.StarJoin) bool { return j.Table == t }) {
 			return t
 		}
 	}
@@ -65,22 +65,22 @@ func (a *analyzer) unattached(root int, optional map[int]*leftJoin) int {
 }
 
 // attachAll tries one driving table, with one join on no unique key if many is set.
-func (a *analyzer) attachAll(root int, optional map[int]*leftJoin, many bool) ([]plan.Join, map[int]bool, bool) {
+func (s *star) attachAll(root int, optional map[int]*leftJoin, many bool) ([]plan.StarJoin, map[int]bool, bool) {
 	attached := uint64(1) << root
 	used := map[int]bool{}
-	var joins []plan.Join
-	for progress := true; progress && len(joins) < len(a.tables)-1; {
+	var joins []plan.StarJoin
+	for progress := true; progress && len(joins) < len(s.scans)-1; {
 		progress = false
-		for t := range a.tables {
+		for _, t := range s.scans {
 			if attached&(1<<t) != 0 {
 				continue
 			}
-			var j plan.Join
+			var j plan.StarJoin
 			var ok bool
 			if l := optional[t]; l != nil {
-				j, ok = a.attachLeft(t, attached, l)
+				j, ok = s.attachLeft(t, attached, l)
 			} else {
-				j, ok = a.attachInner(t, attached, used)
+				j, ok = s.attachInner(t, attached, used)
 			}
 			if ok {
 				attached |= 1 << t
@@ -89,23 +89,23 @@ func (a *analyzer) attachAll(root int, optional map[int]*leftJoin, many bool) ([
 			}
 		}
 		if !progress && many {
-			if j, ok := a.attachMany(attached, optional, used); ok {
+			if j, ok := s.attachMany(attached, optional, used); ok {
 				attached |= 1 << j.Table
 				joins = append(joins, j)
 				progress, many = true, false
 			}
 		}
 	}
-	return joins, used, len(joins) == len(a.tables)-1
+	return joins, used, len(joins) == len(s.scans)-1
 }
 
-func (a *analyzer) attachInner(t int, attached uint64, used map[int]bool) (plan.Join, bool) {
-	eqs := a.equalities(a.conds, t, attached)
-	keys := a.uniqueKey(t, eqs)
+func (s *star) attachInner(t int, attached uint64, used map[int]bool) (plan.StarJoin, bool) {
+	eqs := s.equalities(s.conds, t, attached)
+	keys := s.uniqueKey(t, eqs)
 	if keys == nil {
-		return plan.Join{}, false
+		return plan.StarJoin{}, false
 	}
-	j := plan.Join{Table: t, Kind: plan.Inner}
+	j := plan.StarJoin{Table: t, Kind: plan.Inner}
 	for _, e := range keys {
 		used[e.cond] = true
 		j.Key, j.Outer = append(j.Key, e.column), append(j.Outer, e.outer)
@@ -114,13 +114,13 @@ func (a *analyzer) attachInner(t int, attached uint64, used map[int]bool) (plan.
 }
 
 // attachMany attaches the smallest table that some columns equate with those attached.
-func (a *analyzer) attachMany(attached uint64, optional map[int]*leftJoin, used map[int]bool) (best plan.Join, ok bool) {
-	for t := range a.tables {
-		if attached&(1<<t) != 0 || optional[t] != nil || ok && a.tables[t].Meta.Rows >= a.tables[best.Table].Meta.Rows {
+func (s *star) attachMany(attached uint64, optional map[int]*leftJoin, used map[int]bool) (best plan.StarJoin, ok bool) {
+	for _, t := range s.scans {
+		if attached&(1<<t) != 0 || optional[t] != nil || ok && s.tables[t].Meta.Rows >= s.tables[best.Table].Meta.Rows {
 			continue
 		}
-		j := plan.Join{Table: t, Kind: plan.Inner, Many: true}
-		for _, e := range a.equalities(a.conds, t, attached) {
+		j := plan.StarJoin{Table: t, Kind: plan.Inner, Many: true}
+		for _, e := range s.equalities(s.conds, t, attached) {
 			if plan.Tables(e.outer) != 0 && !slices.Contains(j.Key, e.column) {
 				j.Key, j.Outer = append(j.Key, e.column), append(j.Outer, e.outer)
 			}
@@ -130,8 +130,8 @@ func (a *analyzer) attachMany(attached uint64, optional map[int]*leftJoin, used 
 		}
 	}
 	if ok { // a second equality of a column stays a condition
-		for _, e := range a.equalities(a.conds, best.Table, attached) {
-			if i := slices.Index(best.Key, e.column); i >= 0 && a.intern.same(best.Outer[i], e.outer) {
+		for _, e := range s.equalities(s.conds, best.Table, attached) {
+			if i := slices.Index(best.Key, e.column); i >= 0 && s.intern.same(best.Outer[i], e.outer) {
 				used[e.cond] = true
 			}
 		}
@@ -140,13 +140,13 @@ func (a *analyzer) attachMany(attached uint64, optional map[int]*leftJoin, used 
 }
 
 // attachLeft attaches by ON alone, because WHERE comes after the nulls are made.
-func (a *analyzer) attachLeft(t int, attached uint64, l *leftJoin) (plan.Join, bool) {
-	eqs := a.equalities(l.on, t, attached)
-	keys := a.uniqueKey(t, eqs)
+func (s *star) attachLeft(t int, attached uint64, l *leftJoin) (plan.StarJoin, bool) {
+	eqs := s.equalities(l.on, t, attached)
+	keys := s.uniqueKey(t, eqs)
 	if keys == nil {
-		return plan.Join{}, false
+		return plan.StarJoin{}, false
 	}
-	j := plan.Join{Table: t, Kind: plan.Left}
+	j := plan.StarJoin{Table: t, Kind: plan.Left}
 	isKey := map[int]bool{}
 	for _, e := range keys {
 		isKey[e.cond] = true
@@ -167,7 +167,7 @@ func (a *analyzer) attachLeft(t int, attached uint64, l *leftJoin) (plan.Join, b
 // equalities finds the conditions that equate a column of t with an expression over
 // attached tables, in a form that a lookup can use. Those with a constant, which
 // complete a key such as (id, language), come last.
-func (a *analyzer) equalities(conds []plan.Expr, t int, attached uint64) []equality {
+func (s *star) equalities(conds []plan.Expr, t int, attached uint64) []equality {
 	var out, fixed []equality
 	for i, e := range conds {
 		c, ok := e.(*plan.Call)
@@ -215,9 +215,9 @@ func lookupPossible(key, outer vector.Type) bool {
 
 // uniqueKey picks the equalities for one unique index of t, the shortest, nil where
 // none is covered.
-func (a *analyzer) uniqueKey(t int, eqs []equality) []equality {
+func (s *star) uniqueKey(t int, eqs []equality) []equality {
 	var best []equality
-	for _, ix := range a.tables[t].Meta.Indexes {
+	for _, ix := range s.tables[t].Meta.Indexes {
 		if !ix.Unique || len(ix.Columns) == 0 || best != nil && len(ix.Columns) >= len(best) {
 			continue
 		}
@@ -241,21 +241,17 @@ func (a *analyzer) uniqueKey(t int, eqs []equality) []equality {
 
 // renumber moves the driving table to position 0 and the others to the order in
 // which they are attached.
-func renumber(q *plan.Query, root int) {
+func (s *star) renumber(root int) {
+	q := s.q
 	order := []int{root}
 	for _, j := range q.Joins {
 		order = append(order, j.Table)
 	}
-	to := make([]int, len(q.Tables))
-	tables := make([]plan.Table, len(q.Tables))
+	to := make([]int, len(s.tables))
 	for i, t := range order {
-		to[t], tables[i] = i, q.Tables[t]
+		to[t], q.Tables = i, append(q.Tables, s.tables[t])
 	}
-	q.Tables = tables
-	f := func(e plan.Expr) plan.Expr {
-		if e == nil {
-			return nil
-		}
+	*q = *q.Map(func(e plan.Expr) plan.Expr {
 		return plan.Rewrite(e, func(x plan.Expr) plan.Expr {
 			if c, ok := x.(plan.Column); ok {
 				c.Table = to[c.Table]
@@ -263,26 +259,8 @@ func renumber(q *plan.Query, root int) {
 			}
 			return x
 		})
-	}
-	all := func(es []plan.Expr) {
-		for i, e := range es {
-			es[i] = f(e)
-		}
-	}
+	})
 	for i := range q.Joins {
-		j := &q.Joins[i]
-		j.Table = to[j.Table]
-		all(j.Outer)
-		all(j.On)
-	}
-	all(q.Filter)
-	all(q.Group)
-	for i := range q.Aggs {
-		q.Aggs[i].Arg, q.Aggs[i].Filter = f(q.Aggs[i].Arg), f(q.Aggs[i].Filter)
-	}
-	all(q.Having)
-	all(q.Output)
-	for i := range q.Order {
-		q.Order[i].Expr = f(q.Order[i].Expr)
+		q.Joins[i].Table = to[q.Joins[i].Table]
 	}
 }

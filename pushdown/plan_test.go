@@ -89,7 +89,7 @@ func TestSmall(t *testing.T) {
 				t.Errorf("%s: reason %q", sql, st.Small.Reason)
 			}
 		}
-		if st.Query == nil || got != want {
+		if st.Star == nil || got != want {
 			t.Errorf("%s: %q, want %q (%v)", sql, got, want, st.Forward)
 		}
 	}
@@ -117,7 +117,7 @@ func TestUnqualifiedNamePrefersPublic(t *testing.T) {
 	f := func(sql string, oid uint32, ref string) {
 		t.Helper()
 		st := Plan(sql, nil, cat)
-		if st.Query == nil || st.Query.Tables[0].Meta.OID != oid || st.Query.Tables[0].Ref != ref {
+		if st.Star == nil || st.Star.Tables[0].Meta.OID != oid || st.Star.Tables[0].Ref != ref {
 			t.Errorf("%s: %s", sql, formatStatement(st))
 		}
 	}
@@ -171,7 +171,7 @@ func TestLongStatements(t *testing.T) {
 	}
 	f := func(sql string) {
 		t.Helper()
-		if st := Plan(sql, nil, cat); st.Query == nil {
+		if st := Plan(sql, nil, cat); st.Star == nil {
 			t.Errorf("%.60s...: %v", sql, st.Forward)
 		}
 	}
@@ -285,7 +285,7 @@ func FuzzPlan(f *testing.F) {
 	cat := testCatalog(f)
 	f.Fuzz(func(t *testing.T, sql string) {
 		st := Plan(sql, nil, cat)
-		if (st.Query == nil) == (st.Forward == nil) {
+		if (st.Star == nil) == (st.Forward == nil) {
 			t.Fatal("neither or both of Query and Forward")
 		}
 		if st.Forward != nil {
@@ -294,7 +294,7 @@ func FuzzPlan(f *testing.F) {
 			}
 			return
 		}
-		checkPlan(t, st.Query)
+		checkPlan(t, st)
 		SplitPrefix(sql)
 	})
 }
@@ -303,7 +303,7 @@ func BenchmarkPlan(b *testing.B) {
 	cat := testCatalog(b)
 	sql, _, _ := strings.Cut(strings.Split(readText(b, "testdata/ssb.txt"), "\n\n")[13], "\n----")
 	for b.Loop() {
-		if st := Plan(sql, nil, cat); st.Query == nil {
+		if st := Plan(sql, nil, cat); st.Star == nil {
 			b.Fatal(st.Forward)
 		}
 	}

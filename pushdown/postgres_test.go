@@ -69,7 +69,7 @@ func (s *server) exec(t *testing.T, sql string) [][][]byte {
 func (s *server) load(t *testing.T, tab *catalog.Table) [][]vector.Datum {
 	var out [][]vector.Datum
 	a := &analyzer{}
-	for _, row := range s.exec(t, "SELECT * FROM "+quoteAlways(tab.Name)) {
+	for _, row := range s.exec(t, "SELECT * FROM "+catalog.QuoteIdentifier(tab.Name)) {
 		r := make([]vector.Datum, len(row))
 		for i, text := range row {
 			typ := tab.Columns[i].Type
@@ -120,7 +120,7 @@ func (s *server) compare(t *testing.T, sql string) bool {
 		if pgErr.Code == "42601" && (st.Forward == nil || st.Forward.Reason != plan.ReasonNotSelect) && !strings.Contains(pgErr.Message, "SELECT") {
 			t.Errorf("%s\nsyntax error in PostgreSQL (%s), but: %s", sql, pgErr.Message, formatStatement(st))
 		}
-		if st.Query != nil {
+		if st.Star != nil {
 			t.Errorf("%s\nrefused by PostgreSQL (%s), but planned:\n%s", sql, pgErr.Message, formatStatement(st))
 		}
 		return false
@@ -131,33 +131,40 @@ func (s *server) compare(t *testing.T, sql string) bool {
 		}
 		return false
 	}
-	if len(desc.Fields) != len(st.Query.Output) {
-		t.Errorf("%s\n%d output columns, PostgreSQL has %d", sql, len(st.Query.Output), len(desc.Fields))
+	if len(desc.Fields) != len(st.Star.Output) {
+		t.Errorf("%s\n%d output columns, PostgreSQL has %d", sql, len(st.Star.Output), len(desc.Fields))
 		return true
 	}
 	for i, f := range desc.Fields {
-		if k := st.Query.Output[i].Type().Kind; k.OID() != f.DataTypeOID {
+		if k := st.Star.Output[i].Type().Kind; k.OID() != f.DataTypeOID {
 			t.Errorf("%s\ncolumn %d is %s, type OID %d in PostgreSQL", sql, i+1, k, f.DataTypeOID)
 			return true
 		}
 	}
 	for i, oid := range desc.ParamOIDs {
-		if k := st.Query.Params[i].Kind; k.OID() != oid {
+		if k := st.Star.Params[i].Kind; k.OID() != oid {
 			t.Errorf("%s\n$%d is %s, type OID %d in PostgreSQL", sql, i+1, k, oid)
 		}
 	}
-	s.wantCalls(t, sql, desc.ParamOIDs, st.Query)
+	s.wantCalls(t, sql, desc.ParamOIDs, st.Star)
 	if len(desc.ParamOIDs) == 0 {
 		s.compareValues(t, sql, st)
 	}
 	return true
 }
 
-// compareValues runs the plan with the oracle and the text with the server.
+// compareValues runs the text with the server, and with the oracle the tree and the star that is
+// made of it.
 func (s *server) compareValues(t *testing.T, sql string, st Statement) {
 	t.Helper()
 	res := s.conn.PgConn().ExecParams(context.Background(), sql, nil, nil, nil, nil).Read()
-	batch, err := oracle.Run(st.Query, func(i int) [][]vector.Datum { return s.rows[st.Query.Tables[i].Meta.OID] })
+	s.compareTree(t, sql, st, res, st.Tree, st.Tables)
+	s.compareTree(t, sql, st, res, st.Star.Tree(), st.Star.Tables)
+}
+
+func (s *server) compareTree(t *testing.T, sql string, st Statement, res *pgconn.Result, tree *plan.Project, tables []plan.Table) {
+	t.Helper()
+	batch, err := oracle.Run(tree, func(i int) [][]vector.Datum { return s.rows[tables[i].Meta.OID] }, nil)
 	if err != nil {
 		var f *plan.Forward
 		if !errors.As(err, &f) {
@@ -173,7 +180,7 @@ func (s *server) compareValues(t *testing.T, sql string, st Statement) {
 		return
 	}
 	// Rows that the order leaves equal may come in any order.
-	q := st.Query
+	q := st.Star
 	rounded := make([]bool, len(q.Output))
 	for i, e := range q.Output {
 		rounded[i] = addsFloats(q, e)
@@ -200,7 +207,7 @@ func (s *server) compareValues(t *testing.T, sql string, st Statement) {
 		for i, c := range row {
 			cells[i] = "null"
 			if c != nil {
-				cells[i] = canonical(string(c), st.Query.Output[i].Type().Kind)
+				cells[i] = canonical(string(c), st.Star.Output[i].Type().Kind)
 				if rounded[i] {
 					cells[i] = roundFloat(cells[i])
 				}
@@ -218,7 +225,7 @@ func (s *server) compareValues(t *testing.T, sql string, st Statement) {
 		got, gotOrder = append(got, strings.Join(cells, "|")), append(gotOrder, keys(cells))
 	}
 	if keysShown && !slices.Equal(wantOrder, gotOrder) {
-		t.Errorf("%s\nin another order\n%s", sql, formatStatement(st))
+		t.Errorf("%s\nin another order\n%s", sql, plan.Format(tree, tables))
 	}
 	slices.Sort(want)
 	slices.Sort(got)
@@ -232,7 +239,7 @@ func (s *server) compareValues(t *testing.T, sql string, st Statement) {
 				g = got[i]
 			}
 			if w != g {
-				t.Errorf("%s\nrow %d: got %s, PostgreSQL %s\n%s", sql, i, g, w, formatStatement(st))
+				t.Errorf("%s\nrow %d: got %s, PostgreSQL %s\n%s", sql, i, g, w, plan.Format(tree, tables))
 				return
 			}
 		}
@@ -241,7 +248,7 @@ func (s *server) compareValues(t *testing.T, sql string, st Statement) {
 
 // addsFloats reports whether a value over groups depends on a sum of floats, whose last
 // digits depend in PostgreSQL on the order of rows.
-func addsFloats(q *plan.Query, e plan.Expr) (adds bool) {
+func addsFloats(q *plan.Star, e plan.Expr) (adds bool) {
 	plan.Walk(e, func(x plan.Expr) bool {
 		if g, ok := x.(plan.Agg); ok {
 			switch a := q.Aggs[g.Index]; a.Func {
@@ -354,7 +361,7 @@ func TestAgainstPostgres(t *testing.T) {
 	t.Run("conditions", func(t *testing.T) {
 		var conds []string
 		for _, e := range corpus(t, "testdata/expressions.sql") {
-			if st := Plan("SELECT "+e+" FROM orders", nil, s.cat); st.Query != nil && st.Query.Output[0].Type().Kind == vector.Bool {
+			if st := Plan("SELECT "+e+" FROM orders", nil, s.cat); st.Star != nil && st.Star.Output[0].Type().Kind == vector.Bool {
 				conds = append(conds, e)
 			}
 		}

@@ -12,15 +12,17 @@ import (
 	"pgaccel/vector"
 )
 
-// Statement is the decision on one SQL text. Exactly one of Query and Forward is
+// Statement is the decision on one SQL text. Exactly one of Star and Forward is
 // set.
 type Statement struct {
-	Query   *plan.Query
+	Tree    *plan.Project // what is asked, over Tables; nil where it is forwarded
+	Tables  []plan.Table  // the table references, in order of appearance
+	Star    *plan.Star    // how it is answered
 	Forward *plan.Forward
 	// At is the byte of the text at which what is refused begins; -1 where that is not
 	// known, and without Forward.
 	At int
-	// Small says why Query, though it can be answered, is not worth it: PostgreSQL
+	// Small says why Star, though it can be answered, is not worth it: PostgreSQL
 	// answers as fast. nil where it is worth it.
 	Small *plan.Forward
 }
@@ -29,7 +31,7 @@ type Statement struct {
 // client declared for $1, $2, ..., 0 or missing where it left them open. It never
 // panics, whatever the text.
 func Plan(sql string, paramOIDs []uint32, cat *catalog.Catalog) (st Statement) {
-	a := &analyzer{cat: cat, aggIndex: map[aggKey]int{}, intern: newInterner(), sizes: map[*plan.Call]int{}, called: map[string]bool{}, sql: sql}
+	a := &analyzer{cat: cat, optional: map[int]bool{}, intern: newInterner(), sizes: map[*plan.Call]int{}, called: map[string]bool{}, sql: sql}
 	defer func() {
 		if p := recover(); p != nil {
 			f, ok := p.(*plan.Forward)
@@ -66,8 +68,15 @@ func Plan(sql string, paramOIDs []uint32, cat *catalog.Catalog) (st Statement) {
 		a.params, a.declared = append(a.params, t), append(a.declared, !open)
 	}
 	q := a.query(sel)
-	a.finish(q)
-	return Statement{Query: q, At: -1, Small: small(q)}
+	tree := &plan.Project{Input: q.rows, Exprs: q.outputs}
+	for i := range a.params {
+		if a.params[i].Kind == vector.Invalid {
+			fail(plan.ReasonParameter, fmt.Sprintf("type of $%d", i+1))
+		}
+	}
+	a.checkSize(tree)
+	s := a.star(tree)
+	return Statement{Tree: tree, Tables: a.tables, Star: s, At: -1, Small: small(s)}
 }
 
 // checkPlain forwards the clauses that no SELECT here may have.
@@ -192,15 +201,22 @@ func (a *analyzer) targetExpr(t target) plan.Expr {
 // output closes the type of an output column.
 func (a *analyzer) output(v value) plan.Expr { return a.resolve(v, vector.TypeOf(vector.Text)) }
 
+// query is an analysed SELECT: rows, and what is shown of them.
+type query struct {
+	rows    plan.Rel
+	outputs []plan.Expr
+	names   []string // of the outputs
+}
+
 // query analyses a SELECT at the top, or the only FROM item of one.
-func (a *analyzer) query(sel *pg.SelectStmt) *plan.Query {
+func (a *analyzer) query(sel *pg.SelectStmt) query {
 	a.checkPlain(sel)
 	if len(sel.FromClause) == 1 {
 		if r := sel.FromClause[0].GetRangeSubselect(); r != nil && groups(r.Subquery.GetSelectStmt()) {
 			return a.overGrouped(sel, r)
 		}
 	}
-	a.noAggs = ""
+	a.block = &block{aggIndex: map[aggKey]int{}}
 	s := a.from(sel.FromClause)
 	a.joinsDone = true
 	a.sets = hasSets(sel.GroupClause)
@@ -210,23 +226,21 @@ func (a *analyzer) query(sel *pg.SelectStmt) *plan.Query {
 		outputs[i] = a.targetExpr(t)
 	}
 	stableModifiers(outputs)
-	a.names = namesOf(targets)
-	a.where(sel.WhereClause, s)
-	q := &plan.Query{}
+	q := query{rows: a.where(sel.WhereClause, s), outputs: outputs, names: namesOf(targets)}
+	c := clauses{targets: targets, outputs: outputs}
 	if sel.HavingClause != nil {
-		q.Having = conjuncts(nil, a.boolean(sel.HavingClause, s))
+		c.having = conjuncts(nil, a.boolean(sel.HavingClause, s))
 	}
-	a.orderBy(q, sel.SortClause, s, targets, outputs)
+	c.order = a.orderBy(sel.SortClause, s, targets, outputs)
 	a.noAggs = "aggregate in GROUP BY"
 	item := a.groupItems(s, targets, outputs)
 	if a.sets {
-		q.Group, q.Sets = a.groupingSets(sel.GroupClause, sel.GroupDistinct, item)
+		c.keys, c.sets = a.groupingSets(sel.GroupClause, sel.GroupDistinct, item)
 	} else {
-		q.Group = a.groupBy(sel.GroupClause, item)
+		c.keys = a.groupBy(sel.GroupClause, item)
 	}
-	q.Limit, q.Offset = a.limit(sel.LimitCount), a.limit(sel.LimitOffset)
-	q.Output = outputs
-	q.Grouped = len(sel.GroupClause) > 0 || len(a.aggs) > 0 || sel.HavingClause != nil || a.grouping
+	limit := &plan.Limit{Count: a.limit(sel.LimitCount), Offset: a.limit(sel.LimitOffset)}
+	grouped := len(sel.GroupClause) > 0 || len(a.aggs) > 0 || sel.HavingClause != nil || a.grouping
 	distinct := len(sel.DistinctClause) > 0
 	if distinct && sel.DistinctClause[0].GetNode() != nil {
 		a.atKeyword(pg.Token_DISTINCT)
@@ -237,28 +251,53 @@ func (a *analyzer) query(sel *pg.SelectStmt) *plan.Query {
 			a.callsEquality(e.Type().Kind)
 		}
 	}
-	if distinct && !q.Grouped {
+	if distinct && !grouped {
 		// DISTINCT is grouping by all outputs.
-		q.Grouped, q.Group, distinct = true, outputs, false
-		a.group(q, targets)
-		return q
+		grouped, c.keys, distinct = true, outputs, false
 	}
-	if q.Grouped {
-		a.group(q, targets)
+	if grouped {
+		groups := a.group(&c, q.rows)
+		if distinct && (len(groups.Sets) > 0 || !distinctAlready(c.outputs, groups)) {
+			fail(plan.ReasonShape, "DISTINCT over groups")
+		}
+		q.rows, q.outputs = groups, c.outputs
 	}
-	if distinct && (len(q.Sets) > 0 || !distinctAlready(q)) {
-		fail(plan.ReasonShape, "DISTINCT over groups")
+	if len(c.having) > 0 {
+		q.rows = &plan.Filter{Input: q.rows, Conds: c.having}
+	}
+	return q.sortedAndCut(c.order, limit)
+}
+
+// sortedAndCut is q with ORDER BY and LIMIT.
+func (q query) sortedAndCut(by []plan.Order, limit *plan.Limit) query {
+	if len(by) > 0 {
+		q.rows = &plan.Sort{Input: q.rows, By: by}
+	}
+	if limit.Count != nil || limit.Offset != nil {
+		limit.Input = q.rows
+		q.rows = limit
 	}
 	return q
 }
 
-// group turns what follows GROUP BY into expressions over groups.
-func (a *analyzer) group(q *plan.Query, targets []target) {
-	if len(q.Sets) == 1 {
-		q.Sets = nil // a single set has all keys
+// clauses are those of a SELECT that may group: expressions over rows, until group makes of them
+// expressions over groups.
+type clauses struct {
+	keys    []plan.Expr
+	sets    []uint64
+	having  []plan.Expr
+	targets []target
+	outputs []plan.Expr
+	order   []plan.Order
+}
+
+// group groups rows, and turns what follows GROUP BY into expressions over groups.
+func (a *analyzer) group(q *clauses, rows plan.Rel) *plan.Aggregate {
+	if len(q.sets) == 1 {
+		q.sets = nil // a single set has all keys
 	}
-	g := newGrouping(a, q.Group, q.Sets)
-	g.checkParts(q, targets)
+	g := newGrouping(a, q.keys, q.sets)
+	g.checkParts(q)
 	over := func(es []plan.Expr) []plan.Expr {
 		out := make([]plan.Expr, len(es))
 		for i, e := range es {
@@ -266,23 +305,22 @@ func (a *analyzer) group(q *plan.Query, targets []target) {
 		}
 		return out
 	}
-	q.Output = over(q.Output)
-	q.Having = over(q.Having)
-	for i := range q.Order {
-		q.Order[i].Expr = g.over(q.Order[i].Expr)
+	q.outputs, q.having = over(q.outputs), over(q.having)
+	for i := range q.order {
+		q.order[i].Expr = g.over(q.order[i].Expr)
 	}
-	q.Group, q.Sets = g.exprs, g.sets
+	return &plan.Aggregate{Input: rows, Keys: g.exprs, Sets: g.sets, Aggs: a.aggs}
 }
 
 // distinctAlready reports whether each group gives another row: all keys are shown.
-func distinctAlready(q *plan.Query) bool {
+func distinctAlready(outputs []plan.Expr, groups *plan.Aggregate) bool {
 	shown := map[int]bool{}
-	for _, e := range q.Output {
+	for _, e := range outputs {
 		if k, ok := e.(plan.Key); ok {
 			shown[k.Index] = true
 		}
 	}
-	return len(shown) == len(q.Group)
+	return len(shown) == len(groups.Keys)
 }
 
 // groups reports whether a subquery groups, itself or the only item of its FROM.
@@ -334,7 +372,7 @@ func hasAggregate(n *pg.Node) bool {
 
 // overGrouped analyses a SELECT that projects, filters, sorts and cuts the result of
 // a grouped subquery: its WHERE is HAVING. Power BI writes such queries.
-func (a *analyzer) overGrouped(sel *pg.SelectStmt, r *pg.RangeSubselect) *plan.Query {
+func (a *analyzer) overGrouped(sel *pg.SelectStmt, r *pg.RangeSubselect) query {
 	if r.Lateral {
 		fail(plan.ReasonShape, "LATERAL")
 	}
@@ -343,15 +381,11 @@ func (a *analyzer) overGrouped(sel *pg.SelectStmt, r *pg.RangeSubselect) *plan.Q
 	}
 	inner := r.Subquery.GetSelectStmt()
 	q := a.query(inner)
-	if !q.Grouped {
-		fail(plan.ReasonShape, "subquery in FROM")
-	}
-	cut := q.Limit != nil || q.Offset != nil
 	item := &rel{}
-	for i, name := range a.names {
-		item.cols = append(item.cols, col{name: name, e: q.Output[i]})
+	for i, name := range q.names {
+		item.cols = append(item.cols, col{name: name, e: q.outputs[i]})
 	}
-	s := a.named(item, r.Alias)
+	s := a.named(item, r.Alias, q.rows)
 	a.noAggs = "aggregate over a grouped subquery"
 	targets := a.targets(sel.TargetList, s)
 	outputs := make([]plan.Expr, len(targets))
@@ -359,32 +393,13 @@ func (a *analyzer) overGrouped(sel *pg.SelectStmt, r *pg.RangeSubselect) *plan.Q
 		outputs[i] = a.targetExpr(t)
 	}
 	if sel.WhereClause != nil {
-		if cut {
-			fail(plan.ReasonShape, "subquery with LIMIT in FROM")
-		}
-		q.Having = conjuncts(q.Having, a.boolean(sel.WhereClause, s))
+		q.rows = &plan.Filter{Input: q.rows, Conds: conjuncts(nil, a.boolean(sel.WhereClause, s))}
 	}
-	if len(sel.SortClause) > 0 {
-		if cut {
-			fail(plan.ReasonShape, "subquery with LIMIT in FROM")
-		}
-		// PostgreSQL sorts the subquery all the same: what fails there must not be missed.
-		if slices.ContainsFunc(q.Order, func(o plan.Order) bool { _, computed := o.Expr.(*plan.Call); return computed }) {
-			fail(plan.ReasonShape, "ORDER BY an expression in a subquery that is sorted again")
-		}
-		q.Order = nil
-		a.orderBy(q, sel.SortClause, s, targets, outputs)
-	}
-	if sel.LimitCount != nil || sel.LimitOffset != nil {
-		if cut {
-			fail(plan.ReasonShape, "subquery with LIMIT in FROM")
-		}
-		q.Limit, q.Offset = a.limit(sel.LimitCount), a.limit(sel.LimitOffset)
-	}
+	order := a.orderBy(sel.SortClause, s, targets, outputs)
+	limit := &plan.Limit{Count: a.limit(sel.LimitCount), Offset: a.limit(sel.LimitOffset)}
 	stableModifiers(outputs)
-	q.Output = outputs
-	a.names = namesOf(targets)
-	return q
+	q.outputs, q.names = outputs, namesOf(targets)
+	return q.sortedAndCut(order, limit)
 }
 
 func namesOf(targets []target) []string {
@@ -393,120 +408,4 @@ func namesOf(targets []target) []string {
 		names[i] = t.name
 	}
 	return names
-}
-
-// sinkHaving moves the conditions on groups that use no aggregate to those on rows, as
-// PostgreSQL's planner does (subquery_planner in plan/planner.c): it evaluates them for
-// rows that other conditions remove, too, and what fails there must not be missed. With
-// grouping sets all of HAVING stays: the keys of a condition may be null in a group.
-func (a *analyzer) sinkHaving(q *plan.Query) {
-	if a.groupingZero && len(q.Having) > 0 {
-		// Nor does it move those with GROUPING(), though that is 0 without grouping sets: they
-		// remove groups whose aggregates have been computed, and may have failed.
-		fail(plan.ReasonShape, "HAVING and GROUPING() without grouping sets")
-	}
-	if len(q.Group) == 0 || len(q.Sets) > 0 {
-		return
-	}
-	kept := q.Having[:0:0]
-	for _, h := range q.Having {
-		aggregates := false
-		plan.Walk(h, func(e plan.Expr) bool {
-			_, is := e.(plan.Agg)
-			aggregates = aggregates || is
-			return !aggregates
-		})
-		if aggregates {
-			kept = append(kept, h)
-			continue
-		}
-		a.conds = append(a.conds, plan.Rewrite(h, func(e plan.Expr) plan.Expr {
-			if k, ok := e.(plan.Key); ok {
-				return q.Group[k.Index]
-			}
-			return e
-		}))
-	}
-	q.Having = kept
-}
-
-// finish checks the whole query, chooses the driving table and numbers the tables.
-func (a *analyzer) finish(q *plan.Query) {
-	for i := range a.params {
-		if a.params[i].Kind == vector.Invalid {
-			fail(plan.ReasonParameter, fmt.Sprintf("type of $%d", i+1))
-		}
-	}
-	q.Params = a.params
-	q.Tables = a.tables
-	q.NeedsUTC = a.needsUTC
-	q.Functions = a.functions
-	q.Aggs = a.aggs
-	q.Constants = a.constants
-	a.sinkHaving(q)
-	a.checkSetOrder(q)
-	a.noteDerived(q)
-	checkSetCasts(q)
-	root, joins, used := a.joinTree()
-	q.Joins = joins
-	var rest []plan.Expr
-	for i, c := range a.conds {
-		if !used[i] {
-			rest = append(rest, c)
-		}
-	}
-	q.Filter = a.dedupe(rest)
-	q.Having = a.dedupe(q.Having)
-	a.checkSize(q)
-	check := func(es []plan.Expr) {
-		for _, e := range es {
-			checkRows(e)
-		}
-	}
-	check(q.Filter)
-	check(q.Group)
-	for _, j := range q.Joins {
-		check(j.Outer)
-		check(j.On)
-	}
-	for _, g := range q.Aggs {
-		if g.Arg != nil {
-			checkRows(g.Arg)
-		}
-		if g.Filter != nil {
-			checkRows(g.Filter)
-		}
-	}
-	if !q.Grouped {
-		check(q.Output)
-		for _, o := range q.Order {
-			checkRows(o.Expr)
-		}
-	}
-	renumber(q, root)
-}
-
-// checkSize bounds the query as a whole.
-func (a *analyzer) checkSize(q *plan.Query) {
-	total := 0
-	add := func(es ...plan.Expr) {
-		for _, e := range es {
-			if c, ok := e.(*plan.Call); ok {
-				total += a.sizes[c]
-			}
-		}
-	}
-	add(q.Filter...)
-	add(q.Group...)
-	add(q.Having...)
-	add(q.Output...)
-	for _, g := range q.Aggs {
-		add(g.Arg, g.Filter)
-	}
-	for _, o := range q.Order {
-		add(o.Expr)
-	}
-	if total > maxAllCalls {
-		fail(plan.ReasonShape, "a query of this size")
-	}
 }

@@ -13,15 +13,16 @@ import (
 // in a set that lacks it. So it does with keys that are one text under several collations,
 // and from version 18 on with the same column of a table that is joined to itself by its key,
 // of which it scans one.
-func (a *analyzer) checkSetOrder(q *plan.Query) {
+func (s *star) checkSetOrder() {
+	a, q := s.analyzer, s.q
 	if len(q.Sets) == 0 || len(q.Order) == 0 {
 		return
 	}
 	eq := &equals{a: a, class: map[int]int{}, fixed: map[int]bool{}}
-	for _, c := range a.conds {
+	for _, c := range s.conds {
 		eq.condition(c)
 	}
-	for _, l := range a.lefts {
+	for _, l := range s.lefts {
 		for _, c := range l.on {
 			eq.condition(c)
 		}
@@ -55,7 +56,7 @@ func (a *analyzer) checkSetOrder(q *plan.Query) {
 // family of types (text to varchar, numeric to numeric(18,2), COLLATE). Up to version 17
 // PostgreSQL's planner makes one cast of such a key and of another around it: what it then
 // has is no key, and not null in the sets that lack the key.
-func checkSetCasts(q *plan.Query) {
+func checkSetCasts(q *plan.Star) {
 	if len(q.Sets) == 0 {
 		return
 	}

@@ -72,7 +72,7 @@ func (a *analyzer) groupingSets(items []*pg.Node, distinct bool, item groupItem)
 // columns must be one of the keys as it is written, or an output that is. So must one over a
 // condition, where PostgreSQL before version 18 finds no key in what it simplifies: (a = 5) =
 // false is a <> 5 (negate_clause), over an a of some row in the sets that lack the key.
-func (g *grouping) checkParts(q *plan.Query, targets []target) {
+func (g *grouping) checkParts(q *clauses) {
 	var columns []plan.Expr // of such keys
 	for i, k := range g.exprs {
 		if _, ok := k.(*plan.Call); ok && (g.partsGiven(i) || g.nullCondition(i)) {
@@ -106,13 +106,13 @@ func (g *grouping) checkParts(q *plan.Query, targets []target) {
 			return true
 		})
 	}
-	for i, e := range q.Output {
-		check(e, targets[i].written)
+	for i, e := range q.outputs {
+		check(e, q.targets[i].written)
 	}
-	for _, e := range q.Having {
+	for _, e := range q.having {
 		check(e, nil)
 	}
-	for _, o := range q.Order {
+	for _, o := range q.order {
 		check(o.Expr, nil)
 	}
 }

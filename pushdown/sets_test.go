@@ -76,10 +76,10 @@ func TestEvents(t *testing.T) {
 			t.Errorf("%s: %s", q.Name, formatStatement(st))
 			continue
 		}
-		checkPlan(t, st.Query)
+		checkPlan(t, st)
 		// The bounds are timestamptz with a zone: only truncation and fields depend on the session's.
-		if dependent := strings.Contains(q.SQL, "date_trunc") || strings.Contains(q.SQL, "extract"); st.Query.NeedsUTC != dependent {
-			t.Errorf("%s: needs UTC: %v", q.Name, st.Query.NeedsUTC)
+		if dependent := strings.Contains(q.SQL, "date_trunc") || strings.Contains(q.SQL, "extract"); st.Star.NeedsUTC != dependent {
+			t.Errorf("%s: needs UTC: %v", q.Name, st.Star.NeedsUTC)
 		}
 	}
 	s := startServer(t)
@@ -112,7 +112,7 @@ func TestManyDrivesTheLarger(t *testing.T) {
 		drives string
 	}{{20000, "orders"}, {60_000_000, "hierarchy"}} {
 		h.Rows = c.rows
-		q := Plan(sql, nil, cat).Query
+		q := Plan(sql, nil, cat).Star
 		if q == nil || q.Tables[0].Meta.Name != c.drives || !q.Joins[0].Many || len(q.Filter) != 0 {
 			t.Errorf("hierarchy of %d rows: %+v", c.rows, q)
 		}
@@ -129,7 +129,7 @@ func TestNewFunctionsAreNamed(t *testing.T) {
 		"SELECT grouping(kind), pg_catalog.stddev_samp(qty) FROM orders GROUP BY ROLLUP (kind)":                                 "[]",
 	} {
 		st := Plan(sql, nil, cat)
-		if st.Query == nil || fmt.Sprint(st.Query.Functions) != want {
+		if st.Star == nil || fmt.Sprint(st.Star.Functions) != want {
 			t.Errorf("%s: %s", sql, formatStatement(st))
 		}
 	}
@@ -170,11 +170,11 @@ func TestSetLimits(t *testing.T) {
 			}
 			return
 		}
-		if st.Query == nil || len(st.Query.Sets) != sets {
+		if st.Star == nil || len(st.Star.Sets) != sets {
 			t.Errorf("GROUP BY %.60s...: %.200s", groupBy, formatStatement(st))
 			return
 		}
-		checkPlan(t, st.Query)
+		checkPlan(t, st)
 	}
 	f("ROLLUP ("+strings.Join(columns[:64], ", ")+")", 65)
 	f("ROLLUP ("+strings.Join(columns[:65], ", ")+")", 0)
@@ -185,7 +185,7 @@ func TestSetLimits(t *testing.T) {
 	f("ROLLUP (kind), kind", 2)
 	f("id, ROLLUP (kind)", 2)
 	st := Plan("SELECT "+strings.Join(columns[:66], ", ")+", count(*) FROM orders GROUP BY "+strings.Join(columns[:66], ", "), nil, cat)
-	if st.Query == nil || st.Query.Sets != nil || len(st.Query.Group) != 66 || st.Query.Group[0].Type().Kind != vector.Int4 {
+	if st.Star == nil || st.Star.Sets != nil || len(st.Star.Group) != 66 || st.Star.Group[0].Type().Kind != vector.Int4 {
 		t.Errorf("a plain GROUP BY has no limit: %.200s", formatStatement(st))
 	}
 }

@@ -13,7 +13,7 @@ const smallRows = 5000
 const forceTakesIt = "; SET pgaccel.mode = 'force' takes it all the same"
 
 // small says why a query is not worth taking, nil where it is.
-func small(q *plan.Query) *plan.Forward {
+func small(q *plan.Star) *plan.Forward {
 	t := &q.Tables[0]
 	cheap := func(detail string) *plan.Forward {
 		return &plan.Forward{Reason: plan.ReasonSmall, Detail: detail + forceTakesIt}

@@ -23,15 +23,15 @@ type argument struct {
 	v    value
 }
 
-func argumentOf(s *scope, a plan.Aggregate) (arg argument, err error) {
+func (r *run) argumentOf(a plan.AggregateCall) (arg argument, err error) {
 	if a.Filter != nil {
-		if ok, err := s.isTrue(a.Filter); err != nil || !ok {
+		if ok, err := r.isTrue(a.Filter); err != nil || !ok {
 			return argument{skip: true}, err
 		}
 	}
 	arg.v = null
 	if a.Func != plan.CountStar {
-		arg.v, err = s.eval(a.Arg)
+		arg.v, err = r.eval(a.Arg)
 	}
 	return arg, err
 }
@@ -46,7 +46,7 @@ func (c *acc) add(a argument) {
 	}
 }
 
-func (r *run) finalise(a plan.Aggregate, c acc) (value, error) {
+func (r *run) finalise(a plan.AggregateCall, c acc) (value, error) {
 	if a.Func == plan.CountStar {
 		return value{i: c.rows}, nil
 	}
@@ -133,7 +133,7 @@ func exactOf(t vector.Type, v value) *big.Int {
 	return v.num
 }
 
-func exactSum(a plan.Aggregate, t vector.Type, values []value) (value, error) {
+func exactSum(a plan.AggregateCall, t vector.Type, values []value) (value, error) {
 	sum := value{num: new(big.Int), scale: values[0].scale}
 	for _, v := range values {
 		sum.num.Add(sum.num, exactOf(t, v))
@@ -171,7 +171,7 @@ func exactVariance(fn plan.AggFunc, t vector.Type, values []value) (value, error
 	return value{num: d.Unscaled.Big(), scale: d.Scale}, nil
 }
 
-func (r *run) extreme(a plan.Aggregate, t vector.Type, values []value) (value, error) {
+func (r *run) extreme(a plan.AggregateCall, t vector.Type, values []value) (value, error) {
 	best, both := values[0], false
 	for _, v := range values[1:] {
 		cmp, err := compare(t, t.Collation, v, best, r.less)
@@ -196,7 +196,7 @@ const exactly = 2*2148 + 256
 
 // floatSum is sum and avg of floats: the exact sum rounded once, which no order of rows
 // changes. plan.Sum says what is forwarded.
-func floatSum(a plan.Aggregate, values []value) (value, error) {
+func floatSum(a plan.AggregateCall, values []value) (value, error) {
 	sum := new(big.Float).SetPrec(exactly)
 	special := 0.0
 	negativeZero := true
@@ -278,7 +278,7 @@ func floatVariance(fn plan.AggFunc, values []value) (value, error) {
 }
 
 // percentile is percentile_cont and percentile_disc as orderedsetaggs.c computes them.
-func (r *run) percentile(a plan.Aggregate, t vector.Type, values []value) (value, error) {
+func (r *run) percentile(a plan.AggregateCall, t vector.Type, values []value) (value, error) {
 	c, ok := a.Fraction.(plan.Const)
 	if !ok {
 		panic("BUG: a fraction that is not bound")

@@ -10,76 +10,75 @@ import (
 	"pgaccel/vector"
 )
 
-// scope gives the values of the leaves of an expression.
-type scope struct {
-	column func(table, column int) value
-	keys   []value
-	set    uint64 // the group's grouping set
-	aggs   []value
-	less   Less
-}
-
-func (s *scope) eval(e plan.Expr) (value, error) {
+func (r *run) eval(e plan.Expr) (value, error) {
 	switch e := e.(type) {
 	case plan.Column:
-		return s.column(e.Table, e.Column), nil
+		if row := r.current[e.Table]; row != nil {
+			return fromDatum(row[e.Column]), nil
+		}
+		return null, nil
 	case plan.Const:
 		return fromDatum(e.Datum), nil
 	case plan.Key:
-		return s.keys[e.Index], nil
+		return r.group.keys[e.Index], nil
 	case plan.Agg:
-		return s.aggs[e.Index], nil
+		return r.group.aggs[e.Index], nil
 	case *plan.Grouping:
 		n := int64(0)
 		for _, k := range e.Keys {
 			n <<= 1
-			if !has(s.set, k) {
+			if !has(r.group.set, k) {
 				n |= 1
 			}
 		}
 		return value{i: n}, nil
 	case *plan.Call:
-		return s.call(e)
+		return r.call(e)
 	}
 	panic("BUG: an expression that is not bound")
 }
 
 // isTrue evaluates a condition; null counts as false.
-func (s *scope) isTrue(e plan.Expr) (bool, error) {
-	v, err := s.eval(e)
+func (r *run) isTrue(e plan.Expr) (bool, error) {
+	v, err := r.eval(e)
 	return !v.null && v.i != 0, err
 }
 
-func (s *scope) call(c *plan.Call) (value, error) {
+func (r *run) call(c *plan.Call) (value, error) {
 	switch c.Op {
 	case plan.OpAnd, plan.OpOr:
-		return s.logic(c)
+		return r.logic(c)
 	case plan.OpCase:
 		for i := 0; i+1 < len(c.Args); i += 2 {
-			hit, err := s.isTrue(c.Args[i])
+			hit, err := r.isTrue(c.Args[i])
 			if err != nil {
 				return null, err
 			}
 			if hit {
-				return s.eval(c.Args[i+1])
+				return r.eval(c.Args[i+1])
 			}
 		}
-		return s.eval(c.Args[len(c.Args)-1])
+		return r.eval(c.Args[len(c.Args)-1])
 	case plan.OpCoalesce:
 		for _, a := range c.Args {
-			if v, err := s.eval(a); err != nil || !v.null {
+			if v, err := r.eval(a); err != nil || !v.null {
 				return v, err
 			}
 		}
 		return null, nil
 	case plan.OpIn:
-		return s.in(c)
+		return r.in(c)
 	}
-	args := make([]value, len(c.Args))
+	var few [3]value // most calls have no more: no memory is taken for these
+	args := few[:0]
+	if len(c.Args) > len(few) {
+		args = make([]value, 0, len(c.Args))
+	}
+	args = args[:len(c.Args)]
 	anyNull := false
 	for i, a := range c.Args {
 		var err error
-		if args[i], err = s.eval(a); err != nil {
+		if args[i], err = r.eval(a); err != nil {
 			return null, err
 		}
 		anyNull = anyNull || args[i].null
@@ -111,9 +110,9 @@ func (s *scope) call(c *plan.Call) (value, error) {
 	case plan.OpNe:
 		return ofBool(!equal(c.Args[0].Type(), a, args[1])), nil
 	case plan.OpLt, plan.OpLe, plan.OpGt, plan.OpGe:
-		r, err := compare(c.Args[0].Type(), collationOf(c.Args), a, args[1], s.less)
-		return ofBool(c.Op == plan.OpLt && r < 0 || c.Op == plan.OpLe && r <= 0 ||
-			c.Op == plan.OpGt && r > 0 || c.Op == plan.OpGe && r >= 0), err
+		sign, err := compare(c.Args[0].Type(), collationOf(c.Args), a, args[1], r.less)
+		return ofBool(c.Op == plan.OpLt && sign < 0 || c.Op == plan.OpLe && sign <= 0 ||
+			c.Op == plan.OpGt && sign > 0 || c.Op == plan.OpGe && sign >= 0), err
 	case plan.OpLike:
 		ok, err := like(a.s, args[1].s, c.Insensitive)
 		return ofBool(ok), err
@@ -137,11 +136,11 @@ func collationOf(args []plan.Expr) vector.Collation {
 	return vector.Collation{}
 }
 
-func (s *scope) logic(c *plan.Call) (value, error) {
+func (r *run) logic(c *plan.Call) (value, error) {
 	short := c.Op == plan.OpOr
 	result := ofBool(!short)
 	for _, a := range c.Args {
-		v, err := s.eval(a)
+		v, err := r.eval(a)
 		if err != nil {
 			return null, err
 		}
@@ -154,14 +153,14 @@ func (s *scope) logic(c *plan.Call) (value, error) {
 	return result, nil
 }
 
-func (s *scope) in(c *plan.Call) (value, error) {
-	a, err := s.eval(c.Args[0])
+func (r *run) in(c *plan.Call) (value, error) {
+	a, err := r.eval(c.Args[0])
 	if err != nil || a.null {
 		return null, err
 	}
 	result := ofBool(false)
 	for _, m := range c.Args[1:] {
-		b, err := s.eval(m)
+		b, err := r.eval(m)
 		switch {
 		case err != nil:
 			return null, err

@@ -9,45 +9,40 @@ import (
 	"pgaccel/vector"
 )
 
-// Run executes q, which must be bound. rows returns the rows of Query.Tables[i],
-// one datum for each column of its catalog.Table. Text of collations other than C
-// has no order here: RunCollated takes one.
-func Run(q *plan.Query, rows func(table int) [][]vector.Datum) (*vector.Batch, error) {
-	return RunCollated(q, rows, nil)
-}
-
-// RunCollated is Run with an order for collations other than C.
-func RunCollated(q *plan.Query, rows func(table int) [][]vector.Datum, less Less) (*vector.Batch, error) {
-	r := run{q: q, less: less}
-	if n, limited, err := count(q.Limit); err == nil && limited && n == 0 {
-		b := &vector.Batch{Columns: make([]vector.Column, len(q.Output))} // nothing is evaluated
-		for c, e := range q.Output {
-			b.Columns[c].Type = e.Type()
+// Run executes a tree, which must be bound, operator by operator: an aggregation at most, and
+// one order and cut, above which only values are computed. rows returns the rows of a table
+// reference, one datum for each column of its catalog.Table. Text of collations other than C
+// has no order unless less gives one.
+func Run(tree *plan.Project, rows func(table int) [][]vector.Datum, less Less) (*vector.Batch, error) {
+	r := &run{table: rows, less: less, outputs: tree.Exprs, current: make([][]vector.Datum, 1+slices.Max(scans(tree)))}
+	input := tree.Input
+	if l, ok := input.(*plan.Limit); ok {
+		r.limit, input = l, l.Input
+		if n, limited, err := count(l.Count); err == nil && limited && n == 0 {
+			b := &vector.Batch{Columns: make([]vector.Column, len(r.outputs))} // nothing is evaluated
+			for c, e := range r.outputs {
+				b.Columns[c].Type = e.Type()
+			}
+			return b, nil
 		}
-		return b, nil
 	}
-	for i := range q.Tables {
-		r.rows = append(r.rows, rows(i))
+	if s, ok := input.(*plan.Sort); ok {
+		r.by, input = s.By, s.Input
 	}
 	var out []result
-	var err error
-	if q.Grouped {
-		out, err = r.grouped()
-	} else {
-		err = r.scan(func(s *scope) error {
-			row, err := r.finish(s)
-			out = append(out, row)
-			return err
-		})
-	}
+	err := r.rows(input, func() error {
+		row, err := r.finish()
+		out = append(out, row)
+		return err
+	})
 	if err == nil {
 		out, err = r.order(out)
 	}
 	if err != nil {
 		return nil, err
 	}
-	b := &vector.Batch{Rows: len(out), Columns: make([]vector.Column, len(q.Output))}
-	for c, e := range q.Output {
+	b := &vector.Batch{Rows: len(out), Columns: make([]vector.Column, len(r.outputs))}
+	for c, e := range r.outputs {
 		b.Columns[c].Type = e.Type()
 		for i, row := range out {
 			d, err := toDatum(row.output[c], e.Type())
@@ -63,95 +58,135 @@ func RunCollated(q *plan.Query, rows func(table int) [][]vector.Datum, less Less
 	return b, nil
 }
 
+// run is one execution. Expressions are evaluated over its current row.
 type run struct {
-	q    *plan.Query
-	rows [][][]vector.Datum
-	less Less
+	table   func(int) [][]vector.Datum
+	outputs []plan.Expr
+	by      []plan.Order
+	limit   *plan.Limit // nil for none
+	less    Less
+
+	current [][]vector.Datum // by table reference; nil: joined with nulls
+	group   *group           // nil over rows
 }
 
-// scan calls f for every row that passes the joins and the filter.
-func (r *run) scan(f func(*scope) error) error {
-	current := make([][]vector.Datum, len(r.q.Tables)) // nil: joined with nulls
-	s := &scope{less: r.less, column: func(t, c int) value {
-		if current[t] == nil {
-			return null
-		}
-		return fromDatum(current[t][c])
-	}}
-	var attach func(joins []plan.Join) error
-	attach = func(joins []plan.Join) error {
-		if len(joins) == 0 {
-			for _, c := range r.q.Filter {
-				if ok, err := s.isTrue(c); err != nil || !ok {
-					return err
-				}
-			}
-			return f(s)
-		}
-		j := joins[0]
-		found, err := r.partners(s, j, current)
-		if err != nil {
-			return err
-		}
-		if len(found) == 0 && j.Kind == plan.Left {
-			found = [][]vector.Datum{nil}
-		}
-		for _, row := range found {
-			current[j.Table] = row
-			if err := attach(joins[1:]); err != nil {
+// rows makes each row that an operator yields the current one and calls f. What is sorted below
+// the top comes in any order.
+func (r *run) rows(rel plan.Rel, f func() error) error {
+	switch x := rel.(type) {
+	case *plan.Scan:
+		for _, row := range r.table(x.Table) {
+			r.current[x.Table] = row
+			if err := f(); err != nil {
 				return err
 			}
 		}
 		return nil
+	case *plan.Filter:
+		return r.rows(x.Input, func() error {
+			if ok, err := r.allTrue(x.Conds); err != nil || !ok {
+				return err
+			}
+			return f()
+		})
+	case *plan.Join:
+		return r.join(x, f)
+	case *plan.Aggregate:
+		return r.groups(x, f)
+	case *plan.Sort:
+		return r.rows(x.Input, f)
 	}
-	for _, row := range r.rows[0] {
-		clear(current)
-		current[0] = row
-		if err := attach(r.q.Joins); err != nil {
+	panic(fmt.Sprintf("BUG: %T in the middle of a tree", rel))
+}
+
+// joinKey is an equality of what the left side of a join computes and a column of the right.
+type joinKey struct {
+	left  plan.Expr
+	right plan.Column
+}
+
+// joinKeys takes the equalities out of a join's conditions whose left sides need to be computed
+// once only for a row of the left.
+func joinKeys(j *plan.Join) (keys []joinKey, rest []plan.Expr) {
+	right := uint64(0)
+	for _, t := range scans(j.Right) {
+		right |= 1 << t
+	}
+	for _, e := range j.On {
+		if c, ok := e.(*plan.Call); ok && c.Op == plan.OpEq && plan.Tables(c.Args[0])&right == 0 {
+			if column, ok := c.Args[1].(plan.Column); ok && right>>column.Table&1 != 0 {
+				keys = append(keys, joinKey{c.Args[0], column})
+				continue
+			}
+		}
+		rest = append(rest, e)
+	}
+	return keys, rest
+}
+
+// scans returns the table references below an operator.
+func scans(rel plan.Rel) (tables []int) {
+	plan.WalkRel(rel, func(x plan.Rel) bool {
+		if s, ok := x.(*plan.Scan); ok {
+			tables = append(tables, s.Table)
+		}
+		return true
+	})
+	return tables
+}
+
+// join calls f for each pair of rows that meet.
+func (r *run) join(j *plan.Join, f func() error) error {
+	keys, rest := joinKeys(j)
+	values := make([]value, len(keys))
+	found := false
+	pair := func() error {
+		for i, k := range keys {
+			if row := r.current[k.right.Table]; row == nil || values[i].null {
+				return nil
+			} else if v := fromDatum(row[k.right.Column]); v.null || !equal(k.left.Type(), values[i], v) {
+				return nil
+			}
+		}
+		if ok, err := r.allTrue(rest); err != nil || !ok {
 			return err
 		}
+		found = true
+		return f()
 	}
-	return nil
-}
-
-// partners returns the rows that j finds: at most one unless j.Many.
-func (r *run) partners(s *scope, j plan.Join, current [][]vector.Datum) (found [][]vector.Datum, err error) {
-	current[j.Table] = nil
-	outer := make([]value, len(j.Outer))
-	for i, e := range j.Outer {
-		if outer[i], err = s.eval(e); err != nil || outer[i].null {
-			return nil, err
-		}
-	}
-next:
-	for _, row := range r.rows[j.Table] {
-		for i, k := range j.Key {
-			v := fromDatum(row[k])
-			if v.null || !equal(j.Outer[i].Type(), outer[i], v) {
-				continue next
+	return r.rows(j.Left, func() (err error) {
+		found = false
+		for i, k := range keys {
+			if values[i], err = r.eval(k.left); err != nil {
+				return err
 			}
 		}
-		current[j.Table] = row
-		for _, c := range j.On {
-			if ok, err := s.isTrue(c); err != nil {
-				return nil, err
-			} else if !ok {
-				continue next
-			}
+		if err := r.rows(j.Right, pair); err != nil || found || j.Kind != plan.Left {
+			return err
 		}
-		if len(found) > 0 && !j.Many {
-			return nil, forward(plan.ReasonShape, "join key is not unique")
+		for _, t := range scans(j.Right) {
+			r.current[t] = nil
 		}
-		found = append(found, row)
-	}
-	return found, nil
+		return f()
+	})
 }
 
-// group is one group of a grouping set: of all of Query.Group where there are no sets.
+// allTrue evaluates conjuncts up to the first that is not true.
+func (r *run) allTrue(conds []plan.Expr) (bool, error) {
+	for _, c := range conds {
+		if ok, err := r.isTrue(c); err != nil || !ok {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// group is one group of a grouping set: of all keys where there are no sets.
 type group struct {
 	set  uint64
 	keys []value // null for those that the set lacks
 	accs []acc
+	aggs []value // once all rows have been seen
 }
 
 // everyKey is the set of a plain GROUP BY, of however many keys.
@@ -160,12 +195,13 @@ const everyKey = ^uint64(0)
 // has reports whether a grouping set has the key.
 func has(set uint64, key int) bool { return set == everyKey || set>>key&1 != 0 }
 
-func (r *run) grouped() ([]result, error) {
-	sets := r.q.Sets
+// groups calls f for each group of an aggregation.
+func (r *run) groups(q *plan.Aggregate, f func() error) error {
+	sets := q.Sets
 	if sets == nil {
 		sets = []uint64{everyKey}
 	}
-	empty := func(set uint64) bool { return set == 0 || len(r.q.Group) == 0 }
+	empty := func(set uint64) bool { return set == 0 || len(q.Keys) == 0 }
 	var groups []*group
 	index := map[string]*group{}
 	// The same set may occur twice: its position is part of a group's name.
@@ -184,7 +220,7 @@ func (r *run) grouped() ([]result, error) {
 		if g := index[id]; g != nil {
 			return g
 		}
-		g := &group{set: set, keys: make([]value, len(r.q.Group)), accs: make([]acc, len(r.q.Aggs))}
+		g := &group{set: set, keys: make([]value, len(q.Keys)), accs: make([]acc, len(q.Aggs))}
 		for i := range g.keys {
 			g.keys[i] = null
 			if has(set, i) {
@@ -200,11 +236,11 @@ func (r *run) grouped() ([]result, error) {
 			find(position, nil) // one row even over no input
 		}
 	}
-	err := r.scan(func(s *scope) error {
-		keys := make([]value, len(r.q.Group))
-		for i, e := range r.q.Group {
+	err := r.rows(q.Input, func() error {
+		keys := make([]value, len(q.Keys))
+		for i, e := range q.Keys {
 			var err error
-			if keys[i], err = s.eval(e); err != nil {
+			if keys[i], err = r.eval(e); err != nil {
 				return err
 			}
 			if e.Type().Kind.IsFloat() && !keys[i].null {
@@ -215,67 +251,54 @@ func (r *run) grouped() ([]result, error) {
 				}
 			}
 		}
-		args := make([]argument, len(r.q.Aggs))
-		for i, a := range r.q.Aggs {
+		args := make([]argument, len(q.Aggs))
+		for i, a := range q.Aggs {
 			var err error
-			if args[i], err = argumentOf(s, a); err != nil {
+			if args[i], err = r.argumentOf(a); err != nil {
 				return err
 			}
 		}
 		for position := range sets {
 			g := find(position, keys)
-			for i := range r.q.Aggs {
+			for i := range q.Aggs {
 				g.accs[i].add(args[i])
 			}
 		}
 		return nil
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	var out []result
 	for _, g := range groups {
-		s := &scope{keys: g.keys, set: g.set, less: r.less}
-		for i, a := range r.q.Aggs {
+		for i, a := range q.Aggs {
 			v, err := r.finalise(a, g.accs[i])
 			if err != nil {
-				return nil, err
+				return err
 			}
-			s.aggs = append(s.aggs, v)
+			g.aggs = append(g.aggs, v)
 		}
-		pass := true
-		for _, h := range r.q.Having {
-			ok, err := s.isTrue(h)
-			if err != nil {
-				return nil, err
-			}
-			pass = pass && ok
+		r.group = g
+		if err := f(); err != nil {
+			return err
 		}
-		if !pass {
-			continue
-		}
-		row, err := r.finish(s)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, row)
 	}
-	return out, nil
+	return nil
 }
 
 // result is one row: its output and the values it is ordered by.
 type result struct{ output, order []value }
 
-func (r *run) finish(s *scope) (row result, err error) {
-	for _, e := range r.q.Output {
-		v, err := s.eval(e)
+// finish computes what the current row shows and is ordered by.
+func (r *run) finish() (row result, err error) {
+	for _, e := range r.outputs {
+		v, err := r.eval(e)
 		if err != nil {
 			return row, err
 		}
 		row.output = append(row.output, v)
 	}
-	for _, o := range r.q.Order {
-		v, err := s.eval(o.Expr)
+	for _, o := range r.by {
+		v, err := r.eval(o.Expr)
 		if err != nil {
 			return row, err
 		}
@@ -289,7 +312,7 @@ func (r *run) finish(s *scope) (row result, err error) {
 func (r *run) order(rows []result) ([]result, error) {
 	var failure error
 	compareRows := func(a, b result) int {
-		for i, o := range r.q.Order {
+		for i, o := range r.by {
 			x, y := a.order[i], b.order[i]
 			c := 0
 			switch {
@@ -318,11 +341,14 @@ func (r *run) order(rows []result) ([]result, error) {
 	if failure != nil {
 		return nil, failure
 	}
-	offset, _, err := count(r.q.Offset)
+	if r.limit == nil {
+		return rows, nil
+	}
+	offset, _, err := count(r.limit.Offset)
 	if err != nil {
 		return nil, err
 	}
-	limit, limited, err := count(r.q.Limit)
+	limit, limited, err := count(r.limit.Count)
 	if err != nil {
 		return nil, err
 	}
@@ -346,7 +372,7 @@ func (r *run) order(rows []result) ([]result, error) {
 }
 
 func (r *run) alike(a, b result) bool {
-	for i := range r.q.Output {
+	for i := range r.outputs {
 		x, y := a.output[i], b.output[i]
 		if x.null != y.null {
 			return false

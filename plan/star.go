@@ -1,24 +1,13 @@
 package plan
 
 import (
-	"pgaccel/catalog"
+	"slices"
+
 	"pgaccel/vector"
 )
 
-// MaxTables is the largest number of tables in a Query.
+// MaxTables is the largest number of tables in a Star.
 const MaxTables = 64
-
-// Table is one table reference. The same table may occur more than once.
-type Table struct {
-	Meta *catalog.Table
-	// Ref is the name as the statement wrote it, quoted so that to_regclass in the
-	// client's session resolves it as the statement would be: the gate compares.
-	Ref string
-	// Columns lists the positions of all columns that the statement mentions,
-	// whether they are needed for the answer or not: SELECT on each is checked.
-	// Empty where none is (count(*)): then SELECT on any column suffices.
-	Columns []int
-}
 
 // JoinKind says what becomes of rows without a partner.
 type JoinKind uint8
@@ -30,17 +19,17 @@ const (
 	Left
 )
 
-// Join attaches one table to those before it: a lookup. Its key is unique, so that it
+// StarJoin attaches one table to those before it: a lookup. Its key is unique, so that it
 // never multiplies rows, unless Many is set.
-type Join struct {
-	Table int // position in Query.Tables, not 0
+type StarJoin struct {
+	Table int // position in Star.Tables, not 0
 	Kind  JoinKind
 	// Outer are expressions over tables attached before (Tables[0] first), equal
 	// one by one to the columns Key of Table. A null matches nothing.
 	Outer []Expr
 	Key   []int
 	// On are further conditions over Table alone that decide whether a row of it
-	// can be a partner. (For Inner joins they stand in Query.Filter instead.)
+	// can be a partner. (For Inner joins they stand in Star.Filter instead.)
 	On []Expr
 	// Many is set where the key need not be unique (Inner only): a row meets every
 	// partner, as in a many-to-many table of a hierarchy with weights. At most one join of
@@ -89,6 +78,18 @@ const (
 	PercentileDisc // the argument's type
 )
 
+// IsVariance reports whether an aggregate is a variance or a standard deviation.
+func (f AggFunc) IsVariance() bool {
+	switch f {
+	case VarPop, VarSamp, StddevPop, StddevSamp:
+		return true
+	}
+	return false
+}
+
+// IsPercentile reports whether an aggregate takes an order and a fraction.
+func (f AggFunc) IsPercentile() bool { return f == PercentileCont || f == PercentileDisc }
+
 // The largest magnitudes of a finite float that are added up: below them neither a sum of
 // up to 2^40 values nor Postgres' running sum of squares (float8_accum) overflows.
 const (
@@ -96,8 +97,8 @@ const (
 	FloatMomentMax = 1e140
 )
 
-// Aggregate is one aggregate call.
-type Aggregate struct {
+// AggregateCall is one aggregate call.
+type AggregateCall struct {
 	Func   AggFunc
 	Arg    Expr // nil for CountStar
 	Filter Expr // FILTER (WHERE ...), nil for none
@@ -120,12 +121,14 @@ type Order struct {
 	NullsFirst bool
 }
 
-// Query is a statement that pgaccel can answer.
-type Query struct {
-	// Tables[0] drives: each of its rows that passes meets at most one row of every
+// Star is the form of statement that is executed: rows of one table, each joined by keys to
+// rows of others, filtered, grouped at most once, sorted and cut. A tree of operators of that
+// form becomes one.
+type Star struct {
+	// Deps.Tables[0] drives: each of its rows that passes meets at most one row of every
 	// other table, unless a join is Many.
-	Tables []Table
-	Joins  []Join
+	Deps
+	Joins []StarJoin
 	// Filter are the conjuncts of WHERE and of the inner joins' ON that are not
 	// join keys. Only rows for which each is true remain. They see a Left join's
 	// nulls.
@@ -141,7 +144,7 @@ type Query struct {
 	// occur twice, as in SQL, and then gives its groups twice; an empty one gives one row
 	// even over no input. Every key is in some set.
 	Sets   []uint64
-	Aggs   []Aggregate
+	Aggs   []AggregateCall
 	Having []Expr // conjuncts over groups
 
 	// Output are the result columns in order: over groups (Key, Agg) where Grouped,
@@ -156,29 +159,44 @@ type Query struct {
 	// computes them when it plans, wherever they stand: it reports an error though no row
 	// needs the value. They may occur in what was simplified away, too.
 	Constants []Expr
+}
 
-	Params []vector.Type // types of $1, $2, ...
-	// Functions are the names of functions that the query calls without a schema,
-	// sorted: it is these that somebody's functions could take the place of.
-	Functions []string
-	// Calls are the OIDs of the built-in functions, sorted, that Postgres may call for the
-	// statement, those of operators, casts and aggregates included: EXECUTE on each is
-	// checked. What it calls for an index or a sort is not: it does not check that either.
-	Calls []uint32
-	// NeedsUTC is true where the meaning depends on the session's time zone: the
-	// gate lets it pass only where that is UTC.
-	NeedsUTC bool
+// Tree returns the star as a tree of operators.
+func (q *Star) Tree() *Project {
+	var r Rel = &Scan{Table: 0}
+	for _, j := range q.Joins {
+		var on []Expr
+		for i, c := range j.Key {
+			key := Column{Table: j.Table, Column: c, T: q.Tables[j.Table].Meta.Columns[c].Type}
+			on = append(on, &Call{Op: OpEq, Args: []Expr{j.Outer[i], key}, T: vector.TypeOf(vector.Bool)})
+		}
+		r = &Join{Kind: j.Kind, Left: r, Right: &Scan{Table: j.Table}, On: append(on, j.On...)}
+	}
+	filtered := func(conds []Expr) {
+		if len(conds) > 0 {
+			r = &Filter{Input: r, Conds: conds}
+		}
+	}
+	filtered(q.Filter)
+	if q.Grouped {
+		r = &Aggregate{Input: r, Keys: q.Group, Sets: q.Sets, Aggs: q.Aggs}
+		filtered(q.Having)
+	}
+	if len(q.Order) > 0 {
+		r = &Sort{Input: r, By: q.Order}
+	}
+	if q.Limit != nil || q.Offset != nil {
+		r = &Limit{Input: r, Count: q.Limit, Offset: q.Offset}
+	}
+	return &Project{Input: r, Exprs: q.Output}
 }
 
 // AddsFloats reports whether an aggregate adds up floats: the last digits of Postgres' own
 // answer then depend on the order in which it meets the rows.
-func (q *Query) AddsFloats() bool {
+func (q *Star) AddsFloats() bool {
 	for _, a := range q.Aggs {
-		switch a.Func {
-		case Sum, Avg, VarPop, VarSamp, StddevPop, StddevSamp:
-			if a.Arg.Type().Kind.IsFloat() {
-				return true
-			}
+		if (a.Func == Sum || a.Func == Avg || a.Func.IsVariance()) && a.Arg.Type().Kind.IsFloat() {
+			return true
 		}
 	}
 	return false
@@ -186,46 +204,58 @@ func (q *Query) AddsFloats() bool {
 
 // Bind returns q with parameters replaced by constants. len(params) must be
 // len(q.Params). q itself is not changed; without parameters it is returned.
-func (q *Query) Bind(params []vector.Datum) *Query {
+func (q *Star) Bind(params []vector.Datum) *Star {
 	if len(q.Params) == 0 {
 		return q
 	}
-	sub := func(e Expr) Expr {
-		if e == nil {
-			return nil
-		}
+	b := q.Map(func(e Expr) Expr {
 		return Rewrite(e, func(x Expr) Expr {
 			if p, ok := x.(Param); ok {
 				return Const{params[p.Index]}
 			}
 			return x
 		})
+	})
+	b.Params = nil
+	return b
+}
+
+// Map returns q with each of its expressions replaced by what f returns for it. q itself is not
+// changed.
+func (q *Star) Map(f func(Expr) Expr) *Star {
+	one := func(e Expr) Expr {
+		if e == nil {
+			return nil
+		}
+		return f(e)
 	}
 	all := func(es []Expr) []Expr {
+		if es == nil {
+			return nil
+		}
 		out := make([]Expr, len(es))
 		for i, e := range es {
-			out[i] = sub(e)
+			out[i] = f(e)
 		}
 		return out
 	}
-	b := *q
-	b.Params = nil
-	b.Joins = append([]Join(nil), q.Joins...)
-	for i := range b.Joins {
-		b.Joins[i].Outer = all(b.Joins[i].Outer)
-		b.Joins[i].On = all(b.Joins[i].On)
+	m := *q
+	m.Joins = slices.Clone(q.Joins)
+	for i := range m.Joins {
+		j := &m.Joins[i]
+		j.Outer, j.On = all(j.Outer), all(j.On)
 	}
-	b.Filter, b.Group, b.Having, b.Output = all(q.Filter), all(q.Group), all(q.Having), all(q.Output)
-	b.Aggs = append([]Aggregate(nil), q.Aggs...)
-	for i := range b.Aggs {
-		a := &b.Aggs[i]
-		a.Arg, a.Filter, a.Fraction = sub(a.Arg), sub(a.Filter), sub(a.Fraction)
+	m.Filter, m.Group, m.Having, m.Output = all(q.Filter), all(q.Group), all(q.Having), all(q.Output)
+	m.Aggs = slices.Clone(q.Aggs)
+	for i := range m.Aggs {
+		a := &m.Aggs[i]
+		a.Arg, a.Filter, a.Fraction = one(a.Arg), one(a.Filter), one(a.Fraction)
 	}
-	b.Order = append([]Order(nil), q.Order...)
-	for i := range b.Order {
-		b.Order[i].Expr = sub(b.Order[i].Expr)
+	m.Order = slices.Clone(q.Order)
+	for i := range m.Order {
+		m.Order[i].Expr = f(m.Order[i].Expr)
 	}
-	b.Limit, b.Offset = sub(q.Limit), sub(q.Offset)
-	b.Constants = all(q.Constants)
-	return &b
+	m.Limit, m.Offset = one(q.Limit), one(q.Offset)
+	m.Constants = all(q.Constants)
+	return &m
 }

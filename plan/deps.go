@@ -1,0 +1,36 @@
+package plan
+
+import (
+	"pgaccel/catalog"
+	"pgaccel/vector"
+)
+
+// Deps is what a statement's answer depends on beside the rows: what the gate asks the
+// client's session for, in one question for all of the statement.
+type Deps struct {
+	// Tables are the table references, for an execution in the order that it wants.
+	Tables []Table
+	Params []vector.Type // types of $1, $2, ...
+	// Functions are the names of functions that the statement calls without a schema,
+	// sorted: it is these that somebody's functions could take the place of.
+	Functions []string
+	// Calls are the OIDs of the built-in functions, sorted, that Postgres may call for the
+	// statement, those of operators, casts and aggregates included: EXECUTE on each is
+	// checked. What it calls for an index or a sort is not: it does not check that either.
+	Calls []uint32
+	// NeedsUTC is true where the meaning depends on the session's time zone: the
+	// gate lets it pass only where that is UTC.
+	NeedsUTC bool
+}
+
+// Table is one table reference. The same table may occur more than once.
+type Table struct {
+	Meta *catalog.Table
+	// Ref is the name as the statement wrote it, quoted so that to_regclass in the
+	// client's session resolves it as the statement would be: the gate compares.
+	Ref string
+	// Columns lists the positions of all columns that the statement mentions,
+	// whether they are needed for the answer or not: SELECT on each is checked.
+	// Empty where none is (count(*)): then SELECT on any column suffices.
+	Columns []int
+}

@@ -1,0 +1,196 @@
+package plan
+
+import (
+	"fmt"
+	"strings"
+
+	"pgaccel/vector"
+)
+
+// Format writes a tree as text, an operator a line, its inputs below it and further in.
+func Format(r Rel, tables []Table) string {
+	var b strings.Builder
+	formatRel(&b, r, tables, 0)
+	return b.String()
+}
+
+func formatRel(b *strings.Builder, r Rel, tables []Table, depth int) {
+	list := func(es []Expr) string {
+		texts := make([]string, len(es))
+		for i, e := range es {
+			texts[i] = FormatExpr(e, tables)
+		}
+		return strings.Join(texts, ", ")
+	}
+	for range depth {
+		b.WriteString("  ")
+	}
+	switch x := r.(type) {
+	case *Scan:
+		fmt.Fprintf(b, "scan t%d %s", x.Table, tables[x.Table].Ref)
+	case *Join:
+		fmt.Fprintf(b, "%s join", map[JoinKind]string{Inner: "inner", Left: "left"}[x.Kind])
+		if len(x.On) > 0 {
+			b.WriteString(" on " + list(x.On))
+		}
+	case *Filter:
+		b.WriteString("filter " + list(x.Conds))
+	case *Aggregate:
+		formatAggregate(b, x, tables, list)
+	case *Sort:
+		b.WriteString("sort by")
+		for i, o := range x.By {
+			b.WriteString(map[bool]string{true: " ", false: ", "}[i == 0] + FormatOrder(o, tables))
+		}
+	case *Limit:
+		b.WriteString("limit")
+		if x.Count != nil {
+			b.WriteString(" " + FormatExpr(x.Count, tables))
+		}
+		if x.Offset != nil {
+			b.WriteString(" offset " + FormatExpr(x.Offset, tables))
+		}
+	case *Project:
+		b.WriteString("project " + list(x.Exprs))
+	default:
+		panic(fmt.Sprintf("BUG: operator %T", r))
+	}
+	b.WriteByte('\n')
+	for _, in := range r.Inputs() {
+		formatRel(b, in, tables, depth+1)
+	}
+}
+
+func formatAggregate(b *strings.Builder, a *Aggregate, tables []Table, list func([]Expr) string) {
+	b.WriteString("aggregate")
+	if a.Number > 0 {
+		fmt.Fprintf(b, " %d", a.Number)
+	}
+	if len(a.Keys) > 0 {
+		b.WriteString(" by " + list(a.Keys))
+	}
+	if a.Sets != nil {
+		b.WriteString(" in sets")
+		for _, s := range a.Sets {
+			var keys []string
+			for i := range a.Keys {
+				if s>>i&1 != 0 {
+					keys = append(keys, fmt.Sprint(i))
+				}
+			}
+			b.WriteString(" (" + strings.Join(keys, " ") + ")")
+		}
+	}
+	for i := range a.Aggs {
+		b.WriteString(map[bool]string{true: ": ", false: ", "}[i == 0] + FormatAggregate(&a.Aggs[i], tables))
+	}
+}
+
+// FormatAggregate writes an aggregate call.
+func FormatAggregate(g *AggregateCall, tables []Table) string {
+	s := aggNames[g.Func]
+	if g.Fraction != nil {
+		s += "(" + FormatExpr(g.Fraction, tables) + ")"
+	}
+	if g.Arg != nil {
+		s += "(" + map[bool]string{true: "distinct "}[g.Distinct] + FormatExpr(g.Arg, tables) + map[bool]string{true: " desc"}[g.Desc] + ")"
+	}
+	s += " -> " + FormatType(g.T)
+	if g.Filter != nil {
+		s += " where " + FormatExpr(g.Filter, tables)
+	}
+	return s
+}
+
+// FormatOrder writes a key of an order.
+func FormatOrder(o Order, tables []Table) string {
+	return FormatExpr(o.Expr, tables) + map[bool]string{true: " desc"}[o.Desc] + map[bool]string{true: " nulls first"}[o.NullsFirst]
+}
+
+var aggNames = []string{"count(*)", "count", "sum", "avg", "min", "max", "bool_and", "bool_or",
+	"var_pop", "var_samp", "stddev_pop", "stddev_samp", "percentile_cont", "percentile_disc"}
+
+var opNames = map[Op]string{OpAdd: "+", OpSub: "-", OpMul: "*", OpDiv: "/", OpMod: "%",
+	OpNeg: "neg", OpAbs: "abs", OpEq: "=", OpNe: "<>", OpLt: "<", OpLe: "<=", OpGt: ">",
+	OpGe: ">=", OpDistinct: "distinct", OpAnd: "and", OpOr: "or", OpNot: "not",
+	OpIsNull: "isnull", OpIsNotNull: "notnull", OpIsTrue: "istrue", OpIsFalse: "isfalse",
+	OpIn: "in", OpLike: "like", OpCase: "case", OpCoalesce: "coalesce", OpCast: "cast",
+	OpExtract: "extract", OpDateTrunc: "trunc"}
+
+// FormatType writes a type: numeric* is one whose values have scales of their own.
+func FormatType(t vector.Type) string {
+	switch {
+	case t.Kind == vector.Numeric && t.Scale == vector.VaryingScale:
+		return "numeric*"
+	case t.Kind == vector.Numeric:
+		return fmt.Sprintf("numeric.%d", t.Scale)
+	}
+	return t.Kind.String()
+}
+
+// FormatExpr writes an expression prefix-wise; arithmetic shows its type, because it
+// decides overflow.
+func FormatExpr(e Expr, tables []Table) string {
+	of := func(name string, index, aggregation int) string {
+		if aggregation > 0 {
+			return fmt.Sprintf("%s%d.%d", name, aggregation, index)
+		}
+		return fmt.Sprintf("%s%d", name, index)
+	}
+	switch x := e.(type) {
+	case Column:
+		return fmt.Sprintf("t%d.%s", x.Table, tables[x.Table].Meta.Columns[x.Column].Name)
+	case Const:
+		return formatConst(x)
+	case Param:
+		return fmt.Sprintf("$%d", x.Index+1)
+	case Key:
+		return of("key", x.Index, x.Of)
+	case Agg:
+		return of("agg", x.Index, x.Of)
+	case *Grouping:
+		return fmt.Sprintf("grouping%d", x.Keys)
+	case *Call:
+		return formatCall(x, tables)
+	}
+	return fmt.Sprintf("%T", e)
+}
+
+func formatConst(c Const) string {
+	t := c.Datum.Type
+	switch {
+	case c.Null:
+		return "null:" + FormatType(t)
+	case t.Kind.IsText():
+		return fmt.Sprintf("%q", c.Str)
+	case t.Kind == vector.Numeric:
+		return c.Decimal().String()
+	case t.Kind == vector.Int4:
+		return fmt.Sprint(c.I)
+	case t.Kind.IsFloat():
+		return fmt.Sprintf("%s:%v", FormatType(t), c.Float64())
+	}
+	return fmt.Sprintf("%s:%d", FormatType(t), c.I)
+}
+
+func formatCall(c *Call, tables []Table) string {
+	name, ok := opNames[c.Op]
+	if !ok {
+		panic(fmt.Sprintf("BUG: operator %d has no name", c.Op))
+	}
+	switch c.Op {
+	case OpAdd, OpSub, OpMul, OpDiv, OpMod, OpCast, OpCase, OpCoalesce, OpNeg:
+		name += ":" + FormatType(c.T)
+	case OpLike:
+		if c.Insensitive {
+			name = "ilike"
+		}
+	case OpExtract, OpDateTrunc:
+		name += "." + c.Field + ":" + FormatType(c.T)
+	}
+	args := make([]string, len(c.Args))
+	for i, a := range c.Args {
+		args[i] = FormatExpr(a, tables)
+	}
+	return name + "(" + strings.Join(args, ", ") + ")"
+}

@@ -1,0 +1,114 @@
+package plan
+
+import (
+	"strings"
+	"testing"
+
+	"pgaccel/catalog"
+	"pgaccel/vector"
+)
+
+// TestValidate: each tree breaks one rule.
+func TestValidate(t *testing.T) {
+	boolean, numeric := vector.TypeOf(vector.Bool), vector.NumericType(2)
+	tables := []Table{
+		{Meta: &catalog.Table{Columns: []catalog.Column{{Name: "n", Type: int4}, {Name: "b", Type: boolean}, {Name: "hidden", Type: int4}}}, Columns: []int{0, 1}},
+		{Meta: &catalog.Table{Columns: []catalog.Column{{Name: "m", Type: numeric}}}, Columns: []int{0}},
+	}
+	n, b, m := Column{T: int4}, Column{Column: 1, T: boolean}, Column{Table: 1, T: numeric}
+	one := Const{vector.Int(vector.Int4, 1)}
+	call := func(op Op, typ vector.Type, args ...Expr) Expr { return &Call{Op: op, T: typ, Args: args} }
+	scan, other := &Scan{}, &Scan{Table: 1}
+	count := AggregateCall{Func: CountStar, T: vector.TypeOf(vector.Int8)}
+	groups := &Aggregate{Input: scan, Keys: []Expr{n, b}, Sets: []uint64{3, 1}, Aggs: []AggregateCall{count}}
+	key, agg := Key{T: int4}, Agg{T: vector.TypeOf(vector.Int8)}
+	project := func(in Rel, es ...Expr) Rel { return &Project{Input: in, Exprs: es} }
+	filter := func(in Rel, es ...Expr) Rel { return &Filter{Input: in, Conds: es} }
+	both := &Join{Left: scan, Right: other}
+	for _, c := range []struct {
+		want string // a part of the error; empty where there is none
+		tree Rel
+	}{
+		{"", project(&Limit{Input: &Sort{Input: filter(groups, call(OpGt, boolean, agg, one)), By: []Order{{Expr: key}}}, Count: one}, key, agg, &Grouping{Keys: []int{1}, T: int4})},
+		{"", project(&Join{Kind: Left, Left: scan, Right: filter(other, call(OpEq, boolean, m, Const{vector.Null(numeric)})), On: []Expr{b}}, n, m)},
+		{"", project(scan, Param{T: int4})},
+		{"", project(&Aggregate{Number: 1, Input: groups, Aggs: []AggregateCall{{Func: Sum, Arg: agg, T: numeric}}}, Agg{Of: 1, T: numeric})},
+		{"not below", project(scan, m)},
+		{"not below", project(groups, n)},
+		{"aggregation 0 is not below", project(scan, key)},
+		{"aggregation 0 is not below", project(&Aggregate{Number: 1, Input: groups}, agg)},
+		{"not mentioned", project(scan, Column{Column: 2, T: int4})},
+		{"is there twice", project(&Join{Left: scan, Right: scan}, n)},
+		{"aggregation 0 is there twice", project(&Join{Left: groups, Right: &Aggregate{Input: other}}, key)},
+		{"table reference 2", project(&Scan{Table: 2}, one)},
+		{"has type integer", filter(scan, n)},
+		{"has type integer", &Join{Left: scan, Right: other, On: []Expr{n}}},
+		{"=: operands", filter(both, call(OpEq, boolean, n, m))},
+		{"and: an operand", filter(scan, call(OpAnd, boolean, b, n))},
+		{"case: no ELSE", project(scan, call(OpCase, int4, b, one))},
+		{"case: argument 0", project(scan, call(OpCase, int4, n, one, one))},
+		{"coalesce: an argument", project(scan, call(OpCoalesce, int4, b))},
+		{"no operator", project(scan, call(OpInvalid, int4, n))},
+		{"without a type", project(scan, Column{})},
+		{"$1 has two types", project(scan, Param{T: boolean})},
+		{"key 2 of 2", project(groups, Key{Index: 2, T: int4})},
+		{"aggregate 1 of 1", project(groups, Agg{Index: 1, T: count.T})},
+		{"GROUPING()", project(groups, &Grouping{Keys: []int{2}, T: int4})},
+		{"grouping sets", &Aggregate{Input: scan, Keys: []Expr{n, b}, Sets: []uint64{1, 1}}},
+		{"sum: argument", &Aggregate{Input: scan, Aggs: []AggregateCall{{Func: Sum, T: numeric}}}},
+		{"max: DISTINCT", &Aggregate{Input: scan, Aggs: []AggregateCall{{Func: Max, Arg: n, Distinct: true, T: int4}}}},
+		{"percentile_disc: a fraction", &Aggregate{Input: scan, Aggs: []AggregateCall{{Func: PercentileDisc, Arg: n, T: int4}}}},
+		{"FILTER has type integer", &Aggregate{Input: scan, Aggs: []AggregateCall{{Func: CountStar, Filter: n, T: count.T}}}},
+		{"limit of type boolean", &Limit{Input: scan, Count: Const{vector.Null(boolean)}}},
+		{"without an input", filter(nil, b)},
+	} {
+		err := Validate(c.tree, tables, []vector.Type{int4})
+		switch {
+		case err == nil && c.want != "":
+			t.Errorf("%s\nno error; want %q", Format(c.tree, tables), c.want)
+		case err != nil && (c.want == "" || !strings.Contains(err.Error(), c.want)):
+			t.Errorf("got %q, want %q", err, c.want)
+		}
+	}
+}
+
+// TestTreeOfStar: what a star says is in its tree, which is valid.
+func TestTreeOfStar(t *testing.T) {
+	meta := &catalog.Table{Columns: []catalog.Column{{Name: "k", Type: int4}, {Name: "b", Type: vector.TypeOf(vector.Bool)}}}
+	table := Table{Meta: meta, Ref: "t", Columns: []int{0, 1}}
+	k, b := Column{T: int4}, Column{Table: 1, Column: 1, T: vector.TypeOf(vector.Bool)}
+	q := &Star{
+		Deps:    Deps{Tables: []Table{table, table}},
+		Joins:   []StarJoin{{Table: 1, Kind: Left, Outer: []Expr{k}, Key: []int{0}, On: []Expr{b}}},
+		Filter:  []Expr{b},
+		Grouped: true, Group: []Expr{k}, Aggs: []AggregateCall{{Func: CountStar, T: vector.TypeOf(vector.Int8)}},
+		Having: []Expr{&Call{Op: OpIsNull, T: vector.TypeOf(vector.Bool), Args: []Expr{Key{T: int4}}}},
+		Output: []Expr{Key{T: int4}, Agg{T: vector.TypeOf(vector.Int8)}},
+		Order:  []Order{{Expr: Key{T: int4}, Desc: true, NullsFirst: true}}, Offset: Const{vector.Int(vector.Int8, 2)},
+	}
+	want := `project key0, agg0
+  limit offset bigint:2
+    sort by key0 desc nulls first
+      filter isnull(key0)
+        aggregate by t0.k: count(*) -> bigint
+          filter t1.b
+            left join on =(t0.k, t1.k), t1.b
+              scan t0 t
+              scan t1 t
+`
+	if got := Format(q.Tree(), q.Tables); got != want {
+		t.Errorf("got\n%s", got)
+	}
+	if err := Validate(q.Tree(), q.Tables, nil); err != nil {
+		t.Error(err)
+	}
+	names := 0
+	WalkRel(q.Tree(), func(r Rel) bool {
+		names++
+		_, aggregate := r.(*Aggregate)
+		return !aggregate
+	})
+	if names != 5 {
+		t.Errorf("%d operators down to the aggregation", names)
+	}
+}
