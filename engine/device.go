@@ -119,7 +119,7 @@ type computed struct {
 }
 
 // run computes a query and accounts for it; it returns what computed it.
-func (e *Engine) run(ctx context.Context, d *decision, g *gateRow, caller uint64, bound *plan.Query, in olap.Input) (*vector.Batch, string, error) {
+func (e *Engine) run(ctx context.Context, d *decision, g *gateRow, caller uint64, bound *plan.Star, in olap.Input) (*vector.Batch, string, error) {
 	r := e.compute(ctx, d, g.device, caller, bound, in)
 	device := e.account(d, &r)
 	return r.batch, device, r.err
@@ -128,7 +128,7 @@ func (e *Engine) run(ctx context.Context, d *decision, g *gateRow, caller uint64
 // compute computes a query, on the device where it may and does. caller stands for the
 // client, among whom a device is shared fairly. Nothing but the device's work is counted:
 // the result may not be used.
-func (e *Engine) compute(ctx context.Context, d *decision, setting string, caller uint64, bound *plan.Query, in olap.Input) (r computed) {
+func (e *Engine) compute(ctx context.Context, d *decision, setting string, caller uint64, bound *plan.Star, in olap.Input) (r computed) {
 	memory := &reservation{of: &e.memory}
 	defer func() {
 		if r.batch == nil { // an error, or a panic

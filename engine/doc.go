@@ -47,7 +47,7 @@
 // # Rights on built-in functions
 //
 // The plan names every built-in function that Postgres may call for the statement, those
-// of operators, casts and aggregates included (plan.Query.Calls); the gate asks for EXECUTE
+// of operators, casts and aggregates included (plan.Deps.Calls); the gate asks for EXECUTE
 // on each. Only what Postgres' planner calls for itself is not among them: with a partial
 // index or a check constraint it may compare constants by another operator of the same
 // family, and check the right to that.

@@ -11,6 +11,7 @@ import (
 	"pgaccel/catalog"
 	"pgaccel/colstore"
 	"pgaccel/plan"
+	"pgaccel/sqltype"
 	"pgaccel/vector"
 )
 
@@ -211,7 +212,7 @@ func GateSnapshot(rows [][]*string) string {
 // the statement wrote it, its schema where it wrote one, its OID, and the attribute
 // numbers of the columns that the statement mentions; then the functions' names, and the
 // OIDs of those that it calls.
-func gateParams(q *plan.Query) []string {
+func gateParams(q *plan.Deps) []string {
 	var refs, schemas, oids, attnums []string
 	for i := range q.Tables {
 		t := &q.Tables[i]
@@ -245,7 +246,7 @@ func oidArray(oids []uint32) string {
 }
 
 // gateFor chooses the form of the gate for a query, and builds its parameters.
-func gateFor(q *plan.Query) (GateForm, []string) {
+func gateFor(q *plan.Deps) (GateForm, []string) {
 	if len(q.Tables) != 1 || q.Tables[0].Meta.Fingerprint.Partitioned() {
 		return GateFull, gateParams(q)
 	}
@@ -306,7 +307,7 @@ func parseGate(gate Gate, tables int) (*gateRow, error) {
 				return nil, err
 			}
 			if !g.standby {
-				if g.insertLSN, err = parseLSN(text(gateInsertLSN)); err != nil {
+				if g.insertLSN, err = catalog.ParseLSN(text(gateInsertLSN)); err != nil {
 					return nil, err
 				}
 			}
@@ -395,7 +396,7 @@ func (e *Engine) checkPresent(ctx context.Context, d *decision, server string) (
 		return 0, nil
 	}
 	// Always in one form: the session of our own has only one statement prepared.
-	rows, err := e.opt.Look(ctx, GateSQL, gateParams(d.query))
+	rows, err := e.opt.Look(ctx, GateSQL, gateParams(&d.query.Deps))
 	if err != nil {
 		return 0, forward(plan.ReasonNotReady, err.Error())
 	}
@@ -433,20 +434,17 @@ func systemSchemaFirst(schemas string) bool {
 	return list[0] == "pg_catalog"
 }
 
-func isUTC(zone string) bool {
-	switch strings.ToUpper(zone) {
-	case "UTC", "ETC/UTC", "GMT", "ETC/GMT", "UCT", "ETC/UCT", "ZULU", "ETC/ZULU", "UNIVERSAL", "ETC/UNIVERSAL", "GREENWICH", "ETC/GREENWICH":
-		return true
-	}
-	return false
+func isUTC(timeZone string) bool {
+	_, ok := sqltype.UTCAbbreviation(timeZone)
+	return ok
 }
 
-func returnsFloat(q *plan.Query) bool {
+func returnsFloat(q *plan.Star) bool {
 	return slices.ContainsFunc(q.Output, func(x plan.Expr) bool { return x.Type().Kind.IsFloat() })
 }
 
 // checkDescription compares the plan's result columns with Postgres' description.
-func checkDescription(q *plan.Query, described []Field) *plan.Forward {
+func checkDescription(q *plan.Star, described []Field) *plan.Forward {
 	if len(described) != len(q.Output) {
 		return forward(plan.ReasonDescription, fmt.Sprintf("%d columns, planned %d", len(described), len(q.Output)))
 	}
@@ -460,7 +458,7 @@ func checkDescription(q *plan.Query, described []Field) *plan.Forward {
 
 // bindParams puts the values in. A value in another type than the plan assumed, or
 // with more decimals than it can hold, is for Postgres.
-func bindParams(q *plan.Query, params []vector.Datum) (*plan.Query, *plan.Forward) {
+func bindParams(q *plan.Star, params []vector.Datum) (*plan.Star, *plan.Forward) {
 	if len(params) != len(q.Params) {
 		return nil, forward(plan.ReasonParameter, fmt.Sprintf("%d values for %d parameters", len(params), len(q.Params)))
 	}
@@ -475,11 +473,7 @@ func bindParams(q *plan.Query, params []vector.Datum) (*plan.Query, *plan.Forwar
 			return nil, forward(plan.ReasonParameter, fmt.Sprintf("$%d is %s, planned %s", i+1, have, want.Kind))
 		}
 		if want.Kind == vector.Numeric && !v.Null && want.Scale != vector.VaryingScale {
-			dec := v.Num
-			if v.Type.Scale != vector.VaryingScale && dec == (vector.Decimal{}) {
-				dec = vector.Decimal{Unscaled: vector.Int128Of(v.I), Scale: v.Type.Scale}
-			}
-			scaled, exact := dec.Rescale(want.Scale)
+			scaled, exact := v.Decimal().Rescale(want.Scale)
 			n, fits := scaled.Unscaled.Int64()
 			if !exact || !fits {
 				return nil, forward(plan.ReasonParameter, fmt.Sprintf("$%d has too many digits", i+1))
@@ -524,17 +518,6 @@ func parseDuration(s string) time.Duration {
 // timeoutUnknown is over before anything is computed.
 const timeoutUnknown = time.Duration(1)
 
-// parseLSN reads Postgres' text form of a log position, X/Y in hexadecimal.
-func parseLSN(s string) (uint64, error) {
-	hi, lo, ok := strings.Cut(s, "/")
-	h, err1 := strconv.ParseUint(hi, 16, 32)
-	l, err2 := strconv.ParseUint(lo, 16, 32)
-	if !ok || err1 != nil || err2 != nil {
-		return 0, fmt.Errorf("not a log position: %q", s)
-	}
-	return h<<32 | l, nil
-}
-
 // quoteIdent quotes an identifier as quote_ident does, except that it does not know
 // the keywords: a difference only forwards.
 func quoteIdent(s string) string {
@@ -545,5 +528,5 @@ func quoteIdent(s string) string {
 	if plain {
 		return s
 	}
-	return `"` + strings.ReplaceAll(s, `"`, `""`) + `"`
+	return catalog.QuoteIdentifier(s)
 }

@@ -20,7 +20,7 @@ type gateBench struct {
 	t         *testing.T
 	server    *pgserver.Server
 	admin     *pgx.Conn
-	query     *plan.Query
+	query     *plan.Star
 	engine    *Engine
 	operators string // that the plan knows of: catalog.OperatorsSQL
 }
@@ -59,7 +59,7 @@ func (b *gateBench) lookAtFunctions() {
 }
 
 // plan describes the tables as they are now.
-func (b *gateBench) plan() *plan.Query {
+func (b *gateBench) plan() *plan.Star {
 	b.t.Helper()
 	table := func(schema, name string, columns ...string) *catalog.Table {
 		m := &catalog.Table{Schema: schema, Name: name}
@@ -73,10 +73,10 @@ func (b *gateBench) plan() *plan.Query {
 		}
 		return m
 	}
-	return &plan.Query{Tables: []plan.Table{
+	return &plan.Star{Deps: plan.Deps{Tables: []plan.Table{
 		{Meta: table("public", "fact", "k", "v", "w"), Ref: `"fact"`, Columns: []int{0, 1}},
 		{Meta: table("s", "dim", "id", "Name"), Ref: `"s"."dim"`, Columns: []int{0, 1}},
-	}}
+	}}}
 }
 
 func (b *gateBench) connect(user string) *pgx.Conn {
@@ -97,11 +97,11 @@ func (b *gateBench) exec(c *pgx.Conn, sql string) {
 }
 
 // gate runs the gate on c as the proxy does.
-func (b *gateBench) gate(c *pgx.Conn, q *plan.Query) Gate {
+func (b *gateBench) gate(c *pgx.Conn, q *plan.Star) Gate {
 	b.t.Helper()
 	sent := time.Now()
 	var params [][]byte
-	for _, p := range gateParams(q) {
+	for _, p := range gateParams(&q.Deps) {
 		params = append(params, []byte(p))
 	}
 	oids := []uint32{25, 25, 25, 25, 25, 25}
@@ -113,7 +113,7 @@ func (b *gateBench) gate(c *pgx.Conn, q *plan.Query) Gate {
 }
 
 // ask runs the gate on c and returns the verdict.
-func (b *gateBench) ask(c *pgx.Conn, q *plan.Query) *plan.Forward {
+func (b *gateBench) ask(c *pgx.Conn, q *plan.Star) *plan.Forward {
 	b.t.Helper()
 	g, err := parseGate(b.gate(c, q), len(q.Tables))
 	if err != nil {
@@ -437,12 +437,12 @@ func TestGateForms(t *testing.T) {
 					for _, gone := range []uint32{0, 99999} {
 						meta := *q.Tables[i].Meta
 						meta.OID += gone
-						one := &plan.Query{Tables: []plan.Table{{Meta: &meta, Ref: q.Tables[i].Ref, Columns: columns}}, Functions: []string{"sum", "count"}}
-						form, params := gateFor(one)
+						one := &plan.Star{Deps: plan.Deps{Tables: []plan.Table{{Meta: &meta, Ref: q.Tables[i].Ref, Columns: columns}}, Functions: []string{"sum", "count"}}}
+						form, params := gateFor(&one.Deps)
 						if form != GatePlain {
 							t.Fatal("not the plain form")
 						}
-						full, plain := ask(c, GateSQL, gateParams(one)), ask(c, form.SQL(), params)
+						full, plain := ask(c, GateSQL, gateParams(&one.Deps)), ask(c, form.SQL(), params)
 						for k := range full {
 							if k == gateInsertLSN || k == gateSnapshot {
 								continue
@@ -460,11 +460,11 @@ func TestGateForms(t *testing.T) {
 	if err := b.admin.QueryRow(context.Background(), "SELECT "+catalog.FingerprintSQL("'parted'::regclass")).Scan(&fingerprint); err != nil {
 		t.Fatal(err)
 	}
-	parted := &plan.Query{Tables: []plan.Table{{Meta: &catalog.Table{Fingerprint: fingerprint}, Ref: `"parted"`}}}
-	if form, _ := gateFor(parted); form != GateFull {
+	parted := &plan.Star{Deps: plan.Deps{Tables: []plan.Table{{Meta: &catalog.Table{Fingerprint: fingerprint}, Ref: `"parted"`}}}}
+	if form, _ := gateFor(&parted.Deps); form != GateFull {
 		t.Error("the plain form for a partitioned table")
 	}
-	if form, _ := gateFor(q); form != GateFull {
+	if form, _ := gateFor(&q.Deps); form != GateFull {
 		t.Error("the plain form for two tables")
 	}
 }

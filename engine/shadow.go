@@ -47,7 +47,7 @@ func (d *decision) Shadow(gate Gate, described []Field, params []vector.Datum) (
 			}
 			later := *g
 			later.insertLSN, later.isolation, later.sent = max(now, g.insertLSN), repeatableRead, time.Time{}
-			in, f := e.snapshot(ctx, bound, &later)
+			in, f := e.snapshot(ctx, &bound.Deps, &later)
 			if f != nil {
 				return nil, f
 			}
@@ -82,7 +82,7 @@ func (e *Engine) checked(d *decision, g *gateRow, c Comparison) {
 func (e *Engine) Verdicts(v Verdict) int64 { return e.verdicts[v].Load() }
 
 // totalOrder reports whether ORDER BY leaves no two rows equal.
-func totalOrder(q *plan.Query) bool {
+func totalOrder(q *plan.Star) bool {
 	if len(q.Sets) > 0 {
 		return false // the nulls of a set that lacks a key may meet those of the key
 	}
@@ -94,7 +94,7 @@ func totalOrder(q *plan.Query) bool {
 		}
 		return true // one row where there is no GROUP BY
 	}
-	if slices.ContainsFunc(q.Joins, func(j plan.Join) bool { return j.Many }) {
+	if slices.ContainsFunc(q.Joins, func(j plan.StarJoin) bool { return j.Many }) {
 		return false
 	}
 	// The joins multiply no rows, so that the driving table's keys name them.

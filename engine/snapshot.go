@@ -33,7 +33,7 @@ type satisfied struct {
 // A store whose stream has passed the position holds every commit that the snapshot
 // sees, because their records come before it: the position was read after the snapshot
 // was taken. What it holds beyond, View leaves out.
-func (e *Engine) snapshot(ctx context.Context, q *plan.Query, g *gateRow) (in olap.Input, f *plan.Forward) {
+func (e *Engine) snapshot(ctx context.Context, q *plan.Deps, g *gateRow) (in olap.Input, f *plan.Forward) {
 	return e.moment(ctx, g, func(snap colstore.Snapshot) (olap.Input, *plan.Forward) { return e.view(q, snap) })
 }
 
@@ -138,7 +138,7 @@ func (e *Engine) waited(g *gateRow, d time.Duration) {
 }
 
 // view takes the query's tables as snap sees them.
-func (e *Engine) view(q *plan.Query, snap colstore.Snapshot) (in olap.Input, f *plan.Forward) {
+func (e *Engine) view(q *plan.Deps, snap colstore.Snapshot) (in olap.Input, f *plan.Forward) {
 	defer func() {
 		if f != nil {
 			releaseAll(in)

@@ -20,7 +20,7 @@ type snapshotBench struct {
 	t      *testing.T
 	store  *colstore.Store
 	engine *Engine
-	query  *plan.Query
+	query  *plan.Star
 	waits  int // gates that waited
 	passed []time.Duration
 }
@@ -37,7 +37,7 @@ func newSnapshotBench(t *testing.T) *snapshotBench {
 			b.waits++
 		}
 	}, Passed: func(d time.Duration) { b.passed = append(b.passed, d) }})
-	b.query = &plan.Query{Tables: []plan.Table{{Meta: meta, Ref: `"t"`}}}
+	b.query = &plan.Star{Deps: plan.Deps{Tables: []plan.Table{{Meta: meta, Ref: `"t"`}}}}
 	l := b.store.NewLoader(meta)
 	w := l.NewWriter()
 	w.Int(0, 1)
@@ -68,7 +68,7 @@ func (b *snapshotBench) want(what string, g gateRow, snapshot string, reason pla
 	if g.isolation == "" {
 		g.isolation = "read committed"
 	}
-	in, fwd := b.engine.snapshot(context.Background(), b.query, &g)
+	in, fwd := b.engine.snapshot(context.Background(), &b.query.Deps, &g)
 	got := plan.Reason("")
 	if fwd != nil {
 		got = fwd.Reason
@@ -206,7 +206,7 @@ func TestReconnectionWhileTaken(t *testing.T) {
 		b.store.SetConnected(false)
 		b.store.Restart("two", 1000)
 		b.store.SetConnected(true)
-		return b.engine.view(b.query, snap)
+		return b.engine.view(&b.query.Deps, snap)
 	})
 	if f == nil || f.Reason != plan.ReasonStale || len(in.Tables) != 0 {
 		t.Errorf("%v, %d tables", f, len(in.Tables))
@@ -392,7 +392,7 @@ func TestTotalOrder(t *testing.T) {
 	meta := &catalog.Table{Name: "t", Columns: []catalog.Column{{Name: "a"}, {Name: "b"}}, Indexes: []catalog.Index{{Columns: []int{0}, Unique: true}}}
 	column := func(table, c int) plan.Order { return plan.Order{Expr: plan.Column{Table: table, Column: c}} }
 	key := func(i int) plan.Order { return plan.Order{Expr: plan.Key{Index: i}} }
-	f := func(want bool, q plan.Query) {
+	f := func(want bool, q plan.Star) {
 		t.Helper()
 		q.Tables = []plan.Table{{Meta: meta}, {Meta: meta}}
 		if got := totalOrder(&q); got != want {
@@ -400,17 +400,17 @@ func TestTotalOrder(t *testing.T) {
 		}
 	}
 	groups := []plan.Expr{plan.Column{Column: 0}, plan.Column{Column: 1}}
-	f(false, plan.Query{})
-	f(true, plan.Query{Order: []plan.Order{column(0, 1), column(0, 0)}})
-	f(false, plan.Query{Order: []plan.Order{column(0, 1)}})
-	f(false, plan.Query{Order: []plan.Order{column(1, 0)}})
-	f(true, plan.Query{Grouped: true})
-	f(false, plan.Query{Grouped: true, Group: groups})
-	f(false, plan.Query{Grouped: true, Group: groups, Order: []plan.Order{key(1)}})
-	f(true, plan.Query{Grouped: true, Group: groups, Order: []plan.Order{key(1), key(0)}})
-	f(false, plan.Query{Grouped: true, Group: groups, Order: []plan.Order{key(1), key(0)}, Sets: []uint64{3, 1}})
-	f(false, plan.Query{Order: []plan.Order{column(0, 0)}, Joins: []plan.Join{{Table: 1, Many: true}}})
-	f(true, plan.Query{Order: []plan.Order{column(0, 0)}, Joins: []plan.Join{{Table: 1}}})
+	f(false, plan.Star{})
+	f(true, plan.Star{Order: []plan.Order{column(0, 1), column(0, 0)}})
+	f(false, plan.Star{Order: []plan.Order{column(0, 1)}})
+	f(false, plan.Star{Order: []plan.Order{column(1, 0)}})
+	f(true, plan.Star{Grouped: true})
+	f(false, plan.Star{Grouped: true, Group: groups})
+	f(false, plan.Star{Grouped: true, Group: groups, Order: []plan.Order{key(1)}})
+	f(true, plan.Star{Grouped: true, Group: groups, Order: []plan.Order{key(1), key(0)}})
+	f(false, plan.Star{Grouped: true, Group: groups, Order: []plan.Order{key(1), key(0)}, Sets: []uint64{3, 1}})
+	f(false, plan.Star{Order: []plan.Order{column(0, 0)}, Joins: []plan.StarJoin{{Table: 1, Many: true}}})
+	f(true, plan.Star{Order: []plan.Order{column(0, 0)}, Joins: []plan.StarJoin{{Table: 1}}})
 }
 
 // TestFloatSumSetting: who wants Postgres' own sums of floats gets them, and everything
@@ -421,7 +421,7 @@ func TestFloatSumSetting(t *testing.T) {
 	exact := b.query
 	float := *b.query
 	float.Grouped = true
-	float.Aggs = []plan.Aggregate{{Func: plan.Avg, Arg: plan.Const{Datum: vector.Float(1)}, T: vector.TypeOf(vector.Float8)}}
+	float.Aggs = []plan.AggregateCall{{Func: plan.Avg, Arg: plan.Const{Datum: vector.Float(1)}, T: vector.TypeOf(vector.Float8)}}
 	step := func(sql string, reason plan.Reason) {
 		t.Helper()
 		b.exec(c, sql)

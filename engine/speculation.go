@@ -104,7 +104,7 @@ const (
 type speculation struct {
 	decision *decision
 	params   []vector.Datum
-	bound    *plan.Query
+	bound    *plan.Star
 	device   string // the setting that is supposed
 	caller   uint64
 	ctx      context.Context
@@ -176,7 +176,7 @@ func (a *speculation) Run() {
 		}
 	}()
 	defer recovered(&a.result.batch, &a.result.err)
-	in, f := e.view(a.bound, colstore.Everything)
+	in, f := e.view(&a.bound.Deps, colstore.Everything)
 	if f != nil {
 		a.result.err = f
 		return

@@ -199,7 +199,7 @@ func TestSpeculationIsTaken(t *testing.T) {
 	}
 	g := b.gate(nil)
 	g.Ahead = a
-	in, f := b.engine.view(a.bound, colstore.Everything)
+	in, f := b.engine.view(&a.bound.Deps, colstore.Everything)
 	if f != nil {
 		t.Fatal(f)
 	}

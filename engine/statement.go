@@ -38,7 +38,7 @@ type statement struct {
 type decision struct {
 	statement *statement
 	catalog   *catalog.Catalog
-	query     *plan.Query
+	query     *plan.Star
 	forward   *plan.Forward // nil where query can be taken
 	forced    *plan.Forward // query can be taken, but pays only by force
 	unforced  *decision     // for sessions that never force, where forced is set
@@ -50,7 +50,7 @@ type decision struct {
 func (s *statement) decide(cat *catalog.Catalog) *decision {
 	p := pushdown.Plan(s.sql, s.paramOIDs, cat)
 	shape, position := s.engine.stats.shapeOf(s.sql, p.At)
-	d := &decision{statement: s, catalog: cat, query: p.Query, forward: p.Forward, forced: p.Small, shape: shape}
+	d := &decision{statement: s, catalog: cat, query: p.Star, forward: p.Forward, forced: p.Small, shape: shape}
 	if d.forward != nil {
 		f := *d.forward
 		f.Position = position
@@ -60,7 +60,7 @@ func (s *statement) decide(cat *catalog.Catalog) *decision {
 		if f := olap.Supports(d.query); f != nil {
 			d.forward = f
 		} else {
-			d.form, d.gate = gateFor(d.query)
+			d.form, d.gate = gateFor(&d.query.Deps)
 		}
 	}
 	if d.forward == nil && d.forced != nil {
@@ -277,7 +277,7 @@ func recovered(b **vector.Batch, err *error) {
 
 // admit reads the gate and says whether it lets the statement pass, with the values
 // in place.
-func (d *decision) admit(gate Gate, described []Field, params []vector.Datum) (*gateRow, *plan.Query, error) {
+func (d *decision) admit(gate Gate, described []Field, params []vector.Datum) (*gateRow, *plan.Star, error) {
 	if d.forward != nil {
 		return nil, nil, d.forward
 	}
@@ -339,7 +339,7 @@ func (d *decision) execute(ctx context.Context, tx *Transaction, gate Gate, desc
 }
 
 // compute waits for the moment and has the answer computed, unless it was already.
-func (d *decision) compute(ctx context.Context, tx *Transaction, g *gateRow, bound *plan.Query, start time.Time, ahead *speculation) (a answered, err error) {
+func (d *decision) compute(ctx context.Context, tx *Transaction, g *gateRow, bound *plan.Star, start time.Time, ahead *speculation) (a answered, err error) {
 	e := d.statement.engine
 	hit := false
 	in, f := e.moment(ctx, g, func(snap colstore.Snapshot) (olap.Input, *plan.Forward) {
@@ -347,7 +347,7 @@ func (d *decision) compute(ctx context.Context, tx *Transaction, g *gateRow, bou
 			hit = true
 			return olap.Input{}, nil
 		}
-		return e.view(bound, snap)
+		return e.view(&bound.Deps, snap)
 	})
 	if f != nil {
 		return a, f
@@ -360,7 +360,7 @@ func (d *decision) compute(ctx context.Context, tx *Transaction, g *gateRow, bou
 		if err != nil {
 			return a, err
 		}
-		if in, f = e.snapshot(ctx, bound, g); f != nil {
+		if in, f = e.snapshot(ctx, &bound.Deps, g); f != nil {
 			return a, f
 		}
 	}

@@ -3,6 +3,7 @@ package proxy
 import (
 	"strconv"
 
+	"pgaccel/engine"
 	"pgaccel/plan"
 	"pgaccel/vector"
 	"pgaccel/wire"
@@ -22,7 +23,7 @@ type answer struct {
 
 	rows int
 	next int  // the next row to be sent
-	busy bool // a step sends it
+	busy bool // a local execution is at it
 }
 
 // free lets the rows go.
@@ -31,32 +32,32 @@ func (a *answer) free() {
 	a.batch, a.encoder = nil, nil
 }
 
-// answer encodes a result and begins to send it.
-func (s *session) answer(batch *vector.Batch) {
-	t := s.step
-	oids := make([]uint32, len(t.fields))
+// answer encodes a result and begins to send it, behind head.
+func (s *session) answer(batch *vector.Batch, fields []engine.Field, head []byte) {
+	x := s.local
+	oids := make([]uint32, len(fields))
 	for i := range oids {
-		oids[i] = t.fields[i].TypeOID
+		oids[i] = fields[i].TypeOID
 	}
 	var formats []int16
-	if t.portal != nil {
-		formats = t.portal.results
+	if x.portal != nil {
+		formats = x.portal.results
 	}
 	a := &answer{batch: batch, oids: oids, formats: formats, reported: s.settings, rows: batch.Rows}
 	if err := a.encode(s.settings); err != nil {
 		batch.Release()
-		s.release(plan.ReasonSettings)
+		s.forward(plan.ReasonSettings)
 		return
 	}
-	if p := t.portal; p != nil {
+	x.answer, a.busy = a, true
+	if p := x.portal; p != nil {
 		p.answer = a
 		if p.name != "" {
-			a.busy, t.standsIn = true, p
-			s.toServer.add(s.standIn(nil, p))
+			s.toServer.add(s.replacePortal(nil, p, a))
 			return
 		}
 	}
-	s.send(a)
+	s.send(head)
 }
 
 // encode has the rows to come written as a session with such settings wants them.
@@ -90,73 +91,65 @@ func (s *session) settingsOf(rows [][]*string) wire.TextSettings {
 	return now
 }
 
-// readOn sends more rows of a portal. Settings that the client has changed since the last
-// ones hold from here on, as in Postgres, which runs the output functions row by row. Those
-// that pgaccel cannot write under end the statement: another snapshot's rows may be others,
-// so that the server cannot go on with it.
-func (s *session) readOn() {
-	t := s.step
-	a := t.portal.answer
-	a.reported = s.settings
-	if a.batch != nil {
-		if err := a.encode(s.settingsOf(t.gate.Rows)); err != nil {
-			t.cause = wire.AppendError(nil, wire.ErrorFields{Severity: "ERROR", Code: "0A000",
-				Message: "pgaccel cannot go on with portal \"" + t.portal.name + "\": " + err.Error(),
-				Hint:    "Set it back, or read the portal to its end before it is changed."})
-			s.cancelOnServer()
-			return
-		}
-	}
-	s.send(a)
+// sending is the stage of a local execution whose rows go to the client.
+type sending struct {
+	passive
+	head  []byte // for the client, before the rows
+	first int    // row at which this statement begins
+	end   int    // and before which it ends
 }
 
-// send begins to send rows.
-func (s *session) send(a *answer) {
-	t := s.step
-	a.busy = true
-	t.sending, t.answer, t.first, t.end = true, a, a.next, a.rows
-	if t.max > 0 {
-		t.end = min(a.rows, a.next+int(t.max))
+// send begins to send the rows of the answer, behind head.
+func (s *session) send(head []byte) {
+	x := s.local
+	st := &sending{head: head, first: x.answer.next, end: x.answer.rows}
+	if x.max > 0 {
+		st.end = min(st.end, st.first+int(x.max))
 	}
+	x.stage = st
 }
 
 // sending says that more has something to put out. Nothing follows a FATAL error of the
 // server's.
-func (s *session) sending() bool { return s.step != nil && s.step.sending && !s.ending }
+func (s *session) sending() bool {
+	if s.local == nil || s.ending {
+		return false
+	}
+	_, ok := s.local.stage.(*sending)
+	return ok
+}
 
 // more appends the next messages of an answer to dst, at least one and about
-// moreBytes, for the client.
+// moreBytes, for the client. The local execution is sending.
 func (s *session) more(dst []byte) []byte {
-	t := s.step
-	if t.cancelled {
-		t.sending = false
-		s.cancelOnServer()
+	x := s.local
+	if x.cancelled {
+		s.cancelOnServer(nil)
 		return dst
 	}
-	if !t.headSent {
-		t.headSent = true
-		dst = append(append(dst, t.notices...), t.head...)
+	st, a := x.stage.(*sending), x.answer
+	dst = append(dst, st.head...)
+	st.head = nil
+	for a.next < st.end && len(dst) < moreBytes {
+		dst = a.encoder.Append(dst, a.next)
+		a.next++
 	}
-	for t.answer.next < t.end && len(dst) < moreBytes {
-		dst = t.answer.encoder.Append(dst, t.answer.next)
-		t.answer.next++
-	}
-	if t.answer.next < t.end {
+	if a.next < st.end {
 		return dst
 	}
-	n := t.end - t.first
-	if t.max > 0 && n == int(t.max) {
+	n := st.end - st.first
+	if x.max > 0 && n == int(x.max) {
 		dst = appendEmpty(dst, wire.PortalSuspended)
 	} else {
 		dst = appendSelectTag(dst, n)
 	}
-	if t.simple {
+	if x.simple {
 		dst = appendReady(dst, s.status)
 	} else {
-		t.portal.serial = s.commands
+		x.portal.serial = s.commands
 	}
-	if t.answer.next == t.answer.rows {
-		t.answer.free() // a portal at its end keeps no rows
+	if a.next == a.rows {
+		a.free() // a portal at its end keeps no rows
 	}
 	s.tell(true)
 	s.finish()
@@ -166,16 +159,13 @@ func (s *session) more(dst []byte) []byte {
 // moreBytes is the size of a piece of an answer.
 const moreBytes = 32 << 10
 
-// letGo frees the rows of a step that ends, unless its portal may go on with them.
-func (t *step) letGo(k *known) {
-	a := t.answer
-	if t.portal != nil {
-		a = t.portal.answer
-	}
+// letGo frees the rows of a local execution that ends, unless its portal may go on with them.
+func (x *localExecution) letGo(c *statementCache) {
+	a := x.answer
 	if a == nil {
 		return
 	}
-	if a.busy = false; t.portal == nil || k.portals[t.portal.name] != t.portal {
+	if a.busy = false; x.portal == nil || c.portals[x.portal.name] != x.portal {
 		a.free()
 	}
 }

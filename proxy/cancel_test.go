@@ -432,7 +432,7 @@ func TestCancelBehindAnswers(t *testing.T) {
 			if got := p.converse(t, b, nil, query(candidateSQL)); got != "TDCZI " {
 				t.Errorf("afterwards: %s", got)
 			}
-			if b.s.opaque || b.s.step != nil || b.s.asking != nil || b.s.queue.len() != 0 {
+			if b.s.opaque || b.s.local != nil || b.s.asking != nil || b.s.queue.len() != 0 {
 				t.Error("the session is lost, or waits")
 			}
 			b.s.end()

@@ -8,12 +8,13 @@
 //	session*.go, track.go     the protocol as a state machine without I/O: bytes of
 //	                          either side in, bytes for either side out
 //	login.go, budget.go       what it does before a client is let in; what it may hold
-//	step.go                   the part of it that answers an execution here
+//	statement.go, cache.go    statements and portals that it may answer
+//	local*.go, gate.go        the part of it that answers an execution here, a type a stage
 //	answer.go                 its rows, on their way to the client
-//	standin.go                what SQL finds in the place of a portal that is answered here
+//	placeholder.go            what SQL finds in the place of a portal that is answered here
 //	cancel.go                 cancel requests, and sessions that end amid it
 //	view.go                   the part that has the server run it over rows from here
-//	shadow.go, wrap.go        the part that has the server answer, and compares
+//	shadow.go, implicit.go    the part that has the server answer, and compares
 //	terminate.go              the end: clients are told, statements are cancelled
 //	drive_*.go, loop_*.go     sockets around that machine: event loops for plaintext
 //	                          (Linux), two goroutines for TLS and elsewhere
@@ -41,7 +42,7 @@
 //     pg_terminate_backend do.
 //   - The gate shows in pg_stat_activity, pg_stat_statements and the server's log, and so do
 //     SAVEPOINT and RELEASE around it in a transaction block.
-//   - SQL cannot use a portal that was made by Bind and begun here (standin.go): FETCH, MOVE,
+//   - SQL cannot use a portal that was made by Bind and begun here (placeholder.go): FETCH, MOVE,
 //     WHERE CURRENT OF and functions that find it fail (0A000), and the session's named
 //     portals are left to the server from then on. pg_cursors shows a text of pgaccel's for
 //     it. A table that it reads can be truncated or altered meanwhile (Postgres: 55006).

@@ -195,6 +195,14 @@ func (r *twoPumps) feed(from int, b []byte) {
 // held, and given up while writing.
 func (r *twoPumps) settle() {
 	for !r.closed {
+		// Before the gate is sent: its answer may be here, and dealt with, when flush returns.
+		if a := r.s.takeSpeculation(); a != nil {
+			r.srv.executing.Add(1)
+			r.running.Go(func() {
+				defer r.srv.executing.Add(-1)
+				a.Run()
+			})
+		}
 		r.flush()
 		if r.closed {
 			return // meanwhile: nothing is begun for a session that has ended
@@ -212,13 +220,6 @@ func (r *twoPumps) settle() {
 			return
 		}
 		r.srv.compute(r.s.takeChecks())
-		if a := r.s.takeSpeculation(); a != nil {
-			r.srv.executing.Add(1)
-			r.running.Go(func() {
-				defer r.srv.executing.Add(-1)
-				a.Run()
-			})
-		}
 		if x := r.s.takeExecution(); x != nil {
 			r.running.Add(1)
 			r.srv.executing.Add(1)

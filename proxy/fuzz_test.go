@@ -96,10 +96,10 @@ func (b *bench) settle(t testing.TB, batch *vector.Batch, err error) {
 			continue
 		}
 		if b.s.sending() {
-			before := b.s.step
+			before := b.s.local
 			b.s.toClient.add(b.s.more(nil))
 			b.take()
-			if b.s.step == before && b.s.sending() && len(b.toClient) == 0 {
+			if b.s.local == before && b.s.sending() && len(b.toClient) == 0 {
 				t.Fatal("sends nothing")
 			}
 			continue

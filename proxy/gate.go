@@ -23,7 +23,7 @@ import (
 // again; where the role may not run it, the statement is forwarded. The savepoint costs the
 // server 10 to 20 microseconds of processor time, where the gate costs 45.
 //
-// Where it hangs on what is on its way whether there is a block, the step settles first: it
+// Where it hangs on what is on its way whether there is a block, the local execution settles first: it
 // waits until the server has answered everything before it.
 
 const (
@@ -57,35 +57,6 @@ func (s *session) unsettled() bool {
 	return s.queue.executes > 0 || s.block == 0 && s.sent != s.done
 }
 
-// settled goes on with an Execute once everything before it has been answered.
-func (s *session) settled() {
-	t := s.step
-	t.settling = false
-	if t.standsIn != nil {
-		switch {
-		case s.status == 'E':
-			t.cancelled = false // the Execute fails by itself
-			s.release("")
-		case s.functionsFind() != t.standsIn: // it went with its transaction
-			s.release("")
-		default:
-			s.toServer.add(s.standIn(nil, t.standsIn))
-		}
-		return
-	}
-	switch p := t.portal; {
-	case s.status == 'E':
-		t.cancelled = false // the Execute fails by itself
-		s.release("")
-	case s.gateBarred(p) != "":
-		s.release(s.gateBarred(p))
-	case p.needsTypes() && s.known.statements[p.s.name] != p.s:
-		s.release(plan.ReasonParameter)
-	default:
-		s.toServer.add(s.executeBatch(nil))
-	}
-}
-
 // undoes reports whether an error in the batch of an Execute of p (a Query, where p is
 // nil) would undo anything but Binds that can be sent again.
 func (s *session) undoes(p *portal) bool {
@@ -96,21 +67,82 @@ func (s *session) undoes(p *portal) bool {
 		return false
 	}
 	return s.queue.sent != s.batch.sent || s.batch.repeatable || p.batch != s.sent ||
-		s.queue.bound-s.batch.bound != s.batch.kept || s.known.doubted > s.sent
+		s.queue.bound-s.batch.bound != s.batch.kept || s.cache.invalidated > s.sent
 }
 
-// gateBatch runs the gate for the step, and prepares it where it is not or may not be there.
-func (s *session) gateBatch(b []byte, anew bool) []byte {
-	form, params := s.step.decision.Gate()
-	s.step.form = form
-	s.step.gate = engine.Gate{Sent: time.Now()}
-	s.step.guarded = s.block == 'T'
-	if s.step.guarded {
+// gateRun is a gate under way, and what the stages that run one share.
+type gateRun struct {
+	passive
+	form      engine.GateForm
+	answer    engine.Gate
+	malformed bool // a row of it cannot be read
+	free      bool // an error undoes nothing that is not easily done again
+	guarded   bool // it runs inside of a savepoint
+	retried   bool // it was prepared anew
+}
+
+// gateBatch runs the gate for the local execution, and prepares it where it is not or may not
+// be there.
+func (s *session) gateBatch(b []byte, g *gateRun, anew bool) []byte {
+	form, params := s.local.decision.Gate()
+	g.form = form
+	g.answer = engine.Gate{Sent: time.Now()}
+	if g.guarded = s.block == 'T'; g.guarded {
 		b = s.command(b, savepointSQL)
 	}
 	b = s.gateOf(b, form, params, anew || !s.gatePrepared[form])
-	if s.step.guarded {
+	if g.guarded {
 		b = s.command(b, releaseSQL)
+	}
+	return b
+}
+
+func (g *gateRun) row(body []byte) {
+	row, ok := readRow(body)
+	if !ok {
+		g.malformed = true
+		return
+	}
+	g.answer.Rows = append(g.answer.Rows, row)
+}
+
+// bearable says that an error of the gate's can be undone.
+func (g *gateRun) bearable() bool { return g.free || g.guarded }
+
+// gone reports that an error in answer to a message of kind k says that somebody has
+// deallocated the gate, which can be made up for.
+func (g *gateRun) gone(k reply, code string) bool {
+	return g.bearable() && !g.retried && k&(replyOwn|replyKind) == replyBind|replyOwn && code == noSuchStatement
+}
+
+// refused reports that an error in answer to a message of kind k says that the session's role
+// may not run the gate, which can be borne.
+func (g *gateRun) refused(k reply, code string) bool {
+	if !g.bearable() || k&replyOwn == 0 {
+		return false
+	}
+	switch k & replyKind {
+	case replyParse, replyBind, replyExecute:
+		return strings.HasPrefix(code, "42") || code == noSuchSchema
+	}
+	return false
+}
+
+// undoGate leads back to where the local execution was before its gate, which has failed.
+func (s *session) undoGate(b []byte, g *gateRun) []byte {
+	s.gatePrepared[g.form] = false
+	if g.guarded {
+		b = s.command(b, rollbackToSQL)
+		b = s.command(b, releaseSQL)
+	} else if s.local.portal != nil {
+		for _, p := range s.cache.boundIn(s.sent) {
+			if p.head != nil {
+				b = s.bindPlaceholder(b, p)
+				continue
+			}
+			b = append(b, p.message...)
+			s.own(replyBind)
+		}
 	}
 	return b
 }
@@ -126,7 +158,7 @@ func (s *session) gateRecentlyRefused() bool {
 
 // gateBarred says why no gate may be run for an Execute of p (a Query, where p is nil): the
 // last one was refused, or an error would show. It is "" where one may be, perhaps once the
-// step has settled.
+// local execution has settled.
 func (s *session) gateBarred(p *portal) plan.Reason {
 	switch {
 	case s.gateRecentlyRefused():
@@ -135,45 +167,6 @@ func (s *session) gateBarred(p *portal) plan.Reason {
 		return plan.ReasonNotSelect
 	}
 	return ""
-}
-
-// gateRefused reports that an error in answer to a message of kind k says that the
-// session's role may not run the gate, which the step can bear.
-func (t *step) gateRefused(k reply, code string) bool {
-	if k&replyOwn == 0 || !t.free && !t.guarded || t.cancelling || t.undoing || t.standsIn != nil || t.simple && t.head == nil {
-		return false
-	}
-	switch k & replyKind {
-	case replyParse, replyBind, replyExecute:
-		return strings.HasPrefix(code, "42") || code == noSuchSchema
-	}
-	return false
-}
-
-// ungate forwards the statement of a step whose gate was refused. The server has failed
-// the block, if there is one.
-func (s *session) ungate() {
-	t := s.step
-	s.refused = time.Now()
-	switch {
-	case !t.simple:
-		// An error of what leads back stands for that of the Execute, and the client's Sync ends
-		// what the server ignores because of it.
-		s.skipping = false
-		s.own(replySync)
-		s.toServer.add(s.undoGate(appendEmpty(nil, wire.Sync)))
-	case t.guarded:
-		// The server would ignore the Query, too, where a cancel request or a timeout hits what
-		// leads back: no Sync of the client's would come.
-		t.undoing, t.failed, t.refused = true, false, false
-		b := s.undoGate(nil)
-		s.own(replySync)
-		s.toServer.add(appendEmpty(b, wire.Sync))
-		return
-	default:
-		s.toServer.add(s.undoGate(nil))
-	}
-	s.release(plan.ReasonPrivilege)
 }
 
 // gateOf runs the gate of a statement.
@@ -194,56 +187,15 @@ func (s *session) gateOf(b []byte, form engine.GateForm, params []string, prepar
 	return b
 }
 
-// gateGone reports that an error in answer to a message of kind k says that somebody
-// has deallocated the gate, which the step can bear.
-func (t *step) gateGone(k reply, code string) bool {
-	return k&replyOwn != 0 && k&replyKind == replyBind && code == noSuchStatement && (t.free || t.guarded) &&
-		!t.retried && !t.cancelling && t.check == nil && t.standsIn == nil
-}
-
-// regate makes up for a missing gate: what leads back to where the step was.
-func (s *session) regate(b []byte) []byte {
-	s.step.retried = true
-	return s.undoGate(b)
-}
-
-// undoGate leads back to where the step was before its gate, which has failed.
-func (s *session) undoGate(b []byte) []byte {
-	t := s.step
-	s.gatePrepared[t.form] = false
-	if t.guarded {
-		b = s.command(b, rollbackToSQL)
-		b = s.command(b, releaseSQL)
-	} else if t.portal != nil {
-		for _, p := range s.known.boundIn(s.sent) {
-			if p.head != nil {
-				b = s.bindStandIn(b, p)
-				continue
-			}
-			b = append(b, p.message...)
-			s.own(replyBind)
-		}
-	}
-	return b
-}
-
-// regateExecute does so in a batch, whose rest the server would skip.
-func (s *session) regateExecute() {
-	s.skipping = false
-	s.own(replySync)
-	b := s.regate(appendEmpty(nil, wire.Sync))
-	s.toServer.add(appendEmpty(s.gateBatch(b, true), wire.Flush))
-}
-
 // command runs a command of pgaccel's that takes no parameters.
 func (s *session) command(b []byte, sql string) []byte {
-	b = appendNamed(b, wire.Close, 'P', wrapName) // where the last attempt failed
-	b = appendNamed(b, wire.Close, 'S', wrapName)
-	b = appendParse(b, wrapName, sql, nil)
-	b = appendBind(b, wrapName, wrapName, nil)
-	b = appendExecute(b, wrapName, 0)
-	b = appendNamed(b, wire.Close, 'P', wrapName)
-	b = appendNamed(b, wire.Close, 'S', wrapName)
+	b = appendNamed(b, wire.Close, 'P', commandName) // where the last attempt failed
+	b = appendNamed(b, wire.Close, 'S', commandName)
+	b = appendParse(b, commandName, sql, nil)
+	b = appendBind(b, commandName, commandName, nil)
+	b = appendExecute(b, commandName, 0)
+	b = appendNamed(b, wire.Close, 'P', commandName)
+	b = appendNamed(b, wire.Close, 'S', commandName)
 	for _, k := range []reply{replyClose, replyClose, replyParse, replyBind, replyExecute, replyClose, replyClose} {
 		s.own(k)
 	}

@@ -50,7 +50,7 @@ const (
 // message of any other type.
 func (s *session) credentials(typ byte) action {
 	if typ != wire.Password {
-		s.lose()
+		s.stopTracking()
 		return relay
 	}
 	s.login.stage = loginServer

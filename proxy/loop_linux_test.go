@@ -38,7 +38,7 @@ func TestLoopWaits(t *testing.T) {
 		for _, one := range []*rawClient{c, d} {
 			wantRows(t, one.exchange(query(fmt.Sprintf("select %d", n))), fmt.Sprint(n))
 		}
-		if !l.post(func() { posted <- l.thread.settled || l.thread.short == computing && slice() == computing }) || !<-posted {
+		if !l.post(func() { posted <- l.thread.fixed || l.thread.short == computing && slice() == computing }) || !<-posted {
 			t.Errorf("short slices while executions run, %v: not so", computing)
 		}
 	}

@@ -10,9 +10,9 @@ import (
 // that has scanned a table has had more than its share when a byte comes. It may be changed
 // by itself only.
 type loopThread struct {
-	attr    unix.SchedAttr // as it was started
-	settled bool           // no other slice is asked for
-	short   bool           // its slice is
+	attr  unix.SchedAttr // its policy and nice value
+	fixed bool           // its slice cannot be set
+	short bool           // it is sharedSlice
 }
 
 // sharedSlice is what the loop asks for at a time, in nanoseconds, while queries execute: the
@@ -25,23 +25,29 @@ func newLoopThread() (t loopThread) {
 	name := [16]byte{0: 'l', 'o', 'o', 'p'}
 	unix.Prctl(unix.PR_SET_NAME, uintptr(unsafe.Pointer(&name[0])), 0, 0, 0)
 	attr, err := unix.SchedGetAttr(0, 0)
-	if t.settled = err != nil || attr.Policy != unix.SCHED_NORMAL; !t.settled {
+	if t.fixed = err != nil || attr.Policy != unix.SCHED_NORMAL; !t.fixed {
 		t.attr = *attr
+		t.ask(0) // it may be started by a thread of queries (processors.LongSlices)
 	}
 	return t
+}
+
+// ask asks for a slice of so many nanoseconds, 0 for what the kernel gives by itself.
+func (t *loopThread) ask(slice uint64) {
+	t.attr.Flags, t.attr.Runtime = 0, slice
+	t.fixed = unix.SchedSetAttr(0, &t.attr, 0) != nil
 }
 
 // share asks for short slices where others compute, and else for what the kernel gives by
 // itself, with which more bytes are moved at a time.
 func (t *loopThread) share(computing bool) {
-	if t.settled || t.short == computing {
+	if t.fixed || t.short == computing {
 		return
 	}
 	t.short = computing
-	attr := t.attr
-	attr.Flags, attr.Runtime = 0, 0
 	if computing {
-		attr.Runtime = sharedSlice
+		t.ask(sharedSlice)
+	} else {
+		t.ask(0)
 	}
-	t.settled = unix.SchedSetAttr(0, &attr, 0) != nil
 }

@@ -12,8 +12,9 @@ import (
 // client's upstream connection, where a client could see them, but not collide with
 // them by chance.
 const (
-	queryName  = "pgaccel_query"
-	cancelName = "pgaccel_cancel"
+	queryName   = "pgaccel_query"
+	cancelName  = "pgaccel_cancel"
+	commandName = "pgaccel_wrap"
 )
 
 // gateNames are those of the forms of the gate.
@@ -25,12 +26,13 @@ const cancelSQL = "SELECT pg_catalog.pg_cancel_backend(pg_catalog.pg_backend_pid
 
 func appendCString(dst []byte, s string) []byte { return append(append(dst, s...), 0) }
 
-// closeMessage opens a message at start; the length is filled in by seal.
+// seal fills in the length of the message that open has begun at start.
 func seal(dst []byte, start int) []byte {
 	binary.BigEndian.PutUint32(dst[start+1:], uint32(len(dst)-start-1))
 	return dst
 }
 
+// open begins a message; seal ends it.
 func open(dst []byte, typ byte) []byte { return append(dst, typ, 0, 0, 0, 0) }
 
 func appendQuery(dst []byte, sql string) []byte {

@@ -16,7 +16,7 @@ import (
 // never waits.
 //
 // Tracking is exact or given up: on anything that is not understood, the session is
-// relayed without a look from there on (lose), and nothing is accelerated any more.
+// relayed without a look from there on (stopTracking), and nothing is accelerated any more.
 type session struct {
 	engine   engine.Decider // nil relays everything
 	observer Observer
@@ -52,7 +52,7 @@ type session struct {
 	copyIn   bool   // the server reads CopyData
 	copySync bool   // and has ignored a Sync since
 
-	known    known
+	cache    statementCache
 	settings wire.TextSettings
 	// modeNamed says that the client has named pgaccel.mode.
 	modeNamed bool
@@ -60,8 +60,8 @@ type session struct {
 	gatePrepared [engine.GateForms]bool
 	// refused is when the session's role was last found not to have the right to run the gate.
 	refused time.Time
-	// standInFailed says that SQL has run the stand-in of a portal.
-	standInFailed bool
+	// placeholderFailed says that SQL has run the placeholder of a portal.
+	placeholderFailed bool
 	// block is status as far as it follows from the statements run since, 0 where it
 	// does not.
 	block byte
@@ -69,12 +69,12 @@ type session struct {
 	// Query that was sent in the middle of a batch, without a Sync before it.
 	batchedQuery uint64
 	batch        batch
-	step         *step
+	local        *localExecution
 	tx           engine.Transaction
 	execution    *execution // to be started by the driver
 	// share draws whether an execution is checked; nil checks none.
-	share func() bool
-	wrap  wrap
+	share    func() bool
+	implicit implicitTransaction
 	// views are the prepared statements over the schema pgaccel, by name.
 	views    map[string]*engine.View
 	asking   *asking
@@ -153,23 +153,23 @@ const (
 
 // blocked reports that client bytes wait for an event of another side.
 func (s *session) blocked() bool {
-	return s.step != nil || s.asking != nil || s.changes.waited || s.wrap.busy() || s.login.waits() && !s.started
+	return s.local != nil || s.asking != nil || s.changes.waited || s.implicit.busy() || s.login.waits() && !s.started
 }
 
-// lose gives up following the stream.
-func (s *session) lose() {
-	if s.step != nil && s.step.settling {
-		s.toServer.add(s.step.original) // nothing of pgaccel's is on its way
-		s.step = nil
+// stopTracking has everything relayed without a look from here on.
+func (s *session) stopTracking() {
+	if s.settling() != nil {
+		s.toServer.add(s.local.original) // nothing of pgaccel's is on its way
+		s.local = nil
 	}
-	if s.step != nil || s.asking != nil || s.wrap.stage != wrapNone && s.wrap.stage != wrapDeclined {
+	if s.local != nil || s.asking != nil || s.implicit.stage != implicitNone && s.implicit.stage != implicitDeclined {
 		s.broken = true
 	}
 	s.asking, s.changes.any, s.changes.waited = nil, false, false
 	s.abandon()
 	s.opaque, s.started = true, true
-	s.known.forgetPortals()
-	s.queue, s.known, s.views = replies{}, known{}, nil
+	s.cache.forgetPortals()
+	s.queue, s.cache, s.views = replies{}, statementCache{}, nil
 }
 
 // client takes bytes from the client and returns how many it has done with. The
@@ -194,7 +194,7 @@ func (s *session) client(b []byte) int {
 		}
 		typ, total, ok := wire.Header(b[at:])
 		if !ok || s.queue.len() > repliesMax {
-			s.lose()
+			s.stopTracking()
 			continue
 		}
 		message := b[at:min(at+total, len(b))]
@@ -247,7 +247,7 @@ func (s *session) server(b []byte) int {
 		}
 		typ, total, ok := wire.Header(b[at:])
 		if !ok {
-			s.lose()
+			s.stopTracking()
 			continue
 		}
 		do := relay
@@ -258,7 +258,7 @@ func (s *session) server(b []byte) int {
 		}
 		if do == wait {
 			if total > lookLimit {
-				s.lose()
+				s.stopTracking()
 				continue
 			}
 			break
@@ -273,8 +273,8 @@ func (s *session) server(b []byte) int {
 			s.toClient.add(s.ahead)
 			run, s.ahead = at, nil
 		}
-		if s.step != nil && s.step.settling && s.queue.len() == 0 {
-			s.settled()
+		if st := s.settling(); st != nil && s.queue.len() == 0 {
+			st.settled(s)
 		}
 		s.rest.server, s.rest.swallow = total, do == swallow
 	}

@@ -38,7 +38,7 @@ func (s *session) fromClient(typ byte, message []byte, total int, before *[]byte
 		case wire.Terminate:
 			return relay
 		default:
-			s.lose()
+			s.stopTracking()
 			return relay
 		}
 	}
@@ -57,11 +57,11 @@ func (s *session) fromClient(typ byte, message []byte, total int, before *[]byte
 			return wait
 		}
 		do := s.query(message, before)
-		if s.wrap.stage == wrapOpen && s.step == nil {
+		if s.implicit.open() && s.local == nil {
 			if do == relay {
 				*before = append(*before, message...)
 			}
-			*before = s.closeWrap(*before)
+			*before = s.commitImplicit(*before)
 			return swallow
 		}
 		return do
@@ -74,7 +74,7 @@ func (s *session) fromClient(typ byte, message []byte, total int, before *[]byte
 				return wait
 			}
 			s.inBatch = true
-			s.known.doubtStatements()
+			s.cache.invalidateStatements()
 			s.queue.push(replyParse)
 			return relay
 		}
@@ -82,14 +82,14 @@ func (s *session) fromClient(typ byte, message []byte, total int, before *[]byte
 		s.inBatch = s.inBatch || do != wait
 		return do
 	case wire.Bind:
-		if len(s.known.statements) > 0 || len(s.known.portals) > 0 || len(s.views) > 0 {
+		if len(s.cache.statements) > 0 || len(s.cache.portals) > 0 || len(s.views) > 0 {
 			if look && !whole {
 				return wait
 			}
 			if !look {
 				s.inBatch = true
-				s.known.doubtPortals()
-				s.doubtAnswers()
+				s.cache.invalidatePortals()
+				s.portalOverwritten()
 				s.queue.push(replyBind)
 				return relay
 			}
@@ -99,7 +99,7 @@ func (s *session) fromClient(typ byte, message []byte, total int, before *[]byte
 		}
 		s.queue.push(replyBind)
 	case wire.Execute:
-		if len(s.known.portals) > 0 {
+		if len(s.cache.portals) > 0 {
 			if look && !whole {
 				return wait
 			}
@@ -110,7 +110,7 @@ func (s *session) fromClient(typ byte, message []byte, total int, before *[]byte
 		s.queue.push(replyExecute)
 	case wire.Describe:
 		if !look {
-			s.lose()
+			s.stopTracking()
 			return relay
 		}
 		if !whole {
@@ -125,22 +125,22 @@ func (s *session) fromClient(typ byte, message []byte, total int, before *[]byte
 		if len(message) > wire.HeaderLen {
 			if name, _, err := wire.CString(message[wire.HeaderLen+1:]); err == nil {
 				if message[wire.HeaderLen] == 'S' {
-					s.known.forgetStatement(string(name))
+					s.cache.forgetStatement(string(name))
 					change = s.setView(string(name), nil)
 				} else {
-					s.known.forgetPortal(string(name))
+					s.cache.forgetPortal(string(name))
 				}
 			}
 		}
 		s.pushView(replyClose, change)
 	case wire.Sync:
 		s.inBatch, s.skipping = false, false
-		s.wrap.uncancelled()
+		s.implicit.uncancelled()
 		s.beginBatch()
-		if s.wrap.stage == wrapOpen {
+		if s.implicit.open() {
 			s.queue.push(replySync | replyHeld)
 			s.sent++
-			*before = s.closeWrap(appendEmpty(*before, wire.Sync))
+			*before = s.commitImplicit(appendEmpty(*before, wire.Sync))
 			return swallow
 		}
 		s.queue.push(replySync)
@@ -148,9 +148,9 @@ func (s *session) fromClient(typ byte, message []byte, total int, before *[]byte
 		return relay
 	case wire.FunctionCall:
 		s.commands++
-		s.known.doubtPortals()
+		s.cache.invalidatePortals()
 		if s.functionsFind() != nil {
-			s.known.forgetPortal("")
+			s.cache.forgetPortal("")
 			*before = appendNamed(*before, wire.Close, 'P', "")
 			s.own(replyClose)
 		}
@@ -165,18 +165,18 @@ func (s *session) fromClient(typ byte, message []byte, total int, before *[]byte
 	case wire.Flush, wire.CopyData, wire.Password, wire.Terminate:
 		return relay
 	default:
-		s.lose() // the server will close the connection
+		s.stopTracking() // the server will close the connection
 		return relay
 	}
 	s.inBatch = true
 	return relay
 }
 
-// doubtAnswers gives up following a session in which a portal that has begun to
+// portalOverwritten stops tracking a session in which a portal that has begun to
 // answer here may have been replaced by a message too large to look at.
-func (s *session) doubtAnswers() {
-	if len(s.known.portals) > 0 {
-		s.lose()
+func (s *session) portalOverwritten() {
+	if len(s.cache.portals) > 0 {
+		s.stopTracking()
 	}
 }
 
@@ -185,12 +185,12 @@ func (s *session) beginBatch() { s.batch = batch{sent: s.queue.sent, bound: s.qu
 
 // relayQuery lets a simple Query pass.
 func (s *session) relayQuery() action {
-	s.wrap.uncancelled()
+	s.implicit.uncancelled()
 	change := s.setView("", nil) // unless the server ignores the Query
-	s.known.forgetStatement("")
-	s.known.forgetPortal("")
+	s.cache.forgetStatement("")
+	s.cache.forgetPortal("")
 	k := replyQuery
-	if s.wrap.stage == wrapOpen {
+	if s.implicit.open() {
 		k |= replyHeld
 	}
 	s.pushView(k, change)
@@ -251,8 +251,8 @@ func (s *session) query(message []byte, before *[]byte) action {
 		if d.View().Parameter > 1 {
 			return s.relayQuery() // there is no parameter $1
 		}
-		s.known.forgetStatement("")
-		s.known.forgetPortal("")
+		s.cache.forgetStatement("")
+		s.cache.forgetPortal("")
 		*before = s.ask(d.View(), "", nil, *before)
 		return swallow
 	case route == engine.RouteForward:
@@ -273,10 +273,10 @@ func (s *session) query(message []byte, before *[]byte) action {
 		s.beginPrefix(prefix, padded, last, before)
 		return swallow
 	}
-	if s.wraps(d, true) {
+	if s.beginImplicit(d, true) {
 		return wait
 	}
-	s.beginSimple(sql, d, before)
+	s.beginQuery(sql, d, before)
 	return swallow
 }
 
@@ -341,10 +341,10 @@ func (s *session) parse(message []byte, before *[]byte) action {
 	if !ok || !s.engine.Mentions(sql) {
 		var change *viewChange
 		if ok {
-			s.known.forgetStatement(string(name))
+			s.cache.forgetStatement(string(name))
 			change = s.setView(string(name), nil)
 		} else {
-			s.known.doubtStatements()
+			s.cache.invalidateStatements()
 		}
 		s.pushView(replyParse, change)
 		return relay
@@ -356,7 +356,7 @@ func (s *session) parse(message []byte, before *[]byte) action {
 		s.parseView(string(name), d.View(), oids, before)
 		return swallow
 	}
-	if s.wraps(d, false) {
+	if s.beginImplicit(d, false) {
 		return wait
 	}
 	n := &statement{name: string(name), st: st, ascii: wire.IsASCII(sql), after: s.queue.sent}
@@ -365,7 +365,7 @@ func (s *session) parse(message []byte, before *[]byte) action {
 		// parameters shows when Bind's values are counted.
 		n.params, n.haveParams = oids, true
 	}
-	s.known.addStatement(n)
+	s.cache.addStatement(n)
 	s.queue.pushRef(replyParse, ref{statement: n, view: s.setView(n.name, nil)})
 	return relay
 }
@@ -374,38 +374,38 @@ func (s *session) parse(message []byte, before *[]byte) action {
 func (s *session) bind(message []byte, before *[]byte) action {
 	portalName, statementName, rest, ok := bindNames(message[wire.HeaderLen:])
 	if !ok {
-		s.lose()
+		s.stopTracking()
 		return relay
 	}
 	if v := s.views[string(statementName)]; v != nil {
-		s.known.forgetPortal(string(portalName))
+		s.cache.forgetPortal(string(portalName))
 		*before = s.ask(v, string(statementName), slices.Clone(message), *before)
 		return swallow
 	}
-	st := s.known.statements[string(statementName)]
+	st := s.cache.statements[string(statementName)]
 	if st == nil || len(portalName) >= portalNameMax {
-		s.known.forgetPortal(string(portalName))
+		s.cache.forgetPortal(string(portalName))
 		s.queue.push(replyBind)
 		return relay
 	}
 	d := st.st.Decide(s.modeNamed)
-	if s.wraps(d, false) {
+	if s.beginImplicit(d, false) {
 		return wait
 	}
 	if d.Route() == engine.RouteForward {
 		// An application's point queries, most likely: to be counted, no more.
 		p := &portal{name: string(portalName), s: st, batch: s.sent, unread: true}
-		s.known.addPortal(p)
+		s.cache.addPortal(p)
 		s.queue.pushRef(replyBind, ref{portal: p})
 		return relay
 	}
 	p := &portal{name: string(portalName), s: st, batch: s.sent, after: s.queue.sent, message: append([]byte(nil), message...)}
 	if !bindValues(p, p.message[len(message)-len(rest):]) {
-		s.known.forgetPortal(p.name)
+		s.cache.forgetPortal(p.name)
 		s.queue.push(replyBind)
 		return relay
 	}
-	s.known.addPortal(p)
+	s.cache.addPortal(p)
 	s.queue.pushRef(replyBind, ref{portal: p})
 	p.order = s.queue.bound
 	s.batch.kept++
@@ -425,11 +425,11 @@ func (s *session) describe(message []byte) {
 				return
 			}
 			if err == nil {
-				st = s.known.statements[string(name)]
+				st = s.cache.statements[string(name)]
 			}
 		} else if err == nil {
-			if p := s.known.portals[string(name)]; p != nil && p.head != nil {
-				s.queue.pushRef(kind, ref{standIn: p})
+			if p := s.cache.portals[string(name)]; p != nil && p.head != nil {
+				s.queue.pushRef(kind, ref{placeholder: p})
 				return
 			} else if p != nil {
 				st = p.s
@@ -449,12 +449,12 @@ func (s *session) describe(message []byte) {
 func (s *session) execute(message []byte, before *[]byte) action {
 	name, rest, err := wire.CString(message[wire.HeaderLen:])
 	if err != nil || len(rest) != 4 {
-		s.lose()
+		s.stopTracking()
 		return relay
 	}
-	p := s.known.portals[string(name)]
+	p := s.cache.portals[string(name)]
 	if u := s.functionsFind(); u != nil && u != p && (p == nil || p.unread) && s.status != 'E' {
-		s.beginStandIn(u, message, before)
+		s.beginPlaceholder(u, message, before)
 		return swallow
 	}
 	if p == nil || p.forwarded || s.status == 'E' {
@@ -463,7 +463,7 @@ func (s *session) execute(message []byte, before *[]byte) action {
 	}
 	rows := int32(binary.BigEndian.Uint32(rest))
 	if p.answer != nil {
-		s.beginResume(p, message, rows, before)
+		s.beginReopen(p, message, rows, before)
 		return swallow
 	}
 	d := p.s.st.Decide(s.modeNamed)
@@ -484,10 +484,10 @@ func (s *session) execute(message []byte, before *[]byte) action {
 	case !p.bound && p.batch != s.sent:
 		// Bound in an earlier batch that may still fail: then this Execute must.
 		return forward(plan.ReasonParameter)
-	case p.after != s.queue.sent, s.standInFailed && (p.name != "" || rows > 0):
+	case p.after != s.queue.sent, s.placeholderFailed && (p.name != "" || rows > 0):
 		// SQL may have moved it since, or did so with another one.
 		return forward(plan.ReasonParameter)
-	case p.needsTypes() && (s.known.statements[p.s.name] != p.s || s.queue.executes > 0 && p.s.after != s.queue.sent):
+	case p.needsTypes() && (s.cache.statements[p.s.name] != p.s || s.queue.executes > 0 && p.s.after != s.queue.sent):
 		// The statement's name is another's by now, or may be once the statements on
 		// their way have run: its types cannot be asked for.
 		return forward(plan.ReasonParameter)

@@ -20,7 +20,7 @@ func (s *session) fromServer(typ byte, message []byte, total int) action {
 				}
 			}
 		}
-		s.lose()
+		s.stopTracking()
 		return false
 	}
 	done := func() action {
@@ -34,24 +34,24 @@ func (s *session) fromServer(typ byte, message []byte, total int) action {
 		if !own {
 			if c := s.checking(); c != nil {
 				if total > lookLimit {
-					c.give("a row larger than what is looked at")
+					c.check.give("a row larger than what is looked at")
 					return relay
 				}
 				if !whole {
 					return wait
 				}
-				c.row(message)
+				c.check.row(message)
 			}
 			return relay
 		}
 		if !whole {
 			return wait
 		}
-		if kind == replyExecute && s.step != nil {
-			s.step.gateRow(message[wire.HeaderLen:])
-		} else if kind == replyExecute && s.wrap.stage == wrapAsking {
+		if kind == replyExecute && s.local != nil {
+			s.local.stage.row(message[wire.HeaderLen:])
+		} else if kind == replyExecute && s.implicit.stage == implicitAsking {
 			if row, ok := readRow(message[wire.HeaderLen:]); ok {
-				s.wrap.gate = append(s.wrap.gate, row)
+				s.implicit.gate = append(s.implicit.gate, row)
 			}
 		} else if kind == replyExecute && s.asking != nil {
 			s.asking.rightsRow(message[wire.HeaderLen:])
@@ -103,7 +103,7 @@ func (s *session) fromServer(typ byte, message []byte, total int) action {
 			s.pop(own)
 		}
 		if !own && s.checking() != nil {
-			return s.answered(typ, message)
+			return s.checking().commandEnded(s, typ, message)
 		}
 		return done()
 	case wire.ReadyForQuery:
@@ -116,20 +116,21 @@ func (s *session) fromServer(typ byte, message []byte, total int) action {
 			return wait
 		}
 		do := s.failed(message[wire.HeaderLen:])
-		if do == relay && s.standInRun(message[wire.HeaderLen:]) {
-			s.standInFailed = true
-			s.ahead = wire.AppendError(nil, standInError)
+		if do == relay && s.placeholderRun(message[wire.HeaderLen:]) {
+			s.placeholderFailed = true
+			s.ahead = wire.AppendError(nil, placeholderError)
 			return swallow
 		}
 		return do
 	case wire.NoticeResponse:
-		if s.step == nil || !s.step.holdsNotices(k, owed) {
+		g := s.holdsNotices(k, owed)
+		if g == nil {
 			return relay
 		}
 		if !whole {
 			return wait
 		}
-		s.step.notices = append(s.step.notices, message...)
+		g.notices = append(g.notices, message...)
 		return swallow
 	case wire.ParameterStatus:
 		if !whole {
@@ -145,14 +146,14 @@ func (s *session) fromServer(typ byte, message []byte, total int) action {
 		}
 		return s.copyBegins()
 	case wire.CopyBothResponse:
-		s.lose()
+		s.stopTracking()
 	case wire.NegotiateProtocolVersion:
 		s.clamped = false
 	case wire.Authentication:
 		return s.authentication(message, total)
 	case wire.NotificationResponse, wire.CopyOutResponse, wire.CopyData, wire.CopyDone, wire.FunctionCallResponse:
 	default:
-		s.lose()
+		s.stopTracking()
 	}
 	return relay
 }
@@ -161,8 +162,8 @@ func (s *session) fromServer(typ byte, message []byte, total int) action {
 func (s *session) pop(own bool) {
 	s.queue.pop()
 	s.queue.dropCopyEnds()
-	if own && s.queue.owns == 0 && s.step != nil && !s.step.simple && !s.step.settling {
-		s.collected()
+	if own && s.queue.owns == 0 && s.local != nil && !s.local.simple {
+		s.local.stage.answered(s)
 	}
 	if own && s.queue.owns == 0 && s.asking != nil {
 		s.askedRights()
@@ -180,7 +181,7 @@ func (s *session) described(typ byte, message []byte, whole bool, k reply, expec
 		s.pop(own)
 		return swallow // as a Query does, which describes rows only
 	}
-	if own || r.statement != nil || r.described != nil || r.standIn != nil {
+	if own || r.statement != nil || r.described != nil || r.placeholder != nil {
 		if !whole {
 			return wait
 		}
@@ -188,10 +189,10 @@ func (s *session) described(typ byte, message []byte, whole bool, k reply, expec
 		if r.described != nil && typ == wire.ParameterDescription {
 			return s.describedView(r.described, body)
 		}
-		if p := r.standIn; p != nil && typ == wire.RowDescription {
+		if p := r.placeholder; p != nil && typ == wire.RowDescription {
 			if own {
 				p.head = bytes.Clone(message)
-			} else if isStandIn(body) {
+			} else if isPlaceholder(body) {
 				s.ahead = p.head
 				s.pop(false)
 				return swallow
@@ -205,8 +206,8 @@ func (s *session) described(typ byte, message []byte, whole bool, k reply, expec
 					st.fields, st.haveFields = fields, true
 				}
 			}
-		} else if s.step != nil {
-			s.step.described(typ, message)
+		} else if own && s.local != nil {
+			s.local.stage.described(s, typ, message)
 		}
 	}
 	if typ != wire.ParameterDescription {
@@ -227,17 +228,17 @@ func (s *session) commandEnded(body []byte) {
 	}
 	s.gateEnded(tag)
 	s.prepares = s.prepares || bytes.Equal(tag, []byte("PREPARE"))
-	if len(s.known.statements) == 0 && len(s.known.portals) == 0 {
+	if len(s.cache.statements) == 0 && len(s.cache.portals) == 0 {
 		return
 	}
 	switch {
 	case bytes.HasPrefix(tag, []byte("DEALLOCATE")), bytes.HasPrefix(tag, []byte("DISCARD")),
 		bytes.Equal(tag, []byte("PREPARE")):
-		s.known.doubtStatements()
+		s.cache.invalidateStatements()
 	case bytes.Equal(tag, []byte("COMMIT")), bytes.Equal(tag, []byte("ROLLBACK")),
 		bytes.Equal(tag, []byte("PREPARE TRANSACTION")), bytes.HasPrefix(tag, []byte("CLOSE CURSOR")),
 		bytes.Equal(tag, []byte("DECLARE CURSOR")):
-		s.known.doubtPortals()
+		s.cache.invalidatePortals()
 	}
 }
 
@@ -269,7 +270,7 @@ func (s *session) copyBegins() action {
 	before := s.queue.len()
 	ended, odd := s.queue.copyBegins()
 	if odd {
-		s.lose()
+		s.stopTracking()
 		return relay
 	}
 	dropped := before - s.queue.len()
@@ -284,8 +285,8 @@ func (s *session) copyBegins() action {
 		s.batch.sent-- // the batch goes on, and has done something
 	}
 	s.copyIn = !ended
-	if s.step != nil && s.step.settling {
-		s.lose() // the Execute fails, and the copy with it
+	if s.settling() != nil {
+		s.stopTracking() // the Execute fails, and the copy with it
 	}
 	return relay
 }
@@ -293,7 +294,7 @@ func (s *session) copyBegins() action {
 // ready takes a ReadyForQuery.
 func (s *session) ready(message []byte) action {
 	if len(message) != wire.HeaderLen+1 {
-		s.lose()
+		s.stopTracking()
 		return relay
 	}
 	s.queue.dropCopyEnds()
@@ -304,7 +305,7 @@ func (s *session) ready(message []byte) action {
 		owed = false
 	}
 	if !owed {
-		s.lose()
+		s.stopTracking()
 		return relay
 	}
 	s.queue.completed(true)
@@ -312,7 +313,7 @@ func (s *session) ready(message []byte) action {
 	s.queue.dropCopyEnds()
 	s.started, s.copyIn, s.copySync = true, false, false
 	s.status = message[wire.HeaderLen]
-	if t := s.step; k&replyOwn != 0 && t != nil && !t.simple && (t.retried || t.undoing) && s.status == 'E' {
+	if k&replyOwn != 0 && s.local != nil && s.local.ledBack && s.status == 'E' {
 		s.status = 'T' // a ROLLBACK TO of pgaccel's is on its way
 	}
 	s.gateReady(k)
@@ -323,19 +324,19 @@ func (s *session) ready(message []byte) action {
 	if s.status == 'I' {
 		s.tx.End()
 	}
-	if s.status == 'I' && len(s.known.portals) > 0 {
-		s.known.transactionEnded(s.done)
+	if s.status == 'I' && len(s.cache.portals) > 0 {
+		s.cache.transactionEnded(s.done)
 	}
 	if s.status == 'E' && k&replyOwn == 0 && s.functionsFind() != nil {
 		// Nothing has been run since its Bind: whatever ends this state ends it.
-		s.known.forgetPortal("")
+		s.cache.forgetPortal("")
 	}
 	do := relay
 	switch {
-	case s.step != nil && (k&replyOwn == 0 || s.step.simple): // an Execute's step has no Sync of its own
-		do = s.stepReady(k)
-	case k&replyOwn != 0 && s.wrap.busy():
-		do = s.wrapReady()
+	case s.local != nil && (k&replyOwn == 0 || s.local.simple): // an Execute waits for no Sync of its own
+		do = s.local.stage.ready(s, k)
+	case k&replyOwn != 0 && s.implicit.busy():
+		do = s.implicitReady()
 	case k&replyOwn != 0:
 		do = swallow
 	}
@@ -364,7 +365,7 @@ func (s *session) failed(body []byte) action {
 	}
 	k, owed := s.queue.first()
 	if !owed {
-		s.lose()
+		s.stopTracking()
 		return relay
 	}
 	code := string(wire.ErrorField(body, 'C'))
@@ -378,18 +379,15 @@ func (s *session) failed(body []byte) action {
 	case replySync, replyQuery, replyFunction, replyStartup:
 		s.queue.completed(false)
 		s.copyIn = false
-		if k&replyOwn == 0 && s.checking() != nil {
-			return s.checkFailed(body)
-		}
-		if s.step != nil && (k&replyOwn != 0 || s.step.prefix) {
-			return s.stepFailed(k, body)
+		if s.local != nil && (k&replyOwn != 0 || s.local.passedOn()) {
+			return s.local.stage.failed(s, k, body)
 		}
 		return relay
 	}
 	if s.copyIn && s.copySync {
 		// It is not known which Syncs the server will answer.
 		s.copyIn = false
-		s.lose()
+		s.stopTracking()
 		return relay
 	}
 	s.copyIn = false
@@ -397,15 +395,15 @@ func (s *session) failed(body []byte) action {
 	if s.asking != nil && s.skipping {
 		return s.askFailed(k&replyOwn != 0, code)
 	}
-	// The messages of a step are the last that were sent: where a Sync stands before
-	// them, the error is not theirs.
-	if s.step != nil && (s.step.simple || s.skipping) {
-		return s.stepFailed(k, body)
+	// The messages of a local execution are the last that were sent: where a Sync stands
+	// before them, the error is not theirs.
+	if s.local != nil && (s.local.simple || s.skipping) {
+		return s.local.stage.failed(s, k, body)
 	}
-	if k&replyOwn != 0 && s.step == nil && s.wrap.busy() {
-		s.wrap.failed = true
-		if code == queryCanceled && s.wrap.stage != wrapClosing {
-			s.wrap.cancelled, s.wrap.cause = true, wire.AppendMessage(nil, wire.ErrorResponse, body)
+	if k&replyOwn != 0 && s.local == nil && s.implicit.busy() {
+		s.implicit.failed = true
+		if code == queryCanceled && s.implicit.stage != implicitClosing {
+			s.implicit.cancelled, s.implicit.cause = true, wire.AppendMessage(nil, wire.ErrorResponse, body)
 		}
 		return swallow
 	}
@@ -432,13 +430,13 @@ func (s *session) skipToSync() {
 		}
 		r := s.queue.ref()
 		if r.statement != nil && k&replyKind == replyParse {
-			s.known.parseFailed(r.statement)
+			s.cache.parseFailed(r.statement)
 		}
 		if r.statement != nil && (k&replyKind == replyStatement || k&replyKind == replyPortal) {
 			r.statement.sentForType, r.statement.sentForRow = false, false
 		}
 		if r.portal != nil {
-			s.known.bindFailed(r.portal)
+			s.cache.bindFailed(r.portal)
 		}
 		if r.view != nil {
 			views = append(views, r.view)

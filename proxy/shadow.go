@@ -21,8 +21,8 @@ import (
 //   - in a REPEATABLE READ block they do;
 //   - in a READ COMMITTED block they do where the gate shows the same snapshot before
 //     the statement and behind it; CommandComplete is held back until then;
-//   - outside of a block the statement is wrapped into a REPEATABLE READ block of
-//     pgaccel's own (wrap.go).
+//   - outside of a block the statement gets an implicit transaction of pgaccel's own, in
+//     REPEATABLE READ (implicit.go).
 //
 // While the server answers, hashes of its rows are noted. The rest happens behind the
 // session's back: pgaccel's answer is computed, and its rows, written in the client's
@@ -51,10 +51,8 @@ type check struct {
 	kept    [][]byte // the first of them
 	keptAll int      // bytes
 
-	tag        []byte // the statement's end, held back
-	confirming bool   // the second gate is under way
-	trouble    string // why nothing can be said
-	code       string // SQLSTATE of the error that the server answered with
+	trouble string // why nothing can be said
+	code    string // SQLSTATE of the error that the server answered with
 }
 
 var hashSeed = maphash.MakeSeed()
@@ -181,133 +179,149 @@ func (c *check) compare(batch *vector.Batch, encoder *wire.RowEncoder) engine.Co
 	return engine.Comparison{Verdict: engine.Equal}
 }
 
+// checking is the stage of a local execution that the server answers, under watch.
+type checking struct {
+	gateRun // the second gate's, behind the statement
+	check   *check
+	phase   checkPhase
+	tag     []byte // the statement's end, held back
+}
+
+type checkPhase uint8
+
+const (
+	checkWatching   checkPhase = iota // the statement is answered
+	checkConfirming                   // the second gate is run
+	checkRefused                      // the role may not run it; a Query's ReadyForQuery follows
+	checkUndoing                      // the server goes back behind it
+)
+
 // checking returns the check that the session's statement is under, nil for none.
-func (s *session) checking() *check {
-	if s.step == nil {
+func (s *session) checking() *checking {
+	if s.local == nil {
 		return nil
 	}
-	return s.step.check
+	c, _ := s.local.stage.(*checking)
+	return c
 }
 
 // beginCheck lets the server answer, under watch.
-func (s *session) beginCheck(params []vector.Datum) {
-	t := s.step
-	ec, err := t.decision.Shadow(t.gate, t.fields, params)
+func (s *session) beginCheck(g *gateRun, fields []engine.Field, params []vector.Datum) {
+	x := s.local
+	ec, err := x.decision.Shadow(g.answer, fields, params)
 	if err != nil {
-		s.release("") // the engine has counted it
+		s.forward("") // the engine has counted it
 		return
 	}
-	t.check = &check{Check: ec, fields: t.fields, settings: s.settings}
-	if t.portal != nil {
-		t.check.formats, t.check.paramOIDs = t.portal.results, t.portal.s.params
+	c := &check{Check: ec, fields: fields, settings: s.settings}
+	if x.portal != nil {
+		c.formats, c.paramOIDs = x.portal.results, x.portal.s.params
 	}
+	x.stage = &checking{gateRun: gateRun{free: g.free}, check: c}
 	s.tell(false)
 	s.pass()
-	if !t.simple {
+	if !x.simple {
 		s.toServer.add(appendEmpty(nil, wire.Flush))
 	}
 }
 
-// answered takes the end of the statement of a check: CommandComplete, most likely.
-func (s *session) answered(typ byte, message []byte) action {
-	t := s.step
+// commandEnded takes the end of the statement: CommandComplete, most likely.
+func (c *checking) commandEnded(s *session, typ byte, message []byte) action {
 	if typ != wire.CommandComplete {
-		t.check.give("the answer has not ended as a SELECT does")
+		c.check.give("the answer has not ended as a SELECT does")
 	}
-	if t.check.Fixed || t.check.trouble != "" {
-		if !t.simple {
-			s.endCheck()
+	if c.check.Fixed || c.check.trouble != "" {
+		if !s.local.simple {
+			s.endCheck(c)
 		}
 		return relay
 	}
-	t.check.tag = append([]byte(nil), message...)
-	if !t.simple {
-		s.confirm(false)
+	c.tag = append([]byte(nil), message...)
+	if !s.local.simple {
+		c.confirm(s, wire.Flush)
 	}
 	return swallow
 }
 
-// confirm runs the gate again, prepared anew.
-func (s *session) confirm(sync bool) {
-	s.step.check.confirming = true
-	b := s.gateBatch(nil, true)
-	if sync {
+// confirm runs the gate again, prepared anew. last has the server answer.
+func (c *checking) confirm(s *session, last byte) {
+	c.phase = checkConfirming
+	b := s.gateBatch(nil, &c.gateRun, true)
+	if last == wire.Sync {
 		s.own(replySync)
-		b = appendEmpty(b, wire.Sync)
-	} else {
-		b = appendEmpty(b, wire.Flush)
 	}
-	s.toServer.add(b)
+	s.toServer.add(appendEmpty(b, last))
 }
 
-// confirmed is called when the second gate has answered.
-func (s *session) confirmed() {
-	t := s.step
-	s.gatePrepared[t.form] = t.check.trouble == ""
-	if snapshot := engine.GateSnapshot(t.gate.Rows); snapshot != t.check.Snapshot {
-		t.check.give("others have committed meanwhile")
+// answered is called when the second gate has answered, or is undone.
+func (c *checking) answered(s *session) {
+	s.gatePrepared[c.form] = c.check.trouble == ""
+	if snapshot := engine.GateSnapshot(c.answer.Rows); snapshot != c.check.Snapshot {
+		c.check.give("others have committed meanwhile")
 	}
-	s.ahead = t.check.tag
-	s.endCheck()
+	s.ahead = c.tag
+	s.endCheck(c)
 }
 
-// unconfirmed undoes the second gate, which the session's role may not run (any more): the
-// statement itself has been answered. synced says that the server has answered the Sync
-// behind a Query's.
-func (s *session) unconfirmed(synced bool) {
-	t := s.step
-	if t.refused = t.simple && !synced; t.refused {
-		return
-	}
+// undo goes back behind the second gate, which the session's role may not run (any more): the
+// statement itself has been answered.
+func (c *checking) undo(s *session) {
 	s.refused = time.Now()
-	t.check.give("the role may not run the gate any more")
-	t.undoing = true
-	if t.simple {
-		b := s.undoGate(nil)
+	c.check.give("the role may not run the gate any more")
+	c.phase = checkUndoing
+	if s.local.simple {
+		b := s.undoGate(nil, &c.gateRun)
 		s.own(replySync)
 		s.toServer.add(appendEmpty(b, wire.Sync))
 		return
 	}
 	s.skipping = false
+	s.local.ledBack = true
 	s.own(replySync)
-	s.toServer.add(appendEmpty(s.undoGate(appendEmpty(nil, wire.Sync)), wire.Flush))
+	s.toServer.add(appendEmpty(s.undoGate(appendEmpty(nil, wire.Sync), &c.gateRun), wire.Flush))
 }
 
-// checkReady takes a ReadyForQuery, to the message of kind k.
-func (s *session) checkReady(k reply) action {
-	c := s.step.check
+func (c *checking) ready(s *session, k reply) action {
 	switch {
 	case k&replyOwn == 0 && c.tag != nil:
-		s.confirm(true)
+		c.confirm(s, wire.Sync)
 		return swallow
-	case s.step.refused:
-		s.unconfirmed(true)
+	case c.phase == checkRefused:
+		c.undo(s)
 		return swallow
-	case c.confirming && c.tag != nil:
-		s.confirmed()
+	case c.phase != checkWatching && c.tag != nil:
+		c.answered(s)
 	default:
-		s.endCheck()
+		s.endCheck(c)
 	}
 	return relay
 }
 
-// checkFailed takes an error of the statement, or of the second gate: the client is
-// told of either.
-func (s *session) checkFailed(body []byte) action {
-	c := s.step.check
-	if c.code = string(wire.ErrorField(body, 'C')); c.confirming || !c.Fixed {
-		c.give("an error: " + c.code)
+// failed takes an error of the statement, or of the second gate: the client is told of either,
+// but not that the role may not run the gate.
+func (c *checking) failed(s *session, k reply, body []byte) action {
+	code := string(wire.ErrorField(body, 'C'))
+	if c.phase != checkUndoing && c.refused(k, code) {
+		if s.local.simple {
+			c.phase = checkRefused
+		} else {
+			c.undo(s)
+		}
+		return swallow
+	}
+	if c.check.code = code; c.phase != checkWatching || !c.check.Fixed {
+		c.check.give("an error: " + code)
 	}
 	c.tag = nil
-	if !s.step.simple {
-		s.endCheck()
+	if !s.local.simple {
+		s.endCheck(c)
 	}
 	return relay
 }
 
-// endCheck ends the step; the check goes to the driver.
-func (s *session) endCheck() {
-	s.checks = append(s.checks, s.step.check)
+// endCheck ends the local execution; the check goes to the driver.
+func (s *session) endCheck(c *checking) {
+	s.checks = append(s.checks, c.check)
 	s.finish()
 }
 

@@ -1,9 +1,7 @@
 package proxy
 
 import (
-	"cmp"
 	"encoding/binary"
-	"slices"
 
 	"pgaccel/engine"
 	"pgaccel/vector"
@@ -52,124 +50,12 @@ type portal struct {
 	// server's own stays at its start.
 	answer *answer
 	serial uint64 // session.commands when the server was last known to have it
-	head   []byte // RowDescription, once a stand-in has taken its place in the server
+	head   []byte // RowDescription, once a placeholder has taken its place in the server
 }
 
 // portalNameMax is the length to which Postgres cuts the names of portals: longer ones may be
 // those of one portal, which is left to it.
 const portalNameMax = 63
-
-// known are the statements and portals of a session that concern the engine.
-type known struct {
-	statements map[string]*statement
-	portals    map[string]*portal
-	// doubted is one more than the batch of the last portals that were forgotten though the
-	// server may still have them.
-	doubted uint64
-}
-
-func (k *known) addStatement(s *statement) {
-	if k.statements == nil {
-		k.statements = map[string]*statement{}
-	}
-	k.forgetStatement(s.name)
-	k.statements[s.name] = s
-}
-
-func (k *known) addPortal(p *portal) {
-	if k.portals == nil {
-		k.portals = map[string]*portal{}
-	}
-	k.forgetPortal(p.name)
-	k.portals[p.name] = p
-}
-
-// forgetStatement forgets a name. Portals made of it live on, as in Postgres.
-func (k *known) forgetStatement(name string) {
-	if len(k.statements) > 0 {
-		delete(k.statements, name)
-	}
-}
-
-func (k *known) forgetPortal(name string) {
-	if p := k.portals[name]; p != nil {
-		k.drop(p)
-	}
-}
-
-// drop forgets a portal and frees what it keeps, unless a step is at it, which frees it
-// when it ends.
-func (k *known) drop(p *portal) {
-	delete(k.portals, p.name)
-	if p.answer != nil && !p.answer.busy {
-		p.answer.free()
-	}
-}
-
-// forgetPortals forgets all.
-func (k *known) forgetPortals() {
-	for _, p := range k.portals {
-		k.drop(p)
-	}
-}
-
-// boundIn returns the portals whose Binds are kept, of those bound once so many Syncs and
-// Queries had been sent, in their order.
-func (k *known) boundIn(batch uint64) (list []*portal) {
-	for _, p := range k.portals {
-		if p.batch == batch && p.message != nil {
-			list = append(list, p)
-		}
-	}
-	slices.SortFunc(list, func(a, b *portal) int { return cmp.Compare(a.order, b.order) })
-	return list
-}
-
-// parseFailed takes back what a Parse was believed to do.
-func (k *known) parseFailed(s *statement) {
-	s.dead = true
-	if k.statements[s.name] == s {
-		delete(k.statements, s.name)
-	}
-}
-
-func (k *known) bindFailed(p *portal) {
-	p.dead = true
-	if k.portals[p.name] == p {
-		k.drop(p)
-	}
-}
-
-// doubtStatements forgets all statements: somebody may have deallocated them.
-func (k *known) doubtStatements() {
-	for name, s := range k.statements {
-		s.dead = true
-		delete(k.statements, name)
-	}
-	k.doubtPortals()
-}
-
-// doubtPortals forgets the portals that have not begun to answer here. Those that
-// have are asked after before they go on.
-func (k *known) doubtPortals() {
-	for name, p := range k.portals {
-		if p.answer == nil {
-			p.dead, k.doubted = true, max(k.doubted, p.batch+1)
-			delete(k.portals, name)
-		}
-	}
-}
-
-// transactionEnded forgets the portals of transactions that are over: those bound
-// before the Sync or Query of the given number was sent.
-func (k *known) transactionEnded(batch uint64) {
-	for _, p := range k.portals {
-		if p.batch < batch {
-			p.dead = true
-			k.drop(p)
-		}
-	}
-}
 
 // needsTypes says that the values cannot be read yet and nobody has asked for their
 // types.

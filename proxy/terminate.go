@@ -72,10 +72,10 @@ func (s *session) terminate() {
 		return
 	}
 	s.abandon()
-	if s.step != nil {
-		s.step.letGo(&known{}) // nobody reads the rest of its rows
+	if s.local != nil {
+		s.local.letGo(&statementCache{}) // nobody reads the rest of its rows
 	}
-	s.step, s.wrap, s.execution = nil, wrap{}, nil
+	s.local, s.implicit, s.execution = nil, implicitTransaction{}, nil
 	s.terminating = true
 	s.tellTerminated()
 }

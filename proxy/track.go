@@ -36,12 +36,12 @@ const (
 
 // ref is what a message was about.
 type ref struct {
-	statement *statement   // Parse, Describe
-	portal    *portal      // Bind
-	standIn   *portal      // Describe of it, or of the stand-in in its place
-	view      *viewChange  // Parse, Close
-	described *engine.View // Describe
-	query     bool         // Describe, which stands for a Query's
+	statement   *statement   // Parse, Describe
+	portal      *portal      // Bind
+	placeholder *portal      // Describe of it, or of the placeholder in its place
+	view        *viewChange  // Parse, Close
+	described   *engine.View // Describe
+	query       bool         // Describe, which stands for a Query's
 
 	forwarded engine.Decision // Query, Execute: that it counts for, since sent
 	sent      time.Time

@@ -215,7 +215,7 @@ func TestUndoingTheGateFails(t *testing.T) {
 				if got := exchange(nil); got != ok+"ZI " {
 					t.Errorf("afterwards: %s", got)
 				}
-				if b.s.opaque || b.s.step != nil || b.s.queue.len() != 0 {
+				if b.s.opaque || b.s.local != nil || b.s.queue.len() != 0 {
 					t.Error("the session is lost, or waits")
 				}
 				b.s.end()
@@ -285,7 +285,7 @@ func TestCancelOfAForwardedStatement(t *testing.T) {
 			if n := st.forwarded.Load(); n != 0 {
 				t.Errorf("%d forwarded", n)
 			}
-			if b.s.opaque || b.s.step != nil || b.s.queue.len() != 0 {
+			if b.s.opaque || b.s.local != nil || b.s.queue.len() != 0 {
 				t.Error("the session is lost, or waits")
 			}
 			b.s.end()

@@ -98,7 +98,7 @@ func (s *session) unsettledViews() bool {
 
 // parseView sends a Parse of a statement over the schema pgaccel.
 func (s *session) parseView(name string, v *engine.View, oids []uint32, before *[]byte) {
-	s.known.forgetStatement(name)
+	s.cache.forgetStatement(name)
 	s.pushView(replyParse, s.setView(name, v))
 	types := make([]uint32, v.Parameter)
 	copy(types, oids)

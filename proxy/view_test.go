@@ -159,3 +159,31 @@ func TestViewWithoutRights(t *testing.T) {
 		wantRows(t, c.exchange(query("select 5")), "5")
 	}
 }
+
+// TestDescribeBeforeAnswer: the description of a statement over the schema pgaccel is not
+// taken for one of a statement that is answered here behind it, in the same pipeline.
+func TestDescribeBeforeAnswer(t *testing.T) {
+	const table = "select name from accel.tables"
+	f := newFake()
+	f.add(table, viewing("select $1::text as name", 1, "rows"))
+	st := f.add(candidateSQL, candidate(numbers(7)))
+	f.add("select 2 as accel_begun", candidate(numbers(7, 8)))
+	forEachModel(t, func(t *testing.T, change func(*Config)) {
+		s := startProxy(t, f, change)
+		c := mustConnect(t, s.Addr().String(), "")
+		defer c.Close()
+		before := st.executions.Load()
+		got := c.exchange(parse("v", table), describe('S', "v"), parse("", candidateSQL), bind("", "", nil), execute("", 0), syncing())
+		wantTypes(t, got, "1tT12DCZ")
+		wantRows(t, got, "7")
+		if n := st.executions.Load() - before; n != 1 {
+			t.Errorf("answered here %d times", n)
+		}
+		// And of a portal that goes on.
+		c.exchange(query("begin"))
+		c.exchange(parse("", "select 2 as accel_begun"), bind("p", "", nil), execute("p", 1), syncing())
+		got = c.exchange(describe('S', "v"), execute("p", 0), syncing())
+		wantTypes(t, got, "tTDCZ")
+		wantRows(t, got, "8")
+	})
+}

@@ -22,7 +22,7 @@ type Config struct {
 
 	foreign  *foreign
 	answered *answered
-	silent   *silent
+	silent   *silentHosts
 }
 
 // RequiresTLS reports that no server is reached without TLS.
@@ -52,7 +52,7 @@ func ParseConfig(url string) (Config, error) {
 	if err != nil {
 		return Config{}, err
 	}
-	out := Config{ConnectTimeout: c.ConnectTimeout, foreign: &foreign{}, answered: &answered{}, silent: &silent{hosts: map[string]bool{}, probing: map[string]bool{}}}
+	out := Config{ConnectTimeout: c.ConnectTimeout, foreign: &foreign{}, answered: &answered{}, silent: &silentHosts{addresses: map[string]bool{}, probing: map[string]bool{}}}
 	add := func(host string, port uint16, t *tls.Config) {
 		e := Endpoint{TLS: t}
 		e.Network, e.Address = pgconn.NetworkAddress(host, port)

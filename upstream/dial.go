@@ -41,9 +41,9 @@ type Client struct {
 // the server's certificate; it gets a server leg in the clear.
 func (c *Config) Dial(ctx context.Context, client Client) (net.Conn, Endpoint, error) {
 	var errs []error
-	hosts := c.hosts()
+	hosts := c.endpointsByHost()
 	for i, n := 0, len(hosts); i < len(hosts) && ctx.Err() == nil; i++ {
-		if n > 1 && i < n && c.silent.is(hosts[i][0].Address) {
+		if n > 1 && i < n && c.silent.contains(hosts[i][0].Address) {
 			hosts = append(hosts, hosts[i])
 			c.probe(hosts[i], client)
 			continue
@@ -111,8 +111,8 @@ func (c *Config) probe(list []Endpoint, client Client) {
 	}()
 }
 
-// hosts returns the ways to each host, in the order of the URL.
-func (c *Config) hosts() (list [][]Endpoint) {
+// endpointsByHost returns the ways to each host, in the order of the URL.
+func (c *Config) endpointsByHost() (list [][]Endpoint) {
 	for rest := c.Endpoints; len(rest) > 0; {
 		n := 1
 		for n < len(rest) && rest[n].Network == rest[0].Network && rest[n].Address == rest[0].Address {
@@ -298,40 +298,40 @@ func (a *answered) last(host Endpoint) string {
 	return text
 }
 
-// silent remembers the hosts that did not answer when they were last tried, by
+// silentHosts remembers the hosts that did not answer when they were last tried, by
 // Endpoint.Address. The others are tried before them, so that not every session waits; each
 // session that does so probes them, since the URL's order is the operator's word, by which
 // the replication stream goes, too.
-type silent struct {
-	mu      sync.Mutex
-	hosts   map[string]bool
-	probing map[string]bool
+type silentHosts struct {
+	mu        sync.Mutex
+	addresses map[string]bool
+	probing   map[string]bool
 }
 
-func (s *silent) set(host string, silent bool) {
+func (s *silentHosts) set(host string, silent bool) {
 	if s == nil {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if silent {
-		s.hosts[host] = true
+		s.addresses[host] = true
 	} else {
-		delete(s.hosts, host)
+		delete(s.addresses, host)
 	}
 }
 
-func (s *silent) is(host string) bool {
+func (s *silentHosts) contains(host string) bool {
 	if s == nil {
 		return false
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.hosts[host]
+	return s.addresses[host]
 }
 
 // beginProbe reports that nobody else probes a host.
-func (s *silent) beginProbe(host string) bool {
+func (s *silentHosts) beginProbe(host string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.probing[host] {
@@ -341,7 +341,7 @@ func (s *silent) beginProbe(host string) bool {
 	return true
 }
 
-func (s *silent) endProbe(host string) {
+func (s *silentHosts) endProbe(host string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.probing, host)

@@ -5,7 +5,7 @@ import (
 	"pgaccel/wire"
 )
 
-// wrap is the REPEATABLE READ block that pgaccel puts around a statement outside of
+// implicitTransaction is the REPEATABLE READ block that pgaccel puts around a statement outside of
 // any block, so that a check knows its snapshot. The client sees nothing of it:
 //
 //	client       Query                 |  [Parse] Bind [Describe] Execute Sync
@@ -16,10 +16,10 @@ import (
 //	client sees  the answers in between; Z of COMMIT's Sync in place of its own
 //
 // The first gate is there for SERIALIZABLE, which must not be changed into something
-// weaker. A batch is wrapped only where all of it lies in the read buffer and it is
+// weaker. A batch gets one only where all of it lies in the read buffer and it is
 // one statement. While pgaccel waits for answers of its own, the client's bytes wait.
-type wrap struct {
-	stage     wrapStage
+type implicitTransaction struct {
+	stage     implicitStage
 	form      engine.GateForm
 	gate      [][]*string
 	failed    bool   // an own message of this stage has failed
@@ -28,19 +28,18 @@ type wrap struct {
 	rollbacks int
 }
 
-type wrapStage uint8
+type implicitStage uint8
 
 const (
-	wrapNone wrapStage = iota
-	wrapAsking
-	wrapOpening
-	wrapOpen
-	wrapClosing
-	wrapDeclined // the message at hand goes on without
+	implicitNone implicitStage = iota
+	implicitAsking
+	implicitOpening
+	implicitOpen
+	implicitClosing
+	implicitDeclined // the message at hand goes on without
 )
 
 const (
-	wrapName    = "pgaccel_wrap"
 	beginSQL    = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 	commitSQL   = "COMMIT"
 	rollbackSQL = "ROLLBACK"
@@ -48,28 +47,31 @@ const (
 	rollbacksMax = 5
 )
 
+// open says that the block was opened, and the client's messages run in it.
+func (t *implicitTransaction) open() bool { return t.stage == implicitOpen }
+
 // busy says that the client's bytes have to wait.
-func (w *wrap) busy() bool {
-	return w.stage == wrapAsking || w.stage == wrapOpening || w.stage == wrapClosing
+func (t *implicitTransaction) busy() bool {
+	return t.stage == implicitAsking || t.stage == implicitOpening || t.stage == implicitClosing
 }
 
-// wraps decides whether the message at hand is the beginning of what is wrapped, and
-// begins it then: the message is to be given again. alone says that it is one Query,
+// beginImplicit decides whether the message at hand is the beginning of what gets an implicit
+// transaction, and begins that then: the message is to be given again. alone says that it is one Query,
 // else it has to be the beginning of a batch that qualifies.
-func (s *session) wraps(d engine.Decision, alone bool) bool {
+func (s *session) beginImplicit(d engine.Decision, alone bool) bool {
 	switch {
-	case s.wrap.stage == wrapDeclined:
-		s.wrap.stage = wrapNone
+	case s.implicit.stage == implicitDeclined:
+		s.implicit.stage = implicitNone
 		return false
-	case s.share == nil, s.wrap.stage != wrapNone, s.status != 'I', s.queue.len() > 0, s.inBatch:
+	case s.share == nil, s.implicit.stage != implicitNone, s.status != 'I', s.queue.len() > 0, s.inBatch:
 		return false
 	}
 	if d.Route() != engine.RouteCandidate || s.gateRecentlyRefused() || !alone && !oneStatement(s.lookahead) || !s.share() || !d.Comparable() {
 		return false
 	}
-	s.wrap = wrap{stage: wrapAsking}
+	s.implicit = implicitTransaction{stage: implicitAsking}
 	form, params := d.Gate()
-	s.wrap.form = form
+	s.implicit.form = form
 	b := s.gateOf(nil, form, params, true)
 	s.own(replySync)
 	s.toServer.add(appendEmpty(b, wire.Sync))
@@ -107,62 +109,70 @@ func oneStatement(b []byte) bool {
 	return false
 }
 
-// wrapBatch runs one command. last is what the ReadyForQuery is to pgaccel.
-func (s *session) wrapBatch(b []byte, sql string, last reply) []byte {
+// commandBatch runs one command. last is what the ReadyForQuery is to pgaccel.
+func (s *session) commandBatch(b []byte, sql string, last reply) []byte {
 	b = s.command(b, sql)
 	s.own(last)
 	return appendEmpty(b, wire.Sync)
 }
 
-// wrapReady takes the ReadyForQuery of an own Sync.
-func (s *session) wrapReady() action {
-	w := &s.wrap
-	failed := w.failed
-	w.failed = false
-	switch w.stage {
-	case wrapAsking:
-		s.gatePrepared[w.form] = !failed
-		if failed || s.status != 'I' || engine.Unwrappable(w.gate) {
-			w.stage = wrapDeclined
+// implicitReady takes the ReadyForQuery of an own Sync.
+func (s *session) implicitReady() action {
+	t := &s.implicit
+	failed := t.failed
+	t.failed = false
+	switch t.stage {
+	case implicitAsking:
+		s.gatePrepared[t.form] = !failed
+		if failed || s.status != 'I' || engine.Unwrappable(t.gate) {
+			t.stage = implicitDeclined
 			return swallow
 		}
-		w.stage = wrapOpening
-		s.toServer.add(s.wrapBatch(nil, beginSQL, replySync))
-	case wrapOpening:
+		t.stage = implicitOpening
+		s.toServer.add(s.commandBatch(nil, beginSQL, replySync))
+	case implicitOpening:
 		switch {
 		case s.status == 'T' && !failed:
-			w.stage = wrapOpen
+			t.stage = implicitOpen
 		case s.status == 'I':
-			w.stage = wrapDeclined
+			t.stage = implicitDeclined
 		default:
 			s.rollBack(replySync)
 		}
-	case wrapClosing:
+	case implicitClosing:
 		if s.status != 'I' {
 			s.rollBack(replySync | replyShown)
 			return swallow
 		}
-		s.wrap = wrap{}
+		s.implicit = implicitTransaction{}
 		return relay
 	}
 	return swallow
 }
 
-// uncancelled forgets a cancel of a statement that is no step of its own.
-func (w *wrap) uncancelled() { w.cancelled, w.cause = false, nil }
+// uncancelled forgets a cancel of a statement that is no local execution.
+func (t *implicitTransaction) uncancelled() { t.cancelled, t.cause = false, nil }
+
+// takeCancel returns whether the statement that begins was cancelled before it, and what the
+// server said of it, and forgets that.
+func (t *implicitTransaction) takeCancel() (cancelled bool, cause []byte) {
+	cancelled, cause = t.cancelled, t.cause
+	t.uncancelled()
+	return cancelled, cause
+}
 
 // rollBack leaves a block that has failed, which happens where a cancel request hits
 // a message of pgaccel's.
 func (s *session) rollBack(last reply) {
-	if s.wrap.rollbacks++; s.wrap.rollbacks > rollbacksMax {
-		s.lose()
+	if s.implicit.rollbacks++; s.implicit.rollbacks > rollbacksMax {
+		s.stopTracking()
 		return
 	}
-	s.toServer.add(s.wrapBatch(nil, rollbackSQL, last))
+	s.toServer.add(s.commandBatch(nil, rollbackSQL, last))
 }
 
-// closeWrap ends the block behind the client's messages.
-func (s *session) closeWrap(dst []byte) []byte {
-	s.wrap.stage = wrapClosing
-	return s.wrapBatch(dst, commitSQL, replySync|replyShown)
+// commitImplicit ends the block behind the client's messages.
+func (s *session) commitImplicit(dst []byte) []byte {
+	s.implicit.stage = implicitClosing
+	return s.commandBatch(dst, commitSQL, replySync|replyShown)
 }

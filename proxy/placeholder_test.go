@@ -89,7 +89,7 @@ func TestPortalsThatSQLUses(t *testing.T) {
 					return
 				}
 				// T stands before the rows of a FETCH, but not before an error.
-				at := slices.IndexFunc(got, func(m message) bool { return strings.Contains(m.body, standInError.Message) })
+				at := slices.IndexFunc(got, func(m message) bool { return strings.Contains(m.body, placeholderError.Message) })
 				if at < 0 || got[at].typ != 'E' || show(without(got[:at], "T")) != show(without(want, "T")[:len(without(got[:at], "T"))]) {
 					t.Fatalf("through pgaccel:\n%s\ndirect:\n%s", show(got), show(want))
 				}
