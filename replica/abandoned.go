@@ -6,6 +6,8 @@ import (
 	"regexp"
 
 	"github.com/jackc/pgx/v5"
+
+	"pgaccel/catalog"
 )
 
 // What a pgaccel leaves on a server outlives it where it was killed, where its data
@@ -29,7 +31,7 @@ type idleSlot struct {
 
 // remedy is what gives the slot up.
 func (s idleSlot) remedy() string {
-	return "SELECT pg_drop_replication_slot(" + quoteLiteral(s.name) + ")"
+	return "SELECT pg_drop_replication_slot(" + catalog.QuoteLiteral(s.name) + ")"
 }
 
 // idleSlots lists the slots of pgaccels that are not running, in all databases, but for
@@ -56,7 +58,9 @@ type strayPublication struct {
 	mine bool // our role may drop it
 }
 
-func (p strayPublication) remedy() string { return "DROP PUBLICATION " + quoteIdent(p.name) }
+func (p strayPublication) remedy() string {
+	return "DROP PUBLICATION " + catalog.QuoteIdentifier(p.name)
+}
 
 // strayPublications lists them, but for the one called not. Sessions and slots of other
 // databases do not count: pg_dump carries a publication, its name with it, while its
@@ -86,7 +90,7 @@ func (e *epoch) clearAbandoned(ctx context.Context) error {
 	for _, p := range publications {
 		err := fmt.Errorf("the role %s does not own it", e.connCfg.User)
 		if p.mine {
-			_, err = e.control.Exec(ctx, "DROP PUBLICATION IF EXISTS "+quoteIdent(p.name))
+			_, err = e.control.Exec(ctx, "DROP PUBLICATION IF EXISTS "+catalog.QuoteIdentifier(p.name))
 		}
 		switch {
 		case err == nil:

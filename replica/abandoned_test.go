@@ -14,6 +14,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"pgaccel/catalog"
 	"pgaccel/colstore"
 )
 
@@ -157,7 +158,7 @@ func TestDumpedPublications(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if f := finding(t, found, "publication "+source.name); f.Level != LevelWarn || f.SQL != "DROP PUBLICATION "+quoteIdent(source.name) {
+	if f := finding(t, found, "publication "+source.name); f.Level != LevelWarn || f.SQL != "DROP PUBLICATION "+catalog.QuoteIdentifier(source.name) {
 		t.Errorf("%+v", f)
 	}
 	r := start(t, restored, Config{})

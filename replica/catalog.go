@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/jackc/pgx/v5"
 
@@ -343,10 +342,6 @@ func copied(t *catalog.Table) []int {
 
 func isCopied(c *catalog.Column) bool { return c.Unsupported == "" && c.Type.Kind != vector.Invalid }
 
-func quoteIdent(s string) string { return `"` + strings.ReplaceAll(s, `"`, `""`) + `"` }
-
-func quoteTable(t *catalog.Table) string { return quoteIdent(t.Schema) + "." + quoteIdent(t.Name) }
-
-// quoteLiteral quotes s under standard_conforming_strings = on, which our own
-// connections set.
-func quoteLiteral(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
+func quoteTable(t *catalog.Table) string {
+	return catalog.QuoteIdentifier(t.Schema) + "." + catalog.QuoteIdentifier(t.Name)
+}

@@ -130,7 +130,7 @@ func (c *checker) leftovers() error {
 	for _, s := range slots {
 		sql := s.remedy()
 		if s.database == c.conn.Config().Database {
-			sql += "; DROP PUBLICATION IF EXISTS " + quoteIdent(s.name)
+			sql += "; DROP PUBLICATION IF EXISTS " + catalog.QuoteIdentifier(s.name)
 		}
 		c.add(LevelWarn, "slot "+s.name, "it waits for a pgaccel of database "+s.database+" to come back with its data directory, and retains "+s.retained+" of write-ahead log; if that is gone for good, drop it", sql)
 	}
@@ -153,7 +153,7 @@ func (c *checker) role() error {
 		return err
 	}
 	c.addIf(!create, LevelError, "CREATE on the database", "granted to "+role, role+" may not create a publication in "+db+"; the database's owner grants it",
-		"GRANT CREATE ON DATABASE "+quoteIdent(db)+" TO "+quoteIdent(role))
+		"GRANT CREATE ON DATABASE "+catalog.QuoteIdentifier(db)+" TO "+catalog.QuoteIdentifier(role))
 	var emits bool
 	var emit string
 	if err := c.conn.QueryRow(c.ctx, `SELECT p.oid::regprocedure::text, pg_catalog.has_function_privilege(p.oid, 'EXECUTE') FROM pg_catalog.pg_proc p
@@ -161,7 +161,7 @@ func (c *checker) role() error {
 		return err
 	}
 	c.addIf(!emits, LevelWarn, "logical messages", role+" may write them", role+" may not write logical messages: queries that wait for what is not flushed are forwarded, and nothing is saved in --data-dir; a superuser grants it",
-		"GRANT EXECUTE ON FUNCTION "+emit+" TO "+quoteIdent(role))
+		"GRANT EXECUTE ON FUNCTION "+emit+" TO "+catalog.QuoteIdentifier(role))
 	// Managed services have rights of their own beside the attribute (rds_replication):
 	// what counts is whether a replication connection opens.
 	err = c.replication()
@@ -170,7 +170,7 @@ func (c *checker) role() error {
 	case err == nil:
 		c.add(LevelOK, "replication", "the role "+role+" may replicate", "")
 	case !replication && !super:
-		c.add(LevelError, "replication", role+" may not replicate; a superuser grants it (on RDS: GRANT rds_replication)", "ALTER ROLE "+quoteIdent(role)+" REPLICATION")
+		c.add(LevelError, "replication", role+" may not replicate; a superuser grants it (on RDS: GRANT rds_replication)", "ALTER ROLE "+catalog.QuoteIdentifier(role)+" REPLICATION")
 	case errors.As(err, &pg):
 		c.add(LevelError, "replication", "a replication connection is refused: "+pg.Message+" (pg_hba.conf?)", "")
 	default:

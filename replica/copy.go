@@ -114,10 +114,10 @@ func (e *epoch) copyRows(ctx context.Context, h *holder, meta *catalog.Table, lo
 func copySQL(meta *catalog.Table, r pageRange, cols []int) string {
 	names := make([]string, len(cols))
 	for i, c := range cols {
-		names[i] = quoteIdent(meta.Columns[c].Name)
+		names[i] = catalog.QuoteIdentifier(meta.Columns[c].Name)
 	}
 	list := strings.Join(names, ", ")
-	table := quoteIdent(r.leaf.Schema) + "." + quoteIdent(r.leaf.Name)
+	table := catalog.QuoteIdentifier(r.leaf.Schema) + "." + catalog.QuoteIdentifier(r.leaf.Name)
 	if r.from == 0 && r.last {
 		return fmt.Sprintf("COPY %s (%s) TO STDOUT (FORMAT binary)", table, list)
 	}
@@ -183,7 +183,7 @@ func (s *copySession) copyRange(r pageRange) error {
 	}
 	d := newCopyDecoder(s.meta, s.cols, s.writer)
 	d.identity = s.writer.Identity
-	err := s.conn.exec("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET TRANSACTION SNAPSHOT " + quoteLiteral(s.snapshot))
+	err := s.conn.exec("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET TRANSACTION SNAPSHOT " + catalog.QuoteLiteral(s.snapshot))
 	if err != nil {
 		return err
 	}

@@ -227,7 +227,7 @@ func (e *epoch) open(ctx context.Context, g *errgroup.Group) (batch []*table, h 
 		return nil, nil, err
 	}
 	conn.gather, conn.hurried = true, func() bool { return e.cfg.Store.Waiting() > 0 }
-	e.stream = &stream{conn: conn, answered: make(chan struct{}, 1), advanced: func(lsn uint64) { e.cfg.Store.Advance(lsn); e.activity.move() }}
+	e.stream = &stream{conn: conn, answered: make(chan struct{}, 1), advanced: func(lsn uint64) { e.activity.move(); e.cfg.Store.Advance(lsn) }}
 	e.stream.saves.Store(e.disk != nil)
 	if saved != nil {
 		e.stream.expected = state.Marker
@@ -282,7 +282,7 @@ func (e *epoch) tidy() {
 		}
 		return
 	}
-	if _, err := conn.Exec(ctx, "DROP PUBLICATION IF EXISTS "+quoteIdent(e.name)); err != nil {
+	if _, err := conn.Exec(ctx, "DROP PUBLICATION IF EXISTS "+catalog.QuoteIdentifier(e.name)); err != nil {
 		e.log.Warn("the publication could not be dropped", "publication", e.name, "error", err)
 	}
 	// The server drops the temporary slot by itself when it sees that we are gone.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/jackc/pglogrepl"
 
+	"pgaccel/catalog"
 	"pgaccel/colstore"
 	"pgaccel/internal/pgserver"
 )
@@ -93,7 +94,7 @@ func (w *historyWorld) right(what string) (copies int) {
 // saved waits for a checkpoint that has everything that is committed now.
 func (w *historyWorld) saved() {
 	w.t.Helper()
-	now, err := parseLSN(queryText(w.t, connectTo(w.t, w.between.url()), "SELECT pg_current_wal_insert_lsn()::text"))
+	now, err := catalog.ParseLSN(queryText(w.t, connectTo(w.t, w.between.url()), "SELECT pg_current_wal_insert_lsn()::text"))
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -145,7 +146,7 @@ func TestAnotherHistory(t *testing.T) {
 				}
 				mustExec(t, c, "INSERT INTO noise SELECT repeat(md5(g::text), 20) FROM generate_series(1, 3000) g; UPDATE a SET n = 3 WHERE id = 7")
 				if last := w.savedPosition(); other {
-					now, err := parseLSN(queryText(t, c, "SELECT pg_current_wal_insert_lsn()::text"))
+					now, err := catalog.ParseLSN(queryText(t, c, "SELECT pg_current_wal_insert_lsn()::text"))
 					if err != nil || now <= last {
 						t.Fatalf("the log is at %X, the checkpoint at %X: the test tests nothing (%v)", now, last, err)
 					}

@@ -54,7 +54,7 @@ func (h *holder) begin(ctx context.Context, imported string) error {
 		return err
 	}
 	if imported != "" {
-		if _, err := h.conn.Exec(ctx, "SET TRANSACTION SNAPSHOT "+quoteLiteral(imported)); err != nil {
+		if _, err := h.conn.Exec(ctx, "SET TRANSACTION SNAPSHOT "+catalog.QuoteLiteral(imported)); err != nil {
 			return err
 		}
 	}

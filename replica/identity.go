@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"github.com/jackc/pgx/v5"
+
+	"pgaccel/catalog"
 )
 
 // identityIndexSQL says whether the pg_class row c has an index that serves as its
@@ -72,7 +74,7 @@ func (rel *relation) noIdentity(name string) (reason, sql string) {
 	// A unique index over NOT NULL columns is as good as a primary key.
 	for _, ix := range rel.table.Indexes {
 		if ix.Unique && !slices.ContainsFunc(ix.Columns, func(c int) bool { return !rel.table.Columns[c].NotNull }) {
-			return "no replica identity", "ALTER TABLE " + name + " REPLICA IDENTITY USING INDEX " + quoteIdent(ix.Name)
+			return "no replica identity", "ALTER TABLE " + name + " REPLICA IDENTITY USING INDEX " + catalog.QuoteIdentifier(ix.Name)
 		}
 	}
 	return "no replica identity", "ALTER TABLE " + name + " ADD PRIMARY KEY (...); or, if there is no key, ALTER TABLE " + name + " REPLICA IDENTITY FULL"

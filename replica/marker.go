@@ -64,7 +64,7 @@ func (e *epoch) emitMarker(ctx context.Context, conn *pgx.Conn) (m marker, err e
 	} else if err != nil {
 		return m, err
 	}
-	m.End, err = parseLSN(text)
+	m.End, err = catalog.ParseLSN(text)
 	return m, err
 }
 
@@ -239,7 +239,7 @@ func sleepUntil(ctx context.Context, d time.Duration, done <-chan struct{}) erro
 // everything, and the slot need not wait for one.
 func (e *epoch) saveNoMore(cause error) error {
 	e.log.Error("the columns cannot be saved, and a restart copies everything: without markers in the log another history of the server would not be noticed",
-		"error", cause, "remedy", "GRANT EXECUTE ON FUNCTION "+e.emitFunction()+" TO "+quoteIdent(e.connCfg.User))
+		"error", cause, "remedy", "GRANT EXECUTE ON FUNCTION "+e.emitFunction()+" TO "+catalog.QuoteIdentifier(e.connCfg.User))
 	if err := e.forgetSaved(e.origin.systemID); err != nil {
 		return err
 	}

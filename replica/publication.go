@@ -28,10 +28,10 @@ func (e *epoch) nameSession(ctx context.Context) error {
 func (e *epoch) createPublication(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closePatience)
 	defer cancel()
-	if _, err := e.control.Exec(ctx, "DROP PUBLICATION IF EXISTS "+quoteIdent(e.name)); err != nil {
+	if _, err := e.control.Exec(ctx, "DROP PUBLICATION IF EXISTS "+catalog.QuoteIdentifier(e.name)); err != nil {
 		return err
 	}
-	if _, err := e.control.Exec(ctx, "CREATE PUBLICATION "+quoteIdent(e.name)+" WITH ("+e.publicationOptions()+")"); err != nil {
+	if _, err := e.control.Exec(ctx, "CREATE PUBLICATION "+catalog.QuoteIdentifier(e.name)+" WITH ("+e.publicationOptions()+")"); err != nil {
 		return fmt.Errorf("creating the publication: %w", err)
 	}
 	state, err := e.publicationState(ctx)
@@ -155,7 +155,7 @@ func (e *epoch) addTables(ctx context.Context, tables ...*catalog.Table) error {
 	var oids []uint32
 	for _, t := range tables {
 		for _, leaf := range leavesOf(t) {
-			names, oids = append(names, "ONLY "+quoteIdent(leaf.Schema)+"."+quoteIdent(leaf.Name)), append(oids, leaf.OID)
+			names, oids = append(names, "ONLY "+catalog.QuoteIdentifier(leaf.Schema)+"."+catalog.QuoteIdentifier(leaf.Name)), append(oids, leaf.OID)
 		}
 	}
 	if len(names) == 0 {
@@ -166,7 +166,7 @@ func (e *epoch) addTables(ctx context.Context, tables ...*catalog.Table) error {
 		if err := e.removeMembers(ctx, tx, oids); err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx, "ALTER PUBLICATION "+quoteIdent(e.name)+" ADD TABLE "+strings.Join(names, ", ")); err != nil {
+		if _, err := tx.Exec(ctx, "ALTER PUBLICATION "+catalog.QuoteIdentifier(e.name)+" ADD TABLE "+strings.Join(names, ", ")); err != nil {
 			return err
 		}
 		var usable int
@@ -221,7 +221,7 @@ func (e *epoch) removeMembers(ctx context.Context, q querier, oids []uint32) err
 		return err
 	}
 	for _, name := range names {
-		if _, err := q.Exec(ctx, "ALTER PUBLICATION "+quoteIdent(e.name)+" DROP TABLE ONLY "+name); err != nil {
+		if _, err := q.Exec(ctx, "ALTER PUBLICATION "+catalog.QuoteIdentifier(e.name)+" DROP TABLE ONLY "+name); err != nil {
 			return err
 		}
 	}

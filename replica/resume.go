@@ -11,7 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/jackc/pglogrepl"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -151,7 +150,7 @@ func (e *epoch) unusable(ctx context.Context, last *colstore.Checkpoint, state *
 	if err != nil {
 		return "", err
 	}
-	now, err := parseLSN(insert)
+	now, err := catalog.ParseLSN(insert)
 	if err != nil {
 		return "", err
 	}
@@ -169,7 +168,7 @@ func (e *epoch) unusable(ctx context.Context, last *colstore.Checkpoint, state *
 	case last.Position > now || state.Marker.End > now:
 		return "the server's log has gone back", nil
 	}
-	held, err := parseLSN(*confirmed)
+	held, err := catalog.ParseLSN(*confirmed)
 	if err != nil {
 		return "", err
 	}
@@ -184,11 +183,6 @@ func (e *epoch) unusable(ctx context.Context, last *colstore.Checkpoint, state *
 		return "somebody altered the publication " + e.name, nil
 	}
 	return "", nil
-}
-
-func parseLSN(text string) (uint64, error) {
-	lsn, err := pglogrepl.ParseLSN(text)
-	return uint64(lsn), err
 }
 
 // dropFreeSlot drops the slot as soon as our own session does not use it any more.
@@ -281,7 +275,7 @@ func (e *epoch) unpublishOthers(ctx context.Context) error {
 	if err != nil || len(names) == 0 {
 		return err
 	}
-	_, err = e.control.Exec(ctx, "ALTER PUBLICATION "+quoteIdent(e.name)+" DROP TABLE ONLY "+strings.Join(names, ", ONLY "))
+	_, err = e.control.Exec(ctx, "ALTER PUBLICATION "+catalog.QuoteIdentifier(e.name)+" DROP TABLE ONLY "+strings.Join(names, ", ONLY "))
 	if isGone(err) {
 		err = nil
 	}

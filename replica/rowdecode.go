@@ -8,6 +8,7 @@ import (
 	"pgaccel/catalog"
 	"pgaccel/colstore"
 	"pgaccel/replica/pgoutput"
+	"pgaccel/sqltype"
 	"pgaccel/vector"
 )
 
@@ -180,7 +181,7 @@ func (d *rowDecoder) decode(row *colstore.Row, tuple pgoutput.Tuple, kind pgoutp
 			row.State[f.col] = colstore.ColumnAbsent
 		case v.Kind == pgoutput.ValueBinary:
 			row.State[f.col] = colstore.ColumnValue
-			if f.form == formText {
+			if f.form == sqltype.BinaryText {
 				row.Text[f.col] = v.Data
 				continue
 			}

@@ -353,9 +353,13 @@ func TestIdentityHashOfCopyAndStreamAgree(t *testing.T) {
 	l := store.NewLoader(meta)
 	defer l.Abort()
 	cols := append(copied(meta), hashedIdentity(meta)...)
-	dec := newCopyDecoder(meta, cols, l.NewWriter())
+	w := l.NewWriter()
+	dec := newCopyDecoder(meta, cols, w)
 	var got [][2]uint64
-	dec.identity = func(h [2]uint64) { got = append(got, h) }
+	dec.identity = func(h [2]uint64) {
+		got = append(got, h)
+		w.Identity(h)
+	}
 	cfg, err := connConfig(url, "test")
 	if err != nil {
 		t.Fatal(err)

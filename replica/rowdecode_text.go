@@ -2,10 +2,9 @@ package replica
 
 import (
 	"fmt"
-	"math"
-	"strconv"
 
 	"pgaccel/colstore"
+	"pgaccel/sqltype"
 	"pgaccel/vector"
 )
 
@@ -13,30 +12,17 @@ import (
 // where it has not been asked for the binary form, or has none. Dates and times are
 // not read: their text depends on the walsender's settings.
 func (f *rowField) text(row *colstore.Row, v []byte) error {
-	if f.form == formText {
-		row.Text[f.col] = v
-		return nil
-	}
 	n, ok := int64(0), false
 	switch f.kind {
+	case vector.Text, vector.Varchar, vector.BPChar:
+		row.Text[f.col] = v
+		return nil
 	case vector.Bool:
-		if ok = len(v) == 1 && (v[0] == 't' || v[0] == 'f'); ok && v[0] == 't' {
-			n = 1
-		}
+		n, ok = sqltype.ParseBool(string(v))
 	case vector.Int2, vector.Int4, vector.Int8:
-		bits := map[vector.Kind]int{vector.Int2: 16, vector.Int4: 32, vector.Int8: 64}[f.kind]
-		i, err := strconv.ParseInt(string(v), 10, bits)
-		n, ok = i, err == nil
+		n, ok = sqltype.ParseInt(string(v), 8*int(f.size))
 	case vector.Float4, vector.Float8:
-		bits := 64
-		if f.kind == vector.Float4 {
-			bits = 32
-		}
-		x, err := strconv.ParseFloat(string(v), bits)
-		n, ok = int64(math.Float64bits(x)), err == nil
-		if x != x {
-			n = postgresNaN
-		}
+		n, ok = sqltype.ParseFloat(string(v), 8*int(f.size))
 	case vector.Numeric:
 		switch string(v) {
 		case "NaN":
@@ -44,7 +30,7 @@ func (f *rowField) text(row *colstore.Row, v []byte) error {
 		case "Infinity", "-Infinity":
 			return &columnError{col: f.col, reason: "it holds infinity"}
 		}
-		d, good := vector.ParseDecimal(string(v))
+		d, good := sqltype.ParseNumeric(string(v))
 		if good {
 			if d, good = d.Rescale(int16(f.scale)); !good {
 				return &columnError{col: f.col, reason: "it holds a value with more decimals than declared"}
@@ -54,6 +40,9 @@ func (f *rowField) text(row *colstore.Row, v []byte) error {
 			}
 			ok = true
 		}
+	case vector.Date, vector.Time, vector.Timestamp, vector.TimestampTZ:
+	default:
+		panic(fmt.Sprintf("BUG: column %d is of kind %d (%s)", f.col+1, f.kind, f.kind))
 	}
 	if !ok {
 		return fmt.Errorf("column %d comes as text that is not read: %.40q", f.col+1, v)
@@ -61,6 +50,3 @@ func (f *rowField) text(row *colstore.Row, v []byte) error {
 	row.State[f.col], row.Int[f.col] = colstore.ColumnValue, n
 	return nil
 }
-
-// postgresNaN are the bits of the server's NaN, which has no payload; Go's has one.
-const postgresNaN = 0x7FF8 << 48

@@ -81,8 +81,8 @@ func (e *epoch) openSlot(ctx context.Context, conn *pgconn.PgConn) (s slot, err 
 		}
 		return s, fmt.Errorf("creating the replication slot: %w", exhausted(err))
 	}
-	point, err := pglogrepl.ParseLSN(made.ConsistentPoint)
-	return slot{conn: conn, point: uint64(point), exported: made.SnapshotName}, err
+	point, err := catalog.ParseLSN(made.ConsistentPoint)
+	return slot{conn: conn, point: point, exported: made.SnapshotName}, err
 }
 
 // exhausted adds the remedy to an error that says that a limit of the server's is

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"pgaccel/catalog"
 	"pgaccel/replica/pgoutput"
 )
 
@@ -39,7 +40,7 @@ const (
 
 // start sends START_REPLICATION and waits for the answer.
 func (s *stream) start(slot, publication string, version int) error {
-	err := s.conn.query(fmt.Sprintf("START_REPLICATION SLOT %s LOGICAL 0/0 (%s)", quoteIdent(slot), pgoutput.Options(version, publication)))
+	err := s.conn.query(fmt.Sprintf("START_REPLICATION SLOT %s LOGICAL 0/0 (%s)", catalog.QuoteIdentifier(slot), pgoutput.Options(version, publication)))
 	if err != nil {
 		return err
 	}

@@ -118,7 +118,7 @@ func (e *epoch) observe(ctx context.Context, conn *pgx.Conn) (snapshot colstore.
 	if err != nil {
 		return snapshot, 0, err
 	}
-	inserted, err := parseLSN(insert)
+	inserted, err := catalog.ParseLSN(insert)
 	if err != nil {
 		return snapshot, 0, err
 	}
@@ -141,7 +141,7 @@ func (w *watcher) slot(ctx context.Context, conn *pgx.Conn) error {
 	if err != nil {
 		return err
 	}
-	end, err := parseLSN(flushed)
+	end, err := catalog.ParseLSN(flushed)
 	if err != nil {
 		return err
 	}
