@@ -2,18 +2,19 @@
 
 GO     ?= go
 BIN    := bin/pgaccel
+BENCH_BIN := bin/pgaccel-bench
 # Packages of this module; bench/duckdb and bench/roaring are modules of their own.
 PKGS   := ./...
 FUZZTIME ?= 20000x
 
-.PHONY: all build build-cuda gpu-emu check-cuda demo test test-versions check simd lint race bench bench-ssb bench-bi bench-papers bench-passthrough fuzz regress referee programs ptx deps clean
+.PHONY: all build build-cuda gpu-emu check-cuda demo test quick test-versions check simd lint race bench bench-ssb bench-bi bench-papers bench-passthrough fuzz regress referee programs ptx deps clean
 
 all: build
 
-build: $(BIN)
+build: $(BIN) $(BENCH_BIN)
 
-$(BIN): $(shell find . -name '*.go' -not -path './bench/*') go.mod
-	$(GO) build -o $@ ./cmd/pgaccel
+$(BIN) $(BENCH_BIN): bin/%: $(shell find . -name '*.go' -not -path './bench/*') $(wildcard kernels/*.cuh papers/kernels/*.cuh) go.mod
+	$(GO) build -o $@ ./cmd/$*
 
 # The worker with the GPU. It needs CUDA's headers, of 11.8 or later, and no CUDA to run but
 # the driver and NVRTC.
@@ -33,7 +34,7 @@ deps:
 	@scripts/install-deps.sh
 
 demo: deps build
-	$(BIN) demo
+	$(BENCH_BIN) demo
 
 # Everything, against a real PostgreSQL, real clients included.
 test: deps build
@@ -47,6 +48,13 @@ VERSIONS ?=
 test-versions: deps
 	@scripts/install-deps.sh test
 	@scripts/test-versions.sh $(VERSIONS)
+
+# What needs no server and no C++ compiler: under a minute on two cores, once it is built.
+# internal/arch sees to the list.
+QUICK := ./bitmapidx ./catalog ./cmd/pgaccel ./colstore ./compress ./compress/internal/gen ./docs ./gpu/device \
+	./internal/arch ./internal/inspect ./internal/processors ./internal/simd ./plan ./upstream
+quick:
+	$(GO) test -short -timeout 5m $(QUICK)
 
 # Most of what CI runs; .ci/run also fuzzes, and tests with PostgreSQL 17 and 18.
 check: lint ptx race test
@@ -64,7 +72,7 @@ simd:
 
 race: deps
 	@scripts/install-deps.sh test
-	$(GO) test -race -short -timeout 30m ./vector ./plan ./catalog ./internal/simd ./compress ./bitmapidx/... ./colstore ./olap/... ./engine ./gpu/... ./wire ./upstream ./proxy ./replica ./replica/pgoutput
+	$(GO) test -race -tags invariants -short -timeout 30m ./vector ./sqltype ./plan ./catalog ./internal/simd ./compress ./bitmapidx ./colstore ./internal/inspect ./olap ./papers/... ./engine ./gpu/... ./wire ./upstream ./proxy ./replica ./replica/pgoutput
 
 # The Go benchmarks of the working tree beside those of a commit, by benchstat:
 # `make bench BASE=main BENCH='Decode|Filter' PACKAGES=./compress COUNT=10`.
@@ -77,24 +85,24 @@ bench:
 # Beside Postgres and DuckDB, in one run: ARGS='--scale 4', ARGS='--rows 2000000 --bytes'.
 ARGS ?=
 bench-ssb: deps build build/duckdb
-	$(BIN) bench ssb --duckdb build/duckdb $(ARGS)
+	$(BENCH_BIN) ssb --duckdb build/duckdb $(ARGS)
 
 bench-bi: deps build build/duckdb
-	$(BIN) bench bi --duckdb build/duckdb $(ARGS)
+	$(BENCH_BIN) bi --duckdb build/duckdb $(ARGS)
 
 # The comparisons of the papers: ARGS=--quick, ARGS='--only wah'.
 bench-papers: build build/roaring
-	$(BIN) bench papers --roaring build/roaring $(ARGS)
+	$(BENCH_BIN) papers --roaring build/roaring $(ARGS)
 
 bench-passthrough: deps build
-	$(BIN) bench passthrough
+	$(BENCH_BIN) passthrough
 
 # DuckDB for the comparison: a module of its own, so that users never build it.
 build/duckdb: $(wildcard bench/duckdb/*.go) bench/duckdb/go.mod
 	cd bench/duckdb && $(GO) build -o ../../build/duckdb .
 
 # RoaringBitmap for the comparison, likewise.
-build/roaring: $(wildcard bench/roaring/*.go bitmapidx/*.go bitmapidx/wahdata/*.go) bench/roaring/go.mod
+build/roaring: $(wildcard bench/roaring/*.go bitmapidx/*.go papers/wahdata/*.go) bench/roaring/go.mod
 	cd bench/roaring && $(GO) build -o ../../build/roaring .
 
 # Every kernel that the tests have the emulator run, compiled for GPUs by clang.
@@ -112,7 +120,7 @@ N    ?= 20000
 SEED ?= 0
 referee: deps
 	@scripts/install-deps.sh test
-	$(GO) run ./scripts/referee -n $(N) -seed $(SEED) -dir integration/referee/testdata $(REFEREE)
+	$(GO) run -tags invariants ./scripts/referee -n $(N) -seed $(SEED) -dir integration/referee/testdata $(REFEREE)
 
 # The concurrency and fault programs, each for D, with a random seed unless SEED is
 # given: `make programs D=30m ONLY=mirror`.

@@ -3,7 +3,7 @@
 # tag, what the program needs to start, and its tests over a driver without a device (with the
 # real NVRTC, which needs none). Where there is a driver its devices are tested instead.
 # With --kernels [PACKAGES] NVRTC also compiles every source that the tests of these packages
-# (./gpu/...) have the emulator compile, generated programs included.
+# (./gpu/... ./papers/...) have the emulator compile, generated programs included.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 if ! home=$(scripts/cuda-headers.sh); then
@@ -23,7 +23,8 @@ if [ "${1:-}" = --kernels ]; then
 	trap 'rm -rf "$work"' EXIT
 	failed=0
 	# A cached test would compile nothing.
-	PGACCEL_EMULATOR_SOURCES=$work "$go" test -count=1 -short "${@:-./gpu/...}" || failed=1
+	[ $# -gt 0 ] || set -- ./gpu/... ./papers/...
+	PGACCEL_EMULATOR_SOURCES=$work "$go" test -count=1 -short "$@" || failed=1
 	[ $failed = 0 ] || echo "tests fail; what they compiled is checked nevertheless" >&2
 	PGACCEL_CUDA_SOURCES=$work LD_LIBRARY_PATH=$home/lib64${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} \
 		"$go" test -tags cuda -count=1 -v -run 'TestCUDAKernels' ./gpu/worker/nvrtc || failed=1

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Measures the device path on this machine's GPU: `scripts/gpubench.sh [flags of pgaccel bench gpu]`.
-# Builds pgaccel and its worker, or takes those in the folder BIN; writes
+# Measures the device path on this machine's GPU: `scripts/gpubench.sh [flags of pgaccel-bench gpu]`.
+# Builds pgaccel, its worker and pgaccel-bench, or takes those in the folder BIN; writes
 # bench/results/<date>-<gpu>.json and .md. The end-to-end part needs a PostgreSQL server:
 # PGACCEL_PG_BINDIR, or an installed one.
 #
@@ -22,7 +22,7 @@ if [ -z "${BIN:-}" ]; then
 	go build -o bin/pgaccel-referee ./scripts/referee
 	BIN=bin
 fi
-for program in pgaccel "$worker"; do
+for program in pgaccel pgaccel-bench "$worker"; do
 	if [ ! -x "$BIN/$program" ]; then
 		echo "$BIN/$program is missing: unset BIN to build it (make build $target)" >&2
 		exit 1
@@ -36,7 +36,7 @@ if [ "$DEVICE" != emu ]; then
 	case $DEVICE in *,*) count=$(echo "$DEVICE" | tr -cd , | wc -c); count=$((count + 1)) ;; *:*) count=1 ;; esac
 	[ "$count" -gt 1 ] && name=$name-x$count
 fi
-"$BIN/pgaccel" bench gpu --device "$DEVICE" --device-worker "$BIN/$worker" --out "bench/results/$(date -u +%Y-%m-%d)-$name" "$@"
+"$BIN/pgaccel-bench" gpu --device "$DEVICE" --device-worker "$BIN/$worker" --out "bench/results/$(date -u +%Y-%m-%d)-$name" "$@"
 if [ "${REFEREE:-0}" -gt 0 ]; then
 	"$BIN/pgaccel-referee" -n "$REFEREE" -eager -device "$DEVICE" -device-worker "$BIN/$worker"
 fi

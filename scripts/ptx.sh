@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Compiles every kernel to PTX with clang, without a CUDA toolkit (kernels/check.hpp), as a
-# second opinion beside the emulator's C++ compiler: every source that the tests of gpu
-# and olap have the emulator compile, generated programs included. Fails where clang finds
+# second opinion beside the emulator's C++ compiler: every source that the tests of gpu,
+# papers and olap have the emulator compile, generated programs included. Fails where clang finds
 # an error, and where a test fails, since then sources may be missing.
 #
 #   scripts/ptx.sh [--keep DIR] [PACKAGES and other arguments of go test]
@@ -27,7 +27,7 @@ tests() {
 if [ $# -gt 0 ]; then
 	tests "$@"
 else
-	tests ./gpu/...
+	tests ./gpu/... ./papers/...
 	tests -run Emulated ./olap
 fi
 [ $failed = 0 ] || echo "tests fail; what they compiled is checked nevertheless" >&2
@@ -36,7 +36,7 @@ compile() {
 	local arch
 	for arch in sm_80 sm_90; do
 		"$clang" -x cuda --cuda-device-only --cuda-gpu-arch=$arch --cuda-feature=+ptx78 -nocudainc -nocudalib \
-			-std=c++17 -O1 -Wall -Wno-unused -Wno-pass-failed -Wno-unknown-pragmas -Wno-infinite-recursion -Ikernels -S "$1" -o "$out/$(basename "$1" .cu).$arch.ptx" || return 1
+			-std=c++17 -O1 -Wall -Wno-unused -Wno-pass-failed -Wno-unknown-pragmas -Wno-infinite-recursion -Ikernels -Ipapers/kernels -S "$1" -o "$out/$(basename "$1" .cu).$arch.ptx" || return 1
 	done
 }
 export -f compile

@@ -199,18 +199,18 @@ func planMany(n int) *planned {
 				oids = append(oids, b.oid)
 			}
 			st := pushdown.Plan(sql, oids, cat)
-			if st.Query == nil {
+			if st.Star == nil {
 				continue
 			}
 			p.taken++
 			p.text.WriteString(strings.ToLower(sql) + "\n")
-			p.add(st.Query)
+			p.add(st.Star)
 		}
 	}
 	return p
 }
 
-func (p *planned) add(q *plan.Query) {
+func (p *planned) add(q *plan.Star) {
 	walk := func(es ...plan.Expr) {
 		for _, e := range es {
 			plan.Walk(e, func(x plan.Expr) bool {
@@ -289,12 +289,12 @@ func TestGeneratorReachesEverything(t *testing.T) {
 			t.Errorf("no query has %s", name)
 		}
 	}
-	for i, name := range constants(t, "../../plan/query.go", "AggFunc") {
+	for i, name := range constants(t, "../../plan/star.go", "AggFunc") {
 		if p.aggs[plan.AggFunc(i)] == 0 {
 			t.Errorf("no query has the aggregate %s", name)
 		}
 	}
-	for i, name := range constants(t, "../../plan/query.go", "JoinKind") {
+	for i, name := range constants(t, "../../plan/star.go", "JoinKind") {
 		if p.joins[plan.JoinKind(i)] == 0 {
 			t.Errorf("no query has the join %s", name)
 		}

@@ -444,7 +444,15 @@ func (r *run) compare(ctx context.Context, t *talk, q *query, p protocol) (diff 
 	if t.twin != nil && t.inBlock == "" && want.lost == nil {
 		t.last = &asked{q, p, want}
 	}
-	return difference(q, want, got), want.err != "", nil
+	diff = difference(q, want, got)
+	if diff != "" && want.err == "" && got.err != "" {
+		// What a plan computes before it finds that a join is empty, and may fail by, changes with
+		// the statistics, which autovacuum gathers at any moment: LIKE under a collation that is
+		// not deterministic fails for whichever row comes.
+		want = t.direct.ask(ctx, sql, bounds, p)
+		diff = difference(q, want, got)
+	}
+	return diff, want.err != "", nil
 }
 
 // ownWrites asks in a block that has changed the data itself, and takes the change
