@@ -88,8 +88,8 @@ func castFloat(t vector.Type) func(int64) (int64, error) {
 		return nil
 	}
 	return func(v int64) (int64, error) {
-		r, err := castScalar(scalarOfBits(v, t), t, vector.TypeOf(vector.Float8))
-		return r.i, err
+		r, err := castScalar(vector.WordValue(v, t), t, vector.TypeOf(vector.Float8))
+		return r.I, err
 	}
 }
 

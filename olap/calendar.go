@@ -123,11 +123,11 @@ func extract(field string, k vector.Kind, v int64) (int64, error) {
 	return 0, forward(plan.ReasonFunction, "extract "+field)
 }
 
-func extractScalar(c *plan.Call, a scalar) (scalar, error) {
+func extractScalar(c *plan.Call, a vector.Value) (vector.Value, error) {
 	k := c.Args[0].Type().Kind
-	v, err := extract(c.Field, k, a.i)
+	v, err := extract(c.Field, k, a.I)
 	if err != nil {
-		return nullScalar, err
+		return vector.NullValue, err
 	}
 	scale, _ := extractScale(c.Field, k)
 	if c.T.Kind == vector.Float8 {
@@ -139,9 +139,9 @@ func extractScalar(c *plan.Call, a scalar) (scalar, error) {
 		case scale == 6:
 			f /= secondMicros
 		}
-		return scalar{i: int64(math.Float64bits(f))}, nil
+		return vector.Value{I: int64(math.Float64bits(f))}, nil
 	}
-	return scalar{d: vector.Decimal{Unscaled: vector.Int128Of(v), Scale: scale}}, nil
+	return vector.Value{Num: vector.Decimal{Unscaled: vector.Int128Of(v), Scale: scale}}, nil
 }
 
 func truncates(field string) bool {

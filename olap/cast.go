@@ -32,44 +32,44 @@ func castable(from, to vector.Type) bool {
 }
 
 // castScalar converts a value that is not null.
-func castScalar(v scalar, from, to vector.Type) (scalar, error) {
+func castScalar(v vector.Value, from, to vector.Type) (vector.Value, error) {
 	f, t := from.Kind, to.Kind
 	switch {
 	case t.IsText():
 		switch {
 		case f.IsInt():
-			v.s = strconv.FormatInt(v.i, 10)
+			v.Str = strconv.FormatInt(v.I, 10)
 		case f == vector.Bool:
-			v.s = strconv.FormatBool(v.i != 0)
+			v.Str = strconv.FormatBool(v.I != 0)
 		case f == vector.BPChar && t != vector.BPChar:
-			v.s = strings.TrimRight(v.s, " ")
+			v.Str = strings.TrimRight(v.Str, " ")
 		}
-		return scalar{s: v.s}, nil
+		return vector.Value{Str: v.Str}, nil
 	case t == vector.Numeric:
 		if f.IsInt() {
-			v.d = vector.Decimal{Unscaled: vector.Int128Of(v.i)}
+			v.Num = vector.Decimal{Unscaled: vector.Int128Of(v.I)}
 		}
-		return toNumeric(v.d, to)
+		return toNumeric(v.Num, to)
 	case t.IsInt():
 		if f == vector.Numeric {
-			d, _ := roundDecimal(v.d, 0)
+			d, _ := roundDecimal(v.Num, 0)
 			n, ok := d.Unscaled.Int64()
 			if !ok {
-				return nullScalar, failed("integer out of range")
+				return vector.NullValue, failed("integer out of range")
 			}
-			v.i = n
+			v.I = n
 		}
-		return ranged(v.i, t)
+		return ranged(v.I, t)
 	case t == vector.Float8:
 		if f.IsInt() {
-			v.i = int64(math.Float64bits(float64(v.i)))
+			v.I = int64(math.Float64bits(float64(v.I)))
 		} else if f == vector.Numeric {
-			v.i = int64(math.Float64bits(decimalToFloat(v.d)))
+			v.I = int64(math.Float64bits(decimalToFloat(v.Num)))
 		}
-		return scalar{i: v.i}, nil
+		return vector.Value{I: v.I}, nil
 	case t == vector.Date || t == vector.Timestamp || t == vector.TimestampTZ:
-		n, err := castTime(v.i, f, t)
-		return scalar{i: n}, err
+		n, err := castTime(v.I, f, t)
+		return vector.Value{I: n}, err
 	}
 	return v, nil
 }
@@ -106,20 +106,20 @@ func castTime(v int64, f, t vector.Kind) (int64, error) {
 	return v, nil
 }
 
-func toNumeric(d vector.Decimal, to vector.Type) (scalar, error) {
+func toNumeric(d vector.Decimal, to vector.Type) (vector.Value, error) {
 	if to.Scale != vector.VaryingScale {
 		var ok bool
 		if d, ok = roundDecimal(d, to.Scale); !ok {
-			return nullScalar, errNumeric
+			return vector.NullValue, errNumeric
 		}
 	}
 	if to.Typmod >= 4 {
 		precision := int(to.Typmod-4) >> 16 & 0xffff
 		if u := d.Unscaled.Big(); u.Abs(u).Cmp(vector.BigPow10(precision)) >= 0 {
-			return nullScalar, failed("numeric field overflow")
+			return vector.NullValue, failed("numeric field overflow")
 		}
 	}
-	return scalar{d: d}, nil
+	return vector.Value{Num: d}, nil
 }
 
 // roundDecimal is Rescale with lost digits rounded half away from zero.

@@ -38,7 +38,7 @@ func (c *compiler) add(n *node) *node {
 func (c *compiler) compile(e plan.Expr) (*node, error) {
 	switch e := e.(type) {
 	case plan.Const:
-		return c.constant(scalarOf(e.Datum), e.Datum.Type)
+		return c.constant(e.Datum.Value(), e.Datum.Type)
 	case plan.Column:
 		return c.column(e)
 	case outRef:
@@ -51,16 +51,16 @@ func (c *compiler) compile(e plan.Expr) (*node, error) {
 	return nil, forward(plan.ReasonShape, "an expression that is not over rows")
 }
 
-func (c *compiler) constant(v scalar, t vector.Type) (*node, error) {
-	n := &node{kind: nodeConst, t: t, nullable: v.null}
+func (c *compiler) constant(v vector.Value, t vector.Type) (*node, error) {
+	n := &node{kind: nodeConst, t: t, nullable: v.Null}
 	switch {
 	case t.Kind.IsText():
-		n.dict = listDict([]string{v.s}, t)
-	case !v.null:
+		n.dict = listDict([]string{v.Str}, t)
+	case !v.Null:
 		if t.Kind == vector.Numeric && t.Scale == vector.VaryingScale {
-			n.t.Scale = v.d.Scale
+			n.t.Scale = v.Num.Scale
 		}
-		b, ok := v.bits(n.t)
+		b, ok := v.Word(n.t)
 		if !ok {
 			return nil, errNumeric
 		}
@@ -233,7 +233,7 @@ func (c *compiler) arithmetic(n *node, e *plan.Call) (*node, error) {
 		if !k.IsInt() && k != vector.Numeric || m > hi || a.lo == math.MinInt64 {
 			return c.scalarNode(n, e)
 		}
-		zero, err := c.constant(scalarOfBits(0, a.t), a.t)
+		zero, err := c.constant(vector.WordValue(0, a.t), a.t)
 		if err != nil {
 			return nil, err
 		}

@@ -121,11 +121,11 @@ func (l *lowering) lower(n *node) int {
 			return l.no("function")
 		}
 		return l.written(n, to, func(v int64) (int64, error) {
-			r, err := unaryScalar(n.call, scalarOfBits(v, n.args[0].t))
+			r, err := unaryScalar(n.call, vector.WordValue(v, n.args[0].t))
 			if err != nil {
 				return 0, err
 			}
-			b, ok := r.bits(n.t)
+			b, ok := r.Word(n.t)
 			if !ok {
 				return 0, errNumeric
 			}

@@ -453,19 +453,19 @@ func (w *worker) scalar(x *node, a, b vec, out []int64) vec {
 		if nulls != nil && nulls[i] != 0 {
 			continue
 		}
-		var r scalar
+		var r vector.Value
 		var err error
-		p := scalarOfBits(a.v[i], x.args[0].t)
+		p := vector.WordValue(a.v[i], x.args[0].t)
 		if len(x.args) == 1 {
 			r, err = unaryScalar(x.call, p)
 		} else {
-			r, err = binaryScalar(x.call, p, scalarOfBits(b.v[i], x.args[1].t))
+			r, err = binaryScalar(x.call, p, vector.WordValue(b.v[i], x.args[1].t))
 		}
 		if err != nil {
 			w.fail(err)
 			continue
 		}
-		v, ok := r.bits(x.t)
+		v, ok := r.Word(x.t)
 		if !ok {
 			w.fail(errNumeric)
 			continue

@@ -27,11 +27,11 @@ func kindRange(k vector.Kind) (lo, hi int64, ok bool) {
 }
 
 // ranged returns v as a value of kind k, or the error of being out of its range.
-func ranged(v int64, k vector.Kind) (scalar, error) {
+func ranged(v int64, k vector.Kind) (vector.Value, error) {
 	if lo, hi, ok := kindRange(k); ok && (v < lo || v > hi) {
-		return nullScalar, failed(k.String() + " out of range")
+		return vector.NullValue, failed(k.String() + " out of range")
 	}
-	return scalar{i: v}, nil
+	return vector.Value{I: v}, nil
 }
 
 func infinite(k vector.Kind, v int64) bool {
@@ -44,22 +44,22 @@ func infinite(k vector.Kind, v int64) bool {
 	return false
 }
 
-func unaryScalar(c *plan.Call, a scalar) (scalar, error) {
+func unaryScalar(c *plan.Call, a vector.Value) (vector.Value, error) {
 	switch c.Op {
 	case plan.OpNot:
-		return boolScalar(a.i == 0), nil
+		return vector.BoolValue(a.I == 0), nil
 	case plan.OpCast:
 		return castScalar(a, c.Args[0].Type(), c.T)
 	case plan.OpExtract:
 		return extractScalar(c, a)
 	case plan.OpDateTrunc:
-		v, err := dateTrunc(c.Field, c.Args[0].Type().Kind, a.i)
-		return scalar{i: v}, err
+		v, err := dateTrunc(c.Field, c.Args[0].Type().Kind, a.I)
+		return vector.Value{I: v}, err
 	case plan.OpAbs:
 		switch k := c.T.Kind; {
 		case k.IsFloat():
-			return scalar{i: a.i & math.MaxInt64}, nil
-		case k == vector.Numeric && a.d.Unscaled.Sign() >= 0, k != vector.Numeric && a.i >= 0:
+			return vector.Value{I: a.I & math.MaxInt64}, nil
+		case k == vector.Numeric && a.Num.Unscaled.Sign() >= 0, k != vector.Numeric && a.I >= 0:
 			return a, nil
 		}
 		return negated(a, c.T.Kind)
@@ -69,45 +69,45 @@ func unaryScalar(c *plan.Call, a scalar) (scalar, error) {
 	panic(fmt.Sprintf("BUG: operator %d has no form of one operand", c.Op))
 }
 
-func negated(a scalar, k vector.Kind) (scalar, error) {
+func negated(a vector.Value, k vector.Kind) (vector.Value, error) {
 	switch {
 	case k.IsFloat():
-		return scalar{i: a.i ^ math.MinInt64}, nil
+		return vector.Value{I: a.I ^ math.MinInt64}, nil
 	case k == vector.Numeric:
-		return scalar{d: vector.Decimal{Unscaled: a.d.Unscaled.Neg(), Scale: a.d.Scale}}, nil
-	case a.i == math.MinInt64:
-		return nullScalar, failed("bigint out of range")
+		return vector.Value{Num: vector.Decimal{Unscaled: a.Num.Unscaled.Neg(), Scale: a.Num.Scale}}, nil
+	case a.I == math.MinInt64:
+		return vector.NullValue, failed("bigint out of range")
 	}
-	return ranged(-a.i, k)
+	return ranged(-a.I, k)
 }
 
-func binaryScalar(c *plan.Call, a, b scalar) (scalar, error) {
+func binaryScalar(c *plan.Call, a, b vector.Value) (vector.Value, error) {
 	switch k := c.T.Kind; {
 	case k == vector.Numeric:
-		return binaryNumeric(c.Op, a.d, b.d)
+		return binaryNumeric(c.Op, a.Num, b.Num)
 	case k.IsFloat():
-		f, err := binaryFloat(c.Op, k, math.Float64frombits(uint64(a.i)), math.Float64frombits(uint64(b.i)))
-		return scalar{i: int64(math.Float64bits(f))}, err
+		f, err := binaryFloat(c.Op, k, math.Float64frombits(uint64(a.I)), math.Float64frombits(uint64(b.I)))
+		return vector.Value{I: int64(math.Float64bits(f))}, err
 	case k == vector.Date:
-		x, y := a.i, b.i
+		x, y := a.I, b.I
 		if c.Args[0].Type().Kind != vector.Date {
 			x, y = y, x
 		}
 		if infinite(vector.Date, x) {
-			return scalar{i: x}, nil
+			return vector.Value{I: x}, nil
 		}
 		if c.Op == plan.OpSub {
 			y = -y
 		}
 		return ranged(x+y, k)
 	case c.Args[0].Type().Kind == vector.Date:
-		if infinite(vector.Date, a.i) || infinite(vector.Date, b.i) {
-			return nullScalar, failed("cannot subtract infinite dates")
+		if infinite(vector.Date, a.I) || infinite(vector.Date, b.I) {
+			return vector.NullValue, failed("cannot subtract infinite dates")
 		}
 	}
-	r, err := intOp(c.Op, a.i, b.i)
+	r, err := intOp(c.Op, a.I, b.I)
 	if err != nil {
-		return nullScalar, err
+		return vector.NullValue, err
 	}
 	return ranged(r, c.T.Kind)
 }
@@ -159,33 +159,33 @@ func mulChecked(a, b int64) (int64, bool) {
 	return vector.Mul64(a, b).Int64()
 }
 
-func binaryNumeric(op plan.Op, a, b vector.Decimal) (scalar, error) {
+func binaryNumeric(op plan.Op, a, b vector.Decimal) (vector.Value, error) {
 	if op == plan.OpDiv {
 		q, ok := vector.Div(a, b)
 		if !ok {
-			return nullScalar, failed("numeric division")
+			return vector.NullValue, failed("numeric division")
 		}
-		return scalar{d: q}, nil
+		return vector.Value{Num: q}, nil
 	}
 	if op == plan.OpMul {
 		scale := a.Scale + b.Scale
 		x, okX := a.Unscaled.Int64()
 		y, okY := b.Unscaled.Int64()
 		if okX && okY {
-			return scalar{d: vector.Decimal{Unscaled: vector.Mul64(x, y), Scale: scale}}, nil
+			return vector.Value{Num: vector.Decimal{Unscaled: vector.Mul64(x, y), Scale: scale}}, nil
 		}
 		p := a.Unscaled.Big()
 		u, ok := vector.Int128FromBig(p.Mul(p, b.Unscaled.Big()))
 		if !ok {
-			return nullScalar, errNumeric
+			return vector.NullValue, errNumeric
 		}
-		return scalar{d: vector.Decimal{Unscaled: u, Scale: scale}}, nil
+		return vector.Value{Num: vector.Decimal{Unscaled: u, Scale: scale}}, nil
 	}
 	scale := max(a.Scale, b.Scale)
 	a, okA := a.Rescale(scale)
 	b, okB := b.Rescale(scale)
 	if !okA || !okB {
-		return nullScalar, errNumeric
+		return vector.NullValue, errNumeric
 	}
 	n := a.Unscaled.Big()
 	switch op {
@@ -195,7 +195,7 @@ func binaryNumeric(op plan.Op, a, b vector.Decimal) (scalar, error) {
 		n.Sub(n, b.Unscaled.Big())
 	case plan.OpMod:
 		if b.Unscaled.Sign() == 0 {
-			return nullScalar, errDivision
+			return vector.NullValue, errDivision
 		}
 		n.Rem(n, b.Unscaled.Big())
 	default:
@@ -203,9 +203,9 @@ func binaryNumeric(op plan.Op, a, b vector.Decimal) (scalar, error) {
 	}
 	u, ok := vector.Int128FromBig(n)
 	if !ok {
-		return nullScalar, errNumeric
+		return vector.NullValue, errNumeric
 	}
-	return scalar{d: vector.Decimal{Unscaled: u, Scale: scale}}, nil
+	return vector.Value{Num: vector.Decimal{Unscaled: u, Scale: scale}}, nil
 }
 
 // binaryFloat computes with the checks of Postgres' utils/float.h.

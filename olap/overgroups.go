@@ -366,11 +366,11 @@ func (o *overview) env(e plan.Expr) (at *uint32, v *env, err error) {
 		}
 		return true
 	})
-	v.leaf = func(e plan.Expr) (scalar, error) {
+	v.leaf = func(e plan.Expr) (vector.Value, error) {
 		if c := cols[e]; c != nil {
 			return c.at(*at), nil
 		}
-		return nullScalar, forward(plan.ReasonShape, "a column outside of aggregates")
+		return vector.NullValue, forward(plan.ReasonShape, "a column outside of aggregates")
 	}
 	return at, v, err
 }
@@ -403,7 +403,7 @@ func (o *overview) having() error {
 			if err != nil {
 				return err
 			}
-			pass[i] = pass[i] && !r.null && r.i != 0
+			pass[i] = pass[i] && !r.Null && r.I != 0
 		}
 	}
 	kept := make([]uint32, 0, o.n)
@@ -431,11 +431,11 @@ func (o *overview) compareColumn(e plan.Expr, pass []bool) (bool, error) {
 	if err != nil {
 		return true, err
 	}
-	want := scalarOf(k.Datum)
-	b, fits := want.bits(c.t)
+	want := k.Datum.Value()
+	b, fits := want.Word(c.t)
 	exact := fits && c.v != nil
 	if exact && c.t.Kind == vector.Numeric { // digits that are lost would matter
-		exact = compareDecimals(scalarOfBits(b, c.t).d, want.d) == 0
+		exact = compareDecimals(vector.WordValue(b, c.t).Num, want.Num) == 0
 	}
 	for i := range pass {
 		if c.null(uint32(i)) {

@@ -12,6 +12,7 @@ import (
 	"pgaccel/gpu/program"
 	"pgaccel/internal/simd"
 	"pgaccel/plan"
+	"pgaccel/vector"
 )
 
 // execution is one run of a query.
@@ -173,9 +174,9 @@ func (x *execution) meet(set uint64) int {
 
 // rejectsNulls reports whether e is not true where all its columns are null.
 func rejectsNulls(e plan.Expr) bool {
-	v := &env{leaf: func(plan.Expr) (scalar, error) { return nullScalar, nil }}
+	v := &env{leaf: func(plan.Expr) (vector.Value, error) { return vector.NullValue, nil }}
 	r, err := v.eval(e)
-	return err == nil && (r.null || r.i == 0)
+	return err == nil && (r.Null || r.I == 0)
 }
 
 // prepare makes the pipeline of a table and runs those of the tables joined to it.
@@ -363,19 +364,19 @@ func (p *pipeline) lower(e plan.Expr, groupOnly bool) plan.Expr {
 
 // nullOutput computes output i of a left join's row of nulls.
 func (b *probe) nullOutput(i int, in *node) (v int64, null uint8, err error) {
-	e := &env{leaf: func(plan.Expr) (scalar, error) { return nullScalar, nil }}
+	e := &env{leaf: func(plan.Expr) (vector.Value, error) { return vector.NullValue, nil }}
 	r, err := e.eval(b.wanted[i])
-	if err != nil || r.null {
+	if err != nil || r.Null {
 		return 0, 1, err
 	}
 	if in.dict != nil {
-		code, ok := in.dict.find(r.s)
+		code, ok := in.dict.find(r.Str)
 		if !ok {
 			return 0, 0, forward(plan.ReasonShape, "text made of a left join's nulls")
 		}
 		return code, 0, nil
 	}
-	v, ok := r.bits(in.t)
+	v, ok := r.Word(in.t)
 	if !ok {
 		return 0, 0, errNumeric
 	}

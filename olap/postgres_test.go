@@ -216,24 +216,24 @@ func sqlOf(e plan.Expr) string {
 	return "x::text"
 }
 
-func render(v scalar, t vector.Type) string {
+func render(v vector.Value, t vector.Type) string {
 	switch {
-	case v.null:
+	case v.Null:
 		return "null"
 	case t.Kind.IsText():
-		return v.s
+		return v.Str
 	case t.Kind == vector.Numeric:
-		return v.d.String()
+		return v.Num.String()
 	case t.Kind.IsFloat():
-		f := math.Float64frombits(uint64(v.i))
+		f := math.Float64frombits(uint64(v.I))
 		if math.IsInf(f, 0) {
 			return strings.TrimPrefix(map[bool]string{true: "Infinity", false: "-Infinity"}[f > 0], "+")
 		}
 		return strconv.FormatFloat(f, 'g', -1, 64)
-	case infinite(t.Kind, v.i):
-		return map[bool]string{true: "infinity", false: "-infinity"}[v.i > 0]
+	case infinite(t.Kind, v.I):
+		return map[bool]string{true: "infinity", false: "-infinity"}[v.I > 0]
 	}
-	return strconv.FormatInt(v.i, 10)
+	return strconv.FormatInt(v.I, 10)
 }
 
 // TestFunctionsAgainstPostgres compares both evaluators, olap's and the oracle's,
@@ -283,15 +283,15 @@ func TestFunctionsAgainstPostgres(t *testing.T) {
 		oracleText := ""
 		if oracleErr == nil {
 			col := &b.Columns[0]
-			v := scalar{null: col.IsNull(0)}
+			v := vector.Value{Null: col.IsNull(0)}
 			switch {
-			case v.null:
+			case v.Null:
 			case col.Strs != nil:
-				v.s = col.Strs[0]
+				v.Str = col.Strs[0]
 			case col.Decimals != nil:
-				v.d = col.Decimals[0]
+				v.Num = col.Decimals[0]
 			default:
-				v.i = col.Ints[0]
+				v.I = col.Ints[0]
 			}
 			oracleText = render(v, c.e.Type())
 		}
@@ -300,7 +300,7 @@ func TestFunctionsAgainstPostgres(t *testing.T) {
 			if err != nil && want[i] != "null" {
 				t.Fatalf("%s: %v", c.sql, err)
 			} else if err == nil {
-				want[i] = render(scalar{i: int64(math.Float64bits(f))}, c.e.Type())
+				want[i] = render(vector.Value{I: int64(math.Float64bits(f))}, c.e.Type())
 			}
 		}
 		failed := strings.HasPrefix(want[i], "error")

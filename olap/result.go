@@ -23,31 +23,31 @@ type rcol struct {
 func (c *rcol) null(i uint32) bool { return c.nulls != nil && c.nulls[i] != 0 }
 
 // at returns one value.
-func (c *rcol) at(i uint32) scalar {
+func (c *rcol) at(i uint32) vector.Value {
 	switch {
 	case c.null(i):
-		return nullScalar
+		return vector.NullValue
 	case c.dec != nil:
-		return scalar{d: c.dec[i]}
+		return vector.Value{Num: c.dec[i]}
 	case c.str != nil:
-		return scalar{s: c.str[i]}
+		return vector.Value{Str: c.str[i]}
 	case c.dict != nil:
-		return scalar{s: c.dict.at(c.v[i])}
+		return vector.Value{Str: c.dict.at(c.v[i])}
 	}
-	return scalarOfBits(c.v[i], c.t)
+	return vector.WordValue(c.v[i], c.t)
 }
 
 // push appends a value of the column's type.
-func (c *rcol) push(v scalar) {
+func (c *rcol) push(v vector.Value) {
 	switch {
 	case c.t.Kind.IsText():
-		c.str = append(c.str, v.s)
+		c.str = append(c.str, v.Str)
 	case c.t.Kind == vector.Numeric:
-		c.dec = append(c.dec, v.d)
+		c.dec = append(c.dec, v.Num)
 	default:
-		c.v = append(c.v, v.i)
+		c.v = append(c.v, v.I)
 	}
-	c.nulls = append(c.nulls, uint8(b2i(v.null)))
+	c.nulls = append(c.nulls, uint8(b2i(v.Null)))
 }
 
 // result is what a query computed: rows by number.

@@ -57,7 +57,7 @@ func (p *pipeline) plan(conds []plan.Expr) error {
 			if err != nil {
 				return err
 			}
-			if r.null || r.i == 0 {
+			if r.Null || r.I == 0 {
 				p.never = true
 			}
 			continue
@@ -349,8 +349,8 @@ func (p *pipeline) rangeOf(e plan.Expr) (n *node, lo, hi int64, ok bool, err err
 			return n, 0, 0, true, nil
 		}
 	} else {
-		s := scalarOf(k.Datum)
-		if v, ok = s.bits(col.T); !ok {
+		s := k.Datum.Value()
+		if v, ok = s.Word(col.T); !ok {
 			return nil, 0, 0, false, nil
 		}
 	}

@@ -57,8 +57,8 @@ func worthTable(e *plan.Call, leaf *node, rows int64) bool {
 
 // tabulate writes e out over the values of its only leaf.
 func (c *compiler) tabulate(e *plan.Call, leaf plan.Expr, n *node) (*node, error) {
-	var now scalar
-	v := &env{leaf: func(plan.Expr) (scalar, error) { return now, nil }}
+	var now vector.Value
+	v := &env{leaf: func(plan.Expr) (vector.Value, error) { return now, nil }}
 	if n.dict != nil {
 		v.dicts = []*dict{n.dict}
 	}
@@ -70,7 +70,7 @@ func (c *compiler) tabulate(e *plan.Call, leaf plan.Expr, n *node) (*node, error
 		}
 		t.Scale = scale
 	}
-	return c.tabulateOver(n, t, func(x scalar) (scalar, error) {
+	return c.tabulateOver(n, t, func(x vector.Value) (vector.Value, error) {
 		now = x
 		return v.eval(e)
 	})
@@ -96,9 +96,9 @@ func (c *compiler) overText(n *node, e *plan.Call) (*node, bool) {
 	call := *e
 	call.Args = slices.Clone(e.Args)
 	call.Args[at] = typed{e.Args[at].Type()}
-	var now scalar
-	v := &env{leaf: func(plan.Expr) (scalar, error) { return now, nil }, dicts: []*dict{a.dict}}
-	m, err := c.tabulateOver(a, e.T, func(x scalar) (scalar, error) {
+	var now vector.Value
+	v := &env{leaf: func(plan.Expr) (vector.Value, error) { return now, nil }, dicts: []*dict{a.dict}}
+	m, err := c.tabulateOver(a, e.T, func(x vector.Value) (vector.Value, error) {
 		now = x
 		return v.eval(&call)
 	})
@@ -106,7 +106,7 @@ func (c *compiler) overText(n *node, e *plan.Call) (*node, bool) {
 }
 
 // tabulateOver returns a node of type t that is f of arg's values.
-func (c *compiler) tabulateOver(arg *node, t vector.Type, f func(scalar) (scalar, error)) (*node, error) {
+func (c *compiler) tabulateOver(arg *node, t vector.Type, f func(vector.Value) (vector.Value, error)) (*node, error) {
 	size, ok := width(arg.lo, arg.hi)
 	if !ok || size > 1<<28 {
 		panic("BUG: a table over too large a domain")
@@ -119,20 +119,20 @@ func (c *compiler) tabulateOver(arg *node, t vector.Type, f func(scalar) (scalar
 	var list []string
 	index := map[string]int64{}
 	lo, hi, first := int64(0), int64(0), true
-	put := func(x scalar) (v int64, null bool, err error) {
+	put := func(x vector.Value) (v int64, null bool, err error) {
 		r, err := f(x)
-		if err != nil || r.null {
-			return 0, r.null, err
+		if err != nil || r.Null {
+			return 0, r.Null, err
 		}
 		if t.Kind.IsText() {
-			code, ok := index[r.s]
+			code, ok := index[r.Str]
 			if !ok {
 				code = int64(len(list))
-				index[r.s] = code
-				list = append(list, r.s)
+				index[r.Str] = code
+				list = append(list, r.Str)
 			}
 			v = code
-		} else if v, ok = r.bits(t); !ok {
+		} else if v, ok = r.Word(t); !ok {
 			return 0, false, errNumeric
 		}
 		if first || v < lo {
@@ -146,13 +146,13 @@ func (c *compiler) tabulateOver(arg *node, t vector.Type, f func(scalar) (scalar
 	}
 	var missing []int // no value: filled in below, within the bounds
 	for i := range size {
-		x := scalarOfBits(arg.lo+i, arg.t)
+		x := vector.WordValue(arg.lo+i, arg.t)
 		if arg.dict != nil {
 			if i >= int64(arg.dict.n) {
 				missing = append(missing, int(i))
 				continue // the one entry of an empty dictionary
 			}
-			x = scalar{s: arg.dict.at(arg.lo + i)}
+			x = vector.Value{Str: arg.dict.at(arg.lo + i)}
 		}
 		v, null, err := put(x)
 		tab.vals[i] = v
@@ -176,7 +176,7 @@ func (c *compiler) tabulateOver(arg *node, t vector.Type, f func(scalar) (scalar
 		}
 	}
 	if arg.nullable {
-		v, null, err := put(nullScalar)
+		v, null, err := put(vector.NullValue)
 		tab.onNull, tab.onNullNull, tab.onNullErr = v, null, err != nil
 		n.nullable = n.nullable || null
 		if err != nil {
@@ -204,11 +204,11 @@ func (c *compiler) tabulateOver(arg *node, t vector.Type, f func(scalar) (scalar
 
 // derive returns text with f applied to each string.
 func (c *compiler) derive(a *node, t vector.Type, f func(string) string) *node {
-	n, err := c.tabulateOver(a, t, func(x scalar) (scalar, error) {
-		if x.null {
+	n, err := c.tabulateOver(a, t, func(x vector.Value) (vector.Value, error) {
+		if x.Null {
 			return x, nil
 		}
-		return scalar{s: f(x.s)}, nil
+		return vector.Value{Str: f(x.Str)}, nil
 	})
 	if err != nil {
 		panic("BUG: " + err.Error())
