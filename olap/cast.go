@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"pgaccel/sqltype"
 	"pgaccel/vector"
 )
 
@@ -84,7 +85,7 @@ func castTime(v int64, f, t vector.Kind) (int64, error) {
 		case v == math.MaxInt32:
 			return math.MaxInt64, nil
 		}
-		n, ok := mulChecked(v, dayMicros)
+		n, ok := mulChecked(v, sqltype.MicrosPerDay)
 		if !ok {
 			return 0, failed("date out of range for timestamp")
 		}
@@ -97,7 +98,7 @@ func castTime(v int64, f, t vector.Kind) (int64, error) {
 		case math.MaxInt64:
 			return math.MaxInt32, nil
 		}
-		return floorDiv(v, dayMicros), nil
+		return sqltype.FloorDiv(v, sqltype.MicrosPerDay), nil
 	case f != t && !infinite(t, v):
 		// A typmod may have rounded a stored value past the last valid one.
 		_, err := ranged(v, t)

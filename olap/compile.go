@@ -129,6 +129,9 @@ func (c *compiler) call(e *plan.Call) (*node, error) {
 			return c.tabulate(e, leaf, n)
 		}
 	}
+	if e.Op == plan.OpFunc {
+		return c.function(e)
+	}
 	args, err := c.list(e.Args)
 	if err != nil {
 		return nil, err
@@ -162,8 +165,6 @@ func (c *compiler) call(e *plan.Call) (*node, error) {
 		}
 	case plan.OpCast:
 		return c.cast(n, e)
-	case plan.OpExtract, plan.OpDateTrunc:
-		return c.calendar(n, e)
 	}
 	return c.arithmetic(n, e)
 }
@@ -178,7 +179,13 @@ func (c *compiler) scalarNode(n *node, e *plan.Call) (*node, error) {
 	if n.t.Kind.IsText() || n.t.Kind == vector.Numeric && n.t.Scale == vector.VaryingScale {
 		return nil, forward(plan.ReasonFunction, "only over groups")
 	}
-	n.kind, n.call, n.risky = nodeScalar, e, true
+	n.kind, n.call = nodeScalar, e
+	return c.byRow(n), nil
+}
+
+// byRow adds a node of which nothing is known but its type.
+func (c *compiler) byRow(n *node) *node {
+	n.risky = true
 	n.lo, n.hi = math.MinInt64, math.MaxInt64
 	if lo, hi, ok := kindRange(n.t.Kind); ok && n.t.Kind.IsInt() {
 		n.lo, n.hi = lo, hi
@@ -188,7 +195,7 @@ func (c *compiler) scalarNode(n *node, e *plan.Call) (*node, error) {
 		n.hi = vector.Pow10(precision) - 1
 		n.lo = -n.hi
 	}
-	return c.add(n), nil
+	return c.add(n)
 }
 
 func (c *compiler) arithmetic(n *node, e *plan.Call) (*node, error) {

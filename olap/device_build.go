@@ -180,7 +180,9 @@ func (d *describer) expr(e plan.Expr) {
 		d.number(3)
 		d.number(int64(e.Op))
 		d.typ(e.T)
-		d.text(e.Field)
+		if e.Func != nil {
+			d.number(int64(e.Func.OID))
+		}
 		d.number(b2i(e.Insensitive))
 		d.exprs(e.Args)
 	default:

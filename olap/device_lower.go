@@ -2,9 +2,12 @@ package olap
 
 import (
 	"math"
+	"slices"
 
 	"pgaccel/gpu/program"
 	"pgaccel/plan"
+	"pgaccel/sqlfn"
+	"pgaccel/sqltype"
 	"pgaccel/vector"
 )
 
@@ -131,6 +134,8 @@ func (l *lowering) lower(n *node) int {
 			}
 			return b, nil
 		})
+	case nodeFunction:
+		return l.rowFunction(n, to)
 	}
 	known := true
 	switch n.kind {
@@ -199,28 +204,39 @@ func (l *lowering) function(n *node, to program.Node) int {
 		l.q.Sets = append(l.q.Sets, n.set)
 		return l.add(to)
 	case n.unit != "":
-		if every := unitMicros(n.unit); every > 0 {
+		if every := sqlfn.UnitMicros(n.unit); every > 0 {
 			return l.units(n, to, every, n.f)
 		}
 	case n.op == plan.OpCast && n.t.Kind == vector.Date && a.t.Kind != vector.Date:
-		return l.units(n, to, dayMicros, n.f)
+		return l.units(n, to, sqltype.MicrosPerDay, n.f)
 	}
 	return l.written(n, to, n.f)
 }
 
-// unitMicros returns a time of fixed length of which the unit is a multiple; 0 for none.
-func unitMicros(unit string) int64 {
-	switch unit {
-	case "second":
-		return secondMicros
-	case "minute":
-		return minuteMicros
-	case "hour":
-		return hourMicros
-	case "day", "week", "month", "quarter", "year":
-		return dayMicros
+// rowFunction lowers a nodeFunction of one argument that is never null by itself.
+func (l *lowering) rowFunction(n *node, to program.Node) int {
+	if len(n.args) != 1 || n.call.Func.CalledOnNull {
+		return l.no("function")
 	}
-	return 0
+	args := slices.Clone(n.given)
+	null := false
+	i := l.written(n, to, func(v int64) (int64, error) {
+		args[n.places[0]] = vector.WordValue(v, n.args[0].t)
+		r, err := callFunction(n.call.Func, args)
+		if err != nil {
+			return 0, err
+		}
+		null = null || r.Null
+		b, ok := r.Word(n.t)
+		if !ok && !r.Null {
+			return 0, errNumeric
+		}
+		return b, nil
+	})
+	if null {
+		return l.no("function")
+	}
+	return i
 }
 
 // units lowers a function of time that is the same throughout every so many microseconds
@@ -230,7 +246,7 @@ func (l *lowering) units(n *node, to program.Node, every int64, f func(int64) (i
 	if infinite(vector.Timestamp, a.lo) || infinite(vector.Timestamp, a.hi) {
 		return l.no("function")
 	}
-	first, last := floorDiv(a.lo, every), floorDiv(a.hi, every)
+	first, last := sqltype.FloorDiv(a.lo, every), sqltype.FloorDiv(a.hi, every)
 	if last-first >= deviceTable {
 		return l.no("function")
 	}

@@ -361,17 +361,14 @@ func TestUnitsOnDevice(t *testing.T) {
 		for _, column := range []string{"ts", "tz"} {
 			e := w.columnOf(0, column)
 			for _, unit := range []string{"year", "quarter", "month", "week", "day", "hour", "minute", "second"} {
-				c := call(plan.OpDateTrunc, e.Type().Kind, e)
-				c.Field = unit
-				group("trunc "+unit, c)
-				scale, _ := extractScale(unit, e.Type().Kind)
-				group("extract "+unit, &plan.Call{Op: plan.OpExtract, Field: unit, T: vector.NumericType(scale), Args: []plan.Expr{e}})
+				group("trunc "+unit, timeFunction("date_trunc", unit, e))
+				group("extract "+unit, timeFunction("extract", unit, e))
 			}
 			group("date", call(plan.OpCast, vector.Date, e))
 		}
 		e := w.columnOf(0, "d")
 		for _, unit := range []string{"year", "month", "dow", "doy", "epoch"} {
-			group("date "+unit, &plan.Call{Op: plan.OpExtract, Field: unit, T: vector.NumericType(0), Args: []plan.Expr{e}})
+			group("date "+unit, timeFunction("extract", unit, e))
 		}
 	}
 	t.Logf("%v", used)

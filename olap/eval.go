@@ -43,6 +43,8 @@ func (w *worker) compute(x *node, depth int) vec {
 		return w.coalesce(x, depth)
 	case nodeAnd, nodeOr:
 		return w.logic(x, depth)
+	case nodeFunction:
+		return w.function(x, depth)
 	}
 	a := w.evalAt(x.args[0], depth)
 	if x.kind == nodeFloatKey && w.ownKeys(x.args[0]) {

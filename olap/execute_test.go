@@ -11,6 +11,7 @@ import (
 
 	"pgaccel/catalog"
 	"pgaccel/plan"
+	"pgaccel/sqlfn"
 	"pgaccel/vector"
 )
 
@@ -297,7 +298,7 @@ func TestSupportsIsStatic(t *testing.T) {
 		"pattern column":   {q(like(v)), plan.ReasonFunction},
 		"unlike types":     {q(call(plan.OpEq, vector.Bool, f8, w.columnOf(0, "i4"))), plan.ReasonType},
 		"aggregate":        {q(call(plan.OpEq, vector.Bool, plan.Agg{T: vector.TypeOf(vector.Int4)}, integer(1))), plan.ReasonShape},
-		"date_trunc":       {q(call(plan.OpIsNull, vector.Bool, &plan.Call{Op: plan.OpDateTrunc, Field: "day", T: vector.TypeOf(vector.Date), Args: []plan.Expr{w.columnOf(0, "d")}})), plan.ReasonFunction},
+		"date_trunc":       {q(call(plan.OpIsNull, vector.Bool, &plan.Call{Op: plan.OpFunc, Func: sqlfn.Lookup("date_trunc", vector.Text, vector.Timestamp), T: vector.TypeOf(vector.Date), Args: []plan.Expr{plan.Const{Datum: vector.String("day")}, w.columnOf(0, "d")}})), plan.ReasonFunction},
 		"cast":             {q(call(plan.OpIsNull, vector.Bool, call(plan.OpCast, vector.Time, f8))), plan.ReasonType},
 		"numeric / in row": {q(call(plan.OpIsNull, vector.Bool, &plan.Call{Op: plan.OpDiv, T: vector.NumericType(-1), Args: []plan.Expr{w.columnOf(0, "n2"), w.columnOf(0, "n4")}})), plan.ReasonFunction},
 	} {

@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 
 	"pgaccel/plan"
+	"pgaccel/sqlfn"
 	"pgaccel/vector"
 )
 
@@ -82,9 +83,9 @@ func (g *gen) of(t vector.Type, depth int) plan.Expr {
 			if g.r.IntN(3) == 0 {
 				return call(plan.OpCast, t.Kind, g.of(vector.TypeOf(vector.Date), depth-1))
 			}
-			c := call(plan.OpDateTrunc, t.Kind, g.of(t, depth-1))
-			c.Field = []string{"year", "quarter", "month", "week", "day", "hour", "minute", "second"}[g.r.IntN(8)]
-			return c
+			if c := g.function(t, depth); c != nil {
+				return c
+			}
 		case vector.Float8:
 			if !g.tame {
 				switch g.r.IntN(3) {
@@ -114,8 +115,46 @@ func (g *gen) of(t vector.Type, depth int) plan.Expr {
 	return g.constant(t)
 }
 
+// function calls a function with a result of type t, nil where none was found.
+func (g *gen) function(t vector.Type, depth int) plan.Expr {
+	all := sqlfn.All()
+	for range 60 {
+		f := &all[g.r.IntN(len(all))]
+		if f.Result != t.Kind || f.Partial {
+			continue
+		}
+		args := make([]plan.Expr, len(f.Args))
+		for i, p := range f.Args {
+			a := vector.TypeOf(p.Kind)
+			switch {
+			case p.Constants != nil:
+				args[i] = plan.Const{Datum: vector.String(p.Constants[g.r.IntN(len(p.Constants))])}
+				continue
+			case p.Kind.IsText():
+				a = textType(p.Kind, collC, -1)
+			case p.Kind == vector.Numeric:
+				a = vector.NumericType(2)
+			}
+			args[i] = g.of(a, depth-1)
+		}
+		c := functionCall(f, args...)
+		if c.T.Kind.IsText() {
+			c.T.Collation = t.Collation
+		}
+		if c.T.Scale == t.Scale {
+			return c
+		}
+	}
+	return nil
+}
+
 func (g *gen) int(k vector.Kind, depth int) plan.Expr {
 	t := vector.TypeOf(k)
+	if depth > 0 && !g.tame && g.r.IntN(12) == 0 {
+		if c := g.function(t, depth); c != nil {
+			return c
+		}
+	}
 	if depth > 0 {
 		switch n := g.r.IntN(12); {
 		case n < 4 && !g.tame:
@@ -157,12 +196,8 @@ func (g *gen) numeric(t vector.Type, depth int) plan.Expr {
 		case n == 4 && t.Scale == 4:
 			return &plan.Call{Op: plan.OpCast, T: t, Args: []plan.Expr{g.numeric(vector.NumericType(2), depth-1)}}
 		case n == 5 && (t.Scale == 0 || t.Scale == 6):
-			k := []vector.Kind{vector.Date, vector.Timestamp, vector.TimestampTZ, vector.Time}[g.r.IntN(4)]
-			for range 20 {
-				f := []string{"year", "quarter", "month", "day", "dow", "isodow", "doy", "week", "isoyear", "hour", "minute", "second", "epoch"}[g.r.IntN(13)]
-				if s, ok := extractScale(f, k); ok && s == t.Scale {
-					return &plan.Call{Op: plan.OpExtract, Field: f, T: t, Args: []plan.Expr{g.of(vector.TypeOf(k), depth-1)}}
-				}
+			if c := g.function(t, depth); c != nil {
+				return c
 			}
 		case n == 6 && varying && len(g.tables) == 0:
 			return &plan.Call{Op: plan.OpDiv, T: t, Args: []plan.Expr{g.numeric(vector.NumericType(2), depth-1), g.numeric(vector.NumericType(0), depth-1)}}

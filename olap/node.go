@@ -26,7 +26,8 @@ const (
 	nodeCoalesce          // as plan.OpCoalesce
 	nodeFloatKey          // vector.FloatKey(args[0])
 	nodeMap               // f(args[0]), a value at a time
-	nodeScalar            // a strict call, a value at a time
+	nodeScalar            // a strict call of an operator, a value at a time
+	nodeFunction          // a call of a function, a row at a time
 )
 
 // node is a compiled expression. It yields one int64 a row: the 64-bit form of
@@ -53,7 +54,9 @@ type node struct {
 	set        []int64                    // nodeMap of IN: the members, ascending
 	unit       string                     // nodeMap: f is the same throughout this unit of time; "" for none
 	starts     []int64                    // a group's key: the values that 0, 1, ... stand for; nil: themselves
-	call       *plan.Call                 // nodeScalar
+	call       *plan.Call                 // nodeScalar, nodeFunction
+	given      []vector.Value             // nodeFunction: the arguments that are constant
+	places     []int                      // nodeFunction: where args stand among the call's arguments
 }
 
 // vec holds the values of a node for the selected rows of a tile, in order. It

@@ -50,11 +50,6 @@ func unaryScalar(c *plan.Call, a vector.Value) (vector.Value, error) {
 		return vector.BoolValue(a.I == 0), nil
 	case plan.OpCast:
 		return castScalar(a, c.Args[0].Type(), c.T)
-	case plan.OpExtract:
-		return extractScalar(c, a)
-	case plan.OpDateTrunc:
-		v, err := dateTrunc(c.Field, c.Args[0].Type().Kind, a.I)
-		return vector.Value{I: v}, err
 	case plan.OpAbs:
 		switch k := c.T.Kind; {
 		case k.IsFloat():

@@ -15,6 +15,7 @@ import (
 	"pgaccel/compress"
 	"pgaccel/internal/oracle"
 	"pgaccel/plan"
+	"pgaccel/sqlfn"
 	"pgaccel/vector"
 )
 
@@ -320,6 +321,17 @@ func call(op plan.Op, k vector.Kind, args ...plan.Expr) *plan.Call {
 	return &plan.Call{Op: op, Args: args, T: vector.TypeOf(k)}
 }
 
+// timeFunction calls a function of a field or unit and a date or time.
+func timeFunction(name, field string, arg plan.Expr) *plan.Call {
+	return functionCall(sqlfn.Lookup(name, vector.Text, arg.Type().Kind), plan.Const{Datum: vector.String(field)}, arg)
+}
+
+func functionCall(f *sqlfn.Function, args ...plan.Expr) *plan.Call {
+	c := &plan.Call{Op: plan.OpFunc, Func: f, Args: args}
+	c.T = f.ResultType(c.Site())
+	return c
+}
+
 func integer(v int64) plan.Expr { return plan.Const{Datum: vector.Int(vector.Int4, v)} }
 
 func (w *world) input() Input {
@@ -369,12 +381,16 @@ func exprText(e plan.Expr) string {
 		return fmt.Sprintf("agg%d", e.Index)
 	case *plan.Call:
 		names := []string{"?", "+", "-", "*", "/", "%", "neg", "abs", "=", "<>", "<", "<=", ">", ">=", "distinct", "and", "or", "not",
-			"isnull", "notnull", "istrue", "isfalse", "in", "like", "case", "coalesce", "cast", "extract", "trunc"}
+			"isnull", "notnull", "istrue", "isfalse", "in", "like", "case", "coalesce", "cast", ""}
+		name := names[e.Op]
+		if e.Func != nil {
+			name = e.Func.Name
+		}
 		var args []string
 		for _, a := range e.Args {
 			args = append(args, exprText(a))
 		}
-		return fmt.Sprintf("%s%s%s:%s/%d(%s)", map[bool]string{true: "i"}[e.Insensitive], names[e.Op], e.Field, e.T.Kind, e.T.Scale, strings.Join(args, ", "))
+		return fmt.Sprintf("%s%s:%s/%d(%s)", map[bool]string{true: "i"}[e.Insensitive], name, e.T.Kind, e.T.Scale, strings.Join(args, ", "))
 	}
 	return fmt.Sprint(e)
 }

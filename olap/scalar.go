@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"pgaccel/plan"
+	"pgaccel/sqlfn"
 	"pgaccel/vector"
 )
 
@@ -62,6 +63,8 @@ func (v *env) call(c *plan.Call) (vector.Value, error) {
 			}
 		}
 		return v.eval(c.Args[last])
+	case plan.OpFunc:
+		return v.function(c)
 	case plan.OpCoalesce:
 		for _, a := range c.Args {
 			if x, err := v.eval(a); err != nil || !x.Null {
@@ -85,7 +88,7 @@ func (v *env) call(c *plan.Call) (vector.Value, error) {
 		return vector.BoolValue(!a.Null && a.I == 0), nil
 	case plan.OpIn:
 		return v.in(c, a)
-	case plan.OpNot, plan.OpNeg, plan.OpAbs, plan.OpCast, plan.OpExtract, plan.OpDateTrunc:
+	case plan.OpNot, plan.OpNeg, plan.OpAbs, plan.OpCast:
 		if a.Null {
 			return a, nil
 		}
@@ -118,6 +121,33 @@ func (v *env) call(c *plan.Call) (vector.Value, error) {
 		return vector.BoolValue(ok), err
 	}
 	return binaryScalar(c, a, b)
+}
+
+func (v *env) function(c *plan.Call) (vector.Value, error) {
+	args := make([]vector.Value, len(c.Args))
+	for i, a := range c.Args {
+		var err error
+		if args[i], err = v.eval(a); err != nil {
+			return vector.NullValue, err
+		}
+	}
+	return callFunction(c.Func, args)
+}
+
+// callFunction computes a function of one row.
+func callFunction(f *sqlfn.Function, args []vector.Value) (vector.Value, error) {
+	if !f.CalledOnNull {
+		for _, a := range args {
+			if a.Null {
+				return a, nil
+			}
+		}
+	}
+	r, err := f.Eval(args)
+	if err != nil {
+		return vector.NullValue, asForward(err)
+	}
+	return r, nil
 }
 
 func (v *env) in(c *plan.Call, a vector.Value) (vector.Value, error) {

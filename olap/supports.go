@@ -33,9 +33,7 @@ func Supports(q *plan.Star) *plan.Forward {
 	}
 	for _, e := range q.Group {
 		if t := e.Type(); t.Kind == vector.Numeric && t.Scale == vector.VaryingScale {
-			if c, ok := e.(*plan.Call); !ok || c.Op != plan.OpExtract {
-				s.no(plan.ReasonType, "grouping by numerics of varying scale")
-			}
+			s.no(plan.ReasonType, "grouping by numerics of varying scale")
 		}
 	}
 	for _, a := range q.Aggs {
@@ -136,7 +134,7 @@ func (s *support) call(c *plan.Call, groups bool) {
 		unknown()
 		return
 	}
-	if !groups && c.T.Kind == vector.Numeric && c.T.Scale == vector.VaryingScale && c.Op != plan.OpExtract {
+	if !groups && c.T.Kind == vector.Numeric && c.T.Scale == vector.VaryingScale {
 		s.no(plan.ReasonFunction, "numerics of varying scale over rows")
 	}
 	a := c.Args[0].Type()
@@ -217,14 +215,9 @@ func (s *support) call(c *plan.Call, groups bool) {
 		if len(c.Args) != 1 || !castable(a, c.T) {
 			s.no(plan.ReasonType, "cast from "+a.Kind.String()+" to "+c.T.Kind.String())
 		}
-	case plan.OpExtract:
-		if scale, ok := extractScale(c.Field, a.Kind); !ok || c.T.Kind != vector.Float8 &&
-			!(c.T.Kind == vector.Numeric && (c.T.Scale == vector.VaryingScale || c.T.Scale == scale)) {
-			s.no(plan.ReasonFunction, "extract "+c.Field)
-		}
-	case plan.OpDateTrunc:
-		if !truncates(c.Field) || a.Kind != vector.Timestamp && a.Kind != vector.TimestampTZ || c.T.Kind != a.Kind {
-			s.no(plan.ReasonFunction, "date_trunc "+c.Field)
+	case plan.OpFunc:
+		if c.Func == nil || !c.Func.Accepts(c.Site()) {
+			unknown()
 		}
 	case plan.OpAdd, plan.OpSub, plan.OpMul, plan.OpDiv, plan.OpMod:
 		ok := binary

@@ -46,13 +46,13 @@ func worthTable(e *plan.Call, leaf *node, rows int64) bool {
 	plan.Walk(e, func(x plan.Expr) bool {
 		if c, is := x.(*plan.Call); is {
 			switch c.Op {
-			case plan.OpExtract, plan.OpDateTrunc, plan.OpCase, plan.OpCoalesce, plan.OpDiv, plan.OpMod, plan.OpIn, plan.OpOr:
+			case plan.OpFunc, plan.OpCase, plan.OpCoalesce, plan.OpDiv, plan.OpMod, plan.OpIn, plan.OpOr:
 				costly = true
 			}
 		}
 		return true
 	})
-	return costly && !(e.T.Kind == vector.Numeric && e.T.Scale == vector.VaryingScale && e.Op != plan.OpExtract)
+	return costly && !(e.T.Kind == vector.Numeric && e.T.Scale == vector.VaryingScale)
 }
 
 // tabulate writes e out over the values of its only leaf.
@@ -62,15 +62,7 @@ func (c *compiler) tabulate(e *plan.Call, leaf plan.Expr, n *node) (*node, error
 	if n.dict != nil {
 		v.dicts = []*dict{n.dict}
 	}
-	t := e.T
-	if e.Op == plan.OpExtract && t.Kind == vector.Numeric && t.Scale == vector.VaryingScale {
-		scale, ok := extractScale(e.Field, e.Args[0].Type().Kind)
-		if !ok {
-			return nil, forward(plan.ReasonFunction, "extract "+e.Field)
-		}
-		t.Scale = scale
-	}
-	return c.tabulateOver(n, t, func(x vector.Value) (vector.Value, error) {
+	return c.tabulateOver(n, e.T, func(x vector.Value) (vector.Value, error) {
 		now = x
 		return v.eval(e)
 	})

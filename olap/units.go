@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"pgaccel/internal/simd"
+	"pgaccel/sqlfn"
 	"pgaccel/vector"
 )
 
@@ -51,7 +52,7 @@ func (w *worker) mapUnits(x *node, a vec, out []int64) {
 		out[i] = r
 		if left > 0 {
 			left--
-			lo, hi := unitAround(x.unit, v)
+			lo, hi := sqlfn.UnitAround(x.unit, v)
 			*s = span{lo, uint64(hi) - uint64(lo), r, true}
 		}
 	}
@@ -74,14 +75,14 @@ func (c *compiler) unitNumbers(n *node) *node {
 		return nil
 	}
 	// Months, quarters and years differ by less than a quarter of their length.
-	_, hi := unitAround(n.unit, n.lo)
+	_, hi := sqlfn.UnitAround(n.unit, n.lo)
 	if span, ok := width(n.lo, n.hi); !ok || span/maxUnits >= hi-n.lo {
 		return nil
 	}
 	var starts []int64
 	for lo := n.lo; lo <= n.hi; {
 		starts = append(starts, lo)
-		_, hi := unitAround(n.unit, lo)
+		_, hi := sqlfn.UnitAround(n.unit, lo)
 		lo = hi + 1
 	}
 	m := *n

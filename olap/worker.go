@@ -175,7 +175,7 @@ func (w *worker) selected(k int) {
 
 func (w *worker) fail(err error) {
 	if w.err == nil {
-		w.err = err
+		w.err = asForward(err)
 	}
 }
 

@@ -1,6 +1,9 @@
 package plan
 
-import "pgaccel/vector"
+import (
+	"pgaccel/sqlfn"
+	"pgaccel/vector"
+)
 
 // Expr is a typed scalar expression: Column, Const, Param, *Call, Key or Agg.
 type Expr interface {
@@ -59,8 +62,7 @@ type Call struct {
 	Op   Op
 	Args []Expr
 	T    vector.Type
-	// Field is the unit of Extract and DateTrunc, lower case ("year", "month").
-	Field string
+	Func *sqlfn.Function // OpFunc
 	// Insensitive is ILIKE instead of LIKE.
 	Insensitive bool
 }
@@ -115,8 +117,7 @@ const (
 	OpCase         // when1, then1, when2, then2, ..., else (always present)
 	OpCoalesce     // the first that is not null
 	OpCast         // Args[0] to T; see package olap for the casts that exist
-	OpExtract      // extract(Field from Args[0]); T is Numeric as in Postgres 14+, Float8 for date_part
-	OpDateTrunc    // date_trunc(Field, Args[0])
+	OpFunc         // Func(Args...)
 )
 
 // IsComparison reports whether an operation compares two values by their order: = <> < <= > >=.
@@ -126,6 +127,19 @@ func (op Op) IsComparison() bool {
 		return true
 	}
 	return false
+}
+
+// Site returns what the table of functions is told of a call of OpFunc.
+func (c *Call) Site() sqlfn.Call {
+	s := sqlfn.Call{Args: make([]sqlfn.Arg, len(c.Args)), T: c.T}
+	for i, a := range c.Args {
+		s.Args[i].Type = a.Type()
+		if k, ok := a.(Const); ok {
+			v := k.Value()
+			s.Args[i].Const = &v
+		}
+	}
+	return s
 }
 
 // Walk calls f for e and, where f returns true, for each argument below it.

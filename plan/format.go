@@ -115,7 +115,7 @@ var opNames = map[Op]string{OpAdd: "+", OpSub: "-", OpMul: "*", OpDiv: "/", OpMo
 	OpGe: ">=", OpDistinct: "distinct", OpAnd: "and", OpOr: "or", OpNot: "not",
 	OpIsNull: "isnull", OpIsNotNull: "notnull", OpIsTrue: "istrue", OpIsFalse: "isfalse",
 	OpIn: "in", OpLike: "like", OpCase: "case", OpCoalesce: "coalesce", OpCast: "cast",
-	OpExtract: "extract", OpDateTrunc: "trunc"}
+	OpFunc: "function"}
 
 // FormatType writes a type: numeric* is one whose values have scales of their own.
 func FormatType(t vector.Type) string {
@@ -185,8 +185,8 @@ func formatCall(c *Call, tables []Table) string {
 		if c.Insensitive {
 			name = "ilike"
 		}
-	case OpExtract, OpDateTrunc:
-		name += "." + c.Field + ":" + FormatType(c.T)
+	case OpFunc:
+		name = c.Func.Name + ":" + FormatType(c.T)
 	}
 	args := make([]string, len(c.Args))
 	for i, a := range c.Args {

@@ -218,6 +218,10 @@ func checkOperands(c *Call) error {
 				return fmt.Errorf("operands of types %v and %v", x, y)
 			}
 		}
+	case OpFunc:
+		if c.Func == nil || !c.Func.Accepts(c.Site()) {
+			return errors.New("no such function")
+		}
 	case OpAnd, OpOr, OpNot:
 		for _, a := range c.Args {
 			if k := a.Type().Kind; k != vector.Bool {

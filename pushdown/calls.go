@@ -41,9 +41,10 @@ func parseBuiltins(text string) map[string][]uint32 {
 	return m
 }
 
-// kindName is the name that builtins.txt has for a kind.
+// kindName is the name that builtins.txt has for a kind; a constant without a type, and a
+// parameter, have kind Invalid.
 var kindName = func() map[vector.Kind]string {
-	m := map[vector.Kind]string{}
+	m := map[vector.Kind]string{vector.Invalid: "unknown"}
 	for name, k := range typeNames {
 		m[k] = name
 	}

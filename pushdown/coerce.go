@@ -343,8 +343,10 @@ func digitsOf(e plan.Expr) int {
 			} else if in.Kind == vector.Numeric && in.Scale >= 0 {
 				return digitsOf(c.Args[0]) + int(c.T.Scale-in.Scale)
 			}
-		case plan.OpExtract:
-			return 12 + int(c.T.Scale)
+		case plan.OpFunc:
+			if c.Func.Digits > 0 && c.T.Scale >= 0 {
+				return c.Func.Digits + int(c.T.Scale)
+			}
 		}
 		return vector.NumericMaxPrecision + 1
 	}

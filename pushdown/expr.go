@@ -98,7 +98,7 @@ func (a *analyzer) sized(c *plan.Call) *plan.Call {
 		}
 	}
 	switch c.Op {
-	case plan.OpAdd, plan.OpSub, plan.OpMul, plan.OpDiv, plan.OpMod, plan.OpNeg, plan.OpAbs, plan.OpCast, plan.OpExtract, plan.OpDateTrunc:
+	case plan.OpAdd, plan.OpSub, plan.OpMul, plan.OpDiv, plan.OpMod, plan.OpNeg, plan.OpAbs, plan.OpCast, plan.OpFunc:
 		if !readsRows(c) {
 			a.constants = append(a.constants, c)
 		}

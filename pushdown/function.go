@@ -2,11 +2,13 @@ package pushdown
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"pgaccel/plan"
+	"pgaccel/sqlfn"
 	"pgaccel/vector"
 )
 
@@ -82,19 +84,72 @@ func (a *analyzer) funcCall(f *pg.FuncCall, s *scope) plan.Expr {
 		}
 		a.calls(name, v[0].kind(), v[1].kind())
 		return a.intArith(plan.OpMod, v[0].e, v[1].e)
-	case "extract", "date_part":
-		v := args(2)
-		return a.extract(name, a.field(v[0], name), v[1])
-	case "date_trunc":
-		v := args(2)
-		return a.dateTrunc(a.field(v[0], name), v[1])
-	case "to_date", "to_timestamp":
-		if len(f.Args) == 2 {
-			return a.toMoment(name, args(2))
+	}
+	if sqlfn.Named(name) == nil {
+		fail(plan.ReasonFunction, name+"()")
+	}
+	return a.tableFunction(name, args(len(f.Args)))
+}
+
+// tableFunction analyses a call of a function of package sqlfn.
+func (a *analyzer) tableFunction(name string, vals []value) plan.Expr {
+	kinds := make([]vector.Kind, len(vals))
+	for i, v := range vals {
+		kinds[i] = v.kind()
+	}
+	key := builtinKey(name, kinds)
+	var f *sqlfn.Function
+	for _, oid := range builtins[key] {
+		if g := sqlfn.ByOID(oid); g != nil && g.Name == name {
+			f = g
 		}
 	}
-	fail(plan.ReasonFunction, name+"()")
-	return nil
+	if f == nil {
+		fail(plan.ReasonFunction, key)
+	}
+	a.calls(name, kinds...)
+	c := &plan.Call{Op: plan.OpFunc, Func: f, Args: make([]plan.Expr, len(vals))}
+	constant := true
+	for i, v := range vals {
+		p := &f.Args[i]
+		e := a.cast(a.resolve(v, vector.TypeOf(p.Kind)), vector.TypeOf(p.Kind))
+		k, isConst := e.(plan.Const)
+		if p.Constants != nil {
+			if !isConst || k.Null {
+				fail(plan.ReasonFunction, name+"() with argument "+strconv.Itoa(i+1)+" that is not constant")
+			} else if !p.Takes(k.Str) {
+				fail(plan.ReasonFunction, name+"("+k.Str+")")
+			}
+		}
+		constant = constant && isConst
+		c.Args[i] = e
+	}
+	a.needsUTC = a.needsUTC || f.UTC
+	site := c.Site()
+	if c.T = f.ResultType(site); c.T.Kind.IsText() {
+		for _, e := range c.Args {
+			c.T.Collation = mergeCollations(c.T.Collation, e.Type().Collation)
+		}
+	}
+	if constant {
+		if folded, ok := fold(f, site, c.T); ok {
+			return folded
+		}
+	}
+	return a.sized(c)
+}
+
+// fold computes a call whose arguments are constant. ok is false where that fails: an error
+// is the server's to report.
+func fold(f *sqlfn.Function, site sqlfn.Call, t vector.Type) (plan.Const, bool) {
+	args := make([]vector.Value, len(site.Args))
+	for i, a := range site.Args {
+		if args[i] = *a.Const; args[i].Null && !f.CalledOnNull {
+			return plan.Const{Datum: vector.Null(t)}, true
+		}
+	}
+	v, err := f.Eval(args)
+	return plan.Const{Datum: v.Datum(t)}, err == nil
 }
 
 func (a *analyzer) abs(v value) plan.Expr {
@@ -103,104 +158,4 @@ func (a *analyzer) abs(v value) plan.Expr {
 	}
 	a.calls("abs", v.kind())
 	return a.call(plan.OpAbs, plainType(v.e.Type()), v.e)
-}
-
-// field reads the unit of extract, date_part and date_trunc.
-func (a *analyzer) field(v value, function string) string {
-	if v.text == nil {
-		fail(plan.ReasonFunction, function+"() with a unit that is not constant")
-	}
-	return strings.ToLower(*v.text)
-}
-
-// dateFields and timeFields are the units of extract, by what they need of the
-// argument, with the display scale of the numeric result
-// (timestamp_part_common and extract_date in PostgreSQL's timestamp.c and date.c).
-var dateFields = map[string]int16{"year": 0, "quarter": 0, "month": 0, "week": 0, "day": 0, "dow": 0, "isodow": 0, "doy": 0, "isoyear": 0}
-
-var timeFields = map[string]int16{"hour": 0, "minute": 0, "second": 6, "epoch": 6}
-
-func (a *analyzer) extract(function, field string, v value) plan.Expr {
-	if v.unknown() {
-		fail(plan.ReasonFunction, function+"() of a constant without a type")
-	}
-	scale, ok := dateFields[field]
-	k := v.kind()
-	if !ok {
-		if scale, ok = timeFields[field]; !ok {
-			fail(plan.ReasonFunction, function+"("+field+")")
-		}
-		if k == vector.Date && function == "extract" {
-			if field != "epoch" {
-				fail(plan.ReasonEvaluation, "extract("+field+") of a date")
-			}
-			scale = 0
-		}
-	}
-	a.calls(function, k)
-	arg := v.e
-	switch k {
-	case vector.TimestampTZ:
-		a.needsUTC = true
-	case vector.Timestamp:
-	case vector.Date:
-		if function == "date_part" {
-			arg = a.cast(arg, vector.TypeOf(vector.Timestamp)) // as its SQL body says
-		}
-	default:
-		fail(plan.ReasonFunction, function+"() of "+k.String())
-	}
-	t := vector.NumericType(scale)
-	if function == "date_part" {
-		t = vector.TypeOf(vector.Float8)
-	}
-	return a.sized(&plan.Call{Op: plan.OpExtract, Args: []plan.Expr{arg}, T: t, Field: field})
-}
-
-var truncFields = map[string]bool{"second": true, "minute": true, "hour": true, "day": true, "week": true,
-	"month": true, "quarter": true, "year": true}
-
-// dateTrunc analyses date_trunc. Of a date it is that of timestamptz, the preferred
-// type of its category.
-func (a *analyzer) dateTrunc(field string, v value) plan.Expr {
-	if !truncFields[field] {
-		fail(plan.ReasonFunction, "date_trunc("+field+")")
-	}
-	if v.unknown() {
-		fail(plan.ReasonFunction, "date_trunc() of a constant without a type")
-	}
-	a.calls("date_trunc", v.kind())
-	arg := v.e
-	switch v.kind() {
-	case vector.Timestamp:
-	case vector.TimestampTZ:
-		a.needsUTC = true
-	case vector.Date:
-		arg = a.cast(arg, vector.TypeOf(vector.TimestampTZ))
-	default:
-		fail(plan.ReasonFunction, "date_trunc() of "+v.kind().String())
-	}
-	return a.sized(&plan.Call{Op: plan.OpDateTrunc, Args: []plan.Expr{arg}, T: plainType(arg.Type()), Field: field})
-}
-
-// toMoment takes the two calls that Superset writes for constants.
-func (a *analyzer) toMoment(name string, v []value) plan.Expr {
-	if v[0].text == nil || v[1].text == nil {
-		fail(plan.ReasonFunction, name+"()")
-	}
-	a.calls(name)
-	text, layout := *v[0].text, *v[1].text
-	m, ok := parseMoment(text)
-	ok = ok && !m.Zoned
-	switch {
-	case name == "to_date" && layout == "YYYY-MM-DD" && len(text) == 10 && ok:
-		return plan.Const{Datum: vector.Datum{Type: vector.TypeOf(vector.Date), I: m.in(vector.Date)}}
-	case name == "to_timestamp" && ok && (layout == "YYYY-MM-DD" && len(text) == 10 ||
-		layout == "YYYY-MM-DD HH24:MI:SS" && len(text) == 19 && text[10] == ' ' ||
-		layout == "YYYY-MM-DD HH24:MI:SS.US" && len(text) == 26 && text[10] == ' '):
-		a.needsUTC = true
-		return plan.Const{Datum: vector.Datum{Type: vector.TypeOf(vector.TimestampTZ), I: m.in(vector.TimestampTZ)}}
-	}
-	fail(plan.ReasonFunction, name+"() in this form")
-	return nil
 }

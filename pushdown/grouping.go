@@ -51,7 +51,11 @@ func (n *interner) id(e plan.Expr) int {
 		}
 		k = string(b)
 	case *plan.Call:
-		b := fmt.Appendf(nil, "%d:%d/%d/%d/%d/%s/%t", x.Op, x.T.Kind, x.T.Scale, x.T.Typmod, x.T.Collation.OID, x.Field, x.Insensitive)
+		oid := uint32(0)
+		if x.Func != nil {
+			oid = x.Func.OID
+		}
+		b := fmt.Appendf(nil, "%d:%d/%d/%d/%d/%d/%t", x.Op, x.T.Kind, x.T.Scale, x.T.Typmod, x.T.Collation.OID, oid, x.Insensitive)
 		for _, a := range x.Args {
 			b = strconv.AppendInt(append(b, ' '), int64(n.id(a)), 10)
 		}

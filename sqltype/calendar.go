@@ -10,7 +10,7 @@ const (
 // is 1 BC. (Hinnant, chrono-compatible low-level date algorithms)
 func Civil(days int64) (year int64, month, day int) {
 	z := days + 730425 // from 0000-03-01
-	era := floorDiv(z, 146097)
+	era := FloorDiv(z, 146097)
 	doe := z - era*146097
 	yoe := (doe - doe/1460 + doe/36524 - doe/146096) / 365
 	doy := doe - (365*yoe + yoe/4 - yoe/100)
@@ -32,14 +32,14 @@ func DayOf(year int64, month, day int) int64 {
 		year--
 		month += 12
 	}
-	era := floorDiv(year, 400)
+	era := FloorDiv(year, 400)
 	yoe := year - era*400
 	doy := int64((153*(month-3)+2)/5 + day - 1)
 	return era*146097 + yoe*365 + yoe/4 - yoe/100 + doy - 730425
 }
 
-// floorDiv returns a/b rounded down; b > 0.
-func floorDiv(a, b int64) int64 {
+// FloorDiv returns a/b rounded down; b > 0.
+func FloorDiv(a, b int64) int64 {
 	q := a / b
 	if a%b < 0 {
 		q--

@@ -134,8 +134,8 @@ func TestReceiveRefuses(t *testing.T) {
 		{vector.Float4, make([]byte, 8)}, {vector.Float8, make([]byte, 4)},
 		{vector.Date, AppendInt4Binary(nil, dateFirst-1)}, {vector.Date, AppendInt4Binary(nil, dateEnd)},
 		{vector.Time, AppendInt8Binary(nil, -1)}, {vector.Time, AppendInt8Binary(nil, MicrosPerDay+1)},
-		{vector.Timestamp, AppendInt8Binary(nil, timestampFirst-1)}, {vector.Timestamp, AppendInt8Binary(nil, timestampEnd)},
-		{vector.TimestampTZ, AppendInt8Binary(nil, timestampFirst-1)}, {vector.TimestampTZ, AppendInt8Binary(nil, timestampEnd)},
+		{vector.Timestamp, AppendInt8Binary(nil, TimestampFirst-1)}, {vector.Timestamp, AppendInt8Binary(nil, timestampEnd)},
+		{vector.TimestampTZ, AppendInt8Binary(nil, TimestampFirst-1)}, {vector.TimestampTZ, AppendInt8Binary(nil, timestampEnd)},
 		{vector.Text, []byte{0xff}}, {vector.Varchar, []byte{'a', 0}}, {vector.BPChar, []byte{0xc3}},
 	} {
 		if d, ok := Of(c.kind).Receive(c.raw); ok {

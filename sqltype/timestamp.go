@@ -12,12 +12,13 @@ const (
 	TimestampNegInfinity = math.MinInt64
 	TimestampInfinity    = math.MaxInt64
 
-	timestampFirst = dateFirst * MicrosPerDay
+	TimestampFirst = dateFirst * MicrosPerDay
+	TimestampLast  = timestampEnd - 1
 	timestampEnd   = 106751983 * MicrosPerDay
 )
 
 func validTimestamp(v int64) bool {
-	return v == TimestampNegInfinity || v == TimestampInfinity || v >= timestampFirst && v < timestampEnd
+	return v == TimestampNegInfinity || v == TimestampInfinity || v >= TimestampFirst && v < timestampEnd
 }
 
 var (

@@ -54,3 +54,16 @@ func (v Value) Word(t Type) (w int64, ok bool) {
 	w, fits := d.Unscaled.Int64()
 	return w, ok && fits
 }
+
+// Datum returns v as a value of type t.
+func (v Value) Datum(t Type) Datum {
+	d := Datum{Type: t, Null: v.Null, I: v.I, Str: v.Str}
+	if t.Kind == Numeric && !v.Null {
+		if w, ok := v.Word(t); ok {
+			d.I = w
+		} else {
+			d.Num = v.Num
+		}
+	}
+	return d
+}

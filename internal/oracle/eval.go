@@ -68,6 +68,8 @@ func (r *run) call(c *plan.Call) (value, error) {
 		return null, nil
 	case plan.OpIn:
 		return r.in(c)
+	case plan.OpFunc:
+		return r.function(c)
 	}
 	var few [3]value // most calls have no more: no memory is taken for these
 	args := few[:0]
@@ -118,12 +120,36 @@ func (r *run) call(c *plan.Call) (value, error) {
 		return ofBool(ok), err
 	case plan.OpCast:
 		return cast(a, c.Args[0].Type(), c.T)
-	case plan.OpExtract:
-		return extract(c, a)
-	case plan.OpDateTrunc:
-		return truncate(c, a)
 	}
 	return arithmetic(c, args)
+}
+
+// function calls a function of package sqlfn by its row-wise form, which is compared with
+// PostgreSQL there.
+func (r *run) function(c *plan.Call) (value, error) {
+	args := make([]vector.Value, len(c.Args))
+	for i, a := range c.Args {
+		v, err := r.eval(a)
+		if err != nil || v.null && !c.Func.CalledOnNull {
+			return null, err
+		}
+		if args[i] = (vector.Value{Null: v.null, I: v.i, Str: v.s}); v.num != nil {
+			n, ok := vector.Int128FromBig(v.num)
+			if !ok {
+				return null, failed("numeric beyond 128 bits")
+			}
+			args[i].Num = vector.Decimal{Unscaled: n, Scale: v.scale}
+		}
+	}
+	v, err := c.Func.Eval(args)
+	if err != nil {
+		return null, failed(err.Error())
+	}
+	out := value{null: v.Null, i: v.I, s: v.Str}
+	if c.T.Kind == vector.Numeric && !v.Null {
+		out.num, out.scale = v.Num.Unscaled.Big(), v.Num.Scale
+	}
+	return out, nil
 }
 
 // collationOf returns the collation of the first argument that has one.

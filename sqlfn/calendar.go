@@ -1,9 +1,8 @@
-package olap
+package sqlfn
 
 import (
 	"math"
 
-	"pgaccel/plan"
 	"pgaccel/sqltype"
 	"pgaccel/vector"
 )
@@ -16,14 +15,6 @@ const (
 	// unixEpoch is 2000-01-01, the origin of dates, in seconds of Unix time.
 	unixEpoch = 946684800
 )
-
-func floorDiv(a, b int64) int64 {
-	q := a / b
-	if a%b < 0 {
-		q--
-	}
-	return q
-}
 
 // weekday returns 0 for Sunday.
 func weekday(day int64) int64 { return ((day+6)%7 + 7) % 7 }
@@ -43,36 +34,28 @@ func yearNumber(y int64) int64 {
 	return y - 1
 }
 
-// extractScale returns the scale of extract(field from kind) in Postgres 14 and
-// later; ok is false where there is no such field here.
-func extractScale(field string, k vector.Kind) (scale int16, ok bool) {
-	date := k == vector.Date || k == vector.Timestamp || k == vector.TimestampTZ
-	clock := k == vector.Time || k == vector.Timestamp || k == vector.TimestampTZ
+// extractScale returns the scale of extract(field from kind) in PostgreSQL 14 and later.
+func extractScale(field string, k vector.Kind) int16 {
 	switch field {
-	case "year", "quarter", "month", "day", "dow", "isodow", "doy", "week", "isoyear":
-		return 0, date
-	case "hour", "minute":
-		return 0, clock
 	case "second":
-		return 6, clock
+		return 6
 	case "epoch":
-		if k == vector.Date {
-			return 0, true
+		if k != vector.Date {
+			return 6
 		}
-		return 6, clock
 	}
-	return 0, false
+	return 0
 }
 
 // extract returns the field of v (kind k), unscaled at extractScale.
 func extract(field string, k vector.Kind, v int64) (int64, error) {
-	if infinite(k, v) {
+	if first, last := finite(k); v < first || v > last {
 		return 0, failed("field of an infinite date")
 	}
 	day, micros := v, int64(0)
 	switch k {
 	case vector.Timestamp, vector.TimestampTZ:
-		day = floorDiv(v, dayMicros)
+		day = sqltype.FloorDiv(v, dayMicros)
 		micros = v - day*dayMicros
 	case vector.Time:
 		day, micros = 0, v
@@ -93,7 +76,7 @@ func extract(field string, k vector.Kind, v int64) (int64, error) {
 		}
 		// From here on Postgres computes in doubles.
 		if v >= math.MaxInt64-unixEpoch*secondMicros {
-			return 0, errNumeric
+			return 0, failed("epoch that the server computes in double precision")
 		}
 		return v + unixEpoch*secondMicros, nil
 	case "dow":
@@ -120,47 +103,15 @@ func extract(field string, k vector.Kind, v int64) (int64, error) {
 	case "doy":
 		return day - sqltype.DayOf(y, 1, 1) + 1, nil
 	}
-	return 0, forward(plan.ReasonFunction, "extract "+field)
+	panic("BUG: extract of field " + field)
 }
 
-func extractScalar(c *plan.Call, a vector.Value) (vector.Value, error) {
-	k := c.Args[0].Type().Kind
-	v, err := extract(c.Field, k, a.I)
-	if err != nil {
-		return vector.NullValue, err
+// dateTrunc is date_trunc(field, v) for a timestamp, or a timestamptz in UTC.
+func dateTrunc(field string, v int64) (int64, error) {
+	if v < sqltype.TimestampFirst || v > sqltype.TimestampLast { // infinite, or a typmod has rounded it up: what is cut off may not suffice
+		return 0, failed("timestamp out of range")
 	}
-	scale, _ := extractScale(c.Field, k)
-	if c.T.Kind == vector.Float8 {
-		// timestamp_part_common computes in doubles.
-		f := float64(v)
-		switch {
-		case c.Field == "second":
-			f = float64(v/secondMicros) + float64(v%secondMicros)/secondMicros
-		case scale == 6:
-			f /= secondMicros
-		}
-		return vector.Value{I: int64(math.Float64bits(f))}, nil
-	}
-	return vector.Value{Num: vector.Decimal{Unscaled: vector.Int128Of(v), Scale: scale}}, nil
-}
-
-func truncates(field string) bool {
-	switch field {
-	case "year", "quarter", "month", "week", "day", "hour", "minute", "second":
-		return true
-	}
-	return false
-}
-
-// dateTrunc is date_trunc(field, v) for a Timestamp, or a TimestampTZ in UTC.
-func dateTrunc(field string, k vector.Kind, v int64) (int64, error) {
-	if infinite(k, v) {
-		return 0, failed("date_trunc of an infinite timestamp")
-	}
-	if _, err := ranged(v, k); err != nil { // a typmod has rounded it up: what is cut off may not suffice
-		return 0, err
-	}
-	day := floorDiv(v, dayMicros)
+	day := sqltype.FloorDiv(v, dayMicros)
 	micros := v - day*dayMicros
 	switch field {
 	case "second":
@@ -181,7 +132,7 @@ func dateTrunc(field string, k vector.Kind, v int64) (int64, error) {
 		case "year":
 			m = 1
 		default:
-			return 0, forward(plan.ReasonFunction, "date_trunc "+field)
+			panic("BUG: date_trunc to " + field)
 		}
 		day = sqltype.DayOf(y, m, 1)
 	}
@@ -205,10 +156,10 @@ func unitOf(field string) string {
 	return ""
 }
 
-// unitAround returns the first and the last microsecond of the unit of a finite timestamp.
+// UnitAround returns the first and the last microsecond of the unit of a finite timestamp.
 // Where the unit begins before time does, that is v alone.
-func unitAround(unit string, v int64) (lo, hi int64) {
-	lo, err := dateTrunc(unit, vector.Timestamp, v)
+func UnitAround(unit string, v int64) (lo, hi int64) {
+	lo, err := dateTrunc(unit, v)
 	if err != nil {
 		return v, v
 	}
@@ -226,7 +177,7 @@ func unitAround(unit string, v int64) (lo, hi int64) {
 	case "week":
 		return lo, lo + 7*dayMicros - 1
 	}
-	y, m, _ := sqltype.Civil(floorDiv(lo, dayMicros))
+	y, m, _ := sqltype.Civil(sqltype.FloorDiv(lo, dayMicros))
 	switch unit {
 	case "month":
 		m++
@@ -236,4 +187,47 @@ func unitAround(unit string, v int64) (lo, hi int64) {
 		y++
 	}
 	return lo, sqltype.DayOf(y, m, 1)*dayMicros - 1 // DayOf takes month 13
+}
+
+// fieldBounds returns the bounds of a field that comes again and again, or says that the
+// field never decreases.
+func fieldBounds(field string) (lo, hi int64, monotone bool) {
+	switch field {
+	case "quarter":
+		return 1, 4, false
+	case "month":
+		return 1, 12, false
+	case "day":
+		return 1, 31, false
+	case "dow":
+		return 0, 6, false
+	case "isodow":
+		return 1, 7, false
+	case "doy":
+		return 1, 366, false
+	case "week":
+		return 1, 53, false
+	case "hour":
+		return 0, 24, false // time '24:00' is valid
+	case "minute":
+		return 0, 59, false
+	case "second":
+		return 0, minuteMicros - 1, false
+	}
+	return 0, 0, true
+}
+
+// UnitMicros returns a time of fixed length of which the unit is a multiple; 0 for none.
+func UnitMicros(unit string) int64 {
+	switch unit {
+	case "second":
+		return secondMicros
+	case "minute":
+		return minuteMicros
+	case "hour":
+		return hourMicros
+	case "day", "week", "month", "quarter", "year":
+		return dayMicros
+	}
+	return 0
 }

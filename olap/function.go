@@ -1,0 +1,106 @@
+package olap
+
+import (
+	"math"
+
+	"pgaccel/plan"
+	"pgaccel/sqlfn"
+	"pgaccel/vector"
+)
+
+// function compiles a call of a function of package sqlfn: by its kernel where it has one
+// for what varies, else a row at a time.
+func (c *compiler) function(e *plan.Call) (*node, error) {
+	site := e.Site()
+	n := &node{kind: nodeFunction, op: e.Op, t: e.T, call: e, given: make([]vector.Value, len(e.Args))}
+	for i, a := range e.Args {
+		if k := site.Args[i].Const; k != nil {
+			n.given[i] = *k
+			continue
+		}
+		arg, err := c.compile(a)
+		if err != nil {
+			return nil, err
+		}
+		n.args, n.places = append(n.args, arg), append(n.places, i)
+		n.risky = n.risky || arg.risky
+	}
+	if len(n.args) == 1 && n.args[0].dict == nil && e.Func.Kernel != nil {
+		if k := e.Func.Kernel(site, n.places[0]); k != nil {
+			return c.kernel(n, k), nil
+		}
+	}
+	if n.t.Kind.IsText() {
+		return nil, forward(plan.ReasonFunction, "text function over rows")
+	}
+	if n.t.Kind == vector.Numeric && n.t.Scale == vector.VaryingScale {
+		return nil, forward(plan.ReasonFunction, "only over groups")
+	}
+	n.nullable = true
+	return c.byRow(n), nil
+}
+
+// asForward makes a Forward of what a function of package sqlfn says.
+func asForward(err error) error {
+	if e, ok := err.(*sqlfn.Error); ok {
+		return failed(e.Detail)
+	}
+	return err
+}
+
+// kernel makes n a call of a kernel.
+func (c *compiler) kernel(n *node, k *sqlfn.Kernel) *node {
+	a := n.args[0]
+	n.kind, n.nullable, n.f, n.unit = nodeMap, a.nullable, k.F, k.Unit
+	n.risky = n.risky || a.lo < k.First || a.hi > k.Last
+	if n.lo, n.hi = k.Min, k.Max; k.Monotone {
+		var err1, err2 error
+		n.lo, err1 = n.f(a.lo)
+		n.hi, err2 = n.f(a.hi)
+		if err1 != nil || err2 != nil {
+			n.lo, n.hi, n.risky = math.MinInt64, math.MaxInt64, true
+		}
+	}
+	return c.add(n)
+}
+
+// function computes a nodeFunction.
+func (w *worker) function(x *node, depth int) vec {
+	n := len(w.f.sel)
+	vecs := make([]vec, len(x.args))
+	for i, a := range x.args {
+		vecs[i] = w.evalAt(a, depth)
+	}
+	out, nulls := w.buffer(x, n), w.nullBuffer(x, n)
+	args := make([]vector.Value, len(x.given))
+	copy(args, x.given)
+	for i := range out {
+		for j, v := range vecs {
+			a, to := x.args[j], &args[x.places[j]]
+			switch {
+			case v.nulls != nil && v.nulls[i] != 0:
+				*to = vector.NullValue
+			case a.dict != nil:
+				*to = vector.Value{Str: a.dict.at(v.v[i])}
+			default:
+				*to = vector.WordValue(v.v[i], a.t)
+			}
+		}
+		out[i], nulls[i] = x.lo, 1
+		r, err := callFunction(x.call.Func, args)
+		if err != nil {
+			w.fail(err)
+			continue
+		}
+		if r.Null {
+			continue
+		}
+		word, ok := r.Word(x.t)
+		if !ok {
+			w.fail(errNumeric)
+			continue
+		}
+		out[i], nulls[i] = word, 0
+	}
+	return vec{out, nulls}
+}

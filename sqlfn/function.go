@@ -1,0 +1,144 @@
+package sqlfn
+
+import (
+	"slices"
+	"strings"
+
+	"pgaccel/vector"
+)
+
+// Function is one overload of a built-in function.
+type Function struct {
+	Name   string // pg_proc.proname
+	OID    uint32 // pg_proc.oid
+	Args   []Param
+	Result vector.Kind
+	// CalledOnNull is the opposite of pg_proc.proisstrict: where it is false, a null
+	// argument makes the result null and Eval never sees one.
+	CalledOnNull bool
+	// UTC is true where the result depends on TimeZone: it is that of UTC.
+	UTC bool
+	// Digits bounds a Numeric result: that many digits before the decimal point; 0: unknown.
+	Digits int
+	// Type is the result's type where that is more than a kind: the scale of a Numeric. Nil:
+	// the plain type of Result, text with the collation of the arguments.
+	Type func(c Call) vector.Type
+	// Eval computes the function of one row. Its error, an Error, says that the server is
+	// to be asked: where that reports an error, and where we do not know.
+	Eval func(args []vector.Value) (vector.Value, error)
+	// Kernel returns a faster form for rows of which only argument i varies, nil for none. It
+	// computes what Eval does.
+	Kernel func(c Call, i int) *Kernel
+	// Partial: it fails for most arguments; generators of random queries leave it out.
+	Partial bool
+	// Samples are arguments with which tests call it: for each Param literals without quotes,
+	// of which every combination is tried. Constants are samples by themselves.
+	Samples [][]string
+}
+
+// Param is an argument.
+type Param struct {
+	Kind vector.Kind
+	// Constants are the values that may stand there, in lower case; a call with anything
+	// else is forwarded. Nil: any expression.
+	Constants []string
+}
+
+// Call is what is known of a call before there are rows.
+type Call struct {
+	Args []Arg
+	T    vector.Type // of the result; not set for Function.Type
+}
+
+// Arg is an argument of a Call.
+type Arg struct {
+	Type vector.Type
+	// Const is its value where it is constant, else nil.
+	Const *vector.Value
+}
+
+// Kernel is a function of one 64-bit word to another. A Numeric result is unscaled, with the
+// scale of the call's type.
+type Kernel struct {
+	F func(v int64) (int64, error)
+	// First and Last bound what F takes: anything else fails. Within, it may fail too, but
+	// where it is Monotone only next to them.
+	First, Last int64
+	// Monotone: greater arguments have no smaller results. Else these lie in Min to Max.
+	Monotone bool
+	Min, Max int64
+	// Unit is a unit of time throughout which F of a timestamp stays the same; see UnitAround.
+	Unit string
+}
+
+// Error says why a function has no result here: the statement is forwarded.
+type Error struct{ Detail string }
+
+// Error implements error.
+func (e *Error) Error() string { return e.Detail }
+
+func failed(detail string) error { return &Error{detail} }
+
+// ResultType returns the type of a call's result. Text has no collation yet.
+func (f *Function) ResultType(c Call) vector.Type {
+	if f.Type != nil {
+		return f.Type(c)
+	}
+	return vector.TypeOf(f.Result)
+}
+
+// Takes reports whether a constant may stand there: Constants says so, in any case of letters.
+func (p *Param) Takes(c string) bool {
+	return p.Constants == nil || slices.Contains(p.Constants, strings.ToLower(c))
+}
+
+// Accepts reports whether a call has the arguments and the result that f has.
+func (f *Function) Accepts(c Call) bool {
+	if len(c.Args) != len(f.Args) {
+		return false
+	}
+	for i, a := range c.Args {
+		p := &f.Args[i]
+		if a.Type.Kind != p.Kind || p.Constants != nil && (a.Const == nil || a.Const.Null || !p.Takes(a.Const.Str)) {
+			return false
+		}
+	}
+	t := f.ResultType(c)
+	return c.T.Kind == t.Kind && c.T.Scale == t.Scale
+}
+
+var (
+	all    = slices.Concat(datetime)
+	byOID  = map[uint32]*Function{}
+	byName = map[string][]*Function{}
+)
+
+func init() {
+	for i := range all {
+		f := &all[i]
+		if byOID[f.OID] != nil {
+			panic("BUG: two functions of one OID: " + f.Name)
+		}
+		byOID[f.OID] = f
+		byName[f.Name] = append(byName[f.Name], f)
+	}
+}
+
+// All returns all functions, which the caller must not change.
+func All() []Function { return all }
+
+// ByOID returns the function of pg_proc.oid, nil where there is none.
+func ByOID(oid uint32) *Function { return byOID[oid] }
+
+// Named returns the overloads of a name.
+func Named(name string) []*Function { return byName[name] }
+
+// Lookup returns the overload with exactly these arguments, nil where there is none.
+func Lookup(name string, args ...vector.Kind) *Function {
+	for _, f := range byName[name] {
+		if slices.EqualFunc(f.Args, args, func(p Param, k vector.Kind) bool { return p.Kind == k }) {
+			return f
+		}
+	}
+	return nil
+}

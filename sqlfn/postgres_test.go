@@ -1,0 +1,284 @@
+package sqlfn
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"pgaccel/internal/pgserver"
+	"pgaccel/sqltype"
+	"pgaccel/vector"
+)
+
+// connect starts a server whose sessions are in UTC.
+func connect(t *testing.T) *pgx.Conn {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	server, err := pgserver.Start(ctx, pgserver.Options{Settings: map[string]string{"timezone": "UTC", "extra_float_digits": "1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Stop)
+	conn, err := pgx.Connect(ctx, server.URL("postgres", "postgres"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close(context.Background()) })
+	return conn
+}
+
+// TestSignatures compares each entry with pg_proc.
+func TestSignatures(t *testing.T) {
+	conn := connect(t)
+	for _, f := range All() {
+		var name, kind string
+		var args []uint32
+		var result uint32
+		var strict, volatile, set bool
+		err := conn.QueryRow(context.Background(), `SELECT proname, prokind::text, proargtypes::oid[], prorettype, proisstrict, provolatile = 'v', proretset
+			FROM pg_proc WHERE oid = $1`, f.OID).Scan(&name, &kind, &args, &result, &strict, &volatile, &set)
+		if err != nil {
+			t.Errorf("%s, %d: %v", f.Name, f.OID, err)
+			continue
+		}
+		if name != f.Name || kind != "f" || volatile || set || strict == f.CalledOnNull || result != f.Result.OID() || len(args) != len(f.Args) {
+			t.Errorf("%s, %d is %s with %d arguments, strict %v, volatile %v, result %d in the server", f.Name, f.OID, name, len(args), strict, volatile, result)
+			continue
+		}
+		for i, p := range f.Args {
+			if p.Kind.OID() != args[i] {
+				t.Errorf("%s, %d: argument %d is of type %d", f.Name, f.OID, i+1, args[i])
+			}
+		}
+	}
+}
+
+// samples are the arguments to try for a parameter, as literals; null is one.
+func samples(f *Function, i int) []string {
+	list := []string{""}
+	if p := f.Args[i]; p.Constants != nil {
+		for _, c := range p.Constants {
+			list = append(list, "'"+c+"'", "'"+strings.ToUpper(c)+"'")
+		}
+		return list[1:]
+	}
+	for _, s := range f.Samples[i] {
+		list = append(list, "'"+strings.ReplaceAll(s, "'", "''")+"'")
+	}
+	list[0] = "NULL"
+	return list
+}
+
+// combine calls f with one of each list, in every combination.
+func combine(lists [][]string, f func(choice []string)) {
+	choice := make([]string, len(lists))
+	var next func(i int)
+	next = func(i int) {
+		if i == len(lists) {
+			f(choice)
+			return
+		}
+		for _, s := range lists[i] {
+			choice[i] = s
+			next(i + 1)
+		}
+	}
+	next(0)
+}
+
+func parse(t *testing.T, k vector.Kind, literal string) vector.Value {
+	t.Helper()
+	if literal == "NULL" {
+		return vector.NullValue
+	}
+	s := strings.ReplaceAll(strings.Trim(literal, "'"), "''", "'")
+	if k == vector.TimestampTZ && !strings.HasSuffix(s, "infinity") && !strings.Contains(s, "+") {
+		s = strings.TrimSuffix(s, " BC") + "+00" + map[bool]string{true: " BC"}[strings.HasSuffix(s, " BC")]
+	}
+	d, ok := sqltype.Of(k).Parse(s)
+	if !ok {
+		t.Fatalf("%s is no %s here", literal, k)
+	}
+	return d.Value()
+}
+
+// TestAgainstPostgres calls each function with every combination of its samples, here and in
+// a server: the same result or no result.
+func TestAgainstPostgres(t *testing.T) {
+	conn := connect(t)
+	ctx := context.Background()
+	if _, err := conn.Exec(ctx, `CREATE FUNCTION run(text) RETURNS text LANGUAGE plpgsql AS
+		$$ DECLARE r text; BEGIN EXECUTE $1 INTO r; RETURN coalesce('=' || r, 'null'); EXCEPTION WHEN others THEN RETURN 'error ' || sqlerrm; END $$`); err != nil {
+		t.Fatal(err)
+	}
+	for i := range all {
+		f := &all[i]
+		var names []string
+		lists := make([][]string, len(f.Args))
+		for i, p := range f.Args {
+			names = append(names, p.Kind.String())
+			lists[i] = samples(f, i)
+		}
+		t.Run(f.Name+"("+strings.Join(names, ",")+")", func(t *testing.T) {
+			var statements []string
+			var calls [][]string
+			combine(lists, func(choice []string) {
+				args := make([]string, len(choice))
+				for i, c := range choice {
+					args[i] = c + "::" + names[i]
+				}
+				statements = append(statements, fmt.Sprintf("SELECT (pg_catalog.%q(%s))::text", f.Name, strings.Join(args, ", ")))
+				calls = append(calls, append([]string(nil), choice...))
+			})
+			rows, err := conn.Query(ctx, "SELECT run(s) FROM unnest($1::text[]) WITH ORDINALITY u(s, n) ORDER BY n", statements)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, err := pgx.CollectRows(rows, pgx.RowTo[string])
+			if err != nil {
+				t.Fatal(err)
+			}
+			answered, declined := 0, 0
+			for n, choice := range calls {
+				args := make([]vector.Value, len(choice))
+				null := false
+				site := Call{Args: make([]Arg, len(choice))}
+				for i, c := range choice {
+					args[i] = parse(t, f.Args[i].Kind, c)
+					null = null || args[i].Null
+					site.Args[i] = Arg{vector.TypeOf(f.Args[i].Kind), &args[i]}
+				}
+				got, err := vector.NullValue, error(nil)
+				if !null || f.CalledOnNull {
+					got, err = f.Eval(args)
+				}
+				failed := strings.HasPrefix(want[n], "error ")
+				switch {
+				case failed != (err != nil) && failed:
+					t.Errorf("%s is %v; the server says %s", statements[n], got, want[n])
+				case failed:
+				case err != nil:
+					declined++
+				default:
+					answered++
+					site.T = f.ResultType(site)
+					if w := wanted(t, f.Result, want[n]); !equal(got, w) || f.Result == vector.Numeric && !got.Null && site.T.Scale >= 0 && got.Num.Scale != site.T.Scale {
+						t.Errorf("%s is %v of type %v; the server says %s", statements[n], got, site.T, want[n])
+					}
+				}
+			}
+			t.Logf("%d calls, %d answered, %d left to the server", len(calls), answered, declined)
+			if answered <= declined {
+				t.Errorf("of %d calls %d are answered", len(calls), answered)
+			}
+		})
+	}
+}
+
+func wanted(t *testing.T, k vector.Kind, text string) vector.Value {
+	if text == "null" {
+		return vector.NullValue
+	}
+	return parse(t, k, "'"+strings.ReplaceAll(text[1:], "'", "''")+"'")
+}
+
+func equal(a, b vector.Value) bool { return a == b }
+
+// TestKernels compares every kernel with Eval, and with what it says of itself.
+func TestKernels(t *testing.T) {
+	kernels := 0
+	for i := range all {
+		f := &all[i]
+		if f.Kernel == nil {
+			continue
+		}
+		for varying, p := range f.Args {
+			if p.Constants != nil {
+				continue
+			}
+			lists := make([][]string, len(f.Args))
+			for i := range f.Args {
+				if lists[i] = samples(f, i); i == varying {
+					lists[i] = []string{"NULL"}
+				}
+			}
+			combine(lists, func(choice []string) {
+				args := make([]vector.Value, len(choice))
+				site := Call{Args: make([]Arg, len(choice))}
+				for i, c := range choice {
+					site.Args[i].Type = vector.TypeOf(f.Args[i].Kind)
+					if i != varying {
+						args[i] = parse(t, f.Args[i].Kind, c)
+						site.Args[i].Const = &args[i]
+					}
+				}
+				site.T = f.ResultType(site)
+				if k := f.Kernel(site, varying); k != nil {
+					kernels++
+					t.Run(f.Name+fmt.Sprint(choice), func(t *testing.T) { testKernel(t, f, k, site, args, varying) })
+				}
+			})
+		}
+	}
+	if kernels < 50 {
+		t.Errorf("%d kernels", kernels)
+	}
+}
+
+func testKernel(t *testing.T, f *Function, k *Kernel, site Call, args []vector.Value, varying int) {
+	p := f.Args[varying].Kind
+	words := []int64{0, 1, -1, math.MinInt32, math.MaxInt32, math.MinInt64, math.MaxInt64, k.First, k.Last}
+	if k.First > math.MinInt64 {
+		words = append(words, k.First-1)
+	}
+	if k.Last < math.MaxInt64 {
+		words = append(words, k.Last+1)
+	}
+	for _, s := range f.Samples[varying] {
+		w, _ := parse(t, p, "'"+s+"'").Word(site.Args[varying].Type)
+		words = append(words, w-1, w, w+1)
+	}
+	for _, v := range words {
+		if p == vector.Time && (v < 0 || v > sqltype.MicrosPerDay) || p == vector.Date && (v < math.MinInt32 || v > math.MaxInt32) {
+			continue
+		}
+		args[varying] = vector.WordValue(v, site.Args[varying].Type)
+		got, err := k.F(v)
+		want, wantErr := f.Eval(args)
+		if (err == nil) != (wantErr == nil) {
+			t.Fatalf("of %d: %v, Eval %v", v, err, wantErr)
+		}
+		if (v < k.First || v > k.Last) && err == nil {
+			t.Fatalf("of %d, beyond %d to %d: %d", v, k.First, k.Last, got)
+		}
+		if err != nil {
+			continue
+		}
+		w, ok := want.Word(site.T)
+		if !ok || want.Null || w != got {
+			t.Fatalf("of %d: %d, Eval %v", v, got, want)
+		}
+		if !k.Monotone && (got < k.Min || got > k.Max) {
+			t.Fatalf("of %d: %d is not within %d to %d", v, got, k.Min, k.Max)
+		}
+		if k.Unit != "" {
+			lo, hi := UnitAround(k.Unit, v)
+			for _, u := range []int64{lo, hi} {
+				if r, err := k.F(u); lo > v || hi < v || err != nil || r != got {
+					t.Fatalf("of %d: %d, and of %d in the same %s: %d, %v", v, got, u, k.Unit, r, err)
+				}
+			}
+		}
+		for _, u := range words {
+			if r, err := k.F(u); k.Monotone && err == nil && (u < v) && r > got {
+				t.Fatalf("of %d: %d, of %d: %d", v, got, u, r)
+			}
+		}
+	}
+}
