@@ -5,7 +5,7 @@
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
-packages=(./replica/... ./engine ./olap ./pushdown ./sqltype ./wire ./internal/pgserver)
+packages=(./replica/... ./engine ./olap ./pushdown ./sqltype ./sqlfn ./wire ./internal/pgserver)
 proxy=. integration=.
 if [ "${1:-}" = --short ]; then
 	shift

@@ -174,7 +174,7 @@ func TestAgainstPostgres(t *testing.T) {
 				}
 			}
 			t.Logf("%d calls, %d answered, %d left to the server", len(calls), answered, declined)
-			if answered <= declined {
+			if answered == 0 || answered <= declined && !f.Partial {
 				t.Errorf("of %d calls %d are answered", len(calls), answered)
 			}
 		})

@@ -300,41 +300,17 @@ func (g *gen) sameAs(a *node) *node {
 	return g.constant(t, g.valueOf(t), t.kind.isText())
 }
 
-// extract takes a field of a moment, as numeric or (date_part) as double precision.
-func (g *gen) extract(depth int, part bool) *node {
-	k := pick(g.r, date, timestamp, timestamptz)
-	a := g.of(k, min(depth, 1))
-	if a.t.kind == timestamptz && !g.utc && !g.reckless || a.lit != nil && a.lit.form == open || !tame(a) && !g.reckless {
-		return nil
-	}
-	unit := pick(g.r, dateUnits...)
-	t := typ{kind: numeric, prec: 12, scale: 0}
-	if a.t.kind != date && g.chance(50) {
-		unit = pick(g.r, timeUnits...)
-		if unit == "second" || unit == "epoch" {
-			t.prec, t.scale = 18, 6
-		}
-	}
-	switch {
-	case part:
-		t = typ{kind: float8}
-		return op(t, "date_part('"+unit+"', @)", a)
-	case g.chance(20):
-		unit = strings.ToUpper(unit)
-	}
-	if g.chance(15) {
-		return op(t, "extract('"+unit+"' FROM @)", a).within(-1e12, 1e12)
-	}
-	return op(t, "extract("+unit+" FROM @)", a).within(-1e12, 1e12)
-}
-
 // text returns an expression of type text or varchar.
 func (g *gen) text(k kind, depth int) *node {
 	if k == char {
 		return nil
 	}
 	for range 3 {
-		switch g.r.IntN(6) {
+		switch g.r.IntN(7) {
+		case 6:
+			if n := g.function(k, 1); n != nil {
+				return n
+			}
 		case 0:
 			if a := g.leaf(pick(g.r, text, varchar, char)); a != nil {
 				return op(typ{kind: k, coll: a.t.coll}, "@::"+kindSQL[k], g.closed(a))
@@ -356,8 +332,6 @@ func (g *gen) text(k kind, depth int) *node {
 	return nil
 }
 
-var truncUnits = []string{"second", "minute", "hour", "day", "week", "month", "quarter", "year"}
-
 // moment returns an expression of a date, time or timestamp type.
 func (g *gen) moment(k kind, depth int) *node {
 	free := func(n *node) bool { return tame(n) || g.reckless }
@@ -375,14 +349,9 @@ func (g *gen) moment(k kind, depth int) *node {
 				}
 				return op(a.t, pick(g.r, "(@ + @)", "(@ - @)"), a, b)
 			case timestamp, timestamptz:
-				a := g.of(k, depth)
-				if k == timestamptz && g.chance(20) {
-					a = g.of(date, depth)
+				if n := g.function(k, depth); n != nil {
+					return n
 				}
-				if (k == timestamptz && !g.utc || !free(a) || a.lit != nil && a.lit.form == open) && !g.reckless {
-					continue
-				}
-				return op(typ{kind: k}, "date_trunc('"+pick(g.r, truncUnits...)+"', @)", a)
 			}
 		case 2, 3:
 			from := map[kind][]kind{date: {timestamp, timestamptz}, timestamp: {date, timestamptz}, timestamptz: {date, timestamp}}[k]
@@ -395,11 +364,8 @@ func (g *gen) moment(k kind, depth int) *node {
 			}
 			return op(typ{kind: k}, pick(g.r, "@::"+kindSQL[k], "CAST(@ AS "+kindSQL[k]+")"), g.closed(a))
 		case 4:
-			switch {
-			case k == date && g.chance(30):
-				return op(typ{kind: k}, "to_date('"+keyValue(typ{kind: date}, g.r.IntN(9000))+"', 'YYYY-MM-DD')")
-			case k == timestamptz && g.utc && g.chance(30):
-				return op(typ{kind: k}, "to_timestamp('"+keyValue(typ{kind: timestamp}, g.r.IntN(9000))+"', 'YYYY-MM-DD HH24:MI:SS')")
+			if n := g.function(k, depth); n != nil {
+				return n
 			}
 		}
 	}

@@ -123,17 +123,9 @@ func (g *gen) limit(depth int) *node {
 				return op(typ{kind: k, prec: a.t.prec, scale: a.t.scale}, pick(g.r, "(- @)", "abs(@)", "(+ @)"), a)
 			case k == boolean:
 				return op(typ{kind: boolean}, "(NOT @)", a)
-			case k == timestamp || k == timestamptz:
-				if g.chance(50) {
-					return op(typ{kind: k}, "date_trunc('"+pick(g.r, truncUnits...)+"', @)", a)
-				}
 			}
-			if k.isMoment() || k == timeOfDay {
-				unit := pick(g.r, append(slices.Clone(dateUnits), timeUnits...)...)
-				if g.chance(30) {
-					return op(typ{kind: float8}, "date_part('"+unit+"', @)", a)
-				}
-				return op(typ{kind: numeric, scale: varying}, "extract("+unit+" FROM @)", a)
+			if n := g.functionOf(a); n != nil {
+				return n
 			}
 		case 4, 5:
 			if n := g.limitArithmetic(a, arg()); n != nil {

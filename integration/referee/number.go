@@ -22,7 +22,7 @@ func (g *gen) integer(k kind, depth int) *node {
 	lower := func() kind { return pick(g.r, k, k, int4, int2) }
 	for range 4 {
 		var n *node
-		switch g.r.IntN(14) {
+		switch g.r.IntN(15) {
 		case 0, 1:
 			a, b := g.of(k, depth), g.of(lower(), depth)
 			n = result(wider(a, b), "(@ + @)", a.lo+b.lo, a.hi+b.hi, a, b)
@@ -65,6 +65,8 @@ func (g *gen) integer(k kind, depth int) *node {
 			if a := g.of(k, depth); a.t.kind.isInt() {
 				n = op(a.t, "(+ @)", a).within(a.lo, a.hi)
 			}
+		case 14:
+			n = g.function(k, depth)
 		}
 		if n != nil && n.t.kind == k {
 			return n
@@ -211,7 +213,7 @@ func (g *gen) decimal(depth int) *node {
 				}
 			}
 		case 8, 9:
-			if n := g.extract(depth, false); n != nil {
+			if n := g.function(numeric, depth); n != nil {
 				return n
 			}
 		case 10:
@@ -222,10 +224,6 @@ func (g *gen) decimal(depth int) *node {
 	}
 	return nil
 }
-
-var dateUnits = []string{"year", "quarter", "month", "week", "day", "dow", "isodow", "doy", "isoyear"}
-
-var timeUnits = []string{"hour", "minute", "second", "epoch"}
 
 // float returns an expression of type real or double precision.
 func (g *gen) float(k kind, depth int) *node {
@@ -264,7 +262,7 @@ func (g *gen) float(k kind, depth int) *node {
 			}
 		case 6:
 			if k == float8 {
-				if n := g.extract(depth, true); n != nil {
+				if n := g.function(k, depth); n != nil {
 					return n
 				}
 			}

@@ -70,7 +70,7 @@ var mayImport = map[string]string{
 	"cmd/pgaccel-gpu": "kernels gpu/device gpu/worker gpu/emulator",
 	"integration":     "",
 
-	"integration/referee":          "internal/server internal/pgserver",
+	"integration/referee":          "sqlfn vector internal/server internal/pgserver",
 	"scripts/referee":              "integration/referee",
 	"integration/referee/programs": "internal/pgserver",
 }

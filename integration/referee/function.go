@@ -1,0 +1,121 @@
+package referee
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"pgaccel/sqlfn"
+	"pgaccel/vector"
+)
+
+// kindOf is the kind that package vector calls so.
+func kindOf(k vector.Kind) kind {
+	i := slices.Index(kindSQL[:], k.String())
+	if i < 0 {
+		panic("BUG: no kind " + k.String())
+	}
+	return kind(i)
+}
+
+// function calls a function of the table with a result of the kind, nil where none was
+// found.
+func (g *gen) function(k kind, depth int) *node {
+	all := sqlfn.All()
+	for range 30 {
+		f := &all[g.r.IntN(len(all))]
+		if kindOf(f.Result) != k {
+			continue
+		}
+		return g.apply(f, func(k kind) *node {
+			a := g.of(k, min(depth, 1))
+			if a.lit != nil && a.lit.form == open || !tame(a) && !g.reckless || k == timestamptz && !g.utc && !g.reckless {
+				return nil
+			}
+			return a
+		})
+	}
+	return nil
+}
+
+// functionOf calls some function that takes a, nil where there is none.
+func (g *gen) functionOf(a *node) *node {
+	var found []*sqlfn.Function
+	all := sqlfn.All()
+	for i := range all {
+		if slices.ContainsFunc(all[i].Args, func(p sqlfn.Param) bool { return p.Constants == nil && kindOf(p.Kind) == a.t.kind }) {
+			found = append(found, &all[i])
+		}
+	}
+	if len(found) == 0 {
+		return nil
+	}
+	return g.apply(pick(g.r, found...), func(k kind) *node {
+		if k == a.t.kind {
+			return a
+		}
+		return g.of(k, 0)
+	})
+}
+
+// apply calls f with arguments that arg returns by their kinds; nil where it has none. A
+// function that is Partial gets a constant that it takes.
+func (g *gen) apply(f *sqlfn.Function, arg func(kind) *node) *node {
+	if f.UTC && !g.utc && !g.reckless {
+		return nil
+	}
+	site := sqlfn.Call{Args: make([]sqlfn.Arg, len(f.Args))}
+	forms, args := make([]string, len(f.Args)), []*node(nil)
+	for i, p := range f.Args {
+		site.Args[i].Type = vector.TypeOf(p.Kind)
+		switch {
+		case p.Constants != nil:
+			c := pick(g.r, p.Constants...)
+			if f.Partial {
+				c = p.Constants[0]
+			}
+			site.Args[i].Const = &vector.Value{Str: c}
+			forms[i] = "'" + c + "'"
+			if g.chance(20) {
+				forms[i] = strings.ToUpper(forms[i])
+			}
+		case f.Partial && !(g.reckless && g.chance(20)):
+			forms[i] = "'" + f.Samples[i][0] + "'"
+		default:
+			a := arg(kindOf(p.Kind))
+			if a == nil || len(args) > 0 && !collationsAgree(args[0].t, a.t) {
+				return nil
+			}
+			args, forms[i] = append(args, a), "@"
+		}
+	}
+	return g.resultOf(f, site, forms, args)
+}
+
+// resultOf makes the node of a call.
+func (g *gen) resultOf(f *sqlfn.Function, site sqlfn.Call, forms []string, args []*node) *node {
+	t := typ{kind: kindOf(f.Result), coll: computed}
+	if len(args) > 0 && args[0].t.kind.isText() {
+		t.coll = args[0].t.coll
+	}
+	sql := f.Name + "(" + strings.Join(forms, ", ") + ")"
+	if f.Name == "extract" { // a keyword
+		unit := forms[0]
+		if g.chance(85) {
+			unit = strings.Trim(unit, "'")
+		}
+		sql = "extract(" + unit + " FROM " + forms[1] + ")"
+	}
+	n := op(t, sql, args...)
+	if t.kind == numeric {
+		n.t.scale = int(f.ResultType(site).Scale)
+		if f.Digits > 0 {
+			n.t.prec = f.Digits + n.t.scale
+			n.within(-math.Pow10(f.Digits), math.Pow10(f.Digits))
+		}
+	}
+	if t.kind.isInt() {
+		n.within(t.kind.limits())
+	}
+	return n
+}
