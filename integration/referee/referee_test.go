@@ -21,6 +21,7 @@ import (
 	"pgaccel/internal/pgserver"
 	"pgaccel/plan"
 	"pgaccel/pushdown"
+	"pgaccel/sqlfn"
 	"pgaccel/vector"
 )
 
@@ -175,16 +176,18 @@ func TestScriptsComeBackAsWritten(t *testing.T) {
 
 // planned makes what the generator writes into plans, without a server.
 type planned struct {
-	ops   map[plan.Op]int
-	aggs  map[plan.AggFunc]int
-	joins map[plan.JoinKind]int
-	forms map[string]int // of queries and aggregates
-	text  strings.Builder
-	taken int
+	ops map[plan.Op]int
+	// functions that are called, by OID.
+	functions map[uint32]int
+	aggs      map[plan.AggFunc]int
+	joins     map[plan.JoinKind]int
+	forms     map[string]int // of queries and aggregates
+	text      strings.Builder
+	taken     int
 }
 
 func planMany(n int) *planned {
-	p := &planned{ops: map[plan.Op]int{}, aggs: map[plan.AggFunc]int{}, joins: map[plan.JoinKind]int{}, forms: map[string]int{}}
+	p := &planned{ops: map[plan.Op]int{}, functions: map[uint32]int{}, aggs: map[plan.AggFunc]int{}, joins: map[plan.JoinKind]int{}, forms: map[string]int{}}
 	w := world{collations: []string{`"C"`}}
 	for seed := range uint64(n / 200) {
 		r := rand.New(rand.NewPCG(seed, 0))
@@ -216,6 +219,9 @@ func (p *planned) add(q *plan.Star) {
 			plan.Walk(e, func(x plan.Expr) bool {
 				if c, ok := x.(*plan.Call); ok {
 					p.ops[c.Op]++
+					if c.Func != nil {
+						p.functions[c.Func.OID]++
+					}
 				}
 				return true
 			})
@@ -289,6 +295,11 @@ func TestGeneratorReachesEverything(t *testing.T) {
 			t.Errorf("no query has %s", name)
 		}
 	}
+	for _, f := range sqlfn.All() {
+		if p.functions[f.OID] == 0 && !f.Partial { // of constants nothing is left to call
+			t.Errorf("no query calls %s, %d", f.Name, f.OID)
+		}
+	}
 	for i, name := range constants(t, "../../plan/star.go", "AggFunc") {
 		if p.aggs[plan.AggFunc(i)] == 0 {
 			t.Errorf("no query has the aggregate %s", name)
@@ -347,7 +358,7 @@ func constants(t *testing.T, file, typ string) []string {
 // and units, and the functions that funcCall knows.
 func pushdownWords(t *testing.T) []string {
 	t.Helper()
-	tables := map[string]bool{"aggregates": true, "percentiles": true, "comparisons": true, "arithmetic": true, "dateFields": true, "timeFields": true, "truncFields": true, "typeNames": true}
+	tables := map[string]bool{"aggregates": true, "percentiles": true, "comparisons": true, "arithmetic": true, "typeNames": true}
 	found := map[string]bool{}
 	words := map[string]bool{}
 	files, _ := filepath.Glob("../../pushdown/*.go")
