@@ -11,6 +11,7 @@ import (
 // costs what its words do, whatever is asked of it.
 func (l *lowering) steps() {
 	todo := make([]int, 0, len(l.p.steps))
+	left := make([]*step, 0, len(l.p.probes)) // not looked up yet
 	var done uint64
 	for i := range l.p.steps {
 		s := &l.p.steps[i]
@@ -20,13 +21,20 @@ func (l *lowering) steps() {
 		case s.kind == stepRange && s.derived:
 			// The lookup that it follows from says more.
 		case s.kind == stepProbe && l.p.probes[s.probe].lut.left:
-			done |= 1 << uint(s.probe) // all pass; who needs the entry looks it up
+			left = append(left, s) // all pass; who needs the entry looks it up
 		default:
 			todo = append(todo, i)
 		}
 	}
 	read := map[int]bool{}
 	for len(todo) > 0 && l.why == "" {
+		// A left join's entry is there once those are that its key comes from: left joins
+		// stand behind them.
+		for _, s := range left {
+			if s.needs&^done == 0 {
+				done |= 1 << uint(s.probe)
+			}
+		}
 		best, least := -1, 0.0
 		for k, i := range todo {
 			s := &l.p.steps[i]

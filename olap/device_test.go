@@ -254,6 +254,36 @@ func TestDeviceAgainstOracle(t *testing.T) {
 	}
 }
 
+// TestLeftJoinBehindInner filters by left joins whose keys come from inner joins: these are
+// to be looked up before.
+func TestLeftJoinBehindInner(t *testing.T) {
+	o := newOnPlainDevice()
+	found := 0
+	for seed := range uint64(200) {
+		w := newWorld(t, 9000+seed)
+		q := w.deviceQuery()
+		inner := uint64(0)
+		for _, j := range q.Joins {
+			if j.Kind == plan.Inner {
+				inner |= 1 << uint(j.Table)
+				continue
+			}
+			var from uint64
+			for _, e := range j.Outer {
+				from |= plan.Tables(e)
+			}
+			if from&inner != 0 {
+				found++
+				q.Filter = []plan.Expr{call(plan.OpIsNull, vector.Bool, w.columnOf(j.Table, "tz"))}
+				o.check(t, fmt.Sprintf("seed %d", seed), w, q)
+			}
+		}
+	}
+	if o.log(t); found < 10 || o.used == 0 {
+		t.Errorf("%d such joins, %d on the device", found, o.used)
+	}
+}
+
 // TestDeviceFails has a device fail in every way: the answers stay the same, and the
 // reasons are told.
 func TestDeviceFails(t *testing.T) {
