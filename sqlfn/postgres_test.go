@@ -122,7 +122,7 @@ func TestAgainstPostgres(t *testing.T) {
 		var names []string
 		lists := make([][]string, len(f.Args))
 		for i, p := range f.Args {
-			names = append(names, p.Kind.String())
+			names = append(names, strings.Replace(p.Kind.String(), "char", "bpchar", map[bool]int{true: 1}[p.Kind == vector.BPChar]))
 			lists[i] = samples(f, i)
 		}
 		t.Run(f.Name+"("+strings.Join(names, ",")+")", func(t *testing.T) {
