@@ -1,0 +1,149 @@
+package docs
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgaccel/catalog"
+	"pgaccel/olap"
+	"pgaccel/pushdown"
+	"pgaccel/sqlfn"
+	"pgaccel/vector"
+)
+
+var update = flag.Bool("update", false, "write sql.md anew")
+
+// everyKind is a catalog with a table t that has a column for each kind, k1 and up.
+func everyKind() (*catalog.Catalog, []vector.Kind) {
+	var kinds []vector.Kind
+	t := &catalog.Table{OID: 10000, Schema: "public", Name: "t", Rows: 1e6}
+	for k := vector.Bool; k.Valid(); k++ {
+		typ := vector.TypeOf(k)
+		switch {
+		case k == vector.Numeric:
+			typ.Scale, typ.Typmod = 2, 10<<16|2+4
+		case k.IsText():
+			typ.Collation = vector.Collation{OID: 100, Deterministic: true, C: true}
+			if k == vector.BPChar {
+				typ.Typmod = 10 + 4
+			}
+		}
+		kinds = append(kinds, k)
+		t.Columns = append(t.Columns, catalog.Column{Name: fmt.Sprintf("k%d", k), AttNum: int16(len(kinds)), Type: typ})
+	}
+	return &catalog.Catalog{Tables: []*catalog.Table{t}, Shadowed: map[string]bool{}}, kinds
+}
+
+// asker says what is accelerated by planning it.
+type asker struct {
+	cat   *catalog.Catalog
+	kinds []vector.Kind
+}
+
+// result returns the type of an expression over t, "" where it is forwarded.
+func (a *asker) result(expr string) string {
+	st := pushdown.Plan("SELECT "+expr+" FROM t", nil, a.cat)
+	if st.Star == nil || olap.Supports(st.Star) != nil {
+		return ""
+	}
+	return st.Star.Output[0].Type().Kind.String()
+}
+
+func ofKind(k vector.Kind) string { return fmt.Sprintf("k%d", k) }
+
+// matrix writes a row for each kind on the left, with all on the right for which expr is
+// accelerated; rows that say the same are one.
+func (a *asker) matrix(b *strings.Builder, expr func(l, r vector.Kind) string) {
+	type row struct {
+		left  []string
+		right string
+	}
+	var rows []row
+	for _, l := range a.kinds {
+		var right []string
+		for _, r := range a.kinds {
+			if e := expr(l, r); e != "" && a.result(e) != "" {
+				right = append(right, r.String())
+			}
+		}
+		text := strings.Join(right, ", ")
+		if i := slices.IndexFunc(rows, func(x row) bool { return x.right == text }); i >= 0 {
+			rows[i].left = append(rows[i].left, l.String())
+		} else if text != "" {
+			rows = append(rows, row{[]string{l.String()}, text})
+		}
+	}
+	for _, r := range rows {
+		fmt.Fprintf(b, "| %s | %s |\n", strings.Join(r.left, ", "), r.right)
+	}
+}
+
+func (a *asker) page(t *testing.T) string {
+	b := &strings.Builder{}
+	b.WriteString("# What is accelerated\n\nWritten by `go test ./docs -update`, which plans every line. What is missing here is forwarded to PostgreSQL, and answered.\n")
+	b.WriteString("Forms of statements and settings that matter are in the README.\n\n## Types\n\n")
+	var names []string
+	for _, k := range a.kinds {
+		names = append(names, k.String())
+	}
+	fmt.Fprintf(b, "%s. A numeric column has a precision of at most %d; below it is numeric(10,2), of\nwhich an operand of more digits may differ.\n\n## Operators\n\n", strings.Join(names, ", "), vector.NumericMaxPrecision)
+	for _, op := range []struct{ title, form string }{
+		{"= <>, IN, IS DISTINCT FROM, NULLIF", "%s = %s"}, {"< <= > >=, BETWEEN", "%s < %s"}, {"+", "%s + %s"}, {"-", "%s - %s"}, {"\\*", "%s * %s"}, {"/", "%s / %s"}, {"%", "%s %% %s"},
+	} {
+		fmt.Fprintf(b, "| %s | with |\n|---|---|\n", op.title)
+		a.matrix(b, func(l, r vector.Kind) string { return fmt.Sprintf(op.form, ofKind(l), ofKind(r)) })
+		b.WriteString("\n")
+	}
+	b.WriteString("Over groups, numerics are divided, too. AND, OR, NOT, IS [NOT] NULL, IS [NOT] TRUE, FALSE and UNKNOWN, CASE, COALESCE; LIKE and\nILIKE with a constant pattern; `= ANY` and `<> ALL` of a constant array.\n\n## Casts\n\n| from | to |\n|---|---|\n")
+	a.matrix(b, func(l, r vector.Kind) string {
+		if l == r {
+			return ""
+		}
+		return ofKind(l) + "::" + strings.Replace(r.String(), "char", "bpchar", map[bool]int{true: 1}[r == vector.BPChar])
+	})
+	b.WriteString("\nAnd numerics and integers to numeric(p,s).\n\n## Functions\n\n| | result | |\n|---|---|---|\n")
+	a.functions(t, b)
+	return b.String()
+}
+
+func (a *asker) functions(t *testing.T, b *strings.Builder) {
+	all := slices.Clone(sqlfn.All())
+	slices.SortStableFunc(all, func(x, y sqlfn.Function) int { return strings.Compare(x.Name, y.Name) })
+	for _, f := range all {
+		var signature, args, notes []string
+		for i, p := range f.Args {
+			if p.Constants == nil {
+				signature, args = append(signature, p.Kind.String()), append(args, ofKind(p.Kind))
+				continue
+			}
+			signature, args = append(signature, "constant"), append(args, "'"+p.Constants[0]+"'")
+			notes = append(notes, fmt.Sprintf("argument %d is one of %s", i+1, strings.Join(p.Constants, ", ")))
+		}
+		call := fmt.Sprintf("%q(%s)", f.Name, strings.Join(args, ", "))
+		if a.result(call) != f.Result.String() {
+			t.Errorf("%s has result %q, not %s", call, a.result(call), f.Result)
+		}
+		if f.UTC {
+			notes = append(notes, "where TimeZone is UTC")
+		}
+		fmt.Fprintf(b, "| `%s(%s)` | %s | %s |\n", f.Name, strings.Join(signature, ", "), f.Result, strings.Join(notes, "; "))
+	}
+}
+
+// TestSQL compares sql.md with what is planned.
+func TestSQL(t *testing.T) {
+	cat, kinds := everyKind()
+	want := (&asker{cat, kinds}).page(t)
+	if *update {
+		if err := os.WriteFile("sql.md", []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := os.ReadFile("sql.md"); err != nil || string(got) != want {
+		t.Errorf("sql.md is not what is planned (go test ./docs -update): %v", err)
+	}
+}
