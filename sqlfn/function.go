@@ -108,7 +108,7 @@ func (f *Function) Accepts(c Call) bool {
 }
 
 var (
-	all    = slices.Concat(datetime)
+	all    = slices.Concat(datetime, text)
 	byOID  = map[uint32]*Function{}
 	byName = map[string][]*Function{}
 )
