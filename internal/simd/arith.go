@@ -52,18 +52,6 @@ func Sum(a []int64) (sum int64) {
 	return sum
 }
 
-// Dot returns the sum of a[i]*b[i], modulo 2^64. b is as long as a, or longer.
-func Dot(a, b []int64) (sum int64) {
-	b = b[:len(a)]
-	if active == AVX512 && len(a) > 0 {
-		return dotAVX512(&a[0], &b[0], len(a))
-	}
-	for i, x := range a {
-		sum += x * b[i]
-	}
-	return sum
-}
-
 // Bounds returns the smallest and the largest of a; for none the largest and the
 // smallest integer.
 func Bounds(a []int64) (lo, hi int64) {

@@ -22,11 +22,6 @@ func mulAVX512(dst *int64, a *int64, b *int64, n int)
 //go:noescape
 func sumAVX512(a *int64, n int) int64
 
-// dotAVX512 adds products modulo 2^64.
-//
-//go:noescape
-func dotAVX512(a *int64, b *int64, n int) int64
-
 // boundsAVX512 returns the largest and the smallest integer for none.
 //
 //go:noescape

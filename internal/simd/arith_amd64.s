@@ -165,53 +165,6 @@ done:
 	VZEROUPPER
 	RET
 
-// func dotAVX512(a *int64, b *int64, n int) int64
-// Requires: AVX, AVX2, AVX512DQ, AVX512F, AVX512VL, BMI2
-TEXT ·dotAVX512(SB), NOSPLIT, $0-32
-	MOVQ   a+0(FP), AX
-	MOVQ   b+8(FP), CX
-	MOVQ   n+16(FP), DX
-	VPXORQ Z0, Z0, Z0
-	MOVL   $0x000000ff, BX
-	KMOVW  BX, K1
-	CMPQ   DX, $0x08
-	JLT    tail
-
-eight:
-	VMOVDQU64.Z (AX), K1, Z1
-	VMOVDQU64.Z (CX), K1, Z2
-	VPMULLQ     Z2, Z1, Z1
-	VPADDQ      Z1, Z0, Z0
-	ADDQ        $0x40, AX
-	ADDQ        $0x40, CX
-	SUBQ        $0x08, DX
-	CMPQ        DX, $0x08
-	JGE         eight
-
-tail:
-	TESTQ       DX, DX
-	JLE         done
-	BZHIL       DX, BX, BX
-	KMOVW       BX, K1
-	VMOVDQU64.Z (AX), K1, Z1
-	VMOVDQU64.Z (CX), K1, Z2
-	VPMULLQ     Z2, Z1, Z1
-	VPADDQ      Z1, Z0, Z0
-	ADDQ        $0x40, AX
-	ADDQ        $0x40, CX
-
-done:
-	VEXTRACTI64X4 $0x01, Z0, Y1
-	VPADDQ        Y1, Y0, Y0
-	VEXTRACTI64X2 $0x01, Y0, X1
-	VPADDQ        X1, X0, X0
-	VPSRLDQ       $0x08, X0, X1
-	VPADDQ        X1, X0, X0
-	VMOVQ         X0, AX
-	MOVQ          AX, ret+24(FP)
-	VZEROUPPER
-	RET
-
 // func boundsAVX512(a *int64, n int) (lo int64, hi int64)
 // Requires: AVX, AVX512DQ, AVX512F, AVX512VL, BMI2
 TEXT ·boundsAVX512(SB), NOSPLIT, $0-32

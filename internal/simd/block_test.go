@@ -75,11 +75,9 @@ func TestUnpackBlock(t *testing.T) {
 					for _, ref := range []int64{0, -1, math.MinInt64, math.MaxInt64 - math.MaxUint32, int64(r.Uint64())} {
 						var got [BlockRows]int64
 						UnpackBlock(&got, src, widths, ref)
-						var narrow [BlockRows]int32
-						UnpackBlock32(&narrow, src, widths, int32(ref))
 						for i, v := range offsets {
-							if got[i] != ref+int64(v) || narrow[i] != int32(ref)+int32(v) {
-								t.Fatalf("widths %#x, %d words past, reference %d, value %d: %d and %d instead of offset %d", widths, past, ref, i, got[i], narrow[i], v)
+							if got[i] != ref+int64(v) {
+								t.Fatalf("widths %#x, %d words past, reference %d, value %d: %d instead of offset %d", widths, past, ref, i, got[i], v)
 							}
 						}
 					}
@@ -193,7 +191,6 @@ func FuzzBlock(f *testing.F) {
 		size := min(span, 192)
 		type result struct {
 			wide           [BlockRows]int64
-			narrow         [BlockRows]int32
 			filter, member [2]uint64
 		}
 		run := func(l Level) (r result) {
@@ -201,7 +198,6 @@ func FuzzBlock(f *testing.F) {
 			r.filter = [2]uint64{math.MaxUint64, uint64(from) * 0x9e3779b97f4a7c15}
 			r.member = r.filter
 			UnpackBlock(&r.wide, src, widths, int64(from))
-			UnpackBlock32(&r.narrow, src, widths, int32(from))
 			FilterBlock(&r.filter, src, widths, from, span)
 			FilterSet(&r.member, src, widths, -from, size, set)
 			return r

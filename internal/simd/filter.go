@@ -26,25 +26,3 @@ func filterBlockPlain(mask *[2]uint64, src []uint32, widths, from, span uint32) 
 		}
 	}
 }
-
-// FilterValues clears the bits of the rows whose value is not within [lo, lo+span],
-// modulo 2^64. mask has a word for each 64 values begun.
-func FilterValues(mask []uint64, values []int64, lo int64, span uint64) {
-	if words := len(values) / 64; active != Plain && words > 0 {
-		if _ = mask[words-1]; active == AVX512 {
-			filterValuesAVX512(&mask[0], &values[0], words, lo, span)
-		} else {
-			filterValuesAVX2(&mask[0], &values[0], words, lo, span)
-		}
-		mask, values = mask[words:], values[words*64:]
-	}
-	filterValuesPlain(mask, values, lo, span)
-}
-
-func filterValuesPlain(mask []uint64, values []int64, lo int64, span uint64) {
-	for i, v := range values {
-		if uint64(v)-uint64(lo) > span {
-			mask[i>>6] &^= 1 << (i & 63)
-		}
-	}
-}

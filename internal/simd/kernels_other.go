@@ -8,7 +8,6 @@ func addAVX512(dst *int64, a *int64, b *int64, n int)   { panic("BUG: assembly o
 func subAVX512(dst *int64, a *int64, b *int64, n int)   { panic("BUG: assembly of another machine") }
 func mulAVX512(dst *int64, a *int64, b *int64, n int)   { panic("BUG: assembly of another machine") }
 func sumAVX512(a *int64, n int) int64                   { panic("BUG: assembly of another machine") }
-func dotAVX512(a *int64, b *int64, n int) int64         { panic("BUG: assembly of another machine") }
 func boundsAVX512(a *int64, n int) (lo int64, hi int64) { panic("BUG: assembly of another machine") }
 func eqAVX512(dst *int64, a *int64, b *int64, n int)    { panic("BUG: assembly of another machine") }
 func neAVX512(dst *int64, a *int64, b *int64, n int)    { panic("BUG: assembly of another machine") }
@@ -81,19 +80,7 @@ func unpackBlockAVX512(dst *[128]int64, src *uint32, widths uint32, ref int64) {
 func unpackBlockAVX2(dst *[128]int64, src *uint32, widths uint32, ref int64) {
 	panic("BUG: assembly of another machine")
 }
-func unpackBlock32AVX512(dst *[128]int32, src *uint32, widths uint32, ref int32) {
-	panic("BUG: assembly of another machine")
-}
-func unpackBlock32AVX2(dst *[128]int32, src *uint32, widths uint32, ref int32) {
-	panic("BUG: assembly of another machine")
-}
 
-func filterValuesAVX512(mask *uint64, values *int64, words int, lo int64, span uint64) {
-	panic("BUG: assembly of another machine")
-}
-func filterValuesAVX2(mask *uint64, values *int64, words int, lo int64, span uint64) {
-	panic("BUG: assembly of another machine")
-}
 func filterSetValuesAVX512(mask *uint64, values *int64, words int, lo int64, size uint64, set *uint64) {
 	panic("BUG: assembly of another machine")
 }

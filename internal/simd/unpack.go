@@ -62,30 +62,6 @@ func offset(src []uint32, widths uint32, i int) (v uint32, words int) {
 	return uint32(x>>shift) & uint32(1<<w-1), int(w)
 }
 
-// UnpackBlock32 is UnpackBlock to 32 bits, modulo 2^32. 16 words past the block speed
-// it up.
-func UnpackBlock32(dst *[BlockRows]int32, src []uint32, widths uint32, ref int32) {
-	if active != Plain && fits(src, widths, 16) {
-		if active == AVX512 {
-			unpackBlock32AVX512(dst, &src[0], widths, ref)
-		} else {
-			unpackBlock32AVX2(dst, &src[0], widths, ref)
-		}
-		return
-	}
-	unpackBlock32Plain(dst, src, widths, ref)
-}
-
-func unpackBlock32Plain(dst *[BlockRows]int32, src []uint32, widths uint32, ref int32) {
-	for i := range dst {
-		v, next := offset(src, widths, i)
-		dst[i] = ref + int32(v)
-		if i%32 == 31 {
-			src, widths = src[next:], widths>>8
-		}
-	}
-}
-
 // Narrow reports whether the four widths of a block are at most 32, which the kernels
 // for blocks require. Widths are at most 64.
 func Narrow(widths uint32) bool {

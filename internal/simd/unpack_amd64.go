@@ -11,13 +11,3 @@ func unpackBlockAVX512(dst *[128]int64, src *uint32, widths uint32, ref int64)
 //
 //go:noescape
 func unpackBlockAVX2(dst *[128]int64, src *uint32, widths uint32, ref int64)
-
-// unpackBlock32AVX512 reads up to 64 bytes past the block.
-//
-//go:noescape
-func unpackBlock32AVX512(dst *[128]int32, src *uint32, widths uint32, ref int32)
-
-// unpackBlock32AVX2 reads up to 32 bytes past the block.
-//
-//go:noescape
-func unpackBlock32AVX2(dst *[128]int32, src *uint32, widths uint32, ref int32)

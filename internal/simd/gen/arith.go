@@ -46,24 +46,6 @@ func arithKernels() {
 		fold(sum)
 	}
 
-	TEXT("dotAVX512", NOSPLIT, "func(a *int64, b *int64, n int) int64")
-	Pragma("noescape")
-	Doc("dotAVX512 adds products modulo 2^64.")
-	{
-		a, b, n := Load(Param("a"), GP64()), Load(Param("b"), GP64()), Load(Param("n"), GP64())
-		sum := zeroed(1)[0]
-		eights(n, func(k OpmaskVirtual) {
-			x, y := ZMM(), ZMM()
-			VMOVDQU64_Z(Mem{Base: a}, k, x)
-			VMOVDQU64_Z(Mem{Base: b}, k, y)
-			VPMULLQ(y, x, x)
-			VPADDQ(x, sum, sum)
-			ADDQ(Imm(64), a)
-			ADDQ(Imm(64), b)
-		})
-		fold(sum)
-	}
-
 	TEXT("boundsAVX512", NOSPLIT, "func(a *int64, n int) (lo int64, hi int64)")
 	Pragma("noescape")
 	Doc("boundsAVX512 returns the largest and the smallest integer for none.")

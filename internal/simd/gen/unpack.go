@@ -8,7 +8,6 @@ import (
 
 func unpackKernels() {
 	pairs, pairShifts := qwordTable()
-	words, shifts := dwordTable32()
 
 	TEXT("unpackBlockAVX512", NOSPLIT, "func(dst *[128]int64, src *uint32, widths uint32, ref int64)")
 	Pragma("noescape")
@@ -81,52 +80,6 @@ func unpackKernels() {
 				ADDQ(w, src)
 			}
 			ADDQ(U32(256), dst)
-		})
-		VZEROUPPER()
-		RET()
-	}
-
-	TEXT("unpackBlock32AVX512", NOSPLIT, "func(dst *[128]int32, src *uint32, widths uint32, ref int32)")
-	Pragma("noescape")
-	Doc("unpackBlock32AVX512 reads up to 64 bytes past the block.")
-	{
-		dst, src := Load(Param("dst"), GP64()), Load(Param("src"), GP64())
-		widths := Load(Param("widths"), GP32())
-		ref := ZMM()
-		VPBROADCASTD(Load(Param("ref"), GP32()), ref)
-		u := newUnpacker16(words, shifts)
-		minis("mini", widths, func(w GPVirtual) {
-			u.width(w)
-			for g := range 2 {
-				v := u.next(src)
-				VPADDD(ref, v, v)
-				VMOVDQU32(v, Mem{Base: dst, Disp: 64 * g})
-				LEAQ(Mem{Base: src, Index: w, Scale: 2}, src)
-			}
-			ADDQ(U32(128), dst)
-		})
-		VZEROUPPER()
-		RET()
-	}
-
-	TEXT("unpackBlock32AVX2", NOSPLIT, "func(dst *[128]int32, src *uint32, widths uint32, ref int32)")
-	Pragma("noescape")
-	Doc("unpackBlock32AVX2 reads up to 32 bytes past the block.")
-	{
-		dst, src := Load(Param("dst"), GP64()), Load(Param("src"), GP64())
-		widths := Load(Param("widths"), GP32())
-		ref := YMM()
-		spread(Load(Param("ref"), GP32()), ref)
-		u := newUnpacker8(words, shifts)
-		minis("mini", widths, func(w GPVirtual) {
-			u.width(w)
-			for g := range 4 {
-				v := u.next(src)
-				VPADDD(ref, v, v)
-				VMOVDQU(v, Mem{Base: dst, Disp: 32 * g})
-				ADDQ(w, src)
-			}
-			ADDQ(U32(128), dst)
 		})
 		VZEROUPPER()
 		RET()

@@ -9,62 +9,6 @@ import (
 // valueKernels are the filters over values that are 64 bits wide already, 64 of them
 // for each word of the mask.
 func valueKernels() {
-	TEXT("filterValuesAVX512", NOSPLIT, "func(mask *uint64, values *int64, words int, lo int64, span uint64)")
-	Pragma("noescape")
-	Doc("filterValuesAVX512 reads 64 values for each word.")
-	{
-		mask, values, words := Load(Param("mask"), GP64()), Load(Param("values"), GP64()), Load(Param("words"), GP64())
-		lo, span := ZMM(), ZMM()
-		VPBROADCASTQ(Load(Param("lo"), GP64()), lo)
-		VPBROADCASTQ(Load(Param("span"), GP64()), span)
-		maskedWords(words, mask, values, func(rows GPVirtual) {
-			joinWord(rows, func(g int) OpmaskVirtual {
-				v, k := ZMM(), K()
-				VMOVDQU64(Mem{Base: values, Disp: 64 * g}, v)
-				VPSUBQ(lo, v, v)
-				VPCMPUQ(Imm(2), span, v, k)
-				return k
-			})
-		})
-		VZEROUPPER()
-		RET()
-	}
-
-	TEXT("filterValuesAVX2", NOSPLIT, "func(mask *uint64, values *int64, words int, lo int64, span uint64)")
-	Pragma("noescape")
-	Doc("filterValuesAVX2 reads 64 values for each word.")
-	{
-		mask, values, words := Load(Param("mask"), GP64()), Load(Param("values"), GP64()), Load(Param("words"), GP64())
-		lo, span, r := YMM(), YMM(), GP64()
-		// Signed comparison of numbers with their top bit turned is unsigned.
-		Load(Param("lo"), r)
-		BTCQ(Imm(63), r)
-		spreadQ(r, lo)
-		r = GP64()
-		Load(Param("span"), r)
-		BTCQ(Imm(63), r)
-		spreadQ(r, span)
-		maskedWords(words, mask, values, func(rows GPVirtual) {
-			out := GP64()
-			XORL(out.As32(), out.As32())
-			for g := range 16 {
-				v, bits := YMM(), GP64()
-				VMOVDQU(Mem{Base: values, Disp: 32 * g}, v)
-				VPSUBQ(lo, v, v)
-				VPCMPGTQ(span, v, v)
-				VMOVMSKPD(v, bits.As32())
-				if g > 0 {
-					SHLQ(Imm(uint64(4*g)), bits)
-				}
-				ORQ(bits, out)
-			}
-			NOTQ(out)
-			ANDQ(out, rows)
-		})
-		VZEROUPPER()
-		RET()
-	}
-
 	TEXT("filterSetValuesAVX512", NOSPLIT, "func(mask *uint64, values *int64, words int, lo int64, size uint64, set *uint64)")
 	Pragma("noescape")
 	Doc("filterSetValuesAVX512 reads 64 values for each word.")
