@@ -100,7 +100,7 @@ func BenchmarkDense(b *testing.B) {
 		tile := make([]uint64, 16)
 		b.Run(fmt.Sprintf("share=%g", p), func(b *testing.B) {
 			for b.Loop() {
-				r := NewReader(x)
+				r := newReader(x)
 				for at := 0; at < x.rows; at += 1024 {
 					r.Dense(tile, at, 1024)
 				}

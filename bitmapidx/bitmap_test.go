@@ -135,8 +135,8 @@ func TestBuilderAndReaders(t *testing.T) {
 			if b.Dense(got, 0, n); !slices.Equal(got, dense) {
 				t.Fatalf("%s: Dense differs", what)
 			}
-			if !FromDense(dense, n).Equal(b) {
-				t.Fatalf("%s: FromDense differs", what)
+			if !fromDense(dense, n).Equal(b) {
+				t.Fatalf("%s: fromDense differs", what)
 			}
 			var byRow, byRun Builder
 			for _, r := range rows {
@@ -167,8 +167,8 @@ func TestDenseOfRanges(t *testing.T) {
 		for _, name := range shapeNames() {
 			bits, b := shaped(name, rng, n)
 			result := Or(nil, b, b) // no directory
-			sequential, anyhow := NewReader(b), NewReader(b)
-			check := func(r *Reader, start, m int) {
+			sequential, anyhow := newReader(b), newReader(b)
+			check := func(r *reader, start, m int) {
 				t.Helper()
 				dst := make([]uint64, (m+63)/64+1)
 				for i := range dst {
@@ -256,7 +256,7 @@ func TestParseRejects(t *testing.T) {
 		for bit := range 64 {
 			other := slices.Clone(good)
 			other[i] ^= 1 << bit
-			if parsed, _, err := ParseWords(other); err == nil && !parsed.Equal(FromDense(denseOf(parsed), parsed.Len())) {
+			if parsed, _, err := ParseWords(other); err == nil && !parsed.Equal(fromDense(denseOf(parsed), parsed.Len())) {
 				t.Errorf("bit %d of word %d changed: %x is not canonical", bit, i, parsed.Atoms())
 			}
 		}
@@ -274,7 +274,7 @@ func FuzzParseWords(f *testing.F) {
 		if err != nil || b.Len() > 1<<20 {
 			return
 		}
-		again := FromDense(denseOf(b), b.Len()).Store(nil)
+		again := fromDense(denseOf(b), b.Len()).Store(nil)
 		if !slices.Equal(again.Words(), bytesWords(data)[:n]) {
 			t.Fatalf("a bitmap in two forms: %x and %x", again.Words(), bytesWords(data)[:n])
 		}

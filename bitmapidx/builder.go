@@ -130,8 +130,8 @@ func (b *Builder) Finish(alloc Alloc) *Bitmap {
 	return m
 }
 
-// FromDense makes a bitmap of rows bits of words, as AppendDense reads them.
-func FromDense(words []uint64, rows int) *Bitmap {
+// fromDense makes a bitmap of rows bits of words, as AppendDense reads them.
+func fromDense(words []uint64, rows int) *Bitmap {
 	var b Builder
 	b.AppendDense(words, rows)
 	return &Bitmap{rows: rows, atoms: b.close()}

@@ -10,9 +10,9 @@ import (
 // device's kernels. A loop that says "in parallel" runs there as one thread a step;
 // here the outermost one is shared among goroutines.
 
-// Decompression is Algorithm 1 of the papers: it decompresses the columns of a
+// decompression is Algorithm 1 of the papers: it decompresses the columns of a
 // query, each on its own.
-func Decompression(cols []*Bitmap, workers int) [][]uint64 {
+func decompression(cols []*Bitmap, workers int) [][]uint64 {
 	out := make([][]uint64, len(cols))
 	parallel(workers, len(cols), func(c int) {
 		out[c] = Decomp(cols[c].atoms, chunksOf(cols[c].rows))

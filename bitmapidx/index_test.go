@@ -92,7 +92,7 @@ func checkRows(t *testing.T, what string, values []int64, nulls []uint64, sure, 
 
 func checkIndex(t *testing.T, what string, rng *rand.Rand, values []int64, nulls []uint64, x *Index) {
 	t.Helper()
-	parsed, err := Parse(x.Words())
+	parsed, err := parse(x.Words())
 	if err != nil {
 		t.Fatalf("%s: %v", what, err)
 	}
@@ -208,7 +208,7 @@ func TestParseIndexRejects(t *testing.T) {
 		for bit := range 64 {
 			bad := slices.Clone(good)
 			bad[i] ^= 1 << bit
-			x, err := Parse(bad)
+			x, err := parse(bad)
 			if err != nil {
 				continue
 			}
@@ -223,7 +223,7 @@ func TestParseIndexRejects(t *testing.T) {
 		t.Error("limits of bins never change")
 	}
 	for n := range good {
-		if _, err := Parse(good[:n:n]); err == nil {
+		if _, err := parse(good[:n:n]); err == nil {
 			t.Errorf("%d of %d words: no error", n, len(good))
 		}
 	}
@@ -302,7 +302,7 @@ func FuzzIndexRange(f *testing.F) {
 			}
 		}
 		o := Options{EqualityBins: int(equality), RangeBins: int(ranges)}
-		x, err := Parse(Build(values, nulls, o, nil).Words())
+		x, err := parse(Build(values, nulls, o, nil).Words())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -324,7 +324,7 @@ func FuzzParse(f *testing.F) {
 		f.Add(wordBytes(Build(values, nulls, Options{EqualityBins: 4, RangeBins: 4}, nil).Words()))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		x, err := Parse(bytesWords(data))
+		x, err := parse(bytesWords(data))
 		if err != nil {
 			return
 		}

@@ -37,8 +37,8 @@ func Xor(dst, a, b *Bitmap) *Bitmap { return combine(dst, opXor, a, b) }
 // AndNot returns the rows of a that are not in b.
 func AndNot(dst, a, b *Bitmap) *Bitmap { return combine(dst, opAndNot, a, b) }
 
-// Not returns the rows that are not in a. Here dst may be a, where a is a result.
-func Not(dst, a *Bitmap) *Bitmap {
+// not returns the rows that are not in a. Here dst may be a, where a is a result.
+func not(dst, a *Bitmap) *Bitmap {
 	out := room(dst, len(a.atoms)+1)[:0]
 	for _, x := range a.atoms {
 		if x&fillFlag != 0 {

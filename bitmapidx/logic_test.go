@@ -75,7 +75,7 @@ func TestNot(t *testing.T) {
 			for i := range bits {
 				bits[i] = !bits[i]
 			}
-			sameBits(t, fmt.Sprintf("NOT %s, %d rows", name, n), Not(nil, b), bits)
+			sameBits(t, fmt.Sprintf("NOT %s, %d rows", name, n), not(nil, b), bits)
 		}
 	}
 }
@@ -98,11 +98,11 @@ func TestLaws(t *testing.T) {
 				t.Fatalf("%s fails on %d rows", law, n)
 			}
 		}
-		equal("NOT NOT a = a", Not(nil, Not(nil, a)), a)
-		equal("NOT (a AND b) = NOT a OR NOT b", Not(nil, And(nil, a, b)), Or(nil, Not(nil, a), Not(nil, b)))
-		equal("NOT (a OR b) = NOT a AND NOT b", Not(nil, Or(nil, a, b)), And(nil, Not(nil, a), Not(nil, b)))
+		equal("NOT NOT a = a", not(nil, not(nil, a)), a)
+		equal("NOT (a AND b) = NOT a OR NOT b", not(nil, And(nil, a, b)), Or(nil, not(nil, a), not(nil, b)))
+		equal("NOT (a OR b) = NOT a AND NOT b", not(nil, Or(nil, a, b)), And(nil, not(nil, a), not(nil, b)))
 		equal("a XOR b = (a ANDNOT b) OR (b ANDNOT a)", Xor(nil, a, b), Or(nil, AndNot(nil, a, b), AndNot(nil, b, a)))
-		equal("a ANDNOT b = a AND NOT b", AndNot(nil, a, b), And(nil, a, Not(nil, b)))
+		equal("a ANDNOT b = a AND NOT b", AndNot(nil, a, b), And(nil, a, not(nil, b)))
 		equal("a AND (b OR c) = (a AND b) OR (a AND c)", And(nil, a, Or(nil, b, c)), Or(nil, And(nil, a, b), And(nil, a, c)))
 		equal("(a XOR b) XOR b = a", Xor(nil, Xor(nil, a, b), b), a)
 		equal("OrAll = OR of OR", OrAll(nil, []*Bitmap{a, b, c}), Or(nil, Or(nil, a, b), c))
@@ -159,7 +159,7 @@ func TestReusedMemory(t *testing.T) {
 			x[i] = o.bit(x[i], y[i])
 		}
 		sameBits(t, o.name+" into used memory", dst, x)
-		dst = Not(dst, b)
+		dst = not(dst, b)
 		for i := range y {
 			y[i] = !y[i]
 		}
@@ -220,6 +220,6 @@ func FuzzOperations(f *testing.F) {
 		for i := range want {
 			want[i] = !x[i]
 		}
-		sameBits(t, "NOT", Not(nil, a), want)
+		sameBits(t, "NOT", not(nil, a), want)
 	})
 }

@@ -61,9 +61,9 @@ func layOut(rows int, builders []binBuilder, alloc Alloc) *Index {
 // device. They must not be written.
 func (x *Index) Words() []uint64 { return x.words }
 
-// Parse is the inverse of Words. It checks everything, that each row is in one bin
+// parse is the inverse of Words. It checks everything, that each row is in one bin
 // or null included, and keeps words.
-func Parse(words []uint64) (*Index, error) {
+func parse(words []uint64) (*Index, error) {
 	if len(words) < indexHeader {
 		return nil, fmt.Errorf("index of %d words has no header", len(words))
 	}

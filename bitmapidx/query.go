@@ -68,7 +68,7 @@ func (x *Index) union(s span) *Bitmap {
 		return Full(x.rows, true)
 	}
 	u := OrAll(nil, rest)
-	return Not(u, u)
+	return not(u, u)
 }
 
 func (x *Index) bitmaps(from, to int) []*Bitmap {
@@ -146,7 +146,7 @@ func (x *Index) NotNulls() *Bitmap {
 	if x.nulls == nil {
 		return Full(x.rows, true)
 	}
-	return Not(nil, x.nulls)
+	return not(nil, x.nulls)
 }
 
 // NullCount is how many rows are null.

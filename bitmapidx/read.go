@@ -34,15 +34,15 @@ func (b *Bitmap) All() iter.Seq[int] {
 
 // Dense writes the bits of rows [start, start+n) to dst: row start+i is bit i&63 of
 // dst[i>>6]. Bits past n in the last word become 0. It finds start by the directory;
-// for tile after tile, a Reader is cheaper.
+// for tile after tile, a reader is cheaper.
 func (b *Bitmap) Dense(dst []uint64, start, n int) {
-	r := NewReader(b)
+	r := newReader(b)
 	r.Dense(dst, start, n)
 }
 
 // AppendRows appends the numbers of the set rows of [start, start+n), less start.
 func AppendRows[T uint16 | uint32 | int32 | int](dst []T, b *Bitmap, start, n int) []T {
-	r := NewReader(b)
+	r := newReader(b)
 	r.each(start, n, func(at int, w uint64) {
 		for ; w != 0; w &= w - 1 {
 			dst = append(dst, T(at+bits.TrailingZeros64(w)))
@@ -55,19 +55,19 @@ func AppendRows[T uint16 | uint32 | int32 | int](dst []T, b *Bitmap, start, n in
 	return dst
 }
 
-// Reader reads ranges of rows. It remembers where the latest one ended, so that
+// reader reads ranges of rows. It remembers where the latest one ended, so that
 // ranges in ascending order cost one walk over the atoms. It is for one goroutine.
-type Reader struct {
+type reader struct {
 	b     *Bitmap
 	atom  int // begins at chunk or before
 	chunk int // where atom begins
 }
 
-// NewReader returns a reader of b.
-func NewReader(b *Bitmap) Reader { return Reader{b: b} }
+// newReader returns a reader of b.
+func newReader(b *Bitmap) reader { return reader{b: b} }
 
 // Dense is Bitmap.Dense.
-func (r *Reader) Dense(dst []uint64, start, n int) {
+func (r *reader) Dense(dst []uint64, start, n int) {
 	dst = dst[:(n+63)/64]
 	clear(dst)
 	if !r.find(start, n) {
@@ -120,7 +120,7 @@ func setBits(w []uint64, from, to int) {
 // each calls literal for every literal of rows [start, start+n), with the place of
 // its first row less start and its bits, those outside cut off, and ones for every
 // range [at, end) of rows, less start, in a fill of ones.
-func (r *Reader) each(start, n int, literal func(at int, w uint64), ones func(at, end int)) {
+func (r *reader) each(start, n int, literal func(at int, w uint64), ones func(at, end int)) {
 	if !r.find(start, n) {
 		return
 	}
@@ -150,7 +150,7 @@ func (r *Reader) each(start, n int, literal func(at int, w uint64), ones func(at
 
 // find moves to the atom that has row start, and reports whether there are rows to
 // read from there.
-func (r *Reader) find(start, n int) bool {
+func (r *reader) find(start, n int) bool {
 	if start < 0 || n < 0 || start > r.b.rows || n > r.b.rows-start {
 		panic(fmt.Sprintf("BUG: rows %d to %d of a bitmap of %d", start, start+n, r.b.rows))
 	}

@@ -49,16 +49,16 @@ func (s Strategy) Union(bins []*Bitmap, workers int) *Bitmap {
 	case Fused:
 		return OrAll(nil, bins)
 	}
-	cols := Decompression(bins, workers)
+	cols := decompression(bins, workers)
 	switch s {
 	case COA:
-		return FromChunks(ReduceCOA(cols, workers), rows)
+		return FromChunks(reduceCOA(cols, workers), rows)
 	case ROA:
-		return FromChunks(ReduceROA(cols, workers), rows)
+		return FromChunks(reduceROA(cols, workers), rows)
 	case Hybrid:
-		return FromChunks(ReduceHybrid(cols, (len(cols)+2*blockColumns-1)/(2*blockColumns), blockRows, workers), rows)
+		return FromChunks(reduceHybrid(cols, (len(cols)+2*blockColumns-1)/(2*blockColumns), blockRows, workers), rows)
 	case IdealHybrid:
-		return FromChunks(ReduceIdealHybrid(cols, workers), rows)
+		return FromChunks(reduceIdealHybrid(cols, workers), rows)
 	}
 	panic(fmt.Sprintf("BUG: %v", s))
 }
@@ -109,10 +109,10 @@ func columnReduction(bins []*Bitmap, workers int) *Bitmap {
 // thread block has 1,024.
 const columnPart = 1024
 
-// ReduceCOA is Algorithm 3, column-oriented access: level by level, whole columns are
+// reduceCOA is Algorithm 3, column-oriented access: level by level, whole columns are
 // ORed into their low-order partners. The result is cols[0]; all columns are
 // overwritten.
-func ReduceCOA(cols [][]uint64, workers int) []uint64 {
+func reduceCOA(cols [][]uint64, workers int) []uint64 {
 	n := len(cols[0])
 	parts := (n + columnPart - 1) / columnPart
 	for m := len(cols); m > 1; {
@@ -133,10 +133,10 @@ func orWords(low, high []uint64) {
 	}
 }
 
-// ReduceROA is Algorithm 4, row-oriented access: each row, that is one word of all
+// reduceROA is Algorithm 4, row-oriented access: each row, that is one word of all
 // columns, is reduced on its own, in shared memory. The result is cols[0], which is
 // overwritten.
-func ReduceROA(cols [][]uint64, workers int) []uint64 {
+func reduceROA(cols [][]uint64, workers int) []uint64 {
 	n := len(cols[0])
 	parallel(workers, (n+columnPart-1)/columnPart, func(i int) {
 		shared := make([]uint64, len(cols)) // of a thread block
@@ -164,10 +164,10 @@ const (
 	blockRows    = 1024 / blockColumns // j
 )
 
-// ReduceHybrid is Algorithm 5: tiles of the columns, p of them side by side, and of
+// reduceHybrid is Algorithm 5: tiles of the columns, p of them side by side, and of
 // rows words are reduced in shared memory; a second round reduces the first columns
 // of the tiles. The result is cols[0]; the first column of each tile is overwritten.
-func ReduceHybrid(cols [][]uint64, p, rows, workers int) []uint64 {
+func reduceHybrid(cols [][]uint64, p, rows, workers int) []uint64 {
 	n, m := len(cols[0]), len(cols)
 	span := (m + p - 1) / p // columns of a tile
 	firsts := make([][]uint64, 0, p)
@@ -205,8 +205,8 @@ func reduceTile(cols [][]uint64, from, to int) {
 	copy(cols[0][from:to], shared[:h])
 }
 
-// ReduceIdealHybrid is Algorithm 6: a tile spans all columns, so that there is no
+// reduceIdealHybrid is Algorithm 6: a tile spans all columns, so that there is no
 // second round; it is as high as 1,024 threads allow, each of which has two columns.
-func ReduceIdealHybrid(cols [][]uint64, workers int) []uint64 {
-	return ReduceHybrid(cols, 1, max(1, 1024/max(1, (len(cols)+1)/2)), workers)
+func reduceIdealHybrid(cols [][]uint64, workers int) []uint64 {
+	return reduceHybrid(cols, 1, max(1, 1024/max(1, (len(cols)+1)/2)), workers)
 }

@@ -56,8 +56,8 @@ func TestStrategiesAgree(t *testing.T) {
 				}
 			}
 			for _, p := range []int{1, 2, 3, m} {
-				cols := Decompression(bins, 1)
-				if got := FromChunks(ReduceHybrid(cols, p, 7, 2), n); !got.Equal(expected) {
+				cols := decompression(bins, 1)
+				if got := FromChunks(reduceHybrid(cols, p, 7, 2), n); !got.Equal(expected) {
 					t.Fatalf("hybrid of %d tiles, %d bins, %d rows differs", p, m, n)
 				}
 			}

@@ -5,14 +5,14 @@ package bitmapidx
 type Profile struct {
 	Rows     int // null ones included
 	Nulls    int
-	Distinct int // values that are not null, at most DistinctMax
+	Distinct int // values that are not null, at most distinctMax
 
 	values []int64
 	nulls  []uint64
 }
 
-// DistinctMax is where a Profile stops to count.
-const DistinctMax = binsMax
+// distinctMax is where a Profile stops to count.
+const distinctMax = binsMax
 
 // Profiled looks at the values of a column as Build does. It keeps values and nulls.
 func Profiled(values []int64, nulls []uint64) Profile {
@@ -22,7 +22,7 @@ func Profiled(values []int64, nulls []uint64) Profile {
 	p.Nulls = len(values)
 	eachValue(values, nulls, func(v int64) {
 		p.Nulls--
-		if len(distinct) > 0 && v == last || len(distinct) == DistinctMax {
+		if len(distinct) > 0 && v == last || len(distinct) == distinctMax {
 			return
 		}
 		last = v

@@ -11,7 +11,7 @@ import (
 // find returns the place in the part's index of the row that row names.
 func (r *Relation) find(p *part, row *Row) (hash uint64, c cursor, err error) {
 	missing := func(what string) (uint64, cursor, error) {
-		return 0, c, fmt.Errorf("%w: %s: %s", ErrIdentity, r.meta.QualifiedName(), what)
+		return 0, c, fmt.Errorf("%w: %s: %s", errIdentity, r.meta.QualifiedName(), what)
 	}
 	if len(r.key) == 0 {
 		return missing("no replica identity")

@@ -95,10 +95,10 @@ func (c *commit) head() head { return head{c.xid, len(c.needs) > 0} }
 // run is a run of rows of a segment.
 type run struct{ slot, from, to uint32 }
 
-// ErrIdentity is what Update and Delete fail with where the row that they name is
+// errIdentity is what Update and Delete fail with where the row that they name is
 // not there, or cannot be named: the copy is wrong, or lacks a column of the
 // replica identity. errors.Is finds it.
-var ErrIdentity = errors.New("the changed row is not in the copy")
+var errIdentity = errors.New("the changed row is not in the copy")
 
 // ErrSnapshot is what View fails with where the store no longer, or not yet, holds
 // what the snapshot sees.
@@ -143,8 +143,8 @@ func NewRow(meta *catalog.Table) *Row {
 	return &Row{State: make([]ColumnState, n), Int: make([]int64, n), Text: make([][]byte, n)}
 }
 
-// ErrDropped is what changes fail with after the store has given up the relation.
-var ErrDropped = errors.New("the table was given up")
+// errDropped is what changes fail with after the store has given up the relation.
+var errDropped = errors.New("the table was given up")
 
 // NewRelation makes a relation of a finished copy, whose reference it takes over.
 // It holds what base.Snapshot sees.

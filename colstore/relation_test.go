@@ -135,7 +135,7 @@ func TestFullDuplicates(t *testing.T) {
 	if got := viewRows(t, s, seen(1e9+1)); len(got) != 0 {
 		t.Errorf("%d rows are left, want none", len(got))
 	}
-	if err := rel.Delete(7, row); !errors.Is(err, ErrIdentity) {
+	if err := rel.Delete(7, row); !errors.Is(err, errIdentity) {
 		t.Errorf("one delete more: %v", err)
 	}
 }
@@ -189,9 +189,9 @@ func TestRelationErrors(t *testing.T) {
 		}
 	}
 	rel := start()
-	expect("no such row", rel.Delete(7, keyed(meta, 99, 0)), ErrIdentity)
-	expect("deleted twice", errors.Join(rel.Delete(7, keyed(meta, 2, 0)), rel.Delete(7, keyed(meta, 2, 0))), ErrIdentity)
-	expect("no key", rel.Delete(7, NewRow(meta)), ErrIdentity)
+	expect("no such row", rel.Delete(7, keyed(meta, 99, 0)), errIdentity)
+	expect("deleted twice", errors.Join(rel.Delete(7, keyed(meta, 2, 0)), rel.Delete(7, keyed(meta, 2, 0))), errIdentity)
+	expect("no key", rel.Delete(7, NewRow(meta)), errIdentity)
 	expect("no such part", rel.Insert(8, keyed(meta, 99, 0)), nil)
 	lacks := keyed(meta, 99, 0)
 	lacks.State[3] = ColumnAbsent
@@ -201,7 +201,7 @@ func TestRelationErrors(t *testing.T) {
 	s.MarkChanged(7)
 	for what, err := range map[string]error{"Insert": rel.Insert(7, keyed(meta, 99, 0)), "Update": rel.Update(7, nil, keyed(meta, 1, 0)),
 		"Delete": rel.Delete(7, keyed(meta, 1, 0)), "Truncate": rel.Truncate(7), "Commit": rel.Commit(101, 1)} {
-		expect(what+" of a table that was given up", err, ErrDropped)
+		expect(what+" of a table that was given up", err, errDropped)
 	}
 	var st *StateError
 	if _, err := s.View(7, seen(200)); !errors.As(err, &st) || st.State != StateChanged {
@@ -225,7 +225,7 @@ func TestRelationErrors(t *testing.T) {
 	}
 	noKey := modelMeta("", 0)
 	rel = newModel(1, noKey).start(t, s, 1)
-	expect("no replica identity", rel.Delete(7, keyed(noKey, 1, 0)), ErrIdentity)
+	expect("no replica identity", rel.Delete(7, keyed(noKey, 1, 0)), errIdentity)
 }
 
 // TestRelationMemory: the limit is reached in the middle of a transaction; readers

@@ -268,7 +268,7 @@ func (s *Store) View(oid uint32, snap Snapshot) (*Table, error) {
 			return nil, &StateError{st}
 		}
 		t, err := r.view(snap)
-		if err != ErrDropped {
+		if err != errDropped {
 			return t, err
 		}
 		// It was given up just now.

@@ -84,7 +84,7 @@ func (r *Relation) view(snap Snapshot) (*Table, error) {
 	r.mu.Lock()
 	if r.closed {
 		r.mu.Unlock()
-		return nil, ErrDropped
+		return nil, errDropped
 	}
 	if !r.reads(snap) {
 		r.mu.Unlock()

@@ -41,7 +41,7 @@ func (r *Relation) Update(part uint32, old, row *Row) error {
 	same := old == nil
 	if same {
 		if r.full {
-			return fmt.Errorf("%w: %s has the whole row as its identity", ErrIdentity, r.meta.QualifiedName())
+			return fmt.Errorf("%w: %s has the whole row as its identity", errIdentity, r.meta.QualifiedName())
 		}
 		old = row
 	}
@@ -106,7 +106,7 @@ func newPart(oid uint32) *part { return &part{oid: oid} }
 
 func (r *Relation) part(oid uint32) (*part, error) {
 	if r.closed {
-		return nil, ErrDropped
+		return nil, errDropped
 	}
 	p := r.parts[oid]
 	if p == nil {
@@ -262,7 +262,7 @@ func (r *Relation) Commit(xid, lsn uint64) error {
 	r.writing.Lock()
 	defer r.writing.Unlock()
 	if r.closed {
-		return ErrDropped
+		return errDropped
 	}
 	if len(r.pending.inserts)+len(r.pending.deletes)+len(r.cleared) == 0 {
 		return nil

@@ -196,19 +196,3 @@ func (p *lookupPlan) encode(dst []uint32) *lookupColumn {
 	c.codes = p.forPlan.encode(dst[headerWords+table:], p.codes, false)
 	return c
 }
-
-// Codes returns, for a Lookup column, its distinct values in ascending order and
-// the column of positions in them; ok is false for others. Work that depends on
-// the value alone, such as a join, can then be done once for each distinct value
-// of a segment. The slice is the caller's.
-func Codes(c Column) (values []int64, codes Column, ok bool) {
-	l, ok := c.(*lookupColumn)
-	if !ok {
-		return nil, nil, false
-	}
-	values = make([]int64, l.size())
-	for i := range values {
-		values[i] = l.value(i)
-	}
-	return values, l.codes, true
-}

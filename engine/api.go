@@ -28,27 +28,12 @@ type Decider interface {
 	Prepare(sql string, paramOIDs []uint32) Statement
 }
 
-// GateSQL is the gate: the SELECT that the proxy runs on the client's own upstream
-// connection, in the client's transaction, just before Execute. As long as the
-// session's role has the rights that it needs it cannot fail; it has to be prepared,
-// has the parameters $1..$6 of type text, returns one row for each table of the
-// statement, and takes no locks that matter.
-//
-// Planning it costs ten times what running it does, so that a session prepares it
-// once under a name of its own and only binds it afterwards. A statement of the
-// client's may deallocate it, be it in a function; package proxy bears that (gate.go
-// there says how).
-//
-// A session that looks at pg_prepared_statements would see it: a statement that
-// names that view (Decider.Mentions is true for it) is preceded by its Close.
-var GateSQL = gateSQL
-
 // GateForm is one of the gate's forms, which take other parameters and return the same.
 type GateForm uint8
 
 // The forms.
 const (
-	GateFull  GateForm = iota // GateSQL, for any statement
+	GateFull  GateForm = iota // gateSQL, for any statement
 	GatePlain                 // for one table that is not partitioned: a quarter cheaper
 	GateForms                 // their number
 )
@@ -112,7 +97,7 @@ type Decision interface {
 	Completed(took time.Duration)
 }
 
-// Gate is the server's answer to GateSQL.
+// Gate is the server's answer to gateSQL.
 type Gate struct {
 	Rows [][]*string // text format; nil for null
 	Sent time.Time   // a time before it was sent

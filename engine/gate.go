@@ -26,6 +26,20 @@ import (
 // row_security_active) answer as of now even inside an old REPEATABLE READ snapshot,
 // as Postgres' own name resolution does.
 
+// gateSQL is the gate: the SELECT that the proxy runs on the client's own upstream
+// connection, in the client's transaction, just before Execute. As long as the
+// session's role has the rights that it needs it cannot fail; it has to be prepared,
+// has the parameters $1..$6 of type text, returns one row for each table of the
+// statement, and takes no locks that matter.
+//
+// Planning it costs ten times what running it does, so that a session prepares it
+// once under a name of its own and only binds it afterwards. A statement of the
+// client's may deallocate it, be it in a function; package proxy bears that (gate.go
+// there says how).
+//
+// A session that looks at pg_prepared_statements would see it: a statement that
+// names that view (Decider.Mentions is true for it) is preceded by its Close.
+//
 // It is one statement for all queries, so that a session needs to prepare it only
 // once: the tables are rows of its parameters. Names are qualified throughout,
 // because the session's search_path is the client's.
@@ -396,7 +410,7 @@ func (e *Engine) checkPresent(ctx context.Context, d *decision, server string) (
 		return 0, nil
 	}
 	// Always in one form: the session of our own has only one statement prepared.
-	rows, err := e.opt.Look(ctx, GateSQL, gateParams(&d.query.Deps))
+	rows, err := e.opt.Look(ctx, gateSQL, gateParams(&d.query.Deps))
 	if err != nil {
 		return 0, forward(plan.ReasonNotReady, err.Error())
 	}

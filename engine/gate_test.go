@@ -105,7 +105,7 @@ func (b *gateBench) gate(c *pgx.Conn, q *plan.Star) Gate {
 		params = append(params, []byte(p))
 	}
 	oids := []uint32{25, 25, 25, 25, 25, 25}
-	res := c.PgConn().ExecParams(context.Background(), GateSQL, params, oids, nil, nil).Read()
+	res := c.PgConn().ExecParams(context.Background(), gateSQL, params, oids, nil, nil).Read()
 	if res.Err != nil {
 		b.t.Fatalf("the gate failed: %v", res.Err)
 	}
@@ -442,7 +442,7 @@ func TestGateForms(t *testing.T) {
 						if form != GatePlain {
 							t.Fatal("not the plain form")
 						}
-						full, plain := ask(c, GateSQL, gateParams(&one.Deps)), ask(c, form.SQL(), params)
+						full, plain := ask(c, gateSQL, gateParams(&one.Deps)), ask(c, form.SQL(), params)
 						for k := range full {
 							if k == gateInsertLSN || k == gateSnapshot {
 								continue

@@ -108,15 +108,6 @@ func Normalize(sql string, at int) (text string, position int, err error) {
 	return before + after, utf8.RuneCountInString(before) + 1, err
 }
 
-// Fingerprint returns a short hash that is equal for statements that differ only
-// in constants, spelling and layout (pg_query's fingerprint).
-func Fingerprint(sql string) (string, error) {
-	if err := guard(sql); err != nil {
-		return "", err
-	}
-	return pg.Fingerprint(sql)
-}
-
 // Split is a simple Query of several statements in two parts: Prefix + Last is
 // the text that was split.
 type Split struct {

@@ -5,8 +5,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// VirtualSchema is the schema whose relations pgaccel answers itself.
-const VirtualSchema = "pgaccel"
+// virtualSchema is the schema whose relations pgaccel answers itself.
+const virtualSchema = "pgaccel"
 
 // RewriteVirtual replaces each relation of the schema pgaccel in a SELECT by a
 // subquery: relation maps a name to the SELECT that stands for it, which may refer to
@@ -38,7 +38,7 @@ func RewriteVirtual(sql string, declared int, relation func(name string, param i
 			refs = append(refs, x.ColumnRef)
 		case *pg.Node_RangeVar:
 			r := x.RangeVar
-			if r.Schemaname != VirtualSchema || err != nil {
+			if r.Schemaname != virtualSchema || err != nil {
 				return
 			}
 			body, ok := relation(r.Relname, param)
@@ -63,7 +63,7 @@ func RewriteVirtual(sql string, declared int, relation func(name string, param i
 	}
 	// pgaccel.tables.rows names the table by its schema, which a subquery has not.
 	for _, ref := range refs {
-		if len(ref.Fields) >= 3 && ref.Fields[0].GetString_().GetSval() == VirtualSchema && replaced[ref.Fields[1].GetString_().GetSval()] {
+		if len(ref.Fields) >= 3 && ref.Fields[0].GetString_().GetSval() == virtualSchema && replaced[ref.Fields[1].GetString_().GetSval()] {
 			ref.Fields = ref.Fields[1:]
 		}
 	}

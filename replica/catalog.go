@@ -13,23 +13,12 @@ import (
 	"pgaccel/vector"
 )
 
-// Refusal is a relation that matches the patterns but cannot be copied. Table has
+// refusedTable is a relation that matches the patterns but cannot be copied. Table has
 // the OID, schema and name, and columns where the relation is a table.
-type Refusal struct {
+type refusedTable struct {
 	Table  *catalog.Table
 	Reason string // a clause, such as "no replica identity"
 	SQL    string // what would mend it; empty where nothing simple does
-}
-
-// ReadCatalog reads the tables that match the patterns, as of one snapshot, and
-// what could change the meaning of a query over them. Refused tables are not in
-// the catalog. conn must be outside of a transaction.
-func ReadCatalog(ctx context.Context, conn *pgx.Conn, patternTexts []string) (*catalog.Catalog, []Refusal, error) {
-	p, err := parsePatterns(patternTexts)
-	if err != nil {
-		return nil, nil, err
-	}
-	return readCatalog(ctx, conn, p)
 }
 
 // errTorn says that a table was rewritten while the catalog was read: a fingerprint has
@@ -37,7 +26,7 @@ func ReadCatalog(ctx context.Context, conn *pgx.Conn, patternTexts []string) (*c
 // are one, taken apart so, would each look harmless.
 var errTorn = errors.New("a table was rewritten while the catalog was read")
 
-func readCatalog(ctx context.Context, conn *pgx.Conn, p patterns) (cat *catalog.Catalog, refused []Refusal, err error) {
+func readCatalog(ctx context.Context, conn *pgx.Conn, p patterns) (cat *catalog.Catalog, refused []refusedTable, err error) {
 	for {
 		cat, refused, err = readCatalogOnce(ctx, conn, p)
 		if !errors.Is(err, errTorn) {
@@ -46,7 +35,7 @@ func readCatalog(ctx context.Context, conn *pgx.Conn, p patterns) (cat *catalog.
 	}
 }
 
-func readCatalogOnce(ctx context.Context, conn *pgx.Conn, p patterns) (cat *catalog.Catalog, refused []Refusal, err error) {
+func readCatalogOnce(ctx context.Context, conn *pgx.Conn, p patterns) (cat *catalog.Catalog, refused []refusedTable, err error) {
 	err = pgx.BeginTxFunc(ctx, conn, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
 		r := catalogReader{ctx: ctx, tx: tx, cat: &catalog.Catalog{Shadowed: map[string]bool{}}}
 		for _, step := range []func() error{r.server, func() error { return r.relations(p) }, r.columns, r.indexes, r.identities, r.shadowed, r.mode} {

@@ -41,7 +41,7 @@ func TestReadCatalog(t *testing.T) {
 		CREATE TABLE other (a int PRIMARY KEY);
 		CREATE FUNCTION mart."Lower"(int) RETURNS int LANGUAGE sql AS 'SELECT 1';
 		CREATE OPERATOR mart.=== (LEFTARG = int, RIGHTARG = int, FUNCTION = int4eq);`)
-	cat, refused, err := ReadCatalog(context.Background(), c, []string{"mart.*"})
+	cat, refused, err := readCatalogOf(context.Background(), c, []string{"mart.*"})
 	if err != nil {
 		t.Fatal(err)
 	}

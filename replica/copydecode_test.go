@@ -79,7 +79,7 @@ func TestEveryTypeRoundTrips(t *testing.T) {
 	for _, name := range tables {
 		mustExec(t, c, "ALTER TABLE "+name+" REPLICA IDENTITY FULL")
 	}
-	cat, _, err := ReadCatalog(context.Background(), c, []string{"*"})
+	cat, _, err := readCatalogOf(context.Background(), c, []string{"*"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -49,7 +49,7 @@ func TestManySessionsCopyWhatOneDoes(t *testing.T) {
 	e, _ := testEpoch(t, address)
 	e.cfg.Store = colstore.New(colstore.Options{SegmentRows: 1024})
 	defer e.cfg.Store.Close()
-	cat, _, err := ReadCatalog(context.Background(), c, []string{"*"})
+	cat, _, err := readCatalogOf(context.Background(), c, []string{"*"})
 	if err != nil {
 		t.Fatal(err)
 	}

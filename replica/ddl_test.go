@@ -251,7 +251,7 @@ func TestRefusedPartitions(t *testing.T) {
 		ALTER TABLE mixed1 REPLICA IDENTITY FULL; ALTER TABLE mixed2 ADD PRIMARY KEY (id);
 		CREATE TABLE empty (id int) PARTITION BY RANGE (id);
 		CREATE TABLE ok (id int, v int) PARTITION BY RANGE (id); CREATE TABLE ok1 PARTITION OF ok DEFAULT; ALTER TABLE ok1 REPLICA IDENTITY FULL`)
-	cat, refused, err := ReadCatalog(context.Background(), c, []string{"*"})
+	cat, refused, err := readCatalogOf(context.Background(), c, []string{"*"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -497,7 +497,7 @@ func TestReplacedTableIsNotPublished(t *testing.T) {
 	f := func(what, change string, want error) {
 		t.Helper()
 		mustExec(t, c, "DROP TABLE IF EXISTS a; CREATE TABLE a (id int PRIMARY KEY)")
-		cat, _, err := ReadCatalog(ctx, c, []string{"public.a"})
+		cat, _, err := readCatalogOf(ctx, c, []string{"public.a"})
 		if err != nil || len(cat.Tables) != 1 {
 			t.Fatal(cat, err)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"pgaccel/catalog"
 	"pgaccel/colstore"
 )
 
@@ -29,7 +30,7 @@ func testEpoch(t testing.TB, url string) (*epoch, *colstore.Store) {
 	e := &epoch{cfg: &Config{Store: store, Workers: 4, RecopyQuiet: time.Millisecond, Logger: log}, log: log, ctx: context.Background(),
 		connCfg: cfg, copyConfig: &cfg.Copy().Config, copiers: newCopySlots(4, 1<<30)}
 	c := connectTo(t, url)
-	cat, _, err := ReadCatalog(context.Background(), c, []string{"*"})
+	cat, _, err := readCatalogOf(context.Background(), c, []string{"*"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,4 +45,15 @@ func slotsAreFree(t testing.TB, c *pgx.Conn) {
 	eventually(t, "slots are free", func() bool {
 		return queryText(t, c, "SELECT count(*)::text FROM pg_replication_slots WHERE active AND database = current_database()") == "0"
 	})
+}
+
+// readCatalogOf reads the tables that match the patterns, as of one snapshot, and
+// what could change the meaning of a query over them. Refused tables are not in
+// the catalog. conn must be outside of a transaction.
+func readCatalogOf(ctx context.Context, conn *pgx.Conn, patternTexts []string) (*catalog.Catalog, []refusedTable, error) {
+	p, err := parsePatterns(patternTexts)
+	if err != nil {
+		return nil, nil, err
+	}
+	return readCatalog(ctx, conn, p)
 }

@@ -71,7 +71,7 @@ func TestShadowed(t *testing.T) {
 		CREATE OPERATOR < (FUNCTION = yes, LEFTARG = word, RIGHTARG = word);
 		CREATE OPERATOR - (FUNCTION = yes, RIGHTARG = word);
 		CREATE OPERATOR >= (FUNCTION = yes, LEFTARG = int, RIGHTARG = numeric)`)
-	cat, _, err := ReadCatalog(context.Background(), c, []string{"public.*"})
+	cat, _, err := readCatalogOf(context.Background(), c, []string{"public.*"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func TestShadowed(t *testing.T) {
 		}
 	}
 	mustExec(t, c, `CREATE CAST (bigint AS text) WITH INOUT`)
-	if cat, _, err = ReadCatalog(context.Background(), c, []string{"public.*"}); err != nil || !cat.Shadowed["::"] {
+	if cat, _, err = readCatalogOf(context.Background(), c, []string{"public.*"}); err != nil || !cat.Shadowed["::"] {
 		t.Errorf("an explicit cast between built-in types takes the place of the one by way of text: %v", err)
 	}
 }

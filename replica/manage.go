@@ -126,13 +126,13 @@ func (e *epoch) readAndFollow(ctx context.Context, late bool) error {
 
 // follow brings registry, publication and store in line with the catalog. late
 // says that the slot exists already. added says that tables were published.
-func (e *epoch) follow(ctx context.Context, cat *catalog.Catalog, refused []Refusal, late bool) (added bool, err error) {
+func (e *epoch) follow(ctx context.Context, cat *catalog.Catalog, refused []refusedTable, late bool) (added bool, err error) {
 	isNow := map[uint32]*catalog.Table{}
 	for i, meta := range cat.Tables {
 		cat.Tables[i] = e.reg.meta(meta)
 		isNow[meta.OID] = cat.Tables[i]
 	}
-	notNow := map[uint32]Refusal{}
+	notNow := map[uint32]refusedTable{}
 	for _, f := range refused {
 		notNow[f.Table.OID] = f
 	}

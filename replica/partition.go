@@ -111,9 +111,9 @@ func (rel *relation) leafColumns(leaf *relation) (identity []int, full bool, rea
 
 // choose puts the tables that qualify into the catalog and returns the others that
 // match. Partitions of a table that qualifies are no tables of their own.
-func (r *catalogReader) choose() (refused []Refusal) {
+func (r *catalogReader) choose() (refused []refusedTable) {
 	inside := map[*relation]bool{}
-	var bad []Refusal
+	var bad []refusedTable
 	qualified := map[*relation]bool{}
 	for _, rel := range r.rels {
 		if !rel.chosen {
@@ -121,7 +121,7 @@ func (r *catalogReader) choose() (refused []Refusal) {
 		}
 		reason, sql := rel.refusal()
 		if reason != "" {
-			bad = append(bad, Refusal{Table: rel.table, Reason: reason, SQL: sql})
+			bad = append(bad, refusedTable{Table: rel.table, Reason: reason, SQL: sql})
 			continue
 		}
 		qualified[rel] = true
@@ -139,6 +139,6 @@ func (r *catalogReader) choose() (refused []Refusal) {
 			refused = append(refused, f)
 		}
 	}
-	slices.SortFunc(refused, func(a, b Refusal) int { return cmp.Compare(a.Table.OID, b.Table.OID) })
+	slices.SortFunc(refused, func(a, b refusedTable) int { return cmp.Compare(a.Table.OID, b.Table.OID) })
 	return refused
 }

@@ -27,7 +27,7 @@ type recording struct {
 func recordChanges(t testing.TB, url, options, sql string) *recording {
 	t.Helper()
 	c := connectTo(t, url)
-	cat, _, err := ReadCatalog(context.Background(), c, []string{"*"})
+	cat, _, err := readCatalogOf(context.Background(), c, []string{"*"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -250,7 +250,7 @@ func TestStreamedRowsAreTheCopysRows(t *testing.T) {
 
 func tableNamed(t testing.TB, url, name string) *catalog.Table {
 	t.Helper()
-	cat, refused, err := ReadCatalog(context.Background(), connectTo(t, url), []string{"*"})
+	cat, refused, err := readCatalogOf(context.Background(), connectTo(t, url), []string{"*"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -268,7 +268,7 @@ func TestTableWhoseValuesCannotBeSentIsRefused(t *testing.T) {
 	mustExec(t, c, `CREATE TYPE pair AS (a int, b aclitem); CREATE TYPE plain AS (a int, b text[]); CREATE DOMAIN pairs AS pair[]; CREATE TYPE mood AS ENUM ('sad');
 		CREATE TABLE no1 (id int PRIMARY KEY, x aclitem[]); CREATE TABLE no2 (id int PRIMARY KEY, x pair); CREATE TABLE no3 (id int PRIMARY KEY, x pairs);
 		CREATE TABLE yes (id int PRIMARY KEY, x aclitem, y plain, z plain[], m mood[], r int4range, n int4multirange, p point, v oidvector, u uuid[], j jsonb)`)
-	cat, refused, err := ReadCatalog(context.Background(), c, []string{"*"})
+	cat, refused, err := readCatalogOf(context.Background(), c, []string{"*"})
 	if err != nil {
 		t.Fatal(err)
 	}

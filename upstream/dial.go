@@ -184,7 +184,7 @@ func (c *Config) dial(ctx context.Context, ways []Endpoint, client *Client) (net
 		return nil, Endpoint{}, fmt.Errorf("%s: %w", ways[0].Address, err) // the other ways go there too
 	}
 	plain := plainWay(ways)
-	follows := client != nil && plain != nil && OnThisMachine(conn)
+	follows := client != nil && plain != nil && onThisMachine(conn)
 	if follows && (!client.TLS || c.foreign.remembered()) {
 		return conn, *plain, nil
 	}
@@ -244,8 +244,8 @@ func plainWay(ways []Endpoint) *Endpoint {
 	return nil
 }
 
-// OnThisMachine reports that a connection does not leave the machine.
-func OnThisMachine(conn net.Conn) bool {
+// onThisMachine reports that a connection does not leave the machine.
+func onThisMachine(conn net.Conn) bool {
 	remote, ok := conn.RemoteAddr().(*net.TCPAddr)
 	if !ok {
 		return true

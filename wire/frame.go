@@ -52,16 +52,16 @@ const (
 // HeaderLen is the size of a message's type and length.
 const HeaderLen = 5
 
-// MaxMessage is the largest length word that Postgres itself would send or take
+// maxMessage is the largest length word that Postgres itself would send or take
 // (MaxAllocSize, 1 GiB - 1): anything above is not the protocol.
-const MaxMessage = 0x3fffffff
+const maxMessage = 0x3fffffff
 
 // Header reads a message's header. total is the message's whole size in bytes,
 // header included; ok is false where the length is none that Postgres could mean.
 // src must hold HeaderLen bytes.
 func Header(src []byte) (typ byte, total int, ok bool) {
 	n := binary.BigEndian.Uint32(src[1:5])
-	return src[0], int(n) + 1, n >= 4 && n <= MaxMessage
+	return src[0], int(n) + 1, n >= 4 && n <= maxMessage
 }
 
 // CString returns the zero-terminated string at the start of src and what follows

@@ -18,7 +18,7 @@ func TestHeader(t *testing.T) {
 	}
 	f("Z\x00\x00\x00\x05", 6, true)
 	f("S\x00\x00\x00\x04", 5, true)
-	f("D\x3f\xff\xff\xff", MaxMessage+1, true)
+	f("D\x3f\xff\xff\xff", maxMessage+1, true)
 	f("D\x40\x00\x00\x00", 0, false)
 	f("Q\x00\x00\x00\x03", 0, false)
 	f("Q\xff\xff\xff\xff", 0, false)
@@ -53,7 +53,7 @@ func TestErrorIsPostgres(t *testing.T) {
 
 func TestStartup(t *testing.T) {
 	for _, n := range []byte{0, 7} {
-		if _, err := StartupLength([]byte{0, 0, 0, n}); !errors.Is(err, ErrStartupLength) {
+		if _, err := StartupLength([]byte{0, 0, 0, n}); !errors.Is(err, errStartupLength) {
 			t.Errorf("length %d: %v", n, err)
 		}
 	}

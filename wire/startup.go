@@ -28,16 +28,16 @@ const MaxStartupPacket = 10000
 // of the protocol begins with it, because its length would be too large.
 const TLSHandshake = 0x16
 
-// ErrStartupLength says that a first packet has a length that Postgres refuses (it
+// errStartupLength says that a first packet has a length that Postgres refuses (it
 // closes such connections without an answer).
-var ErrStartupLength = errors.New("invalid length of startup packet")
+var errStartupLength = errors.New("invalid length of startup packet")
 
 // StartupLength checks the length word that begins a first packet and returns the
 // packet's whole size in bytes.
 func StartupLength(word []byte) (int, error) {
 	n := binary.BigEndian.Uint32(word)
 	if n < 8 || n > MaxStartupPacket {
-		return 0, fmt.Errorf("%w: %d", ErrStartupLength, n)
+		return 0, fmt.Errorf("%w: %d", errStartupLength, n)
 	}
 	return int(n), nil
 }
@@ -53,7 +53,7 @@ type StartupParameter struct{ Name, Value string }
 // it refuses them afterwards; what can be read is returned in any case.
 func StartupParameters(packet []byte) (list []StartupParameter, err error) {
 	if len(packet) < 8 {
-		return nil, ErrStartupLength
+		return nil, errStartupLength
 	}
 	rest := packet[8:]
 	for len(rest) > 0 && rest[0] != 0 {

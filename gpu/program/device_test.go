@@ -108,7 +108,7 @@ func (d *onDevice) buffers(q *Query, t *Tuning) *Buffers {
 			values := make([]int64, s.Rows)
 			column.Decode(values, 0)
 			words := make([]uint32, LaneWords(s.Rows, f.Width))
-			PackLanes(words, values, f)
+			packLanes(words, values, f)
 			at := device.Pointer(0)
 			if f.Width > 0 {
 				at = d.upload(bytesOf(words))

@@ -34,7 +34,7 @@ const paramsMax = 4096 - 64
 // Generate makes the kernel of a program. It fails for programs that Validate refuses, and
 // for those that need more than a kernel's parameter can hold.
 func Generate(p *Program, t Tuning) (*Generated, error) {
-	if err := Validate(p); err != nil {
+	if err := validate(p); err != nil {
 		return nil, err
 	}
 	if t.Threads < 32 || t.Threads > 1024 || t.Threads%32 != 0 || t.BlocksPerSM < 1 ||

@@ -66,9 +66,9 @@ func LaneWords(rows int, width uint32) int {
 	return (rows+VectorRows-1)/VectorRows*laneCount*int(width) + laneSlack
 }
 
-// PackLanes writes values as device lanes: what the transcoding kernels are tested against.
+// packLanes writes values as device lanes: what the transcoding kernels are tested against.
 // dst has LaneWords(len(values), f.Width) words. Rows past the last have offset 0.
-func PackLanes(dst []uint32, values []int64, f LaneFormat) {
+func packLanes(dst []uint32, values []int64, f LaneFormat) {
 	clear(dst)
 	for i, v := range values {
 		offset := uint64(v) - uint64(f.Reference)
@@ -88,8 +88,8 @@ func packLane(vector []uint32, lane, position, width int, v uint64) {
 	}
 }
 
-// UnpackLanes is the inverse of PackLanes.
-func UnpackLanes(dst []int64, words []uint32, f LaneFormat) {
+// unpackLanes is the inverse of packLanes.
+func unpackLanes(dst []int64, words []uint32, f LaneFormat) {
 	for i := range dst {
 		vector := words[i/VectorRows*laneCount*int(f.Width):]
 		lane, position := i%laneCount, i%VectorRows/laneCount

@@ -13,7 +13,7 @@ import (
 
 // Reference computes a query a row at a time. Lookups that are to be built are built first.
 func Reference(q *Query) (*Result, error) {
-	if err := Validate(q.Program); err != nil {
+	if err := validate(q.Program); err != nil {
 		return nil, err
 	}
 	r := &reference{q: q, groups: map[uint64]int{}, result: &Result{}}

@@ -57,7 +57,7 @@ func columnsOf(codec compress.Codec, n int, r *rand.Rand) (values []int64) {
 var codecs = []compress.Codec{compress.CodecPlain, compress.CodecConstant, compress.CodecFOR, compress.CodecFOR64, compress.CodecLookup,
 	compress.CodecDFOR, compress.CodecRFOR, compress.CodecLanes, compress.CodecDFOR64, compress.CodecRFOR64, compress.CodecALP}
 
-// TestTranscode compares lanes that a device makes with PackLanes, of every codec at edge
+// TestTranscode compares lanes that a device makes with packLanes, of every codec at edge
 // lengths, in one launch.
 func TestTranscode(t *testing.T) {
 	d := newDevice(t)
@@ -114,7 +114,7 @@ func TestTranscode(t *testing.T) {
 	d.run(Transcode(m, d.upload(jobs), len(all), most))
 	for _, x := range all {
 		want := make([]uint32, LaneWords(len(x.values), x.f.Width))
-		PackLanes(want, x.values, x.f)
+		packLanes(want, x.values, x.f)
 		bytes := 4 * (len(want) - laneSlack)
 		if bytes == 0 {
 			continue
@@ -141,8 +141,8 @@ func TestLanes(t *testing.T) {
 				values[i] = int64(uint64(f.Reference) + offset)
 			}
 			words := make([]uint32, LaneWords(n, width))
-			PackLanes(words, values, f)
-			if UnpackLanes(got, words, f); !slices.Equal(got, values) {
+			packLanes(words, values, f)
+			if unpackLanes(got, words, f); !slices.Equal(got, values) {
 				t.Fatalf("width %d, %d rows", width, n)
 			}
 		}

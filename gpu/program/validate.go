@@ -2,9 +2,9 @@ package program
 
 import "fmt"
 
-// Validate reports what is wrong with a program: indexes that lead nowhere, nodes before
+// validate reports what is wrong with a program: indexes that lead nowhere, nodes before
 // their arguments, lookups used where their rows may have no partner.
-func Validate(p *Program) error {
+func validate(p *Program) error {
 	for i := range p.Nodes {
 		if err := p.checkNode(i); err != nil {
 			return fmt.Errorf("node %d: %w", i, err)
@@ -248,5 +248,5 @@ func (p *Program) checkOrder(order []int) error {
 	if len(order) != len(p.Steps) {
 		return fmt.Errorf("%d of %d steps in an order", len(order), len(p.Steps))
 	}
-	return Validate(&q)
+	return validate(&q)
 }

@@ -19,5 +19,5 @@
 // Everything is drawn from PCG generators, one a block of 8,192 rows, so that blocks can
 // be made at the same time and the same number of rows always gives the same bytes. Zipf
 // is the law with exponent 1: the k-th most frequent value comes 1/k as often as the
-// first. Users are drawn from its continuous form, rank = floor((n+1)^u) for a uniform u.
+// first. users are drawn from its continuous form, rank = floor((n+1)^u) for a uniform u.
 package events

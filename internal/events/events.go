@@ -19,11 +19,11 @@ import (
 //go:embed sql
 var files embed.FS
 
-// RowsMin and RowsMax bound the number of rows: below the first, queries find nothing;
+// RowsMin and rowsMax bound the number of rows: below the first, queries find nothing;
 // above the second, user ids leave 32 bits.
 const (
 	RowsMin = 10_000
-	RowsMax = 10_000_000_000
+	rowsMax = 10_000_000_000
 )
 
 const (
@@ -36,8 +36,8 @@ const (
 
 	seedRows, seedURLs = 0x6576656e7473, 0x75726c73
 
-	// SomeUser is a user of middling activity: about one row in 3,000.
-	SomeUser     = 4242
+	// someUser is a user of middling activity: about one row in 3,000.
+	someUser     = 4242
 	someUserRank = 200
 )
 
@@ -57,15 +57,15 @@ func read(name string) string {
 	return string(text)
 }
 
-// Users is the number of users that rows are drawn from; not all of them turn up.
-func Users(rows int64) int64 { return max(usersLeast, rows/rowsPerUser) }
+// users is the number of users that rows are drawn from; not all of them turn up.
+func users(rows int64) int64 { return max(usersLeast, rows/rowsPerUser) }
 
 // Generate writes the table as COPY text: one row a line, columns separated by tabs, \N
 // for null. Blocks are made by as many goroutines as there are processors and written in
 // order.
 func Generate(ctx context.Context, rows int64, w io.Writer) error {
-	if rows < RowsMin || rows > RowsMax {
-		return fmt.Errorf("%d rows: use %d to %d", rows, RowsMin, int64(RowsMax))
+	if rows < RowsMin || rows > rowsMax {
+		return fmt.Errorf("%d rows: use %d to %d", rows, RowsMin, int64(rowsMax))
 	}
 	d := theDomains()
 	type block struct {
@@ -117,7 +117,7 @@ func Generate(ctx context.Context, rows int64, w io.Writer) error {
 
 // appendBlock appends the rows of the block that begins at row first, counted from 0.
 func appendBlock(b []byte, d *domains, rows, first int64) []byte {
-	g := generator{rows: rows, users: Users(rows), logUsers: math.Log(float64(Users(rows) + 1)), domains: d}
+	g := generator{rows: rows, users: users(rows), logUsers: math.Log(float64(users(rows) + 1)), domains: d}
 	g.pcg.Seed(seedRows, uint64(first))
 	for i := first; i < min(first+blockRows, rows); i++ {
 		b = g.appendRow(b, i)
@@ -150,13 +150,13 @@ func (g *generator) micros(row int64) int64 {
 	return max(0, int64(even)+int64(below(&g.pcg, 2*jitter))-jitter)
 }
 
-// user is drawn by rank; neighbours in rank are far apart as ids. SomeUser has
+// user is drawn by rank; neighbours in rank are far apart as ids. someUser has
 // someUserRank.
 func (g *generator) user() int64 {
 	const prime = math.MaxInt32 // more than the users, so that it divides their number never
 	rank := int64(math.Exp(g.uniform() * g.logUsers))
 	steps := (min(rank, g.users) - someUserRank) * prime % g.users
-	return (steps+g.users+SomeUser-1)%g.users + 1
+	return (steps+g.users+someUser-1)%g.users + 1
 }
 
 // latency is in microseconds: log-normal, by the sum of twelve uniform numbers.

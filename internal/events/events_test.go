@@ -41,7 +41,7 @@ func TestGenerateIsDeterministic(t *testing.T) {
 }
 
 func TestGenerateRefuses(t *testing.T) {
-	for _, rows := range []int64{-1, 0, RowsMin - 1, RowsMax + 1} {
+	for _, rows := range []int64{-1, 0, RowsMin - 1, rowsMax + 1} {
 		if err := Generate(context.Background(), rows, io.Discard); err == nil {
 			t.Errorf("%d rows: no error", rows)
 		}
@@ -129,8 +129,8 @@ func TestDistribution(t *testing.T) {
 	near("converted", share(12, is("t")), 0.04, 0.003)
 	near("products", share(6, func(v string) bool { return strings.Contains(v, "/product/") }), 0.42, 0.08)
 	near("checkouts", share(6, func(v string) bool { return strings.Contains(strings.ToLower(v), "checkout") }), 0.1, 0.05)
-	near("some user's rows", share(2, is(fmt.Sprint(SomeUser)))*someUserRank*math.Log(float64(Users(rows))), 1, 0.3)
-	if n := len(columns[2]); n < 40_000 || int64(n) > Users(rows) {
+	near("some user's rows", share(2, is(fmt.Sprint(someUser)))*someUserRank*math.Log(float64(users(rows))), 1, 0.3)
+	if n := len(columns[2]); n < 40_000 || int64(n) > users(rows) {
 		t.Errorf("%d users", n)
 	}
 	slices.Sort(latencies)

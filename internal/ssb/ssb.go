@@ -12,11 +12,11 @@ import (
 //go:embed sql
 var files embed.FS
 
-// ScaleMin and ScaleMax bound the scale factor: below the first, regions without a
+// scaleMin and scaleMax bound the scale factor: below the first, regions without a
 // supplier turn up; above the second, keys leave 32 bits sooner or later.
 const (
-	ScaleMin = 0.01
-	ScaleMax = 100
+	scaleMin = 0.01
+	scaleMax = 100
 )
 
 // Tables are the names of the tables, dimensions first, so that loading in this order
@@ -56,8 +56,8 @@ func read(name string) string {
 }
 
 func checkScale(scale float64) error {
-	if !(scale >= ScaleMin && scale <= ScaleMax) {
-		return fmt.Errorf("scale factor %v: use %v to %v", scale, ScaleMin, ScaleMax)
+	if !(scale >= scaleMin && scale <= scaleMax) {
+		return fmt.Errorf("scale factor %v: use %v to %v", scale, scaleMin, scaleMax)
 	}
 	return nil
 }

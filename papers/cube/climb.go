@@ -153,7 +153,7 @@ func (f *factored[N]) sparse() (Result[N], error) {
 				t.add(number, c.cells.Values[i])
 			}
 			if t.bytes()*int64(f.opt.Workers)*2 > f.opt.MemoryLimit {
-				return ErrMemory
+				return errMemory
 			}
 		}
 	})
@@ -215,7 +215,7 @@ func (f *factored[N]) expand(parts [][]entry[N]) (Result[N], error) {
 				}
 			}
 			if t.bytes()*int64(f.opt.Workers) > f.opt.MemoryLimit {
-				return ErrMemory
+				return errMemory
 			}
 		}
 		mu.Lock()

@@ -56,12 +56,12 @@ type reach[N Number] struct {
 	weight N
 }
 
-// ErrRange says that a fixed-point result, or a weight over all paths, could leave
+// errRange says that a fixed-point result, or a weight over all paths, could leave
 // 64 bits.
-var ErrRange = errors.New("cube: beyond 64 bits")
+var errRange = errors.New("cube: beyond 64 bits")
 
-// ErrMemory says that an executor would need more than Options.MemoryLimit.
-var ErrMemory = errors.New("cube: beyond the memory limit")
+// errMemory says that an executor would need more than Options.MemoryLimit.
+var errMemory = errors.New("cube: beyond the memory limit")
 
 // maxScale bounds decimals: 10^18 is the last power of ten within 64 bits.
 const maxScale = 18
@@ -272,7 +272,7 @@ func (c *Cube[N]) flatten(d int) error {
 					weights[r.base] = s
 				}
 				if !ok {
-					return ErrRange
+					return errRange
 				}
 			}
 			for b, w := range weights {
@@ -287,7 +287,7 @@ func (c *Cube[N]) flatten(d int) error {
 			for i := range out[e] {
 				w, ok := lift(out[e][i].weight, c.depths[d]-heights[e])
 				if !ok {
-					return ErrRange
+					return errRange
 				}
 				out[e][i].weight = w
 			}

@@ -57,7 +57,7 @@ func same[N Number](a, b []Result[N]) bool {
 // agree compares all executors with the reference.
 func agree[N Number](t *testing.T, c *Cube[N], q Query) {
 	t.Helper()
-	want, err := Reference(t.Context(), c, q, Options{})
+	want, err := reference(t.Context(), c, q, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,15 +145,15 @@ func FuzzExecutors(f *testing.F) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		c, q, err := randomCube[int64](r, int(n%512), seed%2 == 0)
 		switch {
-		case errors.Is(err, ErrRange): // weights through many levels, each with decimals
+		case errors.Is(err, errRange): // weights through many levels, each with decimals
 			return
 		case err != nil:
 			t.Fatal(err)
 		}
-		if _, err := Reference(t.Context(), c, q, Options{}); errors.Is(err, ErrRange) {
+		if _, err := reference(t.Context(), c, q, Options{}); errors.Is(err, errRange) {
 			for name, f := range executors[int64]() {
-				if _, err := f(t.Context(), c, q); !errors.Is(err, ErrRange) {
-					t.Fatalf("%s: error %v, want %v", name, err, ErrRange)
+				if _, err := f(t.Context(), c, q); !errors.Is(err, errRange) {
+					t.Fatalf("%s: error %v, want %v", name, err, errRange)
 				}
 			}
 			return
@@ -267,7 +267,7 @@ func TestWhatMakesNoSense(t *testing.T) {
 	if _, err := New([]Dimension[float64]{{Elements: []Element[float64]{{}}}}, Cells[float64]{Paths: [][]uint32{{0}}, Values: []float64{math.NaN()}}, 0); err == nil {
 		t.Error("NaN is no value")
 	}
-	if _, err := New(one(base, over(Child[int64]{0, math.MaxInt64}), over(Child[int64]{1, 2})), none, 0); !errors.Is(err, ErrRange) {
+	if _, err := New(one(base, over(Child[int64]{0, math.MaxInt64}), over(Child[int64]{1, 2})), none, 0); !errors.Is(err, errRange) {
 		t.Error(err)
 	}
 	c, err := New(one(base, over(Child[int64]{0, 1 << 40})), Cells[int64]{Paths: [][]uint32{{0}}, Values: []int64{1 << 30}}, 0)
@@ -275,7 +275,7 @@ func TestWhatMakesNoSense(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, f := range executors[int64]() {
-		if _, err := f(t.Context(), c, Query{{{1}}}); !errors.Is(err, ErrRange) {
+		if _, err := f(t.Context(), c, Query{{{1}}}); !errors.Is(err, errRange) {
 			t.Errorf("%s: %v", name, err)
 		}
 		for _, q := range []Query{{{}}, {{{2}}}, {{{-1}}}, {{{0, 0}}}, {{{0}, {0}}}} {
@@ -310,7 +310,7 @@ func TestMemoryLimit(t *testing.T) {
 	for name, f := range map[string]Executor[int64]{"SourceBased": SourceBased[int64], "TargetBased": TargetBased[int64], "Aggregate": Aggregate[int64],
 		"ParallelSourceBased": ParallelSourceBased[int64], "DynamicParallelism": DynamicParallelism[int64], "sparse": sparseAggregate[int64]} {
 		for _, pre := range []Preaggregation{PreaggregateNone, PreaggregateWorker} {
-			if _, err := f(t.Context(), c, q, Options{MemoryLimit: 1 << 15, Preaggregation: pre}); !errors.Is(err, ErrMemory) {
+			if _, err := f(t.Context(), c, q, Options{MemoryLimit: 1 << 15, Preaggregation: pre}); !errors.Is(err, errMemory) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}

@@ -33,7 +33,7 @@
 // The thesis computes in doubles: Cube[float64]. Its sums depend on the order of
 // additions, which for parallel executors is any. Cube[int64] is fixed point and exact:
 // values have Scale decimals, a dimension's weights have Dimension.Scale, and results
-// have Cube.ResultScale. Where a result could leave 64 bits, ErrRange comes before any
+// have Cube.ResultScale. Where a result could leave 64 bits, errRange comes before any
 // work. Nothing wraps.
 //
 // # Executors

@@ -154,7 +154,7 @@ func (r *launches[N]) launch(first int, sums []uint64, pending *atomic.Int64) {
 	r.opt.Stats.Children++
 	r.bytes += int64(len(sums))*8 + int64((total+step-1)/step)*64
 	if r.bytes > r.opt.MemoryLimit && r.err == nil {
-		r.err = ErrMemory
+		r.err = errMemory
 	}
 	for from := uint64(0); from < total && r.err == nil; from += step {
 		r.queue = append(r.queue, childBlock{first, sums, from, min(from+step, total), pending})
@@ -190,7 +190,7 @@ func (r *launches[N]) children(w *warps[N], pending *atomic.Int64) {
 			}
 		}
 		if err == nil && w.own != nil && w.own.bytes()*int64(r.opt.Workers) > r.opt.MemoryLimit {
-			err = ErrMemory
+			err = errMemory
 		}
 		if err != nil {
 			r.fail(err)

@@ -11,7 +11,7 @@ type TargetLists[N Number] struct {
 }
 
 // TargetLists returns the aggregation map of an area, a list for each dimension, and the
-// number of target cells, filled or not. Errors are those of executors: ErrRange where
+// number of target cells, filled or not. Errors are those of executors: errRange where
 // a fixed-point sum could leave 64 bits.
 func (c *Cube[N]) TargetLists(area Area) (dims []TargetLists[N], targets uint64, err error) {
 	m, err := newMap(c, area)

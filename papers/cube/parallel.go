@@ -53,7 +53,7 @@ func ParallelSourceBased[N Number](ctx context.Context, c *Cube[N], q Query, opt
 					w.run(&source, from, min(from+warpThreads, to), opt.Preaggregation)
 				}
 				if w.own != nil && w.own.bytes()*int64(opt.Workers) > opt.MemoryLimit {
-					return ErrMemory
+					return errMemory
 				}
 			}
 			mu.Lock()

@@ -65,7 +65,7 @@ type Stats struct {
 }
 
 // Executor is the form of all algorithms here. It returns a result for each area. The
-// error is that of ctx, ErrRange, ErrMemory, or says what is wrong with the query.
+// error is that of ctx, errRange, errMemory, or says what is wrong with the query.
 type Executor[N Number] func(ctx context.Context, c *Cube[N], q Query, opt Options) ([]Result[N], error)
 
 func (o Options) normal() Options {
@@ -126,7 +126,7 @@ func newMap[N Number](c *Cube[N], area Area) (*aggregationMap[N], error) {
 			total += uint64(len(c.reaches[d][e]))
 		}
 		if total > math.MaxUint32 {
-			return nil, ErrMemory
+			return nil, errMemory
 		}
 		for _, e := range area[d] {
 			for _, r := range c.reaches[d][e] {
@@ -151,13 +151,13 @@ func newMap[N Number](c *Cube[N], area Area) (*aggregationMap[N], error) {
 		bound = mulSaturated(bound, most)
 		hi, lo := bits.Mul64(m.targets, t.radix)
 		if hi != 0 || lo > math.MaxInt64 {
-			return nil, ErrRange
+			return nil, errRange
 		}
 		m.targets = lo
 		m.dims[d] = t
 	}
 	if bound == math.MaxInt64 {
-		return nil, ErrRange
+		return nil, errRange
 	}
 	return m, nil
 }

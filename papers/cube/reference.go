@@ -5,10 +5,10 @@ import (
 	"math/big"
 )
 
-// Reference computes the query by its definition: for each target cell and each filled
+// reference computes the query by its definition: for each target cell and each filled
 // base cell, the weights are found by walking the hierarchies. Fixed point is computed
 // with integers of any size. It is for tests: its time is the product of everything.
-func Reference[N Number](ctx context.Context, c *Cube[N], q Query, opt Options) ([]Result[N], error) {
+func reference[N Number](ctx context.Context, c *Cube[N], q Query, opt Options) ([]Result[N], error) {
 	return each(c, q, func(m *aggregationMap[N]) (Result[N], error) {
 		var r Result[N]
 		var path []int
@@ -38,7 +38,7 @@ func Reference[N Number](ctx context.Context, c *Cube[N], q Query, opt Options) 
 			}
 			if !isFloat[N]() {
 				if !exact.IsInt64() {
-					return r, ErrRange
+					return r, errRange
 				}
 				sum = N(exact.Int64())
 			}

@@ -46,7 +46,7 @@ func SourceBased[N Number](ctx context.Context, c *Cube[N], q Query, opt Options
 				if !ok {
 					slot = len(values)
 					if int64(slot)*int64(4*dims+48) > opt.MemoryLimit {
-						return Result[N]{}, ErrMemory
+						return Result[N]{}, errMemory
 					}
 					slots[string(path)] = slot
 					values = append(values, 0)

@@ -23,7 +23,7 @@ func newSharedTable[N Number](cells uint64, targets uint64, functions int, limit
 	hi, _ := bits.Mul64(targets, uint64(functions))
 	over, entries := bits.Mul64(cells, uint64(functions))
 	if hi != 0 || over != 0 || entries > uint64(limit)/32 {
-		return nil, ErrMemory
+		return nil, errMemory
 	}
 	size := uint64(1) << bits.Len64(2*entries)
 	return &sharedTable[N]{keys: make([]atomic.Uint64, size), values: make([]atomic.Uint64, size), mask: size - 1,

@@ -48,7 +48,7 @@ func TargetBased[N Number](ctx context.Context, c *Cube[N], q Query, opt Options
 					}
 				}
 				if int64(len(mine))*24 > opt.MemoryLimit {
-					return ErrMemory
+					return errMemory
 				}
 			}
 		})

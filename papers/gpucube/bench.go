@@ -137,7 +137,7 @@ func (b *bench) close() (err error) {
 
 // prepare uploads a cube, and has its queries answered by the processor.
 func (b *bench) prepare(ctx context.Context, ex device.Executor, dev int, sample, small *cube.Sample) error {
-	u, err := Upload(ctx, ex, dev, sample.Cube)
+	u, err := uploadCube(ctx, ex, dev, sample.Cube)
 	if err != nil {
 		return err
 	}
@@ -265,7 +265,7 @@ func (b *bench) measure(ctx context.Context, q *benchQuery, r *Row, share time.D
 		return nil
 	case b.isLost(err):
 		return err
-	case errors.Is(err, ErrUnavailable), errors.As(err, &fault):
+	case errors.Is(err, errUnavailable), errors.As(err, &fault):
 		r.Unavailable = line(err)
 		return nil
 	}

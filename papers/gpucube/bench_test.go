@@ -119,7 +119,7 @@ func TestBenchFaults(t *testing.T) {
 func TestKeptMemory(t *testing.T) {
 	ex := &counting{Executor: shared}
 	dims := []cube.Dimension[int64]{tall[int64]("a", 3, 1), tall[int64]("b", 400, 1, 2), tall[int64]("c", 7, -1, 1)}
-	u, err := Upload(t.Context(), ex, 0, grid(t, dims, 3000, 2500, func(i int) int64 { return int64(i % 50) }))
+	u, err := uploadCube(t.Context(), ex, 0, grid(t, dims, 3000, 2500, func(i int) int64 { return int64(i % 50) }))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +155,7 @@ func TestRoomFor(t *testing.T) {
 func TestTune(t *testing.T) {
 	ex := &counting{Executor: shared, millis: func(run int) float64 { return 1e6 / float64(run) }}
 	dims := []cube.Dimension[int64]{tall[int64]("a", 3, 1), tall[int64]("b", 400, 1, 2), tall[int64]("c", 7, -1, 1)}
-	u, err := Upload(t.Context(), large{ex}, 0, grid(t, dims, 3000, 2500, func(i int) int64 { return int64(i % 50) }))
+	u, err := uploadCube(t.Context(), large{ex}, 0, grid(t, dims, 3000, 2500, func(i int) int64 { return int64(i % 50) }))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -168,7 +168,7 @@ func (q *Query[N]) Tune(ctx context.Context) (Variant, error) {
 		for _, c := range all[:n] {
 			ms, err := q.probe(ctx, c.Variant)
 			var fault *device.Fault
-			if errors.Is(err, ErrUnavailable) || errors.As(err, &fault) && fault.Kind != device.FaultLost {
+			if errors.Is(err, errUnavailable) || errors.As(err, &fault) && fault.Kind != device.FaultLost {
 				continue // another one may do
 			}
 			if err != nil {

@@ -70,7 +70,7 @@ func check[N cube.Number](t *testing.T, u *Cube[N], area cube.Area, variants []V
 	ran = map[Method]int{}
 	for _, v := range append(variants, q.Choose()) {
 		got, _, err := q.Run(t.Context(), v)
-		if errors.Is(err, ErrUnavailable) && v != q.Choose() {
+		if errors.Is(err, errUnavailable) && v != q.Choose() {
 			continue
 		}
 		if err != nil {
@@ -138,7 +138,7 @@ func randomCube[N cube.Number](t *testing.T, r *rand.Rand, dims, n, elements int
 
 func upload[N cube.Number](t *testing.T, c *cube.Cube[N]) *Cube[N] {
 	t.Helper()
-	u, err := Upload(t.Context(), shared, 0, c)
+	u, err := uploadCube(t.Context(), shared, 0, c)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,7 @@
 // The device adds 64-bit integers. A Cube[int64] is that already. Doubles are taken times
 // a power of two that makes values, and each dimension's weights, whole; where a sum could
 // leave 53 bits (then the order of additions would matter on the CPU, too) Upload or
-// Prepare answer ErrInexact.
+// Prepare answer errInexact.
 //
 // # The cube on the device
 //
@@ -52,7 +52,7 @@
 // waits for its children: the successor of explicit synchronisation. Without it the host
 // launches all steps in a row, which is what a pool without limit comes closest to.
 // Modules with launches need CUDA 12 and its device runtime (cudadevrt); where the executor
-// has none ErrUnavailable says so.
+// has none errUnavailable says so.
 //
 // # Our own
 //

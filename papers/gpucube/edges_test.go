@@ -200,14 +200,14 @@ func TestInexact(t *testing.T) {
 		ok    bool
 	}{{0.1, false}, {1e300, false}, {0.125, true}, {1 << 40, true}, {1 << 52, false}, {-0.5, true}} {
 		host := grid(t, dims(), 20, 9, func(int) float64 { return c.value })
-		u, err := Upload(t.Context(), shared, 0, host)
+		u, err := uploadCube(t.Context(), shared, 0, host)
 		if err == nil {
 			_, _, err = u.Run(t.Context(), cube.Query{{{3}, {9}, {3}}}, Variant{Method: Queue})
 			if err := u.Close(); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if c.ok && err != nil || !c.ok && !errors.Is(err, ErrInexact) {
+		if c.ok && err != nil || !c.ok && !errors.Is(err, errInexact) {
 			t.Errorf("%g: %v", c.value, err)
 		}
 	}
@@ -247,13 +247,13 @@ func (e *noChildren) Free(dev int, p device.Pointer) error {
 func TestWithoutDeviceRuntime(t *testing.T) {
 	ex := &noChildren{Executor: shared, held: map[device.Pointer]bool{}}
 	dims := []cube.Dimension[int64]{tall[int64]("a", 3, 1), tall[int64]("b", 9, 1), tall[int64]("c", 3, 1)}
-	u, err := Upload(t.Context(), ex, 0, grid(t, dims, 20, 9, func(i int) int64 { return int64(i) }))
+	u, err := uploadCube(t.Context(), ex, 0, grid(t, dims, 20, 9, func(i int) int64 { return int64(i) }))
 	if err != nil {
 		t.Fatal(err)
 	}
 	query := cube.Query{{{3}, {9}, {3}}}
 	for range 2 {
-		if _, _, err := u.Run(t.Context(), query, Variant{Method: Children}); !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "libcudadevrt.a is not there") {
+		if _, _, err := u.Run(t.Context(), query, Variant{Method: Children}); !errors.Is(err, errUnavailable) || !strings.Contains(err.Error(), "libcudadevrt.a is not there") {
 			t.Errorf("%v, not why there are no children", err)
 		}
 	}
@@ -269,14 +269,14 @@ func TestWithoutDeviceRuntime(t *testing.T) {
 
 func TestVariantNames(t *testing.T) {
 	for _, v := range append(Variants(), testVariants()...) {
-		got, err := ParseVariant(v.String())
+		got, err := parseVariant(v.String())
 		v.Functions = max(v.Functions, 1)
 		if got.Functions = max(got.Functions, 1); err != nil || v.Method <= QueueDense && got.String() != v.String() || got.Method != v.Method {
 			t.Errorf("%v: %+v, %v", v, got, err)
 		}
 	}
 	for _, name := range []string{"", "source", "source/f0", "cdp/f4/sync", "classes", "queue/f1", "source/sync/f1"} {
-		if v, err := ParseVariant(name); err == nil {
+		if v, err := parseVariant(name); err == nil {
 			t.Errorf("%q is %+v", name, v)
 		}
 	}
@@ -303,7 +303,7 @@ func TestChoose(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		u, err := Upload(t.Context(), large{shared}, 0, s.Cube)
+		u, err := uploadCube(t.Context(), large{shared}, 0, s.Cube)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,9 +8,9 @@ import (
 	"pgaccel/papers/cube"
 )
 
-// ErrInexact says that a cube of doubles has sums that depend on the order of additions,
+// errInexact says that a cube of doubles has sums that depend on the order of additions,
 // or could: they are not for the device.
-var ErrInexact = errors.New("gpucube: doubles that do not add up exactly")
+var errInexact = errors.New("gpucube: doubles that do not add up exactly")
 
 // exactBits is how many bits sums of doubles may have to be exact in any order.
 const exactBits = 53
@@ -29,12 +29,12 @@ func fixed[N cube.Number](values []N) (out []int64, shift int, err error) {
 		}
 		by := math.Ldexp(1, shift)
 		if shift >= 1000 {
-			return nil, 0, ErrInexact // smaller than any sum of ours could be exact
+			return nil, 0, errInexact // smaller than any sum of ours could be exact
 		}
 		for i, f := range v {
 			w := f * by // a power of two: exact
 			if math.Abs(w) >= 1<<exactBits {
-				return nil, 0, ErrInexact
+				return nil, 0, errInexact
 			}
 			out[i] = int64(w)
 		}

@@ -55,7 +55,7 @@ type targetLists struct {
 type mapPointers struct{ start, number, weight, before device.Pointer }
 
 // Prepare makes the aggregation map of an area; the first run copies it to the device. Errors are
-// those of papers/cube's executors for the same area, ErrInexact, and the executor's.
+// those of papers/cube's executors for the same area, errInexact, and the executor's.
 func (u *Cube[N]) Prepare(ctx context.Context, area cube.Area) (*Query[N], error) {
 	lists, _, err := u.host.TargetLists(area)
 	if err != nil {
@@ -88,7 +88,7 @@ func (u *Cube[N]) Prepare(ctx context.Context, area cube.Area) (*Query[N], error
 		q.dims = append(q.dims, t)
 	}
 	if bound > math.MaxInt64 || isFloat[N]() && bound > 1<<exactBits {
-		return nil, ErrInexact
+		return nil, errInexact
 	}
 	if q.empty {
 		return q, nil

@@ -55,7 +55,7 @@ func (u *Cube[N]) Run(ctx context.Context, query cube.Query, v Variant) (results
 	return results, all, nil
 }
 
-// Run computes the area in a variant. ErrUnavailable says that the variant cannot.
+// Run computes the area in a variant. errUnavailable says that the variant cannot.
 func (q *Query[N]) Run(ctx context.Context, v Variant) (cube.Result[N], Stats, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -60,9 +60,9 @@ type dimension struct {
 	codes    []uint32 // by element; 0 for those without cells, too
 }
 
-// Upload copies a cube to a device. Errors: ErrInexact, those of the executor and of ctx,
+// uploadCube copies a cube to a device. Errors: errInexact, those of the executor and of ctx,
 // or that the cube has more cells or dimensions than kernels count.
-func Upload[N cube.Number](ctx context.Context, ex device.Executor, dev int, c *cube.Cube[N]) (*Cube[N], error) {
+func uploadCube[N cube.Number](ctx context.Context, ex device.Executor, dev int, c *cube.Cube[N]) (*Cube[N], error) {
 	if c.Len() >= math.MaxUint32-vectorCells || len(c.Dimensions()) > maxDims {
 		return nil, fmt.Errorf("gpucube: %d cells, %d dimensions", c.Len(), len(c.Dimensions()))
 	}
@@ -88,7 +88,7 @@ func (u *Cube[N]) upload(ctx context.Context, paths [][]uint32, values []int64) 
 	}
 	for _, v := range values {
 		if u.absSum += magnitude(v); u.absSum > math.MaxInt64 {
-			return ErrInexact // papers/cube refuses such sums, too
+			return errInexact // papers/cube refuses such sums, too
 		}
 	}
 	width := bits.Len64(uint64(u.most) - uint64(u.base))

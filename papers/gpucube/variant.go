@@ -47,12 +47,12 @@ type Variant struct {
 	Sync      bool // Children: steps are launched by the device, after all children of the one before
 }
 
-// ErrUnavailable says that a variant cannot be had for this query on this device; the text
+// errUnavailable says that a variant cannot be had for this query on this device; the text
 // beside it says why.
-var ErrUnavailable = errors.New("gpucube: variant not available")
+var errUnavailable = errors.New("gpucube: variant not available")
 
 func unavailable(format string, args ...any) error {
-	return fmt.Errorf("%w: %s", ErrUnavailable, fmt.Sprintf(format, args...))
+	return fmt.Errorf("%w: %s", errUnavailable, fmt.Sprintf(format, args...))
 }
 
 // Thesis reports whether the variant is one of the thesis.
@@ -79,8 +79,8 @@ func (v Variant) String() string {
 	return name
 }
 
-// ParseVariant is the inverse of String.
-func ParseVariant(name string) (Variant, error) {
+// parseVariant is the inverse of String.
+func parseVariant(name string) (Variant, error) {
 	var v Variant
 	rest, found := name, false
 	for m := len(methodNames) - 1; m >= 0 && !found; m-- {

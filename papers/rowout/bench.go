@@ -74,7 +74,7 @@ func Bench(ctx context.Context, ex device.Executor, dev int, opt Options) ([]Row
 		if opt.Progress != nil {
 			opt.Progress(results)
 		}
-		more, err := benchSize(ctx, ex, dev, device.Command{Op: device.OpFill, Dst: flush, Bytes: uint64(flushBytes)}, Uniform(opt.Objects, results, opt.CellPoints, uint64(i)), opt)
+		more, err := benchSize(ctx, ex, dev, device.Command{Op: device.OpFill, Dst: flush, Bytes: uint64(flushBytes)}, uniform(opt.Objects, results, opt.CellPoints, uint64(i)), opt)
 		rows = append(rows, more...)
 		if err != nil {
 			return rows, errors.Join(fmt.Errorf("%v results per query: %w", results, err), ex.Free(dev, flush))
@@ -83,11 +83,11 @@ func Bench(ctx context.Context, ex device.Executor, dev int, opt Options) ([]Row
 	return rows, ex.Free(dev, flush)
 }
 
-func benchSize(ctx context.Context, ex device.Executor, dev int, flush device.Command, w *Workload, opt Options) (_ []Row, err error) {
+func benchSize(ctx context.Context, ex device.Executor, dev int, flush device.Command, w *workload, opt Options) (_ []Row, err error) {
 	start := time.Now()
 	results, sum := w.sum()
 	cpu := float64(time.Since(start)) / float64(time.Millisecond)
-	b, err := Upload(ctx, ex, dev, w, results)
+	b, err := upload(ctx, ex, dev, w, results)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +97,7 @@ func benchSize(ctx context.Context, ex device.Executor, dev int, flush device.Co
 		base.Tests += uint64(c.Points) * uint64(c.Entries)
 	}
 	var rows []Row
-	for _, m := range Methods() {
+	for _, m := range methods() {
 		if err := b.check(ctx, m, results, sum); err != nil {
 			return rows, fmt.Errorf("%s: %w", m.Name, err)
 		}

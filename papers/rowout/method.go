@@ -37,8 +37,8 @@ const (
 
 var sums = stage{stageSums, []string{"rowout_sums", "rowout_sum_sums", "rowout_positions"}}
 
-// Methods returns all of them: the paper's first.
-func Methods() []Method {
+// methods returns all of them: the paper's first.
+func methods() []Method {
 	return []Method{
 		{"bitmap", false, []stage{{stageFilter, []string{"rowout_filter"}}, {stageLinearise, []string{"rowout_linearise"}}, sums, {stageDecode, []string{"rowout_decode"}}}},
 		{"ballot", false, []stage{{stageFilter, []string{"rowout_ballot_bitmap"}}, sums, {stageDecode, []string{"rowout_decode"}}}},
@@ -59,12 +59,12 @@ const (
 	scanThreads  = 1024
 )
 
-// Batch is a workload in a device's memory, with room for results.
-type Batch struct {
+// batch is a workload in a device's memory, with room for results.
+type batch struct {
 	ex      device.Executor
 	dev     int
 	module  device.Module
-	w       *Workload
+	w       *workload
 	results uint64 // there is room for
 	tasks   int
 	memory  []device.Pointer
@@ -73,13 +73,13 @@ type Batch struct {
 	params                                        []byte // but n and what follows
 }
 
-// Upload copies a workload to a device, with room for so many results, which is less than
+// upload copies a workload to a device, with room for so many results, which is less than
 // 2^32.
-func Upload(ctx context.Context, ex device.Executor, dev int, w *Workload, results uint64) (_ *Batch, err error) {
+func upload(ctx context.Context, ex device.Executor, dev int, w *workload, results uint64) (_ *batch, err error) {
 	if results > math.MaxUint32 {
 		return nil, fmt.Errorf("rowout: %d results", results)
 	}
-	b := &Batch{ex: ex, dev: dev, w: w, results: results}
+	b := &batch{ex: ex, dev: dev, w: w, results: results}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, b.Free())
@@ -145,7 +145,7 @@ func Upload(ctx context.Context, ex device.Executor, dev int, w *Workload, resul
 	return b, err
 }
 
-func (b *Batch) alloc(bytes int64) (device.Pointer, error) {
+func (b *batch) alloc(bytes int64) (device.Pointer, error) {
 	p, err := b.ex.Alloc(b.dev, max(bytes, 4))
 	if err == nil {
 		b.memory = append(b.memory, p)
@@ -154,7 +154,7 @@ func (b *Batch) alloc(bytes int64) (device.Pointer, error) {
 }
 
 // Free gives the memory back.
-func (b *Batch) Free() error {
+func (b *batch) Free() error {
 	var err error
 	for _, p := range b.memory {
 		err = errors.Join(err, b.ex.Free(b.dev, p))
@@ -164,14 +164,14 @@ func (b *Batch) Free() error {
 }
 
 // launch returns the command for a kernel; n is the parameter's.
-func (b *Batch) launch(kernel string, blocks, threads int, n uint64) device.Command {
+func (b *batch) launch(kernel string, blocks, threads int, n uint64) device.Command {
 	p := binary.LittleEndian.AppendUint64(b.params[:len(b.params):len(b.params)], n)
 	return device.Command{Op: device.OpLaunch, Module: b.module, Function: kernel, Grid: [3]uint32{uint32(blocks), 1, 1}, Block: [3]uint32{uint32(threads), 1, 1}, Params: p}
 }
 
 // Commands returns what computes the results by a method, each stage between two marks.
 // There are none where there are no entries.
-func (b *Batch) Commands(m Method) []device.Command {
+func (b *batch) Commands(m Method) []device.Command {
 	n := len(b.w.Entries)
 	if n == 0 {
 		return nil
@@ -198,7 +198,7 @@ func (b *Batch) Commands(m Method) []device.Command {
 }
 
 // forget returns the commands that overwrite what a method has left.
-func (b *Batch) forget() (c []device.Command) {
+func (b *batch) forget() (c []device.Command) {
 	n := uint64(len(b.w.Entries))
 	for _, r := range []struct {
 		at    device.Pointer
@@ -210,7 +210,7 @@ func (b *Batch) forget() (c []device.Command) {
 }
 
 // check runs a method and compares the number of its results and their sum.
-func (b *Batch) check(ctx context.Context, m Method, results, sum uint64) error {
+func (b *batch) check(ctx context.Context, m Method, results, sum uint64) error {
 	commands := b.Commands(m)
 	if commands == nil || results > b.results {
 		return fmt.Errorf("%d results, with room for %d", results, b.results)

@@ -24,24 +24,24 @@ func start(t *testing.T) *emulator.Emulator {
 }
 
 // edges has cells of many numbers of points and of entries.
-func edges() *Workload {
-	w := &Workload{}
+func edges() *workload {
+	w := &workload{}
 	points := []int{0, 1, 31, 32, 33, 63, 64, 127, 128, 129, 511, 512, 513, 1023, 1024, 1025}
 	entries := []int{0, 1, 7, 8, 9, 31, 32, 33, 127, 128, 129, 300}
 	cell := func(np, ne int) {
-		p, ids, e := make([]Point, np), make([]uint32, np), make([]uint32, ne)
+		p, ids, e := make([]point, np), make([]uint32, np), make([]uint32, ne)
 		for i := range p {
-			p[i] = Point{rand.Int32N(100) - 50, rand.Int32N(100) - 50}
+			p[i] = point{rand.Int32N(100) - 50, rand.Int32N(100) - 50}
 			ids[i] = rand.Uint32()
 		}
 		for i := range e {
 			x, y := rand.Int32N(100)-50, rand.Int32N(100)-50
-			q := Rect{x, y, x + rand.Int32N(70), y + rand.Int32N(70)}
+			q := rect{x, y, x + rand.Int32N(70), y + rand.Int32N(70)}
 			switch rand.IntN(8) {
 			case 0:
-				q = Rect{-1000, -1000, 1000, 1000} // all
+				q = rect{-1000, -1000, 1000, 1000} // all
 			case 1:
-				q = Rect{60, 60, 70, 70} // none
+				q = rect{60, 60, 70, 70} // none
 			}
 			e[i] = uint32(len(w.Queries))
 			w.Queries = append(w.Queries, q)
@@ -57,7 +57,7 @@ func edges() *Workload {
 }
 
 // check computes a workload's results by each method.
-func check(t *testing.T, ex device.Executor, w *Workload) {
+func check(t *testing.T, ex device.Executor, w *workload) {
 	t.Helper()
 	counts, ids := w.Reference()
 	var want [][2]uint32
@@ -74,7 +74,7 @@ func check(t *testing.T, ex device.Executor, w *Workload) {
 		t.Fatalf("%d results are summed, and there are %d", results, len(ids))
 	}
 	ctx := context.Background()
-	b, err := Upload(ctx, ex, 0, w, results)
+	b, err := upload(ctx, ex, 0, w, results)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func check(t *testing.T, ex device.Executor, w *Workload) {
 		}
 		return v
 	}
-	for _, m := range Methods() {
+	for _, m := range methods() {
 		read := func(p device.Pointer, n int) device.Command {
 			return device.Command{Op: device.OpRead, Src: p, Bytes: uint64(n) * 4}
 		}
@@ -140,7 +140,7 @@ func TestUniform(t *testing.T) {
 		objects, cell int
 		results       float64
 	}{{1, 128, 1}, {100, 128, 300}, {700, 128, 2}, {500, 40, 30}, {1100, 500, 10}} {
-		w := Uniform(c.objects, c.results, c.cell, 1)
+		w := uniform(c.objects, c.results, c.cell, 1)
 		if len(w.Points) != c.objects || len(w.Queries) != c.objects || len(w.Entries) < c.objects {
 			t.Fatalf("%+v: %d points, %d queries, %d entries", c, len(w.Points), len(w.Queries), len(w.Entries))
 		}
@@ -163,18 +163,18 @@ func TestUniform(t *testing.T) {
 }
 
 func TestNothing(t *testing.T) {
-	check(t, start(t), &Workload{})
+	check(t, start(t), &workload{})
 }
 
 // TestManyEntries sums more than 1024*1024 counts: one block takes turns.
 func TestManyEntries(t *testing.T) {
-	w := &Workload{Queries: []Rect{{}}}
+	w := &workload{Queries: []rect{{}}}
 	n := 1024*1024 + 1500
 	if testing.Short() {
 		n = 3000
 	}
 	w.add(nil, nil, make([]uint32, n))
-	b, err := Upload(context.Background(), start(t), 0, w, 0)
+	b, err := upload(context.Background(), start(t), 0, w, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,7 +204,7 @@ func TestBench(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(rows) != 2*len(Methods()) {
+	if len(rows) != 2*len(methods()) {
 		t.Errorf("%d measurements", len(rows))
 	}
 	for _, r := range rows {
@@ -214,7 +214,7 @@ func TestBench(t *testing.T) {
 	}
 	var text bytes.Buffer
 	Print(&text, rows)
-	for _, m := range Methods() {
+	for _, m := range methods() {
 		if strings.Count(text.String(), "\n"+m.Name) != 2 {
 			t.Errorf("%s is not printed twice", m.Name)
 		}

@@ -232,7 +232,7 @@ func random(format string, rows, width int) []int64 {
 // format measures all decoders of a format.
 func (b *bench) format(format string, width int) error {
 	var decoders []Decoder
-	for _, d := range Decoders() {
+	for _, d := range allDecoders() {
 		if d.Format == format && (b.opt.Decoder == nil || b.opt.Decoder(d)) {
 			decoders = append(decoders, d)
 		}
@@ -241,7 +241,7 @@ func (b *bench) format(format string, width int) error {
 		return nil
 	}
 	values := random(format, b.opt.SegmentRows, width)
-	words, err := Encode(format, values, width, 0)
+	words, err := encode(format, values, width, 0)
 	if err != nil {
 		return err
 	}
@@ -310,7 +310,7 @@ func (b *bench) upload(words []uint32) (int64, error) {
 		if s > 0 {
 			commands = append(commands, device.Command{Op: device.OpCopy, Dst: at, Src: b.in, Bytes: uint64(len(data))})
 		}
-		heads = AppendSegment(heads, at, b.out+device.Pointer(int64(s)*b.segmentOut), b.opt.SegmentRows, 0)
+		heads = appendSegment(heads, at, b.out+device.Pointer(int64(s)*b.segmentOut), b.opt.SegmentRows, 0)
 	}
 	commands = append(commands, device.Command{Op: device.OpWrite, Dst: b.segments, Data: heads})
 	_, err := b.run(commands...)

@@ -38,8 +38,8 @@ const (
 	tilesAtOnce = 4
 )
 
-// Decoders returns all of them, each format's simplest first.
-func Decoders() []Decoder {
+// allDecoders returns all of them, each format's simplest first.
+func allDecoders() []Decoder {
 	blocks := func(d, _ int) int { return d * blockRows }
 	perWarp := func(d, _ int) int { return warps * d * blockRows }
 	lanes := func(_, width int) int { return warps * vectorsAtOnce(width) * vectorRows }
@@ -97,7 +97,7 @@ func (d Decoder) Source(width int, sum bool) device.Source {
 }
 
 // Launch returns the command that decodes n segments of at most rows rows, whose
-// descriptors (AppendSegment) are at segments. sums are 1024 words of partial sums.
+// descriptors (appendSegment) are at segments. sums are 1024 words of partial sums.
 func (d Decoder) Launch(m device.Module, segments, sums device.Pointer, n, rows, width int) device.Command {
 	each := d.rows(d.D, width)
 	return device.Command{Op: device.OpLaunch, Module: m, Function: d.kernel,
@@ -108,18 +108,18 @@ func (d Decoder) Launch(m device.Module, segments, sums device.Pointer, n, rows,
 // segmentBytes is the size of a descriptor.
 const segmentBytes = 24
 
-// AppendSegment appends the descriptor of a segment: where its words are, where its values
+// appendSegment appends the descriptor of a segment: where its words are, where its values
 // go (room for rows rounded up to 1024), and of lanes the reference.
-func AppendSegment(b []byte, words, out device.Pointer, rows int, reference int32) []byte {
+func appendSegment(b []byte, words, out device.Pointer, rows int, reference int32) []byte {
 	b = binary.LittleEndian.AppendUint64(b, uint64(words))
 	b = binary.LittleEndian.AppendUint64(b, uint64(out))
 	b = binary.LittleEndian.AppendUint32(b, uint32(rows))
 	return binary.LittleEndian.AppendUint32(b, uint32(reference))
 }
 
-// Encode returns the words of a segment in a decoder's format: a compress column, or
+// encode returns the words of a segment in a decoder's format: a compress column, or
 // vectors of width bits. It fails where the values do not fit.
-func Encode(format string, values []int64, width int, reference int32) ([]uint32, error) {
+func encode(format string, values []int64, width int, reference int32) ([]uint32, error) {
 	codecs := map[string]compress.Codec{"for": compress.CodecFOR, "dfor": compress.CodecDFOR, "rfor": compress.CodecRFOR}
 	codec, ok := codecs[format]
 	if !ok {

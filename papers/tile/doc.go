@@ -3,7 +3,7 @@
 // Compression in GPU" (Shanbhag, Yogatama, Yu, Madden; SIGMOD 2022) with what pgaccel does;
 // queries decode in their own kernels (package program).
 //
-// The decoders, by the names that Decoders has:
+// The decoders, by the names that decoders has:
 //
 //	for base        Algorithm 1: a thread a value, all from global memory
 //	for shared      optimisation 1: the block in shared memory

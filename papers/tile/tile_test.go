@@ -60,7 +60,7 @@ func shapes(spare int) []shape {
 // TestDecoders decodes segments of many lengths with each decoder, to values and sums.
 func TestDecoders(t *testing.T) {
 	e := start(t)
-	for _, d := range Decoders() {
+	for _, d := range allDecoders() {
 		if d.Format == "lanes" || testing.Short() && d.D > 4 {
 			continue
 		}
@@ -93,7 +93,7 @@ func TestLanes(t *testing.T) {
 		if testing.Short() && width%5 != 1 {
 			continue
 		}
-		for _, d := range Decoders() {
+		for _, d := range allDecoders() {
 			if d.Format != "lanes" {
 				continue
 			}
@@ -131,7 +131,7 @@ func check(t *testing.T, ex device.Executor, d Decoder, what string, segments []
 	most := 0
 	for _, v := range segments {
 		most = max(most, len(v))
-		words, err := Encode(d.Format, v, width, reference)
+		words, err := encode(d.Format, v, width, reference)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -142,7 +142,7 @@ func check(t *testing.T, ex device.Executor, d Decoder, what string, segments []
 		in, out := alloc(len(data)), alloc((len(v)+1023)/1024*4096)
 		held = append(held, in, out)
 		commands = append(commands, device.Command{Op: device.OpWrite, Dst: in, Data: data})
-		heads = AppendSegment(heads, in, out, len(v), reference)
+		heads = appendSegment(heads, in, out, len(v), reference)
 		for _, x := range v {
 			sum += uint32(x)
 		}
@@ -196,7 +196,7 @@ func TestBench(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := 2 + len(opt.Widths)*2*len(Decoders()); len(rows) != want {
+	if want := 2 + len(opt.Widths)*2*len(allDecoders()); len(rows) != want {
 		t.Errorf("%d measurements, want %d", len(rows), want)
 	}
 	for _, r := range rows {

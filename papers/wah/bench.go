@@ -22,7 +22,7 @@ type Options struct {
 	Bins  []int    // bins of the queries, ascending; 4, 8, 16, 32, 64
 	Scale int      // the sets have so many times their rows; 1
 	Quick bool     // the sets are short, for a look at whether all works
-	Tile  int      // chunks; 0 is TileFor's
+	Tile  int      // chunks; 0 is tileFor's
 	// Threads of a block of Fused: 32, 64, 128 or 256; 0 is 256 where the tile has 256 chunks or
 	// less, else 128.
 	Threads int
@@ -218,7 +218,7 @@ func clusteredBitmaps(rows int) []*bitmapidx.Bitmap {
 }
 
 func benchSet(ctx context.Context, ex device.Executor, dev int, flush *flusher, name string, bins []*bitmapidx.Bitmap, opt Options) ([]Row, error) {
-	b, err := UploadTiled(ctx, ex, dev, bins, opt.Tile)
+	b, err := uploadTiled(ctx, ex, dev, bins, opt.Tile)
 	if err != nil {
 		return nil, err
 	}
@@ -242,7 +242,7 @@ func benchSet(ctx context.Context, ex device.Executor, dev int, flush *flusher, 
 			return nil, err
 		}
 		row := Row{Set: name, Rows: b.rows, Bins: m, CPU: cpu, Touch: touch}
-		more, err := b.benchQuery(ctx, row, Strategies(), flush, opt, newAnswers(unionWords(query), b.rows))
+		more, err := b.benchQuery(ctx, row, allStrategies(), flush, opt, newAnswers(unionWords(query), b.rows))
 		if err != nil {
 			return nil, err
 		}

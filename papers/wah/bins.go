@@ -39,9 +39,9 @@ type Bins struct {
 // writeMost is how many bytes one command writes.
 const writeMost = 16 << 20
 
-// TileFor is the tile, in chunks, that Upload takes for so many chunks a bin. Large tiles
+// tileFor is the tile, in chunks, that Upload takes for so many chunks a bin. Large tiles
 // have less beside their chunks; small ones are enough for a device to be busy.
-func TileFor(chunks, multiprocessors int) int {
+func tileFor(chunks, multiprocessors int) int {
 	tile := maxTile
 	// Eight blocks are what a multiprocessor has at a time.
 	for tile > 256 && chunks/tile < 8*multiprocessors {
@@ -59,15 +59,15 @@ func threadsFor(tile int) int {
 	return 128
 }
 
-// Upload copies bins to the device, with the places of their tiles (8 bytes for a bin and
+// uploadBins copies bins to the device, with the places of their tiles (8 bytes for a bin and
 // tile). All have the same rows; there is one at least.
-func Upload(ctx context.Context, ex device.Executor, dev int, bins []*bitmapidx.Bitmap) (*Bins, error) {
-	return UploadTiled(ctx, ex, dev, bins, 0)
+func uploadBins(ctx context.Context, ex device.Executor, dev int, bins []*bitmapidx.Bitmap) (*Bins, error) {
+	return uploadTiled(ctx, ex, dev, bins, 0)
 }
 
-// UploadTiled is Upload with a tile of so many chunks, a power of two from 64 to 1,024; 0
-// is TileFor's.
-func UploadTiled(ctx context.Context, ex device.Executor, dev int, bins []*bitmapidx.Bitmap, tile int) (*Bins, error) {
+// uploadTiled is uploadBins with a tile of so many chunks, a power of two from 64 to 1,024; 0
+// is tileFor's.
+func uploadTiled(ctx context.Context, ex device.Executor, dev int, bins []*bitmapidx.Bitmap, tile int) (*Bins, error) {
 	atoms := make([][]uint64, len(bins))
 	for i, b := range bins {
 		if b.Len() != bins[0].Len() {
@@ -81,9 +81,9 @@ func UploadTiled(ctx context.Context, ex device.Executor, dev int, bins []*bitma
 	return upload(ctx, ex, dev, bins[0].Len(), atoms, tile)
 }
 
-// UploadWords is Upload of bitmaps as they are stored (bitmapidx.Bitmap.Words). What is not
+// uploadWords is uploadBins of bitmaps as they are stored (bitmapidx.Bitmap.Words). What is not
 // a bitmap is an error, before anything reaches the device.
-func UploadWords(ctx context.Context, ex device.Executor, dev int, blocks [][]uint64) (*Bins, error) {
+func uploadWords(ctx context.Context, ex device.Executor, dev int, blocks [][]uint64) (*Bins, error) {
 	bins := make([]*bitmapidx.Bitmap, len(blocks))
 	for i, words := range blocks {
 		b, n, err := bitmapidx.ParseWords(words)
@@ -95,7 +95,7 @@ func UploadWords(ctx context.Context, ex device.Executor, dev int, blocks [][]ui
 		}
 		bins[i] = b
 	}
-	return Upload(ctx, ex, dev, bins)
+	return uploadBins(ctx, ex, dev, bins)
 }
 
 func upload(ctx context.Context, ex device.Executor, dev, rows int, atoms [][]uint64, tile int) (*Bins, error) {
@@ -105,7 +105,7 @@ func upload(ctx context.Context, ex device.Executor, dev, rows int, atoms [][]ui
 	}
 	cutTile := tile
 	if tile == 0 {
-		tile, cutTile = TileFor(rows/chunkBits, devices[dev].SMs), cutTileFor(rows/chunkBits, devices[dev].SMs)
+		tile, cutTile = tileFor(rows/chunkBits, devices[dev].SMs), cutTileFor(rows/chunkBits, devices[dev].SMs)
 	}
 	l, err := newLayout(rows, atoms, tile)
 	if err != nil {

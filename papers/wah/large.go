@@ -111,7 +111,7 @@ func benchLarge(ctx context.Context, ex device.Executor, dev int, flush *flusher
 		words := repeatWords(unionWords(bins[:m])[:chunks], copies)
 		strategies := []Strategy{Fused, Cut}
 		if m == opt.Bins[len(opt.Bins)-1] && 12*int64(m)*int64(b.chunks) <= papersMost {
-			strategies = Strategies()
+			strategies = allStrategies()
 		}
 		row := Row{Set: name, Rows: rows, Bins: m}
 		more, err := b.benchQuery(ctx, row, strategies, flush, opt, newAnswers(words, rows))

@@ -214,26 +214,26 @@ func TestMalformedIsNotUploaded(t *testing.T) {
 	for _, atoms := range malformed {
 		words := append([]uint64{130, uint64(len(atoms))}, atoms...)
 		words = append(words, make([]uint64, (len(atoms)+63)/64)...)
-		if _, err := UploadWords(context.Background(), untouched{t: t}, 0, [][]uint64{words}); err == nil {
+		if _, err := uploadWords(context.Background(), untouched{t: t}, 0, [][]uint64{words}); err == nil {
 			t.Errorf("%#x is uploaded", atoms)
 		}
 	}
 	good := bitmapidx.Full(130, true).Store(nil).Words()
 	for n := range len(good) {
-		if _, err := UploadWords(context.Background(), untouched{t: t}, 0, [][]uint64{good[:n]}); err == nil {
+		if _, err := uploadWords(context.Background(), untouched{t: t}, 0, [][]uint64{good[:n]}); err == nil {
 			t.Errorf("%d words of %d are uploaded", n, len(good))
 		}
 	}
-	if _, err := UploadWords(context.Background(), untouched{t: t}, 0, [][]uint64{append(slices.Clone(good), 0)}); err == nil {
+	if _, err := uploadWords(context.Background(), untouched{t: t}, 0, [][]uint64{append(slices.Clone(good), 0)}); err == nil {
 		t.Error("a word too many is uploaded")
 	}
-	if _, err := Upload(context.Background(), untouched{t: t}, 0, []*bitmapidx.Bitmap{bitmapidx.Full(1, true), bitmapidx.Full(2, true)}); err == nil {
+	if _, err := uploadBins(context.Background(), untouched{t: t}, 0, []*bitmapidx.Bitmap{bitmapidx.Full(1, true), bitmapidx.Full(2, true)}); err == nil {
 		t.Error("bins of 1 and 2 rows")
 	}
-	if _, err := Upload(context.Background(), untouched{t: t}, 0, nil); err == nil {
+	if _, err := uploadBins(context.Background(), untouched{t: t}, 0, nil); err == nil {
 		t.Error("no bins")
 	}
-	if _, err := Upload(context.Background(), untouched{t: t}, 1, []*bitmapidx.Bitmap{bitmapidx.Full(1, true)}); err == nil {
+	if _, err := uploadBins(context.Background(), untouched{t: t}, 1, []*bitmapidx.Bitmap{bitmapidx.Full(1, true)}); err == nil {
 		t.Error("a device that is not there")
 	}
 }

@@ -20,8 +20,8 @@ const (
 
 var strategyNames = [...]string{"COA", "ROA", "hybrid", "ideal hybrid", "fused", "fused, cut"}
 
-// Strategies are all of them.
-func Strategies() []Strategy {
+// allStrategies are all of them.
+func allStrategies() []Strategy {
 	var all []Strategy
 	for s := range strategies {
 		all = append(all, s)
@@ -37,8 +37,8 @@ func (s Strategy) String() string {
 	return fmt.Sprintf("Strategy(%d)", int(s))
 }
 
-// ParseStrategy is the inverse of String.
-func ParseStrategy(name string) (Strategy, error) {
+// parseStrategy is the inverse of String.
+func parseStrategy(name string) (Strategy, error) {
 	for s, n := range strategyNames {
 		if n == name {
 			return Strategy(s), nil

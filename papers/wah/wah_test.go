@@ -72,7 +72,7 @@ func checkUnion(t *testing.T, b *Bins, bins []*bitmapidx.Bitmap, lo, hi int, str
 
 func uploaded(t *testing.T, ex device.Executor, bins []*bitmapidx.Bitmap, tile int) *Bins {
 	t.Helper()
-	b, err := UploadTiled(context.Background(), ex, 0, bins, tile)
+	b, err := uploadTiled(context.Background(), ex, 0, bins, tile)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,9 +93,9 @@ func TestLengths(t *testing.T) {
 			bins = append(bins, shaped(name, rng, rows))
 		}
 		b := uploaded(t, ex, bins, 64)
-		checkUnion(t, b, bins, 0, len(bins), Strategies()...)
-		checkUnion(t, b, bins, 2, 2, Strategies()...)
-		checkUnion(t, b, bins, 3, 4, Strategies()...)
+		checkUnion(t, b, bins, 0, len(bins), allStrategies()...)
+		checkUnion(t, b, bins, 2, 2, allStrategies()...)
+		checkUnion(t, b, bins, 3, 4, allStrategies()...)
 		checkWarps(t, b, bins, 0, len(bins))
 		b.cut.forced = shape{tile: b.cut.tile, threads: 64, ahead: 4}
 		checkUnion(t, b, bins, 0, len(bins), Cut)
@@ -138,7 +138,7 @@ func TestNumbersOfBins(t *testing.T) {
 	b := uploaded(t, ex, bins, 128)
 	for _, m := range []int{1, 2, 3, 5, 16, 17, 33, 64} {
 		lo := rng.IntN(len(bins) - m)
-		checkUnion(t, b, bins, lo, lo+m, Strategies()...)
+		checkUnion(t, b, bins, lo, lo+m, allStrategies()...)
 	}
 	for _, m := range []int{127, 128, 129, 256, 257, 300} {
 		checkUnion(t, b, bins, len(bins)-m, len(bins), Fused)
@@ -273,7 +273,7 @@ func TestRandom(t *testing.T) {
 func TestStoredWords(t *testing.T) {
 	ex := emulated(t)
 	x := shaped("mixed", rand.New(rand.NewPCG(14, 15)), 70_000)
-	b, err := UploadWords(context.Background(), ex, 0, [][]uint64{x.Store(nil).Words()})
+	b, err := uploadWords(context.Background(), ex, 0, [][]uint64{x.Store(nil).Words()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -306,11 +306,11 @@ func TestErrors(t *testing.T) {
 	if _, _, err := b.Or(ctx, 0, 2, COA); device.KindOf(err) != device.FaultMemory {
 		t.Errorf("no memory for columns: %v", err)
 	}
-	if _, err := Upload(ctx, ex, 0, bins); device.KindOf(err) != device.FaultMemory {
+	if _, err := uploadBins(ctx, ex, 0, bins); device.KindOf(err) != device.FaultMemory {
 		t.Errorf("no memory for bins: %v", err)
 	}
 	full = false
-	checkUnion(t, b, bins, 0, 2, Strategies()...)
+	checkUnion(t, b, bins, 0, 2, allStrategies()...)
 }
 
 func TestTooManyBinsForABlock(t *testing.T) {
@@ -326,12 +326,12 @@ func TestTooManyBinsForABlock(t *testing.T) {
 }
 
 func TestStrategyNames(t *testing.T) {
-	for _, s := range Strategies() {
-		if got, err := ParseStrategy(s.String()); err != nil || got != s {
+	for _, s := range allStrategies() {
+		if got, err := parseStrategy(s.String()); err != nil || got != s {
 			t.Errorf("%v: %v, %v", s, got, err)
 		}
 	}
-	if _, err := ParseStrategy("best"); err == nil {
+	if _, err := parseStrategy("best"); err == nil {
 		t.Error("best is no strategy")
 	}
 	if got := fmt.Sprint(strategies); got != "Strategy(6)" {
@@ -341,7 +341,7 @@ func TestStrategyNames(t *testing.T) {
 
 func TestTileFor(t *testing.T) {
 	for _, c := range []struct{ chunks, tile int }{{0, 256}, {77_753, 256}, {132 * 8 * 256, 256}, {132 * 8 * 512, 512}, {132*8*1024 - 1, 512}, {132 * 8 * 1024, 1024}, {1 << 30, 1024}} {
-		if got := TileFor(c.chunks, 132); got != c.tile {
+		if got := tileFor(c.chunks, 132); got != c.tile {
 			t.Errorf("%d chunks: tile of %d, want %d", c.chunks, got, c.tile)
 		}
 	}

@@ -7,9 +7,9 @@ import (
 	"slices"
 )
 
-// DefaultLimit is the most bytes that an Assembler keeps of streamed transactions,
+// defaultLimit is the most bytes that an Assembler keeps of streamed transactions,
 // unless it is told otherwise.
-const DefaultLimit = 256 << 20
+const defaultLimit = 256 << 20
 
 // Assembler makes whole committed transactions of messages and gives them to a Sink.
 // A transaction that the server sends at its commit is handed on row by row as it
@@ -41,11 +41,11 @@ type definition struct {
 }
 
 // NewAssembler returns an assembler that gives transactions to sink and keeps at most
-// limit bytes of streamed ones; 0 is DefaultLimit. A stream that is begun anew
+// limit bytes of streamed ones; 0 is defaultLimit. A stream that is begun anew
 // (START_REPLICATION) needs a new one.
 func NewAssembler(sink Sink, limit int) *Assembler {
 	if limit <= 0 {
-		limit = DefaultLimit
+		limit = defaultLimit
 	}
 	global := map[uint32]definition{}
 	return &Assembler{sink: sink, limit: limit, defs: global, global: global,
@@ -56,7 +56,7 @@ func NewAssembler(sink Sink, limit int) *Assembler {
 func (a *Assembler) Held() (bytes, transactions int) { return a.held, len(a.streams) }
 
 // Message takes in one message; b is not kept. An error is the Sink's, or it is
-// ErrCorrupt or says what the server should not have sent: no further message may
+// errCorrupt or says what the server should not have sent: no further message may
 // follow then.
 func (a *Assembler) Message(b []byte) error {
 	if a.current != nil {
@@ -134,7 +134,7 @@ func (a *Assembler) Message(b []byte) error {
 }
 
 func misplaced(kind Kind) error {
-	return fmt.Errorf("%w: message %q at a place where it cannot be", ErrCorrupt, kind)
+	return fmt.Errorf("%w: message %q at a place where it cannot be", errCorrupt, kind)
 }
 
 // apply hands on a change, or notes a definition that counts for all.
@@ -150,7 +150,7 @@ func (a *Assembler) apply(m *Message) error {
 			return err
 		}
 		if m.OldKind != OldNone && len(m.Old) != len(m.New) {
-			return fmt.Errorf("%w: an update whose old row has %d columns and its new row %d", ErrCorrupt, len(m.Old), len(m.New))
+			return fmt.Errorf("%w: an update whose old row has %d columns and its new row %d", errCorrupt, len(m.Old), len(m.New))
 		}
 		return a.sink.Update(m.OID, m.Old, m.OldKind, m.New)
 	case KindDelete:
@@ -178,7 +178,7 @@ func (a *Assembler) use(oid uint32, row Tuple) error {
 	if oid != a.ready {
 		def, ok := a.defs[oid]
 		if !ok {
-			return fmt.Errorf("%w: a change of relation %d, whose definition was not sent", ErrCorrupt, oid)
+			return fmt.Errorf("%w: a change of relation %d, whose definition was not sent", errCorrupt, oid)
 		}
 		if told := a.told[oid]; told != def.rel {
 			if told == nil || !told.Equal(def.rel) {
@@ -191,7 +191,7 @@ func (a *Assembler) use(oid uint32, row Tuple) error {
 		a.ready = oid
 	}
 	if n := len(a.told[oid].Columns); n != len(row) {
-		return fmt.Errorf("%w: a row of %d columns for relation %d, which has %d", ErrCorrupt, len(row), oid, n)
+		return fmt.Errorf("%w: a row of %d columns for relation %d, which has %d", errCorrupt, len(row), oid, n)
 	}
 	return nil
 }
@@ -199,7 +199,7 @@ func (a *Assembler) use(oid uint32, row Tuple) error {
 // streamMessage takes in a message between Stream Start and Stream Stop.
 func (a *Assembler) streamMessage(b []byte) error {
 	if len(b) == 0 {
-		return fmt.Errorf("%w: it is empty", ErrCorrupt)
+		return fmt.Errorf("%w: it is empty", errCorrupt)
 	}
 	s, kind := a.current, Kind(b[0])
 	if kind == KindStreamStop {
@@ -207,7 +207,7 @@ func (a *Assembler) streamMessage(b []byte) error {
 		return nil
 	}
 	if len(b) < 9 {
-		return fmt.Errorf("%w: message %q of %d bytes", ErrCorrupt, kind, len(b))
+		return fmt.Errorf("%w: message %q of %d bytes", errCorrupt, kind, len(b))
 	}
 	before := s.bytes()
 	switch kind {

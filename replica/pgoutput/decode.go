@@ -7,9 +7,9 @@ import (
 	"fmt"
 )
 
-// ErrCorrupt is what Decode and Assembler.Message fail with where a message is not
+// errCorrupt is what Decode and Assembler.Message fail with where a message is not
 // what the protocol says. errors.Is finds it.
-var ErrCorrupt = errors.New("corrupt message in the replication stream")
+var errCorrupt = errors.New("corrupt message in the replication stream")
 
 // Decoder takes messages apart, without an allocation for those that bring rows. The
 // zero value is ready.
@@ -23,7 +23,7 @@ type Decoder struct {
 // Stream Stop. The result is valid until the next call.
 func (d *Decoder) Decode(b []byte, inStream bool) (*Message, error) {
 	if len(b) == 0 {
-		return nil, fmt.Errorf("%w: it is empty", ErrCorrupt)
+		return nil, fmt.Errorf("%w: it is empty", errCorrupt)
 	}
 	return d.decode(Kind(b[0]), b[1:], inStream)
 }
@@ -86,13 +86,13 @@ func (d *Decoder) decode(kind Kind, b []byte, inStream bool) (*Message, error) {
 	case kindBeginPrepare, kindPrepare, kindCommitPrepared, kindRollbackPrepared, kindStreamPrepare:
 		return nil, fmt.Errorf("message %q of two-phase commit in the replication stream, which was not asked for (two_phase)", kind)
 	default:
-		return nil, fmt.Errorf("%w: unknown message %q", ErrCorrupt, kind)
+		return nil, fmt.Errorf("%w: unknown message %q", errCorrupt, kind)
 	}
 	if r.failed != "" {
-		return nil, fmt.Errorf("%w: message %q of %d bytes: %s", ErrCorrupt, kind, len(b)+1, r.failed)
+		return nil, fmt.Errorf("%w: message %q of %d bytes: %s", errCorrupt, kind, len(b)+1, r.failed)
 	}
 	if len(r.b) > 0 {
-		return nil, fmt.Errorf("%w: message %q is %d bytes too long", ErrCorrupt, kind, len(r.b))
+		return nil, fmt.Errorf("%w: message %q is %d bytes too long", errCorrupt, kind, len(r.b))
 	}
 	return m, nil
 }

@@ -127,12 +127,12 @@ func TestCorruptMessagesAreErrors(t *testing.T) {
 				if kept := len(b) - cut; Kind(b[0]) == KindStreamAbort && cut == 9 && kept == 16 {
 					continue // the shorter form
 				}
-				if _, err := d.Decode(b[:cut], i == 1); !errors.Is(err, ErrCorrupt) {
+				if _, err := d.Decode(b[:cut], i == 1); !errors.Is(err, errCorrupt) {
 					t.Errorf("%q cut at %d: %v", b, cut, err)
 				}
 			}
 			if Kind(b[0]) != KindStreamAbort {
-				if _, err := d.Decode(append(bytes.Clone(b), 0), i == 1); !errors.Is(err, ErrCorrupt) {
+				if _, err := d.Decode(append(bytes.Clone(b), 0), i == 1); !errors.Is(err, errCorrupt) {
 					t.Errorf("%q with a byte more: %v", b, err)
 				}
 			}
@@ -140,7 +140,7 @@ func TestCorruptMessagesAreErrors(t *testing.T) {
 	}
 	for _, b := range [][]byte{build('?'), build(KindInsert, uint32(1), byte('K'), row("n")), build(KindInsert, uint32(1), byte('N'), uint16(1), byte('?')),
 		build(KindDelete, uint32(1), byte('N'), row("n")), build(KindInsert, uint32(1), byte('N'), uint16(1), byte('b'), int32(-1))} {
-		if _, err := d.Decode(b, false); !errors.Is(err, ErrCorrupt) {
+		if _, err := d.Decode(b, false); !errors.Is(err, errCorrupt) {
 			t.Errorf("%q: %v", b, err)
 		}
 	}

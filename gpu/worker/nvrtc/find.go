@@ -25,7 +25,7 @@ var dirs = []string{
 // beside this program, in ../lib of it, in $CUDA_HOME or where toolkits are installed.
 func Find(major int) (*Library, error) {
 	if path := os.Getenv(PathVariable); path != "" {
-		l, err := Open(path)
+		l, err := open(path)
 		if err != nil {
 			return nil, fmt.Errorf("%s=%s: %w", PathVariable, path, err)
 		}
@@ -49,7 +49,7 @@ func Find(major int) (*Library, error) {
 	var best *Library
 	var why []string
 	for _, path := range candidates {
-		l, err := Open(path)
+		l, err := open(path)
 		if err != nil {
 			if !strings.HasSuffix(err.Error(), "No such file or directory") {
 				why = append(why, err.Error())

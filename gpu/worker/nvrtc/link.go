@@ -76,8 +76,8 @@ import (
 	"unsafe"
 )
 
-// LinkerVariable is the environment variable that names the nvJitLink to use.
-const LinkerVariable = "PGACCEL_NVJITLINK"
+// linkerVariable is the environment variable that names the nvJitLink to use.
+const linkerVariable = "PGACCEL_NVJITLINK"
 
 // Linker is an nvJitLink that was opened: it joins what was compiled with
 // --relocatable-device-code with libraries. Like NVRTC it needs neither a device nor a driver.
@@ -87,8 +87,8 @@ type Linker struct {
 	l    *C.linker
 }
 
-// OpenLinker opens the library at a path, or of a file name that the dynamic linker knows.
-func OpenLinker(path string) (*Linker, error) {
+// openLinker opens the library at a path, or of a file name that the dynamic linker knows.
+func openLinker(path string) (*Linker, error) {
 	cpath := C.CString(path)
 	defer C.free(unsafe.Pointer(cpath))
 	l := (*C.linker)(C.calloc(1, C.sizeof_linker))
@@ -102,10 +102,10 @@ func OpenLinker(path string) (*Linker, error) {
 // FindLinker opens the nvJitLink of this library's CUDA: it links what the library compiles, and
 // one that is older may not. It looks where Find does, beside the library first.
 func (l *Library) FindLinker() (*Linker, error) {
-	if path := os.Getenv(LinkerVariable); path != "" {
-		k, err := OpenLinker(path)
+	if path := os.Getenv(linkerVariable); path != "" {
+		k, err := openLinker(path)
 		if err != nil {
-			return nil, fmt.Errorf("%s=%s: %w", LinkerVariable, path, err)
+			return nil, fmt.Errorf("%s=%s: %w", linkerVariable, path, err)
 		}
 		return k, nil
 	}
@@ -125,7 +125,7 @@ func (l *Library) FindLinker() (*Linker, error) {
 	}
 	var why []string
 	for _, path := range candidates {
-		k, err := OpenLinker(path)
+		k, err := openLinker(path)
 		if err == nil {
 			return k, nil
 		}
@@ -136,7 +136,7 @@ func (l *Library) FindLinker() (*Linker, error) {
 	if len(why) > 0 {
 		return nil, fmt.Errorf("no nvJitLink: %s", strings.Join(why, "; "))
 	}
-	return nil, fmt.Errorf("no nvJitLink: %s not found beside %s or in a CUDA toolkit; %s names one", strings.Join(names, ", "), l.Path, LinkerVariable)
+	return nil, fmt.Errorf("no nvJitLink: %s not found beside %s or in a CUDA toolkit; %s names one", strings.Join(names, ", "), l.Path, linkerVariable)
 }
 
 // FindRuntime returns the path of libcudadevrt.a: of the toolkit that the library is of, where

@@ -21,7 +21,7 @@ func fakeLinker(t *testing.T, defines ...string) string {
 
 func TestLinker(t *testing.T) {
 	for _, name := range []string{"-DNAME(n)=n", "-DNAME(n)=__##n##_12_0", "-DNAME(n)=__##n##_13_0"} {
-		k, err := OpenLinker(fakeLinker(t, name))
+		k, err := openLinker(fakeLinker(t, name))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -51,15 +51,15 @@ func TestFindLinker(t *testing.T) {
 	if k, err := lib.FindLinker(); err != nil || k.Path != path {
 		t.Errorf("found %+v, %v", k, err)
 	}
-	t.Setenv(LinkerVariable, fakeLinker(t, "-DNAME(n)=n", "-DLACKS"))
+	t.Setenv(linkerVariable, fakeLinker(t, "-DNAME(n)=n", "-DLACKS"))
 	if _, err := lib.FindLinker(); err == nil || !strings.Contains(err.Error(), "it has no nvJitLinkComplete") {
 		t.Errorf("got %v", err)
 	}
-	t.Setenv(LinkerVariable, "/nowhere/libnvJitLink.so")
-	if _, err := lib.FindLinker(); err == nil || !strings.Contains(err.Error(), LinkerVariable+"=/nowhere/libnvJitLink.so") {
+	t.Setenv(linkerVariable, "/nowhere/libnvJitLink.so")
+	if _, err := lib.FindLinker(); err == nil || !strings.Contains(err.Error(), linkerVariable+"=/nowhere/libnvJitLink.so") {
 		t.Errorf("got %v", err)
 	}
-	t.Setenv(LinkerVariable, "")
+	t.Setenv(linkerVariable, "")
 	if _, err := (&Library{Path: "/nowhere/libnvrtc.so.99", Major: 99}).FindLinker(); err == nil || !strings.Contains(err.Error(), "libnvJitLink.so.99 not found") {
 		t.Errorf("got %v", err)
 	}

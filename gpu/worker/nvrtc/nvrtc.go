@@ -86,8 +86,8 @@ type Library struct {
 	l *C.library
 }
 
-// Open opens the library at a path, or of a file name that the dynamic linker knows.
-func Open(path string) (*Library, error) {
+// open opens the library at a path, or of a file name that the dynamic linker knows.
+func open(path string) (*Library, error) {
 	cpath := C.CString(path)
 	defer C.free(unsafe.Pointer(cpath))
 	l := (*C.library)(C.calloc(1, C.sizeof_library))

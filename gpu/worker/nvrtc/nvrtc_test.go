@@ -58,10 +58,10 @@ func TestBetter(t *testing.T) {
 }
 
 func TestOpenFails(t *testing.T) {
-	if _, err := Open("/nowhere/libnvrtc.so"); err == nil || !strings.Contains(err.Error(), "/nowhere/libnvrtc.so") {
+	if _, err := open("/nowhere/libnvrtc.so"); err == nil || !strings.Contains(err.Error(), "/nowhere/libnvrtc.so") {
 		t.Errorf("got %v", err)
 	}
-	if _, err := Open("libc.so.6"); err == nil || !strings.Contains(err.Error(), "nvrtcVersion") {
+	if _, err := open("libc.so.6"); err == nil || !strings.Contains(err.Error(), "nvrtcVersion") {
 		t.Errorf("got %v", err)
 	}
 }

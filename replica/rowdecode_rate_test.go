@@ -36,7 +36,7 @@ func MeasureStream(ctx context.Context, upstream, slot, publication string, end 
 	if err != nil {
 		return rate, err
 	}
-	cat, _, err := ReadCatalog(ctx, conn, []string{"*"})
+	cat, _, err := readCatalogOf(ctx, conn, []string{"*"})
 	conn.Close(ctx)
 	if err != nil {
 		return rate, err
