@@ -1,0 +1,146 @@
+package sqlfn
+
+import (
+	"slices"
+
+	"pgaccel/vector"
+)
+
+// Aggregate is an aggregate function of the server's. Nulls are ignored by all of them; over no
+// values all but the counts are null.
+type Aggregate struct {
+	// Names are its names in pg_proc, the one that plans are written with first.
+	Names []string
+	// Star is count(*), which has no argument.
+	Star bool
+	// Result returns the type of the result for a type of the argument, an Invalid one where
+	// it is not known how to compute it.
+	Result func(vector.Type) vector.Type
+	State  AggregateState
+	// Idempotent says that a value which comes again changes nothing, so that DISTINCT does
+	// not either.
+	Idempotent bool
+
+	// Sample and Root belong to AggregateMoments: division by n-1 in place of n, and the
+	// square root of that.
+	Sample, Root bool
+
+	// Fold and Start belong to AggregateFold, whose values are neither texts nor numerics: a
+	// function of the 64-bit words by which package vector holds two of them, in any order
+	// and grouping, and the word that it returns the other one for.
+	Fold  func(a, b int64) int64
+	Start int64
+}
+
+// AggregateState says what of a group's values has to be kept for the result.
+type AggregateState uint8
+
+// The states. All aggregates need the number of values, too: whether there are any.
+const (
+	AggregateCount    AggregateState = iota // nothing else
+	AggregateSum                            // the sum
+	AggregateMoments                        // the sum, and that of the squares
+	AggregateLeast                          // the least of their order, in which false is less than true
+	AggregateGreatest                       // the greatest
+	AggregateSorted                         // all values: the ordered-set aggregates
+	AggregateFold                           // one word
+)
+
+// Aggregates are all that are known. One with AggregateFold needs nothing but its line here.
+var Aggregates = []*Aggregate{
+	{Names: []string{"count"}, Star: true, State: AggregateCount, Result: countType},
+	{Names: []string{"count"}, State: AggregateCount, Result: countType},
+	{Names: []string{"sum"}, State: AggregateSum, Result: sumType},
+	{Names: []string{"avg"}, State: AggregateSum, Result: meanType},
+	{Names: []string{"min"}, State: AggregateLeast, Idempotent: true, Result: extremeType},
+	{Names: []string{"max"}, State: AggregateGreatest, Idempotent: true, Result: extremeType},
+	{Names: []string{"bool_and", "every"}, State: AggregateLeast, Idempotent: true, Result: boolType},
+	{Names: []string{"bool_or"}, State: AggregateGreatest, Idempotent: true, Result: boolType},
+	{Names: []string{"var_pop"}, State: AggregateMoments, Result: meanType},
+	{Names: []string{"var_samp", "variance"}, State: AggregateMoments, Sample: true, Result: meanType},
+	{Names: []string{"stddev_pop"}, State: AggregateMoments, Root: true, Result: meanType},
+	{Names: []string{"stddev_samp", "stddev"}, State: AggregateMoments, Sample: true, Root: true, Result: meanType},
+	{Names: []string{"percentile_cont"}, State: AggregateSorted, Result: percentileType},
+	{Names: []string{"percentile_disc"}, State: AggregateSorted, Result: sameType},
+}
+
+// AggregateNamed returns the aggregate of one argument that has a name in SQL, nil where none
+// is known. The argument of an ordered-set aggregate is what it is ordered by.
+func AggregateNamed(name string) *Aggregate {
+	for _, a := range Aggregates {
+		if !a.Star && slices.Contains(a.Names, name) {
+			return a
+		}
+	}
+	return nil
+}
+
+// String returns the name by which plans are written.
+func (a *Aggregate) String() string {
+	if a.Star {
+		return a.Names[0] + "(*)"
+	}
+	return a.Names[0]
+}
+
+// OrderedSet reports whether an aggregate is called with WITHIN GROUP.
+func (a *Aggregate) OrderedSet() bool { return a.State == AggregateSorted }
+
+func countType(vector.Type) vector.Type { return vector.TypeOf(vector.Int8) }
+
+// sumType leaves out real: its sum is one, rounded at every row.
+func sumType(t vector.Type) vector.Type {
+	switch t.Kind {
+	case vector.Int2, vector.Int4:
+		return vector.TypeOf(vector.Int8)
+	case vector.Int8:
+		return vector.NumericType(0)
+	case vector.Numeric, vector.Float8:
+		return sameType(t)
+	}
+	return vector.Type{}
+}
+
+// meanType is that of averages and variances.
+func meanType(t vector.Type) vector.Type {
+	switch {
+	case t.Kind.IsInt(), t.Kind == vector.Numeric:
+		return vector.NumericType(vector.VaryingScale)
+	case t.Kind.IsFloat():
+		return vector.TypeOf(vector.Float8)
+	}
+	return vector.Type{}
+}
+
+func extremeType(t vector.Type) vector.Type {
+	switch t.Kind {
+	case vector.Bool:
+		return vector.Type{}
+	case vector.Varchar:
+		t.Kind = vector.Text
+	}
+	return sameType(t)
+}
+
+// sameType is the argument's, without its modifier. A char's stays, to which values are padded.
+func sameType(t vector.Type) vector.Type {
+	if t.Kind != vector.BPChar {
+		t.Typmod = -1
+	}
+	return t
+}
+
+func boolType(t vector.Type) vector.Type {
+	if t.Kind == vector.Bool {
+		return t
+	}
+	return vector.Type{}
+}
+
+// percentileType is that of percentile_cont, to whose argument other numbers are cast.
+func percentileType(t vector.Type) vector.Type {
+	if t.Kind == vector.Float8 {
+		return t
+	}
+	return vector.Type{}
+}
