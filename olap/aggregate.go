@@ -5,6 +5,7 @@ import (
 	"math/bits"
 
 	"pgaccel/internal/simd"
+	"pgaccel/sqlfn"
 	"pgaccel/vector"
 )
 
@@ -18,6 +19,7 @@ const (
 	accMin
 	accMax
 	accZeros // bit 0: +0 came, bit 1: -0, bit 2: a NaN that is not the usual one; of floats
+	accFold  // one word, by a function of two
 	// Those of an extra: moments.go, floatsum.go (with squares or without), distinct.go,
 	// percentile.go.
 	accMoments
@@ -27,14 +29,15 @@ const (
 	accRanked
 )
 
-var accNames = [...]string{"rows", "count", "sum", "sum128", "min", "max", "zeros", "moments", "float moments", "float sum", "distinct", "ranked"}
+var accNames = [...]string{"rows", "count", "sum", "sum128", "min", "max", "zeros", "fold", "moments", "float moments", "float sum", "distinct", "ranked"}
 
 // acc is one accumulator. Aggregates share them: avg is a sum and a count.
 type acc struct {
 	kind   accKind
 	arg    *node
 	filter *node
-	window *floatWindow // of the sums of floats: all workers' states share it
+	fold   *sqlfn.Aggregate // of accFold
+	window *floatWindow     // of the sums of floats: all workers' states share it
 }
 
 // state is an accumulator's values by group; hi are the upper halves of accSum128.
@@ -99,6 +102,10 @@ func (s *state) grow(a *acc, n int) {
 		for i := have; i < n; i++ {
 			s.v[i] = math.MinInt64
 		}
+	case accFold:
+		for i := have; i < n; i++ {
+			s.v[i] = a.fold.Start
+		}
 	}
 }
 
@@ -110,6 +117,8 @@ func (s *state) merge(a *acc, i uint32, from *state, j uint32) {
 		s.v[i] = max(s.v[i], from.v[j])
 	case accZeros:
 		s.v[i] |= from.v[j]
+	case accFold:
+		s.v[i] = a.fold.Fold(s.v[i], from.v[j])
 	case accSum128:
 		lo, carry := bits.Add64(uint64(s.v[i]), uint64(from.v[j]), 0)
 		s.v[i] = int64(lo)
@@ -348,9 +357,14 @@ func addGrouped(a *acc, s *state, index []uint32, vals []int64) {
 		for k, g := range index {
 			out[g] = max(out[g], vals[k])
 		}
+	case accFold:
+		fold := a.fold.Fold
+		for k, g := range index {
+			out[g] = fold(out[g], vals[k])
+		}
 	default:
 		for k, g := range index {
-			addOne(a.kind, s, g, vals[k])
+			addOne(a, s, g, vals[k])
 		}
 	}
 }
@@ -376,16 +390,22 @@ func addSingle(a *acc, s *state, vals []int64) {
 	case accMax:
 		_, hi := simd.Bounds(vals)
 		s.v[0] = max(s.v[0], hi)
+	case accFold:
+		fold, folded := a.fold.Fold, s.v[0]
+		for _, x := range vals {
+			folded = fold(folded, x)
+		}
+		s.v[0] = folded
 	default:
 		for _, x := range vals {
-			addOne(a.kind, s, 0, x)
+			addOne(a, s, 0, x)
 		}
 	}
 }
 
 // addOne is the reference of the loops above.
-func addOne(kind accKind, st *state, g uint32, x int64) {
-	switch kind {
+func addOne(a *acc, st *state, g uint32, x int64) {
+	switch a.kind {
 	case accRows, accCount:
 		st.v[g]++
 	case accSum:
@@ -398,6 +418,8 @@ func addOne(kind accKind, st *state, g uint32, x int64) {
 		lo, carry := bits.Add64(uint64(st.v[g]), uint64(x), 0)
 		st.v[g] = int64(lo)
 		st.hi[g] += x>>63 + int64(carry)
+	case accFold:
+		st.v[g] = a.fold.Fold(st.v[g], x)
 	case accZeros:
 		if x == 0 {
 			st.v[g] |= 1

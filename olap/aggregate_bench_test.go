@@ -223,7 +223,7 @@ func BenchmarkAdd(b *testing.B) {
 					if index != nil {
 						g = index[k]
 					}
-					addOne(c.kind, p, g, x)
+					addOne(a, p, g, x)
 				}
 			})
 			if !slices.Equal(s.v, p.v) || !slices.Equal(s.hi, p.hi) {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"pgaccel/plan"
+	"pgaccel/sqlfn"
 	"pgaccel/vector"
 )
 
@@ -14,7 +15,7 @@ import (
 func encodedQuery(t *randomTable, plainly bool) *plan.Star {
 	q := &plan.Star{Deps: plan.Deps{Tables: []plan.Table{{Meta: t.meta}}}, Grouped: true}
 	int8, numeric := vector.TypeOf(vector.Int8), vector.NumericType(0)
-	add := func(f plan.AggFunc, arg plan.Expr, t vector.Type) {
+	add := func(f *sqlfn.Aggregate, arg plan.Expr, t vector.Type) {
 		a := plan.AggregateCall{Func: f, Arg: arg, T: t}
 		if plainly {
 			a.Filter = call(plan.OpIsNotNull, vector.Bool, bigint(0, 0))

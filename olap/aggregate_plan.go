@@ -4,12 +4,13 @@ import (
 	"slices"
 
 	"pgaccel/plan"
+	"pgaccel/sqlfn"
 	"pgaccel/vector"
 )
 
 // aggRef says where an aggregate's parts are; -1 for count: the group's rows.
 type aggRef struct {
-	f            plan.AggFunc
+	f            *sqlfn.Aggregate
 	t            vector.Type
 	arg          *node
 	value, count int
@@ -43,7 +44,7 @@ func (g *grouper) addAggregates(aggs []plan.AggregateCall) error {
 				return err
 			}
 		}
-		if a.Func == plan.CountStar {
+		if a.Func.Star {
 			continue
 		}
 		arg := a.Arg
@@ -53,7 +54,7 @@ func (g *grouper) addAggregates(aggs []plan.AggregateCall) error {
 		if r.arg, err = c.compile(arg); err != nil {
 			return err
 		}
-		if f := a.Func; !a.Distinct && r.arg.t.Kind.IsFloat() && f.IsVariance() {
+		if !a.Distinct && r.arg.t.Kind.IsFloat() && a.Func.State == sqlfn.AggregateMoments {
 			c.squared = append(c.squared, acc{arg: r.arg, filter: filters[i]})
 		}
 	}
@@ -119,19 +120,24 @@ func (c *aggCompiler) compile(e plan.Expr) (*node, error) {
 
 // use returns the number of an accumulator, a new one where there is none like it.
 func (c *aggCompiler) use(kind accKind, arg, filter *node) int {
+	return c.share(acc{kind: kind, arg: arg, filter: filter})
+}
+
+func (c *aggCompiler) share(a acc) int {
 	g := c.g
-	i := slices.IndexFunc(g.accs, func(a acc) bool { return a.kind == kind && a.arg == arg && a.filter == filter })
+	i := slices.IndexFunc(g.accs, func(b acc) bool {
+		return b.kind == a.kind && b.fold == a.fold && b.arg == a.arg && b.filter == a.filter
+	})
 	if i >= 0 {
 		return i
 	}
-	g.accs = append(g.accs, c.make(kind, arg, filter))
+	g.accs = append(g.accs, c.windowed(a))
 	return len(g.accs) - 1
 }
 
-func (c *aggCompiler) make(kind accKind, arg, filter *node) acc {
-	a := acc{kind: kind, arg: arg, filter: filter}
-	if kind == accFloatMoments || kind == accFloatSum {
-		a.window = newFloatWindow(c.g.p.rowsMax(), kind == accFloatMoments)
+func (c *aggCompiler) windowed(a acc) acc {
+	if a.kind == accFloatMoments || a.kind == accFloatSum {
+		a.window = newFloatWindow(c.g.p.rowsMax(), a.kind == accFloatMoments)
 	}
 	return a
 }
@@ -141,27 +147,24 @@ func (c *aggCompiler) add(r *aggRef, a plan.AggregateCall, filter *node) error {
 	if filter != nil {
 		r.count = c.use(accRows, nil, filter)
 	}
-	if a.Func == plan.CountStar {
+	if a.Func.Star {
 		return nil
 	}
-	arg := r.arg
+	arg, f := r.arg, a.Func
 	by := arg
-	if a.Distinct || a.Func.IsPercentile() {
+	distinct := a.Distinct && !f.Idempotent
+	if distinct || f.OrderedSet() {
 		// What is collected stands for itself: nobody counts.
 		if arg.t.Kind.IsFloat() {
 			by = c.floatKey(arg)
 		}
-	} else if arg.nullable || a.Func == plan.Count && arg.risky { // its errors must come up
+	} else if arg.nullable || f == plan.Count && arg.risky { // its errors must come up
 		r.count = c.use(accCount, arg, filter)
 	}
-	switch f := a.Func; {
-	case f == plan.Count && !a.Distinct:
-	case f == plan.Min, f == plan.Max, f == plan.BoolAnd, f == plan.BoolOr:
-		if a.Distinct && arg.nullable {
-			r.count = c.use(accCount, arg, filter)
-		}
+	switch {
+	case f.State == sqlfn.AggregateLeast, f.State == sqlfn.AggregateGreatest:
 		kind := accMin
-		if f == plan.Max || f == plan.BoolOr {
+		if f.State == sqlfn.AggregateGreatest {
 			kind = accMax
 		}
 		by, err := c.ordered(r, filter)
@@ -169,7 +172,7 @@ func (c *aggCompiler) add(r *aggRef, a plan.AggregateCall, filter *node) error {
 			return err
 		}
 		r.value = c.use(kind, by, filter)
-	case f.IsPercentile():
+	case f.OrderedSet():
 		fraction, ok := a.Fraction.(plan.Const)
 		if r.fraction = fraction.Float64(); !ok || fraction.Null || !(r.fraction >= 0 && r.fraction <= 1) {
 			return failed("percentile value is not between 0 and 1")
@@ -179,35 +182,47 @@ func (c *aggCompiler) add(r *aggRef, a plan.AggregateCall, filter *node) error {
 			return err
 		}
 		r.ordered, r.value = true, c.use(accRanked, by, filter)
-	case a.Distinct:
+	case distinct:
 		r.distinct = c.use(accDistinct, by, filter)
 		if f == plan.Count {
 			break
 		}
-		kind, err := c.sumKind(r, a)
+		over, err := c.over(r, a, by, nil)
 		if err != nil {
 			return err
 		}
-		over := c.make(kind, by, nil)
+		over = c.windowed(over)
 		r.over = &over
 		if by != arg {
 			r.zeros = c.use(accZeros, arg, filter)
 		}
+	case f == plan.Count:
 	default:
-		kind, err := c.sumKind(r, a)
+		over, err := c.over(r, a, arg, filter)
 		if err != nil {
 			return err
 		}
-		r.value = c.use(kind, arg, filter)
+		r.value = c.share(over)
 	}
 	return nil
+}
+
+// over returns the accumulator of an aggregate that adds up or folds its values.
+func (c *aggCompiler) over(r *aggRef, a plan.AggregateCall, by, filter *node) (o acc, err error) {
+	o = acc{arg: by, filter: filter}
+	if a.Func.State == sqlfn.AggregateFold {
+		o.kind, o.fold = accFold, a.Func
+		return o, nil
+	}
+	o.kind, err = c.sumKind(r, a)
+	return o, err
 }
 
 // sumKind returns the accumulator of a sum, an average or a variance.
 func (c *aggCompiler) sumKind(r *aggRef, a plan.AggregateCall) (accKind, error) {
 	arg := r.arg
 	number := arg.t.Kind.IsInt() || arg.t.Kind == vector.Numeric
-	sum := a.Func == plan.Sum || a.Func == plan.Avg
+	sum := a.Func.State == sqlfn.AggregateSum
 	switch {
 	case arg.t.Kind.IsFloat():
 		if c.g.p.x.opt.FloatSum == FloatSumForward || a.Func == plan.Sum && arg.t.Kind == vector.Float4 {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
 
@@ -17,6 +18,8 @@ import (
 	"pgaccel/colstore"
 	"pgaccel/internal/pgserver"
 	"pgaccel/plan"
+	"pgaccel/sqlfn"
+	"pgaccel/sqltype"
 	"pgaccel/vector"
 )
 
@@ -30,8 +33,17 @@ var aggColumns = []catalog.Column{
 	{Name: "f4", Type: vector.TypeOf(vector.Float4)},
 	{Name: "f8", Type: vector.TypeOf(vector.Float8)},
 	{Name: "t", Type: textType(vector.Text, collC, -1)},
+	{Name: "v", Type: textType(vector.Varchar, collC, 4+12)},
+	{Name: "c", Type: textType(vector.BPChar, collC, 4+6)},
 	{Name: "d", Type: vector.TypeOf(vector.Date)},
+	{Name: "tm", Type: vector.TypeOf(vector.Time)},
+	{Name: "ts", Type: vector.TypeOf(vector.Timestamp)},
+	{Name: "tz", Type: vector.TypeOf(vector.TimestampTZ)},
+	{Name: "b", Type: vector.TypeOf(vector.Bool)},
 }
+
+// aggSQL are those of their types that have other names in SQL.
+var aggSQL = map[vector.Kind]string{vector.Numeric: "numeric(20,2)", vector.Text: `text collate "C"`, vector.Varchar: `varchar(12) collate "C"`, vector.BPChar: `char(6) collate "C"`}
 
 // aggRows makes rows; with odd those of floats that are no numbers, and integers at the
 // ends of their types.
@@ -69,10 +81,25 @@ func aggRows(r *rand.Rand, n int, odd bool) [][]vector.Datum {
 				if d.I = int64(math.Float64bits(f)); f != f {
 					d.I = vector.NaNBits
 				}
+			case vector.Bool:
+				d.I = int64(r.IntN(2))
 			case vector.Date:
-				d.I = int64(r.IntN(4000))
+				if d.I = int64(r.IntN(4000)); special {
+					d.I = []int64{sqltype.DayOf(-4713, 11, 24), sqltype.DayOf(5874897, 12, 31)}[r.IntN(2)]
+				}
+			case vector.Time:
+				if d.I = r.Int64N(500) * sqltype.MicrosPerSecond; special {
+					d.I = []int64{0, sqltype.MicrosPerDay}[r.IntN(2)]
+				}
+			case vector.Timestamp, vector.TimestampTZ:
+				if d.I = r.Int64N(500) * sqltype.MicrosPerDay; special {
+					d.I = []int64{sqltype.DayOf(-4713, 11, 24) * sqltype.MicrosPerDay, sqltype.DayOf(294277, 1, 1)*sqltype.MicrosPerDay - 1}[r.IntN(2)]
+				}
 			default:
 				d.Str = []string{"a", "B", "c", "é", ""}[r.IntN(5)] + strconv.Itoa(r.IntN(20))
+				if k == vector.BPChar {
+					d.Str += strings.Repeat(" ", 6-utf8.RuneCountInString(d.Str))
+				}
 			}
 			if !col.NotNull && (r.IntN(9) == 0 || row[0].I == 3) { // group 3 has only nulls
 				d = vector.Null(col.Type)
@@ -87,12 +114,9 @@ func aggRows(r *rand.Rand, n int, odd bool) [][]vector.Datum {
 func copyRows(ctx context.Context, conn *pgx.Conn, table string, rows [][]vector.Datum) error {
 	var ddl, names []string
 	for _, c := range aggColumns {
-		t := c.Type.Kind.String()
-		switch c.Type.Kind {
-		case vector.Numeric:
-			t = "numeric(20,2)"
-		case vector.Text:
-			t = `text collate "C"`
+		t, ok := aggSQL[c.Type.Kind]
+		if !ok {
+			t = c.Type.Kind.String()
 		}
 		ddl, names = append(ddl, c.Name+" "+t), append(names, c.Name)
 	}
@@ -101,6 +125,7 @@ func copyRows(ctx context.Context, conn *pgx.Conn, table string, rows [][]vector
 	}
 	// As text: the server reads every type from it.
 	var b strings.Builder
+	var dates sqltype.DateFormat
 	for _, row := range rows {
 		for c, d := range row {
 			if c > 0 {
@@ -115,16 +140,31 @@ func copyRows(ctx context.Context, conn *pgx.Conn, table string, rows [][]vector
 				b.WriteString(vector.Decimal{Unscaled: vector.Int128Of(d.I), Scale: d.Type.Scale}.String())
 			case k.IsFloat():
 				b.WriteString(strconv.FormatFloat(d.Float64(), 'g', -1, 64))
-			case k == vector.Date:
-				b.WriteString(time.Date(2000, 1, 1+int(d.I), 0, 0, 0, 0, time.UTC).Format(time.DateOnly))
 			default:
-				fmt.Fprint(&b, d.I)
+				b.Write(appendHeld(nil, &dates, k, d.I))
 			}
 		}
 		b.WriteByte('\n')
 	}
 	_, err := conn.PgConn().CopyFrom(ctx, strings.NewReader(b.String()), fmt.Sprintf("copy %s (%s) from stdin", table, strings.Join(names, ", ")))
 	return err
+}
+
+// appendHeld appends the text form of the word by which a value of a type is held.
+func appendHeld(dst []byte, dates *sqltype.DateFormat, k vector.Kind, v int64) []byte {
+	switch k {
+	case vector.Bool:
+		return strconv.AppendBool(dst, v != 0)
+	case vector.Date:
+		return dates.AppendDate(dst, v)
+	case vector.Time:
+		return sqltype.AppendTime(dst, v)
+	case vector.Timestamp:
+		return dates.AppendTimestamp(dst, v)
+	case vector.TimestampTZ:
+		return dates.AppendTimestampTZ(dst, v)
+	}
+	return sqltype.AppendInt(dst, v)
 }
 
 // aggCase is an aggregate as SQL and as a plan.
@@ -135,58 +175,41 @@ type aggCase struct {
 	near bool
 }
 
+// aggCases are all aggregates over all columns that they take.
 func aggCases() (out []aggCase) {
-	f8 := vector.TypeOf(vector.Float8)
 	column := func(c int) plan.Expr { return plan.Column{Column: c, T: aggColumns[c].Type} }
 	filter := call(plan.OpGt, vector.Bool, column(2), integer(0))
-	add := func(sql string, a plan.AggregateCall, near bool) {
+	add := func(sql string, a plan.AggregateCall) {
+		near := a.AddsFloats()
 		out = append(out, aggCase{sql, a, near})
-		if sql[len(sql)-1] == ')' {
-			a.Filter = filter
-			out = append(out, aggCase{sql + " filter (where i4 > 0)", a, near})
-		}
+		a.Filter = filter
+		out = append(out, aggCase{sql + " filter (where i4 > 0)", a, near})
 	}
-	for c, col := range aggColumns {
-		t := col.Type
-		kind := t.Kind
-		name := col.Name
-		arg := column(c)
-		for _, distinct := range []bool{false, true} {
-			inner := name
-			if distinct {
-				inner = "distinct " + name
-			}
-			add("count("+inner+")", plan.AggregateCall{Func: plan.Count, Arg: arg, T: vector.TypeOf(vector.Int8), Distinct: distinct}, false)
-			for f, text := range map[plan.AggFunc]string{plan.Sum: "sum", plan.Avg: "avg", plan.VarPop: "var_pop", plan.VarSamp: "var_samp",
-				plan.StddevPop: "stddev_pop", plan.StddevSamp: "stddev_samp"} {
-				result := vector.NumericType(vector.VaryingScale)
-				switch {
-				case f == plan.Sum && kind == vector.Float4, !kind.IsInt() && kind != vector.Numeric && !kind.IsFloat():
-					continue
-				case kind.IsFloat():
-					result = f8
-				case f == plan.Sum && kind == vector.Int8:
-					result = vector.NumericType(0)
-				case f == plan.Sum && kind.IsInt():
-					result = vector.TypeOf(vector.Int8)
-				case f == plan.Sum:
-					result = t
-				}
-				add(text+"("+inner+")", plan.AggregateCall{Func: f, Arg: arg, T: result, Distinct: distinct}, kind.IsFloat())
-			}
+	for _, f := range sqlfn.Aggregates {
+		if f.Star {
+			add(f.String(), plan.AggregateCall{Func: f, T: f.Result(vector.Type{})})
+			continue
 		}
-		for _, p := range []float64{0, 0.1, 0.5, 1.0 / 3, 0.99, 1} {
-			for _, desc := range []bool{false, true} {
-				order := fmt.Sprintf("(%v) within group (order by %s%s)", p, name, map[bool]string{true: " desc"}[desc])
-				a := plan.AggregateCall{Func: plan.PercentileDisc, Arg: arg, T: t, Fraction: plan.Const{Datum: vector.Float(p)}, Desc: desc}
-				add("percentile_disc"+order, a, false)
-				if !kind.IsInt() && kind != vector.Numeric && !kind.IsFloat() {
-					continue
+		for c, col := range aggColumns {
+			a := plan.AggregateCall{Func: f, Arg: column(c)}
+			if k := col.Type.Kind; f == plan.PercentileCont && (k.IsInt() || k.IsFloat() || k == vector.Numeric) && k != vector.Float8 {
+				a.Arg = call(plan.OpCast, vector.Float8, a.Arg)
+			}
+			if a.T = f.Result(a.Arg.Type()); a.T.Kind == vector.Invalid {
+				continue
+			}
+			if !f.OrderedSet() {
+				add(f.String()+"("+col.Name+")", a)
+				if a.Distinct = !f.Idempotent; a.Distinct {
+					add(f.String()+"(distinct "+col.Name+")", a)
 				}
-				if a.Func, a.T = plan.PercentileCont, f8; kind != vector.Float8 {
-					a.Arg = call(plan.OpCast, vector.Float8, arg)
+				continue
+			}
+			for _, p := range []float64{0, 0.1, 0.5, 1.0 / 3, 0.99, 1} {
+				a.Fraction = plan.Const{Datum: vector.Float(p)}
+				for _, a.Desc = range []bool{false, true} {
+					add(fmt.Sprintf("%s(%v) within group (order by %s%s)", f, p, col.Name, map[bool]string{true: " desc"}[a.Desc]), a)
 				}
-				add("percentile_cont"+order, a, false)
 			}
 		}
 	}
@@ -226,6 +249,7 @@ func TestAggregatesAgainstPostgres(t *testing.T) {
 	defer conn.Close(ctx)
 	r := rand.New(rand.NewPCG(5, 5))
 	answered, forwarded, bad := 0, 0, 0
+	var dates sqltype.DateFormat
 	for name, odd := range map[string]bool{"plain": false, "odd": true} {
 		rows := aggRows(r, 2500, odd)
 		if err := copyRows(ctx, conn, name, rows); err != nil {
@@ -236,10 +260,7 @@ func TestAggregatesAgainstPostgres(t *testing.T) {
 		for _, grouped := range []bool{false, true} {
 			for _, c := range aggCases() {
 				value := c.sql
-				switch c.agg.T.Kind {
-				case vector.Date:
-					value = "(" + value + ") - date '2000-01-01'"
-				case vector.Float4:
+				if c.agg.T.Kind == vector.Float4 {
 					value = "(" + value + ")::float8" // as it is held
 				}
 				sql := fmt.Sprintf("select '', (%s)::text from %s", value, name)
@@ -288,9 +309,12 @@ func TestAggregatesAgainstPostgres(t *testing.T) {
 						same = col.IsNull(i) && w == nil
 					case col.Type.Kind.IsFloat():
 						same = sameFloat(col.Ints[i], *w, c.near)
+					case col.Type.Kind.IsText():
+						same = col.Strs[i] == *w || col.Type.Kind == vector.BPChar && strings.TrimRight(col.Strs[i], " ") == *w
+					case col.Type.Kind == vector.Numeric:
+						same = col.Decimals[i].String() == *w
 					default:
-						same = strings.TrimSuffix(rowText(&vector.Batch{Columns: got.Columns[:1]}, i), " | ") == *w ||
-							col.Type.Kind.IsText() && col.Strs[i] == *w
+						same = string(appendHeld(nil, &dates, col.Type.Kind, col.Ints[i])) == *w
 					}
 					if bad += int(b2i(!same)); !same && bad < 20 {
 						text := "null"

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"pgaccel/plan"
+	"pgaccel/sqlfn"
 	"pgaccel/vector"
 )
 
@@ -22,12 +23,12 @@ const (
 // that it need not be computed for groups that a LIMIT cuts off.
 func (g *grouper) harmless(i int) bool {
 	r := &g.refs[i]
-	switch r.f {
-	case plan.CountStar, plan.Count, plan.BoolAnd, plan.BoolOr:
+	switch r.f.State {
+	case sqlfn.AggregateCount, sqlfn.AggregateFold:
 		return true
-	case plan.Min, plan.Max:
+	case sqlfn.AggregateLeast, sqlfn.AggregateGreatest:
 		return r.zeros < 0
-	case plan.Sum, plan.Avg:
+	case sqlfn.AggregateSum:
 		return r.distinct < 0 && (r.t.Kind == vector.Numeric || g.accs[r.value].kind == accSum)
 	}
 	return false
@@ -44,7 +45,7 @@ func (s *groups) aggregate(i int, numbers []uint32) (rcol, error) {
 		return s.percentile(r, numbers)
 	}
 	st, count := s.parts(r)
-	if r.f == plan.CountStar || r.f == plan.Count {
+	if r.f.State == sqlfn.AggregateCount {
 		c.v = make([]int64, len(numbers))
 		for k, g := range numbers {
 			c.v[k] = count(g)
@@ -62,11 +63,10 @@ func (s *groups) aggregate(i int, numbers []uint32) (rcol, error) {
 	case *intMoments:
 		err = c.variances(r, e, numbers, count)
 	default:
-		switch r.f {
-		case plan.Sum, plan.Avg:
+		if r.f.State == sqlfn.AggregateSum {
 			err = c.sums(r, st, numbers, count)
-		default:
-			err = s.extremes(&c, r, st, numbers)
+		} else {
+			err = s.words(&c, r, st, numbers)
 		}
 	}
 	return c, err
@@ -121,12 +121,10 @@ func (c *rcol) variances(r *aggRef, e *intMoments, numbers []uint32, count func(
 	if r.arg.t.Kind == vector.Numeric {
 		scale = r.arg.t.Scale
 	}
-	sample := r.f == plan.VarSamp || r.f == plan.StddevSamp
-	root := r.f == plan.StddevPop || r.f == plan.StddevSamp
 	c.dec = make([]vector.Decimal, len(numbers))
 	for k, g := range numbers {
 		m := &e.m[g]
-		d, null, ok := vector.Variance(count(g), m.sum().Big(), m.sumSquares(), scale, sample, root)
+		d, null, ok := vector.Variance(count(g), m.sum().Big(), m.sumSquares(), scale, r.f.Sample, r.f.Root)
 		if !ok {
 			return errNumeric
 		}
@@ -138,8 +136,8 @@ func (c *rcol) variances(r *aggRef, e *intMoments, numbers []uint32, count func(
 	return nil
 }
 
-// extremes computes minima and maxima, also of booleans.
-func (s *groups) extremes(c *rcol, r *aggRef, st *state, numbers []uint32) error {
+// words takes minima and maxima, also of booleans, and what was folded.
+func (s *groups) words(c *rcol, r *aggRef, st *state, numbers []uint32) error {
 	c.v = make([]int64, len(numbers))
 	for k, g := range numbers {
 		if c.nulls[k] != 0 {
@@ -204,17 +202,16 @@ func (s *groups) floatResults(c *rcol, r *aggRef, e *floatMoments, numbers []uin
 			return failed("a NaN with a sign or payload")
 		}
 		v := 0.0
-		switch r.f {
-		case plan.Sum, plan.Avg:
+		if r.f.State == sqlfn.AggregateSum {
 			v = e.total(g, odd)
 			if r.f == plan.Avg {
 				v /= float64(n)
 			} else if v == 0 && (e.minusOf(g) == n || zeros == 2 && n == 1) {
 				v = math.Copysign(0, -1)
 			}
-		default:
+		} else {
 			d := n
-			if r.f == plan.VarSamp || r.f == plan.StddevSamp {
+			if r.f.Sample {
 				d--
 			}
 			if d == 0 {
@@ -224,7 +221,7 @@ func (s *groups) floatResults(c *rcol, r *aggRef, e *floatMoments, numbers []uin
 			if v = math.NaN(); odd == 0 {
 				v = e.deviations(g, n) / float64(d)
 			}
-			if r.f == plan.StddevPop || r.f == plan.StddevSamp {
+			if r.f.Root {
 				v = math.Sqrt(v)
 			}
 		}

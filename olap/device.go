@@ -7,6 +7,7 @@ import (
 	"pgaccel/gpu"
 	"pgaccel/gpu/program"
 	"pgaccel/plan"
+	"pgaccel/sqlfn"
 )
 
 // Report says who computed a query, for Options.Report.
@@ -69,12 +70,12 @@ func (x *execution) offered() bool {
 
 // aggregatesOnDevice reports whether a device may have the accumulators of an aggregate.
 func aggregatesOnDevice(a *plan.AggregateCall) bool {
-	switch a.Func {
-	case plan.CountStar, plan.Min, plan.Max, plan.BoolAnd, plan.BoolOr:
+	switch a.Func.State {
+	case sqlfn.AggregateLeast, sqlfn.AggregateGreatest:
 		return true
-	case plan.Count:
+	case sqlfn.AggregateCount:
 		return !a.Distinct
-	case plan.Sum, plan.Avg:
+	case sqlfn.AggregateSum:
 		return !a.Distinct && !a.Arg.Type().Kind.IsFloat()
 	}
 	return false

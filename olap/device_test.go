@@ -146,7 +146,8 @@ func (o *onPlainDevice) check(t *testing.T, what string, w *world, q *plan.Star)
 		onDevice, deviceErr := Execute(t.Context(), q, w.input(), opt)
 		var problem string
 		problem, why = compareOutcomes(q, onDevice, deviceErr, want, wantErr)
-		if problem == "" && (err == nil) != (deviceErr == nil) {
+		// Whether strings are compared whose order nobody knows depends on which rows are looked at.
+		if problem == "" && (err == nil) != (deviceErr == nil) && !isCollation(err) && !isCollation(deviceErr) {
 			problem = fmt.Sprintf("the processor: %v, the device: %v", err, deviceErr)
 		}
 		if problem != "" {
@@ -165,6 +166,11 @@ func (o *onPlainDevice) check(t *testing.T, what string, w *world, q *plan.Star)
 	} else {
 		o.fallbacks[report.Fallback]++
 	}
+}
+
+func isCollation(err error) bool {
+	var f *plan.Forward
+	return errors.As(err, &f) && f.Reason == plan.ReasonCollation
 }
 
 func (o *onPlainDevice) log(t *testing.T) {
@@ -187,11 +193,9 @@ func (w *world) deviceQuery() *plan.Star {
 	for i := range q.Aggs {
 		for {
 			a := randomAggregate(w.r, &gen{r: w.r, tables: []int{w.r.IntN(len(w.tables))}, tame: w.r.IntN(4) > 0})
-			if a.Func <= plan.Avg || a.Func == plan.Min || a.Func == plan.Max || a.Func == plan.BoolAnd || a.Func == plan.BoolOr {
-				if a.Distinct = false; a.Arg == nil || !a.Arg.Type().Kind.IsFloat() {
-					q.Aggs[i] = a
-					break
-				}
+			if a.Distinct = false; aggregatesOnDevice(&a) && (a.Arg == nil || !a.Arg.Type().Kind.IsFloat()) {
+				q.Aggs[i] = a
+				break
 			}
 		}
 	}

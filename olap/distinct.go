@@ -4,6 +4,7 @@ import (
 	"math/bits"
 	"sync"
 
+	"pgaccel/sqlfn"
 	"pgaccel/vector"
 )
 
@@ -35,7 +36,13 @@ type distinct struct {
 	// Once asked for: the number of values of each group, and what they give others.
 	mu     sync.Mutex
 	counts []int64
-	over   map[accKind]*state
+	over   map[overKey]*state
+}
+
+// overKey is what makes accumulators over the same set differ.
+type overKey struct {
+	kind accKind
+	fold *sqlfn.Aggregate
 }
 
 const (
@@ -242,7 +249,8 @@ func (e *distinct) numbers() []int64 {
 func (e *distinct) stateOver(a *acc) *state {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if st := e.over[a.kind]; st != nil {
+	key := overKey{a.kind, a.fold}
+	if st := e.over[key]; st != nil {
 		return st
 	}
 	st := &state{}
@@ -264,8 +272,8 @@ func (e *distinct) stateOver(a *acc) *state {
 	})
 	flush()
 	if e.over == nil {
-		e.over = map[accKind]*state{}
+		e.over = map[overKey]*state{}
 	}
-	e.over[a.kind] = st
+	e.over[key] = st
 	return st
 }

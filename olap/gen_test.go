@@ -338,64 +338,29 @@ func (w *world) query() *plan.Star {
 }
 
 func randomAggregate(r *rand.Rand, g *gen) plan.AggregateCall {
-	a := plan.AggregateCall{Func: plan.AggFunc(r.IntN(int(plan.PercentileDisc) + 1))}
+	a := plan.AggregateCall{Func: sqlfn.Aggregates[r.IntN(len(sqlfn.Aggregates))]}
 	if r.IntN(4) == 0 {
 		a.Filter = g.bool(1)
 	}
+	if a.Func.Star {
+		a.T = a.Func.Result(vector.Type{})
+		return a
+	}
 	d := r.IntN(3)
-	switch a.Func {
-	case plan.CountStar:
-		a.T = vector.TypeOf(vector.Int8)
-	case plan.Count:
-		a.Arg = g.of(comparableTypes[r.IntN(len(comparableTypes))], d)
-		a.T = vector.TypeOf(vector.Int8)
-	case plan.Sum, plan.Avg, plan.VarPop, plan.VarSamp, plan.StddevPop, plan.StddevSamp:
-		switch r.IntN(3) {
-		case 0:
-			k := []vector.Kind{vector.Int2, vector.Int4, vector.Int8}[r.IntN(3)]
-			a.Arg = g.int(k, d)
-			if a.T = vector.TypeOf(vector.Int8); k == vector.Int8 {
-				a.T = vector.NumericType(0)
-			}
-		case 1:
-			a.T = vector.NumericType([]int16{2, 4}[r.IntN(2)])
-			a.Arg = g.numeric(a.T, d)
-		default:
-			a.T = vector.TypeOf(vector.Float8)
-			if a.Arg = g.of(a.T, d); a.Func != plan.Sum && r.IntN(3) == 0 {
-				a.Arg = g.of(vector.TypeOf(vector.Float4), 0)
-			}
-		}
-		if a.Func != plan.Sum && a.T.Kind != vector.Float8 {
-			a.T = vector.NumericType(vector.VaryingScale)
-		}
-	case plan.PercentileCont, plan.PercentileDisc:
-		a.T = vector.TypeOf(vector.Float8)
-		switch a.Arg = g.of(a.T, d); {
-		case a.Func == plan.PercentileDisc:
-			a.T = comparableTypes[r.IntN(len(comparableTypes))]
-			a.Arg = g.of(a.T, d)
-		case r.IntN(2) == 0:
-			from := []vector.Type{vector.TypeOf(vector.Int2), vector.TypeOf(vector.Int4), vector.TypeOf(vector.Int8), vector.NumericType(2), vector.NumericType(4)}[r.IntN(5)]
-			a.Arg = call(plan.OpCast, vector.Float8, g.of(from, d))
-		}
+	var t vector.Type
+	for a.T.Kind == vector.Invalid {
+		t = comparableTypes[r.IntN(len(comparableTypes))]
+		a.T = a.Func.Result(t)
+	}
+	a.Arg = g.of(t, d)
+	if a.Func == plan.PercentileCont && r.IntN(2) == 0 {
+		from := []vector.Type{vector.TypeOf(vector.Int2), vector.TypeOf(vector.Int4), vector.TypeOf(vector.Int8), vector.NumericType(2), vector.NumericType(4)}[r.IntN(5)]
+		a.Arg = call(plan.OpCast, vector.Float8, g.of(from, d))
+	}
+	if a.Func.OrderedSet() {
 		a.Fraction = plan.Const{Datum: vector.Float([]float64{0, 1, 0.5, 0.25, 0.9, 0.999, 1.0 / 3, 1e-9, r.Float64()}[r.IntN(9)])}
 		a.Desc = r.IntN(2) == 0
-	case plan.Min, plan.Max:
-		t := comparableTypes[r.IntN(len(comparableTypes)-1)]
-		a.Arg = g.of(t, d)
-		if a.T = t; t.Kind.IsText() {
-			a.T.Typmod = -1
-			if t.Kind == vector.Varchar {
-				a.T.Kind = vector.Text
-			}
-		}
-	default:
-		a.Arg = g.bool(d)
-		a.T = vector.TypeOf(vector.Bool)
-	}
-	switch a.Func {
-	case plan.Count, plan.Sum, plan.Avg, plan.VarPop, plan.VarSamp, plan.StddevPop, plan.StddevSamp:
+	} else if !a.Func.Idempotent {
 		a.Distinct = r.IntN(3) == 0
 	}
 	return a

@@ -413,7 +413,7 @@ func queryText(q *plan.Star) string {
 		fmt.Fprintf(&b, "  set %b\n", set)
 	}
 	for _, a := range q.Aggs {
-		fmt.Fprintf(&b, "  agg %d", a.Func)
+		fmt.Fprintf(&b, "  agg %v", a.Func)
 		if a.Arg != nil {
 			b.WriteString(" " + exprText(a.Arg))
 		}

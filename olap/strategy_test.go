@@ -1,6 +1,7 @@
 package olap
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -82,6 +83,10 @@ func TestStrategiesAgainstOracle(t *testing.T) {
 				opt := w.options
 				opt.Workers, opt.grouping = 1+(n+i)%3, s.how
 				got, err := Execute(t.Context(), q, w.input(), opt)
+				var f *plan.Forward
+				if s.how == groupDense && errors.As(err, &f) && f.Reason == plan.ReasonMemory {
+					continue // so large an array is not chosen but where it is demanded
+				}
 				problem, why := compareOutcomes(q, got, err, want, wantErr)
 				if queries++; why == "" {
 					answered++

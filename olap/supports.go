@@ -49,31 +49,12 @@ func (s *support) aggregate(a plan.AggregateCall) {
 	if a.Filter != nil {
 		s.expr(a.Filter, false)
 	}
-	if a.Func == plan.CountStar {
+	if a.Func.Star {
 		return
 	}
 	s.expr(a.Arg, false)
-	k := a.Arg.Type().Kind
-	switch a.Func {
-	case plan.Count, plan.PercentileDisc:
-	case plan.Min, plan.Max:
-		if k == vector.Bool {
-			s.no(plan.ReasonFunction, "minimum of booleans")
-		}
-	case plan.Sum, plan.Avg, plan.VarPop, plan.VarSamp, plan.StddevPop, plan.StddevSamp:
-		if !k.IsInt() && k != vector.Numeric && !k.IsFloat() || a.Func == plan.Sum && k == vector.Float4 {
-			s.no(plan.ReasonFunction, "sum of "+k.String())
-		}
-	case plan.PercentileCont:
-		if k != vector.Float8 {
-			s.no(plan.ReasonFunction, "percentile_cont of "+k.String())
-		}
-	case plan.BoolAnd, plan.BoolOr:
-		if k != vector.Bool {
-			s.no(plan.ReasonFunction, "boolean aggregate of "+k.String())
-		}
-	default:
-		s.no(plan.ReasonFunction, "aggregate")
+	if t := a.Arg.Type(); a.Func.Result(t).Kind == vector.Invalid {
+		s.no(plan.ReasonFunction, a.Func.String()+" of "+t.Kind.String())
 	}
 }
 

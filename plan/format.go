@@ -88,7 +88,7 @@ func formatAggregate(b *strings.Builder, a *Aggregate, tables []Table, list func
 
 // FormatAggregate writes an aggregate call.
 func FormatAggregate(g *AggregateCall, tables []Table) string {
-	s := aggNames[g.Func]
+	s := g.Func.String()
 	if g.Fraction != nil {
 		s += "(" + FormatExpr(g.Fraction, tables) + ")"
 	}
@@ -106,9 +106,6 @@ func FormatAggregate(g *AggregateCall, tables []Table) string {
 func FormatOrder(o Order, tables []Table) string {
 	return FormatExpr(o.Expr, tables) + map[bool]string{true: " desc"}[o.Desc] + map[bool]string{true: " nulls first"}[o.NullsFirst]
 }
-
-var aggNames = []string{"count(*)", "count", "sum", "avg", "min", "max", "bool_and", "bool_or",
-	"var_pop", "var_samp", "stddev_pop", "stddev_samp", "percentile_cont", "percentile_disc"}
 
 var opNames = map[Op]string{OpAdd: "+", OpSub: "-", OpMul: "*", OpDiv: "/", OpMod: "%",
 	OpNeg: "neg", OpAbs: "abs", OpEq: "=", OpNe: "<>", OpLt: "<", OpLe: "<=", OpGt: ">",

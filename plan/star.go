@@ -37,83 +37,6 @@ type StarJoin struct {
 	Many bool
 }
 
-// AggFunc is an aggregate function.
-type AggFunc uint8
-
-// The aggregates. Nulls are ignored; over no rows all but the counts are null.
-//
-// Of floats (Avg and the variances of real and double precision, Sum of double precision)
-// the result is Float8: the exact sum, rounded once, so that no order of rows changes it
-// (Postgres' own depends on that order in its last digits); Avg is that divided by the
-// count. The variances are Sxx / n or Sxx / (n-1) and their square roots, Sxx being the
-// sum of squared differences from the mean. An infinity or NaN gives NaN, except that
-// infinities of one sign alone give Sum and Avg that infinity. Sum is -0 only if all
-// values are. Where Postgres might report an overflow, that is where some finite value's
-// magnitude exceeds FloatSumMax (Sum) or FloatMomentMax (Avg, variances), execution ends
-// with a Forward.
-const (
-	CountStar AggFunc = iota // Int8
-	Count                    // Int8
-	Sum                      // Int8 of smallint and integer; Numeric scale 0 of bigint; Numeric of the same scale
-	Avg                      // Numeric, VaryingScale: vector.Div(sum, count)
-	Min                      // the argument's kind; Text for varchar
-	Max                      // likewise
-	BoolAnd
-	BoolOr
-	// The variances: Numeric, VaryingScale, of integers and numerics (vector.Variance);
-	// Float8 of floats.
-	VarPop
-	VarSamp // variance
-	StddevPop
-	StddevSamp // stddev
-	// The percentiles, over the n values that are not null, in order (or, with Desc, in
-	// reverse; NaN is the greatest float). Between 0 and -0 the order of rows decides: where
-	// the value taken is a zero and both occur, execution ends with a Forward.
-	//
-	// With p = Fraction * (n-1) in double precision, PercentileCont is the value at place
-	// floor(p), counted from 0, where p is whole, else lo + (p-floor(p)) * (hi-lo) of the
-	// values at floor(p) and ceil(p), every operation rounded by itself.
-	PercentileCont // Float8, and so is Arg
-	// PercentileDisc is the value at place ceil(Fraction * n), counted from 1 and at least 1.
-	PercentileDisc // the argument's type
-)
-
-// IsVariance reports whether an aggregate is a variance or a standard deviation.
-func (f AggFunc) IsVariance() bool {
-	switch f {
-	case VarPop, VarSamp, StddevPop, StddevSamp:
-		return true
-	}
-	return false
-}
-
-// IsPercentile reports whether an aggregate takes an order and a fraction.
-func (f AggFunc) IsPercentile() bool { return f == PercentileCont || f == PercentileDisc }
-
-// The largest magnitudes of a finite float that are added up: below them neither a sum of
-// up to 2^40 values nor Postgres' running sum of squares (float8_accum) overflows.
-const (
-	FloatSumMax    = 1e290
-	FloatMomentMax = 1e140
-)
-
-// AggregateCall is one aggregate call.
-type AggregateCall struct {
-	Func   AggFunc
-	Arg    Expr // nil for CountStar
-	Filter Expr // FILTER (WHERE ...), nil for none
-	T      vector.Type
-	// Distinct takes each value of Arg once in a group, after Filter; equal is what = says:
-	// NaN equals NaN, 0 equals -0 (unless Func is Count, both in one group end in a Forward).
-	// Never set for CountStar, Min, Max, BoolAnd, BoolOr, which it would not change, and the
-	// percentiles.
-	Distinct bool
-	// Fraction (Float8, a Const from 0 to 1) and Desc belong to the percentiles: Arg is what
-	// WITHIN GROUP orders by.
-	Fraction Expr
-	Desc     bool
-}
-
 // Order is one ORDER BY key.
 type Order struct {
 	Expr       Expr // over groups where the query is grouped, else over rows
@@ -189,17 +112,6 @@ func (q *Star) Tree() *Project {
 		r = &Limit{Input: r, Count: q.Limit, Offset: q.Offset}
 	}
 	return &Project{Input: r, Exprs: q.Output}
-}
-
-// AddsFloats reports whether an aggregate adds up floats: the last digits of Postgres' own
-// answer then depend on the order in which it meets the rows.
-func (q *Star) AddsFloats() bool {
-	for _, a := range q.Aggs {
-		if (a.Func == Sum || a.Func == Avg || a.Func.IsVariance()) && a.Arg.Type().Kind.IsFloat() {
-			return true
-		}
-	}
-	return false
 }
 
 // Bind returns q with parameters replaced by constants. len(params) must be

@@ -109,7 +109,7 @@ func conditions(where string, es []Expr) error {
 func (a *Aggregate) check() error {
 	for i := range a.Aggs {
 		if err := a.Aggs[i].check(); err != nil {
-			return fmt.Errorf("%s: %w", aggNames[a.Aggs[i].Func], err)
+			return fmt.Errorf("%s: %w", a.Aggs[i].Func, err)
 		}
 	}
 	if a.Sets == nil {
@@ -121,35 +121,6 @@ func (a *Aggregate) check() error {
 	}
 	if len(a.Sets) < 2 || len(a.Keys) > 64 || all != uint64(1)<<len(a.Keys)-1 {
 		return fmt.Errorf("grouping sets %b over %d keys", a.Sets, len(a.Keys))
-	}
-	return nil
-}
-
-func (g *AggregateCall) check() error {
-	if (g.Arg == nil) != (g.Func == CountStar) {
-		return errors.New("argument")
-	}
-	if g.Filter != nil {
-		if err := conditions("FILTER", []Expr{g.Filter}); err != nil {
-			return err
-		}
-	}
-	switch c, fixed := g.Fraction.(Const); g.Func {
-	case PercentileCont, PercentileDisc:
-		if !fixed || c.Null || c.Datum.Type.Kind != vector.Float8 || !(c.Float64() >= 0 && c.Float64() <= 1) || g.Distinct {
-			return errors.New("a fraction that is no constant from 0 to 1")
-		}
-		if g.Func == PercentileCont && (g.Arg.Type().Kind != vector.Float8 || g.T.Kind != vector.Float8) {
-			return errors.New("of another type than double precision")
-		}
-		return nil
-	case CountStar, Min, Max, BoolAnd, BoolOr:
-		if g.Distinct {
-			return errors.New("DISTINCT, which does not change it")
-		}
-	}
-	if g.Fraction != nil || g.Desc {
-		return errors.New("a fraction or DESC")
 	}
 	return nil
 }

@@ -4,15 +4,9 @@ import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"pgaccel/plan"
+	"pgaccel/sqlfn"
 	"pgaccel/vector"
 )
-
-var aggregates = map[string]plan.AggFunc{"count": plan.Count, "sum": plan.Sum, "avg": plan.Avg, "min": plan.Min,
-	"max": plan.Max, "bool_and": plan.BoolAnd, "every": plan.BoolAnd, "bool_or": plan.BoolOr,
-	"var_pop": plan.VarPop, "var_samp": plan.VarSamp, "variance": plan.VarSamp,
-	"stddev_pop": plan.StddevPop, "stddev_samp": plan.StddevSamp, "stddev": plan.StddevSamp}
-
-var percentiles = map[string]plan.AggFunc{"percentile_cont": plan.PercentileCont, "percentile_disc": plan.PercentileDisc}
 
 // overRows analyses what an aggregate is given: expressions over rows, in which a column
 // that is NOT NULL is never null, grouping sets or not.
@@ -27,7 +21,7 @@ func (a *analyzer) overRows(f func()) {
 }
 
 // aggregate analyses an aggregate call and returns a reference to it.
-func (a *analyzer) aggregate(fn plan.AggFunc, name string, f *pg.FuncCall, s *scope) plan.Expr {
+func (a *analyzer) aggregate(fn *sqlfn.Aggregate, name string, f *pg.FuncCall, s *scope) plan.Expr {
 	agg := plan.AggregateCall{Func: fn}
 	var kinds []vector.Kind // of the arguments
 	a.overRows(func() {
@@ -43,16 +37,12 @@ func (a *analyzer) aggregate(fn plan.AggFunc, name string, f *pg.FuncCall, s *sc
 		if f.AggFilter != nil {
 			agg.Filter = a.boolean(f.AggFilter, s)
 		}
-		switch agg.Func {
-		case plan.Min, plan.Max, plan.BoolAnd, plan.BoolOr: // DISTINCT changes nothing
-		default:
-			agg.Distinct = f.AggDistinct
-		}
+		agg.Distinct = f.AggDistinct && !agg.Func.Idempotent
 		if agg.Func == plan.Count && !agg.Distinct && a.neverNull(agg.Arg) {
 			agg.Func, agg.Arg = plan.CountStar, nil
 		}
 	})
-	agg.T = a.aggregateType(agg.Func, name, agg.Arg)
+	agg.T = aggregateType(agg.Func, name, agg.Arg)
 	a.calls(name, kinds...)
 	if f.AggDistinct && kinds != nil {
 		a.callsEquality(kinds[0])
@@ -66,7 +56,7 @@ func (a *analyzer) aggregate(fn plan.AggFunc, name string, f *pg.FuncCall, s *sc
 }
 
 // argument analyses the one argument of an aggregate.
-func (a *analyzer) argument(fn plan.AggFunc, name string, n *pg.Node, s *scope) plan.Expr {
+func (a *analyzer) argument(fn *sqlfn.Aggregate, name string, n *pg.Node, s *scope) plan.Expr {
 	v := a.expr(n, s)
 	if v.param > 0 {
 		fail(plan.ReasonParameter, "type of a parameter")
@@ -75,10 +65,10 @@ func (a *analyzer) argument(fn plan.AggFunc, name string, n *pg.Node, s *scope) 
 		fail(plan.ReasonType, name+"() of a constant without a type")
 	}
 	arg := a.resolve(v, vector.TypeOf(vector.Text))
-	switch fn {
-	case plan.Count:
+	switch fn.State {
+	case sqlfn.AggregateCount:
 		arg = a.fixedScale(arg)
-	case plan.Min, plan.Max, plan.PercentileDisc:
+	case sqlfn.AggregateLeast, sqlfn.AggregateGreatest, sqlfn.AggregateSorted:
 		arg = a.collated(arg)
 	}
 	return arg
@@ -87,8 +77,8 @@ func (a *analyzer) argument(fn plan.AggFunc, name string, n *pg.Node, s *scope) 
 // percentile analyses name(fraction) WITHIN GROUP (ORDER BY x). Of NULLS FIRST and LAST
 // nothing depends: nulls are ignored.
 func (a *analyzer) percentile(name string, f *pg.FuncCall, s *scope) plan.Expr {
-	fn, ok := percentiles[name]
-	if !ok || len(f.Args) != 1 || len(f.AggOrder) != 1 || f.AggDistinct {
+	fn := sqlfn.AggregateNamed(name)
+	if fn == nil || !fn.OrderedSet() || len(f.Args) != 1 || len(f.AggOrder) != 1 || f.AggDistinct {
 		fail(plan.ReasonFunction, "ordered-set aggregate "+name+"()")
 	}
 	by := f.AggOrder[0].GetSortBy()
@@ -119,13 +109,13 @@ func (a *analyzer) percentile(name string, f *pg.FuncCall, s *scope) plan.Expr {
 			agg.Filter = a.boolean(f.AggFilter, s)
 		}
 	})
-	agg.T = a.aggregateType(fn, name, agg.Arg)
+	agg.T = aggregateType(fn, name, agg.Arg)
 	return a.addAggregate(agg)
 }
 
 // aggKey identifies an aggregate by its function, interned operands and modifiers.
 type aggKey struct {
-	fn                    plan.AggFunc
+	fn                    *sqlfn.Aggregate
 	arg, filter, fraction int
 	distinct, desc        bool
 }
@@ -141,55 +131,16 @@ func (a *analyzer) addAggregate(agg plan.AggregateCall) plan.Expr {
 	return plan.Agg{Index: i, T: a.aggs[i].T}
 }
 
-// aggregateType is the result type of an aggregate (pg_aggregate.dat, pg_proc.dat).
-func (a *analyzer) aggregateType(fn plan.AggFunc, name string, arg plan.Expr) vector.Type {
-	if fn == plan.CountStar || fn == plan.Count {
-		return vector.TypeOf(vector.Int8)
+// aggregateType is the result type of an aggregate.
+func aggregateType(fn *sqlfn.Aggregate, name string, arg plan.Expr) vector.Type {
+	if fn.Star {
+		return fn.Result(vector.Type{})
 	}
-	t := plainType(arg.Type())
-	k := t.Kind
-	switch fn {
-	case plan.Sum:
-		switch {
-		case k == vector.Int2 || k == vector.Int4:
-			return vector.TypeOf(vector.Int8)
-		case k == vector.Int8:
-			return vector.NumericType(0)
-		case k == vector.Numeric, k == vector.Float8:
-			return t
-		}
-	case plan.Avg, plan.VarPop, plan.VarSamp, plan.StddevPop, plan.StddevSamp:
-		switch {
-		case k.IsInt() || k == vector.Numeric:
-			return vector.NumericType(vector.VaryingScale)
-		case k.IsFloat():
-			return vector.TypeOf(vector.Float8)
-		}
-	case plan.PercentileCont:
-		return t
-	case plan.PercentileDisc:
-		if k == vector.BPChar {
-			t.Typmod = arg.Type().Typmod // its values stay padded
-		}
-		return t
-	case plan.Min, plan.Max:
-		switch {
-		case k == vector.Varchar:
-			t.Kind = vector.Text
-			return t
-		case k == vector.BPChar:
-			t.Typmod = arg.Type().Typmod // its values stay padded
-			return t
-		case k != vector.Bool:
-			return t
-		}
-	case plan.BoolAnd, plan.BoolOr:
-		if k == vector.Bool {
-			return t
-		}
+	t := fn.Result(arg.Type())
+	if t.Kind == vector.Invalid {
+		fail(plan.ReasonType, name+"() of "+arg.Type().Kind.String())
 	}
-	fail(plan.ReasonType, name+"() of "+k.String())
-	return vector.Type{}
+	return t
 }
 
 // sumOfScales takes sum(CASE WHEN c THEN x ELSE 0 END), the pivot that BI tools

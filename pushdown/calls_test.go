@@ -80,8 +80,16 @@ func builtinQueries() map[string]string {
 		functionQueries(q, f.Name, len(f.Args), column)
 	}
 	for _, l := range kinds {
-		for name := range aggregates {
-			q[name+"("+l+")"] = name + "(" + column(l) + ")"
+		for _, a := range sqlfn.Aggregates {
+			for _, name := range a.Names {
+				if !a.OrderedSet() {
+					q[name+"("+l+")"] = name + "(" + column(l) + ")"
+					continue
+				}
+				for _, r := range kinds {
+					q[name+"("+l+","+r+")"] = name + "(0.5::" + l + ") WITHIN GROUP (ORDER BY " + column(r) + ")"
+				}
+			}
 		}
 		for _, symbol := range []string{"+", "-"} {
 			q[symbol+"("+l+")"] = symbol + " " + column(l)
@@ -96,9 +104,6 @@ func builtinQueries() map[string]string {
 				q["::"+pair] = column(l) + "::" + r
 			}
 			q["mod"+pair] = "mod(" + column(l) + ", " + column(r) + ")"
-			for name := range percentiles {
-				q[name+pair] = name + "(0.5::" + l + ") WITHIN GROUP (ORDER BY " + column(r) + ")"
-			}
 		}
 	}
 	return q

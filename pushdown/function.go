@@ -58,7 +58,7 @@ func (a *analyzer) funcCall(f *pg.FuncCall, s *scope) plan.Expr {
 	case len(f.AggOrder) > 0:
 		fail(plan.ReasonShape, "ORDER BY inside an aggregate")
 	}
-	if fn, ok := aggregates[name]; ok {
+	if fn := sqlfn.AggregateNamed(name); fn != nil && !fn.OrderedSet() {
 		return a.aggregate(fn, name, f, s)
 	}
 	if f.AggFilter != nil || f.AggStar || f.AggDistinct {

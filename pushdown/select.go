@@ -9,6 +9,7 @@ import (
 
 	"pgaccel/catalog"
 	"pgaccel/plan"
+	"pgaccel/sqlfn"
 	"pgaccel/vector"
 )
 
@@ -346,7 +347,7 @@ func hasAggregate(n *pg.Node) bool {
 	switch x := n.GetNode().(type) {
 	case *pg.Node_FuncCall:
 		names := nameList(x.FuncCall.Funcname)
-		if _, ok := aggregates[names[len(names)-1]]; ok || x.FuncCall.AggWithinGroup {
+		if sqlfn.AggregateNamed(names[len(names)-1]) != nil || x.FuncCall.AggWithinGroup {
 			return true
 		}
 		return any(x.FuncCall.Args)

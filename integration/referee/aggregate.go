@@ -3,9 +3,26 @@ package referee
 import (
 	"math"
 	"slices"
+
+	"pgaccel/sqlfn"
+	"pgaccel/vector"
 )
 
-var variances = []string{"var_pop", "var_samp", "variance", "stddev_pop", "stddev_samp", "stddev"}
+// aggregateNames returns the names of the aggregates with a state that give a result of kind k
+// for an argument of kind of.
+func aggregateNames(state sqlfn.AggregateState, of, k kind) (names []string) {
+	for _, a := range sqlfn.Aggregates {
+		if a.State == state && !a.Star && a.Result(vector.TypeOf(vector.KindOf(kindOID[of]))).Kind.OID() == kindOID[k] {
+			names = append(names, a.Names...)
+		}
+	}
+	return names
+}
+
+// extremes are the names of those that take the least or the greatest value.
+func extremes(of, k kind) []string {
+	return append(aggregateNames(sqlfn.AggregateLeast, of, k), aggregateNames(sqlfn.AggregateGreatest, of, k)...)
+}
 
 // fraction is the argument of a percentile.
 func (g *gen) fraction() string {
@@ -16,6 +33,9 @@ func (g *gen) fraction() string {
 func (g *gen) direction() string {
 	return pick(g.r, "", "", "", " DESC", " ASC NULLS FIRST", " DESC NULLS LAST")
 }
+
+// distinct is the argument of an aggregate, now and then each value once.
+func (g *gen) distinct() string { return pick(g.r, "(@)", "(@)", "(@)", "(DISTINCT @)") }
 
 // aggregateOf returns an aggregate call with a result of the kind, nil where there is
 // none.
@@ -87,11 +107,27 @@ func (g *gen) aggregateOf(k kind) *node {
 		if t.kind == varchar {
 			t.kind = text
 		}
-		return call(t, pick(g.r, "min(@)", "max(@)", "min(@)", "max(@)", "min(@)", "max(@)", "max(DISTINCT @)"), n).within(n.lo, n.hi)
+		return call(t, pick(g.r, extremes(n.t.kind, t.kind)...)+g.distinct(), n).within(n.lo, n.hi)
+	}
+	// fold is any that folds its values, which need not be of kind k.
+	fold := func() *node {
+		of := kind(g.r.IntN(int(kinds)))
+		names := aggregateNames(sqlfn.AggregateFold, of, k)
+		if len(names) == 0 {
+			return nil
+		}
+		n := rows.of(of, depth)
+		if n.lit != nil {
+			return nil
+		}
+		return call(typ{kind: k}, pick(g.r, names...)+g.distinct(), n)
+	}
+	if n := fold(); n != nil {
+		return n
 	}
 	switch {
 	case k == boolean:
-		return call(typ{kind: boolean}, pick(g.r, "bool_and(@)", "bool_or(@)", "every(@)"), rows.of(boolean, depth))
+		return call(typ{kind: boolean}, pick(g.r, extremes(k, k)...)+"(@)", rows.of(boolean, depth))
 	case k == int8:
 		switch g.r.IntN(5) {
 		case 0, 1:
@@ -107,11 +143,12 @@ func (g *gen) aggregateOf(k kind) *node {
 			return sum(numeric, typ{kind: numeric})
 		case 3, 4:
 			if n := addend(pick(g.r, int2, int4, int8, numeric), false); n != nil {
-				return call(typ{kind: numeric, scale: varying}, pick(g.r, "avg(@)", "avg(@)", "avg(@)", "avg(DISTINCT @)"), n).within(n.lo, n.hi)
+				return call(typ{kind: numeric, scale: varying}, "avg"+g.distinct(), n).within(n.lo, n.hi)
 			}
 		case 5:
 			if n := addend(pick(g.r, int2, int4, int8, numeric), false); n != nil {
-				return call(typ{kind: numeric, scale: varying}, pick(g.r, variances...)+pick(g.r, "(@)", "(@)", "(@)", "(DISTINCT @)"), n)
+				names := aggregateNames(sqlfn.AggregateMoments, n.t.kind, numeric)
+				return call(typ{kind: numeric, scale: varying}, pick(g.r, names...)+g.distinct(), n)
 			}
 		}
 	case k == float8 && g.chance(50):
@@ -145,12 +182,12 @@ func (g *gen) inexactAggregate() *node {
 	case n.t.kind == float8 && g.chance(45):
 		f, noise = "sum", 1e-8*most // of some thousand rows
 	case g.chance(60):
-		f = pick(g.r, variances...)
+		f = pick(g.r, aggregateNames(sqlfn.AggregateMoments, n.t.kind, float8)...)
 		if f[0] == 'v' {
 			noise *= most
 		}
 	}
-	a := op(typ{kind: float8}, f+pick(g.r, "(@)", "(@)", "(@)", "(DISTINCT @)"), n)
+	a := op(typ{kind: float8}, f+g.distinct(), n)
 	a.agg, a.noise = true, noise
 	if g.chance(15) {
 		a.f += " FILTER (WHERE @)"

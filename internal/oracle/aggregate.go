@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"pgaccel/plan"
+	"pgaccel/sqlfn"
 	"pgaccel/vector"
 )
 
@@ -64,31 +65,39 @@ func (r *run) finalise(a plan.AggregateCall, c acc) (value, error) {
 	if len(values) == 0 {
 		return null, nil
 	}
-	switch a.Func {
-	case plan.Sum, plan.Avg:
+	switch a.Func.State {
+	case sqlfn.AggregateSum:
 		if t.Kind.IsFloat() {
 			return floatSum(a, values)
 		}
 		return exactSum(a, t, values)
-	case plan.Min, plan.Max:
+	case sqlfn.AggregateLeast, sqlfn.AggregateGreatest:
+		switch a.Func {
+		case plan.BoolAnd:
+			return ofBool(!slices.ContainsFunc(values, func(v value) bool { return v.i == 0 })), nil
+		case plan.BoolOr:
+			return ofBool(slices.ContainsFunc(values, func(v value) bool { return v.i != 0 })), nil
+		}
 		return r.extreme(a, t, values)
-	case plan.BoolAnd:
-		return ofBool(!slices.ContainsFunc(values, func(v value) bool { return v.i == 0 })), nil
-	case plan.BoolOr:
-		return ofBool(slices.ContainsFunc(values, func(v value) bool { return v.i != 0 })), nil
-	case plan.VarPop, plan.VarSamp, plan.StddevPop, plan.StddevSamp:
+	case sqlfn.AggregateMoments:
 		if t.Kind.IsFloat() {
 			return floatVariance(a.Func, values)
 		}
 		return exactVariance(a.Func, t, values)
-	case plan.PercentileCont, plan.PercentileDisc:
+	case sqlfn.AggregateSorted:
 		return r.percentile(a, t, values)
+	case sqlfn.AggregateFold:
+		folded := values[0].i
+		for _, v := range values[1:] {
+			folded = a.Func.Fold(folded, v.i)
+		}
+		return value{i: folded}, nil
 	}
 	panic("BUG: an aggregate that no case knows")
 }
 
 // distinct keeps the first of each set of equal values.
-func distinct(t vector.Type, fn plan.AggFunc, values []value) ([]value, error) {
+func distinct(t vector.Type, fn *sqlfn.Aggregate, values []value) ([]value, error) {
 	var kept []value
 	first := map[string]value{}
 	for _, v := range values {
@@ -153,15 +162,14 @@ func exactSum(a plan.AggregateCall, t vector.Type, values []value) (value, error
 	return value{num: q.Unscaled.Big(), scale: q.Scale}, nil
 }
 
-func exactVariance(fn plan.AggFunc, t vector.Type, values []value) (value, error) {
+func exactVariance(fn *sqlfn.Aggregate, t vector.Type, values []value) (value, error) {
 	x, x2 := new(big.Int), new(big.Int)
 	for _, v := range values {
 		n := exactOf(t, v)
 		x.Add(x, n)
 		x2.Add(x2, new(big.Int).Mul(n, n))
 	}
-	d, none, ok := vector.Variance(int64(len(values)), x, x2, values[0].scale,
-		fn == plan.VarSamp || fn == plan.StddevSamp, fn == plan.StddevPop || fn == plan.StddevSamp)
+	d, none, ok := vector.Variance(int64(len(values)), x, x2, values[0].scale, fn.Sample, fn.Root)
 	switch {
 	case !ok:
 		return null, failed("numeric beyond 128 bits")
@@ -234,7 +242,7 @@ func floatSum(a plan.AggregateCall, values []value) (value, error) {
 // floatVariance is the variance family of floats: the exact sum of squared differences
 // from the mean, rounded, then divided and rooted as Postgres' float8_var_pop and its
 // likes do.
-func floatVariance(fn plan.AggFunc, values []value) (value, error) {
+func floatVariance(fn *sqlfn.Aggregate, values []value) (value, error) {
 	sum, squares := new(big.Float).SetPrec(exactly), new(big.Float).SetPrec(exactly)
 	special := false
 	n := float64(len(values))
@@ -251,10 +259,8 @@ func floatVariance(fn plan.AggFunc, values []value) (value, error) {
 			squares.Add(squares, b.Mul(b, b))
 		}
 	}
-	if fn == plan.VarSamp || fn == plan.StddevSamp {
-		if n == 1 {
-			return null, nil
-		}
+	if fn.Sample && n == 1 {
+		return null, nil
 	}
 	// Sxx = sum(x^2) - sum(x)^2 / n
 	count := new(big.Float).SetPrec(exactly).SetFloat64(n)
@@ -264,14 +270,11 @@ func floatVariance(fn plan.AggFunc, values []value) (value, error) {
 	if special {
 		sxx = math.NaN()
 	}
-	var f float64
-	switch fn {
-	case plan.VarPop, plan.StddevPop:
-		f = sxx / n
-	default:
+	f := sxx / n
+	if fn.Sample {
 		f = sxx / (n - 1)
 	}
-	if fn == plan.StddevPop || fn == plan.StddevSamp {
+	if fn.Root {
 		f = math.Sqrt(f)
 	}
 	return ofFloat(f), nil
