@@ -11,8 +11,6 @@ import (
 // costs what its words do, whatever is asked of it.
 func (l *lowering) steps() {
 	todo := make([]int, 0, len(l.p.steps))
-	left := make([]*step, 0, len(l.p.probes)) // not looked up yet
-	var done uint64
 	for i := range l.p.steps {
 		s := &l.p.steps[i]
 		switch {
@@ -21,20 +19,15 @@ func (l *lowering) steps() {
 		case s.kind == stepRange && s.derived:
 			// The lookup that it follows from says more.
 		case s.kind == stepProbe && l.p.probes[s.probe].lut.left:
-			left = append(left, s) // all pass; who needs the entry looks it up
+			// All pass; who needs the entry looks it up.
 		default:
 			todo = append(todo, i)
 		}
 	}
+	var done uint64
 	read := map[int]bool{}
 	for len(todo) > 0 && l.why == "" {
-		// A left join's entry is there once those are that its key comes from: left joins
-		// stand behind them.
-		for _, s := range left {
-			if s.needs&^done == 0 {
-				done |= 1 << uint(s.probe)
-			}
-		}
+		done = l.p.withLeft(done)
 		best, least := -1, 0.0
 		for k, i := range todo {
 			s := &l.p.steps[i]
@@ -57,6 +50,18 @@ func (l *lowering) steps() {
 		l.p.stepColumns(s, func(col int) { read[col] = true })
 		l.step(s)
 	}
+}
+
+// withLeft adds to a set of probes those for left joins whose keys it suffices to compute.
+func (p *pipeline) withLeft(done uint64) uint64 {
+	for range p.probes { // one may hang on another
+		for i, b := range p.probes {
+			if b.lut.left && b.needs()&^done == 0 {
+				done |= 1 << uint(i)
+			}
+		}
+	}
+	return done
 }
 
 // stepColumns calls f with the columns of the table that a step reads.

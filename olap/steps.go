@@ -99,9 +99,7 @@ func (p *pipeline) plan(conds []plan.Expr) error {
 		if l.many != nil {
 			s.share *= l.many.fan()
 		}
-		for _, o := range b.outer {
-			s.needs |= probesOf(o)
-		}
+		s.needs = b.needs()
 		if !l.left {
 			if o := b.outer[0]; len(b.outer) == 1 && o.kind == nodeColumn {
 				narrow(o, l.keyLo, l.keyHi, true)
@@ -294,6 +292,14 @@ func probesOf(n *node) (set uint64) {
 	}
 	for _, a := range n.args {
 		set |= probesOf(a)
+	}
+	return set
+}
+
+// needs returns the probes that b's key is computed from.
+func (b *probe) needs() (set uint64) {
+	for _, o := range b.outer {
+		set |= probesOf(o)
 	}
 	return set
 }
