@@ -62,6 +62,9 @@ var Aggregates = []*Aggregate{
 	{Names: []string{"stddev_samp", "stddev"}, State: AggregateMoments, Sample: true, Root: true, Result: meanType},
 	{Names: []string{"percentile_cont"}, State: AggregateSorted, Result: percentileType},
 	{Names: []string{"percentile_disc"}, State: AggregateSorted, Result: sameType},
+	{Names: []string{"bit_and"}, State: AggregateFold, Idempotent: true, Result: integerType, Start: -1, Fold: func(a, b int64) int64 { return a & b }},
+	{Names: []string{"bit_or"}, State: AggregateFold, Idempotent: true, Result: integerType, Fold: func(a, b int64) int64 { return a | b }},
+	{Names: []string{"bit_xor"}, State: AggregateFold, Result: integerType, Fold: func(a, b int64) int64 { return a ^ b }},
 }
 
 // AggregateNamed returns the aggregate of one argument that has a name in SQL, nil where none
@@ -128,6 +131,13 @@ func sameType(t vector.Type) vector.Type {
 		t.Typmod = -1
 	}
 	return t
+}
+
+func integerType(t vector.Type) vector.Type {
+	if t.Kind.IsInt() {
+		return t
+	}
+	return vector.Type{}
 }
 
 func boolType(t vector.Type) vector.Type {
