@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"pgaccel/catalog"
+	"pgaccel/sqltype"
 	"pgaccel/vector"
 )
 
@@ -11,7 +12,7 @@ func ExampleTable() {
 	t := &catalog.Table{
 		OID: 16384, Schema: "public", Name: "orders",
 		Columns: []catalog.Column{
-			{Name: "id", TypeOID: vector.OIDInt8, Type: vector.TypeOf(vector.Int8), NotNull: true},
+			{Name: "id", TypeOID: sqltype.OIDInt8, Type: vector.TypeOf(vector.Int8), NotNull: true},
 			{Name: "code", TypeOID: 2950, Unsupported: "uuid"},
 		},
 		Indexes:  []catalog.Index{{Name: "orders_pkey", Columns: []int{0}, Unique: true}},

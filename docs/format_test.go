@@ -22,6 +22,7 @@ import (
 	"pgaccel/catalog"
 	"pgaccel/colstore"
 	"pgaccel/compress"
+	"pgaccel/sqltype"
 	"pgaccel/vector"
 )
 
@@ -99,8 +100,8 @@ func folder(t *testing.T) map[string][]byte {
 	text := vector.TypeOf(vector.Text)
 	text.Collation = vector.Collation{OID: 950, Deterministic: true, C: true}
 	meta := &catalog.Table{OID: 16384, Schema: "public", Name: "t", Identity: []int{0}, Fingerprint: "f", Columns: []catalog.Column{
-		{Name: "id", AttNum: 1, TypeOID: vector.OIDInt8, Type: vector.TypeOf(vector.Int8), NotNull: true},
-		{Name: "name", AttNum: 2, TypeOID: vector.OIDText, Type: text},
+		{Name: "id", AttNum: 1, TypeOID: sqltype.OIDInt8, Type: vector.TypeOf(vector.Int8), NotNull: true},
+		{Name: "name", AttNum: 2, TypeOID: sqltype.OIDText, Type: text},
 		{Name: "doc", AttNum: 3, TypeOID: 114, Type: vector.Type{Typmod: -1}, Unsupported: "json"},
 	}}
 	l := s.NewLoader(meta)

@@ -6,6 +6,7 @@ import (
 
 	"pgaccel/catalog"
 	"pgaccel/colstore"
+	"pgaccel/sqltype"
 	"pgaccel/vector"
 )
 
@@ -67,7 +68,7 @@ func BenchmarkPrepareForwarded(b *testing.B) {
 	store := colstore.New(colstore.Options{MemoryLimit: 64 << 20})
 	defer store.Close()
 	store.SetCatalog(&catalog.Catalog{Tables: []*catalog.Table{{OID: 42, Schema: "public", Name: "accounts", Fingerprint: "x",
-		Columns: []catalog.Column{{Name: "aid", AttNum: 1, TypeOID: vector.OIDInt4, Type: vector.TypeOf(vector.Int4)}}}}})
+		Columns: []catalog.Column{{Name: "aid", AttNum: 1, TypeOID: sqltype.OIDInt4, Type: vector.TypeOf(vector.Int4)}}}}})
 	e := New(Options{Store: store})
 	for name, f := range map[string]func(i int) string{
 		"one text":  func(int) string { return "SELECT aid FROM accounts WHERE aid = $1" },

@@ -7,12 +7,13 @@ import (
 	"testing"
 
 	"pgaccel/plan"
+	"pgaccel/sqltype"
 	"pgaccel/vector"
 )
 
 const rowsAhead = "SELECT a FROM t WHERE a > 0"
 
-var describedRows = []Field{{Name: "a", TypeOID: vector.OIDInt4, Typmod: -1}}
+var describedRows = []Field{{Name: "a", TypeOID: sqltype.OIDInt4, Typmod: -1}}
 
 // used asserts what executions and results hold.
 func (b *aheadBench) used(what string, want int64) {

@@ -9,6 +9,7 @@ import (
 	"pgaccel/colstore"
 	"pgaccel/internal/processors"
 	"pgaccel/plan"
+	"pgaccel/sqltype"
 	"pgaccel/vector"
 )
 
@@ -140,7 +141,7 @@ func (d *decision) Speculate(ctx context.Context, tx *Transaction, values func(p
 	if len(d.query.Params) > 0 {
 		planned := make([]uint32, len(d.query.Params))
 		for i, t := range d.query.Params {
-			planned[i] = t.Kind.OID()
+			planned[i] = sqltype.OID(t.Kind)
 		}
 		if params, ok = values(planned); !ok {
 			return nil

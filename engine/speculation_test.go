@@ -10,6 +10,7 @@ import (
 	"pgaccel/catalog"
 	"pgaccel/colstore"
 	"pgaccel/plan"
+	"pgaccel/sqltype"
 	"pgaccel/vector"
 )
 
@@ -32,7 +33,7 @@ func newAheadBench(t *testing.T, change ...func(*Options)) *aheadBench {
 	b := &aheadBench{t: t, store: colstore.New(colstore.Options{MemoryLimit: 64 << 20}), xid: 100}
 	t.Cleanup(b.store.Close)
 	b.meta = &catalog.Table{OID: 42, Schema: "public", Name: "t", Fingerprint: "x", Identity: []int{0},
-		Columns: []catalog.Column{{Name: "a", AttNum: 1, TypeOID: vector.OIDInt4, Type: vector.TypeOf(vector.Int4)}}}
+		Columns: []catalog.Column{{Name: "a", AttNum: 1, TypeOID: sqltype.OIDInt4, Type: vector.TypeOf(vector.Int4)}}}
 	b.store.SetCatalog(&catalog.Catalog{Tables: []*catalog.Table{b.meta}, WALSegmentSize: 16 << 20, WALBlockSize: 8192, Operators: "n"})
 	o := Options{Store: b.store, WaitLimit: 5 * time.Millisecond}
 	for _, f := range change {
@@ -103,7 +104,7 @@ func (b *aheadBench) gate(change map[int]string) Gate {
 	return Gate{Rows: [][]*string{row}, Sent: time.Now()}
 }
 
-var described = []Field{{Name: "count", TypeOID: vector.OIDInt8}}
+var described = []Field{{Name: "count", TypeOID: sqltype.OIDInt8}}
 
 const countAhead = "SELECT count(*) FROM t WHERE a > 0"
 
@@ -133,7 +134,7 @@ func (b *aheadBench) begun(st Statement, params ...vector.Datum) *speculation {
 
 func (b *aheadBench) begin(st Statement, params ...vector.Datum) *speculation {
 	a, _ := st.Decide(true).Speculate(context.Background(), &b.tx, func(planned []uint32) ([]vector.Datum, bool) {
-		if len(planned) != len(params) || planned[0] != vector.OIDInt4 {
+		if len(planned) != len(params) || planned[0] != sqltype.OIDInt4 {
 			b.t.Errorf("%v planned", planned)
 		}
 		return params, true
@@ -341,7 +342,7 @@ func TestSpeculationIsNotTaken(t *testing.T) {
 // TestSpeculationParameters: the values are those of the execution.
 func TestSpeculationParameters(t *testing.T) {
 	b := newAheadBench(t)
-	st := b.engine.Prepare("SELECT count(*) FROM t WHERE a > $1", []uint32{vector.OIDInt4})
+	st := b.engine.Prepare("SELECT count(*) FROM t WHERE a > $1", []uint32{sqltype.OIDInt4})
 	zero, one := vector.Int(vector.Int4, 0), vector.Int(vector.Int4, 1)
 	a := b.begun(st, zero)
 	if _, ok := a.Take(b.gate(nil), described, []vector.Datum{one}); ok {

@@ -213,8 +213,8 @@ func (g *gen) numeric(t vector.Type, depth int) plan.Expr {
 	return g.constant(t)
 }
 
-// comparableTypes are the types that conditions compare.
-var comparableTypes = []vector.Type{
+// ownComparable are the types that conditions compare and that have code of their own.
+var ownComparable = []vector.Type{
 	vector.TypeOf(vector.Int4), vector.TypeOf(vector.Int4), vector.TypeOf(vector.Int8), vector.TypeOf(vector.Int2), vector.NumericType(2), vector.NumericType(4),
 	vector.TypeOf(vector.Date), vector.TypeOf(vector.Timestamp), vector.TypeOf(vector.TimestampTZ), vector.TypeOf(vector.Time), vector.TypeOf(vector.Float8), vector.TypeOf(vector.Float4),
 	textType(vector.Text, collC, -1), textType(vector.Varchar, collR, 14), textType(vector.BPChar, collC, 9), vector.TypeOf(vector.Bool),

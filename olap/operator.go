@@ -5,25 +5,18 @@ import (
 	"math"
 
 	"pgaccel/plan"
+	"pgaccel/sqltype"
 	"pgaccel/vector"
 )
 
-// kindRange returns the values that a kind admits as a result; ok is false where
-// the kind is no integer, date or time stamp.
+// kindRange returns the finite values that a kind admits as a result; ok is false where
+// the kind has no such range.
 func kindRange(k vector.Kind) (lo, hi int64, ok bool) {
-	switch k {
-	case vector.Int2:
-		return math.MinInt16, math.MaxInt16, true
-	case vector.Int4:
-		return math.MinInt32, math.MaxInt32, true
-	case vector.Int8, vector.Numeric:
-		return math.MinInt64, math.MaxInt64, true
-	case vector.Date: // IS_VALID_DATE of Postgres' datatype/timestamp.h
-		return -2451545, 2145031948, true
-	case vector.Timestamp, vector.TimestampTZ:
-		return -211813488000000000, 9223371331199999999, true
+	if k == vector.Invalid {
+		return 0, 0, false
 	}
-	return 0, 0, false
+	t := sqltype.Of(k)
+	return t.Least, t.Greatest, t.Ranged()
 }
 
 // ranged returns v as a value of kind k, or the error of being out of its range.
@@ -34,15 +27,7 @@ func ranged(v int64, k vector.Kind) (vector.Value, error) {
 	return vector.Value{I: v}, nil
 }
 
-func infinite(k vector.Kind, v int64) bool {
-	switch k {
-	case vector.Date:
-		return v == math.MinInt32 || v == math.MaxInt32
-	case vector.Timestamp, vector.TimestampTZ:
-		return v == math.MinInt64 || v == math.MaxInt64
-	}
-	return false
-}
+func infinite(k vector.Kind, v int64) bool { return sqltype.Of(k).IsInfinite(v) }
 
 func unaryScalar(c *plan.Call, a vector.Value) (vector.Value, error) {
 	switch c.Op {

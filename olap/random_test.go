@@ -35,8 +35,8 @@ func textType(k vector.Kind, c vector.Collation, typmod int32) vector.Type {
 	return vector.Type{Kind: k, Typmod: typmod, Collation: c}
 }
 
-// The columns of every table. id is unique, tid too, and (p1, p2) together.
-var shape = []catalog.Column{
+// The columns of every table, before those of otherKinds. id is unique, tid too, and (p1, p2) together.
+var ownShape = []catalog.Column{
 	{Name: "id", Type: vector.TypeOf(vector.Int4), NotNull: true},
 	{Name: "tid", Type: textType(vector.Text, collC, -1), NotNull: true},
 	{Name: "p1", Type: vector.TypeOf(vector.Int4), NotNull: true},
@@ -123,7 +123,7 @@ func randomDatum(r *rand.Rand, t vector.Type, id, refs int, wild bool) vector.Da
 			f = float64(float32(f))
 		}
 		d.I = int64(math.Float64bits(f))
-	default:
+	case vector.Text, vector.Varchar, vector.BPChar:
 		words := []string{"", "a", "ab", "abc", "b", "B", "%", "a_c", "zeta", "Zeta", "k1", "k2", "é", "aé", `a\b`, "x y"}
 		s := words[r.IntN(len(words))]
 		if r.IntN(3) == 0 {
@@ -136,6 +136,8 @@ func randomDatum(r *rand.Rand, t vector.Type, id, refs int, wild bool) vector.Da
 			s += strings.Repeat(" ", 5-len([]rune(s)))
 		}
 		d.Str = s
+	default:
+		d.I = otherWord(r, t.Kind, edge)
 	}
 	return d
 }

@@ -38,9 +38,6 @@ var (
 	BoolAnd        = sqlfn.AggregateNamed("bool_and")
 	BoolOr         = sqlfn.AggregateNamed("bool_or")
 	VarPop         = sqlfn.AggregateNamed("var_pop") // of integers and numerics vector.Variance
-	VarSamp        = sqlfn.AggregateNamed("var_samp")
-	StddevPop      = sqlfn.AggregateNamed("stddev_pop")
-	StddevSamp     = sqlfn.AggregateNamed("stddev_samp")
 	PercentileCont = sqlfn.AggregateNamed("percentile_cont")
 	PercentileDisc = sqlfn.AggregateNamed("percentile_disc")
 )

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	"pgaccel/sqlfn"
 	"pgaccel/vector"
 )
 
@@ -89,7 +90,7 @@ func TestAddsFloats(t *testing.T) {
 	}{
 		{AggregateCall{Func: CountStar}, false}, {AggregateCall{Func: Count, Arg: double}, false}, {AggregateCall{Func: Max, Arg: double}, false},
 		{AggregateCall{Func: Sum, Arg: Column{T: int4}}, false}, {AggregateCall{Func: PercentileCont, Arg: double}, false},
-		{AggregateCall{Func: Sum, Arg: double}, true}, {AggregateCall{Func: StddevSamp, Arg: Column{T: vector.TypeOf(vector.Float4)}}, true},
+		{AggregateCall{Func: Sum, Arg: double}, true}, {AggregateCall{Func: sqlfn.AggregateNamed("stddev_samp"), Arg: Column{T: vector.TypeOf(vector.Float4)}}, true},
 	} {
 		if got := (&Star{Aggs: []AggregateCall{{Func: CountStar}, c.a}}).AddsFloats(); got != c.want {
 			t.Errorf("%+v: %v", c.a, got)

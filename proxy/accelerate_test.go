@@ -12,6 +12,7 @@ import (
 
 	"pgaccel/engine"
 	"pgaccel/plan"
+	"pgaccel/sqltype"
 	"pgaccel/vector"
 	"pgaccel/wire"
 )
@@ -100,7 +101,7 @@ func TestSimpleQueryIsAnswered(t *testing.T) {
 		if st.saw().gateRows != 1 {
 			t.Errorf("gate gave %d rows", st.saw().gateRows)
 		}
-		if len(st.saw().fields) != 1 || st.saw().fields[0] != (engine.Field{Name: "accel", TypeOID: vector.OIDInt4, Typmod: -1}) {
+		if len(st.saw().fields) != 1 || st.saw().fields[0] != (engine.Field{Name: "accel", TypeOID: sqltype.OIDInt4, Typmod: -1}) {
 			t.Errorf("described as %v", st.saw().fields)
 		}
 		// The server's state is as if it had answered.

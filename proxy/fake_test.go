@@ -13,6 +13,7 @@ import (
 
 	"pgaccel/engine"
 	"pgaccel/plan"
+	"pgaccel/sqltype"
 	"pgaccel/vector"
 )
 
@@ -169,7 +170,7 @@ func (s *fakeStatement) Speculate(ctx context.Context, tx *engine.Transaction, v
 	if begin == nil {
 		return nil
 	}
-	params, _ := values([]uint32{vector.OIDInt4})
+	params, _ := values([]uint32{sqltype.OIDInt4})
 	return begin(ctx, params)
 }
 

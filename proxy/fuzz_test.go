@@ -8,6 +8,7 @@ import (
 
 	"pgaccel/engine"
 	"pgaccel/plan"
+	"pgaccel/sqltype"
 	"pgaccel/vector"
 	"pgaccel/wire"
 )
@@ -243,7 +244,7 @@ func FuzzBodies(f *testing.F) {
 			if bindValues(p, rest) {
 				p.s.params = make([]uint32, len(p.values))
 				for i := range p.s.params {
-					p.s.params[i] = vector.OIDInt4
+					p.s.params[i] = sqltype.OIDInt4
 				}
 				p.decode(p.s.params, true)
 			}

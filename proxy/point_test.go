@@ -8,6 +8,7 @@ import (
 	"pgaccel/catalog"
 	"pgaccel/colstore"
 	"pgaccel/engine"
+	"pgaccel/sqltype"
 	"pgaccel/vector"
 )
 
@@ -17,7 +18,7 @@ func BenchmarkPointQuery(b *testing.B) {
 	store := colstore.New(colstore.Options{MemoryLimit: 64 << 20})
 	defer store.Close()
 	store.SetCatalog(&catalog.Catalog{Tables: []*catalog.Table{{OID: 42, Schema: "public", Name: "accounts", Fingerprint: "x",
-		Columns: []catalog.Column{{Name: "aid", AttNum: 1, TypeOID: vector.OIDInt4, Type: vector.TypeOf(vector.Int4)}}}}})
+		Columns: []catalog.Column{{Name: "aid", AttNum: 1, TypeOID: sqltype.OIDInt4, Type: vector.TypeOf(vector.Int4)}}}}})
 	e := engine.New(engine.Options{Store: store})
 	z, c := raw('Z', "I"), raw('C', "SELECT 1\x00")
 	for _, table := range []string{"accounts", "anywhere"} {

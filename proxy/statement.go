@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"pgaccel/engine"
+	"pgaccel/sqltype"
 	"pgaccel/vector"
 	"pgaccel/wire"
 )
@@ -150,7 +151,7 @@ func (p *portal) decode(oids []uint32, ascii bool) ([]vector.Datum, bool) {
 			format = p.formats[i]
 		}
 		oid := oids[i]
-		kind := vector.KindOf(oid)
+		kind := sqltype.KindOf(oid)
 		if ascii && (kind.IsText() || kind == vector.Invalid) && !wire.IsASCII(raw) {
 			return nil, false
 		}

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"pgaccel/engine"
-	"pgaccel/vector"
+	"pgaccel/sqltype"
 	"pgaccel/wire"
 )
 
@@ -102,7 +102,7 @@ func (s *session) parseView(name string, v *engine.View, oids []uint32, before *
 	s.pushView(replyParse, s.setView(name, v))
 	types := make([]uint32, v.Parameter)
 	copy(types, oids)
-	types[v.Parameter-1] = vector.OIDText
+	types[v.Parameter-1] = sqltype.OIDText
 	*before = appendParse(*before, name, v.SQL, types)
 }
 
@@ -181,7 +181,7 @@ func (s *session) askedRights() {
 		return
 	}
 	// A Query gives up the unnamed statement and portal by itself.
-	b := appendParse(nil, "", a.view.SQL, []uint32{vector.OIDText})
+	b := appendParse(nil, "", a.view.SQL, []uint32{sqltype.OIDText})
 	b = appendBind(b, "", "", []string{value})
 	b = appendNamed(b, wire.Describe, 'P', "")
 	b = appendExecute(b, "", 0)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"pgaccel/plan"
+	"pgaccel/sqltype"
 	"pgaccel/vector"
 )
 
@@ -41,16 +42,7 @@ func parseBuiltins(text string) map[string][]uint32 {
 	return m
 }
 
-// kindName is the name that builtins.txt has for a kind; a constant without a type, and a
-// parameter, have kind Invalid.
-var kindName = func() map[vector.Kind]string {
-	m := map[vector.Kind]string{vector.Invalid: "unknown"}
-	for name, k := range typeNames {
-		m[k] = name
-	}
-	return m
-}()
-
+// builtinKey is what builtins.txt has for a name with operands of the kinds.
 func builtinKey(name string, kinds []vector.Kind) string {
 	b := append(make([]byte, 0, 48), name...)
 	b = append(b, '(')
@@ -58,9 +50,18 @@ func builtinKey(name string, kinds []vector.Kind) string {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = append(b, kindName[k]...)
+		b = append(b, typeName(k)...)
 	}
 	return string(append(b, ')'))
+}
+
+// typeName is the name of a kind in pg_type; a constant without a type, and a parameter, have
+// kind Invalid.
+func typeName(k vector.Kind) string {
+	if k == vector.Invalid {
+		return "unknown"
+	}
+	return sqltype.Of(k).Name
 }
 
 // calls notes that the server calls what name(kinds) stands for: EXECUTE on it is checked.

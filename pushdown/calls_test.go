@@ -15,7 +15,7 @@ import (
 	"pgaccel/internal/pgserver"
 	"pgaccel/plan"
 	"pgaccel/sqlfn"
-	"pgaccel/vector"
+	"pgaccel/sqltype"
 )
 
 // callsFunction is a function of the server's that says what a statement calls, as its
@@ -41,9 +41,7 @@ EXCEPTION WHEN syntax_error_or_access_rule_violation OR feature_not_supported OR
 END $$;`
 
 // typedKinds are the names of all kinds.
-func typedKinds() []string {
-	return slices.DeleteFunc(slices.Sorted(maps.Values(kindName)), func(k string) bool { return k == "unknown" })
-}
+func typedKinds() []string { return slices.Sorted(maps.Keys(typeNames)) }
 
 // functionQueries adds calls of a function with every combination of n arguments.
 func functionQueries(q map[string]string, name string, n int, column func(string) string) {
@@ -212,7 +210,7 @@ func (s *server) wantCalls(t *testing.T, sql string, params []uint32, q *plan.St
 	t.Helper()
 	statement := strings.TrimRight(strings.TrimSpace(sql), "; ")
 	for i := len(params); i > 0; i-- { // a view has no parameters
-		statement = strings.ReplaceAll(statement, fmt.Sprintf("$%d", i), fmt.Sprintf("(SELECT NULL::%s)", kindName[vector.KindOf(params[i-1])]))
+		statement = strings.ReplaceAll(statement, fmt.Sprintf("$%d", i), fmt.Sprintf("(SELECT NULL::%s)", typeName(sqltype.KindOf(params[i-1]))))
 	}
 	var columns []string
 	for i := range q.Output {

@@ -29,6 +29,8 @@ func schemaText(t testing.TB) string {
 		b.WriteByte('\n')
 	}
 	b.WriteString(events.Key() + ";\n")
+	every, _ := everyType()
+	b.WriteString(every)
 	return b.String()
 }
 

@@ -9,53 +9,25 @@ import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"pgaccel/plan"
+	"pgaccel/sqltype"
 	"pgaccel/vector"
 )
 
-// implicit reports whether PostgreSQL casts a to b by itself (pg_cast.dat,
-// castcontext 'i').
+// implicit reports whether PostgreSQL casts a to b by itself.
 func implicit(a, b vector.Kind) bool {
-	if a == b || a.IsText() && b.IsText() {
-		return true
-	}
-	switch a {
-	case vector.Int2:
-		return b == vector.Int4 || b == vector.Int8 || b == vector.Numeric || b.IsFloat()
-	case vector.Int4:
-		return b == vector.Int8 || b == vector.Numeric || b.IsFloat()
-	case vector.Int8:
-		return b == vector.Numeric || b.IsFloat()
-	case vector.Numeric:
-		return b.IsFloat()
-	case vector.Float4:
-		return b == vector.Float8
-	case vector.Date:
-		return b == vector.Timestamp || b == vector.TimestampTZ
-	case vector.Timestamp:
-		return b == vector.TimestampTZ
-	}
-	return false
+	return a == b || a != vector.Invalid && slices.Contains(sqltype.Of(a).Implicit, b)
 }
 
-// category is pg_type.typcategory of a kind.
+// category is pg_type.typcategory of a kind, 'X' of what has no type yet.
 func category(k vector.Kind) byte {
-	switch {
-	case k.IsInt(), k.IsFloat(), k == vector.Numeric:
-		return 'N'
-	case k.IsText():
-		return 'S'
-	case k == vector.Bool:
-		return 'B'
-	case k == vector.Invalid:
-		return 'U'
+	if k == vector.Invalid {
+		return 'X'
 	}
-	return 'D'
+	return sqltype.Of(k).Category
 }
 
 // preferred is pg_type.typispreferred.
-func preferred(k vector.Kind) bool {
-	return k == vector.Float8 || k == vector.Text || k == vector.Bool || k == vector.TimestampTZ
-}
+func preferred(k vector.Kind) bool { return k != vector.Invalid && sqltype.Of(k).Preferred }
 
 // commonKind is select_common_type: the type of a CASE, COALESCE or IN list; text
 // where all are open. ok is false where PostgreSQL finds none.
@@ -409,10 +381,14 @@ func (a *analyzer) castConst(c plan.Const, t vector.Type) (plan.Const, bool) {
 	return c, false
 }
 
-var typeNames = map[string]vector.Kind{"bool": vector.Bool, "int2": vector.Int2, "int4": vector.Int4, "int8": vector.Int8,
-	"numeric": vector.Numeric, "date": vector.Date, "time": vector.Time, "timestamp": vector.Timestamp,
-	"timestamptz": vector.TimestampTZ, "float4": vector.Float4, "float8": vector.Float8, "text": vector.Text,
-	"varchar": vector.Varchar, "bpchar": vector.BPChar}
+// typeNames are the kinds by their names in pg_type.
+var typeNames = func() map[string]vector.Kind {
+	m := map[string]vector.Kind{}
+	for _, k := range vector.Kinds() {
+		m[sqltype.Of(k).Name] = k
+	}
+	return m
+}()
 
 // typeCast analyses CAST, :: and typed literals.
 func (a *analyzer) typeCast(c *pg.TypeCast, s *scope) plan.Expr {

@@ -5,6 +5,7 @@ import (
 
 	"pgaccel/catalog"
 	"pgaccel/pushdown"
+	"pgaccel/sqltype"
 	"pgaccel/vector"
 )
 
@@ -12,8 +13,8 @@ func ExamplePlan() {
 	c := &catalog.Catalog{Tables: []*catalog.Table{{
 		OID: 16384, Schema: "public", Name: "orders", Rows: 1_000_000,
 		Columns: []catalog.Column{
-			{Name: "id", AttNum: 1, TypeOID: vector.OIDInt8, Type: vector.TypeOf(vector.Int8), NotNull: true},
-			{Name: "amount", AttNum: 2, TypeOID: vector.OIDInt4, Type: vector.TypeOf(vector.Int4)},
+			{Name: "id", AttNum: 1, TypeOID: sqltype.OIDInt8, Type: vector.TypeOf(vector.Int8), NotNull: true},
+			{Name: "amount", AttNum: 2, TypeOID: sqltype.OIDInt4, Type: vector.TypeOf(vector.Int4)},
 		},
 	}}}
 	for _, sql := range []string{

@@ -82,18 +82,12 @@ func (a *analyzer) parseLiteral(s string, t vector.Type) plan.Const {
 	ok := false
 	switch k {
 	case vector.Invalid:
-	case vector.Bool:
-		d.I, ok = sqltype.ParseBool(s)
-	case vector.Int2, vector.Int4, vector.Int8:
-		d.I, ok = sqltype.ParseInt(s, intBits(k))
 	case vector.Numeric:
 		var dec vector.Decimal
 		dec, ok = sqltype.ParseNumeric(s)
 		return orFail(numericConst(dec), ok, k)
 	case vector.Float4, vector.Float8:
 		d.I, ok = parseFloat(s, k)
-	case vector.Time:
-		d.I, ok = sqltype.ParseTime(s)
 	case vector.Date, vector.Timestamp, vector.TimestampTZ:
 		var m moment
 		if m, ok = parseMoment(s); ok {
@@ -101,7 +95,7 @@ func (a *analyzer) parseLiteral(s string, t vector.Type) plan.Const {
 			a.needsUTC = a.needsUTC || k == vector.TimestampTZ && !m.Zoned
 		}
 	default:
-		panic(fmt.Sprintf("BUG: a constant of kind %d (%s)", k, k))
+		d.I, ok = sqltype.Of(k).ParseWord(s)
 	}
 	return orFail(plan.Const{Datum: d}, ok, k)
 }
@@ -113,23 +107,9 @@ func orFail(c plan.Const, ok bool, k vector.Kind) plan.Const {
 	return c
 }
 
-func intBits(k vector.Kind) int {
-	switch k {
-	case vector.Int2:
-		return 16
-	case vector.Int4:
-		return 32
-	}
-	return 64
-}
-
 // parseFloat reads what is finite: constants are folded without NaN and infinity.
 func parseFloat(s string, k vector.Kind) (bits int64, ok bool) {
-	width := 64
-	if k == vector.Float4 {
-		width = 32
-	}
-	bits, ok = sqltype.ParseFloat(s, width)
+	bits, ok = sqltype.Of(k).ParseWord(s)
 	f := math.Float64frombits(uint64(bits))
 	return bits, ok && f-f == 0
 }

@@ -6,6 +6,7 @@ import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"pgaccel/plan"
+	"pgaccel/sqltype"
 	"pgaccel/vector"
 )
 
@@ -180,8 +181,8 @@ func (a *analyzer) intArith(op plan.Op, l, r plan.Expr) plan.Expr {
 
 // inRange reports whether n is a value of an integer kind.
 func inRange(n int64, k vector.Kind) bool {
-	shift := 64 - intBits(k)
-	return n<<shift>>shift == n
+	t := sqltype.Of(k)
+	return t.Least <= n && n <= t.Greatest
 }
 
 func (a *analyzer) numericArith(op plan.Op, l, r plan.Expr) plan.Expr {

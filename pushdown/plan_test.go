@@ -7,6 +7,7 @@ import (
 
 	"pgaccel/catalog"
 	"pgaccel/plan"
+	"pgaccel/sqltype"
 	"pgaccel/vector"
 )
 
@@ -54,22 +55,22 @@ func TestDeclaredParameters(t *testing.T) {
 			t.Errorf("%s %v\n got:\n%swant: %s", sql, oids, got, want)
 		}
 	}
-	f("SELECT id FROM orders WHERE qty = $1", []uint32{vector.OIDInt8}, "$1: bigint")
+	f("SELECT id FROM orders WHERE qty = $1", []uint32{sqltype.OIDInt8}, "$1: bigint")
 	f("SELECT id FROM orders WHERE qty = $1", []uint32{0}, "$1: integer")
-	f("SELECT id FROM orders WHERE qty = $1", []uint32{vector.OIDUnknown}, "$1: integer")
-	f("SELECT id FROM orders WHERE qty = $1 AND big = $1", []uint32{vector.OIDInt4}, "$1: integer")
-	f("SELECT id FROM orders WHERE amount > $1", []uint32{vector.OIDNumeric}, "$1: numeric.2")
-	f("SELECT id FROM orders WHERE qty > $1", []uint32{vector.OIDNumeric}, "$1: numeric.0")
-	f("SELECT id FROM orders WHERE amount > $1", []uint32{vector.OIDFloat8}, "filter: >(cast:double precision(t0.amount), $1)")
-	f("SELECT id FROM orders WHERE amount > $1", []uint32{vector.OIDInt4}, "filter: >(t0.amount, cast:numeric.2($1))")
-	f("SELECT id FROM orders WHERE amount > $1 AND rate > $1", []uint32{vector.OIDNumeric}, "forward: unsupported type")
-	f("SELECT amount + $1 FROM orders", []uint32{vector.OIDNumeric}, "forward: parameter")
-	f("SELECT id FROM orders WHERE kind = $1", []uint32{vector.OIDVarchar}, "filter: =(t0.kind, $1)")
-	f("SELECT id FROM orders WHERE day >= $1", []uint32{vector.OIDTimestamp}, "filter: >=(cast:timestamp(t0.day), $1)")
+	f("SELECT id FROM orders WHERE qty = $1", []uint32{sqltype.OIDUnknown}, "$1: integer")
+	f("SELECT id FROM orders WHERE qty = $1 AND big = $1", []uint32{sqltype.OIDInt4}, "$1: integer")
+	f("SELECT id FROM orders WHERE amount > $1", []uint32{sqltype.OIDNumeric}, "$1: numeric.2")
+	f("SELECT id FROM orders WHERE qty > $1", []uint32{sqltype.OIDNumeric}, "$1: numeric.0")
+	f("SELECT id FROM orders WHERE amount > $1", []uint32{sqltype.OIDFloat8}, "filter: >(cast:double precision(t0.amount), $1)")
+	f("SELECT id FROM orders WHERE amount > $1", []uint32{sqltype.OIDInt4}, "filter: >(t0.amount, cast:numeric.2($1))")
+	f("SELECT id FROM orders WHERE amount > $1 AND rate > $1", []uint32{sqltype.OIDNumeric}, "forward: unsupported type")
+	f("SELECT amount + $1 FROM orders", []uint32{sqltype.OIDNumeric}, "forward: parameter")
+	f("SELECT id FROM orders WHERE kind = $1", []uint32{sqltype.OIDVarchar}, "filter: =(t0.kind, $1)")
+	f("SELECT id FROM orders WHERE day >= $1", []uint32{sqltype.OIDTimestamp}, "filter: >=(cast:timestamp(t0.day), $1)")
 	f("SELECT id FROM orders WHERE qty = $1", []uint32{600}, "forward: unsupported type") // point
 	f("SELECT id FROM orders WHERE qty = 1", []uint32{0}, "forward: parameter: type of $1")
 	f("SELECT id FROM orders WHERE qty = 1", []uint32{600}, "forward: parameter: type of $1")
-	f("SELECT id FROM orders WHERE qty = $2", []uint32{vector.OIDInt4}, "$2: integer")
+	f("SELECT id FROM orders WHERE qty = $2", []uint32{sqltype.OIDInt4}, "$2: integer")
 	f("SELECT id FROM orders WHERE qty = $2", nil, "forward: parameter: type of $1")
 	f("SELECT id FROM orders WHERE qty = $70000", nil, "forward: parameter")
 }

@@ -21,6 +21,7 @@ import (
 	"pgaccel/internal/pgserver"
 	"pgaccel/plan"
 	"pgaccel/sqlfn"
+	"pgaccel/sqltype"
 	"pgaccel/vector"
 )
 
@@ -50,7 +51,8 @@ func startServer(t *testing.T) *server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.exec(t, schemaText(t)+string(data)+callsFunction)
+	_, every := everyType()
+	s.exec(t, schemaText(t)+string(data)+every+callsFunction)
 	for _, tab := range s.cat.Tables {
 		s.rows[tab.OID] = s.load(t, tab)
 	}
@@ -69,7 +71,6 @@ func (s *server) exec(t *testing.T, sql string) [][][]byte {
 // load reads a table as the store would hold it.
 func (s *server) load(t *testing.T, tab *catalog.Table) [][]vector.Datum {
 	var out [][]vector.Datum
-	a := &analyzer{}
 	for _, row := range s.exec(t, "SELECT * FROM "+catalog.QuoteIdentifier(tab.Name)) {
 		r := make([]vector.Datum, len(row))
 		for i, text := range row {
@@ -78,17 +79,6 @@ func (s *server) load(t *testing.T, tab *catalog.Table) [][]vector.Datum {
 			case typ.Kind == vector.Invalid:
 			case text == nil:
 				r[i] = vector.Null(typ)
-			case typ.Kind.IsFloat():
-				f, err := strconv.ParseFloat(string(text), 64)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if typ.Kind == vector.Float4 {
-					f = float64(float32(f))
-				}
-				r[i] = vector.Datum{Type: typ, I: vector.Float(f).I}
-			case typ.Kind == vector.Bool:
-				r[i] = boolConst(string(text) == "t").Datum
 			case typ.Kind == vector.Numeric:
 				d, ok := vector.ParseDecimal(string(text))
 				if !ok || d.Scale != typ.Scale {
@@ -97,8 +87,12 @@ func (s *server) load(t *testing.T, tab *catalog.Table) [][]vector.Datum {
 				n, _ := d.Unscaled.Int64()
 				r[i] = vector.Datum{Type: typ, I: n}
 			default:
-				r[i] = a.parseLiteral(string(text), typ).Datum
-				r[i].Type = typ
+				d, ok := sqltype.Of(typ.Kind).Parse(string(text))
+				if !ok {
+					t.Fatalf("%s.%s: %s", tab.Name, tab.Columns[i].Name, text)
+				}
+				d.Type = typ
+				r[i] = d
 			}
 		}
 		out = append(out, r)
@@ -137,13 +131,13 @@ func (s *server) compare(t *testing.T, sql string) bool {
 		return true
 	}
 	for i, f := range desc.Fields {
-		if k := st.Star.Output[i].Type().Kind; k.OID() != f.DataTypeOID {
+		if k := st.Star.Output[i].Type().Kind; sqltype.OID(k) != f.DataTypeOID {
 			t.Errorf("%s\ncolumn %d is %s, type OID %d in PostgreSQL", sql, i+1, k, f.DataTypeOID)
 			return true
 		}
 	}
 	for i, oid := range desc.ParamOIDs {
-		if k := st.Star.Params[i].Kind; k.OID() != oid {
+		if k := st.Star.Params[i].Kind; sqltype.OID(k) != oid {
 			t.Errorf("%s\n$%d is %s, type OID %d in PostgreSQL", sql, i+1, k, oid)
 		}
 	}
@@ -313,26 +307,15 @@ func cell(c *vector.Column, r int) string {
 	if r>>6 < len(c.Nulls) && c.IsNull(r) {
 		return "null"
 	}
-	epoch := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 	switch k := c.Type.Kind; {
 	case k.IsText():
 		return c.Strs[r]
 	case k == vector.Numeric:
 		return c.Decimals[r].String()
-	case k == vector.Bool:
-		return map[int64]string{0: "f", 1: "t"}[c.Ints[r]]
 	case k.IsFloat():
 		return fmt.Sprint(math.Float64frombits(uint64(c.Ints[r])))
-	case k == vector.Date:
-		return epoch.AddDate(0, 0, int(c.Ints[r])).Format("2006-01-02")
-	case k == vector.Time:
-		return epoch.Add(time.Duration(c.Ints[r]) * time.Microsecond).Format("15:04:05.999999")
-	case k == vector.Timestamp:
-		return epoch.Add(time.Duration(c.Ints[r]) * time.Microsecond).Format("2006-01-02 15:04:05.999999")
-	case k == vector.TimestampTZ:
-		return epoch.Add(time.Duration(c.Ints[r])*time.Microsecond).Format("2006-01-02 15:04:05.999999") + "+00"
 	}
-	return fmt.Sprint(c.Ints[r])
+	return string(sqltype.Of(c.Type.Kind).AppendText(nil, c.Ints[r]))
 }
 
 // corpus returns the lines of a file without comments.

@@ -10,6 +10,7 @@ import (
 	"pgaccel/catalog"
 	"pgaccel/plan"
 	"pgaccel/sqlfn"
+	"pgaccel/sqltype"
 	"pgaccel/vector"
 )
 
@@ -61,8 +62,8 @@ func Plan(sql string, paramOIDs []uint32, cat *catalog.Catalog) (st Statement) {
 		fail(plan.ReasonShadowed, "cast between built-in types")
 	}
 	for _, oid := range paramOIDs {
-		open := oid == 0 || oid == vector.OIDUnknown
-		t := vector.TypeOf(vector.KindOf(oid))
+		open := oid == 0 || oid == sqltype.OIDUnknown
+		t := vector.TypeOf(sqltype.KindOf(oid))
 		if t.Kind == vector.Numeric {
 			t.Scale = vector.VaryingScale
 		}

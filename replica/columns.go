@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"pgaccel/sqltype"
 	"pgaccel/vector"
 )
 
@@ -39,7 +40,7 @@ const defaultCollationOID = 100
 
 // typeOf returns the type under which a column is copied, or why it is not.
 func typeOf(a *attribute, db *dbCollation) (t vector.Type, unsupported string) {
-	kind := vector.KindOf(a.typeOID)
+	kind := sqltype.KindOf(a.typeOID)
 	t = vector.Type{Kind: kind, Typmod: a.typmod}
 	switch {
 	case kind == vector.Invalid:

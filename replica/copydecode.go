@@ -19,15 +19,16 @@ type columnDecoder struct {
 	form  sqltype.Binary
 	size  int32 // of the field in bytes; 0 where it varies
 	scale int   // numeric
+	word  func(v []byte) int64
 }
 
-func newColumnDecoder(t *catalog.Table, col int) columnDecoder {
-	c := &t.Columns[col]
+func newColumnDecoder(table *catalog.Table, col int) columnDecoder {
+	c := &table.Columns[col]
 	if !isCopied(c) {
 		return columnDecoder{col: col, form: formHashed}
 	}
-	form := sqltype.Of(c.Type.Kind).Binary
-	return columnDecoder{col: col, form: form, size: int32(form.Size()), scale: int(c.Type.Scale)}
+	t := sqltype.Of(c.Type.Kind)
+	return columnDecoder{col: col, form: t.Binary, size: int32(t.Size), scale: int(c.Type.Scale), word: t.Word}
 }
 
 // value makes 64 bits of a field that is not text, in the form of the type's send
@@ -53,6 +54,8 @@ func (c *columnDecoder) value(v []byte) (int64, error) {
 			return 0, &columnError{col: c.col, reason: reason}
 		}
 		return n, nil
+	case sqltype.BinaryOther:
+		return c.word(v), nil
 	}
 	panic(fmt.Sprintf("BUG: binary layout %d of column %d", c.form, c.col+1))
 }

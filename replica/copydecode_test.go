@@ -7,11 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
 	"pgaccel/catalog"
 	"pgaccel/colstore"
+	"pgaccel/sqltype"
 	"pgaccel/vector"
 )
 
@@ -37,11 +39,13 @@ func decode(meta *catalog.Table, b []byte) ([]string, error) {
 	return contents(v), nil
 }
 
-// edges holds the values that types end or turn at, and what they must become.
-var edges = []struct {
+type edge struct {
 	typ    string
 	values map[string]any
-}{
+}
+
+// edges holds the values that types end or turn at, and what they must become.
+var edges = []edge{
 	{"boolean", map[string]any{"true": 1, "false": 0, "NULL": nil}},
 	{"smallint", map[string]any{"-32768": -32768, "32767": 32767, "0": 0, "NULL": nil}},
 	{"integer", map[string]any{"-2147483648": math.MinInt32, "2147483647": math.MaxInt32, "-1": -1}},
@@ -60,6 +64,21 @@ var edges = []struct {
 	{"text", map[string]any{"''": "", "'a'": "a", "'größe €𝄞'": "größe €𝄞", "' x '": " x ", "repeat('y', 100000)": strings.Repeat("y", 100000), "NULL": nil, `E'\\x01\\n'`: "\\x01\\n"}},
 	{"varchar(5)", map[string]any{"'abcde'": "abcde", "'a  '": "a  ", "''": ""}},
 	{"char(4)", map[string]any{"'a'": "a   ", "'é'": "é   ", "''": "    ", "NULL": nil}},
+}
+
+// The samples of every type that is held in 64 bits and is not above.
+func init() {
+	for _, k := range vector.Kinds() {
+		typ := sqltype.Of(k)
+		if k.IsText() || typ.ParseWord == nil || slices.ContainsFunc(edges, func(e edge) bool { return e.typ == k.String() }) {
+			continue
+		}
+		e := edge{typ.Name, map[string]any{"NULL": nil}}
+		for _, s := range typ.Samples {
+			e.values["'"+s+"'"], _ = typ.ParseWord(s)
+		}
+		edges = append(edges, e)
+	}
 }
 
 func TestEveryTypeRoundTrips(t *testing.T) {

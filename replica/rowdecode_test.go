@@ -13,6 +13,7 @@ import (
 	"pgaccel/catalog"
 	"pgaccel/colstore"
 	"pgaccel/replica/pgoutput"
+	"pgaccel/sqltype"
 	"pgaccel/vector"
 )
 
@@ -223,7 +224,7 @@ func TestStreamedRowsAreTheCopysRows(t *testing.T) {
 			for i, edge := range edges {
 				meta := store.Catalog().Lookup("public", fmt.Sprintf("t%02d", i))[0]
 				d, err := rec.decoded(meta)
-				if k := meta.Columns[1].Type.Kind; format == "text" && (k == vector.Date || k == vector.Time || k == vector.Timestamp || k == vector.TimestampTZ) {
+				if k := meta.Columns[1].Type.Kind; format == "text" && sqltype.Of(k).Settings {
 					if err == nil || !strings.Contains(err.Error(), "text that is not read") {
 						t.Errorf("%s: %v", edge.typ, err)
 					}
@@ -400,7 +401,7 @@ func TestSipHashReference(t *testing.T) {
 
 func TestMisfits(t *testing.T) {
 	column := func(name string, typ vector.Type, unsupported string) catalog.Column {
-		return catalog.Column{Name: name, TypeOID: typ.Kind.OID(), Type: typ, Unsupported: unsupported}
+		return catalog.Column{Name: name, TypeOID: sqltype.OID(typ.Kind), Type: typ, Unsupported: unsupported}
 	}
 	meta := &catalog.Table{Columns: []catalog.Column{column("id", vector.TypeOf(vector.Int4), ""), column("n", vector.Type{Kind: vector.Numeric, Scale: 2, Typmod: 655366}, ""),
 		column("g", vector.TypeOf(vector.Int4), "generated column"), column("v", vector.TypeOf(vector.Varchar), "")}, Identity: []int{0}}
@@ -447,7 +448,7 @@ func FuzzRowDecoder(f *testing.F) {
 	rel := &pgoutput.Relation{ReplicaIdentity: 'd'}
 	for i := range meta.Columns {
 		c := &meta.Columns[i]
-		c.TypeOID = c.Type.Kind.OID()
+		c.TypeOID = sqltype.OID(c.Type.Kind)
 		rel.Columns = append(rel.Columns, pgoutput.Column{Key: i == 0 || i == 1, Name: c.Name, TypeOID: c.TypeOID, Typmod: c.Type.Typmod})
 	}
 	meta.Identity = []int{0, 1}

@@ -9,44 +9,50 @@ import (
 )
 
 // text takes a value in the form of the type's output function: the server sends it
-// where it has not been asked for the binary form, or has none. Dates and times are
-// not read: their text depends on the walsender's settings.
+// where it has not been asked for the binary form, or has none. What depends on the
+// walsender's settings is not read.
 func (f *rowField) text(row *colstore.Row, v []byte) error {
-	n, ok := int64(0), false
-	switch f.kind {
-	case vector.Text, vector.Varchar, vector.BPChar:
+	if f.kind.IsText() {
 		row.Text[f.col] = v
 		return nil
-	case vector.Bool:
-		n, ok = sqltype.ParseBool(string(v))
-	case vector.Int2, vector.Int4, vector.Int8:
-		n, ok = sqltype.ParseInt(string(v), 8*int(f.size))
-	case vector.Float4, vector.Float8:
-		n, ok = sqltype.ParseFloat(string(v), 8*int(f.size))
-	case vector.Numeric:
-		switch string(v) {
-		case "NaN":
-			return &columnError{col: f.col, reason: "it holds NaN"}
-		case "Infinity", "-Infinity":
-			return &columnError{col: f.col, reason: "it holds infinity"}
+	}
+	t := sqltype.Of(f.kind)
+	n, ok := int64(0), false
+	switch {
+	case t.Settings:
+	case f.kind == vector.Numeric:
+		var reason string
+		if n, ok, reason = numericOf(string(v), f.scale); reason != "" {
+			return &columnError{col: f.col, reason: reason}
 		}
-		d, good := sqltype.ParseNumeric(string(v))
-		if good {
-			if d, good = d.Rescale(int16(f.scale)); !good {
-				return &columnError{col: f.col, reason: "it holds a value with more decimals than declared"}
-			}
-			if n, good = d.Unscaled.Int64(); !good {
-				return &columnError{col: f.col, reason: "it holds a value that exceeds 64 bits"}
-			}
-			ok = true
-		}
-	case vector.Date, vector.Time, vector.Timestamp, vector.TimestampTZ:
 	default:
-		panic(fmt.Sprintf("BUG: column %d is of kind %d (%s)", f.col+1, f.kind, f.kind))
+		n, ok = t.ParseWord(string(v))
 	}
 	if !ok {
 		return fmt.Errorf("column %d comes as text that is not read: %.40q", f.col+1, v)
 	}
 	row.State[f.col], row.Int[f.col] = colstore.ColumnValue, n
 	return nil
+}
+
+// numericOf reads a numeric's text. reason says why the value, which is one, cannot be
+// held at the scale.
+func numericOf(s string, scale int) (n int64, ok bool, reason string) {
+	switch s {
+	case "NaN":
+		return 0, false, "it holds NaN"
+	case "Infinity", "-Infinity":
+		return 0, false, "it holds infinity"
+	}
+	d, ok := sqltype.ParseNumeric(s)
+	if !ok {
+		return 0, false, ""
+	}
+	if d, ok = d.Rescale(int16(scale)); !ok {
+		return 0, false, "it holds a value with more decimals than declared"
+	}
+	if n, ok = d.Unscaled.Int64(); !ok {
+		return 0, false, "it holds a value that exceeds 64 bits"
+	}
+	return n, true, ""
 }

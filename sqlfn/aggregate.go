@@ -3,6 +3,7 @@ package sqlfn
 import (
 	"slices"
 
+	"pgaccel/sqltype"
 	"pgaccel/vector"
 )
 
@@ -116,10 +117,10 @@ func meanType(t vector.Type) vector.Type {
 }
 
 func extremeType(t vector.Type) vector.Type {
-	switch t.Kind {
-	case vector.Bool:
+	if !t.Kind.Valid() || sqltype.Of(t.Kind).NoExtremes {
 		return vector.Type{}
-	case vector.Varchar:
+	}
+	if t.Kind == vector.Varchar {
 		t.Kind = vector.Text
 	}
 	return sameType(t)

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"pgaccel/internal/pgserver"
+	"pgaccel/sqltype"
 	"pgaccel/vector"
 )
 
@@ -82,8 +83,8 @@ func compareAggregate(t *testing.T, conn *pgx.Conn, a *Aggregate, name string, k
 		t.Errorf("%s of %v: %v", name, k, err)
 		return
 	}
-	if want := a.Result(vector.TypeOf(k)).Kind; vector.KindOf(oid) != want {
-		t.Errorf("%s of %v is %v, the server says %v", name, k, want, vector.KindOf(oid))
+	if want := a.Result(vector.TypeOf(k)).Kind; sqltype.KindOf(oid) != want {
+		t.Errorf("%s of %v is %v, the server says %v", name, k, want, sqltype.KindOf(oid))
 	}
 	if !ignoresNulls || nullOfNone == (a.State == AggregateCount) || !same {
 		t.Errorf("%s of %v: nulls ignored %v, null of none %v, the same with %s %v", name, k, ignoresNulls, nullOfNone, distinct, same)

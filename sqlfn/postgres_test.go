@@ -47,12 +47,12 @@ func TestSignatures(t *testing.T) {
 			t.Errorf("%s, %d: %v", f.Name, f.OID, err)
 			continue
 		}
-		if name != f.Name || kind != "f" || volatile || set || strict == f.CalledOnNull || result != f.Result.OID() || len(args) != len(f.Args) {
+		if name != f.Name || kind != "f" || volatile || set || strict == f.CalledOnNull || result != sqltype.OID(f.Result) || len(args) != len(f.Args) {
 			t.Errorf("%s, %d is %s with %d arguments, strict %v, volatile %v, result %d in the server", f.Name, f.OID, name, len(args), strict, volatile, result)
 			continue
 		}
 		for i, p := range f.Args {
-			if p.Kind.OID() != args[i] {
+			if sqltype.OID(p.Kind) != args[i] {
 				t.Errorf("%s, %d: argument %d is of type %d", f.Name, f.OID, i+1, args[i])
 			}
 		}
@@ -122,7 +122,7 @@ func TestAgainstPostgres(t *testing.T) {
 		var names []string
 		lists := make([][]string, len(f.Args))
 		for i, p := range f.Args {
-			names = append(names, strings.Replace(p.Kind.String(), "char", "bpchar", map[bool]int{true: 1}[p.Kind == vector.BPChar]))
+			names = append(names, sqltype.Of(p.Kind).Name)
 			lists[i] = samples(f, i)
 		}
 		t.Run(f.Name+"("+strings.Join(names, ",")+")", func(t *testing.T) {

@@ -1,9 +1,6 @@
 package sqltype
 
-import (
-	"encoding/binary"
-	"fmt"
-)
+import "encoding/binary"
 
 // Binary is a layout of binary forms, which several types may share. All integers are
 // big-endian.
@@ -16,30 +13,24 @@ const (
 	BinaryInt4                  // 4 bytes, signed; date is one
 	BinaryInt8                  // 8 bytes, signed; times and timestamps are, float8's bits, too
 	BinaryFloat4                // 4 bytes: IEEE 754
-	BinaryNumeric               // see NumericFromBinary
+	BinaryNumeric               // see numericFromBinary
 	BinaryText                  // the bytes
+	BinaryOther                 // of one type alone, which knows its size and functions
 )
 
-var binarySizes = [...]int{BinaryBool: 1, BinaryInt2: 2, BinaryInt4: 4, BinaryInt8: 8, BinaryFloat4: 4, BinaryText: 0}
+// layout is how 64 bits are read and written in a layout of fixed size.
+type layout struct {
+	size   int
+	word   func(raw []byte) int64
+	append func(dst []byte, v int64) []byte
+}
 
-// Size returns the length in bytes, 0 where it varies.
-func (b Binary) Size() int { return binarySizes[b] }
-
-// word reads a form of fixed size.
-func (b Binary) word(raw []byte) int64 {
-	switch b {
-	case BinaryBool:
-		return BoolFromBinary(raw)
-	case BinaryInt2:
-		return Int2FromBinary(raw)
-	case BinaryInt4:
-		return Int4FromBinary(raw)
-	case BinaryInt8:
-		return Int8FromBinary(raw)
-	case BinaryFloat4:
-		return Float4FromBinary(raw)
-	}
-	panic(fmt.Sprintf("BUG: binary layout %d has no fixed size", b))
+var layouts = [...]layout{
+	BinaryBool:   {1, BoolFromBinary, AppendBoolBinary},
+	BinaryInt2:   {2, Int2FromBinary, AppendInt2Binary},
+	BinaryInt4:   {4, Int4FromBinary, AppendInt4Binary},
+	BinaryInt8:   {8, Int8FromBinary, AppendInt8Binary},
+	BinaryFloat4: {4, Float4FromBinary, AppendFloat4Binary},
 }
 
 // The functions for layouts of fixed size read and append 64-bit values as package

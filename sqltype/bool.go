@@ -6,10 +6,14 @@ import (
 	"pgaccel/vector"
 )
 
-var boolType = word(vector.Bool, BinaryBool, ParseBool, nil)
+// OIDBool is boolean's OID in pg_type.dat, as such constants of the other types are theirs.
+const OIDBool = 16
 
-// ParseBool reads a boolean: 0 or 1. (boolin takes unique prefixes of the words, too.)
-func ParseBool(s string) (v int64, ok bool) {
+var boolType = word(Type{Kind: vector.Bool, Name: "bool", OID: OIDBool, Category: 'B', Preferred: true, NoExtremes: true, Binary: BinaryBool,
+	AppendText: AppendBool, Least: 0, Greatest: 1, Samples: []string{"t", "f"}}, parseBool)
+
+// parseBool reads a boolean: 0 or 1. (boolin takes unique prefixes of the words, too.)
+func parseBool(s string) (v int64, ok bool) {
 	switch strings.ToLower(s) {
 	case "t", "true", "y", "yes", "on", "1":
 		return 1, true

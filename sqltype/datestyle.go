@@ -24,6 +24,9 @@ type DateFormat struct {
 	Zone string
 }
 
+// isoFormat is that of DateStyle ISO and the time zone UTC.
+var isoFormat = &DateFormat{Zone: "UTC"}
+
 // SetStyle takes the setting DateStyle, such as "ISO, MDY"; ok is false for what is none.
 func (f *DateFormat) SetStyle(setting string) (ok bool) {
 	name, order, _ := strings.Cut(setting, ", ")

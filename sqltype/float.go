@@ -9,19 +9,31 @@ import (
 	"pgaccel/vector"
 )
 
-var (
-	float4Type = floatType(vector.Float4, BinaryFloat4)
-	float8Type = floatType(vector.Float8, BinaryInt8)
+const (
+	OIDFloat4 = 700
+	OIDFloat8 = 701
 )
 
-func floatType(k vector.Kind, b Binary) Type {
-	return word(k, b, func(s string) (int64, bool) { return ParseFloat(s, 8*b.Size()) }, nil)
+var (
+	float4Type = floatType(Type{Kind: vector.Float4, Name: "float4", OID: OIDFloat4, Implicit: []vector.Kind{vector.Float8}, Binary: BinaryFloat4,
+		AppendText: func(dst []byte, v int64) []byte { return AppendFloat(dst, v, 32) },
+		Samples: []string{"0", "-0", "1.5", "0.1", "1e5", "1e6", "123456", "1234567", "1e-4", "1e-5", "3.4028235e38", "-3.4028235e38", "1e-45", "1.17549435e-38", "16777216",
+			"NaN", "Infinity", "-Infinity"}})
+	float8Type = floatType(Type{Kind: vector.Float8, Name: "float8", OID: OIDFloat8, Preferred: true, Binary: BinaryInt8,
+		AppendText: func(dst []byte, v int64) []byte { return AppendFloat(dst, v, 64) },
+		Samples: []string{"0", "-0", "1.5", "0.1", "1e14", "1e15", "1e-4", "1e-5", "1e23", "9007199254740993", "1.7976931348623157e308", "-1.7976931348623157e308", "5e-324",
+			"2.2250738585072014e-308", "NaN", "Infinity", "-Infinity"}})
+)
+
+func floatType(t Type) Type {
+	t.Category = 'N'
+	return word(t, func(s string) (int64, bool) { return parseFloat(s, 8*layouts[t.Binary].size) })
 }
 
-// ParseFloat reads a double (width 64) or a real (32) and rounds once, as strtod and
+// parseFloat reads a double (width 64) or a real (32) and rounds once, as strtod and
 // strtof do: plain decimals, infinities and NaN. Hexadecimal and overlong forms, overflow
 // and underflow are for Postgres.
-func ParseFloat(s string, width int) (bits int64, ok bool) {
+func parseFloat(s string, width int) (bits int64, ok bool) {
 	nonzero := false
 	switch body := strings.TrimLeft(s, "+-"); {
 	case strings.EqualFold(s, "nan"), strings.EqualFold(body, "infinity"), strings.EqualFold(body, "inf"):

@@ -1,20 +1,28 @@
 package sqltype
 
 import (
+	"math"
 	"strconv"
 	"strings"
 
 	"pgaccel/vector"
 )
 
+const OIDNumeric = 1700
+
+// numericType has the range of the unscaled values.
 var numericType = Type{
-	Binary: BinaryNumeric,
+	Kind: vector.Numeric, Name: "numeric", OID: OIDNumeric, Category: 'N', Implicit: []vector.Kind{vector.Float4, vector.Float8},
+	Binary: BinaryNumeric, Least: math.MinInt64, Greatest: math.MaxInt64,
+	Samples: []string{"0", "0.00", "-0.0", "1", "-1.50", "10000", "0.0001", "0.00010000", "9999.9999", "100000000", "1e-37", "12345678.9",
+		"99999999999999999999999999999999999999", "-99999999999999999999999999999999999999", "0.99999999999999999999999999999999999999", "1234567890123456789.0123456789012345678"},
+	Left: []string{"NaN", "Infinity", "-Infinity", "1e39"},
 	Parse: func(s string) (vector.Datum, bool) {
 		d, ok := ParseNumeric(s)
 		return numericDatum(d), ok
 	},
 	Receive: func(raw []byte) (vector.Datum, bool) {
-		d, ok := NumericFromBinary(raw)
+		d, ok := numericFromBinary(raw)
 		return numericDatum(d), ok
 	},
 }

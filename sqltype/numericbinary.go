@@ -68,9 +68,9 @@ func AppendNumericBinary(dst []byte, d vector.Decimal) []byte {
 	return dst
 }
 
-// NumericFromBinary is the inverse of AppendNumericBinary. NaN, infinities, values beyond
+// numericFromBinary is the inverse of AppendNumericBinary. NaN, infinities, values beyond
 // 38 digits and digits hidden by dscale (numeric_recv cuts them off) are not taken.
-func NumericFromBinary(raw []byte) (dec vector.Decimal, ok bool) {
+func numericFromBinary(raw []byte) (dec vector.Decimal, ok bool) {
 	if len(raw) < 8 {
 		return dec, false
 	}

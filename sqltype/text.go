@@ -7,12 +7,29 @@ import (
 	"pgaccel/vector"
 )
 
-// textType makes the Type of text, varchar and char(n), whose forms are the characters
+const (
+	OIDText    = 25
+	OIDBPChar  = 1042
+	OIDVarchar = 1043
+)
+
+var (
+	textType = stringType(Type{Kind: vector.Text, Name: "text", OID: OIDText, Preferred: true, Implicit: []vector.Kind{vector.Varchar, vector.BPChar},
+		Samples: []string{"", " ", "a  ", "größe €𝄞", "\x01\n\t\\\""}})
+	varcharType = stringType(Type{Kind: vector.Varchar, Name: "varchar", OID: OIDVarchar, Implicit: []vector.Kind{vector.Text, vector.BPChar},
+		Samples: []string{"", "a  ", "abcde", "ééééé"}})
+	bpcharType = stringType(Type{Kind: vector.BPChar, Name: "bpchar", OID: OIDBPChar, Implicit: []vector.Kind{vector.Text, vector.Varchar},
+		Samples: []string{"", "a", "é", "abcd"}})
+)
+
+// stringType completes the Type of a kind of text, whose forms are the characters
 // themselves, in UTF-8.
-func textType(k vector.Kind) Type {
-	t := vector.TypeOf(k)
-	parse := func(s string) (vector.Datum, bool) {
-		return vector.Datum{Type: t, Str: s}, utf8.ValidString(s) && strings.IndexByte(s, 0) < 0
+func stringType(t Type) Type {
+	of := vector.TypeOf(t.Kind)
+	t.Category, t.Binary = 'S', BinaryText
+	t.Parse = func(s string) (vector.Datum, bool) {
+		return vector.Datum{Type: of, Str: s}, utf8.ValidString(s) && strings.IndexByte(s, 0) < 0
 	}
-	return Type{Binary: BinaryText, Parse: parse, Receive: func(raw []byte) (vector.Datum, bool) { return parse(string(raw)) }}
+	t.Receive = func(raw []byte) (vector.Datum, bool) { return t.Parse(string(raw)) }
+	return t
 }

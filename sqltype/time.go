@@ -6,10 +6,13 @@ import (
 	"pgaccel/vector"
 )
 
-var timeType = word(vector.Time, BinaryInt8, ParseTime, func(v int64) bool { return v >= 0 && v <= MicrosPerDay })
+const OIDTime = 1083
 
-// ParseTime reads hh:mm[:ss[.ffffff]] up to 24:00:00, in microseconds.
-func ParseTime(s string) (micros int64, ok bool) {
+var timeType = word(Type{Kind: vector.Time, Name: "time", OID: OIDTime, Category: 'D', Binary: BinaryInt8, AppendText: AppendTime, Least: 0, Greatest: MicrosPerDay,
+	Samples: []string{"00:00:00", "00:00:00.000001", "12:34:56.7", "23:59:59.999999", "24:00:00"}}, parseTime)
+
+// parseTime reads hh:mm[:ss[.ffffff]] up to 24:00:00, in microseconds.
+func parseTime(s string) (micros int64, ok bool) {
 	micros, rest, ok := cutTime(s)
 	return micros, ok && rest == ""
 }

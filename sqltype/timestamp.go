@@ -17,30 +17,38 @@ const (
 	timestampEnd   = 106751983 * MicrosPerDay
 )
 
-func validTimestamp(v int64) bool {
-	return v == TimestampNegInfinity || v == TimestampInfinity || v >= TimestampFirst && v < timestampEnd
-}
+const (
+	OIDTimestamp   = 1114
+	OIDTimestampTZ = 1184
+)
 
 var (
-	timestampType = word(vector.Timestamp, BinaryInt8,
-		func(s string) (int64, bool) {
-			m, ok := ParseMoment(s)
-			if !ok {
-				return 0, false
-			}
-			return m.Timestamp()
-		}, validTimestamp)
+	timestampType = stampType(Type{Kind: vector.Timestamp, Name: "timestamp", OID: OIDTimestamp, Implicit: []vector.Kind{vector.TimestampTZ}, AppendText: isoFormat.AppendTimestamp,
+		Samples: []string{"2000-01-01 00:00:00", "1999-12-31 23:59:59.999999", "2024-02-29 12:34:56.78", "0001-01-01 00:00:00", "0001-12-31 23:59:59 BC", "0045-02-28 12:00:00.1 BC",
+			"10000-01-01 00:00:00", "294276-12-29 00:00:00", "4714-11-26 00:00:00 BC", "infinity", "-infinity"},
+		Left: []string{"4714-11-24 00:00:00 BC", "294276-12-31 23:59:59.999999"}})
 
 	// timestampTZType parses only what has a zone: else it is TimeZone's.
-	timestampTZType = word(vector.TimestampTZ, BinaryInt8,
-		func(s string) (int64, bool) {
-			m, ok := ParseMoment(s)
-			if !ok || !m.Zoned {
-				return 0, false
-			}
-			return m.TimestampTZ()
-		}, validTimestamp)
+	timestampTZType = stampType(Type{Kind: vector.TimestampTZ, Name: "timestamptz", OID: OIDTimestampTZ, Preferred: true, AppendText: isoFormat.AppendTimestampTZ,
+		Samples: []string{"2000-01-01 00:00:00+00", "1999-12-31 23:59:59.999999+00", "2024-02-29 12:34:56.78+00", "0001-12-31 23:59:59+00 BC", "10000-01-01 00:00:00+00", "infinity", "-infinity"},
+		Left:    []string{"4714-11-24 00:00:00+00 BC", "294276-12-31 23:59:59.999999+00"}})
 )
+
+func stampType(t Type) Type {
+	t.Category, t.Binary, t.Settings = 'D', BinaryInt8, true
+	t.Least, t.Greatest, t.NegInfinity, t.Infinity = TimestampFirst, TimestampLast, TimestampNegInfinity, TimestampInfinity
+	zoned := t.Kind == vector.TimestampTZ
+	return word(t, func(s string) (int64, bool) {
+		m, ok := ParseMoment(s)
+		switch {
+		case !ok || zoned && !m.Zoned:
+			return 0, false
+		case zoned:
+			return m.TimestampTZ()
+		}
+		return m.Timestamp()
+	})
+}
 
 // AppendTimestamp appends the text form of a timestamp.
 func (f *DateFormat) AppendTimestamp(dst []byte, micros int64) []byte {

@@ -9,16 +9,53 @@ import (
 // Space are the characters that input functions of all types but text skip at both ends.
 const Space = " \t\n\r\v\f"
 
-// Type is one kind's forms outside. To print a value there are functions for each type:
-// loops over rows choose theirs beforehand.
+// Type is what is known of a kind beside how it is held; tests compare it with pg_type and
+// pg_cast. Values of 64 bits must sort as Postgres sorts them, those of floats by
+// vector.FloatKey.
 type Type struct {
-	// Binary is the layout of the binary form.
+	Kind      vector.Kind
+	Name      string // pg_type.typname; Kind.String is the SQL name
+	OID       uint32
+	Category  byte // pg_type.typcategory
+	Preferred bool // pg_type.typispreferred
+	// Implicit are the other kinds to which Postgres casts by itself (pg_cast.castcontext 'i').
+	Implicit []vector.Kind
+
+	// NoExtremes says that the server has no min and max of the type.
+	NoExtremes bool
+
+	// Binary is the layout of the binary form, Size its length in bytes, 0 where it varies.
 	Binary Binary
-	// Parse reads the text form, without blanks around it.
-	Parse func(s string) (d vector.Datum, ok bool)
+	Size   int
+	// Word reads the binary form of a kind held in 64 bits, of the right size and valid;
+	// AppendBinary writes it. Loops over rows have functions of their own for most layouts.
+	Word         func(raw []byte) int64
+	AppendBinary func(dst []byte, v int64) []byte
+	// AppendText writes the text form of a kind held in 64 bits, where it depends on
+	// settings that of DateStyle ISO and the time zone UTC.
+	AppendText func(dst []byte, v int64) []byte
+	// Parse reads the text form, without blanks around it; ParseWord is the same of a kind
+	// held in 64 bits.
+	Parse     func(s string) (d vector.Datum, ok bool)
+	ParseWord func(s string) (v int64, ok bool)
 	// Receive reads the binary form as the type's receive function does: ok is false for
 	// what that refuses.
 	Receive func(b []byte) (d vector.Datum, ok bool)
+	// Settings says that the text form depends on DateStyle or TimeZone: it is written as
+	// the settings say, and read only in forms that mean the same under all.
+	Settings bool
+
+	// Least and Greatest are the ends of the finite values; both are 0 for kinds without
+	// such a range: floats and text.
+	Least, Greatest int64
+	// NegInfinity and Infinity are the infinite values, 0 where there are none. Of floats
+	// they are not told.
+	NegInfinity, Infinity int64
+
+	// Samples are values in text form, as Postgres writes them or not, with those where the
+	// type ends, turns or prints otherwise: tests take theirs from here. Left are texts that
+	// Parse leaves to Postgres, which may refuse them.
+	Samples, Left []string
 }
 
 var types = [...]Type{
@@ -33,34 +70,77 @@ var types = [...]Type{
 	vector.TimestampTZ: timestampTZType,
 	vector.Float4:      float4Type,
 	vector.Float8:      float8Type,
-	vector.Text:        textType(vector.Text),
-	vector.Varchar:     textType(vector.Varchar),
-	vector.BPChar:      textType(vector.BPChar),
+	vector.Text:        textType,
+	vector.Varchar:     varcharType,
+	vector.BPChar:      bpcharType,
 }
 
 // Of returns the type of a kind, which must not be Invalid.
 func Of(k vector.Kind) *Type {
-	if int(k) >= len(types) || types[k].Binary == BinaryNone {
-		panic(fmt.Sprintf("BUG: no type of kind %d (%s)", k, k))
+	if k == vector.Invalid || int(k) >= len(types) {
+		noType(k)
 	}
 	return &types[k]
 }
 
-// word makes the Type of a kind that is held in 64 bits, whose binary form is valid
-// where valid says so of these; nil where any is.
-func word(k vector.Kind, b Binary, parse func(s string) (int64, bool), valid func(v int64) bool) Type {
-	return Type{
-		Binary: b,
-		Parse: func(s string) (vector.Datum, bool) {
-			v, ok := parse(s)
-			return vector.Int(k, v), ok
-		},
-		Receive: func(raw []byte) (vector.Datum, bool) {
-			if len(raw) != b.Size() {
-				return vector.Datum{}, false
-			}
-			v := b.word(raw)
-			return vector.Int(k, v), valid == nil || valid(v)
-		},
+// noType stands apart so that Of is inlined: loops call it.
+//
+//go:noinline
+func noType(k vector.Kind) { panic(fmt.Sprintf("BUG: no type of kind %d (%s)", k, k)) }
+
+// OIDUnknown is the type of literals and parameters that have none yet.
+const OIDUnknown = 705
+
+var kindsByOID = func() map[uint32]vector.Kind {
+	m := make(map[uint32]vector.Kind, len(types))
+	for _, k := range vector.Kinds() {
+		m[types[k].OID] = k
 	}
+	return m
+}()
+
+// KindOf returns the kind of a pg_type OID, Invalid where pgaccel has none.
+func KindOf(oid uint32) vector.Kind { return kindsByOID[oid] }
+
+// OID returns the pg_type OID of a kind, 0 for Invalid.
+func OID(k vector.Kind) uint32 {
+	if !k.Valid() {
+		return 0
+	}
+	return types[k].OID
+}
+
+// Ranged reports whether the finite values are those from Least to Greatest.
+func (t *Type) Ranged() bool { return t.Least < t.Greatest }
+
+// IsInfinite reports whether v is one of the infinite values; floats have none here.
+func (t *Type) IsInfinite(v int64) bool {
+	return t.Infinity != 0 && (v == t.Infinity || v == t.NegInfinity)
+}
+
+// valid reports whether v is a value.
+func (t *Type) valid(v int64) bool {
+	return !t.Ranged() || t.Least <= v && v <= t.Greatest || t.IsInfinite(v)
+}
+
+// word completes the Type of a kind that is held in 64 bits: with the functions of its
+// layout, and those that read both forms.
+func word(t Type, parse func(s string) (int64, bool)) Type {
+	if t.Binary != BinaryOther {
+		l := layouts[t.Binary]
+		t.Size, t.Word, t.AppendBinary = l.size, l.word, l.append
+	}
+	t.ParseWord = parse
+	t.Parse = func(s string) (vector.Datum, bool) {
+		v, ok := parse(s)
+		return vector.Int(t.Kind, v), ok
+	}
+	t.Receive = func(raw []byte) (vector.Datum, bool) {
+		if len(raw) != t.Size {
+			return vector.Datum{}, false
+		}
+		v := t.Word(raw)
+		return vector.Int(t.Kind, v), t.valid(v)
+	}
+	return t
 }

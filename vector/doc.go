@@ -17,6 +17,9 @@
 //	Text, Varchar, BPChar   code in the column's dictionary (storage) or the
 //	                        string itself (Batch, Datum)
 //
+// The others are described where package sqltype has their forms. All but floats, which
+// have FloatKey, sort as Postgres sorts them.
+//
 // Infinite dates and timestamps are Postgres' own sentinels: the smallest and
 // largest int32 (Date) and int64 (Timestamp, TimestampTZ).
 package vector

@@ -21,8 +21,3 @@ func ExampleColumn_Append() {
 	fmt.Println(price.Decimals[0], price.IsNull(0), price.IsNull(1))
 	// Output: 19.99 false true
 }
-
-func ExampleKindOf() {
-	fmt.Println(vector.KindOf(1184), vector.KindOf(600)) // 600 is point
-	// Output: timestamptz invalid
-}

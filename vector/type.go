@@ -21,17 +21,31 @@ const (
 	Text
 	Varchar
 	BPChar
+
+	kinds // a new one comes just before: checkpoints hold the numbers
 )
 
-var kindNames = [...]string{"invalid", "boolean", "smallint", "integer", "bigint", "numeric", "date",
-	"time", "timestamp", "timestamptz", "real", "double precision", "text", "varchar", "char"}
+// kindNames are the SQL names; package sqltype has everything else about a kind.
+var kindNames = [kinds]string{Invalid: "invalid", Bool: "boolean", Int2: "smallint", Int4: "integer", Int8: "bigint", Numeric: "numeric",
+	Date: "date", Time: "time", Timestamp: "timestamp", TimestampTZ: "timestamptz", Float4: "real", Float8: "double precision",
+	Text: "text", Varchar: "varchar", BPChar: "char",
+}
+
+// Kinds returns the kinds that can be held.
+func Kinds() []Kind {
+	list := make([]Kind, 0, kinds-1)
+	for k := Invalid + 1; k < kinds; k++ {
+		list = append(list, k)
+	}
+	return list
+}
 
 // Valid reports whether k is one of the kinds that can be held.
-func (k Kind) Valid() bool { return k != Invalid && int(k) < len(kindNames) }
+func (k Kind) Valid() bool { return k != Invalid && k < kinds }
 
 // String returns the SQL name of the kind.
 func (k Kind) String() string {
-	if int(k) < len(kindNames) {
+	if k < kinds {
 		return kindNames[k]
 	}
 	return "invalid"
@@ -45,47 +59,6 @@ func (k Kind) IsFloat() bool { return k == Float4 || k == Float8 }
 
 // IsText reports whether k is text, varchar or char(n).
 func (k Kind) IsText() bool { return k == Text || k == Varchar || k == BPChar }
-
-// Type object identifiers of the kinds, from Postgres' pg_type.dat.
-const (
-	OIDBool        = 16
-	OIDInt8        = 20
-	OIDInt2        = 21
-	OIDInt4        = 23
-	OIDText        = 25
-	OIDFloat4      = 700
-	OIDFloat8      = 701
-	OIDBPChar      = 1042
-	OIDVarchar     = 1043
-	OIDDate        = 1082
-	OIDTime        = 1083
-	OIDTimestamp   = 1114
-	OIDTimestampTZ = 1184
-	OIDNumeric     = 1700
-	OIDUnknown     = 705
-)
-
-var kindOIDs = [...]uint32{Bool: OIDBool, Int2: OIDInt2, Int4: OIDInt4, Int8: OIDInt8, Numeric: OIDNumeric,
-	Date: OIDDate, Time: OIDTime, Timestamp: OIDTimestamp, TimestampTZ: OIDTimestampTZ, Float4: OIDFloat4,
-	Float8: OIDFloat8, Text: OIDText, Varchar: OIDVarchar, BPChar: OIDBPChar}
-
-// OID returns the pg_type OID of the kind, 0 for Invalid.
-func (k Kind) OID() uint32 {
-	if int(k) < len(kindOIDs) {
-		return kindOIDs[k]
-	}
-	return 0
-}
-
-// KindOf returns the kind of a pg_type OID, Invalid where pgaccel has none.
-func KindOf(oid uint32) Kind {
-	for k, o := range kindOIDs {
-		if o == oid && o != 0 {
-			return Kind(k)
-		}
-	}
-	return Invalid
-}
 
 // NumericMaxPrecision is the largest declared precision whose values always
 // fit 64 bits unscaled.

@@ -18,8 +18,8 @@ import (
 // A numeric has its own number of decimals as Type.Scale, Num always, and I where
 // the unscaled value fits 64 bits.
 func DecodeParam(oid uint32, format int16, raw []byte) (vector.Datum, error) {
-	kind := vector.KindOf(oid)
-	if oid == vector.OIDUnknown {
+	kind := sqltype.KindOf(oid)
+	if oid == sqltype.OIDUnknown {
 		kind = vector.Text
 	}
 	if kind == vector.Invalid {

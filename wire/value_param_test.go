@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"pgaccel/sqltype"
 	"pgaccel/vector"
 )
 
@@ -19,7 +21,7 @@ func binaryOf(t testing.TB, d vector.Datum) []byte {
 	t.Helper()
 	c := vector.Column{Type: d.Type}
 	c.Append(d, 0)
-	e, err := NewRowEncoder([]vector.Column{c}, []uint32{d.Type.Kind.OID()}, []int16{1}, settings15)
+	e, err := NewRowEncoder([]vector.Column{c}, []uint32{sqltype.OID(d.Type.Kind)}, []int16{1}, settings15)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,24 +38,34 @@ func pgBinary(conn *pgconn.PgConn, oid uint32, format int16, raw []byte) ([]byte
 
 // paramTexts are forms that clients send and that must be taken.
 var paramTexts = map[uint32][]string{
-	vector.OIDBool:    {"t", "f", "true", "false", "TRUE", "1", "0", "yes", "no", "on", "off", "y", "n"},
-	vector.OIDInt2:    {"0", "-32768", "32767", "+5", "-0", "007"},
-	vector.OIDInt4:    {"0", "-2147483648", "2147483647"},
-	vector.OIDInt8:    {"0", "-9223372036854775808", "9223372036854775807"},
-	vector.OIDNumeric: {"0", "1.50", "-0.00", ".5", "5.", "+1.1", "00012.3400", "99999999999999999999999999999999999999", "-0.0000000000000000000000000000000000001", "0000000000000000000000000000000000000000000000000001", "1.5e3", "1.50e1", "-1E-5", "0e7"},
-	vector.OIDFloat8:  {"0", "-0", "1.5", "1e10", "-1E-10", ".5", "5.", "NaN", "nan", "Infinity", "-Infinity", "inf", "-inf", "+Infinity", "1.7976931348623157e308", "5e-324", "1e23", "0e5000"},
-	vector.OIDFloat4:  {"0", "-0", "1.5", "0.1", "16777217", "3.4028235e38", "1e-45", "NaN", "-Infinity", "1.00000017881393432617187499"},
-	vector.OIDDate: {"2024-02-29", "2000-01-01", "1999-12-31", "0001-01-01", "0001-01-01 BC", "0044-03-15 BC", "4714-11-24 BC", "9999-12-31", "10000-01-01",
+	sqltype.OIDBool:    {"t", "f", "true", "false", "TRUE", "1", "0", "yes", "no", "on", "off", "y", "n"},
+	sqltype.OIDInt2:    {"0", "-32768", "32767", "+5", "-0", "007"},
+	sqltype.OIDInt4:    {"0", "-2147483648", "2147483647"},
+	sqltype.OIDInt8:    {"0", "-9223372036854775808", "9223372036854775807"},
+	sqltype.OIDNumeric: {"0", "1.50", "-0.00", ".5", "5.", "+1.1", "00012.3400", "99999999999999999999999999999999999999", "-0.0000000000000000000000000000000000001", "0000000000000000000000000000000000000000000000000001", "1.5e3", "1.50e1", "-1E-5", "0e7"},
+	sqltype.OIDFloat8:  {"0", "-0", "1.5", "1e10", "-1E-10", ".5", "5.", "NaN", "nan", "Infinity", "-Infinity", "inf", "-inf", "+Infinity", "1.7976931348623157e308", "5e-324", "1e23", "0e5000"},
+	sqltype.OIDFloat4:  {"0", "-0", "1.5", "0.1", "16777217", "3.4028235e38", "1e-45", "NaN", "-Infinity", "1.00000017881393432617187499"},
+	sqltype.OIDDate: {"2024-02-29", "2000-01-01", "1999-12-31", "0001-01-01", "0001-01-01 BC", "0044-03-15 BC", "4714-11-24 BC", "9999-12-31", "10000-01-01",
 		"294276-12-31", "infinity", "-infinity", "2024-01-02 +00", "2024-01-02 -05:30", "2024-01-02 Z", "0044-03-15 +00 BC", "2024-01-02 23:59:59.5", "2024-01-02T10:00:00+05"},
-	vector.OIDTime: {"00:00", "00:00:00", "23:59:59.999999", "24:00:00", "12:34:56.1", "12:34:56.000001"},
-	vector.OIDTimestamp: {"2024-02-29 12:34:56", "2024-02-29T12:34:56.789", "2024-02-29", "2024-02-29 12:34", "2024-02-29 12:34:56+05", "2024-02-29 12:34:56Z", "2024-02-29 12:34:56 Z", "2024-02-29 12:34:56-0530", "2024-02-29 -05:30",
+	sqltype.OIDTime: {"00:00", "00:00:00", "23:59:59.999999", "24:00:00", "12:34:56.1", "12:34:56.000001"},
+	sqltype.OIDTimestamp: {"2024-02-29 12:34:56", "2024-02-29T12:34:56.789", "2024-02-29", "2024-02-29 12:34", "2024-02-29 12:34:56+05", "2024-02-29 12:34:56Z", "2024-02-29 12:34:56 Z", "2024-02-29 12:34:56-0530", "2024-02-29 -05:30",
 		"0044-03-15 12:00:00 BC", "infinity", "-infinity", "10000-01-01 00:00:00", "1883-01-01 00:00:00.000001"},
-	vector.OIDTimestampTZ: {"2024-02-29 12:34:56+00", "2024-02-29T12:34:56.789Z", "2024-02-29 12:34:56-05:30", "2024-02-29 12:34+14", "2024-02-29 12:34:56+00:00:07",
+	sqltype.OIDTimestampTZ: {"2024-02-29 12:34:56+00", "2024-02-29T12:34:56.789Z", "2024-02-29 12:34:56-05:30", "2024-02-29 12:34+14", "2024-02-29 12:34:56+00:00:07",
 		"2024-02-29 12:34:56 Z", "2024-02-29 12:34:56-0530", "2024-02-29 -05:30", "2024-02-29 Z",
 		"0044-03-15 12:00:00+00 BC", "infinity", "-infinity", "2024-12-31 23:59:59.999999-12"},
-	vector.OIDText:    {"", "abc", "äöü", " a "},
-	vector.OIDVarchar: {"", "abc  "},
-	vector.OIDBPChar:  {"", "abc  "},
+	sqltype.OIDText:    {"", "abc", "äöü", " a "},
+	sqltype.OIDVarchar: {"", "abc  "},
+	sqltype.OIDBPChar:  {"", "abc  "},
+}
+
+// paramTextsAndSamples has the samples of every type, too.
+func paramTextsAndSamples() map[uint32][]string {
+	all := map[uint32][]string{}
+	for _, k := range vector.Kinds() {
+		typ := sqltype.Of(k)
+		all[typ.OID] = append(slices.Clone(paramTexts[typ.OID]), typ.Samples...)
+	}
+	return all
 }
 
 // oddTexts are forms that may be left to Postgres; those that are taken must mean
@@ -73,7 +85,7 @@ func TestTextParamsMeanTheSame(t *testing.T) {
 	for _, set := range []string{"set datestyle = 'ISO, MDY'; set timezone = 'UTC'", "set datestyle = 'German, YMD'; set timezone = 'Asia/Tokyo'",
 		"set datestyle = 'SQL, DMY'; set timezone = 'America/St_Johns'"} {
 		exec(t, conn, set)
-		for oid, must := range paramTexts {
+		for oid, must := range paramTextsAndSamples() {
 			for i, s := range append(append([]string(nil), must...), oddTexts...) {
 				d, err := DecodeParam(oid, FormatText, []byte(s))
 				if err != nil {
@@ -108,7 +120,7 @@ func TestBinaryParamsMeanTheSame(t *testing.T) {
 			t.Errorf("type %d %x: got %x, want %x (%v)", oid, raw, got, want, err)
 		}
 	}
-	for oid, texts := range paramTexts {
+	for oid, texts := range paramTextsAndSamples() {
 		for _, s := range texts {
 			raw, err := pgBinary(conn, oid, FormatText, []byte(s))
 			if err != nil {
@@ -121,9 +133,10 @@ func TestBinaryParamsMeanTheSame(t *testing.T) {
 		}
 	}
 	for range 500 {
-		for oid, n := range map[uint32]int{16: 1, 21: 2, 23: 4, 20: 8, 700: 4, 701: 8, 1082: 4, 1083: 8, 1114: 8, 1184: 8} {
-			raw := binary.BigEndian.AppendUint64(nil, r.Uint64())[:n]
-			check(oid, raw, false)
+		for _, k := range vector.Kinds() {
+			if typ := sqltype.Of(k); typ.Size > 0 {
+				check(typ.OID, binary.BigEndian.AppendUint64(nil, r.Uint64())[:typ.Size], false)
+			}
 		}
 		// Numerics as drivers may build them, not only as Postgres normalises them.
 		digits := r.IntN(11)
@@ -134,7 +147,7 @@ func TestBinaryParamsMeanTheSame(t *testing.T) {
 		for range digits {
 			raw = binary.BigEndian.AppendUint16(raw, []uint16{0, 1, 10, 100, 1000, 9999, 5000, uint16(r.IntN(10001))}[r.IntN(8)])
 		}
-		check(vector.OIDNumeric, raw, false)
+		check(sqltype.OIDNumeric, raw, false)
 	}
 }
 
@@ -144,23 +157,23 @@ func TestParamsLeftToPostgres(t *testing.T) {
 		format int16
 		raw    string
 	}{
-		{17, 0, "x"}, {2950, 1, "0123456789abcdef"}, {vector.OIDInt4, 2, "1"}, {vector.OIDText, 2, "a"},
-		{vector.OIDText, 0, "\xff"}, {vector.OIDText, 1, "a\x00b"}, {vector.OIDTimestampTZ, 0, "2024-01-01 00:00:00"},
-		{vector.OIDDate, 0, "01/02/2024"}, {vector.OIDInt4, 1, "123"}, {vector.OIDFloat8, 0, "1e400"}, {vector.OIDFloat8, 0, "1e-400"},
+		{17, 0, "x"}, {2950, 1, "0123456789abcdef"}, {sqltype.OIDInt4, 2, "1"}, {sqltype.OIDText, 2, "a"},
+		{sqltype.OIDText, 0, "\xff"}, {sqltype.OIDText, 1, "a\x00b"}, {sqltype.OIDTimestampTZ, 0, "2024-01-01 00:00:00"},
+		{sqltype.OIDDate, 0, "01/02/2024"}, {sqltype.OIDInt4, 1, "123"}, {sqltype.OIDFloat8, 0, "1e400"}, {sqltype.OIDFloat8, 0, "1e-400"},
 	} {
 		if d, err := DecodeParam(c.oid, c.format, []byte(c.raw)); err == nil {
 			t.Errorf("type %d format %d %q was taken as %+v", c.oid, c.format, c.raw, d)
 		}
 	}
 	for _, oid := range []uint32{16, 23, 25, 1700, 1184} {
-		if d, err := DecodeParam(oid, 0, nil); err != nil || !d.Null || d.Type.Kind != vector.KindOf(oid) {
+		if d, err := DecodeParam(oid, 0, nil); err != nil || !d.Null || d.Type.Kind != sqltype.KindOf(oid) {
 			t.Errorf("null of type %d: %+v, %v", oid, d, err)
 		}
 	}
-	if d, err := DecodeParam(vector.OIDFloat8, 0, []byte("NaN")); err != nil || d.I != vector.NaNBits || !math.IsNaN(d.Float64()) {
+	if d, err := DecodeParam(sqltype.OIDFloat8, 0, []byte("NaN")); err != nil || d.I != vector.NaNBits || !math.IsNaN(d.Float64()) {
 		t.Errorf("NaN: %+v, %v", d, err)
 	}
-	if d, err := DecodeParam(vector.OIDNumeric, 0, []byte("-1.50")); err != nil || d.I != -150 || d.Type.Scale != 2 || d.Num.String() != "-1.50" {
+	if d, err := DecodeParam(sqltype.OIDNumeric, 0, []byte("-1.50")); err != nil || d.I != -150 || d.Type.Scale != 2 || d.Num.String() != "-1.50" {
 		t.Errorf("-1.50: %+v, %v", d, err)
 	}
 }
@@ -186,7 +199,7 @@ func FuzzDecodeParam(f *testing.F) {
 			}
 			return
 		}
-		again, err := DecodeParam(d.Type.Kind.OID(), FormatBinary, binaryOf(t, d))
+		again, err := DecodeParam(sqltype.OID(d.Type.Kind), FormatBinary, binaryOf(t, d))
 		if err != nil {
 			t.Fatalf("type %d format %d %q: %v", oid, format, raw, err)
 		}

@@ -46,10 +46,24 @@ const (
 	opIntNumericBinary // an integer that Postgres describes as numeric
 	opNumericBinary
 	opFloat4Binary
+	opOther // of one type alone: its function
 )
+
+// textOps are the operations of kinds whose text has one of its own.
+var textOps = map[vector.Kind]valueOp{
+	vector.Text: opText, vector.Varchar: opText, vector.BPChar: opText, vector.Bool: opBoolText, vector.Int2: opIntText, vector.Int4: opIntText, vector.Int8: opIntText,
+	vector.Numeric: opNumericText, vector.Date: opDateText, vector.Time: opTimeText, vector.Timestamp: opTimestampText, vector.TimestampTZ: opTimestampTZText,
+	vector.Float4: opFloat4Text, vector.Float8: opFloat8Text,
+}
+
+var binaryOps = map[sqltype.Binary]valueOp{
+	sqltype.BinaryText: opText, sqltype.BinaryBool: opBoolBinary, sqltype.BinaryInt2: opInt2Binary, sqltype.BinaryInt4: opInt4Binary, sqltype.BinaryInt8: opInt8Binary,
+	sqltype.BinaryNumeric: opNumericBinary, sqltype.BinaryFloat4: opFloat4Binary,
+}
 
 type rowColumn struct {
 	op       valueOp
+	other    func(dst []byte, v int64) []byte // opOther
 	ints     []int64
 	decimals []vector.Decimal
 	strs     []string
@@ -86,103 +100,70 @@ func NewRowEncoder(columns []vector.Column, typeOIDs []uint32, formats []int16, 
 			format = formats[i]
 		}
 		c := &columns[i]
-		op, err := chooseOp(c, typeOIDs[i], format)
+		op, other, err := chooseOp(c, typeOIDs[i], format)
 		if err == nil {
 			err = e.checkSettings(op, c, s)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("column %d: %w", i+1, err)
 		}
-		e.columns[i] = rowColumn{op, c.Ints, c.Decimals, c.Strs, c.Nulls}
+		e.columns[i] = rowColumn{op, other, c.Ints, c.Decimals, c.Strs, c.Nulls}
 	}
 	return e, nil
 }
 
-// chooseOp returns how a column of the given described type is written.
-func chooseOp(c *vector.Column, oid uint32, format int16) (valueOp, error) {
+// chooseOp returns how a column of the given described type is written: for opOther, by
+// what function.
+func chooseOp(c *vector.Column, oid uint32, format int16) (op valueOp, other func([]byte, int64) []byte, err error) {
 	if format != FormatText && format != FormatBinary {
-		return 0, fmt.Errorf("result format %d", format)
+		return 0, nil, fmt.Errorf("result format %d", format)
 	}
-	text := format == FormatText
-	pick := func(t, b valueOp) (valueOp, error) {
-		if text {
-			return t, nil
+	held, kind := c.Type.Kind, sqltype.KindOf(oid)
+	switch {
+	case kind == vector.Invalid, !writable(held, kind):
+		return 0, nil, fmt.Errorf("%s cannot be written as type %d", held, oid)
+	case kind.IsInt() && !intsFit(c, 8*sqltype.Of(kind).Size):
+		return 0, nil, fmt.Errorf("a value does not fit %s", kind)
+	case kind == vector.Numeric && held.IsInt():
+		if format == FormatText {
+			return opIntText, nil, nil
 		}
-		return b, nil
+		return opIntNumericBinary, nil, nil
 	}
-	kind := c.Type.Kind
-	switch oid {
-	case vector.OIDText, vector.OIDVarchar, vector.OIDBPChar:
-		if kind.IsText() {
-			return opText, nil
-		}
-	case vector.OIDBool:
-		if kind == vector.Bool {
-			return pick(opBoolText, opBoolBinary)
-		}
-	case vector.OIDInt2, vector.OIDInt4, vector.OIDInt8:
-		if !kind.IsInt() {
-			break
-		}
-		width, op := uint(64), opInt8Binary
-		switch oid {
-		case vector.OIDInt2:
-			width, op = 16, opInt2Binary
-		case vector.OIDInt4:
-			width, op = 32, opInt4Binary
-		}
-		if !intsFit(c, width) {
-			return 0, fmt.Errorf("a value does not fit %s", vector.KindOf(oid))
-		}
-		return pick(opIntText, op)
-	case vector.OIDNumeric:
-		if kind == vector.Numeric {
-			return pick(opNumericText, opNumericBinary)
-		}
-		if kind.IsInt() {
-			return pick(opIntText, opIntNumericBinary)
-		}
-	case vector.OIDFloat4:
-		if kind == vector.Float4 {
-			return pick(opFloat4Text, opFloat4Binary)
-		}
-	case vector.OIDFloat8:
-		if kind.IsFloat() {
-			return pick(opFloat8Text, opInt8Binary)
-		}
-	case vector.OIDDate:
-		if kind == vector.Date {
-			return pick(opDateText, opInt4Binary)
-		}
-	case vector.OIDTime:
-		if kind == vector.Time {
-			return pick(opTimeText, opInt8Binary)
-		}
-	case vector.OIDTimestamp:
-		if kind == vector.Timestamp {
-			return pick(opTimestampText, opInt8Binary)
-		}
-	case vector.OIDTimestampTZ:
-		if kind == vector.TimestampTZ {
-			return pick(opTimestampTZText, opInt8Binary)
-		}
+	t := sqltype.Of(kind)
+	op, known := textOps[kind]
+	other = t.AppendText
+	if format == FormatBinary {
+		op, known = binaryOps[t.Binary]
+		other = t.AppendBinary
 	}
-	return 0, fmt.Errorf("%s cannot be written as type %d", kind, oid)
+	if !known {
+		op = opOther
+	}
+	return op, other, nil
+}
+
+// writable reports whether values held as one kind can be written as another.
+func writable(held, as vector.Kind) bool {
+	switch {
+	case as.IsText():
+		return held.IsText()
+	case as.IsInt():
+		return held.IsInt()
+	case as == vector.Numeric:
+		return held == as || held.IsInt()
+	case as == vector.Float8:
+		return held.IsFloat()
+	}
+	return held == as
 }
 
 // intsFit reports whether every value fits a signed integer of width bits.
-func intsFit(c *vector.Column, width uint) bool {
-	held := uint(64)
-	switch c.Type.Kind {
-	case vector.Int2:
-		held = 16
-	case vector.Int4:
-		held = 32
-	}
-	if held <= width {
+func intsFit(c *vector.Column, width int) bool {
+	if 8*sqltype.Of(c.Type.Kind).Size <= width {
 		return true
 	}
-	shift := 64 - width
+	shift := uint(64 - width)
 	for i, v := range c.Ints {
 		if v<<shift>>shift != v && !c.IsNull(i) {
 			return false
@@ -282,6 +263,8 @@ func (e *RowEncoder) Append(dst []byte, row int) []byte {
 			dst = sqltype.AppendNumericBinary(dst, c.decimals[row])
 		case opFloat4Binary:
 			dst = sqltype.AppendFloat4Binary(dst, c.ints[row])
+		case opOther:
+			dst = c.other(dst, c.ints[row])
 		default:
 			panic(fmt.Sprintf("BUG: value operation %d", c.op))
 		}

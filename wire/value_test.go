@@ -109,7 +109,7 @@ var settings15 = TextSettings{DateStyle: "ISO, MDY", IntervalStyle: "postgres", 
 // in both formats, is what the encoder writes.
 func echo(t *testing.T, conn *pgconn.PgConn, c vector.Column, n int, s TextSettings) {
 	t.Helper()
-	oid := c.Type.Kind.OID()
+	oid := sqltype.OID(c.Type.Kind)
 	columns, oids := []vector.Column{c}, []uint32{oid}
 	bin, err := NewRowEncoder(columns, oids, []int16{FormatBinary}, s)
 	if err != nil {
@@ -277,7 +277,7 @@ func TestFloats(t *testing.T) {
 	echo(t, conn, intColumn(vector.Float4, f4), len(f4), settings15)
 	s := settings15
 	s.ExtraFloatDigits = 0
-	if _, err := NewRowEncoder([]vector.Column{intColumn(vector.Float8, f8)}, []uint32{vector.OIDFloat8}, nil, s); err == nil {
+	if _, err := NewRowEncoder([]vector.Column{intColumn(vector.Float8, f8)}, []uint32{sqltype.OIDFloat8}, nil, s); err == nil {
 		t.Error("extra_float_digits 0 rounds, but was taken")
 	}
 }
@@ -328,12 +328,40 @@ func TestDatesAndTimes(t *testing.T) {
 	for _, zone := range []string{"Europe/Berlin", "", "<+00>-00", "Etc/GMT-1", "Europe/London"} {
 		s := settings15
 		s.TimeZone = zone
-		if _, err := NewRowEncoder(zoned, []uint32{vector.OIDTimestampTZ}, nil, s); err == nil {
+		if _, err := NewRowEncoder(zoned, []uint32{sqltype.OIDTimestampTZ}, nil, s); err == nil {
 			t.Errorf("zone %q was taken", zone)
 		}
-		if _, err := NewRowEncoder(zoned, []uint32{vector.OIDTimestampTZ}, []int16{1}, s); err != nil {
+		if _, err := NewRowEncoder(zoned, []uint32{sqltype.OIDTimestampTZ}, []int16{1}, s); err != nil {
 			t.Errorf("binary depends on no zone: %v", err)
 		}
+	}
+}
+
+// TestEveryType writes the samples of each type held in 64 bits, the ends of its range and
+// values between.
+func TestEveryType(t *testing.T) {
+	conn := realPostgres(t)
+	r := rand.New(rand.NewPCG(9, 10))
+	for _, k := range vector.Kinds() {
+		typ := sqltype.Of(k)
+		if typ.ParseWord == nil {
+			continue
+		}
+		var words []int64
+		for _, s := range typ.Samples {
+			v, ok := typ.ParseWord(s)
+			if !ok {
+				t.Fatal(k, s)
+			}
+			words = append(words, v)
+		}
+		if typ.Ranged() {
+			words = append(words, typ.Least, typ.Greatest)
+			for span := uint64(typ.Greatest - typ.Least); len(words) < 500; {
+				words = append(words, typ.Least+int64(r.Uint64()>>r.IntN(64)%max(span, 1)))
+			}
+		}
+		echo(t, conn, intColumn(k, words), len(words), settings15)
 	}
 }
 
@@ -348,11 +376,11 @@ func TestTexts(t *testing.T) {
 	c := []vector.Column{{Type: vector.TypeOf(vector.Text), Strs: []string{"a", "ä"}}}
 	s := settings15
 	s.ClientEncoding = "LATIN1"
-	if _, err := NewRowEncoder(c, []uint32{vector.OIDText}, nil, s); err == nil {
+	if _, err := NewRowEncoder(c, []uint32{sqltype.OIDText}, nil, s); err == nil {
 		t.Error("UTF-8 was written to a LATIN1 client")
 	}
 	c[0].Strs = c[0].Strs[:1]
-	if _, err := NewRowEncoder(c, []uint32{vector.OIDText}, nil, s); err != nil {
+	if _, err := NewRowEncoder(c, []uint32{sqltype.OIDText}, nil, s); err != nil {
 		t.Error("ASCII is the same in LATIN1:", err)
 	}
 }
@@ -369,7 +397,7 @@ func TestDescribedTypeDecides(t *testing.T) {
 		{Type: vector.TypeOf(vector.Int4), Ints: v}, {Type: vector.TypeOf(vector.Int8), Ints: v},
 		{Type: vector.TypeOf(vector.Int4), Ints: v}, {Type: vector.TypeOf(vector.Float4), Ints: f},
 	}
-	oids := []uint32{vector.OIDInt8, vector.OIDInt4, vector.OIDNumeric, vector.OIDFloat8}
+	oids := []uint32{sqltype.OIDInt8, sqltype.OIDInt4, sqltype.OIDNumeric, sqltype.OIDFloat8}
 	for _, format := range []int16{0, 1} {
 		e, err := NewRowEncoder(columns, oids, []int16{format, format, format, format}, settings15)
 		if err != nil {
@@ -388,15 +416,15 @@ func TestDescribedTypeDecides(t *testing.T) {
 		}
 	}
 	wide := []vector.Column{{Type: vector.TypeOf(vector.Int8), Ints: []int64{1 << 31}}}
-	if _, err := NewRowEncoder(wide, []uint32{vector.OIDInt4}, nil, settings15); err == nil {
+	if _, err := NewRowEncoder(wide, []uint32{sqltype.OIDInt4}, nil, settings15); err == nil {
 		t.Error("2^31 was written as int4")
 	}
 	wide[0].SetNull(0, 1)
-	if _, err := NewRowEncoder(wide, []uint32{vector.OIDInt4}, nil, settings15); err != nil {
+	if _, err := NewRowEncoder(wide, []uint32{sqltype.OIDInt4}, nil, settings15); err != nil {
 		t.Error("a null fits every type:", err)
 	}
 	for _, formats := range [][]int16{{2}, {0, 0}, {-1}} {
-		if _, err := NewRowEncoder(wide, []uint32{vector.OIDInt8}, formats, settings15); err == nil {
+		if _, err := NewRowEncoder(wide, []uint32{sqltype.OIDInt8}, formats, settings15); err == nil {
 			t.Errorf("formats %v were taken", formats)
 		}
 	}

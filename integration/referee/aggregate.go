@@ -12,7 +12,7 @@ import (
 // for an argument of kind of.
 func aggregateNames(state sqlfn.AggregateState, of, k kind) (names []string) {
 	for _, a := range sqlfn.Aggregates {
-		if a.State == state && !a.Star && a.Result(vector.TypeOf(vector.KindOf(kindOID[of]))).Kind.OID() == kindOID[k] {
+		if a.State == state && !a.Star && kind(a.Result(vector.TypeOf(vector.Kind(of))).Kind) == k {
 			names = append(names, a.Names...)
 		}
 	}
@@ -55,7 +55,7 @@ func (g *gen) aggregateOf(k kind) *node {
 		if g.chance(60) {
 			return call(typ{kind: int8}, "count(*)").within(0, 1e6)
 		}
-		n := rows.of(kind(g.r.IntN(int(kinds))), depth)
+		n := rows.of(anyKind(g.r), depth)
 		switch {
 		case n.lit != nil:
 			return call(typ{kind: int8}, "count(*)").within(0, 1e6)
@@ -100,7 +100,7 @@ func (g *gen) aggregateOf(k kind) *node {
 		if k.isText() && !g.bytewise(n.t) && !g.chance(40) { // a rank that may be to come
 			return nil
 		}
-		if g.chance(25) {
+		if k.entry().NoExtremes || g.chance(25) {
 			return call(n.t, "percentile_disc("+g.fraction()+") WITHIN GROUP (ORDER BY @"+g.direction()+")", n).within(n.lo, n.hi)
 		}
 		t := n.t
@@ -111,7 +111,7 @@ func (g *gen) aggregateOf(k kind) *node {
 	}
 	// fold is any that folds its values, which need not be of kind k.
 	fold := func() *node {
-		of := kind(g.r.IntN(int(kinds)))
+		of := anyKind(g.r)
 		names := aggregateNames(sqlfn.AggregateFold, of, k)
 		if len(names) == 0 {
 			return nil

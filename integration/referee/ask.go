@@ -210,6 +210,12 @@ func encode(b bound, asBinary bool) ([]byte, int16) {
 			if d, err := time.Parse(time.DateOnly, s); err == nil {
 				return binary.BigEndian.AppendUint32(nil, uint32(int32(d.Unix()/86400-10957))), 1
 			}
+		default:
+			if t := b.kind.entry(); b.kind.isOther() {
+				if v, ok := t.ParseWord(s); ok {
+					return t.AppendBinary(nil, v), 1
+				}
+			}
 		}
 	}
 	return []byte(s), 0
@@ -292,17 +298,17 @@ func canonical(f pgconn.FieldDescription, v []byte) (s string, exact bool) {
 		return "NULL", true
 	}
 	switch f.DataTypeOID {
-	case kindOID[numeric], kindOID[float4], kindOID[float8]:
+	case numeric.oid(), float4.oid(), float8.oid():
 		if f.Format != 0 {
 			return s, false
 		}
-		if f.DataTypeOID == kindOID[numeric] && strings.Contains(s, ".") {
+		if f.DataTypeOID == numeric.oid() && strings.Contains(s, ".") {
 			s = strings.TrimRight(strings.TrimRight(s, "0"), ".")
 		}
 		if s == "-0" {
 			s = "0"
 		}
-	case kindOID[char]:
+	case char.oid():
 		s = strings.TrimRight(s, " ")
 	}
 	return "=" + s, true

@@ -9,7 +9,7 @@ import (
 // TestDifferenceSeesWhatAClientSees changes one thing of an answer at a time.
 func TestDifferenceSeesWhatAClientSees(t *testing.T) {
 	number := func(f int16) pgconn.FieldDescription {
-		return pgconn.FieldDescription{Name: "n", DataTypeOID: kindOID[numeric], TypeModifier: -1, Format: f}
+		return pgconn.FieldDescription{Name: "n", DataTypeOID: numeric.oid(), TypeModifier: -1, Format: f}
 	}
 	make1 := func(rows ...string) answer {
 		a := answer{fields: []pgconn.FieldDescription{number(0)}, tag: "SELECT", notices: []string{"n"}}
@@ -48,7 +48,7 @@ func TestDifferenceSeesWhatAClientSees(t *testing.T) {
 		{"error", any1, one, with(func(a *answer) { a.err = "x" }), true},
 		{"notice", any1, one, with(func(a *answer) { a.notices = nil }), true},
 		{"modifier", any1, one, with(func(a *answer) {
-			a.fields = []pgconn.FieldDescription{{Name: "n", DataTypeOID: kindOID[numeric], TypeModifier: 5}}
+			a.fields = []pgconn.FieldDescription{{Name: "n", DataTypeOID: numeric.oid(), TypeModifier: 5}}
 		}), true},
 	} {
 		if got := difference(c.q, c.a, c.b); (got != "") != c.differ {

@@ -27,7 +27,7 @@ func (g *gen) condition(depth int) *node {
 	}
 	switch g.r.IntN(12) {
 	case 0, 1:
-		n := g.of(kind(g.r.IntN(int(kinds))), min(depth, 1))
+		n := g.of(anyKind(g.r), min(depth, 1))
 		if n.lit == nil {
 			return op(t, "(@ IS "+pick(g.r, "", "NOT ")+"NULL)", n)
 		}
@@ -46,7 +46,7 @@ func (g *gen) condition(depth int) *node {
 // subject is what a comparison is about: mostly a plain column.
 func (g *gen) subject(depth int) *node {
 	for range 10 {
-		k := kind(g.r.IntN(int(kinds)))
+		k := anyKind(g.r)
 		n := g.leaf(k)
 		if depth > 0 && g.chance(30) {
 			n = g.of(k, depth-1)

@@ -313,7 +313,7 @@ func (g *gen) text(k kind, depth int) *node {
 			}
 		case 0:
 			if a := g.leaf(pick(g.r, text, varchar, char)); a != nil {
-				return op(typ{kind: k, coll: a.t.coll}, "@::"+kindSQL[k], g.closed(a))
+				return op(typ{kind: k, coll: a.t.coll}, "@::"+k.sql(), g.closed(a))
 			}
 		case 1:
 			if a := g.leaf(pick(g.r, text, varchar)); a != nil {
@@ -321,11 +321,11 @@ func (g *gen) text(k kind, depth int) *node {
 			}
 		case 2:
 			if a := g.leaf(pick(g.r, int2, int4, int8)); a != nil && (a.col != nil && len(a.col.pool) < 20 && tame(a) && a.hi-a.lo < 1000 || g.grouped && a.col == nil) {
-				return op(typ{kind: k, coll: computed}, "@::"+kindSQL[k], g.closed(a))
+				return op(typ{kind: k, coll: computed}, "@::"+k.sql(), g.closed(a))
 			}
 		case 3:
 			if a := g.leaf(boolean); a != nil {
-				return op(typ{kind: k, coll: computed}, "@::"+kindSQL[k], g.closed(a))
+				return op(typ{kind: k, coll: computed}, "@::"+k.sql(), g.closed(a))
 			}
 		}
 	}
@@ -362,7 +362,7 @@ func (g *gen) moment(k kind, depth int) *node {
 			if (k == timestamptz || a.t.kind == timestamptz) && !g.utc && !g.reckless || !free(a) {
 				continue
 			}
-			return op(typ{kind: k}, pick(g.r, "@::"+kindSQL[k], "CAST(@ AS "+kindSQL[k]+")"), g.closed(a))
+			return op(typ{kind: k}, pick(g.r, "@::"+k.sql(), "CAST(@ AS "+k.sql()+")"), g.closed(a))
 		case 4:
 			if n := g.function(k, depth); n != nil {
 				return n

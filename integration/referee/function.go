@@ -9,22 +9,13 @@ import (
 	"pgaccel/vector"
 )
 
-// kindOf is the kind that package vector calls so.
-func kindOf(k vector.Kind) kind {
-	i := slices.Index(kindSQL[:], k.String())
-	if i < 0 {
-		panic("BUG: no kind " + k.String())
-	}
-	return kind(i)
-}
-
 // function calls a function of the table with a result of the kind, nil where none was
 // found.
 func (g *gen) function(k kind, depth int) *node {
 	all := sqlfn.All()
 	for range 30 {
 		f := &all[g.r.IntN(len(all))]
-		if kindOf(f.Result) != k {
+		if kind(f.Result) != k {
 			continue
 		}
 		return g.apply(f, func(k kind) *node {
@@ -43,7 +34,7 @@ func (g *gen) functionOf(a *node) *node {
 	var found []*sqlfn.Function
 	all := sqlfn.All()
 	for i := range all {
-		if slices.ContainsFunc(all[i].Args, func(p sqlfn.Param) bool { return p.Constants == nil && kindOf(p.Kind) == a.t.kind }) {
+		if slices.ContainsFunc(all[i].Args, func(p sqlfn.Param) bool { return p.Constants == nil && kind(p.Kind) == a.t.kind }) {
 			found = append(found, &all[i])
 		}
 	}
@@ -82,7 +73,7 @@ func (g *gen) apply(f *sqlfn.Function, arg func(kind) *node) *node {
 		case f.Partial && !(g.reckless && g.chance(20)):
 			forms[i] = "'" + f.Samples[i][0] + "'"
 		default:
-			a := arg(kindOf(p.Kind))
+			a := arg(kind(p.Kind))
 			if a == nil || len(args) > 0 && !collationsAgree(args[0].t, a.t) {
 				return nil
 			}
@@ -94,7 +85,7 @@ func (g *gen) apply(f *sqlfn.Function, arg func(kind) *node) *node {
 
 // resultOf makes the node of a call.
 func (g *gen) resultOf(f *sqlfn.Function, site sqlfn.Call, forms []string, args []*node) *node {
-	t := typ{kind: kindOf(f.Result), coll: computed}
+	t := typ{kind: kind(f.Result), coll: computed}
 	if len(args) > 0 && args[0].t.kind.isText() {
 		t.coll = args[0].t.coll
 	}

@@ -188,7 +188,7 @@ func (g *gen) randomQuery(s *schema) *query {
 func (g *gen) groupable() *node {
 	rows := g.rows()
 	for range 8 {
-		k := pick(g.r, boolean, int2, int4, int8, numeric, date, text, varchar, char, timestamp, timestamptz, timeOfDay, float8, float4, int4, text, date)
+		k := pick(g.r, slices.Concat([]kind{boolean, int2, int4, int8, numeric, date, text, varchar, char, timestamp, timestamptz, timeOfDay, float8, float4, int4, text, date}, others)...)
 		n := rows.leaf(k)
 		if g.chance(35) {
 			n = rows.of(k, 1+g.r.IntN(2))
@@ -238,7 +238,7 @@ func (g *gen) groupedQuery(q *query) {
 		}
 	}
 	for range 1 + g.r.IntN(4) {
-		k := pick(g.r, int8, int8, int8, numeric, numeric, numeric, int4, text, date, boolean, timestamp, float8, char, varchar, int2, timestamptz, timeOfDay, float4)
+		k := pick(g.r, slices.Concat([]kind{int8, int8, int8, numeric, numeric, numeric, int4, text, date, boolean, timestamp, float8, char, varchar, int2, timestamptz, timeOfDay, float4}, others)...)
 		depth := 0
 		if g.chance(25) {
 			depth = 1 + g.r.IntN(2)

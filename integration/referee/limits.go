@@ -13,6 +13,13 @@ var limitTypes = []typ{{kind: int2}, {kind: int4}, {kind: int8}, {kind: numeric,
 	{kind: float4}, {kind: float8}, {kind: date}, {kind: timeOfDay}, {kind: timeOfDay, whole: true}, {kind: timestamp}, {kind: timestamp, whole: true}, {kind: timestamptz}, {kind: timestamptz, whole: true},
 	{kind: boolean}, {kind: text}, {kind: varchar, n: 3}, {kind: char, n: 4}}
 
+func init() {
+	for _, k := range others {
+		limitTypes = append(limitTypes, typ{kind: k})
+		castTargets = append(castTargets, castTarget{k.sql(), typ{kind: k}})
+	}
+}
+
 // limitsTable makes a table of the least and greatest values of every type, and nulls.
 func limitsTable(r *rand.Rand, w world, schema string) *table {
 	t := &table{schema: schema, name: schema + "_limits", primary: true, key: []int{0}, limits: true}
@@ -53,11 +60,13 @@ func limitsTable(r *rand.Rand, w world, schema string) *table {
 // lastMoment rounds to whole seconds beyond the last valid timestamp.
 const lastMoment = "294276-12-31 23:59:59.999999"
 
-// castTargets are the types to cast to, as SQL writes them.
-var castTargets = []struct {
+// castTarget is a type to cast to, as SQL writes it.
+type castTarget struct {
 	sql string
 	t   typ
-}{
+}
+
+var castTargets = []castTarget{
 	{"smallint", typ{kind: int2}}, {"integer", typ{kind: int4}}, {"bigint", typ{kind: int8}}, {"numeric", typ{kind: numeric, scale: varying}},
 	{"numeric(4,0)", typ{kind: numeric, prec: 4}}, {"numeric(3,2)", typ{kind: numeric, prec: 3, scale: 2}}, {"numeric(18,4)", typ{kind: numeric, prec: 18, scale: 4}}, {"numeric(18,18)", typ{kind: numeric, prec: 18, scale: 18}},
 	{"real", typ{kind: float4}}, {"double precision", typ{kind: float8}}, {"boolean", typ{kind: boolean}},
@@ -85,8 +94,8 @@ func castable(a, b kind) bool {
 		return b == int4 || b == boolean || b.isText()
 	case a.isMoment():
 		return b.isMoment() || b.isText() || a != date && b == timeOfDay
-	case a == timeOfDay:
-		return b == timeOfDay || b.isText()
+	case a == timeOfDay, a.isOther():
+		return b == a || b.isText()
 	}
 	return true
 }
@@ -257,6 +266,8 @@ func (g *gen) limitsQuery(s *schema) *query {
 		fs := []string{"count(@)", "count(DISTINCT @)", "min(@)", "max(@)"}
 		result := []typ{{kind: int8}, {kind: int8}, n.t, n.t}
 		switch {
+		case n.t.kind.isOther() && n.t.kind.entry().NoExtremes:
+			fs, result = fs[:2], result[:2]
 		case n.t.kind == boolean:
 			fs, result = []string{"count(@)", "bool_and(@)", "bool_or(@)"}, []typ{{kind: int8}, b, b}
 		case n.t.kind.isExact():

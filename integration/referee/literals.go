@@ -30,6 +30,9 @@ func init() {
 	oddTexts[float4] = append(slices.Clone(oddTexts[float8]), "3.4028235e38", "3.4028236e38", "1e-45", "1e-46", "1e39")
 	oddTexts[timestamptz] = oddTexts[timestamp]
 	oddTexts[varchar], oddTexts[char] = oddTexts[text], oddTexts[text]
+	for _, k := range others {
+		oddTexts[k] = slices.Concat(k.entry().Samples, k.entry().Left, []string{"", " ", "0", "x", "-1", "infinity", "NULL"})
+	}
 }
 
 // bareNumber is what SQL reads as a number without quotes.
@@ -96,9 +99,12 @@ var parameterTypes = []uint32{0, 0, 705, 25, 1043, 1042, 16, 21, 23, 20, 1700, 1
 // otherTypes returns types that the parameters of the same text might be declared with,
 // too. Floats would make a sum depend on the order of rows.
 func (g *gen) otherTypes(q *query, n int) []uint32 {
-	list := parameterTypes
+	list := slices.Clone(parameterTypes)
+	for _, k := range others {
+		list = append(list, k.oid())
+	}
 	if !slices.ContainsFunc(q.nodes(), func(n *node) bool { return n.agg }) {
-		list = append(slices.Clone(list), 700, 701)
+		list = append(list, 700, 701)
 	}
 	var out []uint32
 	for range n {

@@ -123,7 +123,7 @@ func (w *writer) constant(n *node) {
 		if !ok {
 			b := bound{value: l.value, kind: n.t.kind}
 			if l.form == spelled || l.form == bare {
-				b.oid = kindOID[n.t.kind]
+				b.oid = n.t.kind.oid()
 			}
 			w.bounds = append(w.bounds, b)
 			at = len(w.bounds)

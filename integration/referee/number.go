@@ -51,7 +51,7 @@ func (g *gen) integer(k kind, depth int) *node {
 		case 10:
 			a := g.of(pick(g.r, int2, int4, int8, numeric), depth)
 			if a.lo >= least+1 && a.hi <= most-1 || g.reckless {
-				n = op(typ{kind: k}, pick(g.r, "@::"+kindSQL[k], "CAST(@ AS "+kindSQL[k]+")"), g.closed(a)).within(math.Floor(a.lo), math.Ceil(a.hi))
+				n = op(typ{kind: k}, pick(g.r, "@::"+k.sql(), "CAST(@ AS "+k.sql()+")"), g.closed(a)).within(math.Floor(a.lo), math.Ceil(a.hi))
 			}
 		case 11:
 			if k == int4 {

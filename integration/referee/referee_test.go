@@ -22,6 +22,7 @@ import (
 	"pgaccel/plan"
 	"pgaccel/pushdown"
 	"pgaccel/sqlfn"
+	"pgaccel/sqltype"
 	"pgaccel/vector"
 )
 
@@ -270,7 +271,7 @@ func catalogOf(s *schema) *catalog.Catalog {
 	for i, t := range s.tables {
 		m := &catalog.Table{OID: uint32(20000 + i), Schema: s.name, Name: t.name, Rows: int64(len(t.rows))}
 		for j, col := range t.cols {
-			v := vector.TypeOf(vector.KindOf(kindOID[col.t.kind]))
+			v := vector.TypeOf(sqltype.KindOf(col.t.kind.oid()))
 			if col.t.kind == numeric {
 				v.Scale, v.Typmod = int16(col.t.scale), int32(col.t.prec<<16|col.t.scale)+4
 			}
@@ -280,7 +281,7 @@ func catalogOf(s *schema) *catalog.Catalog {
 			if col.t.kind.isText() {
 				v.Collation = vector.Collation{OID: 950, Deterministic: true, C: true}
 			}
-			m.Columns = append(m.Columns, catalog.Column{Name: strings.Trim(col.name, `"`), AttNum: int16(j + 1), TypeOID: kindOID[col.t.kind], Type: v, NotNull: col.notNull, Unsupported: col.other})
+			m.Columns = append(m.Columns, catalog.Column{Name: strings.Trim(col.name, `"`), AttNum: int16(j + 1), TypeOID: col.t.kind.oid(), Type: v, NotNull: col.notNull, Unsupported: col.other})
 		}
 		if t.key != nil {
 			m.Indexes = append(m.Indexes, catalog.Index{Name: "key", Columns: t.key, Unique: true})
@@ -362,13 +363,16 @@ func constants(t *testing.T, file, typ string) []string {
 // types and units, and the functions that funcCall knows.
 func pushdownWords(t *testing.T) []string {
 	t.Helper()
-	tables := map[string]bool{"comparisons": true, "arithmetic": true, "typeNames": true}
+	tables := map[string]bool{"comparisons": true, "arithmetic": true}
 	found := map[string]bool{}
 	words := map[string]bool{}
 	for _, a := range sqlfn.Aggregates {
 		for _, name := range a.Names {
 			words[name] = true
 		}
+	}
+	for _, k := range vector.Kinds() {
+		words[sqltype.Of(k).Name] = true
 	}
 	files, _ := filepath.Glob("../../pushdown/*.go")
 	for _, name := range files {

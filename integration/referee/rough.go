@@ -94,7 +94,7 @@ func roughRows(fields []pgconn.FieldDescription, noise []float64, rows [][][]byt
 // floatOf reads a double precision value in the field's format. Infinities and NaN are
 // not to be compared roughly.
 func floatOf(f pgconn.FieldDescription, v []byte) (float64, bool) {
-	if f.DataTypeOID != kindOID[float8] {
+	if f.DataTypeOID != float8.oid() {
 		return 0, false
 	}
 	var x float64

@@ -15,8 +15,8 @@ func TestRoughly(t *testing.T) {
 		return pgconn.FieldDescription{DataTypeOID: oid, Format: format}
 	}
 	q := &query{out: []output{{n: &node{}}, {n: &node{noise: 1e-12}}}}
-	text := []pgconn.FieldDescription{field(kindOID[int4], 0), field(kindOID[float8], 0)}
-	binary8 := []pgconn.FieldDescription{field(kindOID[int4], 0), field(kindOID[float8], 1)}
+	text := []pgconn.FieldDescription{field(int4.oid(), 0), field(float8.oid(), 0)}
+	binary8 := []pgconn.FieldDescription{field(int4.oid(), 0), field(float8.oid(), 1)}
 	bits := func(f float64) string { return string(binary.BigEndian.AppendUint64(nil, math.Float64bits(f))) }
 	make1 := func(fields []pgconn.FieldDescription, cells ...string) answer {
 		a := answer{fields: fields}

@@ -201,7 +201,7 @@ func randomSchema(r *rand.Rand, name string, w world) *schema {
 
 // randomType picks a column's type.
 func randomType(r *rand.Rand, w world) typ {
-	t := typ{kind: kind(r.IntN(int(kinds)))}
+	t := typ{kind: anyKind(r)}
 	switch t.kind {
 	case numeric:
 		p := [][2]int{{3, 0}, {5, 2}, {9, 3}, {12, 2}, {15, 2}, {18, 0}, {18, 4}, {18, 18}, {10, 10}, {7, 1}}[r.IntN(10)]

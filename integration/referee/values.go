@@ -8,33 +8,52 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"pgaccel/sqltype"
+	"pgaccel/vector"
 )
 
 // kind is the family of a type.
-type kind uint8
+type kind vector.Kind
 
 const (
-	boolean kind = iota
-	int2
-	int4
-	int8
-	numeric
-	date
-	timeOfDay
-	timestamp
-	timestamptz
-	float4
-	float8
-	text
-	varchar
-	char
-	kinds
+	boolean     = kind(vector.Bool)
+	int2        = kind(vector.Int2)
+	int4        = kind(vector.Int4)
+	int8        = kind(vector.Int8)
+	numeric     = kind(vector.Numeric)
+	date        = kind(vector.Date)
+	timeOfDay   = kind(vector.Time)
+	timestamp   = kind(vector.Timestamp)
+	timestamptz = kind(vector.TimestampTZ)
+	float4      = kind(vector.Float4)
+	float8      = kind(vector.Float8)
+	text        = kind(vector.Text)
+	varchar     = kind(vector.Varchar)
+	char        = kind(vector.BPChar)
 )
 
-var kindSQL = [...]string{"boolean", "smallint", "integer", "bigint", "numeric", "date", "time", "timestamp", "timestamptz",
-	"real", "double precision", "text", "varchar", "char"}
+// others are the kinds of which the generator knows only what package sqltype has.
+var others = func() (list []kind) {
+	own := []kind{boolean, int2, int4, int8, numeric, date, timeOfDay, timestamp, timestamptz, float4, float8, text, varchar, char}
+	for _, k := range vector.Kinds() {
+		if !slices.Contains(own, kind(k)) {
+			list = append(list, kind(k))
+		}
+	}
+	return list
+}()
 
-var kindOID = [...]uint32{16, 21, 23, 20, 1700, 1082, 1083, 1114, 1184, 700, 701, 25, 1043, 1042}
+func (k kind) isOther() bool        { return slices.Contains(others, k) }
+func (k kind) sql() string          { return vector.Kind(k).String() }
+func (k kind) entry() *sqltype.Type { return sqltype.Of(vector.Kind(k)) }
+func (k kind) oid() uint32          { return k.entry().OID }
+
+// anyKind picks a kind.
+func anyKind(r *rand.Rand) kind {
+	list := vector.Kinds()
+	return kind(list[r.IntN(len(list))])
+}
 
 func (k kind) isInt() bool    { return k == int2 || k == int4 || k == int8 }
 func (k kind) isExact() bool  { return k.isInt() || k == numeric }
@@ -58,7 +77,7 @@ const varying = -1
 
 // sql is the type as a column definition writes it.
 func (t typ) sql() string {
-	s := kindSQL[t.kind]
+	s := t.kind.sql()
 	switch {
 	case t.kind == numeric && t.prec > 0:
 		s += fmt.Sprintf("(%d,%d)", t.prec, t.scale)
@@ -123,6 +142,9 @@ func pool(r *rand.Rand, t typ, n int, wild bool) []string {
 
 // edges are the values of a type that go wrong most easily.
 func edges(t typ) []string {
+	if t.kind.isOther() {
+		return t.kind.entry().Samples
+	}
 	switch t.kind {
 	case boolean:
 		return []string{"t", "f"}
@@ -202,6 +224,9 @@ func clip(list []string, n int, trim bool) []string {
 
 // tameValue returns a generator of harmless values, within a range chosen once.
 func tameValue(r *rand.Rand, t typ) func() string {
+	if t.kind.isOther() {
+		return func() string { return pick(r, t.kind.entry().Samples...) }
+	}
 	span := []int64{3, 12, 100, 1000, 30000}[r.IntN(5)]
 	from := int64(0)
 	if r.IntN(3) == 0 {

@@ -46,13 +46,13 @@ var mayImport = map[string]string{
 	"replica":             "sqltype colstore catalog vector replica/pgoutput",
 	"upstream":            "wire",
 	"engine":              "pushdown olap plan sqltype colstore catalog gpu vector internal/processors",
-	"proxy":               "engine plan upstream wire vector internal/processors",
-	"internal/oracle":     "plan vector",
+	"proxy":               "engine plan upstream wire sqltype vector internal/processors",
+	"internal/oracle":     "plan sqlfn sqltype vector",
 	"internal/server":     "proxy engine plan replica colstore catalog gpu gpu/device gpu/worker upstream",
 	"internal/bench": "internal/server internal/pgserver internal/ssb internal/events vector compress bitmapidx " +
 		"plan catalog colstore pushdown olap gpu gpu/device gpu/program gpu/worker " +
 		"papers/cube papers/gpucube papers/rowout papers/tile papers/wah papers/wahdata",
-	"internal/inspect":  "colstore compress vector wire",
+	"internal/inspect":  "colstore compress sqltype vector wire",
 	"scripts/testcount": "",
 	"internal/flags":    "",
 	"cmd/pgaccel":       "internal/server internal/inspect internal/flags internal/processors replica",
@@ -70,7 +70,7 @@ var mayImport = map[string]string{
 	"cmd/pgaccel-gpu": "kernels gpu/device gpu/worker gpu/emulator",
 	"integration":     "",
 
-	"integration/referee":          "sqlfn vector internal/server internal/pgserver",
+	"integration/referee":          "sqlfn sqltype vector internal/server internal/pgserver",
 	"scripts/referee":              "integration/referee",
 	"integration/referee/programs": "internal/pgserver",
 }

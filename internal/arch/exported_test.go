@@ -114,8 +114,6 @@ var waiting = map[string]string{
 	"compress.EncodeWide": "values of 128 bits",
 	"compress.ParseWide":  "values of 128 bits",
 	"olap.Explain":        "EXPLAIN",
-
-	"sqltype.NumericFromBinary": "TODO",
 }
 
 // TestExportedNamesAreRead: what a package exports, another one names, or a type that it

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"pgaccel/colstore"
+	"pgaccel/sqltype"
 	"pgaccel/vector"
 	"pgaccel/wire"
 )
@@ -50,7 +51,7 @@ func (f field) bounds(lo, hi int64) (string, string) {
 		c.Ints = []int64{lo, hi}
 	}
 	settings := wire.TextSettings{DateStyle: "ISO, MDY", TimeZone: "UTC", ExtraFloatDigits: 1, ClientEncoding: "UTF8"}
-	rows, err := wire.NewRowEncoder([]vector.Column{c}, []uint32{f.typ.Kind.OID()}, nil, settings)
+	rows, err := wire.NewRowEncoder([]vector.Column{c}, []uint32{sqltype.OID(f.typ.Kind)}, nil, settings)
 	if err != nil {
 		return strconv.FormatInt(lo, 10), strconv.FormatInt(hi, 10)
 	}

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"pgaccel/plan"
+	"pgaccel/sqltype"
 	"pgaccel/vector"
 )
 
@@ -247,30 +248,15 @@ func match(s, p []rune) (bool, error) {
 	return len(s) == 0, nil
 }
 
-var limits = map[vector.Kind][2]int64{
-	vector.Int2: {math.MinInt16, math.MaxInt16},
-	vector.Int4: {math.MinInt32, math.MaxInt32},
-	vector.Int8: {math.MinInt64, math.MaxInt64},
-	// DATEVAL ranges of Postgres' datatype/timestamp.h.
-	vector.Date:        {-2451545, 2145031948},
-	vector.Timestamp:   {-211813488000000000, 9223371331199999999},
-	vector.TimestampTZ: {-211813488000000000, 9223371331199999999},
-}
-
 func bounded(n *big.Int, k vector.Kind) (value, error) {
-	l := limits[k]
-	if !n.IsInt64() || n.Int64() < l[0] || n.Int64() > l[1] {
+	t := sqltype.Of(k)
+	if !n.IsInt64() || n.Int64() < t.Least || n.Int64() > t.Greatest {
 		return null, failed(k.String() + " out of range")
 	}
 	return value{i: n.Int64()}, nil
 }
 
-func infinite(k vector.Kind, i int64) bool {
-	if k == vector.Date {
-		return i == math.MinInt32 || i == math.MaxInt32
-	}
-	return i == math.MinInt64 || i == math.MaxInt64
-}
+func infinite(k vector.Kind, i int64) bool { return sqltype.Of(k).IsInfinite(i) }
 
 func arithmetic(c *plan.Call, args []value) (value, error) {
 	a := args[0]
