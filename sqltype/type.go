@@ -73,6 +73,7 @@ var types = [...]Type{
 	vector.Text:        textType,
 	vector.Varchar:     varcharType,
 	vector.BPChar:      bpcharType,
+	vector.MACAddr:     macaddrType,
 }
 
 // Of returns the type of a kind, which must not be Invalid.

@@ -21,6 +21,7 @@ const (
 	Text
 	Varchar
 	BPChar
+	MACAddr
 
 	kinds // a new one comes just before: checkpoints hold the numbers
 )
@@ -29,6 +30,7 @@ const (
 var kindNames = [kinds]string{Invalid: "invalid", Bool: "boolean", Int2: "smallint", Int4: "integer", Int8: "bigint", Numeric: "numeric",
 	Date: "date", Time: "time", Timestamp: "timestamp", TimestampTZ: "timestamptz", Float4: "real", Float8: "double precision",
 	Text: "text", Varchar: "varchar", BPChar: "char",
+	MACAddr: "macaddr",
 }
 
 // Kinds returns the kinds that can be held.
