@@ -49,13 +49,8 @@ type decision struct {
 
 func (s *statement) decide(cat *catalog.Catalog) *decision {
 	p := pushdown.Plan(s.sql, s.paramOIDs, cat)
-	shape, position := s.engine.stats.shapeOf(s.sql, p.At)
-	d := &decision{statement: s, catalog: cat, query: p.Star, forward: p.Forward, forced: p.Small, shape: shape}
-	if d.forward != nil {
-		f := *d.forward
-		f.Position = position
-		d.forward = &f
-	}
+	shape, f := s.engine.stats.refusedShape(s.sql, p.Refused)
+	d := &decision{statement: s, catalog: cat, query: p.Star, forward: f, forced: p.Small, shape: shape}
 	if d.forward == nil {
 		if f := olap.Supports(d.query); f != nil {
 			d.forward = f

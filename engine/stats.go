@@ -24,20 +24,23 @@ const shapesMax = 1000
 // hold a gigabyte.
 const shapeTextMax = 16 << 10
 
-// shortened returns a text as it is kept, and the position in it of what is at a position
+// shortened returns a text as it is kept, and the positions in it of what is at positions
 // of the text: 0 where that is cut off.
-func shortened(text string, position int) (string, int) {
+func shortened(text string, positions []int) (string, []int) {
 	if len(text) <= shapeTextMax {
-		return text, position
+		return text, positions
 	}
 	cut := shapeTextMax
 	for !utf8.RuneStart(text[cut]) {
 		cut--
 	}
-	if position > utf8.RuneCountInString(text[:cut]) {
-		position = 0
+	kept := utf8.RuneCountInString(text[:cut])
+	for i, p := range positions {
+		if p > kept {
+			positions[i] = 0
+		}
 	}
-	return fmt.Sprintf("%s ... (%d bytes, SHA-256 %x)", text[:cut], len(text), sha256.Sum256([]byte(text))), position
+	return fmt.Sprintf("%s ... (%d bytes, SHA-256 %x)", text[:cut], len(text), sha256.Sum256([]byte(text))), positions
 }
 
 // stats counts executions, by shape and in total.
@@ -88,24 +91,45 @@ func (s *stats) init() {
 }
 
 // shapeOf returns the shape of a statement, a new one where it is not known, and the
-// character of its text that byte at of the statement is, 0 for none.
-func (s *stats) shapeOf(sql string, at int) (*shape, int) {
-	text, position, err := pushdown.Normalize(sql, at)
+// characters of its text that bytes at of the statement are, 0 for none.
+func (s *stats) shapeOf(sql string, at ...int) (*shape, []int) {
+	text, positions, err := pushdown.Normalize(sql, at...)
 	if err != nil {
-		text, position = "<unparsable>", 0 // the client's text may hold anything
+		text, positions = "<unparsable>", make([]int, len(at)) // the client's text may hold anything
 	}
-	text, position = shortened(text, position)
+	text, positions = shortened(text, positions)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if sh, ok := s.shapes.Get(text); ok {
-		return sh, position
+		return sh, positions
 	}
 	sh := &shape{text: text}
 	if old, ok := s.mismatched.Load(text); ok {
 		sh = old.(*shape)
 	}
 	s.shapes.Add(text, sh)
-	return sh, position
+	return sh, positions
+}
+
+// refusedShape returns the shape of a statement and why it is forwarded: the first of what is
+// refused, with the rest; nil where nothing is.
+func (s *stats) refusedShape(sql string, refused []pushdown.Refusal) (*shape, *plan.Forward) {
+	at := make([]int, len(refused))
+	for i, r := range refused {
+		at[i] = r.At
+	}
+	sh, positions := s.shapeOf(sql, at...)
+	if len(refused) == 0 {
+		return sh, nil
+	}
+	var all []plan.Forward
+	for i, r := range refused {
+		f := *r.Forward
+		f.Position = positions[i]
+		all = append(all, f)
+	}
+	all[0].Also = all[1:]
+	return sh, &all[0]
 }
 
 func (s *stats) count(route string, reason plan.Reason) {

@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"pgaccel/plan"
+	"pgaccel/pushdown"
 )
 
 // TestLongStatementsAreCut: the texts that pgaccel.queries shows take little memory however
@@ -23,7 +26,7 @@ func TestLongStatementsAreCut(t *testing.T) {
 	const long = 256 << 10
 	shapes := map[*shape]bool{}
 	for i := range 200 {
-		sh, _ := s.shapeOf(fmt.Sprintf(`SELECT "%s" FROM t%d`, strings.Repeat("é", long/2), i), 0)
+		sh, _ := s.shapeOf(fmt.Sprintf(`SELECT "%s" FROM t%d`, strings.Repeat("é", long/2), i))
 		shapes[sh] = true
 		if n := len(sh.text); n > shapeTextMax+200 || !utf8.ValidString(sh.text) {
 			t.Fatalf("%d bytes are kept: %.100q", n, sh.text)
@@ -42,16 +45,37 @@ func TestLongStatementsAreCut(t *testing.T) {
 func TestShortened(t *testing.T) {
 	for _, n := range []int{shapeTextMax - 1, shapeTextMax, shapeTextMax + 1, shapeTextMax + 2} {
 		text := strings.Repeat("x", n-2) + "é" // the last character may lie across the cut
-		got, position := shortened(text, n-1)
+		got, positions := shortened(text, []int{n - 1, 5})
 		cut := len(text) > shapeTextMax
 		if (got != text) != cut {
 			t.Errorf("%d bytes: %q", len(text), got[shapeTextMax-4:])
 		}
-		if want := n - 1; cut && position != 0 || !cut && position != want {
-			t.Errorf("%d bytes: position %d", len(text), position)
+		if want := n - 1; cut && positions[0] != 0 || !cut && positions[0] != want {
+			t.Errorf("%d bytes: position %d", len(text), positions[0])
 		}
-		if _, position = shortened(text, 5); position != 5 || !utf8.ValidString(got) {
-			t.Errorf("%d bytes: position %d in %q", len(text), position, got[shapeTextMax-4:])
+		if positions[1] != 5 || !utf8.ValidString(got) {
+			t.Errorf("%d bytes: position %d in %q", len(text), positions[1], got[shapeTextMax-4:])
 		}
+	}
+}
+
+// TestAllRefusals: the first refusal of a statement has the others with it, each with its place
+// in the text without constants.
+func TestAllRefusals(t *testing.T) {
+	var s stats
+	s.init()
+	sql := "SELECT 'a constant', f(a), g(b) FROM t"
+	refused := func(r plan.Reason, detail, at string) pushdown.Refusal {
+		return pushdown.Refusal{Forward: &plan.Forward{Reason: r, Detail: detail}, At: strings.Index(sql, at)}
+	}
+	sh, f := s.refusedShape(sql, []pushdown.Refusal{refused(plan.ReasonFunction, "f()", "f("), refused(plan.ReasonFunction, "g()", "g("), refused(plan.ReasonShape, "", "nowhere")})
+	if sh.text != "SELECT $1, f(a), g(b) FROM t" || f.Detail != "f()" || f.Position != 12 {
+		t.Errorf("%q: %+v", sh.text, f)
+	}
+	if also := alsoRefused(f.Also); also != "unsupported function: g() (at 18)\nunsupported shape" {
+		t.Errorf("%q", also)
+	}
+	if _, f := s.refusedShape(sql, nil); f != nil {
+		t.Errorf("%+v", f)
 	}
 }

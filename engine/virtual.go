@@ -73,6 +73,7 @@ type queryRow struct {
 	Reason      string    `json:"reason"`
 	Detail      *string   `json:"detail"`
 	Position    *int      `json:"position"`
+	Also        *string   `json:"also"`
 	Calls       int64     `json:"calls"`
 	Accelerated int64     `json:"accelerated"`
 	Forwarded   int64     `json:"forwarded"`
@@ -121,7 +122,7 @@ var columns = map[string]string{
 	"tables":  `"name" text, "state" text, "detail" text, "rows" bigint, "bytes" bigint, "copied" timestamptz, "applied_lsn" pg_lsn, "inserted" bigint, "updated" bigint, "deleted" bigint, "deltas" integer, "history_bytes" bigint, "segments" integer, "oldest_snapshot_ms" double precision, "device_bytes" bigint`,
 	"columns": `"table" text, "column" text, "codec" text, "segments" integer, "bytes" bigint, "null_bytes" bigint, "device_bytes" bigint`,
 	"devices": `"device" text, "model" text, "memory_bytes" bigint, "budget_bytes" bigint, "used_bytes" bigint, "queries" bigint, "faults" bigint, "kernel_ms" double precision, "copied_bytes" bigint`,
-	"queries": `"query" text, "route" text, "reason" text, "detail" text, "position" integer, "calls" bigint, "accelerated" bigint, "forwarded" bigint, "rows" bigint, "total_ms" double precision, "mean_ms" double precision, "min_ms" double precision, "forwarded_total_ms" double precision, "forwarded_mean_ms" double precision, "last_used" timestamptz, "checks" bigint, "mismatches" bigint, "device" text, "device_calls" bigint, "device_mean_ms" double precision`,
+	"queries": `"query" text, "route" text, "reason" text, "detail" text, "position" integer, "also" text, "calls" bigint, "accelerated" bigint, "forwarded" bigint, "rows" bigint, "total_ms" double precision, "mean_ms" double precision, "min_ms" double precision, "forwarded_total_ms" double precision, "forwarded_mean_ms" double precision, "last_used" timestamptz, "checks" bigint, "mismatches" bigint, "device" text, "device_calls" bigint, "device_mean_ms" double precision`,
 }
 
 // parametersMax is what a Bind can carry.
@@ -290,6 +291,9 @@ func (e *Engine) queryRows(texts bool) []queryRow {
 		if position := sh.why.Position; position > 0 {
 			r.Position = &position
 		}
+		if also := alsoRefused(sh.why.Also); also != "" {
+			r.Also = &also
+		}
 		if sh.accelerated > 0 {
 			r.Route = "accelerated"
 			r.MeanMS = r.TotalMS / float64(sh.accelerated)
@@ -303,13 +307,28 @@ func (e *Engine) queryRows(texts bool) []queryRow {
 		}
 		sh.mu.Unlock()
 		if !texts {
-			r.Query, r.Detail, r.Position = "<insufficient privilege>", nil, nil
+			r.Query, r.Detail, r.Position, r.Also = "<insufficient privilege>", nil, nil, nil
 		}
 		if r.Calls > 0 {
 			out = append(out, r)
 		}
 	}
 	return out
+}
+
+// alsoRefused writes what else of a statement is refused, a line each, with its position.
+func alsoRefused(all []plan.Forward) string {
+	lines := make([]string, len(all))
+	for i, f := range all {
+		lines[i] = string(f.Reason)
+		if f.Detail != "" {
+			lines[i] += ": " + f.Detail
+		}
+		if f.Position > 0 {
+			lines[i] += fmt.Sprintf(" (at %d)", f.Position)
+		}
+	}
+	return strings.Join(lines, "\n")
 }
 
 // viewing is a statement over the schema pgaccel.

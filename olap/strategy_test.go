@@ -43,6 +43,13 @@ func addSets(r *rand.Rand, q *plan.Star) {
 	for len(q.Sets) == 0 || r.IntN(2) == 0 {
 		q.Sets = append(q.Sets, r.Uint64N(1<<n))
 	}
+	missing := uint64(1)<<n - 1
+	for _, set := range q.Sets {
+		missing &^= set
+	}
+	if missing != 0 { // every key is in some set
+		q.Sets = append(q.Sets, missing|r.Uint64N(1<<n))
+	}
 	if n == 0 || r.IntN(2) == 0 {
 		return
 	}

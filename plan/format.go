@@ -10,11 +10,11 @@ import (
 // Format writes a tree as text, an operator a line, its inputs below it and further in.
 func Format(r Rel, tables []Table) string {
 	var b strings.Builder
-	formatRel(&b, r, tables, 0)
+	formatRel(&b, r, tables, 0, map[*Project]bool{})
 	return b.String()
 }
 
-func formatRel(b *strings.Builder, r Rel, tables []Table, depth int) {
+func formatRel(b *strings.Builder, r Rel, tables []Table, depth int, shared map[*Project]bool) {
 	list := func(es []Expr) string {
 		texts := make([]string, len(es))
 		for i, e := range es {
@@ -29,19 +29,13 @@ func formatRel(b *strings.Builder, r Rel, tables []Table, depth int) {
 	case *Scan:
 		fmt.Fprintf(b, "scan t%d %s", x.Table, tables[x.Table].Ref)
 	case *Join:
-		fmt.Fprintf(b, "%s join", map[JoinKind]string{Inner: "inner", Left: "left"}[x.Kind])
-		if len(x.On) > 0 {
-			b.WriteString(" on " + list(x.On))
-		}
+		formatJoin(b, x, list)
 	case *Filter:
 		b.WriteString("filter " + list(x.Conds))
 	case *Aggregate:
 		formatAggregate(b, x, tables, list)
 	case *Sort:
-		b.WriteString("sort by")
-		for i, o := range x.By {
-			b.WriteString(map[bool]string{true: " ", false: ", "}[i == 0] + FormatOrder(o, tables))
-		}
+		b.WriteString("sort by" + formatOrders(x.By, tables))
 	case *Limit:
 		b.WriteString("limit")
 		if x.Count != nil {
@@ -51,15 +45,82 @@ func formatRel(b *strings.Builder, r Rel, tables []Table, depth int) {
 			b.WriteString(" offset " + FormatExpr(x.Offset, tables))
 		}
 	case *Project:
-		b.WriteString("project " + list(x.Exprs))
+		b.WriteString("project ")
+		if x.Number > 0 {
+			fmt.Fprintf(b, "out%d: ", x.Number)
+		}
+		b.WriteString(list(x.Exprs))
+	case *Shared:
+		fmt.Fprintf(b, "shared out%d: %s", x.Number, x.Name)
+		if shared[x.Plan] {
+			b.WriteString(", as above\n")
+			return
+		}
+		shared[x.Plan] = true
+	case *SetOp:
+		fmt.Fprintf(b, "%s%s out%d", setNames[x.Kind], map[bool]string{true: " all"}[x.All], x.Number)
+	case *Values:
+		formatValues(b, x, list)
+	case *Window:
+		formatWindow(b, x, tables, list)
 	default:
 		panic(fmt.Sprintf("BUG: operator %T", r))
 	}
 	b.WriteByte('\n')
 	for _, in := range r.Inputs() {
-		formatRel(b, in, tables, depth+1)
+		formatRel(b, in, tables, depth+1, shared)
 	}
 }
+
+func formatOrders(by []Order, tables []Table) (s string) {
+	for i, o := range by {
+		s += map[bool]string{true: " ", false: ", "}[i == 0] + FormatOrder(o, tables)
+	}
+	return s
+}
+
+func formatWindow(b *strings.Builder, w *Window, tables []Table, list func([]Expr) string) {
+	fmt.Fprintf(b, "window out%d: ", w.Number)
+	if w.Func == WindowAggregate {
+		b.WriteString(FormatAggregate(&w.Agg, tables))
+	} else {
+		b.WriteString(map[WindowFunc]string{RowNumber: "row_number", Rank: "rank", DenseRank: "dense_rank"}[w.Func])
+	}
+	if len(w.Partition) > 0 {
+		b.WriteString(" by " + list(w.Partition))
+	}
+	if len(w.Order) > 0 {
+		b.WriteString(" order by" + formatOrders(w.Order, tables))
+	}
+	b.WriteString(map[Frame]string{ToRow: " to row", ToEnd: " to end"}[w.Frame])
+}
+
+func formatJoin(b *strings.Builder, x *Join, list func([]Expr) string) {
+	b.WriteString(joinNames[x.Kind] + " join")
+	if x.Number > 0 {
+		fmt.Fprintf(b, " out%d", x.Number)
+	}
+	if x.Lateral {
+		b.WriteString(" lateral")
+	}
+	if len(x.On) > 0 {
+		b.WriteString(" on " + list(x.On))
+	}
+}
+
+func formatValues(b *strings.Builder, x *Values, list func([]Expr) string) {
+	b.WriteString("values")
+	if x.Number > 0 {
+		fmt.Fprintf(b, " out%d:", x.Number)
+	}
+	for i, row := range x.Rows {
+		b.WriteString(map[bool]string{true: " (", false: ", ("}[i == 0] + list(row) + ")")
+	}
+}
+
+var joinNames = map[JoinKind]string{Inner: "inner", Left: "left", Full: "full", Semi: "semi", Anti: "anti", NotIn: "not in", Mark: "mark", Scalar: "scalar"}
+
+var setNames = map[SetKind]string{Union: "union", Intersect: "intersect", Except: "except"}
 
 func formatAggregate(b *strings.Builder, a *Aggregate, tables []Table, list func([]Expr) string) {
 	b.WriteString("aggregate")
@@ -145,7 +206,12 @@ func FormatExpr(e Expr, tables []Table) string {
 		return of("key", x.Index, x.Of)
 	case Agg:
 		return of("agg", x.Index, x.Of)
+	case Output:
+		return of("out", x.Index, x.Of)
 	case *Grouping:
+		if x.Of > 0 {
+			return fmt.Sprintf("grouping%d.%d", x.Of, x.Keys)
+		}
 		return fmt.Sprintf("grouping%d", x.Keys)
 	case *Call:
 		return formatCall(x, tables)

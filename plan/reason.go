@@ -53,6 +53,9 @@ type Forward struct {
 	// Position is the character, from 1, of the statement's text without constants at
 	// which what is refused begins; 0 where that is not known.
 	Position int
+	// Also is what else of the statement is refused, in the order in which it was met, where it
+	// was looked for: what depends on something refused is not. These have no Also.
+	Also []Forward
 }
 
 // Error implements error.

@@ -1,14 +1,19 @@
 package plan
 
-import "fmt"
+import (
+	"fmt"
+
+	"pgaccel/vector"
+)
 
 // Rel is a relational operator: a node of a statement's tree, which yields rows. What its
 // expressions may read is what its inputs yield: a Column is one of a Scan below it, a Key, an
-// Agg or a Grouping one of the Aggregate below it that has its number. A tree is immutable once
-// built.
+// Agg or a Grouping one of the Aggregate below it that has its number, an Output one of the
+// numbered operator below it. A tree is immutable once built.
 //
 // Only a Project says which columns there are, and in which order: the other operators pass on
-// what expressions above them ask for.
+// what expressions above them ask for. The root is one. One with a number stands for a derived
+// table: of what is below it only its Outputs are seen above.
 type Rel interface {
 	// Inputs are the operators whose rows it takes.
 	Inputs() []Rel
@@ -19,12 +24,16 @@ type Scan struct {
 	Table int // position in the statement's table references, in order of appearance
 }
 
-// Join yields the pairs of rows of Left and Right for which every condition of On is true;
-// with Left as its kind, rows of Left without a partner too, with nulls.
+// Join yields the pairs of rows of Left and Right for which every condition of On is true, or
+// what else its kind says. Semi, Anti, NotIn and Mark yield nothing of Right. Mark is null where
+// no row of Right is a partner and the conditions are null with one.
 type Join struct {
 	Kind        JoinKind
+	Number      int // Output.Of of a Mark
 	Left, Right Rel
 	On          []Expr // conjuncts
+	// Lateral is true where Right reads what Left yields: it is executed for each row of it.
+	Lateral bool
 }
 
 // Filter yields the rows for which every condition is true.
@@ -57,9 +66,20 @@ type Limit struct {
 
 // Project yields a row of the values of Exprs for each row of its input.
 type Project struct {
-	Input Rel
-	Exprs []Expr
+	Number int // Output.Of of what it yields; 0 where its values are known by position, as the root's
+	Input  Rel
+	Exprs  []Expr
 }
+
+// Output is a value of the numbered operator below, which is a derived table.
+type Output struct {
+	Of    int // its number, from 1; unique in a statement
+	Index int
+	T     vector.Type
+}
+
+// Type implements Expr.
+func (o Output) Type() vector.Type { return o.T }
 
 // Inputs implements Rel.
 func (*Scan) Inputs() []Rel { return nil }
@@ -127,6 +147,13 @@ func Exprs(r Rel, f func(Expr)) {
 		}
 	case *Project:
 		all(x.Exprs)
+	case *Values:
+		for _, row := range x.Rows {
+			all(row)
+		}
+	case *Window:
+		x.exprs(f)
+	case *SetOp, *Shared:
 	default:
 		panic(fmt.Sprintf("BUG: operator %T", r))
 	}

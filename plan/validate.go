@@ -3,6 +3,7 @@ package plan
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"pgaccel/vector"
@@ -10,24 +11,35 @@ import (
 
 // Validate says what is wrong with a tree over table references and parameters, nil where
 // nothing is: operators that read what their inputs do not yield, operands whose types do not
-// agree as this package says, columns that are read and not mentioned, a table reference or an
-// aggregation that is there twice.
+// agree as this package says, columns that are read and not mentioned, a table reference, an
+// aggregation or a derived table that is there twice.
 func Validate(r Rel, tables []Table, params []vector.Type) error {
 	v := validator{tables: tables, params: params, seen: map[any]bool{}}
-	_, err := v.rel(r)
+	_, err := v.rel(r, nothing())
 	return err
 }
 
 // yields is what expressions over an operator may read.
 type yields struct {
-	scans map[int]bool
-	aggs  map[int]*Aggregate // by number
+	scans   map[int]bool
+	aggs    map[int]*Aggregate    // by number
+	outputs map[int][]vector.Type // by number
+}
+
+func nothing() yields {
+	return yields{map[int]bool{}, map[int]*Aggregate{}, map[int][]vector.Type{}}
+}
+
+func (y *yields) add(o yields) {
+	maps.Copy(y.scans, o.scans)
+	maps.Copy(y.aggs, o.aggs)
+	maps.Copy(y.outputs, o.outputs)
 }
 
 type validator struct {
 	tables []Table
 	params []vector.Type
-	seen   map[any]bool // Scan.Table and aggregations
+	seen   map[any]bool // Scan.Table, aggregations and derived tables
 }
 
 // once notes that something is there.
@@ -42,34 +54,64 @@ func (v *validator) once(what any, name string, number int) error {
 type (
 	scanNumber      int
 	aggregateNumber int
+	outputNumber    int
 )
 
-// rel checks an operator and those below it.
-func (v *validator) rel(r Rel) (y yields, err error) {
-	y = yields{map[int]bool{}, map[int]*Aggregate{}}
-	for _, in := range r.Inputs() {
-		if in == nil {
+func typesOf(es []Expr) []vector.Type {
+	types := make([]vector.Type, len(es))
+	for i, e := range es {
+		types[i] = e.Type()
+	}
+	return types
+}
+
+// rel checks an operator and those below it. outer is what it may read of Lateral joins around it.
+func (v *validator) rel(r Rel, outer yields) (y yields, err error) {
+	y = nothing()
+	var left yields // of a join
+	join, _ := r.(*Join)
+	for i, in := range r.Inputs() {
+		if p, ok := in.(*Project); in == nil || ok && p == nil {
 			return y, fmt.Errorf("%T without an input", r)
 		}
-		below, err := v.rel(in)
+		if shared, ok := r.(*Shared); ok {
+			if v.seen[shared.Plan] {
+				continue
+			}
+			v.seen[shared.Plan] = true
+		}
+		seen := outer
+		if join != nil && join.Lateral && i == 1 {
+			seen = nothing()
+			seen.add(outer)
+			seen.add(y)
+		}
+		below, err := v.rel(in, seen)
 		if err != nil {
 			return y, err
 		}
-		for t := range below.scans {
-			y.scans[t] = true
-		}
-		for n, a := range below.aggs {
-			y.aggs[n] = a
+		y.add(below)
+		if i == 0 {
+			left = below
 		}
 	}
+	readable := nothing()
+	readable.add(outer)
+	readable.add(y)
 	Exprs(r, func(e Expr) {
 		if err == nil {
-			err = v.expr(e, y)
+			err = v.expr(e, readable)
 		}
 	})
 	if err != nil {
 		return y, fmt.Errorf("%T: %w", r, err)
 	}
+	return v.yielded(r, y, left)
+}
+
+// yielded checks what only operators of one kind have and returns what expressions above may read,
+// of y below it, of which left is the first input's.
+func (v *validator) yielded(r Rel, y, left yields) (_ yields, err error) {
 	switch x := r.(type) {
 	case *Scan:
 		if x.Table < 0 || x.Table >= len(v.tables) {
@@ -78,14 +120,47 @@ func (v *validator) rel(r Rel) (y yields, err error) {
 		y.scans[x.Table] = true
 		err = v.once(scanNumber(x.Table), "table reference", x.Table)
 	case *Join:
-		err = conditions("join", x.On)
+		return v.join(x, y, left)
 	case *Filter:
 		err = conditions("filter", x.Conds)
 	case *Aggregate:
 		if err = v.once(aggregateNumber(x.Number), "aggregation", x.Number); err == nil {
 			err = x.check()
 		}
-		y = yields{map[int]bool{}, map[int]*Aggregate{x.Number: x}}
+		y = nothing()
+		y.aggs[x.Number] = x
+	case *Project:
+		return v.derived(x.Number, typesOf(x.Exprs))
+	case *Window:
+		if err = x.check(); err == nil {
+			var value yields
+			value, err = v.derived(x.Number, []vector.Type{x.Type()})
+			y.add(value)
+		}
+		if x.Number == 0 {
+			err = errors.New("window without a number")
+		}
+	case *Shared:
+		if err = byPosition(x.Plan); err == nil {
+			return v.derived(x.Number, typesOf(x.Plan.Exprs))
+		}
+	case *SetOp:
+		if err = sameTypes(typesOf(x.Left.Exprs), typesOf(x.Right.Exprs)); err == nil {
+			err = errors.Join(byPosition(x.Left), byPosition(x.Right))
+		}
+		if err == nil {
+			return v.derived(x.Number, typesOf(x.Left.Exprs))
+		}
+	case *Values:
+		if len(x.Rows) == 0 {
+			return y, errors.New("values without a row")
+		}
+		for _, row := range x.Rows {
+			if err = sameTypes(typesOf(x.Rows[0]), typesOf(row)); err != nil {
+				return y, err
+			}
+		}
+		return v.derived(x.Number, typesOf(x.Rows[0]))
 	case *Limit:
 		for _, e := range []Expr{x.Count, x.Offset} {
 			if e != nil && !e.Type().Kind.IsInt() {
@@ -94,6 +169,56 @@ func (v *validator) rel(r Rel) (y yields, err error) {
 		}
 	}
 	return y, err
+}
+
+// join checks a join and returns what it yields, of y on both sides and left on one.
+func (v *validator) join(j *Join, y, left yields) (_ yields, err error) {
+	if err := conditions("join", j.On); err != nil {
+		return y, err
+	}
+	if (j.Kind == Mark) != (j.Number != 0) {
+		return y, fmt.Errorf("%s join with number %d", joinNames[j.Kind], j.Number)
+	}
+	switch j.Kind {
+	case Semi, Anti, NotIn:
+		return left, nil
+	case Mark:
+		mark, err := v.derived(j.Number, []vector.Type{vector.TypeOf(vector.Bool)})
+		left.add(mark)
+		return left, err
+	}
+	return y, nil
+}
+
+// derived is what a derived table yields; nothing where it has no number.
+func (v *validator) derived(number int, types []vector.Type) (y yields, err error) {
+	y = nothing()
+	if number != 0 {
+		err = v.once(outputNumber(number), "derived table", number)
+		y.outputs[number] = types
+	}
+	return y, err
+}
+
+// byPosition looks at a Project that is an operator's input.
+func byPosition(p *Project) error {
+	if p.Number != 0 {
+		return fmt.Errorf("derived table %d is an input by position", p.Number)
+	}
+	return nil
+}
+
+// sameTypes reports rows that differ in their types.
+func sameTypes(a, b []vector.Type) error {
+	if len(a) != len(b) {
+		return fmt.Errorf("rows of %d and %d values", len(a), len(b))
+	}
+	for i := range a {
+		if a[i].Kind != b[i].Kind || a[i].Scale != b[i].Scale {
+			return fmt.Errorf("value %d of types %s and %s", i, FormatType(a[i]), FormatType(b[i]))
+		}
+	}
+	return nil
 }
 
 func conditions(where string, es []Expr) error {
@@ -158,6 +283,12 @@ func (v *validator) expr(e Expr, y yields) (err error) {
 		case Agg:
 			if a := aggregation(x.Of); a != nil && (x.Index >= len(a.Aggs) || a.Aggs[x.Index].T.Kind != t.Kind) {
 				err = fmt.Errorf("aggregate %d of %d", x.Index, len(a.Aggs))
+			}
+		case Output:
+			if types, ok := y.outputs[x.Of]; !ok {
+				err = fmt.Errorf("derived table %d is not below", x.Of)
+			} else if x.Index >= len(types) || types[x.Index].Kind != t.Kind || types[x.Index].Scale != t.Scale {
+				err = fmt.Errorf("output %d of %d", x.Index, len(types))
 			}
 		case *Grouping:
 			if a := aggregation(x.Of); a != nil && (a.Sets == nil || len(x.Keys) > 31 || t.Kind != vector.Int4 ||

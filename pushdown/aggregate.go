@@ -121,6 +121,7 @@ type aggKey struct {
 }
 
 func (a *analyzer) addAggregate(agg plan.AggregateCall) plan.Expr {
+	a.checkOwn(&agg)
 	k := aggKey{agg.Func, a.intern.id(agg.Arg), a.intern.id(agg.Filter), a.intern.id(agg.Fraction), agg.Distinct, agg.Desc}
 	i, ok := a.aggIndex[k]
 	if !ok {
@@ -128,7 +129,7 @@ func (a *analyzer) addAggregate(agg plan.AggregateCall) plan.Expr {
 		a.aggs = append(a.aggs, agg)
 		a.aggIndex[k] = i
 	}
-	return plan.Agg{Index: i, T: a.aggs[i].T}
+	return plan.Agg{Of: a.aggregation(), Index: i, T: a.aggs[i].T}
 }
 
 // aggregateType is the result type of an aggregate.

@@ -13,31 +13,43 @@ import (
 // expression (findTargetlistEntrySQL92).
 func (a *analyzer) orderBy(items []*pg.Node, s *scope, targets []target, outputs []plan.Expr) (order []plan.Order) {
 	for _, n := range items {
-		by := n.GetSortBy()
-		if by == nil || by.SortbyDir == pg.SortByDir_SORTBY_USING {
-			a.at = n
-			fail(plan.ReasonShape, "ORDER BY ... USING")
-		}
-		o := plan.Order{Desc: by.SortbyDir == pg.SortByDir_SORTBY_DESC}
-		o.NullsFirst = o.Desc
-		switch by.SortbyNulls {
-		case pg.SortByNulls_SORTBY_NULLS_FIRST:
-			o.NullsFirst = true
-		case pg.SortByNulls_SORTBY_NULLS_LAST:
-			o.NullsFirst = false
-		}
-		if name, ok := plainName(by.Node); ok {
-			o.Expr = a.byName(name, targets, outputs)
-		}
-		if o.Expr == nil {
-			o.Expr = a.ordinalOrExpr(by.Node, s, outputs, "ORDER BY")
-		}
-		o.Expr = a.collated(o.Expr)
-		if !slices.ContainsFunc(order, func(p plan.Order) bool { return a.intern.same(p.Expr, o.Expr) }) {
-			order = append(order, o)
-		}
+		a.attempt(func() { order = a.orderItem(order, n, s, targets, outputs) })
 	}
 	return order
+}
+
+// orderItem adds an item of ORDER BY that is not there yet.
+func (a *analyzer) orderItem(order []plan.Order, n *pg.Node, s *scope, targets []target, outputs []plan.Expr) []plan.Order {
+	by, o := n.GetSortBy(), a.direction(n)
+	if name, ok := plainName(by.Node); ok {
+		o.Expr = a.byName(name, targets, outputs)
+	}
+	if o.Expr == nil {
+		o.Expr = a.ordinalOrExpr(by.Node, s, outputs, "ORDER BY")
+	}
+	o.Expr = a.collated(o.Expr)
+	if !slices.ContainsFunc(order, func(p plan.Order) bool { return a.intern.same(p.Expr, o.Expr) }) {
+		order = append(order, o)
+	}
+	return order
+}
+
+// direction is how an item of ORDER BY sorts.
+func (a *analyzer) direction(n *pg.Node) plan.Order {
+	by := n.GetSortBy()
+	if by == nil || by.SortbyDir == pg.SortByDir_SORTBY_USING {
+		a.at = n
+		fail(plan.ReasonShape, "ORDER BY ... USING")
+	}
+	o := plan.Order{Desc: by.SortbyDir == pg.SortByDir_SORTBY_DESC}
+	o.NullsFirst = o.Desc
+	switch by.SortbyNulls {
+	case pg.SortByNulls_SORTBY_NULLS_FIRST:
+		o.NullsFirst = true
+	case pg.SortByNulls_SORTBY_NULLS_LAST:
+		o.NullsFirst = false
+	}
+	return o
 }
 
 // groupBy analyses GROUP BY without grouping sets.
@@ -48,7 +60,7 @@ func (a *analyzer) groupBy(items []*pg.Node, item groupItem) []plan.Expr {
 			out = append(out, a.groupBy(row.Args, item)...)
 			continue
 		}
-		out = append(out, item(n).e)
+		a.attempt(func() { out = append(out, item(n).e) })
 	}
 	return out
 }
@@ -84,7 +96,7 @@ func (a *analyzer) groupItems(s *scope, targets []target, outputs []plan.Expr) g
 				k.output = slices.IndexFunc(outputs, func(o plan.Expr) bool { return a.intern.same(o, k.e) })
 			}
 		}
-		if overGroups(k.e) {
+		if a.aggregates(k.e) {
 			fail(plan.ReasonShape, "aggregate in GROUP BY")
 		}
 		return k
@@ -147,7 +159,12 @@ func (a *analyzer) ordinalOrExpr(n *pg.Node, s *scope, outputs []plan.Expr, clau
 			a.at = n
 			fail(plan.ReasonShape, clause+" a constant")
 		}
-		return outputs[v.Ival.GetIval()-1]
+		e := outputs[v.Ival.GetIval()-1]
+		if e == nil {
+			a.at = n
+			fail(plan.ReasonType, clause+" a column that cannot be read")
+		}
+		return e
 	}
 	v := a.expr(n, s)
 	if v.unknown() {

@@ -277,7 +277,7 @@ func (a *analyzer) checkRescale(e plan.Expr, t vector.Type) {
 	if from == vector.VaryingScale || t.Scale < from {
 		fail(plan.ReasonType, "cast to numeric with fewer decimals")
 	}
-	if t.Scale == from || overGroups(e) {
+	if t.Scale == from || overAggregates(e) {
 		return
 	}
 	if digitsOf(e)+int(t.Scale-from) > vector.NumericMaxPrecision {
@@ -285,7 +285,7 @@ func (a *analyzer) checkRescale(e plan.Expr, t vector.Type) {
 	}
 }
 
-func overGroups(e plan.Expr) (over bool) {
+func overAggregates(e plan.Expr) (over bool) {
 	plan.Walk(e, func(x plan.Expr) bool {
 		switch x.(type) {
 		case plan.Agg, *groupingCall, *plan.Grouping:

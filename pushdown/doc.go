@@ -7,6 +7,11 @@
 //	parse.go     text -> syntax tree (pg_query: PostgreSQL's own grammar), with a
 //	             limit on nesting, because the C parser's recursion has none
 //	from.go      FROM -> tables, the names that expressions see, join conditions
+//	block.go     SELECTs within SELECTs: put in place, or blocks of the tree
+//	with.go      WITH
+//	setop.go     UNION, INTERSECT, EXCEPT, VALUES
+//	subselect.go sub-selects in expressions -> joins
+//	window.go    window functions
 //	expr.go      syntax -> typed plan.Expr, as PostgreSQL's parse_expr.c does
 //	operator.go  which operator is meant, and the casts it implies
 //	compare.go   comparisons, and constants brought to the column's own scale
@@ -22,6 +27,7 @@
 //	join.go      the driving table, and lookups by unique key for all others but one
 //	setorder.go  orders of grouping sets that PostgreSQL gets wrong
 //	small.go     what is not worth taking
+//	refusal.go   what is refused: all of it, as far as that can be said
 //	location.go  where in the text what is refused begins
 //	virtual.go   the schema pgaccel
 //

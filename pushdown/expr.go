@@ -18,9 +18,16 @@ type analyzer struct {
 	refs     []*pg.RangeVar // how each is written
 	optional map[int]bool   // tables whose rows an outer join makes null
 	*block                  // that is being analysed
+	outer    *scope         // what a sub-select sees of the queries around it
+	lateral  *scope         // what a LATERAL item of FROM sees: those before it, and outer
+	ctes     *cte           // the WITH queries that are seen, the last one first
+	counters
+	places map[plan.Rel]place
 
 	params   []vector.Type // kind Invalid where not known yet
 	declared []bool        // the client gave the type
+
+	groupingZero bool // there is a GROUPING() without grouping sets
 
 	needsUTC  bool
 	functions []string // plan.Deps.Functions
@@ -33,7 +40,11 @@ type analyzer struct {
 	constants []plan.Expr        // plan.Star.Constants
 	built     int                // calls made so far
 
-	sql string // the statement
+	refused []Refusal
+	since   int             // how many were when the innermost attempt began
+	enough  bool            // is refused: nothing more is looked for
+	sql     string          // the statement
+	tokens  []*pg.ScanToken // of it, once they are asked for
 	// at is the innermost syntax that is being analysed, nil between clauses: where a
 	// refusal's position is.
 	at proto.Message
@@ -41,8 +52,13 @@ type analyzer struct {
 
 // block is what is known of one SELECT while it is analysed: one aggregation at most.
 type block struct {
-	aggs     []plan.AggregateCall
-	aggIndex map[aggKey]int
+	inside     counters       // what was counted before it
+	windows    []*plan.Window // likewise
+	windowDefs []*pg.Node     // of the WINDOW clause
+	subselects []subselect    // of expressions over its rows, which are not joined yet
+	number     int            // of the aggregation, once something refers to it, from 1; 0 before
+	aggs       []plan.AggregateCall
+	aggIndex   map[aggKey]int
 	// noAggs says where we are if aggregates are not allowed there; empty where they are.
 	noAggs string
 	// sets is true with grouping sets, whose keys may be null though their columns are not;
@@ -50,7 +66,6 @@ type block struct {
 	// aggregates. grouping is true once GROUPING() was seen.
 	sets, rows, grouping bool
 	setKeys              []groupKey // of grouping sets
-	groupingZero         bool       // there is a GROUPING() without grouping sets
 	// joinsDone is true once all outer joins are known.
 	joinsDone bool
 }
@@ -105,7 +120,7 @@ func (a *analyzer) sized(c *plan.Call) *plan.Call {
 	}
 	a.built++
 	if n > maxCalls || a.built > maxAllCalls {
-		fail(plan.ReasonShape, "an expression of this size")
+		a.tooLarge("an expression of this size")
 	}
 	a.sizes[c] = n
 	return c
@@ -123,7 +138,7 @@ func (a *analyzer) checkSize(tree plan.Rel) {
 		return true
 	})
 	if total > maxAllCalls {
-		fail(plan.ReasonShape, "a query of this size")
+		a.tooLarge("a query of this size")
 	}
 }
 
@@ -174,7 +189,7 @@ func (a *analyzer) exprOf(n *pg.Node, s *scope) value {
 	case *pg.Node_CollateClause:
 		return a.collate(x.CollateClause, s)
 	case *pg.Node_SubLink:
-		fail(plan.ReasonShape, "subquery in an expression")
+		return a.subLink(n, s)
 	case *pg.Node_GroupingFunc:
 		return typed(a.groupingFunc(x.GroupingFunc, s))
 	case *pg.Node_SqlvalueFunction:
@@ -306,7 +321,7 @@ func (a *analyzer) neverNull(e plan.Expr) bool {
 	case plan.Const:
 		return !x.Null
 	case plan.Column:
-		if a.sets && !a.rows {
+		if a.sets && !a.rows || a.outside(x) {
 			return false
 		}
 		return a.joinsDone && !a.optional[x.Table] && a.tables[x.Table].Meta.Columns[x.Column].NotNull

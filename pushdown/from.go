@@ -15,6 +15,8 @@ type scope struct {
 	rels []*rel
 	cols []col
 	rows plan.Rel // of the FROM items
+	// outer is what a sub-select sees of the query around it.
+	outer *scope
 }
 
 // rel is one FROM item with its columns.
@@ -60,7 +62,9 @@ func (s *scope) find(name []string) col {
 	from := s.cols
 	if len(name) > 1 {
 		r := s.relation(name[:len(name)-1])
-		if r == nil {
+		if r == nil && s.outer != nil {
+			return s.outer.find(name)
+		} else if r == nil {
 			fail(plan.ReasonShape, "reference to an unknown relation")
 		}
 		from = r.cols
@@ -79,6 +83,9 @@ func (s *scope) find(name []string) col {
 	}
 	if systemColumns[field] {
 		fail(plan.ReasonShape, "system column "+field)
+	}
+	if len(name) == 1 && s.outer != nil {
+		return s.outer.find(name)
 	}
 	if len(name) == 1 && s.relation(name) != nil {
 		fail(plan.ReasonShape, "whole-row reference")
@@ -111,17 +118,34 @@ var systemColumns = map[string]bool{"ctid": true, "xmin": true, "xmax": true, "c
 
 // from analyses a FROM list.
 func (a *analyzer) from(items []*pg.Node) *scope {
-	s := &scope{}
-	for _, n := range items {
-		t := a.fromItem(n)
-		s.rels = append(s.rels, t.rels...)
-		s.cols = append(s.cols, t.cols...)
-		if s.rows == nil {
-			s.rows = t.rows
-		} else {
-			s.rows = &plan.Join{Kind: plan.Inner, Left: s.rows, Right: t.rows}
-		}
+	// What LATERAL items see besides those before them is what a sub-select does.
+	around := a.lateral
+	a.lateral = a.outer
+	defer func() { a.lateral = around }()
+	s := &scope{outer: a.outer}
+	if len(items) == 0 {
+		s.rows = &plan.Values{Rows: [][]plan.Expr{nil}}
+		a.note(s.rows, a.at, "SELECT without FROM")
+		return s
 	}
+	before, seen := a.counted(), a.lateral
+	for _, n := range items {
+		between := a.counted()
+		a.lateral = &scope{outer: seen, rels: s.rels, cols: s.cols}
+		a.attempt(func() {
+			t := a.fromItem(n)
+			s.rels = append(s.rels, t.rels...)
+			s.cols = append(s.cols, t.cols...)
+			if s.rows == nil {
+				s.rows = t.rows
+				return
+			}
+			lateral := readsAny(t.rows, func(e plan.Expr) bool { return before.has(e, between) })
+			s.rows = &plan.Join{Kind: plan.Inner, Left: s.rows, Right: t.rows, Lateral: lateral}
+		})
+	}
+	a.lateral = seen
+	a.stop()
 	return s
 }
 
@@ -136,6 +160,9 @@ func (a *analyzer) fromItem(n *pg.Node) *scope {
 func (a *analyzer) fromItemOf(n *pg.Node) *scope {
 	switch x := n.GetNode().(type) {
 	case *pg.Node_RangeVar:
+		if c := a.cte(x.RangeVar); c != nil {
+			return a.readCTE(c, x.RangeVar)
+		}
 		return a.table(x.RangeVar)
 	case *pg.Node_RangeSubselect:
 		return a.derived(x.RangeSubselect)
@@ -166,7 +193,7 @@ func (a *analyzer) table(r *pg.RangeVar) *scope {
 		fail(plan.ReasonShape, "ONLY of a partitioned table") // which has no rows of its own
 	}
 	if len(a.tables) == plan.MaxTables {
-		fail(plan.ReasonShape, "more tables than a plan holds")
+		a.tooLarge("more tables than a plan holds")
 	}
 	ref := catalog.QuoteIdentifier(r.Relname)
 	if r.Schemaname != "" {
@@ -223,42 +250,6 @@ func (a *analyzer) named(r *rel, alias *pg.Alias, rows plan.Rel) *scope {
 	return &scope{rels: []*rel{r}, cols: r.cols, rows: rows}
 }
 
-// derived peels a subquery that only projects and filters: its columns stand for
-// their expressions, its WHERE joins the outer one.
-func (a *analyzer) derived(r *pg.RangeSubselect) *scope {
-	if r.Lateral {
-		fail(plan.ReasonShape, "LATERAL")
-	}
-	sel := r.Subquery.GetSelectStmt()
-	if sel == nil {
-		fail(plan.ReasonShape, "a FROM item of this form")
-	}
-	a.checkPlain(sel)
-	switch {
-	case len(sel.GroupClause) > 0, sel.HavingClause != nil, len(sel.DistinctClause) > 0:
-		fail(plan.ReasonShape, "grouped subquery in FROM")
-	case sel.LimitCount != nil, sel.LimitOffset != nil:
-		fail(plan.ReasonShape, "subquery with LIMIT in FROM")
-	case len(sel.SortClause) > 0:
-		fail(plan.ReasonShape, "subquery with ORDER BY in FROM")
-	}
-	inner := a.from(sel.FromClause)
-	outer := a.noAggs
-	a.noAggs = "aggregate in a subquery in FROM"
-	item := &rel{}
-	for _, t := range a.targets(sel.TargetList, inner) {
-		c := t.col
-		c.name = t.name
-		if c.e == nil && c.refuse == nil {
-			c.e = a.output(t.v)
-		}
-		item.cols = append(item.cols, c)
-	}
-	rows := a.where(sel.WhereClause, inner)
-	a.noAggs = outer
-	return a.named(item, r.Alias, rows)
-}
-
 // where returns the rows of s for which a condition is true.
 func (a *analyzer) where(n *pg.Node, s *scope) plan.Rel {
 	if n == nil {
@@ -266,9 +257,31 @@ func (a *analyzer) where(n *pg.Node, s *scope) plan.Rel {
 	}
 	saved, rows := a.noAggs, a.rows
 	a.noAggs, a.rows = "aggregate in WHERE or ON", true
-	conds := conjuncts(nil, a.boolean(n, s))
+	var conds []plan.Expr
+	subs := a.own(func() { conds = a.conditions(n, s, a.condition) })
 	a.noAggs, a.rows = saved, rows
-	return &plan.Filter{Input: s.rows, Conds: conds}
+	out := a.attach(s.rows, subs)
+	if len(conds) > 0 {
+		out = &plan.Filter{Input: out, Conds: conds}
+	}
+	return out
+}
+
+// conditions analyses the conjuncts of a condition, but for those that taken, if there is one,
+// takes.
+func (a *analyzer) conditions(n *pg.Node, s *scope, taken func(*pg.Node, *scope) bool) (conds []plan.Expr) {
+	if b := n.GetBoolExpr(); b != nil && b.Boolop == pg.BoolExprType_AND_EXPR {
+		for _, x := range b.Args {
+			conds = append(conds, a.conditions(x, s, taken)...)
+		}
+		return conds
+	}
+	a.attempt(func() {
+		if taken == nil || !taken(n, s) {
+			conds = conjuncts(nil, a.boolean(n, s))
+		}
+	})
+	return conds
 }
 
 // conjuncts appends the operands of AND, however nested.
@@ -282,6 +295,21 @@ func conjuncts(dst []plan.Expr, e plan.Expr) []plan.Expr {
 	return append(dst, e)
 }
 
+var joinKinds = map[pg.JoinType]plan.JoinKind{pg.JoinType_JOIN_INNER: plan.Inner, pg.JoinType_JOIN_LEFT: plan.Left,
+	pg.JoinType_JOIN_RIGHT: plan.Left, pg.JoinType_JOIN_FULL: plan.Full}
+
+// noteJoin notes where a join comes from.
+func (a *analyzer) noteJoin(rows *plan.Join, j *pg.JoinExpr) {
+	if rows.Kind != plan.Full {
+		a.note(rows, j, "")
+		return
+	}
+	outer := a.at
+	a.atKeyword(pg.Token_FULL)
+	a.note(rows, a.at, "FULL JOIN")
+	a.at = outer
+}
+
 // join analyses JOIN. A right join is a left join of the right side to the left one.
 func (a *analyzer) join(j *pg.JoinExpr) *scope {
 	if j.IsNatural {
@@ -291,62 +319,50 @@ func (a *analyzer) join(j *pg.JoinExpr) *scope {
 	if j.JoinUsingAlias != nil {
 		fail(plan.ReasonShape, "alias of JOIN USING")
 	}
-	var l, r *scope
-	switch j.Jointype {
-	case pg.JoinType_JOIN_INNER:
-		l, r = a.fromItem(j.Larg), a.fromItem(j.Rarg)
-	case pg.JoinType_JOIN_LEFT:
-		l = a.fromItem(j.Larg)
-		r = a.nullable(j.Rarg)
-	case pg.JoinType_JOIN_RIGHT:
-		l = a.nullable(j.Larg)
-		r = a.fromItem(j.Rarg)
-	case pg.JoinType_JOIN_FULL:
-		a.atKeyword(pg.Token_FULL)
-		fail(plan.ReasonShape, "FULL JOIN")
-	default:
+	kind, ok := joinKinds[j.Jointype]
+	if !ok {
 		fail(plan.ReasonShape, "a join of this kind")
 	}
-	both := &scope{rels: slices.Concat(l.rels, r.rels), cols: slices.Concat(l.cols, r.cols)}
+	var l, r *scope
+	side := func(to **scope, n *pg.Node, nullable bool) {
+		a.attempt(func() {
+			if nullable {
+				*to = a.nullable(n)
+			} else {
+				*to = a.fromItem(n)
+			}
+		})
+	}
+	before, seen := a.counted(), a.lateral
+	side(&l, j.Larg, j.Jointype == pg.JoinType_JOIN_RIGHT || kind == plan.Full)
+	if l != nil {
+		a.lateral = &scope{outer: seen, rels: l.rels, cols: l.cols}
+	}
+	between := a.counted()
+	side(&r, j.Rarg, kind != plan.Inner && j.Jointype != pg.JoinType_JOIN_RIGHT)
+	a.lateral = seen
+	a.stop()
+	both := &scope{outer: a.outer, rels: slices.Concat(l.rels, r.rels), cols: slices.Concat(l.cols, r.cols)}
 	saved := a.noAggs
 	a.noAggs = "aggregate in WHERE or ON"
 	var on []plan.Expr
 	if len(j.UsingClause) > 0 {
 		on = a.using(j, l, r, both)
 	} else if j.Quals != nil {
-		on = conjuncts(nil, a.boolean(j.Quals, both))
+		a.noSubselects("ON", func() { on = a.conditions(j.Quals, both, nil) })
 	}
 	a.noAggs = saved
-	rows := &plan.Join{Kind: plan.Inner, Left: l.rows, Right: r.rows, On: on}
-	both.rows = rows
-	switch j.Jointype {
-	case pg.JoinType_JOIN_LEFT:
-		rows.Kind = plan.Left
-	case pg.JoinType_JOIN_RIGHT:
-		rows.Kind, rows.Left, rows.Right = plan.Left, r.rows, l.rows
+	rows := &plan.Join{Kind: kind, Left: l.rows, Right: r.rows, On: on}
+	if j.Jointype == pg.JoinType_JOIN_RIGHT {
+		rows.Left, rows.Right = r.rows, l.rows
 	}
+	rows.Lateral = readsAny(rows.Right, func(e plan.Expr) bool { return before.has(e, between) && j.Jointype != pg.JoinType_JOIN_RIGHT })
+	a.noteJoin(rows, j)
+	both.rows = rows
 	if j.Alias != nil {
 		return a.named(&rel{cols: slices.Clone(both.cols)}, j.Alias, rows)
 	}
 	return both
-}
-
-// nullable analyses the side of an outer join that can be missing: one table,
-// filtered at most. Its columns must be plain, because an expression over nulls need
-// not be null.
-func (a *analyzer) nullable(n *pg.Node) *scope {
-	tables := len(a.tables)
-	s := a.fromItem(n)
-	if len(a.tables) != tables+1 {
-		fail(plan.ReasonShape, "outer join to more than one table")
-	}
-	for _, c := range s.cols {
-		if !c.base {
-			fail(plan.ReasonShape, "outer join to a subquery that computes")
-		}
-	}
-	a.optional[tables] = true
-	return s
 }
 
 // using makes the conditions of USING and merges its columns: they come first in
@@ -363,8 +379,12 @@ func (a *analyzer) using(j *pg.JoinExpr, l, r, both *scope) []plan.Expr {
 			fail(plan.ReasonType, "JOIN USING columns of two types")
 		}
 		on = append(on, a.compare(plan.OpEq, typed(le), typed(re)))
-		if j.Jointype == pg.JoinType_JOIN_RIGHT {
+		switch j.Jointype {
+		case pg.JoinType_JOIN_RIGHT:
 			lc = rc
+		case pg.JoinType_JOIN_FULL: // whichever there is
+			out, t := a.commonResults([]value{typed(le), typed(re)})
+			lc = col{name: lc.name, e: a.call(plan.OpCoalesce, t, out...)}
 		}
 		merged = append(merged, lc)
 	}

@@ -50,7 +50,7 @@ func (a *analyzer) funcCall(f *pg.FuncCall, s *scope) plan.Expr {
 	}
 	switch {
 	case f.Over != nil:
-		fail(plan.ReasonShape, "window function")
+		return a.window(name, f, s)
 	case f.FuncVariadic:
 		fail(plan.ReasonFunction, "VARIADIC")
 	case f.AggWithinGroup:

@@ -39,11 +39,13 @@ func (n *interner) id(e plan.Expr) int {
 	case plan.Param:
 		k = fmt.Sprintf("p%d", x.Index)
 	case plan.Key:
-		k = fmt.Sprintf("K%d", x.Index)
+		k = fmt.Sprintf("K%d.%d", x.Of, x.Index)
 	case plan.Agg:
-		k = fmt.Sprintf("A%d", x.Index)
+		k = fmt.Sprintf("A%d.%d", x.Of, x.Index)
+	case plan.Output:
+		k = fmt.Sprintf("O%d.%d", x.Of, x.Index)
 	case *plan.Grouping:
-		k = fmt.Sprintf("G%d", x.Keys)
+		k = fmt.Sprintf("G%d.%d", x.Of, x.Keys)
 	case *groupingCall:
 		b := []byte("g")
 		for _, a := range x.args {
@@ -104,18 +106,27 @@ func (g *grouping) add(e plan.Expr) plan.Key {
 		g.exprs = append(g.exprs, e)
 		g.index[k] = i
 	}
-	return plan.Key{Index: i, T: e.Type()}
+	return plan.Key{Of: g.a.aggregation(), Index: i, T: e.Type()}
 }
 
 // over rewrites e: what equals a grouping expression becomes its Key.
 func (g *grouping) over(e plan.Expr) plan.Expr {
 	if i, ok := g.index[g.a.intern.id(e)]; ok {
-		return plan.Key{Index: i, T: e.Type()}
+		return plan.Key{Of: g.a.aggregation(), Index: i, T: e.Type()}
+	}
+	if g.a.passes(e) {
+		return e
 	}
 	switch x := e.(type) {
+	case plan.Key, plan.Output, *plan.Grouping:
+		notGrouped()
+	case plan.Agg:
+		if x.Of != g.a.aggregation() { // a derived table's
+			notGrouped()
+		}
 	case plan.Column:
 		if !g.dependent(x) {
-			fail(plan.ReasonShape, "a column that is neither grouped nor aggregated")
+			notGrouped()
 		}
 		k := g.add(x)
 		for i := range g.sets { // what depends on keys of every set is in every set
@@ -137,6 +148,10 @@ func (g *grouping) over(e plan.Expr) plan.Expr {
 		return g.a.sized(&d)
 	}
 	return e
+}
+
+func notGrouped() {
+	fail(plan.ReasonShape, "a column that is neither grouped nor aggregated")
 }
 
 // dependent reports whether a column is the same throughout each group because a

@@ -47,11 +47,14 @@ func ownLocation(r protoreflect.Message) int {
 // tree: the first of the given keywords in the text.
 func (a *analyzer) atKeyword(keywords ...pg.Token) {
 	a.at = nil
-	scan, err := pg.Scan(a.sql)
-	if err != nil {
-		return
+	if a.tokens == nil {
+		scan, err := pg.Scan(a.sql)
+		if err != nil {
+			return
+		}
+		a.tokens = scan.Tokens
 	}
-	for _, t := range scan.Tokens {
+	for _, t := range a.tokens {
 		if slices.Contains(keywords, t.Token) {
 			a.at = &pg.RangeVar{Location: t.Start} // anything with a location
 			return

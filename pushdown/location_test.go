@@ -1,6 +1,7 @@
 package pushdown
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -19,7 +20,7 @@ func TestRefusalsHaveAPlace(t *testing.T) {
 		"SELECT count(*) FROM orders x JOIN ^orders y ON x.id > y.id",
 		"SELECT count(*) FROM orders ^NATURAL JOIN orders",
 		"SELECT id FROM orders ^UNION ALL SELECT id FROM orders",
-		"^WITH x AS (SELECT id FROM orders) SELECT id FROM x",
+		"^WITH RECURSIVE x AS (SELECT id FROM orders) SELECT id FROM x",
 		"SELECT id FROM orders FOR ^UPDATE",
 		"SELECT ^DISTINCT ON (id) id FROM orders",
 		"SELECT id FROM orders LIMIT ^-1",
@@ -44,6 +45,51 @@ func TestRefusalsHaveAPlace(t *testing.T) {
 	}
 }
 
+// TestAllRefusals: each thing that is refused, where what it stands in does not depend on others;
+// all are marked by ^.
+func TestAllRefusals(t *testing.T) {
+	cat := testCatalog(t)
+	for _, c := range []struct {
+		marked string
+		want   []string
+	}{
+		{"SELECT ^upper(kind), id, ^lower(kind) FROM orders WHERE id > 5 AND ^random() < 1 AND qty = ^ARRAY[1]",
+			[]string{"upper()", "lower()", "random()", "array"}},
+		{"SELECT upper(kind) FROM ^nosuch a, orders b JOIN ^nothing c ON lower(kind) = 'a'", []string{"nosuch is not", "nothing is not"}},
+		{"SELECT count(*) FROM orders a JOIN customers b ON ^upper(kind) = name AND ^lower(kind) = name", []string{"upper()", "lower()"}},
+		{"SELECT id FROM orders ORDER BY ^upper(kind), qty, ^lower(kind) LIMIT ^-1 OFFSET ^-2", []string{"upper()", "lower()", "LIMIT or OFFSET", "LIMIT or OFFSET"}},
+		{"SELECT count(*) FROM orders GROUP BY ^upper(kind), ^lower(kind)", []string{"upper()", "lower()"}},
+		{"SELECT ^kind, qty, ^status, count(*) FROM orders GROUP BY qty", []string{"neither grouped", "neither grouped"}},
+		{"SELECT x FROM (SELECT ^upper(kind) AS x, ^lower(kind) FROM orders) a, (SELECT max(^doc) FROM orders) b", []string{"upper()", "lower()", "type jsonb"}},
+		{"SELECT a.id, b.n FROM (SELECT id FROM orders ORDER BY qty LIMIT ^5) a JOIN (SELECT ^count(*) AS n FROM orders) b ON a.id = b.n",
+			[]string{"subquery with LIMIT in FROM", "grouped subquery in FROM"}},
+		{"WITH w AS (SELECT id FROM orders) SELECT id FROM orders ^UNION ALL SELECT w.id FROM ^w, ^w AS x", []string{"UNION ALL", "WITH query that is read more than once", "WITH query that is read more than once"}},
+		{"SELECT " + strings.Repeat("^upper(kind), ", 20) + "upper(kind) FROM orders", slices.Repeat([]string{"upper()"}, 20)},
+	} {
+		sql := strings.ReplaceAll(c.marked, "^", "")
+		st := Plan(sql, nil, cat)
+		var marks []int
+		for i, at := 0, 0; i < len(c.marked); i++ {
+			if c.marked[i] == '^' {
+				marks = append(marks, i-at)
+				at++
+			}
+		}
+		if st.Forward == nil || st.Forward != st.Refused[0].Forward || st.At != st.Refused[0].At || len(st.Refused) != len(c.want) {
+			t.Errorf("%s: %d refused, want %d", sql, len(st.Refused), len(c.want))
+			continue
+		}
+		for i, r := range st.Refused {
+			if !strings.Contains(r.Forward.Detail, c.want[i]) {
+				t.Errorf("%s: %s, want %s", sql, r.Forward.Detail, c.want[i])
+			}
+			if len(marks) == len(c.want) && r.At != marks[i] {
+				t.Errorf("%s: %s at %d, want %d", sql, r.Forward.Detail, r.At, marks[i])
+			}
+		}
+	}
+}
+
 // TestNormalizedPosition: the place in a text whose constants are $n, in characters.
 func TestNormalizedPosition(t *testing.T) {
 	for marked, want := range map[string]string{
@@ -52,16 +98,16 @@ func TestNormalizedPosition(t *testing.T) {
 		"SELECT 1, 'x' > ^-5.25 FROM t":                                          "SELECT $1, $2 > ^$3 FROM t",
 		"^SELECT 1":                                                              "^SELECT $1",
 	} {
-		text, position, err := Normalize(strings.Replace(marked, "^", "", 1), strings.Index(marked, "^"))
+		text, positions, err := Normalize(strings.Replace(marked, "^", "", 1), strings.Index(marked, "^"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := []rune(text)
+		got, position := []rune(text), positions[0]
 		if shown := string(got[:position-1]) + "^" + string(got[position-1:]); shown != want {
 			t.Errorf("%s: %s, want %s", marked, shown, want)
 		}
 	}
-	if text, position, err := Normalize("SELECT 1", -1); text != "SELECT $1" || position != 0 || err != nil {
-		t.Errorf("%s %d %v", text, position, err)
+	if text, positions, err := Normalize("SELECT 1, 'é', now()", 15, -1, 7, 15, 99); text != "SELECT $1, $2, now()" || !slices.Equal(positions, []int{15, 0, 8, 15, 0}) || err != nil {
+		t.Errorf("%s %d %v", text, positions, err)
 	}
 }

@@ -260,7 +260,7 @@ func (a *analyzer) in(symbol string, x value, members []value) plan.Expr {
 func readsRows(e plan.Expr) (reads bool) {
 	plan.Walk(e, func(x plan.Expr) bool {
 		switch x.(type) {
-		case plan.Column, plan.Agg, plan.Key, *groupingCall, *plan.Grouping:
+		case plan.Column, plan.Agg, plan.Key, plan.Output, *groupingCall, *plan.Grouping:
 			reads = true
 		}
 		return !reads

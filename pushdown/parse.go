@@ -2,12 +2,11 @@ package pushdown
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
-
-	"pgaccel/plan"
 )
 
 // maxNesting bounds the depth of the syntax trees that the C parser may build.
@@ -88,24 +87,42 @@ func parse(sql string) ([]*pg.RawStmt, error) {
 // Normalize returns sql with its constants replaced by $n: the shape under which
 // executions are counted. An error means that sql cannot be parsed.
 //
-// position is where byte at of sql, at which a word begins, stands in it: in characters,
-// from 1, as PostgreSQL counts. It is 0 where at is negative.
-func Normalize(sql string, at int) (text string, position int, err error) {
+// positions are where the bytes at of sql, at which words begin, stand in it: in characters,
+// from 1, as PostgreSQL counts. One is 0 where at is negative.
+func Normalize(sql string, at ...int) (text string, positions []int, err error) {
 	if err := guard(sql); err != nil {
-		return "", 0, err
+		return "", nil, err
 	}
-	if at < 0 || at > len(sql) {
-		text, err = pg.Normalize(sql)
-		return text, 0, err
-	}
-	// Constants before it may be longer than their $n: a comment marks the place.
+	// Constants before a place may be longer than their $n: a comment marks it.
 	mark := "/**/"
 	for strings.Contains(sql, mark) {
 		mark = mark[:2] + "." + mark[2:]
 	}
-	text, err = pg.Normalize(sql[:at] + mark + sql[at:])
-	before, after, _ := strings.Cut(text, mark)
-	return before + after, utf8.RuneCountInString(before) + 1, err
+	places := slices.DeleteFunc(slices.Clone(at), func(i int) bool { return i < 0 || i > len(sql) })
+	slices.Sort(places)
+	places = slices.Compact(places)
+	var marked strings.Builder
+	from := 0
+	for _, i := range places {
+		marked.WriteString(sql[from:i] + mark)
+		from = i
+	}
+	marked.WriteString(sql[from:])
+	if text, err = pg.Normalize(marked.String()); err != nil {
+		return "", nil, err
+	}
+	found := map[int]int{}
+	for _, i := range places {
+		before, after, ok := strings.Cut(text, mark)
+		if !ok {
+			break
+		}
+		text, found[i] = before+after, utf8.RuneCountInString(before)+1
+	}
+	for _, i := range at {
+		positions = append(positions, found[i])
+	}
+	return text, positions, nil
 }
 
 // Split is a simple Query of several statements in two parts: Prefix + Last is
@@ -154,10 +171,4 @@ func SplitPrefix(sql string) (s Split, ok bool) {
 		return s, false
 	}
 	return Split{Prefix: sql[:at], Last: sql[at:]}, true
-}
-
-// fail ends planning: it is caught in Plan. Deep recursion over syntax trees reads
-// better without an error result on each call.
-func fail(r plan.Reason, detail string) {
-	panic(&plan.Forward{Reason: r, Detail: detail})
 }

@@ -2,6 +2,7 @@ package pushdown
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -158,6 +159,13 @@ func TestHostileStatements(t *testing.T) {
 	f("SELECT 1 FROM orders"+strings.Repeat(" JOIN orders ON true", 20000), plan.ReasonNotSelect)
 	f("SELECT 1 FROM orders WHERE "+strings.Repeat("NOT ", 50000)+"paid", plan.ReasonNotSelect)
 	f("SELECT 1 FROM orders"+strings.Repeat(", orders", 70), plan.ReasonShape)
+	doubled := "WITH w0 AS (SELECT %s)"
+	for i := range 40 {
+		doubled += fmt.Sprintf(", w%d AS NOT MATERIALIZED (SELECT a.x FROM w%d a, w%d b)", i+1, i, i)
+	}
+	f(fmt.Sprintf(doubled, "1 AS x")+" SELECT x FROM w40", plan.ReasonShape)
+	f(fmt.Sprintf(doubled, "id AS x FROM orders")+" SELECT x FROM w40", plan.ReasonShape)
+	f(fmt.Sprintf(doubled, "random() AS x")+" SELECT x FROM w40", plan.ReasonVolatile)
 	f("SELECT id FROM orders\x00 WHERE qty = 1", plan.ReasonNotSelect)
 	f("SELECT '\xff' FROM orders", plan.ReasonNotSelect)
 }
@@ -267,7 +275,8 @@ func TestRewriteVirtual(t *testing.T) {
 // FuzzPlan: no text makes Plan panic or take a query that is not bound to the
 // catalog.
 func FuzzPlan(f *testing.F) {
-	for _, name := range []string{"testdata/select.txt", "testdata/bi.txt", "testdata/ssb.txt"} {
+	trees, _ := filepath.Glob("testdata/trees/*.txt")
+	for _, name := range append(trees, "testdata/select.txt", "testdata/bi.txt", "testdata/ssb.txt") {
 		for _, block := range strings.Split(readText(f, name), "\n\n") {
 			sql, _, _ := strings.Cut(block, "\n----")
 			f.Add(sql)
@@ -288,7 +297,6 @@ func FuzzPlan(f *testing.F) {
 			if st.Forward.Reason == plan.ReasonInternalError {
 				t.Fatalf("%s", st.Forward.Detail)
 			}
-			return
 		}
 		checkPlan(t, st)
 		SplitPrefix(sql)

@@ -9,21 +9,24 @@ import (
 
 	"pgaccel/catalog"
 	"pgaccel/plan"
-	"pgaccel/sqlfn"
 	"pgaccel/sqltype"
 	"pgaccel/vector"
 )
 
 // Statement is the decision on one SQL text. Exactly one of Star and Forward is
-// set.
+// set: Forward also where there is a tree, but no star that answers it.
 type Statement struct {
-	Tree    *plan.Project // what is asked, over Tables; nil where it is forwarded
+	Tree    *plan.Project // what is asked, over Tables; nil where that cannot be said
 	Tables  []plan.Table  // the table references, in order of appearance
+	Params  []vector.Type // types of $1, $2, ...
 	Star    *plan.Star    // how it is answered
 	Forward *plan.Forward
 	// At is the byte of the text at which what is refused begins; -1 where that is not
 	// known, and without Forward.
 	At int
+	// Refused is Forward and At, and what else is refused: of parts that do not depend on each
+	// other all, up to a limit.
+	Refused []Refusal
 	// Small says why Star, though it can be answered, is not worth it: PostgreSQL
 	// answers as fast. nil where it is worth it.
 	Small *plan.Forward
@@ -33,14 +36,11 @@ type Statement struct {
 // client declared for $1, $2, ..., 0 or missing where it left them open. It never
 // panics, whatever the text.
 func Plan(sql string, paramOIDs []uint32, cat *catalog.Catalog) (st Statement) {
-	a := &analyzer{cat: cat, optional: map[int]bool{}, intern: newInterner(), sizes: map[*plan.Call]int{}, called: map[string]bool{}, sql: sql}
+	a := &analyzer{cat: cat, optional: map[int]bool{}, places: map[plan.Rel]place{}, intern: newInterner(), sizes: map[*plan.Call]int{}, called: map[string]bool{}, sql: sql}
 	defer func() {
 		if p := recover(); p != nil {
-			f, ok := p.(*plan.Forward)
-			if !ok {
-				f = &plan.Forward{Reason: plan.ReasonInternalError, Detail: fmt.Sprint(p)}
-			}
-			st = Statement{Forward: f, At: location(a.at)}
+			st.Star, st.Refused = nil, a.caught(p)
+			st.Forward, st.At = st.Refused[0].Forward, st.Refused[0].At
 		}
 	}()
 	stmts, err := parse(sql)
@@ -69,7 +69,7 @@ func Plan(sql string, paramOIDs []uint32, cat *catalog.Catalog) (st Statement) {
 		}
 		a.params, a.declared = append(a.params, t), append(a.declared, !open)
 	}
-	q := a.query(sel)
+	q := a.query(sel, true)
 	tree := &plan.Project{Input: q.rows, Exprs: q.outputs}
 	for i := range a.params {
 		if a.params[i].Kind == vector.Invalid {
@@ -77,45 +77,34 @@ func Plan(sql string, paramOIDs []uint32, cat *catalog.Catalog) (st Statement) {
 		}
 	}
 	a.checkSize(tree)
-	s := a.star(tree)
-	return Statement{Tree: tree, Tables: a.tables, Star: s, At: -1, Small: small(s)}
+	if len(a.tables) == 0 && len(sel.ValuesLists) == 0 {
+		fail(plan.ReasonNoTable, "no FROM")
+	}
+	st.Tree, st.Tables, st.Params = tree, a.tables, a.params
+	st.Star, st.At = a.star(tree), -1
+	st.Small = small(st.Star)
+	return st
 }
 
-// checkPlain forwards the clauses that no SELECT here may have.
-func (a *analyzer) checkPlain(sel *pg.SelectStmt) {
+// checkPlain forwards the clauses that no SELECT here may have. top is false for a derived table.
+func (a *analyzer) checkPlain(sel *pg.SelectStmt, top bool) {
 	switch {
-	case sel.Op != pg.SetOperation_SETOP_NONE:
-		a.atKeyword(pg.Token_UNION, pg.Token_INTERSECT, pg.Token_EXCEPT)
-		fail(plan.ReasonShape, "UNION, INTERSECT or EXCEPT")
-	case sel.WithClause != nil:
-		a.at = sel.WithClause
-		fail(plan.ReasonShape, "WITH")
-	case len(sel.ValuesLists) > 0:
-		a.atKeyword(pg.Token_VALUES)
-		fail(plan.ReasonShape, "VALUES")
 	case sel.IntoClause != nil:
 		a.atKeyword(pg.Token_INTO)
 		fail(plan.ReasonNotSelect, "SELECT INTO")
 	case len(sel.LockingClause) > 0:
 		a.atKeyword(pg.Token_UPDATE, pg.Token_SHARE)
 		fail(plan.ReasonShape, "FOR UPDATE or FOR SHARE")
-	case len(sel.WindowClause) > 0:
-		a.at = sel.WindowClause[0]
-		fail(plan.ReasonShape, "window function")
-	case len(sel.FromClause) == 0:
-		walk(sel.ProtoReflect(), func(n *pg.Node) {
-			if n.GetSubLink() != nil {
-				a.at = n
-			}
-			if n.GetRangeVar() != nil {
-				fail(plan.ReasonShape, "a sub-select as a value")
-			}
-		})
-		a.at = nil
-		fail(plan.ReasonNoTable, "no FROM")
 	case sel.LimitOption == pg.LimitOption_LIMIT_OPTION_WITH_TIES:
 		a.atKeyword(pg.Token_FETCH)
 		fail(plan.ReasonShape, "FETCH FIRST ... WITH TIES")
+	case top && len(sel.FromClause) == 0 && sel.Op == pg.SetOperation_SETOP_NONE && len(sel.ValuesLists) == 0:
+		reads := false
+		walk(sel.ProtoReflect(), func(n *pg.Node) { reads = reads || n.GetRangeVar() != nil })
+		if reads {
+			return // in a sub-select
+		}
+		fail(plan.ReasonNoTable, "no FROM")
 	}
 }
 
@@ -128,48 +117,53 @@ type target struct {
 }
 
 // targets analyses a select list, with `*` expanded.
-func (a *analyzer) targets(list []*pg.Node, s *scope) []target {
-	var out []target
-	outer := a.at
-	for _, n := range list {
-		a.at = n
-		r := n.GetResTarget()
-		if r == nil || len(r.Indirection) > 0 {
-			fail(plan.ReasonShape, "an output column of this form")
-		}
-		if ref := r.Val.GetColumnRef(); ref != nil {
-			if cols, ok := starred(ref, s); ok {
-				for _, c := range cols {
-					a.mention(c)
-					name := &pg.Node{Node: &pg.Node_String_{String_: &pg.String{Sval: c.name}}}
-					ref := &pg.ColumnRef{Fields: []*pg.Node{name}, Location: ref.Location}
-					out = append(out, target{name: c.name, col: c, written: &pg.Node{Node: &pg.Node_ColumnRef{ColumnRef: ref}}})
-				}
-				continue
-			}
-			// A plain column stays one, so that an outer join may make it null.
-			if names := nameList(ref.Fields); len(names) == len(ref.Fields) {
-				c := s.find(names)
-				a.mention(c)
-				t := target{name: c.name, col: c, written: r.Val}
-				if r.Name != "" {
-					t.name = r.Name
-				}
-				out = append(out, t)
-				continue
-			}
-		}
-		t := target{name: r.Name, v: a.expr(r.Val, s), written: r.Val}
-		if t.name == "" {
-			t.name, _ = figureName(r.Val)
-		}
-		out = append(out, t)
-	}
-	if len(out) == 0 {
+func (a *analyzer) targets(list []*pg.Node, s *scope) (out []target) {
+	if len(list) == 0 {
 		fail(plan.ReasonShape, "no output columns")
 	}
-	a.at = outer
+	for _, n := range list {
+		a.attempt(func() {
+			outer := a.at
+			a.at = n
+			out = append(out, a.target(n, s)...)
+			a.at = outer
+		})
+	}
 	return out
+}
+
+// target analyses an item of a select list.
+func (a *analyzer) target(n *pg.Node, s *scope) (out []target) {
+	r := n.GetResTarget()
+	if r == nil || len(r.Indirection) > 0 {
+		fail(plan.ReasonShape, "an output column of this form")
+	}
+	if ref := r.Val.GetColumnRef(); ref != nil {
+		if cols, ok := starred(ref, s); ok {
+			for _, c := range cols {
+				a.mention(c)
+				name := &pg.Node{Node: &pg.Node_String_{String_: &pg.String{Sval: c.name}}}
+				ref := &pg.ColumnRef{Fields: []*pg.Node{name}, Location: ref.Location}
+				out = append(out, target{name: c.name, col: c, written: &pg.Node{Node: &pg.Node_ColumnRef{ColumnRef: ref}}})
+			}
+			return out
+		}
+		// A plain column stays one, so that an outer join may make it null.
+		if names := nameList(ref.Fields); len(names) == len(ref.Fields) {
+			c := s.find(names)
+			a.mention(c)
+			t := target{name: c.name, col: c, written: r.Val}
+			if r.Name != "" {
+				t.name = r.Name
+			}
+			return append(out, t)
+		}
+	}
+	t := target{name: r.Name, v: a.expr(r.Val, s), written: r.Val}
+	if t.name == "" {
+		t.name, _ = figureName(r.Val)
+	}
+	return append(out, t)
 }
 
 // starred returns what `*` or `t.*` stands for.
@@ -206,44 +200,45 @@ func (a *analyzer) output(v value) plan.Expr { return a.resolve(v, vector.TypeOf
 // query is an analysed SELECT: rows, and what is shown of them.
 type query struct {
 	rows    plan.Rel
-	outputs []plan.Expr
-	names   []string // of the outputs
+	targets []target
+	outputs []plan.Expr // of the targets; nil for one that is refused if it is read
 }
 
-// query analyses a SELECT at the top, or the only FROM item of one.
-func (a *analyzer) query(sel *pg.SelectStmt) query {
-	a.checkPlain(sel)
-	if len(sel.FromClause) == 1 {
-		if r := sel.FromClause[0].GetRangeSubselect(); r != nil && groups(r.Subquery.GetSelectStmt()) {
-			return a.overGrouped(sel, r)
-		}
-	}
-	a.block = &block{aggIndex: map[aggKey]int{}}
+// selectBlock analyses what a SELECT says. top is false for one that is a derived table.
+func (a *analyzer) selectBlock(sel *pg.SelectStmt, top bool) query {
 	s := a.from(sel.FromClause)
-	a.joinsDone = true
+	a.joinsDone, a.windowDefs = true, sel.WindowClause
 	a.sets = hasSets(sel.GroupClause)
 	targets := a.targets(sel.TargetList, s)
+	distinct := len(sel.DistinctClause) > 0
 	outputs := make([]plan.Expr, len(targets))
 	for i, t := range targets {
-		outputs[i] = a.targetExpr(t)
+		if top || groups(sel) || t.col.refuse == nil {
+			a.attempt(func() {
+				outputs[i] = a.targetExpr(t)
+				stableModifiers(outputs[i : i+1])
+			})
+		}
 	}
-	stableModifiers(outputs)
-	q := query{rows: a.where(sel.WhereClause, s), outputs: outputs, names: namesOf(targets)}
+	q := query{rows: a.where(sel.WhereClause, s), targets: targets, outputs: outputs}
 	c := clauses{targets: targets, outputs: outputs}
 	if sel.HavingClause != nil {
-		c.having = conjuncts(nil, a.boolean(sel.HavingClause, s))
+		c.having = a.conditions(sel.HavingClause, s, nil)
 	}
+	a.stop()
 	c.order = a.orderBy(sel.SortClause, s, targets, outputs)
 	a.noAggs = "aggregate in GROUP BY"
 	item := a.groupItems(s, targets, outputs)
 	if a.sets {
-		c.keys, c.sets = a.groupingSets(sel.GroupClause, sel.GroupDistinct, item)
+		a.attempt(func() { c.keys, c.sets = a.groupingSets(sel.GroupClause, sel.GroupDistinct, item) })
 	} else {
 		c.keys = a.groupBy(sel.GroupClause, item)
 	}
-	limit := &plan.Limit{Count: a.limit(sel.LimitCount), Offset: a.limit(sel.LimitOffset)}
+	limit := &plan.Limit{}
+	a.attempt(func() { limit.Count = a.limit(sel.LimitCount) })
+	a.attempt(func() { limit.Offset = a.limit(sel.LimitOffset) })
+	a.stop()
 	grouped := len(sel.GroupClause) > 0 || len(a.aggs) > 0 || sel.HavingClause != nil || a.grouping
-	distinct := len(sel.DistinctClause) > 0
 	if distinct && sel.DistinctClause[0].GetNode() != nil {
 		a.atKeyword(pg.Token_DISTINCT)
 		fail(plan.ReasonShape, "DISTINCT ON")
@@ -256,22 +251,59 @@ func (a *analyzer) query(sel *pg.SelectStmt) query {
 	if distinct && !grouped {
 		// DISTINCT is grouping by all outputs.
 		grouped, c.keys, distinct = true, outputs, false
+		if len(a.windows) > 0 {
+			q.rows, a.subselects = a.attachWindows(a.attach(q.rows, a.subselects)), nil
+		}
 	}
 	if grouped {
-		groups := a.group(&c, q.rows)
-		if distinct && (len(groups.Sets) > 0 || !distinctAlready(c.outputs, groups)) {
-			fail(plan.ReasonShape, "DISTINCT over groups")
-		}
-		q.rows, q.outputs = groups, c.outputs
+		groups, over := a.group(&c, q.rows, a.subselects)
+		a.note(groups, sel, "")
+		distinct = distinct && (len(groups.Sets) > 0 || !distinctAlready(c.outputs, groups))
+		q.rows, q.outputs = a.attach(groups, over), c.outputs
+	} else {
+		q.rows = a.attach(q.rows, a.subselects)
 	}
 	if len(c.having) > 0 {
 		q.rows = &plan.Filter{Input: q.rows, Conds: c.having}
 	}
-	return q.sortedAndCut(c.order, limit)
+	q.rows = a.attachWindows(q.rows)
+	if distinct {
+		q.rows, q.outputs = a.distinctGroups(&c, q.rows), c.outputs
+	}
+	q.sortAndCut(c.order, limit)
+	a.noteOrder(q.rows, sel)
+	return q
 }
 
-// sortedAndCut is q with ORDER BY and LIMIT.
-func (q query) sortedAndCut(by []plan.Order, limit *plan.Limit) query {
+// distinctGroups groups groups by all outputs.
+func (a *analyzer) distinctGroups(c *clauses, groups plan.Rel) plan.Rel {
+	over := *a.block
+	over.number, over.aggs, over.subselects = 0, nil, nil
+	a.block = &over
+	c.keys, c.sets, c.having = c.outputs, nil, nil
+	rows, _ := a.group(c, groups, nil)
+	a.atKeyword(pg.Token_DISTINCT)
+	a.note(rows, a.at, "DISTINCT over groups")
+	return rows
+}
+
+// noteOrder notes where the order and the cut on top of a block come from.
+func (a *analyzer) noteOrder(r plan.Rel, sel *pg.SelectStmt) {
+	if l, ok := r.(*plan.Limit); ok {
+		n := sel.LimitCount
+		if n == nil {
+			n = sel.LimitOffset
+		}
+		a.note(l, n, "")
+		r = l.Input
+	}
+	if o, ok := r.(*plan.Sort); ok && len(sel.SortClause) > 0 {
+		a.note(o, sel.SortClause[0], "")
+	}
+}
+
+// sortAndCut adds ORDER BY and LIMIT.
+func (q *query) sortAndCut(by []plan.Order, limit *plan.Limit) {
 	if len(by) > 0 {
 		q.rows = &plan.Sort{Input: q.rows, By: by}
 	}
@@ -279,7 +311,6 @@ func (q query) sortedAndCut(by []plan.Order, limit *plan.Limit) query {
 		limit.Input = q.rows
 		q.rows = limit
 	}
-	return q
 }
 
 // clauses are those of a SELECT that may group: expressions over rows, until group makes of them
@@ -293,25 +324,33 @@ type clauses struct {
 	order   []plan.Order
 }
 
-// group groups rows, and turns what follows GROUP BY into expressions over groups.
-func (a *analyzer) group(q *clauses, rows plan.Rel) *plan.Aggregate {
+// group groups rows, and turns what follows GROUP BY into expressions over groups. It returns those
+// of the sub-selects that are over groups.
+func (a *analyzer) group(q *clauses, rows plan.Rel, subs []subselect) (*plan.Aggregate, []subselect) {
 	if len(q.sets) == 1 {
 		q.sets = nil // a single set has all keys
 	}
 	g := newGrouping(a, q.keys, q.sets)
 	g.checkParts(q)
-	over := func(es []plan.Expr) []plan.Expr {
-		out := make([]plan.Expr, len(es))
-		for i, e := range es {
-			out[i] = g.over(e)
-		}
-		return out
+	below, over := a.overRowsAndGroups(q, g, subs)
+	q.outputs, q.having = slices.Clone(q.outputs), slices.Clone(q.having)
+	for i, e := range q.outputs {
+		a.attempt(func() {
+			outer := a.at
+			a.at = q.targets[i].written
+			q.outputs[i] = g.over(e)
+			a.at = outer
+		})
 	}
-	q.outputs, q.having = over(q.outputs), over(q.having)
+	for i, e := range q.having {
+		a.attempt(func() { q.having[i] = g.over(e) })
+	}
 	for i := range q.order {
-		q.order[i].Expr = g.over(q.order[i].Expr)
+		a.attempt(func() { q.order[i].Expr = g.over(q.order[i].Expr) })
 	}
-	return &plan.Aggregate{Input: rows, Keys: g.exprs, Sets: g.sets, Aggs: a.aggs}
+	a.attempt(func() { g.overWindows(a.windows) })
+	a.stop()
+	return &plan.Aggregate{Number: a.aggregation(), Input: a.attach(rows, below), Keys: g.exprs, Sets: g.sets, Aggs: a.aggs}, over
 }
 
 // distinctAlready reports whether each group gives another row: all keys are shown.
@@ -323,91 +362,4 @@ func distinctAlready(outputs []plan.Expr, groups *plan.Aggregate) bool {
 		}
 	}
 	return len(shown) == len(groups.Keys)
-}
-
-// groups reports whether a subquery groups, itself or the only item of its FROM.
-func groups(sel *pg.SelectStmt) bool {
-	if sel == nil || sel.Op != pg.SetOperation_SETOP_NONE {
-		return false
-	}
-	if len(sel.GroupClause) > 0 || sel.HavingClause != nil || len(sel.DistinctClause) > 0 {
-		return true
-	}
-	for _, n := range sel.TargetList {
-		if hasAggregate(n.GetResTarget().GetVal()) {
-			return true
-		}
-	}
-	return len(sel.FromClause) == 1 && groups(sel.FromClause[0].GetRangeSubselect().GetSubquery().GetSelectStmt())
-}
-
-// hasAggregate reports whether an expression calls an aggregate where it is likely
-// to: what it misses is found, and forwarded, by the analysis.
-func hasAggregate(n *pg.Node) bool {
-	any := func(ns []*pg.Node) bool { return slices.ContainsFunc(ns, hasAggregate) }
-	switch x := n.GetNode().(type) {
-	case *pg.Node_FuncCall:
-		names := nameList(x.FuncCall.Funcname)
-		if sqlfn.AggregateNamed(names[len(names)-1]) != nil || x.FuncCall.AggWithinGroup {
-			return true
-		}
-		return any(x.FuncCall.Args)
-	case *pg.Node_AExpr:
-		return hasAggregate(x.AExpr.Lexpr) || hasAggregate(x.AExpr.Rexpr)
-	case *pg.Node_TypeCast:
-		return hasAggregate(x.TypeCast.Arg)
-	case *pg.Node_CoalesceExpr:
-		return any(x.CoalesceExpr.Args)
-	case *pg.Node_CaseExpr:
-		return any(x.CaseExpr.Args) || hasAggregate(x.CaseExpr.Defresult)
-	case *pg.Node_CaseWhen:
-		return hasAggregate(x.CaseWhen.Expr) || hasAggregate(x.CaseWhen.Result)
-	case *pg.Node_BoolExpr:
-		return any(x.BoolExpr.Args)
-	case *pg.Node_NullTest:
-		return hasAggregate(x.NullTest.Arg)
-	case *pg.Node_GroupingFunc:
-		return true
-	}
-	return false
-}
-
-// overGrouped analyses a SELECT that projects, filters, sorts and cuts the result of
-// a grouped subquery: its WHERE is HAVING. Power BI writes such queries.
-func (a *analyzer) overGrouped(sel *pg.SelectStmt, r *pg.RangeSubselect) query {
-	if r.Lateral {
-		fail(plan.ReasonShape, "LATERAL")
-	}
-	if len(sel.GroupClause) > 0 || sel.HavingClause != nil || len(sel.DistinctClause) > 0 {
-		fail(plan.ReasonShape, "grouping of a grouped subquery")
-	}
-	inner := r.Subquery.GetSelectStmt()
-	q := a.query(inner)
-	item := &rel{}
-	for i, name := range q.names {
-		item.cols = append(item.cols, col{name: name, e: q.outputs[i]})
-	}
-	s := a.named(item, r.Alias, q.rows)
-	a.noAggs = "aggregate over a grouped subquery"
-	targets := a.targets(sel.TargetList, s)
-	outputs := make([]plan.Expr, len(targets))
-	for i, t := range targets {
-		outputs[i] = a.targetExpr(t)
-	}
-	if sel.WhereClause != nil {
-		q.rows = &plan.Filter{Input: q.rows, Conds: conjuncts(nil, a.boolean(sel.WhereClause, s))}
-	}
-	order := a.orderBy(sel.SortClause, s, targets, outputs)
-	limit := &plan.Limit{Count: a.limit(sel.LimitCount), Offset: a.limit(sel.LimitOffset)}
-	stableModifiers(outputs)
-	q.outputs, q.names = outputs, namesOf(targets)
-	return q.sortedAndCut(order, limit)
-}
-
-func namesOf(targets []target) []string {
-	names := make([]string, len(targets))
-	for i, t := range targets {
-		names[i] = t.name
-	}
-	return names
 }

@@ -314,5 +314,5 @@ func (g *grouping) overSets(c *groupingCall) plan.Expr {
 		g.a.groupingZero = true
 		return plan.Const{Datum: vector.Int(vector.Int4, 0)}
 	}
-	return &plan.Grouping{Keys: keys, T: int4Type}
+	return &plan.Grouping{Of: g.a.aggregation(), Keys: keys, T: int4Type}
 }

@@ -27,8 +27,23 @@ func (a *analyzer) star(tree *plan.Project) *plan.Star {
 	s := &star{analyzer: a, q: &plan.Star{Output: slices.Clone(tree.Exprs), Constants: a.constants}}
 	s.q.Deps = plan.Deps{Params: a.params, NeedsUTC: a.needsUTC, Functions: a.functions}
 	s.above(tree.Input, true)
+	s.stop()
+	if len(s.scans) != len(s.tables) { // rights on all of them are checked by q.Tables
+		panic("BUG: a table reference that the tree lacks")
+	}
 	s.finish()
 	return s.q
+}
+
+// refuse notes that an operator is not executed. Who calls it goes on below the operator.
+func (s *star) refuse(r plan.Rel, detail string) {
+	p := s.places[r]
+	if p.name != "" {
+		detail = p.name
+	}
+	s.at = p.at
+	s.noteRefusal(&plan.Forward{Reason: plan.ReasonShape, Detail: detail})
+	s.at = nil
 }
 
 // above takes what stands over the aggregation, or over the joins where there is none. top is
@@ -37,7 +52,7 @@ func (s *star) above(r plan.Rel, top bool) {
 	switch x := r.(type) {
 	case *plan.Limit:
 		if !top {
-			fail(plan.ReasonShape, "subquery with LIMIT in FROM")
+			s.refuse(x, "subquery with LIMIT in FROM")
 		}
 		s.q.Limit, s.q.Offset = x.Count, x.Offset
 		s.above(x.Input, false)
@@ -52,10 +67,40 @@ func (s *star) above(r plan.Rel, top bool) {
 			s.conds = append(s.conds, x.Conds...)
 		}
 	case *plan.Aggregate:
+		if inner := groupsBelow(x); inner != nil {
+			s.refuse(x, "aggregate over a grouped subquery")
+			s.rows(inner.Input)
+			return
+		}
 		s.q.Grouped, s.q.Group, s.q.Sets, s.q.Aggs = true, slices.Clone(x.Keys), x.Sets, slices.Clone(x.Aggs)
 		s.rows(x.Input)
+	case *plan.Join:
+		if x.Kind > plan.Left { // a sub-select over groups, or over rows
+			s.refuse(x, "a join of this kind")
+			s.above(x.Left, false)
+			s.below(x.Right)
+			return
+		}
+		s.rows(x)
+	case *plan.Window:
+		s.refuse(x, notExecuted(x))
+		s.above(x.Input, false)
 	default:
 		s.rows(r)
+	}
+}
+
+// groupsBelow returns the aggregation whose groups an aggregation groups, nil for none.
+func groupsBelow(a *plan.Aggregate) *plan.Aggregate {
+	for r := a.Input; ; {
+		if inner, ok := r.(*plan.Aggregate); ok {
+			return inner
+		}
+		in := r.Inputs()
+		if len(in) != 1 {
+			return nil
+		}
+		r = in[0]
 	}
 }
 
@@ -67,7 +112,7 @@ func (s *star) sort(x *plan.Sort) {
 		return
 	}
 	if slices.ContainsFunc(x.By, func(o plan.Order) bool { _, computed := o.Expr.(*plan.Call); return computed }) {
-		fail(plan.ReasonShape, "ORDER BY an expression in a subquery that is sorted again")
+		s.refuse(x, "ORDER BY an expression in a subquery that is sorted again")
 	}
 }
 
@@ -81,6 +126,12 @@ func (s *star) rows(r plan.Rel) {
 		s.rows(x.Input)
 		s.conds = append(s.conds, x.Conds...)
 	case *plan.Join:
+		if x.Kind > plan.Left {
+			s.refuse(x, "a join of this kind")
+			s.rows(x.Left)
+			s.below(x.Right)
+			return
+		}
 		s.rows(x.Left)
 		if x.Kind == plan.Left {
 			s.left(x)
@@ -89,8 +140,51 @@ func (s *star) rows(r plan.Rel) {
 		s.rows(x.Right)
 		s.conds = append(s.conds, x.On...)
 	default:
-		fail(plan.ReasonShape, "subquery in FROM")
+		s.refuse(r, notExecuted(r))
+		for _, in := range r.Inputs() {
+			s.below(in)
+		}
 	}
+}
+
+// below looks for more that no star has below an operator that is refused.
+func (s *star) below(r plan.Rel) {
+	switch r.(type) {
+	case *plan.Project, *plan.Sort, *plan.Limit, *plan.Aggregate, *plan.Filter, *plan.Window:
+		s.below(r.Inputs()[0])
+	default:
+		s.rows(r)
+	}
+}
+
+// notExecuted says of an operator that no star has, where it stands.
+func notExecuted(r plan.Rel) string {
+	switch x := r.(type) {
+	case *plan.Shared:
+		return "a WITH query that is read more than once, or is MATERIALIZED"
+	case *plan.SetOp:
+		return setName(x)
+	case *plan.Values:
+		return "VALUES"
+	case *plan.Window:
+		return "window function"
+	case *plan.Aggregate:
+		return "grouped subquery in FROM"
+	case *plan.Sort:
+		return "subquery with ORDER BY in FROM"
+	case *plan.Limit:
+		return "subquery with LIMIT in FROM"
+	}
+	return "subquery in FROM"
+}
+
+// setName is a set operation as it is written.
+func setName(x *plan.SetOp) string {
+	name := map[plan.SetKind]string{plan.Union: "UNION", plan.Intersect: "INTERSECT", plan.Except: "EXCEPT"}[x.Kind]
+	if x.All {
+		name += " ALL"
+	}
+	return name
 }
 
 // left takes a left join to one table, filtered at most.
@@ -104,12 +198,19 @@ func (s *star) left(j *plan.Join) {
 		}
 		on, right = append(on, f.Conds...), f.Input
 	}
-	scan, ok := right.(*plan.Scan)
-	if !ok {
-		fail(plan.ReasonShape, "outer join to more than one table")
+	switch x := right.(type) {
+	case *plan.Scan:
+		s.scans = append(s.scans, x.Table)
+		s.lefts = append(s.lefts, leftJoin{table: x.Table, on: on})
+	case *plan.Join:
+		s.refuse(x, "outer join to more than one table")
+		s.rows(x)
+	case *plan.Project:
+		s.refuse(x, "outer join to a subquery that computes")
+		s.rows(x.Input)
+	default:
+		s.rows(x) // refuses
 	}
-	s.scans = append(s.scans, scan.Table)
-	s.lefts = append(s.lefts, leftJoin{table: scan.Table, on: on})
 }
 
 // sinkHaving moves the conditions on groups that use no aggregate to those on rows, as

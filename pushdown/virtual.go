@@ -76,6 +76,15 @@ func RewriteVirtual(sql string, declared int, relation func(name string, param i
 
 // walk calls f for every Node below m. What f puts into a node is not walked.
 func walk(m protoreflect.Message, f func(*pg.Node)) {
+	visit(m, func(n *pg.Node) bool {
+		before := n.Node
+		f(n)
+		return n.Node == before
+	})
+}
+
+// visit calls f for every Node below m, and for those below it where f returns true.
+func visit(m protoreflect.Message, f func(*pg.Node) bool) {
 	var nodes []protoreflect.Message
 	m.Range(func(fd protoreflect.FieldDescriptor, v protoreflect.Value) bool {
 		if fd.Message() == nil {
@@ -91,13 +100,9 @@ func walk(m protoreflect.Message, f func(*pg.Node)) {
 		return true
 	})
 	for _, sub := range nodes {
-		if n, ok := sub.Interface().(*pg.Node); ok {
-			before := n.Node
-			f(n)
-			if n.Node != before {
-				continue
-			}
+		if n, ok := sub.Interface().(*pg.Node); ok && !f(n) {
+			continue
 		}
-		walk(sub, f)
+		visit(sub, f)
 	}
 }

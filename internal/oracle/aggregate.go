@@ -70,7 +70,7 @@ func (r *run) finalise(a plan.AggregateCall, c acc) (value, error) {
 		if t.Kind.IsFloat() {
 			return floatSum(a, values)
 		}
-		return exactSum(a, t, values)
+		return exactSum(a, t, oneScale(values))
 	case sqlfn.AggregateLeast, sqlfn.AggregateGreatest:
 		switch a.Func {
 		case plan.BoolAnd:
@@ -83,7 +83,7 @@ func (r *run) finalise(a plan.AggregateCall, c acc) (value, error) {
 		if t.Kind.IsFloat() {
 			return floatVariance(a.Func, values)
 		}
-		return exactVariance(a.Func, t, values)
+		return exactVariance(a.Func, t, oneScale(values))
 	case sqlfn.AggregateSorted:
 		return r.percentile(a, t, values)
 	case sqlfn.AggregateFold:
@@ -106,7 +106,7 @@ func distinct(t vector.Type, fn *sqlfn.Aggregate, values []value) ([]value, erro
 		if !seen {
 			first[name] = v
 			kept = append(kept, v)
-		} else if fn != plan.Count && oppositeZeros(t, k, v) {
+		} else if fn != plan.Count && lookApart(t, k, v) {
 			return nil, failed("DISTINCT of both zeros")
 		}
 	}
@@ -121,7 +121,7 @@ func equalName(t vector.Type, v value) string {
 	case t.Kind.IsText():
 		return v.s
 	case t.Kind == vector.Numeric:
-		return new(big.Rat).SetFrac(v.num, vector.BigPow10(int(v.scale))).String()
+		return exact(v)
 	case t.Kind.IsFloat() && v.float() == 0:
 		return "0"
 	case t.Kind.IsFloat():
@@ -131,8 +131,23 @@ func equalName(t vector.Type, v value) string {
 }
 
 // oppositeZeros reports whether two values are equal and yet print apart: 0 and -0.
-func oppositeZeros(t vector.Type, a, b value) bool {
+func lookApart(t vector.Type, a, b value) bool {
 	return t.Kind.IsFloat() && a.float() == 0 && b.float() == 0 && math.Signbit(a.float()) != math.Signbit(b.float())
+}
+
+// oneScale brings numerics to the largest of their scales, as PostgreSQL's sums do.
+func oneScale(values []value) []value {
+	scale := values[0].scale
+	for _, v := range values {
+		scale = max(scale, v.scale)
+	}
+	out := slices.Clone(values)
+	for i, v := range out {
+		if v.num != nil {
+			out[i] = value{num: v.rescale(scale), scale: scale}
+		}
+	}
+	return out
 }
 
 func exactOf(t vector.Type, v value) *big.Int {
@@ -186,7 +201,7 @@ func (r *run) extreme(a plan.AggregateCall, t vector.Type, values []value) (valu
 		if err != nil {
 			return null, err
 		}
-		both = both || cmp == 0 && oppositeZeros(t, v, best)
+		both = both || cmp == 0 && lookApart(t, v, best)
 		if cmp < 0 && a.Func == plan.Min || cmp > 0 && a.Func == plan.Max {
 			best, both = v, false
 		}
@@ -308,7 +323,7 @@ func (r *run) percentile(a plan.AggregateCall, t vector.Type, values []value) (v
 	// Between equal values the order of rows decides.
 	at := func(i int) (value, error) {
 		v := sorted[i]
-		if slices.ContainsFunc(sorted, func(o value) bool { return oppositeZeros(t, v, o) }) {
+		if slices.ContainsFunc(sorted, func(o value) bool { return lookApart(t, v, o) }) {
 			return null, failed("percentile is both zeros")
 		}
 		return v, nil

@@ -14,21 +14,36 @@ import (
 func (r *run) eval(e plan.Expr) (value, error) {
 	switch e := e.(type) {
 	case plan.Column:
-		if row := r.current[e.Table]; row != nil {
+		if row := r.current.tables[e.Table]; row != nil {
 			return fromDatum(row[e.Column]), nil
+		}
+		return null, nil
+	case plan.Output:
+		if values := r.current.outputs[e.Of]; values != nil {
+			return values[e.Index], nil
 		}
 		return null, nil
 	case plan.Const:
 		return fromDatum(e.Datum), nil
 	case plan.Key:
-		return r.group.keys[e.Index], nil
+		if g := r.current.groups[e.Of]; g != nil {
+			return g.keys[e.Index], nil
+		}
+		return null, nil
 	case plan.Agg:
-		return r.group.aggs[e.Index], nil
+		if g := r.current.groups[e.Of]; g != nil {
+			return g.aggs[e.Index], nil
+		}
+		return null, nil
 	case *plan.Grouping:
+		g := r.current.groups[e.Of]
+		if g == nil {
+			return null, nil
+		}
 		n := int64(0)
 		for _, k := range e.Keys {
 			n <<= 1
-			if !has(r.group.set, k) {
+			if !has(g.set, k) {
 				n |= 1
 			}
 		}

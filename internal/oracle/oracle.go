@@ -3,49 +3,29 @@ package oracle
 import (
 	"fmt"
 	"math"
-	"slices"
 
 	"pgaccel/plan"
 	"pgaccel/vector"
 )
 
-// Run executes a tree, which must be bound, operator by operator: an aggregation at most, and
-// one order and cut, above which only values are computed. rows returns the rows of a table
-// reference, one datum for each column of its catalog.Table. Text of collations other than C
-// has no order unless less gives one.
+// Run executes a tree, which must be bound, operator by operator. rows returns the rows of a
+// table reference, one datum for each column of its catalog.Table. Text of collations other than
+// C has no order unless less gives one.
 func Run(tree *plan.Project, rows func(table int) [][]vector.Datum, less Less) (*vector.Batch, error) {
-	r := &run{table: rows, less: less, outputs: tree.Exprs, current: make([][]vector.Datum, 1+slices.Max(scans(tree)))}
-	input := tree.Input
-	if l, ok := input.(*plan.Limit); ok {
-		r.limit, input = l, l.Input
-		if n, limited, err := count(l.Count); err == nil && limited && n == 0 {
-			b := &vector.Batch{Columns: make([]vector.Column, len(r.outputs))} // nothing is evaluated
-			for c, e := range r.outputs {
-				b.Columns[c].Type = e.Type()
-			}
-			return b, nil
-		}
-	}
-	if s, ok := input.(*plan.Sort); ok {
-		r.by, input = s.By, s.Input
-	}
-	var out []result
-	err := r.rows(input, func() error {
-		row, err := r.finish()
-		out = append(out, row)
-		return err
+	r := &run{table: rows, less: less, current: newRow(tree), plans: map[*plan.Project][][]value{}}
+	var out [][]value
+	err := r.project(tree, func(values []value) error {
+		out = append(out, values)
+		return nil
 	})
-	if err == nil {
-		out, err = r.order(out)
-	}
 	if err != nil {
 		return nil, err
 	}
-	b := &vector.Batch{Rows: len(out), Columns: make([]vector.Column, len(r.outputs))}
-	for c, e := range r.outputs {
+	b := &vector.Batch{Rows: len(out), Columns: make([]vector.Column, len(tree.Exprs))}
+	for c, e := range tree.Exprs {
 		b.Columns[c].Type = e.Type()
 		for i, row := range out {
-			d, err := toDatum(row.output[c], e.Type())
+			d, err := toDatum(row[c], e.Type())
 			if err != nil {
 				return nil, err
 			}
@@ -61,22 +41,17 @@ func Run(tree *plan.Project, rows func(table int) [][]vector.Datum, less Less) (
 // run is one execution. Expressions are evaluated over its current row.
 type run struct {
 	table   func(int) [][]vector.Datum
-	outputs []plan.Expr
-	by      []plan.Order
-	limit   *plan.Limit // nil for none
 	less    Less
-
-	current [][]vector.Datum // by table reference; nil: joined with nulls
-	group   *group           // nil over rows
+	current row
+	plans   map[*plan.Project][][]value // that several operators share: their rows
 }
 
-// rows makes each row that an operator yields the current one and calls f. What is sorted below
-// the top comes in any order.
+// rows makes each row that an operator yields the current one and calls f.
 func (r *run) rows(rel plan.Rel, f func() error) error {
 	switch x := rel.(type) {
 	case *plan.Scan:
 		for _, row := range r.table(x.Table) {
-			r.current[x.Table] = row
+			r.current.tables[x.Table] = row
 			if err := f(); err != nil {
 				return err
 			}
@@ -93,82 +68,59 @@ func (r *run) rows(rel plan.Rel, f func() error) error {
 		return r.join(x, f)
 	case *plan.Aggregate:
 		return r.groups(x, f)
-	case *plan.Sort:
-		return r.rows(x.Input, f)
-	}
-	panic(fmt.Sprintf("BUG: %T in the middle of a tree", rel))
-}
-
-// joinKey is an equality of what the left side of a join computes and a column of the right.
-type joinKey struct {
-	left  plan.Expr
-	right plan.Column
-}
-
-// joinKeys takes the equalities out of a join's conditions whose left sides need to be computed
-// once only for a row of the left.
-func joinKeys(j *plan.Join) (keys []joinKey, rest []plan.Expr) {
-	right := uint64(0)
-	for _, t := range scans(j.Right) {
-		right |= 1 << t
-	}
-	for _, e := range j.On {
-		if c, ok := e.(*plan.Call); ok && c.Op == plan.OpEq && plan.Tables(c.Args[0])&right == 0 {
-			if column, ok := c.Args[1].(plan.Column); ok && right>>column.Table&1 != 0 {
-				keys = append(keys, joinKey{c.Args[0], column})
-				continue
+	case *plan.Project:
+		return r.project(x, r.output(x.Number, f))
+	case *plan.Window:
+		return r.window(x, f)
+	case *plan.Shared:
+		return r.shared(x, r.output(x.Number, f))
+	case *plan.SetOp:
+		return r.setOp(x, r.output(x.Number, f))
+	case *plan.Values:
+		for _, row := range x.Rows {
+			values, err := r.all(row)
+			if err != nil {
+				return err
 			}
-		}
-		rest = append(rest, e)
-	}
-	return keys, rest
-}
-
-// scans returns the table references below an operator.
-func scans(rel plan.Rel) (tables []int) {
-	plan.WalkRel(rel, func(x plan.Rel) bool {
-		if s, ok := x.(*plan.Scan); ok {
-			tables = append(tables, s.Table)
-		}
-		return true
-	})
-	return tables
-}
-
-// join calls f for each pair of rows that meet.
-func (r *run) join(j *plan.Join, f func() error) error {
-	keys, rest := joinKeys(j)
-	values := make([]value, len(keys))
-	found := false
-	pair := func() error {
-		for i, k := range keys {
-			if row := r.current[k.right.Table]; row == nil || values[i].null {
-				return nil
-			} else if v := fromDatum(row[k.right.Column]); v.null || !equal(k.left.Type(), values[i], v) {
-				return nil
-			}
-		}
-		if ok, err := r.allTrue(rest); err != nil || !ok {
-			return err
-		}
-		found = true
-		return f()
-	}
-	return r.rows(j.Left, func() (err error) {
-		found = false
-		for i, k := range keys {
-			if values[i], err = r.eval(k.left); err != nil {
+			if err := r.output(x.Number, f)(values); err != nil {
 				return err
 			}
 		}
-		if err := r.rows(j.Right, pair); err != nil || found || j.Kind != plan.Left {
+		return nil
+	case *plan.Sort, *plan.Limit:
+		return r.sorted(x, nil, func(cut result) error {
+			r.put(yieldsOf(x), cut.row)
+			return f()
+		})
+	}
+	panic(fmt.Sprintf("BUG: operator %T", rel))
+}
+
+// project calls f with the values of each row.
+func (r *run) project(p *plan.Project, f func([]value) error) error {
+	switch p.Input.(type) {
+	case *plan.Sort, *plan.Limit:
+		return r.sorted(p.Input, p.Exprs, func(cut result) error { return f(cut.values) })
+	}
+	return r.rows(p.Input, func() error {
+		values, err := r.all(p.Exprs)
+		if err != nil {
 			return err
 		}
-		for _, t := range scans(j.Right) {
-			r.current[t] = nil
-		}
-		return f()
+		return f(values)
 	})
+}
+
+// all evaluates expressions.
+func (r *run) all(es []plan.Expr) ([]value, error) {
+	values := make([]value, len(es))
+	for i, e := range es {
+		var err error
+		if values[i], err = r.eval(e); err != nil {
+			return nil, err
+		}
+	}
+	return values, nil
 }
 
 // allTrue evaluates conjuncts up to the first that is not true.
@@ -209,15 +161,19 @@ func (r *run) groups(q *plan.Aggregate, f func() error) error {
 		id := fmt.Sprintf("%d:", position)
 		for i, k := range keys {
 			if has(set, i) {
-				id += fmt.Sprintf("%v %d %q %v|", k.null, k.i, k.s, k.num)
+				id += fmt.Sprintf("%v %d %q %v|", k.null, k.i, k.s, exact(k))
 			}
 		}
 		return id
 	}
+	apart := false // values that are equal and not alike: which one a group shows is not known
 	find := func(position int, keys []value) *group {
 		set := sets[position]
 		id := name(position, set, keys)
 		if g := index[id]; g != nil {
+			for i, k := range g.keys {
+				apart = apart || has(set, i) && k.scale != keys[i].scale
+			}
 			return g
 		}
 		g := &group{set: set, keys: make([]value, len(q.Keys)), accs: make([]acc, len(q.Aggs))}
@@ -269,6 +225,9 @@ func (r *run) groups(q *plan.Aggregate, f func() error) error {
 	if err != nil {
 		return err
 	}
+	if apart {
+		return failed("grouping by numerics of several scales")
+	}
 	for _, g := range groups {
 		for i, a := range q.Aggs {
 			v, err := r.finalise(a, g.accs[i])
@@ -277,130 +236,10 @@ func (r *run) groups(q *plan.Aggregate, f func() error) error {
 			}
 			g.aggs = append(g.aggs, v)
 		}
-		r.group = g
+		r.current.groups[q.Number] = g
 		if err := f(); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// result is one row: its output and the values it is ordered by.
-type result struct{ output, order []value }
-
-// finish computes what the current row shows and is ordered by.
-func (r *run) finish() (row result, err error) {
-	for _, e := range r.outputs {
-		v, err := r.eval(e)
-		if err != nil {
-			return row, err
-		}
-		row.output = append(row.output, v)
-	}
-	for _, o := range r.by {
-		v, err := r.eval(o.Expr)
-		if err != nil {
-			return row, err
-		}
-		row.order = append(row.order, v)
-	}
-	return row, nil
-}
-
-// order sorts and cuts. A cut between rows that the order does not tell apart is
-// forwarded unless they look alike.
-func (r *run) order(rows []result) ([]result, error) {
-	var failure error
-	compareRows := func(a, b result) int {
-		for i, o := range r.by {
-			x, y := a.order[i], b.order[i]
-			c := 0
-			switch {
-			case x.null && y.null:
-			case x.null || y.null:
-				if c = 1; x.null == o.NullsFirst {
-					c = -1
-				}
-			default:
-				t := o.Expr.Type()
-				var err error
-				if c, err = compare(t, t.Collation, x, y, r.less); err != nil {
-					failure = err
-				}
-				if o.Desc {
-					c = -c
-				}
-			}
-			if c != 0 {
-				return c
-			}
-		}
-		return 0
-	}
-	slices.SortStableFunc(rows, compareRows)
-	if failure != nil {
-		return nil, failure
-	}
-	if r.limit == nil {
-		return rows, nil
-	}
-	offset, _, err := count(r.limit.Offset)
-	if err != nil {
-		return nil, err
-	}
-	limit, limited, err := count(r.limit.Count)
-	if err != nil {
-		return nil, err
-	}
-	n := int64(len(rows))
-	from := min(offset, n)
-	to := n
-	if limited && limit < n-from {
-		to = from + limit
-	}
-	for _, cut := range []int64{from, to} {
-		if cut <= 0 || cut >= n || compareRows(rows[cut-1], rows[cut]) != 0 {
-			continue
-		}
-		for _, row := range rows {
-			if compareRows(row, rows[cut]) == 0 && !r.alike(row, rows[cut]) {
-				return nil, forward(plan.ReasonTies, "")
-			}
-		}
-	}
-	return rows[from:to], nil
-}
-
-func (r *run) alike(a, b result) bool {
-	for i := range r.outputs {
-		x, y := a.output[i], b.output[i]
-		if x.null != y.null {
-			return false
-		}
-		if x.null {
-			continue
-		}
-		if x.i != y.i || x.s != y.s || x.scale != y.scale || x.num != nil && x.num.Cmp(y.num) != 0 {
-			return false
-		}
-	}
-	return true
-}
-
-// count evaluates LIMIT or OFFSET; null means none.
-func count(e plan.Expr) (n int64, set bool, err error) {
-	if e == nil {
-		return 0, false, nil
-	}
-	c, ok := e.(plan.Const)
-	if !ok {
-		panic("BUG: LIMIT is not bound")
-	}
-	if c.Null {
-		return 0, false, nil
-	}
-	if c.I < 0 {
-		return 0, false, failed("LIMIT must not be negative")
-	}
-	return c.I, true, nil
 }

@@ -141,6 +141,14 @@ func compare(t vector.Type, c vector.Collation, a, b value, less Less) (int, err
 	return 0, nil
 }
 
+// exact returns a text that is the same for equal numerics; empty for other values.
+func exact(v value) string {
+	if v.num == nil {
+		return ""
+	}
+	return new(big.Rat).SetFrac(v.num, vector.BigPow10(int(v.scale))).String()
+}
+
 func equal(t vector.Type, a, b value) bool {
 	c, _ := compare(t, vector.Collation{C: true}, a, b, nil)
 	return c == 0

@@ -1,0 +1,138 @@
+package pushdown
+
+import (
+	"strconv"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"pgaccel/plan"
+	"pgaccel/vector"
+)
+
+var setKinds = map[pg.SetOperation]plan.SetKind{pg.SetOperation_SETOP_UNION: plan.Union,
+	pg.SetOperation_SETOP_INTERSECT: plan.Intersect, pg.SetOperation_SETOP_EXCEPT: plan.Except}
+
+// setOperation analyses UNION, INTERSECT or EXCEPT with its ORDER BY and LIMIT.
+func (a *analyzer) setOperation(sel *pg.SelectStmt) query {
+	kind, ok := setKinds[sel.Op]
+	if !ok {
+		fail(plan.ReasonShape, "a set operation of this form")
+	}
+	var l, r query
+	a.attempt(func() { l = a.query(sel.Larg, false) })
+	a.attempt(func() { r = a.query(sel.Rarg, false) })
+	a.stop()
+	if len(l.outputs) != len(r.outputs) {
+		fail(plan.ReasonShape, "a set operation of rows of two lengths")
+	}
+	op := &plan.SetOp{Number: a.nextOutput(), Kind: kind, All: sel.All, Left: &plan.Project{Input: l.rows}, Right: &plan.Project{Input: r.rows}}
+	q := query{rows: op}
+	for i, t := range l.targets {
+		a.attempt(func() {
+			out, typ := a.oneType("set operation", []value{l.open(i), r.open(i)})
+			if !op.All {
+				a.callsEquality(typ.Kind)
+			}
+			op.Left.Exprs, op.Right.Exprs = append(op.Left.Exprs, out[0]), append(op.Right.Exprs, out[1])
+			q.add(t.name, plan.Output{Of: op.Number, Index: i, T: typ})
+		})
+	}
+	a.stop()
+	a.atKeyword(pg.Token_UNION, pg.Token_INTERSECT, pg.Token_EXCEPT)
+	a.note(op, a.at, "")
+	return a.ordered(q, sel)
+}
+
+// open returns an output whose type is open while it is: a constant of a SELECT.
+func (q *query) open(i int) value {
+	t := q.targets[i]
+	switch q.outputs[i].(type) {
+	case nil:
+		panic(t.col.refuse)
+	case plan.Const:
+		if t.col.e == nil && t.v.unknown() && t.v.param == 0 {
+			return t.v
+		}
+	}
+	return typed(q.outputs[i])
+}
+
+// add adds an output.
+func (q *query) add(name string, e plan.Expr) {
+	q.targets = append(q.targets, target{name: name, v: typed(e)})
+	q.outputs = append(q.outputs, e)
+}
+
+// oneType casts the values of a column to their common type.
+func (a *analyzer) oneType(what string, vals []value) ([]plan.Expr, vector.Type) {
+	k, ok := commonKind(vals)
+	if !ok {
+		fail(plan.ReasonType, what+" of several types")
+	}
+	if k == vector.BPChar {
+		for _, v := range vals {
+			if v.unknown() || v.kind() != k || v.e.Type().Typmod != vals[0].e.Type().Typmod {
+				fail(plan.ReasonType, what+" of char(n) of several lengths")
+			}
+		}
+	}
+	out, t := a.commonResults(vals)
+	for _, e := range out { // the modifier stays where all have it
+		if e.Type().Typmod != out[0].Type().Typmod {
+			t.Typmod = -1
+			break
+		}
+		t.Typmod = e.Type().Typmod
+	}
+	return out, t
+}
+
+// ordered adds the ORDER BY and LIMIT of what is no plain SELECT: by its columns.
+func (a *analyzer) ordered(q query, sel *pg.SelectStmt) query {
+	by := a.orderBy(sel.SortClause, &scope{}, q.targets, q.outputs)
+	limit := &plan.Limit{}
+	a.attempt(func() { limit.Count = a.limit(sel.LimitCount) })
+	a.attempt(func() { limit.Offset = a.limit(sel.LimitOffset) })
+	a.stop()
+	q.sortAndCut(by, limit)
+	a.noteOrder(q.rows, sel)
+	return q
+}
+
+// values analyses VALUES.
+func (a *analyzer) values(sel *pg.SelectStmt) query {
+	outer := a.noAggs
+	a.noAggs = "aggregate in VALUES"
+	rows := make([][]value, len(sel.ValuesLists))
+	a.noSubselects("VALUES", func() {
+		for i, n := range sel.ValuesLists {
+			for _, x := range n.GetList().GetItems() {
+				a.attempt(func() { rows[i] = append(rows[i], a.expr(x, &scope{outer: a.outer})) })
+			}
+		}
+	})
+	a.stop()
+	a.noAggs = outer
+	v := &plan.Values{Number: a.nextOutput(), Rows: make([][]plan.Expr, len(rows))}
+	q := query{rows: v}
+	for c := range rows[0] {
+		column := make([]value, len(rows))
+		for i, row := range rows {
+			if len(row) != len(rows[0]) {
+				fail(plan.ReasonShape, "VALUES of rows of several lengths")
+			}
+			column[i] = row[c]
+		}
+		a.attempt(func() {
+			out, typ := a.oneType("VALUES", column)
+			for i, e := range out {
+				v.Rows[i] = append(v.Rows[i], e)
+			}
+			q.add("column"+strconv.Itoa(c+1), plan.Output{Of: v.Number, Index: c, T: typ})
+		})
+	}
+	a.stop()
+	a.atKeyword(pg.Token_VALUES)
+	a.note(v, a.at, "")
+	return a.ordered(q, sel)
+}

@@ -1,0 +1,290 @@
+package pushdown
+
+import (
+	"slices"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"pgaccel/plan"
+)
+
+// subselect is a sub-select in an expression: a join whose left side are the rows of the block.
+type subselect struct {
+	join   *plan.Join // without Left
+	inside counters   // what was counted before it
+	upTo   counters   // and behind it
+	at     *pg.Node
+	name   string
+}
+
+// counted returns what has been counted.
+func (a *analyzer) counted() counters {
+	c := a.counters
+	c.tables = len(a.tables)
+	return c
+}
+
+// has reports whether what a leaf of an expression reads was counted between c and to.
+func (c counters) has(e plan.Expr, to counters) bool {
+	in := func(x, from, to int) bool { return x >= from && x < to }
+	switch x := e.(type) {
+	case plan.Column:
+		return in(x.Table, c.tables, to.tables)
+	case plan.Key:
+		return in(x.Of, c.aggregations, to.aggregations)
+	case plan.Agg:
+		return in(x.Of, c.aggregations, to.aggregations)
+	case *plan.Grouping:
+		return in(x.Of, c.aggregations, to.aggregations)
+	case plan.Output:
+		return in(x.Of-1, c.outputs, to.outputs)
+	}
+	return false
+}
+
+// outside reports whether a leaf of an expression is one of a query around the block.
+func (a *analyzer) outside(e plan.Expr) bool { return counters{}.has(e, a.block.inside) }
+
+// passes reports whether a leaf of an expression over groups is no matter of the groups: it is of a
+// query around the block, of a sub-select, or a window's value.
+func (a *analyzer) passes(e plan.Expr) bool {
+	if a.outside(e) {
+		return true
+	}
+	for _, s := range a.subselects {
+		if s.inside.has(e, s.upTo) {
+			return true
+		}
+	}
+	o, ok := e.(plan.Output)
+	return ok && slices.ContainsFunc(a.windows, func(w *plan.Window) bool { return w.Number == o.Of })
+}
+
+// checkOwn forwards aggregates that are, or may be, of a query around the block: that whose columns
+// they read.
+func (a *analyzer) checkOwn(g *plan.AggregateCall) {
+	own, outside, sub := false, false, false
+	for _, e := range []plan.Expr{g.Arg, g.Filter} {
+		plan.Walk(e, func(x plan.Expr) bool {
+			switch x.(type) {
+			case plan.Column, plan.Key, plan.Agg, plan.Output, *plan.Grouping:
+				switch {
+				case a.outside(x):
+					outside = true
+				case a.passes(x):
+					sub = true
+				default:
+					own = true
+				}
+			}
+			return true
+		})
+	}
+	if !own && (outside || sub && a.outer != nil) {
+		fail(plan.ReasonShape, "an aggregate of a query around it")
+	}
+}
+
+// subLink analyses a sub-select in an expression.
+func (a *analyzer) subLink(n *pg.Node, s *scope) value {
+	x := n.GetSubLink()
+	switch x.SubLinkType {
+	case pg.SubLinkType_EXISTS_SUBLINK:
+		j := a.subselect(n, s, plan.Mark, "EXISTS (SELECT ...)", nil)
+		return a.marked(j)
+	case pg.SubLinkType_ANY_SUBLINK:
+		return a.marked(a.subselect(n, s, plan.Mark, "IN (SELECT ...)", a.member(x, s, false)))
+	case pg.SubLinkType_ALL_SUBLINK:
+		a.negated = true
+		return typed(a.not(a.marked(a.subselect(n, s, plan.Mark, "ALL (SELECT ...)", a.member(x, s, true))).e))
+	case pg.SubLinkType_EXPR_SUBLINK:
+		var out plan.Expr
+		j := a.subselect(n, s, plan.Scalar, "a sub-select as a value", func(q *query) []plan.Expr {
+			out = q.one()
+			return nil
+		})
+		p := &plan.Project{Number: a.nextOutput(), Input: j.Right, Exprs: []plan.Expr{out}}
+		j.Right = p
+		a.subselects[len(a.subselects)-1].upTo = a.counted()
+		return typed(plan.Output{Of: p.Number, T: out.Type()})
+	case pg.SubLinkType_ARRAY_SUBLINK:
+		fail(plan.ReasonType, "array")
+	}
+	fail(plan.ReasonShape, "subquery in an expression")
+	return value{}
+}
+
+// marked is what a Mark join says.
+func (a *analyzer) marked(j *plan.Join) value {
+	j.Number = a.nextOutput()
+	a.subselects[len(a.subselects)-1].upTo = a.counted()
+	return typed(plan.Output{Of: j.Number, T: boolType})
+}
+
+// condition analyses a conjunct of WHERE that is a sub-select: a join that yields rows of its left
+// side. It returns false for anything else.
+func (a *analyzer) condition(n *pg.Node, s *scope) bool {
+	inner, exists, in := n, plan.Semi, plan.Semi
+	if b := n.GetBoolExpr(); b != nil && b.Boolop == pg.BoolExprType_NOT_EXPR {
+		inner, exists, in = b.Args[0], plan.Anti, plan.NotIn
+		a.negated = a.negated || inner.GetSubLink() != nil
+	}
+	x := inner.GetSubLink()
+	switch {
+	case x == nil:
+		return false
+	case x.SubLinkType == pg.SubLinkType_EXISTS_SUBLINK:
+		name := map[plan.JoinKind]string{plan.Semi: "EXISTS (SELECT ...)", plan.Anti: "NOT EXISTS (SELECT ...)"}
+		a.subselect(inner, s, exists, name[exists], nil)
+	case x.SubLinkType == pg.SubLinkType_ANY_SUBLINK:
+		name := map[plan.JoinKind]string{plan.Semi: "IN (SELECT ...)", plan.NotIn: "NOT IN (SELECT ...)"}
+		a.subselect(inner, s, in, name[in], a.member(x, s, false))
+	default:
+		return false
+	}
+	return true
+}
+
+// member makes the condition of x op ANY (SELECT ...), or negated that of ALL.
+func (a *analyzer) member(x *pg.SubLink, s *scope, negated bool) func(q *query) []plan.Expr {
+	symbol := "="
+	if len(x.OperName) > 0 {
+		symbol = a.opSymbol(x.OperName)
+	} else {
+		a.operator("=")
+	}
+	op, ok := comparisons[symbol]
+	if !ok || x.Testexpr.GetRowExpr() != nil {
+		fail(plan.ReasonShape, "a sub-select after an operator of this form")
+	}
+	subject := a.expr(x.Testexpr, s)
+	return func(q *query) []plan.Expr {
+		cond := a.compare(op, subject, typed(q.one()))
+		if negated {
+			cond = a.not(cond)
+		}
+		return []plan.Expr{cond}
+	}
+}
+
+// one is the only output.
+func (q *query) one() plan.Expr {
+	if len(q.outputs) != 1 {
+		fail(plan.ReasonShape, "a sub-select of several columns")
+	}
+	if q.outputs[0] == nil {
+		panic(q.targets[0].col.refuse)
+	}
+	return q.outputs[0]
+}
+
+// subselect analyses a sub-select over the names of s and notes its join; on makes its conditions.
+func (a *analyzer) subselect(n *pg.Node, s *scope, kind plan.JoinKind, name string, on func(*query) []plan.Expr) *plan.Join {
+	sel := n.GetSubLink().Subselect.GetSelectStmt()
+	if sel == nil {
+		fail(plan.ReasonShape, "subquery in an expression")
+	}
+	outer, inside := a.outer, a.counted()
+	a.outer = s
+	q := a.query(sel, false)
+	a.outer = outer
+	j := &plan.Join{Kind: kind, Right: q.rows}
+	if on != nil {
+		j.On = on(&q)
+	}
+	j.Lateral = a.correlated(j.Right, inside)
+	a.note(j, n, name)
+	a.subselects = append(a.subselects, subselect{join: j, inside: inside, upTo: a.counted(), at: n, name: name})
+	return j
+}
+
+// correlated reports whether an operator reads what was counted before it.
+func (a *analyzer) correlated(r plan.Rel, inside counters) bool {
+	return readsAny(r, func(e plan.Expr) bool { return counters{}.has(e, inside) })
+}
+
+// readsAny reports whether an operator, or one below it, reads a leaf of which is says so. What is
+// shared reads nothing but what is below it.
+func readsAny(r plan.Rel, is func(plan.Expr) bool) (reads bool) {
+	plan.WalkRel(r, func(r plan.Rel) bool {
+		plan.Exprs(r, func(e plan.Expr) {
+			plan.Walk(e, func(x plan.Expr) bool {
+				reads = reads || is(x)
+				return !reads
+			})
+		})
+		_, shared := r.(*plan.Shared)
+		return !reads && !shared
+	})
+	return reads
+}
+
+// attach joins sub-selects to the rows that they are over.
+func (a *analyzer) attach(rows plan.Rel, subs []subselect) plan.Rel {
+	for _, s := range subs {
+		s.join.Left = rows
+		rows = s.join
+	}
+	return rows
+}
+
+// own analyses with f an expression over other rows than what surrounds it, and returns its
+// sub-selects.
+func (a *analyzer) own(f func()) (subs []subselect) {
+	outer := a.subselects
+	a.subselects = nil
+	f()
+	subs, a.subselects = a.subselects, outer
+	return subs
+}
+
+// noSubselects analyses with f what may have no sub-select.
+func (a *analyzer) noSubselects(where string, f func()) {
+	if subs := a.own(f); len(subs) > 0 {
+		a.at = subs[0].at
+		fail(plan.ReasonShape, subs[0].name+" in "+where)
+	}
+}
+
+// overRowsAndGroups divides the sub-selects of a block that groups: those that keys and aggregates
+// read are over rows, the others over groups, whose conditions g makes expressions over groups.
+func (a *analyzer) overRowsAndGroups(c *clauses, g *grouping, subs []subselect) (rows, groups []subselect) {
+	read := map[plan.Expr]bool{}
+	note := func(e plan.Expr) {
+		plan.Walk(e, func(x plan.Expr) bool {
+			if o, ok := x.(plan.Output); ok {
+				read[o] = true
+			}
+			return true
+		})
+	}
+	for _, e := range c.keys {
+		note(e)
+	}
+	for _, x := range a.aggs {
+		note(x.Arg)
+		note(x.Filter)
+	}
+	for _, s := range subs {
+		over := true
+		for o := range read {
+			if s.inside.has(o, s.upTo) {
+				over = false
+			}
+		}
+		if !over {
+			rows = append(rows, s)
+			continue
+		}
+		// What it reads of queries around the block is no matter of the groups.
+		if readsAny(s.join.Right, func(e plan.Expr) bool { return a.block.inside.has(e, s.inside) }) {
+			a.at = s.at
+			fail(plan.ReasonShape, "a sub-select that reads groups")
+		}
+		for i, e := range s.join.On {
+			s.join.On[i] = g.over(e)
+		}
+		groups = append(groups, s)
+	}
+	return rows, groups
+}

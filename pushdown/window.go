@@ -1,0 +1,143 @@
+package pushdown
+
+import (
+	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"pgaccel/plan"
+	"pgaccel/sqlfn"
+	"pgaccel/vector"
+)
+
+var windowFunctions = map[string]plan.WindowFunc{"row_number": plan.RowNumber, "rank": plan.Rank, "dense_rank": plan.DenseRank}
+
+// The frames of parsenodes.h (FRAMEOPTION_*), without the bit of BETWEEN and that of a frame that is
+// written.
+const (
+	frameWritten = 0x01 | 0x10
+	rangeToRow   = 0x02 | 0x20 | 0x400
+	rowsToRow    = 0x04 | 0x20 | 0x400
+	groupsToRow  = 0x08 | 0x20 | 0x400
+	rangeToEnd   = 0x02 | 0x20 | 0x100
+	rowsToEnd    = 0x04 | 0x20 | 0x100
+	groupsToEnd  = 0x08 | 0x20 | 0x100
+)
+
+var frames = map[int32]plan.Frame{rangeToRow: plan.ToPeers, groupsToRow: plan.ToPeers, rowsToRow: plan.ToRow,
+	rangeToEnd: plan.ToEnd, rowsToEnd: plan.ToEnd, groupsToEnd: plan.ToEnd}
+
+// window analyses a window function: its operator is noted, and stands over the rows of the block, or
+// over its groups where it has some. The rights to functions that are no aggregates are not noted:
+// builtins.txt does not have them, and nothing executes them.
+func (a *analyzer) window(name string, f *pg.FuncCall, s *scope) plan.Expr {
+	if a.noAggs != "" {
+		fail(plan.ReasonShape, "window function in "+a.noAggs)
+	}
+	if f.AggWithinGroup || f.FuncVariadic || f.AggDistinct || len(f.AggOrder) > 0 {
+		fail(plan.ReasonFunction, "window function "+name+"() in this form")
+	}
+	w := &plan.Window{}
+	if fn, ok := windowFunctions[name]; ok {
+		if w.Func = fn; len(f.Args) > 0 || f.AggFilter != nil || f.AggStar {
+			fail(plan.ReasonFunction, "window function "+name+"() in this form")
+		}
+	} else if fn := sqlfn.AggregateNamed(name); fn != nil && !fn.OrderedSet() {
+		w.Func, w.Agg = plan.WindowAggregate, a.windowAggregate(fn, name, f, s)
+	} else {
+		fail(plan.ReasonFunction, "window function "+name+"()")
+	}
+	a.windowOver(w, a.windowDef(f.Over), s)
+	w.Number = a.nextOutput()
+	a.windows = append(a.windows, w)
+	a.note(w, a.at, "window function")
+	return plan.Output{Of: w.Number, T: w.Type()}
+}
+
+// windowAggregate is an aggregate over a window.
+func (a *analyzer) windowAggregate(fn *sqlfn.Aggregate, name string, f *pg.FuncCall, s *scope) plan.AggregateCall {
+	agg := plan.AggregateCall{Func: fn}
+	var kinds []vector.Kind // of the arguments
+	switch {
+	case f.AggStar:
+		agg.Func = plan.CountStar
+	case len(f.Args) != 1:
+		fail(plan.ReasonFunction, name+"() with several arguments")
+	default:
+		agg.Arg = a.argument(fn, name, f.Args[0], s)
+		kinds = []vector.Kind{agg.Arg.Type().Kind}
+	}
+	if f.AggFilter != nil {
+		agg.Filter = a.boolean(f.AggFilter, s)
+	}
+	agg.T = aggregateType(agg.Func, name, agg.Arg)
+	a.calls(name, kinds...)
+	return agg
+}
+
+// windowDef finds what OVER refers to.
+func (a *analyzer) windowDef(over *pg.WindowDef) *pg.WindowDef {
+	if over.Name != "" {
+		for _, n := range a.windowDefs {
+			if d := n.GetWindowDef(); d.Name == over.Name {
+				over = d
+				break
+			}
+		}
+	}
+	if over.Refname != "" {
+		fail(plan.ReasonShape, "a window made of another")
+	}
+	return over
+}
+
+// windowOver analyses PARTITION BY, ORDER BY and the frame.
+func (a *analyzer) windowOver(w *plan.Window, d *pg.WindowDef, s *scope) {
+	frame, ok := frames[d.FrameOptions&^frameWritten]
+	if w.Frame = frame; !ok || d.StartOffset != nil || d.EndOffset != nil {
+		fail(plan.ReasonShape, "a window frame of this form")
+	}
+	key := func(n *pg.Node) plan.Expr {
+		v := a.expr(n, s)
+		if v.unknown() {
+			fail(plan.ReasonParameter, "a window over a value without a type")
+		}
+		a.callsEquality(v.kind())
+		return v.e
+	}
+	for _, n := range d.PartitionClause {
+		w.Partition = append(w.Partition, key(n))
+	}
+	for _, n := range d.OrderClause {
+		by := n.GetSortBy()
+		o := a.direction(n)
+		o.Expr = a.collated(key(by.Node))
+		w.Order = append(w.Order, o)
+	}
+}
+
+// over makes the expressions of windows over rows some over groups.
+func (g *grouping) overWindows(windows []*plan.Window) {
+	for _, w := range windows {
+		if w.Agg.Arg != nil {
+			w.Agg.Arg = g.over(w.Agg.Arg)
+		}
+		if w.Agg.Filter != nil {
+			w.Agg.Filter = g.over(w.Agg.Filter)
+		}
+		for i, e := range w.Partition {
+			w.Partition[i] = g.over(e)
+		}
+		for i := range w.Order {
+			w.Order[i].Expr = g.over(w.Order[i].Expr)
+		}
+	}
+}
+
+// attachWindows puts the block's windows over rows.
+func (a *analyzer) attachWindows(rows plan.Rel) plan.Rel {
+	for _, w := range a.windows {
+		w.Input = rows
+		rows = w
+	}
+	a.windows = nil
+	return rows
+}
