@@ -24,6 +24,22 @@ type Scan struct {
 	Table int // position in the statement's table references, in order of appearance
 }
 
+// JoinKind says what becomes of rows without a partner.
+type JoinKind uint8
+
+// The joins: rows of the driving side without a partner vanish (Inner) or stay
+// with nulls (Left). A Star has these two; the others are of trees.
+const (
+	Inner JoinKind = iota
+	Left
+	Full   // rows without a partner stay on both sides
+	Semi   // the rows of the left that have a partner, once: EXISTS, IN
+	Anti   // those that have none: NOT EXISTS
+	NotIn  // those for which the conditions are false with every row of the right, not null
+	Mark   // all rows of the left, with Output{Join.Number, 0}: whether there is a partner, or null
+	Scalar // as Left, but an error where there is more than one partner
+)
+
 // Join yields the pairs of rows of Left and Right for which every condition of On is true, or
 // what else its kind says. Semi, Anti, NotIn and Mark yield nothing of Right. Mark is null where
 // no row of Right is a partner and the conditions are null with one.

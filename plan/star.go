@@ -9,22 +9,6 @@ import (
 // MaxTables is the largest number of tables in a Star.
 const MaxTables = 64
 
-// JoinKind says what becomes of rows without a partner.
-type JoinKind uint8
-
-// The joins: rows of the driving side without a partner vanish (Inner) or stay
-// with nulls (Left). A Star has these two; the others are of trees.
-const (
-	Inner JoinKind = iota
-	Left
-	Full   // rows without a partner stay on both sides
-	Semi   // the rows of the left that have a partner, once: EXISTS, IN
-	Anti   // those that have none: NOT EXISTS
-	NotIn  // those for which the conditions are false with every row of the right, not null
-	Mark   // all rows of the left, with Output{Join.Number, 0}: whether there is a partner, or null
-	Scalar // as Left, but an error where there is more than one partner
-)
-
 // StarJoin attaches one table to those before it: a lookup. Its key is unique, so that it
 // never multiplies rows, unless Many is set.
 type StarJoin struct {

@@ -35,6 +35,8 @@ func (g *gen) from(s *schema, q *query) {
 			src.derived, src.named = true, false
 			src.alias = fmt.Sprintf("t%d", len(q.from))
 			src.inner = &source{table: t}
+			src.with = g.chance(25)
+			src.lateral = g.chance(20)
 			if g.chance(60) {
 				inner := *g
 				inner.scope = []*source{src.inner}
@@ -181,7 +183,27 @@ func (g *gen) randomQuery(s *schema) *query {
 	if len(q.group) > 0 && q.limit == nil && q.offset == nil && exact && g.chance(6) {
 		return g.wrapped(q)
 	}
+	if g.chance(3) {
+		return g.shown(q)
+	}
 	return q
+}
+
+// shown puts a query into FROM of another one that shows its columns, or some.
+func (g *gen) shown(q *query) *query {
+	w := &query{wrap: q, with: g.chance(50)}
+	for i := range q.out {
+		q.out[i].as = fmt.Sprintf("w%d", i+1)
+		if n := q.out[i].n; i == 0 || g.chance(80) {
+			shown := op(n.t, fmt.Sprintf("w.w%d", i+1)).within(n.lo, n.hi)
+			shown.noise = n.noise
+			w.out = append(w.out, output{n: shown})
+		}
+	}
+	for i := range q.group {
+		q.group[i].byAlias = false
+	}
+	return w
 }
 
 // groupable returns an expression to group by.
@@ -371,7 +393,7 @@ func (g *gen) count(most int) *node {
 
 // wrapped puts a grouped query into FROM of another one.
 func (g *gen) wrapped(q *query) *query {
-	w := &query{wrap: q}
+	w := &query{wrap: q, with: g.chance(30)}
 	over := &gen{r: g.r, utc: g.utc, linguistic: g.linguistic}
 	for i := range q.out {
 		q.out[i].as = fmt.Sprintf("w%d", i+1)

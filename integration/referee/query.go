@@ -19,6 +19,8 @@ type source struct {
 	where   []*node
 	inner   *source // in which where is written
 	schema  bool    // the table's name is written with its schema
+	with    bool    // derived, in WITH
+	lateral bool    // derived, behind LATERAL
 }
 
 func (s *source) columnName(c *column) string { return c.name }
@@ -28,24 +30,62 @@ func (s *source) write(w *writer) {
 	if s.schema {
 		name = s.table.qualified()
 	}
-	if s.derived {
-		var cols []string
-		for _, c := range s.table.cols {
-			if c.other == "" {
-				cols = append(cols, c.name)
-			}
+	switch {
+	case s.derived && s.with:
+		w.WriteString(s.alias)
+		return
+	case s.derived:
+		if s.lateral {
+			w.WriteString("LATERAL ")
 		}
-		w.WriteString("(SELECT " + strings.Join(cols, ", ") + " FROM " + name)
-		if len(s.where) > 0 {
-			w.WriteString(" WHERE ")
-			w.list(s.where, " AND ")
-		}
-		w.WriteString(") AS " + s.alias)
+		s.subquery(w)
+		w.WriteString(" AS " + s.alias)
 		return
 	}
 	w.WriteString(name)
 	if !s.named && s.alias != "" {
 		w.WriteString(" " + s.alias)
+	}
+}
+
+// subquery writes what a derived source is.
+func (s *source) subquery(w *writer) {
+	name := s.table.name
+	if s.schema {
+		name = s.table.qualified()
+	}
+	var cols []string
+	for _, c := range s.table.cols {
+		if c.other == "" {
+			cols = append(cols, c.name)
+		}
+	}
+	w.WriteString("(SELECT " + strings.Join(cols, ", ") + " FROM " + name)
+	if len(s.where) > 0 {
+		w.WriteString(" WHERE ")
+		w.list(s.where, " AND ")
+	}
+	w.WriteString(")")
+}
+
+// writeWith writes the WITH clause, if there is one.
+func (q *query) writeWith(w *writer) {
+	before := "WITH "
+	if q.wrap != nil && q.with {
+		w.WriteString("WITH w AS (")
+		q.wrap.write(w)
+		w.WriteString(")")
+		before = ", "
+	}
+	for _, s := range q.from {
+		if s.derived && s.with {
+			w.WriteString(before + s.alias + " AS ")
+			s.subquery(w)
+			before = ", "
+		}
+	}
+	if before == ", " {
+		w.WriteString(" ")
 	}
 }
 
@@ -84,6 +124,7 @@ type query struct {
 	// wrap makes it SELECT wrapOut FROM (query) AS w WHERE wrapWhere. Its columns are
 	// those of w.
 	wrap    *query
+	with    bool   // wrap is written in WITH
 	raw     string // instead of all else: a question outside of the subset
 	ordered bool   // a raw one's rows come in one order only
 }
@@ -94,6 +135,7 @@ func (q *query) write(w *writer) {
 		w.WriteString(q.raw)
 		return
 	}
+	q.writeWith(w)
 	w.WriteString("SELECT ")
 	if q.distinct {
 		w.WriteString("DISTINCT ")
@@ -108,7 +150,9 @@ func (q *query) write(w *writer) {
 		}
 	}
 	w.WriteString(" FROM ")
-	if q.wrap != nil {
+	if q.wrap != nil && q.with {
+		w.WriteString("w")
+	} else if q.wrap != nil {
 		w.WriteString("(")
 		q.wrap.write(w)
 		w.WriteString(") AS w")
@@ -214,9 +258,17 @@ func (q *query) sortedColumns() (keys []int, total bool) {
 	return keys, true
 }
 
-// cuts reports whether LIMIT or OFFSET keep a part of the rows.
+// cuts reports whether LIMIT or OFFSET keep a part of the rows, and in a query that is wrapped
+// of no order that would tell which.
 func (q *query) cuts() bool {
-	return q.limit != nil || q.offset != nil || q.wrap != nil && q.wrap.cuts()
+	if q.limit != nil || q.offset != nil {
+		return true
+	}
+	if q.wrap == nil || !q.wrap.cuts() {
+		return false
+	}
+	_, total := q.wrap.sortedColumns()
+	return !total || q.wrap.wrap != nil && q.wrap.wrap.cuts()
 }
 
 // clone copies the query; nodes that it shares stay shared in the copy.

@@ -133,6 +133,7 @@ func mutations(q *query) []func(*query) {
 	add := func(f func(*query)) { out = append(out, f) }
 	if q.wrap != nil {
 		add(func(c *query) { *c = *c.wrap })
+		add(func(c *query) { c.with = false })
 		for _, m := range mutations(q.wrap) {
 			add(func(c *query) { m(c.wrap) })
 		}
@@ -147,6 +148,7 @@ func mutations(q *query) []func(*query) {
 		add(func(c *query) {
 			c.from[i].derived, c.from[i].where, c.from[i].named = false, nil, c.from[i].alias == ""
 		})
+		add(func(c *query) { c.from[i].with, c.from[i].lateral = false, false })
 		for j := range q.from[i].on {
 			add(func(c *query) { c.from[i].on = slices.Delete(c.from[i].on, j, j+1) })
 		}
