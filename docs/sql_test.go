@@ -107,7 +107,35 @@ func (a *asker) page(t *testing.T) string {
 	})
 	b.WriteString("\nAnd numerics and integers to numeric(p,s).\n\n## Functions\n\n| | result | |\n|---|---|---|\n")
 	a.functions(t, b)
+	b.WriteString("\n## Aggregates\n\nWith DISTINCT and FILTER; count(*), too.\n\n| | of |\n|---|---|\n")
+	a.aggregates(t, b)
 	return b.String()
+}
+
+func (a *asker) aggregates(t *testing.T, b *strings.Builder) {
+	for _, f := range sqlfn.Aggregates {
+		if f.Star {
+			continue
+		}
+		var of []string
+		for _, k := range a.kinds {
+			call := f.Names[0] + "(" + ofKind(k) + ")"
+			if f.OrderedSet() {
+				call = f.Names[0] + "(0.5) WITHIN GROUP (ORDER BY " + ofKind(k) + ")"
+			}
+			if a.result(call) != "" {
+				of = append(of, k.String())
+			}
+		}
+		if len(of) == 0 {
+			t.Errorf("%s is of nothing", f)
+		}
+		list := strings.Join(of, ", ")
+		if len(of) == len(a.kinds) {
+			list = "all types"
+		}
+		fmt.Fprintf(b, "| `%s` | %s |\n", strings.Join(f.Names, "`, `"), list)
+	}
 }
 
 func (a *asker) functions(t *testing.T, b *strings.Builder) {
