@@ -1,5 +1,12 @@
 package catalog
 
+import (
+	"strings"
+
+	"pgaccel/sqltype"
+	"pgaccel/vector"
+)
+
 // A name in a query means what is built in as long as nobody has made a function,
 // an operator, a cast or a type that is preferred. What somebody has made has an OID
 // from 16384 on (FirstNormalObjectId in PostgreSQL's access/transam.h); which schema
@@ -50,4 +57,10 @@ func ShadowedNowSQL(names string) string {
 }
 
 // builtinTypes are the names of types that a query may mention.
-const builtinTypes = "bool,int2,int4,int8,numeric,date,time,timestamp,timestamptz,float4,float8,text,varchar,bpchar,interval,name,unknown"
+var builtinTypes = func() string {
+	names := []string{"interval", "name", "unknown"}
+	for _, k := range vector.Kinds() {
+		names = append(names, sqltype.Of(k).Name)
+	}
+	return strings.Join(names, ",")
+}()

@@ -12,6 +12,7 @@ import (
 	"pgaccel/colstore"
 	"pgaccel/internal/pgserver"
 	"pgaccel/plan"
+	"pgaccel/sqltype"
 	"pgaccel/vector"
 )
 
@@ -266,6 +267,12 @@ func TestGateSeesNewFunctions(t *testing.T) {
 	b.want(c, "a temporary type with a built-in's name", plan.ReasonShadowed)
 	b.want(b.connect("postgres"), "it is another session's", "")
 	b.exec(c, "DISCARD TEMP")
+	for _, k := range vector.Kinds() {
+		name := "pg_temp." + sqltype.Of(k).Name
+		b.exec(c, "CREATE DOMAIN "+name+" AS pg_catalog.int4")
+		b.want(c, "a temporary type "+name, plan.ReasonShadowed)
+		b.exec(c, "DROP DOMAIN "+name)
+	}
 	b.want(c, "without temporary objects", "")
 }
 

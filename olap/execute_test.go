@@ -286,6 +286,9 @@ func TestSupportsIsStatic(t *testing.T) {
 		}
 		return q
 	}
+	full := q(nil)
+	full.Tables = append(full.Tables, plan.Table{Meta: meta})
+	full.Joins = []plan.StarJoin{{Table: 1, Kind: plan.Full, Outer: []plan.Expr{w.columnOf(0, "ref")}, Key: []int{0}}}
 	for name, c := range map[string]struct {
 		q    *plan.Star
 		want plan.Reason
@@ -298,6 +301,7 @@ func TestSupportsIsStatic(t *testing.T) {
 		"pattern column":   {q(like(v)), plan.ReasonFunction},
 		"unlike types":     {q(call(plan.OpEq, vector.Bool, f8, w.columnOf(0, "i4"))), plan.ReasonType},
 		"aggregate":        {q(call(plan.OpEq, vector.Bool, plan.Agg{T: vector.TypeOf(vector.Int4)}, integer(1))), plan.ReasonShape},
+		"full join":        {full, plan.ReasonShape},
 		"date_trunc":       {q(call(plan.OpIsNull, vector.Bool, &plan.Call{Op: plan.OpFunc, Func: sqlfn.Lookup("date_trunc", vector.Text, vector.Timestamp), T: vector.TypeOf(vector.Date), Args: []plan.Expr{plan.Const{Datum: vector.String("day")}, w.columnOf(0, "d")}})), plan.ReasonFunction},
 		"cast":             {q(call(plan.OpIsNull, vector.Bool, call(plan.OpCast, vector.Time, f8))), plan.ReasonType},
 		"numeric / in row": {q(call(plan.OpIsNull, vector.Bool, &plan.Call{Op: plan.OpDiv, T: vector.NumericType(-1), Args: []plan.Expr{w.columnOf(0, "n2"), w.columnOf(0, "n4")}})), plan.ReasonFunction},

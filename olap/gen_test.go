@@ -2,6 +2,7 @@ package olap
 
 import (
 	"math/rand/v2"
+	"slices"
 
 	"pgaccel/plan"
 	"pgaccel/sqlfn"
@@ -97,6 +98,9 @@ func (g *gen) of(t vector.Type, depth int) plan.Expr {
 				return call([]plan.Op{plan.OpAdd, plan.OpSub, plan.OpMul, plan.OpDiv}[g.r.IntN(4)], vector.Float8, g.of(t, depth-1), g.of(t, depth-1))
 			}
 		case vector.Text:
+			if c := g.function(t, depth); c != nil {
+				return c
+			}
 			if g.r.IntN(2) == 0 {
 				if l := g.leaf(func(x vector.Type) bool { return x.Kind == vector.BPChar && x.Collation == t.Collation }); l != nil {
 					return &plan.Call{Op: plan.OpCast, T: t, Args: []plan.Expr{l}}
@@ -118,6 +122,9 @@ func (g *gen) of(t vector.Type, depth int) plan.Expr {
 // function calls a function with a result of type t, nil where none was found.
 func (g *gen) function(t vector.Type, depth int) plan.Expr {
 	all := sqlfn.All()
+	if !slices.ContainsFunc(all, func(f sqlfn.Function) bool { return f.Result == t.Kind && !f.Partial }) {
+		return nil
+	}
 	for range 60 {
 		f := &all[g.r.IntN(len(all))]
 		if f.Result != t.Kind || f.Partial {

@@ -14,6 +14,9 @@ func Supports(q *plan.Star) *plan.Forward {
 	}
 	s.sets(q)
 	for _, j := range q.Joins {
+		if j.Kind != plan.Inner && j.Kind != plan.Left {
+			s.no(plan.ReasonShape, "a join of this kind")
+		}
 		s.exprs(j.Outer, false)
 		s.exprs(j.On, false)
 		for i, k := range j.Key {

@@ -27,7 +27,7 @@ var mayImport = map[string]string{
 	"vector":              "",
 	"kernels":             "",
 	"sqltype":             "vector",
-	"catalog":             "vector",
+	"catalog":             "sqltype vector",
 	"wire":                "sqltype vector",
 	"compress":            "vector internal/invariant internal/simd",
 	"bitmapidx":           "vector internal/invariant internal/simd",
