@@ -111,6 +111,9 @@ type Catalog struct {
 	// WALSegmentSize and WALBlockSize are in bytes; see NormalizeLSN.
 	WALSegmentSize uint64
 	WALBlockSize   uint64
+	// OtherEncoding is true where the database's encoding is not UTF8: text is not copied, and
+	// characters of constants are not counted as the server would.
+	OtherEncoding bool
 }
 
 // ByOID returns the table with the OID, nil where there is none.

@@ -41,7 +41,8 @@ type analyzer struct {
 	built     int                // calls made so far
 
 	refused []Refusal
-	since   int             // how many were when the innermost attempt began
+	noted   int             // how often one was noted, the same ones too
+	since   int             // noted when the innermost attempt began
 	enough  bool            // is refused: nothing more is looked for
 	sql     string          // the statement
 	tokens  []*pg.ScanToken // of it, once they are asked for

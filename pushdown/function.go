@@ -108,6 +108,11 @@ func (a *analyzer) tableFunction(name string, vals []value) plan.Expr {
 		fail(plan.ReasonFunction, key)
 	}
 	a.calls(name, kinds...)
+	for _, p := range f.Args {
+		if p.Kind.IsText() && p.Constants == nil && a.cat.OtherEncoding {
+			fail(plan.ReasonCollation, "text in a database whose encoding is not UTF8")
+		}
+	}
 	c := &plan.Call{Op: plan.OpFunc, Func: f, Args: make([]plan.Expr, len(vals))}
 	constant := true
 	for i, v := range vals {

@@ -363,6 +363,9 @@ func (a *analyzer) like(x *pg.A_Expr, s *scope) plan.Expr {
 	if f := x.Rexpr.GetFuncCall(); f != nil && strings.Join(nameList(f.Funcname), ".") == "pg_catalog.like_escape" {
 		fail(plan.ReasonFunction, "LIKE ... ESCAPE")
 	}
+	if a.cat.OtherEncoding {
+		fail(plan.ReasonCollation, "text in a database whose encoding is not UTF8")
+	}
 	text := vector.TypeOf(vector.Text)
 	subject, pattern := a.expr(x.Lexpr, s), a.expr(x.Rexpr, s)
 	arg, pat := a.resolve(subject, text), a.resolve(pattern, text)

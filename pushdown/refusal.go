@@ -27,6 +27,7 @@ func fail(r plan.Reason, detail string) {
 
 // noteRefusal notes a refusal of what is being analysed.
 func (a *analyzer) noteRefusal(f *plan.Forward) {
+	a.noted++
 	x := Refusal{f, location(a.at)}
 	if !slices.ContainsFunc(a.refused, func(o Refusal) bool {
 		return o.At == x.At && o.Forward.Reason == f.Reason && o.Forward.Detail == f.Detail
@@ -53,7 +54,7 @@ func (a *analyzer) attempt(f func()) {
 	if outer != nil {
 		before = *outer
 	}
-	a.since = len(a.refused)
+	a.since = a.noted
 	defer func() {
 		a.since = since
 		switch p := recover().(type) {
@@ -78,7 +79,7 @@ func (a *analyzer) attempt(f func()) {
 
 // stop ends the analysis of what the innermost attempt is about if anything of it is refused.
 func (a *analyzer) stop() {
-	if len(a.refused) > a.since {
+	if a.noted > a.since {
 		panic(stopped{})
 	}
 }

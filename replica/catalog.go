@@ -101,7 +101,7 @@ func (r *catalogReader) server() error {
 	if err != nil {
 		return err
 	}
-	r.db.locale = locale
+	r.db.locale, r.cat.OtherEncoding = locale, !r.db.utf8
 	if _, err = fmt.Sscan(segment, &r.cat.WALSegmentSize); err != nil {
 		return err
 	}

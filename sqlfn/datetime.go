@@ -28,13 +28,14 @@ var datetime = []Function{
 	dateTruncOf(1217, vector.TimestampTZ),
 	{
 		Name: "to_date", OID: 1780, Result: vector.Date, Partial: true,
-		Args:    []Param{{Kind: vector.Text}, {Kind: vector.Text, Constants: []string{"yyyy-mm-dd"}}},
+		Args:    []Param{{Kind: vector.Text}, {Kind: vector.Text, Constants: []string{"YYYY-MM-DD", "yyyy-mm-dd"}}},
 		Eval:    toMoment(vector.Date),
 		Samples: [][]string{momentSamples, nil},
 	},
 	{
 		Name: "to_timestamp", OID: 1778, Result: vector.TimestampTZ, UTC: true, Partial: true,
-		Args:    []Param{{Kind: vector.Text}, {Kind: vector.Text, Constants: []string{"yyyy-mm-dd", "yyyy-mm-dd hh24:mi:ss", "yyyy-mm-dd hh24:mi:ss.us"}}},
+		Args: []Param{{Kind: vector.Text}, {Kind: vector.Text, Constants: []string{"YYYY-MM-DD", "YYYY-MM-DD HH24:MI:SS", "YYYY-MM-DD HH24:MI:SS.US",
+			"yyyy-mm-dd", "yyyy-mm-dd hh24:mi:ss", "yyyy-mm-dd hh24:mi:ss.us"}}},
 		Eval:    toMoment(vector.TimestampTZ),
 		Samples: [][]string{momentSamples, nil},
 	},
@@ -75,7 +76,7 @@ func finite(k vector.Kind) (first, last int64) {
 func extractOf(oid uint32, k vector.Kind, fields []string) Function {
 	return Function{
 		Name: "extract", OID: oid, Result: vector.Numeric, UTC: k == vector.TimestampTZ, Digits: 12,
-		Args:    []Param{{Kind: vector.Text, Constants: fields}, {Kind: k}},
+		Args:    []Param{{Kind: vector.Text, Constants: fields, AnyCase: true}, {Kind: k}},
 		Samples: samplesOf(k),
 		Type: func(c Call) vector.Type {
 			return vector.NumericType(extractScale(strings.ToLower(c.Args[0].Const.Str), k))
@@ -105,7 +106,7 @@ func extractOf(oid uint32, k vector.Kind, fields []string) Function {
 func datePartOf(oid uint32, k vector.Kind, fields []string) Function {
 	return Function{
 		Name: "date_part", OID: oid, Result: vector.Float8, UTC: k == vector.TimestampTZ,
-		Args:    []Param{{Kind: vector.Text, Constants: fields}, {Kind: k}},
+		Args:    []Param{{Kind: vector.Text, Constants: fields, AnyCase: true}, {Kind: k}},
 		Samples: samplesOf(k),
 		Eval: func(args []vector.Value) (vector.Value, error) {
 			field := strings.ToLower(args[0].Str)
@@ -125,7 +126,7 @@ func datePartOf(oid uint32, k vector.Kind, fields []string) Function {
 func dateTruncOf(oid uint32, k vector.Kind) Function {
 	return Function{
 		Name: "date_trunc", OID: oid, Result: k, UTC: k == vector.TimestampTZ,
-		Args:    []Param{{Kind: vector.Text, Constants: truncUnits}, {Kind: k}},
+		Args:    []Param{{Kind: vector.Text, Constants: truncUnits, AnyCase: true}, {Kind: k}},
 		Samples: samplesOf(k),
 		Eval: func(args []vector.Value) (vector.Value, error) {
 			v, err := dateTrunc(strings.ToLower(args[0].Str), args[1].I)
@@ -143,7 +144,8 @@ func dateTruncOf(oid uint32, k vector.Kind) Function {
 	}
 }
 
-// toMoment reads a text that is laid out exactly as the pattern says; PostgreSQL reads more.
+// toMoment reads a text that is laid out exactly as the pattern says; PostgreSQL reads more. A
+// keyword of which some letters are small and some are not means something else (Mm is M and m).
 func toMoment(k vector.Kind) func(args []vector.Value) (vector.Value, error) {
 	return func(args []vector.Value) (vector.Value, error) {
 		text, layout := args[0].Str, strings.ToLower(args[1].Str)

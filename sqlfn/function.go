@@ -39,9 +39,11 @@ type Function struct {
 // Param is an argument.
 type Param struct {
 	Kind vector.Kind
-	// Constants are the values that may stand there, in lower case; a call with anything
-	// else is forwarded. Nil: any expression.
+	// Constants are the values that may stand there; a call with anything else is forwarded.
+	// Nil: any expression.
 	Constants []string
+	// AnyCase: the server takes Constants, which are in lower case, in any case of letters.
+	AnyCase bool
 }
 
 // Call is what is known of a call before there are rows.
@@ -87,9 +89,12 @@ func (f *Function) ResultType(c Call) vector.Type {
 	return vector.TypeOf(f.Result)
 }
 
-// Takes reports whether a constant may stand there: Constants says so, in any case of letters.
+// Takes reports whether a constant may stand there: Constants says so.
 func (p *Param) Takes(c string) bool {
-	return p.Constants == nil || slices.Contains(p.Constants, strings.ToLower(c))
+	if p.AnyCase {
+		c = strings.ToLower(c)
+	}
+	return p.Constants == nil || slices.Contains(p.Constants, c)
 }
 
 // Accepts reports whether a call has the arguments and the result that f has.

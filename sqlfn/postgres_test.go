@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -64,7 +65,11 @@ func samples(f *Function, i int) []string {
 	list := []string{""}
 	if p := f.Args[i]; p.Constants != nil {
 		for _, c := range p.Constants {
-			list = append(list, "'"+c+"'", "'"+strings.ToUpper(c)+"'")
+			for _, s := range []string{c, strings.ToUpper(c), strings.ToLower(c), mixed(c, 0), mixed(c, 1)} {
+				if s = "'" + s + "'"; p.Takes(strings.Trim(s, "'")) && !slices.Contains(list, s) {
+					list = append(list, s)
+				}
+			}
 		}
 		return list[1:]
 	}
@@ -73,6 +78,15 @@ func samples(f *Function, i int) []string {
 	}
 	list[0] = "NULL"
 	return list
+}
+
+// mixed returns c with every other letter a capital.
+func mixed(c string, first int) string {
+	b := []byte(strings.ToLower(c))
+	for i := first; i < len(b); i += 2 {
+		b[i] = strings.ToUpper(c[i : i+1])[0]
+	}
+	return string(b)
 }
 
 // combine calls f with one of each list, in every combination.
