@@ -136,14 +136,7 @@ func (v *env) function(c *plan.Call) (vector.Value, error) {
 
 // callFunction computes a function of one row.
 func callFunction(f *sqlfn.Function, args []vector.Value) (vector.Value, error) {
-	if !f.CalledOnNull {
-		for _, a := range args {
-			if a.Null {
-				return a, nil
-			}
-		}
-	}
-	r, err := f.Eval(args)
+	r, err := f.Apply(args)
 	if err != nil {
 		return vector.NullValue, asForward(err)
 	}

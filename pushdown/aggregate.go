@@ -22,21 +22,10 @@ func (a *analyzer) overRows(f func()) {
 
 // aggregate analyses an aggregate call and returns a reference to it.
 func (a *analyzer) aggregate(fn *sqlfn.Aggregate, name string, f *pg.FuncCall, s *scope) plan.Expr {
-	agg := plan.AggregateCall{Func: fn}
-	var kinds []vector.Kind // of the arguments
+	var agg plan.AggregateCall
+	var kinds []vector.Kind
 	a.overRows(func() {
-		switch {
-		case f.AggStar:
-			agg.Func = plan.CountStar
-		case len(f.Args) != 1:
-			fail(plan.ReasonFunction, name+"() with several arguments")
-		default:
-			agg.Arg = a.argument(fn, name, f.Args[0], s)
-			kinds = []vector.Kind{agg.Arg.Type().Kind}
-		}
-		if f.AggFilter != nil {
-			agg.Filter = a.boolean(f.AggFilter, s)
-		}
+		agg, kinds = a.aggregateCall(fn, name, f, s)
 		agg.Distinct = f.AggDistinct && !agg.Func.Idempotent
 		if agg.Func == plan.Count && !agg.Distinct && a.neverNull(agg.Arg) {
 			agg.Func, agg.Arg = plan.CountStar, nil
@@ -53,6 +42,25 @@ func (a *analyzer) aggregate(fn *sqlfn.Aggregate, name string, f *pg.FuncCall, s
 		}
 	}
 	return a.addAggregate(agg)
+}
+
+// aggregateCall analyses what an aggregate is given, over groups or a window, and returns the
+// kinds of its arguments, too. The call has no type yet.
+func (a *analyzer) aggregateCall(fn *sqlfn.Aggregate, name string, f *pg.FuncCall, s *scope) (agg plan.AggregateCall, kinds []vector.Kind) {
+	agg.Func = fn
+	switch {
+	case f.AggStar:
+		agg.Func = plan.CountStar
+	case len(f.Args) != 1:
+		fail(plan.ReasonFunction, name+"() with several arguments")
+	default:
+		agg.Arg = a.argument(fn, name, f.Args[0], s)
+		kinds = []vector.Kind{agg.Arg.Type().Kind}
+	}
+	if f.AggFilter != nil {
+		agg.Filter = a.boolean(f.AggFilter, s)
+	}
+	return agg, kinds
 }
 
 // argument analyses the one argument of an aggregate.

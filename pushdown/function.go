@@ -149,11 +149,9 @@ func (a *analyzer) tableFunction(name string, vals []value) plan.Expr {
 func fold(f *sqlfn.Function, site sqlfn.Call, t vector.Type) (plan.Const, bool) {
 	args := make([]vector.Value, len(site.Args))
 	for i, a := range site.Args {
-		if args[i] = *a.Const; args[i].Null && !f.CalledOnNull {
-			return plan.Const{Datum: vector.Null(t)}, true
-		}
+		args[i] = *a.Const
 	}
-	v, err := f.Eval(args)
+	v, err := f.Apply(args)
 	return plan.Const{Datum: v.Datum(t)}, err == nil
 }
 

@@ -5,7 +5,6 @@ import (
 
 	"pgaccel/plan"
 	"pgaccel/sqlfn"
-	"pgaccel/vector"
 )
 
 var windowFunctions = map[string]plan.WindowFunc{"row_number": plan.RowNumber, "rank": plan.Rank, "dense_rank": plan.DenseRank}
@@ -54,20 +53,7 @@ func (a *analyzer) window(name string, f *pg.FuncCall, s *scope) plan.Expr {
 
 // windowAggregate is an aggregate over a window.
 func (a *analyzer) windowAggregate(fn *sqlfn.Aggregate, name string, f *pg.FuncCall, s *scope) plan.AggregateCall {
-	agg := plan.AggregateCall{Func: fn}
-	var kinds []vector.Kind // of the arguments
-	switch {
-	case f.AggStar:
-		agg.Func = plan.CountStar
-	case len(f.Args) != 1:
-		fail(plan.ReasonFunction, name+"() with several arguments")
-	default:
-		agg.Arg = a.argument(fn, name, f.Args[0], s)
-		kinds = []vector.Kind{agg.Arg.Type().Kind}
-	}
-	if f.AggFilter != nil {
-		agg.Filter = a.boolean(f.AggFilter, s)
-	}
+	agg, kinds := a.aggregateCall(fn, name, f, s)
 	agg.T = aggregateType(agg.Func, name, agg.Arg)
 	a.calls(name, kinds...)
 	return agg

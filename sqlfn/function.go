@@ -14,7 +14,7 @@ type Function struct {
 	Args   []Param
 	Result vector.Kind
 	// CalledOnNull is the opposite of pg_proc.proisstrict: where it is false, a null
-	// argument makes the result null and Eval never sees one.
+	// argument makes the result null and Eval never sees one (Apply).
 	CalledOnNull bool
 	// UTC is true where the result depends on TimeZone: it is that of UTC.
 	UTC bool
@@ -80,6 +80,18 @@ type Error struct{ Detail string }
 func (e *Error) Error() string { return e.Detail }
 
 func failed(detail string) error { return &Error{detail} }
+
+// Apply computes the function of one row, nulls included.
+func (f *Function) Apply(args []vector.Value) (vector.Value, error) {
+	if !f.CalledOnNull {
+		for _, a := range args {
+			if a.Null {
+				return a, nil
+			}
+		}
+	}
+	return f.Eval(args)
+}
 
 // ResultType returns the type of a call's result. Text has no collation yet.
 func (f *Function) ResultType(c Call) vector.Type {

@@ -161,17 +161,12 @@ func TestAgainstPostgres(t *testing.T) {
 			answered, declined := 0, 0
 			for n, choice := range calls {
 				args := make([]vector.Value, len(choice))
-				null := false
 				site := Call{Args: make([]Arg, len(choice))}
 				for i, c := range choice {
 					args[i] = parse(t, f.Args[i].Kind, c)
-					null = null || args[i].Null
 					site.Args[i] = Arg{vector.TypeOf(f.Args[i].Kind), &args[i]}
 				}
-				got, err := vector.NullValue, error(nil)
-				if !null || f.CalledOnNull {
-					got, err = f.Eval(args)
-				}
+				got, err := f.Apply(args)
 				failed := strings.HasPrefix(want[n], "error ")
 				switch {
 				case failed != (err != nil) && failed:

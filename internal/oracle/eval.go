@@ -146,7 +146,7 @@ func (r *run) function(c *plan.Call) (value, error) {
 	args := make([]vector.Value, len(c.Args))
 	for i, a := range c.Args {
 		v, err := r.eval(a)
-		if err != nil || v.null && !c.Func.CalledOnNull {
+		if err != nil {
 			return null, err
 		}
 		if args[i] = (vector.Value{Null: v.null, I: v.i, Str: v.s}); v.num != nil {
@@ -157,7 +157,7 @@ func (r *run) function(c *plan.Call) (value, error) {
 			args[i].Num = vector.Decimal{Unscaled: n, Scale: v.scale}
 		}
 	}
-	v, err := c.Func.Eval(args)
+	v, err := c.Func.Apply(args)
 	if err != nil {
 		return null, failed(err.Error())
 	}
