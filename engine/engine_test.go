@@ -48,8 +48,8 @@ func TestBindParams(t *testing.T) {
 	}
 	f := func(want vector.Type, v vector.Datum, ok bool, bound int64) {
 		t.Helper()
-		q := &plan.Star{Deps: plan.Deps{Params: []vector.Type{want}}, Filter: []plan.Expr{plan.Param{Index: 0, T: want}}}
-		b, fwd := bindParams(q, []vector.Datum{v})
+		types, q := []vector.Type{want}, &plan.Star{Filter: []plan.Expr{plan.Param{Index: 0, T: want}}}
+		b, fwd := bindParams(types, q, []vector.Datum{v})
 		if (fwd == nil) != ok {
 			t.Errorf("%v for %v: forwarded %v, want ok %v", v, want, fwd, ok)
 			return
@@ -67,7 +67,7 @@ func TestBindParams(t *testing.T) {
 	f(vector.NumericType(2), numeric("100000000000000000000"), false, 0)
 	f(vector.TypeOf(vector.Varchar), vector.String("x"), true, 0)
 	f(vector.TypeOf(vector.BPChar), vector.String("x"), false, 0)
-	if _, fwd := bindParams(&plan.Star{}, []vector.Datum{vector.Int(vector.Int4, 1)}); fwd == nil {
+	if _, fwd := bindParams(nil, &plan.Star{}, []vector.Datum{vector.Int(vector.Int4, 1)}); fwd == nil {
 		t.Error("a value too many was taken")
 	}
 }
@@ -104,14 +104,14 @@ func TestSnapshotRule(t *testing.T) {
 		Columns: []catalog.Column{{Name: "a", AttNum: 1, Type: vector.TypeOf(vector.Int4)}}}
 	store.SetCatalog(&catalog.Catalog{Tables: []*catalog.Table{meta}, WALSegmentSize: 16 << 20, WALBlockSize: 8192})
 	e := New(Options{Store: store})
-	q := &plan.Star{Deps: plan.Deps{Tables: []plan.Table{{Meta: meta, Ref: `"t"`}}}}
+	q := &plan.Deps{Tables: []plan.Table{{Meta: meta, Ref: `"t"`}}}
 	want := func(what, snapshot string, lsn uint64, reason plan.Reason) {
 		t.Helper()
 		snap, err := colstore.ParseSnapshot(snapshot)
 		if err != nil {
 			t.Fatal(err)
 		}
-		in, fwd := e.snapshot(context.Background(), &q.Deps, &gateRow{snapshot: snap, text: snapshot, insertLSN: lsn})
+		in, fwd := e.snapshot(context.Background(), q, &gateRow{snapshot: snap, text: snapshot, insertLSN: lsn})
 		got := plan.Reason("")
 		if fwd != nil {
 			got = fwd.Reason

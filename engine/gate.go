@@ -365,13 +365,13 @@ func (e *Engine) checkGate(d *decision, g *gateRow) *plan.Forward {
 		return forward(plan.ReasonSettings, "standard_conforming_strings, transform_null_equals or array_nulls")
 	case d.query.AddsFloats() && g.floatSum != "" && g.floatSum != "exact":
 		return forward(plan.ReasonSettings, "pgaccel.float_sum")
-	case d.query.NeedsUTC && !isUTC(g.timeZone):
+	case d.deps.NeedsUTC && !isUTC(g.timeZone):
 		return forward(plan.ReasonTimeZone, "")
 	case returnsFloat(d.query) && (len(g.floatDigit) != 1 || g.floatDigit < "1"):
 		return forward(plan.ReasonSettings, "extra_float_digits")
 	}
 	for i := range g.tables {
-		have, want := &g.tables[i], &d.query.Tables[i]
+		have, want := &g.tables[i], &d.deps.Tables[i]
 		switch {
 		case have.oid == 0 && strings.Contains(want.Ref, `"."`):
 			return forward(plan.ReasonPrivilege, "the role has no USAGE on the schema of "+want.Ref+", or the table is gone")
@@ -410,11 +410,11 @@ func (e *Engine) checkPresent(ctx context.Context, d *decision, server string) (
 		return 0, nil
 	}
 	// Always in one form: the session of our own has only one statement prepared.
-	rows, err := e.opt.Look(ctx, gateSQL, gateParams(&d.query.Deps))
+	rows, err := e.opt.Look(ctx, gateSQL, gateParams(d.deps))
 	if err != nil {
 		return 0, forward(plan.ReasonNotReady, err.Error())
 	}
-	g, err := parseGate(Gate{Rows: rows}, len(d.query.Tables))
+	g, err := parseGate(Gate{Rows: rows}, len(d.deps.Tables))
 	if err != nil {
 		return 0, err
 	}
@@ -425,7 +425,7 @@ func (e *Engine) checkPresent(ctx context.Context, d *decision, server string) (
 		return 0, errShadowed
 	}
 	for i := range g.tables {
-		if want := &d.query.Tables[i]; g.tables[i].fingerprint != want.Meta.Fingerprint {
+		if want := &d.deps.Tables[i]; g.tables[i].fingerprint != want.Meta.Fingerprint {
 			return 0, e.redefined(want)
 		}
 	}
@@ -472,16 +472,16 @@ func checkDescription(q *plan.Star, described []Field) *plan.Forward {
 
 // bindParams puts the values in. A value in another type than the plan assumed, or
 // with more decimals than it can hold, is for Postgres.
-func bindParams(q *plan.Star, params []vector.Datum) (*plan.Star, *plan.Forward) {
-	if len(params) != len(q.Params) {
-		return nil, forward(plan.ReasonParameter, fmt.Sprintf("%d values for %d parameters", len(params), len(q.Params)))
+func bindParams(types []vector.Type, q *plan.Star, params []vector.Datum) (*plan.Star, *plan.Forward) {
+	if len(params) != len(types) {
+		return nil, forward(plan.ReasonParameter, fmt.Sprintf("%d values for %d parameters", len(params), len(types)))
 	}
 	if len(params) == 0 {
 		return q, nil
 	}
 	values := make([]vector.Datum, len(params))
 	for i, v := range params {
-		want := q.Params[i]
+		want := types[i]
 		have := v.Type.Kind
 		if have != want.Kind && !(have.IsText() && want.Kind.IsText() && want.Kind != vector.BPChar && have != vector.BPChar) {
 			return nil, forward(plan.ReasonParameter, fmt.Sprintf("$%d is %s, planned %s", i+1, have, want.Kind))

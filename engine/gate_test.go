@@ -21,7 +21,8 @@ type gateBench struct {
 	t         *testing.T
 	server    *pgserver.Server
 	admin     *pgx.Conn
-	query     *plan.Star
+	query     *plan.Deps
+	star      *plan.Star
 	engine    *Engine
 	operators string // that the plan knows of: catalog.OperatorsSQL
 }
@@ -39,7 +40,7 @@ func newGateBench(t *testing.T) *gateBench {
 	b.admin = b.connect("postgres")
 	b.exec(b.admin, `CREATE SCHEMA s; CREATE TABLE fact (k int PRIMARY KEY, v int, w int); CREATE TABLE s.dim (id int PRIMARY KEY, "Name" text);
 		CREATE ROLE reader LOGIN; GRANT SELECT ON fact TO reader; GRANT USAGE ON SCHEMA s TO reader; GRANT SELECT ON s.dim TO reader`)
-	b.query = b.plan()
+	b.query, b.star = b.plan(), &plan.Star{}
 	b.lookAtFunctions()
 	store := colstore.New(colstore.Options{MemoryLimit: 64 << 20})
 	t.Cleanup(store.Close)
@@ -60,7 +61,7 @@ func (b *gateBench) lookAtFunctions() {
 }
 
 // plan describes the tables as they are now.
-func (b *gateBench) plan() *plan.Star {
+func (b *gateBench) plan() *plan.Deps {
 	b.t.Helper()
 	table := func(schema, name string, columns ...string) *catalog.Table {
 		m := &catalog.Table{Schema: schema, Name: name}
@@ -74,10 +75,10 @@ func (b *gateBench) plan() *plan.Star {
 		}
 		return m
 	}
-	return &plan.Star{Deps: plan.Deps{Tables: []plan.Table{
+	return &plan.Deps{Tables: []plan.Table{
 		{Meta: table("public", "fact", "k", "v", "w"), Ref: `"fact"`, Columns: []int{0, 1}},
 		{Meta: table("s", "dim", "id", "Name"), Ref: `"s"."dim"`, Columns: []int{0, 1}},
-	}}}
+	}}
 }
 
 func (b *gateBench) connect(user string) *pgx.Conn {
@@ -98,11 +99,11 @@ func (b *gateBench) exec(c *pgx.Conn, sql string) {
 }
 
 // gate runs the gate on c as the proxy does.
-func (b *gateBench) gate(c *pgx.Conn, q *plan.Star) Gate {
+func (b *gateBench) gate(c *pgx.Conn, q *plan.Deps) Gate {
 	b.t.Helper()
 	sent := time.Now()
 	var params [][]byte
-	for _, p := range gateParams(&q.Deps) {
+	for _, p := range gateParams(q) {
 		params = append(params, []byte(p))
 	}
 	oids := []uint32{25, 25, 25, 25, 25, 25}
@@ -114,13 +115,13 @@ func (b *gateBench) gate(c *pgx.Conn, q *plan.Star) Gate {
 }
 
 // ask runs the gate on c and returns the verdict.
-func (b *gateBench) ask(c *pgx.Conn, q *plan.Star) *plan.Forward {
+func (b *gateBench) ask(c *pgx.Conn, q *plan.Deps) *plan.Forward {
 	b.t.Helper()
 	g, err := parseGate(b.gate(c, q), len(q.Tables))
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	return b.engine.checkGate(&decision{query: q, catalog: &catalog.Catalog{Operators: b.operators}}, g)
+	return b.engine.checkGate(&decision{deps: q, query: b.star, catalog: &catalog.Catalog{Operators: b.operators}}, g)
 }
 
 func texts(res *pgconn.Result) [][]*string {
@@ -444,12 +445,12 @@ func TestGateForms(t *testing.T) {
 					for _, gone := range []uint32{0, 99999} {
 						meta := *q.Tables[i].Meta
 						meta.OID += gone
-						one := &plan.Star{Deps: plan.Deps{Tables: []plan.Table{{Meta: &meta, Ref: q.Tables[i].Ref, Columns: columns}}, Functions: []string{"sum", "count"}}}
-						form, params := gateFor(&one.Deps)
+						one := &plan.Deps{Tables: []plan.Table{{Meta: &meta, Ref: q.Tables[i].Ref, Columns: columns}}, Functions: []string{"sum", "count"}}
+						form, params := gateFor(one)
 						if form != GatePlain {
 							t.Fatal("not the plain form")
 						}
-						full, plain := ask(c, gateSQL, gateParams(&one.Deps)), ask(c, form.SQL(), params)
+						full, plain := ask(c, gateSQL, gateParams(one)), ask(c, form.SQL(), params)
 						for k := range full {
 							if k == gateInsertLSN || k == gateSnapshot {
 								continue
@@ -467,11 +468,11 @@ func TestGateForms(t *testing.T) {
 	if err := b.admin.QueryRow(context.Background(), "SELECT "+catalog.FingerprintSQL("'parted'::regclass")).Scan(&fingerprint); err != nil {
 		t.Fatal(err)
 	}
-	parted := &plan.Star{Deps: plan.Deps{Tables: []plan.Table{{Meta: &catalog.Table{Fingerprint: fingerprint}, Ref: `"parted"`}}}}
-	if form, _ := gateFor(&parted.Deps); form != GateFull {
+	parted := &plan.Deps{Tables: []plan.Table{{Meta: &catalog.Table{Fingerprint: fingerprint}, Ref: `"parted"`}}}
+	if form, _ := gateFor(parted); form != GateFull {
 		t.Error("the plain form for a partitioned table")
 	}
-	if form, _ := gateFor(&q.Deps); form != GateFull {
+	if form, _ := gateFor(q); form != GateFull {
 		t.Error("the plain form for two tables")
 	}
 }

@@ -47,7 +47,7 @@ func (d *decision) Shadow(gate Gate, described []Field, params []vector.Datum) (
 			}
 			later := *g
 			later.insertLSN, later.isolation, later.sent = max(now, g.insertLSN), repeatableRead, time.Time{}
-			in, f := e.snapshot(ctx, &bound.Deps, &later)
+			in, f := e.snapshot(ctx, d.deps, &later)
 			if f != nil {
 				return nil, f
 			}

@@ -20,7 +20,7 @@ type snapshotBench struct {
 	t      *testing.T
 	store  *colstore.Store
 	engine *Engine
-	query  *plan.Star
+	query  *plan.Deps
 	waits  int // gates that waited
 	passed []time.Duration
 }
@@ -37,7 +37,7 @@ func newSnapshotBench(t *testing.T) *snapshotBench {
 			b.waits++
 		}
 	}, Passed: func(d time.Duration) { b.passed = append(b.passed, d) }})
-	b.query = &plan.Star{Deps: plan.Deps{Tables: []plan.Table{{Meta: meta, Ref: `"t"`}}}}
+	b.query = &plan.Deps{Tables: []plan.Table{{Meta: meta, Ref: `"t"`}}}
 	l := b.store.NewLoader(meta)
 	w := l.NewWriter()
 	w.Int(0, 1)
@@ -68,7 +68,7 @@ func (b *snapshotBench) want(what string, g gateRow, snapshot string, reason pla
 	if g.isolation == "" {
 		g.isolation = "read committed"
 	}
-	in, fwd := b.engine.snapshot(context.Background(), &b.query.Deps, &g)
+	in, fwd := b.engine.snapshot(context.Background(), b.query, &g)
 	got := plan.Reason("")
 	if fwd != nil {
 		got = fwd.Reason
@@ -206,7 +206,7 @@ func TestReconnectionWhileTaken(t *testing.T) {
 		b.store.SetConnected(false)
 		b.store.Restart("two", 1000)
 		b.store.SetConnected(true)
-		return b.engine.view(&b.query.Deps, snap)
+		return b.engine.view(b.query, snap)
 	})
 	if f == nil || f.Reason != plan.ReasonStale || len(in.Tables) != 0 {
 		t.Errorf("%v, %d tables", f, len(in.Tables))
@@ -279,7 +279,7 @@ func TestTransactionKeepsOneSnapshot(t *testing.T) {
 func TestGateIsKept(t *testing.T) {
 	b := newGateBench(t)
 	c := b.connect("postgres")
-	d := &decision{statement: &statement{engine: b.engine}, query: b.query, catalog: &catalog.Catalog{Operators: "something else"}, shape: &shape{}}
+	d := &decision{statement: &statement{engine: b.engine}, deps: b.query, query: &plan.Star{}, catalog: &catalog.Catalog{Operators: "something else"}, shape: &shape{}}
 	var tx Transaction
 	execute := func(what string, reason plan.Reason, kept int64) {
 		t.Helper()
@@ -394,7 +394,7 @@ func TestTotalOrder(t *testing.T) {
 	key := func(i int) plan.Order { return plan.Order{Expr: plan.Key{Index: i}} }
 	f := func(want bool, q plan.Star) {
 		t.Helper()
-		q.Tables = []plan.Table{{Meta: meta}, {Meta: meta}}
+		q.Tables = []plan.Source{{Meta: meta}, {Meta: meta}}
 		if got := totalOrder(&q); got != want {
 			t.Errorf("%v, want %v", got, want)
 		}
@@ -418,16 +418,14 @@ func TestTotalOrder(t *testing.T) {
 func TestFloatSumSetting(t *testing.T) {
 	b := newGateBench(t)
 	c := b.connect("postgres")
-	exact := b.query
-	float := *b.query
-	float.Grouped = true
+	float := plan.Star{Grouped: true}
 	float.Aggs = []plan.AggregateCall{{Func: plan.Avg, Arg: plan.Const{Datum: vector.Float(1)}, T: vector.TypeOf(vector.Float8)}}
 	step := func(sql string, reason plan.Reason) {
 		t.Helper()
 		b.exec(c, sql)
-		b.query = exact
+		b.star = &plan.Star{}
 		b.want(c, sql+", no floats", "")
-		b.query = &float
+		b.star = &float
 		b.want(c, sql, reason)
 	}
 	step("SELECT 1", "")

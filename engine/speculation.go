@@ -138,16 +138,16 @@ func (d *decision) Speculate(ctx context.Context, tx *Transaction, values func(p
 		return nil
 	}
 	var params []vector.Datum
-	if len(d.query.Params) > 0 {
-		planned := make([]uint32, len(d.query.Params))
-		for i, t := range d.query.Params {
+	if len(d.deps.Params) > 0 {
+		planned := make([]uint32, len(d.deps.Params))
+		for i, t := range d.deps.Params {
 			planned[i] = sqltype.OID(t.Kind)
 		}
 		if params, ok = values(planned); !ok {
 			return nil
 		}
 	}
-	bound, f := bindParams(d.query, params)
+	bound, f := bindParams(d.deps.Params, d.query, params)
 	if f != nil {
 		return nil
 	}
@@ -177,7 +177,7 @@ func (a *speculation) Run() {
 		}
 	}()
 	defer recovered(&a.result.batch, &a.result.err)
-	in, f := e.view(&a.bound.Deps, colstore.Everything)
+	in, f := e.view(a.decision.deps, colstore.Everything)
 	if f != nil {
 		a.result.err = f
 		return

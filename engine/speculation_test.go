@@ -200,7 +200,7 @@ func TestSpeculationIsTaken(t *testing.T) {
 	}
 	g := b.gate(nil)
 	g.Ahead = a
-	in, f := b.engine.view(&a.bound.Deps, colstore.Everything)
+	in, f := b.engine.view(a.decision.deps, colstore.Everything)
 	if f != nil {
 		t.Fatal(f)
 	}

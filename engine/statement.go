@@ -38,6 +38,7 @@ type statement struct {
 type decision struct {
 	statement *statement
 	catalog   *catalog.Catalog
+	deps      *plan.Deps
 	query     *plan.Star
 	forward   *plan.Forward // nil where query can be taken
 	forced    *plan.Forward // query can be taken, but pays only by force
@@ -50,12 +51,12 @@ type decision struct {
 func (s *statement) decide(cat *catalog.Catalog) *decision {
 	p := pushdown.Plan(s.sql, s.paramOIDs, cat)
 	shape, f := s.engine.stats.refusedShape(s.sql, p.Refused)
-	d := &decision{statement: s, catalog: cat, query: p.Star, forward: f, forced: p.Small, shape: shape}
+	d := &decision{statement: s, catalog: cat, deps: &p.Deps, query: p.Star, forward: f, forced: p.Small, shape: shape}
 	if d.forward == nil {
 		if f := olap.Supports(d.query); f != nil {
 			d.forward = f
 		} else {
-			d.form, d.gate = gateFor(&d.query.Deps)
+			d.form, d.gate = gateFor(d.deps)
 		}
 	}
 	if d.forward == nil && d.forced != nil {
@@ -144,9 +145,9 @@ func (d *decision) unable() *plan.Forward {
 	if e.stats.wrong(d.shape) {
 		return forward(plan.ReasonMismatch, "")
 	}
-	for i := range d.query.Tables {
-		if st := e.store.State(d.query.Tables[i].Meta.OID); st != colstore.StateReady {
-			return e.stateReason(st, d.query.Tables[i].Meta)
+	for i := range d.deps.Tables {
+		if st := e.store.State(d.deps.Tables[i].Meta.OID); st != colstore.StateReady {
+			return e.stateReason(st, d.deps.Tables[i].Meta)
 		}
 	}
 	return nil
@@ -276,7 +277,7 @@ func (d *decision) admit(gate Gate, described []Field, params []vector.Datum) (*
 	if d.forward != nil {
 		return nil, nil, d.forward
 	}
-	g, err := parseGate(gate, len(d.query.Tables))
+	g, err := parseGate(gate, len(d.deps.Tables))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -286,7 +287,7 @@ func (d *decision) admit(gate Gate, described []Field, params []vector.Datum) (*
 	if f := checkDescription(d.query, described); f != nil {
 		return g, nil, f
 	}
-	bound, f := bindParams(d.query, params)
+	bound, f := bindParams(d.deps.Params, d.query, params)
 	if f != nil {
 		return g, nil, f
 	}
@@ -342,7 +343,7 @@ func (d *decision) compute(ctx context.Context, tx *Transaction, g *gateRow, bou
 			hit = true
 			return olap.Input{}, nil
 		}
-		return e.view(&bound.Deps, snap)
+		return e.view(d.deps, snap)
 	})
 	if f != nil {
 		return a, f
@@ -355,7 +356,7 @@ func (d *decision) compute(ctx context.Context, tx *Transaction, g *gateRow, bou
 		if err != nil {
 			return a, err
 		}
-		if in, f = e.snapshot(ctx, &bound.Deps, g); f != nil {
+		if in, f = e.snapshot(ctx, d.deps, g); f != nil {
 			return a, f
 		}
 	}

@@ -100,10 +100,10 @@ func TestAdmissionOfExecutions(t *testing.T) {
 	}
 	table := ints(t, 1024, []string{"a", "b"}, rows)
 	in := (&world{tables: []*randomTable{table}}).input()
-	tables := []plan.Table{{Meta: table.meta}}
-	grouped := &plan.Star{Deps: plan.Deps{Tables: tables}, Grouped: true, Group: []plan.Expr{bigint(0, 0)}, Output: []plan.Expr{plan.Key{Index: 0, T: bigint(0, 0).Type()}},
+	tables := []plan.Source{{Meta: table.meta}}
+	grouped := &plan.Star{Tables: tables, Grouped: true, Group: []plan.Expr{bigint(0, 0)}, Output: []plan.Expr{plan.Key{Index: 0, T: bigint(0, 0).Type()}},
 		Order: []plan.Order{{Expr: plan.Key{Index: 0, T: bigint(0, 0).Type()}}}}
-	read := &plan.Star{Deps: plan.Deps{Tables: tables}, Output: []plan.Expr{bigint(0, 1)}}
+	read := &plan.Star{Tables: tables, Output: []plan.Expr{bigint(0, 1)}}
 	for _, q := range []*plan.Star{grouped, read} {
 		alone, err := Execute(context.Background(), q, in, Options{Workers: 1})
 		if err != nil {
@@ -204,7 +204,7 @@ func TestUnderestimatedMovesUp(t *testing.T) {
 	}
 	table := ints(t, 1024, []string{"a", "b"}, rows)
 	in := (&world{tables: []*randomTable{table}}).input()
-	q := &plan.Star{Deps: plan.Deps{Tables: []plan.Table{{Meta: table.meta}}}, Grouped: true, Group: []plan.Expr{bigint(0, 0)}, Output: []plan.Expr{plan.Key{Index: 0, T: bigint(0, 0).Type()}}}
+	q := &plan.Star{Tables: []plan.Source{{Meta: table.meta}}, Grouped: true, Group: []plan.Expr{bigint(0, 0)}, Output: []plan.Expr{plan.Key{Index: 0, T: bigint(0, 0).Type()}}}
 	defer func() { morsel = nil }()
 	for _, share := range []*Sharer{nil, NewSharer()} {
 		for _, larger := range []bool{true, false} { // whether a larger class has a place

@@ -13,7 +13,7 @@ import (
 // encodedQuery asks for what segments know of themselves. Plainly it does so behind a
 // filter that every row passes, so that the rows are looked at.
 func encodedQuery(t *randomTable, plainly bool) *plan.Star {
-	q := &plan.Star{Deps: plan.Deps{Tables: []plan.Table{{Meta: t.meta}}}, Grouped: true}
+	q := &plan.Star{Tables: []plan.Source{{Meta: t.meta}}, Grouped: true}
 	int8, numeric := vector.TypeOf(vector.Int8), vector.NumericType(0)
 	add := func(f *sqlfn.Aggregate, arg plan.Expr, t vector.Type) {
 		a := plan.AggregateCall{Func: f, Arg: arg, T: t}

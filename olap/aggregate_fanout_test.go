@@ -20,7 +20,7 @@ func TestSumOverManyPartners(t *testing.T) {
 	x := int64(math.MaxInt64 / 1000)
 	w := &world{tables: []*randomTable{ints(t, 1024, []string{"k", "x"}, [][]any{{int64(1), x}, {int64(2), int64(7)}}), ints(t, 1024, []string{"k", "y"}, partners)}}
 	int8, numeric := vector.TypeOf(vector.Int8), vector.NumericType(0)
-	q := &plan.Star{Deps: plan.Deps{Tables: []plan.Table{{Meta: w.tables[0].meta}, {Meta: w.tables[1].meta}}}, Grouped: true,
+	q := &plan.Star{Tables: []plan.Source{{Meta: w.tables[0].meta}, {Meta: w.tables[1].meta, Table: 1}}, Grouped: true,
 		Joins: []plan.StarJoin{{Table: 1, Kind: plan.Inner, Outer: []plan.Expr{bigint(0, 0)}, Key: []int{0}, Many: true}},
 		Aggs: []plan.AggregateCall{{Func: plan.CountStar, T: int8}, {Func: plan.Sum, Arg: bigint(0, 1), T: numeric},
 			{Func: plan.Sum, Arg: bigint(1, 1), T: numeric}, {Func: plan.Count, Arg: bigint(0, 1), T: int8, Distinct: true}},

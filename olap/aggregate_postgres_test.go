@@ -264,7 +264,7 @@ func TestAggregatesAgainstPostgres(t *testing.T) {
 					value = "(" + value + ")::float8" // as it is held
 				}
 				sql := fmt.Sprintf("select '', (%s)::text from %s", value, name)
-				q := &plan.Star{Deps: plan.Deps{Tables: []plan.Table{{Meta: meta}}}, Grouped: true, Aggs: []plan.AggregateCall{c.agg}, Output: []plan.Expr{plan.Agg{T: c.agg.T}}}
+				q := &plan.Star{Tables: []plan.Source{{Meta: meta}}, Grouped: true, Aggs: []plan.AggregateCall{c.agg}, Output: []plan.Expr{plan.Agg{T: c.agg.T}}}
 				if grouped {
 					sql = fmt.Sprintf("select g::text, (%s)::text from %s group by g", value, name)
 					q.Group = []plan.Expr{plan.Column{T: aggColumns[0].Type}}

@@ -87,7 +87,7 @@ func (c *compiler) column(e plan.Column) (*node, error) {
 		if e.T.Kind == vector.BPChar && e.T.Typmod < 0 {
 			return nil, forward(plan.ReasonType, "char without a length")
 		}
-		n.dict = columnDict(c.p.tab.Dicts[e.Column], e.T)
+		n.dict = c.p.columnDict(e.Column, e.T)
 		n.lo, n.hi = 0, int64(max(n.dict.n-1, 0))
 	case e.T.Kind.IsFloat():
 		n.lo, n.hi = math.MinInt64, math.MaxInt64

@@ -65,7 +65,7 @@ func (x *execution) offered() bool {
 	if slices.ContainsFunc(x.q.Joins, func(j plan.StarJoin) bool { return j.Many }) {
 		return a.leave("join")
 	}
-	return x.opt.DeviceWait || x.in.Tables[0].Rows >= deviceRows || a.leave(fallbackSmall)
+	return x.opt.DeviceWait || x.tabs[0].Rows >= deviceRows || a.leave(fallbackSmall)
 }
 
 // aggregatesOnDevice reports whether a device may have the accumulators of an aggregate.

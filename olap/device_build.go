@@ -199,7 +199,7 @@ func (d *describer) exprs(list []plan.Expr) {
 
 // table writes a table, its conditions and, one after the other, the tables joined to it.
 func (d *describer) table(t int) {
-	id := d.x.in.Tables[t].ID
+	id := d.x.tabs[t].ID
 	d.ok = d.ok && id != 0
 	d.number(int64(t))
 	d.number(int64(id))
@@ -265,7 +265,7 @@ func (l *lowering) lookupID(b *probe, outs []outKey) uint64 {
 // joined table.
 func (p *pipeline) buildOnDevice(b *probe, exprs []plan.Expr) bool {
 	t := b.join.Table
-	if b.known == nil || len(b.outer) != 1 || len(b.wanted) > 0 && !p.x.q.Grouped || p.x.in.Tables[t].Rows < deviceBuild {
+	if b.known == nil || len(b.outer) != 1 || len(b.wanted) > 0 && !p.x.q.Grouped || p.x.tabs[t].Rows < deviceBuild {
 		return false
 	}
 	b.known.mu.Lock()
@@ -288,7 +288,7 @@ func (p *pipeline) buildOnDevice(b *probe, exprs []plan.Expr) bool {
 		return false
 	}
 	size, ok := width(key.lo, key.hi)
-	if !ok || size > deviceKeys || size > 64*p.x.in.Tables[t].Rows {
+	if !ok || size > deviceKeys || size > 64*p.x.tabs[t].Rows {
 		return false
 	}
 	pack := newPacker()

@@ -382,7 +382,7 @@ func TestUnitsOnDevice(t *testing.T) {
 		w := &world{r: r, tables: []*randomTable{{meta, rows, load(t, store, meta, rows)}}}
 		o := newOnPlainDevice()
 		group := func(name string, key plan.Expr) {
-			q := &plan.Star{Deps: plan.Deps{Tables: []plan.Table{{Meta: meta}}}, Grouped: true, Group: []plan.Expr{key},
+			q := &plan.Star{Tables: []plan.Source{{Meta: meta}}, Grouped: true, Group: []plan.Expr{key},
 				Aggs:   []plan.AggregateCall{{Func: plan.CountStar, T: vector.TypeOf(vector.Int8)}},
 				Output: []plan.Expr{plan.Key{Index: 0, T: key.Type()}, plan.Agg{Index: 0, T: vector.TypeOf(vector.Int8)}}}
 			was := o.used

@@ -13,8 +13,8 @@ import (
 	"pgaccel/vector"
 )
 
-// Input is what a query reads. Tables[i] stands for Star.Tables[i]; the caller
-// holds a reference to each until Execute has returned.
+// Input is what a statement reads. Tables[i] is a version of the table Deps.Tables[i]; the
+// caller holds a reference to each until Execute has returned.
 type Input struct {
 	Tables []*colstore.Table
 }
@@ -89,10 +89,7 @@ func Execute(ctx context.Context, q *plan.Star, in Input, opt Options) (*vector.
 }
 
 func newExecution(ctx context.Context, q *plan.Star, in Input, opt Options) (*execution, error) {
-	if len(in.Tables) != len(q.Tables) {
-		panic("BUG: as many tables as the query has are needed")
-	}
-	if f := Supports(q); f != nil {
+	if f := supports(q); f != nil {
 		return nil, f
 	}
 	if opt.Workers <= 0 {
@@ -112,7 +109,7 @@ func newExecution(ctx context.Context, q *plan.Star, in Input, opt Options) (*ex
 			return nil, err
 		}
 	}
-	x := &execution{ctx: ctx, q: q, in: in, opt: opt}
+	x := &execution{ctx: ctx, q: q, in: in, opt: opt, memory: new(atomic.Int64)}
 	var err error
 	if x.offset, _, err = constantCount(q.Offset); err == nil {
 		x.limit, x.limited, err = constantCount(q.Limit)
@@ -120,7 +117,7 @@ func newExecution(ctx context.Context, q *plan.Star, in Input, opt Options) (*ex
 	if err != nil {
 		return nil, err
 	}
-	return x, x.arrange()
+	return x, nil
 }
 
 func (x *execution) execute() (*vector.Batch, error) {
@@ -131,6 +128,9 @@ func (x *execution) execute() (*vector.Batch, error) {
 			b.Columns = append(b.Columns, vector.Column{Type: e.Type()})
 		}
 		return b, nil
+	}
+	if err := x.begin(); err != nil {
+		return nil, err
 	}
 	r, err := x.compute()
 	if err != nil {
@@ -193,7 +193,9 @@ func Explain(q *plan.Star, in Input) string {
 	x, err := newExecution(context.Background(), q, in, Options{})
 	if err == nil {
 		x.trace = func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
-		_, err = x.compute()
+		if err = x.begin(); err == nil {
+			_, err = x.compute()
+		}
 	}
 	if err != nil {
 		fmt.Fprintln(&b, err)

@@ -108,7 +108,7 @@ func TestLookupsOfEveryKind(t *testing.T) {
 				want[name].x += x
 			}
 			w := &world{tables: []*randomTable{ints(t, 1024, []string{"k", "x"}, fact), ints(t, 65536, []string{"id", "g"}, dim)}}
-			q := &plan.Star{Deps: plan.Deps{Tables: []plan.Table{{Meta: w.tables[0].meta}, {Meta: w.tables[1].meta}}}, Grouped: true,
+			q := &plan.Star{Tables: []plan.Source{{Meta: w.tables[0].meta}, {Meta: w.tables[1].meta, Table: 1}}, Grouped: true,
 				Joins: []plan.StarJoin{{Table: 1, Kind: c.kind, Outer: []plan.Expr{bigint(0, 0)}, Key: []int{0}}},
 				Aggs:  []plan.AggregateCall{{Func: plan.CountStar, T: vector.TypeOf(vector.Int8)}, {Func: plan.Sum, Arg: bigint(0, 1), T: vector.NumericType(0)}}}
 			if c.agg {
@@ -190,7 +190,7 @@ func TestGroupsOfEveryKind(t *testing.T) {
 				want[id] += row[0].(int64)
 			}
 			w := &world{tables: []*randomTable{ints(t, 1024, names, rows)}}
-			q := &plan.Star{Deps: plan.Deps{Tables: []plan.Table{{Meta: w.tables[0].meta}}}, Grouped: true,
+			q := &plan.Star{Tables: []plan.Source{{Meta: w.tables[0].meta}}, Grouped: true,
 				Aggs: []plan.AggregateCall{{Func: plan.Sum, Arg: bigint(0, 0), T: vector.NumericType(0)}}}
 			for i := range c.spread {
 				q.Group = append(q.Group, bigint(0, i+1))
@@ -240,35 +240,35 @@ func TestForwards(t *testing.T) {
 	}
 	table := ints(t, 1024, []string{"a", "b", "c"}, rows)
 	in := Input{Tables: (&world{tables: []*randomTable{table}}).input().Tables}
-	tables := []plan.Table{{Meta: table.meta}}
+	tables := []plan.Source{{Meta: table.meta}}
 	limit := func(n int64) plan.Expr { return plan.Const{Datum: vector.Int(vector.Int8, n)} }
 	all := []plan.Expr{bigint(0, 0)}
 
-	wantForward(t, &plan.Star{Deps: plan.Deps{Tables: tables}, Output: all, Limit: limit(3)}, in, Options{}, plan.ReasonTies)
-	wantForward(t, &plan.Star{Deps: plan.Deps{Tables: tables}, Output: all, Limit: limit(3), Order: []plan.Order{{Expr: bigint(0, 1)}}}, in, Options{}, plan.ReasonTies)
-	wantForward(t, &plan.Star{Deps: plan.Deps{Tables: tables}, Output: all, Limit: limit(-1)}, in, Options{}, plan.ReasonEvaluation)
-	wantForward(t, &plan.Star{Deps: plan.Deps{Tables: tables}, Output: all}, in, Options{MemoryLimit: 20000}, plan.ReasonMemory)
+	wantForward(t, &plan.Star{Tables: tables, Output: all, Limit: limit(3)}, in, Options{}, plan.ReasonTies)
+	wantForward(t, &plan.Star{Tables: tables, Output: all, Limit: limit(3), Order: []plan.Order{{Expr: bigint(0, 1)}}}, in, Options{}, plan.ReasonTies)
+	wantForward(t, &plan.Star{Tables: tables, Output: all, Limit: limit(-1)}, in, Options{}, plan.ReasonEvaluation)
+	wantForward(t, &plan.Star{Tables: tables, Output: all}, in, Options{MemoryLimit: 20000}, plan.ReasonMemory)
 	sum := call(plan.OpAdd, vector.Int8, bigint(0, 2), bigint(0, 0))
-	wantForward(t, &plan.Star{Deps: plan.Deps{Tables: tables}, Output: []plan.Expr{call(plan.OpAdd, vector.Int8, sum, bigint(0, 0))}}, in, Options{}, plan.ReasonEvaluation)
-	many := &plan.Star{Deps: plan.Deps{Tables: tables}, Grouped: true, Group: []plan.Expr{bigint(0, 2), bigint(0, 0)}, Output: []plan.Expr{plan.Key{Index: 0, T: vector.TypeOf(vector.Int8)}}}
+	wantForward(t, &plan.Star{Tables: tables, Output: []plan.Expr{call(plan.OpAdd, vector.Int8, sum, bigint(0, 0))}}, in, Options{}, plan.ReasonEvaluation)
+	many := &plan.Star{Tables: tables, Grouped: true, Group: []plan.Expr{bigint(0, 2), bigint(0, 0)}, Output: []plan.Expr{plan.Key{Index: 0, T: vector.TypeOf(vector.Int8)}}}
 	wantForward(t, many, in, Options{MemoryLimit: 10000}, plan.ReasonMemory)
 
 	// A condition that may fail is seen for every row, whatever the others leave.
 	divide := call(plan.OpGt, vector.Bool, call(plan.OpDiv, vector.Int8, limit(1), bigint(0, 0)), limit(5))
 	none := call(plan.OpLt, vector.Bool, bigint(0, 0), limit(-1))
 	for _, filter := range [][]plan.Expr{{divide}, {none, divide}, {call(plan.OpGt, vector.Bool, bigint(0, 0), limit(3000)), divide}} {
-		wantForward(t, &plan.Star{Deps: plan.Deps{Tables: tables}, Output: all, Filter: filter}, in, Options{}, plan.ReasonEvaluation)
+		wantForward(t, &plan.Star{Tables: tables, Output: all, Filter: filter}, in, Options{}, plan.ReasonEvaluation)
 	}
 	guarded := &plan.Call{Op: plan.OpCase, T: vector.TypeOf(vector.Int8), Args: []plan.Expr{
 		call(plan.OpNe, vector.Bool, bigint(0, 0), limit(0)), call(plan.OpDiv, vector.Int8, limit(5000), bigint(0, 0)), limit(7)}}
-	b, err := Execute(context.Background(), &plan.Star{Deps: plan.Deps{Tables: tables}, Output: []plan.Expr{guarded}}, in, Options{})
+	b, err := Execute(context.Background(), &plan.Star{Tables: tables, Output: []plan.Expr{guarded}}, in, Options{})
 	if err != nil || b.Rows != 5000 || b.Columns[0].Ints[0] != 7 || b.Columns[0].Ints[3] != 1666 {
 		t.Errorf("CASE did not guard the division: %v", err)
 	}
 
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := Execute(ctx, &plan.Star{Deps: plan.Deps{Tables: tables}, Output: all}, in, Options{}); !errors.Is(err, context.Canceled) {
+	if _, err := Execute(ctx, &plan.Star{Tables: tables, Output: all}, in, Options{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 }
@@ -280,14 +280,14 @@ func TestSupportsIsStatic(t *testing.T) {
 	f8, v := w.columnOf(0, "f8"), w.columnOf(0, "v")
 	like := func(p plan.Expr) plan.Expr { return call(plan.OpLike, vector.Bool, v, p) }
 	q := func(f plan.Expr, aggs ...plan.AggregateCall) *plan.Star {
-		q := &plan.Star{Deps: plan.Deps{Tables: []plan.Table{{Meta: meta}}}, Grouped: len(aggs) > 0, Aggs: aggs}
+		q := &plan.Star{Tables: []plan.Source{{Meta: meta}}, Grouped: len(aggs) > 0, Aggs: aggs}
 		if f != nil {
 			q.Filter = []plan.Expr{f}
 		}
 		return q
 	}
 	full := q(nil)
-	full.Tables = append(full.Tables, plan.Table{Meta: meta})
+	full.Tables = append(full.Tables, plan.Source{Meta: meta})
 	full.Joins = []plan.StarJoin{{Table: 1, Kind: plan.Full, Outer: []plan.Expr{w.columnOf(0, "ref")}, Key: []int{0}}}
 	for name, c := range map[string]struct {
 		q    *plan.Star
@@ -324,11 +324,14 @@ func TestZonesFollowFromLookups(t *testing.T) {
 		dim = append(dim, []any{i, i / 128})
 	}
 	w := &world{tables: []*randomTable{ints(t, 1024, []string{"k", "x"}, fact), ints(t, 1024, []string{"id", "g"}, dim)}}
-	q := &plan.Star{Deps: plan.Deps{Tables: []plan.Table{{Meta: w.tables[0].meta}, {Meta: w.tables[1].meta}}},
+	q := &plan.Star{Tables: []plan.Source{{Meta: w.tables[0].meta}, {Meta: w.tables[1].meta, Table: 1}},
 		Joins:  []plan.StarJoin{{Table: 1, Outer: []plan.Expr{bigint(0, 0)}, Key: []int{0}}},
 		Filter: []plan.Expr{call(plan.OpEq, vector.Bool, bigint(1, 1), plan.Const{Datum: vector.Int(vector.Int8, 3)})},
 		Output: []plan.Expr{bigint(0, 0)}}
 	x, err := newExecution(context.Background(), q, w.input(), Options{})
+	if err == nil {
+		err = x.begin()
+	}
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -111,7 +111,7 @@ func FuzzFanOut(f *testing.F) {
 func hierarchy(t testing.TB, segment int, facts, edges [][]any) (*plan.Star, Input) {
 	f := ints(t, segment, []string{"key", "value"}, facts)
 	h := ints(t, segment, []string{"key", "parent", "weight"}, edges)
-	q := &plan.Star{Deps: plan.Deps{Tables: []plan.Table{{Meta: f.meta}, {Meta: h.meta}}},
+	q := &plan.Star{Tables: []plan.Source{{Meta: f.meta}, {Meta: h.meta, Table: 1}},
 		Joins: []plan.StarJoin{{Table: 1, Outer: []plan.Expr{bigint(0, 0)}, Key: []int{0}, Many: true}}}
 	return q, Input{Tables: []*colstore.Table{f.table, h.table}}
 }
@@ -265,7 +265,7 @@ func TestFanOutRefusals(t *testing.T) {
 	one := plan.StarJoin{Table: 1, Outer: []plan.Expr{w.columnOf(0, "ref")}, Key: []int{colID}}
 	left := many(1, 0)
 	left.Kind = plan.Left
-	tables := []plan.Table{{Meta: meta}, {Meta: meta}, {Meta: meta}}
+	tables := []plan.Source{{Meta: meta}, {Meta: meta, Table: 1}, {Meta: meta, Table: 2}}
 	for name, c := range map[string]struct {
 		joins []plan.StarJoin
 		fine  bool
@@ -277,7 +277,7 @@ func TestFanOutRefusals(t *testing.T) {
 		"of a joined table":        {[]plan.StarJoin{one, many(2, 1)}, true},
 		"below one on no such key": {[]plan.StarJoin{many(1, 0), {Table: 2, Outer: []plan.Expr{w.columnOf(1, "ref")}, Key: []int{colID}}}, true},
 	} {
-		q := &plan.Star{Deps: plan.Deps{Tables: tables[:len(c.joins)+1]}, Joins: c.joins, Output: []plan.Expr{w.column(0, 0)}}
+		q := &plan.Star{Tables: tables[:len(c.joins)+1], Joins: c.joins, Output: []plan.Expr{w.column(0, 0)}}
 		if f := Supports(q); (f == nil) != c.fine {
 			t.Errorf("%s: %v", name, f)
 		}
@@ -365,7 +365,7 @@ func TestHierarchyAgainstPostgres(t *testing.T) {
 			t.Errorf("%s\nhas no join on no unique key", sql)
 		}
 		var in Input
-		for _, table := range st.Star.Tables {
+		for _, table := range st.Deps.Tables {
 			in.Tables = append(in.Tables, tables[table.Meta.OID-20000].table)
 		}
 		b, err := Execute(ctx, st.Star, in, Options{})

@@ -286,7 +286,7 @@ func (w *world) query() *plan.Star {
 	q := &plan.Star{Joins: w.joins}
 	var all []int
 	for i, t := range w.tables {
-		q.Tables = append(q.Tables, plan.Table{Meta: t.meta})
+		q.Tables = append(q.Tables, plan.Source{Meta: t.meta, Table: len(q.Tables)})
 		all = append(all, i)
 	}
 	some := func() *gen {

@@ -67,7 +67,7 @@ func BenchmarkGroups(b *testing.B) {
 
 func benchGroups(b *testing.B, table *randomTable, how strategy, want *[]string) {
 	t := vector.TypeOf(vector.Int8)
-	q := &plan.Star{Deps: plan.Deps{Tables: []plan.Table{{Meta: table.meta}}}, Grouped: true, Group: []plan.Expr{bigint(0, 0)},
+	q := &plan.Star{Tables: []plan.Source{{Meta: table.meta}}, Grouped: true, Group: []plan.Expr{bigint(0, 0)},
 		Aggs:   []plan.AggregateCall{{Func: plan.CountStar, T: t}, {Func: plan.Sum, Arg: bigint(0, 1), T: vector.NumericType(0)}},
 		Output: []plan.Expr{plan.Key{Index: 0, T: t}, plan.Agg{Index: 0, T: t}, plan.Agg{Index: 1, T: vector.NumericType(0)}}}
 	q.Order = []plan.Order{{Expr: q.Output[2], Desc: true}, {Expr: q.Output[0]}}

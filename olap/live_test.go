@@ -203,7 +203,7 @@ func TestDeadRowsRaiseNothing(t *testing.T) {
 	w := &world{tables: []*randomTable{a, b}}
 	one := plan.Const{Datum: vector.Int(vector.Int8, 1)}
 	divide := func(table, col int) plan.Expr { return call(plan.OpDiv, vector.Int8, one, bigint(table, col)) }
-	q := &plan.Star{Deps: plan.Deps{Tables: []plan.Table{{Meta: a.meta}, {Meta: b.meta}}}, Grouped: true,
+	q := &plan.Star{Tables: []plan.Source{{Meta: a.meta}, {Meta: b.meta, Table: 1}}, Grouped: true,
 		Joins:  []plan.StarJoin{{Table: 1, Outer: []plan.Expr{bigint(0, 1)}, Key: []int{0}}},
 		Filter: []plan.Expr{call(plan.OpEq, vector.Bool, divide(0, 0), one), call(plan.OpEq, vector.Bool, divide(1, 1), one)},
 		Aggs: []plan.AggregateCall{{Func: plan.CountStar, T: vector.TypeOf(vector.Int8)},
@@ -231,12 +231,12 @@ func TestUnrankedText(t *testing.T) {
 	}
 	in := Input{Tables: []*colstore.Table{load(t, newStore(t, 1024), meta, rows)}}
 	s := plan.Column{Table: 0, Column: 0, T: typ}
-	tables := []plan.Table{{Meta: meta}}
-	greatest := &plan.Star{Deps: plan.Deps{Tables: tables}, Grouped: true, Aggs: []plan.AggregateCall{{Func: plan.Max, Arg: s, T: typ}}, Output: []plan.Expr{plan.Agg{T: typ}}}
+	tables := []plan.Source{{Meta: meta}}
+	greatest := &plan.Star{Tables: tables, Grouped: true, Aggs: []plan.AggregateCall{{Func: plan.Max, Arg: s, T: typ}}, Output: []plan.Expr{plan.Agg{T: typ}}}
 	wantForward(t, greatest, in, Options{}, plan.ReasonCollation)
-	wantForward(t, &plan.Star{Deps: plan.Deps{Tables: tables}, Output: []plan.Expr{s}, Order: []plan.Order{{Expr: s}}}, in, Options{}, plan.ReasonCollation)
+	wantForward(t, &plan.Star{Tables: tables, Output: []plan.Expr{s}, Order: []plan.Order{{Expr: s}}}, in, Options{}, plan.ReasonCollation)
 	equal := call(plan.OpEq, vector.Bool, s, plan.Const{Datum: vector.Datum{Type: typ, Str: "a"}})
-	b, err := Execute(context.Background(), &plan.Star{Deps: plan.Deps{Tables: tables}, Output: []plan.Expr{s}, Filter: []plan.Expr{equal}}, in, Options{})
+	b, err := Execute(context.Background(), &plan.Star{Tables: tables, Output: []plan.Expr{s}, Filter: []plan.Expr{equal}}, in, Options{})
 	if err != nil || b.Rows != 2 {
 		t.Errorf("%v, %v", b, err)
 	}
@@ -285,7 +285,7 @@ func TestDeadRowsAndRanges(t *testing.T) {
 					sum += int64(i)
 				}
 			}
-			q := &plan.Star{Deps: plan.Deps{Tables: []plan.Table{{Meta: table.meta}}}, Grouped: true, Filter: filter,
+			q := &plan.Star{Tables: []plan.Source{{Meta: table.meta}}, Grouped: true, Filter: filter,
 				Aggs: []plan.AggregateCall{{Func: plan.CountStar, T: vector.TypeOf(vector.Int8)},
 					{Func: plan.Sum, Arg: bigint(0, 0), T: vector.NumericType(0)}},
 				Output: []plan.Expr{plan.Agg{Index: 0, T: vector.TypeOf(vector.Int8)}, plan.Agg{Index: 1, T: vector.NumericType(0)}}}
@@ -309,7 +309,7 @@ func BenchmarkLive(b *testing.B) {
 	}
 	table := ints(b, 65536, []string{"a", "b"}, rows)
 	in := (&world{tables: []*randomTable{table}}).input()
-	q := &plan.Star{Deps: plan.Deps{Tables: []plan.Table{{Meta: table.meta}}}, Grouped: true, Group: []plan.Expr{bigint(0, 1)},
+	q := &plan.Star{Tables: []plan.Source{{Meta: table.meta}}, Grouped: true, Group: []plan.Expr{bigint(0, 1)},
 		Filter: []plan.Expr{call(plan.OpLt, vector.Bool, bigint(0, 0), plan.Const{Datum: vector.Int(vector.Int8, 100)})},
 		Aggs:   []plan.AggregateCall{{Func: plan.CountStar, T: vector.TypeOf(vector.Int8)}},
 		Output: []plan.Expr{plan.Agg{T: vector.TypeOf(vector.Int8)}}}

@@ -17,18 +17,22 @@ import (
 
 // execution is one run of a query.
 type execution struct {
-	ctx     context.Context
-	q       *plan.Star
-	in      Input
-	opt     Options
-	parent  []int           // by table: the table whose pipeline looks it up; -1 for the first
-	kinds   []plan.JoinKind // by table: how it is joined, after strengthening
-	conds   [][]plan.Expr   // by table: the conjuncts that its pipeline applies
-	offset  int64           // OFFSET and LIMIT
-	limit   int64
-	limited bool
-	memory  atomic.Int64 // bytes taken so far
-	turn    *turn        // among those that want slots; nil without Options.Slots
+	ctx   context.Context
+	q     *plan.Star
+	in    Input
+	opt   Options
+	tabs  []*colstore.Table // by table
+	dicts [][]*dict         // by table, of an intermediate relation; nil for others
+	// relations are those that have been computed for the statement.
+	relations map[*plan.Relation]*relation
+	parent    []int           // by table: the table whose pipeline looks it up; -1 for the first
+	kinds     []plan.JoinKind // by table: how it is joined, after strengthening
+	conds     [][]plan.Expr   // by table: the conjuncts that its pipeline applies
+	offset    int64           // OFFSET and LIMIT
+	limit     int64
+	limited   bool
+	memory    *atomic.Int64 // bytes taken so far for the statement
+	turn      *turn         // among those that want slots; nil without Options.Slots
 	// place is that among the executions that scan; nil where it needs none, or waits for it.
 	place    atomic.Pointer[class]
 	admitted int64 // turn.spent when it got a place
@@ -189,7 +193,7 @@ func (x *execution) prepare(table int, wanted []plan.Expr, groupOnly []bool) (*p
 // prepareFor is prepare of a pipeline that is meant for a device: large lookups are left
 // for it to make (device_build.go), and others are kept for the next queries.
 func (x *execution) prepareFor(table int, wanted []plan.Expr, groupOnly []bool, device bool) (*pipeline, []plan.Expr, error) {
-	p := &pipeline{x: x, table: table, tab: x.in.Tables[table], many: -1, device: device}
+	p := &pipeline{x: x, table: table, tab: x.tabs[table], many: -1, device: device}
 	p.c = &compiler{p: p}
 	for _, j := range x.q.Joins {
 		if x.parent[j.Table] != table {
@@ -419,7 +423,7 @@ func (p *pipeline) run(make func(w *worker) sink) error {
 		if err := p.x.admit(time.Duration(float64(rows) * p.weight())); err != nil {
 			return err
 		}
-		if share := p.x.opt.Share; share != nil && p.x.trace == nil {
+		if share := p.x.opt.Share; share != nil && p.x.trace == nil && p.x.dicts[p.table] == nil {
 			if ok, err := share.run(p, segments, make); ok {
 				return err
 			}

@@ -276,7 +276,7 @@ func TestFunctionsAgainstPostgres(t *testing.T) {
 		if err == nil {
 			text = render(got, c.e.Type())
 		}
-		q := &plan.Star{Deps: plan.Deps{Tables: []plan.Table{{Meta: one}}}, Output: []plan.Expr{c.e}}
+		q := &plan.Star{Tables: []plan.Source{{Meta: one}}, Output: []plan.Expr{c.e}}
 		b, oracleErr := oracle.Run(q.Tree(), func(int) [][]vector.Datum { return [][]vector.Datum{{vector.Int(vector.Int4, 1)}} }, nil)
 		oracleText := ""
 		if oracleErr == nil {

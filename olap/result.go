@@ -185,8 +185,8 @@ func (r *result) alike(a, b uint32) bool {
 	return true
 }
 
-// finish orders, cuts and writes the rows out.
-func (x *execution) finish(r *result) (*vector.Batch, error) {
+// cutRows returns the rows that are left of a result, in order.
+func (x *execution) cutRows(r *result) ([]uint32, error) {
 	order, err := x.order(r.order, r.n)
 	if err != nil {
 		return nil, err
@@ -227,7 +227,15 @@ func (x *execution) finish(r *result) (*vector.Batch, error) {
 			}
 		}
 	}
-	rows = rows[from:to]
+	return rows[from:to], nil
+}
+
+// finish orders, cuts and writes the rows out.
+func (x *execution) finish(r *result) (*vector.Batch, error) {
+	rows, err := x.cutRows(r)
+	if err != nil {
+		return nil, err
+	}
 	b := &vector.Batch{Rows: len(rows), Columns: make([]vector.Column, len(r.output))}
 	for i := range r.output {
 		bytes := int64(len(rows)) * 24

@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"sync/atomic"
 	"testing"
 
 	"pgaccel/plan"
@@ -80,7 +81,7 @@ func TestRowOrder(t *testing.T) {
 	whole, part, none := 0, 0, 0
 	for turn := range 1000 {
 		n := []int{2, 3, 40, 700}[r.IntN(4)]
-		x := &execution{q: &plan.Star{}, opt: Options{MemoryLimit: 1 << 30}}
+		x := &execution{q: &plan.Star{}, opt: Options{MemoryLimit: 1 << 30}, memory: new(atomic.Int64)}
 		var cols []rcol
 		for range 1 + r.IntN(4) {
 			cols = append(cols, orderColumn(r, n))

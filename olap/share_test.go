@@ -202,7 +202,7 @@ func TestSharedScanFailures(t *testing.T) {
 	}
 	w := ints(t, 1024, []string{"id", "v"}, rows)
 	in := Input{Tables: []*colstore.Table{w.table}}
-	q := &plan.Star{Deps: plan.Deps{Tables: []plan.Table{{Meta: w.meta}}}, Grouped: true,
+	q := &plan.Star{Tables: []plan.Source{{Meta: w.meta}}, Grouped: true,
 		Aggs: []plan.AggregateCall{{Func: plan.Sum, Arg: bigint(0, 1), T: vector.NumericType(0)}, {Func: plan.CountStar, T: vector.TypeOf(vector.Int8)}}}
 	q.Output = []plan.Expr{plan.Agg{Index: 0, T: vector.NumericType(0)}, plan.Agg{Index: 1, T: vector.TypeOf(vector.Int8)}}
 	// 1/(v-6) fails in every segment.
@@ -281,7 +281,7 @@ func BenchmarkRowOutput(b *testing.B) {
 		return plan.Column{Table: 0, Column: i, T: meta.Columns[i].Type}
 	}
 	for _, below := range []int64{100, 10_000, 300_000, 10_000_000} {
-		q := &plan.Star{Deps: plan.Deps{Tables: []plan.Table{{Meta: meta}}}, Output: []plan.Expr{column("lo_orderdate"), column("lo_revenue")},
+		q := &plan.Star{Tables: []plan.Source{{Meta: meta}}, Output: []plan.Expr{column("lo_orderdate"), column("lo_revenue")},
 			Filter: []plan.Expr{call(plan.OpLt, vector.Bool, column("lo_partkey"), integer(below))}}
 		var rows [2]int
 		for i, how := range []string{"append", "bitmap"} {

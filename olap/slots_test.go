@@ -134,10 +134,10 @@ func TestSlotsBoundWhoComputes(t *testing.T) {
 	}
 	table := ints(t, 1024, []string{"a", "b", "c"}, rows)
 	in := (&world{tables: []*randomTable{table}}).input()
-	tables := []plan.Table{{Meta: table.meta}}
-	count := &plan.Star{Deps: plan.Deps{Tables: tables}, Grouped: true, Group: []plan.Expr{bigint(0, 2)}, Output: []plan.Expr{plan.Key{Index: 0, T: bigint(0, 2).Type()}},
+	tables := []plan.Source{{Meta: table.meta}}
+	count := &plan.Star{Tables: tables, Grouped: true, Group: []plan.Expr{bigint(0, 2)}, Output: []plan.Expr{plan.Key{Index: 0, T: bigint(0, 2).Type()}},
 		Order: []plan.Order{{Expr: plan.Key{Index: 0, T: bigint(0, 2).Type()}}}}
-	all := &plan.Star{Deps: plan.Deps{Tables: tables}, Output: []plan.Expr{bigint(0, 0), bigint(0, 1)}}
+	all := &plan.Star{Tables: tables, Output: []plan.Expr{bigint(0, 0), bigint(0, 1)}}
 	queries := []*plan.Star{count, all}
 	var want []string
 	for _, q := range queries {

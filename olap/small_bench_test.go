@@ -21,7 +21,7 @@ func BenchmarkSmall(b *testing.B) {
 		filter []plan.Expr
 		q      plan.Star
 	}{
-		{"no row/rows", none, plan.Star{Deps: plan.Deps{Tables: grouped.Tables}, Output: []plan.Expr{bigint(0, 1)}}},
+		{"no row/rows", none, plan.Star{Tables: grouped.Tables, Output: []plan.Expr{bigint(0, 1)}}},
 		{"no row/groups", none, *grouped},
 		{"no row/one group", none, *groupedBy(table)},
 		{"20 rows/groups", one, *grouped},

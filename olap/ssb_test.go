@@ -131,7 +131,7 @@ func ssbQueries(t testing.TB, scale float64) (out []ssbQuery) {
 			t.Fatalf("%s: %v", query.Name, st.Forward)
 		}
 		q := ssbQuery{name: query.Name, q: st.Star}
-		for _, table := range st.Star.Tables {
+		for _, table := range st.Deps.Tables {
 			q.in.Tables = append(q.in.Tables, tables[table.Meta.OID])
 		}
 		out = append(out, q)

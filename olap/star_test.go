@@ -124,11 +124,11 @@ type builder struct {
 }
 
 func (s *star) query(dims ...int) *builder {
-	b := &builder{s: s, q: &plan.Star{Deps: plan.Deps{Tables: []plan.Table{{Meta: s.metas[lineorder]}}}, Grouped: true}, m: map[int]int{lineorder: 0}}
+	b := &builder{s: s, q: &plan.Star{Tables: []plan.Source{{Meta: s.metas[lineorder]}}, Grouped: true}, m: map[int]int{lineorder: 0}}
 	keys := []string{"", "lo_orderdate", "lo_custkey", "lo_suppkey", "lo_partkey"}
 	for _, d := range dims {
 		b.m[d] = len(b.q.Tables)
-		b.q.Tables = append(b.q.Tables, plan.Table{Meta: s.metas[d]})
+		b.q.Tables = append(b.q.Tables, plan.Source{Meta: s.metas[d], Table: len(b.q.Tables)})
 		b.q.Joins = append(b.q.Joins, plan.StarJoin{Table: b.m[d], Outer: []plan.Expr{b.col(keys[d])}, Key: []int{0}})
 	}
 	return b

@@ -112,7 +112,7 @@ func TestStrategiesAgainstOracle(t *testing.T) {
 
 // groupedBy is a query of one table of ints: by some columns, with aggregates of column 0.
 func groupedBy(table *randomTable, columns ...int) *plan.Star {
-	q := &plan.Star{Deps: plan.Deps{Tables: []plan.Table{{Meta: table.meta}}}, Grouped: true, Aggs: []plan.AggregateCall{
+	q := &plan.Star{Tables: []plan.Source{{Meta: table.meta}}, Grouped: true, Aggs: []plan.AggregateCall{
 		{Func: plan.CountStar, T: vector.TypeOf(vector.Int8)},
 		{Func: plan.Sum, Arg: bigint(0, 0), T: vector.NumericType(0)},
 		{Func: plan.Min, Arg: bigint(0, 0), T: vector.TypeOf(vector.Int8)},
@@ -219,6 +219,9 @@ func TestSetsAreDerived(t *testing.T) {
 		q.Sets = c.sets
 		w := &world{tables: []*randomTable{c.table}}
 		x, err := newExecution(t.Context(), q, w.input(), Options{})
+		if err == nil {
+			err = x.begin()
+		}
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,7 +7,17 @@ import (
 
 // Supports says why Execute cannot answer q, whatever its tables hold: nil if it
 // can. It looks at the query alone. Parameters count as constants.
-func Supports(q *plan.Star) *plan.Forward {
+func Supports(q *plan.Star) (f *plan.Forward) {
+	q.Walk(func(q *plan.Star) {
+		if f == nil {
+			f = supports(q)
+		}
+	})
+	return f
+}
+
+// supports is Supports of a star, without those that it reads.
+func supports(q *plan.Star) *plan.Forward {
 	s := &support{}
 	if len(q.Tables) == 0 || len(q.Tables) > plan.MaxTables {
 		return &plan.Forward{Reason: plan.ReasonShape, Detail: "number of tables"}

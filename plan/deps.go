@@ -8,7 +8,7 @@ import (
 // Deps is what a statement's answer depends on beside the rows: what the gate asks the
 // client's session for, in one question for all of the statement.
 type Deps struct {
-	// Tables are the table references, for an execution in the order that it wants.
+	// Tables are all table references of the statement, in order of appearance.
 	Tables []Table
 	Params []vector.Type // types of $1, $2, ...
 	// Functions are the names of functions that the statement calls without a schema,

@@ -118,7 +118,7 @@ func formatValues(b *strings.Builder, x *Values, list func([]Expr) string) {
 	}
 }
 
-var joinNames = map[JoinKind]string{Inner: "inner", Left: "left", Full: "full", Semi: "semi", Anti: "anti", NotIn: "not in", Mark: "mark", Scalar: "scalar"}
+var joinNames = map[JoinKind]string{Inner: "inner", Left: "left", Full: "full", Semi: "semi", Anti: "anti", NotIn: "not in", Mark: "mark", Single: "scalar"}
 
 var setNames = map[SetKind]string{Union: "union", Intersect: "intersect", Except: "except"}
 

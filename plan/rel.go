@@ -37,7 +37,7 @@ const (
 	Anti   // those that have none: NOT EXISTS
 	NotIn  // those for which the conditions are false with every row of the right, not null
 	Mark   // all rows of the left, with Output{Join.Number, 0}: whether there is a partner, or null
-	Scalar // as Left, but an error where there is more than one partner
+	Single // as Left, but an error where there is more than one partner
 )
 
 // Join yields the pairs of rows of Left and Right for which every condition of On is true, or

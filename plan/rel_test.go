@@ -62,8 +62,8 @@ func TestValidate(t *testing.T) {
 		{"not below", project(&Join{Kind: Mark, Number: 1, Left: scan, Right: other}, m)},
 		{"mark join with number 0", &Join{Kind: Mark, Left: scan, Right: other}},
 		{"inner join with number 1", &Join{Number: 1, Left: scan, Right: other}},
-		{"", project(&Join{Kind: Scalar, Left: scan, Right: filter(&Aggregate{Input: other}, b), Lateral: true}, n)},
-		{"not below", project(&Join{Kind: Scalar, Left: scan, Right: filter(other, b)}, n)},
+		{"", project(&Join{Kind: Single, Left: scan, Right: filter(&Aggregate{Input: other}, b), Lateral: true}, n)},
+		{"not below", project(&Join{Kind: Single, Left: scan, Right: filter(other, b)}, n)},
 		{"not below", project(&Join{Left: filter(scan, call(OpIsNull, boolean, m)), Right: other, Lateral: true}, n)},
 		{"", project(&Window{Number: 1, Input: scan, Func: WindowAggregate, Agg: count, Partition: []Expr{n}, Order: []Order{{Expr: b}}}, n, Output{Of: 1, T: count.T})},
 		{"output 0 of 1", project(&Window{Number: 1, Input: scan, Func: Rank}, Output{Of: 1, T: int4})},
@@ -119,7 +119,7 @@ func TestTreeOfStar(t *testing.T) {
 	table := Table{Meta: meta, Ref: "t", Columns: []int{0, 1}}
 	k, b := Column{T: int4}, Column{Table: 1, Column: 1, T: vector.TypeOf(vector.Bool)}
 	q := &Star{
-		Deps:    Deps{Tables: []Table{table, table}},
+		Tables:  []Source{{Meta: meta}, {Meta: meta, Table: 1}},
 		Joins:   []StarJoin{{Table: 1, Kind: Left, Outer: []Expr{k}, Key: []int{0}, On: []Expr{b}}},
 		Filter:  []Expr{b},
 		Grouped: true, Group: []Expr{k}, Aggs: []AggregateCall{{Func: CountStar, T: vector.TypeOf(vector.Int8)}},
@@ -127,20 +127,20 @@ func TestTreeOfStar(t *testing.T) {
 		Output: []Expr{Key{T: int4}, Agg{T: vector.TypeOf(vector.Int8)}},
 		Order:  []Order{{Expr: Key{T: int4}, Desc: true, NullsFirst: true}}, Offset: Const{vector.Int(vector.Int8, 2)},
 	}
-	want := `project key0, agg0
+	want := `project key1.0, agg1.0
   limit offset bigint:2
-    sort by key0 desc nulls first
-      filter isnull(key0)
-        aggregate by t0.k: count(*) -> bigint
+    sort by key1.0 desc nulls first
+      filter isnull(key1.0)
+        aggregate 1 by t0.k: count(*) -> bigint
           filter t1.b
             left join on =(t0.k, t1.k), t1.b
               scan t0 t
               scan t1 t
 `
-	if got := Format(q.Tree(), q.Tables); got != want {
+	if got := Format(q.Tree(), []Table{table, table}); got != want {
 		t.Errorf("got\n%s", got)
 	}
-	if err := Validate(q.Tree(), q.Tables, nil); err != nil {
+	if err := Validate(q.Tree(), []Table{table, table}, nil); err != nil {
 		t.Error(err)
 	}
 	names := 0

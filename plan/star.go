@@ -3,6 +3,7 @@ package plan
 import (
 	"slices"
 
+	"pgaccel/catalog"
 	"pgaccel/vector"
 )
 
@@ -25,6 +26,9 @@ type StarJoin struct {
 	// partner, as in a many-to-many table of a hierarchy with weights. At most one join of
 	// a query is such.
 	Many bool
+	// Exists is set where all that matters is whether there is a partner: the key need not be
+	// unique, a row meets one partner at most, and nothing of it but Key is seen.
+	Exists bool
 }
 
 // Order is one ORDER BY key.
@@ -34,14 +38,39 @@ type Order struct {
 	NullsFirst bool
 }
 
-// Star is the form of statement that is executed: rows of one table, each joined by keys to
-// rows of others, filtered, grouped at most once, sorted and cut. A tree of operators of that
-// form becomes one.
+// Source is what a Star reads rows of: a table of the statement, or an intermediate relation.
+type Source struct {
+	Meta     *catalog.Table // its columns, their nulls and unique keys, estimated rows
+	Table    int            // position in Deps.Tables; of no meaning with a Relation
+	Relation *Relation      // nil for a table
+}
+
+// Relation is an intermediate relation: it is computed, once, before what reads it.
+type Relation struct {
+	Meta   *catalog.Table
+	Blocks []*Star // their rows one after the other; of each the Output are the columns
+}
+
+// Scalar stands for the value of a star of one column, computed before the star that has it
+// among its Scalars: null where there is no row; several are an error.
+type Scalar struct {
+	Index int // in Star.Scalars
+	T     vector.Type
+}
+
+// Type implements Expr.
+func (s Scalar) Type() vector.Type { return s.T }
+
+// Star is the form of query that is executed at once: rows of one source, each joined by keys
+// to rows of others, filtered, grouped at most once, sorted and cut. A tree of operators becomes
+// a Star, and those that it reads where it has more than that.
 type Star struct {
-	// Deps.Tables[0] drives: each of its rows that passes meets at most one row of every
-	// other table, unless a join is Many.
-	Deps
-	Joins []StarJoin
+	// Tables[0] drives: each of its rows that passes meets at most one row of every
+	// other, unless a join is Many.
+	Tables []Source
+	Joins  []StarJoin
+	// Scalars are computed first. Scalar, in any expression of the star, is the value of one.
+	Scalars []*Star
 	// Filter are the conjuncts of WHERE and of the inner joins' ON that are not
 	// join keys. Only rows for which each is true remain. They see a Left join's
 	// nulls.
@@ -74,42 +103,17 @@ type Star struct {
 	Constants []Expr
 }
 
-// Tree returns the star as a tree of operators.
-func (q *Star) Tree() *Project {
-	var r Rel = &Scan{Table: 0}
-	for _, j := range q.Joins {
-		var on []Expr
-		for i, c := range j.Key {
-			key := Column{Table: j.Table, Column: c, T: q.Tables[j.Table].Meta.Columns[c].Type}
-			on = append(on, &Call{Op: OpEq, Args: []Expr{j.Outer[i], key}, T: vector.TypeOf(vector.Bool)})
-		}
-		r = &Join{Kind: j.Kind, Left: r, Right: &Scan{Table: j.Table}, On: append(on, j.On...)}
-	}
-	filtered := func(conds []Expr) {
-		if len(conds) > 0 {
-			r = &Filter{Input: r, Conds: conds}
-		}
-	}
-	filtered(q.Filter)
-	if q.Grouped {
-		r = &Aggregate{Input: r, Keys: q.Group, Sets: q.Sets, Aggs: q.Aggs}
-		filtered(q.Having)
-	}
-	if len(q.Order) > 0 {
-		r = &Sort{Input: r, By: q.Order}
-	}
-	if q.Limit != nil || q.Offset != nil {
-		r = &Limit{Input: r, Count: q.Limit, Offset: q.Offset}
-	}
-	return &Project{Input: r, Exprs: q.Output}
-}
-
-// Bind returns q with parameters replaced by constants. len(params) must be
-// len(q.Params). q itself is not changed; without parameters it is returned.
+// Bind returns q, and what it reads, with parameters replaced by constants. q itself is not
+// changed; without parameters it is returned.
 func (q *Star) Bind(params []vector.Datum) *Star {
-	if len(q.Params) == 0 {
+	if len(params) == 0 {
 		return q
 	}
+	return q.bind(params, map[*Relation]*Relation{})
+}
+
+// bind is Bind; bound are the relations that have been met, which several sources may share.
+func (q *Star) bind(params []vector.Datum, bound map[*Relation]*Relation) *Star {
 	b := q.Map(func(e Expr) Expr {
 		return Rewrite(e, func(x Expr) Expr {
 			if p, ok := x.(Param); ok {
@@ -118,11 +122,52 @@ func (q *Star) Bind(params []vector.Datum) *Star {
 			return x
 		})
 	})
-	b.Params = nil
+	b.Scalars = bindAll(q.Scalars, params, bound)
+	b.Tables = slices.Clone(q.Tables)
+	for i := range b.Tables {
+		t := &b.Tables[i]
+		if t.Relation == nil {
+			continue
+		}
+		r := bound[t.Relation]
+		if r == nil {
+			c := *t.Relation
+			c.Blocks = bindAll(c.Blocks, params, bound)
+			r = &c
+			bound[t.Relation] = r
+		}
+		t.Relation = r
+	}
 	return b
 }
 
-// Map returns q with each of its expressions replaced by what f returns for it. q itself is not
+func bindAll(stars []*Star, params []vector.Datum, bound map[*Relation]*Relation) []*Star {
+	out := slices.Clone(stars)
+	for i := range out {
+		out[i] = out[i].bind(params, bound)
+	}
+	return out
+}
+
+// Walk calls f for q and each star that it reads, those first, and each once.
+func (q *Star) Walk(f func(*Star)) { q.walk(f, map[*Relation]bool{}) }
+
+func (q *Star) walk(f func(*Star), met map[*Relation]bool) {
+	for _, s := range q.Scalars {
+		s.walk(f, met)
+	}
+	for i := range q.Tables {
+		if r := q.Tables[i].Relation; r != nil && !met[r] {
+			met[r] = true
+			for _, s := range r.Blocks {
+				s.walk(f, met)
+			}
+		}
+	}
+	f(q)
+}
+
+// Map returns q with each of its own expressions replaced by what f returns for it. q itself is not
 // changed.
 func (q *Star) Map(f func(Expr) Expr) *Star {
 	one := func(e Expr) Expr {

@@ -121,10 +121,7 @@ var negators = map[string]string{"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">"
 
 // noteDerived notes what the server's planner may call in place of what is written, once
 // everything is noted that is.
-func (a *analyzer) noteDerived(q *plan.Star) {
-	for _, e := range q.Group {
-		a.callsEquality(e.Type().Kind)
-	}
+func (a *analyzer) noteDerived() {
 	// From a = b and b = c it concludes a = c, and it commutes a = b (equivclass.c): the
 	// types of one family of operators, in every pair.
 	for _, p := range a.equated {
@@ -147,7 +144,6 @@ func (a *analyzer) noteDerived(q *plan.Star) {
 			}
 		}
 	}
-	q.Calls = a.oids
 }
 
 func (a *analyzer) addCalls(oids []uint32) {

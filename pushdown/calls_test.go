@@ -13,7 +13,6 @@ import (
 
 	"pgaccel/catalog"
 	"pgaccel/internal/pgserver"
-	"pgaccel/plan"
 	"pgaccel/sqlfn"
 	"pgaccel/sqltype"
 )
@@ -206,14 +205,14 @@ func numbers(oids []uint32) (out []string) {
 }
 
 // wantCalls asserts that a plan knows every function that the server calls for the statement.
-func (s *server) wantCalls(t *testing.T, sql string, params []uint32, q *plan.Star) {
+func (s *server) wantCalls(t *testing.T, sql string, params []uint32, st Statement) {
 	t.Helper()
 	statement := strings.TrimRight(strings.TrimSpace(sql), "; ")
 	for i := len(params); i > 0; i-- { // a view has no parameters
 		statement = strings.ReplaceAll(statement, fmt.Sprintf("$%d", i), fmt.Sprintf("(SELECT NULL::%s)", typeName(sqltype.KindOf(params[i-1]))))
 	}
 	var columns []string
-	for i := range q.Output {
+	for i := range st.Star.Output {
 		columns = append(columns, fmt.Sprintf("c%d", i))
 	}
 	var oids []uint32
@@ -224,8 +223,8 @@ func (s *server) wantCalls(t *testing.T, sql string, params []uint32, q *plan.St
 		t.Errorf("%s\n cannot be made a view of", statement)
 	}
 	for _, o := range oids {
-		if !slices.Contains(q.Calls, o) {
-			t.Errorf("%s\n the plan's calls lack %d: %v", sql, o, q.Calls)
+		if !slices.Contains(st.Deps.Calls, o) {
+			t.Errorf("%s\n the plan's calls lack %d: %v", sql, o, st.Deps.Calls)
 		}
 	}
 }

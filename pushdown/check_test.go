@@ -21,23 +21,31 @@ func readText(t testing.TB, name string) string {
 // made of it.
 func checkPlan(t *testing.T, st Statement) {
 	t.Helper()
-	q := st.Star
 	if st.Tree != nil {
-		if err := plan.Validate(st.Tree, st.Tables, st.Params); err != nil {
-			t.Fatalf("%v\n%s", err, plan.Format(st.Tree, st.Tables))
+		if err := plan.Validate(st.Tree, st.Deps.Tables, st.Deps.Params); err != nil {
+			t.Fatalf("%v\n%s", err, plan.Format(st.Tree, st.Deps.Tables))
 		}
 	}
-	if q == nil {
+	if st.Star == nil {
 		return
 	}
+	st.Star.Walk(func(q *plan.Star) { checkStar(t, q, st.Deps.Tables) })
+}
+
+func checkStar(t *testing.T, q *plan.Star, tables []plan.Table) {
+	t.Helper()
 	check := func(e plan.Expr, groups bool) {
 		plan.Walk(e, func(x plan.Expr) bool {
 			typ := x.Type()
 			switch x := x.(type) {
 			case plan.Column:
 				m := &q.Tables[x.Table]
-				if groups || !slices.Contains(m.Columns, x.Column) {
+				if groups || m.Relation == nil && !slices.Contains(tables[m.Table].Columns, x.Column) {
 					t.Fatalf("column %s", m.Meta.Columns[x.Column].Name)
+				}
+			case plan.Scalar:
+				if s := q.Scalars[x.Index]; len(s.Output) != 1 || s.Output[0].Type() != typ {
+					t.Fatal("scalar")
 				}
 			case plan.Key:
 				if !groups || q.Group[x.Index].Type().Kind != typ.Kind {
@@ -64,9 +72,21 @@ func checkPlan(t *testing.T, st Statement) {
 			check(e, groups)
 		}
 	}
+	for _, s := range q.Tables {
+		if s.Relation == nil {
+			continue
+		}
+		for _, b := range s.Relation.Blocks {
+			for i, c := range s.Relation.Meta.Columns {
+				if len(b.Output) != len(s.Relation.Meta.Columns) || b.Output[i].Type().Kind != c.Type.Kind {
+					t.Fatal("columns of a relation")
+				}
+			}
+		}
+	}
 	attached, many := uint64(1), 0
 	for i, j := range q.Joins {
-		if j.Table != i+1 || len(j.Key) == 0 || len(j.Key) != len(j.Outer) || !j.Many && !q.Tables[j.Table].Meta.UniqueOn(j.Key) {
+		if j.Table != i+1 || len(j.Key) == 0 || len(j.Key) != len(j.Outer) || !j.Many && !j.Exists && !q.Tables[j.Table].Meta.UniqueOn(j.Key) {
 			t.Fatal("join")
 		}
 		if j.Many {

@@ -17,9 +17,48 @@ func formatStatement(st Statement) string {
 		}
 		return b.String() + "\n"
 	}
-	q := st.Star
-	expr := func(e plan.Expr) string { return plan.FormatExpr(e, q.Tables) }
-	for i, t := range q.Tables {
+	formatStar(&b, st.Star, st.Deps.Tables, 0, map[*plan.Relation]bool{})
+	for i, p := range st.Deps.Params {
+		fmt.Fprintf(&b, "$%d: %s\n", i+1, plan.FormatType(p))
+	}
+	if st.Deps.NeedsUTC {
+		b.WriteString("needs UTC\n")
+	}
+	if st.Small != nil {
+		fmt.Fprintf(&b, "small: %s\n", st.Small.Detail)
+	}
+	return b.String()
+}
+
+// formatStar writes a star, what it reads first and further in.
+func formatStar(to *strings.Builder, q *plan.Star, statement []plan.Table, depth int, seen map[*plan.Relation]bool) {
+	var b strings.Builder
+	for i, s := range q.Scalars {
+		fmt.Fprintf(&b, "scalar%d:\n", i)
+		formatStar(&b, s, statement, 1, seen)
+	}
+	tables := make([]plan.Table, len(q.Tables))
+	for i, s := range q.Tables {
+		if s.Relation == nil {
+			tables[i] = statement[s.Table]
+			continue
+		}
+		tables[i] = plan.Table{Meta: s.Meta, Ref: s.Meta.Name}
+		if !seen[s.Relation] {
+			seen[s.Relation] = true
+			for _, block := range s.Relation.Blocks {
+				fmt.Fprintf(&b, "relation %s:\n", s.Meta.Name)
+				formatStar(&b, block, statement, 1, seen)
+			}
+		}
+	}
+	defer func() {
+		for line := range strings.Lines(b.String()) {
+			to.WriteString(strings.Repeat("  ", depth) + line)
+		}
+	}()
+	expr := func(e plan.Expr) string { return plan.FormatExpr(e, tables) }
+	for i, t := range tables {
 		fmt.Fprintf(&b, "t%d: %s", i, t.Ref)
 		for k, c := range t.Columns {
 			fmt.Fprintf(&b, "%s%s", map[bool]string{true: " reads ", false: ", "}[k == 0], t.Meta.Columns[c].Name)
@@ -30,6 +69,9 @@ func formatStatement(st Statement) string {
 		kind := map[plan.JoinKind]string{plan.Inner: "lookup", plan.Left: "left lookup"}[j.Kind]
 		if j.Many {
 			kind = "many"
+		}
+		if j.Exists {
+			kind += " any of"
 		}
 		fmt.Fprintf(&b, "%s t%d:", kind, j.Table)
 		for i, k := range j.Key {
@@ -60,14 +102,14 @@ func formatStatement(st Statement) string {
 		b.WriteByte('\n')
 	}
 	for i, g := range q.Aggs {
-		fmt.Fprintf(&b, "agg%d: %s\n", i, plan.FormatAggregate(&g, q.Tables))
+		fmt.Fprintf(&b, "agg%d: %s\n", i, plan.FormatAggregate(&g, tables))
 	}
 	list("having:", q.Having)
 	for _, e := range q.Output {
 		fmt.Fprintf(&b, "output: %s -> %s\n", expr(e), plan.FormatType(e.Type()))
 	}
 	for _, o := range q.Order {
-		fmt.Fprintf(&b, "order: %s\n", plan.FormatOrder(o, q.Tables))
+		fmt.Fprintf(&b, "order: %s\n", plan.FormatOrder(o, tables))
 	}
 	if q.Limit != nil {
 		fmt.Fprintf(&b, "limit: %s\n", expr(q.Limit))
@@ -75,14 +117,4 @@ func formatStatement(st Statement) string {
 	if q.Offset != nil {
 		fmt.Fprintf(&b, "offset: %s\n", expr(q.Offset))
 	}
-	for i, p := range q.Params {
-		fmt.Fprintf(&b, "$%d: %s\n", i+1, plan.FormatType(p))
-	}
-	if q.NeedsUTC {
-		b.WriteString("needs UTC\n")
-	}
-	if st.Small != nil {
-		fmt.Fprintf(&b, "small: %s\n", st.Small.Detail)
-	}
-	return b.String()
 }

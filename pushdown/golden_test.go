@@ -26,7 +26,7 @@ func TestTrees(t *testing.T) {
 	golden(t, "testdata/trees/*.txt", func(st Statement) string {
 		text := ""
 		if st.Tree != nil {
-			text = plan.Format(st.Tree, st.Tables)
+			text = plan.Format(st.Tree, st.Deps.Tables)
 		}
 		if st.Forward != nil {
 			text += st.Forward.Error()

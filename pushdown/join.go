@@ -249,7 +249,7 @@ func (s *star) renumber(root int) {
 	}
 	to := make([]int, len(s.tables))
 	for i, t := range order {
-		to[t], q.Tables = i, append(q.Tables, s.tables[t])
+		to[t], q.Tables = i, append(q.Tables, plan.Source{Meta: s.tables[t].Meta, Table: t})
 	}
 	*q = *q.Map(func(e plan.Expr) plan.Expr {
 		return plan.Rewrite(e, func(x plan.Expr) plan.Expr {

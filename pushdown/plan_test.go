@@ -119,7 +119,7 @@ func TestUnqualifiedNamePrefersPublic(t *testing.T) {
 	f := func(sql string, oid uint32, ref string) {
 		t.Helper()
 		st := Plan(sql, nil, cat)
-		if st.Star == nil || st.Star.Tables[0].Meta.OID != oid || st.Star.Tables[0].Ref != ref {
+		if st.Star == nil || st.Deps.Tables[0].Meta.OID != oid || st.Deps.Tables[0].Ref != ref {
 			t.Errorf("%s: %s", sql, formatStatement(st))
 		}
 	}

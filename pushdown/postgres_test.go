@@ -142,12 +142,12 @@ func (s *server) compare(t *testing.T, sql string) (bound, planned bool) {
 		}
 	}
 	for i, oid := range desc.ParamOIDs {
-		if k := st.Params[i].Kind; sqltype.OID(k) != oid {
+		if k := st.Deps.Params[i].Kind; sqltype.OID(k) != oid {
 			t.Errorf("%s\n$%d is %s, type OID %d in PostgreSQL", sql, i+1, k, oid)
 		}
 	}
 	if planned {
-		s.wantCalls(t, sql, desc.ParamOIDs, st.Star)
+		s.wantCalls(t, sql, desc.ParamOIDs, st)
 	}
 	if len(desc.ParamOIDs) == 0 {
 		s.compareValues(t, sql, st)
@@ -163,9 +163,9 @@ func (s *server) compareValues(t *testing.T, sql string, st Statement) {
 		return // in an order that depends on the server's version (setorder.go)
 	}
 	res := s.conn.PgConn().ExecParams(context.Background(), sql, nil, nil, nil, nil).Read()
-	s.compareTree(t, sql, res, st.Tree, st.Tables)
+	s.compareTree(t, sql, res, st.Tree, st.Deps.Tables)
 	if st.Star != nil {
-		s.compareTree(t, sql, res, st.Star.Tree(), st.Star.Tables)
+		s.compareTree(t, sql, res, st.Star.Tree(), st.Deps.Tables)
 	}
 }
 

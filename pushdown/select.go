@@ -16,9 +16,8 @@ import (
 // Statement is the decision on one SQL text. Exactly one of Star and Forward is
 // set: Forward also where there is a tree, but no star that answers it.
 type Statement struct {
-	Tree    *plan.Project // what is asked, over Tables; nil where that cannot be said
-	Tables  []plan.Table  // the table references, in order of appearance
-	Params  []vector.Type // types of $1, $2, ...
+	Tree    *plan.Project // what is asked, over Deps.Tables; nil where that cannot be said
+	Deps    plan.Deps     // with Tree
 	Star    *plan.Star    // how it is answered
 	Forward *plan.Forward
 	// At is the byte of the text at which what is refused begins; -1 where that is not
@@ -80,8 +79,10 @@ func Plan(sql string, paramOIDs []uint32, cat *catalog.Catalog) (st Statement) {
 	if len(a.tables) == 0 && len(sel.ValuesLists) == 0 {
 		fail(plan.ReasonNoTable, "no FROM")
 	}
-	st.Tree, st.Tables, st.Params = tree, a.tables, a.params
+	st.Tree, st.Deps = tree, plan.Deps{Tables: a.tables, Params: a.params}
 	st.Star, st.At = a.star(tree), -1
+	a.noteDerived()
+	st.Deps.NeedsUTC, st.Deps.Functions, st.Deps.Calls = a.needsUTC, a.functions, a.oids
 	st.Small = small(st.Star)
 	return st
 }

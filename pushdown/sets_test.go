@@ -78,8 +78,8 @@ func TestEvents(t *testing.T) {
 		}
 		checkPlan(t, st)
 		// The bounds are timestamptz with a zone: only truncation and fields depend on the session's.
-		if dependent := strings.Contains(q.SQL, "date_trunc") || strings.Contains(q.SQL, "extract"); st.Star.NeedsUTC != dependent {
-			t.Errorf("%s: needs UTC: %v", q.Name, st.Star.NeedsUTC)
+		if dependent := strings.Contains(q.SQL, "date_trunc") || strings.Contains(q.SQL, "extract"); st.Deps.NeedsUTC != dependent {
+			t.Errorf("%s: needs UTC: %v", q.Name, st.Deps.NeedsUTC)
 		}
 	}
 	s := startServer(t)
@@ -129,7 +129,7 @@ func TestNewFunctionsAreNamed(t *testing.T) {
 		"SELECT grouping(kind), pg_catalog.stddev_samp(qty) FROM orders GROUP BY ROLLUP (kind)":                                 "[]",
 	} {
 		st := Plan(sql, nil, cat)
-		if st.Star == nil || fmt.Sprint(st.Star.Functions) != want {
+		if st.Star == nil || fmt.Sprint(st.Deps.Functions) != want {
 			t.Errorf("%s: %s", sql, formatStatement(st))
 		}
 	}

@@ -25,7 +25,6 @@ type leftJoin struct {
 // star makes a star of a tree, or forwards.
 func (a *analyzer) star(tree *plan.Project) *plan.Star {
 	s := &star{analyzer: a, q: &plan.Star{Output: slices.Clone(tree.Exprs), Constants: a.constants}}
-	s.q.Deps = plan.Deps{Params: a.params, NeedsUTC: a.needsUTC, Functions: a.functions}
 	s.above(tree.Input, true)
 	s.stop()
 	if len(s.scans) != len(s.tables) { // rights on all of them are checked by q.Tables
@@ -254,7 +253,9 @@ func (s *star) finish() {
 	q := s.q
 	s.sinkHaving()
 	s.checkSetOrder()
-	s.noteDerived(q)
+	for _, e := range q.Group {
+		s.callsEquality(e.Type().Kind)
+	}
 	checkSetCasts(q)
 	root, joins, used := s.joinTree()
 	q.Joins = joins

@@ -99,7 +99,7 @@ func (a *analyzer) subLink(n *pg.Node, s *scope) value {
 		return typed(a.not(a.marked(a.subselect(n, s, plan.Mark, "ALL (SELECT ...)", a.member(x, s, true))).e))
 	case pg.SubLinkType_EXPR_SUBLINK:
 		var out plan.Expr
-		j := a.subselect(n, s, plan.Scalar, "a sub-select as a value", func(q *query) []plan.Expr {
+		j := a.subselect(n, s, plan.Single, "a sub-select as a value", func(q *query) []plan.Expr {
 			out = q.one()
 			return nil
 		})

@@ -74,7 +74,7 @@ queries:
 			}
 		}
 		// The fact table's columns that the query reads, as plain 4-byte integers.
-		plain := 4 * d.rows * int64(len(q.q.Tables[0].Columns))
+		plain := 4 * d.rows * int64(len(q.reads[q.q.Tables[0].Table]))
 		ms := milliseconds(median(took))
 		row := []any{q.name, ms}
 		rate := r.copies.Host * 1e6 // bytes a millisecond
@@ -103,7 +103,7 @@ func readBytes(queries []ssbPlanned) (bytes int64) {
 	seen := map[column]bool{}
 	for i := range queries {
 		for k, t := range queries[i].in.Tables {
-			for _, n := range queries[i].q.Tables[k].Columns {
+			for _, n := range queries[i].reads[k] {
 				if c := (column{t, n}); !seen[c] {
 					seen[c] = true
 					for _, seg := range t.Segments {

@@ -30,9 +30,10 @@ type ssbData struct {
 
 // ssbPlanned is one of the 13 queries with the tables that it reads.
 type ssbPlanned struct {
-	name string
-	q    *plan.Star
-	in   olap.Input
+	name  string
+	q     *plan.Star
+	in    olap.Input
+	reads [][]int // by table: the columns that the statement reads
 }
 
 // ssbCatalog is the catalog that a server with the benchmark's schema and keys would
@@ -229,7 +230,8 @@ func (d *ssbData) plan(name, sql string) (ssbPlanned, error) {
 		return ssbPlanned{}, fmt.Errorf("%s is not planned: %w", name, st.Forward)
 	}
 	p := ssbPlanned{name: name, q: st.Star}
-	for _, t := range st.Star.Tables {
+	for _, t := range st.Deps.Tables {
+		p.reads = append(p.reads, t.Columns)
 		p.in.Tables = append(p.in.Tables, d.tables[t.Meta.OID])
 	}
 	return p, nil

@@ -111,13 +111,13 @@ func (j *join) leftRow(f func() error) (err error) {
 		if some = max(some, met); met != yes {
 			continue
 		}
-		if partners++; partners > 1 && j.Kind == plan.Scalar {
+		if partners++; partners > 1 && j.Kind == plan.Single {
 			return failed("more than one row of a sub-select")
 		}
 		switch j.Kind {
 		case plan.Full:
 			j.met[i] = true
-		case plan.Semi, plan.Anti, plan.NotIn, plan.Mark, plan.Scalar:
+		case plan.Semi, plan.Anti, plan.NotIn, plan.Mark, plan.Single:
 			continue
 		}
 		if err := f(); err != nil {
@@ -146,7 +146,7 @@ func (j *join) leftRow(f func() error) (err error) {
 		}
 	case plan.Mark:
 		j.current.outputs[j.Number] = []value{map[outcome]value{no: ofBool(false), unknown: null, yes: ofBool(true)}[some]}
-	case plan.Scalar:
+	case plan.Single:
 		if partners == 0 {
 			j.put(j.right, j.right.missing())
 			break

@@ -1,0 +1,288 @@
+package olap
+
+import (
+	"math"
+
+	"pgaccel/colstore"
+	"pgaccel/compress"
+	"pgaccel/plan"
+	"pgaccel/vector"
+)
+
+// segmentRows is the number of rows of an intermediate relation's segments: a morsel, as of a
+// table, so that its rows are scanned by several workers.
+const segmentRows = 1 << 16
+
+// relation is an intermediate relation: a table of plain columns that nobody else sees, as the
+// open segments of a table are, so that scans, lookups and groups read it like one.
+type relation struct {
+	tab *colstore.Table
+	// dicts are those of text columns, by column. Codes are as in what was computed: of a
+	// table's dictionary, or of a list.
+	dicts []*dict
+}
+
+// begin computes what the query reads: scalars, which become constants, and relations. It then
+// arranges the joins.
+func (x *execution) begin() error {
+	if len(x.q.Scalars) > 0 {
+		values := make([]plan.Const, len(x.q.Scalars))
+		for i, s := range x.q.Scalars {
+			v, err := x.scalar(s)
+			if err != nil {
+				return err
+			}
+			values[i] = v
+		}
+		x.q = x.q.Map(func(e plan.Expr) plan.Expr {
+			return plan.Rewrite(e, func(e plan.Expr) plan.Expr {
+				if s, ok := e.(plan.Scalar); ok {
+					return values[s.Index]
+				}
+				return e
+			})
+		})
+	}
+	x.tabs = make([]*colstore.Table, len(x.q.Tables))
+	x.dicts = make([][]*dict, len(x.q.Tables))
+	for i := range x.q.Tables {
+		s := &x.q.Tables[i]
+		if s.Relation == nil {
+			x.tabs[i] = x.in.Tables[s.Table]
+			continue
+		}
+		if x.relations == nil {
+			x.relations = map[*plan.Relation]*relation{}
+		}
+		r := x.relations[s.Relation]
+		if r == nil {
+			var err error
+			if r, err = x.relation(s.Relation); err != nil {
+				return err
+			}
+			x.relations[s.Relation] = r
+		}
+		x.tabs[i], x.dicts[i] = r.tab, r.dicts
+		// What a device keeps belongs to tables, and lies in memory that it maps.
+		x.opt.Device = nil
+	}
+	return x.arrange()
+}
+
+// inner computes a star that x reads, up to the order and the cut of its rows: they are those of
+// the result that rows names, nil for all.
+func (x *execution) inner(q *plan.Star) (in *execution, r *result, rows []uint32, err error) {
+	in, err = newExecution(x.ctx, q, x.in, x.opt)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	in.turn, in.trace, in.relations, in.memory = x.turn, x.trace, x.relations, x.memory
+	defer in.leave()
+	if err = in.begin(); err != nil {
+		return nil, nil, nil, err
+	}
+	if in.limited && in.limit == 0 { // as in execute
+		r = &result{}
+		for _, e := range q.Output {
+			r.output = append(r.output, rcol{t: e.Type()})
+		}
+		return in, r, nil, nil
+	}
+	if r, err = in.compute(); err != nil {
+		return nil, nil, nil, err
+	}
+	if !in.limited && in.offset == 0 {
+		return in, r, nil, nil
+	}
+	rows, err = in.cutRows(r)
+	return in, r, rows, err
+}
+
+// scalar computes a star of one row at most, and one value.
+func (x *execution) scalar(q *plan.Star) (plan.Const, error) {
+	t := q.Output[0].Type()
+	_, r, rows, err := x.inner(q)
+	if err != nil {
+		return plan.Const{}, err
+	}
+	n := r.n
+	at := uint32(0)
+	if rows != nil {
+		if n = len(rows); n == 1 {
+			at = rows[0]
+		}
+	}
+	switch n {
+	case 0:
+		return plan.Const{Datum: vector.Null(t)}, nil
+	case 1:
+	default:
+		return plan.Const{}, failed("more than one row returned by a subquery used as an expression")
+	}
+	v := r.output[0].at(at)
+	return plan.Const{Datum: v.Datum(t)}, nil
+}
+
+// relation computes an intermediate relation.
+func (x *execution) relation(p *plan.Relation) (*relation, error) {
+	columns := make([]relationColumn, len(p.Meta.Columns))
+	for i := range columns {
+		columns[i].t = p.Meta.Columns[i].Type
+	}
+	n := 0
+	for _, q := range p.Blocks {
+		_, r, rows, err := x.inner(q)
+		if err != nil {
+			return nil, err
+		}
+		k := r.n
+		if rows != nil {
+			k = len(rows)
+		}
+		if err := x.take(int64(k) * int64(len(columns)) * 9); err != nil {
+			return nil, err
+		}
+		for i := range columns {
+			if err := columns[i].add(&r.output[i], rows, k, len(p.Blocks) == 1); err != nil {
+				return nil, err
+			}
+		}
+		n += k
+	}
+	out := &relation{tab: &colstore.Table{ID: colstore.NewID(), Meta: p.Meta, Rows: int64(n), Dicts: make([]*colstore.Dict, len(columns))}}
+	for i := range columns {
+		out.dicts = append(out.dicts, columns[i].dict)
+	}
+	for from := 0; from < n; from += segmentRows {
+		seg := &colstore.Segment{Slot: from / segmentRows, Rows: min(segmentRows, n-from)}
+		for i := range columns {
+			seg.Columns = append(seg.Columns, columns[i].segment(from, seg.Rows))
+		}
+		out.tab.Segments = append(out.tab.Segments, seg)
+	}
+	return out, nil
+}
+
+// relationColumn is a column that is gathered from what blocks computed.
+type relationColumn struct {
+	t     vector.Type
+	v     []int64
+	nulls []uint8 // nil: none
+	dict  *dict
+	list  []string         // of dict, where it is a list
+	codes map[string]int64 // by string, likewise
+}
+
+// add appends the n rows of a result's column, those that rows names, or all where it is nil. Only
+// one result's codes can be taken as they are.
+func (c *relationColumn) add(r *rcol, rows []uint32, n int, only bool) error {
+	from := len(c.v)
+	if r.nulls != nil || c.nulls != nil {
+		if c.nulls == nil {
+			c.nulls = make([]uint8, from, from+n)
+		}
+		if r.nulls == nil {
+			c.nulls = append(c.nulls, make([]uint8, n)...)
+		}
+	}
+	if rows == nil && r.nulls != nil {
+		c.nulls = append(c.nulls, r.nulls[:n]...)
+	}
+	for _, i := range rows {
+		if r.nulls != nil {
+			c.nulls = append(c.nulls, r.nulls[i])
+		}
+	}
+	words := r.dec == nil && r.str == nil && (r.dict == nil || only) && (c.t.Kind != vector.Numeric || r.t.Scale == c.t.Scale)
+	if c.t.Kind.IsText() {
+		if r.dict != nil && only {
+			c.dict = r.dict
+		} else if c.codes == nil {
+			c.codes = map[string]int64{}
+		}
+	}
+	if words && rows == nil && from == 0 {
+		c.v = r.v[:n:n]
+		return nil
+	}
+	c.v = append(c.v, make([]int64, n)...)
+	for k := range n {
+		i := uint32(k)
+		if rows != nil {
+			i = rows[k]
+		}
+		switch {
+		case words:
+			c.v[from+k] = r.v[i]
+		case r.null(i):
+		case c.t.Kind.IsText():
+			c.v[from+k] = c.code(r.at(i).Str)
+		default:
+			w, ok := r.at(i).Word(c.t)
+			if !ok {
+				return errNumeric
+			}
+			c.v[from+k] = w
+		}
+	}
+	if c.codes != nil {
+		c.dict = listDict(c.list, c.t)
+	}
+	return nil
+}
+
+// code returns the code of a string in the column's own list.
+func (c *relationColumn) code(s string) int64 {
+	key := canonical(c.t.Kind, s)
+	k, ok := c.codes[key]
+	if !ok {
+		k = int64(len(c.list))
+		c.codes[key] = k
+		c.list = append(c.list, s)
+	}
+	return k
+}
+
+// segment is the column's part in a segment of n rows.
+func (c *relationColumn) segment(from, n int) colstore.Column {
+	v := c.v[from : from+n : from+n]
+	out := colstore.Column{ID: colstore.NewID(), Data: compress.Plain(v), Min: math.MaxInt64, Max: math.MinInt64}
+	if c.nulls != nil {
+		nulls := c.nulls[from : from+n]
+		for i, b := range nulls {
+			if b == 0 {
+				continue
+			}
+			if out.Nulls == nil {
+				out.Nulls = make([]uint64, (n+63)/64)
+			}
+			out.Nulls[i>>6] |= 1 << (uint(i) & 63)
+			out.NullCount++
+		}
+	}
+	float := c.t.Kind.IsFloat()
+	for i, x := range v {
+		if out.NullCount > 0 && c.nulls[from+i] != 0 {
+			continue
+		}
+		if float {
+			x = vector.FloatKey(x)
+		}
+		out.Min, out.Max = min(out.Min, x), max(out.Max, x)
+	}
+	return out
+}
+
+// columnDict is the dictionary of a text column of a source.
+func (p *pipeline) columnDict(col int, t vector.Type) *dict {
+	if p.x.dicts[p.table] == nil {
+		return columnDict(p.tab.Dicts[col], t)
+	}
+	d := p.x.dicts[p.table][col]
+	if d == nil { // no rows
+		return listDict(nil, t)
+	}
+	c := *d // pipelines that run side by side find strings in it, each in an index of its own
+	c.t = t
+	return &c
+}

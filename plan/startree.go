@@ -1,0 +1,227 @@
+package plan
+
+import (
+	"maps"
+
+	"pgaccel/vector"
+)
+
+// Tree returns the star as a tree of operators over the statement's table references, as the
+// slow reference executes it.
+func (q *Star) Tree() *Project { return (&treeMaker{}).tree(q) }
+
+type treeMaker struct {
+	outputs int                    // numbers of Outputs given
+	shared  map[*Relation]*Project // by relation, once it is made
+}
+
+// starTree makes the tree of one star.
+type starTree struct {
+	*treeMaker
+	q *Star
+	// to is what stands for the columns of a source that is a relation, by source: the number
+	// of its Outputs.
+	to      map[int]int
+	keys    map[int]map[int]int // where only keys of a source are seen: its columns' Outputs
+	scalars map[int]int         // likewise of Scalars that are joined to the rows so far
+	agg     int                 // Aggregate.Number
+}
+
+func (m *treeMaker) number() int {
+	m.outputs++
+	return m.outputs
+}
+
+func (m *treeMaker) tree(q *Star) *Project {
+	t := &starTree{treeMaker: m, q: q, to: map[int]int{}, keys: map[int]map[int]int{}, scalars: map[int]int{}}
+	var r Rel = &Values{Rows: [][]Expr{nil}}
+	if len(q.Tables) > 0 {
+		r = t.source(0)
+	}
+	for _, j := range q.Joins {
+		r = t.join(r, j)
+	}
+	filtered := func(conds []Expr) {
+		if len(conds) > 0 {
+			r = t.withScalars(r, conds)
+			r = &Filter{Input: r, Conds: t.exprs(conds)}
+		}
+	}
+	filtered(q.Filter)
+	if q.Grouped {
+		r = t.grouped(r)
+		filtered(q.Having)
+	}
+	var over []Expr
+	for _, o := range q.Order {
+		over = append(over, o.Expr)
+	}
+	r = t.withScalars(r, append(over, q.Output...))
+	if len(q.Order) > 0 {
+		by := make([]Order, len(q.Order))
+		for i, o := range q.Order {
+			by[i] = o
+			by[i].Expr = t.expr(o.Expr)
+		}
+		r = &Sort{Input: r, By: by}
+	}
+	if q.Limit != nil || q.Offset != nil {
+		r = &Limit{Input: r, Count: q.Limit, Offset: q.Offset}
+	}
+	return &Project{Input: r, Exprs: t.exprs(q.Output)}
+}
+
+// join makes one join.
+func (t *starTree) join(r Rel, j StarJoin) Rel {
+	var on []Expr
+	for i, c := range j.Key {
+		key := Column{Table: j.Table, Column: c, T: t.q.Tables[j.Table].Meta.Columns[c].Type}
+		on = append(on, &Call{Op: OpEq, Args: []Expr{j.Outer[i], key}, T: vector.TypeOf(vector.Bool)})
+	}
+	right := t.source(j.Table)
+	if j.Exists {
+		right = t.distinct(right, j)
+	} else {
+		on = append(on, j.On...)
+	}
+	r = t.withScalars(r, on)
+	return &Join{Kind: j.Kind, Left: r, Right: right, On: t.exprs(on)}
+}
+
+// distinct makes the keys of a join for which a partner need only exist: of those that On lets
+// pass each once.
+func (t *starTree) distinct(r Rel, j StarJoin) Rel {
+	if len(j.On) > 0 {
+		r = t.withScalars(r, j.On)
+		r = &Filter{Input: r, Conds: t.exprs(j.On)}
+	}
+	n := t.number()
+	a := &Aggregate{Number: n, Input: r}
+	p := &Project{Input: a, Number: t.number()}
+	seen := map[int]int{}
+	for i, c := range j.Key {
+		k := Column{Table: j.Table, Column: c, T: t.q.Tables[j.Table].Meta.Columns[c].Type}
+		a.Keys = append(a.Keys, t.expr(k))
+		p.Exprs = append(p.Exprs, Key{Of: n, Index: i, T: k.T})
+		seen[c] = i
+	}
+	t.to[j.Table], t.keys[j.Table] = p.Number, seen
+	return p
+}
+
+// grouped makes the aggregation. Scalars that are joined below it are not seen above.
+func (t *starTree) grouped(r Rel) Rel {
+	q := t.q
+	var below []Expr
+	below = append(below, q.Group...)
+	aggs := make([]AggregateCall, len(q.Aggs))
+	for _, a := range q.Aggs {
+		for _, e := range []Expr{a.Arg, a.Filter} {
+			if e != nil {
+				below = append(below, e)
+			}
+		}
+	}
+	r = t.withScalars(r, below)
+	for i, a := range q.Aggs {
+		aggs[i] = a
+		aggs[i].Arg, aggs[i].Filter = t.expr(a.Arg), t.expr(a.Filter)
+	}
+	a := &Aggregate{Number: t.number(), Input: r, Keys: t.exprs(q.Group), Sets: q.Sets, Aggs: aggs}
+	t.scalars, t.agg = map[int]int{}, a.Number
+	return a
+}
+
+// source makes a source's operator.
+func (t *starTree) source(i int) Rel {
+	s := &t.q.Tables[i]
+	if s.Relation == nil {
+		return &Scan{Table: s.Table}
+	}
+	p := t.shared[s.Relation]
+	if p == nil {
+		p = t.relation(s.Relation)
+		if t.shared == nil {
+			t.shared = map[*Relation]*Project{}
+		}
+		t.shared[s.Relation] = p
+	}
+	t.to[i] = t.number()
+	return &Shared{Number: t.to[i], Name: s.Meta.Name, Plan: p}
+}
+
+// relation makes the tree of a relation.
+func (m *treeMaker) relation(r *Relation) *Project {
+	p := m.tree(r.Blocks[0])
+	for _, b := range r.Blocks[1:] {
+		u := &SetOp{Number: m.number(), Kind: Union, All: true, Left: p, Right: m.tree(b)}
+		p = &Project{Input: u}
+		for i, e := range r.Blocks[0].Output {
+			p.Exprs = append(p.Exprs, Output{Of: u.Number, Index: i, T: e.Type()})
+		}
+	}
+	return p
+}
+
+// withScalars joins the scalars that expressions read, unless they are joined already.
+func (t *starTree) withScalars(r Rel, es []Expr) Rel {
+	t.scalars = maps.Clone(t.scalars)
+	for _, e := range es {
+		Walk(e, func(x Expr) bool {
+			s, ok := x.(Scalar)
+			if !ok || t.scalars[s.Index] != 0 {
+				return true
+			}
+			p := t.tree(t.q.Scalars[s.Index])
+			p.Number = t.number()
+			t.scalars[s.Index] = p.Number
+			r = &Join{Kind: Single, Left: r, Right: p}
+			return true
+		})
+	}
+	return r
+}
+
+func (t *starTree) exprs(es []Expr) []Expr {
+	if es == nil {
+		return nil
+	}
+	out := make([]Expr, len(es))
+	for i, e := range es {
+		out[i] = t.expr(e)
+	}
+	return out
+}
+
+// expr is an expression of the star as one of the tree.
+func (t *starTree) expr(e Expr) Expr {
+	if e == nil {
+		return nil
+	}
+	return Rewrite(e, func(x Expr) Expr {
+		switch x := x.(type) {
+		case Column:
+			if n := t.to[x.Table]; n != 0 {
+				if k, only := t.keys[x.Table]; only {
+					x.Column = k[x.Column]
+				}
+				return Output{Of: n, Index: x.Column, T: x.T}
+			}
+			x.Table = t.q.Tables[x.Table].Table
+			return x
+		case Key:
+			x.Of = t.agg
+			return x
+		case Agg:
+			x.Of = t.agg
+			return x
+		case *Grouping:
+			g := *x
+			g.Of = t.agg
+			return &g
+		case Scalar:
+			return Output{Of: t.scalars[x.Index], T: x.T}
+		}
+		return x
+	})
+}
