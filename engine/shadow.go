@@ -94,6 +94,9 @@ func totalOrder(q *plan.Star) bool {
 		}
 		return true // one row where there is no GROUP BY
 	}
+	if len(q.Tables) == 0 {
+		return true // one row
+	}
 	if slices.ContainsFunc(q.Joins, func(j plan.StarJoin) bool { return j.Many }) {
 		return false
 	}

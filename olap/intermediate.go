@@ -26,18 +26,17 @@ type relation struct {
 // arranges the joins.
 func (x *execution) begin() error {
 	if len(x.q.Scalars) > 0 {
-		values := make([]plan.Const, len(x.q.Scalars))
+		values := make([][]plan.Const, len(x.q.Scalars))
 		for i, s := range x.q.Scalars {
-			v, err := x.scalar(s)
-			if err != nil {
+			var err error
+			if values[i], err = x.scalar(s); err != nil {
 				return err
 			}
-			values[i] = v
 		}
 		x.q = x.q.Map(func(e plan.Expr) plan.Expr {
 			return plan.Rewrite(e, func(e plan.Expr) plan.Expr {
 				if s, ok := e.(plan.Scalar); ok {
-					return values[s.Index]
+					return values[s.Of][s.Index]
 				}
 				return e
 			})
@@ -98,12 +97,11 @@ func (x *execution) inner(q *plan.Star) (in *execution, r *result, rows []uint32
 	return in, r, rows, err
 }
 
-// scalar computes a star of one row at most, and one value.
-func (x *execution) scalar(q *plan.Star) (plan.Const, error) {
-	t := q.Output[0].Type()
+// scalar computes the values of a star of one row at most.
+func (x *execution) scalar(q *plan.Star) ([]plan.Const, error) {
 	_, r, rows, err := x.inner(q)
 	if err != nil {
-		return plan.Const{}, err
+		return nil, err
 	}
 	n := r.n
 	at := uint32(0)
@@ -112,15 +110,17 @@ func (x *execution) scalar(q *plan.Star) (plan.Const, error) {
 			at = rows[0]
 		}
 	}
-	switch n {
-	case 0:
-		return plan.Const{Datum: vector.Null(t)}, nil
-	case 1:
-	default:
-		return plan.Const{}, failed("more than one row returned by a subquery used as an expression")
+	if n > 1 {
+		return nil, failed("more than one row returned by a subquery used as an expression")
 	}
-	v := r.output[0].at(at)
-	return plan.Const{Datum: v.Datum(t)}, nil
+	values := make([]plan.Const, len(q.Output))
+	for i, e := range q.Output {
+		values[i] = plan.Const{Datum: vector.Null(e.Type())}
+		if n == 1 {
+			values[i] = plan.Const{Datum: r.output[i].at(at).Datum(e.Type())}
+		}
+	}
+	return values, nil
 }
 
 // relation computes an intermediate relation.

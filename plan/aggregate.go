@@ -73,14 +73,14 @@ func (g *AggregateCall) AddsFloats() bool {
 	return adds && g.Arg.Type().Kind.IsFloat()
 }
 
-// AddsFloats reports whether some aggregate adds up floats.
-func (q *Star) AddsFloats() bool {
-	for i := range q.Aggs {
-		if q.Aggs[i].AddsFloats() {
-			return true
+// AddsFloats reports whether some aggregate adds up floats, of the star or of those that it reads.
+func (q *Star) AddsFloats() (adds bool) {
+	q.Walk(func(q *Star) {
+		for i := range q.Aggs {
+			adds = adds || q.Aggs[i].AddsFloats()
 		}
-	}
-	return false
+	})
+	return adds
 }
 
 // check says what is wrong with a call, nil where nothing is.

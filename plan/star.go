@@ -51,10 +51,11 @@ type Relation struct {
 	Blocks []*Star // their rows one after the other; of each the Output are the columns
 }
 
-// Scalar stands for the value of a star of one column, computed before the star that has it
+// Scalar stands for a value of the one row of a star, which is computed before the star that has it
 // among its Scalars: null where there is no row; several are an error.
 type Scalar struct {
-	Index int // in Star.Scalars
+	Of    int // in Star.Scalars
+	Index int // in its Output
 	T     vector.Type
 }
 

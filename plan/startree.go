@@ -169,12 +169,12 @@ func (t *starTree) withScalars(r Rel, es []Expr) Rel {
 	for _, e := range es {
 		Walk(e, func(x Expr) bool {
 			s, ok := x.(Scalar)
-			if !ok || t.scalars[s.Index] != 0 {
+			if !ok || t.scalars[s.Of] != 0 {
 				return true
 			}
-			p := t.tree(t.q.Scalars[s.Index])
+			p := t.tree(t.q.Scalars[s.Of])
 			p.Number = t.number()
-			t.scalars[s.Index] = p.Number
+			t.scalars[s.Of] = p.Number
 			r = &Join{Kind: Single, Left: r, Right: p}
 			return true
 		})
@@ -220,7 +220,7 @@ func (t *starTree) expr(e Expr) Expr {
 			g.Of = t.agg
 			return &g
 		case Scalar:
-			return Output{Of: t.scalars[x.Index], T: x.T}
+			return Output{Of: t.scalars[x.Of], Index: x.Index, T: x.T}
 		}
 		return x
 	})

@@ -23,6 +23,10 @@ type analyzer struct {
 	ctes     *cte           // the WITH queries that are seen, the last one first
 	counters
 	places map[plan.Rel]place
+	// relations are the sources that stars compute, numbered behind tables, and computed those of
+	// plans that several operators share.
+	relations []plan.Source
+	computed  map[*plan.Project]plan.Source
 
 	params   []vector.Type // kind Invalid where not known yet
 	declared []bool        // the client gave the type

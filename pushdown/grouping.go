@@ -42,6 +42,8 @@ func (n *interner) id(e plan.Expr) int {
 		k = fmt.Sprintf("K%d.%d", x.Of, x.Index)
 	case plan.Agg:
 		k = fmt.Sprintf("A%d.%d", x.Of, x.Index)
+	case plan.Scalar:
+		k = fmt.Sprintf("S%d.%d", x.Of, x.Index)
 	case plan.Output:
 		k = fmt.Sprintf("O%d.%d", x.Of, x.Index)
 	case *plan.Grouping:
@@ -176,6 +178,9 @@ func (g *grouping) dependent(c plan.Column) bool {
 // of their own.
 func checkRows(e plan.Expr) {
 	plan.Walk(e, func(x plan.Expr) bool {
+		if _, constant := x.(plan.Scalar); constant {
+			return true
+		}
 		if t := x.Type(); t.Kind == vector.Numeric && t.Scale == vector.VaryingScale {
 			if c, ok := x.(*plan.Call); ok && c.Op == plan.OpDiv {
 				fail(plan.ReasonType, "division of numeric values")

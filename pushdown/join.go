@@ -1,7 +1,10 @@
 package pushdown
 
 import (
+	"cmp"
 	"slices"
+
+	"google.golang.org/protobuf/proto"
 
 	"pgaccel/plan"
 	"pgaccel/vector"
@@ -18,85 +21,204 @@ type equality struct {
 // joinTree chooses the driving table and hangs every other table on it by a unique
 // key; where that cannot be, all but one: that one is attached by columns that are no
 // key, so that a row may meet several of its rows (a many-to-many table of a hierarchy
-// with weights). It returns the joins in the order of attachment, tables still numbered by
-// appearance, and the positions in s.conds that became join keys.
+// with weights). Where that cannot be either, what can be joined so is computed first, and
+// the rest is joined with its rows. It returns the joins in the order of attachment, tables still
+// numbered by appearance, and the positions in s.conds that became join keys.
 func (s *star) joinTree() (root int, joins []plan.StarJoin, used map[int]bool) {
-	optional := map[int]*leftJoin{}
-	for i := range s.lefts {
-		optional[s.lefts[i].table] = &s.lefts[i]
+	for {
+		t := s.newJoins()
+		roots := t.roots()
+		if len(roots) == 0 {
+			fail(plan.ReasonShape, "a join of these forms")
+		}
+		var best *joinTree
+		for _, many := range []bool{false, true} {
+			for _, r := range roots {
+				t.attachAll(r, many)
+				if len(t.joins) == len(s.scans)-1 {
+					return r, t.joins, t.used
+				}
+				if many && (best == nil || len(t.joins) > len(best.joins)) {
+					c := *t
+					best = &c
+				}
+			}
+		}
+		if len(best.joins) == 0 {
+			s.at = s.placeOf(best.unattached())
+			fail(plan.ReasonShape, "join on no unique key")
+		}
+		s.nest(best)
 	}
-	// The largest table first: the driving table's rows are the query's work.
-	var roots []int
-	for _, i := range s.scans {
-		if optional[i] == nil {
+}
+
+// joinTree is a driving table, and what was attached to it.
+type joinTree struct {
+	*star
+	optional map[int]*leftJoin
+	asks     map[int]*existence
+	root     int
+	attached uint64
+	joins    []plan.StarJoin
+	used     map[int]bool
+}
+
+func (s *star) newJoins() *joinTree {
+	t := &joinTree{star: s, optional: map[int]*leftJoin{}, asks: map[int]*existence{}}
+	for i := range s.lefts {
+		t.optional[s.lefts[i].table] = &s.lefts[i]
+	}
+	for i := range s.exists {
+		t.asks[s.exists[i].table] = &s.exists[i]
+	}
+	return t
+}
+
+// roots are the tables that may drive, the largest first: the driving table's rows are the query's
+// work.
+func (t *joinTree) roots() (roots []int) {
+	for _, i := range t.scans {
+		if t.optional[i] == nil && t.asks[i] == nil {
 			roots = append(roots, i)
 		}
 	}
 	slices.SortStableFunc(roots, func(i, j int) int {
-		switch ri, rj := s.tables[i].Meta.Rows, s.tables[j].Meta.Rows; {
-		case ri > rj:
-			return -1
-		case ri < rj:
-			return 1
-		}
-		return 0
+		return cmp.Compare(t.sourceOf(j).Meta.Rows, t.sourceOf(i).Meta.Rows)
 	})
-	for _, many := range []bool{false, true} {
-		for _, r := range roots {
-			if joins, used, ok := s.attachAll(r, optional, many); ok {
-				return r, joins, used
-			}
-		}
-	}
-	s.at = s.refs[s.unattached(roots[0], optional)]
-	fail(plan.ReasonShape, "join on no unique key")
-	return 0, nil, nil
+	return roots
 }
 
-// unattached returns the first table that cannot be attached to a driving table.
-func (s *star) unattached(root int, optional map[int]*leftJoin) int {
-	joins, _, _ := s.attachAll(root, optional, true)
-	for _, t := range s.scans {
-		if t != root && !slices.ContainsFunc(joins, func(j plan.StarJoin) bool { return j.Table == t }) {
-			return t
+// placeOf is where a source is written; nil where nothing says.
+func (s *star) placeOf(t int) proto.Message {
+	if t < len(s.refs) {
+		return s.refs[t]
+	}
+	for _, l := range s.leaves {
+		if l.table == t {
+			return s.places[l.rel].at
 		}
 	}
-	return root
+	return nil
+}
+
+// unattached returns the first table that cannot be attached.
+func (t *joinTree) unattached() int {
+	for _, i := range t.scans {
+		if t.attached&(1<<i) == 0 {
+			return i
+		}
+	}
+	return t.root
 }
 
 // attachAll tries one driving table, with one join on no unique key if many is set.
-func (s *star) attachAll(root int, optional map[int]*leftJoin, many bool) ([]plan.StarJoin, map[int]bool, bool) {
-	attached := uint64(1) << root
-	used := map[int]bool{}
-	var joins []plan.StarJoin
-	for progress := true; progress && len(joins) < len(s.scans)-1; {
+func (t *joinTree) attachAll(root int, many bool) {
+	t.root, t.attached, t.joins, t.used = root, 1<<root, nil, map[int]bool{}
+	for progress := true; progress && len(t.joins) < len(t.scans)-1; {
 		progress = false
-		for _, t := range s.scans {
-			if attached&(1<<t) != 0 {
-				continue
-			}
-			var j plan.StarJoin
-			var ok bool
-			if l := optional[t]; l != nil {
-				j, ok = s.attachLeft(t, attached, l)
-			} else {
-				j, ok = s.attachInner(t, attached, used)
-			}
-			if ok {
-				attached |= 1 << t
-				joins = append(joins, j)
+		for _, i := range t.scans {
+			if t.attached&(1<<i) == 0 && t.attach(i) {
 				progress = true
 			}
 		}
 		if !progress && many {
-			if j, ok := s.attachMany(attached, optional, used); ok {
-				attached |= 1 << j.Table
-				joins = append(joins, j)
+			if j, ok := t.attachMany(t.attached, t.optional, t.used); ok {
+				t.add(j)
 				progress, many = true, false
 			}
 		}
 	}
-	return joins, used, len(joins) == len(s.scans)-1
+}
+
+func (t *joinTree) add(j plan.StarJoin) {
+	t.attached |= 1 << j.Table
+	t.joins = append(t.joins, j)
+}
+
+// attach attaches a table if that can be.
+func (t *joinTree) attach(i int) bool {
+	if x := t.asks[i]; x != nil {
+		for _, e := range x.outer {
+			if plan.Tables(e)&^t.attached != 0 {
+				return false
+			}
+		}
+		t.add(plan.StarJoin{Table: i, Kind: x.kind, Exists: true, Key: x.key, Outer: x.outer, On: x.on})
+		return true
+	}
+	var j plan.StarJoin
+	var ok bool
+	if l := t.optional[i]; l != nil {
+		j, ok = t.attachLeft(i, t.attached, l)
+	} else {
+		j, ok = t.attachInner(i, t.attached, t.used)
+	}
+	if ok {
+		t.add(j)
+	}
+	return ok
+}
+
+// nest computes what a tree has attached as a relation of its own.
+func (s *star) nest(t *joinTree) {
+	inside := func(e plan.Expr) bool { return plan.Tables(e) != 0 && plan.Tables(e)&^t.attached == 0 }
+	in := &star{analyzer: s.analyzer, q: &plan.Star{}, number: -1}
+	var rest []int
+	for _, i := range s.scans {
+		if t.attached&(1<<i) != 0 {
+			in.scans = append(in.scans, i)
+		} else {
+			rest = append(rest, i)
+		}
+	}
+	take := func(e plan.Expr) bool {
+		if !inside(e) || readsScalar(e) {
+			return false
+		}
+		in.conds = append(in.conds, e)
+		return true
+	}
+	s.conds = slices.DeleteFunc(slices.Clone(s.conds), take)
+	s.lefts = slices.DeleteFunc(slices.Clone(s.lefts), func(l leftJoin) bool {
+		if t.attached&(1<<l.table) == 0 {
+			return false
+		}
+		in.lefts = append(in.lefts, l)
+		return true
+	})
+	s.exists = slices.DeleteFunc(slices.Clone(s.exists), func(x existence) bool {
+		if t.attached&(1<<x.table) == 0 {
+			return false
+		}
+		in.exists = append(in.exists, x)
+		return true
+	})
+	l := &leaf{table: s.newRelation(), index: map[int]int{}}
+	s.leaves = append(s.leaves, l)
+	s.scans = append(rest, l.table)
+	s.mapExprs(func(e plan.Expr) plan.Expr {
+		return plan.Rewrite(e, func(x plan.Expr) plan.Expr {
+			if c, ok := x.(plan.Column); ok && t.attached&(1<<c.Table) != 0 {
+				return l.column(s.analyzer, x)
+			}
+			return x
+		})
+	})
+	if in.q.Output = l.read; len(l.read) == 0 {
+		in.q.Output = []plan.Expr{one}
+	}
+	in.finish()
+	s.relations[l.table-len(s.tables)] = newSource("joined", []*plan.Star{in.q})
+}
+
+// readsScalar reports whether an expression reads a scalar of its star.
+func readsScalar(e plan.Expr) (reads bool) {
+	plan.Walk(e, func(x plan.Expr) bool {
+		_, is := x.(plan.Scalar)
+		reads = reads || is
+		return !reads
+	})
+	return reads
 }
 
 func (s *star) attachInner(t int, attached uint64, used map[int]bool) (plan.StarJoin, bool) {
@@ -116,7 +238,7 @@ func (s *star) attachInner(t int, attached uint64, used map[int]bool) (plan.Star
 // attachMany attaches the smallest table that some columns equate with those attached.
 func (s *star) attachMany(attached uint64, optional map[int]*leftJoin, used map[int]bool) (best plan.StarJoin, ok bool) {
 	for _, t := range s.scans {
-		if attached&(1<<t) != 0 || optional[t] != nil || ok && s.tables[t].Meta.Rows >= s.tables[best.Table].Meta.Rows {
+		if attached&(1<<t) != 0 || optional[t] != nil || ok && s.sourceOf(t).Meta.Rows >= s.sourceOf(best.Table).Meta.Rows {
 			continue
 		}
 		j := plan.StarJoin{Table: t, Kind: plan.Inner, Many: true}
@@ -217,7 +339,7 @@ func lookupPossible(key, outer vector.Type) bool {
 // none is covered.
 func (s *star) uniqueKey(t int, eqs []equality) []equality {
 	var best []equality
-	for _, ix := range s.tables[t].Meta.Indexes {
+	for _, ix := range s.sourceOf(t).Meta.Indexes {
 		if !ix.Unique || len(ix.Columns) == 0 || best != nil && len(ix.Columns) >= len(best) {
 			continue
 		}
@@ -243,13 +365,16 @@ func (s *star) uniqueKey(t int, eqs []equality) []equality {
 // which they are attached.
 func (s *star) renumber(root int) {
 	q := s.q
-	order := []int{root}
+	var order []int
+	if root >= 0 {
+		order = append(order, root)
+	}
 	for _, j := range q.Joins {
 		order = append(order, j.Table)
 	}
-	to := make([]int, len(s.tables))
+	to := make([]int, len(s.tables)+len(s.relations))
 	for i, t := range order {
-		to[t], q.Tables = i, append(q.Tables, plan.Source{Meta: s.tables[t].Meta, Table: t})
+		to[t], q.Tables = i, append(q.Tables, s.sourceOf(t))
 	}
 	*q = *q.Map(func(e plan.Expr) plan.Expr {
 		return plan.Rewrite(e, func(x plan.Expr) plan.Expr {

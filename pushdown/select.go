@@ -35,7 +35,7 @@ type Statement struct {
 // client declared for $1, $2, ..., 0 or missing where it left them open. It never
 // panics, whatever the text.
 func Plan(sql string, paramOIDs []uint32, cat *catalog.Catalog) (st Statement) {
-	a := &analyzer{cat: cat, optional: map[int]bool{}, places: map[plan.Rel]place{}, intern: newInterner(), sizes: map[*plan.Call]int{}, called: map[string]bool{}, sql: sql}
+	a := &analyzer{cat: cat, computed: map[*plan.Project]plan.Source{}, optional: map[int]bool{}, places: map[plan.Rel]place{}, intern: newInterner(), sizes: map[*plan.Call]int{}, called: map[string]bool{}, sql: sql}
 	defer func() {
 		if p := recover(); p != nil {
 			st.Star, st.Refused = nil, a.caught(p)
@@ -81,6 +81,7 @@ func Plan(sql string, paramOIDs []uint32, cat *catalog.Catalog) (st Statement) {
 	}
 	st.Tree, st.Deps = tree, plan.Deps{Tables: a.tables, Params: a.params}
 	st.Star, st.At = a.star(tree), -1
+	st.Star.Constants = a.constants
 	a.noteDerived()
 	st.Deps.NeedsUTC, st.Deps.Functions, st.Deps.Calls = a.needsUTC, a.functions, a.oids
 	st.Small = small(st.Star)

@@ -104,7 +104,7 @@ func anyCollation(e plan.Expr) plan.Expr {
 // anyPlace returns an expression over the first occurrence of each table.
 func (a *analyzer) anyPlace(e plan.Expr) plan.Expr {
 	return plan.Rewrite(e, func(x plan.Expr) plan.Expr {
-		if c, ok := x.(plan.Column); ok {
+		if c, ok := x.(plan.Column); ok && c.Table < len(a.tables) {
 			c.Table = slices.IndexFunc(a.tables, func(t plan.Table) bool { return t.Meta.OID == a.tables[c.Table].Meta.OID })
 			return c
 		}

@@ -12,15 +12,31 @@ const smallRows = 5000
 // forceTakesIt ends each detail: what who wants pgaccel's answer all the same can do.
 const forceTakesIt = "; SET pgaccel.mode = 'force' takes it all the same"
 
+// mostRows returns the rows of the largest table that a query reads, and whether it computes
+// relations or scalars first.
+func mostRows(q *plan.Star) (most int64, computes bool) {
+	q.Walk(func(s *plan.Star) {
+		computes = computes || s != q
+		for i := range s.Tables {
+			if t := &s.Tables[i]; t.Relation == nil {
+				most = max(most, t.Meta.Rows)
+			}
+		}
+	})
+	return most, computes
+}
+
 // small says why a query is not worth taking, nil where it is.
 func small(q *plan.Star) *plan.Forward {
-	t := &q.Tables[0]
 	cheap := func(detail string) *plan.Forward {
 		return &plan.Forward{Reason: plan.ReasonSmall, Detail: detail + forceTakesIt}
 	}
-	if t.Meta.Rows < smallRows {
+	if most, relations := mostRows(q); most < smallRows {
 		return cheap("few rows, which the server reads as fast")
+	} else if relations {
+		return nil
 	}
+	t := &q.Tables[0]
 	var fixed []int
 	for _, e := range q.Filter {
 		c, ok := e.(*plan.Call)

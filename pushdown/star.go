@@ -6,17 +6,23 @@ import (
 	"pgaccel/plan"
 )
 
-// star makes of a tree, from the root down, the one form that is executed.
+// star makes of a tree, from the root down, the form that is executed: a star, and those that it
+// reads for what one star has not.
 type star struct {
 	*analyzer
 	q      *plan.Star
-	scans  []int       // table references, in order of appearance
+	scans  []int       // sources, in order of appearance: table references and relations
 	conds  []plan.Expr // conjuncts of conditions on rows, and of inner joins
 	lefts  []leftJoin
+	exists []existence
+	leaves []*leaf
+	// stands are expressions that stand for the one value of an operator: Output.Of -> expression.
+	stands map[int]plan.Expr
+	number int  // of the aggregation
 	sorted bool // an order was met
 }
 
-// leftJoin is a left join to one table.
+// leftJoin is a left join to one source.
 type leftJoin struct {
 	table int
 	on    []plan.Expr
@@ -24,12 +30,10 @@ type leftJoin struct {
 
 // star makes a star of a tree, or forwards.
 func (a *analyzer) star(tree *plan.Project) *plan.Star {
-	s := &star{analyzer: a, q: &plan.Star{Output: slices.Clone(tree.Exprs), Constants: a.constants}}
+	s := &star{analyzer: a, q: &plan.Star{Output: slices.Clone(tree.Exprs)}, stands: map[int]plan.Expr{}, number: -1}
 	s.above(tree.Input, true)
 	s.stop()
-	if len(s.scans) != len(s.tables) { // rights on all of them are checked by q.Tables
-		panic("BUG: a table reference that the tree lacks")
-	}
+	s.resolve()
 	s.finish()
 	return s.q
 }
@@ -51,7 +55,8 @@ func (s *star) above(r plan.Rel, top bool) {
 	switch x := r.(type) {
 	case *plan.Limit:
 		if !top {
-			s.refuse(x, "subquery with LIMIT in FROM")
+			s.rows(x)
+			return
 		}
 		s.q.Limit, s.q.Offset = x.Count, x.Offset
 		s.above(x.Input, false)
@@ -66,40 +71,18 @@ func (s *star) above(r plan.Rel, top bool) {
 			s.conds = append(s.conds, x.Conds...)
 		}
 	case *plan.Aggregate:
-		if inner := groupsBelow(x); inner != nil {
-			s.refuse(x, "aggregate over a grouped subquery")
-			s.rows(inner.Input)
-			return
-		}
 		s.q.Grouped, s.q.Group, s.q.Sets, s.q.Aggs = true, slices.Clone(x.Keys), x.Sets, slices.Clone(x.Aggs)
+		s.number = x.Number
 		s.rows(x.Input)
 	case *plan.Join:
-		if x.Kind > plan.Left { // a sub-select over groups, or over rows
-			s.refuse(x, "a join of this kind")
+		if x.Kind == plan.Single && !s.reads(x.Right, x.Left) {
+			s.scalar(x)
 			s.above(x.Left, false)
-			s.below(x.Right)
 			return
 		}
 		s.rows(x)
-	case *plan.Window:
-		s.refuse(x, notExecuted(x))
-		s.above(x.Input, false)
 	default:
 		s.rows(r)
-	}
-}
-
-// groupsBelow returns the aggregation whose groups an aggregation groups, nil for none.
-func groupsBelow(a *plan.Aggregate) *plan.Aggregate {
-	for r := a.Input; ; {
-		if inner, ok := r.(*plan.Aggregate); ok {
-			return inner
-		}
-		in := r.Inputs()
-		if len(in) != 1 {
-			return nil
-		}
-		r = in[0]
 	}
 }
 
@@ -115,8 +98,8 @@ func (s *star) sort(x *plan.Sort) {
 	}
 }
 
-// rows takes joins of tables. Conditions of inner joins are as those of WHERE: where they are
-// evaluated makes no difference to the result. A left join's stay with it.
+// rows takes joins of tables, and of what else yields rows. Conditions of inner joins are as those
+// of WHERE: where they are evaluated makes no difference to the result. A left join's stay with it.
 func (s *star) rows(r plan.Rel) {
 	switch x := r.(type) {
 	case *plan.Scan:
@@ -124,69 +107,43 @@ func (s *star) rows(r plan.Rel) {
 	case *plan.Filter:
 		s.rows(x.Input)
 		s.conds = append(s.conds, x.Conds...)
+	case *plan.Values:
+		if x.Number > 0 { // else one row without values, which is no matter beside others
+			s.leaf(x)
+		}
 	case *plan.Join:
-		if x.Kind > plan.Left {
-			s.refuse(x, "a join of this kind")
-			s.rows(x.Left)
-			s.below(x.Right)
-			return
-		}
+		s.join(x)
+	case *plan.Window:
+		s.refuse(x, "window function")
+		s.rows(x.Input)
+	default:
+		s.leaf(x)
+	}
+}
+
+// join takes a join.
+func (s *star) join(x *plan.Join) {
+	switch x.Kind {
+	case plan.Inner:
 		s.rows(x.Left)
-		if x.Kind == plan.Left {
-			s.left(x)
-			return
-		}
 		s.rows(x.Right)
 		s.conds = append(s.conds, x.On...)
+	case plan.Left:
+		s.rows(x.Left)
+		s.left(x)
+	case plan.Single:
+		s.rows(x.Left)
+		s.single(x)
+	case plan.Semi, plan.Anti, plan.NotIn, plan.Mark:
+		s.rows(x.Left)
+		s.subselectJoin(x)
 	default:
-		s.refuse(r, notExecuted(r))
-		for _, in := range r.Inputs() {
-			s.below(in)
-		}
+		s.refuse(x, "FULL JOIN")
+		s.rows(x.Left)
 	}
 }
 
-// below looks for more that no star has below an operator that is refused.
-func (s *star) below(r plan.Rel) {
-	switch r.(type) {
-	case *plan.Project, *plan.Sort, *plan.Limit, *plan.Aggregate, *plan.Filter, *plan.Window:
-		s.below(r.Inputs()[0])
-	default:
-		s.rows(r)
-	}
-}
-
-// notExecuted says of an operator that no star has, where it stands.
-func notExecuted(r plan.Rel) string {
-	switch x := r.(type) {
-	case *plan.Shared:
-		return "a WITH query that is read more than once, or is MATERIALIZED"
-	case *plan.SetOp:
-		return setName(x)
-	case *plan.Values:
-		return "VALUES"
-	case *plan.Window:
-		return "window function"
-	case *plan.Aggregate:
-		return "grouped subquery in FROM"
-	case *plan.Sort:
-		return "subquery with ORDER BY in FROM"
-	case *plan.Limit:
-		return "subquery with LIMIT in FROM"
-	}
-	return "subquery in FROM"
-}
-
-// setName is a set operation as it is written.
-func setName(x *plan.SetOp) string {
-	name := map[plan.SetKind]string{plan.Union: "UNION", plan.Intersect: "INTERSECT", plan.Except: "EXCEPT"}[x.Kind]
-	if x.All {
-		name += " ALL"
-	}
-	return name
-}
-
-// left takes a left join to one table, filtered at most.
+// left takes a left join to one source, filtered at most.
 func (s *star) left(j *plan.Join) {
 	on := slices.Clone(j.On)
 	right := j.Right
@@ -197,19 +154,16 @@ func (s *star) left(j *plan.Join) {
 		}
 		on, right = append(on, f.Conds...), f.Input
 	}
-	switch x := right.(type) {
-	case *plan.Scan:
-		s.scans = append(s.scans, x.Table)
-		s.lefts = append(s.lefts, leftJoin{table: x.Table, on: on})
-	case *plan.Join:
-		s.refuse(x, "outer join to more than one table")
-		s.rows(x)
-	case *plan.Project:
-		s.refuse(x, "outer join to a subquery that computes")
-		s.rows(x.Input)
-	default:
-		s.rows(x) // refuses
+	s.lefts = append(s.lefts, leftJoin{table: s.source(right), on: on})
+}
+
+// source takes an operator that is one source: a table, or a relation.
+func (s *star) source(r plan.Rel) int {
+	if scan, ok := r.(*plan.Scan); ok {
+		s.scans = append(s.scans, scan.Table)
+		return scan.Table
 	}
+	return s.leaf(r).table
 }
 
 // sinkHaving moves the conditions on groups that use no aggregate to those on rows, as
@@ -257,8 +211,16 @@ func (s *star) finish() {
 		s.callsEquality(e.Type().Kind)
 	}
 	checkSetCasts(q)
-	root, joins, used := s.joinTree()
-	q.Joins = joins
+	root := -1
+	used := map[int]bool{}
+	if len(s.scans) > 0 {
+		var joins []plan.StarJoin
+		root, joins, used = s.joinTree()
+		q = s.q // what was nested has changed it
+		q.Joins = joins
+	} else if q.Grouped {
+		fail(plan.ReasonShape, "an aggregate without a table")
+	}
 	var rest []plan.Expr
 	for i, c := range s.conds {
 		if !used[i] {
@@ -267,30 +229,64 @@ func (s *star) finish() {
 	}
 	q.Filter = s.dedupe(rest)
 	q.Having = s.dedupe(q.Having)
-	check := func(es []plan.Expr) {
+	s.checkExprs()
+	s.renumber(root)
+}
+
+// checkExprs forwards what is not computed over rows, and what is read that the star does not have.
+func (s *star) checkExprs() {
+	q := s.q
+	rows := func(es []plan.Expr) {
 		for _, e := range es {
 			checkRows(e)
+			s.checkReads(e, false)
 		}
 	}
-	check(q.Filter)
-	check(q.Group)
+	rows(q.Filter)
+	rows(q.Group)
 	for _, j := range q.Joins {
-		check(j.Outer)
-		check(j.On)
+		rows(j.Outer)
+		rows(j.On)
 	}
 	for _, g := range q.Aggs {
-		if g.Arg != nil {
-			checkRows(g.Arg)
+		for _, e := range []plan.Expr{g.Arg, g.Filter} {
+			if e != nil {
+				rows([]plan.Expr{e})
+			}
 		}
-		if g.Filter != nil {
-			checkRows(g.Filter)
-		}
+	}
+	over := slices.Clone(q.Output)
+	for _, o := range q.Order {
+		over = append(over, o.Expr)
 	}
 	if !q.Grouped {
-		check(q.Output)
-		for _, o := range q.Order {
-			checkRows(o.Expr)
-		}
+		rows(over)
+		return
 	}
-	s.renumber(root)
+	for _, e := range append(over, q.Having...) {
+		s.checkReads(e, true)
+	}
+}
+
+// checkReads forwards an expression that reads what is no source of the star, or of its groups.
+func (s *star) checkReads(e plan.Expr, groups bool) {
+	plan.Walk(e, func(x plan.Expr) bool {
+		ok := true
+		switch x := x.(type) {
+		case plan.Column:
+			ok = !groups && slices.Contains(s.scans, x.Table)
+		case plan.Key:
+			ok = groups && x.Of == s.number
+		case plan.Agg:
+			ok = groups && x.Of == s.number
+		case *plan.Grouping:
+			ok = groups && x.Of == s.number
+		case plan.Output:
+			ok = false
+		}
+		if !ok {
+			fail(plan.ReasonShape, "a sub-select that reads the query around it in this way")
+		}
+		return true
+	})
 }

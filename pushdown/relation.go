@@ -1,0 +1,381 @@
+package pushdown
+
+import (
+	"fmt"
+	"slices"
+
+	"pgaccel/catalog"
+	"pgaccel/plan"
+	"pgaccel/vector"
+)
+
+// leaf is an operator of a star that is neither a table nor a join of those: it is computed first.
+type leaf struct {
+	rel    plan.Rel
+	yields yields
+	table  int // its number among the sources
+	read   []plan.Expr
+	index  map[int]int // interned expression -> column
+}
+
+// yields are what expressions over an operator may read of it.
+type yields struct{ tables, groups, outputs []int }
+
+// yieldsOf finds what an operator yields. Below a derived table or an aggregation nothing is seen.
+func yieldsOf(r plan.Rel) (y yields) {
+	output := func(n int) {
+		if n > 0 {
+			y.outputs = append(y.outputs, n)
+		}
+	}
+	plan.WalkRel(r, func(r plan.Rel) bool {
+		switch x := r.(type) {
+		case *plan.Scan:
+			y.tables = append(y.tables, x.Table)
+		case *plan.Aggregate:
+			y.groups = append(y.groups, x.Number)
+			return false
+		case *plan.Project:
+			output(x.Number)
+			return x.Number == 0
+		case *plan.Shared:
+			output(x.Number)
+			return false
+		case *plan.SetOp:
+			output(x.Number)
+			return false
+		case *plan.Values:
+			output(x.Number)
+		case *plan.Window:
+			output(x.Number)
+		case *plan.Join:
+			output(x.Number)
+		}
+		return true
+	})
+	return y
+}
+
+// has reports whether a leaf of an expression is of it.
+func (y *yields) has(e plan.Expr) bool {
+	switch x := e.(type) {
+	case plan.Column:
+		return slices.Contains(y.tables, x.Table)
+	case plan.Key:
+		return slices.Contains(y.groups, x.Of)
+	case plan.Agg:
+		return slices.Contains(y.groups, x.Of)
+	case *plan.Grouping:
+		return slices.Contains(y.groups, x.Of)
+	case plan.Output:
+		return slices.Contains(y.outputs, x.Of)
+	}
+	return false
+}
+
+// readBy reports whether an expression reads any of it.
+func (y *yields) readBy(e plan.Expr) (reads bool) {
+	plan.Walk(e, func(x plan.Expr) bool {
+		reads = reads || y.has(x)
+		return !reads
+	})
+	return reads
+}
+
+// onlyReadBy reports whether all that an expression reads is of it.
+func (y *yields) onlyReadBy(e plan.Expr) bool {
+	only := true
+	plan.Walk(e, func(x plan.Expr) bool {
+		switch x.(type) {
+		case plan.Column, plan.Key, plan.Agg, *plan.Grouping, plan.Output:
+			only = only && y.has(x)
+		}
+		return only
+	})
+	return only
+}
+
+// reads reports whether an operator reads anything of another, which is beside it.
+func (s *star) reads(r, of plan.Rel) bool {
+	y := yieldsOf(of)
+	return readsAny(r, y.has)
+}
+
+// leaf notes an operator that is computed first.
+func (s *star) leaf(r plan.Rel) *leaf {
+	l := &leaf{rel: r, yields: yieldsOf(r), table: s.newRelation(), index: map[int]int{}}
+	s.leaves = append(s.leaves, l)
+	s.scans = append(s.scans, l.table)
+	return l
+}
+
+// newRelation numbers a relation: behind the statement's tables.
+func (a *analyzer) newRelation() int {
+	if len(a.tables)+len(a.relations) == plan.MaxTables {
+		a.tooLarge("more tables and subqueries than a plan holds")
+	}
+	a.relations = append(a.relations, plan.Source{})
+	return len(a.tables) + len(a.relations) - 1
+}
+
+// sourceOf returns what a number stands for.
+func (a *analyzer) sourceOf(t int) plan.Source {
+	if t < len(a.tables) {
+		return plan.Source{Meta: a.tables[t].Meta, Table: t}
+	}
+	return a.relations[t-len(a.tables)]
+}
+
+// column returns the column that holds an expression over the leaf.
+func (l *leaf) column(a *analyzer, e plan.Expr) plan.Expr {
+	switch l.rel.(type) {
+	case *plan.Shared, *plan.SetOp, *plan.Values: // which have all of their columns
+		return plan.Column{Table: l.table, Column: e.(plan.Output).Index, T: e.Type()}
+	}
+	id := a.intern.id(e)
+	c, ok := l.index[id]
+	if !ok {
+		c = len(l.read)
+		l.read = append(l.read, e)
+		l.index[id] = c
+	}
+	return plan.Column{Table: l.table, Column: c, T: e.Type()}
+}
+
+// resolve makes the relations of the leaves, and puts their columns in place of what is read of
+// them.
+func (s *star) resolve() {
+	for _, l := range s.leaves {
+		s.sink(l)
+	}
+	var over func(e plan.Expr) plan.Expr
+	over = func(e plan.Expr) plan.Expr {
+		return plan.Rewrite(e, func(x plan.Expr) plan.Expr {
+			if o, ok := x.(plan.Output); ok && s.stands[o.Of] != nil {
+				return over(s.stands[o.Of])
+			}
+			for _, l := range s.leaves {
+				if l.yields.has(x) {
+					return l.column(s.analyzer, x)
+				}
+			}
+			return x
+		})
+	}
+	s.mapExprs(over)
+	for _, l := range s.leaves {
+		s.at = s.places[l.rel].at
+		s.relations[l.table-len(s.tables)] = s.relation(l)
+		s.at = nil
+	}
+}
+
+// mapExprs replaces each expression of the star by what f returns for it.
+func (s *star) mapExprs(f func(plan.Expr) plan.Expr) {
+	all := func(es []plan.Expr) []plan.Expr {
+		out := slices.Clone(es)
+		for i := range out {
+			out[i] = f(out[i])
+		}
+		return out
+	}
+	s.q = s.q.Map(f)
+	s.conds = all(s.conds)
+	for i := range s.lefts {
+		s.lefts[i].on = all(s.lefts[i].on)
+	}
+	for i := range s.exists {
+		s.exists[i].outer, s.exists[i].on = all(s.exists[i].outer), all(s.exists[i].on)
+	}
+}
+
+// sink moves conditions on what a subquery in FROM yields into it, as PostgreSQL's planner does
+// (subquery_push_qual in allpaths.c): it evaluates them for rows that the subquery's own conditions
+// remove, too, and what fails there must not be missed. Not below a LIMIT; those that it moves below
+// windows and set operations are forwarded if they may fail.
+func (s *star) sink(l *leaf) {
+	if slices.ContainsFunc(s.lefts, func(j leftJoin) bool { return j.table == l.table }) ||
+		slices.ContainsFunc(s.exists, func(x existence) bool { return x.table == l.table }) {
+		return
+	}
+	below := l.rel
+	p, derived := l.rel.(*plan.Project)
+	if derived {
+		below = p.Input
+	}
+	sinks := true
+	switch x := below.(type) {
+	case *plan.Limit, *plan.Shared:
+		return
+	case *plan.SetOp, *plan.Window, *plan.Values:
+		sinks = false
+	case *plan.Aggregate:
+		sinks = len(x.Sets) == 0
+	}
+	var sunk []plan.Expr
+	s.conds = slices.DeleteFunc(slices.Clone(s.conds), func(e plan.Expr) bool {
+		if !l.yields.readBy(e) || !l.yields.onlyReadBy(e) {
+			return false
+		}
+		if !sinks {
+			if mayFail(e) {
+				s.at = s.places[l.rel].at
+				fail(plan.ReasonShape, "a condition that may fail over a subquery of this form")
+			}
+			return false
+		}
+		sunk = append(sunk, e)
+		return true
+	})
+	switch {
+	case len(sunk) == 0:
+	case derived:
+		for i, e := range sunk {
+			sunk[i] = plan.Rewrite(e, func(x plan.Expr) plan.Expr {
+				if o, ok := x.(plan.Output); ok && o.Of == p.Number {
+					return p.Exprs[o.Index]
+				}
+				return x
+			})
+		}
+		l.rel = &plan.Project{Number: p.Number, Exprs: p.Exprs, Input: &plan.Filter{Input: p.Input, Conds: sunk}}
+	default:
+		l.rel = &plan.Filter{Input: l.rel, Conds: sunk}
+	}
+}
+
+// mayFail reports whether an expression computes anything that can be an error.
+func mayFail(e plan.Expr) (may bool) {
+	plan.Walk(e, func(x plan.Expr) bool {
+		if c, ok := x.(*plan.Call); ok {
+			switch c.Op {
+			case plan.OpAdd, plan.OpSub, plan.OpMul, plan.OpDiv, plan.OpMod, plan.OpNeg, plan.OpAbs, plan.OpCast, plan.OpFunc:
+				may = true
+			}
+		}
+		return !may
+	})
+	return may
+}
+
+// relation makes the relation of a leaf.
+func (a *analyzer) relation(l *leaf) plan.Source {
+	switch x := l.rel.(type) {
+	case *plan.Shared:
+		return a.sharedRelation(x)
+	case *plan.SetOp:
+		return a.setRelation(x)
+	case *plan.Values:
+		rows := make([]*plan.Star, len(x.Rows))
+		for i, row := range x.Rows {
+			rows[i] = a.star(withColumns(&plan.Project{Input: &plan.Values{Rows: [][]plan.Expr{nil}}, Exprs: row}))
+		}
+		return newSource("values", rows)
+	case *plan.Project:
+		return newSource("subquery", []*plan.Star{a.star(&plan.Project{Input: x.Input, Exprs: l.of(x.Exprs)})})
+	}
+	return newSource("subquery", []*plan.Star{a.star(withColumns(&plan.Project{Input: l.rel, Exprs: l.read}))})
+}
+
+// of returns what is read of an operator whose outputs have the values of exprs.
+func (l *leaf) of(exprs []plan.Expr) []plan.Expr {
+	if len(l.read) == 0 {
+		return []plan.Expr{one}
+	}
+	out := make([]plan.Expr, len(l.read))
+	for i, e := range l.read {
+		out[i] = exprs[e.(plan.Output).Index]
+	}
+	return out
+}
+
+// sharedRelation makes the relation of what several sources read, once.
+func (a *analyzer) sharedRelation(x *plan.Shared) plan.Source {
+	whole, ok := a.computed[x.Plan]
+	if !ok {
+		whole = newSource(x.Name, []*plan.Star{a.star(withColumns(x.Plan))})
+		a.computed[x.Plan] = whole
+	}
+	return whole
+}
+
+// withColumns is a query with a column at least.
+func withColumns(p *plan.Project) *plan.Project {
+	if len(p.Exprs) > 0 {
+		return p
+	}
+	return &plan.Project{Input: p.Input, Exprs: []plan.Expr{one}}
+}
+
+// one is the value of a relation of which nothing is read but how many rows it has.
+var one plan.Expr = plan.Const{Datum: vector.Int(vector.Int4, 1)}
+
+// newSource is the source of a relation.
+func newSource(name string, blocks []*plan.Star) plan.Source {
+	meta := &catalog.Table{Name: name}
+	for i, e := range blocks[0].Output {
+		meta.Columns = append(meta.Columns, catalog.Column{Name: fmt.Sprintf("c%d", i), Type: e.Type()})
+	}
+	for _, b := range blocks {
+		meta.Rows += expectedRows(b)
+	}
+	if len(blocks) == 1 {
+		meta.Indexes = uniqueKeys(blocks[0])
+	}
+	return plan.Source{Meta: meta, Relation: &plan.Relation{Meta: meta, Blocks: blocks}}
+}
+
+// expectedRows is a guess at the rows of a star.
+func expectedRows(q *plan.Star) int64 {
+	n := int64(1)
+	if len(q.Tables) > 0 {
+		n = q.Tables[0].Meta.Rows
+	}
+	if q.Grouped {
+		n = n/8 + 1
+		if len(q.Group) == 0 {
+			n = 1
+		}
+	}
+	if c, ok := q.Limit.(plan.Const); ok && !c.Null {
+		n = min(n, max(c.I, 0))
+	}
+	return n
+}
+
+// uniqueKeys finds columns of a star of which no two rows have the same values: those of its
+// groups, or the driving table's where no join multiplies rows.
+func uniqueKeys(q *plan.Star) (keys []catalog.Index) {
+	if !q.Grouped && len(q.Tables) > 0 && !slices.ContainsFunc(q.Joins, func(j plan.StarJoin) bool { return j.Many }) {
+		for _, ix := range q.Tables[0].Meta.Indexes {
+			if columns, ok := outputsOf(q, ix.Columns); ok && ix.Unique {
+				keys = append(keys, catalog.Index{Unique: true, Columns: columns})
+			}
+		}
+		return keys
+	}
+	if !q.Grouped || len(q.Sets) > 0 || len(q.Group) == 0 {
+		return nil
+	}
+	ix := catalog.Index{Unique: true}
+	for i := range q.Group {
+		c := slices.IndexFunc(q.Output, func(e plan.Expr) bool { k, ok := e.(plan.Key); return ok && k.Index == i })
+		if c < 0 {
+			return nil
+		}
+		ix.Columns = append(ix.Columns, c)
+	}
+	return []catalog.Index{ix}
+}
+
+// outputsOf returns where columns of the driving table stand in a star's output.
+func outputsOf(q *plan.Star, columns []int) (out []int, all bool) {
+	for _, c := range columns {
+		i := slices.IndexFunc(q.Output, func(e plan.Expr) bool { x, ok := e.(plan.Column); return ok && x.Table == 0 && x.Column == c })
+		if i < 0 {
+			return nil, false
+		}
+		out = append(out, i)
+	}
+	return out, len(out) > 0
+}

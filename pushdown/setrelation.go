@@ -1,0 +1,71 @@
+package pushdown
+
+import "pgaccel/plan"
+
+// setRelation makes the relation of a set operation. UNION ALL is the rows of both sides one after
+// the other; the others group those by all columns.
+func (a *analyzer) setRelation(x *plan.SetOp) plan.Source {
+	if x.Kind == plan.Union && x.All {
+		return newSource("union", append(a.unionBlocks(x.Left), a.unionBlocks(x.Right)...))
+	}
+	if x.All {
+		fail(plan.ReasonShape, setName(x))
+	}
+	n := len(x.Left.Exprs)
+	if x.Kind == plan.Union {
+		return newSource("union", []*plan.Star{a.distinctRows(newSource("union", append(a.unionBlocks(x.Left), a.unionBlocks(x.Right)...)), n, nil)})
+	}
+	// A column more says of which side a row is: a group is kept if it has rows of the left and
+	// some, or none, of the right.
+	side := func(p *plan.Project, right bool) *plan.Star {
+		return a.star(&plan.Project{Input: p.Input, Exprs: append(append([]plan.Expr{}, p.Exprs...), boolConst(right))})
+	}
+	both := newSource("sides", []*plan.Star{side(x.Left, false), side(x.Right, true)})
+	right := plan.Column{Column: n, T: boolType}
+	some := func(index int) plan.Expr { return plan.Agg{Index: index, T: boolType} }
+	having := []plan.Expr{a.not(some(0)), some(1)} // not all of the right, some of it
+	if x.Kind == plan.Except {
+		having = []plan.Expr{a.not(some(1))}
+	}
+	q := a.distinctRows(both, n, having)
+	q.Aggs = []plan.AggregateCall{{Func: plan.BoolAnd, Arg: right, T: boolType}, {Func: plan.BoolOr, Arg: right, T: boolType}}
+	return newSource("set", []*plan.Star{q})
+}
+
+// unionBlocks are the stars whose rows a side of a UNION ALL yields.
+func (a *analyzer) unionBlocks(p *plan.Project) []*plan.Star {
+	if u, ok := p.Input.(*plan.SetOp); ok && u.Kind == plan.Union && u.All && passesOn(p, u.Number) {
+		return append(a.unionBlocks(u.Left), a.unionBlocks(u.Right)...)
+	}
+	return []*plan.Star{a.star(withColumns(p))}
+}
+
+// passesOn reports whether a query yields the outputs of the operator below it as they are.
+func passesOn(p *plan.Project, number int) bool {
+	for i, e := range p.Exprs {
+		if o, ok := e.(plan.Output); !ok || o.Of != number || o.Index != i {
+			return false
+		}
+	}
+	return true
+}
+
+// distinctRows groups a relation by its first n columns.
+func (a *analyzer) distinctRows(of plan.Source, n int, having []plan.Expr) *plan.Star {
+	q := &plan.Star{Tables: []plan.Source{of}, Grouped: true, Having: having}
+	for i := range n {
+		t := of.Meta.Columns[i].Type
+		q.Group = append(q.Group, plan.Column{Column: i, T: t})
+		q.Output = append(q.Output, plan.Key{Index: i, T: t})
+	}
+	return q
+}
+
+// setName is a set operation as it is written.
+func setName(x *plan.SetOp) string {
+	name := map[plan.SetKind]string{plan.Union: "UNION", plan.Intersect: "INTERSECT", plan.Except: "EXCEPT"}[x.Kind]
+	if x.All {
+		name += " ALL"
+	}
+	return name
+}
