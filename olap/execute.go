@@ -140,6 +140,9 @@ func (x *execution) execute() (*vector.Batch, error) {
 }
 
 func (x *execution) compute() (*result, error) {
+	if len(x.q.Tables) == 0 {
+		return x.row()
+	}
 	if x.q.Grouped {
 		return x.grouped()
 	}

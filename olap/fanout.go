@@ -60,6 +60,13 @@ func (l *lookup) gather(key []int64, keep, entryOf []uint32) (rows, numbers []ui
 		p.entry[at[g]] = entryOf[j]
 		at[g]++
 	}
+	if l.left {
+		// Who has no partner meets one: the row of nulls.
+		p.first = append(p.first, sum+1)
+		p.entry = append(p.entry, l.none)
+		p.most = max(p.most, 1)
+		l.none = uint32(len(p.first) - 2)
+	}
 	l.many = p
 	l.bytes += int64(len(p.first)+len(p.entry)) * 4
 	return rows, numbers
@@ -216,8 +223,7 @@ func (f *fanOut) whole(w *worker, x *node) vec {
 	return r
 }
 
-// many checks the joins on no unique key: one of them, an inner one. What it hangs on
-// is joined by inner joins then, too (see arrange).
+// many checks the joins on no unique key: there may be one of them.
 func (s *support) many(q *plan.Star) {
 	n := 0
 	for _, j := range q.Joins {
@@ -226,9 +232,6 @@ func (s *support) many(q *plan.Star) {
 		}
 		if n++; n > 1 {
 			s.no(plan.ReasonShape, "several joins on no unique key")
-		}
-		if j.Kind != plan.Inner {
-			s.no(plan.ReasonShape, "outer join on no unique key")
 		}
 	}
 }

@@ -33,6 +33,9 @@ type undecided struct {
 // and whether indexes can be used: not where a condition that may fail must see all rows.
 func (p *pipeline) noteUses() {
 	p.indexable = false
+	if p.x.dicts[p.table] != nil {
+		return // an intermediate relation has none
+	}
 	for i := range p.steps {
 		s := &p.steps[i]
 		if s.risky {

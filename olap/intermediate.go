@@ -2,6 +2,7 @@ package olap
 
 import (
 	"math"
+	"slices"
 
 	"pgaccel/colstore"
 	"pgaccel/compress"
@@ -65,6 +66,9 @@ func (x *execution) begin() error {
 		// What a device keeps belongs to tables, and lies in memory that it maps.
 		x.opt.Device = nil
 	}
+	if slices.ContainsFunc(x.q.Joins, func(j plan.StarJoin) bool { return j.Exists }) {
+		x.opt.Device = nil // which has no such lookups
+	}
 	return x.arrange()
 }
 
@@ -81,11 +85,7 @@ func (x *execution) inner(q *plan.Star) (in *execution, r *result, rows []uint32
 		return nil, nil, nil, err
 	}
 	if in.limited && in.limit == 0 { // as in execute
-		r = &result{}
-		for _, e := range q.Output {
-			r.output = append(r.output, rcol{t: e.Type()})
-		}
-		return in, r, nil, nil
+		return in, in.empty(), nil, nil
 	}
 	if r, err = in.compute(); err != nil {
 		return nil, nil, nil, err
@@ -285,4 +285,49 @@ func (p *pipeline) columnDict(col int, t vector.Type) *dict {
 	c := *d // pipelines that run side by side find strings in it, each in an index of its own
 	c.t = t
 	return &c
+}
+
+// row is the result of a query that reads no table: one row, or none.
+func (x *execution) row() (*result, error) {
+	e := &env{}
+	r := &result{}
+	for _, c := range x.q.Filter {
+		if v, err := e.eval(c); err != nil || v.Null || v.I == 0 {
+			return x.empty(), err
+		}
+	}
+	one := func(over plan.Expr) (rcol, error) {
+		c := rcol{t: over.Type()}
+		v, err := e.eval(over)
+		c.push(v)
+		return c, err
+	}
+	for _, o := range x.q.Output {
+		c, err := one(o)
+		if err != nil {
+			return nil, err
+		}
+		r.output = append(r.output, c)
+	}
+	for _, o := range x.q.Order {
+		c, err := one(o.Expr)
+		if err != nil {
+			return nil, err
+		}
+		r.order = append(r.order, c)
+	}
+	r.n = 1
+	return r, nil
+}
+
+// empty is a result without rows.
+func (x *execution) empty() *result {
+	r := &result{}
+	for _, e := range x.q.Output {
+		r.output = append(r.output, rcol{t: e.Type()})
+	}
+	for _, o := range x.q.Order {
+		r.order = append(r.order, rcol{t: o.Expr.Type()})
+	}
+	return r
 }

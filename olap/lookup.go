@@ -277,7 +277,7 @@ func (l *lookup) fill(b *probe, key []int64, keep []uint32, lo, hi int64) error 
 		l.bits = makeSet(size)
 		for _, i := range keep {
 			k := uint64(key[i] - lo)
-			if l.bits[k>>6]>>(k&63)&1 != 0 {
+			if l.bits[k>>6]>>(k&63)&1 != 0 && !b.join.Exists {
 				return dup
 			}
 			l.bits[k>>6] |= 1 << (k & 63)
@@ -293,6 +293,9 @@ func (l *lookup) fill(b *probe, key []int64, keep []uint32, lo, hi int64) error 
 		for j, i := range keep {
 			w := [1]uint64{uint64(key[i])}
 			if _, fresh := l.hash.insert(w[:]); !fresh {
+				if b.join.Exists {
+					continue
+				}
 				return dup
 			}
 			l.hashE = append(l.hashE, entryOf[j])
@@ -310,15 +313,15 @@ func (l *lookup) fill(b *probe, key []int64, keep []uint32, lo, hi int64) error 
 	switch {
 	case n < math.MaxUint8:
 		l.kind = lookup8
-		l.e8, l.none, ok = scatterEntries[uint8](size, key, keep, entryOf, lo, l.none, l.left)
+		l.e8, l.none, ok = scatterEntries[uint8](size, key, keep, entryOf, lo, l.none, l.left, b.join.Exists)
 		l.bytes += size
 	case n < math.MaxUint16:
 		l.kind = lookup16
-		l.e16, l.none, ok = scatterEntries[uint16](size, key, keep, entryOf, lo, l.none, l.left)
+		l.e16, l.none, ok = scatterEntries[uint16](size, key, keep, entryOf, lo, l.none, l.left, b.join.Exists)
 		l.bytes += 2 * size
 	default:
 		l.kind = lookup32
-		l.e32, l.none, ok = scatterEntries[uint32](size, key, keep, entryOf, lo, l.none, l.left)
+		l.e32, l.none, ok = scatterEntries[uint32](size, key, keep, entryOf, lo, l.none, l.left, b.join.Exists)
 		l.bytes += 4 * size
 	}
 	if !ok {
@@ -336,8 +339,9 @@ func (l *lookup) fill(b *probe, key []int64, keep []uint32, lo, hi int64) error 
 }
 
 // scatterEntries writes entries at their keys' places. Without a partner stands
-// none for a left join, else the largest value. ok is false for equal keys.
-func scatterEntries[T uint8 | uint16 | uint32](size int64, key []int64, keep, entryOf []uint32, lo int64, none uint32, left bool) (e []T, absent uint32, ok bool) {
+// none for a left join, else the largest value. ok is false for equal keys, unless any of them
+// will do.
+func scatterEntries[T uint8 | uint16 | uint32](size int64, key []int64, keep, entryOf []uint32, lo int64, none uint32, left, any bool) (e []T, absent uint32, ok bool) {
 	absent = uint32(^T(0))
 	e = make([]T, size, size+simd.EntryRoom)
 	if size > 0 {
@@ -348,7 +352,7 @@ func scatterEntries[T uint8 | uint16 | uint32](size int64, key []int64, keep, en
 	}
 	for j, i := range keep {
 		k := key[i] - lo
-		if e[k] != ^T(0) {
+		if e[k] != ^T(0) && !any {
 			return nil, 0, false
 		}
 		e[k] = T(entryOf[j])

@@ -92,6 +92,9 @@ type probe struct {
 // arrange finds the tree of lookups and the place of each condition.
 func (x *execution) arrange() error {
 	n := len(x.q.Tables)
+	if n == 0 {
+		return nil
+	}
 	x.parent = make([]int, n)
 	x.kinds = make([]plan.JoinKind, n)
 	x.conds = make([][]plan.Expr, n)
@@ -200,7 +203,7 @@ func (x *execution) prepareFor(table int, wanted []plan.Expr, groupOnly []bool, 
 			continue
 		}
 		j.Kind = x.kinds[j.Table]
-		b := &probe{join: j, members: x.subtree(j.Table), dedupe: j.Kind == plan.Inner}
+		b := &probe{join: j, members: x.subtree(j.Table), dedupe: j.Kind == plan.Inner || j.Exists}
 		for _, k := range x.q.Joins {
 			b.many = b.many || k.Many && b.members>>uint(k.Table)&1 != 0
 		}
@@ -232,7 +235,7 @@ func (x *execution) prepareFor(table int, wanted []plan.Expr, groupOnly []bool, 
 		return nil, nil, err
 	}
 	for i, b := range p.probes {
-		if b.join.Kind == plan.Left && len(b.wanted) == 0 {
+		if b.join.Kind == plan.Left && len(b.wanted) == 0 && !b.many {
 			b.lut = &lookup{left: true, share: 1} // it changes nothing
 			continue
 		}
@@ -275,7 +278,7 @@ func (p *pipeline) compileOuter(b *probe, outer []plan.Expr) (err error) {
 func (p *pipeline) loadAll() error {
 	var work []func() error
 	for _, b := range p.probes {
-		if (b.join.Kind == plan.Inner || len(b.wanted) > 0) && !b.kept {
+		if (b.join.Kind == plan.Inner || len(b.wanted) > 0 || b.many) && !b.kept {
 			work = append(work, func() error { return p.load(b) })
 		}
 	}
@@ -348,7 +351,7 @@ func (p *pipeline) lower(e plan.Expr, groupOnly bool) plan.Expr {
 	}
 	for i, b := range p.probes {
 		if set&^b.members == 0 {
-			b.dedupe = b.dedupe && groupOnly
+			b.dedupe = b.dedupe && groupOnly || b.join.Exists
 			for k, have := range b.wanted {
 				if have == e {
 					return outRef{i, k, e.Type()}

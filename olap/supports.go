@@ -19,7 +19,7 @@ func Supports(q *plan.Star) (f *plan.Forward) {
 // supports is Supports of a star, without those that it reads.
 func supports(q *plan.Star) *plan.Forward {
 	s := &support{}
-	if len(q.Tables) == 0 || len(q.Tables) > plan.MaxTables {
+	if len(q.Tables) == 0 && (q.Grouped || len(q.Joins) > 0) || len(q.Tables) > plan.MaxTables {
 		return &plan.Forward{Reason: plan.ReasonShape, Detail: "number of tables"}
 	}
 	s.sets(q)

@@ -149,7 +149,7 @@ func (t *joinTree) attach(i int) bool {
 	var j plan.StarJoin
 	var ok bool
 	if l := t.optional[i]; l != nil {
-		j, ok = t.attachLeft(i, t.attached, l)
+		j, ok = t.attachLeft(i, t.attached, l, false)
 	} else {
 		j, ok = t.attachInner(i, t.attached, t.used)
 	}
@@ -238,7 +238,13 @@ func (s *star) attachInner(t int, attached uint64, used map[int]bool) (plan.Star
 // attachMany attaches the smallest table that some columns equate with those attached.
 func (s *star) attachMany(attached uint64, optional map[int]*leftJoin, used map[int]bool) (best plan.StarJoin, ok bool) {
 	for _, t := range s.scans {
-		if attached&(1<<t) != 0 || optional[t] != nil || ok && s.sourceOf(t).Meta.Rows >= s.sourceOf(best.Table).Meta.Rows {
+		if attached&(1<<t) != 0 || ok && s.sourceOf(t).Meta.Rows >= s.sourceOf(best.Table).Meta.Rows {
+			continue
+		}
+		if l := optional[t]; l != nil {
+			if left, possible := s.attachLeft(t, attached, l, true); possible {
+				best, ok = left, true
+			}
 			continue
 		}
 		j := plan.StarJoin{Table: t, Kind: plan.Inner, Many: true}
@@ -251,7 +257,7 @@ func (s *star) attachMany(attached uint64, optional map[int]*leftJoin, used map[
 			best, ok = j, true
 		}
 	}
-	if ok { // a second equality of a column stays a condition
+	if ok && best.Kind == plan.Inner { // a second equality of a column stays a condition
 		for _, e := range s.equalities(s.conds, best.Table, attached) {
 			if i := slices.Index(best.Key, e.column); i >= 0 && s.intern.same(best.Outer[i], e.outer) {
 				used[e.cond] = true
@@ -261,14 +267,23 @@ func (s *star) attachMany(attached uint64, optional map[int]*leftJoin, used map[
 	return best, ok
 }
 
-// attachLeft attaches by ON alone, because WHERE comes after the nulls are made.
-func (s *star) attachLeft(t int, attached uint64, l *leftJoin) (plan.StarJoin, bool) {
+// attachLeft attaches by ON alone, because WHERE comes after the nulls are made. With many the
+// columns that ON equates need not be a key.
+func (s *star) attachLeft(t int, attached uint64, l *leftJoin, many bool) (plan.StarJoin, bool) {
 	eqs := s.equalities(l.on, t, attached)
 	keys := s.uniqueKey(t, eqs)
+	if many {
+		keys = nil
+		for _, e := range eqs {
+			if plan.Tables(e.outer) != 0 && !slices.ContainsFunc(keys, func(k equality) bool { return k.column == e.column }) {
+				keys = append(keys, e)
+			}
+		}
+	}
 	if keys == nil {
 		return plan.StarJoin{}, false
 	}
-	j := plan.StarJoin{Table: t, Kind: plan.Left}
+	j := plan.StarJoin{Table: t, Kind: plan.Left, Many: many}
 	isKey := map[int]bool{}
 	for _, e := range keys {
 		isKey[e.cond] = true
