@@ -68,7 +68,7 @@ func formatStar(to *strings.Builder, q *plan.Star, statement []plan.Table, depth
 	for _, j := range q.Joins {
 		kind := map[plan.JoinKind]string{plan.Inner: "lookup", plan.Left: "left lookup"}[j.Kind]
 		if j.Many {
-			kind = "many"
+			kind = strings.TrimSuffix(kind, "lookup") + "many"
 		}
 		if j.Exists {
 			kind += " any of"

@@ -80,6 +80,11 @@ func (a *analyzer) operation(x *pg.A_Expr, s *scope) plan.Expr {
 	if x.Rexpr == nil || x.Lexpr.GetRowExpr() != nil {
 		fail(plan.ReasonShape, "an operator of this form")
 	}
+	if op, ok := arithmetic[symbol]; ok {
+		if e, ok := a.plusInterval(op, x, s); ok {
+			return e
+		}
+	}
 	l, r := a.expr(x.Lexpr, s), a.expr(x.Rexpr, s)
 	if op, ok := comparisons[symbol]; ok {
 		return a.compare(op, l, r)

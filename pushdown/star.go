@@ -34,6 +34,7 @@ func (a *analyzer) star(tree *plan.Project) *plan.Star {
 	s.above(tree.Input, true)
 	s.stop()
 	s.resolve()
+	s.conds = s.common(s.conds)
 	s.finish()
 	return s.q
 }

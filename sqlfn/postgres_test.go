@@ -111,7 +111,10 @@ func parse(t *testing.T, k vector.Kind, literal string) vector.Value {
 	if literal == "NULL" {
 		return vector.NullValue
 	}
-	s := strings.ReplaceAll(strings.Trim(literal, "'"), "''", "'")
+	s := literal
+	if quoted, ok := strings.CutPrefix(literal, "'"); ok {
+		s = strings.ReplaceAll(strings.TrimSuffix(quoted, "'"), "''", "'")
+	}
 	if k == vector.TimestampTZ && !strings.HasSuffix(s, "infinity") && !strings.Contains(s, "+") {
 		s = strings.TrimSuffix(s, " BC") + "+00" + map[bool]string{true: " BC"}[strings.HasSuffix(s, " BC")]
 	}

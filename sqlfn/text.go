@@ -1,6 +1,7 @@
 package sqlfn
 
 import (
+	"math"
 	"strings"
 	"unicode/utf8"
 
@@ -18,6 +19,10 @@ var text = []Function{
 	lengthOf("character_length", 1367, vector.BPChar),
 	octetLengthOf(1374, vector.Text),
 	octetLengthOf(1375, vector.BPChar),
+	substringOf("substring", 936, true),
+	substringOf("substring", 937, false),
+	substringOf("substr", 877, true),
+	substringOf("substr", 883, false),
 }
 
 var textSamples = []string{"", "a", "Abc def", "  blanks  ", "100%", `a\b'c"d`, "żółć", "日本語", "👩‍💻", "é", "tab\tand\nline"}
@@ -40,4 +45,43 @@ func octetLengthOf(oid uint32, k vector.Kind) Function {
 		Name: "octet_length", OID: oid, Result: vector.Int4, Args: []Param{{Kind: k}}, Samples: [][]string{textSamples},
 		Eval: func(args []vector.Value) (vector.Value, error) { return vector.Value{I: int64(len(args[0].Str))}, nil },
 	}
+}
+
+// substringOf is text_substring: length characters from the one numbered start on, which may lie
+// before the first. Without a length it is all of the rest.
+func substringOf(name string, oid uint32, length bool) Function {
+	starts, lengths := []string{"1", "2", "0", "-1", "5", "2147483647", "-2147483648"}, []string{"0", "1", "3", "100", "-1", "2147483647"}
+	f := Function{
+		Name: name, OID: oid, Result: vector.Text, Args: []Param{{Kind: vector.Text}, {Kind: vector.Int4}},
+		Samples: [][]string{textSamples, starts},
+		Eval: func(args []vector.Value) (vector.Value, error) {
+			from, end := args[1].I, int64(math.MaxInt64)
+			if length {
+				end = from + args[2].I
+				if end < from {
+					return vector.Value{}, failed("negative substring length not allowed")
+				}
+				if end > math.MaxInt32 { // the server takes what it cannot add up for the end of the string
+					end = math.MaxInt64
+				}
+			}
+			s := args[0].Str
+			n := int64(0)
+			start := len(s)
+			for i := range s {
+				if n++; n >= end {
+					return vector.Value{Str: s[min(start, i):i]}, nil
+				}
+				if n >= from && start == len(s) {
+					start = i
+				}
+			}
+			return vector.Value{Str: s[start:]}, nil
+		},
+	}
+	if length {
+		f.Args = append(f.Args, Param{Kind: vector.Int4})
+		f.Samples = append(f.Samples, lengths)
+	}
+	return f
 }
