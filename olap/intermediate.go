@@ -36,8 +36,11 @@ func (x *execution) begin() error {
 		}
 		x.q = x.q.Map(func(e plan.Expr) plan.Expr {
 			return plan.Rewrite(e, func(e plan.Expr) plan.Expr {
-				if s, ok := e.(plan.Scalar); ok {
-					return values[s.Of][s.Index]
+				switch e := e.(type) {
+				case plan.Scalar:
+					return values[e.Of][e.Index]
+				case *plan.Call:
+					return narrowed(e)
 				}
 				return e
 			})
@@ -70,6 +73,48 @@ func (x *execution) begin() error {
 		x.opt.Device = nil // which has no such lookups
 	}
 	return x.arrange()
+}
+
+// narrowed compares integers or numerics of a fixed scale with a numeric constant of another scale,
+// which a scalar turned out to be, by a constant of their own scale.
+func narrowed(c *plan.Call) plan.Expr {
+	if !c.Op.IsComparison() || len(c.Args) != 2 {
+		return c
+	}
+	op, over := c.Op, c.Args[0]
+	k, ok := c.Args[1].(plan.Const)
+	if !ok {
+		if k, ok = c.Args[0].(plan.Const); !ok {
+			return c
+		}
+		op, over = plan.Flipped[op], c.Args[1]
+	}
+	t := over.Type()
+	if k.Datum.Type.Kind != vector.Numeric || k.Datum.Type.Scale != vector.VaryingScale || t.Kind == vector.Numeric && t.Scale == vector.VaryingScale ||
+		t.Kind != vector.Numeric && !t.Kind.IsInt() {
+		return c
+	}
+	if k.Null {
+		return plan.Const{Datum: vector.Null(c.T)}
+	}
+	scale := int16(0)
+	if t.Kind == vector.Numeric {
+		scale = t.Scale
+	}
+	n, exact := plan.FloorTo(k.Decimal(), scale)
+	op, bound, outcome, decided := plan.Narrow(op, t.Kind, n, exact)
+	if !decided {
+		if t.Typmod = -1; t.Kind.IsInt() {
+			t = vector.TypeOf(vector.Int8)
+		}
+		return &plan.Call{Op: op, T: c.T, Args: []plan.Expr{over, plan.Const{Datum: vector.Datum{Type: t, I: bound}}}}
+	}
+	// As what is decided, null for a null.
+	null, test, with := plan.Const{Datum: vector.Null(c.T)}, plan.OpIsNull, plan.OpAnd
+	if outcome {
+		test, with = plan.OpIsNotNull, plan.OpOr
+	}
+	return &plan.Call{Op: with, T: c.T, Args: []plan.Expr{&plan.Call{Op: test, T: c.T, Args: []plan.Expr{over}}, null}}
 }
 
 // inner computes a star that x reads, up to the order and the cut of its rows: they are those of

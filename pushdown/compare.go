@@ -137,8 +137,6 @@ func mergeCollations(a, b vector.Collation) vector.Collation {
 	return a
 }
 
-var flipped = map[plan.Op]plan.Op{plan.OpEq: plan.OpEq, plan.OpNe: plan.OpNe, plan.OpLt: plan.OpGt, plan.OpLe: plan.OpGe, plan.OpGt: plan.OpLt, plan.OpGe: plan.OpLe}
-
 // compareTyped builds a comparison in type t. A constant goes to the right, and
 // where it is finer than the other operand (25.5 beside an integer, a timestamp
 // beside a date) the constant is rounded instead of casting the column, so that the
@@ -151,7 +149,7 @@ func (a *analyzer) compareTyped(op plan.Op, l, r plan.Expr, t vector.Type) plan.
 	}
 	if lIsConst && !rIsConst {
 		l, r, rc, rIsConst, lIsConst = r, l, lc, true, false
-		op = flipped[op]
+		op = plan.Flipped[op]
 	}
 	if rIsConst && !lIsConst {
 		lt := l.Type()
@@ -222,7 +220,7 @@ func (a *analyzer) narrowNumeric(op plan.Op, l plan.Expr, d vector.Decimal) plan
 	if l.Type().Kind == vector.Numeric {
 		scale = l.Type().Scale
 	}
-	n, exact := floorTo(d, scale)
+	n, exact := plan.FloorTo(d, scale)
 	return a.narrow(op, l, n, exact)
 }
 
@@ -230,28 +228,11 @@ func (a *analyzer) narrowNumeric(op plan.Op, l plan.Expr, d vector.Decimal) plan
 // strictly between n and n+1.
 func (a *analyzer) narrow(op plan.Op, l plan.Expr, n *big.Int, exact bool) plan.Expr {
 	t := plainType(l.Type())
-	lowest, highest := big.NewInt(-1<<63), big.NewInt(1<<63-1)
-	if t.Kind == vector.Date {
-		// The first and last value of a date are its infinities.
-		lowest, highest = big.NewInt(-1<<31), big.NewInt(1<<31-1)
+	op, bound, outcome, decided := plan.Narrow(op, t.Kind, n, exact)
+	if decided {
+		return a.decided(outcome, l)
 	}
-	switch {
-	case n.Cmp(highest) > 0: // above everything
-		return a.decided(op == plan.OpNe || op == plan.OpLt || op == plan.OpLe, l)
-	case n.Cmp(lowest) < 0: // below everything
-		return a.decided(op == plan.OpNe || op == plan.OpGt || op == plan.OpGe, l)
-	}
-	if !exact {
-		switch op {
-		case plan.OpEq, plan.OpNe:
-			return a.decided(op == plan.OpNe, l)
-		case plan.OpLt:
-			op = plan.OpLe
-		case plan.OpGe:
-			op = plan.OpGt
-		}
-	}
-	c := vector.Datum{Type: t, I: n.Int64()}
+	c := vector.Datum{Type: t, I: bound}
 	if t.Kind.IsInt() && !inRange(c.I, t.Kind) {
 		c.Type = vector.TypeOf(vector.Int8)
 	}

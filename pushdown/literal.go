@@ -3,7 +3,6 @@ package pushdown
 import (
 	"fmt"
 	"math"
-	"math/big"
 	"strconv"
 	"strings"
 
@@ -146,17 +145,4 @@ func (m moment) in(k vector.Kind) (v int64) {
 		panic(fmt.Sprintf("BUG: a moment of kind %d (%s)", k, k))
 	}
 	return v
-}
-
-// floorTo returns d as an integer multiple of 10^-scale, rounded down, and whether
-// that was exact.
-func floorTo(d vector.Decimal, scale int16) (n *big.Int, exact bool) {
-	n = d.Unscaled.Big()
-	if e := int(scale) - int(d.Scale); e >= 0 {
-		return n.Mul(n, vector.BigPow10(e)), true
-	} else {
-		var r big.Int
-		n.DivMod(n, vector.BigPow10(-e), &r) // Euclidean: the remainder is never negative
-		return n, r.Sign() == 0
-	}
 }

@@ -204,7 +204,7 @@ func (s *star) extremes(c correlation) plan.Expr {
 	if len(e.Args) == 2 {
 		with = e.Args[1]
 		if !y.readBy(value) {
-			op, value, with = flipped[op], with, value
+			op, value, with = plan.Flipped[op], with, value
 		}
 	}
 	if !op.IsComparison() || op == plan.OpEq || with == nil || !y.onlyReadBy(value) || y.readBy(with) || value.Type().Kind.IsFloat() ||
