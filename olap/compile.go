@@ -89,6 +89,9 @@ func (c *compiler) column(e plan.Column) (*node, error) {
 		}
 		n.dict = c.p.columnDict(e.Column, e.T)
 		n.lo, n.hi = 0, int64(max(n.dict.n-1, 0))
+	case e.T.Kind == vector.Numeric && e.T.Scale == vector.VaryingScale:
+		n.dict = c.p.columnDict(e.Column, e.T)
+		n.lo, n.hi = 0, int64(max(n.dict.n-1, 0))
 	case e.T.Kind.IsFloat():
 		n.lo, n.hi = math.MinInt64, math.MaxInt64
 	}
@@ -282,6 +285,9 @@ func (c *compiler) arithmetic(n *node, e *plan.Call) (*node, error) {
 // integers in the same order.
 func (c *compiler) comparison(n *node, e *plan.Call) (*node, error) {
 	a, b := n.args[0], n.args[1]
+	if a.t.Kind == vector.Numeric && a.dict != nil || b.t.Kind == vector.Numeric && b.dict != nil {
+		return c.decimalComparison(n, e)
+	}
 	if a.dict != nil || b.dict != nil {
 		if a.dict == nil || b.dict == nil || (a.t.Kind == vector.BPChar) != (b.t.Kind == vector.BPChar) {
 			return nil, forward(plan.ReasonType, "comparison of unlike types")

@@ -17,6 +17,8 @@ type dict struct {
 	src   *colstore.Dict // codes are those of this column dictionary; may be nil
 	own   uint32         // src's collation: t may be another, by COLLATE
 	index map[string]int64
+	// decimals are the values in place of strings, for a type that is a Numeric (decimals.go).
+	decimals []vector.Decimal
 	// ranks are those of the column's own collation, bytewise those of C (see rank).
 	ranks, bytewise []int32
 }
@@ -55,6 +57,9 @@ func (d *dict) find(s string) (int64, bool) {
 // rank returns the rank of each code in a collation: that of the column's own, or C.
 // Ranks are not negative and may have gaps.
 func (d *dict) rank(c vector.Collation) ([]int32, error) {
+	if d.t.Kind == vector.Numeric {
+		return d.decimalRanks(), nil
+	}
 	own := d.src != nil && c.OID == d.own
 	if own && d.ranks != nil {
 		return d.ranks, nil

@@ -174,6 +174,15 @@ func (x *execution) relation(p *plan.Relation) (*relation, error) {
 	for i := range columns {
 		columns[i].t = p.Meta.Columns[i].Type
 	}
+	for i := range p.Windows {
+		columns[p.Windows[i].To].window = true
+	}
+	var base []*relationColumn
+	for i := range columns {
+		if !columns[i].window {
+			base = append(base, &columns[i])
+		}
+	}
 	n := 0
 	for _, q := range p.Blocks {
 		_, r, rows, err := x.inner(q)
@@ -187,12 +196,17 @@ func (x *execution) relation(p *plan.Relation) (*relation, error) {
 		if err := x.take(int64(k) * int64(len(columns)) * 9); err != nil {
 			return nil, err
 		}
-		for i := range columns {
-			if err := columns[i].add(&r.output[i], rows, k, len(p.Blocks) == 1); err != nil {
+		for i, c := range base {
+			if err := c.add(&r.output[i], rows, k, len(p.Blocks) == 1); err != nil {
 				return nil, err
 			}
 		}
 		n += k
+	}
+	for i := range p.Windows {
+		if err := (&windower{x, columns, n}).column(&p.Windows[i]); err != nil {
+			return nil, err
+		}
 	}
 	out := &relation{tab: &colstore.Table{ID: colstore.NewID(), Meta: p.Meta, Rows: int64(n), Dicts: make([]*colstore.Dict, len(columns))}}
 	for i := range columns {
@@ -216,7 +230,19 @@ type relationColumn struct {
 	dict  *dict
 	list  []string         // of dict, where it is a list
 	codes map[string]int64 // by string, likewise
+	// decimals and their codes, of a numeric of varying scale.
+	decimals     []vector.Decimal
+	decimalCodes map[vector.Decimal]int64
+	window       bool // it is computed over the others
 }
+
+// varying reports whether the values are numerics of varying scale.
+func (c *relationColumn) varying() bool {
+	return c.t.Kind == vector.Numeric && c.t.Scale == vector.VaryingScale
+}
+
+// result is the column as one of a result.
+func (c *relationColumn) result() rcol { return rcol{t: c.t, v: c.v, nulls: c.nulls, dict: c.dict} }
 
 // add appends the n rows of a result's column, those that rows names, or all where it is nil. Only
 // one result's codes can be taken as they are.
@@ -238,7 +264,7 @@ func (c *relationColumn) add(r *rcol, rows []uint32, n int, only bool) error {
 			c.nulls = append(c.nulls, r.nulls[i])
 		}
 	}
-	words := r.dec == nil && r.str == nil && (r.dict == nil || only) && (c.t.Kind != vector.Numeric || r.t.Scale == c.t.Scale)
+	words := r.dec == nil && r.str == nil && (r.dict == nil || only) && (c.t.Kind != vector.Numeric || !c.varying() && r.t.Scale == c.t.Scale)
 	if c.t.Kind.IsText() {
 		if r.dict != nil && only {
 			c.dict = r.dict
@@ -262,6 +288,8 @@ func (c *relationColumn) add(r *rcol, rows []uint32, n int, only bool) error {
 		case r.null(i):
 		case c.t.Kind.IsText():
 			c.v[from+k] = c.code(r.at(i).Str)
+		case c.varying():
+			c.v[from+k] = c.decimalCode(r.at(i).Num)
 		default:
 			w, ok := r.at(i).Word(c.t)
 			if !ok {
@@ -273,7 +301,24 @@ func (c *relationColumn) add(r *rcol, rows []uint32, n int, only bool) error {
 	if c.codes != nil {
 		c.dict = listDict(c.list, c.t)
 	}
+	if c.varying() {
+		c.dict = decimalDict(c.decimals, c.t)
+	}
 	return nil
+}
+
+// decimalCode returns the code of a numeric in the column's own list.
+func (c *relationColumn) decimalCode(d vector.Decimal) int64 {
+	k, ok := c.decimalCodes[d]
+	if !ok {
+		if c.decimalCodes == nil {
+			c.decimalCodes = map[vector.Decimal]int64{}
+		}
+		k = int64(len(c.decimals))
+		c.decimalCodes[d] = k
+		c.decimals = append(c.decimals, d)
+	}
+	return k
 }
 
 // code returns the code of a string in the column's own list.
@@ -325,7 +370,7 @@ func (p *pipeline) columnDict(col int, t vector.Type) *dict {
 	}
 	d := p.x.dicts[p.table][col]
 	if d == nil { // no rows
-		return listDict(nil, t)
+		return &dict{t: t, at: func(int64) string { return "" }}
 	}
 	c := *d // pipelines that run side by side find strings in it, each in an index of its own
 	c.t = t

@@ -32,7 +32,7 @@ func (c *rcol) at(i uint32) vector.Value {
 	case c.str != nil:
 		return vector.Value{Str: c.str[i]}
 	case c.dict != nil:
-		return vector.Value{Str: c.dict.at(c.v[i])}
+		return c.dict.value(c.v[i])
 	}
 	return vector.WordValue(c.v[i], c.t)
 }
@@ -278,6 +278,14 @@ func (c *rcol) write(rows []uint32, t vector.Type) (out vector.Column, text int6
 		out.Decimals = make([]vector.Decimal, len(rows))
 		if c.dec != nil {
 			pickRows(out.Decimals, c.dec, rows)
+			break
+		}
+		if c.dict != nil {
+			for i, r := range rows {
+				if !c.null(r) {
+					out.Decimals[i] = c.dict.decimals[c.v[r]]
+				}
+			}
 			break
 		}
 		for i, r := range rows {

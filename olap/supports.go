@@ -18,7 +18,7 @@ func Supports(q *plan.Star) (f *plan.Forward) {
 
 // supports is Supports of a star, without those that it reads.
 func supports(q *plan.Star) *plan.Forward {
-	s := &support{}
+	s := &support{q: q}
 	if len(q.Tables) == 0 && (q.Grouped || len(q.Joins) > 0) || len(q.Tables) > plan.MaxTables {
 		return &plan.Forward{Reason: plan.ReasonShape, Detail: "number of tables"}
 	}
@@ -56,7 +56,10 @@ func supports(q *plan.Star) *plan.Forward {
 	return s.why
 }
 
-type support struct{ why *plan.Forward }
+type support struct {
+	q   *plan.Star
+	why *plan.Forward
+}
 
 func (s *support) aggregate(a plan.AggregateCall) {
 	if a.Filter != nil {
@@ -108,7 +111,7 @@ func (s *support) expr(e plan.Expr, groups bool) {
 			if groups {
 				s.no(plan.ReasonShape, "a column outside of aggregates")
 			}
-			if x.T.Kind == vector.Numeric && (x.T.Scale < 0 || x.T.Scale > 18) {
+			if x.T.Kind == vector.Numeric && (x.T.Scale < 0 && s.q.Tables[x.Table].Relation == nil || x.T.Scale > 18) {
 				s.no(plan.ReasonType, "numeric without a declared scale")
 			}
 		case plan.Key, plan.Agg, *plan.Grouping:

@@ -144,7 +144,7 @@ func (c *compiler) tabulateOver(arg *node, t vector.Type, f func(vector.Value) (
 				missing = append(missing, int(i))
 				continue // the one entry of an empty dictionary
 			}
-			x = vector.Value{Str: arg.dict.at(arg.lo + i)}
+			x = arg.dict.value(arg.lo + i)
 		}
 		v, null, err := put(x)
 		tab.vals[i] = v

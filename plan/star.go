@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"pgaccel/catalog"
+	"pgaccel/sqlfn"
 	"pgaccel/vector"
 )
 
@@ -47,8 +48,29 @@ type Source struct {
 
 // Relation is an intermediate relation: it is computed, once, before what reads it.
 type Relation struct {
-	Meta   *catalog.Table
-	Blocks []*Star // their rows one after the other; of each the Output are the columns
+	Meta *catalog.Table
+	// Blocks are the stars whose rows, one after the other, it has; of each the Output are the
+	// columns, but for those of Windows.
+	Blocks  []*Star
+	Windows []WindowColumn
+}
+
+// WindowColumn is a column of a relation that is computed over its rows, as Window says.
+type WindowColumn struct {
+	To        int // its position among the columns
+	Func      WindowFunc
+	Agg       *sqlfn.Aggregate // of WindowAggregate
+	Arg       int              // column; -1 for none
+	Filter    int              // column; -1 for none
+	Frame     Frame
+	Partition []int // columns
+	Order     []ColumnOrder
+}
+
+// ColumnOrder is a key of an order of rows.
+type ColumnOrder struct {
+	Column           int
+	Desc, NullsFirst bool
 }
 
 // Scalar stands for a value of the one row of a star, which is computed before the star that has it

@@ -160,7 +160,51 @@ func (m *treeMaker) relation(r *Relation) *Project {
 			p.Exprs = append(p.Exprs, Output{Of: u.Number, Index: i, T: e.Type()})
 		}
 	}
+	if len(r.Windows) > 0 {
+		p = m.windows(r, p)
+	}
 	return p
+}
+
+// windows makes the windows of a relation over the rows of its blocks.
+func (m *treeMaker) windows(r *Relation, p *Project) *Project {
+	p.Number = m.number()
+	columns := make([]Expr, len(r.Meta.Columns))
+	var rel Rel = p
+	window := map[int]*WindowColumn{}
+	for i := range r.Windows {
+		window[r.Windows[i].To] = &r.Windows[i]
+	}
+	n := 0
+	for c := range columns {
+		if window[c] == nil {
+			columns[c] = Output{Of: p.Number, Index: n, T: r.Meta.Columns[c].Type}
+			n++
+		}
+	}
+	for i := range r.Windows {
+		w := &r.Windows[i]
+		x := &Window{Number: m.number(), Input: rel, Func: w.Func, Frame: w.Frame}
+		t := r.Meta.Columns[w.To].Type
+		if w.Func == WindowAggregate {
+			x.Agg = AggregateCall{Func: w.Agg, T: t}
+			if w.Arg >= 0 {
+				x.Agg.Arg = columns[w.Arg]
+			}
+			if w.Filter >= 0 {
+				x.Agg.Filter = columns[w.Filter]
+			}
+		}
+		for _, c := range w.Partition {
+			x.Partition = append(x.Partition, columns[c])
+		}
+		for _, o := range w.Order {
+			x.Order = append(x.Order, Order{Expr: columns[o.Column], Desc: o.Desc, NullsFirst: o.NullsFirst})
+		}
+		rel = x
+		columns[w.To] = Output{Of: x.Number, T: t}
+	}
+	return &Project{Input: rel, Exprs: columns}
 }
 
 // withScalars joins the scalars that expressions read, unless they are joined already.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"pgaccel/catalog"
 	"pgaccel/plan"
 	"pgaccel/vector"
 )
@@ -76,9 +77,15 @@ func checkStar(t *testing.T, q *plan.Star, tables []plan.Table) {
 		if s.Relation == nil {
 			continue
 		}
+		var columns []catalog.Column
+		for i, c := range s.Relation.Meta.Columns {
+			if !slices.ContainsFunc(s.Relation.Windows, func(w plan.WindowColumn) bool { return w.To == i }) {
+				columns = append(columns, c)
+			}
+		}
 		for _, b := range s.Relation.Blocks {
-			for i, c := range s.Relation.Meta.Columns {
-				if len(b.Output) != len(s.Relation.Meta.Columns) || b.Output[i].Type().Kind != c.Type.Kind {
+			for i, c := range columns {
+				if len(b.Output) != len(columns) || b.Output[i].Type().Kind != c.Type.Kind {
 					t.Fatal("columns of a relation")
 				}
 			}

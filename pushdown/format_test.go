@@ -50,6 +50,9 @@ func formatStar(to *strings.Builder, q *plan.Star, statement []plan.Table, depth
 				fmt.Fprintf(&b, "relation %s:\n", s.Meta.Name)
 				formatStar(&b, block, statement, 1, seen)
 			}
+			for _, w := range s.Relation.Windows {
+				fmt.Fprintf(&b, "window %s c%d: %d %v of c%d filter c%d frame %d by %v order by %v\n", s.Meta.Name, w.To, w.Func, w.Agg, w.Arg, w.Filter, w.Frame, w.Partition, w.Order)
+			}
 		}
 	}
 	defer func() {

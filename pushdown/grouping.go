@@ -178,8 +178,13 @@ func (g *grouping) dependent(c plan.Column) bool {
 // of their own.
 func checkRows(e plan.Expr) {
 	plan.Walk(e, func(x plan.Expr) bool {
-		if _, constant := x.(plan.Scalar); constant {
+		switch x := x.(type) {
+		case plan.Scalar:
 			return true
+		case *plan.Call:
+			if comparesVarying(x) {
+				return false
+			}
 		}
 		if t := x.Type(); t.Kind == vector.Numeric && t.Scale == vector.VaryingScale {
 			if c, ok := x.(*plan.Call); ok && c.Op == plan.OpDiv {
@@ -189,6 +194,28 @@ func checkRows(e plan.Expr) {
 		}
 		return true
 	})
+}
+
+// comparesVarying reports whether a call does what is done with a relation's column of numerics of
+// varying scale: it compares it with a fixed one, or with null.
+func comparesVarying(c *plan.Call) bool {
+	varying := func(e plan.Expr) bool {
+		x, ok := e.(plan.Column)
+		return ok && x.T.Kind == vector.Numeric && x.T.Scale == vector.VaryingScale
+	}
+	switch {
+	case c.Op == plan.OpIsNull || c.Op == plan.OpIsNotNull:
+		return varying(c.Args[0])
+	case !c.Op.IsComparison():
+		return false
+	}
+	for i, e := range c.Args {
+		if t := c.Args[1-i].Type(); varying(e) && (t.Kind.IsInt() || t.Kind == vector.Numeric && t.Scale != vector.VaryingScale) {
+			checkRows(c.Args[1-i])
+			return true
+		}
+	}
+	return false
 }
 
 // dedupe drops repeated conjuncts and those that are constantly true.

@@ -265,6 +265,12 @@ func (a *analyzer) relation(l *leaf) plan.Source {
 		return a.sharedRelation(x)
 	case *plan.SetOp:
 		return a.setRelation(x)
+	case *plan.Window:
+		return a.windowRelation(x, l)
+	case *plan.Join:
+		if x.Kind == plan.Full {
+			return a.fullJoin(x, l)
+		}
 	case *plan.Values:
 		rows := make([]*plan.Star, len(x.Rows))
 		for i, row := range x.Rows {

@@ -66,6 +66,11 @@ func (s *star) correlate(rows plan.Rel, on []plan.Expr) (c correlation, ok bool)
 // it, in a form that a lookup can use; nil where it is none.
 func equated(e plan.Expr, y *yields) (inner, outer plan.Expr) {
 	c, ok := e.(*plan.Call)
+	if ok && c.Op == plan.OpNot { // of <> ALL
+		if n, is := c.Args[0].(*plan.Call); is && n.Op == plan.OpNe {
+			c = &plan.Call{Op: plan.OpEq, Args: n.Args, T: n.T}
+		}
+	}
 	if !ok || c.Op != plan.OpEq {
 		return nil, nil
 	}

@@ -114,9 +114,6 @@ func (s *star) rows(r plan.Rel) {
 		}
 	case *plan.Join:
 		s.join(x)
-	case *plan.Window:
-		s.refuse(x, "window function")
-		s.rows(x.Input)
 	default:
 		s.leaf(x)
 	}
@@ -139,8 +136,7 @@ func (s *star) join(x *plan.Join) {
 		s.rows(x.Left)
 		s.subselectJoin(x)
 	default:
-		s.refuse(x, "FULL JOIN")
-		s.rows(x.Left)
+		s.leaf(x)
 	}
 }
 
@@ -261,7 +257,12 @@ func (s *star) checkExprs() {
 		over = append(over, o.Expr)
 	}
 	if !q.Grouped {
-		rows(over)
+		for _, e := range over {
+			if _, column := e.(plan.Column); !column { // one may be a numeric of varying scale
+				checkRows(e)
+			}
+			s.checkReads(e, false)
+		}
 		return
 	}
 	for _, e := range append(over, q.Having...) {
