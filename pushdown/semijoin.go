@@ -221,10 +221,9 @@ func (s *star) extremes(c correlation) plan.Expr {
 	for _, f := range []*sqlfn.Aggregate{plan.Min, plan.Max} {
 		groups.Aggs = append(groups.Aggs, plan.AggregateCall{Func: f, Arg: value, T: value.Type()})
 	}
-	s.byKeys(groups, c.outer)
-	extreme := func(i int) plan.Expr {
-		return s.call(op, boolType, plan.Agg{Of: groups.Number, Index: i, T: value.Type()}, with)
-	}
+	least, greatest := plan.Agg{Of: groups.Number, T: value.Type()}, plan.Agg{Of: groups.Number, Index: 1, T: value.Type()}
+	ends, _ := s.byKeys(groups, c.outer, least, greatest)
+	extreme := func(i int) plan.Expr { return s.call(op, boolType, ends[i], with) }
 	switch op {
 	case plan.OpLt, plan.OpLe:
 		return extreme(0)
@@ -234,17 +233,27 @@ func (s *star) extremes(c correlation) plan.Expr {
 	return s.call(plan.OpOr, boolType, extreme(0), extreme(1))
 }
 
-// byKeys joins groups to the rows around, by their keys, with nulls where there is none.
-func (s *star) byKeys(groups *plan.Aggregate, outer []plan.Expr) {
-	l := s.leaf(groups)
-	var on []plan.Expr
+// byKeys joins groups to the rows around, by their keys, with nulls where there is none. It returns
+// what stands for values over the groups, and for the first key.
+func (s *star) byKeys(groups *plan.Aggregate, outer []plan.Expr, values ...plan.Expr) (out []plan.Expr, key plan.Expr) {
+	p := &plan.Project{Number: s.nextOutput(), Input: groups}
 	for i, e := range groups.Keys {
-		on = append(on, s.call(plan.OpEq, boolType, outer[i], plan.Key{Of: groups.Number, Index: i, T: e.Type()}))
+		p.Exprs = append(p.Exprs, plan.Key{Of: groups.Number, Index: i, T: e.Type()})
 	}
-	for i, e := range groups.Keys { // all of them are columns: together they are unique
-		l.column(s.analyzer, plan.Key{Of: groups.Number, Index: i, T: e.Type()})
+	p.Exprs = append(p.Exprs, values...)
+	l := s.leaf(p)
+	var on []plan.Expr
+	for i, e := range p.Exprs { // all of them are columns: the keys are unique together
+		o := plan.Output{Of: p.Number, Index: i, T: e.Type()}
+		l.column(s.analyzer, o)
+		if i < len(outer) {
+			on = append(on, s.call(plan.OpEq, boolType, outer[i], o))
+		} else {
+			out = append(out, o)
+		}
 	}
 	s.lefts = append(s.lefts, leftJoin{table: l.table, on: on})
+	return out, plan.Output{Of: p.Number, T: p.Exprs[0].Type()}
 }
 
 // counts computes how many rows there are and, with e, for how many of them e is not null.
@@ -309,12 +318,12 @@ func (s *star) single(x *plan.Join) {
 			return
 		}
 		by := &plan.Aggregate{Number: groups.Number, Input: c.rows, Keys: c.inner, Aggs: groups.Aggs}
-		if s.readsOutside(by) {
+		if s.readsOutside(&plan.Project{Input: by, Exprs: p.Exprs}) {
 			s.refuse(x, "a correlated sub-select")
 			return
 		}
-		s.byKeys(by, c.outer)
-		s.stands[p.Number] = s.overMissing(value, by)
+		values, key := s.byKeys(by, c.outer, value)
+		s.stands[p.Number] = s.overMissing(value, values[0], key, by)
 		return
 	}
 	c, ok := s.correlate(p.Input, nil)
@@ -344,22 +353,41 @@ func (s *star) single(x *plan.Join) {
 
 func nullOf(e plan.Expr) plan.Expr { return plan.Const{Datum: vector.Null(e.Type())} }
 
-// overMissing is an expression over one group, by keys now, where there may be none: then it is that
-// over a group without rows, whose counts are 0 and whose other aggregates are null.
-func (s *star) overMissing(e plan.Expr, by *plan.Aggregate) plan.Expr {
-	if g, ok := e.(plan.Agg); ok && by.Aggs[g.Index].Func.State != sqlfn.AggregateCount {
-		return e
+// overMissing is what stands for the value e of one group where there may be none: then it is that of
+// a group without rows, whose counts are 0 and whose other aggregates are null.
+func (s *star) overMissing(e, value, key plan.Expr, by *plan.Aggregate) plan.Expr {
+	counts := func(x plan.Expr) bool {
+		g, ok := x.(plan.Agg)
+		return ok && by.Aggs[g.Index].Func.State == sqlfn.AggregateCount
+	}
+	if _, plain := e.(plan.Agg); plain && !counts(e) {
+		return value
 	}
 	empty := plan.Rewrite(e, func(x plan.Expr) plan.Expr {
-		g, ok := x.(plan.Agg)
-		switch {
-		case !ok || g.Of != by.Number:
+		if _, ok := x.(plan.Agg); !ok {
 			return x
-		case by.Aggs[g.Index].Func.State == sqlfn.AggregateCount:
-			return plan.Const{Datum: vector.Int(g.T.Kind, 0)}
+		}
+		if counts(x) {
+			return plan.Const{Datum: vector.Int(x.Type().Kind, 0)}
 		}
 		return nullOf(x)
 	})
-	missing := s.call(plan.OpIsNull, boolType, plan.Key{Of: by.Number, T: by.Keys[0].Type()})
-	return s.call(plan.OpCase, e.Type(), missing, empty, e)
+	if s.alwaysNull(empty) {
+		return value
+	}
+	return s.call(plan.OpCase, e.Type(), s.call(plan.OpIsNull, boolType, key), empty, value)
+}
+
+// alwaysNull reports whether an expression is null because an operand of it is.
+func (s *star) alwaysNull(e plan.Expr) bool {
+	switch x := e.(type) {
+	case plan.Const:
+		return x.Null
+	case *plan.Call:
+		switch x.Op {
+		case plan.OpAdd, plan.OpSub, plan.OpMul, plan.OpDiv, plan.OpMod, plan.OpNeg, plan.OpAbs, plan.OpCast:
+			return slices.ContainsFunc(x.Args, s.alwaysNull)
+		}
+	}
+	return false
 }
