@@ -3,6 +3,7 @@ package olap
 import (
 	"math"
 	"math/bits"
+	"strings"
 
 	"pgaccel/internal/simd"
 	"pgaccel/sqlfn"
@@ -20,6 +21,9 @@ const (
 	accMax
 	accZeros // bit 0: +0 came, bit 1: -0, bit 2: a NaN that is not the usual one; of floats
 	accFold  // one word, by a function of two
+	// The code of the first or last string in memcmp's order, of a pool; -1: none came.
+	accLeastText
+	accGreatestText
 	// Those of an extra: moments.go, floatsum.go (with squares or without), distinct.go,
 	// percentile.go.
 	accMoments
@@ -29,7 +33,7 @@ const (
 	accRanked
 )
 
-var accNames = [...]string{"rows", "count", "sum", "sum128", "min", "max", "zeros", "fold", "moments", "float moments", "float sum", "distinct", "ranked"}
+var accNames = [...]string{"rows", "count", "sum", "sum128", "min", "max", "zeros", "fold", "least text", "greatest text", "moments", "float moments", "float sum", "distinct", "ranked"}
 
 // acc is one accumulator. Aggregates share them: avg is a sum and a count.
 type acc struct {
@@ -106,6 +110,10 @@ func (s *state) grow(a *acc, n int) {
 		for i := have; i < n; i++ {
 			s.v[i] = a.fold.Start
 		}
+	case accLeastText, accGreatestText:
+		for i := have; i < n; i++ {
+			s.v[i] = -1
+		}
 	}
 }
 
@@ -119,6 +127,8 @@ func (s *state) merge(a *acc, i uint32, from *state, j uint32) {
 		s.v[i] |= from.v[j]
 	case accFold:
 		s.v[i] = a.fold.Fold(s.v[i], from.v[j])
+	case accLeastText, accGreatestText:
+		s.v[i] = a.firstText(s.v[i], from.v[j])
 	case accSum128:
 		lo, carry := bits.Add64(uint64(s.v[i]), uint64(from.v[j]), 0)
 		s.v[i] = int64(lo)
@@ -420,6 +430,8 @@ func addOne(a *acc, st *state, g uint32, x int64) {
 		st.hi[g] += x>>63 + int64(carry)
 	case accFold:
 		st.v[g] = a.fold.Fold(st.v[g], x)
+	case accLeastText, accGreatestText:
+		st.v[g] = a.firstText(st.v[g], x)
 	case accZeros:
 		if x == 0 {
 			st.v[g] |= 1
@@ -429,4 +441,20 @@ func addOne(a *acc, st *state, g uint32, x int64) {
 			st.v[g] |= 4
 		}
 	}
+}
+
+// firstText returns which of two codes' strings is the first, or the last, in the order of
+// memcmp; -1 stands for none.
+func (a *acc) firstText(x, y int64) int64 {
+	if x < 0 || x == y {
+		return y
+	} else if y < 0 {
+		return x
+	}
+	d := a.arg.dict
+	r := strings.Compare(canonical(d.t.Kind, d.at(x)), canonical(d.t.Kind, d.at(y)))
+	if (r < 0) == (a.kind == accLeastText) {
+		return x
+	}
+	return y
 }

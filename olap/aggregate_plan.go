@@ -101,6 +101,7 @@ type aggCompiler struct {
 		n *node
 	}
 	keyed   []acc // float arguments and the nodes of their keys, as filter
+	present []acc // arguments of counts, and the nodes that tell whether they are null
 	squared []acc // float arguments and filters of which the squares are summed up
 }
 
@@ -151,6 +152,9 @@ func (c *aggCompiler) add(r *aggRef, a plan.AggregateCall, filter *node) error {
 		return nil
 	}
 	arg, f := r.arg, a.Func
+	if f == plan.Count && !a.Distinct {
+		arg = c.presence(arg)
+	}
 	by := arg
 	distinct := a.Distinct && !f.Idempotent
 	if distinct || f.OrderedSet() {
@@ -167,9 +171,19 @@ func (c *aggCompiler) add(r *aggRef, a plan.AggregateCall, filter *node) error {
 		if f.State == sqlfn.AggregateGreatest {
 			kind = accMax
 		}
-		by, err := c.ordered(r, filter)
-		if err != nil {
-			return err
+		by := arg
+		if arg.dict.grows() {
+			// Its strings are compared: they have no ranks yet.
+			kind += accLeastText - accMin
+			if err := ordersUnknown(arg, arg.t.Collation); err != nil {
+				return err
+			}
+			r.dict = arg.dict
+		} else {
+			var err error
+			if by, err = c.ordered(r, filter); err != nil {
+				return err
+			}
 		}
 		r.value = c.use(kind, by, filter)
 	case f.OrderedSet():
@@ -254,6 +268,9 @@ func (c *aggCompiler) ordered(r *aggRef, filter *node) (*node, error) {
 	case arg.dict == nil:
 		return arg, nil
 	}
+	if arg.dict.grows() {
+		return nil, forward(plan.ReasonFunction, "a percentile of computed text")
+	}
 	ranks, err := arg.dict.rank(arg.t.Collation)
 	if err != nil {
 		return nil, err
@@ -286,5 +303,17 @@ func (c *aggCompiler) floatKey(arg *node) *node {
 		n.lo, n.hi, _ = columnBounds(c.g.p.tab, arg.col)
 	}
 	c.keyed = append(c.keyed, acc{arg: arg, filter: n})
+	return n
+}
+
+// presence is that of the compiler, the same node for the same argument.
+func (c *aggCompiler) presence(arg *node) *node {
+	for _, k := range c.present {
+		if k.arg == arg {
+			return k.filter
+		}
+	}
+	n := c.g.p.c.presence(arg)
+	c.present = append(c.present, acc{arg: arg, filter: n})
 	return n
 }

@@ -141,7 +141,7 @@ func (s *groups) words(c *rcol, r *aggRef, st *state, numbers []uint32) error {
 	c.v = make([]int64, len(numbers))
 	for k, g := range numbers {
 		if c.nulls[k] != 0 {
-			if r.dict != nil {
+			if r.ranks != nil {
 				c.v[k] = r.ranks[0]
 			}
 			continue
@@ -153,7 +153,7 @@ func (s *groups) words(c *rcol, r *aggRef, st *state, numbers []uint32) error {
 				return err
 			}
 		}
-		if r.dict != nil {
+		if r.ranks != nil {
 			v = r.ranks[v]
 		}
 		c.v[k] = v

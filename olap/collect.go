@@ -55,7 +55,16 @@ func (p *pipeline) collect(exprs []plan.Expr, at cut) (*rows, error) {
 	if err != nil {
 		return nil, err
 	}
+	for i, o := range at.order {
+		if err := ordersUnknown(nodes[at.keys+i], o.Expr.Type().Collation); err != nil {
+			return nil, err
+		}
+	}
+	if at.rows > 0 && len(at.order) > 0 && nodes[at.keys].dict.grows() {
+		at = cut{} // which rows are the first is known once all are there
+	}
 	p.collected = nodes
+	defer p.complete()
 	if at.rows == 0 && p.secondPass(nodes) {
 		return p.collectBits(nodes)
 	}

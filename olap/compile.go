@@ -27,6 +27,7 @@ const tableMax = 1 << 16
 type compiler struct {
 	p     *pipeline
 	nodes int
+	pool  *pool // of text that is computed row by row; nil as long as there is none
 }
 
 func (c *compiler) add(n *node) *node {
@@ -155,6 +156,7 @@ func (c *compiler) call(e *plan.Call) (*node, error) {
 		return c.add(n), nil
 	case plan.OpIsNull, plan.OpIsNotNull, plan.OpIsTrue, plan.OpIsFalse:
 		n.kind, n.hi, n.nullable = nodeTest, 1, false
+		n.args[0] = c.presence(n.args[0])
 		return c.add(n), nil
 	case plan.OpEq, plan.OpNe, plan.OpLt, plan.OpLe, plan.OpGt, plan.OpGe, plan.OpDistinct:
 		return c.comparison(n, e)
@@ -166,6 +168,7 @@ func (c *compiler) call(e *plan.Call) (*node, error) {
 		if m, ok := c.overText(n, e); ok {
 			return m, nil
 		}
+		return c.treeCall(e, args)
 	case plan.OpCast:
 		return c.cast(n, e)
 	}
@@ -192,6 +195,8 @@ func (c *compiler) byRow(n *node) *node {
 	n.lo, n.hi = math.MinInt64, math.MaxInt64
 	if lo, hi, ok := kindRange(n.t.Kind); ok && n.t.Kind.IsInt() {
 		n.lo, n.hi = lo, hi
+	} else if n.t.Kind == vector.Bool {
+		n.lo, n.hi = 0, 1
 	} else if n.t.Kind == vector.Date { // infinities included: they are what arithmetic looks for
 		n.lo, n.hi = math.MinInt32, math.MaxInt32
 	} else if precision := int(n.t.Typmod-4) >> 16; n.t.Kind == vector.Numeric && n.t.Typmod >= 4 && precision <= 18 {
@@ -292,6 +297,9 @@ func (c *compiler) comparison(n *node, e *plan.Call) (*node, error) {
 		if a.dict == nil || b.dict == nil || (a.t.Kind == vector.BPChar) != (b.t.Kind == vector.BPChar) {
 			return nil, forward(plan.ReasonType, "comparison of unlike types")
 		}
+		if a.dict.grows() || b.dict.grows() {
+			return c.treeCall(e, n.args)
+		}
 		if m, ok := c.overText(n, e); ok {
 			return m, nil
 		}
@@ -359,6 +367,9 @@ func (c *compiler) scaled(a *node, factor int64, t vector.Type) (*node, error) {
 func (c *compiler) membership(n *node, e *plan.Call) (*node, error) {
 	if m, ok := c.overText(n, e); ok {
 		return m, nil
+	}
+	if n.args[0].dict.grows() {
+		return c.treeCall(e, n.args)
 	}
 	if set := intSet(n.args); set != nil {
 		n.kind, n.lo, n.hi, n.nullable = nodeMap, 0, 1, n.args[0].nullable

@@ -27,11 +27,25 @@ func (c *compiler) cast(n *node, e *plan.Call) (*node, error) {
 	lo, hi, _ := kindRange(t)
 	switch {
 	case t.IsText() && f == vector.BPChar && t != vector.BPChar:
+		if a.dict.grows() {
+			return c.treeCall(e, n.args)
+		}
 		return c.derive(a, e.T, func(s string) string { return canonical(vector.BPChar, s) }), nil
 	case t.IsText() && f.IsText():
+		if a.dict.grows() && f != t && t == vector.BPChar {
+			return nil, errPadding
+		}
 		return retyped()
 	case t.IsText():
-		return nil, forward(plan.ReasonFunction, "text of numbers only over groups")
+		if c.fewValues(a) {
+			return c.tabulateOver(a, e.T, func(v vector.Value) (vector.Value, error) {
+				if v.Null {
+					return v, nil
+				}
+				return castScalar(v, a.t, e.T)
+			})
+		}
+		return c.treeCall(e, n.args)
 	case f.IsFloat() && t == vector.Float8, f == vector.Bool && t.IsInt(), f == t && f != vector.Numeric,
 		f.IsInt() && t.IsInt() && lo <= a.lo && a.hi <= hi,
 		(f == vector.Timestamp || f == vector.TimestampTZ) && t != vector.Date && lo <= a.lo && a.hi <= hi:

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"math"
+	"slices"
 	"sync"
 
 	"pgaccel/colstore"
@@ -76,8 +77,8 @@ func (p *pipeline) foresee(b *probe, outer []plan.Expr) error {
 		return err
 	}
 	d, ok := p.describeLookup(b)
-	if !ok {
-		return nil
+	if !ok || slices.ContainsFunc(b.outer, func(o *node) bool { return o.dict.grows() }) {
+		return nil // codes of a pool are this execution's
 	}
 	k, ok := knownLookups.Get(d)
 	if !ok {
@@ -400,11 +401,11 @@ func (b *probe) enumerate(i int, n *node, part *part, l *lookup) (lookupOut, err
 		}
 	}
 	if l.left {
-		v, null, err := b.nullOutput(i, n)
+		v, null, d, err := b.nullOutput(i, n)
 		if err != nil {
 			return o, err
 		}
-		o.v[l.none], o.nulls[l.none] = v, null
+		o.v[l.none], o.nulls[l.none], o.dict = v, null, d
 		if null == 0 {
 			o.lo, o.hi = min(o.lo, v), max(o.hi, v)
 		} else {

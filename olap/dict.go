@@ -19,6 +19,7 @@ type dict struct {
 	index map[string]int64
 	// decimals are the values in place of strings, for a type that is a Numeric (decimals.go).
 	decimals []vector.Decimal
+	pool  *pool // its strings come while rows are read; n is 0 then (see grows)
 	// ranks are those of the column's own collation, bytewise those of C (see rank).
 	ranks, bytewise []int32
 }
@@ -29,6 +30,16 @@ func columnDict(d *colstore.Dict, t vector.Type) *dict {
 
 func listDict(list []string, t vector.Type) *dict {
 	return &dict{t: t, n: len(list), at: func(c int64) string { return list[c] }}
+}
+
+// with returns the dictionary with one more string, whose code is d.n.
+func (d *dict) with(s string) *dict {
+	return &dict{t: d.t, n: d.n + 1, at: func(c int64) string {
+		if c == int64(d.n) {
+			return s
+		}
+		return d.at(c)
+	}}
 }
 
 // append appends the string of a code.

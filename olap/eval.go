@@ -45,6 +45,8 @@ func (w *worker) compute(x *node, depth int) vec {
 		return w.logic(x, depth)
 	case nodeFunction:
 		return w.function(x, depth)
+	case nodeTree:
+		return w.tree(x, depth)
 	}
 	a := w.evalAt(x.args[0], depth)
 	if x.kind == nodeFloatKey && w.ownKeys(x.args[0]) {

@@ -2,6 +2,7 @@ package olap
 
 import (
 	"math"
+	"slices"
 
 	"pgaccel/plan"
 	"pgaccel/sqlfn"
@@ -13,6 +14,7 @@ import (
 func (c *compiler) function(e *plan.Call) (*node, error) {
 	site := e.Site()
 	n := &node{kind: nodeFunction, op: e.Op, t: e.T, call: e, given: make([]vector.Value, len(e.Args))}
+	all, grows := make([]*node, len(e.Args)), false
 	for i, a := range e.Args {
 		if k := site.Args[i].Const; k != nil {
 			n.given[i] = *k
@@ -22,7 +24,8 @@ func (c *compiler) function(e *plan.Call) (*node, error) {
 		if err != nil {
 			return nil, err
 		}
-		n.args, n.places = append(n.args, arg), append(n.places, i)
+		n.args, n.places, all[i] = append(n.args, arg), append(n.places, i), arg
+		grows = grows || arg.dict.grows()
 		n.risky = n.risky || arg.risky
 	}
 	if len(n.args) == 1 && n.args[0].dict == nil && e.Func.Kernel != nil {
@@ -30,14 +33,24 @@ func (c *compiler) function(e *plan.Call) (*node, error) {
 			return c.kernel(n, k), nil
 		}
 	}
-	if n.t.Kind.IsText() {
-		return nil, forward(plan.ReasonFunction, "text function over rows")
+	if len(n.args) == 1 && !grows && (n.args[0].dict != nil || n.t.Kind.IsText() && c.fewValues(n.args[0])) {
+		return c.tabulateOver(n.args[0], n.t, func(v vector.Value) (vector.Value, error) {
+			args := slices.Clone(n.given)
+			args[n.places[0]] = v
+			return callFunction(e.Func, args)
+		})
+	}
+	if grows || n.t.Kind.IsText() {
+		return c.treeCall(e, all)
 	}
 	if n.t.Kind == vector.Numeric && n.t.Scale == vector.VaryingScale {
 		return nil, forward(plan.ReasonFunction, "only over groups")
 	}
 	n.nullable = true
-	return c.byRow(n), nil
+	risky := n.risky || !e.Func.Total
+	c.byRow(n)
+	n.risky = risky
+	return n, nil
 }
 
 // asForward makes a Forward of what a function of package sqlfn says.

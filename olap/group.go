@@ -92,6 +92,9 @@ func newGrouper(p *pipeline, group []plan.Expr) (*grouper, error) {
 		} else if units := p.c.unitNumbers(n); units != nil {
 			n = units
 		}
+		if err := g.ordersUnknown(n); err != nil {
+			return nil, err
+		}
 		g.keys = append(g.keys, groupKey{node: n})
 	}
 	return g, nil

@@ -95,7 +95,9 @@ func (p *pipeline) makeLookup(b *probe) error {
 			return err
 		}
 		if to != nil {
-			keys[i] = to(keys[i])
+			if keys[i], err = to(keys[i]); err != nil {
+				return err
+			}
 		}
 	}
 	var key []int64
@@ -161,12 +163,15 @@ func (b *probe) measure() (radix int64, err error) {
 
 // keyMap returns how a child's key values become comparable with the outer
 // node's, nil where they are.
-func keyMap(o, in *node) (func(vec) vec, error) {
+func keyMap(o, in *node) (func(vec) (vec, error), error) {
 	var f func(int64) int64
 	switch {
 	case o.dict != nil && in.dict != nil:
 		if (o.t.Kind == vector.BPChar) != (in.t.Kind == vector.BPChar) {
 			return nil, forward(plan.ReasonType, "join of unlike types")
+		}
+		if o.dict.grows() {
+			return internedKey(o, in)
 		}
 		if sameDict(o.dict, in.dict) {
 			return nil, nil
@@ -181,14 +186,14 @@ func keyMap(o, in *node) (func(vec) vec, error) {
 	default:
 		return nil, nil
 	}
-	return func(a vec) vec {
+	return func(a vec) (vec, error) {
 		r := vec{v: make([]int64, len(a.v)), nulls: a.nulls}
 		for i, v := range a.v {
 			if a.nulls == nil || a.nulls[i] == 0 {
 				r.v[i] = f(v)
 			}
 		}
-		return r
+		return r, nil
 	}, nil
 }
 
@@ -236,11 +241,11 @@ func (l *lookup) fill(b *probe, key []int64, keep []uint32, lo, hi int64) error 
 			}
 		}
 		if l.left {
-			v, null, err := b.nullOutput(i, in)
+			v, null, d, err := b.nullOutput(i, in)
 			if err != nil {
 				return err
 			}
-			o.v[l.none], o.nulls[l.none] = v, null
+			o.v[l.none], o.nulls[l.none], o.dict = v, null, d
 			if null == 0 {
 				o.lo, o.hi = min(o.lo, v), max(o.hi, v)
 			} else {

@@ -28,6 +28,7 @@ const (
 	nodeMap               // f(args[0]), a value at a time
 	nodeScalar            // a strict call of an operator, a value at a time
 	nodeFunction          // a call of a function, a row at a time
+	nodeTree              // an expression over args, a row at a time
 )
 
 // node is a compiled expression. It yields one int64 a row: the 64-bit form of
@@ -57,6 +58,8 @@ type node struct {
 	call       *plan.Call                 // nodeScalar, nodeFunction
 	given      []vector.Value             // nodeFunction: the arguments that are constant
 	places     []int                      // nodeFunction: where args stand among the call's arguments
+	tree       plan.Expr                  // nodeTree: its leaves are inputs, by number of args
+	known      bool                       // nodeTree: text that is not in the pool is -1, and stays out of it
 }
 
 // vec holds the values of a node for the selected rows of a tile, in order. It

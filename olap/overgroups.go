@@ -133,6 +133,7 @@ type overview struct {
 }
 
 func newOverview(x *execution, g *grouper) (*overview, error) {
+	g.complete()
 	o := &overview{x: x, g: g, cols: map[plan.Expr]*rcol{}}
 	for _, by := range g.sets {
 		for _, s := range by.done {

@@ -270,6 +270,7 @@ func (p *pipeline) compileOuter(b *probe, outer []plan.Expr) (err error) {
 		if o.t.Kind.IsFloat() {
 			b.outer[k] = p.c.floatKey(o)
 		}
+		b.outer[k] = p.c.lookedUp(b.outer[k])
 	}
 	return nil
 }
@@ -369,25 +370,25 @@ func (p *pipeline) lower(e plan.Expr, groupOnly bool) plan.Expr {
 	return &c
 }
 
-// nullOutput computes output i of a left join's row of nulls.
-func (b *probe) nullOutput(i int, in *node) (v int64, null uint8, err error) {
+// nullOutput computes output i of a left join's row of nulls. d is the output's dictionary
+// then: with a string more, where the row has one that no other has.
+func (b *probe) nullOutput(i int, in *node) (v int64, null uint8, d *dict, err error) {
 	e := &env{leaf: func(plan.Expr) (vector.Value, error) { return vector.NullValue, nil }}
 	r, err := e.eval(b.wanted[i])
 	if err != nil || r.Null {
-		return 0, 1, err
+		return 0, 1, in.dict, err
 	}
 	if in.dict != nil {
-		code, ok := in.dict.find(r.Str)
-		if !ok {
-			return 0, 0, forward(plan.ReasonShape, "text made of a left join's nulls")
+		if code, ok := in.dict.find(r.Str); ok {
+			return code, 0, in.dict, nil
 		}
-		return code, 0, nil
+		return int64(in.dict.n), 0, in.dict.with(r.Str), nil
 	}
 	v, ok := r.Word(in.t)
 	if !ok {
-		return 0, 0, errNumeric
+		return 0, 0, nil, errNumeric
 	}
-	return v, 0, nil
+	return v, 0, nil, nil
 }
 
 // rowsMax returns a bound on the rows that come to the sink, at least 1: those of the

@@ -292,9 +292,11 @@ func newWorldOf(t testing.TB, seed uint64, make func(t testing.TB, r *rand.Rand,
 	for i := 1; i < n; i++ {
 		from := r.IntN(i)
 		j := plan.StarJoin{Table: i, Kind: plan.JoinKind(r.IntN(2))}
-		switch r.IntN(4) {
+		switch r.IntN(5) {
 		case 0:
 			j.Outer, j.Key = []plan.Expr{w.column(from, colTRef)}, []int{colTID}
+		case 2:
+			j.Outer, j.Key = []plan.Expr{w.textKey(from)}, []int{colTID}
 		case 1:
 			other := from
 			if r.IntN(3) == 0 {

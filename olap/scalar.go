@@ -22,6 +22,8 @@ type env struct {
 	leaf func(plan.Expr) (vector.Value, error)
 	// dicts order text of collations other than C: those of the columns that it is of.
 	dicts []*dict
+	// args are the arguments of the calls that are being computed.
+	args []vector.Value
 }
 
 func (v *env) eval(e plan.Expr) (vector.Value, error) {
@@ -124,14 +126,16 @@ func (v *env) call(c *plan.Call) (vector.Value, error) {
 }
 
 func (v *env) function(c *plan.Call) (vector.Value, error) {
-	args := make([]vector.Value, len(c.Args))
-	for i, a := range c.Args {
-		var err error
-		if args[i], err = v.eval(a); err != nil {
+	base := len(v.args)
+	defer func() { v.args = v.args[:base] }()
+	for _, a := range c.Args {
+		x, err := v.eval(a)
+		if err != nil {
 			return vector.NullValue, err
 		}
+		v.args = append(v.args, x)
 	}
-	return callFunction(c.Func, args)
+	return callFunction(c.Func, v.args[base:])
 }
 
 // callFunction computes a function of one row.

@@ -55,6 +55,16 @@ func worthTable(e *plan.Call, leaf *node, rows int64) bool {
 	return costly && !(e.T.Kind == vector.Numeric && e.T.Scale == vector.VaryingScale)
 }
 
+// fewValues reports whether text of a node's values is better written out once than made a
+// row at a time.
+func (c *compiler) fewValues(a *node) bool {
+	n, ok := width(a.lo, a.hi)
+	return ok && a.dict == nil && !a.t.Kind.IsFloat() && n <= max(fewText, min(tableMax, c.p.tab.Rows/32))
+}
+
+// fewText is so few values that text of them is always written out. Tests make it small.
+var fewText int64 = 256
+
 // tabulate writes e out over the values of its only leaf.
 func (c *compiler) tabulate(e *plan.Call, leaf plan.Expr, n *node) (*node, error) {
 	var now vector.Value
@@ -76,7 +86,7 @@ func (c *compiler) overText(n *node, e *plan.Call) (*node, bool) {
 		if a.kind == nodeConst {
 			continue
 		}
-		if at >= 0 || a.dict == nil {
+		if at >= 0 || a.dict == nil || a.dict.grows() {
 			return nil, false
 		}
 		at = i
@@ -103,8 +113,8 @@ func (c *compiler) tabulateOver(arg *node, t vector.Type, f func(vector.Value) (
 	if !ok || size > 1<<28 {
 		panic("BUG: a table over too large a domain")
 	}
-	if t.Kind == vector.BPChar {
-		return nil, forward(plan.ReasonType, "computed char(n)")
+	if t.Kind == vector.BPChar && t.Typmod < 0 {
+		return nil, errPadding
 	}
 	tab := &table{vals: make([]int64, size)}
 	n := &node{kind: nodeTable, t: t, args: []*node{arg}, tab: tab, risky: arg.risky}
@@ -117,6 +127,9 @@ func (c *compiler) tabulateOver(arg *node, t vector.Type, f func(vector.Value) (
 			return 0, r.Null, err
 		}
 		if t.Kind.IsText() {
+			if t.Kind == vector.BPChar && !padded(r.Str, t) {
+				return 0, false, errPadding
+			}
 			code, ok := index[r.Str]
 			if !ok {
 				code = int64(len(list))
@@ -288,24 +301,35 @@ func (c *compiler) sameCodes(a, b *node, e *plan.Call) (*node, *node, error) {
 
 // unite gives the text arms of n one dictionary.
 func (c *compiler) unite(n *node, arms []int) error {
-	if n.t.Kind == vector.BPChar {
-		return forward(plan.ReasonType, "computed char(n)")
-	}
 	isNull := func(a *node) bool { return a.kind == nodeConst && a.nullable }
 	var one *dict
-	same := true
+	same, grows := true, false
 	for _, i := range arms {
 		a := n.args[i]
 		if isNull(a) {
 			continue
 		}
-		if a.t.Kind == vector.BPChar || a.dict == nil {
-			return forward(plan.ReasonType, "computed char(n)")
+		if char := n.t.Kind == vector.BPChar; a.dict == nil || char != (a.t.Kind == vector.BPChar) || char && !sameLength(a, n.t) {
+			return errPadding
 		}
+		grows = grows || a.dict.grows()
 		if one == nil {
 			one = a.dict
 		}
 		same = same && sameDict(one, a.dict)
+	}
+	if grows {
+		n.dict = c.growing(n.t)
+		for _, i := range arms {
+			if isNull(n.args[i]) {
+				continue
+			}
+			var err error
+			if n.args[i], err = c.interned(n.args[i]); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
 	if one == nil {
 		one = listDict([]string{""}, n.t)

@@ -82,6 +82,7 @@ type buffers struct {
 	nulls  []uint8
 	filled bool // constants
 	span   span // nodeMap with a unit: the last one met
+	rows   *rowTree
 }
 
 func newWorker(p *pipeline) *worker {

@@ -29,6 +29,8 @@ type Function struct {
 	// Kernel returns a faster form for rows of which only argument i varies, nil for none. It
 	// computes what Eval does.
 	Kernel func(c Call, i int) *Kernel
+	// Total says that Eval never returns an error.
+	Total bool
 	// Partial: it fails for most arguments; generators of random queries leave it out.
 	Partial bool
 	// Samples are arguments with which tests call it: for each Param literals without quotes,

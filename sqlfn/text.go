@@ -29,7 +29,7 @@ var textSamples = []string{"", "a", "Abc def", "  blanks  ", "100%", `a\b'c"d`, 
 
 func lengthOf(name string, oid uint32, k vector.Kind) Function {
 	return Function{
-		Name: name, OID: oid, Result: vector.Int4, Args: []Param{{Kind: k}}, Samples: [][]string{textSamples},
+		Name: name, OID: oid, Result: vector.Int4, Args: []Param{{Kind: k}}, Total: true, Samples: [][]string{textSamples},
 		Eval: func(args []vector.Value) (vector.Value, error) {
 			s := args[0].Str
 			if k == vector.BPChar {
@@ -42,7 +42,7 @@ func lengthOf(name string, oid uint32, k vector.Kind) Function {
 
 func octetLengthOf(oid uint32, k vector.Kind) Function {
 	return Function{
-		Name: "octet_length", OID: oid, Result: vector.Int4, Args: []Param{{Kind: k}}, Samples: [][]string{textSamples},
+		Name: "octet_length", OID: oid, Result: vector.Int4, Args: []Param{{Kind: k}}, Total: true, Samples: [][]string{textSamples},
 		Eval: func(args []vector.Value) (vector.Value, error) { return vector.Value{I: int64(len(args[0].Str))}, nil },
 	}
 }
