@@ -164,7 +164,9 @@ func (a *accelerator) groups(g *grouper) (ok bool, err error) {
 		l := newLowering(p)
 		l.steps()
 		jobs[i] = job{l, l.groups(by)}
-		l.place(by, a.limits.SharedBytes, a.limits.Memory, rows)
+		if l.why == "" {
+			l.place(by, a.limits.SharedBytes, a.limits.Memory, rows)
+		}
 		if l.why != "" {
 			return a.leave(l.why), nil
 		}
