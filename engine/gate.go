@@ -141,6 +141,7 @@ type gateRow struct {
 	isolation  string
 	timeZone   string
 	floatDigit string
+	dateStyle  string
 	reading    string // settings that change what a statement's text means
 	schemas    string
 	mode       string
@@ -311,7 +312,7 @@ func parseGate(gate Gate, tables int) (*gateRow, error) {
 		}
 		if i == 0 {
 			*g = gateRow{text: text(gateSnapshot), sent: gate.Sent, server: text(gateServer), standby: row[gateInsertLSN] == nil, noXID: text(gateNoXID) == "t", isolation: text(gateIsolation),
-				timeZone: text(gateTimeZone), floatDigit: text(gateFloatDigits), reading: text(gateReading), schemas: text(gateSchemas), mode: text(gateMode), floatSum: text(gateFloatSum), device: text(gateDevice), operators: text(gateOperators), shadowed: text(gateShadowed) != "f", callable: text(gateCallable) == "t",
+				timeZone: text(gateTimeZone), floatDigit: text(gateFloatDigits), dateStyle: text(gateDateStyle), reading: text(gateReading), schemas: text(gateSchemas), mode: text(gateMode), floatSum: text(gateFloatSum), device: text(gateDevice), operators: text(gateOperators), shadowed: text(gateShadowed) != "f", callable: text(gateCallable) == "t",
 				timeout: parseTimeout(text(gateTimeout))}
 			var ok bool
 			g.staleness, ok = parseStaleness(text(gateStaleness))
@@ -367,6 +368,8 @@ func (e *Engine) checkGate(d *decision, g *gateRow) *plan.Forward {
 		return forward(plan.ReasonSettings, "pgaccel.float_sum")
 	case d.deps.NeedsUTC && !isUTC(g.timeZone):
 		return forward(plan.ReasonTimeZone, "")
+	case d.deps.NeedsISO && !strings.HasPrefix(g.dateStyle, "ISO, "):
+		return forward(plan.ReasonSettings, "DateStyle")
 	case returnsFloat(d.query) && (len(g.floatDigit) != 1 || g.floatDigit < "1"):
 		return forward(plan.ReasonSettings, "extra_float_digits")
 	}

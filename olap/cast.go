@@ -17,7 +17,7 @@ func castable(from, to vector.Type) bool {
 	switch {
 	case t.IsText():
 		// A length cuts or pads; only the type's own name is free of that.
-		return (f.IsText() || f.IsInt() || f == vector.Bool) && (to.Typmod < 0 || f == t && from.Typmod == to.Typmod)
+		return (f.IsText() || t != vector.BPChar && f != vector.Invalid && !f.IsFloat()) && (to.Typmod < 0 || f == t && from.Typmod == to.Typmod)
 	case t == vector.Numeric:
 		return f.IsInt() || f == vector.Numeric
 	case t.IsInt():
@@ -42,8 +42,12 @@ func castScalar(v vector.Value, from, to vector.Type) (vector.Value, error) {
 			v.Str = strconv.FormatInt(v.I, 10)
 		case f == vector.Bool:
 			v.Str = strconv.FormatBool(v.I != 0)
+		case f == vector.Numeric:
+			v.Str = v.Num.String()
 		case f == vector.BPChar && t != vector.BPChar:
 			v.Str = strings.TrimRight(v.Str, " ")
+		case !f.IsText():
+			v.Str = string(sqltype.Of(f).AppendText(nil, v.I))
 		}
 		return vector.Value{Str: v.Str}, nil
 	case t == vector.Numeric:

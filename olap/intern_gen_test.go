@@ -72,7 +72,9 @@ func (g *gen) text(t vector.Type, depth int) plan.Expr {
 	case n == 0:
 		return textCast(g.int([]vector.Kind{vector.Int2, vector.Int4, vector.Int8}[g.r.IntN(3)], depth-1), t.Collation)
 	case n == 1:
-		return textCast(g.bool(depth-1), t.Collation)
+		kinds := []vector.Type{vector.TypeOf(vector.Bool), vector.NumericType(2), vector.NumericType(4), vector.TypeOf(vector.Date),
+			vector.TypeOf(vector.Time), vector.TypeOf(vector.Timestamp), vector.TypeOf(vector.TimestampTZ), vector.TypeOf(vector.MACAddr)}
+		return textCast(g.of(kinds[g.r.IntN(len(kinds))], depth-1), t.Collation)
 	case n == 2 && !g.tame:
 		return f(&repeat, g.of(t, depth-1), g.int(vector.Int4, depth-1))
 	case n == 3:

@@ -90,6 +90,7 @@ func calendarCases() (out []probeCase) {
 				}
 				out = append(out, probeCase{fmt.Sprintf("%s::date", text), call(plan.OpCast, vector.Date, arg)})
 			}
+			out = append(out, probeCase{fmt.Sprintf("(%s)::text", text), call(plan.OpCast, vector.Text, arg)})
 			if k == vector.Date {
 				out = append(out, probeCase{fmt.Sprintf("%s::timestamp", text), call(plan.OpCast, vector.Timestamp, arg)},
 					probeCase{fmt.Sprintf("%s + 40", text), call(plan.OpAdd, vector.Date, arg, integer(40))},
@@ -123,6 +124,7 @@ func numericCases() (out []probeCase) {
 			t.Typmod = int32(10)<<16 | int32(s) + 4
 			add(fmt.Sprintf("(%s)::numeric(10,%d)", a, s), plan.OpCast, t, x)
 		}
+		add("("+a+")::numeric::text", plan.OpCast, vector.TypeOf(vector.Text), x)
 		add("-("+a+")", plan.OpNeg, x.Type(), x)
 		add("abs("+a+")", plan.OpAbs, x.Type(), x)
 		for _, b := range numbers {
@@ -250,6 +252,9 @@ func TestFunctionsAgainstPostgres(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close(ctx)
+	if _, err := conn.Exec(ctx, "set timezone = 'UTC'"); err != nil {
+		t.Fatal(err)
+	}
 	// One statement an expression, so that an error is one expression's.
 	if _, err := conn.Exec(ctx, `create function run(text) returns text language plpgsql as
 		$$ declare r text; begin execute $1 into r; return coalesce(r, 'null'); exception when others then return 'error ' || sqlerrm; end $$`); err != nil {

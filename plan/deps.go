@@ -21,6 +21,9 @@ type Deps struct {
 	// NeedsUTC is true where the meaning depends on the session's time zone: the
 	// gate lets it pass only where that is UTC.
 	NeedsUTC bool
+	// NeedsISO is true where a date or timestamp is made text: the gate lets it pass only
+	// where the session's DateStyle is ISO.
+	NeedsISO bool
 }
 
 // Table is one table reference. The same table may occur more than once.

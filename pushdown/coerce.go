@@ -261,7 +261,10 @@ func (a *analyzer) cast(e plan.Expr, t vector.Type) plan.Expr {
 		a.needsUTC = true
 	case from.Kind.IsText() && (k == vector.Text || k == vector.Varchar):
 		t.Collation = from.Collation
-	case (from.Kind.IsInt() || from.Kind == vector.Bool) && (k == vector.Text || k == vector.Varchar):
+	case !from.Kind.IsFloat() && (k == vector.Text || k == vector.Varchar):
+		noNumericParam(e) // it would show its decimals
+		a.needsISO = a.needsISO || sqltype.Of(from.Kind).Settings
+		a.needsUTC = a.needsUTC || from.Kind == vector.TimestampTZ
 	default:
 		fail(plan.ReasonType, "cast from "+from.Kind.String()+" to "+t.Kind.String())
 	}

@@ -167,6 +167,9 @@ func (a *analyzer) compareTyped(op plan.Op, l, r plan.Expr, t vector.Type) plan.
 	if t.Kind == vector.BPChar && op != plan.OpEq && op != plan.OpNe {
 		fail(plan.ReasonCollation, "order of char(n)")
 	}
+	if op != plan.OpEq && op != plan.OpNe && readsRows(x) && t.Collation.OID == 0 {
+		x = a.collated(x)
+	}
 	return a.call(op, boolType, x, y)
 }
 

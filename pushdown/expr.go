@@ -34,6 +34,7 @@ type analyzer struct {
 	groupingZero bool // there is a GROUPING() without grouping sets
 
 	needsUTC  bool
+	needsISO  bool
 	functions []string // plan.Deps.Functions
 	oids      []uint32 // plan.Deps.Calls
 	called    map[string]bool

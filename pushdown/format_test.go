@@ -24,6 +24,9 @@ func formatStatement(st Statement) string {
 	if st.Deps.NeedsUTC {
 		b.WriteString("needs UTC\n")
 	}
+	if st.Deps.NeedsISO {
+		b.WriteString("needs DateStyle ISO\n")
+	}
 	if st.Small != nil {
 		fmt.Fprintf(&b, "small: %s\n", st.Small.Detail)
 	}

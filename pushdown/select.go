@@ -83,7 +83,8 @@ func Plan(sql string, paramOIDs []uint32, cat *catalog.Catalog) (st Statement) {
 	st.Star, st.At = a.star(tree), -1
 	st.Star.Constants = a.constants
 	a.noteDerived()
-	st.Deps.NeedsUTC, st.Deps.Functions, st.Deps.Calls = a.needsUTC, a.functions, a.oids
+	st.Deps.NeedsUTC, st.Deps.NeedsISO = a.needsUTC, a.needsISO
+	st.Deps.Functions, st.Deps.Calls = a.functions, a.oids
 	st.Small = small(st.Star)
 	return st
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"pgaccel/plan"
+	"pgaccel/sqltype"
 	"pgaccel/vector"
 )
 
@@ -25,6 +26,11 @@ func cast(v value, from, to vector.Type) (value, error) {
 		return value{s: strconv.FormatInt(v.i, 10)}, nil
 	case f == vector.Bool && t.IsText():
 		return value{s: strconv.FormatBool(v.i != 0)}, nil
+	case f == vector.Numeric && t.IsText():
+		n, _ := vector.Int128FromBig(v.num)
+		return value{s: vector.Decimal{Unscaled: n, Scale: v.scale}.String()}, nil
+	case t.IsText() && !f.IsFloat():
+		return value{s: string(sqltype.Of(f).AppendText(nil, v.i))}, nil
 	case f.IsInt() && t.IsInt(), f == vector.Bool && t == vector.Int4:
 		return bounded(big.NewInt(v.i), t)
 	case f == vector.Numeric && t.IsInt():

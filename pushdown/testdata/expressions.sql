@@ -410,3 +410,32 @@ COALESCE(rate, 0) IN (0, 0.5, 0.1234)
 NULLIF(COALESCE(rate, 0), 0)
 COALESCE(amount, 0)
 COALESCE(amount, 0) + 1
+rate::text
+at::text
+seen::text
+clock::text
+amount::varchar
+(amount * rate)::text
+(day + 1)::text
+DATE '2024-02-29'::text
+TIMESTAMP 'infinity'::text
+1.50::text
+weight::text
+score::text
+EXTRACT(YEAR FROM day)::text
+CASE WHEN paid THEN status ELSE kind END
+CASE WHEN qty > 3 THEN qty::text WHEN paid THEN kind ELSE status END
+COALESCE(status, qty::text, kind)
+NULLIF(status, qty::text)
+(CASE WHEN paid THEN status ELSE kind END) = 'new'
+(CASE WHEN paid THEN kind ELSE qty::text END) < 'b'
+qty::text < '5'
+qty::text < small::text
+qty::text = small::text
+qty::text IN ('1', '2', '12')
+qty::text LIKE '1%'
+qty::text || kind
+length(qty::text)
+length(CASE WHEN paid THEN kind ELSE amount::text END)
+CASE WHEN paid THEN flag ELSE 'ab'::char(4) END
+COALESCE(flag, 'x'::char(4))
