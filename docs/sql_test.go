@@ -105,7 +105,7 @@ func (a *asker) page(t *testing.T) string {
 		}
 		return ofKind(l) + "::" + strings.Replace(r.String(), "char", "bpchar", map[bool]int{true: 1}[r == vector.BPChar])
 	})
-	b.WriteString("\nAnd numerics and integers to numeric(p,s).\n\n## Functions\n\n| | result | |\n|---|---|---|\n")
+	b.WriteString("\nAnd numerics and integers to numeric(p,s). Dates and timestamps are cast to text where DateStyle is ISO, timestamptz where TimeZone is UTC, too.\n\n## Functions\n\n| | result | |\n|---|---|---|\n")
 	a.functions(t, b)
 	b.WriteString("\n## Aggregates\n\nWith DISTINCT and FILTER; count(*), too.\n\n| | of |\n|---|---|\n")
 	a.aggregates(t, b)

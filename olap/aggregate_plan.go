@@ -171,19 +171,12 @@ func (c *aggCompiler) add(r *aggRef, a plan.AggregateCall, filter *node) error {
 		if f.State == sqlfn.AggregateGreatest {
 			kind = accMax
 		}
-		by := arg
-		if arg.dict.grows() {
-			// Its strings are compared: they have no ranks yet.
+		by, err := c.ordered(r, filter)
+		if err != nil {
+			return err
+		}
+		if by.dict.grows() {
 			kind += accLeastText - accMin
-			if err := ordersUnknown(arg, arg.t.Collation); err != nil {
-				return err
-			}
-			r.dict = arg.dict
-		} else {
-			var err error
-			if by, err = c.ordered(r, filter); err != nil {
-				return err
-			}
 		}
 		r.value = c.use(kind, by, filter)
 	case f.OrderedSet():
@@ -268,8 +261,9 @@ func (c *aggCompiler) ordered(r *aggRef, filter *node) (*node, error) {
 	case arg.dict == nil:
 		return arg, nil
 	}
-	if arg.dict.grows() {
-		return nil, forward(plan.ReasonFunction, "a percentile of computed text")
+	if arg.dict.grows() { // its strings have no ranks yet
+		r.dict = arg.dict
+		return arg, ordersUnknown(arg, arg.t.Collation)
 	}
 	ranks, err := arg.dict.rank(arg.t.Collation)
 	if err != nil {

@@ -35,7 +35,10 @@
 // row. Bounds from the zone maps go up the tree: where they prove that a result
 // fits its type and 64 bits no overflow is checked; else the checked form runs and
 // an overflow forwards the query. An expression over one column of text, or over
-// one of few values, is written out as a table once (tabulate.go).
+// one of few values, is written out as a table once (tabulate.go). What else is computed of
+// text, or is text, is evaluated a row at a time (bytree.go). Text gets its codes on the way,
+// from a pool that all workers share (intern.go): how many strings there are, and in which
+// order, is known once the rows have been read.
 //
 // A group's number is made of digits: a node's distance from its lower bound, or a
 // lookup's entry, which for a table that gives group keys only numbers the distinct
@@ -104,11 +107,12 @@
 //	Timestamp <-> TimestampTZ  UTC: Query.NeedsUTC
 //	text kinds                 only to types without a length; BPChar loses its blanks
 //	Bool -> Int4
-//	integer, Bool -> text      over groups, or where the column has few values
+//	all but floats -> text     as printed with DateStyle ISO (Query.NeedsISO) and in UTC
 //
 // # Differences from Postgres that end in a Forward
 //
 // Intermediate numerics beyond 64 bits within rows, or beyond 128 over groups;
 // fields of infinite dates; sums of floats; groups with a negative zero; a minimum
-// that is both zeros; ILIKE outside of ASCII; text order that nobody ranked.
+// that is both zeros; ILIKE outside of ASCII; text order that nobody ranked, of
+// computed text any but C's.
 package olap

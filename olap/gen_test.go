@@ -16,7 +16,6 @@ type gen struct {
 	keys   []plan.Expr
 	aggs   []plan.AggregateCall
 	tame   bool // nothing that can fail
-	stored bool // no text that is computed row by row
 }
 
 // leaf returns a random leaf whose type satisfies is; nil where there is none.
@@ -99,7 +98,7 @@ func (g *gen) of(t vector.Type, depth int) plan.Expr {
 				return call([]plan.Op{plan.OpAdd, plan.OpSub, plan.OpMul, plan.OpDiv}[g.r.IntN(4)], vector.Float8, g.of(t, depth-1), g.of(t, depth-1))
 			}
 		case vector.Text:
-			if g.r.IntN(2) == 0 && !g.stored {
+			if g.r.IntN(2) == 0 {
 				return g.text(t, depth)
 			}
 			if c := g.function(t, depth); c != nil {
@@ -358,7 +357,6 @@ func randomAggregate(r *rand.Rand, g *gen) plan.AggregateCall {
 		return a
 	}
 	d := r.IntN(3)
-	g.stored = a.Func.OrderedSet()
 	var t vector.Type
 	for a.T.Kind == vector.Invalid {
 		t = comparableTypes[r.IntN(len(comparableTypes))]

@@ -304,7 +304,7 @@ func (g *grouper) ordersUnknown(n *node) error {
 
 // complete gives keys and aggregates the dictionaries that they have once the rows have been
 // read.
-func (g *grouper) complete() {
+func (g *grouper) complete() error {
 	for i := range g.keys {
 		if n := g.keys[i].node; n != nil {
 			n.dict = n.dict.complete()
@@ -313,6 +313,7 @@ func (g *grouper) complete() {
 	for i := range g.refs {
 		g.refs[i].dict = g.refs[i].dict.complete()
 	}
+	return g.rankText()
 }
 
 // complete gives what has been collected the dictionaries that it has now.

@@ -93,9 +93,12 @@ func (w *world) textQuery() *plan.Star {
 		}
 		for range 1 + r.IntN(4) {
 			a := plan.AggregateCall{Func: plan.Min, Arg: value()}
-			switch r.IntN(4) {
+			switch r.IntN(5) {
 			case 0:
 				a.Func = plan.Max
+			case 2:
+				a.Func, a.Desc = plan.PercentileDisc, r.IntN(2) == 0
+				a.Fraction = constant(vector.Float([]float64{0, 0.5, 0.3, 1}[r.IntN(4)]))
 			case 1:
 				a.Func, a.Distinct = plan.Count, r.IntN(2) == 0
 			}

@@ -133,7 +133,9 @@ type overview struct {
 }
 
 func newOverview(x *execution, g *grouper) (*overview, error) {
-	g.complete()
+	if err := g.complete(); err != nil {
+		return nil, err
+	}
 	o := &overview{x: x, g: g, cols: map[plan.Expr]*rcol{}}
 	for _, by := range g.sets {
 		for _, s := range by.done {

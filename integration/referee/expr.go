@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"strings"
+
+	"pgaccel/vector"
 )
 
 // gen makes expressions over the columns in scope or, with grouped, over group keys
@@ -320,7 +322,12 @@ func (g *gen) text(k kind, depth int) *node {
 				return op(typ{kind: a.t.kind, coll: `"C"`}, `(@ COLLATE "C")`, a)
 			}
 		case 2:
-			if a := g.leaf(pick(g.r, int2, int4, int8)); a != nil && (a.col != nil && len(a.col.pool) < 20 && tame(a) && a.hi-a.lo < 1000 || g.grouped && a.col == nil) {
+			if a := g.leaf(pick(g.r, int2, int4, int8)); a != nil {
+				return op(typ{kind: k, coll: computed}, "@::"+k.sql(), g.closed(a))
+			}
+		case 5:
+			a := g.leaf(pick(g.r, numeric, date, timestamp, timestamptz, timeOfDay, kind(vector.MACAddr)))
+			if a != nil && (a.t.kind != timestamptz || g.utc || g.reckless) {
 				return op(typ{kind: k, coll: computed}, "@::"+k.sql(), g.closed(a))
 			}
 		case 3:
