@@ -171,6 +171,9 @@ func TestAgainstPostgres(t *testing.T) {
 				}
 				got, err := f.Apply(args)
 				failed := strings.HasPrefix(want[n], "error ")
+				if f.Total && (failed || err != nil) {
+					t.Errorf("%s: %v, of a function that never fails; the server says %s", statements[n], err, want[n])
+				}
 				switch {
 				case failed != (err != nil) && failed:
 					t.Errorf("%s is %v; the server says %s", statements[n], got, want[n])
