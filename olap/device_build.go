@@ -127,7 +127,7 @@ func (b *probe) keep() {
 	if b.known == nil || b.lut.many != nil {
 		return
 	}
-	if b.lut.bytes > keptBytes {
+	if b.lut.bytes > keptBytes || b.child.c.pool != nil { // whose strings may be many more bytes
 		b.known.mu.Lock()
 		b.known.large = true
 		b.known.mu.Unlock()
