@@ -20,55 +20,86 @@ func byRows() (restore func()) {
 	return func() { fewText, internedMax = few, interned }
 }
 
-// textQuery is a query of which most of what it reads is text computed row by row.
-func (w *world) textQuery() *plan.Star {
-	r := w.r
-	q := &plan.Star{Joins: w.joins}
-	g := &gen{r: r, tame: r.IntN(3) > 0}
-	for i, t := range w.tables {
-		q.Tables = append(q.Tables, plan.Table{Meta: t.meta})
+// textGen makes what reads text that is computed row by row.
+type textGen struct {
+	*gen
+	t vector.Type // of the text
+}
+
+func (w *world) textGen() *textGen {
+	g := &textGen{&gen{r: w.r, tame: w.r.IntN(3) > 0}, textType(vector.Text, collC, -1)}
+	for i := range w.tables {
 		g.tables = append(g.tables, i)
 	}
-	if r.IntN(2) == 0 {
-		g.tables = []int{r.IntN(len(w.tables))}
+	if w.r.IntN(2) == 0 {
+		g.tables = []int{w.r.IntN(len(w.tables))}
 	}
-	t := textType(vector.Text, collC, -1)
-	if r.IntN(4) == 0 {
-		t.Collation = collR
+	if w.r.IntN(4) == 0 {
+		g.t.Collation = collR
 	}
-	value := func() plan.Expr {
-		switch r.IntN(5) {
-		case 0:
-			return &plan.Call{Op: plan.OpCase, T: t, Args: []plan.Expr{g.bool(1), g.text(t, 1), g.of(t, 1)}}
-		case 1:
-			return &plan.Call{Op: plan.OpCoalesce, T: t, Args: []plan.Expr{g.of(t, 1), g.text(t, 2), g.constant(t)}}
-		case 2:
-			c := textType(vector.BPChar, collC, 4+5)
-			return &plan.Call{Op: plan.OpCase, T: c, Args: []plan.Expr{g.bool(1), g.of(c, 0), g.of(c, 0)}}
-		}
-		return g.text(t, 1+r.IntN(3))
+	return g
+}
+
+func (g *textGen) value() plan.Expr {
+	switch t := g.t; g.r.IntN(5) {
+	case 0:
+		return &plan.Call{Op: plan.OpCase, T: t, Args: []plan.Expr{g.bool(1), g.text(t, 1), g.of(t, 1)}}
+	case 1:
+		return &plan.Call{Op: plan.OpCoalesce, T: t, Args: []plan.Expr{g.of(t, 1), g.text(t, 2), g.constant(t)}}
+	case 2:
+		c := textType(vector.BPChar, collC, 4+5)
+		return &plan.Call{Op: plan.OpCase, T: c, Args: []plan.Expr{g.bool(1), g.of(c, 0), g.of(c, 0)}}
 	}
-	condition := func() plan.Expr {
-		x := value()
-		switch op := plan.OpEq + plan.Op(r.IntN(12)); {
-		case op <= plan.OpDistinct:
-			y := g.constant(x.Type())
-			if r.IntN(2) == 0 {
-				for y = value(); y.Type() != x.Type(); y = value() {
-				}
+	return g.text(g.t, 1+g.r.IntN(3))
+}
+
+func (g *textGen) condition() plan.Expr {
+	x := g.value()
+	switch op := plan.OpEq + plan.Op(g.r.IntN(12)); {
+	case op <= plan.OpDistinct:
+		y := g.constant(x.Type())
+		if g.r.IntN(2) == 0 {
+			for y = g.value(); y.Type() != x.Type(); y = g.value() {
 			}
-			return call(op, vector.Bool, x, y)
-		case op == plan.OpDistinct+1:
-			return call(plan.OpIn, vector.Bool, x, g.constant(x.Type()), g.constant(x.Type()), g.constant(x.Type()))
-		case op == plan.OpDistinct+2:
-			c := call(plan.OpLike, vector.Bool, x, plan.Const{Datum: vector.String([]string{"%a%", "_b%", "k%", `%\`, "%1"}[r.IntN(5)])})
-			c.Insensitive = r.IntN(4) == 0
-			return c
 		}
-		return call([]plan.Op{plan.OpIsNull, plan.OpIsNotNull}[r.IntN(2)], vector.Bool, x)
+		return call(op, vector.Bool, x, y)
+	case op == plan.OpDistinct+1:
+		return call(plan.OpIn, vector.Bool, x, g.constant(x.Type()), g.constant(x.Type()), g.constant(x.Type()))
+	case op == plan.OpDistinct+2:
+		c := call(plan.OpLike, vector.Bool, x, plan.Const{Datum: vector.String([]string{"%a%", "_b%", "k%", `%\`, "%1"}[g.r.IntN(5)])})
+		c.Insensitive = g.r.IntN(4) == 0
+		return c
+	}
+	return call([]plan.Op{plan.OpIsNull, plan.OpIsNotNull}[g.r.IntN(2)], vector.Bool, x)
+}
+
+func (g *textGen) aggregate() plan.AggregateCall {
+	a := plan.AggregateCall{Func: plan.Min, Arg: g.value()}
+	switch g.r.IntN(5) {
+	case 0:
+		a.Func = plan.Max
+	case 1:
+		a.Func, a.Distinct = plan.Count, g.r.IntN(2) == 0
+	case 2:
+		a.Func, a.Desc = plan.PercentileDisc, g.r.IntN(2) == 0
+		a.Fraction = constant(vector.Float([]float64{0, 0.5, 0.3, 1}[g.r.IntN(4)]))
+	}
+	if g.r.IntN(3) == 0 {
+		a.Filter = g.condition()
+	}
+	a.T = a.Func.Result(a.Arg.Type())
+	return a
+}
+
+// textQuery is a query of which most of what it reads is text computed row by row.
+func (w *world) textQuery() *plan.Star {
+	r, g := w.r, w.textGen()
+	q := &plan.Star{Joins: w.joins}
+	for _, t := range w.tables {
+		q.Tables = append(q.Tables, plan.Table{Meta: t.meta})
 	}
 	for range r.IntN(3) {
-		q.Filter = append(q.Filter, condition())
+		q.Filter = append(q.Filter, g.condition())
 	}
 	out := func(e plan.Expr) {
 		q.Output = append(q.Output, e)
@@ -79,11 +110,11 @@ func (w *world) textQuery() *plan.Star {
 	if q.Grouped = r.IntN(3) > 0; !q.Grouped {
 		out(w.column(0, colID))
 		for range 1 + r.IntN(2) {
-			out(value())
+			out(g.value())
 		}
 	} else {
 		for range r.IntN(3) {
-			q.Group = append(q.Group, value())
+			q.Group = append(q.Group, g.value())
 		}
 		if n := len(q.Group); n > 0 && r.IntN(3) == 0 {
 			q.Sets = []uint64{1<<n - 1, 1, 0}
@@ -92,20 +123,7 @@ func (w *world) textQuery() *plan.Star {
 			out(plan.Key{Index: i, T: k.Type()})
 		}
 		for range 1 + r.IntN(4) {
-			a := plan.AggregateCall{Func: plan.Min, Arg: value()}
-			switch r.IntN(5) {
-			case 0:
-				a.Func = plan.Max
-			case 2:
-				a.Func, a.Desc = plan.PercentileDisc, r.IntN(2) == 0
-				a.Fraction = constant(vector.Float([]float64{0, 0.5, 0.3, 1}[r.IntN(4)]))
-			case 1:
-				a.Func, a.Distinct = plan.Count, r.IntN(2) == 0
-			}
-			if r.IntN(3) == 0 {
-				a.Filter = condition()
-			}
-			a.T = a.Func.Result(a.Arg.Type())
+			a := g.aggregate()
 			out(plan.Agg{Index: len(q.Aggs), T: a.T})
 			q.Aggs = append(q.Aggs, a)
 		}
