@@ -96,7 +96,7 @@ func (w *world) textQuery() *plan.Star {
 	r, g := w.r, w.textGen()
 	q := &plan.Star{Joins: w.joins}
 	for _, t := range w.tables {
-		q.Tables = append(q.Tables, plan.Table{Meta: t.meta})
+		q.Tables = append(q.Tables, plan.Source{Meta: t.meta, Table: len(q.Tables)})
 	}
 	for range r.IntN(3) {
 		q.Filter = append(q.Filter, g.condition())
@@ -234,7 +234,7 @@ func TestPoolMemory(t *testing.T) {
 	tab := randomTableOf(t, w, 20_000)
 	q := &plan.Star{Grouped: true, Aggs: []plan.AggregateCall{{Func: plan.Count, Distinct: true, T: vector.TypeOf(vector.Int8),
 		Arg: functionCall(&concat, textCast(w.column(0, colID), collC), constant(vector.String(strings.Repeat("x", 500))))}}}
-	q.Tables = []plan.Table{{Meta: tab.meta}}
+	q.Tables = []plan.Source{{Meta: tab.meta}}
 	q.Output = []plan.Expr{plan.Agg{T: q.Aggs[0].T}}
 	in := Input{Tables: w.input().Tables[:0]}
 	in.Tables = append(in.Tables, tab.table)
@@ -302,7 +302,7 @@ func TestComputedTextLengths(t *testing.T) {
 // use completes a query over the world's tables.
 func (w *world) use(q *plan.Star) {
 	for _, t := range w.tables {
-		q.Tables = append(q.Tables, plan.Table{Meta: t.meta})
+		q.Tables = append(q.Tables, plan.Source{Meta: t.meta, Table: len(q.Tables)})
 	}
 	if !q.Grouped {
 		return
