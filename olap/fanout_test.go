@@ -273,7 +273,7 @@ func TestFanOutRefusals(t *testing.T) {
 		"one":                      {[]plan.StarJoin{many(1, 0)}, true},
 		"one beside another":       {[]plan.StarJoin{one, many(2, 0)}, true},
 		"two":                      {[]plan.StarJoin{many(1, 0), many(2, 0)}, false},
-		"outer":                    {[]plan.StarJoin{left}, false},
+		"outer":                    {[]plan.StarJoin{left}, true},
 		"of a joined table":        {[]plan.StarJoin{one, many(2, 1)}, true},
 		"below one on no such key": {[]plan.StarJoin{many(1, 0), {Table: 2, Outer: []plan.Expr{w.columnOf(1, "ref")}, Key: []int{colID}}}, true},
 	} {
