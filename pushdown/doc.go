@@ -24,6 +24,11 @@
 //	clause.go    GROUP BY, ORDER BY, LIMIT, the names of outputs
 //	select.go    all of it, in PostgreSQL's order: a tree
 //	star.go      tree -> star
+//	relation.go  what a star does not have itself -> relations, other stars
+//	semijoin.go  sub-selects -> joins that ask for existence, groups, scalars
+//	setrelation.go, fulljoin.go, windowrelation.go  relations of these
+//	common.go    what all arms of an OR have in common
+//	interval.go  constant intervals
 //	join.go      the driving table, and lookups by unique key for all others but one
 //	setorder.go  orders of grouping sets that PostgreSQL gets wrong
 //	small.go     what is not worth taking
