@@ -5,6 +5,11 @@ import "strings"
 // condition returns a boolean expression.
 func (g *gen) condition(depth int) *node {
 	t := typ{kind: boolean}
+	if g.nests(25) {
+		if n := g.subCondition(); n != nil {
+			return n
+		}
+	}
 	if depth > 0 {
 		switch g.r.IntN(14) {
 		case 0, 1:

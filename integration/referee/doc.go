@@ -10,9 +10,14 @@
 //	expr.go     random expressions of the types that are accelerated
 //	number.go   those whose result is a number
 //	query.go    a query as a tree, and how it is written
+//	clone.go    copies of queries
 //	aggregate.go random aggregate calls
 //	sets.go     random grouping sets
 //	generate.go random queries
+//	tree.go     statements of several blocks: derived tables, WITH, set operations
+//	nested.go   sub-selects in expressions
+//	block.go    queries within queries, and how they are walked
+//	forms.go    which forms of blocks were asked, and how many were accelerated
 //	outside.go  questions that pgaccel has to leave to PostgreSQL
 //	literals.go constants that are read in ways of their own, parameters of other types
 //	limits.go   what is computed at the limits of types, where an expression may stand

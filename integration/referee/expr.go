@@ -24,6 +24,10 @@ type gen struct {
 	odd bool
 	// reckless makes what is likely to be forwarded or to fail now and then.
 	reckless bool
+	// nest says which queries there may be within the query, nil for none; around are the
+	// columns of those around it.
+	nest   *nest
+	around []*node
 }
 
 func (g *gen) chance(percent int) bool { return g.r.IntN(100) < percent }
@@ -185,6 +189,11 @@ func (g *gen) like(n *node) *node {
 
 // of returns an expression of a kind.
 func (g *gen) of(k kind, depth int) *node {
+	if g.nests(6) {
+		if n := g.subValue(k); n != nil {
+			return n
+		}
+	}
 	if depth > 0 && g.chance(45) {
 		if n := g.call(k, depth-1); n != nil {
 			return n

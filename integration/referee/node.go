@@ -16,6 +16,7 @@ type node struct {
 	col  *column // with from: a column
 	from *source
 	lit  *constant
+	sub  *query // a sub-select in parentheses
 	// lo and hi bound the value of a number, infinite where they are not known.
 	lo, hi float64
 	agg    bool // an aggregate call
@@ -88,6 +89,10 @@ func (w *writer) node(n *node) {
 	switch {
 	case n.lit != nil:
 		w.constant(n)
+	case n.sub != nil:
+		w.WriteString("(")
+		n.sub.write(w)
+		w.WriteString(")")
 	case n.col != nil:
 		if !w.short && n.from.alias != "" {
 			w.WriteString(n.from.alias + ".")

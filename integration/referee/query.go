@@ -21,6 +21,8 @@ type source struct {
 	schema  bool    // the table's name is written with its schema
 	with    bool    // derived, in WITH
 	lateral bool    // derived, behind LATERAL
+	block   *query  // what is in parentheses instead of a table; table has its columns
+	cte     *cte    // likewise, of WITH
 }
 
 func (s *source) columnName(c *column) string { return c.name }
@@ -31,6 +33,14 @@ func (s *source) write(w *writer) {
 		name = s.table.qualified()
 	}
 	switch {
+	case s.cte != nil:
+		w.WriteString(s.cte.name + " " + s.alias)
+		return
+	case s.block != nil:
+		w.WriteString("(")
+		s.block.write(w)
+		w.WriteString(") AS " + s.alias)
+		return
 	case s.derived && s.with:
 		w.WriteString(s.alias)
 		return
@@ -71,8 +81,14 @@ func (s *source) subquery(w *writer) {
 // writeWith writes the WITH clause, if there is one.
 func (q *query) writeWith(w *writer) {
 	before := "WITH "
+	for _, c := range q.ctes {
+		w.WriteString(before + c.name + " AS " + c.how + "(")
+		c.q.write(w)
+		w.WriteString(")")
+		before = ", "
+	}
 	if q.wrap != nil && q.with {
-		w.WriteString("WITH w AS (")
+		w.WriteString(before + "w AS (")
 		q.wrap.write(w)
 		w.WriteString(")")
 		before = ", "
@@ -123,10 +139,16 @@ type query struct {
 	limit, offset *node
 	// wrap makes it SELECT wrapOut FROM (query) AS w WHERE wrapWhere. Its columns are
 	// those of w.
-	wrap    *query
-	with    bool   // wrap is written in WITH
-	raw     string // instead of all else: a question outside of the subset
-	ordered bool   // a raw one's rows come in one order only
+	wrap *query
+	with bool // wrap is written in WITH
+	ctes []*cte
+	// set, UNION or another, makes it the rows of arms, which are sorted and cut here; out says
+	// of which types they are, no more.
+	set     string
+	arms    []*query
+	values  [][]*node // VALUES: as with set
+	raw     string    // instead of all else: a question outside of the subset
+	ordered bool      // a raw one's rows come in one order only
 }
 
 // write writes the query's text.
@@ -136,6 +158,31 @@ func (q *query) write(w *writer) {
 		return
 	}
 	q.writeWith(w)
+	switch {
+	case q.set != "":
+		q.writeSet(w)
+	case q.values != nil:
+		q.writeValues(w)
+	default:
+		q.writeSelect(w)
+	}
+	for i, o := range q.order {
+		w.WriteString([]string{" ORDER BY ", ", "}[min(i, 1)])
+		q.reference(w, o.n, o.output, o.byAlias)
+		w.WriteString(o.tail)
+	}
+	if q.limit != nil {
+		w.WriteString(" LIMIT ")
+		w.node(q.limit)
+	}
+	if q.offset != nil {
+		w.WriteString(" OFFSET ")
+		w.node(q.offset)
+	}
+}
+
+// writeSelect writes what stands before ORDER BY.
+func (q *query) writeSelect(w *writer) {
 	w.WriteString("SELECT ")
 	if q.distinct {
 		w.WriteString("DISTINCT ")
@@ -149,7 +196,9 @@ func (q *query) write(w *writer) {
 			w.WriteString(" AS " + o.as)
 		}
 	}
-	w.WriteString(" FROM ")
+	if q.wrap != nil || len(q.from) > 0 {
+		w.WriteString(" FROM ")
+	}
 	if q.wrap != nil && q.with {
 		w.WriteString("w")
 	} else if q.wrap != nil {
@@ -199,19 +248,6 @@ func (q *query) write(w *writer) {
 	if len(q.having) > 0 {
 		w.WriteString(" HAVING ")
 		w.list(q.having, " AND ")
-	}
-	for i, o := range q.order {
-		w.WriteString([]string{" ORDER BY ", ", "}[min(i, 1)])
-		q.reference(w, o.n, o.output, o.byAlias)
-		w.WriteString(o.tail)
-	}
-	if q.limit != nil {
-		w.WriteString(" LIMIT ")
-		w.node(q.limit)
-	}
-	if q.offset != nil {
-		w.WriteString(" OFFSET ")
-		w.node(q.offset)
 	}
 }
 
@@ -269,131 +305,4 @@ func (q *query) cuts() bool {
 	}
 	_, total := q.wrap.sortedColumns()
 	return !total || q.wrap.wrap != nil && q.wrap.wrap.cuts()
-}
-
-// clone copies the query; nodes that it shares stay shared in the copy.
-func (q *query) clone() *query {
-	c := &cloner{nodes: map[*node]*node{}, sources: map[*source]*source{}}
-	return c.query(q)
-}
-
-type cloner struct {
-	nodes   map[*node]*node
-	sources map[*source]*source
-}
-
-func (c *cloner) query(q *query) *query {
-	if q == nil {
-		return nil
-	}
-	d := *q
-	d.wrap = c.query(q.wrap)
-	d.from = nil
-	for _, s := range q.from {
-		d.from = append(d.from, c.source(s))
-	}
-	d.where, d.having = c.all(q.where), c.all(q.having)
-	d.out = slices.Clone(q.out)
-	for i := range d.out {
-		d.out[i].n = c.node(d.out[i].n)
-	}
-	d.group = slices.Clone(q.group)
-	for i := range d.group {
-		d.group[i].n = c.node(d.group[i].n)
-	}
-	d.sets = c.sets(q.sets)
-	d.order = slices.Clone(q.order)
-	for i := range d.order {
-		d.order[i].n = c.node(d.order[i].n)
-	}
-	d.limit, d.offset = c.node(q.limit), c.node(q.offset)
-	return &d
-}
-
-func (c *cloner) source(s *source) *source {
-	if s == nil {
-		return nil
-	}
-	if d, ok := c.sources[s]; ok {
-		return d
-	}
-	d := *s
-	c.sources[s] = &d
-	d.inner = c.source(s.inner)
-	d.on, d.where = c.all(s.on), c.all(s.where)
-	return &d
-}
-
-func (c *cloner) all(ns []*node) []*node {
-	var out []*node
-	for _, n := range ns {
-		out = append(out, c.node(n))
-	}
-	return out
-}
-
-func (c *cloner) node(n *node) *node {
-	if n == nil {
-		return nil
-	}
-	if d, ok := c.nodes[n]; ok {
-		return d
-	}
-	d := *n
-	c.nodes[n] = &d
-	d.args = c.all(n.args)
-	if n.lit != nil {
-		l := *n.lit
-		d.lit = &l
-	}
-	d.from = c.source(n.from)
-	return &d
-}
-
-// tables returns the tables that the query reads.
-func (q *query) tables() []*table {
-	var out []*table
-	if q.wrap != nil {
-		out = q.wrap.tables()
-	}
-	for _, s := range q.from {
-		if !slices.Contains(out, s.table) {
-			out = append(out, s.table)
-		}
-	}
-	return out
-}
-
-// roots calls f with the place of each expression of the query.
-func (q *query) roots(f func(**node)) {
-	each := func(ns []*node) {
-		for i := range ns {
-			f(&ns[i])
-		}
-	}
-	if q.wrap != nil {
-		q.wrap.roots(f)
-	}
-	for _, s := range q.from {
-		each(s.on)
-		each(s.where)
-	}
-	each(q.where)
-	each(q.having)
-	for i := range q.out {
-		f(&q.out[i].n)
-	}
-	for i := range q.group {
-		f(&q.group[i].n)
-	}
-	for i := range q.order {
-		if q.order[i].n != nil {
-			f(&q.order[i].n)
-		}
-	}
-	for _, p := range []**node{&q.limit, &q.offset} {
-		if *p != nil {
-			f(p)
-		}
-	}
 }

@@ -34,7 +34,7 @@ func TestRandomQueries(t *testing.T) {
 	}
 	for _, o := range []Options{{Seed: 1, Queries: n, Changes: 10}, {Seed: 2, Queries: n, Collation: "icu"},
 		{Seed: 3, Queries: n, Changes: 10, Collation: "en_US.UTF-8"}, {Seed: 4, Queries: n / 2, Collation: "ci"}} {
-		o.Outside, o.Literals, o.Limits = 2, 15, 20
+		o.Outside, o.Literals, o.Limits, o.Blocks = 2, 15, 20, 40
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 		defer cancel()
 		o.Out = t.Output()
@@ -201,7 +201,11 @@ func planMany(n int) *planned {
 		g := &gen{r: r, utc: true}
 		for range 200 {
 			g.params = r.IntN(2) == 0
-			sql, bounds := g.randomQuery(s).sql(g.params)
+			q := g.randomQuery(s)
+			if r.IntN(2) == 0 {
+				q = g.treeQuery(s)
+			}
+			sql, bounds := q.sql(g.params)
 			var oids []uint32
 			for _, b := range bounds {
 				oids = append(oids, b.oid)
@@ -217,7 +221,10 @@ func planMany(n int) *planned {
 					p.forms[form]++
 				}
 			}
-			p.add(st.Star)
+			for _, form := range formsOf(sql) {
+				p.forms[form]++
+			}
+			st.Star.Walk(p.add)
 		}
 	}
 	return p
@@ -323,6 +330,11 @@ func TestGeneratorReachesEverything(t *testing.T) {
 	for _, form := range []string{"grouping sets", "an empty set", "sums of floats", "GROUPING", "a join on no unique key", "DISTINCT in an aggregate", "WITH", "LATERAL", "a query shown by another", "a percentile of descending values"} {
 		if p.forms[form] == 0 {
 			t.Errorf("no query has %s", form)
+		}
+	}
+	for form := range forms {
+		if p.forms[form] == 0 {
+			t.Errorf("no statement that is planned has %s", form)
 		}
 	}
 	text := p.text.String()

@@ -18,8 +18,10 @@ import (
 type Report struct {
 	Queries     int
 	Accelerated int
-	Reasons     map[string]int // forwarded executions
+	Reasons     map[string]int    // forwarded executions
+	Forms       map[string][2]int // executions of the forms of blocks, and the accelerated
 	Changes     int
+	Failed      int // questions that PostgreSQL answers with an error
 	Differences []string
 	Took        time.Duration
 	Shared      int // scans that joined another
@@ -35,12 +37,25 @@ func (r *Report) Share() float64 {
 	return float64(r.Accelerated) / float64(max(r.Queries, 1))
 }
 
-// leastShare is the accelerated share of plain queries below which a run proves too little.
-const leastShare = 0.9
+// leastShare is the accelerated share of plain queries below which a run proves too little,
+// leastBlocks that of trees of blocks, of which many have a form that is forwarded.
+const leastShare, leastBlocks = 0.9, 0.35
+
+// LeastShare is that of a run: what Literals and Limits ask need not be accelerated, nor
+// what touches a column of a nondeterministic collation.
+func (o *Options) LeastShare() float64 {
+	blocks := float64(o.Blocks) / 100
+	share := (leastShare*(1-blocks) + leastBlocks*blocks) * float64(100-o.Literals-o.Limits) / 100
+	if o.Collation == "ci" {
+		share /= 2
+	}
+	return share
+}
 
 func (p *Report) print(w io.Writer) {
 	fmt.Fprintf(w, "referee: %d queries in %s (%.0f a second), %d changes\n", p.Queries, p.Took.Round(time.Second), float64(p.Queries)/p.Took.Seconds(), p.Changes)
 	fmt.Fprintf(w, "  accelerated %8d  %5.1f %%\n", p.Accelerated, 100*p.Share())
+	fmt.Fprintf(w, "  errors      %8d  %5.1f %%\n", p.Failed, 100*float64(p.Failed)/float64(max(p.Queries, 1)))
 	fmt.Fprintf(w, "  scans shared %d, conditions answered by an index %d\n", p.Shared, p.Indexed)
 	if p.OnDevice > 0 || len(p.Fallbacks) > 0 {
 		fmt.Fprintf(w, "  on a device %8d  %5.1f %%, %d streamed\n", p.OnDevice, 100*float64(p.OnDevice)/float64(max(p.Queries, 1)), p.Streamed)
@@ -57,6 +72,7 @@ func (p *Report) print(w io.Writer) {
 	if rest := p.Queries - forwarded - p.Accelerated; rest > 0 {
 		fmt.Fprintf(w, "  relayed     %8d  %5.1f %%\n", rest, 100*float64(rest)/float64(max(p.Queries, 1)))
 	}
+	p.printForms(w)
 	fmt.Fprintf(w, "referee: %d differences\n", len(p.Differences))
 	for _, d := range p.Differences {
 		fmt.Fprintf(w, "%s\n", d)

@@ -25,6 +25,7 @@ type Options struct {
 	Rows        int       // of fact tables, about; 0 is few
 	Eager       bool      // larger tables, which take the paths of tables much larger still; two questions at a time
 	Literals    int       // of 100 queries, how many have constants that are read in ways of their own
+	Blocks      int       // of 100 other queries, how many are trees of blocks
 	Limits      int       // of 100 queries, how many are about the limits of types
 	Collation   string    // one of Collations; "" is C
 	Differences int       // end after so many; 0 is 3
@@ -38,16 +39,6 @@ type Options struct {
 	DeviceMemory         int64
 }
 
-// LeastShare is that of a run: what Literals and Limits ask need not be accelerated, nor
-// what touches a column of a nondeterministic collation.
-func (o *Options) LeastShare() float64 {
-	share := leastShare * float64(100-o.Literals-o.Limits) / 100
-	if o.Collation == "ci" {
-		share /= 2
-	}
-	return share
-}
-
 // schemaQueries is the number of queries on one schema before the next one.
 const schemaQueries = 400
 
@@ -59,10 +50,12 @@ type run struct {
 	stack   *stack
 	asked   atomic.Int64 // queries, each counted as often as it is executed
 	changed atomic.Int64
+	failed  atomic.Int64 // questions that end in an error
 	mu      sync.Mutex
 	report  *Report
 	stop    context.CancelFunc
 	shrink  sync.Mutex
+	tally   tally
 }
 
 // Run starts a server and a pgaccel, and asks. The error is of the run itself;
@@ -106,6 +99,13 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	}
 	tick := time.NewTicker(10 * time.Second)
 	defer tick.Stop()
+	look := time.NewTicker(2 * time.Second)
+	defer look.Stop()
+	looker, err := connect(ctx, st.proxy)
+	if err != nil {
+		return nil, err
+	}
+	defer looker.Close(context.Background())
 	var errs []error
 	for left := o.Sessions; left > 0; {
 		select {
@@ -114,16 +114,20 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 			if err != nil && !errors.Is(err, context.Canceled) {
 				errs = append(errs, err)
 			}
+		case <-look.C:
+			r.tally.look(ctx, looker)
 		case <-tick.C:
 			n := r.asked.Load()
 			fmt.Fprintf(o.Out, "referee: %d queries, %.0f a second, %d changes, %d differences\n", n, float64(n)/time.Since(start).Seconds(), r.changed.Load(), len(r.report.Differences))
 		}
 	}
+	r.tally.look(ctx, looker)
 	now, err := st.counts()
 	if err != nil {
 		return nil, err
 	}
 	p := r.report
+	p.Forms = r.tally.forms()
 	if p.Shared, err = st.counter("pgaccel_shared_scans_total"); err != nil {
 		return nil, err
 	}
@@ -133,7 +137,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	if p.OnDevice, p.Streamed, p.Fallbacks, err = st.deviceCounts(); err != nil {
 		return nil, err
 	}
-	p.Queries, p.Changes, p.Took = int(r.asked.Load()), int(r.changed.Load()), time.Since(start)
+	p.Queries, p.Changes, p.Failed, p.Took = int(r.asked.Load()), int(r.changed.Load()), int(r.failed.Load()), time.Since(start)
 	p.Reasons = since(now, before)
 	p.Accelerated = p.Reasons[""]
 	delete(p.Reasons, "")
@@ -374,6 +378,9 @@ func (r *run) question(g *gen, s *schema) *query {
 		g.oddLiterals(q)
 		return q
 	}
+	if g.chance(r.Blocks) {
+		return g.treeQuery(s)
+	}
 	return g.randomQuery(s)
 }
 
@@ -443,6 +450,9 @@ func (r *run) compare(ctx context.Context, t *talk, q *query, p protocol) (diff 
 	}
 	if t.twin != nil && t.inBlock == "" && want.lost == nil {
 		t.last = &asked{q, p, want}
+	}
+	if want.err != "" {
+		r.failed.Add(1)
 	}
 	diff = difference(q, want, got)
 	if diff != "" && want.err == "" && got.err != "" {

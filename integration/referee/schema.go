@@ -31,6 +31,7 @@ type table struct {
 	primary      bool  // the key is the primary key, not a unique index
 	extra        []int // columns with a further index, that is not unique
 	limits       bool  // holds what is least and greatest of each type
+	virtual      bool  // no table: the columns of a block
 	rows         [][]*string
 }
 

@@ -109,21 +109,6 @@ func (x *reduction) query(ctx context.Context) {
 	}
 }
 
-// nodes returns the query's expressions, each once.
-func (q *query) nodes() []*node {
-	var out []*node
-	seen := map[*node]bool{}
-	q.roots(func(p **node) {
-		(*p).walk(func(n *node) {
-			if !seen[n] {
-				seen[n] = true
-				out = append(out, n)
-			}
-		})
-	})
-	return out
-}
-
 // mutations returns ways to make a copy of q smaller.
 func mutations(q *query) []func(*query) {
 	var out []func(*query)
@@ -134,10 +119,8 @@ func mutations(q *query) []func(*query) {
 	if q.wrap != nil {
 		add(func(c *query) { *c = *c.wrap })
 		add(func(c *query) { c.with = false })
-		for _, m := range mutations(q.wrap) {
-			add(func(c *query) { m(c.wrap) })
-		}
 	}
+	out = append(out, blockMutations(q)...)
 	for i := range q.from {
 		add(func(c *query) {
 			c.from = slices.Delete(c.from, i, i+1)
@@ -199,15 +182,15 @@ func mutations(q *query) []func(*query) {
 			}
 		})
 	}
-	for k, n := range q.nodes() {
+	for k, n := range q.ownNodes() {
 		for j, a := range n.args {
 			if a.t.kind == n.t.kind {
-				add(func(c *query) { x := c.nodes()[k]; *x = *x.args[j] })
+				add(func(c *query) { x := c.ownNodes()[k]; *x = *x.args[j] })
 			}
 		}
 		if n.lit == nil && n.col == nil {
 			add(func(c *query) {
-				x := c.nodes()[k]
+				x := c.ownNodes()[k]
 				v := keyValue(typ{kind: x.t.kind, scale: max(x.t.scale, 0), n: x.t.n}, 1)
 				if x.t.kind == boolean {
 					v = "t"
@@ -216,18 +199,18 @@ func mutations(q *query) []func(*query) {
 			})
 		}
 		if n.lit != nil && n.lit.form != open && n.lit.form != bare {
-			add(func(c *query) { c.nodes()[k].lit.form = bare })
+			add(func(c *query) { c.ownNodes()[k].lit.form = bare })
 		}
 		if n.f != "" && len(n.args) > 2 && strings.Contains(n.f, " IN (") {
 			add(func(c *query) {
-				x := c.nodes()[k]
+				x := c.ownNodes()[k]
 				x.args = x.args[:len(x.args)-1]
 				x.f = strings.Replace(x.f, "@, ", "", 1)
 			})
 		}
 		if n.agg && strings.HasSuffix(n.f, " FILTER (WHERE @)") {
 			add(func(c *query) {
-				x := c.nodes()[k]
+				x := c.ownNodes()[k]
 				x.f = strings.TrimSuffix(x.f, " FILTER (WHERE @)")
 				x.args = x.args[:len(x.args)-1]
 			})
@@ -239,6 +222,14 @@ func mutations(q *query) []func(*query) {
 // removeOutput removes an output; keys that were written as its number or name are
 // written in full.
 func (q *query) removeOutput(i int) {
+	for _, a := range q.arms {
+		if i < len(a.out) {
+			a.removeOutput(i)
+		}
+	}
+	for r := range q.values {
+		q.values[r] = slices.Delete(q.values[r], i, i+1)
+	}
 	q.out = slices.Delete(q.out, i, i+1)
 	fix := func(output *int) {
 		switch {
@@ -352,7 +343,7 @@ func (s *schema) with(table int, rows [][]*string) *schema {
 func (x *reduction) narrow(s *schema) *schema {
 	named := map[string]bool{}
 	for _, n := range x.q.nodes() {
-		if n.col != nil {
+		if n.col != nil && !n.from.table.virtual {
 			named[n.from.table.name+"."+n.col.name] = true
 		}
 	}
@@ -457,7 +448,7 @@ func rebind(q *query, s *schema) *query {
 	}
 	seen := map[*source]bool{}
 	move := func(x *source) {
-		if x == nil || seen[x] {
+		if x == nil || seen[x] || x.table.virtual {
 			return
 		}
 		seen[x] = true
@@ -472,8 +463,8 @@ func rebind(q *query, s *schema) *query {
 	}
 	var all func(*query)
 	all = func(q *query) {
-		if q.wrap != nil {
-			all(q.wrap)
+		for _, x := range q.children() {
+			all(x)
 		}
 		for _, x := range q.from {
 			move(x)

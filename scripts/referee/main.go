@@ -27,6 +27,7 @@ func main() {
 	flag.BoolVar(&o.Eager, "eager", false, "larger tables, which take the paths of tables much larger still; two questions at a time")
 	flag.IntVar(&o.Literals, "literals", 10, "of 100 queries, how many have constants that are read in ways of their own")
 	flag.IntVar(&o.Limits, "limits", 10, "of 100 queries, how many are about the limits of types")
+	flag.IntVar(&o.Blocks, "blocks", 40, "of 100 other queries, how many are trees of blocks: sub-selects, derived tables, set operations")
 	collations := flag.String("collation", "C", "collations to run under, n queries each: of "+strings.Join(referee.Collations, ", ")+", or all")
 	flag.IntVar(&o.Differences, "differences", 3, "end after so many differences")
 	flag.StringVar(&o.Dir, "dir", ".", "where found cases are written")

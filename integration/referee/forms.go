@@ -1,0 +1,95 @@
+package referee
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// forms are those of statements of several blocks, told by their text.
+var forms = map[string]*regexp.Regexp{
+	"IN (SELECT)":             regexp.MustCompile(`[^T] IN \(+(SELECT|VALUES)`),
+	"NOT IN (SELECT)":         regexp.MustCompile(` NOT IN \(+(SELECT|VALUES)`),
+	"IN below OR":             regexp.MustCompile(` OR \([^()]+ (NOT )?IN \(SELECT`),
+	"EXISTS":                  regexp.MustCompile(`EXISTS \(SELECT`),
+	"NOT EXISTS":              regexp.MustCompile(`NOT EXISTS \(SELECT`),
+	"ANY (SELECT)":            regexp.MustCompile(` (ANY|SOME) \(+(SELECT|VALUES)`),
+	"ALL (SELECT)":            regexp.MustCompile(` ALL \(+SELECT`),
+	"a scalar sub-select":     regexp.MustCompile(`([-=<>*/+(,]|SELECT|FROM) \(SELECT [^()]+ (FROM|LIMIT)|[<=>] \(SELECT`),
+	"a sub-select in HAVING":  regexp.MustCompile(` HAVING \(*[^()]*(\([^()]*\)[^()]*)*\(SELECT`),
+	"a sub-select shown":      regexp.MustCompile(`^SELECT ([^()]*(\([^()]*\))?)*[(, ]\(*SELECT .* FROM`),
+	"a sub-select in CASE":    regexp.MustCompile(`(THEN|ELSE|WHEN) \(*(EXISTS )?\(SELECT`),
+	"VALUES":                  regexp.MustCompile(`\(VALUES \(`),
+	"UNION ALL":               regexp.MustCompile(` UNION ALL `),
+	"UNION":                   regexp.MustCompile(` UNION [^A]`),
+	"INTERSECT":               regexp.MustCompile(` INTERSECT [^A]`),
+	"EXCEPT":                  regexp.MustCompile(` EXCEPT [^A]`),
+	"WITH":                    regexp.MustCompile(`^WITH w`),
+	"WITH MATERIALIZED":       regexp.MustCompile(`AS MATERIALIZED \(`),
+	"WITH read twice":         regexp.MustCompile(` w1 s\d.* w1 s\d`),
+	"a derived table":         regexp.MustCompile(`(FROM|JOIN) \(SELECT`),
+	"a derived table grouped": regexp.MustCompile(`FROM \(SELECT [^()]*(\([^()]*\)[^()]*)*GROUP BY`),
+	"a derived table of sets": regexp.MustCompile(`(ROLLUP|CUBE|GROUPING SETS) \([^()]*\)\) AS s`),
+	"a derived table cut":     regexp.MustCompile(`LIMIT \S+( OFFSET \S+)?\) AS s`),
+	"a derived table joined":  regexp.MustCompile(` JOIN \(SELECT`),
+	"a derived set operation": regexp.MustCompile(`FROM \(SELECT [^()]* (UNION|INTERSECT|EXCEPT) `),
+	"a sub-select cut":        regexp.MustCompile(`LIMIT \S+( OFFSET \S+)?\)+ `),
+	"LEFT JOIN of a block":    regexp.MustCompile(`LEFT JOIN (\(SELECT|w\d)`),
+	"two joins on no key":     regexp.MustCompile(`(JOIN \S+ s\d+ ON [^()]+){2}`),
+}
+
+// formsOf returns the forms of a statement.
+func formsOf(sql string) (out []string) {
+	for name, r := range forms {
+		if r.MatchString(sql) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// tally counts how many executions of each form were accelerated.
+type tally struct {
+	mu   sync.Mutex
+	seen map[string][2]int // by shape: executions, and the accelerated
+}
+
+// look reads what pgaccel says of the shapes that it knows, which are the last that were asked.
+func (t *tally) look(ctx context.Context, s *session) {
+	a := s.ask(ctx, "SELECT query, calls, accelerated FROM pgaccel.queries", nil, protocol{})
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.seen == nil {
+		t.seen = map[string][2]int{}
+	}
+	for _, r := range a.rows {
+		calls, _ := strconv.Atoi(string(r[1]))
+		accelerated, _ := strconv.Atoi(string(r[2]))
+		t.seen[string(r[0])] = [2]int{calls, accelerated}
+	}
+}
+
+// forms adds up what was seen.
+func (t *tally) forms() map[string][2]int {
+	out := map[string][2]int{}
+	for sql, n := range t.seen {
+		for _, f := range formsOf(sql) {
+			x := out[f]
+			out[f] = [2]int{x[0] + n[0], x[1] + n[1]}
+		}
+	}
+	return out
+}
+
+func (p *Report) printForms(w io.Writer) {
+	for _, f := range slices.SortedFunc(maps.Keys(p.Forms), func(a, b string) int { return strings.Compare(a, b) }) {
+		n := p.Forms[f]
+		fmt.Fprintf(w, "  %-24s %6d asked, %6d accelerated, %5.1f %%\n", f, n[0], n[1], 100*float64(n[1])/float64(max(n[0], 1)))
+	}
+}
