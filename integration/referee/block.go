@@ -237,6 +237,8 @@ func effort(q *query) float64 {
 		switch {
 		case s.join == "":
 			n = size
+		case s.join == ",":
+			n *= max(size/8, 1)
 		case uniqueJoin(s):
 			all += size
 		default:

@@ -10,7 +10,11 @@ const maxEffort = 2e6
 // treeQuery makes a statement of several blocks.
 func (g *gen) treeQuery(s *schema) *query {
 	for range 20 {
-		if q := g.anyTree(s); effort(q) < maxEffort {
+		q := g.anyTree(s)
+		if !g.chance(3) {
+			q.dropUnread()
+		}
+		if effort(q) < maxEffort {
 			return q
 		}
 	}
@@ -31,7 +35,7 @@ func (g *gen) anyTree(s *schema) *query {
 			c.table, c.size = columnsOf(c.q), blockSize(c.q)
 			g.nest.ctes = append(g.nest.ctes, c)
 		}
-		q.ctes = g.nest.ctes
+		q.ctes = slices.Clone(g.nest.ctes)
 	}
 	if len(q.ctes) == 0 && g.chance(12) {
 		if set := g.setOf(nil); set != nil {
@@ -40,6 +44,9 @@ func (g *gen) anyTree(s *schema) *query {
 		}
 	}
 	g.sources(q, []int{1, 1, 2, 2, 2, 3}[g.r.IntN(6)], g.chance(65) || len(q.ctes) > 0)
+	if len(q.from) > 1 && q.from[1].join == "JOIN" && len(q.from) == 2 && g.chance(15) {
+		g.onInArms(q)
+	}
 	for range []int{0, 1, 1, 1, 2}[g.r.IntN(5)] {
 		if g.nest.left > 0 && g.chance(60) {
 			if n := g.subCondition(); n != nil {
@@ -64,6 +71,36 @@ func (g *gen) anyTree(s *schema) *query {
 	}
 	g.sortAndCut(q)
 	return q
+}
+
+// onInArms moves the condition of the one join into WHERE, into each arm of an OR.
+func (g *gen) onInArms(q *query) {
+	on := q.from[1].on
+	q.from[1].join, q.from[1].on = ",", nil
+	t := typ{kind: boolean}
+	arm := func() *node { return op(t, "(@ AND @)", on[0], g.condition(0)) }
+	all := op(t, "(@ OR @)", arm(), arm())
+	if g.chance(30) {
+		all = op(t, "(@ OR @)", all, pick(g.r, arm(), on[0]))
+	}
+	q.where = append(q.where, all)
+	q.where = append(q.where, on[1:]...)
+}
+
+// dropUnread removes the queries of WITH that nothing reads.
+func (q *query) dropUnread() {
+	for {
+		read := map[*cte]bool{}
+		q.each(func(x *query) {
+			for _, s := range x.from {
+				read[s.cte] = true
+			}
+		})
+		n := len(q.ctes)
+		if q.ctes = slices.DeleteFunc(q.ctes, func(c *cte) bool { return !read[c] }); len(q.ctes) == n {
+			return
+		}
+	}
 }
 
 // sortSet adds ORDER BY, and LIMIT, to a set operation.
