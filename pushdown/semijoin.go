@@ -109,6 +109,12 @@ func (s *star) subselectJoin(x *plan.Join) {
 		return
 	}
 	if len(x.On) > 0 && (x.Kind == plan.NotIn || x.Kind == plan.Mark) {
+		// The one key must be that of IN itself, not one of the sub-select's own conditions beside
+		// a constant that is looked for.
+		if own, _ := s.correlate(x.Right, nil); len(own.inner) > 0 {
+			s.refuse(x, "a correlated sub-select")
+			return
+		}
 		s.member(x, c)
 		return
 	}
