@@ -261,6 +261,15 @@ func (a *analyzer) overRowsAndGroups(c *clauses, g *grouping, subs []subselect) 
 	for _, e := range c.keys {
 		note(e)
 	}
+	for _, s := range subs {
+		for o := range read {
+			if len(c.sets) > 0 && s.inside.has(o, s.upTo) {
+				// It is null in the sets that lack it, and so are all that are written alike.
+				a.at = s.at
+				fail(plan.ReasonShape, "a sub-select in grouping sets")
+			}
+		}
+	}
 	for _, x := range a.aggs {
 		note(x.Arg)
 		note(x.Filter)
