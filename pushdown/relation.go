@@ -214,10 +214,11 @@ func (s *star) sink(l *leaf) {
 	}
 	var sunk []plan.Expr
 	s.conds = slices.DeleteFunc(slices.Clone(s.conds), func(e plan.Expr) bool {
+		e = s.stood(e)
 		if !l.yields.readBy(e) || !l.yields.onlyReadBy(e) {
 			return false
 		}
-		if !sinks {
+		if !sinks || readsScalar(e) { // a scalar is computed for this star alone
 			if mayFail(e) {
 				s.at = s.places[l.rel].at
 				fail(plan.ReasonShape, "a condition that may fail over a subquery of this form")
@@ -242,6 +243,16 @@ func (s *star) sink(l *leaf) {
 	default:
 		l.rel = &plan.Filter{Input: l.rel, Conds: sunk}
 	}
+}
+
+// stood returns an expression with what stands for sub-selects in it.
+func (s *star) stood(e plan.Expr) plan.Expr {
+	return plan.Rewrite(e, func(x plan.Expr) plan.Expr {
+		if o, ok := x.(plan.Output); ok && s.stands[o.Of] != nil {
+			return s.stood(s.stands[o.Of])
+		}
+		return x
+	})
 }
 
 // mayFail reports whether an expression computes anything that can be an error.

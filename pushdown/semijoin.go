@@ -130,7 +130,7 @@ func (s *star) subselectJoin(x *plan.Join) {
 	}
 	switch x.Kind {
 	case plan.Semi:
-		s.conds = append(s.conds, found)
+		s.conds = conjuncts(s.conds, found)
 	case plan.Anti:
 		s.conds = append(s.conds, s.not(found))
 	default:
