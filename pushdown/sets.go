@@ -77,8 +77,8 @@ func (g *grouping) checkParts(q *clauses) {
 	for i, k := range g.exprs {
 		if _, ok := k.(*plan.Call); ok && (g.partsGiven(i) || g.nullCondition(i)) {
 			plan.Walk(k, func(x plan.Expr) bool {
-				if c, ok := x.(plan.Column); ok {
-					columns = append(columns, c)
+				if isColumn(x) {
+					columns = append(columns, x)
 				}
 				return true
 			})
@@ -89,7 +89,7 @@ func (g *grouping) checkParts(q *clauses) {
 	}
 	var certain []plan.Expr // outputs
 	check := func(e plan.Expr, written *pg.Node) {
-		if _, ok := e.(plan.Column); ok || slices.Contains(certain, e) {
+		if isColumn(e) || slices.Contains(certain, e) {
 			return
 		}
 		if written != nil && slices.ContainsFunc(g.a.setKeys, func(k groupKey) bool { return sameSyntax(k.written, written) }) {
@@ -117,6 +117,15 @@ func (g *grouping) checkParts(q *clauses) {
 	}
 }
 
+// isColumn reports whether an expression is a column, of a table or of a derived one.
+func isColumn(e plan.Expr) bool {
+	switch e.(type) {
+	case plan.Column, plan.Key, plan.Agg, plan.Output:
+		return true
+	}
+	return false
+}
+
 // partsGiven reports whether other keys give a part of key i, and one of the two is null in some
 // set.
 func (g *grouping) partsGiven(i int) (given bool) {
@@ -124,8 +133,8 @@ func (g *grouping) partsGiven(i int) (given bool) {
 	always := common>>i&1 != 0
 	plan.Walk(g.exprs[i], func(x plan.Expr) bool {
 		k, ok := g.index[g.a.intern.id(x)]
-		c, isColumn := x.(plan.Column)
-		given = given || ok && k != i && !(always && common>>k&1 != 0) || isColumn && !always && g.dependent(c)
+		c, column := x.(plan.Column)
+		given = given || ok && k != i && !(always && common>>k&1 != 0) || column && !always && g.dependent(c)
 		return !given
 	})
 	return given
