@@ -180,7 +180,7 @@ func (s *star) mapExprs(f func(plan.Expr) plan.Expr) {
 		return out
 	}
 	s.q = s.q.Map(f)
-	s.conds = all(s.conds)
+	s.conds, s.sunk = all(s.conds), all(s.sunk)
 	for i := range s.lefts {
 		s.lefts[i].on = all(s.lefts[i].on)
 	}
@@ -228,6 +228,9 @@ func (s *star) sink(l *leaf) {
 		sunk = append(sunk, e)
 		return true
 	})
+	if len(s.q.Sets) > 0 {
+		s.sunk = append(s.sunk, sunk...)
+	}
 	switch {
 	case len(sunk) == 0:
 	case derived:

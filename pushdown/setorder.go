@@ -19,7 +19,7 @@ func (s *star) checkSetOrder() {
 		return
 	}
 	eq := &equals{a: a, class: map[int]int{}, fixed: map[int]bool{}}
-	for _, c := range s.conds {
+	for _, c := range slices.Concat(s.conds, s.sunk) {
 		eq.condition(c)
 	}
 	for _, l := range s.lefts {

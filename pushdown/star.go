@@ -13,6 +13,7 @@ type star struct {
 	q      *plan.Star
 	scans  []int       // sources, in order of appearance: table references and relations
 	conds  []plan.Expr // conjuncts of conditions on rows, and of inner joins
+	sunk   []plan.Expr // those that were moved into leaves, with grouping sets
 	lefts  []leftJoin
 	exists []existence
 	leaves []*leaf
