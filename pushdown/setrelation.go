@@ -34,20 +34,20 @@ func (a *analyzer) setRelation(x *plan.SetOp) plan.Source {
 
 // unionBlocks are the stars whose rows a side of a UNION ALL yields.
 func (a *analyzer) unionBlocks(p *plan.Project) []*plan.Star {
-	if u, ok := p.Input.(*plan.SetOp); ok && u.Kind == plan.Union && u.All && passesOn(p, u.Number) {
+	if u, ok := p.Input.(*plan.SetOp); ok && u.Kind == plan.Union && u.All && passesOn(p, u) {
 		return append(a.unionBlocks(u.Left), a.unionBlocks(u.Right)...)
 	}
 	return []*plan.Star{a.star(withColumns(p))}
 }
 
-// passesOn reports whether a query yields the outputs of the operator below it as they are.
-func passesOn(p *plan.Project, number int) bool {
+// passesOn reports whether a query yields all outputs of the operator below it as they are.
+func passesOn(p *plan.Project, u *plan.SetOp) bool {
 	for i, e := range p.Exprs {
-		if o, ok := e.(plan.Output); !ok || o.Of != number || o.Index != i {
+		if o, ok := e.(plan.Output); !ok || o.Of != u.Number || o.Index != i {
 			return false
 		}
 	}
-	return true
+	return len(p.Exprs) == len(u.Left.Exprs)
 }
 
 // distinctRows groups a relation by its first n columns.
