@@ -27,10 +27,14 @@ type correlation struct {
 }
 
 // correlate pulls the conditions on top of a sub-select that read the query around it out of it, and
-// sorts them with those in on. ok is false where anything below reads the query around.
-func (s *star) correlate(rows plan.Rel, on []plan.Expr) (c correlation, ok bool) {
+// sorts them with those in on. ok is false where anything below reads the query around, or where
+// sorting may fail; PostgreSQL does not sort for EXISTS (simplify_EXISTS_query).
+func (s *star) correlate(rows plan.Rel, on []plan.Expr, exists bool) (c correlation, ok bool) {
 	for {
 		if o, sorted := rows.(*plan.Sort); sorted { // in whichever order
+			if !exists && slices.ContainsFunc(o.By, func(by plan.Order) bool { return mayFail(by.Expr) }) {
+				return c, false
+			}
 			rows = o.Input
 			continue
 		}
@@ -103,7 +107,7 @@ func (s *star) readsOutside(r plan.Rel) bool {
 // subselectJoin takes a join of rows with a sub-select that says which of them are left, or says
 // something of each.
 func (s *star) subselectJoin(x *plan.Join) {
-	c, ok := s.correlate(x.Right, x.On)
+	c, ok := s.correlate(x.Right, x.On, len(x.On) == 0)
 	if !ok {
 		s.refuse(x, "a correlated sub-select")
 		return
@@ -111,7 +115,7 @@ func (s *star) subselectJoin(x *plan.Join) {
 	if len(x.On) > 0 && (x.Kind == plan.NotIn || x.Kind == plan.Mark) {
 		// The one key must be that of IN itself, not one of the sub-select's own conditions beside
 		// a constant that is looked for.
-		if own, _ := s.correlate(x.Right, nil); len(own.inner) > 0 {
+		if own, _ := s.correlate(x.Right, nil, false); len(own.inner) > 0 {
 			s.refuse(x, "a correlated sub-select")
 			return
 		}
@@ -318,7 +322,7 @@ func (s *star) single(x *plan.Join) {
 	}
 	value := p.Exprs[0]
 	if groups, ok := p.Input.(*plan.Aggregate); ok && len(groups.Keys) == 0 && len(groups.Sets) == 0 {
-		c, ok := s.correlate(groups.Input, nil)
+		c, ok := s.correlate(groups.Input, nil, false)
 		if !ok || len(c.inner) == 0 || len(c.apart) > 0 || len(c.rest) > 0 {
 			s.refuse(x, "a correlated sub-select")
 			return
@@ -332,7 +336,7 @@ func (s *star) single(x *plan.Join) {
 		s.stands[p.Number] = s.overMissing(value, values[0], key, by)
 		return
 	}
-	c, ok := s.correlate(p.Input, nil)
+	c, ok := s.correlate(p.Input, nil, false)
 	scan, conds := scanOf(c.rows)
 	if !ok || scan == nil || len(c.apart) > 0 || len(c.rest) > 0 {
 		s.refuse(x, "a correlated sub-select")
