@@ -25,7 +25,7 @@ INSERT INTO kinds SELECT i, i % 7, i * 3, i / 4.0, i / 8.0, i / 16.0, i % 2 = 0,
 CREATE TABLE names (id bigint PRIMARY KEY, name text NOT NULL);
 INSERT INTO names SELECT i, 'name ' || i FROM generate_series(0, 20) i;
 GRANT SELECT ON kinds, names TO reader;
-CREATE FUNCTION calls(statement text, columns text DEFAULT '') RETURNS oid[] LANGUAGE plpgsql AS $$ DECLARE tree text; BEGIN EXECUTE 'CREATE TEMP VIEW asked ' || columns || ' AS ' || statement; SELECT ev_action::text INTO tree FROM pg_rewrite WHERE ev_class = 'asked'::regclass; DROP VIEW asked; RETURN ARRAY(SELECT m[1]::oid FROM regexp_matches(tree, ':(?:opfuncid|funcid|aggfnoid) ([0-9]+)', 'g') m UNION SELECT p.oprcode::oid FROM regexp_matches(tree, ':eqop ([0-9]+)', 'g') m JOIN pg_operator p ON p.oid = m[1]::oid); END $$;
+CREATE FUNCTION calls(statement text, columns text DEFAULT '') RETURNS oid[] LANGUAGE plpgsql AS $$ DECLARE tree text; BEGIN EXECUTE 'CREATE TEMP VIEW asked ' || columns || ' AS ' || statement; SELECT ev_action::text INTO tree FROM pg_rewrite WHERE ev_class = 'asked'::regclass; DROP VIEW asked; RETURN ARRAY(SELECT m[1]::oid FROM regexp_matches(tree, ':(?:opfuncid|funcid|aggfnoid|winfnoid) ([0-9]+)', 'g') m UNION SELECT p.oprcode::oid FROM regexp_matches(tree, ':eqop ([0-9]+)', 'g') m JOIN pg_operator p ON p.oid = m[1]::oid); END $$;
 VACUUM ANALYZE;
 `
 
@@ -72,6 +72,21 @@ var builtinQueries = []string{
 	"SELECT id, t FROM kinds WHERE id < 9 ORDER BY id LIMIT 3",
 	"SELECT s, count(*) AS a FROM kinds GROUP BY s HAVING count(*) > 100 ORDER BY s",
 	"SELECT sum(id) FILTER (WHERE p = true) AS a FROM kinds",
+	"SELECT row_number() OVER (ORDER BY id) AS a, rank() OVER (ORDER BY s) AS b, dense_rank() OVER (PARTITION BY p ORDER BY d) AS c FROM kinds",
+	"SELECT sum(n) OVER (PARTITION BY s ORDER BY id) AS a, count(*) OVER (PARTITION BY t) AS b, avg(b) FILTER (WHERE id > 3) OVER (ORDER BY d) AS c FROM kinds ORDER BY id",
+	"SELECT count(*) AS a FROM kinds WHERE id IN (SELECT id FROM names WHERE name <> 'name 3') OR t = 'text 2'",
+	"SELECT count(*) AS a FROM kinds WHERE b NOT IN (SELECT id FROM names) AND n > (SELECT avg(n) FROM kinds WHERE s < 5)",
+	"SELECT count(*) AS a FROM kinds k WHERE EXISTS (SELECT 1 FROM names m WHERE m.id = k.id AND m.name > 'name 1') AND NOT EXISTS (SELECT 1 FROM kinds i WHERE i.s = k.s AND i.id < k.id)",
+	"SELECT count(*) AS a FROM kinds k WHERE k.b > (SELECT max(i.b) - 100 FROM kinds i WHERE i.t = k.t)",
+	"SELECT count(*) AS a FROM kinds k WHERE k.b <> ALL (SELECT id FROM names)",
+	"SELECT s AS a, t AS b FROM kinds UNION SELECT s, v FROM kinds ORDER BY 1, 2",
+	"SELECT n AS a, d AS b FROM kinds INTERSECT SELECT n, d FROM kinds WHERE id < 50 ORDER BY 1, 2",
+	"SELECT f AS a FROM kinds EXCEPT SELECT f FROM kinds WHERE id < 50 ORDER BY 1",
+	"SELECT count(*) AS a, sum(c) AS b FROM (SELECT s, count(DISTINCT t) AS c FROM kinds GROUP BY s) q",
+	"SELECT count(*) AS a FROM kinds k FULL JOIN names m ON m.id = k.s",
+	"SELECT count(*) AS a FROM kinds WHERE ts > date '2020-03-01' - interval '10' day AND ts < timestamp '2020-03-01' + interval '1 month'",
+	"SELECT count(*) AS a FROM kinds WHERE ts > interval '10 days' + date '2020-01-03' AND ts < timestamp '2020-03-01' - interval '1' hour",
+	"SELECT substring(t FROM 1 FOR 3) AS a, substr(v, 2) AS b, count(*) AS c FROM kinds GROUP BY 1, 2 ORDER BY 1, 2",
 }
 
 // TestRightsOnBuiltins takes EXECUTE on each function that some query calls from PUBLIC,

@@ -197,7 +197,11 @@ func (x *execution) relation(p *plan.Relation) (*relation, error) {
 			return nil, err
 		}
 		for i, c := range base {
+			held := c.held
 			if err := c.add(&r.output[i], rows, k, len(p.Blocks) == 1); err != nil {
+				return nil, err
+			}
+			if err := x.take(c.held - held); err != nil {
 				return nil, err
 			}
 		}
@@ -233,6 +237,7 @@ type relationColumn struct {
 	// decimals and their codes, of a numeric of varying scale.
 	decimals     []vector.Decimal
 	decimalCodes map[vector.Decimal]int64
+	held         int64 // bytes of list, decimals and their codes, about
 	window       bool // it is computed over the others
 }
 
@@ -317,9 +322,14 @@ func (c *relationColumn) decimalCode(d vector.Decimal) int64 {
 		k = int64(len(c.decimals))
 		c.decimalCodes[d] = k
 		c.decimals = append(c.decimals, d)
+		c.held += listedBytes
 	}
 	return k
 }
+
+// listedBytes is about what a value of a list takes beside its text: its place there, and in the map
+// of codes.
+const listedBytes = 96
 
 // code returns the code of a string in the column's own list.
 func (c *relationColumn) code(s string) int64 {
@@ -329,6 +339,7 @@ func (c *relationColumn) code(s string) int64 {
 		k = int64(len(c.list))
 		c.codes[key] = k
 		c.list = append(c.list, s)
+		c.held += int64(2*len(s)) + listedBytes
 	}
 	return k
 }

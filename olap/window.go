@@ -57,6 +57,9 @@ func (w *windower) column(p *plan.WindowColumn) error {
 		}
 		from = to
 	}
+	if err := w.x.take(out.held); err != nil {
+		return err
+	}
 	switch {
 	case out.varying():
 		out.dict = decimalDict(out.decimals, out.t)

@@ -24,10 +24,10 @@ import (
 const callsFunction = `
 CREATE FUNCTION called(tree text) RETURNS oid[] LANGUAGE sql AS $$
  WITH RECURSIVE f(o) AS (
-  SELECT m[1]::oid FROM regexp_matches(tree, ':(?:opfuncid|funcid|aggfnoid) (\d+)', 'g') m
+  SELECT m[1]::oid FROM regexp_matches(tree, ':(?:opfuncid|funcid|aggfnoid|winfnoid) (\d+)', 'g') m
   UNION SELECT p.oprcode::oid FROM regexp_matches(tree, ':(?:groupClause|distinctClause|aggdistinct) \(((?:\{SORTGROUPCLAUSE [^}]*\} ?)+)\)', 'g') c,
    regexp_matches(c[1], ':eqop (\d+)', 'g') m JOIN pg_operator p ON p.oid = m[1]::oid
-  UNION SELECT m[1]::oid FROM f JOIN pg_proc p ON p.oid = f.o AND p.prosqlbody IS NOT NULL, regexp_matches(p.prosqlbody::text, ':(?:opfuncid|funcid|aggfnoid) (\d+)', 'g') m)
+  UNION SELECT m[1]::oid FROM f JOIN pg_proc p ON p.oid = f.o AND p.prosqlbody IS NOT NULL, regexp_matches(p.prosqlbody::text, ':(?:opfuncid|funcid|aggfnoid|winfnoid) (\d+)', 'g') m)
  SELECT coalesce(array_agg(o ORDER BY o) FILTER (WHERE o <> 0), '{}') FROM f $$;
 CREATE FUNCTION calls(statement text, columns text DEFAULT '') RETURNS oid[] LANGUAGE plpgsql AS $$
 DECLARE tree text;

@@ -7,7 +7,11 @@ import (
 	"pgaccel/sqlfn"
 )
 
-var windowFunctions = map[string]plan.WindowFunc{"row_number": plan.RowNumber, "rank": plan.Rank, "dense_rank": plan.DenseRank}
+// windowFunctions are those that are no aggregates, with their OIDs in pg_proc.
+var windowFunctions = map[string]struct {
+	fn  plan.WindowFunc
+	oid uint32
+}{"row_number": {plan.RowNumber, 3100}, "rank": {plan.Rank, 3101}, "dense_rank": {plan.DenseRank, 3102}}
 
 // The frames of parsenodes.h (FRAMEOPTION_*), without the bit of BETWEEN and that of a frame that is
 // written.
@@ -25,8 +29,7 @@ var frames = map[int32]plan.Frame{rangeToRow: plan.ToPeers, groupsToRow: plan.To
 	rangeToEnd: plan.ToEnd, rowsToEnd: plan.ToEnd, groupsToEnd: plan.ToEnd}
 
 // window analyses a window function: its operator is noted, and stands over the rows of the block, or
-// over its groups where it has some. The rights to functions that are no aggregates are not noted:
-// builtins.txt does not have them, and nothing executes them.
+// over its groups where it has some.
 func (a *analyzer) window(name string, f *pg.FuncCall, s *scope) plan.Expr {
 	if a.noAggs != "" {
 		fail(plan.ReasonShape, "window function in "+a.noAggs)
@@ -36,7 +39,8 @@ func (a *analyzer) window(name string, f *pg.FuncCall, s *scope) plan.Expr {
 	}
 	w := &plan.Window{}
 	if fn, ok := windowFunctions[name]; ok {
-		if w.Func = fn; len(f.Args) > 0 || f.AggFilter != nil || f.AggStar {
+		a.addCalls([]uint32{fn.oid})
+		if w.Func = fn.fn; len(f.Args) > 0 || f.AggFilter != nil || f.AggStar {
 			fail(plan.ReasonFunction, "window function "+name+"() in this form")
 		}
 	} else if fn := sqlfn.AggregateNamed(name); fn != nil && !fn.OrderedSet() {
