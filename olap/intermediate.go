@@ -238,7 +238,7 @@ type relationColumn struct {
 	decimals     []vector.Decimal
 	decimalCodes map[vector.Decimal]int64
 	held         int64 // bytes of list, decimals and their codes, about
-	window       bool // it is computed over the others
+	window       bool  // it is computed over the others
 }
 
 // varying reports whether the values are numerics of varying scale.

@@ -33,6 +33,11 @@ var relationQueries = []string{
 	"select sum(s) from (select g, sum(k) s from fact group by rollup (g)) q",
 	"select avg(c), count(distinct c) from (select t, count(*) c from fact group by t) s",
 	"select x, count(*) from (select case when c > 2 then 'many' else 'few' end x from (select g, count(*) c from fact group by g) a) b group by x",
+	"select f.id, s.c from fact f, (select count(*) c, max(id) m from dim) s where f.id > s.m and s.c > 1",
+	"select f.g, count(*), max(s.a) from fact f cross join (select avg(n) a from fact) s where f.n > s.a group by f.g having count(*) < max(s.a) + 100",
+	"select count(*) from fact f, (select max(id) m from dim where id < 0) s where f.id > s.m",
+	"select f.id, v.a from fact f, (values (3, 'x')) v(b, a) where f.g = v.b",
+	"with s as (select count(*) c from fact) select d.id, s.c, z.c from dim d, s, s z where d.id < s.c / 9",
 	// WITH that is read twice.
 	"with s as (select g, count(*) c from fact group by g) select a.g, b.c from s a join s b on a.g = b.g",
 	"with s as (select g, count(*) c from fact group by g) select a.g from s a where a.c = (select max(c) from s)",

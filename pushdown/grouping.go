@@ -178,13 +178,8 @@ func (g *grouping) dependent(c plan.Column) bool {
 // of their own.
 func checkRows(e plan.Expr) {
 	plan.Walk(e, func(x plan.Expr) bool {
-		switch x := x.(type) {
-		case plan.Scalar:
-			return true
-		case *plan.Call:
-			if comparesVarying(x) {
-				return false
-			}
+		if c, ok := x.(*plan.Call); ok && comparesVarying(c) {
+			return false
 		}
 		if t := x.Type(); t.Kind == vector.Numeric && t.Scale == vector.VaryingScale {
 			if c, ok := x.(*plan.Call); ok && c.Op == plan.OpDiv {
@@ -196,12 +191,16 @@ func checkRows(e plan.Expr) {
 	})
 }
 
-// comparesVarying reports whether a call does what is done with a relation's column of numerics of
-// varying scale: it compares it with a fixed one, or with null.
+// comparesVarying reports whether a call does what is done with numerics of varying scale that come of
+// a relation or a scalar: it compares it with a fixed one, or with null.
 func comparesVarying(c *plan.Call) bool {
 	varying := func(e plan.Expr) bool {
-		x, ok := e.(plan.Column)
-		return ok && x.T.Kind == vector.Numeric && x.T.Scale == vector.VaryingScale
+		switch e.(type) {
+		case plan.Column, plan.Scalar:
+			t := e.Type()
+			return t.Kind == vector.Numeric && t.Scale == vector.VaryingScale
+		}
+		return false
 	}
 	switch {
 	case c.Op == plan.OpIsNull || c.Op == plan.OpIsNotNull:

@@ -138,10 +138,12 @@ func (t *joinTree) add(j plan.StarJoin) {
 // attach attaches a table if that can be.
 func (t *joinTree) attach(i int) bool {
 	if x := t.asks[i]; x != nil {
+		var reads uint64
 		for _, e := range x.outer {
-			if plan.Tables(e)&^t.attached != 0 {
-				return false
-			}
+			reads |= plan.Tables(e)
+		}
+		if reads == 0 || reads&^t.attached != 0 {
+			return false
 		}
 		t.add(plan.StarJoin{Table: i, Kind: x.kind, Exists: true, Key: x.key, Outer: x.outer, On: x.on})
 		return true
@@ -193,7 +195,7 @@ func (s *star) nest(t *joinTree) {
 		in.exists = append(in.exists, x)
 		return true
 	})
-	l := &leaf{table: s.newRelation(), index: map[int]int{}}
+	l := &leaf{table: s.newRelation(), index: map[int]int{}, scalar: -1}
 	s.leaves = append(s.leaves, l)
 	s.scans = append(rest, l.table)
 	s.mapExprs(func(e plan.Expr) plan.Expr {

@@ -16,6 +16,8 @@ type leaf struct {
 	table  int // its number among the sources
 	read   []plan.Expr
 	index  map[int]int // interned expression -> column
+	// scalar is its place among the star's scalars, -1 where it is a relation.
+	scalar int
 }
 
 // yields are what expressions over an operator may read of it.
@@ -103,7 +105,7 @@ func (s *star) reads(r, of plan.Rel) bool {
 
 // leaf notes an operator that is computed first.
 func (s *star) leaf(r plan.Rel) *leaf {
-	l := &leaf{rel: r, yields: yieldsOf(r), table: s.newRelation(), index: map[int]int{}}
+	l := &leaf{rel: r, yields: yieldsOf(r), table: s.newRelation(), index: map[int]int{}, scalar: -1}
 	s.leaves = append(s.leaves, l)
 	s.scans = append(s.scans, l.table)
 	return l
@@ -128,9 +130,15 @@ func (a *analyzer) sourceOf(t int) plan.Source {
 
 // column returns the column that holds an expression over the leaf.
 func (l *leaf) column(a *analyzer, e plan.Expr) plan.Expr {
+	at := func(c int) plan.Expr {
+		if l.scalar >= 0 {
+			return plan.Scalar{Of: l.scalar, Index: c, T: e.Type()}
+		}
+		return plan.Column{Table: l.table, Column: c, T: e.Type()}
+	}
 	switch l.rel.(type) {
 	case *plan.Shared, *plan.SetOp, *plan.Values: // which have all of their columns
-		return plan.Column{Table: l.table, Column: e.(plan.Output).Index, T: e.Type()}
+		return at(e.(plan.Output).Index)
 	}
 	id := a.intern.id(e)
 	c, ok := l.index[id]
@@ -139,12 +147,46 @@ func (l *leaf) column(a *analyzer, e plan.Expr) plan.Expr {
 		l.read = append(l.read, e)
 		l.index[id] = c
 	}
-	return plan.Column{Table: l.table, Column: c, T: e.Type()}
+	return at(c)
+}
+
+// oneRow reports whether an operator yields exactly one row.
+func oneRow(r plan.Rel) bool {
+	switch x := r.(type) {
+	case *plan.Project:
+		return oneRow(x.Input)
+	case *plan.Shared:
+		return oneRow(x.Plan.Input)
+	case *plan.Aggregate:
+		return len(x.Keys) == 0 && len(x.Sets) == 0
+	case *plan.Values:
+		return len(x.Rows) == 1
+	}
+	return false
+}
+
+// scalars makes scalars of the leaves of one row that are joined to something: there is nothing to
+// look up.
+func (s *star) scalars() {
+	for _, l := range s.leaves {
+		if len(s.scans) > 1 && oneRow(l.rel) && !s.optionalLeaf(l) {
+			l.scalar = len(s.q.Scalars)
+			s.q.Scalars = append(s.q.Scalars, nil) // once it is known what is read of it
+			s.scans = slices.DeleteFunc(slices.Clone(s.scans), func(t int) bool { return t == l.table })
+		}
+	}
+}
+
+// optionalLeaf reports whether rows are kept, or removed, for having no partner in a leaf.
+func (s *star) optionalLeaf(l *leaf) bool {
+	return slices.ContainsFunc(s.lefts, func(j leftJoin) bool { return j.table == l.table }) ||
+		slices.ContainsFunc(s.exists, func(x existence) bool { return x.table == l.table })
 }
 
 // resolve makes the relations of the leaves, and puts their columns in place of what is read of
 // them.
 func (s *star) resolve() {
+	s.scalars()
 	for _, l := range s.leaves {
 		s.sink(l)
 	}
@@ -165,7 +207,10 @@ func (s *star) resolve() {
 	s.mapExprs(over)
 	for _, l := range s.leaves {
 		s.at = s.places[l.rel].at
-		s.relations[l.table-len(s.tables)] = s.relation(l)
+		source := s.relation(l)
+		if s.relations[l.table-len(s.tables)] = source; l.scalar >= 0 {
+			s.q.Scalars[l.scalar] = source.Relation.Blocks[0]
+		}
 		s.at = nil
 	}
 }
@@ -194,8 +239,15 @@ func (s *star) mapExprs(f func(plan.Expr) plan.Expr) {
 // remove, too, and what fails there must not be missed. Not below a LIMIT; those that it moves below
 // windows and set operations are forwarded if they may fail.
 func (s *star) sink(l *leaf) {
-	if slices.ContainsFunc(s.lefts, func(j leftJoin) bool { return j.table == l.table }) ||
-		slices.ContainsFunc(s.exists, func(x existence) bool { return x.table == l.table }) {
+	if l.scalar >= 0 { // its one row is there whatever the condition says
+		return
+	}
+	if s.optionalLeaf(l) {
+		// Where the condition lets no nulls pass, the server makes the join an inner one first.
+		if slices.ContainsFunc(s.conds, func(e plan.Expr) bool { return l.yields.readBy(e) && l.yields.onlyReadBy(e) && mayFail(e) }) {
+			s.at = s.places[l.rel].at
+			fail(plan.ReasonShape, "a condition that may fail over a subquery of this form")
+		}
 		return
 	}
 	below := l.rel

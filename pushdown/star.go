@@ -259,7 +259,9 @@ func (s *star) checkExprs() {
 	}
 	if !q.Grouped {
 		for _, e := range over {
-			if _, column := e.(plan.Column); !column { // one may be a numeric of varying scale
+			switch e.(type) {
+			case plan.Column, plan.Scalar: // it may be a numeric of varying scale
+			default:
 				checkRows(e)
 			}
 			s.checkReads(e, false)
