@@ -255,15 +255,20 @@ func effort(q *query) float64 {
 	for _, a := range q.arms {
 		all += effort(a)
 	}
+	each := map[*node]bool{} // sub-selects that are compared with each of their rows
 	for _, x := range q.ownNodes() {
 		for _, a := range x.args {
-			switch {
-			case a.sub == nil:
-			case strings.Contains(x.f, " ANY ") || strings.Contains(x.f, " ALL ") || strings.Contains(x.f, " SOME ") || readsAround(a.sub):
-				all += n * effort(a.sub)
-			default:
-				all += effort(a.sub)
-			}
+			each[a] = strings.Contains(x.f, " ANY ") || strings.Contains(x.f, " ALL ") || strings.Contains(x.f, " SOME ")
+		}
+	}
+	sets := float64(1 + 8*len(q.sets))
+	for _, x := range q.ownNodes() {
+		switch {
+		case x.sub == nil:
+		case each[x] || readsAround(x.sub):
+			all += n * sets * effort(x.sub)
+		default:
+			all += effort(x.sub)
 		}
 	}
 	return all + n

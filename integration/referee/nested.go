@@ -264,7 +264,9 @@ func (g *gen) members(t typ) *query {
 	d.conditions(q, []int{0, 0, 1, 1, 1, 2}[g.r.IntN(6)])
 	over := *d
 	over.grouped, over.keys = true, []*node{n}
-	switch g.r.IntN(12) {
+	switch g.r.IntN(13) {
+	case 12: // for nothing
+		q.order = []sortKey{{n: d.of(int4, 1)}}
 	case 0, 1:
 		q.distinct = true
 	case 2, 3:

@@ -27,6 +27,9 @@ type stack struct {
 	cancel        context.CancelFunc
 }
 
+// patience is how long PostgreSQL may take for a question. What takes longer is not compared.
+const patience = 20 * time.Second
+
 // startStack starts both.
 func startStack(ctx context.Context, opt Options) (*stack, error) {
 	o, err := serverOptions(opt.Collation)
@@ -38,7 +41,7 @@ func startStack(ctx context.Context, opt Options) (*stack, error) {
 	if err != nil {
 		return nil, explainLocale(opt.Collation, err)
 	}
-	s := &stack{pg: pg, direct: fmt.Sprintf("postgres://postgres@127.0.0.1:%d/postgres?sslmode=disable", pg.Port)}
+	s := &stack{pg: pg, direct: fmt.Sprintf("postgres://postgres@127.0.0.1:%d/postgres?sslmode=disable&options=-c%%20statement_timeout%%3D%d", pg.Port, patience.Milliseconds())}
 	if err := s.start(opt); err != nil {
 		s.stop()
 		return nil, err

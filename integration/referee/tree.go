@@ -149,8 +149,11 @@ func (g *gen) block() *query {
 		q.out[0].n.agg = true
 	}
 	g.shownAs(q)
-	if g.chance(20) {
+	switch {
+	case g.chance(20):
 		g.sortCut(q, 40)
+	case g.chance(4) && !q.distinct && q.group == nil && !q.out[0].n.has(func(n *node) bool { return n.agg }):
+		q.order = []sortKey{{n: g.of(int4, 1)}} // for nothing
 	}
 	return q
 }
