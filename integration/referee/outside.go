@@ -33,7 +33,7 @@ func (g *gen) outsideQuery(s *schema) *query {
 		"SELECT lower(%c::text), upper(%c::text), length(%c::text) FROM %t",
 		"SELECT string_agg(%c::text, ',' ORDER BY %k) FROM %t",
 		"SELECT DISTINCT ON (%k) %k, %c FROM %t ORDER BY %k, %c::text COLLATE \"C\"",
-		"SELECT sum(%n::float8), avg(%n::float8), stddev(%n::float8) FROM (SELECT * FROM %t ORDER BY %k) x",
+		"SELECT min(%n), max(%n), count(%c) FROM (SELECT * FROM %t ORDER BY %k) x",
 		"SELECT %n / 0 FROM %t",
 		"SELECT nonsense FROM %t",
 		"SELECT %c FROM %t GROUP BY %d",
