@@ -203,10 +203,7 @@ func (g *gen) conditions(q *query, n int) {
 
 // valueLike is a column, or seldom an expression, of a type like t; nil where there is none.
 func (g *gen) valueLike(t typ) *node {
-	var found []*node
-	for _, n := range g.columns(func(c *column) bool { return same(c.t, t) }) {
-		found = append(found, n)
-	}
+	found := g.columns(func(c *column) bool { return same(c.t, t) })
 	switch {
 	case len(found) == 0:
 		return nil
