@@ -96,6 +96,8 @@ var relationQueries = []string{
 	"select count(*), count(d.id), count(f.id), sum(f.n) from dim d full join fact f on f.k = d.id",
 	"select d.name, m.w from dim d full join many m on m.k = d.id",
 	"select count(*), count(x.k), count(y.k) from (select k from many) x full join (select k, count(*) from fact group by k) y on x.k = y.k",
+	"select d.id, f.id from dim d full join fact f on f.k = d.id where d.id is null or f.g > 1",
+	"select count(*) from dim d full join fact f on f.k = d.id where d.r > 1",
 	// Windows.
 	"select id, row_number() over (partition by g order by id) from fact",
 	"select id, rank() over (order by k), dense_rank() over (partition by g order by t desc, k nulls first) from fact",

@@ -259,7 +259,7 @@ func (s *star) sink(l *leaf) {
 	switch x := below.(type) {
 	case *plan.Limit, *plan.Shared:
 		return
-	case *plan.SetOp, *plan.Window, *plan.Values:
+	case *plan.SetOp, *plan.Window, *plan.Values, *plan.Join:
 		sinks = false
 	case *plan.Aggregate:
 		sinks = len(x.Sets) == 0
