@@ -388,7 +388,8 @@ func (s *star) overMissing(e, value, key plan.Expr, by *plan.Aggregate) plan.Exp
 	return s.call(plan.OpCase, e.Type(), s.call(plan.OpIsNull, boolType, key), empty, value)
 }
 
-// alwaysNull reports whether an expression is null because an operand of it is.
+// alwaysNull reports whether an expression is null because an operand of it is, and all others are
+// constants: what is computed beside a null may still be an error.
 func (s *star) alwaysNull(e plan.Expr) bool {
 	switch x := e.(type) {
 	case plan.Const:
@@ -396,6 +397,11 @@ func (s *star) alwaysNull(e plan.Expr) bool {
 	case *plan.Call:
 		switch x.Op {
 		case plan.OpAdd, plan.OpSub, plan.OpMul, plan.OpDiv, plan.OpMod, plan.OpNeg, plan.OpAbs, plan.OpCast:
+			for _, y := range x.Args {
+				if _, constant := y.(plan.Const); !constant && !s.alwaysNull(y) {
+					return false
+				}
+			}
 			return slices.ContainsFunc(x.Args, s.alwaysNull)
 		}
 	}
