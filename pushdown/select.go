@@ -76,10 +76,10 @@ func Plan(sql string, paramOIDs []uint32, cat *catalog.Catalog) (st Statement) {
 		}
 	}
 	a.checkSize(tree)
-	if len(a.tables) == 0 && len(sel.ValuesLists) == 0 {
+	st.Tree, st.Deps = tree, plan.Deps{Tables: a.tables, Params: a.params}
+	if len(a.tables) == 0 { // nothing to ask rights for, and nothing to be faster with
 		fail(plan.ReasonNoTable, "no FROM")
 	}
-	st.Tree, st.Deps = tree, plan.Deps{Tables: a.tables, Params: a.params}
 	st.Star, st.At = a.star(tree), -1
 	st.Star.Constants = a.constants
 	a.noteDerived()
