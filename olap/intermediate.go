@@ -66,11 +66,12 @@ func (x *execution) begin() error {
 			x.relations[s.Relation] = r
 		}
 		x.tabs[i], x.dicts[i] = r.tab, r.dicts
-		// What a device keeps belongs to tables, and lies in memory that it maps.
-		x.opt.Device = nil
 	}
-	if slices.ContainsFunc(x.q.Joins, func(j plan.StarJoin) bool { return j.Exists }) {
-		x.opt.Device = nil // which has no such lookups
+	// What a device keeps belongs to tables, and lies in memory that it maps. Nor has it lookups for
+	// existence.
+	if len(x.relations) > 0 && slices.ContainsFunc(x.q.Tables, func(s plan.Source) bool { return s.Relation != nil }) ||
+		slices.ContainsFunc(x.q.Joins, func(j plan.StarJoin) bool { return j.Exists }) {
+		x.opt.Device = nil
 	}
 	return x.arrange()
 }
