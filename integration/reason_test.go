@@ -29,10 +29,10 @@ GRANT SELECT ON small TO reader`, "--memory", "4MiB", "--accelerate", "public.*,
 	}
 	for _, c := range []struct{ role, before, sql, reason, detail, place string }{
 		{"postgres", "", "SELECT count(*) FROM large", "table refused", "public.large: ", ""},
-		{"postgres", "", "SELECT (SELECT count(*) FROM small) AS n", "unsupported shape", "a sub-select as a value", "(SELECT count(*)"},
+		{"postgres", "", "SELECT (SELECT count(*) FROM small i WHERE i.v > o.v) AS n FROM small o", "unsupported shape", "a sub-select as a value", "(SELECT count(*)"},
 		{"postgres", "", "SELECT 'small' AS word", "no accelerated table", "no FROM", ""},
 		{"postgres", "", "SELECT count(*) AS n FROM seen, small", "no accelerated table", "seen is not among the tables that --accelerate chooses, or is a view", "seen, small"},
-		{"postgres", "", "SELECT v, row_number() OVER () AS place FROM small", "unsupported shape", "window function", "row_number()"},
+		{"postgres", "", "SELECT v, cume_dist() OVER () AS place FROM small", "unsupported function", "window function cume_dist()", "cume_dist()"},
 		{"postgres", "CREATE TEMP TABLE small (id int, v int)", "SELECT max(v) FROM small", "other table meant", `"small" is a temporary table, or one of another schema of search_path, in this session`, ""},
 		{"postgres", "SET search_path = closed", "SELECT min(v) AS least FROM small", "result description", "the server refused the statement when it was described", ""},
 		{"postgres", "SET pgaccel.mode = 'auto'", "SELECT v AS one FROM small WHERE id = 5", "cheap anyway", "one row by a unique key, which an index of the server finds as fast; SET pgaccel.mode = 'force' takes it all the same", ""},
