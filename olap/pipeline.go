@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -109,7 +110,16 @@ func (x *execution) arrange() error {
 			return forward(plan.ReasonShape, "join order")
 		}
 		joined |= 1 << uint(j.Table)
-		x.parent[j.Table] = x.meet(set)
+		at := x.meet(set)
+		if !nullOnNulls(j.Outer) {
+			// A row of nulls has partners, too: it is looked up above the left joins that make it.
+			for t := at; t > 0; t = x.parent[t] {
+				if x.kinds[t] == plan.Left {
+					at = x.parent[t]
+				}
+			}
+		}
+		x.parent[j.Table] = at
 		x.kinds[j.Table] = j.Kind
 	}
 	if joined != 1<<uint(n)-1 {
@@ -177,6 +187,15 @@ func (x *execution) meet(set uint64) int {
 		}
 	}
 	return best
+}
+
+// nullOnNulls reports whether one of a join's keys is null where all their columns are.
+func nullOnNulls(keys []plan.Expr) bool {
+	v := &env{leaf: func(plan.Expr) (vector.Value, error) { return vector.NullValue, nil }}
+	return slices.ContainsFunc(keys, func(e plan.Expr) bool {
+		r, err := v.eval(e)
+		return err == nil && r.Null
+	})
 }
 
 // rejectsNulls reports whether e is not true where all its columns are null.

@@ -88,6 +88,11 @@ var relationQueries = []string{
 	"select x.g from (select g, count(*) c from fact where id > (select count(*) from dim) group by g) x where x.g in (select 1 from fact where id < 0)",
 	"select d.id, (select sum(f.k) + 1 / count(*) from fact f where f.k = d.id and f.g > 1) from dim d",
 	"select count(*) from dim where id in (select k from fact order by 1 / (id - 3))",
+	"select d.id from dim d where (select count(*) from fact f where f.k = d.id and f.g > 3) in (select w from many)",
+	"select d.id from dim d where (select count(*) from fact f where f.k = d.id and f.g > 3) in (select w from many where w < 2) or d.r = 1",
+	"select d.id from dim d where (select count(*) from fact f where f.k = d.id and f.g > 3) not in (select w from many where w > 0)",
+	"select count(*), sum(e.r) from dim d left join fact f on f.id = d.r + 60 join dim e on e.id = coalesce(f.g, 1)",
+	"select d.id, e.name from dim d left join fact f on f.id = d.r + 60 left join dim e on e.id = coalesce(f.g, 1)",
 	// Joins that multiply more than once, and outer ones that do.
 	"select count(*), sum(m.w) from fact f join many m on m.k = f.k join many o on o.k = f.g",
 	"select count(*) from many a, many b, many c where a.k = b.k and b.k = c.k",
