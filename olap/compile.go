@@ -324,13 +324,18 @@ func (c *compiler) comparison(n *node, e *plan.Call) (*node, error) {
 			return nil, err
 		}
 	}
+	return c.compared(n, e, a, b), nil
+}
+
+// compared makes n the comparison of two integers.
+func (c *compiler) compared(n *node, e *plan.Call, a, b *node) *node {
 	n.args = []*node{a, b}
 	n.kind, n.lo, n.hi = nodeCompare, 0, 1
 	n.risky = a.risky || b.risky
 	if e.Op == plan.OpDistinct {
 		n.kind, n.nullable = nodeDistinct, false
 	}
-	return c.add(n), nil
+	return c.add(n)
 }
 
 func (c *compiler) floatKey(a *node) *node {

@@ -81,14 +81,9 @@ func (c *compiler) decimalComparison(n *node, e *plan.Call) (*node, error) {
 	if err != nil {
 		return nil, err
 	}
-	n.args = []*node{c.recode(&codes, to), twice}
+	key := c.recode(&codes, to)
 	if flipped {
-		n.args[0], n.args[1] = n.args[1], n.args[0]
+		return c.compared(n, e, twice, key), nil
 	}
-	n.kind, n.lo, n.hi = nodeCompare, 0, 1
-	n.risky = a.risky || b.risky
-	if e.Op == plan.OpDistinct {
-		n.kind, n.nullable = nodeDistinct, false
-	}
-	return c.add(n), nil
+	return c.compared(n, e, key, twice), nil
 }

@@ -69,7 +69,7 @@ func (x *execution) begin() error {
 	}
 	// What a device keeps belongs to tables, and lies in memory that it maps. Nor has it lookups for
 	// existence.
-	if len(x.relations) > 0 && slices.ContainsFunc(x.q.Tables, func(s plan.Source) bool { return s.Relation != nil }) ||
+	if slices.ContainsFunc(x.q.Tables, func(s plan.Source) bool { return s.Relation != nil }) ||
 		slices.ContainsFunc(x.q.Joins, func(j plan.StarJoin) bool { return j.Exists }) {
 		x.opt.Device = nil
 	}
@@ -120,32 +120,32 @@ func narrowed(c *plan.Call) plan.Expr {
 
 // inner computes a star that x reads, up to the order and the cut of its rows: they are those of
 // the result that rows names, nil for all.
-func (x *execution) inner(q *plan.Star) (in *execution, r *result, rows []uint32, err error) {
-	in, err = newExecution(x.ctx, q, x.in, x.opt)
+func (x *execution) inner(q *plan.Star) (r *result, rows []uint32, err error) {
+	in, err := newExecution(x.ctx, q, x.in, x.opt)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
 	in.turn, in.trace, in.relations, in.memory = x.turn, x.trace, x.relations, x.memory
 	defer in.leave()
 	if err = in.begin(); err != nil {
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
 	if in.limited && in.limit == 0 { // as in execute
-		return in, in.empty(), nil, nil
+		return in.empty(), nil, nil
 	}
 	if r, err = in.compute(); err != nil {
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
 	if !in.limited && in.offset == 0 {
-		return in, r, nil, nil
+		return r, nil, nil
 	}
 	rows, err = in.cutRows(r)
-	return in, r, rows, err
+	return r, rows, err
 }
 
 // scalar computes the values of a star of one row at most.
 func (x *execution) scalar(q *plan.Star) ([]plan.Const, error) {
-	_, r, rows, err := x.inner(q)
+	r, rows, err := x.inner(q)
 	if err != nil {
 		return nil, err
 	}
@@ -186,7 +186,7 @@ func (x *execution) relation(p *plan.Relation) (*relation, error) {
 	}
 	n := 0
 	for _, q := range p.Blocks {
-		_, r, rows, err := x.inner(q)
+		r, rows, err := x.inner(q)
 		if err != nil {
 			return nil, err
 		}
