@@ -505,6 +505,7 @@ func (w *worker) scan(segment int, s sink) error {
 		if w.scanTile(start, live, s); w.err != nil {
 			return w.err
 		}
+		w.core.Next()
 	}
 	return nil
 }

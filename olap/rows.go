@@ -144,5 +144,6 @@ func (w *worker) read(set []uint64, nodes []*node, r *rows, at int) {
 		if w.err != nil {
 			return
 		}
+		w.core.Next()
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"pgaccel/colstore"
+	"pgaccel/internal/processors"
 )
 
 // Sharer lets queries that run at the same time over the same version of a table scan
@@ -236,6 +237,7 @@ func (r *rider) leave() {
 type driver struct {
 	decoded []tileColumn // the tile's, for all riders
 	tile    int
+	core    processors.Turn
 	bitmap  interlaced
 	seats   []*seat
 }
@@ -291,6 +293,7 @@ func (d *driver) segment(tab *colstore.Table, number int, aboard []*rider) {
 				t.w.tile = d.tile - 1
 				t.w.scanTile(start, t.live, t.to())
 			})
+			d.core.Next()
 		}
 	}
 	for i, t := range d.seats {

@@ -4,6 +4,7 @@ import (
 	"math/bits"
 
 	"pgaccel/colstore"
+	"pgaccel/internal/processors"
 	"pgaccel/internal/simd"
 )
 
@@ -23,6 +24,7 @@ type worker struct {
 	start   int // first row of the tile within seg
 	n       int // rows of the tile
 	tile    int // serial number of the tile
+	core    processors.Turn
 
 	// counts has the bits of the segment's rows that can be selected: those that live and
 	// that no index excludes; nil where all can.

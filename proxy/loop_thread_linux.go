@@ -27,7 +27,7 @@ func newLoopThread() (t loopThread) {
 	attr, err := unix.SchedGetAttr(0, 0)
 	if t.fixed = err != nil || attr.Policy != unix.SCHED_NORMAL; !t.fixed {
 		t.attr = *attr
-		t.ask(0) // it may be started by a thread of queries (processors.LongSlices)
+		t.ask(0) // it may be started by a thread of queries (processors.ShortSlices)
 	}
 	return t
 }

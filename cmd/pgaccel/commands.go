@@ -81,7 +81,7 @@ func serveCommand() *cobra.Command {
 				debug.SetMemoryLimit(cfg.GoMemoryLimit())
 			}
 			server.CollectRarely()
-			processors.LongSlices()
+			processors.ShortSlices()
 			processors.Spare()
 			s, err := server.Start(cmd.Context(), cfg)
 			if err != nil {

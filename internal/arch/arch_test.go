@@ -41,7 +41,7 @@ var mayImport = map[string]string{
 	"gpu":                 "kernels gpu/device gpu/program gpu/worker compress bitmapidx vector internal/invariant",
 	"colstore":            "catalog compress bitmapidx vector internal/invariant",
 	"pushdown":            "plan sqlfn sqltype catalog vector",
-	"olap":                "plan sqlfn sqltype colstore gpu gpu/program compress bitmapidx vector internal/invariant internal/simd",
+	"olap":                "plan sqlfn sqltype colstore gpu gpu/program compress bitmapidx vector internal/invariant internal/processors internal/simd",
 	"replica/pgoutput":    "",
 	"replica":             "sqltype colstore catalog vector replica/pgoutput",
 	"upstream":            "wire",

@@ -17,17 +17,17 @@ func sliceOf(t *testing.T) uint64 {
 	return attr.Runtime
 }
 
-// Threads that were there have long slices, and those that start later, of whichever thread.
-func TestLongSlices(t *testing.T) {
+// Threads that were there have short slices, and those that start later, of whichever thread.
+func TestShortSlices(t *testing.T) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	before := sliceOf(t)
-	LongSlices()
-	want := uint64(queriesSlice)
+	ShortSlices()
+	want := uint64(turn)
 	if before == 0 {
 		want = 0 // before Linux 6.12
-	} else if before > queriesSlice {
-		t.Fatalf("%d ns by itself, no less than %d", before, queriesSlice)
+	} else if before < want {
+		t.Fatalf("%d ns by itself, no more than %d", before, want)
 	}
 	if got := sliceOf(t); got != want {
 		t.Errorf("this thread: %d ns, want %d", got, want)

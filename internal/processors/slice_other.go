@@ -1,6 +1,0 @@
-//go:build !linux
-
-package processors
-
-// LongSlices does nothing: slices are Linux's.
-func LongSlices() {}

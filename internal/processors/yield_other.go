@@ -1,0 +1,8 @@
+//go:build !linux
+
+package processors
+
+// ShortSlices does nothing: slices are Linux's.
+func ShortSlices() {}
+
+func yield() {}
