@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
+	"google.golang.org/protobuf/proto"
 
 	"pgaccel/plan"
 	"pgaccel/sqltype"
@@ -51,7 +52,7 @@ func (a *analyzer) aexpr(x *pg.A_Expr, s *scope) value {
 		}
 		return typed(in)
 	case pg.A_Expr_Kind_AEXPR_LIKE, pg.A_Expr_Kind_AEXPR_ILIKE:
-		return typed(a.like(x, s))
+		return typed(a.like(a.opSymbol(x.Name), x, s))
 	case pg.A_Expr_Kind_AEXPR_BETWEEN, pg.A_Expr_Kind_AEXPR_NOT_BETWEEN:
 		return typed(a.between(x, s))
 	case pg.A_Expr_Kind_AEXPR_DISTINCT, pg.A_Expr_Kind_AEXPR_NOT_DISTINCT:
@@ -79,6 +80,10 @@ func (a *analyzer) operation(x *pg.A_Expr, s *scope) plan.Expr {
 	}
 	if x.Rexpr == nil || x.Lexpr.GetRowExpr() != nil {
 		fail(plan.ReasonShape, "an operator of this form")
+	}
+	switch symbol {
+	case "~~", "!~~", "~~*", "!~~*":
+		return a.like(symbol, x, s)
 	}
 	if op, ok := arithmetic[symbol]; ok {
 		if e, ok := a.plusInterval(op, x, s); ok {
@@ -323,11 +328,14 @@ func isLeaf(e plan.Expr) bool {
 	return false
 }
 
-// arrayOperation takes x = ANY (ARRAY[...]) and x <> ALL (ARRAY[...]).
+// arrayOperation takes x = ANY (ARRAY[...]) and x <> ALL (ARRAY[...]), which may be cast.
 func (a *analyzer) arrayOperation(x *pg.A_Expr, s *scope) plan.Expr {
 	symbol := a.opSymbol(x.Name)
 	isAny := x.Kind == pg.A_Expr_Kind_AEXPR_OP_ANY
 	array := x.Rexpr.GetAArrayExpr()
+	if c := x.Rexpr.GetTypeCast(); c != nil && len(c.TypeName.GetArrayBounds()) == 1 {
+		array = castElements(c)
+	}
 	if array == nil || len(array.Elements) == 0 || isAny && symbol != "=" || !isAny && symbol != "<>" {
 		fail(plan.ReasonType, "ANY or ALL of an array")
 	}
@@ -363,8 +371,24 @@ func (a *analyzer) arrayOperation(x *pg.A_Expr, s *scope) plan.Expr {
 	return in
 }
 
-func (a *analyzer) like(x *pg.A_Expr, s *scope) plan.Expr {
-	symbol := a.opSymbol(x.Name)
+// castElements is the array of a cast of ARRAY[...]: the cast is its elements', as in PostgreSQL
+// (transformTypeCast in parse_expr.c). nil for another cast.
+func castElements(c *pg.TypeCast) *pg.A_ArrayExpr {
+	array := c.Arg.GetAArrayExpr()
+	if array == nil {
+		return nil
+	}
+	element := proto.Clone(c.TypeName).(*pg.TypeName)
+	element.ArrayBounds = nil
+	out := &pg.A_ArrayExpr{Location: array.Location}
+	for _, n := range array.Elements {
+		out.Elements = append(out.Elements, &pg.Node{Node: &pg.Node_TypeCast{TypeCast: &pg.TypeCast{Arg: n, TypeName: element, Location: c.Location}}})
+	}
+	return out
+}
+
+// like takes LIKE and ILIKE, which are operators of their own: with * for ILIKE, ! for NOT.
+func (a *analyzer) like(symbol string, x *pg.A_Expr, s *scope) plan.Expr {
 	if f := x.Rexpr.GetFuncCall(); f != nil && strings.Join(nameList(f.Funcname), ".") == "pg_catalog.like_escape" {
 		fail(plan.ReasonFunction, "LIKE ... ESCAPE")
 	}
@@ -390,7 +414,7 @@ func (a *analyzer) like(x *pg.A_Expr, s *scope) plan.Expr {
 		}
 	}
 	like := a.call(plan.OpLike, boolType, arg, pat)
-	if like.Insensitive = x.Kind == pg.A_Expr_Kind_AEXPR_ILIKE; like.Insensitive && arg.Type().Collation.Turkic {
+	if like.Insensitive = strings.HasSuffix(symbol, "*"); like.Insensitive && arg.Type().Collation.Turkic {
 		fail(plan.ReasonCollation, "ILIKE in a language with a dotless i")
 	}
 	if strings.HasPrefix(symbol, "!") {
