@@ -49,10 +49,25 @@ type Table struct {
 	IdentityFull bool
 	// Parts are the leaf partitions, by OID; nil where the table is not partitioned.
 	Parts []Part
+	// View is what a view is; nil for a table.
+	View *View
 	// Pages and Rows are pg_class.relpages and reltuples: estimates. Package engine plans
 	// with the rows that the store has, where it has the table.
 	Pages int64
 	Rows  int64
+}
+
+// View is the definition of a view. Its Table has the OID, schema, name, columns (names and
+// numbers) and fingerprint, and no rows of its own.
+type View struct {
+	// Definition is its SELECT, as pg_get_viewdef writes it for an empty search_path: all
+	// that is not built in has its schema.
+	Definition string
+	// Role is who needs the rights on what it reads: the owner, 0 for whoever asks
+	// (security_invoker).
+	Role uint32
+	// Barrier says that no condition of a query may see a row that it hides (security_barrier).
+	Barrier bool
 }
 
 // Part is a leaf partition: its rows are the table's. Columns are matched by name.
@@ -94,6 +109,8 @@ func (t *Table) QualifiedName() string { return t.Schema + "." + t.Name }
 // change the meaning of a query over them. It is immutable once built.
 type Catalog struct {
 	Tables []*Table
+	// Views are those that read one of Tables, directly or by other views.
+	Views []*Table
 	// Shadowed holds the lower-case names of functions and aggregates, and the
 	// operators, that exist outside pg_catalog: a query that uses one of these
 	// names may not mean the built-in and is forwarded.
@@ -126,13 +143,15 @@ func (c *Catalog) ByOID(oid uint32) *Table {
 	return nil
 }
 
-// Lookup returns the tables with the name, in the schema, or in any schema where
+// Lookup returns the tables and views with the name, in the schema, or in any schema where
 // schema is empty.
 func (c *Catalog) Lookup(schema, name string) []*Table {
 	var found []*Table
-	for _, t := range c.Tables {
-		if t.Name == name && (schema == "" || t.Schema == schema) {
-			found = append(found, t)
+	for _, relations := range [][]*Table{c.Tables, c.Views} {
+		for _, t := range relations {
+			if t.Name == name && (schema == "" || t.Schema == schema) {
+				found = append(found, t)
+			}
 		}
 	}
 	return found

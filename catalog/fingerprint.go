@@ -2,11 +2,11 @@ package catalog
 
 import "strings"
 
-// FingerprintSQL returns a scalar SQL expression for the Fingerprint of the table
+// FingerprintSQL returns a scalar SQL expression for the Fingerprint of the table or view
 // whose OID is given by the expression oidExpr; it is null where there is no such
 // table. Its parts, separated by colons:
 //
-//	pg_class.oid, pg_class.xmin, pg_relation_filenode(oid),
+//	pg_class.oid, pg_class.xmin, pg_relation_filenode(oid) or, of a view, xmin of pg_rewrite,
 //	a 64-bit hash over (attnum, xmin) of pg_attribute, dropped columns included,
 //	the publications that name the table: oid/xmin/xmin of pg_publication,
 //	and of a partitioned table
@@ -40,6 +40,9 @@ func fingerprintSQL(oidExpr string, partitioned bool) string {
 		// Of a partition that DETACH CONCURRENTLY is taking away, some snapshots still see
 		// the rows.
 		attached = "SELECT fi.inhrelid, pg_catalog.concat_ws(' ', fi.inhrelid, fi.xmin, fi.inhdetachpending) FROM "
+		// What has a file needs no more than that.
+		file = "COALESCE(pg_catalog.pg_relation_filenode(fc.oid)::pg_catalog.text, CASE WHEN fc.relkind OPERATOR(pg_catalog.=) 'v' THEN " +
+			"(SELECT pg_catalog.string_agg(fw.xmin::pg_catalog.text, '/' ORDER BY fw.oid) FROM pg_catalog.pg_rewrite fw WHERE fw.ev_class OPERATOR(pg_catalog.=) fc.oid) END, '0')"
 		// A CASE, so that no other table pays for it.
 		treeSQL = "CASE WHEN fc.relkind OPERATOR(pg_catalog.=) 'p' THEN (WITH RECURSIVE ft(oid, attached) AS (" +
 			attached + "pg_catalog.pg_inherits fi WHERE fi.inhparent OPERATOR(pg_catalog.=) fc.oid UNION ALL " +
@@ -52,7 +55,7 @@ func fingerprintSQL(oidExpr string, partitioned bool) string {
 	if partitioned {
 		tree = ", " + treeSQL
 	}
-	return "(SELECT pg_catalog.concat_ws(':', fc.oid, fc.xmin, COALESCE(pg_catalog.pg_relation_filenode(fc.oid), 0), COALESCE(" + attributes + ", 0), " +
+	return "(SELECT pg_catalog.concat_ws(':', fc.oid, fc.xmin, " + file + ", COALESCE(" + attributes + ", 0), " +
 		"COALESCE(" + publications + ", '')" + tree + ") FROM pg_catalog.pg_class fc WHERE fc.oid OPERATOR(pg_catalog.=) " + oidExpr + ")"
 }
 

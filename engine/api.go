@@ -64,7 +64,7 @@ type Decision interface {
 	// last one with the decision on it (RouteCandidate).
 	Split() (prefix, lastSQL string, last Decision)
 	// Gate says, for RouteCandidate, which form of the gate is the statement's, and the
-	// values, in text format, of its parameters $1..$6.
+	// values, in text format, of its parameters $1..$7.
 	Gate() (GateForm, []string)
 	// Execute checks the gate's answer and computes the result. described are the
 	// result columns that Postgres described, params the bound values in the types

@@ -236,8 +236,8 @@ func cacheKey(sql string, paramOIDs []uint32) string {
 	return string(b)
 }
 
-// nameSet holds, in lower case, one identifier of each accelerated table's name:
-// all of it where it is a plain identifier.
+// nameSet holds, in lower case, one identifier of the name of each accelerated table, and of
+// each view over them: all of it where it is a plain identifier.
 type nameSet struct {
 	catalog *catalog.Catalog
 	names   map[string]bool
@@ -248,7 +248,7 @@ const virtualSchema = "pgaccel"
 
 func newNameSet(cat *catalog.Catalog) *nameSet {
 	s := &nameSet{catalog: cat, names: map[string]bool{virtualSchema: true, "pg_prepared_statements": true}}
-	for _, t := range cat.Tables {
+	for _, t := range slices.Concat(cat.Tables, cat.Views) {
 		longest := ""
 		for id := range identifiers([]byte(t.Name)) {
 			if len(id) > len(longest) {

@@ -15,90 +15,6 @@ import (
 	"pgaccel/vector"
 )
 
-// The gate is one SELECT that runs in the client's own session and transaction and
-// returns everything on which it depends whether an answer may be given, and which.
-// It must not be able to fail, because an error would end the client's transaction:
-// only functions that return null for what does not exist are used, and
-// to_regclass is guarded because it raises an error where a named schema may not be
-// used.
-//
-// Functions on the syscache (pg_relation_filenode, has_*_privilege, to_regclass,
-// row_security_active) answer as of now even inside an old REPEATABLE READ snapshot,
-// as Postgres' own name resolution does.
-
-// gateSQL is the gate: the SELECT that the proxy runs on the client's own upstream
-// connection, in the client's transaction, just before Execute. As long as the
-// session's role has the rights that it needs it cannot fail; it has to be prepared,
-// has the parameters $1..$6 of type text, returns one row for each table of the
-// statement, and takes no locks that matter.
-//
-// Planning it costs ten times what running it does, so that a session prepares it
-// once under a name of its own and only binds it afterwards. A statement of the
-// client's may deallocate it, be it in a function; package proxy bears that (gate.go
-// there says how).
-//
-// A session that looks at pg_prepared_statements would see it: a statement that
-// names that view (Decider.Mentions is true for it) is preceded by its Close.
-//
-// It is one statement for all queries, so that a session needs to prepare it only
-// once: the tables are rows of its parameters. Names are qualified throughout,
-// because the session's search_path is the client's.
-//
-// The arrays come through subqueries, which hide their lengths from the planner: it
-// would take a plan made for one row to be so much cheaper than the generic one that
-// it planned the gate anew each time, which costs more than running it.
-//
-// The snapshot of a statement is taken before its functions run, so that the
-// position read here covers every commit that the snapshot sees.
-var gateSQL = gateTableSQL{ref: "t.ref", schema: "t.schema", schemaless: "t.schema IS NULL", oid: "t.oid", attnums: "t.attnums",
-	fingerprint: catalog.FingerprintSQL("t.oid")}.gate() + `
-FROM ROWS FROM (pg_catalog.unnest((SELECT $1::pg_catalog.text[])), pg_catalog.unnest((SELECT $2::pg_catalog.text[])),
- pg_catalog.unnest((SELECT $3::pg_catalog.oid[])), pg_catalog.unnest((SELECT $4::pg_catalog.text[]))) WITH ORDINALITY AS t(ref, schema, oid, attnums, i)
-ORDER BY t.i`
-
-// gatePlainSQL is the gate for one table that is not partitioned, the parameters being
-// scalars: what is not there need not be set up by the executor each time, which saves a
-// quarter. $2 is empty where the statement has not written a schema.
-var gatePlainSQL = gateTableSQL{ref: "$1", schema: "$2", schemaless: "$2::pg_catalog.text OPERATOR(pg_catalog.=) ''",
-	oid: "$3::pg_catalog.oid", attnums: "$4::pg_catalog.text", fingerprint: catalog.PlainFingerprintSQL("$3::pg_catalog.oid")}.gate()
-
-// gateTableSQL are the expressions for what the gate is told of a table.
-type gateTableSQL struct{ ref, schema, schemaless, oid, attnums, fingerprint string }
-
-func (t gateTableSQL) gate() string {
-	return `SELECT pg_catalog.pg_current_snapshot()::pg_catalog.text,
- CASE WHEN pg_catalog.pg_is_in_recovery() THEN NULL ELSE pg_catalog.pg_current_wal_insert_lsn()::pg_catalog.text END,
- ` + catalog.ServerStartSQL + `,
- pg_catalog.pg_current_xact_id_if_assigned() IS NULL,
- pg_catalog.current_setting('transaction_isolation'),
- pg_catalog.current_setting('TimeZone'),
- pg_catalog.current_setting('extra_float_digits'),
- pg_catalog.concat_ws(' ', pg_catalog.current_setting('standard_conforming_strings'), pg_catalog.current_setting('transform_null_equals'),
-  pg_catalog.current_setting('array_nulls')),
- pg_catalog.current_setting('DateStyle'),
- pg_catalog.current_setting('client_encoding'),
- pg_catalog.concat_ws(' ', pg_catalog.current_setting('statement_timeout'), pg_catalog.current_setting('transaction_timeout', true)),
- pg_catalog.current_schemas(true)::pg_catalog.text,
- pg_catalog.current_setting('pgaccel.mode', true),
- pg_catalog.current_setting('pgaccel.max_staleness', true),
- pg_catalog.current_setting('pgaccel.float_sum', true),
- pg_catalog.current_setting('pgaccel.device', true),
- ` + catalog.OperatorsSQL + `,
- ` + catalog.ShadowedNowSQL("(SELECT $5::pg_catalog.name[])::pg_catalog.name[]") + `,
- NOT EXISTS (SELECT FROM pg_catalog.unnest((SELECT $6::pg_catalog.oid[])) f(o) WHERE pg_catalog.has_function_privilege(f.o, 'EXECUTE') IS FALSE),
- CASE WHEN ` + t.schemaless + ` OR pg_catalog.has_schema_privilege(
-   (SELECT n.oid FROM pg_catalog.pg_namespace n WHERE n.nspname OPERATOR(pg_catalog.=) ` + t.schema + `::pg_catalog.name), 'USAGE')
-  THEN pg_catalog.to_regclass(` + t.ref + `)::pg_catalog.oid END,
- CASE WHEN ` + t.attnums + ` OPERATOR(pg_catalog.=) '{}' THEN pg_catalog.has_any_column_privilege(` + t.oid + `, 'SELECT')
-  ELSE (SELECT pg_catalog.bool_and(COALESCE(pg_catalog.has_column_privilege(` + t.oid + `, a.n, 'SELECT'), false))
-   FROM pg_catalog.unnest(` + t.attnums + `::pg_catalog.int2[]) a(n)) END,
- pg_catalog.row_security_active(` + t.oid + `),
- ` + t.fingerprint + `,
- CASE WHEN pg_catalog.current_setting('transaction_isolation') OPERATOR(pg_catalog.=) 'repeatable read'
-  THEN (SELECT pg_catalog.string_agg((pg_catalog.pg_identify_object(1259::pg_catalog.oid, ` + t.oid + `, a.n)).identity, ',' ORDER BY a.i)
-   FROM ROWS FROM (pg_catalog.unnest(` + t.attnums + `::pg_catalog.int2[])) WITH ORDINALITY a(n, i)) END`
-}
-
 // Positions of the gate's columns: what is the same in every row, then what is said
 // of one table.
 const (
@@ -226,12 +142,19 @@ func GateSnapshot(rows [][]*string) string {
 // gateParams builds the gate's parameters for a query: for each table the name as
 // the statement wrote it, its schema where it wrote one, its OID, and the attribute
 // numbers of the columns that the statement mentions; then the functions' names, and the
-// OIDs of those that it calls.
+// OIDs of those that it calls; and the role whose rights count. The name is null for what a view
+// reads, which is known by its OID.
 func gateParams(q *plan.Deps) []string {
-	var refs, schemas, oids, attnums []string
-	for i := range q.Tables {
-		t := &q.Tables[i]
-		refs = append(refs, quoteElement(t.Ref))
+	var refs, schemas, oids, attnums, roles []string
+	tables := references(q)
+	for i := range tables {
+		t := &tables[i]
+		ref := "NULL"
+		if t.Ref != "" {
+			ref = quoteElement(t.Ref)
+		}
+		refs = append(refs, ref)
+		roles = append(roles, strconv.FormatUint(uint64(t.Role), 10))
 		schema := "NULL"
 		if strings.Contains(t.Ref, `"."`) {
 			schema = quoteElement(t.Meta.Schema)
@@ -245,7 +168,7 @@ func gateParams(q *plan.Deps) []string {
 		attnums = append(attnums, quoteElement("{"+strings.Join(nums, ",")+"}"))
 	}
 	array := func(elements []string) string { return "{" + strings.Join(elements, ",") + "}" }
-	return []string{array(refs), array(schemas), array(oids), array(attnums), array(q.Functions), oidArray(q.Calls)}
+	return []string{array(refs), array(schemas), array(oids), array(attnums), array(q.Functions), oidArray(q.Calls), array(roles)}
 }
 
 // oidArray is an array of OIDs in text form.
@@ -260,9 +183,17 @@ func oidArray(oids []uint32) string {
 	return string(append(b, '}'))
 }
 
+// references returns what the gate has a row for: tables, then views.
+func references(q *plan.Deps) []plan.Table {
+	if len(q.Views) == 0 {
+		return q.Tables
+	}
+	return slices.Concat(q.Tables, q.Views)
+}
+
 // gateFor chooses the form of the gate for a query, and builds its parameters.
 func gateFor(q *plan.Deps) (GateForm, []string) {
-	if len(q.Tables) != 1 || q.Tables[0].Meta.Fingerprint.Partitioned() {
+	if len(q.Tables) != 1 || len(q.Views) > 0 || q.Tables[0].Meta.Fingerprint.Partitioned() {
 		return GateFull, gateParams(q)
 	}
 	t := &q.Tables[0]
@@ -373,8 +304,9 @@ func (e *Engine) checkGate(d *decision, g *gateRow) *plan.Forward {
 	case returnsFloat(d.query) && (len(g.floatDigit) != 1 || g.floatDigit < "1"):
 		return forward(plan.ReasonSettings, "extra_float_digits")
 	}
+	tables := references(d.deps)
 	for i := range g.tables {
-		have, want := &g.tables[i], &d.deps.Tables[i]
+		have, want := &g.tables[i], &tables[i]
 		switch {
 		case have.oid == 0 && strings.Contains(want.Ref, `"."`):
 			return forward(plan.ReasonPrivilege, "the role has no USAGE on the schema of "+want.Ref+", or the table is gone")
@@ -383,7 +315,7 @@ func (e *Engine) checkGate(d *decision, g *gateRow) *plan.Forward {
 		case have.oid != want.Meta.OID:
 			return forward(plan.ReasonResolved, want.Ref+" is a temporary table, or one of another schema of search_path, in this session")
 		case !have.allowed:
-			return forward(plan.ReasonPrivilege, "no SELECT on "+want.Ref+", or on a column of it that the statement names")
+			return forward(plan.ReasonPrivilege, noSelect(want))
 		case have.rowSecurity:
 			return forward(plan.ReasonRLS, "")
 		case have.fingerprint != want.Meta.Fingerprint,
@@ -392,6 +324,17 @@ func (e *Engine) checkGate(d *decision, g *gateRow) *plan.Forward {
 		}
 	}
 	return nil
+}
+
+// noSelect says which right is missing.
+func noSelect(t *plan.Table) string {
+	switch {
+	case t.Ref != "":
+		return "no SELECT on " + t.Ref + ", or on a column of it that the statement names"
+	case t.Role != 0:
+		return "the owner of the view may not read " + t.Meta.QualifiedName()
+	}
+	return "no SELECT on " + t.Meta.QualifiedName() + ", which the view reads"
 }
 
 var errShadowed = forward(plan.ReasonShadowed, "a function, operator, cast or type has been created")
@@ -417,7 +360,8 @@ func (e *Engine) checkPresent(ctx context.Context, d *decision, server string) (
 	if err != nil {
 		return 0, forward(plan.ReasonNotReady, err.Error())
 	}
-	g, err := parseGate(Gate{Rows: rows}, len(d.deps.Tables))
+	tables := references(d.deps)
+	g, err := parseGate(Gate{Rows: rows}, len(tables))
 	if err != nil {
 		return 0, err
 	}
@@ -428,7 +372,7 @@ func (e *Engine) checkPresent(ctx context.Context, d *decision, server string) (
 		return 0, errShadowed
 	}
 	for i := range g.tables {
-		if want := &d.deps.Tables[i]; g.tables[i].fingerprint != want.Meta.Fingerprint {
+		if want := &tables[i]; g.tables[i].fingerprint != want.Meta.Fingerprint {
 			return 0, e.redefined(want)
 		}
 	}

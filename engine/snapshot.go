@@ -163,7 +163,7 @@ func (e *Engine) view(q *plan.Deps, snap colstore.Snapshot) (in olap.Input, f *p
 		// A column that turned out to hold what cannot be held (a numeric's NaN) is given
 		// up by the copy, which keeps the definition.
 		for _, c := range q.Tables[i].Columns {
-			if t.Meta.Columns[c].Unsupported != "" {
+			if t.Meta.Columns[c].Unsupported != q.Tables[i].Meta.Columns[c].Unsupported {
 				return in, forward(plan.ReasonType, t.Meta.Columns[c].Unsupported)
 			}
 		}

@@ -277,7 +277,7 @@ func (d *decision) admit(gate Gate, described []Field, params []vector.Datum) (*
 	if d.forward != nil {
 		return nil, nil, d.forward
 	}
-	g, err := parseGate(gate, len(d.deps.Tables))
+	g, err := parseGate(gate, len(d.deps.Tables)+len(d.deps.Views))
 	if err != nil {
 		return nil, nil, err
 	}

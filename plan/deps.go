@@ -8,9 +8,10 @@ import (
 // Deps is what a statement's answer depends on beside the rows: what the gate asks the
 // client's session for, in one question for all of the statement.
 type Deps struct {
-	// Tables are all table references of the statement, in order of appearance.
-	Tables []Table
-	Params []vector.Type // types of $1, $2, ...
+	// Tables are all references to tables of the statement, those of its views included, in
+	// order of appearance, and Views those to views.
+	Tables, Views []Table
+	Params        []vector.Type // types of $1, $2, ...
 	// Functions are the names of functions that the statement calls without a schema,
 	// sorted: it is these that somebody's functions could take the place of.
 	Functions []string
@@ -26,12 +27,16 @@ type Deps struct {
 	NeedsISO bool
 }
 
-// Table is one table reference. The same table may occur more than once.
+// Table is one reference to a table or view. The same one may occur more than once.
 type Table struct {
 	Meta *catalog.Table
 	// Ref is the name as the statement wrote it, quoted so that to_regclass in the
-	// client's session resolves it as the statement would be: the gate compares.
+	// client's session resolves it as the statement would be: the gate compares. Empty in
+	// a view, whose definition names tables by OID.
 	Ref string
+	// Role is whose rights count, by OID: the owner's of the view that the reference is in, 0
+	// for the session's.
+	Role uint32
 	// Columns lists the positions of all columns that the statement mentions,
 	// whether they are needed for the answer or not: SELECT on each is checked.
 	// Empty where none is (count(*)): then SELECT on any column suffices.

@@ -1,11 +1,14 @@
 package pushdown
 
 import (
+	"slices"
+
 	pg "github.com/pganalyze/pg_query_go/v6"
 	"google.golang.org/protobuf/proto"
 
 	"pgaccel/plan"
 	"pgaccel/sqlfn"
+	"pgaccel/vector"
 )
 
 // counters count what expressions refer to by number, and queries.
@@ -47,7 +50,9 @@ type place struct {
 }
 
 // note notes where an operator comes from.
-func (a *analyzer) note(r plan.Rel, at proto.Message, name string) { a.places[r] = place{at, name} }
+func (a *analyzer) note(r plan.Rel, at proto.Message, name string) {
+	a.places[r] = place{a.written(at), name}
+}
 
 // maxQueries bounds the SELECTs of a statement as it is analysed: WITH queries that are put in
 // place, each twice in the next, grow exponentially.
@@ -222,14 +227,39 @@ func (a *analyzer) nullable(n *pg.Node) *scope {
 		return s
 	}
 	p.Number = a.nextOutput()
+	a.sides = append(a.sides, p)
 	a.note(p, n, "")
 	done := map[*col]bool{}
 	each(func(c *col) {
 		if c.refuse == nil && !done[c] {
 			done[c] = true
-			c.base, c.e = false, plan.Output{Of: p.Number, Index: index[a.intern.id(c.e)] - 1, T: c.e.Type()}
+			c.e = plan.Output{Of: p.Number, Index: index[a.intern.id(c.e)] - 1, T: c.e.Type()}
 		}
 	})
 	s.rows = p
 	return s
+}
+
+// dropUnread takes out of the sides of outer joins what nothing reads: a right is needed for what
+// is named only.
+func (a *analyzer) dropUnread(tree plan.Rel) {
+	for _, p := range slices.Backward(a.sides) { // one within another was made first
+		read := make([]bool, len(p.Exprs))
+		plan.WalkRel(tree, func(r plan.Rel) bool {
+			plan.Exprs(r, func(e plan.Expr) {
+				plan.Walk(e, func(x plan.Expr) bool {
+					if o, ok := x.(plan.Output); ok && o.Of == p.Number {
+						read[o.Index] = true
+					}
+					return true
+				})
+			})
+			return true
+		})
+		for i, e := range p.Exprs {
+			if !read[i] && readsRows(e) {
+				p.Exprs[i] = plan.Const{Datum: vector.Datum{Type: e.Type(), Null: true}}
+			}
+		}
+	}
 }

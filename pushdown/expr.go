@@ -14,13 +14,16 @@ import (
 // analyzer plans one statement.
 type analyzer struct {
 	cat      *catalog.Catalog
-	tables   []plan.Table   // in order of appearance; the driving table is chosen last
-	refs     []*pg.RangeVar // how each is written
-	optional map[int]bool   // tables whose rows an outer join makes null
-	*block                  // that is being analysed
-	outer    *scope         // what a sub-select sees of the queries around it
-	lateral  *scope         // what a LATERAL item of FROM sees: those before it, and outer
-	ctes     *cte           // the WITH queries that are seen, the last one first
+	tables   []plan.Table    // in order of appearance; the driving table is chosen last
+	refs     []proto.Message // how each is written
+	views    []plan.Table    // likewise
+	inView   *inView         // whose definition is being analysed; nil for the statement's own text
+	sides    []*plan.Project // of outer joins, which can be missing
+	optional map[int]bool    // tables whose rows an outer join makes null
+	*block                   // that is being analysed
+	outer    *scope          // what a sub-select sees of the queries around it
+	lateral  *scope          // what a LATERAL item of FROM sees: those before it, and outer
+	ctes     *cte            // the WITH queries that are seen, the last one first
 	counters
 	places map[plan.Rel]place
 	// relations are the sources that stars compute, numbered behind tables, and computed those of

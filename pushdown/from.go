@@ -31,9 +31,9 @@ type col struct {
 	name   string
 	e      plan.Expr
 	refuse *plan.Forward // why it cannot be read; nil where it can
-	base   bool          // e or the refused column is (table, column) itself
-	table  int
-	column int
+	// The column whose right is needed: of tables, or of views; named is false where there is none.
+	named, view   bool
+	table, column int
 }
 
 // use marks a column as mentioned and returns its value.
@@ -47,10 +47,14 @@ func (a *analyzer) use(c col) plan.Expr {
 
 // mention records that the statement names a column: SELECT on it is needed.
 func (a *analyzer) mention(c col) {
-	if !c.base {
+	if !c.named {
 		return
 	}
-	t := &a.tables[c.table]
+	of := a.tables
+	if c.view {
+		of = a.views
+	}
+	t := &of[c.table]
 	if at, found := slices.BinarySearch(t.Columns, c.column); !found {
 		t.Columns = slices.Insert(t.Columns, at, c.column)
 	}
@@ -187,20 +191,27 @@ func (a *analyzer) table(r *pg.RangeVar) *scope {
 	}
 	meta := chooseTable(a.cat.Lookup(r.Schemaname, r.Relname))
 	if meta == nil {
-		fail(plan.ReasonNoTable, r.Relname+" is not among the tables that --accelerate chooses, or is a view")
+		fail(plan.ReasonNoTable, r.Relname+" is not among the tables that --accelerate chooses, and no view over them")
 	}
 	if !r.Inh && meta.Parts != nil {
 		fail(plan.ReasonShape, "ONLY of a partitioned table") // which has no rows of its own
-	}
-	if len(a.tables) == plan.MaxTables {
-		a.tooLarge("more tables than a plan holds")
 	}
 	ref := catalog.QuoteIdentifier(r.Relname)
 	if r.Schemaname != "" {
 		ref = catalog.QuoteIdentifier(r.Schemaname) + "." + ref
 	}
+	to := plan.Table{Meta: meta, Ref: ref}
+	if v := a.inView; v != nil {
+		to.Ref, to.Role = "", v.role
+	}
+	if meta.View != nil {
+		return a.view(to, r)
+	}
+	if len(a.tables) == plan.MaxTables {
+		a.tooLarge("more tables than a plan holds")
+	}
 	t := len(a.tables)
-	a.tables, a.refs = append(a.tables, plan.Table{Meta: meta, Ref: ref}), append(a.refs, r)
+	a.tables, a.refs = append(a.tables, to), append(a.refs, a.written(r))
 	item := &rel{name: meta.Name, schema: meta.Schema}
 	for i := range meta.Columns {
 		item.cols = append(item.cols, baseColumn(meta, t, i))
@@ -211,7 +222,7 @@ func (a *analyzer) table(r *pg.RangeVar) *scope {
 // baseColumn is column c of table t.
 func baseColumn(meta *catalog.Table, t, c int) col {
 	m := &meta.Columns[c]
-	b := col{name: m.Name, base: true, table: t, column: c}
+	b := col{name: m.Name, named: true, table: t, column: c}
 	switch {
 	case m.Unsupported != "":
 		b.refuse = &plan.Forward{Reason: plan.ReasonType, Detail: m.Unsupported}

@@ -47,6 +47,9 @@ func ownLocation(r protoreflect.Message) int {
 // tree: the first of the given keywords in the text.
 func (a *analyzer) atKeyword(keywords ...pg.Token) {
 	a.at = nil
+	if a.inView != nil {
+		return
+	}
 	if a.tokens == nil {
 		scan, err := pg.Scan(a.sql)
 		if err != nil {

@@ -28,7 +28,7 @@ func fail(r plan.Reason, detail string) {
 // noteRefusal notes a refusal of what is being analysed.
 func (a *analyzer) noteRefusal(f *plan.Forward) {
 	a.noted++
-	x := Refusal{f, location(a.at)}
+	x := Refusal{f, location(a.written(a.at))}
 	if !slices.ContainsFunc(a.refused, func(o Refusal) bool {
 		return o.At == x.At && o.Forward.Reason == f.Reason && o.Forward.Detail == f.Detail
 	}) {
@@ -50,7 +50,7 @@ func (a *analyzer) tooLarge(detail string) {
 // attempt runs f, which analyses a part of a statement that others do not depend on, and notes
 // why it is refused if it is. Who called it goes on, and calls stop before anything depends on it.
 func (a *analyzer) attempt(f func()) {
-	at, outer, before, since, ctes, around, lateral := a.at, a.block, block{}, a.since, a.ctes, a.outer, a.lateral
+	at, outer, before, since, ctes, around, lateral, in := a.at, a.block, block{}, a.since, a.ctes, a.outer, a.lateral, a.inView
 	if outer != nil {
 		before = *outer
 	}
@@ -69,7 +69,7 @@ func (a *analyzer) attempt(f func()) {
 		default:
 			panic(p)
 		}
-		a.at, a.block, a.ctes, a.outer, a.lateral = at, outer, ctes, around, lateral
+		a.at, a.block, a.ctes, a.outer, a.lateral, a.inView = at, outer, ctes, around, lateral, in
 		if outer != nil { // where aggregates are allowed is as before
 			outer.noAggs, outer.rows = before.noAggs, before.rows
 		}
@@ -93,7 +93,7 @@ func (a *analyzer) caught(p any) []Refusal {
 			a.noteRefusal(p)
 		}
 	default:
-		return []Refusal{{&plan.Forward{Reason: plan.ReasonInternalError, Detail: fmt.Sprint(p)}, location(a.at)}}
+		return []Refusal{{&plan.Forward{Reason: plan.ReasonInternalError, Detail: fmt.Sprint(p)}, location(a.written(a.at))}}
 	}
 	return a.refused
 }

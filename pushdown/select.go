@@ -75,8 +75,9 @@ func Plan(sql string, paramOIDs []uint32, cat *catalog.Catalog) (st Statement) {
 			fail(plan.ReasonParameter, fmt.Sprintf("type of $%d", i+1))
 		}
 	}
+	a.dropUnread(tree)
 	a.checkSize(tree)
-	st.Tree, st.Deps = tree, plan.Deps{Tables: a.tables, Params: a.params}
+	st.Tree, st.Deps = tree, plan.Deps{Tables: a.tables, Views: a.views, Params: a.params}
 	if len(a.tables) == 0 { // nothing to ask rights for, and nothing to be faster with
 		fail(plan.ReasonNoTable, "no FROM")
 	}

@@ -24,7 +24,7 @@ type refusedTable struct {
 // errTorn says that a table was rewritten while the catalog was read: a fingerprint has
 // the file as of now and all else as of the snapshot. Two changes of a definition that
 // are one, taken apart so, would each look harmless.
-var errTorn = errors.New("a table was rewritten while the catalog was read")
+var errTorn = errors.New("a table was rewritten, or a schema renamed, while the catalog was read")
 
 func readCatalog(ctx context.Context, conn *pgx.Conn, p patterns) (cat *catalog.Catalog, refused []refusedTable, err error) {
 	for {
@@ -45,6 +45,12 @@ func readCatalogOnce(ctx context.Context, conn *pgx.Conn, p patterns) (cat *cata
 		}
 		refused = r.choose()
 		cat = r.cat
+		if err := r.views(); err != nil {
+			return err
+		}
+		refused = slices.DeleteFunc(refused, func(f refusedTable) bool {
+			return slices.ContainsFunc(cat.Views, func(v *catalog.Table) bool { return v.OID == f.Table.OID })
+		})
 		return nil
 	})
 	if err != nil {
@@ -287,7 +293,7 @@ func (rel *relation) refusal() (reason, sql string) {
 	case rel.kind == "p":
 		return rel.partitionedRefusal()
 	case rel.kind == "v":
-		return "view", ""
+		return "view over no table that is copied", ""
 	case rel.kind == "m":
 		return "materialized view", ""
 	case rel.kind == "f":

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"pgaccel/catalog"
@@ -168,7 +169,7 @@ func (e *epoch) follow(ctx context.Context, cat *catalog.Catalog, refused []refu
 				detail += "; " + f.SQL
 			}
 			level := slog.LevelWarn
-			if f.Reason == "view" || f.Reason == "materialized view" || f.Reason == "foreign table" { // nothing to remedy: a pattern covers it
+			if strings.HasPrefix(f.Reason, "view") || f.Reason == "materialized view" || f.Reason == "foreign table" { // nothing to remedy: a pattern covers it
 				level = slog.LevelDebug
 			}
 			e.log.Log(ctx, level, "table refused", "table", f.Table.QualifiedName(), "reason", f.Reason, "remedy", f.SQL)
@@ -229,7 +230,9 @@ func sameCatalog(a, b *catalog.Catalog) bool {
 			}
 		}
 	}
-	return true
+	return slices.EqualFunc(a.Views, b.Views, func(x, y *catalog.Table) bool {
+		return x.OID == y.OID && x.Fingerprint == y.Fingerprint && x.Schema == y.Schema && x.Name == y.Name && *x.View == *y.View
+	})
 }
 
 func sameParts(a, b *catalog.Table) bool {
