@@ -82,6 +82,11 @@ func Plan(sql string, paramOIDs []uint32, cat *catalog.Catalog) (st Statement) {
 		fail(plan.ReasonNoTable, "no FROM")
 	}
 	st.Star, st.At = a.star(tree), -1
+	// Rights are asked for what is named: a tree that reads another column, or is wrong otherwise,
+	// is the server's to answer.
+	if err := plan.Validate(tree, a.tables, a.params); err != nil {
+		fail(plan.ReasonInternalError, err.Error())
+	}
 	st.Star.Constants = a.constants
 	a.noteDerived()
 	st.Deps.NeedsUTC, st.Deps.NeedsISO = a.needsUTC, a.needsISO

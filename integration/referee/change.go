@@ -101,6 +101,7 @@ func (g *gen) randomChange(s *schema, serial *int) []string {
 		fmt.Sprintf("ALTER TABLE %s ADD COLUMN zz int DEFAULT 7; ALTER TABLE %s DROP COLUMN zz", name, name),
 		fmt.Sprintf("ALTER TABLE %s ALTER COLUMN %s SET STATISTICS 10", name, c.name),
 		fmt.Sprintf("COMMENT ON TABLE %s IS 'x'", name),
+		t.view(pick(g.r, "", " WHERE "+c.name+" IS NOT NULL")),
 		fmt.Sprintf("GRANT SELECT ON %s TO PUBLIC", name))}
 }
 

@@ -23,7 +23,7 @@ func (g *gen) from(s *schema, q *query) {
 	}
 	qualify := g.chance(10)
 	add := func(t *table, join string) *source {
-		src := &source{table: t, alias: t.name, named: true, join: join, schema: qualify}
+		src := &source{table: t, alias: t.name, named: true, join: join, schema: qualify, view: g.chance(8)}
 		taken := func(a string) bool {
 			return slices.ContainsFunc(q.from, func(x *source) bool { return x.alias == a })
 		}

@@ -94,6 +94,7 @@ func (g *gen) item(deep bool) *source {
 		if g.chance(50) {
 			src.table = pick(g.r, g.nest.s.related()...)
 		}
+		src.view = g.chance(15)
 	}
 	return src
 }

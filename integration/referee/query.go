@@ -19,6 +19,7 @@ type source struct {
 	where   []*node
 	inner   *source // in which where is written
 	schema  bool    // the table's name is written with its schema
+	view    bool    // its view is read in its stead
 	with    bool    // derived, in WITH
 	lateral bool    // derived, behind LATERAL
 	block   *query  // what is in parentheses instead of a table; table has its columns
@@ -27,11 +28,20 @@ type source struct {
 
 func (s *source) columnName(c *column) string { return c.name }
 
-func (s *source) write(w *writer) {
+// relation is the name of the table, or of its view.
+func (s *source) relation() string {
 	name := s.table.name
 	if s.schema {
 		name = s.table.qualified()
 	}
+	if s.view {
+		name += "_view"
+	}
+	return name
+}
+
+func (s *source) write(w *writer) {
+	name := s.relation()
 	switch {
 	case s.cte != nil:
 		w.WriteString(s.cte.name + " " + s.alias)
@@ -53,17 +63,14 @@ func (s *source) write(w *writer) {
 		return
 	}
 	w.WriteString(name)
-	if !s.named && s.alias != "" {
+	if (!s.named || s.view) && s.alias != "" {
 		w.WriteString(" " + s.alias)
 	}
 }
 
 // subquery writes what a derived source is.
 func (s *source) subquery(w *writer) {
-	name := s.table.name
-	if s.schema {
-		name = s.table.qualified()
-	}
+	name := s.relation()
 	var cols []string
 	for _, c := range s.table.cols {
 		if c.other == "" {

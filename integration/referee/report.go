@@ -87,7 +87,7 @@ func (r *run) samples() {
 		return
 	}
 	defer conn.Close(ctx)
-	a := conn.ask(ctx, fmt.Sprintf(`SELECT reason, query FROM (SELECT reason, query, row_number() OVER (PARTITION BY reason ORDER BY md5(query)) AS n
+	a := conn.ask(ctx, fmt.Sprintf(`SELECT concat_ws(': ', reason, detail), query FROM (SELECT reason, detail, query, row_number() OVER (PARTITION BY reason ORDER BY md5(query)) AS n
 		FROM pgaccel.queries WHERE forwarded > 0) q WHERE n <= %d ORDER BY 1`, r.Samples), nil, protocol{})
 	for _, row := range a.rows {
 		fmt.Fprintf(r.Out, "  [%s] %s\n", row[0], row[1])

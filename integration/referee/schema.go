@@ -68,10 +68,16 @@ func (t *table) ddl() []string {
 		out = append(out, fmt.Sprintf("CREATE UNIQUE INDEX %s_key ON %s (%s)", t.name, t.qualified(), names(t.key)),
 			fmt.Sprintf("ALTER TABLE %s REPLICA IDENTITY USING INDEX %s_key", t.qualified(), t.name))
 	}
+	out = append(out, t.view(""))
 	if len(t.extra) > 0 {
 		out = append(out, fmt.Sprintf("CREATE INDEX ON %s (%s)", t.qualified(), names(t.extra)))
 	}
 	return out
+}
+
+// view is the definition of the table's view.
+func (t *table) view(where string) string {
+	return fmt.Sprintf("CREATE OR REPLACE VIEW %s_view AS SELECT * FROM %s%s", t.qualified(), t.qualified(), where)
 }
 
 // inserts returns the rows as INSERT statements.

@@ -132,6 +132,7 @@ func mutations(q *query) []func(*query) {
 			c.from[i].derived, c.from[i].where, c.from[i].named = false, nil, c.from[i].alias == ""
 		})
 		add(func(c *query) { c.from[i].with, c.from[i].lateral = false, false })
+		add(func(c *query) { c.from[i].view = false })
 		for j := range q.from[i].on {
 			add(func(c *query) { c.from[i].on = slices.Delete(c.from[i].on, j, j+1) })
 		}
