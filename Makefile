@@ -52,7 +52,7 @@ test-versions: deps
 # What needs no server and no C++ compiler: under a minute on two cores, once it is built.
 # internal/arch sees to the list.
 QUICK := ./bitmapidx ./catalog ./cmd/pgaccel ./colstore ./compress ./compress/internal/gen ./docs ./gpu/device \
-	./internal/arch ./internal/inspect ./internal/processors ./internal/simd ./plan ./upstream
+	./internal/arch ./internal/inspect ./internal/processors ./internal/simd ./plan ./syntax ./upstream
 quick:
 	$(GO) test -short -timeout 5m $(QUICK)
 

@@ -50,7 +50,7 @@ type Table struct {
 	// Parts are the leaf partitions, by OID; nil where the table is not partitioned.
 	Parts []Part
 	// View is what a view is; nil for a table.
-	View *View
+	View *View `json:",omitempty"` // not in manifests
 	// Pages and Rows are pg_class.relpages and reltuples: estimates. Package engine plans
 	// with the rows that the store has, where it has the table.
 	Pages int64

@@ -12,6 +12,7 @@ import (
 	"pgaccel/olap"
 	"pgaccel/pushdown"
 	"pgaccel/sqlfn"
+	"pgaccel/syntax"
 	"pgaccel/vector"
 )
 
@@ -46,7 +47,7 @@ type asker struct {
 
 // result returns the type of an expression over t, "" where it is forwarded.
 func (a *asker) result(expr string) string {
-	st := pushdown.Plan("SELECT "+expr+" FROM t", nil, a.cat)
+	st := pushdown.Plan(syntax.Parse("SELECT "+expr+" FROM t"), nil, a.cat)
 	if st.Star == nil || olap.Supports(st.Star) != nil {
 		return ""
 	}

@@ -60,9 +60,8 @@ type Decision interface {
 	Route() Route
 	// View is how to run it, for RouteView; nil otherwise.
 	View() *View
-	// Split is, for RouteSplit, the text of the statements before the last one, and the
-	// last one with the decision on it (RouteCandidate).
-	Split() (prefix, lastSQL string, last Decision)
+	// Split is its parts, for RouteSplit; nil otherwise.
+	Split() *Split
 	// Gate says, for RouteCandidate, which form of the gate is the statement's, and the
 	// values, in text format, of its parameters $1..$7.
 	Gate() (GateForm, []string)
@@ -95,6 +94,14 @@ type Decision interface {
 	// Completed counts how long the server took for a forwarded execution, from when it was
 	// sent until it was complete.
 	Completed(took time.Duration)
+}
+
+// Split is a text of several statements. Prefix + SQL is the text that was split.
+type Split struct {
+	Prefix string   // the statements before the last one
+	Begins bool     // the first of them begins a transaction
+	SQL    string   // the last one
+	Last   Decision // on it: RouteCandidate
 }
 
 // Gate is the server's answer to gateSQL.

@@ -19,7 +19,7 @@ import (
 	"pgaccel/internal/processors"
 	"pgaccel/olap"
 	"pgaccel/plan"
-	"pgaccel/pushdown"
+	"pgaccel/syntax"
 )
 
 // Options sets up an Engine.
@@ -165,6 +165,11 @@ func (e *Engine) BadStaleness() int64 { return e.badStaleness.Load() }
 
 // Prepare implements Decider.
 func (e *Engine) Prepare(sql string, paramOIDs []uint32) Statement {
+	return e.prepare(sql, paramOIDs, nil)
+}
+
+// prepare is Prepare. text is sql where that is parsed, else nil.
+func (e *Engine) prepare(sql string, paramOIDs []uint32, text *syntax.Text) *statement {
 	if !selects(sql) {
 		return e.other
 	}
@@ -172,14 +177,15 @@ func (e *Engine) Prepare(sql string, paramOIDs []uint32) Statement {
 	if st, ok := e.cache.Get(key); ok {
 		return st
 	}
+	st := &statement{engine: e, sql: sql, paramOIDs: slices.Clone(paramOIDs)}
 	var buf [1024]byte
 	stripped, canStrip := stripConstants(buf[:0], sql)
 	if canStrip {
-		if st, ok := e.refused.Get(string(stripped)); ok {
-			if d := st.current(); d.refused() {
+		if like, ok := e.refused.Get(string(stripped)); ok {
+			if d := like.current(); d.refused() {
 				// The text that was decided may hold other values than this one: only what
 				// does not depend on them is taken over, and planned anew if forced.
-				st = &statement{engine: e, sql: sql, paramOIDs: slices.Clone(paramOIDs), like: st}
+				st.like = like
 				if bytes.IndexByte(stripped, '?') < 0 && len(sql) <= cachedTextMax {
 					e.cache.Add(key, st)
 				}
@@ -188,21 +194,22 @@ func (e *Engine) Prepare(sql string, paramOIDs []uint32) Statement {
 			e.refused.Remove(string(stripped))
 		}
 	}
-	if strings.Contains(strings.ToLower(sql), virtualSchema) {
-		if v := e.viewOf(sql, len(paramOIDs)); v != nil {
-			return &viewing{view: v}
+	if text == nil {
+		text = syntax.Parse(sql)
+	}
+	if strings.Contains(strings.ToLower(sql), syntax.VirtualSchema) {
+		if v := e.viewOf(text, len(paramOIDs)); v != nil {
+			st.fixed = &decision{statement: e.other, forward: e.other.fixed.forward, shape: e.other.fixed.shape, view: v}
 		}
 	}
-	var st *statement
-	if split, ok := splitPrefix(sql, paramOIDs); ok {
-		last := e.Prepare(split.Last, nil)
-		if s, isStatement := last.(*statement); isStatement {
-			st = &statement{engine: e, sql: sql, prefix: split.Prefix, lastSQL: split.Last, last: s}
+	// Only a simple Query, which has no parameter types, can hold several statements.
+	if prefix, begins, last := text.Split(); last != nil && len(paramOIDs) == 0 {
+		if s := e.prepare(last.SQL, nil, last); s.fixed == nil {
+			st.split, st.last = Split{Prefix: prefix, Begins: begins, SQL: last.SQL}, s
 		}
 	}
-	if st == nil {
-		st = &statement{engine: e, sql: sql, paramOIDs: slices.Clone(paramOIDs)}
-		if d := st.decide(e.catalog()); d.refused() && canStrip {
+	if st.fixed == nil && st.last == nil {
+		if d := st.decide(e.catalog(), text); d.refused() && canStrip {
 			e.refused.Add(string(stripped), st)
 			if bytes.IndexByte(stripped, '?') >= 0 {
 				return st // the next text has other constants
@@ -213,15 +220,6 @@ func (e *Engine) Prepare(sql string, paramOIDs []uint32) Statement {
 		e.cache.Add(key, st)
 	}
 	return st
-}
-
-// splitPrefix recognises ODBC's "BEGIN;SELECT ...". Only a simple Query, which has
-// no parameter types, can hold several statements.
-func splitPrefix(sql string, paramOIDs []uint32) (pushdown.Split, bool) {
-	if len(paramOIDs) != 0 || !strings.Contains(sql, ";") {
-		return pushdown.Split{}, false
-	}
-	return pushdown.SplitPrefix(sql)
 }
 
 func cacheKey(sql string, paramOIDs []uint32) string {
@@ -244,10 +242,8 @@ type nameSet struct {
 	lengths [65]bool // of names: most identifiers need not be looked up
 }
 
-const virtualSchema = "pgaccel"
-
 func newNameSet(cat *catalog.Catalog) *nameSet {
-	s := &nameSet{catalog: cat, names: map[string]bool{virtualSchema: true, "pg_prepared_statements": true}}
+	s := &nameSet{catalog: cat, names: map[string]bool{syntax.VirtualSchema: true, "pg_prepared_statements": true}}
 	for _, t := range slices.Concat(cat.Tables, cat.Views) {
 		longest := ""
 		for id := range identifiers([]byte(t.Name)) {

@@ -13,12 +13,13 @@ import (
 	"pgaccel/olap"
 	"pgaccel/plan"
 	"pgaccel/pushdown"
+	"pgaccel/syntax"
 	"pgaccel/vector"
 )
 
 // statement is one SQL text with the newest decision on it. Sessions hold it for
 // as long as a prepared statement lives, so that it decides anew when the catalog
-// has changed.
+// has changed. The text is parsed for that: its tree would take fifty times the text.
 type statement struct {
 	engine    *Engine
 	sql       string
@@ -28,8 +29,8 @@ type statement struct {
 	fixed *decision  // for what needs no text; nil otherwise
 	like  *statement // a statement of the same text but for constants, which is refused
 
-	prefix, lastSQL string     // RouteSplit
-	last            *statement // likewise; nil otherwise
+	split Split      // RouteSplit, without Last
+	last  *statement // likewise; nil otherwise
 }
 
 // decision is what one catalog makes of a statement. Immutable: an execution follows
@@ -46,11 +47,13 @@ type decision struct {
 	form      GateForm
 	gate      []string
 	shape     *shape
+	view      *View  // nil but for a statement over the schema pgaccel
+	split     *Split // nil but for one of several statements, of which it is the last one's
 }
 
-func (s *statement) decide(cat *catalog.Catalog) *decision {
-	p := pushdown.Plan(s.sql, s.paramOIDs, cat)
-	shape, f := s.engine.stats.refusedShape(s.sql, p.Refused)
+func (s *statement) decide(cat *catalog.Catalog, text *syntax.Text) *decision {
+	p := pushdown.Plan(text, s.paramOIDs, cat)
+	shape, f := s.engine.stats.shapeOf(text, p.Refused)
 	d := &decision{statement: s, catalog: cat, deps: &p.Deps, query: p.Star, forward: f, forced: p.Small, shape: shape}
 	if d.forward == nil {
 		if f := olap.Supports(d.query); f != nil {
@@ -92,7 +95,7 @@ func (s *statement) current() *decision {
 	if d := s.decided.Load(); d != nil && d.catalog == cat {
 		return d
 	}
-	return s.decide(cat)
+	return s.decide(cat, syntax.Parse(s.sql))
 }
 
 // Decide implements Statement.
@@ -102,7 +105,9 @@ func (s *statement) Decide(force bool) Decision {
 		if last.forward != nil {
 			return last
 		}
-		return &splitDecision{last, s.prefix, s.lastSQL}
+		whole, split := *last, s.split
+		split.Last, whole.split = last, &split
+		return &whole
 	}
 	return s.choose(force)
 }
@@ -170,17 +175,22 @@ func (e *Engine) stateReason(st colstore.State, t *catalog.Table) *plan.Forward 
 
 // Route implements Decision.
 func (d *decision) Route() Route {
-	if d.forward != nil {
+	switch {
+	case d.view != nil:
+		return RouteView
+	case d.split != nil:
+		return RouteSplit
+	case d.forward != nil:
 		return RouteForward
 	}
 	return RouteCandidate
 }
 
 // View implements Decision.
-func (d *decision) View() *View { return nil }
+func (d *decision) View() *View { return d.view }
 
 // Split implements Decision.
-func (d *decision) Split() (prefix, lastSQL string, last Decision) { return "", "", nil }
+func (d *decision) Split() *Split { return d.split }
 
 // Gate implements Decision.
 func (d *decision) Gate() (GateForm, []string) { return d.form, d.gate }
@@ -206,20 +216,6 @@ var proxyDetails = map[plan.Reason]string{
 	plan.ReasonSettings:    "client_encoding is not UTF8, or a setting was changed in the same pipeline",
 	plan.ReasonParameter:   "a parameter's value or type cannot be read here",
 	plan.ReasonDescription: "the server refused the statement when it was described",
-}
-
-// splitDecision is that on several statements, of which the last one can be answered.
-type splitDecision struct {
-	*decision
-	prefix, lastSQL string
-}
-
-// Route implements Decision.
-func (d *splitDecision) Route() Route { return RouteSplit }
-
-// Split implements Decision.
-func (d *splitDecision) Split() (prefix, lastSQL string, last Decision) {
-	return d.prefix, d.lastSQL, d.decision
 }
 
 // answered is an execution that came to something.

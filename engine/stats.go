@@ -13,6 +13,7 @@ import (
 
 	"pgaccel/plan"
 	"pgaccel/pushdown"
+	"pgaccel/syntax"
 )
 
 // shapesMax bounds the statements that pgaccel.queries remembers; the least
@@ -90,46 +91,33 @@ func (s *stats) init() {
 	s.shapes = shapes
 }
 
-// shapeOf returns the shape of a statement, a new one where it is not known, and the
-// characters of its text that bytes at of the statement are, 0 for none.
-func (s *stats) shapeOf(sql string, at ...int) (*shape, []int) {
-	text, positions, err := pushdown.Normalize(sql, at...)
-	if err != nil {
-		text, positions = "<unparsable>", make([]int, len(at)) // the client's text may hold anything
+// shapeOf returns the shape of a statement, a new one where it is not known, and why it is
+// forwarded: the first of what is refused, with the rest; nil where nothing is.
+func (s *stats) shapeOf(t *syntax.Text, refused []pushdown.Refusal) (sh *shape, why *plan.Forward) {
+	at := make([]int, len(refused))
+	all := make([]plan.Forward, len(refused))
+	for i, r := range refused {
+		at[i], all[i] = r.At, *r.Forward
 	}
-	text, positions = shortened(text, positions)
+	text, positions := shortened(t.Normalize(at...))
+	for i := range all {
+		all[i].Position = positions[i]
+	}
+	if len(all) > 0 {
+		why = &all[0]
+		why.Also = all[1:]
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if sh, ok := s.shapes.Get(text); ok {
-		return sh, positions
+	sh, ok := s.shapes.Get(text)
+	if !ok {
+		sh = &shape{text: text}
+		if old, ok := s.mismatched.Load(text); ok {
+			sh = old.(*shape)
+		}
+		s.shapes.Add(text, sh)
 	}
-	sh := &shape{text: text}
-	if old, ok := s.mismatched.Load(text); ok {
-		sh = old.(*shape)
-	}
-	s.shapes.Add(text, sh)
-	return sh, positions
-}
-
-// refusedShape returns the shape of a statement and why it is forwarded: the first of what is
-// refused, with the rest; nil where nothing is.
-func (s *stats) refusedShape(sql string, refused []pushdown.Refusal) (*shape, *plan.Forward) {
-	at := make([]int, len(refused))
-	for i, r := range refused {
-		at[i] = r.At
-	}
-	sh, positions := s.shapeOf(sql, at...)
-	if len(refused) == 0 {
-		return sh, nil
-	}
-	var all []plan.Forward
-	for i, r := range refused {
-		f := *r.Forward
-		f.Position = positions[i]
-		all = append(all, f)
-	}
-	all[0].Also = all[1:]
-	return sh, &all[0]
+	return sh, why
 }
 
 func (s *stats) count(route string, reason plan.Reason) {

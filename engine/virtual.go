@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -10,8 +9,7 @@ import (
 	"unicode/utf16"
 
 	"pgaccel/plan"
-	"pgaccel/pushdown"
-	"pgaccel/vector"
+	"pgaccel/syntax"
 )
 
 // The virtual schema pgaccel has no tables in Postgres. A statement that names one is
@@ -129,15 +127,15 @@ var columns = map[string]string{
 const parametersMax = 65535
 
 // viewOf rewrites a statement over the schema pgaccel; nil for any other.
-func (e *Engine) viewOf(sql string, declared int) *View {
+func (e *Engine) viewOf(t *syntax.Text, declared int) *View {
 	names := map[string]bool{}
-	text, param, err := pushdown.RewriteVirtual(sql, declared, func(name string, param int) (string, bool) {
+	text, param := t.RewriteVirtual(declared, func(name string, param int) (string, bool) {
 		definition, ok := columns[name]
 		names[name] = ok
 		return fmt.Sprintf("SELECT * FROM pg_catalog.jsonb_to_recordset(pg_catalog.jsonb_object_field($%d::pg_catalog.jsonb, '%s')) AS r(%s)",
 			param, name, definition), ok
 	})
-	if err != nil || param == 0 || param > parametersMax {
+	if param == 0 || param > parametersMax {
 		return nil
 	}
 	return &View{SQL: text, Parameter: param, Ask: func() ViewRows { return e.askRights(names) }}
@@ -329,26 +327,4 @@ func alsoRefused(all []plan.Forward) string {
 		}
 	}
 	return strings.Join(lines, "\n")
-}
-
-// viewing is a statement over the schema pgaccel.
-type viewing struct{ view *View }
-
-// Decide implements Statement: there is nothing to decide.
-func (v *viewing) Decide(bool) Decision              { return v }
-func (v *viewing) Route() Route                      { return RouteView }
-func (v *viewing) View() *View                       { return v.view }
-func (v *viewing) Split() (string, string, Decision) { return "", "", nil }
-func (v *viewing) Gate() (GateForm, []string)        { return GateFull, nil }
-func (v *viewing) Comparable() bool                  { return false }
-func (v *viewing) Forwarded(plan.Reason) time.Time   { return time.Time{} }
-func (v *viewing) Completed(time.Duration)           {}
-func (v *viewing) Speculate(context.Context, *Transaction, func([]uint32) ([]vector.Datum, bool)) Speculation {
-	return nil
-}
-func (v *viewing) Execute(context.Context, *Transaction, Gate, []Field, []vector.Datum) (*vector.Batch, error) {
-	return nil, forward(plan.ReasonNotSelect, "")
-}
-func (v *viewing) Shadow(Gate, []Field, []vector.Datum) (*Check, error) {
-	return nil, forward(plan.ReasonNotSelect, "")
 }

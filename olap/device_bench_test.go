@@ -14,6 +14,7 @@ import (
 	"pgaccel/internal/ssb"
 	"pgaccel/olap"
 	"pgaccel/pushdown"
+	"pgaccel/syntax"
 )
 
 // idle is an executor that does nothing at once: what is left is the host's share.
@@ -69,7 +70,7 @@ func wideSSB(b *testing.B, scale float64) (out []ssbQuery) {
 		tables[oid] = big
 	}
 	for _, query := range ssb.Queries() {
-		st := pushdown.Plan(query.SQL, nil, cat)
+		st := pushdown.Plan(syntax.Parse(query.SQL), nil, cat)
 		if st.Star == nil {
 			b.Fatalf("%s: %v", query.Name, st.Forward)
 		}

@@ -15,6 +15,7 @@ import (
 	"pgaccel/internal/events"
 	"pgaccel/olap"
 	"pgaccel/pushdown"
+	"pgaccel/syntax"
 	"pgaccel/vector"
 )
 
@@ -124,7 +125,7 @@ func BenchmarkEvents(b *testing.B) {
 		if names != "" && !strings.Contains(names, query.Name) {
 			continue
 		}
-		st := pushdown.Plan(query.SQL, nil, cat)
+		st := pushdown.Plan(syntax.Parse(query.SQL), nil, cat)
 		if st.Star == nil {
 			b.Fatalf("%s: %v", query.Name, st.Forward)
 		}

@@ -19,6 +19,7 @@ import (
 	"pgaccel/internal/pgserver"
 	"pgaccel/plan"
 	"pgaccel/pushdown"
+	"pgaccel/syntax"
 	"pgaccel/vector"
 )
 
@@ -356,7 +357,7 @@ func TestHierarchyAgainstPostgres(t *testing.T) {
 		"select r.parent, f.id from fact f join reach r on f.element = r.element order by f.id desc, r.parent, r.weight limit 50",
 		"select f.month, avg(f.value * r.weight) from fact f join reach r on f.element = r.element where r.parent in (1, 5, 9) or f.month = 4 group by f.month having count(*) > 20",
 	} {
-		st := pushdown.Plan(sql, nil, c)
+		st := pushdown.Plan(syntax.Parse(sql), nil, c)
 		if st.Forward != nil {
 			t.Errorf("%s\nis not planned: %v", sql, st.Forward)
 			continue

@@ -12,6 +12,7 @@ import (
 	"pgaccel/internal/oracle"
 	"pgaccel/plan"
 	"pgaccel/pushdown"
+	"pgaccel/syntax"
 	"pgaccel/vector"
 )
 
@@ -198,7 +199,7 @@ func newRelationWorld(t testing.TB, r *rand.Rand, n, segment int) *relationWorld
 // run plans a statement, executes it, and compares the rows with those of its tree.
 func (w *relationWorld) run(t *testing.T, sql string, opt Options) (answered bool) {
 	t.Helper()
-	st := pushdown.Plan(sql, nil, w.cat)
+	st := pushdown.Plan(syntax.Parse(sql), nil, w.cat)
 	if st.Forward != nil {
 		t.Logf("%s\nis not planned: %v", sql, st.Forward)
 		return false

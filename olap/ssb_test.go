@@ -16,6 +16,7 @@ import (
 	"pgaccel/olap"
 	"pgaccel/plan"
 	"pgaccel/pushdown"
+	"pgaccel/syntax"
 	"pgaccel/vector"
 )
 
@@ -126,7 +127,7 @@ func ssbQueries(t testing.TB, scale float64) (out []ssbQuery) {
 	cat := ssbTables(t)
 	tables := loadSSB(t, cat, scale)
 	for _, query := range ssb.Queries() {
-		st := pushdown.Plan(query.SQL, nil, cat)
+		st := pushdown.Plan(syntax.Parse(query.SQL), nil, cat)
 		if st.Star == nil {
 			t.Fatalf("%s: %v", query.Name, st.Forward)
 		}

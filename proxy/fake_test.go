@@ -130,8 +130,8 @@ func (*fakeForced) Route() engine.Route { return engine.RouteForward }
 
 func (s *fakeStatement) Route() engine.Route { return s.route }
 func (s *fakeStatement) View() *engine.View  { return s.view }
-func (s *fakeStatement) Split() (string, string, engine.Decision) {
-	return s.prefix, s.last, s.lastSt
+func (s *fakeStatement) Split() *engine.Split {
+	return &engine.Split{Prefix: s.prefix, Begins: strings.HasPrefix(strings.ToLower(s.prefix), "begin"), SQL: s.last, Last: s.lastSt}
 }
 
 // Gate names one table that does not exist, so that the gate has a row.

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/binary"
 	"slices"
+	"strings"
+	"unicode/utf8"
 
 	"pgaccel/engine"
 	"pgaccel/plan"
@@ -265,12 +267,15 @@ func (s *session) query(message []byte, before *[]byte) action {
 		return s.forwardQuery(d, s.gateBarred(nil))
 	}
 	if route == engine.RouteSplit {
-		prefix, lastSQL, last := d.Split()
-		padded, ok := padded(sql, prefix, lastSQL)
-		if !ok || s.status == 'I' && !opensTransaction(prefix) {
+		// Only behind a BEGIN do the statements of one Query keep their common fate when they are
+		// sent as two. Spaces stand for the characters of the prefix, so that the position in an
+		// error is the one in the client's text.
+		split := d.Split()
+		if s.status == 'I' && !split.Begins {
 			return s.forwardQuery(d, plan.ReasonNotSelect)
 		}
-		s.beginPrefix(prefix, padded, last, before)
+		padded := strings.Repeat(" ", utf8.RuneCountInString(split.Prefix)) + split.SQL
+		s.beginPrefix(split.Prefix, padded, split.Last, before)
 		return swallow
 	}
 	if s.beginImplicit(d, true) {
@@ -278,35 +283,6 @@ func (s *session) query(message []byte, before *[]byte) action {
 	}
 	s.beginQuery(sql, d, before)
 	return swallow
-}
-
-// padded returns the last statement with spaces in the place of the characters
-// before it, so that the position in an error is the one in the client's text.
-func padded(sql, prefix, last string) (string, bool) {
-	at := len(sql) - len(last)
-	if at < len(prefix) || sql[at:] != last {
-		// What follows the last statement (a semicolon) may be cut off.
-		at = len(prefix)
-		for at <= len(sql)-len(last) && sql[at:at+len(last)] != last {
-			at++
-		}
-		if at > len(sql)-len(last) {
-			return "", false
-		}
-	}
-	n := 0
-	for range sql[:at] {
-		n++
-	}
-	return string(bytes.Repeat([]byte{' '}, n)) + last, true
-}
-
-// opensTransaction reports whether a prefix begins with BEGIN or START TRANSACTION:
-// only then do the statements of one Query keep their common fate when they are sent
-// as two.
-func opensTransaction(prefix string) bool {
-	b := bytes.TrimLeft([]byte(prefix), " \t\r\n")
-	return len(b) >= 5 && (bytes.EqualFold(b[:5], []byte("begin")) || bytes.EqualFold(b[:5], []byte("start")))
 }
 
 // encodingKnown reports whether text means the same here as in Postgres.

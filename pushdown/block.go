@@ -8,6 +8,7 @@ import (
 
 	"pgaccel/plan"
 	"pgaccel/sqlfn"
+	"pgaccel/syntax"
 	"pgaccel/vector"
 )
 
@@ -185,9 +186,7 @@ func hasAggregate(n *pg.Node) (found bool) {
 		}
 		return !found
 	}
-	if look(n) {
-		visit(n.ProtoReflect(), look)
-	}
+	syntax.Walk(n, look)
 	return found
 }
 

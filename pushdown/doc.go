@@ -1,11 +1,9 @@
-// Package pushdown reads SQL. It makes a tree of operators (plan.Rel) of a statement, and of
+// Package pushdown plans SQL. It makes a tree of operators (plan.Rel) of a syntax.Text, and of
 // the tree the plan.Star by which it is answered from columns, or says why it must be
 // forwarded. It does no I/O: all it knows of the server is the catalog.
 //
 // The stages, one file each:
 //
-//	parse.go     text -> syntax tree (pg_query: PostgreSQL's own grammar), with a
-//	             limit on nesting, because the C parser's recursion has none
 //	from.go      FROM -> tables, the names that expressions see, join conditions
 //	block.go     SELECTs within SELECTs: put in place, or blocks of the tree
 //	with.go      WITH
@@ -33,8 +31,6 @@
 //	setorder.go  orders of grouping sets that PostgreSQL gets wrong
 //	small.go     what is not worth taking
 //	refusal.go   what is refused: all of it, as far as that can be said
-//	location.go  where in the text what is refused begins
-//	virtual.go   the schema pgaccel
 //
 // The rule for everything here: where the meaning is not certain, forward. A
 // statement that PostgreSQL would reject may be planned all the same, because

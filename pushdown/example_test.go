@@ -6,6 +6,7 @@ import (
 	"pgaccel/catalog"
 	"pgaccel/pushdown"
 	"pgaccel/sqltype"
+	"pgaccel/syntax"
 	"pgaccel/vector"
 )
 
@@ -22,7 +23,7 @@ func ExamplePlan() {
 		"SELECT sum(amount) FROM elsewhere",
 		"SELECT random() FROM orders",
 	} {
-		if st := pushdown.Plan(sql, nil, c); st.Forward != nil {
+		if st := pushdown.Plan(syntax.Parse(sql), nil, c); st.Forward != nil {
 			fmt.Println("forward:", st.Forward.Reason)
 		} else {
 			fmt.Println("can be answered")
@@ -32,14 +33,4 @@ func ExamplePlan() {
 	// can be answered
 	// forward: no accelerated table
 	// forward: volatile
-}
-
-func ExampleSplitPrefix() {
-	s, ok := pushdown.SplitPrefix("BEGIN; SELECT 1")
-	fmt.Printf("%q %q %v\n", s.Prefix, s.Last, ok)
-	_, ok = pushdown.SplitPrefix("SELECT 1; SELECT 2")
-	fmt.Println(ok)
-	// Output:
-	// "BEGIN;" " SELECT 1" true
-	// false
 }

@@ -8,6 +8,7 @@ import (
 
 	"pgaccel/catalog"
 	"pgaccel/plan"
+	"pgaccel/syntax"
 	"pgaccel/vector"
 )
 
@@ -49,11 +50,10 @@ type analyzer struct {
 	built     int                // calls made so far
 
 	refused []Refusal
-	noted   int             // how often one was noted, the same ones too
-	since   int             // noted when the innermost attempt began
-	enough  bool            // is refused: nothing more is looked for
-	sql     string          // the statement
-	tokens  []*pg.ScanToken // of it, once they are asked for
+	noted   int          // how often one was noted, the same ones too
+	since   int          // noted when the innermost attempt began
+	enough  bool         // is refused: nothing more is looked for
+	text    *syntax.Text // the statement
 	// at is the innermost syntax that is being analysed, nil between clauses: where a
 	// refusal's position is.
 	at proto.Message

@@ -316,7 +316,7 @@ func (a *analyzer) noteJoin(rows *plan.Join, j *pg.JoinExpr) {
 		return
 	}
 	outer := a.at
-	a.atKeyword(pg.Token_FULL)
+	a.at = a.text.Keyword(pg.Token_FULL)
 	a.note(rows, a.at, "FULL JOIN")
 	a.at = outer
 }
@@ -324,7 +324,7 @@ func (a *analyzer) noteJoin(rows *plan.Join, j *pg.JoinExpr) {
 // join analyses JOIN. A right join is a left join of the right side to the left one.
 func (a *analyzer) join(j *pg.JoinExpr) *scope {
 	if j.IsNatural {
-		a.atKeyword(pg.Token_NATURAL)
+		a.at = a.text.Keyword(pg.Token_NATURAL)
 		fail(plan.ReasonShape, "NATURAL JOIN")
 	}
 	if j.JoinUsingAlias != nil {

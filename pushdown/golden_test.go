@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"pgaccel/plan"
+	"pgaccel/syntax"
 )
 
 var update = flag.Bool("update", false, "rewrite testdata/*.txt with what Plan makes of its statements")
@@ -53,7 +54,7 @@ func golden(t *testing.T, pattern string, format func(Statement) string) {
 				}
 				sql, want, _ := strings.Cut(block, "\n----")
 				want = strings.TrimSpace(want)
-				st := Plan(sql, nil, cat)
+				st := Plan(syntax.Parse(sql), nil, cat)
 				checkPlan(t, st)
 				got := strings.TrimSpace(format(st))
 				if got != want && !*update {

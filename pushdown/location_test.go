@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"pgaccel/syntax"
 )
 
 // TestRefusalsHaveAPlace: the place at which a refusal is said to begin, marked by ^ in
@@ -32,7 +34,7 @@ func TestRefusalsHaveAPlace(t *testing.T) {
 		"DELETE FROM orders",
 	} {
 		sql := strings.Replace(marked, "^", "", 1)
-		st := Plan(sql, nil, cat)
+		st := Plan(syntax.Parse(sql), nil, cat)
 		if st.Forward == nil {
 			t.Errorf("%s is planned", sql)
 			continue
@@ -41,7 +43,7 @@ func TestRefusalsHaveAPlace(t *testing.T) {
 			t.Errorf("%s (%s): at %d, want %d", marked, st.Forward.Detail, st.At, want)
 		}
 	}
-	if st := Plan("SELECT count(*) FROM orders", nil, cat); st.Forward != nil || st.At != -1 {
+	if st := Plan(syntax.Parse("SELECT count(*) FROM orders"), nil, cat); st.Forward != nil || st.At != -1 {
 		t.Errorf("planned: %+v", st)
 	}
 }
@@ -66,7 +68,7 @@ func TestAllRefusals(t *testing.T) {
 		{"SELECT " + strings.Repeat("^upper(kind), ", 20) + "upper(kind) FROM orders", slices.Repeat([]string{"upper()"}, 20)},
 	} {
 		sql := strings.ReplaceAll(c.marked, "^", "")
-		st := Plan(sql, nil, cat)
+		st := Plan(syntax.Parse(sql), nil, cat)
 		var marks []int
 		for i, at := 0, 0; i < len(c.marked); i++ {
 			if c.marked[i] == '^' {
@@ -86,27 +88,5 @@ func TestAllRefusals(t *testing.T) {
 				t.Errorf("%s: %s at %d, want %d", sql, r.Forward.Detail, r.At, marks[i])
 			}
 		}
-	}
-}
-
-// TestNormalizedPosition: the place in a text whose constants are $n, in characters.
-func TestNormalizedPosition(t *testing.T) {
-	for marked, want := range map[string]string{
-		"SELECT 'ä/**/ö', 10000, ^rank() OVER () FROM t WHERE x = 'long enough'": "SELECT $1, $2, ^rank() OVER () FROM t WHERE x = $3",
-		"SELECT 'é' AS ä, a /^b, /**/ 5 FROM t":                                  "SELECT $1 AS ä, a /^b, /**/ $2 FROM t",
-		"SELECT 1, 'x' > ^-5.25 FROM t":                                          "SELECT $1, $2 > ^$3 FROM t",
-		"^SELECT 1":                                                              "^SELECT $1",
-	} {
-		text, positions, err := Normalize(strings.Replace(marked, "^", "", 1), strings.Index(marked, "^"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, position := []rune(text), positions[0]
-		if shown := string(got[:position-1]) + "^" + string(got[position-1:]); shown != want {
-			t.Errorf("%s: %s, want %s", marked, shown, want)
-		}
-	}
-	if text, positions, err := Normalize("SELECT 1, 'é', now()", 15, -1, 7, 15, 99); text != "SELECT $1, $2, now()" || !slices.Equal(positions, []int{15, 0, 8, 15, 0}) || err != nil {
-		t.Errorf("%s %d %v", text, positions, err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"pgaccel/catalog"
 	"pgaccel/plan"
 	"pgaccel/sqltype"
+	"pgaccel/syntax"
 	"pgaccel/vector"
 )
 
@@ -18,7 +19,7 @@ func TestShadowedNames(t *testing.T) {
 		t.Helper()
 		c := *cat
 		c.Shadowed = map[string]bool{shadowed: true}
-		st := Plan(sql, nil, &c)
+		st := Plan(syntax.Parse(sql), nil, &c)
 		var got plan.Reason
 		if st.Forward != nil {
 			got = st.Forward.Reason
@@ -51,7 +52,7 @@ func TestDeclaredParameters(t *testing.T) {
 	cat := testCatalog(t)
 	f := func(sql string, oids []uint32, want string) {
 		t.Helper()
-		got := formatStatement(Plan(sql, oids, cat))
+		got := formatStatement(Plan(syntax.Parse(sql), oids, cat))
 		if !strings.Contains(got, want) {
 			t.Errorf("%s %v\n got:\n%swant: %s", sql, oids, got, want)
 		}
@@ -80,7 +81,7 @@ func TestSmall(t *testing.T) {
 	cat := testCatalog(t)
 	f := func(sql, want string) {
 		t.Helper()
-		st := Plan(sql, nil, cat)
+		st := Plan(syntax.Parse(sql), nil, cat)
 		got := ""
 		if st.Small != nil {
 			detail, ok := strings.CutSuffix(st.Small.Detail, "; SET pgaccel.mode = 'force' takes it all the same")
@@ -118,7 +119,7 @@ func TestUnqualifiedNamePrefersPublic(t *testing.T) {
 		{OID: 3, Schema: "other", Name: "u", Columns: column}}}
 	f := func(sql string, oid uint32, ref string) {
 		t.Helper()
-		st := Plan(sql, nil, cat)
+		st := Plan(syntax.Parse(sql), nil, cat)
 		if st.Star == nil || st.Deps.Tables[0].Meta.OID != oid || st.Deps.Tables[0].Ref != ref {
 			t.Errorf("%s: %s", sql, formatStatement(st))
 		}
@@ -134,15 +135,16 @@ func TestHostileStatements(t *testing.T) {
 	cat := testCatalog(t)
 	f := func(sql string, want plan.Reason) {
 		t.Helper()
-		st := Plan(sql, nil, cat)
+		text := syntax.Parse(sql)
+		st := Plan(text, nil, cat)
 		if st.Forward == nil || st.Forward.Reason != want {
 			t.Errorf("%.60s...: %.200s", sql, formatStatement(st))
 		}
-		if _, _, err := Normalize(sql, -1); err == nil && want == plan.ReasonNotSelect {
-			t.Errorf("%.60s...: normalized", sql)
+		if shape, _ := text.Normalize(-1); (shape == "<unparsable>") != (want == plan.ReasonNotSelect) {
+			t.Errorf("%.60s...: shape %.60s", sql, shape)
 		}
-		SplitPrefix(sql)
-		RewriteVirtual(sql, 0, func(string, int) (string, bool) { return "SELECT 1", true })
+		text.Split()
+		text.RewriteVirtual(0, func(string, int) (string, bool) { return "SELECT 1", true })
 	}
 	nested := func(open, inner, close string, n int) string {
 		return strings.Repeat(open, n) + inner + strings.Repeat(close, n)
@@ -180,7 +182,7 @@ func TestLongStatements(t *testing.T) {
 	}
 	f := func(sql string) {
 		t.Helper()
-		if st := Plan(sql, nil, cat); st.Star == nil {
+		if st := Plan(syntax.Parse(sql), nil, cat); st.Star == nil {
 			t.Errorf("%.60s...: %v", sql, st.Forward)
 		}
 	}
@@ -189,87 +191,6 @@ func TestLongStatements(t *testing.T) {
 	f("SELECT count(*) FROM orders WHERE status IN (" + strings.Join(strs, ", ") + ")")
 	f("SELECT sum(qty + " + strings.Join(ints[:1600], "), sum(qty + ") + ") FROM orders")
 	f("SELECT count(*) FROM orders WHERE qty = " + strings.Join(ints[:800], " OR qty = "))
-}
-
-func TestNormalize(t *testing.T) {
-	a, _, err := Normalize("SELECT sum(qty) FROM orders WHERE day > '2024-01-01' AND kind IN ('a', 'b')", -1)
-	if err != nil || a != "SELECT sum(qty) FROM orders WHERE day > $1 AND kind IN ($2, $3)" {
-		t.Errorf("%q, %v", a, err)
-	}
-	if _, _, err := Normalize("SELECT FROM (", -1); err == nil {
-		t.Error("no error")
-	}
-}
-
-func TestSplitPrefix(t *testing.T) {
-	f := func(sql, prefix, last string) {
-		t.Helper()
-		s, ok := SplitPrefix(sql)
-		if ok != (last != "") || s.Prefix != prefix || s.Last != last {
-			t.Errorf("%q: %q + %q, %v", sql, s.Prefix, s.Last, ok)
-		}
-		if ok && s.Prefix+s.Last != sql {
-			t.Errorf("%q: parts do not add up", sql)
-		}
-	}
-	f("BEGIN;SELECT 1", "BEGIN;", "SELECT 1")
-	f("BEGIN; SELECT 1;", "BEGIN;", " SELECT 1;")
-	f("SAVEPOINT _EXEC_SVP_1;SELECT 'é;x' FROM t", "SAVEPOINT _EXEC_SVP_1;", "SELECT 'é;x' FROM t")
-	f("START TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL x.y = 1; SELECT 1", "START TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL x.y = 1;", " SELECT 1")
-	f("/* é */ SET DateStyle = 'ISO';show transaction_isolation; SELECT 1", "/* é */ SET DateStyle = 'ISO';show transaction_isolation;", " SELECT 1")
-	f("RELEASE a;;SELECT 1", "RELEASE a;;", "SELECT 1")
-	f("SELECT 1", "", "")
-	f("SELECT 1; SELECT 2", "", "")
-	f("BEGIN; INSERT INTO t VALUES (1); SELECT 1", "", "")
-	f("BEGIN; UPDATE t SET a = 1", "", "")
-	f("COMMIT; SELECT 1", "", "")
-	f("ROLLBACK TO a; SELECT 1", "", "")
-	f("SET LOCAL x.y = 1; SELECT 1", "", "")
-	f("BEGIN; SELEC 1", "", "")
-	f("", "", "")
-}
-
-func TestRewriteVirtual(t *testing.T) {
-	relation := func(name string, param int) (string, bool) {
-		switch name {
-		case "tables":
-			return fmt.Sprintf("SELECT * FROM jsonb_to_recordset($%d::jsonb) AS r(\"name\" text)", param), true
-		case "broken":
-			return "SELEC", true
-		}
-		return "", false
-	}
-	f := func(sql string, declared int, want string, param int) {
-		t.Helper()
-		got, at, err := RewriteVirtual(sql, declared, relation)
-		if err != nil || at != param {
-			t.Errorf("%s: parameter %d, want %d; error %v", sql, at, param, err)
-		}
-		if want == "" {
-			want = sql
-		}
-		if got = strings.ReplaceAll(got, fmt.Sprintf("(SELECT * FROM jsonb_to_recordset($%d::jsonb) r (name text))", param), "<body>"); got != want {
-			t.Errorf("%s:\n got %s\nwant %s", sql, got, want)
-		}
-	}
-	f("SELECT * FROM pgaccel.tables", 0, "SELECT * FROM <body> tables", 1)
-	f("SELECT * FROM pgaccel.tables", 2, "SELECT * FROM <body> tables", 3)
-	f("SELECT pgaccel.tables.name, t.x FROM pgaccel.tables JOIN (SELECT 1 AS x FROM pgaccel.tables q) t ON true WHERE $1 = 'a'", 0,
-		"SELECT tables.name, t.x FROM <body> tables JOIN (SELECT 1 AS x FROM <body> q) t ON true WHERE $1 = 'a'", 2)
-	f("SELECT count(*) FROM pgaccel.tables AS t (n) WHERE n IN (SELECT name FROM pgaccel.tables WHERE name = $7)", 3,
-		"SELECT count(*) FROM <body> t(n) WHERE n IN (SELECT name FROM <body> tables WHERE name = $7)", 8)
-	f("SELECT 1 UNION ALL SELECT 2 FROM pgaccel.tables", 0, "SELECT 1 UNION ALL SELECT 2 FROM <body> tables", 1)
-	f("WITH a AS (SELECT * FROM pgaccel.tables) SELECT * FROM a LIMIT $1", 0, "WITH a AS (SELECT * FROM <body> tables) SELECT * FROM a LIMIT $1", 2)
-	f("SELECT * FROM pgaccel.nothing", 0, "", 0)
-	f("SELECT * FROM tables", 0, "", 0)
-	f("INSERT INTO x SELECT * FROM pgaccel.tables", 0, "", 0)
-	f("SELECT 1; SELECT * FROM pgaccel.tables", 0, "", 0)
-	if _, _, err := RewriteVirtual("SELECT * FROM pgaccel.broken", 0, relation); err == nil {
-		t.Error("a body that cannot be parsed: no error")
-	}
-	if _, _, err := RewriteVirtual("SELECT * FROM (", 0, relation); err == nil {
-		t.Error("no error")
-	}
 }
 
 // FuzzPlan: no text makes Plan panic or take a query that is not bound to the
@@ -297,7 +218,8 @@ func FuzzPlan(f *testing.F) {
 	}
 	cat := testCatalog(f)
 	f.Fuzz(func(t *testing.T, sql string) {
-		st := Plan(sql, nil, cat)
+		text := syntax.Parse(sql)
+		st := Plan(text, nil, cat)
 		if (st.Star == nil) == (st.Forward == nil) {
 			t.Fatal("neither or both of Query and Forward")
 		}
@@ -307,7 +229,8 @@ func FuzzPlan(f *testing.F) {
 			}
 		}
 		checkPlan(t, st)
-		SplitPrefix(sql)
+		text.Split()
+		text.Normalize(0, len(sql))
 	})
 }
 
@@ -317,7 +240,7 @@ func TestOtherEncoding(t *testing.T) {
 	cat := *testCatalog(t)
 	for _, sql := range []string{"SELECT id FROM orders WHERE id < octet_length('a')", "SELECT id FROM orders WHERE 'a' LIKE '_'", "SELECT id, extract(year FROM at) FROM orders"} {
 		for _, cat.OtherEncoding = range []bool{false, true} {
-			if st := Plan(sql, nil, &cat); (st.Star != nil) == (cat.OtherEncoding && !strings.Contains(sql, "extract")) {
+			if st := Plan(syntax.Parse(sql), nil, &cat); (st.Star != nil) == (cat.OtherEncoding && !strings.Contains(sql, "extract")) {
 				t.Errorf("%s, encoding other than UTF8 %v: %v", sql, cat.OtherEncoding, st.Forward)
 			}
 		}
@@ -328,7 +251,7 @@ func BenchmarkPlan(b *testing.B) {
 	cat := testCatalog(b)
 	sql, _, _ := strings.Cut(strings.Split(readText(b, "testdata/ssb.txt"), "\n\n")[13], "\n----")
 	for b.Loop() {
-		if st := Plan(sql, nil, cat); st.Star == nil {
+		if st := Plan(syntax.Parse(sql), nil, cat); st.Star == nil {
 			b.Fatal(st.Forward)
 		}
 	}

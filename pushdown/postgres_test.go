@@ -23,6 +23,7 @@ import (
 	"pgaccel/plan"
 	"pgaccel/sqlfn"
 	"pgaccel/sqltype"
+	"pgaccel/syntax"
 	"pgaccel/vector"
 )
 
@@ -108,7 +109,7 @@ func (s *server) load(t *testing.T, tab *catalog.Table) [][]vector.Datum {
 func (s *server) compare(t *testing.T, sql string) (bound, planned bool) {
 	t.Helper()
 	ctx := context.Background()
-	st := Plan(sql, nil, s.cat)
+	st := Plan(syntax.Parse(sql), nil, s.cat)
 	desc, err := s.conn.PgConn().Prepare(ctx, "", sql, nil)
 	if err != nil {
 		var pgErr *pgconn.PgError
@@ -405,7 +406,7 @@ func TestAgainstPostgres(t *testing.T) {
 	t.Run("conditions", func(t *testing.T) {
 		var conds []string
 		for _, e := range corpus(t, "testdata/expressions.sql") {
-			if st := Plan("SELECT "+e+" FROM orders", nil, s.cat); st.Star != nil && st.Star.Output[0].Type().Kind == vector.Bool {
+			if st := Plan(syntax.Parse("SELECT "+e+" FROM orders"), nil, s.cat); st.Star != nil && st.Star.Output[0].Type().Kind == vector.Bool {
 				conds = append(conds, e)
 			}
 		}

@@ -28,7 +28,7 @@ func fail(r plan.Reason, detail string) {
 // noteRefusal notes a refusal of what is being analysed.
 func (a *analyzer) noteRefusal(f *plan.Forward) {
 	a.noted++
-	x := Refusal{f, location(a.written(a.at))}
+	x := Refusal{f, a.text.Location(a.written(a.at))}
 	if !slices.ContainsFunc(a.refused, func(o Refusal) bool {
 		return o.At == x.At && o.Forward.Reason == f.Reason && o.Forward.Detail == f.Detail
 	}) {
@@ -93,7 +93,7 @@ func (a *analyzer) caught(p any) []Refusal {
 			a.noteRefusal(p)
 		}
 	default:
-		return []Refusal{{&plan.Forward{Reason: plan.ReasonInternalError, Detail: fmt.Sprint(p)}, location(a.written(a.at))}}
+		return []Refusal{{&plan.Forward{Reason: plan.ReasonInternalError, Detail: fmt.Sprint(p)}, a.text.Location(a.written(a.at))}}
 	}
 	return a.refused
 }

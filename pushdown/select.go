@@ -1,7 +1,6 @@
 package pushdown
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
@@ -10,6 +9,7 @@ import (
 	"pgaccel/catalog"
 	"pgaccel/plan"
 	"pgaccel/sqltype"
+	"pgaccel/syntax"
 	"pgaccel/vector"
 )
 
@@ -31,31 +31,20 @@ type Statement struct {
 	Small *plan.Forward
 }
 
-// Plan decides on sql, which must be one SELECT. paramOIDs are the types that the
+// Plan decides on a text, which must be one SELECT. paramOIDs are the types that the
 // client declared for $1, $2, ..., 0 or missing where it left them open. It never
 // panics, whatever the text.
-func Plan(sql string, paramOIDs []uint32, cat *catalog.Catalog) (st Statement) {
-	a := &analyzer{cat: cat, computed: map[*plan.Project]plan.Source{}, optional: map[int]bool{}, places: map[plan.Rel]place{}, intern: newInterner(), sizes: map[*plan.Call]int{}, called: map[string]bool{}, sql: sql}
+func Plan(text *syntax.Text, paramOIDs []uint32, cat *catalog.Catalog) (st Statement) {
+	a := &analyzer{cat: cat, computed: map[*plan.Project]plan.Source{}, optional: map[int]bool{}, places: map[plan.Rel]place{}, intern: newInterner(), sizes: map[*plan.Call]int{}, called: map[string]bool{}, text: text}
 	defer func() {
 		if p := recover(); p != nil {
 			st.Star, st.Refused = nil, a.caught(p)
 			st.Forward, st.At = st.Refused[0].Forward, st.Refused[0].At
 		}
 	}()
-	stmts, err := parse(sql)
-	if err != nil {
-		detail := "cannot be parsed"
-		if errors.Is(err, errNesting) {
-			detail = err.Error()
-		}
-		fail(plan.ReasonNotSelect, detail)
-	}
-	if len(stmts) != 1 {
-		fail(plan.ReasonNotSelect, fmt.Sprintf("%d statements", len(stmts)))
-	}
-	sel := stmts[0].Stmt.GetSelectStmt()
+	sel, other := text.Select()
 	if sel == nil {
-		fail(plan.ReasonNotSelect, "")
+		fail(plan.ReasonNotSelect, other)
 	}
 	if cat.Shadowed["::"] {
 		fail(plan.ReasonShadowed, "cast between built-in types")
@@ -99,17 +88,20 @@ func Plan(sql string, paramOIDs []uint32, cat *catalog.Catalog) (st Statement) {
 func (a *analyzer) checkPlain(sel *pg.SelectStmt, top bool) {
 	switch {
 	case sel.IntoClause != nil:
-		a.atKeyword(pg.Token_INTO)
+		a.at = a.text.Keyword(pg.Token_INTO)
 		fail(plan.ReasonNotSelect, "SELECT INTO")
 	case len(sel.LockingClause) > 0:
-		a.atKeyword(pg.Token_UPDATE, pg.Token_SHARE)
+		a.at = a.text.Keyword(pg.Token_UPDATE, pg.Token_SHARE)
 		fail(plan.ReasonShape, "FOR UPDATE or FOR SHARE")
 	case sel.LimitOption == pg.LimitOption_LIMIT_OPTION_WITH_TIES:
-		a.atKeyword(pg.Token_FETCH)
+		a.at = a.text.Keyword(pg.Token_FETCH)
 		fail(plan.ReasonShape, "FETCH FIRST ... WITH TIES")
 	case top && len(sel.FromClause) == 0 && sel.Op == pg.SetOperation_SETOP_NONE && len(sel.ValuesLists) == 0:
 		reads := false
-		walk(sel.ProtoReflect(), func(n *pg.Node) { reads = reads || n.GetRangeVar() != nil })
+		syntax.Walk(sel, func(n *pg.Node) bool {
+			reads = reads || n.GetRangeVar() != nil
+			return !reads
+		})
 		if reads {
 			return // in a sub-select
 		}
@@ -249,7 +241,7 @@ func (a *analyzer) selectBlock(sel *pg.SelectStmt, top bool) query {
 	a.stop()
 	grouped := len(sel.GroupClause) > 0 || len(a.aggs) > 0 || sel.HavingClause != nil || a.grouping
 	if distinct && sel.DistinctClause[0].GetNode() != nil {
-		a.atKeyword(pg.Token_DISTINCT)
+		a.at = a.text.Keyword(pg.Token_DISTINCT)
 		fail(plan.ReasonShape, "DISTINCT ON")
 	}
 	if distinct {
@@ -291,7 +283,7 @@ func (a *analyzer) distinctGroups(c *clauses, groups plan.Rel) plan.Rel {
 	a.block = &over
 	c.keys, c.sets, c.having = c.outputs, nil, nil
 	rows, _ := a.group(c, groups, nil)
-	a.atKeyword(pg.Token_DISTINCT)
+	a.at = a.text.Keyword(pg.Token_DISTINCT)
 	a.note(rows, a.at, "DISTINCT over groups")
 	return rows
 }

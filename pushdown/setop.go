@@ -43,7 +43,7 @@ func (a *analyzer) setOperation(sel *pg.SelectStmt) query {
 		})
 	}
 	a.stop()
-	a.atKeyword(pg.Token_UNION, pg.Token_INTERSECT, pg.Token_EXCEPT)
+	a.at = a.text.Keyword(pg.Token_UNION, pg.Token_INTERSECT, pg.Token_EXCEPT)
 	a.note(op, a.at, "")
 	return a.ordered(q, sel)
 }
@@ -137,7 +137,7 @@ func (a *analyzer) values(sel *pg.SelectStmt) query {
 		})
 	}
 	a.stop()
-	a.atKeyword(pg.Token_VALUES)
+	a.at = a.text.Keyword(pg.Token_VALUES)
 	a.note(v, a.at, "")
 	return a.ordered(q, sel)
 }

@@ -10,6 +10,7 @@ import (
 
 	"pgaccel/internal/events"
 	"pgaccel/plan"
+	"pgaccel/syntax"
 	"pgaccel/vector"
 )
 
@@ -71,7 +72,7 @@ func TestEvents(t *testing.T) {
 	const rows = 10_000
 	cat := testCatalog(t)
 	for _, q := range events.Queries(10_000_000) {
-		st := Plan(q.SQL, nil, cat)
+		st := Plan(syntax.Parse(q.SQL), nil, cat)
 		if st.Forward != nil || st.Small != nil {
 			t.Errorf("%s: %s", q.Name, formatStatement(st))
 			continue
@@ -112,7 +113,7 @@ func TestManyDrivesTheLarger(t *testing.T) {
 		drives string
 	}{{20000, "orders"}, {60_000_000, "hierarchy"}} {
 		h.Rows = c.rows
-		q := Plan(sql, nil, cat).Star
+		q := Plan(syntax.Parse(sql), nil, cat).Star
 		if q == nil || q.Tables[0].Meta.Name != c.drives || !q.Joins[0].Many || len(q.Filter) != 0 {
 			t.Errorf("hierarchy of %d rows: %+v", c.rows, q)
 		}
@@ -128,7 +129,7 @@ func TestNewFunctionsAreNamed(t *testing.T) {
 		"SELECT stddev(qty), variance(qty), count(DISTINCT qty), var_pop(qty) FROM orders":                                      "[count stddev var_pop variance]",
 		"SELECT grouping(kind), pg_catalog.stddev_samp(qty) FROM orders GROUP BY ROLLUP (kind)":                                 "[]",
 	} {
-		st := Plan(sql, nil, cat)
+		st := Plan(syntax.Parse(sql), nil, cat)
 		if st.Star == nil || fmt.Sprint(st.Deps.Functions) != want {
 			t.Errorf("%s: %s", sql, formatStatement(st))
 		}
@@ -140,7 +141,7 @@ func TestNewFunctionsAreNamed(t *testing.T) {
 		"SELECT stddev(qty) FROM orders":                                      plan.ReasonShadowed,
 		"SELECT grouping(kind) FROM orders GROUP BY ROLLUP (kind)":            "",
 	} {
-		st := Plan(sql, nil, &shadowed)
+		st := Plan(syntax.Parse(sql), nil, &shadowed)
 		if got := forwardReason(st); got != want {
 			t.Errorf("%s: %q", sql, got)
 		}
@@ -163,7 +164,7 @@ func TestSetLimits(t *testing.T) {
 	}
 	f := func(groupBy string, sets int) {
 		t.Helper()
-		st := Plan("SELECT count(*) FROM orders GROUP BY "+groupBy, nil, cat)
+		st := Plan(syntax.Parse("SELECT count(*) FROM orders GROUP BY "+groupBy), nil, cat)
 		if sets == 0 {
 			if forwardReason(st) != plan.ReasonShape {
 				t.Errorf("GROUP BY %.60s...: %.200s", groupBy, formatStatement(st))
@@ -184,7 +185,7 @@ func TestSetLimits(t *testing.T) {
 	f("DISTINCT CUBE ("+strings.Join(columns[:5], ", ")+"), CUBE ("+strings.Join(columns[:5], ", ")+")", 32)
 	f("ROLLUP (kind), kind", 2)
 	f("id, ROLLUP (kind)", 2)
-	st := Plan("SELECT "+strings.Join(columns[:66], ", ")+", count(*) FROM orders GROUP BY "+strings.Join(columns[:66], ", "), nil, cat)
+	st := Plan(syntax.Parse("SELECT "+strings.Join(columns[:66], ", ")+", count(*) FROM orders GROUP BY "+strings.Join(columns[:66], ", ")), nil, cat)
 	if st.Star == nil || st.Star.Sets != nil || len(st.Star.Group) != 66 || st.Star.Group[0].Type().Kind != vector.Int4 {
 		t.Errorf("a plain GROUP BY has no limit: %.200s", formatStatement(st))
 	}

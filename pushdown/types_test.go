@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"pgaccel/sqltype"
+	"pgaccel/syntax"
 	"pgaccel/vector"
 )
 
@@ -108,7 +109,7 @@ func TestEveryType(t *testing.T) {
 			}
 			if len(left) > 0 {
 				t.Errorf("%d are not planned, such as %s", len(left), left[0])
-				t.Log(Plan(left[0], nil, s.cat).Forward)
+				t.Log(Plan(syntax.Parse(left[0]), nil, s.cat).Forward)
 			}
 		})
 	}

@@ -5,6 +5,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"pgaccel/plan"
+	"pgaccel/syntax"
 )
 
 // inView is a view whose definition is being analysed.
@@ -30,8 +31,8 @@ func (a *analyzer) view(to plan.Table, r *pg.RangeVar) *scope {
 		// An error that only the hidden rows cause would show what is in them.
 		fail(plan.ReasonShape, "view with security_barrier")
 	}
-	stmts, err := parse(v.Definition)
-	if err != nil || len(stmts) != 1 || stmts[0].Stmt.GetSelectStmt() == nil {
+	sel, _ := syntax.Parse(v.Definition).Select()
+	if sel == nil {
 		fail(plan.ReasonShape, "a view whose definition cannot be read")
 	}
 	n := len(a.views)
@@ -42,7 +43,7 @@ func (a *analyzer) view(to plan.Table, r *pg.RangeVar) *scope {
 		a.inView.at = in.at
 	}
 	a.outer, a.lateral, a.ctes = nil, nil, nil
-	s := a.subquery(stmts[0].Stmt.GetSelectStmt(), nil)
+	s := a.subquery(sel, nil)
 	a.inView, a.outer, a.lateral, a.ctes = in, outer, lateral, ctes
 	if len(s.cols) != len(to.Meta.Columns) {
 		fail(plan.ReasonShape, "a view whose definition cannot be read")

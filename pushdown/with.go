@@ -2,9 +2,9 @@ package pushdown
 
 import (
 	pg "github.com/pganalyze/pg_query_go/v6"
-	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"pgaccel/plan"
+	"pgaccel/syntax"
 )
 
 // cte is a WITH query where its name is seen.
@@ -23,7 +23,7 @@ func (a *analyzer) with(w *pg.WithClause, in *pg.SelectStmt) {
 		fail(plan.ReasonShape, "WITH RECURSIVE")
 	}
 	reads := map[string]int{}
-	countReads(in.ProtoReflect(), reads)
+	countReads(in, reads)
 	for _, n := range w.Ctes {
 		def := n.GetCommonTableExpr()
 		if def.GetCtequery().GetSelectStmt() == nil {
@@ -32,7 +32,7 @@ func (a *analyzer) with(w *pg.WithClause, in *pg.SelectStmt) {
 		}
 		// To its own text and to those before it the name means another thing.
 		own := map[string]int{}
-		countReads(def.ProtoReflect(), own)
+		countReads(def, own)
 		for name, n := range own {
 			reads[name] -= n
 		}
@@ -45,11 +45,12 @@ func (a *analyzer) with(w *pg.WithClause, in *pg.SelectStmt) {
 }
 
 // countReads counts the places at which WITH queries of a name may be read.
-func countReads(m protoreflect.Message, reads map[string]int) {
-	walk(m, func(x *pg.Node) {
+func countReads(part any, reads map[string]int) {
+	syntax.Walk(part, func(x *pg.Node) bool {
 		if r := x.GetRangeVar(); r != nil && r.Schemaname == "" {
 			reads[r.Relname]++
 		}
+		return true
 	})
 }
 

@@ -23,6 +23,7 @@ import (
 	"pgaccel/pushdown"
 	"pgaccel/sqlfn"
 	"pgaccel/sqltype"
+	"pgaccel/syntax"
 	"pgaccel/vector"
 )
 
@@ -210,7 +211,7 @@ func planMany(n int) *planned {
 			for _, b := range bounds {
 				oids = append(oids, b.oid)
 			}
-			st := pushdown.Plan(sql, oids, cat)
+			st := pushdown.Plan(syntax.Parse(sql), oids, cat)
 			if st.Star == nil {
 				continue
 			}

@@ -40,17 +40,18 @@ var mayImport = map[string]string{
 	"gpu/emulator":        "gpu/device",
 	"gpu":                 "kernels gpu/device gpu/program gpu/worker compress bitmapidx vector internal/invariant",
 	"colstore":            "catalog compress bitmapidx vector internal/invariant",
-	"pushdown":            "plan sqlfn sqltype catalog vector",
+	"syntax":              "",
+	"pushdown":            "syntax plan sqlfn sqltype catalog vector",
 	"olap":                "plan sqlfn sqltype colstore gpu gpu/program compress bitmapidx vector internal/invariant internal/processors internal/simd",
 	"replica/pgoutput":    "",
 	"replica":             "sqltype colstore catalog vector replica/pgoutput",
 	"upstream":            "wire",
-	"engine":              "pushdown olap plan sqltype colstore catalog gpu vector internal/processors",
+	"engine":              "syntax pushdown olap plan sqltype colstore catalog gpu vector internal/processors",
 	"proxy":               "engine plan upstream wire sqltype vector internal/processors",
 	"internal/oracle":     "plan sqlfn sqltype vector",
 	"internal/server":     "proxy engine plan replica colstore catalog gpu gpu/device gpu/worker upstream",
 	"internal/bench": "internal/server internal/pgserver internal/ssb internal/events vector compress bitmapidx " +
-		"plan catalog colstore pushdown olap gpu gpu/device gpu/program gpu/worker " +
+		"plan catalog colstore syntax pushdown olap gpu gpu/device gpu/program gpu/worker " +
 		"papers/cube papers/gpucube papers/rowout papers/tile papers/wah papers/wahdata",
 	"internal/inspect":  "colstore compress sqltype vector wire",
 	"scripts/testcount": "",

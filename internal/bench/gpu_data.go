@@ -15,6 +15,7 @@ import (
 	"pgaccel/olap"
 	"pgaccel/plan"
 	"pgaccel/pushdown"
+	"pgaccel/syntax"
 	"pgaccel/vector"
 )
 
@@ -225,7 +226,7 @@ func (q *ssbPlanned) onDevice(ctx context.Context, m *gpuManager, caller uint64)
 
 // plan plans a query over the tables.
 func (d *ssbData) plan(name, sql string) (ssbPlanned, error) {
-	st := pushdown.Plan(sql, nil, d.cat)
+	st := pushdown.Plan(syntax.Parse(sql), nil, d.cat)
 	if st.Star == nil {
 		return ssbPlanned{}, fmt.Errorf("%s is not planned: %w", name, st.Forward)
 	}
