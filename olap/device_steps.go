@@ -2,119 +2,26 @@ package olap
 
 import (
 	"math"
-	"slices"
 
 	"pgaccel/gpu/program"
 )
 
-// steps lowers the pipeline's steps, in the order that suits a device: there a column
-// costs what its words do, whatever is asked of it.
+// steps lowers the pipeline's steps. What a column costs a device is its words, whatever is
+// asked of it: program.TuningFor, which knows their widths, puts most steps in another order.
 func (l *lowering) steps() {
-	todo := make([]int, 0, len(l.p.steps))
 	for i := range l.p.steps {
-		s := &l.p.steps[i]
-		switch {
+		switch s := &l.p.steps[i]; {
 		case s.kind == stepRange && s.n == nil:
 			l.no(fallbackEmpty)
-		case s.kind == stepRange && s.derived:
+		case s.derived:
 			// The lookup that it follows from says more.
 		case s.kind == stepProbe && l.p.probes[s.probe].lut.left:
 			// All pass; who needs the entry looks it up.
 		default:
-			todo = append(todo, i)
+			l.step(s)
 		}
-	}
-	var done uint64
-	read := map[int]bool{}
-	for len(todo) > 0 && l.why == "" {
-		done = l.p.withLeft(done)
-		best, least := -1, 0.0
-		for k, i := range todo {
-			s := &l.p.steps[i]
-			if s.needs&^done != 0 {
-				continue
-			}
-			cost := l.stepCost(s, read) / max(1-s.share, 0.01)
-			if s.risky {
-				cost = 0
-			}
-			if best < 0 || cost < least {
-				best, least = k, cost
-			}
-		}
-		s := &l.p.steps[todo[best]]
-		todo = slices.Delete(todo, best, best+1)
-		if s.kind == stepProbe {
-			done |= 1 << uint(s.probe)
-		}
-		l.p.stepColumns(s, func(col int) { read[col] = true })
-		l.step(s)
 	}
 }
-
-// withLeft adds to a set of probes those for left joins whose keys it suffices to compute.
-func (p *pipeline) withLeft(done uint64) uint64 {
-	for range p.probes { // one may hang on another
-		for i, b := range p.probes {
-			if b.lut.left && b.needs()&^done == 0 {
-				done |= 1 << uint(i)
-			}
-		}
-	}
-	return done
-}
-
-// stepColumns calls f with the columns of the table that a step reads.
-func (p *pipeline) stepColumns(s *step, f func(col int)) {
-	var visit func(n *node)
-	visit = func(n *node) {
-		if n.kind == nodeColumn {
-			f(n.col)
-		}
-		for _, a := range n.args {
-			visit(a)
-		}
-	}
-	if s.kind == stepProbe {
-		for _, o := range p.probes[s.probe].outer {
-			visit(o)
-		}
-		return
-	}
-	visit(s.n)
-}
-
-// stepCost estimates what a step costs a row on a device, in bits of columns: those that
-// have been read by other steps come again for little.
-func (l *lowering) stepCost(s *step, read map[int]bool) float64 {
-	cost := 1.0
-	l.p.stepColumns(s, func(col int) {
-		if !read[col] {
-			cost += float64(columnOnDevice(l.p.tab, col).width)
-		} else {
-			cost++
-		}
-	})
-	switch s.kind {
-	case stepProbe:
-		b := l.p.probes[s.probe].lut
-		switch {
-		case b.kind == lookupHash:
-			cost += 64
-		case b.size > deviceStaged:
-			cost += 16 // the bitmap does not fit a block's shared memory
-		default:
-			cost += 2
-		}
-	case stepFilter:
-		cost += 2
-	}
-	return cost
-}
-
-// deviceStaged is about the number of keys of which a bitmap fits a block's shared memory
-// beside others.
-const deviceStaged = 1 << 20
 
 // shares returns a share in eighths, and in thousandths of few values: an execution with
 // other constants had better be the same program.
