@@ -52,7 +52,7 @@ func starQuery(segments int, table uint64) *program.Query {
 			kind = program.Lookup8
 		}
 		p.Lookups = append(p.Lookups, program.Lookup{Kind: kind, Key: l})
-		p.Steps = append(p.Steps, program.Step{Kind: program.StepProbe, Index: l, Share: 2})
+		p.Steps = append(p.Steps, program.Step{Kind: program.StepProbe, Index: l, Permille: 250})
 		q.Lookups = append(q.Lookups, program.LookupData{Lo: 0, Size: 40000, ID: newID(), Bits: make([]uint64, 625), E8: make([]uint8, 40000)})
 	}
 	for i := range segments {

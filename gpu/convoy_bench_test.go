@@ -83,7 +83,7 @@ func BenchmarkConvoy(b *testing.B) {
 			p.Nodes = append(p.Nodes, program.Node{Op: program.OpColumn, Index: c})
 			p.Sink.Accs = append(p.Sink.Accs, program.Acc{Kind: program.AccSum, Arg: c, Filter: -1})
 		}
-		p.Steps = []program.Step{{Kind: program.StepRange, Node: 0, Share: 4}}
+		p.Steps = []program.Step{{Kind: program.StepRange, Node: 0, Permille: 500}}
 		return q
 	}
 	file := newMemory(b, 1<<12)

@@ -209,7 +209,7 @@ func single(r *rand.Rand, fact, _ *testTable) *program.Query {
 		Columns: columnsOf(factColumns, 1, 2, 6, 5),
 		Nodes: []program.Node{columnNode(factColumns, 0, 1), columnNode(factColumns, 1, 2), columnNode(factColumns, 2, 6), columnNode(factColumns, 3, 5),
 			{Op: program.OpMul, Args: []int{0, 3}, Wide: true}},
-		Steps: []program.Step{{Kind: program.StepRange, Node: 0, Share: 4}},
+		Steps: []program.Step{{Kind: program.StepRange, Node: 0, Permille: 500}},
 		Sink: program.Sink{Place: program.PlaceSingle, Accs: []program.Acc{
 			{Kind: program.AccSum, Arg: 4, Filter: -1}, {Kind: program.AccCount, Arg: 1, Filter: -1}, {Kind: program.AccMin, Arg: 1, Filter: -1},
 			{Kind: program.AccSum128, Arg: 2, Filter: -1}, {Kind: program.AccMax, Arg: 2, Filter: -1}}},
@@ -238,7 +238,7 @@ func shared(r *rand.Rand, fact, _ *testTable) *program.Query {
 	p := &program.Program{
 		Columns: columnsOf(factColumns, 0, 3, 2),
 		Nodes:   []program.Node{columnNode(factColumns, 0, 0), columnNode(factColumns, 1, 3), columnNode(factColumns, 2, 2)},
-		Steps:   []program.Step{{Kind: program.StepRange, Node: 1, Share: 4}},
+		Steps:   []program.Step{{Kind: program.StepRange, Node: 1, Permille: 500}},
 		Sink: program.Sink{Place: program.PlaceShared, Digits: []program.Digit{{Node: 0}}, Accs: []program.Acc{
 			{Kind: program.AccSum, Arg: 1, Filter: -1}, {Kind: program.AccSum, Arg: 2, Filter: -1}, {Kind: program.AccMax, Arg: 2, Filter: -1}}},
 	}
@@ -252,7 +252,7 @@ func joined(r *rand.Rand, fact, dim *testTable) *program.Query {
 		Program: &program.Program{
 			Columns: columnsOf(dimensionColumns, 0, 1, 2),
 			Nodes:   []program.Node{columnNode(dimensionColumns, 0, 0), columnNode(dimensionColumns, 1, 1), columnNode(dimensionColumns, 2, 2)},
-			Steps:   []program.Step{{Kind: program.StepRange, Node: 2, Share: 4}},
+			Steps:   []program.Step{{Kind: program.StepRange, Node: 2, Permille: 500}},
 			Sink:    program.Sink{Kind: program.SinkBuild, Build: program.Lookup16, Key: 0, Digits: []program.Digit{{Node: 1}}},
 		},
 		Segments: dim.of(0, 1, 2), TableID: dim.id, Ranges: []program.Range{{Lo: int64(r.IntN(3)), Hi: 4}},
@@ -262,7 +262,7 @@ func joined(r *rand.Rand, fact, dim *testTable) *program.Query {
 		Columns: columnsOf(factColumns, 4, 1),
 		Lookups: []program.Lookup{{Kind: program.Lookup16, Key: 0}},
 		Nodes:   []program.Node{columnNode(factColumns, 0, 4), columnNode(factColumns, 1, 1), {Op: program.OpEntry, Index: 0}},
-		Steps:   []program.Step{{Kind: program.StepProbe, Index: 0, Share: 4}},
+		Steps:   []program.Step{{Kind: program.StepProbe, Index: 0, Permille: 500}},
 		Sink: program.Sink{Place: program.PlaceGlobal, Digits: []program.Digit{{Node: 2}}, Accs: []program.Acc{
 			{Kind: program.AccSum, Arg: 1, Filter: -1}, {Kind: program.AccMin, Arg: 1, Filter: -1}}},
 	}
@@ -280,7 +280,7 @@ func bitmap(r *rand.Rand, fact, _ *testTable) *program.Query {
 		Columns: columnsOf(factColumns, 8, 0),
 		Nodes: []program.Node{columnNode(factColumns, 0, 8), columnNode(factColumns, 1, 0), {Op: program.OpConst, Index: 0},
 			{Op: program.OpLt, Args: []int{1, 2}}},
-		Steps: []program.Step{{Kind: program.StepBits, Node: 0, Share: 4}, {Kind: program.StepFilter, Node: 3, Share: 4}},
+		Steps: []program.Step{{Kind: program.StepBits, Node: 0, Permille: 500}, {Kind: program.StepFilter, Node: 3, Permille: 500}},
 		Sink:  program.Sink{Kind: program.SinkBitmap},
 	}
 	q := &program.Query{Program: p, Segments: fact.of(8, 0), TableID: fact.id, Constants: []int64{int64(r.IntN(100))},
@@ -296,7 +296,7 @@ func hashed(r *rand.Rand, fact, _ *testTable) *program.Query {
 	p := &program.Program{
 		Columns: columnsOf(factColumns, 0, 1),
 		Nodes:   []program.Node{columnNode(factColumns, 0, 0), columnNode(factColumns, 1, 1)},
-		Steps:   []program.Step{{Kind: program.StepRange, Node: 1, Share: 2}},
+		Steps:   []program.Step{{Kind: program.StepRange, Node: 1, Permille: 250}},
 		Sink: program.Sink{Place: program.PlaceHash, Digits: []program.Digit{{Node: 0}}, Accs: []program.Acc{
 			{Kind: program.AccSum, Arg: 1, Filter: -1}}},
 	}
@@ -313,7 +313,7 @@ func hostLookup(r *rand.Rand, fact, _ *testTable) *program.Query {
 		Nodes: []program.Node{columnNode(factColumns, 0, 7), columnNode(factColumns, 1, 0), columnNode(factColumns, 2, 8),
 			{Op: program.OpOut, Index: 0, Out: 0, Wide: true}, {Op: program.OpOut, Index: 0, Out: 1, Nullable: true},
 			{Op: program.OpTable, Index: 0, Args: []int{1}}, {Op: program.OpIn, Index: 0, Args: []int{2}, Nullable: true}},
-		Steps: []program.Step{{Kind: program.StepProbe, Index: 0, Share: 4}, {Kind: program.StepFilter, Node: 6, Share: 4}},
+		Steps: []program.Step{{Kind: program.StepProbe, Index: 0, Permille: 500}, {Kind: program.StepFilter, Node: 6, Permille: 500}},
 		Sink: program.Sink{Place: program.PlaceShared, Digits: []program.Digit{{Node: 5}}, Accs: []program.Acc{
 			{Kind: program.AccSum, Arg: 3, Filter: -1}, {Kind: program.AccSum, Arg: 4, Filter: -1}}},
 	}

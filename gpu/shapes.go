@@ -212,7 +212,7 @@ func appendProgram(b []byte, p *program.Program) []byte {
 	}
 	b = binary.AppendUvarint(b, uint64(len(p.Steps)))
 	for _, s := range p.Steps {
-		b = append(b, byte(s.Kind), s.Share, byte(s.Permille), byte(s.Permille>>8), flags(s.Risky))
+		b = append(b, byte(s.Kind), flags(s.Risky))
 		b = appendInts(b, s.Node, s.Index, int(s.Permille))
 	}
 	s := &p.Sink

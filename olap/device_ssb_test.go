@@ -46,7 +46,7 @@ func outline(q *program.Query) string {
 		default:
 			s += fmt.Sprintf(" kind %d %s", step.Kind, node(step.Node))
 		}
-		s += fmt.Sprintf(" (%d/8),", step.Share)
+		s += fmt.Sprintf(" (%d/1000),", step.Permille)
 	}
 	return s
 }

@@ -23,24 +23,21 @@ func (l *lowering) steps() {
 	}
 }
 
-// shares returns a share in eighths, and in thousandths of few values: an execution with
-// other constants had better be the same program.
-func shares(share float64) (eighths uint8, permille uint16) {
-	share = min(max(share, 0), 1)
-	eighths = uint8(math.Round(8 * share))
-	if share >= 0.1 {
-		return eighths, 125 * uint16(max(eighths, 1))
+// permille returns a share in thousandths, of few values: an execution with other constants had
+// better be the same program.
+func permille(share float64) uint16 {
+	if share = min(max(share, 0), 1); share >= 0.1 {
+		return 125 * uint16(max(math.Round(8*share), 1))
 	}
 	least := 1.0 / 256
 	for least*math.Sqrt2 < share {
 		least *= 2
 	}
-	return eighths, uint16(math.Round(1000 * least))
+	return uint16(math.Round(1000 * least))
 }
 
 func (l *lowering) step(s *step) {
-	to := program.Step{Risky: s.risky}
-	to.Share, to.Permille = shares(s.share)
+	to := program.Step{Risky: s.risky, Permille: permille(s.share)}
 	switch s.kind {
 	case stepRange:
 		to.Kind, to.Node, to.Index = program.StepRange, l.node(s.n), len(l.q.Ranges)

@@ -415,10 +415,7 @@ func TestShares(t *testing.T) {
 	values := map[uint16]bool{}
 	for i := range 100001 {
 		share := float64(i) / 100000
-		eighths, permille := shares(share)
-		if d := float64(eighths)/8 - share; d < -0.0626 || d > 0.0626 {
-			t.Fatalf("%v is %d eighths", share, eighths)
-		}
+		permille := permille(share)
 		if p := float64(permille) / 1000; permille == 0 || share > 0.004 && (p > share*1.6 || p < share/1.6) {
 			t.Fatalf("%v is %d thousandths", share, permille)
 		}

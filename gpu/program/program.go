@@ -121,11 +121,9 @@ type Step struct {
 	Node  int
 	Index int
 	Risky bool
-	// Share is about the share of rows that pass, in eighths (0 for few, 8 for all): what
-	// the generator decides by where to gather rows that are left into full warps.
-	Share uint8
-	// Permille is that share in thousandths; 0 where it is not set. It has few values
-	// (eighths, and below these powers of 1/2), lest every constant make another program.
+	// Permille is about the share of rows that pass, in thousandths; 0: few. Generate and
+	// TuningFor decide by it where to gather rows that are left into full warps. It has few
+	// values (eighths, and below these powers of 1/2), lest every constant make another program.
 	Permille uint16
 }
 

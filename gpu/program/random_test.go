@@ -421,7 +421,7 @@ func (m *maker) lookup() {
 	}
 	m.p.Lookups = append(m.p.Lookups, l)
 	m.q.Lookups = append(m.q.Lookups, d)
-	m.p.Steps = append(m.p.Steps, Step{Kind: StepProbe, Index: at, Share: uint8(m.IntN(9))})
+	m.p.Steps = append(m.p.Steps, Step{Kind: StepProbe, Index: at, Permille: uint16(125 * m.IntN(9))})
 	if l.Kind == LookupBits {
 		return
 	}
@@ -439,7 +439,7 @@ func (m *maker) lookup() {
 func (m *maker) steps() {
 	for range m.IntN(3) {
 		var s Step
-		s.Share = uint8(m.IntN(9))
+		s.Permille = uint16(125 * m.IntN(9))
 		probes := true
 		switch m.IntN(3) {
 		case 0:

@@ -57,7 +57,7 @@ func (s *star) dimension(keys [2]int64, oneIn, numbers int64, kind LookupKind) (
 	p := &Program{
 		Columns: []Column{{}, {}, {}},
 		Nodes:   []Node{{Op: OpColumn}, {Op: OpColumn, Index: 1}, {Op: OpColumn, Index: 2}},
-		Steps:   []Step{{Kind: StepRange, Node: 1, Share: 2}},
+		Steps:   []Step{{Kind: StepRange, Node: 1, Permille: 250}},
 		Sink:    Sink{Kind: SinkBuild, Build: kind, Key: 0},
 	}
 	q := &Query{Program: p, Ranges: []Range{{0, 0}}, BuildLo: keys[0], BuildSize: n,
@@ -70,21 +70,21 @@ func (s *star) dimension(keys [2]int64, oneIn, numbers int64, kind LookupKind) (
 }
 
 // query adds ranges and lookups over the fact table's columns.
-func (s *star) query() (*Query, func(column int, lo, hi int64, share uint8), func(column int, oneIn, numbers int64, kind LookupKind) (entry int)) {
+func (s *star) query() (*Query, func(column int, lo, hi int64, share uint16), func(column int, oneIn, numbers int64, kind LookupKind) (entry int)) {
 	p := &Program{Sink: Sink{Kind: SinkGroups}}
 	q := &Query{Program: p, Segments: s.fact, Groups: 1}
 	for c := range starRanges {
 		p.Columns = append(p.Columns, Column{})
 		p.Nodes = append(p.Nodes, Node{Op: OpColumn, Index: c})
 	}
-	between := func(column int, lo, hi int64, share uint8) {
-		p.Steps = append(p.Steps, Step{Kind: StepRange, Node: column, Index: len(q.Ranges), Share: share})
+	between := func(column int, lo, hi int64, share uint16) {
+		p.Steps = append(p.Steps, Step{Kind: StepRange, Node: column, Index: len(q.Ranges), Permille: 125 * share})
 		q.Ranges = append(q.Ranges, Range{lo, hi})
 	}
 	join := func(column int, oneIn, numbers int64, kind LookupKind) int {
 		l, d := s.dimension(starRanges[column], oneIn, numbers, kind)
 		l.Key = column
-		p.Steps = append(p.Steps, Step{Kind: StepProbe, Index: len(p.Lookups), Share: uint8(8 / oneIn)})
+		p.Steps = append(p.Steps, Step{Kind: StepProbe, Index: len(p.Lookups), Permille: uint16(1000 / oneIn)})
 		p.Lookups, q.Lookups = append(p.Lookups, l), append(q.Lookups, d)
 		if kind == LookupBits {
 			return -1

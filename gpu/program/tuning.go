@@ -110,13 +110,10 @@ type chooser struct {
 
 // share is about the share of rows that pass a step.
 func (s *Step) share() float64 {
-	switch {
-	case s.Permille > 0:
-		return min(float64(s.Permille)/1000, 1)
-	case s.Share == 0:
+	if s.Permille == 0 {
 		return 1.0 / 25
 	}
-	return min(float64(s.Share)/8, 1)
+	return min(float64(s.Permille)/1000, 1)
 }
 
 // bits is the width of the columns that nodes read, together.
