@@ -8,6 +8,7 @@ import (
 
 	"pgaccel/gpu/device"
 	"pgaccel/gpu/program"
+	"pgaccel/plan"
 )
 
 // null is an executor that does nothing at once: what is left is the host's share.
@@ -45,7 +46,7 @@ func starQuery(segments int, table uint64) *program.Query {
 		p.Columns = append(p.Columns, program.Column{})
 		p.Nodes = append(p.Nodes, program.Node{Op: program.OpColumn, Index: c})
 	}
-	p.Nodes = append(p.Nodes, program.Node{Op: program.OpEntry, Index: 0}, program.Node{Op: program.OpEntry, Index: 3}, program.Node{Op: program.OpSub, Args: []int{4, 5}})
+	p.Nodes = append(p.Nodes, program.Node{Op: program.OpEntry, Index: 0}, program.Node{Op: program.OpEntry, Index: 3}, program.Node{Op: plan.OpSub, Args: []int{4, 5}})
 	for l := range 4 {
 		kind := program.LookupBits
 		if l == 0 || l == 3 {

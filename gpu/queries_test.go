@@ -14,6 +14,7 @@ import (
 
 	"pgaccel/compress"
 	"pgaccel/gpu/program"
+	"pgaccel/plan"
 )
 
 var lastID atomic.Uint64
@@ -208,7 +209,7 @@ func single(r *rand.Rand, fact, _ *testTable) *program.Query {
 	p := &program.Program{
 		Columns: columnsOf(factColumns, 1, 2, 6, 5),
 		Nodes: []program.Node{columnNode(factColumns, 0, 1), columnNode(factColumns, 1, 2), columnNode(factColumns, 2, 6), columnNode(factColumns, 3, 5),
-			{Op: program.OpMul, Args: []int{0, 3}, Wide: true}},
+			{Op: plan.OpMul, Args: []int{0, 3}, Wide: true}},
 		Steps: []program.Step{{Kind: program.StepRange, Node: 0, Permille: 500}},
 		Sink: program.Sink{Place: program.PlaceSingle, Accs: []program.Acc{
 			{Kind: program.AccSum, Arg: 4, Filter: -1}, {Kind: program.AccCount, Arg: 1, Filter: -1}, {Kind: program.AccMin, Arg: 1, Filter: -1},
@@ -279,7 +280,7 @@ func bitmap(r *rand.Rand, fact, _ *testTable) *program.Query {
 	p := &program.Program{
 		Columns: columnsOf(factColumns, 8, 0),
 		Nodes: []program.Node{columnNode(factColumns, 0, 8), columnNode(factColumns, 1, 0), {Op: program.OpConst, Index: 0},
-			{Op: program.OpLt, Args: []int{1, 2}}},
+			{Op: plan.OpLt, Args: []int{1, 2}}},
 		Steps: []program.Step{{Kind: program.StepBits, Node: 0, Permille: 500}, {Kind: program.StepFilter, Node: 3, Permille: 500}},
 		Sink:  program.Sink{Kind: program.SinkBitmap},
 	}
@@ -312,7 +313,7 @@ func hostLookup(r *rand.Rand, fact, _ *testTable) *program.Query {
 		Tables:  []program.Table{{}},
 		Nodes: []program.Node{columnNode(factColumns, 0, 7), columnNode(factColumns, 1, 0), columnNode(factColumns, 2, 8),
 			{Op: program.OpOut, Index: 0, Out: 0, Wide: true}, {Op: program.OpOut, Index: 0, Out: 1, Nullable: true},
-			{Op: program.OpTable, Index: 0, Args: []int{1}}, {Op: program.OpIn, Index: 0, Args: []int{2}, Nullable: true}},
+			{Op: program.OpTable, Index: 0, Args: []int{1}}, {Op: plan.OpIn, Index: 0, Args: []int{2}, Nullable: true}},
 		Steps: []program.Step{{Kind: program.StepProbe, Index: 0, Permille: 500}, {Kind: program.StepFilter, Node: 6, Permille: 500}},
 		Sink: program.Sink{Place: program.PlaceShared, Digits: []program.Digit{{Node: 5}}, Accs: []program.Acc{
 			{Kind: program.AccSum, Arg: 3, Filter: -1}, {Kind: program.AccSum, Arg: 4, Filter: -1}}},

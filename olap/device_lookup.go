@@ -5,6 +5,7 @@ import (
 	"math/bits"
 
 	"pgaccel/gpu/program"
+	"pgaccel/plan"
 )
 
 // entry returns the node of the entry that a probe has found.
@@ -82,17 +83,17 @@ func (l *lowering) lookupKey(b *probe) int {
 		span := o.hi - o.lo // of all parts they fit 64 bits, as makeLookup has checked
 		nullable = nullable || o.nullable
 		if o.lo != 0 {
-			digit = l.add(program.Node{Op: program.OpSub, Args: []int{digit, l.constant(o.lo)}, Nullable: o.nullable, Wide: wide(0, span)})
+			digit = l.add(program.Node{Op: plan.OpSub, Args: []int{digit, l.constant(o.lo)}, Nullable: o.nullable, Wide: wide(0, span)})
 		}
 		if s := b.strides[i]; s != 1 {
-			digit = l.add(program.Node{Op: program.OpMul, Args: []int{digit, l.constant(s)}, Nullable: o.nullable, Wide: wide(0, span*s)})
+			digit = l.add(program.Node{Op: plan.OpMul, Args: []int{digit, l.constant(s)}, Nullable: o.nullable, Wide: wide(0, span*s)})
 		}
 		hi += span * b.strides[i]
 		if sum < 0 {
 			sum = digit
 			continue
 		}
-		sum = l.add(program.Node{Op: program.OpAdd, Args: []int{sum, digit}, Nullable: nullable, Wide: wide(lo, hi)})
+		sum = l.add(program.Node{Op: plan.OpAdd, Args: []int{sum, digit}, Nullable: nullable, Wide: wide(lo, hi)})
 	}
 	return sum
 }

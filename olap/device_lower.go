@@ -78,15 +78,6 @@ func (l *lowering) column(col int) int {
 	return i
 }
 
-var compareOps = map[plan.Op]program.Op{plan.OpEq: program.OpEq, plan.OpNe: program.OpNe, plan.OpLt: program.OpLt,
-	plan.OpLe: program.OpLe, plan.OpGt: program.OpGt, plan.OpGe: program.OpGe}
-
-var arithOps = map[plan.Op]program.Op{plan.OpAdd: program.OpAdd, plan.OpSub: program.OpSub, plan.OpMul: program.OpMul,
-	plan.OpDiv: program.OpDiv, plan.OpMod: program.OpMod}
-
-var testOps = map[plan.Op]program.Op{plan.OpIsNull: program.OpIsNull, plan.OpIsNotNull: program.OpIsNotNull,
-	plan.OpIsTrue: program.OpIsTrue, plan.OpIsFalse: program.OpIsFalse}
-
 // node returns the program's node for n.
 func (l *lowering) node(n *node) int {
 	if i, ok := l.nodes[n]; ok {
@@ -137,40 +128,19 @@ func (l *lowering) lower(n *node) int {
 	case nodeFunction:
 		return l.rowFunction(n, to)
 	}
-	known := true
 	switch n.kind {
 	case nodeTable:
 		return l.table(n, to)
-	case nodeArith:
-		to.Op, known = arithOps[n.op]
-		to.Checked = n.checked
-		to.Min, to.Max, _ = kindRange(n.within)
-		if !to.Checked {
-			to.Min, to.Max = 0, 0
-		}
-	case nodeCompare:
-		to.Op, known = compareOps[n.op]
-	case nodeDistinct:
-		to.Op = program.OpDistinct
-	case nodeAnd:
-		to.Op = program.OpAnd
-	case nodeOr:
-		to.Op = program.OpOr
-	case nodeNot:
-		to.Op = program.OpNot
-	case nodeTest:
-		to.Op, known = testOps[n.op]
-	case nodeCase:
-		to.Op = program.OpCase
-	case nodeCoalesce:
-		to.Op = program.OpCoalesce
+	case nodeTree:
+		return l.no("function")
 	case nodeFloatKey:
 		to.Op = program.OpFloatKey
 	default:
-		known = false
+		to.Op = n.op
 	}
-	if !known {
-		return l.no("function")
+	if n.checked {
+		to.Checked = true
+		to.Min, to.Max, _ = kindRange(n.within)
 	}
 	for _, a := range n.args {
 		to.Args = append(to.Args, l.node(a))
@@ -197,10 +167,10 @@ func (l *lowering) function(n *node, to program.Node) int {
 	a := n.args[0]
 	switch {
 	case n.op == plan.OpAbs:
-		to.Op, to.Args = program.OpAbs, []int{l.node(a)}
+		to.Op, to.Args = plan.OpAbs, []int{l.node(a)}
 		return l.add(to)
 	case n.set != nil:
-		to.Op, to.Args, to.Index = program.OpIn, []int{l.node(a)}, len(l.q.Sets)
+		to.Op, to.Args, to.Index = plan.OpIn, []int{l.node(a)}, len(l.q.Sets)
 		l.q.Sets = append(l.q.Sets, n.set)
 		return l.add(to)
 	case n.unit != "":
@@ -251,8 +221,8 @@ func (l *lowering) units(n *node, to program.Node, every int64, f func(int64) (i
 		return l.no("function")
 	}
 	base := first * every // after the first timestamp that there is, less a unit
-	from := program.Node{Op: program.OpSub, Args: []int{l.node(a), l.constant(base)}, Nullable: a.nullable, Wide: true}
-	part := program.Node{Op: program.OpDiv, Args: []int{l.add(from), l.constant(every)}, Nullable: a.nullable}
+	from := program.Node{Op: plan.OpSub, Args: []int{l.node(a), l.constant(base)}, Nullable: a.nullable, Wide: true}
+	part := program.Node{Op: plan.OpDiv, Args: []int{l.add(from), l.constant(every)}, Nullable: a.nullable}
 	number := l.add(part)
 	return l.writtenOver(number, n, to, 0, last-first+1, func(i int64) (int64, error) { return f(base + i*every) })
 }

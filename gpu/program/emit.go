@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"pgaccel/gpu/device"
+	"pgaccel/plan"
 )
 
 // generator writes one kernel.
@@ -189,7 +190,7 @@ func (r *row) fault(guard, null, bad string) {
 	r.g.line("fault |= %s && %s;", guard, bad)
 }
 
-var comparisons = map[Op]string{OpEq: "==", OpNe: "!=", OpLt: "<", OpLe: "<=", OpGt: ">", OpGe: ">="}
+var comparisons = map[Op]string{plan.OpEq: "==", plan.OpNe: "!=", plan.OpLt: "<", plan.OpLe: "<=", plan.OpGt: ">", plan.OpGe: ">="}
 
 func (r *row) compute(i int, guard string) value {
 	g, n := r.g, &r.g.p.Nodes[i]
@@ -213,7 +214,7 @@ func (r *row) compute(i int, guard string) value {
 		return r.define(i, fmt.Sprintf("(%s)%s", ctype(n.Wide), r.entry(n.Index)), "")
 	case OpOut:
 		return r.out(i)
-	case OpCase, OpCoalesce:
+	case plan.OpCase, plan.OpCoalesce:
 		return r.choose(i, guard)
 	}
 	var args []value
@@ -229,9 +230,9 @@ func (r *row) compute(i int, guard string) value {
 	}
 	a := args[0]
 	switch n.Op {
-	case OpAdd, OpSub, OpMul, OpDiv, OpMod, OpNeg, OpAbs:
+	case plan.OpAdd, plan.OpSub, plan.OpMul, plan.OpDiv, plan.OpMod, plan.OpAbs:
 		return r.arithmetic(i, args, null, guard)
-	case OpDistinct:
+	case plan.OpDistinct:
 		b := args[1]
 		same := fmt.Sprintf("%s == %s", a.as(wide), b.as(wide))
 		switch {
@@ -243,26 +244,26 @@ func (r *row) compute(i int, guard string) value {
 			return r.define(i, fmt.Sprintf("%s || !(%s)", a.null, same), "")
 		}
 		return r.define(i, fmt.Sprintf("%s != %s || (!%s && !(%s))", a.null, b.null, a.null, same), "")
-	case OpAnd, OpOr:
+	case plan.OpAnd, plan.OpOr:
 		return r.logic(i, args)
-	case OpNot:
+	case plan.OpNot:
 		return r.define(i, "1 - "+a.v, null)
-	case OpIsNull:
+	case plan.OpIsNull:
 		if a.null == "" {
 			return r.define(i, "0", "")
 		}
 		return r.define(i, a.null, "")
-	case OpIsNotNull:
+	case plan.OpIsNotNull:
 		return r.define(i, a.notNull(), "")
-	case OpIsTrue:
+	case plan.OpIsTrue:
 		return r.define(i, a.isTrue(), "")
-	case OpIsFalse:
+	case plan.OpIsFalse:
 		return r.define(i, fmt.Sprintf("%s && %s == 0", a.notNull(), a.v), "")
 	case OpTable:
 		return r.table(i, a, guard)
 	case OpFloatKey:
 		return r.define(i, fmt.Sprintf("float_key(%s)", a.as(true)), null)
-	case OpIn:
+	case plan.OpIn:
 		at := n.Index
 		set := g.pointer("int64_t", fmt.Sprintf("set%d", at), func(a *arguments) device.Pointer { return a.b.Sets[at] })
 		size := g.param("uint32_t", fmt.Sprintf("set%d_size", at), func(a *arguments) uint64 { return uint64(len(a.q.Sets[at])) })
@@ -279,31 +280,28 @@ func literal(v int64) string {
 	return fmt.Sprintf("%dll", v)
 }
 
-// arithmetic emits OpAdd .. OpMod, OpNeg and OpAbs.
+// arithmetic emits OpAdd .. OpMod and OpAbs.
 func (r *row) arithmetic(i int, args []value, null, guard string) value {
 	g, n := r.g, &r.g.p.Nodes[i]
 	a := args[0]
-	b := value{v: "0"}
-	symbol := map[Op]string{OpAdd: "+", OpSub: "-", OpMul: "*", OpNeg: "-", OpAbs: "-"}[n.Op]
-	call := map[Op]string{OpAdd: "checked_add", OpSub: "checked_sub", OpMul: "checked_mul", OpNeg: "checked_sub", OpAbs: "checked_sub"}[n.Op]
-	switch n.Op {
-	case OpNeg:
-		a, b = b, a
-	case OpAbs: // the sign decides which is subtracted from which
+	var b value
+	symbol := map[Op]string{plan.OpAdd: "+", plan.OpSub: "-", plan.OpMul: "*", plan.OpAbs: "-"}[n.Op]
+	call := map[Op]string{plan.OpAdd: "checked_add", plan.OpSub: "checked_sub", plan.OpMul: "checked_mul", plan.OpAbs: "checked_sub"}[n.Op]
+	if n.Op == plan.OpAbs { // the sign decides which is subtracted from which
 		zero := g.name("zero")
 		g.line("const %s %s = %s < 0 ? 0 : %s;", ctype(a.wide), zero, a.v, a.v)
 		minus := g.name("minus")
 		g.line("const %s %s = %s < 0 ? %s : 0;", ctype(a.wide), minus, a.v, a.v)
 		a, b = value{v: zero, wide: a.wide}, value{v: minus, wide: a.wide}
-	default:
+	} else {
 		b = args[1]
 	}
-	if n.Op == OpDiv || n.Op == OpMod {
+	if n.Op == plan.OpDiv || n.Op == plan.OpMod {
 		suffix, both := "32", a.wide || b.wide || n.Wide || n.Checked
 		if both {
 			suffix = ""
 		}
-		name := map[Op]string{OpDiv: "checked_div", OpMod: "checked_mod"}[n.Op]
+		name := map[Op]string{plan.OpDiv: "checked_div", plan.OpMod: "checked_mod"}[n.Op]
 		bad, x := g.name("bad"), g.name("q")
 		g.line("bool %s;", bad)
 		g.line("const %s %s = %s%s(%s, %s, %s);", ctype(both), x, name, suffix, a.as(both), b.as(both), bad)
@@ -336,7 +334,7 @@ func (r *row) arithmetic(i int, args []value, null, guard string) value {
 func (r *row) logic(i int, args []value) value {
 	n := &r.g.p.Nodes[i]
 	join, stop := " && ", "== 0"
-	if n.Op == OpOr {
+	if n.Op == plan.OpOr {
 		join, stop = " || ", "!= 0"
 	}
 	// Null arguments do not decide: they count as what goes on.
@@ -347,7 +345,7 @@ func (r *row) logic(i int, args []value) value {
 			decides = "(!" + a.null + " && " + decides + ")"
 		}
 		stops = append(stops, decides)
-		if n.Op == OpOr {
+		if n.Op == plan.OpOr {
 			parts = append(parts, decides)
 		} else {
 			parts = append(parts, "!("+decides+")")
@@ -379,7 +377,7 @@ func (r *row) choose(i int, guard string) value {
 		return name
 	}
 	last := len(n.Args) - 1
-	if n.Op == OpCase {
+	if n.Op == plan.OpCase {
 		for k := 0; k < last; k += 2 {
 			when := r.node(n.Args[k], guard)
 			take := when.isTrue()

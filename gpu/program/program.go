@@ -1,5 +1,7 @@
 package program
 
+import "pgaccel/plan"
+
 // Program is a pipeline over the rows of one table: filter, look up, then group, build a
 // lookup, or mark rows. It is immutable, and its generated source depends on nothing else.
 type Program struct {
@@ -20,41 +22,24 @@ type Column struct {
 	Nullable bool // some segment has nulls
 }
 
-// Op is what a node does. Values are int64; a null node's value is unspecified.
-type Op uint8
+// Op is what a node does: an operator of package plan, or one of those below. Values are int64;
+// a null node's value is unspecified. Integers are computed as plan says, but
+//
+//   - results of OpAdd, OpSub, OpMul, OpDiv, OpMod and OpAbs that are beyond 64 bits or, where
+//     the node is Checked, outside [Min, Max] are faults, where they are not proven not to be;
+//     so is a division by 0;
+//   - OpIn has one argument, and the members are Query.Sets[Index], ascending;
+//   - OpNeg, OpLike, OpCast and OpFunc there are not.
+type Op = plan.Op
 
-// The operations. Null rules are SQL's, as plan.Op's of the same name.
+// Operations that package plan does not have.
 const (
-	OpConst  Op = iota // Query.Constants[Index]; always null where the node is Nullable
-	OpColumn           // Columns[Index]
-	OpEntry            // the entry that lookup Index found; of a left join, Query's Null entry where none
-	OpOut              // Query.Lookups[Index].Outs[Out], by entry
-	OpAdd              // Checked: a result outside [Min, Max], or beyond 64 bits, is a fault
-	OpSub              // likewise
-	OpMul              // likewise
-	OpDiv              // truncates; division by 0 is a fault, so is a result outside [Min, Max]
-	OpMod              // sign of the dividend; division by 0 is a fault
-	OpEq
-	OpNe
-	OpLt
-	OpLe
-	OpGt
-	OpGe
-	OpDistinct  // never null
-	OpAnd       // n-ary, three-valued
-	OpOr        // n-ary, three-valued
-	OpNot       // three-valued
-	OpIsNull    // never null
-	OpIsNotNull // never null
-	OpIsTrue    // never null
-	OpIsFalse   // never null
-	OpCase      // when1, then1, ..., else
-	OpCoalesce
-	OpTable    // Query.Tables[Index], by argument; see Table
-	OpFloatKey // the bits of a float64 as an integer in the order of floats: vector.FloatKey
-	OpIn       // argument in the sorted Query.Sets[Index]; null where the argument is
-	OpNeg      // 0 - a; Checked as OpSub
-	OpAbs      // Checked as OpSub
+	OpConst    Op = 128 + iota // Query.Constants[Index]; always null where the node is Nullable
+	OpColumn                   // Columns[Index]
+	OpEntry                    // the entry that lookup Index found; of a left join, Query's Null entry where none
+	OpOut                      // Query.Lookups[Index].Outs[Out], by entry
+	OpTable                    // Query.Tables[Index], by argument; see Table
+	OpFloatKey                 // the bits of a float64 as an integer in the order of floats: vector.FloatKey
 )
 
 // Node is an operation over earlier nodes.

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"pgaccel/compress"
+	"pgaccel/plan"
 )
 
 // maker makes random queries. Bounds of every node are known, so that what must be proven
@@ -176,7 +177,7 @@ func (m *maker) condition(lookups bool, depth int) int {
 	if depth > 0 {
 		switch m.IntN(9) {
 		case 0, 1:
-			n := Node{Op: OpAnd + Op(m.IntN(2))}
+			n := Node{Op: plan.OpAnd + Op(m.IntN(2))}
 			for range 1 + m.IntN(3) {
 				a := m.condition(lookups, depth-1)
 				n.Args = append(n.Args, a)
@@ -185,17 +186,17 @@ func (m *maker) condition(lookups bool, depth int) int {
 			return m.add(n, interval{0, 1})
 		case 2:
 			a := m.condition(lookups, depth-1)
-			return m.add(Node{Op: OpNot, Args: []int{a}, Nullable: m.p.Nodes[a].Nullable}, interval{0, 1})
+			return m.add(Node{Op: plan.OpNot, Args: []int{a}, Nullable: m.p.Nodes[a].Nullable}, interval{0, 1})
 		case 3:
 			a := m.condition(lookups, depth-1)
-			return m.add(Node{Op: OpIsTrue + Op(m.IntN(2)), Args: []int{a}}, interval{0, 1})
+			return m.add(Node{Op: plan.OpIsTrue + Op(m.IntN(2)), Args: []int{a}}, interval{0, 1})
 		}
 	}
 	a := m.value(lookups, depth-1)
 	an := m.p.Nodes[a].Nullable
 	switch m.IntN(8) {
 	case 0:
-		return m.add(Node{Op: OpIsNull + Op(m.IntN(2)), Args: []int{a}}, interval{0, 1})
+		return m.add(Node{Op: plan.OpIsNull + Op(m.IntN(2)), Args: []int{a}}, interval{0, 1})
 	case 1:
 		set := make([]int64, m.IntN(9))
 		for i := range set {
@@ -203,15 +204,15 @@ func (m *maker) condition(lookups bool, depth int) int {
 		}
 		slices.Sort(set)
 		m.q.Sets = append(m.q.Sets, slices.Compact(set))
-		return m.add(Node{Op: OpIn, Args: []int{a}, Index: len(m.q.Sets) - 1, Nullable: an}, interval{0, 1})
+		return m.add(Node{Op: plan.OpIn, Args: []int{a}, Index: len(m.q.Sets) - 1, Nullable: an}, interval{0, 1})
 	}
 	b := m.value(lookups, depth-1)
 	if m.chance(2) {
 		b = m.constant(m.bounds[a])
 	}
 	bn := m.p.Nodes[b].Nullable
-	op := OpEq + Op(m.IntN(7))
-	return m.add(Node{Op: op, Args: []int{a, b}, Nullable: op != OpDistinct && (an || bn)}, interval{0, 1})
+	op := plan.OpEq + Op(m.IntN(7))
+	return m.add(Node{Op: op, Args: []int{a, b}, Nullable: op != plan.OpDistinct && (an || bn)}, interval{0, 1})
 }
 
 // value makes a node of any value.
@@ -228,12 +229,12 @@ func (m *maker) value(lookups bool, depth int) int {
 		if !A.small() || !B.small() {
 			return m.checkedNode(a, b)
 		}
-		n := Node{Op: OpAdd + Op(m.IntN(3)), Args: []int{a, b}, Nullable: an || bn}
+		n := Node{Op: plan.OpAdd + Op(m.IntN(3)), Args: []int{a, b}, Nullable: an || bn}
 		out := interval{A.lo + B.lo, A.hi + B.hi}
 		switch n.Op {
-		case OpSub:
+		case plan.OpSub:
 			out = interval{A.lo - B.hi, A.hi - B.lo}
-		case OpMul:
+		case plan.OpMul:
 			out = interval{math.MaxInt64, math.MinInt64}
 			for _, x := range []int64{A.lo, A.hi} {
 				for _, y := range []int64{B.lo, B.hi} {
@@ -247,7 +248,7 @@ func (m *maker) value(lookups bool, depth int) int {
 		}
 		return m.add(n, out)
 	case k == 4:
-		n := Node{Op: OpCase}
+		n := Node{Op: plan.OpCase}
 		out := interval{math.MaxInt64, math.MinInt64}
 		take := func(v int) {
 			n.Args = append(n.Args, v)
@@ -261,7 +262,7 @@ func (m *maker) value(lookups bool, depth int) int {
 		take(a)
 		return m.add(n, out)
 	case k == 5:
-		n := Node{Op: OpCoalesce, Args: []int{a}, Nullable: an}
+		n := Node{Op: plan.OpCoalesce, Args: []int{a}, Nullable: an}
 		out := A
 		for range 1 + m.IntN(2) {
 			v := m.value(lookups, depth-1)
@@ -293,14 +294,14 @@ func (m *maker) checkedNode(a, b int) int {
 		b = m.constant(divisor)
 		null = m.p.Nodes[a].Nullable || m.p.Nodes[b].Nullable
 		limit := max(-(A.lo + 1), A.hi, 0) // at most a in magnitude
-		return m.add(Node{Op: OpDiv + Op(m.IntN(2)), Args: []int{a, b}, Nullable: null}, interval{-limit - 1, limit})
+		return m.add(Node{Op: plan.OpDiv + Op(m.IntN(2)), Args: []int{a, b}, Nullable: null}, interval{-limit - 1, limit})
 	}
 	lo, hi := int64(math.MinInt64), int64(math.MaxInt64)
 	if m.chance(2) && A.small() && B.small() {
 		lo, hi = math.MinInt32, math.MaxInt32
 	}
-	n := Node{Op: []Op{OpAdd, OpSub, OpMul, OpDiv, OpMod, OpNeg, OpAbs}[m.IntN(7)], Args: []int{a, b}, Nullable: null, Checked: true, Min: lo, Max: hi}
-	if n.Op == OpNeg || n.Op == OpAbs {
+	n := Node{Op: []Op{plan.OpAdd, plan.OpSub, plan.OpMul, plan.OpDiv, plan.OpMod, plan.OpAbs}[m.IntN(6)], Args: []int{a, b}, Nullable: null, Checked: true, Min: lo, Max: hi}
+	if n.Op == plan.OpAbs {
 		n.Args, n.Nullable = n.Args[:1], m.p.Nodes[a].Nullable
 	}
 	return m.add(n, interval{lo, hi})

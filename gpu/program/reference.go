@@ -8,6 +8,7 @@ import (
 	"unsafe"
 
 	"pgaccel/compress"
+	"pgaccel/plan"
 	"pgaccel/vector"
 )
 
@@ -184,8 +185,8 @@ func (r *reference) eval(i int) (v int64, null bool) {
 		o := &r.lookups[n.Index].Outs[n.Out]
 		e := r.entry(n.Index)
 		return o.Values[e], r.q.Program.Lookups[n.Index].Outs[n.Out].Nullable && o.Nulls != nil && o.Nulls[e] != 0
-	case OpAnd, OpOr:
-		stop := number(n.Op == OpOr)
+	case plan.OpAnd, plan.OpOr:
+		stop := number(n.Op == plan.OpOr)
 		v = 1 - stop
 		for _, a := range n.Args {
 			x, xnull := r.eval(a)
@@ -196,7 +197,7 @@ func (r *reference) eval(i int) (v int64, null bool) {
 			}
 		}
 		return v, null && v != stop
-	case OpCase:
+	case plan.OpCase:
 		last := len(n.Args) - 1
 		for k := 0; k < last; k += 2 {
 			if isTrue(r.eval(n.Args[k])) {
@@ -204,7 +205,7 @@ func (r *reference) eval(i int) (v int64, null bool) {
 			}
 		}
 		return r.eval(n.Args[last])
-	case OpCoalesce:
+	case plan.OpCoalesce:
 		for _, a := range n.Args {
 			if x, xnull := r.eval(a); !xnull {
 				return x, false
@@ -214,15 +215,15 @@ func (r *reference) eval(i int) (v int64, null bool) {
 	}
 	a, anull := r.eval(n.Args[0])
 	switch n.Op {
-	case OpNot:
+	case plan.OpNot:
 		return 1 - a, anull
-	case OpIsNull:
+	case plan.OpIsNull:
 		return number(anull), false
-	case OpIsNotNull:
+	case plan.OpIsNotNull:
 		return number(!anull), false
-	case OpIsTrue:
+	case plan.OpIsTrue:
 		return number(isTrue(a, anull)), false
-	case OpIsFalse:
+	case plan.OpIsFalse:
 		return number(!anull && a == 0), false
 	case OpTable:
 		t, d := &r.q.Program.Tables[n.Index], &r.q.Tables[n.Index]
@@ -235,54 +236,51 @@ func (r *reference) eval(i int) (v int64, null bool) {
 		return d.Values[at], t.Nulls && d.Nulls != nil && d.Nulls[at] != 0
 	case OpFloatKey:
 		return vector.FloatKey(a), anull
-	case OpIn:
+	case plan.OpIn:
 		_, found := slices.BinarySearch(r.q.Sets[n.Index], a)
 		return number(found), anull
-	case OpNeg, OpAbs:
+	case plan.OpAbs:
 		if anull {
 			return 0, true
 		}
-		if n.Op == OpAbs && a >= 0 {
-			return r.checked(n, a, true), false
-		}
-		return r.checked(n, -a, a != math.MinInt64), false
+		return r.checked(n, max(a, -a), a != math.MinInt64), false
 	}
 	b, bnull := r.eval(n.Args[1])
-	if n.Op == OpDistinct {
+	if n.Op == plan.OpDistinct {
 		return number(anull != bnull || !anull && a != b), false
 	}
 	if anull || bnull {
 		return 0, true
 	}
 	switch n.Op {
-	case OpEq:
+	case plan.OpEq:
 		return number(a == b), false
-	case OpNe:
+	case plan.OpNe:
 		return number(a != b), false
-	case OpLt:
+	case plan.OpLt:
 		return number(a < b), false
-	case OpLe:
+	case plan.OpLe:
 		return number(a <= b), false
-	case OpGt:
+	case plan.OpGt:
 		return number(a > b), false
-	case OpGe:
+	case plan.OpGe:
 		return number(a >= b), false
-	case OpAdd:
+	case plan.OpAdd:
 		return r.checked(n, a+b, (a < 0) != (b < 0) || (a+b < 0) == (a < 0)), false
-	case OpSub:
+	case plan.OpSub:
 		return r.checked(n, a-b, (a < 0) == (b < 0) || (a-b < 0) == (a < 0)), false
-	case OpMul:
+	case plan.OpMul:
 		hi, lo := bits.Mul64(uint64(a), uint64(b))
 		hi -= uint64(a>>63) & uint64(b)
 		hi -= uint64(b>>63) & uint64(a)
 		return r.checked(n, int64(lo), int64(hi) == int64(lo)>>63), false
-	case OpDiv:
+	case plan.OpDiv:
 		if r.fault(b == 0) {
 			return 0, false
 		}
 		r.fault(b == -1 && a == math.MinInt64)
 		return r.checked(n, a/b, true), false
-	case OpMod:
+	case plan.OpMod:
 		if r.fault(b == 0) {
 			return 0, false
 		}

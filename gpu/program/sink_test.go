@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"pgaccel/plan"
 )
 
 // TestAccumulators has every accumulator, over values whose sums carry from word to word and
@@ -73,7 +75,7 @@ func accumulate(place Place, groups int64) *Query {
 		p.Nodes = append(p.Nodes, Node{Op: OpColumn, Index: c, Wide: p.Columns[c].Wide, Nullable: p.Columns[c].Nullable})
 	}
 	q.Constants = []int64{0}
-	p.Nodes = append(p.Nodes, Node{Op: OpConst}, Node{Op: OpLt, Args: []int{2, 4}})
+	p.Nodes = append(p.Nodes, Node{Op: OpConst}, Node{Op: plan.OpLt, Args: []int{2, 4}})
 	const small, filter = 2, 5
 	if place != PlaceSingle {
 		p.Sink.Digits = []Digit{{Node: 0}}

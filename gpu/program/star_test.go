@@ -6,6 +6,7 @@ import (
 
 	"pgaccel/compress"
 	"pgaccel/gpu/device"
+	"pgaccel/plan"
 )
 
 // star makes the shapes of the Star Schema Benchmark's queries over made-up rows.
@@ -115,7 +116,7 @@ func (s *star) queries() map[string]*Query {
 	between(starDiscount, 1, 3, 2)
 	between(starQuantity, 1, 24, 4)
 	between(starDate, 366, 730, 1)
-	out["1.1"] = s.sum(q, OpMul, starPrice, starDiscount)
+	out["1.1"] = s.sum(q, plan.OpMul, starPrice, starDiscount)
 
 	q, _, join := s.query()
 	join(starSupplier, 5, 1, LookupBits)
@@ -134,7 +135,7 @@ func (s *star) queries() map[string]*Query {
 	join(starCustomer, 5, 5, Lookup8)
 	join(starPart, 2, 1, LookupBits)
 	join(starDate, 1, 7, Lookup8)
-	out["4.1"] = s.sum(q, OpSub, starPrice, starCost)
+	out["4.1"] = s.sum(q, plan.OpSub, starPrice, starCost)
 	return out
 }
 

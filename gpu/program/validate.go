@@ -1,6 +1,10 @@
 package program
 
-import "fmt"
+import (
+	"fmt"
+
+	"pgaccel/plan"
+)
 
 // validate reports what is wrong with a program: indexes that lead nowhere, nodes before
 // their arguments, lookups used where their rows may have no partner.
@@ -74,15 +78,15 @@ func validate(p *Program) error {
 func within[T any](i int, list []T) bool { return i >= 0 && i < len(list) }
 
 // arity returns the least and the most arguments of an operation.
-func (op Op) arity() (least, most int) {
+func arity(op Op) (least, most int) {
 	switch op {
 	case OpConst, OpColumn, OpEntry, OpOut:
 		return 0, 0
-	case OpNot, OpIsNull, OpIsNotNull, OpIsTrue, OpIsFalse, OpTable, OpFloatKey, OpIn, OpNeg, OpAbs:
+	case plan.OpNot, plan.OpIsNull, plan.OpIsNotNull, plan.OpIsTrue, plan.OpIsFalse, OpTable, OpFloatKey, plan.OpIn, plan.OpAbs:
 		return 1, 1
-	case OpAnd, OpOr, OpCase, OpCoalesce:
+	case plan.OpAnd, plan.OpOr, plan.OpCase, plan.OpCoalesce:
 		return 1, 1 << 20
-	case OpAdd, OpSub, OpMul, OpDiv, OpMod, OpEq, OpNe, OpLt, OpLe, OpGt, OpGe, OpDistinct:
+	case plan.OpAdd, plan.OpSub, plan.OpMul, plan.OpDiv, plan.OpMod, plan.OpEq, plan.OpNe, plan.OpLt, plan.OpLe, plan.OpGt, plan.OpGe, plan.OpDistinct:
 		return 2, 2
 	}
 	return 1, 0 // no operation: no count fits
@@ -90,8 +94,8 @@ func (op Op) arity() (least, most int) {
 
 func (p *Program) checkNode(i int) error {
 	n := &p.Nodes[i]
-	least, most := n.Op.arity()
-	if len(n.Args) < least || len(n.Args) > most || n.Op == OpCase && len(n.Args)%2 == 0 {
+	least, most := arity(n.Op)
+	if len(n.Args) < least || len(n.Args) > most || n.Op == plan.OpCase && len(n.Args)%2 == 0 {
 		return fmt.Errorf("operation %d with %d arguments", n.Op, len(n.Args))
 	}
 	for _, a := range n.Args {
@@ -109,7 +113,7 @@ func (p *Program) checkNode(i int) error {
 		ok = within(n.Index, p.Lookups) && within(n.Out, p.Lookups[n.Index].Outs)
 	case OpTable:
 		ok = within(n.Index, p.Tables)
-	case OpConst, OpIn:
+	case OpConst, plan.OpIn:
 		ok = n.Index >= 0
 	}
 	if !ok {
@@ -205,11 +209,11 @@ func (p *Program) risky(n int) bool {
 	risky := false
 	p.walk([]int{n}, func(n int) {
 		switch x := &p.Nodes[n]; x.Op {
-		case OpDiv, OpMod:
+		case plan.OpDiv, plan.OpMod:
 			risky = true
 		case OpTable:
 			risky = risky || p.Tables[x.Index].Faults
-		case OpAdd, OpSub, OpMul, OpNeg, OpAbs:
+		case plan.OpAdd, plan.OpSub, plan.OpMul, plan.OpAbs:
 			risky = risky || x.Checked
 		}
 	})

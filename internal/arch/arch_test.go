@@ -34,7 +34,7 @@ var mayImport = map[string]string{
 	"sqlfn":               "sqltype vector",
 	"plan":                "catalog sqlfn vector",
 	"gpu/device":          "", // words only
-	"gpu/program":         "kernels gpu/device compress vector internal/invariant",
+	"gpu/program":         "plan kernels gpu/device compress vector internal/invariant",
 	"gpu/worker":          "gpu/device gpu/worker/nvrtc",
 	"gpu/worker/nvrtc":    "",
 	"gpu/emulator":        "gpu/device",
