@@ -70,6 +70,11 @@ func (c *compiler) constant(v vector.Value, t vector.Type) (*node, error) {
 	return c.add(n), nil
 }
 
+// number returns the node of a number that no expression has.
+func (c *compiler) number(k int64) *node {
+	return c.add(&node{kind: nodeConst, t: vector.TypeOf(vector.Int8), k: k, lo: k, hi: k})
+}
+
 func (c *compiler) column(e plan.Column) (*node, error) {
 	if e.Table != c.p.table {
 		panic("BUG: a column of another table was not lowered")
@@ -358,7 +363,7 @@ func (c *compiler) rescale(a *node, scale int16) (*node, error) {
 
 // scaled returns a*factor as a value of type t.
 func (c *compiler) scaled(a *node, factor int64, t vector.Type) (*node, error) {
-	f := c.add(&node{kind: nodeConst, t: vector.TypeOf(vector.Int8), k: factor, lo: factor, hi: factor})
+	f := c.number(factor)
 	n := &node{kind: nodeArith, op: plan.OpMul, t: t, within: t.Kind, args: []*node{a, f}, nullable: a.nullable, risky: a.risky}
 	lo, hi, _ := kindRange(t.Kind)
 	var fits bool

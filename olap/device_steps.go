@@ -63,12 +63,9 @@ func (l *lowering) step(s *step) {
 
 // passing returns a node that is true for the values that pass a stepTable, and for null.
 func (l *lowering) passing(s *step) int {
-	d := program.TableData{Lo: s.n.lo, Values: make([]int64, len(s.table)), OnNull: 1}
+	t := &table{TableData: program.TableData{Lo: s.n.lo, Values: make([]int64, len(s.table)), OnNull: 1}}
 	for i, v := range s.table {
-		d.Values[i] = int64(v)
+		t.Values[i] = int64(v)
 	}
-	n := program.Node{Op: program.OpTable, Args: []int{l.node(s.n)}, Index: len(l.prog.Tables)}
-	l.prog.Tables = append(l.prog.Tables, program.Table{})
-	l.q.Tables = append(l.q.Tables, d)
-	return l.add(n)
+	return l.node(&node{kind: nodeTable, args: []*node{s.n}, tab: t, hi: 1})
 }

@@ -175,33 +175,33 @@ func (w *worker) out(x *node, n int) vec {
 }
 
 func (w *worker) table(x *node, a vec, out []int64) vec {
-	t, lo := x.tab, x.args[0].lo
-	vals := t.vals
+	t, lo := x.tab, x.tab.Lo
+	vals := t.Values
 	for i, v := range a.v {
 		out[i] = vals[v-lo]
 	}
-	if t.nulls == nil && t.errs == nil && a.nulls == nil {
+	if t.Nulls == nil && t.Faults == nil && a.nulls == nil {
 		return vec{v: out}
 	}
 	nulls := w.nullBuffer(x, len(out))
 	clear(nulls)
-	if t.nulls != nil {
+	if t.Nulls != nil {
 		for i, v := range a.v {
-			nulls[i] = t.nulls[v-lo]
+			nulls[i] = t.Nulls[v-lo]
 		}
 	}
 	for i := range a.nulls {
 		if a.nulls[i] != 0 {
-			out[i] = t.onNull
-			nulls[i] = uint8(b2i(t.onNullNull))
-			if t.onNullErr {
+			out[i] = t.OnNull
+			nulls[i] = uint8(b2i(t.OnNullNull))
+			if t.OnNullFault {
 				w.fail(t.err)
 			}
 		}
 	}
-	if t.errs != nil {
+	if t.Faults != nil {
 		for i, v := range a.v {
-			if t.errs[v-lo] != 0 && (a.nulls == nil || a.nulls[i] == 0) {
+			if t.Faults[v-lo] != 0 && (a.nulls == nil || a.nulls[i] == 0) {
 				w.fail(t.err)
 			}
 		}

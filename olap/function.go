@@ -2,7 +2,6 @@ package olap
 
 import (
 	"math"
-	"slices"
 
 	"pgaccel/plan"
 	"pgaccel/sqlfn"
@@ -34,11 +33,7 @@ func (c *compiler) function(e *plan.Call) (*node, error) {
 		}
 	}
 	if len(n.args) == 1 && !grows && (n.args[0].dict != nil || n.t.Kind.IsText() && c.fewValues(n.args[0])) {
-		return c.tabulateOver(n.args[0], n.t, func(v vector.Value) (vector.Value, error) {
-			args := slices.Clone(n.given)
-			args[n.places[0]] = v
-			return callFunction(e.Func, args)
-		})
+		return c.tabulateOver(n.args[0], n.t, n.unary())
 	}
 	if grows || n.t.Kind.IsText() {
 		return c.treeCall(e, all)

@@ -3,6 +3,7 @@ package olap
 import (
 	"math"
 
+	"pgaccel/gpu/program"
 	"pgaccel/plan"
 	"pgaccel/vector"
 )
@@ -14,7 +15,7 @@ const (
 	nodeConst    nodeKind = iota
 	nodeColumn            // column col of the pipeline's own table
 	nodeOut               // output out of lookup probe
-	nodeTable             // table[args[0] - args[0].lo]
+	nodeTable             // tab, by args[0]
 	nodeArith             // op over 64-bit integers; proven to fit, or checked
 	nodeCompare           // op over 64-bit integers
 	nodeAnd               // three-valued
@@ -70,16 +71,11 @@ type vec struct {
 	nulls []uint8
 }
 
-// table is a function of one 64-bit value with a small domain, written out.
+// table is a function of one 64-bit value with a small domain, written out: faults are the
+// values for which it fails.
 type table struct {
-	vals  []int64
-	nulls []uint8 // nil where no result is null
-	errs  []uint8 // nil where no value fails
-	err   error   // the first error met
-	// onNull is the result for null: value, null, error.
-	onNull     int64
-	onNullNull bool
-	onNullErr  bool
+	program.TableData
+	err error // the first error met
 }
 
 // width returns hi-lo+1 and whether that fits an int64.

@@ -78,10 +78,10 @@ func (p *pipeline) plan(conds []plan.Expr) error {
 		}
 		if n.kind == nodeTable && !n.risky {
 			s.kind, s.n, s.cost = stepTable, n.args[0], 1.5
-			s.onNull = n.args[0].nullable && !n.tab.onNullNull && n.tab.onNull != 0
-			s.table = make([]uint8, len(n.tab.vals))
-			for i, v := range n.tab.vals {
-				if v != 0 && (n.tab.nulls == nil || n.tab.nulls[i] == 0) {
+			s.onNull = n.args[0].nullable && !n.tab.OnNullNull && n.tab.OnNull != 0
+			s.table = make([]uint8, len(n.tab.Values))
+			for i, v := range n.tab.Values {
+				if v != 0 && (n.tab.Nulls == nil || n.tab.Nulls[i] == 0) {
 					s.table[i] = 1
 				}
 			}

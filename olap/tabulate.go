@@ -4,7 +4,10 @@ import (
 	"slices"
 	"strings"
 
+	"pgaccel/gpu/program"
 	"pgaccel/plan"
+	"pgaccel/sqlfn"
+	"pgaccel/sqltype"
 	"pgaccel/vector"
 )
 
@@ -116,7 +119,7 @@ func (c *compiler) tabulateOver(arg *node, t vector.Type, f func(vector.Value) (
 	if t.Kind == vector.BPChar && t.Typmod < 0 {
 		return nil, errPadding
 	}
-	tab := &table{vals: make([]int64, size)}
+	tab := &table{TableData: program.TableData{Lo: arg.lo, Values: make([]int64, size)}}
 	n := &node{kind: nodeTable, t: t, args: []*node{arg}, tab: tab, risky: arg.risky}
 	var list []string
 	index := map[string]int64{}
@@ -160,29 +163,29 @@ func (c *compiler) tabulateOver(arg *node, t vector.Type, f func(vector.Value) (
 			x = arg.dict.value(arg.lo + i)
 		}
 		v, null, err := put(x)
-		tab.vals[i] = v
+		tab.Values[i] = v
 		if null || err != nil {
 			missing = append(missing, int(i))
 		}
 		if null {
-			if tab.nulls == nil {
-				tab.nulls = make([]uint8, size)
+			if tab.Nulls == nil {
+				tab.Nulls = make([]uint8, size)
 			}
-			tab.nulls[i] = 1
+			tab.Nulls[i] = 1
 			n.nullable = true
 		}
 		if err != nil {
-			if tab.errs == nil {
-				tab.errs = make([]uint8, size)
+			if tab.Faults == nil {
+				tab.Faults = make([]uint8, size)
 				tab.err = err
 			}
-			tab.errs[i] = 1
+			tab.Faults[i] = 1
 			n.risky = true
 		}
 	}
 	if arg.nullable {
 		v, null, err := put(vector.NullValue)
-		tab.onNull, tab.onNullNull, tab.onNullErr = v, null, err != nil
+		tab.OnNull, tab.OnNullNull, tab.OnNullFault = v, null, err != nil
 		n.nullable = n.nullable || null
 		if err != nil {
 			n.risky = true
@@ -192,10 +195,10 @@ func (c *compiler) tabulateOver(arg *node, t vector.Type, f func(vector.Value) (
 		}
 	}
 	for _, i := range missing {
-		tab.vals[i] = lo
+		tab.Values[i] = lo
 	}
-	if tab.onNullNull || tab.onNullErr {
-		tab.onNull = lo
+	if tab.OnNullNull || tab.OnNullFault {
+		tab.OnNull = lo
 	}
 	n.lo, n.hi = lo, hi
 	if t.Kind.IsText() {
@@ -205,6 +208,65 @@ func (c *compiler) tabulateOver(arg *node, t vector.Type, f func(vector.Value) (
 		n.dict = listDict(list, t)
 	}
 	return c.add(n), nil
+}
+
+// written returns a node of one argument that is computed a value at a time as a table; nil
+// where that would be too large. A function of time that is the same throughout every so many
+// microseconds is one of their number.
+func (c *compiler) written(n *node) *node {
+	if len(n.args) != 1 || n.f == nil && n.call == nil {
+		return nil
+	}
+	a, f := n.args[0], n.unary()
+	every := sqlfn.UnitMicros(n.unit)
+	if n.op == plan.OpCast && n.t.Kind == vector.Date && a.t.Kind != vector.Date {
+		every = sqltype.MicrosPerDay
+	}
+	if every > 0 {
+		if infinite(vector.Timestamp, a.lo) || infinite(vector.Timestamp, a.hi) {
+			return nil
+		}
+		first := sqltype.FloorDiv(a.lo, every)
+		base := first * every // after the first timestamp that there is, less a unit
+		at := &node{kind: nodeArith, op: plan.OpSub, args: []*node{a, c.number(base)}, nullable: a.nullable, lo: a.lo - base, hi: a.hi - base}
+		a = c.add(&node{kind: nodeArith, op: plan.OpDiv, args: []*node{c.add(at), c.number(every)}, nullable: a.nullable,
+			t: vector.TypeOf(vector.Int8), hi: sqltype.FloorDiv(a.hi, every) - first})
+		of := f
+		f = func(v vector.Value) (vector.Value, error) {
+			v.I = base + v.I*every
+			return of(v)
+		}
+	}
+	if size, ok := width(a.lo, a.hi); !ok || size > tableMax || a.dict != nil {
+		return nil
+	}
+	m, err := c.tabulateOver(a, n.t, f)
+	if err != nil {
+		return nil
+	}
+	return m
+}
+
+// unary returns what a node of one argument that is computed a value at a time makes of a value.
+func (n *node) unary() func(vector.Value) (vector.Value, error) {
+	if n.kind == nodeFunction {
+		return func(v vector.Value) (vector.Value, error) {
+			args := slices.Clone(n.given)
+			args[n.places[0]] = v
+			return callFunction(n.call.Func, args)
+		}
+	}
+	return func(v vector.Value) (vector.Value, error) {
+		switch {
+		case v.Null:
+			return v, nil
+		case n.kind == nodeScalar:
+			return unaryScalar(n.call, v)
+		}
+		w, _ := v.Word(n.args[0].t)
+		r, err := n.f(w)
+		return vector.WordValue(r, n.t), err
+	}
 }
 
 // derive returns text with f applied to each string.
@@ -225,12 +287,12 @@ func (c *compiler) derive(a *node, t vector.Type, f func(string) string) *node {
 // for none.
 func (c *compiler) recode(a *node, to []int64) *node {
 	n := &node{kind: nodeTable, t: a.t, args: []*node{a}, nullable: a.nullable, risky: a.risky,
-		tab: &table{vals: to, onNullNull: true}}
+		tab: &table{TableData: program.TableData{Lo: a.lo, Values: to, OnNullNull: true}}}
 	n.lo, n.hi = to[0], to[0]
 	for _, v := range to {
 		n.lo, n.hi = min(n.lo, v), max(n.hi, v)
 	}
-	n.tab.onNull = n.lo
+	n.tab.OnNull = n.lo
 	return c.add(n)
 }
 
