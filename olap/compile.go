@@ -75,6 +75,17 @@ func (c *compiler) number(k int64) *node {
 	return c.add(&node{kind: nodeConst, t: vector.TypeOf(vector.Int8), k: k, lo: k, hi: k})
 }
 
+// whole returns the sum, difference or product of two integers of which the bounds prove that it
+// fits 64 bits.
+func (c *compiler) whole(op plan.Op, a, b *node) *node {
+	if b.kind == nodeConst && (b.k == 0 && op == plan.OpSub || b.k == 1 && op == plan.OpMul) {
+		return a
+	}
+	n := &node{kind: nodeArith, op: op, t: vector.TypeOf(vector.Int8), args: []*node{a, b}, nullable: a.nullable || b.nullable}
+	n.lo, n.hi, _ = arithBounds(op, a, b)
+	return c.add(n)
+}
+
 func (c *compiler) column(e plan.Column) (*node, error) {
 	if e.Table != c.p.table {
 		panic("BUG: a column of another table was not lowered")

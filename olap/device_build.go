@@ -95,9 +95,6 @@ func (p *pipeline) foresee(b *probe, outer []plan.Expr) error {
 		return nil
 	}
 	if made != nil {
-		if _, err := b.measure(); err != nil {
-			return err
-		}
 		b.lut, b.kept = made.clone(), true
 	}
 	return nil

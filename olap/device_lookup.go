@@ -5,7 +5,6 @@ import (
 	"math/bits"
 
 	"pgaccel/gpu/program"
-	"pgaccel/plan"
 )
 
 // entry returns the node of the entry that a probe has found.
@@ -57,7 +56,7 @@ func (l *lowering) lookup(probe int) int {
 	if b.lut.many != nil {
 		return l.no("join")
 	}
-	key := l.lookupKey(b)
+	key := l.node(b.key)
 	if l.why != "" {
 		return 0
 	}
@@ -68,34 +67,6 @@ func (l *lowering) lookup(probe int) int {
 	l.prog.Lookups = append(l.prog.Lookups, lookup)
 	l.q.Lookups = append(l.q.Lookups, data)
 	return i
-}
-
-// lookupKey returns the node of the key that is looked up: of several parts the number
-// that they make.
-func (l *lowering) lookupKey(b *probe) int {
-	if len(b.outer) == 1 {
-		return l.node(b.outer[0])
-	}
-	sum := -1
-	lo, hi, nullable := int64(0), int64(0), false
-	for i, o := range b.outer {
-		digit := l.node(o)
-		span := o.hi - o.lo // of all parts they fit 64 bits, as makeLookup has checked
-		nullable = nullable || o.nullable
-		if o.lo != 0 {
-			digit = l.add(program.Node{Op: plan.OpSub, Args: []int{digit, l.constant(o.lo)}, Nullable: o.nullable, Wide: wide(0, span)})
-		}
-		if s := b.strides[i]; s != 1 {
-			digit = l.add(program.Node{Op: plan.OpMul, Args: []int{digit, l.constant(s)}, Nullable: o.nullable, Wide: wide(0, span*s)})
-		}
-		hi += span * b.strides[i]
-		if sum < 0 {
-			sum = digit
-			continue
-		}
-		sum = l.add(program.Node{Op: plan.OpAdd, Args: []int{sum, digit}, Nullable: nullable, Wide: wide(lo, hi)})
-	}
-	return sum
 }
 
 var kindsOnDevice = map[lookupKind]program.LookupKind{lookupBits: program.LookupBits, lookup8: program.Lookup8,

@@ -56,12 +56,6 @@ func (l *lowering) add(n program.Node) int {
 	return len(l.prog.Nodes) - 1
 }
 
-// constant adds a constant that is not null.
-func (l *lowering) constant(v int64) int {
-	l.q.Constants = append(l.q.Constants, v)
-	return l.add(program.Node{Op: program.OpConst, Index: len(l.q.Constants) - 1, Wide: wide(v, v)})
-}
-
 // column returns the position of a column of the table among the program's.
 func (l *lowering) column(col int) int {
 	i, ok := l.columns[col]

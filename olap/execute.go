@@ -232,7 +232,7 @@ func (p *pipeline) describe(t func(string, ...any)) {
 		case stepProbe:
 			b := p.probes[s.probe]
 			t("  %s %s by %s: %d keys, %d entries, share %.3f", lookupNames[b.lut.kind], b.child.tab.Meta.Name,
-				column(b.outer[0]), b.lut.keys, b.lut.rows, s.share)
+				column(b.key), b.lut.keys, b.lut.rows, s.share)
 		}
 	}
 	if p.never {

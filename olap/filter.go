@@ -90,7 +90,7 @@ func (p *pipeline) encoded(s *step) bool {
 		return s.set.Size > 0 && simd.Active() != simd.Plain
 	case stepProbe:
 		b := p.probes[s.probe]
-		return b.lut.set.Size > 0 && len(b.outer) == 1 && b.outer[0].kind == nodeColumn && simd.Active() != simd.Plain
+		return b.lut.set.Size > 0 && b.key.kind == nodeColumn && simd.Active() != simd.Plain
 	}
 	return false
 }
@@ -125,7 +125,7 @@ func (w *worker) filterEncoded(steps []step, i int, live uint64) int {
 			w.setOf(i, col, s.set).Filter(words, w.start, w.n)
 		default:
 			b := w.p.probes[s.probe]
-			col = b.outer[0].col
+			col = b.key.col
 			w.setOf(i, col, b.lut.set).Filter(words, w.start, w.n)
 			if b.lut.kind != lookupBits {
 				w.owed |= 1 << uint(s.probe)
@@ -179,7 +179,7 @@ func (w *worker) pay() {
 	for i := range w.p.probes {
 		if owed>>uint(i)&1 != 0 {
 			b := w.p.probes[i]
-			b.lut.enter(w.column(b.outer[0]).v, w.f.sel, w.entries[i], w.next)
+			b.lut.enter(w.column(b.key).v, w.f.sel, w.entries[i], w.next)
 		}
 	}
 }
@@ -264,31 +264,7 @@ func (w *worker) step(s *step) {
 		}
 	case stepProbe:
 		b := w.p.probes[s.probe]
-		n = b.lut.run(w.keyOf(b), sel, w.entries[s.probe], next)
+		n = b.lut.run(w.eval(b.key), sel, w.entries[s.probe], next)
 	}
 	w.selected(n)
-}
-
-// keyOf returns the outer key: one column, or several as digits of one number.
-func (w *worker) keyOf(b *probe) vec {
-	if len(b.outer) == 1 {
-		return w.eval(b.outer[0])
-	}
-	var key vec
-	key.v = make([]int64, len(w.f.sel))
-	for j, o := range b.outer {
-		a := w.eval(o)
-		for i, v := range a.v {
-			key.v[i] += (v - o.lo) * b.strides[j]
-		}
-		if a.nulls != nil {
-			if key.nulls == nil {
-				key.nulls = make([]uint8, len(a.v))
-			}
-			for i, x := range a.nulls {
-				key.nulls[i] |= x
-			}
-		}
-	}
-	return key
 }

@@ -82,12 +82,6 @@ func (p *pipeline) makeLookup(b *probe) error {
 	keys := make([]vec, nk)
 	copy(keys, b.rows.cols[:nk])
 	n := b.rows.n
-	// Each key part becomes its distance from the outer bound; parts of several
-	// keys are digits of one number.
-	radix, err := b.measure()
-	if err != nil {
-		return err
-	}
 	for i, o := range b.outer {
 		in := b.child.collected[i]
 		to, err := keyMap(o, in)
@@ -123,11 +117,7 @@ func (p *pipeline) makeLookup(b *probe) error {
 			keep = append(keep, uint32(i))
 		}
 	}
-	lo, hi := int64(0), radix-1
-	if nk == 1 {
-		lo, hi = b.outer[0].lo, b.outer[0].hi
-	}
-	if err := l.fill(b, key, keep, lo, hi); err != nil {
+	if err := l.fill(b, key, keep, b.key.lo, b.key.hi); err != nil {
 		return err
 	}
 	l.share = 1
@@ -138,27 +128,6 @@ func (p *pipeline) makeLookup(b *probe) error {
 		l.share = 1
 	}
 	return nil
-}
-
-// measure sets the strides of a key of several parts, and returns the number of keys that
-// there can be.
-func (b *probe) measure() (radix int64, err error) {
-	b.strides = make([]int64, len(b.outer))
-	radix = 1
-	if len(b.outer) == 1 {
-		return radix, nil
-	}
-	for i, o := range b.outer {
-		w, ok := width(o.lo, o.hi)
-		if !ok {
-			return 0, forward(plan.ReasonShape, "join key of several wide columns")
-		}
-		b.strides[i] = radix
-		if radix, ok = mulChecked(radix, w); !ok {
-			return 0, forward(plan.ReasonShape, "join key of several wide columns")
-		}
-	}
-	return radix, nil
 }
 
 // keyMap returns how a child's key values become comparable with the outer

@@ -83,6 +83,7 @@ type probe struct {
 	rows    *rows       // the child's rows: keys, then outputs
 	outer   []*node
 	strides []int64
+	key     *node // of outer: one, or the number whose digits several are
 	// In a pipeline for a device: what is known of lookups like this one, whether lut is
 	// one that an earlier query made, and the query that makes it on the device.
 	known *knownLookup
@@ -277,19 +278,39 @@ func (x *execution) prepareFor(table int, wanted []plan.Expr, groupOnly []bool, 
 	return p, lowered, p.plan(conds)
 }
 
-// compileOuter compiles the keys that a probe looks up.
+// compileOuter compiles the key that a probe looks up: its parts, and the number that they make.
 func (p *pipeline) compileOuter(b *probe, outer []plan.Expr) (err error) {
 	if b.outer, err = p.c.list(outer); err != nil {
 		return err
 	}
+	b.strides = make([]int64, len(b.outer))
+	radix := int64(1)
 	for k, o := range b.outer {
 		if o.risky {
 			return failed("join key that may fail")
 		}
 		if o.t.Kind.IsFloat() {
-			b.outer[k] = p.c.floatKey(o)
+			o = p.c.floatKey(o)
 		}
-		b.outer[k] = p.c.lookedUp(b.outer[k])
+		o = p.c.lookedUp(o)
+		b.outer[k], b.strides[k] = o, radix
+		if len(b.outer) == 1 {
+			b.key = o
+			break
+		}
+		w, ok := width(o.lo, o.hi)
+		if ok {
+			radix, ok = mulChecked(radix, w)
+		}
+		if !ok {
+			return forward(plan.ReasonShape, "join key of several wide columns")
+		}
+		digit := p.c.whole(plan.OpMul, p.c.whole(plan.OpSub, o, p.c.number(o.lo)), p.c.number(b.strides[k]))
+		if b.key == nil {
+			b.key = digit
+		} else {
+			b.key = p.c.whole(plan.OpAdd, b.key, digit)
+		}
 	}
 	return nil
 }

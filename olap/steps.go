@@ -99,13 +99,13 @@ func (p *pipeline) plan(conds []plan.Expr) error {
 		if l.many != nil {
 			s.share *= l.many.fan()
 		}
-		s.needs = b.needs()
+		s.needs = probesOf(b.key)
 		if !l.left {
-			if o := b.outer[0]; len(b.outer) == 1 && o.kind == nodeColumn {
+			if o := b.key; o.kind == nodeColumn {
 				narrow(o, l.keyLo, l.keyHi, true)
 			}
 			if p.encoded(&s) {
-				sets[b.outer[0].col] = true
+				sets[b.key.col] = true
 				s.cost = setCost(l.set)
 			}
 			if l.keys == 0 {
@@ -292,14 +292,6 @@ func probesOf(n *node) (set uint64) {
 	}
 	for _, a := range n.args {
 		set |= probesOf(a)
-	}
-	return set
-}
-
-// needs returns the probes that b's key is computed from.
-func (b *probe) needs() (set uint64) {
-	for _, o := range b.outer {
-		set |= probesOf(o)
 	}
 	return set
 }

@@ -223,14 +223,14 @@ func (c *compiler) written(n *node) *node {
 		every = sqltype.MicrosPerDay
 	}
 	if every > 0 {
-		if infinite(vector.Timestamp, a.lo) || infinite(vector.Timestamp, a.hi) {
+		first, last := sqltype.FloorDiv(a.lo, every), sqltype.FloorDiv(a.hi, every)
+		if infinite(vector.Timestamp, a.lo) || infinite(vector.Timestamp, a.hi) || last-first >= tableMax {
 			return nil
 		}
-		first := sqltype.FloorDiv(a.lo, every)
 		base := first * every // after the first timestamp that there is, less a unit
-		at := &node{kind: nodeArith, op: plan.OpSub, args: []*node{a, c.number(base)}, nullable: a.nullable, lo: a.lo - base, hi: a.hi - base}
-		a = c.add(&node{kind: nodeArith, op: plan.OpDiv, args: []*node{c.add(at), c.number(every)}, nullable: a.nullable,
-			t: vector.TypeOf(vector.Int8), hi: sqltype.FloorDiv(a.hi, every) - first})
+		at := c.whole(plan.OpSub, a, c.number(base))
+		a = c.add(&node{kind: nodeArith, op: plan.OpDiv, t: at.t, args: []*node{at, c.number(every)}, nullable: a.nullable,
+			hi: last - first})
 		of := f
 		f = func(v vector.Value) (vector.Value, error) {
 			v.I = base + v.I*every
