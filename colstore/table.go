@@ -38,11 +38,20 @@ type Table struct {
 type bounds struct {
 	lo, hi   int64
 	nullable bool
+	widest   uint64
 }
 
 // Bounds merges a column's zone maps: lo and hi as Column.Min and Max, and whether there
 // are nulls. lo > hi where there are no values.
 func (t *Table) Bounds(col int) (lo, hi int64, nullable bool) {
+	b := t.boundsOf(col)
+	return b.lo, b.hi, b.nullable
+}
+
+// Widest returns how far Column.Min and Max are apart in the segment where they are the most.
+func (t *Table) Widest(col int) uint64 { return t.boundsOf(col).widest }
+
+func (t *Table) boundsOf(col int) bounds {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	b, ok := t.bounds[col]
@@ -52,13 +61,16 @@ func (t *Table) Bounds(col int) (lo, hi int64, nullable bool) {
 			z := &s.Columns[col]
 			b.lo, b.hi = min(b.lo, z.Min), max(b.hi, z.Max)
 			b.nullable = b.nullable || z.NullCount > 0
+			if z.Min <= z.Max {
+				b.widest = max(b.widest, uint64(z.Max)-uint64(z.Min))
+			}
 		}
 		if t.bounds == nil {
 			t.bounds = map[int]bounds{}
 		}
 		t.bounds[col] = b
 	}
-	return b.lo, b.hi, b.nullable
+	return b
 }
 
 // Bytes returns the column memory that the version holds: encoded columns, null

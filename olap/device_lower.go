@@ -62,8 +62,11 @@ func (l *lowering) column(col int) int {
 	if !ok {
 		i = len(l.prog.Columns)
 		l.columns[col] = i
-		c := columnOnDevice(l.p.tab, col)
-		l.prog.Columns = append(l.prog.Columns, program.Column{Wide: c.width > 32, Nullable: c.nullable})
+		t := l.p.tab
+		_, _, nullable := t.Bounds(col)
+		// Zone maps of floats are of their keys: what is between them says nothing of the bits.
+		wide := t.Widest(col) > math.MaxUint32 || t.Meta.Columns[col].Type.Kind.IsFloat()
+		l.prog.Columns = append(l.prog.Columns, program.Column{Wide: wide, Nullable: nullable})
 	}
 	return i
 }

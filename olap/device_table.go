@@ -2,7 +2,6 @@ package olap
 
 import (
 	"math"
-	"math/bits"
 	"strconv"
 	"strings"
 
@@ -20,7 +19,6 @@ import (
 // nothing here is ever wrong; what it holds of column memory that has been freed since
 // nobody asks for.
 var (
-	deviceColumns  = must(lru.New[columnKey, deviceColumn](1 << 12))
 	deviceSegments = must(lru.New[string, []program.Segment](16))
 	deviceLookups  = must(lru.New[[32]byte, uint64](1 << 12))
 )
@@ -30,37 +28,6 @@ func must[T any](v T, err error) T {
 		panic("BUG: " + err.Error())
 	}
 	return v
-}
-
-type columnKey struct {
-	table uint64 // colstore.Table.ID
-	col   int
-}
-
-// deviceColumn is what a program's shape depends on of a column.
-type deviceColumn struct {
-	width    int // bits of the widest segment, as a device has it
-	nullable bool
-}
-
-// columnOnDevice looks at all segments of a column.
-func columnOnDevice(t *colstore.Table, col int) (d deviceColumn) {
-	key := columnKey{t.ID, col}
-	if d, ok := deviceColumns.Get(key); ok && t.ID != 0 {
-		return d
-	}
-	float := t.Meta.Columns[col].Type.Kind.IsFloat()
-	for _, seg := range t.Segments {
-		c := &seg.Columns[col]
-		d.nullable = d.nullable || c.NullCount > 0
-		if lo, hi := boundsOnDevice(c, float); lo <= hi {
-			d.width = max(d.width, bits.Len64(uint64(hi)-uint64(lo)))
-		}
-	}
-	if t.ID != 0 {
-		deviceColumns.Add(key, d)
-	}
-	return d
 }
 
 // boundsOnDevice returns bounds of a column's 64-bit forms; zone maps of floats are of
