@@ -45,7 +45,7 @@ func (c *compiler) compile(e plan.Expr) (*node, error) {
 	case outRef:
 		o := c.p.probes[e.probe].lut.outs[e.out]
 		return c.add(&node{kind: nodeOut, t: e.t, probe: e.probe, out: e.out, lo: o.lo, hi: o.hi,
-			nullable: o.nulls != nil, dict: o.dict, risky: o.risky}), nil
+			nullable: o.Nulls != nil, dict: o.dict, risky: o.risky}), nil
 	case *plan.Call:
 		return c.call(e)
 	}

@@ -3,7 +3,6 @@ package olap
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"math"
 	"slices"
 	"sync"
 
@@ -36,9 +35,7 @@ type knownLookup struct {
 	asked int
 	made  *lookup // by the processor; nil where it is not kept
 	large bool    // it was too large to be kept
-	// What buildOnDevice made of it: numbered outputs, and the query; nil where it did not.
-	plan  *lookup
-	build *program.Query
+	plan  *lookup // what buildOnDevice made of it: numbered outputs, and the query; nil where it did not
 }
 
 const (
@@ -88,10 +85,10 @@ func (p *pipeline) foresee(b *probe, outer []plan.Expr) error {
 	b.known = k
 	k.mu.Lock()
 	k.asked++
-	made, planned, build, again := k.made, k.plan, k.build, k.again()
+	made, planned, again := k.made, k.plan, k.again()
 	k.mu.Unlock()
 	if made == nil && planned != nil && !again && (len(b.wanted) == 0 || p.x.q.Grouped) {
-		b.lut, b.build, b.kept = planned.clone(), build, true
+		b.lut, b.kept = planned.clone(), true
 		return nil
 	}
 	if made != nil {
@@ -238,7 +235,7 @@ func (l *lowering) lookupID(b *probe, outs []outKey) uint64 {
 		return 0
 	}
 	d := &describer{b: append(make([]byte, 0, 128), b.known.description[:]...)}
-	d.number(b2i(b.build != nil))
+	d.number(b2i(b.builds()))
 	for _, o := range outs {
 		if o.of == nil {
 			d.number(int64(o.out))
@@ -303,13 +300,13 @@ func (p *pipeline) buildOnDevice(b *probe, exprs []plan.Expr) bool {
 	if pack.card == 0 || pack.card > deviceEntries {
 		return false
 	}
-	lut := &lookup{left: b.join.Kind == plan.Left, lo: key.lo, size: size, keyLo: key.lo, keyHi: key.hi, wide: true,
+	lut := &lookup{LookupData: program.LookupData{Lo: key.lo, Size: size}, left: b.join.Kind == plan.Left, keyLo: key.lo, keyHi: key.hi, wide: true,
 		rows: int(pack.card), keys: int(max(child.expectedRows(), 1)), share: 1}
 	if !lut.left {
 		lut.share = min(child.expectedRows()/float64(child.tab.Rows), 1)
 	}
 	if lut.left {
-		lut.none = uint32(lut.rows)
+		lut.Null = uint32(lut.rows)
 		lut.rows++
 	}
 	for i := range outs {
@@ -329,24 +326,18 @@ func (p *pipeline) buildOnDevice(b *probe, exprs []plan.Expr) bool {
 		sink.Digits = append(sink.Digits, program.Digit{Node: l.node(n), Nullable: part.nullable})
 		l.q.Digits = append(l.q.Digits, program.DigitData{Lo: part.lo, Stride: part.stride})
 	}
-	switch n := lut.rows; {
-	case len(outs) == 0:
-		lut.kind, sink.Build = lookupBits, program.LookupBits
-	case n < math.MaxUint8:
-		lut.kind, sink.Build = lookup8, program.Lookup8
-	case n < math.MaxUint16:
-		lut.kind, sink.Build = lookup16, program.Lookup16
-	default:
-		lut.kind, sink.Build = lookup32, program.Lookup32
+	if lut.kind = entryKind(lut.rows); len(outs) == 0 {
+		lut.kind = program.LookupBits
 	}
+	sink.Build = lut.kind
 	if l.why != "" {
 		return false
 	}
 	l.q.Groups, l.q.BuildLo, l.q.BuildSize = pack.card, key.lo, size
-	b.child, b.lut, b.build = child, lut, l.query()
+	b.child, b.lut, lut.Build = child, lut, l.query()
 	if lut.bytes <= keptBytes {
 		b.known.mu.Lock()
-		b.known.plan, b.known.build = lut.clone(), b.build
+		b.known.plan = lut.clone()
 		b.known.mu.Unlock()
 	}
 	return true
@@ -382,19 +373,19 @@ func (p *pipeline) narrowed(n *node) *node {
 
 // enumerate writes output i out for all entries: each is the digits' number.
 func (b *probe) enumerate(i int, n *node, part *part, l *lookup) (lookupOut, error) {
-	o := lookupOut{v: make([]int64, max(l.rows, 1)), lo: part.lo, hi: n.hi, t: n.t, dict: n.dict}
+	o := lookupOut{OutData: program.OutData{Values: make([]int64, max(l.rows, 1))}, lo: part.lo, hi: n.hi, t: n.t, dict: n.dict}
 	if card := int64(part.card); part.nullable {
 		o.hi = part.lo + card - 2
 	} else {
 		o.hi = part.lo + card - 1
 	}
 	if part.nullable || l.left {
-		o.nulls = make([]uint8, len(o.v))
+		o.Nulls = make([]uint8, len(o.Values))
 	}
-	for e := range o.v {
+	for e := range o.Values {
 		v, null := part.undigit(uint64(e) / part.stride % part.card)
-		if o.v[e] = v; null {
-			o.nulls[e] = 1
+		if o.Values[e] = v; null {
+			o.Nulls[e] = 1
 		}
 	}
 	if l.left {
@@ -402,11 +393,11 @@ func (b *probe) enumerate(i int, n *node, part *part, l *lookup) (lookupOut, err
 		if err != nil {
 			return o, err
 		}
-		o.v[l.none], o.nulls[l.none], o.dict = v, null, d
+		o.Values[l.Null], o.Nulls[l.Null], o.dict = v, null, d
 		if null == 0 {
 			o.lo, o.hi = min(o.lo, v), max(o.hi, v)
 		} else {
-			o.v[l.none] = o.lo
+			o.Values[l.Null] = o.lo
 		}
 	}
 	return o, nil
@@ -415,7 +406,7 @@ func (b *probe) enumerate(i int, n *node, part *part, l *lookup) (lookupOut, err
 // builds reports whether a device is to make some lookup of the pipeline's.
 func (p *pipeline) builds() bool {
 	for _, b := range p.probes {
-		if b.build != nil {
+		if b.builds() {
 			return true
 		}
 	}

@@ -2,7 +2,6 @@ package olap
 
 import (
 	"math"
-	"math/bits"
 
 	"pgaccel/gpu/program"
 )
@@ -36,7 +35,7 @@ func (l *lowering) out(k outKey) int {
 		o.Wide = len(k.of.codeOf) > math.MaxInt32
 	} else {
 		from := &l.p.probes[k.probe].lut.outs[k.out]
-		o, d = program.Out{Nullable: from.nulls != nil, Wide: wide(from.lo, from.hi)}, program.OutData{Values: from.v, Nulls: from.nulls}
+		o, d = program.Out{Nullable: from.Nulls != nil, Wide: wide(from.lo, from.hi)}, from.OutData
 	}
 	lookup := &l.prog.Lookups[i]
 	n := l.add(program.Node{Op: program.OpOut, Index: i, Out: len(lookup.Outs), Nullable: o.Nullable, Wide: o.Wide})
@@ -62,69 +61,37 @@ func (l *lowering) lookup(probe int) int {
 	}
 	i := len(l.prog.Lookups)
 	l.lookups[probe] = i
-	lookup, data := b.onDevice()
+	lookup, data := b.lut.onDevice()
 	lookup.Key = key
 	l.prog.Lookups = append(l.prog.Lookups, lookup)
 	l.q.Lookups = append(l.q.Lookups, data)
 	return i
 }
 
-var kindsOnDevice = map[lookupKind]program.LookupKind{lookupBits: program.LookupBits, lookup8: program.Lookup8,
-	lookup16: program.Lookup16, lookup32: program.Lookup32, lookupHash: program.LookupHash}
-
 // onDevice returns the lookup as a device has it, without the key and outputs. Where only
 // some of the keys occur it has no others, so that zone maps exclude segments.
-func (b *probe) onDevice() (program.Lookup, program.LookupData) {
-	l := b.lut
-	to, d := program.Lookup{Kind: kindsOnDevice[l.kind], Left: l.left}, program.LookupData{Lo: l.lo, Size: l.size, Null: l.none}
-	if b.build != nil {
-		d.Build = b.build
-		if !l.left {
-			d.Null = 0
-		}
+func (l *lookup) onDevice() (program.Lookup, program.LookupData) {
+	to, d := program.Lookup{Kind: l.kind, Left: l.left}, l.LookupData
+	if l.left || l.Build != nil || l.keyLo > l.keyHi || l.kind == program.LookupHash {
 		return to, d
 	}
-	from := int64(0)
-	if !l.left && l.keyLo <= l.keyHi && l.kind != lookupHash {
-		from = l.keyLo - l.lo
-		if l.kind == lookupBits {
-			from &^= 63
-		}
-		d.Lo, d.Size = l.lo+from, l.keyHi-l.lo-from+1
+	from := l.keyLo - l.Lo
+	if l.kind == program.LookupBits {
+		from &^= 63
 	}
-	if !l.left {
-		d.Null = 0
-	}
+	d.Lo, d.Size = l.Lo+from, l.keyHi-l.Lo-from+1
 	switch l.kind {
-	case lookupBits:
-		d.Bits = l.bits[from/64 : (from+d.Size+63)/64]
-	case lookup8:
-		d.E8 = l.e8[from : from+d.Size]
-	case lookup16:
-		d.E16 = l.e16[from : from+d.Size]
-	case lookup32:
-		d.E32 = l.e32[from : from+d.Size]
-	default:
-		d.HashKeys, d.HashEntries = l.hashed()
-		d.Lo, d.Size = 0, 0
+	case program.LookupBits:
+		d.Bits = l.Bits[from/64 : (from+d.Size+63)/64]
+	case program.Lookup8:
+		d.E8 = l.E8[from : from+d.Size]
+	case program.Lookup16:
+		d.E16 = l.E16[from : from+d.Size]
+	case program.Lookup32:
+		d.E32 = l.E32[from : from+d.Size]
 	}
 	return to, d
 }
 
-// hashed returns the slots of a hash table as a device has it: half of them are free.
-func (l *lookup) hashed() (keys []int64, entries []uint32) {
-	size := 1 << bits.Len(uint(max(2*l.hash.n, 2)-1))
-	keys, entries = make([]int64, size), make([]uint32, size)
-	for i := range entries {
-		entries[i] = math.MaxUint32
-	}
-	for i := range l.hash.n {
-		key := l.hash.key(i)[0]
-		at := program.HashOf(key) & uint64(size-1)
-		for entries[at] != math.MaxUint32 {
-			at = (at + 1) & uint64(size-1)
-		}
-		keys[at], entries[at] = int64(key), l.hashE[i]
-	}
-	return keys, entries
-}
+// builds reports whether a device is to make the probe's lookup.
+func (b *probe) builds() bool { return b.lut != nil && b.lut.Build != nil }

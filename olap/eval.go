@@ -164,11 +164,11 @@ func (w *worker) out(x *node, n int) vec {
 	o := &w.p.probes[x.probe].lut.outs[x.out]
 	entries := w.entries[x.probe]
 	r := vec{v: w.buffer(x, n)}
-	simd.PickEntries(r.v, o.v, entries, w.f.sel)
-	if o.nulls != nil {
+	simd.PickEntries(r.v, o.Values, entries, w.f.sel)
+	if o.Nulls != nil {
 		r.nulls = w.nullBuffer(x, n)
 		for i, s := range w.f.sel {
-			r.nulls[i] = o.nulls[entries[s]]
+			r.nulls[i] = o.Nulls[entries[s]]
 		}
 	}
 	return r

@@ -63,9 +63,9 @@ func (l *lookup) gather(key []int64, keep, entryOf []uint32) (rows, numbers []ui
 	if l.left {
 		// Who has no partner meets one: the row of nulls.
 		p.first = append(p.first, sum+1)
-		p.entry = append(p.entry, l.none)
+		p.entry = append(p.entry, l.Null)
 		p.most = max(p.most, 1)
-		l.none = uint32(len(p.first) - 2)
+		l.Null = uint32(len(p.first) - 2)
 	}
 	l.many = p
 	l.bytes += int64(len(p.first)+len(p.entry)) * 4

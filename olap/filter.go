@@ -5,6 +5,7 @@ import (
 
 	"pgaccel/colstore"
 	"pgaccel/compress"
+	"pgaccel/gpu/program"
 	"pgaccel/internal/simd"
 )
 
@@ -127,7 +128,7 @@ func (w *worker) filterEncoded(steps []step, i int, live uint64) int {
 			b := w.p.probes[s.probe]
 			col = b.key.col
 			w.setOf(i, col, b.lut.set).Filter(words, w.start, w.n)
-			if b.lut.kind != lookupBits {
+			if b.lut.kind != program.LookupBits {
 				w.owed |= 1 << uint(s.probe)
 			}
 		}

@@ -150,8 +150,8 @@ func (g *grouper) newGrouping(set uint64, all bool) *grouping {
 			cols := make([]vec, len(a.outs))
 			for k, o := range a.outs {
 				out := &b.lut.outs[o]
-				cols[k] = vec{out.v, out.nulls}
-				d.add(&node{lo: out.lo, hi: out.hi, nullable: out.nulls != nil}, 0)
+				cols[k] = vec{out.Values, out.Nulls}
+				d.add(&node{lo: out.lo, hi: out.hi, nullable: out.Nulls != nil}, 0)
 			}
 			all := make([]uint32, n)
 			for k := range all {
@@ -491,7 +491,7 @@ func (s *groups) keys(i int, numbers []uint32) rcol {
 		case k.node == nil && a.node == nil && a.probe == k.probe:
 			out := &s.g.p.probes[k.probe].lut.outs[k.out]
 			c.v, _ = s.digits(ai, numbers)
-			if out.nulls != nil {
+			if out.Nulls != nil {
 				c.nulls = make([]uint8, len(numbers))
 			}
 			for j, code := range c.v {
@@ -499,9 +499,9 @@ func (s *groups) keys(i int, numbers []uint32) rcol {
 				if a.rep != nil {
 					e = a.rep[code]
 				}
-				c.v[j] = out.v[e]
-				if out.nulls != nil {
-					c.nulls[j] = out.nulls[e]
+				c.v[j] = out.Values[e]
+				if out.Nulls != nil {
+					c.nulls[j] = out.Nulls[e]
 				}
 			}
 			return c

@@ -4,37 +4,19 @@ import (
 	"math"
 
 	"pgaccel/compress"
+	"pgaccel/gpu/program"
 	"pgaccel/internal/simd"
 	"pgaccel/plan"
 	"pgaccel/vector"
 )
 
-// lookupKind says how a lookup is laid out.
-type lookupKind uint8
-
-const (
-	lookupBits lookupKind = iota // a bit a key: a join that only filters
-	lookup8                      // an entry of 8, 16 or 32 bits a key
-	lookup16
-	lookup32
-	lookupHash // open addressing
-)
-
 // lookup maps keys to entries: the rows of a joined table that can be partners,
 // or, where only their values as group keys matter, the distinct ones of these.
-// For a left join the entry after the last holds nulls, and is met where there is
+// For a left join the entry after the last holds nulls, Null, and is met where there is
 // no partner.
 type lookup struct {
-	kind  lookupKind
-	lo    int64 // the first key
-	size  int64 // keys
-	bits  []uint64
-	e8    []uint8
-	e16   []uint16
-	e32   []uint32
-	hash  *wordTable
-	hashE []uint32 // entry by index in hash; nil: the index
-	none  uint32   // what stands for "no partner"; the null entry of a left join
+	kind program.LookupKind
+	program.LookupData
 	left  bool
 	rows  int // entries, the null entry included
 	outs  []lookupOut
@@ -55,8 +37,7 @@ type lookup struct {
 
 // lookupOut is one output: values by entry.
 type lookupOut struct {
-	v      []int64
-	nulls  []uint8
+	program.OutData
 	lo, hi int64
 	t      vector.Type
 	dict   *dict
@@ -193,20 +174,20 @@ func (l *lookup) fill(b *probe, key []int64, keep []uint32, lo, hi int64) error 
 	}
 	l.rows = len(rep)
 	if l.left {
-		l.none = uint32(l.rows)
+		l.Null = uint32(l.rows)
 		l.rows++
 	}
 	for i := range outs {
 		in := b.child.collected[nk+i]
-		o := lookupOut{v: make([]int64, max(l.rows, 1)), lo: in.lo, hi: in.hi, t: in.t, dict: in.dict, risky: in.risky}
+		o := lookupOut{OutData: program.OutData{Values: make([]int64, max(l.rows, 1))}, lo: in.lo, hi: in.hi, t: in.t, dict: in.dict, risky: in.risky}
 		if outs[i].nulls != nil || l.left {
-			o.nulls = make([]uint8, max(l.rows, 1))
+			o.Nulls = make([]uint8, max(l.rows, 1))
 		}
-		o.v[0] = in.lo
+		o.Values[0] = in.lo
 		for e, r := range rep {
-			o.v[e] = outs[i].v[r]
+			o.Values[e] = outs[i].v[r]
 			if outs[i].nulls != nil {
-				o.nulls[e] = outs[i].nulls[r]
+				o.Nulls[e] = outs[i].nulls[r]
 			}
 		}
 		if l.left {
@@ -214,11 +195,11 @@ func (l *lookup) fill(b *probe, key []int64, keep []uint32, lo, hi int64) error 
 			if err != nil {
 				return err
 			}
-			o.v[l.none], o.nulls[l.none], o.dict = v, null, d
+			o.Values[l.Null], o.Nulls[l.Null], o.dict = v, null, d
 			if null == 0 {
 				o.lo, o.hi = min(o.lo, v), max(o.hi, v)
 			} else {
-				o.v[l.none] = in.lo
+				o.Values[l.Null] = in.lo
 			}
 		}
 		l.outs = append(l.outs, o)
@@ -243,59 +224,48 @@ func (l *lookup) fill(b *probe, key []int64, keep []uint32, lo, hi int64) error 
 		l.wide = true
 		lo, size, ok = l.keyLo, span, fits
 	}
-	l.lo, l.size = lo, size
+	l.Lo, l.Size = lo, size
 	dup := forward(plan.ReasonShape, "join key is not unique")
 	if len(outs) == 0 && !l.left && l.many == nil && ok && size <= lookupBitsMax && size <= 64*max(lookupDense, int64(len(keep))) {
-		l.kind = lookupBits
+		l.kind = program.LookupBits
 		l.rows = 1
-		l.bits = makeSet(size)
+		l.Bits = makeSet(size)
 		for _, i := range keep {
 			k := uint64(key[i] - lo)
-			if l.bits[k>>6]>>(k&63)&1 != 0 && !b.join.Exists {
+			if l.Bits[k>>6]>>(k&63)&1 != 0 && !b.join.Exists {
 				return dup
 			}
-			l.bits[k>>6] |= 1 << (k & 63)
+			l.Bits[k>>6] |= 1 << (k & 63)
 		}
 		l.bytes += size / 8
-		l.set = compress.Set{Lo: lo, Size: size, Bits: l.bits}
+		l.set = compress.Set{Lo: lo, Size: size, Bits: l.Bits}
 		return nil
 	}
 	if !ok || size > max(lookupArray, lookupSpread*int64(len(keep))) {
-		l.kind = lookupHash
-		l.hash = newWordTable(1, len(keep))
-		l.hashE = make([]uint32, 0, len(keep))
+		l.kind = program.LookupHash
+		l.Lo, l.Size = 0, 0
+		l.Hash(len(keep))
 		for j, i := range keep {
-			w := [1]uint64{uint64(key[i])}
-			if _, fresh := l.hash.insert(w[:]); !fresh {
-				if b.join.Exists {
-					continue
-				}
+			if !l.Put(key[i], entryOf[j]) && !b.join.Exists {
 				return dup
 			}
-			l.hashE = append(l.hashE, entryOf[j])
 		}
-		if !l.left {
-			l.none = math.MaxUint32
-		}
-		l.bytes += l.hash.bytes() + int64(len(keep))*4
+		l.bytes += 12 * int64(len(l.HashKeys))
 		return nil
 	}
 	n := l.rows
 	if l.many != nil {
 		n = len(keep)
 	}
-	switch {
-	case n < math.MaxUint8:
-		l.kind = lookup8
-		l.e8, l.none, ok = scatterEntries[uint8](size, key, keep, entryOf, lo, l.none, l.left, b.join.Exists)
+	switch l.kind = entryKind(n); l.kind {
+	case program.Lookup8:
+		l.E8, l.Null, ok = scatterEntries[uint8](size, key, keep, entryOf, lo, l.Null, l.left, b.join.Exists)
 		l.bytes += size
-	case n < math.MaxUint16:
-		l.kind = lookup16
-		l.e16, l.none, ok = scatterEntries[uint16](size, key, keep, entryOf, lo, l.none, l.left, b.join.Exists)
+	case program.Lookup16:
+		l.E16, l.Null, ok = scatterEntries[uint16](size, key, keep, entryOf, lo, l.Null, l.left, b.join.Exists)
 		l.bytes += 2 * size
 	default:
-		l.kind = lookup32
-		l.e32, l.none, ok = scatterEntries[uint32](size, key, keep, entryOf, lo, l.none, l.left, b.join.Exists)
+		l.E32, l.Null, ok = scatterEntries[uint32](size, key, keep, entryOf, lo, l.Null, l.left, b.join.Exists)
 		l.bytes += 4 * size
 	}
 	if !ok {
@@ -310,6 +280,17 @@ func (l *lookup) fill(b *probe, key []int64, keep []uint32, lo, hi int64) error 
 		l.bytes += size / 8
 	}
 	return nil
+}
+
+// entryKind returns the kind of a lookup with so many entries.
+func entryKind(n int) program.LookupKind {
+	switch {
+	case n < math.MaxUint8:
+		return program.Lookup8
+	case n < math.MaxUint16:
+		return program.Lookup16
+	}
+	return program.Lookup32
 }
 
 // scatterEntries writes entries at their keys' places. Without a partner stands
@@ -345,7 +326,7 @@ func scatterEntries[T uint8 | uint16 | uint32](size int64, key []int64, keep, en
 // cost estimates nanoseconds a row.
 func (l *lookup) cost() float64 {
 	switch {
-	case l.kind == lookupHash:
+	case l.kind == program.LookupHash:
 		return 8
 	case l.bytes > 1<<20:
 		return 4
@@ -358,26 +339,26 @@ func (l *lookup) cost() float64 {
 // run writes the entry that each selected row meets to entries, and the positions
 // of the rows that stay to next. It returns their number.
 func (l *lookup) run(k vec, sel []uint16, entries []uint32, next []uint16) int {
-	if l.wide || k.nulls != nil || l.kind == lookupHash {
+	if l.wide || k.nulls != nil || l.kind == program.LookupHash {
 		return l.runChecked(k, sel, entries, next)
 	}
 	switch l.kind {
-	case lookupBits:
+	case program.LookupBits:
 		n := 0
 		keys := k.v[:len(sel)]
-		lut, lo := l.bits, l.lo
+		lut, lo := l.Bits, l.Lo
 		for i, s := range sel {
 			key := uint64(keys[i] - lo)
 			next[n&(tileRows-1)] = s
 			n += int(lut[key>>6] >> (key & 63) & 1)
 		}
 		return n
-	case lookup8:
-		return runEntries(l.e8, l.lo, k.v, sel, entries, next, l.left)
-	case lookup16:
-		return runEntries(l.e16, l.lo, k.v, sel, entries, next, l.left)
+	case program.Lookup8:
+		return runEntries(l.E8, l.Lo, k.v, sel, entries, next, l.left)
+	case program.Lookup16:
+		return runEntries(l.E16, l.Lo, k.v, sel, entries, next, l.left)
 	}
-	return runEntries(l.e32, l.lo, k.v, sel, entries, next, l.left)
+	return runEntries(l.E32, l.Lo, k.v, sel, entries, next, l.left)
 }
 
 func runEntries[T uint8 | uint16 | uint32](lut []T, lo int64, keys []int64, sel []uint16, entries []uint32, next []uint16, left bool) int {
@@ -394,48 +375,23 @@ const entryNever = math.MaxUint32
 // enter writes the entries of keys that all have a partner. spare is overwritten.
 func (l *lookup) enter(keys []int64, sel []uint16, entries []uint32, spare []uint16) {
 	switch l.kind {
-	case lookup8:
-		simd.Entries(l.e8, l.lo, keys, sel, entries, spare, entryNever)
-	case lookup16:
-		simd.Entries(l.e16, l.lo, keys, sel, entries, spare, entryNever)
-	case lookup32:
-		simd.Entries(l.e32, l.lo, keys, sel, entries, spare, entryNever)
+	case program.Lookup8:
+		simd.Entries(l.E8, l.Lo, keys, sel, entries, spare, entryNever)
+	case program.Lookup16:
+		simd.Entries(l.E16, l.Lo, keys, sel, entries, spare, entryNever)
+	case program.Lookup32:
+		simd.Entries(l.E32, l.Lo, keys, sel, entries, spare, entryNever)
 	}
-}
-
-// at returns the entry of one key.
-func (l *lookup) at(key int64) (entry uint32, found bool) {
-	if l.kind == lookupHash {
-		w := [1]uint64{uint64(key)}
-		i, ok := l.hash.find(w[:])
-		if !ok {
-			return l.none, false
-		}
-		return l.hashE[i], true
-	}
-	k := uint64(key) - uint64(l.lo)
-	if k >= uint64(l.size) {
-		return l.none, false
-	}
-	switch l.kind {
-	case lookupBits:
-		return 0, l.bits[k>>6]>>(k&63)&1 != 0
-	case lookup8:
-		entry = uint32(l.e8[k])
-	case lookup16:
-		entry = uint32(l.e16[k])
-	default:
-		entry = l.e32[k]
-	}
-	return entry, entry != l.none
 }
 
 func (l *lookup) runChecked(k vec, sel []uint16, entries []uint32, next []uint16) int {
 	n := 0
 	for i, s := range sel {
-		e, found := l.none, false
+		e, found := l.Null, false
 		if k.nulls == nil || k.nulls[i] == 0 {
-			e, found = l.at(k.v[i])
+			if e, found = l.Find(l.kind, k.v[i]); !found {
+				e = l.Null
+			}
 		}
 		entries[s] = e
 		if found || l.left {

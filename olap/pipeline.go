@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"pgaccel/colstore"
-	"pgaccel/gpu/program"
 	"pgaccel/internal/simd"
 	"pgaccel/plan"
 	"pgaccel/vector"
@@ -84,11 +83,10 @@ type probe struct {
 	outer   []*node
 	strides []int64
 	key     *node // of outer: one, or the number whose digits several are
-	// In a pipeline for a device: what is known of lookups like this one, whether lut is
-	// one that an earlier query made, and the query that makes it on the device.
+	// In a pipeline for a device: what is known of lookups like this one, and whether lut is
+	// one that an earlier query made.
 	known *knownLookup
 	kept  bool
-	build *program.Query
 }
 
 // arrange finds the tree of lookups and the place of each condition.
@@ -264,7 +262,7 @@ func (x *execution) prepareFor(table int, wanted []plan.Expr, groupOnly []bool, 
 				return nil, nil, err
 			}
 		}
-		if b.build == nil && !b.kept {
+		if !b.builds() && !b.kept {
 			if err := p.makeLookup(b); err != nil {
 				return nil, nil, err
 			}

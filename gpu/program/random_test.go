@@ -389,15 +389,9 @@ func (m *maker) lookup() {
 		}
 	}
 	if l.Kind == LookupHash {
-		slots := 1 << bits.Len64(uint64(2*size))
-		d.HashKeys, d.HashEntries = make([]int64, slots), slices.Repeat([]uint32{math.MaxUint32}, slots)
+		d.Hash(int(size))
 		for range size {
-			k := m.within(B.lo, B.hi)
-			at := HashOf(uint64(k)) & uint64(slots-1)
-			for d.HashEntries[at] != math.MaxUint32 && d.HashKeys[at] != k {
-				at = (at + 1) & uint64(slots-1)
-			}
-			d.HashKeys[at], d.HashEntries[at] = k, uint32(m.IntN(int(entries)))
+			d.Put(m.within(B.lo, B.hi), uint32(m.IntN(int(entries))))
 		}
 	}
 	if l.Kind == LookupBits && l.Left {

@@ -136,20 +136,7 @@ func (r *reference) find(i int) (entry uint32, ok bool) {
 	if null {
 		return 0, false
 	}
-	if l.Kind == LookupHash {
-		mask := uint64(len(d.HashKeys) - 1)
-		for at := HashOf(uint64(key)) & mask; d.HashEntries[at] != math.MaxUint32; at = (at + 1) & mask {
-			if d.HashKeys[at] == key {
-				return d.HashEntries[at], true
-			}
-		}
-		return 0, false
-	}
-	at := uint64(key) - uint64(d.Lo)
-	if key < d.Lo || at >= uint64(max(d.Size, 0)) {
-		return 0, false
-	}
-	return d.entry(l.Kind, int64(at))
+	return d.Find(l.Kind, key)
 }
 
 // entry is find for nodes: Null where a left join has no partner.

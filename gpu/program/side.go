@@ -3,6 +3,7 @@ package program
 import (
 	"encoding/binary"
 	"math"
+	"math/bits"
 	"slices"
 )
 
@@ -183,6 +184,45 @@ func (k LookupKind) entryBytes() int64 {
 		return 4
 	}
 	return 0
+}
+
+// Hash makes room for n keys of a LookupHash: half of the slots stay free.
+func (d *LookupData) Hash(n int) {
+	size := 1 << bits.Len(uint(max(2*n, 2)-1))
+	d.HashKeys, d.HashEntries = make([]int64, size), slices.Repeat([]uint32{math.MaxUint32}, size)
+}
+
+// slot returns where a key of a LookupHash is, or would be.
+func (d *LookupData) slot(key int64) uint64 {
+	mask := uint64(len(d.HashKeys) - 1)
+	at := HashOf(uint64(key)) & mask
+	for d.HashEntries[at] != math.MaxUint32 && d.HashKeys[at] != key {
+		at = (at + 1) & mask
+	}
+	return at
+}
+
+// Put adds a key to a LookupHash; false where it is there already.
+func (d *LookupData) Put(key int64, entry uint32) bool {
+	at := d.slot(key)
+	if d.HashEntries[at] != math.MaxUint32 {
+		return false
+	}
+	d.HashKeys[at], d.HashEntries[at] = key, entry
+	return true
+}
+
+// Find returns the entry of a key; ok is false where it has no partner.
+func (d *LookupData) Find(kind LookupKind, key int64) (e uint32, ok bool) {
+	if kind == LookupHash {
+		e = d.HashEntries[d.slot(key)]
+		return e, e != math.MaxUint32
+	}
+	at := uint64(key) - uint64(d.Lo)
+	if at >= uint64(max(d.Size, 0)) {
+		return 0, false
+	}
+	return d.entry(kind, int64(at))
 }
 
 // entry returns the entry at a position of a dense lookup; ok is false where there is no
