@@ -5,22 +5,18 @@ import (
 	"math/bits"
 	"strings"
 
+	"pgaccel/gpu/program"
 	"pgaccel/internal/simd"
 	"pgaccel/sqlfn"
 	"pgaccel/vector"
 )
 
-type accKind uint8
+// accKind is an accumulator: one that devices have, too, or another.
+type accKind = program.AccKind
 
 const (
-	accRows   accKind = iota // rows that pass the filter
-	accCount                 // rows whose argument is not null
-	accSum                   // sum in 64 bits, proven to fit
-	accSum128                // sum in 128 bits
-	accMin
-	accMax
-	accZeros // bit 0: +0 came, bit 1: -0, bit 2: a NaN that is not the usual one; of floats
-	accFold  // one word, by a function of two
+	accZeros = program.AccMax + 1 + iota // bit 0: +0 came, bit 1: -0, bit 2: a NaN that is not the usual one; of floats
+	accFold                              // one word, by a function of two
 	// The code of the first or last string in memcmp's order, of a pool; -1: none came.
 	accLeastText
 	accGreatestText
@@ -44,7 +40,7 @@ type acc struct {
 	window *floatWindow     // of the sums of floats: all workers' states share it
 }
 
-// state is an accumulator's values by group; hi are the upper halves of accSum128.
+// state is an accumulator's values by group; hi are the upper halves of program.AccSum128.
 type state struct {
 	v, hi []int64
 	extra extra // instead of v
@@ -96,13 +92,13 @@ func (s *state) grow(a *acc, n int) {
 	have := len(s.v)
 	s.v = append(s.v, make([]int64, n-have)...)
 	switch a.kind {
-	case accSum128:
+	case program.AccSum128:
 		s.hi = append(s.hi, make([]int64, n-have)...)
-	case accMin:
+	case program.AccMin:
 		for i := have; i < n; i++ {
 			s.v[i] = math.MaxInt64
 		}
-	case accMax:
+	case program.AccMax:
 		for i := have; i < n; i++ {
 			s.v[i] = math.MinInt64
 		}
@@ -119,9 +115,9 @@ func (s *state) grow(a *acc, n int) {
 
 func (s *state) merge(a *acc, i uint32, from *state, j uint32) {
 	switch a.kind {
-	case accMin:
+	case program.AccMin:
 		s.v[i] = min(s.v[i], from.v[j])
-	case accMax:
+	case program.AccMax:
 		s.v[i] = max(s.v[i], from.v[j])
 	case accZeros:
 		s.v[i] |= from.v[j]
@@ -129,7 +125,7 @@ func (s *state) merge(a *acc, i uint32, from *state, j uint32) {
 		s.v[i] = a.fold.Fold(s.v[i], from.v[j])
 	case accLeastText, accGreatestText:
 		s.v[i] = a.firstText(s.v[i], from.v[j])
-	case accSum128:
+	case program.AccSum128:
 		lo, carry := bits.Add64(uint64(s.v[i]), uint64(from.v[j]), 0)
 		s.v[i] = int64(lo)
 		s.hi[i] += from.hi[j] + int64(carry)
@@ -232,10 +228,10 @@ func (g *grouper) countsAndSums(i int) bool {
 		return false
 	}
 	a, b := &g.accs[i], &g.accs[i+1]
-	return a.kind == accCount && b.kind == accSum && a.arg == b.arg && a.filter == nil && b.filter == nil
+	return a.kind == program.AccCount && b.kind == program.AccSum && a.arg == b.arg && a.filter == nil && b.filter == nil
 }
 
-// addCountSum is addMasked of accCount and of accSum at once.
+// addCountSum is addMasked of program.AccCount and of program.AccSum at once.
 func addCountSum(count, sum []int64, index []uint32, v vec) {
 	vals, nulls := v.v[:len(index)], v.nulls[:len(index)]
 	sum = sum[:len(count)]
@@ -253,7 +249,7 @@ func (s *groups) update(i int, index []uint32, v vec, n int) {
 
 // add is groups.update of one state.
 func (s *state) add(a *acc, index []uint32, v vec, n int) {
-	if a.kind == accRows {
+	if a.kind == program.AccRows {
 		if index == nil {
 			s.v[0] += int64(n)
 		}
@@ -285,12 +281,12 @@ func addMasked(kind accKind, s *state, index []uint32, v vec) bool {
 	if index == nil {
 		n, sum := int64(0), int64(0)
 		switch kind {
-		case accCount:
+		case program.AccCount:
 			for _, null := range nulls {
 				n += int64(null)
 			}
 			s.v[0] += int64(len(nulls)) - n
-		case accSum:
+		case program.AccSum:
 			for k, x := range vals {
 				sum += x & (int64(nulls[k]) - 1)
 			}
@@ -303,11 +299,11 @@ func addMasked(kind accKind, s *state, index []uint32, v vec) bool {
 	out := s.v
 	vals, nulls = vals[:len(index)], nulls[:len(index)]
 	switch kind {
-	case accCount:
+	case program.AccCount:
 		for k, g := range index {
 			out[g] += 1 - int64(nulls[k])
 		}
-	case accSum:
+	case program.AccSum:
 		for k, g := range index {
 			out[g] += vals[k] & (int64(nulls[k]) - 1)
 		}
@@ -344,26 +340,26 @@ func addGrouped(a *acc, s *state, index []uint32, vals []int64) {
 	out := s.v
 	vals = vals[:len(index)]
 	switch a.kind {
-	case accCount:
+	case program.AccCount:
 		for _, g := range index {
 			out[g]++
 		}
-	case accSum:
+	case program.AccSum:
 		for k, g := range index {
 			out[g] += vals[k]
 		}
-	case accSum128:
+	case program.AccSum128:
 		hi := s.hi[:len(out)]
 		for k, g := range index {
 			lo, carry := bits.Add64(uint64(out[g]), uint64(vals[k]), 0)
 			out[g] = int64(lo)
 			hi[g] += vals[k]>>63 + int64(carry)
 		}
-	case accMin:
+	case program.AccMin:
 		for k, g := range index {
 			out[g] = min(out[g], vals[k])
 		}
-	case accMax:
+	case program.AccMax:
 		for k, g := range index {
 			out[g] = max(out[g], vals[k])
 		}
@@ -381,11 +377,11 @@ func addGrouped(a *acc, s *state, index []uint32, vals []int64) {
 
 func addSingle(a *acc, s *state, vals []int64) {
 	switch a.kind {
-	case accCount:
+	case program.AccCount:
 		s.v[0] += int64(len(vals))
-	case accSum:
+	case program.AccSum:
 		s.v[0] += simd.Sum(vals)
-	case accSum128:
+	case program.AccSum128:
 		// In halves of 32 bits, whose sums over a tile fit 64.
 		var low, high int64
 		for _, x := range vals {
@@ -394,10 +390,10 @@ func addSingle(a *acc, s *state, vals []int64) {
 		}
 		sum := vector.Mul64(high, 1<<32).Add(vector.Int128Of(low)).Add(vector.Int128{Hi: s.hi[0], Lo: uint64(s.v[0])})
 		s.v[0], s.hi[0] = int64(sum.Lo), sum.Hi
-	case accMin:
+	case program.AccMin:
 		lo, _ := simd.Bounds(vals)
 		s.v[0] = min(s.v[0], lo)
-	case accMax:
+	case program.AccMax:
 		_, hi := simd.Bounds(vals)
 		s.v[0] = max(s.v[0], hi)
 	case accFold:
@@ -416,15 +412,15 @@ func addSingle(a *acc, s *state, vals []int64) {
 // addOne is the reference of the loops above.
 func addOne(a *acc, st *state, g uint32, x int64) {
 	switch a.kind {
-	case accRows, accCount:
+	case program.AccRows, program.AccCount:
 		st.v[g]++
-	case accSum:
+	case program.AccSum:
 		st.v[g] += x
-	case accMin:
+	case program.AccMin:
 		st.v[g] = min(st.v[g], x)
-	case accMax:
+	case program.AccMax:
 		st.v[g] = max(st.v[g], x)
-	case accSum128:
+	case program.AccSum128:
 		lo, carry := bits.Add64(uint64(st.v[g]), uint64(x), 0)
 		st.v[g] = int64(lo)
 		st.hi[g] += x>>63 + int64(carry)

@@ -3,6 +3,7 @@ package olap
 import (
 	"math"
 	"math/rand/v2"
+	"pgaccel/gpu/program"
 	"slices"
 	"testing"
 	"time"
@@ -187,9 +188,9 @@ func BenchmarkAdd(b *testing.B) {
 		groups int
 		nulls  bool
 	}{
-		{"sum/1", accSum, 1, false}, {"sum128/1", accSum128, 1, false}, {"min/1", accMin, 1, false},
-		{"sum/200", accSum, 200, false}, {"sum128/200", accSum128, 200, false}, {"max/200", accMax, 200, false},
-		{"sum/200/nulls", accSum, 200, true}, {"count/200/nulls", accCount, 200, true}, {"min/200/nulls", accMin, 200, true},
+		{"sum/1", program.AccSum, 1, false}, {"sum128/1", program.AccSum128, 1, false}, {"min/1", program.AccMin, 1, false},
+		{"sum/200", program.AccSum, 200, false}, {"sum128/200", program.AccSum128, 200, false}, {"max/200", program.AccMax, 200, false},
+		{"sum/200/nulls", program.AccSum, 200, true}, {"count/200/nulls", program.AccCount, 200, true}, {"min/200/nulls", program.AccMin, 200, true},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			r := rand.New(rand.NewPCG(4, 4))

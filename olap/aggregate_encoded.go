@@ -5,6 +5,7 @@ import (
 
 	"pgaccel/colstore"
 	"pgaccel/compress"
+	"pgaccel/gpu/program"
 )
 
 // countRows implements counter. Where all of a segment's rows that count are of the one
@@ -81,7 +82,7 @@ func (s *groups) addEncoded(w *worker, i int, sel *rowBits) bool {
 	c := &w.seg.Columns[n.col]
 	all := w.counts == nil
 	switch a.kind {
-	case accCount:
+	case program.AccCount:
 		if all {
 			st.v[0] += int64(w.seg.Rows - c.NullCount)
 			return true
@@ -90,12 +91,12 @@ func (s *groups) addEncoded(w *worker, i int, sel *rowBits) bool {
 			st.v[0] += int64(bits.OnesCount64(b))
 		}
 		return true
-	case accMin, accMax:
+	case program.AccMin, program.AccMax:
 		if !all || float != (a.arg.kind == nodeFloatKey) {
 			return false
 		}
 		if c.Min <= c.Max {
-			if a.kind == accMin {
+			if a.kind == program.AccMin {
 				st.v[0] = min(st.v[0], c.Min)
 			} else {
 				st.v[0] = max(st.v[0], c.Max)
@@ -105,7 +106,7 @@ func (s *groups) addEncoded(w *worker, i int, sel *rowBits) bool {
 	case accZeros:
 		// Without zeros and NaNs there is nothing to remember.
 		return c.Min > c.Max || (c.Min > 0 || c.Max < 0) && c.Max < 1<<63-1
-	case accSum, accSum128:
+	case program.AccSum, program.AccSum128:
 		if c.Min > c.Max {
 			return true
 		}
@@ -119,7 +120,7 @@ func (s *groups) addEncoded(w *worker, i int, sel *rowBits) bool {
 		}
 		sum, carry := bits.Add64(uint64(st.v[0]), lo, 0)
 		st.v[0] = int64(sum)
-		if a.kind == accSum128 {
+		if a.kind == program.AccSum128 {
 			st.hi[0] += hi + int64(carry)
 		}
 		return true

@@ -2,6 +2,7 @@ package olap
 
 import (
 	"math/rand/v2"
+	"pgaccel/gpu/program"
 	"slices"
 	"testing"
 )
@@ -17,8 +18,8 @@ func TestAddCountSum(t *testing.T) {
 		count, sum := make([]int64, groups), make([]int64, groups)
 		addCountSum(count, sum, index, v)
 		want := [2]state{{v: make([]int64, groups)}, {v: make([]int64, groups)}}
-		addMasked(accCount, &want[0], index, v)
-		addMasked(accSum, &want[1], index, v)
+		addMasked(program.AccCount, &want[0], index, v)
+		addMasked(program.AccSum, &want[1], index, v)
 		if !slices.Equal(count, want[0].v) || !slices.Equal(sum, want[1].v) {
 			t.Errorf("%d rows: %v, %v instead of %v, %v", n, count, sum, want[0].v, want[1].v)
 		}

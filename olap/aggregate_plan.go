@@ -3,6 +3,7 @@ package olap
 import (
 	"slices"
 
+	"pgaccel/gpu/program"
 	"pgaccel/plan"
 	"pgaccel/sqlfn"
 	"pgaccel/vector"
@@ -146,7 +147,7 @@ func (c *aggCompiler) windowed(a acc) acc {
 // add adds aggregate a, whose argument is compiled.
 func (c *aggCompiler) add(r *aggRef, a plan.AggregateCall, filter *node) error {
 	if filter != nil {
-		r.count = c.use(accRows, nil, filter)
+		r.count = c.use(program.AccRows, nil, filter)
 	}
 	if a.Func.Star {
 		return nil
@@ -163,20 +164,20 @@ func (c *aggCompiler) add(r *aggRef, a plan.AggregateCall, filter *node) error {
 			by = c.floatKey(arg)
 		}
 	} else if arg.nullable || f == plan.Count && arg.risky { // its errors must come up
-		r.count = c.use(accCount, arg, filter)
+		r.count = c.use(program.AccCount, arg, filter)
 	}
 	switch {
 	case f.State == sqlfn.AggregateLeast, f.State == sqlfn.AggregateGreatest:
-		kind := accMin
+		kind := program.AccMin
 		if f.State == sqlfn.AggregateGreatest {
-			kind = accMax
+			kind = program.AccMax
 		}
 		by, err := c.ordered(r, filter)
 		if err != nil {
 			return err
 		}
 		if by.dict.grows() {
-			kind += accLeastText - accMin
+			kind += accLeastText - program.AccMin
 		}
 		r.value = c.use(kind, by, filter)
 	case f.OrderedSet():
@@ -246,9 +247,9 @@ func (c *aggCompiler) sumKind(r *aggRef, a plan.AggregateCall) (accKind, error) 
 		return accMoments, nil
 	}
 	if m, ok := mulChecked(magnitude(arg.lo, arg.hi), c.g.p.rowsMax()); ok && m < 1<<63-1 && arg.lo != -1<<63 {
-		return accSum, nil
+		return program.AccSum, nil
 	}
-	return accSum128, nil
+	return program.AccSum128, nil
 }
 
 // ordered returns the node by which an argument is ordered.

@@ -3,6 +3,7 @@ package olap
 import (
 	"math"
 
+	"pgaccel/gpu/program"
 	"pgaccel/plan"
 	"pgaccel/sqlfn"
 	"pgaccel/vector"
@@ -29,7 +30,7 @@ func (g *grouper) harmless(i int) bool {
 	case sqlfn.AggregateLeast, sqlfn.AggregateGreatest:
 		return r.zeros < 0
 	case sqlfn.AggregateSum:
-		return r.distinct < 0 && (r.t.Kind == vector.Numeric || g.accs[r.value].kind == accSum)
+		return r.distinct < 0 && (r.t.Kind == vector.Numeric || g.accs[r.value].kind == program.AccSum)
 	}
 	return false
 }

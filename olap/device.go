@@ -299,7 +299,7 @@ func (g *grouper) knownByZones() bool {
 	for i := range g.accs {
 		a := &g.accs[i]
 		switch {
-		case a.kind != accRows && a.kind != accCount && a.kind != accMin && a.kind != accMax, a.filter != nil,
+		case a.kind != program.AccRows && a.kind != program.AccCount && a.kind != program.AccMin && a.kind != program.AccMax, a.filter != nil,
 			a.arg != nil && a.arg.kind != nodeColumn:
 			return false
 		}

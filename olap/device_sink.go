@@ -5,9 +5,6 @@ import (
 	"pgaccel/vector"
 )
 
-var accsOnDevice = map[accKind]program.AccKind{accRows: program.AccRows, accCount: program.AccCount, accSum: program.AccSum,
-	accSum128: program.AccSum128, accMin: program.AccMin, accMax: program.AccMax}
-
 // groups lowers a grouping: its digits and accumulators. accOf says which of the program's
 // accumulators is each of the grouper's; -1 for those that stay as they are.
 func (l *lowering) groups(by *grouping) (accOf []int) {
@@ -34,16 +31,15 @@ func (l *lowering) groups(by *grouping) (accOf []int) {
 			accOf = append(accOf, -1)
 			continue
 		}
-		kind, ok := accsOnDevice[a.kind]
-		if !ok {
+		if a.kind > program.AccMax {
 			l.no("aggregate")
 			return nil
 		}
-		to := program.Acc{Kind: kind, Arg: -1, Filter: -1}
+		to := program.Acc{Kind: a.kind, Arg: -1, Filter: -1}
 		if a.filter != nil {
 			to.Filter = l.node(a.filter)
 		}
-		if a.kind != accRows {
+		if a.kind != program.AccRows {
 			to.Arg = l.node(a.arg)
 		}
 		accOf = append(accOf, len(sink.Accs))

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"math/rand/v2"
+	"pgaccel/gpu/program"
 	"slices"
 	"testing"
 )
@@ -144,7 +145,7 @@ func TestDistinct(t *testing.T) {
 						t.Fatalf("%s: %d values of group %d, want %d", name, c, g, counts[g])
 					}
 				}
-				over := e.stateOver(&acc{kind: accSum, arg: a.arg})
+				over := e.stateOver(&acc{kind: program.AccSum, arg: a.arg})
 				if !slices.Equal(over.v, sums) {
 					t.Fatalf("%s: sums %v, want %v", name, over.v, sums)
 				}

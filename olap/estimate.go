@@ -3,6 +3,7 @@ package olap
 import (
 	"math"
 	"math/bits"
+	"pgaccel/gpu/program"
 )
 
 // strategy is how the groups of a grouping are found.
@@ -192,7 +193,7 @@ func distinctEstimate(seen map[uint64]int, n int, rows float64) float64 {
 func (g *grouper) groupBytes() int64 {
 	n := int64(8)
 	for i := range g.accs {
-		if n += 8; g.accs[i].kind == accSum128 {
+		if n += 8; g.accs[i].kind == program.AccSum128 {
 			n += 8
 		}
 	}
