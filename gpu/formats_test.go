@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"pgaccel/compress"
 	"pgaccel/gpu/program"
 )
 
@@ -21,7 +22,7 @@ func TestSurviving(t *testing.T) {
 		}}
 		lo := int64(r.IntN(20)) - 5
 		q.Ranges = []program.Range{{Lo: lo, Hi: lo + int64(r.IntN(20)) - 1}}
-		q.Bits = []program.Bits{{Lo: int64(r.IntN(10)), Size: int64(r.IntN(30))}}
+		q.Bits = []program.Bits{{Set: compress.Set{Lo: int64(r.IntN(10)), Size: int64(r.IntN(30))}}}
 		for range r.IntN(5) {
 			s := program.Segment{Rows: 1}
 			for range 2 {

@@ -285,7 +285,7 @@ func bitmap(r *rand.Rand, fact, _ *testTable) *program.Query {
 		Sink:  program.Sink{Kind: program.SinkBitmap},
 	}
 	q := &program.Query{Program: p, Segments: fact.of(8, 0), TableID: fact.id, Constants: []int64{int64(r.IntN(100))},
-		Bits: []program.Bits{{Lo: 20, Size: 64, Words: []uint64{r.Uint64()}}}}
+		Bits: []program.Bits{{Set: compress.Set{Lo: 20, Size: 64, Bits: []uint64{r.Uint64()}}}}}
 	if r.IntN(2) == 0 {
 		q.Bits[0].ID = newID()
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"pgaccel/compress"
 	"pgaccel/gpu/device"
 	"pgaccel/gpu/emulator"
 	"pgaccel/gpu/program"
@@ -207,7 +208,7 @@ func TestSameQuery(t *testing.T) {
 	newQuery := func() *program.Query {
 		return &program.Query{Program: &program.Program{}, TableID: 1,
 			Segments:  []program.Segment{{Rows: 1, Columns: []program.SegmentColumn{{ID: 2}}}},
-			Constants: make([]int64, 1), Ranges: make([]program.Range, 1), Bits: []program.Bits{{Words: make([]uint64, 1)}},
+			Constants: make([]int64, 1), Ranges: make([]program.Range, 1), Bits: []program.Bits{{Set: compress.Set{Bits: make([]uint64, 1)}}},
 			Sets:    [][]int64{{1}},
 			Tables:  []program.TableData{{Values: make([]int64, 1), Nulls: make([]uint8, 1), Faults: make([]uint8, 1)}},
 			Lookups: []program.LookupData{{ID: 3}}, Digits: make([]program.DigitData, 1)}

@@ -11,11 +11,11 @@ import (
 func (l *lowering) steps() {
 	for i := range l.p.steps {
 		switch s := &l.p.steps[i]; {
-		case s.kind == stepRange && s.n == nil:
+		case s.kind == program.StepRange && s.n == nil:
 			l.no(fallbackEmpty)
 		case s.derived:
 			// The lookup that it follows from says more.
-		case s.kind == stepProbe && l.p.probes[s.probe].lut.left:
+		case s.kind == program.StepProbe && l.p.probes[s.probe].lut.left:
 			// All pass; who needs the entry looks it up.
 		default:
 			l.step(s)
@@ -37,31 +37,29 @@ func permille(share float64) uint16 {
 }
 
 func (l *lowering) step(s *step) {
-	to := program.Step{Risky: s.risky, Permille: permille(s.share)}
-	switch s.kind {
-	case stepRange:
-		to.Kind, to.Node, to.Index = program.StepRange, l.node(s.n), len(l.q.Ranges)
-		l.q.Ranges = append(l.q.Ranges, program.Range{Lo: s.lo, Hi: s.hi})
-	case stepTable:
-		if s.onNull {
-			to.Kind, to.Node = program.StepFilter, l.passing(s)
-			break
-		}
-		to.Kind, to.Node, to.Index = program.StepBits, l.node(s.n), len(l.q.Bits)
+	to := program.Step{Kind: s.kind, Risky: s.risky, Permille: permille(s.share)}
+	switch {
+	case s.kind == program.StepProbe:
+		to.Index = l.lookup(s.probe)
+	case s.kind == program.StepBits && s.onNull:
+		to.Kind, to.Node = program.StepFilter, l.passing(s)
+	case s.kind == program.StepBits:
+		to.Node, to.Index = l.node(s.n), len(l.q.Bits)
 		set := s.set
 		if set.Size == 0 {
 			set = setOfTable(s.n.lo, s.table)
 		}
-		l.q.Bits = append(l.q.Bits, program.Bits{Lo: set.Lo, Size: set.Size, Words: set.Bits})
-	case stepProbe:
-		to.Kind, to.Index = program.StepProbe, l.lookup(s.probe)
-	case stepFilter:
-		to.Kind, to.Node = program.StepFilter, l.node(s.n)
+		l.q.Bits = append(l.q.Bits, program.Bits{Set: set})
+	case s.kind == program.StepRange:
+		to.Node, to.Index = l.node(s.n), len(l.q.Ranges)
+		l.q.Ranges = append(l.q.Ranges, program.Range{Lo: s.lo, Hi: s.hi})
+	default:
+		to.Node = l.node(s.n)
 	}
 	l.prog.Steps = append(l.prog.Steps, to)
 }
 
-// passing returns a node that is true for the values that pass a stepTable, and for null.
+// passing returns a node that is true for the values that pass a StepBits, and for null.
 func (l *lowering) passing(s *step) int {
 	t := &table{TableData: program.TableData{Lo: s.n.lo, Values: make([]int64, len(s.table)), OnNull: 1}}
 	for i, v := range s.table {

@@ -9,6 +9,7 @@ import (
 
 	"pgaccel/colstore"
 	"pgaccel/gpu"
+	"pgaccel/gpu/program"
 	"pgaccel/plan"
 	"pgaccel/vector"
 )
@@ -217,7 +218,7 @@ func (p *pipeline) describe(t func(string, ...any)) {
 	for i := range p.steps {
 		s := &p.steps[i]
 		switch s.kind {
-		case stepRange:
+		case program.StepRange:
 			what := "range"
 			if s.cost > 100 {
 				what = "zones"
@@ -225,11 +226,11 @@ func (p *pipeline) describe(t func(string, ...any)) {
 			if s.n != nil {
 				t("  %s %s [%d, %d] share %.3f", what, column(s.n), s.lo, s.hi, s.share)
 			}
-		case stepTable:
+		case program.StepBits:
 			t("  table %s share %.3f", column(s.n), s.share)
-		case stepFilter:
+		case program.StepFilter:
 			t("  filter risky=%v", s.risky)
-		case stepProbe:
+		case program.StepProbe:
 			b := p.probes[s.probe]
 			t("  %s %s by %s: %d keys, %d entries, share %.3f", lookupNames[b.lut.kind], b.child.tab.Meta.Name,
 				column(b.key), b.lut.keys, b.lut.rows, s.share)

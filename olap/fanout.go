@@ -3,6 +3,7 @@ package olap
 import (
 	"slices"
 
+	"pgaccel/gpu/program"
 	"pgaccel/plan"
 )
 
@@ -91,7 +92,7 @@ func (p *pipeline) fanPlan() {
 			before = append(before, s)
 			continue
 		}
-		if after = append(after, s); s.kind == stepProbe {
+		if after = append(after, s); s.kind == program.StepProbe {
 			depends |= 1 << uint(s.probe)
 		}
 	}

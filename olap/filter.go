@@ -17,7 +17,7 @@ func (p *pipeline) zone(seg *colstore.Segment) (skip bool, live uint64) {
 	for i := range p.steps {
 		s := &p.steps[i]
 		risky = risky || s.risky
-		if s.kind != stepRange || i >= 64 {
+		if s.kind != program.StepRange || i >= 64 {
 			continue
 		}
 		if s.n == nil {
@@ -85,11 +85,11 @@ const wholeShare = 16
 // where there are the instructions for it, sets of values.
 func (p *pipeline) encoded(s *step) bool {
 	switch s.kind {
-	case stepRange:
+	case program.StepRange:
 		return true
-	case stepTable:
+	case program.StepBits:
 		return s.set.Size > 0 && simd.Active() != simd.Plain
-	case stepProbe:
+	case program.StepProbe:
 		b := p.probes[s.probe]
 		return b.lut.set.Size > 0 && b.key.kind == nodeColumn && simd.Active() != simd.Plain
 	}
@@ -106,7 +106,7 @@ func (w *worker) filterEncoded(steps []step, i int, live uint64) int {
 		if i < 64 && live>>i&1 == 0 {
 			continue
 		}
-		if s.kind == stepRange && s.n == nil {
+		if s.kind == program.StepRange && s.n == nil {
 			w.f.sel, w.f.full, w.pending = w.f.sel[:0], false, false
 			return len(steps)
 		}
@@ -116,12 +116,12 @@ func (w *worker) filterEncoded(steps []step, i int, live uint64) int {
 		used = true
 		var col int
 		switch s.kind {
-		case stepRange:
+		case program.StepRange:
 			col = s.n.col
 			if s.lo != math.MinInt64 || s.hi != math.MaxInt64 { // else only nulls do not pass
 				w.seg.Columns[col].Data.FilterRange(words, w.start, w.n, s.lo, s.hi)
 			}
-		case stepTable:
+		case program.StepBits:
 			col = s.n.col
 			w.setOf(i, col, s.set).Filter(words, w.start, w.n)
 		default:
@@ -218,7 +218,7 @@ func (w *worker) step(s *step) {
 	next := w.next
 	n := 0
 	switch s.kind {
-	case stepRange:
+	case program.StepRange:
 		if s.n == nil {
 			break
 		}
@@ -231,7 +231,7 @@ func (w *worker) step(s *step) {
 			next[n&(tileRows-1)] = sel[i]
 			n += int(b2i(uint64(v)-uint64(lo) <= span && (a.nulls == nil || a.nulls[i] == 0)))
 		}
-	case stepTable:
+	case program.StepBits:
 		a := w.eval(s.n)
 		lo := s.n.lo
 		if a.nulls != nil {
@@ -250,7 +250,7 @@ func (w *worker) step(s *step) {
 			next[n&(tileRows-1)] = sel[i]
 			n += int(s.table[v-lo])
 		}
-	case stepFilter:
+	case program.StepFilter:
 		a := w.eval(s.n)
 		if a.nulls != nil {
 			for i, v := range a.v {
@@ -263,7 +263,7 @@ func (w *worker) step(s *step) {
 			next[n&(tileRows-1)] = sel[i]
 			n += int(v)
 		}
-	case stepProbe:
+	case program.StepProbe:
 		b := w.p.probes[s.probe]
 		n = b.lut.run(w.eval(b.key), sel, w.entries[s.probe], next)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"pgaccel/bitmapidx"
 	"pgaccel/colstore"
+	"pgaccel/gpu/program"
 )
 
 // indexesAsked counts how often an index answered a step for a segment.
@@ -52,9 +53,9 @@ func (p *pipeline) noteUses() {
 // byValue reports whether the step's answer depends on the value of one column alone.
 func (s *step) byValue() bool {
 	switch s.kind {
-	case stepRange:
+	case program.StepRange:
 		return s.n != nil && s.cost < 100 && (s.lo != math.MinInt64 || s.hi != math.MaxInt64)
-	case stepTable:
+	case program.StepBits:
 		return s.n.kind == nodeColumn && !s.onNull
 	}
 	return false
@@ -93,7 +94,7 @@ func (w *worker) useIndexes(live uint64) (left uint64, some bool) {
 func (w *worker) useIndex(i int, s *step, x *colstore.Index) bool {
 	var sure, maybe *bitmapidx.Bitmap
 	switch s.kind {
-	case stepRange:
+	case program.StepRange:
 		if !w.p.x.opt.forceIndexes && !x.Cost(s.lo, s.hi).BeatsScan(w.seg.Rows) {
 			return false
 		}

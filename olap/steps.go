@@ -6,27 +6,19 @@ import (
 	"slices"
 
 	"pgaccel/compress"
+	"pgaccel/gpu/program"
 	"pgaccel/plan"
 	"pgaccel/vector"
 )
 
-type stepKind uint8
-
-const (
-	stepRange  stepKind = iota // a column's values lie within [lo, hi]; null does not pass
-	stepTable                  // a table says which values pass
-	stepProbe                  // a lookup
-	stepFilter                 // a condition
-)
-
 // step reduces the selection of a tile.
 type step struct {
-	kind   stepKind
-	n      *node // stepRange: the column; stepTable: its argument; stepFilter: the condition
+	kind   program.StepKind
+	n      *node // StepRange: the column; StepBits: what table is of; StepFilter: the condition
 	lo, hi int64
-	table  []uint8      // by value - n.lo
-	onNull bool         // stepTable
-	set    compress.Set // stepTable: of the column's values that pass, where null does not
+	table  []uint8      // StepBits: 1 for what passes, by value - n.lo
+	onNull bool         // StepBits: null passes
+	set    compress.Set // StepBits: of the column's values that pass, where null does not
 	probe  int
 	share  float64 // estimated share of rows that pass
 	cost   float64 // estimated nanoseconds a row
@@ -44,7 +36,7 @@ func (p *pipeline) plan(conds []plan.Expr) error {
 	narrow := func(n *node, lo, hi int64, derived bool) {
 		r := ranges[n.col]
 		if r == nil {
-			r = &step{kind: stepRange, n: n, lo: math.MinInt64, hi: math.MaxInt64, cost: 0.7, derived: true}
+			r = &step{kind: program.StepRange, n: n, lo: math.MinInt64, hi: math.MaxInt64, cost: 0.7, derived: true}
 			ranges[n.col] = r
 		}
 		r.lo, r.hi = max(r.lo, lo), min(r.hi, hi)
@@ -72,12 +64,12 @@ func (p *pipeline) plan(conds []plan.Expr) error {
 		if err != nil {
 			return err
 		}
-		s := step{kind: stepFilter, n: n, share: 0.4, cost: 4, risky: n.risky, needs: probesOf(n)}
+		s := step{kind: program.StepFilter, n: n, share: 0.4, cost: 4, risky: n.risky, needs: probesOf(n)}
 		if n.risky && s.needs != 0 {
 			return failed("a condition over several tables that may fail")
 		}
 		if n.kind == nodeTable && !n.risky {
-			s.kind, s.n, s.cost = stepTable, n.args[0], 1.5
+			s.kind, s.n, s.cost = program.StepBits, n.args[0], 1.5
 			s.onNull = n.args[0].nullable && !n.tab.OnNullNull && n.tab.OnNull != 0
 			s.table = make([]uint8, len(n.tab.Values))
 			for i, v := range n.tab.Values {
@@ -95,7 +87,7 @@ func (p *pipeline) plan(conds []plan.Expr) error {
 		if l.left && l.rows == 0 {
 			continue
 		}
-		s := step{kind: stepProbe, probe: i, share: l.share, cost: l.cost()}
+		s := step{kind: program.StepProbe, probe: i, share: l.share, cost: l.cost()}
 		if l.many != nil {
 			s.share *= l.many.fan()
 		}
@@ -147,7 +139,7 @@ func (p *pipeline) plan(conds []plan.Expr) error {
 	if p.never && risky {
 		// The rows must be seen all the same.
 		p.never = false
-		p.steps = append(p.steps, step{kind: stepRange, n: nil})
+		p.steps = append(p.steps, step{kind: program.StepRange, n: nil})
 	}
 	p.noteUses()
 	p.fanPlan()
@@ -161,7 +153,7 @@ func (p *pipeline) plan(conds []plan.Expr) error {
 // noteStrict notes the columns of which a step lets no null pass.
 func (p *pipeline) noteStrict() {
 	for _, s := range p.steps[:p.fanned] {
-		if s.kind == stepRange && s.n != nil && !s.derived || s.kind == stepTable && s.n.kind == nodeColumn && !s.onNull {
+		if s.kind == program.StepRange && s.n != nil && !s.derived || s.kind == program.StepBits && s.n.kind == nodeColumn && !s.onNull {
 			if p.strict == nil {
 				p.strict = make([]bool, len(p.tab.Meta.Columns))
 			}
@@ -395,7 +387,7 @@ func (p *pipeline) order() {
 		}
 		s := p.steps[i]
 		p.steps = slices.Delete(p.steps, i, i+1)
-		if s.kind == stepProbe {
+		if s.kind == program.StepProbe {
 			done |= 1 << uint(s.probe)
 		}
 		sorted = append(sorted, s)

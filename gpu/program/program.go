@@ -10,8 +10,8 @@ type Program struct {
 	Tables  []Table
 	Nodes   []Node // a node's arguments come before it
 	// Steps are applied in order; a row that fails one is not looked at by the next,
-	// except that faults (Node.Checked) of Filter steps with Risky set are looked for in
-	// every live row.
+	// except that faults (Node.Checked) of Filter steps with Risky set, which come first, are
+	// looked for in every live row.
 	Steps []Step
 	Sink  Sink
 }

@@ -1,5 +1,7 @@
 package program
 
+import "pgaccel/compress"
+
 // Query is one execution of a Program over the rows of a table, with its data in host
 // memory. Reference computes it from here; package gpu brings it to a device.
 type Query struct {
@@ -59,11 +61,10 @@ type SegmentColumn struct {
 // Range is an inclusive interval; empty where Lo > Hi.
 type Range struct{ Lo, Hi int64 }
 
-// Bits is a set of values: value v is bit v-Lo.
+// Bits is a set of values.
 type Bits struct {
-	Lo, Size int64
-	Words    []uint64
-	ID       uint64 // as SegmentColumn.ID
+	compress.Set
+	ID uint64 // as SegmentColumn.ID
 }
 
 // TableData is a Table's content.

@@ -457,14 +457,14 @@ func (m *maker) steps() {
 		case 1:
 			s.Kind, s.Node, s.Index = StepBits, m.leaf(true), len(m.q.Bits)
 			b := m.bounds[s.Node]
-			set := Bits{Lo: m.within(b.lo, b.hi), Size: int64(m.IntN(600))}
+			set := Bits{Set: compress.Set{Lo: m.within(b.lo, b.hi), Size: int64(m.IntN(600))}}
 			if !m.chance(3) {
 				set.Lo = b.lo
 			}
 			if set.Lo > math.MaxInt64-1000 {
 				set.Lo = b.lo
 			}
-			set.Words = m.bitmap(int(set.Size), 2)
+			set.Bits = m.bitmap(int(set.Size), 2)
 			m.q.Bits = append(m.q.Bits, set)
 		case 2:
 			risky := m.chance(2)
@@ -474,7 +474,7 @@ func (m *maker) steps() {
 		// It may be anywhere behind the probes that it needs.
 		at := 0
 		for i, t := range m.p.Steps {
-			if t.Kind == StepProbe && m.p.lookupsOf(s.Node)[t.Index] {
+			if t.Kind == StepProbe && m.p.lookupsOf(s.Node)[t.Index] || t.Risky && !s.Risky {
 				at = i + 1
 			}
 		}

@@ -72,13 +72,12 @@ func (r *reference) segment(s *Segment) error {
 		bitmap = make([]uint64, (s.Rows+63)/64)
 		r.result.Bitmaps = append(r.result.Bitmaps, bitmap)
 	}
-	steps := r.q.order()
 	for r.row = range s.Rows {
 		if s.Live != nil && s.Live[r.row>>6]>>(r.row&63)&1 == 0 {
 			continue
 		}
 		pass := true
-		for _, step := range steps {
+		for _, step := range r.q.Steps {
 			if pass || step.Risky {
 				pass = r.step(step) && pass
 			}
@@ -122,9 +121,7 @@ func (r *reference) step(s Step) bool {
 	case StepRange:
 		return r.q.Ranges[s.Index].Lo <= v && v <= r.q.Ranges[s.Index].Hi
 	case StepBits:
-		b := &r.q.Bits[s.Index]
-		at := uint64(v) - uint64(b.Lo)
-		return v >= b.Lo && at < uint64(max(b.Size, 0)) && b.Words[at>>6]>>(at&63)&1 != 0
+		return r.q.Bits[s.Index].Has(v)
 	}
 	return v != 0
 }

@@ -14,9 +14,9 @@ const queueRows = 128
 // stages splits the steps: the first part sees all rows of a vector, the other rows that were
 // gathered. The last stage has the sink.
 func (g *generator) stages() [][]Step {
-	steps := g.p.order()
+	steps := g.p.Steps
 	if len(g.t.Order) > 0 {
-		steps = steps[:0]
+		steps = make([]Step, 0, len(g.t.Order))
 		for _, i := range g.t.Order {
 			steps = append(steps, g.p.Steps[i])
 		}

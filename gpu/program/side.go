@@ -63,7 +63,7 @@ func bitmapBytes(n int64) int64 { return padded((max(n, 0) + 63) / 64 * 8) }
 // bytes.
 func PackBits(d *Bits) []byte {
 	var b blob
-	b.words(d.Words[:(max(d.Size, 0)+63)/64])
+	b.words(d.Bits[:(max(d.Size, 0)+63)/64])
 	return b.bytes()
 }
 

@@ -53,6 +53,9 @@ func validate(p *Program) error {
 		if s.Risky && (s.Kind != StepFilter || len(p.lookupsOf(node)) > 0) {
 			return fmt.Errorf("step %d: a risky step over lookups, or that is not a filter", i)
 		}
+		if s.Risky && i > 0 && !p.Steps[i-1].Risky {
+			return fmt.Errorf("step %d: a risky step after one that is not", i)
+		}
 		if err := usable(node); err != nil {
 			return fmt.Errorf("step %d: %w", i, err)
 		}
@@ -220,21 +223,8 @@ func (p *Program) risky(n int) bool {
 	return risky
 }
 
-// order returns the steps as they are applied: risky ones first, which see all live rows.
-func (p *Program) order() []Step {
-	var out []Step
-	for _, risky := range []bool{true, false} {
-		for _, s := range p.Steps {
-			if s.Risky == risky {
-				out = append(out, s)
-			}
-		}
-	}
-	return out
-}
-
-// checkOrder reports what is wrong with an order of the steps: each comes once, risky ones
-// first, and lookups before what reads them.
+// checkOrder reports what is wrong with an order of the steps: each comes once, and in an order
+// that the program could have.
 func (p *Program) checkOrder(order []int) error {
 	if len(order) == 0 {
 		return nil
@@ -242,8 +232,8 @@ func (p *Program) checkOrder(order []int) error {
 	q := *p
 	q.Steps = nil
 	seen := make([]bool, len(p.Steps))
-	for k, i := range order {
-		if !within(i, p.Steps) || seen[i] || k > 0 && p.Steps[i].Risky && !p.Steps[order[k-1]].Risky {
+	for _, i := range order {
+		if !within(i, p.Steps) || seen[i] {
 			return fmt.Errorf("steps in the order %v", order)
 		}
 		seen[i] = true
