@@ -68,6 +68,36 @@ func (x *execution) offered() bool {
 	return x.opt.DeviceWait || x.tabs[0].Rows >= deviceRows || a.leave(fallbackSmall)
 }
 
+// onDevice has a device tried for the query, where one may be. done is false where all must be
+// done again without.
+func (x *execution) onDevice(try func() (done bool, err error)) (done bool, err error) {
+	if !x.offered() {
+		return false, nil
+	}
+	if done, err = try(); done {
+		return true, err
+	}
+	if err := x.ctx.Err(); err != nil {
+		return true, err
+	}
+	if err != nil {
+		(&accelerator{x: x}).leave(fallbackPlan)
+	}
+	x.memory.Store(0)
+	return false, nil
+}
+
+// ready reports whether the device may have a pipeline that was prepared for it.
+func (a *accelerator) ready(p *pipeline) (ok bool) {
+	if a.limits, ok = a.x.opt.Device.Limits(); !ok {
+		return a.leave(fallbackNone)
+	}
+	if p.never || p.many >= 0 || len(p.tab.Segments) == 0 {
+		return a.leave(fallbackEmpty)
+	}
+	return a.x.opt.DeviceWait || p.rowsLeft() >= deviceRows || a.leave(fallbackSmall)
+}
+
 // aggregatesOnDevice reports whether a device may have the accumulators of an aggregate.
 func aggregatesOnDevice(a *plan.AggregateCall) bool {
 	switch a.Func.State {
@@ -85,10 +115,10 @@ func aggregatesOnDevice(a *plan.AggregateCall) bool {
 // has to.
 func (x *execution) accelerate(g *grouper) (ok bool, err error) {
 	a := &accelerator{x: x}
-	if a.limits, ok = x.opt.Device.Limits(); !ok {
-		return a.leave(fallbackNone), nil
+	if !a.ready(g.p) {
+		return false, nil
 	}
-	if !x.opt.DeviceWait && (g.p.rowsLeft() < deviceRows || g.knownByZones()) {
+	if !x.opt.DeviceWait && g.knownByZones() {
 		return a.leave(fallbackSmall), nil
 	}
 	g.device = true
@@ -150,18 +180,14 @@ func (a *accelerator) run(q *program.Query) (*program.Result, error) {
 // groups computes the bases of a grouper that has been arranged for it. ok is false where
 // the processor has to.
 func (a *accelerator) groups(g *grouper) (ok bool, err error) {
-	p := g.p
-	if p.never || p.many >= 0 || len(p.tab.Segments) == 0 {
-		return a.leave(fallbackEmpty), nil
-	}
-	rows := p.expectedRows()
+	rows := g.p.expectedRows()
 	type job struct {
 		l     *lowering
 		accOf []int
 	}
 	jobs := make([]job, len(g.bases))
 	for i, by := range g.bases {
-		l := newLowering(p)
+		l := newLowering(g.p)
 		l.steps()
 		jobs[i] = job{l, l.groups(by)}
 		if l.why == "" {

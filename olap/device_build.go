@@ -155,40 +155,37 @@ func (d *describer) typ(t vector.Type) {
 	d.number(b2i(t.Collation.C)*2 + b2i(t.Collation.Deterministic))
 }
 
-func (d *describer) expr(e plan.Expr) {
-	switch e := e.(type) {
-	case plan.Const:
-		d.number(1)
-		d.typ(e.Datum.Type)
-		d.number(b2i(e.Null))
-		d.number(e.I)
-		d.text(e.Str)
-		d.number(e.Num.Unscaled.Hi)
-		d.number(int64(e.Num.Unscaled.Lo))
-		d.number(int64(e.Num.Scale))
-	case plan.Column:
-		d.number(2)
-		d.number(int64(e.Table))
-		d.number(int64(e.Column))
-		d.typ(e.T)
-	case *plan.Call:
-		d.number(3)
-		d.number(int64(e.Op))
-		d.typ(e.T)
-		if e.Func != nil {
-			d.number(int64(e.Func.OID))
-		}
-		d.number(b2i(e.Insensitive))
-		d.exprs(e.Args)
-	default:
-		d.ok = false
-	}
-}
-
+// exprs writes trees: each node before what it is of.
 func (d *describer) exprs(list []plan.Expr) {
 	d.number(int64(len(list)))
 	for _, e := range list {
-		d.expr(e)
+		plan.Walk(e, func(e plan.Expr) bool {
+			d.typ(e.Type())
+			switch e := e.(type) {
+			case plan.Const:
+				d.number(-1)
+				d.number(b2i(e.Null))
+				d.number(e.I)
+				d.text(e.Str)
+				d.number(e.Num.Unscaled.Hi)
+				d.number(int64(e.Num.Unscaled.Lo))
+				d.number(int64(e.Num.Scale))
+			case plan.Column:
+				d.number(-2)
+				d.number(int64(e.Table))
+				d.number(int64(e.Column))
+			case *plan.Call:
+				d.number(int64(len(e.Args)))
+				d.number(int64(e.Op))
+				if e.Func != nil {
+					d.number(int64(e.Func.OID))
+				}
+				d.number(b2i(e.Insensitive))
+			default:
+				d.ok = false
+			}
+			return true
+		})
 	}
 }
 
@@ -322,9 +319,7 @@ func (p *pipeline) buildOnDevice(b *probe, exprs []plan.Expr) bool {
 	sink := &l.prog.Sink
 	sink.Kind, sink.Key = program.SinkBuild, l.node(key)
 	for i, n := range outs {
-		part := &pack.parts[i]
-		sink.Digits = append(sink.Digits, program.Digit{Node: l.node(n), Nullable: part.nullable})
-		l.q.Digits = append(l.q.Digits, program.DigitData{Lo: part.lo, Stride: part.stride})
+		l.digit(l.node(n), &pack.parts[i])
 	}
 	if lut.kind = entryKind(lut.rows); len(outs) == 0 {
 		lut.kind = program.LookupBits
@@ -356,9 +351,9 @@ func (p *pipeline) narrowed(n *node) *node {
 			continue
 		}
 		switch {
-		case s.kind == stepRange:
+		case s.kind == program.StepRange:
 			at.lo, at.hi, at.nullable = max(at.lo, s.lo), min(at.hi, s.hi), false
-		case s.kind == stepTable && !s.onNull:
+		case s.kind == program.StepBits && !s.onNull:
 			first, last := len(s.table), -1
 			for v, passes := range s.table {
 				if passes != 0 {
@@ -389,15 +384,8 @@ func (b *probe) enumerate(i int, n *node, part *part, l *lookup) (lookupOut, err
 		}
 	}
 	if l.left {
-		v, null, d, err := b.nullOutput(i, n)
-		if err != nil {
+		if err := b.nullRow(i, n, &o, l.Null); err != nil {
 			return o, err
-		}
-		o.Values[l.Null], o.Nulls[l.Null], o.dict = v, null, d
-		if null == 0 {
-			o.lo, o.hi = min(o.lo, v), max(o.hi, v)
-		} else {
-			o.Values[l.Null] = o.lo
 		}
 	}
 	return o, nil

@@ -18,39 +18,28 @@ import (
 const deviceRowShare = 8
 
 // prepareRows prepares a query for rows; a device may have filtered them.
-func (x *execution) prepareRows(wanted []plan.Expr) (*pipeline, []plan.Expr, error) {
-	if x.offered() {
-		p, lowered, err := x.prepareFor(0, wanted, nil, true)
-		if err == nil {
-			var ok bool
-			if ok, err = x.findRows(p); ok || err == nil && !p.builds() {
-				return p, lowered, nil
-			}
-		} else {
-			(&accelerator{x: x}).leave(fallbackPlan)
+func (x *execution) prepareRows(wanted []plan.Expr) (p *pipeline, lowered []plan.Expr, err error) {
+	done, err := x.onDevice(func() (ok bool, err error) {
+		if p, lowered, err = x.prepareFor(0, wanted, nil, true); err != nil {
+			return false, err
 		}
-		if err := x.ctx.Err(); err != nil {
-			return nil, nil, err
-		}
-		x.memory.Store(0)
+		ok, err = x.findRows(p)
+		return ok || err == nil && !p.builds(), nil
+	})
+	if !done {
+		return x.prepare(0, wanted, nil)
 	}
-	return x.prepare(0, wanted, nil)
+	return p, lowered, err
 }
 
 // findRows has the device find the rows of p's table that pass, if it can, and makes p a
 // pipeline of these.
 func (x *execution) findRows(p *pipeline) (ok bool, err error) {
 	a := &accelerator{x: x}
-	if a.limits, ok = x.opt.Device.Limits(); !ok {
-		return a.leave(fallbackNone), nil
+	if !a.ready(p) {
+		return false, nil
 	}
-	switch {
-	case p.never, p.many >= 0, len(p.tab.Segments) == 0:
-		return a.leave(fallbackEmpty), nil
-	case x.opt.DeviceWait:
-	case p.rowsLeft() < deviceRows:
-		return a.leave(fallbackSmall), nil
-	case p.expectedRows()*deviceRowShare > float64(p.tab.Rows):
+	if !x.opt.DeviceWait && p.expectedRows()*deviceRowShare > float64(p.tab.Rows) {
 		return a.leave(fallbackMany), nil
 	}
 	l := newLowering(p)
@@ -94,7 +83,7 @@ func (p *pipeline) restrict(passes [][]uint64) error {
 		t.Segments, t.Rows = append(t.Segments, &s), t.Rows+int64(n)
 	}
 	p.tab, p.expected = t, 0
-	p.steps = slices.DeleteFunc(p.steps, func(s step) bool { return s.kind != stepProbe || len(p.probes[s.probe].wanted) == 0 })
+	p.steps = slices.DeleteFunc(p.steps, func(s step) bool { return s.kind != program.StepProbe || len(p.probes[s.probe].wanted) == 0 })
 	p.fanned, p.indexable = len(p.steps), false
 	return nil
 }

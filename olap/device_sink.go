@@ -12,17 +12,14 @@ func (l *lowering) groups(by *grouping) (accOf []int) {
 	sink.Kind = program.SinkGroups
 	for i := range by.axes {
 		a, part := &by.axes[i], &by.pack.parts[i]
-		d := program.Digit{Nullable: part.nullable}
 		switch {
 		case a.node != nil:
-			d.Node = l.node(a.node)
+			l.digit(l.node(a.node), part)
 		case a.codeOf != nil:
-			d.Node = l.out(outKey{probe: a.probe, of: a})
+			l.digit(l.out(outKey{probe: a.probe, of: a}), part)
 		default:
-			d.Node = l.entry(a.probe)
+			l.digit(l.entry(a.probe), part)
 		}
-		sink.Digits = append(sink.Digits, d)
-		l.q.Digits = append(l.q.Digits, program.DigitData{Lo: part.lo, Stride: part.stride})
 	}
 	l.q.Groups = by.pack.card
 	for i := range by.g.accs {
@@ -46,6 +43,12 @@ func (l *lowering) groups(by *grouping) (accOf []int) {
 		sink.Accs = append(sink.Accs, to)
 	}
 	return accOf
+}
+
+// digit adds a digit to the number that the sink makes.
+func (l *lowering) digit(node int, part *part) {
+	l.prog.Sink.Digits = append(l.prog.Sink.Digits, program.Digit{Node: node, Nullable: part.nullable})
+	l.q.Digits = append(l.q.Digits, program.DigitData{Lo: part.lo, Stride: part.stride})
 }
 
 // noZeros reports whether zone maps prove that there is nothing for accZeros to remember:

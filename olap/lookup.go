@@ -191,15 +191,8 @@ func (l *lookup) fill(b *probe, key []int64, keep []uint32, lo, hi int64) error 
 			}
 		}
 		if l.left {
-			v, null, d, err := b.nullOutput(i, in)
-			if err != nil {
+			if err := b.nullRow(i, in, &o, l.Null); err != nil {
 				return err
-			}
-			o.Values[l.Null], o.Nulls[l.Null], o.dict = v, null, d
-			if null == 0 {
-				o.lo, o.hi = min(o.lo, v), max(o.hi, v)
-			} else {
-				o.Values[l.Null] = in.lo
 			}
 		}
 		l.outs = append(l.outs, o)

@@ -9,20 +9,14 @@ import (
 
 // grouped aggregates, then computes what stands over groups.
 func (x *execution) grouped() (*result, error) {
-	if x.offered() {
-		r, ok, err := x.groupedOn(true)
-		if ok {
-			return r, err
-		}
-		if err := x.ctx.Err(); err != nil {
-			return nil, err
-		}
-		if err != nil {
-			(&accelerator{x: x}).leave(fallbackPlan)
-		}
-		x.memory.Store(0)
+	var r *result
+	done, err := x.onDevice(func() (ok bool, err error) {
+		r, ok, err = x.groupedOn(true)
+		return ok, err
+	})
+	if !done {
+		r, _, err = x.groupedOn(false)
 	}
-	r, _, err := x.groupedOn(false)
 	return r, err
 }
 

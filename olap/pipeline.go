@@ -429,6 +429,17 @@ func (b *probe) nullOutput(i int, in *node) (v int64, null uint8, d *dict, err e
 	return v, 0, nil, nil
 }
 
+// nullRow writes output i of a left join's row of nulls to entry at of o.
+func (b *probe) nullRow(i int, in *node, o *lookupOut, at uint32) error {
+	v, null, d, err := b.nullOutput(i, in)
+	if null != 0 {
+		v = o.lo
+	}
+	o.Values[at], o.Nulls[at], o.dict = v, null, d
+	o.lo, o.hi = min(o.lo, v), max(o.hi, v)
+	return err
+}
+
 // rowsMax returns a bound on the rows that come to the sink, at least 1: those of the
 // table, each as often as it has partners.
 func (p *pipeline) rowsMax() int64 {
