@@ -64,8 +64,8 @@ func merge(p *program.Program, parts []*program.Result) *program.Result {
 				out.Numbers = append(out.Numbers, number)
 				out.Rows = append(out.Rows, r.Rows[g])
 				for a, acc := range p.Sink.Accs {
-					w := acc.Kind.Words()
-					out.Accs[a] = append(out.Accs[a], r.Accs[a][g*w:g*w+w]...)
+					out.Accs[a].Grow(acc.Kind, len(out.Numbers))
+					out.Accs[a].Merge(acc.Kind, len(out.Numbers)-1, &r.Accs[a], g)
 				}
 				*slot = uint32(len(out.Numbers))
 				continue
@@ -73,28 +73,9 @@ func merge(p *program.Program, parts []*program.Result) *program.Result {
 			to := int(*slot - 1)
 			out.Rows[to] += r.Rows[g]
 			for a, acc := range p.Sink.Accs {
-				w := acc.Kind.Words()
-				mergeAcc(acc.Kind, out.Accs[a][to*w:to*w+w], r.Accs[a][g*w:g*w+w])
+				out.Accs[a].Merge(acc.Kind, to, &r.Accs[a], g)
 			}
 		}
 	}
 	return out
-}
-
-// mergeAcc adds an accumulator's words to those of another part.
-func mergeAcc(kind program.AccKind, to, from []uint64) {
-	switch kind {
-	case program.AccRows, program.AccCount, program.AccSum:
-		to[0] += from[0]
-	case program.AccSum128:
-		var carry uint64
-		to[0], carry = bits.Add64(to[0], from[0], 0)
-		to[1], _ = bits.Add64(to[1], from[1], carry)
-	case program.AccMin:
-		to[0] = uint64(min(int64(to[0]), int64(from[0])))
-	case program.AccMax:
-		to[0] = uint64(max(int64(to[0]), int64(from[0])))
-	default:
-		panic("BUG: accumulator")
-	}
 }

@@ -21,14 +21,14 @@ func TestMerge(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		parts := make([]*program.Result, 1+r.IntN(4))
 		type group struct {
-			rows, sum uint64
+			rows, sum int64
 			sum128    *big.Int
 			min, max  int64
 		}
 		want := map[uint64]*group{}
 		of := make([]map[uint64]int, len(parts))
 		for i := range parts {
-			parts[i] = &program.Result{Accs: make([][]uint64, len(kinds))}
+			parts[i] = &program.Result{Accs: make([]program.Values, len(kinds))}
 			of[i] = map[uint64]int{}
 		}
 		for range r.IntN(400) {
@@ -40,26 +40,24 @@ func TestMerge(t *testing.T) {
 				of[i][number] = g
 				part.Numbers = append(part.Numbers, number)
 				part.Rows = append(part.Rows, 0)
-				minimum, maximum := int64(math.MaxInt64), int64(math.MinInt64)
-				for a, init := range [][]uint64{{0}, {0}, {0}, {0, 0}, {uint64(minimum)}, {uint64(maximum)}} {
-					part.Accs[a] = append(part.Accs[a], init...)
+				for a, k := range kinds {
+					part.Accs[a].Grow(k, g+1)
 				}
 			}
 			part.Rows[g]++
-			words := []uint64{1, 1, uint64(v), uint64(v), uint64(v), uint64(v)}
 			for a, k := range kinds {
-				from := []uint64{words[a]}
-				if k == program.AccSum128 {
-					from = append(from, uint64(v>>63))
+				one := program.Values{V: []int64{v}, Hi: []int64{v >> 63}}
+				if k == program.AccRows || k == program.AccCount {
+					one.V[0] = 1
 				}
-				mergeAcc(k, part.Accs[a][g*k.Words():(g+1)*k.Words()], from)
+				part.Accs[a].Merge(k, g, &one, 0)
 			}
 			if want[number] == nil {
 				want[number] = &group{sum128: new(big.Int), min: math.MaxInt64, max: math.MinInt64}
 			}
 			w := want[number]
 			w.rows++
-			w.sum += uint64(v)
+			w.sum += v
 			w.sum128.Add(w.sum128, big.NewInt(v))
 			w.min, w.max = min(w.min, v), max(w.max, v)
 		}
@@ -69,10 +67,10 @@ func TestMerge(t *testing.T) {
 		}
 		for g, number := range got.Numbers {
 			w := want[number]
-			sum := new(big.Int).Lsh(big.NewInt(int64(got.Accs[3][2*g+1])), 64)
-			sum.Add(sum, new(big.Int).SetUint64(got.Accs[3][2*g]))
-			if w == nil || got.Rows[g] != w.rows || got.Accs[0][g] != w.rows || got.Accs[1][g] != w.rows || got.Accs[2][g] != w.sum ||
-				sum.Cmp(w.sum128) != 0 || int64(got.Accs[4][g]) != w.min || int64(got.Accs[5][g]) != w.max {
+			sum := new(big.Int).Lsh(big.NewInt(got.Accs[3].Hi[g]), 64)
+			sum.Add(sum, new(big.Int).SetUint64(uint64(got.Accs[3].V[g])))
+			if w == nil || got.Rows[g] != w.rows || got.Accs[0].V[g] != w.rows || got.Accs[1].V[g] != w.rows || got.Accs[2].V[g] != w.sum ||
+				sum.Cmp(w.sum128) != 0 || got.Accs[4].V[g] != w.min || got.Accs[5].V[g] != w.max {
 				t.Fatalf("group %d: %+v", number, w)
 			}
 			delete(want, number)

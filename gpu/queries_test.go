@@ -362,9 +362,10 @@ func sameResult(p *program.Program, got, want *program.Result) error {
 		out := make([]string, len(r.Numbers))
 		for g := range r.Numbers {
 			out[g] = fmt.Sprint(r.Numbers[g], r.Rows[g])
-			for a, acc := range p.Sink.Accs {
-				w := acc.Kind.Words()
-				out[g] += fmt.Sprint(" ", r.Accs[a][g*w:g*w+w])
+			for _, a := range r.Accs {
+				if out[g] += fmt.Sprint(" ", a.V[g]); a.Hi != nil {
+					out[g] += fmt.Sprint(":", a.Hi[g])
+				}
 			}
 		}
 		sort.Strings(out)

@@ -149,14 +149,12 @@ func copyResult(r *program.Result) *program.Result {
 	}
 	c := *r
 	c.Numbers, c.Rows = slices.Clone(r.Numbers), slices.Clone(r.Rows)
-	c.Accs, c.Bitmaps = copyEach(r.Accs), copyEach(r.Bitmaps)
-	return &c
-}
-
-func copyEach(list [][]uint64) [][]uint64 {
-	c := slices.Clone(list)
-	for i := range c {
-		c[i] = slices.Clone(c[i])
+	c.Accs, c.Bitmaps = slices.Clone(r.Accs), slices.Clone(r.Bitmaps)
+	for i, a := range c.Accs {
+		c.Accs[i] = program.Values{V: slices.Clone(a.V), Hi: slices.Clone(a.Hi)}
 	}
-	return c
+	for i, b := range c.Bitmaps {
+		c.Bitmaps[i] = slices.Clone(b)
+	}
+	return &c
 }

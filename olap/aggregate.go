@@ -40,10 +40,10 @@ type acc struct {
 	window *floatWindow     // of the sums of floats: all workers' states share it
 }
 
-// state is an accumulator's values by group; hi are the upper halves of program.AccSum128.
+// state is an accumulator's values by group.
 type state struct {
-	v, hi []int64
-	extra extra // instead of v
+	program.Values
+	extra extra // instead of values
 	index []uint32
 	vals  []int64
 }
@@ -89,48 +89,27 @@ func (s *state) grow(a *acc, n int) {
 		s.extra.grow(n)
 		return
 	}
-	have := len(s.v)
-	s.v = append(s.v, make([]int64, n-have)...)
+	have := len(s.V)
+	s.Grow(a.kind, n)
 	switch a.kind {
-	case program.AccSum128:
-		s.hi = append(s.hi, make([]int64, n-have)...)
-	case program.AccMin:
-		for i := have; i < n; i++ {
-			s.v[i] = math.MaxInt64
-		}
-	case program.AccMax:
-		for i := have; i < n; i++ {
-			s.v[i] = math.MinInt64
-		}
 	case accFold:
-		for i := have; i < n; i++ {
-			s.v[i] = a.fold.Start
-		}
+		fill(s.V[have:], a.fold.Start)
 	case accLeastText, accGreatestText:
-		for i := have; i < n; i++ {
-			s.v[i] = -1
-		}
+		fill(s.V[have:], -1)
 	}
 }
 
+// merge adds group j of another state to group i.
 func (s *state) merge(a *acc, i uint32, from *state, j uint32) {
 	switch a.kind {
-	case program.AccMin:
-		s.v[i] = min(s.v[i], from.v[j])
-	case program.AccMax:
-		s.v[i] = max(s.v[i], from.v[j])
 	case accZeros:
-		s.v[i] |= from.v[j]
+		s.V[i] |= from.V[j]
 	case accFold:
-		s.v[i] = a.fold.Fold(s.v[i], from.v[j])
+		s.V[i] = a.fold.Fold(s.V[i], from.V[j])
 	case accLeastText, accGreatestText:
-		s.v[i] = a.firstText(s.v[i], from.v[j])
-	case program.AccSum128:
-		lo, carry := bits.Add64(uint64(s.v[i]), uint64(from.v[j]), 0)
-		s.v[i] = int64(lo)
-		s.hi[i] += from.hi[j] + int64(carry)
+		s.V[i] = a.firstText(s.V[i], from.V[j])
 	default:
-		s.v[i] += from.v[j]
+		panic("BUG: values that are merged otherwise")
 	}
 }
 
@@ -143,14 +122,16 @@ func (s *state) mergeAll(a *acc, from *state, of, to []uint32) {
 		}
 		return
 	}
-	if of == nil {
-		for j, i := range to {
-			s.merge(a, i, from, uint32(j))
-		}
-		return
-	}
 	for k, i := range to {
-		s.merge(a, i, from, of[k])
+		j := uint32(k)
+		if of != nil {
+			j = of[k]
+		}
+		if a.kind <= program.AccMax {
+			s.Merge(a.kind, int(i), &from.Values, int(j))
+		} else {
+			s.merge(a, i, from, j)
+		}
 	}
 }
 
@@ -159,7 +140,7 @@ func (s *state) bytes() int64 {
 	if s.extra != nil {
 		return s.extra.bytes()
 	}
-	return int64(len(s.v)+len(s.hi)) * 8
+	return int64(len(s.V)+len(s.Hi)) * 8
 }
 
 // accumulate adds the selected rows; index is nil for a single group.
@@ -187,7 +168,7 @@ func (s *groups) accumulate(w *worker, index []uint32) {
 			}
 			arg, filter = a.arg, nil
 			if both = index != nil && v.nulls != nil && s.g.countsAndSums(i); both {
-				addCountSum(s.states[i].v, s.states[i+1].v, index, v)
+				addCountSum(s.states[i].V, s.states[i+1].V, index, v)
 				continue
 			}
 			s.update(i, index, v, len(w.f.sel))
@@ -251,10 +232,10 @@ func (s *groups) update(i int, index []uint32, v vec, n int) {
 func (s *state) add(a *acc, index []uint32, v vec, n int) {
 	if a.kind == program.AccRows {
 		if index == nil {
-			s.v[0] += int64(n)
+			s.V[0] += int64(n)
 		}
 		for _, g := range index {
-			s.v[g]++
+			s.V[g]++
 		}
 		return
 	}
@@ -285,18 +266,18 @@ func addMasked(kind accKind, s *state, index []uint32, v vec) bool {
 			for _, null := range nulls {
 				n += int64(null)
 			}
-			s.v[0] += int64(len(nulls)) - n
+			s.V[0] += int64(len(nulls)) - n
 		case program.AccSum:
 			for k, x := range vals {
 				sum += x & (int64(nulls[k]) - 1)
 			}
-			s.v[0] += sum
+			s.V[0] += sum
 		default:
 			return false
 		}
 		return true
 	}
-	out := s.v
+	out := s.V
 	vals, nulls = vals[:len(index)], nulls[:len(index)]
 	switch kind {
 	case program.AccCount:
@@ -337,7 +318,7 @@ func (s *state) withoutNulls(index []uint32, v vec) ([]uint32, vec) {
 }
 
 func addGrouped(a *acc, s *state, index []uint32, vals []int64) {
-	out := s.v
+	out := s.V
 	vals = vals[:len(index)]
 	switch a.kind {
 	case program.AccCount:
@@ -349,7 +330,7 @@ func addGrouped(a *acc, s *state, index []uint32, vals []int64) {
 			out[g] += vals[k]
 		}
 	case program.AccSum128:
-		hi := s.hi[:len(out)]
+		hi := s.Hi[:len(out)]
 		for k, g := range index {
 			lo, carry := bits.Add64(uint64(out[g]), uint64(vals[k]), 0)
 			out[g] = int64(lo)
@@ -378,9 +359,9 @@ func addGrouped(a *acc, s *state, index []uint32, vals []int64) {
 func addSingle(a *acc, s *state, vals []int64) {
 	switch a.kind {
 	case program.AccCount:
-		s.v[0] += int64(len(vals))
+		s.V[0] += int64(len(vals))
 	case program.AccSum:
-		s.v[0] += simd.Sum(vals)
+		s.V[0] += simd.Sum(vals)
 	case program.AccSum128:
 		// In halves of 32 bits, whose sums over a tile fit 64.
 		var low, high int64
@@ -388,20 +369,20 @@ func addSingle(a *acc, s *state, vals []int64) {
 			low += x & math.MaxUint32
 			high += x >> 32
 		}
-		sum := vector.Mul64(high, 1<<32).Add(vector.Int128Of(low)).Add(vector.Int128{Hi: s.hi[0], Lo: uint64(s.v[0])})
-		s.v[0], s.hi[0] = int64(sum.Lo), sum.Hi
+		sum := vector.Mul64(high, 1<<32).Add(vector.Int128Of(low)).Add(vector.Int128{Hi: s.Hi[0], Lo: uint64(s.V[0])})
+		s.V[0], s.Hi[0] = int64(sum.Lo), sum.Hi
 	case program.AccMin:
 		lo, _ := simd.Bounds(vals)
-		s.v[0] = min(s.v[0], lo)
+		s.V[0] = min(s.V[0], lo)
 	case program.AccMax:
 		_, hi := simd.Bounds(vals)
-		s.v[0] = max(s.v[0], hi)
+		s.V[0] = max(s.V[0], hi)
 	case accFold:
-		fold, folded := a.fold.Fold, s.v[0]
+		fold, folded := a.fold.Fold, s.V[0]
 		for _, x := range vals {
 			folded = fold(folded, x)
 		}
-		s.v[0] = folded
+		s.V[0] = folded
 	default:
 		for _, x := range vals {
 			addOne(a, s, 0, x)
@@ -413,28 +394,28 @@ func addSingle(a *acc, s *state, vals []int64) {
 func addOne(a *acc, st *state, g uint32, x int64) {
 	switch a.kind {
 	case program.AccRows, program.AccCount:
-		st.v[g]++
+		st.V[g]++
 	case program.AccSum:
-		st.v[g] += x
+		st.V[g] += x
 	case program.AccMin:
-		st.v[g] = min(st.v[g], x)
+		st.V[g] = min(st.V[g], x)
 	case program.AccMax:
-		st.v[g] = max(st.v[g], x)
+		st.V[g] = max(st.V[g], x)
 	case program.AccSum128:
-		lo, carry := bits.Add64(uint64(st.v[g]), uint64(x), 0)
-		st.v[g] = int64(lo)
-		st.hi[g] += x>>63 + int64(carry)
+		lo, carry := bits.Add64(uint64(st.V[g]), uint64(x), 0)
+		st.V[g] = int64(lo)
+		st.Hi[g] += x>>63 + int64(carry)
 	case accFold:
-		st.v[g] = a.fold.Fold(st.v[g], x)
+		st.V[g] = a.fold.Fold(st.V[g], x)
 	case accLeastText, accGreatestText:
-		st.v[g] = a.firstText(st.v[g], x)
+		st.V[g] = a.firstText(st.V[g], x)
 	case accZeros:
 		if x == 0 {
-			st.v[g] |= 1
+			st.V[g] |= 1
 		} else if x == math.MinInt64 {
-			st.v[g] |= 2
+			st.V[g] |= 2
 		} else if x != vector.NaNBits && vector.FloatKey(x) == vector.NaNKey {
-			st.v[g] |= 4
+			st.V[g] |= 4
 		}
 	}
 }

@@ -227,7 +227,7 @@ func BenchmarkAdd(b *testing.B) {
 					addOne(a, p, g, x)
 				}
 			})
-			if !slices.Equal(s.v, p.v) || !slices.Equal(s.hi, p.hi) {
+			if !slices.Equal(s.V, p.V) || !slices.Equal(s.Hi, p.Hi) {
 				b.Fatal("the loops differ from their reference")
 			}
 		})

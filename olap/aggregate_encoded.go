@@ -84,11 +84,11 @@ func (s *groups) addEncoded(w *worker, i int, sel *rowBits) bool {
 	switch a.kind {
 	case program.AccCount:
 		if all {
-			st.v[0] += int64(w.seg.Rows - c.NullCount)
+			st.V[0] += int64(w.seg.Rows - c.NullCount)
 			return true
 		}
 		for _, b := range sel.of(w, c) {
-			st.v[0] += int64(bits.OnesCount64(b))
+			st.V[0] += int64(bits.OnesCount64(b))
 		}
 		return true
 	case program.AccMin, program.AccMax:
@@ -97,9 +97,9 @@ func (s *groups) addEncoded(w *worker, i int, sel *rowBits) bool {
 		}
 		if c.Min <= c.Max {
 			if a.kind == program.AccMin {
-				st.v[0] = min(st.v[0], c.Min)
+				st.V[0] = min(st.V[0], c.Min)
 			} else {
-				st.v[0] = max(st.v[0], c.Max)
+				st.V[0] = max(st.V[0], c.Max)
 			}
 		}
 		return true
@@ -118,10 +118,10 @@ func (s *groups) addEncoded(w *worker, i int, sel *rowBits) bool {
 		} else {
 			hi, lo = column.SumSelected(sel.of(w, c), 0, w.seg.Rows)
 		}
-		sum, carry := bits.Add64(uint64(st.v[0]), lo, 0)
-		st.v[0] = int64(sum)
+		sum, carry := bits.Add64(uint64(st.V[0]), lo, 0)
+		st.V[0] = int64(sum)
 		if a.kind == program.AccSum128 {
-			st.hi[0] += hi + int64(carry)
+			st.Hi[0] += hi + int64(carry)
 		}
 		return true
 	}

@@ -17,11 +17,13 @@ func TestAddCountSum(t *testing.T) {
 		}
 		count, sum := make([]int64, groups), make([]int64, groups)
 		addCountSum(count, sum, index, v)
-		want := [2]state{{v: make([]int64, groups)}, {v: make([]int64, groups)}}
+		var want [2]state
+		want[0].Grow(program.AccCount, groups)
+		want[1].Grow(program.AccSum, groups)
 		addMasked(program.AccCount, &want[0], index, v)
 		addMasked(program.AccSum, &want[1], index, v)
-		if !slices.Equal(count, want[0].v) || !slices.Equal(sum, want[1].v) {
-			t.Errorf("%d rows: %v, %v instead of %v, %v", n, count, sum, want[0].v, want[1].v)
+		if !slices.Equal(count, want[0].V) || !slices.Equal(sum, want[1].V) {
+			t.Errorf("%d rows: %v, %v instead of %v, %v", n, count, sum, want[0].V, want[1].V)
 		}
 	}
 }

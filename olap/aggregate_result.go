@@ -86,7 +86,7 @@ func (s *groups) parts(r *aggRef) (*state, func(g uint32) int64) {
 	}
 	count := func(g uint32) int64 { return s.counts[g] }
 	if r.count >= 0 {
-		v := s.states[r.count].v
+		v := s.states[r.count].V
 		count = func(g uint32) int64 { return v[g] }
 	}
 	if r.value < 0 {
@@ -97,17 +97,17 @@ func (s *groups) parts(r *aggRef) (*state, func(g uint32) int64) {
 
 // sums computes sums and averages of integers and numerics.
 func (c *rcol) sums(r *aggRef, st *state, numbers []uint32, count func(g uint32) int64) error {
-	if r.f == plan.Sum && st.hi == nil && (r.t.Kind != vector.Numeric || r.t.Scale == r.arg.t.Scale) {
+	if r.f == plan.Sum && st.Hi == nil && (r.t.Kind != vector.Numeric || r.t.Scale == r.arg.t.Scale) {
 		c.v = make([]int64, len(numbers))
 		for k, g := range numbers {
-			c.v[k] = st.v[g]
+			c.v[k] = st.V[g]
 		}
 		return nil
 	}
 	for _, g := range numbers {
-		sum := vector.Int128Of(st.v[g])
-		if st.hi != nil {
-			sum = vector.Int128{Hi: st.hi[g], Lo: uint64(st.v[g])}
+		sum := vector.Int128Of(st.V[g])
+		if st.Hi != nil {
+			sum = vector.Int128{Hi: st.Hi[g], Lo: uint64(st.V[g])}
 		}
 		if err := c.addSum(r, sum, count(g)); err != nil {
 			return err
@@ -147,7 +147,7 @@ func (s *groups) words(c *rcol, r *aggRef, st *state, numbers []uint32) error {
 			}
 			continue
 		}
-		v := st.v[g]
+		v := st.V[g]
 		var err error
 		if r.zeros >= 0 {
 			if v, err = s.float(r, g, v); err != nil {
@@ -164,7 +164,7 @@ func (s *groups) words(c *rcol, r *aggRef, st *state, numbers []uint32) error {
 
 // float returns the bits of the one double with that key that came to group g.
 func (s *groups) float(r *aggRef, g uint32, key int64) (int64, error) {
-	zeros := s.states[r.zeros].v[g]
+	zeros := s.states[r.zeros].V[g]
 	switch {
 	case key == 0 && zeros&3 == 3:
 		return 0, failed("a value that is both zeros")
@@ -193,7 +193,7 @@ func (s *groups) floatResults(c *rcol, r *aggRef, e *floatMoments, numbers []uin
 		}
 		zeros := int64(0)
 		if r.zeros >= 0 {
-			zeros = s.states[r.zeros].v[g]
+			zeros = s.states[r.zeros].V[g]
 		}
 		odd := e.oddOf(g)
 		switch {

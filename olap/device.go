@@ -255,7 +255,6 @@ func (by *grouping) take(r *program.Result, accOf []int) error {
 		}
 		by.how = groupListed
 		s.listed = r.Numbers
-		s.resize(n)
 	}
 	s.fill(r, accOf)
 	return s.account()
@@ -270,49 +269,42 @@ func inOrder(r *program.Result) *program.Result {
 		places[i] = number<<32 | uint64(i)
 	}
 	slices.Sort(places)
-	to := &program.Result{Numbers: make([]uint64, n), Rows: make([]uint64, n), Accs: make([][]uint64, len(r.Accs))}
-	for i, p := range places {
-		to.Numbers[i], to.Rows[i] = p>>32, r.Rows[uint32(p)]
-	}
-	for k, from := range r.Accs {
-		words := len(from) / n
-		to.Accs[k] = make([]uint64, 0, len(from))
-		for _, p := range places {
-			at := int(uint32(p)) * words
-			to.Accs[k] = append(to.Accs[k], from[at:at+words]...)
+	at := func(from []int64) (to []int64) {
+		to = slices.Grow(to, len(from))
+		for _, p := range places[:min(n, len(from))] {
+			to = append(to, from[uint32(p)])
 		}
+		return to
+	}
+	to := &program.Result{Numbers: make([]uint64, n), Rows: at(r.Rows)}
+	for i, p := range places {
+		to.Numbers[i] = p >> 32
+	}
+	for _, a := range r.Accs {
+		to.Accs = append(to.Accs, program.Values{V: at(a.V), Hi: at(a.Hi)})
 	}
 	return to
 }
 
-// fill writes what a device computed: each group to its place, which with groupDense is what its
-// number says.
+// fill takes what a device computed: with groupDense each group to the place that its number says.
 func (s *groups) fill(r *program.Result, accOf []int) {
-	dense := s.by.how == groupDense
-	place := func(i int) int {
-		if dense {
-			return int(r.Numbers[i])
+	place := func(to *[]int64, from []int64) {
+		if s.by.how != groupDense {
+			*to = from
+			return
 		}
-		return i
+		for i, v := range from {
+			(*to)[r.Numbers[i]] = v
+		}
 	}
-	for i, rows := range r.Rows {
-		s.counts[place(i)] = int64(rows)
-	}
-	for k := range s.states {
-		if accOf[k] < 0 {
+	place(&s.counts, r.Rows)
+	for k, a := range accOf {
+		if a < 0 {
+			s.grow(k, len(s.counts))
 			continue
 		}
-		st, words := &s.states[k], r.Accs[accOf[k]]
-		if st.hi == nil {
-			for i := range r.Rows {
-				st.v[place(i)] = int64(words[i])
-			}
-			continue
-		}
-		for i := range r.Rows {
-			g := place(i)
-			st.v[g], st.hi[g] = int64(words[2*i]), int64(words[2*i+1])
-		}
+		place(&s.states[k].V, r.Accs[a].V)
+		place(&s.states[k].Hi, r.Accs[a].Hi)
 	}
 }
 

@@ -46,7 +46,7 @@ func (d *prompt) Run(_ context.Context, q *program.Query, _ gpu.RunOptions) (*pr
 
 // someGroups makes a result of n of the groups that a query may have, in no order.
 func someGroups(q *program.Query, n int) *program.Result {
-	r := &program.Result{Accs: make([][]uint64, len(q.Sink.Accs))}
+	r := &program.Result{Accs: make([]program.Values, len(q.Sink.Accs))}
 	random := rand.New(rand.NewPCG(1, 2))
 	seen := map[uint64]bool{}
 	for len(r.Numbers) < min(n, int(q.Groups)) {
@@ -55,11 +55,11 @@ func someGroups(q *program.Query, n int) *program.Result {
 			continue
 		}
 		seen[number] = true
-		r.Numbers, r.Rows = append(r.Numbers, number), append(r.Rows, 1+random.Uint64N(1000))
+		r.Numbers, r.Rows = append(r.Numbers, number), append(r.Rows, 1+random.Int64N(1000))
 		for i := range r.Accs {
-			for w := range q.Sink.Accs[i].Kind.Words() {
-				r.Accs[i] = append(r.Accs[i], random.Uint64N(1<<40)*uint64(1-w))
-			}
+			k := q.Sink.Accs[i].Kind
+			r.Accs[i].Grow(k, len(r.Numbers))
+			r.Accs[i].V[len(r.Numbers)-1] = random.Int64N(1 << 40)
 		}
 	}
 	return r
@@ -125,7 +125,7 @@ func BenchmarkRowsOfGroups(b *testing.B) {
 				for b.Loop() {
 					got := once()
 					want := int64(0)
-					for _, v := range d.last.Accs[0] {
+					for _, v := range d.last.Accs[0].V {
 						want += int64(v)
 					}
 					if got.Rows != len(d.last.Numbers) || sumOf(q.q, got) != want {

@@ -146,8 +146,8 @@ func TestDistinct(t *testing.T) {
 					}
 				}
 				over := e.stateOver(&acc{kind: program.AccSum, arg: a.arg})
-				if !slices.Equal(over.v, sums) {
-					t.Fatalf("%s: sums %v, want %v", name, over.v, sums)
+				if !slices.Equal(over.V, sums) {
+					t.Fatalf("%s: sums %v, want %v", name, over.V, sums)
 				}
 				kinds[fmt.Sprint(e.words > 0, e.set != nil, e.wide != nil)] = true
 			}

@@ -188,12 +188,12 @@ func sorted(p *Program, r *Result) *Result {
 		}
 		return 1
 	})
-	out := &Result{Fault: r.Fault, Full: r.Full, Bitmaps: r.Bitmaps, Accs: make([][]uint64, len(r.Accs))}
-	for _, g := range order {
+	out := &Result{Fault: r.Fault, Full: r.Full, Bitmaps: r.Bitmaps, Accs: make([]Values, len(r.Accs))}
+	for k, g := range order {
 		out.Numbers, out.Rows = append(out.Numbers, r.Numbers[g]), append(out.Rows, r.Rows[g])
 		for i, a := range p.Sink.Accs {
-			w := a.Kind.Words()
-			out.Accs[i] = append(out.Accs[i], r.Accs[i][g*w:g*w+w]...)
+			out.Accs[i].Grow(a.Kind, k+1)
+			out.Accs[i].Merge(a.Kind, k, &r.Accs[i], g)
 		}
 	}
 	return out
@@ -215,8 +215,8 @@ func differ(p *Program, got, want *Result) string {
 		return fmt.Sprintf("rows %v; want %v", cut(got.Rows), cut(want.Rows))
 	}
 	for i := range want.Accs {
-		if !slices.Equal(got.Accs[i], want.Accs[i]) {
-			return fmt.Sprintf("accumulator %d: %v; want %v", i, cut(got.Accs[i]), cut(want.Accs[i]))
+		if !slices.Equal(got.Accs[i].V, want.Accs[i].V) || !slices.Equal(got.Accs[i].Hi, want.Accs[i].Hi) {
+			return fmt.Sprintf("accumulator %d: %v; want %v", i, cut(got.Accs[i].V), cut(want.Accs[i].V))
 		}
 	}
 	for i := range want.Bitmaps {
@@ -227,7 +227,7 @@ func differ(p *Program, got, want *Result) string {
 	return ""
 }
 
-func cut(v []uint64) []uint64 { return v[:min(len(v), 12)] }
+func cut[T any](v []T) []T { return v[:min(len(v), 12)] }
 
 // randomTuning is one of those that a device might have.
 func randomTuning(q *Query, seed uint64) Tuning {
@@ -260,7 +260,7 @@ func randomTuning(q *Query, seed uint64) Tuning {
 // TestRandomPrograms compares generated kernels with Reference.
 func TestRandomPrograms(t *testing.T) {
 	d := newDevice(t)
-	faults, groups, rows := 0, 0, uint64(0)
+	faults, groups, rows := 0, 0, int64(0)
 	for seed := range uint64(programs()) {
 		q := randomQuery(seed, edgeLengths)
 		want, err := Reference(q)
@@ -290,7 +290,7 @@ func TestRandomPrograms(t *testing.T) {
 		d.free()
 	}
 	t.Logf("%d faults, %d groups of %d rows", faults, groups, rows)
-	if n := programs(); faults == 0 || faults > n/2 || groups < n || rows < uint64(n) {
+	if n := programs(); faults == 0 || faults > n/2 || groups < n || rows < int64(n) {
 		t.Errorf("%d faults, %d groups of %d rows in %d programs: not much was tested", faults, groups, rows, n)
 	}
 }

@@ -370,15 +370,15 @@ func (g *Generated) Parse(q *Query, first, rest []byte) (*Result, error) {
 // parseTable makes a result of a table as the pipeline leaves it.
 func (g *Generated) parseTable(r *Result, l *layout, data []byte) {
 	word := func(k int, slot uint64) uint64 { return binary.LittleEndian.Uint64(data[8*(uint64(k)*l.slots+slot):]) }
-	r.Accs = make([][]uint64, len(g.p.Sink.Accs))
+	r.Accs = make([]Values, len(g.p.Sink.Accs))
 	for slot := range l.slots {
 		rows := word(0, slot)
 		if rows == 0 {
 			continue
 		}
-		r.Numbers, r.Rows = append(r.Numbers, slot), append(r.Rows, rows)
+		r.Numbers, r.Rows = append(r.Numbers, slot), append(r.Rows, int64(rows))
 		for i, a := range g.p.Sink.Accs {
-			x := g.places.accs[i]
+			x, to := g.places.accs[i], &r.Accs[i]
 			v := rows
 			if !x.same {
 				v = word(x.global, slot)
@@ -388,21 +388,21 @@ func (g *Generated) parseTable(r *Result, l *layout, data []byte) {
 				v = ^v ^ 1<<63
 			case AccMax:
 				v ^= 1 << 63
+			case AccSum128:
+				to.Hi = append(to.Hi, int64(word(x.global+1, slot)))
 			}
-			r.Accs[i] = append(r.Accs[i], v)
-			if a.Kind == AccSum128 {
-				r.Accs[i] = append(r.Accs[i], word(x.global+1, slot))
-			}
+			to.V = append(to.V, int64(v))
 		}
 	}
 }
 
 // parseGroups makes a result of what Collect has gathered.
 func (g *Generated) parseGroups(r *Result, count int, first, rest []byte) {
-	r.Numbers, r.Rows = make([]uint64, count), make([]uint64, count)
-	r.Accs = make([][]uint64, len(g.p.Sink.Accs))
+	r.Numbers, r.Rows, r.Accs = make([]uint64, count), make([]int64, count), make([]Values, len(g.p.Sink.Accs))
 	for i, a := range g.p.Sink.Accs {
-		r.Accs[i] = make([]uint64, count*a.Kind.Words())
+		if r.Accs[i].V = make([]int64, count); a.Kind == AccSum128 {
+			r.Accs[i].Hi = make([]int64, count)
+		}
 	}
 	// Groups may lie across the two reads: words do not.
 	at := 0
@@ -417,10 +417,10 @@ func (g *Generated) parseGroups(r *Result, count int, first, rest []byte) {
 		return v
 	}
 	for k := range count {
-		r.Numbers[k], r.Rows[k] = next(), next()
-		for i, a := range g.p.Sink.Accs {
-			for w := range a.Kind.Words() {
-				r.Accs[i][k*a.Kind.Words()+w] = next()
+		r.Numbers[k], r.Rows[k] = next(), int64(next())
+		for i := range r.Accs {
+			if r.Accs[i].V[k] = int64(next()); r.Accs[i].Hi != nil {
+				r.Accs[i].Hi[k] = int64(next())
 			}
 		}
 	}

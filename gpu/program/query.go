@@ -1,6 +1,11 @@
 package program
 
-import "pgaccel/compress"
+import (
+	"math"
+	"math/bits"
+
+	"pgaccel/compress"
+)
 
 // Query is one execution of a Program over the rows of a table, with its data in host
 // memory. Reference computes it from here; package gpu brings it to a device.
@@ -121,15 +126,57 @@ type Result struct {
 	Full bool
 
 	// SinkGroups: the groups that some row came to, in no order.
-	Numbers []uint64   // of the group
-	Rows    []uint64   // that came
-	Accs    [][]uint64 // by accumulator: Words() words for each group, side by side
+	Numbers []uint64 // of the group
+	Rows    []int64  // that came
+	Accs    []Values // by accumulator
 
 	// SinkBitmap: by segment, a bit for each row that passes.
 	Bitmaps [][]uint64
 
 	// SinkBuild (Reference only): the lookup.
 	Lookup *LookupData
+}
+
+// Values are an accumulator's, by group.
+type Values struct {
+	V, Hi []int64 // Hi are the upper halves of AccSum128; nil for others
+}
+
+// Grow makes room for n groups, to which no row has come.
+func (v *Values) Grow(k AccKind, n int) {
+	have := len(v.V)
+	v.V = append(v.V, make([]int64, n-have)...)
+	switch start := int64(math.MaxInt64); k {
+	case AccSum128:
+		v.Hi = append(v.Hi, make([]int64, n-have)...)
+	case AccMax:
+		start = math.MinInt64
+		fallthrough
+	case AccMin:
+		for i := range v.V[have:] {
+			v.V[have+i] = start
+		}
+	}
+}
+
+// Merge adds group j of other rows to group i.
+func (v *Values) Merge(k AccKind, i int, from *Values, j int) {
+	switch x := from.V[j]; k {
+	case AccSum128:
+		v.add128(i, x, from.Hi[j])
+	case AccMin:
+		v.V[i] = min(v.V[i], x)
+	case AccMax:
+		v.V[i] = max(v.V[i], x)
+	default:
+		v.V[i] += x
+	}
+}
+
+func (v *Values) add128(i int, lo, hi int64) {
+	sum, carry := bits.Add64(uint64(v.V[i]), uint64(lo), 0)
+	v.V[i] = int64(sum)
+	v.Hi[i] += hi + int64(carry)
 }
 
 // HashOf is the hash of LookupHash and PlaceHash: the finaliser of MurmurHash3 (Appleby).

@@ -29,7 +29,7 @@ func Reference(q *Query) (*Result, error) {
 		}
 		r.lookups = append(r.lookups, d)
 	}
-	r.result.Accs = make([][]uint64, len(q.Sink.Accs))
+	r.result.Accs = make([]Values, len(q.Sink.Accs))
 	if q.Sink.Kind == SinkBuild {
 		r.openBuild()
 	}
@@ -309,14 +309,7 @@ func (r *reference) group() {
 		out.Numbers = append(out.Numbers, n)
 		out.Rows = append(out.Rows, 0)
 		for i, a := range sink.Accs {
-			switch a.Kind {
-			case AccMin:
-				out.Accs[i] = append(out.Accs[i], math.MaxInt64)
-			case AccMax:
-				out.Accs[i] = append(out.Accs[i], 1<<63)
-			default:
-				out.Accs[i] = append(out.Accs[i], make([]uint64, a.Kind.Words())...)
-			}
+			out.Accs[i].Grow(a.Kind, g+1)
 		}
 	}
 	out.Rows[g]++
@@ -331,19 +324,17 @@ func (r *reference) group() {
 		if null {
 			continue
 		}
-		switch acc := out.Accs[i]; a.Kind {
+		switch acc := &out.Accs[i]; a.Kind {
 		case AccRows, AccCount:
-			acc[g]++
+			acc.V[g]++
 		case AccSum:
-			acc[g] += uint64(v)
+			acc.V[g] += v
 		case AccSum128:
-			var carry uint64
-			acc[2*g], carry = bits.Add64(acc[2*g], uint64(v), 0)
-			acc[2*g+1] += uint64(v>>63) + carry
+			acc.add128(g, v, v>>63)
 		case AccMin:
-			acc[g] = uint64(min(int64(acc[g]), v))
+			acc.V[g] = min(acc.V[g], v)
 		case AccMax:
-			acc[g] = uint64(max(int64(acc[g]), v))
+			acc.V[g] = max(acc.V[g], v)
 		}
 	}
 }

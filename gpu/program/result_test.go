@@ -54,9 +54,9 @@ func TestReadAhead(t *testing.T) {
 			t.Fatalf("%d groups instead of %d", len(r.Numbers), groups)
 		}
 		for i := range groups {
-			v := uint64(i * 10)
-			if r.Numbers[i] != v || r.Rows[i] != v+1 || r.Accs[0][2*i] != v+2 || r.Accs[0][2*i+1] != v+3 || r.Accs[1][i] != v+4 {
-				t.Fatalf("%d groups: group %d is %d with %d rows, %v %v", groups, i, r.Numbers[i], r.Rows[i], r.Accs[0][2*i:2*i+2], r.Accs[1][i])
+			v, accs := int64(i*10), r.Accs
+			if r.Numbers[i] != uint64(v) || r.Rows[i] != v+1 || accs[0].V[i] != v+2 || accs[0].Hi[i] != v+3 || accs[1].V[i] != v+4 {
+				t.Fatalf("%d groups: group %d is %d with %d rows, %v", groups, i, r.Numbers[i], r.Rows[i], accs)
 			}
 		}
 		return len(data), more
