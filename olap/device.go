@@ -95,7 +95,11 @@ func (a *accelerator) ready(p *pipeline) (ok bool) {
 	if p.never || p.many >= 0 || len(p.tab.Segments) == 0 {
 		return a.leave(fallbackEmpty)
 	}
-	return a.x.opt.DeviceWait || p.rowsLeft() >= deviceRows || a.leave(fallbackSmall)
+	if a.x.opt.DeviceWait {
+		return true
+	}
+	_, rows := p.read(deviceRows)
+	return rows >= deviceRows || a.leave(fallbackSmall)
 }
 
 // aggregatesOnDevice reports whether a device may have the accumulators of an aggregate.
@@ -323,17 +327,4 @@ func (g *grouper) knownByZones() bool {
 		}
 	}
 	return true
-}
-
-// rowsLeft returns the rows of segments that zone maps do not exclude; it stops looking
-// where they are enough for a device.
-func (p *pipeline) rowsLeft() (n int64) {
-	for _, seg := range p.tab.Segments {
-		if skip, _ := p.zone(seg); !skip {
-			if n += int64(seg.Rows); n >= deviceRows {
-				break
-			}
-		}
-	}
-	return n
 }

@@ -339,28 +339,16 @@ func (p *pipeline) buildOnDevice(b *probe, exprs []plan.Expr) bool {
 }
 
 // narrowed returns the bounds that a column's values have in the rows that pass the
-// pipeline's steps, where these say so.
+// pipeline's steps, where these say so: sets have a range, too, unless it is the whole column.
 func (p *pipeline) narrowed(n *node) *node {
 	at := &node{lo: n.lo, hi: n.hi, nullable: n.nullable}
 	if n.kind != nodeColumn {
 		return at
 	}
+	at.nullable = n.nullable && (p.strict == nil || !p.strict[n.col])
 	for i := range p.steps {
-		s := &p.steps[i]
-		if s.n == nil || s.n.kind != nodeColumn || s.n.col != n.col {
-			continue
-		}
-		switch {
-		case s.kind == program.StepRange:
+		if s := &p.steps[i]; s.kind == program.StepRange && s.n != nil && s.n.col == n.col {
 			at.lo, at.hi, at.nullable = max(at.lo, s.lo), min(at.hi, s.hi), false
-		case s.kind == program.StepBits && !s.onNull:
-			first, last := len(s.table), -1
-			for v, passes := range s.table {
-				if passes != 0 {
-					first, last = min(first, v), v
-				}
-			}
-			at.lo, at.hi, at.nullable = max(at.lo, s.n.lo+int64(first)), min(at.hi, s.n.lo+int64(last)), false
 		}
 	}
 	return at

@@ -472,7 +472,7 @@ func (p *pipeline) run(make func(w *worker) sink) error {
 		return nil
 	}
 	if p.table == 0 {
-		segments, rows := p.read()
+		segments, rows := p.read(math.MaxInt)
 		if err := p.x.admit(time.Duration(float64(rows) * p.weight())); err != nil {
 			return err
 		}

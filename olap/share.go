@@ -107,12 +107,15 @@ func (p *pipeline) weight() float64 {
 	return cost + 4*share
 }
 
-// read returns the number of segments that zone maps do not exclude, and their rows.
-func (p *pipeline) read() (segments, rows int) {
+// read returns the number of segments that zone maps do not exclude, and their rows; it stops
+// looking where there are enough.
+func (p *pipeline) read(enough int) (segments, rows int) {
 	for _, seg := range p.tab.Segments {
 		if skip, _ := p.zone(seg); !skip {
 			segments++
-			rows += seg.Rows
+			if rows += seg.Rows; rows >= enough {
+				break
+			}
 		}
 	}
 	return segments, rows

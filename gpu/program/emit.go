@@ -443,18 +443,12 @@ func (r *row) table(i int, a value, guard string) value {
 		flags := g.pointer("uint8_t", name, func(a *arguments) device.Pointer { return a.b.Tables[at] + device.Pointer(offset(a)) })
 		return fmt.Sprintf("(%s && __ldg(%s + %s) != 0)", in, flags, pos)
 	}
-	bool01 := func(b bool) uint64 {
-		if b {
-			return 1
-		}
-		return 0
-	}
 	var nulls []string
 	if t.Nulls {
 		nulls = append(nulls, flag(name+"_nulls", func(a *arguments) int64 { return padded(size(a) * width4or8(t.Wide)) }))
 	}
 	if a.null != "" {
-		k := g.param("uint32_t", name+"_onnull_null", func(a *arguments) uint64 { return bool01(a.q.Tables[at].OnNullNull) })
+		k := g.param("uint32_t", name+"_onnull_null", func(a *arguments) uint64 { return uint64(number(a.q.Tables[at].OnNullNull)) })
 		nulls = append(nulls, fmt.Sprintf("(%s && %s != 0)", a.null, k))
 	}
 	if t.Faults {
@@ -467,7 +461,7 @@ func (r *row) table(i int, a value, guard string) value {
 		})
 		r.fault(guard, "", bad)
 		if a.null != "" {
-			k := g.param("uint32_t", name+"_onnull_fault", func(a *arguments) uint64 { return bool01(a.q.Tables[at].OnNullFault) })
+			k := g.param("uint32_t", name+"_onnull_fault", func(a *arguments) uint64 { return uint64(number(a.q.Tables[at].OnNullFault)) })
 			r.fault(guard, "", fmt.Sprintf("%s && %s != 0", a.null, k))
 		}
 	}

@@ -66,48 +66,6 @@ func LaneWords(rows int, width uint32) int {
 	return (rows+VectorRows-1)/VectorRows*laneCount*int(width) + laneSlack
 }
 
-// packLanes writes values as device lanes: what the transcoding kernels are tested against.
-// dst has LaneWords(len(values), f.Width) words. Rows past the last have offset 0.
-func packLanes(dst []uint32, values []int64, f LaneFormat) {
-	clear(dst)
-	for i, v := range values {
-		offset := uint64(v) - uint64(f.Reference)
-		vector := dst[i/VectorRows*laneCount*int(f.Width):]
-		lane, position := i%laneCount, i%VectorRows/laneCount
-		low := min(int(f.Width), 32)
-		packLane(vector, lane, position, low, offset)
-		packLane(vector[laneCount*low:], lane, position, int(f.Width)-low, offset>>32)
-	}
-}
-
-// packLane writes the low width bits of v bit by bit.
-func packLane(vector []uint32, lane, position, width int, v uint64) {
-	for b := range width {
-		at := position*width + b
-		vector[at/32*laneCount+lane] |= uint32(v>>b&1) << (at % 32)
-	}
-}
-
-// unpackLanes is the inverse of packLanes.
-func unpackLanes(dst []int64, words []uint32, f LaneFormat) {
-	for i := range dst {
-		vector := words[i/VectorRows*laneCount*int(f.Width):]
-		lane, position := i%laneCount, i%VectorRows/laneCount
-		low := min(int(f.Width), 32)
-		v := unpackLane(vector, lane, position, low) |
-			unpackLane(vector[laneCount*low:], lane, position, int(f.Width)-low)<<32
-		dst[i] = int64(uint64(f.Reference) + v)
-	}
-}
-
-func unpackLane(vector []uint32, lane, position, width int) (v uint64) {
-	for b := range width {
-		at := position*width + b
-		v |= uint64(vector[at/32*laneCount+lane]>>(at%32)&1) << b
-	}
-	return v
-}
-
 // window is values of a column outside of which no row passes.
 type window struct {
 	column int
