@@ -246,7 +246,7 @@ func (c *aggCompiler) sumKind(r *aggRef, a plan.AggregateCall) (accKind, error) 
 	case !sum:
 		return accMoments, nil
 	}
-	if m, ok := mulChecked(magnitude(arg.lo, arg.hi), c.g.p.rowsMax()); ok && m < 1<<63-1 && arg.lo != -1<<63 {
+	if m, ok := plan.OpMul.Integer(magnitude(arg.lo, arg.hi), c.g.p.rowsMax()); ok && m < 1<<63-1 && arg.lo != -1<<63 {
 		return program.AccSum, nil
 	}
 	return program.AccSum128, nil

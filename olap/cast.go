@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"pgaccel/plan"
 	"pgaccel/sqltype"
 	"pgaccel/vector"
 )
@@ -89,7 +90,7 @@ func castTime(v int64, f, t vector.Kind) (int64, error) {
 		case v == math.MaxInt32:
 			return math.MaxInt64, nil
 		}
-		n, ok := mulChecked(v, sqltype.MicrosPerDay)
+		n, ok := plan.OpMul.Integer(v, sqltype.MicrosPerDay)
 		if !ok {
 			return 0, failed("date out of range for timestamp")
 		}

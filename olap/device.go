@@ -246,6 +246,7 @@ func (by *grouping) take(r *program.Result, accOf []int) error {
 	}
 	card := by.pack.card
 	sorted := slices.IsSorted(r.Numbers)
+	var order []uint64 // of the groups: their numbers, which are below 1<<32, and places in r
 	switch {
 	case len(by.axes) == 0:
 		by.how = groupSingle
@@ -254,51 +255,38 @@ func (by *grouping) take(r *program.Result, accOf []int) error {
 		by.how = groupDense
 		s.open()
 	default:
-		if !sorted && card <= denseSmall {
-			r = inOrder(r)
-		}
 		by.how = groupListed
-		s.listed = r.Numbers
+		if s.listed = r.Numbers; !sorted && card <= denseSmall {
+			order, s.listed = make([]uint64, n), make([]uint64, n)
+			for i, number := range r.Numbers {
+				order[i] = number<<32 | uint64(i)
+			}
+			slices.Sort(order)
+			for i, o := range order {
+				s.listed[i] = o >> 32
+			}
+		}
 	}
-	s.fill(r, accOf)
+	s.fill(r, accOf, order)
 	return s.account()
 }
 
-// inOrder returns a result with its groups in the order of their numbers, which are below
-// 1<<32.
-func inOrder(r *program.Result) *program.Result {
-	n := len(r.Numbers)
-	places := make([]uint64, n)
-	for i, number := range r.Numbers {
-		places[i] = number<<32 | uint64(i)
-	}
-	slices.Sort(places)
-	at := func(from []int64) (to []int64) {
-		to = slices.Grow(to, len(from))
-		for _, p := range places[:min(n, len(from))] {
-			to = append(to, from[uint32(p)])
-		}
-		return to
-	}
-	to := &program.Result{Numbers: make([]uint64, n), Rows: at(r.Rows)}
-	for i, p := range places {
-		to.Numbers[i] = p >> 32
-	}
-	for _, a := range r.Accs {
-		to.Accs = append(to.Accs, program.Values{V: at(a.V), Hi: at(a.Hi)})
-	}
-	return to
-}
-
-// fill takes what a device computed: with groupDense each group to the place that its number says.
-func (s *groups) fill(r *program.Result, accOf []int) {
+// fill takes what a device computed: with groupDense each group to the place that its number
+// says, else in an order, or as they come.
+func (s *groups) fill(r *program.Result, accOf []int, order []uint64) {
 	place := func(to *[]int64, from []int64) {
-		if s.by.how != groupDense {
+		switch {
+		case s.by.how == groupDense:
+			for i, v := range from {
+				(*to)[r.Numbers[i]] = v
+			}
+		case order != nil && from != nil:
+			*to = make([]int64, len(from))
+			for i, o := range order {
+				(*to)[i] = from[uint32(o)]
+			}
+		default:
 			*to = from
-			return
-		}
-		for i, v := range from {
-			(*to)[r.Numbers[i]] = v
 		}
 	}
 	place(&s.counts, r.Rows)

@@ -429,9 +429,14 @@ func (w *worker) coalesce(x *node, depth int) vec {
 // checkedArith computes where results may leave the type's range.
 func (w *worker) checkedArith(x *node, out, a, b []int64, nulls []uint8) {
 	lo, hi, _ := kindRange(x.within)
+	divides := x.op == plan.OpDiv || x.op == plan.OpMod
 	for i := range out {
-		r, err := intOp(x.op, a[i], b[i])
-		if err == nil && (r < lo || r > hi) {
+		var r int64
+		var err error
+		fits := false
+		if divides && b[i] == 0 {
+			err = errDivision
+		} else if r, fits = x.op.Integer(a[i], b[i]); !fits || r < lo || r > hi {
 			err = errRange
 		}
 		if err != nil {

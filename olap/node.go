@@ -80,32 +80,19 @@ type table struct {
 
 // width returns hi-lo+1 and whether that fits an int64.
 func width(lo, hi int64) (int64, bool) {
-	n, ok := subChecked(hi, lo)
+	n, ok := plan.OpSub.Integer(hi, lo)
 	return n + 1, ok && n < math.MaxInt64
 }
 
-// bounds of op over intervals. fits is false where 64 bits do not hold them.
+// arithBounds returns those of a sum, a difference or a product. fits is false where 64 bits do
+// not hold them.
 func arithBounds(op plan.Op, a, b *node) (lo, hi int64, fits bool) {
-	f := addChecked
-	switch op {
-	case plan.OpSub:
-		l, ok1 := subChecked(a.lo, b.hi)
-		h, ok2 := subChecked(a.hi, b.lo)
-		return l, h, ok1 && ok2
-	case plan.OpMul:
-		f = mulChecked
-	}
-	if op == plan.OpAdd {
-		l, ok1 := f(a.lo, b.lo)
-		h, ok2 := f(a.hi, b.hi)
-		return l, h, ok1 && ok2
-	}
 	lo, hi, fits = math.MaxInt64, math.MinInt64, true
 	for _, x := range [2]int64{a.lo, a.hi} {
 		for _, y := range [2]int64{b.lo, b.hi} {
-			p, ok := f(x, y)
+			r, ok := op.Integer(x, y)
 			fits = fits && ok
-			lo, hi = min(lo, p), max(hi, p)
+			lo, hi = min(lo, r), max(hi, r)
 		}
 	}
 	return lo, hi, fits

@@ -93,50 +93,15 @@ func binaryScalar(c *plan.Call, a, b vector.Value) (vector.Value, error) {
 }
 
 // intOp computes in 64 bits and fails where they do not suffice.
-func intOp(op plan.Op, a, b int64) (r int64, err error) {
-	fits := true
-	switch op {
-	case plan.OpAdd:
-		r, fits = addChecked(a, b)
-	case plan.OpSub:
-		r, fits = subChecked(a, b)
-	case plan.OpMul:
-		r, fits = mulChecked(a, b)
-	case plan.OpDiv:
-		if b == 0 {
-			return 0, errDivision
-		}
-		if fits = a != math.MinInt64 || b != -1; fits {
-			r = a / b
-		}
-	case plan.OpMod:
-		if b == 0 {
-			return 0, errDivision
-		}
-		if b != -1 {
-			r = a % b
-		}
-	default:
-		panic("BUG: no integer operator")
+func intOp(op plan.Op, a, b int64) (int64, error) {
+	if b == 0 && (op == plan.OpDiv || op == plan.OpMod) {
+		return 0, errDivision
 	}
+	r, fits := op.Integer(a, b)
 	if !fits {
 		return 0, failed("bigint out of range")
 	}
 	return r, nil
-}
-
-func addChecked(a, b int64) (int64, bool) {
-	r := a + b
-	return r, (a^r)&(b^r) >= 0
-}
-
-func subChecked(a, b int64) (int64, bool) {
-	r := a - b
-	return r, (a^b)&(a^r) >= 0
-}
-
-func mulChecked(a, b int64) (int64, bool) {
-	return vector.Mul64(a, b).Int64()
 }
 
 func binaryNumeric(op plan.Op, a, b vector.Decimal) (vector.Value, error) {

@@ -450,7 +450,7 @@ func (o *overview) compareColumn(e plan.Expr, pass []bool) (bool, error) {
 		} else {
 			r = compareBits(c.t, c.at(uint32(i)), want)
 		}
-		pass[i] = pass[i] && holds(call.Op, r)
+		pass[i] = pass[i] && call.Op.Holds(r)
 	}
 	return true, nil
 }

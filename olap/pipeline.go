@@ -298,7 +298,7 @@ func (p *pipeline) compileOuter(b *probe, outer []plan.Expr) (err error) {
 		}
 		w, ok := width(o.lo, o.hi)
 		if ok {
-			radix, ok = mulChecked(radix, w)
+			radix, ok = plan.OpMul.Integer(radix, w)
 		}
 		if !ok {
 			return forward(plan.ReasonShape, "join key of several wide columns")
@@ -451,7 +451,7 @@ func (p *pipeline) rowsMax() int64 {
 		if b.lut.many == nil {
 			continue
 		}
-		m, ok := mulChecked(n, int64(max(b.lut.many.most, 1)))
+		m, ok := plan.OpMul.Integer(n, int64(max(b.lut.many.most, 1)))
 		if !ok {
 			return math.MaxInt64
 		}

@@ -117,7 +117,7 @@ func (v *env) call(c *plan.Call) (vector.Value, error) {
 		return vector.BoolValue(!equalScalars(t, a, b)), nil
 	case plan.OpLt, plan.OpLe, plan.OpGt, plan.OpGe:
 		r, err := v.compare(t, collation(c.Args), a, b)
-		return vector.BoolValue(holds(c.Op, r)), err
+		return vector.BoolValue(c.Op.Holds(r)), err
 	case plan.OpLike:
 		ok, err := like(a.Str, b.Str, c.Insensitive)
 		return vector.BoolValue(ok), err
@@ -164,23 +164,6 @@ func (v *env) in(c *plan.Call, a vector.Value) (vector.Value, error) {
 		}
 	}
 	return result, nil
-}
-
-// holds reports whether a comparison's result r (sign) makes op true.
-func holds(op plan.Op, r int) bool {
-	switch op {
-	case plan.OpEq:
-		return r == 0
-	case plan.OpNe:
-		return r != 0
-	case plan.OpLt:
-		return r < 0
-	case plan.OpLe:
-		return r <= 0
-	case plan.OpGt:
-		return r > 0
-	}
-	return r >= 0
 }
 
 // collation returns the collation of the first argument that has one.

@@ -307,22 +307,13 @@ func (p *pipeline) rangeOf(e plan.Expr) (n *node, lo, hi int64, ok bool, err err
 	if !isCol {
 		k, isConst = c.Args[0].(plan.Const)
 		col, isCol = c.Args[1].(plan.Column)
-		switch op {
-		case plan.OpLt:
-			op = plan.OpGt
-		case plan.OpLe:
-			op = plan.OpGe
-		case plan.OpGt:
-			op = plan.OpLt
-		case plan.OpGe:
-			op = plan.OpLe
-		}
+		op = plan.Flipped[op]
 	}
 	if !isCol || !isConst || k.Null || k.Type().Kind.IsFloat() || col.T.Kind.IsFloat() ||
 		k.Type().Kind.IsText() != col.T.Kind.IsText() || (k.Type().Kind == vector.Numeric) != (col.T.Kind == vector.Numeric) {
 		return nil, 0, 0, false, nil
 	}
-	if op != plan.OpEq && op != plan.OpLt && op != plan.OpLe && op != plan.OpGt && op != plan.OpGe {
+	if !op.IsComparison() || op == plan.OpNe {
 		return nil, 0, 0, false, nil
 	}
 	if n, err = p.c.column(col); err != nil {

@@ -1,9 +1,9 @@
 package program
 
 import (
+	"cmp"
 	"fmt"
 	"math"
-	"math/bits"
 	"slices"
 	"unsafe"
 
@@ -237,40 +237,15 @@ func (r *reference) eval(i int) (v int64, null bool) {
 		return 0, true
 	}
 	switch n.Op {
-	case plan.OpEq:
-		return number(a == b), false
-	case plan.OpNe:
-		return number(a != b), false
-	case plan.OpLt:
-		return number(a < b), false
-	case plan.OpLe:
-		return number(a <= b), false
-	case plan.OpGt:
-		return number(a > b), false
-	case plan.OpGe:
-		return number(a >= b), false
-	case plan.OpAdd:
-		return r.checked(n, a+b, (a < 0) != (b < 0) || (a+b < 0) == (a < 0)), false
-	case plan.OpSub:
-		return r.checked(n, a-b, (a < 0) == (b < 0) || (a-b < 0) == (a < 0)), false
-	case plan.OpMul:
-		hi, lo := bits.Mul64(uint64(a), uint64(b))
-		hi -= uint64(a>>63) & uint64(b)
-		hi -= uint64(b>>63) & uint64(a)
-		return r.checked(n, int64(lo), int64(hi) == int64(lo)>>63), false
-	case plan.OpDiv:
-		if r.fault(b == 0) {
+	case plan.OpAdd, plan.OpSub, plan.OpMul, plan.OpDiv, plan.OpMod:
+		if (n.Op == plan.OpDiv || n.Op == plan.OpMod) && r.fault(b == 0) {
 			return 0, false
 		}
-		r.fault(b == -1 && a == math.MinInt64)
-		return r.checked(n, a/b, true), false
-	case plan.OpMod:
-		if r.fault(b == 0) {
-			return 0, false
-		}
-		return r.checked(n, a%b, true), false
+		v, fits := n.Op.Integer(a, b)
+		r.fault(n.Op == plan.OpDiv && !fits)
+		return r.checked(n, v, fits), false
 	}
-	panic(fmt.Sprintf("BUG: operation %d", n.Op))
+	return number(n.Op.Holds(cmp.Compare(a, b))), false
 }
 
 // fault notes a fault and returns whether there is one.
