@@ -79,10 +79,15 @@
 // from a device where that can do all of it (device.go); everything above stays as it is:
 //
 //	pipeline, grouping --lowering--> program.Query --gpu.Runner--> program.Result
-//	  nodes                nodes (device_lower.go)                   numbers, accumulators
+//	  nodes                nodes (device_lower.go)                   numbers, program.Values
 //	  steps, lookups       steps, lookups (device_steps.go,     --take--> groups, as those
 //	  axes, accumulators   device_lookup.go), sink                   of one worker
 //	                       (device_sink.go)
+//
+// The compiled pipeline is the one physical form, and lowering prints it: operators are plan's in
+// both, tables, lookups, sets, kinds of steps and of accumulators and their values are types of
+// package program. A program stands beside it because it is kept with its kernel: it has the
+// shape only, by numbers, without constants, text and errors.
 //
 // Lookups of large tables are made on the device, too (device_build.go). A device computes
 // integers: sums of floats, DISTINCT, percentiles and variances, joins that multiply rows,

@@ -5,7 +5,8 @@
 //
 // A Program has the shape only. Everything that differs between two executions of a
 // statement (constants, bounds, pointers, numbers of groups) is in Query and becomes the
-// kernel's parameter, so that a shape is compiled once.
+// kernel's parameter, so that a shape is compiled once. A kernel is kept with its Program,
+// thousands of them: nothing of a query's data may hang on it. Operators are package plan's.
 //
 // # Columns on a device
 //
