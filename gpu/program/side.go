@@ -16,14 +16,24 @@ func (b *blob) pad() {
 	}
 }
 
+// array appends a slice of integers as they are.
+func (b *blob) array(a any) {
+	var err error
+	if b.b, err = binary.Append(b.b, binary.LittleEndian, a); err != nil {
+		panic("BUG: " + err.Error())
+	}
+	b.pad()
+}
+
+// integers appends values of 64 bits or of 32.
 func (b *blob) integers(values []int64, wide bool) {
-	b.b = slices.Grow(b.b, int(padded(int64(len(values))*width4or8(wide)))+16)
+	if wide {
+		b.array(values)
+		return
+	}
+	b.b = slices.Grow(b.b, int(padded(4*int64(len(values)))))
 	for _, v := range values {
-		if wide {
-			b.b = binary.LittleEndian.AppendUint64(b.b, uint64(v))
-		} else {
-			b.b = binary.LittleEndian.AppendUint32(b.b, uint32(v))
-		}
+		b.b = binary.LittleEndian.AppendUint32(b.b, uint32(v))
 	}
 	b.pad()
 }
@@ -34,14 +44,6 @@ func (b *blob) flags(f []uint8, n int) {
 		f = make([]uint8, n)
 	}
 	b.b = append(b.b, f...)
-	b.pad()
-}
-
-func (b *blob) words(words []uint64) {
-	b.b = slices.Grow(b.b, 8*len(words)+16)
-	for _, w := range words {
-		b.b = binary.LittleEndian.AppendUint64(b.b, w)
-	}
 	b.pad()
 }
 
@@ -63,14 +65,14 @@ func bitmapBytes(n int64) int64 { return padded((max(n, 0) + 63) / 64 * 8) }
 // bytes.
 func PackBits(d *Bits) []byte {
 	var b blob
-	b.words(d.Bits[:(max(d.Size, 0)+63)/64])
+	b.array(d.Bits[:(max(d.Size, 0)+63)/64])
 	return b.bytes()
 }
 
 // PackSet returns a set of OpIn: its values.
 func PackSet(values []int64) []byte {
 	var b blob
-	b.integers(values, true)
+	b.array(values)
 	return b.bytes()
 }
 
@@ -99,43 +101,27 @@ func PackTable(t Table, d *TableData) []byte {
 // PackLookup returns a lookup: a bitmap of the keys that have a partner, in 64-bit words,
 // then entries; of LookupHash keys, then entries. Each is padded to 16 bytes.
 func PackLookup(l *Lookup, d *LookupData) []byte {
-	var b blob
-	if l.Kind == LookupHash {
-		b.integers(d.HashKeys, true)
-		for _, e := range d.HashEntries {
-			b.b = binary.LittleEndian.AppendUint32(b.b, e)
-		}
-		b.pad()
-		return b.bytes()
-	}
 	n := max(d.Size, 0)
-	if l.Kind == LookupBits {
-		b.words(d.Bits[:(n+63)/64])
-		return b.bytes()
-	}
-	b.b = make([]byte, 0, bitmapBytes(n)+padded(n*l.Kind.entryBytes()))
+	b := blob{make([]byte, 0, bitmapBytes(n)+padded(n*l.Kind.entryBytes()))}
 	switch l.Kind {
+	case LookupHash:
+		b.array(d.HashKeys)
+		b.array(d.HashEntries)
+	case LookupBits:
+		b.array(d.Bits[:(n+63)/64])
 	case Lookup8:
 		b.b = appendPresent8(b.b, d.E8[:n])
+		b.pad()
+		b.array(d.E8[:n])
 	case Lookup16:
 		b.b = appendPresent(b.b, d.E16[:n])
+		b.pad()
+		b.array(d.E16[:n])
 	case Lookup32:
 		b.b = appendPresent(b.b, d.E32[:n])
+		b.pad()
+		b.array(d.E32[:n])
 	}
-	b.pad()
-	switch l.Kind {
-	case Lookup8:
-		b.b = append(b.b, d.E8[:n]...)
-	case Lookup16:
-		for _, e := range d.E16[:n] {
-			b.b = binary.LittleEndian.AppendUint16(b.b, e)
-		}
-	case Lookup32:
-		for _, e := range d.E32[:n] {
-			b.b = binary.LittleEndian.AppendUint32(b.b, e)
-		}
-	}
-	b.pad()
 	return b.bytes()
 }
 
