@@ -218,7 +218,7 @@ func TestLoad(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for _, n := range []int{0, 1, 63, 64, 127, 128, 129, 511, 512, 513, 1023, 1024, 1025, 5000} {
 		for _, writers := range []int{1, 3} {
-			for _, codec := range []compress.Codec{compress.CodecAuto, compress.CodecFOR64, compress.CodecDFOR, compress.CodecRFOR, compress.CodecLanes, compress.CodecALP, compress.CodecStar} {
+			for _, codec := range []compress.Codec{compress.CodecAuto, compress.CodecFOR64, compress.CodecDFOR, compress.CodecRFOR, compress.CodecALP} {
 				rows := make([]row, n)
 				for i := range rows {
 					rows[i] = randomRow(r)

@@ -25,7 +25,7 @@ func TestCodesInOrder(t *testing.T) {
 	r0 := rand.New(rand.NewPCG(1, 1))
 	for _, n := range []int{0, 1, 2, 63, 64, 65, 1023, 1024, 1025, 5000, 1500, 1600, 1700, 1800, 1900, 2000, 2100} {
 		for _, limit := range []int64{0, 1} {
-			s := New(Options{SegmentRows: 1024, Codec: compress.Codec(r0.IntN(9))})
+			s := New(Options{SegmentRows: 1024, Codec: compress.Codec(r0.IntN(8))})
 			l := s.NewLoader(meta)
 			w := l.NewWriter()
 			r := rand.New(rand.NewPCG(uint64(n), 5))

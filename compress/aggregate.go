@@ -33,7 +33,6 @@ var (
 	_ Aggregator = (*lookupColumn)(nil)
 	_ Aggregator = (*dforColumn)(nil)
 	_ Aggregator = (*rforColumn)(nil)
-	_ Aggregator = (*lanesColumn)(nil)
 )
 
 // sum128 is a sum on its way.

@@ -11,11 +11,11 @@ var tileCases = []struct {
 	codecs []Codec
 	value  func(r *rand.Rand, v []int64, i int) int64
 }{
-	{"ids", []Codec{CodecFOR, CodecDFOR, CodecLanes}, func(_ *rand.Rand, _ []int64, i int) int64 { return int64(i) }},
-	{"timestamps", []Codec{CodecFOR64, CodecDFOR64, CodecLanes}, func(r *rand.Rand, _ []int64, i int) int64 {
+	{"ids", []Codec{CodecFOR, CodecDFOR}, func(_ *rand.Rand, _ []int64, i int) int64 { return int64(i) }},
+	{"timestamps", []Codec{CodecFOR64, CodecDFOR64}, func(r *rand.Rand, _ []int64, i int) int64 {
 		return 7e14 + int64(i)*3e6 + int64(r.IntN(2e6))
 	}},
-	{"runs of 4", []Codec{CodecFOR, CodecLookup, CodecRFOR, CodecDFOR, CodecLanes}, func(r *rand.Rand, v []int64, i int) int64 {
+	{"runs of 4", []Codec{CodecFOR, CodecLookup, CodecRFOR, CodecDFOR}, func(r *rand.Rand, v []int64, i int) int64 {
 		return runValue(r, v, i, 4)
 	}},
 	{"orders", []Codec{CodecFOR, CodecLookup, CodecRFOR}, func(r *rand.Rand, v []int64, i int) int64 {
@@ -25,7 +25,7 @@ var tileCases = []struct {
 		return v[i-1]
 	}},
 	{"runs of 40", []Codec{CodecFOR, CodecRFOR}, func(r *rand.Rand, v []int64, i int) int64 { return runValue(r, v, i, 40) }},
-	{"17 bits", []Codec{CodecFOR, CodecLanes}, func(r *rand.Rand, _ []int64, i int) int64 { return int64(r.IntN(1 << 17)) }},
+	{"17 bits", []Codec{CodecFOR}, func(r *rand.Rand, _ []int64, i int) int64 { return int64(r.IntN(1 << 17)) }},
 }
 
 func runValue(r *rand.Rand, v []int64, i, length int) int64 {

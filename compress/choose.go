@@ -17,8 +17,7 @@ func Encode(values []int64, alloc func(words int) []uint32) Column {
 // hold the values: FOR where a block's reference exceeds int32 or its range 32
 // bits, Constant where there are several values, Lookup where there are more
 // than 4096 or none, ALP where that is not smaller than Plain. DFOR and
-// RFOR take 64-bit values where they must, as DFOR64 and RFOR64 do in any case;
-// Star is GPU-*, the smallest of FOR, DFOR and RFOR, 64-bit ones included.
+// RFOR take 64-bit values where they must, as DFOR64 and RFOR64 do in any case.
 func EncodeAs(codec Codec, values []int64, alloc func(words int) []uint32) Column {
 	return encodeWith(alloc, func(p *plan) encoding { return p.choose(codec, values) }, len(values))
 }
@@ -50,7 +49,6 @@ type plan struct {
 	lookup   lookupPlan
 	deltas   dforPlan
 	runs     rforPlan
-	lanes    lanesPlan
 	decimals alpPlan
 	sample   []int64
 }
@@ -84,35 +82,14 @@ func (p *plan) choose(codec Codec, values []int64) encoding {
 		p.runs.analyse(values, len(values))
 		p.runs.narrow = p.runs.narrow && codec == CodecRFOR
 		return p.run(values)
-	case CodecLanes:
-		p.lanes.analyse(values)
-		return p.lane(values)
 	case CodecALP:
 		if p.decimals.analyse(values, p.plain(values).words) {
 			return p.decimal()
 		}
-	case CodecStar:
-		return p.star(values)
 	default:
 		panic(fmt.Sprintf("BUG: no encoder for codec %v", codec))
 	}
 	return p.auto(values)
-}
-
-// star is GPU-*: whichever of the paper's three takes the fewest bytes.
-func (p *plan) star(values []int64) encoding {
-	p.blocks.analyse(values)
-	best := p.packed(values, !p.blocks.narrow)
-	p.deltas.analyse(values)
-	if e := p.delta(values); e.words < best.words {
-		best = e
-	}
-	if p.runs.analyse(values, len(values)) {
-		if e := p.run(values); e.words < best.words {
-			best = e
-		}
-	}
-	return best
 }
 
 func (p *plan) plain(values []int64) encoding {
@@ -139,15 +116,10 @@ func (p *plan) run(values []int64) encoding {
 	return encoding{p.runs.words(), func(dst []uint32) Column { return p.runs.encode(dst, len(values)) }}
 }
 
-func (p *plan) lane(values []int64) encoding {
-	return encoding{p.lanes.words(), func(dst []uint32) Column { return p.lanes.encode(dst, values) }}
-}
-
 // What a value costs to decode beyond GPU-FOR, in bits by which its column must be
 // smaller: a bit for each fifth of a nanosecond, rounded up. BenchmarkTileDecode has, on
 // a Xeon of 2023, in Go (with AVX-512): FOR 0.44 (0.18) ns, DFOR 0.77 (0.49), RFOR of
-// orders of one to seven lines 0.95 (0.44), lanes 0.76. Lanes take about as many bytes
-// as FOR: they are taken where they are asked for.
+// orders of one to seven lines 0.95 (0.44).
 const (
 	deltaCostBits = 2
 	runCostBits   = 3

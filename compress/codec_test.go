@@ -81,7 +81,7 @@ var strangeFloats = []int64{math.MinInt64 /* -0 */, 0x7ff0000000000000, -0x10000
 	0x000fffffffffffff, 0x7fefffffffffffff, -0x7fefffffffffffff, 0x3fb999999999999a, 0x3fb999999999999b, 0x4340000000000001, 0}
 
 var allCodecs = []Codec{CodecAuto, CodecPlain, CodecConstant, CodecFOR, CodecFOR64, CodecLookup, CodecDFOR, CodecRFOR,
-	CodecLanes, CodecDFOR64, CodecRFOR64, CodecALP}
+	CodecDFOR64, CodecRFOR64, CodecALP}
 
 // TestCodecs compares every operation of every codec with the reference and with
 // the values that went in.

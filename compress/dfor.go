@@ -55,8 +55,6 @@ func (c *dforColumn) zone(t int) (lo, hi int64) {
 // pair reads two words, low word first.
 func pair(words []uint32) int64 { return int64(uint64(words[0]) | uint64(words[1])<<32) }
 
-func putPair(dst []uint32, v int64) { dst[0], dst[1] = uint32(uint64(v)), uint32(uint64(v)>>32) }
-
 func (c *dforColumn) Decode(dst []int64, start int) {
 	checkRange(start, len(dst), c.n)
 	if len(dst) == 0 {

@@ -91,35 +91,6 @@
 //
 // In RFOR64 the references of values have two words; lengths are as in RFOR.
 //
-// # Lanes
-//
-// Lanes is a format after FastLanes (Afroozeh, Boncz; VLDB 2023), which a device decodes
-// without barriers and a processor without shuffles. A vector is 1024 values in 32 lanes:
-// value i is in lane i%32, at position i/32. A lane packs its 32 values like a
-// miniblock, in one word for each bit, and word k of all lanes lie side by side, 128
-// bytes. So the values of all lanes at one position come out of one or two rows of
-// words by the same shift.
-//
-//	header: word 3 = 1024, word 4 = 32, word 5 = where data begins
-//	+--------------------------------+-- --+---------+
-//	| reference (2) | start | width  | ... | padding |  of each vector; padded to
-//	+--------------------------------+-- --+---------+  a multiple of eight words
-//	+----------+----------+-- --+
-//	| vector 0 | vector 1 | ... |  data: 32*width words each, at start
-//	+----------+----------+-- --+
-//
-//	vector of width w:         lane 0   lane 1       lane 31
-//	                         +--------+--------+-- --+--------+
-//	                  word 0 | values 0, 32 .. | ... |        |
-//	                  word 1 |        |        | ... |        |
-//	                  ...    |        |        |     |        |
-//	                  w-1    |        |        | ... |        |
-//	                         +--------+--------+-- --+--------+
-//
-// Value i begins with bit i/32*w of its lane: bit i/32*w%32 of word i/32*w/32. Widths
-// are 0 to 64. Above 32 the vector is two packings, of the offsets' low 32 bits and of
-// the w-32 above. The last vector is padded with its reference.
-//
 // # Floats
 //
 // ALP (Afroozeh, Kuffo, Boncz; SIGMOD 2024) is for the bits of float64 values that are
@@ -134,11 +105,6 @@
 //	| 16-bit rows in  | padding, | values, | padding, integers: a whole |
 //	| their vectors   | 8 bytes  | 64 bits | FOR or FOR64 column        |
 //	+-----------------+----------+---------+----------------------------+
-//
-// # Wide values
-//
-// FOR128, of EncodeWide, holds 128-bit values: FOR with references of four words, low
-// word first, and widths to 128.
 //
 // # Speed
 //

@@ -103,7 +103,6 @@ func FuzzEncode(f *testing.F) {
 	f.Add(uint8(CodecALP), uint8(3), []byte("0123456789abcdef"))
 	f.Add(uint8(CodecDFOR), uint8(1), make([]byte, 300))
 	f.Add(uint8(CodecRFOR), uint8(2), []byte("\x00\x01\x02\xff\x03 and so on, and so on, and so on"))
-	f.Add(uint8(CodecLanes), uint8(0), make([]byte, 1100))
 	f.Fuzz(func(t *testing.T, codec, kind uint8, b []byte) {
 		if len(b) > 5000 {
 			return

@@ -121,8 +121,6 @@ func Parse(words []uint32) (Column, error) {
 		return parsed(parseDFOR(words, n, codec == CodecDFOR64))
 	case CodecRFOR, CodecRFOR64:
 		return parsed(parseRFOR(words, n, codec == CodecRFOR64))
-	case CodecLanes:
-		return parsed(parseLanes(words, n))
 	case CodecALP:
 		return parsed(parseALP(words, n))
 	default:

@@ -26,8 +26,6 @@ func decodeReference(words []uint32, i int) int64 {
 		return runReference(words, i, 1)
 	case CodecRFOR64:
 		return runReference(words, i, 2)
-	case CodecLanes:
-		return laneReference(words, i)
 	case CodecALP:
 		return decimalReference(words, i)
 	default:

@@ -2,7 +2,7 @@ package compress
 
 import "math"
 
-// The references of GPU-DFOR, GPU-RFOR, lanes and ALP: one value at a time, from
+// The references of GPU-DFOR, GPU-RFOR and ALP: one value at a time, from
 // the drawings in the package comment. They share no code with the fast paths.
 
 // wordPair reads two words, low word first.
@@ -74,27 +74,6 @@ func runReference(words []uint32, i, refWords int) int64 {
 			return entry(valueStarts[i/512], r, refWords)
 		}
 	}
-}
-
-// laneReference picks the bits of row i out of its lane.
-func laneReference(words []uint32, i int) int64 {
-	head := words[8+i/1024*4:]
-	data := words[int(words[5])+int(head[2]):]
-	width := int(head[3])
-	lane, position := i%32, i%1024/32
-	bit := func(k int) uint64 { // bit k of what one lane holds of packed words
-		return uint64(data[k/32*32+lane] >> (k % 32) & 1)
-	}
-	low, high := min(width, 32), max(width-32, 0)
-	var v uint64
-	for b := range low {
-		v |= bit(position*low+b) << b
-	}
-	data = data[32*low:]
-	for b := range high {
-		v |= bit(position*high+b) << (32 + b)
-	}
-	return wordPair(head, 0) + int64(v)
 }
 
 // decimalReference is ALP: the exception of row i where there is one, else its

@@ -7,24 +7,6 @@ import (
 	"testing"
 )
 
-// TestStar: GPU-* is the smallest of the paper's three, whatever the data.
-func TestStar(t *testing.T) {
-	r := rand.New(rand.NewPCG(4, 4))
-	for _, n := range []int{1, 129, 513, 4096} {
-		data(n, r, func(name string, values []int64) {
-			smallest := math.MaxInt
-			for _, codec := range []Codec{CodecFOR, CodecFOR64, CodecDFOR, CodecRFOR} {
-				if c := EncodeAs(codec, values, words64); c.Codec() == codec || c.Codec() == CodecDFOR64 || c.Codec() == CodecRFOR64 {
-					smallest = min(smallest, c.Bytes())
-				}
-			}
-			if star := EncodeAs(CodecStar, values, words64); star.Bytes() != smallest {
-				t.Errorf("%d rows, %s: %d bytes as %v, but %d are enough", n, name, star.Bytes(), star.Codec(), smallest)
-			}
-		})
-	}
-}
-
 // TestSortedIds: section 5.1 of the paper promises 1.8 bits a value, where GPU-FOR takes
 // 7.8.
 func TestSortedIds(t *testing.T) {
@@ -81,28 +63,6 @@ func TestTileLayouts(t *testing.T) {
 		0, 5, 9, 9, 13, 16, 3, 5, 0xffffff00, 3, 2 | 0<<3 | 4<<6, 1, 9, 0xffffff00, 0,
 		3, 2, 9, 0 | 1<<9 | 505<<18, 1, 2, 0}, runTailWords))
 
-	// Lanes: position p of all lanes holds p+lane%2, six bits.
-	v = make([]int64, vectorRows)
-	for i := range v {
-		v[i] = -1000 + int64(i/32+i%2)
-	}
-	want := []uint32{0x50470108, 1024, 0, 1024, 32, 16, 0, 0, 0xfffffc18, 0xffffffff, 0, 6, 0, 0, 0, 0}
-	lane := func(add uint64) (words [6]uint32) {
-		for p := range uint64(32) {
-			for b := range uint64(6) {
-				words[(6*p+b)/32] |= uint32((p+add)>>b&1) << ((6*p + b) % 32)
-			}
-		}
-		return words
-	}
-	even, odd := lane(0), lane(1)
-	for k := range 6 {
-		for range 16 {
-			want = append(want, even[k], odd[k])
-		}
-	}
-	is(EncodeAs(CodecLanes, v, words64), want)
-
 	// Hundredths, with a NaN between them.
 	v = make([]int64, 100)
 	for i := range v {
@@ -120,50 +80,6 @@ func TestTileLayouts(t *testing.T) {
 	for i := range 100 {
 		if d := decodeReference(w[16:], i); d != 125+int64(i) && i != 41 {
 			t.Errorf("integer %d is %d", i, d)
-		}
-	}
-}
-
-// TestLaneKernels compares both with the reference at every width.
-func TestLaneKernels(t *testing.T) {
-	r := rand.New(rand.NewPCG(5, 5))
-	for w := uint(0); w <= 32; w++ {
-		top := uint64(1)<<w - 1
-		v := make([]int64, vectorRows)
-		for i := range v {
-			v[i] = int64(r.Uint64() & top)
-		}
-		v[0], v[1] = 0, int64(top)
-		c := EncodeAs(CodecLanes, v, words64).(*lanesColumn)
-		_, width, body := c.vector(0)
-		if width != w {
-			t.Fatalf("width %d instead of %d", width, w)
-		}
-		var got [vectorRows]int64
-		lanesUnpack32(&got, body, w, -5)
-		for i := range got {
-			if want := laneReference(Words(c), i) - 5; got[i] != want || want != v[i]-5 {
-				t.Fatalf("width %d: value %d is %d, want %d", w, i, got[i], want)
-			}
-		}
-		for range 20 {
-			lo, hi := uint32(v[r.IntN(vectorRows)]), uint32(v[r.IntN(vectorRows)])
-			if w == 0 {
-				break
-			}
-			lo, hi = min(lo, hi), max(lo, hi)
-			var mask, before [vectorRows / 64]uint64
-			for i := range mask {
-				mask[i] = r.Uint64()
-			}
-			before = mask
-			lanesFilter32(&mask, body, w, lo, hi)
-			for i := range v {
-				want := before[i/64]>>(i%64)&1 == 1 && v[i] >= int64(lo) && v[i] <= int64(hi)
-				if mask[i/64]>>(i%64)&1 == 1 != want {
-					t.Fatalf("width %d: value %d within [%d, %d] is %v", w, v[i], lo, hi, !want)
-				}
-			}
 		}
 	}
 }

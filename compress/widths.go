@@ -28,11 +28,6 @@ func Widths(c Column) (least, most int) {
 				w.add(int(width(widths, m)))
 			}
 		}
-	case *lanesColumn:
-		for v := 0; v*vectorRows < c.n; v++ {
-			_, width, _ := c.vector(v)
-			w.add(int(width))
-		}
 	default:
 		panic(fmt.Sprintf("BUG: %T is not a column of this package", c))
 	}

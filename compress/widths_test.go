@@ -29,7 +29,6 @@ func TestWidths(t *testing.T) {
 		{CodecLookup, []int64{7, 1 << 40, 7, 1 << 50}, 2, 2},
 		{CodecDFOR, ramp, 0, 0},
 		{CodecRFOR, runs, 2, 2},
-		{CodecLanes, ramp, 7, 10},
 		{CodecALP, wholes, 5, 7},
 	} {
 		col := EncodeAs(c.codec, c.values, func(words int) []uint32 { return make([]uint32, words) })

@@ -36,8 +36,6 @@ func examples(t *testing.T) map[string][]byte {
 		"lookup":   column(compress.CodecLookup, 20240101, 20251231, 20240101),
 		"dfor":     column(compress.CodecDFOR, 1000, 1003, 1006, 1010),
 		"rfor":     column(compress.CodecRFOR, 5, 5, 5, 9, 9),
-		"lanes":    column(compress.CodecLanes, 40, 41, 43),
-		"for128":   wide(),
 		"alp":      column(compress.CodecALP, quarters()...),
 		"bitmap":   bitmap(),
 		"index":    words(bitmapidx.Build([]int64{4, 9, 9, 0, 4}, []uint64{1 << 3}, bitmapidx.Options{}, nil).Words()),
@@ -64,14 +62,6 @@ func quarters() (values []int64) {
 		values = append(values, int64(math.Float64bits(v)))
 	}
 	return values
-}
-
-func wide() (b []byte) {
-	c := compress.EncodeWide([]vector.Int128{{Hi: 1}, {Hi: 1, Lo: 5}}, func(words int) []uint32 { return make([]uint32, words) })
-	for _, w := range c.Words() {
-		b = binary.LittleEndian.AppendUint32(b, w)
-	}
-	return b
 }
 
 // bitmap has 200 rows, of which 64, 66 and the last 11 are set.

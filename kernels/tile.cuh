@@ -16,7 +16,7 @@
 #endif
 
 // The codecs: compress.Codec.
-enum { codec_plain = 1, codec_constant, codec_for, codec_for64, codec_lookup, codec_dfor, codec_rfor, codec_lanes, codec_dfor64, codec_rfor64, codec_alp };
+enum { codec_plain = 1, codec_constant, codec_for, codec_for64, codec_lookup, codec_dfor, codec_rfor, codec_dfor64 = 9, codec_rfor64, codec_alp };
 
 // STEP is how many positions are read at a time: so many loads are under way at once.
 constexpr uint32_t STEP = 8;
@@ -275,28 +275,6 @@ struct DecodeLookup {
 			else
 				v[k] = base + __ldg(table + code[k]);
 		}
-	}
-};
-
-// DecodeLanes is compress' lanes, which have a reference and a width for each vector.
-template <typename T>
-struct DecodeLanes {
-	const uint32_t *words; // of the lane
-	uint32_t width;
-	T reference;
-
-	PGACCEL_MEMBER void open(const uint32_t *column, uint32_t vector)
-	{
-		const uint32_t *head = column + 8 + vector * 4;
-		words = column + __ldg(column + 5) + __ldg(head + 2) + (threadIdx.x & 31);
-		reference = (T)word_pair(head), width = __ldg(head + 3);
-	}
-
-	PGACCEL_MEMBER void read(T (&v)[STEP], uint32_t position)
-	{
-#pragma unroll
-		for (uint32_t k = 0; k < STEP; k++)
-			v[k] = reference + (width != 0 ? (T)lane_bits64(words, position + k, width) : 0);
 	}
 };
 

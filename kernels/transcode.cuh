@@ -137,12 +137,6 @@ PGACCEL_INLINE void transcode_as(const TranscodeParams &p, const TranscodeJob &j
 		pack_vector<T>(d, job, vector, n);
 		break;
 	}
-	case codec_lanes: {
-		DecodeLanes<T> d;
-		d.open(words, vector);
-		pack_vector<T>(d, job, vector, n);
-		break;
-	}
 	case codec_alp: {
 		DecodeFloats<T> d;
 		d.open(words, vector, p.up, p.down, bitmap);

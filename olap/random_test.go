@@ -255,7 +255,7 @@ type world struct {
 	options Options
 }
 
-var forcedCodecs = []compress.Codec{compress.CodecFOR, compress.CodecDFOR, compress.CodecRFOR, compress.CodecLanes, compress.CodecALP,
+var forcedCodecs = []compress.Codec{compress.CodecFOR, compress.CodecDFOR, compress.CodecRFOR, compress.CodecALP,
 	compress.CodecLookup, compress.CodecFOR64, compress.CodecDFOR64, compress.CodecRFOR64, compress.CodecPlain}
 
 func newWorld(t testing.TB, seed uint64) *world {

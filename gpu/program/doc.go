@@ -11,7 +11,8 @@
 // # Columns on a device
 //
 // A column of a segment lies in device memory as vectors of 1024 values in 32 lanes, as
-// compress' lane format has them, but with one reference and one width for the whole
+// FastLanes has them (Afroozeh, Boncz; VLDB 2023): value i is in lane i%32 at position i/32,
+// and a lane packs its values lowest bits first. One reference and one width serve the whole
 // segment (value - reference in width bits, 0 to 64), so that vector v begins at word
 // v*32*width:
 //

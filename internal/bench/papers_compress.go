@@ -8,11 +8,13 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 	"unsafe"
 
 	"pgaccel/compress"
 	"pgaccel/internal/ssb"
+	"pgaccel/papers/tile"
 )
 
 // compressSegment is the rows of an encoded column, as the store has them.
@@ -42,6 +44,52 @@ func papersCompression(ctx context.Context, out io.Writer, quick bool) error {
 // allocWords is Go memory for an encoded column.
 func allocWords(n int) []uint32 {
 	return unsafe.Slice((*uint32)(unsafe.Pointer(unsafe.SliceData(make([]uint64, (n+1)/2)))), n)
+}
+
+// column is a compress.Column, or of another format that is compared with them.
+type column interface {
+	Len() int
+	Bytes() int
+	Decode(dst []int64, start int)
+	FilterRange(mask []uint64, start, n int, lo, hi int64)
+}
+
+// A layout is a way to encode a segment.
+type layout struct {
+	name   string
+	encode func(values []int64) (column, error)
+}
+
+// codec is the layout of a codec of the store.
+func codec(name string, c compress.Codec) layout {
+	return layout{name, func(values []int64) (column, error) { return compress.EncodeAs(c, values, allocWords), nil }}
+}
+
+var (
+	paperLayouts = []layout{codec("GPU-FOR", compress.CodecFOR), codec("GPU-DFOR", compress.CodecDFOR), codec("GPU-RFOR", compress.CodecRFOR)}
+	lanesLayout  = layout{"lanes", func(values []int64) (column, error) { return tile.EncodeLanes(values) }}
+	// starLayout is GPU-*: whichever of the paper's three takes the fewest bytes.
+	starLayout = layout{"GPU-*", func(values []int64) (best column, err error) {
+		for _, l := range paperLayouts {
+			if c, _ := l.encode(values); best == nil || c.Bytes() < best.Bytes() {
+				best = c
+			}
+		}
+		return best, nil
+	}}
+)
+
+// checked encodes a segment, and checks what comes back.
+func (l layout) checked(segment []int64) (column, error) {
+	c, err := l.encode(segment)
+	if err != nil {
+		return nil, err
+	}
+	got := make([]int64, len(segment))
+	if c.Decode(got, 0); !slices.Equal(got, segment) {
+		return nil, fmt.Errorf("%s: decoded values are others", l.name)
+	}
+	return c, nil
 }
 
 // lineorderNames are the columns, in order.
@@ -87,7 +135,7 @@ func printRatios(ctx context.Context, out io.Writer, scale float64) error {
 	if err != nil {
 		return err
 	}
-	codecs := []compress.Codec{compress.CodecFOR, compress.CodecDFOR, compress.CodecRFOR, compress.CodecStar, compress.CodecLanes, compress.CodecAuto}
+	layouts := append(slices.Clone(paperLayouts), starLayout, lanesLayout, codec("chosen", compress.CodecAuto))
 	fmt.Fprintf(out, "Bits a value of lineorder at scale factor %v, texts as codes of a dictionary\n", scale)
 	fmt.Fprintf(out, "%-14s %6s %8s %8s %8s %8s %8s %8s  %s\n", "lo_", "None", "GPU-FOR", "GPU-DFOR", "GPU-RFOR", "GPU-*", "lanes", "chosen", "as")
 	var sum [6]int
@@ -98,29 +146,25 @@ func printRatios(ctx context.Context, out io.Writer, scale float64) error {
 		}
 		total += len(values)
 		fmt.Fprintf(out, "%-14s %6d", lineorderNames[i], 32)
-		chosen := map[compress.Codec]bool{}
-		for k, codec := range codecs {
+		var chosen []string
+		for k, l := range layouts {
 			bytes := 0
 			for segment := range slices.Chunk(values, compressSegment) {
-				c := compress.EncodeAs(codec, segment, allocWords)
-				if err := sameValues(c, segment); err != nil {
-					return fmt.Errorf("lo_%s as %v: %w", lineorderNames[i], codec, err)
+				c, err := l.checked(segment)
+				if err != nil {
+					return fmt.Errorf("lo_%s: %w", lineorderNames[i], err)
 				}
 				bytes += c.Bytes()
-				if codec == compress.CodecAuto {
-					chosen[c.Codec()] = true
+				if k == len(layouts)-1 {
+					if name := c.(compress.Column).Codec().String(); !slices.Contains(chosen, name) {
+						chosen = append(chosen, name)
+					}
 				}
 			}
 			sum[k] += bytes
 			fmt.Fprintf(out, " %8.2f", 8*float64(bytes)/float64(len(values)))
 		}
-		names := ""
-		for codec := range compress.CodecStar {
-			if chosen[codec] {
-				names += " " + codec.String()
-			}
-		}
-		fmt.Fprintf(out, " %s\n", names)
+		fmt.Fprintf(out, "  %s\n", strings.Join(chosen, " "))
 	}
 	fmt.Fprintf(out, "%-14s %6d", "all", 32)
 	for _, bytes := range sum {
@@ -131,16 +175,6 @@ func printRatios(ctx context.Context, out io.Writer, scale float64) error {
 		fmt.Fprintf(out, " %7.2fx", 4*float64(total)/float64(bytes))
 	}
 	fmt.Fprintln(out, "\nThe paper has 2.8x for GPU-* (scale factor 20, 14 columns).")
-	return nil
-}
-
-// sameValues compares a column with what went in.
-func sameValues(c compress.Column, values []int64) error {
-	got := make([]int64, len(values))
-	c.Decode(got, 0)
-	if !slices.Equal(got, values) {
-		return fmt.Errorf("decoded values are others")
-	}
 	return nil
 }
 
@@ -193,12 +227,12 @@ func uniform(rows, width int) []int64 {
 	return values
 }
 
-// segments encodes values as the store does, and checks what comes back.
-func segments(codec compress.Codec, values []int64) (columns []compress.Column, err error) {
+// segments encodes values in the store's segments.
+func (l layout) segments(values []int64) (columns []column, err error) {
 	for segment := range slices.Chunk(values, compressSegment) {
-		c := compress.EncodeAs(codec, segment, allocWords)
-		if err := sameValues(c, segment); err != nil {
-			return nil, fmt.Errorf("%v: %w", codec, err)
+		c, err := l.checked(segment)
+		if err != nil {
+			return nil, err
 		}
 		columns = append(columns, c)
 	}
@@ -208,7 +242,6 @@ func segments(codec compress.Codec, values []int64) (columns []compress.Column, 
 // printDecoding is the paper's figure 7a: uniform values by bit width, decoded tile by
 // tile into the engine's 64-bit integers.
 func printDecoding(ctx context.Context, out io.Writer, rows, rounds int) error {
-	codecs := []compress.Codec{compress.CodecFOR, compress.CodecDFOR, compress.CodecRFOR, compress.CodecLanes}
 	fmt.Fprintf(out, "Decoding %d uniform values, tile by tile, one thread: GB/s of 64-bit integers written; medians of %d rounds in turns\n", rows, rounds)
 	fmt.Fprintf(out, "%5s %8s %8s %8s %8s %8s  %s\n", "bits", "memcpy", "GPU-FOR", "GPU-DFOR", "GPU-RFOR", "lanes", "GPU-FOR / memcpy")
 	tile := make([]int64, decodeTile)
@@ -220,12 +253,12 @@ func printDecoding(ctx context.Context, out io.Writer, rows, rounds int) error {
 			}
 			return nil
 		}}}
-		for _, codec := range codecs {
-			columns, err := segments(codec, values)
+		for _, l := range append(slices.Clone(paperLayouts), lanesLayout) {
+			columns, err := l.segments(values)
 			if err != nil {
 				return fmt.Errorf("%d bits: %w", width, err)
 			}
-			ways = append(ways, way{codec.String(), func() error {
+			ways = append(ways, way{l.name, func() error {
 				for _, c := range columns {
 					for start := 0; start < c.Len(); start += decodeTile {
 						c.Decode(tile[:min(decodeTile, c.Len()-start)], start)
@@ -281,13 +314,13 @@ func printFiltering(ctx context.Context, out io.Writer, rows, rounds int) error 
 			}
 			return nil
 		}}}
-		for i, codec := range []compress.Codec{compress.CodecFOR, compress.CodecLanes} {
-			columns, err := segments(codec, values)
+		for i, l := range []layout{paperLayouts[0], lanesLayout} {
+			columns, err := l.segments(values)
 			if err != nil {
 				return fmt.Errorf("%d bits: %w", width, err)
 			}
 			mask := masks[i+1]
-			ways = append(ways, way{codec.String(), func() error {
+			ways = append(ways, way{l.name, func() error {
 				for i := range mask {
 					mask[i] = ^uint64(0)
 				}

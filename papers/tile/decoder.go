@@ -136,20 +136,30 @@ func encode(format string, values []int64, width int, reference int32) ([]uint32
 // 128 words follow that can be read.
 func packLanes(values []int64, width int, reference int32) ([]uint32, error) {
 	vectors := (len(values) + vectorRows - 1) / vectorRows
-	words := make([]uint32, vectors*32*width+128)
+	words := make([]uint32, vectors*laneCount*width+128)
 	for i, v := range values {
 		off := uint64(v - int64(reference))
 		if off>>width != 0 {
 			return nil, fmt.Errorf("tile: %d less %d does not fit into %d bits", v, reference, width)
 		}
-		bit := i % vectorRows / 32 * width
-		at := i/vectorRows*32*width + bit/32*32 + i%32
-		words[at] |= uint32(off << (bit % 32))
-		if bit%32+width > 32 {
-			words[at+32] |= uint32(off >> (32 - bit%32))
-		}
+		packLane(words[i/vectorRows*laneCount*width:], i%vectorRows, width, off)
 	}
 	return words, nil
+}
+
+// laneCount is the lanes of a vector.
+const laneCount = 32
+
+// packLane writes width bits of value i of a vector, which are 0 there.
+func packLane(vector []uint32, i, width int, v uint64) {
+	bit := i / laneCount * width
+	at := bit/32*laneCount + i%laneCount
+	if width > 0 {
+		vector[at] |= uint32(v << (bit % 32))
+	}
+	if bit%32+width > 32 {
+		vector[at+laneCount] |= uint32(v >> (32 - bit%32))
+	}
 }
 
 // plainSource is the module of tile_read and tile_compare.
