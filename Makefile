@@ -102,7 +102,7 @@ build/duckdb: $(wildcard bench/duckdb/*.go) bench/duckdb/go.mod
 	cd bench/duckdb && $(GO) build -o ../../build/duckdb .
 
 # RoaringBitmap for the comparison, likewise.
-build/roaring: $(wildcard bench/roaring/*.go bitmapidx/*.go papers/wahdata/*.go) bench/roaring/go.mod
+build/roaring: $(wildcard bench/roaring/*.go papers/wahbits/*.go papers/wahdata/*.go) bench/roaring/go.mod
 	cd bench/roaring && $(GO) build -o ../../build/roaring .
 
 # Every kernel that the tests have the emulator run, compiled for GPUs by clang.

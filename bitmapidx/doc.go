@@ -1,16 +1,12 @@
-// Package bitmapidx holds 64-bit WAH bitmaps, their algebra on the compressed
-// form, and bitmap indexes made of them: of one column of one segment, which rows
-// hold which value or range of values.
-//
-// The format is that of "GPU Acceleration of Range Queries over Large Data Sets"
-// (Nelson, Sorenson, Myre, Sawin, Chiu; BDCAT 2019, and its journal version of
-// 2020), section 2.1, word for word; the strategies for range queries have its
-// names (see [Strategy]).
+// Package bitmapidx makes indexes of one column of one segment: which rows hold which
+// value or range of values.
 //
 // # Atoms
 //
-// A bit vector of rows is cut into chunks of 63 bits; the row 63*c+i is bit i of
-// chunk c, least significant first. Chunks are written as atoms of 64 bits:
+// The rows of a bin are 64-bit WAH, as in "GPU Acceleration of Range Queries over Large
+// Data Sets" (Nelson, Sorenson, Myre, Sawin, Chiu; BDCAT 2019), section 2.1. A bit vector
+// of rows is cut into chunks of 63 bits; the row 63*c+i is bit i of chunk c, least
+// significant first. Chunks are written as atoms of 64 bits:
 //
 //	 63  62                                                    0
 //	+---+-------------------------------------------------------+
@@ -19,57 +15,21 @@
 //	| 1 | v | runLen: chunks, all of whose bits are v            |  fill
 //	+---+---+---------------------------------------------------+
 //
-// The last chunk is padded with zeros. There is one way only to write a bit
-// vector: a literal has zeros and ones (the last chunk, where it is padded, may
-// have ones in all of its rows), neighbouring fills differ in v, and no fill is
-// empty. So equal bit vectors have equal atoms.
-//
-// # Bitmap
-//
-// A stored bitmap is a block of 64-bit little-endian words, the same on disk, in
-// host memory and on a device, 8-byte aligned, without pointers:
-//
-//	word  0       1            2                  2+n
-//	    +------+-----------+-- --------------- --+-- ------------ --+
-//	    | rows | n = atoms | atom 0 ... atom n-1 |    directory     |
-//	    +------+-----------+-- --------------- --+-- ------------ --+
-//
-// The directory has, for every 32nd atom, the number of its first chunk in 32
-// bits, two in a word, the first in the low half; a half that is not used is 0.
-// WAH alone can only be read from its beginning; with the directory a tile of
-// rows is found by a binary search and 31 atoms at most, and a block of device
-// threads that owns a tile of the output needs no prefix sum over the atoms.
-// The result of an operation has no directory until it is stored.
+// The last chunk is padded with zeros. Neighbouring fills differ in v, and no fill is
+// empty.
 //
 // # Index
 //
 // An index partitions the rows of a column: each row is in one bin or is null. A
 // bin holds the rows with values in [lo, hi], where both are values of the column:
 // lo = hi is an equality bin, the others are range bins. Bins are in ascending
-// order and do not overlap.
+// order and do not overlap. The atoms of all bins, and of the rows that are null, lie one
+// after the other; no file has them.
 //
-//	word  0       1      2      3       4      5         6 7
-//	    +-------+------+------+-------+------+---------+------+
-//	    | magic | rows | bins | nulls | size | null    | zero |   header
-//	    |       |      |      |       |      | bitmap  |      |
-//	    +-------+------+------+-------+------+---------+------+
-//	    | lo    | hi   | rows | block |                           for each bin
-//	    +-------+------+------+-------+
-//	    | block of bin 0 | block of bin 1 | ... | null bitmap |
-//	    +----------------+----------------+-- --+-------------+
+// An answer is the rows of a segment as plain bits: 8 KiB, to which the atoms of each bin
+// are added. What joins compressed bitmaps to compressed ones is in papers/wahbits.
 //
-// Magic is 0x3158444942475002 (its last byte is the version). Size and places are
-// in words from the header; the null bitmap's place is 0 where no row is null.
-//
-// # Speed
-//
-// Two operands are combined run by run where fills are long, and through windows
-// of words in the first-level cache where literals and fills alternate so often
-// that each atom would cost a mispredicted branch; see logic.go. A union of many
-// bins is one pass through such windows, see union.go.
-//
-// WAH wins where rows are clustered. Of randomly scattered rows it keeps a word
-// for each, where Roaring keeps two bytes, and the packed column is often smaller
-// than either: [Profile.Worth] says whether an index pays, [Index.Cost] whether a
-// query should use it.
+// WAH wins where rows are clustered. Of randomly scattered rows it keeps a word for each,
+// and the packed column is often smaller: [Profile.Worth] says whether an index pays,
+// [Index.Cost] whether a query should use it.
 package bitmapidx

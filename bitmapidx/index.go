@@ -6,64 +6,61 @@ import (
 )
 
 // Index says, for each row of a column of a segment, in which bin its value is; see
-// the package comment. It is immutable and safe for any number of readers. Its words
-// are where Alloc put them: bitmaps that its methods return may lie there too, and
-// must not be used once that memory is given back.
+// the package comment. It is immutable and safe for any number of readers. Its atoms
+// are where Alloc put them: it must not be used once that memory is given back.
 type Index struct {
 	rows  int
-	bins  []bin // ascending
-	nulls *Bitmap
-	null  int // rows that are null
-	words []uint64
+	bins  []bin    // ascending
+	nulls []uint64 // atoms of the rows that are null; nil where none is
+	atoms int      // of all bins, and of nulls
 }
 
 type bin struct {
 	lo, hi int64 // the least and the greatest value that is in the bin
 	rows   int
-	bitmap *Bitmap
+	atoms  []uint64
 }
 
-// Options say how values are put into bins. The zero value is a good choice.
-type Options struct {
-	// EqualityBins is how many distinct values get a bin each; a column with more
-	// gets range bins. 0 is 64.
-	EqualityBins int
-	// RangeBins is about how many range bins there are, each with about as many rows:
-	// equi-depth. A value of more rows than that has a bin of its own, so there may be
-	// up to twice as many, and one. 0 is 32.
-	RangeBins int
+// Alloc returns memory of the given number of 64-bit words, zeroed or not, or nil
+// where there is none left. nil as an Alloc is Go's heap.
+type Alloc func(words int) []uint64
+
+// options say how values are put into bins: tests have others.
+type options struct {
+	// equality is how many distinct values get a bin each; a column with more gets range
+	// bins.
+	equality int
+	// ranges is about how many range bins there are, each with about as many rows:
+	// equi-depth. A value of more rows than that has a bin of its own, so there may be up
+	// to twice as many, and one.
+	ranges int
 }
 
-// binsMax is how many bins an index has at most.
-const binsMax = 4096
+// EqualityBins is the most values that get a bin each.
+const EqualityBins = 64
 
-func (o Options) bins() (equality, ranges int) {
-	equality, ranges = o.EqualityBins, o.RangeBins
-	if equality == 0 {
-		equality = 64
-	}
-	if ranges == 0 {
-		ranges = 32
-	}
-	return min(equality, binsMax), min(max(ranges, 1), binsMax/2-1)
-}
+var usual = options{EqualityBins, 32}
 
 // Build makes the index of a column: its values, compared as integers, and which
 // of its rows are null (bit i&63 of word i>>6; words past the end are 0). The values
 // of null rows do not matter. It returns nil where alloc gives no memory.
-func Build(values []int64, nulls []uint64, o Options, alloc Alloc) *Index {
+func Build(values []int64, nulls []uint64, alloc Alloc) *Index {
+	return build(values, nulls, usual, alloc)
+}
+
+func build(values []int64, nulls []uint64, o options, alloc Alloc) *Index {
 	edges := chooseEdges(values, nulls, o)
 	builders := make([]binBuilder, len(edges.upper)+1) // the last is for null
 	for i := range builders {
 		builders[i].lo, builders[i].hi = math.MaxInt64, math.MinInt64
 	}
-	isNull := &builders[len(edges.upper)]
+	null := &builders[len(edges.upper)]
 	for start, chunk := 0, 0; start < len(values); start, chunk = start+chunkBits, chunk+1 {
 		part := values[start:min(start+chunkBits, len(values))]
-		null := denseBits(nulls, start, len(part))
+		absent := bitsFrom(nulls, start)
 		for i, v := range part {
-			if null>>i&1 != 0 {
-				isNull.add(chunk, i)
+			if absent>>i&1 != 0 {
+				null.add(chunk, i)
 				continue
 			}
 			b := &builders[edges.find(v)]
@@ -74,30 +71,51 @@ func Build(values []int64, nulls []uint64, o Options, alloc Alloc) *Index {
 	return layOut(len(values), builders, alloc)
 }
 
-// binBuilder is a Builder for rows that come chunk by chunk.
-type binBuilder struct {
-	atoms  []uint64
-	chunk  int    // the chunk of word
-	word   uint64 // its rows so far
-	rows   int
-	lo, hi int64
+// isNull is bit i of nulls, words past whose end are 0.
+func isNull(nulls []uint64, i int) bool { return i>>6 < len(nulls) && nulls[i>>6]>>(i&63)&1 != 0 }
+
+// bitsFrom are 64 bits of words from bit i on; words past the end are 0.
+func bitsFrom(words []uint64, i int) (w uint64) {
+	if j := i >> 6; j < len(words) {
+		w = words[j] >> (i & 63)
+		if j+1 < len(words) {
+			w |= words[j+1] << 1 << (63 - i&63)
+		}
+	}
+	return w
 }
 
-func (b *binBuilder) add(chunk, i int) {
-	if chunk != b.chunk {
-		b.moveTo(chunk)
+// layOut moves the atoms of the builders that have rows to memory of alloc.
+func layOut(rows int, builders []binBuilder, alloc Alloc) *Index {
+	x := &Index{rows: rows}
+	for i := range builders {
+		if b := &builders[i]; b.rows > 0 {
+			b.moveTo(chunksOf(rows)) // to the end; the last chunk's padding is 0
+			x.atoms += len(b.atoms)
+		}
 	}
-	b.word |= 1 << i
-	b.rows++
-}
-
-// moveTo writes the chunks before the given one.
-func (b *binBuilder) moveTo(chunk int) {
-	b.atoms = appendChunk(b.atoms, b.word)
-	if gap := chunk - b.chunk - 1; gap > 0 {
-		b.atoms = appendFill(b.atoms, zeroRun, uint64(gap))
+	if alloc == nil {
+		alloc = func(words int) []uint64 { return make([]uint64, words) }
 	}
-	b.word, b.chunk = 0, chunk
+	words := alloc(x.atoms)
+	if words == nil {
+		return nil
+	}
+	for i := range builders {
+		b := &builders[i]
+		if b.rows == 0 {
+			continue
+		}
+		n := copy(words, b.atoms)
+		atoms := words[:n:n]
+		words = words[n:]
+		if i == len(builders)-1 {
+			x.nulls = atoms
+		} else {
+			x.bins = append(x.bins, bin{b.lo, b.hi, b.rows, atoms})
+		}
+	}
+	return x
 }
 
 // edges are the upper ends of bins, ascending, the last one MaxInt64.
@@ -129,15 +147,14 @@ const tableMax = 1 << 14
 // sampleMax is how many values are looked at to choose the edges of range bins.
 const sampleMax = 1 << 13
 
-func chooseEdges(values []int64, nulls []uint64, o Options) edges {
-	equality, ranges := o.bins()
+func chooseEdges(values []int64, nulls []uint64, o options) edges {
 	lo, hi := int64(math.MaxInt64), int64(math.MinInt64)
 	distinct := make(map[int64]struct{})
 	last, any := int64(0), false
 	eachValue(values, nulls, func(v int64) {
 		lo, hi = min(lo, v), max(hi, v)
 		// Neighbours are often equal, and a full set is not looked at.
-		if any && v == last || len(distinct) > equality {
+		if any && v == last || len(distinct) > o.equality {
 			return
 		}
 		last, any = v, true
@@ -147,14 +164,14 @@ func chooseEdges(values []int64, nulls []uint64, o Options) edges {
 		return edges{}
 	}
 	var e edges
-	if len(distinct) <= equality {
+	if len(distinct) <= o.equality {
 		for v := range distinct {
 			e.upper = append(e.upper, v)
 		}
 		sort.Slice(e.upper, func(i, j int) bool { return e.upper[i] < e.upper[j] })
 		e.upper[len(e.upper)-1] = math.MaxInt64
 	} else {
-		e.upper = equiDepth(sample(values, nulls), ranges)
+		e.upper = equiDepth(sample(values, nulls), o.ranges)
 	}
 	if uint64(hi)-uint64(lo) < tableMax {
 		e.base = lo
@@ -169,10 +186,9 @@ func chooseEdges(values []int64, nulls []uint64, o Options) edges {
 
 func eachValue(values []int64, nulls []uint64, f func(v int64)) {
 	for i, v := range values {
-		if i>>6 < len(nulls) && nulls[i>>6]>>(i&63)&1 != 0 {
-			continue
+		if !isNull(nulls, i) {
+			f(v)
 		}
-		f(v)
 	}
 }
 
@@ -231,28 +247,11 @@ func equiDepth(sample []int64, n int) []int64 {
 	return upper
 }
 
-// Len is the number of rows.
-func (x *Index) Len() int { return x.rows }
-
 // Bins is the number of bins.
 func (x *Index) Bins() int { return len(x.bins) }
 
-// Bin returns the least and the greatest value in bin i, and its rows. The bitmap
-// is the index's own.
-func (x *Index) Bin(i int) (lo, hi int64, rows *Bitmap) {
-	b := &x.bins[i]
-	return b.lo, b.hi, b.bitmap
-}
+// Bin returns the least and the greatest value in bin i.
+func (x *Index) Bin(i int) (lo, hi int64) { return x.bins[i].lo, x.bins[i].hi }
 
-// Exact reports whether every bin holds one value: then no query has candidates.
-func (x *Index) Exact() bool {
-	for i := range x.bins {
-		if x.bins[i].lo != x.bins[i].hi {
-			return false
-		}
-	}
-	return true
-}
-
-// Bytes is the size of all.
-func (x *Index) Bytes() int { return 8 * len(x.words) }
+// Bytes is the size of the atoms.
+func (x *Index) Bytes() int { return 8 * x.atoms }

@@ -6,21 +6,36 @@ import (
 	"sort"
 )
 
-// Range returns the rows whose values are in [lo, hi]: those that are for sure, and
-// those that may be, because the range ends within their bin: their values are to be
-// compared. maybe is nil where there are none. Null rows are in neither.
-func (x *Index) Range(lo, hi int64) (sure, maybe *Bitmap) {
+// Range sets, in dst, the rows whose values are in [lo, hi], and those that may be,
+// because the range ends within their bin: their values are to be compared. maybe has
+// these; it is nil where there are none. Null rows are in neither. dst has a bit for each
+// row, bit i&63 of word i>>6, of any value before.
+func (x *Index) Range(dst []uint64, lo, hi int64) (maybe []uint64) {
 	s := x.span(lo, hi)
-	sure = x.union(s)
-	switch {
-	case s.low && s.high:
-		maybe = Or(nil, x.bins[s.from-1].bitmap, x.bins[s.to].bitmap)
-	case s.low:
-		maybe = x.bins[s.from-1].bitmap
-	case s.high:
-		maybe = x.bins[s.to].bitmap
+	x.union(dst, s)
+	var ends []*bin
+	if s.low {
+		ends = append(ends, &x.bins[s.from-1])
 	}
-	return sure, maybe
+	if s.high {
+		ends = append(ends, &x.bins[s.to])
+	}
+	return also(dst, ends)
+}
+
+// also sets the rows of bins, and returns them alone; nil where there are no bins.
+func also(dst []uint64, bins []*bin) (alone []uint64) {
+	if len(bins) == 0 {
+		return nil
+	}
+	alone = make([]uint64, len(dst))
+	for _, b := range bins {
+		or(alone, b.atoms)
+	}
+	for i, w := range alone {
+		dst[i] |= w
+	}
+	return alone
 }
 
 // span is what a range selects: bins [from, to) as a whole, and parts of the bins
@@ -48,66 +63,37 @@ func (x *Index) span(lo, hi int64) span {
 	return s
 }
 
-// union is the whole bins of a span, from the bins inside or outside of it,
-// whichever are less work.
-func (x *Index) union(s span) *Bitmap {
-	if s.from == s.to {
-		return Full(x.rows, false)
-	}
-	if s.to-s.from == 1 {
-		return x.bins[s.from].bitmap
-	}
-	if inside, outside := x.atoms(s); inside <= outside {
-		return OrAll(nil, x.bitmaps(s.from, s.to))
-	}
-	rest := append(x.bitmaps(0, s.from), x.bitmaps(s.to, len(x.bins))...)
-	if x.nulls != nil {
-		rest = append(rest, x.nulls)
-	}
-	if len(rest) == 0 {
-		return Full(x.rows, true)
-	}
-	u := OrAll(nil, rest)
-	return not(u, u)
-}
-
-func (x *Index) bitmaps(from, to int) []*Bitmap {
-	out := make([]*Bitmap, 0, to-from+1)
-	for i := from; i < to; i++ {
-		out = append(out, x.bins[i].bitmap)
-	}
-	return out
-}
-
-// atoms counts the words of the bins inside of a span, and of all else.
-func (x *Index) atoms(s span) (inside, outside int) {
-	for i := range x.bins {
-		n := len(x.bins[i].bitmap.atoms)
-		if s.from <= i && i < s.to {
-			inside += n
-		} else {
-			outside += n
+// union writes the rows of the whole bins of a span, from the bins inside or outside of
+// it, whichever are less work.
+func (x *Index) union(dst []uint64, s span) {
+	clear(dst)
+	all := func(bins []bin) {
+		for i := range bins {
+			or(dst, bins[i].atoms)
 		}
 	}
-	if x.nulls != nil {
-		outside += len(x.nulls.atoms)
+	if inside, outside := x.words(s); inside <= outside || s.to-s.from <= 1 {
+		all(x.bins[s.from:s.to])
+		return
 	}
-	return inside, outside
+	all(x.bins[:s.from])
+	all(x.bins[s.to:])
+	or(dst, x.nulls)
+	not(dst, x.rows)
 }
 
-// Count is how many rows have values in [lo, hi], from the header alone; where exact
-// is false there are more in bins that the range ends in.
-func (x *Index) Count(lo, hi int64) (n int, exact bool) {
-	s := x.span(lo, hi)
-	for i := s.from; i < s.to; i++ {
-		n += x.bins[i].rows
+// words counts the atoms of the bins inside of a span, and of all else.
+func (x *Index) words(s span) (inside, outside int) {
+	for i := range x.bins[s.from:s.to] {
+		inside += len(x.bins[s.from+i].atoms)
 	}
-	return n, !s.low && !s.high
+	return inside, x.atoms - inside
 }
 
 // In is Range for a list of values, in any order.
-func (x *Index) In(values []int64) (sure, maybe *Bitmap) {
-	var sures, maybes []*Bitmap
+func (x *Index) In(dst []uint64, values []int64) (maybe []uint64) {
+	clear(dst)
+	var some []*bin
 	sorted := slices.Clone(values)
 	slices.Sort(sorted)
 	last := -1
@@ -118,44 +104,17 @@ func (x *Index) In(values []int64) (sure, maybe *Bitmap) {
 		}
 		last = i
 		if b := &x.bins[i]; b.lo == b.hi {
-			sures = append(sures, b.bitmap)
+			or(dst, b.atoms)
 		} else {
-			maybes = append(maybes, b.bitmap)
+			some = append(some, b)
 		}
 	}
-	sure = Full(x.rows, false)
-	if len(sures) > 0 {
-		sure = OrAll(nil, sures)
-	}
-	if len(maybes) > 0 {
-		maybe = OrAll(nil, maybes)
-	}
-	return sure, maybe
+	return also(dst, some)
 }
-
-// Nulls returns the rows that are null.
-func (x *Index) Nulls() *Bitmap {
-	if x.nulls == nil {
-		return Full(x.rows, false)
-	}
-	return x.nulls
-}
-
-// NotNulls returns the rows that are not null.
-func (x *Index) NotNulls() *Bitmap {
-	if x.nulls == nil {
-		return Full(x.rows, true)
-	}
-	return not(nil, x.nulls)
-}
-
-// NullCount is how many rows are null.
-func (x *Index) NullCount() int { return x.null }
 
 // Cost is what a range query does.
 type Cost struct {
-	Words      int // of compressed bitmaps that are read, and of the result, uncompressed
-	Sure       int // rows that are found for sure
+	Words      int // of atoms that are read, and of the result
 	Candidates int // rows whose values must be looked at
 	Tiles      int // of 1,024 rows that have candidates, at most
 }
@@ -189,10 +148,9 @@ func (c Cost) BeatsScan(rows int) bool { return c.Nanoseconds() < scanCost*float
 func (x *Index) Cost(lo, hi int64) Cost {
 	s := x.span(lo, hi)
 	var c Cost
-	c.Sure, _ = x.Count(lo, hi)
 	add := func(b *bin) {
-		c.candidates(b.rows, len(b.bitmap.atoms), x.rows)
-		c.Words += len(b.bitmap.atoms)
+		c.candidates(b.rows, len(b.atoms), x.rows)
+		c.Words += len(b.atoms)
 	}
 	if s.low {
 		add(&x.bins[s.from-1])
@@ -201,20 +159,11 @@ func (x *Index) Cost(lo, hi int64) Cost {
 		add(&x.bins[s.to])
 	}
 	if s.from < s.to {
-		inside, outside := x.atoms(s)
+		inside, outside := x.words(s)
 		c.Words += min(inside, outside)
 	}
 	if s.to-s.from > 1 || s.low && s.high {
 		c.Words += chunksOf(x.rows)
-	}
-	return c
-}
-
-// CountCost is that of counting the rows of [lo, hi]: nothing where Count is exact.
-func (x *Index) CountCost(lo, hi int64) Cost {
-	c := x.Cost(lo, hi)
-	if c.Candidates == 0 {
-		return Cost{Sure: c.Sure}
 	}
 	return c
 }

@@ -12,7 +12,7 @@ type Profile struct {
 }
 
 // distinctMax is where a Profile stops to count.
-const distinctMax = binsMax
+const distinctMax = 4096
 
 // Profiled looks at the values of a column as Build does. It keeps values and nulls.
 func Profiled(values []int64, nulls []uint64) Profile {
@@ -32,39 +32,39 @@ func Profiled(values []int64, nulls []uint64) Profile {
 	return p
 }
 
-// Shape is what an index would be.
-type Shape struct {
-	Bins  int  // that have rows
-	Exact bool // every bin holds one value
-	Atoms int  // of all bins and the null bitmap
+// shape is what an index would be.
+type shape struct {
+	bins  int  // that have rows
+	exact bool // every bin holds one value
+	atoms int  // of all bins and of the rows that are null
 }
 
-// Shape finds out what Build would make of the column, without its memory.
-func (p Profile) Shape(o Options) Shape {
+// shape finds out what Build would make of the column, without its memory.
+func (p Profile) shape(o options) shape {
 	e := chooseEdges(p.values, p.nulls, o)
-	s := Shape{Exact: true}
+	s := shape{exact: true}
 	bins := make([]binMeter, len(e.upper)+1)
 	null := &bins[len(e.upper)]
 	chunks := chunksOf(p.Rows)
 	for i, v := range p.values {
 		chunk := i / chunkBits
-		if i>>6 < len(p.nulls) && p.nulls[i>>6]>>(i&63)&1 != 0 {
+		if isNull(p.nulls, i) {
 			null.add(chunk)
 			continue
 		}
 		b := &bins[e.find(v)]
 		if b.atoms == 0 {
 			b.value = v
-			s.Bins++
+			s.bins++
 		}
-		s.Exact = s.Exact && b.value == v
+		s.exact = s.exact && b.value == v
 		b.add(chunk)
 	}
 	for i := range bins {
 		if b := &bins[i]; b.atoms > 0 {
-			s.Atoms += b.atoms
+			s.atoms += b.atoms
 			if b.next < chunks {
-				s.Atoms++ // zeros to the end
+				s.atoms++ // zeros to the end
 			}
 		}
 	}
@@ -94,17 +94,8 @@ func (b *binMeter) add(chunk int) {
 	}
 }
 
-// Bytes is the size of the index that Build would make, but for some words.
-func (p Profile) Bytes(o Options) int { return p.bytes(p.Shape(o)) }
-
-func (p Profile) bytes(s Shape) int {
-	bins := s.Bins
-	if p.Nulls > 0 {
-		bins++
-	}
-	// The directories' last words are rounded up: half a word each, on average.
-	return 8 * (indexHeader + binWords*s.Bins + bins*blockHeader + s.Atoms + s.Atoms/(2*dirEvery) + (bins+1)/2)
-}
+// Bytes is the size of the index that Build would make.
+func (p Profile) Bytes() int { return 8 * p.shape(usual).atoms }
 
 // What an index must be to be worth its memory.
 const (
@@ -115,18 +106,18 @@ const (
 // Worth reports whether the column should get an index: queries gain that use it,
 // and it takes little memory beside the column, whose packed size is columnBytes.
 // The query that counts is the worst: a range of half the bins that ends within two.
-func (p Profile) Worth(o Options, columnBytes int) bool {
+func (p Profile) Worth(columnBytes int) bool {
 	if p.Rows == 0 {
 		return false
 	}
-	s := p.Shape(o)
-	if memoryShare*float64(p.bytes(s)) > float64(columnBytes) {
+	s := p.shape(usual)
+	if memoryShare*8*float64(s.atoms) > float64(columnBytes) {
 		return false
 	}
-	c := Cost{Words: s.Atoms/2 + chunksOf(p.Rows)}
-	if !s.Exact {
+	c := Cost{Words: s.atoms/2 + chunksOf(p.Rows)}
+	if !s.exact {
 		for range 2 {
-			c.candidates((p.Rows-p.Nulls)/s.Bins, s.Atoms/s.Bins, p.Rows)
+			c.candidates((p.Rows-p.Nulls)/s.bins, s.atoms/s.bins, p.Rows)
 		}
 	}
 	return queryShare*c.Nanoseconds() < scanCost*float64(p.Rows)

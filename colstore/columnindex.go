@@ -278,7 +278,7 @@ func (s *Store) build(mem *block, c *Column, values []int64) *bitmapidx.Index {
 		s.indexer.bytes.Add(int64(words) * 8)
 		return view[uint64](m)[:words]
 	}
-	return bitmapidx.Build(values, c.Nulls, bitmapidx.Options{}, alloc)
+	return bitmapidx.Build(values, c.Nulls, alloc)
 }
 
 const (
@@ -287,20 +287,17 @@ const (
 	// memory; indexBytes how many times the column's memory it may take.
 	indexGain  = 2.5
 	indexBytes = 4
-	// equalityBins is the most values that get a bin each.
-	equalityBins = 64
 )
 
 // worthIndex reports whether a column that queries use should be indexed. What takes
 // little memory is; else there must be few values (so that no candidates have to be
 // looked at), and the column not be nearly as small as a bitmap itself.
 func worthIndex(p bitmapidx.Profile, columnBytes int) bool {
-	o := bitmapidx.Options{EqualityBins: equalityBins}
-	if p.Worth(o, columnBytes) {
+	if p.Worth(columnBytes) {
 		return true
 	}
-	size := p.Bytes(o)
-	if p.Distinct > equalityBins || p.Distinct == 0 || size > indexBytes*columnBytes || 8*columnBytes < 3*p.Rows {
+	size := p.Bytes()
+	if p.Distinct > bitmapidx.EqualityBins || p.Distinct == 0 || size > indexBytes*columnBytes || 8*columnBytes < 3*p.Rows {
 		return false
 	}
 	one := bitmapidx.Cost{Words: size/8/p.Distinct + p.Rows/64}

@@ -3,7 +3,6 @@ package docs
 
 import (
 	"bytes"
-	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -18,7 +17,6 @@ import (
 	"testing"
 	"time"
 
-	"pgaccel/bitmapidx"
 	"pgaccel/catalog"
 	"pgaccel/colstore"
 	"pgaccel/compress"
@@ -37,8 +35,6 @@ func examples(t *testing.T) map[string][]byte {
 		"dfor":     column(compress.CodecDFOR, 1000, 1003, 1006, 1010),
 		"rfor":     column(compress.CodecRFOR, 5, 5, 5, 9, 9),
 		"alp":      column(compress.CodecALP, quarters()...),
-		"bitmap":   bitmap(),
-		"index":    words(bitmapidx.Build([]int64{4, 9, 9, 0, 4}, []uint64{1 << 3}, bitmapidx.Options{}, nil).Words()),
 	}
 	maps.Copy(all, folder(t))
 	return all
@@ -62,23 +58,6 @@ func quarters() (values []int64) {
 		values = append(values, int64(math.Float64bits(v)))
 	}
 	return values
-}
-
-// bitmap has 200 rows, of which 64, 66 and the last 11 are set.
-func bitmap() []byte {
-	var b bitmapidx.Builder
-	b.Add(64)
-	b.Add(66)
-	b.AppendRun(false, 189-67)
-	b.AppendRun(true, 11)
-	return words(b.Finish(nil).Words())
-}
-
-func words(of []uint64) (b []byte) {
-	for _, w := range of {
-		b = binary.LittleEndian.AppendUint64(b, w)
-	}
-	return b
 }
 
 // folder returns the files of a checkpoint of one small table: three rows, of which the

@@ -92,36 +92,30 @@ func (w *worker) useIndexes(live uint64) (left uint64, some bool) {
 // useIndex narrows counts by one step. True where nothing of the step is left; where
 // some rows are undecided they are noted.
 func (w *worker) useIndex(i int, s *step, x *colstore.Index) bool {
-	var sure, maybe *bitmapidx.Bitmap
+	n := (w.seg.Rows + 63) / 64
+	result := w.index.room(n)
+	var maybe []uint64
 	switch s.kind {
 	case program.StepRange:
 		if !w.p.x.opt.forceIndexes && !x.Cost(s.lo, s.hi).BeatsScan(w.seg.Rows) {
 			return false
 		}
-		sure, maybe = x.Range(s.lo, s.hi)
+		maybe = x.Range(result, s.lo, s.hi)
 	default:
 		values := w.passing(s, x)
 		if values == nil {
 			return false
 		}
-		sure, maybe = x.In(values)
+		maybe = x.In(result, values)
 	}
 	indexesAsked.Add(1)
-	n := (w.seg.Rows + 63) / 64
 	if len(w.index.words) < n {
 		w.index.words = make([]uint64, n)
 	}
 	words := w.index.words[:n]
-	result := w.index.room(n)
-	sure.Dense(result, 0, w.seg.Rows)
 	decided := maybe == nil
 	if !decided {
-		u := undecided{i, make([]uint64, n)}
-		maybe.Dense(u.rows, 0, w.seg.Rows)
-		for k, b := range u.rows {
-			result[k] |= b
-		}
-		w.index.maybe = append(w.index.maybe, u)
+		w.index.maybe = append(w.index.maybe, undecided{i, maybe})
 	}
 	if w.counts == nil {
 		copy(words, result)

@@ -22,7 +22,7 @@ import (
 
 	"github.com/RoaringBitmap/roaring/v2"
 
-	"pgaccel/bitmapidx"
+	"pgaccel/papers/wahbits"
 	"pgaccel/papers/wahdata"
 )
 
@@ -61,7 +61,7 @@ var best bool
 const binsMax = 64
 
 type bins struct {
-	wah     []*bitmapidx.Bitmap
+	wah     []*wahbits.Bitmap
 	roaring []*roaring.Bitmap
 }
 
@@ -73,12 +73,12 @@ func load(s *wahdata.Set) bins {
 	return b
 }
 
-func toRoaring(w *bitmapidx.Bitmap) *roaring.Bitmap {
+func toRoaring(w *wahbits.Bitmap) *roaring.Bitmap {
 	r := roaring.New()
 	var rows []uint32
 	const tile = 1 << 20
 	for at := 0; at < w.Len(); at += tile {
-		rows = bitmapidx.AppendRows(rows[:0], w, at, min(tile, w.Len()-at))
+		rows = wahbits.AppendRows(rows[:0], w, at, min(tile, w.Len()-at))
 		for i := range rows {
 			rows[i] += uint32(at)
 		}
@@ -92,10 +92,10 @@ func compare(s *wahdata.Set, runs int) error {
 	b := load(s)
 	type pair struct {
 		name    string
-		wah     func(dst, x, y *bitmapidx.Bitmap) *bitmapidx.Bitmap
+		wah     func(dst, x, y *wahbits.Bitmap) *wahbits.Bitmap
 		roaring func(x, y *roaring.Bitmap) *roaring.Bitmap
 	}
-	for _, p := range []pair{{"AND", bitmapidx.And, roaring.And}, {"OR", bitmapidx.Or, roaring.Or}, {"XOR", bitmapidx.Xor, roaring.Xor}, {"ANDNOT", bitmapidx.AndNot, roaring.AndNot}} {
+	for _, p := range []pair{{"AND", wahbits.And, roaring.And}, {"OR", wahbits.Or, roaring.Or}, {"XOR", wahbits.Xor, roaring.Xor}, {"ANDNOT", wahbits.AndNot, roaring.AndNot}} {
 		for i := 0; i < len(b.wah); i += 2 {
 			if err := same(s, p.name, p.wah(nil, b.wah[i], b.wah[i+1]), p.roaring(b.roaring[i], b.roaring[i+1])); err != nil {
 				return err
@@ -118,10 +118,10 @@ func compare(s *wahdata.Set, runs int) error {
 		var fastest float64
 		l := line{Op: "range", Bins: n}
 		for _, union := range []func(...*roaring.Bitmap) *roaring.Bitmap{roaring.FastOr, roaring.HeapOr} {
-			if err := same(s, fmt.Sprintf("range of %d", n), bitmapidx.OrAll(nil, q.wah), union(q.roaring...)); err != nil {
+			if err := same(s, fmt.Sprintf("range of %d", n), wahbits.OrAll(nil, q.wah), union(q.roaring...)); err != nil {
 				return err
 			}
-			w, r := inTurns(runs, func() { bitmapidx.OrAll(nil, q.wah) }, func() { union(q.roaring...) })
+			w, r := inTurns(runs, func() { wahbits.OrAll(nil, q.wah) }, func() { union(q.roaring...) })
 			if fastest == 0 || r < fastest {
 				fastest, l.WAHMicros, l.RoarMicros = r, w, r
 			}
@@ -157,7 +157,7 @@ func median(d []time.Duration) float64 {
 }
 
 // same compares every row.
-func same(s *wahdata.Set, what string, w *bitmapidx.Bitmap, r *roaring.Bitmap) error {
+func same(s *wahdata.Set, what string, w *wahbits.Bitmap, r *roaring.Bitmap) error {
 	if uint64(w.Count()) != r.GetCardinality() {
 		return fmt.Errorf("%s, %s: %d rows and %d", s.Name, what, w.Count(), r.GetCardinality())
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"pgaccel/bitmapidx"
+	"pgaccel/papers/wahbits"
 )
 
 // TestInterruptedPrintsMedians: the second query of the second round hangs, and the
@@ -186,7 +186,7 @@ func (c *endsAfter) Err() error {
 // TestInterruptedPapers: rows of what was measured in full, and of what has run at least
 // once in each way.
 func TestInterruptedPapers(t *testing.T) {
-	strategies := len(bitmapidx.Strategies())
+	strategies := len(wahbits.Strategies())
 	for _, c := range []struct {
 		section string
 		asked   int // of ctx, before it ends
@@ -197,7 +197,7 @@ func TestInterruptedPapers(t *testing.T) {
 		{"compression", len(lineorderNames) + 6*5 + 3*5, "\n    4 ", "\n    6 "},
 		{"compression", len(lineorderNames) + 6*5 + 4, "\n    2 ", "\n    4 "},
 		// One size of four runs, and two runs of the next.
-		{"wah", 4*strategies + 2*strategies, bitmapidx.Fused.String(), "one segment"},
+		{"wah", 4*strategies + 2*strategies, wahbits.Fused.String(), "one segment"},
 	} {
 		var out bytes.Buffer
 		err := Papers(&endsAfter{context.Background(), c.asked}, PapersOptions{Quick: true, Only: c.section}, &out)

@@ -15,6 +15,7 @@ import (
 
 	"pgaccel/bitmapidx"
 	"pgaccel/compress"
+	"pgaccel/papers/wahbits"
 	"pgaccel/papers/wahdata"
 )
 
@@ -47,7 +48,7 @@ func papersWAH(ctx context.Context, out io.Writer, quick bool, roaring string) e
 	return printIndexes(ctx, out, sets, runs)
 }
 
-func printStrategies(ctx context.Context, out io.Writer, s *wahdata.Set, bins []*bitmapidx.Bitmap, runs, workers int) error {
+func printStrategies(ctx context.Context, out io.Writer, s *wahdata.Set, bins []*wahbits.Bitmap, runs, workers int) error {
 	bytes := 0
 	for _, b := range bins {
 		bytes += b.Bytes()
@@ -59,14 +60,14 @@ func printStrategies(ctx context.Context, out io.Writer, s *wahdata.Set, bins []
 		fmt.Fprintf(out, " %9d", n)
 	}
 	fmt.Fprintln(out, "   fused is faster by")
-	times := make(map[bitmapidx.Strategy][]time.Duration)
+	times := make(map[wahbits.Strategy][]time.Duration)
 	var interrupted error
 	for _, n := range wahBins {
 		query := bins[:n]
-		var answer *bitmapidx.Bitmap
-		samples := make(map[bitmapidx.Strategy][]time.Duration)
+		var answer *wahbits.Bitmap
+		samples := make(map[wahbits.Strategy][]time.Duration)
 		for run := range runs + 1 {
-			for _, strategy := range bitmapidx.Strategies() {
+			for _, strategy := range wahbits.Strategies() {
 				if interrupted = ctx.Err(); interrupted != nil {
 					break
 				}
@@ -79,18 +80,18 @@ func printStrategies(ctx context.Context, out io.Writer, s *wahdata.Set, bins []
 					answer = got
 				}
 				if !got.Equal(answer) {
-					return fmt.Errorf("%s, %d bins: %v gives other rows than %v", s.Name, n, strategy, bitmapidx.Strategies()[0])
+					return fmt.Errorf("%s, %d bins: %v gives other rows than %v", s.Name, n, strategy, wahbits.Strategies()[0])
 				}
 			}
 		}
-		if len(samples) < len(bitmapidx.Strategies()) {
+		if len(samples) < len(wahbits.Strategies()) {
 			break // interrupted before each had run
 		}
 		for strategy, d := range samples {
 			times[strategy] = append(times[strategy], median(d))
 		}
 	}
-	for _, strategy := range bitmapidx.Strategies() {
+	for _, strategy := range wahbits.Strategies() {
 		if len(times) == 0 {
 			break
 		}
@@ -98,7 +99,7 @@ func printStrategies(ctx context.Context, out io.Writer, s *wahdata.Set, bins []
 		var ratios []float64
 		for i, d := range times[strategy] {
 			fmt.Fprintf(out, " %9s", digits(microseconds(d)))
-			ratios = append(ratios, float64(d)/float64(times[bitmapidx.Fused][i]))
+			ratios = append(ratios, float64(d)/float64(times[wahbits.Fused][i]))
 		}
 		fmt.Fprintf(out, "   %sx\n", ratio(geomean(ratios)))
 	}
@@ -198,9 +199,9 @@ func printIndexes(ctx context.Context, out io.Writer, sets []*wahdata.Set, runs 
 			for i := range x.values {
 				x.values[i] = int64(column[i+(s.Rows-n)/2])
 			}
-			x.index = bitmapidx.Build(x.values, nil, bitmapidx.Options{}, nil)
+			x.index = bitmapidx.Build(x.values, nil, nil)
 			x.column = compress.Encode(x.values, func(words int) []uint32 { return make([]uint32, words) })
-			x.worth = bitmapidx.Profiled(x.values, nil).Worth(bitmapidx.Options{}, x.column.Bytes())
+			x.worth = bitmapidx.Profiled(x.values, nil).Worth(x.column.Bytes())
 			indexBytes += x.index.Bytes()
 			columnBytes += x.column.Bytes()
 			if x.worth {
@@ -212,7 +213,7 @@ func printIndexes(ctx context.Context, out io.Writer, sets []*wahdata.Set, runs 
 		for _, x := range all {
 			for _, share := range []int{4, 2} {
 				lo, _, _ := x.index.Bounds()
-				_, hi, _ := x.index.Bin((x.index.Bins()+share-1)/share - 1)
+				_, hi := x.index.Bin((x.index.Bins()+share-1)/share - 1)
 				i, c, err := indexOrScan(x, lo, hi, runs)
 				if err != nil {
 					return fmt.Errorf("%s: %w", s.Name, err)
@@ -250,11 +251,9 @@ func indexOrScan(x indexed, lo, hi int64, runs int) (byIndex, byScan float64, er
 	for run := range runs + 1 {
 		start := time.Now()
 		for range repeat {
-			sure, maybe := x.index.Range(lo, hi)
-			if maybe != nil {
+			if x.index.Range(fromIndex, lo, hi) != nil {
 				return 0, 0, fmt.Errorf("a range of whole bins has candidates")
 			}
-			sure.Dense(fromIndex, 0, n)
 		}
 		middle := time.Now()
 		for range repeat {

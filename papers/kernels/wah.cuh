@@ -1,4 +1,4 @@
-// 64-bit WAH (bitmapidx draws its atoms), decompressed as in "GPU Acceleration of Range Queries
+// 64-bit WAH (papers/wahbits draws its atoms), decompressed as in "GPU Acceleration of Range Queries
 // over Large Data Sets" (Nelson et al. 2019 and 2020): Algorithms 1 and 2 of the journal version.
 //
 // Algorithm 1 decompresses all columns of a query in parallel: here blockIdx.y is the column.

@@ -11,8 +11,8 @@ import (
 	"sync"
 	"time"
 
-	"pgaccel/bitmapidx"
 	"pgaccel/gpu/device"
+	"pgaccel/papers/wahbits"
 	"pgaccel/papers/wahdata"
 )
 
@@ -124,7 +124,7 @@ type Row struct {
 	OverBest, OverBestReduction float64
 }
 
-// CPUTime is what bitmapidx needs for the same answer, compressed.
+// CPUTime is what wahbits needs for the same answer, compressed.
 type CPUTime struct {
 	Cores  int
 	Method string // the fastest with so many cores
@@ -180,7 +180,7 @@ func Bench(ctx context.Context, ex device.Executor, dev int, opt Options) ([]Row
 }
 
 // dataSet returns as many bins as the largest query has, in random order, and their rows.
-func dataSet(name string, opt Options) ([]*bitmapidx.Bitmap, int, error) {
+func dataSet(name string, opt Options) ([]*wahbits.Bitmap, int, error) {
 	most := slices.Max(opt.Bins)
 	if name == clustered {
 		rows := clusteredRows * opt.Scale
@@ -199,9 +199,9 @@ func dataSet(name string, opt Options) ([]*bitmapidx.Bitmap, int, error) {
 	return nil, 0, fmt.Errorf("wah: there is no set %q", name)
 }
 
-func clusteredBitmaps(rows int) []*bitmapidx.Bitmap {
+func clusteredBitmaps(rows int) []*wahbits.Bitmap {
 	rng := rand.New(rand.NewPCG(20, 19))
-	builders := make([]bitmapidx.Builder, clusteredBins)
+	builders := make([]wahbits.Builder, clusteredBins)
 	for at := 0; at < rows; {
 		n := min(1+int(rng.ExpFloat64()*clusteredRun), rows-at)
 		b := &builders[rng.IntN(clusteredBins)]
@@ -209,7 +209,7 @@ func clusteredBitmaps(rows int) []*bitmapidx.Bitmap {
 		b.AppendRun(true, n)
 		at += n
 	}
-	bins := make([]*bitmapidx.Bitmap, clusteredBins)
+	bins := make([]*wahbits.Bitmap, clusteredBins)
 	for i := range builders {
 		builders[i].AppendRun(false, rows-builders[i].Len())
 		bins[i] = builders[i].Finish(nil)
@@ -217,7 +217,7 @@ func clusteredBitmaps(rows int) []*bitmapidx.Bitmap {
 	return bins
 }
 
-func benchSet(ctx context.Context, ex device.Executor, dev int, flush *flusher, name string, bins []*bitmapidx.Bitmap, opt Options) ([]Row, error) {
+func benchSet(ctx context.Context, ex device.Executor, dev int, flush *flusher, name string, bins []*wahbits.Bitmap, opt Options) ([]Row, error) {
 	b, err := uploadTiled(ctx, ex, dev, bins, opt.Tile)
 	if err != nil {
 		return nil, err
@@ -236,7 +236,7 @@ func benchSet(ctx context.Context, ex device.Executor, dev int, flush *flusher, 
 			continue
 		}
 		query := bins[:m]
-		answer := bitmapidx.OrAll(nil, query)
+		answer := wahbits.OrAll(nil, query)
 		cpu, err := benchCPU(ctx, query, answer, opt)
 		if err != nil {
 			return nil, err
@@ -323,7 +323,7 @@ func (a *answers) check(words []uint64, f form) error {
 	case formRows:
 		if a.dense == nil {
 			a.dense = make([]uint64, (a.rows+63)/64)
-			bitmapidx.FromChunks(a.chunks, a.rows).Dense(a.dense, 0, a.rows)
+			wahbits.FromChunks(a.chunks, a.rows).Dense(a.dense, 0, a.rows)
 		}
 		want = a.dense
 	case formCount:
@@ -343,14 +343,14 @@ func (a *answers) check(words []uint64, f form) error {
 }
 
 // benchCPU answers the query with each method and number of cores.
-func benchCPU(ctx context.Context, bins []*bitmapidx.Bitmap, answer *bitmapidx.Bitmap, opt Options) ([]CPUTime, error) {
+func benchCPU(ctx context.Context, bins []*wahbits.Bitmap, answer *wahbits.Bitmap, opt Options) ([]CPUTime, error) {
 	methods := []struct {
 		name string
-		f    func(workers int) *bitmapidx.Bitmap
+		f    func(workers int) *wahbits.Bitmap
 	}{
-		{bitmapidx.ColumnReduction.String(), func(w int) *bitmapidx.Bitmap { return bitmapidx.ColumnReduction.Union(bins, w) }},
-		{bitmapidx.Iterative.String(), func(w int) *bitmapidx.Bitmap { return bitmapidx.Iterative.Union(bins, w) }},
-		{bitmapidx.Fused.String(), func(w int) *bitmapidx.Bitmap { return orShares(bins, w) }},
+		{wahbits.ColumnReduction.String(), func(w int) *wahbits.Bitmap { return wahbits.ColumnReduction.Union(bins, w) }},
+		{wahbits.Iterative.String(), func(w int) *wahbits.Bitmap { return wahbits.Iterative.Union(bins, w) }},
+		{wahbits.Fused.String(), func(w int) *wahbits.Bitmap { return orShares(bins, w) }},
 	}
 	var times []CPUTime
 	for _, cores := range opt.Cores {
@@ -384,20 +384,20 @@ func benchCPU(ctx context.Context, bins []*bitmapidx.Bitmap, answer *bitmapidx.B
 	return times, nil
 }
 
-// orShares is bitmapidx' fused union on several cores: of shares of the bins, then of their
+// orShares is wahbits' fused union on several cores: of shares of the bins, then of their
 // unions.
-func orShares(bins []*bitmapidx.Bitmap, workers int) *bitmapidx.Bitmap {
+func orShares(bins []*wahbits.Bitmap, workers int) *wahbits.Bitmap {
 	workers = min(workers, len(bins)/2)
 	if workers < 2 {
-		return bitmapidx.OrAll(nil, bins)
+		return wahbits.OrAll(nil, bins)
 	}
-	shares := make([]*bitmapidx.Bitmap, workers)
+	shares := make([]*wahbits.Bitmap, workers)
 	var wg sync.WaitGroup
 	for w := range shares {
-		wg.Go(func() { shares[w] = bitmapidx.OrAll(nil, bins[w*len(bins)/workers:(w+1)*len(bins)/workers]) })
+		wg.Go(func() { shares[w] = wahbits.OrAll(nil, bins[w*len(bins)/workers:(w+1)*len(bins)/workers]) })
 	}
 	wg.Wait()
-	return bitmapidx.OrAll(nil, shares)
+	return wahbits.OrAll(nil, shares)
 }
 
 // flusher empties the second-level cache of a device by reading zeros.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"pgaccel/bitmapidx"
+	"pgaccel/papers/wahbits"
 )
 
 func TestBench(t *testing.T) {
@@ -57,7 +57,7 @@ func TestBench(t *testing.T) {
 }
 
 func TestWrongAnswersAreFound(t *testing.T) {
-	a := newAnswers(unionWords([]*bitmapidx.Bitmap{bitmapidx.Full(200, true)}), 200)
+	a := newAnswers(unionWords([]*wahbits.Bitmap{wahbits.Full(200, true)}), 200)
 	for f, words := range map[form][]uint64{
 		formChunks: {allOnes, allOnes, allOnes, 1<<11 - 1},
 		formRows:   {^uint64(0), ^uint64(0), ^uint64(0), 1<<8 - 1},
@@ -81,7 +81,7 @@ func TestClusteredIsAPartition(t *testing.T) {
 		n += b.Count()
 		atoms += len(b.Atoms())
 	}
-	if union := bitmapidx.OrAll(nil, bins); n != rows || union.Count() != rows {
+	if union := wahbits.OrAll(nil, bins); n != rows || union.Count() != rows {
 		t.Errorf("%d rows in all bins, %d in their union, of %d", n, union.Count(), rows)
 	}
 	if atoms > rows/400 {
@@ -93,7 +93,7 @@ func TestOrShares(t *testing.T) {
 	bins := clusteredBitmaps(50_000)
 	for _, workers := range []int{1, 2, 3, 16, 100} {
 		for _, m := range []int{1, 2, 3, 7, 64} {
-			if !orShares(bins[:m], workers).Equal(bitmapidx.OrAll(nil, bins[:m])) {
+			if !orShares(bins[:m], workers).Equal(wahbits.OrAll(nil, bins[:m])) {
 				t.Errorf("%d bins on %d cores", m, workers)
 			}
 		}

@@ -9,9 +9,9 @@ import (
 	"strconv"
 	"sync"
 
-	"pgaccel/bitmapidx"
 	"pgaccel/gpu/device"
 	"pgaccel/papers/kernels"
+	"pgaccel/papers/wahbits"
 )
 
 // Bins are compressed bit vectors of the same rows in one device's memory, until Free. Its
@@ -61,13 +61,13 @@ func threadsFor(tile int) int {
 
 // uploadBins copies bins to the device, with the places of their tiles (8 bytes for a bin and
 // tile). All have the same rows; there is one at least.
-func uploadBins(ctx context.Context, ex device.Executor, dev int, bins []*bitmapidx.Bitmap) (*Bins, error) {
+func uploadBins(ctx context.Context, ex device.Executor, dev int, bins []*wahbits.Bitmap) (*Bins, error) {
 	return uploadTiled(ctx, ex, dev, bins, 0)
 }
 
 // uploadTiled is uploadBins with a tile of so many chunks, a power of two from 64 to 1,024; 0
 // is tileFor's.
-func uploadTiled(ctx context.Context, ex device.Executor, dev int, bins []*bitmapidx.Bitmap, tile int) (*Bins, error) {
+func uploadTiled(ctx context.Context, ex device.Executor, dev int, bins []*wahbits.Bitmap, tile int) (*Bins, error) {
 	atoms := make([][]uint64, len(bins))
 	for i, b := range bins {
 		if b.Len() != bins[0].Len() {
@@ -81,12 +81,12 @@ func uploadTiled(ctx context.Context, ex device.Executor, dev int, bins []*bitma
 	return upload(ctx, ex, dev, bins[0].Len(), atoms, tile)
 }
 
-// uploadWords is uploadBins of bitmaps as they are stored (bitmapidx.Bitmap.Words). What is not
+// uploadWords is uploadBins of bitmaps as they are stored (wahbits.Bitmap.Words). What is not
 // a bitmap is an error, before anything reaches the device.
 func uploadWords(ctx context.Context, ex device.Executor, dev int, blocks [][]uint64) (*Bins, error) {
-	bins := make([]*bitmapidx.Bitmap, len(blocks))
+	bins := make([]*wahbits.Bitmap, len(blocks))
 	for i, words := range blocks {
-		b, n, err := bitmapidx.ParseWords(words)
+		b, n, err := wahbits.ParseWords(words)
 		if err == nil && n != len(words) {
 			err = fmt.Errorf("%d words after the bitmap", len(words)-n)
 		}

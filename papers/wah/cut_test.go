@@ -5,8 +5,8 @@ import (
 	"slices"
 	"testing"
 
-	"pgaccel/bitmapidx"
 	"pgaccel/gpu/device"
+	"pgaccel/papers/wahbits"
 )
 
 // orCut is Cut's answer, told plainly: each tile's atoms of bins lo to hi-1 are one range.
@@ -46,7 +46,7 @@ func orCut(l *cutLayout, chunks, bins, lo, hi int) []uint64 {
 func TestCutLayout(t *testing.T) {
 	rng := rand.New(rand.NewPCG(31, 32))
 	for _, rows := range []int{1, 62, 63, 64, 63*64 - 1, 63 * 64, 63*64 + 1, 3*63*256 + 17, 63 * 1024 * 2} {
-		var bins []*bitmapidx.Bitmap
+		var bins []*wahbits.Bitmap
 		var atoms [][]uint64
 		for _, name := range shapeNames() {
 			x := shaped(name, rng, rows)
@@ -75,20 +75,20 @@ func TestRepeated(t *testing.T) {
 	var atoms, plain [][]uint64
 	for _, name := range shapeNames() {
 		x := shaped(name, rng, rows)
-		atoms, plain = append(atoms, repeatAtoms(x.Atoms(), rows/63, 5)), append(plain, repeatWords(bitmapidx.Decomp(x.Atoms(), 301)[:300], 5))
+		atoms, plain = append(atoms, repeatAtoms(x.Atoms(), rows/63, 5)), append(plain, repeatWords(wahbits.Decomp(x.Atoms(), 301)[:300], 5))
 	}
 	if _, err := newLayout(5*300*63, atoms, 64); err != nil {
 		t.Fatal(err)
 	}
 	for i, name := range shapeNames() {
-		if !slices.Equal(bitmapidx.Decomp(atoms[i], 5*300), plain[i]) {
+		if !slices.Equal(wahbits.Decomp(atoms[i], 5*300), plain[i]) {
 			t.Errorf("%s: other rows", name)
 		}
 	}
 }
 
-// checkWarps compares wah_warps with bitmapidx, all forms, in a grid so small that warps have many tiles.
-func checkWarps(t *testing.T, b *Bins, bins []*bitmapidx.Bitmap, lo, hi int) {
+// checkWarps compares wah_warps with wahbits, all forms, in a grid so small that warps have many tiles.
+func checkWarps(t *testing.T, b *Bins, bins []*wahbits.Bitmap, lo, hi int) {
 	t.Helper()
 	defer func(c cutBins) { b.cut.forced, b.cut.blocks = c.forced, c.blocks }(b.cut)
 	for _, s := range []struct{ threads, ahead, blocks, wide int }{{32, 1, 1, 2}, {64, 4, 2, 1}} {
@@ -103,7 +103,7 @@ func TestWarpsOfManyTiles(t *testing.T) {
 	ex := emulated(t)
 	rng := rand.New(rand.NewPCG(41, 42))
 	for _, rows := range []int{1, 63*64 - 1, 63*64 + 1, 70 * 63 * 64, 67*63*64 + 63*17 + 5} {
-		var bins []*bitmapidx.Bitmap
+		var bins []*wahbits.Bitmap
 		for i := range 70 {
 			name := []string{"sparse", "last row", "one at a tile's edge", "zeros", "long fills", "fill, literal"}[i%6]
 			if i%7 > 0 && i%6 != 4 {

@@ -1,4 +1,4 @@
-// Package wah answers range queries over WAH bins (package bitmapidx) on a device: the
+// Package wah answers range queries over WAH bins (package wahbits) on a device: the
 // union of bins as chunks of 63 rows, as a bitmap of 64 rows a word, or as a count.
 //
 // The four strategies of "GPU Acceleration of Range Queries over Large Data Sets" (Nelson,
@@ -30,7 +30,7 @@
 // read. A last tile of one chunk which is a literal has the word behind that as a second
 // atom, all of whose chunks are past the end.
 //
-// The directory of a stored bitmap (bitmapidx) says as much, but for every 32nd atom: a
+// The directory of a stored bitmap (wahbits) says as much, but for every 32nd atom: a
 // block would find its place in each bin by a binary search, ten dependent reads or so.
 // Places lie side by side, and one read is enough. They are 8 bytes for bin and tile: of
 // a query of m bins, m/tile of the bytes of the result.

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"math"
 
-	"pgaccel/bitmapidx"
 	"pgaccel/gpu/device"
+	"pgaccel/papers/wahbits"
 )
 
 // papersMost is the most device memory, in bytes, that Bench lets decompressed columns of
@@ -15,7 +15,7 @@ const papersMost = 32 << 30
 
 // copiesFor is how often bins must be repeated for a query of them all to read opt.Large bytes,
 // or to read and write almost twice as many; 1 where they do as they are.
-func copiesFor(bins []*bitmapidx.Bitmap, opt Options) int {
+func copiesFor(bins []*wahbits.Bitmap, opt Options) int {
 	if opt.Large <= 0 || len(bins) == 0 {
 		return 1
 	}
@@ -76,14 +76,14 @@ func repeatWords(words []uint64, copies int) []uint64 {
 }
 
 // unionWords are the chunks of the union.
-func unionWords(bins []*bitmapidx.Bitmap) []uint64 {
-	union := bitmapidx.OrAll(nil, bins)
-	return bitmapidx.Decomp(union.Atoms(), (union.Len()+chunkBits-1)/chunkBits)
+func unionWords(bins []*wahbits.Bitmap) []uint64 {
+	union := wahbits.OrAll(nil, bins)
+	return wahbits.Decomp(union.Atoms(), (union.Len()+chunkBits-1)/chunkBits)
 }
 
 // benchLarge measures a set so often repeated that its bytes matter and not the launch. The
 // CPU does not answer here but for what answers are compared with.
-func benchLarge(ctx context.Context, ex device.Executor, dev int, flush *flusher, name string, bins []*bitmapidx.Bitmap, opt Options) ([]Row, error) {
+func benchLarge(ctx context.Context, ex device.Executor, dev int, flush *flusher, name string, bins []*wahbits.Bitmap, opt Options) ([]Row, error) {
 	copies, chunks := copiesFor(bins, opt), bins[0].Len()/chunkBits
 	if copies == 1 || chunks == 0 {
 		return nil, nil

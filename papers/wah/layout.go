@@ -3,10 +3,10 @@ package wah
 import (
 	"fmt"
 
-	"pgaccel/bitmapidx"
+	"pgaccel/papers/wahbits"
 )
 
-// The parts of an atom, as bitmapidx draws it.
+// The parts of an atom, as wahbits draws it.
 const (
 	chunkBits        = 63
 	fillFlag  uint64 = 1 << 63
@@ -45,7 +45,7 @@ type layout struct {
 	places []uint64 // one for each bin, tile after tile
 }
 
-// newLayout lays out bins of so many rows each. Atoms that are not what bitmapidx writes
+// newLayout lays out bins of so many rows each. Atoms that are not what wahbits writes
 // are an error: kernels trust them.
 func newLayout(rows int, bins [][]uint64, tile int) (*layout, error) {
 	if tile < minTile || tile > maxTile || tile&(tile-1) != 0 {
@@ -57,7 +57,7 @@ func newLayout(rows int, bins [][]uint64, tile int) (*layout, error) {
 	}
 	total := 0
 	for i, atoms := range bins {
-		if err := bitmapidx.CheckAtoms(rows, atoms); err != nil {
+		if err := wahbits.CheckAtoms(rows, atoms); err != nil {
 			return nil, fmt.Errorf("bin %d: %w", i, err)
 		}
 		total += len(atoms)

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"pgaccel/bitmapidx"
 	"pgaccel/gpu/device"
+	"pgaccel/papers/wahbits"
 )
 
 // lengths are rows: around chunks, tiles of 64 chunks and words.
@@ -19,35 +19,35 @@ var lengths = []int{0, 1, 31, 32, 33, 62, 63, 64, 125, 126, 127, 128, 129, 511, 
 	5*63*64 - 1, 5 * 63 * 64, 5*63*64 + 1, 3*63*64 + 63*17 + 5}
 
 // shapes are kinds of bit vectors.
-var shapes = map[string]func(rng *rand.Rand, b *bitmapidx.Builder, rows int){
-	"zeros": func(_ *rand.Rand, b *bitmapidx.Builder, rows int) { b.AppendRun(false, rows) },
-	"ones":  func(_ *rand.Rand, b *bitmapidx.Builder, rows int) { b.AppendRun(true, rows) },
-	"literals": func(rng *rand.Rand, b *bitmapidx.Builder, rows int) {
+var shapes = map[string]func(rng *rand.Rand, b *wahbits.Builder, rows int){
+	"zeros": func(_ *rand.Rand, b *wahbits.Builder, rows int) { b.AppendRun(false, rows) },
+	"ones":  func(_ *rand.Rand, b *wahbits.Builder, rows int) { b.AppendRun(true, rows) },
+	"literals": func(rng *rand.Rand, b *wahbits.Builder, rows int) {
 		for range rows {
 			b.AppendBit(rng.IntN(2) == 0)
 		}
 	},
-	"sparse": func(rng *rand.Rand, b *bitmapidx.Builder, rows int) {
+	"sparse": func(rng *rand.Rand, b *wahbits.Builder, rows int) {
 		for row := rng.IntN(400); row < rows; row += 1 + rng.IntN(400) {
 			b.Add(row)
 		}
 	},
-	"alternating chunks": func(_ *rand.Rand, b *bitmapidx.Builder, rows int) {
+	"alternating chunks": func(_ *rand.Rand, b *wahbits.Builder, rows int) {
 		for b.Len() < rows {
 			b.AppendRun(b.Len()/63%2 == 0, min(63, rows-b.Len()))
 		}
 	},
-	"fill, literal": func(_ *rand.Rand, b *bitmapidx.Builder, rows int) {
+	"fill, literal": func(_ *rand.Rand, b *wahbits.Builder, rows int) {
 		for row := 70; row < rows; row += 126 {
 			b.Add(row)
 		}
 	},
-	"long fills": func(rng *rand.Rand, b *bitmapidx.Builder, rows int) {
+	"long fills": func(rng *rand.Rand, b *wahbits.Builder, rows int) {
 		for set := rng.IntN(2) == 0; b.Len() < rows; set = !set {
 			b.AppendRun(set, min(1+rng.IntN(3*63*64), rows-b.Len()))
 		}
 	},
-	"mixed": func(rng *rand.Rand, b *bitmapidx.Builder, rows int) {
+	"mixed": func(rng *rand.Rand, b *wahbits.Builder, rows int) {
 		for b.Len() < rows {
 			n := min(1+rng.IntN(63*20), rows-b.Len())
 			if kind := rng.IntN(4); kind < 2 {
@@ -59,12 +59,12 @@ var shapes = map[string]func(rng *rand.Rand, b *bitmapidx.Builder, rows int){
 			}
 		}
 	},
-	"last row": func(_ *rand.Rand, b *bitmapidx.Builder, rows int) {
+	"last row": func(_ *rand.Rand, b *wahbits.Builder, rows int) {
 		if rows > 0 {
 			b.Add(rows - 1)
 		}
 	},
-	"one at a tile's edge": func(_ *rand.Rand, b *bitmapidx.Builder, rows int) {
+	"one at a tile's edge": func(_ *rand.Rand, b *wahbits.Builder, rows int) {
 		if rows > 63*64 {
 			b.Add(63*64 - 1)
 			b.Add(63 * 64)
@@ -81,19 +81,19 @@ func shapeNames() []string {
 	return names
 }
 
-func shaped(name string, rng *rand.Rand, rows int) *bitmapidx.Bitmap {
-	var b bitmapidx.Builder
+func shaped(name string, rng *rand.Rand, rows int) *wahbits.Bitmap {
+	var b wahbits.Builder
 	shapes[name](rng, &b, rows)
 	b.AppendRun(false, rows-b.Len())
 	return b.Finish(nil)
 }
 
-// chunksOf is the union in chunks, by bitmapidx.
-func chunksOf(rows int, bins []*bitmapidx.Bitmap) []uint64 {
+// chunksOf is the union in chunks, by wahbits.
+func chunksOf(rows int, bins []*wahbits.Bitmap) []uint64 {
 	if len(bins) == 0 {
 		return make([]uint64, (rows+62)/63)
 	}
-	return bitmapidx.Decomp(bitmapidx.OrAll(nil, bins).Atoms(), (rows+62)/63)
+	return wahbits.Decomp(wahbits.OrAll(nil, bins).Atoms(), (rows+62)/63)
 }
 
 // orPlaces is the fused kernel's answer, told plainly.
@@ -143,7 +143,7 @@ func TestPlaces(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, rows := range lengths {
 		for _, tile := range []int{64, 128, 1024} {
-			var bins []*bitmapidx.Bitmap
+			var bins []*wahbits.Bitmap
 			var atoms [][]uint64
 			for _, name := range shapeNames() {
 				b := shaped(name, rng, rows)
@@ -218,7 +218,7 @@ func TestMalformedIsNotUploaded(t *testing.T) {
 			t.Errorf("%#x is uploaded", atoms)
 		}
 	}
-	good := bitmapidx.Full(130, true).Store(nil).Words()
+	good := wahbits.Full(130, true).Store(nil).Words()
 	for n := range len(good) {
 		if _, err := uploadWords(context.Background(), untouched{t: t}, 0, [][]uint64{good[:n]}); err == nil {
 			t.Errorf("%d words of %d are uploaded", n, len(good))
@@ -227,13 +227,13 @@ func TestMalformedIsNotUploaded(t *testing.T) {
 	if _, err := uploadWords(context.Background(), untouched{t: t}, 0, [][]uint64{append(slices.Clone(good), 0)}); err == nil {
 		t.Error("a word too many is uploaded")
 	}
-	if _, err := uploadBins(context.Background(), untouched{t: t}, 0, []*bitmapidx.Bitmap{bitmapidx.Full(1, true), bitmapidx.Full(2, true)}); err == nil {
+	if _, err := uploadBins(context.Background(), untouched{t: t}, 0, []*wahbits.Bitmap{wahbits.Full(1, true), wahbits.Full(2, true)}); err == nil {
 		t.Error("bins of 1 and 2 rows")
 	}
 	if _, err := uploadBins(context.Background(), untouched{t: t}, 0, nil); err == nil {
 		t.Error("no bins")
 	}
-	if _, err := uploadBins(context.Background(), untouched{t: t}, 1, []*bitmapidx.Bitmap{bitmapidx.Full(1, true)}); err == nil {
+	if _, err := uploadBins(context.Background(), untouched{t: t}, 1, []*wahbits.Bitmap{wahbits.Full(1, true)}); err == nil {
 		t.Error("a device that is not there")
 	}
 }
@@ -265,9 +265,9 @@ func FuzzLayout(f *testing.F) {
 			}
 			chunk += atomChunks(a)
 		}
-		_, _, parseErr := bitmapidx.ParseWords(append(block, directory...))
+		_, _, parseErr := wahbits.ParseWords(append(block, directory...))
 		if (err == nil) != (parseErr == nil) {
-			t.Fatalf("%v, but bitmapidx says %v", err, parseErr)
+			t.Fatalf("%v, but wahbits says %v", err, parseErr)
 		}
 		if err != nil {
 			return
@@ -276,7 +276,7 @@ func FuzzLayout(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !slices.Equal(got, bitmapidx.Decomp(atoms, l.chunks)) {
+		if !slices.Equal(got, wahbits.Decomp(atoms, l.chunks)) {
 			t.Fatal("other words")
 		}
 	})

@@ -31,7 +31,7 @@ const (
 )
 
 // Or returns the union of bins lo to hi-1 as chunks: bit i of word c is row 63c+i, and bit
-// 63 is 0, as bitmapidx.FromChunks takes them. An empty range has no rows.
+// 63 is 0, as wahbits.FromChunks takes them. An empty range has no rows.
 func (b *Bins) Or(ctx context.Context, lo, hi int, s Strategy) ([]uint64, Stats, error) {
 	return b.query(ctx, lo, hi, s, formChunks)
 }

@@ -29,7 +29,7 @@ func allStrategies() []Strategy {
 	return all
 }
 
-// String is the strategy's name, as bitmapidx.Strategy has it.
+// String is the strategy's name, as wahbits.Strategy has it.
 func (s Strategy) String() string {
 	if uint(s) < uint(len(strategyNames)) {
 		return strategyNames[s]

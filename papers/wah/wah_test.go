@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"pgaccel/bitmapidx"
 	"pgaccel/gpu/device"
 	"pgaccel/gpu/emulator"
+	"pgaccel/papers/wahbits"
 )
 
 func emulated(t testing.TB) device.Executor {
@@ -27,8 +27,8 @@ func emulated(t testing.TB) device.Executor {
 	return e
 }
 
-// checkUnion compares every way to answer with bitmapidx.
-func checkUnion(t *testing.T, b *Bins, bins []*bitmapidx.Bitmap, lo, hi int, strategies ...Strategy) {
+// checkUnion compares every way to answer with wahbits.
+func checkUnion(t *testing.T, b *Bins, bins []*wahbits.Bitmap, lo, hi int, strategies ...Strategy) {
 	t.Helper()
 	ctx := context.Background()
 	rows := b.Len()
@@ -52,7 +52,7 @@ func checkUnion(t *testing.T, b *Bins, bins []*bitmapidx.Bitmap, lo, hi int, str
 			t.Fatalf("fused: %d launches", stats.Launches)
 		}
 	}
-	union := bitmapidx.FromChunks(want, rows)
+	union := wahbits.FromChunks(want, rows)
 	dense := make([]uint64, (rows+63)/64)
 	union.Dense(dense, 0, rows)
 	for _, s := range []Strategy{Fused, Cut} {
@@ -70,7 +70,7 @@ func checkUnion(t *testing.T, b *Bins, bins []*bitmapidx.Bitmap, lo, hi int, str
 	}
 }
 
-func uploaded(t *testing.T, ex device.Executor, bins []*bitmapidx.Bitmap, tile int) *Bins {
+func uploaded(t *testing.T, ex device.Executor, bins []*wahbits.Bitmap, tile int) *Bins {
 	t.Helper()
 	b, err := uploadTiled(context.Background(), ex, 0, bins, tile)
 	if err != nil {
@@ -88,7 +88,7 @@ func TestLengths(t *testing.T) {
 	ex := emulated(t)
 	rng := rand.New(rand.NewPCG(5, 6))
 	for _, rows := range lengths {
-		var bins []*bitmapidx.Bitmap
+		var bins []*wahbits.Bitmap
 		for _, name := range []string{"zeros", "sparse", "alternating chunks", "fill, literal", "literals", "long fills", "mixed", "last row", "one at a tile's edge"} {
 			bins = append(bins, shaped(name, rng, rows))
 		}
@@ -111,7 +111,7 @@ func TestShapes(t *testing.T) {
 	const rows = 4*63*64 + 700
 	for _, name := range shapeNames() {
 		t.Run(name, func(t *testing.T) {
-			bins := []*bitmapidx.Bitmap{shaped(name, rng, rows), shaped("sparse", rng, rows), shaped(name, rng, rows)}
+			bins := []*wahbits.Bitmap{shaped(name, rng, rows), shaped("sparse", rng, rows), shaped(name, rng, rows)}
 			for _, tile := range []int{64, 256, 1024} {
 				b := uploaded(t, ex, bins, tile)
 				checkUnion(t, b, bins, 0, 1, Fused)
@@ -126,7 +126,7 @@ func TestNumbersOfBins(t *testing.T) {
 	ex := emulated(t)
 	rng := rand.New(rand.NewPCG(9, 10))
 	const rows = 2*63*64 + 65
-	var bins []*bitmapidx.Bitmap
+	var bins []*wahbits.Bitmap
 	for i := range 300 {
 		names := []string{"sparse", "fill, literal", "mixed", "last row", "zeros"}
 		name := names[i%len(names)]
@@ -150,7 +150,7 @@ func TestThreads(t *testing.T) {
 	ex := emulated(t)
 	rng := rand.New(rand.NewPCG(18, 19))
 	const rows = 2*63*64 + 65
-	var bins []*bitmapidx.Bitmap
+	var bins []*wahbits.Bitmap
 	for i := range 270 {
 		bins = append(bins, shaped([]string{"sparse", "fill, literal", "last row", "one at a tile's edge"}[i%4], rng, rows))
 	}
@@ -169,9 +169,9 @@ func TestThreads(t *testing.T) {
 func TestFillsThatLeaveATile(t *testing.T) {
 	ex := emulated(t)
 	const tile = 256
-	var bins []*bitmapidx.Bitmap
+	var bins []*wahbits.Bitmap
 	for n := range tile - 1 {
-		var b bitmapidx.Builder
+		var b wahbits.Builder
 		for range n {
 			b.AppendRun(true, 1+n%62)
 			b.AppendRun(false, 62-n%62)
@@ -203,9 +203,9 @@ func TestManyRunsOfOnes(t *testing.T) {
 	ex := emulated(t)
 	rng := rand.New(rand.NewPCG(23, 24))
 	const rows = 2*63*256 + 63*11
-	var bins []*bitmapidx.Bitmap
+	var bins []*wahbits.Bitmap
 	for i := range 24 {
-		var b bitmapidx.Builder
+		var b wahbits.Builder
 		for b.Len() < rows {
 			for _, set := range []bool{false, true} {
 				b.AppendRun(set, min(63*(1+rng.IntN(1+i)), rows-b.Len()))
@@ -235,11 +235,11 @@ func TestOnesEndATile(t *testing.T) {
 	ex := emulated(t)
 	rng := rand.New(rand.NewPCG(11, 12))
 	const rows = 3*63*64 + 40
-	var bins []*bitmapidx.Bitmap
+	var bins []*wahbits.Bitmap
 	for range 200 {
 		bins = append(bins, shaped("sparse", rng, rows))
 	}
-	var ones bitmapidx.Builder
+	var ones wahbits.Builder
 	ones.AppendRun(false, 63*64-5)
 	ones.AppendRun(true, 63*64+10)
 	ones.AppendRun(false, rows-ones.Len())
@@ -256,7 +256,7 @@ func TestRandom(t *testing.T) {
 	for seed := range uint64(8) {
 		rng := rand.New(rand.NewPCG(seed, 13))
 		rows := 1 + rng.IntN(4*63*64)
-		var bins []*bitmapidx.Bitmap
+		var bins []*wahbits.Bitmap
 		for range 1 + rng.IntN(40) {
 			name := names[rng.IntN(len(names))]
 			if name == "ones" || name == "long fills" {
@@ -278,7 +278,7 @@ func TestStoredWords(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer b.Free()
-	checkUnion(t, b, []*bitmapidx.Bitmap{x}, 0, 1, Fused)
+	checkUnion(t, b, []*wahbits.Bitmap{x}, 0, 1, Fused)
 	if b.Bins() != 1 || b.CompressedBytes(0, 1) != int64(8*len(x.Atoms())) {
 		t.Errorf("%d bins of %d bytes", b.Bins(), b.CompressedBytes(0, 1))
 	}
@@ -292,7 +292,7 @@ func TestErrors(t *testing.T) {
 	}
 	t.Cleanup(func() { ex.Close() })
 	ctx := context.Background()
-	bins := []*bitmapidx.Bitmap{bitmapidx.Full(100, true), bitmapidx.Full(100, false)}
+	bins := []*wahbits.Bitmap{wahbits.Full(100, true), wahbits.Full(100, false)}
 	b := uploaded(t, ex, bins, 0)
 	for _, r := range [][2]int{{-1, 1}, {1, 0}, {0, 3}} {
 		if _, _, err := b.Or(ctx, r[0], r[1], Fused); err == nil {
@@ -315,7 +315,7 @@ func TestErrors(t *testing.T) {
 
 func TestTooManyBinsForABlock(t *testing.T) {
 	ex := emulated(t)
-	bins := slices.Repeat([]*bitmapidx.Bitmap{shaped("sparse", rand.New(rand.NewPCG(16, 17)), 200)}, 2049)
+	bins := slices.Repeat([]*wahbits.Bitmap{shaped("sparse", rand.New(rand.NewPCG(16, 17)), 200)}, 2049)
 	b := uploaded(t, ex, bins, 64)
 	for _, s := range []Strategy{ROA, IdealHybrid} {
 		if _, _, err := b.Or(context.Background(), 0, 2049, s); err == nil || !strings.Contains(err.Error(), "2048 bins at most") {

@@ -1,17 +1,17 @@
 package wahdata
 
-import "pgaccel/bitmapidx"
+import "pgaccel/papers/wahbits"
 
 // Bitmaps returns the bit vectors of the bins, in their order, stored on Go's heap.
-func (s *Set) Bitmaps(bins []Bin) []*bitmapidx.Bitmap {
-	out := make([]*bitmapidx.Bitmap, len(bins))
+func (s *Set) Bitmaps(bins []Bin) []*wahbits.Bitmap {
+	out := make([]*wahbits.Bitmap, len(bins))
 	var column []uint8
 	for attribute := range s.Bins {
-		var builders [256]*bitmapidx.Builder
+		var builders [256]*wahbits.Builder
 		used := false
 		for _, b := range bins {
 			if b.Attribute == attribute {
-				builders[b.Bin], used = new(bitmapidx.Builder), true
+				builders[b.Bin], used = new(wahbits.Builder), true
 			}
 		}
 		if !used {

@@ -1,4 +1,4 @@
-package bitmapidx
+package wahbits
 
 // combinePlain is the algorithm of the paper's section 2.1, "processing starts by
 // popping the first atom off each vector": one pair of atoms at a time. It is the

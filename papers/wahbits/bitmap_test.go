@@ -1,4 +1,4 @@
-package bitmapidx
+package wahbits
 
 import (
 	"fmt"
