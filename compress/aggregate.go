@@ -182,31 +182,3 @@ func (d decoded) SumSelected(selected []uint64, start, n int) (hi int64, lo uint
 	}
 	return sum.hi, sum.lo
 }
-
-// sumReference and the two after it are the references: a row at a time.
-func sumReference(c Column, start, n int) (hi int64, lo uint64) {
-	var sum sum128
-	for i := start; i < start+n; i++ {
-		sum.addValue(decodeReference(Words(c), i))
-	}
-	return sum.hi, sum.lo
-}
-
-func sumSelectedReference(c Column, selected []uint64, start, n int) (hi int64, lo uint64) {
-	var sum sum128
-	for i := range n {
-		if selected[i/64]>>(i%64)&1 == 1 {
-			sum.addValue(decodeReference(Words(c), start+i))
-		}
-	}
-	return sum.hi, sum.lo
-}
-
-func minMaxReference(c Column, start, n int) (lo, hi int64) {
-	lo, hi = math.MaxInt64, math.MinInt64
-	for i := start; i < start+n; i++ {
-		v := decodeReference(Words(c), i)
-		lo, hi = min(lo, v), max(hi, v)
-	}
-	return lo, hi
-}

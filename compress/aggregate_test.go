@@ -1,6 +1,7 @@
 package compress
 
 import (
+	"math"
 	"math/big"
 	"math/rand/v2"
 	"slices"
@@ -57,4 +58,32 @@ func checkAggregates(t *testing.T, c Column, values []int64, start, rows int, r 
 	if l, h := AggregatorOf(c).MinMax(start, rows); l != lo || h != hi {
 		t.Errorf("%v: MinMax %d, %d; by the reference %d, %d", c.Codec(), l, h, lo, hi)
 	}
+}
+
+// sumReference and the two after it are the references: a row at a time.
+func sumReference(c Column, start, n int) (hi int64, lo uint64) {
+	var sum sum128
+	for i := start; i < start+n; i++ {
+		sum.addValue(decodeReference(Words(c), i))
+	}
+	return sum.hi, sum.lo
+}
+
+func sumSelectedReference(c Column, selected []uint64, start, n int) (hi int64, lo uint64) {
+	var sum sum128
+	for i := range n {
+		if selected[i/64]>>(i%64)&1 == 1 {
+			sum.addValue(decodeReference(Words(c), start+i))
+		}
+	}
+	return sum.hi, sum.lo
+}
+
+func minMaxReference(c Column, start, n int) (lo, hi int64) {
+	lo, hi = math.MaxInt64, math.MinInt64
+	for i := start; i < start+n; i++ {
+		v := decodeReference(Words(c), i)
+		lo, hi = min(lo, v), max(hi, v)
+	}
+	return lo, hi
 }
