@@ -5,10 +5,10 @@ import "pgaccel/plan"
 // fullJoin makes the relation of a full join: a left join, and the rows of the right side without a
 // partner, with nulls for the left side.
 func (a *analyzer) fullJoin(x *plan.Join, l *leaf) plan.Source {
-	left := yieldsOf(x.Left)
+	left := plan.YieldsOf(x.Left)
 	alone := make([]plan.Expr, len(l.read))
 	for i, e := range l.read {
-		if alone[i] = e; left.has(e) {
+		if alone[i] = e; left.Has(e) {
 			alone[i] = nullOf(e)
 		}
 	}

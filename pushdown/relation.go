@@ -12,7 +12,7 @@ import (
 // leaf is an operator of a star that is neither a table nor a join of those: it is computed first.
 type leaf struct {
 	rel    plan.Rel
-	yields yields
+	yields plan.Yields
 	table  int // its number among the sources
 	read   []plan.Expr
 	index  map[int]int // interned expression -> column
@@ -20,77 +20,13 @@ type leaf struct {
 	scalar int
 }
 
-// yields are what expressions over an operator may read of it.
-type yields struct{ tables, groups, outputs []int }
-
-// yieldsOf finds what an operator yields. Below a derived table or an aggregation nothing is seen.
-func yieldsOf(r plan.Rel) (y yields) {
-	output := func(n int) {
-		if n > 0 {
-			y.outputs = append(y.outputs, n)
-		}
-	}
-	plan.WalkRel(r, func(r plan.Rel) bool {
-		switch x := r.(type) {
-		case *plan.Scan:
-			y.tables = append(y.tables, x.Table)
-		case *plan.Aggregate:
-			y.groups = append(y.groups, x.Number)
-			return false
-		case *plan.Project:
-			output(x.Number)
-			return x.Number == 0
-		case *plan.Shared:
-			output(x.Number)
-			return false
-		case *plan.SetOp:
-			output(x.Number)
-			return false
-		case *plan.Values:
-			output(x.Number)
-		case *plan.Window:
-			output(x.Number)
-		case *plan.Join:
-			output(x.Number)
-		}
-		return true
-	})
-	return y
-}
-
-// has reports whether a leaf of an expression is of it.
-func (y *yields) has(e plan.Expr) bool {
-	switch x := e.(type) {
-	case plan.Column:
-		return slices.Contains(y.tables, x.Table)
-	case plan.Key:
-		return slices.Contains(y.groups, x.Of)
-	case plan.Agg:
-		return slices.Contains(y.groups, x.Of)
-	case *plan.Grouping:
-		return slices.Contains(y.groups, x.Of)
-	case plan.Output:
-		return slices.Contains(y.outputs, x.Of)
-	}
-	return false
-}
-
-// readBy reports whether an expression reads any of it.
-func (y *yields) readBy(e plan.Expr) (reads bool) {
-	plan.Walk(e, func(x plan.Expr) bool {
-		reads = reads || y.has(x)
-		return !reads
-	})
-	return reads
-}
-
-// onlyReadBy reports whether all that an expression reads is of it.
-func (y *yields) onlyReadBy(e plan.Expr) bool {
+// readsOnly reports whether all that an expression reads is of y.
+func readsOnly(e plan.Expr, y *plan.Yields) bool {
 	only := true
 	plan.Walk(e, func(x plan.Expr) bool {
 		switch x.(type) {
 		case plan.Column, plan.Key, plan.Agg, *plan.Grouping, plan.Output:
-			only = only && y.has(x)
+			only = only && y.Has(x)
 		}
 		return only
 	})
@@ -99,13 +35,13 @@ func (y *yields) onlyReadBy(e plan.Expr) bool {
 
 // reads reports whether an operator reads anything of another, which is beside it.
 func (s *star) reads(r, of plan.Rel) bool {
-	y := yieldsOf(of)
-	return readsAny(r, y.has)
+	y := plan.YieldsOf(of)
+	return readsAny(r, y.Has)
 }
 
 // leaf notes an operator that is computed first.
 func (s *star) leaf(r plan.Rel) *leaf {
-	l := &leaf{rel: r, yields: yieldsOf(r), table: s.newRelation(), index: map[int]int{}, scalar: -1}
+	l := &leaf{rel: r, yields: plan.YieldsOf(r), table: s.newRelation(), index: map[int]int{}, scalar: -1}
 	s.leaves = append(s.leaves, l)
 	s.scans = append(s.scans, l.table)
 	return l
@@ -197,7 +133,7 @@ func (s *star) resolve() {
 				return over(s.stands[o.Of])
 			}
 			for _, l := range s.leaves {
-				if l.yields.has(x) {
+				if l.yields.Has(x) {
 					return l.column(s.analyzer, x)
 				}
 			}
@@ -244,7 +180,7 @@ func (s *star) sink(l *leaf) {
 	}
 	if s.optionalLeaf(l) {
 		// Where the condition lets no nulls pass, the server makes the join an inner one first.
-		if slices.ContainsFunc(s.conds, func(e plan.Expr) bool { return l.yields.readBy(e) && l.yields.onlyReadBy(e) && mayFail(e) }) {
+		if slices.ContainsFunc(s.conds, func(e plan.Expr) bool { return l.yields.ReadBy(e) && readsOnly(e, &l.yields) && mayFail(e) }) {
 			s.at = s.places[l.rel].at
 			fail(plan.ReasonShape, "a condition that may fail over a subquery of this form")
 		}
@@ -267,7 +203,7 @@ func (s *star) sink(l *leaf) {
 	var sunk []plan.Expr
 	s.conds = slices.DeleteFunc(slices.Clone(s.conds), func(e plan.Expr) bool {
 		e = s.stood(e)
-		if !l.yields.readBy(e) || !l.yields.onlyReadBy(e) {
+		if !l.yields.ReadBy(e) || !readsOnly(e, &l.yields) {
 			return false
 		}
 		if !sinks || readsScalar(e) { // a scalar is computed for this star alone

@@ -44,13 +44,13 @@ func (s *star) correlate(rows plan.Rel, on []plan.Expr, exists bool) (c correlat
 		}
 		on, rows = append(slices.Clone(on), f.Conds...), f.Input
 	}
-	y := yieldsOf(rows)
+	y := plan.YieldsOf(rows)
 	var own []plan.Expr
 	for _, e := range on {
 		switch {
-		case y.onlyReadBy(e) && (y.readBy(e) || !readsRows(e)):
+		case readsOnly(e, &y) && (y.ReadBy(e) || !readsRows(e)):
 			own = append(own, e)
-		case !y.readBy(e):
+		case !y.ReadBy(e):
 			c.apart = append(c.apart, e)
 		default:
 			if inner, outer := equated(e, &y); inner != nil {
@@ -68,7 +68,7 @@ func (s *star) correlate(rows plan.Rel, on []plan.Expr, exists bool) (c correlat
 
 // equated returns the sides of an equality of an expression over y with one that reads nothing of
 // it, in a form that a lookup can use; nil where it is none.
-func equated(e plan.Expr, y *yields) (inner, outer plan.Expr) {
+func equated(e plan.Expr, y *plan.Yields) (inner, outer plan.Expr) {
 	c, ok := e.(*plan.Call)
 	if ok && c.Op == plan.OpNot { // of <> ALL
 		if n, is := c.Args[0].(*plan.Call); is && n.Op == plan.OpNe {
@@ -80,7 +80,7 @@ func equated(e plan.Expr, y *yields) (inner, outer plan.Expr) {
 	}
 	for side := range 2 {
 		x, o := c.Args[side], c.Args[1-side]
-		if y.readBy(x) && y.onlyReadBy(x) && !y.readBy(o) && lookupPossible(x.Type(), o.Type()) {
+		if y.ReadBy(x) && readsOnly(x, y) && !y.ReadBy(o) && lookupPossible(x.Type(), o.Type()) {
 			return x, o
 		}
 	}
@@ -89,16 +89,15 @@ func equated(e plan.Expr, y *yields) (inner, outer plan.Expr) {
 
 // readsOutside reports whether an operator reads what is not below it.
 func (s *star) readsOutside(r plan.Rel) bool {
-	var all yields
+	var all plan.Yields
 	plan.WalkRel(r, func(r plan.Rel) bool {
-		y := yieldsOf(r)
-		all.tables, all.groups, all.outputs = append(all.tables, y.tables...), append(all.groups, y.groups...), append(all.outputs, y.outputs...)
+		all.Add(plan.OwnYields(r))
 		return true
 	})
 	return readsAny(r, func(e plan.Expr) bool {
 		switch e.(type) {
 		case plan.Column, plan.Key, plan.Agg, *plan.Grouping, plan.Output:
-			return !all.has(e)
+			return !all.Has(e)
 		}
 		return false
 	})
@@ -214,15 +213,15 @@ func (s *star) extremes(c correlation) plan.Expr {
 	if !ok {
 		return nil
 	}
-	y := yieldsOf(c.rows)
+	y := plan.YieldsOf(c.rows)
 	op, value, with := e.Op, e.Args[0], plan.Expr(nil)
 	if len(e.Args) == 2 {
 		with = e.Args[1]
-		if !y.readBy(value) {
+		if !y.ReadBy(value) {
 			op, value, with = plan.Flipped[op], with, value
 		}
 	}
-	if !op.IsComparison() || op == plan.OpEq || with == nil || !y.onlyReadBy(value) || y.readBy(with) || value.Type().Kind.IsFloat() ||
+	if !op.IsComparison() || op == plan.OpEq || with == nil || !readsOnly(value, &y) || y.ReadBy(with) || value.Type().Kind.IsFloat() ||
 		plan.Min.Result(value.Type()).Kind != value.Type().Kind {
 		return nil
 	}

@@ -14,10 +14,10 @@ type joinKey struct {
 
 // joinKeys takes the equalities out of a join's conditions whose left sides need to be computed
 // once only for a row of the left. right is what the right side yields.
-func joinKeys(on []plan.Expr, right yields) (keys []joinKey, rest []plan.Expr) {
+func joinKeys(on []plan.Expr, right plan.Yields) (keys []joinKey, rest []plan.Expr) {
 	for _, e := range on {
-		if c, ok := e.(*plan.Call); ok && c.Op == plan.OpEq && !right.readBy(c.Args[0]) {
-			if column, ok := c.Args[1].(plan.Column); ok && slices.Contains(right.tables, column.Table) {
+		if c, ok := e.(*plan.Call); ok && c.Op == plan.OpEq && !right.ReadBy(c.Args[0]) {
+			if column, ok := c.Args[1].(plan.Column); ok && slices.Contains(right.Tables, column.Table) {
 				keys = append(keys, joinKey{c.Args[0], column})
 				continue
 			}
@@ -44,7 +44,7 @@ type join struct {
 	rest   []plan.Expr
 	values []value // of keys, of the current row of the left
 
-	left, right yields
+	left, right plan.Yields
 	rows        []row  // of the right
 	executed    bool   // rows are there
 	met         []bool // those of rows that had a partner
@@ -53,7 +53,7 @@ type join struct {
 // join calls f for each row that a join yields. The right side is executed once, and not at all
 // where the left has no rows and nothing shows it by itself.
 func (r *run) join(p *plan.Join, f func() error) error {
-	j := &join{run: r, Join: p, rest: p.On, left: yieldsOf(p.Left), right: yieldsOf(p.Right)}
+	j := &join{run: r, Join: p, rest: p.On, left: plan.YieldsOf(p.Left), right: plan.YieldsOf(p.Right)}
 	if p.Kind != plan.Mark && p.Kind != plan.NotIn {
 		j.keys, j.rest = joinKeys(p.On, j.right)
 		j.values = make([]value, len(j.keys))
@@ -69,7 +69,7 @@ func (r *run) join(p *plan.Join, f func() error) error {
 		if j.met[i] {
 			continue
 		}
-		r.put(j.left, j.left.missing())
+		r.put(j.left, missing(j.left))
 		r.put(j.right, x)
 		if err := f(); err != nil {
 			return err
@@ -131,7 +131,7 @@ func (j *join) leftRow(f func() error) (err error) {
 		if partners > 0 {
 			return nil
 		}
-		j.put(j.right, j.right.missing())
+		j.put(j.right, missing(j.right))
 	case plan.Semi:
 		if some != yes {
 			return nil
@@ -148,7 +148,7 @@ func (j *join) leftRow(f func() error) (err error) {
 		j.current.outputs[j.Number] = []value{map[outcome]value{no: ofBool(false), unknown: null, yes: ofBool(true)}[some]}
 	case plan.Single:
 		if partners == 0 {
-			j.put(j.right, j.right.missing())
+			j.put(j.right, missing(j.right))
 			break
 		}
 		for _, x := range j.rows {

@@ -89,7 +89,7 @@ func (r *run) rows(rel plan.Rel, f func() error) error {
 		return nil
 	case *plan.Sort, *plan.Limit:
 		return r.sorted(x, nil, func(cut result) error {
-			r.put(yieldsOf(x), cut.row)
+			r.put(plan.YieldsOf(x), cut.row)
 			return f()
 		})
 	}

@@ -27,7 +27,7 @@ func (r *run) sorted(rel plan.Rel, es []plan.Expr, f func(result) error) error {
 	if s, ok := rel.(*plan.Sort); ok {
 		rel, by = s.Input, s.By
 	}
-	y := yieldsOf(rel)
+	y := plan.YieldsOf(rel)
 	var rows []result
 	err := r.rows(rel, func() (err error) {
 		x := result{row: r.take(y)}

@@ -21,14 +21,14 @@ type row struct {
 func newRow(tree plan.Rel) row {
 	tables, groups, outputs := 0, 0, 1 // no number is 0
 	plan.WalkRel(tree, func(r plan.Rel) bool {
-		y := ownYields(r)
-		for _, t := range y.tables {
+		y := plan.OwnYields(r)
+		for _, t := range y.Tables {
 			tables = max(tables, t+1)
 		}
-		for _, n := range y.groups {
+		for _, n := range y.Groups {
 			groups = max(groups, n+1)
 		}
-		for _, n := range y.outputs {
+		for _, n := range y.Outputs {
 			outputs = max(outputs, n+1)
 		}
 		return true
@@ -36,117 +36,42 @@ func newRow(tree plan.Rel) row {
 	return row{make([][]vector.Datum, tables), make([]*group, groups), make([][]value, outputs)}
 }
 
-// yields says which parts of the current row an operator sets: numbers.
-type yields struct{ tables, groups, outputs []int }
-
-// ownYields returns what an operator yields that those below it do not.
-func ownYields(r plan.Rel) (y yields) {
-	switch x := r.(type) {
-	case *plan.Scan:
-		y.tables = []int{x.Table}
-	case *plan.Aggregate:
-		y.groups = []int{x.Number}
-	case *plan.Project:
-		y.output(x.Number)
-	case *plan.Shared:
-		y.output(x.Number)
-	case *plan.SetOp:
-		y.output(x.Number)
-	case *plan.Values:
-		y.output(x.Number)
-	case *plan.Join:
-		y.output(x.Number)
-	case *plan.Window:
-		y.output(x.Number)
-	}
-	return y
-}
-
-func (y *yields) output(number int) {
-	if number > 0 {
-		y.outputs = []int{number}
-	}
-}
-
-// yieldsOf returns what expressions over an operator may read.
-func yieldsOf(r plan.Rel) yields {
-	y := ownYields(r)
-	switch r.(type) {
-	case *plan.Aggregate, *plan.Project, *plan.Shared, *plan.SetOp, *plan.Values:
-		return y
-	}
-	inputs := r.Inputs()
-	if j, ok := r.(*plan.Join); ok {
-		switch j.Kind {
-		case plan.Semi, plan.Anti, plan.NotIn, plan.Mark:
-			inputs = inputs[:1]
-		}
-	}
-	for _, in := range inputs {
-		below := yieldsOf(in)
-		y.tables = append(y.tables, below.tables...)
-		y.groups = append(y.groups, below.groups...)
-		y.outputs = append(y.outputs, below.outputs...)
-	}
-	return y
-}
-
-// readBy reports whether an expression reads any of it.
-func (y yields) readBy(e plan.Expr) (reads bool) {
-	plan.Walk(e, func(x plan.Expr) bool {
-		switch x := x.(type) {
-		case plan.Column:
-			reads = reads || slices.Contains(y.tables, x.Table)
-		case plan.Key:
-			reads = reads || slices.Contains(y.groups, x.Of)
-		case plan.Agg:
-			reads = reads || slices.Contains(y.groups, x.Of)
-		case *plan.Grouping:
-			reads = reads || slices.Contains(y.groups, x.Of)
-		case plan.Output:
-			reads = reads || slices.Contains(y.outputs, x.Of)
-		}
-		return !reads
-	})
-	return reads
-}
-
 // missing is a row of nulls.
-func (y yields) missing() row {
-	return row{make([][]vector.Datum, len(y.tables)), make([]*group, len(y.groups)), make([][]value, len(y.outputs))}
+func missing(y plan.Yields) row {
+	return row{make([][]vector.Datum, len(y.Tables)), make([]*group, len(y.Groups)), make([][]value, len(y.Outputs))}
 }
 
 // take returns the parts y of the current row.
-func (r *run) take(y yields) row {
-	x := y.missing()
-	for i, t := range y.tables {
+func (r *run) take(y plan.Yields) row {
+	x := missing(y)
+	for i, t := range y.Tables {
 		x.tables[i] = r.current.tables[t]
 	}
-	for i, n := range y.groups {
+	for i, n := range y.Groups {
 		x.groups[i] = r.current.groups[n]
 	}
-	for i, n := range y.outputs {
+	for i, n := range y.Outputs {
 		x.outputs[i] = r.current.outputs[n]
 	}
 	return x
 }
 
 // put makes x, of the parts y, current.
-func (r *run) put(y yields, x row) {
-	for i, t := range y.tables {
+func (r *run) put(y plan.Yields, x row) {
+	for i, t := range y.Tables {
 		r.current.tables[t] = x.tables[i]
 	}
-	for i, n := range y.groups {
+	for i, n := range y.Groups {
 		r.current.groups[n] = x.groups[i]
 	}
-	for i, n := range y.outputs {
+	for i, n := range y.Outputs {
 		r.current.outputs[n] = x.outputs[i]
 	}
 }
 
 // collect returns all rows of an operator.
 func (r *run) collect(rel plan.Rel) (rows []row, err error) {
-	y := yieldsOf(rel)
+	y := plan.YieldsOf(rel)
 	err = r.rows(rel, func() error {
 		rows = append(rows, r.take(y))
 		return nil

@@ -15,7 +15,7 @@ type windowRow struct {
 
 // window calls f for each row of a window's input, with the window's value.
 func (r *run) window(w *plan.Window, f func() error) error {
-	y := yieldsOf(w.Input)
+	y := plan.YieldsOf(w.Input)
 	var names []string // of partitions, as they come
 	partitions := map[string][]windowRow{}
 	err := r.rows(w.Input, func() (err error) {
