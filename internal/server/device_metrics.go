@@ -10,47 +10,25 @@ import (
 )
 
 var (
-	deviceQueriesDesc = prometheus.NewDesc("pgaccel_device_queries_total",
-		"Accelerated executions by the device that ran them; cpu where none did.", []string{"device"}, nil)
-	deviceFallbacksDesc = prometheus.NewDesc("pgaccel_device_fallbacks_total",
-		"Executions that a device was offered and that the processor answered, by reason.", []string{"reason"}, nil)
-	deviceUpDesc = prometheus.NewDesc("pgaccel_device_up",
-		"1 while there is a device that queries can run on, else 0.", nil, nil)
-	deviceRestartsDesc = prometheus.NewDesc("pgaccel_device_worker_restarts_total",
-		"Processes with a device (--device-worker) that ended after they had answered.", nil, nil)
-	deviceFaultsDesc = prometheus.NewDesc("pgaccel_device_faults_total",
-		"Failures of a device by kind.", []string{"device", "kind"}, nil)
-	deviceBudgetDesc = prometheus.NewDesc("pgaccel_device_memory_limit_bytes",
-		"Bytes of a device's memory that may be used (--device-memory).", []string{"device"}, nil)
-	deviceUsedDesc = prometheus.NewDesc("pgaccel_device_memory_bytes",
-		"Bytes of a device's memory in use.", []string{"device"}, nil)
-	deviceKeptDesc = prometheus.NewDesc("pgaccel_device_kept_bytes",
-		"Bytes of a device's memory that are kept between queries, by what they hold.", []string{"device", "content"}, nil)
-	deviceCopiedDesc = prometheus.NewDesc("pgaccel_device_copied_bytes_total",
-		"Bytes copied to a device.", []string{"device"}, nil)
-	deviceKernelDesc = prometheus.NewDesc("pgaccel_device_kernel_seconds_total",
-		"Time that queries have computed on a device.", []string{"device"}, nil)
-	deviceCompilesDesc = prometheus.NewDesc("pgaccel_device_compiles_total",
-		"Kernels compiled for a device, by result.", []string{"device", "result"}, nil)
-	deviceEvictionsDesc = prometheus.NewDesc("pgaccel_device_evictions_total",
-		"What was kept in a device's memory and gave way.", []string{"device"}, nil)
-	deviceStreamedDesc = prometheus.NewDesc("pgaccel_device_streamed_queries_total",
-		"Queries whose columns did not fit into a device's memory and passed through it.", []string{"device"}, nil)
-	deviceSharedDesc = prometheus.NewDesc("pgaccel_device_shared_queries_total",
-		"Queries that got the result of an equal one that was under way on a device.", []string{"device"}, nil)
-	deviceRidesDesc = prometheus.NewDesc("pgaccel_device_shared_scans_total",
-		"Queries that scanned a table that does not fit a device's memory together with others.", []string{"device"}, nil)
-	deviceGrownDesc = prometheus.NewDesc("pgaccel_device_grown_queries_total",
-		"Times that a query had more groups than expected, and was computed again with room for them.", []string{"device"}, nil)
-	deviceRunningDesc = prometheus.NewDesc("pgaccel_device_queries",
-		"Queries on a device now, by state.", []string{"device", "state"}, nil)
-	deviceColumnDesc = prometheus.NewDesc("pgaccel_column_device_bytes",
-		"Bytes of device memory that a column's segments have.", []string{"table", "column"}, nil)
+	deviceQueriesDesc   = desc("pgaccel_device_queries_total", "Accelerated executions by the device that ran them; cpu where none did.", "device")
+	deviceFallbacksDesc = desc("pgaccel_device_fallbacks_total", "Executions that a device was offered and that the processor answered, by reason.", "reason")
+	deviceUpDesc        = desc("pgaccel_device_up", "1 while there is a device that queries can run on, else 0.")
+	deviceRestartsDesc  = desc("pgaccel_device_worker_restarts_total", "Processes with a device (--device-worker) that ended after they had answered.")
+	deviceFaultsDesc    = desc("pgaccel_device_faults_total", "Failures of a device by kind.", "device", "kind")
+	deviceBudgetDesc    = desc("pgaccel_device_memory_limit_bytes", "Bytes of a device's memory that may be used (--device-memory).", "device")
+	deviceUsedDesc      = desc("pgaccel_device_memory_bytes", "Bytes of a device's memory in use.", "device")
+	deviceKeptDesc      = desc("pgaccel_device_kept_bytes", "Bytes of a device's memory that are kept between queries, by what they hold.", "device", "content")
+	deviceCopiedDesc    = desc("pgaccel_device_copied_bytes_total", "Bytes copied to a device.", "device")
+	deviceKernelDesc    = desc("pgaccel_device_kernel_seconds_total", "Time that queries have computed on a device.", "device")
+	deviceCompilesDesc  = desc("pgaccel_device_compiles_total", "Kernels compiled for a device, by result.", "device", "result")
+	deviceEvictionsDesc = desc("pgaccel_device_evictions_total", "What was kept in a device's memory and gave way.", "device")
+	deviceStreamedDesc  = desc("pgaccel_device_streamed_queries_total", "Queries whose columns did not fit into a device's memory and passed through it.", "device")
+	deviceSharedDesc    = desc("pgaccel_device_shared_queries_total", "Queries that got the result of an equal one that was under way on a device.", "device")
+	deviceRidesDesc     = desc("pgaccel_device_shared_scans_total", "Queries that scanned a table that does not fit a device's memory together with others.", "device")
+	deviceGrownDesc     = desc("pgaccel_device_grown_queries_total", "Times that a query had more groups than expected, and was computed again with room for them.", "device")
+	deviceRunningDesc   = desc("pgaccel_device_queries", "Queries on a device now, by state.", "device", "state")
+	deviceColumnDesc    = desc("pgaccel_column_device_bytes", "Bytes of device memory that a column's segments have.", "table", "column")
 )
-
-// deviceDescs are all of the above.
-var deviceDescs = []*prometheus.Desc{deviceQueriesDesc, deviceFallbacksDesc, deviceUpDesc, deviceRestartsDesc, deviceFaultsDesc, deviceBudgetDesc,
-	deviceUsedDesc, deviceKeptDesc, deviceCopiedDesc, deviceKernelDesc, deviceCompilesDesc, deviceEvictionsDesc, deviceStreamedDesc, deviceSharedDesc, deviceRidesDesc, deviceGrownDesc, deviceRunningDesc, deviceColumnDesc}
 
 // collectDevices reads what queries and devices have counted.
 func (c *storeCollector) collectDevices(ch chan<- prometheus.Metric) {

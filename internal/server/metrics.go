@@ -8,45 +8,38 @@ import (
 	"pgaccel/plan"
 )
 
+// descs are all that desc has made.
+var descs []*prometheus.Desc
+
+func desc(name, help string, labels ...string) *prometheus.Desc {
+	d := prometheus.NewDesc(name, help, labels, nil)
+	descs = append(descs, d)
+	return d
+}
+
 var (
-	queriesDesc = prometheus.NewDesc("pgaccel_queries_total",
-		"Executions of statements that name an accelerated table, by route and, where forwarded, reason.", []string{"route", "reason"}, nil)
-	rowsDesc        = prometheus.NewDesc("pgaccel_table_rows", "Rows of a copied table.", []string{"table"}, nil)
-	sizeDesc        = prometheus.NewDesc("pgaccel_table_bytes", "Bytes of column memory that a table holds, dictionaries included.", []string{"table"}, nil)
-	upDesc          = prometheus.NewDesc("pgaccel_table_ready", "1 where a table's copy answers queries, else 0; state says why.", []string{"table", "state"}, nil)
-	usedDesc        = prometheus.NewDesc("pgaccel_store_bytes", "Bytes of column memory in use.", nil, nil)
-	maxDesc         = prometheus.NewDesc("pgaccel_store_limit_bytes", "The limit of column memory (--memory).", nil, nil)
-	queryMemoryDesc = prometheus.NewDesc("pgaccel_query_memory_bytes",
-		"Bytes that executions hold, and results until they are read.", nil, nil)
-	queryMemoryLimitDesc = prometheus.NewDesc("pgaccel_query_memory_limit_bytes",
-		"The limit of query memory (--query-memory).", nil, nil)
-	waitingDesc = prometheus.NewDesc("pgaccel_waiting_workers",
-		"Goroutines of executions that wait for a core.", nil, nil)
-	queuedDesc = prometheus.NewDesc("pgaccel_waiting_executions",
-		"Executions that wait until others have ended.", nil, nil)
-	historyDesc = prometheus.NewDesc("pgaccel_table_history_bytes",
-		"Column memory of commits that are not folded into a table yet.", []string{"table"}, nil)
-	deltasDesc = prometheus.NewDesc("pgaccel_table_history_commits",
-		"Commits that are not folded into a table yet.", []string{"table"}, nil)
-	changesDesc = prometheus.NewDesc("pgaccel_table_changes_total",
-		"Rows changed since a table's copy.", []string{"table", "change"}, nil)
-	pinsDesc = prometheus.NewDesc("pgaccel_kept_snapshots",
-		"Snapshots whose history is kept, for REPEATABLE READ transactions and shadow checks.", nil, nil)
-	staleDesc = prometheus.NewDesc("pgaccel_stale_forwards_total",
-		"Executions forwarded because the replication stream did not come in time.", nil, nil)
-	shadowDesc = prometheus.NewDesc("pgaccel_shadow_total",
-		"Answers compared with Postgres' (--shadow), by result.", []string{"result"}, nil)
-	badStalenessDesc = prometheus.NewDesc("pgaccel_bad_max_staleness_total",
-		"Gates of sessions whose pgaccel.max_staleness is no duration; it counts as 0.", nil, nil)
-	sharedDesc = prometheus.NewDesc("pgaccel_shared_scans_total",
-		"Executions that joined another one's scan of a table, so that columns were decoded once for both.", nil, nil)
-	indexedDesc = prometheus.NewDesc("pgaccel_index_answers_total",
-		"Conditions that a bitmap index answered for a segment.", nil, nil)
-	speculationsDesc = prometheus.NewDesc("pgaccel_speculations_total",
-		"Executions begun before their gate had answered, by what became of them.", []string{"outcome"}, nil)
-	retainedDesc = prometheus.NewDesc("pgaccel_slot_retained_bytes",
-		"Write-ahead log that the replication slot keeps the server from removing (--max-retained-wal).", nil, nil)
-	lsnDesc = prometheus.NewDesc("pgaccel_stream_applied_lsn", "Log position up to which the replication stream has been seen.", nil, nil)
+	queriesDesc          = desc("pgaccel_queries_total", "Executions of statements that name an accelerated table, by route and, where forwarded, reason.", "route", "reason")
+	rowsDesc             = desc("pgaccel_table_rows", "Rows of a copied table.", "table")
+	sizeDesc             = desc("pgaccel_table_bytes", "Bytes of column memory that a table holds, dictionaries included.", "table")
+	upDesc               = desc("pgaccel_table_ready", "1 where a table's copy answers queries, else 0; state says why.", "table", "state")
+	usedDesc             = desc("pgaccel_store_bytes", "Bytes of column memory in use.")
+	maxDesc              = desc("pgaccel_store_limit_bytes", "The limit of column memory (--memory).")
+	queryMemoryDesc      = desc("pgaccel_query_memory_bytes", "Bytes that executions hold, and results until they are read.")
+	queryMemoryLimitDesc = desc("pgaccel_query_memory_limit_bytes", "The limit of query memory (--query-memory).")
+	waitingDesc          = desc("pgaccel_waiting_workers", "Goroutines of executions that wait for a core.")
+	queuedDesc           = desc("pgaccel_waiting_executions", "Executions that wait until others have ended.")
+	historyDesc          = desc("pgaccel_table_history_bytes", "Column memory of commits that are not folded into a table yet.", "table")
+	deltasDesc           = desc("pgaccel_table_history_commits", "Commits that are not folded into a table yet.", "table")
+	changesDesc          = desc("pgaccel_table_changes_total", "Rows changed since a table's copy.", "table", "change")
+	pinsDesc             = desc("pgaccel_kept_snapshots", "Snapshots whose history is kept, for REPEATABLE READ transactions and shadow checks.")
+	staleDesc            = desc("pgaccel_stale_forwards_total", "Executions forwarded because the replication stream did not come in time.")
+	shadowDesc           = desc("pgaccel_shadow_total", "Answers compared with Postgres' (--shadow), by result.", "result")
+	badStalenessDesc     = desc("pgaccel_bad_max_staleness_total", "Gates of sessions whose pgaccel.max_staleness is no duration; it counts as 0.")
+	sharedDesc           = desc("pgaccel_shared_scans_total", "Executions that joined another one's scan of a table, so that columns were decoded once for both.")
+	indexedDesc          = desc("pgaccel_index_answers_total", "Conditions that a bitmap index answered for a segment.")
+	speculationsDesc     = desc("pgaccel_speculations_total", "Executions begun before their gate had answered, by what became of them.", "outcome")
+	retainedDesc         = desc("pgaccel_slot_retained_bytes", "Write-ahead log that the replication slot keeps the server from removing (--max-retained-wal).")
+	lsnDesc              = desc("pgaccel_stream_applied_lsn", "Log position up to which the replication stream has been seen.")
 )
 
 // storeCollector reads the store and the engine when it is scraped.
@@ -54,12 +47,7 @@ type storeCollector struct{ s *Server }
 
 // Describe implements prometheus.Collector.
 func (c *storeCollector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{queriesDesc, rowsDesc, sizeDesc, upDesc, usedDesc, maxDesc, lsnDesc, retainedDesc,
-		historyDesc, deltasDesc, changesDesc, pinsDesc, staleDesc, shadowDesc, badStalenessDesc, sharedDesc, indexedDesc,
-		speculationsDesc, queryMemoryDesc, queryMemoryLimitDesc, waitingDesc, queuedDesc} {
-		ch <- d
-	}
-	for _, d := range deviceDescs {
+	for _, d := range descs {
 		ch <- d
 	}
 }
