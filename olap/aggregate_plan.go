@@ -233,7 +233,7 @@ func (c *aggCompiler) sumKind(r *aggRef, a plan.AggregateCall) (accKind, error) 
 	sum := a.Func.State == sqlfn.AggregateSum
 	switch {
 	case arg.t.Kind.IsFloat():
-		if c.g.p.x.opt.FloatSum == FloatSumForward || a.Func == plan.Sum && arg.t.Kind == vector.Float4 {
+		if a.Func == plan.Sum && arg.t.Kind == vector.Float4 {
 			return 0, forward(plan.ReasonFunction, "sum of floats")
 		}
 		squared := slices.ContainsFunc(c.squared, func(s acc) bool { return s.arg == arg && a.Filter == nil && s.filter == nil })

@@ -9,17 +9,6 @@ import (
 	"pgaccel/vector"
 )
 
-// FloatSum says what becomes of sums, averages and variances of floats.
-type FloatSum uint8
-
-const (
-	// FloatSumExact answers with the exact sum, rounded once (floatsum.go). Postgres'
-	// own answer depends on the order of the rows in its last digits.
-	FloatSumExact FloatSum = iota
-	// FloatSumForward leaves them to Postgres.
-	FloatSumForward
-)
-
 // harmless reports whether computing aggregate i cannot raise an error of Postgres', so
 // that it need not be computed for groups that a LIMIT cuts off.
 func (g *grouper) harmless(i int) bool {

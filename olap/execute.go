@@ -41,8 +41,6 @@ type Options struct {
 	forceIndexes bool // tests: ask an index wherever there is one
 
 	grouping strategy // forces how groups are found, where it can be; for tests
-	// FloatSum says what becomes of sums, averages and variances of floats.
-	FloatSum FloatSum
 
 	// Device computes what it can of a query, with the processor's answer; nil: none.
 	Device gpu.Runner
