@@ -18,10 +18,8 @@ const (
 // in the spelling of current_setting.
 type TextSettings struct {
 	DateStyle        string // such as "ISO, MDY"
-	IntervalStyle    string // no kind depends on it yet
 	TimeZone         string // such as "UTC"
 	ExtraFloatDigits int
-	ByteaOutput      string // no kind depends on it yet
 	ClientEncoding   string // such as "UTF8"
 }
 

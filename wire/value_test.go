@@ -102,8 +102,8 @@ func arrayParam(e *RowEncoder, oid uint32, n int) []byte {
 	return b
 }
 
-var settings15 = TextSettings{DateStyle: "ISO, MDY", IntervalStyle: "postgres", TimeZone: "UTC",
-	ExtraFloatDigits: 1, ByteaOutput: "hex", ClientEncoding: "UTF8"}
+var settings15 = TextSettings{DateStyle: "ISO, MDY", TimeZone: "UTC",
+	ExtraFloatDigits: 1, ClientEncoding: "UTF8"}
 
 // echo sends a column to Postgres in binary form and asserts that what comes back,
 // in both formats, is what the encoder writes.
