@@ -9,14 +9,12 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
 
 	"pgaccel/catalog"
 	"pgaccel/colstore"
-	"pgaccel/internal/pgserver"
 	"pgaccel/plan"
 	"pgaccel/sqlfn"
 	"pgaccel/sqltype"
@@ -235,18 +233,7 @@ func sameFloat(bits int64, want string, near bool) bool {
 // TestAggregatesAgainstPostgres compares every aggregate of every type, grouped and not,
 // with a server.
 func TestAggregatesAgainstPostgres(t *testing.T) {
-	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
-	defer cancel()
-	server, err := pgserver.Start(ctx, pgserver.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer server.Stop()
-	conn, err := pgx.Connect(ctx, server.URL("postgres", "postgres"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close(ctx)
+	ctx, conn := connected(t)
 	r := rand.New(rand.NewPCG(5, 5))
 	answered, forwarded, bad := 0, 0, 0
 	var dates sqltype.DateFormat

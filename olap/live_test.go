@@ -146,7 +146,7 @@ func TestDeadRows(t *testing.T) {
 	}
 	defer func(n int) { pruneRows = n }(pruneRows)
 	pruneRows = 20
-	queries, answered, failures := 0, 0, 0
+	tally := tally{}
 	for seed := range uint64(worlds) {
 		w := newWorldOf(t, seed+1000, mortal)
 		for n := range 25 {
@@ -154,22 +154,10 @@ func TestDeadRows(t *testing.T) {
 			if n%5 == 4 {
 				q = w.rowQuery()
 			}
-			queries++
-			problem, why := w.outcome(q, 1+n%3)
-			if why == "" {
-				answered++
-			}
-			if problem != "" {
-				if failures++; failures < 8 {
-					t.Errorf("seed %d query %d: %s\n%s", seed, n, problem, queryText(q))
-				}
-			}
+			tally.ask(t, w, seed, n, q)
 		}
 	}
-	t.Logf("%d queries, %d answered, %d wrong", queries, answered, failures)
-	if answered*2 < queries {
-		t.Errorf("only %d of %d queries were answered", answered, queries)
-	}
+	tally.end(t, 0.5)
 }
 
 // liveInts marks the rows of a table as live where f says so.

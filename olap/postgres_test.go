@@ -236,22 +236,28 @@ func render(v vector.Value, t vector.Type) string {
 	return strconv.FormatInt(v.I, 10)
 }
 
-// TestFunctionsAgainstPostgres compares both evaluators, olap's and the oracle's,
-// with a server, function by function. Where Postgres raises an error both must
-// forward; where it does not, they may only by the documented exceptions.
-func TestFunctionsAgainstPostgres(t *testing.T) {
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
-	defer cancel()
+// connected starts a server and returns a connection to it, for three minutes at most.
+func connected(t *testing.T) (context.Context, *pgx.Conn) {
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
+	t.Cleanup(cancel)
 	server, err := pgserver.Start(ctx, pgserver.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer server.Stop()
+	t.Cleanup(server.Stop)
 	conn, err := pgx.Connect(ctx, server.URL("postgres", "postgres"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close(ctx)
+	t.Cleanup(func() { conn.Close(ctx) })
+	return ctx, conn
+}
+
+// TestFunctionsAgainstPostgres compares both evaluators, olap's and the oracle's,
+// with a server, function by function. Where Postgres raises an error both must
+// forward; where it does not, they may only by the documented exceptions.
+func TestFunctionsAgainstPostgres(t *testing.T) {
+	ctx, conn := connected(t)
 	if _, err := conn.Exec(ctx, "set timezone = 'UTC'"); err != nil {
 		t.Fatal(err)
 	}
