@@ -106,7 +106,7 @@ func (j *job) run(q *program.Query, list []uint32, opt RunOptions) (*program.Res
 	if opt.Wait {
 		patience = -1
 	}
-	j.explicit = !j.fits(q)
+	j.explicit = !j.fits()
 	if j.rides(q, list) {
 		if r, err := j.ride(q, list, opt, patience); err != errAlone {
 			return r, err
@@ -208,8 +208,8 @@ func (j *job) blame(err error) {
 	}
 }
 
-// fits says whether the columns of a query can all be kept.
-func (j *job) fits(q *program.Query) bool {
+// fits says whether the columns of the query can all be kept.
+func (j *job) fits() bool {
 	var bytes int64
 	for _, f := range j.kernels[0].formats {
 		bytes += f.bytes

@@ -146,7 +146,7 @@ func (c *compiler) call(e *plan.Call) (*node, error) {
 		if n, err := c.compile(leaf); err != nil {
 			return nil, err
 		} else if worthTable(e, n, c.p.tab.Rows) {
-			return c.tabulate(e, leaf, n)
+			return c.tabulate(e, n)
 		}
 	}
 	if e.Op == plan.OpFunc {

@@ -69,7 +69,7 @@ func (c *compiler) fewValues(a *node) bool {
 var fewText int64 = 256
 
 // tabulate writes e out over the values of its only leaf.
-func (c *compiler) tabulate(e *plan.Call, leaf plan.Expr, n *node) (*node, error) {
+func (c *compiler) tabulate(e *plan.Call, n *node) (*node, error) {
 	var now vector.Value
 	v := &env{leaf: func(plan.Expr) (vector.Value, error) { return now, nil }}
 	if n.dict != nil {
