@@ -205,7 +205,7 @@ func (e *Engine) prepare(sql string, paramOIDs []uint32, text *syntax.Text) *sta
 	// Only a simple Query, which has no parameter types, can hold several statements.
 	if prefix, begins, last := text.Split(); last != nil && len(paramOIDs) == 0 {
 		if s := e.prepare(last.SQL, nil, last); s.fixed == nil {
-			st.split, st.last = Split{Prefix: prefix, Begins: begins, SQL: last.SQL}, s
+			st.split, st.last = &Split{Prefix: prefix, Begins: begins, SQL: last.SQL}, s
 		}
 	}
 	if st.fixed == nil && st.last == nil {

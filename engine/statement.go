@@ -29,7 +29,7 @@ type statement struct {
 	fixed *decision  // for what needs no text; nil otherwise
 	like  *statement // a statement of the same text but for constants, which is refused
 
-	split Split      // RouteSplit, without Last
+	split *Split     // RouteSplit, without Last
 	last  *statement // likewise; nil otherwise
 }
 
@@ -105,7 +105,7 @@ func (s *statement) Decide(force bool) Decision {
 		if last.forward != nil {
 			return last
 		}
-		whole, split := *last, s.split
+		whole, split := *last, *s.split
 		split.Last, whole.split = last, &split
 		return &whole
 	}
