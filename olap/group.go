@@ -144,8 +144,9 @@ func (g *grouper) newGrouping(set uint64, all bool) *grouping {
 		}
 		b := g.p.probes[a.probe]
 		n := b.lut.rows
-		if !b.dedupe || a.distinctOuts() < len(b.wanted) {
-			// Entries are rows, or number more than these keys: number theirs.
+		if !b.dedupe || b.lut.left || a.distinctOuts() < len(b.wanted) {
+			// Entries are rows, or number more than these keys, or one of nulls, whose keys another
+			// may have: number theirs.
 			d := newPacker()
 			cols := make([]vec, len(a.outs))
 			for k, o := range a.outs {

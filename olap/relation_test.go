@@ -43,6 +43,10 @@ var relationQueries = []string{
 	"with s as (select g, count(*) c from fact group by g) select a.g, b.c from s a join s b on a.g = b.g",
 	"with s as (select g, count(*) c from fact group by g) select a.g from s a where a.c = (select max(c) from s)",
 	"with s as materialized (select id, n from fact where g = 1) select count(*), sum(n) from s",
+	"select count(*), max(g) from fact f group by substring('x1'::text, 0, case when exists (select g from dim d where d.id = f.k) then 3 else 645 end)",
+	"select count(*) from fact f group by coalesce(case when exists (select g from dim d where d.id = f.k) then 3 end, 3), g > 1",
+	"select d.id, count(*) from dim d join (select k, avg(n) a from fact group by k order by k limit 9) s on s.k = d.id where s.a = 2 group by d.id",
+	"select count(*) from (select k, avg(n) a from fact group by k order by k limit 9) s where s.a = 2 or s.a in (3, 2.5)",
 	// Scalar sub-selects.
 	"select count(*) from fact where n > (select avg(n) from fact)",
 	"select count(*) from fact where n = (select max(n) from fact)",

@@ -321,7 +321,7 @@ func (p *pipeline) rangeOf(e plan.Expr) (n *node, lo, hi int64, ok bool, err err
 	}
 	var v int64
 	if n.dict != nil {
-		if op != plan.OpEq {
+		if op != plan.OpEq || n.t.Kind == vector.Numeric { // whose equal values have several codes
 			return nil, 0, 0, false, nil
 		}
 		var found bool
