@@ -129,3 +129,27 @@ func TestViewsChange(t *testing.T) {
 	}
 	must(t, proxy, "COMMIT")
 }
+
+// TestViewsUnderLock: whoever holds a lock on a view, or on what one reads, longer than catalog reads
+// wait for any lock keeps nothing but those views from being answered.
+func TestViewsUnderLock(t *testing.T) {
+	s := privateStack(t, overviewSchema)
+	holder, direct, proxy := connect(t, s.direct.url("postgres")), connect(t, s.direct.url("postgres")), connect(t, s.proxy.url("postgres"))
+	must(t, proxy, "SET pgaccel.mode = 'force'")
+	const table, view = "SELECT count(*), max(city) FROM shop", "SELECT count(*), sum(b) FROM renamed"
+	s.eventually(t, proxy, view)
+	must(t, holder, "BEGIN; CREATE OR REPLACE VIEW renamed(a, b, c) AS SELECT id, price * 1, note FROM sale; LOCK TABLE sale IN ACCESS EXCLUSIVE MODE")
+	for i, end := 0, time.Now().Add(12*time.Second); time.Now().Before(end); i++ {
+		if i%10 == 0 {
+			must(t, direct, "GRANT SELECT ON shop TO PUBLIC") // another definition
+			s.eventually(t, proxy, table)
+		}
+		s.accelerates(t, 1, func() { ask(t, proxy, table, nil) })
+		time.Sleep(100 * time.Millisecond)
+	}
+	must(t, holder, "COMMIT")
+	s.eventually(t, proxy, view)
+	if got, want := ask(t, proxy, view, nil).String(), ask(t, direct, view, nil).String(); got != want {
+		t.Errorf("%s instead of %s", got, want)
+	}
+}

@@ -26,16 +26,17 @@ type refusedTable struct {
 // are one, taken apart so, would each look harmless.
 var errTorn = errors.New("a table was rewritten, or a schema renamed, while the catalog was read")
 
-func readCatalog(ctx context.Context, conn *pgx.Conn, p patterns) (cat *catalog.Catalog, refused []refusedTable, err error) {
+// readCatalog reads the catalog. known is what was read last, nil for nothing.
+func readCatalog(ctx context.Context, conn *pgx.Conn, p patterns, known *catalog.Catalog) (cat *catalog.Catalog, refused []refusedTable, err error) {
 	for {
-		cat, refused, err = readCatalogOnce(ctx, conn, p)
+		cat, refused, err = readCatalogOnce(ctx, conn, p, known)
 		if !errors.Is(err, errTorn) {
 			return cat, refused, err
 		}
 	}
 }
 
-func readCatalogOnce(ctx context.Context, conn *pgx.Conn, p patterns) (cat *catalog.Catalog, refused []refusedTable, err error) {
+func readCatalogOnce(ctx context.Context, conn *pgx.Conn, p patterns, known *catalog.Catalog) (cat *catalog.Catalog, refused []refusedTable, err error) {
 	err = pgx.BeginTxFunc(ctx, conn, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
 		r := catalogReader{ctx: ctx, tx: tx, cat: &catalog.Catalog{Shadowed: map[string]bool{}}}
 		for _, step := range []func() error{r.server, func() error { return r.relations(p) }, r.columns, r.indexes, r.identities, r.shadowed, r.mode} {
@@ -45,7 +46,7 @@ func readCatalogOnce(ctx context.Context, conn *pgx.Conn, p patterns) (cat *cata
 		}
 		refused = r.choose()
 		cat = r.cat
-		if err := r.views(); err != nil {
+		if err := r.views(known); err != nil {
 			return err
 		}
 		refused = slices.DeleteFunc(refused, func(f refusedTable) bool {

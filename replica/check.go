@@ -194,7 +194,7 @@ func (c *checker) replication() error {
 }
 
 func (c *checker) tables(p patterns) error {
-	cat, refused, err := readCatalog(c.ctx, c.conn, p)
+	cat, refused, err := readCatalog(c.ctx, c.conn, p, nil)
 	if err != nil {
 		return err
 	}

@@ -55,5 +55,5 @@ func readCatalogOf(ctx context.Context, conn *pgx.Conn, patternTexts []string) (
 	if err != nil {
 		return nil, nil, err
 	}
-	return readCatalog(ctx, conn, p)
+	return readCatalog(ctx, conn, p, nil)
 }

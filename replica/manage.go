@@ -110,7 +110,7 @@ func (e *epoch) look(ctx context.Context) error {
 // changes the fingerprints of those tables: then it reads again.
 func (e *epoch) readAndFollow(ctx context.Context, late bool) error {
 	for {
-		cat, refused, err := readCatalog(ctx, e.control, e.patterns)
+		cat, refused, err := readCatalog(ctx, e.control, e.patterns, e.cfg.Store.Catalog())
 		if err != nil {
 			return err
 		}
