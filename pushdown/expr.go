@@ -1,6 +1,7 @@
 package pushdown
 
 import (
+	"slices"
 	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
@@ -125,6 +126,9 @@ func (a *analyzer) sized(c *plan.Call) *plan.Call {
 	case plan.OpAdd, plan.OpSub, plan.OpMul, plan.OpDiv, plan.OpMod, plan.OpNeg, plan.OpAbs, plan.OpCast, plan.OpFunc:
 		if !readsRows(c) {
 			a.constants = append(a.constants, c)
+		} else if !slices.ContainsFunc(c.Args, func(x plan.Expr) bool { return !foldable(x) }) {
+			// It may fail as PostgreSQL plans, and here for no row that is not there.
+			fail(plan.ReasonEvaluation, "a call that PostgreSQL may fold to a constant")
 		}
 	}
 	a.built++
@@ -314,7 +318,7 @@ func (a *analyzer) coalesce(c *pg.CoalesceExpr, s *scope) plan.Expr {
 		vals[i] = a.expr(n, s)
 	}
 	out, t := a.commonResults(vals)
-	if first := ownScale(out[0]); a.neverNull(first) {
+	if first := ownScale(out[0]); a.neverNull(first) && first.Type().Collation == t.Collation {
 		if !readsRows(first) {
 			stableModifiers([]plan.Expr{a.call(plan.OpCoalesce, t, out...)})
 		}
@@ -359,7 +363,11 @@ func (a *analyzer) nullIf(x, y value) plan.Expr {
 	default:
 		res = a.cast(res, t)
 	}
-	return a.call(plan.OpCase, res.Type(), eq, plan.Const{Datum: vector.Null(res.Type())}, res)
+	out := res.Type()
+	if out.Kind.IsText() { // of both, though only one is shown
+		out.Collation = mergeCollations(x.e.Type().Collation, y.e.Type().Collation)
+	}
+	return a.call(plan.OpCase, out, eq, plan.Const{Datum: vector.Null(out)}, res)
 }
 
 func (a *analyzer) collate(c *pg.CollateClause, s *scope) value {

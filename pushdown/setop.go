@@ -30,10 +30,11 @@ func (a *analyzer) setOperation(sel *pg.SelectStmt) query {
 	for i, t := range l.targets {
 		a.attempt(func() {
 			out, typ := a.oneType("set operation", []value{l.open(i), r.open(i)})
-			if kind != plan.Union && out[0].Type().Typmod != typ.Typmod {
-				// From version 18 on a Query is described with the left side's modifier
-				// (generate_nonunion_paths in prepunion.c), a prepared statement without.
-				fail(plan.ReasonType, "INTERSECT or EXCEPT of types with several modifiers")
+			if (kind != plan.Union || op.All) && out[0].Type().Typmod != typ.Typmod {
+				// A prepared statement is described without a modifier. A Query is with the left
+				// side's from version 18 on (generate_nonunion_paths in prepunion.c), and with
+				// that of the only arm of UNION ALL that is not known to be empty.
+				fail(plan.ReasonType, "UNION ALL, INTERSECT or EXCEPT of types with several modifiers")
 			}
 			if !op.All {
 				a.callsEquality(typ.Kind)
