@@ -139,7 +139,7 @@ func (s *fakeStatement) Gate() (engine.GateForm, []string) {
 	if s.plain {
 		return engine.GatePlain, []string{`"nosuch"`, "", "1", "{}", "{}", "{}"}
 	}
-	return engine.GateFull, []string{`{"\"nosuch\""}`, "{NULL}", "{1}", `{"{}"}`, "{}", "{}"}
+	return engine.GateFull, []string{`{"\"nosuch\""}`, "{NULL}", "{1}", `{"{}"}`, "{}", "{}", "{0}"}
 }
 
 func (s *fakeStatement) Comparable() bool { return true }
