@@ -30,7 +30,7 @@ func (a *analyzer) setOperation(sel *pg.SelectStmt) query {
 	for i, t := range l.targets {
 		a.attempt(func() {
 			out, typ := a.oneType("set operation", []value{l.open(i), r.open(i)})
-			if (kind != plan.Union || op.All) && out[0].Type().Typmod != typ.Typmod {
+			if kind != plan.Union && out[0].Type().Typmod != typ.Typmod || op.All && out[1].Type().Typmod != out[0].Type().Typmod {
 				// A prepared statement is described without a modifier. A Query is with the left
 				// side's from version 18 on (generate_nonunion_paths in prepunion.c), and with
 				// that of the only arm of UNION ALL that is not known to be empty.

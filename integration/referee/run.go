@@ -401,7 +401,7 @@ func (r *run) change(ctx context.Context, t *talk, g *gen, s *schema, serial *in
 	t.last = nil
 	if t.inBlock != "" {
 		for _, q := range stmts {
-			for _, word := range []string{"TRUNCATE", "VACUUM", "REINDEX", "ALTER", "GRANT"} {
+			for _, word := range []string{"TRUNCATE", "VACUUM", "REINDEX", "ALTER", "GRANT", "VIEW"} {
 				if strings.Contains(q, word) {
 					return nil
 				}
