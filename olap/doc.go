@@ -122,7 +122,7 @@
 // # Differences from Postgres that end in a Forward
 //
 // Intermediate numerics beyond 64 bits within rows, or beyond 128 over groups;
-// fields of infinite dates; sums of floats; groups with a negative zero; a minimum
+// fields of infinite dates; sums of real; groups with a negative zero; a minimum
 // that is both zeros; ILIKE outside of ASCII; text order that nobody ranked, of
 // computed text any but C's.
 package olap

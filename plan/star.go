@@ -23,9 +23,8 @@ type StarJoin struct {
 	// On are further conditions over Table alone that decide whether a row of it
 	// can be a partner. (For Inner joins they stand in Star.Filter instead.)
 	On []Expr
-	// Many is set where the key need not be unique (Inner only): a row meets every
-	// partner, as in a many-to-many table of a hierarchy with weights. At most one join of
-	// a query is such.
+	// Many is set where the key need not be unique: a row meets every partner, as in a
+	// many-to-many table of a hierarchy with weights. At most one join of a star is such.
 	Many bool
 	// Exists is set where all that matters is whether there is a partner: the key need not be
 	// unique, a row meets one partner at most, and nothing of it but Key is seen.

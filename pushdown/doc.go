@@ -7,6 +7,7 @@
 //	from.go      FROM -> tables, the names that expressions see, join conditions
 //	block.go     SELECTs within SELECTs: put in place, or blocks of the tree
 //	with.go      WITH
+//	view.go      views, read as the SELECTs that they are
 //	setop.go     UNION, INTERSECT, EXCEPT, VALUES
 //	subselect.go sub-selects in expressions -> joins
 //	window.go    window functions
@@ -16,6 +17,7 @@
 //	coerce.go    implicit and explicit casts, common types
 //	literal.go   constants from text
 //	function.go  functions
+//	calls.go     the built-in functions that the server may call, for the rights to them
 //	aggregate.go aggregates
 //	sets.go      grouping sets, and GROUPING()
 //	grouping.go  expressions over rows -> expressions over groups

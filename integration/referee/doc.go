@@ -18,7 +18,7 @@
 //	nested.go   sub-selects in expressions
 //	block.go    queries within queries, and how they are walked
 //	forms.go    which forms of blocks were asked, and how many were accelerated
-//	outside.go  questions that pgaccel has to leave to PostgreSQL
+//	outside.go  hand-written questions, many of which are left to PostgreSQL
 //	literals.go constants that are read in ways of their own, parameters of other types
 //	limits.go   what is computed at the limits of types, where an expression may stand
 //	collation.go the collations that a run may be under

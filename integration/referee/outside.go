@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// outsideQuery asks what pgaccel leaves to PostgreSQL, errors among it.
+// outsideQuery asks what the generators do not make, much of which pgaccel leaves to PostgreSQL,
+// errors among it.
 func (g *gen) outsideQuery(s *schema) *query {
 	t := pick(g.r, s.tables...)
 	var names []string

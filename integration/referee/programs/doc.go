@@ -22,7 +22,7 @@
 //
 // How it fits together:
 //
-//	writers, readers (fence.go, mirror.go, append.go, skew.go, ddl.go, catalog.go)
+//	writers, readers (fence.go, mirror.go, append.go, skew.go, chaos.go, catalog.go)
 //	   |            |
 //	   |  direct    | through pgaccel     session.go
 //	   |            v
