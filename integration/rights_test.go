@@ -48,7 +48,7 @@ func TestRights(t *testing.T) {
 		{"nobody_special", "SELECT sum(v) FROM secret WHERE false", "permission denied for table secret", 0},
 		{"nobody_special", "SELECT sum(v) FROM public.secret LIMIT 0", "permission denied for table secret", 0},
 		{"nobody_special", "SELECT sum(lo_revenue) FROM lineorder", "permission denied for table lineorder", 0},
-		{"nobody_special", "SELECT * FROM secret_view ORDER BY g", "", 0},
+		{"nobody_special", "SELECT * FROM secret_view ORDER BY g", "", 3},
 		{"nobody_special", "SELECT * FROM invoker_view ORDER BY g", "permission denied for table secret", 0},
 		{"some_columns", "SELECT g, count(*) FROM secret GROUP BY g ORDER BY g", "", 3},
 		{"some_columns", countSecret, "", 3},
