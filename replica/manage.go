@@ -214,8 +214,7 @@ func sameCatalog(a, b *catalog.Catalog) bool {
 	}
 	for i, x := range a.Tables {
 		y := b.Tables[i]
-		if x.OID != y.OID || x.Fingerprint != y.Fingerprint || x.Schema != y.Schema || x.Name != y.Name ||
-			len(x.Columns) != len(y.Columns) || len(x.Indexes) != len(y.Indexes) || !sameParts(x, y) ||
+		if !unchanged(x, y) || len(x.Columns) != len(y.Columns) || len(x.Indexes) != len(y.Indexes) || !sameParts(x, y) ||
 			x.Rows > 2*y.Rows+1000 || y.Rows > 2*x.Rows+1000 {
 			return false
 		}
@@ -230,9 +229,7 @@ func sameCatalog(a, b *catalog.Catalog) bool {
 			}
 		}
 	}
-	return slices.EqualFunc(a.Views, b.Views, func(x, y *catalog.Table) bool {
-		return x.OID == y.OID && x.Fingerprint == y.Fingerprint && x.Schema == y.Schema && x.Name == y.Name && *x.View == *y.View
-	})
+	return slices.EqualFunc(a.Views, b.Views, func(x, y *catalog.Table) bool { return unchanged(x, y) && *x.View == *y.View })
 }
 
 func sameParts(a, b *catalog.Table) bool {

@@ -78,7 +78,7 @@ type Text struct {
 	start   int // of SQL in the text that was parsed, where locations and tokens count from
 }
 
-// Parses counts the calls of the parser for the texts of clients.
+// Parses counts the calls of the parser for the texts of clients, and for definitions of views.
 var Parses atomic.Int64
 
 // Parse parses a text. One that cannot be parsed is a Text, too: it has no SELECT.
