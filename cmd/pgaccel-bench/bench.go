@@ -107,8 +107,8 @@ func fairnessCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.BoolVar(&o.Quick, "quick", false, "about a minute")
-	f.IntVar(&o.Rounds, "rounds", 0, "rounds over all settings and both sides (default 3, or 1 with --quick)")
-	f.DurationVar(&o.Duration, "duration", 0, "of each measurement (default 10s, or 3s with --quick)")
+	f.IntVar(&o.Rounds, "rounds", 0, "rounds over all settings and both sides (default 5, or 1 with --quick)")
+	f.DurationVar(&o.Duration, "duration", 0, "of each measurement (default 8s, or 3s with --quick)")
 	f.IntVar(&o.Rows, "rows", 0, "rows of the table (default 4000000, or 1000000 with --quick)")
 	f.IntVar(&o.Heavy, "heavy", 0, "clients with heavy queries (default 8)")
 	f.IntVar(&o.Clients, "clients", 0, "clients that mix all statements (default 100)")
