@@ -3,6 +3,8 @@ package bitmapidx
 import (
 	"math"
 	"sort"
+
+	"pgaccel/internal/processors"
 )
 
 // Index says, for each row of a column of a segment, in which bin its value is; see
@@ -55,6 +57,7 @@ func build(values []int64, nulls []uint64, o options, alloc Alloc) *Index {
 		builders[i].lo, builders[i].hi = math.MaxInt64, math.MinInt64
 	}
 	null := &builders[len(edges.upper)]
+	var core processors.Turn
 	for start, chunk := 0, 0; start < len(values); start, chunk = start+chunkBits, chunk+1 {
 		part := values[start:min(start+chunkBits, len(values))]
 		absent := bitsFrom(nulls, start)
@@ -67,6 +70,7 @@ func build(values []int64, nulls []uint64, o options, alloc Alloc) *Index {
 			b.add(chunk, i)
 			b.lo, b.hi = min(b.lo, v), max(b.hi, v)
 		}
+		core.Next()
 	}
 	return layOut(len(values), builders, alloc)
 }
@@ -185,9 +189,13 @@ func chooseEdges(values []int64, nulls []uint64, o options) edges {
 }
 
 func eachValue(values []int64, nulls []uint64, f func(v int64)) {
+	var core processors.Turn
 	for i, v := range values {
 		if !isNull(nulls, i) {
 			f(v)
+		}
+		if i%chunkBits == 0 {
+			core.Next()
 		}
 	}
 }

@@ -1,5 +1,7 @@
 package bitmapidx
 
+import "pgaccel/internal/processors"
+
 // Profile is what must be known about a column to say whether an index pays: a
 // segment's worth of it tells enough about all of it. It refers to the column.
 type Profile struct {
@@ -46,8 +48,12 @@ func (p Profile) shape(o options) shape {
 	bins := make([]binMeter, len(e.upper)+1)
 	null := &bins[len(e.upper)]
 	chunks := chunksOf(p.Rows)
+	var core processors.Turn
 	for i, v := range p.values {
 		chunk := i / chunkBits
+		if i%chunkBits == 0 {
+			core.Next()
+		}
 		if isNull(p.nulls, i) {
 			null.add(chunk)
 			continue

@@ -122,17 +122,19 @@ func (s *state) mergeAll(a *acc, from *state, of, to []uint32) {
 		}
 		return
 	}
-	for k, i := range to {
-		j := uint32(k)
-		if of != nil {
-			j = of[k]
+	inTurns(len(to), func(lo, hi int) {
+		for k, i := range to[lo:hi] {
+			j := uint32(lo + k)
+			if of != nil {
+				j = of[lo+k]
+			}
+			if a.kind <= program.AccMax {
+				s.Merge(a.kind, int(i), &from.Values, int(j))
+			} else {
+				s.merge(a, i, from, j)
+			}
 		}
-		if a.kind <= program.AccMax {
-			s.Merge(a.kind, int(i), &from.Values, int(j))
-		} else {
-			s.merge(a, i, from, j)
-		}
-	}
+	})
 }
 
 // bytes returns the memory of the state.

@@ -4,6 +4,7 @@ import (
 	"math/bits"
 	"sync"
 
+	"pgaccel/internal/processors"
 	"pgaccel/sqlfn"
 	"pgaccel/vector"
 )
@@ -181,9 +182,14 @@ func (e *distinct) mergeAll(from extra, of, to []uint32) {
 	if e.set != nil && f.set != nil {
 		e.set.reserve(min(f.set.len(), f.set.len()*len(to)/max(f.groups, 1)))
 	}
+	var core processors.Turn
+	n := 0
 	f.each(func(g uint32, x int64) {
 		if i := target[g]; i != noGroup {
 			e.addOne(i, x)
+		}
+		if n++; n%turnGroups == 0 {
+			core.Next()
 		}
 	})
 }

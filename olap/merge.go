@@ -3,6 +3,8 @@ package olap
 import (
 	"math/bits"
 	"sync/atomic"
+
+	"pgaccel/internal/processors"
 )
 
 // parallelMerge is the number of groups from which on tables are merged by several
@@ -27,6 +29,19 @@ func (x *execution) each(n int, f func(i int) error) error {
 		}
 		return nil
 	})
+}
+
+// turnGroups is how many groups inTurns takes at a time.
+const turnGroups = 256
+
+// inTurns calls f with ranges that are 0..n-1 together, and lets others have the core between
+// them as workers do between tiles (processors.Turn).
+func inTurns(n int, f func(lo, hi int)) {
+	var core processors.Turn
+	for lo := 0; lo < n; lo += turnGroups {
+		f(lo, min(lo+turnGroups, n))
+		core.Next()
+	}
 }
 
 // merge makes the result of what the workers computed.
@@ -93,12 +108,7 @@ func (s *groups) addTo(from *groups, of, to []uint32) error {
 			s.states[k].mergeAll(&s.g.accs[k], &from.states[k], of, to)
 			return nil
 		}
-		for j, i := range to {
-			if of != nil {
-				j = int(of[j])
-			}
-			s.counts[i] += from.counts[j]
-		}
+		eachPair(of, to, func(j, i uint32) { s.counts[i] += from.counts[j] })
 		return nil
 	}
 	if s.g.p.x.opt.enough(len(to), parallelMerge+1) {
@@ -156,9 +166,7 @@ func (by *grouping) mergeParts(open []*groups) error {
 			for k := range s.states {
 				s.states[k].mergeAll(&s.g.accs[k], &from.states[k], of, to)
 			}
-			for k, i := range to {
-				s.counts[i] += from.counts[of[k]]
-			}
+			eachPair(of, to, func(j, i uint32) { s.counts[i] += from.counts[j] })
 		}
 		return s.account()
 	})

@@ -125,11 +125,13 @@ func (e *intMoments) mergeAll(from extra, of, to []uint32) {
 
 // eachPair calls f with of[k], or k where of is nil, and to[k].
 func eachPair(of, to []uint32, f func(j, i uint32)) {
-	for k, i := range to {
-		j := uint32(k)
-		if of != nil {
-			j = of[k]
+	inTurns(len(to), func(lo, hi int) {
+		for k, i := range to[lo:hi] {
+			j := uint32(lo + k)
+			if of != nil {
+				j = of[lo+k]
+			}
+			f(j, i)
 		}
-		f(j, i)
-	}
+	})
 }

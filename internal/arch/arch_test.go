@@ -30,7 +30,7 @@ var mayImport = map[string]string{
 	"catalog":             "sqltype vector",
 	"wire":                "sqltype vector",
 	"compress":            "vector internal/invariant internal/simd",
-	"bitmapidx":           "vector internal/invariant internal/simd",
+	"bitmapidx":           "vector internal/invariant internal/processors internal/simd",
 	"sqlfn":               "sqltype vector",
 	"plan":                "catalog sqlfn vector",
 	"gpu/device":          "", // words only
