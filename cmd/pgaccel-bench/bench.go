@@ -77,6 +77,7 @@ func runFlags(f *pflag.FlagSet, o *bench.RunOptions) {
 	f.IntVar(&o.Runs, "runs", 0, "measured runs a query, side and round (default 5, or 3 with --quick)")
 	f.StringSliceVar(&o.Queries, "queries", nil, "names of the queries to run (default all)")
 	f.StringVar(&o.DuckDB, "duckdb", "", "program built from bench/duckdb, to show DuckDB beside")
+	f.StringVar(&o.Base, "base", "", "another pgaccel, an older one, to show beside; Postgres runs once then")
 	f.BoolVar(&o.Bytes, "bytes", false, "also print the columns' bytes, with --duckdb beside DuckDB's")
 	f.StringSliceVar(&o.ServeArgs, "serve-arg", nil, "more flags for `pgaccel serve`")
 }

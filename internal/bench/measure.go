@@ -63,6 +63,7 @@ type result struct {
 	postgres  []time.Duration
 	pgaccel   []time.Duration
 	duckdb    []time.Duration
+	base      []time.Duration
 	forwarded map[string]int64 // executions that pgaccel did not take, by reason
 	wrong     []string         // differences between the answers
 	differs   string           // DuckDB's answer, where it may be another
@@ -77,7 +78,14 @@ type comparison struct {
 	postgres, pgaccel *pgconn.PgConn
 	child             *child
 	duckdb            *duckdb // nil without
+	base              *base   // nil without
 	direct            effort
+}
+
+// base is another pgaccel before the same server.
+type base struct {
+	child *child
+	conn  *pgconn.PgConn
 }
 
 // repeat runs a query once unmeasured and runs times measured, and checks each answer
@@ -121,6 +129,9 @@ func (c *comparison) measure(ctx context.Context, r *result, round, runs int) er
 	if c.duckdb != nil {
 		sides = append(sides, side{"in DuckDB", func() error { return c.measureDuckDB(r, runs) }})
 	}
+	if c.base != nil {
+		sides = append(sides, side{"through the other pgaccel", func() error { return c.measureBase(ctx, r, runs) }})
+	}
 	if round%2 == 1 {
 		slices.Reverse(sides)
 	}
@@ -162,6 +173,21 @@ func (c *comparison) measurePgaccel(ctx context.Context, r *result, runs int) er
 	}
 	if d := r.query.difference(r.answer, first); d != "" {
 		r.wrong = append(r.wrong, "pgaccel's answer is not Postgres': "+d)
+	}
+	return nil
+}
+
+func (c *comparison) measureBase(ctx context.Context, r *result, runs int) error {
+	times, first, wrong, err := r.query.repeat(ctx, c.base.conn, runs, nil)
+	if err != nil {
+		return err
+	}
+	r.base = append(r.base, times...)
+	if wrong == "" {
+		wrong = r.query.difference(r.answer, first)
+	}
+	if wrong != "" {
+		r.wrong = append(r.wrong, "the other pgaccel's answer is not Postgres': "+wrong)
 	}
 	return nil
 }

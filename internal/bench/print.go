@@ -68,6 +68,25 @@ func printResults(out io.Writer, results []*result, duckdb bool) {
 	}
 }
 
+// printBase prints what queries take through another pgaccel, where there is one.
+func printBase(out io.Writer, results []*result) {
+	var ratios []float64
+	for _, r := range results {
+		if len(r.base) == 0 {
+			continue
+		}
+		if ratios == nil {
+			fmt.Fprintf(out, "\n%-7s %11s %11s %7s\n", "query", "base ms", "pgaccel ms", "ratio")
+		}
+		here, base := median(r.pgaccel), median(r.base)
+		ratios = append(ratios, float64(here)/float64(base))
+		fmt.Fprintf(out, "%-7s %11s %11s %7.3f\n", r.query.Name, ms(base), ms(here), float64(here)/float64(base))
+	}
+	if ratios != nil {
+		fmt.Fprintf(out, "%-7s %11s %11s %7.3f\nratio: pgaccel ms / base ms\n", "geomean", "", "", geomean(ratios))
+	}
+}
+
 // ms prints milliseconds with three significant digits or more.
 func ms(d time.Duration) string { return digits(milliseconds(d)) }
 

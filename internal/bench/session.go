@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -34,6 +36,11 @@ func compare(ctx context.Context, load workload, o RunOptions, out io.Writer) (e
 			return err
 		}
 	}
+	if o.Base != "" {
+		if err := s.startBase(ctx, o); err != nil {
+			return err
+		}
+	}
 	if err := s.run(ctx, o.Rounds, o.Runs); err != nil {
 		if ctx.Err() != nil {
 			s.printUntilInterrupted(out, o)
@@ -42,6 +49,7 @@ func compare(ctx context.Context, load workload, o RunOptions, out io.Writer) (e
 	}
 	s.printHeader(out, o)
 	printResults(out, s.results, s.duckdb != nil)
+	printBase(out, s.results)
 	s.printFacts(out)
 	if o.Bytes {
 		columns, err := pgaccelColumns(ctx, s.pgaccel)
@@ -80,7 +88,7 @@ func (s *session) printUntilInterrupted(out io.Writer, o RunOptions) {
 // and is false.
 func (s *session) untilInterrupted(out io.Writer) bool {
 	s.results = slices.DeleteFunc(s.results, func(r *result) bool {
-		return len(r.postgres) == 0 || len(r.pgaccel) == 0 || s.duckdb != nil && len(r.duckdb) == 0
+		return len(r.postgres) == 0 || len(r.pgaccel) == 0 || s.duckdb != nil && len(r.duckdb) == 0 || s.base != nil && len(r.base) == 0
 	})
 	if len(s.results) == 0 {
 		fmt.Fprintln(out, "Interrupted before a query had run on all sides: no medians.")
@@ -91,6 +99,7 @@ func (s *session) untilInterrupted(out io.Writer) bool {
 func (s *session) printInterrupted(out io.Writer, o RunOptions) {
 	fmt.Fprintf(out, "INTERRUPTED after %d of %d rounds: medians of the runs until then, of %d of %d queries.\n\n", s.rounds, o.Rounds, len(s.results), len(s.workload.queries))
 	printResults(out, s.results, s.duckdb != nil)
+	printBase(out, s.results)
 }
 
 func (s *session) printJudgement(out io.Writer) {
@@ -182,6 +191,44 @@ func startSession(ctx context.Context, load workload, o RunOptions, listen, http
 	return s, err
 }
 
+// startBase starts the other pgaccel before the same server. Both are asked in turns, and
+// Postgres once, for its answers.
+func (s *session) startBase(ctx context.Context, o RunOptions) (err error) {
+	w := s.progress.start("first copy of the other pgaccel", 0)
+	defer w.done()
+	dir := filepath.Join(s.server.Dir, "base")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return err
+	}
+	s.base, s.direct = &base{}, effort{rounds: 1, runs: 1}
+	if s.base.child, err = startChild(ctx, o.Base, s.url, dir, "127.0.0.1:0", "127.0.0.1:0", o.ServeArgs, nil); err != nil {
+		return err
+	}
+	if s.base.conn, err = pgconn.Connect(ctx, "postgres://postgres@"+s.base.child.Addr+"/postgres?sslmode=disable"); err != nil {
+		return err
+	}
+	// Its publication is a change of definitions, which the first pgaccel looks at again.
+	for range 100 {
+		before, err := s.child.metrics(ctx)
+		if err != nil {
+			return err
+		}
+		if _, _, err := ask(ctx, s.pgaccel, s.workload.queries[0].SQL); err != nil {
+			return err
+		}
+		after, err := s.child.metrics(ctx)
+		if err != nil {
+			return err
+		}
+		was, _ := before.routes()
+		if is, _ := after.routes(); is > was {
+			break
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	return nil
+}
+
 // close stops everything that startSession has started.
 func (s *session) close() {
 	// What is being waited for may have been cancelled: a context of its own.
@@ -194,6 +241,14 @@ func (s *session) close() {
 	}
 	if s.duckdb != nil {
 		s.duckdb.stop()
+	}
+	if s.base != nil {
+		if s.base.conn != nil {
+			s.base.conn.Close(ctx)
+		}
+		if s.base.child != nil {
+			s.base.child.stop()
+		}
 	}
 	if s.child != nil {
 		s.child.stop()

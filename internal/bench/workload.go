@@ -16,6 +16,7 @@ type RunOptions struct {
 	Binary    string    // the pgaccel to measure; "" is the one beside this program
 	ServeArgs []string  // more flags for `pgaccel serve`, such as --workers 1
 	DuckDB    string    // program of bench/duckdb; "" leaves the column out
+	Base      string    // another pgaccel, an older one, to compare with; "" leaves the column out
 	Bytes     bool      // also print the columns' bytes, and by what they are compressed
 	PGBinDir  string    // folder of initdb and postgres; "" looks for one
 	Progress  io.Writer // progress bars or lines; nil is standard error
