@@ -125,6 +125,9 @@ func (r *run) ownWrites(ctx context.Context, t *talk, own []string, q *query, p 
 		if a := s.ask(ctx, "ROLLBACK", nil, protocol{}); a.lost != nil {
 			return "", false, a.lost
 		}
+		if answers[0].outOfPatience() { // pgaccel's would take as long, and first copies wait for who writes
+			return "", true, ctx.Err()
+		}
 	}
 	r.asked.Add(int64(p.times))
 	// The same change made twice leaves the rows in two orders: an error is that of whichever

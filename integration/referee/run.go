@@ -429,7 +429,7 @@ func (r *run) compare(ctx context.Context, t *talk, q *query, p protocol) (diff 
 	sql, bounds := p.text(q)
 	r.asked.Add(int64(p.times))
 	want := t.direct.ask(ctx, sql, bounds, p)
-	if strings.Contains(want.err, " 57014: ") { // patience
+	if want.outOfPatience() {
 		return "", true, ctx.Err()
 	}
 	last := t.last

@@ -30,6 +30,9 @@ type stack struct {
 // patience is how long PostgreSQL may take for a question. What takes longer is not compared.
 const patience = 20 * time.Second
 
+// outOfPatience reports whether the question took longer.
+func (a *answer) outOfPatience() bool { return strings.Contains(a.err, " 57014: ") }
+
 // startStack starts both.
 func startStack(ctx context.Context, opt Options) (*stack, error) {
 	o, err := serverOptions(opt.Collation)
@@ -192,7 +195,8 @@ func waitCopied(ctx context.Context, proxy *session, schemas ...*schema) error {
 			return nil
 		}
 		if time.Now().After(deadline) || ctx.Err() != nil {
-			return fmt.Errorf("tables are not copied in time: %d of %d: %s", done, want, a.text())
+			writing := proxy.ask(ctx, "SELECT pid, xact_start, state, pg_catalog.left(query, 200) FROM pg_catalog.pg_stat_activity WHERE backend_xid IS NOT NULL", nil, protocol{})
+			return fmt.Errorf("tables are not copied in time: %d of %d: %s\nwriting, which copies wait for: %s", done, want, a.text(), writing.text())
 		}
 	}
 }
