@@ -11,6 +11,7 @@ type Profile struct {
 
 	values []int64
 	nulls  []uint64
+	usual  shape // of the index that Build would make
 }
 
 // distinctMax is where a Profile stops to count.
@@ -31,6 +32,7 @@ func Profiled(values []int64, nulls []uint64) Profile {
 		distinct[v] = struct{}{}
 	})
 	p.Distinct = len(distinct)
+	p.usual = p.shape(usual)
 	return p
 }
 
@@ -101,7 +103,7 @@ func (b *binMeter) add(chunk int) {
 }
 
 // Bytes is the size of the index that Build would make.
-func (p Profile) Bytes() int { return 8 * p.shape(usual).atoms }
+func (p Profile) Bytes() int { return 8 * p.usual.atoms }
 
 // What an index must be to be worth its memory.
 const (
@@ -116,7 +118,7 @@ func (p Profile) Worth(columnBytes int) bool {
 	if p.Rows == 0 {
 		return false
 	}
-	s := p.shape(usual)
+	s := p.usual
 	if memoryShare*8*float64(s.atoms) > float64(columnBytes) {
 		return false
 	}

@@ -1,0 +1,146 @@
+package olap
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+	"sync/atomic"
+	"time"
+
+	"pgaccel/internal/simd"
+)
+
+// sink takes the selected rows of a worker's tile.
+type sink interface {
+	// tile is called with w's selection not empty.
+	tile(w *worker)
+}
+
+// run scans all segments. make returns the sink of one worker.
+func (p *pipeline) run(make func(w *worker) sink) error {
+	if p.never || len(p.tab.Segments) == 0 {
+		return nil
+	}
+	if p.table == 0 {
+		segments, rows := p.read(math.MaxInt)
+		if err := p.x.admit(time.Duration(float64(rows) * p.weight())); err != nil {
+			return err
+		}
+		if share := p.x.opt.Share; share != nil && p.x.trace == nil && p.x.dicts[p.table] == nil {
+			if ok, err := share.run(p, segments, make); ok {
+				return err
+			}
+		}
+	}
+	workers := min(p.x.opt.Workers, len(p.tab.Segments))
+	var next atomic.Int64
+	var stop atomic.Bool
+	return p.x.together(workers, func(m *member) (err error) {
+		ended := false
+		defer func() {
+			if err != nil || !ended {
+				stop.Store(true)
+			}
+		}()
+		w := newWorker(p)
+		s := make(w)
+		for !stop.Load() {
+			i := int(next.Add(1) - 1)
+			if i >= len(p.tab.Segments) {
+				break
+			}
+			if err = p.x.ctx.Err(); err == nil {
+				err = w.scan(i, s)
+			}
+			if err != nil {
+				return err
+			}
+			m.pause()
+		}
+		ended = true
+		return nil
+	})
+}
+
+// panicked carries a worker's panic to the caller's goroutine.
+type panicked struct {
+	value any
+	stack []byte
+}
+
+// Error implements error: what was panicked with, and where.
+func (e *panicked) Error() string { return fmt.Sprintf("%v\n%s", e.value, e.stack) }
+
+// scan hands the rows of one segment that pass all steps to s.
+func (w *worker) scan(segment int, s sink) error {
+	if morsel != nil {
+		morsel(1)
+		defer morsel(-1)
+	}
+	live, some := w.enter(segment)
+	if !some || w.countAll(live, s) {
+		return nil
+	}
+	for start := 0; start < w.seg.Rows; start += tileRows {
+		if w.scanTile(start, live, s); w.err != nil {
+			return w.err
+		}
+		w.core.Next()
+	}
+	return nil
+}
+
+// enter makes a segment the current one. It returns the steps that are left, as a bit
+// set, and whether any row may pass.
+func (w *worker) enter(segment int) (live uint64, some bool) {
+	w.segment = segment
+	w.seg = w.p.tab.Segments[segment]
+	w.counts = w.seg.Live
+	w.index.maybe = w.index.maybe[:0]
+	skip, live := w.p.zone(w.seg)
+	if skip {
+		return live, false
+	}
+	if w.p.indexable {
+		return w.useIndexes(live)
+	}
+	return live, true
+}
+
+// scanTile hands the rows of the tile at start that pass all steps to s.
+func (w *worker) scanTile(start int, live uint64, s sink) {
+	if !w.begin(start, min(tileRows, w.seg.Rows-start)) {
+		return
+	}
+	if w.filter(w.tileSteps(live)); len(w.f.sel) > 0 {
+		s.tile(w)
+		for w.fan != nil && w.err == nil && w.fanNext() {
+			s.tile(w)
+		}
+	}
+}
+
+// counter is a sink that may need to know no more of a segment's rows than how many
+// there are, or what its columns say by themselves.
+type counter interface {
+	// countRows adds the n rows of w's segment that count, all of which pass; false
+	// where the sink must see them.
+	countRows(w *worker, n int64) bool
+}
+
+// countAll hands a segment's rows to s at once, where no step is left and s can do without
+// their values: count(*) touches no column.
+func (w *worker) countAll(live uint64, s sink) bool {
+	c, ok := s.(counter)
+	if !ok || len(w.p.steps) > 64 || live&(1<<uint(len(w.p.steps))-1) != 0 {
+		return false
+	}
+	n := w.seg.Rows
+	if w.counts != nil {
+		whole, rest := n>>6, uint(n)&63
+		if n = simd.Count(w.counts[:whole]); rest != 0 { // beyond the rows anything may stand
+			n += bits.OnesCount64(w.counts[whole] & (1<<rest - 1))
+		}
+	}
+	return c.countRows(w, int64(n))
+}
