@@ -67,6 +67,8 @@ type result struct {
 	forwarded map[string]int64 // executions that pgaccel did not take, by reason
 	wrong     []string         // differences between the answers
 	differs   string           // DuckDB's answer, where it may be another
+
+	baseForwarded bool // the other pgaccel did not take all executions
 }
 
 func (r *result) speedup() float64 {
@@ -163,11 +165,14 @@ func (c *comparison) measurePostgres(ctx context.Context, r *result, runs int) e
 }
 
 func (c *comparison) measurePgaccel(ctx context.Context, r *result, runs int) error {
-	times, first, wrong, err := c.through(ctx, r, runs)
+	times, first, wrong, forwarded, err := r.query.through(ctx, c.child, c.pgaccel, runs)
 	if err != nil {
 		return err
 	}
 	r.pgaccel = append(r.pgaccel, times...)
+	for reason, n := range forwarded {
+		r.forward(reason, n)
+	}
 	if wrong != "" {
 		r.wrong = append(r.wrong, "pgaccel's answers differ among themselves: "+wrong)
 	}
@@ -178,11 +183,12 @@ func (c *comparison) measurePgaccel(ctx context.Context, r *result, runs int) er
 }
 
 func (c *comparison) measureBase(ctx context.Context, r *result, runs int) error {
-	times, first, wrong, err := r.query.repeat(ctx, c.base.conn, runs, nil)
+	times, first, wrong, forwarded, err := r.query.through(ctx, c.base.child, c.base.conn, runs)
 	if err != nil {
 		return err
 	}
 	r.base = append(r.base, times...)
+	r.baseForwarded = r.baseForwarded || len(forwarded) > 0
 	if wrong == "" {
 		wrong = r.query.difference(r.answer, first)
 	}
@@ -208,32 +214,33 @@ func (c *comparison) measureDuckDB(r *result, runs int) error {
 	return nil
 }
 
-// through measures pgaccel and asks it who answered.
-func (c *comparison) through(ctx context.Context, r *result, runs int) (times []time.Duration, first answer, wrong string, err error) {
-	m, err := c.child.metrics(ctx)
+// through is repeat through a pgaccel, which is asked who answered: forwarded are the
+// executions that it did not take, by reason.
+func (q statement) through(ctx context.Context, c *child, conn *pgconn.PgConn, runs int) (times []time.Duration, first answer, wrong string, forwarded map[string]int64, err error) {
+	m, err := c.metrics(ctx)
 	if err != nil {
-		return nil, answer{}, "", err
+		return nil, answer{}, "", nil, err
 	}
 	acceleratedBefore, forwardedBefore := m.routes()
-	times, first, wrong, err = r.query.repeat(ctx, c.pgaccel, runs, nil)
-	if err != nil {
-		return nil, answer{}, "", err
+	if times, first, wrong, err = q.repeat(ctx, conn, runs, nil); err != nil {
+		return nil, answer{}, "", nil, err
 	}
-	if m, err = c.child.metrics(ctx); err != nil {
-		return nil, answer{}, "", err
+	if m, err = c.metrics(ctx); err != nil {
+		return nil, answer{}, "", nil, err
 	}
-	accelerated, forwarded := m.routes()
+	accelerated, now := m.routes()
 	missing := int64(runs+1) - (accelerated - acceleratedBefore)
-	for reason, n := range forwarded {
+	forwarded = map[string]int64{}
+	for reason, n := range now {
 		if n -= forwardedBefore[reason]; n > 0 {
-			r.forward(reason, n)
+			forwarded[reason] = n
 			missing -= n
 		}
 	}
 	if missing != 0 {
-		r.forward("not counted by pgaccel", missing)
+		forwarded["not counted by pgaccel"] = missing
 	}
-	return times, first, wrong, nil
+	return times, first, wrong, forwarded, nil
 }
 
 func (r *result) forward(reason string, n int64) {

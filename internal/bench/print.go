@@ -80,7 +80,11 @@ func printBase(out io.Writer, results []*result) {
 		}
 		here, base := median(r.pgaccel), median(r.base)
 		ratios = append(ratios, float64(here)/float64(base))
-		fmt.Fprintf(out, "%-7s %11s %11s %7.3f\n", r.query.Name, ms(base), ms(here), float64(here)/float64(base))
+		by := ""
+		if r.baseForwarded {
+			by = "  base: by Postgres"
+		}
+		fmt.Fprintf(out, "%-7s %11s %11s %7.3f%s\n", r.query.Name, ms(base), ms(here), float64(here)/float64(base), by)
 	}
 	if ratios != nil {
 		fmt.Fprintf(out, "%-7s %11s %11s %7.3f\nratio: pgaccel ms / base ms\n", "geomean", "", "", geomean(ratios))

@@ -3,6 +3,7 @@ package bench
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"math"
 	"strings"
@@ -33,6 +34,27 @@ func TestSSBJudges(t *testing.T) {
 	f("lie", "q2.1: pgaccel's answer is not Postgres': row ", "WRONG ANSWER")
 	f("refuse", "pgaccel's copy of part is refused")
 	f("die", "the fake dies of public.*")
+}
+
+func TestSSBBesideAnother(t *testing.T) {
+	for fake, want := range map[string][]string{
+		"right":   {"base ms", "ratio: pgaccel ms / base ms"},
+		"forward": {"base: by Postgres\n"},
+		"lie":     {"the other pgaccel's answer is not Postgres': row "},
+	} {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+		defer cancel()
+		var out bytes.Buffer
+		err := SSB(ctx, SSBOptions{Scale: 0.01, RunOptions: RunOptions{Binary: self, Base: self, Rounds: 1, Runs: 1, ServeArgs: []string{"--fake", fake}, Progress: io.Discard}}, &out)
+		if (err == nil) != (fake == "right") {
+			t.Errorf("--fake %s: error %v", fake, err)
+		}
+		for _, w := range want {
+			if text := out.String() + fmt.Sprint(err); !strings.Contains(text, w) {
+				t.Errorf("--fake %s: no %q in\n%s", fake, w, text)
+			}
+		}
+	}
 }
 
 func TestDemo(t *testing.T) {
