@@ -73,6 +73,8 @@ var builtinQueries = []string{
 	"SELECT s, count(*) AS a FROM kinds GROUP BY s HAVING count(*) > 100 ORDER BY s",
 	"SELECT sum(id) FILTER (WHERE p = true) AS a FROM kinds",
 	"SELECT row_number() OVER (ORDER BY id) AS a, rank() OVER (ORDER BY s) AS b, dense_rank() OVER (PARTITION BY p ORDER BY d) AS c FROM kinds",
+	"SELECT lag(t) OVER (ORDER BY id) AS a, lag(s, 2) OVER (ORDER BY id) AS b, lag(b, 1, 0) OVER (ORDER BY id) AS c, lead(n) OVER (ORDER BY id) AS d, lead(d, 2) OVER (ORDER BY id) AS e, lead(id, 1, 0) OVER (ORDER BY id) AS f FROM kinds",
+	"SELECT first_value(t) OVER (ORDER BY id) AS a, last_value(t) OVER (ORDER BY id) AS b, ntile(3) OVER (ORDER BY id) AS c, percent_rank() OVER (ORDER BY s) AS d, cume_dist() OVER (ORDER BY t) AS e FROM kinds",
 	"SELECT sum(n) OVER (PARTITION BY s ORDER BY id) AS a, count(*) OVER (PARTITION BY t) AS b, avg(b) FILTER (WHERE id > 3) OVER (ORDER BY d) AS c FROM kinds ORDER BY id",
 	"SELECT count(*) AS a FROM kinds WHERE id IN (SELECT id FROM names WHERE name <> 'name 3') OR t = 'text 2'",
 	"SELECT count(*) AS a FROM kinds WHERE b NOT IN (SELECT id FROM names) AND n > (SELECT avg(n) FROM kinds WHERE s < 5)",

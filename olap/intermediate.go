@@ -208,8 +208,9 @@ func (x *execution) relation(p *plan.Relation) (*relation, error) {
 		}
 		n += k
 	}
+	w := &windower{x: x, cols: columns, n: n}
 	for i := range p.Windows {
-		if err := (&windower{x, columns, n}).column(&p.Windows[i]); err != nil {
+		if err := w.column(&p.Windows[i]); err != nil {
 			return nil, err
 		}
 	}

@@ -2,6 +2,7 @@ package olap
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"pgaccel/plan"
@@ -15,6 +16,7 @@ type windower struct {
 	x    *execution
 	cols []relationColumn
 	n    int
+	done []*plan.WindowColumn // those that have been computed
 }
 
 // column computes a window.
@@ -57,13 +59,14 @@ func (w *windower) column(p *plan.WindowColumn) error {
 		}
 		from = to
 	}
+	w.done = append(w.done, p)
 	if err := w.x.take(out.held); err != nil {
 		return err
 	}
 	switch {
 	case out.varying():
 		out.dict = decimalDict(out.decimals, out.t)
-	case p.Arg >= 0 && out.t.Kind.IsText():
+	case p.Arg >= 0 && out.t.Kind.IsText(): // its values are some of the argument's
 		out.dict = w.cols[p.Arg].dict
 	}
 	return nil
@@ -106,8 +109,11 @@ func (w *windower) partition(p *plan.WindowColumn, out *relationColumn, rows []u
 		for to < len(rows) && within(rows[from], rows[to]) == 0 {
 			to++
 		}
-		byRow := p.Func == plan.RowNumber || p.Func == plan.WindowAggregate && p.Frame == plan.ToRow
-		if byRow && to-from > 1 && !w.alike(rows[from:to]) {
+		// What the value depends on beside how many rows there are: the order of these, or which of
+		// them is the first or the last.
+		byRow := p.Func == plan.RowNumber || p.Func == plan.Ntile || p.Func == plan.Lag || p.Func == plan.WindowAggregate && p.Frame == plan.ToRow
+		byEnd := p.Func == plan.FirstValue && from == 0 || p.Func == plan.LastValue && (p.Frame == plan.ToPeers || p.Frame == plan.ToEnd && to == len(rows))
+		if to-from > 1 && (byRow && !w.alike(p, rows[from:to]) || byEnd && !w.cols[p.Arg].alike(rows[from:to])) {
 			return forward(plan.ReasonTies, "rows that the order of a window leaves equal")
 		}
 		for i := from; i < to; i++ {
@@ -120,6 +126,39 @@ func (w *windower) partition(p *plan.WindowColumn, out *relationColumn, rows []u
 				continue
 			case plan.DenseRank:
 				out.v[rows[i]] = int64(peers) + 1
+				continue
+			case plan.PercentRank:
+				if len(rows) > 1 {
+					out.v[rows[i]] = int64(math.Float64bits(float64(from) / float64(len(rows)-1)))
+				}
+				continue
+			case plan.CumeDist:
+				out.v[rows[i]] = int64(math.Float64bits(float64(to) / float64(len(rows))))
+				continue
+			case plan.Ntile:
+				out.v[rows[i]] = ntile(int64(i), int64(len(rows)), p.Offset)
+				continue
+			case plan.Lag:
+				if at := int64(i) - p.Offset; at >= 0 && at < int64(len(rows)) {
+					out.take(rows[i], &w.cols[p.Arg], rows[at])
+				} else if p.Default >= 0 {
+					out.take(rows[i], &w.cols[p.Default], rows[i])
+				} else {
+					out.setNull(rows[i])
+				}
+				continue
+			case plan.FirstValue:
+				out.take(rows[i], &w.cols[p.Arg], rows[0])
+				continue
+			case plan.LastValue:
+				last := to - 1
+				switch p.Frame {
+				case plan.ToRow:
+					last = i
+				case plan.ToEnd:
+					last = len(rows) - 1
+				}
+				out.take(rows[i], &w.cols[p.Arg], rows[last])
 				continue
 			}
 			acc.add(rows[i])
@@ -142,23 +181,60 @@ func (w *windower) partition(p *plan.WindowColumn, out *relationColumn, rows []u
 	return nil
 }
 
-// alike reports whether rows have the same values in all columns that are not a window's.
-func (w *windower) alike(rows []uint32) bool {
+// ntile is in which of so many parts of n rows row i is: n%parts of them, the first ones, have one
+// row more than the others.
+func ntile(i, n, parts int64) int64 {
+	size, longer := n/parts, n%parts
+	if i < longer*(size+1) {
+		return i/(size+1) + 1
+	}
+	return (i-longer)/size + 1
+}
+
+// alike reports whether rows have the same values in all columns, so that their order in p makes no
+// difference. It does where another window's order has made a difference between them, and p's is not
+// the same: which value of the one a row with a value of the other has is the server's choice.
+func (w *windower) alike(p *plan.WindowColumn, rows []uint32) bool {
 	for i := range w.cols {
-		c := &w.cols[i]
-		if c.window {
-			continue
+		if c := &w.cols[i]; !c.window && !c.alike(rows) {
+			return false
 		}
-		for _, r := range rows[1:] {
-			if c.nulls != nil && c.nulls[r] != c.nulls[rows[0]] {
-				return false
-			}
-			if (c.nulls == nil || c.nulls[r] == 0) && c.v[r] != c.v[rows[0]] {
-				return false
-			}
+	}
+	for _, q := range w.done {
+		if (!slices.Equal(p.Partition, q.Partition) || !slices.Equal(p.Order, q.Order)) && !w.cols[q.To].alike(rows) {
+			return false
 		}
 	}
 	return true
+}
+
+// alike reports whether rows have the same value.
+func (c *relationColumn) alike(rows []uint32) bool {
+	for _, r := range rows[1:] {
+		if c.null(r) != c.null(rows[0]) || !c.null(r) && c.v[r] != c.v[rows[0]] {
+			return false
+		}
+	}
+	return true
+}
+
+// take gives row at the value that from, a column of the same type, has in row r.
+func (c *relationColumn) take(at uint32, from *relationColumn, r uint32) {
+	switch {
+	case from.null(r):
+		c.setNull(at)
+	case c.varying():
+		c.v[at] = c.decimalCode(from.decimals[from.v[r]])
+	default:
+		c.v[at] = from.v[r]
+	}
+}
+
+func (c *relationColumn) setNull(r uint32) {
+	if c.nulls == nil {
+		c.nulls = make([]uint8, len(c.v))
+	}
+	c.nulls[r] = 1
 }
 
 // windowState is an aggregate over the frame so far.
@@ -243,14 +319,8 @@ func (s *windowState) put(out *relationColumn, rows []uint32) error {
 		}
 	}
 	for _, r := range rows {
-		out.v[r] = v
-	}
-	if null {
-		if out.nulls == nil {
-			out.nulls = make([]uint8, len(out.v))
-		}
-		for _, r := range rows {
-			out.nulls[r] = 1
+		if out.v[r] = v; null {
+			out.setNull(r)
 		}
 	}
 	return nil

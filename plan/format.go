@@ -79,12 +79,24 @@ func formatOrders(by []Order, tables []Table) (s string) {
 	return s
 }
 
+var windowNames = map[WindowFunc]string{RowNumber: "row_number", Rank: "rank", DenseRank: "dense_rank", PercentRank: "percent_rank",
+	CumeDist: "cume_dist", Ntile: "ntile", Lag: "lag", FirstValue: "first_value", LastValue: "last_value"}
+
 func formatWindow(b *strings.Builder, w *Window, tables []Table, list func([]Expr) string) {
 	fmt.Fprintf(b, "window out%d: ", w.Number)
 	if w.Func == WindowAggregate {
 		b.WriteString(FormatAggregate(&w.Agg, tables))
 	} else {
-		b.WriteString(map[WindowFunc]string{RowNumber: "row_number", Rank: "rank", DenseRank: "dense_rank"}[w.Func])
+		b.WriteString(windowNames[w.Func])
+		if w.Offset != 0 {
+			fmt.Fprintf(b, " %d", w.Offset)
+		}
+		if w.Arg != nil {
+			b.WriteString(" " + list([]Expr{w.Arg}))
+		}
+		if w.Default != nil {
+			b.WriteString(" else " + list([]Expr{w.Default}))
+		}
 	}
 	if len(w.Partition) > 0 {
 		b.WriteString(" by " + list(w.Partition))

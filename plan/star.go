@@ -61,6 +61,8 @@ type WindowColumn struct {
 	Agg       *sqlfn.Aggregate // of WindowAggregate
 	Arg       int              // column; -1 for none
 	Filter    int              // column; -1 for none
+	Default   int              // column; -1 for none
+	Offset    int64
 	Frame     Frame
 	Partition []int // columns
 	Order     []ColumnOrder

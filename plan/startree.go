@@ -184,15 +184,19 @@ func (m *treeMaker) windows(r *Relation, p *Project) *Project {
 	}
 	for i := range r.Windows {
 		w := &r.Windows[i]
-		x := &Window{Number: m.number(), Input: rel, Func: w.Func, Frame: w.Frame}
+		x := &Window{Number: m.number(), Input: rel, Func: w.Func, Offset: w.Offset, Frame: w.Frame}
 		t := r.Meta.Columns[w.To].Type
+		arg := &x.Arg
 		if w.Func == WindowAggregate {
 			x.Agg = AggregateCall{Func: w.Agg, T: t}
-			if w.Arg >= 0 {
-				x.Agg.Arg = columns[w.Arg]
-			}
-			if w.Filter >= 0 {
-				x.Agg.Filter = columns[w.Filter]
+			arg = &x.Agg.Arg
+		}
+		for _, e := range []struct {
+			of     *Expr
+			column int
+		}{{arg, w.Arg}, {&x.Agg.Filter, w.Filter}, {&x.Default, w.Default}} {
+			if e.column >= 0 {
+				*e.of = columns[e.column]
 			}
 		}
 		for _, c := range w.Partition {

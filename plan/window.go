@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"pgaccel/sqlfn"
 	"pgaccel/vector"
 )
 
@@ -16,6 +17,12 @@ const (
 	Rank                              // Int8
 	DenseRank                         // Int8
 	WindowAggregate                   // Window.Agg over the frame
+	PercentRank                       // Float8
+	CumeDist                          // Float8
+	Ntile                             // Int4: which of Offset parts
+	Lag                               // Arg of the row Offset before, or Default where there is none
+	FirstValue                        // Arg of the first row
+	LastValue                         // Arg of the frame's last row
 )
 
 // Frame says over which rows of a partition, in the window's order, an aggregate of a Window is: from
@@ -36,6 +43,9 @@ type Window struct {
 	Input     Rel
 	Func      WindowFunc
 	Agg       AggregateCall // of WindowAggregate
+	Arg       Expr          // of Lag, FirstValue and LastValue
+	Default   Expr          // of Lag, of Arg's kind; nil is null
+	Offset    int64         // of Lag, negative for rows behind, and Ntile
 	Frame     Frame
 	Partition []Expr
 	Order     []Order
@@ -46,13 +56,29 @@ func (w *Window) Inputs() []Rel { return []Rel{w.Input} }
 
 // Type is the type of the value.
 func (w *Window) Type() vector.Type {
-	if w.Func == WindowAggregate {
+	switch w.Func {
+	case WindowAggregate:
 		return w.Agg.T
+	case PercentRank, CumeDist:
+		return vector.TypeOf(vector.Float8)
+	case Ntile:
+		return vector.TypeOf(vector.Int4)
+	case Lag, FirstValue, LastValue:
+		return sqlfn.SameType(w.Arg.Type())
 	}
 	return vector.TypeOf(vector.Int8)
 }
 
 func (w *Window) check() error {
+	if (w.Arg != nil) != (w.Func >= Lag) {
+		return errors.New("an argument of a function without, or none of one with")
+	}
+	if w.Default != nil && (w.Func != Lag || w.Default.Type().Kind != w.Arg.Type().Kind) {
+		return errors.New("a default of another type")
+	}
+	if w.Func == Ntile && w.Offset < 1 {
+		return errors.New("no parts")
+	}
 	if w.Func != WindowAggregate {
 		if w.Agg != (AggregateCall{}) {
 			return errors.New("an aggregate of a function that is none")
@@ -70,7 +96,7 @@ func (w *Window) check() error {
 
 // exprs calls f for each expression of the operator.
 func (w *Window) exprs(f func(Expr)) {
-	for _, e := range []Expr{w.Agg.Arg, w.Agg.Filter} {
+	for _, e := range []Expr{w.Agg.Arg, w.Agg.Filter, w.Arg, w.Default} {
 		if e != nil {
 			f(e)
 		}

@@ -5,13 +5,18 @@ import (
 
 	"pgaccel/plan"
 	"pgaccel/sqlfn"
+	"pgaccel/vector"
 )
 
-// windowFunctions are those that are no aggregates, with their OIDs in pg_proc.
+// windowFunctions are those that are no aggregates, with their OIDs in pg_proc, by the number of
+// their arguments; 0 where there is none of so many.
 var windowFunctions = map[string]struct {
-	fn  plan.WindowFunc
-	oid uint32
-}{"row_number": {plan.RowNumber, 3100}, "rank": {plan.Rank, 3101}, "dense_rank": {plan.DenseRank, 3102}}
+	fn   plan.WindowFunc
+	oids [4]uint32
+}{"row_number": {plan.RowNumber, [4]uint32{3100}}, "rank": {plan.Rank, [4]uint32{3101}}, "dense_rank": {plan.DenseRank, [4]uint32{3102}},
+	"percent_rank": {plan.PercentRank, [4]uint32{3103}}, "cume_dist": {plan.CumeDist, [4]uint32{3104}}, "ntile": {plan.Ntile, [4]uint32{1: 3105}},
+	"lag": {plan.Lag, [4]uint32{1: 3106, 3107, 3108}}, "lead": {plan.Lag, [4]uint32{1: 3109, 3110, 3111}},
+	"first_value": {plan.FirstValue, [4]uint32{1: 3112}}, "last_value": {plan.LastValue, [4]uint32{1: 3113}}}
 
 // The frames of parsenodes.h (FRAMEOPTION_*), without the bit of BETWEEN and that of a frame that is
 // written.
@@ -39,10 +44,11 @@ func (a *analyzer) window(name string, f *pg.FuncCall, s *scope) plan.Expr {
 	}
 	w := &plan.Window{}
 	if fn, ok := windowFunctions[name]; ok {
-		a.addCalls([]uint32{fn.oid})
-		if w.Func = fn.fn; len(f.Args) > 0 || f.AggFilter != nil || f.AggStar {
+		if w.Func = fn.fn; len(f.Args) >= len(fn.oids) || fn.oids[len(f.Args)] == 0 || f.AggFilter != nil || f.AggStar {
 			fail(plan.ReasonFunction, "window function "+name+"() in this form")
 		}
+		a.addCalls([]uint32{fn.oids[len(f.Args)]})
+		a.windowArguments(w, name, f.Args, s)
 	} else if fn := sqlfn.AggregateNamed(name); fn != nil && !fn.OrderedSet() {
 		w.Func, w.Agg = plan.WindowAggregate, a.windowAggregate(fn, name, f, s)
 	} else {
@@ -53,6 +59,48 @@ func (a *analyzer) window(name string, f *pg.FuncCall, s *scope) plan.Expr {
 	a.windows = append(a.windows, w)
 	a.note(w, a.at, "window function")
 	return plan.Output{Of: w.Number, T: w.Type()}
+}
+
+// windowArguments are those of a function that is no aggregate.
+func (a *analyzer) windowArguments(w *plan.Window, name string, args []*pg.Node, s *scope) {
+	if len(args) == 0 {
+		return
+	}
+	if w.Func == plan.Ntile {
+		if w.Offset = a.windowOffset(name, args[0], s); w.Offset < 1 {
+			fail(plan.ReasonEvaluation, "ntile() of no parts")
+		}
+		return
+	}
+	v := a.expr(args[0], s)
+	if v.unknown() {
+		fail(plan.ReasonType, name+"() of a value without a type")
+	}
+	w.Arg = v.e
+	if w.Func != plan.Lag {
+		return
+	}
+	if w.Offset = 1; len(args) > 1 {
+		w.Offset = a.windowOffset(name, args[1], s)
+	}
+	if len(args) > 2 {
+		both, t := a.commonResults([]value{v, a.expr(args[2], s)})
+		if w.Arg, w.Default = both[0], both[1]; t.Kind.IsText() {
+			fail(plan.ReasonType, name+"() with a default that is text")
+		}
+	}
+	if name == "lead" {
+		w.Offset = -w.Offset
+	}
+}
+
+// windowOffset is an argument of type integer that is the same for all rows.
+func (a *analyzer) windowOffset(name string, n *pg.Node, s *scope) int64 {
+	k, ok := a.resolve(a.expr(n, s), vector.TypeOf(vector.Int4)).(plan.Const)
+	if t := k.Datum.Type.Kind; !ok || k.Null || t != vector.Int4 && t != vector.Int2 {
+		fail(plan.ReasonFunction, "window function "+name+"() by other than a constant")
+	}
+	return k.I
 }
 
 // windowAggregate is an aggregate over a window.
@@ -107,11 +155,10 @@ func (a *analyzer) windowOver(w *plan.Window, d *pg.WindowDef, s *scope) {
 // over makes the expressions of windows over rows some over groups.
 func (g *grouping) overWindows(windows []*plan.Window) {
 	for _, w := range windows {
-		if w.Agg.Arg != nil {
-			w.Agg.Arg = g.over(w.Agg.Arg)
-		}
-		if w.Agg.Filter != nil {
-			w.Agg.Filter = g.over(w.Agg.Filter)
+		for _, e := range []*plan.Expr{&w.Agg.Arg, &w.Agg.Filter, &w.Arg, &w.Default} {
+			if *e != nil {
+				*e = g.over(*e)
+			}
 		}
 		for i, e := range w.Partition {
 			w.Partition[i] = g.over(e)

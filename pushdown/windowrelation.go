@@ -58,7 +58,7 @@ func (a *analyzer) windowRelation(top *plan.Window, l *leaf) plan.Source {
 		if !read {
 			c = add(plan.Output{Of: w.Number, T: w.Type()})
 		}
-		col := plan.WindowColumn{To: c, Func: w.Func, Arg: -1, Filter: -1, Frame: w.Frame}
+		col := plan.WindowColumn{To: c, Func: w.Func, Arg: add(w.Arg), Filter: -1, Default: add(w.Default), Offset: w.Offset, Frame: w.Frame}
 		if w.Func == plan.WindowAggregate {
 			col.Agg, col.Arg, col.Filter = w.Agg.Func, add(w.Agg.Arg), add(w.Agg.Filter)
 		}

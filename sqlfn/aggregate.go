@@ -62,7 +62,7 @@ var Aggregates = []*Aggregate{
 	{Names: []string{"stddev_pop"}, State: AggregateMoments, Root: true, Result: meanType},
 	{Names: []string{"stddev_samp", "stddev"}, State: AggregateMoments, Sample: true, Root: true, Result: meanType},
 	{Names: []string{"percentile_cont"}, State: AggregateSorted, Result: percentileType},
-	{Names: []string{"percentile_disc"}, State: AggregateSorted, Result: sameType},
+	{Names: []string{"percentile_disc"}, State: AggregateSorted, Result: SameType},
 	{Names: []string{"bit_and"}, State: AggregateFold, Idempotent: true, Result: integerType, Start: -1, Fold: func(a, b int64) int64 { return a & b }},
 	{Names: []string{"bit_or"}, State: AggregateFold, Idempotent: true, Result: integerType, Fold: func(a, b int64) int64 { return a | b }},
 	{Names: []string{"bit_xor"}, State: AggregateFold, Result: integerType, Fold: func(a, b int64) int64 { return a ^ b }},
@@ -100,7 +100,7 @@ func sumType(t vector.Type) vector.Type {
 	case vector.Int8:
 		return vector.NumericType(0)
 	case vector.Numeric, vector.Float8:
-		return sameType(t)
+		return SameType(t)
 	}
 	return vector.Type{}
 }
@@ -123,11 +123,11 @@ func extremeType(t vector.Type) vector.Type {
 	if t.Kind == vector.Varchar {
 		t.Kind = vector.Text
 	}
-	return sameType(t)
+	return SameType(t)
 }
 
-// sameType is the argument's, without its modifier. A char's stays, to which values are padded.
-func sameType(t vector.Type) vector.Type {
+// SameType is the argument's, without its modifier. A char's stays, to which values are padded.
+func SameType(t vector.Type) vector.Type {
 	if t.Kind != vector.BPChar {
 		t.Typmod = -1
 	}

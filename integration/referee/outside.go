@@ -25,6 +25,10 @@ func (g *gen) outsideQuery(s *schema) *query {
 	}
 	forms := []string{
 		"SELECT %c, row_number() OVER (ORDER BY %k, %c::text COLLATE \"C\") FROM %t ORDER BY %k",
+		"SELECT %k, lag(%c) OVER (ORDER BY %k), lead(%c, 2) OVER (PARTITION BY %d ORDER BY %k DESC) FROM %t",
+		"SELECT %k, lag(%n, 1, %n) OVER (ORDER BY %c, %k), lag(%k, -1, 7) OVER (ORDER BY %k DESC) FROM %t",
+		"SELECT %k, first_value(%c) OVER (PARTITION BY %d ORDER BY %k), last_value(%c) OVER (ORDER BY %d, %k), last_value(%c) OVER (PARTITION BY %d) FROM %t",
+		"SELECT %k, ntile(5) OVER (PARTITION BY %d ORDER BY %k), percent_rank() OVER (ORDER BY %c), cume_dist() OVER (PARTITION BY %d ORDER BY %c) FROM %t",
 		"WITH w AS (SELECT * FROM %t) SELECT count(*), count(%c) FROM w",
 		"SELECT count(DISTINCT %c) FROM %t",
 		"SELECT %k FROM %t UNION ALL SELECT %k FROM %t",

@@ -2,6 +2,7 @@ package oracle
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"pgaccel/plan"
@@ -10,7 +11,9 @@ import (
 // windowRow is a row of a window's input with what the window needs of it.
 type windowRow struct {
 	result
-	arg argument
+	arg      argument // of an aggregate
+	of       value    // Window.Arg
+	fallback value    // Window.Default
 }
 
 // window calls f for each row of a window's input, with the window's value.
@@ -37,6 +40,17 @@ func (r *run) window(w *plan.Window, f func() error) error {
 		}
 		if w.Func == plan.WindowAggregate {
 			if x.arg, err = r.argumentOf(w.Agg); err != nil {
+				return err
+			}
+		}
+		x.of, x.fallback = null, null
+		if w.Arg != nil {
+			if x.of, err = r.eval(w.Arg); err != nil {
+				return err
+			}
+		}
+		if w.Default != nil {
+			if x.fallback, err = r.eval(w.Default); err != nil {
 				return err
 			}
 		}
@@ -97,6 +111,24 @@ func (r *run) windowValues(w *plan.Window, rows []windowRow) ([]value, error) {
 				values[k] = value{i: int64(i + 1)}
 			case plan.DenseRank:
 				values[k] = value{i: rank}
+			case plan.PercentRank:
+				values[k] = floatValue(0)
+				if len(rows) > 1 {
+					values[k] = floatValue(float64(i) / float64(len(rows)-1))
+				}
+			case plan.CumeDist:
+				values[k] = floatValue(float64(last) / float64(len(rows)))
+			case plan.Ntile:
+				values[k] = value{i: ntile(k, len(rows), w.Offset)}
+			case plan.Lag:
+				values[k] = rows[k].fallback
+				if at := int64(k) - w.Offset; at >= 0 && at < int64(len(rows)) {
+					values[k] = rows[at].of
+				}
+			case plan.FirstValue:
+				values[k] = rows[0].of
+			case plan.LastValue:
+				values[k] = rows[end-1].of
 			default:
 				var a acc
 				for _, x := range rows[:end] {
@@ -108,7 +140,9 @@ func (r *run) windowValues(w *plan.Window, rows []windowRow) ([]value, error) {
 				}
 			}
 			// Which of the peers comes first is not known.
-			if !sameValue(values[i], values[k]) && !rows[i].row.same(rows[k].row) {
+			byEnd := w.Func == plan.FirstValue && i == 0 || w.Func == plan.LastValue && (w.Frame == plan.ToPeers || w.Frame == plan.ToEnd && last == len(rows))
+			differs := !sameValue(values[i], values[k]) && w.Func != plan.LastValue || w.Func == plan.Lag || byEnd && !sameValue(rows[i].of, rows[k].of)
+			if differs && !rows[i].row.same(rows[k].row) {
 				return nil, forward(plan.ReasonTies, "")
 			}
 		}
@@ -116,3 +150,20 @@ func (r *run) windowValues(w *plan.Window, rows []windowRow) ([]value, error) {
 	}
 	return values, nil
 }
+
+// ntile is in which of so many parts of n rows row k is: the first ones have one more where they
+// cannot be alike.
+func ntile(k, n int, parts int64) int64 {
+	for part := int64(1); ; part++ {
+		size := n / int(parts)
+		if part <= int64(n%int(parts)) {
+			size++
+		}
+		if k < size {
+			return part
+		}
+		k -= size
+	}
+}
+
+func floatValue(x float64) value { return value{i: int64(math.Float64bits(x))} }
