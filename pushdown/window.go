@@ -97,7 +97,7 @@ func (a *analyzer) windowArguments(w *plan.Window, name string, args []*pg.Node,
 // windowOffset is an argument of type integer that is the same for all rows.
 func (a *analyzer) windowOffset(name string, n *pg.Node, s *scope) int64 {
 	k, ok := a.resolve(a.expr(n, s), vector.TypeOf(vector.Int4)).(plan.Const)
-	if t := k.Datum.Type.Kind; !ok || k.Null || t != vector.Int4 && t != vector.Int2 {
+	if !ok || k.Null || k.Datum.Type.Kind != vector.Int4 {
 		fail(plan.ReasonFunction, "window function "+name+"() by other than a constant")
 	}
 	return k.I
