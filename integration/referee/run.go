@@ -318,7 +318,9 @@ func (r *run) questions(ctx context.Context, t *talk, s *schema, rnd *rand.Rand)
 			}
 		}
 		compare := r.compare
-		if r.Changes > 0 && t.inBlock == "" && g.chance(1) {
+		// Forms that leave rows equal in an order have PostgreSQL's own choice in them, which the
+		// same change made twice, and so in two places, alters.
+		if r.Changes > 0 && t.inBlock == "" && question.raw == "" && g.chance(1) {
 			own := g.randomChange(s, &serial)
 			compare = func(ctx context.Context, t *talk, q *query, p protocol) (string, bool, error) {
 				return r.ownWrites(ctx, t, own, q, p)
