@@ -122,17 +122,11 @@ func (s *state) mergeAll(a *acc, from *state, of, to []uint32) {
 		}
 		return
 	}
-	inTurns(len(to), func(lo, hi int) {
-		for k, i := range to[lo:hi] {
-			j := uint32(lo + k)
-			if of != nil {
-				j = of[lo+k]
-			}
-			if a.kind <= program.AccMax {
-				s.Merge(a.kind, int(i), &from.Values, int(j))
-			} else {
-				s.merge(a, i, from, j)
-			}
+	eachPair(of, to, func(j, i uint32) {
+		if a.kind <= program.AccMax {
+			s.Merge(a.kind, int(i), &from.Values, int(j))
+		} else {
+			s.merge(a, i, from, j)
 		}
 	})
 }

@@ -3,8 +3,6 @@ package olap
 import (
 	"math/bits"
 	"sync/atomic"
-
-	"pgaccel/internal/processors"
 )
 
 // parallelMerge is the number of groups from which on tables are merged by several
@@ -29,19 +27,6 @@ func (x *execution) each(n int, f func(i int) error) error {
 		}
 		return nil
 	})
-}
-
-// turnGroups is how many groups inTurns takes at a time.
-const turnGroups = 256
-
-// inTurns calls f with ranges that are 0..n-1 together, and lets others have the core between
-// them as workers do between tiles (processors.Turn).
-func inTurns(n int, f func(lo, hi int)) {
-	var core processors.Turn
-	for lo := 0; lo < n; lo += turnGroups {
-		f(lo, min(lo+turnGroups, n))
-		core.Next()
-	}
 }
 
 // merge makes the result of what the workers computed.

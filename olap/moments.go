@@ -4,6 +4,7 @@ import (
 	"math/big"
 	"math/bits"
 
+	"pgaccel/internal/processors"
 	"pgaccel/vector"
 )
 
@@ -123,15 +124,21 @@ func (e *intMoments) mergeAll(from extra, of, to []uint32) {
 	eachPair(of, to, func(j, i uint32) { e.m[i].merge(&f.m[j]) })
 }
 
-// eachPair calls f with of[k], or k where of is nil, and to[k].
+// turnGroups is how many groups are merged between two looks at the clock.
+const turnGroups = 256
+
+// eachPair calls f with of[k], or k where of is nil, and to[k]. It lets others have the core as
+// workers do between tiles (processors.Turn).
 func eachPair(of, to []uint32, f func(j, i uint32)) {
-	inTurns(len(to), func(lo, hi int) {
-		for k, i := range to[lo:hi] {
-			j := uint32(lo + k)
-			if of != nil {
-				j = of[lo+k]
-			}
-			f(j, i)
+	var core processors.Turn
+	for k, i := range to {
+		j := uint32(k)
+		if of != nil {
+			j = of[k]
 		}
-	})
+		f(j, i)
+		if k%turnGroups == turnGroups-1 {
+			core.Next()
+		}
+	}
 }

@@ -360,10 +360,8 @@ func medians(rounds []fairnessRound, kind string) fairnessTimes {
 	for _, m := range rounds {
 		p50, p99, rates = append(p50, m[kind].p50), append(p99, m[kind].p99), append(rates, m[kind].rate)
 	}
-	slices.Sort(p50)
-	slices.Sort(p99)
 	slices.Sort(rates)
-	return fairnessTimes{p50: percentile(p50, 0.5), p99: percentile(p99, 0.5), rate: rates[len(rates)/2]}
+	return fairnessTimes{p50: median(p50), p99: median(p99), rate: rates[len(rates)/2]}
 }
 
 // print prints medians of both sides and their ratios.

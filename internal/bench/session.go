@@ -209,19 +209,11 @@ func (s *session) startBase(ctx context.Context, o RunOptions) (err error) {
 	}
 	// Its publication is a change of definitions, which the first pgaccel looks at again.
 	for range 100 {
-		before, err := s.child.metrics(ctx)
+		_, _, _, forwarded, err := s.workload.queries[0].through(ctx, s.child, s.pgaccel, 0)
 		if err != nil {
 			return err
 		}
-		if _, _, err := ask(ctx, s.pgaccel, s.workload.queries[0].SQL); err != nil {
-			return err
-		}
-		after, err := s.child.metrics(ctx)
-		if err != nil {
-			return err
-		}
-		was, _ := before.routes()
-		if is, _ := after.routes(); is > was {
+		if len(forwarded) == 0 {
 			break
 		}
 		time.Sleep(50 * time.Millisecond)

@@ -2,7 +2,6 @@ package oracle
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
 	"pgaccel/plan"
@@ -112,12 +111,12 @@ func (r *run) windowValues(w *plan.Window, rows []windowRow) ([]value, error) {
 			case plan.DenseRank:
 				values[k] = value{i: rank}
 			case plan.PercentRank:
-				values[k] = floatValue(0)
+				values[k] = ofFloat(0)
 				if len(rows) > 1 {
-					values[k] = floatValue(float64(i) / float64(len(rows)-1))
+					values[k] = ofFloat(float64(i) / float64(len(rows)-1))
 				}
 			case plan.CumeDist:
-				values[k] = floatValue(float64(last) / float64(len(rows)))
+				values[k] = ofFloat(float64(last) / float64(len(rows)))
 			case plan.Ntile:
 				values[k] = value{i: ntile(k, len(rows), w.Offset)}
 			case plan.Lag:
@@ -165,5 +164,3 @@ func ntile(k, n int, parts int64) int64 {
 		k -= size
 	}
 }
-
-func floatValue(x float64) value { return value{i: int64(math.Float64bits(x))} }
