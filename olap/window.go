@@ -113,7 +113,7 @@ func (w *windower) partition(p *plan.WindowColumn, out *relationColumn, rows []u
 		// them is the first or the last.
 		byRow := p.Func == plan.RowNumber || p.Func == plan.Ntile || p.Func == plan.Lag || p.Func == plan.WindowAggregate && p.Frame == plan.ToRow
 		byEnd := p.Func == plan.FirstValue && from == 0 || p.Func == plan.LastValue && (p.Frame == plan.ToPeers || p.Frame == plan.ToEnd && to == len(rows))
-		if to-from > 1 && (byRow && !w.alike(p, rows[from:to]) || byEnd && !w.cols[p.Arg].alike(rows[from:to])) {
+		if to-from > 1 && (byRow && !w.allEqual(p, rows[from:to]) || byEnd && !w.cols[p.Arg].allEqual(rows[from:to])) {
 			return forward(plan.ReasonTies, "rows that the order of a window leaves equal")
 		}
 		for i := from; i < to; i++ {
@@ -140,15 +140,15 @@ func (w *windower) partition(p *plan.WindowColumn, out *relationColumn, rows []u
 				continue
 			case plan.Lag:
 				if at := int64(i) - p.Offset; at >= 0 && at < int64(len(rows)) {
-					out.take(rows[i], &w.cols[p.Arg], rows[at])
+					out.copyValue(rows[i], &w.cols[p.Arg], rows[at])
 				} else if p.Default >= 0 {
-					out.take(rows[i], &w.cols[p.Default], rows[i])
+					out.copyValue(rows[i], &w.cols[p.Default], rows[i])
 				} else {
 					out.setNull(rows[i])
 				}
 				continue
 			case plan.FirstValue:
-				out.take(rows[i], &w.cols[p.Arg], rows[0])
+				out.copyValue(rows[i], &w.cols[p.Arg], rows[0])
 				continue
 			case plan.LastValue:
 				last := to - 1
@@ -158,7 +158,7 @@ func (w *windower) partition(p *plan.WindowColumn, out *relationColumn, rows []u
 				case plan.ToEnd:
 					last = len(rows) - 1
 				}
-				out.take(rows[i], &w.cols[p.Arg], rows[last])
+				out.copyValue(rows[i], &w.cols[p.Arg], rows[last])
 				continue
 			}
 			acc.add(rows[i])
@@ -191,25 +191,25 @@ func ntile(i, n, parts int64) int64 {
 	return (i-longer)/size + 1
 }
 
-// alike reports whether rows have the same values in all columns, so that their order in p makes no
+// allEqual reports whether rows have the same values in all columns, so that their order in p makes no
 // difference. It does where another window's order has made a difference between them, and p's is not
 // the same: which value of the one a row with a value of the other has is the server's choice.
-func (w *windower) alike(p *plan.WindowColumn, rows []uint32) bool {
+func (w *windower) allEqual(p *plan.WindowColumn, rows []uint32) bool {
 	for i := range w.cols {
-		if c := &w.cols[i]; !c.window && !c.alike(rows) {
+		if c := &w.cols[i]; !c.window && !c.allEqual(rows) {
 			return false
 		}
 	}
 	for _, q := range w.done {
-		if (!slices.Equal(p.Partition, q.Partition) || !slices.Equal(p.Order, q.Order)) && !w.cols[q.To].alike(rows) {
+		if (!slices.Equal(p.Partition, q.Partition) || !slices.Equal(p.Order, q.Order)) && !w.cols[q.To].allEqual(rows) {
 			return false
 		}
 	}
 	return true
 }
 
-// alike reports whether rows have the same value.
-func (c *relationColumn) alike(rows []uint32) bool {
+// allEqual reports whether rows have the same value.
+func (c *relationColumn) allEqual(rows []uint32) bool {
 	for _, r := range rows[1:] {
 		if c.null(r) != c.null(rows[0]) || !c.null(r) && c.v[r] != c.v[rows[0]] {
 			return false
@@ -218,8 +218,8 @@ func (c *relationColumn) alike(rows []uint32) bool {
 	return true
 }
 
-// take gives row at the value that from, a column of the same type, has in row r.
-func (c *relationColumn) take(at uint32, from *relationColumn, r uint32) {
+// copyValue gives row at the value that from, a column of the same type, has in row r.
+func (c *relationColumn) copyValue(at uint32, from *relationColumn, r uint32) {
 	switch {
 	case from.null(r):
 		c.setNull(at)

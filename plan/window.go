@@ -71,7 +71,7 @@ func (w *Window) Type() vector.Type {
 
 func (w *Window) check() error {
 	if (w.Arg != nil) != (w.Func >= Lag) {
-		return errors.New("an argument of a function without, or none of one with")
+		return errors.New("an argument where the function has none, or none where it has one")
 	}
 	if w.Default != nil && (w.Func != Lag || w.Default.Type().Kind != w.Arg.Type().Kind) {
 		return errors.New("a default of another type")

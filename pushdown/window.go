@@ -67,7 +67,7 @@ func (a *analyzer) windowArguments(w *plan.Window, name string, args []*pg.Node,
 		return
 	}
 	if w.Func == plan.Ntile {
-		if w.Offset = a.windowOffset(name, args[0], s); w.Offset < 1 {
+		if w.Offset = a.integerConstant(name, args[0], s); w.Offset < 1 {
 			fail(plan.ReasonEvaluation, "ntile() of no parts")
 		}
 		return
@@ -81,7 +81,7 @@ func (a *analyzer) windowArguments(w *plan.Window, name string, args []*pg.Node,
 		return
 	}
 	if w.Offset = 1; len(args) > 1 {
-		w.Offset = a.windowOffset(name, args[1], s)
+		w.Offset = a.integerConstant(name, args[1], s)
 	}
 	if len(args) > 2 {
 		both, t := a.commonResults([]value{v, a.expr(args[2], s)})
@@ -94,8 +94,8 @@ func (a *analyzer) windowArguments(w *plan.Window, name string, args []*pg.Node,
 	}
 }
 
-// windowOffset is an argument of type integer that is the same for all rows.
-func (a *analyzer) windowOffset(name string, n *pg.Node, s *scope) int64 {
+// integerConstant is an argument of type integer that is the same for all rows.
+func (a *analyzer) integerConstant(name string, n *pg.Node, s *scope) int64 {
 	k, ok := a.resolve(a.expr(n, s), vector.TypeOf(vector.Int4)).(plan.Const)
 	if !ok || k.Null || k.Datum.Type.Kind != vector.Int4 {
 		fail(plan.ReasonFunction, "window function "+name+"() by other than a constant")

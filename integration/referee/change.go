@@ -125,7 +125,7 @@ func (r *run) ownWrites(ctx context.Context, t *talk, own []string, q *query, p 
 		if a := s.ask(ctx, "ROLLBACK", nil, protocol{}); a.lost != nil {
 			return "", false, a.lost
 		}
-		if answers[0].outOfPatience() { // pgaccel's would take as long, and first copies wait for who writes
+		if answers[0].timedOut() { // pgaccel's would take as long, and first copies wait for who writes
 			return "", true, ctx.Err()
 		}
 	}

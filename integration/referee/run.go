@@ -431,7 +431,7 @@ func (r *run) compare(ctx context.Context, t *talk, q *query, p protocol) (diff 
 	sql, bounds := p.text(q)
 	r.asked.Add(int64(p.times))
 	want := t.direct.ask(ctx, sql, bounds, p)
-	if want.outOfPatience() {
+	if want.timedOut() {
 		return "", true, ctx.Err()
 	}
 	last := t.last

@@ -30,8 +30,8 @@ type stack struct {
 // patience is how long PostgreSQL may take for a question. What takes longer is not compared.
 const patience = 20 * time.Second
 
-// outOfPatience reports whether the question took longer.
-func (a *answer) outOfPatience() bool { return strings.Contains(a.err, " 57014: ") }
+// timedOut reports whether the question took longer.
+func (a *answer) timedOut() bool { return strings.Contains(a.err, " 57014: ") }
 
 // startStack starts both.
 func startStack(ctx context.Context, opt Options) (*stack, error) {
