@@ -96,7 +96,8 @@ func (f *faulty) Run(ctx context.Context, dev int, b *device.Batch) (*device.Rep
 	return reply, err
 }
 
-// runWild runs a kernel that writes beside an allocation.
+// runWild runs a kernel that writes right behind an allocation, where nothing is mapped: farther
+// away there may be memory of something else.
 func (f *faulty) runWild(ctx context.Context, dev int) error {
 	at, err := f.Executor.Alloc(dev, 256)
 	if err != nil {
@@ -108,7 +109,7 @@ struct WildParams { uint64_t at; };
 
 PGACCEL_KERNEL(wild, WildParams, p, 32, 1)
 {
-	((uint32_t*)p.at)[1 << 20] = 1;
+	((uint32_t*)p.at)[64] = 1;
 }
 `})
 	if err != nil {
