@@ -17,19 +17,20 @@ type accKind = program.AccKind
 const (
 	accZeros = program.AccMax + 1 + iota // bit 0: +0 came, bit 1: -0, bit 2: a NaN that is not the usual one; of floats
 	accFold                              // one word, by a function of two
-	// The code of the first or last string in memcmp's order, of a pool; -1: none came.
+	// The code of the least or greatest value of a pool, strings in memcmp's order; -1: none came.
 	accLeastText
 	accGreatestText
 	// Those of an extra: moments.go, floatsum.go (with squares or without), distinct.go,
-	// percentile.go.
+	// percentile.go, decimalsum.go.
 	accMoments
 	accFloatMoments
 	accFloatSum
 	accDistinct
 	accRanked
+	accDecimalSum
 )
 
-var accNames = [...]string{"rows", "count", "sum", "sum128", "min", "max", "zeros", "fold", "least text", "greatest text", "moments", "float moments", "float sum", "distinct", "ranked"}
+var accNames = [...]string{"rows", "count", "sum", "sum128", "min", "max", "zeros", "fold", "least text", "greatest text", "moments", "float moments", "float sum", "distinct", "ranked", "decimal sum"}
 
 // acc is one accumulator. Aggregates share them: avg is a sum and a count.
 type acc struct {
@@ -65,6 +66,8 @@ func (s *state) open(a *acc, x extent) {
 		s.extra = newDistinct(a, x)
 	case accRanked:
 		s.extra = newRanked(a, x)
+	case accDecimalSum:
+		s.extra = &decimalSums{dict: a.arg.dict}
 	}
 }
 
@@ -416,8 +419,7 @@ func addOne(a *acc, st *state, g uint32, x int64) {
 	}
 }
 
-// firstText returns which of two codes' strings is the first, or the last, in the order of
-// memcmp; -1 stands for none.
+// firstText returns which of two codes' values is the least, or the greatest; -1 stands for none.
 func (a *acc) firstText(x, y int64) int64 {
 	if x < 0 || x == y {
 		return y
@@ -425,7 +427,12 @@ func (a *acc) firstText(x, y int64) int64 {
 		return x
 	}
 	d := a.arg.dict
-	r := strings.Compare(canonical(d.t.Kind, d.at(x)), canonical(d.t.Kind, d.at(y)))
+	var r int
+	if d.t.Varying() {
+		r = compareDecimals(d.value(x).Num, d.value(y).Num)
+	} else {
+		r = strings.Compare(canonical(d.t.Kind, d.at(x)), canonical(d.t.Kind, d.at(y)))
+	}
 	if (r < 0) == (a.kind == accLeastText) {
 		return x
 	}

@@ -55,6 +55,9 @@ func (g *grouper) addAggregates(aggs []plan.AggregateCall) error {
 		if r.arg, err = c.compile(arg); err != nil {
 			return err
 		}
+		if r.t.Varying() && a.Func.Idempotent { // a constant has the scale that it turned out to have
+			r.t.Scale = r.arg.t.Scale
+		}
 		if !a.Distinct && r.arg.t.Kind.IsFloat() && a.Func.State == sqlfn.AggregateMoments {
 			c.squared = append(c.squared, acc{arg: r.arg, filter: filters[i]})
 		}
@@ -75,7 +78,7 @@ func uncast(e plan.Expr) (plan.Expr, func(int64) (int64, error)) {
 	if !ok || c.Op != plan.OpCast || c.T.Kind != vector.Float8 {
 		return e, nil
 	}
-	if t := c.Args[0].Type(); t.Scale != vector.VaryingScale {
+	if t := c.Args[0].Type(); !t.Varying() {
 		if f := castFloat(t); f != nil {
 			return c.Args[0], f
 		}
@@ -192,6 +195,9 @@ func (c *aggCompiler) add(r *aggRef, a plan.AggregateCall, filter *node) error {
 		r.ordered, r.value = true, c.use(accRanked, by, filter)
 	case distinct:
 		r.distinct = c.use(accDistinct, by, filter)
+		if err := c.g.p.c.unlike(arg.t, arg.dict); err != nil {
+			return err
+		}
 		if f == plan.Count {
 			break
 		}
@@ -232,6 +238,10 @@ func (c *aggCompiler) sumKind(r *aggRef, a plan.AggregateCall) (accKind, error) 
 	number := arg.t.Kind.IsInt() || arg.t.Kind == vector.Numeric
 	sum := a.Func.State == sqlfn.AggregateSum
 	switch {
+	case arg.t.Varying() && !sum:
+		return 0, forward(plan.ReasonFunction, "variance of numerics of varying scale")
+	case arg.t.Varying() && arg.dict != nil:
+		return accDecimalSum, nil
 	case arg.t.Kind.IsFloat():
 		if a.Func == plan.Sum && arg.t.Kind == vector.Float4 {
 			return 0, forward(plan.ReasonFunction, "sum of floats")
@@ -262,7 +272,10 @@ func (c *aggCompiler) ordered(r *aggRef, filter *node) (*node, error) {
 	case arg.dict == nil:
 		return arg, nil
 	}
-	if arg.dict.grows() { // its strings have no ranks yet
+	if err := c.g.p.c.unlike(arg.t, arg.dict); err != nil {
+		return nil, err
+	}
+	if arg.dict.grows() { // its values have no ranks yet
 		r.dict = arg.dict
 		return arg, ordersUnknown(arg, arg.t.Collation)
 	}

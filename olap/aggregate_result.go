@@ -52,6 +52,8 @@ func (s *groups) aggregate(i int, numbers []uint32) (rcol, error) {
 		err = s.floatResults(&c, r, e, numbers, count)
 	case *intMoments:
 		err = c.variances(r, e, numbers, count)
+	case *decimalSums:
+		err = c.decimalSums(r, e, numbers, count)
 	default:
 		if r.f.State == sqlfn.AggregateSum {
 			err = c.sums(r, st, numbers, count)
@@ -228,6 +230,11 @@ func (c *rcol) addSum(r *aggRef, sum vector.Int128, n int64) error {
 	if r.arg.t.Kind == vector.Numeric {
 		d.Scale = r.arg.t.Scale
 	}
+	return c.addDecimalSum(r, d, n)
+}
+
+// addDecimalSum is addSum of a sum with its scale.
+func (c *rcol) addDecimalSum(r *aggRef, d vector.Decimal, n int64) error {
 	if r.f == plan.Avg {
 		q := vector.Decimal{}
 		if n > 0 {
@@ -243,7 +250,7 @@ func (c *rcol) addSum(r *aggRef, sum vector.Int128, n int64) error {
 		c.dec = append(c.dec, d)
 		return nil
 	}
-	v, ok := sum.Int64()
+	v, ok := d.Unscaled.Int64()
 	if !ok {
 		return failed("bigint out of range")
 	}

@@ -12,8 +12,9 @@ import (
 
 // What has no form of its own over words is computed a row at a time by the evaluator that is
 // used over groups (env): a nodeTree, whose tree is an expression over the values of other
-// nodes. It yields text, which is interned, or whatever is computed of text, for which the
-// text need not be interned at all: the tree of upper(a || b) = c is all of it. Only what
+// nodes. It yields text or numerics of varying scale, which are interned, or whatever is computed
+// of such, for which they need not be interned at all: the tree of upper(a || b) = c is all of it,
+// and so is that of a / b > 0.5. Only what
 // PostgreSQL computes for every row becomes part of one tree; arms of CASE and COALESCE are
 // nodes of their own, lest they fail for rows that do not take them.
 //
@@ -40,7 +41,7 @@ func (c *compiler) treeCall(e *plan.Call, args []*node) (*node, error) {
 		return nil, err
 	}
 	n.tree = &call
-	n.risky = n.risky || mayFail(&call)
+	n.risky = n.risky || c.mayFail(e)
 	return c.treeBounds(n), nil
 }
 
@@ -56,7 +57,7 @@ func (c *compiler) byTree(tree plan.Expr, args []*node) *node {
 func (c *compiler) treeBounds(n *node) *node {
 	n.nullable = n.op != plan.OpDistinct
 	switch {
-	case n.t.Kind.IsText():
+	case coded(n.t):
 		n.dict = c.growing(n.t)
 		n.hi = maxPool
 		return c.add(n)
@@ -67,8 +68,8 @@ func (c *compiler) treeBounds(n *node) *node {
 	return n
 }
 
-// presence returns a node that is null where a is; text that is computed by a tree is not
-// interned for that.
+// presence returns a node that is null where a is; what is computed by a tree is not interned
+// for that.
 func (c *compiler) presence(a *node) *node {
 	if a.kind != nodeTree || !a.dict.grows() {
 		return a
@@ -89,14 +90,14 @@ func (c *compiler) lookedUp(a *node) *node {
 	return c.add(&m)
 }
 
-// take makes an argument of a call part of n, and returns what stands for it in the tree. Text
-// that is computed by a tree becomes part of this one.
+// take makes an argument of a call part of n, and returns what stands for it in the tree. What
+// would be interned is not, and becomes part of this tree.
 func (n *node) take(a *node, e plan.Expr) plan.Expr {
 	if k, ok := e.(plan.Const); ok {
 		return k
 	}
 	n.risky = n.risky || a.risky
-	if a.kind != nodeTree || !a.t.Kind.IsText() {
+	if a.kind != nodeTree || !coded(a.t) {
 		return input{n.input(a), e.Type()}
 	}
 	places := make([]int, len(a.args))
@@ -156,21 +157,15 @@ func (n *node) checkTree(e *plan.Call) error {
 }
 
 // mayFail reports whether a call may be an error, whatever its arguments are.
-func mayFail(e *plan.Call) bool {
+func (c *compiler) mayFail(e *plan.Call) bool {
 	switch e.Op {
-	case plan.OpEq, plan.OpNe, plan.OpDistinct, plan.OpIn:
-		return false
 	case plan.OpLt, plan.OpLe, plan.OpGt, plan.OpGe:
 		return e.Args[0].Type().Kind.IsText() && !collation(e.Args).C
 	case plan.OpLike:
 		p, ok := e.Args[1].(plan.Const)
 		return !ok || e.Insensitive || strings.Contains(p.Str, `\`)
-	case plan.OpCast:
-		return !e.T.Kind.IsText()
-	case plan.OpFunc:
-		return !e.Func.Total
 	}
-	return true
+	return c.facts.Fails(e)
 }
 
 // rowTree is what a worker keeps of a nodeTree.
@@ -202,10 +197,8 @@ func (r *rowTree) value(i int) vector.Value {
 	switch {
 	case v.nulls != nil && v.nulls[r.row] != 0:
 		return vector.NullValue
-	case a.dict != nil:
-		return vector.Value{Str: a.dict.at(v.v[r.row])}
 	}
-	return vector.WordValue(v.v[r.row], a.t)
+	return a.value(v.v[r.row])
 }
 
 // load makes row the one that is computed.
@@ -265,7 +258,7 @@ func (r *rowTree) compute() (v int64, null uint8, err error) {
 		return 0, 0, err
 	case s.Null:
 		return x.lo, 1, nil
-	case !x.t.Kind.IsText():
+	case !coded(x.t):
 		v, ok := s.Word(x.t)
 		if !ok {
 			return 0, 0, errNumeric
@@ -273,13 +266,13 @@ func (r *rowTree) compute() (v int64, null uint8, err error) {
 		return v, 0, nil
 	case x.dict == nil: // only whether it is null matters
 		return 0, 0, nil
-	case x.known:
+	case x.known: // text: numerics are not looked up
 		if v, ok := x.dict.pool.find(s.Str); ok {
 			return v, 0, nil
 		}
 		return x.lo, 0, nil
 	}
-	v, err = x.dict.pool.intern(s.Str)
+	v, err = x.dict.interned(s)
 	return v, 0, err
 }
 

@@ -27,7 +27,11 @@ const tableMax = 1 << 16
 type compiler struct {
 	p     *pipeline
 	nodes int
-	pool  *pool // of text that is computed row by row; nil as long as there is none
+	// Of text, and of numerics of varying scale, that is computed row by row; nil as long as there is
+	// none.
+	pool, decimals *pool
+	decimalsUnlike bool       // no two of decimals may be equal
+	facts          plan.Facts // where what is compiled is computed
 }
 
 func (c *compiler) add(n *node) *node {
@@ -58,11 +62,14 @@ func (c *compiler) constant(v vector.Value, t vector.Type) (*node, error) {
 	case t.Kind.IsText():
 		n.dict = listDict([]string{v.Str}, t)
 	case !v.Null:
-		if t.Kind == vector.Numeric && t.Scale == vector.VaryingScale {
+		if t.Varying() {
 			n.t.Scale = v.Num.Scale
 		}
 		b, ok := v.Word(n.t)
-		if !ok {
+		switch {
+		case !ok && t.Varying():
+			n.t, n.dict = t, decimalDict([]vector.Decimal{v.Num}, t)
+		case !ok:
 			return nil, errNumeric
 		}
 		n.k, n.lo, n.hi = b, b, b
@@ -106,7 +113,7 @@ func (c *compiler) column(e plan.Column) (*node, error) {
 		}
 		n.dict = c.p.columnDict(e.Column, e.T)
 		n.lo, n.hi = 0, int64(max(n.dict.n-1, 0))
-	case e.T.Kind == vector.Numeric && e.T.Scale == vector.VaryingScale:
+	case e.T.Varying():
 		n.dict = c.p.columnDict(e.Column, e.T)
 		n.lo, n.hi = 0, int64(max(n.dict.n-1, 0))
 	case e.T.Kind.IsFloat():
@@ -134,6 +141,25 @@ func (c *compiler) list(es []plan.Expr) ([]*node, error) {
 	return out, nil
 }
 
+// arguments compiles those of a call.
+func (c *compiler) arguments(e *plan.Call) (args []*node, err error) {
+	if e.Op != plan.OpCase {
+		return c.list(e.Args)
+	}
+	around := c.facts
+	defer func() { c.facts = around }()
+	args = make([]*node, len(e.Args))
+	around.Arms(e, func(i int, f plan.Facts) {
+		if c.facts = f; i < 0 {
+			i = -1 - i
+		}
+		if err == nil {
+			args[i], err = c.compile(e.Args[i])
+		}
+	})
+	return args, err
+}
+
 func (c *compiler) call(e *plan.Call) (*node, error) {
 	if leaves(e) == 0 {
 		v, err := (&env{}).eval(e)
@@ -152,14 +178,16 @@ func (c *compiler) call(e *plan.Call) (*node, error) {
 	if e.Op == plan.OpFunc {
 		return c.function(e)
 	}
-	args, err := c.list(e.Args)
+	args, err := c.arguments(e)
 	if err != nil {
 		return nil, err
 	}
 	n := &node{op: e.Op, t: e.T, args: args}
+	varying := e.T.Varying()
 	for _, a := range args {
 		n.risky = n.risky || a.risky
 		n.nullable = n.nullable || a.nullable
+		varying = varying || a.t.Varying()
 	}
 	switch e.Op {
 	case plan.OpAnd, plan.OpOr, plan.OpNot:
@@ -179,6 +207,7 @@ func (c *compiler) call(e *plan.Call) (*node, error) {
 	case plan.OpIn:
 		return c.membership(n, e)
 	case plan.OpCase, plan.OpCoalesce:
+		n.lazy = e.Op == plan.OpCase && plan.Guarded(e)
 		return c.choice(n)
 	case plan.OpLike:
 		if m, ok := c.overText(n, e); ok {
@@ -187,6 +216,9 @@ func (c *compiler) call(e *plan.Call) (*node, error) {
 		return c.treeCall(e, args)
 	case plan.OpCast:
 		return c.cast(n, e)
+	}
+	if varying {
+		return c.treeCall(e, args)
 	}
 	return c.arithmetic(n, e)
 }
@@ -198,7 +230,7 @@ func (c *compiler) scalarNode(n *node, e *plan.Call) (*node, error) {
 			return nil, forward(plan.ReasonFunction, "text function over rows")
 		}
 	}
-	if n.t.Kind.IsText() || n.t.Kind == vector.Numeric && n.t.Scale == vector.VaryingScale {
+	if coded(n.t) {
 		return nil, forward(plan.ReasonFunction, "only over groups")
 	}
 	n.kind, n.call = nodeScalar, e
@@ -234,7 +266,7 @@ func (c *compiler) arithmetic(n *node, e *plan.Call) (*node, error) {
 	if len(n.args) > 1 {
 		b = n.args[1]
 	}
-	if k == vector.Numeric && e.T.Scale != vector.VaryingScale {
+	if k == vector.Numeric {
 		switch e.Op {
 		case plan.OpAdd, plan.OpSub, plan.OpMod:
 			if a.t.Scale != b.t.Scale || a.t.Scale != e.T.Scale {
@@ -306,7 +338,7 @@ func (c *compiler) arithmetic(n *node, e *plan.Call) (*node, error) {
 // integers in the same order.
 func (c *compiler) comparison(n *node, e *plan.Call) (*node, error) {
 	a, b := n.args[0], n.args[1]
-	if a.t.Kind == vector.Numeric && a.dict != nil || b.t.Kind == vector.Numeric && b.dict != nil {
+	if a.t.Varying() || b.t.Varying() {
 		return c.decimalComparison(n, e)
 	}
 	if a.dict != nil || b.dict != nil {
@@ -454,7 +486,7 @@ func (c *compiler) choice(n *node) (*node, error) {
 		}
 	}
 	n.lo, n.hi = math.MaxInt64, math.MinInt64
-	if n.t.Kind.IsText() {
+	if coded(n.t) {
 		if err := c.unite(n, arms); err != nil {
 			return nil, err
 		}
@@ -465,10 +497,7 @@ func (c *compiler) choice(n *node) (*node, error) {
 	all := true
 	for _, i := range arms {
 		a := n.args[i]
-		if n.t.Kind == vector.Numeric && !isNull(a) {
-			if n.t.Scale == vector.VaryingScale {
-				return nil, forward(plan.ReasonFunction, "numerics of varying scale over rows")
-			}
+		if n.t.Kind == vector.Numeric && !n.t.Varying() && !isNull(a) {
 			var err error
 			if a, err = c.rescale(a, n.t.Scale); err != nil {
 				return nil, err

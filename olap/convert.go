@@ -26,6 +26,10 @@ func (c *compiler) cast(n *node, e *plan.Call) (*node, error) {
 	}
 	lo, hi, _ := kindRange(t)
 	switch {
+	case a.t.Varying() && e.T.Varying() && e.T.Typmod < 0:
+		return retyped()
+	case a.t.Varying() || e.T.Varying():
+		return c.treeCall(e, n.args)
 	case t.IsText() && f == vector.BPChar && t != vector.BPChar:
 		if a.dict.grows() {
 			return c.treeCall(e, n.args)
@@ -50,7 +54,7 @@ func (c *compiler) cast(n *node, e *plan.Call) (*node, error) {
 		f.IsInt() && t.IsInt() && lo <= a.lo && a.hi <= hi,
 		(f == vector.Timestamp || f == vector.TimestampTZ) && t != vector.Date && lo <= a.lo && a.hi <= hi:
 		return retyped()
-	case t == vector.Numeric && e.T.Typmod < 0 && e.T.Scale != vector.VaryingScale:
+	case t == vector.Numeric && e.T.Typmod < 0:
 		scale := int16(0)
 		if f == vector.Numeric {
 			scale = a.t.Scale

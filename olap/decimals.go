@@ -1,6 +1,7 @@
 package olap
 
 import (
+	"encoding/binary"
 	"math"
 	"slices"
 
@@ -8,8 +9,29 @@ import (
 	"pgaccel/vector"
 )
 
-// Numerics of varying scale, such as averages, have no 64-bit form: in an intermediate relation they
-// are codes of a dictionary, as text is. Such a column is shown, ordered, and compared.
+// Numerics of varying scale, such as averages and quotients, have no 64-bit form: they are codes of a
+// dictionary, as text is. That of an intermediate relation's column is a list; what is computed row by
+// row is interned, as bytes, while the rows are read. 1.0 and 1.00 have two codes.
+
+// decimalBytes is a numeric in a pool: its unscaled integer, high and low word, and its scale.
+func decimalBytes(d vector.Decimal) string {
+	var b [18]byte
+	binary.LittleEndian.PutUint64(b[:], uint64(d.Unscaled.Hi))
+	binary.LittleEndian.PutUint64(b[8:], d.Unscaled.Lo)
+	binary.LittleEndian.PutUint16(b[16:], uint16(d.Scale))
+	return string(b[:])
+}
+
+func decimalOf(s string) vector.Decimal {
+	b := []byte(s)
+	return vector.Decimal{
+		Unscaled: vector.Int128{Hi: int64(binary.LittleEndian.Uint64(b)), Lo: binary.LittleEndian.Uint64(b[8:])},
+		Scale:    int16(binary.LittleEndian.Uint16(b[16:])),
+	}
+}
+
+// coded reports whether values of a type are codes of a dictionary.
+func coded(t vector.Type) bool { return t.Kind.IsText() || t.Varying() }
 
 func decimalDict(list []vector.Decimal, t vector.Type) *dict {
 	return &dict{t: t, n: len(list), decimals: list}
@@ -17,10 +39,47 @@ func decimalDict(list []vector.Decimal, t vector.Type) *dict {
 
 // value returns the value of a code.
 func (d *dict) value(code int64) vector.Value {
-	if d.decimals != nil {
+	switch {
+	case d.decimals != nil:
 		return vector.Value{Num: d.decimals[code]}
+	case d.t.Varying():
+		return vector.Value{Num: decimalOf(d.at(code))}
 	}
 	return vector.Value{Str: d.at(code)}
+}
+
+// interned returns the code that a value has in the dictionary's pool, a new one where it is new.
+func (d *dict) interned(v vector.Value) (int64, error) {
+	if d.t.Varying() {
+		return d.pool.intern(decimalBytes(v.Num))
+	}
+	return d.pool.intern(v.Str)
+}
+
+// unlike forwards where two numerics of a dictionary are equal, and of two scales: they are one group,
+// one of DISTINCT's values, one extreme, and which of the two is shown depends on the order of
+// PostgreSQL's rows. Where they come while rows are read, it is decided then (grouper.complete).
+func (c *compiler) unlike(t vector.Type, d *dict) error {
+	switch {
+	case !t.Varying() || d == nil:
+		return nil
+	case d.grows():
+		c.decimalsUnlike = true
+		return nil
+	}
+	return d.unlike()
+}
+
+func (d *dict) unlike() error {
+	ranks := d.decimalRanks()
+	seen := make([]bool, len(ranks))
+	for _, r := range ranks {
+		if seen[r] {
+			return failed("equal numerics of several scales")
+		}
+		seen[r] = true
+	}
+	return nil
 }
 
 // decimalRanks returns the rank of each code: 1.0 and 1.00 are two codes of one rank.
@@ -48,14 +107,13 @@ func (d *dict) decimalRanks() []int32 {
 // of a fixed one, x. A value v between two multiples of x's unit becomes an odd number between the
 // even ones that are twice x: 2*floor(v) + 1, or 2*v where it is a multiple.
 func (c *compiler) decimalComparison(n *node, e *plan.Call) (*node, error) {
-	unlike := forward(plan.ReasonType, "numeric values of several scales in one expression")
 	a, b := n.args[0], n.args[1]
 	flipped := a.dict == nil
 	if flipped {
 		a, b = b, a
 	}
-	if a.dict.decimals == nil || b.dict != nil || b.t.Kind != vector.Numeric && !b.t.Kind.IsInt() || b.lo < math.MinInt64/4 || b.hi > math.MaxInt64/4 {
-		return nil, unlike
+	if a.dict == nil || a.dict.grows() || b.dict != nil || b.lo < math.MinInt64/4 || b.hi > math.MaxInt64/4 {
+		return c.treeCall(e, n.args)
 	}
 	scale := int16(0)
 	if b.t.Kind == vector.Numeric {

@@ -121,7 +121,7 @@
 //
 // # Differences from Postgres that end in a Forward
 //
-// Intermediate numerics beyond 64 bits within rows, or beyond 128 over groups;
+// Intermediate numerics of a fixed scale beyond 64 bits within rows, others beyond 128;
 // fields of infinite dates; sums of real; groups with a negative zero; a minimum
 // that is both zeros; ILIKE outside of ASCII; text order that nobody ranked, of
 // computed text any but C's.

@@ -347,7 +347,7 @@ func (w *worker) chooseAll(x *node, depth int) vec {
 // choose evaluates each arm of a CASE only for the rows that take it, so that it
 // fails only where Postgres would.
 func (w *worker) choose(x *node, depth int) vec {
-	if !x.risky {
+	if !x.risky && !x.lazy {
 		return w.chooseAll(x, depth)
 	}
 	n := len(w.f.sel)

@@ -32,14 +32,11 @@ func (c *compiler) function(e *plan.Call) (*node, error) {
 			return c.kernel(n, k), nil
 		}
 	}
-	if len(n.args) == 1 && !grows && (n.args[0].dict != nil || n.t.Kind.IsText() && c.fewValues(n.args[0])) {
+	if len(n.args) == 1 && !grows && !n.t.Varying() && (n.args[0].dict != nil || n.t.Kind.IsText() && c.fewValues(n.args[0])) {
 		return c.tabulateOver(n.args[0], n.t, n.unary())
 	}
-	if grows || n.t.Kind.IsText() {
+	if grows || coded(n.t) {
 		return c.treeCall(e, all)
-	}
-	if n.t.Kind == vector.Numeric && n.t.Scale == vector.VaryingScale {
-		return nil, forward(plan.ReasonFunction, "only over groups")
 	}
 	n.nullable = true
 	risky := n.risky || !e.Func.Total
@@ -88,10 +85,8 @@ func (w *worker) function(x *node, depth int) vec {
 			switch {
 			case v.nulls != nil && v.nulls[i] != 0:
 				*to = vector.NullValue
-			case a.dict != nil:
-				*to = vector.Value{Str: a.dict.at(v.v[i])}
 			default:
-				*to = vector.WordValue(v.v[i], a.t)
+				*to = a.value(v.v[i])
 			}
 		}
 		out[i], nulls[i] = x.lo, 1

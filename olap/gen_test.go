@@ -48,7 +48,7 @@ func (g *gen) constant(t vector.Type) plan.Expr {
 	if g.r.IntN(12) == 0 {
 		return plan.Const{Datum: vector.Null(t)}
 	}
-	if t.Kind == vector.Numeric && t.Scale == vector.VaryingScale {
+	if t.Varying() {
 		return plan.Const{Datum: vector.Datum{Type: t, Num: vector.Decimal{Unscaled: vector.Int128Of(int64(g.r.IntN(1000))), Scale: 1}}}
 	}
 	return plan.Const{Datum: randomDatum(g.r, t, 0, 0, false)}

@@ -77,6 +77,9 @@ func newGrouper(p *pipeline, group []plan.Expr) (*grouper, error) {
 	g := &grouper{p: p}
 	for _, e := range group {
 		if o, ok := e.(outRef); ok && !o.t.Kind.IsFloat() {
+			if err := p.c.unlike(o.t, p.probes[o.probe].lut.outs[o.out].dict); err != nil {
+				return nil, err
+			}
 			g.keys = append(g.keys, groupKey{probe: o.probe, out: o.out})
 			continue
 		}
@@ -91,6 +94,9 @@ func newGrouper(p *pipeline, group []plan.Expr) (*grouper, error) {
 			n = key
 		} else if units := p.c.unitNumbers(n); units != nil {
 			n = units
+		}
+		if err := p.c.unlike(n.t, n.dict); err != nil {
+			return nil, err
 		}
 		if err := g.ordersUnknown(n); err != nil {
 			return nil, err

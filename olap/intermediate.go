@@ -91,7 +91,7 @@ func narrowed(c *plan.Call) plan.Expr {
 		op, over = plan.Flipped[op], c.Args[1]
 	}
 	t := over.Type()
-	if k.Datum.Type.Kind != vector.Numeric || k.Datum.Type.Scale != vector.VaryingScale || t.Kind == vector.Numeric && t.Scale == vector.VaryingScale ||
+	if k.Datum.Type.Kind != vector.Numeric || k.Datum.Type.Scale != vector.VaryingScale || t.Varying() ||
 		t.Kind != vector.Numeric && !t.Kind.IsInt() {
 		return c
 	}
@@ -245,7 +245,7 @@ type relationColumn struct {
 
 // varying reports whether the values are numerics of varying scale.
 func (c *relationColumn) varying() bool {
-	return c.t.Kind == vector.Numeric && c.t.Scale == vector.VaryingScale
+	return c.t.Varying()
 }
 
 // result is the column as one of a result.

@@ -200,7 +200,15 @@ func (d *dict) complete() *dict {
 	if !d.grows() {
 		return d
 	}
-	return &dict{t: d.t, n: d.pool.size(), at: d.pool.at}
+	n := d.pool.size()
+	if d.t.Varying() {
+		list := make([]vector.Decimal, n)
+		for i := range list {
+			list[i] = decimalOf(d.pool.at(int64(i)))
+		}
+		return decimalDict(list, d.t)
+	}
+	return &dict{t: d.t, n: n, at: d.pool.at}
 }
 
 // completed returns a node whose values have been read with the dictionary that they have.
@@ -214,39 +222,46 @@ func (n *node) completed() *node {
 	return &m
 }
 
-// growing returns the dictionary of text that is computed row by row.
+// growing returns the dictionary of text, or of numerics, that is computed row by row.
 func (c *compiler) growing(t vector.Type) *dict {
-	if c.pool == nil {
-		c.pool = newPool(c.p.x.take)
+	pool := &c.pool
+	if t.Varying() {
+		pool = &c.decimals
 	}
-	return &dict{t: t, at: c.pool.at, pool: c.pool}
+	if *pool == nil {
+		*pool = newPool(c.p.x.take)
+	}
+	return &dict{t: t, at: (*pool).at, pool: *pool}
 }
 
 // internedMax is the size up to which a dictionary's strings are interned at once. Tests make
 // it small.
 var internedMax = 1 << 12
 
-// interned returns a text node with its strings in the pool: those of a small dictionary
-// now, others as rows have them.
-func (c *compiler) interned(a *node) (*node, error) {
+// interned returns a node of text or numerics with its values in the pool: those of a small
+// dictionary now, others as rows have them.
+func (c *compiler) interned(a *node, t vector.Type) (*node, error) {
 	switch {
 	case a.dict.grows():
 		return a, nil
+	case a.kind != nodeConst && a.dict == nil:
+		return c.byTree(&plan.Call{Op: plan.OpCast, Args: []plan.Expr{input{0, a.t}}, T: t}, []*node{a}), nil
 	case a.kind == nodeConst:
 		m := *a
-		m.dict = c.growing(a.t)
+		m.dict = c.growing(t)
+		m.t = t
 		var err error
-		m.k, err = c.pool.intern(a.dict.at(a.k))
+		m.k, err = m.dict.interned(a.value(a.k))
 		m.lo, m.hi = m.k, m.k
 		return c.add(&m), err
 	case a.dict.n > internedMax:
-		return c.byTree(input{0, a.t}, []*node{a}), nil
+		return c.byTree(input{0, t}, []*node{a}), nil
 	}
-	d := c.growing(a.t)
+	d := c.growing(t)
 	to := make([]int64, max(a.dict.n, 1))
 	for code := range int64(a.dict.n) {
 		var err error
-		if to[code], err = d.pool.intern(a.dict.at(code)); err != nil {
+		if to[code], err = d.interned(a.dict.value(code)); err != nil {
 			return nil, err
 		}
 	}
@@ -284,7 +299,7 @@ func internedKey(o, in *node) (func(vec) (vec, error), error) {
 // ordersUnknown forwards where an ORDER BY asks for text that is computed row by row in a
 // collation other than C: nobody ranks it, before the rows are read or after.
 func ordersUnknown(n *node, c vector.Collation) error {
-	if n.dict.grows() && !c.C {
+	if n.dict.grows() && n.t.Kind.IsText() && !c.C {
 		return forward(plan.ReasonCollation, "order of computed text")
 	}
 	return nil
@@ -312,6 +327,11 @@ func (g *grouper) complete() error {
 	}
 	for i := range g.refs {
 		g.refs[i].dict = g.refs[i].dict.complete()
+	}
+	if g.p.c.decimalsUnlike {
+		if err := g.p.c.growing(vector.NumericType(vector.VaryingScale)).complete().unlike(); err != nil {
+			return err
+		}
 	}
 	return g.rankText()
 }

@@ -116,6 +116,8 @@ func (p *pipeline) makeLookup(b *probe) error {
 func keyMap(o, in *node) (func(vec) (vec, error), error) {
 	var f func(int64) int64
 	switch {
+	case o.t.Varying() || in.t.Varying():
+		return nil, forward(plan.ReasonType, "join by numerics of varying scale")
 	case o.dict != nil && in.dict != nil:
 		if (o.t.Kind == vector.BPChar) != (in.t.Kind == vector.BPChar) {
 			return nil, forward(plan.ReasonType, "join of unlike types")

@@ -44,7 +44,8 @@ type node struct {
 	nullable bool
 	risky    bool  // may raise an error
 	checked  bool  // nodeArith: results may leave the range of kind within
-	dict     *dict // text: the strings of the codes
+	lazy     bool  // nodeCase: an arm would fail for rows that do not take it
+	dict     *dict // text, and numerics of varying scale: the values of the codes
 	id       int   // of its buffers
 
 	within     vector.Kind // nodeArith: t's, unless a cast that changes no bits has made t another
@@ -60,7 +61,7 @@ type node struct {
 	given      []vector.Value             // nodeFunction: the arguments that are constant
 	places     []int                      // nodeFunction: where args stand among the call's arguments
 	tree       plan.Expr                  // nodeTree: its leaves are inputs, by number of args
-	known      bool                       // nodeTree: text that is not in the pool is -1, and stays out of it
+	known      bool                       // nodeTree: what is not in the pool is -1, and stays out of it
 }
 
 // vec holds the values of a node for the selected rows of a tile, in order. It
@@ -76,6 +77,14 @@ type vec struct {
 type table struct {
 	program.TableData
 	err error // the first error met
+}
+
+// value returns the value that a word of the node stands for.
+func (n *node) value(word int64) vector.Value {
+	if n.dict != nil {
+		return n.dict.value(word)
+	}
+	return vector.WordValue(word, n.t)
 }
 
 // width returns hi-lo+1 and whether that fits an int64.

@@ -126,26 +126,30 @@ func binaryNumeric(op plan.Op, a, b vector.Decimal) (vector.Value, error) {
 		}
 		return vector.Value{Num: vector.Decimal{Unscaled: u, Scale: scale}}, nil
 	}
+	if op == plan.OpSub {
+		op, b.Unscaled = plan.OpAdd, b.Unscaled.Neg()
+	}
+	if op == plan.OpAdd {
+		sum, ok := a.Add(b)
+		if !ok {
+			return vector.NullValue, errNumeric
+		}
+		return vector.Value{Num: sum}, nil
+	}
 	scale := max(a.Scale, b.Scale)
 	a, okA := a.Rescale(scale)
 	b, okB := b.Rescale(scale)
 	if !okA || !okB {
 		return vector.NullValue, errNumeric
 	}
-	n := a.Unscaled.Big()
-	switch op {
-	case plan.OpAdd:
-		n.Add(n, b.Unscaled.Big())
-	case plan.OpSub:
-		n.Sub(n, b.Unscaled.Big())
-	case plan.OpMod:
-		if b.Unscaled.Sign() == 0 {
-			return vector.NullValue, errDivision
-		}
-		n.Rem(n, b.Unscaled.Big())
-	default:
+	if op != plan.OpMod {
 		panic("BUG: no numeric operator")
 	}
+	if b.Unscaled.Sign() == 0 {
+		return vector.NullValue, errDivision
+	}
+	n := a.Unscaled.Big()
+	n.Rem(n, b.Unscaled.Big())
 	u, ok := vector.Int128FromBig(n)
 	if !ok {
 		return vector.NullValue, errNumeric

@@ -396,12 +396,36 @@ func (p *pipeline) lower(e plan.Expr, groupOnly bool) plan.Expr {
 			return outRef{i, len(b.wanted) - 1, e.Type()}
 		}
 	}
-	c := *e.(*plan.Call)
-	c.Args = make([]plan.Expr, len(c.Args))
-	for i, a := range e.(*plan.Call).Args {
-		c.Args[i] = p.lower(a, false)
+	c := e.(*plan.Call)
+	if c.Op == plan.OpCase && plan.Guarded(c) {
+		return p.lowerApart(c)
 	}
-	return &c
+	return mapArgs(c, func(a plan.Expr) plan.Expr { return p.lower(a, false) })
+}
+
+// lowerApart is lower of a CASE that may fail, and of what it is made of: an arm that may fail is not
+// computed for a table's rows that do not take it, and conditions stay what they are, for what they
+// say of the arms (plan.Facts).
+func (p *pipeline) lowerApart(e plan.Expr) plan.Expr {
+	c, ok := e.(*plan.Call)
+	if !ok {
+		return p.lower(e, false)
+	}
+	switch {
+	case c.Op == plan.OpAnd, c.Op == plan.OpOr, c.Op.IsComparison(), c.Op == plan.OpCast && plan.KeepsValue(c), c.Op == plan.OpCase, plan.Facts{}.MayFail(c):
+		return mapArgs(c, p.lowerApart)
+	}
+	return p.lower(e, false)
+}
+
+// mapArgs returns a call with f of its arguments.
+func mapArgs(c *plan.Call, f func(plan.Expr) plan.Expr) *plan.Call {
+	d := *c
+	d.Args = make([]plan.Expr, len(c.Args))
+	for i, a := range c.Args {
+		d.Args[i] = f(a)
+	}
+	return &d
 }
 
 // nullOutput computes output i of a left join's row of nulls. d is the output's dictionary
@@ -412,7 +436,10 @@ func (b *probe) nullOutput(i int, in *node) (v int64, null uint8, d *dict, err e
 	if err != nil || r.Null {
 		return 0, 1, in.dict, err
 	}
-	if in.dict != nil {
+	switch {
+	case in.t.Varying():
+		return int64(in.dict.n), 0, decimalDict(append(slices.Clip(in.dict.decimals), r.Num), in.t), nil
+	case in.dict != nil:
 		if code, ok := in.dict.find(r.Str); ok {
 			return code, 0, in.dict, nil
 		}

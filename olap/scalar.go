@@ -228,6 +228,12 @@ func compareDecimals(a, b vector.Decimal) int {
 	if a.Scale == b.Scale {
 		return a.Unscaled.Cmp(b.Unscaled)
 	}
+	scale := max(a.Scale, b.Scale)
+	if p, ok := a.Rescale(scale); ok {
+		if q, ok := b.Rescale(scale); ok {
+			return p.Unscaled.Cmp(q.Unscaled)
+		}
+	}
 	x, y := a.Unscaled.Big(), b.Unscaled.Big()
 	if a.Scale < b.Scale {
 		x.Mul(x, vector.BigPow10(int(b.Scale-a.Scale)))

@@ -66,7 +66,10 @@ func (p *pipeline) plan(conds []plan.Expr) error {
 		}
 		s := step{kind: program.StepFilter, n: n, share: 0.4, cost: 4, risky: n.risky, needs: probesOf(n)}
 		if n.risky && s.needs != 0 {
-			return failed("a condition over several tables that may fail")
+			if !p.lastOf(e, conds, s.needs) {
+				return failed("a condition over several tables that may fail")
+			}
+			s.risky, s.cost = false, math.MaxFloat64
 		}
 		if n.kind == nodeTable && !n.risky {
 			s.kind, s.n, s.cost = program.StepBits, n.args[0], 1.5
@@ -148,6 +151,43 @@ func (p *pipeline) plan(conds []plan.Expr) error {
 		p.describe(t)
 	}
 	return nil
+}
+
+// lastOf reports whether PostgreSQL computes a condition over the joined tables needs, one that may
+// fail, for no rows but those that all else lets pass, whatever its plan: it reads every table, the
+// joins are by equality, which is one operator, where this is several, and comes first
+// (order_qual_clauses), and the other conditions are over one table each, and filter its scan.
+func (p *pipeline) lastOf(cond plan.Expr, conds []plan.Expr, needs uint64) bool {
+	if len(p.x.q.Tables) != 1+len(p.probes) || needs != 1<<uint(len(p.probes))-1 || operators(cond) < 2 {
+		return false
+	}
+	for _, b := range p.probes {
+		if b.join.Exists || b.join.Kind != plan.Inner {
+			return false
+		}
+	}
+	several := 0
+	for _, e := range flatten(conds) {
+		joined := false
+		plan.Walk(e, func(x plan.Expr) bool {
+			_, out := x.(outRef)
+			joined = joined || out
+			return !joined
+		})
+		several += int(b2i(joined))
+	}
+	return several <= 1
+}
+
+// operators counts the calls for which PostgreSQL's planner charges, at least.
+func operators(e plan.Expr) (n int) {
+	plan.Walk(e, func(x plan.Expr) bool {
+		if c, ok := x.(*plan.Call); ok && (c.Op.IsComparison() || plan.Facts{}.Fails(c)) {
+			n++
+		}
+		return true
+	})
+	return n
 }
 
 // noteStrict notes the columns of which a step lets no null pass.

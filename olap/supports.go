@@ -31,8 +31,13 @@ func supports(q *plan.Star) *plan.Forward {
 		s.exprs(j.On, false)
 		for i, k := range j.Key {
 			t := q.Tables[j.Table].Meta.Columns[k].Type
-			if i < len(j.Outer) && !comparable(t, j.Outer[i].Type()) {
+			if i >= len(j.Outer) {
+				continue
+			}
+			if o := j.Outer[i].Type(); !comparable(t, o) {
 				s.no(plan.ReasonType, "join of unlike types")
+			} else if t.Varying() || o.Varying() {
+				s.no(plan.ReasonType, "join by numerics of varying scale")
 			}
 		}
 	}
@@ -43,11 +48,6 @@ func supports(q *plan.Star) *plan.Forward {
 	s.exprs(q.Output, q.Grouped)
 	for _, o := range q.Order {
 		s.expr(o.Expr, q.Grouped)
-	}
-	for _, e := range q.Group {
-		if t := e.Type(); t.Kind == vector.Numeric && t.Scale == vector.VaryingScale {
-			s.no(plan.ReasonType, "grouping by numerics of varying scale")
-		}
 	}
 	for _, a := range q.Aggs {
 		s.aggregate(a)
@@ -130,9 +130,6 @@ func (s *support) call(c *plan.Call, groups bool) {
 	if len(c.Args) == 0 {
 		unknown()
 		return
-	}
-	if !groups && c.T.Kind == vector.Numeric && c.T.Scale == vector.VaryingScale {
-		s.no(plan.ReasonFunction, "numerics of varying scale over rows")
 	}
 	a := c.Args[0].Type()
 	b := a
@@ -222,7 +219,7 @@ func (s *support) call(c *plan.Call, groups bool) {
 		case a.Kind.IsInt() && b.Kind.IsInt():
 			ok = ok && c.T.Kind.IsInt()
 		case a.Kind == vector.Numeric && b.Kind == vector.Numeric:
-			ok = ok && c.T.Kind == vector.Numeric && (groups || c.Op != plan.OpDiv)
+			ok = ok && c.T.Kind == vector.Numeric
 		case a.Kind.IsFloat() && b.Kind.IsFloat():
 			ok = ok && c.T.Kind.IsFloat() && c.Op != plan.OpMod
 		case a.Kind == vector.Date && b.Kind.IsInt():

@@ -55,7 +55,7 @@ func worthTable(e *plan.Call, leaf *node, rows int64) bool {
 		}
 		return true
 	})
-	return costly && !(e.T.Kind == vector.Numeric && e.T.Scale == vector.VaryingScale)
+	return costly
 }
 
 // fewValues reports whether text of a node's values is better written out once than made a
@@ -123,6 +123,7 @@ func (c *compiler) tabulateOver(arg *node, t vector.Type, f func(vector.Value) (
 	n := &node{kind: nodeTable, t: t, args: []*node{arg}, tab: tab, risky: arg.risky}
 	var list []string
 	index := map[string]int64{}
+	var numerics relationColumn
 	lo, hi, first := int64(0), int64(0), true
 	put := func(x vector.Value) (v int64, null bool, err error) {
 		r, err := f(x)
@@ -140,6 +141,8 @@ func (c *compiler) tabulateOver(arg *node, t vector.Type, f func(vector.Value) (
 				list = append(list, r.Str)
 			}
 			v = code
+		} else if t.Varying() {
+			v = numerics.decimalCode(r.Num)
 		} else if v, ok = r.Word(t); !ok {
 			return 0, false, errNumeric
 		}
@@ -206,6 +209,11 @@ func (c *compiler) tabulateOver(arg *node, t vector.Type, f func(vector.Value) (
 			list = []string{""}
 		}
 		n.dict = listDict(list, t)
+	} else if t.Varying() {
+		if len(numerics.decimals) == 0 {
+			numerics.decimalCode(vector.Decimal{})
+		}
+		n.dict = decimalDict(numerics.decimals, t)
 	}
 	return c.add(n), nil
 }
@@ -361,7 +369,7 @@ func (c *compiler) sameCodes(a, b *node, e *plan.Call) (*node, *node, error) {
 	return ranked(a), ranked(b), nil
 }
 
-// unite gives the text arms of n one dictionary.
+// unite gives the arms of n, text or numerics of varying scale, one dictionary.
 func (c *compiler) unite(n *node, arms []int) error {
 	isNull := func(a *node) bool { return a.kind == nodeConst && a.nullable }
 	var one *dict
@@ -369,6 +377,10 @@ func (c *compiler) unite(n *node, arms []int) error {
 	for _, i := range arms {
 		a := n.args[i]
 		if isNull(a) {
+			continue
+		}
+		if n.t.Varying() {
+			grows = true // one by one, as they come
 			continue
 		}
 		if char := n.t.Kind == vector.BPChar; a.dict == nil || char != (a.t.Kind == vector.BPChar) || char && !sameLength(a, n.t) {
@@ -387,7 +399,7 @@ func (c *compiler) unite(n *node, arms []int) error {
 				continue
 			}
 			var err error
-			if n.args[i], err = c.interned(n.args[i]); err != nil {
+			if n.args[i], err = c.interned(n.args[i], n.t); err != nil {
 				return err
 			}
 		}

@@ -37,7 +37,10 @@ func (w *windower) column(p *plan.WindowColumn) error {
 	if err != nil {
 		return err
 	}
-	apart := w.partitions(p.Partition)
+	apart, err := w.partitions(p.Partition)
+	if err != nil {
+		return err
+	}
 	slices.SortStableFunc(rows, func(a, b uint32) int {
 		if c := apart(a, b); c != 0 {
 			return c
@@ -73,9 +76,20 @@ func (w *windower) column(p *plan.WindowColumn) error {
 }
 
 // partitions returns an order of rows in which those of one partition are equal.
-func (w *windower) partitions(columns []int) func(a, b uint32) int {
+func (w *windower) partitions(columns []int) (func(a, b uint32) int, error) {
+	ranks := make([][]int32, len(columns)) // of numerics of varying scale, some of which are equal
+	for k, i := range columns {
+		c := &w.cols[i]
+		if !c.varying() || c.dict == nil {
+			continue
+		}
+		var err error
+		if ranks[k], err = c.dict.rank(c.t.Collation); err != nil {
+			return nil, err
+		}
+	}
 	return func(a, b uint32) int {
-		for _, i := range columns {
+		for k, i := range columns {
 			c := &w.cols[i]
 			if c.nulls != nil && c.nulls[a]|c.nulls[b] != 0 {
 				if r := cmp.Compare(c.nulls[a], c.nulls[b]); r != 0 {
@@ -84,15 +98,18 @@ func (w *windower) partitions(columns []int) func(a, b uint32) int {
 				continue
 			}
 			x, y := c.v[a], c.v[b]
-			if c.t.Kind.IsFloat() {
+			switch {
+			case c.t.Kind.IsFloat():
 				x, y = vector.FloatKey(x), vector.FloatKey(y)
+			case ranks[k] != nil:
+				x, y = int64(ranks[k][x]), int64(ranks[k][y])
 			}
 			if r := cmp.Compare(x, y); r != 0 {
 				return r
 			}
 		}
 		return 0
-	}
+	}, nil
 }
 
 // partition computes the values of one partition's rows, which are in order.
@@ -245,8 +262,10 @@ type windowState struct {
 	t           vector.Type
 	n           int64 // values
 	sum         vector.Int128
-	best        int64 // of the least or the greatest, or what is folded
-	bestKey     int64 // by which that is compared
+	total       vector.Decimal // the sum of numerics of varying scale
+	wide        bool           // it has more than 127 bits
+	best        int64          // of the least or the greatest, or what is folded
+	bestKey     int64          // by which that is compared
 }
 
 func (s *windowState) init(w *windower, t vector.Type) (err error) {
@@ -258,6 +277,9 @@ func (s *windowState) init(w *windower, t vector.Type) (err error) {
 		s.arg = &w.cols[s.p.Arg]
 		if s.arg.dict != nil {
 			s.ranks, err = s.arg.dict.rank(s.arg.t.Collation)
+			if least := s.p.Agg.State == sqlfn.AggregateLeast || s.p.Agg.State == sqlfn.AggregateGreatest; err == nil && least && s.arg.varying() {
+				err = s.arg.dict.unlike()
+			}
 		}
 	}
 	s.best = s.p.Agg.Start
@@ -278,6 +300,11 @@ func (s *windowState) add(r uint32) {
 	v := s.arg.v[r]
 	switch s.p.Agg.State {
 	case sqlfn.AggregateSum:
+		if s.arg.varying() {
+			total, ok := s.total.Add(s.arg.decimals[v])
+			s.total, s.wide = total, s.wide || !ok
+			return
+		}
 		s.sum = s.sum.Add(vector.Int128Of(v))
 	case sqlfn.AggregateLeast, sqlfn.AggregateGreatest:
 		key := v
@@ -300,9 +327,16 @@ func (s *windowState) put(out *relationColumn, rows []uint32) error {
 		v, null = s.n, false
 	case null:
 		v = 0
+	case s.p.Agg.State != sqlfn.AggregateSum && s.arg.varying():
+		v = out.decimalCode(s.arg.decimals[v])
 	case s.p.Agg.State == sqlfn.AggregateSum:
 		sum := vector.Decimal{Unscaled: s.sum}
-		if s.arg.t.Kind == vector.Numeric {
+		switch {
+		case s.wide:
+			return errNumeric
+		case s.arg.varying():
+			sum = s.total
+		case s.arg.t.Kind == vector.Numeric:
 			sum.Scale = s.arg.t.Scale
 		}
 		if s.p.Agg == plan.Avg {
@@ -311,6 +345,10 @@ func (s *windowState) put(out *relationColumn, rows []uint32) error {
 				return errNumeric
 			}
 			v = out.decimalCode(q)
+			break
+		}
+		if s.arg.varying() {
+			v = out.decimalCode(sum)
 			break
 		}
 		var fits bool

@@ -94,7 +94,7 @@ const (
 	OpAdd          // a + b; Numeric: equal scales. Date + Int4: days
 	OpSub          // a - b; Numeric: equal scales. Date - Int4: days; Date - Date: Int4
 	OpMul          // a * b; Numeric: the scales add up
-	OpDiv          // a / b, integers truncate; Numeric only over groups, result VaryingScale (vector.Div)
+	OpDiv          // a / b, integers truncate; of Numerics VaryingScale (vector.Div)
 	OpMod          // a % b, sign of a
 	OpNeg          // -a
 	OpAbs          // abs(a)

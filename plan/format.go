@@ -190,7 +190,7 @@ var opNames = map[Op]string{OpAdd: "+", OpSub: "-", OpMul: "*", OpDiv: "/", OpMo
 // FormatType writes a type: numeric* is one whose values have scales of their own.
 func FormatType(t vector.Type) string {
 	switch {
-	case t.Kind == vector.Numeric && t.Scale == vector.VaryingScale:
+	case t.Varying():
 		return "numeric*"
 	case t.Kind == vector.Numeric:
 		return fmt.Sprintf("numeric.%d", t.Scale)

@@ -169,7 +169,7 @@ func mayBeConstant(cond plan.Expr) bool {
 
 // ownScale undoes the cast to VaryingScale that commonResults makes.
 func ownScale(e plan.Expr) plan.Expr {
-	if c, ok := e.(*plan.Call); ok && c.Op == plan.OpCast && c.T.Kind == vector.Numeric && c.T.Scale == vector.VaryingScale {
+	if c, ok := e.(*plan.Call); ok && c.Op == plan.OpCast && c.T.Varying() {
 		return c.Args[0]
 	}
 	return e

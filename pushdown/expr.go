@@ -423,7 +423,7 @@ func (a *analyzer) resolve(v value, t vector.Type) plan.Expr {
 		t.Collation = vector.Collation{}
 	}
 	switch {
-	case t.Kind == vector.Numeric && t.Scale == vector.VaryingScale:
+	case t.Varying():
 		// A value of any scale: it can be compared, but the plan knows nothing of it.
 	case t.Kind == vector.Invalid:
 		fail(plan.ReasonParameter, "type of a parameter")

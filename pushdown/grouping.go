@@ -6,7 +6,6 @@ import (
 	"strconv"
 
 	"pgaccel/plan"
-	"pgaccel/vector"
 )
 
 // interner numbers expressions: two have the same number exactly if they are
@@ -172,49 +171,6 @@ func (g *grouping) dependent(c plan.Column) bool {
 		}
 	}
 	return g.a.tables[c.Table].Meta.UniqueOn(keys)
-}
-
-// checkRows forwards what is only possible over groups: values with a display scale
-// of their own.
-func checkRows(e plan.Expr) {
-	plan.Walk(e, func(x plan.Expr) bool {
-		if c, ok := x.(*plan.Call); ok && comparesVarying(c) {
-			return false
-		}
-		if t := x.Type(); t.Kind == vector.Numeric && t.Scale == vector.VaryingScale {
-			if c, ok := x.(*plan.Call); ok && c.Op == plan.OpDiv {
-				fail(plan.ReasonType, "division of numeric values")
-			}
-			fail(plan.ReasonType, "numeric values of several scales in one expression")
-		}
-		return true
-	})
-}
-
-// comparesVarying reports whether a call does what is done with numerics of varying scale that come of
-// a relation or a scalar: it compares it with a fixed one, or with null.
-func comparesVarying(c *plan.Call) bool {
-	varying := func(e plan.Expr) bool {
-		switch e.(type) {
-		case plan.Column, plan.Scalar:
-			t := e.Type()
-			return t.Kind == vector.Numeric && t.Scale == vector.VaryingScale
-		}
-		return false
-	}
-	switch {
-	case c.Op == plan.OpIsNull || c.Op == plan.OpIsNotNull:
-		return varying(c.Args[0])
-	case !c.Op.IsComparison():
-		return false
-	}
-	for i, e := range c.Args {
-		if t := c.Args[1-i].Type(); varying(e) && (t.Kind.IsInt() || t.Kind == vector.Numeric && t.Scale != vector.VaryingScale) {
-			checkRows(c.Args[1-i])
-			return true
-		}
-	}
-	return false
 }
 
 // dedupe drops repeated conjuncts and those that are constantly true.

@@ -180,7 +180,9 @@ func (s *star) sink(l *leaf) {
 	}
 	if s.optionalLeaf(l) {
 		// Where the condition lets no nulls pass, the server makes the join an inner one first.
-		if slices.ContainsFunc(s.conds, func(e plan.Expr) bool { return l.yields.ReadBy(e) && readsOnly(e, &l.yields) && mayFail(e) }) {
+		if slices.ContainsFunc(s.conds, func(e plan.Expr) bool {
+			return l.yields.ReadBy(e) && readsOnly(e, &l.yields) && plan.Facts{}.MayFail(e)
+		}) {
 			s.at = s.places[l.rel].at
 			fail(plan.ReasonShape, "a condition that may fail over a subquery of this form")
 		}
@@ -207,7 +209,7 @@ func (s *star) sink(l *leaf) {
 			return false
 		}
 		if !sinks || readsScalar(e) { // a scalar is computed for this star alone
-			if mayFail(e) {
+			if (plan.Facts{}).MayFail(e) {
 				s.at = s.places[l.rel].at
 				fail(plan.ReasonShape, "a condition that may fail over a subquery of this form")
 			}
@@ -244,20 +246,6 @@ func (s *star) stood(e plan.Expr) plan.Expr {
 		}
 		return x
 	})
-}
-
-// mayFail reports whether an expression computes anything that can be an error.
-func mayFail(e plan.Expr) (may bool) {
-	plan.Walk(e, func(x plan.Expr) bool {
-		if c, ok := x.(*plan.Call); ok {
-			switch c.Op {
-			case plan.OpAdd, plan.OpSub, plan.OpMul, plan.OpDiv, plan.OpMod, plan.OpNeg, plan.OpAbs, plan.OpCast, plan.OpFunc:
-				may = true
-			}
-		}
-		return !may
-	})
-	return may
 }
 
 // relation makes the relation of a leaf.

@@ -231,12 +231,11 @@ func (s *star) finish() {
 	s.renumber(root)
 }
 
-// checkExprs forwards what is not computed over rows, and what is read that the star does not have.
+// checkExprs forwards what is read that the star does not have.
 func (s *star) checkExprs() {
 	q := s.q
 	rows := func(es []plan.Expr) {
 		for _, e := range es {
-			checkRows(e)
 			s.checkReads(e, false)
 		}
 	}
@@ -258,14 +257,7 @@ func (s *star) checkExprs() {
 		over = append(over, o.Expr)
 	}
 	if !q.Grouped {
-		for _, e := range over {
-			switch e.(type) {
-			case plan.Column, plan.Scalar: // it may be a numeric of varying scale
-			default:
-				checkRows(e)
-			}
-			s.checkReads(e, false)
-		}
+		rows(over)
 		return
 	}
 	for _, e := range append(over, q.Having...) {

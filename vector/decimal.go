@@ -91,6 +91,9 @@ func (d Decimal) Rescale(scale int16) (Decimal, bool) {
 	if scale == d.Scale {
 		return d, true
 	}
+	if n, ok := d.Unscaled.Int64(); ok && scale > d.Scale && int(scale-d.Scale) < len(pow10) {
+		return Decimal{Unscaled: Mul64(n, pow10[scale-d.Scale]), Scale: scale}, true
+	}
 	b := d.Unscaled.Big()
 	if scale > d.Scale {
 		b.Mul(b, BigPow10(int(scale-d.Scale)))
@@ -103,6 +106,17 @@ func (d Decimal) Rescale(scale int16) (Decimal, bool) {
 	}
 	u, ok := Int128FromBig(b)
 	return Decimal{Unscaled: u, Scale: scale}, ok
+}
+
+// Add returns the sum of two values, of the larger scale. ok is false where it has more than 127
+// bits.
+func (d Decimal) Add(o Decimal) (sum Decimal, ok bool) {
+	scale := max(d.Scale, o.Scale)
+	d, okD := d.Rescale(scale)
+	o, okO := o.Rescale(scale)
+	u := d.Unscaled.Add(o.Unscaled)
+	overflows := (d.Unscaled.Hi < 0) == (o.Unscaled.Hi < 0) && (u.Hi < 0) != (d.Unscaled.Hi < 0)
+	return Decimal{Unscaled: u, Scale: scale}, okD && okO && !overflows
 }
 
 // Div returns the quotient a/b as Postgres' numeric_div rounds it: the scale of

@@ -90,6 +90,9 @@ type Type struct {
 // (results of avg and of numeric division).
 const VaryingScale int16 = -1
 
+// Varying reports whether the values are numerics that carry their own display scale.
+func (t Type) Varying() bool { return t.Kind == Numeric && t.Scale == VaryingScale }
+
 // TypeOf returns the plain type of a kind, without modifiers.
 func TypeOf(k Kind) Type { return Type{Kind: k, Typmod: -1} }
 
