@@ -20,7 +20,8 @@ var mayImport = map[string]string{
 	"internal/processors": "",
 	"internal/pgserver":   "",
 	"internal/pgload":     "",
-	"internal/ssb":        "internal/pgload",
+	"internal/tpcdata":    "",
+	"internal/ssb":        "internal/pgload internal/tpcdata",
 	"internal/events":     "internal/pgload",
 	"internal/simd":       "",
 	"internal/simd/gen":   "", // a module of its own

@@ -13,7 +13,7 @@ import (
 type Table struct {
 	Name  string
 	Rows  int64                 // how many rows Write writes
-	Key   string                // the statement that adds the primary key
+	Key   string                // the statements that add the primary key and other indexes
 	Write func(io.Writer) error // writes the rows as COPY text
 }
 

@@ -1,6 +1,10 @@
 package ssb
 
-import "strconv"
+import (
+	"strconv"
+
+	"pgaccel/internal/tpcdata"
+)
 
 const (
 	dateRows = 2556
@@ -19,7 +23,7 @@ const (
 type order struct {
 	key, custkey, total int
 	date                int // days after 1992-01-01
-	priority            int // index into priorities
+	priority            int // index into tpcdata.Priorities
 	n                   int // lines in use
 	lines               [linesLast]line
 }
@@ -28,46 +32,40 @@ type line struct {
 	partkey, suppkey, quantity, discount, tax int
 	extendedprice, revenue, supplycost        int
 	commit                                    int // days after 1992-01-01
-	shipmode                                  int // index into shipmodes
+	shipmode                                  int // index into tpcdata.ShipModes
 }
 
 // sizes are the key ranges that a scale factor gives.
 type sizes struct{ customers, suppliers, parts, orders int }
 
-// price of a part, in hundredths.
-func price(partkey int) int { return 90000 + partkey/10%20001 + 100*(partkey%1000) }
-
-// orderKey spreads order numbers over the keys: 8 of every 32 are used.
-func orderKey(number int) int { return number>>3<<5 | number&7 }
-
 // lineCount draws the number of an order's lines. It comes first, so that counting
 // lines is cheap.
-func lineCount(r *rng) int { return r.between(1, linesLast) }
+func lineCount(r *tpcdata.Rand) int { return r.Between(1, linesLast) }
 
 // make draws order number (1..orders) into o.
 func (o *order) make(s *sizes, number int) {
 	r := rowRand(seedLineorder, number)
 	o.n = lineCount(&r)
-	o.key = orderKey(number)
-	o.date = r.below(orderDays)
-	o.custkey = r.between(1, s.customers)
+	o.key = tpcdata.OrderKey(number)
+	o.date = r.Below(orderDays)
+	o.custkey = r.Between(1, s.customers)
 	if o.custkey%3 == 0 { // customers without orders
 		if o.custkey++; o.custkey > s.customers {
 			o.custkey -= 2
 		}
 	}
-	o.priority = r.below(len(priorities))
+	o.priority = r.Below(len(tpcdata.Priorities))
 	o.total = 0
 	for i := range o.n {
 		l := &o.lines[i]
-		l.partkey = r.between(1, s.parts)
-		l.suppkey = r.between(1, s.suppliers)
-		l.quantity = r.between(1, quantityLast)
-		l.discount = r.between(0, discountLast)
-		l.tax = r.between(0, taxLast)
-		l.commit = o.date + r.between(commitFirst, commitLast)
-		l.shipmode = r.below(len(shipmodes))
-		p := price(l.partkey)
+		l.partkey = r.Between(1, s.parts)
+		l.suppkey = r.Between(1, s.suppliers)
+		l.quantity = r.Between(1, quantityLast)
+		l.discount = r.Between(0, discountLast)
+		l.tax = r.Between(0, taxLast)
+		l.commit = o.date + r.Between(commitFirst, commitLast)
+		l.shipmode = r.Below(len(tpcdata.ShipModes))
+		p := tpcdata.RetailPrice(l.partkey)
 		l.extendedprice = p * l.quantity
 		l.revenue = l.extendedprice * (100 - l.discount) / 100
 		l.supplycost = 6 * p / 10
@@ -100,7 +98,7 @@ func (o *order) append(b []byte) []byte {
 		number(l.partkey)
 		number(l.suppkey)
 		text(dateKeys[o.date])
-		text(priorities[o.priority])
+		text(tpcdata.Priorities[o.priority])
 		text("0") // lo_shippriority
 		number(l.quantity)
 		number(l.extendedprice)
@@ -110,7 +108,7 @@ func (o *order) append(b []byte) []byte {
 		number(l.supplycost)
 		number(l.tax)
 		text(dateKeys[l.commit])
-		b = append(b, shipmodes[l.shipmode]...)
+		b = append(b, tpcdata.ShipModes[l.shipmode]...)
 		b = append(b, '\n')
 	}
 	return b

@@ -7,6 +7,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"pgaccel/internal/tpcdata"
 )
 
 //go:embed sql
@@ -111,9 +113,6 @@ func rowsOf(table string, s sizes) (appendRow func(b []byte, i int) []byte, n in
 	return nil, 0, fmt.Errorf("no table %q in the Star Schema Benchmark: it has %s", table, strings.Join(slices.Sorted(slices.Values(Tables())), ", "))
 }
 
-// writeBytes is how much text is collected before it is written.
-const writeBytes = 128 << 10
-
 // Generate writes one part (0..parts-1) of a table as COPY text: one row a line,
 // columns separated by tabs. The parts one after another are the table, however many
 // there are; an order's lines are never split.
@@ -121,24 +120,9 @@ func Generate(table string, scale float64, part, parts int, w io.Writer) error {
 	if err := checkScale(scale); err != nil {
 		return err
 	}
-	if parts < 1 || part < 0 || part >= parts {
-		return fmt.Errorf("part %d of %d: parts count from 0", part, parts)
-	}
 	appendRow, n, err := rowsOf(table, sizesAt(scale))
 	if err != nil {
 		return err
 	}
-	b := make([]byte, 0, writeBytes+4<<10)
-	for i := n * part / parts; i < n*(part+1)/parts; i++ {
-		if b = appendRow(b, i); len(b) >= writeBytes {
-			if _, err := w.Write(b); err != nil {
-				return err
-			}
-			b = b[:0]
-		}
-	}
-	if len(b) > 0 {
-		_, err = w.Write(b)
-	}
-	return err
+	return tpcdata.Write(w, n, part, parts, appendRow)
 }

@@ -10,6 +10,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"pgaccel/internal/pgload"
+	"pgaccel/internal/tpcdata"
 )
 
 // rowsFrom calls f for each row of a generated table, split into columns that are valid
@@ -223,7 +226,7 @@ func TestDimensionDomains(t *testing.T) {
 			if want := fmt.Sprintf("%-9s", string(c[4]))[:9]; string(c[3][:9]) != want || len(c[3]) != 10 {
 				t.Fatalf("%s: city %q of nation %q", table, c[3], c[4])
 			}
-			if code := number(c[6][:2]); nations[code-10].name != string(c[4]) || len(c[6]) != 15 {
+			if code := number(c[6][:2]); tpcdata.Nations[code-10].Name != string(c[4]) || len(c[6]) != 15 {
 				t.Fatalf("%s: phone %q of nation %q", table, c[6], c[4])
 			}
 		})
@@ -313,7 +316,7 @@ func TestQueries(t *testing.T) {
 		}
 	}
 	for _, table := range Tables() {
-		if !strings.Contains(Schema(), "CREATE TABLE "+table+" (") || !strings.Contains(keyOf(table), "PRIMARY KEY") {
+		if !strings.Contains(Schema(), "CREATE TABLE "+table+" (") || !strings.Contains(pgload.KeysOf(Keys(), table), "PRIMARY KEY") {
 			t.Errorf("%s has no schema or no key", table)
 		}
 	}

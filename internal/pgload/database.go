@@ -1,0 +1,64 @@
+package pgload
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"golang.org/x/sync/errgroup"
+)
+
+// Progress tells how far the load of a table is. rows of total are written; step says
+// what is being done ("copy", "keys", "vacuum", "done"). It is called from several
+// goroutines, one a table at a time.
+type Progress func(table, step string, rows, total int64)
+
+// Database creates the tables of a schema in the database at dsn and fills them: each list
+// of tables over a connection of its own, in order. A table is not split between
+// connections, because then the order of its rows on disk would differ from run to run.
+// Existing tables of these names are an error. progress may be nil.
+func Database(ctx context.Context, dsn, schema string, lists [][]Table, progress Progress) error {
+	conns := make([]*pgconn.PgConn, len(lists))
+	for i := range conns {
+		c, err := pgconn.Connect(ctx, dsn)
+		if err != nil {
+			return err
+		}
+		defer c.Close(context.WithoutCancel(ctx))
+		conns[i] = c
+	}
+	if err := Exec(ctx, conns[0], schema); err != nil {
+		return fmt.Errorf("creating the tables: %w", err)
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	for i, tables := range lists {
+		g.Go(func() error {
+			for _, t := range tables {
+				err := Fill(ctx, conns[i], t, func(step string, rows int64) {
+					if progress != nil {
+						progress(t.Name, step, rows, t.Rows)
+					}
+				})
+				if err != nil {
+					return fmt.Errorf("loading %s: %w", t.Name, err)
+				}
+			}
+			return nil
+		})
+	}
+	return g.Wait()
+}
+
+// KeysOf returns those of the statements that are about a table: ALTER TABLE t ... or
+// CREATE INDEX ON t ...
+func KeysOf(statements, table string) string {
+	var of []string
+	for _, s := range strings.Split(statements, ";") {
+		f := strings.Fields(s)
+		if len(f) > 2 && f[0] == "ALTER" && f[2] == table || len(f) > 3 && f[0] == "CREATE" && f[3] == table {
+			of = append(of, strings.TrimSpace(s))
+		}
+	}
+	return strings.Join(of, "; ")
+}
