@@ -1,41 +1,47 @@
 package integration
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+
+	"pgaccel/internal/pgserver"
+	"pgaccel/internal/tpch"
 )
 
 // tpchForwarded are the queries of TPC-H that are not answered here yet, and what is said of them.
 var tpchForwarded = map[string]string{}
 
+// tpchScale is the least scale factor, in steps of 0.01, at which each query has rows.
+const tpchScale = 0.02
+
 // TestTPCH runs the 22 queries of TPC-H as they are published: rows and descriptions are the
 // server's, and those that are to be are answered here.
 func TestTPCH(t *testing.T) {
-	schema, err := os.ReadFile("testdata/tpch/schema.sql")
+	pg, err := pgserver.Start(t.Context(), pgserver.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := privateStack(t, string(schema))
-	files, err := filepath.Glob("testdata/tpch/q*.sql")
-	if err != nil || len(files) != 22 {
-		t.Fatalf("%d queries, want 22 (%v)", len(files), err)
+	s := &stack{pg: pg, direct: target{"direct", pg.Port, "postgres"}}
+	t.Cleanup(func() {
+		if bad := s.stop(); bad != "" {
+			t.Errorf("pgaccel's log:\n%s", bad)
+		}
+	})
+	if err := tpch.Load(t.Context(), s.direct.url("postgres"), tpchScale, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.serve(t.Context(), pgaccelProgram(t)); err != nil {
+		t.Fatal(err)
 	}
 	direct, proxy := connect(t, s.direct.url("postgres")), connect(t, s.proxy.url("postgres"))
 	if _, err := proxy.Exec(t.Context(), "SET pgaccel.mode = 'force'").ReadAll(); err != nil {
 		t.Fatal(err)
 	}
-	for _, f := range files {
-		name := strings.TrimSuffix(filepath.Base(f), ".sql")
-		t.Run(name, func(t *testing.T) {
-			text, err := os.ReadFile(f)
-			if err != nil {
-				t.Fatal(err)
-			}
-			sql := strings.TrimSpace(string(text))
+	for _, q := range tpch.Queries() {
+		t.Run(q.Name, func(t *testing.T) {
+			sql := q.Published()
 			for _, p := range protocols {
 				want := ask(t, direct, sql, p.format)
 				if want.err != "" || len(want.rows) == 0 {
@@ -46,7 +52,7 @@ func TestTPCH(t *testing.T) {
 						t.Errorf("%s: %s", p.name, firstDifference([]byte(got.String()), []byte(want.String())))
 					}
 				}
-				if tpchForwarded[name] != "" {
+				if tpchForwarded[q.Name] != "" {
 					s.forwardsAll(t, compare)
 				} else {
 					s.accelerates(t, 1, compare)

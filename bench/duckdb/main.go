@@ -11,13 +11,12 @@
 //	duckdb -dir DIR -serve
 //
 // The first form prints one JSON object with the median and the hash of the rows of each
-// query. The second prints a line of JSON about the load and the file, then reads lines
-// "QUERY RUNS" and answers each with a line of JSON, rows included: the caller decides on
-// the order of things.
+// query. The second prints a line of JSON about the load and the file, then reads lines of
+// JSON with a query's name, text and number of runs and answers each with a line of JSON,
+// rows included: the caller decides on the order of things.
 package main
 
 import (
-	"bufio"
 	"context"
 	"crypto/sha256"
 	"database/sql"
@@ -25,6 +24,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"maps"
 	"math/big"
 	"os"
@@ -124,12 +124,12 @@ func run(dir, dsn string, threads int, memory string, rounds, runs int, serve bo
 		about.FileBytes = st.Size()
 	}
 	out := json.NewEncoder(os.Stdout)
+	if serve {
+		return serveLines(ctx, conn, about, out)
+	}
 	texts, err := queryTexts(dir)
 	if err != nil {
 		return err
-	}
-	if serve {
-		return serveLines(ctx, conn, texts, about, out)
 	}
 	names := slices.Sorted(maps.Keys(texts))
 	about.Queries = make([]answer, len(names))
@@ -151,30 +151,32 @@ func run(dir, dsn string, threads int, memory string, rounds, runs int, serve bo
 	return out.Encode(about)
 }
 
-func serveLines(ctx context.Context, conn *sql.Conn, texts map[string]string, about loaded, out *json.Encoder) error {
+// question is a line that -serve reads.
+type question struct {
+	Query string `json:"query"` // its name, for the answer
+	SQL   string `json:"sql"`
+	Runs  int    `json:"runs"` // measured ones
+}
+
+func serveLines(ctx context.Context, conn *sql.Conn, about loaded, out *json.Encoder) error {
 	if err := out.Encode(about); err != nil {
 		return err
 	}
-	in := bufio.NewScanner(os.Stdin)
-	for in.Scan() {
-		var name string
-		var runs int
-		if _, err := fmt.Sscan(in.Text(), &name, &runs); err != nil {
-			return fmt.Errorf("line %q: want QUERY RUNS", in.Text())
+	for in := json.NewDecoder(os.Stdin); ; {
+		var q question
+		if err := in.Decode(&q); err == io.EOF {
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("a line of standard input: %w", err)
 		}
-		text, known := texts[name]
-		if !known {
-			return fmt.Errorf("no query %s", name)
-		}
-		a, err := measure(ctx, conn, name, text, runs)
+		a, err := measure(ctx, conn, q.Query, q.SQL, q.Runs)
 		if err != nil {
-			a = answer{Query: name, Error: err.Error()}
+			a = answer{Query: q.Query, Error: err.Error()}
 		}
 		if err := out.Encode(a); err != nil {
 			return err
 		}
 	}
-	return in.Err()
 }
 
 // queryTexts are DIR's *.sql by name, without the schema and keys.
@@ -230,7 +232,7 @@ func query(ctx context.Context, conn *sql.Conn, text string) (int, []byte, error
 		return 0, nil, err
 	}
 	defer rows.Close()
-	columns, err := rows.Columns()
+	columns, err := rows.ColumnTypes()
 	if err != nil {
 		return 0, nil, err
 	}
@@ -248,7 +250,7 @@ func query(ctx context.Context, conn *sql.Conn, text string) (int, []byte, error
 			if i > 0 {
 				b = append(b, '\t')
 			}
-			b = appendValue(b, v)
+			b = appendValue(b, v, columns[i].DatabaseTypeName())
 		}
 		b = append(b, '\n')
 	}
@@ -256,7 +258,7 @@ func query(ctx context.Context, conn *sql.Conn, text string) (int, []byte, error
 }
 
 // appendValue writes a value as Postgres does, but for the digits of double precision.
-func appendValue(b []byte, v any) []byte {
+func appendValue(b []byte, v any, typ string) []byte {
 	switch v := v.(type) {
 	case nil:
 		return append(b, `\N`...)
@@ -266,7 +268,10 @@ func appendValue(b []byte, v any) []byte {
 		return append(b, strconv.FormatBool(v)[0])
 	case float64:
 		return strconv.AppendFloat(b, v, 'g', -1, 64)
-	case time.Time: // of timestamptz, the only type with a time here
+	case time.Time: // of a date or timestamptz, the only types with a time here
+		if typ == "DATE" {
+			return v.AppendFormat(b, time.DateOnly)
+		}
 		return v.UTC().AppendFormat(b, "2006-01-02 15:04:05.999999-07")
 	case duckdb.Decimal:
 		return appendDecimal(b, v)

@@ -68,6 +68,23 @@ func program(t *testing.T, stdin string, args ...string) *json.Decoder {
 	return json.NewDecoder(bytes.NewReader(out))
 }
 
+// questions are lines that ask for DIR's queries.
+func questions(t *testing.T, dir string, runs int, names ...string) (lines string) {
+	t.Helper()
+	for _, name := range names {
+		text, err := os.ReadFile(filepath.Join(dir, name+".sql"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		line, err := json.Marshal(question{name, string(text), runs})
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines += string(line) + "\n"
+	}
+	return lines
+}
+
 func TestBatch(t *testing.T) {
 	var got loaded
 	if err := program(t, "", "-dir", directory(t), "-threads", "1", "-rounds", "2", "-runs", "3").Decode(&got); err != nil {
@@ -84,7 +101,8 @@ func TestBatch(t *testing.T) {
 }
 
 func TestServe(t *testing.T) {
-	out := program(t, "q2 1\nq1 2\n", "-dir", directory(t), "-serve")
+	dir := directory(t)
+	out := program(t, questions(t, dir, 1, "q2")+questions(t, dir, 2, "q1"), "-dir", dir, "-serve")
 	var about loaded
 	if err := out.Decode(&about); err != nil || about.Version == "" {
 		t.Fatalf("%+v: %v", about, err)
@@ -100,20 +118,20 @@ func TestServe(t *testing.T) {
 // TestTypes: values are written as Postgres writes them, and come in its order.
 func TestTypes(t *testing.T) {
 	dir := t.TempDir()
-	rows := "1\t2025-02-28 23:59:59.123456+00\tt\t-12.30\t0.1\tx\n2\t2025-03-01 00:00:00+00\tf\t\\N\t1e+30\t\\N\n"
+	rows := "1\t2025-02-28 23:59:59.123456+00\tt\t-12.30\t0.1\tx\t1995-06-17\n2\t2025-03-01 00:00:00+00\tf\t\\N\t1e+30\t\\N\t\\N\n"
 	for name, text := range map[string]string{
-		"schema.sql": "CREATE TABLE a (i bigint NOT NULL, ts timestamptz NOT NULL, b boolean, n numeric(12,2), d double precision, s text);\n",
+		"schema.sql": "CREATE TABLE a (i bigint NOT NULL, ts timestamptz NOT NULL, b boolean, n numeric(12,2), d double precision, s text, day date);\n",
 		"a.tsv":      rows,
 		"all.sql":    "SELECT * FROM a ORDER BY i",
 		"nulls.sql":  "SELECT n FROM a ORDER BY n DESC",
 		"sums.sql":   "SELECT sum(n), sum(i), count(*), avg(d) > 1, date_trunc('month', min(ts)), extract(hour FROM min(ts)) FROM a",
-		"types.sql":  "SELECT typeof(i), typeof(ts), typeof(b), typeof(n), typeof(d), typeof(s) FROM a LIMIT 1",
+		"types.sql":  "SELECT typeof(i), typeof(ts), typeof(b), typeof(n), typeof(d), typeof(s), typeof(day) FROM a LIMIT 1",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	out := program(t, "all 1\nnulls 0\nsums 0\ntypes 0\n", "-dir", dir, "-serve")
+	out := program(t, questions(t, dir, 0, "all", "nulls", "sums", "types"), "-dir", dir, "-serve")
 	var about loaded
 	if err := out.Decode(&about); err != nil {
 		t.Fatal(err)
@@ -131,7 +149,7 @@ func TestTypes(t *testing.T) {
 	if sum == 0 || sum > about.UsedBytes {
 		t.Errorf("columns of %d bytes, %d in use", sum, about.UsedBytes)
 	}
-	for _, want := range []string{rows, "\\N\n-12.30\n", "-12.30\t3\t2\tt\t2025-02-01 00:00:00+00\t23\n", "BIGINT\tTIMESTAMP WITH TIME ZONE\tBOOLEAN\tDECIMAL(12,2)\tDOUBLE\tVARCHAR\n"} {
+	for _, want := range []string{rows, "\\N\n-12.30\n", "-12.30\t3\t2\tt\t2025-02-01 00:00:00+00\t23\n", "BIGINT\tTIMESTAMP WITH TIME ZONE\tBOOLEAN\tDECIMAL(12,2)\tDOUBLE\tVARCHAR\tDATE\n"} {
 		var a answer
 		if err := out.Decode(&a); err != nil || a.Text != want {
 			t.Errorf("%q, want %q: %v %s", a.Text, want, err, a.Error)

@@ -70,6 +70,22 @@ func biCommand() *cobra.Command {
 	return cmd
 }
 
+func tpchCommand() *cobra.Command {
+	var o bench.TPCHOptions
+	cmd := &cobra.Command{
+		Use:   "tpch",
+		Short: "TPC-H's 22 queries, each round with other parameters: PostgreSQL directly, and through pgaccel",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return bench.TPCH(cmd.Context(), o, cmd.OutOrStdout())
+		},
+	}
+	f := cmd.Flags()
+	f.Float64Var(&o.Scale, "scale", 0, "scale factor (default 1, or 0.05 with --quick)")
+	runFlags(f, &o.RunOptions)
+	return cmd
+}
+
 // runFlags are what the comparisons have in common.
 func runFlags(f *pflag.FlagSet, o *bench.RunOptions) {
 	f.BoolVar(&o.Quick, "quick", false, "fewer runs over less data")

@@ -22,6 +22,7 @@ var mayImport = map[string]string{
 	"internal/pgload":     "",
 	"internal/tpcdata":    "",
 	"internal/ssb":        "internal/pgload internal/tpcdata",
+	"internal/tpch":       "internal/pgload internal/tpcdata",
 	"internal/events":     "internal/pgload",
 	"internal/simd":       "",
 	"internal/simd/gen":   "", // a module of its own
@@ -51,7 +52,7 @@ var mayImport = map[string]string{
 	"proxy":               "engine plan upstream wire sqltype vector internal/processors",
 	"internal/oracle":     "plan sqlfn sqltype vector",
 	"internal/server":     "proxy engine plan replica colstore catalog gpu gpu/device gpu/worker upstream",
-	"internal/bench": "internal/server internal/pgserver internal/ssb internal/events vector compress bitmapidx " +
+	"internal/bench": "internal/server internal/pgserver internal/ssb internal/tpch internal/events vector compress bitmapidx " +
 		"plan catalog colstore syntax pushdown olap gpu gpu/device gpu/program gpu/worker " +
 		"papers/cube papers/gpucube papers/rowout papers/tile papers/wah papers/wahbits papers/wahdata",
 	"internal/inspect":  "colstore compress sqltype vector wire",

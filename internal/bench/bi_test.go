@@ -83,7 +83,7 @@ func TestDuckDBJudged(t *testing.T) {
 	if err == nil || strings.Count(err.Error(), "DuckDB's answer is not Postgres'") != len(events.Queries(events.RowsMin)) {
 		t.Errorf("error %v", err)
 	}
-	for _, want := range []string{"DuckDB             fake, 3 threads", "file 0.0 MB, 0.0 MB without its free blocks: pgaccel's columns are 12.00 of that"} {
+	for _, want := range []string{"DuckDB             fake, 3 threads", "file 0.0 MB, 0.0 MB without its free blocks: pgaccel's columns are 22.00 of that"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in\n%s", want, out)
 		}
@@ -149,7 +149,7 @@ func TestMatch(t *testing.T) {
 
 	d := func(want, got string, same bool) {
 		t.Helper()
-		a := answer{rows: []byte(want), types: []uint32{25, 701, 20, 1700}}
+		a := answer{rows: []byte(want), types: []uint32{25, 701, 20, 1700, 1042}}
 		if diff := exact.duckdbDiffers(a, []byte(got)); (diff == "") != same {
 			t.Errorf("%q and DuckDB's %q: difference %q", want, got, diff)
 		}
@@ -159,4 +159,6 @@ func TestMatch(t *testing.T) {
 	d("1\t1.5\t7\t12.30\n", "1\t1.5\t7.0\t12.30\n", false) // an integer
 	d("1\t1.5\t7\t12.30\n", "1\t1.5\t7\t12.31\n", false)
 	d("1\t1.5\t7\t12.30\n", "1\t1.5\t7\t\\N\n", false)
+	d("1\t1.5\t7\t12.30\tx  \n", "1\t1.5\t7\t12.30\tx\n", true) // char(3)
+	d("1\t1.5\t7\t12.30\tx  \n", "1\t1.5\t7\t12.30\ty\n", false)
 }

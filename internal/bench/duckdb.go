@@ -18,8 +18,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// duckdb is the program of bench/duckdb, running: a line of text asks it to run a query,
-// a line of JSON answers.
+// duckdb is the program of bench/duckdb, running: a line of JSON asks it to run a query,
+// another answers.
 type duckdb struct {
 	Version     string  `json:"version"`
 	Threads     int     `json:"threads"`
@@ -39,8 +39,7 @@ type duckdbAnswer struct {
 	times []time.Duration
 }
 
-// startDuckDB writes the workload (schema, rows, queries) under dir and starts the program
-// on it. It gets as many threads as the machine has cores.
+// startDuckDB writes the workload (schema, rows) under dir and starts the program on it. It gets as many threads as the machine has cores.
 func startDuckDB(ctx context.Context, program, dir string, w workload) (*duckdb, error) {
 	dir = filepath.Join(dir, "duckdb")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -72,16 +71,10 @@ func startDuckDB(ctx context.Context, program, dir string, w workload) (*duckdb,
 	return d, nil
 }
 
-// writeFiles writes schema.sql, TABLE.tsv and QUERY.sql.
+// writeFiles writes schema.sql and TABLE.tsv.
 func (w workload) writeFiles(ctx context.Context, dir string) error {
-	texts := map[string]string{"schema": w.schema}
-	for _, q := range w.queries {
-		texts[q.Name] = q.SQL
-	}
-	for name, text := range texts {
-		if err := os.WriteFile(filepath.Join(dir, name+".sql"), []byte(text), 0o644); err != nil {
-			return err
-		}
+	if err := os.WriteFile(filepath.Join(dir, "schema.sql"), []byte(w.schema), 0o644); err != nil {
+		return err
 	}
 	var g errgroup.Group
 	for _, table := range w.tables {
@@ -97,13 +90,18 @@ func (w workload) writeFiles(ctx context.Context, dir string) error {
 }
 
 // measure runs a query once unmeasured and runs times measured.
-func (d *duckdb) measure(name string, runs int) (duckdbAnswer, error) {
+func (d *duckdb) measure(name, sql string, runs int) (duckdbAnswer, error) {
+	question := struct {
+		Query string `json:"query"`
+		SQL   string `json:"sql"`
+		Runs  int    `json:"runs"`
+	}{name, sql, runs}
 	var line struct {
 		Text  string    `json:"text"`
 		Ms    []float64 `json:"ms"`
 		Error string    `json:"error"`
 	}
-	if _, err := fmt.Fprintf(d.in, "%s %d\n", name, runs); err != nil {
+	if err := json.NewEncoder(d.in).Encode(question); err != nil {
 		return duckdbAnswer{}, fmt.Errorf("%w\n%s", err, d.stderr.String())
 	}
 	if err := d.out.Decode(&line); err != nil {

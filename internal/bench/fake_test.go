@@ -88,7 +88,7 @@ func fakeServe(args []string) error {
 		}
 		fmt.Fprintf(w, "# TYPE pgaccel_queries_total counter\npgaccel_queries_total{reason=\"\",route=\"accelerated\"} %d\npgaccel_queries_total{reason=\"too cheap\",route=\"forwarded\"} %d\n", accelerated, forwarded)
 		fmt.Fprintf(w, "# TYPE pgaccel_table_bytes gauge\n# TYPE pgaccel_table_ready gauge\n")
-		for _, t := range []string{"customer", "supplier", "part", "dates", "lineorder", "events"} {
+		for _, t := range []string{"customer", "supplier", "part", "dates", "lineorder", "events", "region", "nation", "partsupp", "orders", "lineitem"} {
 			state, ready := "ready", 1
 			if t == "part" && *fake == "refuse" {
 				state, ready = "refused", 0

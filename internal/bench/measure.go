@@ -114,104 +114,127 @@ func (q statement) repeat(ctx context.Context, c *pgconn.PgConn, runs int, want 
 }
 
 // measure runs one query on every side. The order of the sides is the other way round in
-// every other round, so that none always runs on what another left in the caches.
+// every other round, so that none always runs on what another left in the caches; the
+// answers are therefore compared once all are there.
 func (c *comparison) measure(ctx context.Context, r *result, round, runs int) error {
 	type side struct {
 		of  string
-		ask func() error
+		ask func() (compare func(), err error)
 	}
-	sides := []side{{"through pgaccel", func() error { return c.measurePgaccel(ctx, r, runs) }}}
-	if c.direct.rounds == 0 || round < c.direct.rounds {
+	sides := []side{{"through pgaccel", func() (func(), error) { return c.measurePgaccel(ctx, r, runs) }}}
+	if r.query.draw != nil {
+		r.query.SQL, r.answer = r.query.draw(round), answer{}
+	}
+	if c.direct.rounds == 0 || round < c.direct.rounds || r.query.draw != nil {
 		direct := runs
 		if c.direct.runs > 0 {
 			direct = c.direct.runs
 		}
-		sides = append([]side{{"on Postgres", func() error { return c.measurePostgres(ctx, r, direct) }}}, sides...)
+		sides = append([]side{{"on Postgres", func() (func(), error) { return c.measurePostgres(ctx, r, direct) }}}, sides...)
 	}
 	if c.duckdb != nil {
-		sides = append(sides, side{"in DuckDB", func() error { return c.measureDuckDB(r, runs) }})
+		sides = append(sides, side{"in DuckDB", func() (func(), error) { return c.measureDuckDB(r, runs) }})
 	}
 	if c.base != nil {
-		sides = append(sides, side{"through the other pgaccel", func() error { return c.measureBase(ctx, r, runs) }})
+		sides = append(sides, side{"through the other pgaccel", func() (func(), error) { return c.measureBase(ctx, r, runs) }})
 	}
 	if round%2 == 1 {
 		slices.Reverse(sides)
 	}
+	var compare []func()
 	for _, s := range sides {
-		if err := s.ask(); err != nil {
+		one, err := s.ask()
+		if err != nil {
 			return fmt.Errorf("%s %s: %w", r.query.Name, s.of, err)
 		}
+		compare = append(compare, one)
+	}
+	for _, one := range compare {
+		one()
 	}
 	return nil
 }
 
-func (c *comparison) measurePostgres(ctx context.Context, r *result, runs int) error {
+// wrongIn notes a difference, and in which text where each round has its own.
+func (r *result) wrongIn(difference string) {
+	if r.query.draw != nil {
+		difference += "\nin " + r.query.SQL
+	}
+	r.wrong = append(r.wrong, difference)
+}
+
+func (c *comparison) measurePostgres(ctx context.Context, r *result, runs int) (compare func(), err error) {
 	var want *answer
 	if r.answer.tag != "" {
 		want = &r.answer
 	}
 	times, first, wrong, err := r.query.repeat(ctx, c.postgres, runs, want)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if want == nil {
 		r.answer = first
 	}
-	if wrong != "" {
-		r.wrong = append(r.wrong, "Postgres itself answers differently: "+wrong)
-	}
 	r.postgres = append(r.postgres, times...)
-	return nil
+	return func() {
+		if wrong != "" {
+			r.wrongIn("Postgres itself answers differently: " + wrong)
+		}
+	}, nil
 }
 
-func (c *comparison) measurePgaccel(ctx context.Context, r *result, runs int) error {
+func (c *comparison) measurePgaccel(ctx context.Context, r *result, runs int) (compare func(), err error) {
 	times, first, wrong, forwarded, err := r.query.through(ctx, c.child, c.pgaccel, runs)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	r.pgaccel = append(r.pgaccel, times...)
 	for reason, n := range forwarded {
 		r.forward(reason, n)
 	}
-	if wrong != "" {
-		r.wrong = append(r.wrong, "pgaccel's answers differ among themselves: "+wrong)
-	}
-	if d := r.query.difference(r.answer, first); d != "" {
-		r.wrong = append(r.wrong, "pgaccel's answer is not Postgres': "+d)
-	}
-	return nil
+	return func() {
+		if wrong != "" {
+			r.wrongIn("pgaccel's answers differ among themselves: " + wrong)
+		}
+		if d := r.query.difference(r.answer, first); d != "" {
+			r.wrongIn("pgaccel's answer is not Postgres': " + d)
+		}
+	}, nil
 }
 
-func (c *comparison) measureBase(ctx context.Context, r *result, runs int) error {
+func (c *comparison) measureBase(ctx context.Context, r *result, runs int) (compare func(), err error) {
 	times, first, wrong, forwarded, err := r.query.through(ctx, c.base.child, c.base.conn, runs)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	r.base = append(r.base, times...)
 	r.baseForwarded = r.baseForwarded || len(forwarded) > 0
-	if wrong == "" {
-		wrong = r.query.difference(r.answer, first)
-	}
-	if wrong != "" {
-		r.wrong = append(r.wrong, "the other pgaccel's answer is not Postgres': "+wrong)
-	}
-	return nil
+	return func() {
+		if wrong == "" {
+			wrong = r.query.difference(r.answer, first)
+		}
+		if wrong != "" {
+			r.wrongIn("the other pgaccel's answer is not Postgres': " + wrong)
+		}
+	}, nil
 }
 
-func (c *comparison) measureDuckDB(r *result, runs int) error {
-	d, err := c.duckdb.measure(r.query.Name, runs)
+func (c *comparison) measureDuckDB(r *result, runs int) (compare func(), err error) {
+	d, err := c.duckdb.measure(r.query.Name, r.query.SQL, runs)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	r.duckdb = append(r.duckdb, d.times...)
-	if diff := r.query.duckdbDiffers(r.answer, d.rows); diff != "" {
-		if r.query.differs != "" {
+	return func() {
+		diff := r.query.duckdbDiffers(r.answer, d.rows)
+		switch {
+		case diff == "":
+		case r.query.differs != "":
 			r.differs = diff
-		} else {
-			r.wrong = append(r.wrong, "DuckDB's answer is not Postgres': "+diff)
+		default:
+			r.wrongIn("DuckDB's answer is not Postgres': " + diff)
 		}
-	}
-	return nil
+	}, nil
 }
 
 // through is repeat through a pgaccel, which is asked who answered: forwarded are the

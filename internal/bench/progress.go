@@ -80,6 +80,17 @@ func (w *work) note(text string) {
 	}
 }
 
+// tables is a pgload.Progress, which notes the steps of the largest table that come after
+// its rows.
+func (w *work) tables(largest string) func(table, step string, rows, total int64) {
+	return func(table, step string, rows, _ int64) {
+		w.set(table, rows)
+		if table == largest && (step == "keys" || step == "vacuum") {
+			w.note(step + " of " + table)
+		}
+	}
+}
+
 // done ends the bar and says how long the work took.
 func (w *work) done() {
 	if w.bar != nil {

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -192,7 +193,7 @@ func startSession(ctx context.Context, load workload, o RunOptions, listen, http
 }
 
 // startBase starts the other pgaccel before the same server. Both are asked in turns, and
-// Postgres once, for its answers.
+// Postgres for its answers only.
 func (s *session) startBase(ctx context.Context, o RunOptions) (err error) {
 	w := s.progress.start("first copy of the other pgaccel", 0)
 	defer w.done()
@@ -201,6 +202,9 @@ func (s *session) startBase(ctx context.Context, o RunOptions) (err error) {
 		return err
 	}
 	s.base, s.direct = &base{}, effort{rounds: 1, runs: 1}
+	if slices.ContainsFunc(s.workload.queries, func(q statement) bool { return q.draw != nil }) {
+		s.direct.rounds = 0 // each has answers of its own
+	}
 	if s.base.child, err = startChild(ctx, o.Base, s.url, dir, "127.0.0.1:0", "127.0.0.1:0", o.ServeArgs, nil); err != nil {
 		return err
 	}
@@ -304,7 +308,7 @@ func (s *session) printHeader(out io.Writer, o RunOptions) {
 	fmt.Fprintf(out, "%s; PostgreSQL %s, %d cores, %s.\n", s.workload.title, s.version, runtime.NumCPU(), cached)
 	fmt.Fprintf(out, "Medians of %d x %d runs a side, each round after one run that is not measured; simple protocol, one client.\n", o.Rounds, o.Runs)
 	if d := s.direct; d.runs > 0 {
-		fmt.Fprintf(out, "Postgres by itself: %d x %d runs.\n", d.rounds, d.runs)
+		fmt.Fprintf(out, "Postgres by itself: %d x %d runs.\n", cmp.Or(d.rounds, o.Rounds), d.runs)
 	}
 	fmt.Fprintln(out)
 }

@@ -57,12 +57,7 @@ func ssbWorkload(scale float64) (workload, error) {
 	w.load = func(ctx context.Context, dsn string, p *progress) error {
 		bar := p.start("loading", w.rows)
 		defer bar.done()
-		return ssb.Load(ctx, dsn, scale, func(table, step string, rows, _ int64) {
-			bar.set(table, rows)
-			if table == "lineorder" && (step == "keys" || step == "vacuum") {
-				bar.note(step + " of lineorder")
-			}
-		})
+		return ssb.Load(ctx, dsn, scale, bar.tables("lineorder"))
 	}
 	return w, nil
 }

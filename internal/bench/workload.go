@@ -40,7 +40,7 @@ type workload struct {
 	queries []statement
 	load    func(ctx context.Context, dsn string, p *progress) error   // into Postgres, keys included
 	write   func(ctx context.Context, table string, w io.Writer) error // a table as COPY text
-	direct  effort                                                     // of Postgres; the zero value is as much as of the others
+	direct  effort                                                     // of Postgres; a zero is as much as of the others
 	copies  int                                                        // how often the first copy is measured, beside its COPYs alone; 0: once, without them
 }
 
@@ -70,7 +70,8 @@ type effort struct{ rounds, runs int }
 // statement is one query of a workload's.
 type statement struct {
 	Name, SQL string
-	unordered bool   // the rows come in any order
-	inexact   []int  // result columns, from 0, whose last digits differ from run to run in Postgres itself
-	differs   string // why DuckDB answers differently, "" where it must not
+	draw      func(round int) string // where each round has parameters of its own: the text of a round, which becomes SQL
+	unordered bool                   // the rows come in any order
+	inexact   []int                  // result columns, from 0, whose last digits differ from run to run in Postgres itself
+	differs   string                 // why DuckDB answers differently, "" where it must not
 }

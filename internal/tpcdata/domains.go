@@ -28,9 +28,9 @@ var (
 	ShipModes  = []string{"REG AIR", "AIR", "RAIL", "TRUCK", "MAIL", "FOB", "SHIP"}
 
 	// A part's type is a class, a finish and a metal.
-	typeClasses = []string{"STANDARD", "SMALL", "MEDIUM", "LARGE", "ECONOMY", "PROMO"}
-	typeFinish  = []string{"ANODIZED", "BURNISHED", "PLATED", "POLISHED", "BRUSHED"}
-	typeMetals  = []string{"TIN", "NICKEL", "BRASS", "STEEL", "COPPER"}
+	TypeClasses = []string{"STANDARD", "SMALL", "MEDIUM", "LARGE", "ECONOMY", "PROMO"}
+	TypeFinish  = []string{"ANODIZED", "BURNISHED", "PLATED", "POLISHED", "BRUSHED"}
+	TypeMetals  = []string{"TIN", "NICKEL", "BRASS", "STEEL", "COPPER"}
 
 	// A part's container is a size and a kind.
 	containerSizes = []string{"SM", "LG", "MED", "JUMBO", "WRAP"}
@@ -65,7 +65,7 @@ func DrawColors(r *Rand, c []int) {
 
 // AppendPartType writes one of the 150 types of parts.
 func AppendPartType(b []byte, r *Rand) []byte {
-	return appendWords(b, r.Word(typeClasses), r.Word(typeFinish), r.Word(typeMetals))
+	return appendWords(b, r.Word(TypeClasses), r.Word(TypeFinish), r.Word(TypeMetals))
 }
 
 // AppendContainer writes one of the 40 containers.
@@ -99,11 +99,11 @@ func AppendAddress(b []byte, r *Rand, shortest, longest int) []byte {
 
 // AppendPhone writes a phone number, which begins with the country code of a nation.
 func AppendPhone(b []byte, r *Rand, nation int) []byte {
-	return fmt.Appendf(b, "%02d-%03d-%03d-%04d", countryCode(nation), r.Between(100, 999), r.Between(100, 999), r.Between(1000, 9999))
+	return fmt.Appendf(b, "%02d-%03d-%03d-%04d", CountryCode(nation), r.Between(100, 999), r.Between(100, 999), r.Between(1000, 9999))
 }
 
-// countryCode is what phone numbers of a nation, an index into Nations, begin with.
-func countryCode(nation int) int { return 10 + nation }
+// CountryCode is what phone numbers of a nation, an index into Nations, begin with.
+func CountryCode(nation int) int { return 10 + nation }
 
 // RetailPrice is a part's, in hundredths.
 func RetailPrice(partkey int) int { return 90000 + partkey/10%20001 + 100*(partkey%1000) }
