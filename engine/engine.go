@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -83,6 +84,7 @@ type Engine struct {
 	satisfied    atomic.Pointer[satisfied]
 	share        *olap.Sharer
 	slots        *olap.Slots
+	collations   sync.Map // names by OID, of rank
 	memory       queryMemory
 	pins         atomic.Int64
 	badStaleness atomic.Int64
@@ -131,7 +133,11 @@ var _ Decider = (*Engine)(nil)
 
 // execution returns how queries are executed.
 func (e *Engine) execution() olap.Options {
-	return olap.Options{Workers: cmp.Or(e.opt.Workers, processors.Count()), Slots: e.slots, MemoryLimit: min(e.opt.QueryMemory, queryMemoryMax), Share: e.share, Eager: e.opt.Eager}
+	o := olap.Options{Workers: cmp.Or(e.opt.Workers, processors.Count()), Slots: e.slots, MemoryLimit: min(e.opt.QueryMemory, queryMemoryMax), Share: e.share, Eager: e.opt.Eager}
+	if e.opt.Look != nil {
+		o.Rank = e.rank
+	}
+	return o
 }
 
 // Waiting returns the number of goroutines of executions that wait for a core.

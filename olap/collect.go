@@ -56,11 +56,11 @@ func (p *pipeline) collect(exprs []plan.Expr, at cut) (*rows, error) {
 		return nil, err
 	}
 	for i, o := range at.order {
-		if err := ordersUnknown(nodes[at.keys+i], o.Expr.Type().Collation); err != nil {
+		if err := p.x.ordersUnknown(nodes[at.keys+i], o.Expr.Type().Collation); err != nil {
 			return nil, err
 		}
 	}
-	if at.rows > 0 && len(at.order) > 0 && nodes[at.keys].dict.grows() {
+	if at.rows > 0 && len(at.order) > 0 && !nodes[at.keys].ranked(at.order[0].Expr.Type().Collation) {
 		at = cut{} // which rows are the first is known once all are there
 	}
 	p.collected = nodes

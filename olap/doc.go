@@ -123,6 +123,7 @@
 //
 // Intermediate numerics of a fixed scale beyond 64 bits within rows, others beyond 128;
 // fields of infinite dates; sums of real; groups with a negative zero; a minimum
-// that is both zeros; ILIKE outside of ASCII; text order that nobody ranked, of
-// computed text any but C's.
+// that is both zeros; ILIKE outside of ASCII; text order that nobody ranked: that of
+// computed text, in collations other than C, the server is asked for (serverorder.go), in
+// ORDER BY and windows only.
 package olap

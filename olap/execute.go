@@ -38,6 +38,9 @@ type Options struct {
 	// tests.
 	Eager bool
 
+	// Rank asks the server for the order of texts; nil: ORDER BY such text is forwarded.
+	Rank Ranker
+
 	forceIndexes bool // tests: ask an index wherever there is one
 
 	grouping strategy // forces how groups are found, where it can be; for tests

@@ -296,8 +296,28 @@ func internedKey(o, in *node) (func(vec) (vec, error), error) {
 	}, nil
 }
 
-// ordersUnknown forwards where an ORDER BY asks for text that is computed row by row in a
-// collation other than C: nobody ranks it, before the rows are read or after.
+// ranked reports whether the order of a node's values is known before the rows are read.
+func (n *node) ranked(c vector.Collation) bool {
+	switch {
+	case n.dict.grows():
+		return false
+	case n.t.Kind.IsText():
+		_, err := n.dict.rank(c)
+		return err == nil
+	}
+	return true
+}
+
+// ordersUnknown forwards where an ORDER BY asks for the order of such text, and no server ranks it.
+func (x *execution) ordersUnknown(n *node, c vector.Collation) error {
+	if x.opt.Rank != nil {
+		return nil
+	}
+	return ordersUnknown(n, c)
+}
+
+// ordersUnknown forwards where the order is asked for of text that is computed row by row, in a
+// collation other than C.
 func ordersUnknown(n *node, c vector.Collation) error {
 	if n.dict.grows() && n.t.Kind.IsText() && !c.C {
 		return forward(plan.ReasonCollation, "order of computed text")
@@ -305,11 +325,11 @@ func ordersUnknown(n *node, c vector.Collation) error {
 	return nil
 }
 
-// ordersUnknown is ordersUnknown of the next key, by what the query orders by it.
+// ordersUnknown is the execution's, of the next key, by what the query orders by it.
 func (g *grouper) ordersUnknown(n *node) error {
 	for _, o := range g.p.x.q.Order {
 		if k, ok := o.Expr.(plan.Key); ok && k.Index == len(g.keys) {
-			if err := ordersUnknown(n, o.Expr.Type().Collation); err != nil {
+			if err := g.p.x.ordersUnknown(n, o.Expr.Type().Collation); err != nil {
 				return err
 			}
 		}

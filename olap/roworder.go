@@ -20,6 +20,9 @@ type rowOrder struct {
 
 // order returns the order of rows 0 to n-1.
 func (x *execution) order(cols []rcol, n int) (*rowOrder, error) {
+	if err := x.rankByServer(cols); err != nil {
+		return nil, err
+	}
 	less, err := ordering(cols, x.q.Order)
 	if err != nil {
 		return nil, err

@@ -100,7 +100,7 @@ func (c *rcol) goodness(k plan.Order) (good []int64, slack int64, err error) {
 		t.Collation = k.Expr.Type().Collation
 		ranks, err := c.dict.rank(t.Collation)
 		if err != nil {
-			return nil, 0, err
+			return nil, 0, nil // the server has yet to rank them
 		}
 		good = make([]int64, len(c.v))
 		for i, code := range c.v {

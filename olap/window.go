@@ -33,6 +33,9 @@ func (w *windower) column(p *plan.WindowColumn) error {
 		keys[i] = w.cols[o.Column].result()
 		by[i] = plan.Order{Desc: o.Desc, NullsFirst: o.NullsFirst}
 	}
+	if err := w.x.rankByServer(keys); err != nil {
+		return err
+	}
 	within, err := ordering(keys, by)
 	if err != nil {
 		return err
