@@ -39,7 +39,7 @@ func (c *compiler) function(e *plan.Call) (*node, error) {
 		return c.treeCall(e, all)
 	}
 	n.nullable = true
-	risky := n.risky || !e.Func.Total
+	risky := n.risky || e.Func.Fails(site)
 	c.byRow(n)
 	n.risky = risky
 	return n, nil

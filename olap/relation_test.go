@@ -113,6 +113,16 @@ var relationQueries = []string{
 	"select count(*), count(x.k), count(y.k) from (select k from many) x full join (select k, count(*) from fact group by k) y on x.k = y.k",
 	"select d.id, f.id from dim d full join fact f on f.k = d.id where d.id is null or f.g > 1",
 	"select count(*) from dim d full join fact f on f.k = d.id where d.r > 1",
+	// Joins without equality, and by what is computed.
+	"select count(*), sum(d.r + m.w) from dim d, many m",
+	"select d.id, m.w from dim d cross join many m where m.w > d.r",
+	"select count(*) from fact f join (select g, avg(n) a from fact group by g) s on f.n between s.a - 1 and s.a + 1",
+	"select d.name, count(*) from fact f join dim d on substring(f.t, 1, 1) = substring(d.name, 1, 1) group by d.name",
+	"select count(*) from fact f join dim d on f.k + 1 = d.id join many m on upper(m.t) = upper(d.name) where f.g > 1",
+	"select count(*) from fact f join dim d on coalesce(f.k, 0) = coalesce(d.r, 0)",
+	"select count(*) from many a join many b on a.w = b.w and a.k < b.k",
+	"select x.c, y.c from (select g, count(*) c from fact group by g) x, (select k, count(*) c from many group by k) y where x.c > y.c + 1",
+	"select count(*) from dim a, dim b, many c where a.r < b.r and c.w >= a.r and c.k <> b.id",
 	// Windows.
 	"select id, row_number() over (partition by g order by id) from fact",
 	"select id, rank() over (order by k), dense_rank() over (partition by g order by t desc, k nulls first) from fact",

@@ -28,6 +28,10 @@ type step struct {
 	derived bool
 }
 
+// crossPairs bounds the pairs of a join without equality, for which PostgreSQL may have an index: those
+// of a tenth of a second. Tests make it small.
+var crossPairs int64 = 1 << 25
+
 // plan turns the lowered conditions and the lookups into steps.
 func (p *pipeline) plan(conds []plan.Expr) error {
 	ranges := map[int]*step{} // by column
@@ -93,6 +97,9 @@ func (p *pipeline) plan(conds []plan.Expr) error {
 		s := step{kind: program.StepProbe, probe: i, share: l.share, cost: l.cost()}
 		if l.many != nil {
 			s.share *= l.many.fan()
+			if b.key.kind == nodeConst && p.tab.Rows*int64(l.keys) > crossPairs {
+				return forward(plan.ReasonShape, "a join of too many rows, each with each")
+			}
 		}
 		s.needs = probesOf(b.key)
 		if !l.left {

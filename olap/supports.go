@@ -190,6 +190,9 @@ func (s *support) call(c *plan.Call, groups bool) {
 			unknown()
 		}
 	case plan.OpCase, plan.OpCoalesce:
+		if c.T.Kind == vector.BPChar && c.T.Typmod < 0 {
+			s.no(plan.ReasonType, "CASE or COALESCE of char(n) of several lengths")
+		}
 		for i, e := range c.Args {
 			if c.Op == plan.OpCase && i%2 == 0 && i+1 < len(c.Args) {
 				if e.Type().Kind != vector.Bool {

@@ -171,7 +171,7 @@ func (f Facts) Fails(c *Call) bool {
 		toFloat := to.Kind == vector.Float8 && (from.Kind.IsInt() || from.Kind == vector.Numeric || from.Kind.IsFloat())
 		return !KeepsValue(c) && !toFloat && !(to.Kind.IsText() && to.Typmod < 0)
 	case OpFunc:
-		return !c.Func.Total
+		return c.Func.Fails(c.Site())
 	}
 	return false
 }

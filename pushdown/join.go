@@ -44,11 +44,13 @@ func (s *star) joinTree() (root int, joins []plan.StarJoin, used map[int]bool) {
 				}
 			}
 		}
-		if len(best.joins) == 0 {
+		switch {
+		case len(best.joins) > 0:
+			s.nest(best.attached, nil)
+		case !s.computedKey(best):
 			s.at = s.placeOf(best.unattached())
 			fail(plan.ReasonShape, "join on no unique key")
 		}
-		s.nest(best)
 	}
 }
 
@@ -161,13 +163,14 @@ func (t *joinTree) attach(i int) bool {
 	return ok
 }
 
-// nest computes what a tree has attached as a relation of its own.
-func (s *star) nest(t *joinTree) {
-	inside := func(e plan.Expr) bool { return plan.Tables(e) != 0 && plan.Tables(e)&^t.attached == 0 }
+// nest computes what a tree has attached as a relation of its own, and key, an expression over it,
+// where one is given. It returns what stands for that.
+func (s *star) nest(attached uint64, key plan.Expr) plan.Expr {
+	inside := func(e plan.Expr) bool { return plan.Tables(e) != 0 && plan.Tables(e)&^attached == 0 }
 	in := &star{analyzer: s.analyzer, q: &plan.Star{}, number: -1}
 	var rest []int
 	for _, i := range s.scans {
-		if t.attached&(1<<i) != 0 {
+		if attached&(1<<i) != 0 {
 			in.scans = append(in.scans, i)
 		} else {
 			rest = append(rest, i)
@@ -182,14 +185,14 @@ func (s *star) nest(t *joinTree) {
 	}
 	s.conds = slices.DeleteFunc(slices.Clone(s.conds), take)
 	s.lefts = slices.DeleteFunc(slices.Clone(s.lefts), func(l leftJoin) bool {
-		if t.attached&(1<<l.table) == 0 {
+		if attached&(1<<l.table) == 0 {
 			return false
 		}
 		in.lefts = append(in.lefts, l)
 		return true
 	})
 	s.exists = slices.DeleteFunc(slices.Clone(s.exists), func(x existence) bool {
-		if t.attached&(1<<x.table) == 0 {
+		if attached&(1<<x.table) == 0 {
 			return false
 		}
 		in.exists = append(in.exists, x)
@@ -198,9 +201,12 @@ func (s *star) nest(t *joinTree) {
 	l := &leaf{table: s.newRelation(), index: map[int]int{}, scalar: -1}
 	s.leaves = append(s.leaves, l)
 	s.scans = append(rest, l.table)
+	if key != nil {
+		key = l.column(s.analyzer, key)
+	}
 	s.mapExprs(func(e plan.Expr) plan.Expr {
 		return plan.Rewrite(e, func(x plan.Expr) plan.Expr {
-			if c, ok := x.(plan.Column); ok && t.attached&(1<<c.Table) != 0 {
+			if c, ok := x.(plan.Column); ok && attached&(1<<c.Table) != 0 {
 				return l.column(s.analyzer, x)
 			}
 			return x
@@ -211,6 +217,7 @@ func (s *star) nest(t *joinTree) {
 	}
 	in.finish()
 	s.relations[l.table-len(s.tables)] = newSource("joined", []*plan.Star{in.q})
+	return key
 }
 
 // readsScalar reports whether an expression reads a scalar of its star.
@@ -254,6 +261,9 @@ func (s *star) attachMany(attached uint64, optional map[int]*leftJoin, used map[
 			if plan.Tables(e.outer) != 0 && !slices.Contains(j.Key, e.column) {
 				j.Key, j.Outer = append(j.Key, e.column), append(j.Outer, e.outer)
 			}
+		}
+		if key, is := s.keys[t]; is && j.Key == nil {
+			j.Key, j.Outer = []int{key}, []plan.Expr{one}
 		}
 		if j.Key != nil {
 			best, ok = j, true

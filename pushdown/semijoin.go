@@ -46,7 +46,7 @@ func (s *star) correlate(rows plan.Rel, on []plan.Expr, exists bool) (c correlat
 	}
 	y := plan.YieldsOf(rows)
 	var own []plan.Expr
-	for _, e := range on {
+	for _, e := range s.common(on) {
 		switch {
 		case readsOnly(e, &y) && (y.ReadBy(e) || !readsRows(e)):
 			own = append(own, e)

@@ -17,6 +17,8 @@ type star struct {
 	lefts  []leftJoin
 	exists []existence
 	leaves []*leaf
+	// keys are columns that hold a constant, by source: each row of it meets every other.
+	keys map[int]int
 	// stands are expressions that stand for the one value of an operator: Output.Of -> expression.
 	stands map[int]plan.Expr
 	number int  // of the aggregation

@@ -31,12 +31,17 @@ type Function struct {
 	Kernel func(c Call, i int) *Kernel
 	// Total says that Eval never returns an error.
 	Total bool
+	// TotalFor says that of some calls, where Total is false; nil: of none.
+	TotalFor func(c Call) bool
 	// Partial: it fails for most arguments; generators of random queries leave it out.
 	Partial bool
 	// Samples are arguments with which tests call it: for each Param literals without quotes,
 	// of which every combination is tried. Constants are samples by themselves.
 	Samples [][]string
 }
+
+// Fails reports whether Eval may return an error for the rows of a call.
+func (f *Function) Fails(c Call) bool { return !f.Total && (f.TotalFor == nil || !f.TotalFor(c)) }
 
 // Param is an argument.
 type Param struct {

@@ -80,6 +80,7 @@ func substringOf(name string, oid uint32, length bool) Function {
 		},
 	}
 	if length {
+		f.TotalFor = func(c Call) bool { n := c.Args[2].Const; return n != nil && (n.Null || n.I >= 0) }
 		f.Args = append(f.Args, Param{Kind: vector.Int4})
 		f.Samples = append(f.Samples, lengths)
 	}

@@ -90,10 +90,10 @@ func cutDate(s string) (year, month, day int, rest string, ok bool) {
 	if year, rest, ok = cutDigits(s, 4, 6); !ok || year == 0 || !strings.HasPrefix(rest, "-") {
 		return 0, 0, 0, s, false
 	}
-	if month, rest, ok = cutDigits(rest[1:], 2, 2); !ok || month < 1 || month > 12 || !strings.HasPrefix(rest, "-") {
+	if month, rest, ok = cutDigits(rest[1:], 1, 2); !ok || month < 1 || month > 12 || !strings.HasPrefix(rest, "-") {
 		return 0, 0, 0, s, false
 	}
-	if day, rest, ok = cutDigits(rest[1:], 2, 2); !ok || day < 1 || day > monthDays[month-1] {
+	if day, rest, ok = cutDigits(rest[1:], 1, 2); !ok || day < 1 || day > monthDays[month-1] {
 		return 0, 0, 0, s, false
 	}
 	return year, month, day, rest, true
