@@ -68,7 +68,7 @@ func (c *compiler) constant(v vector.Value, t vector.Type) (*node, error) {
 		b, ok := v.Word(n.t)
 		switch {
 		case !ok && t.Varying():
-			n.t, n.dict = t, decimalDict([]vector.Decimal{v.Num}, t)
+			n.t, n.dict, b = t, decimalDict([]vector.Decimal{v.Num}, t), 0
 		case !ok:
 			return nil, errNumeric
 		}

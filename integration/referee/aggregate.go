@@ -69,7 +69,7 @@ func (g *gen) aggregateOf(k kind) *node {
 		n := rows.of(k, depth)
 		switch {
 		case n.t.scale == varying:
-			return nil
+			return n
 		case !pivot && n.t.kind == numeric && n.t.scale != 0:
 			return n
 		case g.chance(15):
@@ -92,7 +92,7 @@ func (g *gen) aggregateOf(k kind) *node {
 	}
 	extreme := func() *node {
 		n := rows.of(k, depth)
-		if k.isText() && n.col == nil && !g.bytewise(n.t) || n.t.scale == varying || n.lit != nil {
+		if k.isText() && n.col == nil && !g.bytewise(n.t) || n.lit != nil {
 			if n = rows.leaf(k); n == nil {
 				return nil
 			}

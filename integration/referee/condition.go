@@ -166,7 +166,7 @@ func (g *gen) other(a *node, depth int) *node {
 		if b.lit != nil || g.reckless {
 			return g.like(a)
 		}
-		mixed := a.t.kind == char && b.t.kind == char && a.t.n != b.t.n || a.t.kind == numeric && b.t.kind == numeric && (a.t.scale == varying || b.t.scale == varying)
+		mixed := a.t.kind == char && b.t.kind == char && a.t.n != b.t.n
 		if !mixed && (collationsAgree(a.t, b.t) || g.chance(3)) && g.fits(a, b) {
 			return b
 		}

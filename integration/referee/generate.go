@@ -216,7 +216,7 @@ func (g *gen) groupable() *node {
 			n = rows.of(k, 1+g.r.IntN(2))
 		}
 		// -0 and 0 are one group, which prints whichever came first.
-		if n == nil || n.lit != nil || k.isFloat() && !tame(n) && !g.reckless && !g.chance(15) || n.t.scale == varying {
+		if n == nil || n.lit != nil || k.isFloat() && !tame(n) && !g.reckless && !g.chance(15) || n.t.scale == varying && !g.chance(20) {
 			continue
 		}
 		return n

@@ -148,10 +148,7 @@ func (g *gen) decimal(depth int) *node {
 				continue
 			}
 			if a.t.scale == varying || b.t.scale == varying {
-				if g.grouped {
-					return op(typ{kind: numeric, scale: varying}, "(@ + @)", a, b)
-				}
-				continue
+				return op(typ{kind: numeric, scale: varying}, pick(g.r, "(@ + @)", "(@ - @)", "(@ * @)"), a, b)
 			}
 			aw, as := digits(a)
 			bw, bs := digits(b)
@@ -217,8 +214,14 @@ func (g *gen) decimal(depth int) *node {
 				return n
 			}
 		case 10:
-			if g.grouped {
-				return op(typ{kind: numeric, scale: varying}, "(@ / @)", g.of(numeric, depth), g.divisor(pick(g.r, numeric, int8), 0))
+			a, t := g.of(numeric, depth), typ{kind: numeric, scale: varying}
+			switch b := g.of(pick(g.r, numeric, int8), 0); {
+			case g.chance(50) || b.lit != nil:
+				return op(t, "(@ / @)", a, g.divisor(pick(g.r, numeric, int8), 0))
+			case g.chance(50):
+				return op(t, "(@ / nullif(@, 0))", a, b)
+			default:
+				return op(t, pick(g.r, "CASE WHEN @ > 0 THEN @ / @ END", "CASE WHEN @ = 0 THEN NULL ELSE @ / @ END"), b, a, b)
 			}
 		}
 	}
