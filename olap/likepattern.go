@@ -1,0 +1,86 @@
+package olap
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// likePattern is a pattern of LIKE, prepared for many strings. One of literals between runs
+// (%) is searched for literal by literal: each where it first occurs leaves most to the next,
+// so that nothing is tried again. Anything else is matched by like.
+type likePattern struct {
+	text        string
+	insensitive bool
+	// parts are the literals of the pattern, the first of which stands at the beginning and the
+	// last at the end; either may be empty. Nil: the pattern is not made of such.
+	parts []string
+	least int // bytes of all parts
+}
+
+func prepareLike(p string, insensitive bool) *likePattern {
+	l := &likePattern{text: p, insensitive: insensitive}
+	if !insensitive {
+		l.parts = likeParts(p)
+	}
+	for _, s := range l.parts {
+		l.least += len(s)
+	}
+	return l
+}
+
+// likeParts returns the literals between the % of a pattern, without their escapes; nil where
+// it has a _, or ends in an escape. A literal is valid UTF-8, so that it is found at the
+// beginning of a character only and ends at the end of one.
+func likeParts(p string) []string {
+	parts := []string{}
+	var lit []byte
+	end := func() bool {
+		parts = append(parts, string(lit))
+		valid := utf8.Valid(lit)
+		lit = lit[:0]
+		return valid
+	}
+	for i := 0; i < len(p); i++ {
+		switch c := p[i]; c {
+		case '%':
+			if !end() {
+				return nil
+			}
+			continue
+		case '_':
+			return nil
+		case '\\':
+			if i++; i == len(p) {
+				return nil
+			}
+		}
+		lit = append(lit, p[i])
+	}
+	if !end() {
+		return nil
+	}
+	return parts
+}
+
+// match is like(s, l.text, l.insensitive).
+func (l *likePattern) match(s string) (bool, error) {
+	if l.parts == nil {
+		return like(s, l.text, l.insensitive)
+	}
+	last := len(l.parts) - 1
+	if last == 0 {
+		return s == l.parts[0], nil
+	}
+	if len(s) < l.least || !strings.HasPrefix(s, l.parts[0]) || !strings.HasSuffix(s, l.parts[last]) {
+		return false, nil
+	}
+	s = s[len(l.parts[0]) : len(s)-len(l.parts[last])]
+	for _, p := range l.parts[1:last] {
+		i := strings.Index(s, p)
+		if i < 0 {
+			return false, nil
+		}
+		s = s[i+len(p):]
+	}
+	return true, nil
+}
