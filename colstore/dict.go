@@ -189,6 +189,13 @@ func (d *Dict) Bytes(code int64) []byte {
 	return d.bytes(uint32(code))
 }
 
+// View is Bytes as a string: it is valid as long as the table is held, and whoever keeps it
+// longer clones it.
+func (d *Dict) View(code int64) string {
+	b := d.Bytes(code)
+	return unsafe.String(unsafe.SliceData(b), len(b))
+}
+
 // Find returns the code of a string.
 func (d *Dict) Find(s string) (code int64, ok bool) {
 	b := unsafe.Slice(unsafe.StringData(s), len(s))

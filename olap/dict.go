@@ -50,6 +50,14 @@ func (d *dict) append(b []byte, code int64) []byte {
 	return append(b, d.at(code)...)
 }
 
+// view returns the string of a code, which the execution holds: one that lives longer is cloned.
+func (d *dict) view(code int64) string {
+	if d.src != nil {
+		return d.src.View(code)
+	}
+	return d.at(code)
+}
+
 // find returns the code of the string that equals s as values of the kind do.
 func (d *dict) find(s string) (int64, bool) {
 	if d.src != nil && d.t.Kind != vector.BPChar {

@@ -70,6 +70,9 @@ var fewText int64 = 256
 
 // tabulate writes e out over the values of its only leaf.
 func (c *compiler) tabulate(e *plan.Call, n *node) (*node, error) {
+	if c.largeDict(n, e.T) {
+		return c.tabulateDict(n, e)
+	}
 	var now vector.Value
 	v := &env{leaf: func(plan.Expr) (vector.Value, error) { return now, nil }}
 	if n.dict != nil {

@@ -1,0 +1,258 @@
+package olap
+
+import (
+	"math"
+	"strings"
+	"sync"
+
+	"pgaccel/gpu/program"
+	"pgaccel/plan"
+	"pgaccel/vector"
+)
+
+// An expression over a large dictionary is computed in pieces, by several goroutines, of strings
+// that lie where the dictionary has them. tabulateOver is the plain form, which has the same
+// codes.
+
+// dictPiece is how many strings of a dictionary are computed at once.
+const dictPiece = 1 << 12
+
+// largeDict reports whether an expression of type t over n is computed in pieces.
+func (c *compiler) largeDict(n *node, t vector.Type) bool {
+	return n.dict != nil && n.dict.decimals == nil && c.p.x.opt.enough(n.dict.n, 2*dictPiece) &&
+		t.Kind != vector.BPChar && !(t.Kind == vector.Numeric && t.Scale == vector.VaryingScale)
+}
+
+// entryForm is how one goroutine computes an expression of a string: as a test, or a value.
+type entryForm struct {
+	test  textTest
+	value func(s string) (vector.Value, error)
+}
+
+// newEntryForm returns that of e, whose only leaf has the strings of d.
+func newEntryForm(e *plan.Call, d *dict) *entryForm {
+	if test := prepareTest(e); test != nil {
+		return &entryForm{test: test}
+	}
+	if f := prepareFunction(e); f != nil {
+		return &entryForm{value: f}
+	}
+	own := *d // what it computes when it is needed is each goroutine's own
+	var now vector.Value
+	v := &env{leaf: func(plan.Expr) (vector.Value, error) { return now, nil }, dicts: []*dict{&own}}
+	return &entryForm{value: func(s string) (vector.Value, error) {
+		now = vector.Value{Str: s}
+		return v.eval(e)
+	}}
+}
+
+// piece is what was computed of some of the strings.
+type piece struct {
+	from, to int
+	lo, hi   int64 // of those that have a value; lo > hi where none has
+	list     []string
+	nulls    []uint8
+	faults   []uint8
+	err      error // the first
+}
+
+// tabulateDict is tabulate over a large dictionary.
+func (c *compiler) tabulateDict(arg *node, e *plan.Call) (*node, error) {
+	t, d := e.T, arg.dict
+	size := max(d.n, 1)
+	tab := &table{TableData: program.TableData{Lo: arg.lo, Values: make([]int64, size)}}
+	n := &node{kind: nodeTable, t: t, args: []*node{arg}, tab: tab, risky: arg.risky}
+	pieces := make([]piece, (d.n+dictPiece-1)/dictPiece)
+	var forms sync.Pool // of *entryForm: what one of them has found out serves more than one piece
+	err := c.p.x.each(len(pieces), func(i int) error {
+		f, ok := forms.Get().(*entryForm)
+		if !ok {
+			f = newEntryForm(e, d)
+		}
+		p := &pieces[i]
+		p.from = i * dictPiece
+		p.to = min(p.from+dictPiece, d.n)
+		if f.test != nil {
+			p.fillTruths(d, f.test, tab.Values[p.from:p.to])
+		} else {
+			p.fill(d, t, f.value, tab.Values[p.from:p.to])
+		}
+		forms.Put(f)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	var list []string
+	if t.Kind.IsText() {
+		list = joinLists(pieces, tab.Values)
+	}
+	n.lo, n.hi = math.MaxInt64, math.MinInt64
+	for i := range pieces {
+		p := &pieces[i]
+		if t.Kind.IsText() && len(list) > 0 {
+			p.lo, p.hi = 0, int64(len(list)-1)
+		}
+		n.lo, n.hi = min(n.lo, p.lo), max(n.hi, p.hi)
+		p.mark(&tab.Nulls, p.nulls, size)
+		p.mark(&tab.Faults, p.faults, size)
+		if tab.err == nil {
+			tab.err = p.err
+		}
+	}
+	n.nullable, n.risky = tab.Nulls != nil, n.risky || tab.Faults != nil
+	if arg.nullable {
+		if list, err = tab.onNull(n, e, list); err != nil && tab.err == nil {
+			tab.err = err
+		}
+	}
+	if n.lo > n.hi {
+		n.lo, n.hi = 0, 0
+	}
+	for i := range tab.Values {
+		if i >= d.n || tab.Nulls != nil && tab.Nulls[i] != 0 || tab.Faults != nil && tab.Faults[i] != 0 {
+			tab.Values[i] = n.lo
+		}
+	}
+	if tab.OnNullNull || tab.OnNullFault {
+		tab.OnNull = n.lo
+	}
+	if t.Kind.IsText() {
+		if len(list) == 0 {
+			list = []string{""}
+		}
+		n.dict = listDict(list, t)
+	}
+	return c.add(n), nil
+}
+
+// fillTruths computes a test of the strings of a piece.
+func (p *piece) fillTruths(d *dict, test textTest, out []int64) {
+	p.lo, p.hi = math.MaxInt64, math.MinInt64
+	for i := range out {
+		t, err := test(d.view(int64(p.from + i)))
+		if err != nil {
+			p.fail(i, err)
+		}
+		if t == isNull {
+			p.set(&p.nulls, i)
+		} else if err == nil {
+			out[i] = int64(t)
+			p.lo, p.hi = min(p.lo, out[i]), max(p.hi, out[i])
+		}
+	}
+}
+
+// fill computes the strings of a piece.
+func (p *piece) fill(d *dict, t vector.Type, f func(s string) (vector.Value, error), out []int64) {
+	p.lo, p.hi = math.MaxInt64, math.MinInt64
+	text := t.Kind.IsText()
+	var index map[string]int64
+	if text {
+		index = map[string]int64{}
+	}
+	for i := range out {
+		r, err := f(d.view(int64(p.from + i)))
+		v, ok := int64(0), true
+		switch {
+		case err != nil || r.Null:
+		case text:
+			if v, ok = index[r.Str]; !ok {
+				s := strings.Clone(r.Str) // it may be a part of the dictionary's memory
+				v = int64(len(p.list))
+				index[s] = v
+				p.list = append(p.list, s)
+			}
+		default:
+			if v, ok = r.Word(t); !ok {
+				err = errNumeric
+			}
+		}
+		if err != nil {
+			p.fail(i, err)
+		}
+		if r.Null {
+			p.set(&p.nulls, i)
+		} else if err == nil {
+			out[i] = v
+			p.lo, p.hi = min(p.lo, v), max(p.hi, v)
+		}
+	}
+}
+
+func (p *piece) fail(i int, err error) {
+	p.set(&p.faults, i)
+	if p.err == nil {
+		p.err = err
+	}
+}
+
+// set sets a flag of a piece's string.
+func (p *piece) set(flags *[]uint8, i int) {
+	if *flags == nil {
+		*flags = make([]uint8, p.to-p.from)
+	}
+	(*flags)[i] = 1
+}
+
+// mark writes a piece's flags to those of all strings.
+func (p *piece) mark(all *[]uint8, flags []uint8, n int) {
+	if flags == nil {
+		return
+	}
+	if *all == nil {
+		*all = make([]uint8, n)
+	}
+	copy((*all)[p.from:], flags)
+}
+
+// joinLists makes one list of those of the pieces, in the order in which strings occur first, and
+// codes of it.
+func joinLists(pieces []piece, codes []int64) (list []string) {
+	index := map[string]int64{}
+	for i := range pieces {
+		p := &pieces[i]
+		to := make([]int64, max(len(p.list), 1)) // nulls and faults have code 0
+		for k, s := range p.list {
+			code, ok := index[s]
+			if !ok {
+				code = int64(len(list))
+				index[s] = code
+				list = append(list, s)
+			}
+			to[k] = code
+		}
+		for k, v := range codes[p.from:p.to] {
+			codes[p.from+k] = to[v]
+		}
+	}
+	return list
+}
+
+// onNull computes what e is of null.
+func (t *table) onNull(n *node, e *plan.Call, list []string) ([]string, error) {
+	v := &env{leaf: func(plan.Expr) (vector.Value, error) { return vector.NullValue, nil }}
+	r, err := v.eval(e)
+	w, ok := int64(0), true
+	switch {
+	case err != nil || r.Null:
+	case n.t.Kind.IsText():
+		for w = 0; w < int64(len(list)) && list[w] != r.Str; w++ {
+		}
+		if w == int64(len(list)) {
+			list = append(list, r.Str)
+		}
+	default:
+		if w, ok = r.Word(n.t); !ok {
+			err = errNumeric
+		}
+	}
+	if err != nil || r.Null {
+		t.OnNullNull, t.OnNullFault = r.Null, err != nil
+		n.nullable, n.risky = n.nullable || t.OnNullNull, n.risky || t.OnNullFault
+		return list, err
+	}
+	t.OnNull = w
+	n.lo, n.hi = min(n.lo, w), max(n.hi, w)
+	return list, nil
+}

@@ -1,0 +1,198 @@
+package olap
+
+import (
+	"pgaccel/plan"
+	"pgaccel/vector"
+)
+
+// textTest is a condition on one string, put together once for many: what env computes of an
+// expression that reads the string and constants only. It belongs to one goroutine.
+type textTest func(s string) (truth, error)
+
+// truth is a boolean of SQL.
+type truth uint8
+
+const (
+	isFalse truth = iota
+	isTrue
+	isNull
+)
+
+func truthOf(b bool) truth {
+	if b {
+		return isTrue
+	}
+	return isFalse
+}
+
+// value returns the form that env has.
+func (t truth) value() vector.Value {
+	if t == isNull {
+		return vector.NullValue
+	}
+	return vector.BoolValue(t == isTrue)
+}
+
+// prepareTest returns the test that e is of its only leaf, which is text; nil where it is none
+// of those that are worth it.
+func prepareTest(e plan.Expr) textTest {
+	c, ok := e.(*plan.Call)
+	if !ok {
+		return nil
+	}
+	switch c.Op {
+	case plan.OpNot:
+		a := prepareTest(c.Args[0])
+		if a == nil {
+			return nil
+		}
+		return func(s string) (truth, error) {
+			t, err := a(s)
+			if t == isNull {
+				return t, err
+			}
+			return isTrue - t, err
+		}
+	case plan.OpAnd, plan.OpOr:
+		return prepareLogic(c)
+	case plan.OpLike:
+		p, ok := constantText(c.Args[1])
+		if !ok {
+			return nil
+		}
+		l := prepareLike(p, c.Insensitive)
+		return onText(c.Args[0], func(s string) (truth, error) {
+			ok, err := l.match(s)
+			if err != nil {
+				return isNull, err
+			}
+			return truthOf(ok), nil
+		})
+	case plan.OpEq, plan.OpNe:
+		return prepareIn(c, c.Args[1:], c.Op == plan.OpEq)
+	case plan.OpIn:
+		return prepareIn(c, c.Args[1:], true)
+	}
+	return nil
+}
+
+// prepareLogic is AND and OR, of which the first that decides ends the rest.
+func prepareLogic(c *plan.Call) textTest {
+	stop := truthOf(c.Op == plan.OpOr)
+	tests := make([]textTest, len(c.Args))
+	for i, a := range c.Args {
+		if tests[i] = prepareTest(a); tests[i] == nil {
+			return nil
+		}
+	}
+	return func(s string) (truth, error) {
+		result := isTrue - stop
+		for _, f := range tests {
+			t, err := f(s)
+			switch {
+			case err != nil:
+				return isNull, err
+			case t == isNull:
+				result = isNull
+			case t == stop:
+				return t, nil
+			}
+		}
+		return result, nil
+	}
+}
+
+// prepareIn tests whether the first argument of c is one of the others, or none.
+func prepareIn(c *plan.Call, members []plan.Expr, in bool) textTest {
+	kind := c.Args[0].Type().Kind
+	if !kind.IsText() {
+		return nil
+	}
+	list := make([]string, len(members))
+	for i, m := range members {
+		s, ok := constantText(m)
+		if !ok {
+			return nil
+		}
+		list[i] = canonical(kind, s)
+	}
+	if len(list) <= inSetMin+2 {
+		return onText(c.Args[0], func(s string) (truth, error) {
+			s = canonical(kind, s)
+			for _, m := range list {
+				if m == s {
+					return truthOf(in), nil
+				}
+			}
+			return truthOf(!in), nil
+		})
+	}
+	set := make(map[string]struct{}, len(list))
+	for _, m := range list {
+		set[m] = struct{}{}
+	}
+	return onText(c.Args[0], func(s string) (truth, error) {
+		_, found := set[canonical(kind, s)]
+		return truthOf(found == in), nil
+	})
+}
+
+// onText returns test of e, which is the leaf or a function of it.
+func onText(e plan.Expr, test textTest) textTest {
+	switch e := e.(type) {
+	case plan.Const:
+		return nil
+	case *plan.Call:
+		f := prepareFunction(e)
+		if f == nil || !e.T.Kind.IsText() {
+			return nil
+		}
+		return func(s string) (truth, error) {
+			v, err := f(s)
+			if err != nil || v.Null {
+				return isNull, err
+			}
+			return test(v.Str)
+		}
+	}
+	return test
+}
+
+// prepareFunction returns a call of a function of which one argument is the leaf and the others
+// are constants; nil where e is something else.
+func prepareFunction(e *plan.Call) func(s string) (vector.Value, error) {
+	if e.Op != plan.OpFunc {
+		return nil
+	}
+	at := -1
+	args := make([]vector.Value, len(e.Args))
+	for i, a := range e.Args {
+		switch a := a.(type) {
+		case plan.Const:
+			args[i] = a.Datum.Value()
+			continue
+		case *plan.Call:
+			return nil
+		}
+		if at >= 0 {
+			return nil
+		}
+		at = i
+	}
+	if at < 0 {
+		return nil
+	}
+	return func(s string) (vector.Value, error) {
+		args[at] = vector.Value{Str: s}
+		return callFunction(e.Func, args)
+	}
+}
+
+// constantText returns the string of a constant, which is not null.
+func constantText(e plan.Expr) (string, bool) {
+	k, ok := e.(plan.Const)
+	if !ok || k.Null || !k.Type().Kind.IsText() {
+		return "", false
+	}
+	return k.Str, true
+}
