@@ -234,6 +234,11 @@ func compareDecimals(a, b vector.Decimal) int {
 			return p.Unscaled.Cmp(q.Unscaled)
 		}
 	}
+	return compareBig(a, b)
+}
+
+// compareBig is compareDecimals for numbers of any size.
+func compareBig(a, b vector.Decimal) int {
 	x, y := a.Unscaled.Big(), b.Unscaled.Big()
 	if a.Scale < b.Scale {
 		x.Mul(x, vector.BigPow10(int(b.Scale-a.Scale)))

@@ -91,9 +91,13 @@ func (d Decimal) Rescale(scale int16) (Decimal, bool) {
 	if scale == d.Scale {
 		return d, true
 	}
-	if n, ok := d.Unscaled.Int64(); ok && scale > d.Scale && int(scale-d.Scale) < len(pow10) {
-		return Decimal{Unscaled: Mul64(n, pow10[scale-d.Scale]), Scale: scale}, true
+	if r, ok, known := d.rescaleWords(scale); known {
+		return r, ok
 	}
+	return d.rescaleBig(scale)
+}
+
+func (d Decimal) rescaleBig(scale int16) (Decimal, bool) {
 	b := d.Unscaled.Big()
 	if scale > d.Scale {
 		b.Mul(b, BigPow10(int(scale-d.Scale)))
@@ -126,6 +130,14 @@ func Div(a, b Decimal) (q Decimal, ok bool) {
 	if b.Unscaled.Sign() == 0 {
 		return q, false
 	}
+	if q, known := divWords(a, b); known {
+		return q, true
+	}
+	return divBig(a, b)
+}
+
+// divBig is Div for numbers of any size, but a divisor of zero.
+func divBig(a, b Decimal) (q Decimal, ok bool) {
 	num, den := a.Unscaled.Big(), b.Unscaled.Big()
 	scale := quotientScale(num, int(a.Scale), den, int(b.Scale))
 	u, ok := Int128FromBig(roundedQuotient(num, int(a.Scale), den, int(b.Scale), scale))
