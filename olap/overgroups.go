@@ -327,49 +327,13 @@ func (o *overview) output(e plan.Expr) (rcol, error) {
 		}
 		c = *p
 	} else {
-		c.t = e.Type()
-		at, v, err := o.env(e)
-		if err != nil {
+		var err error
+		if c, err = o.computed(e); err != nil {
 			return c, err
-		}
-		for *at = 0; int(*at) < o.n; *at++ {
-			r, err := v.eval(e)
-			if err != nil {
-				return c, err
-			}
-			c.push(r)
 		}
 	}
 	c.t.Collation = e.Type().Collation
 	return c, nil
-}
-
-// env returns what evaluates e over the group at *at. Text of a collation other than C
-// is compared by the ranks of a column that holds both strings.
-func (o *overview) env(e plan.Expr) (at *uint32, v *env, err error) {
-	at = new(uint32)
-	v = &env{}
-	cols := map[plan.Expr]*rcol{}
-	plan.Walk(e, func(n plan.Expr) bool {
-		if !overLeaf(n) || err != nil {
-			return err == nil
-		}
-		var c *rcol
-		if c, err = o.column(n); err != nil {
-			return false
-		}
-		if cols[n] = c; c.dict != nil {
-			v.dicts = append(v.dicts, c.dict)
-		}
-		return true
-	})
-	v.leaf = func(e plan.Expr) (vector.Value, error) {
-		if c := cols[e]; c != nil {
-			return c.at(*at), nil
-		}
-		return vector.NullValue, forward(plan.ReasonShape, "a column outside of aggregates")
-	}
-	return at, v, err
 }
 
 // having keeps the groups for which all conditions are true.
@@ -390,17 +354,12 @@ func (o *overview) having() error {
 		if plain {
 			continue
 		}
-		at, v, err := o.env(h)
+		c, err := o.computed(h)
 		if err != nil {
 			return err
 		}
-		for i := range pass {
-			*at = uint32(i)
-			r, err := v.eval(h)
-			if err != nil {
-				return err
-			}
-			pass[i] = pass[i] && !r.Null && r.I != 0
+		for i, v := range c.v {
+			pass[i] = pass[i] && c.nulls[i] == 0 && v != 0
 		}
 	}
 	kept := make([]uint32, 0, o.n)

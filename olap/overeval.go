@@ -1,0 +1,131 @@
+package olap
+
+import (
+	"sync"
+
+	"pgaccel/plan"
+	"pgaccel/vector"
+)
+
+// An expression over groups is computed by env, a group at a time. Its leaves are found before:
+// they stand in it as the columns and values that they are.
+
+// overColumn is a column of an overview in an expression.
+type overColumn struct {
+	c *rcol
+	t vector.Type
+}
+
+// Type implements plan.Expr.
+func (x *overColumn) Type() vector.Type { return x.t }
+
+// overValue is a constant in an expression, in the form that env has.
+type overValue struct {
+	v vector.Value
+	t vector.Type
+}
+
+// Type implements plan.Expr.
+func (x *overValue) Type() vector.Type { return x.t }
+
+// overExpr is an expression over groups whose leaves are found.
+type overExpr struct {
+	e     plan.Expr
+	dicts []*dict // of its columns: text of a collation other than C is compared by their ranks
+}
+
+// prepare finds the leaves of e.
+func (o *overview) prepare(e plan.Expr) (x overExpr, err error) {
+	x.e = plan.Rewrite(e, func(n plan.Expr) plan.Expr {
+		if err != nil {
+			return n
+		}
+		switch k := n.(type) {
+		case plan.Const:
+			return &overValue{k.Datum.Value(), k.Type()}
+		case *plan.Call:
+			return n
+		}
+		if !overLeaf(n) {
+			err = forward(plan.ReasonShape, "a column outside of aggregates")
+			return n
+		}
+		var c *rcol
+		if c, err = o.column(n); err != nil {
+			return n
+		}
+		if c.dict != nil {
+			x.dicts = append(x.dicts, c.dict)
+		}
+		return &overColumn{c, n.Type()}
+	})
+	return x, err
+}
+
+// overEval computes an expression for one group after the other, on one goroutine.
+type overEval struct {
+	env env
+	e   plan.Expr
+	at  uint32
+}
+
+func (x *overExpr) open() *overEval {
+	v := &overEval{e: x.e}
+	for _, d := range x.dicts {
+		own := *d // what it computes when it is needed is each goroutine's own
+		v.env.dicts = append(v.env.dicts, &own)
+	}
+	v.env.leaf = func(e plan.Expr) (vector.Value, error) {
+		switch e := e.(type) {
+		case *overColumn:
+			return e.c.at(v.at), nil
+		case *overValue:
+			return e.v, nil
+		}
+		panic("BUG: a leaf that was not found")
+	}
+	return v
+}
+
+// fill appends the values of the groups from, ..., to-1 to c.
+func (v *overEval) fill(c *rcol, from, to int) error {
+	for i := from; i < to; i++ {
+		v.at = uint32(i)
+		r, err := v.env.eval(v.e)
+		if err != nil {
+			return err
+		}
+		c.push(r)
+	}
+	return nil
+}
+
+// overPiece is how many groups are computed at once where they are many.
+const overPiece = 1 << 12
+
+// computed returns the values of an expression for all groups.
+func (o *overview) computed(e plan.Expr) (rcol, error) {
+	x, err := o.prepare(e)
+	if err != nil {
+		return rcol{}, err
+	}
+	if !o.x.opt.enough(o.n, 2*overPiece) {
+		c := rcol{t: e.Type()}
+		err := x.open().fill(&c, 0, o.n)
+		return c, err
+	}
+	parts := make([]rcol, (o.n+overPiece-1)/overPiece)
+	var evals sync.Pool // of *overEval
+	if err := o.x.each(len(parts), func(i int) error {
+		v, ok := evals.Get().(*overEval)
+		if !ok {
+			v = x.open()
+		}
+		defer evals.Put(v)
+		parts[i].t = e.Type()
+		return v.fill(&parts[i], i*overPiece, min((i+1)*overPiece, o.n))
+	}); err != nil {
+		return rcol{}, err
+	}
+	return *joinColumns(parts), nil
+}
