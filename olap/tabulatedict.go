@@ -26,7 +26,7 @@ func (c *compiler) largeDict(n *node, t vector.Type) bool {
 // entryForm is how one goroutine computes an expression of a string: as a test, or a value.
 type entryForm struct {
 	test  textTest
-	value func(s string) (vector.Value, error)
+	value stringFunc
 }
 
 // newEntryForm returns that of e, whose only leaf has the strings of d.
@@ -144,7 +144,7 @@ func (p *piece) fillTruths(d *dict, test textTest, out []int64) {
 }
 
 // fill computes the strings of a piece.
-func (p *piece) fill(d *dict, t vector.Type, f func(s string) (vector.Value, error), out []int64) {
+func (p *piece) fill(d *dict, t vector.Type, f stringFunc, out []int64) {
 	p.lo, p.hi = math.MaxInt64, math.MinInt64
 	text := t.Kind.IsText()
 	var index map[string]int64

@@ -34,6 +34,11 @@ func textConditions(leaf plan.Column) []*plan.Call {
 	sub := functionCall(substring, leaf, integer(2), integer(2))
 	fails := functionCall(substring, leaf, integer(1), integer(-1))
 	sub.T.Collation, fails.T.Collation = leaf.T.Collation, leaf.T.Collation
+	char := plan.Column{T: textType(vector.BPChar, collC, 12+4)} // the same strings: env does not look
+	plain := &plan.Call{Op: plan.OpCast, T: leaf.T, Args: []plan.Expr{char}}
+	trimmed := functionCall(substring, plain, integer(1), integer(3))
+	nested := functionCall(substring, sub, integer(2), integer(1))
+	trimmed.T.Collation, nested.T.Collation = leaf.T.Collation, leaf.T.Collation
 	in := boolean(plan.OpIn, sub, text("ab"), text("é/"), text("aa"))
 	many := boolean(plan.OpIn, leaf)
 	for i := range 20 {
@@ -47,6 +52,8 @@ func textConditions(leaf plan.Column) []*plan.Call {
 		boolean(plan.OpAnd, like("%a%", false), boolean(plan.OpNot, in)),
 		boolean(plan.OpOr, in, like(`a\`, false), boolean(plan.OpEq, fails, text("a"))),
 		boolean(plan.OpAnd, in, like(`a\`, false)),
+		trimmed, nested, boolean(plan.OpIn, trimmed, text("ab"), text("a ")), boolean(plan.OpNe, nested, text("a")),
+		boolean(plan.OpEq, plain, text("a")), boolean(plan.OpEq, functionCall(substring, fails, integer(1), integer(1)), text("a")),
 		boolean(plan.OpDistinct, leaf, text("ab")),
 		sub, fails,
 		functionCall(sqlfn.ByOID(1317), leaf), // length
@@ -55,7 +62,7 @@ func textConditions(leaf plan.Column) []*plan.Call {
 }
 
 func randomTexts(r *rand.Rand, n int) []string {
-	letters := []rune("abAB/é€\U0001f600")
+	letters := []rune("abAB/é€\U0001f600  ")
 	seen := map[string]bool{}
 	for len(seen) < n {
 		s := make([]rune, r.IntN(12))
@@ -95,7 +102,7 @@ func TestTextTest(t *testing.T) {
 			}
 		}
 	}
-	if prepared < 12 {
+	if prepared < 17 {
 		t.Errorf("%d conditions are prepared", prepared)
 	}
 }

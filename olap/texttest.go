@@ -137,42 +137,81 @@ func prepareIn(c *plan.Call, members []plan.Expr, in bool) textTest {
 	})
 }
 
-// onText returns test of e, which is the leaf or a function of it.
+// onText returns test of e, which is text of the leaf.
 func onText(e plan.Expr, test textTest) textTest {
-	switch e := e.(type) {
-	case plan.Const:
+	f, leaf := prepareText(e)
+	switch {
+	case leaf:
+		return test
+	case f == nil:
 		return nil
-	case *plan.Call:
-		f := prepareFunction(e)
-		if f == nil || !e.T.Kind.IsText() {
-			return nil
-		}
-		return func(s string) (truth, error) {
-			v, err := f(s)
-			if err != nil || v.Null {
-				return isNull, err
-			}
-			return test(v.Str)
-		}
 	}
-	return test
+	return func(s string) (truth, error) {
+		v, err := f(s)
+		if err != nil || v.Null {
+			return isNull, err
+		}
+		return test(v.Str)
+	}
 }
 
-// prepareFunction returns a call of a function of which one argument is the leaf and the others
-// are constants; nil where e is something else.
-func prepareFunction(e *plan.Call) func(s string) (vector.Value, error) {
+// stringFunc computes a value of a string. It belongs to one goroutine.
+type stringFunc func(s string) (vector.Value, error)
+
+// prepareText returns what computes e, which is text: a function or cast of the leaf, or of such
+// another. leaf says that it is the leaf itself; else nil says that it is none of these.
+func prepareText(e plan.Expr) (f stringFunc, leaf bool) {
+	c, ok := e.(*plan.Call)
+	_, constant := e.(plan.Const)
+	switch {
+	case constant || !e.Type().Kind.IsText():
+		return nil, false
+	case !ok:
+		return nil, true
+	case c.Op == plan.OpCast:
+		return prepareCast(c), false
+	}
+	return prepareFunction(c), false
+}
+
+// prepareCast returns a cast of text to text.
+func prepareCast(c *plan.Call) stringFunc {
+	f, leaf := prepareText(c.Args[0])
+	from := c.Args[0].Type()
+	switch {
+	case leaf && from.Kind == vector.BPChar && c.T.Kind != vector.BPChar:
+		return func(s string) (vector.Value, error) {
+			for len(s) > 0 && s[len(s)-1] == ' ' {
+				s = s[:len(s)-1]
+			}
+			return vector.Value{Str: s}, nil
+		}
+	case leaf:
+		return func(s string) (vector.Value, error) { return castScalar(vector.Value{Str: s}, from, c.T) }
+	case f == nil:
+		return nil
+	}
+	return func(s string) (vector.Value, error) {
+		v, err := f(s)
+		if err != nil || v.Null {
+			return v, err
+		}
+		return castScalar(v, from, c.T)
+	}
+}
+
+// prepareFunction returns a call of a function of which one argument is text of the leaf and the
+// others are constants; nil where e is something else.
+func prepareFunction(e *plan.Call) stringFunc {
 	if e.Op != plan.OpFunc {
 		return nil
 	}
 	at := -1
 	args := make([]vector.Value, len(e.Args))
 	for i, a := range e.Args {
-		switch a := a.(type) {
-		case plan.Const:
-			args[i] = a.Datum.Value()
+		if k, ok := a.(plan.Const); ok {
+			args[i] = k.Datum.Value()
 			continue
-		case *plan.Call:
-			return nil
 		}
 		if at >= 0 {
 			return nil
@@ -182,8 +221,22 @@ func prepareFunction(e *plan.Call) func(s string) (vector.Value, error) {
 	if at < 0 {
 		return nil
 	}
+	f, leaf := prepareText(e.Args[at])
+	switch {
+	case leaf:
+		return func(s string) (vector.Value, error) {
+			args[at].Str = s
+			return callFunction(e.Func, args)
+		}
+	case f == nil:
+		return nil
+	}
 	return func(s string) (vector.Value, error) {
-		args[at] = vector.Value{Str: s}
+		v, err := f(s)
+		if err != nil {
+			return v, err
+		}
+		args[at] = v
 		return callFunction(e.Func, args)
 	}
 }
