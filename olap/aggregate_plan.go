@@ -55,7 +55,7 @@ func (g *grouper) addAggregates(aggs []plan.AggregateCall) error {
 		if r.arg, err = c.compile(arg); err != nil {
 			return err
 		}
-		if r.t.Varying() && a.Func.Idempotent { // a constant has the scale that it turned out to have
+		if r.t.Varying() && (a.Func.Idempotent || a.Func.OrderedSet()) { // a constant has the scale that it turned out to have
 			r.t.Scale = r.arg.t.Scale
 		}
 		if !a.Distinct && r.arg.t.Kind.IsFloat() && a.Func.State == sqlfn.AggregateMoments {

@@ -176,6 +176,7 @@ var relationQueries = []string{
 	"select k, case when k = 0 then null else n / k end, case when g > 0 and k > 0 then n / g / k else n end from fact",
 	"select count(*) from fact where n > 0.5 * (select avg(n) from fact) and k / 7.0 < (select avg(k) from fact)",
 	"select g, sum(n * 12345678901234567890.12), 1::numeric / 3 from fact where n * 1e-30 < 98765432109876543210.5 / 7 group by g",
+	"select g, percentile_disc(0.5) within group (order by 0.49::numeric / 1173.66), percentile_disc(0.5) within group (order by n / 3), min(1.0 / 3) from fact group by g",
 	"select a, count(*) from (select n / 4 a from fact union select k / 4.0 from fact) s group by a",
 	// Set operations and VALUES.
 	"select k from fact union all select id from dim",
