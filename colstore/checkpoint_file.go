@@ -2,6 +2,7 @@ package colstore
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"hash/maphash"
@@ -192,8 +193,9 @@ func encodeDict(d *Dict) []byte {
 	return sealed(b)
 }
 
-// decodeDict reads a dictionary's file into d, which is empty.
-func decodeDict(file []byte, d *dictionary) error {
+// decodeDict reads a dictionary's file into d, which is empty. Those strings from the
+// beginning on that are in order are packed where they are packedMin or more.
+func decodeDict(file []byte, d *dictionary, packedMin int) error {
 	b, err := unseal(file)
 	if err != nil {
 		return err
@@ -207,19 +209,32 @@ func decodeDict(file []byte, d *dictionary) error {
 		return corrupt
 	}
 	lengths, text := b[headerBytes:headerBytes+4*n], b[headerBytes+4*n:]
-	for code := range uint32(n) {
-		size := binary.LittleEndian.Uint32(lengths[4*code:])
-		if uint64(size) > uint64(len(text)) {
-			return corrupt
+	ends := make([]int, n+1)
+	for code := range n {
+		ends[code+1] = ends[code] + int(binary.LittleEndian.Uint32(lengths[4*code:]))
+	}
+	if ends[n] > len(text) {
+		return corrupt
+	}
+	at := func(code int) []byte { return text[ends[code]:ends[code+1]] }
+	first := 0
+	if n > 0 {
+		for first = 1; first < int(n) && compareStrings(at(first-1), at(first), d.ranking.padded) < 0; first++ {
 		}
-		got, _, err := d.add(text[:size], maphash.Bytes(hashSeed, text[:size]))
+	}
+	if first >= packedMin {
+		if err := d.packStrings(first, at); err != nil && !errors.Is(err, errPacked) {
+			return err
+		}
+	}
+	for code := d.first; code < int(n); code++ {
+		got, err := d.add(at(code), maphash.Bytes(hashSeed, at(code)))
 		if err != nil {
 			return err
 		}
-		if got != code {
+		if int(got) != code {
 			return corrupt // a string that was there already
 		}
-		text = text[size:]
 	}
 	return nil
 }
@@ -245,7 +260,7 @@ func (d *Disk) LoadTable(s *Store, saved *SavedTable) (t *Table, err error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := decodeDict(file, dict); err != nil {
+		if err := decodeDict(file, dict, s.packedMin); err != nil {
 			return nil, err
 		}
 		text[i] = dict.n

@@ -45,7 +45,7 @@ func TestCheckpoint(t *testing.T) {
 				t.Parallel()
 				meta := modelMeta(identity, i%3)
 				dir := t.TempDir()
-				o := Options{SegmentRows: 1024, manual: true, now: (&clock{at: time.Unix(1e9, 0)}).now}
+				o := Options{SegmentRows: 1024, PackedMin: n % 2, manual: true, now: (&clock{at: time.Unix(1e9, 0)}).now}
 				s := New(o)
 				m := newModel(uint64(i*100+n), meta)
 				rel := m.start(t, s, n)

@@ -18,14 +18,17 @@ type Dict struct {
 	table  *block // memory of entries and slots
 }
 
-// arrays are what a dictionary consists of. They lie in column memory and hold no Go
-// pointers. A version shares them with the writer, who goes on to fill entries past
-// the version's last code and stores into slots: those are read and written
+// arrays are what a dictionary consists of: the strings of the copy, packed where they are
+// many, and those that came one by one, with a hash table. They lie in column memory and
+// hold no Go pointers. A version shares them with the writer, who goes on to fill entries
+// past the version's last code and stores into slots: those are read and written
 // atomically, and a reader passes by codes that are not its version's.
 type arrays struct {
+	base    *packed  // codes 0..first-1; nil for none
+	first   int      // code of entries[0]
 	blocks  [][]byte // each string within one block
-	entries []entry  // by code; len is the capacity
-	slots   []uint32 // open addressing from firstSlot: code+1, 0 for free; a power of two
+	entries []entry  // by code less first; len is the capacity
+	slots   []uint32 // open addressing from firstSlot: place in entries+1, 0 for free; a power of two
 }
 
 // entry says where a string lies, and the upper half of its hash.
@@ -43,8 +46,19 @@ const (
 	entriesMin    = 64
 )
 
-// probe looks for b among the first n codes. Where it is missing, slot is the first
-// free one after those of its hash.
+// find looks for b among the first n codes.
+func (d *arrays) find(b []byte, n int) (code uint32, ok bool) {
+	if d.base != nil {
+		if code, ok = d.base.find(b); ok {
+			return code, true
+		}
+	}
+	_, code, ok = d.probe(b, maphash.Bytes(hashSeed, b), n)
+	return code, ok
+}
+
+// probe looks for b among the first n codes that are not packed. Where it is missing, slot
+// is the first free one after those of its hash.
 func (d *arrays) probe(b []byte, hash uint64, n int) (slot uint32, code uint32, ok bool) {
 	if len(d.slots) == 0 {
 		return 0, 0, false
@@ -55,15 +69,32 @@ func (d *arrays) probe(b []byte, hash uint64, n int) (slot uint32, code uint32, 
 		if taken == 0 {
 			return slot, 0, false
 		}
-		if code = taken - 1; int(code) < n && d.entries[code].hash == uint32(hash>>32) && bytes.Equal(d.bytes(code), b) {
-			return slot, code, true
+		if at := int(taken - 1); d.first+at < n && d.entries[at].hash == uint32(hash>>32) && bytes.Equal(d.entry(at), b) {
+			return slot, uint32(d.first + at), true
 		}
 	}
 }
 
-func (d *arrays) bytes(code uint32) []byte {
-	e := &d.entries[code]
+// entry returns the string at a place in entries.
+func (d *arrays) entry(at int) []byte {
+	e := &d.entries[at]
 	return d.blocks[e.block][e.at : e.at+e.size : e.at+e.size]
+}
+
+// bytes returns the string of a code: a copy of a packed one.
+func (d *arrays) bytes(code uint32) []byte {
+	if int(code) < d.first {
+		return d.base.append(nil, code)
+	}
+	return d.entry(int(code) - d.first)
+}
+
+// append appends the string of a code to b.
+func (d *arrays) append(b []byte, code uint32) []byte {
+	if int(code) < d.first {
+		return d.base.append(b, code)
+	}
+	return append(b, d.entry(int(code)-d.first)...)
 }
 
 // dictionary is the writers' side of a Dict.
@@ -71,8 +102,8 @@ type dictionary struct {
 	mu sync.Mutex
 	arrays
 	room  []byte // what is left of the last block
-	n     int
-	text  *block // memory of the strings
+	n     int    // packed ones included
+	text  *block // memory of the strings that are not packed
 	table *block // memory of entries and slots
 
 	ranking ranking
@@ -82,25 +113,29 @@ func newDictionary(a *arena) *dictionary {
 	return &dictionary{text: newBlock(a), table: newBlock(a)}
 }
 
-// add returns the code of b, a new one where b is new, and the dictionary's copy
-// of b. hash is maphash.Bytes(hashSeed, b).
-func (d *dictionary) add(b []byte, hash uint64) (code uint32, kept []byte, err error) {
+// add returns the code of b, a new one where b is new. hash is maphash.Bytes(hashSeed, b).
+func (d *dictionary) add(b []byte, hash uint64) (code uint32, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.n == len(d.entries) {
+	if d.base != nil {
+		if code, ok := d.base.find(b); ok {
+			return code, nil
+		}
+	}
+	if d.n-d.first == len(d.entries) {
 		if err := d.grow(); err != nil {
-			return 0, nil, err
+			return 0, err
 		}
 	}
 	slot, code, ok := d.probe(b, hash, d.n)
 	if ok {
-		return code, d.bytes(code), nil
+		return code, nil
 	}
 	if len(d.room) < len(b) || len(d.blocks) == 0 {
 		size := max(len(b), min(blockBytesMax, blockBytesMin<<min(len(d.blocks), 16)))
 		mem, err := d.text.alloc(size)
 		if err != nil {
-			return 0, nil, err
+			return 0, err
 		}
 		d.blocks = append(d.blocks, mem)
 		d.room = mem
@@ -109,11 +144,11 @@ func (d *dictionary) add(b []byte, hash uint64) (code uint32, kept []byte, err e
 	at := len(d.blocks[last]) - len(d.room)
 	copy(d.room, b)
 	d.room = d.room[len(b):]
-	code = uint32(d.n)
-	d.entries[code] = entry{uint32(last), uint32(at), uint32(len(b)), uint32(hash >> 32)}
-	atomic.StoreUint32(&d.slots[slot], code+1)
+	place := d.n - d.first
+	d.entries[place] = entry{uint32(last), uint32(at), uint32(len(b)), uint32(hash >> 32)}
+	atomic.StoreUint32(&d.slots[slot], uint32(place)+1)
 	d.n++
-	return code, d.bytes(code), nil
+	return uint32(d.n - 1), nil
 }
 
 // grow doubles the room for entries, and the hash table with it: at most half of
@@ -143,10 +178,10 @@ func (d *dictionary) grow() error {
 func (d *dictionary) rehash() {
 	inRanges(len(d.slots), func(from, to int) { clear(d.slots[from:to]) })
 	mask := uint32(len(d.slots) - 1)
-	inRanges(d.n, func(from, to int) {
-		for code := from; code < to; code++ {
-			slot := firstSlot(d.entries[code].hash, mask)
-			for !atomic.CompareAndSwapUint32(&d.slots[slot], 0, uint32(code)+1) {
+	inRanges(d.n-d.first, func(from, to int) {
+		for at := from; at < to; at++ {
+			slot := firstSlot(d.entries[at].hash, mask)
+			for !atomic.CompareAndSwapUint32(&d.slots[slot], 0, uint32(at)+1) {
 				slot = (slot + 1) & mask
 			}
 		}
@@ -161,32 +196,94 @@ func (d *dictionary) version() *Dict {
 	return &Dict{arrays: d.arrays, n: d.n, source: d, table: d.table}
 }
 
+// pack packs all strings, which are in order, and gives back the memory that they had.
+// Nobody else may use the dictionary, nor have a version of it.
+func (d *dictionary) pack() error { return d.packStrings(d.n, d.entry) }
+
+// packStrings makes of the dictionary one of n strings, in order and distinct.
+func (d *dictionary) packStrings(n int, at func(i int) []byte) error {
+	base, err := pack(d.text.purse.arena, n, at, d.ranking.padded)
+	if err != nil {
+		return err
+	}
+	d.close()
+	*d = dictionary{arrays: arrays{base: base, first: n}, n: n, text: newBlock(base.mem.purse.arena), table: newBlock(base.mem.purse.arena),
+		ranking: ranking{memcmp: d.ranking.memcmp, padded: d.ranking.padded}}
+	return nil
+}
+
+// memory is that of the arrays, as they are now.
+func (d *dictionary) memory() []*block {
+	all := []*block{d.text, d.table}
+	if d.base != nil {
+		all = append(all, d.base.mem)
+	}
+	return all
+}
+
+// close gives the memory back.
+func (d *dictionary) close() {
+	for _, b := range d.memory() {
+		b.release()
+	}
+}
+
+// memory is what the version keeps.
+func (d *Dict) memory() []*block {
+	all := []*block{d.source.text, d.table}
+	if d.base != nil {
+		all = append(all, d.base.mem)
+	}
+	return all
+}
+
 func (d *Dict) retain() {
-	d.source.text.retain()
-	d.table.retain()
+	for _, b := range d.memory() {
+		b.retain()
+	}
 }
 
 func (d *Dict) release() {
-	d.source.text.release()
-	d.table.release()
+	for _, b := range d.memory() {
+		b.release()
+	}
 }
 
 // size is the column memory that the version keeps.
-func (d *Dict) size() int64 { return d.source.text.bytes.Load() + d.table.bytes.Load() }
+func (d *Dict) size() (bytes int64) {
+	for _, b := range d.memory() {
+		bytes += b.bytes.Load()
+	}
+	return bytes
+}
 
 // Len returns the number of distinct strings.
 func (d *Dict) Len() int { return d.n }
 
 // At returns the string of a code: a copy, which outlives the table.
-func (d *Dict) At(code int64) string { return string(d.Bytes(code)) }
+func (d *Dict) At(code int64) string {
+	var room [256]byte
+	return string(d.AppendBytes(room[:0], code))
+}
 
-// Bytes returns the string of a code without a copy. It must not be written, and
-// is valid as long as the table is held.
+// Bytes returns the string of a code: without a copy where the dictionary is small, else
+// AppendBytes into memory of one's own is faster. It must not be written, and is valid as
+// long as the table is held.
 func (d *Dict) Bytes(code int64) []byte {
+	d.check(code)
+	return d.bytes(uint32(code))
+}
+
+// AppendBytes appends the string of a code to b.
+func (d *Dict) AppendBytes(b []byte, code int64) []byte {
+	d.check(code)
+	return d.append(b, uint32(code))
+}
+
+func (d *Dict) check(code int64) {
 	if uint64(code) >= uint64(d.n) {
 		panic("BUG: code outside the dictionary")
 	}
-	return d.bytes(uint32(code))
 }
 
 // View is Bytes as a string: it is valid as long as the table is held, and whoever keeps it
@@ -199,6 +296,6 @@ func (d *Dict) View(code int64) string {
 // Find returns the code of a string.
 func (d *Dict) Find(s string) (code int64, ok bool) {
 	b := unsafe.Slice(unsafe.StringData(s), len(s))
-	_, c, ok := d.probe(b, maphash.Bytes(hashSeed, b), d.n)
+	c, ok := d.find(b, d.n)
 	return int64(c), ok
 }

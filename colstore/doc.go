@@ -88,7 +88,13 @@
 // row each, and ranks that were renewed.
 //
 // The writers of a copy add to one dictionary side by side (dictLoader), and its strings
-// are ranked on all cores.
+// are ranked on all cores. Where they are many (packedMin) they are sorted by their bytes
+// and packed at the end, without places, hashes and what neighbours share:
+//
+//	dictionary  +----------- packed ------------+------- entries and slots -------+
+//	of a copy   | codes 0..first-1, in order    | codes from first on, of the     |
+//	            | found by bisection            | stream; found by their hash     |
+//	            +-------------------------------+---------------------------------+
 //
 // A dictionary grows while readers use it: strings never move, each version has its own
 // length and keeps the arrays that it began with, and codes past a version's length are

@@ -2,7 +2,6 @@ package colstore
 
 import (
 	"fmt"
-	"hash/maphash"
 	"math"
 	"slices"
 	"sort"
@@ -32,7 +31,7 @@ func (r *Relation) find(p *part, row *Row) (hash uint64, c cursor, err error) {
 			r.nulls[i] = true
 		case ColumnValue:
 			if d := r.dicts[col]; d != nil {
-				code, ok := d.find(row.Text[col])
+				code, ok := d.code(row.Text[col])
 				if !ok {
 					return missing("a text that no row has")
 				}
@@ -54,12 +53,11 @@ func (r *Relation) find(p *part, row *Row) (hash uint64, c cursor, err error) {
 	return missing("no such row")
 }
 
-// find returns the code of b, for a writer.
-func (d *dictionary) find(b []byte) (code uint32, ok bool) {
+// code returns the code of b, for a writer.
+func (d *dictionary) code(b []byte) (code uint32, ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	_, code, ok = d.probe(b, maphash.Bytes(hashSeed, b), d.n)
-	return code, ok
+	return d.find(b, d.n)
 }
 
 // hash is that of the key in r.values and r.nulls.

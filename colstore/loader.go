@@ -123,13 +123,17 @@ func (l *Loader) Finish() (*Table, error) {
 			l.adds[i].finish()
 		}
 		t.Dicts[i] = d.version()
-		t.bytes += t.Dicts[i].size()
-		if d.ranking.memcmp {
+		if d.ranking.memcmp && d.base == nil {
 			d.ranking.eager(t.Dicts[i])
 		}
 	}
 	if !l.filed {
 		l.sortCodes(t)
+	}
+	for _, d := range t.Dicts {
+		if d != nil {
+			t.bytes += d.size()
+		}
 	}
 	for i, seg := range t.Segments {
 		seg.Slot = i
@@ -168,8 +172,7 @@ func (l *Loader) Abort() {
 	}
 	for _, d := range l.dicts {
 		if d != nil {
-			d.text.release()
-			d.table.release()
+			d.close()
 		}
 	}
 }

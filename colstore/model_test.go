@@ -521,7 +521,7 @@ func TestRelation(t *testing.T) {
 		for seed := range seeds {
 			t.Run(fmt.Sprintf("%s/%d/%d", c.identity, c.parts, seed), func(t *testing.T) {
 				t.Parallel()
-				runModel(t, seed, modelMeta(c.identity, c.parts), Options{SegmentRows: 1024, Codec: c.codec, HistoryLimit: c.limit})
+				runModel(t, seed, modelMeta(c.identity, c.parts), Options{SegmentRows: 1024, Codec: c.codec, HistoryLimit: c.limit, PackedMin: int(seed % 2)})
 			})
 		}
 	}

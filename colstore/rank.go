@@ -2,7 +2,7 @@ package colstore
 
 import (
 	"bytes"
-	"encoding/binary"
+	"cmp"
 	"slices"
 	"sync"
 )
@@ -55,60 +55,24 @@ func (d *Dict) SetRanks(ranks []int32) {
 
 // compare orders two strings of d.
 func (k *ranking) compare(d *Dict, a, b uint32) int {
-	x, y := d.bytes(a), d.bytes(b)
-	if k.padded {
-		if c := bytes.Compare(bytes.TrimRight(x, " "), bytes.TrimRight(y, " ")); c != 0 {
-			return c
-		}
-	}
-	return bytes.Compare(x, y)
+	return compareStrings(d.bytes(a), d.bytes(b), k.padded)
 }
 
 // extend ranks the codes that have none yet: it sorts those alone and merges them
 // into the order of the others.
 func (k *ranking) extend(d *Dict) {
-	// Eight bytes behind what all begin with decide most comparisons without a look at
-	// the strings.
-	type key struct {
-		prefix uint64
-		code   uint32
+	if k.ranks == nil && d.base != nil { // its codes are in order
+		k.ranks = identity(d.first)
 	}
 	old := len(k.ranks)
-	trimmed := func(i int) []byte {
-		s := d.bytes(uint32(old + i))
-		if k.padded {
-			s = bytes.TrimRight(s, " ")
-		}
-		return s
-	}
-	keys := make([]key, d.n-old)
-	common := commonPrefix(len(keys), trimmed)
-	inRanges(len(keys), func(from, to int) {
-		for i := from; i < to; i++ {
-			var first [8]byte
-			copy(first[:], trimmed(i)[common:])
-			keys[i] = key{binary.BigEndian.Uint64(first[:]), uint32(old + i)}
-		}
-	})
-	sortParallel(keys, func(a, b key) int {
-		if a.prefix != b.prefix {
-			if a.prefix < b.prefix {
-				return -1
-			}
-			return 1
-		}
-		return k.compare(d, a.code, b.code)
-	})
-	if old == 0 {
-		ranks := make([]int32, d.n)
-		inRanges(len(keys), func(from, to int) {
-			for i := from; i < to; i++ {
-				ranks[keys[i].code] = int32(i)
-			}
-		})
-		k.ranks = ranks
+	switch old {
+	case 0:
+		k.ranks = k.bytewise(d)
+		return
+	case d.n:
 		return
 	}
+	keys := k.sorted(d, old)
 	order := make([]uint32, old)
 	for code, rank := range k.ranks {
 		order[rank] = uint32(code)
@@ -131,6 +95,59 @@ func (k *ranking) extend(d *Dict) {
 		next++
 	}
 	k.ranks = ranks
+}
+
+// sortKey is a string to be sorted: eight bytes behind what all begin with decide most
+// comparisons without a look at the strings.
+type sortKey struct {
+	prefix uint64
+	code   uint32
+}
+
+// sorted returns the codes from first on, which are not packed, in order.
+func (k *ranking) sorted(d *Dict, first int) []sortKey {
+	trimmed := func(i int) []byte {
+		s := d.bytes(uint32(first + i))
+		if k.padded {
+			s = bytes.TrimRight(s, " ")
+		}
+		return s
+	}
+	keys := make([]sortKey, d.n-first)
+	common := commonPrefix(len(keys), trimmed)
+	inRanges(len(keys), func(from, to int) {
+		for i := from; i < to; i++ {
+			keys[i] = sortKey{prefixOf(trimmed(i)[common:]), uint32(first + i)}
+		}
+	})
+	sortParallel(keys, func(a, b sortKey) int {
+		if a.prefix != b.prefix {
+			return cmp.Compare(a.prefix, b.prefix)
+		}
+		return k.compare(d, a.code, b.code)
+	})
+	return keys
+}
+
+// bytewise returns the ranks of a dictionary of which nothing is packed.
+func (k *ranking) bytewise(d *Dict) []int32 {
+	keys := k.sorted(d, 0)
+	ranks := make([]int32, d.n)
+	inRanges(len(keys), func(from, to int) {
+		for i := from; i < to; i++ {
+			ranks[keys[i].code] = int32(i)
+		}
+	})
+	return ranks
+}
+
+// identity returns the ranks of n codes that are in order.
+func identity(n int) []int32 {
+	ranks := make([]int32, n)
+	for i := range ranks {
+		ranks[i] = int32(i)
+	}
+	return ranks
 }
 
 // eager ranks a finished copy's dictionary.

@@ -363,7 +363,7 @@ func (r *Relation) close() {
 			if d != nil {
 				garbage.dicts = append(garbage.dicts, r.versions[i])
 				// The dictionary's own table may be a later one than the version's.
-				garbage.blocks = append(garbage.blocks, d.table, d.text)
+				garbage.blocks = append(garbage.blocks, d.memory()...)
 			}
 		}
 		r.slots, r.open, r.log, r.heads, r.parts, r.history = nil, nil, nil, nil, nil, 0

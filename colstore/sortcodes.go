@@ -11,15 +11,43 @@ import (
 
 // sortCodes gives the strings of a finished copy codes in their order, where that is
 // the bytes' own (C collations): a range of strings is a range of codes then, for filters
-// on encoded columns and for zone maps. Strings that the stream adds later get codes
+// on encoded columns and for zone maps. Strings that are many are sorted by their bytes
+// under any collation, and packed. Strings that the stream adds later get codes
 // behind these, in any order. Where memory is short all stays as it is.
 func (l *Loader) sortCodes(t *Table) {
-	var work []recoded
+	orders := make([][]int32, len(l.dicts)) // ranks by code
 	for i, d := range l.dicts {
-		if d == nil || !d.ranking.memcmp {
+		switch {
+		case d == nil:
+		case d.ranking.memcmp:
+			orders[i] = t.Dicts[i].Ranks()
+		case d.n >= l.store.packedMin:
+			orders[i] = d.ranking.bytewise(t.Dicts[i])
+		}
+	}
+	recoded := l.recode(t, orders)
+	for i, d := range l.dicts {
+		if orders[i] == nil {
 			continue
 		}
-		to := t.Dicts[i].Ranks()
+		if !inOrder(orders[i]) {
+			if !recoded {
+				continue
+			}
+			d.reorder(orders[i])
+		}
+		// Without memory the strings stay as they are.
+		if d.n >= l.store.packedMin && d.pack() == nil {
+			t.Dicts[i] = d.version()
+		}
+	}
+}
+
+// recode gives columns the codes that orders has for their old ones, nil for columns that
+// keep theirs. False where memory is short: then nothing has changed.
+func (l *Loader) recode(t *Table, orders [][]int32) bool {
+	var work []recoded
+	for i, to := range orders {
 		if inOrder(to) {
 			continue
 		}
@@ -30,7 +58,7 @@ func (l *Loader) sortCodes(t *Table) {
 		}
 	}
 	if len(work) == 0 {
-		return
+		return true
 	}
 	var next atomic.Int64
 	var short atomic.Bool
@@ -64,16 +92,7 @@ func (l *Loader) sortCodes(t *Table) {
 			w.seg.mem.free(compress.Bytes(w.data))
 		}
 	}
-	if short.Load() {
-		return
-	}
-	for i, d := range l.dicts {
-		if d != nil && d.ranking.memcmp {
-			if to := t.Dicts[i].Ranks(); !inOrder(to) {
-				d.reorder(to)
-			}
-		}
-	}
+	return !short.Load()
 }
 
 // inOrder reports whether every code is its string's rank.
@@ -134,11 +153,9 @@ func (d *dictionary) reorder(to []int32) {
 			}
 		}
 	})
-	d.ranking.mu.Lock()
-	defer d.ranking.mu.Unlock()
-	sorted := make([]int32, d.n)
-	for i := range sorted {
-		sorted[i] = int32(i)
+	if d.ranking.memcmp {
+		d.ranking.mu.Lock()
+		defer d.ranking.mu.Unlock()
+		d.ranking.ranks = identity(d.n)
 	}
-	d.ranking.ranks = sorted
 }

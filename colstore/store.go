@@ -31,6 +31,9 @@ type Options struct {
 	FoldLag time.Duration
 	// IndexAll has every column that queries use indexed, worth it or not. For tests.
 	IndexAll bool
+	// PackedMin is how many strings a dictionary of a copy is packed from on; 0 means 512.
+	// For tests.
+	PackedMin int
 	// HistoryLimit is the bytes of commits that are kept for pinned snapshots; 0 means
 	// 256 MiB.
 	HistoryLimit int64
@@ -82,6 +85,7 @@ type Status struct {
 type Store struct {
 	arena       arena
 	segmentRows int
+	packedMin   int
 	codec       compress.Codec
 	progress    progress
 	history     history
@@ -108,10 +112,13 @@ func New(o Options) *Store {
 	if o.SegmentRows == 0 {
 		o.SegmentRows = segmentRowsMax
 	}
+	if o.PackedMin == 0 {
+		o.PackedMin = packedMin
+	}
 	if o.SegmentRows%1024 != 0 || o.SegmentRows < 0 || o.SegmentRows > segmentRowsMax || o.MemoryLimit < 0 {
 		panic(fmt.Sprintf("BUG: store of %d bytes in segments of %d rows", o.MemoryLimit, o.SegmentRows))
 	}
-	s := &Store{segmentRows: o.SegmentRows, codec: o.Codec, tables: map[uint32]*published{}}
+	s := &Store{segmentRows: o.SegmentRows, packedMin: o.PackedMin, codec: o.Codec, tables: map[uint32]*published{}}
 	s.arena.limit = o.MemoryLimit
 	s.arena.relieve = s.indexer.drop
 	s.indexer.always = o.IndexAll

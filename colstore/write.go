@@ -142,7 +142,7 @@ func (r *Relation) append(p *part, row *Row, was *segment, from int) (seg *segme
 		switch row.State[i] {
 		case ColumnValue:
 			if d := r.dicts[i]; d != nil {
-				code, _, err := d.add(row.Text[i], maphash.Bytes(hashSeed, row.Text[i]))
+				code, err := d.add(row.Text[i], maphash.Bytes(hashSeed, row.Text[i]))
 				if err != nil {
 					return nil, 0, err
 				}

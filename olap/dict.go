@@ -45,7 +45,7 @@ func (d *dict) with(s string) *dict {
 // append appends the string of a code.
 func (d *dict) append(b []byte, code int64) []byte {
 	if d.src != nil {
-		return append(b, d.src.Bytes(code)...)
+		return d.src.AppendBytes(b, code)
 	}
 	return append(b, d.at(code)...)
 }

@@ -1,0 +1,189 @@
+package colstore
+
+import (
+	"bytes"
+	"encoding/binary"
+)
+
+// packed holds the strings of a finished copy in their order: codes are positions. It is
+// immutable. Strings are cut into blocks, and within a block each begins with as many bytes
+// of the block's first string, its head, as the two have in common (front coding; Witten,
+// Moffat, Bell: "Managing Gigabytes", 1999). They refer to the head, not to the string before
+// them, so that one string is had without the others. There is no hash table: order finds them.
+//
+//	data   +---------+---------+-- --+-----------+--------------+
+//	       | block 0 | block 1 | ... | block n-1 | 8 zero bytes |  room to load words
+//	       +---------+---------+-- --+-----------+--------------+
+//
+//	block  +-----+-----+-----+-----+---------------+---------------+------+----------+-- --+
+//	       | wl  | ws  | l   | s   | 16 x wl bits  | 16 x ws bits  | head | suffix 1 | ... |
+//	       +-----+-----+-----+-----+---------------+---------------+------+----------+-- --+
+//	        widths in   least        lengths less l  bytes shared    l+.. bytes of
+//	        bits, a     length and   of all strings  with the head,  string i that are
+//	        byte each   shared                       less s          not shared
+//
+// Fields are packed with the lowest bits first; those of strings that the last block lacks
+// are 0, as is the head's own second one.
+type packed struct {
+	n      int
+	starts []uint32 // of blocks in data, and where the last one ends
+	data   []byte
+	padded bool // trailing blanks count for the order only where all else is equal (char(n))
+	mem    *block
+
+	// What find begins with: all strings begin with common, and fences has the eight bytes
+	// behind it of each fenceBlocks-th head, the first one highest.
+	common []byte
+	fences []uint64
+}
+
+const (
+	blockStrings = 16
+	blockHeader  = 4 // bytes
+	sharedMax    = 255
+	loadBytes    = 8 // behind data
+	fenceBlocks  = 16
+	packedMax    = 1<<32 - 1 // bytes of data
+)
+
+// field returns the i-th number of width bits, at most 32. Behind b is room to load a word.
+func field(b []byte, width, i int) int {
+	at := i * width
+	return int(binary.LittleEndian.Uint64(b[at>>3:]) >> (at & 7) & (1<<width - 1))
+}
+
+// fieldSum returns the sum of the first n numbers of width bits.
+func fieldSum(b []byte, width, n int) (sum int) {
+	switch width {
+	case 0:
+		return 0
+	case 1, 2, 3, 4: // all of a block's are in one word
+		w, mask := binary.LittleEndian.Uint64(b), uint64(1)<<width-1
+		for range n {
+			sum += int(w & mask)
+			w >>= width
+		}
+		return sum
+	}
+	for i := range n {
+		sum += field(b, width, i)
+	}
+	return sum
+}
+
+// pieces returns the two pieces of memory that a string is.
+func (p *packed) pieces(code uint32) (shared, own []byte) {
+	b := p.data[p.starts[code/blockStrings]:]
+	wl, ws, l, s := int(b[0]), int(b[1]), int(b[2]), int(b[3])
+	lengths := b[blockHeader:]
+	shares := lengths[2*wl:] // 16 fields of wl bits
+	text := shares[2*ws:]
+	i := int(code % blockStrings)
+	if i == 0 {
+		return nil, text[:l+field(lengths, wl, 0)]
+	}
+	at := i*l + fieldSum(lengths, wl, i) - (i-1)*s - fieldSum(shares, ws, i)
+	share := s + field(shares, ws, i)
+	return text[:share], text[at : at+l+field(lengths, wl, i)-share]
+}
+
+// append appends a string to b.
+func (p *packed) append(b []byte, code uint32) []byte {
+	shared, own := p.pieces(code)
+	return append(append(b, shared...), own...)
+}
+
+// trimmed returns what orders a string first.
+func (p *packed) trimmed(b []byte) []byte {
+	if p.padded {
+		return bytes.TrimRight(b, " ")
+	}
+	return b
+}
+
+// compareStrings is the order of a ranking: of the bytes, but padded strings are compared
+// without their trailing blanks first.
+func compareStrings(a, b []byte, padded bool) int {
+	if padded {
+		if c := bytes.Compare(bytes.TrimRight(a, " "), bytes.TrimRight(b, " ")); c != 0 {
+			return c
+		}
+	}
+	return bytes.Compare(a, b)
+}
+
+// prefixOf returns the first eight bytes as a number; where two differ, so do the strings.
+func prefixOf(b []byte) uint64 {
+	if len(b) >= 8 {
+		return binary.BigEndian.Uint64(b)
+	}
+	var first [8]byte
+	copy(first[:], b)
+	return binary.BigEndian.Uint64(first[:])
+}
+
+func (p *packed) blocks() int { return len(p.starts) - 1 }
+
+// fence makes what find begins with. The strings and their order are there.
+func (p *packed) fence() error {
+	mem, err := p.mem.alloc(8 * ((p.blocks() + fenceBlocks - 1) / fenceBlocks))
+	if err != nil || p.n == 0 {
+		return err
+	}
+	first, last := p.trimmed(p.append(nil, 0)), p.trimmed(p.append(nil, uint32(p.n-1)))
+	n := 0
+	for n < len(first) && n < len(last) && first[n] == last[n] {
+		n++
+	}
+	p.common = bytes.Clone(first[:n])
+	p.fences = view[uint64](mem)[:(p.blocks()+fenceBlocks-1)/fenceBlocks]
+	var b []byte
+	for i := range p.fences {
+		b = p.append(b[:0], uint32(i*fenceBlocks*blockStrings))
+		p.fences[i] = prefixOf(p.trimmed(b)[n:])
+	}
+	return nil
+}
+
+// find returns the code of a string.
+func (p *packed) find(s []byte) (code uint32, ok bool) {
+	t := p.trimmed(s)
+	if p.n == 0 || !bytes.HasPrefix(t, p.common) {
+		return 0, false
+	}
+	// Heads whose fence is less are below s, those whose fence is greater above.
+	key := prefixOf(t[len(p.common):])
+	below := bisect(0, len(p.fences), func(i int) bool { return p.fences[i] >= key })
+	above := bisect(below, len(p.fences), func(i int) bool { return p.fences[i] > key })
+	var room [256]byte
+	buf := room[:0]
+	greater := func(code int) bool {
+		buf = p.append(buf[:0], uint32(code))
+		return compareStrings(buf, s, p.padded) > 0
+	}
+	from, to := max(below-1, 0)*fenceBlocks, min(above*fenceBlocks, p.blocks())
+	in := bisect(from, to, func(b int) bool { return greater(b * blockStrings) }) - 1
+	if in < 0 {
+		return 0, false
+	}
+	from = in * blockStrings
+	at := bisect(from, min(from+blockStrings, p.n), greater) - 1
+	if at < from {
+		return 0, false
+	}
+	buf = p.append(buf[:0], uint32(at))
+	return uint32(at), bytes.Equal(buf, s)
+}
+
+// bisect returns the first of [from, to) for which f holds, to where there is none. f holds
+// for all behind the first.
+func bisect(from, to int, f func(i int) bool) int {
+	for from < to {
+		if mid := int(uint(from+to) / 2); f(mid) {
+			to = mid
+		} else {
+			from = mid + 1
+		}
+	}
+	return from
+}
