@@ -106,6 +106,21 @@
 //	| their vectors   | 8 bytes  | 64 bits | FOR or FOR64 column        |
 //	+-----------------+----------+---------+----------------------------+
 //
+// # Strings
+//
+// Symbols is FSST (Boncz, Neumann, Leis: "FSST: Fast Random Access String Compression",
+// VLDB 2020), for the strings of dictionaries, each of them by itself: a table of up to 255
+// symbols of one to eight bytes, made for a sample, and strings as codes of one byte. Code
+// 255 escapes the byte that follows it. Unlike the paper's a table may have two symbols whose
+// first three bytes are the same: they are looked for by their first two, the longest first.
+//
+//	+-------------+-----------------------+-- --+----------------------+-- --+
+//	| n, one byte | size of symbol 0, one | ... | bytes of symbol 0    | ... |
+//	+-------------+-----------------------+-- --+----------------------+-- --+
+//
+// The search takes the longest symbol at each place, so that equal strings have equal codes;
+// two strings that begin alike have codes that begin alike, up to about where they differ.
+//
 // # Speed
 //
 // Every width has its own straight-line function, written by the generator in
