@@ -3,6 +3,8 @@ package colstore
 import (
 	"bytes"
 	"encoding/binary"
+
+	"pgaccel/compress"
 )
 
 // packed holds the strings of a finished copy in their order: codes are positions. It is
@@ -10,6 +12,8 @@ import (
 // of the block's first string, its head, as the two have in common (front coding; Witten,
 // Moffat, Bell: "Managing Gigabytes", 1999). They refer to the head, not to the string before
 // them, so that one string is had without the others. There is no hash table: order finds them.
+// Where that pays, strings are encoded by a symbol table (compress, Strings); then it is codes
+// that are shared, and counted, whole ones.
 //
 //	data   +---------+---------+-- --+-----------+--------------+
 //	       | block 0 | block 1 | ... | block n-1 | 8 zero bytes |  room to load words
@@ -28,8 +32,10 @@ type packed struct {
 	n      int
 	starts []uint32 // of blocks in data, and where the last one ends
 	data   []byte
-	padded bool // trailing blanks count for the order only where all else is equal (char(n))
-	mem    *block
+	// symbols, in column memory, is the table that strings are encoded by; nil for none.
+	symbols *compress.Symbols
+	padded  bool // trailing blanks count for the order only where all else is equal (char(n))
+	mem     *block
 
 	// What find begins with: all strings begin with common, and fences has the eight bytes
 	// behind it of each fenceBlocks-th head, the first one highest.
@@ -90,7 +96,10 @@ func (p *packed) pieces(code uint32) (shared, own []byte) {
 // append appends a string to b.
 func (p *packed) append(b []byte, code uint32) []byte {
 	shared, own := p.pieces(code)
-	return append(append(b, shared...), own...)
+	if p.symbols == nil {
+		return append(append(b, shared...), own...)
+	}
+	return p.symbols.AppendDecoded(p.symbols.AppendDecoded(b, shared), own)
 }
 
 // trimmed returns what orders a string first.

@@ -7,6 +7,9 @@ import (
 	"math/bits"
 	"slices"
 	"sync"
+	"unsafe"
+
+	"pgaccel/compress"
 )
 
 // packedMin is how many strings are packed: fewer cost little as they are, and are had
@@ -19,10 +22,11 @@ var errPacked = errors.New("too many bytes for a packed dictionary")
 // pack makes a packed dictionary of n strings, in order and distinct. Several goroutines
 // call at.
 func pack(a *arena, n int, at func(i int) []byte, padded bool) (*packed, error) {
+	encoder := trainSymbols(n, at)
 	var mu sync.Mutex
 	var pieces []blockPiece
 	inRanges(n, func(from, to int) {
-		w := blockPiece{first: (from + blockStrings - 1) / blockStrings}
+		w := blockPiece{first: (from + blockStrings - 1) / blockStrings, encoder: encoder}
 		for b := w.first; b*blockStrings < to; b++ {
 			w.add(min(blockStrings, n-b*blockStrings), func(i int) []byte { return at(b*blockStrings + i) })
 		}
@@ -41,6 +45,12 @@ func pack(a *arena, n int, at func(i int) []byte, padded bool) (*packed, error) 
 	p, err := newPacked(a, n, size, padded)
 	if err != nil {
 		return nil, err
+	}
+	if encoder != nil {
+		if err := p.setSymbols(encoder.Table()); err != nil {
+			p.mem.release()
+			return nil, err
+		}
 	}
 	data, block := p.data[:0], 0
 	for i := range pieces {
@@ -75,25 +85,88 @@ func newPacked(a *arena, n, size int, padded bool) (*packed, error) {
 	return p, nil
 }
 
+// setSymbols keeps the table in column memory.
+func (p *packed) setSymbols(t *compress.Symbols) error {
+	mem, err := p.mem.alloc(int(unsafe.Sizeof(*t)))
+	if err != nil {
+		return err
+	}
+	p.symbols = (*compress.Symbols)(unsafe.Pointer(unsafe.SliceData(mem)))
+	*p.symbols = *t
+	return nil
+}
+
+const (
+	sampleBytes  = 64 << 10 // a symbol table is made for so many
+	sampleString = 2 << 10  // and no more of one string
+)
+
+// trainSymbols returns what encodes the strings, nil where that saves less than a twentieth.
+func trainSymbols(n int, at func(i int) []byte) *compress.SymbolEncoder {
+	cut := func(i int) []byte {
+		s := at(i)
+		return s[:min(len(s), sampleString)]
+	}
+	// As many as there is room for, at even distances, by the length of some.
+	some, bytes := min(n, 256), 0
+	for i := range some {
+		bytes += len(cut(n * i / some))
+	}
+	if bytes == 0 {
+		return nil
+	}
+	count := min(n, max(sampleBytes*some/bytes, 1))
+	sample := make([][]byte, count)
+	bytes = 0
+	for i := range sample {
+		sample[i] = cut(n * i / count)
+		bytes += len(sample[i])
+	}
+	e := compress.TrainSymbols(sample)
+	var codes []byte
+	for _, s := range sample {
+		codes = e.Append(codes, s)
+	}
+	if len(codes) > bytes-bytes/20 {
+		return nil
+	}
+	return e
+}
+
 // blockPiece is some blocks, one after the other.
 type blockPiece struct {
-	first  int // block
-	starts []int
-	data   []byte
+	first   int // block
+	encoder *compress.SymbolEncoder
+	starts  []int
+	data    []byte
+	codes   [blockStrings][]byte // memory of a block's
+}
+
+// common returns how many bytes may be shared.
+func (w *blockPiece) common(a, b []byte) int {
+	if w.encoder == nil {
+		return commonBytes(a, b)
+	}
+	return w.encoder.Table().Common(a[:min(len(a), sharedMax)], b)
 }
 
 // add appends a block of n strings.
 func (w *blockPiece) add(n int, at func(i int) []byte) {
 	var text [blockStrings][]byte
 	var lengths, shares [blockStrings]int
-	head := at(0)
+	for i := range n {
+		if text[i] = at(i); w.encoder != nil {
+			w.codes[i] = w.encoder.Append(w.codes[i][:0], text[i])
+			text[i] = w.codes[i]
+		}
+	}
+	head := text[0]
 	least, leastShare := len(head), sharedMax
 	for i := range n {
-		text[i] = at(i)
 		lengths[i] = len(text[i])
 		least = min(least, lengths[i])
 		if i > 0 {
-			shares[i] = min(commonBytes(head, text[i]), sharedMax)
+			shares[i] = min(w.common(head, text[i]), sharedMax)
 			leastShare = min(leastShare, shares[i])
 		}
 	}
