@@ -97,7 +97,9 @@ func (t *SavedTable) Files() map[string]int64 {
 	return files
 }
 
-const checkpointFormat = 1
+// checkpointFormat is what is written. Format 1, which has no packed dictionaries, is read,
+// too.
+const checkpointFormat = 2
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
@@ -265,7 +267,7 @@ func ReadCheckpoint(dir string) (*Checkpoint, error) {
 	if err := json.Unmarshal([]byte(line), c); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNoCheckpoint, err)
 	}
-	if c.Format != checkpointFormat {
+	if c.Format < 1 || c.Format > checkpointFormat {
 		return nil, fmt.Errorf("%w: format %d, this version writes %d", ErrNoCheckpoint, c.Format, checkpointFormat)
 	}
 	return c, nil

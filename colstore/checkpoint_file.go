@@ -2,10 +2,8 @@ package colstore
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"hash/crc32"
-	"hash/maphash"
 	"os"
 	"unsafe"
 
@@ -19,12 +17,16 @@ import (
 //	            (data bytes = 0: the column is not copied)
 //	pieces      a column's encoded words or null bitmap, 64-byte aligned
 //	dictionary  "PGACDIC1" | uint64 strings | strings x uint32 length | bytes | CRC-32C
+//	packed one  "PGACDIC2" | uint64 strings | uint64 packed | uint64 bytes of blocks | uint32 bytes of symbols
+//	            | uint32 padded | symbols | blocks | uint32 length of each string that is not packed | their bytes | CRC-32C
 //	live        bitmaps, one after the other | CRC-32C
 const (
 	segmentMagic = "PGACSEG1" // the last byte is the version
 	dictMagic    = "PGACDIC1"
+	packedMagic  = "PGACDIC2" // some of its strings are packed
 	magicBytes   = len(segmentMagic)
 	headerBytes  = 16 // magic and counts, of segments and dictionaries
+	packedHeader = 40 // of packed ones
 	entryBytes   = 64
 	sealBytes    = 4
 )
@@ -178,65 +180,6 @@ func decodeSegment(file []byte, rows int, text []int, alloc func(int) ([]byte, e
 		}
 	}
 	return s, nil
-}
-
-// encodeDict returns a dictionary's file.
-func encodeDict(d *Dict) []byte {
-	b := append([]byte(nil), dictMagic...)
-	b = binary.LittleEndian.AppendUint64(b, uint64(d.Len()))
-	for code := range d.Len() {
-		b = binary.LittleEndian.AppendUint32(b, uint32(len(d.Bytes(int64(code)))))
-	}
-	for code := range d.Len() {
-		b = append(b, d.Bytes(int64(code))...)
-	}
-	return sealed(b)
-}
-
-// decodeDict reads a dictionary's file into d, which is empty. Those strings from the
-// beginning on that are in order are packed where they are packedMin or more.
-func decodeDict(file []byte, d *dictionary, packedMin int) error {
-	b, err := unseal(file)
-	if err != nil {
-		return err
-	}
-	corrupt := fmt.Errorf("%w: dictionary", compress.ErrCorrupt)
-	if len(b) < headerBytes || string(b[:magicBytes]) != dictMagic {
-		return corrupt
-	}
-	n := binary.LittleEndian.Uint64(b[8:])
-	if n > uint64(len(b)-headerBytes)/4 {
-		return corrupt
-	}
-	lengths, text := b[headerBytes:headerBytes+4*n], b[headerBytes+4*n:]
-	ends := make([]int, n+1)
-	for code := range n {
-		ends[code+1] = ends[code] + int(binary.LittleEndian.Uint32(lengths[4*code:]))
-	}
-	if ends[n] > len(text) {
-		return corrupt
-	}
-	at := func(code int) []byte { return text[ends[code]:ends[code+1]] }
-	first := 0
-	if n > 0 {
-		for first = 1; first < int(n) && compareStrings(at(first-1), at(first), d.ranking.padded) < 0; first++ {
-		}
-	}
-	if first >= packedMin {
-		if err := d.packStrings(first, at); err != nil && !errors.Is(err, errPacked) {
-			return err
-		}
-	}
-	for code := d.first; code < int(n); code++ {
-		got, err := d.add(at(code), maphash.Bytes(hashSeed, at(code)))
-		if err != nil {
-			return err
-		}
-		if int(got) != code {
-			return corrupt // a string that was there already
-		}
-	}
-	return nil
 }
 
 // LoadTable reads one table of the last checkpoint into the store's memory, as a

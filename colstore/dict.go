@@ -206,10 +206,16 @@ func (d *dictionary) packStrings(n int, at func(i int) []byte) error {
 	if err != nil {
 		return err
 	}
-	d.close()
-	*d = dictionary{arrays: arrays{base: base, first: n}, n: n, text: newBlock(base.mem.purse.arena), table: newBlock(base.mem.purse.arena),
-		ranking: ranking{memcmp: d.ranking.memcmp, padded: d.ranking.padded}}
+	d.setBase(base)
 	return nil
+}
+
+// setBase makes of the dictionary that of packed strings.
+func (d *dictionary) setBase(base *packed) {
+	d.close()
+	a := base.mem.purse.arena
+	*d = dictionary{arrays: arrays{base: base, first: base.n}, n: base.n, text: newBlock(a), table: newBlock(a),
+		ranking: ranking{memcmp: d.ranking.memcmp, padded: d.ranking.padded}}
 }
 
 // memory is that of the arrays, as they are now.

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
+	"math"
 	"unsafe"
 
 	"pgaccel/compress"
@@ -46,6 +47,7 @@ type ColumnFile struct {
 type DictFile struct {
 	FileState
 	Strings           int
+	Packed            int // those that are packed, the first ones
 	TextBytes         int64
 	Shortest, Longest int // bytes
 }
@@ -161,35 +163,55 @@ func aligned(b []byte) []byte {
 func ReadDictFile(file []byte) *DictFile {
 	d := &DictFile{}
 	r := &fileReader{FileState: &d.FileState}
-	if !r.open(file, dictMagic) {
+	magic := dictMagic
+	if len(file) >= magicBytes && string(file[:magicBytes]) == packedMagic {
+		magic = packedMagic
+	}
+	if !r.open(file, magic) {
 		return d
 	}
-	n := binary.LittleEndian.Uint64(r.b[8:])
-	if most := uint64(len(r.b)-headerBytes) / 4; n > most {
-		r.bad(8, "%d strings, the file has room for %d lengths", n, most)
+	f, at, wrong := cutDict(r.b)
+	if wrong != "" {
+		r.bad(at, "%s", wrong)
 		return d
 	}
-	d.Strings = int(n)
-	for code := range d.Strings {
-		size := int(binary.LittleEndian.Uint32(r.b[headerBytes+4*code:]))
+	d.Strings, d.Packed = f.strings, f.packed
+	seen := make(map[string]int, d.Strings)
+	add := func(code int, s []byte, at int) {
 		if code == 0 {
-			d.Shortest = size
+			d.Shortest = len(s)
 		}
-		d.Shortest, d.Longest, d.TextBytes = min(d.Shortest, size), max(d.Longest, size), d.TextBytes+int64(size)
+		d.Shortest, d.Longest, d.TextBytes = min(d.Shortest, len(s)), max(d.Longest, len(s)), d.TextBytes+int64(len(s))
+		if first, twice := seen[string(s)]; twice {
+			r.bad(at, "codes %d and %d are the same string", first, code)
+		}
+		seen[string(s)] = code
 	}
-	if begin := headerBytes + 4*d.Strings; d.TextBytes != int64(len(r.b)-begin) {
-		r.bad(begin, "strings of %d bytes, the file has %d", d.TextBytes, len(r.b)-begin)
+	if f.packed > 0 {
+		a := &arena{limit: math.MaxInt64}
+		defer a.close()
+		p, err := parsePacked(a, f.packed, f.blocks, f.symbols, f.padded)
+		if err != nil {
+			r.bad(packedHeader, "%v", err)
+			return d
+		}
+		var b []byte
+		for code := range f.packed {
+			b = p.append(b[:0], uint32(code))
+			add(code, b, packedHeader+len(f.symbols)+int(p.starts[code/blockStrings]))
+		}
+	}
+	size, begin := 0, f.lengthsAt+len(f.lengths)
+	for i := range f.strings - f.packed {
+		size += f.length(i)
+	}
+	if size != len(f.text) {
+		r.bad(begin, "strings of %d bytes, the file has %d", size, len(f.text))
 		return d
 	}
-	seen, text := make(map[string]int, d.Strings), r.b[headerBytes+4*d.Strings:]
-	for code, at := 0, 0; code < d.Strings; code++ {
-		size := int(binary.LittleEndian.Uint32(r.b[headerBytes+4*code:]))
-		s := string(text[at : at+size])
-		if first, twice := seen[s]; twice {
-			r.bad(headerBytes+4*d.Strings+at, "codes %d and %d are the same string", first, code)
-		}
-		seen[s] = code
-		at += size
+	for i, at := 0, 0; i < f.strings-f.packed; i++ {
+		add(f.packed+i, f.text[at:at+f.length(i)], begin+at)
+		at += f.length(i)
 	}
 	return d
 }

@@ -53,6 +53,9 @@ func eachPacked(t *testing.T, f func(t *testing.T, p *packed, want [][]byte)) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(8))
 	for name, form := range packedForms {
 		for _, n := range packedSizes {
+			if testing.Short() && n > 600 && name != "words" {
+				continue
+			}
 			for _, padded := range []bool{false, true} {
 				t.Run(fmt.Sprint(name, n, padded), func(t *testing.T) {
 					a := &arena{limit: 1 << 30}

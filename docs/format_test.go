@@ -37,6 +37,7 @@ func examples(t *testing.T) map[string][]byte {
 		"alp":      column(compress.CodecALP, quarters()...),
 	}
 	maps.Copy(all, folder(t))
+	all["packed"] = packedDictionary(t)
 	return all
 }
 
@@ -128,6 +129,51 @@ func folder(t *testing.T) map[string][]byte {
 		}
 	}
 	return files
+}
+
+// packedDictionary returns the file of a dictionary of a few strings, packed.
+func packedDictionary(t *testing.T) []byte {
+	t.Helper()
+	s := colstore.New(colstore.Options{PackedMin: 1})
+	defer s.Close()
+	text := vector.TypeOf(vector.Text)
+	text.Collation = vector.Collation{OID: 950, Deterministic: true, C: true}
+	meta := &catalog.Table{OID: 16384, Schema: "public", Name: "t", Columns: []catalog.Column{{Name: "name", AttNum: 1, TypeOID: sqltype.OIDText, Type: text}}}
+	l := s.NewLoader(meta)
+	w := l.NewWriter()
+	for i := range 4 {
+		w.Text(0, fmt.Appendf(nil, "night %d", i+6))
+		if err := w.EndRow(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	table, err := l.Finish()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Publish(s.NewRelation(table))
+	view, err := s.View(meta.OID, colstore.Snapshot{Xmax: 9})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer view.Release()
+	dir := t.TempDir()
+	d, err := colstore.OpenDisk(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	if err := d.Save(&colstore.Checkpoint{Instance: "i", Snapshot: "9:9:"}, []*colstore.Table{view}); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.ReadFile(filepath.Join(dir, "d2"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file
 }
 
 var fence = regexp.MustCompile("(?ms)^```(hex|json) ([a-z0-9]+)\n(.*?)^```$")

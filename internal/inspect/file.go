@@ -154,6 +154,9 @@ func dictionary(w io.Writer, base string, b []byte, n named) []colstore.Damage {
 	}
 	title(w, "dictionary", base, of, n, len(b), d.ChecksumOK)
 	fmt.Fprintf(w, "%d strings of %d bytes, of %d to %d each\n", d.Strings, d.TextBytes, d.Shortest, d.Longest)
+	if d.Packed > 0 {
+		fmt.Fprintf(w, "the first %d are packed\n", d.Packed)
+	}
 	return d.Damage
 }
 
