@@ -203,15 +203,15 @@ func (p *packed) parse(symbols []byte) error {
 	}
 	var wrong atomic.Int64
 	inRanges(p.n, func(from, to int) {
-		var before, s []byte
-		for code := max(from-1, 0); code < to; code++ {
-			s = p.append(s[:0], uint32(code))
+		var before []byte
+		p.each(max(from-1, 0), to, func(code int, s []byte) bool {
 			if code >= from && code > 0 && compareStrings(before, s, p.padded) >= 0 {
 				wrong.Store(int64(code))
-				return
+				return false
 			}
-			before, s = s, before
-		}
+			before = append(before[:0], s...)
+			return true
+		})
 	})
 	if code := wrong.Load(); code > 0 {
 		return corrupt(int(code)/blockStrings, "strings are not in order")

@@ -286,6 +286,26 @@ func (d *Dict) AppendBytes(b []byte, code int64) []byte {
 	return d.append(b, uint32(code))
 }
 
+// Each calls f with the strings of all codes from from to to-1, in their order, until it
+// returns false. That is the fastest way to see many. A string must not be written, and is
+// valid until f returns.
+func (d *Dict) Each(from, to int64, f func(code int64, s []byte) bool) {
+	if from < 0 || to > int64(d.n) {
+		panic("BUG: codes outside the dictionary")
+	}
+	ended := false
+	if packed := min(to, int64(d.first)); from < packed {
+		d.base.each(int(from), int(packed), func(code int, s []byte) bool {
+			ended = !f(int64(code), s)
+			return !ended
+		})
+		from = packed
+	}
+	for ; from < to && !ended; from++ {
+		ended = !f(from, d.entry(int(from)-d.first))
+	}
+}
+
 func (d *Dict) check(code int64) {
 	if uint64(code) >= uint64(d.n) {
 		panic("BUG: code outside the dictionary")

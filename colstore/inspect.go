@@ -195,11 +195,10 @@ func ReadDictFile(file []byte) *DictFile {
 			r.bad(packedHeader, "%v", err)
 			return d
 		}
-		var b []byte
-		for code := range f.packed {
-			b = p.append(b[:0], uint32(code))
-			add(code, b, packedHeader+len(f.symbols)+int(p.starts[code/blockStrings]))
-		}
+		p.each(0, f.packed, func(code int, s []byte) bool {
+			add(code, s, packedHeader+len(f.symbols)+int(p.starts[code/blockStrings]))
+			return true
+		})
 	}
 	size, begin := 0, f.lengthsAt+len(f.lengths)
 	for i := range f.strings - f.packed {

@@ -102,6 +102,39 @@ func (p *packed) append(b []byte, code uint32) []byte {
 	return p.symbols.AppendDecoded(p.symbols.AppendDecoded(b, shared), own)
 }
 
+// each calls f with the strings of codes from..to-1, one after the other, which is faster than
+// one by one; false ends it. A string is valid until f returns.
+func (p *packed) each(from, to int, f func(code int, s []byte) bool) {
+	var buf []byte
+	for from < to {
+		b := p.data[p.starts[from/blockStrings]:]
+		wl, ws, l, s := int(b[0]), int(b[1]), int(b[2]), int(b[3])
+		lengths := b[blockHeader:]
+		shares := lengths[2*wl:]
+		text := shares[2*ws:]
+		first := from / blockStrings * blockStrings
+		for i, at := 0, 0; i < blockStrings && first+i < to; i++ {
+			share := 0
+			if i > 0 {
+				share = s + field(shares, ws, i)
+			}
+			own := l + field(lengths, wl, i) - share
+			if first+i >= from {
+				if p.symbols == nil {
+					buf = append(append(buf[:0], text[:share]...), text[at:at+own]...)
+				} else {
+					buf = p.symbols.AppendDecoded(p.symbols.AppendDecoded(buf[:0], text[:share]), text[at:at+own])
+				}
+				if !f(first+i, buf) {
+					return
+				}
+			}
+			at += own
+		}
+		from = first + blockStrings
+	}
+}
+
 // trimmed returns what orders a string first.
 func (p *packed) trimmed(b []byte) []byte {
 	if p.padded {

@@ -90,6 +90,20 @@ func TestPacked(t *testing.T) {
 				t.Fatalf("find(%q) = %d, %v, want %d", b, got, ok, code)
 			}
 		}
+		for _, from := range packedSizes {
+			to := min(from*2+3, len(want))
+			next := from
+			p.each(from, to, func(code int, s []byte) bool {
+				if code != next || string(s) != string(want[code]) {
+					t.Fatalf("each: string %d is %q, want %q", code, s, want[next])
+				}
+				next++
+				return next != from+400
+			})
+			if next != max(min(to, from+400), from) {
+				t.Errorf("each: %d to %d ended with %d", from, to, next)
+			}
+		}
 		for _, b := range append(want[:min(len(want), 500):len(want)], nil) {
 			for _, other := range []string{string(b) + " ", string(b) + "\x00", string(b[:len(b)/2]), "!" + string(b), string(b) + "~", string(bytes.TrimRight(b, " "))} {
 				if _, ok := p.find([]byte(other)); ok != known[other] {
@@ -196,6 +210,17 @@ func checkGrown(t *testing.T, d *Dict, n int, form func(i int) string) {
 		if !ok || int(got) != code || d.At(got) != want || string(d.Bytes(got)) != want || string(d.AppendBytes(nil, got)) != want {
 			t.Errorf("%q has code %d, %v", want, got, ok)
 		}
+	}
+	next := int64(0)
+	d.Each(0, int64(d.Len()), func(code int64, s []byte) bool {
+		if code != next || string(s) != form(int(code)) {
+			t.Errorf("string %d is %q", code, s)
+		}
+		next++
+		return next < int64(n)+10
+	})
+	if next != min(int64(d.Len()), int64(n)+10) {
+		t.Errorf("Each ended with %d of %d", next, d.Len())
 	}
 	if _, ok := d.Find(form(d.Len())); ok {
 		t.Error("a string of a later version was found")

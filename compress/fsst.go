@@ -88,17 +88,34 @@ func (t *Symbols) AppendDecoded(b, codes []byte) []byte {
 	}
 	b = slices.Grow(b, room)
 	out := b[:n+room]
-	for i := 0; i < len(codes); i++ {
-		code := codes[i]
-		if code == symbolEscape {
-			if i++; i < len(codes) {
-				out[n] = codes[i]
-				n++
+	for len(codes) > 0 {
+		for len(codes) >= 4 { // as long as none of four is an escape
+			w := binary.LittleEndian.Uint32(codes)
+			if inverse := ^w; (inverse-0x01010101)&^inverse&0x80808080 != 0 {
+				break
 			}
-			continue
+			binary.LittleEndian.PutUint64(out[n:], t.words[uint8(w)])
+			n += int(t.sizes[uint8(w)])
+			binary.LittleEndian.PutUint64(out[n:], t.words[uint8(w>>8)])
+			n += int(t.sizes[uint8(w>>8)])
+			binary.LittleEndian.PutUint64(out[n:], t.words[uint8(w>>16)])
+			n += int(t.sizes[uint8(w>>16)])
+			binary.LittleEndian.PutUint64(out[n:], t.words[w>>24])
+			n += int(t.sizes[w>>24])
+			codes = codes[4:]
 		}
-		binary.LittleEndian.PutUint64(out[n:], t.words[code])
-		n += int(t.sizes[code])
+		if len(codes) == 0 {
+			break
+		}
+		code := codes[0]
+		codes = codes[1:]
+		if code != symbolEscape {
+			binary.LittleEndian.PutUint64(out[n:], t.words[code])
+			n += int(t.sizes[code])
+		} else if len(codes) > 0 {
+			out[n] = codes[0]
+			n, codes = n+1, codes[1:]
+		}
 	}
 	return out[:n]
 }
