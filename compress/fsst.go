@@ -21,9 +21,6 @@ const (
 	symbolBytes  = 8
 )
 
-// SymbolsBytesMax is the most bytes of a symbol table.
-const SymbolsBytesMax = 1 + symbolsMax + symbolsMax*symbolBytes
-
 // Append appends the bytes of the table to b.
 func (t *Symbols) Append(b []byte) []byte {
 	b = append(append(b, byte(t.n)), t.sizes[:t.n]...)

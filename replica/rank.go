@@ -39,9 +39,10 @@ func askRanks(ctx context.Context, conn *pgx.Conn, d *colstore.Dict, typ vector.
 		return ranks, nil
 	}
 	texts := make([]string, len(ranks))
-	for code := range texts {
-		texts[code] = d.At(int64(code))
-	}
+	d.Each(0, int64(d.Len()), func(code int64, s []byte) bool {
+		texts[code] = string(s)
+		return true
+	})
 	order := "u.s"
 	if typ.Kind == vector.BPChar {
 		order = "u.s::pg_catalog.bpchar" // which compares without trailing blanks
