@@ -312,11 +312,12 @@ func (d *Dict) check(code int64) {
 	}
 }
 
-// View is Bytes as a string: it is valid as long as the table is held, and whoever keeps it
-// longer clones it.
-func (d *Dict) View(code int64) string {
-	b := d.Bytes(code)
-	return unsafe.String(unsafe.SliceData(b), len(b))
+// EachView is Each with strings, which are valid until f returns: whoever keeps one longer clones it.
+func (d *Dict) EachView(from, to int64, f func(code int64, s string)) {
+	d.Each(from, to, func(code int64, b []byte) bool {
+		f(code, unsafe.String(unsafe.SliceData(b), len(b)))
+		return true
+	})
 }
 
 // Find returns the code of a string.

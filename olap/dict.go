@@ -50,12 +50,15 @@ func (d *dict) append(b []byte, code int64) []byte {
 	return append(b, d.at(code)...)
 }
 
-// view returns the string of a code, which the execution holds: one that lives longer is cloned.
-func (d *dict) view(code int64) string {
-	if d.src != nil {
-		return d.src.View(code)
+// each calls f with some codes and their strings, which are valid until f returns.
+func (d *dict) each(from, to int, f func(code int, s string)) {
+	if d.src == nil {
+		for code := from; code < to; code++ {
+			f(code, d.at(int64(code)))
+		}
+		return
 	}
-	return d.at(code)
+	d.src.EachView(int64(from), int64(to), func(code int64, s string) { f(int(code), s) })
 }
 
 // find returns the code of the string that equals s as values of the kind do.

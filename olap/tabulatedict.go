@@ -129,8 +129,9 @@ func (c *compiler) tabulateDict(arg *node, e *plan.Call) (*node, error) {
 // fillTruths computes a test of the strings of a piece.
 func (p *piece) fillTruths(d *dict, test textTest, out []int64) {
 	p.lo, p.hi = math.MaxInt64, math.MinInt64
-	for i := range out {
-		t, err := test(d.view(int64(p.from + i)))
+	d.each(p.from, p.from+len(out), func(code int, s string) {
+		i := code - p.from
+		t, err := test(s)
 		if err != nil {
 			p.fail(i, err)
 		}
@@ -140,7 +141,7 @@ func (p *piece) fillTruths(d *dict, test textTest, out []int64) {
 			out[i] = int64(t)
 			p.lo, p.hi = min(p.lo, out[i]), max(p.hi, out[i])
 		}
-	}
+	})
 }
 
 // fill computes the strings of a piece.
@@ -151,8 +152,9 @@ func (p *piece) fill(d *dict, t vector.Type, f stringFunc, out []int64) {
 	if text {
 		index = map[string]int64{}
 	}
-	for i := range out {
-		r, err := f(d.view(int64(p.from + i)))
+	d.each(p.from, p.from+len(out), func(code int, s string) {
+		i := code - p.from
+		r, err := f(s)
 		v, ok := int64(0), true
 		switch {
 		case err != nil || r.Null:
@@ -177,7 +179,7 @@ func (p *piece) fill(d *dict, t vector.Type, f stringFunc, out []int64) {
 			out[i] = v
 			p.lo, p.hi = min(p.lo, v), max(p.hi, v)
 		}
-	}
+	})
 }
 
 func (p *piece) fail(i int, err error) {
