@@ -21,6 +21,7 @@ import (
 // pool is a set of strings that grows. All workers share it.
 type pool struct {
 	take func(bytes int64) error
+	held int64        // bytes of a value beside its string
 	n    atomic.Int64 // codes given
 	// chunks[i] has poolFirst<<i strings: they stay where they are while others come.
 	chunks [poolChunks]atomic.Pointer[[]string]
@@ -148,7 +149,7 @@ func (p *pool) newChunk(chunk int) (*[]string, error) {
 	if list := p.chunks[chunk].Load(); list != nil {
 		return list, nil
 	}
-	if err := p.take(16 * poolFirst << chunk); err != nil {
+	if err := p.take((16 + p.held) * poolFirst << chunk); err != nil {
 		return nil, err
 	}
 	list := make([]string, poolFirst<<chunk)
@@ -230,6 +231,9 @@ func (c *compiler) growing(t vector.Type) *dict {
 	}
 	if *pool == nil {
 		*pool = newPool(c.p.x.take)
+		if t.Varying() {
+			(*pool).held = 32 // once they are a list
+		}
 	}
 	return &dict{t: t, at: (*pool).at, pool: *pool}
 }

@@ -317,3 +317,23 @@ func TestRelations(t *testing.T) {
 		t.Errorf("%d of %d statements answered", len(answered), len(relationQueries))
 	}
 }
+
+// TestCrossPairs: a join of each row with each is bounded, over all tables of a query together.
+func TestCrossPairs(t *testing.T) {
+	w := newRelationWorld(t, rand.New(rand.NewPCG(7, 1)), 100, 1024)
+	defer func(was float64) { crossPairs = was }(crossPairs)
+	// 14 rows, 9 and 100: see newRelationWorld.
+	for sql, pairs := range map[string]float64{
+		"select count(*) from dim d, many m":                    14 * 9,
+		"select count(*) from dim d, many m, fact f":            14 * 9 * 100,
+		"select count(*) from dim d, many m where d.r < m.w":    14 * 9,
+		"select count(*) from dim a, dim b, many m where a.r>1": 14 * 14 * 9,
+	} {
+		if crossPairs = pairs; !w.run(t, sql, Options{}) {
+			t.Errorf("%s: forwarded at %v pairs", sql, pairs)
+		}
+		if crossPairs = pairs/2 - 1; w.run(t, sql, Options{}) {
+			t.Errorf("%s: answered beyond %v pairs", sql, crossPairs)
+		}
+	}
+}

@@ -30,7 +30,7 @@ type step struct {
 
 // crossPairs bounds the pairs of a join without equality, for which PostgreSQL may have an index: those
 // of a tenth of a second. Tests make it small.
-var crossPairs int64 = 1 << 25
+var crossPairs float64 = 1 << 25
 
 // plan turns the lowered conditions and the lookups into steps.
 func (p *pipeline) plan(conds []plan.Expr) error {
@@ -89,6 +89,7 @@ func (p *pipeline) plan(conds []plan.Expr) error {
 		}
 		p.steps = append(p.steps, s)
 	}
+	pairs := float64(p.tab.Rows)
 	for i, b := range p.probes {
 		l := b.lut
 		if l.left && l.rows == 0 {
@@ -97,8 +98,10 @@ func (p *pipeline) plan(conds []plan.Expr) error {
 		s := step{kind: program.StepProbe, probe: i, share: l.share, cost: l.cost()}
 		if l.many != nil {
 			s.share *= l.many.fan()
-			if b.key.kind == nodeConst && p.tab.Rows*int64(l.keys) > crossPairs {
-				return forward(plan.ReasonShape, "a join of too many rows, each with each")
+			if b.key.kind == nodeConst {
+				if pairs *= float64(l.keys); pairs > crossPairs {
+					return forward(plan.ReasonShape, "a join of too many rows, each with each")
+				}
 			}
 		}
 		s.needs = probesOf(b.key)
