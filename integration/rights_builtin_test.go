@@ -88,6 +88,8 @@ var builtinQueries = []string{
 	"SELECT count(*) AS a FROM kinds k FULL JOIN names m ON m.id = k.s",
 	"SELECT count(*) AS a FROM kinds WHERE ts > date '2020-03-01' - interval '10' day AND ts < timestamp '2020-03-01' + interval '1 month'",
 	"SELECT count(*) AS a FROM kinds WHERE ts > interval '10 days' + date '2020-01-03' AND ts < timestamp '2020-03-01' - interval '1' hour",
+	"SELECT round(n) AS a, round(n, 1) AS b, trunc(n) AS c, ceil(n) AS d, floor(avg(n)) AS e, count(*) AS f FROM kinds GROUP BY n ORDER BY n",
+	"SELECT max(round(f)) AS a, max(round(id / 7.0, 2)) AS b, max(trunc(n, 1)) AS c, max(ceiling(f)) AS d, max(floor(id)) AS e FROM kinds",
 	"SELECT substring(t FROM 1 FOR 3) AS a, substr(v, 2) AS b, count(*) AS c FROM kinds GROUP BY 1, 2 ORDER BY 1, 2",
 }
 

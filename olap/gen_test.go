@@ -6,6 +6,7 @@ import (
 
 	"pgaccel/plan"
 	"pgaccel/sqlfn"
+	"pgaccel/sqltype"
 	"pgaccel/vector"
 )
 
@@ -140,10 +141,14 @@ func (g *gen) function(t vector.Type, depth int) plan.Expr {
 			case p.Constants != nil:
 				args[i] = plan.Const{Datum: vector.String(p.Constants[g.r.IntN(len(p.Constants))])}
 				continue
+			case p.Usual != nil:
+				d, _ := sqltype.Of(p.Kind).Parse(p.Usual[g.r.IntN(len(p.Usual))])
+				args[i] = plan.Const{Datum: d}
+				continue
 			case p.Kind.IsText():
 				a = textType(p.Kind, collC, -1)
 			case p.Kind == vector.Numeric:
-				a = vector.NumericType(2)
+				a = vector.NumericType([]int16{0, 2, 4}[g.r.IntN(3)])
 			}
 			args[i] = g.of(a, depth-1)
 		}
@@ -205,7 +210,7 @@ func (g *gen) numeric(t vector.Type, depth int) plan.Expr {
 			return &plan.Call{Op: plan.OpCast, T: t, Args: []plan.Expr{g.int(vector.Int4, depth-1)}}
 		case n == 4 && t.Scale == 4:
 			return &plan.Call{Op: plan.OpCast, T: t, Args: []plan.Expr{g.numeric(vector.NumericType(2), depth-1)}}
-		case n == 5 && (t.Scale == 0 || t.Scale == 6):
+		case n == 5:
 			if c := g.function(t, depth); c != nil {
 				return c
 			}

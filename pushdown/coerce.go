@@ -176,6 +176,9 @@ func digitsOf(e plan.Expr) int {
 			if c.Func.Digits > 0 && c.T.Scale >= 0 {
 				return c.Func.Digits + int(c.T.Scale)
 			}
+			if in := c.Args[0].Type().Scale; c.Func.Rounds && in >= 0 && c.T.Scale >= 0 {
+				return digitsOf(c.Args[0]) - int(in) + 1 + int(c.T.Scale)
+			}
 		}
 		return vector.NumericMaxPrecision + 1
 	}

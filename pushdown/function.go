@@ -100,7 +100,7 @@ func (a *analyzer) tableFunction(name string, vals []value) plan.Expr {
 	key := builtinKey(name, kinds)
 	var f *sqlfn.Function
 	for _, oid := range builtins[key] {
-		if g := sqlfn.ByOID(oid); g != nil && g.Name == name {
+		if g := sqlfn.ByOID(oid); g != nil && g.Name == name && len(g.Args) == len(vals) { // it may call others of its name
 			f = g
 		}
 	}
@@ -117,7 +117,7 @@ func (a *analyzer) tableFunction(name string, vals []value) plan.Expr {
 	constant := true
 	for i, v := range vals {
 		p := &f.Args[i]
-		e := a.cast(a.resolve(v, vector.TypeOf(p.Kind)), vector.TypeOf(p.Kind))
+		e := a.ofFunction(v, vector.TypeOf(p.Kind))
 		k, isConst := e.(plan.Const)
 		if p.Constants != nil {
 			if !isConst || k.Null {
@@ -142,6 +142,16 @@ func (a *analyzer) tableFunction(name string, vals []value) plan.Expr {
 		}
 	}
 	return a.sized(c)
+}
+
+// ofFunction gives a function's argument the type that it takes. A numeric keeps its scale.
+func (a *analyzer) ofFunction(v value, t vector.Type) plan.Expr {
+	e := a.resolve(v, t)
+	if t.Kind != vector.Numeric {
+		return a.cast(e, t)
+	}
+	noNumericParam(e)
+	return a.toNumeric(e)
 }
 
 // fold computes a call whose arguments are constant. ok is false where that fails: an error

@@ -20,6 +20,9 @@ type Function struct {
 	UTC bool
 	// Digits bounds a Numeric result: that many digits before the decimal point; 0: unknown.
 	Digits int
+	// Rounds: argument 1 and the result are Numeric, the result with one digit more before the
+	// decimal point at most.
+	Rounds bool
 	// Type is the result's type where that is more than a kind: the scale of a Numeric. Nil:
 	// the plain type of Result, text with the collation of the arguments.
 	Type func(c Call) vector.Type
@@ -29,7 +32,8 @@ type Function struct {
 	// Kernel returns a faster form for rows of which only argument i varies, nil for none. It
 	// computes what Eval does.
 	Kernel func(c Call, i int) *Kernel
-	// Total says that Eval never returns an error.
+	// Total says that the server has a result for all arguments, and Eval, too, where that has no
+	// more bits than are held.
 	Total bool
 	// TotalFor says that of some calls, where Total is false; nil: of none.
 	TotalFor func(c Call) bool
@@ -49,6 +53,8 @@ type Param struct {
 	// Constants are the values that may stand there; a call with anything else is forwarded.
 	// Nil: any expression.
 	Constants []string
+	// Usual are the constants that mostly stand there: what generators of random queries write.
+	Usual []string
 	// AnyCase: the server takes Constants, which are in lower case, in any case of letters.
 	AnyCase bool
 }
@@ -128,11 +134,12 @@ func (f *Function) Accepts(c Call) bool {
 		}
 	}
 	t := f.ResultType(c)
-	return c.T.Kind == t.Kind && c.T.Scale == t.Scale
+	// Once parameters have values the scale may be known that was not when T was.
+	return c.T.Kind == t.Kind && (c.T.Scale == t.Scale || c.T.Varying())
 }
 
 var (
-	all    = slices.Concat(datetime, text)
+	all    = slices.Concat(datetime, numeric, text)
 	byOID  = map[uint32]*Function{}
 	byName = map[string][]*Function{}
 )

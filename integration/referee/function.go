@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"pgaccel/sqlfn"
+	"pgaccel/sqltype"
 	"pgaccel/vector"
 )
 
@@ -72,15 +73,32 @@ func (g *gen) apply(f *sqlfn.Function, arg func(kind) *node) *node {
 			}
 		case f.Partial && !(g.reckless && g.chance(20)):
 			forms[i] = "'" + f.Samples[i][0] + "'"
+		case p.Usual != nil && !g.chance(15):
+			forms[i] = usual(pick(g.r, p.Usual...), &site.Args[i])
 		default:
 			a := arg(kind(p.Kind))
-			if a == nil || len(args) > 0 && !collationsAgree(args[0].t, a.t) {
+			if a == nil || len(args) > 0 && !collationsAgree(args[0].t, a.t) || f.Rounds && a.lit != nil {
 				return nil
 			}
+			site.Args[i].Type.Scale = int16(a.t.scale)
 			args, forms[i] = append(args, a), "@"
 		}
 	}
 	return g.resultOf(f, site, forms, args)
+}
+
+// usual writes a constant that an argument often is.
+func usual(c string, a *sqlfn.Arg) string {
+	d, ok := sqltype.Of(a.Type.Kind).Parse(c)
+	if !ok {
+		panic("BUG: a constant that is none: " + c)
+	}
+	v := d.Value()
+	a.Const = &v
+	if a.Type.Kind.IsText() {
+		return quote(c)
+	}
+	return c
 }
 
 // resultOf makes the node of a call.
@@ -103,6 +121,16 @@ func (g *gen) resultOf(f *sqlfn.Function, site sqlfn.Call, forms []string, args 
 		if f.Digits > 0 {
 			n.t.prec = f.Digits + n.t.scale
 			n.within(-math.Pow10(f.Digits), math.Pow10(f.Digits))
+		}
+		if a := args[0]; f.Rounds && n.t.scale != varying {
+			if a.t.prec > 0 && a.t.scale != varying {
+				n.t.prec = a.t.prec - a.t.scale + 1 + n.t.scale
+			}
+			unit := 1.0
+			if len(site.Args) > 1 {
+				unit = math.Pow10(max(0, -int(site.Args[1].Const.I)))
+			}
+			n.within(a.lo-unit, a.hi+unit)
 		}
 	}
 	if t.kind.isInt() {
