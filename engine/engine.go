@@ -31,7 +31,7 @@ type Options struct {
 	Workers int
 	// QueryMemory bounds, in bytes, what all executions hold together: hash tables,
 	// intermediate results, and results until they are let go (vector.Batch.Release). One of
-	// them may have queryMemoryMax of it at most. 0 is 1 GiB.
+	// them may have half of it, and 1 GiB in any case. 0 is 1 GiB.
 	QueryMemory int64
 	// WaitLimit bounds the wait for the stream to reach a query's position; then the
 	// query is forwarded. 0 is 50 ms.
@@ -96,8 +96,8 @@ type Engine struct {
 // cachedTextMax is the longest SQL text that is kept with its decision.
 const cachedTextMax = 64 << 10
 
-// queryMemoryMax is the most bytes that one execution may have.
-const queryMemoryMax = 1 << 30
+// executionMemory is what one execution may have whatever others have, in bytes.
+const executionMemory = 1 << 30
 
 // New returns an engine over the tables of o.Store.
 func New(o Options) *Engine {
@@ -133,7 +133,7 @@ var _ Decider = (*Engine)(nil)
 
 // execution returns how queries are executed.
 func (e *Engine) execution() olap.Options {
-	o := olap.Options{Workers: cmp.Or(e.opt.Workers, processors.Count()), Slots: e.slots, MemoryLimit: min(e.opt.QueryMemory, queryMemoryMax), Share: e.share, Eager: e.opt.Eager}
+	o := olap.Options{Workers: cmp.Or(e.opt.Workers, processors.Count()), Slots: e.slots, MemoryLimit: min(e.opt.QueryMemory, max(executionMemory, e.opt.QueryMemory/2)), Share: e.share, Eager: e.opt.Eager}
 	if e.opt.Look != nil {
 		o.Rank = e.rank
 	}
