@@ -131,6 +131,9 @@ type Catalog struct {
 	// OtherEncoding is true where the database's encoding is not UTF8: text is not copied, and
 	// characters of constants are not counted as the server would.
 	OtherEncoding bool
+	// ASCIICase is true where only letters of ASCII have an upper and a lower case in the database's
+	// default collation: its LC_CTYPE is C.
+	ASCIICase bool
 }
 
 // ByOID returns the table with the OID, nil where there is none.

@@ -93,7 +93,7 @@ func (a *asker) page(t *testing.T) string {
 	}
 	fmt.Fprintf(b, "%s. A numeric column has a precision of at most %d; below it is numeric(10,2), of\nwhich an operand of more digits may differ.\n\n## Operators\n\n", strings.Join(names, ", "), vector.NumericMaxPrecision)
 	for _, op := range []struct{ title, form string }{
-		{"= <>, IN, IS DISTINCT FROM, NULLIF", "%s = %s"}, {"< <= > >=, BETWEEN", "%s < %s"}, {"+", "%s + %s"}, {"-", "%s - %s"}, {"\\*", "%s * %s"}, {"/", "%s / %s"}, {"%", "%s %% %s"},
+		{"= <>, IN, IS DISTINCT FROM, NULLIF", "%s = %s"}, {"< <= > >=, BETWEEN", "%s < %s"}, {"+", "%s + %s"}, {"-", "%s - %s"}, {"\\*", "%s * %s"}, {"/", "%s / %s"}, {"%", "%s %% %s"}, {"\\|\\|", "%s || %s"},
 	} {
 		fmt.Fprintf(b, "| %s | with |\n|---|---|\n", op.title)
 		a.matrix(b, func(l, r vector.Kind) string { return fmt.Sprintf(op.form, ofKind(l), ofKind(r)) })
@@ -158,6 +158,12 @@ func (a *asker) functions(t *testing.T, b *strings.Builder) {
 		}
 		if f.UTC {
 			notes = append(notes, "where TimeZone is UTC")
+		}
+		if f.Variadic {
+			notes = append(notes, "any number of arguments, of integers, numerics, dates and times, too, but not of char")
+		}
+		if f.InASCII != nil {
+			notes = append(notes, "of letters outside of ASCII only in C, and not in languages with a dotless i")
 		}
 		fmt.Fprintf(b, "| `%s(%s)` | %s | %s |\n", f.Name, strings.Join(signature, ", "), f.Result, strings.Join(notes, "; "))
 	}

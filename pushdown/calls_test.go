@@ -74,7 +74,15 @@ func builtinQueries() map[string]string {
 		return "k." + catalog.QuoteIdentifier(k)
 	}
 	for _, f := range sqlfn.All() {
+		if f.Variadic { // it calls nothing, whatever its arguments are
+			continue
+		}
 		functionQueries(q, f.Name, len(f.Args), column)
+	}
+	for _, l := range append(typedKinds(), "unknown") {
+		for _, r := range append(typedKinds(), "unknown") {
+			q["||("+l+","+r+")"] = column(l) + " || " + column(r)
+		}
 	}
 	for _, l := range kinds {
 		for _, a := range sqlfn.Aggregates {

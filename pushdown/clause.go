@@ -110,22 +110,33 @@ func (a *analyzer) collated(e plan.Expr) plan.Expr {
 	if (t.Kind != vector.Text && t.Kind != vector.Varchar) || t.Collation.OID != 0 {
 		return e
 	}
-	for _, tab := range a.cat.Tables {
-		for _, c := range tab.Columns {
-			if c.Type.Kind.IsText() && c.Type.Collation.OID == defaultCollation {
-				if !c.Type.Collation.C {
-					return e
-				}
-				t.Collation = c.Type.Collation
-				return a.call(plan.OpCast, t, e)
-			}
-		}
+	if c, ok := a.defaultCollation(); ok && c.C {
+		t.Collation = c
+		return a.call(plan.OpCast, t, e)
 	}
 	return e
 }
 
+// defaultCollation returns what is known of the database's default, from a column that has it.
+func (a *analyzer) defaultCollation() (c vector.Collation, ok bool) {
+	for _, tab := range a.cat.Tables {
+		for _, c := range tab.Columns {
+			if c.Type.Kind.IsText() && c.Type.Collation.OID == defaultCollation {
+				return c.Type.Collation, true
+			}
+		}
+	}
+	return c, false
+}
+
 // defaultCollation is the collation "default" (pg_collation.dat): the database's.
 const defaultCollation = 100
+
+// The collations "C" and "POSIX".
+const (
+	cCollation     = 950
+	posixCollation = 951
+)
 
 // plainName returns an unqualified column name.
 func plainName(n *pg.Node) (string, bool) {

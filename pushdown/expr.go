@@ -383,7 +383,7 @@ func (a *analyzer) collate(c *pg.CollateClause, s *scope) value {
 		fail(plan.ReasonCollation, "COLLATE on a value that is not text")
 	}
 	t := e.Type()
-	t.Collation = vector.Collation{OID: 950, Deterministic: true, C: true} // pg_collation.dat: "C"
+	t.Collation = vector.Collation{OID: cCollation, Deterministic: true, C: true}
 	return typed(a.call(plan.OpCast, t, e))
 }
 

@@ -75,6 +75,8 @@ func (a *analyzer) funcCall(f *pg.FuncCall, s *scope) plan.Expr {
 		return out
 	}
 	switch name {
+	case "concat":
+		return a.concat(args(len(f.Args)))
 	case "abs":
 		return a.abs(args(1)[0])
 	case "mod":
@@ -108,6 +110,12 @@ func (a *analyzer) tableFunction(name string, vals []value) plan.Expr {
 		fail(plan.ReasonFunction, key)
 	}
 	a.calls(name, kinds...)
+	return a.callOf(f, vals)
+}
+
+// callOf calls f, whose rights are noted.
+func (a *analyzer) callOf(f *sqlfn.Function, vals []value) plan.Expr {
+	name := f.Name
 	for _, p := range f.Args {
 		if p.Kind.IsText() && p.Constants == nil && a.cat.OtherEncoding {
 			fail(plan.ReasonCollation, "text in a database whose encoding is not UTF8")
@@ -136,8 +144,11 @@ func (a *analyzer) tableFunction(name string, vals []value) plan.Expr {
 			c.T.Collation = mergeCollations(c.T.Collation, e.Type().Collation)
 		}
 	}
+	if f.InASCII != nil {
+		c.Func = a.cased(f, c.T.Collation)
+	}
 	if constant {
-		if folded, ok := fold(f, site, c.T); ok {
+		if folded, ok := fold(c.Func, site, c.T); ok {
 			return folded
 		}
 	}

@@ -56,16 +56,16 @@ func TestAllRefusals(t *testing.T) {
 		marked string
 		want   []string
 	}{
-		{"SELECT ^upper(kind), id, ^lower(kind) FROM orders WHERE id > 5 AND ^random() < 1 AND qty = ^ARRAY[1]",
-			[]string{"upper()", "lower()", "random()", "array"}},
-		{"SELECT upper(kind) FROM ^nosuch a, orders b JOIN ^nothing c ON lower(kind) = 'a'", []string{"nosuch is not", "nothing is not"}},
-		{"SELECT count(*) FROM orders a JOIN customers b ON ^upper(kind) = name AND ^lower(kind) = name", []string{"upper()", "lower()"}},
-		{"SELECT id FROM orders ORDER BY ^upper(kind), qty, ^lower(kind) LIMIT ^-1 OFFSET ^-2", []string{"upper()", "lower()", "LIMIT or OFFSET", "LIMIT or OFFSET"}},
-		{"SELECT count(*) FROM orders GROUP BY ^upper(kind), ^lower(kind)", []string{"upper()", "lower()"}},
+		{"SELECT ^initcap(kind), id, ^quote_ident(kind) FROM orders WHERE id > 5 AND ^random() < 1 AND qty = ^ARRAY[1]",
+			[]string{"initcap()", "quote_ident()", "random()", "array"}},
+		{"SELECT initcap(kind) FROM ^nosuch a, orders b JOIN ^nothing c ON quote_ident(kind) = 'a'", []string{"nosuch is not", "nothing is not"}},
+		{"SELECT count(*) FROM orders a JOIN customers b ON ^initcap(kind) = name AND ^quote_ident(kind) = name", []string{"initcap()", "quote_ident()"}},
+		{"SELECT id FROM orders ORDER BY ^initcap(kind), qty, ^quote_ident(kind) LIMIT ^-1 OFFSET ^-2", []string{"initcap()", "quote_ident()", "LIMIT or OFFSET", "LIMIT or OFFSET"}},
+		{"SELECT count(*) FROM orders GROUP BY ^initcap(kind), ^quote_ident(kind)", []string{"initcap()", "quote_ident()"}},
 		{"SELECT ^kind, qty, ^status, count(*) FROM orders GROUP BY qty", []string{"neither grouped", "neither grouped"}},
-		{"SELECT x FROM (SELECT ^upper(kind) AS x, ^lower(kind) FROM orders) a, (SELECT max(^doc) FROM orders) b", []string{"upper()", "lower()", "type jsonb"}},
-		{"SELECT ^nth_value(id, 4) OVER (), (SELECT ^upper(name) FROM customers c LIMIT 1) FROM orders", []string{"window function", "upper()"}},
-		{"SELECT " + strings.Repeat("^upper(kind), ", 20) + "upper(kind) FROM orders", slices.Repeat([]string{"upper()"}, 20)},
+		{"SELECT x FROM (SELECT ^initcap(kind) AS x, ^quote_ident(kind) FROM orders) a, (SELECT max(^doc) FROM orders) b", []string{"initcap()", "quote_ident()", "type jsonb"}},
+		{"SELECT ^nth_value(id, 4) OVER (), (SELECT ^initcap(name) FROM customers c LIMIT 1) FROM orders", []string{"window function", "initcap()"}},
+		{"SELECT " + strings.Repeat("^initcap(kind), ", 20) + "initcap(kind) FROM orders", slices.Repeat([]string{"initcap()"}, 20)},
 	} {
 		sql := strings.ReplaceAll(c.marked, "^", "")
 		st := Plan(syntax.Parse(sql), nil, cat)

@@ -97,6 +97,9 @@ func (a *analyzer) operation(x *pg.A_Expr, s *scope) plan.Expr {
 	if op, ok := arithmetic[symbol]; ok {
 		return a.arith(op, l, r)
 	}
+	if symbol == "||" {
+		return a.concatenation(l, r)
+	}
 	fail(plan.ReasonFunction, "operator "+symbol)
 	return nil
 }

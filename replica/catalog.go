@@ -109,6 +109,7 @@ func (r *catalogReader) server() error {
 		return err
 	}
 	r.db.locale, r.cat.OtherEncoding = locale, !r.db.utf8
+	r.cat.ASCIICase = r.db.casesASCII()
 	if _, err = fmt.Sscan(segment, &r.cat.WALSegmentSize); err != nil {
 		return err
 	}

@@ -98,6 +98,12 @@ func (a *attribute) sortsBytewise(db *dbCollation) bool {
 	return false
 }
 
+// casesASCII reports whether only letters of ASCII have an upper and a lower case. Of the builtin
+// provider's locales (17 and later) only C is so.
+func (db *dbCollation) casesASCII() bool {
+	return (db.provider == "c" || db.provider == "b") && (db.ctype == "C" || db.ctype == "POSIX")
+}
+
 // turkicLanguages are those whose locales have a dotless i, as ICU, the C library and Windows
 // name them.
 var turkicLanguages = []string{"tr", "az", "crh", "ku", "tt", "turkish", "azerbaijani", "azeri"}

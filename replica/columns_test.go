@@ -2,6 +2,19 @@ package replica
 
 import "testing"
 
+// TestCasesASCII: databases in which letters outside of ASCII have no case.
+func TestCasesASCII(t *testing.T) {
+	for db, want := range map[dbCollation]bool{
+		{provider: "c", locale: "C", ctype: "C"}: true, {provider: "c", locale: "en_US.utf8", ctype: "POSIX"}: true, {provider: "b", locale: "C", ctype: "C"}: true,
+		{provider: "c", locale: "C", ctype: "en_US.utf8"}: false, {provider: "c", locale: "C", ctype: "C.UTF-8"}: false,
+		{provider: "b", locale: "C.UTF-8", ctype: "C.UTF-8"}: false, {provider: "i", locale: "C", ctype: "C"}: false,
+	} {
+		if got := db.casesASCII(); got != want {
+			t.Errorf("%+v: %v", db, got)
+		}
+	}
+}
+
 // TestTurkic: languages whose lower case of I is not i, by every provider's names.
 func TestTurkic(t *testing.T) {
 	for name, want := range map[string]bool{

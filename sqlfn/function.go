@@ -16,6 +16,12 @@ type Function struct {
 	// CalledOnNull is the opposite of pg_proc.proisstrict: where it is false, a null
 	// argument makes the result null and Eval never sees one (Apply).
 	CalledOnNull bool
+	// Variadic: in pg_proc it takes any number of arguments, of any type; a call of more than Args is
+	// one of calls.
+	Variadic bool
+	// InASCII is the function under collations in which only letters of ASCII have a case; of others Eval
+	// has no result where that matters. Nil: it depends on no collation.
+	InASCII *Function
 	// UTC is true where the result depends on TimeZone: it is that of UTC.
 	UTC bool
 	// Digits bounds a Numeric result: that many digits before the decimal point; 0: unknown.
@@ -139,7 +145,7 @@ func (f *Function) Accepts(c Call) bool {
 }
 
 var (
-	all    = slices.Concat(datetime, numeric, text)
+	all    = slices.Concat(datetime, numeric, text, strs)
 	byOID  = map[uint32]*Function{}
 	byName = map[string][]*Function{}
 )

@@ -317,9 +317,13 @@ func (g *gen) text(k kind, depth int) *node {
 		return nil
 	}
 	for range 3 {
-		switch g.r.IntN(7) {
+		switch g.r.IntN(9) {
 		case 6:
 			if n := g.function(k, 1); n != nil {
+				return n
+			}
+		case 7, 8:
+			if n := g.concatenation(); n != nil && k == text {
 				return n
 			}
 		case 0:

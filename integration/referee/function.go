@@ -87,6 +87,39 @@ func (g *gen) apply(f *sqlfn.Function, arg func(kind) *node) *node {
 	return g.resultOf(f, site, forms, args)
 }
 
+// concatenation makes text of several values, one of them text.
+func (g *gen) concatenation() *node {
+	t := typ{kind: text, coll: computed}
+	var args []*node
+	var forms []string
+	variadic := g.chance(35)
+	for i := range 2 + g.r.IntN(2) {
+		k := pick(g.r, text, text, varchar, char, int4, int8, numeric, date)
+		if i == 0 {
+			k = pick(g.r, text, varchar)
+		}
+		if g.chance(20) {
+			forms = append(forms, quote(pick(g.r, ", ", "", " ", "é", "a ")))
+			continue
+		}
+		a := g.leaf(k)
+		if variadic && k == char || a == nil {
+			a = g.leaf(varchar)
+		}
+		if a == nil || t.coll != computed && a.t.kind.isText() && !collationsAgree(t, a.t) {
+			return nil
+		}
+		if a.t.kind.isText() && t.coll == computed {
+			t.coll = a.t.coll
+		}
+		args, forms = append(args, a), append(forms, "@")
+	}
+	if variadic {
+		return op(t, "concat("+strings.Join(forms, ", ")+")", args...)
+	}
+	return op(t, "("+strings.Join(forms, " || ")+")", args...)
+}
+
 // usual writes a constant that an argument often is.
 func usual(c string, a *sqlfn.Arg) string {
 	d, ok := sqltype.Of(a.Type.Kind).Parse(c)
@@ -114,6 +147,13 @@ func (g *gen) resultOf(f *sqlfn.Function, site sqlfn.Call, forms []string, args 
 			unit = strings.Trim(unit, "'")
 		}
 		sql = "extract(" + unit + " FROM " + forms[1] + ")"
+	}
+	switch {
+	case f.Name == "textcat":
+		sql = "(" + forms[0] + " || " + forms[1] + ")"
+	case f.Name == "position":
+		sql = "position((" + forms[1] + ") IN (" + forms[0] + "))"
+		slices.Reverse(args)
 	}
 	n := op(t, sql, args...)
 	if t.kind == numeric {

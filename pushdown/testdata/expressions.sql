@@ -439,3 +439,47 @@ length(qty::text)
 length(CASE WHEN paid THEN kind ELSE amount::text END)
 CASE WHEN paid THEN flag ELSE 'ab'::char(4) END
 COALESCE(flag, 'x'::char(4))
+round(amount, 1)
+round(amount, -2)
+round(amount / 7, 2)
+round(qty / 7.0, 20)
+trunc(amount)
+ceil(qty / 7.0)
+floor(amount, 1)
+round(qty)
+round(amount, qty % 3)
+round(amount, 1) + rate
+'a' || kind
+kind || ', ' || status
+status || kind
+qty || kind
+kind || amount
+'x' || qty
+'x' || 'y'
+(qty > 3) || kind
+kind || NULL
+kind || day
+kind || (qty::float8)
+concat(kind, ', ', qty, NULL)
+concat(status)
+concat(name)
+concat(kind, day)
+concat(1, 'a')
+concat(NULL)
+concat(qty > 3)
+upper(kind)
+upper(status)
+lower('ABC')
+lower(kind COLLATE "C")
+upper('é')
+left(kind, 2)
+right(kind, -1)
+left(kind, qty % 3)
+replace(kind, 'a', 'bb')
+trim(kind)
+trim(both 'ab' from kind)
+trim(leading from status)
+rtrim(kind, 'e ')
+strpos(kind, 'a')
+position('a' in kind)
+position('' in kind)
