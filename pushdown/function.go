@@ -139,13 +139,15 @@ func (a *analyzer) callOf(f *sqlfn.Function, vals []value) plan.Expr {
 	}
 	a.needsUTC = a.needsUTC || f.UTC
 	site := c.Site()
+	var coll vector.Collation
+	for _, e := range c.Args { // where two conflict, strpos() fails in the server
+		coll = mergeCollations(coll, e.Type().Collation)
+	}
 	if c.T = f.ResultType(site); c.T.Kind.IsText() {
-		for _, e := range c.Args {
-			c.T.Collation = mergeCollations(c.T.Collation, e.Type().Collation)
-		}
+		c.T.Collation = coll
 	}
 	if f.InASCII != nil {
-		c.Func = a.cased(f, c.T.Collation)
+		c.Func = a.cased(f, coll)
 	}
 	if constant {
 		if folded, ok := fold(c.Func, site, c.T); ok {
