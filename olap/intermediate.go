@@ -91,7 +91,7 @@ func narrowed(c *plan.Call) plan.Expr {
 		op, over = plan.Flipped[op], c.Args[1]
 	}
 	t := over.Type()
-	if k.Datum.Type.Kind != vector.Numeric || k.Datum.Type.Scale != vector.VaryingScale || t.Varying() ||
+	if !k.Datum.Type.Varying() || t.Varying() ||
 		t.Kind != vector.Numeric && !t.Kind.IsInt() {
 		return c
 	}

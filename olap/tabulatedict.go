@@ -20,7 +20,7 @@ const dictPiece = 1 << 12
 // largeDict reports whether an expression of type t over n is computed in pieces.
 func (c *compiler) largeDict(n *node, t vector.Type) bool {
 	return n.dict != nil && n.dict.decimals == nil && c.p.x.opt.enough(n.dict.n, 2*dictPiece) &&
-		t.Kind != vector.BPChar && !(t.Kind == vector.Numeric && t.Scale == vector.VaryingScale)
+		t.Kind != vector.BPChar && !t.Varying()
 }
 
 // entryForm is how one goroutine computes an expression of a string: as a test, or a value.

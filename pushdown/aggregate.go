@@ -162,7 +162,7 @@ func aggregateType(fn *sqlfn.Aggregate, name string, arg plan.Expr) vector.Type 
 // Adding the zeros changes nothing. It returns nil where the argument is no such thing.
 func (a *analyzer) sumOfScales(agg plan.AggregateCall) plan.Expr {
 	c, ok := agg.Arg.(*plan.Call)
-	if !ok || c.T.Kind != vector.Numeric || c.T.Scale != vector.VaryingScale {
+	if !ok || !c.T.Varying() {
 		return nil
 	}
 	isZero := func(e plan.Expr) (plan.Const, bool) {

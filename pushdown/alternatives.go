@@ -138,7 +138,7 @@ func ownScale(e plan.Expr) plan.Expr {
 // comparisons, null tests and count().
 func (a *analyzer) fixedScale(e plan.Expr) plan.Expr {
 	c, ok := e.(*plan.Call)
-	if !ok || c.T.Kind != vector.Numeric || c.T.Scale != vector.VaryingScale || c.Op != plan.OpCase && c.Op != plan.OpCoalesce {
+	if !ok || !c.T.Varying() || c.Op != plan.OpCase && c.Op != plan.OpCoalesce {
 		return e
 	}
 	isArm := func(i int) bool { return c.Op == plan.OpCoalesce || i%2 == 1 || i == len(c.Args)-1 }

@@ -15,17 +15,9 @@ func Load(ctx context.Context, dsn string, scale float64, progress pgload.Progre
 	if err := checkScale(scale); err != nil {
 		return err
 	}
-	var tables []pgload.Table
-	for _, name := range Tables() {
-		rows, err := Rows(name, scale)
-		if err != nil {
-			return err
-		}
-		tables = append(tables, pgload.Table{
-			Name: name, Rows: rows, Key: pgload.KeysOf(keys(), name),
-			Write: func(w io.Writer) error { return Generate(name, scale, 0, 1, w) },
-		})
-	}
-	largest := len(tables) - 1
-	return pgload.Database(ctx, dsn, Schema(), [][]pgload.Table{tables[largest:], tables[:largest]}, progress)
+	return pgload.Load(ctx, dsn, pgload.Source{
+		Schema: Schema(), Keys: keys(), Tables: Tables(),
+		Rows:  func(table string) (int64, error) { return Rows(table, scale) },
+		Write: func(table string, w io.Writer) error { return Generate(table, scale, 0, 1, w) },
+	}, progress)
 }

@@ -3,6 +3,7 @@ package pgload
 import (
 	"context"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -14,11 +15,35 @@ import (
 // goroutines, one a table at a time.
 type Progress func(table, step string, rows, total int64)
 
-// Database creates the tables of a schema in the database at dsn and fills them: each list
+// Source is where the tables of a benchmark come from.
+type Source struct {
+	Schema, Keys string   // CREATE TABLE statements; those that add keys and indexes, separated by semicolons
+	Tables       []string // the largest is the last
+	Rows         func(table string) (int64, error)
+	Write        func(table string, w io.Writer) error // in COPY's text form
+}
+
+// Load creates the tables of a source in the database at dsn, fills them, adds the keys and runs VACUUM
+// ANALYZE. Two connections work at a time: one on the largest table, one on the others. Existing tables
+// of these names are an error. progress may be nil.
+func Load(ctx context.Context, dsn string, s Source, progress Progress) error {
+	tables := make([]Table, len(s.Tables))
+	for i, name := range s.Tables {
+		rows, err := s.Rows(name)
+		if err != nil {
+			return err
+		}
+		tables[i] = Table{Name: name, Rows: rows, Key: KeysOf(s.Keys, name), Write: func(w io.Writer) error { return s.Write(name, w) }}
+	}
+	largest := len(tables) - 1
+	return fill(ctx, dsn, s.Schema, [][]Table{tables[largest:], tables[:largest]}, progress)
+}
+
+// fill creates the tables of a schema in the database at dsn and fills them: each list
 // of tables over a connection of its own, in order. A table is not split between
 // connections, because then the order of its rows on disk would differ from run to run.
 // Existing tables of these names are an error. progress may be nil.
-func Database(ctx context.Context, dsn, schema string, lists [][]Table, progress Progress) error {
+func fill(ctx context.Context, dsn, schema string, lists [][]Table, progress Progress) error {
 	conns := make([]*pgconn.PgConn, len(lists))
 	for i := range conns {
 		c, err := pgconn.Connect(ctx, dsn)
