@@ -2,7 +2,6 @@ package bench
 
 import (
 	"context"
-	"fmt"
 	"io"
 
 	"pgaccel/internal/ssb"
@@ -41,23 +40,9 @@ func ssbWorkload(scale float64) (workload, error) {
 	for _, q := range ssb.Queries() {
 		w.queries = append(w.queries, statement{Name: q.Name, SQL: q.SQL})
 	}
-	for _, table := range w.tables {
-		n, err := ssb.Rows(table, scale)
-		if err != nil {
-			return w, err
-		}
-		w.rows += n
-		if table == "lineorder" {
-			w.title = fmt.Sprintf("Star Schema Benchmark, scale factor %v (%d lineorder rows)", scale, n)
-		}
-	}
-	w.write = func(_ context.Context, table string, out io.Writer) error {
-		return ssb.Generate(table, scale, 0, 1, out)
-	}
-	w.load = func(ctx context.Context, dsn string, p *progress) error {
-		bar := p.start("loading", w.rows)
-		defer bar.done()
-		return ssb.Load(ctx, dsn, scale, bar.tables("lineorder"))
-	}
-	return w, nil
+	err := w.generated("Star Schema Benchmark", scale, ssb.Rows, ssb.Generate,
+		func(ctx context.Context, dsn string, progress func(table, step string, rows, total int64)) error {
+			return ssb.Load(ctx, dsn, scale, progress)
+		})
+	return w, err
 }

@@ -2,7 +2,6 @@ package bench
 
 import (
 	"context"
-	"fmt"
 	"io"
 
 	"pgaccel/internal/tpch"
@@ -43,23 +42,9 @@ func tpchWorkload(scale float64) (workload, error) {
 		draw := func(round int) string { return q.Draw(round, scale) }
 		w.queries = append(w.queries, statement{Name: q.Name, SQL: draw(0), draw: draw})
 	}
-	for _, table := range w.tables {
-		n, err := tpch.Rows(table, scale)
-		if err != nil {
-			return w, err
-		}
-		w.rows += n
-		if table == "lineitem" {
-			w.title = fmt.Sprintf("TPC-H, scale factor %v (%d lineitem rows)", scale, n)
-		}
-	}
-	w.write = func(_ context.Context, table string, out io.Writer) error {
-		return tpch.Generate(table, scale, 0, 1, out)
-	}
-	w.load = func(ctx context.Context, dsn string, p *progress) error {
-		bar := p.start("loading", w.rows)
-		defer bar.done()
-		return tpch.Load(ctx, dsn, scale, bar.tables("lineitem"))
-	}
-	return w, nil
+	err := w.generated("TPC-H", scale, tpch.Rows, tpch.Generate,
+		func(ctx context.Context, dsn string, progress func(table, step string, rows, total int64)) error {
+			return tpch.Load(ctx, dsn, scale, progress)
+		})
+	return w, err
 }

@@ -44,6 +44,32 @@ type workload struct {
 	copies  int                                                        // how often the first copy is measured, beside its COPYs alone; 0: once, without them
 }
 
+// generated fills in what there is to say of the tables of a generator; the largest is the last.
+func (w *workload) generated(name string, scale float64, rows func(table string, scale float64) (int64, error),
+	generate func(table string, scale float64, part, parts int, out io.Writer) error,
+	load func(ctx context.Context, dsn string, progress func(table, step string, rows, total int64)) error) error {
+	largest := w.tables[len(w.tables)-1]
+	for _, table := range w.tables {
+		n, err := rows(table, scale)
+		if err != nil {
+			return err
+		}
+		w.rows += n
+		if table == largest {
+			w.title = fmt.Sprintf("%s, scale factor %v (%d %s rows)", name, scale, n, largest)
+		}
+	}
+	w.write = func(_ context.Context, table string, out io.Writer) error {
+		return generate(table, scale, 0, 1, out)
+	}
+	w.load = func(ctx context.Context, dsn string, p *progress) error {
+		bar := p.start("loading", w.rows)
+		defer bar.done()
+		return load(ctx, dsn, bar.tables(largest))
+	}
+	return nil
+}
+
 // only leaves out the queries that are not named; nil names all.
 func (w *workload) only(names []string) error {
 	if names == nil {
