@@ -29,7 +29,7 @@
 // enough, as a step.
 //
 // What a query reads of other stars is computed first (intermediate.go): a relation of plain
-// columns, windows among them (window.go), which has a pipeline like a table, or a constant. A
+// columns, windows among them (window.go), some rows of each group alone (cut.go), which has a pipeline like a table, or a constant. A
 // numeric of varying scale is a code there, as text is (decimals.go). A join that asks for existence
 // only (plan.StarJoin.Exists) is a lookup in which one of equal keys stands for all.
 //

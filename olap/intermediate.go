@@ -214,6 +214,12 @@ func (x *execution) relation(p *plan.Relation) (*relation, error) {
 			return nil, err
 		}
 	}
+	if p.Cut != nil {
+		var err error
+		if n, err = w.cut(p.Cut); err != nil {
+			return nil, err
+		}
+	}
 	out := &relation{tab: &colstore.Table{ID: colstore.NewID(), Meta: p.Meta, Rows: int64(n), Dicts: make([]*colstore.Dict, len(columns))}}
 	for i := range columns {
 		out.dicts = append(out.dicts, columns[i].dict)

@@ -149,6 +149,17 @@ var relationQueries = []string{
 	"select q, count(*), min(id) from (select id, ntile(10) over (order by id) q from fact) s group by q",
 	"select id, ntile(0) over (order by id) from fact",
 	"select id, ntile(3) over (order by g) from fact",
+	// DISTINCT ON.
+	"select distinct on (g) g, id, t from fact order by g, n desc, id",
+	"select distinct on (k, g) n, k from fact order by g desc, k nulls first, id",
+	"select distinct on (t) t, g from fact",
+	"select distinct on (g) g, t from fact order by g, t desc nulls last",
+	"select distinct on (n / 3) n / 3, id from fact order by 1, id limit 20",
+	"select distinct on (g) g, k, sum(n), count(*) over (partition by g) from fact where k is not null group by g, k order by g, sum(n) desc nulls last, k",
+	"select count(*), sum(s.id) from dim d left join (select distinct on (k) k, id, n from fact order by k, id desc) s on s.k = d.id and s.n > 1",
+	"select g, s from (select distinct on (g) g, id, 'x' s from fact order by g, id) q where id > 3",
+	"select id, (select count(*) from (select distinct on (t) t from many order by t) s) from dim",
+	"select k in (select distinct on (w) k from many order by w, k, t) from fact",
 	// Numerics of varying scale.
 	"select g, a from (select g, avg(n) a from fact group by g) s where a > 1 order by a desc, g",
 	"select f.id from fact f join (select g, avg(n) a from fact group by g) s on s.g = f.g where f.n > s.a and s.a <> 0.5",

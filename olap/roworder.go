@@ -20,10 +20,15 @@ type rowOrder struct {
 
 // order returns the order of rows 0 to n-1.
 func (x *execution) order(cols []rcol, n int) (*rowOrder, error) {
+	return x.orderBy(cols, x.q.Order, n)
+}
+
+// orderBy returns the order of rows 0 to n-1 by columns, of each of which by says the direction.
+func (x *execution) orderBy(cols []rcol, by []plan.Order, n int) (*rowOrder, error) {
 	if err := x.rankByServer(cols); err != nil {
 		return nil, err
 	}
-	less, err := ordering(cols, x.q.Order)
+	less, err := ordering(cols, by)
 	if err != nil {
 		return nil, err
 	}
@@ -38,7 +43,7 @@ func (x *execution) order(cols []rcol, n int) (*rowOrder, error) {
 	var spare []int64
 	for i := range cols {
 		v, known := cols[i].integers(&spare)
-		if !known || len(v) != n || !o.add(v, cols[i].nulls, x.q.Order[i]) {
+		if !known || len(v) != n || !o.add(v, cols[i].nulls, by[i]) {
 			o.whole = false
 			break
 		}

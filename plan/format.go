@@ -44,6 +44,9 @@ func formatRel(b *strings.Builder, r Rel, tables []Table, depth int, shared map[
 		if x.Offset != nil {
 			b.WriteString(" offset " + FormatExpr(x.Offset, tables))
 		}
+		if len(x.Per) > 0 {
+			b.WriteString(" per " + list(x.Per))
+		}
 	case *Project:
 		b.WriteString("project ")
 		if x.Number > 0 {

@@ -74,10 +74,12 @@ type Sort struct {
 }
 
 // Limit yields Count of its input's rows, all where it is nil, behind the first Offset. They
-// are Int8 constants or parameters.
+// are Int8 constants or parameters. With Per it does so for the rows that agree in these values,
+// of each group of them, in whichever order of the groups; nulls agree.
 type Limit struct {
 	Input         Rel
 	Count, Offset Expr
+	Per           []Expr
 }
 
 // Project yields a row of the values of Exprs for each row of its input.
@@ -161,6 +163,7 @@ func Exprs(r Rel, f func(Expr)) {
 				f(e)
 			}
 		}
+		all(x.Per)
 	case *Project:
 		all(x.Exprs)
 	case *Values:

@@ -52,6 +52,15 @@ type Relation struct {
 	// columns, but for those of Windows.
 	Blocks  []*Star
 	Windows []WindowColumn
+	// Cut leaves some of these rows; nil for all.
+	Cut *Cut
+}
+
+// Cut leaves, of the rows that agree in Partition, Count behind the first Offset in an order.
+type Cut struct {
+	Partition     []int // columns
+	Order         []ColumnOrder
+	Count, Offset int64
 }
 
 // WindowColumn is a column of a relation that is computed over its rows, as Window says.

@@ -163,7 +163,35 @@ func (m *treeMaker) relation(r *Relation) *Project {
 	if len(r.Windows) > 0 {
 		p = m.windows(r, p)
 	}
+	if r.Cut != nil {
+		p = m.cut(r, p)
+	}
 	return p
+}
+
+// cut cuts the rows of a relation.
+func (m *treeMaker) cut(r *Relation, p *Project) *Project {
+	p.Number = m.number()
+	column := func(c int) Expr { return Output{Of: p.Number, Index: c, T: r.Meta.Columns[c].Type} }
+	l := &Limit{Input: p, Count: Const{vector.Int(vector.Int8, r.Cut.Count)}}
+	if r.Cut.Offset > 0 {
+		l.Offset = Const{vector.Int(vector.Int8, r.Cut.Offset)}
+	}
+	for _, c := range r.Cut.Partition {
+		l.Per = append(l.Per, column(c))
+	}
+	var by []Order
+	for _, o := range r.Cut.Order {
+		by = append(by, Order{Expr: column(o.Column), Desc: o.Desc, NullsFirst: o.NullsFirst})
+	}
+	if len(by) > 0 {
+		l.Input = &Sort{Input: p, By: by}
+	}
+	out := &Project{Input: l}
+	for i := range r.Meta.Columns {
+		out.Exprs = append(out.Exprs, column(i))
+	}
+	return out
 }
 
 // windows makes the windows of a relation over the rows of its blocks.

@@ -11,6 +11,7 @@
 //	setop.go     UNION, INTERSECT, EXCEPT, VALUES
 //	subselect.go sub-selects in expressions -> joins
 //	window.go    window functions
+//	cut.go       DISTINCT ON
 //	expr.go      syntax -> typed plan.Expr, as PostgreSQL's parse_expr.c does
 //	operator.go  which operator is meant, and the casts it implies
 //	compare.go   comparisons, and constants brought to the column's own scale
@@ -26,7 +27,7 @@
 //	star.go      tree -> star
 //	relation.go  what a star does not have itself -> relations, other stars
 //	semijoin.go  sub-selects -> joins that ask for existence, groups, scalars
-//	setrelation.go, fulljoin.go, windowrelation.go  relations of these
+//	setrelation.go, fulljoin.go, windowrelation.go, cut.go  relations of these
 //	common.go    what all arms of an OR have in common
 //	interval.go  constant intervals
 //	join.go      the driving table, and lookups by unique key for all others but one

@@ -25,7 +25,7 @@ func TestRefusalsHaveAPlace(t *testing.T) {
 		"SELECT id FROM orders ^EXCEPT ALL SELECT id FROM orders",
 		"^WITH RECURSIVE x AS (SELECT id FROM orders) SELECT id FROM x",
 		"SELECT id FROM orders FOR ^UPDATE",
-		"SELECT ^DISTINCT ON (id) id FROM orders",
+		"SELECT ^DISTINCT ON (kind) kind, id FROM orders GROUP BY ROLLUP (kind, id)",
 		"SELECT id FROM orders LIMIT ^-1",
 		"SELECT id FROM orders ORDER BY ^99",
 		"SELECT sum(id) FROM orders, ^generate_series(1, 3)",

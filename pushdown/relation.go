@@ -195,7 +195,12 @@ func (s *star) sink(l *leaf) {
 	}
 	sinks := true
 	switch x := below.(type) {
-	case *plan.Limit, *plan.Shared:
+	case *plan.Limit:
+		if x.Per == nil {
+			return
+		}
+		sinks = false // below it those on Per are moved
+	case *plan.Shared:
 		return
 	case *plan.SetOp, *plan.Window, *plan.Values, *plan.Join:
 		sinks = false
@@ -257,6 +262,10 @@ func (a *analyzer) relation(l *leaf) plan.Source {
 		return a.setRelation(x)
 	case *plan.Window:
 		return a.windowRelation(x, l)
+	case *plan.Limit:
+		if x.Per != nil {
+			return a.cutRelation(x, l)
+		}
 	case *plan.Join:
 		if x.Kind == plan.Full {
 			return a.fullJoin(x, l)

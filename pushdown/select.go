@@ -211,7 +211,6 @@ func (a *analyzer) selectBlock(sel *pg.SelectStmt, top bool) query {
 	a.joinsDone, a.windowDefs = true, sel.WindowClause
 	a.sets = hasSets(sel.GroupClause)
 	targets := a.targets(sel.TargetList, s)
-	distinct := len(sel.DistinctClause) > 0
 	outputs := make([]plan.Expr, len(targets))
 	for i, t := range targets {
 		if top || groups(sel) || t.col.refuse == nil {
@@ -228,6 +227,8 @@ func (a *analyzer) selectBlock(sel *pg.SelectStmt, top bool) query {
 	}
 	a.stop()
 	c.order = a.orderBy(sel.SortClause, s, targets, outputs)
+	distinct, on := a.distinctKeys(sel.DistinctClause, s, targets, outputs)
+	c.on = on
 	a.noAggs = "aggregate in GROUP BY"
 	item := a.groupItems(s, targets, outputs)
 	if a.sets {
@@ -240,10 +241,6 @@ func (a *analyzer) selectBlock(sel *pg.SelectStmt, top bool) query {
 	a.attempt(func() { limit.Offset = a.limit(sel.LimitOffset) })
 	a.stop()
 	grouped := len(sel.GroupClause) > 0 || len(a.aggs) > 0 || sel.HavingClause != nil || a.grouping
-	if distinct && sel.DistinctClause[0].GetNode() != nil {
-		a.at = a.text.Keyword(pg.Token_DISTINCT)
-		fail(plan.ReasonShape, "DISTINCT ON")
-	}
 	if distinct {
 		for _, e := range outputs {
 			a.callsEquality(e.Type().Kind)
@@ -268,8 +265,11 @@ func (a *analyzer) selectBlock(sel *pg.SelectStmt, top bool) query {
 		q.rows = &plan.Filter{Input: q.rows, Conds: c.having}
 	}
 	q.rows = a.attachWindows(q.rows)
-	if distinct {
+	switch {
+	case distinct:
 		q.rows, q.outputs = a.distinctGroups(&c, q.rows), c.outputs
+	case len(c.on) > 0:
+		a.distinctOn(&q, &c)
 	}
 	q.sortAndCut(c.order, limit)
 	a.noteOrder(q.rows, sel)
@@ -323,6 +323,7 @@ type clauses struct {
 	targets []target
 	outputs []plan.Expr
 	order   []plan.Order
+	on      []plan.Expr // of DISTINCT ON
 }
 
 // group groups rows, and turns what follows GROUP BY into expressions over groups. It returns those
@@ -348,6 +349,9 @@ func (a *analyzer) group(q *clauses, rows plan.Rel, subs []subselect) (*plan.Agg
 	}
 	for i := range q.order {
 		a.attempt(func() { q.order[i].Expr = g.over(q.order[i].Expr) })
+	}
+	for i := range q.on {
+		a.attempt(func() { q.on[i] = g.over(q.on[i]) })
 	}
 	a.attempt(func() { g.overWindows(a.windows) })
 	a.stop()

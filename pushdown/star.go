@@ -58,7 +58,7 @@ func (s *star) refuse(r plan.Rel, detail string) {
 func (s *star) above(r plan.Rel, top bool) {
 	switch x := r.(type) {
 	case *plan.Limit:
-		if !top {
+		if !top || x.Per != nil {
 			s.rows(x)
 			return
 		}

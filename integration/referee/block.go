@@ -155,7 +155,7 @@ func (q *query) undetermined() bool {
 			continue
 		}
 		constant := !slices.ContainsFunc(c.out, func(o output) bool { return o.n.lit == nil })
-		if _, total := c.sortedColumns(); (c.limit != nil || c.offset != nil) && !total && !constant || c.undetermined() {
+		if _, total := c.sortedColumns(); (c.limit != nil || c.offset != nil || c.on > 0) && !total && !constant || c.undetermined() {
 			return true
 		}
 	}

@@ -231,11 +231,19 @@ func (g *gen) sortCut(q *query, most int) {
 	for i, o := range q.out {
 		q.order = append(q.order, sortKey{n: o.n, output: i + 1, tail: pick(g.r, "", "", " DESC") + pick(g.r, "", "", " NULLS FIRST", " NULLS LAST")})
 	}
+	g.distinctOn(q, 25)
 	q.limit = g.count(most)
 	q.limit.lit.param = false
 	if g.chance(20) {
 		q.offset = g.count(4)
 		q.offset.lit.param = false
+	}
+}
+
+// distinctOn makes a query whose order tells all rows apart one of the first rows by some of its keys.
+func (g *gen) distinctOn(q *query, percent int) {
+	if _, all := q.sortedColumns(); all && !q.distinct && q.sets == nil && q.set == "" && q.values == nil && g.chance(percent) {
+		q.on = 1 + g.r.IntN(len(q.order))
 	}
 }
 

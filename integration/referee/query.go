@@ -138,6 +138,7 @@ type query struct {
 	from          []*source
 	where         []*node
 	distinct      bool
+	on            int // DISTINCT ON so many of order's keys; 0 for none
 	out           []output
 	group         []groupKey
 	sets          []*set // how GROUP BY arranges the keys; nil for a plain list
@@ -193,6 +194,13 @@ func (q *query) writeSelect(w *writer) {
 	w.WriteString("SELECT ")
 	if q.distinct {
 		w.WriteString("DISTINCT ")
+	}
+	for i, o := range q.order[:min(q.on, len(q.order))] {
+		w.WriteString([]string{"DISTINCT ON (", ", "}[min(i, 1)])
+		q.reference(w, o.n, o.output, o.byAlias)
+		if i+1 == min(q.on, len(q.order)) {
+			w.WriteString(") ")
+		}
 	}
 	for i, o := range q.out {
 		if i > 0 {
@@ -304,7 +312,7 @@ func (q *query) sortedColumns() (keys []int, total bool) {
 // cuts reports whether LIMIT or OFFSET keep a part of the rows, and in a query that is wrapped
 // of no order that would tell which.
 func (q *query) cuts() bool {
-	if q.limit != nil || q.offset != nil {
+	if q.limit != nil || q.offset != nil || q.on > 0 {
 		return true
 	}
 	if q.wrap == nil || !q.wrap.cuts() {

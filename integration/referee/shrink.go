@@ -144,6 +144,7 @@ func mutations(q *query) []func(*query) {
 	add(func(c *query) { c.limit, c.offset = nil, nil })
 	add(func(c *query) { c.offset = nil })
 	add(func(c *query) { c.distinct = false })
+	add(func(c *query) { c.on = 0 })
 	for i := range q.where {
 		add(func(c *query) { c.where = slices.Delete(c.where, i, i+1) })
 	}

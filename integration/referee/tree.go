@@ -70,6 +70,7 @@ func (g *gen) anyTree(s *schema) *query {
 		}
 	}
 	g.sortAndCut(q)
+	g.distinctOn(q, 20)
 	return q
 }
 
@@ -151,7 +152,9 @@ func (g *gen) block() *query {
 	g.shownAs(q)
 	switch {
 	case g.chance(20):
-		g.sortCut(q, 40)
+		if g.sortCut(q, 40); q.on > 0 && g.chance(60) {
+			q.limit, q.offset = nil, nil
+		}
 	case g.chance(4) && !q.distinct && q.group == nil && !q.out[0].n.has(func(n *node) bool { return n.agg }):
 		q.order = []sortKey{{n: g.of(int4, 1)}} // for nothing
 	}

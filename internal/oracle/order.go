@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"fmt"
 	"slices"
 
 	"pgaccel/plan"
@@ -11,6 +12,7 @@ import (
 type result struct {
 	values, order []value
 	row           row
+	group         string // of Limit.Per
 }
 
 // sorted calls f for the rows of a Sort or Limit, in order, with the values of es, which are
@@ -41,13 +43,21 @@ func (r *run) sorted(rel plan.Rel, es []plan.Expr, f func(result) error) error {
 			}
 			x.order = append(x.order, v)
 		}
+		if limit != nil {
+			x.group, err = r.groupName(limit.Per)
+		}
 		rows = append(rows, x)
-		return nil
+		return err
 	})
 	if err != nil {
 		return err
 	}
-	if rows, err = r.order(rows, by, limit); err != nil {
+	if limit != nil && len(limit.Per) > 0 {
+		rows, err = r.orderGroups(rows, by, limit)
+	} else {
+		rows, err = r.order(rows, by, limit)
+	}
+	if err != nil {
 		return err
 	}
 	for _, x := range rows {
@@ -56,6 +66,35 @@ func (r *run) sorted(rel plan.Rel, es []plan.Expr, f func(result) error) error {
 		}
 	}
 	return nil
+}
+
+// groupName is a text that the rows with equal values have in common.
+func (r *run) groupName(es []plan.Expr) (name string, err error) {
+	for _, e := range es {
+		v, err := r.eval(e)
+		if err != nil {
+			return "", err
+		}
+		name += fmt.Sprintf("%t %q ", v.null, equalName(e.Type(), v))
+	}
+	return name, nil
+}
+
+// orderGroups sorts and cuts each group of rows.
+func (r *run) orderGroups(rows []result, by []plan.Order, limit *plan.Limit) (out []result, err error) {
+	groups := map[string][]result{}
+	for _, x := range rows {
+		groups[x.group] = append(groups[x.group], x)
+	}
+	for _, x := range rows {
+		group := groups[x.group]
+		delete(groups, x.group)
+		if group, err = r.order(group, by, limit); err != nil {
+			return nil, err
+		}
+		out = append(out, group...)
+	}
+	return out, nil
 }
 
 // compareRows is the order of two rows.

@@ -1,7 +1,6 @@
 package oracle
 
 import (
-	"fmt"
 	"slices"
 
 	"pgaccel/plan"
@@ -22,13 +21,9 @@ func (r *run) window(w *plan.Window, f func() error) error {
 	partitions := map[string][]windowRow{}
 	err := r.rows(w.Input, func() (err error) {
 		x := windowRow{result: result{row: r.take(y)}}
-		name := ""
-		for _, e := range w.Partition {
-			v, err := r.eval(e)
-			if err != nil {
-				return err
-			}
-			name += fmt.Sprintf("%t %q ", v.null, equalName(e.Type(), v))
+		name, err := r.groupName(w.Partition)
+		if err != nil {
+			return err
 		}
 		for _, o := range w.Order {
 			v, err := r.eval(o.Expr)
