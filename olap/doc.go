@@ -29,9 +29,10 @@
 // enough, as a step.
 //
 // What a query reads of other stars is computed first (intermediate.go): a relation of plain
-// columns, windows among them (window.go), some rows of each group alone (cut.go), which has a pipeline like a table, or a constant. A
-// numeric of varying scale is a code there, as text is (decimals.go). A join that asks for existence
-// only (plan.StarJoin.Exists) is a lookup in which one of equal keys stands for all.
+// columns, windows among them (window.go), or the first rows of each group alone (cut.go), which has
+// a pipeline like a table, or a constant. A numeric of varying scale is a code there, as text is
+// (decimals.go). A join that asks for existence only (plan.StarJoin.Exists) is a lookup in which one
+// of equal keys stands for all.
 //
 // Where a join's key is not unique (plan.StarJoin.Many) a row meets several partners: what
 // is left of a tile is written out as pairs, which are tiles for the sink (fanout.go).

@@ -149,6 +149,12 @@ var relationQueries = []string{
 	"select q, count(*), min(id) from (select id, ntile(10) over (order by id) q from fact) s group by q",
 	"select id, ntile(0) over (order by id) from fact",
 	"select id, ntile(3) over (order by g) from fact",
+	"select k from fact intersect all select w from many",
+	"select t, g from fact except all select t, w from many order by 1, 2",
+	"select count(*), sum(g) from (select g from fact intersect all (select w from many except all select id from dim)) s",
+	"select n from fact except all select n from fact where g > 1",
+	"select id % 7, t from fact except all (select id % 7, t from fact where g > 1 intersect all select g, 'a' from fact union all select 3, null from many)",
+	"(select k from fact order by id limit 9) except all (select k from fact order by id desc limit 40)",
 	// DISTINCT ON.
 	"select distinct on (g) g, id, t from fact order by g, n desc, id",
 	"select distinct on (k, g) n, k from fact order by g desc, k nulls first, id",

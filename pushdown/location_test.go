@@ -22,7 +22,6 @@ func TestRefusalsHaveAPlace(t *testing.T) {
 		"SELECT count(*) FROM orders, ^views",
 		"SELECT count(*) FROM orders x LEFT JOIN ^orders y ON x.id > y.id",
 		"SELECT count(*) FROM orders ^NATURAL JOIN orders",
-		"SELECT id FROM orders ^EXCEPT ALL SELECT id FROM orders",
 		"^WITH RECURSIVE x AS (SELECT id FROM orders) SELECT id FROM x",
 		"SELECT id FROM orders FOR ^UPDATE",
 		"SELECT ^DISTINCT ON (kind) kind, id FROM orders GROUP BY ROLLUP (kind, id)",

@@ -30,10 +30,7 @@ func (a *analyzer) setOperation(sel *pg.SelectStmt) query {
 	for i, t := range l.targets {
 		a.attempt(func() {
 			out, typ := a.oneType("set operation", []value{l.open(i), r.open(i)})
-			if kind != plan.Union && out[0].Type().Typmod != typ.Typmod || op.All && out[1].Type().Typmod != out[0].Type().Typmod {
-				// A prepared statement is described without a modifier. A Query is with the left
-				// side's from version 18 on (generate_nonunion_paths in prepunion.c), and with
-				// that of the only arm of UNION ALL that is not known to be empty.
+			if out[0].Type().Typmod != out[1].Type().Typmod && !a.describedPlainly(op, out[0].Type()) {
 				fail(plan.ReasonType, "UNION ALL, INTERSECT or EXCEPT of types with several modifiers")
 			}
 			if !op.All {
@@ -47,6 +44,40 @@ func (a *analyzer) setOperation(sel *pg.SelectStmt) query {
 	a.at = a.text.Keyword(pg.Token_UNION, pg.Token_INTERSECT, pg.Token_EXCEPT)
 	a.note(op, a.at, "")
 	return a.ordered(q, sel)
+}
+
+// describedPlainly reports whether a column of a set operation, of several type modifiers, is surely
+// described without one, as a prepared statement's is. A Query's has the left side's from version 18
+// on (generate_nonunion_paths in prepunion.c), and that of the only arm of UNION ALL that is not known
+// to be empty.
+func (a *analyzer) describedPlainly(op *plan.SetOp, left vector.Type) bool {
+	if op.Kind != plan.Union {
+		return left.Typmod == -1 || a.cat.ServerVersion > 0 && a.cat.ServerVersion < 180000
+	}
+	return !op.All || a.surelyRows(op.Left.Input)+a.surelyRows(op.Right.Input) > 1
+}
+
+// surelyRows counts the arms of a UNION ALL that the server cannot know to be empty: conditions may
+// contradict each other, or a constraint, and a partitioned table may have no partition.
+func (a *analyzer) surelyRows(r plan.Rel) int {
+	switch x := r.(type) {
+	case *plan.SetOp:
+		if x.Kind == plan.Union && x.All {
+			return a.surelyRows(x.Left.Input) + a.surelyRows(x.Right.Input)
+		}
+	case *plan.Aggregate:
+		if len(x.Keys) == 0 && len(x.Sets) == 0 {
+			return 1
+		}
+		return min(a.surelyRows(x.Input), 1)
+	case *plan.Values:
+		return 1
+	case *plan.Scan:
+		if a.tables[x.Table].Meta.Parts == nil {
+			return 1
+		}
+	}
+	return 0
 }
 
 // open returns an output whose type is open while it is: a constant of a SELECT.

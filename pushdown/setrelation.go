@@ -1,6 +1,10 @@
 package pushdown
 
-import "pgaccel/plan"
+import (
+	"pgaccel/catalog"
+	"pgaccel/plan"
+	"pgaccel/vector"
+)
 
 // setRelation makes the relation of a set operation. UNION ALL is the rows of both sides one after
 // the other; the others group those by all columns.
@@ -8,19 +12,19 @@ func (a *analyzer) setRelation(x *plan.SetOp) plan.Source {
 	if x.Kind == plan.Union && x.All {
 		return newSource("union", append(a.unionBlocks(x.Left), a.unionBlocks(x.Right)...))
 	}
-	if x.All {
-		fail(plan.ReasonShape, setName(x))
-	}
 	n := len(x.Left.Exprs)
 	if x.Kind == plan.Union {
 		return newSource("union", []*plan.Star{a.distinctRows(newSource("union", append(a.unionBlocks(x.Left), a.unionBlocks(x.Right)...)), n, nil)})
 	}
 	// A column more says of which side a row is: a group is kept if it has rows of the left and
-	// some, or none, of the right.
+	// some, or none, of the right. With ALL that is said of the first of equal rows, the second, ...
 	side := func(p *plan.Project, right bool) *plan.Star {
 		return a.star(&plan.Project{Input: p.Input, Exprs: append(append([]plan.Expr{}, p.Exprs...), boolConst(right))})
 	}
 	both := newSource("sides", []*plan.Star{side(x.Left, false), side(x.Right, true)})
+	if x.All {
+		numberEqual(&both)
+	}
 	right := plan.Column{Column: n, T: boolType}
 	some := func(index int) plan.Expr { return plan.Agg{Index: index, T: boolType} }
 	having := []plan.Expr{a.not(some(0)), some(1)} // not all of the right, some of it
@@ -28,8 +32,24 @@ func (a *analyzer) setRelation(x *plan.SetOp) plan.Source {
 		having = []plan.Expr{a.not(some(1))}
 	}
 	q := a.distinctRows(both, n, having)
+	if x.All {
+		c := n + 1
+		q.Group = append(q.Group, plan.Column{Column: c, T: both.Meta.Columns[c].Type})
+	}
 	q.Aggs = []plan.AggregateCall{{Func: plan.BoolAnd, Arg: right, T: boolType}, {Func: plan.BoolOr, Arg: right, T: boolType}}
 	return newSource("set", []*plan.Star{q})
+}
+
+// numberEqual adds a column to a relation that numbers the rows that have the same values: with it
+// each row is there once, of each side as often as they are there.
+func numberEqual(of *plan.Source) {
+	n := len(of.Meta.Columns)
+	w := plan.WindowColumn{To: n, Func: plan.RowNumber, Arg: -1, Filter: -1, Default: -1}
+	for c := range n {
+		w.Partition = append(w.Partition, c)
+	}
+	of.Meta.Columns = append(of.Meta.Columns, catalog.Column{Name: "number", Type: vector.TypeOf(vector.Int8)})
+	of.Relation.Windows = append(of.Relation.Windows, w)
 }
 
 // unionBlocks are the stars whose rows a side of a UNION ALL yields.
@@ -59,13 +79,4 @@ func (a *analyzer) distinctRows(of plan.Source, n int, having []plan.Expr) *plan
 		q.Output = append(q.Output, plan.Key{Index: i, T: t})
 	}
 	return q
-}
-
-// setName is a set operation as it is written.
-func setName(x *plan.SetOp) string {
-	name := map[plan.SetKind]string{plan.Union: "UNION", plan.Intersect: "INTERSECT", plan.Except: "EXCEPT"}[x.Kind]
-	if x.All {
-		name += " ALL"
-	}
-	return name
 }

@@ -26,6 +26,7 @@ var forms = map[string]*regexp.Regexp{
 	"a sub-select shown":      regexp.MustCompile(`^SELECT ([^()]*(\([^()]*\))?)*[(, ]\(*SELECT .* FROM`),
 	"a sub-select in CASE":    regexp.MustCompile(`(THEN|ELSE|WHEN) \(*(EXISTS )?\(SELECT`),
 	"VALUES":                  regexp.MustCompile(`\(VALUES \(`),
+	"INTERSECT, EXCEPT ALL":   regexp.MustCompile(` (INTERSECT|EXCEPT) ALL `),
 	"DISTINCT ON":             regexp.MustCompile(`SELECT DISTINCT ON `),
 	"UNION ALL":               regexp.MustCompile(` UNION ALL `),
 	"UNION":                   regexp.MustCompile(` UNION [^A]`),

@@ -221,13 +221,13 @@ func (g *gen) setOf(types []typ) *query {
 		}
 	}
 	q := &query{set: pick(g.r, "UNION ALL", "UNION ALL", "UNION", "UNION", "INTERSECT", "EXCEPT")}
-	if g.chance(3) {
+	if g.chance(15) {
 		q.set = pick(g.r, "INTERSECT ALL", "EXCEPT ALL")
 	}
 	for i := range 2 {
 		arm := &query{}
 		d := *g
-		if i == 0 && len(types) == 1 && g.chance(12) {
+		if len(types) == 1 && g.chance(12) {
 			if arm = d.setOf(types); arm == nil {
 				return nil
 			}
