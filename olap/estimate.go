@@ -221,6 +221,10 @@ func (by *grouping) choose(rows float64) {
 	switch {
 	case len(by.axes) == 0:
 		by.how = groupSingle
+	case x.spill != nil:
+		by.how = groupPartitioned
+		by.choosePartitions()
+		return
 	case by.g.device:
 		by.how = groupHash
 		if by.denseByBounds(rows) {

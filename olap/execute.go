@@ -10,6 +10,7 @@ import (
 	"pgaccel/colstore"
 	"pgaccel/gpu"
 	"pgaccel/gpu/program"
+	"pgaccel/internal/temp"
 	"pgaccel/plan"
 	"pgaccel/vector"
 )
@@ -24,9 +25,12 @@ type Input struct {
 type Options struct {
 	Workers     int   // goroutines; 0: as many as there are processors
 	MemoryLimit int64 // bytes of lookups, group tables and results; 0: 1 GiB
-	// Reserve is asked for bytes of that before they are used: false forwards the query. nil
-	// grants all. Any goroutine calls it, none once Execute has returned.
+	// Reserve is asked for bytes of that before they are used: false forwards the query. Fewer than
+	// 0 are given back. nil grants all. Any goroutine calls it, none once Execute has returned.
 	Reserve func(bytes int64) bool
+	// Temp has what memory does not hold; nil: that is forwarded. The result may be one that it
+	// holds (vector.Batch.Next).
+	Temp *temp.Space
 	// Slots bounds the goroutines that compute, with those of other queries; nil: only
 	// Workers does.
 	Slots *Slots
@@ -44,6 +48,10 @@ type Options struct {
 	forceIndexes bool // tests: ask an index wherever there is one
 
 	grouping strategy // forces how groups are found, where it can be; for tests
+
+	// Tests: whatever may goes to Temp, with so many bytes to work with; large or not, results do.
+	forceSpill bool
+	spillWork  int64
 
 	// Device computes what it can of a query, with the processor's answer; nil: none.
 	Device gpu.Runner
@@ -87,7 +95,11 @@ func Execute(ctx context.Context, q *plan.Star, in Input, opt Options) (*vector.
 		}
 		defer x.leave()
 	}
-	return x.execute()
+	b, err := x.execute()
+	if outOfMemory(err) && x.maySpill() {
+		return x.again(q, err)
+	}
+	return b, err
 }
 
 func newExecution(ctx context.Context, q *plan.Star, in Input, opt Options) (*execution, error) {
@@ -111,7 +123,7 @@ func newExecution(ctx context.Context, q *plan.Star, in Input, opt Options) (*ex
 			return nil, err
 		}
 	}
-	x := &execution{ctx: ctx, q: q, in: in, opt: opt, memory: new(atomic.Int64)}
+	x := &execution{ctx: ctx, q: q, in: in, opt: opt, memory: new(atomic.Int64), room: opt.MemoryLimit}
 	var err error
 	if x.offset, _, err = constantCount(q.Offset); err == nil {
 		x.limit, x.limited, err = constantCount(q.Limit)
@@ -134,13 +146,20 @@ func (x *execution) execute() (*vector.Batch, error) {
 	if err := x.begin(); err != nil {
 		return nil, err
 	}
+	if x.maySpill() {
+		x.room = min(x.room, x.memory.Load()+x.room/spillShare)
+	}
 	r, err := x.compute()
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case r == nil:
+		return x.spill.result()
 	}
 	return x.finish(r)
 }
 
+// compute returns the result before its order and its cut; nil where it has gone to files.
 func (x *execution) compute() (*result, error) {
 	if len(x.q.Tables) == 0 {
 		return x.row()
@@ -167,6 +186,14 @@ func (x *execution) compute() (*result, error) {
 			at.rows = 0
 		}
 	}
+	if x.spill != nil {
+		return nil, x.spillRows(p, lowered)
+	}
+	if at.rows == 0 || x.opt.forceSpill {
+		if err := x.foresee(p.expectedRows(), int64(9*len(lowered)+rowWork)); err != nil {
+			return nil, err
+		}
+	}
 	rows, err := p.collect(lowered, at)
 	if err != nil {
 		return nil, err
@@ -174,18 +201,7 @@ func (x *execution) compute() (*result, error) {
 	if int64(rows.n) >= 1<<32 {
 		return nil, forward(plan.ReasonMemory, "rows")
 	}
-	r := &result{n: rows.n}
-	for i, v := range rows.cols {
-		n := p.collected[i]
-		c := rcol{t: n.t, v: v.v, nulls: v.nulls, dict: n.dict}
-		if i < len(x.q.Output) {
-			r.output = append(r.output, c)
-		} else {
-			c.t.Collation = x.q.Order[i-len(x.q.Output)].Expr.Type().Collation
-			r.order = append(r.order, c)
-		}
-	}
-	return r, nil
+	return x.collectedRows(p, rows.n, rows.cols), nil
 }
 
 // topRows bounds the rows for which an order is kept while they are gathered.

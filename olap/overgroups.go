@@ -69,7 +69,11 @@ func (x *execution) groupedOn(device bool) (r *result, ok bool, err error) {
 			if err := g.derive(); err != nil {
 				return nil, true, err
 			}
-			r, err := x.overGroups(g)
+			o, err := newOverview(x, g)
+			if err != nil {
+				return nil, true, err
+			}
+			r, err := x.overGroups(o)
 			return r, true, err
 		case p.builds():
 			return nil, false, nil
@@ -77,6 +81,12 @@ func (x *execution) groupedOn(device bool) (r *result, ok bool, err error) {
 		g.device, device = false, false
 	}
 	g.arrange(q.Sets)
+	if by := g.bases[0]; by.radix != nil && by.radix.spilled != nil {
+		return nil, true, x.spillGroups(g)
+	}
+	if err := x.foresee(g.bases[0].expect, g.groupBytes()+spilledGroup); err != nil {
+		return nil, true, err
+	}
 	if x.trace != nil {
 		g.describe(x.trace)
 	}
@@ -103,7 +113,11 @@ func (x *execution) groupedOn(device bool) (r *result, ok bool, err error) {
 	if err := g.derive(); err != nil {
 		return nil, !device, err
 	}
-	r, err = x.overGroups(g)
+	o, err := newOverview(x, g)
+	if err != nil {
+		return nil, true, err
+	}
+	r, err = x.overGroups(o)
 	return r, true, err
 }
 
@@ -124,20 +138,29 @@ type overview struct {
 	cells []cell
 	n     int
 	cols  map[plan.Expr]*rcol // of plan.Key, plan.Agg and *plan.Grouping
+	taken int64               // bytes of cols
+}
+
+// overview is that of tables that have no group in common.
+func (g *grouper) overview(tables []*groups) *overview {
+	o := &overview{x: g.p.x, g: g, cols: map[plan.Expr]*rcol{}}
+	for _, s := range tables {
+		numbers := s.numbers()
+		o.n += len(numbers)
+		o.cells = append(o.cells, cell{s, numbers})
+	}
+	return o
 }
 
 func newOverview(x *execution, g *grouper) (*overview, error) {
 	if err := g.complete(); err != nil {
 		return nil, err
 	}
-	o := &overview{x: x, g: g, cols: map[plan.Expr]*rcol{}}
+	var tables []*groups
 	for _, by := range g.sets {
-		for _, s := range by.done {
-			numbers := s.numbers()
-			o.n += len(numbers)
-			o.cells = append(o.cells, cell{s, numbers})
-		}
+		tables = append(tables, by.done...)
 	}
+	o := g.overview(tables)
 	if int64(o.n) >= 1<<32 {
 		return nil, forward(plan.ReasonMemory, "groups")
 	}
@@ -149,6 +172,7 @@ func (o *overview) column(e plan.Expr) (*rcol, error) {
 	if c := o.cols[e]; c != nil {
 		return c, nil
 	}
+	o.taken += int64(o.n) * 9
 	if err := o.x.take(int64(o.n) * 9); err != nil {
 		return nil, err
 	}
@@ -279,15 +303,11 @@ func overLeaf(e plan.Expr) bool {
 }
 
 // overGroups applies HAVING and computes the outputs and the order.
-func (x *execution) overGroups(g *grouper) (*result, error) {
-	o, err := newOverview(x, g)
-	if err != nil {
-		return nil, err
-	}
+func (x *execution) overGroups(o *overview) (*result, error) {
 	// Postgres computes all aggregates of all groups, before HAVING: an error is not to
 	// be missed.
 	for i, a := range x.q.Aggs {
-		if !g.harmless(i) {
+		if !o.g.harmless(i) {
 			if _, err := o.column(plan.Agg{Index: i, T: a.T}); err != nil {
 				return nil, err
 			}

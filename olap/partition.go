@@ -39,6 +39,7 @@ type radix struct {
 	parts   []partition
 	workers []*scatterer
 	batches sync.Pool // of *batch, for whoever flushes
+	spilled *spilled  // where rows go to a file instead
 }
 
 // radixColumn is an argument that accumulators share; out of the rows that a filter
@@ -123,6 +124,7 @@ type scatterer struct {
 	index   []uint32
 	key     []uint64
 	pos     []uint16
+	bytes   []byte // a block that is written
 }
 
 // batch is room for some buffered rows.
@@ -150,15 +152,24 @@ func (s *scatterer) open() error {
 	if err := d.by.g.p.x.take(int64(places) * d.rowBytes()); err != nil {
 		return err
 	}
-	if s.place = make([]uint32, tileRows); d.direct {
-		s.numbers = make([]uint32, places)
-	} else {
-		s.keys = make([]uint64, places*d.by.pack.words)
+	if s.place = make([]uint32, tileRows); !d.direct {
 		s.key = make([]uint64, tileRows*d.by.pack.words)
 	}
 	s.index, s.pos = make([]uint32, tileRows), make([]uint16, tileRows)
 	s.n = make([]int, len(d.parts))
 	s.room = d.rows
+	s.places(places)
+	return nil
+}
+
+// places makes room for so many rows.
+func (s *scatterer) places(places int) {
+	d := s.d
+	if d.direct {
+		s.numbers = make([]uint32, places)
+	} else {
+		s.keys = make([]uint64, places*d.by.pack.words)
+	}
 	s.cols = make([]scatterColumn, len(d.columns))
 	for i, c := range d.columns {
 		if c.arg != nil {
@@ -171,7 +182,6 @@ func (s *scatterer) open() error {
 			s.cols[i].out = make([]uint8, places)
 		}
 	}
-	return nil
 }
 
 // tile implements sink.
@@ -312,23 +322,39 @@ func (s *scatterer) scatterColumn(w *worker, i int) {
 	}
 }
 
-// flush aggregates the buffered rows of partition p, of which the caller has the lock.
+// newPart returns the table of partition p, without groups.
+func (d *radix) newPart(p int) *groups {
+	s := d.by.newGroups()
+	if d.direct {
+		s.first = uint64(p) << d.shift
+		s.resize(int(min(1<<d.shift, d.by.pack.card-s.first)))
+	} else {
+		s.openTable(int(d.by.expect) / len(d.parts))
+	}
+	return s
+}
+
+// flush aggregates the buffered rows of partition p, of which the caller has the lock, or writes
+// them.
 func (s *scatterer) flush(p int) error {
 	d := s.d
+	if d.spilled != nil {
+		return d.spilled.write(s, p)
+	}
 	part := &d.parts[p]
 	if part.s == nil {
-		part.s = d.by.newGroups()
-		if d.direct {
-			part.s.first = uint64(p) << d.shift
-			part.s.resize(int(min(1<<d.shift, d.by.pack.card-part.s.first)))
-		} else {
-			part.s.openTable(int(d.by.expect) / len(d.parts))
-		}
+		part.s = d.newPart(p)
 	}
-	to := part.s
 	b := d.batches.Get().(*batch)
 	defer d.batches.Put(b)
-	for from, end := p*d.rows, p*d.rows+s.n[p]; from < end; {
+	err := d.aggregate(part.s, b, s, p*d.rows, s.n[p])
+	s.n[p] = 0
+	return err
+}
+
+// aggregate adds n rows of s, from a place on, to a partition's table.
+func (d *radix) aggregate(to *groups, b *batch, s *scatterer, from, n int) error {
+	for end := from + n; from < end; {
 		n := min(tileRows, end-from)
 		var index []uint32
 		if d.direct {
@@ -352,7 +378,6 @@ func (s *scatterer) flush(p int) error {
 		}
 		from += n
 	}
-	s.n[p] = 0
 	return to.account()
 }
 

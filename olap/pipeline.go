@@ -28,6 +28,8 @@ type execution struct {
 	limit     int64
 	limited   bool
 	memory    *atomic.Int64 // bytes taken so far for the statement
+	room      int64         // bytes that it may take
+	spill     *spiller      // what the result goes to; nil where memory has to do
 	turn      *turn         // among those that want slots; nil without Options.Slots
 	// place is that among the executions that scan; nil where it needs none, or waits for it.
 	place    atomic.Pointer[class]
@@ -38,13 +40,21 @@ type execution struct {
 
 // take accounts for memory.
 func (x *execution) take(bytes int64) error {
-	if x.memory.Add(bytes) > x.opt.MemoryLimit {
+	if x.memory.Add(bytes) > x.room {
 		return forward(plan.ReasonMemory, "intermediate results exceed the limit")
 	}
 	if x.opt.Reserve != nil && !x.opt.Reserve(bytes) {
 		return forward(plan.ReasonQueryMemory, "other queries and results that are not read yet hold it")
 	}
 	return nil
+}
+
+// give gives back what has been taken.
+func (x *execution) give(bytes int64) {
+	x.memory.Add(-bytes)
+	if x.opt.Reserve != nil {
+		x.opt.Reserve(-bytes)
+	}
 }
 
 // pipeline scans one table, looks its rows up in the tables joined to it, filters,

@@ -451,6 +451,13 @@ func (w *world) outcome(q *plan.Star, workers int) (problem string, forwarded pl
 	opt := w.options
 	opt.Workers = workers
 	got, err := Execute(context.Background(), q, w.input(), opt)
+	if opt.forceSpill && plan.ReasonOf(err) == plan.ReasonMemory { // it is none of those that can
+		opt.forceSpill = false
+		got, err = Execute(context.Background(), q, w.input(), opt)
+	}
+	if err == nil {
+		got, err = whole(got)
+	}
 	want, wantErr := w.reference(q)
 	return compareOutcomes(q, got, err, want, wantErr)
 }

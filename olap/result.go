@@ -236,6 +236,9 @@ func (x *execution) finish(r *result) (*vector.Batch, error) {
 	if err != nil {
 		return nil, err
 	}
+	if b := x.spool(r, rows); b != nil {
+		return b, nil
+	}
 	b := &vector.Batch{Rows: len(rows), Columns: make([]vector.Column, len(r.output))}
 	for i := range r.output {
 		bytes := int64(len(rows)) * 24

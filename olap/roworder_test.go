@@ -81,7 +81,7 @@ func TestRowOrder(t *testing.T) {
 	whole, part, none := 0, 0, 0
 	for turn := range 1000 {
 		n := []int{2, 3, 40, 700}[r.IntN(4)]
-		x := &execution{q: &plan.Star{}, opt: Options{MemoryLimit: 1 << 30}, memory: new(atomic.Int64)}
+		x := &execution{q: &plan.Star{}, opt: Options{MemoryLimit: 1 << 30}, memory: new(atomic.Int64), room: 1 << 30}
 		var cols []rcol
 		for range 1 + r.IntN(4) {
 			cols = append(cols, orderColumn(r, n))

@@ -40,6 +40,7 @@ const (
 	ReasonTimeout       Reason = "statement timeout"
 	ReasonMemory        Reason = "memory"          // more than one query may have
 	ReasonQueryMemory   Reason = "query memory"    // what all queries together may have is in use
+	ReasonTemp          Reason = "temporary files" // they would exceed their limit, or cannot be written
 	ReasonShadow        Reason = "shadow check"    // Postgres answers, to be compared with
 	ReasonMismatch      Reason = "shadow mismatch" // a shadow check of the shape found a difference
 	ReasonInternalError Reason = "internal error"

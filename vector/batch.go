@@ -49,6 +49,9 @@ func (c *Column) Append(d Datum, n int) {
 }
 
 // Batch is a whole result: columns of equal length. It owns its memory.
+//
+// One that memory would not hold comes in pieces (Next): Columns have Held rows, from row First on.
+// They are read one after the other, each once, by Load.
 type Batch struct {
 	Rows    int
 	Columns []Column
@@ -56,12 +59,39 @@ type Batch struct {
 	Bytes int64
 	// Reserved gives back what has been reserved for it; nil where nothing has.
 	Reserved func()
+
+	First, Held int
+	// Next reads the next piece. Nil where all rows are there: First and Held mean nothing then.
+	Next func() error
+	// Close lets go of what Next reads from, once or more often. Nil without Next.
+	Close func()
+	// Worst has, with Next, values for which rows may turn out not to be writable if any do: an
+	// encoder that takes these takes all pieces.
+	Worst []Column
+}
+
+// Load brings row i into Columns, one that has not been passed by. It reports whether Columns
+// are others than before.
+func (b *Batch) Load(i int) (fresh bool, err error) {
+	for b.Next != nil && i >= b.First+b.Held {
+		if err := b.Next(); err != nil {
+			return false, err
+		}
+		fresh = true
+	}
+	return fresh, nil
 }
 
 // Release says that nobody needs the batch any more. It may be called more than once, and
 // on nil.
 func (b *Batch) Release() {
-	if b != nil && b.Reserved != nil {
+	if b == nil {
+		return
+	}
+	if b.Close != nil {
+		b.Close()
+	}
+	if b.Reserved != nil {
 		b.Reserved()
 	}
 }
