@@ -136,7 +136,7 @@ func (e *Engine) compute(ctx context.Context, d *decision, setting string, calle
 		}
 	}()
 	opt := e.execution()
-	opt.Reserve = memory.grow
+	opt.Reserve, opt.Temp = memory.grow, e.opt.Temp
 	opt.Device, opt.DeviceWait = e.offer(setting, &d.shape.choice)
 	opt.DeviceCaller = caller
 	opt.Report = &r.report
@@ -148,6 +148,7 @@ func (e *Engine) compute(ctx context.Context, d *decision, setting string, calle
 	start := time.Now()
 	batch, err := olap.Execute(ctx, bound, in, opt)
 	if err == nil && !memory.keep(batch.Bytes) {
+		batch.Release()
 		err = forward(plan.ReasonQueryMemory, "")
 	}
 	if r.err = err; err == nil {

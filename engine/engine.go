@@ -18,6 +18,7 @@ import (
 	"pgaccel/colstore"
 	"pgaccel/gpu"
 	"pgaccel/internal/processors"
+	"pgaccel/internal/temp"
 	"pgaccel/olap"
 	"pgaccel/plan"
 	"pgaccel/syntax"
@@ -33,6 +34,8 @@ type Options struct {
 	// intermediate results, and results until they are let go (vector.Batch.Release). One of
 	// them may have half of it, and 1 GiB in any case. 0 is 1 GiB.
 	QueryMemory int64
+	// Temp has what that does not hold; nil: it is forwarded.
+	Temp *temp.Space
 	// WaitLimit bounds the wait for the stream to reach a query's position; then the
 	// query is forwarded. 0 is 50 ms.
 	WaitLimit time.Duration

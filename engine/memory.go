@@ -17,11 +17,12 @@ type reservation struct {
 	held atomic.Int64
 }
 
-// grow takes more. It reports false, and takes nothing, where that is more than there is.
+// grow takes more, or gives back fewer than 0. It reports false, and takes nothing, where that is more
+// than there is.
 func (r *reservation) grow(bytes int64) bool {
 	for {
 		used := r.of.used.Load()
-		if used+bytes > r.of.limit {
+		if bytes > 0 && used+bytes > r.of.limit {
 			return false
 		}
 		if r.of.used.CompareAndSwap(used, used+bytes) {

@@ -267,9 +267,11 @@ func (s *groups) account() error {
 	if b <= s.taken {
 		return nil
 	}
-	grown := b - s.taken
+	if err := s.g.p.x.take(b - s.taken); err != nil {
+		return err
+	}
 	s.taken = b
-	return s.g.p.x.take(grown)
+	return nil
 }
 
 // tile implements sink.

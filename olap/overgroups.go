@@ -172,10 +172,10 @@ func (o *overview) column(e plan.Expr) (*rcol, error) {
 	if c := o.cols[e]; c != nil {
 		return c, nil
 	}
-	o.taken += int64(o.n) * 9
 	if err := o.x.take(int64(o.n) * 9); err != nil {
 		return nil, err
 	}
+	o.taken += int64(o.n) * 9
 	parts := make([]rcol, len(o.cells))
 	one := func(i int) (err error) {
 		c := &o.cells[i]

@@ -447,7 +447,7 @@ func (d *radix) drain() error {
 	}
 	for _, s := range d.workers {
 		if s.n != nil {
-			x.memory.Add(-int64(len(d.parts)*d.rows) * d.rowBytes())
+			x.give(int64(len(d.parts)*d.rows) * d.rowBytes())
 		}
 	}
 	d.workers = nil

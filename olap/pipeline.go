@@ -41,9 +41,11 @@ type execution struct {
 // take accounts for memory.
 func (x *execution) take(bytes int64) error {
 	if x.memory.Add(bytes) > x.room {
+		x.memory.Add(-bytes)
 		return forward(plan.ReasonMemory, "intermediate results exceed the limit")
 	}
 	if x.opt.Reserve != nil && !x.opt.Reserve(bytes) {
+		x.memory.Add(-bytes)
 		return forward(plan.ReasonQueryMemory, "other queries and results that are not read yet hold it")
 	}
 	return nil

@@ -102,7 +102,6 @@ func (x *execution) again(q *plan.Star, err error) (*vector.Batch, error) {
 		work = opt.spillWork
 	}
 	for y.take(work) != nil {
-		y.give(work)
 		if work /= 2; work < workLeast {
 			return nil, err
 		}
@@ -169,16 +168,17 @@ func (s *spiller) add(r *result) error {
 		return nil
 	}
 	x := s.x
-	taken := int64(r.n) * 8
 	rows := make([]uint32, r.n)
 	for i := range rows {
 		rows[i] = uint32(i)
 	}
 	if len(x.q.Order) > 0 {
 		o, err := x.order(r.order, r.n)
-		defer x.give(taken)
 		if err != nil {
 			return err
+		}
+		if r.n > 1 {
+			defer x.give(int64(r.n) * 8) // what order takes
 		}
 		o.sort(rows)
 	}

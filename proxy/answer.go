@@ -60,11 +60,28 @@ func (s *session) answer(batch *vector.Batch, fields []engine.Field, head []byte
 	s.send(head)
 }
 
-// encode has the rows to come written as a session with such settings wants them.
+// encode has the rows to come written as a session with such settings wants them. Rows that come
+// in pieces are all writable where this is no error.
 func (a *answer) encode(settings wire.TextSettings) (err error) {
-	if a.encoder == nil || a.settings != settings {
-		a.encoder, err = wire.NewRowEncoder(a.batch.Columns, a.oids, a.formats, settings)
-		a.settings = settings
+	if a.encoder != nil && a.settings == settings {
+		return nil
+	}
+	a.settings = settings
+	if a.batch.Worst != nil {
+		if _, err := wire.NewRowEncoder(a.batch.Worst, a.oids, a.formats, settings); err != nil {
+			return err
+		}
+	}
+	a.encoder, err = wire.NewRowEncoder(a.batch.Columns, a.oids, a.formats, settings)
+	return err
+}
+
+// load brings the next row to where the encoder reads it.
+func (a *answer) load() error {
+	fresh, err := a.batch.Load(a.next)
+	if fresh {
+		a.encoder = nil
+		err = a.encode(a.settings)
 	}
 	return err
 }
@@ -131,7 +148,11 @@ func (s *session) more(dst []byte) []byte {
 	dst = append(dst, st.head...)
 	st.head = nil
 	for a.next < st.end && len(dst) < moreBytes {
-		dst = a.encoder.Append(dst, a.next)
+		if err := a.load(); err != nil {
+			s.cancelOnServer(wire.AppendError(nil, wire.ErrorFields{Severity: "ERROR", Code: ioError, Message: "pgaccel cannot go on with the result: " + err.Error()}))
+			return dst
+		}
+		dst = a.encoder.Append(dst, a.next-a.batch.First)
 		a.next++
 	}
 	if a.next < st.end {

@@ -192,6 +192,7 @@ func withoutPosition(fields []byte) (out []byte) {
 // SQLSTATEs.
 const (
 	queryCanceled    = "57014"
+	ioError          = "58030"
 	lockNotAvailable = "55P03"
 	deadlockDetected = "40P01"
 	noSuchStatement  = "26000"

@@ -105,7 +105,7 @@ func (c *check) run(ctx context.Context) {
 		result.Detail = err.Error()
 		return
 	}
-	encoder, err := c.encoder(batch)
+	answer, err := c.answer(batch)
 	if err != nil { // such as a format that Postgres refuses, too
 		result.Detail = err.Error()
 		return
@@ -118,31 +118,42 @@ func (c *check) run(ctx context.Context) {
 		}
 		return
 	}
-	result = c.compare(batch, encoder)
+	result = c.compare(answer)
 }
 
-// encoder writes rows as the client has asked for them.
-func (c *check) encoder(batch *vector.Batch) (*wire.RowEncoder, error) {
+// answer writes rows as the client has asked for them.
+func (c *check) answer(batch *vector.Batch) (*answer, error) {
 	oids := make([]uint32, len(c.fields))
 	for i := range oids {
 		oids[i] = c.fields[i].TypeOID
 	}
-	return wire.NewRowEncoder(batch.Columns, oids, c.formats, c.settings)
+	a := &answer{batch: batch, oids: oids, formats: c.formats, rows: batch.Rows}
+	return a, a.encode(c.settings)
 }
 
 // compare compares pgaccel's answer with the server's.
-func (c *check) compare(batch *vector.Batch, encoder *wire.RowEncoder) engine.Comparison {
+func (c *check) compare(a *answer) engine.Comparison {
 	var buf []byte
-	ours := make([]uint64, batch.Rows)
-	for i := range ours {
-		buf = encoder.Append(buf[:0], i)
-		ours[i] = maphash.Bytes(hashSeed, buf[wire.HeaderLen:])
+	var kept [][]byte
+	ours := make([]uint64, a.rows)
+	for keptAll := 0; a.next < a.rows; a.next++ {
+		if err := a.load(); err != nil {
+			return engine.Comparison{Verdict: engine.Inconclusive, Detail: err.Error()}
+		}
+		buf = a.encoder.Append(buf[:0], a.next-a.batch.First)
+		ours[a.next] = maphash.Bytes(hashSeed, buf[wire.HeaderLen:])
+		if keptAll += len(buf); keptAll <= keptMax {
+			kept = append(kept, append([]byte(nil), buf[wire.HeaderLen:]...))
+		}
 	}
 	our := func(i int) []byte {
-		if i >= len(ours) {
+		switch {
+		case i < len(kept):
+			return kept[i]
+		case i >= len(ours) || a.batch.Next != nil: // or it has been passed by
 			return nil
 		}
-		return encoder.Append(nil, i)[wire.HeaderLen:]
+		return a.encoder.Append(nil, i)[wire.HeaderLen:]
 	}
 	their := func(i int) []byte {
 		if i >= len(c.kept) {

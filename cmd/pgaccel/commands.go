@@ -48,7 +48,7 @@ file that --config names.`,
 func serveCommand() *cobra.Command {
 	var cfg server.Config
 	var logFormat, logLevel, passwordFile string
-	var memory, queryMemory, retained, deviceMemory flags.ByteSize
+	var memory, queryMemory, tempLimit, retained, deviceMemory flags.ByteSize
 	var shadow share
 	cmd := &cobra.Command{
 		Use:   "serve",
@@ -68,7 +68,7 @@ func serveCommand() *cobra.Command {
 				return err
 			}
 			cfg.Logger, cfg.Memory, cfg.QueryMemory, cfg.Shadow = log, int64(memory), int64(queryMemory), float64(shadow)
-			cfg.MaxRetainedWAL, cfg.DeviceMemory = int64(retained), int64(deviceMemory)
+			cfg.MaxRetainedWAL, cfg.DeviceMemory, cfg.TempLimit = int64(retained), int64(deviceMemory), int64(tempLimit)
 			cfg.Progress = progress(log)
 			hangup := make(chan os.Signal, 1)
 			signal.Notify(hangup, syscall.SIGHUP)
@@ -103,6 +103,8 @@ func serveCommand() *cobra.Command {
 	f.StringVar(&cfg.DeviceWorker, "device-worker", "", "program that has CUDA (default pgaccel-gpu, or pgaccel-gpu-emu with --device emu, beside pgaccel or on PATH)")
 	f.Var(&memory, "memory", "limit of column memory, such as 8GiB (default 8GiB, or half of the memory where that is less); tables that do not fit are forwarded")
 	f.Var(&queryMemory, "query-memory", "limit of what queries hold while they run, and their results until clients have read them (default as --memory, at least 1GiB, at most a quarter of the memory); a query that does not fit is forwarded")
+	f.StringVar(&cfg.TempDir, "temp-dir", "", "folder for what --query-memory does not hold: large sorts, groups and results, in files without a name; off for none (default tmp in --data-dir, else the system's folder unless that is memory)")
+	f.Var(&tempLimit, "temp-limit", "most bytes of files in --temp-dir, such as 20GiB (default: a quarter of what is free there); a query that needs more is forwarded")
 	f.IntVar(&cfg.Workers, "workers", 0, "goroutines of one query; 0 is one a core")
 	f.IntVar(&cfg.CopySessions, "copy-sessions", 0, "most sessions that copy tables at once; 0 is one a core, 32 at most; never more than a quarter of the connections that are free on the server")
 	f.StringVar(&cfg.TLSCert, "tls-cert", "", "certificate file for TLS with clients (best the server's own, see README)")

@@ -25,6 +25,9 @@ var (
 	usedDesc             = desc("pgaccel_store_bytes", "Bytes of column memory in use.")
 	maxDesc              = desc("pgaccel_store_limit_bytes", "The limit of column memory (--memory).")
 	queryMemoryDesc      = desc("pgaccel_query_memory_bytes", "Bytes that executions hold, and results until they are read.")
+	tempFilesDesc        = desc("pgaccel_temp_files", "Temporary files that are open (--temp-dir).")
+	tempBytesDesc        = desc("pgaccel_temp_bytes", "Bytes of the temporary files that are open.")
+	tempWrittenDesc      = desc("pgaccel_temp_bytes_total", "Bytes written to temporary files.")
 	queryMemoryLimitDesc = desc("pgaccel_query_memory_limit_bytes", "The limit of query memory (--query-memory).")
 	waitingDesc          = desc("pgaccel_waiting_workers", "Goroutines of executions that wait for a core.")
 	queuedDesc           = desc("pgaccel_waiting_executions", "Executions that wait until others have ended.")
@@ -92,6 +95,12 @@ func (c *storeCollector) Collect(ch chan<- prometheus.Metric) {
 		used, limit := e.QueryMemory()
 		gauge(queryMemoryDesc, float64(used))
 		gauge(queryMemoryLimitDesc, float64(limit))
+		if t := c.s.temp; t != nil {
+			files, bytes, written := t.Usage()
+			gauge(tempFilesDesc, float64(files))
+			gauge(tempBytesDesc, float64(bytes))
+			counter(tempWrittenDesc, written)
+		}
 		gauge(pinsDesc, float64(e.Pins()))
 		counter(badStalenessDesc, e.BadStaleness())
 		counter(sharedDesc, e.SharedScans())

@@ -17,6 +17,7 @@ import (
 
 	"pgaccel/colstore"
 	"pgaccel/engine"
+	"pgaccel/internal/temp"
 	"pgaccel/proxy"
 	"pgaccel/replica"
 	"pgaccel/upstream"
@@ -33,8 +34,13 @@ type Config struct {
 	// what is free. DeviceWorker is the program that has the device; "" looks for it.
 	DeviceMemory int64
 	DeviceWorker string
-	Memory       int64  // bytes of column memory; 0 is 8 GiB, or half of the memory where that is less
-	QueryMemory  int64  // bytes that executions and results not read yet hold; 0 is Memory, from 1 GiB to a quarter of the memory
+	Memory       int64 // bytes of column memory; 0 is 8 GiB, or half of the memory where that is less
+	QueryMemory  int64 // bytes that executions and results not read yet hold; 0 is Memory, from 1 GiB to a quarter of the memory
+	// TempDir is where queries put what query memory does not hold: "" is DataDir/tmp, or the system's
+	// folder where that is not memory itself, "off" nowhere. TempLimit bounds the bytes there; 0 is
+	// a quarter of what is free.
+	TempDir      string
+	TempLimit    int64
 	Workers      int    // goroutines of one query; 0 is one a core
 	CopySessions int    // most sessions that copy at once; see replica.Config.Workers
 	TLSCert      string // certificate and key files for clients; both or neither
@@ -70,6 +76,7 @@ type Server struct {
 	http       *http.Server
 	httpAddr   net.Addr
 	observer   *observer
+	temp       *temp.Space // nil where there is none
 	ctx        context.Context
 	cancel     context.CancelFunc
 	done       chan error
@@ -119,7 +126,11 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 			s.Close()
 			return nil, err
 		}
-		o := engine.Options{Store: s.store, QueryMemory: cfg.QueryMemory, Workers: cfg.Workers, WaitLimit: cfg.WaitLimit,
+		if s.temp, err = openTemp(&cfg); err != nil {
+			s.Close()
+			return nil, err
+		}
+		o := engine.Options{Store: s.store, QueryMemory: cfg.QueryMemory, Temp: s.temp, Workers: cfg.Workers, WaitLimit: cfg.WaitLimit,
 			CheckDefinition: s.replicator.Recheck, CheckServer: s.replicator.RecheckServer, Waited: s.observer.waited, Passed: s.observer.passed, Look: s.replicator.Look, Logger: cfg.Logger, Eager: cfg.Eager}
 		if d := s.device; d != nil {
 			o.Device, o.DeviceKind, o.Resident, o.Devices = d.manager, string(d.kind), d.resident, d.status
