@@ -75,7 +75,8 @@
 // All executions of the process share Options.QueryMemory (memory.go). Each reserves what it
 // takes as it grows; what is left of it when it ends is its result's, until the proxy lets
 // that go (vector.Batch.Release): at the last row, with the portal, its transaction or the
-// session. Where there is no room an execution is forwarded, before a byte is sent.
+// session. Where there is no room an execution goes on in temporary files (Options.Temp), or is
+// forwarded, before a byte is sent.
 //
 // # Shadow checks
 //

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrLimit says that the files of a Space would take more than its limit.
-var ErrLimit = errors.New("temporary files would exceed their limit")
+// errLimit says that the files of a Space would take more than its limit.
+var errLimit = errors.New("temporary files would exceed their limit")
 
 // Space is where temporary files are.
 type Space struct {
@@ -84,7 +84,7 @@ func (f *File) Append(p []byte) (at int64, err error) {
 	n := int64(len(p))
 	if f.of.used.Add(n) > f.of.limit {
 		f.of.used.Add(-n)
-		return 0, ErrLimit
+		return 0, errLimit
 	}
 	f.held.Add(n)
 	at = f.end.Add(n) - n

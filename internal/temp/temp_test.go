@@ -75,7 +75,7 @@ func TestLimit(t *testing.T) {
 	if _, err := a.Append(make([]byte, 60)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.Append(make([]byte, 41)); !errors.Is(err, ErrLimit) {
+	if _, err := b.Append(make([]byte, 41)); !errors.Is(err, errLimit) {
 		t.Fatal(err)
 	}
 	if _, err := b.Append(make([]byte, 40)); err != nil {
