@@ -175,6 +175,13 @@ func (x *execution) relation(p *plan.Relation) (*relation, error) {
 	for i := range columns {
 		columns[i].t = p.Meta.Columns[i].Type
 	}
+	if p.Series != nil {
+		n, err := x.series(p, columns)
+		if err != nil {
+			return nil, err
+		}
+		return asTable(p, columns, n), nil
+	}
 	for i := range p.Windows {
 		columns[p.Windows[i].To].window = true
 	}
@@ -220,6 +227,35 @@ func (x *execution) relation(p *plan.Relation) (*relation, error) {
 			return nil, err
 		}
 	}
+	return asTable(p, columns, n), nil
+}
+
+// series computes the columns of a series.
+func (x *execution) series(p *plan.Relation, columns []relationColumn) (int, error) {
+	args, err := x.scalar(p.Blocks[0])
+	if err != nil || slices.ContainsFunc(args, func(c plan.Const) bool { return c.Null }) {
+		return 0, err
+	}
+	step := int64(0)
+	if p.Series.Step != nil {
+		step = args[2].I
+	}
+	values, ok := p.Series.Values(args[0].I, args[1].I, step)
+	if !ok {
+		return 0, forward(plan.ReasonEvaluation, "a series that is an error, or too long")
+	}
+	if err := x.take(int64(len(values)) * 16); err != nil {
+		return 0, err
+	}
+	columns[0].v, columns[1].v = values, make([]int64, len(values))
+	for i := range values {
+		columns[1].v[i] = int64(i + 1)
+	}
+	return len(values), nil
+}
+
+// asTable makes a relation of n rows of its columns.
+func asTable(p *plan.Relation, columns []relationColumn, n int) *relation {
 	out := &relation{tab: &colstore.Table{ID: colstore.NewID(), Meta: p.Meta, Rows: int64(n), Dicts: make([]*colstore.Dict, len(columns))}}
 	for i := range columns {
 		out.dicts = append(out.dicts, columns[i].dict)
@@ -231,7 +267,7 @@ func (x *execution) relation(p *plan.Relation) (*relation, error) {
 		}
 		out.tab.Segments = append(out.tab.Segments, seg)
 	}
-	return out, nil
+	return out
 }
 
 // relationColumn is a column that is gathered from what blocks computed.

@@ -155,6 +155,17 @@ var relationQueries = []string{
 	"select n from fact except all select n from fact where g > 1",
 	"select id % 7, t from fact except all (select id % 7, t from fact where g > 1 intersect all select g, 'a' from fact union all select 3, null from many)",
 	"(select k from fact order by id limit 9) except all (select k from fact order by id desc limit 40)",
+	// Functions in FROM.
+	"select f.id, x from fact f join generate_series(1, 3) x on x = f.g",
+	"select d.x, s.c from generate_series(0, 12) d (x) left join (select k, count(*) c, sum(n) n from fact group by k) s on s.k = d.x",
+	"select d, coalesce(s.c, 0) from generate_series(date '2020-01-01', date '2020-03-01', interval '1 week') d left join (select date '2020-01-01' + 7 * g as day, count(*) c from fact group by 1) s on s.day = d::date",
+	"select m::date, o, (select count(*) from fact) from generate_series(timestamp '2020-01-31', '2020-12-31'::timestamp, '1 month'::interval) with ordinality as c (m, o), dim where dim.id < 2",
+	"select x, y, count(*) from generate_series(9, 1, -4) x, unnest(array[1, 2, null]) y, fact where g = y group by x, y",
+	"select count(*), sum(x) from fact right join generate_series(5, 4) x on x = k",
+	"select u, o, count(f.id) from unnest(array['a', 'b', 'zz']) with ordinality u (u, o) left join fact f on f.t = u group by u, o",
+	"select count(*) from generate_series((select min(id) from fact), (select max(id) from fact), 2) i where not exists (select 1 from fact where id = i)",
+	"select count(*) from fact where g in (select x from generate_series(1, 9, 2) x) or k = any (select * from unnest(array[3, 4]))",
+	"select id, i from fact, generate_series(1, 4, 0) i",
 	// DISTINCT ON.
 	"select distinct on (g) g, id, t from fact order by g, n desc, id",
 	"select distinct on (k, g) n, k from fact order by g desc, k nulls first, id",

@@ -64,6 +64,11 @@ func formatRel(b *strings.Builder, r Rel, tables []Table, depth int, shared map[
 		fmt.Fprintf(b, "%s%s out%d", setNames[x.Kind], map[bool]string{true: " all"}[x.All], x.Number)
 	case *Values:
 		formatValues(b, x, list)
+	case *Series:
+		fmt.Fprintf(b, "series out%d: %s", x.Number, list(x.Args()))
+		if x.Step == nil {
+			fmt.Fprintf(b, " by %d months %d days %d us", x.By.Months, x.By.Days, x.By.Micros)
+		}
 	case *Window:
 		formatWindow(b, x, tables, list)
 	default:

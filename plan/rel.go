@@ -172,6 +172,8 @@ func Exprs(r Rel, f func(Expr)) {
 		}
 	case *Window:
 		x.exprs(f)
+	case *Series:
+		all(x.Args())
 	case *SetOp, *Shared:
 	default:
 		panic(fmt.Sprintf("BUG: operator %T", r))

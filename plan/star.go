@@ -52,6 +52,8 @@ type Relation struct {
 	// columns, but for those of Windows.
 	Blocks  []*Star
 	Windows []WindowColumn
+	// Series makes rows of those of the one block, which are its Args; nil: they are the rows.
+	Series *Series
 	// Cut leaves some of these rows; nil for all.
 	Cut *Cut
 }

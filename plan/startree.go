@@ -153,6 +153,9 @@ func (t *starTree) source(i int) Rel {
 // relation makes the tree of a relation.
 func (m *treeMaker) relation(r *Relation) *Project {
 	p := m.tree(r.Blocks[0])
+	if r.Series != nil {
+		return m.series(r, p)
+	}
 	for _, b := range r.Blocks[1:] {
 		u := &SetOp{Number: m.number(), Kind: Union, All: true, Left: p, Right: m.tree(b)}
 		p = &Project{Input: u}
@@ -167,6 +170,23 @@ func (m *treeMaker) relation(r *Relation) *Project {
 		p = m.cut(r, p)
 	}
 	return p
+}
+
+// series makes the series of a relation over the row of its block.
+func (m *treeMaker) series(r *Relation, p *Project) *Project {
+	p.Number = m.number()
+	s := *r.Series
+	s.Number, s.Input = m.number(), p
+	for i, e := range []*Expr{&s.From, &s.To, &s.Step} {
+		if *e != nil {
+			*e = Output{Of: p.Number, Index: i, T: (*e).Type()}
+		}
+	}
+	out := &Project{Input: &s}
+	for i, t := range s.Types() {
+		out.Exprs = append(out.Exprs, Output{Of: s.Number, Index: i, T: t})
+	}
+	return out
 }
 
 // cut cuts the rows of a relation.

@@ -161,6 +161,13 @@ func (v *validator) yielded(r Rel, y, left yields) (_ yields, err error) {
 			}
 		}
 		return v.derived(x.Number, typesOf(x.Rows[0]))
+	case *Series:
+		for _, e := range x.Args() {
+			if e.Type().Kind != x.T.Kind {
+				return y, errors.New("series of several types")
+			}
+		}
+		return v.derived(x.Number, x.Types())
 	case *Limit:
 		for _, e := range []Expr{x.Count, x.Offset} {
 			if e != nil && !e.Type().Kind.IsInt() {

@@ -26,6 +26,8 @@ func OwnYields(r Rel) (y Yields) {
 		output = x.Number
 	case *Window:
 		output = x.Number
+	case *Series:
+		output = x.Number
 	}
 	if output > 0 {
 		y.Outputs = []int{output}
@@ -38,7 +40,7 @@ func YieldsOf(r Rel) Yields {
 	y := OwnYields(r)
 	inputs := r.Inputs()
 	switch x := r.(type) {
-	case *Aggregate, *Project, *Shared, *SetOp, *Values:
+	case *Aggregate, *Project, *Shared, *SetOp, *Values, *Series:
 		return y
 	case *Join:
 		switch x.Kind {

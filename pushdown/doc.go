@@ -12,6 +12,7 @@
 //	subselect.go sub-selects in expressions -> joins
 //	window.go    window functions
 //	cut.go       DISTINCT ON
+//	series.go    functions in FROM
 //	expr.go      syntax -> typed plan.Expr, as PostgreSQL's parse_expr.c does
 //	operator.go  which operator is meant, and the casts it implies
 //	compare.go   comparisons, and constants brought to the column's own scale

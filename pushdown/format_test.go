@@ -56,6 +56,9 @@ func formatStar(to *strings.Builder, q *plan.Star, statement []plan.Table, depth
 			for _, w := range s.Relation.Windows {
 				fmt.Fprintf(&b, "window %s c%d: %d %v of c%d filter c%d frame %d by %v order by %v\n", s.Meta.Name, w.To, w.Func, w.Agg, w.Arg, w.Filter, w.Frame, w.Partition, w.Order)
 			}
+			if x := s.Relation.Series; x != nil {
+				fmt.Fprintf(&b, "series %s: %v by %v\n", s.Meta.Name, x.T, x.By)
+			}
 			if c := s.Relation.Cut; c != nil {
 				fmt.Fprintf(&b, "cut %s: %d behind %d by %v order by %v\n", s.Meta.Name, c.Count, c.Offset, c.Partition, c.Order)
 			}

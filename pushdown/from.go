@@ -175,7 +175,7 @@ func (a *analyzer) fromItemOf(n *pg.Node) *scope {
 	case *pg.Node_RangeTableSample:
 		fail(plan.ReasonShape, "TABLESAMPLE")
 	case *pg.Node_RangeFunction:
-		fail(plan.ReasonShape, "function in FROM")
+		return a.functionItem(x.RangeFunction)
 	}
 	fail(plan.ReasonShape, "a FROM item of this form")
 	return nil

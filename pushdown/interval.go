@@ -3,7 +3,6 @@ package pushdown
 import (
 	"strconv"
 	"strings"
-	"time"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
 
@@ -11,21 +10,14 @@ import (
 	"pgaccel/vector"
 )
 
-// interval is a constant of type interval. There are no such columns or expressions: it is what is
-// added to a constant date or timestamp, as in date '1998-12-01' - interval '90' day.
-type interval struct {
-	months, days int64
-	micros       int64
-}
-
 // The fields of interval's type modifier (INTERVAL_MASK in utils/timestamp.h), as a unit of the
 // number that is written.
 var intervalFields = map[int32]string{1 << 2: "year", 1 << 1: "month", 1 << 3: "day", 1 << 10: "hour", 1 << 11: "minute", 1 << 12: "second"}
 
 // units of an interval. PostgreSQL takes more names.
-var intervalUnits = map[string]interval{
-	"year": {months: 12}, "mon": {months: 1}, "month": {months: 1}, "week": {days: 7}, "day": {days: 1},
-	"hour": {micros: 3600e6}, "minute": {micros: 60e6}, "min": {micros: 60e6}, "second": {micros: 1e6}, "sec": {micros: 1e6},
+var intervalUnits = map[string]plan.Interval{
+	"year": {Months: 12}, "mon": {Months: 1}, "month": {Months: 1}, "week": {Days: 7}, "day": {Days: 1},
+	"hour": {Micros: 3600e6}, "minute": {Micros: 60e6}, "min": {Micros: 60e6}, "second": {Micros: 1e6}, "sec": {Micros: 1e6},
 }
 
 // maxIntervalNumber bounds the numbers of an interval.
@@ -33,7 +25,7 @@ const maxIntervalNumber = 1_000_000
 
 // intervalConst reads a typed literal of interval: whole numbers with units. ok is false for
 // anything else, which is left to typeCast to refuse.
-func intervalConst(n *pg.Node) (v interval, ok bool) {
+func intervalConst(n *pg.Node) (v plan.Interval, ok bool) {
 	c := n.GetTypeCast()
 	names := nameList(c.GetTypeName().GetNames())
 	if len(names) == 2 && names[0] == "pg_catalog" {
@@ -63,7 +55,7 @@ func intervalConst(n *pg.Node) (v interval, ok bool) {
 
 // intervalOf reads pairs of a number and a unit. A sign is taken with one pair only: with several
 // IntervalStyle says which of them it belongs to.
-func intervalOf(words []string) (v interval, ok bool) {
+func intervalOf(words []string) (v plan.Interval, ok bool) {
 	if len(words) == 0 || len(words)%2 != 0 {
 		return v, false
 	}
@@ -77,9 +69,9 @@ func intervalOf(words []string) (v interval, ok bool) {
 		if err != nil || !known || n > maxIntervalNumber || n < -maxIntervalNumber || len(words) > 2 && strings.ContainsAny(words[i], "+-") {
 			return v, false
 		}
-		v.months += n * u.months
-		v.days += n * u.days
-		v.micros += n * u.micros
+		v.Months += n * u.Months
+		v.Days += n * u.Days
+		v.Micros += n * u.Micros
 	}
 	return v, true
 }
@@ -123,39 +115,10 @@ func (a *analyzer) plusInterval(op plan.Op, x *pg.A_Expr, s *scope) (e plan.Expr
 		}
 	}
 	if op == plan.OpSub {
-		v = interval{-v.months, -v.days, -v.micros}
+		v = plan.Interval{Months: -v.Months, Days: -v.Days, Micros: -v.Micros}
 	}
-	if micros, fits = v.addTo(micros, fits); !fits {
+	if micros, fits = v.AddTo(micros, fits); !fits {
 		fail(plan.ReasonFunction, "an interval beyond the years 1 to 9999")
 	}
 	return plan.Const{Datum: vector.Datum{Type: t, I: micros}}, true
-}
-
-// addTo adds an interval to a timestamp: first the months, cut to the last day of the month, then the
-// days, then the time. ok is false beyond the years 1 to 9999.
-func (v interval) addTo(micros int64, within bool) (sum int64, ok bool) {
-	epoch := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
-	first := (time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC).Unix() - epoch.Unix()) * 1e6
-	end := (time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC).Unix() - epoch.Unix()) * 1e6
-	if !within || micros < first || micros >= end {
-		return 0, false
-	}
-	day := micros / microsPerDay
-	rest := micros - day*microsPerDay
-	if rest < 0 {
-		day, rest = day-1, rest+microsPerDay
-	}
-	d := epoch.AddDate(0, 0, int(day))
-	if v.months != 0 {
-		month := int64(d.Year())*12 + int64(d.Month()) - 1 + v.months
-		year := month / 12
-		if year < 1 || year > 9999 {
-			return 0, false
-		}
-		last := time.Date(int(year), time.Month(month%12)+2, 0, 0, 0, 0, 0, time.UTC).Day()
-		d = time.Date(int(year), time.Month(month%12)+1, min(d.Day(), last), 0, 0, 0, 0, time.UTC)
-	}
-	d = d.AddDate(0, 0, int(v.days))
-	sum = (d.Unix()-epoch.Unix())*1e6 + rest + v.micros
-	return sum, sum >= first && sum < end
 }

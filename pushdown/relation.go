@@ -73,7 +73,7 @@ func (l *leaf) column(a *analyzer, e plan.Expr) plan.Expr {
 		return plan.Column{Table: l.table, Column: c, T: e.Type()}
 	}
 	switch l.rel.(type) {
-	case *plan.Shared, *plan.SetOp, *plan.Values: // which have all of their columns
+	case *plan.Shared, *plan.SetOp, *plan.Values, *plan.Series: // which have all of their columns
 		return at(e.(plan.Output).Index)
 	}
 	id := a.intern.id(e)
@@ -202,7 +202,7 @@ func (s *star) sink(l *leaf) {
 		sinks = false // below it those on Per are moved
 	case *plan.Shared:
 		return
-	case *plan.SetOp, *plan.Window, *plan.Values, *plan.Join:
+	case *plan.SetOp, *plan.Window, *plan.Values, *plan.Series, *plan.Join:
 		sinks = false
 	case *plan.Aggregate:
 		sinks = len(x.Sets) == 0
@@ -262,6 +262,8 @@ func (a *analyzer) relation(l *leaf) plan.Source {
 		return a.setRelation(x)
 	case *plan.Window:
 		return a.windowRelation(x, l)
+	case *plan.Series:
+		return a.seriesRelation(x)
 	case *plan.Limit:
 		if x.Per != nil {
 			return a.cutRelation(x, l)

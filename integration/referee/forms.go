@@ -27,6 +27,7 @@ var forms = map[string]*regexp.Regexp{
 	"a sub-select in CASE":    regexp.MustCompile(`(THEN|ELSE|WHEN) \(*(EXISTS )?\(SELECT`),
 	"VALUES":                  regexp.MustCompile(`\(VALUES \(`),
 	"INTERSECT, EXCEPT ALL":   regexp.MustCompile(` (INTERSECT|EXCEPT) ALL `),
+	"a function in FROM":      regexp.MustCompile(`(FROM|JOIN|,) (generate_series|unnest)\(`),
 	"DISTINCT ON":             regexp.MustCompile(`SELECT DISTINCT ON `),
 	"UNION ALL":               regexp.MustCompile(` UNION ALL `),
 	"UNION":                   regexp.MustCompile(` UNION [^A]`),

@@ -50,6 +50,8 @@ func (g *gen) within() *gen {
 // sized is about how many rows a source has.
 func sized(s *source) int {
 	switch {
+	case s.call != "":
+		return s.rows
 	case s.cte != nil:
 		return s.cte.size
 	case s.block != nil:
@@ -89,6 +91,8 @@ func (g *gen) item(deep bool) *source {
 		d.around = nil
 		src.block = d.block()
 		src.table = columnsOf(src.block)
+	case deep && g.chance(15):
+		g.series(src)
 	default:
 		src.table = g.nest.s.tables[0]
 		if g.chance(50) {
@@ -97,6 +101,41 @@ func (g *gen) item(deep bool) *source {
 		src.view = g.chance(15)
 	}
 	return src
+}
+
+// series makes a source generate_series or unnest of an array.
+func (g *gen) series(src *source) {
+	t := pick(g.r, typ{kind: int4}, typ{kind: int4}, typ{kind: int8}, typ{kind: timestamp}, typ{kind: date})
+	lo, hi := 0.0, 0.0
+	switch t.kind {
+	case int4, int8:
+		from, step := g.r.IntN(40)-10, pick(g.r, 1, 1, 2, 7, -1, -3)
+		src.rows = g.r.IntN(30)
+		lo, hi = float64(from-100), float64(from+250)
+		cast := pick(g.r, "", "::int4")
+		if t.kind == int8 {
+			cast = "::int8"
+		}
+		src.call = fmt.Sprintf("generate_series(%d%s, %d, %d)", from, cast, from+step*(src.rows-1), step)
+		if step == 1 && g.chance(50) {
+			src.call = fmt.Sprintf("generate_series(%d, %d%s)", from, from+src.rows-1, cast)
+		}
+	case timestamp:
+		src.rows = 1 + g.r.IntN(20)
+		src.call = fmt.Sprintf("generate_series(%s '2000-01-%02d', timestamp '2000-01-15 12:00', interval '%s')", pick(g.r, "timestamp", "date"), 1+g.r.IntN(20), pick(g.r, "1 day", "7 hours", "1 month", "-1 day", "1 day 30 minutes"))
+	default:
+		src.call = "unnest(ARRAY["
+		src.rows = 1 + g.r.IntN(4)
+		for i := range src.rows {
+			src.call += []string{"", ", "}[min(i, 1)] + pick(g.r, "date '2000-01-03'", "date '1999-12-31'", "date '2000-01-09'", "NULL")
+		}
+		src.call += "]::date[])"
+	}
+	src.table = &table{virtual: true, cols: []*column{{name: g.nest.name("v"), t: t, lo: lo, hi: hi, spread: "even"}}}
+	if g.chance(30) {
+		src.call += " WITH ORDINALITY"
+		src.table.cols = append(src.table.cols, &column{name: g.nest.name("v"), t: typ{kind: int8}, lo: 1, hi: 40, spread: "even"})
+	}
 }
 
 // same reports whether a lookup may compare the two, as it mostly does.

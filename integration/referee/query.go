@@ -24,6 +24,8 @@ type source struct {
 	lateral bool    // derived, behind LATERAL
 	block   *query  // what is in parentheses instead of a table; table has its columns
 	cte     *cte    // likewise, of WITH
+	call    string  // likewise, a function
+	rows    int     // which yields so many
 }
 
 func (s *source) columnName(c *column) string { return c.name }
@@ -43,6 +45,13 @@ func (s *source) relation() string {
 func (s *source) write(w *writer) {
 	name := s.relation()
 	switch {
+	case s.call != "":
+		var names []string
+		for _, c := range s.table.cols {
+			names = append(names, c.name)
+		}
+		w.WriteString(s.call + " AS " + s.alias + " (" + strings.Join(names, ", ") + ")")
+		return
 	case s.cte != nil:
 		w.WriteString(s.cte.name + " " + s.alias)
 		return

@@ -42,6 +42,28 @@ func (r *run) shared(s *plan.Shared, f func([]value) error) error {
 	return nil
 }
 
+// series calls f for each value of a series, with its number.
+func (r *run) series(s *plan.Series, f func([]value) error) error {
+	args, err := r.all(s.Args())
+	if err != nil || slices.ContainsFunc(args, func(v value) bool { return v.null }) {
+		return err
+	}
+	step := int64(0)
+	if s.Step != nil {
+		step = args[2].i
+	}
+	values, ok := s.Values(args[0].i, args[1].i, step)
+	if !ok {
+		return failed("a series")
+	}
+	for i, v := range values {
+		if err := f([]value{{i: v}, {i: int64(i + 1)}}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // setOp calls f for each row of a set operation.
 func (r *run) setOp(s *plan.SetOp, f func([]value) error) error {
 	left, err := r.every(s.Left)

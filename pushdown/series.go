@@ -1,0 +1,163 @@
+package pushdown
+
+import (
+	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"pgaccel/catalog"
+	"pgaccel/plan"
+	"pgaccel/vector"
+)
+
+// The functions generate_series and unnest(anyarray) in pg_proc, by the number of arguments.
+var seriesCalls = map[vector.Kind][4]uint32{vector.Int4: {2: 1067, 3: 1066}, vector.Int8: {2: 1069, 3: 1068},
+	vector.Timestamp: {3: 938}, vector.TimestampTZ: {3: 939}}
+
+const oidUnnest = 2331
+
+// functionItem analyses a function in FROM: generate_series, or unnest of an array that is written.
+func (a *analyzer) functionItem(r *pg.RangeFunction) *scope {
+	if r.IsRowsfrom || len(r.Functions) != 1 || len(r.Coldeflist) > 0 {
+		fail(plan.ReasonShape, "functions in FROM of this form")
+	}
+	f := r.Functions[0].GetList().GetItems()[0].GetFuncCall()
+	if f == nil {
+		fail(plan.ReasonShape, "a FROM item of this form")
+	}
+	name := a.functionName(f.Funcname)
+	if f.FuncVariadic || f.AggStar || f.AggDistinct || f.AggFilter != nil || f.Over != nil || len(f.AggOrder) > 0 {
+		fail(plan.ReasonFunction, name+"()")
+	}
+	outer := a.noAggs
+	a.noAggs = "aggregate in FROM"
+	var rows plan.Rel
+	var outputs []plan.Expr
+	switch name {
+	case "generate_series":
+		rows, outputs = a.series(f)
+	case "unnest":
+		rows, outputs = a.unnest(f)
+	default:
+		fail(plan.ReasonShape, "function in FROM")
+	}
+	a.noAggs = outer
+	a.note(rows, a.at, "")
+	item := &rel{name: name, cols: []col{{name: name, e: outputs[0]}}}
+	if r.Alias != nil {
+		item.cols[0].name = r.Alias.Aliasname
+	}
+	if r.Ordinality {
+		item.cols = append(item.cols, col{name: "ordinality", e: outputs[1]})
+	}
+	return a.named(item, r.Alias, rows)
+}
+
+// series analyses generate_series: of integers, and of dates and timestamps by a constant interval.
+// Which of its functions is meant follows from func_select_candidate in parse_func.c.
+func (a *analyzer) series(f *pg.FuncCall) (plan.Rel, []plan.Expr) {
+	n := len(f.Args)
+	if n != 2 && n != 3 {
+		fail(plan.ReasonFunction, "generate_series() in this form")
+	}
+	by, moments := plan.Interval{}, false
+	if n == 3 {
+		by, moments = intervalConst(f.Args[2])
+	}
+	written := f.Args
+	if moments {
+		written = f.Args[:2]
+	}
+	s := &scope{outer: a.lateral}
+	var args []value
+	counts := map[vector.Kind]int{}
+	subs := a.own(func() {
+		for _, x := range written {
+			v := a.expr(x, s)
+			counts[v.kind()]++
+			args = append(args, v)
+		}
+	})
+	var k vector.Kind
+	switch {
+	case !moments && counts[vector.Int4] == len(args):
+		k = vector.Int4
+	case !moments && counts[vector.Int4]+counts[vector.Int8] == len(args):
+		k = vector.Int8
+	case moments && counts[vector.TimestampTZ] > 0 && counts[vector.TimestampTZ]+counts[vector.Date]+counts[vector.Timestamp] == 2, moments && counts[vector.Date] == 2:
+		k = vector.TimestampTZ // which is the preferred one
+	case moments && counts[vector.Timestamp] > 0 && counts[vector.Timestamp]+counts[vector.Date] == 2:
+		k = vector.Timestamp
+	default:
+		fail(plan.ReasonFunction, "generate_series() of these types")
+	}
+	a.addCalls([]uint32{seriesCalls[k][n]})
+	x := &plan.Series{Number: a.nextOutput(), By: by, T: vector.TypeOf(k)}
+	x.Input = a.attach(&plan.Values{Rows: [][]plan.Expr{nil}}, subs)
+	exprs := make([]plan.Expr, 3)
+	for i, v := range args {
+		a.callsCast(v, k)
+		exprs[i] = a.cast(v.e, x.T)
+	}
+	x.From, x.To, x.Step = exprs[0], exprs[1], exprs[2]
+	if n == 2 {
+		x.Step = plan.Const{Datum: vector.Int(k, 1)}
+	}
+	if k == vector.TimestampTZ {
+		a.needsUTC = true // which days begin when
+	}
+	return x, []plan.Expr{plan.Output{Of: x.Number, T: x.T}, plan.Output{Of: x.Number, Index: 1, T: vector.TypeOf(vector.Int8)}}
+}
+
+// unnest analyses unnest(ARRAY[...]): VALUES of its elements.
+func (a *analyzer) unnest(f *pg.FuncCall) (plan.Rel, []plan.Expr) {
+	if len(f.Args) != 1 {
+		fail(plan.ReasonFunction, "unnest() in this form")
+	}
+	array := f.Args[0].GetAArrayExpr()
+	if c := f.Args[0].GetTypeCast(); c != nil && len(c.TypeName.GetArrayBounds()) == 1 {
+		array = castElements(c)
+	}
+	if array == nil || len(array.Elements) == 0 {
+		fail(plan.ReasonType, "array")
+	}
+	v := &plan.Values{Number: a.nextOutput()}
+	var elements []value
+	a.noSubselects("an array", func() {
+		for _, n := range array.Elements {
+			if n.GetAArrayExpr() != nil {
+				fail(plan.ReasonType, "array")
+			}
+			elements = append(elements, a.expr(n, &scope{outer: a.lateral}))
+		}
+	})
+	out, t := a.oneType("array", elements)
+	if t.Kind == vector.BPChar {
+		fail(plan.ReasonType, "array of char(n)")
+	}
+	a.addCalls([]uint32{oidUnnest})
+	t.Typmod = -1 // a function's result has none
+	for i, e := range out {
+		v.Rows = append(v.Rows, []plan.Expr{e, int8Const(int64(i + 1))})
+	}
+	return v, []plan.Expr{plan.Output{Of: v.Number, T: t}, plan.Output{Of: v.Number, Index: 1, T: vector.TypeOf(vector.Int8)}}
+}
+
+// seriesRelation makes the relation of a series.
+func (a *analyzer) seriesRelation(x *plan.Series) plan.Source {
+	block := a.star(&plan.Project{Input: x.Input, Exprs: x.Args()})
+	meta := &catalog.Table{Name: "series", Rows: expectedSeries}
+	for i, t := range x.Types() {
+		meta.Columns = append(meta.Columns, catalog.Column{Name: [2]string{"value", "ordinality"}[i], Type: t, NotNull: true})
+		meta.Indexes = append(meta.Indexes, catalog.Index{Unique: true, Columns: []int{i}})
+	}
+	from, constant := x.From.(plan.Const)
+	to, also := x.To.(plan.Const)
+	step, fixed := x.Step.(plan.Const)
+	if constant && also && (fixed || x.Step == nil) && !from.Null && !to.Null && !step.Null {
+		values, _ := x.Values(from.I, to.I, step.I)
+		meta.Rows = int64(len(values))
+	}
+	return plan.Source{Meta: meta, Relation: &plan.Relation{Meta: meta, Blocks: []*plan.Star{block}, Series: x}}
+}
+
+// expectedSeries is a guess at the values of a series.
+const expectedSeries = 1000
