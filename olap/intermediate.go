@@ -26,6 +26,9 @@ type relation struct {
 // begin computes what the query reads: scalars, which become constants, and relations. It then
 // arranges the joins.
 func (x *execution) begin() error {
+	if x.relations == nil {
+		x.relations, x.readers = map[*plan.Relation]*relation{}, readers(x.q)
+	}
 	if len(x.q.Scalars) > 0 {
 		values := make([][]plan.Const, len(x.q.Scalars))
 		for i, s := range x.q.Scalars {
@@ -46,6 +49,9 @@ func (x *execution) begin() error {
 			})
 		})
 	}
+	if err := x.reduce(); err != nil {
+		return err
+	}
 	x.tabs = make([]*colstore.Table, len(x.q.Tables))
 	x.dicts = make([][]*dict, len(x.q.Tables))
 	for i := range x.q.Tables {
@@ -53,9 +59,6 @@ func (x *execution) begin() error {
 		if s.Relation == nil {
 			x.tabs[i] = x.in.Tables[s.Table]
 			continue
-		}
-		if x.relations == nil {
-			x.relations = map[*plan.Relation]*relation{}
 		}
 		r := x.relations[s.Relation]
 		if r == nil {
@@ -67,10 +70,7 @@ func (x *execution) begin() error {
 		}
 		x.tabs[i], x.dicts[i] = r.tab, r.dicts
 	}
-	// What a device keeps belongs to tables, and lies in memory that it maps. Nor has it lookups for
-	// existence.
-	if slices.ContainsFunc(x.q.Tables, func(s plan.Source) bool { return s.Relation != nil }) ||
-		slices.ContainsFunc(x.q.Joins, func(j plan.StarJoin) bool { return j.Exists }) {
+	if x.offDevice() {
 		x.opt.Device = nil
 	}
 	return x.arrange()
@@ -125,7 +125,7 @@ func (x *execution) inner(q *plan.Star) (r *result, rows []uint32, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	in.turn, in.trace, in.relations, in.memory = x.turn, x.trace, x.relations, x.memory
+	in.turn, in.trace, in.relations, in.readers, in.memory = x.turn, x.trace, x.relations, x.readers, x.memory
 	defer in.leave()
 	if err = in.begin(); err != nil {
 		return nil, nil, err
@@ -201,17 +201,8 @@ func (x *execution) relation(p *plan.Relation) (*relation, error) {
 		if rows != nil {
 			k = len(rows)
 		}
-		if err := x.take(int64(k) * int64(len(columns)) * 9); err != nil {
+		if err := x.gather(base, r, rows, k, len(p.Blocks) == 1); err != nil {
 			return nil, err
-		}
-		for i, c := range base {
-			held := c.held
-			if err := c.add(&r.output[i], rows, k, len(p.Blocks) == 1); err != nil {
-				return nil, err
-			}
-			if err := x.take(c.held - held); err != nil {
-				return nil, err
-			}
 		}
 		n += k
 	}
@@ -228,6 +219,23 @@ func (x *execution) relation(p *plan.Relation) (*relation, error) {
 		}
 	}
 	return asTable(p, columns, n), nil
+}
+
+// gather appends the n rows of a result to columns, as relationColumn.add does.
+func (x *execution) gather(columns []*relationColumn, r *result, rows []uint32, n int, only bool) error {
+	if err := x.take(int64(n) * int64(len(columns)) * 9); err != nil {
+		return err
+	}
+	for i, c := range columns {
+		held := c.held
+		if err := c.add(&r.output[i], rows, n, only); err != nil {
+			return err
+		}
+		if err := x.take(c.held - held); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // series computes the columns of a series.

@@ -21,10 +21,11 @@ type execution struct {
 	dicts [][]*dict         // by table, of an intermediate relation; nil for others
 	// relations are those that have been computed for the statement.
 	relations map[*plan.Relation]*relation
-	parent    []int           // by table: the table whose pipeline looks it up; -1 for the first
-	kinds     []plan.JoinKind // by table: how it is joined, after strengthening
-	conds     [][]plan.Expr   // by table: the conjuncts that its pipeline applies
-	offset    int64           // OFFSET and LIMIT
+	readers   map[*plan.Relation]int // how many sources of the statement read each
+	parent    []int                  // by table: the table whose pipeline looks it up; -1 for the first
+	kinds     []plan.JoinKind        // by table: how it is joined, after strengthening
+	conds     [][]plan.Expr          // by table: the conjuncts that its pipeline applies
+	offset    int64                  // OFFSET and LIMIT
 	limit     int64
 	limited   bool
 	memory    *atomic.Int64 // bytes taken so far for the statement
