@@ -54,3 +54,37 @@ func (a *analyzer) common(conds []plan.Expr) (out []plan.Expr) {
 	}
 	return out
 }
+
+// implied returns what conditions over several tables, by OR, say of one table: of
+// (a AND b) OR (c AND d), where a and c are over the same table, that a OR c is true, as PostgreSQL's
+// planner does (extract_restriction_or_clauses in orclauses.c). Fewer rows of that table are looked
+// up then.
+func (a *analyzer) implied(conds []plan.Expr) (out []plan.Expr) {
+	for _, e := range conds {
+		c, ok := e.(*plan.Call)
+		tables := plan.Tables(e)
+		if !ok || c.Op != plan.OpOr || tables&(tables-1) == 0 || (plan.Facts{}).MayFail(e) {
+			continue
+		}
+		for t := range plan.MaxTables {
+			if tables>>uint(t)&1 == 0 {
+				continue
+			}
+			var arms []plan.Expr
+			for _, x := range c.Args {
+				own := slices.DeleteFunc(conjuncts(nil, x), func(x plan.Expr) bool { return plan.Tables(x) != 1<<uint(t) })
+				switch len(own) {
+				case 0:
+				case 1:
+					arms = append(arms, own[0])
+				default:
+					arms = append(arms, a.call(plan.OpAnd, boolType, own...))
+				}
+			}
+			if len(arms) == len(c.Args) {
+				out = append(out, a.call(plan.OpOr, boolType, arms...))
+			}
+		}
+	}
+	return out
+}

@@ -227,7 +227,7 @@ func (s *star) finish() {
 			rest = append(rest, c)
 		}
 	}
-	q.Filter = s.dedupe(rest)
+	q.Filter = s.dedupe(append(rest, s.implied(rest)...))
 	q.Having = s.dedupe(q.Having)
 	s.checkExprs()
 	s.renumber(root)
