@@ -65,6 +65,11 @@ type Decision interface {
 	// Gate says, for RouteCandidate, which form of the gate is the statement's, and the
 	// values, in text format, of its parameters $1..$7.
 	Gate() (GateForm, []string)
+	// Constants is, for RouteCandidate, a SELECT without parameters that is run behind the gate, in
+	// the same transaction, for what the server is to compute; "" for none. Its one row has two columns
+	// for each constant: the OID of its type, and its value. An error of it is one of the
+	// statement's, perhaps: ReasonEvaluation.
+	Constants() string
 	// Execute checks the gate's answer and computes the result. described are the
 	// result columns that Postgres described, params the bound values in the types
 	// that Postgres reported for them. On a *plan.Forward error, or any other, nothing
@@ -108,6 +113,8 @@ type Split struct {
 type Gate struct {
 	Rows [][]*string // text format; nil for null
 	Sent time.Time   // a time before it was sent
+	// Constants are those that Decision.Constants has asked for.
+	Constants []vector.Datum
 	// Ahead is what was begun of the execution when the gate was sent; nil for nothing.
 	Ahead Speculation
 }

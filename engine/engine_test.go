@@ -48,8 +48,8 @@ func TestBindParams(t *testing.T) {
 	}
 	f := func(want vector.Type, v vector.Datum, ok bool, bound int64) {
 		t.Helper()
-		types, q := []vector.Type{want}, &plan.Star{Filter: []plan.Expr{plan.Param{Index: 0, T: want}}}
-		b, fwd := bindParams(types, q, []vector.Datum{v})
+		d := &decision{deps: &plan.Deps{Params: []vector.Type{want}}, query: &plan.Star{Filter: []plan.Expr{plan.Param{Index: 0, T: want}}}}
+		b, fwd := d.bind([]vector.Datum{v}, nil)
 		if (fwd == nil) != ok {
 			t.Errorf("%v for %v: forwarded %v, want ok %v", v, want, fwd, ok)
 			return
@@ -67,7 +67,8 @@ func TestBindParams(t *testing.T) {
 	f(vector.NumericType(2), numeric("100000000000000000000"), false, 0)
 	f(vector.TypeOf(vector.Varchar), vector.String("x"), true, 0)
 	f(vector.TypeOf(vector.BPChar), vector.String("x"), false, 0)
-	if _, fwd := bindParams(nil, &plan.Star{}, []vector.Datum{vector.Int(vector.Int4, 1)}); fwd == nil {
+	d := &decision{deps: &plan.Deps{}, query: &plan.Star{}}
+	if _, fwd := d.bind([]vector.Datum{vector.Int(vector.Int4, 1)}, nil); fwd == nil {
 		t.Error("a value too many was taken")
 	}
 }

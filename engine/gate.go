@@ -12,7 +12,6 @@ import (
 	"pgaccel/colstore"
 	"pgaccel/plan"
 	"pgaccel/sqltype"
-	"pgaccel/vector"
 )
 
 // Positions of the gate's columns: what is the same in every row, then what is said
@@ -415,36 +414,6 @@ func checkDescription(q *plan.Star, described []Field) *plan.Forward {
 		}
 	}
 	return nil
-}
-
-// bindParams puts the values in. A value in another type than the plan assumed, or
-// with more decimals than it can hold, is for Postgres.
-func bindParams(types []vector.Type, q *plan.Star, params []vector.Datum) (*plan.Star, *plan.Forward) {
-	if len(params) != len(types) {
-		return nil, forward(plan.ReasonParameter, fmt.Sprintf("%d values for %d parameters", len(params), len(types)))
-	}
-	if len(params) == 0 {
-		return q, nil
-	}
-	values := make([]vector.Datum, len(params))
-	for i, v := range params {
-		want := types[i]
-		have := v.Type.Kind
-		if have != want.Kind && !(have.IsText() && want.Kind.IsText() && want.Kind != vector.BPChar && have != vector.BPChar) {
-			return nil, forward(plan.ReasonParameter, fmt.Sprintf("$%d is %s, planned %s", i+1, have, want.Kind))
-		}
-		if want.Kind == vector.Numeric && !v.Null && want.Scale != vector.VaryingScale {
-			scaled, exact := v.Decimal().Rescale(want.Scale)
-			n, fits := scaled.Unscaled.Int64()
-			if !exact || !fits {
-				return nil, forward(plan.ReasonParameter, fmt.Sprintf("$%d has too many digits", i+1))
-			}
-			v.I, v.Num = n, vector.Decimal{}
-		}
-		v.Type = want
-		values[i] = v
-	}
-	return q.Bind(values), nil
 }
 
 // parseTimeout reads time settings as current_setting shows them, with spaces between, and

@@ -46,6 +46,8 @@ type decision struct {
 	unforced  *decision     // for sessions that never force, where forced is set
 	form      GateForm
 	gate      []string
+	constants string        // see Constants
+	uncertain *atomic.Int64 // when the server had an error for constants, in nanoseconds since 1970
 	shape     *shape
 	view      *View  // nil but for a statement over the schema pgaccel
 	split     *Split // nil but for one of several statements, of which it is the last one's
@@ -54,7 +56,8 @@ type decision struct {
 func (s *statement) decide(cat *catalog.Catalog, text *syntax.Text) *decision {
 	p := pushdown.Plan(text, s.paramOIDs, cat)
 	shape, f := s.engine.stats.shapeOf(text, p.Refused)
-	d := &decision{statement: s, catalog: cat, deps: &p.Deps, query: p.Star, forward: f, forced: p.Small, shape: shape}
+	d := &decision{statement: s, catalog: cat, deps: &p.Deps, query: p.Star, forward: f, forced: p.Small, shape: shape,
+		constants: constantsSQL(p.Deps.ServerConsts), uncertain: new(atomic.Int64)}
 	if d.forward == nil {
 		if f := olap.Supports(d.query); f != nil {
 			d.forward = f
@@ -150,6 +153,9 @@ func (d *decision) unable() *plan.Forward {
 	if e.stats.wrong(d.shape) {
 		return forward(plan.ReasonMismatch, "")
 	}
+	if at := d.uncertain.Load(); at != 0 && time.Since(time.Unix(0, at)) < uncertainFor {
+		return errUncertain
+	}
 	for i := range d.deps.Tables {
 		if st := e.store.State(d.deps.Tables[i].Meta.OID); st != colstore.StateReady {
 			return e.stateReason(st, d.deps.Tables[i].Meta)
@@ -192,12 +198,18 @@ func (d *decision) View() *View { return d.view }
 // Split implements Decision.
 func (d *decision) Split() *Split { return d.split }
 
+// Constants implements Decision.
+func (d *decision) Constants() string { return d.constants }
+
 // Gate implements Decision.
 func (d *decision) Gate() (GateForm, []string) { return d.form, d.gate }
 
 // Forwarded implements Decision.
 func (d *decision) Forwarded(reason plan.Reason) time.Time {
 	f := forward(reason, proxyDetails[reason])
+	if reason == plan.ReasonEvaluation {
+		d.uncertain.Store(time.Now().UnixNano())
+	}
 	if reason == "" {
 		f.Reason = plan.ReasonInternalError
 		if d.forward != nil {
@@ -215,6 +227,8 @@ var proxyDetails = map[plan.Reason]string{
 	plan.ReasonNotSelect:   "amid other statements of a pipeline, or with parameters in a simple Query",
 	plan.ReasonSettings:    "client_encoding is not UTF8, or a setting was changed in the same pipeline",
 	plan.ReasonParameter:   "a parameter's value or type cannot be read here",
+	plan.ReasonEvaluation:  errUncertain.Detail,
+	plan.ReasonType:        "a constant that the server has computed cannot be read",
 	plan.ReasonDescription: "the server refused the statement when it was described",
 }
 
@@ -283,7 +297,7 @@ func (d *decision) admit(gate Gate, described []Field, params []vector.Datum) (*
 	if f := checkDescription(d.query, described); f != nil {
 		return g, nil, f
 	}
-	bound, f := bindParams(d.deps.Params, d.query, params)
+	bound, f := d.bind(params, gate.Constants)
 	if f != nil {
 		return g, nil, f
 	}

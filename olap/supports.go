@@ -171,7 +171,7 @@ func (s *support) call(c *plan.Call, groups bool) {
 	case plan.OpIn:
 		for _, e := range c.Args[1:] {
 			switch e.(type) {
-			case plan.Const, plan.Param:
+			case plan.Const, plan.Param, plan.ServerConst:
 			default:
 				unknown()
 			}
@@ -185,7 +185,7 @@ func (s *support) call(c *plan.Call, groups bool) {
 			return
 		}
 		switch c.Args[1].(type) {
-		case plan.Const, plan.Param:
+		case plan.Const, plan.Param, plan.ServerConst:
 		default:
 			unknown()
 		}

@@ -12,6 +12,8 @@ type Deps struct {
 	// order of appearance, and Views those to views.
 	Tables, Views []Table
 	Params        []vector.Type // types of $1, $2, ...
+	// ServerConsts are what the server is to compute, by ServerConst.Index.
+	ServerConsts []ServerConst
 	// Functions are the names of functions that the statement calls without a schema,
 	// sorted: it is these that somebody's functions could take the place of.
 	Functions []string

@@ -5,7 +5,7 @@ import (
 	"pgaccel/vector"
 )
 
-// Expr is a typed scalar expression: Column, Const, Param, *Call, Key or Agg.
+// Expr is a typed scalar expression: Column, Const, Param, ServerConst, *Call, Key or Agg.
 type Expr interface {
 	// Type is the type of the result. For Call it decides the range in which the
 	// result must lie: an integer outside of it is an error in Postgres, so that
@@ -26,6 +26,15 @@ type Const struct{ vector.Datum }
 // Param is $Index+1, replaced by a Const before execution (Star.Bind).
 type Param struct {
 	Index int
+	T     vector.Type
+}
+
+// ServerConst is the value of an expression over no rows that the server computes for each execution
+// in the client's session, in the transaction and behind the gate: now() and what is made of it. It is
+// replaced by a Const before execution (Star.Bind).
+type ServerConst struct {
+	Index int    // in Deps.ServerConsts
+	SQL   string // every name in it has its schema, and each $n is cast
 	T     vector.Type
 }
 
@@ -75,6 +84,9 @@ func (c Const) Type() vector.Type { return c.Datum.Type }
 
 // Type implements Expr.
 func (p Param) Type() vector.Type { return p.T }
+
+// Type implements Expr.
+func (c ServerConst) Type() vector.Type { return c.T }
 
 // Type implements Expr.
 func (k Key) Type() vector.Type { return k.T }

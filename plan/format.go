@@ -222,6 +222,8 @@ func FormatExpr(e Expr, tables []Table) string {
 		return formatConst(x)
 	case Param:
 		return fmt.Sprintf("$%d", x.Index+1)
+	case ServerConst:
+		return "{" + x.SQL + "}:" + FormatType(x.T)
 	case Key:
 		return of("key", x.Index, x.Of)
 	case Agg:

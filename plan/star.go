@@ -138,26 +138,32 @@ type Star struct {
 	Constants []Expr
 }
 
-// Bind returns q, and what it reads, with parameters replaced by constants. q itself is not
-// changed; without parameters it is returned.
-func (q *Star) Bind(params []vector.Datum) *Star {
-	if len(params) == 0 {
+// Bind returns q, and what it reads, with parameters, and what the server has computed, replaced by
+// constants. q itself is not changed; without either it is returned.
+func (q *Star) Bind(params, server []vector.Datum) *Star {
+	if len(params) == 0 && len(server) == 0 {
 		return q
 	}
-	return q.bind(params, map[*Relation]*Relation{})
+	return q.bind(values{params, server}, map[*Relation]*Relation{})
 }
 
+// values are those of Param and ServerConst, by their Index.
+type values struct{ params, server []vector.Datum }
+
 // bind is Bind; bound are the relations that have been met, which several sources may share.
-func (q *Star) bind(params []vector.Datum, bound map[*Relation]*Relation) *Star {
+func (q *Star) bind(v values, bound map[*Relation]*Relation) *Star {
 	b := q.Map(func(e Expr) Expr {
 		return Rewrite(e, func(x Expr) Expr {
-			if p, ok := x.(Param); ok {
-				return Const{params[p.Index]}
+			switch x := x.(type) {
+			case Param:
+				return Const{v.params[x.Index]}
+			case ServerConst:
+				return Const{v.server[x.Index]}
 			}
 			return x
 		})
 	})
-	b.Scalars = bindAll(q.Scalars, params, bound)
+	b.Scalars = bindAll(q.Scalars, v, bound)
 	b.Tables = slices.Clone(q.Tables)
 	for i := range b.Tables {
 		t := &b.Tables[i]
@@ -167,7 +173,7 @@ func (q *Star) bind(params []vector.Datum, bound map[*Relation]*Relation) *Star 
 		r := bound[t.Relation]
 		if r == nil {
 			c := *t.Relation
-			c.Blocks = bindAll(c.Blocks, params, bound)
+			c.Blocks = bindAll(c.Blocks, v, bound)
 			r = &c
 			bound[t.Relation] = r
 		}
@@ -176,10 +182,10 @@ func (q *Star) bind(params []vector.Datum, bound map[*Relation]*Relation) *Star 
 	return b
 }
 
-func bindAll(stars []*Star, params []vector.Datum, bound map[*Relation]*Relation) []*Star {
+func bindAll(stars []*Star, v values, bound map[*Relation]*Relation) []*Star {
 	out := slices.Clone(stars)
 	for i := range out {
-		out[i] = out[i].bind(params, bound)
+		out[i] = out[i].bind(v, bound)
 	}
 	return out
 }

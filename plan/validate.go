@@ -283,6 +283,10 @@ func (v *validator) expr(e Expr, y yields) (err error) {
 			if p := v.params[x.Index]; p.Kind != t.Kind || p.Scale != t.Scale {
 				err = fmt.Errorf("$%d has two types", x.Index+1)
 			}
+		case ServerConst:
+			if x.SQL == "" {
+				err = fmt.Errorf("a constant of the server's without its text")
+			}
 		case Key:
 			if a := aggregation(x.Of); a != nil && (x.Index >= len(a.Keys) || a.Keys[x.Index].Type().Kind != t.Kind) {
 				err = fmt.Errorf("key %d of %d", x.Index, len(a.Keys))

@@ -73,6 +73,8 @@ type fakeStatement struct {
 	err          error
 	block        chan struct{} // not nil: Execute waits for it, or for its context
 
+	constants string // what is asked for behind the gate
+
 	executions atomic.Int32
 	forwarded  atomic.Int32
 	completed  atomic.Int32 // calls of Completed, and what they were given
@@ -141,6 +143,9 @@ func (s *fakeStatement) Gate() (engine.GateForm, []string) {
 	}
 	return engine.GateFull, []string{`{"\"nosuch\""}`, "{NULL}", "{1}", `{"{}"}`, "{}", "{}", "{0}"}
 }
+
+// Constants asks for nothing, unless the test does.
+func (s *fakeStatement) Constants() string { return s.constants }
 
 func (s *fakeStatement) Comparable() bool { return true }
 

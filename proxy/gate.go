@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"encoding/binary"
 	"strings"
 	"time"
 
@@ -74,6 +75,7 @@ func (s *session) undoes(p *portal) bool {
 type gateRun struct {
 	passive
 	form      engine.GateForm
+	constants string // asked for behind it
 	answer    engine.Gate
 	malformed bool // a row of it cannot be read
 	free      bool // an error undoes nothing that is not easily done again
@@ -91,6 +93,9 @@ func (s *session) gateBatch(b []byte, g *gateRun, anew bool) []byte {
 		b = s.command(b, savepointSQL)
 	}
 	b = s.gateOf(b, form, params, anew || !s.gatePrepared[form])
+	if g.constants != "" {
+		b = s.constants(b, g.constants)
+	}
 	if g.guarded {
 		b = s.command(b, releaseSQL)
 	}
@@ -104,6 +109,61 @@ func (g *gateRun) row(body []byte) {
 		return
 	}
 	g.answer.Rows = append(g.answer.Rows, row)
+}
+
+// constants has the server compute constants of the statement, in the format that does not depend on
+// settings. They are another statement than the gate, which is planned once in a session.
+func (s *session) constants(b []byte, sql string) []byte {
+	b = appendNamed(b, wire.Close, 'P', constantsName) // where the last attempt failed
+	b = appendNamed(b, wire.Close, 'S', constantsName)
+	b = appendParse(b, constantsName, sql, nil)
+	b = appendBindAs(b, constantsName, constantsName, nil, []int16{wire.FormatBinary})
+	b = appendExecute(b, constantsName, 0)
+	b = appendNamed(b, wire.Close, 'P', constantsName)
+	b = appendNamed(b, wire.Close, 'S', constantsName)
+	for _, k := range []reply{replyClose, replyClose, replyParse, replyBind, replyExecute, replyClose, replyClose} {
+		s.own(k)
+	}
+	return b
+}
+
+// readConstants takes them from the end of the gate's rows. ascii restricts text to what every
+// encoding agrees on.
+func (g *gateRun) readConstants(ascii bool) bool {
+	last := len(g.answer.Rows) - 1
+	if last < 0 {
+		return false
+	}
+	row := g.answer.Rows[last]
+	g.answer.Rows = g.answer.Rows[:last]
+	for ; len(row) >= 2; row = row[2:] {
+		if row[0] == nil || len(*row[0]) != 4 {
+			return false
+		}
+		var raw []byte
+		if row[1] != nil {
+			raw = []byte(*row[1])
+		}
+		d, err := wire.DecodeParam(binary.BigEndian.Uint32([]byte(*row[0])), wire.FormatBinary, raw)
+		if err != nil || ascii && d.Type.Kind.IsText() && !wire.IsASCII(raw) {
+			return false
+		}
+		g.answer.Constants = append(g.answer.Constants, d)
+	}
+	return true
+}
+
+// uncertain reports that an error in answer to a message of kind k is one of the constants', which can
+// be borne: the gate has answered before.
+func (g *gateRun) uncertain(k reply, code string) bool {
+	if g.constants == "" || len(g.answer.Rows) == 0 || !g.bearable() || k&replyOwn == 0 {
+		return false
+	}
+	switch k & replyKind {
+	case replyParse, replyBind, replyExecute:
+		return strings.HasPrefix(code, "22") || strings.HasPrefix(code, "42") || strings.HasPrefix(code, "0A") || code == noSuchSchema
+	}
+	return false
 }
 
 // bearable says that an error of the gate's can be undone.
@@ -130,7 +190,7 @@ func (g *gateRun) refused(k reply, code string) bool {
 
 // undoGate leads back to where the local execution was before its gate, which has failed.
 func (s *session) undoGate(b []byte, g *gateRun) []byte {
-	s.gatePrepared[g.form] = false
+	s.gatePrepared[g.form] = len(g.answer.Rows) > 0 // then a constant has failed
 	if g.guarded {
 		b = s.command(b, rollbackToSQL)
 		b = s.command(b, releaseSQL)

@@ -47,6 +47,10 @@ func (s *session) gateAnswered(g *gateRun) bool {
 		s.cancelOnServer(nil)
 		return false
 	}
+	if g.constants != "" && !g.readConstants(s.settings.ClientEncoding != "UTF8") {
+		s.forward(plan.ReasonType)
+		return false
+	}
 	if zone, style, encoding, ok := engine.GateSettings(g.answer.Rows); !ok || zone != s.settings.TimeZone ||
 		style != s.settings.DateStyle || encoding != s.settings.ClientEncoding {
 		// An earlier statement of the same pipeline has changed it, and the server has

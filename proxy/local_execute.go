@@ -99,7 +99,7 @@ func (s *session) gateExecute(b []byte) []byte {
 		s.queue.pushRef(replyPortal|replyOwn, ref{statement: st})
 		st.sentForRow = true
 	}
-	g := &gatingExecute{gateRun: gateRun{free: !s.undoes(p)}}
+	g := &gatingExecute{gateRun: gateRun{free: !s.undoes(p), constants: x.decision.Constants()}}
 	x.stage, x.eager = g, !x.sampled
 	return appendEmpty(s.gateBatch(b, &g.gateRun, false), wire.Flush)
 }
@@ -115,14 +115,17 @@ func (g *gatingExecute) failed(s *session, k reply, body []byte) action {
 		again.retried = true
 		b := s.undoGate(appendEmpty(nil, wire.Sync), &g.gateRun)
 		s.toServer.add(appendEmpty(s.gateBatch(b, &again.gateRun, true), wire.Flush))
-	case g.refused(k, code):
-		s.refused = time.Now()
+	case g.uncertain(k, code), g.refused(k, code):
+		reason := plan.ReasonEvaluation
+		if !g.uncertain(k, code) {
+			reason, s.refused = plan.ReasonPrivilege, time.Now()
+		}
 		// An error of what leads back stands for that of the Execute, and the client's Sync ends
 		// what the server ignores because of it.
 		s.skipping = false
 		s.own(replySync)
 		s.toServer.add(s.undoGate(appendEmpty(nil, wire.Sync), &g.gateRun))
-		s.forward(plan.ReasonPrivilege)
+		s.forward(reason)
 	default:
 		return s.executeFailed(k, body)
 	}

@@ -55,11 +55,12 @@ type gatingQuery struct {
 type batchError uint8
 
 const (
-	noError     batchError = iota
-	hiddenError            // the client does not see it: the server will say it again
-	gateGone               // the gate was deallocated
-	gateRefused            // the session's role may not run the gate
-	shownError             // the client has seen it
+	noError       batchError = iota
+	hiddenError              // the client does not see it: the server will say it again
+	gateGone                 // the gate was deallocated
+	gateRefused              // the session's role may not run the gate
+	gateUncertain            // the server has an error for a constant
+	shownError               // the client has seen it
 )
 
 // beginQuery begins with a Query that may be answered here.
@@ -75,7 +76,7 @@ func (s *session) gateQuery(b []byte) []byte {
 	if cancelled, cause := s.implicit.takeCancel(); cancelled {
 		return s.cancelBatch(b, cause)
 	}
-	g := &gatingQuery{gateRun: gateRun{free: !s.undoes(nil)}}
+	g := &gatingQuery{gateRun: gateRun{free: !s.undoes(nil), constants: x.decision.Constants()}}
 	x.stage, x.eager = g, !x.sampled
 	return s.queryBatch(b, g, false)
 }
@@ -135,6 +136,8 @@ func (s *session) holdsNotices(first reply, owed bool) *gatingQuery {
 func (g *gatingQuery) failed(s *session, k reply, body []byte) action {
 	code := string(wire.ErrorField(body, 'C'))
 	switch {
+	case g.head != nil && g.uncertain(k, code):
+		g.ended = gateUncertain
 	case g.head != nil && g.refused(k, code):
 		g.ended = gateRefused
 	case g.guarded && g.gone(k, code): // the block has failed only up to the savepoint
@@ -174,7 +177,10 @@ func (g *gatingQuery) ready(s *session, k reply) action {
 		s.local.stage = again
 		s.toServer.add(s.queryBatch(b, again, true))
 	case gateRefused:
-		s.ungateQuery(g)
+		s.refused = time.Now()
+		s.ungateQuery(g, plan.ReasonPrivilege)
+	case gateUncertain:
+		s.ungateQuery(g, plan.ReasonEvaluation)
 	case hiddenError:
 		s.gatePrepared[g.form] = false
 		s.forward(plan.ReasonDescription)
@@ -202,27 +208,27 @@ func (s *session) queryOver() action {
 	return relay
 }
 
-// ungateQuery forwards a Query whose gate was refused. The server has failed the block, if
-// there is one.
-func (s *session) ungateQuery(g *gatingQuery) {
-	s.refused = time.Now()
+// ungateQuery forwards a Query whose gate, or a constant behind it, was an error. The server has
+// failed the block, if there is one.
+func (s *session) ungateQuery(g *gatingQuery, reason plan.Reason) {
 	b := s.undoGate(nil, &g.gateRun)
 	if !g.guarded {
-		s.forward(plan.ReasonPrivilege)
+		s.forward(reason)
 		return
 	}
 	// The server would ignore the Query, too, where a cancel request or a timeout hits what
 	// leads back: no Sync of the client's would come.
-	s.local.stage = &undoingGate{}
+	s.local.stage = &undoingGate{reason: reason}
 	s.own(replySync)
 	s.toServer.add(appendEmpty(b, wire.Sync))
 }
 
-// undoingGate is the stage of a Query whose gate was refused, while the server goes back to
+// undoingGate is the stage of a Query whose gate, or a constant behind it, was an error, while the server goes back to
 // where it was before.
 type undoingGate struct {
 	passive
-	over bool // the client has seen an error; ReadyForQuery follows
+	reason plan.Reason
+	over   bool // the client has seen an error; ReadyForQuery follows
 }
 
 func (u *undoingGate) failed(s *session, _ reply, body []byte) action {
@@ -237,6 +243,6 @@ func (u *undoingGate) ready(s *session, k reply) action {
 	if u.over {
 		return s.queryOver()
 	}
-	s.forward(plan.ReasonPrivilege)
+	s.forward(u.reason)
 	return swallow
 }

@@ -15,6 +15,8 @@ const (
 	queryName   = "pgaccel_query"
 	cancelName  = "pgaccel_cancel"
 	commandName = "pgaccel_wrap"
+	// constantsName is that of what the server computes for the statement at hand.
+	constantsName = "pgaccel_constants"
 )
 
 // gateNames are those of the forms of the gate.
@@ -52,6 +54,11 @@ func appendParse(dst []byte, name, sql string, oids []uint32) []byte {
 
 // appendBind binds values in text format; results come as text.
 func appendBind(dst []byte, portal, statement string, values []string) []byte {
+	return appendBindAs(dst, portal, statement, values, nil)
+}
+
+// appendBindAs is appendBind with the results in formats: none, or one for all.
+func appendBindAs(dst []byte, portal, statement string, values []string, formats []int16) []byte {
 	start := len(dst)
 	dst = appendCString(appendCString(open(dst, wire.Bind), portal), statement)
 	dst = append(dst, 0, 0)
@@ -60,7 +67,11 @@ func appendBind(dst []byte, portal, statement string, values []string) []byte {
 		dst = binary.BigEndian.AppendUint32(dst, uint32(len(v)))
 		dst = append(dst, v...)
 	}
-	return seal(append(dst, 0, 0), start)
+	dst = binary.BigEndian.AppendUint16(dst, uint16(len(formats)))
+	for _, f := range formats {
+		dst = binary.BigEndian.AppendUint16(dst, uint16(f))
+	}
+	return seal(dst, start)
 }
 
 func appendExecute(dst []byte, portal string, rows int32) []byte {

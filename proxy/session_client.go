@@ -227,7 +227,7 @@ func (s *session) mentioned(text []byte, before *[]byte) {
 	}
 	if s.gatePrepared != [engine.GateForms]bool{} && containsFold(text, "pg_prepared_statements") {
 		// Nobody should find what they did not prepare.
-		for _, name := range append(gateNames[:], cancelName) {
+		for _, name := range append(gateNames[:], cancelName, constantsName) {
 			*before = appendNamed(*before, wire.Close, 'S', name)
 			s.queue.push(replyClose | replyOwn)
 		}

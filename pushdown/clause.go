@@ -2,6 +2,7 @@ package pushdown
 
 import (
 	"slices"
+	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
 
@@ -248,6 +249,9 @@ func figureName(n *pg.Node) (name string, strength int) {
 		return "coalesce", 2
 	case *pg.Node_GroupingFunc:
 		return "grouping", 2
+	case *pg.Node_SqlvalueFunction:
+		name := strings.ToLower(strings.TrimPrefix(x.SqlvalueFunction.Op.String(), "SVFOP_"))
+		return strings.TrimSuffix(name, "_n"), 2
 	}
 	return "?column?", 0
 }

@@ -22,6 +22,12 @@ func (a *analyzer) compare(op plan.Op, l, r value) plan.Expr {
 		}
 		return nullBool
 	}
+	if !l.unknown() && !r.unknown() {
+		if e, ok := a.serverDate(op, l.e, r.e); ok {
+			a.callsOperator(operatorSymbol[op], l.kind(), r.kind())
+			return e
+		}
+	}
 	l, r, t := a.operands(l, r)
 	a.callsOperator(operatorSymbol[op], l.kind(), r.kind())
 	return a.compareTyped(op, l.e, r.e, t)

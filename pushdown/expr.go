@@ -48,7 +48,11 @@ type analyzer struct {
 	intern    *interner
 	sizes     map[*plan.Call]int // calls in the tree below
 	constants []plan.Expr        // plan.Star.Constants
-	built     int                // calls made so far
+	server    []plan.ServerConst // plan.Deps.ServerConsts
+	whole     bool               // an expression over no rows is tried as a whole
+	// settled is true once one was computed for certain settings of the session; with unsettled none is.
+	settled, unsettled bool
+	built              int // calls made so far
 
 	refused []Refusal
 	noted   int          // how often one was noted, the same ones too
@@ -170,7 +174,12 @@ func (a *analyzer) operator(symbol string) {
 func (a *analyzer) expr(n *pg.Node, s *scope) value {
 	outer := a.at
 	a.at = n
-	v := a.exprOf(n, s)
+	var v value
+	if !a.whole && overNoRows(n) {
+		v = a.constantExpr(n, s)
+	} else {
+		v = a.exprOf(n, s)
+	}
 	a.at = outer
 	return v
 }

@@ -37,6 +37,8 @@ func (n *interner) id(e plan.Expr) int {
 		k = fmt.Sprintf("k%d/%d/%d/%t/%d/%q/%d,%d", t.Kind, t.Scale, t.Collation.OID, x.Null, x.I, x.Str, x.Num.Unscaled.Hi, x.Num.Unscaled.Lo)
 	case plan.Param:
 		k = fmt.Sprintf("p%d", x.Index)
+	case plan.ServerConst:
+		k = fmt.Sprintf("v%d", x.Index)
 	case plan.Key:
 		k = fmt.Sprintf("K%d.%d", x.Of, x.Index)
 	case plan.Agg:

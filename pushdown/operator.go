@@ -325,7 +325,7 @@ func (a *analyzer) anyEqual(x value, members []value) plan.Expr {
 
 func isLeaf(e plan.Expr) bool {
 	switch e.(type) {
-	case plan.Const, plan.Param:
+	case plan.Const, plan.Param, plan.ServerConst:
 		return true
 	}
 	return false

@@ -25,6 +25,7 @@ import (
 	"pgaccel/sqltype"
 	"pgaccel/syntax"
 	"pgaccel/vector"
+	"pgaccel/wire"
 )
 
 // server is a real PostgreSQL with the tests' tables and rows.
@@ -163,11 +164,50 @@ func (s *server) compareValues(t *testing.T, sql string, st Statement) {
 	if st.Forward != nil && strings.HasPrefix(st.Forward.Detail, "ORDER BY a key of grouping sets") {
 		return // in an order that depends on the server's version (setorder.go)
 	}
+	if len(st.Deps.ServerConsts) > 0 {
+		s.exec(t, "BEGIN")
+		defer s.exec(t, "ROLLBACK")
+		values := s.serverConsts(t, sql, st.Deps.ServerConsts)
+		res := s.conn.PgConn().ExecParams(context.Background(), sql, nil, nil, nil, nil).Read()
+		if values != nil && st.Star != nil {
+			s.compareTree(t, sql, res, st.Star.Bind(nil, values).Tree(), st.Deps.Tables)
+		}
+		return
+	}
 	res := s.conn.PgConn().ExecParams(context.Background(), sql, nil, nil, nil, nil).Read()
 	s.compareTree(t, sql, res, st.Tree, st.Deps.Tables)
 	if st.Star != nil {
 		s.compareTree(t, sql, res, st.Star.Tree(), st.Deps.Tables)
 	}
+}
+
+// serverConsts asks the server for constants; nil where one of them is an error.
+func (s *server) serverConsts(t *testing.T, sql string, list []plan.ServerConst) (values []vector.Datum) {
+	t.Helper()
+	for _, c := range list {
+		s.exec(t, "SAVEPOINT constant")
+		res := s.conn.PgConn().ExecParams(context.Background(), "SELECT "+c.SQL, nil, nil, nil, []int16{1}).Read()
+		if res.Err != nil {
+			t.Logf("%s\n%s: %v", sql, c.SQL, res.Err)
+			s.exec(t, "ROLLBACK TO constant")
+			return nil
+		}
+		d, err := wire.DecodeParam(res.FieldDescriptions[0].DataTypeOID, wire.FormatBinary, res.Rows[0][0])
+		if err != nil || d.Type.Kind != c.T.Kind {
+			t.Errorf("%s\n%s is %v, planned %v: %v", sql, c.SQL, d.Type, c.T, err)
+			return nil
+		}
+		if c.T.Kind == vector.Numeric && !c.T.Varying() {
+			if n, ok := d.Decimal().Unscaled.Int64(); !ok || d.Decimal().Scale != c.T.Scale {
+				t.Errorf("%s\n%s has other decimals than planned: %v", sql, c.SQL, d.Decimal())
+			} else {
+				d.I, d.Num = n, vector.Decimal{}
+			}
+		}
+		d.Type = c.T
+		values = append(values, d)
+	}
+	return values
 }
 
 func (s *server) compareTree(t *testing.T, sql string, res *pgconn.Result, tree *plan.Project, tables []plan.Table) {

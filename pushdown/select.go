@@ -34,8 +34,21 @@ type Statement struct {
 // Plan decides on a text, which must be one SELECT. paramOIDs are the types that the
 // client declared for $1, $2, ..., 0 or missing where it left them open. It never
 // panics, whatever the text.
-func Plan(text *syntax.Text, paramOIDs []uint32, cat *catalog.Catalog) (st Statement) {
-	a := &analyzer{cat: cat, computed: map[*plan.Project]plan.Source{}, optional: map[int]bool{}, places: map[plan.Rel]place{}, intern: newInterner(), sizes: map[*plan.Call]int{}, called: map[string]bool{}, text: text}
+func Plan(text *syntax.Text, paramOIDs []uint32, cat *catalog.Catalog) Statement {
+	st, settled := planned(text, paramOIDs, cat, false)
+	if st.Star != nil && settled {
+		// In any session, if it is only for constants that it would have to be one in UTC.
+		if any, _ := planned(text, paramOIDs, cat, true); any.Star != nil && !any.Deps.NeedsUTC && !any.Deps.NeedsISO {
+			return any
+		}
+	}
+	return st
+}
+
+// planned is Plan. settled says that an expression over no rows was computed for certain settings of
+// the session; with unsettled it is left to the server.
+func planned(text *syntax.Text, paramOIDs []uint32, cat *catalog.Catalog, unsettled bool) (st Statement, settled bool) {
+	a := &analyzer{cat: cat, unsettled: unsettled, computed: map[*plan.Project]plan.Source{}, optional: map[int]bool{}, places: map[plan.Rel]place{}, intern: newInterner(), sizes: map[*plan.Call]int{}, called: map[string]bool{}, text: text}
 	defer func() {
 		if p := recover(); p != nil {
 			st.Star, st.Refused = nil, a.caught(p)
@@ -80,8 +93,9 @@ func Plan(text *syntax.Text, paramOIDs []uint32, cat *catalog.Catalog) (st State
 	a.noteDerived()
 	st.Deps.NeedsUTC, st.Deps.NeedsISO = a.needsUTC, a.needsISO
 	st.Deps.Functions, st.Deps.Calls = a.functions, a.oids
+	st.Deps.ServerConsts = a.server
 	st.Small = small(st.Star)
-	return st
+	return st, a.settled
 }
 
 // checkPlain forwards the clauses that no SELECT here may have. top is false for a derived table.

@@ -260,6 +260,9 @@ func foldable(e plan.Expr) bool {
 		if k, ok := x.(plan.Const); ok {
 			return k.Null
 		}
+		if _, ok := x.(plan.ServerConst); ok {
+			return false // a null one is not taken
+		}
 		return foldable(x)
 	})
 }

@@ -16,7 +16,7 @@ type Moment struct {
 // ParseMoment reads the forms that mean the same under every DateStyle and TimeZone, but
 // for that of a timestamptz which is not Zoned:
 //
-//	yyyy-mm-dd[(T| )hh:mm[:ss[.ffffff]][zone]][ BC]
+//	yyyy-mm-dd[(T| )hh:mm[:ss[.ffffff]][[ ]zone]][ BC]
 //	yyyy-mm-dd zone[ BC]
 //	[-]infinity
 //
@@ -36,10 +36,9 @@ func ParseMoment(s string) (m Moment, ok bool) {
 		if m.Micros, rest, ok = cutTime(rest[1:]); !ok || m.Micros == MicrosPerDay {
 			return m, false
 		}
-		if strings.HasPrefix(rest, " Z") {
-			rest = rest[1:]
+		if offset, r, found := cutZone(strings.TrimPrefix(rest, " ")); found {
+			m.Offset, rest, m.Zoned = offset, r, true
 		}
-		m.Offset, rest, m.Zoned = cutZone(rest)
 	} else if strings.HasPrefix(rest, " ") {
 		if offset, r, found := cutZone(rest[1:]); found {
 			m.Offset, rest, m.Zoned = offset, r, true

@@ -1,0 +1,79 @@
+package engine
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"pgaccel/plan"
+	"pgaccel/vector"
+)
+
+// constantsSQL asks the server for constants, and what type each has.
+func constantsSQL(list []plan.ServerConst) string {
+	if len(list) == 0 {
+		return ""
+	}
+	var columns []string
+	for _, c := range list {
+		columns = append(columns, "pg_catalog.pg_typeof("+c.SQL+"), "+c.SQL)
+	}
+	return "SELECT " + strings.Join(columns, ", ")
+}
+
+// errUncertain forwards a statement with a constant for which the server has an error, which the
+// statement may have or not: it depends on whether its value is needed.
+var errUncertain = forward(plan.ReasonEvaluation, "the server has an error for a constant of the statement")
+
+// uncertainFor is how long a statement is forwarded after such an error: each is in the server's log.
+const uncertainFor = 10 * time.Second
+
+// bind puts the values in: those of parameters, and those that the server has computed.
+func (d *decision) bind(params, constants []vector.Datum) (*plan.Star, *plan.Forward) {
+	if len(params) != len(d.deps.Params) {
+		return nil, forward(plan.ReasonParameter, fmt.Sprintf("%d values for %d parameters", len(params), len(d.deps.Params)))
+	}
+	if len(constants) != len(d.deps.ServerConsts) {
+		return nil, forward(plan.ReasonType, "constants that the server has computed cannot be read")
+	}
+	values, server := make([]vector.Datum, len(params)), make([]vector.Datum, len(constants))
+	for i, v := range params {
+		var f *plan.Forward
+		if values[i], f = converted(v, d.deps.Params[i], plan.ReasonParameter, fmt.Sprintf("$%d", i+1)); f != nil {
+			return nil, f
+		}
+	}
+	for i, v := range constants {
+		want := d.deps.ServerConsts[i].T
+		if v.Null { // with which PostgreSQL may fold more
+			return nil, forward(plan.ReasonEvaluation, "a constant that the server has computed is null")
+		}
+		if want.Kind == vector.Numeric && !want.Varying() && v.Decimal().Scale != want.Scale {
+			return nil, forward(plan.ReasonType, "a constant that the server has computed has other decimals than planned")
+		}
+		var f *plan.Forward
+		if server[i], f = converted(v, want, plan.ReasonType, "a constant that the server has computed"); f != nil {
+			return nil, f
+		}
+	}
+	return d.query.Bind(values, server), nil
+}
+
+// converted returns a value in the type that the plan assumes. One of another type, or with more
+// decimals than it can hold, is for Postgres.
+func converted(v vector.Datum, want vector.Type, r plan.Reason, name string) (vector.Datum, *plan.Forward) {
+	have := v.Type.Kind
+	if have != want.Kind && !(have.IsText() && want.Kind.IsText() && want.Kind != vector.BPChar && have != vector.BPChar) {
+		return v, forward(r, fmt.Sprintf("%s is %s, planned %s", name, have, want.Kind))
+	}
+	if want.Kind == vector.Numeric && !v.Null && want.Scale != vector.VaryingScale {
+		scaled, exact := v.Decimal().Rescale(want.Scale)
+		n, fits := scaled.Unscaled.Int64()
+		if !exact || !fits {
+			return v, forward(r, name+" has too many digits")
+		}
+		v.I, v.Num = n, vector.Decimal{}
+	}
+	v.Type = want
+	return v, nil
+}

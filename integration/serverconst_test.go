@@ -1,0 +1,110 @@
+package integration
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// momentsSchema has moments from two years ago until next year, and nulls.
+const momentsSchema = `CREATE TABLE moments (id int PRIMARY KEY, d date, ts timestamp, tz timestamptz, n int NOT NULL, x numeric(10,2), name text NOT NULL);
+INSERT INTO moments SELECT i, CASE WHEN i % 17 > 0 THEN current_date - i % 1100 + 300 END, CASE WHEN i % 19 > 0 THEN localtimestamp - make_interval(hours => i % 26000 - 6000) END,
+ CASE WHEN i % 23 > 0 THEN date_trunc('hour', now()) - make_interval(hours => i % 26000 - 6000) END, i % 100, i % 1000 / 4.0, 'name ' || i % 10 FROM generate_series(1, 7000) i`
+
+// momentQueries are answered in every session; utcMoments in those in UTC.
+var (
+	momentQueries = []string{
+		"SELECT count(*), sum(n) FROM moments WHERE tz >= now() - interval '7 days'",
+		"SELECT count(*), sum(x) FROM moments WHERE tz > current_timestamp - '30 days'::interval AND tz <= CURRENT_TIMESTAMP(0)",
+		"SELECT count(*) FROM moments WHERE d >= current_date - 30",
+		"SELECT count(*) FROM moments WHERE d >= current_date - interval '1 month'",
+		"SELECT count(*) FROM moments WHERE d < now()",
+		"SELECT count(*), min(d), max(d) FROM moments WHERE now() - interval '90 days' <= d AND d <= transaction_timestamp()",
+		"SELECT count(*) FROM moments WHERE d BETWEEN date_trunc('month', now()) - interval '3 months' AND date_trunc('month', now())",
+		"SELECT count(*) FROM moments WHERE NOT (d > localtimestamp)",
+		"SELECT count(*) FROM moments WHERE ts >= localtimestamp - interval '7 days'",
+		"SELECT count(*) FROM moments WHERE ts >= date_trunc('month', localtimestamp) AND ts < date_trunc('month', localtimestamp) + interval '1 month'",
+		"SELECT count(*) FROM moments WHERE ts >= (now() AT TIME ZONE 'UTC') - make_interval(days => 7)",
+		"SELECT count(*) FROM moments WHERE d = (now() AT TIME ZONE 'America/New_York')::date",
+		"SELECT count(*) FROM moments WHERE d = now()::date OR d = current_date - 1",
+		"SELECT count(*) FROM moments WHERE tz >= date_trunc('month', now()) - 3 * interval '1 month'",
+		"SELECT count(*) FROM moments WHERE tz >= date_trunc('week', now(), 'Asia/Kathmandu')",
+		"SELECT count(*) FROM moments WHERE tz >= date_trunc('day', current_date) - interval '1 day'",
+		"SELECT count(*) FROM moments WHERE extract(year from d) = extract(year from now())",
+		"SELECT count(*) FROM moments WHERE extract(year from d) = extract(year from current_date) - 1 AND extract(month from d) <= date_part('month', current_date)",
+		"SELECT current_date - d AS age, count(*) FROM moments WHERE d > current_date - 10 GROUP BY 1 ORDER BY 1",
+		"SELECT current_date, now(), localtimestamp(3), current_timestamp, count(*) FROM moments",
+		"SELECT extract(epoch from now()), extract(year from now()), date_part('epoch', localtimestamp), count(*) FROM moments",
+		"SELECT date_trunc('month', now()) AS m, name, sum(x) FROM moments GROUP BY date_trunc('month', now()), name ORDER BY 2",
+		"SELECT to_char(now(), 'YYYY-MM') || '/' || name AS m, count(*) FROM moments GROUP BY 1 ORDER BY count(*) DESC, min(id)",
+		"SELECT id, tz FROM moments WHERE tz < now() ORDER BY tz DESC, id LIMIT 5",
+		"SELECT CASE WHEN d < current_date - 365 THEN 'old' WHEN d < current_date THEN 'new' ELSE 'coming' END AS c, count(*) FROM moments GROUP BY 1 ORDER BY 2, min(id)",
+		"SELECT count(*) FILTER (WHERE tz >= now() - interval '1 hour' * 24), count(*) FILTER (WHERE tz < now() - (interval '1 day' + interval '2:30')) FROM moments",
+		"SELECT count(*) FROM moments WHERE tz >= '2024-01-01 00:00:00.000 +00:00'::timestamptz",
+		"SELECT count(*) FROM moments WHERE tz >= timestamp '2024-01-01' AT TIME ZONE 'Europe/Berlin'",
+		"SELECT count(*) FROM moments WHERE d >= to_date('2024-01', 'YYYY-MM') AND tz < to_timestamp('2030-02-01 10:00', 'YYYY-MM-DD HH24:MI') AND tz > to_timestamp(1700000000)",
+		"SELECT count(*) FROM moments WHERE name <> current_setting('TimeZone') AND n > length(current_setting('DateStyle'))",
+		"SELECT version(), count(*) FROM moments",
+		"SELECT count(*) FROM moments WHERE n IN (extract(day from now())::int, extract(month from now())::int)",
+		"SELECT count(*) FROM moments m JOIN (SELECT DISTINCT n FROM moments WHERE d >= current_date - 5) x ON m.n = x.n WHERE m.tz >= now() - interval '90 days'",
+		"WITH bounds AS (SELECT date_trunc('month', now()) AS lo, now() AS hi) SELECT count(*) FROM moments, bounds WHERE tz >= lo AND tz < hi",
+		"SELECT count(*) FROM moments WHERE now() > '2020-01-01 00:00:00+00'::timestamptz AND tz < now()",
+		"SELECT count(*) FROM moments WHERE d > (SELECT max(d) - 30 FROM moments WHERE tz < now())",
+		"SELECT sum(x * (current_date - d)), avg(current_date - d) FROM moments",
+	}
+	utcMoments = []string{
+		"SELECT count(*) FROM moments WHERE ts >= now() - interval '7 days'",
+		"SELECT g, count(tz) FROM generate_series(date_trunc('day', now()) - interval '9 days', now(), interval '1 hour') g LEFT JOIN moments ON tz = g GROUP BY g ORDER BY g",
+	}
+)
+
+// inTransaction asks a statement in one transaction of pgaccel's and of the server's, so that now() is
+// the same, and compares the answers.
+func (s *stack) inTransaction(t *testing.T, conn *pgconn.PgConn, accelerated bool, sql string, format []int16, params ...string) {
+	t.Helper()
+	mode := func(m string) { ask(t, conn, "SET LOCAL pgaccel.mode = "+m, nil) }
+	ask(t, conn, "BEGIN", nil)
+	defer ask(t, conn, "ROLLBACK", nil)
+	var got answer
+	if accelerated {
+		s.accelerates(t, 1, func() { got = ask(t, conn, sql, format, params...) })
+	} else {
+		s.forwardsAll(t, func() { got = ask(t, conn, sql, format, params...) })
+	}
+	if got.err != "" {
+		ask(t, conn, "ROLLBACK", nil)
+	}
+	mode("off")
+	want := ask(t, conn, sql, format, params...)
+	if got.String() != want.String() {
+		t.Errorf("%s, formats %v: got %.1000s\nwant %.1000s", sql, format, got, want)
+	}
+	if t.Failed() {
+		t.Fatal(sql)
+	}
+}
+
+// TestServerConstants compares what is made of now() and other constants of the server's.
+func TestServerConstants(t *testing.T) {
+	s := privateStack(t, momentsSchema)
+	settings := []string{"SET TimeZone = 'UTC'; SET DateStyle = 'ISO, MDY'",
+		"SET TimeZone = 'Europe/Berlin'; SET DateStyle = 'ISO, DMY'; SET IntervalStyle = 'sql_standard'",
+		"SET TimeZone = 'America/New_York'; SET IntervalStyle = 'iso_8601'", "SET TimeZone = 'Asia/Kathmandu'; SET IntervalStyle = 'postgres_verbose'"}
+	for _, set := range settings {
+		t.Run(set, func(t *testing.T) {
+			conn := connect(t, s.proxy.url("postgres"))
+			for one := range strings.SplitSeq(set, "; ") {
+				ask(t, conn, one, nil)
+			}
+			for _, sql := range momentQueries {
+				for _, format := range [][]int16{nil, {0}, {1}} {
+					s.inTransaction(t, conn, true, sql, format)
+				}
+			}
+			for _, sql := range utcMoments {
+				s.inTransaction(t, conn, strings.Contains(set, "UTC"), sql, nil)
+			}
+		})
+	}
+}

@@ -1,0 +1,380 @@
+package pushdown
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"pgaccel/plan"
+	"pgaccel/sqlfn"
+	"pgaccel/vector"
+)
+
+// An expression over no rows that is not folded here, because it depends on the session or the
+// moment, or is not known, is left to the server: it computes the value in the client's session,
+// for each execution, behind the gate. The value acts as a parameter's of that type. What is asked
+// is the expression as it is written, with the schema of every name, so that no function of a user's
+// runs; the gate says that the statement's names mean the same. The types are a guess, which the
+// server's answer is checked against (engine, bindServer).
+
+// constantExpr analyses an expression over no rows: here where that is possible, which with
+// unsettled is only where the session's settings do not matter, else by the server. Where neither is
+// it is taken apart.
+func (a *analyzer) constantExpr(n *pg.Node, s *scope) value {
+	before := a.notes()
+	utc, iso := a.needsUTC, a.needsISO
+	a.needsUTC, a.needsISO = false, false
+	a.whole = true
+	v, refused := caughtValue(func() value { return a.exprOf(n, s) })
+	a.whole = false
+	if matters := a.needsUTC || a.needsISO; refused == nil && !(matters && a.unsettled) {
+		a.settled = a.settled || matters
+		a.needsUTC, a.needsISO = a.needsUTC || utc, a.needsISO || iso
+		return v
+	}
+	a.restore(before)
+	a.at = n
+	a.needsUTC, a.needsISO = utc, iso
+	if e, ok := a.serverConst(n); ok {
+		return typed(e)
+	}
+	return a.exprOf(n, s)
+}
+
+// caughtValue returns what f does, or the refusal with which it ends.
+func caughtValue(f func() value) (v value, refused *plan.Forward) {
+	defer func() {
+		switch p := recover().(type) {
+		case nil:
+		case *plan.Forward:
+			refused = p
+		default:
+			panic(p)
+		}
+	}()
+	return f(), nil
+}
+
+// notes are what an analysis of an expression over no rows notes beside it.
+type notes struct {
+	params    []vector.Type
+	declared  []bool
+	functions []string
+	oids      []uint32
+	called    map[string]bool
+	equated   [][2]vector.Kind
+	negated   bool
+	constants []plan.Expr
+}
+
+func (a *analyzer) notes() notes {
+	return notes{slices.Clone(a.params), slices.Clone(a.declared), slices.Clone(a.functions), slices.Clone(a.oids), maps.Clone(a.called),
+		slices.Clone(a.equated), a.negated, slices.Clone(a.constants)}
+}
+
+func (a *analyzer) restore(n notes) {
+	a.params, a.declared, a.functions, a.oids, a.called, a.equated, a.negated, a.constants = n.params, n.declared, n.functions, n.oids, n.called, n.equated, n.negated, n.constants
+}
+
+// overNoRows reports whether n is an operator, a cast, a function or a value of the session over
+// nothing but constants and parameters, and more than a literal of a type.
+func overNoRows(n *pg.Node) bool {
+	switch x := n.GetNode().(type) {
+	case *pg.Node_TypeCast:
+		return x.TypeCast.Arg.GetAConst() == nil && withoutRows(n)
+	case *pg.Node_AExpr, *pg.Node_FuncCall, *pg.Node_SqlvalueFunction:
+		return withoutRows(n)
+	}
+	return false
+}
+
+func withoutRows(n *pg.Node) bool {
+	all := func(nodes ...*pg.Node) bool {
+		return !slices.ContainsFunc(nodes, func(n *pg.Node) bool { return n != nil && !withoutRows(n) })
+	}
+	switch x := n.GetNode().(type) {
+	case *pg.Node_AConst, *pg.Node_ParamRef, *pg.Node_SqlvalueFunction:
+		return true
+	case *pg.Node_TypeCast:
+		return all(x.TypeCast.Arg)
+	case *pg.Node_NamedArgExpr:
+		return all(x.NamedArgExpr.Arg)
+	case *pg.Node_AExpr:
+		return x.AExpr.Kind == pg.A_Expr_Kind_AEXPR_OP && all(x.AExpr.Rexpr, x.AExpr.Lexpr)
+	case *pg.Node_FuncCall:
+		f := x.FuncCall
+		names := nameList(f.Funcname)
+		if len(names) == 0 || sqlfn.AggregateNamed(names[len(names)-1]) != nil || f.Over != nil || f.AggStar || f.AggDistinct || f.AggFilter != nil || f.AggWithinGroup || f.FuncVariadic || len(f.AggOrder) > 0 {
+			return false
+		}
+		return all(f.Args...)
+	}
+	return false
+}
+
+// serverConst leaves an expression over no rows to the server. ok is false where its type, or all
+// of what it calls, is not known.
+func (a *analyzer) serverConst(n *pg.Node) (e plan.Expr, ok bool) {
+	w := serverWriter{a: a}
+	x, ok := w.write(n)
+	kind := typeNames[x.kind]
+	if !ok || kind == vector.Invalid || kind == vector.BPChar {
+		return nil, false
+	}
+	t := vector.TypeOf(kind)
+	if kind == vector.Numeric {
+		t.Scale = vector.VaryingScale
+		if x.scaled {
+			t.Scale = x.scale
+		}
+	}
+	for _, name := range w.functions {
+		if a.cat.Shadowed[name] {
+			fail(plan.ReasonShadowed, name+"()")
+		}
+		if i, found := slices.BinarySearch(a.functions, name); !found {
+			a.functions = slices.Insert(a.functions, i, name)
+		}
+	}
+	for _, symbol := range w.operators {
+		a.operator(symbol)
+	}
+	return a.asked(x.sql, t), true
+}
+
+// asked returns the constant of an expression: one for all that are written alike.
+func (a *analyzer) asked(sql string, t vector.Type) plan.Expr {
+	i := slices.IndexFunc(a.server, func(c plan.ServerConst) bool { return c.SQL == sql && c.T == t })
+	if i < 0 {
+		i = len(a.server)
+		a.server = append(a.server, plan.ServerConst{Index: i, SQL: sql, T: t})
+	}
+	return a.server[i]
+}
+
+// serverDate brings the comparison of a date with a moment that the server computes to one of
+// dates, in every time zone: the cast of dates to moments is monotone, and its steps of a day lead
+// at most one day beyond that of the moment, where a zone leaves a day out. ok is false for other comparisons.
+func (a *analyzer) serverDate(op plan.Op, l, r plan.Expr) (e plan.Expr, ok bool) {
+	c, right := r.(plan.ServerConst)
+	if !right {
+		if c, ok = l.(plan.ServerConst); !ok {
+			return nil, false
+		}
+		l, op = r, plan.Flipped[op]
+	}
+	moment := c.T.Kind == vector.Timestamp || c.T.Kind == vector.TimestampTZ
+	if !moment || l.Type().Kind != vector.Date || !readsRows(l) {
+		return nil, false
+	}
+	day := func(shift string) string { return "(" + c.SQL + ")::pg_catalog.date" + shift }
+	when := func(shift, symbol string) string {
+		return " WHEN (" + day(shift) + ")::pg_catalog." + typeName(c.T.Kind) + " OPERATOR(pg_catalog." + symbol + ") " + c.SQL + " THEN " + day(shift)
+	}
+	const next, last = " OPERATOR(pg_catalog.+) 1", " OPERATOR(pg_catalog.-) 1"
+	sql := ""
+	switch op {
+	case plan.OpGe, plan.OpLt: // the first day that is not before
+		sql = "CASE" + when(last, ">=") + when("", ">=") + " ELSE " + day(next) + " END"
+	case plan.OpGt, plan.OpLe: // the last day that is not behind
+		sql = "CASE" + when(next, "<=") + when("", "<=") + " ELSE " + day(last) + " END"
+	default:
+		return nil, false
+	}
+	return a.call(op, boolType, l, a.asked(sql, vector.TypeOf(vector.Date))), true
+}
+
+// serverExpr is an expression as it is asked for. kind is the name of its type, "unknown" of a
+// literal without one.
+type serverExpr struct {
+	sql, kind string
+	literal   *string
+	scaled    bool
+	scale     int16 // of a numeric
+}
+
+// serverWriter writes an expression for the server.
+type serverWriter struct {
+	a         *analyzer
+	functions []string // called without a schema
+	operators []string // likewise
+}
+
+func (w *serverWriter) write(n *pg.Node) (x serverExpr, ok bool) {
+	switch n := n.GetNode().(type) {
+	case *pg.Node_AConst:
+		return writeConstant(n.AConst)
+	case *pg.Node_TypeCast:
+		return w.cast(n.TypeCast)
+	case *pg.Node_SqlvalueFunction:
+		return sessionValue(n.SqlvalueFunction)
+	case *pg.Node_FuncCall:
+		return w.function(n.FuncCall)
+	case *pg.Node_AExpr:
+		return w.operation(n.AExpr)
+	}
+	return x, false
+}
+
+// quoteLiteral writes a string so that it is read alike whatever standard_conforming_strings is.
+func quoteLiteral(s string) string {
+	quoted := "'" + strings.ReplaceAll(s, "'", "''") + "'"
+	if strings.Contains(s, `\`) {
+		quoted = "E" + strings.ReplaceAll(quoted, `\`, `\\`)
+	}
+	return quoted
+}
+
+func writeConstant(c *pg.A_Const) (serverExpr, bool) {
+	if c.Isnull {
+		return serverExpr{sql: "NULL", kind: "unknown"}, true
+	}
+	switch v := c.Val.(type) {
+	case *pg.A_Const_Ival:
+		return serverExpr{sql: fmt.Sprintf("(%d)", v.Ival.GetIval()), kind: "int4"}, true
+	case *pg.A_Const_Fval:
+		if text := v.Fval.GetFval(); strings.ContainsAny(text, ".eE") {
+			return serverExpr{sql: "(" + text + ")", kind: "numeric"}, true
+		}
+	case *pg.A_Const_Boolval:
+		return serverExpr{sql: fmt.Sprint(v.Boolval.GetBoolval()), kind: "bool"}, true
+	case *pg.A_Const_Sval:
+		s := v.Sval.GetSval()
+		return serverExpr{sql: quoteLiteral(s), kind: "unknown", literal: &s}, true
+	}
+	return serverExpr{}, false
+}
+
+// sessionValues are the types of CURRENT_DATE and the like.
+var sessionValues = map[pg.SQLValueFunctionOp]struct{ sql, kind string }{
+	pg.SQLValueFunctionOp_SVFOP_CURRENT_DATE:        {"CURRENT_DATE", "date"},
+	pg.SQLValueFunctionOp_SVFOP_CURRENT_TIMESTAMP:   {"CURRENT_TIMESTAMP", "timestamptz"},
+	pg.SQLValueFunctionOp_SVFOP_CURRENT_TIMESTAMP_N: {"CURRENT_TIMESTAMP", "timestamptz"},
+	pg.SQLValueFunctionOp_SVFOP_LOCALTIME:           {"LOCALTIME", "time"},
+	pg.SQLValueFunctionOp_SVFOP_LOCALTIME_N:         {"LOCALTIME", "time"},
+	pg.SQLValueFunctionOp_SVFOP_LOCALTIMESTAMP:      {"LOCALTIMESTAMP", "timestamp"},
+	pg.SQLValueFunctionOp_SVFOP_LOCALTIMESTAMP_N:    {"LOCALTIMESTAMP", "timestamp"},
+}
+
+func sessionValue(f *pg.SQLValueFunction) (serverExpr, bool) {
+	v, ok := sessionValues[f.Op]
+	if strings.HasSuffix(f.Op.String(), "_N") {
+		v.sql += fmt.Sprintf("(%d)", f.Typmod)
+	}
+	return serverExpr{sql: v.sql, kind: v.kind}, ok
+}
+
+// cast writes a cast. A literal must mean the same whatever the settings are: the server reads the
+// statement's when it parses that, and these in each execution.
+func (w *serverWriter) cast(c *pg.TypeCast) (serverExpr, bool) {
+	names := nameList(c.TypeName.GetNames())
+	if len(names) == 2 && names[0] == "pg_catalog" {
+		names = names[1:]
+	}
+	if len(names) != 1 || !serverTypes[names[0]] || len(c.TypeName.ArrayBounds) > 0 || c.TypeName.Setof || c.TypeName.PctType {
+		return serverExpr{}, false
+	}
+	var mods []string
+	for _, n := range c.TypeName.Typmods {
+		v, ok := n.GetAConst().GetVal().(*pg.A_Const_Ival)
+		if !ok {
+			return serverExpr{}, false
+		}
+		mods = append(mods, fmt.Sprint(v.Ival.GetIval()))
+	}
+	t := "pg_catalog." + names[0]
+	if len(mods) > 0 {
+		t += "(" + strings.Join(mods, ",") + ")"
+	}
+	x, ok := w.write(c.Arg)
+	if !ok {
+		return x, false
+	}
+	if x.literal != nil {
+		checkLiteral(*x.literal, names[0])
+	}
+	return serverExpr{sql: x.sql + "::" + t, kind: names[0]}, true
+}
+
+func (w *serverWriter) function(f *pg.FuncCall) (x serverExpr, ok bool) {
+	names := nameList(f.Funcname)
+	name := names[len(names)-1]
+	switch {
+	case len(names) == 1:
+		w.functions = append(w.functions, name)
+	case len(names) != 2 || names[0] != "pg_catalog":
+		return x, false
+	}
+	var args []serverExpr
+	var written []string
+	named := false
+	for _, n := range f.Args {
+		label := ""
+		if arg := n.GetNamedArgExpr(); arg != nil {
+			n, label, named = arg.Arg, arg.Name+" => ", true
+		}
+		e, ok := w.write(n)
+		if !ok {
+			return x, false
+		}
+		args, written = append(args, e), append(written, label+e.sql)
+	}
+	kind := "interval"
+	if name == "make_interval" {
+		if slices.ContainsFunc(args, func(e serverExpr) bool { return e.kind == "unknown" }) {
+			return x, false
+		}
+	} else if kind, ok = resolveServer(name, args); !ok || named {
+		return x, false
+	}
+	x = serverExpr{sql: `pg_catalog."` + name + `"(` + strings.Join(written, ", ") + ")", kind: kind}
+	if name == "extract" && args[0].literal != nil {
+		field := strings.ToLower(*args[0].literal)
+		if x.scaled = field != "julian"; field == "epoch" && args[1].kind != "date" || field == "second" {
+			x.scale = 6
+		}
+	}
+	return x, true
+}
+
+func (w *serverWriter) operation(o *pg.A_Expr) (x serverExpr, ok bool) {
+	names := nameList(o.Name)
+	symbol := names[len(names)-1]
+	switch {
+	case len(names) == 1:
+		w.operators = append(w.operators, symbol)
+	case len(names) != 2 || names[0] != "pg_catalog":
+		return x, false
+	}
+	r, ok := w.write(o.Rexpr)
+	if !ok {
+		return x, false
+	}
+	operator := " OPERATOR(pg_catalog." + symbol + ") "
+	if o.Lexpr == nil {
+		kind, ok := serverCalls[symbol+"("+r.kind+")"]
+		return serverExpr{sql: "(" + operator[1:] + r.sql + ")", kind: kind}, ok
+	}
+	l, ok := w.write(o.Lexpr)
+	if !ok {
+		return x, false
+	}
+	// One without a type is of the other's, if there is such an operator (binary_oper_exact in
+	// parse_oper.c).
+	for _, pair := range [2][2]*serverExpr{{&l, &r}, {&r, &l}} {
+		if open, other := pair[0], pair[1]; open.kind == "unknown" {
+			if _, exact := serverCalls[symbol+"("+other.kind+","+other.kind+")"]; !exact {
+				return x, false
+			}
+			if open.literal != nil {
+				checkLiteral(*open.literal, other.kind)
+			}
+			open.kind = other.kind
+		}
+	}
+	kind, ok := resolveServer(symbol, []serverExpr{l, r})
+	return serverExpr{sql: "(" + l.sql + operator + r.sql + ")", kind: kind}, ok
+}
