@@ -108,3 +108,134 @@ func TestServerConstants(t *testing.T) {
 		})
 	}
 }
+
+// TestServerConstantsMoment asserts of which moment now() is: of the transaction's begin in a block, else
+// between the statement's request and its answer.
+func TestServerConstantsMoment(t *testing.T) {
+	s := privateStack(t, momentsSchema)
+	conn := connect(t, s.proxy.url("postgres"))
+	one := func(sql string, format []int16) string {
+		t.Helper()
+		a := ask(t, conn, sql, format)
+		if a.err != "" || len(a.rows) != 1 {
+			t.Fatal(sql, a)
+		}
+		return a.rows[0]
+	}
+	const statement = "SELECT to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US') FROM moments WHERE tz < now() LIMIT 1"
+	moment := strings.NewReplacer(" FROM moments WHERE tz < now() LIMIT 1", "", "now()", "clock_timestamp()").Replace(statement)
+	formats := [][]int16{nil, {0}, {1}}
+	for _, level := range []string{"READ COMMITTED", "REPEATABLE READ"} {
+		for _, format := range formats {
+			ask(t, conn, "BEGIN ISOLATION LEVEL "+level, nil)
+			begun := one(strings.TrimSuffix(statement, " FROM moments WHERE tz < now() LIMIT 1"), format)
+			for range 2 {
+				one("SELECT pg_sleep(0.02)", nil)
+				s.accelerates(t, 1, func() {
+					if got := one(statement, format); got != begun {
+						t.Errorf("%s, %v: now() is %s, the transaction's %s", level, format, got, begun)
+					}
+				})
+			}
+			ask(t, conn, "COMMIT", nil)
+		}
+	}
+	for _, format := range formats {
+		before := one(moment, format)
+		for range 3 {
+			s.accelerates(t, 1, func() {
+				got := one(statement, format)
+				after := one(moment, format)
+				if got < before || got > after {
+					t.Errorf("%v: now() is %s, asked between %s and %s", format, got, before, after)
+				}
+				before = after
+			})
+		}
+	}
+	// A prepared statement has another moment each time, and another day in another zone.
+	ctx := t.Context()
+	if _, err := conn.Prepare(ctx, "twice", strings.Replace(statement, "SELECT ", "SELECT date_trunc('day', now())::text, current_setting('TimeZone'), ", 1), nil); err != nil {
+		t.Fatal(err)
+	}
+	last := ""
+	for _, zone := range []string{"UTC", "Asia/Kathmandu", "America/New_York"} {
+		one("SELECT set_config('TimeZone', '"+zone+"', false)", nil)
+		s.accelerates(t, 1, func() {
+			res := conn.ExecPrepared(ctx, "twice", nil, nil, nil).Read()
+			day := one("SELECT date_trunc('day', now())::text", nil)
+			if res.Err != nil || len(res.Rows) != 1 || !strings.Contains(day, string(res.Rows[0][0])) || string(res.Rows[0][1]) != zone || string(res.Rows[0][2]) <= last {
+				t.Fatalf("%s: %s behind %s, day %s: %v", zone, res.Rows, last, day, res.Err)
+			}
+			last = string(res.Rows[0][2])
+		})
+	}
+}
+
+// TestServerConstantsFail has errors in constants, those that the statement has and those of arms that
+// no row takes: all are the server's to report.
+func TestServerConstantsFail(t *testing.T) {
+	s := privateStack(t, momentsSchema+`;
+CREATE ROLE nobody LOGIN;
+GRANT SELECT ON moments TO nobody`)
+	direct, proxied := connect(t, s.direct.url("postgres")), connect(t, s.proxy.url("postgres"))
+	failing := []string{
+		"SELECT count(*) FROM moments WHERE tz > now() + interval '1000000 years'",
+		"SELECT count(*) FROM moments WHERE n > extract(year from now()) / 0",
+		"SELECT count(*) FROM moments WHERE ts > now() AT TIME ZONE 'Nowhere'",
+		"SELECT count(*) FROM moments WHERE n > current_setting('no.such')::int",
+		"SELECT count(*) FROM moments WHERE n = current_setting('TimeZone')::int",
+		"SELECT sum(CASE WHEN n < 0 THEN extract(year from now() + interval '1000000 years') ELSE n END) FROM moments",
+		"SELECT count(*) FROM moments WHERE n < 0 AND tz < now() - interval '1000000 years'",
+		"SELECT count(*) FROM moments WHERE name <> coalesce(current_setting('no.such', true), 'none')",
+	}
+	for _, sql := range failing {
+		for _, format := range [][]int16{nil, {0}, {1}} {
+			for range 2 { // the second time without a try
+				for _, block := range []bool{false, true} {
+					s.forwardsAll(t, func() {
+						var answers [2]string
+						for i, conn := range []*pgconn.PgConn{direct, proxied} {
+							if block {
+								ask(t, conn, "BEGIN", nil)
+							}
+							answers[i] = ask(t, conn, sql, format).String()
+							if block {
+								answers[i] += ask(t, conn, "SELECT 1", format).String() + ask(t, conn, "COMMIT", nil).String()
+							}
+						}
+						if answers[0] != answers[1] {
+							t.Errorf("%s, %v, in a block %v: got %s\nwant %s", sql, format, block, answers[1], answers[0])
+						}
+					})
+				}
+			}
+		}
+		s.inTransaction(t, proxied, true, "SELECT count(*) FROM moments WHERE tz > now() - interval '7 days'", nil)
+	}
+	// In a batch, behind which the transaction ends.
+	batch := &pgconn.Batch{}
+	batch.ExecParams("SELECT count(*) FROM moments WHERE tz > now() - interval '7 days'", nil, nil, nil, nil)
+	batch.ExecParams("SELECT count(*) FROM moments WHERE tz > now() + interval '100 years' * 100000", nil, nil, nil, nil)
+	res, err := proxied.ExecBatch(t.Context(), batch).ReadAll()
+	if err == nil || len(res) == 0 || res[0].Err != nil {
+		t.Errorf("a batch: %v, %v", res, err)
+	}
+	// Who may not call a function gets the server's error, and goes on.
+	ask(t, direct, "REVOKE EXECUTE ON FUNCTION pg_catalog.now() FROM PUBLIC", nil)
+	nobody, nobodyDirect := connect(t, s.proxy.url("nobody")), connect(t, s.direct.url("nobody"))
+	for _, format := range [][]int16{nil, {0}} {
+		const sql = "SELECT count(*) FROM moments WHERE tz > now()"
+		if got, want := ask(t, nobody, sql, format), ask(t, nobodyDirect, sql, format); got.String() != want.String() || got.err == "" {
+			t.Errorf("got %s\nwant %s", got, want)
+		}
+		s.inTransaction(t, nobody, true, "SELECT count(*) FROM moments WHERE tz > CURRENT_TIMESTAMP", format)
+	}
+	ask(t, direct, "GRANT EXECUTE ON FUNCTION pg_catalog.now() TO PUBLIC", nil)
+	// A function of somebody's in the place of a built-in one.
+	ask(t, direct, "CREATE SCHEMA own", nil)
+	ask(t, direct, "CREATE FUNCTION own.now() RETURNS timestamptz LANGUAGE sql STABLE AS 'SELECT timestamptz ''2020-01-01 00:00+00'''", nil)
+	ask(t, proxied, "SET search_path = own, public, pg_catalog", nil)
+	s.inTransaction(t, proxied, false, "SELECT now(), count(*) FROM public.moments WHERE tz > now()", nil)
+	s.inTransaction(t, proxied, false, "SELECT statement_timestamp() > now(), count(*) FROM public.moments", nil)
+}
