@@ -133,6 +133,11 @@ func (g *gen) unbound(n, beside *node) *node {
 
 // other is what a is compared with: mostly a constant.
 func (g *gen) other(a *node, depth int) *node {
+	if g.chance(map[bool]int{true: 20, false: 2}[a.t.kind.isMoment()]) {
+		if n := g.moments(a); n != nil {
+			return n
+		}
+	}
 	if g.chance(65) {
 		return g.like(a)
 	}

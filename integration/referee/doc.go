@@ -20,6 +20,7 @@
 //	forms.go    which forms of blocks were asked, and how many were accelerated
 //	outside.go  hand-written questions, many of which are left to PostgreSQL
 //	literals.go constants that are read in ways of their own, parameters of other types
+//	served.go   constants that the server computes
 //	limits.go   what is computed at the limits of types, where an expression may stand
 //	collation.go the collations that a run may be under
 //	change.go   random INSERT, UPDATE, DELETE, TRUNCATE and ALTER TABLE

@@ -199,6 +199,11 @@ func (g *gen) of(k kind, depth int) *node {
 			return n
 		}
 	}
+	if g.chance(2) {
+		if n := g.served(k); n != nil {
+			return n
+		}
+	}
 	if n := g.leaf(k); n != nil && !g.chance(8) {
 		return n
 	}
