@@ -65,11 +65,9 @@ type Decision interface {
 	// Gate says, for RouteCandidate, which form of the gate is the statement's, and the
 	// values, in text format, of its parameters $1..$7.
 	Gate() (GateForm, []string)
-	// Constants is, for RouteCandidate, a SELECT without parameters that is run behind the gate, in
-	// the same transaction, for what the server is to compute; "" for none. Its one row has two columns
-	// for each constant: the OID of its type, and its value. An error of it is one of the
-	// statement's, perhaps: ReasonEvaluation.
-	Constants() string
+	// Constants is, for RouteCandidate, what is run behind the gate, in the same transaction; nil for
+	// nothing. An error of it is one of the statement's, perhaps: ReasonEvaluation.
+	Constants() *Constants
 	// Execute checks the gate's answer and computes the result. described are the
 	// result columns that Postgres described, params the bound values in the types
 	// that Postgres reported for them. On a *plan.Forward error, or any other, nothing
@@ -117,6 +115,16 @@ type Gate struct {
 	Constants []vector.Datum
 	// Ahead is what was begun of the execution when the gate was sent; nil for nothing.
 	Ahead Speculation
+}
+
+// Constants is a SELECT for what the server is to compute of a statement. Its one row has two columns
+// for each constant: the OID of its type, and its value.
+type Constants struct {
+	SQL string
+	// Params are the types that the statement's parameters must have, 0 for one that does not occur
+	// in SQL; nil where none does. Unread says of which the value is of no use elsewhere.
+	Params []uint32
+	Unread []bool
 }
 
 // Check is one execution that is both forwarded and computed here.

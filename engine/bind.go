@@ -9,16 +9,20 @@ import (
 	"pgaccel/vector"
 )
 
-// constantsSQL asks the server for constants, and what type each has.
-func constantsSQL(list []plan.ServerConst) string {
-	if len(list) == 0 {
-		return ""
+// constantsOf asks the server for constants, and what type each has.
+func constantsOf(q *plan.Deps) *Constants {
+	if len(q.ServerConsts) == 0 {
+		return nil
 	}
 	var columns []string
-	for _, c := range list {
+	for _, c := range q.ServerConsts {
 		columns = append(columns, "pg_catalog.pg_typeof("+c.SQL+"), "+c.SQL)
 	}
-	return "SELECT " + strings.Join(columns, ", ")
+	unread := make([]bool, len(q.Params))
+	for i, t := range q.Params {
+		unread[i] = t.Kind == vector.Invalid
+	}
+	return &Constants{SQL: "SELECT " + strings.Join(columns, ", "), Params: q.ServerParams, Unread: unread}
 }
 
 // errUncertain forwards a statement with a constant for which the server has an error, which the
@@ -38,6 +42,9 @@ func (d *decision) bind(params, constants []vector.Datum) (*plan.Star, *plan.For
 	}
 	values, server := make([]vector.Datum, len(params)), make([]vector.Datum, len(constants))
 	for i, v := range params {
+		if d.deps.Params[i].Kind == vector.Invalid {
+			continue // the server alone reads it
+		}
 		var f *plan.Forward
 		if values[i], f = converted(v, d.deps.Params[i], plan.ReasonParameter, fmt.Sprintf("$%d", i+1)); f != nil {
 			return nil, f

@@ -67,6 +67,29 @@ func TestBindParams(t *testing.T) {
 	f(vector.NumericType(2), numeric("100000000000000000000"), false, 0)
 	f(vector.TypeOf(vector.Varchar), vector.String("x"), true, 0)
 	f(vector.TypeOf(vector.BPChar), vector.String("x"), false, 0)
+	server := func(want vector.Type, v vector.Datum, ok bool, bound int64) {
+		t.Helper()
+		c := plan.ServerConst{SQL: "x", T: want}
+		d := &decision{deps: &plan.Deps{ServerConsts: []plan.ServerConst{c}}, query: &plan.Star{Filter: []plan.Expr{c}}}
+		b, fwd := d.bind(nil, []vector.Datum{v})
+		if (fwd == nil) != ok || ok && b.Filter[0].(plan.Const).I != bound {
+			t.Errorf("%v for %v: forwarded %v, want ok %v, bound %v", v, want, fwd, ok, b)
+		}
+		if _, fwd := d.bind(nil, nil); fwd == nil {
+			t.Error("a constant was missing")
+		}
+	}
+	server(vector.TypeOf(vector.Date), vector.Int(vector.Date, 7), true, 7)
+	server(vector.TypeOf(vector.Date), vector.Int(vector.Timestamp, 7), false, 0)
+	server(vector.TypeOf(vector.Date), vector.Null(vector.TypeOf(vector.Date)), false, 0)
+	server(vector.NumericType(0), numeric("2026"), true, 2026)
+	server(vector.NumericType(6), numeric("2026"), false, 0)
+	server(vector.NumericType(vector.VaryingScale), numeric("2.50"), true, 0)
+	// A parameter that the server alone reads is not looked at.
+	unread := &decision{deps: &plan.Deps{Params: make([]vector.Type, 1), ServerParams: []uint32{1186}}, query: &plan.Star{}}
+	if _, fwd := unread.bind(make([]vector.Datum, 1), nil); fwd != nil {
+		t.Error(fwd)
+	}
 	d := &decision{deps: &plan.Deps{}, query: &plan.Star{}}
 	if _, fwd := d.bind([]vector.Datum{vector.Int(vector.Int4, 1)}, nil); fwd == nil {
 		t.Error("a value too many was taken")

@@ -46,7 +46,7 @@ type decision struct {
 	unforced  *decision     // for sessions that never force, where forced is set
 	form      GateForm
 	gate      []string
-	constants string        // see Constants
+	constants *Constants
 	uncertain *atomic.Int64 // when the server had an error for constants, in nanoseconds since 1970
 	shape     *shape
 	view      *View  // nil but for a statement over the schema pgaccel
@@ -57,7 +57,7 @@ func (s *statement) decide(cat *catalog.Catalog, text *syntax.Text) *decision {
 	p := pushdown.Plan(text, s.paramOIDs, cat)
 	shape, f := s.engine.stats.shapeOf(text, p.Refused)
 	d := &decision{statement: s, catalog: cat, deps: &p.Deps, query: p.Star, forward: f, forced: p.Small, shape: shape,
-		constants: constantsSQL(p.Deps.ServerConsts), uncertain: new(atomic.Int64)}
+		constants: constantsOf(&p.Deps), uncertain: new(atomic.Int64)}
 	if d.forward == nil {
 		if f := olap.Supports(d.query); f != nil {
 			d.forward = f
@@ -199,7 +199,7 @@ func (d *decision) View() *View { return d.view }
 func (d *decision) Split() *Split { return d.split }
 
 // Constants implements Decision.
-func (d *decision) Constants() string { return d.constants }
+func (d *decision) Constants() *Constants { return d.constants }
 
 // Gate implements Decision.
 func (d *decision) Gate() (GateForm, []string) { return d.form, d.gate }
@@ -207,7 +207,7 @@ func (d *decision) Gate() (GateForm, []string) { return d.form, d.gate }
 // Forwarded implements Decision.
 func (d *decision) Forwarded(reason plan.Reason) time.Time {
 	f := forward(reason, proxyDetails[reason])
-	if reason == plan.ReasonEvaluation {
+	if reason == plan.ReasonEvaluation && d.constants != nil && len(d.constants.Params) == 0 {
 		d.uncertain.Store(time.Now().UnixNano())
 	}
 	if reason == "" {

@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -59,6 +60,17 @@ var (
 	}
 )
 
+// momentParameters are statements with parameters in such constants, and values.
+var momentParameters = [][]string{
+	{"SELECT count(*), sum(n) FROM moments WHERE tz >= now() - $1::interval", "7 days"},
+	{"SELECT count(*) FROM moments WHERE d >= current_date - $1::int AND n < $2", "30", "50"},
+	{"SELECT count(*) FROM moments WHERE n < $1 AND tz >= now() - make_interval(days => $2, hours => $3)", "50", "7", "-3"},
+	{"SELECT count(*) FROM moments WHERE tz BETWEEN $1::timestamptz AND $1::timestamptz + $2::interval", "2026-01-01 00:00:00+00", "6 months"},
+	{"SELECT count(*) FROM moments WHERE d >= date_trunc('month', $1::date) AND name <> $2", "2026-02-03", "name 1"},
+	{"SELECT count(*) FROM moments WHERE ts > now() AT TIME ZONE $1::text", "Europe/Berlin"},
+	{"SELECT to_char(now() - $1::interval, $2::text), count(*) FROM moments", "P1Y2M", "DD Mon YYYY"},
+}
+
 // inTransaction asks a statement in one transaction of pgaccel's and of the server's, so that now() is
 // the same, and compares the answers.
 func (s *stack) inTransaction(t *testing.T, conn *pgconn.PgConn, accelerated bool, sql string, format []int16, params ...string) {
@@ -100,6 +112,11 @@ func TestServerConstants(t *testing.T) {
 			for _, sql := range momentQueries {
 				for _, format := range [][]int16{nil, {0}, {1}} {
 					s.inTransaction(t, conn, true, sql, format)
+				}
+			}
+			for _, q := range momentParameters {
+				for _, format := range [][]int16{{0}, {1}} {
+					s.inTransaction(t, conn, true, q[0], format, q[1:]...)
 				}
 			}
 			for _, sql := range utcMoments {
@@ -212,6 +229,26 @@ GRANT SELECT ON moments TO nobody`)
 			}
 		}
 		s.inTransaction(t, proxied, true, "SELECT count(*) FROM moments WHERE tz > now() - interval '7 days'", nil)
+	}
+	// A parameter that is an error, one without a value, and one that another type is declared for.
+	for _, q := range [][]string{{"SELECT count(*) FROM moments WHERE tz > now() - $1::interval", "1000000 years"},
+		{"SELECT count(*) FROM moments WHERE tz > now() - $1::interval", "none"}, {"SELECT count(*) FROM moments WHERE ts > now() AT TIME ZONE $1::text", "Nowhere"}} {
+		s.forwardsAll(t, func() {
+			if got, want := ask(t, proxied, q[0], []int16{0}, q[1]), ask(t, direct, q[0], []int16{0}, q[1]); got.String() != want.String() || got.err == "" {
+				t.Errorf("%s: got %s\nwant %s", q, got, want)
+			}
+		})
+	}
+	declared := func(conn *pgconn.PgConn, oid uint32, value []byte) string {
+		res := conn.ExecParams(t.Context(), "SELECT count(*) FROM moments WHERE tz > now() - $1::text::interval", [][]byte{value}, []uint32{oid}, nil, nil).Read()
+		return fmt.Sprint(res.Rows, res.Err)
+	}
+	for _, oid := range []uint32{0, 25, 1186, 23, 705} {
+		for _, value := range [][]byte{[]byte("12"), nil} {
+			if got, want := declared(proxied, oid, value), declared(direct, oid, value); got != want {
+				t.Errorf("declared as %d: got %s, want %s", oid, got, want)
+			}
+		}
 	}
 	// In a batch, behind which the transaction ends.
 	batch := &pgconn.Batch{}

@@ -14,6 +14,9 @@ type Deps struct {
 	Params        []vector.Type // types of $1, $2, ...
 	// ServerConsts are what the server is to compute, by ServerConst.Index.
 	ServerConsts []ServerConst
+	// ServerParams are the OIDs of the types that $1, $2, ... have there, 0 of those that do not occur;
+	// nil where none does. One that occurs nowhere else has no kind in Params.
+	ServerParams []uint32
 	// Functions are the names of functions that the statement calls without a schema,
 	// sorted: it is these that somebody's functions could take the place of.
 	Functions []string

@@ -73,7 +73,7 @@ type fakeStatement struct {
 	err          error
 	block        chan struct{} // not nil: Execute waits for it, or for its context
 
-	constants string // what is asked for behind the gate
+	constants *engine.Constants // what is asked for behind the gate
 
 	executions atomic.Int32
 	forwarded  atomic.Int32
@@ -145,7 +145,7 @@ func (s *fakeStatement) Gate() (engine.GateForm, []string) {
 }
 
 // Constants asks for nothing, unless the test does.
-func (s *fakeStatement) Constants() string { return s.constants }
+func (s *fakeStatement) Constants() *engine.Constants { return s.constants }
 
 func (s *fakeStatement) Comparable() bool { return true }
 

@@ -246,7 +246,7 @@ func FuzzBodies(f *testing.F) {
 				for i := range p.s.params {
 					p.s.params[i] = sqltype.OIDInt4
 				}
-				p.decode(p.s.params, true)
+				p.decode(p.s.params, nil, true)
 			}
 		}
 		readFields(b)

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"encoding/binary"
+	"slices"
 	"strings"
 	"time"
 
@@ -75,7 +76,7 @@ func (s *session) undoes(p *portal) bool {
 type gateRun struct {
 	passive
 	form      engine.GateForm
-	constants string // asked for behind it
+	constants *engine.Constants // asked for behind it; nil for none
 	answer    engine.Gate
 	malformed bool // a row of it cannot be read
 	free      bool // an error undoes nothing that is not easily done again
@@ -93,8 +94,8 @@ func (s *session) gateBatch(b []byte, g *gateRun, anew bool) []byte {
 		b = s.command(b, savepointSQL)
 	}
 	b = s.gateOf(b, form, params, anew || !s.gatePrepared[form])
-	if g.constants != "" {
-		b = s.constants(b, g.constants)
+	if g.constants != nil {
+		b = s.constants(b, g.constants, s.local.portal)
 	}
 	if g.guarded {
 		b = s.command(b, releaseSQL)
@@ -112,12 +113,21 @@ func (g *gateRun) row(body []byte) {
 }
 
 // constants has the server compute constants of the statement, in the format that does not depend on
-// settings. They are another statement than the gate, which is planned once in a session.
-func (s *session) constants(b []byte, sql string) []byte {
+// settings. They are another statement than the gate, which is planned once in a session. Values of
+// p's that occur are passed on as they are.
+func (s *session) constants(b []byte, c *engine.Constants, p *portal) []byte {
+	types, values, formats := slices.Clone(c.Params), make([][]byte, len(c.Params)), make([]int16, len(c.Params))
+	for i, oid := range types {
+		if oid == 0 {
+			types[i] = oidText
+			continue
+		}
+		values[i], formats[i] = p.values[i], p.format(i)
+	}
 	b = appendNamed(b, wire.Close, 'P', constantsName) // where the last attempt failed
 	b = appendNamed(b, wire.Close, 'S', constantsName)
-	b = appendParse(b, constantsName, sql, nil)
-	b = appendBindAs(b, constantsName, constantsName, nil, []int16{wire.FormatBinary})
+	b = appendParse(b, constantsName, c.SQL, types)
+	b = appendBindAs(b, constantsName, constantsName, values, formats, []int16{wire.FormatBinary})
 	b = appendExecute(b, constantsName, 0)
 	b = appendNamed(b, wire.Close, 'P', constantsName)
 	b = appendNamed(b, wire.Close, 'S', constantsName)
@@ -125,6 +135,28 @@ func (s *session) constants(b []byte, sql string) []byte {
 		s.own(k)
 	}
 	return b
+}
+
+const oidText = 25
+
+// constantsOf returns what the statement of an Execute of p (a Query, where p is nil) asks for; nil,
+// too, where p does not have the parameters: then it is not answered here.
+func constantsOf(d engine.Decision, p *portal) *engine.Constants {
+	c := d.Constants()
+	if c != nil && len(c.Params) > 0 && (p == nil || len(p.values) != len(c.Params)) {
+		return nil
+	}
+	return c
+}
+
+// typed reports whether the parameters have the types that were supposed.
+func typed(c *engine.Constants, oids []uint32) bool {
+	for i, oid := range c.Params {
+		if oid != 0 && (i >= len(oids) || oids[i] != oid) {
+			return false
+		}
+	}
+	return true
 }
 
 // readConstants takes them from the end of the gate's rows. ascii restricts text to what every
@@ -156,7 +188,7 @@ func (g *gateRun) readConstants(ascii bool) bool {
 // uncertain reports that an error in answer to a message of kind k is one of the constants', which can
 // be borne: the gate has answered before.
 func (g *gateRun) uncertain(k reply, code string) bool {
-	if g.constants == "" || len(g.answer.Rows) == 0 || !g.bearable() || k&replyOwn == 0 {
+	if g.constants == nil || len(g.answer.Rows) == 0 || !g.bearable() || k&replyOwn == 0 {
 		return false
 	}
 	switch k & replyKind {

@@ -47,7 +47,7 @@ func (s *session) gateAnswered(g *gateRun) bool {
 		s.cancelOnServer(nil)
 		return false
 	}
-	if g.constants != "" && !g.readConstants(s.settings.ClientEncoding != "UTF8") {
+	if g.constants != nil && !g.readConstants(s.settings.ClientEncoding != "UTF8") {
 		s.forward(plan.ReasonType)
 		return false
 	}
@@ -101,7 +101,7 @@ func (s *session) takeSpeculation() engine.Speculation {
 		if p.s.haveParams {
 			planned = p.s.params
 		}
-		return p.decode(planned, s.settings.ClientEncoding != "UTF8")
+		return p.decode(planned, nil, s.settings.ClientEncoding != "UTF8")
 	})
 	return x.speculation
 }

@@ -99,7 +99,7 @@ func (s *session) gateExecute(b []byte) []byte {
 		s.queue.pushRef(replyPortal|replyOwn, ref{statement: st})
 		st.sentForRow = true
 	}
-	g := &gatingExecute{gateRun: gateRun{free: !s.undoes(p), constants: x.decision.Constants()}}
+	g := &gatingExecute{gateRun: gateRun{free: !s.undoes(p), constants: constantsOf(x.decision, p)}}
 	x.stage, x.eager = g, !x.sampled
 	return appendEmpty(s.gateBatch(b, &g.gateRun, false), wire.Flush)
 }
@@ -143,8 +143,15 @@ func (g *gatingExecute) answered(s *session) {
 	}
 	var params []vector.Datum
 	if len(p.values) > 0 {
-		var ok bool
-		if params, ok = p.decode(p.s.params, s.settings.ClientEncoding != "UTF8"); !ok || !p.s.haveParams {
+		var unread []bool
+		ok := true
+		if g.constants != nil {
+			unread, ok = g.constants.Unread, typed(g.constants, p.s.params)
+		}
+		if ok {
+			params, ok = p.decode(p.s.params, unread, s.settings.ClientEncoding != "UTF8")
+		}
+		if !ok || !p.s.haveParams {
 			s.forward(plan.ReasonParameter)
 			return
 		}

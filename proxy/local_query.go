@@ -76,7 +76,7 @@ func (s *session) gateQuery(b []byte) []byte {
 	if cancelled, cause := s.implicit.takeCancel(); cancelled {
 		return s.cancelBatch(b, cause)
 	}
-	g := &gatingQuery{gateRun: gateRun{free: !s.undoes(nil), constants: x.decision.Constants()}}
+	g := &gatingQuery{gateRun: gateRun{free: !s.undoes(nil), constants: constantsOf(x.decision, nil)}}
 	x.stage, x.eager = g, !x.sampled
 	return s.queryBatch(b, g, false)
 }

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"encoding/binary"
+	"math"
 	"strconv"
 
 	"pgaccel/engine"
@@ -54,23 +55,34 @@ func appendParse(dst []byte, name, sql string, oids []uint32) []byte {
 
 // appendBind binds values in text format; results come as text.
 func appendBind(dst []byte, portal, statement string, values []string) []byte {
-	return appendBindAs(dst, portal, statement, values, nil)
+	raw := make([][]byte, len(values))
+	for i, v := range values {
+		raw[i] = append([]byte{}, v...)
+	}
+	return appendBindAs(dst, portal, statement, raw, nil, nil)
 }
 
-// appendBindAs is appendBind with the results in formats: none, or one for all.
-func appendBindAs(dst []byte, portal, statement string, values []string, formats []int16) []byte {
+// appendBindAs binds values, nil for null, in formats: none, or one each. Results come in those of
+// results: none, or one for all.
+func appendBindAs(dst []byte, portal, statement string, values [][]byte, formats, results []int16) []byte {
 	start := len(dst)
 	dst = appendCString(appendCString(open(dst, wire.Bind), portal), statement)
-	dst = append(dst, 0, 0)
+	shorts := func(list []int16) {
+		dst = binary.BigEndian.AppendUint16(dst, uint16(len(list)))
+		for _, f := range list {
+			dst = binary.BigEndian.AppendUint16(dst, uint16(f))
+		}
+	}
+	shorts(formats)
 	dst = binary.BigEndian.AppendUint16(dst, uint16(len(values)))
 	for _, v := range values {
-		dst = binary.BigEndian.AppendUint32(dst, uint32(len(v)))
-		dst = append(dst, v...)
+		size := uint32(len(v))
+		if v == nil {
+			size = math.MaxUint32 // -1
+		}
+		dst = append(binary.BigEndian.AppendUint32(dst, size), v...)
 	}
-	dst = binary.BigEndian.AppendUint16(dst, uint16(len(formats)))
-	for _, f := range formats {
-		dst = binary.BigEndian.AppendUint16(dst, uint16(f))
-	}
+	shorts(results)
 	return seal(dst, start)
 }
 

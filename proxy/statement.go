@@ -136,26 +136,34 @@ func bindValues(p *portal, b []byte) bool {
 	return ok && len(b) == 0 && (len(p.formats) <= 1 || len(p.formats) == len(p.values))
 }
 
-// decode returns the values in the given types. ascii restricts text to what every encoding
-// agrees on.
-func (p *portal) decode(oids []uint32, ascii bool) ([]vector.Datum, bool) {
+// format returns the format of a value.
+func (p *portal) format(i int) int16 {
+	switch len(p.formats) {
+	case 0:
+		return wire.FormatText
+	case 1:
+		return p.formats[0]
+	}
+	return p.formats[i]
+}
+
+// decode returns the values in the given types, but for those that are unread, which is nil for none.
+// ascii restricts text to what every encoding agrees on.
+func (p *portal) decode(oids []uint32, unread []bool, ascii bool) ([]vector.Datum, bool) {
 	if len(p.values) != len(oids) {
 		return nil, false
 	}
 	list := make([]vector.Datum, len(p.values))
 	for i, raw := range p.values {
-		format := wire.FormatText
-		if len(p.formats) == 1 {
-			format = p.formats[0]
-		} else if len(p.formats) > 1 {
-			format = p.formats[i]
+		if i < len(unread) && unread[i] {
+			continue
 		}
 		oid := oids[i]
 		kind := sqltype.KindOf(oid)
 		if ascii && (kind.IsText() || kind == vector.Invalid) && !wire.IsASCII(raw) {
 			return nil, false
 		}
-		d, err := wire.DecodeParam(oid, format, raw)
+		d, err := wire.DecodeParam(oid, p.format(i), raw)
 		if err != nil {
 			return nil, false
 		}

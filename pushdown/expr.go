@@ -49,7 +49,10 @@ type analyzer struct {
 	sizes     map[*plan.Call]int // calls in the tree below
 	constants []plan.Expr        // plan.Star.Constants
 	server    []plan.ServerConst // plan.Deps.ServerConsts
-	whole     bool               // an expression over no rows is tried as a whole
+	// serverParams are the parameters that occur there, by number: the OIDs of their types.
+	serverParams map[int]uint32
+	paramOIDs    []uint32 // that the client has declared
+	whole        bool     // an expression over no rows is tried as a whole
 	// settled is true once one was computed for certain settings of the session; with unsettled none is.
 	settled, unsettled bool
 	built              int // calls made so far

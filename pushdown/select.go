@@ -48,7 +48,7 @@ func Plan(text *syntax.Text, paramOIDs []uint32, cat *catalog.Catalog) Statement
 // planned is Plan. settled says that an expression over no rows was computed for certain settings of
 // the session; with unsettled it is left to the server.
 func planned(text *syntax.Text, paramOIDs []uint32, cat *catalog.Catalog, unsettled bool) (st Statement, settled bool) {
-	a := &analyzer{cat: cat, unsettled: unsettled, computed: map[*plan.Project]plan.Source{}, optional: map[int]bool{}, places: map[plan.Rel]place{}, intern: newInterner(), sizes: map[*plan.Call]int{}, called: map[string]bool{}, text: text}
+	a := &analyzer{cat: cat, paramOIDs: paramOIDs, unsettled: unsettled, computed: map[*plan.Project]plan.Source{}, optional: map[int]bool{}, places: map[plan.Rel]place{}, intern: newInterner(), sizes: map[*plan.Call]int{}, called: map[string]bool{}, text: text}
 	defer func() {
 		if p := recover(); p != nil {
 			st.Star, st.Refused = nil, a.caught(p)
@@ -73,7 +73,7 @@ func planned(text *syntax.Text, paramOIDs []uint32, cat *catalog.Catalog, unsett
 	q := a.query(sel, true)
 	tree := &plan.Project{Input: q.rows, Exprs: q.outputs}
 	for i := range a.params {
-		if a.params[i].Kind == vector.Invalid {
+		if a.params[i].Kind == vector.Invalid && a.serverParams[i+1] == 0 {
 			fail(plan.ReasonParameter, fmt.Sprintf("type of $%d", i+1))
 		}
 	}
@@ -93,7 +93,7 @@ func planned(text *syntax.Text, paramOIDs []uint32, cat *catalog.Catalog, unsett
 	a.noteDerived()
 	st.Deps.NeedsUTC, st.Deps.NeedsISO = a.needsUTC, a.needsISO
 	st.Deps.Functions, st.Deps.Calls = a.functions, a.oids
-	st.Deps.ServerConsts = a.server
+	st.Deps.ServerConsts, st.Deps.ServerParams = a.server, a.serverParamTypes()
 	st.Small = small(st.Star)
 	return st, a.settled
 }

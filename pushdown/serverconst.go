@@ -10,6 +10,7 @@ import (
 
 	"pgaccel/plan"
 	"pgaccel/sqlfn"
+	"pgaccel/sqltype"
 	"pgaccel/vector"
 )
 
@@ -118,7 +119,7 @@ func withoutRows(n *pg.Node) bool {
 // serverConst leaves an expression over no rows to the server. ok is false where its type, or all
 // of what it calls, is not known.
 func (a *analyzer) serverConst(n *pg.Node) (e plan.Expr, ok bool) {
-	w := serverWriter{a: a}
+	w := serverWriter{a: a, params: maps.Clone(a.serverParams)}
 	x, ok := w.write(n)
 	kind := typeNames[x.kind]
 	if !ok || kind == vector.Invalid || kind == vector.BPChar {
@@ -142,7 +143,25 @@ func (a *analyzer) serverConst(n *pg.Node) (e plan.Expr, ok bool) {
 	for _, symbol := range w.operators {
 		a.operator(symbol)
 	}
+	a.serverParams = w.params
+	for n := range w.params {
+		for len(a.params) < n {
+			a.params, a.declared = append(a.params, vector.Type{}), append(a.declared, false)
+		}
+	}
 	return a.asked(x.sql, t), true
+}
+
+// serverParamTypes returns plan.Deps.ServerParams.
+func (a *analyzer) serverParamTypes() []uint32 {
+	if len(a.serverParams) == 0 {
+		return nil
+	}
+	oids := make([]uint32, len(a.params))
+	for n, oid := range a.serverParams {
+		oids[n-1] = oid
+	}
+	return oids
 }
 
 // asked returns the constant of an expression: one for all that are written alike.
@@ -201,7 +220,30 @@ type serverWriter struct {
 	a         *analyzer
 	functions []string // called without a schema
 	operators []string // likewise
+	params    map[int]uint32
 }
+
+// param writes a parameter that is cast: one that the client has declared no type for is of that type.
+// ok is false where it occurs with two.
+func (w *serverWriter) param(n int, kind string) (sql string, ok bool) {
+	oid := uint32(oidInterval)
+	if k := typeNames[kind]; k != vector.Invalid {
+		oid = sqltype.OID(k)
+	}
+	if n <= len(w.a.declared) && w.a.declared[n-1] {
+		oid = w.a.paramOIDs[n-1]
+	}
+	if have, met := w.params[n]; n < 1 || n > 65535 || met && have != oid {
+		return "", false
+	}
+	if w.params == nil {
+		w.params = map[int]uint32{}
+	}
+	w.params[n] = oid
+	return fmt.Sprintf("$%d", n), true
+}
+
+const oidInterval = 1186
 
 func (w *serverWriter) write(n *pg.Node) (x serverExpr, ok bool) {
 	switch n := n.GetNode().(type) {
@@ -289,7 +331,13 @@ func (w *serverWriter) cast(c *pg.TypeCast) (serverExpr, bool) {
 	if len(mods) > 0 {
 		t += "(" + strings.Join(mods, ",") + ")"
 	}
-	x, ok := w.write(c.Arg)
+	var x serverExpr
+	var ok bool
+	if r := c.Arg.GetParamRef(); r != nil {
+		x.sql, ok = w.param(int(r.Number), names[0])
+	} else {
+		x, ok = w.write(c.Arg)
+	}
 	if !ok {
 		return x, false
 	}
@@ -316,7 +364,16 @@ func (w *serverWriter) function(f *pg.FuncCall) (x serverExpr, ok bool) {
 		if arg := n.GetNamedArgExpr(); arg != nil {
 			n, label, named = arg.Arg, arg.Name+" => ", true
 		}
-		e, ok := w.write(n)
+		var e serverExpr
+		if r := n.GetParamRef(); r != nil && name == "make_interval" {
+			if e.kind = "int4"; label == "secs => " || len(args) == 6 {
+				e.kind = "float8"
+			}
+			e.sql, ok = w.param(int(r.Number), e.kind)
+			e.sql += "::pg_catalog." + e.kind
+		} else {
+			e, ok = w.write(n)
+		}
 		if !ok {
 			return x, false
 		}
