@@ -45,6 +45,24 @@ type asker struct {
 	kinds []vector.Kind
 }
 
+// constants writes examples of what the server computes.
+func (a *asker) constants(t *testing.T, b *strings.Builder) {
+	b.WriteString("\n## Constants that the server computes\n\nWhat reads no column and is not folded is computed by PostgreSQL, in the client's session and transaction, before each execution:\n" +
+		"now() and the like, and operators, casts and functions of dates, times, intervals, numbers and text over such values, literals and parameters that are cast. A date is compared with such a\n" +
+		"moment in any time zone. Literals on whose meaning settings decide (timestamptz without an offset, `'02/03/2024'`, `'-1 day 2:00'`), statement_timestamp() and what is volatile are left to the statement, and so is one whose\n" +
+		"constant is null or an error.\n\n| such as | |\n|---|---|\n")
+	for _, e := range []string{"now() - interval '7 days'", "current_date - 30", "current_timestamp(0)", "localtimestamp", "transaction_timestamp()", "date_trunc('month', now())",
+		"current_date - interval '1 month'", "now()::date", "(now() AT TIME ZONE 'UTC')::date", "date_trunc('week', now(), 'Europe/Berlin')", "timestamp '2023-01-01' AT TIME ZONE 'Europe/Berlin'",
+		"extract(year from now())", "to_char(now(), 'YYYY-MM')", "to_date('2023-01', 'YYYY-MM')", "to_timestamp(1700000000)", "make_date(2024, 2, 29)", "now() - make_interval(days => 7)", "now() - 3 * interval '1 month'",
+		"current_setting('TimeZone')", "version()"} {
+		r := a.result(e)
+		if r == "" {
+			t.Errorf("%s is forwarded", e)
+		}
+		fmt.Fprintf(b, "| `%s` | %s |\n", e, r)
+	}
+}
+
 // result returns the type of an expression over t, "" where it is forwarded.
 func (a *asker) result(expr string) string {
 	st := pushdown.Plan(syntax.Parse("SELECT "+expr+" FROM t"), nil, a.cat)
@@ -108,6 +126,7 @@ func (a *asker) page(t *testing.T) string {
 	})
 	b.WriteString("\nAnd numerics and integers to numeric(p,s). Dates and timestamps are cast to text where DateStyle is ISO, timestamptz where TimeZone is UTC, too.\n\n## Functions\n\n| | result | |\n|---|---|---|\n")
 	a.functions(t, b)
+	a.constants(t, b)
 	b.WriteString("\n## Aggregates\n\nWith DISTINCT and FILTER; count(*), too.\n\n| | of |\n|---|---|\n")
 	a.aggregates(t, b)
 	return b.String()

@@ -36,6 +36,16 @@
 // processor none begins while a quarter of them have executions. What is dropped shows
 // nowhere but in pgaccel_speculations_total and in the device's work.
 //
+// An execution with constants that come with the gate (plan.ServerConst) is not begun before.
+//
+// # Constants of the server's
+//
+// now() and other expressions over no rows are computed by the server, behind the gate and in its
+// transaction (Constants). In a block, and in a batch of the extended protocol, that is the
+// statement's own transaction, so that now() is what the statement would see; of a simple Query outside of a block,
+// the gate's transaction began after the request and before the answer, as the statement's would have. What could differ within a
+// transaction (statement_timestamp(), what is volatile) is not asked for. The server checks EXECUTE on what it calls there.
+//
 // # Where the gate may not run
 //
 // The gate calls built-in functions and reads catalogs, which anybody may by default. A

@@ -40,7 +40,7 @@
 //     pg_stat_activity shows, idle_in_transaction_session_timeout goes on (it may end the
 //     session amid the rows), and pg_cancel_backend does not reach it. Cancel requests and
 //     pg_terminate_backend do.
-//   - The gate shows in pg_stat_activity, pg_stat_statements and the server's log, and so do
+//   - The gate, and behind it a SELECT of constants, show in pg_stat_activity, pg_stat_statements and the server's log, and so do
 //     SAVEPOINT and RELEASE around it in a transaction block.
 //   - SQL cannot use a portal that was made by Bind and begun here (placeholder.go): FETCH, MOVE,
 //     WHERE CURRENT OF and functions that find it fail (0A000), and the session's named

@@ -31,6 +31,7 @@
 //	setrelation.go, fulljoin.go, windowrelation.go, cut.go  relations of these
 //	common.go    what all arms of an OR have in common
 //	interval.go  constant intervals
+//	serverconst.go, servercalls.go  expressions over no rows that are left to the server
 //	join.go      the driving table, and lookups by unique key for all others but one
 //	setorder.go  orders of grouping sets that PostgreSQL gets wrong
 //	small.go     what is not worth taking
