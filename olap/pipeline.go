@@ -91,6 +91,7 @@ type probe struct {
 	rows    *rows       // the child's rows: keys, then outputs
 	outer   []*node
 	strides []int64
+	single  bool  // several partners are an error
 	key     *node // of outer: one, or the number whose digits several are
 	// In a pipeline for a device: what is known of lookups like this one, and whether lut is
 	// one that an earlier query made.
@@ -128,7 +129,9 @@ func (x *execution) arrange() error {
 			}
 		}
 		x.parent[j.Table] = at
-		x.kinds[j.Table] = j.Kind
+		if x.kinds[j.Table] = j.Kind; j.Kind == plan.Single { // no lookup takes a key twice
+			x.kinds[j.Table] = plan.Left
+		}
 	}
 	if joined != 1<<uint(n)-1 {
 		return forward(plan.ReasonShape, "a table that is not joined")
@@ -229,8 +232,9 @@ func (x *execution) prepareFor(table int, wanted []plan.Expr, groupOnly []bool, 
 		if x.parent[j.Table] != table {
 			continue
 		}
+		single := j.Kind == plan.Single
 		j.Kind = x.kinds[j.Table]
-		b := &probe{join: j, members: x.subtree(j.Table), dedupe: j.Kind == plan.Inner || j.Exists}
+		b := &probe{join: j, single: single, members: x.subtree(j.Table), dedupe: j.Kind == plan.Inner || j.Exists}
 		for _, k := range x.q.Joins {
 			b.many = b.many || k.Many && b.members>>uint(k.Table)&1 != 0
 		}
@@ -262,7 +266,7 @@ func (x *execution) prepareFor(table int, wanted []plan.Expr, groupOnly []bool, 
 		return nil, nil, err
 	}
 	for i, b := range p.probes {
-		if b.join.Kind == plan.Left && len(b.wanted) == 0 && !b.many {
+		if b.join.Kind == plan.Left && len(b.wanted) == 0 && !b.many && !b.single {
 			b.lut = &lookup{left: true, share: 1} // it changes nothing
 			continue
 		}

@@ -24,7 +24,7 @@ func supports(q *plan.Star) *plan.Forward {
 	}
 	s.sets(q)
 	for _, j := range q.Joins {
-		if j.Kind != plan.Inner && j.Kind != plan.Left {
+		if j.Kind != plan.Inner && j.Kind != plan.Left && (j.Kind != plan.Single || j.Many || j.Exists) {
 			s.no(plan.ReasonShape, "a join of this kind")
 		}
 		s.exprs(j.Outer, false)

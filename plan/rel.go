@@ -28,7 +28,7 @@ type Scan struct {
 type JoinKind uint8
 
 // The joins: rows of the driving side without a partner vanish (Inner) or stay
-// with nulls (Left). A Star has these two; the others are of trees.
+// with nulls (Left, Single). A Star has these three; the others are of trees.
 const (
 	Inner JoinKind = iota
 	Left

@@ -45,12 +45,16 @@ func (s *star) computedKey(t *joinTree) bool {
 	if best < 0 || len(t.scans) < 2 {
 		return false
 	}
-	key := s.nest(1<<best, one).(plan.Column)
+	s.eachWithEach(s.nest(1<<best, one).(plan.Column))
+	return true
+}
+
+// eachWithEach notes that a column holds a constant, by which each row meets every other.
+func (s *star) eachWithEach(key plan.Column) {
 	if s.keys == nil {
 		s.keys = map[int]int{}
 	}
 	s.keys[key.Table] = key.Column
-	return true
 }
 
 // equated reports whether a condition equates anything of a table with anything of others: of a type of

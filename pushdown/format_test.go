@@ -78,7 +78,7 @@ func formatStar(to *strings.Builder, q *plan.Star, statement []plan.Table, depth
 		b.WriteByte('\n')
 	}
 	for _, j := range q.Joins {
-		kind := map[plan.JoinKind]string{plan.Inner: "lookup", plan.Left: "left lookup"}[j.Kind]
+		kind := map[plan.JoinKind]string{plan.Inner: "lookup", plan.Left: "left lookup", plan.Single: "single lookup"}[j.Kind]
 		if j.Many {
 			kind = strings.TrimSuffix(kind, "lookup") + "many"
 		}

@@ -356,24 +356,52 @@ func (a *analyzer) join(j *pg.JoinExpr) *scope {
 	both := &scope{outer: a.outer, rels: slices.Concat(l.rels, r.rels), cols: slices.Concat(l.cols, r.cols)}
 	saved := a.noAggs
 	a.noAggs = "aggregate in WHERE or ON"
+	behind := a.counted()
 	var on []plan.Expr
+	var subs []subselect
 	if len(j.UsingClause) > 0 {
 		on = a.using(j, l, r, both)
 	} else if j.Quals != nil {
-		a.noSubselects("ON", func() { on = a.conditions(j.Quals, both, nil) })
+		subs = a.own(func() { on = a.conditions(j.Quals, both, a.condition) })
 	}
 	a.noAggs = saved
 	rows := &plan.Join{Kind: kind, Left: l.rows, Right: r.rows, On: on}
+	from, to := before, between // the left side's
 	if j.Jointype == pg.JoinType_JOIN_RIGHT {
 		rows.Left, rows.Right = r.rows, l.rows
+		from, to = between, behind
 	}
-	rows.Lateral = readsAny(rows.Right, func(e plan.Expr) bool { return before.has(e, between) && j.Jointype != pg.JoinType_JOIN_RIGHT })
-	a.noteJoin(rows, j)
 	both.rows = rows
+	if len(subs) > 0 {
+		both.rows = a.onSubselects(rows, subs)
+	}
+	rows.Lateral = readsAny(rows.Right, func(e plan.Expr) bool { return from.has(e, to) })
+	a.noteJoin(rows, j)
 	if j.Alias != nil {
-		return a.named(&rel{cols: slices.Clone(both.cols)}, j.Alias, rows)
+		return a.named(&rel{cols: slices.Clone(both.cols)}, j.Alias, both.rows)
 	}
 	return both
+}
+
+// onSubselects joins the sub-selects in ON: to the rows of an inner join, which have to pass the conditions
+// then, or to the side of an outer join that can be missing.
+func (a *analyzer) onSubselects(j *plan.Join, subs []subselect) plan.Rel {
+	switch j.Kind {
+	case plan.Inner:
+		on := j.On
+		j.On = nil
+		rows := a.attach(j, subs)
+		if len(on) > 0 {
+			rows = &plan.Filter{Input: rows, Conds: on}
+		}
+		return rows
+	case plan.Left:
+		j.Right = a.attach(j.Right, subs)
+		return j
+	}
+	a.at = subs[0].at
+	fail(plan.ReasonShape, subs[0].name+" in ON of a full join")
+	return nil
 }
 
 // using makes the conditions of USING and merges its columns: they come first in

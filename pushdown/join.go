@@ -167,7 +167,7 @@ func (t *joinTree) attach(i int) bool {
 // where one is given. It returns what stands for that.
 func (s *star) nest(attached uint64, key plan.Expr) plan.Expr {
 	inside := func(e plan.Expr) bool { return plan.Tables(e) != 0 && plan.Tables(e)&^attached == 0 }
-	in := &star{analyzer: s.analyzer, q: &plan.Star{}, number: -1}
+	in := &star{analyzer: s.analyzer, q: &plan.Star{}, number: -1, keys: s.keys}
 	var rest []int
 	for _, i := range s.scans {
 		if attached&(1<<i) != 0 {
@@ -284,18 +284,27 @@ func (s *star) attachMany(attached uint64, optional map[int]*leftJoin, used map[
 func (s *star) attachLeft(t int, attached uint64, l *leftJoin, many bool) (plan.StarJoin, bool) {
 	eqs := s.equalities(l.on, t, attached)
 	keys := s.uniqueKey(t, eqs)
-	if many {
+	if l.single || keys != nil { // all that is equated: what is unique by some is by all
+		keys = eqs
+	} else if many {
 		keys = nil
 		for _, e := range eqs {
-			if plan.Tables(e.outer) != 0 && !slices.ContainsFunc(keys, func(k equality) bool { return k.column == e.column }) {
+			if plan.Tables(e.outer) != 0 {
 				keys = append(keys, e)
 			}
 		}
 	}
-	if keys == nil {
+	key, each := s.keys[t]
+	if each = each && many; keys == nil && !each {
 		return plan.StarJoin{}, false
 	}
 	j := plan.StarJoin{Table: t, Kind: plan.Left, Many: many}
+	if l.single {
+		j.Kind, j.Many = plan.Single, false
+	}
+	if keys == nil {
+		j.Key, j.Outer = []int{key}, []plan.Expr{one}
+	}
 	isKey := map[int]bool{}
 	for _, e := range keys {
 		isKey[e.cond] = true
@@ -305,7 +314,9 @@ func (s *star) attachLeft(t int, attached uint64, l *leftJoin, many bool) (plan.
 		if isKey[i] {
 			continue
 		}
-		if plan.Tables(c)&^(1<<t) != 0 {
+		if other := plan.Tables(c) &^ (1 << t); other&^attached != 0 {
+			return plan.StarJoin{}, false
+		} else if other != 0 {
 			fail(plan.ReasonShape, "outer join with a condition over other tables")
 		}
 		j.On = append(j.On, c)

@@ -18,6 +18,12 @@ type leaf struct {
 	index  map[int]int // interned expression -> column
 	// scalar is its place among the star's scalars, -1 where it is a relation.
 	scalar int
+	unique []int // columns of which no two rows have the same values, if any are known to be so
+	// empty is what a leaf of an expression over it is where it has no partner; nil for null. marker is
+	// a column of it that is never null.
+	empty  func(plan.Expr) plan.Expr
+	marker plan.Expr
+	filled map[int]plan.Expr // what stands for a leaf of an expression over it, by interned number
 }
 
 // readsOnly reports whether all that an expression reads is of y.
@@ -86,6 +92,16 @@ func (l *leaf) column(a *analyzer, e plan.Expr) plan.Expr {
 	return at(c)
 }
 
+// fill returns what stands for a leaf of an expression over the leaf.
+func (l *leaf) fill(a *analyzer, x plan.Expr) plan.Expr {
+	if _, call := x.(*plan.Call); !call && l.filled != nil {
+		if to := l.filled[a.intern.id(x)]; to != nil {
+			return to
+		}
+	}
+	return x
+}
+
 // oneRow reports whether an operator yields exactly one row.
 func oneRow(r plan.Rel) bool {
 	switch x := r.(type) {
@@ -105,13 +121,16 @@ func oneRow(r plan.Rel) bool {
 // look up.
 func (s *star) scalars() {
 	for _, l := range s.leaves {
-		if len(s.scans) > 1 && oneRow(l.rel) && !s.optionalLeaf(l) {
+		if s.drivers() > 1 && oneRow(l.rel) && !s.optionalLeaf(l) {
 			l.scalar = len(s.q.Scalars)
 			s.q.Scalars = append(s.q.Scalars, nil) // once it is known what is read of it
 			s.scans = slices.DeleteFunc(slices.Clone(s.scans), func(t int) bool { return t == l.table })
 		}
 	}
 }
+
+// drivers counts the sources that are there whatever others are.
+func (s *star) drivers() int { return len(s.scans) - len(s.lefts) - len(s.exists) }
 
 // optionalLeaf reports whether rows are kept, or removed, for having no partner in a leaf.
 func (s *star) optionalLeaf(l *leaf) bool {
@@ -133,9 +152,14 @@ func (s *star) resolve() {
 				return over(s.stands[o.Of])
 			}
 			for _, l := range s.leaves {
-				if l.yields.Has(x) {
-					return l.column(s.analyzer, x)
+				if !l.yields.Has(x) {
+					continue
 				}
+				c := l.column(s.analyzer, l.fill(s.analyzer, x))
+				if l.empty == nil {
+					return c
+				}
+				return s.orEmpty(c, over(l.empty(x)), l.marker)
 			}
 			return x
 		})
@@ -144,6 +168,9 @@ func (s *star) resolve() {
 	for _, l := range s.leaves {
 		s.at = s.places[l.rel].at
 		source := s.relation(l)
+		if l.unique != nil {
+			source.Meta.Indexes = append(source.Meta.Indexes, catalog.Index{Unique: true, Columns: l.unique})
+		}
 		if s.relations[l.table-len(s.tables)] = source; l.scalar >= 0 {
 			s.q.Scalars[l.scalar] = source.Relation.Blocks[0]
 		}
@@ -193,13 +220,13 @@ func (s *star) sink(l *leaf) {
 	if derived {
 		below = p.Input
 	}
-	sinks := true
+	sinks, moved := true, []plan.Expr(nil)
 	switch x := below.(type) {
 	case *plan.Limit:
 		if x.Per == nil {
 			return
 		}
-		sinks = false // below it those on Per are moved
+		sinks, moved = false, x.Per // below it those on Per are moved
 	case *plan.Shared:
 		return
 	case *plan.SetOp, *plan.Window, *plan.Values, *plan.Series, *plan.Join:
@@ -214,13 +241,13 @@ func (s *star) sink(l *leaf) {
 			return false
 		}
 		if !sinks || readsScalar(e) { // a scalar is computed for this star alone
-			if (plan.Facts{}).MayFail(e) {
+			if (plan.Facts{}).MayFail(e) && (moved == nil || s.readsOf(e, moved)) {
 				s.at = s.places[l.rel].at
 				fail(plan.ReasonShape, "a condition that may fail over a subquery of this form")
 			}
 			return false
 		}
-		sunk = append(sunk, e)
+		sunk = append(sunk, plan.Rewrite(e, func(x plan.Expr) plan.Expr { return l.fill(s.analyzer, x) }))
 		return true
 	})
 	if len(s.q.Sets) > 0 {
@@ -241,6 +268,15 @@ func (s *star) sink(l *leaf) {
 	default:
 		l.rel = &plan.Filter{Input: l.rel, Conds: sunk}
 	}
+}
+
+// readsOf reports whether all rows that an expression reads are values of some others.
+func (s *star) readsOf(e plan.Expr, of []plan.Expr) bool {
+	if slices.ContainsFunc(of, func(o plan.Expr) bool { return s.intern.same(e, o) }) {
+		return true
+	}
+	c, ok := e.(*plan.Call)
+	return ok && !slices.ContainsFunc(c.Args, func(x plan.Expr) bool { return readsRows(x) && !s.readsOf(x, of) })
 }
 
 // stood returns an expression with what stands for sub-selects in it.
@@ -291,7 +327,12 @@ func (l *leaf) of(exprs []plan.Expr) []plan.Expr {
 	}
 	out := make([]plan.Expr, len(l.read))
 	for i, e := range l.read {
-		out[i] = exprs[e.(plan.Output).Index]
+		out[i] = plan.Rewrite(e, func(x plan.Expr) plan.Expr {
+			if o, ok := x.(plan.Output); ok {
+				return exprs[o.Index]
+			}
+			return x
+		})
 	}
 	return out
 }

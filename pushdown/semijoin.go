@@ -107,28 +107,28 @@ func (s *star) readsOutside(r plan.Rel) bool {
 // something of each.
 func (s *star) subselectJoin(x *plan.Join) {
 	c, ok := s.correlate(x.Right, x.On, len(x.On) == 0)
-	if !ok {
-		s.refuse(x, "a correlated sub-select")
-		return
-	}
 	if len(x.On) > 0 && (x.Kind == plan.NotIn || x.Kind == plan.Mark) {
 		// The one key must be that of IN itself, not one of the sub-select's own conditions beside
 		// a constant that is looked for.
-		if own, _ := s.correlate(x.Right, nil, false); len(own.inner) > 0 {
-			s.refuse(x, "a correlated sub-select")
-			return
+		own, _ := s.correlate(x.Right, nil, false)
+		if !ok || len(own.inner) > 0 || !s.member(x, c) {
+			s.memberUnnested(x)
 		}
-		s.member(x, c)
 		return
 	}
-	if x.Kind == plan.Semi && len(c.inner) > 0 && len(c.rest) == 0 {
+	if ok && x.Kind == plan.Semi && len(c.inner) > 0 && len(c.rest) == 0 {
 		s.conds = append(s.conds, c.apart...)
 		s.exist(c, plan.Inner)
 		return
 	}
-	found, ok := s.found(c)
+	var found plan.Expr
+	if ok {
+		found, ok = s.found(c)
+	}
 	if !ok {
-		s.refuse(x, "a sub-select compared with rows around it in this way")
+		found = s.foundUnnested(x, x.On...)
+	}
+	if found == nil {
 		return
 	}
 	switch x.Kind {
@@ -141,6 +141,50 @@ func (s *star) subselectJoin(x *plan.Join) {
 	}
 }
 
+// foundUnnested is an expression over the rows around that is true where the sub-select has a row for
+// which the conditions are true, and else false; nil where it is refused.
+func (s *star) foundUnnested(x *plan.Join, on ...plan.Expr) plan.Expr {
+	right := x.Right
+	if len(on) > 0 {
+		right = &plan.Filter{Input: right, Conds: on}
+	}
+	l, pairs := s.unnested(right, x.Left)
+	if l == nil {
+		s.refuse(x, "a correlated sub-select")
+		return nil
+	}
+	if l.empty != nil { // one row, whatever there is
+		l.empty = nil
+		s.lefts = append(s.lefts, leftJoin{table: l.table, on: s.equal(pairs)})
+		return boolConst(true)
+	}
+	e := existence{table: l.table, kind: plan.Left}
+	for _, p := range pairs {
+		e.key, e.outer = append(e.key, p[1].(plan.Column).Column), append(e.outer, p[0])
+	}
+	s.exists = append(s.exists, e)
+	return s.call(plan.OpIsNotNull, boolType, pairs[0][1])
+}
+
+// memberUnnested takes IN, or NOT IN, by whether the condition is true, or not false, with a row.
+func (s *star) memberUnnested(x *plan.Join) {
+	cond := x.On[0]
+	if len(x.On) > 1 {
+		cond = s.call(plan.OpAnd, boolType, x.On...)
+	}
+	possible := s.foundUnnested(x, s.call(plan.OpCoalesce, boolType, cond, boolConst(true)))
+	if possible == nil {
+		return
+	}
+	if x.Kind == plan.NotIn {
+		s.conds = append(s.conds, s.not(possible))
+		return
+	}
+	if found := s.foundUnnested(x, x.On...); found != nil {
+		s.stands[x.Number] = s.call(plan.OpCase, boolType, found, boolConst(true), possible, nullBool, boolConst(false))
+	}
+}
+
 // found is an expression over the rows around that is true where the sub-select has a row, and else
 // false.
 func (s *star) found(c correlation) (plan.Expr, bool) {
@@ -149,6 +193,8 @@ func (s *star) found(c correlation) (plan.Expr, bool) {
 		all = append(all, s.call(plan.OpIsTrue, boolType, e))
 	}
 	switch {
+	case len(c.inner) == 0 && len(c.rest) == 0 && oneRow(c.rows):
+		all = append(all, boolConst(true))
 	case len(c.inner) == 0 && len(c.rest) == 0:
 		n := s.counts(c.rows, nil)
 		all = append(all, s.call(plan.OpGt, boolType, n[0], int8Const(0)))
@@ -286,12 +332,10 @@ func (s *star) counts(rows plan.Rel, e plan.Expr) []plan.Expr {
 
 // member takes x IN (SELECT ...) as a value, or x NOT IN (SELECT ...) as a condition. x IN S is true
 // where x is one of S; else false where S is empty, else null where x is null or one of S is, else
-// false.
-func (s *star) member(x *plan.Join, c correlation) {
+// false. It returns false where what is null depends on the rows that each row around sees.
+func (s *star) member(x *plan.Join, c correlation) bool {
 	if len(c.inner) != 1 || len(c.apart) > 0 || len(c.rest) > 0 {
-		// What is null depends on the rows that each row around sees.
-		s.refuse(x, "a correlated sub-select")
-		return
+		return false
 	}
 	n := s.counts(c.rows, c.inner[0])
 	found := s.call(plan.OpIsNotNull, boolType, s.exist(c, plan.Left))
@@ -299,10 +343,11 @@ func (s *star) member(x *plan.Join, c correlation) {
 	if x.Kind == plan.NotIn {
 		known := s.call(plan.OpAnd, boolType, s.call(plan.OpIsNotNull, boolType, c.outer[0]), s.call(plan.OpEq, boolType, n[0], n[1]), s.not(found))
 		s.conds = append(s.conds, s.call(plan.OpOr, boolType, empty, known))
-		return
+		return true
 	}
 	unknown := s.call(plan.OpOr, boolType, s.call(plan.OpIsNull, boolType, c.outer[0]), s.call(plan.OpNe, boolType, n[0], n[1]))
 	s.stands[x.Number] = s.call(plan.OpCase, boolType, found, boolConst(true), empty, boolConst(false), unknown, nullBool, boolConst(false))
+	return true
 }
 
 // scalar takes a sub-select as a value that does not depend on the rows around it.
@@ -319,27 +364,23 @@ func (s *star) single(x *plan.Join) {
 		s.scalar(x)
 		return
 	}
-	value := p.Exprs[0]
-	if groups, ok := p.Input.(*plan.Aggregate); ok && len(groups.Keys) == 0 && len(groups.Sets) == 0 {
-		c, ok := s.correlate(groups.Input, nil, false)
-		if !ok || len(c.inner) == 0 || len(c.apart) > 0 || len(c.rest) > 0 {
-			s.refuse(x, "a correlated sub-select")
-			return
-		}
-		by := &plan.Aggregate{Number: groups.Number, Input: c.rows, Keys: c.inner, Aggs: groups.Aggs}
-		if s.readsOutside(&plan.Project{Input: by, Exprs: p.Exprs}) {
-			s.refuse(x, "a correlated sub-select")
-			return
-		}
-		values, key := s.byKeys(by, c.outer, value)
-		s.stands[p.Number] = s.overMissing(value, values[0], key, by)
+	if s.keyed(p) {
 		return
 	}
+	l, pairs := s.unnested(p, x.Left)
+	if l == nil {
+		s.refuse(x, "a correlated sub-select")
+		return
+	}
+	s.lefts = append(s.lefts, leftJoin{table: l.table, on: s.equal(pairs), single: l.unique == nil})
+}
+
+// keyed takes a value of the row of a table that a unique key names.
+func (s *star) keyed(p *plan.Project) bool {
 	c, ok := s.correlate(p.Input, nil, false)
 	scan, conds := scanOf(c.rows)
 	if !ok || scan == nil || len(c.apart) > 0 || len(c.rest) > 0 {
-		s.refuse(x, "a correlated sub-select")
-		return
+		return false
 	}
 	var columns []int
 	for i, e := range c.inner {
@@ -348,44 +389,21 @@ func (s *star) single(x *plan.Join) {
 		}
 		conds = append(slices.Clone(conds), s.call(plan.OpEq, boolType, c.outer[i], e))
 	}
-	if !s.tables[scan.Table].Meta.UniqueOn(columns) { // more than one row is an error
-		s.refuse(x, "a correlated sub-select of rows that no unique key names")
-		return
+	y := plan.YieldsOf(c.rows)
+	if !s.tables[scan.Table].Meta.UniqueOn(columns) || !readsOnly(p.Exprs[0], &y) {
+		return false
 	}
 	s.scans = append(s.scans, scan.Table)
 	s.lefts = append(s.lefts, leftJoin{table: scan.Table, on: conds})
+	value := p.Exprs[0]
 	if _, plain := value.(plan.Column); !plain {
 		value = s.call(plan.OpCase, value.Type(), s.call(plan.OpIsNull, boolType, c.inner[0]), nullOf(value), value)
 	}
 	s.stands[p.Number] = value
+	return true
 }
 
 func nullOf(e plan.Expr) plan.Expr { return plan.Const{Datum: vector.Null(e.Type())} }
-
-// overMissing is what stands for the value e of one group where there may be none: then it is that of
-// a group without rows, whose counts are 0 and whose other aggregates are null.
-func (s *star) overMissing(e, value, key plan.Expr, by *plan.Aggregate) plan.Expr {
-	counts := func(x plan.Expr) bool {
-		g, ok := x.(plan.Agg)
-		return ok && by.Aggs[g.Index].Func.State == sqlfn.AggregateCount
-	}
-	if _, plain := e.(plan.Agg); plain && !counts(e) {
-		return value
-	}
-	empty := plan.Rewrite(e, func(x plan.Expr) plan.Expr {
-		if _, ok := x.(plan.Agg); !ok {
-			return x
-		}
-		if counts(x) {
-			return plan.Const{Datum: vector.Int(x.Type().Kind, 0)}
-		}
-		return nullOf(x)
-	})
-	if s.alwaysNull(empty) {
-		return value
-	}
-	return s.call(plan.OpCase, e.Type(), s.call(plan.OpIsNull, boolType, key), empty, value)
-}
 
 // alwaysNull reports whether an expression is null because an operand of it is, and all others are
 // constants: what is computed beside a null may still be an error.

@@ -21,14 +21,17 @@ type star struct {
 	keys map[int]int
 	// stands are expressions that stand for the one value of an operator: Output.Of -> expression.
 	stands map[int]plan.Expr
-	number int  // of the aggregation
-	sorted bool // an order was met
+	number int         // of the aggregation
+	sorted bool        // an order was met
+	beside []plan.Rel  // the rows that stand before what is taken, which it may read
+	over   []plan.Expr // conditions that rows have to pass later
 }
 
 // leftJoin is a left join to one source.
 type leftJoin struct {
-	table int
-	on    []plan.Expr
+	table  int
+	on     []plan.Expr
+	single bool // several partners are an error
 }
 
 // star makes a star of a tree, or forwards.
@@ -68,7 +71,7 @@ func (s *star) above(r plan.Rel, top bool) {
 		s.sort(x)
 		s.above(x.Input, false)
 	case *plan.Filter:
-		s.above(x.Input, false)
+		s.below(x.Conds, func() { s.above(x.Input, false) })
 		if s.q.Grouped {
 			s.q.Having = append(s.q.Having, x.Conds...)
 		} else {
@@ -109,17 +112,94 @@ func (s *star) rows(r plan.Rel) {
 	case *plan.Scan:
 		s.scans = append(s.scans, x.Table)
 	case *plan.Filter:
-		s.rows(x.Input)
+		s.below(x.Conds, func() { s.rows(x.Input) })
 		s.conds = append(s.conds, x.Conds...)
 	case *plan.Values:
 		if x.Number > 0 { // else one row without values, which is no matter beside others
-			s.leaf(x)
+			s.item(x)
 		}
 	case *plan.Join:
 		s.join(x)
 	default:
-		s.leaf(x)
+		s.item(x)
 	}
+}
+
+// below takes with f the rows that have to pass conditions.
+func (s *star) below(conds []plan.Expr, f func()) {
+	n := len(s.over)
+	s.over = append(s.over, conds...)
+	f()
+	s.over = s.over[:n]
+}
+
+// item takes an operator that is computed first, once for all rows beside it that it reads.
+func (s *star) item(r plan.Rel) {
+	if !s.readsOutside(r) {
+		s.leaf(r)
+		return
+	}
+	l, pairs := s.unnested(r, nil)
+	if l == nil {
+		s.refuse(r, "a LATERAL subquery of this form")
+		return
+	}
+	on := s.equal(pairs)
+	if l.empty != nil {
+		s.lefts = append(s.lefts, leftJoin{table: l.table, on: on})
+	} else {
+		s.conds = append(s.conds, on...)
+	}
+}
+
+// unnested takes what reads the rows of left, or those beside it, as one source. It returns nil where that
+// cannot be, and else the values of these rows and columns of the source that are equal to them.
+func (s *star) unnested(r, left plan.Rel) (l *leaf, pairs [][2]plan.Expr) {
+	rows := left
+	for _, b := range slices.Backward(s.beside) {
+		if rows == nil {
+			rows = b
+		} else {
+			rows = &plan.Join{Kind: plan.Inner, Left: b, Right: rows}
+		}
+	}
+	if rows == nil {
+		return nil, nil
+	}
+	if len(s.over) > 0 {
+		rows = &plan.Filter{Input: rows, Conds: slices.Clone(s.over)}
+	}
+	u, x, ok := s.unnest(r, rows)
+	if !ok || len(x.keys) == 0 {
+		return nil, nil
+	}
+	l = s.leaf(computable(x.rows))
+	var key []int
+	for _, p := range u.agreement(u.outer, x.keys) {
+		c := l.column(s.analyzer, p[1])
+		key = append(key, c.(plan.Column).Column)
+		pairs = append(pairs, [2]plan.Expr{p[0], c})
+	}
+	if l.empty, l.marker, l.filled = x.empty, pairs[0][1], u.filled; x.one {
+		l.unique = key
+	}
+	return l, pairs
+}
+
+// computable is an operator that can be a leaf of which expressions are read.
+func computable(r plan.Rel) plan.Rel {
+	switch r.(type) {
+	case *plan.Project, *plan.Aggregate, *plan.Limit:
+		return r
+	}
+	return &plan.Filter{Input: r}
+}
+
+func (s *star) equal(pairs [][2]plan.Expr) (on []plan.Expr) {
+	for _, p := range pairs {
+		on = append(on, s.call(plan.OpEq, boolType, p[0], p[1]))
+	}
+	return on
 }
 
 // join takes a join.
@@ -127,7 +207,9 @@ func (s *star) join(x *plan.Join) {
 	switch x.Kind {
 	case plan.Inner:
 		s.rows(x.Left)
+		s.beside = append(s.beside, x.Left)
 		s.rows(x.Right)
+		s.beside = s.beside[:len(s.beside)-1]
 		s.conds = append(s.conds, x.On...)
 	case plan.Left:
 		s.rows(x.Left)
@@ -143,10 +225,9 @@ func (s *star) join(x *plan.Join) {
 	}
 }
 
-// left takes a left join to one source, filtered at most.
+// left takes a left join. Its right side becomes one source, which equalities name the rows of.
 func (s *star) left(j *plan.Join) {
-	on := slices.Clone(j.On)
-	right := j.Right
+	on, right := slices.Clone(j.On), j.Right
 	for {
 		f, ok := right.(*plan.Filter)
 		if !ok {
@@ -154,7 +235,87 @@ func (s *star) left(j *plan.Join) {
 		}
 		on, right = append(on, f.Conds...), f.Input
 	}
-	s.lefts = append(s.lefts, leftJoin{table: s.source(right), on: on})
+	y := plan.YieldsOf(right)
+	var own, guards, rest []plan.Expr
+	var pairs [][2]plan.Expr
+	on = s.dedupe(s.common(on))
+	for _, e := range on {
+		inner, outer := equated(e, &y)
+		switch {
+		case !readsRows(e), readsOnly(e, &y):
+			own = append(own, e)
+		case !y.ReadBy(e) && !(plan.Facts{}).MayFail(e):
+			guards = append(guards, e)
+		case inner != nil:
+			pairs = append(pairs, [2]plan.Expr{outer, inner})
+		default:
+			rest = append(rest, e)
+		}
+	}
+	if len(rest) > 0 || s.readsOutside(right) {
+		s.leftUnnested(j, right, on, guards)
+		return
+	}
+	scan, isScan := right.(*plan.Scan)
+	plain := isScan && len(pairs) > 0 && !slices.ContainsFunc(pairs, func(p [2]plan.Expr) bool { _, is := p[1].(plan.Column); return !is })
+	if plain {
+		s.scans = append(s.scans, scan.Table)
+		s.lefts = append(s.lefts, leftJoin{table: scan.Table, on: append(s.equal(s.guarded(pairs, guards)), own...)})
+		return
+	}
+	var l *leaf
+	if o, is := right.(*plan.Project); is && slices.ContainsFunc(pairs, func(p [2]plan.Expr) bool { _, is := p[1].(plan.Output); return is }) {
+		l = s.leaf(o)
+	} else if len(own) > 0 {
+		l, own = s.leaf(&plan.Filter{Input: right, Conds: own}), nil
+	} else {
+		l = s.leaf(computable(right))
+	}
+	for i := range pairs {
+		pairs[i][1] = l.column(s.analyzer, pairs[i][1])
+	}
+	if len(pairs) == 0 {
+		c := l.column(s.analyzer, one)
+		if len(guards) == 0 {
+			s.eachWithEach(c.(plan.Column))
+		} else {
+			pairs = append(pairs, [2]plan.Expr{one, c})
+		}
+	}
+	s.lefts = append(s.lefts, leftJoin{table: l.table, on: append(s.equal(s.guarded(pairs, guards)), own...)})
+}
+
+// leftUnnested takes a left join whose right side reads rows of the left in another way than by
+// equalities, on being its conditions.
+func (s *star) leftUnnested(j *plan.Join, right plan.Rel, on, guards []plan.Expr) {
+	on = slices.DeleteFunc(slices.Clone(on), func(e plan.Expr) bool { return slices.Contains(guards, e) })
+	if len(on) > 0 {
+		right = &plan.Filter{Input: right, Conds: on}
+	} else if len(guards) > 0 && oneRow(right) { // it has no row where they are false
+		right, guards = &plan.Filter{Input: right, Conds: guards}, nil
+	}
+	l, pairs := s.unnested(right, j.Left)
+	if l == nil {
+		s.refuse(j, "an outer join of this form")
+		return
+	}
+	s.lefts = append(s.lefts, leftJoin{table: l.table, on: s.equal(s.guarded(pairs, guards))})
+}
+
+// guarded makes the first of values that are looked up null where a condition on them is not true: then
+// there is no partner.
+func (s *star) guarded(pairs [][2]plan.Expr, guards []plan.Expr) [][2]plan.Expr {
+	if len(guards) == 0 {
+		return pairs
+	}
+	when := guards[0]
+	if len(guards) > 1 {
+		when = s.call(plan.OpAnd, boolType, guards...)
+	}
+	pairs = slices.Clone(pairs)
+	o := pairs[0][0]
+	pairs[0][0] = s.call(plan.OpCase, o.Type(), when, o, nullOf(o))
+	return pairs
 }
 
 // source takes an operator that is one source: a table, or a relation.

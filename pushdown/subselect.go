@@ -285,10 +285,12 @@ func (a *analyzer) overRowsAndGroups(c *clauses, g *grouping, subs []subselect) 
 			rows = append(rows, s)
 			continue
 		}
-		// What it reads of queries around the block is no matter of the groups.
-		if readsAny(s.join.Right, func(e plan.Expr) bool { return a.block.inside.has(e, s.inside) }) {
+		// What it reads of the block are values of groups; of queries around the block is no matter.
+		if s.join.Lateral {
+			outer := a.at
 			a.at = s.at
-			fail(plan.ReasonShape, "a sub-select that reads groups")
+			s.join.Right = plan.MapRel(s.join.Right, g.over, a.copied)
+			a.at = outer
 		}
 		for i, e := range s.join.On {
 			s.join.On[i] = g.over(e)

@@ -28,10 +28,13 @@ func (r *run) every(p *plan.Project) (rows [][]value, err error) {
 func (r *run) shared(s *plan.Shared, f func([]value) error) error {
 	rows, done := r.plans[s.Plan]
 	if !done {
+		// It may read tables that the rows around it are of.
+		around := row{slices.Clone(r.current.tables), slices.Clone(r.current.groups), slices.Clone(r.current.outputs)}
 		var err error
 		if rows, err = r.every(s.Plan); err != nil {
 			return err
 		}
+		r.current = around
 		r.plans[s.Plan] = rows
 	}
 	for _, row := range rows {
