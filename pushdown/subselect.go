@@ -104,7 +104,7 @@ func (a *analyzer) subLink(n *pg.Node, s *scope) value {
 			return nil
 		})
 		p := &plan.Project{Number: a.nextOutput(), Input: j.Right, Exprs: []plan.Expr{out}}
-		j.Right = p
+		j.Right, j.Lateral = p, a.correlated(p, a.subselects[len(a.subselects)-1].inside)
 		a.subselects[len(a.subselects)-1].upTo = a.counted()
 		return typed(plan.Output{Of: p.Number, T: out.Type()})
 	case pg.SubLinkType_ARRAY_SUBLINK:

@@ -155,7 +155,7 @@ func (s *star) around(r plan.Rel, reads []plan.Expr) plan.Rel {
 			return nil
 		}
 		y := plan.YieldsOf(below)
-		conds := slices.DeleteFunc(slices.Clone(x.Conds), func(e plan.Expr) bool { return !readsOnly(e, &y) || plan.Facts{}.MayFail(e) })
+		conds := slices.DeleteFunc(slices.Clone(x.Conds), func(e plan.Expr) bool { return !readsOnly(e, &y) || readsAggregates(e) || plan.Facts{}.MayFail(e) })
 		if len(conds) == 0 {
 			return below
 		}
