@@ -87,6 +87,10 @@ var joined = []string{
 	"SELECT c.id, s.n, t.m FROM cust c CROSS JOIN LATERAL (SELECT count(*) AS n FROM ord o WHERE o.cust = c.id) s LEFT JOIN LATERAL (SELECT max(p.cost) AS m FROM price p WHERE p.item = s.n) t ON true ORDER BY 1",
 	"SELECT c.id, s.x FROM cust c CROSS JOIN LATERAL (SELECT o.qty AS x FROM ord o WHERE o.cust = c.id UNION SELECT p.item FROM price p WHERE p.item = c.id) s ORDER BY 1, 2",
 	"SELECT c.id, s.x FROM cust c CROSS JOIN LATERAL (SELECT DISTINCT o.qty AS x FROM ord o WHERE o.cust = c.id) s ORDER BY 1, 2",
+	"SELECT c.id, s.n FROM cust c CROSS JOIN LATERAL (SELECT count(*) AS n FROM band b WHERE b.lo > c.credit ORDER BY 1) s ORDER BY 1",
+	"SELECT c.id, s.n, s.m FROM cust c CROSS JOIN LATERAL (SELECT count(*) AS n, max(b.label) AS m FROM band b WHERE b.lo > c.credit HAVING count(*) < 3) s WHERE s.n > 0 OR s.m IS NULL ORDER BY 1",
+	"SELECT c.id, s.n FROM cust c LEFT JOIN LATERAL (SELECT 1 + coalesce(sum(o.qty), c.id) AS n FROM ord o WHERE o.cust = c.id LIMIT 1) s ON c.credit > 50 ORDER BY 1",
+	"SELECT c.id, (SELECT max(s.n) FROM (SELECT count(*) AS n FROM ord o WHERE o.cust = c.id) s) FROM cust c ORDER BY 1",
 	// Correlated sub-selects.
 	"SELECT c.id, (SELECT o.amount FROM ord o WHERE o.cust = c.id ORDER BY o.at DESC, o.id LIMIT 1) FROM cust c ORDER BY 1",
 	"SELECT c.id, (SELECT count(*) FROM ord o WHERE o.cust = c.id AND o.amount > c.credit) FROM cust c ORDER BY 1",

@@ -174,6 +174,7 @@ func (s *star) unnested(r, left plan.Rel) (l *leaf, pairs [][2]plan.Expr) {
 		return nil, nil
 	}
 	l = s.leaf(computable(x.rows))
+	l.yields = plan.YieldsOf(r) // though what stands for it is another operator's
 	var key []int
 	for _, p := range u.agreement(u.outer, x.keys) {
 		c := l.column(s.analyzer, p[1])

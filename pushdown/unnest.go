@@ -326,15 +326,19 @@ func (u *unnesting) present(in plan.Rel) (l lifted, ok bool) {
 		return l, false
 	}
 	all := u.set(u.domainRows())
+	p := &plan.Project{Number: u.nextOutput(), Input: l.rows}
+	output := func(e plan.Expr) plan.Expr {
+		p.Exprs = append(p.Exprs, e)
+		return plan.Output{Of: p.Number, Index: len(p.Exprs) - 1, T: e.Type()}
+	}
 	pairs := u.agreement(all.keys, l.keys)
-	on := make([]plan.Expr, len(pairs))
-	for i, p := range pairs {
-		on[i] = u.call(plan.OpEq, boolType, p[0], p[1])
+	for i := range pairs {
+		pairs[i][1] = output(pairs[i][1])
 	}
 	// What is read of the group, or is computed of it, is that of no rows where it is missing.
 	fill := func(x plan.Expr) {
 		id := u.intern.id(x)
-		u.filled[id] = u.orEmpty(x, u.over(l.empty(x)), pairs[0][1])
+		u.filled[id] = u.orEmpty(output(x), u.over(l.empty(x)), pairs[0][1])
 		u.to[id] = u.filled[id]
 	}
 	switch x := l.rows.(type) {
@@ -349,7 +353,7 @@ func (u *unnesting) present(in plan.Rel) (l lifted, ok bool) {
 	default:
 		return l, false
 	}
-	l = lifted{rows: &plan.Join{Kind: plan.Left, Left: all.rows, Right: l.rows, On: on}, keys: all.keys, one: true}
+	l = lifted{rows: &plan.Join{Kind: plan.Left, Left: all.rows, Right: p, On: u.equal(pairs)}, keys: all.keys, one: true}
 	return u.set(l), true
 }
 

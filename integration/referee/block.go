@@ -234,6 +234,13 @@ func effort(q *query) float64 {
 	var all float64
 	for _, s := range q.from {
 		size := float64(sized(s))
+		if s.block != nil {
+			times := 1.0
+			if s.lateral {
+				times = max(n, 1)
+			}
+			all += times * effort(s.block)
+		}
 		switch {
 		case s.join == "":
 			n = size
@@ -244,9 +251,6 @@ func effort(q *query) float64 {
 		default:
 			all += n * size / 8
 			n = max(n, size, n*size/8)
-		}
-		if s.block != nil {
-			all += effort(s.block)
 		}
 	}
 	for _, c := range q.ctes {

@@ -44,6 +44,9 @@ var forms = map[string]*regexp.Regexp{
 	"a derived set operation": regexp.MustCompile(`FROM \(SELECT [^()]* (UNION|INTERSECT|EXCEPT) `),
 	"a sub-select cut":        regexp.MustCompile(`LIMIT \S+( OFFSET \S+)?\)+ `),
 	"LEFT JOIN of a block":    regexp.MustCompile(`LEFT JOIN (\(SELECT|w\d)`),
+	"LATERAL":                 regexp.MustCompile(`JOIN LATERAL `),
+	"LATERAL cut":             regexp.MustCompile(`JOIN LATERAL \(SELECT .* LIMIT \S+( OFFSET \S+)?\) AS s`),
+	"FULL JOIN":               regexp.MustCompile(` FULL JOIN `),
 	"two joins on no key":     regexp.MustCompile(`(JOIN \S+ s\d+ ON [^()]+){2}`),
 }
 

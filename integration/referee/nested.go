@@ -175,8 +175,15 @@ func (g *gen) sources(q *query, n int, deep bool) {
 	q.from = []*source{g.item(deep)}
 	rows := sized(q.from[0])
 	for range n - 1 {
-		s := g.item(deep)
 		g.scope = q.from
+		if g.chance(20) {
+			if s := g.laterally(rows); s != nil {
+				rows = max(rows, rows*min(sized(s), 8)/4)
+				q.from = append(q.from, s)
+			}
+			continue
+		}
+		s := g.item(deep)
 		a, b := g.pair(g.columns(func(*column) bool { return true }), g.sourceColumns(s))
 		if a == nil {
 			continue
@@ -188,22 +195,176 @@ func (g *gen) sources(q *query, n int, deep bool) {
 		if !unique {
 			rows = max(rows, rows*sized(s)/8)
 		}
-		s.join = pick(g.r, "JOIN", "JOIN", "JOIN", "LEFT JOIN", "LEFT JOIN", "RIGHT JOIN")
-		if g.chance(50) {
-			a, b = b, a
-		}
-		s.on = []*node{op(typ{kind: boolean}, "@ = @", a, b)}
-		if g.chance(12) {
-			only := *g
-			only.scope = []*source{s}
-			if !g.chance(30) {
-				only.nest = nil
-			}
-			s.on = append(s.on, only.condition(g.r.IntN(2)))
-		}
+		s.join = pick(g.r, "JOIN", "JOIN", "JOIN", "LEFT JOIN", "LEFT JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN")
+		s.on = g.joinedOn(s, a, b, rows*sized(s) < maxPairs/10)
 		q.from = append(q.from, s)
 	}
 	g.scope = q.from
+}
+
+// joinedOn makes the conditions of a join with s: that two columns are equal, mostly, and of either side or
+// of both. few says that the server may look at all pairs.
+func (g *gen) joinedOn(s *source, a, b *node, few bool) (on []*node) {
+	t := typ{kind: boolean}
+	full := s.join == "FULL JOIN"
+	swapped := func(f string, a, b *node) *node {
+		if g.chance(50) {
+			a, b = b, a
+		}
+		return op(t, f, a, b)
+	}
+	both := *g
+	both.scope = append(slices.Clone(g.scope), s)
+	if !g.chance(30) {
+		both.nest = nil
+	}
+	switch {
+	case few && !full && g.chance(4):
+	case few && !full && g.chance(12):
+		on = append(on, op(t, "@ "+pick(g.r, "<", "<=", ">", ">=", "<>")+" @", a, b))
+		if a, b := g.pair(g.columns(func(*column) bool { return true }), g.sourceColumns(s)); a != nil && g.chance(50) {
+			on = append(on, op(t, "@ "+pick(g.r, "<", "<=", ">", ">=")+" @", a, b))
+		}
+	case a.t.kind.isText() && a.t.kind != char && g.chance(12):
+		lower := func(n *node) *node { return op(typ{kind: text, coll: n.t.coll}, "lower(@)", n) }
+		on = append(on, op(t, "@ = @", lower(a), lower(b)))
+	case a.t.kind.isInt() && g.chance(8):
+		on = append(on, swapped("(@ + 1) = @", a, b))
+	case g.chance(6):
+		value := g.constant(a.t, g.valueOf(a.t), false)
+		value.lit.form, value.lit.param = casted, false
+		with := func(n *node) *node { return op(n.t, "coalesce(@, @)", n, value) }
+		on = append(on, op(t, "@ = @", with(a), with(b)))
+	default:
+		on = append(on, swapped("@ = @", a, b))
+	}
+	if g.chance(15) {
+		only := both
+		only.scope = []*source{s}
+		on = append(on, only.condition(g.r.IntN(2)))
+	}
+	if g.chance(12) {
+		only := both
+		only.scope = g.scope
+		on = append(on, only.condition(g.r.IntN(2)))
+	}
+	if a, b := g.pair(g.columns(func(*column) bool { return true }), g.sourceColumns(s)); a != nil && g.chance(15) {
+		on = append(on, swapped("@ "+pick(g.r, "=", "<", "<=", "<>")+" @", a, b))
+	}
+	if g.chance(4) {
+		on = append(on, both.condition(1))
+	}
+	if !full && g.nests(4) {
+		sub := both
+		sub.nest = g.nest
+		if n := sub.subCondition(); n != nil {
+			on = append(on, n)
+		}
+	}
+	return on
+}
+
+// laterally makes a block that reads the rows of the sources before it, of which there are so many; nil
+// where that is too much.
+func (g *gen) laterally(rows int) *source {
+	if rows > 3000 || g.nest.left <= 0 {
+		return nil
+	}
+	g.nest.left--
+	s := &source{alias: g.nest.name("s"), lateral: true, join: pick(g.r, "JOIN", "LEFT JOIN", "LEFT JOIN", "CROSS JOIN")}
+	d := g.within()
+	around := d.around
+	q := &query{}
+	switch n := g.r.IntN(20); {
+	case n < 1: // expressions alone
+		d.scope = g.scope
+		for range 1 + g.r.IntN(2) {
+			q.out = append(q.out, output{n: d.of(anyKind(g.r), 1)})
+		}
+	case n < 3:
+		a := pick(g.r, around...)
+		if a.t.kind == char {
+			return nil
+		}
+		q.values = [][]*node{{a}}
+		for range g.r.IntN(3) {
+			b := pick(g.r, around...)
+			for range 20 {
+				if same(a.t, b.t) && a.t == b.t {
+					break
+				}
+				b = pick(g.r, around...)
+			}
+			if a.t != b.t {
+				b = a
+			}
+			q.values = append(q.values, []*node{b})
+		}
+		n := op(a.t, "").within(a.lo, a.hi)
+		for _, row := range q.values {
+			n.within(union(n, row[0]))
+		}
+		q.out = []output{{n: n}}
+	case n < 4:
+		if q = d.setOf(nil); q == nil {
+			return nil
+		}
+	default:
+		d.sources(q, []int{1, 1, 1, 2}[g.r.IntN(4)], g.chance(12))
+		if !d.correlated(q, 92) && g.chance(80) {
+			return nil
+		}
+		d.conditions(q, []int{0, 0, 1}[g.r.IntN(3)])
+		over := *d
+		over.grouped = true
+		switch {
+		case n < 10: // a group of each
+			for range 1 + g.r.IntN(2) {
+				if a := over.of(anyKind(g.r), g.r.IntN(2)); a != nil && a.noise == 0 && a.has(func(n *node) bool { return n.agg }) {
+					q.out = append(q.out, output{n: a})
+				}
+			}
+			q.out = append(q.out, output{n: op(typ{kind: int8}, "count(*)").within(0, 1e6)})
+			q.out[len(q.out)-1].n.agg = true
+			if g.chance(15) {
+				q.having = []*node{over.condition(0)}
+			}
+		case n < 12:
+			d.groupedQuery(q)
+			q.out = slices.DeleteFunc(q.out, func(o output) bool { return o.n.noise > 0 })
+			for i := range q.group {
+				q.group[i].output = 0
+			}
+		case n < 13:
+			d.distinctQuery(q)
+		default:
+			d.rowQuery(q)
+			if g.chance(25) {
+				q.out = append(q.out, output{n: pick(g.r, around...)})
+			}
+		}
+		if len(q.out) == 0 {
+			return nil
+		}
+	}
+	g.shownAs(q)
+	if q.values == nil && q.set == "" && len(q.from) > 0 && g.chance(40) {
+		g.sortCut(q, 4)
+		if q.on == 0 && g.chance(50) {
+			q.offset = nil
+		}
+	}
+	s.block = q
+	s.table = columnsOf(q)
+	if s.join != "CROSS JOIN" && g.chance(30) {
+		on := *g
+		on.nest = nil
+		if on.scope = []*source{s}; g.chance(30) {
+			on.scope = append(slices.Clone(g.scope), s)
+		}
+		s.on = []*node{on.condition(g.r.IntN(2))}
+	}
+	return s
 }
 
 // correlated adds conditions with the query around to a sub-select: equalities mostly.
@@ -222,7 +383,7 @@ func (g *gen) correlated(q *query, percent int) bool {
 		}
 		q.where = append(q.where, op(typ{kind: boolean}, "@ "+symbol+" @", a, b))
 	}
-	add(a, b, "=")
+	add(a, b, pick(g.r, "=", "=", "=", "=", "=", "=", "=", pick(g.r, "<", ">=", "<>")))
 	if g.chance(25) {
 		if a, b := g.pair(own, g.around); a != nil {
 			add(a, b, pick(g.r, "=", "=", "<>", "<", ">="))

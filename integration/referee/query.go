@@ -21,7 +21,7 @@ type source struct {
 	schema  bool    // the table's name is written with its schema
 	view    bool    // its view is read in its stead
 	with    bool    // derived, in WITH
-	lateral bool    // derived, behind LATERAL
+	lateral bool    // derived or a block, behind LATERAL
 	block   *query  // what is in parentheses instead of a table; table has its columns
 	cte     *cte    // likewise, of WITH
 	call    string  // likewise, a function
@@ -56,6 +56,9 @@ func (s *source) write(w *writer) {
 		w.WriteString(s.cte.name + " " + s.alias)
 		return
 	case s.block != nil:
+		if s.lateral {
+			w.WriteString("LATERAL ")
+		}
 		w.WriteString("(")
 		s.block.write(w)
 		w.WriteString(") AS " + s.alias)
@@ -241,10 +244,13 @@ func (q *query) writeSelect(w *writer) {
 			w.WriteString(" " + s.join + " ")
 		}
 		s.write(w)
-		if i > 0 && s.join != "," {
-			if len(s.using) > 0 {
+		if i > 0 && s.join != "," && s.join != "CROSS JOIN" {
+			switch {
+			case len(s.using) > 0:
 				w.WriteString(" USING (" + strings.Join(s.using, ", ") + ")")
-			} else {
+			case len(s.on) == 0:
+				w.WriteString(" ON true")
+			default:
 				w.WriteString(" ON ")
 				w.list(s.on, " AND ")
 			}

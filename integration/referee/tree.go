@@ -44,7 +44,7 @@ func (g *gen) anyTree(s *schema) *query {
 		}
 	}
 	g.sources(q, []int{1, 1, 2, 2, 2, 3}[g.r.IntN(6)], g.chance(65) || len(q.ctes) > 0)
-	if len(q.from) > 1 && q.from[1].join == "JOIN" && len(q.from) == 2 && g.chance(15) {
+	if len(q.from) > 1 && q.from[1].join == "JOIN" && len(q.from) == 2 && len(q.from[1].on) > 0 && g.chance(15) {
 		g.onInArms(q)
 	}
 	for range []int{0, 1, 1, 1, 2}[g.r.IntN(5)] {
