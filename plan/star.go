@@ -12,7 +12,8 @@ import (
 const MaxTables = 64
 
 // StarJoin attaches one table to those before it: a lookup. Its key is unique, so that it
-// never multiplies rows, unless Many is set.
+// never multiplies rows, unless Many is set. Where Kind is Single it need not be: a key that is there
+// twice ends in a Forward.
 type StarJoin struct {
 	Table int // position in Star.Tables, not 0
 	Kind  JoinKind

@@ -27,7 +27,8 @@
 //	select.go    all of it, in PostgreSQL's order: a tree
 //	star.go      tree -> star
 //	relation.go  what a star does not have itself -> relations, other stars
-//	semijoin.go  sub-selects -> joins that ask for existence, groups, scalars
+//	semijoin.go  sub-selects -> joins that ask for existence, scalars
+//	unnest.go    what reads rows around it -> once for all of them
 //	setrelation.go, fulljoin.go, windowrelation.go, cut.go  relations of these
 //	common.go    what all arms of an OR have in common
 //	interval.go  constant intervals
