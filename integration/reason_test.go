@@ -29,7 +29,7 @@ GRANT SELECT ON small TO reader`, "--memory", "4MiB", "--accelerate", "public.*,
 	}
 	for _, c := range []struct{ role, before, sql, reason, detail, place string }{
 		{"postgres", "", "SELECT count(*) FROM large", "table refused", "public.large: ", ""},
-		{"postgres", "", "SELECT (SELECT count(*) FROM small i WHERE i.v / o.v > 1) AS n FROM small o", "unsupported shape", "a sub-select as a value", "(SELECT count(*)"},
+		{"postgres", "", "SELECT (SELECT count(*) FROM small i WHERE i.v / o.v > o.id) AS n FROM small o", "unsupported shape", "a sub-select as a value", "(SELECT count(*)"},
 		{"postgres", "", "SELECT 'small' AS word", "no accelerated table", "no FROM", ""},
 		{"postgres", "", "SELECT count(*) AS n FROM seen, small", "no accelerated table", "seen is not among the tables that --accelerate chooses, and no view over them", "seen, small"},
 		{"postgres", "", "SELECT v, nth_value(v, v) OVER () AS place FROM small", "unsupported function", "window function nth_value()", "nth_value(v, v)"},
