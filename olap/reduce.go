@@ -3,7 +3,6 @@ package olap
 import (
 	"slices"
 
-	"pgaccel/catalog"
 	"pgaccel/plan"
 )
 
@@ -136,7 +135,7 @@ func (x *execution) reduceAt(root int) (to []int, err error) {
 	if err != nil {
 		return nil, err
 	}
-	source := r.source(star)
+	source := plan.NewSource("core", star)
 	columns := make([]relationColumn, len(star.Output))
 	gathered := make([]*relationColumn, len(columns))
 	for i := range columns {
@@ -331,15 +330,6 @@ func renumbered(q *plan.Star, to []int, column func(plan.Column) plan.Column) *p
 		q.Joins[i].Table = to[q.Joins[i].Table]
 	}
 	return q
-}
-
-// source is the core as what a star reads.
-func (r *reduction) source(star *plan.Star) plan.Source {
-	meta := &catalog.Table{Name: "core"}
-	for _, e := range star.Output {
-		meta.Columns = append(meta.Columns, catalog.Column{Name: "column", Type: e.Type()})
-	}
-	return plan.Source{Meta: meta, Relation: &plan.Relation{Meta: meta, Blocks: []*plan.Star{star}}}
 }
 
 // over is the query that reads the core.

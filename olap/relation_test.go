@@ -383,6 +383,52 @@ func TestRelations(t *testing.T) {
 	}
 }
 
+// TestReduction: what is looked up for few rows is computed for their keys.
+func TestReduction(t *testing.T) {
+	for sql, cores := range map[string]int{
+		"select f.id, s.c from fact f join (select k, count(*) c from fact group by k) s on s.k = f.k where f.g = 1":                                                           1,
+		"select f.id, s.c, d.name from fact f join dim d on d.id = f.k left join (select k, g, sum(n) c from fact group by k, g) s on s.k = f.k and s.g = f.g where f.t = 'b'": 1,
+		"select count(*) from fact f where f.g = 2 and f.n > (select avg(n) from fact i where i.k = f.k)":                                                                      1,
+		"select count(*), sum(o.n) from fact f join fact o on o.id = f.k where f.t < 'c'":                                                                                      1,
+		"select f.id from fact f where f.g = 3 and exists (select 1 from many m where m.k = f.k and m.w > f.g)":                                                                1,
+		"select f.id, s.n from fact f join (select t, max(n) n from fact group by t union all select t, min(n) from fact group by t) s on s.t = f.t where f.g = 4":             1,
+		// For all: nothing is left out, it may fail, or it is read twice.
+		"select f.id, s.c from fact f join (select k, count(*) c from fact group by k) s on s.k = f.k":                                                                 0,
+		"select f.id, s.c from fact f join (select k, sum(k + g) c from fact group by k) s on s.k = f.k where f.g = 1":                                                 0,
+		"select f.id, s.c from fact f join (select k, count(*) c from fact group by k) s on s.k = f.k where 10 / (f.g + 1) = 2":                                        0,
+		"with s as materialized (select k, count(*) c from fact group by k) select f.id, s.c, z.c from fact f join s on s.k = f.k join s z on z.k = f.g where f.g = 1": 0,
+	} {
+		for _, n := range []int{0, 1, 63, 64, 127, 128, 129, 511, 512, 513, 2500} {
+			w := newRelationWorld(t, rand.New(rand.NewPCG(7, uint64(n))), n, 1024)
+			opt := Options{Workers: 1 + n%3, Eager: true}
+			if !w.run(t, sql, opt) {
+				t.Errorf("%s: forwarded with %d rows", sql, n)
+			}
+			st := pushdown.Plan(syntax.Parse(sql), nil, w.cat)
+			var in Input
+			for _, table := range st.Deps.Tables {
+				in.Tables = append(in.Tables, w.tables[table.Meta.OID-30000].table)
+			}
+			x, err := newExecution(t.Context(), st.Star, in, opt)
+			if err == nil {
+				err = x.begin()
+			}
+			if err != nil {
+				t.Fatalf("%s: %v", sql, err)
+			}
+			read := map[*plan.Relation]bool{}
+			for r := range x.relations {
+				if r.Meta.Name == "core" {
+					read[r] = true
+				}
+			}
+			if n == 2500 && len(read) != cores {
+				t.Errorf("%s: %d cores, not %d", sql, len(read), cores)
+			}
+		}
+	}
+}
+
 // TestCrossPairs: a join of each row with each is bounded, over all tables of a query together.
 func TestCrossPairs(t *testing.T) {
 	w := newRelationWorld(t, rand.New(rand.NewPCG(7, 1)), 100, 1024)

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"slices"
 
 	"pgaccel/catalog"
@@ -57,6 +58,15 @@ type Relation struct {
 	Series *Series
 	// Cut leaves some of these rows; nil for all.
 	Cut *Cut
+}
+
+// NewSource is the source of a relation of such blocks.
+func NewSource(name string, blocks ...*Star) Source {
+	meta := &catalog.Table{Name: name}
+	for i, e := range blocks[0].Output {
+		meta.Columns = append(meta.Columns, catalog.Column{Name: fmt.Sprintf("c%d", i), Type: e.Type()})
+	}
+	return Source{Meta: meta, Relation: &Relation{Meta: meta, Blocks: blocks}}
 }
 
 // Cut leaves, of the rows that agree in Partition, Count behind the first Offset in an order.

@@ -1,7 +1,6 @@
 package pushdown
 
 import (
-	"fmt"
 	"slices"
 
 	"pgaccel/catalog"
@@ -358,19 +357,16 @@ func withColumns(p *plan.Project) *plan.Project {
 // one is the value of a relation of which nothing is read but how many rows it has.
 var one plan.Expr = plan.Const{Datum: vector.Int(vector.Int4, 1)}
 
-// newSource is the source of a relation.
+// newSource is the source of a relation, with what is known of its rows.
 func newSource(name string, blocks []*plan.Star) plan.Source {
-	meta := &catalog.Table{Name: name}
-	for i, e := range blocks[0].Output {
-		meta.Columns = append(meta.Columns, catalog.Column{Name: fmt.Sprintf("c%d", i), Type: e.Type()})
-	}
+	s := plan.NewSource(name, blocks...)
 	for _, b := range blocks {
-		meta.Rows += expectedRows(b)
+		s.Meta.Rows += expectedRows(b)
 	}
 	if len(blocks) == 1 {
-		meta.Indexes = uniqueKeys(blocks[0])
+		s.Meta.Indexes = uniqueKeys(blocks[0])
 	}
-	return plan.Source{Meta: meta, Relation: &plan.Relation{Meta: meta, Blocks: blocks}}
+	return s
 }
 
 // expectedRows is a guess at the rows of a star.
