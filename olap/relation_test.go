@@ -437,6 +437,8 @@ func TestCrossPairs(t *testing.T) {
 	for sql, pairs := range map[string]float64{
 		"select count(*) from dim d, many m":                    14 * 9,
 		"select count(*) from dim d, many m, fact f":            14 * 9 * 100,
+		"select count(*) from dim d left join many m on true":   14 * 9,
+		"select count(m.w) from fact left join many m on g = 2": 100 * 9,
 		"select count(*) from dim d, many m where d.r < m.w":    14 * 9,
 		"select count(*) from dim a, dim b, many m where a.r>1": 14 * 14 * 9,
 	} {

@@ -98,7 +98,7 @@ func (p *pipeline) plan(conds []plan.Expr) error {
 		s := step{kind: program.StepProbe, probe: i, share: l.share, cost: l.cost()}
 		if l.many != nil {
 			s.share *= l.many.fan()
-			if b.key.kind == nodeConst {
+			if b.key.lo == b.key.hi && b.key.kind != nodeColumn { // a constant, or null
 				if pairs *= float64(l.keys); pairs > crossPairs {
 					return forward(plan.ReasonShape, "a join of too many rows, each with each")
 				}

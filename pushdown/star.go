@@ -319,15 +319,6 @@ func (s *star) guarded(pairs [][2]plan.Expr, guards []plan.Expr) [][2]plan.Expr 
 	return pairs
 }
 
-// source takes an operator that is one source: a table, or a relation.
-func (s *star) source(r plan.Rel) int {
-	if scan, ok := r.(*plan.Scan); ok {
-		s.scans = append(s.scans, scan.Table)
-		return scan.Table
-	}
-	return s.leaf(r).table
-}
-
 // sinkHaving moves the conditions on groups that use no aggregate to those on rows, as
 // PostgreSQL's planner does (subquery_planner in plan/planner.c): it evaluates them for
 // rows that other conditions remove, too, and what fails there must not be missed. With
