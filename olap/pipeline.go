@@ -330,7 +330,7 @@ func (p *pipeline) compileOuter(b *probe, outer []plan.Expr) (err error) {
 func (p *pipeline) loadAll() error {
 	var work []func() error
 	for _, b := range p.probes {
-		if (b.join.Kind == plan.Inner || len(b.wanted) > 0 || b.many) && !b.kept {
+		if (b.join.Kind == plan.Inner || len(b.wanted) > 0 || b.many || b.single) && !b.kept {
 			work = append(work, func() error { return p.load(b) })
 		}
 	}

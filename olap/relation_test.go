@@ -142,6 +142,7 @@ var relationQueries = []string{
 	"select d.id, (select f.n from fact f where f.k = d.id order by f.id limit 1) from dim d",
 	"select d.id, (select f.t from fact f where f.k = d.id) from dim d",
 	"select f.id, (select d.name from dim d where d.r = f.g) from fact f where f.id < 3",
+	"select count(*) from (select d.id, (select f.t from fact f where f.k = d.id) x from dim d) s",
 	"select d.id, (select count(*) from many m where m.w > d.r) from dim d",
 	"select d.id, (select max(c) from (select count(*) c from fact f where f.k = d.id group by f.g) s) from dim d",
 	"select g, (select count(*) from many m where m.w < f.g) from fact f group by g",
