@@ -40,7 +40,7 @@ func TestLineorderSize(t *testing.T) {
 		}
 	}
 	var text bytes.Buffer
-	if err := ssb.Generate("lineorder", 1, 0, parts, &text); err != nil {
+	if err := ssb.Source.Generate("lineorder", 1, 0, parts, &text); err != nil {
 		t.Fatal(err)
 	}
 	meta := lineorderMeta()

@@ -29,7 +29,7 @@ func TestTPCH(t *testing.T) {
 			t.Errorf("pgaccel's log:\n%s", bad)
 		}
 	})
-	if err := tpch.Load(t.Context(), s.direct.url("postgres"), tpchScale, nil); err != nil {
+	if err := tpch.Source.Load(t.Context(), s.direct.url("postgres"), tpchScale, nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.serve(t.Context(), pgaccelProgram(t)); err != nil {

@@ -25,7 +25,7 @@ func ssbTables(t testing.TB) *catalog.Catalog {
 	cat := &catalog.Catalog{Shadowed: map[string]bool{}}
 	kinds := map[string]vector.Kind{"integer": vector.Int4, "varchar": vector.Varchar}
 	var table *catalog.Table
-	for _, line := range strings.Split(ssb.Schema(), "\n") {
+	for _, line := range strings.Split(ssb.Source.Schema(), "\n") {
 		f := strings.Fields(line)
 		switch {
 		case len(f) > 2 && f[0] == "CREATE":
@@ -49,7 +49,7 @@ func ssbTables(t testing.TB) *catalog.Catalog {
 		}
 	}
 	for _, table := range cat.Tables {
-		for _, statement := range strings.Split(ssb.Keys(), ";") {
+		for _, statement := range strings.Split(ssb.Source.Keys(), ";") {
 			f := strings.Fields(statement)
 			if len(f) < 3 || f[2] != table.Name {
 				continue
@@ -72,7 +72,7 @@ func loadSSB(t testing.TB, cat *catalog.Catalog, scale float64) map[uint32]*cols
 	tables := map[uint32]*colstore.Table{}
 	for _, meta := range cat.Tables {
 		r, pipe := io.Pipe()
-		go func() { pipe.CloseWithError(ssb.Generate(meta.Name, scale, 0, 1, pipe)) }()
+		go func() { pipe.CloseWithError(ssb.Source.Generate(meta.Name, scale, 0, 1, pipe)) }()
 		loader := store.NewLoader(meta)
 		w := loader.NewWriter()
 		lines := bufio.NewScanner(r)

@@ -210,14 +210,14 @@ func ssbgenCommand() *cobra.Command {
 			switch {
 			case (dir == "") == (table == ""):
 				return fmt.Errorf("give either --dir, for all tables, or --table, for one on standard output")
-			case table != "" && !slices.Contains(ssb.Tables(), table):
-				return fmt.Errorf("--table %s: use one of %s", table, strings.Join(ssb.Tables(), ", "))
+			case table != "" && !slices.Contains(ssb.Source.Tables, table):
+				return fmt.Errorf("--table %s: use one of %s", table, strings.Join(ssb.Source.Tables, ", "))
 			case part < 1 || parts < 1 || part > parts:
 				return fmt.Errorf("--part %d of --parts %d: parts count from 1", part, parts)
 			}
 			if table != "" {
 				out := bufio.NewWriterSize(cmd.OutOrStdout(), 1<<20)
-				if err := ssb.Generate(table, scale, part-1, parts, out); err != nil {
+				if err := ssb.Source.Generate(table, scale, part-1, parts, out); err != nil {
 					return err
 				}
 				return out.Flush()
@@ -225,7 +225,7 @@ func ssbgenCommand() *cobra.Command {
 			if err := os.MkdirAll(dir, 0o755); err != nil {
 				return err
 			}
-			for _, name := range ssb.Tables() {
+			for _, name := range ssb.Source.Tables {
 				if err := generateFile(filepath.Join(dir, name+".tbl"), name, scale, part-1, parts); err != nil {
 					return err
 				}
@@ -257,7 +257,7 @@ func generateFile(path, table string, scale float64, part, parts int) (err error
 		}
 	}()
 	out := bufio.NewWriterSize(f, 1<<20)
-	if err := ssb.Generate(table, scale, part, parts, out); err != nil {
+	if err := ssb.Source.Generate(table, scale, part, parts, out); err != nil {
 		return err
 	}
 	return out.Flush()

@@ -40,7 +40,7 @@ func Demo(ctx context.Context, d DemoOptions, out io.Writer) (err error) {
 	if d.HTTP == "" {
 		d.HTTP = "127.0.0.1:8432"
 	}
-	rows, err := ssb.Rows("lineorder", o.Scale)
+	rows, err := ssb.Source.Rows("lineorder", o.Scale)
 	if err != nil {
 		return err
 	}

@@ -43,7 +43,7 @@ func ssbCatalog() (*catalog.Catalog, error) {
 	cat := &catalog.Catalog{Shadowed: map[string]bool{}}
 	kinds := map[string]vector.Kind{"integer": vector.Int4, "varchar": vector.Varchar}
 	var table *catalog.Table
-	for line := range strings.Lines(ssb.Schema()) {
+	for line := range strings.Lines(ssb.Source.Schema()) {
 		f := strings.Fields(line)
 		switch {
 		case len(f) > 2 && f[0] == "CREATE":
@@ -66,7 +66,7 @@ func ssbCatalog() (*catalog.Catalog, error) {
 			table.Columns = append(table.Columns, catalog.Column{Name: f[0], AttNum: int16(len(table.Columns) + 1), Type: typ, NotNull: true})
 		}
 	}
-	for statement := range strings.SplitSeq(ssb.Keys(), ";") {
+	for statement := range strings.SplitSeq(ssb.Source.Keys(), ";") {
 		f := strings.Fields(statement)
 		if len(f) < 3 {
 			continue
@@ -136,7 +136,7 @@ func loadSSBTable(ctx context.Context, store *colstore.Store, meta *catalog.Tabl
 	var all sync.WaitGroup
 	for i, w := range writers {
 		all.Go(func() {
-			errs[i] = ssb.Generate(meta.Name, scale, i, parts, &copyText{ctx: ctx, meta: meta, w: w})
+			errs[i] = ssb.Source.Generate(meta.Name, scale, i, parts, &copyText{ctx: ctx, meta: meta, w: w})
 			if err := w.Close(); errs[i] == nil {
 				errs[i] = err
 			}

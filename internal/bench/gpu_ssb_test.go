@@ -21,7 +21,7 @@ func TestSSBData(t *testing.T) {
 	defer d.close()
 	t.Logf("%d rows in %v, %d bytes", d.rows, time.Since(began), d.bytes)
 	for _, meta := range d.cat.Tables {
-		want, err := ssb.Rows(meta.Name, scale)
+		want, err := ssb.Source.Rows(meta.Name, scale)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -100,7 +100,7 @@ var lineorderNames = []string{"orderkey", "linenumber", "custkey", "partkey", "s
 // appearance.
 func lineorder(scale float64) ([][]int64, error) {
 	var text bytes.Buffer
-	if err := ssb.Generate("lineorder", scale, 0, 1, &text); err != nil {
+	if err := ssb.Source.Generate("lineorder", scale, 0, 1, &text); err != nil {
 		return nil, err
 	}
 	columns := make([][]int64, len(lineorderNames))

@@ -36,13 +36,9 @@ func SSB(ctx context.Context, o SSBOptions, out io.Writer) error {
 }
 
 func ssbWorkload(scale float64) (workload, error) {
-	w := workload{schema: ssb.Schema(), tables: ssb.Tables()}
+	w, err := generated(ssb.Source, scale)
 	for _, q := range ssb.Queries() {
 		w.queries = append(w.queries, statement{Name: q.Name, SQL: q.SQL})
 	}
-	err := w.generated("Star Schema Benchmark", scale, ssb.Rows, ssb.Generate,
-		func(ctx context.Context, dsn string, progress func(table, step string, rows, total int64)) error {
-			return ssb.Load(ctx, dsn, scale, progress)
-		})
 	return w, err
 }

@@ -37,14 +37,10 @@ func TPCH(ctx context.Context, o TPCHOptions, out io.Writer) error {
 }
 
 func tpchWorkload(scale float64) (workload, error) {
-	w := workload{schema: tpch.Schema(), tables: tpch.Tables()}
+	w, err := generated(tpch.Source, scale)
 	for _, q := range tpch.Queries() {
 		draw := func(round int) string { return q.Draw(round, scale) }
 		w.queries = append(w.queries, statement{Name: q.Name, SQL: draw(0), draw: draw})
 	}
-	err := w.generated("TPC-H", scale, tpch.Rows, tpch.Generate,
-		func(ctx context.Context, dsn string, progress func(table, step string, rows, total int64)) error {
-			return tpch.Load(ctx, dsn, scale, progress)
-		})
 	return w, err
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"slices"
+
+	"pgaccel/internal/tpcdata"
 )
 
 // RunOptions are what the comparisons with Postgres and DuckDB have in common.
@@ -44,30 +46,29 @@ type workload struct {
 	copies  int                                                        // how often the first copy is measured, beside its COPYs alone; 0: once, without them
 }
 
-// generated fills in what there is to say of the tables of a generator; the largest is the last.
-func (w *workload) generated(name string, scale float64, rows func(table string, scale float64) (int64, error),
-	generate func(table string, scale float64, part, parts int, out io.Writer) error,
-	load func(ctx context.Context, dsn string, progress func(table, step string, rows, total int64)) error) error {
+// generated is the workload of the tables of a generator, without queries.
+func generated(source tpcdata.Source, scale float64) (workload, error) {
+	w := workload{schema: source.Schema(), tables: source.Tables}
 	largest := w.tables[len(w.tables)-1]
 	for _, table := range w.tables {
-		n, err := rows(table, scale)
+		n, err := source.Rows(table, scale)
 		if err != nil {
-			return err
+			return workload{}, err
 		}
 		w.rows += n
 		if table == largest {
-			w.title = fmt.Sprintf("%s, scale factor %v (%d %s rows)", name, scale, n, largest)
+			w.title = fmt.Sprintf("%s, scale factor %v (%d %s rows)", source.Name, scale, n, largest)
 		}
 	}
 	w.write = func(_ context.Context, table string, out io.Writer) error {
-		return generate(table, scale, 0, 1, out)
+		return source.Generate(table, scale, 0, 1, out)
 	}
 	w.load = func(ctx context.Context, dsn string, p *progress) error {
 		bar := p.start("loading", w.rows)
 		defer bar.done()
-		return load(ctx, dsn, bar.tables(largest))
+		return source.Load(ctx, dsn, scale, bar.tables(largest))
 	}
-	return nil
+	return w, nil
 }
 
 // only leaves out the queries that are not named; nil names all.

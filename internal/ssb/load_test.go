@@ -24,7 +24,7 @@ func TestLoad(t *testing.T) {
 	const scale = 0.05
 	var mu sync.Mutex
 	seen := map[string]int64{}
-	err = Load(ctx, pg.URL("postgres", "postgres"), scale, func(table, step string, rows, total int64) {
+	err = Source.Load(ctx, pg.URL("postgres", "postgres"), scale, func(table, step string, rows, total int64) {
 		mu.Lock()
 		defer mu.Unlock()
 		seen[table+" "+step] = rows
@@ -40,14 +40,14 @@ func TestLoad(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close(ctx)
-	for _, table := range Tables() {
-		rows, _ := Rows(table, scale)
+	for _, table := range Source.Tables {
+		rows, _ := Source.Rows(table, scale)
 		if seen[table+" copy"] != rows || seen[table+" done"] != rows {
 			t.Errorf("%s: progress ends at %d (copy) and %d (done) of %d rows", table, seen[table+" copy"], seen[table+" done"], rows)
 		}
 		// What is stored, in the order it is stored in, is what was generated.
 		want, got := sha256.New(), sha256.New()
-		if err := Generate(table, scale, 0, 1, want); err != nil {
+		if err := Source.Generate(table, scale, 0, 1, want); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := conn.PgConn().CopyTo(ctx, got, "COPY "+table+" TO STDOUT"); err != nil {
@@ -67,7 +67,7 @@ func TestLoad(t *testing.T) {
 			t.Errorf("%s: %v", q.Name, err)
 		}
 	}
-	if err := Load(ctx, pg.URL("postgres", "postgres"), scale, nil); err == nil {
+	if err := Source.Load(ctx, pg.URL("postgres", "postgres"), scale, nil); err == nil {
 		t.Error("a second load over existing tables succeeded")
 	}
 }

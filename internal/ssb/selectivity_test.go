@@ -161,7 +161,7 @@ func TestSelectivitiesAtScaleFactor1(t *testing.T) {
 	})
 	endOrder()
 
-	if want, _ := Rows("lineorder", 1); int64(rows) != want {
+	if want, _ := Source.Rows("lineorder", 1); int64(rows) != want {
 		t.Errorf("%d rows, Rows says %d", rows, want)
 	}
 	even := func(name string, counts []int, sum int) {

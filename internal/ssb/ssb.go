@@ -2,10 +2,7 @@ package ssb
 
 import (
 	"embed"
-	"fmt"
-	"io"
 	"math"
-	"slices"
 	"strings"
 
 	"pgaccel/internal/tpcdata"
@@ -14,17 +11,12 @@ import (
 //go:embed sql
 var files embed.FS
 
-// scaleMin and scaleMax bound the scale factor: below the first, regions without a
-// supplier turn up; above the second, keys leave 32 bits sooner or later.
-const (
-	scaleMin = 0.01
-	scaleMax = 100
-)
-
-// Tables are the names of the tables, dimensions first, so that loading in this order
-// never meets a key without its row.
-func Tables() []string {
-	return []string{"dates", "supplier", "customer", "part", "lineorder"}
+// Source is the tables, dimensions first. Below the least scale factor regions without a supplier turn up;
+// above the largest keys leave 32 bits sooner or later.
+var Source = tpcdata.Source{
+	Name: "Star Schema Benchmark", Files: files, ScaleMin: 0.01, ScaleMax: 100,
+	Tables: []string{"dates", "supplier", "customer", "part", "lineorder"},
+	Units:  func(table string, scale float64) tpcdata.Units { return unitsOf(table, sizesAt(scale)) },
 }
 
 // Query is one of the 13 queries.
@@ -38,30 +30,9 @@ func Queries() []Query {
 	names := []string{"q1.1", "q1.2", "q1.3", "q2.1", "q2.2", "q2.3", "q3.1", "q3.2", "q3.3", "q3.4", "q4.1", "q4.2", "q4.3"}
 	queries := make([]Query, len(names))
 	for i, name := range names {
-		queries[i] = Query{name, strings.TrimSuffix(strings.TrimSpace(read(name+".sql")), ";")}
+		queries[i] = Query{name, strings.TrimSuffix(strings.TrimSpace(Source.Read(name+".sql")), ";")}
 	}
 	return queries
-}
-
-// Schema returns the CREATE TABLE statements, without keys.
-func Schema() string { return read("schema.sql") }
-
-// Keys returns the statements that add the primary keys, one a table.
-func Keys() string { return read("keys.sql") }
-
-func read(name string) string {
-	text, err := files.ReadFile("sql/" + name)
-	if err != nil {
-		panic("BUG: " + err.Error())
-	}
-	return string(text)
-}
-
-func checkScale(scale float64) error {
-	if !(scale >= scaleMin && scale <= scaleMax) {
-		return fmt.Errorf("scale factor %v: use %v to %v", scale, scaleMin, scaleMax)
-	}
-	return nil
 }
 
 func sizesAt(scale float64) sizes {
@@ -73,56 +44,28 @@ func sizesAt(scale float64) sizes {
 	return s
 }
 
-// Rows returns the number of rows of a table. It is exact; lineorder's are counted by
-// drawing every order's number of lines, which takes some milliseconds a scale factor.
-func Rows(table string, scale float64) (int64, error) {
-	if err := checkScale(scale); err != nil {
-		return 0, err
-	}
-	if table != "lineorder" {
-		_, n, err := rowsOf(table, sizesAt(scale))
-		return int64(n), err
-	}
-	rows := 0
-	for i := range sizesAt(scale).orders {
-		r := rowRand(seedLineorder, i+1)
-		rows += lineCount(&r)
-	}
-	return int64(rows), nil
-}
-
-// rowsOf returns how a table's n units (rows; orders for lineorder), numbered from 0,
-// are written as COPY text.
-func rowsOf(table string, s sizes) (appendRow func(b []byte, i int) []byte, n int, err error) {
+// unitsOf returns how a table is written: its units are rows; orders for lineorder.
+func unitsOf(table string, s sizes) tpcdata.Units {
 	switch table {
 	case "customer":
-		return func(b []byte, i int) []byte { return appendCustomer(b, i+1) }, s.customers, nil
+		return tpcdata.Keyed(appendCustomer, s.customers)
 	case "supplier":
-		return func(b []byte, i int) []byte { return appendSupplier(b, i+1) }, s.suppliers, nil
+		return tpcdata.Keyed(appendSupplier, s.suppliers)
 	case "part":
-		return func(b []byte, i int) []byte { return appendPart(b, i+1) }, s.parts, nil
+		return tpcdata.Keyed(appendPart, s.parts)
 	case "dates":
-		return appendDate, dateRows, nil
+		return tpcdata.Units{Append: appendDate, N: dateRows}
 	case "lineorder":
 		var o order
-		return func(b []byte, i int) []byte {
-			o.make(&s, i+1)
+		u := tpcdata.Keyed(func(b []byte, number int) []byte {
+			o.make(&s, number)
 			return o.append(b)
-		}, s.orders, nil
+		}, s.orders)
+		u.Rows = func(i int) int {
+			r := rowRand(seedLineorder, i+1)
+			return lineCount(&r)
+		}
+		return u
 	}
-	return nil, 0, fmt.Errorf("no table %q in the Star Schema Benchmark: it has %s", table, strings.Join(slices.Sorted(slices.Values(Tables())), ", "))
-}
-
-// Generate writes one part (0..parts-1) of a table as COPY text: one row a line,
-// columns separated by tabs. The parts one after another are the table, however many
-// there are; an order's lines are never split.
-func Generate(table string, scale float64, part, parts int, w io.Writer) error {
-	if err := checkScale(scale); err != nil {
-		return err
-	}
-	appendRow, n, err := rowsOf(table, sizesAt(scale))
-	if err != nil {
-		return err
-	}
-	return tpcdata.Write(w, n, part, parts, appendRow)
+	return tpcdata.Units{}
 }

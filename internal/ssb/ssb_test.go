@@ -42,7 +42,7 @@ func rowsFrom(t testing.TB, table string, scale float64, f func(columns [][]byte
 		}
 		return n, nil
 	})
-	if err := Generate(table, scale, 0, 1, w); err != nil {
+	if err := Source.Generate(table, scale, 0, 1, w); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -65,7 +65,7 @@ func number(b []byte) int {
 func TestCardinalities(t *testing.T) {
 	f := func(table string, scale float64, want int64) {
 		t.Helper()
-		if got, err := Rows(table, scale); err != nil || got != want {
+		if got, err := Source.Rows(table, scale); err != nil || got != want {
 			t.Errorf("%s at scale factor %v: %d rows, want %d (%v)", table, scale, got, want, err)
 		}
 	}
@@ -84,13 +84,13 @@ func TestCardinalities(t *testing.T) {
 	for _, scale := range []float64{0.01, 0.1, 1, 3.5} {
 		// 1..7 lines uniformly: mean 4, variance 4 an order.
 		orders := 1_500_000 * scale
-		got, err := Rows("lineorder", scale)
+		got, err := Source.Rows("lineorder", scale)
 		if err != nil || math.Abs(float64(got)-4*orders) > 5*math.Sqrt(4*orders) {
 			t.Errorf("lineorder at scale factor %v: %d rows (%v)", scale, got, err)
 		}
 	}
-	for _, table := range Tables() {
-		want, _ := Rows(table, 0.03)
+	for _, table := range Source.Tables {
+		want, _ := Source.Rows(table, 0.03)
 		var got int64
 		rowsFrom(t, table, 0.03, func([][]byte) { got++ })
 		if got != want {
@@ -102,7 +102,7 @@ func TestCardinalities(t *testing.T) {
 func TestWrongArguments(t *testing.T) {
 	f := func(table string, scale float64, part, parts int) {
 		t.Helper()
-		if err := Generate(table, scale, part, parts, io.Discard); err == nil {
+		if err := Source.Generate(table, scale, part, parts, io.Discard); err == nil {
 			t.Errorf("%s, scale factor %v, part %d of %d: no error", table, scale, part, parts)
 		}
 	}
@@ -116,19 +116,19 @@ func TestWrongArguments(t *testing.T) {
 }
 
 func TestPartsTogetherAreTheTable(t *testing.T) {
-	for _, table := range Tables() {
+	for _, table := range Source.Tables {
 		whole, again := sha256.New(), sha256.New()
-		if err := Generate(table, 0.02, 0, 1, whole); err != nil {
+		if err := Source.Generate(table, 0.02, 0, 1, whole); err != nil {
 			t.Fatal(err)
 		}
-		Generate(table, 0.02, 0, 1, again)
+		Source.Generate(table, 0.02, 0, 1, again)
 		if !bytes.Equal(whole.Sum(nil), again.Sum(nil)) {
 			t.Errorf("%s: two runs differ", table)
 		}
 		for _, parts := range []int{2, 3, 7, 64, 5000} {
 			split := sha256.New()
 			for part := range parts {
-				if err := Generate(table, 0.02, part, parts, split); err != nil {
+				if err := Source.Generate(table, 0.02, part, parts, split); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -146,9 +146,9 @@ func TestBytesStayTheSame(t *testing.T) {
 		"dates": "56313353e35f5ae2", "supplier": "0d60c1c27248e6fb", "customer": "9e63df2a7c67f1d5",
 		"part": "b1292143d3c710d5", "lineorder": "e14fd4cbfa37a63a",
 	}
-	for _, table := range Tables() {
+	for _, table := range Source.Tables {
 		h := sha256.New()
-		if err := Generate(table, 0.05, 0, 1, h); err != nil {
+		if err := Source.Generate(table, 0.05, 0, 1, h); err != nil {
 			t.Fatal(err)
 		}
 		if got := fmt.Sprintf("%x", h.Sum(nil)[:8]); got != want[table] {
@@ -159,7 +159,7 @@ func TestBytesStayTheSame(t *testing.T) {
 
 // columnLengths reads the varchar lengths of a table out of schema.sql; -1 is an integer.
 func columnLengths(t *testing.T, table string) (lengths []int) {
-	_, body, _ := strings.Cut(Schema(), "CREATE TABLE "+table+" (")
+	_, body, _ := strings.Cut(Source.Schema(), "CREATE TABLE "+table+" (")
 	body, _, _ = strings.Cut(body, ");")
 	for _, l := range strings.Split(strings.TrimSpace(body), "\n") {
 		typ := strings.Fields(l)[1]
@@ -177,7 +177,7 @@ func columnLengths(t *testing.T, table string) (lengths []int) {
 }
 
 func TestRowsFitTheSchema(t *testing.T) {
-	for _, table := range Tables() {
+	for _, table := range Source.Tables {
 		lengths := columnLengths(t, table)
 		longest := make([]int, len(lengths))
 		rowsFrom(t, table, 0.1, func(columns [][]byte) {
@@ -315,17 +315,17 @@ func TestQueries(t *testing.T) {
 			t.Errorf("%s: %s", q.Name, q.SQL)
 		}
 	}
-	for _, table := range Tables() {
-		if !strings.Contains(Schema(), "CREATE TABLE "+table+" (") || !strings.Contains(pgload.KeysOf(Keys(), table), "PRIMARY KEY") {
+	for _, table := range Source.Tables {
+		if !strings.Contains(Source.Schema(), "CREATE TABLE "+table+" (") || !strings.Contains(pgload.KeysOf(Source.Keys(), table), "PRIMARY KEY") {
 			t.Errorf("%s has no schema or no key", table)
 		}
 	}
 }
 
 func BenchmarkLineorder(b *testing.B) {
-	rows, _ := Rows("lineorder", 0.1)
+	rows, _ := Source.Rows("lineorder", 0.1)
 	for b.Loop() {
-		if err := Generate("lineorder", 0.1, 0, 1, io.Discard); err != nil {
+		if err := Source.Generate("lineorder", 0.1, 0, 1, io.Discard); err != nil {
 			b.Fatal(err)
 		}
 	}

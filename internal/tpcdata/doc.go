@@ -1,4 +1,4 @@
-// Package tpcdata is what the generators of TPC-H and of the Star Schema Benchmark, which
-// was made from it, have in common: value domains, random numbers, and how the rows of a
-// table are written part by part.
+// Package tpcdata is what the generators of TPC-H, TPC-DS and the Star Schema Benchmark have in common:
+// random numbers, sentences, how the rows of a table are written part by part, and how tables are loaded
+// (Source); the value domains of TPC-H, which the Star Schema Benchmark keeps.
 package tpcdata

@@ -8,10 +8,10 @@ import (
 // writeBytes is how much text is collected before it is written.
 const writeBytes = 128 << 10
 
-// Write writes one part (0..parts-1) of a table of n units (rows; orders with their
+// write writes one part (0..parts-1) of a table of n units (rows; orders with their
 // lines), numbered from 0, as appendUnit makes them. The parts one after another are the
 // table, however many there are. Writes end where units end.
-func Write(w io.Writer, n, part, parts int, appendUnit func(b []byte, i int) []byte) error {
+func write(w io.Writer, n, part, parts int, appendUnit func(b []byte, i int) []byte) error {
 	if parts < 1 || part < 0 || part >= parts {
 		return fmt.Errorf("part %d of %d: parts count from 0", part, parts)
 	}

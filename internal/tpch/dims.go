@@ -4,23 +4,23 @@ import "pgaccel/internal/tpcdata"
 
 func appendRegion(b []byte, key int) []byte {
 	r := rowRand(seedRegion, key)
-	w := row{b}
-	w.number(key)
-	w.text(tpcdata.Regions[key])
+	w := rowTo(b)
+	w.Number(key)
+	w.Text(tpcdata.Regions[key])
 	w.comment(&r, 31, 115)
-	w.next()
-	return w.b
+	w.Next()
+	return w.B
 }
 
 func appendNation(b []byte, key int) []byte {
 	r := rowRand(seedNation, key)
-	w := row{b}
-	w.number(key)
-	w.text(tpcdata.Nations[key].Name)
-	w.number(tpcdata.Nations[key].Region)
+	w := rowTo(b)
+	w.Number(key)
+	w.Text(tpcdata.Nations[key].Name)
+	w.Number(tpcdata.Nations[key].Region)
 	w.comment(&r, 31, 114)
-	w.next()
-	return w.b
+	w.Next()
+	return w.B
 }
 
 const balanceMin, balanceMax = -999_99, 9999_99 // of suppliers and customers
@@ -28,20 +28,20 @@ const balanceMin, balanceMax = -999_99, 9999_99 // of suppliers and customers
 func appendSupplier(b []byte, key int) []byte {
 	r := rowRand(seedSupplier, key)
 	nation := r.Below(len(tpcdata.Nations))
-	w := row{b}
-	w.number(key)
+	w := rowTo(b)
+	w.Number(key)
 	w.tagged("Supplier#", key)
 	w.address(&r)
-	w.number(nation)
+	w.Number(nation)
 	w.phone(&r, nation)
-	w.money(r.Between(balanceMin, balanceMax))
-	start := len(w.b)
+	w.Money(r.Between(balanceMin, balanceMax))
+	start := len(w.B)
 	w.comment(&r, 25, 100)
 	if opinion := opinionOn(key); opinion != "" {
-		overwrite(w.b[start:len(w.b)-1], &r, "Customer ", opinion)
+		overwrite(w.B[start:len(w.B)-1], &r, "Customer ", opinion)
 	}
-	w.next()
-	return w.b
+	w.Next()
+	return w.B
 }
 
 // opinionBlock is how many suppliers share one that customers complain of, and one that
@@ -70,31 +70,31 @@ func overwrite(text []byte, r *tpcdata.Rand, first, second string) {
 
 func appendPart(b []byte, key int) []byte {
 	r := rowRand(seedPart, key)
-	w := row{b}
-	w.number(key)
+	w := rowTo(b)
+	w.Number(key)
 	var colors [5]int
 	tpcdata.DrawColors(&r, colors[:])
 	for i, c := range colors {
 		if i > 0 {
-			w.b = append(w.b, ' ')
+			w.B = append(w.B, ' ')
 		}
-		w.b = append(w.b, tpcdata.Colors[c]...)
+		w.B = append(w.B, tpcdata.Colors[c]...)
 	}
-	w.tab()
+	w.Tab()
 	maker, brand := r.Between(1, 5), r.Between(1, 5)
-	w.b = append(w.b, "Manufacturer#"...)
-	w.number(maker)
-	w.b = append(w.b, "Brand#"...)
-	w.number(10*maker + brand)
-	w.b = tpcdata.AppendPartType(w.b, &r)
-	w.tab()
-	w.number(r.Between(1, 50))
-	w.b = tpcdata.AppendContainer(w.b, &r)
-	w.tab()
-	w.money(tpcdata.RetailPrice(key))
+	w.B = append(w.B, "Manufacturer#"...)
+	w.Number(maker)
+	w.B = append(w.B, "Brand#"...)
+	w.Number(10*maker + brand)
+	w.B = tpcdata.AppendPartType(w.B, &r)
+	w.Tab()
+	w.Number(r.Between(1, 50))
+	w.B = tpcdata.AppendContainer(w.B, &r)
+	w.Tab()
+	w.Money(tpcdata.RetailPrice(key))
 	w.comment(&r, 5, 22)
-	w.next()
-	return w.b
+	w.Next()
+	return w.B
 }
 
 // suppliersOfPart is how many suppliers have a part.
@@ -107,30 +107,30 @@ func supplierOf(part, i, suppliers int) int {
 
 func appendPartsupp(b []byte, part, suppliers int) []byte {
 	r := rowRand(seedPartsupp, part)
-	w := row{b}
+	w := rowTo(b)
 	for i := range suppliersOfPart {
-		w.number(part)
-		w.number(supplierOf(part, i, suppliers))
-		w.number(r.Between(1, 9999))
-		w.money(r.Between(1_00, 1000_00))
+		w.Number(part)
+		w.Number(supplierOf(part, i, suppliers))
+		w.Number(r.Between(1, 9999))
+		w.Money(r.Between(1_00, 1000_00))
 		w.comment(&r, 49, 198)
-		w.next()
+		w.Next()
 	}
-	return w.b
+	return w.B
 }
 
 func appendCustomer(b []byte, key int) []byte {
 	r := rowRand(seedCustomer, key)
 	nation := r.Below(len(tpcdata.Nations))
-	w := row{b}
-	w.number(key)
+	w := rowTo(b)
+	w.Number(key)
 	w.tagged("Customer#", key)
 	w.address(&r)
-	w.number(nation)
+	w.Number(nation)
 	w.phone(&r, nation)
-	w.money(r.Between(balanceMin, balanceMax))
-	w.text(r.Word(tpcdata.Segments))
+	w.Money(r.Between(balanceMin, balanceMax))
+	w.Text(r.Word(tpcdata.Segments))
 	w.comment(&r, 29, 116)
-	w.next()
-	return w.b
+	w.Next()
+	return w.B
 }

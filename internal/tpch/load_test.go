@@ -24,7 +24,7 @@ func TestLoad(t *testing.T) {
 	const scale = 0.02
 	var mu sync.Mutex
 	seen := map[string]int64{}
-	err = Load(ctx, pg.URL("postgres", "postgres"), scale, func(table, step string, rows, _ int64) {
+	err = Source.Load(ctx, pg.URL("postgres", "postgres"), scale, func(table, step string, rows, _ int64) {
 		mu.Lock()
 		defer mu.Unlock()
 		seen[table+" "+step] = rows
@@ -37,8 +37,8 @@ func TestLoad(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close(ctx)
-	for _, table := range Tables() {
-		rows, _ := Rows(table, scale)
+	for _, table := range Source.Tables {
+		rows, _ := Source.Rows(table, scale)
 		if seen[table+" done"] != rows {
 			t.Errorf("%s: progress ends at %d of %d rows", table, seen[table+" done"], rows)
 		}
@@ -50,7 +50,7 @@ func TestLoad(t *testing.T) {
 			t.Fatal(err)
 		}
 		want, got := sha256.New(), sha256.New()
-		if err := Generate(table, scale, 0, 1, want); err != nil {
+		if err := Source.Generate(table, scale, 0, 1, want); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := conn.PgConn().CopyTo(ctx, got, "COPY (SELECT "+columns+" FROM "+table+") TO STDOUT"); err != nil {
@@ -73,7 +73,7 @@ func TestLoad(t *testing.T) {
 			t.Logf("%s: %d rows", q.Name, tag.RowsAffected())
 		}
 	}
-	if err := Load(ctx, pg.URL("postgres", "postgres"), scale, nil); err == nil {
+	if err := Source.Load(ctx, pg.URL("postgres", "postgres"), scale, nil); err == nil {
 		t.Error("a second load over existing tables succeeded")
 	}
 }

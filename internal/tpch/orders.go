@@ -97,23 +97,23 @@ func (o *order) total() int {
 
 func (o *order) append(b []byte) []byte {
 	r := rowRand(seedOrderComment, o.number)
-	w := row{b}
-	w.number(o.key)
-	w.number(o.custkey)
-	w.text(o.status())
-	w.money(o.total())
-	w.text(days[o.date])
-	w.text(tpcdata.Priorities[o.priority])
+	w := rowTo(b)
+	w.Number(o.key)
+	w.Number(o.custkey)
+	w.Text(o.status())
+	w.Money(o.total())
+	w.Text(days[o.date])
+	w.Text(tpcdata.Priorities[o.priority])
 	w.tagged("Clerk#", o.clerk)
-	w.number(0) // o_shippriority
+	w.Number(0) // o_shippriority
 	w.comment(&r, 19, 78)
-	w.next()
-	return w.b
+	w.Next()
+	return w.B
 }
 
 func (o *order) appendLines(b []byte) []byte {
 	r := rowRand(seedLineComment, o.number)
-	w := row{b}
+	w := rowTo(b)
 	for i := range o.n {
 		l := &o.lines[i]
 		flag, status := "N", "F"
@@ -123,23 +123,23 @@ func (o *order) appendLines(b []byte) []byte {
 		if l.open() {
 			status = "O"
 		}
-		w.number(o.key)
-		w.number(l.partkey)
-		w.number(l.suppkey)
-		w.number(i + 1)
-		w.money(l.quantity * 100)
-		w.money(l.extendedprice)
-		w.money(l.discount)
-		w.money(l.tax)
-		w.text(flag)
-		w.text(status)
-		w.text(days[l.ship])
-		w.text(days[l.commit])
-		w.text(days[l.receipt])
-		w.text(instructions[l.instruct])
-		w.text(tpcdata.ShipModes[l.mode])
+		w.Number(o.key)
+		w.Number(l.partkey)
+		w.Number(l.suppkey)
+		w.Number(i + 1)
+		w.Money(l.quantity * 100)
+		w.Money(l.extendedprice)
+		w.Money(l.discount)
+		w.Money(l.tax)
+		w.Text(flag)
+		w.Text(status)
+		w.Text(days[l.ship])
+		w.Text(days[l.commit])
+		w.Text(days[l.receipt])
+		w.Text(instructions[l.instruct])
+		w.Text(tpcdata.ShipModes[l.mode])
 		w.comment(&r, 10, 43)
-		w.next()
+		w.Next()
 	}
-	return w.b
+	return w.B
 }

@@ -28,7 +28,7 @@ var parameters = []parameter{
 		return []string{"DATE", year(r), "DISCOUNT", "0.0" + between(r, 2, 9), "QUANTITY", between(r, 24, 25)}
 	}, []string{"DATE", "1994-01-01", "DISCOUNT", "0.06", "QUANTITY", "24"}},
 	{func(r *tpcdata.Rand, _ float64) []string {
-		n := different(r, 2, len(tpcdata.Nations))
+		n := tpcdata.Different(r, 2, len(tpcdata.Nations))
 		return []string{"NATION1", tpcdata.Nations[n[0]].Name, "NATION2", tpcdata.Nations[n[1]].Name}
 	}, []string{"NATION1", "FRANCE", "NATION2", "GERMANY"}},
 	{func(r *tpcdata.Rand, _ float64) []string {
@@ -45,11 +45,11 @@ var parameters = []parameter{
 		return []string{"NATION", nation(r), "FRACTION", fmt.Sprintf("%.10f", 0.0001/scale)}
 	}, []string{"NATION", "GERMANY", "FRACTION", "0.0001000000"}},
 	{func(r *tpcdata.Rand, _ float64) []string {
-		n := different(r, 2, len(tpcdata.ShipModes))
+		n := tpcdata.Different(r, 2, len(tpcdata.ShipModes))
 		return []string{"SHIPMODE1", tpcdata.ShipModes[n[0]], "SHIPMODE2", tpcdata.ShipModes[n[1]], "DATE", year(r)}
 	}, []string{"SHIPMODE1", "MAIL", "SHIPMODE2", "SHIP", "DATE", "1994-01-01"}},
 	{func(r *tpcdata.Rand, _ float64) []string {
-		return []string{"WORD1", r.Word(askedAdjectives), "WORD2", r.Word(askedNouns)}
+		return []string{"WORD1", r.Word(tpcdata.AskedAdjectives), "WORD2", r.Word(tpcdata.AskedNouns)}
 	}, []string{"WORD1", "special", "WORD2", "requests"}},
 	{func(r *tpcdata.Rand, _ float64) []string {
 		return []string{"DATE", month(r, 1993, 1, 1997, 12)}
@@ -59,7 +59,7 @@ var parameters = []parameter{
 	}, []string{"DATE", "1996-01-01"}},
 	{func(r *tpcdata.Rand, _ float64) []string {
 		values := []string{"BRAND", brand(r), "TYPE", r.Word(tpcdata.TypeClasses) + " " + r.Word(tpcdata.TypeFinish)}
-		return append(values, numbered("SIZE", different(r, 8, 50), 1)...)
+		return append(values, numbered("SIZE", tpcdata.Different(r, 8, 50), 1)...)
 	}, append([]string{"BRAND", "Brand#45", "TYPE", "MEDIUM POLISHED"}, numbered("SIZE", []int{49, 14, 23, 45, 19, 3, 36, 9}, 0)...)},
 	{func(r *tpcdata.Rand, _ float64) []string {
 		return []string{"BRAND", brand(r), "CONTAINER", string(tpcdata.AppendContainer(nil, r))}
@@ -78,7 +78,7 @@ var parameters = []parameter{
 		return []string{"NATION", nation(r)}
 	}, []string{"NATION", "SAUDI ARABIA"}},
 	{func(r *tpcdata.Rand, _ float64) []string {
-		return numbered("I", different(r, 7, len(tpcdata.Nations)), tpcdata.CountryCode(0))
+		return numbered("I", tpcdata.Different(r, 7, len(tpcdata.Nations)), tpcdata.CountryCode(0))
 	}, numbered("I", []int{13, 31, 23, 29, 30, 18, 17}, 0)},
 }
 
@@ -97,19 +97,6 @@ func year(r *tpcdata.Rand) string { return fmt.Sprintf("%d-01-01", r.Between(199
 func month(r *tpcdata.Rand, fromYear, from, toYear, to int) string {
 	m := r.Between(fromYear*12+from-1, toYear*12+to-1)
 	return fmt.Sprintf("%d-%02d-01", m/12, m%12+1)
-}
-
-// different draws n different numbers of 0..of-1.
-func different(r *tpcdata.Rand, n, of int) []int {
-	all := make([]int, of)
-	for i := range all {
-		all[i] = i
-	}
-	for i := range n {
-		k := r.Between(i, of-1)
-		all[i], all[k] = all[k], all[i]
-	}
-	return all[:n]
 }
 
 // numbered names values NAME1, NAME2, ..., and adds a number to each.

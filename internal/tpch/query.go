@@ -19,31 +19,20 @@ func Queries() []Query {
 	queries := make([]Query, len(parameters))
 	for i := range queries {
 		name := fmt.Sprintf("q%02d", i+1)
-		queries[i] = Query{name, i + 1, strings.TrimSpace(read(name + ".sql"))}
+		queries[i] = Query{name, i + 1, strings.TrimSpace(Source.Read(name + ".sql"))}
 	}
 	return queries
 }
 
 // Published returns the text with the parameters by which the specification validates
 // answers.
-func (q Query) Published() string { return q.fill(parameters[q.number-1].published) }
+func (q Query) Published() string { return tpcdata.Fill(q.template, parameters[q.number-1].published) }
 
 // Draw returns the text with parameters that are drawn for a run, by the rules of the
 // query: the same ones each time for the run.
 func (q Query) Draw(run int, scale float64) string {
 	r := rowRand(seedParameters, run*len(parameters)+q.number)
-	return q.fill(parameters[q.number-1].draw(&r, scale))
-}
-
-// fill puts values, a name and a value in turns, into the template.
-func (q Query) fill(values []string) string {
-	pairs := make([]string, len(values))
-	for i, v := range values {
-		if pairs[i] = v; i%2 == 0 {
-			pairs[i] = "[" + v + "]"
-		}
-	}
-	return strings.NewReplacer(pairs...).Replace(q.template)
+	return tpcdata.Fill(q.template, parameters[q.number-1].draw(&r, scale))
 }
 
 // parameter is how the parameters of a query are drawn (clause 2.4.x.3), and what they are

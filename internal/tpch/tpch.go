@@ -2,10 +2,7 @@ package tpch
 
 import (
 	"embed"
-	"fmt"
-	"io"
 	"math"
-	"strings"
 
 	"pgaccel/internal/tpcdata"
 )
@@ -13,39 +10,13 @@ import (
 //go:embed sql
 var files embed.FS
 
-// scaleMin and scaleMax bound the scale factor: below the first, nations without a
-// supplier turn up; above the second, keys leave 32 bits sooner or later.
-const (
-	scaleMin = 0.01
-	scaleMax = 100
-)
-
-// Tables are the names of the tables, so that loading in this order never meets a key
-// without its row.
-func Tables() []string {
-	return []string{"region", "nation", "supplier", "part", "partsupp", "customer", "orders", "lineitem"}
-}
-
-// Schema returns the CREATE TABLE statements, without keys.
-func Schema() string { return read("schema.sql") }
-
-// keys returns the statements that add the primary keys, and those indexes of foreign keys
-// without which some queries take Postgres minutes.
-func keys() string { return read("keys.sql") }
-
-func read(name string) string {
-	text, err := files.ReadFile("sql/" + name)
-	if err != nil {
-		panic("BUG: " + err.Error())
-	}
-	return string(text)
-}
-
-func checkScale(scale float64) error {
-	if !(scale >= scaleMin && scale <= scaleMax) {
-		return fmt.Errorf("scale factor %v: use %v to %v", scale, scaleMin, scaleMax)
-	}
-	return nil
+// Source is the tables. Besides the primary keys there are those indexes of foreign keys without which some
+// queries take Postgres minutes. Below the least scale factor nations without a supplier turn up; above the
+// largest keys leave 32 bits sooner or later.
+var Source = tpcdata.Source{
+	Name: "TPC-H", Files: files, ScaleMin: 0.01, ScaleMax: 100,
+	Tables: []string{"region", "nation", "supplier", "part", "partsupp", "customer", "orders", "lineitem"},
+	Units:  func(table string, scale float64) tpcdata.Units { return unitsOf(table, sizesAt(scale)) },
 }
 
 // sizes are the key ranges that a scale factor gives.
@@ -63,68 +34,39 @@ func sizesAt(scale float64) sizes {
 	return s
 }
 
-// Rows returns the number of rows of a table. It is exact; lineitem's are counted by
-// drawing every order's number of lines, which takes some milliseconds a scale factor.
-func Rows(table string, scale float64) (int64, error) {
-	if err := checkScale(scale); err != nil {
-		return 0, err
-	}
-	_, n, err := rowsOf(table, sizesAt(scale))
-	switch table {
-	case "partsupp":
-		n *= suppliersOfPart
-	case "lineitem":
-		orders := n
-		n = 0
-		for i := range orders {
-			r := rowRand(seedOrder, i+1)
-			n += lineCount(&r)
-		}
-	}
-	return int64(n), err
-}
-
-// rowsOf returns how a table's n units (rows; parts for partsupp, orders for lineitem),
-// numbered from 0, are written as COPY text.
-func rowsOf(table string, s sizes) (appendUnit func(b []byte, i int) []byte, n int, err error) {
+// unitsOf returns how a table is written: its units are rows; parts for partsupp, orders for lineitem.
+func unitsOf(table string, s sizes) tpcdata.Units {
 	var o order
 	switch table {
 	case "region":
-		return appendRegion, len(tpcdata.Regions), nil
+		return tpcdata.Units{Append: appendRegion, N: len(tpcdata.Regions)}
 	case "nation":
-		return appendNation, len(tpcdata.Nations), nil
+		return tpcdata.Units{Append: appendNation, N: len(tpcdata.Nations)}
 	case "supplier":
-		return func(b []byte, i int) []byte { return appendSupplier(b, i+1) }, s.suppliers, nil
+		return tpcdata.Keyed(appendSupplier, s.suppliers)
 	case "part":
-		return func(b []byte, i int) []byte { return appendPart(b, i+1) }, s.parts, nil
+		return tpcdata.Keyed(appendPart, s.parts)
 	case "partsupp":
-		return func(b []byte, i int) []byte { return appendPartsupp(b, i+1, s.suppliers) }, s.parts, nil
+		u := tpcdata.Keyed(func(b []byte, part int) []byte { return appendPartsupp(b, part, s.suppliers) }, s.parts)
+		u.Rows = func(int) int { return suppliersOfPart }
+		return u
 	case "customer":
-		return func(b []byte, i int) []byte { return appendCustomer(b, i+1) }, s.customers, nil
+		return tpcdata.Keyed(appendCustomer, s.customers)
 	case "orders":
-		return func(b []byte, i int) []byte {
-			o.make(&s, i+1)
+		return tpcdata.Keyed(func(b []byte, number int) []byte {
+			o.make(&s, number)
 			return o.append(b)
-		}, s.orders, nil
+		}, s.orders)
 	case "lineitem":
-		return func(b []byte, i int) []byte {
-			o.make(&s, i+1)
+		u := tpcdata.Keyed(func(b []byte, number int) []byte {
+			o.make(&s, number)
 			return o.appendLines(b)
-		}, s.orders, nil
+		}, s.orders)
+		u.Rows = func(i int) int {
+			r := rowRand(seedOrder, i+1)
+			return lineCount(&r)
+		}
+		return u
 	}
-	return nil, 0, fmt.Errorf("no table %q in TPC-H: it has %s", table, strings.Join(Tables(), ", "))
-}
-
-// Generate writes one part (0..parts-1) of a table as COPY text: one row a line,
-// columns separated by tabs. The parts one after another are the table, however many
-// there are; a part's suppliers and an order's lines are never split.
-func Generate(table string, scale float64, part, parts int, w io.Writer) error {
-	if err := checkScale(scale); err != nil {
-		return err
-	}
-	appendUnit, n, err := rowsOf(table, sizesAt(scale))
-	if err != nil {
-		return err
-	}
-	return tpcdata.Write(w, n, part, parts, appendUnit)
+	return tpcdata.Units{}
 }

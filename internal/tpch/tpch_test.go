@@ -18,7 +18,7 @@ import (
 func rowsFrom(t testing.TB, table string, scale float64, f func(c [][]byte)) {
 	t.Helper()
 	var text bytes.Buffer
-	if err := Generate(table, scale, 0, 1, &text); err != nil {
+	if err := Source.Generate(table, scale, 0, 1, &text); err != nil {
 		t.Fatal(err)
 	}
 	var columns [][]byte
@@ -43,7 +43,7 @@ func number(b []byte) int {
 func TestCardinalities(t *testing.T) {
 	f := func(table string, scale float64, want int64) {
 		t.Helper()
-		if got, err := Rows(table, scale); err != nil || got != want {
+		if got, err := Source.Rows(table, scale); err != nil || got != want {
 			t.Errorf("%s at scale factor %v: %d rows, want %d (%v)", table, scale, got, want, err)
 		}
 	}
@@ -60,13 +60,13 @@ func TestCardinalities(t *testing.T) {
 	for _, scale := range []float64{0.01, 0.1, 1} {
 		// 1..7 lines uniformly: mean 4, variance 4 an order.
 		orders := 1_500_000 * scale
-		got, err := Rows("lineitem", scale)
+		got, err := Source.Rows("lineitem", scale)
 		if err != nil || math.Abs(float64(got)-4*orders) > 5*math.Sqrt(4*orders) {
 			t.Errorf("lineitem at scale factor %v: %d rows (%v)", scale, got, err)
 		}
 	}
-	for _, table := range Tables() {
-		want, _ := Rows(table, 0.02)
+	for _, table := range Source.Tables {
+		want, _ := Source.Rows(table, 0.02)
 		var got int64
 		rowsFrom(t, table, 0.02, func([][]byte) { got++ })
 		if got != want {
@@ -78,7 +78,7 @@ func TestCardinalities(t *testing.T) {
 func TestWrongArguments(t *testing.T) {
 	f := func(table string, scale float64, part, parts int) {
 		t.Helper()
-		if err := Generate(table, scale, part, parts, io.Discard); err == nil {
+		if err := Source.Generate(table, scale, part, parts, io.Discard); err == nil {
 			t.Errorf("%s, scale factor %v, part %d of %d: no error", table, scale, part, parts)
 		}
 	}
@@ -89,21 +89,21 @@ func TestWrongArguments(t *testing.T) {
 	f("part", 1, 1, 1)
 	f("part", 1, -1, 2)
 	f("part", 1, 0, 0)
-	if _, err := Rows("lineorder", 1); err == nil {
+	if _, err := Source.Rows("lineorder", 1); err == nil {
 		t.Error("rows of no table")
 	}
 }
 
 func TestPartsTogetherAreTheTable(t *testing.T) {
-	for _, table := range Tables() {
+	for _, table := range Source.Tables {
 		whole := sha256.New()
-		if err := Generate(table, 0.01, 0, 1, whole); err != nil {
+		if err := Source.Generate(table, 0.01, 0, 1, whole); err != nil {
 			t.Fatal(err)
 		}
 		for _, parts := range []int{1, 2, 7, 500} {
 			split := sha256.New()
 			for part := range parts {
-				if err := Generate(table, 0.01, part, parts, split); err != nil {
+				if err := Source.Generate(table, 0.01, part, parts, split); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -121,9 +121,9 @@ func TestBytesStayTheSame(t *testing.T) {
 		"region": "01f7a3f7584bb58e", "nation": "6aba06c7b238e788", "supplier": "b42e17c983500ffe", "part": "9d3b26bdf07c72f1",
 		"partsupp": "90f0fb4d6ab2c643", "customer": "6d5927d7660f4250", "orders": "22aa37c10e689e71", "lineitem": "ed667589ab93787b",
 	}
-	for _, table := range Tables() {
+	for _, table := range Source.Tables {
 		h := sha256.New()
-		if err := Generate(table, 0.02, 0, 1, h); err != nil {
+		if err := Source.Generate(table, 0.02, 0, 1, h); err != nil {
 			t.Fatal(err)
 		}
 		if got := fmt.Sprintf("%x", h.Sum(nil)[:8]); got != want[table] {
@@ -133,8 +133,8 @@ func TestBytesStayTheSame(t *testing.T) {
 }
 
 func TestRowsFitTheSchema(t *testing.T) {
-	for _, table := range Tables() {
-		_, body, _ := strings.Cut(Schema(), "CREATE TABLE "+table+" (")
+	for _, table := range Source.Tables {
+		_, body, _ := strings.Cut(Source.Schema(), "CREATE TABLE "+table+" (")
 		body, _, _ = strings.Cut(body, ");\n")
 		var types []string
 		for line := range strings.Lines(strings.TrimSpace(body)) {
@@ -167,16 +167,16 @@ func TestRowsFitTheSchema(t *testing.T) {
 				}
 			}
 		})
-		if !strings.Contains(pgload.KeysOf(keys(), table), "PRIMARY KEY") {
+		if !strings.Contains(pgload.KeysOf(Source.Keys(), table), "PRIMARY KEY") {
 			t.Errorf("%s has no key", table)
 		}
 	}
 }
 
 func BenchmarkLineitem(b *testing.B) {
-	rows, _ := Rows("lineitem", 0.1)
+	rows, _ := Source.Rows("lineitem", 0.1)
 	for b.Loop() {
-		if err := Generate("lineitem", 0.1, 0, 1, io.Discard); err != nil {
+		if err := Source.Generate("lineitem", 0.1, 0, 1, io.Discard); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -1,24 +1,20 @@
-package tpch
+package tpcdata
 
-import (
-	"slices"
+import "slices"
 
-	"pgaccel/internal/tpcdata"
-)
-
-// Sentences by the grammar of clause 4.2.2.14, of words of our own but for the four
-// adjectives and four nouns that Q13 asks for.
+// Sentences by the grammar of TPC-H, clause 4.2.2.14, of words of our own but for the four
+// adjectives and four nouns that its Q13 asks for.
 
 var (
-	askedAdjectives = []string{"special", "pending", "unusual", "express"}
-	askedNouns      = []string{"packages", "requests", "accounts", "deposits"}
+	AskedAdjectives = []string{"special", "pending", "unusual", "express"}
+	AskedNouns      = []string{"packages", "requests", "accounts", "deposits"}
 
 	// The asked ones are repeated, so that the pairs are as frequent as in the original.
-	adjectives = slices.Concat(slices.Repeat(askedAdjectives, 4), []string{
+	adjectives = slices.Concat(slices.Repeat(AskedAdjectives, 4), []string{
 		"amber", "brief", "bright", "broad", "calm", "cheap", "crisp", "distant", "early", "empty", "faint", "fresh",
 		"gentle", "heavy", "hollow", "humble", "large", "late", "level", "loose", "mild", "narrow", "neat", "plain",
 		"polite", "proper", "rare", "recent", "rough", "round", "sharp", "sober", "solid", "steady", "sturdy", "warm"})
-	nouns = slices.Concat(slices.Repeat(askedNouns, 7), []string{
+	nouns = slices.Concat(slices.Repeat(AskedNouns, 7), []string{
 		"anchors", "arches", "baskets", "beacons", "bridges", "brokers", "buckets", "candles", "carriers", "clerks",
 		"copies", "crates", "drafts", "ferries", "gardens", "harbors", "hedges", "herons", "invoices", "kettles",
 		"ladders", "lanterns", "ledgers", "letters", "mirrors", "notices", "offers", "orchards", "pallets", "parcels",
@@ -33,8 +29,8 @@ var (
 	terminators  = []string{".", ".", ".", ".", ".", ".", ";", ";", ":", "?", "!", "--"}
 )
 
-// appendText writes n letters that begin and end anywhere in random sentences.
-func appendText(b []byte, r *tpcdata.Rand, n int) []byte {
+// AppendText writes n letters that begin and end anywhere in random sentences.
+func AppendText(b []byte, r *Rand, n int) []byte {
 	start, skip := len(b), r.Below(64)
 	for len(b) < start+skip+n {
 		b = appendSentence(b, r)
@@ -45,7 +41,7 @@ func appendText(b []byte, r *tpcdata.Rand, n int) []byte {
 
 // Clauses end in a blank.
 
-func appendSentence(b []byte, r *tpcdata.Rand) []byte {
+func appendSentence(b []byte, r *Rand) []byte {
 	b = appendNounClause(b, r)
 	switch form := r.Below(10); {
 	case form < 3:
@@ -62,7 +58,7 @@ func appendSentence(b []byte, r *tpcdata.Rand) []byte {
 	return append(append(b[:len(b)-1], r.Word(terminators)...), ' ')
 }
 
-func appendNounClause(b []byte, r *tpcdata.Rand) []byte {
+func appendNounClause(b []byte, r *Rand) []byte {
 	switch form := r.Below(10); {
 	case form < 2:
 	case form < 6:
@@ -76,7 +72,7 @@ func appendNounClause(b []byte, r *tpcdata.Rand) []byte {
 	return appendWord(b, r.Word(nouns))
 }
 
-func appendVerbClause(b []byte, r *tpcdata.Rand) []byte {
+func appendVerbClause(b []byte, r *Rand) []byte {
 	form := r.Below(4)
 	if form&1 != 0 {
 		b = appendWord(b, r.Word(auxiliaries))
@@ -88,7 +84,7 @@ func appendVerbClause(b []byte, r *tpcdata.Rand) []byte {
 	return b
 }
 
-func appendPhrase(b []byte, r *tpcdata.Rand) []byte {
+func appendPhrase(b []byte, r *Rand) []byte {
 	return appendNounClause(append(appendWord(b, r.Word(prepositions)), "the "...), r)
 }
 
