@@ -86,6 +86,23 @@ func tpchCommand() *cobra.Command {
 	return cmd
 }
 
+func tpcdsCommand() *cobra.Command {
+	var o bench.TPCDSOptions
+	cmd := &cobra.Command{
+		Use:   "tpcds",
+		Short: "99 statements of TPC-DS' shapes, each round with other parameters: PostgreSQL directly, and through pgaccel",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return bench.TPCDS(cmd.Context(), o, cmd.OutOrStdout())
+		},
+	}
+	f := cmd.Flags()
+	f.Float64Var(&o.Scale, "scale", 0, "scale factor (default 1, or 0.05 with --quick)")
+	f.DurationVar(&o.Limit, "limit", 0, "longest run of a statement in PostgreSQL, after which its time is a lower bound (default 1m)")
+	runFlags(f, &o.RunOptions)
+	return cmd
+}
+
 // runFlags are what the comparisons have in common.
 func runFlags(f *pflag.FlagSet, o *bench.RunOptions) {
 	f.BoolVar(&o.Quick, "quick", false, "fewer runs over less data")

@@ -12,12 +12,16 @@ import (
 	"net/url"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
 
 	"pgaccel/internal/server"
+	"pgaccel/internal/ssb"
+	"pgaccel/internal/tpcds"
+	"pgaccel/internal/tpch"
 )
 
 // self is the test binary, which TestMain makes a pgaccel.
@@ -88,7 +92,7 @@ func fakeServe(args []string) error {
 		}
 		fmt.Fprintf(w, "# TYPE pgaccel_queries_total counter\npgaccel_queries_total{reason=\"\",route=\"accelerated\"} %d\npgaccel_queries_total{reason=\"too cheap\",route=\"forwarded\"} %d\n", accelerated, forwarded)
 		fmt.Fprintf(w, "# TYPE pgaccel_table_bytes gauge\n# TYPE pgaccel_table_ready gauge\n")
-		for _, t := range []string{"customer", "supplier", "part", "dates", "lineorder", "events", "region", "nation", "partsupp", "orders", "lineitem"} {
+		for _, t := range slices.Concat(ssb.Source.Tables, tpch.Source.Tables, tpcds.Source.Tables, []string{"events"}) {
 			state, ready := "ready", 1
 			if t == "part" && *fake == "refuse" {
 				state, ready = "refused", 0

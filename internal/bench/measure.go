@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -69,6 +70,7 @@ type result struct {
 	differs   string           // DuckDB's answer, where it may be another
 
 	baseForwarded bool // the other pgaccel did not take all executions
+	limited       bool // Postgres took longer than the workload's limit, which stands for its time: nothing to compare with
 }
 
 func (r *result) speedup() float64 {
@@ -82,6 +84,7 @@ type comparison struct {
 	duckdb            *duckdb // nil without
 	base              *base   // nil without
 	direct            effort
+	limit             time.Duration // of a statement in Postgres
 }
 
 // base is another pgaccel before the same server.
@@ -125,7 +128,7 @@ func (c *comparison) measure(ctx context.Context, r *result, round, runs int) er
 	if r.query.draw != nil {
 		r.query.SQL, r.answer = r.query.draw(round), answer{}
 	}
-	if c.direct.rounds == 0 || round < c.direct.rounds || r.query.draw != nil {
+	if !r.limited && (c.direct.rounds == 0 || round < c.direct.rounds || r.query.draw != nil) {
 		direct := runs
 		if c.direct.runs > 0 {
 			direct = c.direct.runs
@@ -163,12 +166,18 @@ func (r *result) wrongIn(difference string) {
 	r.wrong = append(r.wrong, difference)
 }
 
+const queryCanceled = "57014" // SQLSTATE of what statement_timeout ends
+
 func (c *comparison) measurePostgres(ctx context.Context, r *result, runs int) (compare func(), err error) {
 	var want *answer
 	if r.answer.tag != "" {
 		want = &r.answer
 	}
 	times, first, wrong, err := r.query.repeat(ctx, c.postgres, runs, want)
+	if pgErr := (*pgconn.PgError)(nil); c.limit > 0 && errors.As(err, &pgErr) && pgErr.Code == queryCanceled {
+		r.limited, r.postgres = true, []time.Duration{c.limit}
+		return func() {}, nil
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -196,7 +205,7 @@ func (c *comparison) measurePgaccel(ctx context.Context, r *result, runs int) (c
 		if wrong != "" {
 			r.wrongIn("pgaccel's answers differ among themselves: " + wrong)
 		}
-		if d := r.query.difference(r.answer, first); d != "" {
+		if d := r.query.difference(r.answer, first); d != "" && !r.limited {
 			r.wrongIn("pgaccel's answer is not Postgres': " + d)
 		}
 	}, nil
@@ -210,7 +219,7 @@ func (c *comparison) measureBase(ctx context.Context, r *result, runs int) (comp
 	r.base = append(r.base, times...)
 	r.baseForwarded = r.baseForwarded || len(forwarded) > 0
 	return func() {
-		if wrong == "" {
+		if wrong == "" && !r.limited {
 			wrong = r.query.difference(r.answer, first)
 		}
 		if wrong != "" {
@@ -228,7 +237,7 @@ func (c *comparison) measureDuckDB(r *result, runs int) (compare func(), err err
 	return func() {
 		diff := r.query.duckdbDiffers(r.answer, d.rows)
 		switch {
-		case diff == "":
+		case diff == "" || r.limited:
 		case r.query.differs != "":
 			r.differs = diff
 		default:

@@ -9,6 +9,9 @@ import (
 	"time"
 )
 
+// A query is slower than in Postgres where it takes this many times its time and so much more.
+const slowerTimes, slowerBy = 1.1, 20 * time.Millisecond
+
 // printResults prints one line a query, then sums and geometric means. The speed-ups are
 // ratios of medians.
 func printResults(out io.Writer, results []*result, duckdb bool) {
@@ -19,17 +22,28 @@ func printResults(out io.Writer, results []*result, duckdb bool) {
 	fmt.Fprintln(out, head+"  answered by")
 	var sumPostgres, sumPgaccel, sumDuckdb time.Duration
 	var ratios, duckdbRatios []float64
-	var slower, notes []string
+	var slower, slowerThanPostgres, limited, notes []string
 	for _, r := range results {
 		postgres, pgaccel, duck := median(r.postgres), median(r.pgaccel), median(r.duckdb)
 		sumPostgres, sumPgaccel, sumDuckdb = sumPostgres+postgres, sumPgaccel+pgaccel, sumDuckdb+duck
 		ratios = append(ratios, r.speedup())
-		fmt.Fprintf(out, "%-7s %6d %12s %11s %8sx", r.query.Name, r.answer.n, ms(postgres), ms(pgaccel), ratio(r.speedup()))
+		over := "" // what Postgres needs at least
+		if r.limited {
+			over = ">"
+			limited = append(limited, r.query.Name)
+		}
+		if pgaccel-postgres > slowerBy && float64(pgaccel) > slowerTimes*float64(postgres) {
+			slowerThanPostgres = append(slowerThanPostgres, r.query.Name)
+		}
+		fmt.Fprintf(out, "%-7s %6d %12s %11s %8sx", r.query.Name, r.answer.n, over+ms(postgres), ms(pgaccel), over+ratio(r.speedup()))
 		if duckdb {
 			duckdbRatios = append(duckdbRatios, float64(duck)/float64(pgaccel))
 			fmt.Fprintf(out, " %10s %8sx", ms(duck), ratio(float64(duck)/float64(pgaccel)))
 		}
 		by := "pgaccel, same answer"
+		if r.limited {
+			by = "pgaccel, not compared"
+		}
 		if len(r.forwarded) > 0 {
 			by = "Postgres: " + strings.Join(slices.Sorted(maps.Keys(r.forwarded)), "; ")
 		}
@@ -61,6 +75,12 @@ func printResults(out io.Writer, results []*result, duckdb bool) {
 		if len(slower) > 0 {
 			legend += "\nDuckDB is faster on " + strings.Join(slower, ", ")
 		}
+	}
+	if len(slowerThanPostgres) > 0 {
+		legend += fmt.Sprintf("\nSlower than Postgres by more than %v times and %v: %s", slowerTimes, slowerBy, strings.Join(slowerThanPostgres, ", "))
+	}
+	if len(limited) > 0 {
+		legend += "\nEnded in Postgres at the limit, so that times and ratios are lower bounds, and not compared: " + strings.Join(limited, ", ")
 	}
 	fmt.Fprintln(out, legend)
 	for _, note := range notes {

@@ -130,7 +130,7 @@ type session struct {
 // startSession starts and loads the server and starts pgaccel; it returns once every
 // table is copied.
 func startSession(ctx context.Context, load workload, o RunOptions, listen, http string) (_ *session, err error) {
-	s := &session{workload: load, progress: newProgress(o.Progress), comparison: comparison{direct: load.direct}}
+	s := &session{workload: load, progress: newProgress(o.Progress), comparison: comparison{direct: load.direct, limit: load.limit}}
 	defer func() {
 		if err != nil {
 			s.close()
@@ -157,6 +157,11 @@ func startSession(ctx context.Context, load workload, o RunOptions, listen, http
 	}
 	if s.heapBytes, err = heapBytes(ctx, s.postgres); err != nil {
 		return nil, err
+	}
+	if load.limit > 0 {
+		if _, err = s.postgres.Exec(ctx, fmt.Sprintf("SET statement_timeout = %d", max(load.limit.Milliseconds(), 1))).ReadAll(); err != nil {
+			return nil, err
+		}
 	}
 	// Both kinds of copy take turns, so that they meet the same machine; the last
 	// pgaccel stays.

@@ -39,8 +39,7 @@ func TPCH(ctx context.Context, o TPCHOptions, out io.Writer) error {
 func tpchWorkload(scale float64) (workload, error) {
 	w, err := generated(tpch.Source, scale)
 	for _, q := range tpch.Queries() {
-		draw := func(round int) string { return q.Draw(round, scale) }
-		w.queries = append(w.queries, statement{Name: q.Name, SQL: draw(0), draw: draw})
+		w.queries = append(w.queries, drawnStatement(q.Name, func(round int) string { return q.Draw(round, scale) }))
 	}
 	return w, err
 }

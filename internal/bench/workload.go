@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"time"
 
 	"pgaccel/internal/tpcdata"
 )
@@ -43,6 +44,7 @@ type workload struct {
 	load    func(ctx context.Context, dsn string, p *progress) error   // into Postgres, keys included
 	write   func(ctx context.Context, table string, w io.Writer) error // a table as COPY text
 	direct  effort                                                     // of Postgres; a zero is as much as of the others
+	limit   time.Duration                                              // of a statement in Postgres by itself; 0 is none
 	copies  int                                                        // how often the first copy is measured, beside its COPYs alone; 0: once, without them
 }
 
@@ -101,4 +103,9 @@ type statement struct {
 	unordered bool                   // the rows come in any order
 	inexact   []int                  // result columns, from 0, whose last digits differ from run to run in Postgres itself
 	differs   string                 // why DuckDB answers differently, "" where it must not
+}
+
+// drawnStatement is one that has parameters of its own in each round.
+func drawnStatement(name string, draw func(round int) string) statement {
+	return statement{Name: name, SQL: draw(0), draw: draw}
 }

@@ -1,0 +1,81 @@
+package integration
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"pgaccel/internal/pgserver"
+	"pgaccel/internal/tpcds"
+)
+
+// tpcdsRounds is with how many parameters each statement is asked.
+const tpcdsRounds = 2
+
+// TestTPCDS runs statements of the shapes of TPC-DS' 99 over its tables: rows and descriptions are the
+// server's, and what is forwarded, with all reasons, is what testdata/tpcds-refusals.txt says.
+func TestTPCDS(t *testing.T) {
+	pg, err := pgserver.Start(t.Context(), pgserver.Options{Settings: map[string]string{"jit": "off", "work_mem": "64MB"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &stack{pg: pg, direct: target{"direct", pg.Port, "postgres"}}
+	t.Cleanup(func() {
+		if bad := s.stop(); bad != "" {
+			t.Errorf("pgaccel's log:\n%s", bad)
+		}
+	})
+	const scale = 0.01
+	if err := tpcds.Source.Load(t.Context(), s.direct.url("postgres"), scale, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.serve(t.Context(), pgaccelProgram(t)); err != nil {
+		t.Fatal(err)
+	}
+	direct, proxy := connect(t, s.direct.url("postgres")), connect(t, s.proxy.url("postgres"))
+	if _, err := proxy.Exec(t.Context(), "SET pgaccel.mode = 'force'").ReadAll(); err != nil {
+		t.Fatal(err)
+	}
+	var refusals strings.Builder
+	empty := 0
+	for i, q := range tpcds.Queries() {
+		for round := range tpcdsRounds {
+			sql, p := q.Draw(round, scale), protocols[(i+round)%len(protocols)]
+			want := ask(t, direct, sql, p.format)
+			if want.err != "" {
+				t.Fatalf("%s: the server itself: %s", q.Name, want.err)
+			}
+			if len(want.rows) == 0 {
+				empty++
+			}
+			before := s.queries(t, "accelerated")
+			if got := ask(t, proxy, sql, p.format); got.String() != want.String() {
+				t.Errorf("%s, round %d, %s: %s", q.Name, round, p.name, firstDifference([]byte(got.String()), []byte(want.String())))
+			}
+			if s.queries(t, "accelerated") == before {
+				name, _, _ := strings.Cut(sql, "\n")
+				why := ask(t, proxy, fmt.Sprintf("SELECT reason || ': ' || coalesce(detail, '') || coalesce('; ' || replace(also, E'\\n', '; '), '') FROM pgaccel.queries WHERE query LIKE '%s%%'",
+					strings.ReplaceAll(name, "'", "''")), nil)
+				fmt.Fprintf(&refusals, "%s: %s\n", q.Name, strings.Join(why.rows, " "))
+				break
+			}
+		}
+	}
+	if empty > 10 {
+		t.Errorf("%d answers have no rows: parameters are too narrow", empty)
+	}
+	file, err := os.ReadFile("testdata/tpcds-refusals.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var expected strings.Builder
+	for line := range strings.Lines(string(file)) {
+		if !strings.HasPrefix(line, "#") {
+			expected.WriteString(line)
+		}
+	}
+	if refusals.String() != expected.String() {
+		t.Errorf("forwarded:\n%sinstead of\n%s", refusals.String(), expected.String())
+	}
+}
