@@ -6,24 +6,78 @@ import (
 	"slices"
 
 	"pgaccel/plan"
-	"pgaccel/sqlfn"
 	"pgaccel/vector"
 )
 
 // windower computes the windows of a relation over its rows, which have all been gathered: they are
 // put in the order of a window's partitions and keys, and one pass gives each row its value.
 type windower struct {
-	x    *execution
-	cols []relationColumn
-	n    int
-	done []*plan.WindowColumn // those that have been computed
+	x     *execution
+	cols  []relationColumn
+	n     int
+	done  []*plan.WindowColumn // those that have been computed
+	order *windowOrder         // of the last one
+}
+
+// windowOrder is all rows in the order of a window: one partition after the other.
+type windowOrder struct {
+	partition []int
+	order     []plan.ColumnOrder
+	parts     []windowPart
 }
 
 // column computes a window.
 func (w *windower) column(p *plan.WindowColumn) error {
+	// For each row its place in the order, its group's, and the value.
 	if err := w.x.take(int64(w.n) * 16); err != nil {
 		return err
 	}
+	f, err := w.frames(p)
+	if err != nil {
+		return err
+	}
+	if o := w.order; o == nil || !slices.Equal(p.Partition, o.partition) || !slices.Equal(p.Order, o.order) {
+		if w.order, err = w.ordered(p); err != nil {
+			return err
+		}
+	}
+	out := &w.cols[p.To]
+	out.v = make([]int64, w.n)
+	c := &windowColumn{windower: w, p: p, out: out, frames: f}
+	if p.Func == plan.WindowAggregate {
+		if c.agg, err = newWindowAggregate(w, p, out); err != nil {
+			return err
+		}
+		defer c.agg.close()
+	}
+	if p.Arg >= 0 && out.t.Kind.IsText() {
+		if out.dict = w.cols[p.Arg].dict; p.Default >= 0 { // values of two dictionaries
+			out.codes = map[string]int64{}
+		}
+	}
+	for i := range w.order.parts {
+		if err := w.x.ctx.Err(); err != nil {
+			return err
+		}
+		if err := c.partition(&w.order.parts[i]); err != nil {
+			return err
+		}
+	}
+	w.done = append(w.done, p)
+	if err := w.x.take(out.held); err != nil {
+		return err
+	}
+	switch {
+	case out.varying():
+		out.dict = decimalDict(out.decimals, out.t)
+	case out.codes != nil:
+		out.dict = listDict(out.list, out.t)
+	}
+	return nil
+}
+
+// ordered sorts the rows for a window.
+func (w *windower) ordered(p *plan.WindowColumn) (*windowOrder, error) {
 	rows := make([]uint32, w.n)
 	for i := range rows {
 		rows[i] = uint32(i)
@@ -34,15 +88,15 @@ func (w *windower) column(p *plan.WindowColumn) error {
 		by[i] = plan.Order{Desc: o.Desc, NullsFirst: o.NullsFirst}
 	}
 	if err := w.x.rankByServer(keys); err != nil {
-		return err
+		return nil, err
 	}
 	within, err := ordering(keys, by)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	apart, err := w.partitions(p.Partition)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	slices.SortStableFunc(rows, func(a, b uint32) int {
 		if c := apart(a, b); c != 0 {
@@ -50,32 +104,22 @@ func (w *windower) column(p *plan.WindowColumn) error {
 		}
 		return within(a, b)
 	})
-	out := &w.cols[p.To]
-	out.v = make([]int64, w.n)
+	o := &windowOrder{partition: p.Partition, order: p.Order}
+	var starts []int32 // of all partitions
 	for from := 0; from < w.n; {
-		if err := w.x.ctx.Err(); err != nil {
-			return err
-		}
-		to := from + 1
-		for to < w.n && apart(rows[from], rows[to]) == 0 {
+		first := len(starts)
+		to := from
+		for to < w.n && (to == from || apart(rows[from], rows[to]) == 0) {
+			if to == from || within(rows[to-1], rows[to]) != 0 {
+				starts = append(starts, int32(to-from))
+			}
 			to++
 		}
-		if err := w.partition(p, out, rows[from:to], within); err != nil {
-			return err
-		}
+		starts = append(starts, int32(to-from))
+		o.parts = append(o.parts, windowPart{rows: rows[from:to:to], starts: starts[first:len(starts):len(starts)]})
 		from = to
 	}
-	w.done = append(w.done, p)
-	if err := w.x.take(out.held); err != nil {
-		return err
-	}
-	switch {
-	case out.varying():
-		out.dict = decimalDict(out.decimals, out.t)
-	case p.Arg >= 0 && out.t.Kind.IsText(): // its values are some of the argument's
-		out.dict = w.cols[p.Arg].dict
-	}
-	return nil
+	return o, nil
 }
 
 // partitions returns an order of rows in which those of one partition are equal.
@@ -115,89 +159,191 @@ func (w *windower) partitions(columns []int) (func(a, b uint32) int, error) {
 	}, nil
 }
 
-// partition computes the values of one partition's rows, which are in order.
-func (w *windower) partition(p *plan.WindowColumn, out *relationColumn, rows []uint32, within func(a, b uint32) int) error {
-	acc := windowState{p: p}
-	if p.Func == plan.WindowAggregate {
-		if err := acc.init(w, out.t); err != nil {
+// windowColumn is a window that is being computed.
+type windowColumn struct {
+	*windower
+	p      *plan.WindowColumn
+	out    *relationColumn
+	frames *frames
+	agg    *windowAggregate
+	// alike says of each group of the partition whether its rows have the same argument: 1, or -1.
+	alike []int8
+}
+
+// partition computes the values of one partition's rows.
+func (c *windowColumn) partition(part *windowPart) error {
+	if err := c.checkTies(part); err != nil {
+		return err
+	}
+	switch {
+	case c.p.Func == plan.Ntile:
+		return c.tiles(part)
+	case c.p.Func == plan.Lag || c.p.Func == plan.Lead:
+		c.neighbours(part)
+		return nil
+	case !c.p.Func.Framed():
+		c.ranks(part)
+		return nil
+	}
+	c.frames.begin(part)
+	if c.agg != nil {
+		c.agg.begin(part.rows)
+	} else {
+		c.alike = append(c.alike[:0], make([]int8, len(part.starts))...)
+	}
+	for {
+		more, err := c.frames.next()
+		if err != nil || !more {
+			return err
+		}
+		if c.agg != nil {
+			err = c.agg.put(part.rows[c.frames.i], c.frames.spans())
+		} else {
+			err = c.place(part)
+		}
+		if err != nil {
 			return err
 		}
 	}
-	peers := 0
-	for from := 0; from < len(rows); peers++ {
-		to := from + 1
-		for to < len(rows) && within(rows[from], rows[to]) == 0 {
-			to++
+}
+
+// checkTies forwards where a value depends on the order of rows that are peers.
+func (c *windowColumn) checkTies(part *windowPart) error {
+	p := c.p
+	byRow := p.Func == plan.RowNumber || p.Func == plan.Ntile || p.Func == plan.Lag || p.Func == plan.Lead || p.Func.Framed() && p.Frame.Cuts()
+	byOrder := c.agg != nil && c.agg.ordered
+	if !byRow && !byOrder {
+		return nil
+	}
+	for g := range len(part.starts) - 1 {
+		peers := part.rows[part.starts[g]:part.starts[g+1]]
+		switch {
+		case len(peers) == 1:
+		case byRow && !c.allEqual(p, peers), byOrder && !c.agg.allEqual(peers):
+			return forward(plan.ReasonTies, "rows that the order of a window leaves equal")
+		case byRow && p.Func >= plan.FirstValue && p.Frame.Exclude == plan.ExcludeTies:
+			// WinGetFuncArgInFrame loses its way where peers of the row are in its frame, and it is not.
+			return forward(plan.ReasonTies, "a place in ROWS EXCLUDE TIES of rows with peers")
 		}
-		// What the value depends on beside how many rows there are: the order of these, or which of
-		// them is the first or the last.
-		byRow := p.Func == plan.RowNumber || p.Func == plan.Ntile || p.Func == plan.Lag || p.Func == plan.WindowAggregate && p.Frame == plan.ToRow
-		byEnd := p.Func == plan.FirstValue && from == 0 || p.Func == plan.LastValue && (p.Frame == plan.ToPeers || p.Frame == plan.ToEnd && to == len(rows))
-		if to-from > 1 && (byRow && !w.allEqual(p, rows[from:to]) || byEnd && !w.cols[p.Arg].allEqual(rows[from:to])) {
+	}
+	return nil
+}
+
+// ranks numbers the rows.
+func (c *windowColumn) ranks(part *windowPart) {
+	n := len(part.rows)
+	for g := range len(part.starts) - 1 {
+		from, to := int(part.starts[g]), int(part.starts[g+1])
+		for i := from; i < to; i++ {
+			v := int64(i) + 1
+			switch c.p.Func {
+			case plan.Rank:
+				v = int64(from) + 1
+			case plan.DenseRank:
+				v = int64(g) + 1
+			case plan.PercentRank:
+				if v = 0; n > 1 {
+					v = int64(math.Float64bits(float64(from) / float64(n-1)))
+				}
+			case plan.CumeDist:
+				v = int64(math.Float64bits(float64(to) / float64(n)))
+			}
+			c.out.v[part.rows[i]] = v
+		}
+	}
+}
+
+// offset is the argument of type integer for a row.
+func (c *windowColumn) offset(r uint32) (n int64, null bool) {
+	if c.p.Offset < 0 {
+		return 1, false
+	}
+	o := &c.cols[c.p.Offset]
+	return o.v[r], o.null(r)
+}
+
+// tiles divides the rows from the first one on whose argument is not null, by that.
+func (c *windowColumn) tiles(part *windowPart) error {
+	first, parts := -1, int64(0)
+	for i, r := range part.rows {
+		if first < 0 {
+			n, null := c.offset(r)
+			if null {
+				c.out.setNull(r)
+				continue
+			}
+			if n < 1 {
+				return failed("ntile() of no parts")
+			}
+			first, parts = i, n
+		}
+		c.out.v[r] = ntile(int64(i-first), int64(len(part.rows)), parts)
+	}
+	return nil
+}
+
+// neighbours gives each row the value of one before or behind.
+func (c *windowColumn) neighbours(part *windowPart) {
+	for i, r := range part.rows {
+		by, null := c.offset(r)
+		if c.p.Func == plan.Lag {
+			by = -by
+		}
+		at := int64(i) + by
+		switch {
+		case null:
+			c.out.setNull(r)
+		case at >= 0 && at < int64(len(part.rows)):
+			c.out.copyValue(r, &c.cols[c.p.Arg], part.rows[at])
+		case c.p.Default >= 0:
+			c.out.copyValue(r, &c.cols[c.p.Default], r)
+		default:
+			c.out.setNull(r)
+		}
+	}
+}
+
+// place gives the current row the value of a row of its frame.
+func (c *windowColumn) place(part *windowPart) error {
+	r, spans := part.rows[c.frames.i], c.frames.spans()
+	k := int64(1) // which one
+	switch n := 0; c.p.Func {
+	case plan.LastValue:
+		for _, s := range spans {
+			n += s.to - s.from
+		}
+		k = int64(n)
+	case plan.NthValue:
+		var null bool
+		if k, null = c.offset(r); !null && k < 1 {
+			return failed("argument of nth_value must be greater than zero")
+		} else if null {
+			k = 0
+		}
+	}
+	for _, s := range spans {
+		if size := int64(s.to - s.from); k > size {
+			k -= size
+			continue
+		} else if k < 1 {
+			break
+		}
+		at := s.from + int(k) - 1
+		g, _ := slices.BinarySearch(part.starts, int32(at)+1)
+		g--
+		if c.alike[g] == 0 {
+			c.alike[g] = -1
+			if c.cols[c.p.Arg].allEqual(part.rows[part.starts[g]:part.starts[g+1]]) {
+				c.alike[g] = 1
+			}
+		}
+		if c.alike[g] < 0 {
 			return forward(plan.ReasonTies, "rows that the order of a window leaves equal")
 		}
-		for i := from; i < to; i++ {
-			switch p.Func {
-			case plan.RowNumber:
-				out.v[rows[i]] = int64(i) + 1
-				continue
-			case plan.Rank:
-				out.v[rows[i]] = int64(from) + 1
-				continue
-			case plan.DenseRank:
-				out.v[rows[i]] = int64(peers) + 1
-				continue
-			case plan.PercentRank:
-				if len(rows) > 1 {
-					out.v[rows[i]] = int64(math.Float64bits(float64(from) / float64(len(rows)-1)))
-				}
-				continue
-			case plan.CumeDist:
-				out.v[rows[i]] = int64(math.Float64bits(float64(to) / float64(len(rows))))
-				continue
-			case plan.Ntile:
-				out.v[rows[i]] = ntile(int64(i), int64(len(rows)), p.Offset)
-				continue
-			case plan.Lag:
-				if at := int64(i) - p.Offset; at >= 0 && at < int64(len(rows)) {
-					out.copyValue(rows[i], &w.cols[p.Arg], rows[at])
-				} else if p.Default >= 0 {
-					out.copyValue(rows[i], &w.cols[p.Default], rows[i])
-				} else {
-					out.setNull(rows[i])
-				}
-				continue
-			case plan.FirstValue:
-				out.copyValue(rows[i], &w.cols[p.Arg], rows[0])
-				continue
-			case plan.LastValue:
-				last := to - 1
-				switch p.Frame {
-				case plan.ToRow:
-					last = i
-				case plan.ToEnd:
-					last = len(rows) - 1
-				}
-				out.copyValue(rows[i], &w.cols[p.Arg], rows[last])
-				continue
-			}
-			acc.add(rows[i])
-			if p.Frame == plan.ToRow {
-				if err := acc.put(out, rows[i:i+1]); err != nil {
-					return err
-				}
-			}
-		}
-		if p.Func == plan.WindowAggregate && p.Frame == plan.ToPeers {
-			if err := acc.put(out, rows[from:to]); err != nil {
-				return err
-			}
-		}
-		from = to
+		c.out.copyValue(r, &c.cols[c.p.Arg], part.rows[at])
+		return nil
 	}
-	if p.Func == plan.WindowAggregate && p.Frame == plan.ToEnd {
-		return acc.put(out, rows)
-	}
+	c.out.setNull(r)
 	return nil
 }
 
@@ -245,124 +391,18 @@ func (c *relationColumn) copyValue(at uint32, from *relationColumn, r uint32) {
 		c.setNull(at)
 	case c.varying():
 		c.v[at] = c.decimalCode(from.decimals[from.v[r]])
+	case c.codes != nil:
+		c.v[at] = c.code(from.dict.value(from.v[r]).Str)
 	default:
 		c.v[at] = from.v[r]
 	}
 }
+
+func (c *relationColumn) null(r uint32) bool { return c.nulls != nil && c.nulls[r] != 0 }
 
 func (c *relationColumn) setNull(r uint32) {
 	if c.nulls == nil {
 		c.nulls = make([]uint8, len(c.v))
 	}
 	c.nulls[r] = 1
-}
-
-// windowState is an aggregate over the frame so far.
-type windowState struct {
-	p           *plan.WindowColumn
-	arg, filter *relationColumn // nil for none
-	ranks       []int32         // of text
-	t           vector.Type
-	n           int64 // values
-	sum         vector.Int128
-	total       vector.Decimal // the sum of numerics of varying scale
-	wide        bool           // it has more than 127 bits
-	best        int64          // of the least or the greatest, or what is folded
-	bestKey     int64          // by which that is compared
-}
-
-func (s *windowState) init(w *windower, t vector.Type) (err error) {
-	s.t = t
-	if s.p.Filter >= 0 {
-		s.filter = &w.cols[s.p.Filter]
-	}
-	if s.p.Arg >= 0 {
-		s.arg = &w.cols[s.p.Arg]
-		if s.arg.dict != nil {
-			s.ranks, err = s.arg.dict.rank(s.arg.t.Collation)
-			if least := s.p.Agg.State == sqlfn.AggregateLeast || s.p.Agg.State == sqlfn.AggregateGreatest; err == nil && least && s.arg.varying() {
-				err = s.arg.dict.unlike()
-			}
-		}
-	}
-	s.best = s.p.Agg.Start
-	return err
-}
-
-func (c *relationColumn) null(r uint32) bool { return c.nulls != nil && c.nulls[r] != 0 }
-
-// add adds a row.
-func (s *windowState) add(r uint32) {
-	if s.filter != nil && (s.filter.null(r) || s.filter.v[r] == 0) || s.arg != nil && s.arg.null(r) {
-		return
-	}
-	s.n++
-	if s.arg == nil {
-		return
-	}
-	v := s.arg.v[r]
-	switch s.p.Agg.State {
-	case sqlfn.AggregateSum:
-		if s.arg.varying() {
-			total, ok := s.total.Add(s.arg.decimals[v])
-			s.total, s.wide = total, s.wide || !ok
-			return
-		}
-		s.sum = s.sum.Add(vector.Int128Of(v))
-	case sqlfn.AggregateLeast, sqlfn.AggregateGreatest:
-		key := v
-		if len(s.ranks) > 0 {
-			key = int64(s.ranks[v])
-		}
-		if s.n == 1 || key < s.bestKey == (s.p.Agg.State == sqlfn.AggregateLeast) && key != s.bestKey {
-			s.best, s.bestKey = v, key
-		}
-	case sqlfn.AggregateFold:
-		s.best = s.p.Agg.Fold(s.best, v)
-	}
-}
-
-// put gives rows the value of the frame.
-func (s *windowState) put(out *relationColumn, rows []uint32) error {
-	v, null := s.best, s.n == 0
-	switch {
-	case s.p.Agg.State == sqlfn.AggregateCount:
-		v, null = s.n, false
-	case null:
-		v = 0
-	case s.p.Agg.State != sqlfn.AggregateSum && s.arg.varying():
-		v = out.decimalCode(s.arg.decimals[v])
-	case s.p.Agg.State == sqlfn.AggregateSum:
-		sum := vector.Decimal{Unscaled: s.sum}
-		switch {
-		case s.wide:
-			return errNumeric
-		case s.arg.varying():
-			sum = s.total
-		case s.arg.t.Kind == vector.Numeric:
-			sum.Scale = s.arg.t.Scale
-		}
-		if s.p.Agg == plan.Avg {
-			q, ok := vector.Div(sum, vector.Decimal{Unscaled: vector.Int128Of(s.n)})
-			if !ok {
-				return errNumeric
-			}
-			v = out.decimalCode(q)
-			break
-		}
-		if s.arg.varying() {
-			v = out.decimalCode(sum)
-			break
-		}
-		var fits bool
-		if v, fits = s.sum.Int64(); !fits {
-			return errNumeric
-		}
-	}
-	for _, r := range rows {
-		if out.v[r] = v; null {
-			out.setNull(r)
-		}
-	}
-	return nil
 }

@@ -88,7 +88,7 @@ func formatOrders(by []Order, tables []Table) (s string) {
 }
 
 var windowNames = map[WindowFunc]string{RowNumber: "row_number", Rank: "rank", DenseRank: "dense_rank", PercentRank: "percent_rank",
-	CumeDist: "cume_dist", Ntile: "ntile", Lag: "lag", FirstValue: "first_value", LastValue: "last_value"}
+	CumeDist: "cume_dist", Ntile: "ntile", Lag: "lag", Lead: "lead", FirstValue: "first_value", LastValue: "last_value", NthValue: "nth_value"}
 
 func formatWindow(b *strings.Builder, w *Window, tables []Table, list func([]Expr) string) {
 	fmt.Fprintf(b, "window out%d: ", w.Number)
@@ -96,8 +96,8 @@ func formatWindow(b *strings.Builder, w *Window, tables []Table, list func([]Exp
 		b.WriteString(FormatAggregate(&w.Agg, tables))
 	} else {
 		b.WriteString(windowNames[w.Func])
-		if w.Offset != 0 {
-			fmt.Fprintf(b, " %d", w.Offset)
+		if w.Offset != nil {
+			b.WriteString(" " + list([]Expr{w.Offset}))
 		}
 		if w.Arg != nil {
 			b.WriteString(" " + list([]Expr{w.Arg}))
@@ -112,7 +112,26 @@ func formatWindow(b *strings.Builder, w *Window, tables []Table, list func([]Exp
 	if len(w.Order) > 0 {
 		b.WriteString(" order by" + formatOrders(w.Order, tables))
 	}
-	b.WriteString(map[Frame]string{ToRow: " to row", ToEnd: " to end"}[w.Frame])
+	if w.Frame != DefaultFrame && w.Frame != (Frame{}) {
+		b.WriteString(" " + FormatFrame(w.Frame, list))
+	}
+}
+
+// FormatFrame writes a frame as SQL does; list writes expressions.
+func FormatFrame(f Frame, list func([]Expr) string) string {
+	bound := func(b Bound) string {
+		s := map[BoundKind]string{UnboundedPreceding: "unbounded preceding", Preceding: " preceding", CurrentRow: "current row", Following: " following",
+			UnboundedFollowing: "unbounded following"}[b.Kind]
+		switch {
+		case b.Offset != nil:
+			s = list([]Expr{b.Offset}) + s
+		case b.offset():
+			s = fmt.Sprintf("%d months %d days %d us", b.By.Months, b.By.Days, b.By.Micros) + s
+		}
+		return s
+	}
+	return map[FrameMode]string{Range: "range", Rows: "rows", Groups: "groups"}[f.Mode] + " between " + bound(f.Start) + " and " + bound(f.End) +
+		map[Exclusion]string{ExcludeCurrentRow: " exclude current row", ExcludeGroup: " exclude group", ExcludeTies: " exclude ties"}[f.Exclude]
 }
 
 func formatJoin(b *strings.Builder, x *Join, list func([]Expr) string) {

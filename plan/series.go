@@ -37,7 +37,7 @@ func (s *Series) Types() []vector.Type { return []vector.Type{s.T, vector.TypeOf
 // there are more than maxSeries.
 func (s *Series) Values(from, to, step int64) (values []int64, ok bool) {
 	if s.Step == nil {
-		step = s.By.sign()
+		step = s.By.Sign()
 	}
 	if step == 0 {
 		return nil, false
@@ -68,8 +68,8 @@ type Interval struct{ Months, Days, Micros int64 }
 
 const microsPerDay = 86400e6
 
-// sign is that of an interval compared with none, by interval_cmp: a month has 30 days.
-func (v Interval) sign() int64 {
+// Sign is that of an interval compared with none, by interval_cmp: a month has 30 days.
+func (v Interval) Sign() int64 {
 	days := v.Months*30 + v.Days + v.Micros/microsPerDay
 	if days == 0 {
 		days = v.Micros % microsPerDay

@@ -84,7 +84,7 @@ type WindowColumn struct {
 	Arg       int              // column; -1 for none
 	Filter    int              // column; -1 for none
 	Default   int              // column; -1 for none
-	Offset    int64
+	Offset    int              // column; -1 for none, which is 1
 	Frame     Frame
 	Partition []int // columns
 	Order     []ColumnOrder
@@ -163,17 +163,7 @@ type values struct{ params, server []vector.Datum }
 
 // bind is Bind; bound are the relations that have been met, which several sources may share.
 func (q *Star) bind(v values, bound map[*Relation]*Relation) *Star {
-	b := q.Map(func(e Expr) Expr {
-		return Rewrite(e, func(x Expr) Expr {
-			switch x := x.(type) {
-			case Param:
-				return Const{v.params[x.Index]}
-			case ServerConst:
-				return Const{v.server[x.Index]}
-			}
-			return x
-		})
-	})
+	b := q.Map(v.of)
 	b.Scalars = bindAll(q.Scalars, v, bound)
 	b.Tables = slices.Clone(q.Tables)
 	for i := range b.Tables {
@@ -185,12 +175,33 @@ func (q *Star) bind(v values, bound map[*Relation]*Relation) *Star {
 		if r == nil {
 			c := *t.Relation
 			c.Blocks = bindAll(c.Blocks, v, bound)
+			c.Windows = slices.Clone(c.Windows)
+			for i := range c.Windows {
+				w := &c.Windows[i].Frame
+				w.Start.Offset, w.End.Offset = v.of(w.Start.Offset), v.of(w.End.Offset)
+			}
 			r = &c
 			bound[t.Relation] = r
 		}
 		t.Relation = r
 	}
 	return b
+}
+
+// of returns an expression with constants for what has values; nil for nil.
+func (v values) of(e Expr) Expr {
+	if e == nil {
+		return nil
+	}
+	return Rewrite(e, func(x Expr) Expr {
+		switch x := x.(type) {
+		case Param:
+			return Const{v.params[x.Index]}
+		case ServerConst:
+			return Const{v.server[x.Index]}
+		}
+		return x
+	})
 }
 
 func bindAll(stars []*Star, v values, bound map[*Relation]*Relation) []*Star {

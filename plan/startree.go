@@ -232,7 +232,7 @@ func (m *treeMaker) windows(r *Relation, p *Project) *Project {
 	}
 	for i := range r.Windows {
 		w := &r.Windows[i]
-		x := &Window{Number: m.number(), Input: rel, Func: w.Func, Offset: w.Offset, Frame: w.Frame}
+		x := &Window{Number: m.number(), Input: rel, Func: w.Func, Frame: w.Frame}
 		t := r.Meta.Columns[w.To].Type
 		arg := &x.Arg
 		if w.Func == WindowAggregate {
@@ -242,7 +242,7 @@ func (m *treeMaker) windows(r *Relation, p *Project) *Project {
 		for _, e := range []struct {
 			of     *Expr
 			column int
-		}{{arg, w.Arg}, {&x.Agg.Filter, w.Filter}, {&x.Default, w.Default}} {
+		}{{arg, w.Arg}, {&x.Agg.Filter, w.Filter}, {&x.Default, w.Default}, {&x.Offset, w.Offset}} {
 			if e.column >= 0 {
 				*e.of = columns[e.column]
 			}

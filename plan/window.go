@@ -19,22 +19,16 @@ const (
 	WindowAggregate                   // Window.Agg over the frame
 	PercentRank                       // Float8
 	CumeDist                          // Float8
-	Ntile                             // Int4: which of Offset parts
-	Lag                               // Arg of the row Offset before, or Default where there is none
-	FirstValue                        // Arg of the first row
+	Ntile                             // Int4: which of Offset parts; Offset is that of the first row where it is not null
+	Lag                               // Arg of the row Offset before, or Default where there is none; null for a null Offset
+	Lead                              // likewise of the row Offset behind
+	FirstValue                        // Arg of the frame's first row
 	LastValue                         // Arg of the frame's last row
+	NthValue                          // Arg of the frame's row Offset, from 1; null for a null Offset
 )
 
-// Frame says over which rows of a partition, in the window's order, an aggregate of a Window is: from
-// the first one on.
-type Frame uint8
-
-// The frames.
-const (
-	ToPeers Frame = iota // up to the last row that the order does not tell from the current one: the default
-	ToRow                // up to the current row
-	ToEnd                // all rows
-)
+// Framed reports whether the value depends on the frame.
+func (f WindowFunc) Framed() bool { return f == WindowAggregate || f >= FirstValue }
 
 // Window yields its input's rows, each with a value computed over the rows that agree with it in
 // Partition.
@@ -43,9 +37,9 @@ type Window struct {
 	Input     Rel
 	Func      WindowFunc
 	Agg       AggregateCall // of WindowAggregate
-	Arg       Expr          // of Lag, FirstValue and LastValue
-	Default   Expr          // of Lag, of Arg's kind; nil is null
-	Offset    int64         // of Lag, negative for rows behind, and Ntile
+	Arg       Expr          // of Lag, Lead, FirstValue, LastValue and NthValue
+	Default   Expr          // of Lag and Lead, of Arg's kind; nil is null
+	Offset    Expr          // Int4: of Ntile, Lag, Lead and NthValue; nil is 1
 	Frame     Frame
 	Partition []Expr
 	Order     []Order
@@ -63,7 +57,7 @@ func (w *Window) Type() vector.Type {
 		return vector.TypeOf(vector.Float8)
 	case Ntile:
 		return vector.TypeOf(vector.Int4)
-	case Lag, FirstValue, LastValue:
+	case Lag, Lead, FirstValue, LastValue, NthValue:
 		return sqlfn.SameType(w.Arg.Type())
 	}
 	return vector.TypeOf(vector.Int8)
@@ -73,11 +67,14 @@ func (w *Window) check() error {
 	if (w.Arg != nil) != (w.Func >= Lag) {
 		return errors.New("an argument where the function has none, or none where it has one")
 	}
-	if w.Default != nil && (w.Func != Lag || w.Default.Type().Kind != w.Arg.Type().Kind) {
+	if w.Default != nil && (w.Func != Lag && w.Func != Lead || w.Default.Type().Kind != w.Arg.Type().Kind) {
 		return errors.New("a default of another type")
 	}
-	if w.Func == Ntile && w.Offset < 1 {
-		return errors.New("no parts")
+	if w.Offset != nil && w.Offset.Type().Kind != vector.Int4 {
+		return errors.New("an offset of another type")
+	}
+	if err := w.Frame.check(w.Order); err != nil {
+		return err
 	}
 	if w.Func != WindowAggregate {
 		if w.Agg != (AggregateCall{}) {
@@ -96,7 +93,7 @@ func (w *Window) check() error {
 
 // exprs calls f for each expression of the operator.
 func (w *Window) exprs(f func(Expr)) {
-	for _, e := range []Expr{w.Agg.Arg, w.Agg.Filter, w.Arg, w.Default} {
+	for _, e := range []Expr{w.Agg.Arg, w.Agg.Filter, w.Arg, w.Default, w.Offset, w.Frame.Start.Offset, w.Frame.End.Offset} {
 		if e != nil {
 			f(e)
 		}

@@ -54,7 +54,8 @@ func formatStar(to *strings.Builder, q *plan.Star, statement []plan.Table, depth
 				formatStar(&b, block, statement, 1, seen)
 			}
 			for _, w := range s.Relation.Windows {
-				fmt.Fprintf(&b, "window %s c%d: %d %v of c%d filter c%d frame %d by %v order by %v\n", s.Meta.Name, w.To, w.Func, w.Agg, w.Arg, w.Filter, w.Frame, w.Partition, w.Order)
+				fmt.Fprintf(&b, "window %s c%d: %d %v of c%d filter c%d %s by %v order by %v\n", s.Meta.Name, w.To, w.Func, w.Agg, w.Arg, w.Filter,
+					plan.FormatFrame(w.Frame, func(es []plan.Expr) string { return plan.FormatExpr(es[0], statement) }), w.Partition, w.Order)
 			}
 			if x := s.Relation.Series; x != nil {
 				fmt.Fprintf(&b, "series %s: %v by %v\n", s.Meta.Name, x.T, x.By)

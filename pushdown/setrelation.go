@@ -44,7 +44,7 @@ func (a *analyzer) setRelation(x *plan.SetOp) plan.Source {
 // each row is there once, of each side as often as they are there.
 func numberEqual(of *plan.Source) {
 	n := len(of.Meta.Columns)
-	w := plan.WindowColumn{To: n, Func: plan.RowNumber, Arg: -1, Filter: -1, Default: -1}
+	w := plan.WindowColumn{To: n, Func: plan.RowNumber, Arg: -1, Filter: -1, Default: -1, Offset: -1}
 	for c := range n {
 		w.Partition = append(w.Partition, c)
 	}

@@ -15,23 +15,8 @@ var windowFunctions = map[string]struct {
 	oids [4]uint32
 }{"row_number": {plan.RowNumber, [4]uint32{3100}}, "rank": {plan.Rank, [4]uint32{3101}}, "dense_rank": {plan.DenseRank, [4]uint32{3102}},
 	"percent_rank": {plan.PercentRank, [4]uint32{3103}}, "cume_dist": {plan.CumeDist, [4]uint32{3104}}, "ntile": {plan.Ntile, [4]uint32{1: 3105}},
-	"lag": {plan.Lag, [4]uint32{1: 3106, 3107, 3108}}, "lead": {plan.Lag, [4]uint32{1: 3109, 3110, 3111}},
-	"first_value": {plan.FirstValue, [4]uint32{1: 3112}}, "last_value": {plan.LastValue, [4]uint32{1: 3113}}}
-
-// The frames of parsenodes.h (FRAMEOPTION_*), without the bit of BETWEEN and that of a frame that is
-// written.
-const (
-	frameWritten = 0x01 | 0x10
-	rangeToRow   = 0x02 | 0x20 | 0x400
-	rowsToRow    = 0x04 | 0x20 | 0x400
-	groupsToRow  = 0x08 | 0x20 | 0x400
-	rangeToEnd   = 0x02 | 0x20 | 0x100
-	rowsToEnd    = 0x04 | 0x20 | 0x100
-	groupsToEnd  = 0x08 | 0x20 | 0x100
-)
-
-var frames = map[int32]plan.Frame{rangeToRow: plan.ToPeers, groupsToRow: plan.ToPeers, rowsToRow: plan.ToRow,
-	rangeToEnd: plan.ToEnd, rowsToEnd: plan.ToEnd, groupsToEnd: plan.ToEnd}
+	"lag": {plan.Lag, [4]uint32{1: 3106, 3107, 3108}}, "lead": {plan.Lead, [4]uint32{1: 3109, 3110, 3111}},
+	"first_value": {plan.FirstValue, [4]uint32{1: 3112}}, "last_value": {plan.LastValue, [4]uint32{1: 3113}}, "nth_value": {plan.NthValue, [4]uint32{2: 3114}}}
 
 // window analyses a window function: its operator is noted, and stands over the rows of the block, or
 // over its groups where it has some.
@@ -63,44 +48,38 @@ func (a *analyzer) window(name string, f *pg.FuncCall, s *scope) plan.Expr {
 
 // windowArguments are those of a function that is no aggregate.
 func (a *analyzer) windowArguments(w *plan.Window, name string, args []*pg.Node, s *scope) {
-	if len(args) == 0 {
+	if w.Func == plan.Ntile {
+		w.Offset = a.windowOffset(name, args[0], s)
 		return
 	}
-	if w.Func == plan.Ntile {
-		if w.Offset = a.integerConstant(name, args[0], s); w.Offset < 1 {
-			fail(plan.ReasonEvaluation, "ntile() of no parts")
-		}
+	if len(args) == 0 {
 		return
 	}
 	v := a.expr(args[0], s)
 	if v.unknown() {
 		fail(plan.ReasonType, name+"() of a value without a type")
 	}
-	w.Arg = v.e
-	if w.Func != plan.Lag {
-		return
-	}
-	if w.Offset = 1; len(args) > 1 {
-		w.Offset = a.integerConstant(name, args[1], s)
+	if w.Arg = v.e; len(args) > 1 {
+		w.Offset = a.windowOffset(name, args[1], s)
 	}
 	if len(args) > 2 {
 		both, t := a.commonResults([]value{v, a.expr(args[2], s)})
-		if w.Arg, w.Default = both[0], both[1]; t.Kind.IsText() {
-			fail(plan.ReasonType, name+"() with a default that is text")
+		if w.Arg, w.Default = both[0], both[1]; t.Kind == vector.BPChar {
+			fail(plan.ReasonType, name+"() with a default that is char(n)")
 		}
-	}
-	if name == "lead" {
-		w.Offset = -w.Offset
 	}
 }
 
-// integerConstant is an argument of type integer that is the same for all rows.
-func (a *analyzer) integerConstant(name string, n *pg.Node, s *scope) int64 {
-	k, ok := a.resolve(a.expr(n, s), vector.TypeOf(vector.Int4)).(plan.Const)
-	if !ok || k.Null || k.Datum.Type.Kind != vector.Int4 {
-		fail(plan.ReasonFunction, "window function "+name+"() by other than a constant")
+// windowOffset is an argument of type integer.
+func (a *analyzer) windowOffset(name string, n *pg.Node, s *scope) plan.Expr {
+	t := vector.TypeOf(vector.Int4)
+	v := a.expr(n, s)
+	e := a.resolve(v, t)
+	if k := e.Type().Kind; k != vector.Int2 && k != vector.Int4 {
+		fail(plan.ReasonType, "window function "+name+"() by a "+k.String())
 	}
-	return k.I
+	a.callsCast(v, vector.Int4)
+	return a.cast(e, t)
 }
 
 // windowAggregate is an aggregate over a window.
@@ -114,25 +93,42 @@ func (a *analyzer) windowAggregate(fn *sqlfn.Aggregate, name string, f *pg.FuncC
 // windowDef finds what OVER refers to.
 func (a *analyzer) windowDef(over *pg.WindowDef) *pg.WindowDef {
 	if over.Name != "" {
-		for _, n := range a.windowDefs {
-			if d := n.GetWindowDef(); d.Name == over.Name {
-				over = d
-				break
-			}
+		return a.namedWindow(over.Name, len(a.windowDefs))
+	}
+	return a.copyWindow(over, len(a.windowDefs))
+}
+
+// namedWindow finds a window among the first n of the WINDOW clause.
+func (a *analyzer) namedWindow(name string, n int) *pg.WindowDef {
+	for i, w := range a.windowDefs[:n] {
+		if d := w.GetWindowDef(); d.Name == name {
+			return a.copyWindow(d, i)
 		}
 	}
-	if over.Refname != "" {
-		fail(plan.ReasonShape, "a window made of another")
+	fail(plan.ReasonShape, "a window that is not defined")
+	return nil
+}
+
+// copyWindow is a window with what it has from the one that it is made of, which is among the first n
+// of the WINDOW clause: the partitions, and the order where it has none of its own
+// (transformWindowDefinitions in parse_clause.c).
+func (a *analyzer) copyWindow(d *pg.WindowDef, n int) *pg.WindowDef {
+	if d.Refname == "" {
+		return d
 	}
-	return over
+	of := a.namedWindow(d.Refname, n)
+	if len(d.PartitionClause) > 0 || len(d.OrderClause) > 0 && len(of.OrderClause) > 0 || of.FrameOptions&frameWritten != 0 {
+		fail(plan.ReasonShape, "a window that overrides what it is made of")
+	}
+	order := d.OrderClause
+	if len(order) == 0 {
+		order = of.OrderClause
+	}
+	return &pg.WindowDef{PartitionClause: of.PartitionClause, OrderClause: order, FrameOptions: d.FrameOptions, StartOffset: d.StartOffset, EndOffset: d.EndOffset}
 }
 
 // windowOver analyses PARTITION BY, ORDER BY and the frame.
 func (a *analyzer) windowOver(w *plan.Window, d *pg.WindowDef, s *scope) {
-	frame, ok := frames[d.FrameOptions&^frameWritten]
-	if w.Frame = frame; !ok || d.StartOffset != nil || d.EndOffset != nil {
-		fail(plan.ReasonShape, "a window frame of this form")
-	}
 	key := func(n *pg.Node) plan.Expr {
 		v := a.expr(n, s)
 		if v.unknown() {
@@ -150,12 +146,13 @@ func (a *analyzer) windowOver(w *plan.Window, d *pg.WindowDef, s *scope) {
 		o.Expr = a.collated(key(by.Node))
 		w.Order = append(w.Order, o)
 	}
+	w.Frame = a.frame(d, w.Order, s)
 }
 
 // over makes the expressions of windows over rows some over groups.
 func (g *grouping) overWindows(windows []*plan.Window) {
 	for _, w := range windows {
-		for _, e := range []*plan.Expr{&w.Agg.Arg, &w.Agg.Filter, &w.Arg, &w.Default} {
+		for _, e := range []*plan.Expr{&w.Agg.Arg, &w.Agg.Filter, &w.Arg, &w.Default, &w.Offset} {
 			if *e != nil {
 				*e = g.over(*e)
 			}

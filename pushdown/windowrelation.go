@@ -58,7 +58,7 @@ func (a *analyzer) windowRelation(top *plan.Window, l *leaf) plan.Source {
 		if !read {
 			c = add(plan.Output{Of: w.Number, T: w.Type()})
 		}
-		col := plan.WindowColumn{To: c, Func: w.Func, Arg: add(w.Arg), Filter: -1, Default: add(w.Default), Offset: w.Offset, Frame: w.Frame}
+		col := plan.WindowColumn{To: c, Func: w.Func, Arg: add(w.Arg), Filter: -1, Default: add(w.Default), Offset: add(w.Offset), Frame: w.Frame}
 		if w.Func == plan.WindowAggregate {
 			col.Agg, col.Arg, col.Filter = w.Agg.Func, add(w.Agg.Arg), add(w.Agg.Filter)
 		}
@@ -88,16 +88,7 @@ func (a *analyzer) windowRelation(top *plan.Window, l *leaf) plan.Source {
 
 // checkWindow forwards aggregates that are not computed over windows.
 func checkWindow(w *plan.Window) {
-	if w.Func != plan.WindowAggregate {
-		return
+	if w.Func == plan.WindowAggregate && w.Agg.Func.State == sqlfn.AggregateMoments && w.Agg.Arg.Type().Varying() {
+		fail(plan.ReasonFunction, "window function "+w.Agg.Func.String()+"() of numerics of several scales")
 	}
-	switch w.Agg.Func.State {
-	case sqlfn.AggregateCount, sqlfn.AggregateFold:
-		return
-	case sqlfn.AggregateSum, sqlfn.AggregateLeast, sqlfn.AggregateGreatest:
-		if !w.Agg.Arg.Type().Kind.IsFloat() {
-			return
-		}
-	}
-	fail(plan.ReasonFunction, "window function "+w.Agg.Func.String()+"() of this type")
 }

@@ -36,7 +36,7 @@ var mayImport = map[string]string{
 	"compress":            "vector internal/invariant internal/simd",
 	"bitmapidx":           "vector internal/invariant internal/processors internal/simd",
 	"sqlfn":               "sqltype vector",
-	"plan":                "catalog sqlfn vector",
+	"plan":                "catalog sqlfn sqltype vector",
 	"gpu/device":          "", // words only
 	"gpu/program":         "plan kernels gpu/device compress vector internal/invariant",
 	"gpu/worker":          "gpu/device gpu/worker/nvrtc",

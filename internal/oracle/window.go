@@ -12,6 +12,7 @@ type windowRow struct {
 	arg      argument // of an aggregate
 	of       value    // Window.Arg
 	fallback value    // Window.Default
+	by       value    // Window.Offset
 }
 
 // window calls f for each row of a window's input, with the window's value.
@@ -37,15 +38,12 @@ func (r *run) window(w *plan.Window, f func() error) error {
 				return err
 			}
 		}
-		x.of, x.fallback = null, null
-		if w.Arg != nil {
-			if x.of, err = r.eval(w.Arg); err != nil {
-				return err
-			}
-		}
-		if w.Default != nil {
-			if x.fallback, err = r.eval(w.Default); err != nil {
-				return err
+		x.of, x.fallback, x.by = null, null, value{i: 1}
+		for i, to := range []*value{&x.of, &x.fallback, &x.by} {
+			if e := []plan.Expr{w.Arg, w.Default, w.Offset}[i]; e != nil {
+				if *to, err = r.eval(e); err != nil {
+					return err
+				}
 			}
 		}
 		if partitions[name] == nil {
@@ -85,64 +83,122 @@ func (r *run) windowValues(w *plan.Window, rows []windowRow) ([]value, error) {
 		return c
 	}
 	slices.SortStableFunc(rows, compare)
+	peers := make([]peerGroup, len(rows)) // by row
+	for i := 0; i < len(rows); {
+		var p peerGroup
+		if i > 0 {
+			p.number = peers[i-1].number + 1
+		}
+		p.from, p.to = i, i+1
+		for p.to < len(rows) && compare(rows[i], rows[p.to]) == 0 {
+			p.to++
+		}
+		for ; i < p.to; i++ {
+			peers[i] = p
+		}
+	}
 	if failure != nil {
 		return nil, failure
 	}
+	f, err := r.frameOf(w, rows, peers)
+	if err != nil {
+		return nil, err
+	}
 	values := make([]value, len(rows))
-	rank := int64(0)
-	for i := 0; i < len(rows); {
-		last := i + 1 // behind the peers of row i
-		for last < len(rows) && compare(rows[i], rows[last]) == 0 {
-			last++
-		}
-		rank++
-		for k := i; k < last; k++ {
-			end := map[plan.Frame]int{plan.ToPeers: last, plan.ToRow: k + 1, plan.ToEnd: len(rows)}[w.Frame]
-			switch w.Func {
-			case plan.RowNumber:
-				values[k] = value{i: int64(k + 1)}
-			case plan.Rank:
-				values[k] = value{i: int64(i + 1)}
-			case plan.DenseRank:
-				values[k] = value{i: rank}
-			case plan.PercentRank:
-				values[k] = ofFloat(0)
-				if len(rows) > 1 {
-					values[k] = ofFloat(float64(i) / float64(len(rows)-1))
+	for k := range rows {
+		p := peers[k]
+		switch w.Func {
+		case plan.RowNumber:
+			values[k] = value{i: int64(k + 1)}
+		case plan.Rank:
+			values[k] = value{i: int64(p.from + 1)}
+		case plan.DenseRank:
+			values[k] = value{i: int64(p.number + 1)}
+		case plan.PercentRank:
+			values[k] = ofFloat(0)
+			if len(rows) > 1 {
+				values[k] = ofFloat(float64(p.from) / float64(len(rows)-1))
+			}
+		case plan.CumeDist:
+			values[k] = ofFloat(float64(p.to) / float64(len(rows)))
+		case plan.Ntile:
+			values[k] = null
+			first := slices.IndexFunc(rows, func(x windowRow) bool { return !x.by.null })
+			if first >= 0 && first <= k {
+				if rows[first].by.i < 1 {
+					return nil, failed("ntile() of no parts")
 				}
-			case plan.CumeDist:
-				values[k] = ofFloat(float64(last) / float64(len(rows)))
-			case plan.Ntile:
-				values[k] = value{i: ntile(k, len(rows), w.Offset)}
-			case plan.Lag:
-				values[k] = rows[k].fallback
-				if at := int64(k) - w.Offset; at >= 0 && at < int64(len(rows)) {
-					values[k] = rows[at].of
-				}
-			case plan.FirstValue:
-				values[k] = rows[0].of
-			case plan.LastValue:
-				values[k] = rows[end-1].of
+				values[k] = value{i: ntile(k-first, len(rows), rows[first].by.i)}
+			}
+		case plan.Lag, plan.Lead:
+			at := int64(k) + rows[k].by.i
+			if w.Func == plan.Lag {
+				at = int64(k) - rows[k].by.i
+			}
+			switch {
+			case rows[k].by.null:
+				values[k] = null
+			case at >= 0 && at < int64(len(rows)):
+				values[k] = rows[at].of
 			default:
-				var a acc
-				for _, x := range rows[:end] {
-					a.add(x.arg)
-				}
-				var err error
-				if values[k], err = r.finalise(w.Agg, a); err != nil {
-					return nil, err
-				}
+				values[k] = rows[k].fallback
 			}
-			// Which of the peers comes first is not known.
-			byEnd := w.Func == plan.FirstValue && i == 0 || w.Func == plan.LastValue && (w.Frame == plan.ToPeers || w.Frame == plan.ToEnd && last == len(rows))
-			differs := !sameValue(values[i], values[k]) && w.Func != plan.LastValue || w.Func == plan.Lag || byEnd && !sameValue(rows[i].of, rows[k].of)
-			if differs && !rows[i].row.same(rows[k].row) {
-				return nil, forward(plan.ReasonTies, "")
+		default:
+			if values[k], err = r.framed(w, f, rows, peers, k); err != nil {
+				return nil, err
 			}
 		}
-		i = last
+		byRow := !w.Func.Framed() && w.Func != plan.Rank && w.Func != plan.DenseRank && w.Func != plan.PercentRank && w.Func != plan.CumeDist || w.Func.Framed() && w.Frame.Cuts()
+		if byRow && !rows[p.from].row.same(rows[k].row) {
+			return nil, forward(plan.ReasonTies, "")
+		}
 	}
 	return values, nil
+}
+
+// framed is the value of row k over its frame.
+func (r *run) framed(w *plan.Window, f *frame, rows []windowRow, peers []peerGroup, k int) (value, error) {
+	members, err := f.of(k)
+	if err != nil {
+		return null, err
+	}
+	if w.Func == plan.WindowAggregate {
+		var a acc
+		for _, i := range members {
+			a.add(rows[i].arg)
+		}
+		return r.windowAggregate(w.Agg, a, func() error {
+			for i, x := range rows {
+				if first := rows[peers[i].from].arg; first.skip != x.arg.skip || !sameValue(first.v, x.arg.v) {
+					return forward(plan.ReasonTies, "")
+				}
+			}
+			return nil
+		})
+	}
+	at := 0
+	switch w.Func {
+	case plan.LastValue:
+		at = len(members) - 1
+	case plan.NthValue:
+		if rows[k].by.null {
+			return null, nil
+		}
+		if rows[k].by.i < 1 {
+			return null, failed("argument of nth_value must be greater than zero")
+		}
+		at = int(min(rows[k].by.i, int64(len(members))+1)) - 1
+	}
+	if at < 0 || at >= len(members) {
+		return null, nil
+	}
+	p := peers[members[at]]
+	for _, x := range rows[p.from:p.to] {
+		if !sameValue(x.of, rows[members[at]].of) {
+			return null, forward(plan.ReasonTies, "")
+		}
+	}
+	return rows[members[at]].of, nil
 }
 
 // ntile is in which of so many parts of n rows row k is: the first ones have one more where they
