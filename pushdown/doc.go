@@ -11,6 +11,7 @@
 //	setop.go     UNION, INTERSECT, EXCEPT, VALUES
 //	subselect.go sub-selects in expressions -> joins
 //	window.go    window functions
+//	frame.go     their frames
 //	cut.go       DISTINCT ON
 //	series.go    functions in FROM
 //	expr.go      syntax -> typed plan.Expr, as PostgreSQL's parse_expr.c does
