@@ -112,7 +112,7 @@ func formatWindow(b *strings.Builder, w *Window, tables []Table, list func([]Exp
 	if len(w.Order) > 0 {
 		b.WriteString(" order by" + formatOrders(w.Order, tables))
 	}
-	if w.Frame != DefaultFrame && w.Frame != (Frame{}) {
+	if w.Frame != defaultFrame && w.Frame != (Frame{}) {
 		b.WriteString(" " + FormatFrame(w.Frame, list))
 	}
 }

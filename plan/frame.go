@@ -16,8 +16,8 @@ type Frame struct {
 	Exclude    Exclusion
 }
 
-// DefaultFrame is RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW: up to the last peer.
-var DefaultFrame = Frame{End: Bound{Kind: CurrentRow}}
+// defaultFrame is RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW: up to the last peer.
+var defaultFrame = Frame{End: Bound{Kind: CurrentRow}}
 
 // FrameMode says what the offsets of a frame count, and what CURRENT ROW is.
 type FrameMode uint8
