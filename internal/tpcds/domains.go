@@ -49,7 +49,6 @@ var (
 	}()
 	locations = []string{"apartment", "condo", "single family"}
 
-	colors     = tpcdata.Colors
 	units      = []string{"Each", "Dozen", "Case", "Pallet", "Gross", "Pound", "Ounce", "Ton", "Box", "Bundle", "Carton", "Cup", "Dram", "Gram", "Lb", "Oz", "Tbl", "Tsp", "Unknown", "N/A"}
 	itemSizes  = []string{"small", "medium", "large", "extra large", "economy", "petite", "N/A"}
 	shopNames  = []string{"able", "bold", "calm", "dear", "ease", "fair"}
