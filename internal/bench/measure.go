@@ -282,11 +282,18 @@ func (r *result) forward(reason string, n int64) {
 	r.forwarded[reason] += n
 }
 
+// cheap is the reason for which pgaccel leaves a query over few rows to the server, that is as fast:
+// no failure (TPC-DS q41 reads item alone).
+const cheap = "cheap anyway"
+
 // check is an error where a query was not accelerated or an answer is wrong.
 func check(results []*result) error {
 	var bad []string
 	for _, r := range results {
 		for _, reason := range slices.Sorted(maps.Keys(r.forwarded)) {
+			if reason == cheap {
+				continue
+			}
 			bad = append(bad, fmt.Sprintf("%s: %d executions were not accelerated: %s", r.query.Name, r.forwarded[reason], reason))
 		}
 		for _, w := range slices.Compact(slices.Sorted(slices.Values(r.wrong))) {
