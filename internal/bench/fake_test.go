@@ -24,6 +24,13 @@ import (
 	"pgaccel/internal/tpch"
 )
 
+// fakeTables are those of all workloads, each once.
+func fakeTables() []string {
+	tables := slices.Concat(ssb.Source.Tables, tpch.Source.Tables, tpcds.Source.Tables, []string{"events"})
+	slices.Sort(tables)
+	return slices.Compact(tables)
+}
+
 // self is the test binary, which TestMain makes a pgaccel.
 var self = func() string {
 	path, err := os.Executable()
@@ -92,7 +99,7 @@ func fakeServe(args []string) error {
 		}
 		fmt.Fprintf(w, "# TYPE pgaccel_queries_total counter\npgaccel_queries_total{reason=\"\",route=\"accelerated\"} %d\npgaccel_queries_total{reason=\"too cheap\",route=\"forwarded\"} %d\n", accelerated, forwarded)
 		fmt.Fprintf(w, "# TYPE pgaccel_table_bytes gauge\n# TYPE pgaccel_table_ready gauge\n")
-		for _, t := range slices.Concat(ssb.Source.Tables, tpch.Source.Tables, tpcds.Source.Tables, []string{"events"}) {
+		for _, t := range fakeTables() {
 			state, ready := "ready", 1
 			if t == "part" && *fake == "refuse" {
 				state, ready = "refused", 0
