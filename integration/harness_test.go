@@ -22,6 +22,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"pgaccel/internal/pgserver"
+	"pgaccel/internal/tpcdata"
 )
 
 // program is the pgaccel binary, built once for all tests.
@@ -230,12 +231,40 @@ func privateStack(t *testing.T, schema string, more ...string) *stack {
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.stopAtEnd(t)
+	return s
+}
+
+// generatedStack is a stack over a benchmark's tables, with a session at the server and one through
+// pgaccel, whose mode is force. settings are the server's.
+func generatedStack(t *testing.T, tables tpcdata.Source, scale float64, settings map[string]string) (s *stack, direct, proxy *pgconn.PgConn) {
+	t.Helper()
+	pg, err := pgserver.Start(t.Context(), pgserver.Options{Settings: settings})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s = &stack{pg: pg, direct: target{"direct", pg.Port, "postgres"}}
+	s.stopAtEnd(t)
+	if err := tables.Load(t.Context(), s.direct.url("postgres"), scale, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.serve(t.Context(), pgaccelProgram(t)); err != nil {
+		t.Fatal(err)
+	}
+	direct, proxy = connect(t, s.direct.url("postgres")), connect(t, s.proxy.url("postgres"))
+	if _, err := proxy.Exec(t.Context(), "SET pgaccel.mode = 'force'").ReadAll(); err != nil {
+		t.Fatal(err)
+	}
+	return s, direct, proxy
+}
+
+// stopAtEnd stops it when the test ends, which fails where its log has what it must not.
+func (s *stack) stopAtEnd(t *testing.T) {
 	t.Cleanup(func() {
 		if bad := s.stop(); bad != "" {
 			t.Errorf("pgaccel's log:\n%s", bad)
 		}
 	})
-	return s
 }
 
 func freePorts(n int) ([]int, error) {

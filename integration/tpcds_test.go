@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"pgaccel/internal/pgserver"
 	"pgaccel/internal/tpcds"
 )
 
@@ -16,27 +15,8 @@ const tpcdsRounds = 2
 // TestTPCDS runs statements of the shapes of TPC-DS' 99 over its tables: rows and descriptions are the
 // server's, and what is forwarded, with all reasons, is what testdata/tpcds-refusals.txt says.
 func TestTPCDS(t *testing.T) {
-	pg, err := pgserver.Start(t.Context(), pgserver.Options{Settings: map[string]string{"jit": "off", "work_mem": "64MB"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &stack{pg: pg, direct: target{"direct", pg.Port, "postgres"}}
-	t.Cleanup(func() {
-		if bad := s.stop(); bad != "" {
-			t.Errorf("pgaccel's log:\n%s", bad)
-		}
-	})
 	const scale = 0.01
-	if err := tpcds.Source.Load(t.Context(), s.direct.url("postgres"), scale, nil); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.serve(t.Context(), pgaccelProgram(t)); err != nil {
-		t.Fatal(err)
-	}
-	direct, proxy := connect(t, s.direct.url("postgres")), connect(t, s.proxy.url("postgres"))
-	if _, err := proxy.Exec(t.Context(), "SET pgaccel.mode = 'force'").ReadAll(); err != nil {
-		t.Fatal(err)
-	}
+	s, direct, proxy := generatedStack(t, tpcds.Source, scale, map[string]string{"jit": "off", "work_mem": "64MB"})
 	var refusals strings.Builder
 	empty := 0
 	for i, q := range tpcds.Queries() {

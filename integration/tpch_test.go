@@ -6,7 +6,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"pgaccel/internal/pgserver"
 	"pgaccel/internal/tpch"
 )
 
@@ -19,26 +18,7 @@ const tpchScale = 0.02
 // TestTPCH runs the 22 queries of TPC-H as they are published: rows and descriptions are the
 // server's, and those that are to be are answered here.
 func TestTPCH(t *testing.T) {
-	pg, err := pgserver.Start(t.Context(), pgserver.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &stack{pg: pg, direct: target{"direct", pg.Port, "postgres"}}
-	t.Cleanup(func() {
-		if bad := s.stop(); bad != "" {
-			t.Errorf("pgaccel's log:\n%s", bad)
-		}
-	})
-	if err := tpch.Source.Load(t.Context(), s.direct.url("postgres"), tpchScale, nil); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.serve(t.Context(), pgaccelProgram(t)); err != nil {
-		t.Fatal(err)
-	}
-	direct, proxy := connect(t, s.direct.url("postgres")), connect(t, s.proxy.url("postgres"))
-	if _, err := proxy.Exec(t.Context(), "SET pgaccel.mode = 'force'").ReadAll(); err != nil {
-		t.Fatal(err)
-	}
+	s, direct, proxy := generatedStack(t, tpch.Source, tpchScale, nil)
 	for _, q := range tpch.Queries() {
 		t.Run(q.Name, func(t *testing.T) {
 			sql := q.Published()
