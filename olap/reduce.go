@@ -53,6 +53,9 @@ func (x *execution) reduce() error {
 	if len(x.q.Joins) == 0 || x.opt.Device != nil && !x.offDevice() || x.spill != nil || failsAnywhere(x.q) {
 		return nil
 	}
+	if err := x.arrange(); err != nil {
+		return err
+	}
 	tried := make([]bool, len(x.q.Tables))
 	for {
 		t := len(tried) - 1
@@ -63,19 +66,20 @@ func (x *execution) reduce() error {
 			return nil
 		}
 		tried[t] = true
-		if err := x.arrange(); err != nil {
-			return err
-		}
 		to, err := x.reduceAt(t)
 		if err != nil {
 			return err
 		}
-		if to != nil {
-			was := tried
-			tried = make([]bool, len(x.q.Tables))
-			for t := range was {
-				tried[to[t]] = tried[to[t]] || was[t]
-			}
+		if to == nil {
+			continue
+		}
+		if err := x.arrange(); err != nil {
+			return err
+		}
+		was := tried
+		tried = make([]bool, len(x.q.Tables))
+		for t := range was {
+			tried[to[t]] = tried[to[t]] || was[t]
 		}
 	}
 }
