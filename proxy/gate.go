@@ -120,18 +120,19 @@ func (g *gateRun) row(body []byte) {
 // settings. They are another statement than the gate, which is planned once in a session. Values of
 // p's that occur are passed on as they are.
 func (s *session) constants(b []byte, c *engine.Constants, p *portal) []byte {
-	types, values, formats := slices.Clone(c.Params), make([][]byte, len(c.Params)), make([]int16, len(c.Params))
+	n := len(c.Params)
+	types, values, null, formats := slices.Clone(c.Params), make([][]byte, n), make([]bool, n), make([]int16, n)
 	for i, oid := range types {
 		if oid == 0 {
-			types[i] = oidText
+			types[i], null[i] = oidText, true
 			continue
 		}
-		values[i], formats[i] = p.values[i], p.format(i)
+		values[i], null[i], formats[i] = p.values[i], p.values[i] == nil, p.format(i)
 	}
 	b = appendNamed(b, wire.Close, 'P', constantsName) // where the last attempt failed
 	b = appendNamed(b, wire.Close, 'S', constantsName)
 	b = appendParse(b, constantsName, c.SQL, types)
-	b = appendBindAs(b, constantsName, constantsName, values, formats, []int16{wire.FormatBinary})
+	b = appendBindAs(b, constantsName, constantsName, values, null, formats, []int16{wire.FormatBinary})
 	b = appendExecute(b, constantsName, 0)
 	b = appendNamed(b, wire.Close, 'P', constantsName)
 	b = appendNamed(b, wire.Close, 'S', constantsName)

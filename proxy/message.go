@@ -55,16 +55,12 @@ func appendParse(dst []byte, name, sql string, oids []uint32) []byte {
 
 // appendBind binds values in text format; results come as text.
 func appendBind(dst []byte, portal, statement string, values []string) []byte {
-	raw := make([][]byte, len(values))
-	for i, v := range values {
-		raw[i] = append([]byte{}, v...)
-	}
-	return appendBindAs(dst, portal, statement, raw, nil, nil)
+	return appendBindAs(dst, portal, statement, values, nil, nil, nil)
 }
 
-// appendBindAs binds values, nil for null, in formats: none, or one each. Results come in those of
-// results: none, or one for all.
-func appendBindAs(dst []byte, portal, statement string, values [][]byte, formats, results []int16) []byte {
+// appendBindAs binds values, but for those that are null, which is nil for none, in formats: none, or
+// one each. Results come in those of results: none, or one for all.
+func appendBindAs[V string | []byte](dst []byte, portal, statement string, values []V, null []bool, formats, results []int16) []byte {
 	start := len(dst)
 	dst = appendCString(appendCString(open(dst, wire.Bind), portal), statement)
 	shorts := func(list []int16) {
@@ -75,9 +71,9 @@ func appendBindAs(dst []byte, portal, statement string, values [][]byte, formats
 	}
 	shorts(formats)
 	dst = binary.BigEndian.AppendUint16(dst, uint16(len(values)))
-	for _, v := range values {
+	for i, v := range values {
 		size := uint32(len(v))
-		if v == nil {
+		if null != nil && null[i] {
 			size = math.MaxUint32 // -1
 		}
 		dst = append(binary.BigEndian.AppendUint32(dst, size), v...)
