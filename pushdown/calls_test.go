@@ -12,7 +12,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"pgaccel/catalog"
-	"pgaccel/internal/pgserver"
 	"pgaccel/sqlfn"
 	"pgaccel/sqltype"
 )
@@ -120,16 +119,7 @@ var newHashes = map[string][]uint32{"bool": {454, 6417}, "date": {450, 6415}, "t
 // TestBuiltins compares builtins.txt with what the server's parser makes of each line.
 func TestBuiltins(t *testing.T) {
 	ctx := context.Background()
-	pgs, err := pgserver.Start(ctx, pgserver.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(pgs.Stop)
-	conn, err := pgx.Connect(ctx, pgs.URL("postgres", "postgres"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close(ctx)
+	conn := startPostgres(t)
 	var columns []string
 	for _, name := range typedKinds() {
 		columns = append(columns, catalog.QuoteIdentifier(name)+" "+name)

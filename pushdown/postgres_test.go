@@ -37,7 +37,8 @@ type server struct {
 	compared int // trees whose rows were compared with the server's
 }
 
-func startServer(t *testing.T) *server {
+// startPostgres starts a server for the test and connects to it.
+func startPostgres(t *testing.T) *pgx.Conn {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	t.Cleanup(cancel)
@@ -51,6 +52,12 @@ func startServer(t *testing.T) *server {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close(ctx) })
+	return conn
+}
+
+func startServer(t *testing.T) *server {
+	t.Helper()
+	conn := startPostgres(t)
 	s := &server{conn: conn, cat: testCatalog(t), rows: map[uint32][][]vector.Datum{}}
 	data, err := os.ReadFile("testdata/data.sql")
 	if err != nil {

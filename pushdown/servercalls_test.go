@@ -8,8 +8,6 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
-
-	"pgaccel/internal/pgserver"
 )
 
 // serverCallsSQL lists functions and operators of the types, which neither write nor differ within a
@@ -25,16 +23,7 @@ UNION ALL SELECT o.oprname, array_remove(ARRAY[l.typname::text, t.typname::text]
 // TestServerCalls compares servercalls.txt with a server's catalog.
 func TestServerCalls(t *testing.T) {
 	ctx := context.Background()
-	pgs, err := pgserver.Start(ctx, pgserver.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(pgs.Stop)
-	conn, err := pgx.Connect(ctx, pgs.URL("postgres", "postgres"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close(ctx)
+	conn := startPostgres(t)
 	rows, err := conn.Query(ctx, serverCallsSQL, serverFunctions)
 	if err != nil {
 		t.Fatal(err)
