@@ -135,11 +135,7 @@ func (g *gen) block() *query {
 	g.conditions(q, []int{0, 0, 1, 1, 2}[g.r.IntN(5)])
 	switch n := g.r.IntN(20); {
 	case n < 10:
-		g.groupedQuery(q)
-		q.out = slices.DeleteFunc(q.out, func(o output) bool { return o.n.noise > 0 })
-		for i := range q.group {
-			q.group[i].output = 0
-		}
+		g.groupedBlock(q)
 	case n < 13:
 		g.distinctQuery(q)
 	default:
@@ -316,4 +312,13 @@ func (g *gen) setOf(types []typ) *query {
 		}
 	}
 	return q
+}
+
+// groupedBlock makes a block of groups, of which all outputs are sure and shown.
+func (g *gen) groupedBlock(q *query) {
+	g.groupedQuery(q)
+	q.out = slices.DeleteFunc(q.out, func(o output) bool { return o.n.noise > 0 })
+	for i := range q.group {
+		q.group[i].output = 0
+	}
 }
