@@ -12,7 +12,7 @@ import (
 type frameIndex struct {
 	counts  []uint32        // values before each row
 	sums    []vector.Int128 // likewise
-	totals  *segmentTree[sumOfDecimals]
+	totals  *segmentTree[decimalSum]
 	squares *segmentTree[moment]
 	words   *segmentTree[int64]
 	best    *segmentTree[int32]
@@ -29,7 +29,7 @@ func (a *windowAggregate) makeIndex() error {
 	case tree == sqlfn.AggregateSum && !a.arg.varying():
 		size += int64(unsafe.Sizeof(vector.Int128{}))
 	default:
-		size += 2 * map[sqlfn.AggregateState]int64{sqlfn.AggregateSum: int64(unsafe.Sizeof(sumOfDecimals{})), sqlfn.AggregateMoments: int64(unsafe.Sizeof(moment{})),
+		size += 2 * map[sqlfn.AggregateState]int64{sqlfn.AggregateSum: int64(unsafe.Sizeof(decimalSum{})), sqlfn.AggregateMoments: int64(unsafe.Sizeof(moment{})),
 			sqlfn.AggregateFold: 8, sqlfn.AggregateLeast: 4, sqlfn.AggregateGreatest: 4}[tree]
 	}
 	// Those of earlier partitions are garbage.
@@ -54,7 +54,7 @@ func (a *windowAggregate) makeIndex() error {
 	switch {
 	case tree == sqlfn.AggregateCount:
 	case tree == sqlfn.AggregateSum && a.arg.varying():
-		x.totals = newSegmentTree(n, sumOfDecimals{}, sumOfDecimals.plus, func(i int) sumOfDecimals { return one(i).total })
+		x.totals = newSegmentTree(n, decimalSum{}, decimalSum.plus, func(i int) decimalSum { return one(i).total })
 	case tree == sqlfn.AggregateSum:
 		x.sums = make([]vector.Int128, n+1)
 		for i := range n {

@@ -314,6 +314,14 @@ func newRelationWorld(t testing.TB, r *rand.Rand, n, segment int) *relationWorld
 	return w
 }
 
+// input is the versions of the tables that a statement reads.
+func (w *relationWorld) input(st pushdown.Statement) (in Input) {
+	for _, table := range st.Deps.Tables {
+		in.Tables = append(in.Tables, w.tables[table.Meta.OID-30000].table)
+	}
+	return in
+}
+
 // run plans a statement, executes it, and compares the rows with those of its tree.
 func (w *relationWorld) run(t *testing.T, sql string, opt Options) (answered bool) {
 	t.Helper()
@@ -322,10 +330,7 @@ func (w *relationWorld) run(t *testing.T, sql string, opt Options) (answered boo
 		t.Logf("%s\nis not planned: %v", sql, st.Forward)
 		return false
 	}
-	var in Input
-	for _, table := range st.Deps.Tables {
-		in.Tables = append(in.Tables, w.tables[table.Meta.OID-30000].table)
-	}
+	in := w.input(st)
 	if f := Supports(st.Star); f != nil {
 		t.Logf("%s\nis not supported: %v", sql, f)
 		return false
@@ -409,11 +414,7 @@ func TestReduction(t *testing.T) {
 				t.Errorf("%s: forwarded with %d rows", sql, n)
 			}
 			st := pushdown.Plan(syntax.Parse(sql), nil, w.cat)
-			var in Input
-			for _, table := range st.Deps.Tables {
-				in.Tables = append(in.Tables, w.tables[table.Meta.OID-30000].table)
-			}
-			x, err := newExecution(t.Context(), st.Star, in, opt)
+			x, err := newExecution(t.Context(), st.Star, w.input(st), opt)
 			if err == nil {
 				err = x.begin()
 			}

@@ -162,22 +162,22 @@ func (a *windowAggregate) add(s rowSpan) error {
 type windowState struct {
 	n       int64 // values
 	sum     vector.Int128
-	total   sumOfDecimals
+	total   decimalSum
 	squares moment
 	word    int64 // what is folded
 	best    int32 // the row of the least or the greatest value, -1 for none
 	float   floatState
 }
 
-// sumOfDecimals is the sum of numerics of varying scale, whose scale is the largest of theirs.
-type sumOfDecimals struct {
+// decimalSum is the sum of numerics of varying scale, whose scale is the largest of theirs.
+type decimalSum struct {
 	vector.Decimal
 	wide bool // it has more than 127 bits
 }
 
-func (s sumOfDecimals) plus(o sumOfDecimals) sumOfDecimals {
+func (s decimalSum) plus(o decimalSum) decimalSum {
 	sum, ok := s.Add(o.Decimal)
-	return sumOfDecimals{sum, s.wide || o.wide || !ok}
+	return decimalSum{sum, s.wide || o.wide || !ok}
 }
 
 func (a *windowAggregate) none() windowState { return windowState{word: a.p.Agg.Start, best: -1} }
@@ -202,7 +202,7 @@ func (a *windowAggregate) addRow(s *windowState, r uint32) {
 		case a.arg.t.Kind.IsFloat():
 			s.float.add(math.Float64frombits(uint64(v)), a.p.Agg == plan.Sum)
 		case a.arg.varying():
-			s.total = s.total.plus(sumOfDecimals{Decimal: a.arg.decimals[v]})
+			s.total = s.total.plus(decimalSum{Decimal: a.arg.decimals[v]})
 		default:
 			s.sum = s.sum.Add(vector.Int128Of(v))
 		}

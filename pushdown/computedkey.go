@@ -45,12 +45,12 @@ func (s *star) computedKey(t *joinTree) bool {
 	if best < 0 || len(t.scans) < 2 {
 		return false
 	}
-	s.eachWithEach(s.nest(1<<best, one).(plan.Column))
+	s.crossJoin(s.nest(1<<best, one).(plan.Column))
 	return true
 }
 
-// eachWithEach notes that a column holds a constant, by which each row meets every other.
-func (s *star) eachWithEach(key plan.Column) {
+// crossJoin notes that a column holds a constant, by which each row meets every other.
+func (s *star) crossJoin(key plan.Column) {
 	if s.keys == nil {
 		s.keys = map[int]int{}
 	}

@@ -19,7 +19,7 @@ import (
 // for each execution, behind the gate. The value acts as a parameter's of that type. What is asked
 // is the expression as it is written, with the schema of every name, so that no function of a user's
 // runs; the gate says that the statement's names mean the same. The types are a guess, which the
-// server's answer is checked against (engine, bindServer).
+// server's answer is checked against (engine/bind.go).
 
 // constantExpr analyses an expression over no rows: here where that is possible, which with
 // unsettled is only where the session's settings do not matter, else by the server. Where neither is

@@ -278,7 +278,7 @@ func (s *star) left(j *plan.Join) {
 	if len(pairs) == 0 {
 		c := l.column(s.analyzer, one)
 		if len(guards) == 0 {
-			s.eachWithEach(c.(plan.Column))
+			s.crossJoin(c.(plan.Column))
 		} else {
 			pairs = append(pairs, [2]plan.Expr{one, c})
 		}
