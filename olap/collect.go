@@ -133,18 +133,33 @@ func (c *collector) join() (*rows, error) {
 	if err := c.p.x.take(int64(r.n) * int64(len(c.nodes)*9)); err != nil {
 		return nil, err
 	}
-	for i := range c.nodes {
-		col := &r.cols[i]
-		col.v = make([]int64, 0, r.n)
-		if c.nodes[i].nullable {
-			col.nulls = make([]uint8, 0, r.n)
+	at := make([]int, len(c.parts)) // where each begins
+	n := 0
+	for i, g := range c.parts {
+		if at[i] = n; g != nil {
+			n += len(g.cols[0].v)
 		}
-		for _, g := range c.parts {
-			if g != nil {
-				col.v = append(col.v, g.cols[i].v...)
-				col.nulls = append(col.nulls, g.cols[i].nulls...)
+	}
+	for i := range c.nodes {
+		r.cols[i].v = make([]int64, r.n)
+		if c.nodes[i].nullable {
+			r.cols[i].nulls = make([]uint8, r.n)
+		}
+	}
+	one := func(i int) error {
+		if g := c.parts[i]; g != nil {
+			for k := range c.nodes {
+				copy(r.cols[k].v[at[i]:], g.cols[k].v)
+				copy(r.cols[k].nulls[min(at[i], len(r.cols[k].nulls)):], g.cols[k].nulls)
 			}
 		}
+		return nil
+	}
+	if c.p.x.opt.enough(r.n, 2*buildChunk) {
+		return r, c.p.x.each(len(c.parts), one)
+	}
+	for i := range c.parts {
+		_ = one(i)
 	}
 	return r, nil
 }

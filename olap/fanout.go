@@ -1,8 +1,6 @@
 package olap
 
 import (
-	"slices"
-
 	"pgaccel/gpu/program"
 	"pgaccel/plan"
 )
@@ -33,45 +31,6 @@ type partners struct {
 
 // fan returns the mean number of partners of a key.
 func (p *partners) fan() float64 { return float64(len(p.entry)) / float64(max(len(p.first)-1, 1)) }
-
-// gather numbers the distinct keys of the rows keep, whose entries are given, and brings
-// equal ones together. It returns a row and a number for each of them.
-func (l *lookup) gather(key []int64, keep, entryOf []uint32) (rows, numbers []uint32) {
-	t := newWordTable(1, min(len(keep), 1<<12))
-	of := make([]uint32, len(keep))
-	var first []uint32
-	for j, i := range keep {
-		w := [1]uint64{uint64(key[i])}
-		g, fresh := t.insert(w[:])
-		if fresh {
-			rows, numbers, first = append(rows, i), append(numbers, g), append(first, 0)
-		}
-		of[j] = g
-		first[g]++
-	}
-	p := &partners{first: append(first, 0), entry: make([]uint32, len(keep))}
-	sum := uint32(0)
-	for g, n := range p.first {
-		p.first[g] = sum
-		sum += n
-		p.most = max(p.most, n)
-	}
-	at := slices.Clone(p.first)
-	for j, g := range of {
-		p.entry[at[g]] = entryOf[j]
-		at[g]++
-	}
-	if l.left {
-		// Who has no partner meets one: the row of nulls.
-		p.first = append(p.first, sum+1)
-		p.entry = append(p.entry, l.Null)
-		p.most = max(p.most, 1)
-		l.Null = uint32(len(p.first) - 2)
-	}
-	l.many = p
-	l.bytes += int64(len(p.first)+len(p.entry)) * 4
-	return rows, numbers
-}
 
 // fanPlan splits the steps into those before a join on no unique key has its partners,
 // itself included, and those after.

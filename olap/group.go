@@ -406,19 +406,26 @@ func (by *grouping) packKeys(w *worker, keys []uint64) {
 	}
 }
 
-// numbers returns the groups that exist.
-func (s *groups) numbers() []uint32 {
+// size is the number of groups, with those that do not exist.
+func (s *groups) size() int {
+	switch {
+	case s.by.how == groupSingle:
+		return 1
+	case s.table != nil:
+		return s.table.n
+	}
+	return len(s.counts)
+}
+
+// numbers returns the groups from, ..., to-1 that exist.
+func (s *groups) numbers(from, to int) []uint32 {
 	if s.by.how == groupSingle {
 		return []uint32{0}
 	}
-	n := len(s.counts)
-	if s.table != nil {
-		n = s.table.n
-	}
-	out := make([]uint32, n+1)
+	out := make([]uint32, to-from+1)
 	k := 0
-	for i, c := range s.counts[:n] {
-		out[k] = uint32(i)
+	for i, c := range s.counts[from:to] {
+		out[k] = uint32(from + i)
 		k += int(b2i(c > 0))
 	}
 	return out[:k]

@@ -1,11 +1,9 @@
 package olap
 
 import (
-	"math"
 	"slices"
 
 	"pgaccel/colstore"
-	"pgaccel/compress"
 	"pgaccel/plan"
 	"pgaccel/vector"
 )
@@ -180,7 +178,7 @@ func (x *execution) relation(p *plan.Relation) (*relation, error) {
 		if err != nil {
 			return nil, err
 		}
-		return asTable(p, columns, n), nil
+		return x.asTable(p, columns, n)
 	}
 	for i := range p.Windows {
 		columns[p.Windows[i].To].window = true
@@ -218,7 +216,7 @@ func (x *execution) relation(p *plan.Relation) (*relation, error) {
 			return nil, err
 		}
 	}
-	return asTable(p, columns, n), nil
+	return x.asTable(p, columns, n)
 }
 
 // gather appends the n rows of a result to columns, as relationColumn.add does.
@@ -228,7 +226,7 @@ func (x *execution) gather(columns []*relationColumn, r *result, rows []uint32, 
 	}
 	for i, c := range columns {
 		held := c.held
-		if err := c.add(&r.output[i], rows, n, only); err != nil {
+		if err := c.add(x, &r.output[i], rows, n, only); err != nil {
 			return err
 		}
 		if err := x.take(c.held - held); err != nil {
@@ -263,167 +261,21 @@ func (x *execution) series(p *plan.Relation, columns []relationColumn) (int, err
 }
 
 // asTable makes a relation of n rows of its columns.
-func asTable(p *plan.Relation, columns []relationColumn, n int) *relation {
+func (x *execution) asTable(p *plan.Relation, columns []relationColumn, n int) (*relation, error) {
 	out := &relation{tab: &colstore.Table{ID: colstore.NewID(), Meta: p.Meta, Rows: int64(n), Dicts: make([]*colstore.Dict, len(columns))}}
 	for i := range columns {
 		out.dicts = append(out.dicts, columns[i].dict)
 	}
-	for from := 0; from < n; from += segmentRows {
-		seg := &colstore.Segment{Slot: from / segmentRows, Rows: min(segmentRows, n-from)}
+	out.tab.Segments = make([]*colstore.Segment, (n+segmentRows-1)/segmentRows)
+	return out, x.eachOf(len(out.tab.Segments), n, func(slot int) error {
+		from := slot * segmentRows
+		seg := &colstore.Segment{Slot: slot, Rows: min(segmentRows, n-from)}
 		for i := range columns {
 			seg.Columns = append(seg.Columns, columns[i].segment(from, seg.Rows))
 		}
-		out.tab.Segments = append(out.tab.Segments, seg)
-	}
-	return out
-}
-
-// relationColumn is a column that is gathered from what blocks computed.
-type relationColumn struct {
-	t     vector.Type
-	v     []int64
-	nulls []uint8 // nil: none
-	dict  *dict
-	list  []string         // of dict, where it is a list
-	codes map[string]int64 // by string, likewise
-	// decimals and their codes, of a numeric of varying scale.
-	decimals     []vector.Decimal
-	decimalCodes map[vector.Decimal]int64
-	held         int64 // bytes of list, decimals and their codes, about
-	window       bool  // it is computed over the others
-}
-
-// varying reports whether the values are numerics of varying scale.
-func (c *relationColumn) varying() bool {
-	return c.t.Varying()
-}
-
-// result is the column as one of a result.
-func (c *relationColumn) result() rcol { return rcol{t: c.t, v: c.v, nulls: c.nulls, dict: c.dict} }
-
-// add appends the n rows of a result's column, those that rows names, or all where it is nil. Only
-// one result's codes can be taken as they are.
-func (c *relationColumn) add(r *rcol, rows []uint32, n int, only bool) error {
-	from := len(c.v)
-	if r.nulls != nil || c.nulls != nil {
-		if c.nulls == nil {
-			c.nulls = make([]uint8, from, from+n)
-		}
-		if r.nulls == nil {
-			c.nulls = append(c.nulls, make([]uint8, n)...)
-		}
-	}
-	if rows == nil && r.nulls != nil {
-		c.nulls = append(c.nulls, r.nulls[:n]...)
-	}
-	for _, i := range rows {
-		if r.nulls != nil {
-			c.nulls = append(c.nulls, r.nulls[i])
-		}
-	}
-	words := r.dec == nil && r.str == nil && (r.dict == nil || only) && (c.t.Kind != vector.Numeric || !c.varying() && r.t.Scale == c.t.Scale)
-	if c.t.Kind.IsText() {
-		if r.dict != nil && only {
-			c.dict = r.dict
-		} else if c.codes == nil {
-			c.codes = map[string]int64{}
-		}
-	}
-	if words && rows == nil && from == 0 {
-		c.v = r.v[:n:n]
+		out.tab.Segments[slot] = seg
 		return nil
-	}
-	c.v = append(c.v, make([]int64, n)...)
-	for k := range n {
-		i := uint32(k)
-		if rows != nil {
-			i = rows[k]
-		}
-		switch {
-		case words:
-			c.v[from+k] = r.v[i]
-		case r.null(i):
-		case c.t.Kind.IsText():
-			c.v[from+k] = c.code(r.at(i).Str)
-		case c.varying():
-			c.v[from+k] = c.decimalCode(r.at(i).Num)
-		default:
-			w, ok := r.at(i).Word(c.t)
-			if !ok {
-				return errNumeric
-			}
-			c.v[from+k] = w
-		}
-	}
-	if c.codes != nil {
-		c.dict = listDict(c.list, c.t)
-	}
-	if c.varying() {
-		c.dict = decimalDict(c.decimals, c.t)
-	}
-	return nil
-}
-
-// decimalCode returns the code of a numeric in the column's own list.
-func (c *relationColumn) decimalCode(d vector.Decimal) int64 {
-	k, ok := c.decimalCodes[d]
-	if !ok {
-		if c.decimalCodes == nil {
-			c.decimalCodes = map[vector.Decimal]int64{}
-		}
-		k = int64(len(c.decimals))
-		c.decimalCodes[d] = k
-		c.decimals = append(c.decimals, d)
-		c.held += listedBytes
-	}
-	return k
-}
-
-// listedBytes is about what a value of a list takes beside its text: its place there, and in the map
-// of codes.
-const listedBytes = 96
-
-// code returns the code of a string in the column's own list.
-func (c *relationColumn) code(s string) int64 {
-	key := canonical(c.t.Kind, s)
-	k, ok := c.codes[key]
-	if !ok {
-		k = int64(len(c.list))
-		c.codes[key] = k
-		c.list = append(c.list, s)
-		c.held += int64(2*len(s)) + listedBytes
-	}
-	return k
-}
-
-// segment is the column's part in a segment of n rows.
-func (c *relationColumn) segment(from, n int) colstore.Column {
-	v := c.v[from : from+n : from+n]
-	out := colstore.Column{ID: colstore.NewID(), Data: compress.Plain(v), Min: math.MaxInt64, Max: math.MinInt64}
-	if c.nulls != nil {
-		nulls := c.nulls[from : from+n]
-		for i, b := range nulls {
-			if b == 0 {
-				continue
-			}
-			if out.Nulls == nil {
-				out.Nulls = make([]uint64, (n+63)/64)
-			}
-			out.Nulls[i>>6] |= 1 << (uint(i) & 63)
-			out.NullCount++
-		}
-	}
-	float := c.t.Kind.IsFloat()
-	for i, x := range v {
-		if out.NullCount > 0 && c.nulls[from+i] != 0 {
-			continue
-		}
-		if float {
-			x = vector.FloatKey(x)
-		}
-		out.Min, out.Max = min(out.Min, x), max(out.Max, x)
-	}
-	return out
+	})
 }
 
 // columnDict is the dictionary of a text column of a source.

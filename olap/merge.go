@@ -57,6 +57,8 @@ func (by *grouping) merge() error {
 	case len(open) == 1:
 	case by.g.p.x.opt.enough(total, parallelMerge+1) && by.g.p.x.opt.Workers > 1:
 		return by.mergeParts(open)
+	case open[0].table == nil && by.g.p.x.opt.enough(len(open[0].counts), parallelMerge+1) && by.g.p.x.opt.Workers > 1:
+		return by.mergeArrays(open)
 	default:
 		for _, from := range open[1:] {
 			if err := open[0].add(from); err != nil {
@@ -65,6 +67,46 @@ func (by *grouping) merge() error {
 		}
 	}
 	return nil
+}
+
+// mergeArrays adds arrays of groups to the first: a goroutine takes the same groups of all of them
+// or, where an accumulator's values are not words by group, all groups of that.
+func (by *grouping) mergeArrays(open []*groups) error {
+	x, s := by.g.p.x, open[0]
+	numbers := make([]uint32, len(s.counts))
+	for i := range numbers {
+		numbers[i] = uint32(i)
+	}
+	var extras []int
+	for k := range s.states {
+		if s.states[k].extra != nil {
+			extras = append(extras, k)
+		}
+	}
+	err := x.each(len(extras)+(len(numbers)+cellGroups-1)/cellGroups, func(i int) error {
+		if i < len(extras) {
+			k := extras[i]
+			for _, from := range open[1:] {
+				s.states[k].mergeAll(&s.g.accs[k], &from.states[k], nil, numbers)
+			}
+			return nil
+		}
+		first := (i - len(extras)) * cellGroups
+		piece := numbers[first:min(first+cellGroups, len(numbers))]
+		for _, from := range open[1:] {
+			for k := range s.states {
+				if s.states[k].extra == nil {
+					s.states[k].mergeAll(&s.g.accs[k], &from.states[k], piece, piece)
+				}
+			}
+			eachPair(piece, piece, func(j, i uint32) { s.counts[i] += from.counts[j] })
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return s.account()
 }
 
 // add adds the groups of a table of the same grouping.

@@ -1,6 +1,7 @@
 package olap
 
 import (
+	"slices"
 	"sync"
 
 	"pgaccel/plan"
@@ -109,6 +110,9 @@ func (o *overview) computed(e plan.Expr) (rcol, error) {
 	if err != nil {
 		return rcol{}, err
 	}
+	if c, ok, err := o.asRows(e); ok || err != nil {
+		return c, err
+	}
 	if !o.x.opt.enough(o.n, 2*overPiece) {
 		c := rcol{t: e.Type()}
 		err := x.open().fill(&c, 0, o.n)
@@ -127,5 +131,52 @@ func (o *overview) computed(e plan.Expr) (rcol, error) {
 	}); err != nil {
 		return rcol{}, err
 	}
-	return *joinColumns(parts), nil
+	c, err := o.x.joinColumns(parts)
+	if err != nil {
+		return rcol{}, err
+	}
+	return *c, nil
+}
+
+// asRows computes an expression of many groups as one of rows, a tile at a time: the columns that it
+// reads stand in an intermediate relation. ok is false where they are few, or some are no words.
+func (o *overview) asRows(e plan.Expr) (c rcol, ok bool, err error) {
+	if !o.x.opt.enough(o.n, 2*overPiece) || o.x.spill != nil || (plan.Facts{}).MayFail(e) {
+		return rcol{}, false, nil
+	}
+	var leaves []plan.Expr
+	var columns []relationColumn
+	over := plan.Rewrite(e, func(n plan.Expr) plan.Expr {
+		if !overLeaf(n) {
+			return n
+		}
+		at := slices.Index(leaves, n)
+		if at < 0 {
+			at = len(leaves)
+			leaves, columns = append(leaves, n), append(columns, relationColumn{t: n.Type()})
+		}
+		return plan.Column{Column: at, T: n.Type()}
+	})
+	star := &plan.Star{Output: leaves}
+	source := plan.NewSource("groups", star)
+	for i, n := range leaves {
+		from, err := o.column(n)
+		if err != nil {
+			return rcol{}, false, err
+		}
+		if from.dec != nil || from.str != nil || from.dict != nil || n.Type().Varying() || n.Type().Kind.IsText() {
+			return rcol{}, false, nil
+		}
+		if err := columns[i].add(o.x, from, nil, o.n, true); err != nil {
+			return rcol{}, false, err
+		}
+	}
+	if o.x.relations[source.Relation], err = o.x.asTable(source.Relation, columns, o.n); err != nil {
+		return rcol{}, false, err
+	}
+	r, _, err := o.x.inner(&plan.Star{Tables: []plan.Source{source}, Output: []plan.Expr{over}})
+	if err != nil {
+		return rcol{}, false, err
+	}
+	return r.output[0], true, nil
 }

@@ -1,6 +1,8 @@
 package olap
 
 import (
+	"math"
+	"slices"
 	"sync"
 
 	"pgaccel/plan"
@@ -122,10 +124,27 @@ func (x *execution) groupedOn(device bool) (r *result, ok bool, err error) {
 }
 
 // parallelCells is the number of groups from which on their results are computed by
-// several goroutines.
-const parallelCells = 1 << 16
+// several goroutines, cellGroups how many of them one takes at a time.
+const (
+	parallelCells = 1 << 16
+	cellGroups    = 1 << 14
+)
 
-// cell are groups of one table.
+// eachOf is each, over pieces that have n groups or rows together: by one goroutine where these are
+// few.
+func (x *execution) eachOf(pieces, n int, f func(i int) error) error {
+	if n > parallelCells {
+		return x.each(pieces, f)
+	}
+	for i := range pieces {
+		if err := f(i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cell are groups of one table, which may have more cells.
 type cell struct {
 	s       *groups
 	numbers []uint32
@@ -142,14 +161,31 @@ type overview struct {
 }
 
 // overview is that of tables that have no group in common.
-func (g *grouper) overview(tables []*groups) *overview {
+func (g *grouper) overview(tables []*groups) (*overview, error) {
 	o := &overview{x: g.p.x, g: g, cols: map[plan.Expr]*rcol{}}
-	for _, s := range tables {
-		numbers := s.numbers()
-		o.n += len(numbers)
-		o.cells = append(o.cells, cell{s, numbers})
+	size, n := cellGroups, 0
+	if slices.ContainsFunc(g.accs, func(a acc) bool { return a.kind == accDistinct || a.kind == accRanked }) {
+		size = math.MaxInt // what they say is computed for all groups of a table at once
 	}
-	return o
+	var first []int // by cell: its first group
+	for _, s := range tables {
+		n += s.size()
+		for from := 0; from == 0 || from < s.size(); from += min(size, s.size()) {
+			o.cells, first = append(o.cells, cell{s: s}), append(first, from)
+			if s.size() == 0 {
+				break
+			}
+		}
+	}
+	err := o.x.eachOf(len(o.cells), n, func(i int) error {
+		c := &o.cells[i]
+		c.numbers = c.s.numbers(first[i], first[i]+min(size, c.s.size()-first[i]))
+		return nil
+	})
+	for _, c := range o.cells {
+		o.n += len(c.numbers)
+	}
+	return o, err
 }
 
 func newOverview(x *execution, g *grouper) (*overview, error) {
@@ -160,11 +196,11 @@ func newOverview(x *execution, g *grouper) (*overview, error) {
 	for _, by := range g.sets {
 		tables = append(tables, by.done...)
 	}
-	o := g.overview(tables)
-	if int64(o.n) >= 1<<32 {
-		return nil, forward(plan.ReasonMemory, "groups")
+	o, err := g.overview(tables)
+	if err == nil && int64(o.n) >= 1<<32 {
+		err = forward(plan.ReasonMemory, "groups")
 	}
-	return o, nil
+	return o, err
 }
 
 // column returns a key, an aggregate's results or GROUPING for all groups.
@@ -191,20 +227,12 @@ func (o *overview) column(e plan.Expr) (*rcol, error) {
 		}
 		return err
 	}
-	var err error
-	if o.n > parallelCells {
-		err = o.x.each(len(parts), one)
-	} else {
-		for i := 0; i < len(parts) && err == nil; i++ {
-			err = one(i)
-		}
-	}
-	if err != nil {
+	if err := o.x.eachOf(len(parts), o.n, one); err != nil {
 		return nil, err
 	}
-	c := joinColumns(parts)
+	c, err := o.x.joinColumns(parts)
 	o.cols[e] = c
-	return c, nil
+	return c, err
 }
 
 // grouping returns GROUPING, which is the same for all groups of a set.
@@ -221,44 +249,46 @@ func (c *cell) grouping(e *plan.Grouping) rcol {
 }
 
 // joinColumns puts columns of one kind together; there is at least one.
-func joinColumns(parts []rcol) *rcol {
+func (x *execution) joinColumns(parts []rcol) (*rcol, error) {
 	if len(parts) == 1 {
-		return &parts[0]
+		return &parts[0], nil
 	}
 	out := parts[0]
-	n, nulls := 0, false
-	for i := range parts {
-		n += len(parts[i].v) + len(parts[i].dec) + len(parts[i].str)
-		nulls = nulls || parts[i].nulls != nil
-	}
-	out.v, out.dec, out.str, out.nulls = nil, nil, nil, nil
-	if nulls {
-		out.nulls = make([]uint8, 0, n)
-	}
+	at := make([]int, len(parts)+1) // where each begins
+	nulls, dec, str := false, false, false
 	for i := range parts {
 		p := &parts[i]
-		size := len(p.v) + len(p.dec) + len(p.str)
+		at[i+1] = at[i] + len(p.v) + len(p.dec) + len(p.str)
+		nulls, dec, str = nulls || p.nulls != nil, dec || p.dec != nil, str || p.str != nil
+	}
+	n := at[len(parts)]
+	out.v, out.dec, out.str, out.nulls = nil, nil, nil, nil
+	switch {
+	case dec:
+		out.dec = make([]vector.Decimal, n)
+	case str:
+		out.str = make([]string, n)
+	default:
+		out.v = make([]int64, n)
+	}
+	if nulls {
+		out.nulls = make([]uint8, n)
+	}
+	return &out, x.eachOf(len(parts), n, func(i int) error {
+		p, from, to := &parts[i], at[i], at[i+1]
 		switch {
-		case p.dec != nil:
-			out.dec = append(out.dec, p.dec...)
-		case p.str != nil:
-			out.str = append(out.str, p.str...)
+		case dec:
+			copy(out.dec[from:to], p.dec)
+		case str:
+			copy(out.str[from:to], p.str)
 		default:
-			if out.v == nil {
-				out.v = make([]int64, 0, n)
-			}
-			out.v = append(out.v, p.v...)
+			copy(out.v[from:to], p.v)
 		}
-		if nulls && p.nulls != nil {
-			out.nulls = append(out.nulls, p.nulls...)
-		} else if nulls {
-			out.nulls = append(out.nulls, make([]uint8, size)...)
+		if nulls {
+			copy(out.nulls[from:to], p.nulls)
 		}
-	}
-	if len(out.v) == 0 && (out.dec != nil || out.str != nil) {
-		out.v = nil
-	}
-	return &out
+		return nil
+	})
 }
 
 // restrict keeps the groups at the given places, which ascend.
@@ -379,7 +409,7 @@ func (o *overview) having() error {
 			return err
 		}
 		for i, v := range c.v {
-			pass[i] = pass[i] && c.nulls[i] == 0 && v != 0
+			pass[i] = pass[i] && !c.null(uint32(i)) && v != 0
 		}
 	}
 	kept := make([]uint32, 0, o.n)
@@ -413,25 +443,27 @@ func (o *overview) compareColumn(e plan.Expr, pass []bool) (bool, error) {
 	if exact && c.t.Kind == vector.Numeric { // digits that are lost would matter
 		exact = compareDecimals(vector.WordValue(b, c.t).Num, want.Num) == 0
 	}
-	for i := range pass {
-		if c.null(uint32(i)) {
-			pass[i] = false
-			continue
-		}
-		r := 0
-		if exact {
-			switch v := c.v[i]; {
-			case v < b:
-				r = -1
-			case v > b:
-				r = 1
+	return true, o.x.eachChunk(len(pass), func(_, from, to int) error {
+		for i := from; i < to; i++ {
+			if c.null(uint32(i)) {
+				pass[i] = false
+				continue
 			}
-		} else {
-			r = compareBits(c.t, c.at(uint32(i)), want)
+			r := 0
+			if exact {
+				switch v := c.v[i]; {
+				case v < b:
+					r = -1
+				case v > b:
+					r = 1
+				}
+			} else {
+				r = compareBits(c.t, c.at(uint32(i)), want)
+			}
+			pass[i] = pass[i] && call.Op.Holds(r)
 		}
-		pass[i] = pass[i] && call.Op.Holds(r)
-	}
-	return true, nil
+		return nil
+	})
 }
 
 // pick returns the rows of the column.

@@ -1,6 +1,9 @@
 package olap
 
-import "math/bits"
+import (
+	"math/bits"
+	"slices"
+)
 
 // packer packs the values of several nodes into words and back: each part is its
 // distance from the node's lower bound, with a bit before it for null.
@@ -110,11 +113,48 @@ func (a *part) unpack(key []uint64) (v int64, null bool) {
 // denseDistinct bounds the array that finds distinct rows.
 const denseDistinct = 1 << 20
 
+// distinctOf is distinct of all n rows, or of those among them that rows names, which several goroutines
+// number: those of a chunk for themselves, then what is distinct there together.
+func (p *packer) distinctOf(x *execution, cols []vec, rows []uint32, n int) (of, rep []uint32, err error) {
+	if rows == nil {
+		rows = make([]uint32, n)
+		for i := range rows {
+			rows[i] = uint32(i)
+		}
+	}
+	if !x.opt.enough(n, 2*buildChunk) || x.opt.Workers == 1 {
+		of, rep = p.distinct(cols, rows)
+		return of, rep, nil
+	}
+	of = make([]uint32, n)
+	reps := make([][]uint32, chunksOf(n))
+	if err := x.eachChunk(n, func(c, from, to int) error {
+		var chunk []uint32
+		chunk, reps[c] = p.distinct(cols, rows[from:to])
+		copy(of[from:], chunk)
+		return nil
+	}); err != nil {
+		return nil, nil, err
+	}
+	numbers, rep := p.distinct(cols, slices.Concat(reps...))
+	first := make([]int, len(reps)+1) // by chunk: where its numbers begin
+	for c := range reps {
+		first[c+1] = first[c] + len(reps[c])
+	}
+	return of, rep, x.eachChunk(n, func(c, from, to int) error {
+		numbers := numbers[first[c]:]
+		for i := from; i < to; i++ {
+			of[i] = numbers[of[i]]
+		}
+		return nil
+	})
+}
+
 // distinct numbers the distinct rows among keep: the number of each, and one row
 // for each number.
 func (p *packer) distinct(cols []vec, keep []uint32) (of, rep []uint32) {
 	of = make([]uint32, len(keep))
-	if p.card != 0 && p.card <= denseDistinct {
+	if p.card != 0 && p.card <= min(denseDistinct, uint64(16*len(keep)+1<<12)) {
 		seen := make([]uint32, p.card)
 		for j, r := range keep {
 			d := uint64(0)

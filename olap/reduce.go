@@ -149,7 +149,9 @@ func (x *execution) reduceAt(root int) (to []int, err error) {
 	if err := x.gather(gathered, in.collectedRows(p, rows.n, rows.cols), nil, rows.n, true); err != nil {
 		return nil, err
 	}
-	x.relations[source.Relation] = asTable(source.Relation, columns, rows.n)
+	if x.relations[source.Relation], err = x.asTable(source.Relation, columns, rows.n); err != nil {
+		return nil, err
+	}
 	x.q = r.over(source)
 	return r.to, nil
 }

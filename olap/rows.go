@@ -61,7 +61,7 @@ var bitmapMin = 1 << 16
 // secondPass reports whether the values of nodes can be read in a second pass: they depend
 // on rows of the pipeline's own table alone.
 func (p *pipeline) secondPass(nodes []*node) bool {
-	if p.table != 0 || !p.x.opt.enough(int(p.tab.Rows), bitmapMin) || p.many >= 0 {
+	if !p.x.opt.enough(int(p.tab.Rows), bitmapMin) || p.many >= 0 {
 		return false
 	}
 	for _, n := range nodes {

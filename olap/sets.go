@@ -141,7 +141,7 @@ func (g *grouper) derive() error {
 // size returns the groups of a result, with those that do not exist.
 func (by *grouping) size() (n int) {
 	for _, s := range by.done {
-		n += len(s.counts)
+		n += s.size()
 	}
 	return n
 }
@@ -152,7 +152,7 @@ func (by *grouping) deriveFrom(finer *grouping) error {
 	s.open()
 	by.done = []*groups{s}
 	for _, from := range finer.done {
-		of := from.numbers()
+		of := from.numbers(0, from.size())
 		if len(of) == 0 {
 			continue
 		}

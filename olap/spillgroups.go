@@ -82,17 +82,14 @@ func (x *execution) spillGroups(g *grouper) error {
 	if err := g.complete(); err != nil {
 		return err
 	}
-	if err := x.rankGroups(g, by); err != nil {
+	if err := x.rankGroups(g); err != nil {
 		return err
 	}
 	return x.each(len(d.parts), func(p int) error { return x.spilledPartition(g, d, p) })
 }
 
 // rankGroups looks whether the order of groups is known, and has what tells it computed.
-func (x *execution) rankGroups(g *grouper, by *grouping) error {
-	s := by.newGroups()
-	s.openTable(0)
-	o := g.overview([]*groups{s})
+func (x *execution) rankGroups(g *grouper) error {
 	for _, k := range x.q.Order {
 		key, ok := k.Expr.(plan.Key)
 		if !ok {
@@ -111,7 +108,6 @@ func (x *execution) rankGroups(g *grouper, by *grouping) error {
 			}
 		}
 	}
-	x.give(o.taken)
 	return nil
 }
 
@@ -136,7 +132,10 @@ func (x *execution) spilledPartition(g *grouper, d *radix, p int) error {
 			return err
 		}
 	}
-	o := g.overview([]*groups{to})
+	o, err := g.overview([]*groups{to})
+	if err != nil {
+		return err
+	}
 	defer func() { x.give(o.taken) }()
 	r, err := x.overGroups(o)
 	if err != nil {

@@ -58,9 +58,14 @@ func (w *worker) mapUnits(x *node, a vec, out []int64) {
 	}
 }
 
-func fill(out []int64, v int64) {
-	for i := range out {
-		out[i] = v
+// fill writes v to all of out, at the speed of copies.
+func fill[T any](out []T, v T) {
+	if len(out) == 0 {
+		return
+	}
+	out[0] = v
+	for n := 1; n < len(out); n *= 2 {
+		copy(out[n:], out[:n])
 	}
 }
 

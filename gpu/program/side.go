@@ -174,9 +174,12 @@ func (k LookupKind) entryBytes() int64 {
 
 // Hash makes room for n keys of a LookupHash: half of the slots stay free.
 func (d *LookupData) Hash(n int) {
-	size := 1 << bits.Len(uint(max(2*n, 2)-1))
-	d.HashKeys, d.HashEntries = make([]int64, size), slices.Repeat([]uint32{math.MaxUint32}, size)
+	d.HashKeys = make([]int64, HashSlots(n))
+	d.HashEntries = slices.Repeat([]uint32{math.MaxUint32}, len(d.HashKeys))
 }
+
+// HashSlots is the number of slots for n keys: a power of two, and at least twice as many.
+func HashSlots(n int) int { return 1 << bits.Len(uint(max(2*n, 2)-1)) }
 
 // slot returns where a key of a LookupHash is, or would be.
 func (d *LookupData) slot(key int64) uint64 {

@@ -1,0 +1,516 @@
+package olap
+
+import (
+	"math"
+	"math/bits"
+	"sync/atomic"
+
+	"pgaccel/compress"
+	"pgaccel/gpu/program"
+	"pgaccel/internal/simd"
+	"pgaccel/plan"
+)
+
+// A lookup is made in three steps, each of which several goroutines do together:
+//
+//	rows      which of the child's rows can be met, and their keys
+//	scatter   the keys go to partitions, by ranges of their places in the array or in the hash table
+//	fill      who has a partition writes a part of the lookup that is its own
+//
+// The places of a partition lie side by side, so that they stay in the second-level cache while they
+// are written. A lookup of few rows has one partition, which is the rows as they are.
+
+const (
+	// buildChunk is how many rows a goroutine takes at a time.
+	buildChunk = 1 << 16
+	// buildParted is the number of rows from which on there are several partitions.
+	buildParted = 1 << 15
+	// buildBytes is what a partition writes to, about; maxBuildParts bounds the partitions.
+	buildBytes    = 256 << 10
+	maxBuildParts = 256
+)
+
+// chunksOf is the number of chunks of n rows.
+func chunksOf(n int) int { return (n + buildChunk - 1) / buildChunk }
+
+// eachChunk calls f for all chunks of n rows, on as many goroutines as the query may have.
+func (x *execution) eachChunk(n int, f func(chunk, from, to int) error) error {
+	if n <= buildChunk {
+		return f(0, 0, n)
+	}
+	return x.each(chunksOf(n), func(c int) error {
+		return f(c, c*buildChunk, min((c+1)*buildChunk, n))
+	})
+}
+
+// lookupMaker makes the lookup of a probe.
+type lookupMaker struct {
+	x *execution
+	b *probe
+	l *lookup
+	// key has the keys of the rows that can be met, row says which they are, and entry what is found
+	// by each key. nil rows are all of them, nil entries their numbers here.
+	key   []int64
+	row   []uint32
+	entry []uint32
+}
+
+// makeLookup builds the lookup of probe b from its child's rows. The outer keys
+// are compiled by now.
+func (p *pipeline) makeLookup(b *probe) error {
+	l := b.lut
+	l.left = b.join.Kind == plan.Left
+	m := &lookupMaker{x: p.x, b: b, l: l}
+	if err := m.rows(); err != nil {
+		return err
+	}
+	l.keys = len(m.key)
+	if err := m.outputs(); err != nil {
+		return err
+	}
+	if b.many {
+		if err := m.gather(); err != nil {
+			return err
+		}
+	}
+	if err := m.layOut(b.key.lo, b.key.hi); err != nil {
+		return err
+	}
+	l.share = 1
+	if rows := b.child.tab.Rows; rows > 0 && !l.left {
+		l.share = float64(l.keys) / float64(rows)
+	}
+	return nil
+}
+
+// rows finds the rows that can be met: all of whose keys are values that the outer ones may have.
+func (m *lookupMaker) rows() error {
+	b := m.b
+	n := b.rows.n
+	if n == 0 {
+		return nil
+	}
+	keys := make([]vec, len(b.join.Key))
+	copy(keys, b.rows.cols)
+	for i, o := range b.outer {
+		to, err := keyMap(o, b.child.collected[i])
+		if err != nil {
+			return err
+		}
+		if to != nil {
+			if keys[i], err = to(keys[i]); err != nil {
+				return err
+			}
+		}
+	}
+	met := func(i int) bool {
+		for k, o := range b.outer {
+			if v := keys[k].v[i]; v < o.lo || v > o.hi || keys[k].nulls != nil && keys[k].nulls[i] != 0 {
+				return false
+			}
+		}
+		return true
+	}
+	at := make([]int, chunksOf(n)+1) // by chunk: where its rows begin
+	if err := m.x.eachChunk(n, func(c, from, to int) error {
+		for i := from; i < to; i++ {
+			at[c+1] += int(b2i(met(i)))
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	for c := range chunksOf(n) {
+		at[c+1] += at[c]
+	}
+	kept := at[len(at)-1]
+	if kept == n && len(keys) == 1 {
+		m.key = keys[0].v[:n]
+		return nil
+	}
+	m.key = make([]int64, kept)
+	if kept < n {
+		m.row = make([]uint32, kept)
+	}
+	return m.x.eachChunk(n, func(c, from, to int) error {
+		at := at[c]
+		for i := from; i < to; i++ {
+			if kept < n {
+				if !met(i) {
+					continue
+				}
+				m.row[at] = uint32(i)
+			}
+			if len(keys) == 1 {
+				m.key[at] = keys[0].v[i]
+			} else {
+				for k, o := range b.outer {
+					m.key[at] += (keys[k].v[i] - o.lo) * b.strides[k]
+				}
+			}
+			at++
+		}
+		return nil
+	})
+}
+
+// outputs makes the entries: all rows kept, or the distinct outputs among them.
+func (m *lookupMaker) outputs() error {
+	b, l := m.b, m.l
+	nk := len(b.join.Key)
+	outs, rep := b.rows.cols[nk:], m.row
+	n := len(m.key)
+	if b.dedupe {
+		d := newPacker()
+		for i := range outs {
+			d.add(b.child.collected[nk+i], 0)
+		}
+		var err error
+		if m.entry, rep, err = d.distinctOf(m.x, outs, m.row, n); err != nil {
+			return err
+		}
+		n = len(rep)
+	}
+	l.rows = n
+	if l.left {
+		l.Null = uint32(l.rows)
+		l.rows++
+	}
+	for i := range outs {
+		in := b.child.collected[nk+i]
+		o := lookupOut{lo: in.lo, hi: in.hi, t: in.t, dict: in.dict, risky: in.risky}
+		if n > 0 && rep == nil && !b.dedupe && !l.left { // they stand there already
+			o.OutData = program.OutData{Values: outs[i].v[:n], Nulls: outs[i].nulls}
+		} else {
+			o.Values = make([]int64, max(l.rows, 1))
+			if outs[i].nulls != nil || l.left {
+				o.Nulls = make([]uint8, max(l.rows, 1))
+			}
+			o.Values[0] = in.lo
+			if err := m.x.eachChunk(n, func(_, from, to int) error {
+				for e := from; e < to; e++ {
+					r := uint32(e)
+					if rep != nil {
+						r = rep[e]
+					}
+					o.Values[e] = outs[i].v[r]
+					if outs[i].nulls != nil {
+						o.Nulls[e] = outs[i].nulls[r]
+					}
+				}
+				return nil
+			}); err != nil {
+				return err
+			}
+		}
+		if l.left {
+			if err := b.nullRow(i, in, &o, l.Null); err != nil {
+				return err
+			}
+		}
+		l.outs = append(l.outs, o)
+		l.bytes += int64(9 * l.rows)
+	}
+	return nil
+}
+
+// span returns the least and the greatest key.
+func (m *lookupMaker) span() (lo, hi int64, err error) {
+	n := len(m.key)
+	los, his := make([]int64, max(chunksOf(n), 1)), make([]int64, max(chunksOf(n), 1))
+	err = m.x.eachChunk(n, func(c, from, to int) error {
+		lo, hi := int64(math.MaxInt64), int64(math.MinInt64)
+		for _, v := range m.key[from:to] {
+			lo, hi = min(lo, v), max(hi, v)
+		}
+		los[c], his[c] = lo, hi
+		return nil
+	})
+	lo, hi = los[0], his[0]
+	for c := range los {
+		lo, hi = min(lo, los[c]), max(hi, his[c])
+	}
+	return lo, hi, err
+}
+
+// layOut arranges the entries by the keys, which are distinct, but for joins for existence. lo and
+// hi bound the outer keys.
+func (m *lookupMaker) layOut(lo, hi int64) (err error) {
+	l, n := m.l, len(m.key)
+	if l.keyLo, l.keyHi, err = m.span(); err != nil {
+		return err
+	}
+	// The array covers the outer keys where that is not much more than the keys
+	// there are: then no key needs a check.
+	size, ok := width(lo, hi)
+	if n == 0 {
+		l.keyLo, l.keyHi = lo, lo-1
+		if lo == math.MinInt64 {
+			l.keyLo, l.keyHi = lo+1, lo
+		}
+		if size > 1 || !ok {
+			hi, size, ok = lo, 1, true
+			l.wide = true
+		}
+	} else if span, fits := width(l.keyLo, l.keyHi); !ok || size > max(lookupDense, 4*span) {
+		l.wide = true
+		lo, size, ok = l.keyLo, span, fits
+	}
+	l.Lo, l.Size = lo, size
+	fresh := true
+	switch {
+	case len(l.outs) == 0 && !l.left && l.many == nil && ok && size <= lookupBitsMax && size <= 64*max(lookupDense, int64(n)):
+		l.kind = program.LookupBits
+		l.rows = 1
+		fresh, err = m.fillBits()
+	case !ok || size > max(lookupArray, lookupSpread*int64(n)):
+		l.kind = program.LookupHash
+		l.Lo, l.Size = 0, 0
+		fresh, err = m.fillHash()
+	default:
+		entries := l.rows
+		if l.many != nil {
+			entries = n
+		}
+		switch l.kind = entryKind(entries); l.kind {
+		case program.Lookup8:
+			l.E8, fresh, err = fillArray[uint8](m)
+		case program.Lookup16:
+			l.E16, fresh, err = fillArray[uint16](m)
+		default:
+			l.E32, fresh, err = fillArray[uint32](m)
+		}
+	}
+	if err == nil && !fresh && !m.b.join.Exists {
+		err = forward(plan.ReasonShape, "join key is not unique")
+	}
+	return err
+}
+
+// placing says where a key belongs: its distance from lo or, in a hash table, its slot while that is
+// free. Places with the same upper bits are a partition.
+type placing struct {
+	lo    int64
+	mask  uint64 // of the hash; 0: distances
+	shift uint
+	parts int
+}
+
+// of returns the partition of a key.
+func (p *placing) of(key int64) int {
+	if p.mask != 0 {
+		return int(program.HashOf(uint64(key)) & p.mask >> p.shift)
+	}
+	return int(uint64(key-p.lo) >> p.shift)
+}
+
+// places returns the placing of keys in so many places from lo on, of so many bytes together.
+// Partitions begin with a word of a bitmap.
+func (m *lookupMaker) places(lo, size, bytes int64) placing {
+	p := placing{lo: lo, shift: 63, parts: 1}
+	if !m.x.opt.enough(len(m.key), buildParted) {
+		return p
+	}
+	want := min(max(int(bytes/buildBytes), 1), maxBuildParts)
+	if m.x.opt.Workers > 1 {
+		want = max(want, min(4*m.x.opt.Workers, maxBuildParts))
+	}
+	p.shift = uint(max(bits.Len64(uint64(size-1))-bits.Len(uint(want-1)), 6))
+	p.parts = int(uint64(size-1)>>p.shift) + 1
+	return p
+}
+
+// within returns the places of a partition.
+func (p *placing) within(part int, size int64) (from, to int64) {
+	if p.parts == 1 {
+		return 0, size
+	}
+	return int64(part) << p.shift, min(int64(part+1)<<p.shift, size)
+}
+
+// scattered are keys by partition: those of partition p are from[p] to from[p+1]. entry is as
+// lookupMaker.entry.
+type scattered struct {
+	key   []int64
+	entry []uint32
+	from  []int
+	taken int64
+}
+
+// scatter brings the keys to their partitions, in which they stay in order.
+func (m *lookupMaker) scatter(p placing) (s scattered, err error) {
+	n := len(m.key)
+	if p.parts == 1 {
+		return scattered{key: m.key, entry: m.entry, from: []int{0, n}}, nil
+	}
+	s.taken = int64(n) * 12
+	if err := m.x.take(s.taken); err != nil {
+		return s, err
+	}
+	s.key, s.entry, s.from = make([]int64, n), make([]uint32, n), make([]int, p.parts+1)
+	at := make([][]int, max(chunksOf(n), 1)) // by chunk and partition: rows, then where they go
+	if err := m.x.eachChunk(n, func(c, from, to int) error {
+		counts := make([]int, p.parts)
+		for _, k := range m.key[from:to] {
+			counts[p.of(k)]++
+		}
+		at[c] = counts
+		return nil
+	}); err != nil {
+		return s, err
+	}
+	sum := 0
+	for part := range p.parts {
+		s.from[part] = sum
+		for c := range at {
+			at[c][part], sum = sum, sum+at[c][part]
+		}
+	}
+	s.from[p.parts] = sum
+	return s, m.x.eachChunk(n, func(c, from, to int) error {
+		at := at[c]
+		for i := from; i < to; i++ {
+			k := m.key[i]
+			part := p.of(k)
+			to := at[part]
+			at[part]++
+			s.key[to], s.entry[to] = k, uint32(i)
+			if m.entry != nil {
+				s.entry[to] = m.entry[i]
+			}
+		}
+		return nil
+	})
+}
+
+// fill scatters the keys and calls f for each partition, with its places; nil entries are the keys'
+// numbers. It returns whether all calls returned true.
+func (m *lookupMaker) fill(p placing, size int64, f func(keys []int64, entries []uint32, from, to int64) bool) (bool, error) {
+	s, err := m.scatter(p)
+	defer m.x.give(s.taken)
+	if err != nil {
+		return false, err
+	}
+	var twice atomic.Bool
+	err = m.x.each(p.parts, func(part int) error {
+		first, last := s.from[part], s.from[part+1]
+		entries := s.entry
+		if entries != nil {
+			entries = entries[first:last]
+		}
+		from, to := p.within(part, size)
+		if !f(s.key[first:last], entries, from, to) {
+			twice.Store(true)
+		}
+		return nil
+	})
+	return !twice.Load(), err
+}
+
+// setBits adds keys to a set; false where one is there already.
+func setBits(set []uint64, lo int64, keys []int64) (fresh bool) {
+	twice := uint64(0)
+	for _, k := range keys {
+		at := uint64(k - lo)
+		w := &set[at>>6]
+		twice |= *w >> (at & 63) & 1
+		*w |= 1 << (at & 63)
+	}
+	return twice == 0
+}
+
+// fillBits makes a bitmap of the keys; false where one occurs twice.
+func (m *lookupMaker) fillBits() (bool, error) {
+	l := m.l
+	l.Bits = makeSet(l.Size)
+	l.bytes += l.Size / 8
+	l.set = compress.Set{Lo: l.Lo, Size: l.Size, Bits: l.Bits}
+	return m.fill(m.places(l.Lo, l.Size, l.Size/8), l.Size, func(keys []int64, _ []uint32, _, _ int64) bool {
+		return setBits(l.Bits, l.Lo, keys)
+	})
+}
+
+// fillArray writes entries at their keys' places; false where a key occurs twice. Without a partner
+// stands none for a left join, else the largest value.
+func fillArray[T uint8 | uint16 | uint32](m *lookupMaker) ([]T, bool, error) {
+	l := m.l
+	width := int64(bits.Len64(uint64(^T(0))) / 8)
+	absent := ^T(0)
+	if l.left {
+		absent = T(l.Null)
+	}
+	l.Null = uint32(absent)
+	l.bytes += l.Size * width
+	e := make([]T, l.Size, l.Size+simd.EntryRoom)
+	if !l.left {
+		l.set = compress.Set{Lo: l.Lo, Size: l.Size, Bits: makeSet(l.Size)}
+		l.bytes += l.Size / 8
+	}
+	fresh, err := m.fill(m.places(l.Lo, l.Size, l.Size*width), l.Size, func(keys []int64, entries []uint32, from, to int64) bool {
+		fill(e[from:to], absent)
+		fresh := true
+		for i, k := range keys {
+			at := k - l.Lo
+			fresh = fresh && e[at] == absent
+			if e[at] = T(i); entries != nil {
+				e[at] = T(entries[i])
+			}
+		}
+		if !l.left {
+			setBits(l.set.Bits, l.Lo, keys)
+		}
+		return fresh
+	})
+	return e, fresh, err
+}
+
+// fillHash makes a hash table of the keys; false where one occurs twice. A key for which a partition
+// has no room after its home slot is put where it belongs at the end.
+func (m *lookupMaker) fillHash() (bool, error) {
+	l := m.l
+	slots := int64(program.HashSlots(len(m.key)))
+	l.HashKeys, l.HashEntries = make([]int64, slots), make([]uint32, slots)
+	l.bytes += 12 * slots
+	p := m.places(0, slots, 12*slots)
+	p.mask = uint64(slots - 1)
+	type late struct {
+		key   int64
+		entry uint32
+	}
+	lates := make([][]late, p.parts)
+	fresh, err := m.fill(p, slots, func(keys []int64, entries []uint32, from, to int64) bool {
+		fill(l.HashEntries[from:to], math.MaxUint32)
+		fresh := true
+		part := int(from >> p.shift)
+	keys:
+		for i, k := range keys {
+			entry := uint32(i)
+			if entries != nil {
+				entry = entries[i]
+			}
+			for at := int64(program.HashOf(uint64(k)) & p.mask); at < to; at++ {
+				switch {
+				case l.HashEntries[at] == math.MaxUint32:
+					l.HashKeys[at], l.HashEntries[at] = k, entry
+					continue keys
+				case l.HashKeys[at] == k:
+					fresh = false
+					continue keys
+				}
+			}
+			lates[part] = append(lates[part], late{k, entry})
+		}
+		return fresh
+	})
+	if err != nil {
+		return false, err
+	}
+	for _, list := range lates {
+		for _, x := range list {
+			if !l.Put(x.key, x.entry) {
+				fresh = false
+			}
+		}
+	}
+	return fresh, nil
+}

@@ -1,0 +1,222 @@
+package olap
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync/atomic"
+	"testing"
+
+	"pgaccel/colstore"
+	"pgaccel/plan"
+	"pgaccel/vector"
+)
+
+// lookupCase is a lookup to be made: of n rows whose keys are some of those in [lo, hi].
+type lookupCase struct {
+	name   string
+	hi     int64 // the greatest key; the least is -3
+	outer  int64 // the greatest outer key
+	twice  bool  // keys occur several times
+	nulls  bool  // some keys are null
+	outs   int
+	kind   plan.JoinKind
+	exists bool
+	dedupe bool
+	two    bool // a second key, of two values
+}
+
+// TestLookups compares lookups, of one partition and of many, with a map from keys to rows.
+func TestLookups(t *testing.T) {
+	cases := []lookupCase{
+		{name: "set", hi: 1 << 18, outer: 1 << 18},
+		{name: "set with nulls", hi: 1 << 18, outer: 1 << 17, nulls: true},
+		{name: "exists", hi: 1 << 9, outer: 1 << 10, twice: true, exists: true},
+		{name: "array", hi: 1 << 18, outer: 1 << 18, outs: 2},
+		{name: "left array", hi: 1 << 18, outer: 1 << 19, outs: 1, kind: plan.Left, nulls: true},
+		{name: "distinct outputs", hi: 1 << 18, outer: 1 << 18, outs: 2, dedupe: true},
+		{name: "hash", hi: 1 << 50, outer: 1 << 50, outs: 1, nulls: true},
+		{name: "left hash", hi: 1 << 50, outer: 1 << 40, outs: 2, kind: plan.Left},
+		{name: "two keys", hi: 1 << 18, outer: 1 << 18, outs: 1, two: true},
+		{name: "many", hi: 1 << 10, outer: 1 << 10, twice: true, outs: 1, nulls: true},
+		{name: "left many", hi: 1 << 10, outer: 1 << 11, twice: true, outs: 1, kind: plan.Left},
+		{name: "many anywhere", hi: 1 << 50, outer: 1 << 50, twice: true, outs: 1},
+		{name: "twice", hi: 1 << 10, outer: 1 << 10, twice: true, outs: 1, kind: plan.Left},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			for _, n := range []int{0, 1, 63, 64, 127, 128, 129, 511, 512, 513, buildParted + 1, 2*buildChunk + 1} {
+				for _, eager := range []bool{false, true} {
+					if eager && n > 1<<10 { // it is what these are without
+						continue
+					}
+					c.check(t, n, eager)
+				}
+			}
+		})
+	}
+}
+
+func (c *lookupCase) check(t *testing.T, n int, eager bool) {
+	t.Helper()
+	r := rand.New(rand.NewPCG(uint64(n), 7))
+	lo := int64(-3)
+	many := c.twice && !c.exists && c.name != "twice"
+	// Distinct keys, or some of a few.
+	keys := make([]int64, n)
+	seen := map[int64]bool{}
+	for i := range keys {
+		for {
+			keys[i] = lo + r.Int64N(c.hi-lo+1)
+			if c.twice && c.hi > 1<<20 && i > 0 && r.IntN(3) > 0 {
+				keys[i] = keys[r.IntN(i)]
+			}
+			if !seen[keys[i]] || c.twice {
+				break
+			}
+		}
+		seen[keys[i]] = true
+	}
+	cols := []vec{{v: keys}}
+	if c.nulls {
+		cols[0].nulls = make([]uint8, n)
+		for i := range keys {
+			cols[0].nulls[i] = uint8(b2i(r.IntN(5) == 0))
+		}
+	}
+	nodes := []*node{{t: vector.TypeOf(vector.Int8), lo: lo, hi: c.hi}}
+	b := &probe{join: plan.StarJoin{Kind: c.kind, Key: []int{0}, Exists: c.exists}, lut: &lookup{}, dedupe: c.dedupe || c.outs == 0, many: many}
+	b.outer = []*node{{t: vector.TypeOf(vector.Int8), lo: lo, hi: c.outer}}
+	b.key, b.strides = b.outer[0], []int64{1}
+	second := make([]int64, n)
+	if c.two {
+		for i := range second {
+			second[i] = 5 + r.Int64N(2)
+		}
+		cols, nodes = append(cols, vec{v: second}), append(nodes, &node{t: vector.TypeOf(vector.Int8), lo: 5, hi: 6})
+		b.join.Key = append(b.join.Key, 1)
+		b.outer = append(b.outer, &node{t: vector.TypeOf(vector.Int8), lo: 5, hi: 6})
+		width := c.outer - lo + 1
+		b.strides = append(b.strides, width)
+		b.key = &node{lo: 0, hi: 2*width - 1}
+	}
+	for k := range c.outs {
+		out := vec{v: make([]int64, n), nulls: make([]uint8, n)}
+		for i := range out.v {
+			out.v[i] = r.Int64N(40)
+			out.nulls[i] = uint8(b2i(r.IntN(7) == 0))
+		}
+		cols, nodes = append(cols, out), append(nodes, &node{t: vector.TypeOf(vector.Int8), lo: 0, hi: 39, nullable: true})
+		b.wanted = append(b.wanted, plan.Column{Table: 1, Column: k, T: vector.TypeOf(vector.Int8)})
+	}
+	b.rows = &rows{n: n, cols: cols}
+	b.child = &pipeline{collected: nodes, tab: &colstore.Table{Rows: int64(n)}}
+	x := &execution{ctx: context.Background(), opt: Options{Workers: 3, Eager: eager}, memory: new(atomic.Int64), room: 1 << 40}
+	err := (&pipeline{x: x}).makeLookup(b)
+
+	// The reference: rows by key.
+	want := map[int64][]int{}
+	unique := true
+	for i, k := range keys {
+		if k > c.outer || c.nulls && cols[0].nulls[i] != 0 {
+			continue
+		}
+		if c.two {
+			k = k - lo + (second[i]-5)*b.strides[1]
+		}
+		unique = unique && want[k] == nil
+		want[k] = append(want[k], i)
+	}
+	what := fmt.Sprintf("%d rows, eager %v", n, eager)
+	if !many && !c.exists && !unique {
+		if err == nil {
+			t.Fatalf("%s: keys that occur twice were taken", what)
+		}
+		return
+	}
+	if err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+	if x.memory.Load() != 0 {
+		t.Errorf("%s: %d bytes are still taken", what, x.memory.Load())
+	}
+	l := b.lut
+	row := func(e uint32) string { // the outputs of an entry
+		s := ""
+		for k := range l.outs {
+			if l.outs[k].Nulls != nil && l.outs[k].Nulls[e] != 0 {
+				s += " null"
+			} else {
+				s += fmt.Sprint(" ", l.outs[k].Values[e])
+			}
+		}
+		return s
+	}
+	rowOf := func(i int) string {
+		s := ""
+		for _, out := range cols[len(b.join.Key):] {
+			if out.nulls[i] != 0 {
+				s += " null"
+			} else {
+				s += fmt.Sprint(" ", out.v[i])
+			}
+		}
+		return s
+	}
+	nothing := ""
+	for range c.outs {
+		nothing += " null"
+	}
+	ask := slices.Clone(keys)
+	for range 50 {
+		ask = append(ask, lo+r.Int64N(c.outer-lo+1))
+	}
+	for i, k := range ask {
+		if k > c.outer {
+			continue
+		}
+		if c.two {
+			if k -= lo; i < n {
+				k += (second[i] - 5) * b.strides[1]
+			}
+		}
+		e, found := l.Find(l.kind, k)
+		if l.left && (!found || want[k] == nil) { // an array has the entry of the nulls
+			e, found = l.Null, true
+		}
+		rows := want[k]
+		switch {
+		case found != (rows != nil || l.left):
+			t.Fatalf("%s: key %d: found %v, want %v", what, k, found, rows)
+		case !found || c.outs == 0:
+		case many:
+			var got, expected []string
+			for _, e := range l.many.entry[l.many.first[e]:l.many.first[e+1]] {
+				got = append(got, row(e))
+			}
+			for _, i := range rows {
+				expected = append(expected, rowOf(i))
+			}
+			if rows == nil {
+				expected = []string{nothing}
+			}
+			if !slices.Equal(got, expected) {
+				t.Fatalf("%s: key %d: %q, want %q", what, k, got, expected)
+			}
+		default:
+			expected := nothing
+			if rows != nil {
+				expected = rowOf(rows[0])
+			}
+			if got := row(e); got != expected {
+				t.Fatalf("%s: key %d: %s, want %s", what, k, got, expected)
+			}
+		}
+	}
+	for k := range want {
+		if l.set.Size > 0 && l.set.Bits[(k-l.set.Lo)>>6]>>(uint(k-l.set.Lo)&63)&1 == 0 {
+			t.Fatalf("%s: the set lacks key %d", what, k)
+		}
+	}
+}

@@ -1,0 +1,186 @@
+package olap
+
+import (
+	"math"
+
+	"pgaccel/colstore"
+	"pgaccel/compress"
+	"pgaccel/vector"
+)
+
+// relationColumn is a column that is gathered from what blocks computed.
+type relationColumn struct {
+	t     vector.Type
+	v     []int64
+	nulls []uint8 // nil: none
+	dict  *dict
+	list  []string         // of dict, where it is a list
+	codes map[string]int64 // by string, likewise
+	// decimals and their codes, of a numeric of varying scale.
+	decimals     []vector.Decimal
+	decimalCodes map[vector.Decimal]int64
+	held         int64 // bytes of list, decimals and their codes, about
+	window       bool  // it is computed over the others
+}
+
+// varying reports whether the values are numerics of varying scale.
+func (c *relationColumn) varying() bool {
+	return c.t.Varying()
+}
+
+// result is the column as one of a result.
+func (c *relationColumn) result() rcol { return rcol{t: c.t, v: c.v, nulls: c.nulls, dict: c.dict} }
+
+// add appends the n rows of a result's column, those that rows names, or all where it is nil. Only
+// one result's codes can be taken as they are.
+func (c *relationColumn) add(x *execution, r *rcol, rows []uint32, n int, only bool) error {
+	from := len(c.v)
+	if r.nulls != nil || c.nulls != nil {
+		if c.nulls == nil {
+			c.nulls = make([]uint8, from, from+n)
+		}
+		if r.nulls == nil {
+			c.nulls = append(c.nulls, make([]uint8, n)...)
+		}
+	}
+	if rows == nil && r.nulls != nil {
+		c.nulls = append(c.nulls, r.nulls[:n]...)
+	}
+	for _, i := range rows {
+		if r.nulls != nil {
+			c.nulls = append(c.nulls, r.nulls[i])
+		}
+	}
+	words := r.dec == nil && r.str == nil && (r.dict == nil || only) && (c.t.Kind != vector.Numeric || !c.varying() && r.t.Scale == c.t.Scale)
+	if c.t.Kind.IsText() {
+		if r.dict != nil && only {
+			c.dict = r.dict
+		} else if c.codes == nil {
+			c.codes = map[string]int64{}
+		}
+	}
+	if words && rows == nil && from == 0 {
+		c.v = r.v[:n:n]
+		return nil
+	}
+	c.v = append(c.v, make([]int64, n)...)
+	out := c.v[from:]
+	at := func(k int) uint32 {
+		if rows != nil {
+			return rows[k]
+		}
+		return uint32(k)
+	}
+	if words || !c.t.Kind.IsText() && !c.varying() {
+		return x.eachChunk(n, func(_, from, to int) error {
+			for k := from; k < to; k++ {
+				i := at(k)
+				if words {
+					out[k] = r.v[i]
+				} else if !r.null(i) {
+					w, ok := r.at(i).Word(c.t)
+					if !ok {
+						return errNumeric
+					}
+					out[k] = w
+				}
+			}
+			return nil
+		})
+	}
+	code := func(v vector.Value) int64 {
+		if c.t.Kind.IsText() {
+			return c.code(v.Str)
+		}
+		return c.decimalCode(v.Num)
+	}
+	if r.dict != nil && r.dict.n <= max(writtenCodes, 2*n) { // each of its codes is looked up once
+		codes := make([]int64, r.dict.n) // and one more; 0: not yet
+		for k := range out {
+			i := at(k)
+			if r.null(i) {
+				continue
+			}
+			to := &codes[r.v[i]]
+			if *to == 0 {
+				*to = code(r.at(i)) + 1
+			}
+			out[k] = *to - 1
+		}
+	} else {
+		for k := range out {
+			if i := at(k); !r.null(i) {
+				out[k] = code(r.at(i))
+			}
+		}
+	}
+	if c.codes != nil {
+		c.dict = listDict(c.list, c.t)
+	}
+	if c.varying() {
+		c.dict = decimalDict(c.decimals, c.t)
+	}
+	return nil
+}
+
+// decimalCode returns the code of a numeric in the column's own list.
+func (c *relationColumn) decimalCode(d vector.Decimal) int64 {
+	k, ok := c.decimalCodes[d]
+	if !ok {
+		if c.decimalCodes == nil {
+			c.decimalCodes = map[vector.Decimal]int64{}
+		}
+		k = int64(len(c.decimals))
+		c.decimalCodes[d] = k
+		c.decimals = append(c.decimals, d)
+		c.held += listedBytes
+	}
+	return k
+}
+
+// listedBytes is about what a value of a list takes beside its text: its place there, and in the map
+// of codes.
+const listedBytes = 96
+
+// code returns the code of a string in the column's own list.
+func (c *relationColumn) code(s string) int64 {
+	key := canonical(c.t.Kind, s)
+	k, ok := c.codes[key]
+	if !ok {
+		k = int64(len(c.list))
+		c.codes[key] = k
+		c.list = append(c.list, s)
+		c.held += int64(2*len(s)) + listedBytes
+	}
+	return k
+}
+
+// segment is the column's part in a segment of n rows.
+func (c *relationColumn) segment(from, n int) colstore.Column {
+	v := c.v[from : from+n : from+n]
+	out := colstore.Column{ID: colstore.NewID(), Data: compress.Plain(v), Min: math.MaxInt64, Max: math.MinInt64}
+	if c.nulls != nil {
+		nulls := c.nulls[from : from+n]
+		for i, b := range nulls {
+			if b == 0 {
+				continue
+			}
+			if out.Nulls == nil {
+				out.Nulls = make([]uint64, (n+63)/64)
+			}
+			out.Nulls[i>>6] |= 1 << (uint(i) & 63)
+			out.NullCount++
+		}
+	}
+	float := c.t.Kind.IsFloat()
+	for i, x := range v {
+		if out.NullCount > 0 && c.nulls[from+i] != 0 {
+			continue
+		}
+		if float {
+			x = vector.FloatKey(x)
+		}
+		out.Min, out.Max = min(out.Min, x), max(out.Max, x)
+	}
+	return out
+}
