@@ -402,7 +402,7 @@ func (p *pipeline) lower(e plan.Expr, groupOnly bool) plan.Expr {
 		return e
 	}
 	for i, b := range p.probes {
-		if set&^b.members == 0 {
+		if set&^b.members == 0 && !p.late(e, b) {
 			b.dedupe = b.dedupe && groupOnly || b.join.Exists
 			for k, have := range b.wanted {
 				if have == e {
@@ -498,4 +498,11 @@ func (p *pipeline) rowsMax() int64 {
 		n = m
 	}
 	return n
+}
+
+// late reports whether an expression over a joined table is better computed for the rows that have a partner
+// there: a numeric of varying scale takes far longer than a word, and is interned.
+func (p *pipeline) late(e plan.Expr, b *probe) bool {
+	c, computed := e.(*plan.Call)
+	return computed && c.T.Varying() && (p.x.limited || p.x.tabs[b.join.Table].Rows > p.tab.Rows)
 }

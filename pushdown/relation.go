@@ -142,6 +142,7 @@ func (s *star) optionalLeaf(l *leaf) bool {
 func (s *star) resolve() {
 	s.scalars()
 	for _, l := range s.leaves {
+		s.transfer(l)
 		s.sink(l)
 	}
 	var over func(e plan.Expr) plan.Expr
