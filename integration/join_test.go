@@ -112,6 +112,23 @@ var joined = []string{
 	"SELECT o.id, (SELECT c.name || '!' FROM cust c WHERE c.id = o.cust AND c.credit > o.amount) FROM ord o WHERE o.id < 300 ORDER BY 1",
 	"SELECT count(*) FILTER (WHERE c.id IN (SELECT cust FROM ord)) FROM band b RIGHT JOIN cust c ON b.lo = c.credit",
 	"SELECT count(*) FILTER (WHERE EXISTS (SELECT 1 FROM ord o WHERE o.amount = b.lo)) FROM band b RIGHT JOIN cust c ON b.lo = c.credit",
+	// Conditions that go to what a join equates them with.
+	"SELECT c.id, s.n, s.m FROM cust c LEFT JOIN (SELECT cust, count(*) AS n, max(amount) AS m FROM ord GROUP BY cust) s ON s.cust = c.id WHERE c.id BETWEEN 20 AND 40 ORDER BY 1",
+	"SELECT c.id, s.n FROM cust c LEFT JOIN (SELECT cust, count(*) AS n FROM ord GROUP BY cust) s ON s.cust = c.id WHERE c.id IN (3, 5, 7) OR c.id = 9 ORDER BY 1",
+	"SELECT c.id, s.n FROM cust c JOIN (SELECT cust, count(*) AS n FROM ord GROUP BY cust) s ON s.cust = c.id WHERE c.id < 9 AND c.region IS NOT NULL ORDER BY 1",
+	"SELECT c.region, s.n FROM cust c LEFT JOIN (SELECT note, count(*) AS n FROM ord GROUP BY note) s ON s.note = c.region WHERE c.region IS NULL OR c.region > 'f' ORDER BY c.id",
+	"SELECT c.id, s.n FROM cust c LEFT JOIN (SELECT note, count(*) AS n FROM ord GROUP BY note) s ON s.note = c.name WHERE lower(c.name) = 'name5' ORDER BY 1",
+	"SELECT c.id, o.id FROM cust c LEFT JOIN ord o ON o.cust = c.id AND o.qty > 12 WHERE c.id % 50 = 1 AND c.id > 100 ORDER BY 1, 2",
+	"SELECT a.cust, a.n, b.n FROM (SELECT cust, at, count(*) AS n FROM ord GROUP BY cust, at) a LEFT JOIN (SELECT cust, at, count(*) AS n FROM ord WHERE qty > 5 GROUP BY cust, at) b ON a.cust = b.cust AND a.at = b.at WHERE a.at < date '2020-02-01' AND a.cust > 30 ORDER BY 1, 2, 3",
+	"SELECT c.id, s.n, coalesce(s.m, 0) + coalesce(t.m, 0) FROM cust c LEFT JOIN (SELECT cust, count(*) AS n, sum(amount) AS m FROM ord WHERE qty < 9 GROUP BY cust) s ON s.cust = c.id LEFT JOIN (SELECT cust, sum(amount) AS m FROM ord GROUP BY cust) t ON t.cust = c.id WHERE c.id > 250 ORDER BY coalesce(s.m, 0) DESC, 1 LIMIT 20",
+	// Full joins of what is computed once; the sides of a UNION.
+	"SELECT a.k, b.k, a.n, b.n FROM (SELECT cust AS k, count(*) AS n FROM ord WHERE qty > 5 GROUP BY cust) a FULL JOIN (SELECT id AS k, sum(credit) AS n FROM cust WHERE id % 2 = 0 GROUP BY id) b ON a.k = b.k ORDER BY a.k, b.k",
+	"SELECT a.k, b.k, a.r, b.r FROM (SELECT cust AS k, at, row_number() OVER (PARTITION BY cust ORDER BY id) AS r FROM ord) a FULL JOIN (SELECT id AS k, since AS at, rank() OVER (ORDER BY since, id) AS r FROM cust) b ON a.k = b.k AND a.at = b.at ORDER BY 1, 2, 3, 4",
+	"SELECT a.k, b.k, a.s, b.s FROM (SELECT cust AS k, at, sum(sum(amount)) OVER (PARTITION BY cust ORDER BY at) AS s FROM ord WHERE cust < 20 GROUP BY cust, at) a FULL JOIN (SELECT cust AS k, at, sum(sum(qty)) OVER (PARTITION BY cust ORDER BY at) AS s FROM ord WHERE cust > 10 GROUP BY cust, at) b ON a.k = b.k AND a.at = b.at ORDER BY 1, 2, 3, 4",
+	"SELECT * FROM (SELECT cust AS k, at FROM ord UNION SELECT id, since FROM cust UNION SELECT item, since FROM price) u ORDER BY 1, 2",
+	"SELECT * FROM (SELECT cust AS k, qty - coalesce(qty, 0) AS n, amount - coalesce(amount, 0.0) AS m FROM ord UNION ALL SELECT id, 1, 2.51 FROM cust UNION SELECT item, 0, cost FROM price WHERE cost BETWEEN 0.1 AND 0.2) u ORDER BY 1, 2, 3",
+	"SELECT cust, sum(amount - coalesce(amount, 0)), max(coalesce(amount, 1.5) + amount), min(CASE WHEN qty > 3 THEN amount WHEN qty > 2 THEN 7 END - amount) FROM ord GROUP BY cust ORDER BY 1",
+	"SELECT id, amount - coalesce(amount, 1.234), coalesce(amount, 0) - amount, amount + CASE WHEN qty > 5 THEN NULL WHEN qty > 2 THEN 1 ELSE 2.5 END FROM ord WHERE id < 100 ORDER BY 1",
 }
 
 // TestJoins: outer joins on any condition, LATERAL, correlated sub-selects.

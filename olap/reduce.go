@@ -18,8 +18,7 @@ import (
 const (
 	// reduceRows is the fewest rows below a table or a relation for which it is worth while.
 	reduceRows = 1 << 16
-	// coreShare is the share of the driving table's rows, and of those below what is reduced, that
-	// the core may be.
+	// coreShare is the share of the rows below what is reduced that the core may be.
 	coreShare = 8
 )
 
@@ -92,6 +91,7 @@ func (x *execution) reduceAt(root int) (to []int, err error) {
 		return nil, nil
 	}
 	r := &reduction{x: x, root: root, core: 1 << uint(root)}
+	all := int(x.in.Tables[q.Tables[root].Table].Rows)
 	filtered := len(x.conds[root]) > 0
 	for i, j := range q.Joins {
 		t := j.Table
@@ -108,8 +108,10 @@ func (x *execution) reduceAt(root int) (to []int, err error) {
 			}
 		}
 	}
-	r.late = slices.DeleteFunc(r.late, func(i int) bool { return !r.reducible(i) })
-	if len(r.late) == 0 || !filtered || len(q.Tables)+len(r.late) > plan.MaxTables {
+	r.late = slices.DeleteFunc(r.late, func(i int) bool {
+		return !r.reducible(i) || !filtered && x.rowsBelow(q.Tables[q.Joins[i].Table]) < coreShare*all
+	})
+	if len(r.late) == 0 || len(q.Tables)+len(r.late) > plan.MaxTables {
 		return nil, nil
 	}
 	r.wanted()
@@ -128,11 +130,9 @@ func (x *execution) reduceAt(root int) (to []int, err error) {
 	if err != nil {
 		return nil, err
 	}
-	below := int(x.in.Tables[q.Tables[root].Table].Rows)
-	for _, i := range r.late {
-		below = min(below, x.rowsBelow(q.Tables[q.Joins[i].Table]))
-	}
-	if p.expectedRows() > float64(below)/coreShare && !x.opt.Eager {
+	if r.late = slices.DeleteFunc(r.late, func(i int) bool {
+		return p.expectedRows() > float64(x.rowsBelow(q.Tables[q.Joins[i].Table]))/coreShare && !x.opt.Eager
+	}); len(r.late) == 0 {
 		return nil, nil
 	}
 	rows, err := p.collect(lowered, cut{})

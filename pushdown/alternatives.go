@@ -162,6 +162,35 @@ func (a *analyzer) fixedScale(e plan.Expr) plan.Expr {
 	return a.call(c.Op, t, args...)
 }
 
+// inScale gives the alternatives of a CASE or COALESCE a scale where none has more decimals: where another
+// operand has as many, the result shows the same. Else it returns the expression as it is.
+func (a *analyzer) inScale(e plan.Expr, scale int16) plan.Expr {
+	c, ok := e.(*plan.Call)
+	if !ok || !c.T.Varying() || scale == vector.VaryingScale || c.Op != plan.OpCase && c.Op != plan.OpCoalesce {
+		return e
+	}
+	args := slices.Clone(c.Args)
+	for i := range args {
+		if c.Op == plan.OpCase && i%2 == 0 && i < len(args)-1 {
+			continue
+		}
+		x := a.inScale(ownScale(args[i]), scale)
+		k, isConst := x.(plan.Const)
+		switch {
+		case isConst && k.Null:
+			x = plan.Const{Datum: vector.Null(vector.NumericType(scale))}
+		case isConst && k.Datum.Type.Scale < scale:
+			if x, ok = a.castConst(k, vector.NumericType(scale)); !ok {
+				return e
+			}
+		case x.Type().Scale != scale:
+			return e
+		}
+		args[i] = x
+	}
+	return a.call(c.Op, vector.NumericType(scale), args...)
+}
+
 // castArms casts the results of a CASE or COALESCE of char(n) of several lengths instead of its own:
 // as text none of them has blanks at its end.
 func (a *analyzer) castArms(c *plan.Call, t vector.Type) plan.Expr {

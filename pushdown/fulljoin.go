@@ -3,12 +3,13 @@ package pushdown
 import "pgaccel/plan"
 
 // fullJoin makes the relation of a full join: a left join, and the rows of the right side without a
-// partner, with nulls for the left side.
+// partner, with nulls for the left side. Derived tables, which both read, are computed once.
 func (a *analyzer) fullJoin(x *plan.Join, l *leaf) plan.Source {
-	left := plan.YieldsOf(x.Left)
+	left, right := a.once(x.Left), a.once(x.Right)
+	of := plan.YieldsOf(left)
 	alone := make([]plan.Expr, len(l.read))
 	for i, e := range l.read {
-		if alone[i] = e; left.Has(e) {
+		if alone[i] = e; of.Has(e) {
 			alone[i] = nullOf(e)
 		}
 	}
@@ -17,5 +18,16 @@ func (a *analyzer) fullJoin(x *plan.Join, l *leaf) plan.Source {
 		a.places[j] = a.places[x]
 		return a.star(withColumns(&plan.Project{Input: j, Exprs: exprs}))
 	}
-	return newSource("full join", []*plan.Star{one(plan.Left, x.Left, x.Right, l.read), one(plan.Anti, x.Right, x.Left, alone)})
+	return newSource("full join", []*plan.Star{one(plan.Left, left, right, l.read), one(plan.Anti, right, left, alone)})
+}
+
+// once returns an operator that several stars may read: a derived table that is computed for the first.
+func (a *analyzer) once(r plan.Rel) plan.Rel {
+	p, ok := r.(*plan.Project)
+	if !ok || p.Number == 0 {
+		return r
+	}
+	s := &plan.Shared{Number: p.Number, Name: "subquery", Plan: &plan.Project{Input: p.Input, Exprs: p.Exprs}}
+	a.places[s] = a.places[p]
+	return s
 }

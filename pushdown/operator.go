@@ -201,6 +201,9 @@ func inRange(n int64, k vector.Kind) bool {
 func (a *analyzer) numericArith(op plan.Op, l, r plan.Expr) plan.Expr {
 	noNumericParam(l)
 	noNumericParam(r)
+	if op == plan.OpAdd || op == plan.OpSub { // the result has the larger scale
+		l, r = a.inScale(l, r.Type().Scale), a.inScale(r, l.Type().Scale)
+	}
 	ls, rs := l.Type().Scale, r.Type().Scale
 	varying := ls == vector.VaryingScale || rs == vector.VaryingScale
 	scale := vector.VaryingScale

@@ -14,7 +14,7 @@ func (a *analyzer) setRelation(x *plan.SetOp) plan.Source {
 	}
 	n := len(x.Left.Exprs)
 	if x.Kind == plan.Union {
-		return newSource("union", []*plan.Star{a.distinctRows(newSource("union", append(a.unionBlocks(x.Left), a.unionBlocks(x.Right)...)), n, nil)})
+		return newSource("union", []*plan.Star{a.distinctRows(newSource("union", append(a.distinctBlocks(x.Left), a.distinctBlocks(x.Right)...)), n, nil)})
 	}
 	// A column more says of which side a row is: a group is kept if it has rows of the left and
 	// some, or none, of the right. With ALL that is said of the first of equal rows, the second, ...
@@ -56,6 +56,15 @@ func numberEqual(of *plan.Source) {
 func (a *analyzer) unionBlocks(p *plan.Project) []*plan.Star {
 	if u, ok := p.Input.(*plan.SetOp); ok && u.Kind == plan.Union && u.All && passesOn(p, u) {
 		return append(a.unionBlocks(u.Left), a.unionBlocks(u.Right)...)
+	}
+	return []*plan.Star{a.star(withColumns(p))}
+}
+
+// distinctBlocks are those of a side of a UNION, which leaves each row once: whether a UNION below has done so
+// makes no difference.
+func (a *analyzer) distinctBlocks(p *plan.Project) []*plan.Star {
+	if u, ok := p.Input.(*plan.SetOp); ok && u.Kind == plan.Union && passesOn(p, u) {
+		return append(a.distinctBlocks(u.Left), a.distinctBlocks(u.Right)...)
 	}
 	return []*plan.Star{a.star(withColumns(p))}
 }

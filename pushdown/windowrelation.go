@@ -83,6 +83,18 @@ func (a *analyzer) windowRelation(top *plan.Window, l *leaf) plan.Source {
 		r.Meta.Columns = append(r.Meta.Columns, catalog.Column{Name: "one", Type: one.Type()})
 	}
 	r.Meta.Rows = expectedRows(r.Blocks[0])
+	var place []int // the columns that are the block's outputs
+	for i, e := range columns {
+		if !isWindow(e) {
+			place = append(place, i)
+		}
+	}
+	for _, ix := range uniqueKeys(r.Blocks[0]) {
+		for i, c := range ix.Columns {
+			ix.Columns[i] = place[c]
+		}
+		r.Meta.Indexes = append(r.Meta.Indexes, ix)
+	}
 	return plan.Source{Meta: r.Meta, Relation: r}
 }
 
