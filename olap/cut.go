@@ -11,44 +11,21 @@ func (w *windower) cut(p *plan.Cut) (int, error) {
 	if err := w.x.take(int64(w.n) * 8); err != nil {
 		return 0, err
 	}
-	var keys []rcol
-	var by []plan.Order
-	for _, c := range p.Partition {
-		k, err := w.cols[c].identity()
-		if err != nil {
-			return 0, err
-		}
-		keys, by = append(keys, k), append(by, plan.Order{})
-	}
-	for _, o := range p.Order {
-		keys, by = append(keys, w.cols[o.Column].result()), append(by, plan.Order{Desc: o.Desc, NullsFirst: o.NullsFirst})
-	}
-	order, err := w.x.orderBy(keys, by, w.n)
+	sorted, err := w.sorted(p.Partition, p.Order)
 	if err != nil {
 		return 0, err
 	}
-	apart, err := w.partitions(p.Partition)
-	if err != nil {
-		return 0, err
-	}
-	rows := make([]uint32, w.n)
-	for i := range rows {
-		rows[i] = uint32(i)
-	}
-	order.sort(rows)
-	if err := w.x.ctx.Err(); err != nil {
-		return 0, err
-	}
+	rows := sorted.rows
 	kept := rows[:0:0]
 	for from := 0; from < w.n; {
 		to := from + 1
-		for to < w.n && apart(rows[from], rows[to]) == 0 {
+		for to < w.n && sorted.apart(rows[from], rows[to]) == 0 {
 			to++
 		}
 		first := from + int(min(p.Offset, int64(to-from)))
 		last := first + int(min(p.Count, int64(to-first)))
 		for _, at := range []int{first, last} {
-			if at > from && at < to && !w.tiesAlike(order, rows[from:to], at-from) {
+			if at > from && at < to && !w.tiesAlike(sorted.order, rows[from:to], at-from) {
 				return 0, forward(plan.ReasonTies, "rows that the order leaves equal, of which some are taken")
 			}
 		}

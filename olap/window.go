@@ -1,12 +1,10 @@
 package olap
 
 import (
-	"cmp"
 	"math"
 	"slices"
 
 	"pgaccel/plan"
-	"pgaccel/vector"
 )
 
 // windower computes the windows of a relation over its rows, which have all been gathered: they are
@@ -76,87 +74,69 @@ func (w *windower) column(p *plan.WindowColumn) error {
 	return nil
 }
 
+// sorted are all rows in the order of partitions, and of keys within each.
+type sorted struct {
+	rows  []uint32
+	order *rowOrder
+	apart func(a, b uint32) int // 0: of one partition
+}
+
+// sorted sorts the rows; those that tie stay as they are.
+func (w *windower) sorted(partition []int, order []plan.ColumnOrder) (*sorted, error) {
+	var keys []rcol
+	var by []plan.Order
+	for _, c := range partition {
+		k, err := w.cols[c].identity()
+		if err != nil {
+			return nil, err
+		}
+		keys, by = append(keys, k), append(by, plan.Order{})
+	}
+	s := &sorted{rows: make([]uint32, w.n)}
+	var err error
+	if s.apart, err = ordering(keys, by); err != nil {
+		return nil, err
+	}
+	for _, o := range order {
+		keys, by = append(keys, w.cols[o.Column].result()), append(by, plan.Order{Desc: o.Desc, NullsFirst: o.NullsFirst})
+	}
+	if s.order, err = w.x.orderBy(keys, by, w.n); err != nil {
+		return nil, err
+	}
+	for i := range s.rows {
+		s.rows[i] = uint32(i)
+	}
+	s.order.sort(s.rows)
+	return s, w.x.ctx.Err()
+}
+
 // ordered sorts the rows for a window.
 func (w *windower) ordered(p *plan.WindowColumn) (*windowOrder, error) {
-	rows := make([]uint32, w.n)
-	for i := range rows {
-		rows[i] = uint32(i)
-	}
-	keys, by := make([]rcol, len(p.Order)), make([]plan.Order, len(p.Order))
-	for i, o := range p.Order {
-		keys[i] = w.cols[o.Column].result()
-		by[i] = plan.Order{Desc: o.Desc, NullsFirst: o.NullsFirst}
-	}
-	if err := w.x.rankByServer(keys); err != nil {
-		return nil, err
-	}
-	within, err := ordering(keys, by)
+	s, err := w.sorted(p.Partition, p.Order)
 	if err != nil {
 		return nil, err
 	}
-	apart, err := w.partitions(p.Partition)
-	if err != nil {
-		return nil, err
-	}
-	slices.SortStableFunc(rows, func(a, b uint32) int {
-		if c := apart(a, b); c != 0 {
-			return c
-		}
-		return within(a, b)
-	})
+	rows := s.rows
 	o := &windowOrder{partition: p.Partition, order: p.Order}
 	var starts []int32 // of all partitions
 	for from := 0; from < w.n; {
 		first := len(starts)
-		to := from
-		for to < w.n && (to == from || apart(rows[from], rows[to]) == 0) {
-			if to == from || within(rows[to-1], rows[to]) != 0 {
-				starts = append(starts, int32(to-from))
+		starts = append(starts, 0)
+		to := from + 1
+		for ; to < w.n; to++ {
+			if s.order.rows(rows[to-1], rows[to]) == 0 {
+				continue
 			}
-			to++
+			if s.apart(rows[from], rows[to]) != 0 {
+				break
+			}
+			starts = append(starts, int32(to-from))
 		}
 		starts = append(starts, int32(to-from))
 		o.parts = append(o.parts, windowPart{rows: rows[from:to:to], starts: starts[first:len(starts):len(starts)]})
 		from = to
 	}
 	return o, nil
-}
-
-// partitions returns an order of rows in which those of one partition are equal.
-func (w *windower) partitions(columns []int) (func(a, b uint32) int, error) {
-	ranks := make([][]int32, len(columns)) // of numerics of varying scale, some of which are equal
-	for k, i := range columns {
-		c := &w.cols[i]
-		if !c.varying() || c.dict == nil {
-			continue
-		}
-		var err error
-		if ranks[k], err = c.dict.rank(c.t.Collation); err != nil {
-			return nil, err
-		}
-	}
-	return func(a, b uint32) int {
-		for k, i := range columns {
-			c := &w.cols[i]
-			if c.nulls != nil && c.nulls[a]|c.nulls[b] != 0 {
-				if r := cmp.Compare(c.nulls[a], c.nulls[b]); r != 0 {
-					return r
-				}
-				continue
-			}
-			x, y := c.v[a], c.v[b]
-			switch {
-			case c.t.Kind.IsFloat():
-				x, y = vector.FloatKey(x), vector.FloatKey(y)
-			case ranks[k] != nil:
-				x, y = int64(ranks[k][x]), int64(ranks[k][y])
-			}
-			if r := cmp.Compare(x, y); r != 0 {
-				return r
-			}
-		}
-		return 0
-	}, nil
 }
 
 // windowColumn is a window that is being computed.

@@ -3,31 +3,59 @@ package pushdown
 import "pgaccel/plan"
 
 // fullJoin makes the relation of a full join: a left join, and the rows of the right side without a
-// partner, with nulls for the left side. Derived tables, which both read, are computed once.
+// partner, with nulls for the left side. Both read the two sides, which are computed once.
 func (a *analyzer) fullJoin(x *plan.Join, l *leaf) plan.Source {
-	left, right := a.once(x.Left), a.once(x.Right)
+	exprs := append(append([]plan.Expr{}, l.read...), x.On...)
+	left, right := a.once(x.Left, exprs), a.once(x.Right, exprs)
+	read, on := exprs[:len(l.read)], exprs[len(l.read):]
 	of := plan.YieldsOf(left)
-	alone := make([]plan.Expr, len(l.read))
-	for i, e := range l.read {
+	alone := make([]plan.Expr, len(read))
+	for i, e := range read {
 		if alone[i] = e; of.Has(e) {
 			alone[i] = nullOf(e)
 		}
 	}
 	one := func(kind plan.JoinKind, from, to plan.Rel, exprs []plan.Expr) *plan.Star {
-		j := &plan.Join{Kind: kind, Left: from, Right: to, On: x.On}
+		j := &plan.Join{Kind: kind, Left: from, Right: to, On: on}
 		a.places[j] = a.places[x]
 		return a.star(withColumns(&plan.Project{Input: j, Exprs: exprs}))
 	}
-	return newSource("full join", []*plan.Star{one(plan.Left, left, right, l.read), one(plan.Anti, right, left, alone)})
+	return newSource("full join", []*plan.Star{one(plan.Left, left, right, read), one(plan.Anti, right, left, alone)})
 }
 
-// once returns an operator that several stars may read: a derived table that is computed for the first.
-func (a *analyzer) once(r plan.Rel) plan.Rel {
-	p, ok := r.(*plan.Project)
-	if !ok || p.Number == 0 {
+// once returns an operator that several stars may read, and puts its outputs in exprs for what they read of r:
+// rows that are computed for the first of them. A table is scanned by each.
+func (a *analyzer) once(r plan.Rel, exprs []plan.Expr) plan.Rel {
+	below := r
+	if f, ok := r.(*plan.Filter); ok {
+		below = f.Input
+	}
+	if _, table := below.(*plan.Scan); table {
 		return r
 	}
-	s := &plan.Shared{Number: p.Number, Name: "subquery", Plan: &plan.Project{Input: p.Input, Exprs: p.Exprs}}
-	a.places[s] = a.places[p]
+	s := &plan.Shared{Number: a.nextOutput(), Name: "subquery", Plan: &plan.Project{Input: r}}
+	a.places[s] = a.places[r]
+	derived, isDerived := r.(*plan.Project)
+	if isDerived {
+		s.Plan.Input = derived.Input
+	}
+	y := plan.YieldsOf(r)
+	at := map[int]plan.Expr{} // interned expression -> Output
+	for i, e := range exprs {
+		exprs[i] = plan.Rewrite(e, func(x plan.Expr) plan.Expr {
+			if _, call := x.(*plan.Call); call || !y.Has(x) {
+				return x
+			}
+			id := a.intern.id(x)
+			if at[id] == nil {
+				at[id] = plan.Output{Of: s.Number, Index: len(s.Plan.Exprs), T: x.Type()}
+				if isDerived {
+					x = derived.Exprs[x.(plan.Output).Index]
+				}
+				s.Plan.Exprs = append(s.Plan.Exprs, x)
+			}
+			return at[id]
+		})
+	}
 	return s
 }
