@@ -115,8 +115,7 @@ func (c *rcol) variances(r *aggRef, e *intMoments, numbers []uint32, count func(
 	}
 	c.dec = make([]vector.Decimal, len(numbers))
 	for k, g := range numbers {
-		m := &e.m[g]
-		d, null, ok := vector.Variance(count(g), m.sum().Big(), m.sumSquares(), scale, r.f.Sample, r.f.Root)
+		d, null, ok := e.m[g].variance(count(g), scale, r.f)
 		if !ok {
 			return errNumeric
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -123,6 +124,9 @@ func newExecution(ctx context.Context, q *plan.Star, in Input, opt Options) (*ex
 			return nil, err
 		}
 	}
+	if len(q.Constants) > 0 {
+		q = q.Map(folded)
+	}
 	x := &execution{ctx: ctx, q: q, in: in, opt: opt, memory: new(atomic.Int64), room: opt.MemoryLimit}
 	var err error
 	if x.offset, _, err = constantCount(q.Offset); err == nil {
@@ -132,6 +136,27 @@ func newExecution(ctx context.Context, q *plan.Star, in Input, opt Options) (*ex
 		return nil, err
 	}
 	return x, nil
+}
+
+// folded returns an expression with values for the calls over constants: what is known of them is known of
+// conditions then. That they are no errors has been seen: they are among Star.Constants of the statement.
+func folded(e plan.Expr) plan.Expr {
+	return plan.Rewrite(e, func(e plan.Expr) plan.Expr {
+		c, ok := e.(*plan.Call)
+		if !ok || slices.ContainsFunc(c.Args, func(a plan.Expr) bool { _, known := a.(plan.Const); return !known }) {
+			return e
+		}
+		v, err := (&env{}).eval(c)
+		if err != nil { // of an arm that no row takes
+			return e
+		}
+		return plan.Const{Datum: v.Datum(c.T)}
+	})
+}
+
+// mayFail reports whether one of some expressions may be an error for a row.
+func mayFail(es []plan.Expr) bool {
+	return slices.ContainsFunc(es, func(e plan.Expr) bool { return plan.Facts{}.MayFail(folded(e)) })
 }
 
 func (x *execution) execute() (*vector.Batch, error) {

@@ -5,6 +5,7 @@ import (
 	"math/bits"
 
 	"pgaccel/internal/processors"
+	"pgaccel/sqlfn"
 	"pgaccel/vector"
 )
 
@@ -63,6 +64,16 @@ func (m *moment) sumSquares() *big.Int {
 	b := new(big.Int).SetUint64(m.q2)
 	b.Lsh(b, 64).Add(b, new(big.Int).SetUint64(m.q1))
 	return b.Lsh(b, 64).Add(b, new(big.Int).SetUint64(m.q0))
+}
+
+// variance computes an aggregate of the variance family of n values (vector.Variance).
+func (m *moment) variance(n int64, scale int16, f *sqlfn.Aggregate) (d vector.Decimal, null, ok bool) {
+	if sum, fits := m.sum().Int64(); fits && m.q1|m.q2 == 0 {
+		if d, null, ok = vector.VarianceWords(n, sum, m.q0, scale, f.Sample, f.Root); ok {
+			return d, null, true
+		}
+	}
+	return vector.Variance(n, m.sum().Big(), m.sumSquares(), scale, f.Sample, f.Root)
 }
 
 // intMoments are the power sums of integers, or of the unscaled integers of numerics.

@@ -55,6 +55,7 @@ func (x *execution) reduce() error {
 	if err := x.arrange(); err != nil {
 		return err
 	}
+	x.restrict()
 	tried := make([]bool, len(x.q.Tables))
 	for {
 		t := len(tried) - 1
@@ -189,16 +190,7 @@ func (r *reduction) reducible(join int) bool {
 	if s.Relation == nil {
 		return r.x.kinds[j.Table] == plan.Inner
 	}
-	if s.Relation.Series != nil || s.Relation.Cut != nil || len(s.Relation.Windows) > 0 || r.x.readers[s.Relation] > 1 {
-		return false
-	}
-	for _, q := range s.Relation.Blocks {
-		if len(q.Tables) == 0 || len(q.Tables) == plan.MaxTables || q.Sets != nil || q.Limit != nil || q.Offset != nil || failsAnywhere(q) || failsGrouped(q) ||
-			len(keysOf(q, j)) == 0 {
-			return false
-		}
-	}
-	return true
+	return r.x.computedForSome(s.Relation) && !slices.ContainsFunc(s.Relation.Blocks, func(q *plan.Star) bool { return len(keysOf(q, j)) == 0 })
 }
 
 // keysOf returns the places among a join's keys that are what the star's rows are grouped by, or of
@@ -216,14 +208,12 @@ func keysOf(q *plan.Star, j plan.StarJoin) (places []int) {
 // failsAnywhere reports whether a condition or a key of a star may be an error: it is computed for
 // rows that other conditions remove, too.
 func failsAnywhere(q *plan.Star) bool {
-	may := func(es []plan.Expr) bool { return slices.ContainsFunc(es, plan.Facts{}.MayFail) }
-	return may(q.Filter) || slices.ContainsFunc(q.Joins, func(j plan.StarJoin) bool { return may(j.On) || may(j.Outer) })
+	return mayFail(q.Filter) || slices.ContainsFunc(q.Joins, func(j plan.StarJoin) bool { return mayFail(j.On) || mayFail(j.Outer) })
 }
 
 // failsGrouped reports whether computing a row or a group of a star may be an error.
 func failsGrouped(q *plan.Star) bool {
-	may := func(es []plan.Expr) bool { return slices.ContainsFunc(es, plan.Facts{}.MayFail) }
-	return may(q.Group) || may(q.Having) || may(q.Output) || slices.ContainsFunc(q.Aggs, func(a plan.AggregateCall) bool {
+	return mayFail(q.Group) || mayFail(q.Having) || mayFail(q.Output) || slices.ContainsFunc(q.Aggs, func(a plan.AggregateCall) bool {
 		return a.Arg != nil && (plan.Facts{}.MayFail(a.Arg) || a.Arg.Type().Kind.IsFloat()) || a.Filter != nil && plan.Facts{}.MayFail(a.Filter)
 	})
 }

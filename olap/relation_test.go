@@ -434,6 +434,49 @@ func TestReduction(t *testing.T) {
 	}
 }
 
+// TestRestriction: of what is joined to a table of which conditions leave some rows, these are computed.
+func TestRestriction(t *testing.T) {
+	for sql, restricted := range map[string]int{
+		"select u.n, d.name from (select k, n from fact union all select g, id from fact) u join dim d on d.id = u.k where d.name < 'm'":                         2,
+		"select u.n, d.name from (select k, n from fact union all select g, id from fact) u left join dim d on d.id = u.k and d.name < 'm'":                      0,
+		"select u.k, u.c, d.name from (select k, count(*) c from fact group by k union all select k, n from fact) u join dim d on d.id = u.k where d.name < 'm'": 2,
+		"select u.k, u.c, d.name from (select k, count(*) c from fact group by k) u join dim d on d.id = u.c where d.name < 'm'":                                 0,
+		"select u.n, d.name from (select k, n from fact union all (select g, id from fact order by id limit 9)) u join dim d on d.id = u.k where d.name < 'm'":   0,
+		"select u.n, d.name from (select k, n / (g + 100) n from fact union all select g, id from fact) u join dim d on d.id = u.k where d.name < 'm'":           0,
+		"select u.n, d.name from (select k, n from fact union all select g, id from fact) u join dim d on d.id = u.k":                                            0,
+	} {
+		for _, n := range []int{0, 1, 63, 64, 127, 128, 129, 511, 512, 513, 2500} {
+			w := newRelationWorld(t, rand.New(rand.NewPCG(7, uint64(n))), n, 1024)
+			opt := Options{Workers: 1 + n%3, Eager: true}
+			w.run(t, sql, opt)
+			st := pushdown.Plan(syntax.Parse(sql), nil, w.cat)
+			x, err := newExecution(t.Context(), st.Star, w.input(st), opt)
+			if err == nil {
+				err = x.arrange()
+			}
+			if err != nil {
+				t.Fatalf("%s: %v", sql, err)
+			}
+			x.relations, x.readers = map[*plan.Relation]*relation{}, readers(x.q)
+			x.restrict()
+			blocks := 0
+			for _, s := range x.q.Tables {
+				if s.Relation == nil {
+					continue
+				}
+				for _, b := range s.Relation.Blocks {
+					if slices.ContainsFunc(b.Joins, func(j plan.StarJoin) bool { return j.Exists }) {
+						blocks++
+					}
+				}
+			}
+			if n == 2500 && blocks != restricted {
+				t.Errorf("%s: %d blocks are computed for some keys, not %d", sql, blocks, restricted)
+			}
+		}
+	}
+}
+
 // TestCrossPairs: a join of each row with each is bounded, over all tables of a query together.
 func TestCrossPairs(t *testing.T) {
 	w := newRelationWorld(t, rand.New(rand.NewPCG(7, 1)), 100, 1024)

@@ -276,7 +276,7 @@ func (a *windowAggregate) store(row uint32) error {
 		scale = a.arg.t.Scale
 	}
 	if a.p.Agg.State == sqlfn.AggregateMoments {
-		d, _, ok := vector.Variance(s.n, s.squares.sum().Big(), s.squares.sumSquares(), scale, a.p.Agg.Sample, a.p.Agg.Root)
+		d, _, ok := s.squares.variance(s.n, scale, a.p.Agg)
 		out.v[row] = out.decimalCode(d)
 		return numericError(ok)
 	}

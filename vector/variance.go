@@ -1,6 +1,10 @@
 package vector
 
-import "math/big"
+import (
+	"math"
+	"math/big"
+	"math/bits"
+)
 
 // Variance returns the variance of n exact values as Postgres' numeric_stddev_internal
 // (src/backend/utils/adt/numeric.c) computes it, with root its square root: the standard
@@ -46,4 +50,64 @@ func roundedRoot(v *big.Int, scale int) *big.Int {
 	r.Lsh(r, 2).Sqrt(r)
 	r.Add(r, big.NewInt(1))
 	return r.Rsh(r, 1)
+}
+
+// VarianceWords is Variance where what it needs on the way has 128 bits; known is false where it has not.
+func VarianceWords(n, sumX int64, sumX2 uint64, scale int16, sample, root bool) (d Decimal, null, known bool) {
+	if n <= 0 || sample && n == 1 {
+		return d, true, true
+	}
+	if n > math.MaxInt32 {
+		return d, false, false
+	}
+	square := Int128Of(sumX).magnitude()
+	var num word128
+	num.hi, num.lo = bits.Mul64(uint64(n), sumX2)
+	square.hi, square.lo = bits.Mul64(square.lo, square.lo)
+	var borrow uint64
+	num.lo, borrow = bits.Sub64(num.lo, square.lo, 0)
+	num.hi, _ = bits.Sub64(num.hi, square.hi, borrow) // not negative: Cauchy and Schwarz
+	if num == (word128{}) {
+		return d, false, true
+	}
+	u, ok := num.signed(false)
+	if !ok {
+		return d, false, false
+	}
+	of := n
+	if sample {
+		of--
+	}
+	v, known := divWords(Decimal{Unscaled: u, Scale: 2 * scale}, Decimal{Unscaled: Int128Of(of * n)})
+	if !known || !root {
+		return v, false, known
+	}
+	// As roundedRoot.
+	w, ok := v.Unscaled.magnitude().shifted(int(v.Scale))
+	if !ok || w.hi >= 1<<60 {
+		return d, false, false
+	}
+	w.hi, w.lo = w.hi<<2|w.lo>>62, w.lo<<2
+	return Decimal{Unscaled: Int128Of(int64((w.root() + 1) >> 1)), Scale: v.Scale}, false, true
+}
+
+// root returns the square root of w < 2^126, rounded down.
+func (w word128) root() uint64 {
+	r := uint64(math.Sqrt(float64(w.hi)*(1<<64) + float64(w.lo)))
+	if r == 0 {
+		return 0
+	}
+	q, _ := bits.Div64(w.hi, w.lo, r) // Newton's step: what a double has lost
+	r = r/2 + q/2 + r&q&1
+	above := func(r uint64) bool {
+		hi, lo := bits.Mul64(r, r)
+		return hi > w.hi || hi == w.hi && lo > w.lo
+	}
+	for above(r) {
+		r--
+	}
+	for !above(r + 1) {
+		r++
+	}
+	return r
 }

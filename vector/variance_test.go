@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math/big"
+	"math/bits"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -151,4 +152,69 @@ func FuzzVariance(f *testing.F) {
 			t.Fatalf("root of %s is %s", v, r)
 		}
 	})
+}
+
+// TestVarianceWords compares words with math/big: samples of few and of many digits, alike and not.
+func TestVarianceWords(t *testing.T) {
+	samples := varianceSamples()
+	r := rand.New(rand.NewPCG(3, 5))
+	for range 20000 {
+		s := varianceSample{scale: int16(r.IntN(7))}
+		for range r.IntN(9) {
+			s.values = append(s.values, r.Int64N(1<<r.IntN(31)+1)-r.Int64N(1<<r.IntN(20)+1))
+		}
+		samples = append(samples, s)
+	}
+	var known [2]int
+	for _, s := range samples {
+		n, x, x2 := s.sums()
+		if !x.IsInt64() || !x2.IsUint64() {
+			continue
+		}
+		for _, f := range []struct{ sample, root bool }{{false, false}, {true, false}, {false, true}, {true, true}} {
+			got, null, ok := VarianceWords(n, x.Int64(), x2.Uint64(), s.scale, f.sample, f.root)
+			if !ok {
+				continue
+			}
+			if f.root {
+				known[1]++
+			} else {
+				known[0]++
+			}
+			want, wantNull, wantOK := Variance(n, x, x2, s.scale, f.sample, f.root)
+			if got != want || null != wantNull || !wantOK {
+				t.Fatalf("%v scale %d %+v: %v %v, want %v %v", s.values, s.scale, f, got, null, want, wantNull)
+			}
+		}
+	}
+	if known[0] < 20000 || known[1] < 10000 {
+		t.Errorf("words did for %d variances and %d deviations only", known[0], known[1])
+	}
+}
+
+func TestWordRoot(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for i := range 200000 {
+		var w word128
+		switch i % 3 {
+		case 0:
+			w.hi, w.lo = r.Uint64()>>(2+r.UintN(62)), r.Uint64()
+		case 1: // next to a square
+			a := r.Uint64() >> (1 + r.UintN(63))
+			w.hi, w.lo = bits.Mul64(a, a)
+			d := uint64(r.IntN(3)) - 1
+			lo, carry := bits.Add64(w.lo, d, 0)
+			if w.hi += carry + uint64(int64(d)>>63); w.hi>>62 != 0 {
+				continue
+			}
+			w.lo = lo
+		default:
+			w.lo = r.Uint64() >> r.UintN(64)
+		}
+		want := new(big.Int).SetUint64(w.hi)
+		want.Lsh(want, 64).Add(want, new(big.Int).SetUint64(w.lo)).Sqrt(want)
+		if got := w.root(); got != want.Uint64() {
+			t.Fatalf("root of %v is %d, not %v", w, got, want)
+		}
+	}
 }
