@@ -53,9 +53,21 @@ var (
 		"SELECT count(*) FROM moments WHERE now() > '2020-01-01 00:00:00+00'::timestamptz AND tz < now()",
 		"SELECT count(*) FROM moments WHERE d > (SELECT max(d) - 30 FROM moments WHERE tz < now())",
 		"SELECT sum(x * (current_date - d)), avg(current_date - d) FROM moments",
+		// Moments beside dates and timestamps.
+		"SELECT count(*) FROM moments WHERE tz >= current_date - 7 AND tz < current_date + interval '1 day'",
+		"SELECT count(*), sum(n) FROM moments WHERE localtimestamp > tz OR tz = date '2025-01-01'",
+		"SELECT count(*) FROM moments WHERE tz >= timestamp '2025-03-30 02:30' AND tz <> timestamp '2025-10-26 02:30'",
+		"SELECT count(*) FROM moments WHERE d <= '2025-05-01 00:00:00+00'::timestamptz",
+		"SELECT count(*), sum(n) FROM moments WHERE ts >= '2025-05-01 00:00:00+00'::timestamptz",
+		"SELECT n, count(*) FROM moments WHERE '2025-05-01 12:00:00+02'::timestamptz < ts AND ts <= '2026-01-01 00:00:00+00'::timestamptz GROUP BY n ORDER BY n",
+		"SELECT id, ts < '2026-01-01 00:00:00+00'::timestamptz FROM moments WHERE id < 50 ORDER BY 1",
+		"SELECT count(*) FILTER (WHERE ts = '2026-01-01 00:00:00+00'::timestamptz), count(*) FILTER (WHERE NOT ts <> '2025-05-01 00:00:00+00'::timestamptz) FROM moments",
+		"SELECT count(*) FROM moments WHERE ts < to_timestamp(1750000000)",
 	}
+	// nowMoments are bounds of timestamps by the clock. In the hours when clocks have been changed they are the
+	// server's.
+	nowMoments = []string{"now()", "now() - interval '7 days'", "date_trunc('day', now()) - interval '3 months'", "current_timestamp + interval '1 hour'"}
 	utcMoments = []string{
-		"SELECT count(*) FROM moments WHERE ts >= now() - interval '7 days'",
 		"SELECT g, count(tz) FROM generate_series(date_trunc('day', now()) - interval '9 days', now(), interval '1 hour') g LEFT JOIN moments ON tz = g GROUP BY g ORDER BY g",
 	}
 )
@@ -69,6 +81,8 @@ var momentParameters = [][]string{
 	{"SELECT count(*) FROM moments WHERE d >= date_trunc('month', $1::date) AND name <> $2", "2026-02-03", "name 1"},
 	{"SELECT count(*) FROM moments WHERE ts > now() AT TIME ZONE $1::text", "Europe/Berlin"},
 	{"SELECT to_char(now() - $1::interval, $2::text), count(*) FROM moments", "P1Y2M", "DD Mon YYYY"},
+	{"SELECT count(*), sum(n) FROM moments WHERE ts >= $1::timestamptz", "2025-05-01 00:00:00+00"},
+	{"SELECT count(*), sum(n) FROM moments WHERE ts < $1::timestamptz - $2::interval AND tz > $3::timestamp", "2026-05-01 00:00:00+00", "1 month", "2025-03-30 02:30:00"},
 }
 
 // inTransaction asks a statement in one transaction of pgaccel's and of the server's, so that now() is
@@ -117,6 +131,16 @@ func TestServerConstants(t *testing.T) {
 			for _, q := range momentParameters {
 				for _, format := range [][]int16{{0}, {1}} {
 					s.inTransaction(t, conn, true, q[0], format, q[1:]...)
+				}
+			}
+			for _, bound := range nowMoments {
+				steady := ask(t, conn, "SELECT extract(timezone FROM m - interval '2 days') = extract(timezone FROM m + interval '2 days') FROM (SELECT "+bound+" AS m) x", nil)
+				if strings.Join(steady.rows, "") != `"t"|` {
+					t.Log("the clocks have been changed: ", bound, steady)
+					continue
+				}
+				for _, format := range [][]int16{nil, {0}, {1}} {
+					s.inTransaction(t, conn, true, "SELECT count(*), sum(n), max(ts) FROM moments WHERE ts <= "+bound, format)
 				}
 			}
 			for _, sql := range utcMoments {

@@ -23,7 +23,7 @@ func (a *analyzer) compare(op plan.Op, l, r value) plan.Expr {
 		return nullBool
 	}
 	if !l.unknown() && !r.unknown() {
-		if e, ok := a.serverDate(op, l.e, r.e); ok {
+		if e, ok := a.compareMoments(op, l.e, r.e); ok {
 			a.callsOperator(operatorSymbol[op], l.kind(), r.kind())
 			return e
 		}
@@ -86,9 +86,6 @@ func openType(t vector.Type) vector.Type {
 func (a *analyzer) comparisonType(l, r vector.Type) vector.Type {
 	lk, rk := l.Kind, r.Kind
 	isExact := func(k vector.Kind) bool { return k.IsInt() || k == vector.Numeric }
-	isMoment := func(k vector.Kind) bool {
-		return k == vector.Date || k == vector.Timestamp || k == vector.TimestampTZ
-	}
 	switch {
 	case lk.IsInt() && rk.IsInt():
 		return vector.TypeOf(max(lk, rk))

@@ -143,13 +143,18 @@ func (a *analyzer) serverConst(n *pg.Node) (e plan.Expr, ok bool) {
 	for _, symbol := range w.operators {
 		a.operator(symbol)
 	}
+	a.takeParams(&w)
+	return a.asked(x.sql, t), true
+}
+
+// takeParams notes the parameters of what has been written for the server.
+func (a *analyzer) takeParams(w *serverWriter) {
 	a.serverParams = w.params
 	for n := range w.params {
 		for len(a.params) < n {
 			a.params, a.declared = append(a.params, vector.Type{}), append(a.declared, false)
 		}
 	}
-	return a.asked(x.sql, t), true
 }
 
 // serverParamTypes returns plan.Deps.ServerParams.
@@ -172,38 +177,6 @@ func (a *analyzer) asked(sql string, t vector.Type) plan.Expr {
 		a.server = append(a.server, plan.ServerConst{Index: i, SQL: sql, T: t})
 	}
 	return a.server[i]
-}
-
-// serverDate brings the comparison of a date with a moment that the server computes to one of
-// dates, in every time zone: the cast of dates to moments is monotone, and its steps of a day lead
-// at most one day beyond that of the moment, where a zone leaves a day out. ok is false for other comparisons.
-func (a *analyzer) serverDate(op plan.Op, l, r plan.Expr) (e plan.Expr, ok bool) {
-	c, right := r.(plan.ServerConst)
-	if !right {
-		if c, ok = l.(plan.ServerConst); !ok {
-			return nil, false
-		}
-		l, op = r, plan.Flipped[op]
-	}
-	moment := c.T.Kind == vector.Timestamp || c.T.Kind == vector.TimestampTZ
-	if !moment || l.Type().Kind != vector.Date || !readsRows(l) {
-		return nil, false
-	}
-	day := func(shift string) string { return "(" + c.SQL + ")::pg_catalog.date" + shift }
-	when := func(shift, symbol string) string {
-		return " WHEN (" + day(shift) + ")::pg_catalog." + typeName(c.T.Kind) + " OPERATOR(pg_catalog." + symbol + ") " + c.SQL + " THEN " + day(shift)
-	}
-	const next, last = " OPERATOR(pg_catalog.+) 1", " OPERATOR(pg_catalog.-) 1"
-	sql := ""
-	switch op {
-	case plan.OpGe, plan.OpLt: // the first day that is not before
-		sql = "CASE" + when(last, ">=") + when("", ">=") + " ELSE " + day(next) + " END"
-	case plan.OpGt, plan.OpLe: // the last day that is not behind
-		sql = "CASE" + when(next, "<=") + when("", "<=") + " ELSE " + day(last) + " END"
-	default:
-		return nil, false
-	}
-	return a.call(op, boolType, l, a.asked(sql, vector.TypeOf(vector.Date))), true
 }
 
 // serverExpr is an expression as it is asked for. kind is the name of its type, "unknown" of a
