@@ -166,10 +166,10 @@ func (a *analyzer) compareTyped(op plan.Op, l, r plan.Expr, t vector.Type) plan.
 			return a.narrow(op, l, n, rem.Sign() == 0)
 		}
 	}
-	x, y := a.aligned(l, r, t)
 	if t.Kind == vector.BPChar && op != plan.OpEq && op != plan.OpNe {
-		fail(plan.ReasonCollation, "order of char(n)")
+		t.Kind = vector.Text // bpcharlt and its likes compare what is before the blanks, as those of text do
 	}
+	x, y := a.aligned(l, r, t)
 	if op != plan.OpEq && op != plan.OpNe && readsRows(x) && t.Collation.OID == 0 {
 		x = a.collated(x)
 	}

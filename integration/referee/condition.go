@@ -67,7 +67,7 @@ func (g *gen) subject(depth int) *node {
 func (g *gen) comparison(depth int) *node {
 	t := typ{kind: boolean}
 	a := g.subject(depth)
-	equal := a.t.kind == char // the order of char is not taken
+	equal := false
 	if a.t.kind.isText() && !g.bytewise(a.t) && a.col == nil {
 		equal = true // ranks exist for the strings of a column
 	}
