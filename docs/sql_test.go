@@ -49,7 +49,8 @@ type asker struct {
 func (a *asker) constants(t *testing.T, b *strings.Builder) {
 	b.WriteString("\n## Constants that the server computes\n\nWhat reads no column and is not folded is computed by PostgreSQL, in the client's session and transaction, before each execution:\n" +
 		"now() and the like, and operators, casts and functions of dates, times, intervals, numbers and text over such values, literals and parameters that are cast. In any time zone\n" +
-		"a date or a timestamp is compared with such a moment (but in the hours of a change of the zone's clocks, a timestamp), and a timestamptz with such a date or timestamp. Literals on whose meaning settings decide (timestamptz without an offset, `'02/03/2024'`, `'-1 day 2:00'`), statement_timestamp() and what is volatile are left to the statement, and so is one whose\n" +
+		"a date or a timestamp is compared with such a moment (but in the hours of a change of the zone's clocks, a timestamp), and a timestamptz with such a date or timestamp. Text is = or <> current_user, session_user\n" +
+		"and current_catalog. Literals on whose meaning settings decide (timestamptz without an offset, `'02/03/2024'`, `'-1 day 2:00'`), statement_timestamp() and what is volatile are left to the statement, and so is one whose\n" +
 		"constant is null or an error.\n\n| such as | |\n|---|---|\n")
 	for _, e := range []string{"now() - interval '7 days'", "current_date - 30", "current_timestamp(0)", "localtimestamp", "transaction_timestamp()", "date_trunc('month', now())",
 		"current_date - interval '1 month'", "now()::date", "(now() AT TIME ZONE 'UTC')::date", "date_trunc('week', now(), 'Europe/Berlin')", "timestamp '2023-01-01' AT TIME ZONE 'Europe/Berlin'",

@@ -34,6 +34,7 @@
 //	common.go    what all arms of an OR have in common
 //	interval.go  constant intervals
 //	serverconst.go, servercalls.go  expressions over no rows that are left to the server
+//	name.go      text beside current_user and the like
 //	zone.go      dates and timestamps beside moments, in any time zone
 //	transfer.go  conditions that go to what a join equates them with
 //	join.go      the driving table, and lookups by unique key for all others but one

@@ -90,6 +90,11 @@ func (a *analyzer) operation(x *pg.A_Expr, s *scope) plan.Expr {
 			return e
 		}
 	}
+	if op, ok := comparisons[symbol]; ok {
+		if e, ok := a.compareName(op, x, s); ok {
+			return e
+		}
+	}
 	l, r := a.expr(x.Lexpr, s), a.expr(x.Rexpr, s)
 	if op, ok := comparisons[symbol]; ok {
 		return a.compare(op, l, r)
