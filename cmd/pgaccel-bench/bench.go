@@ -170,6 +170,28 @@ func freshnessCommand() *cobra.Command {
 	return cmd
 }
 
+func memoryCommand() *cobra.Command {
+	var o bench.MemoryOptions
+	var memory, queryMemory flags.ByteSize
+	cmd := &cobra.Command{
+		Use:   "memory",
+		Short: "That memory is bounded: statements and clients that hold much, under small limits",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			o.Memory, o.QueryMemory = int64(memory), int64(queryMemory)
+			return bench.Memory(cmd.Context(), o, cmd.OutOrStdout())
+		},
+	}
+	f := cmd.Flags()
+	f.IntVar(&o.Rows, "rows", 0, "rows of the table (default 12000000)")
+	f.Var(&memory, "memory", "--memory of pgaccel (default 2GiB)")
+	f.Var(&queryMemory, "query-memory", "--query-memory of pgaccel (default 1GiB)")
+	f.DurationVar(&o.Hold, "hold", 0, "how long results are left unread, and SELECT 1 is measured alone (default 10s)")
+	f.StringSliceVar(&o.Only, "only", nil, "scenarios: "+strings.Join(bench.MemoryScenarios(), ", ")+" (default all)")
+	f.StringSliceVar(&o.ServeArgs, "serve-arg", nil, "more flags for `pgaccel serve`")
+	return cmd
+}
+
 func papersCommand() *cobra.Command {
 	var o bench.PapersOptions
 	cmd := &cobra.Command{

@@ -28,7 +28,12 @@ func (f *fairness) paced(ctx context.Context, c fairnessCase, kind string, seed 
 	if kind == pointKind {
 		sql = fmt.Sprintf("\\set id random(1, %d)\nSELECT v FROM facts WHERE id = :id;\n", f.o.Rows)
 	}
-	dir, err := os.MkdirTemp(f.server.Dir, "paced")
+	return paced(ctx, f.o.PGBinDir, f.server.Dir, f.addr(c.side), sql, f.o.Duration, seed)
+}
+
+// paced sends the script's statements to an address. It writes to a folder of its own in dir.
+func paced(ctx context.Context, binDir, dir, addr, sql string, d time.Duration, seed uint64) ([]time.Duration, error) {
+	dir, err := os.MkdirTemp(dir, "paced")
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +42,7 @@ func (f *fairness) paced(ctx context.Context, c fairnessCase, kind string, seed 
 	if err := os.WriteFile(script, []byte(sql), 0o644); err != nil {
 		return nil, err
 	}
-	if _, err := runPgbench(ctx, f.o.PGBinDir, f.addr(c.side), f.o.Duration, "-c", "1", "-R", strconv.Itoa(pacedRate),
+	if _, err := runPgbench(ctx, binDir, addr, d, "-c", "1", "-R", strconv.Itoa(pacedRate),
 		"--random-seed", strconv.FormatUint(seed, 10), "-f", script, "-l", "--log-prefix", filepath.Join(dir, "log")); err != nil {
 		return nil, err
 	}
