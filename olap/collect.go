@@ -10,8 +10,9 @@ import (
 
 // rows are collected values: n of each column.
 type rows struct {
-	n    int
-	cols []vec
+	n     int
+	cols  []vec
+	taken int64 // bytes that are accounted for them
 }
 
 // cut says which rows a query's ORDER BY, OFFSET and LIMIT leave; the zero value
@@ -122,44 +123,44 @@ func (c *collector) newPart() *gathered {
 	return &gathered{cols: make([]vec, len(c.nodes)), bound: math.MaxInt64, prune: more + int(c.cut.rows)}
 }
 
-// join puts the parts together.
+// join puts the parts together, a column after the other: what they held of it is given back.
 func (c *collector) join() (*rows, error) {
-	r := &rows{cols: make([]vec, len(c.nodes))}
-	for _, g := range c.parts {
-		if g != nil {
+	r, x := &rows{cols: make([]vec, len(c.nodes))}, c.p.x
+	at := make([]int, len(c.parts)) // where each begins
+	for i, g := range c.parts {
+		if at[i] = r.n; g != nil {
 			r.n += len(g.cols[0].v)
 		}
 	}
-	if err := c.p.x.take(int64(r.n) * int64(len(c.nodes)*9)); err != nil {
-		return nil, err
-	}
-	at := make([]int, len(c.parts)) // where each begins
-	n := 0
-	for i, g := range c.parts {
-		if at[i] = n; g != nil {
-			n += len(g.cols[0].v)
-		}
-	}
 	for i := range c.nodes {
-		r.cols[i].v = make([]int64, r.n)
-		if c.nodes[i].nullable {
-			r.cols[i].nulls = make([]uint8, r.n)
+		if err := x.take(int64(r.n) * 9); err != nil {
+			return nil, err
 		}
-	}
-	one := func(i int) error {
-		if g := c.parts[i]; g != nil {
-			for k := range c.nodes {
-				copy(r.cols[k].v[at[i]:], g.cols[k].v)
-				copy(r.cols[k].nulls[min(at[i], len(r.cols[k].nulls)):], g.cols[k].nulls)
+		r.taken += int64(r.n) * 9
+		col := &r.cols[i]
+		col.v = make([]int64, r.n)
+		if c.nodes[i].nullable {
+			col.nulls = make([]uint8, r.n)
+		}
+		if err := x.eachOf(len(c.parts), r.n, func(k int) error {
+			if g := c.parts[k]; g != nil {
+				copy(col.v[at[k]:], g.cols[i].v)
+				if col.nulls != nil {
+					copy(col.nulls[at[k]:], g.cols[i].nulls)
+				}
+				g.cols[i] = vec{}
+			}
+			return nil
+		}); err != nil {
+			return nil, err
+		}
+		for _, g := range c.parts {
+			if g != nil {
+				part := g.taken / int64(len(c.nodes)-i)
+				x.give(part)
+				g.taken -= part
 			}
 		}
-		return nil
-	}
-	if c.p.x.opt.enough(r.n, 2*buildChunk) {
-		return r, c.p.x.each(len(c.parts), one)
-	}
-	for i := range c.parts {
-		_ = one(i)
 	}
 	return r, nil
 }

@@ -221,7 +221,7 @@ func (by *grouping) choose(rows float64) {
 	switch {
 	case len(by.axes) == 0:
 		by.how = groupSingle
-	case x.spill != nil:
+	case x.spill != nil && (forced == groupPartitioned || x.opt.forceSpill || !by.fewGroups()):
 		by.how = groupPartitioned
 		by.choosePartitions()
 		return

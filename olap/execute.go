@@ -97,7 +97,7 @@ func Execute(ctx context.Context, q *plan.Star, in Input, opt Options) (*vector.
 		defer x.leave()
 	}
 	b, err := x.execute()
-	if outOfMemory(err) && x.maySpill() {
+	if outOfMemory(err) && x.files {
 		return x.again(q, err)
 	}
 	return b, err
@@ -171,15 +171,15 @@ func (x *execution) execute() (*vector.Batch, error) {
 	if err := x.begin(); err != nil {
 		return nil, err
 	}
-	if x.maySpill() {
-		x.room = min(x.room, x.memory.Load()+x.room/spillShare)
-	}
 	r, err := x.compute()
 	switch {
 	case err != nil:
 		return nil, err
 	case r == nil:
 		return x.spill.result()
+	}
+	if x.spill != nil {
+		x.spill.file.Close() // memory did hold it
 	}
 	return x.finish(r)
 }
@@ -200,6 +200,7 @@ func (x *execution) compute() (*result, error) {
 	if err != nil {
 		return nil, err
 	}
+	x.mayUseFiles()
 	at := cut{order: x.q.Order, keys: len(x.q.Output)}
 	if x.limited || x.offset > 0 {
 		if at.rows = x.offset; x.limited {

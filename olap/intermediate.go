@@ -119,7 +119,9 @@ func narrowed(c *plan.Call) plan.Expr {
 // inner computes a star that x reads, up to the order and the cut of its rows: they are those of
 // the result that rows names, nil for all.
 func (x *execution) inner(q *plan.Star) (r *result, rows []uint32, err error) {
-	in, err := newExecution(x.ctx, q.Map(folded), x.in, x.opt)
+	opt := x.opt
+	opt.Temp = nil // memory has to do
+	in, err := newExecution(x.ctx, q.Map(folded), x.in, opt)
 	if err != nil {
 		return nil, nil, err
 	}

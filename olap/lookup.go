@@ -52,6 +52,9 @@ const (
 	lookupSpread  = 16
 	lookupDense   = 1 << 16
 	lookupArray   = 1 << 21
+	// lookupWork is about what it takes to make a lookup, in bytes for each row: keep, the
+	// entries, and numbers of keys.
+	lookupWork = 16
 )
 
 // keyMap returns how a child's key values become comparable with the outer

@@ -26,6 +26,7 @@ func (x *execution) grouped() (*result, error) {
 // all must be done again without.
 func (x *execution) groupedOn(device bool) (r *result, ok bool, err error) {
 	q := x.q
+	x.files, x.room = false, x.opt.MemoryLimit // as long as lookups are made
 	wanted := append([]plan.Expr(nil), q.Group...)
 	only := make([]bool, len(wanted))
 	for i := range only {
@@ -44,6 +45,7 @@ func (x *execution) groupedOn(device bool) (r *result, ok bool, err error) {
 	if err != nil {
 		return nil, !device, err
 	}
+	x.mayUseFiles()
 	k := len(q.Group)
 	for i := range aggs {
 		if aggs[i].Arg != nil {

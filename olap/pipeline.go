@@ -31,6 +31,7 @@ type execution struct {
 	memory    *atomic.Int64 // bytes taken so far for the statement
 	room      int64         // bytes that it may take
 	spill     *spiller      // what the result goes to; nil where memory has to do
+	files     bool          // what memory does not hold from now on may go to files
 	turn      *turn         // among those that want slots; nil without Options.Slots
 	// place is that among the executions that scan; nil where it needs none, or waits for it.
 	place    atomic.Pointer[class]
@@ -276,15 +277,23 @@ func (x *execution) prepareFor(table int, wanted []plan.Expr, groupOnly []bool, 
 			}
 		}
 		if !b.builds() && !b.kept {
+			making := int64(b.rows.n) * int64(lookupWork+9*len(b.wanted))
+			if err := x.take(making); err != nil {
+				return nil, nil, err
+			}
 			if err := p.makeLookup(b); err != nil {
 				return nil, nil, err
 			}
+			x.give(making)
 			b.keep()
 		}
 		if err := x.take(b.lut.bytes); err != nil {
 			return nil, nil, err
 		}
-		b.rows = nil
+		if b.rows != nil {
+			x.give(b.rows.taken)
+			b.rows = nil
+		}
 	}
 	return p, lowered, p.plan(conds)
 }

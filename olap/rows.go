@@ -88,7 +88,8 @@ func (p *pipeline) collectBits(nodes []*node) (*rows, error) {
 		from[i+1] = from[i] + simd.Count(b.segment(i))
 	}
 	r := &rows{n: from[len(p.tab.Segments)], cols: make([]vec, len(nodes))}
-	if err := p.x.take(int64(r.n) * int64(len(nodes)*9)); err != nil {
+	r.taken = int64(r.n) * int64(len(nodes)*9)
+	if err := p.x.take(r.taken); err != nil {
 		return nil, err
 	}
 	for i, n := range nodes {

@@ -75,10 +75,18 @@ func (x *execution) maySpill() bool {
 	return x.opt.Temp != nil && x.spill == nil && x.trace == nil && len(x.q.Tables) > 0 && x.q.Sets == nil && (!x.q.Grouped || len(x.q.Group) > 0)
 }
 
+// mayUseFiles is called where lookups are there and rows are about to be read. What holds these, or
+// their groups, may go on in files, if the query may, and has a part of the limit in memory.
+func (x *execution) mayUseFiles() {
+	if x.files = x.maySpill(); x.files {
+		x.room = min(x.opt.MemoryLimit, x.memory.Load()+x.opt.MemoryLimit/spillShare)
+	}
+}
+
 // foresee fails, as it would later, where so many rows or groups of so many bytes are expected that
 // memory will not hold them, but files can.
 func (x *execution) foresee(n float64, bytes int64) error {
-	if x.maySpill() && (x.opt.forceSpill || n*float64(bytes) > float64(x.room-x.memory.Load())) {
+	if x.files && (x.opt.forceSpill || n*float64(bytes) > float64(x.room-x.memory.Load())) {
 		return forward(plan.ReasonMemory, "expected results exceed the limit")
 	}
 	return nil

@@ -265,6 +265,54 @@ func TestTempLimit(t *testing.T) {
 	}
 }
 
+// TestPairsStay: a join that multiplies rows into few groups writes nothing to files, whenever memory
+// is refused: it goes on, or is forwarded.
+func TestPairsStay(t *testing.T) {
+	w := newWorld(t, 3)
+	w.tables[0] = randomFact(t, w, 3000)
+	w.tables[1] = w.tables[0]
+	q := &plan.Star{
+		Tables:  []plan.Source{{Meta: w.tables[0].meta, Table: 0}, {Meta: w.tables[1].meta, Table: 1}},
+		Joins:   []plan.StarJoin{{Table: 1, Kind: plan.Inner, Many: true, Key: []int{w.columnOf(1, "skew").(plan.Column).Column}, Outer: []plan.Expr{w.columnOf(0, "skew")}}},
+		Grouped: true, Group: []plan.Expr{w.columnOf(0, "b")},
+		Aggs:   []plan.AggregateCall{{Func: plan.CountStar, T: vector.TypeOf(vector.Int8)}, {Func: plan.Min, Arg: w.column(1, colID), T: w.column(1, colID).Type()}},
+		Output: []plan.Expr{plan.Key{Index: 0, T: w.columnOf(0, "b").Type()}, plan.Agg{Index: 0, T: vector.TypeOf(vector.Int8)}, plan.Agg{Index: 1, T: w.column(1, colID).Type()}},
+	}
+	want, err := Execute(context.Background(), q, w.input(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := 0
+	for refused, done := 1, false; !done; refused++ {
+		space := tempSpace(t, 1<<30)
+		var mu sync.Mutex
+		asked := 0
+		b, err := Execute(context.Background(), q, w.input(), Options{Workers: 2, Temp: space, Reserve: func(n int64) bool {
+			mu.Lock()
+			defer mu.Unlock()
+			if n > 0 {
+				asked++
+			}
+			return n <= 0 || asked != refused
+		}})
+		if plan.ReasonOf(err) != plan.ReasonQueryMemory {
+			if problem, _ := compareOutcomes(q, b, err, want, nil); problem != "" {
+				t.Errorf("request %d refused: %s", refused, problem)
+			}
+			if done = asked < refused; !done {
+				again++
+			}
+		}
+		if _, _, written := space.Usage(); written > 0 {
+			t.Errorf("request %d refused: %d bytes were written", refused, written)
+		}
+		nothingLeft(t, space, 0)
+	}
+	if again == 0 {
+		t.Error("nothing went on")
+	}
+}
+
 // TestSpilledMemory: a query that needs many times what it may have stays within it, and its result
 // holds next to nothing.
 func TestSpilledMemory(t *testing.T) {

@@ -30,6 +30,19 @@ type spilledBlock struct {
 	rows int
 }
 
+// fewGroups reports whether memory holds the groups whatever the rows are: what it did not hold were
+// other things.
+func (by *grouping) fewGroups() bool {
+	for i := range by.g.refs {
+		if r := &by.g.refs[i]; r.ordered || r.distinct >= 0 {
+			return false // their states grow with the rows
+		}
+	}
+	p := by.g.p
+	most := by.bound(float64(p.rowsMax()))
+	return most*float64(by.g.groupBytes()+spilledGroup) <= float64(p.x.spill.work/int64(2*p.x.opt.Workers))
+}
+
 // choosePartitions plans the partitions for a query whose groups do not fit.
 func (by *grouping) choosePartitions() {
 	x := by.g.p.x
