@@ -8,8 +8,14 @@ import (
 	"sync"
 )
 
-// garbageFloor is how much garbage there is at least, in bytes, before Go's collector runs.
-const garbageFloor = 64 << 20
+const (
+	// garbageFloor is how much garbage there is at least, in bytes, before Go's collector runs.
+	garbageFloor = 64 << 20
+	// garbageMost bounds it, or an eighth of what lives where that is more. Without it the process
+	// would have twice the memory that queries hold. What they hold are large pieces without
+	// pointers, which the collector need not look at.
+	garbageMost = 128 << 20
+)
 
 // CollectRarely has Go's collector run no sooner than garbageFloor after the last time, unless
 // GOGC is set. The heap is small, since columns are none of it, and queries fill it again in a
@@ -40,7 +46,9 @@ func afterCollection(c *collector) {
 	runtime.SetFinalizer(&next, afterCollection)
 }
 
-// garbagePercent is the garbage that there may be in percent of what lives (debug.SetGCPercent).
+// garbagePercent is the garbage that there may be in percent of what lives (debug.SetGCPercent):
+// as much, within bounds.
 func garbagePercent(live uint64) int {
-	return int(max(100, 100*garbageFloor/max(live, 1<<20)))
+	live = max(live, 1<<20)
+	return int(100 * min(max(live, garbageFloor), max(live/8, garbageMost)) / live)
 }

@@ -8,12 +8,12 @@ import (
 )
 
 // TestCollectRarely: garbage of a small heap is left alone until there is some, and that of a
-// large one is not let grow beyond what it was.
+// large one is not let grow beyond a part of what it was.
 func TestCollectRarely(t *testing.T) {
 	for _, c := range []struct {
 		live uint64
 		want int
-	}{{0, 6400}, {1 << 20, 6400}, {16 << 20, 400}, {64 << 20, 100}, {1 << 40, 100}} {
+	}{{0, 6400}, {1 << 20, 6400}, {16 << 20, 400}, {64 << 20, 100}, {128 << 20, 100}, {256 << 20, 50}, {1 << 30, 12}, {1 << 40, 12}} {
 		if got := garbagePercent(c.live); got != c.want {
 			t.Errorf("%d bytes live: %d percent, want %d", c.live, got, c.want)
 		}
