@@ -44,8 +44,9 @@ var errStays = errors.New("not what temporary files hold")
 type spiller struct {
 	x     *execution
 	file  *temp.File
-	work  int64 // bytes to work with, those of all workers
-	block int   // bytes that are read at once
+	work  int64     // bytes to work with, those of all workers
+	block int       // bytes that are read at once
+	bufs  sync.Pool // of *[]byte, for who writes
 
 	mu    sync.Mutex
 	runs  []run

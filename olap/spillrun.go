@@ -33,6 +33,25 @@ type runWriter struct {
 	run   run
 }
 
+func (s *spiller) writer(file *temp.File) *runWriter {
+	w := &runWriter{file: file, block: s.block}
+	if b, ok := s.bufs.Get().(*[]byte); ok {
+		w.buf = *b
+	} else {
+		w.buf = make([]byte, 0, (writtenBlocks+1)*s.block) // the last row may be longer
+	}
+	return w
+}
+
+// end writes what there is, and lets the buffer go.
+func (s *spiller) end(w *runWriter) error {
+	err := w.flush()
+	buf := w.buf[:0]
+	s.bufs.Put(&buf)
+	w.buf = nil
+	return err
+}
+
 // writtenBlocks is how many blocks are written at once.
 const writtenBlocks = 16
 
@@ -232,7 +251,7 @@ func (s *spiller) write(r *result, rows []uint32, by []rcol) error {
 	if len(rows) == 0 {
 		return nil
 	}
-	w := &runWriter{file: s.file, block: s.block}
+	w := s.writer(s.file)
 	bounds := make([]worst, len(r.output))
 	var key, values []byte
 	for _, i := range rows {
@@ -250,7 +269,7 @@ func (s *spiller) write(r *result, rows []uint32, by []rcol) error {
 			return err
 		}
 	}
-	if err := w.flush(); err != nil {
+	if err := s.end(w); err != nil {
 		return err
 	}
 	s.mu.Lock()
@@ -271,7 +290,7 @@ func (s *spiller) rewrite(f func(w func() *runWriter) error) error {
 	}
 	var writers []*runWriter
 	if err = f(func() *runWriter {
-		w := &runWriter{file: file, block: s.block}
+		w := s.writer(file)
 		writers = append(writers, w)
 		return w
 	}); err != nil {
@@ -308,7 +327,7 @@ func (s *spiller) mergeRuns() error {
 					return err
 				}
 			}
-			if err := w.flush(); err != nil {
+			if err := s.end(w); err != nil {
 				return err
 			}
 		}
@@ -350,7 +369,7 @@ func (s *spiller) cut(ordered bool) error {
 					return forward(plan.ReasonTies, "")
 				}
 				if r == nil || i >= to {
-					return w.flush()
+					return s.end(w)
 				}
 				key, values, first, alike = append(key[:0], r.key...), append(values[:0], r.values...), i, true
 			} else if !bytes.Equal(r.values, values) {
