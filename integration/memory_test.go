@@ -1,13 +1,19 @@
 package integration
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"os"
+	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgproto3"
+
+	"pgaccel/internal/bench"
 )
 
 const memorySchema = `CREATE TABLE big (id int PRIMARY KEY, g int NOT NULL, t text COLLATE "C", d numeric(12,2), f float8, ts timestamptz, n numeric);
@@ -152,6 +158,41 @@ func TestTempFilesOff(t *testing.T) {
 		}
 		if !found {
 			t.Errorf("%s: not forwarded for %q", flags, reason)
+		}
+	}
+}
+
+// TestMemoryIsBounded runs the benchmark of memory, small: groups, DISTINCT, a sort and a join that
+// makes 84 pairs of each row, portals and clients that do not read hold many times what queries may
+// have. All is answered here, rightly, and the process stays below both limits and a tenth.
+func TestMemoryIsBounded(t *testing.T) {
+	if os.Getenv("PGACCEL_RACE") != "" {
+		t.Skip("the race detector has memory of its own")
+	}
+	var out, log bytes.Buffer
+	err := bench.Memory(t.Context(), bench.MemoryOptions{Rows: 1_200_000, Memory: 256 << 20, QueryMemory: 96 << 20, Hold: time.Second,
+		Binary: pgaccelProgram(t), Progress: &log}, &out)
+	t.Log(out.String())
+	if err != nil {
+		t.Fatalf("%v\n%s", err, log.String())
+	}
+	const line = `(?m)^%s +%d +[\d.]+ .* %s +right .* %d accelerated$`
+	const some = `([1-9][\d.]*|0\.[1-9]) [MG]B`
+	for _, want := range []struct {
+		scenario string
+		rows     int
+		spilled  string
+		answers  int
+	}{
+		{"as many groups as rows, 3 sessions", 3_600_000, some, 3},
+		{"DISTINCT of a unique column", 1_200_000, some, 1},
+		{"sort of all rows", 1_200_000, some, 1},
+		{"many-to-many join into 10 groups", 10, `0\.0 MB`, 1},
+		{"8 open portals", 8_640_000, some, 8},
+		{"6 clients that do not read", 7_200_000, some, 6},
+	} {
+		if !regexp.MustCompile(fmt.Sprintf(line, want.scenario, want.rows, want.spilled, want.answers)).MatchString(out.String()) {
+			t.Errorf("%s: not %d rows, %s in files, right, %d accelerated and none forwarded", want.scenario, want.rows, want.spilled, want.answers)
 		}
 	}
 }
