@@ -95,6 +95,12 @@ func keyMap(o, in *node) (func(vec) (vec, error), error) {
 	}, nil
 }
 
+// take accounts for bytes of the lookup before they are there.
+func (b *probe) take(bytes int64) error {
+	b.taken += bytes
+	return b.child.x.take(bytes)
+}
+
 // entryKind returns the kind of a lookup with so many entries.
 func entryKind(n int) program.LookupKind {
 	switch {

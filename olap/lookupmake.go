@@ -434,12 +434,15 @@ func (m *lookupMaker) fillBits() (bool, error) {
 // stands none for a left join, else the largest value.
 func fillArray[T uint8 | uint16 | uint32](m *lookupMaker) ([]T, bool, error) {
 	l := m.l
-	width := int64(bits.Len64(uint64(^T(0))) / 8)
+	width := l.kind.EntryBytes()
 	absent := ^T(0)
 	if l.left {
 		absent = T(l.Null)
 	}
 	l.Null = uint32(absent)
+	if err := m.b.take(l.Size * width); err != nil {
+		return nil, false, err
+	}
 	l.bytes += l.Size * width
 	e := make([]T, l.Size, l.Size+simd.EntryRoom)
 	if !l.left {
@@ -469,6 +472,9 @@ func fillArray[T uint8 | uint16 | uint32](m *lookupMaker) ([]T, bool, error) {
 func (m *lookupMaker) fillHash() (bool, error) {
 	l := m.l
 	slots := int64(program.HashSlots(len(m.key)))
+	if err := m.b.take(12 * slots); err != nil {
+		return false, err
+	}
 	l.HashKeys, l.HashEntries = make([]int64, slots), make([]uint32, slots)
 	l.bytes += 12 * slots
 	p := m.places(0, slots, 12*slots)

@@ -111,8 +111,8 @@ func (c *lookupCase) check(t *testing.T, n int, eager bool) {
 		b.wanted = append(b.wanted, plan.Column{Table: 1, Column: k, T: vector.TypeOf(vector.Int8)})
 	}
 	b.rows = &rows{n: n, cols: cols}
-	b.child = &pipeline{collected: nodes, tab: &colstore.Table{Rows: int64(n)}}
 	x := &execution{ctx: context.Background(), opt: Options{Workers: 3, Eager: eager}, memory: new(atomic.Int64), room: 1 << 40}
+	b.child = &pipeline{x: x, collected: nodes, tab: &colstore.Table{Rows: int64(n)}}
 	err := (&pipeline{x: x}).makeLookup(b)
 
 	// The reference: rows by key.
@@ -138,8 +138,8 @@ func (c *lookupCase) check(t *testing.T, n int, eager bool) {
 	if err != nil {
 		t.Fatalf("%s: %v", what, err)
 	}
-	if x.memory.Load() != 0 {
-		t.Errorf("%s: %d bytes are still taken", what, x.memory.Load())
+	if x.memory.Load() != b.taken {
+		t.Errorf("%s: %d bytes are taken, for a lookup of %d", what, x.memory.Load(), b.taken)
 	}
 	l := b.lut
 	row := func(e uint32) string { // the outputs of an entry

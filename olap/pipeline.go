@@ -92,6 +92,7 @@ type probe struct {
 	rows    *rows       // the child's rows: keys, then outputs
 	outer   []*node
 	strides []int64
+	taken   int64 // bytes of lut that are accounted already
 	single  bool  // several partners are an error
 	key     *node // of outer: one, or the number whose digits several are
 	// In a pipeline for a device: what is known of lookups like this one, and whether lut is
@@ -287,7 +288,7 @@ func (x *execution) prepareFor(table int, wanted []plan.Expr, groupOnly []bool, 
 			x.give(making)
 			b.keep()
 		}
-		if err := x.take(b.lut.bytes); err != nil {
+		if err := x.take(b.lut.bytes - b.taken); err != nil {
 			return nil, nil, err
 		}
 		if b.rows != nil {

@@ -102,7 +102,7 @@ func PackTable(t Table, d *TableData) []byte {
 // then entries; of LookupHash keys, then entries. Each is padded to 16 bytes.
 func PackLookup(l *Lookup, d *LookupData) []byte {
 	n := max(d.Size, 0)
-	b := blob{make([]byte, 0, bitmapBytes(n)+padded(n*l.Kind.entryBytes()))}
+	b := blob{make([]byte, 0, bitmapBytes(n)+padded(n*l.Kind.EntryBytes()))}
 	switch l.Kind {
 	case LookupHash:
 		b.array(d.HashKeys)
@@ -159,8 +159,8 @@ func appendPresent8(b []byte, entries []uint8) []byte {
 	return appendPresent(b, entries)
 }
 
-// entryBytes is the size of an entry of a dense lookup.
-func (k LookupKind) entryBytes() int64 {
+// EntryBytes is the size of an entry of a dense lookup.
+func (k LookupKind) EntryBytes() int64 {
 	switch k {
 	case Lookup8:
 		return 1
@@ -172,14 +172,14 @@ func (k LookupKind) entryBytes() int64 {
 	return 0
 }
 
+// HashSlots is the number of slots, of 12 bytes, of a LookupHash for n keys.
+func HashSlots(n int) int { return 1 << bits.Len(uint(max(2*n, 2)-1)) }
+
 // Hash makes room for n keys of a LookupHash: half of the slots stay free.
 func (d *LookupData) Hash(n int) {
-	d.HashKeys = make([]int64, HashSlots(n))
-	d.HashEntries = slices.Repeat([]uint32{math.MaxUint32}, len(d.HashKeys))
+	size := HashSlots(n)
+	d.HashKeys, d.HashEntries = make([]int64, size), slices.Repeat([]uint32{math.MaxUint32}, size)
 }
-
-// HashSlots is the number of slots for n keys: a power of two, and at least twice as many.
-func HashSlots(n int) int { return 1 << bits.Len(uint(max(2*n, 2)-1)) }
 
 // slot returns where a key of a LookupHash is, or would be.
 func (d *LookupData) slot(key int64) uint64 {
@@ -230,7 +230,7 @@ func (d *LookupData) entry(kind LookupKind, at int64) (e uint32, ok bool) {
 
 // BuiltBytes is the size of the lookup that q's SinkBuild makes, in PackLookup's layout.
 func BuiltBytes(q *Query) int64 {
-	return max(bitmapBytes(q.BuildSize)+padded(max(q.BuildSize, 0)*q.Sink.Build.entryBytes()), 16)
+	return max(bitmapBytes(q.BuildSize)+padded(max(q.BuildSize, 0)*q.Sink.Build.EntryBytes()), 16)
 }
 
 // PackOuts returns what a lookup delivers: of each output values (int32, or int64 where

@@ -23,7 +23,7 @@ func TestPackLookupBitmap(t *testing.T) {
 				d.E8[i], d.E16[i], d.E32[i] = uint8(e), uint16(e), e
 			}
 			b := PackLookup(&Lookup{Kind: kind}, d)
-			if want := int(max(bitmapBytes(int64(n))+padded(int64(n)*kind.entryBytes()), 16)); len(b) != want {
+			if want := int(max(bitmapBytes(int64(n))+padded(int64(n)*kind.EntryBytes()), 16)); len(b) != want {
 				t.Fatalf("kind %d, %d entries: %d bytes instead of %d", kind, n, len(b), want)
 			}
 			for i := range n {
