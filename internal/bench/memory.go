@@ -103,11 +103,35 @@ var (
 	}
 	memoryResult = memoryStatement{sql: "SELECT id, u, d FROM facts WHERE h < 9", ordered: false}
 
+	// What files do not hold: it fits, or the server answers.
+	memoryLookup = memoryStatement{
+		sql:     "SELECT a.h, count(*), max(b.u), sum(b.d) FROM facts a JOIN facts b ON a.id = b.id GROUP BY a.h ORDER BY a.h",
+		same:    "SELECT h, count(*), max(u), sum(d) FROM facts GROUP BY h ORDER BY h",
+		ordered: true,
+	}
+	memoryRelation = memoryStatement{
+		sql:  "SELECT count(*), sum(c), max(s) FROM (SELECT u, count(*) AS c, sum(d) AS s FROM facts GROUP BY u) g WHERE s >= 0",
+		same: "SELECT count(*), count(*), max(d) FROM facts",
+	}
+	memoryWindow = memoryStatement{
+		sql:  "SELECT count(*), max(r) FROM (SELECT h, row_number() OVER (ORDER BY u) AS r FROM facts) w WHERE r % 2 = 0",
+		same: "SELECT count(*) / 2, count(*) / 2 * 2 FROM facts",
+	}
+	memoryValues = memoryStatement{
+		sql:     "SELECT h, count(DISTINCT u) FROM facts GROUP BY h ORDER BY h",
+		same:    "SELECT h, count(*) FROM facts GROUP BY h ORDER BY h",
+		ordered: true,
+	}
+
 	memoryScenarios = []memoryScenario{
 		{name: "groups", title: "as many groups as rows, 3 sessions", statements: memoryGroups},
 		{name: "distinct", title: "DISTINCT of a unique column", statements: []memoryStatement{memoryDistinct}},
 		{name: "sort", title: "sort of all rows", statements: []memoryStatement{memorySort}},
 		{name: "join", title: "many-to-many join into 10 groups", statements: []memoryStatement{memoryJoin}},
+		{name: "lookup", title: "join to as many rows by their key", statements: []memoryStatement{memoryLookup}},
+		{name: "relation", title: "derived table of as many groups", statements: []memoryStatement{memoryRelation}},
+		{name: "window", title: "window over all rows", statements: []memoryStatement{memoryWindow}},
+		{name: "values", title: "DISTINCT in 10 groups", statements: []memoryStatement{memoryValues}},
 		{name: "portals", title: "8 open portals", statements: again(8, memoryResult), unread: true, portals: true},
 		{name: "readers", title: "6 clients that do not read", statements: again(6, memorySort), unread: true},
 	}

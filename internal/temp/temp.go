@@ -114,7 +114,7 @@ func (f *File) Close() {
 	if f.closed.Swap(true) {
 		return
 	}
-	f.f.Close()
 	f.of.files.Add(-1)
 	f.of.used.Add(-f.held.Swap(0))
+	go f.f.Close() // the kernel frees the pages, tens of milliseconds: who closes has other sessions to serve
 }
