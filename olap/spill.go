@@ -10,8 +10,8 @@ import (
 )
 
 // What memory does not hold goes to temporary files. A query is tried in memory first, unless it
-// is known to be too large, with a part of the limit. If that does not do it is executed once more,
-// in pieces that are small enough:
+// is known to be too large, with a part of the limit beside its lookups, which stay in memory. If that
+// does not do it is executed once more, in pieces that are small enough:
 //
 //	rows    --gathered by each worker-->  sorted runs        --.
 //	groups  --rows scattered to a file--> partitions,          +--> merged while the client reads

@@ -423,7 +423,9 @@ func (m *memory) print(out io.Writer, s memoryScenario, r memoryOutcome) {
 
 func (m *memory) printEnd(out io.Writer) {
 	fmt.Fprintf(out, "\nrows: that clients have read; SELECT 1, direct: its p99 beside the statements, through pgaccel and not, over that alone\n")
-	fmt.Fprintf(out, "bound: both limits and a tenth, %s; most RSS of all %s, beside the columns %s\n", size(m.o.bound()), size(m.most), size(m.most-m.columns))
+	full := m.most - m.columns + m.o.Memory
+	fmt.Fprintf(out, "bound: both limits and a tenth, %s; most RSS of all %s, and with as many columns as may be %s, %.0f%%\n",
+		size(m.o.bound()), size(m.most), size(full), 100*float64(full)/float64(m.o.bound()))
 }
 
 // resetPeak has residentBytes begin anew with its peak.
