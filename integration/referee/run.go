@@ -32,6 +32,7 @@ type Options struct {
 	Out         io.Writer // progress and report
 	Samples     int       // print so many of the shapes that were forwarded
 	Log         *slog.Logger
+	QueryMemory int64 // of server.Config
 
 	// Device and those with it are server.Config's; sessions demand a device that is named.
 	Device, DeviceWorker string

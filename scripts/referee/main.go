@@ -35,6 +35,7 @@ func main() {
 	flag.StringVar(&o.Device, "device", "cpu", "where pgaccel computes: cpu, or cuda, cuda:N[,M...] or emu, which sessions then demand")
 	flag.StringVar(&o.DeviceWorker, "device-worker", "", "program that has the device")
 	flag.Int64Var(&o.DeviceMemory, "device-memory", 0, "bytes of each device to use; 0 is 85 % of what is free")
+	flag.Int64Var(&o.QueryMemory, "query-memory", 0, "bytes that queries may hold, so that they go on in files or are forwarded; 0 is plenty")
 	verbose := flag.Bool("v", false, "print pgaccel's log")
 	flag.Parse()
 	if o.Queries = *n; o.Queries == 0 {
