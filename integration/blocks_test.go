@@ -96,7 +96,7 @@ func TestBlocksShareAMoment(t *testing.T) {
 // TestBlocksWithinQueryMemory: relations that --query-memory does not hold are left to the server, and
 // what they took is given back.
 func TestBlocksWithinQueryMemory(t *testing.T) {
-	s := privateStack(t, blocksSchema, "--query-memory", "8MiB")
+	s := privateStack(t, blocksSchema, "--query-memory", "4MiB")
 	direct, proxy := connect(t, s.direct.url("postgres")), connect(t, s.proxy.url("postgres"))
 	must(t, proxy, "SET pgaccel.mode = 'force'")
 	compare := func(sql string) func() {
