@@ -150,7 +150,10 @@ func (u *unnesting) below(in plan.Rel) (l lifted, ok bool) {
 	default:
 		l, ok = lifted{rows: in}, true
 	}
-	return u.set(l), ok
+	if !ok {
+		return l, false
+	}
+	return u.set(l), true
 }
 
 // present is below, with the rows of groups of no rows.
