@@ -95,6 +95,9 @@ func (q *query) ownRoots(f func(**node)) {
 	}
 	each(q.where)
 	each(q.having)
+	for _, x := range q.windows {
+		f(&x.def)
+	}
 	for _, row := range q.values {
 		each(row)
 	}
@@ -155,6 +158,9 @@ func (q *query) undetermined() bool {
 			continue
 		}
 		constant := !slices.ContainsFunc(c.out, func(o output) bool { return o.n.lit == nil })
+		if c.loose() {
+			return true
+		}
 		if _, total := c.sortedColumns(); (c.limit != nil || c.offset != nil || c.on > 0) && !total && !constant || c.undetermined() {
 			return true
 		}
@@ -162,9 +168,14 @@ func (q *query) undetermined() bool {
 	return false
 }
 
+// loose reports whether a query shows what the server may choose among rows that an order leaves equal.
+func (q *query) loose() bool {
+	return slices.ContainsFunc(q.ownNodes(), func(n *node) bool { return n.loose })
+}
+
 // columnsOf makes the columns of a block.
-func columnsOf(q *query) *table {
-	t := &table{virtual: true}
+func (g *gen) columnsOf(q *query) *table {
+	t := &table{virtual: true, apart: g.apart(q)}
 	for _, o := range q.out {
 		c := &column{name: o.as, t: o.n.t, lo: o.n.lo, hi: o.n.hi, spread: "even", wild: !tame(o.n)}
 		if x := o.n.col; x != nil {
@@ -268,6 +279,8 @@ func effort(q *query) float64 {
 	sets := float64(1 + 8*len(q.sets))
 	for _, x := range q.ownNodes() {
 		switch {
+		case x.moving: // a frame that the server may compute anew for each row
+			all += n * n / 16
 		case x.sub == nil:
 		case each[x] || readsAround(x.sub):
 			all += n * sets * effort(x.sub)

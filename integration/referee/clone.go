@@ -37,6 +37,10 @@ func (c *cloner) query(q *query) *query {
 		d.from = append(d.from, c.source(s))
 	}
 	d.where, d.having = c.all(q.where), c.all(q.having)
+	d.windows = nil
+	for _, x := range q.windows {
+		d.windows = append(d.windows, &window{x.name, c.node(x.def)})
+	}
 	d.out = slices.Clone(q.out)
 	for i := range d.out {
 		d.out[i].n = c.node(d.out[i].n)

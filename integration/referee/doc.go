@@ -12,6 +12,7 @@
 //	query.go    a query as a tree, and how it is written
 //	clone.go    copies of queries
 //	aggregate.go random aggregate calls
+//	window.go   random window functions
 //	sets.go     random grouping sets
 //	generate.go random queries
 //	tree.go     statements of several blocks: derived tables, WITH, set operations

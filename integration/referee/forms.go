@@ -46,6 +46,16 @@ var forms = map[string]*regexp.Regexp{
 	"LEFT JOIN of a block":    regexp.MustCompile(`LEFT JOIN (\(SELECT|w\d)`),
 	"LATERAL":                 regexp.MustCompile(`JOIN LATERAL `),
 	"LATERAL cut":             regexp.MustCompile(`JOIN LATERAL \(SELECT .* LIMIT \S+( OFFSET \S+)?\) AS s`),
+	"a window":                regexp.MustCompile(` OVER `),
+	"a window over groups":    regexp.MustCompile(`^SELECT .* OVER .* FROM .* GROUP BY `),
+	"a window in a block":     regexp.MustCompile(`\(SELECT .* OVER `),
+	"a named window":          regexp.MustCompile(` WINDOW v1`),
+	"a window's ROWS":         regexp.MustCompile(`[( ]ROWS `),
+	"a window's RANGE":        regexp.MustCompile(`[( ]RANGE `),
+	"a window's GROUPS":       regexp.MustCompile(`[( ]GROUPS `),
+	"a window's EXCLUDE":      regexp.MustCompile(` EXCLUDE `),
+	"lag, lead":               regexp.MustCompile(`(lag|lead)\(`),
+	"first, last, nth_value":  regexp.MustCompile(`(first|last|nth)_value\(`),
 	"FULL JOIN":               regexp.MustCompile(` FULL JOIN `),
 	"two joins on no key":     regexp.MustCompile(`(JOIN \S+ s\d+ ON [^()]+){2}`),
 }
@@ -63,21 +73,27 @@ func formsOf(sql string) (out []string) {
 // tally counts how many executions of each form were accelerated.
 type tally struct {
 	mu   sync.Mutex
-	seen map[string][2]int // by shape: executions, and the accelerated
+	seen map[string]tallied // by shape
+}
+
+// tallied are the executions of one shape, and why the last one that was forwarded was.
+type tallied struct {
+	calls, accelerated int
+	reason             string
 }
 
 // look reads what pgaccel says of the shapes that it knows, which are the last that were asked.
 func (t *tally) look(ctx context.Context, s *session) {
-	a := s.ask(ctx, "SELECT query, calls, accelerated FROM pgaccel.queries", nil, protocol{})
+	a := s.ask(ctx, "SELECT query, calls, accelerated, concat_ws(': ', reason, detail) FROM pgaccel.queries", nil, protocol{})
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.seen == nil {
-		t.seen = map[string][2]int{}
+		t.seen = map[string]tallied{}
 	}
 	for _, r := range a.rows {
 		calls, _ := strconv.Atoi(string(r[1]))
 		accelerated, _ := strconv.Atoi(string(r[2]))
-		t.seen[string(r[0])] = [2]int{calls, accelerated}
+		t.seen[string(r[0])] = tallied{calls, accelerated, string(r[3])}
 	}
 }
 
@@ -87,7 +103,18 @@ func (t *tally) forms() map[string][2]int {
 	for sql, n := range t.seen {
 		for _, f := range formsOf(sql) {
 			x := out[f]
-			out[f] = [2]int{x[0] + n[0], x[1] + n[1]}
+			out[f] = [2]int{x[0] + n.calls, x[1] + n.accelerated}
+		}
+	}
+	return out
+}
+
+// details adds up the forwarded executions by what was said of them.
+func (t *tally) details() map[string]int {
+	out := map[string]int{}
+	for _, n := range t.seen {
+		if n.calls > n.accelerated {
+			out[n.reason] += n.calls - n.accelerated
 		}
 	}
 	return out

@@ -16,7 +16,7 @@ func (g *gen) item(deep bool) *source {
 		d := g.within()
 		d.around = nil
 		src.block = d.block()
-		src.table = columnsOf(src.block)
+		src.table = g.columnsOf(src.block)
 	case deep && g.chance(15):
 		g.series(src)
 	default:
@@ -277,7 +277,7 @@ func (g *gen) laterally(rows int) *source {
 		}
 	}
 	s.block = q
-	s.table = columnsOf(q)
+	s.table = g.columnsOf(q)
 	if s.join != "CROSS JOIN" && g.chance(30) {
 		on := *g
 		on.nest = nil

@@ -286,6 +286,9 @@ func (g *gen) groupedQuery(q *query) {
 		n.agg = true
 		q.out = append(q.out, output{n: n})
 	}
+	if g.chance(g.windowed(10)) {
+		over.addWindows(q)
+	}
 	if len(q.group) > 0 && q.sets == nil && g.chance(4) {
 		shown := func(k groupKey) bool { return slices.ContainsFunc(q.out, func(o output) bool { return o.n == k.n }) }
 		q.distinct = g.reckless || !slices.ContainsFunc(q.group, func(k groupKey) bool { return !shown(k) })
@@ -319,6 +322,17 @@ func (g *gen) rowQuery(q *query) {
 		}
 		q.out = append(q.out, o)
 	}
+	if g.chance(g.windowed(30)) {
+		g.addWindows(q)
+	}
+}
+
+// windowed is of how many of 100 queries windows stand, where there may be so many in trees.
+func (g *gen) windowed(percent int) int {
+	if g.nest == nil {
+		return percent / 4
+	}
+	return percent
 }
 
 // sortAndCut adds ORDER BY, LIMIT and OFFSET.

@@ -23,6 +23,9 @@ type node struct {
 	// noise is how far two right answers may lie apart besides a billionth of them: 0
 	// where there is only one right answer.
 	noise float64
+	// loose is a window function's whose value depends on the order of rows that are peers; the frame of
+	// a moving one begins or ends elsewhere for each row.
+	loose, moving bool
 }
 
 // constant is a value in the query's text, or a parameter.

@@ -155,6 +155,7 @@ type query struct {
 	group         []groupKey
 	sets          []*set // how GROUP BY arranges the keys; nil for a plain list
 	having        []*node
+	windows       []*window // of the WINDOW clause
 	order         []sortKey
 	limit, offset *node
 	// wrap makes it SELECT wrapOut FROM (query) AS w WHERE wrapWhere. Its columns are
@@ -279,6 +280,7 @@ func (q *query) writeSelect(w *writer) {
 		w.WriteString(" HAVING ")
 		w.list(q.having, " AND ")
 	}
+	q.writeWindows(w)
 }
 
 // reference writes a key as the number or name of an output, or in full.

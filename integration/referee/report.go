@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"pgaccel/plan"
 )
 
 // Report is what a run found.
@@ -20,8 +22,9 @@ type Report struct {
 	Accelerated int
 	Reasons     map[string]int    // forwarded executions
 	Forms       map[string][2]int // executions of the forms of blocks, and the accelerated
+	Details     map[string]int    // as Reasons, with what else was said
 	Changes     int
-	Failed      int // questions that PostgreSQL answers with an error
+	Failed      int // executions that PostgreSQL answers with an error
 	Differences []string
 	Took        time.Duration
 	Shared      int // scans that joined another
@@ -35,6 +38,21 @@ type Report struct {
 // Share is the accelerated part of the queries.
 func (r *Report) Share() float64 {
 	return float64(r.Accelerated) / float64(max(r.Queries, 1))
+}
+
+// valid is the accelerated part of the queries without those that PostgreSQL answers with an error, and
+// without so many others.
+func (r *Report) valid(without int) float64 {
+	return float64(r.Accelerated) / float64(max(r.Queries-r.Failed-without, 1))
+}
+
+// barred counts executions that were forwarded for what the session or a change had said, whatever the
+// statement was.
+func (r *Report) barred() (n int) {
+	for _, reason := range []plan.Reason{plan.ReasonMode, plan.ReasonSettings, plan.ReasonOwnWrites, plan.ReasonDDL} {
+		n += r.Reasons[string(reason)]
+	}
+	return n
 }
 
 // leastShare is the accelerated share of plain queries below which a run proves too little,
@@ -55,6 +73,7 @@ func (o *Options) LeastShare() float64 {
 func (p *Report) print(w io.Writer) {
 	fmt.Fprintf(w, "referee: %d queries in %s (%.0f a second), %d changes\n", p.Queries, p.Took.Round(time.Second), float64(p.Queries)/p.Took.Seconds(), p.Changes)
 	fmt.Fprintf(w, "  accelerated %8d  %5.1f %%\n", p.Accelerated, 100*p.Share())
+	fmt.Fprintf(w, "  accelerated           %5.1f %% of those without an error, %.1f %% of these where the session allows it\n", 100*p.valid(0), 100*p.valid(p.barred()))
 	fmt.Fprintf(w, "  errors      %8d  %5.1f %%\n", p.Failed, 100*float64(p.Failed)/float64(max(p.Queries, 1)))
 	fmt.Fprintf(w, "  scans shared %d, conditions answered by an index %d\n", p.Shared, p.Indexed)
 	if p.OnDevice > 0 || len(p.Fallbacks) > 0 {
@@ -73,6 +92,9 @@ func (p *Report) print(w io.Writer) {
 		fmt.Fprintf(w, "  relayed     %8d  %5.1f %%\n", rest, 100*float64(rest)/float64(max(p.Queries, 1)))
 	}
 	p.printForms(w)
+	for _, d := range slices.SortedFunc(maps.Keys(p.Details), func(a, b string) int { return p.Details[b] - p.Details[a] }) {
+		fmt.Fprintf(w, "  forwarded   %8d  %s\n", p.Details[d], d)
+	}
 	fmt.Fprintf(w, "referee: %d differences\n", len(p.Differences))
 	for _, d := range p.Differences {
 		fmt.Fprintf(w, "%s\n", d)

@@ -50,7 +50,7 @@ type run struct {
 	stack   *stack
 	asked   atomic.Int64 // queries, each counted as often as it is executed
 	changed atomic.Int64
-	failed  atomic.Int64 // questions that end in an error
+	failed  atomic.Int64 // queries that end in an error
 	mu      sync.Mutex
 	report  *Report
 	stop    context.CancelFunc
@@ -128,6 +128,9 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	}
 	p := r.report
 	p.Forms = r.tally.forms()
+	if o.Samples > 0 {
+		p.Details = r.tally.details()
+	}
 	if p.Shared, err = st.counter("pgaccel_shared_scans_total"); err != nil {
 		return nil, err
 	}
@@ -460,7 +463,7 @@ func (r *run) compare(ctx context.Context, t *talk, q *query, p protocol) (diff 
 		t.last = &asked{q, p, want}
 	}
 	if want.err != "" {
-		r.failed.Add(1)
+		r.failed.Add(int64(p.times))
 	}
 	diff = difference(q, want, got)
 	if diff != "" && want.err == "" && got.err != "" {

@@ -32,6 +32,7 @@ type table struct {
 	extra        []int // columns with a further index, that is not unique
 	limits       bool  // holds what is least and greatest of each type
 	virtual      bool  // no table: the columns of a block
+	apart        []int // columns of a block that no two rows agree in, nil where none are known
 	rows         [][]*string
 }
 

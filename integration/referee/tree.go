@@ -32,7 +32,7 @@ func (g *gen) anyTree(s *schema) *query {
 			c := &cte{name: g.nest.name("w"), how: pick(g.r, "", "", "", "MATERIALIZED ", "NOT MATERIALIZED ")}
 			in := g.within()
 			c.q = in.block()
-			c.table, c.size = columnsOf(c.q), blockSize(c.q)
+			c.table, c.size = g.columnsOf(c.q), blockSize(c.q)
 			g.nest.ctes = append(g.nest.ctes, c)
 		}
 		q.ctes = slices.Clone(g.nest.ctes)
