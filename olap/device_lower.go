@@ -118,7 +118,7 @@ func (l *lowering) lower(n *node) int {
 			}
 			return l.node(n)
 		}
-	case nodeTree:
+	case nodeTree, nodeNumber:
 		return l.no("function")
 	}
 	if n.checked {

@@ -69,6 +69,18 @@ func (w *worker) compute(x *node, depth int) vec {
 			out[i] = vector.FloatKey(v)
 		}
 		return vec{out, a.nulls}
+	case nodeNumber:
+		nulls := w.nullBuffer(x, n)
+		for i, v := range a.v {
+			e, found := uint32(0), false
+			if a.nulls == nil || a.nulls[i] == 0 {
+				e, found = x.numbers.find([]uint64{uint64(v)})
+			}
+			if out[i], nulls[i] = int64(e), 0; !found {
+				nulls[i] = 1
+			}
+		}
+		return vec{out, nulls}
 	case nodeMap:
 		if x.unit != "" {
 			w.mapUnits(x, a, out)

@@ -93,7 +93,11 @@ func (m *lookupMaker) rows() error {
 	keys := make([]vec, len(b.join.Key))
 	copy(keys, b.rows.cols)
 	for i, o := range b.outer {
-		to, err := keyMap(o, b.child.collected[i])
+		value := o
+		if o.kind == nodeNumber {
+			value = o.args[0]
+		}
+		to, err := keyMap(value, b.child.collected[i])
 		if err != nil {
 			return err
 		}
@@ -101,6 +105,9 @@ func (m *lookupMaker) rows() error {
 			if keys[i], err = to(keys[i]); err != nil {
 				return err
 			}
+		}
+		if value != o {
+			keys[i] = o.numbers.number(keys[i])
 		}
 	}
 	met := func(i int) bool {

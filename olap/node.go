@@ -26,6 +26,7 @@ const (
 	nodeCase              // as plan.OpCase
 	nodeCoalesce          // as plan.OpCoalesce
 	nodeFloatKey          // vector.FloatKey(args[0])
+	nodeNumber            // the number of args[0] among numbers; null where it is none of them
 	nodeMap               // f(args[0]), a value at a time
 	nodeScalar            // a strict call of an operator, a value at a time
 	nodeFunction          // a call of a function, a row at a time
@@ -60,6 +61,7 @@ type node struct {
 	call       *plan.Call                 // nodeScalar, nodeFunction
 	given      []vector.Value             // nodeFunction: the arguments that are constant
 	places     []int                      // nodeFunction: where args stand among the call's arguments
+	numbers    *wordTable                 // nodeNumber
 	tree       plan.Expr                  // nodeTree: its leaves are inputs, by number of args
 	known      bool                       // nodeTree: what is not in the pool is -1, and stays out of it
 }

@@ -304,8 +304,6 @@ func (p *pipeline) compileOuter(b *probe, outer []plan.Expr) (err error) {
 	if b.outer, err = p.c.list(outer); err != nil {
 		return err
 	}
-	b.strides = make([]int64, len(b.outer))
-	radix := int64(1)
 	for k, o := range b.outer {
 		if o.risky {
 			return failed("join key that may fail")
@@ -313,19 +311,25 @@ func (p *pipeline) compileOuter(b *probe, outer []plan.Expr) (err error) {
 		if o.t.Kind.IsFloat() {
 			o = p.c.floatKey(o)
 		}
-		o = p.c.lookedUp(o)
-		b.outer[k], b.strides[k] = o, radix
-		if len(b.outer) == 1 {
-			b.key = o
-			break
+		b.outer[k] = p.c.lookedUp(o)
+	}
+	if len(b.outer) == 1 {
+		b.key, b.strides = b.outer[0], []int64{1}
+		return nil
+	}
+	var ok bool
+	if b.strides, ok = strides(b.outer); !ok && b.rows != nil {
+		for k, o := range b.outer {
+			if w, ok := width(o.lo, o.hi); !ok || w > int64(b.rows.n) {
+				b.outer[k] = p.c.numbered(o, b.rows.n)
+			}
 		}
-		w, ok := width(o.lo, o.hi)
-		if ok {
-			radix, ok = plan.OpMul.Integer(radix, w)
-		}
-		if !ok {
-			return forward(plan.ReasonShape, "join key of several wide columns")
-		}
+		b.strides, ok = strides(b.outer)
+	}
+	if !ok {
+		return forward(plan.ReasonShape, "join key of several wide columns")
+	}
+	for k, o := range b.outer {
 		digit := p.c.whole(plan.OpMul, p.c.whole(plan.OpSub, o, p.c.number(o.lo)), p.c.number(b.strides[k]))
 		if b.key == nil {
 			b.key = digit
@@ -334,6 +338,28 @@ func (p *pipeline) compileOuter(b *probe, outer []plan.Expr) (err error) {
 		}
 	}
 	return nil
+}
+
+// strides are the places of keys as digits of one number; false where 64 bits do not hold it.
+func strides(keys []*node) ([]int64, bool) {
+	out := make([]int64, len(keys))
+	radix := int64(1)
+	for k, o := range keys {
+		out[k] = radix
+		w, ok := width(o.lo, o.hi)
+		if ok {
+			radix, ok = plan.OpMul.Integer(radix, w)
+		}
+		if !ok {
+			return nil, false
+		}
+	}
+	return out, true
+}
+
+// numbered is the number of a value among up to n that are not known yet.
+func (c *compiler) numbered(a *node, n int) *node {
+	return c.add(&node{kind: nodeNumber, t: vector.TypeOf(vector.Int8), args: []*node{a}, hi: int64(max(n-1, 0)), nullable: true, numbers: newWordTable(1, n)})
 }
 
 // loadAll runs the children side by side: most are too small to occupy all workers.

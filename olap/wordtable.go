@@ -86,6 +86,18 @@ func (t *wordTable) find(k []uint64) (uint32, bool) {
 	}
 }
 
+// number returns the numbers of values, which it gives to those that have none yet.
+func (t *wordTable) number(a vec) vec {
+	r := vec{v: make([]int64, len(a.v)), nulls: a.nulls}
+	for i, v := range a.v {
+		if a.nulls == nil || a.nulls[i] == 0 {
+			n, _ := t.insert([]uint64{uint64(v)})
+			r.v[i] = int64(n)
+		}
+	}
+	return r
+}
+
 // insert returns the number of k, and whether it is new.
 func (t *wordTable) insert(k []uint64) (uint32, bool) {
 	if 2*(t.n+1) > max(len(t.one), len(t.slots)) {

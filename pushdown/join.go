@@ -356,13 +356,13 @@ func (s *star) equalities(conds []plan.Expr, t int, attached uint64) []equality 
 	return append(out, fixed...)
 }
 
-// lookupPossible reports whether equal values of the two types are held alike.
+// lookupPossible reports whether values of the two types that are equal are found by each other.
 func lookupPossible(key, outer vector.Type) bool {
 	switch {
 	case key.Kind.IsInt() && outer.Kind.IsInt():
 		return true
-	case key.Kind.IsFloat() || outer.Kind.IsFloat():
-		return false // NaN and the two zeros
+	case key.Kind.IsFloat() || outer.Kind.IsFloat(): // by keys in which NaNs, and the two zeros, are one
+		return key.Kind.IsFloat() && outer.Kind.IsFloat()
 	case key.Kind == vector.Numeric && outer.Kind == vector.Numeric:
 		return key.Scale == outer.Scale && key.Scale != vector.VaryingScale
 	case key.Kind == vector.BPChar || outer.Kind == vector.BPChar:

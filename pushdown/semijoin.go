@@ -148,6 +148,10 @@ func (s *star) foundUnnested(x *plan.Join, on ...plan.Expr) plan.Expr {
 	if len(on) > 0 {
 		right = &plan.Filter{Input: right, Conds: on}
 	}
+	if !s.readsOutside(right) { // a constant is looked for, or none
+		n := s.counts(right, nil)
+		return s.call(plan.OpGt, boolType, n[0], int8Const(0))
+	}
 	l, pairs := s.unnested(right, x.Left)
 	if l == nil {
 		s.refuse(x, "a correlated sub-select")
@@ -267,7 +271,7 @@ func (s *star) extremes(c correlation) plan.Expr {
 			op, value, with = plan.Flipped[op], with, value
 		}
 	}
-	if !op.IsComparison() || op == plan.OpEq || with == nil || !readsOnly(value, &y) || y.ReadBy(with) || value.Type().Kind.IsFloat() ||
+	if !op.IsComparison() || op == plan.OpEq || with == nil || !readsOnly(value, &y) || y.ReadBy(with) ||
 		plan.Min.Result(value.Type()).Kind != value.Type().Kind {
 		return nil
 	}

@@ -109,7 +109,7 @@ func (g *gen) comparison(depth int) *node {
 		symbol = pick(g.r, "=", "<>")
 	}
 	b := g.other(a, depth)
-	if (b.t.kind == char || b.lit == nil && a.t.kind.isText() && !g.bytewise(a.t)) && !g.reckless && !g.odd {
+	if (b.t.kind == char && a.t.kind != char || b.lit == nil && a.t.kind.isText() && !g.bytewise(a.t)) && !g.reckless && !g.odd {
 		symbol = pick(g.r, "=", "<>")
 	}
 	if g.chance(15) {

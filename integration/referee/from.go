@@ -79,7 +79,7 @@ func (g *gen) pair(left, right []*node) (a, b *node) {
 			return nil, nil
 		}
 		a, b := pick(g.r, left...), pick(g.r, right...)
-		if same(a.t, b.t) && !a.t.kind.isFloat() && (a.t.kind != boolean || g.chance(10)) {
+		if same(a.t, b.t) && (!a.t.kind.isFloat() || g.chance(40)) && (a.t.kind != boolean || g.chance(10)) {
 			return a, b
 		}
 	}

@@ -338,7 +338,7 @@ func (g *gen) windowed(percent int) int {
 // sortAndCut adds ORDER BY, LIMIT and OFFSET.
 func (g *gen) sortAndCut(q *query) {
 	sortable := func(n *node) bool {
-		// Computed text sorts only in C, char not at all by a condition's rule.
+		// Computed text sorts only in C.
 		return n.lit == nil && n.noise == 0 && (!n.t.kind.isText() || n.col != nil || g.bytewise(n.t) || n.agg && !g.linguistic || g.reckless)
 	}
 	tail := func() string {
@@ -377,9 +377,8 @@ func (g *gen) sortAndCut(q *query) {
 		grouped := slices.ContainsFunc(q.out, func(o output) bool { return o.n.has(func(n *node) bool { return n.agg }) })
 		if !grouped && len(q.having) == 0 {
 			for _, k := range keyed {
-				if c := q.from[0].table.cols[k]; c.t.kind != char {
-					q.order = append(q.order, sortKey{n: &node{t: c.t, col: c, from: q.from[0], lo: c.lo, hi: c.hi}, tail: tail()})
-				}
+				c := q.from[0].table.cols[k]
+				q.order = append(q.order, sortKey{n: &node{t: c.t, col: c, from: q.from[0], lo: c.lo, hi: c.hi}, tail: tail()})
 			}
 		}
 	}

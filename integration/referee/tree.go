@@ -110,7 +110,7 @@ func (g *gen) sortSet(q *query) {
 		return
 	}
 	for _, i := range g.r.Perm(len(q.out)) {
-		if n := q.out[i].n; n.t.kind != char && (!n.t.kind.isText() || g.bytewise(n.t)) {
+		if n := q.out[i].n; !n.t.kind.isText() || g.bytewise(n.t) {
 			q.order = append(q.order, sortKey{n: n, output: i + 1, tail: pick(g.r, "", " DESC", " NULLS FIRST", " DESC NULLS LAST")})
 		}
 	}

@@ -48,7 +48,7 @@ func (g *gen) tellsApart(from []*source) (keys []*node) {
 		}
 		for _, i := range at {
 			c := s.table.cols[i]
-			if c.other != "" || c.t.kind == char || strings.Contains(c.t.coll, "loose") {
+			if c.other != "" || strings.Contains(c.t.coll, "loose") {
 				return nil
 			}
 			keys = append(keys, &node{t: c.t, col: c, from: s, lo: c.lo, hi: c.hi})
@@ -97,7 +97,7 @@ func (g *gen) addWindows(q *query) {
 	if g.grouped {
 		unique = nil
 		for _, k := range q.group {
-			if k.n.t.kind == char || k.n.t.kind.isText() && !g.bytewise(k.n.t) && k.n.col == nil || strings.Contains(k.n.t.coll, "loose") {
+			if k.n.t.kind.isText() && !g.bytewise(k.n.t) && k.n.col == nil || strings.Contains(k.n.t.coll, "loose") {
 				unique = nil
 				break
 			}
@@ -141,7 +141,7 @@ func (g *gen) aroundWindow(n *node) *node {
 func (g *gen) orderKey() *node {
 	for range 8 {
 		n := g.subject(g.r.IntN(2))
-		if n.lit != nil || n.noise > 0 || n.t.kind == char && !g.reckless || n.t.kind.isText() && n.col == nil && !g.bytewise(n.t) && !g.reckless {
+		if n.lit != nil || n.noise > 0 || n.t.kind.isText() && n.col == nil && !g.bytewise(n.t) && !g.reckless {
 			continue
 		}
 		return n
