@@ -36,7 +36,11 @@ func MapRel(r Rel, f func(Expr) Expr, copied func(from, to Rel)) (to Rel) {
 		c.Input, c.Exprs = below(p.Input), all(p.Exprs)
 		return &c
 	}
-	defer func() { copied(r, to) }()
+	defer func() {
+		if to != nil { // f may have panicked
+			copied(r, to)
+		}
+	}()
 	switch x := r.(type) {
 	case *Join:
 		c := *x

@@ -30,6 +30,7 @@
 //	relation.go  what a star does not have itself -> relations, other stars
 //	semijoin.go  sub-selects -> joins that ask for existence, scalars
 //	unnest.go    what reads rows around it -> once for all of them
+//	sink.go      conditions that are computed below what they stand over
 //	setrelation.go, fulljoin.go, windowrelation.go, cut.go  relations of these
 //	common.go    what all arms of an OR have in common
 //	interval.go  constant intervals

@@ -72,6 +72,7 @@ type block struct {
 	inside     counters       // what was counted before it
 	windows    []*plan.Window // likewise
 	windowDefs []*pg.Node     // of the WINDOW clause
+	keyLinks   []*keyLink     // of GROUP BY
 	subselects []subselect    // of expressions over its rows, which are not joined yet
 	number     int            // of the aggregation, once something refers to it, from 1; 0 before
 	aggs       []plan.AggregateCall

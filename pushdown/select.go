@@ -222,7 +222,7 @@ type query struct {
 // selectBlock analyses what a SELECT says. top is false for one that is a derived table.
 func (a *analyzer) selectBlock(sel *pg.SelectStmt, top bool) query {
 	s := a.from(sel.FromClause)
-	a.joinsDone, a.windowDefs = true, sel.WindowClause
+	a.joinsDone, a.windowDefs, a.keyLinks = true, sel.WindowClause, keyLinks(sel.GroupClause)
 	a.sets = hasSets(sel.GroupClause)
 	targets := a.targets(sel.TargetList, s)
 	outputs := make([]plan.Expr, len(targets))

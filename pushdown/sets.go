@@ -120,7 +120,7 @@ func (g *grouping) checkParts(q *clauses) {
 // isColumn reports whether an expression is a column, of a table or of a derived one.
 func isColumn(e plan.Expr) bool {
 	switch e.(type) {
-	case plan.Column, plan.Key, plan.Agg, plan.Output:
+	case plan.Column, plan.Key, plan.Agg, plan.Output, *plan.Grouping: // GROUPING() of the block itself is none yet
 		return true
 	}
 	return false

@@ -6,6 +6,7 @@ import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"pgaccel/plan"
+	"pgaccel/syntax"
 )
 
 // subselect is a sub-select in an expression: a join whose left side are the rows of the block.
@@ -63,30 +64,77 @@ func (a *analyzer) passes(e plan.Expr) bool {
 // checkOwn forwards aggregates that are, or may be, of a query around the block: that whose columns
 // they read.
 func (a *analyzer) checkOwn(g *plan.AggregateCall) {
-	own, outside, sub := false, false, false
-	for _, e := range []plan.Expr{g.Arg, g.Filter} {
+	own, outside := false, false
+	var look func(e plan.Expr)
+	look = func(e plan.Expr) {
 		plan.Walk(e, func(x plan.Expr) bool {
 			switch x.(type) {
 			case plan.Column, plan.Key, plan.Agg, plan.Output, *plan.Grouping:
-				switch {
-				case a.outside(x):
-					outside = true
-				case a.passes(x):
-					sub = true
-				default:
-					own = true
+			default:
+				return true
+			}
+			for _, s := range a.subselects {
+				if s.inside.has(x, s.upTo) { // what that reads of queries around it
+					readsAny(&plan.Filter{Input: s.join.Right, Conds: s.join.On}, func(y plan.Expr) bool {
+						if _, call := y.(*plan.Call); !call && !s.inside.has(y, s.upTo) {
+							look(y)
+						}
+						return false
+					})
+					return true
 				}
+			}
+			if a.outside(x) {
+				outside = true
+			} else {
+				own = true
 			}
 			return true
 		})
 	}
-	if !own && (outside || sub && a.outer != nil) {
+	for _, e := range []plan.Expr{g.Arg, g.Filter} {
+		look(e)
+	}
+	if !own && outside {
 		fail(plan.ReasonShape, "an aggregate of a query around it")
 	}
 }
 
+// keyLink is a sub-select in GROUP BY: the same one wherever else in its block it is written alike.
+type keyLink struct {
+	n *pg.Node
+	v *value
+}
+
+// keyLinks are the sub-selects of a GROUP BY.
+func keyLinks(group []*pg.Node) (links []*keyLink) {
+	for _, n := range group {
+		syntax.Walk(n, func(x *pg.Node) bool {
+			if x.GetSubLink() != nil {
+				links = append(links, &keyLink{n: x})
+				return false
+			}
+			return true
+		})
+	}
+	return links
+}
+
 // subLink analyses a sub-select in an expression.
 func (a *analyzer) subLink(n *pg.Node, s *scope) value {
+	for _, k := range a.keyLinks {
+		if sameSyntax(k.n, n) {
+			if k.v == nil {
+				v := a.newSubLink(n, s)
+				k.v = &v
+			}
+			return *k.v
+		}
+	}
+	return a.newSubLink(n, s)
+}
+
+func (a *analyzer) newSubLink(n *pg.Node, s *scope) value {
 	x := n.GetSubLink()
 	switch x.SubLinkType {
 	case pg.SubLinkType_EXISTS_SUBLINK:

@@ -22,7 +22,7 @@ func (a *analyzer) with(w *pg.WithClause, in *pg.SelectStmt) {
 		a.at = w
 		fail(plan.ReasonShape, "WITH RECURSIVE")
 	}
-	reads := map[string]int{}
+	reads, dead := map[string]int{}, map[string]int{}
 	countReads(in, reads)
 	for _, n := range w.Ctes {
 		def := n.GetCommonTableExpr()
@@ -36,11 +36,17 @@ func (a *analyzer) with(w *pg.WithClause, in *pg.SelectStmt) {
 		for name, n := range own {
 			reads[name] -= n
 		}
-		if reads[def.Ctename] == 0 {
-			a.at = n
-			fail(plan.ReasonShape, "a WITH query that nothing reads")
+		if reads[def.Ctename] == 0 { // the server does not even plan it (SS_process_ctes)
+			countReads(def, dead)
+			continue
 		}
 		a.ctes = &cte{def: def, outer: a.ctes, reads: reads[def.Ctename]}
+	}
+	for c := a.ctes; c != nil && len(dead) > 0; c = c.outer {
+		if n := dead[c.def.Ctename]; n > 0 && n >= c.reads { // that one it does plan, and may fail
+			a.at = c.def
+			fail(plan.ReasonShape, "a WITH query that only unread ones read")
+		}
 	}
 }
 
