@@ -269,7 +269,9 @@ func (g *gen) laterally(rows int) *source {
 			return nil
 		}
 	}
-	g.shownAs(q)
+	if q.set == "" { // whose outputs have names
+		g.shownAs(q)
+	}
 	if q.values == nil && q.set == "" && len(q.from) > 0 && g.chance(40) {
 		g.sortCut(q, 4)
 		if q.on == 0 && g.chance(50) {

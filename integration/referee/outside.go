@@ -95,9 +95,9 @@ func randomSettings(g *gen, schema string) (list []string, utc bool) {
 		list = append(list, "SET extra_float_digits = "+pick(g.r, "1", "1", "1", "1", "1", "1", "2", "2", "3", "3", "3", "3", "3", "3", pick(g.r, "0", "-4")))
 	}
 	switch n := g.r.IntN(100); {
-	case n < 15:
+	case n < 50: // what few rows make cheap is not left to the server
 		list = append(list, "SET pgaccel.mode = 'force'")
-	case n < 18:
+	case n < 53:
 		list = append(list, "SET pgaccel.mode = "+quote(pick(g.r, "auto", "off")))
 	}
 	if g.chance(10) {

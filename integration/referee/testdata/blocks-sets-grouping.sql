@@ -1,4 +1,4 @@
--- row NULL, want "f"
+-- An expression over GROUPING() of a derived table is none that PostgreSQL takes for a key of grouping sets, though it has the same value.
 CREATE TABLE t_f (k0 integer NOT NULL, g0_k1_0 smallint);
 ALTER TABLE t_f REPLICA IDENTITY FULL;
 CREATE OR REPLACE VIEW t_f_view AS SELECT * FROM t_f;
