@@ -69,12 +69,13 @@ type analyzer struct {
 
 // block is what is known of one SELECT while it is analysed: one aggregation at most.
 type block struct {
-	inside     counters       // what was counted before it
-	windows    []*plan.Window // likewise
-	windowDefs []*pg.Node     // of the WINDOW clause
-	keyLinks   []*keyLink     // of GROUP BY
-	subselects []subselect    // of expressions over its rows, which are not joined yet
-	number     int            // of the aggregation, once something refers to it, from 1; 0 before
+	inside     counters        // what was counted before it
+	windows    []*plan.Window  // likewise
+	windowDefs []*pg.Node      // of the WINDOW clause
+	usedDefs   map[string]bool // of windowDefs, by name: those that are read
+	keyLinks   []*keyLink      // of GROUP BY
+	subselects []subselect     // of expressions over its rows, which are not joined yet
+	number     int             // of the aggregation, once something refers to it, from 1; 0 before
 	aggs       []plan.AggregateCall
 	aggIndex   map[aggKey]int
 	// noAggs says where we are if aggregates are not allowed there; empty where they are.

@@ -222,7 +222,7 @@ type query struct {
 // selectBlock analyses what a SELECT says. top is false for one that is a derived table.
 func (a *analyzer) selectBlock(sel *pg.SelectStmt, top bool) query {
 	s := a.from(sel.FromClause)
-	a.joinsDone, a.windowDefs, a.keyLinks = true, sel.WindowClause, keyLinks(sel.GroupClause)
+	a.joinsDone, a.windowDefs, a.usedDefs, a.keyLinks = true, sel.WindowClause, map[string]bool{}, keyLinks(sel.GroupClause)
 	a.sets = hasSets(sel.GroupClause)
 	targets := a.targets(sel.TargetList, s)
 	outputs := make([]plan.Expr, len(targets))
@@ -243,6 +243,7 @@ func (a *analyzer) selectBlock(sel *pg.SelectStmt, top bool) query {
 	c.order = a.orderBy(sel.SortClause, s, targets, outputs)
 	distinct, on := a.distinctKeys(sel.DistinctClause, s, targets, outputs)
 	c.on = on
+	a.unusedWindows(s)
 	a.noAggs = "aggregate in GROUP BY"
 	item := a.groupItems(s, targets, outputs)
 	if a.sets {

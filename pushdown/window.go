@@ -1,6 +1,8 @@
 package pushdown
 
 import (
+	"slices"
+
 	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"pgaccel/plan"
@@ -102,11 +104,36 @@ func (a *analyzer) windowDef(over *pg.WindowDef) *pg.WindowDef {
 func (a *analyzer) namedWindow(name string, n int) *pg.WindowDef {
 	for i, w := range a.windowDefs[:n] {
 		if d := w.GetWindowDef(); d.Name == name {
+			a.usedDefs[name] = true
 			return a.copyWindow(d, i)
 		}
 	}
 	fail(plan.ReasonShape, "a window that is not defined")
 	return nil
+}
+
+// unusedWindows analyses what windows of the WINDOW clause are over that nothing reads: the server
+// computes it all the same, and aggregates in it make groups.
+func (a *analyzer) unusedWindows(s *scope) {
+	for _, n := range a.windowDefs {
+		d := n.GetWindowDef()
+		if a.usedDefs[d.Name] {
+			continue
+		}
+		a.attempt(func() {
+			a.at = n
+			subs := len(a.subselects)
+			w := &plan.Window{}
+			a.windowKeys(w, d, s)
+			keys := slices.Clone(w.Partition)
+			for _, o := range w.Order {
+				keys = append(keys, o.Expr)
+			}
+			if len(a.subselects) > subs || slices.ContainsFunc(keys, func(e plan.Expr) bool { return a.aggregates(e) || plan.Facts{}.MayFail(e) }) {
+				fail(plan.ReasonShape, "a window that nothing reads, over what may fail")
+			}
+		})
+	}
 }
 
 // copyWindow is a window with what it has from the one that it is made of, which is among the first n
@@ -129,6 +156,12 @@ func (a *analyzer) copyWindow(d *pg.WindowDef, n int) *pg.WindowDef {
 
 // windowOver analyses PARTITION BY, ORDER BY and the frame.
 func (a *analyzer) windowOver(w *plan.Window, d *pg.WindowDef, s *scope) {
+	a.windowKeys(w, d, s)
+	w.Frame = a.frame(d, w.Order, s)
+}
+
+// windowKeys analyses PARTITION BY and ORDER BY.
+func (a *analyzer) windowKeys(w *plan.Window, d *pg.WindowDef, s *scope) {
 	key := func(n *pg.Node) plan.Expr {
 		v := a.expr(n, s)
 		if v.unknown() {
@@ -146,7 +179,6 @@ func (a *analyzer) windowOver(w *plan.Window, d *pg.WindowDef, s *scope) {
 		o.Expr = a.collated(key(by.Node))
 		w.Order = append(w.Order, o)
 	}
-	w.Frame = a.frame(d, w.Order, s)
 }
 
 // over makes the expressions of windows over rows some over groups.

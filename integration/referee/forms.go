@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"pgaccel/plan"
 )
 
 // forms are those of statements of several blocks, told by their text.
@@ -107,6 +109,15 @@ func (t *tally) forms() map[string][2]int {
 		}
 	}
 	return out
+}
+
+// internal prints the shapes that were forwarded for an internal error.
+func (t *tally) internal(w io.Writer) {
+	for sql, n := range t.seen {
+		if strings.HasPrefix(n.reason, string(plan.ReasonInternalError)) {
+			fmt.Fprintf(w, "referee: %s: %s\n", n.reason, sql)
+		}
+	}
 }
 
 // details adds up the forwarded executions by what was said of them.

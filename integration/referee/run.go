@@ -144,8 +144,9 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	p.Reasons = since(now, before)
 	p.Accelerated = p.Reasons[""]
 	delete(p.Reasons, "")
-	if n := p.Reasons["internal error"]; n > 0 { // -samples says of which statements
+	if n := p.Reasons["internal error"]; n > 0 {
 		errs = append(errs, fmt.Errorf("%d executions were forwarded for an internal error", n))
+		r.tally.internal(o.Out)
 	}
 	maps.DeleteFunc(p.Reasons, func(_ string, n int) bool { return n == 0 })
 	if o.Samples > 0 {
