@@ -89,6 +89,7 @@ type grouping struct {
 	index   map[int]int // interned number -> position in exprs
 	written int         // the number of exprs that GROUP BY has; others depend on them
 	sets    []uint64    // grouping sets: bits for positions in exprs; nil for none
+	below   []subselect // over rows: their values are none over groups
 }
 
 // newGrouping groups by exprs. With sets they must differ from each other.
@@ -116,6 +117,9 @@ func (g *grouping) add(e plan.Expr) plan.Key {
 func (g *grouping) over(e plan.Expr) plan.Expr {
 	if i, ok := g.index[g.a.intern.id(e)]; ok {
 		return plan.Key{Of: g.a.aggregation(), Index: i, T: e.Type()}
+	}
+	if slices.ContainsFunc(g.below, func(s subselect) bool { return s.inside.has(e, s.upTo) }) {
+		notGrouped()
 	}
 	if g.a.passes(e) {
 		return e

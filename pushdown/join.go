@@ -215,9 +215,32 @@ func (s *star) nest(attached uint64, key plan.Expr) plan.Expr {
 	if in.q.Output = l.read; len(l.read) == 0 {
 		in.q.Output = []plan.Expr{one}
 	}
+	in.scalarsOf(s)
 	in.finish()
 	s.relations[l.table-len(s.tables)] = newSource("joined", []*plan.Star{in.q})
 	return key
+}
+
+// scalarsOf gives a star the scalars of another one that its expressions read.
+func (s *star) scalarsOf(of *star) {
+	at := map[int]int{}
+	var own []*plan.Star
+	s.mapExprs(func(e plan.Expr) plan.Expr {
+		return plan.Rewrite(e, func(x plan.Expr) plan.Expr {
+			v, ok := x.(plan.Scalar)
+			if !ok {
+				return x
+			}
+			n, seen := at[v.Of]
+			if !seen {
+				n = len(own)
+				at[v.Of], own = n, append(own, of.q.Scalars[v.Of])
+			}
+			v.Of = n
+			return v
+		})
+	})
+	s.q.Scalars = own
 }
 
 // readsScalar reports whether an expression reads a scalar of its star.

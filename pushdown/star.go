@@ -436,6 +436,8 @@ func (s *star) checkReads(e plan.Expr, groups bool) {
 			ok = groups && x.Of == s.number
 		case plan.Output:
 			ok = false
+		case plan.Scalar:
+			ok = x.Of < len(s.q.Scalars)
 		}
 		if !ok {
 			fail(plan.ReasonShape, "a sub-select that reads the query around it in this way")

@@ -331,6 +331,7 @@ func (a *analyzer) overRowsAndGroups(c *clauses, g *grouping, subs []subselect) 
 		}
 		if !over {
 			rows = append(rows, s)
+			g.below = rows
 			continue
 		}
 		// What it reads of the block are values of groups; of queries around the block is no matter.
