@@ -56,8 +56,8 @@ func (r *Report) barred() (n int) {
 }
 
 // leastShare is the accelerated share of plain queries below which a run proves too little,
-// leastBlocks that of trees of blocks, of which many have a form that is forwarded.
-const leastShare, leastBlocks = 0.9, 0.35
+// leastBlocks that of trees of blocks, of which some have a form that is forwarded.
+const leastShare, leastBlocks = 0.9, 0.65
 
 // LeastShare is that of a run: what Literals and Limits ask need not be accelerated, nor
 // what touches a column of a nondeterministic collation.
