@@ -10,8 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-
-	"pgaccel/plan"
 )
 
 // forms are those of statements of several blocks, told by their text.
@@ -114,7 +112,7 @@ func (t *tally) forms() map[string][2]int {
 // internal prints the shapes that were forwarded for an internal error.
 func (t *tally) internal(w io.Writer) {
 	for sql, n := range t.seen {
-		if strings.HasPrefix(n.reason, string(plan.ReasonInternalError)) {
+		if strings.HasPrefix(n.reason, "internal error") {
 			fmt.Fprintf(w, "referee: %s: %s\n", n.reason, sql)
 		}
 	}

@@ -12,8 +12,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"pgaccel/plan"
 )
 
 // Report is what a run found.
@@ -49,8 +47,8 @@ func (r *Report) valid(without int) float64 {
 // barred counts executions that were forwarded for what the session or a change had said, whatever the
 // statement was.
 func (r *Report) barred() (n int) {
-	for _, reason := range []plan.Reason{plan.ReasonMode, plan.ReasonSettings, plan.ReasonOwnWrites, plan.ReasonDDL} {
-		n += r.Reasons[string(reason)]
+	for _, reason := range []string{"mode off", "session settings", "own writes", "definition changed"} {
+		n += r.Reasons[reason]
 	}
 	return n
 }
