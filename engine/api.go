@@ -68,6 +68,9 @@ type Decision interface {
 	// Constants is, for RouteCandidate, what is run behind the gate, in the same transaction; nil for
 	// nothing. An error of it is one of the statement's, perhaps: ReasonEvaluation.
 	Constants() *Constants
+	// ReadsSettings says that literals of the statement may mean what they do by settings, of which
+	// those count that the session had when the server parsed it: its TimeZone and DateStyle.
+	ReadsSettings() bool
 	// Execute checks the gate's answer and computes the result. described are the
 	// result columns that Postgres described, params the bound values in the types
 	// that Postgres reported for them. On a *plan.Forward error, or any other, nothing

@@ -201,6 +201,11 @@ func (d *decision) Split() *Split { return d.split }
 // Constants implements Decision.
 func (d *decision) Constants() *Constants { return d.constants }
 
+// ReadsSettings implements Decision.
+func (d *decision) ReadsSettings() bool {
+	return d.deps != nil && (d.deps.NeedsUTC || d.deps.NeedsISO || len(d.deps.ServerConsts) > 0)
+}
+
 // Gate implements Decision.
 func (d *decision) Gate() (GateForm, []string) { return d.form, d.gate }
 

@@ -145,6 +145,8 @@ func (s *fakeStatement) Gate() (engine.GateForm, []string) {
 }
 
 // Constants asks for nothing, unless the test does.
+func (s *fakeStatement) ReadsSettings() bool { return s.constants != nil }
+
 func (s *fakeStatement) Constants() *engine.Constants { return s.constants }
 
 func (s *fakeStatement) Comparable() bool { return true }

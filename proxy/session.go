@@ -54,6 +54,9 @@ type session struct {
 
 	cache    statementCache
 	settings wire.TextSettings
+	// knownAt is replies.sent when settings were last known: at a ReadyForQuery behind which nothing
+	// was on its way. The server reports no change before.
+	knownAt uint64
 	// modeNamed says that the client has named pgaccel.mode.
 	modeNamed bool
 	// gatePrepared says that the gate was prepared in this session. It may be gone again.

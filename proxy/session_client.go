@@ -335,7 +335,7 @@ func (s *session) parse(message []byte, before *[]byte) action {
 	if s.beginImplicit(d, false) {
 		return wait
 	}
-	n := &statement{name: string(name), st: st, ascii: wire.IsASCII(sql), after: s.queue.sent}
+	n := &statement{name: string(name), st: st, ascii: wire.IsASCII(sql), after: s.queue.sent, settings: s.settings, known: s.settingsKnown()}
 	if len(oids) > 0 && !slices.Contains(oids, 0) {
 		// Declared types are those that Postgres takes; that there are no further
 		// parameters shows when Bind's values are counted.
@@ -467,9 +467,22 @@ func (s *session) execute(message []byte, before *[]byte) action {
 		// The statement's name is another's by now, or may be once the statements on
 		// their way have run: its types cannot be asked for.
 		return forward(plan.ReasonParameter)
+	case d.ReadsSettings() && !s.readAlike(p.s):
+		return forward(plan.ReasonSettings)
 	case s.gateBarred(p) != "":
 		return forward(s.gateBarred(p))
 	}
 	s.beginExecute(p, d, message, rows, before)
 	return swallow
+}
+
+// settingsKnown reports whether nothing is on its way that may change the settings that the server
+// reports.
+func (s *session) settingsKnown() bool { return s.queue.sent == s.knownAt }
+
+// readAlike reports whether the server read a statement's literals as it would read them now: it
+// does that at Parse (parse_analyze_varparams), by the settings of then.
+func (s *session) readAlike(p *statement) bool {
+	return p.after == s.queue.sent ||
+		p.known && s.settingsKnown() && p.settings.TimeZone == s.settings.TimeZone && p.settings.DateStyle == s.settings.DateStyle
 }

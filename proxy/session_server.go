@@ -319,6 +319,9 @@ func (s *session) ready(message []byte) action {
 	if k&replyOwn == 0 {
 		s.done++
 	}
+	if s.done == s.sent && s.queue.executes == 0 {
+		s.knownAt = s.queue.sent
+	}
 	if s.status == 'I' {
 		s.tx.End()
 	}

@@ -16,6 +16,10 @@ type statement struct {
 	st    engine.Statement
 	ascii bool   // so is its text
 	after uint64 // replies.sent at its Parse
+	// settings are the session's at its Parse, by which the server read its literals; known says
+	// that nothing was on its way that may have changed them.
+	settings wire.TextSettings
+	known    bool
 
 	// What Postgres said of it, once a Describe was answered. A statement whose
 	// result type changes fails at Bind, so that this stays true.
