@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"runtime/debug"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -203,8 +205,13 @@ func (d *decision) Constants() *Constants { return d.constants }
 
 // ReadsSettings implements Decision.
 func (d *decision) ReadsSettings() bool {
-	return d.deps != nil && (d.deps.NeedsUTC || d.deps.NeedsISO || len(d.deps.ServerConsts) > 0)
+	return d.deps != nil && (d.deps.NeedsUTC || d.deps.NeedsISO ||
+		slices.ContainsFunc(d.deps.ServerConsts, func(c plan.ServerConst) bool { return literalOfTime.MatchString(c.SQL) }))
 }
+
+// literalOfTime finds what may be a literal that is read by the settings: one with digits, or a name
+// of a moment (datetktbl).
+var literalOfTime = regexp.MustCompile(`(?i)'[^']*(\d|now|today|tomorrow|yesterday|epoch|infinity|[a-z]{3,} [a-z])[^']*'`)
 
 // Gate implements Decision.
 func (d *decision) Gate() (GateForm, []string) { return d.form, d.gate }

@@ -30,7 +30,9 @@ func (a *analyzer) setOperation(sel *pg.SelectStmt) query {
 	for i, t := range l.targets {
 		a.attempt(func() {
 			out, typ := a.oneType("set operation", []value{l.open(i), r.open(i)})
-			if out[0].Type().Typmod != out[1].Type().Typmod && !a.describedPlainly(op, out[0].Type()) {
+			// A numeric without a modifier on the left has none below, whatever the right one has.
+			plain := out[0].Type().Kind == vector.Numeric && out[0].Type().Typmod == -1
+			if out[0].Type().Typmod != out[1].Type().Typmod && !plain && !a.describedPlainly(op, out[0].Type()) {
 				fail(plan.ReasonType, "UNION ALL, INTERSECT or EXCEPT of types with several modifiers")
 			}
 			if !op.All {

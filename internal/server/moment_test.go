@@ -296,7 +296,7 @@ func TestRepeatableReadAndRewrites(t *testing.T) {
 }
 
 // TestViewsWithRights: views are answered with the rights of their owners, or of who asks; not those
-// that hide rows by who asks.
+// that are barriers.
 func TestViewsWithRights(t *testing.T) {
 	b := newBench(t, 0)
 	b.exec(b.direct("postgres"), `
@@ -312,7 +312,7 @@ func TestViewsWithRights(t *testing.T) {
 		views := func(settings string) {
 			t.Helper()
 			for q, roles := range map[string]string{"SELECT count(*), sum(v) FROM plain": "postgres reader", "SELECT g, count(*) FROM barrier GROUP BY g": "", "SELECT count(*) FROM invoker": "postgres",
-				"SELECT count(*) FROM mine": "", "SELECT count(*), sum(v) FROM other.fact": "postgres reader", "SELECT name, count(*) FROM dim JOIN plain ON plain.g = dim.g GROUP BY name": "postgres reader",
+				"SELECT count(*) FROM mine": "postgres reader", "SELECT count(*), sum(v) FROM other.fact": "postgres reader", "SELECT name, count(*) FROM dim JOIN plain ON plain.g = dim.g GROUP BY name": "postgres reader",
 				"SELECT count(*) FROM kept": "", "SELECT count(*) FROM (SELECT * FROM plain WHERE g = 1) x": "postgres reader", "SELECT sum(f.v) FROM public.fact f JOIN invoker i ON i.id = f.id": "postgres",
 				"SELECT count(*) FROM secret": "postgres"} {
 				through := b.through(user) // a session whose gate was refused does not ask again at once
