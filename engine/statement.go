@@ -209,9 +209,10 @@ func (d *decision) ReadsSettings() bool {
 		slices.ContainsFunc(d.deps.ServerConsts, func(c plan.ServerConst) bool { return literalOfTime.MatchString(c.SQL) }))
 }
 
-// literalOfTime finds what may be a literal that is read by the settings: one with digits, or a name
-// of a moment (datetktbl).
-var literalOfTime = regexp.MustCompile(`(?i)'[^']*(\d|now|today|tomorrow|yesterday|epoch|infinity|[a-z]{3,} [a-z])[^']*'`)
+// literalOfTime finds what may be a literal of a date or a time that is read by the settings: it begins
+// with digits, or with the name of a month, a day, a moment or an era (datetktbl).
+var literalOfTime = regexp.MustCompile(`(?i)'\s*([-+]?\d|j\d|now|today|tomorrow|yesterday|epoch|[-+]?infinity|allballs|ad|bc|am|pm|` +
+	`jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|mon|tue|wed|thu|fri|sat|sun)`)
 
 // Gate implements Decision.
 func (d *decision) Gate() (GateForm, []string) { return d.form, d.gate }
