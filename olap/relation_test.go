@@ -392,6 +392,20 @@ func TestRelations(t *testing.T) {
 	}
 }
 
+// execution is that of a statement once prepared has been called for it.
+func (w *relationWorld) execution(t *testing.T, sql string, opt Options, prepared func(*execution) error) *execution {
+	t.Helper()
+	st := pushdown.Plan(syntax.Parse(sql), nil, w.cat)
+	x, err := newExecution(t.Context(), st.Star, w.input(st), opt)
+	if err == nil {
+		err = prepared(x)
+	}
+	if err != nil {
+		t.Fatalf("%s: %v", sql, err)
+	}
+	return x
+}
+
 // TestReduction: what is looked up for few rows is computed for their keys.
 func TestReduction(t *testing.T) {
 	for sql, cores := range map[string]int{
@@ -413,14 +427,7 @@ func TestReduction(t *testing.T) {
 			if !w.run(t, sql, opt) {
 				t.Errorf("%s: forwarded with %d rows", sql, n)
 			}
-			st := pushdown.Plan(syntax.Parse(sql), nil, w.cat)
-			x, err := newExecution(t.Context(), st.Star, w.input(st), opt)
-			if err == nil {
-				err = x.begin()
-			}
-			if err != nil {
-				t.Fatalf("%s: %v", sql, err)
-			}
+			x := w.execution(t, sql, opt, (*execution).begin)
 			read := map[*plan.Relation]bool{}
 			for r := range x.relations {
 				if r.Meta.Name == "core" {
@@ -449,14 +456,7 @@ func TestRestriction(t *testing.T) {
 			w := newRelationWorld(t, rand.New(rand.NewPCG(7, uint64(n))), n, 1024)
 			opt := Options{Workers: 1 + n%3, Eager: true}
 			w.run(t, sql, opt)
-			st := pushdown.Plan(syntax.Parse(sql), nil, w.cat)
-			x, err := newExecution(t.Context(), st.Star, w.input(st), opt)
-			if err == nil {
-				err = x.arrange()
-			}
-			if err != nil {
-				t.Fatalf("%s: %v", sql, err)
-			}
+			x := w.execution(t, sql, opt, (*execution).arrange)
 			x.relations, x.readers = map[*plan.Relation]*relation{}, readers(x.q)
 			x.restrict()
 			blocks := 0

@@ -467,7 +467,7 @@ func (s *session) execute(message []byte, before *[]byte) action {
 		// The statement's name is another's by now, or may be once the statements on
 		// their way have run: its types cannot be asked for.
 		return forward(plan.ReasonParameter)
-	case d.ReadsSettings() && !s.readAlike(p.s):
+	case !s.readAlike(p.s) && d.ReadsSettings():
 		return forward(plan.ReasonSettings)
 	case s.gateBarred(p) != "":
 		return forward(s.gateBarred(p))

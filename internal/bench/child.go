@@ -19,6 +19,8 @@ import (
 
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
+
+	"pgaccel/internal/pgserver"
 )
 
 // child is a pgaccel serve that we started.
@@ -298,5 +300,15 @@ func (c *child) stop() {
 	case <-time.After(10 * time.Second):
 		c.cmd.Process.Kill()
 		<-c.exited
+	}
+}
+
+// stopBoth stops a pgaccel and the server behind it, those of them that have been started.
+func stopBoth(c *child, server *pgserver.Server) {
+	if c != nil {
+		c.stop()
+	}
+	if server != nil {
+		server.Stop()
 	}
 }

@@ -172,12 +172,7 @@ func (f *fairness) start(ctx context.Context, p *progress) (err error) {
 }
 
 func (f *fairness) close() {
-	if f.child != nil {
-		f.child.stop()
-	}
-	if f.server != nil {
-		f.server.Stop()
-	}
+	stopBoth(f.child, f.server)
 }
 
 func (f *fairness) addr(side string) string {

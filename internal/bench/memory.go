@@ -237,12 +237,7 @@ func (m *memory) start(ctx context.Context, p *progress) (err error) {
 }
 
 func (m *memory) close() {
-	if m.child != nil {
-		m.child.stop()
-	}
-	if m.server != nil {
-		m.server.Stop()
-	}
+	stopBoth(m.child, m.server)
 }
 
 func (m *memory) url(direct bool) string {
