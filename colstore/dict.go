@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"unsafe"
+
+	"pgaccel/compress"
 )
 
 // Dict is one version of the dictionary of a text column: distinct strings and their
@@ -318,6 +320,30 @@ func (d *Dict) EachView(from, to int64, f func(code int64, s string)) {
 		f(code, unsafe.String(unsafe.SliceData(b), len(b)))
 		return true
 	})
+}
+
+// Matcher returns the form of p for EachMatch; nil where EachView does as well, as no strings are
+// encoded.
+func (d *Dict) Matcher(p *compress.Pattern) *compress.Matcher {
+	if d.base == nil || d.base.symbols == nil {
+		return nil
+	}
+	return p.Matcher(d.base.symbols)
+}
+
+// EachMatch calls f with whether the strings of codes from from to to-1 are matched by p, of which
+// m is the Matcher.
+func (d *Dict) EachMatch(from, to int64, p *compress.Pattern, m *compress.Matcher, f func(code int64, ok bool)) {
+	if from < 0 || to > int64(d.n) {
+		panic("BUG: codes outside the dictionary")
+	}
+	if packed := min(to, int64(d.first)); from < packed {
+		d.base.eachMatch(int(from), int(packed), m, func(code int, ok bool) { f(int64(code), ok) })
+		from = packed
+	}
+	for ; from < to; from++ {
+		f(from, p.Match(d.entry(int(from)-d.first)))
+	}
 }
 
 // Find returns the code of a string.

@@ -135,6 +135,34 @@ func (p *packed) each(from, to int, f func(code int, s []byte) bool) {
 	}
 }
 
+// eachMatch calls f with whether the strings of codes from..to-1, which are encoded, are matched:
+// the head once, the others from where they leave it.
+func (p *packed) eachMatch(from, to int, m *compress.Matcher, f func(code int, ok bool)) {
+	for first := from / blockStrings * blockStrings; first < to; first += blockStrings {
+		b := p.data[p.starts[first/blockStrings]:]
+		wl, ws, l, s := int(b[0]), int(b[1]), int(b[2]), int(b[3])
+		lengths := b[blockHeader:]
+		shares := lengths[2*wl:]
+		text := shares[2*ws:]
+		head := text[:l+field(lengths, wl, 0)]
+		var shared [sharedMax + 1]uint8 // states within the head
+		for i, code := range head[:min(len(head), sharedMax)] {
+			shared[i+1] = m.Step(shared[i], []byte{code})
+		}
+		for i, at := 0, 0; i < blockStrings && first+i < to; i++ {
+			share := 0
+			if i > 0 {
+				share = s + field(shares, ws, i)
+			}
+			own := l + field(lengths, wl, i) - share
+			if first+i >= from {
+				f(first+i, m.Accepts(m.Step(shared[share], text[at:at+own])))
+			}
+			at += own
+		}
+	}
+}
+
 // trimmed returns what orders a string first.
 func (p *packed) trimmed(b []byte) []byte {
 	if p.padded {

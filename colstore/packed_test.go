@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"pgaccel/compress"
 )
 
 // packedSizes are those at the edges of blocks, fences and goroutines' pieces.
@@ -104,6 +106,9 @@ func TestPacked(t *testing.T) {
 				t.Errorf("each: %d to %d ended with %d", from, to, next)
 			}
 		}
+		if p.symbols != nil {
+			matchPacked(t, p, want)
+		}
 		for _, b := range append(want[:min(len(want), 500):len(want)], nil) {
 			for _, other := range []string{string(b) + " ", string(b) + "\x00", string(b[:len(b)/2]), "!" + string(b), string(b) + "~", string(bytes.TrimRight(b, " "))} {
 				if _, ok := p.find([]byte(other)); ok != known[other] {
@@ -112,6 +117,31 @@ func TestPacked(t *testing.T) {
 			}
 		}
 	})
+}
+
+// matchPacked compares what encoded strings are matched by with what they are as they were.
+func matchPacked(t *testing.T, p *packed, want [][]byte) {
+	s := string(want[len(want)/2])
+	for _, literals := range [][]string{{"", ""}, {s[:min(len(s), 3)], ""}, {"", "s", ""}, {"", "e", "e", ""}, {"", s[len(s)/2:]}, {s[:len(s)/3], s[len(s)/2:]}} {
+		pattern := compress.NewPattern(literals)
+		if pattern == nil {
+			continue // too long
+		}
+		m := pattern.Matcher(p.symbols)
+		for _, from := range packedSizes {
+			to := min(from*2+3, len(want))
+			next := min(from, to)
+			p.eachMatch(next, to, m, func(code int, ok bool) {
+				if code != next || ok != pattern.Match(want[code]) {
+					t.Fatalf("eachMatch: %q in string %d, %q: %v, want string %d", literals, code, want[code], ok, next)
+				}
+				next++
+			})
+			if next != to {
+				t.Errorf("eachMatch: %d to %d ended with %d", from, to, next)
+			}
+		}
+	}
 }
 
 // TestPackedField compares packed numbers with themselves, at all widths.
@@ -221,6 +251,19 @@ func checkGrown(t *testing.T, d *Dict, n int, form func(i int) string) {
 	})
 	if next != min(int64(d.Len()), int64(n)+10) {
 		t.Errorf("Each ended with %d of %d", next, d.Len())
+	}
+	pattern := compress.NewPattern([]string{"", "7", ""})
+	if m := d.Matcher(pattern); m != nil {
+		next := int64(max(n-3, 0)) // over the edge between those that are packed and the others
+		d.EachMatch(next, int64(d.Len()), pattern, m, func(code int64, ok bool) {
+			if code != next || ok != strings.Contains(form(int(code)), "7") {
+				t.Errorf("string %d, %q: matched %v, want string %d", code, form(int(code)), ok, next)
+			}
+			next++
+		})
+		if next != int64(d.Len()) {
+			t.Errorf("EachMatch ended with %d of %d", next, d.Len())
+		}
 	}
 	if _, ok := d.Find(form(d.Len())); ok {
 		t.Error("a string of a later version was found")

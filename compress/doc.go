@@ -120,6 +120,7 @@
 //
 // The search takes the longest symbol at each place, so that equal strings have equal codes;
 // two strings that begin alike have codes that begin alike, up to about where they differ.
+// Pattern is an automaton that matches LIKE over codes: nothing is decoded.
 //
 // # Speed
 //

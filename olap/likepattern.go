@@ -3,6 +3,10 @@ package olap
 import (
 	"strings"
 	"unicode/utf8"
+
+	"pgaccel/colstore"
+	"pgaccel/compress"
+	"pgaccel/plan"
 )
 
 // likePattern is a pattern of LIKE, prepared for many strings. One of literals between runs
@@ -83,4 +87,39 @@ func (l *likePattern) match(s string) (bool, error) {
 		s = s[i+len(p):]
 	}
 	return true, nil
+}
+
+// encodedLike is LIKE, or NOT LIKE, over strings that stay as the dictionary has encoded them.
+type encodedLike struct {
+	dict    *colstore.Dict
+	pattern *compress.Pattern
+	matcher *compress.Matcher
+	not     bool
+}
+
+// newEncodedLike returns that of e, whose only leaf has the strings of d; nil where e is something
+// else, its pattern is not made of literals, or the strings are not encoded.
+func newEncodedLike(e *plan.Call, d *dict) *encodedLike {
+	l := &encodedLike{dict: d.src}
+	for e.Op == plan.OpNot {
+		of, ok := e.Args[0].(*plan.Call)
+		if !ok {
+			return nil
+		}
+		e, l.not = of, !l.not
+	}
+	if e.Op != plan.OpLike || e.Insensitive || d.src == nil {
+		return nil
+	}
+	p, constant := constantText(e.Args[1])
+	if _, leaf := prepareText(e.Args[0]); !leaf || !constant {
+		return nil
+	}
+	if l.pattern = compress.NewPattern(likeParts(p)); l.pattern == nil {
+		return nil
+	}
+	if l.matcher = d.src.Matcher(l.pattern); l.matcher == nil {
+		return nil
+	}
+	return l
 }

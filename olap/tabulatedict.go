@@ -64,14 +64,19 @@ func (c *compiler) tabulateDict(arg *node, e *plan.Call) (*node, error) {
 	n := &node{kind: nodeTable, t: t, args: []*node{arg}, tab: tab, risky: arg.risky}
 	pieces := make([]piece, (d.n+dictPiece-1)/dictPiece)
 	var forms sync.Pool // of *entryForm: what one of them has found out serves more than one piece
+	like := newEncodedLike(e, d)
 	err := c.p.x.each(len(pieces), func(i int) error {
+		p := &pieces[i]
+		p.from = i * dictPiece
+		p.to = min(p.from+dictPiece, d.n)
+		if like != nil {
+			p.fillMatches(like, tab.Values[p.from:p.to])
+			return nil
+		}
 		f, ok := forms.Get().(*entryForm)
 		if !ok {
 			f = newEntryForm(e, d)
 		}
-		p := &pieces[i]
-		p.from = i * dictPiece
-		p.to = min(p.from+dictPiece, d.n)
 		if f.test != nil {
 			p.fillTruths(d, f.test, tab.Values[p.from:p.to])
 		} else {
@@ -124,6 +129,17 @@ func (c *compiler) tabulateDict(arg *node, e *plan.Call) (*node, error) {
 		n.dict = listDict(list, t)
 	}
 	return c.add(n), nil
+}
+
+// fillMatches computes LIKE of the strings of a piece.
+func (p *piece) fillMatches(l *encodedLike, out []int64) {
+	any := [2]bool{}
+	l.dict.EachMatch(int64(p.from), int64(p.to), l.pattern, l.matcher, func(code int64, ok bool) {
+		r := b2i(ok != l.not)
+		out[code-int64(p.from)] = r
+		any[r] = true
+	})
+	p.lo, p.hi = b2i(!any[0]), b2i(any[1])
 }
 
 // fillTruths computes a test of the strings of a piece.

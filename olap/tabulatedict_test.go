@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"pgaccel/catalog"
 	"pgaccel/plan"
 	"pgaccel/sqlfn"
 	"pgaccel/vector"
@@ -137,6 +138,49 @@ func TestTabulateDict(t *testing.T) {
 				if g, w := tableText(got), tableText(want); g != w {
 					t.Fatalf("condition %d over %d strings, nullable %v:\n%.400s\ninstead of\n%.400s", i, n, nullable, g, w)
 				}
+			}
+		}
+	}
+}
+
+// TestEncodedLike compares LIKE over strings as the dictionary has encoded them with LIKE over the
+// strings.
+func TestEncodedLike(t *testing.T) {
+	leaf := plan.Column{T: textType(vector.Text, collC, -1)}
+	meta := &catalog.Table{OID: 7, Name: "texts", Columns: []catalog.Column{{Name: "s", Type: leaf.T}}}
+	r := rand.New(rand.NewPCG(8, 8))
+	p := &pipeline{x: &execution{opt: Options{Workers: 3}, memory: new(atomic.Int64)}}
+	for _, n := range []int{2*dictPiece - 1, 2 * dictPiece, 2*dictPiece + 1, 3*dictPiece + 1} {
+		var rows [][]vector.Datum
+		for i, s := range randomTexts(r, n) {
+			rows = append(rows, []vector.Datum{{Type: leaf.T, Str: strings.Repeat(s, i%3) + "carefully final deposits " + s}})
+		}
+		d := columnDict(load(t, newStore(t, 1<<16), meta, rows).Dicts[0], leaf.T)
+		for _, pattern := range []string{"%a%b%", "carefully%", "%carefully%a", "a%b", "%", "%%", "%é%", `%\%%`, "%€ %depo%", "a%", "%😀"} {
+			for _, not := range []bool{false, true} {
+				e := call(plan.OpLike, vector.Bool, leaf, plan.Const{Datum: vector.Datum{Type: leaf.T, Str: pattern}})
+				if not {
+					e = call(plan.OpNot, vector.Bool, e)
+				}
+				if newEncodedLike(e, d) == nil {
+					t.Fatalf("%q is not matched as it is encoded", pattern)
+				}
+				arg := &node{t: leaf.T, dict: d, hi: int64(d.n - 1)}
+				got, err := (&compiler{p: p}).tabulateDict(arg, e)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var want piece
+				values := make([]int64, d.n)
+				want.fillTruths(d, prepareTest(e), values)
+				if !slices.Equal(got.tab.Values, values) || got.lo != want.lo || got.hi != want.hi {
+					t.Fatalf("%q over %d strings, not %v: other values, or %d..%d instead of %d..%d", pattern, d.n, not, got.lo, got.hi, want.lo, want.hi)
+				}
+			}
+		}
+		for _, pattern := range []string{"a_%", "a", `%a\`} {
+			if newEncodedLike(call(plan.OpLike, vector.Bool, leaf, plan.Const{Datum: vector.Datum{Type: leaf.T, Str: pattern}}), d) != nil {
+				t.Errorf("%q is matched as it is encoded", pattern)
 			}
 		}
 	}
