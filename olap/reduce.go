@@ -94,16 +94,27 @@ func (x *execution) reduceAt(root int) (to []int, err error) {
 	r := &reduction{x: x, root: root, core: 1 << uint(root)}
 	all := int(x.in.Tables[q.Tables[root].Table].Rows)
 	filtered := len(x.conds[root]) > 0
+	most := 0
+	for _, j := range q.Joins {
+		if x.parent[j.Table] == root {
+			most = max(most, x.rowsBelow(q.Tables[j.Table]))
+		}
+	}
 	for i, j := range q.Joins {
 		t := j.Table
 		if x.parent[t] != root {
 			continue
 		}
-		if x.opt.enough(x.rowsBelow(q.Tables[t]), reduceRows) {
+		// What is small beside the largest is for the core to read, whatever its size.
+		rows := x.rowsBelow(q.Tables[t])
+		computed := q.Tables[t].Relation != nil && x.relations[q.Tables[t].Relation] != nil
+		attached := x.kinds[t] == plan.Inner && !j.Many && (q.Tables[t].Relation == nil || computed)
+		if x.opt.enough(rows, reduceRows) && !(attached && coreShare*rows < most) {
 			r.late = append(r.late, i)
-		} else if x.kinds[t] == plan.Inner && !j.Many && q.Tables[t].Relation == nil {
+		} else if attached {
 			set := x.subtree(t)
 			r.core |= set
+			filtered = filtered || computed
 			for u := range q.Tables {
 				filtered = filtered || set>>uint(u)&1 != 0 && len(x.conds[u]) > 0
 			}
