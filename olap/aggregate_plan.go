@@ -171,6 +171,13 @@ func (c *aggCompiler) add(r *aggRef, a plan.AggregateCall, filter *node) error {
 	}
 	switch {
 	case f.State == sqlfn.AggregateLeast, f.State == sqlfn.AggregateGreatest:
+		if arg.dict.grows() && arg.t.Kind.IsText() && !arg.t.Collation.C && c.g.p.x.opt.Rank != nil {
+			// Its order is known once the server has ranked what is collected: the first or last of it.
+			r.ordered, r.dict = true, arg.dict
+			r.fraction = float64(b2i(f.State == sqlfn.AggregateGreatest))
+			r.value = c.use(accRanked, arg, filter)
+			return c.g.p.c.unlike(arg.t, arg.dict)
+		}
 		kind := program.AccMin
 		if f.State == sqlfn.AggregateGreatest {
 			kind = program.AccMax
@@ -277,9 +284,9 @@ func (c *aggCompiler) ordered(r *aggRef, filter *node) (*node, error) {
 	}
 	if arg.dict.grows() { // its values have no ranks yet
 		r.dict = arg.dict
-		return arg, ordersUnknown(arg, arg.t.Collation)
+		return arg, c.g.p.x.ordersUnknown(arg, arg.t.Collation)
 	}
-	ranks, err := arg.dict.rank(arg.t.Collation)
+	ranks, err := c.g.p.x.rankOf(arg.dict, arg.t.Collation)
 	if err != nil {
 		return nil, err
 	}

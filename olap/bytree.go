@@ -1,6 +1,7 @@
 package olap
 
 import (
+	"cmp"
 	"math/bits"
 	"slices"
 	"strings"
@@ -37,7 +38,7 @@ func (c *compiler) treeCall(e *plan.Call, args []*node) (*node, error) {
 	for i, a := range args {
 		call.Args[i] = n.take(a, e.Args[i])
 	}
-	if err := n.checkTree(&call); err != nil {
+	if err := c.checkTree(n, &call); err != nil {
 		return nil, err
 	}
 	n.tree = &call
@@ -130,7 +131,7 @@ func (n *node) input(a *node) int {
 }
 
 // checkTree forwards the calls of which it is known that no row has a result.
-func (n *node) checkTree(e *plan.Call) error {
+func (c *compiler) checkTree(n *node, e *plan.Call) error {
 	if e.T.Kind.IsText() {
 		if err := checkText(e.T); err != nil {
 			return err
@@ -144,12 +145,12 @@ func (n *node) checkTree(e *plan.Call) error {
 	default:
 		return nil
 	}
-	c := collation(e.Args)
-	if c.C || !e.Args[0].Type().Kind.IsText() {
+	coll := collation(e.Args)
+	if coll.C || !e.Args[0].Type().Kind.IsText() || c.p.x.opt.Rank != nil {
 		return nil
 	}
 	for _, a := range n.args {
-		if a.dict != nil && a.dict.src != nil && a.dict.own == c.OID {
+		if a.dict != nil && a.dict.src != nil && a.dict.own == coll.OID {
 			return nil // it may hold both strings
 		}
 	}
@@ -178,8 +179,9 @@ type rowTree struct {
 	cache rowCache
 }
 
-func newRowTree(x *node, rows int64) *rowTree {
+func newRowTree(x *node, rows int64, orders *textOrders) *rowTree {
 	r := &rowTree{x: x, vecs: make([]vec, len(x.args)), key: make([]uint64, len(x.args)+1)}
+	r.env.orders = orders
 	r.env.leaf = func(e plan.Expr) (vector.Value, error) { return r.value(e.(input).i), nil }
 	for _, a := range x.args {
 		if a.dict != nil && a.dict.src != nil {
@@ -220,7 +222,7 @@ func (r *rowTree) load(row int) {
 func (w *worker) tree(x *node, depth int) vec {
 	b := &w.bufs[x.id]
 	if b.rows == nil {
-		b.rows = newRowTree(x, w.p.tab.Rows)
+		b.rows = newRowTree(x, w.p.tab.Rows, w.p.x.ordersOf())
 	}
 	r := b.rows
 	for i, a := range x.args {
@@ -228,25 +230,38 @@ func (w *worker) tree(x *node, depth int) vec {
 	}
 	n := len(w.f.sel)
 	out, nulls := w.buffer(x, n), w.nullBuffer(x, n)
-	for i := range out {
-		r.load(i)
-		at := r.cache.slot(r.key)
-		if at < 0 || !r.cache.has(at, r.key) {
-			v, null, err := r.compute()
-			if err != nil {
-				w.fail(err)
+	// What the server has to rank first is computed again: the rows before are in the cache, mostly.
+	var failed error
+	if err := r.env.settle(func() error {
+		failed = nil
+		for i := range out {
+			if err := r.put(i, &out[i], &nulls[i]); err != nil {
+				failed = cmp.Or(failed, err)
 				out[i], nulls[i] = x.lo, 1
-				continue
 			}
-			if at < 0 {
-				out[i], nulls[i] = v, null
-				continue
-			}
-			r.cache.put(at, r.key, v, null)
 		}
-		out[i], nulls[i] = r.cache.vals[at], r.cache.nulls[at]
+		return nil
+	}); err != nil {
+		failed = err
+	}
+	if failed != nil {
+		w.fail(failed)
 	}
 	return vec{out, nulls}
+}
+
+// put computes a row, unless the cache has its value.
+func (r *rowTree) put(row int, v *int64, null *uint8) (err error) {
+	r.load(row)
+	at := r.cache.slot(r.key)
+	if at >= 0 && r.cache.has(at, r.key) {
+		*v, *null = r.cache.vals[at], r.cache.nulls[at]
+		return nil
+	}
+	if *v, *null, err = r.compute(); err == nil && at >= 0 {
+		r.cache.put(at, r.key, *v, *null)
+	}
+	return err
 }
 
 // compute returns the value of the row.

@@ -160,7 +160,7 @@ func (c *compiler) arguments(e *plan.Call) (args []*node, err error) {
 
 func (c *compiler) call(e *plan.Call) (*node, error) {
 	if leaves(e) == 0 {
-		v, err := (&env{}).eval(e)
+		v, err := (&env{orders: c.p.x.ordersOf()}).evalSettled(e)
 		if err != nil {
 			return nil, err
 		}

@@ -125,7 +125,6 @@
 //
 // Intermediate numerics of a fixed scale beyond 64 bits within rows, others beyond 128;
 // fields of infinite dates; sums of real; groups with a negative zero; a minimum
-// that is both zeros; ILIKE outside of ASCII; text order that nobody ranked: that of
-// computed text, in collations other than C, the server is asked for (serverorder.go), in
-// ORDER BY and windows only.
+// that is both zeros; ILIKE outside of ASCII; the order of many texts that nobody ranked: in
+// collations other than C the server is asked for that of some (serverorder.go).
 package olap

@@ -119,15 +119,18 @@ func newExecution(ctx context.Context, q *plan.Star, in Input, opt Options) (*ex
 			opt.grouping = strategy(uint64(eagerTurn.Add(1)) % uint64(groupPartitioned+1))
 		}
 	}
+	x := &execution{ctx: ctx, in: in, opt: opt, memory: new(atomic.Int64), room: opt.MemoryLimit}
+	x.orders = &textOrders{x: x}
+	v := &env{orders: x.ordersOf()}
 	for _, e := range q.Constants {
-		if _, err := (&env{}).eval(e); err != nil {
+		if _, err := v.evalSettled(e); err != nil {
 			return nil, err
 		}
 	}
 	if len(q.Constants) > 0 {
-		q = q.Map(folded)
+		q = q.Map(v.folded)
 	}
-	x := &execution{ctx: ctx, q: q, in: in, opt: opt, memory: new(atomic.Int64), room: opt.MemoryLimit}
+	x.q = q
 	var err error
 	if x.offset, _, err = constantCount(q.Offset); err == nil {
 		x.limit, x.limited, err = constantCount(q.Limit)
@@ -140,23 +143,23 @@ func newExecution(ctx context.Context, q *plan.Star, in Input, opt Options) (*ex
 
 // folded returns an expression with values for the calls over constants: what is known of them is known of
 // conditions then. That they are no errors has been seen: they are among Star.Constants of the statement.
-func folded(e plan.Expr) plan.Expr {
+func (v *env) folded(e plan.Expr) plan.Expr {
 	return plan.Rewrite(e, func(e plan.Expr) plan.Expr {
 		c, ok := e.(*plan.Call)
 		if !ok || slices.ContainsFunc(c.Args, func(a plan.Expr) bool { _, known := a.(plan.Const); return !known }) {
 			return e
 		}
-		v, err := (&env{}).eval(c)
+		r, err := v.eval(c)
 		if err != nil { // of an arm that no row takes
 			return e
 		}
-		return plan.Const{Datum: v.Datum(c.T)}
+		return plan.Const{Datum: r.Datum(c.T)}
 	})
 }
 
 // mayFail reports whether one of some expressions may be an error for a row.
 func mayFail(es []plan.Expr) bool {
-	return slices.ContainsFunc(es, func(e plan.Expr) bool { return plan.Facts{}.MayFail(folded(e)) })
+	return slices.ContainsFunc(es, func(e plan.Expr) bool { return plan.Facts{}.MayFail((&env{}).folded(e)) })
 }
 
 func (x *execution) execute() (*vector.Batch, error) {

@@ -121,11 +121,11 @@ func narrowed(c *plan.Call) plan.Expr {
 func (x *execution) inner(q *plan.Star) (r *result, rows []uint32, err error) {
 	opt := x.opt
 	opt.Temp = nil // memory has to do
-	in, err := newExecution(x.ctx, q.Map(folded), x.in, opt)
+	in, err := newExecution(x.ctx, q.Map((&env{orders: x.ordersOf()}).folded), x.in, opt)
 	if err != nil {
 		return nil, nil, err
 	}
-	in.turn, in.trace, in.relations, in.readers, in.memory = x.turn, x.trace, x.relations, x.readers, x.memory
+	in.turn, in.trace, in.relations, in.readers, in.memory, in.orders = x.turn, x.trace, x.relations, x.readers, x.memory, x.orders
 	defer in.leave()
 	if err = in.begin(); err != nil {
 		return nil, nil, err
@@ -296,16 +296,16 @@ func (p *pipeline) columnDict(col int, t vector.Type) *dict {
 
 // row is the result of a query that reads no table: one row, or none.
 func (x *execution) row() (*result, error) {
-	e := &env{}
+	e := &env{orders: x.ordersOf()}
 	r := &result{}
 	for _, c := range x.q.Filter {
-		if v, err := e.eval(c); err != nil || v.Null || v.I == 0 {
+		if v, err := e.evalSettled(c); err != nil || v.Null || v.I == 0 {
 			return x.empty(), err
 		}
 	}
 	one := func(over plan.Expr) (rcol, error) {
 		c := rcol{t: over.Type()}
-		v, err := e.eval(over)
+		v, err := e.evalSettled(over)
 		c.push(v)
 		return c, err
 	}

@@ -1,6 +1,7 @@
 package olap
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"sync"
@@ -32,12 +33,14 @@ func (x *overValue) Type() vector.Type { return x.t }
 
 // overExpr is an expression over groups whose leaves are found.
 type overExpr struct {
-	e     plan.Expr
-	dicts []*dict // of its columns: text of a collation other than C is compared by their ranks
+	e      plan.Expr
+	dicts  []*dict     // of its columns: text of a collation other than C is compared by their ranks
+	orders *textOrders // of other such text
 }
 
 // prepare finds the leaves of e.
 func (o *overview) prepare(e plan.Expr) (x overExpr, err error) {
+	x.orders = o.x.ordersOf()
 	x.e = plan.Rewrite(e, func(n plan.Expr) plan.Expr {
 		if err != nil {
 			return n
@@ -73,6 +76,7 @@ type overEval struct {
 
 func (x *overExpr) open() *overEval {
 	v := &overEval{e: x.e}
+	v.env.orders = x.orders
 	for _, d := range x.dicts {
 		own := *d // what it computes when it is needed is each goroutine's own
 		v.env.dicts = append(v.env.dicts, &own)
@@ -91,15 +95,23 @@ func (x *overExpr) open() *overEval {
 
 // fill appends the values of the groups from, ..., to-1 to c.
 func (v *overEval) fill(c *rcol, from, to int) error {
-	for i := from; i < to; i++ {
-		v.at = uint32(i)
-		r, err := v.env.eval(v.e)
-		if err != nil {
-			return err
+	var failed error
+	empty := *c
+	if err := v.env.settle(func() error {
+		failed, *c = nil, empty
+		for i := from; i < to; i++ {
+			v.at = uint32(i)
+			r, err := v.env.eval(v.e)
+			if failed = cmp.Or(failed, err); failed != nil && failed != errUnranked {
+				return nil
+			}
+			c.push(r)
 		}
-		c.push(r)
+		return nil
+	}); err != nil {
+		return err
 	}
-	return nil
+	return failed
 }
 
 // overPiece is how many groups are computed at once where they are many.

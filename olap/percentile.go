@@ -86,7 +86,7 @@ func mergeUnlike(e, from ranked, of, to []uint32) {
 // places returns the places, counted from 0 in ascending order, of the values that a
 // percentile of n > 0 values is made of: lo and, by share of its distance, hi.
 func (r *aggRef) places(n int64) (lo, hi int64, share float64) {
-	if r.f == plan.PercentileDisc {
+	if r.f != plan.PercentileCont {
 		lo = max(int64(math.Ceil(r.fraction*float64(n))), 1) - 1
 		hi = lo
 	} else {

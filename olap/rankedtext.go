@@ -42,13 +42,17 @@ func (g *grouper) rankText() error {
 		if !r.ordered || r.dict == nil || r.ranks != nil {
 			continue
 		}
-		ranks, err := r.dict.rank(r.arg.t.Collation)
+		ranks, err := g.p.x.rankOf(r.dict, r.arg.t.Collation)
 		if err != nil {
 			return err
 		}
+		highest := int32(0) // the server's ranks have gaps where it ranked other text, too
+		for _, rank := range ranks {
+			highest = max(highest, rank)
+		}
 		for o := range g.refs { // those that share its collection
 			if p := &g.refs[o]; p.ordered && p.value == r.value {
-				p.dict, p.ranks = r.dict, make([]int64, max(len(ranks), 1))
+				p.dict, p.ranks = r.dict, make([]int64, highest+1)
 				for code, rank := range ranks {
 					p.ranks[rank] = int64(code)
 				}

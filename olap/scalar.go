@@ -22,6 +22,10 @@ type env struct {
 	leaf func(plan.Expr) (vector.Value, error)
 	// dicts order text of collations other than C: those of the columns that it is of.
 	dicts []*dict
+	// orders tells how other such text is ordered; nil: nothing does. unranked is set where it has yet to
+	// be asked (settle).
+	orders   *textOrders
+	unranked bool
 	// args are the arguments of the calls that are being computed.
 	args []vector.Value
 }
@@ -204,7 +208,13 @@ func (v *env) compare(t vector.Type, c vector.Collation, a, b vector.Value) (int
 			return r, nil
 		}
 	}
-	return 0, forward(plan.ReasonCollation, "order of a string that the column does not hold")
+	if v.orders != nil {
+		if r, ok := v.orders.compare(c, canonical(t.Kind, a.Str), canonical(t.Kind, b.Str)); ok {
+			return r, nil
+		}
+		v.unranked = true
+	}
+	return 0, errUnranked
 }
 
 func compareBits(t vector.Type, a, b vector.Value) int {

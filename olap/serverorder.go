@@ -2,21 +2,199 @@ package olap
 
 import (
 	"context"
+	"sync"
 
 	"pgaccel/plan"
 	"pgaccel/vector"
 )
 
-// Text of a collation other than C that no column's dictionary holds, computed or of several columns,
-// is ranked by the server, once the rows are there that an ORDER BY puts in order: only it knows its
-// collations.
+// Text of a collation other than C that no column's dictionary holds, computed, constant or of several
+// columns, is ranked by the server: only it knows its collations. Where rows are put in order that is
+// once they are there. A comparison of two texts that have no ranks yet has no result (errUnranked);
+// whoever computes many first computes all, then asks once, and computes again what had none.
 
 // Ranker returns the places of distinct texts, of kind char(n) without their padding, in the order of a
 // collation.
 type Ranker func(ctx context.Context, c vector.Collation, texts []string) ([]int32, error)
 
-// serverTexts is the most texts that the server is asked to sort for one ORDER BY.
-const serverTexts = 10_000
+const (
+	// serverTexts is the most texts of a collation that the server is asked to sort for one execution.
+	serverTexts = 10_000
+	// Texts are sorted anew where others have come: that bounds how many are sent in all, and their bytes.
+	serverSent  = 4 * serverTexts
+	serverBytes = 16 << 20
+)
+
+var (
+	errUnranked  = forward(plan.ReasonCollation, "order of a string that the column does not hold")
+	errManyTexts = forward(plan.ReasonCollation, "order of many texts that the server has not ranked")
+)
+
+// textOrders is what an execution has learned of the order of texts. All of its goroutines share it.
+type textOrders struct {
+	x       *execution
+	mu      sync.RWMutex
+	of      map[uint32]*textOrder // by collation
+	sent    int
+	bytes   int
+	refused error
+}
+
+type textOrder struct {
+	c      vector.Collation
+	ranks  map[string]int32
+	wanted map[string]struct{} // to be asked for
+}
+
+// compare compares two texts, char(n) without padding. Where one has no rank both are wanted, and ok is
+// false.
+func (o *textOrders) compare(c vector.Collation, a, b string) (r int, ok bool) {
+	o.mu.RLock()
+	if t := o.of[c.OID]; t != nil {
+		x, okX := t.ranks[a]
+		y, okY := t.ranks[b]
+		if okX && okY {
+			o.mu.RUnlock()
+			return int(x) - int(y), true
+		}
+	}
+	o.mu.RUnlock()
+	o.want(c, a, b)
+	return 0, false
+}
+
+// want has texts ranked when the server is asked next.
+func (o *textOrders) want(c vector.Collation, texts ...string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	t := o.of[c.OID]
+	if t == nil {
+		t = &textOrder{c: c, wanted: map[string]struct{}{}}
+		if o.of == nil {
+			o.of = map[uint32]*textOrder{}
+		}
+		o.of[c.OID] = t
+	}
+	for _, s := range texts {
+		if _, known := t.ranks[s]; !known && len(t.wanted) <= serverTexts {
+			t.wanted[s] = struct{}{}
+		}
+	}
+}
+
+// ask has the server rank what is wanted. The error is the same from the first on.
+func (o *textOrders) ask() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, t := range o.of {
+		if len(t.wanted) > 0 && o.refused == nil {
+			o.refused = o.askOne(t)
+		}
+	}
+	return o.refused
+}
+
+func (o *textOrders) askOne(t *textOrder) error {
+	n := len(t.ranks) + len(t.wanted)
+	if o.sent += n; n > serverTexts || o.sent > serverSent {
+		return errManyTexts
+	}
+	texts := make([]string, 0, n)
+	for s := range t.ranks {
+		texts = append(texts, s)
+	}
+	for s := range t.wanted {
+		texts = append(texts, s)
+	}
+	for _, s := range texts {
+		if o.bytes += len(s); o.bytes > serverBytes {
+			return errManyTexts
+		}
+	}
+	ranks := make([]int32, n)
+	if n > 1 {
+		var err error
+		if ranks, err = o.x.opt.Rank(o.x.ctx, t.c, texts); err != nil {
+			if o.x.ctx.Err() != nil {
+				return err
+			}
+			return forward(plan.ReasonCollation, "order of text: "+err.Error())
+		}
+	}
+	t.ranks, t.wanted = make(map[string]int32, n), map[string]struct{}{}
+	for i, s := range texts {
+		t.ranks[s] = ranks[i]
+	}
+	return nil
+}
+
+// rank returns the ranks of texts, which need not be distinct: those of several calls have nothing to do
+// with each other.
+func (o *textOrders) rank(c vector.Collation, texts []string) ([]int32, error) {
+	o.want(c, texts...)
+	if err := o.ask(); err != nil {
+		return nil, err
+	}
+	o.mu.RLock()
+	defer o.mu.RUnlock()
+	ranks, t := make([]int32, len(texts)), o.of[c.OID]
+	for i, s := range texts {
+		ranks[i] = t.ranks[s]
+	}
+	return ranks, nil
+}
+
+// ordersOf returns what tells the order of texts; nil where the server is not asked.
+func (x *execution) ordersOf() *textOrders {
+	if x.opt.Rank == nil {
+		return nil
+	}
+	return x.orders
+}
+
+// settle computes with v until no comparison lacks an order that the server tells. f computes all that it
+// can: what it has no order for has the error errUnranked then, and stays so if the server is not asked.
+func (v *env) settle(f func() error) error {
+	for {
+		v.unranked = false
+		if err := f(); err != nil || !v.unranked {
+			return err
+		}
+		if err := v.orders.ask(); err != nil {
+			if v.orders.x.ctx.Err() != nil {
+				return err
+			}
+			return nil
+		}
+	}
+}
+
+// evalSettled computes one value.
+func (v *env) evalSettled(e plan.Expr) (r vector.Value, err error) {
+	if failed := v.settle(func() error {
+		r, err = v.eval(e)
+		return nil
+	}); failed != nil {
+		return r, failed
+	}
+	return r, err
+}
+
+// rankOf is the rank of d's strings in a collation, by the server where it is not known here.
+func (x *execution) rankOf(d *dict, c vector.Collation) ([]int32, error) {
+	ranks, err := d.rank(c)
+	if err == nil || x.opt.Rank == nil || d.grows() {
+		return ranks, err
+	}
+	if d.n > serverTexts {
+		return nil, errManyTexts
+	}
+	texts := make([]string, d.n)
+	for i := range texts {
+		texts[i] = canonical(d.t.Kind, d.at(int64(i)))
+	}
+	return x.orders.rank(c, texts)
+}
 
 // rankByServer makes integers of the keys of an ORDER BY whose order only the server knows.
 func (x *execution) rankByServer(cols []rcol) error {
@@ -60,7 +238,7 @@ func (x *execution) rankColumn(c *rcol) error {
 		k, known := index[s]
 		if !known {
 			if len(texts) == serverTexts {
-				return forward(plan.ReasonCollation, "order of many texts that the server has not ranked")
+				return errManyTexts
 			}
 			k = int64(len(texts))
 			index[s] = k
@@ -70,15 +248,13 @@ func (x *execution) rankColumn(c *rcol) error {
 			codes[c.v[row]] = k
 		}
 	}
-	if len(texts) > 1 {
-		ranks, err := x.opt.Rank(x.ctx, c.t.Collation, texts)
-		if err != nil {
-			return forward(plan.ReasonCollation, "order of text: "+err.Error())
-		}
-		for row, k := range numbers {
-			if !c.null(uint32(row)) {
-				numbers[row] = int64(ranks[k])
-			}
+	ranks, err := x.orders.rank(c.t.Collation, texts)
+	if err != nil {
+		return err
+	}
+	for row, k := range numbers {
+		if !c.null(uint32(row)) {
+			numbers[row] = int64(ranks[k])
 		}
 	}
 	*c = rcol{t: vector.TypeOf(vector.Int8), v: numbers, nulls: c.nulls}

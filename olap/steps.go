@@ -49,7 +49,7 @@ func (p *pipeline) plan(conds []plan.Expr) error {
 	var tables []step
 	for _, e := range flatten(conds) {
 		if _, ok := e.(plan.Const); ok || leaves(e) == 0 {
-			r, err := (&env{}).eval(e)
+			r, err := (&env{orders: p.x.ordersOf()}).evalSettled(e)
 			if err != nil {
 				return err
 			}

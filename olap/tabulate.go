@@ -2,7 +2,6 @@ package olap
 
 import (
 	"slices"
-	"strings"
 
 	"pgaccel/gpu/program"
 	"pgaccel/plan"
@@ -74,14 +73,23 @@ func (c *compiler) tabulate(e *plan.Call, n *node) (*node, error) {
 		return c.tabulateDict(n, e)
 	}
 	var now vector.Value
-	v := &env{leaf: func(plan.Expr) (vector.Value, error) { return now, nil }}
+	v := &env{leaf: func(plan.Expr) (vector.Value, error) { return now, nil }, orders: c.p.x.ordersOf()}
 	if n.dict != nil {
 		v.dicts = []*dict{n.dict}
 	}
-	return c.tabulateOver(n, e.T, func(x vector.Value) (vector.Value, error) {
+	return c.tabulateBy(v, n, e.T, func(x vector.Value) (vector.Value, error) {
 		now = x
 		return v.eval(e)
 	})
+}
+
+// tabulateBy is tabulateOver of what v computes.
+func (c *compiler) tabulateBy(v *env, arg *node, t vector.Type, f func(vector.Value) (vector.Value, error)) (n *node, err error) {
+	err = v.settle(func() (err error) {
+		n, err = c.tabulateOver(arg, t, f)
+		return err
+	})
+	return n, err
 }
 
 // overText writes a call out over the strings of its one argument that is not
@@ -105,8 +113,8 @@ func (c *compiler) overText(n *node, e *plan.Call) (*node, bool) {
 	call.Args = slices.Clone(e.Args)
 	call.Args[at] = typed{e.Args[at].Type()}
 	var now vector.Value
-	v := &env{leaf: func(plan.Expr) (vector.Value, error) { return now, nil }, dicts: []*dict{a.dict}}
-	m, err := c.tabulateOver(a, e.T, func(x vector.Value) (vector.Value, error) {
+	v := &env{leaf: func(plan.Expr) (vector.Value, error) { return now, nil }, dicts: []*dict{a.dict}, orders: c.p.x.ordersOf()}
+	m, err := c.tabulateBy(v, a, e.T, func(x vector.Value) (vector.Value, error) {
 		now = x
 		return v.eval(&call)
 	})
@@ -339,20 +347,26 @@ func (c *compiler) sameCodes(a, b *node, e *plan.Call) (*node, *node, error) {
 		}
 		return asInt(a), asInt(b), nil
 	}
-	coll := collation(e.Args)
-	if sameDict(a.dict, b.dict) {
-		ranks, err := a.dict.rank(coll)
-		if err != nil {
-			return nil, nil, err
-		}
+	ranked := func(n *node, ranks []int32) *node {
 		to := make([]int64, max(len(ranks), 1))
 		for i, r := range ranks {
 			to[i] = int64(r)
 		}
-		return asInt(c.recode(a, to)), asInt(c.recode(b, to)), nil
+		return asInt(c.recode(n, to))
 	}
-	if !coll.C {
+	coll := collation(e.Args)
+	if sameDict(a.dict, b.dict) {
+		ranks, err := c.p.x.rankOf(a.dict, coll)
+		if err != nil {
+			return nil, nil, err
+		}
+		return ranked(a, ranks), ranked(b, ranks), nil
+	}
+	if !coll.C && c.p.x.opt.Rank == nil {
 		return nil, nil, forward(plan.ReasonCollation, "order between two columns' strings")
+	}
+	if !coll.C && a.dict.n+b.dict.n > serverTexts {
+		return nil, nil, errManyTexts
 	}
 	var all []string
 	for _, d := range []*dict{a.dict, b.dict} {
@@ -360,16 +374,20 @@ func (c *compiler) sameCodes(a, b *node, e *plan.Call) (*node, *node, error) {
 			all = append(all, canonical(d.t.Kind, d.at(i)))
 		}
 	}
-	slices.Sort(all)
-	ranked := func(n *node) *node {
-		to := make([]int64, max(n.dict.n, 1))
-		for i := range int64(n.dict.n) {
-			r, _ := slices.BinarySearchFunc(all, canonical(n.dict.t.Kind, n.dict.at(i)), strings.Compare)
-			to[i] = int64(r)
+	if !coll.C {
+		ranks, err := c.p.x.orders.rank(coll, all)
+		if err != nil {
+			return nil, nil, err
 		}
-		return asInt(c.recode(n, to))
+		return ranked(a, ranks[:a.dict.n]), ranked(b, ranks[a.dict.n:]), nil
 	}
-	return ranked(a), ranked(b), nil
+	sorted := slices.Sorted(slices.Values(all))
+	ranks := make([]int32, len(all))
+	for i, s := range all {
+		r, _ := slices.BinarySearch(sorted, s)
+		ranks[i] = int32(r)
+	}
+	return ranked(a, ranks[:a.dict.n]), ranked(b, ranks[a.dict.n:]), nil
 }
 
 // unite gives the arms of n, text or numerics of varying scale, one dictionary.

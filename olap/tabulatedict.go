@@ -27,10 +27,11 @@ func (c *compiler) largeDict(n *node, t vector.Type) bool {
 type entryForm struct {
 	test  textTest
 	value stringFunc
+	env   *env // that value computes with; nil for none
 }
 
 // newEntryForm returns that of e, whose only leaf has the strings of d.
-func newEntryForm(e *plan.Call, d *dict) *entryForm {
+func newEntryForm(e *plan.Call, d *dict, orders *textOrders) *entryForm {
 	if test := prepareTest(e); test != nil {
 		return &entryForm{test: test}
 	}
@@ -39,8 +40,8 @@ func newEntryForm(e *plan.Call, d *dict) *entryForm {
 	}
 	own := *d // what it computes when it is needed is each goroutine's own
 	var now vector.Value
-	v := &env{leaf: func(plan.Expr) (vector.Value, error) { return now, nil }, dicts: []*dict{&own}}
-	return &entryForm{value: func(s string) (vector.Value, error) {
+	v := &env{leaf: func(plan.Expr) (vector.Value, error) { return now, nil }, dicts: []*dict{&own}, orders: orders}
+	return &entryForm{env: v, value: func(s string) (vector.Value, error) {
 		now = vector.Value{Str: s}
 		return v.eval(e)
 	}}
@@ -67,23 +68,29 @@ func (c *compiler) tabulateDict(arg *node, e *plan.Call) (*node, error) {
 	like := newEncodedLike(e, d)
 	err := c.p.x.each(len(pieces), func(i int) error {
 		p := &pieces[i]
-		p.from = i * dictPiece
-		p.to = min(p.from+dictPiece, d.n)
 		if like != nil {
+			*p = piece{from: i * dictPiece, to: min((i+1)*dictPiece, d.n)}
 			p.fillMatches(like, tab.Values[p.from:p.to])
 			return nil
 		}
 		f, ok := forms.Get().(*entryForm)
 		if !ok {
-			f = newEntryForm(e, d)
+			f = newEntryForm(e, d, c.p.x.ordersOf())
 		}
-		if f.test != nil {
-			p.fillTruths(d, f.test, tab.Values[p.from:p.to])
-		} else {
-			p.fill(d, t, f.value, tab.Values[p.from:p.to])
+		defer forms.Put(f)
+		fill := func() error {
+			*p = piece{from: i * dictPiece, to: min((i+1)*dictPiece, d.n)}
+			if f.test != nil {
+				p.fillTruths(d, f.test, tab.Values[p.from:p.to])
+			} else {
+				p.fill(d, t, f.value, tab.Values[p.from:p.to])
+			}
+			return nil
 		}
-		forms.Put(f)
-		return nil
+		if f.env == nil {
+			return fill()
+		}
+		return f.env.settle(fill)
 	})
 	if err != nil {
 		return nil, err

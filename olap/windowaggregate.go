@@ -43,7 +43,7 @@ func newWindowAggregate(w *windower, p *plan.WindowColumn, out *relationColumn) 
 	extreme := p.Agg.State == sqlfn.AggregateLeast || p.Agg.State == sqlfn.AggregateGreatest
 	if a.arg.dict != nil && extreme {
 		var err error
-		if a.ranks, err = a.arg.dict.rank(a.arg.t.Collation); err != nil {
+		if a.ranks, err = w.x.rankOf(a.arg.dict, a.arg.t.Collation); err != nil {
 			return nil, err
 		}
 	}
