@@ -277,7 +277,7 @@ func newWorldOf(t testing.TB, seed uint64, make func(t testing.TB, r *rand.Rand,
 	store := colstore.New(colstore.Options{SegmentRows: []int{1024, 2048}[r.IntN(2)], Codec: codec})
 	t.Cleanup(store.Close)
 	sizes := []int{0, 1, 63, 64, 127, 128, 129, 511, 512, 513, 1023, 1024, 1025, 2047, 2049, 3333}
-	w := &world{r: r}
+	w := &world{r: r, options: Options{Rank: rankBackwards}}
 	n := 1 + r.IntN(4)
 	for i := range n {
 		size := sizes[r.IntN(len(sizes))]
@@ -444,6 +444,20 @@ func queryText(q *plan.Star) string {
 		fmt.Fprintf(&b, "  offset %s\n", exprText(q.Offset))
 	}
 	return b.String()
+}
+
+// rankBackwards is the server that knows collR.
+func rankBackwards(_ context.Context, c vector.Collation, texts []string) ([]int32, error) {
+	if c.OID != collR.OID {
+		return nil, errors.New("another collation")
+	}
+	sorted := slices.Sorted(slices.Values(texts))
+	ranks := make([]int32, len(texts))
+	for i, s := range texts {
+		at, _ := slices.BinarySearch(sorted, s)
+		ranks[i] = int32(len(texts) - 1 - at)
+	}
+	return ranks, nil
 }
 
 // outcome compares Execute with the oracle; what went wrong, or "".
