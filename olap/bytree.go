@@ -132,13 +132,8 @@ func (n *node) input(a *node) int {
 
 // checkTree forwards the calls of which it is known that no row has a result.
 func (c *compiler) checkTree(n *node, e *plan.Call) error {
-	if e.T.Kind.IsText() {
-		if err := checkText(e.T); err != nil {
-			return err
-		}
-		if e.T.Kind == vector.BPChar {
-			return forward(plan.ReasonType, "computed char(n)")
-		}
+	if e.T.Kind == vector.BPChar {
+		return forward(plan.ReasonType, "computed char(n)")
 	}
 	switch e.Op {
 	case plan.OpLt, plan.OpLe, plan.OpGt, plan.OpGe:

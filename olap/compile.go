@@ -103,9 +103,6 @@ func (c *compiler) column(e plan.Column) (*node, error) {
 	n.lo, n.hi, n.nullable = columnBounds(c.p.tab, e.Column)
 	switch {
 	case e.T.Kind.IsText():
-		if err := checkText(e.T); err != nil {
-			return nil, err
-		}
 		if e.T.Kind == vector.BPChar && e.T.Typmod < 0 {
 			return nil, forward(plan.ReasonType, "char without a length")
 		}

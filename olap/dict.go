@@ -141,7 +141,7 @@ func (d *dict) held(k vector.Kind, s string) (code int64, ok bool) {
 	return d.find(s)
 }
 
-// checkText refuses the text that codes and bytes do not tell apart as Postgres does.
+// checkText refuses to compare the text that codes and bytes do not tell apart as Postgres does.
 func checkText(t vector.Type) error {
 	if c := t.Collation; c.OID != 0 && !c.Deterministic {
 		return forward(plan.ReasonCollation, "nondeterministic collation")

@@ -226,8 +226,6 @@ func baseColumn(meta *catalog.Table, t, c int) col {
 	switch {
 	case m.Unsupported != "":
 		b.refuse = &plan.Forward{Reason: plan.ReasonType, Detail: m.Unsupported}
-	case m.Type.Kind.IsText() && m.Type.Collation.OID != 0 && !m.Type.Collation.Deterministic:
-		b.refuse = &plan.Forward{Reason: plan.ReasonCollation, Detail: "nondeterministic collation"}
 	default:
 		b.e = plan.Column{Table: t, Column: c, T: m.Type}
 	}

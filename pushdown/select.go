@@ -79,6 +79,7 @@ func planned(text *syntax.Text, paramOIDs []uint32, cat *catalog.Catalog, unsett
 	}
 	a.dropUnread(tree)
 	a.checkSize(tree)
+	a.checkLoose(tree)
 	st.Tree, st.Deps = tree, plan.Deps{Tables: a.tables, Views: a.views, Params: a.params}
 	if len(a.tables) == 0 { // nothing to ask rights for, and nothing to be faster with
 		fail(plan.ReasonNoTable, "no FROM")

@@ -67,10 +67,7 @@ func typeOf(a *attribute, db *dbCollation) (t vector.Type, unsupported string) {
 		if !db.utf8 {
 			return t, "text in a database whose encoding is not UTF8"
 		}
-		if !a.deterministic {
-			return t, "nondeterministic collation"
-		}
-		t.Collation = vector.Collation{OID: a.collation, Deterministic: true, C: a.sortsBytewise(db), Turkic: a.turkic(db)}
+		t.Collation = vector.Collation{OID: a.collation, Deterministic: a.deterministic, C: a.sortsBytewise(db), Turkic: a.turkic(db)}
 	}
 	return t, ""
 }

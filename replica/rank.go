@@ -15,10 +15,10 @@ const rankLimit = 100_000
 
 // rankTexts gives the dictionaries of t that lack it the order of their collations
 // where that is not memcmp's. Only the server knows it: it depends on the versions of
-// its C library and of ICU. It reports whether it asked.
+// its C library and of ICU. Where different strings tie nobody asks for it. It reports whether it asked.
 func rankTexts(ctx context.Context, conn *pgx.Conn, t *colstore.Table) (asked bool, err error) {
 	for i, d := range t.Dicts {
-		if d == nil || t.Meta.Columns[i].Type.Collation.C || d.Len() > rankLimit || d.Ranks() != nil {
+		if d == nil || t.Meta.Columns[i].Type.Collation.C || !t.Meta.Columns[i].Type.Collation.Deterministic || d.Len() > rankLimit || d.Ranks() != nil {
 			continue
 		}
 		ranks, err := askRanks(ctx, conn, d, t.Meta.Columns[i].Type)
