@@ -24,7 +24,7 @@ func (e *Engine) rank(ctx context.Context, c vector.Collation, texts []string) (
 	if err != nil {
 		return nil, err
 	}
-	rows, err := e.opt.Look(ctx, "SELECT u.code FROM pg_catalog.unnest($1::pg_catalog.text[]) WITH ORDINALITY u(s, code) ORDER BY u.s COLLATE "+name, []string{string(list)})
+	rows, err := e.opt.Look(ctx, "SELECT u.code, pg_catalog.dense_rank() OVER (ORDER BY u.s COLLATE "+name+") FROM pg_catalog.unnest($1::pg_catalog.text[]) WITH ORDINALITY u(s, code)", []string{string(list)})
 	if err != nil {
 		e.collations.Delete(c.OID) // it may have another name now
 		return nil, err
@@ -33,12 +33,13 @@ func (e *Engine) rank(ctx context.Context, c vector.Collation, texts []string) (
 		return nil, fmt.Errorf("%d texts came back of %d", len(rows), len(texts))
 	}
 	ranks := make([]int32, len(texts))
-	for rank, row := range rows {
+	for _, row := range rows {
 		code, err := strconv.Atoi(*row[0])
-		if err != nil || code < 1 || code > len(ranks) {
+		rank, wrong := strconv.Atoi(*row[1])
+		if err != nil || wrong != nil || code < 1 || code > len(ranks) || rank < 1 || rank > len(ranks) {
 			return nil, errors.New("an order that is none")
 		}
-		ranks[code-1] = int32(rank)
+		ranks[code-1] = int32(rank - 1)
 	}
 	return ranks, nil
 }

@@ -204,7 +204,7 @@ func (c *compiler) call(e *plan.Call) (*node, error) {
 	case plan.OpCase, plan.OpCoalesce:
 		n.lazy = e.Op == plan.OpCase && plan.Guarded(e)
 		return c.choice(n)
-	case plan.OpLike:
+	case plan.OpLike, plan.OpSame:
 		if m, ok := c.overText(n, e); ok {
 			return m, nil
 		}

@@ -140,11 +140,3 @@ func (d *dict) held(k vector.Kind, s string) (code int64, ok bool) {
 	}
 	return d.find(s)
 }
-
-// checkText refuses to compare the text that codes and bytes do not tell apart as Postgres does.
-func checkText(t vector.Type) error {
-	if c := t.Collation; c.OID != 0 && !c.Deterministic {
-		return forward(plan.ReasonCollation, "nondeterministic collation")
-	}
-	return nil
-}

@@ -44,7 +44,8 @@ type Options struct {
 	Eager bool
 
 	// Rank asks the server for the order of texts; nil: ORDER BY such text is forwarded.
-	Rank Ranker
+	Rank   Ranker
+	orders *textOrders // what it has said so far, for the stars of one statement
 
 	forceIndexes bool // tests: ask an index wherever there is one
 
@@ -120,7 +121,9 @@ func newExecution(ctx context.Context, q *plan.Star, in Input, opt Options) (*ex
 		}
 	}
 	x := &execution{ctx: ctx, in: in, opt: opt, memory: new(atomic.Int64), room: opt.MemoryLimit}
-	x.orders = &textOrders{x: x}
+	if x.opt.orders == nil {
+		x.opt.orders = &textOrders{ctx: ctx, server: opt.Rank}
+	}
 	v := &env{orders: x.ordersOf()}
 	for _, e := range q.Constants {
 		if _, err := v.evalSettled(e); err != nil {

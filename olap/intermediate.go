@@ -125,7 +125,7 @@ func (x *execution) inner(q *plan.Star) (r *result, rows []uint32, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	in.turn, in.trace, in.relations, in.readers, in.memory, in.orders = x.turn, x.trace, x.relations, x.readers, x.memory, x.orders
+	in.turn, in.trace, in.relations, in.readers, in.memory = x.turn, x.trace, x.relations, x.readers, x.memory
 	defer in.leave()
 	if err = in.begin(); err != nil {
 		return nil, nil, err

@@ -22,7 +22,6 @@ type execution struct {
 	// relations are those that have been computed for the statement.
 	relations map[*plan.Relation]*relation
 	readers   map[*plan.Relation]int // how many sources of the statement read each
-	orders    *textOrders            // of text that the server ranks
 	parent    []int                  // by table: the table whose pipeline looks it up; -1 for the first
 	kinds     []plan.JoinKind        // by table: how it is joined, after strengthening
 	conds     [][]plan.Expr          // by table: the conjuncts that its pipeline applies

@@ -172,7 +172,21 @@ func (x *execution) reduceAt(root int) (to []int, err error) {
 // tables, and lies in memory that they map. Nor have they lookups for existence.
 func (x *execution) offDevice() bool {
 	return slices.ContainsFunc(x.q.Tables, func(s plan.Source) bool { return s.Relation != nil }) ||
-		slices.ContainsFunc(x.q.Joins, func(j plan.StarJoin) bool { return j.Exists })
+		slices.ContainsFunc(x.q.Joins, func(j plan.StarJoin) bool { return j.Exists }) || x.standsFor()
+}
+
+// standsFor reports whether the query has texts that stand for others: which, each execution finds out. A
+// device keeps what it has made for the next.
+func (x *execution) standsFor() (some bool) {
+	x.q.Map(func(e plan.Expr) plan.Expr {
+		plan.Walk(e, func(e plan.Expr) bool {
+			c, ok := e.(*plan.Call)
+			some = some || ok && c.Op == plan.OpSame
+			return !some
+		})
+		return e
+	})
+	return some
 }
 
 // rowsBelow is the number of rows that the scans of a source read.

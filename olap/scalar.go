@@ -94,6 +94,8 @@ func (v *env) call(c *plan.Call) (vector.Value, error) {
 		return vector.BoolValue(!a.Null && a.I == 0), nil
 	case plan.OpIn:
 		return v.in(c, a)
+	case plan.OpSame:
+		return v.same(c, a)
 	case plan.OpNot, plan.OpNeg, plan.OpAbs, plan.OpCast:
 		if a.Null {
 			return a, nil
@@ -127,6 +129,22 @@ func (v *env) call(c *plan.Call) (vector.Value, error) {
 		return vector.BoolValue(ok), err
 	}
 	return binaryScalar(c, a, b)
+}
+
+// same computes OpSame.
+func (v *env) same(c *plan.Call, a vector.Value) (vector.Value, error) {
+	if a.Null {
+		return a, nil
+	}
+	if v.orders == nil {
+		return vector.NullValue, errUnranked
+	}
+	s, ok := v.orders.same(c.T.Collation, a.Str)
+	if !ok {
+		v.unranked = true
+		return vector.NullValue, errUnranked
+	}
+	return vector.Value{Str: s}, nil
 }
 
 func (v *env) function(c *plan.Call) (vector.Value, error) {

@@ -14,7 +14,7 @@ import (
 // whoever computes many first computes all, then asks once, and computes again what had none.
 
 // Ranker returns the places of distinct texts, of kind char(n) without their padding, in the order of a
-// collation.
+// collation: those of equal texts, which a nondeterministic one has, are the same.
 type Ranker func(ctx context.Context, c vector.Collation, texts []string) ([]int32, error)
 
 const (
@@ -32,7 +32,8 @@ var (
 
 // textOrders is what an execution has learned of the order of texts. All of its goroutines share it.
 type textOrders struct {
-	x       *execution
+	ctx     context.Context
+	server  Ranker
 	mu      sync.RWMutex
 	of      map[uint32]*textOrder // by collation
 	sent    int
@@ -44,6 +45,8 @@ type textOrder struct {
 	c      vector.Collation
 	ranks  map[string]int32
 	wanted map[string]struct{} // to be asked for
+	// alike has, under a nondeterministic collation, the one of equal texts that stands for all: it stays so.
+	alike map[string]string
 }
 
 // compare compares two texts, char(n) without padding. Where one has no rank both are wanted, and ok is
@@ -114,18 +117,54 @@ func (o *textOrders) askOne(t *textOrder) error {
 	ranks := make([]int32, n)
 	if n > 1 {
 		var err error
-		if ranks, err = o.x.opt.Rank(o.x.ctx, t.c, texts); err != nil {
-			if o.x.ctx.Err() != nil {
+		if ranks, err = o.server(o.ctx, t.c, texts); err != nil {
+			if o.ctx.Err() != nil {
 				return err
 			}
 			return forward(plan.ReasonCollation, "order of text: "+err.Error())
 		}
 	}
+	known := len(t.ranks)
 	t.ranks, t.wanted = make(map[string]int32, n), map[string]struct{}{}
 	for i, s := range texts {
 		t.ranks[s] = ranks[i]
 	}
+	if !t.c.Deterministic {
+		t.equate(texts, ranks, known)
+	}
 	return nil
+}
+
+// equate finds what stands for each of the texts, of which the first are known.
+func (t *textOrder) equate(texts []string, ranks []int32, known int) {
+	if t.alike == nil {
+		t.alike = map[string]string{}
+	}
+	first := make(map[int32]string, len(texts)) // by rank
+	for i, s := range texts[:known] {
+		first[ranks[i]] = t.alike[s]
+	}
+	for i, s := range texts[known:] {
+		one, some := first[ranks[known+i]]
+		if !some {
+			one, first[ranks[known+i]] = s, s
+		}
+		t.alike[s] = one
+	}
+}
+
+// same returns the text that stands for all that equal s under a nondeterministic collation, s being one of
+// them. Where that is not known s is wanted, and ok is false.
+func (o *textOrders) same(c vector.Collation, s string) (one string, ok bool) {
+	o.mu.RLock()
+	if t := o.of[c.OID]; t != nil {
+		one, ok = t.alike[s]
+	}
+	o.mu.RUnlock()
+	if !ok {
+		o.want(c, s)
+	}
+	return one, ok
 }
 
 // rank returns the ranks of texts, which need not be distinct: those of several calls have nothing to do
@@ -149,7 +188,7 @@ func (x *execution) ordersOf() *textOrders {
 	if x.opt.Rank == nil {
 		return nil
 	}
-	return x.orders
+	return x.opt.orders
 }
 
 // settle computes with v until no comparison lacks an order that the server tells. f computes all that it
@@ -161,7 +200,7 @@ func (v *env) settle(f func() error) error {
 			return err
 		}
 		if err := v.orders.ask(); err != nil {
-			if v.orders.x.ctx.Err() != nil {
+			if v.orders.ctx.Err() != nil {
 				return err
 			}
 			return nil
@@ -193,7 +232,7 @@ func (x *execution) rankOf(d *dict, c vector.Collation) ([]int32, error) {
 	for i := range texts {
 		texts[i] = canonical(d.t.Kind, d.at(int64(i)))
 	}
-	return x.orders.rank(c, texts)
+	return x.opt.orders.rank(c, texts)
 }
 
 // rankByServer makes integers of the keys of an ORDER BY whose order only the server knows.
@@ -248,7 +287,7 @@ func (x *execution) rankColumn(c *rcol) error {
 			codes[c.v[row]] = k
 		}
 	}
-	ranks, err := x.orders.rank(c.t.Collation, texts)
+	ranks, err := x.opt.orders.rank(c.t.Collation, texts)
 	if err != nil {
 		return err
 	}

@@ -137,18 +137,6 @@ func (s *support) call(c *plan.Call, groups bool) {
 	if binary {
 		b = c.Args[1].Type()
 	}
-	text := func(t vector.Type) {
-		if t.Kind.IsText() && checkText(t) != nil {
-			s.no(plan.ReasonCollation, "nondeterministic collation")
-		}
-	}
-	switch c.Op {
-	case plan.OpIsNull, plan.OpIsNotNull, plan.OpCoalesce, plan.OpCase, plan.OpCast, plan.OpFunc: // they do not compare it
-	default:
-		for _, e := range c.Args {
-			text(e.Type())
-		}
-	}
 	boolean := func(from int) {
 		for _, e := range c.Args[from:] {
 			if e.Type().Kind != vector.Bool {
@@ -182,6 +170,10 @@ func (s *support) call(c *plan.Call, groups bool) {
 			if !comparable(a, e.Type()) {
 				s.no(plan.ReasonType, "comparison of unlike types")
 			}
+		}
+	case plan.OpSame:
+		if len(c.Args) != 1 || a.Kind != vector.Text && a.Kind != vector.Varchar || c.T.Kind != vector.Text {
+			unknown()
 		}
 	case plan.OpLike:
 		if !binary || !a.Kind.IsText() || !b.Kind.IsText() {

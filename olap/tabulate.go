@@ -375,7 +375,7 @@ func (c *compiler) sameCodes(a, b *node, e *plan.Call) (*node, *node, error) {
 		}
 	}
 	if !coll.C {
-		ranks, err := c.p.x.orders.rank(coll, all)
+		ranks, err := c.p.x.opt.orders.rank(coll, all)
 		if err != nil {
 			return nil, nil, err
 		}

@@ -130,6 +130,7 @@ const (
 	OpCoalesce     // the first that is not null
 	OpCast         // Args[0] to T; see package olap for the casts that exist
 	OpFunc         // Func(Args...)
+	OpSame         // the text that stands for all those that equal Args[0] under T's nondeterministic collation
 )
 
 // IsComparison reports whether an operation compares two values by their order: = <> < <= > >=.

@@ -212,7 +212,7 @@ var opNames = map[Op]string{OpAdd: "+", OpSub: "-", OpMul: "*", OpDiv: "/", OpMo
 	OpGe: ">=", OpDistinct: "distinct", OpAnd: "and", OpOr: "or", OpNot: "not",
 	OpIsNull: "isnull", OpIsNotNull: "notnull", OpIsTrue: "istrue", OpIsFalse: "isfalse",
 	OpIn: "in", OpLike: "like", OpCase: "case", OpCoalesce: "coalesce", OpCast: "cast",
-	OpFunc: "function"}
+	OpFunc: "function", OpSame: "same"}
 
 // FormatType writes a type: numeric* is one whose values have scales of their own.
 func FormatType(t vector.Type) string {

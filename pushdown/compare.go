@@ -166,12 +166,15 @@ func (a *analyzer) compareTyped(op plan.Op, l, r plan.Expr, t vector.Type) plan.
 			return a.narrow(op, l, n, rem.Sign() == 0)
 		}
 	}
-	if t.Kind == vector.BPChar && op != plan.OpEq && op != plan.OpNe {
+	if t.Kind == vector.BPChar && (loose(t) || op != plan.OpEq && op != plan.OpNe) {
 		t.Kind = vector.Text // bpcharlt and its likes compare what is before the blanks, as those of text do
 	}
 	x, y := a.aligned(l, r, t)
 	if op != plan.OpEq && op != plan.OpNe && readsRows(x) && t.Collation.OID == 0 {
 		x = a.collated(x)
+	}
+	if op == plan.OpEq || op == plan.OpNe {
+		x, y = a.same(x, t), a.same(y, t)
 	}
 	return a.call(op, boolType, x, y)
 }

@@ -8,27 +8,40 @@ import (
 )
 
 // Under a nondeterministic collation different texts may be equal, 'a' and 'A'. Which of them a group, a
-// minimum or DISTINCT shows depends on the order of rows in the server. Text of such a collation is
-// passed on, counted and computed with, here; what compares it is forwarded.
+// minimum or DISTINCT shows depends on the order of rows in the server: these are forwarded. Where text is
+// compared only, one of those that are equal stands for all (plan.OpSame), so that the bytes decide.
 
 // loose reports whether values of the type may be equal and differ in their bytes.
 func loose(t vector.Type) bool {
 	return t.Kind.IsText() && t.Collation.OID != 0 && !t.Collation.Deterministic
 }
 
+// same returns what is equal, by its bytes, where e is under the collation of t.
+func (a *analyzer) same(e plan.Expr, t vector.Type) plan.Expr {
+	if !loose(t) {
+		return e
+	}
+	if e.Type().Kind == vector.BPChar {
+		e = a.unpadded(e)
+	}
+	t.Kind, t.Typmod = vector.Text, -1
+	return a.call(plan.OpSame, t, e)
+}
+
+// isSame reports whether an expression is such.
+func isSame(e plan.Expr) bool {
+	c, ok := e.(*plan.Call)
+	return ok && c.Op == plan.OpSame
+}
+
 // looseFunctions are those that see the bytes of their arguments only. Others search: strpos(), replace().
 var looseFunctions = []string{"textcat", "concat", "left", "right", "lower", "upper", "length", "char_length", "character_length", "octet_length", "substring", "substr"}
 
-// checkLoose forwards a statement that compares text of a nondeterministic collation.
+// checkLoose forwards a statement that shows one of several texts that are equal, or searches in such.
 func (a *analyzer) checkLoose(tree plan.Rel) {
 	compared := func(es ...plan.Expr) {
-		if slices.ContainsFunc(es, func(e plan.Expr) bool { return e != nil && loose(e.Type()) }) {
+		if slices.ContainsFunc(es, func(e plan.Expr) bool { return e != nil && loose(e.Type()) && !isSame(e) }) {
 			fail(plan.ReasonCollation, "comparison in a nondeterministic collation")
-		}
-	}
-	orders := func(by []plan.Order) {
-		for _, o := range by {
-			compared(o.Expr)
 		}
 	}
 	aggregate := func(g *plan.AggregateCall) {
@@ -43,13 +56,10 @@ func (a *analyzer) checkLoose(tree plan.Rel) {
 			for i := range x.Aggs {
 				aggregate(&x.Aggs[i])
 			}
-		case *plan.Sort:
-			orders(x.By)
 		case *plan.Limit:
 			compared(x.Per...)
 		case *plan.Window:
 			compared(x.Partition...)
-			orders(x.Order)
 			if x.Func == plan.WindowAggregate {
 				aggregate(&x.Agg)
 			}
@@ -71,10 +81,11 @@ func (a *analyzer) checkLoose(tree plan.Rel) {
 	})
 }
 
-// unseen reports whether a call compares none of its arguments.
+// unseen reports whether equal arguments of a call cannot be told from each other, or are by their bytes.
 func unseen(c *plan.Call) bool {
 	switch c.Op {
-	case plan.OpIsNull, plan.OpIsNotNull, plan.OpCoalesce, plan.OpCase, plan.OpCast:
+	case plan.OpIsNull, plan.OpIsNotNull, plan.OpCoalesce, plan.OpCase, plan.OpCast, plan.OpSame,
+		plan.OpLt, plan.OpLe, plan.OpGt, plan.OpGe: // their order is the server's, with ties
 		return true
 	case plan.OpFunc:
 		return slices.Contains(looseFunctions, c.Func.Name)

@@ -463,6 +463,9 @@ func (a *analyzer) distinct(l, r value) plan.Expr {
 	}
 	l, r, t := a.operands(l, r)
 	a.callsOperator("=", l.kind(), r.kind())
+	if loose(t) {
+		t.Kind = vector.Text
+	}
 	x, y := a.aligned(l.e, r.e, t)
-	return a.call(plan.OpDistinct, boolType, x, y)
+	return a.call(plan.OpDistinct, boolType, a.same(x, t), a.same(y, t))
 }

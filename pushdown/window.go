@@ -171,7 +171,8 @@ func (a *analyzer) windowKeys(w *plan.Window, d *pg.WindowDef, s *scope) {
 		return v.e
 	}
 	for _, n := range d.PartitionClause {
-		w.Partition = append(w.Partition, key(n))
+		by := key(n)
+		w.Partition = append(w.Partition, a.same(by, by.Type()))
 	}
 	for _, n := range d.OrderClause {
 		by := n.GetSortBy()

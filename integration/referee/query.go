@@ -170,6 +170,7 @@ type query struct {
 	values  [][]*node // VALUES: as with set
 	raw     string    // instead of all else: a question outside of the subset
 	ordered bool      // a raw one's rows come in one order only
+	ties    bool      // texts may be equal that are written apart: an ORDER BY leaves them in any order
 }
 
 // write writes the query's text.

@@ -313,6 +313,7 @@ func (r *run) questions(ctx context.Context, t *talk, s *schema, rnd *rand.Rand)
 			}
 		}
 		question := r.question(g, s)
+		question.ties = r.Collation == "ci"
 		p := randomProtocol(rnd, len(question.out))
 		if question.raw != "" && len(p.formats) != 1 {
 			p.formats = nil
