@@ -92,10 +92,14 @@ func (t *Table) Column(name string) int {
 }
 
 // UniqueOn reports whether the given columns (positions, any order) contain a
-// unique key of t: at most one row for each value of them.
+// unique key of t: at most one row for each value of them. A key of a nondeterministic collation may be
+// unique under another one.
 func (t *Table) UniqueOn(columns []int) bool {
 	for _, ix := range t.Indexes {
-		if ix.Unique && !slices.ContainsFunc(ix.Columns, func(c int) bool { return !slices.Contains(columns, c) }) {
+		if ix.Unique && !slices.ContainsFunc(ix.Columns, func(c int) bool {
+			k := t.Columns[c].Type
+			return !slices.Contains(columns, c) || k.Collation.OID != 0 && !k.Collation.Deterministic
+		}) {
 			return true
 		}
 	}

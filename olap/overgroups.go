@@ -202,7 +202,58 @@ func newOverview(x *execution, g *grouper) (*overview, error) {
 	if err == nil && int64(o.n) >= 1<<32 {
 		err = forward(plan.ReasonMemory, "groups")
 	}
+	if err == nil {
+		err = o.unlikeTexts()
+	}
 	return o, err
+}
+
+// looseKey reports whether a key of the groups is text of a nondeterministic collation.
+func (x *execution) looseKey(i int) bool {
+	t := x.q.Group[i].Type()
+	return t.Kind.IsText() && t.Collation.OID != 0 && !t.Collation.Deterministic
+}
+
+// unlikeTexts forwards where two groups have keys that are equal and written apart, under a nondeterministic
+// collation: they are one in PostgreSQL, and which of the texts it shows depends on the order of its rows.
+func (o *overview) unlikeTexts() error {
+	for i := range o.x.q.Group {
+		if !o.x.looseKey(i) {
+			continue
+		}
+		if o.x.opt.Rank == nil {
+			return errUnranked
+		}
+		c, err := o.column(plan.Key{Index: i, T: o.x.q.Group[i].Type()})
+		if err != nil {
+			return err
+		}
+		seen := map[string]struct{}{}
+		var texts []string
+		for k := range uint32(o.n) {
+			if c.null(k) {
+				continue
+			}
+			s := canonical(c.t.Kind, c.at(k).Str)
+			if _, again := seen[s]; again {
+				continue
+			}
+			if len(texts) == serverTexts {
+				return errManyTexts
+			}
+			seen[s] = struct{}{}
+			texts = append(texts, s)
+		}
+		ranks, err := o.x.opt.orders.rank(o.x.q.Group[i].Type().Collation, texts)
+		if err != nil {
+			return err
+		}
+		slices.Sort(ranks)
+		if len(slices.Compact(ranks)) < len(texts) {
+			return forward(plan.ReasonCollation, "groups of texts that are equal and written apart")
+		}
+	}
+	return nil
 }
 
 // column returns a key, an aggregate's results or GROUPING for all groups.

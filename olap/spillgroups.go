@@ -68,6 +68,11 @@ func (x *execution) spillGroups(g *grouper) error {
 			return errStays // values are ranked once all are there
 		}
 	}
+	for i := range x.q.Group {
+		if x.looseKey(i) {
+			return errStays // no two groups may have equal texts
+		}
+	}
 	by, d := g.bases[0], g.bases[0].radix
 	file, err := x.opt.Temp.Create()
 	if err != nil {

@@ -7,9 +7,10 @@ import (
 	"pgaccel/vector"
 )
 
-// Under a nondeterministic collation different texts may be equal, 'a' and 'A'. Which of them a group, a
-// minimum or DISTINCT shows depends on the order of rows in the server: these are forwarded. Where text is
-// compared only, one of those that are equal stands for all (plan.OpSame), so that the bytes decide.
+// Under a nondeterministic collation different texts may be equal, 'a' and 'A'. Which of them a group or a
+// minimum shows depends on the order of rows in the server: minima are forwarded, and groups where there are
+// such, which is seen once they are there (package olap). Where text is compared only, one of those that are
+// equal stands for all (plan.OpSame), so that the bytes decide.
 
 // loose reports whether values of the type may be equal and differ in their bytes.
 func loose(t vector.Type) bool {
@@ -41,7 +42,7 @@ var looseFunctions = []string{"textcat", "concat", "left", "right", "lower", "up
 func (a *analyzer) checkLoose(tree plan.Rel) {
 	compared := func(es ...plan.Expr) {
 		if slices.ContainsFunc(es, func(e plan.Expr) bool { return e != nil && loose(e.Type()) && !isSame(e) }) {
-			fail(plan.ReasonCollation, "comparison in a nondeterministic collation")
+			fail(plan.ReasonCollation, "one of several equal texts, or a search, in a nondeterministic collation")
 		}
 	}
 	aggregate := func(g *plan.AggregateCall) {
@@ -52,7 +53,6 @@ func (a *analyzer) checkLoose(tree plan.Rel) {
 	plan.WalkRel(tree, func(r plan.Rel) bool {
 		switch x := r.(type) {
 		case *plan.Aggregate:
-			compared(x.Keys...)
 			for i := range x.Aggs {
 				aggregate(&x.Aggs[i])
 			}
@@ -62,11 +62,6 @@ func (a *analyzer) checkLoose(tree plan.Rel) {
 			compared(x.Partition...)
 			if x.Func == plan.WindowAggregate {
 				aggregate(&x.Agg)
-			}
-		case *plan.SetOp:
-			if x.Kind != plan.Union || !x.All {
-				compared(x.Left.Exprs...)
-				compared(x.Right.Exprs...)
 			}
 		}
 		plan.Exprs(r, func(e plan.Expr) {
