@@ -26,7 +26,9 @@ func (a *analyzer) aggregate(fn *sqlfn.Aggregate, name string, f *pg.FuncCall, s
 	var kinds []vector.Kind
 	a.overRows(func() {
 		agg, kinds = a.aggregateCall(fn, name, f, s)
-		agg.Distinct = f.AggDistinct && !agg.Func.Idempotent
+		if agg.Distinct = f.AggDistinct && !agg.Func.Idempotent; agg.Distinct && agg.Func == plan.Count {
+			agg.Arg = a.same(agg.Arg, agg.Arg.Type())
+		}
 		if agg.Func == plan.Count && !agg.Distinct && a.neverNull(agg.Arg) {
 			agg.Func, agg.Arg = plan.CountStar, nil
 		}
