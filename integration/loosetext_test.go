@@ -61,6 +61,8 @@ VACUUM ANALYZE;
 		`SELECT a = 'zebra', count(*) FROM words GROUP BY a = 'zebra' ORDER BY 1`,
 		`SELECT count(DISTINCT a), count(DISTINCT c) FILTER (WHERE n > 2) FROM words`,
 		`SELECT n, count(DISTINCT b || 'x') FROM words GROUP BY n ORDER BY n`,
+		`SELECT min(a), max(u), percentile_disc(0.3) WITHIN GROUP (ORDER BY u) FROM words`,
+		`SELECT n, min(u || 'y'), max(u || b) FILTER (WHERE id < 0) FROM words GROUP BY n ORDER BY n`,
 		// Groups: no two of these texts are equal.
 		`SELECT u, count(*) FROM words GROUP BY u ORDER BY u`,
 		`SELECT DISTINCT u, n FROM words ORDER BY u DESC, n`,
@@ -78,7 +80,11 @@ VACUUM ANALYZE;
 		`SELECT count(*) FROM (SELECT a FROM words GROUP BY a) s`,
 		`SELECT count(*) FROM (SELECT b FROM words UNION SELECT 'X') s`,
 		`SELECT count(*) FROM (SELECT u FROM words INTERSECT SELECT 'ONE') s`,
-		`SELECT min(length(x)) FROM (SELECT min(a) x FROM words) s`,
+		`SELECT count(*) FROM (SELECT 'X' UNION SELECT b FROM words) s`,
+		`SELECT count(*) FROM (SELECT v FROM (VALUES ('X'), ('zebra')) s (v) UNION SELECT b FROM words) s`,
+		`SELECT count(*) FROM (SELECT x FROM (SELECT 'X' x UNION ALL SELECT b FROM words) r GROUP BY x) s`,
+		`SELECT length(min(a)) FROM words WHERE a > 'ab'`,
+		`SELECT length(max(a || 'x')) FROM words WHERE a < 'B' AND a > 'aa'`,
 		`SELECT count(*) FROM words WHERE a LIKE 'a%'`,
 		`SELECT count(*) FROM words WHERE replace(a, 'p', 'q') = 'x'`,
 	} {

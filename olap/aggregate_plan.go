@@ -297,12 +297,37 @@ func (c *aggCompiler) ordered(r *aggRef, filter *node) (*node, error) {
 		}
 	}
 	// Ranks have gaps where strings were ranked that came after this version.
-	r.ranks = make([]int64, slices.Max(to)+1)
-	for code, rank := range ranks {
-		r.ranks[rank] = int64(code)
-	}
+	r.ranks = codesByRank(ranks, arg.t.Collation)
 	r.dict = arg.dict
 	return c.g.p.c.recode(arg, to), nil
+}
+
+// severalTexts stands for texts that are equal and written apart, in place of the code of one.
+const severalTexts = -1
+
+// codesByRank returns the code of each rank.
+func codesByRank(ranks []int32, c vector.Collation) []int64 {
+	highest := int32(0) // ranks have gaps, where others were ranked, too
+	for _, rank := range ranks {
+		highest = max(highest, rank)
+	}
+	codes, taken := make([]int64, highest+1), make([]bool, highest+1)
+	for code, rank := range ranks {
+		if codes[rank] = int64(code); taken[rank] && c.OID != 0 && !c.Deterministic {
+			codes[rank] = severalTexts
+		}
+		taken[rank] = true
+	}
+	return codes
+}
+
+// ranked returns the code of a rank.
+func (r *aggRef) ranked(rank int64) (int64, error) {
+	code := r.ranks[rank]
+	if code == severalTexts {
+		return 0, forward(plan.ReasonCollation, "the first of texts that are equal and written apart")
+	}
+	return code, nil
 }
 
 // floatKey returns the node of a float argument's keys, with the bounds that the zone

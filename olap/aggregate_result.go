@@ -133,7 +133,7 @@ func (s *groups) words(c *rcol, r *aggRef, st *state, numbers []uint32) error {
 	for k, g := range numbers {
 		if c.nulls[k] != 0 {
 			if r.ranks != nil {
-				c.v[k] = r.ranks[0]
+				c.v[k] = max(r.ranks[0], 0)
 			}
 			continue
 		}
@@ -145,7 +145,9 @@ func (s *groups) words(c *rcol, r *aggRef, st *state, numbers []uint32) error {
 			}
 		}
 		if r.ranks != nil {
-			v = r.ranks[v]
+			if v, err = r.ranked(v); err != nil {
+				return err
+			}
 		}
 		c.v[k] = v
 	}

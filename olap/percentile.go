@@ -200,7 +200,7 @@ func (s *groups) interpolate(r *aggRef, g uint32, x, y int64, exact bool, share 
 	}
 	switch {
 	case r.ranks != nil:
-		return r.ranks[x], nil
+		return r.ranked(x)
 	case exact:
 		return x, nil
 	}

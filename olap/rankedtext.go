@@ -46,16 +46,9 @@ func (g *grouper) rankText() error {
 		if err != nil {
 			return err
 		}
-		highest := int32(0) // the server's ranks have gaps where it ranked other text, too
-		for _, rank := range ranks {
-			highest = max(highest, rank)
-		}
 		for o := range g.refs { // those that share its collection
 			if p := &g.refs[o]; p.ordered && p.value == r.value {
-				p.dict, p.ranks = r.dict, make([]int64, highest+1)
-				for code, rank := range ranks {
-					p.ranks[rank] = int64(code)
-				}
+				p.dict, p.ranks = r.dict, codesByRank(ranks, p.arg.t.Collation)
 			}
 		}
 		done := map[*groups]bool{}

@@ -54,6 +54,9 @@ func (a *analyzer) commonResults(vals []value) ([]plan.Expr, vector.Type) {
 		for _, e := range out {
 			t.Collation = mergeCollations(t.Collation, e.Type().Collation)
 		}
+		for i, e := range out {
+			out[i] = a.loosened(e, t)
+		}
 		if k == vector.BPChar {
 			// Those of several lengths have none in common: as text, without their blanks, they can be
 			// held (castArms).

@@ -4,12 +4,13 @@ import (
 	"slices"
 
 	"pgaccel/plan"
+	"pgaccel/sqlfn"
 	"pgaccel/vector"
 )
 
 // Under a nondeterministic collation different texts may be equal, 'a' and 'A'. Which of them a group or a
-// minimum shows depends on the order of rows in the server: minima are forwarded, and groups where there are
-// such, which is seen once they are there (package olap). Where text is compared only, one of those that are
+// minimum shows depends on the order of rows in the server: where there are such, which is seen once groups are
+// there, the statement is forwarded (package olap). Where text is compared only, one of those that are
 // equal stands for all (plan.OpSame), so that the bytes decide.
 
 // loose reports whether values of the type may be equal and differ in their bytes.
@@ -29,6 +30,21 @@ func (a *analyzer) same(e plan.Expr, t vector.Type) plan.Expr {
 	return a.call(plan.OpSame, t, e)
 }
 
+// loosened returns text with the nondeterministic collation of t, which it has beside text that has it: rows of
+// both are compared by it.
+func (a *analyzer) loosened(e plan.Expr, t vector.Type) plan.Expr {
+	if !loose(t) || e.Type().Collation.OID != 0 {
+		return e
+	}
+	if k, ok := e.(plan.Const); ok {
+		k.Datum.Type.Collation = t.Collation
+		return k
+	}
+	own := e.Type()
+	own.Collation = t.Collation
+	return a.call(plan.OpCast, own, e)
+}
+
 // isSame reports whether an expression is such.
 func isSame(e plan.Expr) bool {
 	c, ok := e.(*plan.Call)
@@ -45,8 +61,8 @@ func (a *analyzer) checkLoose(tree plan.Rel) {
 			fail(plan.ReasonCollation, "one of several equal texts, or a search, in a nondeterministic collation")
 		}
 	}
-	aggregate := func(g *plan.AggregateCall) {
-		if g.Func != plan.Count || g.Distinct {
+	aggregate := func(g *plan.AggregateCall, window bool) {
+		if over := g.Func == plan.Count && !g.Distinct || !window && (g.Func.State == sqlfn.AggregateLeast || g.Func.State == sqlfn.AggregateGreatest || g.Func == plan.PercentileDisc); !over {
 			compared(g.Arg)
 		}
 	}
@@ -54,14 +70,14 @@ func (a *analyzer) checkLoose(tree plan.Rel) {
 		switch x := r.(type) {
 		case *plan.Aggregate:
 			for i := range x.Aggs {
-				aggregate(&x.Aggs[i])
+				aggregate(&x.Aggs[i], false)
 			}
 		case *plan.Limit:
 			compared(x.Per...)
 		case *plan.Window:
 			compared(x.Partition...)
 			if x.Func == plan.WindowAggregate {
-				aggregate(&x.Agg)
+				aggregate(&x.Agg, true)
 			}
 		}
 		plan.Exprs(r, func(e plan.Expr) {
