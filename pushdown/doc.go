@@ -18,6 +18,7 @@
 //	operator.go  which operator is meant, and the casts it implies
 //	compare.go   comparisons, and constants brought to the column's own scale
 //	coerce.go    implicit and explicit casts, common types
+//	loose.go     text of nondeterministic collations
 //	literal.go   constants from text
 //	function.go  functions
 //	calls.go     the built-in functions that the server may call, for the rights to them

@@ -134,6 +134,8 @@ func (r *run) call(c *plan.Call) (value, error) {
 	case plan.OpLike:
 		ok, err := like(a.s, args[1].s, c.Insensitive)
 		return ofBool(ok), err
+	case plan.OpSame:
+		return null, forward(plan.ReasonCollation, "equal texts, which the server tells")
 	case plan.OpCast:
 		return cast(a, c.Args[0].Type(), c.T)
 	}
