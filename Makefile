@@ -7,7 +7,7 @@ BENCH_BIN := bin/pgaccel-bench
 PKGS   := ./...
 FUZZTIME ?= 20000x
 
-.PHONY: all build build-cuda gpu-emu check-cuda demo test quick test-versions check simd lint race bench bench-ssb bench-tpch bench-tpcds bench-bi bench-papers bench-passthrough fuzz regress referee programs ptx deps clean
+.PHONY: all build build-cuda gpu-emu check-cuda demo test quick test-versions check simd lint race bench bench-ssb bench-tpch bench-tpcds bench-clickbench bench-bi bench-papers bench-passthrough fuzz regress referee programs ptx deps clean
 
 all: build
 
@@ -89,6 +89,9 @@ bench-ssb: deps build build/duckdb
 
 bench-tpch: deps build build/duckdb
 	$(BENCH_BIN) tpch --duckdb build/duckdb $(ARGS)
+
+bench-clickbench: deps build build/duckdb
+	$(BENCH_BIN) clickbench --duckdb build/duckdb $(ARGS)
 
 bench-tpcds: deps build build/duckdb
 	$(BENCH_BIN) tpcds --duckdb build/duckdb $(ARGS)

@@ -103,6 +103,23 @@ func tpcdsCommand() *cobra.Command {
 	return cmd
 }
 
+func clickbenchCommand() *cobra.Command {
+	var o bench.ClickBenchOptions
+	cmd := &cobra.Command{
+		Use:   "clickbench",
+		Short: "43 statements of ClickBench's meanings over its table: PostgreSQL directly, and through pgaccel",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return bench.ClickBench(cmd.Context(), o, cmd.OutOrStdout())
+		},
+	}
+	f := cmd.Flags()
+	f.Int64Var(&o.Rows, "rows", 0, "rows of the table (default 10000000, or 200000 with --quick)")
+	f.DurationVar(&o.Limit, "limit", 0, "longest run of a statement in PostgreSQL, after which its time is a lower bound (default 1m)")
+	runFlags(f, &o.RunOptions)
+	return cmd
+}
+
 // runFlags are what the comparisons have in common.
 func runFlags(f *pflag.FlagSet, o *bench.RunOptions) {
 	f.BoolVar(&o.Quick, "quick", false, "fewer runs over less data")

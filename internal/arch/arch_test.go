@@ -25,6 +25,7 @@ var mayImport = map[string]string{
 	"internal/ssb":        "internal/pgload internal/tpcdata",
 	"internal/tpch":       "internal/pgload internal/tpcdata",
 	"internal/tpcds":      "internal/pgload internal/tpcdata",
+	"internal/clickbench": "internal/tpcdata",
 	"internal/events":     "internal/pgload",
 	"internal/simd":       "",
 	"internal/simd/gen":   "", // a module of its own
@@ -54,7 +55,7 @@ var mayImport = map[string]string{
 	"proxy":               "engine plan upstream wire sqltype vector internal/processors",
 	"internal/oracle":     "plan sqlfn sqltype vector",
 	"internal/server":     "proxy engine plan replica colstore catalog gpu gpu/device gpu/worker upstream internal/temp",
-	"internal/bench": "internal/server internal/pgserver internal/ssb internal/tpch internal/tpcds internal/tpcdata internal/events vector compress bitmapidx " +
+	"internal/bench": "internal/server internal/pgserver internal/ssb internal/tpch internal/tpcds internal/tpcdata internal/clickbench internal/events vector compress bitmapidx " +
 		"plan catalog colstore syntax pushdown olap gpu gpu/device gpu/program gpu/worker " +
 		"papers/cube papers/gpucube papers/rowout papers/tile papers/wah papers/wahbits papers/wahdata",
 	"internal/inspect":  "colstore compress sqltype vector wire",

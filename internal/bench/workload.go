@@ -102,6 +102,7 @@ type statement struct {
 	draw      func(round int) string // where each round has parameters of its own: the text of a round, which becomes SQL
 	unordered bool                   // the rows come in any order
 	inexact   []int                  // result columns, from 0, whose last digits differ from run to run in Postgres itself
+	open      []int                  // result columns, from 0, in which ties at LIMIT leave the values open
 	differs   string                 // why DuckDB answers differently, "" where it must not
 }
 

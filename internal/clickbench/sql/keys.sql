@@ -1,0 +1,1 @@
+ALTER TABLE hits ADD PRIMARY KEY (CounterID, EventDate, UserID, EventTime, WatchID);

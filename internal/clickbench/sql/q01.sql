@@ -1,0 +1,2 @@
+-- How many rows there are.
+SELECT count(*) FROM hits

@@ -1,0 +1,2 @@
+-- Different users.
+SELECT count(DISTINCT UserID) AS users FROM hits

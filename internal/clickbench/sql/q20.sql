@@ -1,0 +1,2 @@
+-- The rows of one user.
+SELECT UserID FROM hits WHERE UserID = [USER]

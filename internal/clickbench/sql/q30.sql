@@ -1,0 +1,2 @@
+-- Ninety sums over one column.
+SELECT [SUMS] FROM hits
