@@ -121,6 +121,10 @@ type computed struct {
 // run computes a query and accounts for it; it returns what computed it.
 func (e *Engine) run(ctx context.Context, d *decision, g *gateRow, caller uint64, bound *plan.Star, in olap.Input) (*vector.Batch, string, error) {
 	r := e.compute(ctx, d, g.device, caller, bound, in)
+	if r.batch != nil && !g.takes(r.batch) {
+		r.batch.Release()
+		r.batch, r.err = nil, errTies
+	}
 	device := e.account(d, &r)
 	return r.batch, device, r.err
 }
@@ -140,6 +144,7 @@ func (e *Engine) compute(ctx context.Context, d *decision, setting string, calle
 	opt.Device, opt.DeviceWait = e.offer(setting, &d.shape.choice)
 	opt.DeviceCaller = caller
 	opt.Report = &r.report
+	opt.Ties = true
 	r.offered = opt.Device != nil
 	if !r.offered {
 		e.speculations.processor.Add(1)

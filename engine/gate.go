@@ -12,6 +12,7 @@ import (
 	"pgaccel/colstore"
 	"pgaccel/plan"
 	"pgaccel/sqltype"
+	"pgaccel/vector"
 )
 
 // Positions of the gate's columns: what is the same in every row, then what is said
@@ -32,6 +33,7 @@ const (
 	gateMode
 	gateStaleness
 	gateFloatSum
+	gateTies
 	gateDevice
 	gateOperators
 	gateShadowed
@@ -61,6 +63,7 @@ type gateRow struct {
 	schemas    string
 	mode       string
 	floatSum   string        // pgaccel.float_sum
+	ties       string        // pgaccel.ties
 	device     string        // pgaccel.device
 	operators  string        // see catalog.OperatorsSQL
 	shadowed   bool          // see catalog.ShadowedNowSQL
@@ -76,6 +79,15 @@ const repeatableRead = "repeatable read"
 
 // repeatable reports whether all statements of the transaction see one snapshot.
 func (g *gateRow) repeatable() bool { return g.isolation == repeatableRead }
+
+// tiesForward is the setting of pgaccel.ties that leaves to PostgreSQL which of the rows are taken that tie where
+// LIMIT cuts. What is no setting counts as it.
+const tiesForward = "forward"
+
+// takes reports whether the client takes the result, as far as ties go.
+func (g *gateRow) takes(b *vector.Batch) bool { return !b.Ties || g.ties == "" || g.ties == "any" }
+
+var errTies = forward(plan.ReasonTies, "pgaccel.ties")
 
 // gateTable is what the gate says of one table reference.
 type gateTable struct {
@@ -242,7 +254,7 @@ func parseGate(gate Gate, tables int) (*gateRow, error) {
 		}
 		if i == 0 {
 			*g = gateRow{text: text(gateSnapshot), sent: gate.Sent, server: text(gateServer), standby: row[gateInsertLSN] == nil, noXID: text(gateNoXID) == "t", isolation: text(gateIsolation),
-				timeZone: text(gateTimeZone), floatDigit: text(gateFloatDigits), dateStyle: text(gateDateStyle), reading: text(gateReading), schemas: text(gateSchemas), mode: text(gateMode), floatSum: text(gateFloatSum), device: text(gateDevice), operators: text(gateOperators), shadowed: text(gateShadowed) != "f", callable: text(gateCallable) == "t",
+				timeZone: text(gateTimeZone), floatDigit: text(gateFloatDigits), dateStyle: text(gateDateStyle), reading: text(gateReading), schemas: text(gateSchemas), mode: text(gateMode), floatSum: text(gateFloatSum), ties: text(gateTies), device: text(gateDevice), operators: text(gateOperators), shadowed: text(gateShadowed) != "f", callable: text(gateCallable) == "t",
 				timeout: parseTimeout(text(gateTimeout))}
 			var ok bool
 			g.staleness, ok = parseStaleness(text(gateStaleness))

@@ -89,6 +89,7 @@ func (t gateTableSQL) gate() string {
  pg_catalog.current_setting('pgaccel.mode', true),
  pg_catalog.current_setting('pgaccel.max_staleness', true),
  pg_catalog.current_setting('pgaccel.float_sum', true),
+ pg_catalog.current_setting('pgaccel.ties', true),
  pg_catalog.current_setting('pgaccel.device', true),
  ` + catalog.OperatorsSQL + `,
  ` + catalog.ShadowedNowSQL("(SELECT $5::pg_catalog.name[])::pg_catalog.name[]") + `,

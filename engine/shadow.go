@@ -47,12 +47,13 @@ func (d *decision) Shadow(gate Gate, described []Field, params []vector.Datum) (
 			}
 			later := *g
 			later.insertLSN, later.isolation, later.sent = max(now, g.insertLSN), repeatableRead, time.Time{}
+			later.ties = tiesForward // PostgreSQL's choice is another
 			in, f := e.snapshot(ctx, d.deps, &later)
 			if f != nil {
 				return nil, f
 			}
 			defer releaseAll(in)
-			b, _, err = e.run(ctx, d, g, 0, bound, in)
+			b, _, err = e.run(ctx, d, &later, 0, bound, in)
 			return b, err
 		},
 		Done: func(c Comparison) {

@@ -373,6 +373,10 @@ func (d *decision) compute(ctx context.Context, tx *Transaction, g *gateRow, bou
 	}
 	if hit {
 		ok, err := ahead.wait(ctx)
+		if ok && !g.takes(ahead.result.batch) {
+			ahead.settle(speculationSettings)
+			return a, errTies
+		}
 		if ok {
 			return ahead.adopt(), nil
 		}

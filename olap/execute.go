@@ -43,6 +43,10 @@ type Options struct {
 	// tests.
 	Eager bool
 
+	// Ties has LIMIT and OFFSET of the whole choose among rows that tie where they cut, always the same
+	// ones (vector.Batch.Ties); false: that is forwarded, as it is within a query.
+	Ties bool
+
 	// Rank asks the server for the order of texts; nil: ORDER BY such text is forwarded.
 	Rank   Ranker
 	orders *textOrders // what it has said so far, for the stars of one statement
@@ -187,7 +191,11 @@ func (x *execution) execute() (*vector.Batch, error) {
 	if x.spill != nil {
 		x.spill.file.Close() // memory did hold it
 	}
-	return x.finish(r)
+	b, err := x.finish(r)
+	if b != nil {
+		b.Ties = x.tied
+	}
+	return b, err
 }
 
 // compute returns the result before its order and its cut; nil where it has gone to files.

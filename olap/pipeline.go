@@ -27,6 +27,7 @@ type execution struct {
 	conds     [][]plan.Expr          // by table: the conjuncts that its pipeline applies
 	offset    int64                  // OFFSET and LIMIT
 	limit     int64
+	tied      bool // rows that tie were chosen among
 	limited   bool
 	memory    *atomic.Int64 // bytes taken so far for the statement
 	room      int64         // bytes that it may take

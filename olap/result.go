@@ -215,16 +215,24 @@ func (x *execution) cutRows(r *result) ([]uint32, error) {
 		if cut <= 0 || cut >= n || less(rows[cut-1], rows[cut]) != 0 {
 			continue
 		}
-		// All rows that tie with the cut must look alike.
-		for i := cut; i < n && less(rows[i], rows[cut]) == 0; i++ {
-			if !r.alike(rows[i], rows[cut]) {
-				return nil, forward(plan.ReasonTies, "")
-			}
+		// All rows that tie with the cut are there. They must look alike, or are put in an order.
+		first, last := cut-1, cut+1
+		for first > 0 && less(rows[first-1], rows[cut]) == 0 {
+			first--
 		}
-		for i := cut - 1; i >= 0 && less(rows[i], rows[cut]) == 0; i-- {
-			if !r.alike(rows[i], rows[cut]) {
-				return nil, forward(plan.ReasonTies, "")
-			}
+		for last < n && less(rows[last], rows[cut]) == 0 {
+			last++
+		}
+		tied := rows[first:last]
+		if !slices.ContainsFunc(tied, func(i uint32) bool { return !r.alike(i, rows[cut]) }) {
+			continue
+		}
+		if !x.opt.Ties {
+			return nil, forward(plan.ReasonTies, "")
+		}
+		x.tied = true
+		if err := x.settle(r, tied, int(min(to, last)-first)); err != nil {
+			return nil, err
 		}
 	}
 	return rows[from:to], nil

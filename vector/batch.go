@@ -57,6 +57,8 @@ type Batch struct {
 	Columns []Column
 	// Bytes is the memory that the columns take, as far as it has been accounted.
 	Bytes int64
+	// Ties says that a LIMIT cut between rows that tie, and which of them are here was chosen.
+	Ties bool
 	// Reserved gives back what has been reserved for it; nil where nothing has.
 	Reserved func()
 
