@@ -68,7 +68,7 @@ func (s *stack) start(opt Options) error {
 	}
 	byRole := opt.Seed%2 == 0
 	if byRole {
-		if a := conn.ask(ctx, "CREATE ROLE rf_mode SUPERUSER LOGIN; ALTER ROLE rf_mode SET pgaccel.mode = 'force'", nil, protocol{}); a.err != "" {
+		if a := conn.ask(ctx, "CREATE ROLE rf_mode SUPERUSER LOGIN; ALTER ROLE rf_mode SET pgaccel.mode = 'force'; ALTER ROLE rf_mode SET pgaccel.ties = 'forward'", nil, protocol{}); a.err != "" {
 			return errors.New(a.err)
 		}
 	}
@@ -83,7 +83,7 @@ func (s *stack) start(opt Options) error {
 	if err != nil {
 		return err
 	}
-	s.proxy = fmt.Sprintf("postgres://postgres@%s/postgres?sslmode=disable&options=-c%%20pgaccel.mode%%3Dforce", s.accel.Addr())
+	s.proxy = fmt.Sprintf("postgres://postgres@%s/postgres?sslmode=disable&options=-c%%20pgaccel.mode%%3Dforce%%20-c%%20pgaccel.ties%%3Dforward", s.accel.Addr())
 	if byRole {
 		s.byRole = fmt.Sprintf("postgres://rf_mode@%s/postgres?sslmode=disable", s.accel.Addr())
 	}

@@ -13,14 +13,12 @@ import (
 func TestClickBench(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
-	for _, lie := range []bool{false, true} {
+	for _, fake := range []string{"right", "lie"} {
 		var out, progress bytes.Buffer
 		o := ClickBenchOptions{Rows: 2000, RunOptions: RunOptions{Binary: self, Progress: &progress, Rounds: 1, Runs: 1, Queries: []string{"q01", "q13", "ties"}}}
-		if lie {
-			o.ServeArgs = []string{"--fake", "lie"}
-		}
+		o.ServeArgs = []string{"--fake", fake}
 		err := ClickBench(ctx, o, &out)
-		if (err != nil) != lie {
+		if (err != nil) != (fake == "lie") {
 			t.Fatalf("%v\n%s%s", err, out.String(), progress.String())
 		}
 		if want := "ClickBench's table of 2000 rows"; !strings.Contains(out.String(), want) {

@@ -19,6 +19,7 @@ import (
 	"testing"
 
 	"pgaccel/internal/server"
+	"pgaccel/internal/clickbench"
 	"pgaccel/internal/ssb"
 	"pgaccel/internal/tpcds"
 	"pgaccel/internal/tpch"
@@ -26,7 +27,7 @@ import (
 
 // fakeTables are those of all workloads, each once.
 func fakeTables() []string {
-	tables := slices.Concat(ssb.Source.Tables, tpch.Source.Tables, tpcds.Source.Tables, []string{"events"})
+	tables := slices.Concat(ssb.Source.Tables, tpch.Source.Tables, tpcds.Source.Tables, clickbench.Source.Tables, []string{"events"})
 	slices.Sort(tables)
 	return slices.Compact(tables)
 }

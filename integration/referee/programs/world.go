@@ -180,7 +180,7 @@ func (w *world) url(via route) string {
 	if via == through && w.binary != "" {
 		port = w.accelerator.listen
 	}
-	return fmt.Sprintf("postgres://postgres@127.0.0.1:%d/postgres?sslmode=disable&options=-c%%20pgaccel.mode%%3Dforce", port)
+	return fmt.Sprintf("postgres://postgres@127.0.0.1:%d/postgres?sslmode=disable&options=-c%%20pgaccel.mode%%3Dforce%%20-c%%20pgaccel.ties%%3Dforward", port)
 }
 
 // random returns a generator that depends on the seed and the name alone.
