@@ -97,6 +97,7 @@ var strs = []Function{
 	trimOf("rtrim", 882, false, strings.TrimRight),
 	positionOf("strpos", 868),
 	positionOf("position", 849),
+	regexpReplace,
 }
 
 var (
