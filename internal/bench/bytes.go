@@ -59,7 +59,7 @@ func printBytes(out io.Writer, ours, theirs []columnBytes) {
 		by := map[string]int64{}
 		var order []string
 		for _, c := range all {
-			if c.Table == name.table && c.Column == name.column {
+			if c.Table == name.table && strings.EqualFold(c.Column, name.column) { // DuckDB keeps capitals
 				if by[c.Compression] == 0 {
 					order = append(order, c.Compression)
 				}

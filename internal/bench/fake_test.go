@@ -18,8 +18,8 @@ import (
 	"syscall"
 	"testing"
 
-	"pgaccel/internal/server"
 	"pgaccel/internal/clickbench"
+	"pgaccel/internal/server"
 	"pgaccel/internal/ssb"
 	"pgaccel/internal/tpcds"
 	"pgaccel/internal/tpch"

@@ -59,7 +59,6 @@ type visitor struct {
 	user, ip, region, width, height, os, agent, model, site int
 	search, phrase                                          int // engine, 0 for none
 	advert                                                  int // engine, 0 for none
-	foreign                                                 int
 }
 
 func (d domains) visitor(i int) visitor {
