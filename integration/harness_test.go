@@ -440,29 +440,10 @@ func ask(t testing.TB, conn *pgconn.PgConn, sql string, format []int16, params .
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	var a answer
-	read := func(r *pgconn.ResultReader) {
-		for _, f := range r.FieldDescriptions() {
-			a.fields += fmt.Sprintf("%s/%d/%d/%d/%d/%d/%d ", f.Name, f.TableOID, f.TableAttributeNumber, f.DataTypeOID, f.DataTypeSize, f.TypeModifier, f.Format)
-		}
-		for r.NextRow() {
-			var b strings.Builder
-			for _, v := range r.Values() {
-				if v == nil {
-					b.WriteString("NULL|")
-				} else {
-					fmt.Fprintf(&b, "%q|", v)
-				}
-			}
-			a.rows = append(a.rows, b.String())
-		}
-		tag, err := r.Close()
-		a.tag = tag.String()
-		a.note(err)
-	}
 	if format == nil {
 		m := conn.Exec(ctx, sql)
 		for m.NextResult() {
-			read(m.ResultReader())
+			a.read(m.ResultReader())
 		}
 		a.note(m.Close())
 		return a
@@ -471,8 +452,29 @@ func ask(t testing.TB, conn *pgconn.PgConn, sql string, format []int16, params .
 	for _, p := range params {
 		values = append(values, []byte(p))
 	}
-	read(conn.ExecParams(ctx, sql, values, nil, nil, format))
+	a.read(conn.ExecParams(ctx, sql, values, nil, nil, format))
 	return a
+}
+
+// read adds what a result brings.
+func (a *answer) read(r *pgconn.ResultReader) {
+	for _, f := range r.FieldDescriptions() {
+		a.fields += fmt.Sprintf("%s/%d/%d/%d/%d/%d/%d ", f.Name, f.TableOID, f.TableAttributeNumber, f.DataTypeOID, f.DataTypeSize, f.TypeModifier, f.Format)
+	}
+	for r.NextRow() {
+		var b strings.Builder
+		for _, v := range r.Values() {
+			if v == nil {
+				b.WriteString("NULL|")
+			} else {
+				fmt.Fprintf(&b, "%q|", v)
+			}
+		}
+		a.rows = append(a.rows, b.String())
+	}
+	tag, err := r.Close()
+	a.tag = tag.String()
+	a.note(err)
 }
 
 // note keeps an error as the client sees it, without the fields that name the
