@@ -183,9 +183,8 @@ func (a *analyzer) fromItemOf(n *pg.Node) *scope {
 
 // table adds a table reference.
 func (a *analyzer) table(r *pg.RangeVar) *scope {
-	if r.Catalogname != "" {
-		fail(plan.ReasonShape, "database-qualified name")
-	}
+	// A name with a database in front means the session's own: the server, which describes the statement,
+	// refuses any other (RangeVarGetRelidExtended in namespace.c).
 	if r.Schemaname == "pg_catalog" || r.Schemaname == "information_schema" {
 		fail(plan.ReasonNoTable, "system catalog")
 	}
