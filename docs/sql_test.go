@@ -118,7 +118,7 @@ func (a *asker) page(t *testing.T) string {
 		a.matrix(b, func(l, r vector.Kind) string { return fmt.Sprintf(op.form, ofKind(l), ofKind(r)) })
 		b.WriteString("\n")
 	}
-	b.WriteString("Over groups, numerics are divided, too. AND, OR, NOT, IS [NOT] NULL, IS [NOT] TRUE, FALSE and UNKNOWN, CASE, COALESCE; LIKE and\nILIKE with a constant pattern; `= ANY` and `<> ALL` of a constant array.\n\n## Casts\n\n| from | to |\n|---|---|\n")
+	b.WriteString("Over groups, numerics are divided, too. AND, OR, NOT, IS [NOT] NULL, IS [NOT] TRUE, FALSE and UNKNOWN, CASE, COALESCE; LIKE and\nILIKE with a constant pattern; `= ANY` and `<> ALL` of a constant array; `AT TIME ZONE 'UTC'`, `date_trunc(unit, timestamptz, 'UTC')`, in any session's zone, and `date()`.\n\n## Casts\n\n| from | to |\n|---|---|\n")
 	a.matrix(b, func(l, r vector.Kind) string {
 		if l == r {
 			return ""
@@ -170,6 +170,10 @@ func (a *asker) functions(t *testing.T, b *strings.Builder) {
 				continue
 			}
 			signature, args = append(signature, "constant"), append(args, "'"+p.Constants[0]+"'")
+			if p.Also != nil {
+				notes = append(notes, fmt.Sprintf("argument %d is a pattern such as %s", i+1, strings.Join(p.Constants, ", ")))
+				continue
+			}
 			notes = append(notes, fmt.Sprintf("argument %d is one of %s", i+1, strings.Join(p.Constants, ", ")))
 		}
 		call := fmt.Sprintf("%q(%s)", f.Name, strings.Join(args, ", "))

@@ -75,6 +75,14 @@ func (a *analyzer) funcCall(f *pg.FuncCall, s *scope) plan.Expr {
 		return out
 	}
 	switch name {
+	case "timezone":
+		return a.inUTC(name, args(2))
+	case "date_trunc":
+		if len(f.Args) == 3 {
+			return a.truncInUTC(args(3))
+		}
+	case "date":
+		return a.dateOf(args(1)[0])
 	case "concat":
 		return a.concat(args(len(f.Args)))
 	case "abs":

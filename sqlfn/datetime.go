@@ -26,6 +26,8 @@ var datetime = []Function{
 	datePartOf(1171, vector.TimestampTZ, slices.Concat(dateFields, timeFields)),
 	dateTruncOf(2020, vector.Timestamp),
 	dateTruncOf(1217, vector.TimestampTZ),
+	toCharOf(2049, vector.Timestamp),
+	toCharOf(1770, vector.TimestampTZ),
 	{
 		Name: "to_date", OID: 1780, Result: vector.Date, Partial: true,
 		Args:    []Param{{Kind: vector.Text}, {Kind: vector.Text, Constants: []string{"YYYY-MM-DD", "yyyy-mm-dd"}}},

@@ -59,6 +59,8 @@ type Param struct {
 	// Constants are the values that may stand there; a call with anything else is forwarded.
 	// Nil: any expression.
 	Constants []string
+	// Also says of others whether they may stand there, too; nil: none may.
+	Also func(c string) bool
 	// Usual are the constants that mostly stand there: what generators of random queries write.
 	Usual []string
 	// AnyCase: the server takes Constants, which are in lower case, in any case of letters.
@@ -125,7 +127,7 @@ func (p *Param) Takes(c string) bool {
 	if p.AnyCase {
 		c = strings.ToLower(c)
 	}
-	return p.Constants == nil || slices.Contains(p.Constants, c)
+	return p.Constants == nil || slices.Contains(p.Constants, c) || p.Also != nil && p.Also(c)
 }
 
 // Accepts reports whether a call has the arguments and the result that f has.
