@@ -52,6 +52,13 @@ func (d *decision) bind(params, constants []vector.Datum) (*plan.Star, *plan.For
 	}
 	for i, v := range constants {
 		want := d.deps.ServerConsts[i].T
+		if d.deps.ServerConsts[i].Array {
+			if list, ok := plan.ArrayMembers(v.Str, want); !ok || len(list) == 0 || v.Null || !v.Type.Kind.IsText() {
+				return nil, forward(plan.ReasonParameter, "an array that is null, empty, of several dimensions or has members that are not read here")
+			}
+			server[i] = v
+			continue
+		}
 		if v.Null { // with which PostgreSQL may fold more
 			return nil, forward(plan.ReasonEvaluation, "a constant that the server has computed is null")
 		}

@@ -36,6 +36,9 @@ type ServerConst struct {
 	Index int    // in Deps.ServerConsts
 	SQL   string // every name in it has its schema, and each $n is cast
 	T     vector.Type
+	// Array: the value is the text of an array, as array_out writes it, whose members, of type T, are
+	// the last of an OpIn (ArrayMembers).
+	Array bool
 }
 
 // Key is the value of a key in an expression over groups: of Aggregate.Keys, or of the one

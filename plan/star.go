@@ -198,10 +198,39 @@ func (v values) of(e Expr) Expr {
 		case Param:
 			return Const{v.params[x.Index]}
 		case ServerConst:
-			return Const{v.server[x.Index]}
+			if !x.Array { // else the OpIn over it has its members
+				return Const{v.server[x.Index]}
+			}
+		case *Call:
+			return v.members(x)
 		}
 		return x
 	})
+}
+
+// members returns an OpIn whose last member is an array with the array's members in its place.
+func (v values) members(c *Call) Expr {
+	last := len(c.Args) - 1
+	if c.Op != OpIn || last < 1 {
+		return c
+	}
+	array, ok := c.Args[last].(ServerConst)
+	if !ok || !array.Array {
+		return c
+	}
+	list, ok := ArrayMembers(v.server[array.Index].Str, array.T)
+	if !ok || len(list) == 0 {
+		panic("BUG: an array that cannot be read")
+	}
+	in := *c
+	in.Args = slices.Clone(c.Args[:last])
+	for _, d := range list {
+		in.Args = append(in.Args, Const{d})
+	}
+	if len(in.Args) == 2 {
+		in.Op = OpEq
+	}
+	return &in
 }
 
 func bindAll(stars []*Star, v values, bound map[*Relation]*Relation) []*Star {

@@ -13,7 +13,6 @@ import (
 
 	"pgaccel/catalog"
 	"pgaccel/sqlfn"
-	"pgaccel/sqltype"
 )
 
 // callsFunction is a function of the server's that says what a statement calls, as its
@@ -205,10 +204,21 @@ func numbers(oids []uint32) (out []string) {
 // wantCalls asserts that a plan knows every function that the server calls for the statement.
 func (s *server) wantCalls(t *testing.T, sql string, params []uint32, st Statement) {
 	t.Helper()
-	statement := strings.TrimRight(strings.TrimSpace(sql), "; ")
-	for i := len(params); i > 0; i-- { // a view has no parameters
-		statement = strings.ReplaceAll(statement, fmt.Sprintf("$%d", i), fmt.Sprintf("(SELECT NULL::%s)", typeName(sqltype.KindOf(params[i-1]))))
+	constants := func(sql string) string { // a view has no parameters
+		for i := len(params); i > 0; i-- {
+			var name string
+			if err := s.conn.QueryRow(context.Background(), "SELECT $1::oid::regtype::text", params[i-1]).Scan(&name); err != nil {
+				t.Fatal(err)
+			}
+			value := fmt.Sprintf("(SELECT NULL::%s)", name)
+			if strings.HasSuffix(name, "[]") { // = ANY (SELECT ...) is another thing
+				value = fmt.Sprintf("(NULL::%s)", name)
+			}
+			sql = strings.ReplaceAll(sql, fmt.Sprintf("$%d", i), value)
+		}
+		return sql
 	}
+	statement := constants(strings.TrimRight(strings.TrimSpace(sql), "; "))
 	var columns []string
 	for i := range st.Star.Output {
 		columns = append(columns, fmt.Sprintf("c%d", i))
@@ -223,7 +233,7 @@ func (s *server) wantCalls(t *testing.T, sql string, params []uint32, st Stateme
 	known := slices.Clone(st.Deps.Calls)
 	for _, c := range st.Deps.ServerConsts { // the server checks these when it computes them
 		var own []uint32
-		if err := s.conn.QueryRow(context.Background(), "SELECT calls($1)", "SELECT "+c.SQL+" AS x").Scan(&own); err != nil {
+		if err := s.conn.QueryRow(context.Background(), "SELECT calls($1)", "SELECT "+constants(c.SQL)+" AS x").Scan(&own); err != nil {
 			t.Fatalf("%s\n%v", c.SQL, err)
 		}
 		known = append(known, own...)

@@ -343,6 +343,9 @@ func isLeaf(e plan.Expr) bool {
 func (a *analyzer) arrayOperation(x *pg.A_Expr, s *scope) plan.Expr {
 	symbol := a.opSymbol(x.Name)
 	isAny := x.Kind == pg.A_Expr_Kind_AEXPR_OP_ANY
+	if in, ok := a.arrayValue(x, symbol, isAny, s); ok {
+		return in
+	}
 	array := x.Rexpr.GetAArrayExpr()
 	if c := x.Rexpr.GetTypeCast(); c != nil && len(c.TypeName.GetArrayBounds()) == 1 {
 		array = castElements(c)
@@ -400,14 +403,11 @@ func castElements(c *pg.TypeCast) *pg.A_ArrayExpr {
 
 // like takes LIKE and ILIKE, which are operators of their own: with * for ILIKE, ! for NOT.
 func (a *analyzer) like(symbol string, x *pg.A_Expr, s *scope) plan.Expr {
-	if f := x.Rexpr.GetFuncCall(); f != nil && strings.Join(nameList(f.Funcname), ".") == "pg_catalog.like_escape" {
-		fail(plan.ReasonFunction, "LIKE ... ESCAPE")
-	}
 	if a.cat.OtherEncoding {
 		fail(plan.ReasonCollation, "text in a database whose encoding is not UTF8")
 	}
 	text := vector.TypeOf(vector.Text)
-	subject, pattern := a.expr(x.Lexpr, s), a.expr(x.Rexpr, s)
+	subject, pattern := a.expr(x.Lexpr, s), a.pattern(x.Rexpr, s)
 	arg, pat := a.resolve(subject, text), a.resolve(pattern, text)
 	if !arg.Type().Kind.IsText() || !pat.Type().Kind.IsText() {
 		fail(plan.ReasonType, "LIKE on values that are not text")

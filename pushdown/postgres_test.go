@@ -151,7 +151,11 @@ func (s *server) compare(t *testing.T, sql string) (bound, planned bool) {
 		}
 	}
 	for i, oid := range desc.ParamOIDs {
-		if k := st.Deps.Params[i].Kind; sqltype.OID(k) != oid {
+		k := st.Deps.Params[i].Kind
+		if k == vector.Invalid && len(st.Deps.ServerParams) > i && st.Deps.ServerParams[i] == oid {
+			continue // the server alone reads it
+		}
+		if sqltype.OID(k) != oid {
 			t.Errorf("%s\n$%d is %s, type OID %d in PostgreSQL", sql, i+1, k, oid)
 		}
 	}

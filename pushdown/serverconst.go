@@ -171,10 +171,15 @@ func (a *analyzer) serverParamTypes() []uint32 {
 
 // asked returns the constant of an expression: one for all that are written alike.
 func (a *analyzer) asked(sql string, t vector.Type) plan.Expr {
-	i := slices.IndexFunc(a.server, func(c plan.ServerConst) bool { return c.SQL == sql && c.T == t })
+	return a.askedFor(plan.ServerConst{SQL: sql, T: t})
+}
+
+func (a *analyzer) askedFor(x plan.ServerConst) plan.Expr {
+	i := slices.IndexFunc(a.server, func(c plan.ServerConst) bool { return c.SQL == x.SQL && c.T == x.T && c.Array == x.Array })
 	if i < 0 {
 		i = len(a.server)
-		a.server = append(a.server, plan.ServerConst{Index: i, SQL: sql, T: t})
+		x.Index = i
+		a.server = append(a.server, x)
 	}
 	return a.server[i]
 }

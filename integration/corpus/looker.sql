@@ -30,7 +30,7 @@ SELECT (CAST(EXTRACT(HOUR FROM CAST(orders."local_time" AS TIMESTAMP)) AS INT)) 
 SELECT (TO_CHAR(DATE_TRUNC('month', DATE_TRUNC('quarter', orders."local_time" )), 'YYYY-MM')) AS "orders.quarter", SUM(orders."total") AS "orders.sum" FROM "public"."orders" AS "orders" GROUP BY (DATE_TRUNC('quarter', orders."local_time" )) ORDER BY 1 FETCH NEXT 500 ROWS ONLY
 
 -- day of week name
-SELECT (TO_CHAR(orders."local_time" , 'Day')) AS "orders.day", COUNT(*) AS "orders.count" FROM "public"."orders" AS "orders" GROUP BY 1 ORDER BY 2 DESC FETCH NEXT 500 ROWS ONLY
+SELECT (TO_CHAR(orders."local_time" , 'Day')) AS "orders.day", COUNT(*) AS "orders.count" FROM "public"."orders" AS "orders" GROUP BY 1 ORDER BY 2 DESC, 1 FETCH NEXT 500 ROWS ONLY
 
 -- joined
 SELECT customers."country" AS "customers.country", products."category" AS "products.category", COALESCE(SUM(order_items."quantity" * order_items."unit_price"), 0) AS "order_items.revenue" FROM "public"."order_items" AS "order_items" LEFT JOIN "public"."orders" AS "orders" ON order_items."order_id" = orders."id" LEFT JOIN "public"."customers" AS "customers" ON orders."customer_id" = customers."id" LEFT JOIN "public"."products" AS "products" ON order_items."product_id" = products."id" GROUP BY 1, 2 ORDER BY 3 DESC FETCH NEXT 500 ROWS ONLY

@@ -1,0 +1,70 @@
+package pushdown
+
+import (
+	"maps"
+	"strings"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"pgaccel/plan"
+	"pgaccel/sqltype"
+	"pgaccel/vector"
+)
+
+// pattern is the pattern of a LIKE. One with ESCAPE, and one put together of literals and parameters, are left to
+// the server.
+func (a *analyzer) pattern(n *pg.Node, s *scope) value {
+	f := n.GetFuncCall()
+	escape := f != nil && strings.Join(nameList(f.Funcname), ".") == "pg_catalog.like_escape"
+	if n.GetAExpr() == nil && !escape {
+		return a.expr(n, s)
+	}
+	w := serverWriter{a: a, params: maps.Clone(a.serverParams)}
+	sql, ok := w.pattern(n)
+	switch {
+	case ok:
+		for _, symbol := range w.operators {
+			a.operator(symbol)
+		}
+		a.takeParams(&w)
+		return typed(a.asked(sql, vector.TypeOf(vector.Text)))
+	case escape:
+		fail(plan.ReasonFunction, "LIKE ... ESCAPE of other than literals and parameters")
+	}
+	return a.expr(n, s)
+}
+
+// pattern writes texts, || of them and like_escape. Literals and parameters without a type are text beside these
+// operators (func_select_candidate in parse_func.c prefers strings).
+func (w *serverWriter) pattern(n *pg.Node) (sql string, ok bool) {
+	switch x := n.GetNode().(type) {
+	case *pg.Node_AConst:
+		if s, is := x.AConst.Val.(*pg.A_Const_Sval); is && !x.AConst.Isnull {
+			return quoteLiteral(s.Sval.Sval) + "::pg_catalog.text", true
+		}
+	case *pg.Node_ParamRef:
+		number := int(x.ParamRef.Number)
+		if number >= 1 && number <= len(w.a.declared) {
+			if k := w.a.params[number-1].Kind; w.a.declared[number-1] && k != vector.Text && k != vector.Varchar || !w.a.declared[number-1] && k != vector.Invalid {
+				return "", false
+			}
+		}
+		if sql, ok = w.param(number, sqltype.Of(vector.Text).Name); ok {
+			return sql + "::pg_catalog.text", true
+		}
+	case *pg.Node_AExpr:
+		if e := x.AExpr; e.Kind == pg.A_Expr_Kind_AEXPR_OP && e.Lexpr != nil && strings.Join(nameList(e.Name), ".") == "||" {
+			l, isText := w.pattern(e.Lexpr)
+			r, both := w.pattern(e.Rexpr)
+			w.operators = append(w.operators, "||")
+			return "(" + l + " OPERATOR(pg_catalog.||) " + r + ")", isText && both
+		}
+	case *pg.Node_FuncCall:
+		if f := x.FuncCall; strings.Join(nameList(f.Funcname), ".") == "pg_catalog.like_escape" && len(f.Args) == 2 {
+			p, isText := w.pattern(f.Args[0])
+			e, both := w.pattern(f.Args[1])
+			return "pg_catalog.like_escape(" + p + ", " + e + ")", isText && both
+		}
+	}
+	return "", false
+}
