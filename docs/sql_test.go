@@ -118,7 +118,7 @@ func (a *asker) page(t *testing.T) string {
 		a.matrix(b, func(l, r vector.Kind) string { return fmt.Sprintf(op.form, ofKind(l), ofKind(r)) })
 		b.WriteString("\n")
 	}
-	b.WriteString("Over groups, numerics are divided, too. AND, OR, NOT, IS [NOT] NULL, IS [NOT] TRUE, FALSE and UNKNOWN, CASE, COALESCE; LIKE and\nILIKE with a constant pattern; `= ANY` and `<> ALL` of a constant array, or of a parameter that is an array of integers or text; `AT TIME ZONE 'UTC'`, `date_trunc(unit, timestamptz, 'UTC')`, in any session's zone, and `date()`.\n\n## Casts\n\n| from | to |\n|---|---|\n")
+	b.WriteString("Over groups, numerics are divided, too. AND, OR, NOT, IS [NOT] NULL, IS [NOT] TRUE, FALSE and UNKNOWN, CASE, COALESCE; LIKE and\nILIKE with a constant pattern; `= ANY` and `<> ALL` of a constant array, or of a parameter that is an array of integers or text; dates, timestamps and timestamptz + and - a constant interval (of timestamptz days and months where TimeZone is UTC);\n`AT TIME ZONE 'UTC'`, `date_trunc(unit, timestamptz, 'UTC')`, in any session's zone, and `date()`.\n\n## Casts\n\n| from | to |\n|---|---|\n")
 	a.matrix(b, func(l, r vector.Kind) string {
 		if l == r {
 			return ""

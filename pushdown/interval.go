@@ -7,6 +7,7 @@ import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"pgaccel/plan"
+	"pgaccel/sqlfn"
 	"pgaccel/vector"
 )
 
@@ -78,12 +79,16 @@ func intervalOf(words []string) (v plan.Interval, ok bool) {
 
 // The functions of +(date, interval) and so on (pg_operator.oprcode).
 var intervalCalls = map[vector.Kind]map[plan.Op]uint32{
-	vector.Date:      {plan.OpAdd: 2071, plan.OpSub: 2072},
-	vector.Timestamp: {plan.OpAdd: 2032, plan.OpSub: 2033},
+	vector.Date:        {plan.OpAdd: 2071, plan.OpSub: 2072},
+	vector.Timestamp:   {plan.OpAdd: 2032, plan.OpSub: 2033},
+	vector.TimestampTZ: {plan.OpAdd: 1189, plan.OpSub: 1190},
 }
 
-// plusInterval computes a constant date or timestamp plus or minus an interval, which is a
-// timestamp: date_pl_interval and timestamp_pl_interval. ok is false where there is no interval.
+// Those of interval + moment, which are written in SQL and call the others.
+var intervalFirst = map[vector.Kind]uint32{vector.Date: 2546, vector.Timestamp: 2548, vector.TimestampTZ: 2549}
+
+// plusInterval is a date or a timestamp plus or minus a constant interval, which is a timestamp, or such a moment:
+// date_pl_interval, timestamp_pl_interval and timestamptz_pl_interval. Of constants it is computed here. ok is false where there is no interval.
 func (a *analyzer) plusInterval(op plan.Op, x *pg.A_Expr, s *scope) (e plan.Expr, ok bool) {
 	moment, by := x.Lexpr, x.Rexpr
 	v, found := intervalConst(by)
@@ -96,14 +101,20 @@ func (a *analyzer) plusInterval(op plan.Op, x *pg.A_Expr, s *scope) (e plan.Expr
 	}
 	m := a.expr(moment, s)
 	c, constant := m.e.(plan.Const)
-	if !constant || intervalCalls[m.kind()] == nil {
-		fail(plan.ReasonFunction, "an interval added to what is no constant date or timestamp")
+	if intervalCalls[m.kind()] == nil || !constant && !readsRows(m.e) || constant && m.kind() == vector.TimestampTZ {
+		fail(plan.ReasonFunction, "an interval added to what is no date or timestamp")
 	}
 	oid := intervalCalls[m.kind()][op]
-	if moment == x.Rexpr { // interval + date is a function in SQL, which calls the other
-		a.addCalls([]uint32{map[vector.Kind]uint32{vector.Date: 2546, vector.Timestamp: 2548}[m.kind()]})
+	if moment == x.Rexpr {
+		a.addCalls([]uint32{intervalFirst[m.kind()]})
 	}
 	a.addCalls([]uint32{oid})
+	if !constant {
+		if op == plan.OpSub {
+			v = plan.Interval{Months: -v.Months, Days: -v.Days, Micros: -v.Micros}
+		}
+		return a.addInterval(m.e, v), true
+	}
 	t := vector.TypeOf(vector.Timestamp)
 	if c.Null {
 		return plan.Const{Datum: vector.Null(t)}, true
@@ -121,4 +132,22 @@ func (a *analyzer) plusInterval(op plan.Op, x *pg.A_Expr, s *scope) (e plan.Expr
 		fail(plan.ReasonFunction, "an interval beyond the years 1 to 9999")
 	}
 	return plan.Const{Datum: vector.Datum{Type: t, I: micros}}, true
+}
+
+// addInterval adds a constant interval to a date, a timestamp or a moment of rows.
+func (a *analyzer) addInterval(e plan.Expr, v plan.Interval) plan.Expr {
+	of, timestamp := e.Type().Kind, vector.TypeOf(vector.Timestamp)
+	switch of {
+	case vector.Date:
+		e = a.cast(e, timestamp)
+	case vector.TimestampTZ: // months and days are those of the session's zone, time is not
+		a.needsUTC = a.needsUTC || v.Months != 0 || v.Days != 0
+		e = a.call(plan.OpCast, timestamp, e)
+	}
+	text := sqlfn.IntervalText(v.Months, v.Days, v.Micros)
+	sum := a.callOf(sqlfn.ByOID(sqlfn.OIDTimestampPlusInterval), []value{typed(e), {text: &text}})
+	if of == vector.TimestampTZ {
+		return a.call(plan.OpCast, vector.TypeOf(vector.TimestampTZ), sum)
+	}
+	return sum
 }

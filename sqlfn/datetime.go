@@ -26,6 +26,7 @@ var datetime = []Function{
 	datePartOf(1171, vector.TimestampTZ, slices.Concat(dateFields, timeFields)),
 	dateTruncOf(2020, vector.Timestamp),
 	dateTruncOf(1217, vector.TimestampTZ),
+	plusInterval,
 	toCharOf(2049, vector.Timestamp),
 	toCharOf(1770, vector.TimestampTZ),
 	{

@@ -61,6 +61,8 @@ type Param struct {
 	Constants []string
 	// Also says of others whether they may stand there, too; nil: none may.
 	Also func(c string) bool
+	// Interval: in the server it is an interval, of which Constants are texts (IntervalText).
+	Interval bool
 	// Usual are the constants that mostly stand there: what generators of random queries write.
 	Usual []string
 	// AnyCase: the server takes Constants, which are in lower case, in any case of letters.
