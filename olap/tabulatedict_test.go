@@ -150,7 +150,11 @@ func TestEncodedLike(t *testing.T) {
 	meta := &catalog.Table{OID: 7, Name: "texts", Columns: []catalog.Column{{Name: "s", Type: leaf.T}}}
 	r := rand.New(rand.NewPCG(8, 8))
 	p := &pipeline{x: &execution{opt: Options{Workers: 3}, memory: new(atomic.Int64)}}
-	for _, n := range []int{2*dictPiece - 1, 2 * dictPiece, 2*dictPiece + 1, 3*dictPiece + 1} {
+	sizes := []int{2*dictPiece - 1, 2 * dictPiece, 2*dictPiece + 1, 3*dictPiece + 1}
+	if testing.Short() {
+		sizes = sizes[2:3]
+	}
+	for _, n := range sizes {
 		var rows [][]vector.Datum
 		for i, s := range randomTexts(r, n) {
 			rows = append(rows, []vector.Datum{{Type: leaf.T, Str: strings.Repeat(s, i%3) + "carefully final deposits " + s}})
