@@ -377,6 +377,13 @@ func (g *gen) moment(k kind, depth int) *node {
 				if n := g.function(k, depth); n != nil {
 					return n
 				}
+				from := timestamptz // AT TIME ZONE goes from one to the other
+				if k == timestamptz {
+					from = timestamp
+				}
+				if a := g.of(from, depth); free(a) {
+					return op(typ{kind: k}, pick(g.r, "timezone('UTC', @)", "(@ AT TIME ZONE 'UTC')"), g.closed(a))
+				}
 			}
 		case 2, 3:
 			from := map[kind][]kind{date: {timestamp, timestamptz}, timestamp: {date, timestamptz}, timestamptz: {date, timestamp}}[k]

@@ -309,7 +309,7 @@ func catalogOf(s *schema) *catalog.Catalog {
 func TestGeneratorReachesEverything(t *testing.T) {
 	p := planMany(20000)
 	for i, name := range constants(t, "../../plan/expr.go", "Op") {
-		if op := plan.Op(i); op != plan.OpInvalid && p.ops[op] == 0 {
+		if op := plan.Op(i); op != plan.OpInvalid && op != plan.OpSame && p.ops[op] == 0 { // OpSame: of nondeterministic collations, which catalogOf has not
 			t.Errorf("no query has %s", name)
 		}
 	}
