@@ -102,28 +102,42 @@ func (p *packed) append(b []byte, code uint32) []byte {
 	return p.symbols.AppendDecoded(p.symbols.AppendDecoded(b, shared), own)
 }
 
+// packedBlock is a block whose strings are read one after the other.
+type packedBlock struct {
+	wl, ws, l, s          int
+	lengths, shares, text []byte
+}
+
+func (p *packed) block(i int) packedBlock {
+	data := p.data[p.starts[i]:]
+	b := packedBlock{wl: int(data[0]), ws: int(data[1]), l: int(data[2]), s: int(data[3]), lengths: data[blockHeader:]}
+	b.shares = b.lengths[2*b.wl:]
+	b.text = b.shares[2*b.ws:]
+	return b
+}
+
+// sizes returns how many bytes string i shares with the head, and has of its own.
+func (b *packedBlock) sizes(i int) (share, own int) {
+	if i > 0 {
+		share = b.s + field(b.shares, b.ws, i)
+	}
+	return share, b.l + field(b.lengths, b.wl, i) - share
+}
+
 // each calls f with the strings of codes from..to-1, one after the other, which is faster than
 // one by one; false ends it. A string is valid until f returns.
 func (p *packed) each(from, to int, f func(code int, s []byte) bool) {
 	var buf []byte
 	for from < to {
-		b := p.data[p.starts[from/blockStrings]:]
-		wl, ws, l, s := int(b[0]), int(b[1]), int(b[2]), int(b[3])
-		lengths := b[blockHeader:]
-		shares := lengths[2*wl:]
-		text := shares[2*ws:]
+		b := p.block(from / blockStrings)
 		first := from / blockStrings * blockStrings
 		for i, at := 0, 0; i < blockStrings && first+i < to; i++ {
-			share := 0
-			if i > 0 {
-				share = s + field(shares, ws, i)
-			}
-			own := l + field(lengths, wl, i) - share
+			share, own := b.sizes(i)
 			if first+i >= from {
 				if p.symbols == nil {
-					buf = append(append(buf[:0], text[:share]...), text[at:at+own]...)
+					buf = append(append(buf[:0], b.text[:share]...), b.text[at:at+own]...)
 				} else {
-					buf = p.symbols.AppendDecoded(p.symbols.AppendDecoded(buf[:0], text[:share]), text[at:at+own])
+					buf = p.symbols.AppendDecoded(p.symbols.AppendDecoded(buf[:0], b.text[:share]), b.text[at:at+own])
 				}
 				if !f(first+i, buf) {
 					return
@@ -139,24 +153,17 @@ func (p *packed) each(from, to int, f func(code int, s []byte) bool) {
 // the head once, the others from where they leave it.
 func (p *packed) eachMatch(from, to int, m *compress.Matcher, f func(code int, ok bool)) {
 	for first := from / blockStrings * blockStrings; first < to; first += blockStrings {
-		b := p.data[p.starts[first/blockStrings]:]
-		wl, ws, l, s := int(b[0]), int(b[1]), int(b[2]), int(b[3])
-		lengths := b[blockHeader:]
-		shares := lengths[2*wl:]
-		text := shares[2*ws:]
-		head := text[:l+field(lengths, wl, 0)]
+		b := p.block(first / blockStrings)
+		_, size := b.sizes(0)
+		head := b.text[:size]
 		var shared [sharedMax + 1]uint8 // states within the head
 		for i, code := range head[:min(len(head), sharedMax)] {
 			shared[i+1] = m.Step(shared[i], []byte{code})
 		}
 		for i, at := 0, 0; i < blockStrings && first+i < to; i++ {
-			share := 0
-			if i > 0 {
-				share = s + field(shares, ws, i)
-			}
-			own := l + field(lengths, wl, i) - share
+			share, own := b.sizes(i)
 			if first+i >= from {
-				f(first+i, m.Accepts(m.Step(shared[share], text[at:at+own])))
+				f(first+i, m.Accepts(m.Step(shared[share], b.text[at:at+own])))
 			}
 			at += own
 		}
