@@ -167,6 +167,9 @@ func (c *compiler) call(e *plan.Call) (*node, error) {
 		if n, err := c.compile(leaf); err != nil {
 			return nil, err
 		} else if worthTable(e, n, c.p.tab.Rows) {
+			if c.largeDict(n, e.T) {
+				return c.tabulateLarge(e, leaf, n)
+			}
 			return c.tabulate(e, n)
 		}
 	}

@@ -42,7 +42,7 @@
 // fits its type and 64 bits no overflow is checked; else the checked form runs and
 // an overflow forwards the query. An expression over one column of text, or over
 // one of few values, is written out as a table once (tabulate.go; over many strings in pieces,
-// tabulatedict.go). What else is computed of
+// tabulatedict.go; a function of few results once for a statement, derivedtext.go). What else is computed of
 // text, or is text, is evaluated a row at a time (bytree.go). Text gets its codes on the way,
 // from a pool that all workers share (intern.go): how many strings there are, and in which
 // order, is known once the rows have been read.

@@ -240,9 +240,10 @@ func (by *grouping) choose(rows float64) {
 	}
 	bytes := by.g.groupBytes()
 	// Digits index a partition's arrays where these are not much more than the rows: to
-	// clear them costs less than to hash every row. The estimate of groups, low where
-	// frequent values hide rare ones, decides beyond that only.
-	by.sparse = float64(card) > max(8*by.expect, rows) || int64(card) > x.opt.MemoryLimit/(4*bytes)
+	// clear them costs less than to hash every row, up to twice as many at least. The estimate
+	// of groups, low where frequent values hide rare ones or a group's rows are neighbours,
+	// decides beyond that only.
+	by.sparse = float64(card) > max(8*by.expect, 2*rows) || int64(card) > x.opt.MemoryLimit/(4*bytes)
 	// The estimate is often too low where most values occur once; more partitions cost
 	// little.
 	groups := max(min(4*by.expect, rows), 1)

@@ -51,6 +51,8 @@ type Options struct {
 	Rank   Ranker
 	orders *textOrders // what it has said so far, for the stars of one statement
 
+	derived *derivedTexts // what the stars of one statement have computed of dictionaries
+
 	forceIndexes bool // tests: ask an index wherever there is one
 
 	grouping strategy // forces how groups are found, where it can be; for tests
@@ -127,6 +129,9 @@ func newExecution(ctx context.Context, q *plan.Star, in Input, opt Options) (*ex
 	x := &execution{ctx: ctx, in: in, opt: opt, memory: new(atomic.Int64), room: opt.MemoryLimit}
 	if x.opt.orders == nil {
 		x.opt.orders = &textOrders{ctx: ctx, server: opt.Rank}
+	}
+	if x.opt.derived == nil {
+		x.opt.derived = &derivedTexts{}
 	}
 	v := &env{orders: x.ordersOf()}
 	for _, e := range q.Constants {
