@@ -29,8 +29,8 @@ type lookup struct {
 	// many has the entries where a key need not be unique; what is found by key then
 	// is its number there.
 	many *partners
-	// set holds the keys that have a partner; it has no size for a left join and for a
-	// hash table. A filter by it is a pass over a bitmap, which stays in a nearer cache
+	// set holds the keys that have a partner; it has no size for a left join and for keys that
+	// are far apart. A filter by it is a pass over a bitmap, which stays in a nearer cache
 	// than the entries do.
 	set compress.Set
 }
@@ -49,9 +49,12 @@ const (
 	// array for each row. An array of up to lookupArray places is better than a hash
 	// table however empty it is: it stays in the second-level cache.
 	lookupBitsMax = 1 << 26
-	lookupSpread  = 16
-	lookupDense   = 1 << 16
-	lookupArray   = 1 << 21
+	// lookupBitsSpread bounds the places of a bitmap for each key: 64 bytes, where a hash table
+	// has 24 to 48.
+	lookupBitsSpread = 512
+	lookupSpread     = 16
+	lookupDense      = 1 << 16
+	lookupArray      = 1 << 21
 	// lookupWork is about what it takes to make a lookup, in bytes for each row: keep, the
 	// entries, and numbers of keys.
 	lookupWork = 16
@@ -115,6 +118,8 @@ func entryKind(n int) program.LookupKind {
 // cost estimates nanoseconds a row.
 func (l *lookup) cost() float64 {
 	switch {
+	case l.kind == program.LookupHash && l.set.Size > 0:
+		return 4
 	case l.kind == program.LookupHash:
 		return 8
 	case l.bytes > 1<<20:
@@ -175,9 +180,10 @@ func (l *lookup) enter(keys []int64, sel []uint16, entries []uint32, spare []uin
 
 func (l *lookup) runChecked(k vec, sel []uint16, entries []uint32, next []uint16) int {
 	n := 0
+	hash := l.kind == program.LookupHash && l.set.Size > 0
 	for i, s := range sel {
 		e, found := l.Null, false
-		if k.nulls == nil || k.nulls[i] == 0 {
+		if (k.nulls == nil || k.nulls[i] == 0) && (!hash || l.set.Has(k.v[i])) {
 			if e, found = l.Find(l.kind, k.v[i]); !found {
 				e = l.Null
 			}

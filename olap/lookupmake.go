@@ -266,14 +266,16 @@ func (m *lookupMaker) layOut(lo, hi int64) (err error) {
 	l.Lo, l.Size = lo, size
 	fresh := true
 	switch {
-	case len(l.outs) == 0 && !l.left && l.many == nil && ok && size <= lookupBitsMax && size <= 64*max(lookupDense, int64(n)):
+	case len(l.outs) == 0 && !l.left && l.many == nil && ok && worthBits(size, n):
 		l.kind = program.LookupBits
 		l.rows = 1
 		fresh, err = m.fillBits()
 	case !ok || size > max(lookupArray, lookupSpread*int64(n)):
 		l.kind = program.LookupHash
 		l.Lo, l.Size = 0, 0
-		fresh, err = m.fillHash()
+		if fresh, err = m.fillHash(); err == nil && fresh && !l.left {
+			err = m.hashSet()
+		}
 	default:
 		entries := l.rows
 		if l.many != nil {
@@ -291,6 +293,29 @@ func (m *lookupMaker) layOut(lo, hi int64) (err error) {
 	if err == nil && !fresh && !m.b.join.Exists {
 		err = forward(plan.ReasonShape, "join key is not unique")
 	}
+	return err
+}
+
+// worthBits reports whether n keys are better looked for in a bitmap of size places than in a hash
+// table: it is not much larger than that would be, and rows that lie in the order of their keys, as the
+// lines of an order do, read it from front to back.
+func worthBits(size int64, n int) bool {
+	return size <= lookupBitsMax && size <= max(64*lookupDense, lookupBitsSpread*int64(n))
+}
+
+// hashSet makes the set of a hash table's keys, where they lie in so narrow a range. Most rows that
+// have no partner never come to the table then.
+func (m *lookupMaker) hashSet() error {
+	l := m.l
+	size, ok := width(l.keyLo, l.keyHi)
+	if !ok || !worthBits(size, len(m.key)) {
+		return nil
+	}
+	l.set = compress.Set{Lo: l.keyLo, Size: size, Bits: makeSet(size)}
+	l.bytes += size / 8
+	_, err := m.fill(m.places(l.keyLo, size, size/8), size, func(keys []int64, _ []uint32, _, _ int64) bool {
+		return setBits(l.set.Bits, l.keyLo, keys)
+	})
 	return err
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"pgaccel/colstore"
+	"pgaccel/gpu/program"
 	"pgaccel/plan"
 	"pgaccel/vector"
 )
@@ -37,6 +38,7 @@ func TestLookups(t *testing.T) {
 		{name: "left array", hi: 1 << 18, outer: 1 << 19, outs: 1, kind: plan.Left, nulls: true},
 		{name: "distinct outputs", hi: 1 << 18, outer: 1 << 18, outs: 2, dedupe: true},
 		{name: "hash", hi: 1 << 50, outer: 1 << 50, outs: 1, nulls: true},
+		{name: "hash with a set", hi: 1 << 23, outer: 1 << 24, outs: 1, nulls: true},
 		{name: "left hash", hi: 1 << 50, outer: 1 << 40, outs: 2, kind: plan.Left},
 		{name: "two keys", hi: 1 << 18, outer: 1 << 18, outs: 1, two: true},
 		{name: "many", hi: 1 << 10, outer: 1 << 10, twice: true, outs: 1, nulls: true},
@@ -175,6 +177,7 @@ func (c *lookupCase) check(t *testing.T, n int, eager bool) {
 	for range 50 {
 		ask = append(ask, lo+r.Int64N(c.outer-lo+1))
 	}
+	var asked []int64
 	for i, k := range ask {
 		if k > c.outer {
 			continue
@@ -185,6 +188,7 @@ func (c *lookupCase) check(t *testing.T, n int, eager bool) {
 			}
 		}
 		e, found := l.Find(l.kind, k)
+		asked = append(asked, k)
 		if l.left && (!found || want[k] == nil) { // an array has the entry of the nulls
 			e, found = l.Null, true
 		}
@@ -220,6 +224,28 @@ func (c *lookupCase) check(t *testing.T, n int, eager bool) {
 	for k := range want {
 		if l.set.Size > 0 && l.set.Bits[(k-l.set.Lo)>>6]>>(uint(k-l.set.Lo)&63)&1 == 0 {
 			t.Fatalf("%s: the set lacks key %d", what, k)
+		}
+	}
+	if c.name == "hash with a set" && n > buildParted && (l.kind != program.LookupHash || l.set.Size == 0) {
+		t.Errorf("%s: no set beside a hash table", what)
+	}
+	entries, next := make([]uint32, tileRows), make([]uint16, tileRows)
+	for ; len(asked) > 0; asked = asked[min(len(asked), tileRows):] {
+		keys := asked[:min(len(asked), tileRows)]
+		sel := make([]uint16, len(keys))
+		for i := range sel {
+			sel[i] = uint16(i)
+		}
+		stay := next[:l.run(vec{v: keys}, sel, entries, next)]
+		for i, k := range keys {
+			e, found := l.Find(l.kind, k)
+			met := len(stay) > 0 && stay[0] == uint16(i)
+			if met {
+				stay = stay[1:]
+			}
+			if met != (found || l.left) || found && l.kind != program.LookupBits && entries[i] != e {
+				t.Fatalf("%s: key %d: stays %v with entry %d, want %v, %d", what, k, met, entries[i], found, e)
+			}
 		}
 	}
 }
