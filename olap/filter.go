@@ -17,6 +17,13 @@ func (p *pipeline) zone(seg *colstore.Segment) (skip bool, live uint64) {
 	for i := range p.steps {
 		s := &p.steps[i]
 		risky = risky || s.risky
+		if s.kind == program.StepProbe {
+			if b := p.probes[s.probe]; b.key.kind == nodeColumn {
+				z := &seg.Columns[b.key.col]
+				skip = skip || b.lut.misses(z.Min, z.Max)
+			}
+			continue
+		}
 		if s.kind != program.StepRange || i >= 64 {
 			continue
 		}

@@ -12,8 +12,8 @@ import (
 )
 
 // indexedTable makes a table whose columns are all indexed, with some dead rows.
-func indexedTable(t testing.TB, r *rand.Rand, s *colstore.Store, meta *catalog.Table, size, refs int) *randomTable {
-	rows := randomRows(r, size, refs)
+func indexedTable(t testing.TB, r *rand.Rand, s *colstore.Store, meta *catalog.Table, size int, apart int64) *randomTable {
+	rows := randomRows(r, size, 30, apart)
 	// Some columns are clustered, as real ones are.
 	for i := range rows {
 		if i > 0 && r.IntN(8) > 0 {
@@ -109,8 +109,8 @@ func TestIndexedQueries(t *testing.T) {
 	for seed := range uint64(worlds) {
 		s := colstore.New(colstore.Options{SegmentRows: 1024, IndexAll: true})
 		t.Run("", func(t *testing.T) { // so that what the tables hold is released before the store is closed
-			w := newWorldOf(t, seed+77, func(t testing.TB, r *rand.Rand, _ *colstore.Store, meta *catalog.Table, size, refs int) *randomTable {
-				return indexedTable(t, r, s, meta, size, refs)
+			w := newWorldOf(t, seed+77, func(t testing.TB, r *rand.Rand, _ *colstore.Store, meta *catalog.Table, size int, apart int64) *randomTable {
+				return indexedTable(t, r, s, meta, size, apart)
 			})
 			w.options = Options{forceIndexes: true}
 			for n := range 20 {

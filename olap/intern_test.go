@@ -236,7 +236,7 @@ func TestPoolMemory(t *testing.T) {
 }
 
 func randomTableOf(t *testing.T, w *world, rows int) *randomTable {
-	data := randomRows(w.r, rows, 30)
+	data := randomRows(w.r, rows, 30, 1)
 	meta := *w.tables[0].meta
 	return &randomTable{&meta, data, load(t, newStore(t, 2048), &meta, data)}
 }

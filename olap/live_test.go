@@ -59,8 +59,8 @@ func randomLive(r *rand.Rand, n int) []bool {
 // mortal makes a table of which only some rows count. Among the dead are rows with the
 // keys of live ones, as updates leave them, and where poison is set, text of codes
 // that the dictionary does not have: those of strings that came later.
-func mortal(t testing.TB, r *rand.Rand, s *colstore.Store, meta *catalog.Table, size, refs int) *randomTable {
-	rows := randomRows(r, size, refs)
+func mortal(t testing.TB, r *rand.Rand, s *colstore.Store, meta *catalog.Table, size int, apart int64) *randomTable {
+	rows := randomRows(r, size, 30, apart)
 	var all [][]vector.Datum
 	var dead []bool // for certain
 	var cuts []int

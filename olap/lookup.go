@@ -2,6 +2,7 @@ package olap
 
 import (
 	"math"
+	"slices"
 
 	"pgaccel/compress"
 	"pgaccel/gpu/program"
@@ -33,6 +34,9 @@ type lookup struct {
 	// are far apart. A filter by it is a pass over a bitmap, which stays in a nearer cache
 	// than the entries do.
 	set compress.Set
+	// few are the keys in order where they are few, for zone maps; nil: they are many, or rows
+	// without one stay.
+	few []int64
 }
 
 // lookupOut is one output: values by entry.
@@ -55,6 +59,8 @@ const (
 	lookupSpread     = 16
 	lookupDense      = 1 << 16
 	lookupArray      = 1 << 21
+	// lookupFew is how many keys are compared with zone maps.
+	lookupFew = 1 << 10
 	// lookupWork is about what it takes to make a lookup, in bytes for each row: keep, the
 	// entries, and numbers of keys.
 	lookupWork = 16
@@ -130,6 +136,15 @@ func (l *lookup) cost() float64 {
 	return 2
 }
 
+// misses reports whether no key is in a range: lo > hi where there is none to be in.
+func (l *lookup) misses(lo, hi int64) bool {
+	if l.few == nil {
+		return false
+	}
+	i, _ := slices.BinarySearch(l.few, lo)
+	return i == len(l.few) || l.few[i] > hi
+}
+
 // run writes the entry that each selected row meets to entries, and the positions
 // of the rows that stay to next. It returns their number.
 func (l *lookup) run(k vec, sel []uint16, entries []uint32, next []uint16) int {
@@ -175,6 +190,10 @@ func (l *lookup) enter(keys []int64, sel []uint16, entries []uint32, spare []uin
 		simd.Entries(l.E16, l.Lo, keys, sel, entries, spare, entryNever)
 	case program.Lookup32:
 		simd.Entries(l.E32, l.Lo, keys, sel, entries, spare, entryNever)
+	case program.LookupHash:
+		for i, s := range sel {
+			entries[s], _ = l.Find(l.kind, keys[i])
+		}
 	}
 }
 

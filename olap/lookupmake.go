@@ -3,6 +3,7 @@ package olap
 import (
 	"math"
 	"math/bits"
+	"slices"
 	"sync/atomic"
 
 	"pgaccel/compress"
@@ -264,6 +265,9 @@ func (m *lookupMaker) layOut(lo, hi int64) (err error) {
 		lo, size, ok = l.keyLo, span, fits
 	}
 	l.Lo, l.Size = lo, size
+	if n > 0 && n <= lookupFew && !l.left {
+		l.few = slices.Sorted(slices.Values(m.key))
+	}
 	fresh := true
 	switch {
 	case len(l.outs) == 0 && !l.left && l.many == nil && ok && worthBits(size, n):

@@ -229,6 +229,17 @@ func (c *lookupCase) check(t *testing.T, n int, eager bool) {
 	if c.name == "hash with a set" && n > buildParted && (l.kind != program.LookupHash || l.set.Size == 0) {
 		t.Errorf("%s: no set beside a hash table", what)
 	}
+	for range 20 {
+		lo := r.Int64N(c.hi + 3)
+		hi := lo + r.Int64N(c.hi/int64(n+1)+1)
+		some := l.few == nil
+		for k := range want {
+			some = some || k >= lo && k <= hi
+		}
+		if l.misses(lo, hi) == some {
+			t.Fatalf("%s: a key in %d..%d: %v", what, lo, hi, some)
+		}
+	}
 	entries, next := make([]uint32, tileRows), make([]uint16, tileRows)
 	for ; len(asked) > 0; asked = asked[min(len(asked), tileRows):] {
 		keys := asked[:min(len(asked), tileRows)]
@@ -242,6 +253,10 @@ func (c *lookupCase) check(t *testing.T, n int, eager bool) {
 			met := len(stay) > 0 && stay[0] == uint16(i)
 			if met {
 				stay = stay[1:]
+			}
+			if found && l.kind != program.LookupBits {
+				entries[i] = 0
+				l.enter([]int64{k}, []uint16{uint16(i)}, entries, make([]uint16, tileRows))
 			}
 			if met != (found || l.left) || found && l.kind != program.LookupBits && entries[i] != e {
 				t.Fatalf("%s: key %d: stays %v with entry %d, want %v, %d", what, k, met, entries[i], found, e)

@@ -142,7 +142,8 @@ func randomDatum(r *rand.Rand, t vector.Type, id, refs int, wild bool) vector.Da
 	return d
 }
 
-func randomRows(r *rand.Rand, n, refs int) [][]vector.Datum {
+// randomRows returns n rows whose references are to about so many others, and keys so far apart.
+func randomRows(r *rand.Rand, n, refs int, apart int64) [][]vector.Datum {
 	wild := r.IntN(3) == 0
 	nulls := make([]int, len(shape)) // one in so many; 0: none
 	for i := range nulls {
@@ -161,7 +162,7 @@ func randomRows(r *rand.Rand, n, refs int) [][]vector.Datum {
 			d := randomDatum(r, col.Type, ids[i], refs, wild)
 			switch c {
 			case colID:
-				d.I = int64(ids[i])
+				d.I = int64(ids[i]) * apart
 			case colTID:
 				d.Str = fmt.Sprintf("k%d", ids[i])
 			case colP1:
@@ -169,7 +170,7 @@ func randomRows(r *rand.Rand, n, refs int) [][]vector.Datum {
 			case colP2:
 				d.I = int64(ids[i]%7) * 1000
 			case colRef:
-				d.I = int64(r.IntN(refs + refs/3 + 1))
+				d.I = int64(r.IntN(refs+refs/3+1)) * apart
 			case colTRef:
 				d.Str = fmt.Sprintf("k%d", r.IntN(refs+refs/3+1))
 			}
@@ -259,15 +260,15 @@ var forcedCodecs = []compress.Codec{compress.CodecFOR, compress.CodecDFOR, compr
 	compress.CodecLookup, compress.CodecFOR64, compress.CodecDFOR64, compress.CodecRFOR64, compress.CodecPlain}
 
 func newWorld(t testing.TB, seed uint64) *world {
-	return newWorldOf(t, seed, func(t testing.TB, r *rand.Rand, s *colstore.Store, meta *catalog.Table, size, refs int) *randomTable {
-		rows := randomRows(r, size, refs)
+	return newWorldOf(t, seed, func(t testing.TB, r *rand.Rand, s *colstore.Store, meta *catalog.Table, size int, apart int64) *randomTable {
+		rows := randomRows(r, size, 30, apart)
 		return &randomTable{meta, rows, load(t, s, meta, rows)}
 	})
 }
 
-// newWorldOf makes a world of the tables that make makes: of size rows, whose
-// references are to refs others.
-func newWorldOf(t testing.TB, seed uint64, make func(t testing.TB, r *rand.Rand, s *colstore.Store, meta *catalog.Table, size, refs int) *randomTable) *world {
+// newWorldOf makes a world of the tables that make makes: of size rows, with
+// keys apart from each other.
+func newWorldOf(t testing.TB, seed uint64, make func(t testing.TB, r *rand.Rand, s *colstore.Store, meta *catalog.Table, size int, apart int64) *randomTable) *world {
 	r := rand.New(rand.NewPCG(seed, 1))
 	// Half of the worlds force a codec, wherever it can hold the values.
 	codec := compress.CodecAuto
@@ -278,16 +279,17 @@ func newWorldOf(t testing.TB, seed uint64, make func(t testing.TB, r *rand.Rand,
 	t.Cleanup(store.Close)
 	sizes := []int{0, 1, 63, 64, 127, 128, 129, 511, 512, 513, 1023, 1024, 1025, 2047, 2049, 3333}
 	w := &world{r: r, options: Options{Rank: rankBackwards}}
+	// Keys side by side have arrays; those far apart hash tables, with a set before them or without.
+	apart := []int64{1, 1, 1, 60013, 200003}[seed%5]
 	n := 1 + r.IntN(4)
 	for i := range n {
 		size := sizes[r.IntN(len(sizes))]
 		if i > 0 {
 			size = []int{0, 1, 5, 30, 100, 129}[r.IntN(6)]
 		}
-		refs := 30
 		meta := &catalog.Table{OID: uint32(100 + i), Schema: "public", Name: fmt.Sprintf("t%d", i), Columns: shape,
 			Indexes: []catalog.Index{{Columns: []int{colID}, Unique: true}, {Columns: []int{colTID}, Unique: true}, {Columns: []int{colP1, colP2}, Unique: true}}}
-		w.tables = append(w.tables, make(t, r, store, meta, size, refs))
+		w.tables = append(w.tables, make(t, r, store, meta, size, apart))
 	}
 	for i := 1; i < n; i++ {
 		from := r.IntN(i)

@@ -139,7 +139,7 @@ func TestSpilledAsUnspilled(t *testing.T) {
 
 func randomFact(t *testing.T, w *world, n int) *randomTable {
 	was := w.tables[0]
-	rows := randomRows(w.r, n, 50)
+	rows := randomRows(w.r, n, 50, 1)
 	s := newStore(t, 1024)
 	return &randomTable{meta: was.meta, rows: rows, table: load(t, s, was.meta, rows, n)}
 }
