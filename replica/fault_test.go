@@ -461,7 +461,8 @@ func TestServerCrash(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "waits fail", func() bool { return store.Wait(ctx, 0) == colstore.ErrStream || store.Applied() > before })
-	// A session may begin before the server has noticed that it must end them all.
+	// A session may begin, and take a row, before the server has noticed that it must end them all.
+	eventually(t, "the server ends its sessions", func() bool { return c.Ping(ctx) != nil })
 	eventually(t, "the server takes a row", func() bool {
 		conn, err := pgx.Connect(ctx, url)
 		if err != nil {
