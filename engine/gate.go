@@ -310,6 +310,8 @@ func (e *Engine) checkGate(d *decision, g *gateRow) *plan.Forward {
 		return forward(plan.ReasonSettings, "pgaccel.float_sum")
 	case d.deps.NeedsUTC && !isUTC(g.timeZone):
 		return forward(plan.ReasonTimeZone, "")
+	case d.deps.NamesUTC && redefinesUTC(g.timeZone):
+		return forward(plan.ReasonTimeZone, "its abbreviations may have UTC or GMT with another meaning")
 	case d.deps.NeedsISO && !strings.HasPrefix(g.dateStyle, "ISO, "):
 		return forward(plan.ReasonSettings, "DateStyle")
 	case returnsFloat(d.query) && (len(g.floatDigit) != 1 || g.floatDigit < "1"):
@@ -409,6 +411,13 @@ func systemSchemaFirst(schemas string) bool {
 func isUTC(timeZone string) bool {
 	_, ok := sqltype.UTCAbbreviation(timeZone)
 	return ok
+}
+
+// redefinesUTC reports whether a time zone may be one in POSIX form that names an abbreviation UTC or GMT.
+// Those of the tz database that do so mean UTC.
+func redefinesUTC(timeZone string) bool {
+	z := strings.ToUpper(timeZone)
+	return (strings.Contains(z, "UTC") || strings.Contains(z, "GMT")) && strings.ContainsAny(z, "0123456789") && !strings.HasPrefix(z, "ETC/")
 }
 
 func returnsFloat(q *plan.Star) bool {

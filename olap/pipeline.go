@@ -269,7 +269,7 @@ func (x *execution) prepareFor(table int, wanted []plan.Expr, groupOnly []bool, 
 		return nil, nil, err
 	}
 	for i, b := range p.probes {
-		if b.join.Kind == plan.Left && len(b.wanted) == 0 && !b.many && !b.single {
+		if b.join.Kind == plan.Left && len(b.wanted) == 0 && !b.many && !b.single && !slices.ContainsFunc(b.join.Outer, plan.Facts{}.MayFail) {
 			b.lut = &lookup{left: true, share: 1} // it changes nothing
 			continue
 		}

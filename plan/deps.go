@@ -27,6 +27,9 @@ type Deps struct {
 	// NeedsUTC is true where the meaning depends on the session's time zone: the
 	// gate lets it pass only where that is UTC.
 	NeedsUTC bool
+	// NamesUTC is true where the statement names UTC as a time zone: from PostgreSQL 18 on that is first
+	// an abbreviation of the session's own zone, which a zone such as UTC+5 has with another meaning.
+	NamesUTC bool
 	// NeedsISO is true where a date or timestamp is made text: the gate lets it pass only
 	// where the session's DateStyle is ISO.
 	NeedsISO bool

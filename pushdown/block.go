@@ -109,7 +109,55 @@ func (a *analyzer) subquery(sel *pg.SelectStmt, alias *pg.Alias) *scope {
 		return a.inPlace(sel, alias)
 	}
 	q := a.query(sel, false)
+	a.computeOutputs(&q, sel)
 	return a.named(&rel{cols: q.cols()}, alias, q.rows)
+}
+
+// computeOutputs has the outputs of a block that may fail computed within it, where not all that leaves
+// rows out is moved into it: the server computes them for all rows, whatever is done with them.
+func (a *analyzer) computeOutputs(q *query, sel *pg.SelectStmt) {
+	if !keepsRows(q.rows, a.joined) {
+		return
+	}
+	if !slices.ContainsFunc(q.outputs, func(e plan.Expr) bool { return e != nil && (plan.Facts{}).MayFail(e) }) {
+		return
+	}
+	p := &plan.Project{Number: a.nextOutput(), Input: q.rows}
+	for i, e := range q.outputs {
+		if e != nil && readsRows(e) {
+			q.outputs[i] = plan.Output{Of: p.Number, Index: len(p.Exprs), T: e.Type()}
+			p.Exprs = append(p.Exprs, e)
+		}
+	}
+	a.sides = append(a.sides, p) // the server computes none that nothing reads
+	a.note(p, sel, "")
+	q.rows = p
+}
+
+// keepsRows reports whether what is done with a block's rows may have to be done over it: conditions
+// are not moved below LIMIT, DISTINCT ON and windows, joins are not below groups, either.
+func keepsRows(r plan.Rel, joined bool) bool {
+	switch x := r.(type) {
+	case *plan.Limit, *plan.Window:
+		return true
+	case *plan.Aggregate:
+		return joined
+	case *plan.Sort:
+		return keepsRows(x.Input, joined)
+	case *plan.Filter:
+		return keepsRows(x.Input, joined)
+	}
+	return false
+}
+
+// joins reports whether a SELECT has more than one item in FROM, or sub-selects in WHERE.
+func joins(sel *pg.SelectStmt) bool {
+	found := len(sel.FromClause) != 1 || sel.FromClause[0].GetJoinExpr() != nil
+	syntax.Walk(sel.WhereClause, func(n *pg.Node) bool {
+		found = found || n.GetSubLink() != nil
+		return !found
+	})
+	return found
 }
 
 // cols are the columns that a derived table has.
@@ -128,7 +176,10 @@ func (q *query) cols() []col {
 func (a *analyzer) inPlace(sel *pg.SelectStmt, alias *pg.Alias) *scope {
 	a.countQuery()
 	a.checkPlain(sel, false)
+	joined := a.joined
+	a.joined = joined || joins(sel)
 	inner := a.from(sel.FromClause)
+	a.joined = joined
 	outer := a.noAggs
 	a.noAggs = "aggregate in a subquery in FROM"
 	item := &rel{}

@@ -39,6 +39,7 @@ type analyzer struct {
 	groupingZero bool // there is a GROUPING() without grouping sets
 
 	needsUTC  bool
+	namesUTC  bool
 	needsISO  bool
 	functions []string // plan.Deps.Functions
 	oids      []uint32 // plan.Deps.Calls
@@ -87,6 +88,8 @@ type block struct {
 	setKeys              []groupKey // of grouping sets
 	// joinsDone is true once all outer joins are known.
 	joinsDone bool
+	// joined is true where rows of what is in FROM may be left out by more than conditions on them.
+	joined bool
 }
 
 // value is an expression whose type may still be open: a string constant, NULL or

@@ -92,7 +92,7 @@ func planned(text *syntax.Text, paramOIDs []uint32, cat *catalog.Catalog, unsett
 	}
 	st.Star.Constants = a.constants
 	a.noteDerived()
-	st.Deps.NeedsUTC, st.Deps.NeedsISO = a.needsUTC, a.needsISO
+	st.Deps.NeedsUTC, st.Deps.NeedsISO, st.Deps.NamesUTC = a.needsUTC, a.needsISO, a.namesUTC
 	st.Deps.Functions, st.Deps.Calls = a.functions, a.oids
 	st.Deps.ServerConsts, st.Deps.ServerParams = a.server, a.serverParamTypes()
 	st.Small = small(st.Star)
@@ -222,6 +222,7 @@ type query struct {
 
 // selectBlock analyses what a SELECT says. top is false for one that is a derived table.
 func (a *analyzer) selectBlock(sel *pg.SelectStmt, top bool) query {
+	a.joined = joins(sel)
 	s := a.from(sel.FromClause)
 	a.joinsDone, a.windowDefs, a.usedDefs, a.keyLinks = true, sel.WindowClause, map[string]bool{}, keyLinks(sel.GroupClause)
 	a.sets = hasSets(sel.GroupClause)

@@ -28,6 +28,7 @@ func (a *analyzer) isUTC(zone value) bool {
 		return false
 	}
 	c, ok := a.resolve(zone, vector.TypeOf(vector.Text)).(plan.Const)
+	a.namesUTC = true
 	return ok && !c.Null && utcNames[strings.ToLower(c.Str)]
 }
 

@@ -11,7 +11,7 @@ if [ "${1:-}" = --short ]; then
 	shift
 	packages=(./replica/... ./engine ./pushdown)
 	proxy='^TestTransactionTimeouts$'
-	integration='^(TestDefinitions|TestNamesChangeTheirMeaning|TestSessionsOwnNames|TestRights.*|TestOpenPortalKeepsItsRight|TestNeverStale|TestOwnTransaction)$'
+	integration='^(TestDefinitions|TestNamesChangeTheirMeaning|TestSessionsOwnNames|TestRights.*|TestOpenPortalKeepsItsRight|TestNeverStale|TestOwnTransaction|TestNamedUTC|TestFailingOutputs)$'
 fi
 [ $# -gt 0 ] || set -- 17 18
 
