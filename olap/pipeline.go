@@ -269,7 +269,7 @@ func (x *execution) prepareFor(table int, wanted []plan.Expr, groupOnly []bool, 
 		return nil, nil, err
 	}
 	for i, b := range p.probes {
-		if b.join.Kind == plan.Left && len(b.wanted) == 0 && !b.many && !b.single && !slices.ContainsFunc(b.join.Outer, plan.Facts{}.MayFail) {
+		if b.idle() {
 			b.lut = &lookup{left: true, share: 1} // it changes nothing
 			continue
 		}
@@ -363,11 +363,17 @@ func (c *compiler) numbered(a *node, n int) *node {
 	return c.add(&node{kind: nodeNumber, t: vector.TypeOf(vector.Int8), args: []*node{a}, hi: int64(max(n-1, 0)), nullable: true, numbers: newWordTable(1, n)})
 }
 
+// idle reports whether the join changes nothing: whether there is a partner is all the same, and asking
+// for one does not fail.
+func (b *probe) idle() bool {
+	return b.join.Kind == plan.Left && len(b.wanted) == 0 && !b.many && !b.single && !slices.ContainsFunc(b.join.Outer, plan.Facts{}.MayFail)
+}
+
 // loadAll runs the children side by side: most are too small to occupy all workers.
 func (p *pipeline) loadAll() error {
 	var work []func() error
 	for _, b := range p.probes {
-		if (b.join.Kind == plan.Inner || len(b.wanted) > 0 || b.many || b.single) && !b.kept {
+		if !b.idle() && !b.kept {
 			work = append(work, func() error { return p.load(b) })
 		}
 	}

@@ -5,6 +5,9 @@ import "pgaccel/plan"
 // fullJoin makes the relation of a full join: a left join, and the rows of the right side without a
 // partner, with nulls for the left side. Both read the two sides, which are computed once.
 func (a *analyzer) fullJoin(x *plan.Join, l *leaf) plan.Source {
+	if !plannedFull(x) {
+		fail(plan.ReasonShape, "FULL JOIN on no equality of its sides, which PostgreSQL refuses")
+	}
 	exprs := append(append([]plan.Expr{}, l.read...), x.On...)
 	left, right := a.once(x.Left, exprs), a.once(x.Right, exprs)
 	read, on := exprs[:len(l.read)], exprs[len(l.read):]
@@ -21,6 +24,20 @@ func (a *analyzer) fullJoin(x *plan.Join, l *leaf) plan.Source {
 		return a.star(withColumns(&plan.Project{Input: j, Exprs: exprs}))
 	}
 	return newSource("full join", []*plan.Star{one(plan.Left, left, right, read), one(plan.Anti, right, left, alone)})
+}
+
+// plannedFull reports whether the server can plan a full join: by an equality of its sides, whatever else is
+// asked, or by constants alone (select_mergejoin_clauses and hash_inner_and_outer in joinpath.c).
+func plannedFull(x *plan.Join) bool {
+	constant := true
+	y := plan.YieldsOf(x.Right)
+	for _, e := range x.On {
+		if inner, outer := equated(e, &y); inner != nil && readsRows(outer) {
+			return true
+		}
+		constant = constant && !readsRows(e)
+	}
+	return constant
 }
 
 // once returns an operator that several stars may read, and puts its outputs in exprs for what they read of r:

@@ -289,6 +289,9 @@ func (a *analyzer) selectBlock(sel *pg.SelectStmt, top bool) query {
 		a.distinctOn(&q, &c)
 	}
 	q.sortAndCut(c.order, limit)
+	if _, cut := q.rows.(*plan.Limit); !top && !cut && (sel.LimitCount != nil || sel.LimitOffset != nil) {
+		q.rows = &plan.Limit{Input: q.rows} // LIMIT ALL cuts nothing, but keeps conditions out
+	}
 	a.noteOrder(q.rows, sel)
 	return q
 }

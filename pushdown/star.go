@@ -257,7 +257,7 @@ func (s *star) left(j *plan.Join) {
 		s.leftUnnested(j, right, on, guards)
 		return
 	}
-	own = append(own, s.transferred(slices.Concat(s.conds, s.over), pairs)...)
+	own = append(own, s.transferred(slices.Concat(s.conds, s.over), pairs, relFails(right))...)
 	scan, isScan := right.(*plan.Scan)
 	plain := isScan && len(pairs) > 0 && !slices.ContainsFunc(pairs, func(p [2]plan.Expr) bool { _, is := p[1].(plan.Column); return !is })
 	if plain {

@@ -239,11 +239,28 @@ func (a *analyzer) subselect(n *pg.Node, s *scope, kind plan.JoinKind, name stri
 	j := &plan.Join{Kind: kind, Right: q.rows}
 	if on != nil {
 		j.On = on(&q)
+	} else if plainAggregate(q.rows) && relFails(&plan.Project{Exprs: q.outputs, Input: q.rows}) {
+		a.at = n
+		fail(plan.ReasonShape, "EXISTS of an aggregate over what may fail")
 	}
 	j.Lateral = a.correlated(j.Right, inside)
 	a.note(j, n, name)
 	a.subselects = append(a.subselects, subselect{join: j, inside: inside, upTo: a.counted(), at: n, name: name})
 	return j
+}
+
+// plainAggregate reports whether a sub-select is an aggregate without keys: it has a row whatever it is over, but the
+// server computes it.
+func plainAggregate(r plan.Rel) bool {
+	switch x := r.(type) {
+	case *plan.Sort:
+		return plainAggregate(x.Input)
+	case *plan.Limit:
+		return plainAggregate(x.Input)
+	case *plan.Aggregate:
+		return len(x.Keys) == 0
+	}
+	return false
 }
 
 // correlated reports whether an operator reads what was counted before it.

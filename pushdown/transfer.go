@@ -19,14 +19,15 @@ func (s *star) transfer(l *leaf) {
 			pairs = append(pairs, [2]plan.Expr{outer, inner})
 		}
 	}
-	s.conds = append(slices.Clip(s.conds), s.transferred(s.conds, pairs)...)
+	s.conds = append(slices.Clip(s.conds), s.transferred(s.conds, pairs, relFails(l.rel))...)
 }
 
 // transferred returns what conditions say of the right side of a join: where they are over values of the left
 // side that the join equates with values of the right side, no row of the right side for which they are not
 // true is a partner of a row that is left. For left joins PostgreSQL's planner does so with constants
-// (reconsider_outer_join_clauses in equivclass.c). pairs are the values that are equal, left and right.
-func (s *star) transferred(conds []plan.Expr, pairs [][2]plan.Expr) (own []plan.Expr) {
+// (reconsider_outer_join_clauses in equivclass.c), and with no more where what the right side computes may
+// fail for rows that others leave out. pairs are the values that are equal, left and right.
+func (s *star) transferred(conds []plan.Expr, pairs [][2]plan.Expr, fails bool) (own []plan.Expr) {
 	to := map[int]plan.Expr{}
 	for _, p := range pairs {
 		if _, call := p[0].(*plan.Call); !call && readsRows(p[0]) && p[0].Type() == p[1].Type() {
@@ -38,6 +39,9 @@ func (s *star) transferred(conds []plan.Expr, pairs [][2]plan.Expr) (own []plan.
 	}
 	for _, e := range conds {
 		all, some := true, false
+		if fails && !fixes(e) {
+			continue
+		}
 		over := plan.Rewrite(e, func(x plan.Expr) plan.Expr {
 			if _, call := x.(*plan.Call); call || !readsRows(x) {
 				return x
@@ -54,4 +58,19 @@ func (s *star) transferred(conds []plan.Expr, pairs [][2]plan.Expr) (own []plan.
 		}
 	}
 	return own
+}
+
+// fixes reports whether a condition is an equality with a constant.
+func fixes(e plan.Expr) bool {
+	c, ok := e.(*plan.Call)
+	return ok && c.Op == plan.OpEq && (!readsRows(c.Args[0]) || !readsRows(c.Args[1]))
+}
+
+// relFails reports whether something that is computed for rows or groups may fail.
+func relFails(r plan.Rel) (fails bool) {
+	plan.WalkRel(r, func(r plan.Rel) bool {
+		plan.Exprs(r, func(e plan.Expr) { fails = fails || e != nil && plan.Facts{}.MayFail(e) })
+		return !fails
+	})
+	return fails
 }
