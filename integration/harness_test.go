@@ -427,6 +427,7 @@ type answer struct {
 	rows   []string
 	tag    string
 	err    string
+	code   string // of the error; empty for one that is not the server's
 }
 
 func (a answer) String() string {
@@ -484,6 +485,7 @@ func (a *answer) note(err error) {
 		return
 	}
 	if pg, ok := err.(*pgconn.PgError); ok {
+		a.code = pg.Code
 		a.err = fmt.Sprintf("%s %s %s | %s | %s | at %d %s %d", pg.Severity, pg.Code, pg.Message, pg.Detail, pg.Hint, pg.Position, pg.Routine, pg.Line)
 		return
 	}

@@ -167,10 +167,7 @@ func (c *compiler) call(e *plan.Call) (*node, error) {
 		if n, err := c.compile(leaf); err != nil {
 			return nil, err
 		} else if worthTable(e, n, c.p.tab.Rows) {
-			if c.largeDict(n, e.T) {
-				return c.tabulateLarge(e, leaf, n)
-			}
-			return c.tabulate(e, n)
+			return c.tabulate(e, leaf, n)
 		}
 	}
 	if e.Op == plan.OpFunc {

@@ -42,7 +42,7 @@ func (c *compiler) derived(arg *node, leaf plan.Expr, e *plan.Call) (*node, erro
 	}
 	key := derivedText{src: arg.dict.src, call: without(e, leaf, leaf.Type()), lo: arg.lo, nullable: arg.nullable}
 	if n := all.find(&key); n != nil {
-		return c.reuse(n, arg), nil
+		return c.overArgument(n, arg), nil
 	}
 	n, err := c.tabulateDict(arg, e)
 	if err != nil {
@@ -50,8 +50,8 @@ func (c *compiler) derived(arg *node, leaf plan.Expr, e *plan.Call) (*node, erro
 	}
 	key.n = *n
 	key.n.args = nil
-	all.keep(key)
-	return c.reuse(n, arg), nil
+	all.add(key)
+	return c.overArgument(n, arg), nil
 }
 
 // find returns a copy of what was computed; nil if it was not.
@@ -68,7 +68,7 @@ func (all *derivedTexts) find(key *derivedText) *node {
 	return nil
 }
 
-func (all *derivedTexts) keep(d derivedText) {
+func (all *derivedTexts) add(d derivedText) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	if len(all.list) < derivedMax {
@@ -76,9 +76,9 @@ func (all *derivedTexts) keep(d derivedText) {
 	}
 }
 
-// reuse returns n over arg, with a dictionary that is the star's own: what it finds out of its
+// overArgument returns n over arg, with a dictionary that is the star's own: what it finds out of its
 // order is not shared.
-func (c *compiler) reuse(n *node, arg *node) *node {
+func (c *compiler) overArgument(n *node, arg *node) *node {
 	d := *n.dict
 	n.dict, n.args, n.risky = &d, []*node{arg}, arg.risky || n.tab.Faults != nil || n.tab.OnNullFault
 	return c.add(n)
@@ -87,36 +87,29 @@ func (c *compiler) reuse(n *node, arg *node) *node {
 // overDerived computes e, which reads only leaf, of the results of a function of it, where that has few;
 // nil where it does not, or e reads the leaf besides.
 func (c *compiler) overDerived(e *plan.Call, leaf plan.Expr, arg *node) (*node, error) {
+	if arg.dict.src == nil {
+		return nil, nil
+	}
 	inner := innerText(e, leaf)
-	if inner == nil || arg.dict.src == nil || !fewResults(inner, arg.dict, c.p.x.ordersOf()) {
+	if inner == nil || !fewResults(inner, arg.dict, c.p.x.ordersOf()) {
 		return nil, nil
 	}
 	n, err := c.derived(arg, leaf, inner)
 	if err != nil || n.risky && !arg.risky {
 		return nil, err // e may not compute what fails
 	}
-	return c.tabulate(without(e, inner, inner.T).(*plan.Call), n)
-}
-
-// tabulateLarge is tabulate of what reads only leaf, which is of a large dictionary.
-func (c *compiler) tabulateLarge(e *plan.Call, leaf plan.Expr, arg *node) (*node, error) {
-	if n, err := c.overDerived(e, leaf, arg); n != nil || err != nil {
-		return n, err
-	}
-	return c.derived(arg, leaf, e)
+	return c.tabulate(without(e, inner, inner.T).(*plan.Call), typed{inner.T}, n)
 }
 
 // without returns e with what equals part replaced by a leaf of its type.
 func without(e, part plan.Expr, t vector.Type) plan.Expr {
 	return plan.Rewrite(e, func(x plan.Expr) plan.Expr {
-		if same(x, part) {
+		if reflect.DeepEqual(x, part) {
 			return typed{t}
 		}
 		return x
 	})
 }
-
-func same(a, b plan.Expr) bool { return a == b || reflect.DeepEqual(a, b) }
 
 // innerText returns the call of a function that e, which is another, has wherever it has the leaf, and
 // whose result is text; nil if there is none.
@@ -129,10 +122,10 @@ func innerText(e *plan.Call, leaf plan.Expr) (inner *plan.Call) {
 			return one
 		}
 		for _, a := range c.Args {
-			if !isText(a, leaf) {
+			if !isLeaf(a, leaf) {
 				continue
 			}
-			one = c != e && c.Op == plan.OpFunc && c.T.Kind.IsText() && c.T.Kind != vector.BPChar && (inner == nil || same(inner, c))
+			one = c != e && c.Op == plan.OpFunc && c.T.Kind.IsText() && c.T.Kind != vector.BPChar && (inner == nil || reflect.DeepEqual(inner, c))
 			inner = c
 			return false
 		}
@@ -144,8 +137,8 @@ func innerText(e *plan.Call, leaf plan.Expr) (inner *plan.Call) {
 	return inner
 }
 
-// isText reports whether e is the leaf, or the leaf cast, as functions have char(n).
-func isText(e, leaf plan.Expr) bool {
+// isLeaf reports whether e is the leaf, or the leaf cast, as functions have char(n).
+func isLeaf(e, leaf plan.Expr) bool {
 	c, ok := e.(*plan.Call)
 	return e == leaf || ok && c.Op == plan.OpCast && c.Args[0] == leaf
 }

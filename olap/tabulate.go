@@ -67,10 +67,13 @@ func (c *compiler) fewValues(a *node) bool {
 // fewText is so few values that text of them is always written out. Tests make it small.
 var fewText int64 = 256
 
-// tabulate writes e out over the values of its only leaf.
-func (c *compiler) tabulate(e *plan.Call, n *node) (*node, error) {
+// tabulate writes e out over the values of its only leaf, which n computes.
+func (c *compiler) tabulate(e *plan.Call, leaf plan.Expr, n *node) (*node, error) {
 	if c.largeDict(n, e.T) {
-		return c.tabulateDict(n, e)
+		if of, err := c.overDerived(e, leaf, n); of != nil || err != nil {
+			return of, err
+		}
+		return c.derived(n, leaf, e)
 	}
 	var now vector.Value
 	v := &env{leaf: func(plan.Expr) (vector.Value, error) { return now, nil }, orders: c.p.x.ordersOf()}

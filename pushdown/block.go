@@ -77,9 +77,9 @@ func (a *analyzer) query(sel *pg.SelectStmt, top bool) (q query) {
 	}
 	switch {
 	case sel.Op != pg.SetOperation_SETOP_NONE:
-		q = a.setOperation(sel)
+		q = a.setOperation(sel, top)
 	case len(sel.ValuesLists) > 0:
-		q = a.values(sel)
+		q = a.values(sel, top)
 	default:
 		q = a.selectBlock(sel, top)
 	}
@@ -116,10 +116,10 @@ func (a *analyzer) subquery(sel *pg.SelectStmt, alias *pg.Alias) *scope {
 // computeOutputs has the outputs of a block that may fail computed within it, where not all that leaves
 // rows out is moved into it: the server computes them for all rows, whatever is done with them.
 func (a *analyzer) computeOutputs(q *query, sel *pg.SelectStmt) {
-	if !keepsRows(q.rows, a.joined) {
+	if !filteredAbove(q.rows, a.joined) {
 		return
 	}
-	if !slices.ContainsFunc(q.outputs, func(e plan.Expr) bool { return e != nil && (plan.Facts{}).MayFail(e) }) {
+	if !slices.ContainsFunc(q.outputs, mayFail) {
 		return
 	}
 	p := &plan.Project{Number: a.nextOutput(), Input: q.rows}
@@ -134,18 +134,18 @@ func (a *analyzer) computeOutputs(q *query, sel *pg.SelectStmt) {
 	q.rows = p
 }
 
-// keepsRows reports whether what is done with a block's rows may have to be done over it: conditions
-// are not moved below LIMIT, DISTINCT ON and windows, joins are not below groups, either.
-func keepsRows(r plan.Rel, joined bool) bool {
+// filteredAbove reports whether what leaves rows of a block out may have to stand above it: conditions
+// are not moved below LIMIT, DISTINCT ON and windows, nor joins below groups.
+func filteredAbove(r plan.Rel, joined bool) bool {
 	switch x := r.(type) {
 	case *plan.Limit, *plan.Window:
 		return true
 	case *plan.Aggregate:
 		return joined
 	case *plan.Sort:
-		return keepsRows(x.Input, joined)
+		return filteredAbove(x.Input, joined)
 	case *plan.Filter:
-		return keepsRows(x.Input, joined)
+		return filteredAbove(x.Input, joined)
 	}
 	return false
 }
@@ -290,8 +290,8 @@ func (a *analyzer) nullable(n *pg.Node) *scope {
 	return s
 }
 
-// dropUnread takes out of the sides of outer joins what nothing reads: a right is needed for what
-// is named only.
+// dropUnread takes out of the sides of outer joins and the outputs of blocks what nothing reads: a right
+// is needed for what is named only.
 func (a *analyzer) dropUnread(tree plan.Rel) {
 	for _, p := range slices.Backward(a.sides) { // one within another was made first
 		read := make([]bool, len(p.Exprs))

@@ -63,7 +63,7 @@ func (a *analyzer) implied(conds []plan.Expr) (out []plan.Expr) {
 	for _, e := range conds {
 		c, ok := e.(*plan.Call)
 		tables := plan.Tables(e)
-		if !ok || c.Op != plan.OpOr || tables&(tables-1) == 0 || (plan.Facts{}).MayFail(e) {
+		if !ok || c.Op != plan.OpOr || tables&(tables-1) == 0 || mayFail(e) {
 			continue
 		}
 		for t := range plan.MaxTables {

@@ -16,7 +16,7 @@ func (s *star) computedKey(t *joinTree) bool {
 	best, cond, side := -1, -1, 0
 	for k, e := range s.conds {
 		c, ok := e.(*plan.Call)
-		if !ok || c.Op != plan.OpEq || !lookupPossible(c.Args[0].Type(), c.Args[1].Type()) || (plan.Facts{}).MayFail(c) {
+		if !ok || c.Op != plan.OpEq || !lookupPossible(c.Args[0].Type(), c.Args[1].Type()) || mayFail(c) {
 			continue
 		}
 		for i, a := range c.Args {

@@ -61,7 +61,7 @@ func (u *unnesting) overDomain(r, around plan.Rel) bool {
 
 // failsOutside reports whether an expression over the rows around alone may fail.
 func (u *unnesting) failsOutside(e plan.Expr) bool {
-	return u.reads(e) && !u.own.ReadBy(e) && plan.Facts{}.MayFail(e)
+	return u.reads(e) && !u.own.ReadBy(e) && mayFail(e)
 }
 
 // around returns rows that have at least all values of what is read of those around, and nothing that
@@ -80,7 +80,7 @@ func (s *star) around(r plan.Rel, reads []plan.Expr) plan.Rel {
 			return nil
 		}
 		y := plan.YieldsOf(below)
-		conds := slices.DeleteFunc(slices.Clone(x.Conds), func(e plan.Expr) bool { return !readsOnly(e, &y) || readsAggregates(e) || plan.Facts{}.MayFail(e) })
+		conds := slices.DeleteFunc(slices.Clone(x.Conds), func(e plan.Expr) bool { return !readsOnly(e, &y) || readsAggregates(e) || mayFail(e) })
 		if len(conds) == 0 {
 			return below
 		}

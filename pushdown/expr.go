@@ -20,7 +20,7 @@ type analyzer struct {
 	refs     []proto.Message // how each is written
 	views    []plan.Table    // likewise
 	inView   *inView         // whose definition is being analysed; nil for the statement's own text
-	sides    []*plan.Project // of outer joins, which can be missing
+	sides    []*plan.Project // of outer joins, which can be missing, and outputs of blocks that may fail
 	optional map[int]bool    // tables whose rows an outer join makes null
 	*block                   // that is being analysed
 	outer    *scope          // what a sub-select sees of the queries around it

@@ -253,10 +253,7 @@ func (a *analyzer) selectBlock(sel *pg.SelectStmt, top bool) query {
 	} else {
 		c.keys = a.groupBy(sel.GroupClause, item)
 	}
-	limit := &plan.Limit{}
-	a.attempt(func() { limit.Count = a.limit(sel.LimitCount) })
-	a.attempt(func() { limit.Offset = a.limit(sel.LimitOffset) })
-	a.stop()
+	limit := a.limits(sel, top)
 	grouped := len(sel.GroupClause) > 0 || len(a.aggs) > 0 || sel.HavingClause != nil || a.grouping
 	if distinct {
 		for _, e := range outputs {
@@ -289,9 +286,6 @@ func (a *analyzer) selectBlock(sel *pg.SelectStmt, top bool) query {
 		a.distinctOn(&q, &c)
 	}
 	q.sortAndCut(c.order, limit)
-	if _, cut := q.rows.(*plan.Limit); !top && !cut && (sel.LimitCount != nil || sel.LimitOffset != nil) {
-		q.rows = &plan.Limit{Input: q.rows} // LIMIT ALL cuts nothing, but keeps conditions out
-	}
 	a.noteOrder(q.rows, sel)
 	return q
 }
@@ -323,12 +317,25 @@ func (a *analyzer) noteOrder(r plan.Rel, sel *pg.SelectStmt) {
 	}
 }
 
+// limits analyses LIMIT and OFFSET: nil where nothing is written. Of a subquery LIMIT ALL is not nothing:
+// it cuts nothing, but keeps conditions out.
+func (a *analyzer) limits(sel *pg.SelectStmt, top bool) *plan.Limit {
+	l := &plan.Limit{}
+	a.attempt(func() { l.Count = a.limit(sel.LimitCount) })
+	a.attempt(func() { l.Offset = a.limit(sel.LimitOffset) })
+	a.stop()
+	if l.Count != nil || l.Offset != nil || !top && (sel.LimitCount != nil || sel.LimitOffset != nil) {
+		return l
+	}
+	return nil
+}
+
 // sortAndCut adds ORDER BY and LIMIT.
 func (q *query) sortAndCut(by []plan.Order, limit *plan.Limit) {
 	if len(by) > 0 {
 		q.rows = &plan.Sort{Input: q.rows, By: by}
 	}
-	if limit.Count != nil || limit.Offset != nil {
+	if limit != nil {
 		limit.Input = q.rows
 		q.rows = limit
 	}

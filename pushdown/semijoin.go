@@ -32,7 +32,7 @@ type correlation struct {
 func (s *star) correlate(rows plan.Rel, on []plan.Expr, exists bool) (c correlation, ok bool) {
 	for {
 		if o, sorted := rows.(*plan.Sort); sorted { // in whichever order
-			if !exists && slices.ContainsFunc(o.By, func(by plan.Order) bool { return plan.Facts{}.MayFail(by.Expr) }) {
+			if !exists && slices.ContainsFunc(o.By, func(by plan.Order) bool { return mayFail(by.Expr) }) {
 				return c, false
 			}
 			rows = o.Input

@@ -13,7 +13,7 @@ var setKinds = map[pg.SetOperation]plan.SetKind{pg.SetOperation_SETOP_UNION: pla
 	pg.SetOperation_SETOP_INTERSECT: plan.Intersect, pg.SetOperation_SETOP_EXCEPT: plan.Except}
 
 // setOperation analyses UNION, INTERSECT or EXCEPT with its ORDER BY and LIMIT.
-func (a *analyzer) setOperation(sel *pg.SelectStmt) query {
+func (a *analyzer) setOperation(sel *pg.SelectStmt, top bool) query {
 	kind, ok := setKinds[sel.Op]
 	if !ok {
 		fail(plan.ReasonShape, "a set operation of this form")
@@ -45,7 +45,7 @@ func (a *analyzer) setOperation(sel *pg.SelectStmt) query {
 	a.stop()
 	a.at = a.text.Keyword(pg.Token_UNION, pg.Token_INTERSECT, pg.Token_EXCEPT)
 	a.note(op, a.at, "")
-	return a.ordered(q, sel)
+	return a.ordered(q, sel, top)
 }
 
 // describedPlainly reports whether a column of a set operation, of several type modifiers, is surely
@@ -127,19 +127,16 @@ func (a *analyzer) oneType(what string, vals []value) ([]plan.Expr, vector.Type)
 }
 
 // ordered adds the ORDER BY and LIMIT of what is no plain SELECT: by its columns.
-func (a *analyzer) ordered(q query, sel *pg.SelectStmt) query {
+func (a *analyzer) ordered(q query, sel *pg.SelectStmt, top bool) query {
 	by := a.orderBy(sel.SortClause, &scope{}, q.targets, q.outputs)
-	limit := &plan.Limit{}
-	a.attempt(func() { limit.Count = a.limit(sel.LimitCount) })
-	a.attempt(func() { limit.Offset = a.limit(sel.LimitOffset) })
-	a.stop()
+	limit := a.limits(sel, top)
 	q.sortAndCut(by, limit)
 	a.noteOrder(q.rows, sel)
 	return q
 }
 
 // values analyses VALUES.
-func (a *analyzer) values(sel *pg.SelectStmt) query {
+func (a *analyzer) values(sel *pg.SelectStmt, top bool) query {
 	outer := a.noAggs
 	a.noAggs = "aggregate in VALUES"
 	rows := make([][]value, len(sel.ValuesLists))
@@ -173,5 +170,5 @@ func (a *analyzer) values(sel *pg.SelectStmt) query {
 	a.stop()
 	a.at = a.text.Keyword(pg.Token_VALUES)
 	a.note(v, a.at, "")
-	return a.ordered(q, sel)
+	return a.ordered(q, sel, top)
 }

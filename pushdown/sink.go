@@ -19,7 +19,7 @@ func (s *star) sink(l *leaf) {
 	if s.optionalLeaf(l) {
 		// Where the condition lets no nulls pass, the server makes the join an inner one first.
 		for _, e := range s.conds {
-			if l.yields.ReadBy(e) && readsOnly(e, &l.yields) && (plan.Facts{}).MayFail(e) {
+			if l.yields.ReadBy(e) && readsOnly(e, &l.yields) && mayFail(e) {
 				s.compute(l, e)
 			}
 		}
@@ -51,7 +51,7 @@ func (s *star) sink(l *leaf) {
 			return false
 		}
 		if !sinks || readsScalar(e) { // a scalar is computed for this star alone
-			if (plan.Facts{}).MayFail(e) && (moved == nil || s.readsOf(e, moved)) {
+			if mayFail(e) && (moved == nil || s.readsOf(e, moved)) {
 				s.compute(l, e)
 			}
 			return false

@@ -245,7 +245,7 @@ func (s *star) left(j *plan.Join) {
 		switch {
 		case !readsRows(e), readsOnly(e, &y):
 			own = append(own, e)
-		case !y.ReadBy(e) && !(plan.Facts{}).MayFail(e):
+		case !y.ReadBy(e) && !mayFail(e):
 			guards = append(guards, e)
 		case inner != nil:
 			pairs = append(pairs, [2]plan.Expr{outer, inner})
@@ -257,7 +257,7 @@ func (s *star) left(j *plan.Join) {
 		s.leftUnnested(j, right, on, guards)
 		return
 	}
-	own = append(own, s.transferred(slices.Concat(s.conds, s.over), pairs, relFails(right))...)
+	own = append(own, s.transferred(slices.Concat(s.conds, s.over), pairs, right)...)
 	scan, isScan := right.(*plan.Scan)
 	plain := isScan && len(pairs) > 0 && !slices.ContainsFunc(pairs, func(p [2]plan.Expr) bool { _, is := p[1].(plan.Column); return !is })
 	if plain {

@@ -19,15 +19,15 @@ func (s *star) transfer(l *leaf) {
 			pairs = append(pairs, [2]plan.Expr{outer, inner})
 		}
 	}
-	s.conds = append(slices.Clip(s.conds), s.transferred(s.conds, pairs, relFails(l.rel))...)
+	s.conds = append(slices.Clip(s.conds), s.transferred(s.conds, pairs, l.rel)...)
 }
 
 // transferred returns what conditions say of the right side of a join: where they are over values of the left
 // side that the join equates with values of the right side, no row of the right side for which they are not
 // true is a partner of a row that is left. For left joins PostgreSQL's planner does so with constants
 // (reconsider_outer_join_clauses in equivclass.c), and with no more where what the right side computes may
-// fail for rows that others leave out. pairs are the values that are equal, left and right.
-func (s *star) transferred(conds []plan.Expr, pairs [][2]plan.Expr, fails bool) (own []plan.Expr) {
+// fail for rows that other conditions leave out. pairs are the values that are equal, left and right.
+func (s *star) transferred(conds []plan.Expr, pairs [][2]plan.Expr, right plan.Rel) (own []plan.Expr) {
 	to := map[int]plan.Expr{}
 	for _, p := range pairs {
 		if _, call := p[0].(*plan.Call); !call && readsRows(p[0]) && p[0].Type() == p[1].Type() {
@@ -39,9 +39,6 @@ func (s *star) transferred(conds []plan.Expr, pairs [][2]plan.Expr, fails bool) 
 	}
 	for _, e := range conds {
 		all, some := true, false
-		if fails && !fixes(e) {
-			continue
-		}
 		over := plan.Rewrite(e, func(x plan.Expr) plan.Expr {
 			if _, call := x.(*plan.Call); call || !readsRows(x) {
 				return x
@@ -53,15 +50,18 @@ func (s *star) transferred(conds []plan.Expr, pairs [][2]plan.Expr, fails bool) 
 			all = false
 			return x
 		})
-		if all && some && !(plan.Facts{}).MayFail(over) && !slices.ContainsFunc(own, same(over)) && !slices.ContainsFunc(conds, same(over)) {
+		if !all || !some || mayFail(over) || slices.ContainsFunc(own, same(over)) || slices.ContainsFunc(conds, same(over)) {
+			continue
+		}
+		if equalsConstant(e) || !relFails(right) {
 			own = append(own, over)
 		}
 	}
 	return own
 }
 
-// fixes reports whether a condition is an equality with a constant.
-func fixes(e plan.Expr) bool {
+// equalsConstant reports whether a condition is an equality with a constant.
+func equalsConstant(e plan.Expr) bool {
 	c, ok := e.(*plan.Call)
 	return ok && c.Op == plan.OpEq && (!readsRows(c.Args[0]) || !readsRows(c.Args[1]))
 }
@@ -69,8 +69,11 @@ func fixes(e plan.Expr) bool {
 // relFails reports whether something that is computed for rows or groups may fail.
 func relFails(r plan.Rel) (fails bool) {
 	plan.WalkRel(r, func(r plan.Rel) bool {
-		plan.Exprs(r, func(e plan.Expr) { fails = fails || e != nil && plan.Facts{}.MayFail(e) })
+		plan.Exprs(r, func(e plan.Expr) { fails = fails || mayFail(e) })
 		return !fails
 	})
 	return fails
 }
+
+// mayFail reports whether computing an expression may be an error, whatever is known of its columns.
+func mayFail(e plan.Expr) bool { return e != nil && plan.Facts{}.MayFail(e) }

@@ -263,7 +263,7 @@ func (u *unnesting) conditions(l *lifted, conds []plan.Expr) (stay []plan.Expr, 
 			stay = append(stay, u.over(e)) // what was computed of a group may be missing
 		case u.domain != nil:
 			o := u.over(e)
-			if (plan.Facts{}).MayFail(o) { // for which rows the server computes it, nobody knows
+			if mayFail(o) { // for which rows the server computes it, nobody knows
 				return nil, false
 			}
 			stay = append(stay, o)
@@ -286,7 +286,7 @@ func (u *unnesting) sort(x *plan.Sort, cut bool) (l lifted, ok bool) {
 	fails := false
 	for i := range by {
 		by[i].Expr = u.over(by[i].Expr)
-		fails = fails || plan.Facts{}.MayFail(by[i].Expr)
+		fails = fails || mayFail(by[i].Expr)
 	}
 	if cut || fails {
 		l.rows = &plan.Sort{Input: l.rows, By: by}
@@ -440,7 +440,7 @@ func (u *unnesting) join(x *plan.Join) (l lifted, ok bool) {
 			j.Right, j.Lateral = u.mapped(x.Right), true
 		}
 		for _, e := range x.On {
-			if o := u.over(e); u.reads(e) && (plan.Facts{}).MayFail(o) {
+			if o := u.over(e); u.reads(e) && mayFail(o) {
 				return l, false
 			}
 		}

@@ -28,8 +28,11 @@ func (a *analyzer) isUTC(zone value) bool {
 		return false
 	}
 	c, ok := a.resolve(zone, vector.TypeOf(vector.Text)).(plan.Const)
+	if !ok || c.Null || !utcNames[strings.ToLower(c.Str)] {
+		return false
+	}
 	a.namesUTC = true
-	return ok && !c.Null && utcNames[strings.ToLower(c.Str)]
+	return true
 }
 
 // inUTC is timezone(zone, x), which AT TIME ZONE is, of a moment or a timestamp of rows.

@@ -129,7 +129,7 @@ func (a *analyzer) unusedWindows(s *scope) {
 			for _, o := range w.Order {
 				keys = append(keys, o.Expr)
 			}
-			if len(a.subselects) > subs || slices.ContainsFunc(keys, func(e plan.Expr) bool { return a.aggregates(e) || plan.Facts{}.MayFail(e) }) {
+			if len(a.subselects) > subs || slices.ContainsFunc(keys, func(e plan.Expr) bool { return a.aggregates(e) || mayFail(e) }) {
 				fail(plan.ReasonShape, "a window that nothing reads, over what may fail")
 			}
 		})
