@@ -22,6 +22,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"pgaccel/internal/pgserver"
+	"pgaccel/internal/subprocess"
 	"pgaccel/internal/tpcdata"
 )
 
@@ -104,6 +105,11 @@ func sharedStack(t *testing.T) *stack {
 	if shared.err != nil {
 		t.Fatal(shared.err)
 	}
+	select {
+	case <-shared.s.exited:
+		t.Fatalf("the pgaccel that tests share has ended: %v", shared.s.cmd.ProcessState)
+	default:
+	}
 	return shared.s
 }
 
@@ -170,8 +176,7 @@ func (s *stack) serve(ctx context.Context, bin string, more ...string) error {
 		"--http", strings.TrimPrefix(s.http, "http://"), "--accelerate", "public.*"}, more...)...)
 	s.cmd.Stdout, s.cmd.Stderr = log, log
 	s.cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "PGOPTIONS=") })
-	s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := s.cmd.Start(); err != nil {
+	if err := subprocess.Start(s.cmd, syscall.SIGKILL); err != nil {
 		return err
 	}
 	s.exited = make(chan struct{})

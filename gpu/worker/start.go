@@ -13,7 +13,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -22,6 +21,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pgaccel/gpu/device"
+	"pgaccel/internal/subprocess"
 )
 
 // programs are the workers' names.
@@ -178,31 +178,20 @@ func spawn(o StartOptions, socket *os.File) (*process, error) {
 	p.cmd.Env = append(os.Environ(), o.Env...)
 	p.cmd.ExtraFiles = []*os.File{socket}
 	// A group of its own: an interrupt at the terminal is pgaccel's to handle.
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	out, in, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
 	p.cmd.Stdout, p.cmd.Stderr = in, in // gorgonia.org/cu says on its output why it ends
-	started := make(chan error)
-	waited := make(chan struct{})
-	go func() {
-		// The parent that PDEATHSIG watches is this thread, not the process.
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		err := p.cmd.Start()
-		_ = in.Close()
-		started <- err
-		if err != nil {
-			return
-		}
-		_ = p.cmd.Wait()
-		close(waited)
-	}()
-	if err := <-started; err != nil {
+	err = subprocess.Start(p.cmd, syscall.SIGKILL)
+	_ = in.Close()
+	if err != nil {
 		_ = out.Close()
 		return nil, err
 	}
+	waited := make(chan struct{})
+	go func() { _ = p.cmd.Wait(); close(waited) }()
 	go func() {
 		defer close(p.done)
 		defer out.Close()

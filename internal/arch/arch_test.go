@@ -18,7 +18,8 @@ var mayImport = map[string]string{
 	"internal/arch":       "",
 	"internal/invariant":  "",
 	"internal/processors": "",
-	"internal/pgserver":   "",
+	"internal/pgserver":   "internal/subprocess",
+	"internal/subprocess": "",
 	"internal/pgload":     "",
 	"internal/temp":       "",
 	"internal/tpcdata":    "internal/pgload",
@@ -40,7 +41,7 @@ var mayImport = map[string]string{
 	"plan":                "catalog sqlfn sqltype vector",
 	"gpu/device":          "", // words only
 	"gpu/program":         "plan kernels gpu/device compress vector internal/invariant",
-	"gpu/worker":          "gpu/device gpu/worker/nvrtc",
+	"gpu/worker":          "gpu/device gpu/worker/nvrtc internal/subprocess",
 	"gpu/worker/nvrtc":    "",
 	"gpu/emulator":        "gpu/device",
 	"gpu":                 "kernels gpu/device gpu/program gpu/worker compress bitmapidx vector internal/invariant",
@@ -55,7 +56,7 @@ var mayImport = map[string]string{
 	"proxy":               "engine plan upstream wire sqltype vector internal/processors",
 	"internal/oracle":     "plan sqlfn sqltype vector",
 	"internal/server":     "proxy engine plan replica colstore catalog gpu gpu/device gpu/worker upstream internal/temp",
-	"internal/bench": "internal/server internal/pgserver internal/ssb internal/tpch internal/tpcds internal/tpcdata internal/clickbench internal/events vector compress bitmapidx " +
+	"internal/bench": "internal/server internal/pgserver internal/subprocess internal/ssb internal/tpch internal/tpcds internal/tpcdata internal/clickbench internal/events vector compress bitmapidx " +
 		"plan catalog colstore syntax pushdown olap gpu gpu/device gpu/program gpu/worker " +
 		"papers/cube papers/gpucube papers/rowout papers/tile papers/wah papers/wahbits papers/wahdata",
 	"internal/inspect":  "colstore compress sqltype vector wire",
@@ -79,7 +80,7 @@ var mayImport = map[string]string{
 
 	"integration/referee":          "sqlfn sqltype vector internal/server internal/pgserver",
 	"scripts/referee":              "integration/referee",
-	"integration/referee/programs": "internal/pgserver",
+	"integration/referee/programs": "internal/pgserver internal/subprocess",
 }
 
 // TestImportsPointOneWay parses the files itself. Asking `go list` would be shorter,

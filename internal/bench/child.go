@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -21,6 +20,7 @@ import (
 	"github.com/prometheus/common/model"
 
 	"pgaccel/internal/pgserver"
+	"pgaccel/internal/subprocess"
 )
 
 // child is a pgaccel serve that we started.
@@ -55,22 +55,12 @@ func startChild(ctx context.Context, binary, upstream, dir, listen, http string,
 	c.cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "PGACCEL_") })
 	// It ends with us even when we are killed, and not by the terminal's Ctrl-C, so
 	// that it can still say good-bye to Postgres.
-	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
+	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	start := time.Now()
-	started := make(chan error)
-	go func() {
-		// Pdeathsig is about the thread that starts the child: keep it.
-		runtime.LockOSThread()
-		err := c.cmd.Start()
-		started <- err
-		if err == nil {
-			c.cmd.Wait()
-			close(c.exited)
-		}
-	}()
-	if err := <-started; err != nil {
+	if err := subprocess.Start(c.cmd, syscall.SIGKILL); err != nil {
 		return nil, fmt.Errorf("starting %s: %w", binary, err)
 	}
+	go func() { c.cmd.Wait(); close(c.exited) }()
 	if err := c.waitReady(ctx, rows); err != nil {
 		c.stop()
 		return nil, err

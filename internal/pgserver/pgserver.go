@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"os/user"
 	"path/filepath"
+	"pgaccel/internal/subprocess"
 	"slices"
 	"strconv"
 	"strings"
@@ -181,11 +182,8 @@ func (s *Server) run(ctx context.Context, o Options) error {
 	}
 	defer log.Close()
 	s.cmd = s.command(context.Background(), "postgres", "-D", s.DataDir)
-	s.cmd.SysProcAttr.Pdeathsig = syscall.SIGQUIT
 	s.cmd.Stdout, s.cmd.Stderr = log, log
-	// Pdeathsig is sent when the thread that started the child ends, so that the
-	// child is started from a thread that never does.
-	if err := startOnLastingThread(s.cmd); err != nil {
+	if err := subprocess.Start(s.cmd, syscall.SIGQUIT); err != nil {
 		return err
 	}
 	go func() { s.cmd.Wait(); close(s.exited) }()

@@ -14,7 +14,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,6 +23,7 @@ import (
 	"time"
 
 	"pgaccel/internal/pgserver"
+	"pgaccel/internal/subprocess"
 )
 
 // world is what a program runs in: a server, pgaccel in front of it, the link
@@ -237,22 +237,10 @@ func (w *world) startAccelerator() error {
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "PGOPTIONS=") })
 	exited := make(chan struct{})
-	started := make(chan error)
-	go func() {
-		// It ends with us even when we are killed; the signal is sent when the thread
-		// that started it ends, so that the goroutine stays on one.
-		runtime.LockOSThread()
-		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-		err := cmd.Start()
-		started <- err
-		if err == nil {
-			cmd.Wait()
-		}
-		close(exited)
-	}()
-	if err := <-started; err != nil {
+	if err := subprocess.Start(cmd, syscall.SIGKILL); err != nil {
 		return err
 	}
+	go func() { cmd.Wait(); close(exited) }()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.accelerator.cmd, w.accelerator.exited = cmd, exited

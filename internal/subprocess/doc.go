@@ -1,0 +1,2 @@
+// Package subprocess starts programs that end with this one, even when it is killed.
+package subprocess
