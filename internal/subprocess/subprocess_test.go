@@ -1,6 +1,7 @@
 package subprocess
 
 import (
+	"io"
 	"os/exec"
 	"runtime"
 	"sync"
@@ -8,29 +9,30 @@ import (
 	"testing"
 )
 
-// TestThreadsEnd: the program outlives the threads that end in the meantime.
+// TestThreadsEnd starts programs from goroutines whose threads end with them: the programs go on.
 func TestThreadsEnd(t *testing.T) {
-	cmd := exec.Command("cat")
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var started error
+	var cmds [20]*exec.Cmd
+	var ins [20]io.WriteCloser
+	var errs [20]error
 	var wg sync.WaitGroup
-	wg.Go(func() {
-		runtime.LockOSThread() // it ends with the goroutine
-		started = Start(cmd, syscall.SIGKILL)
-	})
-	wg.Wait()
-	if started != nil {
-		t.Fatal(started)
+	for i := range cmds {
+		cmds[i] = exec.Command("cat")
+		if ins[i], errs[i] = cmds[i].StdinPipe(); errs[i] != nil {
+			t.Fatal(errs[i])
+		}
+		wg.Go(func() {
+			runtime.LockOSThread()
+			errs[i] = Start(cmds[i], syscall.SIGKILL)
+		})
 	}
-	for range 100 {
-		wg.Go(func() { runtime.LockOSThread() })
-	}
 	wg.Wait()
-	in.Close()
-	if err := cmd.Wait(); err != nil {
-		t.Errorf("cat: %v", err)
+	for i, cmd := range cmds {
+		if errs[i] != nil {
+			t.Fatal(errs[i])
+		}
+		ins[i].Close()
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("cat: %v", err)
+		}
 	}
 }
