@@ -118,14 +118,14 @@ func (a *asker) page(t *testing.T) string {
 		a.matrix(b, func(l, r vector.Kind) string { return fmt.Sprintf(op.form, ofKind(l), ofKind(r)) })
 		b.WriteString("\n")
 	}
-	b.WriteString("Over groups, numerics are divided, too. AND, OR, NOT, IS [NOT] NULL, IS [NOT] TRUE, FALSE and UNKNOWN, CASE, COALESCE; LIKE and\nILIKE with a constant pattern; `= ANY` and `<> ALL` of a constant array, or of a parameter that is an array of integers or text; dates, timestamps and timestamptz + and - a constant interval (of timestamptz days and months where TimeZone is UTC);\n`AT TIME ZONE 'UTC'`, `date_trunc(unit, timestamptz, 'UTC')`, in any session's zone, and `date()`.\n\n## Casts\n\n| from | to |\n|---|---|\n")
+	b.WriteString("Over groups, numerics are divided, too. AND, OR, NOT, IS [NOT] NULL, IS [NOT] TRUE, FALSE and UNKNOWN, CASE, COALESCE; LIKE and\nILIKE with a constant pattern; `= ANY` and `<> ALL` of a constant array, or of a parameter that is an array of integers or text; dates, timestamps and timestamptz + and - a constant interval;\n`AT TIME ZONE` of a name such as UTC or Europe/Berlin (no abbreviation), and `date()`. What depends on TimeZone is computed in the session's,\nby rules that the server is asked for once; a generate_series() and a window's RANGE of timestamptz only in UTC.\n\n## Casts\n\n| from | to |\n|---|---|\n")
 	a.matrix(b, func(l, r vector.Kind) string {
 		if l == r {
 			return ""
 		}
 		return ofKind(l) + "::" + strings.Replace(r.String(), "char", "bpchar", map[bool]int{true: 1}[r == vector.BPChar])
 	})
-	b.WriteString("\nAnd numerics and integers to numeric(p,s). Dates and timestamps are cast to text where DateStyle is ISO, timestamptz where TimeZone is UTC, too.\n\n## Functions\n\n| | result | |\n|---|---|---|\n")
+	b.WriteString("\nAnd numerics and integers to numeric(p,s). Dates, timestamps and timestamptz are cast to text where DateStyle is ISO.\n\n## Functions\n\n| | result | |\n|---|---|---|\n")
 	a.functions(t, b)
 	a.constants(t, b)
 	b.WriteString("\n## Aggregates\n\nWith DISTINCT and FILTER; count(*), too.\n\n| | of |\n|---|---|\n")
@@ -180,8 +180,8 @@ func (a *asker) functions(t *testing.T, b *strings.Builder) {
 		if a.result(call) != f.Result.String() {
 			t.Errorf("%s has result %q, not %s", call, a.result(call), f.Result)
 		}
-		if f.UTC {
-			notes = append(notes, "where TimeZone is UTC")
+		if f.Zone == sqlfn.SessionZone {
+			notes = append(notes, "in the session's time zone")
 		}
 		if f.Variadic {
 			notes = append(notes, "any number of arguments, of integers, numerics, dates and times, too, but not of char")

@@ -32,8 +32,8 @@ var errUncertain = forward(plan.ReasonEvaluation, "the server has an error for a
 // uncertainFor is how long a statement is forwarded after such an error: each is in the server's log.
 const uncertainFor = 10 * time.Second
 
-// bind puts the values in: those of parameters, and those that the server has computed.
-func (d *decision) bind(params, constants []vector.Datum) (*plan.Star, *plan.Forward) {
+// bind puts the values in: those of parameters, and those that the server has computed; and the time zones.
+func (d *decision) bind(params, constants []vector.Datum, zones plan.Zones) (*plan.Star, *plan.Forward) {
 	if len(params) != len(d.deps.Params) {
 		return nil, forward(plan.ReasonParameter, fmt.Sprintf("%d values for %d parameters", len(params), len(d.deps.Params)))
 	}
@@ -70,7 +70,7 @@ func (d *decision) bind(params, constants []vector.Datum) (*plan.Star, *plan.For
 			return nil, f
 		}
 	}
-	return d.query.Bind(values, server), nil
+	return d.query.Bind(values, server, zones), nil
 }
 
 // converted returns a value in the type that the plan assumes. One of another type, or with more

@@ -88,6 +88,7 @@ type Engine struct {
 	share        *olap.Sharer
 	slots        *olap.Slots
 	collations   sync.Map // names by OID, of rank
+	zones        zones
 	memory       queryMemory
 	pins         atomic.Int64
 	badStaleness atomic.Int64
@@ -102,6 +103,13 @@ const cachedTextMax = 64 << 10
 // executionMemory is what one execution may have whatever others have, in bytes.
 const executionMemory = 1 << 30
 
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic("BUG: " + err.Error())
+	}
+	return v
+}
+
 // New returns an engine over the tables of o.Store.
 func New(o Options) *Engine {
 	if o.WaitLimit == 0 {
@@ -113,16 +121,8 @@ func New(o Options) *Engine {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
-	cache, err := lru.New[string, *statement](4096)
-	if err != nil {
-		panic("BUG: " + err.Error())
-	}
-	refused, err := lru.New[string, *statement](4096)
-	if err != nil {
-		panic("BUG: " + err.Error())
-	}
-	e := &Engine{opt: o, store: o.Store, log: o.Logger, cache: cache, refused: refused, share: olap.NewSharer(),
-		slots: olap.NewSlots(max(o.Workers, processors.Count()))}
+	e := &Engine{opt: o, store: o.Store, log: o.Logger, cache: must(lru.New[string, *statement](4096)), refused: must(lru.New[string, *statement](4096)),
+		zones: zones{list: must(lru.New[zoneKey, *zoneRules](zonesMax))}, share: olap.NewSharer(), slots: olap.NewSlots(max(o.Workers, processors.Count()))}
 	e.memory.limit = o.QueryMemory
 	e.stats.init()
 	e.other = &statement{engine: e}

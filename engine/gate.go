@@ -481,3 +481,8 @@ func quoteIdent(s string) string {
 	}
 	return catalog.QuoteIdentifier(s)
 }
+
+// returnsMoments reports whether a result has values that are written in the session's time zone.
+func returnsMoments(q *plan.Star) bool {
+	return slices.ContainsFunc(q.Output, func(x plan.Expr) bool { return x.Type().Kind == vector.TimestampTZ })
+}

@@ -25,7 +25,7 @@ func (d *decision) Comparable() bool {
 // Shadow implements Decision.
 func (d *decision) Shadow(gate Gate, described []Field, params []vector.Datum) (*Check, error) {
 	e := d.statement.engine
-	g, bound, err := d.admit(gate, described, params)
+	g, bound, err := d.admit(ended, gate, described, params)
 	if g != nil && g.badStaleness {
 		e.badStaleness.Add(1)
 	}

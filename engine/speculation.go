@@ -106,7 +106,7 @@ type speculation struct {
 	decision *decision
 	params   []vector.Datum
 	bound    *plan.Star
-	device   string // the setting that is supposed
+	settings supposition
 	caller   uint64
 	ctx      context.Context
 	cancel   context.CancelFunc
@@ -129,12 +129,12 @@ func (d *decision) Speculate(ctx context.Context, tx *Transaction, values func(p
 	if d.forward != nil || d.constants != nil { // which come with the gate
 		return nil
 	}
-	device, caller, ok := tx.expects(d.shape)
+	settings, caller, ok := tx.expects(d.shape)
 	if !ok || !d.shape.ahead.allows() {
 		return nil
 	}
 	processors := int64(processors.Count())
-	if r, _ := e.offer(device, &d.shape.choice); r == nil && e.speculations.processor.Load() >= max(1, processors/4) {
+	if r, _ := e.offer(settings.device, &d.shape.choice); r == nil && e.speculations.processor.Load() >= max(1, processors/4) {
 		return nil
 	}
 	var params []vector.Datum
@@ -147,7 +147,11 @@ func (d *decision) Speculate(ctx context.Context, tx *Transaction, values func(p
 			return nil
 		}
 	}
-	bound, f := d.bind(params, nil)
+	zones, f := e.zonesOf(ended, d.deps, settings.timeZone)
+	if f != nil {
+		return nil
+	}
+	bound, f := d.bind(params, nil, zones)
 	if f != nil {
 		return nil
 	}
@@ -155,7 +159,7 @@ func (d *decision) Speculate(ctx context.Context, tx *Transaction, values func(p
 		e.speculations.running.Add(-1)
 		return nil
 	}
-	a := &speculation{decision: d, params: params, bound: bound, device: device, caller: caller, done: make(chan struct{})}
+	a := &speculation{decision: d, params: params, bound: bound, settings: settings, caller: caller, done: make(chan struct{})}
 	a.ctx, a.cancel = context.WithCancel(ctx)
 	return a
 }
@@ -184,7 +188,7 @@ func (a *speculation) Run() {
 	}
 	defer releaseAll(in)
 	a.tables.Store(&in.Tables)
-	a.result = e.compute(a.ctx, a.decision, a.device, a.caller, a.bound, in)
+	a.result = e.compute(a.ctx, a.decision, a.settings.device, a.caller, a.bound, in)
 }
 
 // Drop implements Speculation.
@@ -219,7 +223,7 @@ func (a *speculation) settle(outcome string) {
 
 // supposed reports whether the execution that the gate let pass is the one that was begun.
 func (a *speculation) supposed(d *decision, g *gateRow, params []vector.Datum) bool {
-	return d == a.decision && g.device == a.device && slices.Equal(params, a.params)
+	return d == a.decision && g.device == a.settings.device && (!d.deps.SessionZone || g.timeZone == a.settings.timeZone) && slices.Equal(params, a.params)
 }
 
 // sees reports whether what it reads is what the snapshot sees of the tables, whose
@@ -252,7 +256,7 @@ func (a *speculation) Take(gate Gate, described []Field, params []vector.Datum) 
 	if a.settled.Load() || a.result.err != nil {
 		return nil, false
 	}
-	g, _, err := d.admit(gate, described, params)
+	g, _, err := d.admit(ended, gate, described, params)
 	if err != nil || !g.takes(a.result.batch) || g.repeatable() || g.badStaleness || g.timeout == timeoutUnknown || !a.supposed(d, g, params) {
 		return nil, false
 	}

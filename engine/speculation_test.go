@@ -240,7 +240,7 @@ func TestSpeculationIsTaken(t *testing.T) {
 // result is not the one that was begun.
 func TestSpeculationIsNotTaken(t *testing.T) {
 	b := newAheadBench(t, func(o *Options) { o.Device, o.DeviceKind = idleDevice{}, "cuda" })
-	b.tx.passed(nil, deviceCPU)
+	b.tx.passed(nil, supposition{device: deviceCPU})
 	cpu := map[int]string{gateDevice: deviceCPU}
 	st := b.engine.Prepare(countAhead, nil)
 	fresh := func() *speculation {

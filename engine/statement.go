@@ -205,7 +205,7 @@ func (d *decision) Constants() *Constants { return d.constants }
 
 // ReadsSettings implements Decision.
 func (d *decision) ReadsSettings() bool {
-	return d.deps != nil && (d.deps.NeedsUTC || d.deps.NeedsISO ||
+	return d.deps != nil && (d.deps.NeedsUTC || d.deps.NeedsISO || d.deps.ReadsZone ||
 		slices.ContainsFunc(d.deps.ServerConsts, func(c plan.ServerConst) bool { return literalOfTime.MatchString(c.SQL) }))
 }
 
@@ -295,8 +295,8 @@ func recovered(b **vector.Batch, err *error) {
 }
 
 // admit reads the gate and says whether it lets the statement pass, with the values
-// in place.
-func (d *decision) admit(gate Gate, described []Field, params []vector.Datum) (*gateRow, *plan.Star, error) {
+// in place. It may wait for the rules of a time zone.
+func (d *decision) admit(ctx context.Context, gate Gate, described []Field, params []vector.Datum) (*gateRow, *plan.Star, error) {
 	if d.forward != nil {
 		return nil, nil, d.forward
 	}
@@ -310,7 +310,11 @@ func (d *decision) admit(gate Gate, described []Field, params []vector.Datum) (*
 	if f := checkDescription(d.query, described); f != nil {
 		return g, nil, f
 	}
-	bound, f := d.bind(params, gate.Constants)
+	zones, f := d.statement.engine.zonesOf(ctx, d.deps, g.timeZone)
+	if f != nil {
+		return g, nil, f
+	}
+	bound, f := d.bind(params, gate.Constants, zones)
 	if f != nil {
 		return g, nil, f
 	}
@@ -320,7 +324,7 @@ func (d *decision) admit(gate Gate, described []Field, params []vector.Datum) (*
 func (d *decision) execute(ctx context.Context, tx *Transaction, gate Gate, described []Field, params []vector.Datum) (a answered, err error) {
 	defer recovered(&a.batch, &err)
 	start, e := time.Now(), d.statement.engine
-	g, bound, err := d.admit(gate, described, params)
+	g, bound, err := d.admit(ctx, gate, described, params)
 	if g != nil && g.badStaleness {
 		e.badStaleness.Add(1)
 	}
@@ -332,7 +336,10 @@ func (d *decision) execute(ctx context.Context, tx *Transaction, gate Gate, desc
 		tx.refused(d.shape)
 		return a, err
 	}
-	tx.passed(d.shape, g.device)
+	if !isUTC(g.timeZone) && returnsMoments(d.query) {
+		_, _ = e.zone(ctx, g.timeZone) // to write them with
+	}
+	tx.passed(d.shape, supposition{device: g.device, timeZone: g.timeZone})
 	if g.timeout > 0 {
 		// Postgres is the one to say that it took too long, after its own time.
 		limited, cancel := context.WithTimeoutCause(ctx, g.timeout, forward(plan.ReasonTimeout, ""))

@@ -18,19 +18,22 @@ type Transaction struct {
 	number   uint64 // of the session, from the first call of caller on
 
 	// shapes are those of statements that the session's gate let pass when it was last
-	// asked about them, and device is what it said then of pgaccel.device.
-	shapes map[*shape]struct{}
-	device string
+	// asked about them, and settings are what it said then.
+	shapes   map[*shape]struct{}
+	settings supposition
 }
 
 // shapesPassedMax bounds what is remembered of a session; then it begins anew.
 const shapesPassedMax = 64
 
+// supposition is what the next gate of a session is supposed to say: pgaccel.device and TimeZone.
+type supposition struct{ device, timeZone string }
+
 // passed notes that the gate let a statement pass.
-func (t *Transaction) passed(sh *shape, device string) {
+func (t *Transaction) passed(sh *shape, settings supposition) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.device = device
+	t.settings = settings
 	if _, ok := t.shapes[sh]; ok || t.closed {
 		return
 	}
@@ -48,18 +51,18 @@ func (t *Transaction) refused(sh *shape) {
 }
 
 // expects reports whether the gate is expected to let a statement pass, with which
-// pgaccel.device, and the session's number. Not while a snapshot is kept: the newest
+// settings, and the session's number. Not while a snapshot is kept: the newest
 // versions are not those that it sees.
-func (t *Transaction) expects(sh *shape) (device string, caller uint64, ok bool) {
+func (t *Transaction) expects(sh *shape) (settings supposition, caller uint64, ok bool) {
 	t.mu.Lock()
 	_, ok = t.shapes[sh]
 	ok = ok && t.snapshot == ""
-	device = t.device
+	settings = t.settings
 	t.mu.Unlock()
 	if !ok {
-		return "", 0, false
+		return supposition{}, 0, false
 	}
-	return device, t.caller(), true
+	return settings, t.caller(), true
 }
 
 var sessions atomic.Uint64

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -421,7 +422,9 @@ func (d *ddlSessions) run(t *testing.T, i int, c ddlCase) {
 // must runs a statement that must not fail.
 func must(t testing.TB, conn *pgconn.PgConn, sql string) {
 	t.Helper()
-	if _, err := conn.Exec(context.Background(), sql).ReadAll(); err != nil {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	if _, err := conn.Exec(ctx, sql).ReadAll(); err != nil {
 		t.Fatalf("%s: %v", sql, err)
 	}
 }

@@ -182,7 +182,7 @@ func (s *stack) serve(ctx context.Context, bin string, more ...string) error {
 	s.exited = make(chan struct{})
 	go func() { s.cmd.Wait(); close(s.exited) }()
 	for {
-		if r, err := http.Get(s.http + "/readyz"); err == nil {
+		if r, err := web.Get(s.http + "/readyz"); err == nil {
 			r.Body.Close()
 			if r.StatusCode == http.StatusOK {
 				return nil
@@ -313,10 +313,13 @@ func (s *stack) metrics(t testing.TB) map[string]bool {
 	return lines
 }
 
+// web does not wait for a pgaccel that does not answer.
+var web = http.Client{Timeout: 30 * time.Second}
+
 // scrape returns the lines of /metrics.
 func (s *stack) scrape(t testing.TB) (lines []string) {
 	t.Helper()
-	r, err := http.Get(s.http + "/metrics")
+	r, err := web.Get(s.http + "/metrics")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -82,7 +82,7 @@ func (w *worker) compute(x *node, depth int) vec {
 		}
 		return vec{out, nulls}
 	case nodeMap:
-		if x.unit != "" {
+		if x.around != nil {
 			w.mapUnits(x, a, out)
 			return vec{out, a.nulls}
 		}

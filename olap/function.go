@@ -56,16 +56,13 @@ func asForward(err error) error {
 // kernel makes n a call of a kernel.
 func (c *compiler) kernel(n *node, k *sqlfn.Kernel) *node {
 	a := n.args[0]
-	n.kind, n.nullable, n.f, n.unit = nodeMap, a.nullable, k.F, k.Unit
+	n.kind, n.nullable, n.f, n.around, n.every = nodeMap, a.nullable, k.F, k.Around, k.Every
 	n.risky = n.risky || a.lo < k.First || a.hi > k.Last
-	if n.lo, n.hi = k.Min, k.Max; k.Monotone {
-		var err1, err2 error
-		n.lo, err1 = n.f(a.lo)
-		n.hi, err2 = n.f(a.hi)
-		if err1 != nil || err2 != nil {
-			n.lo, n.hi, n.risky = math.MinInt64, math.MaxInt64, true
-		}
+	lo, hi, err := k.Bounds(a.lo, a.hi)
+	if err != nil {
+		lo, hi, n.risky = math.MinInt64, math.MaxInt64, true
 	}
+	n.lo, n.hi = lo, hi
 	return c.add(n)
 }
 

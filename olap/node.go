@@ -54,16 +54,17 @@ type node struct {
 	probe, out int         // nodeOut
 	k          int64       // nodeConst; it is null where nullable
 	tab        *table
-	f          func(int64) (int64, error) // nodeMap
-	set        []int64                    // nodeMap of IN: the members, ascending
-	unit       string                     // nodeMap: f is the same throughout this unit of time; "" for none
-	starts     []int64                    // a group's key: the values that 0, 1, ... stand for; nil: themselves
-	call       *plan.Call                 // nodeScalar, nodeFunction
-	given      []vector.Value             // nodeFunction: the arguments that are constant
-	places     []int                      // nodeFunction: where args stand among the call's arguments
-	numbers    *wordTable                 // nodeNumber
-	tree       plan.Expr                  // nodeTree: its leaves are inputs, by number of args
-	known      bool                       // nodeTree: what is not in the pool is -1, and stays out of it
+	f          func(int64) (int64, error)   // nodeMap
+	set        []int64                      // nodeMap of IN: the members, ascending
+	around     func(v int64) (lo, hi int64) // nodeMap: sqlfn.Kernel.Around of f, and Every
+	every      func(lo, hi int64) int64
+	starts     []int64        // a group's key: the values that 0, 1, ... stand for; nil: themselves
+	call       *plan.Call     // nodeScalar, nodeFunction
+	given      []vector.Value // nodeFunction: the arguments that are constant
+	places     []int          // nodeFunction: where args stand among the call's arguments
+	numbers    *wordTable     // nodeNumber
+	tree       plan.Expr      // nodeTree: its leaves are inputs, by number of args
+	known      bool           // nodeTree: what is not in the pool is -1, and stays out of it
 }
 
 // vec holds the values of a node for the selected rows of a tile, in order. It

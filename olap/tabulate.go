@@ -5,7 +5,6 @@ import (
 
 	"pgaccel/gpu/program"
 	"pgaccel/plan"
-	"pgaccel/sqlfn"
 	"pgaccel/sqltype"
 	"pgaccel/vector"
 )
@@ -240,7 +239,10 @@ func (c *compiler) written(n *node) *node {
 		return nil
 	}
 	a, f := n.args[0], n.unary()
-	every := sqlfn.UnitMicros(n.unit)
+	every := int64(0)
+	if n.every != nil {
+		every = n.every(a.lo, a.hi)
+	}
 	if n.op == plan.OpCast && n.t.Kind == vector.Date && a.t.Kind != vector.Date {
 		every = sqltype.MicrosPerDay
 	}

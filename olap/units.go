@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"pgaccel/internal/simd"
-	"pgaccel/sqlfn"
 	"pgaccel/vector"
 )
 
@@ -52,7 +51,7 @@ func (w *worker) mapUnits(x *node, a vec, out []int64) {
 		out[i] = r
 		if left > 0 {
 			left--
-			lo, hi := sqlfn.UnitAround(x.unit, v)
+			lo, hi := x.around(v)
 			*s = span{lo, uint64(hi) - uint64(lo), r, true}
 		}
 	}
@@ -76,20 +75,27 @@ const maxUnits = 1 << 14
 // order: groups of time are neighbours then, and index arrays. Nil where n is another
 // function, may fail, or has too many units.
 func (c *compiler) unitNumbers(n *node) *node {
-	if n.kind != nodeMap || n.unit == "" || n.risky || n.t.Kind != vector.Timestamp && n.t.Kind != vector.TimestampTZ {
+	if n.kind != nodeMap || n.around == nil || n.risky || n.t.Kind != vector.Timestamp && n.t.Kind != vector.TimestampTZ {
 		return nil
 	}
 	// Months, quarters and years differ by less than a quarter of their length.
-	_, hi := sqlfn.UnitAround(n.unit, n.lo)
-	if span, ok := width(n.lo, n.hi); !ok || span/maxUnits >= hi-n.lo {
+	a := n.args[0]
+	lo, hi := n.around(a.lo)
+	if span, ok := width(a.lo, a.hi); !ok || span/maxUnits >= hi-lo {
 		return nil
 	}
 	var starts []int64
-	for lo := n.lo; lo <= n.hi; {
-		starts = append(starts, lo)
-		_, hi := sqlfn.UnitAround(n.unit, lo)
+	for lo := a.lo; lo <= a.hi; {
+		start, err := n.f(lo)
+		if err != nil || len(starts) > 2*maxUnits {
+			return nil
+		}
+		starts = append(starts, start)
+		_, hi := n.around(lo)
 		lo = hi + 1
 	}
+	slices.Sort(starts)
+	starts = slices.Compact(starts)
 	m := *n
 	m.starts, m.lo, m.hi = starts, 0, int64(len(starts)-1)
 	m.f = func(v int64) (int64, error) {

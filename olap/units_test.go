@@ -83,11 +83,11 @@ func TestUnits(t *testing.T) {
 		}
 		for _, name := range []string{"date_trunc", "extract"} {
 			k := timeKernel(name, field)
-			if k == nil || k.Unit == "" {
+			if k == nil || k.Around == nil {
 				continue
 			}
 			f = k.F
-			check(name, &node{unit: k.Unit, f: f})
+			check(name, &node{around: k.Around, f: f})
 			checked[name]++
 		}
 	}
@@ -108,7 +108,8 @@ func timeKernel(name, field string) *sqlfn.Kernel {
 
 // Infinite timestamps fail, but not as the hidden value of a null.
 func TestUnitsInfinite(t *testing.T) {
-	x := &node{unit: "week", lo: 3, f: timeKernel("date_trunc", "week").F}
+	week := timeKernel("date_trunc", "week")
+	x := &node{around: week.Around, lo: 3, f: week.F}
 	v := []int64{lastMicro, 1<<63 - 1, lastMicro, -1 << 63}
 	last, err := x.f(lastMicro)
 	if err != nil {
@@ -135,8 +136,9 @@ func TestUnitNumbers(t *testing.T) {
 		for range 50 {
 			lo := int64(r.Uint64())>>(8+r.IntN(10)) + dayMicros
 			hi := lo + r.Int64N(1<<(20+r.IntN(30)))
-			f := timeKernel("date_trunc", field).F
-			n := &node{kind: nodeMap, t: vector.TypeOf(vector.Timestamp), unit: field, f: f}
+			k := timeKernel("date_trunc", field)
+			f := k.F
+			n := &node{kind: nodeMap, t: vector.TypeOf(vector.Timestamp), around: k.Around, f: f, args: []*node{{lo: lo, hi: hi}}}
 			var err1, err2 error
 			n.lo, err1 = f(lo)
 			n.hi, err2 = f(hi)
@@ -166,9 +168,9 @@ func TestUnitNumbers(t *testing.T) {
 		}
 	}
 	for name, n := range map[string]*node{
-		"risky":      {kind: nodeMap, t: vector.TypeOf(vector.Timestamp), unit: "day", risky: true},
-		"too many":   {kind: nodeMap, t: vector.TypeOf(vector.Timestamp), unit: "second", hi: maxUnits * 2 * secondMicros},
-		"an extract": {kind: nodeMap, t: vector.NumericType(0), unit: "day"},
+		"risky":      {kind: nodeMap, t: vector.TypeOf(vector.Timestamp), around: timeKernel("date_trunc", "day").Around, args: []*node{{}}, risky: true},
+		"too many":   {kind: nodeMap, t: vector.TypeOf(vector.Timestamp), around: timeKernel("date_trunc", "second").Around, args: []*node{{hi: maxUnits * 2 * secondMicros}}},
+		"an extract": {kind: nodeMap, t: vector.NumericType(0), around: timeKernel("date_trunc", "day").Around, args: []*node{{}}},
 	} {
 		if c.unitNumbers(n) != nil {
 			t.Errorf("%s has numbers", name)

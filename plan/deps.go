@@ -24,9 +24,16 @@ type Deps struct {
 	// statement, those of operators, casts and aggregates included: EXECUTE on each is
 	// checked. What it calls for an index or a sort is not: it does not check that either.
 	Calls []uint32
-	// NeedsUTC is true where the meaning depends on the session's time zone: the
-	// gate lets it pass only where that is UTC.
+	// NeedsUTC is true where the statement means what is planned only in UTC: the gate lets it pass only
+	// where that is the session's time zone.
 	NeedsUTC bool
+	// SessionZone is true where calls depend on the session's time zone, and Zones are those that the
+	// statement names: Bind needs their rules.
+	SessionZone bool
+	Zones       []string
+	// ReadsZone is true where the statement has literals that the server reads in the session's time zone of
+	// when it parses the statement: that must still be the same.
+	ReadsZone bool
 	// NamesUTC is true where the statement names UTC as a time zone: from PostgreSQL 18 on that is first
 	// an abbreviation of the session's own zone, which a zone such as UTC+5 has with another meaning.
 	NamesUTC bool

@@ -150,16 +150,21 @@ type Star struct {
 }
 
 // Bind returns q, and what it reads, with parameters, and what the server has computed, replaced by
-// constants. q itself is not changed; without either it is returned.
-func (q *Star) Bind(params, server []vector.Datum) *Star {
-	if len(params) == 0 && len(server) == 0 {
+// constants, and calls that depend on time zones by those in these zones. q itself is not changed; where
+// there is nothing to replace it is returned.
+func (q *Star) Bind(params, server []vector.Datum, zones Zones) *Star {
+	if len(params) == 0 && len(server) == 0 && !zones.Used {
 		return q
 	}
-	return q.bind(values{params, server}, map[*Relation]*Relation{})
+	return q.bind(values{params, server, zones, map[zonedFunction]*sqlfn.Function{}}, map[*Relation]*Relation{})
 }
 
 // values are those of Param and ServerConst, by their Index.
-type values struct{ params, server []vector.Datum }
+type values struct {
+	params, server []vector.Datum
+	zones          Zones
+	zoned          map[zonedFunction]*sqlfn.Function // that calls have already
+}
 
 // bind is Bind; bound are the relations that have been met, which several sources may share.
 func (q *Star) bind(v values, bound map[*Relation]*Relation) *Star {
@@ -202,7 +207,10 @@ func (v values) of(e Expr) Expr {
 				return Const{v.server[x.Index]}
 			}
 		case *Call:
-			return v.members(x)
+			if x.Op == OpIn {
+				return v.members(x)
+			}
+			return v.inZone(x)
 		}
 		return x
 	})
@@ -211,7 +219,7 @@ func (v values) of(e Expr) Expr {
 // members returns an OpIn whose last member is an array with the array's members in its place.
 func (v values) members(c *Call) Expr {
 	last := len(c.Args) - 1
-	if c.Op != OpIn || last < 1 {
+	if last < 1 {
 		return c
 	}
 	array, ok := c.Args[last].(ServerConst)

@@ -112,13 +112,17 @@ func (a *analyzer) cast(e plan.Expr, t vector.Type) plan.Expr {
 	case from.Kind == vector.Date && k == vector.Timestamp, from.Kind == vector.Timestamp && k == vector.Date:
 	case from.Kind == vector.TimestampTZ && (k == vector.Date || k == vector.Timestamp),
 		k == vector.TimestampTZ && (from.Kind == vector.Date || from.Kind == vector.Timestamp):
-		a.needsUTC = true
+		a.sessionZone = true
 	case from.Kind.IsText() && (k == vector.Text || k == vector.Varchar):
 		t.Collation = from.Collation
 	case !from.Kind.IsFloat() && (k == vector.Text || k == vector.Varchar):
 		noNumericParam(e) // it would show its decimals
 		a.needsISO = a.needsISO || sqltype.Of(from.Kind).Settings
-		a.needsUTC = a.needsUTC || from.Kind == vector.TimestampTZ
+		if from.Kind == vector.TimestampTZ && t.Typmod < 0 {
+			a.sessionZone = true
+		} else {
+			a.needsUTC = a.needsUTC || from.Kind == vector.TimestampTZ
+		}
 	default:
 		fail(plan.ReasonType, "cast from "+from.Kind.String()+" to "+t.Kind.String())
 	}
@@ -206,6 +210,12 @@ func (a *analyzer) castConst(c plan.Const, t vector.Type) (plan.Const, bool) {
 		return plan.Const{Datum: vector.Null(t)}, true
 	}
 	from, k := c.Datum.Type.Kind, t.Kind
+	if isMoment(from) && isMoment(k) && (from == vector.TimestampTZ) != (k == vector.TimestampTZ) {
+		if a.unsettled && !a.whole {
+			return c, false
+		}
+		a.needsUTC, a.settled = true, true
+	}
 	switch {
 	case from.IsInt() && k.IsInt():
 		return orFail(plan.Const{Datum: vector.Int(k, c.I)}, inRange(c.I, k), k), true
@@ -218,17 +228,14 @@ func (a *analyzer) castConst(c plan.Const, t vector.Type) (plan.Const, bool) {
 	case from == vector.Float4 && k == vector.Float8:
 		return plan.Const{Datum: vector.Datum{Type: t, I: c.I}}, true // held widened already
 	case from == vector.Date && (k == vector.Timestamp || k == vector.TimestampTZ):
-		a.needsUTC = a.needsUTC || k == vector.TimestampTZ
 		return plan.Const{Datum: vector.Datum{Type: t, I: c.I * microsPerDay}}, true
 	case (from == vector.Timestamp || from == vector.TimestampTZ) && k == vector.Date:
-		a.needsUTC = a.needsUTC || from == vector.TimestampTZ
 		days := c.I / microsPerDay
 		if c.I%microsPerDay < 0 {
 			days--
 		}
 		return plan.Const{Datum: vector.Datum{Type: t, I: days}}, true
 	case from == vector.Timestamp && k == vector.TimestampTZ, from == vector.TimestampTZ && k == vector.Timestamp:
-		a.needsUTC = true
 		return plan.Const{Datum: vector.Datum{Type: t, I: c.I}}, true
 	case from.IsText() && (k == vector.Text || k == vector.Varchar):
 		s := c.Str

@@ -103,11 +103,7 @@ func (a *analyzer) comparisonType(l, r vector.Type) vector.Type {
 	case lk == rk:
 		return vector.TypeOf(lk)
 	case isMoment(lk) && isMoment(rk):
-		t := vector.TypeOf(max(lk, rk)) // date < timestamp < timestamptz
-		if t.Kind == vector.TimestampTZ {
-			a.needsUTC = true
-		}
-		return t
+		return vector.TypeOf(max(lk, rk)) // date < timestamp < timestamptz
 	}
 	fail(plan.ReasonType, "comparison of "+lk.String()+" with "+rk.String())
 	return vector.Type{}

@@ -38,18 +38,21 @@ type analyzer struct {
 
 	groupingZero bool // there is a GROUPING() without grouping sets
 
-	needsUTC  bool
-	namesUTC  bool
-	needsISO  bool
-	functions []string // plan.Deps.Functions
-	oids      []uint32 // plan.Deps.Calls
-	called    map[string]bool
-	equated   [][2]vector.Kind // operands of =
-	negated   bool             // a condition is, or may be, under NOT
-	intern    *interner
-	sizes     map[*plan.Call]int // calls in the tree below
-	constants []plan.Expr        // plan.Star.Constants
-	server    []plan.ServerConst // plan.Deps.ServerConsts
+	needsUTC bool
+	namesUTC bool
+	// sessionZone and zones are those of plan.Deps.
+	sessionZone, readsZone bool
+	zones                  []string
+	needsISO               bool
+	functions              []string // plan.Deps.Functions
+	oids                   []uint32 // plan.Deps.Calls
+	called                 map[string]bool
+	equated                [][2]vector.Kind // operands of =
+	negated                bool             // a condition is, or may be, under NOT
+	intern                 *interner
+	sizes                  map[*plan.Call]int // calls in the tree below
+	constants              []plan.Expr        // plan.Star.Constants
+	server                 []plan.ServerConst // plan.Deps.ServerConsts
 	// serverParams are the parameters that occur there, by number: the OIDs of their types.
 	serverParams map[int]uint32
 	paramOIDs    []uint32 // that the client has declared
@@ -433,6 +436,9 @@ func (a *analyzer) resolve(v value, t vector.Type) plan.Expr {
 	case v.null:
 		return plan.Const{Datum: vector.Null(t)}
 	case v.text != nil:
+		if t.Kind == vector.TimestampTZ {
+			return a.momentLiteral(*v.text, t)
+		}
 		return a.parseLiteral(*v.text, t)
 	}
 	p := &a.params[v.param-1]

@@ -24,6 +24,12 @@ func formatStatement(st Statement) string {
 	if st.Deps.NeedsUTC {
 		b.WriteString("needs UTC\n")
 	}
+	if st.Deps.SessionZone {
+		b.WriteString("in the session's time zone\n")
+	}
+	for _, name := range st.Deps.Zones {
+		fmt.Fprintf(&b, "in %s\n", name)
+	}
 	if st.Deps.NeedsISO {
 		b.WriteString("needs DateStyle ISO\n")
 	}

@@ -75,12 +75,6 @@ func (a *analyzer) funcCall(f *pg.FuncCall, s *scope) plan.Expr {
 		return out
 	}
 	switch name {
-	case "timezone":
-		return a.inUTC(name, args(2))
-	case "date_trunc":
-		if len(f.Args) == 3 {
-			return a.truncInUTC(args(3))
-		}
 	case "date":
 		return a.dateOf(args(1)[0])
 	case "concat":
@@ -145,7 +139,7 @@ func (a *analyzer) callOf(f *sqlfn.Function, vals []value) plan.Expr {
 		constant = constant && isConst
 		c.Args[i] = e
 	}
-	a.needsUTC = a.needsUTC || f.UTC
+	a.zoneOf(f, c, constant)
 	site := c.Site()
 	var coll vector.Collation
 	for _, e := range c.Args { // where two conflict, strpos() fails in the server

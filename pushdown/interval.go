@@ -136,18 +136,13 @@ func (a *analyzer) plusInterval(op plan.Op, x *pg.A_Expr, s *scope) (e plan.Expr
 
 // addInterval adds a constant interval to a date, a timestamp or a moment of rows.
 func (a *analyzer) addInterval(e plan.Expr, v plan.Interval) plan.Expr {
-	of, timestamp := e.Type().Kind, vector.TypeOf(vector.Timestamp)
-	switch of {
+	f := sqlfn.ByOID(sqlfn.OIDTimestampPlusInterval)
+	switch e.Type().Kind {
 	case vector.Date:
-		e = a.cast(e, timestamp)
-	case vector.TimestampTZ: // months and days are those of the session's zone, time is not
-		a.needsUTC = a.needsUTC || v.Months != 0 || v.Days != 0
-		e = a.call(plan.OpCast, timestamp, e)
+		e = a.cast(e, vector.TypeOf(vector.Timestamp))
+	case vector.TimestampTZ:
+		f = sqlfn.ByOID(sqlfn.OIDTimestampTZPlusInterval)
 	}
 	text := sqlfn.IntervalText(v.Months, v.Days, v.Micros)
-	sum := a.callOf(sqlfn.ByOID(sqlfn.OIDTimestampPlusInterval), []value{typed(e), {text: &text}})
-	if of == vector.TimestampTZ {
-		return a.call(plan.OpCast, vector.TypeOf(vector.TimestampTZ), sum)
-	}
-	return sum
+	return a.callOf(f, []value{typed(e), {text: &text}})
 }

@@ -91,12 +91,24 @@ func (a *analyzer) parseLiteral(s string, t vector.Type) plan.Const {
 		var m moment
 		if m, ok = parseMoment(s); ok {
 			d.I = m.in(k)
-			a.needsUTC = a.needsUTC || k == vector.TimestampTZ && !m.Zoned
 		}
 	default:
 		d.I, ok = sqltype.Of(k).ParseWord(s)
 	}
 	return orFail(plan.Const{Datum: d}, ok, k)
+}
+
+// momentLiteral is parseLiteral of a timestamptz. One without an offset is a time of the session's zone: of
+// the one that the server reads the statement in.
+func (a *analyzer) momentLiteral(s string, t vector.Type) plan.Expr {
+	if m, ok := parseMoment(strings.Trim(s, sqltype.Space)); ok && !m.Zoned {
+		if a.unsettled {
+			a.sessionZone, a.readsZone = true, true
+			return a.call(plan.OpCast, t, a.parseLiteral(s, vector.TypeOf(vector.Timestamp)))
+		}
+		a.needsUTC, a.settled = true, true
+	}
+	return a.parseLiteral(s, t)
 }
 
 func orFail(c plan.Const, ok bool, k vector.Kind) plan.Const {

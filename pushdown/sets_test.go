@@ -79,8 +79,8 @@ func TestEvents(t *testing.T) {
 		}
 		checkPlan(t, st)
 		// The bounds are timestamptz with a zone: only truncation and fields depend on the session's.
-		if dependent := strings.Contains(q.SQL, "date_trunc") || strings.Contains(q.SQL, "extract"); st.Deps.NeedsUTC != dependent {
-			t.Errorf("%s: needs UTC: %v", q.Name, st.Deps.NeedsUTC)
+		if dependent := strings.Contains(q.SQL, "date_trunc") || strings.Contains(q.SQL, "extract"); st.Deps.SessionZone != dependent || st.Deps.NeedsUTC {
+			t.Errorf("%s: the session's zone: %v, UTC: %v", q.Name, st.Deps.SessionZone, st.Deps.NeedsUTC)
 		}
 	}
 	s := startServer(t)

@@ -1,63 +1,34 @@
 package pushdown
 
 import (
-	"strings"
+	"slices"
 
 	"pgaccel/plan"
+	"pgaccel/sqlfn"
+	"pgaccel/sqltype"
 	"pgaccel/vector"
 )
 
-// Moments of rows in UTC, whatever the session's zone is: x AT TIME ZONE 'UTC' has the same microseconds,
-// of the other type (timestamptz_zone and timestamp_zone in timestamp.c).
-
-// utcNames are the names of UTC, in lower case, whose rules are never others.
-var utcNames = map[string]bool{"utc": true, "etc/utc": true, "gmt": true, "etc/gmt": true}
-
 // The functions in pg_proc.
 const (
-	oidTimezoneOfTZ        = 1159 // timezone(text, timestamptz)
-	oidTimezoneOfTimestamp = 2069 // timezone(text, timestamp)
-	oidDateTruncZone       = 1284 // date_trunc(text, timestamptz, text)
-	oidDateOfTimestamp     = 2029
-	oidDateOfTZ            = 1178
+	oidDateOfTimestamp = 2029
+	oidDateOfTZ        = 1178
 )
 
-// isUTC reports whether the argument is a constant that names UTC.
-func (a *analyzer) isUTC(zone value) bool {
-	if k := zone.kind(); k != vector.Invalid && k != vector.Text {
-		return false
+// zoneOf notes the time zone that a call depends on. Of constants the result is that in UTC.
+func (a *analyzer) zoneOf(f *sqlfn.Function, c *plan.Call, constant bool) {
+	switch {
+	case f.Zone == sqlfn.SessionZone && constant:
+		a.needsUTC = true
+	case f.Zone == sqlfn.SessionZone:
+		a.sessionZone = true
+	case f.Zone == sqlfn.NamedZone:
+		name := f.ZoneName(c.Site())
+		a.namesUTC = a.namesUTC || sqltype.NamesUTC(name)
+		if !slices.Contains(a.zones, name) {
+			a.zones = append(a.zones, name)
+		}
 	}
-	c, ok := a.resolve(zone, vector.TypeOf(vector.Text)).(plan.Const)
-	if !ok || c.Null || !utcNames[strings.ToLower(c.Str)] {
-		return false
-	}
-	a.namesUTC = true
-	return true
-}
-
-// inUTC is timezone(zone, x), which AT TIME ZONE is, of a moment or a timestamp of rows.
-func (a *analyzer) inUTC(name string, vals []value) plan.Expr {
-	of := vals[1].kind()
-	if of != vector.TimestampTZ && of != vector.Timestamp || !a.isUTC(vals[0]) || !readsRows(vals[1].e) {
-		fail(plan.ReasonFunction, name+"() of another zone than UTC")
-	}
-	if of == vector.TimestampTZ {
-		a.addCalls([]uint32{oidTimezoneOfTZ})
-		return a.call(plan.OpCast, vector.TypeOf(vector.Timestamp), vals[1].e)
-	}
-	a.addCalls([]uint32{oidTimezoneOfTimestamp})
-	return a.call(plan.OpCast, vector.TypeOf(vector.TimestampTZ), vals[1].e)
-}
-
-// truncInUTC is date_trunc(unit, x, zone).
-func (a *analyzer) truncInUTC(vals []value) plan.Expr {
-	if vals[1].kind() != vector.TimestampTZ || !a.isUTC(vals[2]) || !readsRows(vals[1].e) {
-		fail(plan.ReasonFunction, "date_trunc() in another zone than UTC")
-	}
-	a.addCalls([]uint32{oidDateTruncZone})
-	local := a.call(plan.OpCast, vector.TypeOf(vector.Timestamp), vals[1].e)
-	trunc := a.tableFunction("date_trunc", []value{vals[0], typed(local)})
-	return a.call(plan.OpCast, vector.TypeOf(vector.TimestampTZ), trunc)
 }
 
 // dateOf is date(x), the cast to a date.

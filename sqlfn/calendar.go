@@ -156,9 +156,9 @@ func unitOf(field string) string {
 	return ""
 }
 
-// UnitAround returns the first and the last microsecond of the unit of a finite timestamp.
+// unitAround returns the first and the last microsecond of the unit of a finite timestamp.
 // Where the unit begins before time does, that is v alone.
-func UnitAround(unit string, v int64) (lo, hi int64) {
+func unitAround(unit string, v int64) (lo, hi int64) {
 	lo, err := dateTrunc(unit, v)
 	if err != nil {
 		return v, v
@@ -217,8 +217,12 @@ func fieldBounds(field string) (lo, hi int64, monotone bool) {
 	return 0, 0, true
 }
 
-// UnitMicros returns a time of fixed length of which the unit is a multiple; 0 for none.
-func UnitMicros(unit string) int64 {
+func everyUnit(unit string) func(lo, hi int64) int64 {
+	return func(int64, int64) int64 { return unitMicros(unit) }
+}
+
+// unitMicros returns a time of fixed length of which the unit is a multiple; 0 for none.
+func unitMicros(unit string) int64 {
 	switch unit {
 	case "second":
 		return secondMicros

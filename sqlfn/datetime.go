@@ -26,7 +26,11 @@ var datetime = []Function{
 	datePartOf(1171, vector.TimestampTZ, slices.Concat(dateFields, timeFields)),
 	dateTruncOf(2020, vector.Timestamp),
 	dateTruncOf(1217, vector.TimestampTZ),
-	plusInterval,
+	truncNamed(),
+	timezoneOf(1159, vector.TimestampTZ, vector.Timestamp),
+	timezoneOf(2069, vector.Timestamp, vector.TimestampTZ),
+	plusIntervalOf(OIDTimestampPlusInterval, vector.Timestamp),
+	plusIntervalOf(OIDTimestampTZPlusInterval, vector.TimestampTZ),
 	toCharOf(2049, vector.Timestamp),
 	toCharOf(1770, vector.TimestampTZ),
 	{
@@ -36,7 +40,7 @@ var datetime = []Function{
 		Samples: [][]string{momentSamples, nil},
 	},
 	{
-		Name: "to_timestamp", OID: 1778, Result: vector.TimestampTZ, UTC: true, Partial: true,
+		Name: "to_timestamp", OID: 1778, Result: vector.TimestampTZ, Zone: SessionZone, in: momentIn, Partial: true,
 		Args: []Param{{Kind: vector.Text}, {Kind: vector.Text, Constants: []string{"YYYY-MM-DD", "YYYY-MM-DD HH24:MI:SS", "YYYY-MM-DD HH24:MI:SS.US",
 			"yyyy-mm-dd", "yyyy-mm-dd hh24:mi:ss", "yyyy-mm-dd hh24:mi:ss.us"}}},
 		Eval:    toMoment(vector.TimestampTZ),
@@ -53,6 +57,13 @@ var (
 	timeSamples   = []string{"00:00:00", "23:59:59.999999", "24:00:00", "12:34:56.789012", "01:00:00"}
 	momentSamples = []string{"2024-02-29", "2023-02-29", "1999-12-31 23:59:59", "1999-12-31 23:59:59.999999", "2000-1-1", "", "x"}
 )
+
+func zoneOf(k vector.Kind) ZoneUse {
+	if k == vector.TimestampTZ {
+		return SessionZone
+	}
+	return NoZone
+}
 
 func samplesOf(k vector.Kind) [][]string {
 	switch k {
@@ -78,7 +89,8 @@ func finite(k vector.Kind) (first, last int64) {
 // extractOf is extract(field FROM x): a numeric, of a scale that the field decides.
 func extractOf(oid uint32, k vector.Kind, fields []string) Function {
 	return Function{
-		Name: "extract", OID: oid, Result: vector.Numeric, UTC: k == vector.TimestampTZ, Digits: 12,
+		in:   ofField,
+		Name: "extract", OID: oid, Result: vector.Numeric, Zone: zoneOf(k), Digits: 12,
 		Args:    []Param{{Kind: vector.Text, Constants: fields, AnyCase: true}, {Kind: k}},
 		Samples: samplesOf(k),
 		Type: func(c Call) vector.Type {
@@ -98,7 +110,9 @@ func extractOf(oid uint32, k vector.Kind, fields []string) Function {
 			x.First, x.Last = finite(k)
 			x.Min, x.Max, x.Monotone = fieldBounds(field)
 			if k == vector.Timestamp || k == vector.TimestampTZ {
-				x.Unit = unitOf(field)
+				if unit := unitOf(field); unit != "" {
+					x.Around, x.Every = func(v int64) (int64, int64) { return unitAround(unit, v) }, everyUnit(unit)
+				}
 			}
 			return &x
 		},
@@ -108,7 +122,8 @@ func extractOf(oid uint32, k vector.Kind, fields []string) Function {
 // datePartOf is date_part, which computes in double precision (timestamp_part_common).
 func datePartOf(oid uint32, k vector.Kind, fields []string) Function {
 	return Function{
-		Name: "date_part", OID: oid, Result: vector.Float8, UTC: k == vector.TimestampTZ,
+		in:   ofField,
+		Name: "date_part", OID: oid, Result: vector.Float8, Zone: zoneOf(k),
 		Args:    []Param{{Kind: vector.Text, Constants: fields, AnyCase: true}, {Kind: k}},
 		Samples: samplesOf(k),
 		Eval: func(args []vector.Value) (vector.Value, error) {
@@ -128,7 +143,8 @@ func datePartOf(oid uint32, k vector.Kind, fields []string) Function {
 
 func dateTruncOf(oid uint32, k vector.Kind) Function {
 	return Function{
-		Name: "date_trunc", OID: oid, Result: k, UTC: k == vector.TimestampTZ,
+		in:   truncIn,
+		Name: "date_trunc", OID: oid, Result: k, Zone: zoneOf(k),
 		Args:    []Param{{Kind: vector.Text, Constants: truncUnits, AnyCase: true}, {Kind: k}},
 		Samples: samplesOf(k),
 		Eval: func(args []vector.Value) (vector.Value, error) {
@@ -140,7 +156,8 @@ func dateTruncOf(oid uint32, k vector.Kind) Function {
 				return nil
 			}
 			unit := strings.ToLower(c.Args[0].Const.Str)
-			x := &Kernel{F: func(v int64) (int64, error) { return dateTrunc(unit, v) }, Last: sqltype.TimestampLast, Monotone: true, Unit: unit}
+			x := &Kernel{F: func(v int64) (int64, error) { return dateTrunc(unit, v) }, Last: sqltype.TimestampLast, Monotone: true,
+				Around: func(v int64) (int64, int64) { return unitAround(unit, v) }, Every: everyUnit(unit)}
 			x.First, _ = finite(k)
 			return x
 		},

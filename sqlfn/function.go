@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"pgaccel/sqltype"
 	"pgaccel/vector"
 )
 
@@ -22,8 +23,15 @@ type Function struct {
 	// InASCII is the function under collations in which only letters of ASCII have a case; of others Eval
 	// has no result where that matters. Nil: it depends on no collation.
 	InASCII *Function
-	// UTC is true where the result depends on TimeZone: it is that of UTC.
-	UTC bool
+	// Zone says which time zone the result depends on: Eval and Kernel are as it is UTC, In as it is
+	// another.
+	Zone ZoneUse
+	// zoneArg is the argument that is the name of a NamedZone.
+	zoneArg int
+	// InZone is the zone that In or a cast has made it one of; nil of functions of the table.
+	InZone *sqltype.Zone
+	// in makes of a copy of the function what it is in a zone.
+	in func(f *Function, z *sqltype.Zone)
 	// Digits bounds a Numeric result: that many digits before the decimal point; 0: unknown.
 	Digits int
 	// Rounds: argument 1 and the result are Numeric, the result with one digit more before the
@@ -89,11 +97,31 @@ type Kernel struct {
 	// First and Last bound what F takes: anything else fails. Within, it may fail too, but
 	// where it is Monotone only next to them.
 	First, Last int64
-	// Monotone: greater arguments have no smaller results. Else these lie in Min to Max.
+	// Monotone: greater arguments have no smaller results. Else these lie in Min to Max, or as Range
+	// says for arguments from lo to hi.
 	Monotone bool
 	Min, Max int64
-	// Unit is a unit of time throughout which F of a timestamp stays the same; see UnitAround.
-	Unit string
+	Range    func(lo, hi int64) (least, greatest int64, err error)
+	// Around returns the first and the last argument around one for which F is the same; nil: they are not
+	// worth to be known.
+	Around func(v int64) (lo, hi int64)
+	// Every returns, with Around, a length so that for arguments from lo to hi F is the same from each
+	// multiple of it to the next; 0 for none.
+	Every func(lo, hi int64) int64
+}
+
+// Bounds returns the bounds of F of arguments from lo to hi. Its error says that it may fail.
+func (k *Kernel) Bounds(lo, hi int64) (least, greatest int64, err error) {
+	switch {
+	case k.Range != nil:
+		return k.Range(lo, hi)
+	case !k.Monotone:
+		return k.Min, k.Max, nil
+	}
+	if least, err = k.F(lo); err == nil {
+		greatest, err = k.F(hi)
+	}
+	return least, greatest, err
 }
 
 // Error says why a function has no result here: the statement is forwarded.

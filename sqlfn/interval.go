@@ -25,39 +25,56 @@ func intervalOf(s string) (months, days, micros int64, ok bool) {
 var intervalSamples = []string{IntervalText(0, 1, 0), IntervalText(0, -1, 0), IntervalText(1, 0, 0), IntervalText(-1, 0, 0), IntervalText(0, 0, 5400e6), IntervalText(0, 0, -1),
 	IntervalText(13, -2, 3), IntervalText(-12, 1, -1), IntervalText(0, 400, -86400e6), IntervalText(0, 0, 0), IntervalText(1200, 0, 0)}
 
-// plusInterval is timestamp + interval of PostgreSQL's timestamp.c (timestamp_pl_interval): first the months, cut to the
+// plusIntervalOf is timestamp + interval of PostgreSQL's timestamp.c (timestamp_pl_interval): first the months, cut to the
 // last day of the month, then the days, then the time, each within the range of the type.
-var plusInterval = Function{
-	Name: "timestamp_pl_interval", OID: OIDTimestampPlusInterval, Result: vector.Timestamp,
-	Args: []Param{{Kind: vector.Timestamp}, {Kind: vector.Text, Interval: true, Constants: intervalSamples, Also: func(s string) bool {
-		_, _, _, ok := intervalOf(s)
-		return ok
-	}}},
-	Samples: [][]string{slices.Concat(timestampSamples, []string{"2024-01-31 01:00:00", "2023-01-30 23:00:00", "4713-01-01 00:00:00 BC"}), nil},
-	Eval: func(args []vector.Value) (vector.Value, error) {
-		months, days, micros, _ := intervalOf(args[1].Str)
-		v, err := addInterval(args[0].I, months, days, micros)
-		return vector.Value{I: v}, err
-	},
-	Kernel: func(c Call, i int) *Kernel {
-		if i != 0 {
-			return nil
-		}
-		months, days, micros, _ := intervalOf(c.Args[1].Const.Str)
-		k := &Kernel{F: func(v int64) (int64, error) { return addInterval(v, months, days, micros) },
-			First: sqltype.TimestampFirst, Last: sqltype.TimestampLast, Min: sqltype.TimestampFirst, Max: sqltype.TimestampLast}
-		if months == 0 {
-			all := days*dayMicros + micros
-			k.Monotone = true
-			k.First -= min(0, days*dayMicros, all)
-			k.Last -= max(0, days*dayMicros, all)
-		}
-		return k
-	},
+func plusIntervalOf(oid uint32, of vector.Kind) Function {
+	name := "timestamp_pl_interval"
+	if of == vector.TimestampTZ {
+		name = "timestamptz_pl_interval"
+	}
+	return Function{
+		Name: name, OID: oid, Result: of, Zone: zoneOf(of), in: plusIntervalIn,
+		Args: []Param{{Kind: of}, {Kind: vector.Text, Interval: true, Constants: intervalSamples, Also: func(s string) bool {
+			_, _, _, ok := intervalOf(s)
+			return ok
+		}}},
+		Samples: [][]string{slices.Concat(timestampSamples, []string{"2024-01-31 01:00:00", "2023-01-30 23:00:00", "4713-01-01 00:00:00 BC"}), nil},
+		Eval: func(args []vector.Value) (vector.Value, error) {
+			months, days, micros, _ := intervalOf(args[1].Str)
+			v, err := addInterval(args[0].I, months, days, micros)
+			return vector.Value{I: v}, err
+		},
+		Kernel: func(c Call, i int) *Kernel {
+			if i != 0 {
+				return nil
+			}
+			return plusKernel(intervalFields(c.Args[1].Const.Str))
+		},
+	}
 }
 
-// OIDTimestampPlusInterval is timestamp + interval.
-const OIDTimestampPlusInterval = 2032
+func intervalFields(s string) (months, days, micros int64) {
+	months, days, micros, _ = intervalOf(s)
+	return months, days, micros
+}
+
+func plusKernel(months, days, micros int64) *Kernel {
+	k := &Kernel{F: func(v int64) (int64, error) { return addInterval(v, months, days, micros) },
+		First: sqltype.TimestampFirst, Last: sqltype.TimestampLast, Min: sqltype.TimestampFirst, Max: sqltype.TimestampLast}
+	if months == 0 {
+		all := days*dayMicros + micros
+		k.Monotone = true
+		k.First -= min(0, days*dayMicros, all)
+		k.Last -= max(0, days*dayMicros, all)
+	}
+	return k
+}
+
+// The OIDs of timestamp + interval and timestamptz + interval.
+const (
+	OIDTimestampPlusInterval   = 2032
+	OIDTimestampTZPlusInterval = 1189
+)
 
 func addInterval(v, months, days, micros int64) (int64, error) {
 	const first, last = sqltype.TimestampFirst, sqltype.TimestampLast

@@ -109,6 +109,19 @@ func combine(lists [][]string, f func(choice []string)) {
 	next(0)
 }
 
+// inUTC returns a sample so that it is one value in every time zone.
+func inUTC(k vector.Kind, sample string) string {
+	s := strings.Trim(sample, "'")
+	if k != vector.TimestampTZ || sample == "NULL" || strings.HasSuffix(s, "infinity") || strings.Contains(s, "+") {
+		return sample
+	}
+	day, era, bc := strings.Cut(s, " BC")
+	if bc {
+		era = " BC"
+	}
+	return "'" + day + "+00" + era + "'"
+}
+
 func parse(t *testing.T, k vector.Kind, literal string) vector.Value {
 	t.Helper()
 	return parseDatum(t, k, literal).Value()
@@ -124,8 +137,8 @@ func parseDatum(t *testing.T, k vector.Kind, literal string) vector.Datum {
 	if quoted, ok := strings.CutPrefix(literal, "'"); ok {
 		s = strings.ReplaceAll(strings.TrimSuffix(quoted, "'"), "''", "'")
 	}
-	if k == vector.TimestampTZ && !strings.HasSuffix(s, "infinity") && !strings.Contains(s, "+") {
-		s = strings.TrimSuffix(s, " BC") + "+00" + map[bool]string{true: " BC"}[strings.HasSuffix(s, " BC")]
+	if k == vector.TimestampTZ {
+		s = strings.Trim(inUTC(k, "'"+s+"'"), "'")
 	}
 	d, ok := sqltype.Of(k).Parse(s)
 	if !ok {
@@ -149,73 +162,105 @@ func TestAgainstPostgres(t *testing.T) {
 			functions = append(functions, all[i].InASCII)
 		}
 	}
+	utc := inZone{conn: conn, named: zonesOf(t, conn)}
 	for i, f := range functions {
 		collate := ""
 		if i > 0 && functions[i-1].InASCII == f {
 			collate = ` COLLATE "C"`
 		}
-		var names []string
-		lists := make([][]string, len(f.Args))
-		for i, p := range f.Args {
-			names = append(names, sqltype.Of(p.Kind).Name)
-			if lists[i] = samples(f, i); p.Interval {
-				names[i] = "interval"
+		utc.compare(t, f, collate)
+	}
+}
+
+// inZone is a session in a time zone.
+type inZone struct {
+	conn  *pgx.Conn
+	zone  *sqltype.Zone            // nil: UTC
+	named map[string]*sqltype.Zone // zones that arguments name
+}
+
+// of returns the function that a call is of in the session.
+func (z inZone) of(f *Function, site Call) *Function {
+	switch {
+	case f.Zone == SessionZone && z.zone != nil:
+		return f.In(z.zone)
+	case f.Zone == NamedZone:
+		for name, zone := range z.named {
+			if strings.EqualFold(name, f.ZoneName(site)) {
+				return f.In(zone)
 			}
 		}
-		t.Run(f.Name+"("+strings.Join(names, ",")+")"+collate, func(t *testing.T) {
-			var statements []string
-			var calls [][]string
-			combine(lists, func(choice []string) {
-				args := make([]string, len(choice))
-				for i, c := range choice {
-					args[i] = c + "::" + names[i] + collate
-				}
-				statements = append(statements, fmt.Sprintf("SELECT (pg_catalog.%q(%s))::text", f.Name, strings.Join(args, ", ")))
-				calls = append(calls, append([]string(nil), choice...))
-			})
-			rows, err := conn.Query(ctx, "SELECT run(s) FROM unnest($1::text[]) WITH ORDINALITY u(s, n) ORDER BY n", statements)
-			if err != nil {
-				t.Fatal(err)
-			}
-			want, err := pgx.CollectRows(rows, pgx.RowTo[string])
-			if err != nil {
-				t.Fatal(err)
-			}
-			answered, declined := 0, 0
-			for n, choice := range calls {
-				args := make([]vector.Value, len(choice))
-				site := Call{Args: make([]Arg, len(choice))}
-				for i, c := range choice {
-					d := parseDatum(t, f.Args[i].Kind, c)
-					args[i] = d.Value()
-					site.Args[i] = Arg{vector.TypeOf(f.Args[i].Kind), &args[i]}
-					site.Args[i].Type.Scale = d.Type.Scale
-				}
-				got, err := f.Apply(args)
-				failed := strings.HasPrefix(want[n], "error ")
-				if f.Total && (failed || err != nil) {
-					t.Errorf("%s: %v, of a function that never fails; the server says %s", statements[n], err, want[n])
-				}
-				switch {
-				case failed != (err != nil) && failed:
-					t.Errorf("%s is %v; the server says %s", statements[n], got, want[n])
-				case failed:
-				case err != nil:
-					declined++
-				default:
-					answered++
-					site.T = f.ResultType(site)
-					if !equal(t, f.Result, got, want[n]) || f.Result == vector.Numeric && !got.Null && site.T.Scale >= 0 && got.Num.Scale != site.T.Scale {
-						t.Errorf("%s is %v of type %v; the server says %s", statements[n], got, site.T, want[n])
-					}
-				}
-			}
-			t.Logf("%d calls, %d answered, %d left to the server", len(calls), answered, declined)
-			if answered == 0 || answered <= declined && !f.Partial {
-				t.Errorf("of %d calls %d are answered", len(calls), answered)
-			}
-		})
 	}
+	return f
+}
+
+// compare calls a function with every combination of its samples, here and in the server.
+func (z inZone) compare(t *testing.T, f *Function, collate string) {
+	var names []string
+	lists := make([][]string, len(f.Args))
+	for i, p := range f.Args {
+		names = append(names, sqltype.Of(p.Kind).Name)
+		if lists[i] = samples(f, i); p.Interval {
+			names[i] = "interval"
+		}
+	}
+	t.Run(f.Name+"("+strings.Join(names, ",")+")"+collate, func(t *testing.T) {
+		var statements []string
+		var calls [][]string
+		combine(lists, func(choice []string) {
+			args := make([]string, len(choice))
+			for i, c := range choice {
+				args[i] = inUTC(f.Args[i].Kind, c) + "::" + names[i] + collate
+			}
+			call := fmt.Sprintf("pg_catalog.%q(%s)", f.Name, strings.Join(args, ", "))
+			if f.Result == vector.TimestampTZ {
+				call = "timezone('UTC', " + call + ")"
+			}
+			statements = append(statements, "SELECT ("+call+")::text")
+			calls = append(calls, append([]string(nil), choice...))
+		})
+		rows, err := z.conn.Query(t.Context(), "SELECT run(s) FROM unnest($1::text[]) WITH ORDINALITY u(s, n) ORDER BY n", statements)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		if err != nil {
+			t.Fatal(err)
+		}
+		answered, declined := 0, 0
+		for n, choice := range calls {
+			args := make([]vector.Value, len(choice))
+			site := Call{Args: make([]Arg, len(choice))}
+			for i, c := range choice {
+				d := parseDatum(t, f.Args[i].Kind, c)
+				args[i] = d.Value()
+				site.Args[i] = Arg{vector.TypeOf(f.Args[i].Kind), &args[i]}
+				site.Args[i].Type.Scale = d.Type.Scale
+			}
+			got, err := z.of(f, site).Apply(args)
+			failed := strings.HasPrefix(want[n], "error ")
+			if f.Total && (failed || err != nil) {
+				t.Errorf("%s: %v, of a function that never fails; the server says %s", statements[n], err, want[n])
+			}
+			switch {
+			case failed != (err != nil) && failed:
+				t.Errorf("%s is %v; the server says %s", statements[n], got, want[n])
+			case failed:
+			case err != nil:
+				declined++
+			default:
+				answered++
+				site.T = f.ResultType(site)
+				if !equal(t, f.Result, got, want[n]) || f.Result == vector.Numeric && !got.Null && site.T.Scale >= 0 && got.Num.Scale != site.T.Scale {
+					t.Errorf("%s is %v of type %v; the server says %s", statements[n], got, site.T, want[n])
+				}
+			}
+		}
+		t.Logf("%d calls, %d answered, %d left to the server", len(calls), answered, declined)
+		if answered == 0 || answered <= declined && !f.Partial {
+			t.Errorf("of %d calls %d are answered", len(calls), answered)
+		}
+	})
 }
 
 // equal reports whether v is what the server wrote.
@@ -234,7 +279,7 @@ func TestKernels(t *testing.T) {
 	kernels := 0
 	for i := range all {
 		f := &all[i]
-		if f.Kernel == nil {
+		if f.Kernel == nil || f.Zone == NamedZone { // TestZoneKernels has these
 			continue
 		}
 		for varying, p := range f.Args {
@@ -310,19 +355,27 @@ func testKernel(t *testing.T, f *Function, k *Kernel, site Call, args []vector.V
 		if want.Null || w != got {
 			t.Fatalf("of %d: %d, Eval %v", v, got, want)
 		}
-		if !k.Monotone && (got < k.Min || got > k.Max) {
+		if !k.Monotone && k.Range == nil && (got < k.Min || got > k.Max) {
 			t.Fatalf("of %d: %d is not within %d to %d", v, got, k.Min, k.Max)
 		}
-		if k.Unit != "" {
-			lo, hi := UnitAround(k.Unit, v)
+		if k.Around != nil && v >= k.First && v <= k.Last {
+			lo, hi := k.Around(v)
 			for _, u := range []int64{lo, hi} {
 				if r, err := k.F(u); lo > v || hi < v || err != nil || r != got {
-					t.Fatalf("of %d: %d, and of %d in the same %s: %d, %v", v, got, u, k.Unit, r, err)
+					t.Fatalf("of %d: %d, and of %d, of which it is the same (%d to %d): %d, %v", v, got, u, lo, hi, r, err)
+				}
+			}
+			if every := k.Every(v, v); every != 0 && v > k.First+every {
+				if r, err := k.F(sqltype.FloorDiv(v, every) * every); err == nil && r != got {
+					t.Fatalf("of %d: %d, and of the multiple of %d before it %d", v, got, every, r)
 				}
 			}
 		}
 		for _, u := range words {
-			if r, err := k.F(u); k.Monotone && err == nil && (u < v) && r > got {
+			if !k.Monotone {
+				break
+			}
+			if r, err := k.F(u); err == nil && (u < v) && r > got {
 				t.Fatalf("of %d: %d, of %d: %d", v, got, u, r)
 			}
 		}

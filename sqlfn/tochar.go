@@ -164,7 +164,7 @@ func toCharParts(pattern string) (parts []toCharPart, ok bool) {
 // toCharOf is to_char of a timestamp, or of a moment in UTC.
 func toCharOf(oid uint32, k vector.Kind) Function {
 	return Function{
-		Name: "to_char", OID: oid, Result: vector.Text, UTC: k == vector.TimestampTZ,
+		Name: "to_char", OID: oid, Result: vector.Text, Zone: zoneOf(k), in: localOf(0),
 		Args: []Param{{Kind: k}, {Kind: vector.Text, Constants: toCharPatterns, Also: func(s string) bool {
 			_, ok := toCharParts(s)
 			return ok

@@ -22,7 +22,12 @@ type DateFormat struct {
 	dayFirst bool // DMY; of the output forms MDY and YMD are the same
 	// Zone is what timestamptz prints for the time zone, see UTCAbbreviation.
 	Zone string
+	// Rules are those of another zone than UTC, in the style ISO; else nil.
+	Rules *Zone
 }
+
+// IsISO reports whether the style is ISO, in which a time zone is printed as its offset.
+func (f *DateFormat) IsISO() bool { return f.style == dateISO }
 
 // isoFormat is that of DateStyle ISO and the time zone UTC.
 var isoFormat = &DateFormat{Zone: "UTC"}

@@ -55,7 +55,7 @@ func (f *DateFormat) AppendTimestamp(dst []byte, micros int64) []byte {
 	return f.appendTimestamp(dst, micros, false)
 }
 
-// AppendTimestampTZ appends the text form of a timestamptz in f.Zone.
+// AppendTimestampTZ appends the text form of a timestamptz in f.Zone or f.Rules.
 func (f *DateFormat) AppendTimestampTZ(dst []byte, micros int64) []byte {
 	return f.appendTimestamp(dst, micros, true)
 }
@@ -65,14 +65,18 @@ const (
 	monthNames = "JanFebMarAprMayJunJulAugSepOctNovDec"
 )
 
-// appendTimestamp appends the text form of a timestamp, or a timestamptz in a zone that
-// is UTC.
+// appendTimestamp appends the text form of a timestamp, or a timestamptz.
 func (f *DateFormat) appendTimestamp(dst []byte, micros int64, zoned bool) []byte {
 	switch micros {
 	case TimestampNegInfinity:
 		return append(dst, "-infinity"...)
 	case TimestampInfinity:
 		return append(dst, "infinity"...)
+	}
+	offset := int64(0)
+	if zoned && f.Rules != nil {
+		offset, _, _ = f.Rules.Offset(micros)
+		micros += offset
 	}
 	days, rest := micros/MicrosPerDay, micros%MicrosPerDay
 	if rest < 0 {
@@ -97,13 +101,30 @@ func (f *DateFormat) appendTimestamp(dst []byte, micros int64, zoned bool) []byt
 	}
 	if zoned {
 		if f.style == dateISO {
-			dst = append(dst, "+00"...)
+			dst = appendOffset(dst, offset/MicrosPerSecond)
 		} else {
 			dst = append(append(dst, ' '), f.Zone...)
 		}
 	}
 	if year <= 0 {
 		dst = append(dst, " BC"...)
+	}
+	return dst
+}
+
+// appendOffset appends an offset from UTC in seconds: hours, and minutes and seconds where they are not 0
+// (EncodeTimezone in datetime.c).
+func appendOffset(dst []byte, seconds int64) []byte {
+	sign := byte('+')
+	if seconds < 0 {
+		sign, seconds = '-', -seconds
+	}
+	dst = appendTwoDigits(append(dst, sign), int(seconds/3600))
+	if seconds%3600 != 0 {
+		dst = appendTwoDigits(append(dst, ':'), int(seconds/60%60))
+	}
+	if seconds%60 != 0 {
+		dst = appendTwoDigits(append(dst, ':'), int(seconds%60))
 	}
 	return dst
 }

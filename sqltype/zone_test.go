@@ -1,8 +1,12 @@
 package sqltype
 
 import (
+	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgtype"
 )
 
 // TestUTCAbbreviation asks the server for all zones that are UTC today, and what each
@@ -44,4 +48,58 @@ func TestUTCAbbreviation(t *testing.T) {
 // the copy of a zone that only some hosts have.
 func host(name string) bool {
 	return name == "localtime" || name == "posixrules" || strings.HasPrefix(name, "posix/")
+}
+
+// zoneSession asks in a session whose TimeZone is the zone.
+type zoneSession struct {
+	t    *testing.T
+	conn *pgconn.PgConn
+}
+
+func (s zoneSession) ask(sql string, times []int64) ([]int64, error) {
+	list, err := pgtype.NewMap().Encode(pgtype.Int8ArrayOID, pgtype.TextFormatCode, times, nil)
+	if err != nil {
+		return nil, err
+	}
+	r := s.conn.ExecParams(s.t.Context(), sql, [][]byte{list}, nil, nil, nil).Read()
+	out := make([]int64, len(r.Rows))
+	for i, row := range r.Rows {
+		if out[i], err = strconv.ParseInt(string(row[0]), 10, 64); err != nil {
+			return nil, err
+		}
+	}
+	return out, r.Err
+}
+
+func (s zoneSession) Offsets(utc []int64) ([]int64, error) {
+	return s.ask("SELECT date_part('timezone', to_timestamp(e + 946684800))::int8 FROM unnest($1::int8[]) WITH ORDINALITY AS u(e, n) ORDER BY n", utc)
+}
+
+func (s zoneSession) UTC(local []int64) ([]int64, error) {
+	return s.ask("SELECT extract(epoch FROM (timestamp '2000-01-01' + e * interval '1 second')::timestamptz)::int8 - 946684800 FROM unnest($1::int8[]) WITH ORDINALITY AS u(e, n) ORDER BY n", local)
+}
+
+// TestZones reads the rules of some zones of the server, and of some that are none of the tz database; those that
+// are known must be most of them.
+func TestZones(t *testing.T) {
+	conn := realPostgres(t)
+	names := query(t, conn, "SELECT name FROM pg_timezone_names WHERE name LIKE '%/%' AND abs(hashtext(name)) % 40 = 1 ORDER BY 1")
+	if testing.Short() {
+		names = nil
+	}
+	for _, name := range []string{"UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata", "Australia/Lord_Howe", "America/St_Johns", "Africa/Casablanca", "Pacific/Apia",
+		"Antarctica/Troll", "Asia/Kathmandu", "Europe/Dublin", "<+02>-02", "UTC+5", "EST5EDT,M3.2.0/2,M11.1.0/2", "<-03>3:30"} {
+		names = append(names, []string{name})
+	}
+	unknown := 0
+	for _, row := range names {
+		query(t, conn, "SET timezone = '"+row[0]+"'; SHOW timezone")
+		if _, err := AskZone(zoneSession{t, conn}); err != nil {
+			unknown++
+			t.Logf("%s: %v", row[0], err)
+		}
+	}
+	if unknown > len(names)/12 {
+		t.Errorf("the rules of %d zones of %d are not known", unknown, len(names))
+	}
 }

@@ -21,6 +21,13 @@ type TextSettings struct {
 	TimeZone         string // such as "UTC"
 	ExtraFloatDigits int
 	ClientEncoding   string // such as "UTF8"
+	// Zones has the rules of time zones; nil: only UTC is known.
+	Zones Zones
+}
+
+// Zones has the rules of time zones that a server has, nil of those that are not known. Its type must be comparable.
+type Zones interface {
+	Zone(timeZone string) *sqltype.Zone
 }
 
 // valueOp is what one column's fields need; chosen once per result.
@@ -194,8 +201,14 @@ func (e *RowEncoder) checkSettings(op valueOp, c *vector.Column, s TextSettings)
 		if op != opTimestampTZText {
 			return nil
 		}
-		var ok bool
-		if e.dates.Zone, ok = sqltype.UTCAbbreviation(s.TimeZone); !ok {
+		var utc bool
+		if e.dates.Zone, utc = sqltype.UTCAbbreviation(s.TimeZone); utc {
+			return nil
+		}
+		if s.Zones != nil && e.dates.IsISO() { // other styles print the zone's abbreviation
+			e.dates.Rules = s.Zones.Zone(s.TimeZone)
+		}
+		if e.dates.Rules == nil {
 			return fmt.Errorf("TimeZone %q", s.TimeZone)
 		}
 	}

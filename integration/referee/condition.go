@@ -151,12 +151,7 @@ func (g *gen) other(a *node, depth int) *node {
 	case k.isFloat():
 		kinds = []kind{float4, float8, k, int4, numeric}
 	case k.isMoment():
-		kinds = []kind{k, k, date, timestamp}
-		if g.utc {
-			kinds = append(kinds, timestamptz)
-		} else if k == timestamptz {
-			kinds = []kind{k}
-		}
+		kinds = []kind{k, k, date, timestamp, timestamptz}
 	case k == char:
 		kinds = []kind{char, text}
 	case k == varchar:

@@ -391,7 +391,7 @@ func (g *gen) moment(k kind, depth int) *node {
 				continue
 			}
 			a := g.of(pick(g.r, from...), depth)
-			if (k == timestamptz || a.t.kind == timestamptz) && !g.utc && !g.reckless || !free(a) {
+			if !free(a) {
 				continue
 			}
 			return op(typ{kind: k}, pick(g.r, "@::"+k.sql(), "CAST(@ AS "+k.sql()+")"), g.closed(a))

@@ -21,7 +21,7 @@ func (g *gen) function(k kind, depth int) *node {
 		}
 		return g.apply(f, func(k kind) *node {
 			a := g.of(k, min(depth, 1))
-			if a.lit != nil && a.lit.form == open || !tame(a) && !g.reckless || k == timestamptz && !g.utc && !g.reckless {
+			if a.lit != nil && a.lit.form == open || !tame(a) && !g.reckless {
 				return nil
 			}
 			return a
@@ -53,9 +53,6 @@ func (g *gen) functionOf(a *node) *node {
 // apply calls f with arguments that arg returns by their kinds; nil where it has none. A
 // function that is Partial gets a constant that it takes.
 func (g *gen) apply(f *sqlfn.Function, arg func(kind) *node) *node {
-	if f.UTC && !g.utc && !g.reckless {
-		return nil
-	}
 	site := sqlfn.Call{Args: make([]sqlfn.Arg, len(f.Args))}
 	forms, args := make([]string, len(f.Args)), []*node(nil)
 	for i, p := range f.Args {

@@ -82,10 +82,10 @@ func randomSettings(g *gen, schema string) (list []string, utc bool) {
 	list = append(list, fmt.Sprintf("SET search_path = %s", pick(g.r, schema, schema+", public", "public, "+schema, "pg_catalog, "+schema)))
 	utc = true
 	switch n := g.r.IntN(100); {
-	case n < 92:
+	case n < 60:
 		list = append(list, "SET TimeZone = "+quote(pick(g.r, "UTC", "UTC", "Etc/UTC", "GMT")))
 	default:
-		list = append(list, "SET TimeZone = "+quote(pick(g.r, "America/New_York", "Europe/Berlin", "Asia/Kolkata", "Australia/Lord_Howe", "<+03>-03", "UTC+5")))
+		list = append(list, "SET TimeZone = "+quote(pick(g.r, "America/New_York", "Europe/Berlin", "Asia/Kolkata", "Australia/Lord_Howe", "Pacific/Apia", "Africa/Casablanca", "<+03>-03", "UTC+5")))
 		utc = false
 	}
 	if g.chance(50) {

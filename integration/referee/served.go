@@ -56,9 +56,7 @@ func (g *gen) served(k kind) *node {
 func (g *gen) moments(a *node) *node {
 	k := a.t.kind
 	if k.isMoment() && g.chance(40) {
-		if k = pick(g.r, date, timestamp, timestamptz); !g.utc && a.t.kind != k && (a.t.kind != date || k != timestamptz) {
-			k = a.t.kind
-		}
+		k = pick(g.r, date, timestamp, timestamptz)
 	}
 	if k == numeric || k.isText() && !g.bytewise(a.t) {
 		return nil
