@@ -35,6 +35,13 @@ func (c *compiler) function(e *plan.Call) (*node, error) {
 	if len(n.args) == 1 && !grows && !n.t.Varying() && (n.args[0].dict != nil || n.t.Kind.IsText() && c.fewValues(n.args[0])) {
 		return c.tabulateOver(n.args[0], n.t, n.unary())
 	}
+	if len(n.args) == 1 && n.args[0].dict == nil && n.t.Kind.IsText() && e.Func.Around != nil {
+		if around := e.Func.Around(site, n.places[0]); around != nil {
+			if m, err := c.tabulateSteps(n, around); m != nil || err != nil {
+				return m, err
+			}
+		}
+	}
 	if grows || coded(n.t) {
 		return c.treeCall(e, all)
 	}

@@ -79,20 +79,16 @@ func (c *compiler) unitNumbers(n *node) *node {
 		return nil
 	}
 	// Months, quarters and years differ by less than a quarter of their length.
-	a := n.args[0]
-	lo, hi := n.around(a.lo)
-	if span, ok := width(a.lo, a.hi); !ok || span/maxUnits >= hi-lo {
+	starts := stepsOf(n.around, n.args[0].lo, n.args[0].hi)
+	if starts == nil {
 		return nil
 	}
-	var starts []int64
-	for lo := a.lo; lo <= a.hi; {
-		start, err := n.f(lo)
-		if err != nil || len(starts) > 2*maxUnits {
+	for i, v := range starts {
+		start, err := n.f(v)
+		if err != nil {
 			return nil
 		}
-		starts = append(starts, start)
-		_, hi := n.around(lo)
-		lo = hi + 1
+		starts[i] = start
 	}
 	slices.Sort(starts)
 	starts = slices.Compact(starts)
@@ -107,4 +103,50 @@ func (c *compiler) unitNumbers(n *node) *node {
 		return int64(i), nil
 	}
 	return c.add(&m)
+}
+
+// tabulateSteps writes a call of one argument, the same for all arguments that around returns, out over these steps;
+// nil where there are too many of them.
+func (c *compiler) tabulateSteps(n *node, around func(v int64) (lo, hi int64)) (*node, error) {
+	a := n.args[0]
+	if infinite(a.t.Kind, a.lo) || infinite(a.t.Kind, a.hi) {
+		return nil, nil
+	}
+	starts := stepsOf(around, a.lo, a.hi)
+	if starts == nil {
+		return nil, nil
+	}
+	number := c.add(&node{kind: nodeMap, t: vector.TypeOf(vector.Int8), args: []*node{a}, nullable: a.nullable, risky: a.risky, around: around,
+		hi: int64(len(starts) - 1), f: func(v int64) (int64, error) {
+			i, exact := slices.BinarySearch(starts, v)
+			if !exact {
+				i--
+			}
+			return int64(max(i, 0)), nil
+		}})
+	of := n.unary()
+	return c.tabulateOver(number, n.t, func(x vector.Value) (vector.Value, error) {
+		if !x.Null {
+			x.I = starts[x.I]
+		}
+		return of(x)
+	})
+}
+
+// stepsOf returns the first arguments of the steps from lo to hi; nil where there are more than maxUnits.
+func stepsOf(around func(v int64) (lo, hi int64), lo, hi int64) []int64 {
+	first, last := around(lo)
+	if span, ok := width(lo, hi); !ok || span/maxUnits >= last-first {
+		return nil
+	}
+	var starts []int64
+	for lo <= hi && len(starts) <= 2*maxUnits {
+		starts = append(starts, lo)
+		_, last := around(lo)
+		lo = last + 1
+	}
+	if lo <= hi {
+		return nil
+	}
+	return starts
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"pgaccel/plan"
 	"pgaccel/sqlfn"
 	"pgaccel/sqltype"
 	"pgaccel/vector"
@@ -174,6 +175,60 @@ func TestUnitNumbers(t *testing.T) {
 	} {
 		if c.unitNumbers(n) != nil {
 			t.Errorf("%s has numbers", name)
+		}
+	}
+}
+
+// TestTabulateSteps: what is written out for the steps of a function is what it is of each argument.
+func TestTabulateSteps(t *testing.T) {
+	r := rand.New(rand.NewPCG(23, 23))
+	f := sqlfn.Lookup("to_char", vector.Timestamp, vector.Text)
+	for pattern, most := range map[string]int64{"YYYY": 5000 * 365 * dayMicros, "YYYY-MM": 900 * 365 * dayMicros, "\"Q\"Q YY": 900 * 365 * dayMicros, "IYYY-IW": 40 * 365 * dayMicros, "FMDay": 40 * 365 * dayMicros,
+		"HH24": 600 * dayMicros, "HH12:MI AM": 11 * dayMicros, "YYYY-MM-DD HH24:MI:SS": dayMicros / 6, "SS.MS": 0} {
+		for n := range 60 {
+			lo := sqltype.DayOf(1800, 1, 1)*dayMicros + r.Int64N(300*365*dayMicros)
+			hi := lo
+			if n > 2 && most > 0 {
+				hi += r.Int64N(min(most, 1<<uint(20+r.IntN(40))))
+			}
+			site := sqlfn.Call{Args: []sqlfn.Arg{{Type: vector.TypeOf(vector.Timestamp)}, {Type: vector.TypeOf(vector.Text), Const: &vector.Value{Str: pattern}}}}
+			around := f.Around(site, 0)
+			if most == 0 {
+				if around != nil {
+					t.Errorf("%s has steps", pattern)
+				}
+				continue
+			}
+			c := &compiler{}
+			a := &node{t: vector.TypeOf(vector.Timestamp), lo: lo, hi: hi, nullable: n%2 == 0}
+			call := &plan.Call{Op: plan.OpFunc, Func: f, T: vector.TypeOf(vector.Text)}
+			m, err := c.tabulateSteps(&node{kind: nodeFunction, t: call.T, call: call, args: []*node{a}, places: []int{0}, given: []vector.Value{{}, {Str: pattern}}}, around)
+			if m == nil || err != nil {
+				t.Fatalf("%s of %d to %d: %v, %v", pattern, lo, hi, m, err)
+			}
+			number := m.args[0]
+			check := func(v int64) {
+				t.Helper()
+				i, err := number.f(v)
+				if err != nil || i < number.lo || i > number.hi {
+					t.Fatalf("%s of %d to %d: step %d of %d, %v", pattern, lo, hi, i, v, err)
+				}
+				want, err := f.Eval([]vector.Value{{I: v}, {Str: pattern}})
+				if got := m.dict.at(m.tab.Values[i]); err != nil || got != want.Str {
+					t.Fatalf("%s of %d: %q, not %q, %v", pattern, v, got, want.Str, err)
+				}
+				first, last := around(v)
+				for _, edge := range []int64{first, last} {
+					if same, err := f.Eval([]vector.Value{{I: edge}, {Str: pattern}}); err != nil || same.Str != want.Str {
+						t.Fatalf("%s of %d is %q, and of %d in the same step %q, %v", pattern, v, want.Str, edge, same.Str, err)
+					}
+				}
+			}
+			check(lo)
+			check(hi)
+			for range 100 {
+				check(lo + r.Int64N(hi-lo+1))
+			}
 		}
 	}
 }

@@ -46,6 +46,8 @@ type Function struct {
 	// Kernel returns a faster form for rows of which only argument i varies, nil for none. It
 	// computes what Eval does.
 	Kernel func(c Call, i int) *Kernel
+	// Around returns, of a call of which only argument i varies, Kernel.Around of Eval; nil: it is not known.
+	Around func(c Call, i int) func(v int64) (lo, hi int64)
 	// Total says that the server has a result for all arguments, and Eval, too, where that has no
 	// more bits than are held.
 	Total bool

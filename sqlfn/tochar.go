@@ -3,6 +3,7 @@ package sqlfn
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -44,6 +45,37 @@ func withSmall(m map[string]toCharText) map[string]toCharText {
 		}
 	}
 	return m
+}
+
+// unitOfKeywords is a unit of time throughout which what some keywords print stays the same.
+type unitOfKeywords struct {
+	unit     string
+	keywords []string
+}
+
+// toCharUnits are all units, the longest first. That of other keywords is a day; parts of a second have none.
+var toCharUnits = []unitOfKeywords{
+	{"year", []string{"YYYY", "YY"}}, {"quarter", []string{"Q"}}, {"month", []string{"MM", "MONTH", "MON"}}, {"day", nil},
+	{"hour", []string{"HH24", "HH12", "HH", "AM", "PM"}}, {"minute", []string{"MI"}}, {"second", []string{"SS"}}, {"", []string{"MS", "US"}},
+}
+
+// toCharUnit returns the unit of time throughout which a pattern prints the same; "" for none.
+func toCharUnit(pattern string) string {
+	parts, _ := toCharParts(pattern)
+	finest := 0
+	for _, p := range parts {
+		if p.text == nil {
+			continue
+		}
+		at := slices.IndexFunc(toCharUnits, func(u unitOfKeywords) bool {
+			return slices.Contains(u.keywords, strings.ToUpper(p.literal))
+		})
+		if at < 0 {
+			at = 3
+		}
+		finest = max(finest, at)
+	}
+	return toCharUnits[finest].unit
 }
 
 // toCharPatterns are samples of what is taken.
@@ -120,7 +152,7 @@ func halfOf(capital bool) toCharText {
 type toCharPart struct {
 	text    toCharText
 	fill    bool
-	literal string
+	literal string // of a keyword its name
 }
 
 // toCharParts reads a pattern. ok is false for one that is left to the server.
@@ -136,11 +168,12 @@ func toCharParts(pattern string) (parts []toCharPart, ok bool) {
 			if !known {
 				continue
 			}
+			name := s[:n]
 			s = s[n:]
 			if text == nil || strings.HasPrefix(s, "TH") || strings.HasPrefix(s, "th") || strings.HasPrefix(s, "SP") {
 				return nil, false
 			}
-			parts, found = append(parts, toCharPart{text: text, fill: fill}), true
+			parts, found = append(parts, toCharPart{text: text, fill: fill, literal: name}), true
 		}
 		switch {
 		case found:
@@ -170,6 +203,12 @@ func toCharOf(oid uint32, k vector.Kind) Function {
 			return ok
 		}}},
 		Samples: [][]string{append([]string{"2024-12-30 12:00:00", "2023-05-07 00:05:09.000001", "2022-09-01 11:59:59.5"}, timestampSamples...), nil},
+		Around: func(c Call, i int) func(v int64) (lo, hi int64) {
+			if unit := toCharUnit(c.Args[1].Const.Str); i == 0 && unit != "" {
+				return func(v int64) (int64, int64) { return unitAround(unit, v) }
+			}
+			return nil
+		},
 		Eval: func(args []vector.Value) (vector.Value, error) {
 			v := args[0].I
 			if v < sqltype.TimestampFirst || v > sqltype.TimestampLast {

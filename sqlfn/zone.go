@@ -50,6 +50,14 @@ func localOf(i int) func(f *Function, z *sqltype.Zone) {
 			args[i].I = local
 			return eval(args)
 		}
+		if around := f.Around; around != nil {
+			f.Around = func(c Call, at int) func(v int64) (lo, hi int64) {
+				if of := around(c, at); of != nil {
+					return aroundLocal(z, of)
+				}
+				return nil
+			}
+		}
 		if kernel != nil {
 			f.Kernel = func(c Call, at int) *Kernel {
 				if k := kernel(c, at); k != nil {
@@ -123,14 +131,23 @@ func (k *Kernel) ofLocal(z *sqltype.Zone) *Kernel {
 		}
 	}
 	if k.Around != nil {
+		around := aroundLocal(z, k.Around)
 		in.Around = func(v int64) (int64, int64) {
-			offset, first, last := z.Offset(v)
-			lo, hi := k.Around(v + offset)
-			return max(in.First, first, lo-offset), min(in.Last, last, hi-offset)
+			lo, hi := around(v)
+			return max(in.First, lo), min(in.Last, hi)
 		}
 		in.Every = func(lo, hi int64) int64 { return zoneSteps(z, k.Every(lo, hi), lo, hi) }
 	}
 	return in
+}
+
+// aroundLocal is Kernel.Around of a function of local time as one of moments.
+func aroundLocal(z *sqltype.Zone, around func(v int64) (lo, hi int64)) func(v int64) (lo, hi int64) {
+	return func(v int64) (int64, int64) {
+		offset, first, last := z.Offset(v)
+		lo, hi := around(v + offset)
+		return max(first, lo-offset), min(last, hi-offset)
+	}
 }
 
 // zoneSteps returns a time of fixed length of which the steps of a function of local time, which are

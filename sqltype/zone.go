@@ -33,6 +33,9 @@ func NamesUTC(name string) bool {
 type Zone struct {
 	since  []int64 // microseconds since 2000-01-01 in UTC, ascending; the first is before all time
 	offset []int64 // microseconds east of Greenwich, from since[i] on
+	// period has the position of the last time of since before each period of 2^periodBits microseconds from
+	// zoneFirst on.
+	period []uint16
 	// Years from zoneEnd on are as the year of that kind before it: its first weekday, and whether it is a
 	// leap year, decide when clocks change.
 	like [14]int64
@@ -44,6 +47,9 @@ var (
 	zoneFirst = DayOf(1840, 1, 1)
 	zoneEnd   = DayOf(zoneEndYear, 1, 1)
 )
+
+// periodBits make periods of 203 days: clocks mostly change twice a year.
+const periodBits = 44
 
 const zoneEndYear = 2129 // the 28 years before begin behind 2100, which is no leap year, and behind the tables of zones
 
@@ -57,6 +63,13 @@ func newZone(offset int64, changes []zoneChange) *Zone {
 	z := &Zone{since: []int64{TimestampNegInfinity}, offset: []int64{offset}}
 	for _, c := range changes {
 		z.since, z.offset = append(z.since, c.Since), append(z.offset, c.Offset)
+	}
+	for at := zoneFirst * MicrosPerDay; at < zoneEnd*MicrosPerDay; at += 1 << periodBits {
+		i, exact := slices.BinarySearch(z.since, at)
+		if !exact {
+			i--
+		}
+		z.period = append(z.period, uint16(i))
 	}
 	for y := int64(zoneEndYear - 28); y < zoneEndYear; y++ {
 		z.like[kindOfYear(y)] = y
@@ -82,9 +95,13 @@ func (z *Zone) shift(micros int64) (by, last int64) {
 
 // at returns the position of a time before zoneEnd.
 func (z *Zone) at(utc int64) int {
-	i, exact := slices.BinarySearch(z.since, utc)
-	if !exact {
-		i--
+	p := (utc - zoneFirst*MicrosPerDay) >> periodBits
+	if p < 0 {
+		return 0
+	}
+	i := int(z.period[min(p, int64(len(z.period)-1))])
+	for i+1 < len(z.since) && z.since[i+1] <= utc {
+		i++
 	}
 	return i
 }
