@@ -2,8 +2,7 @@ package integration
 
 import "testing"
 
-// TestPlusInterval adds constant intervals to dates, timestamps and moments of rows, in every zone: hours to moments are
-// answered in each, days and months in UTC.
+// TestPlusInterval adds constant intervals to dates, timestamps and moments of rows, in every zone.
 func TestPlusInterval(t *testing.T) {
 	s := privateStack(t, hardMoments)
 	direct, proxy := connect(t, s.direct.url("postgres")), connect(t, s.proxy.url("postgres"))
@@ -21,7 +20,7 @@ func TestPlusInterval(t *testing.T) {
 			{"SELECT count(*) FROM hard WHERE ts + interval '3 days' > timestamp '2024-10-31' AND d + interval '1 month' < date '2025-01-01'", true},
 			{"SELECT count(*) FROM hard a JOIN hard b ON a.ts + interval '7 minutes' = b.ts", true},
 			{"SELECT max(ts + interval '1 month'), min(d - interval '1 week'), count(DISTINCT tz + interval '36 hours') FROM hard", true},
-			{"SELECT id, tz + interval '1 day', tz - interval '1 month' FROM hard ORDER BY id", zone == "UTC"},
+			{"SELECT id, tz + interval '1 day', tz - interval '1 month' FROM hard ORDER BY id", true},
 			{"SELECT id, ts + interval '1 day' FROM harder ORDER BY id", false}, // infinite, or an error
 			{"SELECT id, ts - interval '1 day' FROM harder WHERE id = 4", false},
 			{"SELECT ts + interval '1 day' * 2 FROM hard ORDER BY id", false},
