@@ -116,7 +116,7 @@
 //	Float4 -> Float8           exact
 //	Date -> Timestamp[TZ]      midnight (UTC)
 //	Timestamp[TZ] -> Date      the day (UTC)
-//	Timestamp <-> TimestampTZ  UTC: Query.NeedsUTC
+//	Timestamp <-> TimestampTZ  in UTC; Bind puts functions in place of others
 //	text kinds                 only to types without a length; BPChar loses its blanks
 //	Bool -> Int4
 //	all but floats -> text     as printed with DateStyle ISO (Query.NeedsISO) and in UTC
