@@ -37,7 +37,7 @@
 //	interval.go  constant intervals
 //	serverconst.go, servercalls.go  expressions over no rows that are left to the server
 //	name.go      text beside current_user and the like
-//	zone.go      dates and timestamps beside moments, in any time zone
+//	zone.go      time zones that calls depend on; dates and timestamps beside moments
 //	transfer.go  conditions that go to what a join equates them with
 //	join.go      the driving table, and lookups by unique key for all others but one
 //	setorder.go  orders of grouping sets that PostgreSQL gets wrong

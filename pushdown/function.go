@@ -187,3 +187,22 @@ func (a *analyzer) abs(v value) plan.Expr {
 	a.calls("abs", v.kind())
 	return a.call(plan.OpAbs, plainType(v.e.Type()), v.e)
 }
+
+// The functions of casts to a date in pg_proc.
+const (
+	oidDateOfTimestamp = 2029
+	oidDateOfTZ        = 1178
+)
+
+// dateOf is date(x), the cast to a date.
+func (a *analyzer) dateOf(v value) plan.Expr {
+	switch v.kind() {
+	case vector.Timestamp:
+		a.addCalls([]uint32{oidDateOfTimestamp})
+	case vector.TimestampTZ:
+		a.addCalls([]uint32{oidDateOfTZ})
+	default:
+		fail(plan.ReasonFunction, "date() of other than timestamp and timestamptz")
+	}
+	return a.cast(v.e, vector.TypeOf(vector.Date))
+}

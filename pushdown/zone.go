@@ -2,11 +2,29 @@ package pushdown
 
 import (
 	"fmt"
+	"slices"
 
 	"pgaccel/plan"
+	"pgaccel/sqlfn"
 	"pgaccel/sqltype"
 	"pgaccel/vector"
 )
+
+// zoneOf notes the time zone that a call depends on. Of constants the result is that in UTC.
+func (a *analyzer) zoneOf(f *sqlfn.Function, c *plan.Call, constant bool) {
+	switch {
+	case f.Zone == sqlfn.SessionZone && constant:
+		a.needsUTC = true
+	case f.Zone == sqlfn.SessionZone:
+		a.sessionZone = true
+	case f.Zone == sqlfn.NamedZone:
+		name := f.ZoneName(c.Site())
+		a.namesUTC = a.namesUTC || sqltype.NamesUTC(name)
+		if !slices.Contains(a.zones, name) {
+			a.zones = append(a.zones, name)
+		}
+	}
+}
 
 // A date or a timestamp is compared with a moment (timestamptz) by what the session's zone makes of it.
 // Where the one is a constant the server converts that, in the client's session: the zone, and when its clocks
