@@ -15,7 +15,7 @@ import (
 )
 
 // zones are the rules of time zones, as a server has them: they are asked for when the first statement
-// needs them, in some tenths of a second, and kept.
+// needs them, in some tenths of a second. A server may get others while it runs: later they are asked for again.
 type zones struct {
 	mu   sync.Mutex
 	list *lru.Cache[zoneKey, *zoneRules]
@@ -29,13 +29,14 @@ type zoneRules struct {
 	zone  *sqltype.Zone
 	err   error
 	asked time.Time
+	again bool // they are being asked for again
 }
 
 // zonesMax is how many zones are kept. A session can set as many as it likes.
 const zonesMax = 64
 
-// zoneRetry is how long an error is kept.
-const zoneRetry = 10 * time.Second
+// zoneRetry is how long an error is kept, zoneFresh how long rules are taken without a question.
+const zoneRetry, zoneFresh = 10 * time.Second, 10 * time.Minute
 
 // get returns a zone, and waits for its rules until the context ends.
 func (zs *zones) get(ctx context.Context, key zoneKey, ask func() (*sqltype.Zone, error)) (*sqltype.Zone, error) {
@@ -45,6 +46,10 @@ func (zs *zones) get(ctx context.Context, key zoneKey, ask func() (*sqltype.Zone
 		select {
 		case <-r.ready:
 			known = r.err == nil || time.Since(r.asked) < zoneRetry
+			if r.err == nil && !r.again && time.Since(r.asked) > zoneFresh {
+				r.again = true
+				go zs.renew(key, ask)
+			}
 		default:
 		}
 	}
@@ -72,6 +77,16 @@ func (zs *zones) get(ctx context.Context, key zoneKey, ask func() (*sqltype.Zone
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+}
+
+// renew asks for rules that are known. Where that fails, they are asked for from the start.
+func (zs *zones) renew(key zoneKey, ask func() (*sqltype.Zone, error)) {
+	r := &zoneRules{ready: make(chan struct{}), asked: time.Now()}
+	r.zone, r.err = ask()
+	close(r.ready)
+	zs.mu.Lock()
+	defer zs.mu.Unlock()
+	zs.list.Add(key, r)
 }
 
 // Zone returns the rules of a session's time zone where they are known already, else nil.

@@ -3,6 +3,7 @@ package plan
 import (
 	"slices"
 
+	"pgaccel/sqltype"
 	"pgaccel/vector"
 )
 
@@ -169,11 +170,18 @@ func (f Facts) Fails(c *Call) bool {
 	case OpCast:
 		from, to := c.Args[0].Type(), c.T
 		toFloat := to.Kind == vector.Float8 && (from.Kind.IsInt() || from.Kind == vector.Numeric || from.Kind.IsFloat())
-		return !KeepsValue(c) && !toFloat && !(to.Kind.IsText() && to.Typmod < 0)
+		return !KeepsValue(c) && !toFloat && !(to.Kind.IsText() && to.Typmod < 0) && !literalMoment(c)
 	case OpFunc:
 		return c.Func.Fails(c.Site())
 	}
 	return false
+}
+
+// literalMoment reports whether a cast is of a constant timestamp, a literal without an offset, to the moment that it
+// is in some time zone.
+func literalMoment(c *Call) bool {
+	k, ok := c.Args[0].(Const)
+	return ok && c.T.Kind == vector.TimestampTZ && k.Datum.Type.Kind == vector.Timestamp && (k.Null || sqltype.InZones(k.I))
 }
 
 // same reports whether two expressions are the same.

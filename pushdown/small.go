@@ -40,7 +40,7 @@ func small(q *plan.Star) *plan.Forward {
 	var fixed []int
 	for _, e := range q.Filter {
 		c, ok := e.(*plan.Call)
-		if !ok || c.Op != plan.OpEq || !isLeaf(c.Args[1]) {
+		if !ok || c.Op != plan.OpEq || !isLeaf(c.Args[1]) && readsRows(c.Args[1]) {
 			continue
 		}
 		if x, ok := c.Args[0].(plan.Column); ok && x.Table == 0 {
