@@ -1,14 +1,15 @@
 package sqlfn
 
 import (
+	"cmp"
 	"math"
 	"math/big"
 
 	"pgaccel/vector"
 )
 
-// numeric are the functions that round (PostgreSQL's numeric.c, float.c): a numeric to any digit, before
-// the decimal point or after it, a double precision to an integer.
+// numeric are the functions of numbers (PostgreSQL's numeric.c, float.c). Most round: a numeric to any digit,
+// before the decimal point or after it, a double precision to an integer.
 var numeric = []Function{
 	roundOf("round", 1707, awayFromZero, true),
 	roundOf("round", 1708, awayFromZero, false),
@@ -22,6 +23,39 @@ var numeric = []Function{
 	roundFloatOf("ceil", 2308, math.Ceil),
 	roundFloatOf("ceiling", 2320, math.Ceil),
 	roundFloatOf("floor", 2309, math.Floor),
+	{
+		Name: "sign", OID: 1706, Result: vector.Numeric, Args: []Param{{Kind: vector.Numeric}}, Total: true, Digits: 1, Samples: [][]string{roundSamples},
+		Type: func(Call) vector.Type { return vector.NumericType(0) },
+		Eval: func(args []vector.Value) (vector.Value, error) {
+			return vector.Value{Num: vector.Decimal{Unscaled: vector.Int128Of(int64(args[0].Num.Unscaled.Sign()))}}, nil
+		},
+		Kernel: func(c Call, _ int) *Kernel {
+			if c.Args[0].Type.Varying() {
+				return nil
+			}
+			f := func(v int64) (int64, error) { return int64(cmp.Compare(v, 0)), nil }
+			return &Kernel{First: math.MinInt64, Last: math.MaxInt64, Monotone: true, F: f}
+		},
+	},
+	roundFloatOf("sign", 2310, func(v float64) float64 {
+		switch {
+		case v > 0:
+			return 1
+		case v < 0:
+			return -1
+		}
+		return 0 // of -0 and of NaN, too
+	}),
+	{
+		Name: "sqrt", OID: 1344, Result: vector.Float8, Args: []Param{{Kind: vector.Float8}}, Samples: [][]string{append([]string{"2", "3", "1e-323", "4", "1.7976931348623157e308"}, floatSamples...)},
+		Eval: func(args []vector.Value) (vector.Value, error) {
+			v := math.Float64frombits(uint64(args[0].I))
+			if v < 0 {
+				return vector.NullValue, failed("cannot take square root of a negative number")
+			}
+			return vector.Value{I: int64(math.Float64bits(math.Sqrt(v)))}, nil // rounded as IEEE 754 has it, as the server's
+		},
+	},
 }
 
 // rounding says which of its two neighbours a number becomes.
