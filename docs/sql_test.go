@@ -118,7 +118,7 @@ func (a *asker) page(t *testing.T) string {
 		a.matrix(b, func(l, r vector.Kind) string { return fmt.Sprintf(op.form, ofKind(l), ofKind(r)) })
 		b.WriteString("\n")
 	}
-	b.WriteString("Over groups, numerics are divided, too. AND, OR, NOT, IS [NOT] NULL, IS [NOT] TRUE, FALSE and UNKNOWN, CASE, COALESCE; LIKE and\nILIKE with a constant pattern; `= ANY` and `<> ALL` of a constant array, or of a parameter that is an array of integers or text; dates, timestamps and timestamptz + and - a constant interval;\n`AT TIME ZONE` of a name such as UTC or Europe/Berlin (no abbreviation), and `date()`. What depends on TimeZone is computed in the session's,\nby rules that the server is asked for once; a generate_series() and a window's RANGE of timestamptz only in UTC.\n\n## Casts\n\n| from | to |\n|---|---|\n")
+	b.WriteString("Over groups, numerics are divided, too. AND, OR, NOT, IS [NOT] NULL, IS [NOT] TRUE, FALSE and UNKNOWN, CASE, COALESCE; LIKE,\nILIKE, ~, ~\\*, !~ and !~\\* with a constant pattern, the latter of regular expressions that are characters, sets, ^ and $, groups, alternatives and quantifiers; `= ANY` and `<> ALL` of a constant array, or of a parameter that is an array of integers or text; dates, timestamps and timestamptz + and - a constant interval;\n`AT TIME ZONE` of a name such as UTC or Europe/Berlin (no abbreviation), and `date()`. What depends on TimeZone is computed in the session's,\nby rules that the server is asked for once; a generate_series() and a window's RANGE of timestamptz only in UTC.\n\n## Casts\n\n| from | to |\n|---|---|\n")
 	a.matrix(b, func(l, r vector.Kind) string {
 		if l == r {
 			return ""

@@ -117,7 +117,8 @@ func (a *analyzer) callsMember(symbol string, x, k vector.Kind, members int) {
 }
 
 // negators are the operators that NOT x op y becomes (negate_clause in prepqual.c).
-var negators = map[string]string{"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">", "~~": "!~~", "!~~": "~~", "~~*": "!~~*", "!~~*": "~~*"}
+var negators = map[string]string{"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">", "~~": "!~~", "!~~": "~~", "~~*": "!~~*", "!~~*": "~~*",
+	"~": "!~", "!~": "~", "~*": "!~*", "!~*": "~*"}
 
 // noteDerived notes what the server's planner may call in place of what is written, once
 // everything is noted that is.

@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"pgaccel/plan"
+	"pgaccel/sqlfn"
 	"pgaccel/sqltype"
 	"pgaccel/vector"
 )
@@ -104,6 +105,9 @@ func (a *analyzer) operation(x *pg.A_Expr, s *scope) plan.Expr {
 	}
 	if symbol == "||" {
 		return a.concatenation(l, r)
+	}
+	if oid, ok := regexpMatches[symbol]; ok {
+		return a.regexpMatch(symbol, sqlfn.ByOID(oid), l, r)
 	}
 	fail(plan.ReasonFunction, "operator "+symbol)
 	return nil

@@ -2,6 +2,7 @@ package pushdown
 
 import (
 	"slices"
+	"strings"
 
 	"pgaccel/plan"
 	"pgaccel/sqlfn"
@@ -57,6 +58,26 @@ func (a *analyzer) concat(vals []value) plan.Expr {
 		e = a.callOf(f, []value{typed(e), v})
 	}
 	return e
+}
+
+// regexpMatches are the functions of the operators that match regular expressions, of texts: char(n) and name have others.
+var regexpMatches = map[string]uint32{"~": sqlfn.OIDRegexpEq, "!~": sqlfn.OIDRegexpNe, "~*": sqlfn.OIDRegexpInCaseEq, "!~*": sqlfn.OIDRegexpInCaseNe}
+
+// regexpMatch analyses such an operator, with a constant pattern.
+func (a *analyzer) regexpMatch(symbol string, f *sqlfn.Function, l, r value) plan.Expr {
+	t := vector.TypeOf(vector.Text)
+	l, r = typed(a.resolve(l, t)), typed(a.resolve(r, t))
+	if key := builtinKey(symbol, []vector.Kind{l.kind(), r.kind()}); !slices.Contains(builtins[key], f.OID) {
+		fail(plan.ReasonFunction, "operator "+key)
+	}
+	a.callsOperator(symbol, l.kind(), r.kind())
+	if !isLeaf(r.e) || r.kind() == vector.BPChar {
+		fail(plan.ReasonFunction, symbol+" with a pattern that is not constant")
+	}
+	if c, ok := r.e.(plan.Const); ok && !c.Null && !sqlfn.TakesRegexp(c.Str, strings.HasSuffix(symbol, "*")) {
+		fail(plan.ReasonFunction, symbol+" with a pattern of this form")
+	}
+	return a.callOf(f, []value{l, r})
 }
 
 // cased returns the form of a function of letters' cases for a collation.

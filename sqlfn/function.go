@@ -179,7 +179,7 @@ func (f *Function) Accepts(c Call) bool {
 }
 
 var (
-	all    = slices.Concat(datetime, numeric, text, strs, reshapes)
+	all    = slices.Concat(datetime, numeric, text, strs, reshapes, matches)
 	byOID  = map[uint32]*Function{}
 	byName = map[string][]*Function{}
 )

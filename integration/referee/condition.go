@@ -1,6 +1,9 @@
 package referee
 
-import "strings"
+import (
+	"regexp"
+	"strings"
+)
 
 // condition returns a boolean expression.
 func (g *gen) condition(depth int) *node {
@@ -41,7 +44,11 @@ func (g *gen) condition(depth int) *node {
 			return n
 		}
 	case 3, 4:
-		if n := g.pattern(); n != nil {
+		f := g.pattern
+		if g.chance(25) {
+			f = g.regexpMatch
+		}
+		if n := f(); n != nil {
 			return n
 		}
 	}
@@ -233,6 +240,29 @@ func (g *gen) pattern() *node {
 	operator := pick(g.r, "LIKE", "LIKE", "NOT LIKE")
 	if g.chance(20) && isASCII(p) {
 		operator = pick(g.r, "ILIKE", "NOT ILIKE")
+	}
+	return op(typ{kind: boolean}, "(@ "+operator+" @)", a, g.constant(typ{kind: text}, p, true))
+}
+
+// regexpMatch is a match of a regular expression.
+func (g *gen) regexpMatch() *node {
+	a := g.leaf(pick(g.r, text, varchar))
+	if a == nil {
+		return nil
+	}
+	s := ""
+	if a.col != nil {
+		s, _ = g.value(a.col)
+	}
+	chars := []rune(s)
+	if len(chars) > 6 {
+		chars = chars[:6]
+	}
+	p := regexp.QuoteMeta(string(chars))
+	p = pick(g.r, "", "^", "^") + pick(g.r, p, p, p+"|a", "("+p+"|b)", "[^a-c]", "[a-m]+", ".{2,5}", "a*b?") + pick(g.r, "", "", "$", ".*$")
+	operator := pick(g.r, "~", "~", "!~")
+	if g.chance(30) && isASCII(p) {
+		operator = pick(g.r, "~*", "!~*")
 	}
 	return op(typ{kind: boolean}, "(@ "+operator+" @)", a, g.constant(typ{kind: text}, p, true))
 }

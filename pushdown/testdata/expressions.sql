@@ -492,5 +492,11 @@ initcap(kind COLLATE "C")
 sign(price)
 sign(qty)
 sqrt(abs(qty))
+kind ~ '^a[a-z]+$'
+kind !~ 'b|c'
+status ~* 'A'
+kind COLLATE "C" !~* '\d'
+NOT kind ~ 'a'
+textregexeq(kind, '.')
 position('a' in kind)
 position('' in kind)
