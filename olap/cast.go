@@ -22,7 +22,7 @@ func castable(from, to vector.Type) bool {
 	case t == vector.Numeric:
 		return f.IsInt() || f == vector.Numeric
 	case t.IsInt():
-		return f.IsInt() || f == vector.Numeric || f == vector.Bool && t == vector.Int4
+		return f.IsInt() || f == vector.Numeric || f.IsFloat() || f.IsText() || f == vector.Bool && t == vector.Int4
 	case t == vector.Float8:
 		return f.IsInt() || f == vector.Numeric || f.IsFloat()
 	case stamp(t):
@@ -57,11 +57,21 @@ func castScalar(v vector.Value, from, to vector.Type) (vector.Value, error) {
 		}
 		return toNumeric(v.Num, to)
 	case t.IsInt():
-		if f == vector.Numeric {
+		switch {
+		case f == vector.Numeric:
 			d, _ := roundDecimal(v.Num, 0)
 			n, ok := d.Unscaled.Int64()
 			if !ok {
 				return vector.NullValue, failed("integer out of range")
+			}
+			v.I = n
+		case f.IsFloat():
+			n, err := floatToInt(v.I, t)
+			return vector.Value{I: n}, err
+		case f.IsText():
+			n, err := textToInt(v.Str)
+			if err != nil {
+				return vector.NullValue, err
 			}
 			v.I = n
 		}
@@ -78,6 +88,27 @@ func castScalar(v vector.Value, from, to vector.Type) (vector.Value, error) {
 		return vector.Value{I: n}, err
 	}
 	return v, nil
+}
+
+// floatToInt rounds half to even (dtoi4 and its likes), as 64 bits of a float are held.
+func floatToInt(bits int64, t vector.Kind) (int64, error) {
+	x := math.RoundToEven(math.Float64frombits(uint64(bits)))
+	// The bounds of 64 bits as floats: the upper one is the first that does not fit. NaN is within none.
+	if !(x >= -1<<63 && x < 1<<63) {
+		return 0, failed(t.String() + " out of range")
+	}
+	v, err := ranged(int64(x), t)
+	return v.I, err
+}
+
+// textToInt reads what every version of PostgreSQL does (pg_strtoint32 in numutils.c): blanks, a sign,
+// decimal digits, blanks. Later ones also read 0x1F and 1_000, which are an error before.
+func textToInt(s string) (int64, error) {
+	n, err := strconv.ParseInt(strings.Trim(s, " \t\n\v\f\r"), 10, 64)
+	if err != nil {
+		return 0, failed("text that is no integer")
+	}
+	return n, nil
 }
 
 // castTime converts between dates and timestamps, all of them in UTC.

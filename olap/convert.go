@@ -50,6 +50,20 @@ func (c *compiler) cast(n *node, e *plan.Call) (*node, error) {
 			})
 		}
 		return c.treeCall(e, n.args)
+	case f.IsText() && t.IsInt():
+		if a.dict.grows() {
+			return c.treeCall(e, n.args)
+		}
+		return c.tabulateOver(a, e.T, func(v vector.Value) (vector.Value, error) {
+			if v.Null {
+				return v, nil
+			}
+			return castScalar(v, a.t, e.T)
+		})
+	case f.IsFloat() && t.IsInt():
+		n.kind, n.risky, n.lo, n.hi = nodeMap, true, lo, hi
+		n.f = func(v int64) (int64, error) { return floatToInt(v, t) }
+		return c.add(n), nil
 	case f.IsFloat() && t == vector.Float8, f == vector.Bool && t.IsInt(), f == t && f != vector.Numeric,
 		f.IsInt() && t.IsInt() && lo <= a.lo && a.hi <= hi,
 		(f == vector.Timestamp || f == vector.TimestampTZ) && t != vector.Date && lo <= a.lo && a.hi <= hi:

@@ -112,6 +112,8 @@
 //	integer -> Numeric         scale of the target; precision where it has a typmod
 //	Numeric -> Numeric         likewise; digits lost are rounded half away from zero
 //	Numeric -> integer         rounded half away from zero, range check
+//	floats -> integer          rounded half to even, range check
+//	text kinds -> integer      blanks, a sign and decimal digits, range check
 //	integer, Numeric -> Float8 rounded once
 //	Float4 -> Float8           exact
 //	Date -> Timestamp[TZ]      midnight (UTC)

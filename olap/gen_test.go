@@ -138,6 +138,9 @@ func (g *gen) function(t vector.Type, depth int) plan.Expr {
 		for i, p := range f.Args {
 			a := vector.TypeOf(p.Kind)
 			switch {
+			case p.Constants != nil && f.Zone == sqlfn.NamedZone && sqltype.NamesUTC(p.Constants[0]):
+				args[i] = plan.Const{Datum: vector.String(p.Constants[0])} // others mean nothing before they are bound
+				continue
 			case p.Constants != nil:
 				args[i] = plan.Const{Datum: vector.String(p.Constants[g.r.IntN(len(p.Constants))])}
 				continue
@@ -187,6 +190,13 @@ func (g *gen) int(k vector.Kind, depth int) plan.Expr {
 			return call(plan.OpSub, vector.Int4, g.of(vector.TypeOf(vector.Date), depth-1), g.of(vector.TypeOf(vector.Date), depth-1))
 		case n == 9 && k == vector.Int4:
 			return call(plan.OpCast, k, g.bool(depth-1))
+		case n == 10 && !g.tame && g.r.IntN(3) == 0:
+			return call(plan.OpCast, k, g.of(vector.TypeOf([]vector.Kind{vector.Float8, vector.Float4}[g.r.IntN(2)]), depth-1))
+		case n == 11 && !g.tame:
+			if e := g.asText(g.int(k, depth-1)); g.r.IntN(4) > 0 {
+				return call(plan.OpCast, k, e)
+			}
+			return call(plan.OpCast, k, g.of(textType(vector.Text, collC, -1), depth-1))
 		}
 	}
 	if g.r.IntN(4) > 0 {
@@ -195,6 +205,11 @@ func (g *gen) int(k vector.Kind, depth int) plan.Expr {
 		}
 	}
 	return g.constant(t)
+}
+
+// asText returns the text of a number.
+func (g *gen) asText(e plan.Expr) plan.Expr {
+	return &plan.Call{Op: plan.OpCast, T: textType(vector.Text, collC, -1), Args: []plan.Expr{e}}
 }
 
 func (g *gen) numeric(t vector.Type, depth int) plan.Expr {

@@ -149,6 +149,19 @@ func numericCases() (out []probeCase) {
 			add(fmt.Sprintf("(%d)::int::%s", a, t), plan.OpCast, vector.TypeOf(t), integer(a))
 		}
 	}
+	for _, a := range []float64{0, math.Copysign(0, -1), 0.5, 1.5, 2.5, -0.5, -1.5, -2.5, 0.49999999999999994, 32767.49, 32767.5, -32768.5, -32768.51,
+		2147483647.4, 2147483647.5, -2147483648.5, -2147483648.6, 4503599627370497.5, 9223372036854774784, 9223372036854775807, -9223372036854775808, -9223372036854777856,
+		1e300, math.Inf(1), math.Inf(-1), math.NaN()} {
+		for _, t := range []vector.Kind{vector.Int2, vector.Int4, vector.Int8} {
+			lit := strconv.FormatFloat(a, 'g', -1, 64)
+			add(fmt.Sprintf("'%s'::float8::%s", lit, t), plan.OpCast, vector.TypeOf(t), constant(vector.Float(a)))
+			if narrow := float64(float32(a)); math.Abs(a) < 1e38 || math.IsInf(a, 0) || math.IsNaN(a) {
+				x := vector.Float(narrow)
+				x.Type = vector.TypeOf(vector.Float4)
+				add(fmt.Sprintf("'%s'::float8::float4::%s", lit, t), plan.OpCast, vector.TypeOf(t), constant(x))
+			}
+		}
+	}
 	floats := []float64{0, math.Copysign(0, -1), 1.5, -2.25, 1e308, -1e308, 1e-308, math.Inf(1), math.Inf(-1), math.NaN()}
 	for _, a := range floats {
 		for _, b := range floats {
@@ -189,6 +202,18 @@ func textCases() (out []probeCase) {
 			for op, text := range map[plan.Op]string{plan.OpEq: "=", plan.OpLt: "<", plan.OpGe: ">="} {
 				out = append(out, probeCase{fmt.Sprintf("%s::char(6) %s %s::bpchar", quote(s), text, quote(o)), call(op, vector.Bool, bp, ob)})
 			}
+		}
+	}
+	for _, s := range []string{"", " ", "0", "-0", "+7", "- 7", "+-7", "-", "+", " 12 ", "\t\n\v\f\r12\r", "\u00a012", "12\u2003", "1 2", "1.0", "1e3", "12a", "x", "0012", "０", "٣",
+		"32767", "32768", "-32768", "-32769", "2147483647", "2147483648", "-2147483648", "-2147483649", "9223372036854775807", "9223372036854775808", "-9223372036854775808",
+		"-9223372036854775809", "00000000000000000000000000000012", "99999999999999999999999999", "NaN", "infinity", "true", "'5'"} {
+		for _, t := range []vector.Kind{vector.Int2, vector.Int4, vector.Int8} {
+			for _, from := range []vector.Kind{vector.Text, vector.Varchar} {
+				x := constant(vector.Datum{Type: textType(from, collC, -1), Str: s})
+				out = append(out, probeCase{fmt.Sprintf("%s::%s::%s", quote(s), from, t), call(plan.OpCast, t, x)})
+			}
+			bp := constant(vector.Datum{Type: textType(vector.BPChar, collC, 44), Str: s + strings.Repeat(" ", max(0, 40-len([]rune(s))))})
+			out = append(out, probeCase{fmt.Sprintf("%s::char(40)::%s", quote(s), t), call(plan.OpCast, t, bp)})
 		}
 	}
 	yes, no, null := constant(vector.Int(vector.Bool, 1)), constant(vector.Int(vector.Bool, 0)), constant(vector.Null(vector.TypeOf(vector.Bool)))

@@ -107,6 +107,8 @@ func (a *analyzer) cast(e plan.Expr, t vector.Type) plan.Expr {
 			e = c.Args[0]
 		}
 	case from.Kind == vector.Numeric && k.IsInt(): // rounds half away from zero
+	case from.Kind.IsFloat() && k.IsInt(): // rounds half to even
+	case from.Kind.IsText() && k.IsInt(): // what the text is not read as fails
 	case from.Kind == vector.Bool && k == vector.Int4:
 	case (from.Kind.IsInt() || from.Kind == vector.Numeric || from.Kind == vector.Float4) && k == vector.Float8:
 	case from.Kind == vector.Date && k == vector.Timestamp, from.Kind == vector.Timestamp && k == vector.Date:

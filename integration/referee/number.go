@@ -49,7 +49,10 @@ func (g *gen) integer(k kind, depth int) *node {
 			a := g.of(k, depth)
 			n = result(typ{kind: a.t.kind}, "abs(@)", 0, max(a.hi, -a.lo), a)
 		case 10:
-			a := g.of(pick(g.r, int2, int4, int8, numeric), depth)
+			a := g.of(pick(g.r, int2, int4, int8, numeric, float4, float8), depth)
+			if a.t.kind.isInt() && g.chance(15) { // by its text, which blanks may surround
+				a = op(typ{kind: text, coll: computed}, pick(g.r, "@::text", "(' ' || @::text)", "(@::text || ' ')"), g.closed(a)).within(a.lo, a.hi)
+			}
 			if a.lo >= least+1 && a.hi <= most-1 || g.reckless {
 				n = op(typ{kind: k}, pick(g.r, "@::"+k.sql(), "CAST(@ AS "+k.sql()+")"), g.closed(a)).within(math.Floor(a.lo), math.Ceil(a.hi))
 			}

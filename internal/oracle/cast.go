@@ -3,6 +3,7 @@ package oracle
 import (
 	"math"
 	"math/big"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -35,6 +36,10 @@ func cast(v value, from, to vector.Type) (value, error) {
 		return bounded(big.NewInt(v.i), t)
 	case f == vector.Numeric && t.IsInt():
 		return bounded(v.rescale(0), t)
+	case f.IsFloat() && t.IsInt():
+		return roundedHalfEven(v.float(), t)
+	case f.IsText() && t.IsInt():
+		return parsedInteger(v.s, t)
 	case f.IsInt() && t == vector.Numeric:
 		return toNumeric(value{num: big.NewInt(v.i)}, to)
 	case f == vector.Numeric && t == vector.Numeric:
@@ -72,6 +77,34 @@ func cast(v value, from, to vector.Type) (value, error) {
 		return value{i: floorDiv(v.i, dayMicros)}, nil
 	}
 	return null, forward(plan.ReasonType, "cast from "+f.String()+" to "+t.String())
+}
+
+// roundedHalfEven is the integer nearest to x, the even one of two.
+func roundedHalfEven(x float64, t vector.Kind) (value, error) {
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return null, failed(t.String() + " out of range")
+	}
+	exact := new(big.Rat).SetFloat64(x)
+	two := big.NewInt(2)
+	// floor(x + 1/2) is off only where it is odd and x + 1/2 an integer.
+	half := exact.Add(exact, big.NewRat(1, 2))
+	n, rest := new(big.Int).DivMod(half.Num(), half.Denom(), new(big.Int))
+	if rest.Sign() == 0 && new(big.Int).Mod(n, two).Sign() != 0 {
+		n.Sub(n, big.NewInt(1))
+	}
+	return bounded(n, t)
+}
+
+// integerText is what all versions of Postgres read as an integer.
+var integerText = regexp.MustCompile("^[ \t\n\v\f\r]*([-+]?[0-9]+)[ \t\n\v\f\r]*$")
+
+func parsedInteger(s string, t vector.Kind) (value, error) {
+	m := integerText.FindStringSubmatch(s)
+	if m == nil {
+		return null, failed("text that is no integer")
+	}
+	n, _ := new(big.Int).SetString(m[1], 10)
+	return bounded(n, t)
 }
 
 func toNumeric(v value, to vector.Type) (value, error) {

@@ -271,12 +271,30 @@ amount::numeric(12,0)
 amount::float8
 weight::float8
 weight::int
+weight::smallint
+weight::bigint
+(weight * 1e10)::bigint
+(weight * 1e10)::int
 score::int
+score::smallint
+score::bigint
+(score * 1e10)::bigint
+(amount::float8 + 0.5)::int
+(qty + 0.5::float8)::int
 score::real
 score::numeric
 paid::int
 paid::text
 status::text
+status::int
+kind::bigint
+flag::smallint
+qty::text::int
+(' ' || qty::text || ' ')::bigint
+('9' || qty)::smallint
+CASE WHEN status = 'x' THEN status::int ELSE 1 END
+' 12 '::text::int
+'0x1F'::text::int
 kind::varchar
 kind::varchar(3)
 flag::text
