@@ -247,6 +247,8 @@ func figureName(n *pg.Node) (name string, strength int) {
 		return name, strength
 	case *pg.Node_CoalesceExpr:
 		return "coalesce", 2
+	case *pg.Node_MinMaxExpr:
+		return strings.ToLower(strings.TrimPrefix(x.MinMaxExpr.Op.String(), "IS_")), 2
 	case *pg.Node_GroupingFunc:
 		return "grouping", 2
 	case *pg.Node_SqlvalueFunction:

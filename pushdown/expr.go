@@ -229,7 +229,7 @@ func (a *analyzer) exprOf(n *pg.Node, s *scope) value {
 		name := strings.ToLower(strings.TrimPrefix(x.SqlvalueFunction.Op.String(), "SVFOP_"))
 		fail(plan.ReasonFunction, name)
 	case *pg.Node_MinMaxExpr:
-		fail(plan.ReasonFunction, "GREATEST or LEAST")
+		return typed(a.minMax(x.MinMaxExpr, s))
 	case *pg.Node_RowExpr:
 		fail(plan.ReasonShape, "row constructor")
 	case *pg.Node_AArrayExpr:

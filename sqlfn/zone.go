@@ -416,5 +416,12 @@ func truncNamed() Function {
 		}
 		return eval(args)
 	}
+	kernel := f.Kernel
+	f.Kernel = func(c Call, i int) *Kernel {
+		if zone := c.Args[2].Const; zone == nil || !sqltype.NamesUTC(zone.Str) {
+			return nil
+		}
+		return kernel(c, i)
+	}
 	return f
 }

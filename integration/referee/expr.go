@@ -260,7 +260,7 @@ func collationsAgree(a, b typ) bool {
 	return !a.kind.isText() || a.coll == b.coll || a.coll == "*" || b.coll == "*"
 }
 
-// choice is CASE, COALESCE or NULLIF.
+// choice is CASE, COALESCE, NULLIF, GREATEST or LEAST.
 func (g *gen) choice(k kind, depth int) *node {
 	a := g.of(k, depth)
 	b := g.of(k, depth)
@@ -296,6 +296,9 @@ func (g *gen) choice(k kind, depth int) *node {
 		if t.kind != char {
 			return op(a.t, "nullif(@, @)", a, b).within(a.lo, a.hi)
 		}
+	}
+	if g.chance(25) {
+		return op(t, pick(g.r, "greatest(@, @)", "least(@, @)"), a, b).within(lo, hi)
 	}
 	return op(t, "coalesce(@, @)", a, b).within(lo, hi)
 }

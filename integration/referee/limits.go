@@ -145,7 +145,7 @@ func (g *gen) limit(depth int) *node {
 			if b.t.kind != k && !(k.isNumber() && b.t.kind.isNumber()) {
 				b = g.like(a)
 			}
-			f := pick(g.r, "nullif(@, @)", "coalesce(@, @)", "CASE WHEN @ THEN @ ELSE @ END")
+			f := pick(g.r, "nullif(@, @)", "coalesce(@, @)", "greatest(@, @)", "least(@, @)", "CASE WHEN @ THEN @ ELSE @ END")
 			t := a.t
 			if t.kind == numeric && (b.t.kind != numeric || b.t.scale != t.scale) {
 				t.scale = varying
