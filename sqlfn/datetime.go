@@ -151,16 +151,20 @@ func dateTruncOf(oid uint32, k vector.Kind) Function {
 			v, err := dateTrunc(strings.ToLower(args[0].Str), args[1].I)
 			return vector.Value{I: v}, err
 		},
-		Kernel: func(c Call, i int) *Kernel {
-			if i != 1 {
-				return nil
-			}
-			unit := strings.ToLower(c.Args[0].Const.Str)
-			x := &Kernel{F: func(v int64) (int64, error) { return dateTrunc(unit, v) }, Last: sqltype.TimestampLast, Monotone: true,
-				Around: func(v int64) (int64, int64) { return unitAround(unit, v) }, Every: everyUnit(unit)}
-			x.First, _ = finite(k)
-			return x
-		},
+		Kernel: truncKernel(k),
+	}
+}
+
+func truncKernel(k vector.Kind) func(c Call, i int) *Kernel {
+	return func(c Call, i int) *Kernel {
+		if i != 1 {
+			return nil
+		}
+		unit := strings.ToLower(c.Args[0].Const.Str)
+		x := &Kernel{F: func(v int64) (int64, error) { return dateTrunc(unit, v) }, Last: sqltype.TimestampLast, Monotone: true,
+			Around: func(v int64) (int64, int64) { return unitAround(unit, v) }, Every: everyUnit(unit)}
+		x.First, _ = finite(k)
+		return x
 	}
 }
 

@@ -273,7 +273,7 @@ func truncIn(f *Function, z *sqltype.Zone) {
 		v, err := trunc(strings.ToLower(args[0].Str))(args[1].I)
 		return vector.Value{I: v}, err
 	}
-	kernel := f.Kernel
+	kernel := truncKernel(vector.TimestampTZ)
 	f.Kernel = func(c Call, i int) *Kernel {
 		k := kernel(c, i)
 		if k == nil {
