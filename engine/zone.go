@@ -91,7 +91,10 @@ func (zs *zones) renew(key zoneKey, ask func() (*sqltype.Zone, error)) {
 
 // Zone returns the rules of a session's time zone where they are known already, else nil.
 func (e *Engine) Zone(timeZone string) *sqltype.Zone {
-	z, _ := e.zone(ended, timeZone)
+	z, err := e.zone(ended, timeZone)
+	if err != nil {
+		return nil
+	}
 	return z
 }
 

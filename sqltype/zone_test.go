@@ -103,3 +103,59 @@ func TestZones(t *testing.T) {
 		t.Errorf("the rules of %d zones of %d are not known", unknown, len(names))
 	}
 }
+
+// oddZone is a server whose clocks are as a function says.
+type oddZone struct {
+	offset func(utc int64) int64
+	utc    func(local int64) int64
+}
+
+func (o oddZone) Offsets(utc []int64) ([]int64, error) { return each(utc, o.offset), nil }
+
+func (o oddZone) UTC(local []int64) ([]int64, error) { return each(local, o.utc), nil }
+
+func each(times []int64, f func(int64) int64) []int64 {
+	out := make([]int64, len(times))
+	for i, t := range times {
+		out[i] = f(t)
+	}
+	return out
+}
+
+// TestOddZones: a zone whose clocks are otherwise than is supposed is not known.
+func TestOddZones(t *testing.T) {
+	at := DayOf(2020, 5, 5) * secondsPerDay
+	hour := func(ahead bool) int64 {
+		if ahead {
+			return 3600
+		}
+		return 0
+	}
+	fixed := oddZone{func(int64) int64 { return 3600 }, func(local int64) int64 { return local - 3600 }}
+	if z, err := AskZone(fixed); z == nil || err != nil {
+		t.Fatalf("a zone that never changes: %v", err)
+	}
+	put := oddZone{func(utc int64) int64 { return hour(utc >= at+7) }, func(local int64) int64 {
+		if local < at+7+3600 { // left out: by the clock before
+			return local
+		}
+		return local - 3600
+	}}
+	if z, err := AskZone(put); z == nil || err != nil {
+		t.Fatalf("clocks that are put forward once: %v", err)
+	}
+	for name, o := range map[string]oddZone{
+		"twice a day":        {func(utc int64) int64 { return hour(utc >= at+7) + hour(utc >= at+4000) }, put.utc},
+		"what is left out":   {put.offset, func(local int64) int64 { return local - hour(local >= at+7) }},
+		"far away":           {func(utc int64) int64 { return hour(utc > DayOf(5000, 1, 1)*secondsPerDay) }, func(local int64) int64 { return local }},
+		"long ago":           {func(utc int64) int64 { return hour(utc < DayOf(-3000, 1, 1)*secondsPerDay) }, func(local int64) int64 { return local }},
+		"another local time": {fixed.offset, func(local int64) int64 { return local - 3600 - hour(local > DayOf(9000, 1, 1)*secondsPerDay) }},
+		"not like years before": {func(utc int64) int64 {
+			return hour(utc > DayOf(2300, 6, 1)*secondsPerDay && utc < DayOf(2300, 8, 1)*secondsPerDay)
+		}, func(local int64) int64 { return local }},
+	} {
+		if z, err := AskZone(o); z != nil || err == nil {
+			t.Errorf("%s: known", name)
+		}
+	}
+}

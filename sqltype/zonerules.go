@@ -35,7 +35,10 @@ func AskZone(server ZoneServer) (*Zone, error) {
 		return nil, err
 	}
 	z := newZone(offsets[0]*MicrosPerSecond, changes)
-	return z, z.check(server)
+	if err := z.check(server); err != nil {
+		return nil, err
+	}
+	return z, nil
 }
 
 var errZone = errors.New("the rules of the time zone are not known in full")
@@ -49,7 +52,7 @@ func zoneChanges(server ZoneServer, days, offsets []int64) ([]zoneChange, error)
 			spans = append(spans, span{days[i-1], days[i], offsets[i-1], offsets[i]})
 		}
 	}
-	for range 17 { // halves a day to a second
+	for step := 0; step < 17 && len(spans) > 0; step++ { // halves a day to a second
 		middles := make([]int64, len(spans))
 		for i, s := range spans {
 			middles[i] = (s.lo + s.hi) / 2
