@@ -54,16 +54,16 @@ func TestAllRefusals(t *testing.T) {
 		marked string
 		want   []string
 	}{
-		{"SELECT ^initcap(kind), id, ^quote_ident(kind) FROM orders WHERE id > 5 AND ^random() < 1 AND qty = ^ARRAY[1]",
-			[]string{"initcap()", "quote_ident()", "random()", "array"}},
-		{"SELECT initcap(kind) FROM ^nosuch a, orders b JOIN ^nothing c ON quote_ident(kind) = 'a'", []string{"nosuch is not", "nothing is not"}},
-		{"SELECT count(*) FROM orders a JOIN customers b ON ^initcap(kind) = name AND ^quote_ident(kind) = name", []string{"initcap()", "quote_ident()"}},
-		{"SELECT id FROM orders ORDER BY ^initcap(kind), qty, ^quote_ident(kind) LIMIT ^-1 OFFSET ^-2", []string{"initcap()", "quote_ident()", "LIMIT or OFFSET", "LIMIT or OFFSET"}},
-		{"SELECT count(*) FROM orders GROUP BY ^initcap(kind), ^quote_ident(kind)", []string{"initcap()", "quote_ident()"}},
+		{"SELECT ^quote_literal(kind), id, ^quote_ident(kind) FROM orders WHERE id > 5 AND ^random() < 1 AND qty = ^ARRAY[1]",
+			[]string{"quote_literal()", "quote_ident()", "random()", "array"}},
+		{"SELECT quote_literal(kind) FROM ^nosuch a, orders b JOIN ^nothing c ON quote_ident(kind) = 'a'", []string{"nosuch is not", "nothing is not"}},
+		{"SELECT count(*) FROM orders a JOIN customers b ON ^quote_literal(kind) = name AND ^quote_ident(kind) = name", []string{"quote_literal()", "quote_ident()"}},
+		{"SELECT id FROM orders ORDER BY ^quote_literal(kind), qty, ^quote_ident(kind) LIMIT ^-1 OFFSET ^-2", []string{"quote_literal()", "quote_ident()", "LIMIT or OFFSET", "LIMIT or OFFSET"}},
+		{"SELECT count(*) FROM orders GROUP BY ^quote_literal(kind), ^quote_ident(kind)", []string{"quote_literal()", "quote_ident()"}},
 		{"SELECT ^kind, qty, ^status, count(*) FROM orders GROUP BY qty", []string{"neither grouped", "neither grouped"}},
-		{"SELECT x FROM (SELECT ^initcap(kind) AS x, ^quote_ident(kind) FROM orders) a, (SELECT max(^doc) FROM orders) b", []string{"initcap()", "quote_ident()", "type jsonb"}},
-		{"SELECT ^array_agg(id) OVER (), (SELECT ^initcap(name) FROM customers c LIMIT 1) FROM orders", []string{"window function", "initcap()"}},
-		{"SELECT " + strings.Repeat("^initcap(kind), ", 20) + "initcap(kind) FROM orders", slices.Repeat([]string{"initcap()"}, 20)},
+		{"SELECT x FROM (SELECT ^quote_literal(kind) AS x, ^quote_ident(kind) FROM orders) a, (SELECT max(^doc) FROM orders) b", []string{"quote_literal()", "quote_ident()", "type jsonb"}},
+		{"SELECT ^array_agg(id) OVER (), (SELECT ^quote_literal(name) FROM customers c LIMIT 1) FROM orders", []string{"window function", "quote_literal()"}},
+		{"SELECT " + strings.Repeat("^quote_literal(kind), ", 20) + "quote_literal(kind) FROM orders", slices.Repeat([]string{"quote_literal()"}, 20)},
 	} {
 		sql := strings.ReplaceAll(c.marked, "^", "")
 		st := Plan(syntax.Parse(sql), nil, cat)
