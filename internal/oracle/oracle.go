@@ -125,14 +125,20 @@ func (r *run) all(es []plan.Expr) ([]value, error) {
 	return values, nil
 }
 
-// allTrue evaluates conjuncts up to the first that is not true.
+// allTrue evaluates conjuncts up to the first that is not true. What is not known here, though the server
+// has no error for it, does not matter where another conjunct is not true.
 func (r *run) allTrue(conds []plan.Expr) (bool, error) {
+	var unknown error
 	for _, c := range conds {
-		if ok, err := r.isTrue(c); err != nil || !ok {
+		ok, err := r.isTrue(c)
+		switch {
+		case plan.ReasonOf(err) == plan.ReasonCollation:
+			unknown = err
+		case err != nil || !ok:
 			return false, err
 		}
 	}
-	return true, nil
+	return unknown == nil, unknown
 }
 
 // group is one group of a grouping set: of all keys where there are no sets.
