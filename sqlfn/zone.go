@@ -121,6 +121,9 @@ func (k *Kernel) ofLocal(z *sqltype.Zone) *Kernel {
 	}
 	if k.Monotone {
 		in.Range = func(lo, hi int64) (int64, int64, error) {
+			if lo < in.First || hi > in.Last {
+				return 0, 0, failed("timestamp out of range")
+			}
 			least, greatest, _ := z.Offsets(lo, hi)
 			lo, err := k.F(lo + least)
 			if err != nil {

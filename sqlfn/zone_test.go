@@ -1,6 +1,7 @@
 package sqlfn
 
 import (
+	"math"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -170,8 +171,9 @@ func testBounds(t *testing.T, zone string, f *Function, k *Kernel, site Call, va
 			words = append(words, w)
 		}
 	}
-	for _, lo := range words {
-		for _, hi := range words {
+	all := append([]int64{math.MinInt64, math.MaxInt64}, words...) // infinity is among the arguments
+	for _, lo := range all {
+		for _, hi := range all {
 			if lo > hi {
 				continue
 			}
