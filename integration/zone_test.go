@@ -66,7 +66,7 @@ func TestInZones(t *testing.T) {
 		}
 		// Of other styles the server knows the abbreviation, and of extreme values the error.
 		for _, sql := range []string{"SET DateStyle = 'SQL, DMY'", "SELECT id, tz, ts FROM hard ORDER BY id", "SELECT min(tz)::text FROM hard", "SET DateStyle = 'ISO, MDY'",
-			"SELECT tz + interval '1 day' FROM harder ORDER BY id", "SELECT extract(hour FROM tz) FROM harder ORDER BY id", "SELECT tz::date FROM harder ORDER BY id", "SELECT id FROM harder WHERE tz::date > '2000-01-01' ORDER BY id", "SELECT id FROM harder WHERE date_part('year', tz) < 0 OR extract(month FROM tz) > 5 ORDER BY id", "SELECT date_trunc('day', tz) FROM harder",
+			"SELECT tz + interval '1 day' FROM harder ORDER BY id", "SELECT extract(hour FROM tz) FROM harder ORDER BY id", "SELECT tz::date FROM harder ORDER BY id", "SELECT id, tz::date FROM harder WHERE id IN (1, 2, 5, 6) ORDER BY id", "SELECT id FROM harder WHERE tz::date > '2000-01-01' ORDER BY id", "SELECT id FROM harder WHERE date_part('year', tz) < 0 OR extract(month FROM tz) > 5 ORDER BY id", "SELECT date_trunc('day', tz) FROM harder",
 			"SELECT tz AT TIME ZONE 'Nowhere/City' FROM hard", "SELECT count(*) FROM hard WHERE tz > '2024-13-01'"} {
 			if got, want := ask(t, proxy, sql, nil), ask(t, direct, sql, nil); got.String() != want.String() {
 				t.Errorf("%s in %s: %s", sql, zone, firstDifference([]byte(got.String()), []byte(want.String())))

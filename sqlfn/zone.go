@@ -113,6 +113,9 @@ const zoneMargin = 2 * dayMicros // see sqltype.InZones
 func (k *Kernel) ofLocal(z *sqltype.Zone) *Kernel {
 	in := &Kernel{First: max(k.First, sqltype.TimestampFirst) + zoneMargin, Last: min(k.Last, sqltype.TimestampLast) - zoneMargin, Min: k.Min, Max: k.Max}
 	in.F = func(v int64) (int64, error) {
+		if v < in.First || v > in.Last { // infinite, too
+			return 0, failed("timestamp out of range")
+		}
 		local, err := localTime(z, v)
 		if err != nil {
 			return 0, err
@@ -179,15 +182,13 @@ func LocalDate(z *sqltype.Zone) *Function {
 	date := func(v int64) (int64, error) { return sqltype.FloorDiv(v, dayMicros), nil }
 	k := &Kernel{F: date, First: sqltype.TimestampFirst, Last: sqltype.TimestampLast, Monotone: true,
 		Around: func(v int64) (int64, int64) { return unitAround("day", v) }, Every: everyUnit("day")}
+	k = k.ofLocal(z)
 	return &Function{Name: "date", OID: oidDateOfTZ, Args: []Param{{Kind: vector.TimestampTZ}}, Result: vector.Date, InZone: z,
 		Eval: func(args []vector.Value) (vector.Value, error) {
-			if !sqltype.InZones(args[0].I) {
-				return vector.NullValue, failed("the date of an infinite timestamp, or one out of range")
-			}
-			local, err := localTime(z, args[0].I)
-			return vector.Value{I: sqltype.FloorDiv(local, dayMicros)}, err
+			v, err := k.F(args[0].I)
+			return vector.Value{I: v}, err
 		},
-		Kernel: func(Call, int) *Kernel { return k.ofLocal(z) },
+		Kernel: func(Call, int) *Kernel { return k },
 	}
 }
 

@@ -156,6 +156,16 @@ func TestZoneKernels(t *testing.T) {
 				})
 			}
 		}
+		for _, cast := range []*Function{LocalTime(z), LocalDate(z), MomentOf(z)} {
+			cast.Samples = [][]string{append(append([]string(nil), timestampSamples...), zoneSamples...)}
+			site := Call{Args: []Arg{{Type: vector.TypeOf(cast.Args[0].Kind)}}, T: vector.TypeOf(cast.Result)}
+			k := cast.Kernel(site, 0)
+			testKernel(t, cast, k, site, make([]vector.Value, 1), 0)
+			testBounds(t, name, cast, k, site, 0)
+			if _, err := k.F(math.MaxInt64); cast.Result == vector.Date && err == nil {
+				t.Errorf("%s of infinity has a result", cast.Name)
+			}
+		}
 	}
 	if kernels < 100 {
 		t.Errorf("%d kernels", kernels)
