@@ -424,6 +424,11 @@ func returnsFloat(q *plan.Star) bool {
 	return slices.ContainsFunc(q.Output, func(x plan.Expr) bool { return x.Type().Kind.IsFloat() })
 }
 
+// returnsMoments reports whether a result has values that are written in the session's time zone.
+func returnsMoments(q *plan.Star) bool {
+	return slices.ContainsFunc(q.Output, func(x plan.Expr) bool { return x.Type().Kind == vector.TimestampTZ })
+}
+
 // checkDescription compares the plan's result columns with Postgres' description.
 func checkDescription(q *plan.Star, described []Field) *plan.Forward {
 	if len(described) != len(q.Output) {
@@ -480,9 +485,4 @@ func quoteIdent(s string) string {
 		return s
 	}
 	return catalog.QuoteIdentifier(s)
-}
-
-// returnsMoments reports whether a result has values that are written in the session's time zone.
-func returnsMoments(q *plan.Star) bool {
-	return slices.ContainsFunc(q.Output, func(x plan.Expr) bool { return x.Type().Kind == vector.TimestampTZ })
 }

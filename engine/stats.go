@@ -84,11 +84,7 @@ type shape struct {
 }
 
 func (s *stats) init() {
-	shapes, err := lru.New[string, *shape](shapesMax)
-	if err != nil {
-		panic("BUG: " + err.Error())
-	}
-	s.shapes = shapes
+	s.shapes = must(lru.New[string, *shape](shapesMax))
 }
 
 // shapeOf returns the shape of a statement, a new one where it is not known, and why it is

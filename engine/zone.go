@@ -66,7 +66,7 @@ func (zs *zones) get(ctx context.Context, key zoneKey, ask func() (*sqltype.Zone
 		}()
 	}
 	zs.mu.Unlock()
-	select {
+	select { // what is ready is ready for those who do not wait
 	case <-r.ready:
 		return r.zone, r.err
 	default:

@@ -78,7 +78,6 @@ func (c *compiler) unitNumbers(n *node) *node {
 	if n.kind != nodeMap || n.around == nil || n.risky || n.t.Kind != vector.Timestamp && n.t.Kind != vector.TimestampTZ {
 		return nil
 	}
-	// Months, quarters and years differ by less than a quarter of their length.
 	starts := stepsOf(n.around, n.args[0].lo, n.args[0].hi)
 	if starts == nil {
 		return nil
@@ -135,7 +134,7 @@ func (c *compiler) tabulateSteps(n *node, around func(v int64) (lo, hi int64)) (
 
 // stepsOf returns the first arguments of the steps from lo to hi; nil where there are more than maxUnits.
 func stepsOf(around func(v int64) (lo, hi int64), lo, hi int64) []int64 {
-	first, last := around(lo)
+	first, last := around(lo) // months, quarters and years differ by less than a quarter of their length
 	if span, ok := width(lo, hi); !ok || span/maxUnits >= last-first {
 		return nil
 	}

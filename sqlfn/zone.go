@@ -160,19 +160,16 @@ func aroundLocal(z *sqltype.Zone, around func(v int64) (lo, hi int64)) func(v in
 // multiples of every, are multiples in UTC, too; 0 where that is less than a minute.
 func zoneSteps(z *sqltype.Zone, every, lo, hi int64) int64 {
 	_, _, step := z.Offsets(lo-every, hi) // from the multiple before lo on
-	for a := every; a != 0; {
-		step, a = a, step%a
-	}
-	if step%minuteMicros != 0 {
+	if step = sqltype.GCD(step, every); step%minuteMicros != 0 {
 		return 0
 	}
-	return max(step, -step)
+	return step
 }
 
 // LocalTime is the local time of a moment in a time zone, the cast of timestamptz to timestamp.
 func LocalTime(z *sqltype.Zone) *Function {
 	return &Function{Name: "timestamp", OID: oidTimestampOfTZ, Args: []Param{{Kind: vector.TimestampTZ}}, Result: vector.Timestamp, InZone: z,
-		Eval:   oneTime(z, localTime),
+		Eval:   timeAt(0, z, localTime),
 		Kernel: func(Call, int) *Kernel { return localKernel(z) },
 	}
 }
@@ -205,7 +202,7 @@ func LocalText(z *sqltype.Zone, k vector.Kind) *Function {
 // MomentOf is when it is a local time in a time zone, the cast of timestamp to timestamptz.
 func MomentOf(z *sqltype.Zone) *Function {
 	return &Function{Name: "timestamptz", OID: oidTZOfTimestamp, Args: []Param{{Kind: vector.Timestamp}}, Result: vector.TimestampTZ, InZone: z,
-		Eval:   oneTime(z, utcTime),
+		Eval:   timeAt(0, z, utcTime),
 		Kernel: func(Call, int) *Kernel { return momentKernel(z) },
 	}
 }
@@ -217,9 +214,10 @@ const (
 	oidDateOfTZ      = 1178
 )
 
-func oneTime(z *sqltype.Zone, f func(*sqltype.Zone, int64) (int64, error)) func(args []vector.Value) (vector.Value, error) {
+// timeAt returns the Eval that is f of argument i.
+func timeAt(i int, z *sqltype.Zone, f func(*sqltype.Zone, int64) (int64, error)) func(args []vector.Value) (vector.Value, error) {
 	return func(args []vector.Value) (vector.Value, error) {
-		v, err := f(z, args[0].I)
+		v, err := f(z, args[i].I)
 		return vector.Value{I: v}, err
 	}
 }
@@ -322,7 +320,7 @@ func plusIntervalIn(f *Function, z *sqltype.Zone) {
 		return addInterval(v, 0, 0, micros)
 	}
 	f.Eval = func(args []vector.Value) (vector.Value, error) {
-		months, days, micros, _ := intervalOf(args[1].Str)
+		months, days, micros := intervalFields(args[1].Str)
 		v, err := add(args[0].I, months, days, micros)
 		return vector.Value{I: v}, err
 	}
@@ -330,7 +328,7 @@ func plusIntervalIn(f *Function, z *sqltype.Zone) {
 		if i != 0 {
 			return nil
 		}
-		months, days, micros, _ := intervalOf(c.Args[1].Const.Str)
+		months, days, micros := intervalFields(c.Args[1].Const.Str)
 		k := plusKernel(months, days, micros)
 		k.First, k.Last = sqltype.TimestampFirst+zoneMargin, sqltype.TimestampLast-zoneMargin
 		k.F = func(v int64) (int64, error) { return add(v, months, days, micros) }
@@ -394,10 +392,7 @@ func timezoneOf(oid uint32, of, to vector.Kind) Function {
 			if of == vector.Timestamp {
 				time, kernel = utcTime, momentKernel
 			}
-			f.Eval = func(args []vector.Value) (vector.Value, error) {
-				v, err := time(z, args[1].I)
-				return vector.Value{I: v}, err
-			}
+			f.Eval = timeAt(1, z, time)
 			f.Kernel = func(_ Call, i int) *Kernel {
 				if i != 1 {
 					return nil

@@ -183,13 +183,13 @@ func (z *Zone) Offsets(first, last int64) (least, greatest, every int64) {
 	least, greatest, every = z.offset[i], z.offset[i], z.offset[i]
 	for i++; i < len(z.since) && z.since[i] <= last; i++ {
 		least, greatest = min(least, z.offset[i]), max(greatest, z.offset[i])
-		every = gcd(gcd(every, z.offset[i]), z.since[i])
+		every = GCD(GCD(every, z.offset[i]), z.since[i])
 	}
 	return least, greatest, every
 }
 
-// gcd returns the greatest common divisor, which is not negative; of 0 and 0 it is 0.
-func gcd(a, b int64) int64 {
+// GCD returns the greatest common divisor, which is not negative; of 0 and 0 it is 0.
+func GCD(a, b int64) int64 {
 	for b != 0 {
 		a, b = b, a%b
 	}

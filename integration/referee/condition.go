@@ -208,14 +208,7 @@ func (g *gen) pattern() *node {
 	if a == nil {
 		return nil
 	}
-	s := ""
-	if a.col != nil {
-		s, _ = g.value(a.col)
-	}
-	chars := []rune(s)
-	if len(chars) > 12 {
-		chars = chars[:12]
-	}
+	chars := g.beginning(a, 12)
 	for i := range chars {
 		if g.chance(12) {
 			chars[i] = '_'
@@ -244,21 +237,23 @@ func (g *gen) pattern() *node {
 	return op(typ{kind: boolean}, "(@ "+operator+" @)", a, g.constant(typ{kind: text}, p, true))
 }
 
+// beginning returns up to n characters of some text of a column; none of what is no column.
+func (g *gen) beginning(a *node, n int) []rune {
+	if a.col == nil {
+		return nil
+	}
+	s, _ := g.value(a.col)
+	chars := []rune(s)
+	return chars[:min(n, len(chars))]
+}
+
 // regexpMatch is a match of a regular expression.
 func (g *gen) regexpMatch() *node {
 	a := g.leaf(pick(g.r, text, varchar))
 	if a == nil {
 		return nil
 	}
-	s := ""
-	if a.col != nil {
-		s, _ = g.value(a.col)
-	}
-	chars := []rune(s)
-	if len(chars) > 6 {
-		chars = chars[:6]
-	}
-	p := regexp.QuoteMeta(string(chars))
+	p := regexp.QuoteMeta(string(g.beginning(a, 6)))
 	p = pick(g.r, "", "^", "^") + pick(g.r, p, p, p+"|a", "("+p+"|b)", "[^a-c]", "[a-m]+", ".{2,5}", "a*b?") + pick(g.r, "", "", "$", ".*$")
 	operator := pick(g.r, "~", "~", "!~")
 	if g.chance(30) && isASCII(p) {
