@@ -48,6 +48,10 @@ var windowQueries = []string{
 	"nth_value(i, 4) OVER (ORDER BY id), nth_value(x, 2) OVER (PARTITION BY g ORDER BY id DESC ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) FROM reading",
 	"lag(x, g, 'none') OVER (ORDER BY id), lead(n, g - 3, 0.5) OVER (PARTITION BY g ORDER BY id), lag(i, nullif(g, 2)) OVER (ORDER BY id), lead(x, 2, x) OVER (PARTITION BY ok ORDER BY id), ntile(nullif(g, 0)) OVER (PARTITION BY g ORDER BY id) FROM reading",
 	"sum(i) OVER (w ORDER BY id), count(*) OVER (w ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING), max(x) OVER (v ROWS 2 PRECEDING), min(x) OVER v FROM reading WINDOW w AS (PARTITION BY g), v AS (w ORDER BY id DESC)",
+	"a, b, c, m, k FROM (SELECT g AS id, string_agg(x, ',' ORDER BY id) a, string_agg(DISTINCT x, '' ORDER BY x DESC) b, string_agg(DISTINCT x, '-') FILTER (WHERE ok) c, mode() WITHIN GROUP (ORDER BY s) m, mode() WITHIN GROUP (ORDER BY x DESC) k, count(*) FROM reading GROUP BY g) q",
+	"a, m, l, n FROM (SELECT s AS id, string_agg(x || i, ';' ORDER BY d DESC, id) a, mode() WITHIN GROUP (ORDER BY d) m, mode() WITHIN GROUP (ORDER BY f) FILTER (WHERE g > 2) l, length(string_agg(x, NULL ORDER BY id)) n FROM reading GROUP BY s HAVING max(i) > 900) q",
+	"o FROM (SELECT 1 AS id, string_agg(a, ' / ' ORDER BY g) o FROM (SELECT g, string_agg(DISTINCT x, ',') a FROM reading GROUP BY g) p) q",
+	"a, m FROM (SELECT 1 AS id, string_agg(x, ',' ORDER BY id) a, mode() WITHIN GROUP (ORDER BY n) m FROM reading WHERE id < 0) q",
 	"row_number() OVER (ORDER BY id ROWS BETWEEN 2 PRECEDING AND 1 PRECEDING), rank() OVER (ORDER BY s RANGE BETWEEN 2 PRECEDING AND 1 PRECEDING) FROM reading",
 }
 
@@ -107,6 +111,13 @@ func TestWindows(t *testing.T) {
 		"SELECT sum(r) OVER (ORDER BY id) FROM reading ORDER BY id",
 		"SELECT count(*) OVER (ORDER BY g ROWS 2 PRECEDING), id FROM reading ORDER BY id",
 		"SELECT sum(f) OVER (ORDER BY id ROWS 3 PRECEDING) FROM reading ORDER BY id", // infinity less infinity
+		"SELECT string_agg(x, ',') FROM reading WHERE id < 9",
+		"SELECT string_agg(x, ',' ORDER BY g) FROM reading",
+		"SELECT string_agg(x, x ORDER BY id) FROM reading",
+		"SELECT g, string_agg(x, ',' ORDER BY id) FROM reading GROUP BY ROLLUP (g) ORDER BY g",
+		"SELECT string_agg(DISTINCT x, ',' ORDER BY id) FROM reading",
+		"SELECT string_agg(DISTINCT id::text, ',' ORDER BY id) FROM reading",
+		"SELECT mode() WITHIN GROUP (ORDER BY g, id) FROM reading",
 	} {
 		for _, p := range protocols {
 			s.forwardsAll(t, func() {

@@ -35,6 +35,10 @@ var frameQueries = []string{
 	"select id, lag(t, g, 'none') over (order by id), lead(n, g - 2, 0) over (partition by g order by id), lag(k, nullif(g, 1)) over (order by id), lag(t, 1, t) over (partition by k order by id), ntile(nullif(g, 0)) over (partition by g order by id) from fact",
 	"select id, sum(k) over (w order by id), count(*) over (w rows between unbounded preceding and unbounded following), max(id) over (v rows 2 preceding), min(id) over v from fact window w as (partition by g), v as (w order by id desc)",
 	"select g, sum(sum(k)) over (order by g rows 1 preceding), nth_value(sum(n), 2) over (order by g rows between 1 preceding and 1 following), lag(sum(n), g) over (order by g) from fact group by g",
+	"select g, string_agg(t, ',' order by id), string_agg(t, null order by t desc, id) filter (where k > 2), mode() within group (order by t), mode() within group (order by k desc), sum(k) from fact group by g",
+	"select string_agg(distinct t, '-'), string_agg(distinct t, '' order by t desc nulls first) filter (where n > 1), mode() within group (order by n) from fact where id < 700",
+	"select g, k, string_agg(t || k, '; ' order by id desc) s, mode() within group (order by n::float8) filter (where k > 1) from fact group by g, k having string_agg(t, '' order by id) > 'b'",
+	"select mode() within group (order by s), string_agg(s, '+' order by g) from (select g, string_agg(distinct t, ',') s from fact group by g) q",
 	"select g, a, sum(a) over w, avg(a) over w, min(a) over w, max(a) over w from (select g, k, avg(n) a from fact group by g, k) s window w as (partition by g order by k rows between 2 preceding and 1 following)",
 }
 

@@ -48,7 +48,9 @@ func (w *windower) column(p *plan.WindowColumn) error {
 		}
 		defer c.agg.close()
 	}
-	if p.Arg >= 0 && out.t.Kind.IsText() {
+	if p.Agg == plan.StringAgg {
+		out.codes = map[string]int64{}
+	} else if p.Arg >= 0 && out.t.Kind.IsText() {
 		if out.dict = w.cols[p.Arg].dict; p.Default >= 0 { // values of two dictionaries
 			out.codes = map[string]int64{}
 		}
@@ -62,8 +64,10 @@ func (w *windower) column(p *plan.WindowColumn) error {
 		}
 	}
 	w.done = append(w.done, p)
-	if err := w.x.take(out.held); err != nil {
-		return err
+	if p.Agg != plan.StringAgg { // whose texts were counted one by one
+		if err := w.x.take(out.held); err != nil {
+			return err
+		}
 	}
 	switch {
 	case out.varying():
@@ -161,6 +165,8 @@ func (c *windowColumn) partition(part *windowPart) error {
 	case c.p.Func == plan.Lag || c.p.Func == plan.Lead:
 		c.neighbours(part)
 		return nil
+	case c.agg != nil && c.p.Agg.OverSorted():
+		return c.agg.overSorted(part)
 	case !c.p.Func.Framed():
 		c.ranks(part)
 		return nil

@@ -48,6 +48,8 @@ func newWindowAggregate(w *windower, p *plan.WindowColumn, out *relationColumn) 
 		}
 	}
 	switch k := a.arg.t.Kind; {
+	case p.Agg.OverSorted():
+		a.ordered = true
 	case k.IsFloat():
 		a.ordered = p.Agg.State == sqlfn.AggregateSum || p.Agg.State == sqlfn.AggregateMoments || extreme && a.arg.equalUnlike()
 	case a.arg.varying():
@@ -78,6 +80,20 @@ func (c *relationColumn) equalUnlike() bool {
 
 // allEqual reports whether rows give the aggregate the same.
 func (a *windowAggregate) allEqual(rows []uint32) bool {
+	if a.p.Agg.OverSorted() { // in whichever order those come that it counts
+		first := -1
+		for i, r := range rows {
+			if !a.counts(r) {
+				continue
+			}
+			if first < 0 {
+				first = i
+			} else if a.arg.v[r] != a.arg.v[rows[first]] {
+				return false
+			}
+		}
+		return true
+	}
 	return (a.filter == nil || a.filter.allEqual(rows)) && (a.arg == nil || a.arg.allEqual(rows))
 }
 

@@ -40,6 +40,8 @@ var (
 	VarPop         = sqlfn.AggregateNamed("var_pop") // of integers and numerics vector.Variance
 	PercentileCont = sqlfn.AggregateNamed("percentile_cont")
 	PercentileDisc = sqlfn.AggregateNamed("percentile_disc")
+	StringAgg      = sqlfn.StringAgg
+	Mode           = sqlfn.Mode
 )
 
 // The largest magnitudes of a finite float that are added up: below them neither a sum of
@@ -64,6 +66,8 @@ type AggregateCall struct {
 	// WITHIN GROUP orders by.
 	Fraction Expr
 	Desc     bool
+	// Delimiter stands between the texts of a StringAgg, of a Window alone.
+	Delimiter string
 }
 
 // AddsFloats reports whether an aggregate adds up floats: the last digits of Postgres' own
@@ -95,6 +99,9 @@ func (g *AggregateCall) check() error {
 	}
 	if g.Arg != nil && g.Func.Result(g.Arg.Type()).Kind != g.T.Kind {
 		return fmt.Errorf("of type %v for an argument of type %v", g.T.Kind, g.Arg.Type().Kind)
+	}
+	if g.Delimiter != "" && g.Func != StringAgg {
+		return errors.New("a delimiter")
 	}
 	if g.Distinct && (g.Func.Star || g.Func.Idempotent || g.Func.OrderedSet()) {
 		return errors.New("DISTINCT, which does not change it or is not computed")

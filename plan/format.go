@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"pgaccel/vector"
@@ -194,6 +195,9 @@ func FormatAggregate(g *AggregateCall, tables []Table) string {
 	}
 	if g.Arg != nil {
 		s += "(" + map[bool]string{true: "distinct "}[g.Distinct] + FormatExpr(g.Arg, tables) + map[bool]string{true: " desc"}[g.Desc] + ")"
+	}
+	if g.Func == StringAgg {
+		s += " by " + strconv.Quote(g.Delimiter)
 	}
 	s += " -> " + FormatType(g.T)
 	if g.Filter != nil {

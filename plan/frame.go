@@ -19,6 +19,9 @@ type Frame struct {
 // defaultFrame is RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW: up to the last peer.
 var defaultFrame = Frame{End: Bound{Kind: CurrentRow}}
 
+// WholeFrame is all rows of the partition.
+var WholeFrame = Frame{End: Bound{Kind: UnboundedFollowing}}
+
 // FrameMode says what the offsets of a frame count, and what CURRENT ROW is.
 type FrameMode uint8
 

@@ -88,6 +88,9 @@ type WindowColumn struct {
 	Frame     Frame
 	Partition []int // columns
 	Order     []ColumnOrder
+	// Distinct and Delimiter are those of a StringAgg.
+	Distinct  bool
+	Delimiter string
 }
 
 // ColumnOrder is a key of an order of rows.

@@ -236,7 +236,7 @@ func (m *treeMaker) windows(r *Relation, p *Project) *Project {
 		t := r.Meta.Columns[w.To].Type
 		arg := &x.Arg
 		if w.Func == WindowAggregate {
-			x.Agg = AggregateCall{Func: w.Agg, T: t}
+			x.Agg = AggregateCall{Func: w.Agg, T: t, Distinct: w.Distinct, Delimiter: w.Delimiter}
 			arg = &x.Agg.Arg
 		}
 		for _, e := range []struct {

@@ -82,7 +82,11 @@ func (w *Window) check() error {
 		}
 		return nil
 	}
-	if w.Agg.Distinct || w.Agg.Func.OrderedSet() {
+	if w.Agg.Func.OverSorted() {
+		if w.Frame != WholeFrame {
+			return errors.New("an aggregate over sorted rows of a part of the partition")
+		}
+	} else if w.Agg.Distinct || w.Agg.Func.OrderedSet() {
 		return errors.New("an aggregate that is not over a window")
 	}
 	if err := w.Agg.check(); err != nil {

@@ -227,7 +227,7 @@ func hasAggregate(n *pg.Node) (found bool) {
 		case *pg.Node_FuncCall:
 			f := x.FuncCall
 			if names := nameList(f.Funcname); len(names) > 0 {
-				known := sqlfn.AggregateNamed(names[len(names)-1]) != nil
+				known := sqlfn.IsAggregate(names[len(names)-1])
 				found = found || known || f.AggWithinGroup || f.Over != nil
 			}
 		case *pg.Node_GroupingFunc:

@@ -81,6 +81,7 @@ type block struct {
 	subselects []subselect     // of expressions over its rows, which are not joined yet
 	number     int             // of the aggregation, once something refers to it, from 1; 0 before
 	aggs       []plan.AggregateCall
+	sorted     []*plan.Window // the aggregates over sorted rows
 	aggIndex   map[aggKey]int
 	// noAggs says where we are if aggregates are not allowed there; empty where they are.
 	noAggs string

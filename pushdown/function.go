@@ -53,8 +53,12 @@ func (a *analyzer) funcCall(f *pg.FuncCall, s *scope) plan.Expr {
 		return a.window(name, f, s)
 	case f.FuncVariadic:
 		fail(plan.ReasonFunction, "VARIADIC")
+	case f.AggWithinGroup && slices.Contains(sqlfn.Mode.Names, name):
+		return a.mode(name, f, s)
 	case f.AggWithinGroup:
 		return a.percentile(name, f, s)
+	case slices.Contains(sqlfn.StringAgg.Names, name):
+		return a.stringAgg(name, f, s)
 	case len(f.AggOrder) > 0:
 		fail(plan.ReasonShape, "ORDER BY inside an aggregate")
 	}

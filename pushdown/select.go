@@ -294,7 +294,7 @@ func (a *analyzer) selectBlock(sel *pg.SelectStmt, top bool) query {
 // distinctGroups groups groups by all outputs.
 func (a *analyzer) distinctGroups(c *clauses, groups plan.Rel) plan.Rel {
 	over := *a.block
-	over.number, over.aggs, over.subselects = 0, nil, nil
+	over.number, over.aggs, over.sorted, over.subselects = 0, nil, nil, nil
 	a.block = &over
 	c.keys, c.sets, c.having = c.outputs, nil, nil
 	rows, _ := a.group(c, groups, nil)
@@ -383,7 +383,8 @@ func (a *analyzer) group(q *clauses, rows plan.Rel, subs []subselect) (*plan.Agg
 	}
 	a.attempt(func() { g.overWindows(a.windows) })
 	a.stop()
-	return &plan.Aggregate{Number: a.aggregation(), Input: a.attach(rows, below), Keys: g.exprs, Sets: g.sets, Aggs: a.aggs}, over
+	rows = a.sortedAggregates(a.attach(rows, below), q)
+	return &plan.Aggregate{Number: a.aggregation(), Input: rows, Keys: g.exprs, Sets: g.sets, Aggs: a.aggs}, over
 }
 
 // distinctAlready reports whether each group gives another row: all keys are shown.

@@ -61,6 +61,7 @@ func (a *analyzer) windowRelation(top *plan.Window, l *leaf) plan.Source {
 		col := plan.WindowColumn{To: c, Func: w.Func, Arg: add(w.Arg), Filter: -1, Default: add(w.Default), Offset: add(w.Offset), Frame: w.Frame}
 		if w.Func == plan.WindowAggregate {
 			col.Agg, col.Arg, col.Filter = w.Agg.Func, add(w.Agg.Arg), add(w.Agg.Filter)
+			col.Distinct, col.Delimiter = w.Agg.Distinct, w.Agg.Delimiter
 		}
 		for _, e := range w.Partition {
 			col.Partition = append(col.Partition, add(e))

@@ -45,6 +45,8 @@ const (
 	AggregateGreatest                       // the greatest
 	AggregateSorted                         // all values: the ordered-set aggregates
 	AggregateFold                           // one word
+	AggregateConcat                         // all values, in the order of the rows
+	AggregateMode                           // the most frequent value, of those the first one in the order of the rows
 )
 
 // Aggregates are all that are known. One with AggregateFold needs nothing but its line here.
@@ -77,6 +79,26 @@ func AggregateNamed(name string) *Aggregate {
 		}
 	}
 	return nil
+}
+
+// The aggregates over sorted rows are not among Aggregates: they are computed as window functions are.
+var (
+	StringAgg = &Aggregate{Names: []string{"string_agg"}, State: AggregateConcat, Result: concatType} // of texts
+	Mode      = &Aggregate{Names: []string{"mode"}, State: AggregateMode, Result: SameType}
+)
+
+// Their OIDs in pg_proc.
+const (
+	OIDStringAgg = 3538 // of texts
+	OIDMode      = 3984
+)
+
+// OverSorted reports whether an aggregate is over sorted rows.
+func (a *Aggregate) OverSorted() bool { return a == StringAgg || a == Mode }
+
+// IsAggregate reports whether a name is an aggregate's that is known.
+func IsAggregate(name string) bool {
+	return AggregateNamed(name) != nil || slices.Contains(StringAgg.Names, name) || slices.Contains(Mode.Names, name)
 }
 
 // String returns the name by which plans are written.
@@ -132,6 +154,13 @@ func SameType(t vector.Type) vector.Type {
 		t.Typmod = -1
 	}
 	return t
+}
+
+func concatType(t vector.Type) vector.Type {
+	if t.Kind == vector.Text {
+		return t
+	}
+	return vector.Type{}
 }
 
 func integerType(t vector.Type) vector.Type {

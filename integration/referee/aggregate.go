@@ -3,6 +3,7 @@ package referee
 import (
 	"math"
 	"slices"
+	"strings"
 
 	"pgaccel/sqlfn"
 	"pgaccel/vector"
@@ -100,8 +101,15 @@ func (g *gen) aggregateOf(k kind) *node {
 		if k.isText() && !g.bytewise(n.t) && !g.chance(40) { // a rank that may be to come
 			return nil
 		}
-		if k.entry().NoExtremes || g.chance(25) {
-			return call(n.t, "percentile_disc("+g.fraction()+") WITHIN GROUP (ORDER BY @"+g.direction()+")", n).within(n.lo, n.hi)
+		within := " WITHIN GROUP (ORDER BY @" + g.direction() + ")"
+		switch {
+		case k.entry().NoExtremes:
+			return call(n.t, "percentile_disc("+g.fraction()+")"+within, n).within(n.lo, n.hi)
+		case k == text && g.chance(15):
+			concat := pick(g.r, "string_agg(DISTINCT @, ',')", "string_agg(@, ', ' ORDER BY @)", "string_agg(@, '' ORDER BY @ DESC)", "string_agg(DISTINCT @, '-' ORDER BY @)")
+			return call(n.t, concat, slices.Repeat([]*node{n}, strings.Count(concat, "@"))...)
+		case g.chance(25):
+			return call(n.t, pick(g.r, "mode()", "percentile_disc("+g.fraction()+")", "percentile_disc("+g.fraction()+")")+within, n).within(n.lo, n.hi)
 		}
 		t := n.t
 		if t.kind == varchar {

@@ -84,6 +84,25 @@ func (r *run) finalise(a plan.AggregateCall, c acc) (value, error) {
 			return floatVariance(a.Func, values)
 		}
 		return exactVariance(a.Func, t, oneScale(values))
+	case sqlfn.AggregateConcat:
+		texts := make([]string, len(values))
+		for i, v := range values {
+			texts[i] = v.s
+		}
+		return value{s: strings.Join(texts, a.Delimiter)}, nil
+	case sqlfn.AggregateMode:
+		most, best := 0, null
+		for from := 0; from < len(values); {
+			to := from
+			for to < len(values) && equalName(t, values[to]) == equalName(t, values[from]) {
+				to++
+			}
+			if to-from > most {
+				most, best = to-from, values[from]
+			}
+			from = to
+		}
+		return best, nil
 	case sqlfn.AggregateSorted:
 		return r.percentile(a, t, values)
 	case sqlfn.AggregateFold:

@@ -159,6 +159,12 @@ func (r *run) windowAggregate(a plan.AggregateCall, c acc, ordered func() error)
 	if a.Arg == nil || len(c.values) == 0 {
 		return r.finalise(a, c)
 	}
+	if a.Func.OverSorted() {
+		if err := ordered(); err != nil {
+			return null, err
+		}
+		return r.finalise(a, c)
+	}
 	extreme := a.Func.State == sqlfn.AggregateLeast || a.Func.State == sqlfn.AggregateGreatest
 	t := a.Arg.Type()
 	switch {

@@ -168,8 +168,8 @@ func (r *run) framed(w *plan.Window, f *frame, rows []windowRow, peers []peerGro
 			a.add(rows[i].arg)
 		}
 		return r.windowAggregate(w.Agg, a, func() error {
-			for i, x := range rows {
-				if first := rows[peers[i].from].arg; first.skip != x.arg.skip || !sameValue(first.v, x.arg.v) {
+			for i, p := range peers {
+				if i == p.from && !peersAlike(w.Agg, rows[p.from:p.to]) {
 					return forward(plan.ReasonTies, "")
 				}
 			}
@@ -199,6 +199,17 @@ func (r *run) framed(w *plan.Window, f *frame, rows []windowRow, peers []peerGro
 		}
 	}
 	return rows[members[at]].of, nil
+}
+
+// peersAlike reports whether an aggregate has the same value whatever the order of peers: they give it the
+// same, or, over sorted rows, those that count do.
+func peersAlike(a plan.AggregateCall, peers []windowRow) bool {
+	if a.Func.OverSorted() {
+		peers = slices.DeleteFunc(slices.Clone(peers), func(x windowRow) bool { return x.arg.skip || x.arg.v.null })
+	}
+	return !slices.ContainsFunc(peers, func(x windowRow) bool {
+		return x.arg.skip != peers[0].arg.skip || !sameValue(x.arg.v, peers[0].arg.v)
+	})
 }
 
 // ntile is in which of so many parts of n rows row k is: the first ones have one more where they

@@ -1,0 +1,72 @@
+package olap
+
+import (
+	"pgaccel/plan"
+	"pgaccel/sqlfn"
+)
+
+// maxConcat bounds the text of a partition; the server's own limit is 1 GB.
+const maxConcat = 256 << 20
+
+// overSorted gives all rows of a partition the value of an aggregate over sorted rows. Peers are known
+// to have the same argument.
+func (a *windowAggregate) overSorted(part *windowPart) error {
+	rows := part.rows
+	first, err := rows[0], error(nil)
+	null := false
+	if a.p.Agg.State == sqlfn.AggregateMode {
+		null = !a.mode(first, part)
+	} else {
+		null, err = a.concat(first, rows)
+	}
+	for _, r := range rows {
+		if a.out.v[r] = a.out.v[first]; null {
+			a.out.setNull(r)
+		}
+	}
+	return err
+}
+
+// concat gives a row the texts of rows, each that DISTINCT leaves.
+func (a *windowAggregate) concat(to uint32, rows []uint32) (null bool, err error) {
+	var text []byte
+	some, last := false, int64(0)
+	for _, r := range rows {
+		if !a.counts(r) || a.p.Distinct && some && a.arg.v[r] == last {
+			continue
+		}
+		if some {
+			text = append(text, a.p.Delimiter...)
+		}
+		text = append(text, a.arg.dict.value(a.arg.v[r]).Str...)
+		some, last = true, a.arg.v[r]
+		if len(text) > maxConcat {
+			return false, forward(plan.ReasonMemory, "text of an aggregate")
+		}
+	}
+	if !some {
+		return true, nil
+	}
+	before := a.out.held
+	a.out.v[to] = a.out.code(string(text))
+	return false, a.w.x.take(a.out.held - before)
+}
+
+// mode gives a row the value that most rows have: peers have the same, and the first of several stays.
+// It returns whether there is one.
+func (a *windowAggregate) mode(to uint32, part *windowPart) bool {
+	most := 0
+	for g := range len(part.starts) - 1 {
+		peers, n := part.rows[part.starts[g]:part.starts[g+1]], 0
+		for _, r := range peers {
+			if a.counts(r) {
+				n++
+			}
+		}
+		if n > most {
+			most = n
+			a.out.copyValue(to, a.arg, peers[0])
+		}
+	}
+	return most > 0
+}

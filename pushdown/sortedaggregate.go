@@ -1,0 +1,111 @@
+package pushdown
+
+import (
+	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"pgaccel/plan"
+	"pgaccel/sqlfn"
+	"pgaccel/vector"
+)
+
+// Aggregates over sorted rows: a window below the groups gives each row the value of its group.
+
+// stringAgg analyses string_agg(x, delimiter ORDER BY ...).
+func (a *analyzer) stringAgg(name string, f *pg.FuncCall, s *scope) plan.Expr {
+	if len(f.Args) != 2 || f.AggStar {
+		fail(plan.ReasonFunction, name+"() in this form")
+	}
+	if len(f.AggOrder) == 0 && !f.AggDistinct {
+		fail(plan.ReasonTies, name+"() without ORDER BY")
+	}
+	a.addCalls([]uint32{sqlfn.OIDStringAgg})
+	w := &plan.Window{Number: a.nextOutput(), Func: plan.WindowAggregate, Frame: plan.WholeFrame}
+	a.overRows(func() {
+		w.Agg = plan.AggregateCall{Func: plan.StringAgg, Delimiter: a.delimiter(name, f.Args[1], s), Distinct: f.AggDistinct}
+		v := a.expr(f.Args[0], s)
+		if v.unknown() || !v.kind().IsText() { // there is one of bytea, too
+			fail(plan.ReasonType, name+"() of other than text")
+		}
+		a.callsCast(v, vector.Text)
+		w.Agg.Arg = a.collated(a.cast(v.e, vector.TypeOf(vector.Text)))
+		if f.AggFilter != nil {
+			w.Agg.Filter = a.boolean(f.AggFilter, s)
+		}
+		if len(f.AggOrder) > 0 {
+			a.windowKeys(w, &pg.WindowDef{OrderClause: f.AggOrder}, s)
+		}
+		if f.AggDistinct {
+			a.distinctOrder(name, w, v)
+		}
+	})
+	return a.overSorted(name, w, f)
+}
+
+// mode analyses mode() WITHIN GROUP (ORDER BY x).
+func (a *analyzer) mode(name string, f *pg.FuncCall, s *scope) plan.Expr {
+	if len(f.Args) > 0 || len(f.AggOrder) != 1 || f.AggDistinct {
+		fail(plan.ReasonFunction, name+"() in this form")
+	}
+	a.addCalls([]uint32{sqlfn.OIDMode})
+	w := &plan.Window{Number: a.nextOutput(), Func: plan.WindowAggregate, Frame: plan.WholeFrame}
+	a.overRows(func() {
+		a.windowKeys(w, &pg.WindowDef{OrderClause: f.AggOrder}, s)
+		w.Agg = plan.AggregateCall{Func: plan.Mode, Arg: w.Order[0].Expr}
+		if f.AggFilter != nil {
+			w.Agg.Filter = a.boolean(f.AggFilter, s)
+		}
+	})
+	return a.overSorted(name, w, f)
+}
+
+// overSorted notes the window of an aggregate over sorted rows, whose value is that of its group: of any
+// row, for which the least will do, of texts by their bytes.
+func (a *analyzer) overSorted(name string, w *plan.Window, f *pg.FuncCall) plan.Expr {
+	a.sorted = append(a.sorted, w)
+	a.note(w, f, name+"()")
+	w.Agg.T = aggregateType(w.Agg.Func, name, w.Agg.Arg)
+	t := w.Agg.T
+	if t.Kind.IsText() {
+		t.Collation = vector.Collation{C: true, Deterministic: true}
+	}
+	value := plan.AggregateCall{Func: plan.Min, Arg: plan.Output{Of: w.Number, T: t}}
+	value.T = aggregateType(plan.Min, name, value.Arg)
+	value.T.Collation = w.Agg.T.Collation
+	return a.addAggregate(value)
+}
+
+// delimiter is a constant: null is none.
+func (a *analyzer) delimiter(name string, n *pg.Node, s *scope) string {
+	v := a.expr(n, s)
+	c, ok := a.resolve(v, vector.TypeOf(vector.Text)).(plan.Const)
+	if !ok || v.param > 0 || !c.Null && !c.Datum.Type.Kind.IsText() {
+		fail(plan.ReasonFunction, name+"() with a delimiter that is no constant")
+	}
+	return c.Str
+}
+
+// distinctOrder is the order of DISTINCT: the values' own, which ORDER BY must be by.
+func (a *analyzer) distinctOrder(name string, w *plan.Window, v value) {
+	if len(w.Order) == 0 {
+		a.callsEquality(vector.Text)
+		w.Order = []plan.Order{{Expr: w.Agg.Arg}}
+		return
+	}
+	// Of other types the server compares the key with the argument that is cast already.
+	if v.kind() != vector.Text || len(w.Order) != 1 || !a.intern.same(w.Order[0].Expr, w.Agg.Arg) {
+		fail(plan.ReasonShape, name+"(DISTINCT) in another order than that of its values")
+	}
+}
+
+// sortedAggregates puts the windows of aggregates over sorted rows below the groups.
+func (a *analyzer) sortedAggregates(rows plan.Rel, q *clauses) plan.Rel {
+	if len(a.sorted) > 0 && q.sets != nil {
+		fail(plan.ReasonShape, "ORDER BY inside an aggregate of grouping sets")
+	}
+	for _, w := range a.sorted {
+		w.Input, w.Partition = rows, q.keys
+		rows = w
+	}
+	a.sorted = nil
+	return rows
+}
