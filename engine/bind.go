@@ -46,6 +46,13 @@ func (d *decision) bind(params, constants []vector.Datum, zones plan.Zones) (*pl
 			continue // the server alone reads it
 		}
 		var f *plan.Forward
+		if localMoment(v, d.deps.Params[i]) {
+			var err error
+			if v.I, err = zones.Moment(v.I); err != nil {
+				return nil, forward(plan.ReasonParameter, fmt.Sprintf("$%d is a time that its zone's rules do not reach", i+1))
+			}
+			v.Type = d.deps.Params[i]
+		}
 		if values[i], f = converted(v, d.deps.Params[i], plan.ReasonParameter, fmt.Sprintf("$%d", i+1)); f != nil {
 			return nil, f
 		}
@@ -71,6 +78,24 @@ func (d *decision) bind(params, constants []vector.Datum, zones plan.Zones) (*pl
 		}
 	}
 	return d.query.Bind(values, server, zones), nil
+}
+
+// localMoment reports whether the value of a parameter of type timestamptz is a time of the session's zone.
+func localMoment(v vector.Datum, want vector.Type) bool {
+	return want.Kind == vector.TimestampTZ && v.Type.Kind == vector.Timestamp && !v.Null
+}
+
+// inSessionZone reports whether an execution with such values depends on the session's time zone.
+func (d *decision) inSessionZone(params []vector.Datum) bool {
+	if d.deps.SessionZone {
+		return true
+	}
+	for i, v := range params {
+		if i < len(d.deps.Params) && localMoment(v, d.deps.Params[i]) {
+			return true
+		}
+	}
+	return false
 }
 
 // converted returns a value in the type that the plan assumes. One of another type, or with more

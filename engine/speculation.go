@@ -147,7 +147,7 @@ func (d *decision) Speculate(ctx context.Context, tx *Transaction, values func(p
 			return nil
 		}
 	}
-	zones, f := e.zonesOf(ended, d.deps, settings.timeZone)
+	zones, f := e.zonesOf(ended, d.deps, d.inSessionZone(params), settings.timeZone)
 	if f != nil {
 		return nil
 	}
@@ -223,7 +223,7 @@ func (a *speculation) settle(outcome string) {
 
 // supposed reports whether the execution that the gate let pass is the one that was begun.
 func (a *speculation) supposed(d *decision, g *gateRow, params []vector.Datum) bool {
-	return d == a.decision && g.device == a.settings.device && (!d.deps.SessionZone || g.timeZone == a.settings.timeZone) && slices.Equal(params, a.params)
+	return d == a.decision && g.device == a.settings.device && slices.Equal(params, a.params) && (!d.inSessionZone(params) || g.timeZone == a.settings.timeZone)
 }
 
 // sees reports whether what it reads is what the snapshot sees of the tables, whose

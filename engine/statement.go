@@ -310,7 +310,7 @@ func (d *decision) admit(ctx context.Context, gate Gate, described []Field, para
 	if f := checkDescription(d.query, described); f != nil {
 		return g, nil, f
 	}
-	zones, f := d.statement.engine.zonesOf(ctx, d.deps, g.timeZone)
+	zones, f := d.statement.engine.zonesOf(ctx, d.deps, d.inSessionZone(params), g.timeZone)
 	if f != nil {
 		return g, nil, f
 	}

@@ -115,8 +115,8 @@ func (e *Engine) zone(ctx context.Context, name string) (*sqltype.Zone, error) {
 	})
 }
 
-// zonesOf returns the time zones that a statement is executed in.
-func (e *Engine) zonesOf(ctx context.Context, d *plan.Deps, timeZone string) (zs plan.Zones, f *plan.Forward) {
+// zonesOf returns the time zones that a statement is executed in, the session's where inSession is true.
+func (e *Engine) zonesOf(ctx context.Context, d *plan.Deps, inSession bool, timeZone string) (zs plan.Zones, f *plan.Forward) {
 	ask := func(name string) *sqltype.Zone {
 		z, err := e.zone(ctx, name)
 		if err != nil {
@@ -125,7 +125,7 @@ func (e *Engine) zonesOf(ctx context.Context, d *plan.Deps, timeZone string) (zs
 		return z
 	}
 	zs.Used = d.SessionZone || len(d.Zones) > 0
-	if d.SessionZone && !isUTC(timeZone) {
+	if inSession && !isUTC(timeZone) {
 		zs.Session = ask(timeZone)
 	}
 	for _, name := range d.Zones {

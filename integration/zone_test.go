@@ -43,6 +43,15 @@ var inZones = []string{
 	"SELECT date_trunc('month', tz AT TIME ZONE 'europe/berlin') AS m, count(*) FROM hard GROUP BY 1 ORDER BY 1",
 }
 
+// inZonesBy have parameters that are times of the session's zone.
+var inZonesBy = map[string][]string{
+	"SELECT count(*), sum(id), min(tz) FROM hard WHERE tz >= $1":                    {"2024-03-31 02:30:00"},
+	"SELECT count(*), sum(id) FROM hard WHERE tz BETWEEN $1 AND $2":                 {"2024-03-31", "2024-10-27T02:30:00.5"},
+	"SELECT count(*), sum(id) FROM hard WHERE tz < $1 OR tz = $2":                   {"2024-03-31 01:00:00+00", "2024-03-31 03:00"},
+	"SELECT id, coalesce(tz, $1) FROM hard WHERE tz > $2::timestamptz ORDER BY id":  {"2024-10-27 02:59:59", "-infinity"},
+	"SELECT id FROM hard WHERE tz::date >= $1::timestamptz AND ts > $2 ORDER BY id": {"2024-03-31", "2024-03-31 02:30:00"},
+}
+
 // TestInZones asks in sessions in several zones what depends on TimeZone, over moments around changes of clocks.
 func TestInZones(t *testing.T) {
 	s := privateStack(t, hardMoments)
@@ -62,6 +71,16 @@ func TestInZones(t *testing.T) {
 				if t.Failed() {
 					t.Fatalf("%s in %s (%s)", sql, zone, p.name)
 				}
+			}
+		}
+		for sql, values := range inZonesBy {
+			for _, p := range protocols[1:] {
+				s.accelerates(t, 1, func() {
+					want := ask(t, direct, sql, p.format, values...)
+					if got := ask(t, proxy, sql, p.format, values...); want.err != "" || len(want.rows) == 0 || got.String() != want.String() {
+						t.Errorf("%s of %q in %s (%s): %s%s", sql, values, zone, p.name, want.err, firstDifference([]byte(got.String()), []byte(want.String())))
+					}
+				})
 			}
 		}
 		// Of other styles the server knows the abbreviation, and of extreme values the error.
@@ -90,13 +109,23 @@ func TestZoneOfAnExecution(t *testing.T) {
 	}
 	execute := func(c *pgconn.PgConn, name string) answer {
 		var a answer
-		a.read(c.ExecPrepared(t.Context(), name, nil, nil, nil))
+		a.read(c.ExecPrepared(t.Context(), name, map[string][][]byte{"t": {[]byte("2024-03-31 02:30:00")}}[name], nil, nil))
 		return a
+	}
+	for _, c := range []*pgconn.PgConn{direct, proxy} {
+		if _, err := c.Prepare(t.Context(), "t", "SELECT count(*), sum(id), min(tz) FROM hard WHERE tz >= $1", nil); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for _, step := range []string{"SET TimeZone = 'Europe/Berlin'", "SET TimeZone = 'America/New_York'", "BEGIN ISOLATION LEVEL REPEATABLE READ", "SET LOCAL TimeZone = 'Asia/Kolkata'", "SAVEPOINT x", "SET TimeZone = 'UTC'",
 		"ROLLBACK TO x", "SET TIME ZONE INTERVAL '-3:30' HOUR TO MINUTE", "COMMIT", "SET TIME ZONE 2", "RESET TimeZone", "SET TimeZone = 'Australia/Lord_Howe'", "SET DateStyle = German", "SET DateStyle = ISO"} {
 		must(t, direct, step)
 		must(t, proxy, step)
+		for range 3 {
+			if got, want := execute(proxy, "t"), execute(direct, "t"); want.err != "" || got.String() != want.String() {
+				t.Errorf("of a time of the zone after %s: %s%s", step, want.err, firstDifference([]byte(got.String()), []byte(want.String())))
+			}
+		}
 		for i, sql := range statements {
 			for range 3 { // the first time, when the next is expected, and then
 				if got, want := execute(proxy, string(rune('a'+i))), execute(direct, string(rune('a'+i))); want.err != "" || got.String() != want.String() {

@@ -13,6 +13,15 @@ type Zones struct {
 	Named   map[string]*sqltype.Zone // Deps.Zones; nil of a name of UTC
 }
 
+// Moment returns when it is a local time in the session's zone.
+func (zs Zones) Moment(local int64) (utc int64, err error) {
+	if zs.Session == nil {
+		return local, nil
+	}
+	v, err := sqlfn.MomentOf(zs.Session).Apply([]vector.Value{{I: local}})
+	return v.I, err
+}
+
 // zonedFunction is a function in a time zone: of the table, or, by its kinds, that of a cast.
 type zonedFunction struct {
 	f        *sqlfn.Function

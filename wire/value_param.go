@@ -9,7 +9,8 @@ import (
 
 // DecodeParam reads a bound parameter of the type that Postgres reported for it;
 // raw is nil for null. Text forms are taken only where their meaning depends on no
-// setting: ISO dates, times with a zone for timestamptz. Everything else is an
+// setting: ISO dates, times with a zone for timestamptz. A timestamptz without a zone is
+// returned as a timestamp: a time of the session's zone. Everything else is an
 // error and no verdict: the caller forwards and lets Postgres decide.
 //
 // Text is taken as UTF-8. A session with another client_encoding must forward
@@ -33,6 +34,9 @@ func DecodeParam(oid uint32, format int16, raw []byte) (vector.Datum, error) {
 	switch t := sqltype.Of(kind); format {
 	case FormatText:
 		d, ok = t.Parse(string(raw))
+		if m, moment := sqltype.ParseMoment(string(raw)); kind == vector.TimestampTZ && moment && !m.Zoned {
+			d, ok = sqltype.Of(vector.Timestamp).Parse(string(raw))
+		}
 	case FormatBinary:
 		d, ok = t.Receive(raw)
 	default:

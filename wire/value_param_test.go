@@ -94,7 +94,11 @@ func TestTextParamsMeanTheSame(t *testing.T) {
 					}
 					continue
 				}
-				want, err := pgBinary(conn, oid, FormatText, []byte(s))
+				read := oid
+				if d.Type.Kind == vector.Timestamp { // also of a timestamptz without a zone
+					read = sqltype.OIDTimestamp
+				}
+				want, err := pgBinary(conn, read, FormatText, []byte(s))
 				if got := binaryOf(t, d); err != nil || !bytes.Equal(got, want) {
 					t.Errorf("type %d %q: got %x, want %x (%v)", oid, s, got, want, err)
 				}
@@ -158,7 +162,7 @@ func TestParamsLeftToPostgres(t *testing.T) {
 		raw    string
 	}{
 		{17, 0, "x"}, {2950, 1, "0123456789abcdef"}, {sqltype.OIDInt4, 2, "1"}, {sqltype.OIDText, 2, "a"},
-		{sqltype.OIDText, 0, "\xff"}, {sqltype.OIDText, 1, "a\x00b"}, {sqltype.OIDTimestampTZ, 0, "2024-01-01 00:00:00"},
+		{sqltype.OIDText, 0, "\xff"}, {sqltype.OIDText, 1, "a\x00b"}, {sqltype.OIDTimestampTZ, 0, "01/02/2024 00:00:00"},
 		{sqltype.OIDDate, 0, "01/02/2024"}, {sqltype.OIDInt4, 1, "123"}, {sqltype.OIDFloat8, 0, "1e400"}, {sqltype.OIDFloat8, 0, "1e-400"},
 	} {
 		if d, err := DecodeParam(c.oid, c.format, []byte(c.raw)); err == nil {
@@ -172,6 +176,9 @@ func TestParamsLeftToPostgres(t *testing.T) {
 	}
 	if d, err := DecodeParam(sqltype.OIDFloat8, 0, []byte("NaN")); err != nil || d.I != vector.NaNBits || !math.IsNaN(d.Float64()) {
 		t.Errorf("NaN: %+v, %v", d, err)
+	}
+	if d, err := DecodeParam(sqltype.OIDTimestampTZ, 0, []byte("2000-01-02 00:00:00")); err != nil || d.I != sqltype.MicrosPerDay || d.Type.Kind != vector.Timestamp {
+		t.Errorf("a time of the session's zone: %+v, %v", d, err)
 	}
 	if d, err := DecodeParam(sqltype.OIDNumeric, 0, []byte("-1.50")); err != nil || d.I != -150 || d.Type.Scale != 2 || d.Num.String() != "-1.50" {
 		t.Errorf("-1.50: %+v, %v", d, err)
