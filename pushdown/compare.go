@@ -162,8 +162,9 @@ func (a *analyzer) compareTyped(op plan.Op, l, r plan.Expr, t vector.Type) plan.
 			return a.narrow(op, l, n, rem.Sign() == 0)
 		}
 	}
-	if t.Kind == vector.BPChar && (loose(t) || op != plan.OpEq && op != plan.OpNe) {
-		t.Kind = vector.Text // bpcharlt and its likes compare what is before the blanks, as those of text do
+	if t.Kind == vector.BPChar && (loose(t) || op != plan.OpEq && op != plan.OpNe || !samePadding(l, r)) {
+		t.Kind = vector.Text             // bpcharlt and its likes compare what is before the blanks, as those of text do
+		a.calls("typmod", vector.BPChar) // of a parameter's value
 	}
 	x, y := a.aligned(l, r, t)
 	if op != plan.OpEq && op != plan.OpNe && readsRows(x) && t.Collation.OID == 0 {
@@ -184,31 +185,34 @@ func (a *analyzer) aligned(l, r plan.Expr, t vector.Type) (plan.Expr, plan.Expr)
 	case k == vector.Numeric:
 		return a.toScale(a.toNumeric(l), t.Scale), a.toScale(a.toNumeric(r), t.Scale)
 	case k == vector.BPChar:
-		return a.padded(l, r), a.padded(r, l)
+		return padded(l, r), padded(r, l)
 	case k == vector.Text:
 		return a.unpadded(l), a.unpadded(r)
 	}
 	return a.cast(l, t), a.cast(r, t)
 }
 
+// samePadding reports whether columns hold two char(n) with as many blanks where they are equal.
+func samePadding(l, r plan.Expr) bool {
+	_, lIsConst := l.(plan.Const)
+	_, rIsConst := r.(plan.Const)
+	lm, rm := l.Type().Typmod, r.Type().Typmod
+	return lm > 4 && (lm == rm || rIsConst) || rm > 4 && lIsConst || lIsConst && rIsConst
+}
+
 // padded gives a constant beside a char(n) column the column's own padding, because
 // trailing blanks do not count in comparisons.
-func (a *analyzer) padded(e, other plan.Expr) plan.Expr {
+func padded(e, other plan.Expr) plan.Expr {
 	width := int(other.Type().Typmod) - 4
 	c, ok := e.(plan.Const)
-	if ok && !c.Null && width > 0 {
-		c.Str = strings.TrimRight(c.Str, " ")
-		if n := utf8.RuneCountInString(c.Str); n < width {
-			c.Str += strings.Repeat(" ", width-n)
-		}
-		return c
-	}
-	_, beside := other.(plan.Const)
-	if ok || beside || e.Type().Typmod == other.Type().Typmod && width > 0 {
+	if !ok || c.Null || width <= 0 {
 		return e
 	}
-	fail(plan.ReasonType, "comparison of char(n) of two lengths")
-	return nil
+	c.Str = strings.TrimRight(c.Str, " ")
+	if n := utf8.RuneCountInString(c.Str); n < width {
+		c.Str += strings.Repeat(" ", width-n)
+	}
+	return c
 }
 
 // unpadded makes text of char(n); varchar and text compare as they are.

@@ -467,7 +467,7 @@ func (a *analyzer) distinct(l, r value) plan.Expr {
 	}
 	l, r, t := a.operands(l, r)
 	a.callsOperator("=", l.kind(), r.kind())
-	if loose(t) {
+	if loose(t) || t.Kind == vector.BPChar && !samePadding(l.e, r.e) {
 		t.Kind = vector.Text
 	}
 	x, y := a.aligned(l.e, r.e, t)

@@ -71,7 +71,7 @@ func (a *analyzer) overSorted(name string, w *plan.Window, f *pg.FuncCall) plan.
 	value := plan.AggregateCall{Func: plan.Min, Arg: plan.Output{Of: w.Number, T: t}}
 	value.T = aggregateType(plan.Min, name, value.Arg)
 	value.T.Collation = w.Agg.T.Collation
-	return a.addAggregate(value)
+	return a.cast(a.addAggregate(value), w.Agg.T) // of varchar the least is text
 }
 
 // delimiter is a constant: null is none.

@@ -255,3 +255,12 @@ select trim(to_char(local_time, 'Day')) as day, extract(isodow from local_time) 
 --! end: CLOSE _psql_cursor
 --! end: COMMIT
 FETCH FORWARD 200 FROM _psql_cursor
+
+-- char of two lengths
+select c.country, o.currency, count(*) from orders o join customers c on c.country <> o.currency and c.id = o.customer_id where o.currency > c.country group by c.country, o.currency order by c.country, o.currency;
+
+-- char not distinct
+select count(*) from customers a join orders b on a.id = b.customer_id where a.country is distinct from b.currency and b.currency not in (select country from customers);
+
+-- modes by group
+select channel, mode() within group (order by state), string_agg(distinct currency::text, '/') from orders group by channel order by channel;
