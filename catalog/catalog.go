@@ -81,7 +81,7 @@ type Part struct {
 }
 
 // HashIdentity reports whether the replica identity has columns that are not copied,
-// such as a uuid: rows are then found by a hash of those (colstore.Row.Identity).
+// such as an array: rows are then found by a hash of those (colstore.Row.Identity).
 func (t *Table) HashIdentity() bool {
 	return slices.ContainsFunc(t.Identity, func(c int) bool { return t.Columns[c].Unsupported != "" })
 }

@@ -13,7 +13,7 @@ func ExampleTable() {
 		OID: 16384, Schema: "public", Name: "orders",
 		Columns: []catalog.Column{
 			{Name: "id", TypeOID: sqltype.OIDInt8, Type: vector.TypeOf(vector.Int8), NotNull: true},
-			{Name: "code", TypeOID: 2950, Unsupported: "uuid"},
+			{Name: "code", TypeOID: 1562, Unsupported: "varbit"},
 		},
 		Indexes:  []catalog.Index{{Name: "orders_pkey", Columns: []int{0}, Unique: true}},
 		Identity: []int{0},

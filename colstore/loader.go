@@ -35,7 +35,7 @@ type Loader struct {
 func (s *Store) NewLoader(meta *catalog.Table) *Loader {
 	l := &Loader{store: s, meta: meta, dicts: make([]*dictionary, len(meta.Columns)), adds: make([]*dictLoader, len(meta.Columns))}
 	for i := range meta.Columns {
-		if c := &meta.Columns[i]; c.Unsupported == "" && c.Type.Kind.IsText() {
+		if c := &meta.Columns[i]; c.Unsupported == "" && c.Type.Kind.IsString() {
 			l.dicts[i] = newDictionary(&s.arena)
 			l.adds[i] = newDictLoader(l.dicts[i])
 			l.dicts[i].ranking.memcmp = c.Type.Collation.C

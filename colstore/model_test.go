@@ -37,7 +37,7 @@ type model struct {
 
 type modelRow struct {
 	part     uint32
-	values   []any // by column: nil, int64, float64, string; the uuid as two words
+	values   []any // by column: nil, int64, float64, string; the varbit as two words
 	ins, del uint64
 	key      int64
 }
@@ -46,7 +46,7 @@ type modelRow struct {
 func modelMeta(identity string, parts int) *catalog.Table {
 	m := meta()
 	m.Columns = append(m.Columns, catalog.Column{Name: "k", Type: vector.TypeOf(vector.Int8)},
-		catalog.Column{Name: "u", Unsupported: "uuid"}, catalog.Column{Name: "kt", Type: m.Columns[3].Type})
+		catalog.Column{Name: "u", Unsupported: "varbit"}, catalog.Column{Name: "kt", Type: m.Columns[3].Type})
 	for i := range m.Columns {
 		m.Columns[i].AttNum = int16(i + 1)
 	}

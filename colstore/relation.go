@@ -132,7 +132,7 @@ type Row struct {
 	Int   []int64  // in vector's 64-bit representation, not for text
 	Text  [][]byte // for text
 	// Identity is a hash of those columns of the replica identity that are not copied
-	// (a uuid), in the server's binary form; see catalog.Table.HashIdentity. Zero
+	// (an array), in the server's binary form; see catalog.Table.HashIdentity. Zero
 	// where there is none.
 	Identity [2]uint64
 }

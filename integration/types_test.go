@@ -9,7 +9,7 @@ import (
 	"pgaccel/vector"
 )
 
-// everyTable has a column of each type that is held in 64 bits and needs no modifier,
+// everyTable has a column of each type but text that needs no modifier,
 // named as the type, and for each a dimension whose key it is. The rows hold the types'
 // samples: those with even numbers are there when pgaccel starts.
 func everyTable() (types []*sqltype.Type, schema, later string) {

@@ -171,7 +171,7 @@ func (c *aggCompiler) add(r *aggRef, a plan.AggregateCall, filter *node) error {
 	}
 	switch {
 	case f.State == sqlfn.AggregateLeast, f.State == sqlfn.AggregateGreatest:
-		if arg.dict.grows() && arg.t.Kind.IsText() && !arg.t.Collation.C && c.g.p.x.opt.Rank != nil {
+		if arg.dict.grows() && arg.t.Kind.IsString() && !arg.t.Collation.C && c.g.p.x.opt.Rank != nil {
 			// Its order is known once the server has ranked what is collected: the first or last of it.
 			r.ordered, r.dict = true, arg.dict
 			r.fraction = float64(b2i(f.State == sqlfn.AggregateGreatest))

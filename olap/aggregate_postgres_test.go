@@ -132,7 +132,7 @@ func copyRows(ctx context.Context, conn *pgx.Conn, table string, rows [][]vector
 			switch k := d.Type.Kind; {
 			case d.Null:
 				b.WriteString(`\N`)
-			case k.IsText():
+			case k.IsString():
 				b.WriteString(d.Str)
 			case k == vector.Numeric:
 				b.WriteString(vector.Decimal{Unscaled: vector.Int128Of(d.I), Scale: d.Type.Scale}.String())
@@ -296,7 +296,7 @@ func TestAggregatesAgainstPostgres(t *testing.T) {
 						same = col.IsNull(i) && w == nil
 					case col.Type.Kind.IsFloat():
 						same = sameFloat(col.Ints[i], *w, c.near)
-					case col.Type.Kind.IsText():
+					case col.Type.Kind.IsString():
 						same = col.Strs[i] == *w || col.Type.Kind == vector.BPChar && strings.TrimRight(col.Strs[i], " ") == *w
 					case col.Type.Kind == vector.Numeric:
 						same = col.Decimals[i].String() == *w

@@ -141,7 +141,7 @@ func (c *compiler) checkTree(n *node, e *plan.Call) error {
 		return nil
 	}
 	coll := collation(e.Args)
-	if coll.C || !e.Args[0].Type().Kind.IsText() || c.p.x.opt.Rank != nil {
+	if coll.C || !e.Args[0].Type().Kind.IsString() || c.p.x.opt.Rank != nil {
 		return nil
 	}
 	for _, a := range n.args {
@@ -156,7 +156,7 @@ func (c *compiler) checkTree(n *node, e *plan.Call) error {
 func (c *compiler) mayFail(e *plan.Call) bool {
 	switch e.Op {
 	case plan.OpLt, plan.OpLe, plan.OpGt, plan.OpGe:
-		return e.Args[0].Type().Kind.IsText() && !collation(e.Args).C
+		return e.Args[0].Type().Kind.IsString() && !collation(e.Args).C
 	case plan.OpLike:
 		p, ok := e.Args[1].(plan.Const)
 		return !ok || e.Insensitive || strings.Contains(p.Str, `\`)

@@ -57,7 +57,7 @@ func (c *compiler) compile(e plan.Expr) (*node, error) {
 func (c *compiler) constant(v vector.Value, t vector.Type) (*node, error) {
 	n := &node{kind: nodeConst, t: t, nullable: v.Null}
 	switch {
-	case t.Kind.IsText():
+	case t.Kind.IsString():
 		n.dict = listDict([]string{v.Str}, t)
 	case !v.Null:
 		if t.Varying() {
@@ -102,7 +102,7 @@ func (c *compiler) column(e plan.Column) (*node, error) {
 	n := &node{kind: nodeColumn, t: e.T, col: e.Column}
 	n.lo, n.hi, n.nullable = columnBounds(c.p.tab, e.Column)
 	switch {
-	case e.T.Kind.IsText():
+	case e.T.Kind.IsString():
 		if e.T.Kind == vector.BPChar && e.T.Typmod < 0 {
 			return nil, forward(plan.ReasonType, "char without a length")
 		}

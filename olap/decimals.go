@@ -31,7 +31,7 @@ func decimalOf(s string) vector.Decimal {
 }
 
 // coded reports whether values of a type are codes of a dictionary.
-func coded(t vector.Type) bool { return t.Kind.IsText() || t.Varying() }
+func coded(t vector.Type) bool { return t.Kind.IsString() || t.Varying() }
 
 func decimalDict(list []vector.Decimal, t vector.Type) *dict {
 	return &dict{t: t, n: len(list), decimals: list}

@@ -37,7 +37,7 @@ type derivedText struct {
 // derived is tabulateDict of a call whose result is text, unless the statement has it already.
 func (c *compiler) derived(arg *node, leaf plan.Expr, e *plan.Call) (*node, error) {
 	all := c.p.x.opt.derived
-	if all == nil || arg.dict.src == nil || !e.T.Kind.IsText() || e.Op != plan.OpFunc {
+	if all == nil || arg.dict.src == nil || !e.T.Kind.IsString() || e.Op != plan.OpFunc {
 		return c.tabulateDict(arg, e)
 	}
 	key := derivedText{src: arg.dict.src, call: without(e, leaf, leaf.Type()), lo: arg.lo, nullable: arg.nullable}
@@ -125,7 +125,7 @@ func innerText(e *plan.Call, leaf plan.Expr) (inner *plan.Call) {
 			if !isLeaf(a, leaf) {
 				continue
 			}
-			one = c != e && c.Op == plan.OpFunc && c.T.Kind.IsText() && c.T.Kind != vector.BPChar && (inner == nil || reflect.DeepEqual(inner, c))
+			one = c != e && c.Op == plan.OpFunc && c.T.Kind.IsString() && c.T.Kind != vector.BPChar && (inner == nil || reflect.DeepEqual(inner, c))
 			inner = c
 			return false
 		}

@@ -78,7 +78,7 @@ func loadEvents(t testing.TB, meta *catalog.Table, rows int64) *colstore.Table {
 			field, rest, _ = strings.Cut(rest, "\t")
 			if field == `\N` {
 				w.Null(i)
-			} else if typ := meta.Columns[i].Type; typ.Kind.IsText() {
+			} else if typ := meta.Columns[i].Type; typ.Kind.IsString() {
 				w.Text(i, []byte(field))
 			} else if v, err := eventsField(typ, field); err != nil {
 				t.Fatal(err)

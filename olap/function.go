@@ -32,10 +32,10 @@ func (c *compiler) function(e *plan.Call) (*node, error) {
 			return c.kernel(n, k), nil
 		}
 	}
-	if len(n.args) == 1 && !grows && !n.t.Varying() && (n.args[0].dict != nil || n.t.Kind.IsText() && c.fewValues(n.args[0])) {
+	if len(n.args) == 1 && !grows && !n.t.Varying() && (n.args[0].dict != nil || n.t.Kind.IsString() && c.fewValues(n.args[0])) {
 		return c.tabulateOver(n.args[0], n.t, n.unary())
 	}
-	if len(n.args) == 1 && n.args[0].dict == nil && n.t.Kind.IsText() && e.Func.Around != nil {
+	if len(n.args) == 1 && n.args[0].dict == nil && n.t.Kind.IsString() && e.Func.Around != nil {
 		if around := e.Func.Around(site, n.places[0]); around != nil {
 			if m, err := c.tabulateSteps(n, around); m != nil || err != nil {
 				return m, err

@@ -148,7 +148,7 @@ func (g *gen) function(t vector.Type, depth int) plan.Expr {
 				d, _ := sqltype.Of(p.Kind).Parse(p.Usual[g.r.IntN(len(p.Usual))])
 				args[i] = plan.Const{Datum: d}
 				continue
-			case p.Kind.IsText():
+			case p.Kind.IsString():
 				a = textType(p.Kind, collC, -1)
 			case p.Kind == vector.Numeric:
 				a = vector.NumericType([]int16{0, 2, 4}[g.r.IntN(3)])
@@ -156,7 +156,7 @@ func (g *gen) function(t vector.Type, depth int) plan.Expr {
 			args[i] = g.of(a, depth-1)
 		}
 		c := functionCall(f, args...)
-		if c.T.Kind.IsText() {
+		if c.T.Kind.IsString() {
 			c.T.Collation = t.Collation
 		}
 		if c.T.Scale == t.Scale {

@@ -305,7 +305,7 @@ func (n *node) ranked(c vector.Collation) bool {
 	switch {
 	case n.dict.grows():
 		return false
-	case n.t.Kind.IsText():
+	case n.t.Kind.IsString():
 		_, err := n.dict.rank(c)
 		return err == nil
 	}
@@ -323,7 +323,7 @@ func (x *execution) ordersUnknown(n *node, c vector.Collation) error {
 // ordersUnknown forwards where the order is asked for of text that is computed row by row, in a
 // collation other than C.
 func ordersUnknown(n *node, c vector.Collation) error {
-	if n.dict.grows() && n.t.Kind.IsText() && !c.C {
+	if n.dict.grows() && n.t.Kind.IsString() && !c.C {
 		return forward(plan.ReasonCollation, "order of computed text")
 	}
 	return nil

@@ -178,7 +178,7 @@ func (o *overview) asRows(e plan.Expr) (c rcol, ok bool, err error) {
 		if err != nil {
 			return rcol{}, false, err
 		}
-		if from.dec != nil || from.str != nil || from.dict != nil || n.Type().Varying() || n.Type().Kind.IsText() {
+		if from.dec != nil || from.str != nil || from.dict != nil || n.Type().Varying() || n.Type().Kind.IsString() {
 			return rcol{}, false, nil
 		}
 		if err := columns[i].add(o.x, from, nil, o.n, true); err != nil {

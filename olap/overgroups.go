@@ -211,7 +211,7 @@ func newOverview(x *execution, g *grouper) (*overview, error) {
 // looseKey reports whether a key of the groups is text of a nondeterministic collation.
 func (x *execution) looseKey(i int) bool {
 	t := x.q.Group[i].Type()
-	return t.Kind.IsText() && t.Collation.OID != 0 && !t.Collation.Deterministic
+	return t.Kind.IsString() && t.Collation.OID != 0 && !t.Collation.Deterministic
 }
 
 // unlikeTexts forwards where two groups have keys that are equal and written apart, under a nondeterministic

@@ -247,6 +247,8 @@ func render(v vector.Value, t vector.Type) string {
 		return "null"
 	case t.Kind.IsText():
 		return v.Str
+	case t.Kind.IsString():
+		return string(sqltype.Of(t.Kind).AppendString(nil, v.Str))
 	case t.Kind == vector.Numeric:
 		return v.Num.String()
 	case t.Kind.IsFloat():

@@ -137,7 +137,8 @@ func randomDatum(r *rand.Rand, t vector.Type, id, refs int, wild bool) vector.Da
 		}
 		d.Str = s
 	default:
-		d.I = otherWord(r, t.Kind, edge)
+		other := otherDatum(r, t.Kind, edge)
+		d.I, d.Str = other.I, other.Str
 	}
 	return d
 }
@@ -211,7 +212,7 @@ func load(t testing.TB, s *colstore.Store, meta *catalog.Table, rows [][]vector.
 			switch {
 			case d.Null:
 				w.Null(c)
-			case d.Type.Kind.IsText():
+			case d.Type.Kind.IsString():
 				w.Text(c, []byte(d.Str))
 			default:
 				w.Int(c, d.I)
@@ -355,7 +356,7 @@ func rowText(b *vector.Batch, i int) string {
 		switch {
 		case col.IsNull(i):
 			s.WriteString("null")
-		case col.Type.Kind.IsText():
+		case col.Type.Kind.IsString():
 			fmt.Fprintf(&s, "%q", col.Strs[i])
 		case col.Type.Kind == vector.Numeric:
 			s.WriteString(col.Decimals[i].String())
@@ -377,7 +378,7 @@ func exprText(e plan.Expr) string {
 		if e.Null {
 			return "null::" + e.Datum.Type.Kind.String()
 		}
-		if e.Datum.Type.Kind.IsText() {
+		if e.Datum.Type.Kind.IsString() {
 			return fmt.Sprintf("%q", e.Str)
 		}
 		return fmt.Sprintf("%d::%s/%d", e.I, e.Datum.Type.Kind, e.Datum.Type.Scale)

@@ -52,7 +52,7 @@ func (c *relationColumn) add(x *execution, r *rcol, rows []uint32, n int, only b
 		}
 	}
 	words := r.dec == nil && r.str == nil && (r.dict == nil || only) && (c.t.Kind != vector.Numeric || !c.varying() && r.t.Scale == c.t.Scale)
-	if c.t.Kind.IsText() {
+	if c.t.Kind.IsString() {
 		if r.dict != nil && only {
 			c.dict = r.dict
 		} else if c.codes == nil {
@@ -71,7 +71,7 @@ func (c *relationColumn) add(x *execution, r *rcol, rows []uint32, n int, only b
 		}
 		return uint32(k)
 	}
-	if words || !c.t.Kind.IsText() && !c.varying() {
+	if words || !c.t.Kind.IsString() && !c.varying() {
 		return x.eachChunk(n, func(_, from, to int) error {
 			for k := from; k < to; k++ {
 				i := at(k)
@@ -89,7 +89,7 @@ func (c *relationColumn) add(x *execution, r *rcol, rows []uint32, n int, only b
 		})
 	}
 	code := func(v vector.Value) int64 {
-		if c.t.Kind.IsText() {
+		if c.t.Kind.IsString() {
 			return c.code(v.Str)
 		}
 		return c.decimalCode(v.Num)

@@ -40,7 +40,7 @@ func (c *rcol) at(i uint32) vector.Value {
 // push appends a value of the column's type.
 func (c *rcol) push(v vector.Value) {
 	switch {
-	case c.t.Kind.IsText():
+	case c.t.Kind.IsString():
 		c.str = append(c.str, v.Str)
 	case c.t.Kind == vector.Numeric:
 		c.dec = append(c.dec, v.Num)
@@ -272,7 +272,7 @@ func (c *rcol) write(rows []uint32, t vector.Type) (out vector.Column, text int6
 		}
 	}
 	switch {
-	case t.Kind.IsText():
+	case t.Kind.IsString():
 		out.Strs = make([]string, len(rows))
 		if c.str != nil {
 			pickRows(out.Strs, c.str, rows)

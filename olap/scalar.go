@@ -191,7 +191,7 @@ func (v *env) in(c *plan.Call, a vector.Value) (vector.Value, error) {
 // collation returns the collation of the first argument that has one.
 func collation(args []plan.Expr) vector.Collation {
 	for _, a := range args {
-		if t := a.Type(); t.Kind.IsText() && t.Collation != (vector.Collation{}) {
+		if t := a.Type(); t.Kind.IsString() && t.Collation != (vector.Collation{}) {
 			return t.Collation
 		}
 	}
@@ -208,14 +208,14 @@ func canonical(k vector.Kind, s string) string {
 }
 
 func equalScalars(t vector.Type, a, b vector.Value) bool {
-	if t.Kind.IsText() {
+	if t.Kind.IsString() {
 		return canonical(t.Kind, a.Str) == canonical(t.Kind, b.Str)
 	}
 	return compareBits(t, a, b) == 0
 }
 
 func (v *env) compare(t vector.Type, c vector.Collation, a, b vector.Value) (int, error) {
-	if !t.Kind.IsText() {
+	if !t.Kind.IsString() {
 		return compareBits(t, a, b), nil
 	}
 	if c.C {

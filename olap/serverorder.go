@@ -239,7 +239,7 @@ func (x *execution) rankOf(d *dict, c vector.Collation) ([]int32, error) {
 func (x *execution) rankByServer(cols []rcol) error {
 	for i := range cols {
 		c := &cols[i]
-		if !c.t.Kind.IsText() || c.t.Collation.C || x.opt.Rank == nil {
+		if !c.t.Kind.IsString() || c.t.Collation.C || x.opt.Rank == nil {
 			continue
 		}
 		if c.str == nil && c.dict != nil {

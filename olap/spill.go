@@ -197,7 +197,7 @@ func (s *spiller) add(r *result) error {
 // rankable reports whether the order of a key is known without asking the server, and has what
 // tells it computed, as long as one goroutine looks.
 func rankable(c *rcol) bool {
-	if c.t.Kind.IsText() && c.dict == nil {
+	if c.t.Kind.IsString() && c.dict == nil {
 		return c.t.Collation.C
 	}
 	_, err := c.comparator()

@@ -34,7 +34,7 @@ func whole(b *vector.Batch) (*vector.Batch, error) {
 			from, to := &b.Columns[c], &out.Columns[c]
 			at := i - b.First
 			switch {
-			case from.Type.Kind.IsText():
+			case from.Type.Kind.IsString():
 				to.Strs = append(to.Strs, from.Strs[at])
 			case from.Type.Kind == vector.Numeric:
 				to.Decimals = append(to.Decimals, from.Decimals[at])
@@ -77,7 +77,7 @@ func TestSpilledAgainstOracle(t *testing.T) {
 	tally, files := tally{}, int64(0)
 	var held atomic.Int64
 	for seed := range uint64(worlds) {
-		w := newWorld(t, 1000+seed)
+		w := newWorld(t, 3000+seed)
 		w.options = Options{Temp: space, forceSpill: true, spillWork: 1 << (10 + seed%6), Reserve: func(n int64) bool {
 			held.Add(n)
 			return true
@@ -151,7 +151,7 @@ func spilledQueries(w *world) []*plan.Star {
 	var all []*plan.Star
 	id := w.column(0, colID)
 	for c := range shape {
-		if shape[c].Type.Kind.IsText() && !shape[c].Type.Collation.C {
+		if shape[c].Type.Kind.IsString() && !shape[c].Type.Collation.C {
 			continue
 		}
 		out = append(out, w.column(0, c))

@@ -119,7 +119,7 @@ func (x *execution) rankGroups(g *grouper) error {
 		}
 	}
 	for _, k := range x.q.Order {
-		if a, ok := k.Expr.(plan.Agg); ok && a.T.Kind.IsText() {
+		if a, ok := k.Expr.(plan.Agg); ok && a.T.Kind.IsString() {
 			c := rcol{t: k.Expr.Type(), dict: g.refs[a.Index].dict}
 			if !rankable(&c) {
 				return errStays

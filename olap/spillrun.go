@@ -418,7 +418,7 @@ func (w *worst) join(o *worst) {
 func (w *worst) column(t vector.Type) vector.Column {
 	c := vector.Column{Type: t}
 	switch {
-	case t.Kind.IsText():
+	case t.Kind.IsString():
 		if c.Strs = []string{"", ""}; w.wide {
 			c.Strs[0] = "\u00e9"
 		}

@@ -19,7 +19,7 @@ func (c *rcol) appendValue(b []byte, i uint32, t vector.Type, w *worst) []byte {
 	}
 	b = append(b, 1)
 	switch {
-	case t.Kind.IsText():
+	case t.Kind.IsString():
 		// The length is not known before a dictionary has written the text.
 		at := len(b)
 		b = append(b, 0, 0, 0, 0)
@@ -180,7 +180,7 @@ func (p *pieces) next() error {
 	}
 	for i := range p.b.Columns {
 		c := &p.b.Columns[i]
-		if !c.Type.Kind.IsText() {
+		if !c.Type.Kind.IsString() {
 			continue
 		}
 		all, from := string(p.text[i]), 0
@@ -204,7 +204,7 @@ func (p *pieces) row(b []byte) bool {
 			c.SetNull(p.b.Held, pieceRows)
 		}
 		switch {
-		case c.Type.Kind.IsText():
+		case c.Type.Kind.IsString():
 			n := 0
 			if !null {
 				if len(b) < 4 {

@@ -86,7 +86,7 @@ func loadSSB(t testing.TB, cat *catalog.Catalog, scale float64) map[uint32]*cols
 						break
 					}
 				}
-				if meta.Columns[i].Type.Kind.IsText() {
+				if meta.Columns[i].Type.Kind.IsString() {
 					w.Text(i, field)
 					continue
 				}

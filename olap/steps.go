@@ -360,7 +360,7 @@ func (p *pipeline) rangeOf(e plan.Expr) (n *node, lo, hi int64, ok bool, err err
 		op = plan.Flipped[op]
 	}
 	if !isCol || !isConst || k.Null || k.Type().Kind.IsFloat() || col.T.Kind.IsFloat() ||
-		k.Type().Kind.IsText() != col.T.Kind.IsText() || (k.Type().Kind == vector.Numeric) != (col.T.Kind == vector.Numeric) {
+		k.Type().Kind.IsString() != col.T.Kind.IsString() || (k.Type().Kind == vector.Numeric) != (col.T.Kind == vector.Numeric) {
 		return nil, 0, 0, false, nil
 	}
 	if !op.IsComparison() || op == plan.OpNe {

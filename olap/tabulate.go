@@ -35,7 +35,7 @@ func worthTable(e *plan.Call, leaf *node, rows int64) bool {
 			return false
 		case plan.OpCast, plan.OpCase, plan.OpCoalesce:
 			// Text results keep their dictionaries where they can.
-			return !e.T.Kind.IsText()
+			return !e.T.Kind.IsString()
 		}
 		return true
 	}
@@ -43,7 +43,7 @@ func worthTable(e *plan.Call, leaf *node, rows int64) bool {
 	if !ok || n > tableMax || n > max(256, rows/32) || leaf.t.Kind.IsFloat() {
 		return false
 	}
-	costly := e.T.Kind.IsText()
+	costly := e.T.Kind.IsString()
 	plan.Walk(e, func(x plan.Expr) bool {
 		if c, is := x.(*plan.Call); is {
 			switch c.Op {
@@ -143,7 +143,7 @@ func (c *compiler) tabulateOver(arg *node, t vector.Type, f func(vector.Value) (
 		if err != nil || r.Null {
 			return 0, r.Null, err
 		}
-		if t.Kind.IsText() {
+		if t.Kind.IsString() {
 			if t.Kind == vector.BPChar && !padded(r.Str, t) {
 				return 0, false, errPadding
 			}
@@ -217,7 +217,7 @@ func (c *compiler) tabulateOver(arg *node, t vector.Type, f func(vector.Value) (
 		tab.OnNull = lo
 	}
 	n.lo, n.hi = lo, hi
-	if t.Kind.IsText() {
+	if t.Kind.IsString() {
 		if len(list) == 0 {
 			list = []string{""}
 		}

@@ -96,13 +96,13 @@ func (c *compiler) tabulateDict(arg *node, e *plan.Call) (*node, error) {
 		return nil, err
 	}
 	var list []string
-	if t.Kind.IsText() {
+	if t.Kind.IsString() {
 		list = joinLists(pieces, tab.Values)
 	}
 	n.lo, n.hi = math.MaxInt64, math.MinInt64
 	for i := range pieces {
 		p := &pieces[i]
-		if t.Kind.IsText() && len(list) > 0 {
+		if t.Kind.IsString() && len(list) > 0 {
 			p.lo, p.hi = 0, int64(len(list)-1)
 		}
 		n.lo, n.hi = min(n.lo, p.lo), max(n.hi, p.hi)
@@ -129,7 +129,7 @@ func (c *compiler) tabulateDict(arg *node, e *plan.Call) (*node, error) {
 	if tab.OnNullNull || tab.OnNullFault {
 		tab.OnNull = n.lo
 	}
-	if t.Kind.IsText() {
+	if t.Kind.IsString() {
 		if len(list) == 0 {
 			list = []string{""}
 		}
@@ -170,7 +170,7 @@ func (p *piece) fillTruths(d *dict, test textTest, out []int64) {
 // fill computes the strings of a piece.
 func (p *piece) fill(d *dict, t vector.Type, f stringFunc, out []int64) {
 	p.lo, p.hi = math.MaxInt64, math.MinInt64
-	text := t.Kind.IsText()
+	text := t.Kind.IsString()
 	var index map[string]int64
 	if text {
 		index = map[string]int64{}
@@ -261,7 +261,7 @@ func (t *table) onNull(n *node, e *plan.Call, list []string) ([]string, error) {
 	w, ok := int64(0), true
 	switch {
 	case err != nil || r.Null:
-	case n.t.Kind.IsText():
+	case n.t.Kind.IsString():
 		for w = 0; w < int64(len(list)) && list[w] != r.Str; w++ {
 		}
 		if w == int64(len(list)) {

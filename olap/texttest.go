@@ -105,7 +105,7 @@ func prepareLogic(c *plan.Call) textTest {
 // prepareIn tests whether the first argument of c is one of the others, or none.
 func prepareIn(c *plan.Call, members []plan.Expr, in bool) textTest {
 	kind := c.Args[0].Type().Kind
-	if !kind.IsText() {
+	if !kind.IsString() {
 		return nil
 	}
 	list := make([]string, len(members))
@@ -164,7 +164,7 @@ func prepareText(e plan.Expr) (f stringFunc, leaf bool) {
 	c, ok := e.(*plan.Call)
 	_, constant := e.(plan.Const)
 	switch {
-	case constant || !e.Type().Kind.IsText():
+	case constant || !e.Type().Kind.IsString():
 		return nil, false
 	case !ok:
 		return nil, true
@@ -244,7 +244,7 @@ func prepareFunction(e *plan.Call) stringFunc {
 // constantText returns the string of a constant, which is not null.
 func constantText(e plan.Expr) (string, bool) {
 	k, ok := e.(plan.Const)
-	if !ok || k.Null || !k.Type().Kind.IsText() {
+	if !ok || k.Null || !k.Type().Kind.IsString() {
 		return "", false
 	}
 	return k.Str, true

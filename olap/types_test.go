@@ -33,12 +33,12 @@ var comparableTypes = func() []vector.Type {
 	return types
 }()
 
-// otherWord makes a value of one of otherKinds: few values, or the ends of the type.
-func otherWord(r *rand.Rand, k vector.Kind, edge bool) int64 {
+// otherDatum makes a value of one of otherKinds: few values, or the ends of the type.
+func otherDatum(r *rand.Rand, k vector.Kind, edge bool) vector.Datum {
 	typ := sqltype.Of(k)
 	if edge && typ.Ranged() {
-		return []int64{typ.Least, typ.Greatest}[r.IntN(2)]
+		return vector.Int(k, []int64{typ.Least, typ.Greatest}[r.IntN(2)])
 	}
-	v, _ := typ.ParseWord(typ.Samples[r.IntN(len(typ.Samples))])
-	return v
+	d, _ := typ.Parse(typ.Samples[r.IntN(len(typ.Samples))])
+	return d
 }

@@ -50,7 +50,7 @@ func (w *windower) column(p *plan.WindowColumn) error {
 	}
 	if p.Agg == plan.StringAgg {
 		out.codes = map[string]int64{}
-	} else if p.Arg >= 0 && out.t.Kind.IsText() {
+	} else if p.Arg >= 0 && out.t.Kind.IsString() {
 		if out.dict = w.cols[p.Arg].dict; p.Default >= 0 { // values of two dictionaries
 			out.codes = map[string]int64{}
 		}

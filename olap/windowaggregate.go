@@ -54,7 +54,7 @@ func newWindowAggregate(w *windower, p *plan.WindowColumn, out *relationColumn) 
 		a.ordered = p.Agg.State == sqlfn.AggregateSum || p.Agg.State == sqlfn.AggregateMoments || extreme && a.arg.equalUnlike()
 	case a.arg.varying():
 		a.ordered = extreme && a.arg.dict != nil && a.arg.dict.unlike() != nil
-	case k.IsText():
+	case k.IsString():
 		a.ordered = extreme && !a.arg.t.Collation.Deterministic && !a.arg.t.Collation.C
 	}
 	return a, nil

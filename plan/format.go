@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"pgaccel/sqltype"
 	"pgaccel/vector"
 )
 
@@ -271,6 +272,8 @@ func formatConst(c Const) string {
 		return "null:" + FormatType(t)
 	case t.Kind.IsText():
 		return fmt.Sprintf("%q", c.Str)
+	case t.Kind.IsString():
+		return fmt.Sprintf("%s:%s", FormatType(t), sqltype.Of(t.Kind).AppendString(nil, c.Str))
 	case t.Kind == vector.Numeric:
 		return c.Decimal().String()
 	case t.Kind == vector.Int4:

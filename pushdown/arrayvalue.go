@@ -14,7 +14,7 @@ import (
 // known with its value: the server writes it as text, behind the gate, and they become the members of an IN.
 
 // arrayKinds are the types of members that are read, whose text no setting changes, by pg_type.typarray.
-var arrayKinds = map[uint32]vector.Kind{1005: vector.Int2, 1007: vector.Int4, 1016: vector.Int8, 1009: vector.Text, 1015: vector.Varchar}
+var arrayKinds = map[uint32]vector.Kind{1005: vector.Int2, 1007: vector.Int4, 1016: vector.Int8, 1009: vector.Text, 1015: vector.Varchar, 2951: vector.UUID}
 
 // manyMembers is as many as a search of a hash table begins with (callsMember).
 const manyMembers = 9

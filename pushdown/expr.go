@@ -404,7 +404,7 @@ func (a *analyzer) collate(c *pg.CollateClause, s *scope) value {
 		fail(plan.ReasonCollation, "COLLATE on a value that is not text")
 	}
 	t := e.Type()
-	t.Collation = vector.Collation{OID: cCollation, Deterministic: true, C: true}
+	t.Collation = vector.Bytewise
 	return typed(a.call(plan.OpCast, t, e))
 }
 

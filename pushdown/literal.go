@@ -76,6 +76,10 @@ func (a *analyzer) parseLiteral(s string, t vector.Type) plan.Const {
 	if k.IsText() {
 		return plan.Const{Datum: vector.Datum{Type: t, Str: s}}
 	}
+	if k.IsString() {
+		d, ok := sqltype.Of(k).Parse(s)
+		return orFail(plan.Const{Datum: d}, ok, k)
+	}
 	s = strings.Trim(s, sqltype.Space)
 	d := vector.Datum{Type: t}
 	ok := false

@@ -399,6 +399,8 @@ func cell(c *vector.Column, r int) string {
 	switch k := c.Type.Kind; {
 	case k.IsText():
 		return c.Strs[r]
+	case k.IsString():
+		return string(sqltype.Of(k).AppendString(nil, c.Strs[r]))
 	case k == vector.Numeric:
 		return c.Decimals[r].String()
 	case k.IsFloat():

@@ -11,8 +11,8 @@ import (
 	"pgaccel/vector"
 )
 
-// wordTypes are the types held in 64 bits that need no modifier.
-func wordTypes() (list []*sqltype.Type) {
+// plainTypes are the types, but text, that need no modifier.
+func plainTypes() (list []*sqltype.Type) {
 	for _, k := range vector.Kinds() {
 		if !k.IsText() && k != vector.Numeric {
 			list = append(list, sqltype.Of(k))
@@ -21,19 +21,19 @@ func wordTypes() (list []*sqltype.Type) {
 	return list
 }
 
-// everyType is a table with a column of each of wordTypes, named as its type, and with the
+// everyType is a table with a column of each of plainTypes, named as its type, and with the
 // samples of each as rows.
 func everyType() (schema, data string) {
 	columns := []string{"id integer PRIMARY KEY"}
 	rows := 0
-	for _, typ := range wordTypes() {
+	for _, typ := range plainTypes() {
 		columns = append(columns, fmt.Sprintf("c_%s %[1]s", typ.Name))
 		rows = max(rows, len(typ.Samples)+1)
 	}
 	var values []string
 	for i := range rows {
 		row := fmt.Sprint(i)
-		for _, typ := range wordTypes() {
+		for _, typ := range plainTypes() {
 			if at := i % (len(typ.Samples) + 1); at < len(typ.Samples) {
 				row += ", '" + typ.Samples[at] + "'"
 			} else {
@@ -81,6 +81,9 @@ func mayBeLeft(typ *sqltype.Type, sql string) bool {
 	if typ.Kind.IsFloat() && strings.Contains(sql, "JOIN") {
 		return true
 	}
+	if typ.Kind.IsString() && strings.Contains(sql, "' ") { // blanks are not skipped
+		return true
+	}
 	return slices.ContainsFunc(typ.Samples, func(v string) bool {
 		odd := v == "NaN" || strings.HasSuffix(strings.ToLower(v), "infinity") || strings.HasSuffix(v, "BC") || typ.Settings && strings.IndexByte(v, '-') > 4
 		return odd && strings.Contains(sql, v)
@@ -90,13 +93,13 @@ func mayBeLeft(typ *sqltype.Type, sql string) bool {
 // TestEveryType compares plans over all types with the server.
 func TestEveryType(t *testing.T) {
 	s := startServer(t)
-	for _, typ := range wordTypes() {
+	for _, typ := range plainTypes() {
 		t.Run(typ.Name, func(t *testing.T) {
 			sqls := everyStatement(typ)
 			for _, f := range []string{"min", "max", "sum", "avg"} { // where the server has them
 				sqls = append(sqls, fmt.Sprintf("SELECT %s(c_%s) FROM every", f, typ.Name))
 			}
-			for _, other := range wordTypes() { // the server may have the operator, and no plan of it
+			for _, other := range plainTypes() { // the server may have the operator, and no plan of it
 				for _, op := range []string{"=", "<"} {
 					sqls = append(sqls, fmt.Sprintf("SELECT id FROM every WHERE c_%s %s c_%s", typ.Name, op, other.Name))
 				}

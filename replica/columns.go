@@ -41,7 +41,8 @@ const defaultCollationOID = 100
 // typeOf returns the type under which a column is copied, or why it is not.
 func typeOf(a *attribute, db *dbCollation) (t vector.Type, unsupported string) {
 	kind := sqltype.KindOf(a.typeOID)
-	t = vector.Type{Kind: kind, Typmod: a.typmod}
+	t = vector.TypeOf(kind)
+	t.Typmod = a.typmod
 	switch {
 	case kind == vector.Invalid:
 		return t, "type " + a.typeName

@@ -155,7 +155,7 @@ func (d *copyDecoder) row(b []byte) (int, error) {
 		v := b[at : at+int(size)]
 		at += int(size)
 		switch c.form {
-		case sqltype.BinaryText:
+		case sqltype.BinaryText, sqltype.BinaryBytes:
 			w.Text(c.col, v)
 		case formHashed:
 			d.hash.value(v)

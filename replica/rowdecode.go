@@ -8,7 +8,6 @@ import (
 	"pgaccel/catalog"
 	"pgaccel/colstore"
 	"pgaccel/replica/pgoutput"
-	"pgaccel/sqltype"
 	"pgaccel/vector"
 )
 
@@ -181,7 +180,7 @@ func (d *rowDecoder) decode(row *colstore.Row, tuple pgoutput.Tuple, kind pgoutp
 			row.State[f.col] = colstore.ColumnAbsent
 		case v.Kind == pgoutput.ValueBinary:
 			row.State[f.col] = colstore.ColumnValue
-			if f.form == sqltype.BinaryText {
+			if f.kind.IsString() {
 				row.Text[f.col] = v.Data
 				continue
 			}

@@ -15,6 +15,7 @@ const (
 	BinaryFloat4                // 4 bytes: IEEE 754
 	BinaryNumeric               // see numericFromBinary
 	BinaryText                  // the bytes
+	BinaryBytes                 // the bytes of strings that are not text
 	BinaryOther                 // of one type alone, which knows its size and functions
 )
 

@@ -28,6 +28,8 @@ func print(d vector.Datum) (text, binary []byte) {
 		return d.Num.AppendText(nil), AppendNumericBinary(nil, d.Num)
 	case t.Kind.IsText():
 		return []byte(d.Str), []byte(d.Str)
+	case t.Kind.IsString():
+		return t.AppendString(nil, d.Str), []byte(d.Str)
 	}
 	return t.AppendText(nil, d.I), t.AppendBinary(nil, d.I)
 }
@@ -103,7 +105,7 @@ func TestReceiveRefuses(t *testing.T) {
 		{vector.Time, AppendInt8Binary(nil, -1)}, {vector.Time, AppendInt8Binary(nil, MicrosPerDay+1)},
 		{vector.Timestamp, AppendInt8Binary(nil, TimestampFirst-1)}, {vector.Timestamp, AppendInt8Binary(nil, timestampEnd)},
 		{vector.TimestampTZ, AppendInt8Binary(nil, TimestampFirst-1)}, {vector.TimestampTZ, AppendInt8Binary(nil, timestampEnd)},
-		{vector.Text, []byte{0xff}}, {vector.Varchar, []byte{'a', 0}}, {vector.BPChar, []byte{0xc3}},
+		{vector.UUID, make([]byte, 15)}, {vector.UUID, make([]byte, 17)}, {vector.Text, []byte{0xff}}, {vector.Varchar, []byte{'a', 0}}, {vector.BPChar, []byte{0xc3}},
 	} {
 		if d, ok := Of(c.kind).Receive(c.raw); ok {
 			t.Errorf("%s: %x was taken as %+v", c.kind, c.raw, d)

@@ -34,6 +34,9 @@ type Type struct {
 	// AppendText writes the text form of a kind held in 64 bits, where it depends on
 	// settings that of DateStyle ISO and the time zone UTC.
 	AppendText func(dst []byte, v int64) []byte
+	// AppendString writes the text form of a kind held as a string, where that is not the string
+	// itself; else nil.
+	AppendString func(dst []byte, s string) []byte
 	// Parse reads the text form, without blanks around it; ParseWord is the same of a kind
 	// held in 64 bits.
 	Parse     func(s string) (d vector.Datum, ok bool)
@@ -74,6 +77,7 @@ var types = [...]Type{
 	vector.Varchar:     varcharType,
 	vector.BPChar:      bpcharType,
 	vector.MACAddr:     macaddrType,
+	vector.UUID:        uuidType,
 }
 
 // Of returns the type of a kind, which must not be Invalid.

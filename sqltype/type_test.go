@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jackc/pgx/v5/pgconn"
+
 	"pgaccel/vector"
 )
 
@@ -31,7 +33,7 @@ func TestTypesAreTheServers(t *testing.T) {
 		if rows := query(t, conn, fmt.Sprintf("SELECT count(*) FROM pg_proc p JOIN pg_type t ON t.typname = '%s' WHERE p.proname IN ('min', 'max') AND p.prokind = 'a' AND pronargs = 1 AND proargtypes[0] IN (t.oid, CASE t.typname WHEN 'varchar' THEN 25 ELSE 0 END)", typ.Name)); (rows[0][0] == "0") != typ.NoExtremes {
 			t.Errorf("the server has %s of the functions min and max of %s", rows[0][0], k)
 		}
-		if !k.IsText() && k != vector.Numeric && (typ.Word == nil || typ.AppendBinary == nil || typ.AppendText == nil || typ.ParseWord == nil) {
+		if k.IsString() && !k.IsText() && typ.AppendString == nil || !k.IsString() && k != vector.Numeric && (typ.Word == nil || typ.AppendBinary == nil || typ.AppendText == nil || typ.ParseWord == nil) {
 			t.Errorf("%s lacks a function", k)
 		}
 	}
@@ -54,14 +56,18 @@ func TestTypesAreTheServers(t *testing.T) {
 	}
 }
 
-// TestWordsSortAsValues compares the order of each type's samples with the server's, and
+// TestValuesSort compares the order of each type's samples with the server's, and
 // asks it for the ends of its range.
-func TestWordsSortAsValues(t *testing.T) {
+func TestValuesSort(t *testing.T) {
 	conn := realPostgres(t)
 	query(t, conn, "SET datestyle = 'ISO, MDY'; SET timezone = 'UTC'; SET extra_float_digits = 1")
 	for _, k := range vector.Kinds() {
 		typ := Of(k)
 		if k.IsText() || k == vector.Numeric {
+			continue
+		}
+		if k.IsString() {
+			sortsBytewise(t, conn, typ)
 			continue
 		}
 		word := func(s string) int64 {
@@ -114,5 +120,21 @@ func TestWordsSortAsValues(t *testing.T) {
 		if typ.Infinity != 0 && (string(typ.AppendText(nil, typ.NegInfinity)) != "-infinity" || string(typ.AppendText(nil, typ.Infinity)) != "infinity") {
 			t.Errorf("%s: infinities %d and %d", k, typ.NegInfinity, typ.Infinity)
 		}
+	}
+}
+
+// sortsBytewise compares the order of a type held as strings.
+func sortsBytewise(t *testing.T, conn *pgconn.PgConn, typ *Type) {
+	t.Helper()
+	var strs []string
+	for _, row := range query(t, conn, "SELECT v FROM (VALUES ('"+strings.Join(typ.Samples, "'::"+typ.Name+"), ('")+"'::"+typ.Name+")) l(v) ORDER BY v") {
+		d, ok := typ.Parse(row[0])
+		if !ok {
+			t.Fatalf("%s %q is not read", typ.Name, row[0])
+		}
+		strs = append(strs, d.Str)
+	}
+	if !slices.IsSorted(strs) {
+		t.Errorf("%s: the server's order is %q", typ.Name, strs)
 	}
 }

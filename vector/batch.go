@@ -1,7 +1,7 @@
 package vector
 
 // Column is a column of results. Exactly one of Ints, Decimals and Strs is used,
-// by the type's kind: text kinds use Strs, Numeric uses Decimals, all others Ints.
+// by the type's kind: kinds held as strings use Strs, Numeric uses Decimals, all others Ints.
 type Column struct {
 	Type     Type
 	Ints     []int64
@@ -32,7 +32,7 @@ func (c *Column) SetNull(i, n int) {
 // before it.
 func (c *Column) Append(d Datum, n int) {
 	switch {
-	case c.Type.Kind.IsText():
+	case c.Type.Kind.IsString():
 		c.Strs = append(c.Strs, d.Str)
 	case c.Type.Kind == Numeric:
 		dec := d.Num

@@ -11,7 +11,7 @@ type Datum struct {
 	// I holds every 64-bit representation of the package comment, float bits
 	// included; it is unused for text and for Numeric with VaryingScale.
 	I   int64
-	Str string  // text kinds
+	Str string  // kinds held as strings
 	Num Decimal // Numeric with VaryingScale, or whose unscaled value exceeds 64 bits
 }
 

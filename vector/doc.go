@@ -4,7 +4,7 @@
 //
 // # Representation
 //
-// Every value that is not text is held in 64 bits, so that decoding, filters,
+// Every value that is no string is held in 64 bits, so that decoding, filters,
 // lookups and grouping have one form each:
 //
 //	Bool                    0 or 1
@@ -16,6 +16,7 @@
 //	Float4, Float8          IEEE 754 bits of the float64 (float4 widened, exact)
 //	Text, Varchar, BPChar   code in the column's dictionary (storage) or the
 //	                        string itself (Batch, Datum)
+//	UUID                    likewise; the string are its 16 bytes
 //
 // The others are described where package sqltype has their forms. All but floats, which
 // have FloatKey, sort as Postgres sorts them.

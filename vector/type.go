@@ -22,6 +22,7 @@ const (
 	Varchar
 	BPChar
 	MACAddr
+	UUID
 
 	kinds // a new one comes just before: checkpoints hold the numbers
 )
@@ -30,7 +31,7 @@ const (
 var kindNames = [kinds]string{Invalid: "invalid", Bool: "boolean", Int2: "smallint", Int4: "integer", Int8: "bigint", Numeric: "numeric",
 	Date: "date", Time: "time", Timestamp: "timestamp", TimestampTZ: "timestamptz", Float4: "real", Float8: "double precision",
 	Text: "text", Varchar: "varchar", BPChar: "char",
-	MACAddr: "macaddr",
+	MACAddr: "macaddr", UUID: "uuid",
 }
 
 // Kinds returns the kinds that can be held.
@@ -61,6 +62,10 @@ func (k Kind) IsFloat() bool { return k == Float4 || k == Float8 }
 
 // IsText reports whether k is text, varchar or char(n).
 func (k Kind) IsText() bool { return k == Text || k == Varchar || k == BPChar }
+
+// IsString reports whether values are held as strings, in columns as codes of a dictionary:
+// those of text, and of types that sort as strings do.
+func (k Kind) IsString() bool { return k.IsText() || k == UUID }
 
 // NumericMaxPrecision is the largest declared precision whose values always
 // fit 64 bits unscaled.
@@ -93,8 +98,18 @@ const VaryingScale int16 = -1
 // Varying reports whether the values are numerics that carry their own display scale.
 func (t Type) Varying() bool { return t.Kind == Numeric && t.Scale == VaryingScale }
 
-// TypeOf returns the plain type of a kind, without modifiers.
-func TypeOf(k Kind) Type { return Type{Kind: k, Typmod: -1} }
+// Bytewise is the collation "C" (pg_collation.dat): strings sort by their bytes.
+var Bytewise = Collation{OID: 950, Deterministic: true, C: true}
+
+// TypeOf returns the plain type of a kind, without modifiers. Strings that are not text sort by
+// their bytes.
+func TypeOf(k Kind) Type {
+	t := Type{Kind: k, Typmod: -1}
+	if k == UUID {
+		t.Collation = Bytewise
+	}
+	return t
+}
 
 // NumericType returns the type of exact numerics held with the given scale.
 func NumericType(scale int16) Type { return Type{Kind: Numeric, Scale: scale, Typmod: -1} }

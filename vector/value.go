@@ -4,7 +4,7 @@ package vector
 // return. Which field holds it is the type's business, as in a Datum.
 type Value struct {
 	Null bool
-	I    int64 // every kind but text and Numeric, as in columns
+	I    int64 // every kind but strings and Numeric, as in columns
 	Str  string
 	Num  Decimal // Numeric, whatever its scale
 }
@@ -25,7 +25,7 @@ func (d Datum) Value() Value {
 	switch {
 	case d.Null:
 		return NullValue
-	case d.Type.Kind.IsText():
+	case d.Type.Kind.IsString():
 		return Value{Str: d.Str}
 	case d.Type.Kind == Numeric:
 		return Value{Num: d.Decimal()}
@@ -33,7 +33,7 @@ func (d Datum) Value() Value {
 	return Value{I: d.I}
 }
 
-// WordValue returns the value of type t that 64 bits hold; t is not text.
+// WordValue returns the value of type t that 64 bits hold; t is no string.
 func WordValue(v int64, t Type) Value {
 	if t.Kind == Numeric {
 		return Value{Num: Decimal{Unscaled: Int128Of(v), Scale: t.Scale}}
@@ -41,7 +41,7 @@ func WordValue(v int64, t Type) Value {
 	return Value{I: v}
 }
 
-// Word returns the 64 bits that hold v of type t, which is neither null nor text. ok is
+// Word returns the 64 bits that hold v of type t, which is neither null nor a string. ok is
 // false for a Numeric that has none.
 func (v Value) Word(t Type) (w int64, ok bool) {
 	if t.Kind != Numeric {

@@ -51,7 +51,9 @@ const (
 	opIntNumericBinary // an integer that Postgres describes as numeric
 	opNumericBinary
 	opFloat4Binary
-	opOther // of one type alone: its function
+	opOther  // of one type alone: its function
+	opString // likewise, of a string
+	opBytes  // the string as it is, which is not text
 )
 
 // textOps are the operations of kinds whose text has one of its own.
@@ -62,13 +64,14 @@ var textOps = map[vector.Kind]valueOp{
 }
 
 var binaryOps = map[sqltype.Binary]valueOp{
-	sqltype.BinaryText: opText, sqltype.BinaryBool: opBoolBinary, sqltype.BinaryInt2: opInt2Binary, sqltype.BinaryInt4: opInt4Binary, sqltype.BinaryInt8: opInt8Binary,
+	sqltype.BinaryText: opText, sqltype.BinaryBytes: opBytes, sqltype.BinaryBool: opBoolBinary, sqltype.BinaryInt2: opInt2Binary, sqltype.BinaryInt4: opInt4Binary, sqltype.BinaryInt8: opInt8Binary,
 	sqltype.BinaryNumeric: opNumericBinary, sqltype.BinaryFloat4: opFloat4Binary,
 }
 
 type rowColumn struct {
 	op       valueOp
-	other    func(dst []byte, v int64) []byte // opOther
+	other    func(dst []byte, v int64) []byte  // opOther
+	str      func(dst []byte, s string) []byte // opString
 	ints     []int64
 	decimals []vector.Decimal
 	strs     []string
@@ -112,7 +115,7 @@ func NewRowEncoder(columns []vector.Column, typeOIDs []uint32, formats []int16, 
 		if err != nil {
 			return nil, fmt.Errorf("column %d: %w", i+1, err)
 		}
-		e.columns[i] = rowColumn{op, other, c.Ints, c.Decimals, c.Strs, c.Nulls}
+		e.columns[i] = rowColumn{op, other, sqltype.Of(sqltype.KindOf(typeOIDs[i])).AppendString, c.Ints, c.Decimals, c.Strs, c.Nulls}
 	}
 	return e, nil
 }
@@ -142,7 +145,11 @@ func chooseOp(c *vector.Column, oid uint32, format int16) (op valueOp, other fun
 		op, known = binaryOps[t.Binary]
 		other = t.AppendBinary
 	}
-	if !known {
+	switch {
+	case known:
+	case kind.IsString():
+		op = opString
+	default:
 		op = opOther
 	}
 	return op, other, nil
@@ -240,8 +247,10 @@ func (e *RowEncoder) Append(dst []byte, row int) []byte {
 		at := len(dst)
 		dst = append(dst, 0, 0, 0, 0)
 		switch c.op {
-		case opText:
+		case opText, opBytes:
 			dst = append(dst, c.strs[row]...)
+		case opString:
+			dst = c.str(dst, c.strs[row])
 		case opBoolText:
 			dst = sqltype.AppendBool(dst, c.ints[row])
 		case opIntText:

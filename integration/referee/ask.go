@@ -212,7 +212,11 @@ func encode(b bound, asBinary bool) ([]byte, int16) {
 			}
 		default:
 			if t := b.kind.entry(); b.kind.isOther() {
-				if v, ok := t.ParseWord(s); ok {
+				if t.AppendString != nil {
+					if d, ok := t.Parse(s); ok {
+						return []byte(d.Str), 1
+					}
+				} else if v, ok := t.ParseWord(s); ok {
 					return t.AppendBinary(nil, v), 1
 				}
 			}

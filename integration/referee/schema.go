@@ -138,9 +138,9 @@ type world struct {
 	rows       int // of fact tables, about; 0 is few
 }
 
-var otherTypes = []string{"uuid", "jsonb", "integer[]", "interval", "bytea", "numeric", "numeric(30,5)", "inet", "money"}
+var otherTypes = []string{"varbit", "jsonb", "integer[]", "interval", "bytea", "numeric", "numeric(30,5)", "inet", "money"}
 
-var otherValues = map[string][]string{"uuid": {"00000000-0000-0000-0000-000000000001", "ffffffff-ffff-ffff-ffff-ffffffffffff"}, "jsonb": {`{"a": 1}`, "[]"},
+var otherValues = map[string][]string{"varbit": {"101", ""}, "jsonb": {`{"a": 1}`, "[]"},
 	"integer[]": {"{1,2}", "{}"}, "interval": {"1 day", "24:00:00", "1 mon"}, "bytea": {`\x00ff`}, "numeric": {"1.5", "1.50", "NaN"},
 	"numeric(30,5)": {"1.5", "99999999999999999999.5"}, "inet": {"10.0.0.1"}, "money": {"1.50"}}
 

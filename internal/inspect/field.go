@@ -33,13 +33,13 @@ func fieldOf(t *colstore.SavedTable, i int) field {
 }
 
 // bounds writes a column's Min and Max as PostgreSQL writes values of its type; codes of
-// texts, and integers where the type is not known.
+// strings, and integers where the type is not known.
 func (f field) bounds(lo, hi int64) (string, string) {
 	c := vector.Column{Type: f.typ}
 	switch kind := f.typ.Kind; {
 	case kind == vector.Invalid:
 		return strconv.FormatInt(lo, 10), strconv.FormatInt(hi, 10)
-	case kind.IsText():
+	case kind.IsString():
 		return fmt.Sprintf("code %d", lo), fmt.Sprintf("code %d", hi)
 	case kind.IsFloat():
 		c.Ints = []int64{vector.FloatOfKey(lo), vector.FloatOfKey(hi)}

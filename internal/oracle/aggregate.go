@@ -137,7 +137,7 @@ func equalName(t vector.Type, v value) string {
 	switch {
 	case t.Kind == vector.BPChar:
 		return strings.TrimRight(v.s, " ")
-	case t.Kind.IsText():
+	case t.Kind.IsString():
 		return v.s
 	case t.Kind == vector.Numeric:
 		return exact(v)

@@ -30,6 +30,8 @@ func cast(v value, from, to vector.Type) (value, error) {
 	case f == vector.Numeric && t.IsText():
 		n, _ := vector.Int128FromBig(v.num)
 		return value{s: vector.Decimal{Unscaled: n, Scale: v.scale}.String()}, nil
+	case f.IsString() && t.IsText():
+		return value{s: string(sqltype.Of(f).AppendString(nil, v.s))}, nil
 	case t.IsText() && !f.IsFloat():
 		return value{s: string(sqltype.Of(f).AppendText(nil, v.i))}, nil
 	case f.IsInt() && t.IsInt(), f == vector.Bool && t == vector.Int4:

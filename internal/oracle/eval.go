@@ -173,7 +173,7 @@ func (r *run) function(c *plan.Call) (value, error) {
 // collationOf returns the collation of the first argument that has one.
 func collationOf(args []plan.Expr) vector.Collation {
 	for _, a := range args {
-		if t := a.Type(); t.Kind.IsText() && t.Collation != (vector.Collation{}) {
+		if t := a.Type(); t.Kind.IsString() && t.Collation != (vector.Collation{}) {
 			return t.Collation
 		}
 	}

@@ -30,7 +30,7 @@ func fromDatum(d vector.Datum) value {
 	switch {
 	case d.Null:
 		return null
-	case d.Type.Kind.IsText():
+	case d.Type.Kind.IsString():
 		return value{s: d.Str}
 	case d.Type.Kind == vector.Numeric:
 		if d.Type.Scale == vector.VaryingScale || d.Num != (vector.Decimal{}) {
@@ -45,7 +45,7 @@ func toDatum(v value, t vector.Type) (vector.Datum, error) {
 	d := vector.Datum{Type: t, Null: v.null}
 	switch {
 	case v.null:
-	case t.Kind.IsText():
+	case t.Kind.IsString():
 		d.Str = v.s
 	case t.Kind == vector.Numeric:
 		u, ok := vector.Int128FromBig(v.num)
@@ -95,7 +95,7 @@ type Less func(c vector.Collation, a, b string) bool
 // compare returns the order of two values of one kind, neither null.
 func compare(t vector.Type, c vector.Collation, a, b value, less Less) (int, error) {
 	switch {
-	case t.Kind.IsText():
+	case t.Kind.IsString():
 		x, y := a.s, b.s
 		if t.Kind == vector.BPChar {
 			x, y = strings.TrimRight(x, " "), strings.TrimRight(y, " ")
