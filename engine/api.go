@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"pgaccel/plan"
+	"pgaccel/syntax"
 	"pgaccel/vector"
 )
 
@@ -62,6 +63,9 @@ type Decision interface {
 	View() *View
 	// Split is its parts, for RouteSplit; nil otherwise.
 	Split() *Split
+	// Copy is, for RouteCandidate, what the statement is where it is no SELECT but COPY ... TO STDOUT:
+	// all else is that of the SELECT of its rows. nil otherwise.
+	Copy() *Copy
 	// Gate says, for RouteCandidate, which form of the gate is the statement's, and the
 	// values, in text format, of its parameters $1..$7.
 	Gate() (GateForm, []string)
@@ -108,6 +112,12 @@ type Split struct {
 	Begins bool     // the first of them begins a transaction
 	SQL    string   // the last one
 	Last   Decision // on it: RouteCandidate
+}
+
+// Copy is a COPY ... TO STDOUT. It has no parameters.
+type Copy struct {
+	SQL     string       // the SELECT of its rows, which is described in its place
+	Options *syntax.Copy // how they are written
 }
 
 // Gate is the server's answer to gateSQL.

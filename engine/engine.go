@@ -211,8 +211,12 @@ func (e *Engine) prepare(sql string, paramOIDs []uint32, text *syntax.Text) *sta
 			st.fixed = &decision{statement: e.other, forward: e.other.fixed.forward, shape: e.other.fixed.shape, view: v}
 		}
 	}
-	// Only a simple Query, which has no parameter types, can hold several statements.
-	if prefix, begins, last := text.Split(); last != nil && len(paramOIDs) == 0 {
+	if isCopy(sql) {
+		if st.copyOf(text); st.copy == nil {
+			st = e.other
+		}
+	} else if prefix, begins, last := text.Split(); last != nil && len(paramOIDs) == 0 {
+		// Only a simple Query, which has no parameter types, can hold several statements.
 		if s := e.prepare(last.SQL, nil, last); s.fixed == nil {
 			st.split, st.last = &Split{Prefix: prefix, Begins: begins, SQL: last.SQL}, s
 		}

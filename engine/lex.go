@@ -6,30 +6,35 @@ package engine
 // come first: at the first keyword, and at the text without its constants, under
 // which an earlier decision not to take such a statement is remembered.
 
-// selects reports whether sql could be, or end in, a SELECT: its first word is one
-// that begins a query, or one that ODBC puts before a query (see RouteSplit).
+// selects reports whether sql could be, hold, or end in, a SELECT: its first word is one
+// that begins a query, COPY, or one that ODBC puts before a query (see RouteSplit).
 func selects(sql string) bool {
-	i := skipSpace(sql, 0)
-	if i < len(sql) && sql[i] == '(' {
+	if i := skipSpace(sql, 0); i < len(sql) && sql[i] == '(' {
 		return true
 	}
-	start := i
+	switch firstWord(sql) {
+	case "select", "with", "values", "table", "begin", "start", "savepoint", "release", "set", "show", "copy", "":
+		return true
+	}
+	return false
+}
+
+// firstWord returns the first word of sql in lower case, or another word where that is a long one; "" for none.
+func firstWord(sql string) string {
+	start := skipSpace(sql, 0)
+	i := start
 	for i < len(sql) && identifierByte[sql[i]] {
 		i++
 	}
 	if i-start > len("savepoint") {
-		return false
+		return "another"
 	}
 	var lower [16]byte
 	n := copy(lower[:], sql[start:i])
 	for j := range n {
 		lower[j] |= 0x20
 	}
-	switch string(lower[:n]) {
-	case "select", "with", "values", "table", "begin", "start", "savepoint", "release", "set", "show", "":
-		return true
-	}
-	return false
+	return string(lower[:n])
 }
 
 // skipSpace returns the position of the first byte at or after i that is neither

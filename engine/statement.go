@@ -32,7 +32,8 @@ type statement struct {
 	like  *statement // a statement of the same text but for constants, which is refused
 
 	split *Split     // RouteSplit, without Last
-	last  *statement // likewise; nil otherwise
+	copy  *Copy      // COPY ... TO STDOUT
+	last  *statement // of split, or of the rows of copy; nil otherwise
 }
 
 // decision is what one catalog makes of a statement. Immutable: an execution follows
@@ -53,6 +54,7 @@ type decision struct {
 	shape     *shape
 	view      *View  // nil but for a statement over the schema pgaccel
 	split     *Split // nil but for one of several statements, of which it is the last one's
+	copy      *Copy  // nil but for COPY, of whose rows it is
 }
 
 func (s *statement) decide(cat *catalog.Catalog, text *syntax.Text) *decision {
@@ -110,7 +112,15 @@ func (s *statement) Decide(force bool) Decision {
 		if last.forward != nil {
 			return last
 		}
-		whole, split := *last, *s.split
+		whole := *last
+		if s.copy != nil {
+			if f := s.copy.refused(last.deps); f != nil {
+				return last.forwarding(f)
+			}
+			whole.copy = s.copy
+			return &whole
+		}
+		split := *s.split
 		split.Last, whole.split = last, &split
 		return &whole
 	}
@@ -196,6 +206,9 @@ func (d *decision) Route() Route {
 
 // View implements Decision.
 func (d *decision) View() *View { return d.view }
+
+// Copy implements Decision.
+func (d *decision) Copy() *Copy { return d.copy }
 
 // Split implements Decision.
 func (d *decision) Split() *Split { return d.split }

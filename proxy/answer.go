@@ -20,6 +20,8 @@ type answer struct {
 	// reported is what the session knew of its settings when the server said that settings,
 	// some of which it does not report, are those of now.
 	reported wire.TextSettings
+	copy     *wire.CopyWriter // of a COPY: what writes the rows; else nil
+	row      []byte           // what it writes
 
 	rows int
 	next int  // the next row to be sent
@@ -44,13 +46,18 @@ func (s *session) answer(batch *vector.Batch, fields []engine.Field, head []byte
 		formats = x.portal.results
 	}
 	a := &answer{batch: batch, oids: oids, formats: formats, reported: s.settings, rows: batch.Rows}
+	if x.copy != nil {
+		a.copy, a.formats = x.writer, x.writer.Formats()
+	}
 	if err := a.encode(s.settings); err != nil {
 		batch.Release()
 		s.forward(plan.ReasonSettings)
 		return
 	}
 	x.answer, a.busy = a, true
-	if p := x.portal; p != nil {
+	if p := x.portal; p != nil && x.copy != nil {
+		p.copied = true
+	} else if p != nil {
 		p.answer = a
 		if p.name != "" {
 			s.toServer.add(s.replacePortal(nil, p, a))
@@ -74,6 +81,17 @@ func (a *answer) encode(settings wire.TextSettings) (err error) {
 	}
 	a.encoder, err = wire.NewRowEncoder(a.batch.Columns, a.oids, a.formats, settings)
 	return err
+}
+
+// append appends the next row, which is loaded.
+func (a *answer) append(dst []byte) []byte {
+	row := a.next - a.batch.First
+	a.next++
+	if a.copy == nil {
+		return a.encoder.Append(dst, row)
+	}
+	a.row = a.encoder.Append(a.row[:0], row)
+	return a.copy.AppendRow(dst, a.row)
 }
 
 // load brings the next row to where the encoder reads it.
@@ -152,14 +170,15 @@ func (s *session) more(dst []byte) []byte {
 			s.cancelOnServer(wire.AppendError(nil, wire.ErrorFields{Severity: "ERROR", Code: ioError, Message: "pgaccel cannot go on with the result: " + err.Error()}))
 			return dst
 		}
-		dst = a.encoder.Append(dst, a.next-a.batch.First)
-		a.next++
+		dst = a.append(dst)
 	}
 	if a.next < st.end {
 		return dst
 	}
 	n := st.end - st.first
-	if x.max > 0 && n == int(x.max) {
+	if a.copy != nil {
+		dst = a.copy.AppendEnd(dst, n)
+	} else if x.max > 0 && n == int(x.max) {
 		dst = appendEmpty(dst, wire.PortalSuspended)
 	} else {
 		dst = appendSelectTag(dst, n)
@@ -186,7 +205,7 @@ func (x *localExecution) letGo(c *statementCache) {
 	if a == nil {
 		return
 	}
-	if a.busy = false; x.portal == nil || c.portals[x.portal.name] != x.portal {
+	if a.busy = false; x.portal == nil || x.copy != nil || c.portals[x.portal.name] != x.portal {
 		a.free()
 	}
 }

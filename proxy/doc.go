@@ -11,6 +11,7 @@
 //	statement.go, cache.go    statements and portals that it may answer
 //	local*.go, gate.go        the part of it that answers an execution here, a type a stage
 //	answer.go                 its rows, on their way to the client
+//	copy.go                   COPY ... TO STDOUT, as far as it differs
 //	placeholder.go            what SQL finds in the place of a portal that is answered here
 //	cancel.go                 cancel requests, and sessions that end amid it
 //	view.go                   the part that has the server run it over rows from here

@@ -67,6 +67,7 @@ type fakeStatement struct {
 	forced       bool // a candidate only for who insists
 	route        engine.Route
 	view         *engine.View
+	copy         *engine.Copy
 	prefix, last string
 	lastSt       *fakeStatement
 	batch        *vector.Batch
@@ -132,6 +133,7 @@ func (*fakeForced) Route() engine.Route { return engine.RouteForward }
 
 func (s *fakeStatement) Route() engine.Route { return s.route }
 func (s *fakeStatement) View() *engine.View  { return s.view }
+func (s *fakeStatement) Copy() *engine.Copy  { return s.copy }
 func (s *fakeStatement) Split() *engine.Split {
 	return &engine.Split{Prefix: s.prefix, Begins: strings.HasPrefix(strings.ToLower(s.prefix), "begin"), SQL: s.last, Last: s.lastSt}
 }

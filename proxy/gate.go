@@ -86,6 +86,8 @@ type gateRun struct {
 	free      bool // an error undoes nothing that is not easily done again
 	guarded   bool // it runs inside of a savepoint
 	retried   bool // it was prepared anew
+
+	description // of a Query's result, or of a COPY's rows
 }
 
 // gateBatch runs the gate for the local execution, and prepares it where it is not or may not
@@ -96,6 +98,9 @@ func (s *session) gateBatch(b []byte, g *gateRun, anew bool) []byte {
 	g.answer = engine.Gate{Sent: time.Now()}
 	if g.guarded = s.block == 'T'; g.guarded {
 		b = s.command(b, savepointSQL)
+	}
+	if c := s.local.copy; c != nil {
+		b = s.describeText(b, c.SQL) // where an error of it can be undone
 	}
 	b = s.gateOf(b, form, params, anew || !s.gatePrepared[form])
 	if g.constants != nil {

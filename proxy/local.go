@@ -13,12 +13,14 @@ import (
 // there is one, the session takes no more from the client. It ends where the client has its
 // rows or an error, or where the server has the statement, as if nothing had been.
 type localExecution struct {
-	simple   bool            // a Query; else an Execute
-	decision engine.Decision // that it follows; nil for a portal that goes on
-	sql      string          // of a Query
-	portal   *portal         // of an Execute
-	max      int32           // its limit of rows, 0 for none
-	original []byte          // the client's Execute
+	simple   bool             // a Query; else an Execute
+	decision engine.Decision  // that it follows; nil for a portal that goes on
+	sql      string           // of a Query
+	portal   *portal          // of an Execute
+	max      int32            // its limit of rows, 0 for none
+	copy     *engine.Copy     // what it is, if that is COPY ... TO STDOUT
+	writer   *wire.CopyWriter // of its rows, once they are described
+	original []byte           // the client's Execute
 	started  time.Time
 
 	stage stage

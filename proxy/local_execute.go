@@ -13,6 +13,9 @@ import (
 // beginExecute begins with an Execute that may be answered here.
 func (s *session) beginExecute(p *portal, d engine.Decision, message []byte, rows int32, dst *[]byte) {
 	s.local = &localExecution{decision: d, portal: p, max: rows, original: append([]byte(nil), message...), started: time.Now()}
+	if s.local.copy = d.Copy(); s.local.copy != nil {
+		s.local.max = 0 // it runs to its end
+	}
 	s.sample()
 	if cancelled, cause := s.implicit.takeCancel(); cancelled {
 		*dst = s.cancelBatch(*dst, cause)
@@ -94,7 +97,7 @@ func (s *session) gateExecute(b []byte) []byte {
 		b = appendNamed(b, wire.Describe, 'S', st.name)
 		s.queue.pushRef(replyStatement|replyOwn, ref{statement: st})
 		st.sentForType, st.sentForRow = true, true
-	} else if !st.haveFields && !st.sentForRow {
+	} else if !st.haveFields && !st.sentForRow && x.copy == nil {
 		b = appendNamed(b, wire.Describe, 'P', p.name)
 		s.queue.pushRef(replyPortal|replyOwn, ref{statement: st})
 		st.sentForRow = true
@@ -105,19 +108,23 @@ func (s *session) gateExecute(b []byte) []byte {
 }
 
 func (g *gatingExecute) failed(s *session, k reply, body []byte) action {
-	switch code := string(wire.ErrorField(body, 'C')); {
+	code := string(wire.ErrorField(body, 'C'))
+	undescribed := s.local.copy != nil && g.undescribed(k, code)
+	switch {
 	case g.gone(k, code):
 		// Again in the batch, whose rest the server would skip.
 		s.skipping = false
 		s.own(replySync)
 		again := &gatingExecute{gateRun: g.gateRun}
 		s.local.stage, s.local.ledBack = again, true
-		again.retried = true
+		again.retried, again.description = true, description{}
 		b := s.undoGate(appendEmpty(nil, wire.Sync), &g.gateRun)
 		s.toServer.add(appendEmpty(s.gateBatch(b, &again.gateRun, true), wire.Flush))
-	case g.uncertain(k, code), g.refused(k, code):
+	case undescribed, g.uncertain(k, code), g.refused(k, code):
 		reason := plan.ReasonEvaluation
-		if !g.uncertain(k, code) {
+		if undescribed {
+			reason = plan.ReasonDescription
+		} else if !g.uncertain(k, code) {
 			reason, s.refused = plan.ReasonPrivilege, time.Now()
 		}
 		// An error of what leads back stands for that of the Execute, and the client's Sync ends
@@ -137,6 +144,14 @@ func (g *gatingExecute) answered(s *session) {
 		return
 	}
 	p := s.local.portal
+	if s.local.copy != nil {
+		if p.dead || len(p.values) > 0 {
+			s.forward(plan.ReasonDescription)
+			return
+		}
+		s.computeCopy(&g.gateRun, nil)
+		return
+	}
 	if !p.s.haveFields || p.dead || p.s.dead {
 		s.forward(plan.ReasonDescription)
 		return

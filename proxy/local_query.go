@@ -44,9 +44,6 @@ func (p *runningPrefix) ready(s *session, k reply) action {
 // gatingQuery is the stage of a Query while the server describes its result and runs its gate.
 type gatingQuery struct {
 	gateRun
-	fields  []engine.Field
-	head    []byte // RowDescription for the client; nil until it is described
-	unfit   bool   // the description cannot be dealt with
 	notices []byte // said while the server analysed the statement
 	ended   batchError
 }
@@ -55,17 +52,18 @@ type gatingQuery struct {
 type batchError uint8
 
 const (
-	noError       batchError = iota
-	hiddenError              // the client does not see it: the server will say it again
-	gateGone                 // the gate was deallocated
-	gateRefused              // the session's role may not run the gate
-	gateUncertain            // the server has an error for a constant
-	shownError               // the client has seen it
+	noError         batchError = iota
+	hiddenError                // the client does not see it: the server will say it again
+	gateGone                   // the gate was deallocated
+	gateRefused                // the session's role may not run the gate
+	gateUncertain              // the server has an error for a constant
+	gateUndescribed            // the server refuses the SELECT of a COPY's rows
+	shownError                 // the client has seen it
 )
 
 // beginQuery begins with a Query that may be answered here.
 func (s *session) beginQuery(sql string, d engine.Decision, dst *[]byte) {
-	s.local = &localExecution{simple: true, decision: d, sql: sql, started: time.Now()}
+	s.local = &localExecution{simple: true, decision: d, sql: sql, copy: d.Copy(), started: time.Now()}
 	*dst = s.gateQuery(*dst)
 }
 
@@ -84,14 +82,9 @@ func (s *session) gateQuery(b []byte) []byte {
 // queryBatch is one write and one round trip. Closing the unnamed statement and portal is what
 // a Query does by itself.
 func (s *session) queryBatch(b []byte, g *gatingQuery, anew bool) []byte {
-	b = appendNamed(b, wire.Close, 'S', queryName)
-	b = appendParse(b, queryName, s.local.sql, nil)
-	b = appendNamed(b, wire.Describe, 'S', queryName)
-	b = appendNamed(b, wire.Close, 'S', queryName)
-	s.own(replyClose)
-	s.own(replyParse)
-	s.own(replyStatement)
-	s.own(replyClose)
+	if s.local.copy == nil {
+		b = s.describeText(b, s.local.sql)
+	}
 	b = s.gateBatch(b, &g.gateRun, anew)
 	b = appendNamed(b, wire.Close, 'S', "")
 	b = appendNamed(b, wire.Close, 'P', "")
@@ -102,22 +95,6 @@ func (s *session) queryBatch(b []byte, g *gatingQuery, anew bool) []byte {
 	s.cache.forgetPortal("")
 	s.setView("", nil)
 	return appendEmpty(b, wire.Sync)
-}
-
-func (g *gatingQuery) described(_ *session, typ byte, message []byte) {
-	body := message[wire.HeaderLen:]
-	switch typ {
-	case wire.ParameterDescription:
-		if len(body) != 2 || body[0] != 0 || body[1] != 0 {
-			g.unfit = true
-		}
-	case wire.NoData:
-		g.unfit = true
-	case wire.RowDescription:
-		fields, ok := readFields(body)
-		g.unfit = g.unfit || !ok
-		g.fields, g.head = fields, append([]byte(nil), message...)
-	}
 }
 
 // holdsNotices returns the stage that keeps what the server warns of amid the answer to a
@@ -136,6 +113,8 @@ func (s *session) holdsNotices(first reply, owed bool) *gatingQuery {
 func (g *gatingQuery) failed(s *session, k reply, body []byte) action {
 	code := string(wire.ErrorField(body, 'C'))
 	switch {
+	case s.local.copy != nil && g.undescribed(k, code):
+		g.ended = gateUndescribed
 	case g.head != nil && g.uncertain(k, code):
 		g.ended = gateUncertain
 	case g.head != nil && g.refused(k, code):
@@ -144,7 +123,7 @@ func (g *gatingQuery) failed(s *session, k reply, body []byte) action {
 		g.ended = gateGone
 	case s.endsQuery(code):
 		g.ended = shownError
-		if g.head == nil { // a position in the client's text
+		if g.head == nil && s.local.copy == nil { // a position in the client's text
 			return relay
 		}
 		return s.relayOwn(body)
@@ -173,7 +152,7 @@ func (g *gatingQuery) ready(s *session, k reply) action {
 	case gateGone: // somebody has deallocated it
 		b := s.undoGate(nil, &g.gateRun)
 		again := &gatingQuery{gateRun: g.gateRun}
-		again.retried = true
+		again.retried, again.description = true, description{}
 		s.local.stage = again
 		s.toServer.add(s.queryBatch(b, again, true))
 	case gateRefused:
@@ -181,6 +160,8 @@ func (g *gatingQuery) ready(s *session, k reply) action {
 		s.ungateQuery(g, plan.ReasonPrivilege)
 	case gateUncertain:
 		s.ungateQuery(g, plan.ReasonEvaluation)
+	case gateUndescribed:
+		s.ungateQuery(g, plan.ReasonDescription)
 	case hiddenError:
 		s.gatePrepared[g.form] = false
 		s.forward(plan.ReasonDescription)
@@ -192,7 +173,11 @@ func (g *gatingQuery) ready(s *session, k reply) action {
 			s.forward(plan.ReasonDescription)
 			break
 		}
-		s.compute(&g.gateRun, g.fields, nil, append(g.notices, g.head...))
+		if s.local.copy == nil {
+			s.compute(&g.gateRun, g.fields, nil, append(g.notices, g.head...))
+		} else {
+			s.computeCopy(&g.gateRun, g.notices)
+		}
 	}
 	return swallow
 }

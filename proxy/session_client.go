@@ -437,6 +437,10 @@ func (s *session) execute(message []byte, before *[]byte) action {
 		s.queue.push(replyExecute)
 		return relay
 	}
+	if p.copied {
+		s.beginAgain(p, message, before)
+		return swallow
+	}
 	rows := int32(binary.BigEndian.Uint32(rest))
 	if p.answer != nil {
 		s.beginReopen(p, message, rows, before)

@@ -1,0 +1,105 @@
+package proxy
+
+import (
+	"bytes"
+	"slices"
+	"time"
+
+	"pgaccel/engine"
+	"pgaccel/plan"
+	"pgaccel/wire"
+)
+
+// A COPY ... TO STDOUT is a local execution like that of the SELECT of its rows, but for three things. The
+// server does not describe a COPY, so that it is asked to describe that SELECT: in the savepoint of the
+// gate, or where nothing else is undone, because its errors are not the COPY's, which is forwarded then. The
+// rows go out as COPY writes them. And a portal of it runs once.
+
+// description is what the server says of a result.
+type description struct {
+	fields []engine.Field
+	head   []byte // RowDescription for the client; nil until it is described
+	unfit  bool   // it cannot be dealt with
+}
+
+func (g *gateRun) described(_ *session, typ byte, message []byte) {
+	body := message[wire.HeaderLen:]
+	switch typ {
+	case wire.ParameterDescription:
+		if len(body) != 2 || body[0] != 0 || body[1] != 0 {
+			g.unfit = true
+		}
+	case wire.NoData:
+		g.unfit = true
+	case wire.RowDescription:
+		fields, ok := readFields(body)
+		g.unfit = g.unfit || !ok
+		g.fields, g.head = fields, append([]byte(nil), message...)
+	}
+}
+
+// describeText asks the server to describe the result of a text.
+func (s *session) describeText(b []byte, sql string) []byte {
+	b = appendNamed(b, wire.Close, 'S', queryName)
+	b = appendParse(b, queryName, sql, nil)
+	b = appendNamed(b, wire.Describe, 'S', queryName)
+	b = appendNamed(b, wire.Close, 'S', queryName)
+	for _, k := range []reply{replyClose, replyParse, replyStatement, replyClose} {
+		s.own(k)
+	}
+	return b
+}
+
+// undescribed reports that an error in answer to a message of kind k is the server's for the SELECT of a
+// COPY's rows, which can be borne.
+func (g *gateRun) undescribed(k reply, code string) bool {
+	if g.head != nil || !g.bearable() || k&replyOwn == 0 {
+		return false
+	}
+	switch k & replyKind {
+	case replyParse, replyStatement:
+		return code != queryCanceled && code != lockNotAvailable && code != deadlockDetected
+	}
+	return false
+}
+
+// computeCopy is compute for a COPY. head is for the client, before the rows.
+func (s *session) computeCopy(g *gateRun, head []byte) {
+	w, names := copyWriter(s.local.copy, g.fields, s.settings.ClientEncoding)
+	if g.unfit || g.head == nil || w == nil {
+		s.forward(plan.ReasonDescription)
+		return
+	}
+	s.local.writer = w
+	s.compute(g, g.fields, nil, w.AppendBegin(head, names))
+}
+
+// copyWriter returns what writes the rows, and the names of the columns; nil where the server may have an
+// error for the options.
+func copyWriter(of *engine.Copy, fields []engine.Field, encoding string) (*wire.CopyWriter, []string) {
+	c := of.Options
+	w := &wire.CopyWriter{CSV: c.CSV, Binary: c.Binary, Header: c.Header, Delimiter: c.Delimiter, Quote: c.Quote, Escape: c.Escape, Null: c.Null}
+	var names []string
+	for _, f := range fields {
+		names, w.ForceQuote = append(names, f.Name), append(w.ForceQuote, c.ForceQuoteAll)
+		if encoding != "UTF8" && !wire.IsASCII(f.Name) {
+			return nil, nil
+		}
+	}
+	for _, name := range c.ForceQuote {
+		i := slices.Index(names, name) // of several of a name it is the first
+		if i < 0 {
+			return nil, nil
+		}
+		w.ForceQuote[i] = true
+	}
+	return w, names
+}
+
+// beginAgain answers an Execute of a portal whose COPY was answered here: the server has not run it, and
+// would.
+func (s *session) beginAgain(p *portal, message []byte, dst *[]byte) {
+	s.local = &localExecution{portal: p, original: bytes.Clone(message), started: time.Now()}
+	*dst = s.cancelBatch(*dst, wire.AppendError(nil, wire.ErrorFields{Severity: "ERROR", Code: "55000",
+		Message: "portal \"" + p.name + "\" cannot be run", File: "portalmem.c", Routine: "MarkPortalActive"}))
+}
