@@ -208,6 +208,72 @@ func TestCopyRights(t *testing.T) {
 	})
 }
 
+// TestCopyUndescribed: the server refuses the SELECT of a COPY's rows, or the gate is gone: the COPY has its own
+// error, and the block goes on as the server's does.
+func TestCopyUndescribed(t *testing.T) {
+	s := privateStack(t, copySchema)
+	direct, proxy := hijacked(t, s.direct, "clerk"), hijacked(t, s.proxy, "clerk")
+	admin := connect(t, s.direct.url("postgres"))
+	compare := func(sql string, extended bool) {
+		t.Helper()
+		f := func(c *portalClient) func() {
+			return func() {
+				if !extended {
+					c.query(sql)
+					return
+				}
+				c.parse("", sql)
+				c.bind("", "")
+				c.execute("", 0)
+				c.sync()
+			}
+		}
+		want := direct.copies(f(direct))
+		if got := proxy.copies(f(proxy)); got != want {
+			t.Errorf("%s (extended: %v): %s", sql, extended, firstDifference([]byte(got), []byte(want)))
+		}
+	}
+	const table, query = "COPY public.sales (id, note) TO STDOUT CSV", "COPY (SELECT max(id), count(note) FROM public.sales) TO STDOUT"
+	each := func(between string) func() {
+		return func() {
+			for _, sql := range []string{table, query} {
+				for _, extended := range []bool{false, true} {
+					compare(between, false)
+					compare(sql, extended)
+					compare("BEGIN", false)
+					compare(between, false)
+					compare("SAVEPOINT a", false)
+					compare(sql, extended)
+					compare("ROLLBACK TO a", false)
+					compare("SELECT 1", extended)
+					compare("COMMIT", false)
+				}
+			}
+		}
+	}
+	s.accelerates(t, 8, each("DEALLOCATE ALL"))
+	must(t, admin, "REVOKE USAGE ON SCHEMA public FROM PUBLIC")
+	s.forwardsAll(t, each("SELECT 1"))
+	must(t, admin, "GRANT USAGE ON SCHEMA public TO PUBLIC")
+	s.accelerates(t, 8, each("DEALLOCATE ALL"))
+	must(t, admin, "REVOKE EXECUTE ON FUNCTION pg_catalog.pg_current_snapshot() FROM PUBLIC")
+	s.forwardsAll(t, each("SELECT 1"))
+}
+
+// TestCopyUnderShadow: what COPY sends is not compared, and answered as ever.
+func TestCopyUnderShadow(t *testing.T) {
+	s := privateStack(t, copySchema, "--shadow", "100%")
+	direct, proxy := hijacked(t, s.direct, "postgres"), hijacked(t, s.proxy, "postgres")
+	s.accelerates(t, 2, func() {
+		for _, sql := range []string{"COPY (SELECT day, sum(price) FROM sales GROUP BY day ORDER BY day) TO STDOUT", "BEGIN", "COPY (SELECT count(*) FROM sales) TO STDOUT CSV HEADER", "COMMIT"} {
+			want := direct.copies(func() { direct.query(sql) })
+			if got := proxy.copies(func() { proxy.query(sql) }); got != want {
+				t.Errorf("%s: %s", sql, firstDifference([]byte(got), []byte(want)))
+			}
+		}
+	})
+}
+
 // TestCopySettings: values are written by the settings of the session; what cannot be is forwarded.
 func TestCopySettings(t *testing.T) {
 	s := privateStack(t, copySchema)

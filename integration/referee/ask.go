@@ -42,6 +42,7 @@ type protocol struct {
 	formats  []int16 // of results
 	binary   bool    // parameters, where the generator can
 	times    int     // executions of a named statement
+	copy     bool    // as a COPY (SELECT) TO STDOUT
 	// oids are the types that parameters are declared as, where not as their constants say.
 	oids []uint32
 }
@@ -60,7 +61,10 @@ func (p protocol) text(q *query) (string, []bound) {
 func randomProtocol(r *rand.Rand, columns int) protocol {
 	p := protocol{times: 1}
 	switch r.IntN(10) {
-	case 0, 1, 2:
+	case 0, 1:
+		return p
+	case 2:
+		p.copy = true
 		return p
 	case 3, 4:
 		p.prepared = true
@@ -84,6 +88,8 @@ func randomProtocol(r *rand.Rand, columns int) protocol {
 
 func (p protocol) String() string {
 	switch {
+	case p.copy:
+		return "COPY"
 	case !p.extended:
 		return "simple"
 	case p.prepared:
@@ -131,6 +137,11 @@ func (s *session) ask(ctx context.Context, sql string, bounds []bound, p protoco
 		tag, err := r.Close()
 		a.tag = tag.String()
 		a.note(err)
+	}
+	if p.copy {
+		s.copy(ctx, sql, &a)
+		a.notices = s.notices
+		return a
 	}
 	if !p.extended {
 		m := s.Exec(ctx, sql)

@@ -316,7 +316,7 @@ func (r *run) questions(ctx context.Context, t *talk, s *schema, rnd *rand.Rand)
 		question.ties = r.Collation == "ci"
 		p := randomProtocol(rnd, len(question.out))
 		if question.raw != "" && len(p.formats) != 1 {
-			p.formats = nil
+			p.formats, p.copy = nil, false
 		}
 		if r.Changes > 0 && g.chance(r.Changes) {
 			if err := r.change(ctx, t, g, s, &serial); err != nil {
