@@ -154,7 +154,9 @@ func TestCopyOut(t *testing.T) {
 			compare("twice, in a block", simple("BEGIN"))
 			compare("named", func(c *portalClient) { c.parse("", count); c.bind("p", ""); c.execute("p", 0); c.sync() })
 			compare("again", func(c *portalClient) { c.execute("p", 0); c.sync() })
+			compare("in a failed block", func(c *portalClient) { c.execute("p", 0); c.sync() })
 			compare("end", simple("ROLLBACK"))
+			compare("without it", func(c *portalClient) { c.execute("p", 0); c.sync() })
 		},
 	} {
 		s.accelerates(t, 1, f)

@@ -437,7 +437,7 @@ func (s *session) execute(message []byte, before *[]byte) action {
 		s.queue.push(replyExecute)
 		return relay
 	}
-	if p.copied {
+	if p.copied && s.status != 'E' {
 		s.beginAgain(p, message, before)
 		return swallow
 	}
