@@ -2,7 +2,7 @@ package integration
 
 import "testing"
 
-// TestLikePatterns: LIKE with ESCAPE, and with patterns put together of literals and parameters.
+// TestLikePatterns: LIKE with ESCAPE, SIMILAR TO, and both with patterns put together of literals and parameters.
 func TestLikePatterns(t *testing.T) {
 	s := privateStack(t, `CREATE TABLE texts (id int PRIMARY KEY, t text, v varchar(20));
 INSERT INTO texts SELECT i, (ARRAY['50%','5\0%','a_b','aXb','','%','\','käse','日本',NULL,'x!y','!%'])[i % 12 + 1], 'v' || i FROM generate_series(1, 600) i;
@@ -27,6 +27,14 @@ ANALYZE`)
 		{"SELECT count(*), min(id) FROM texts WHERE t LIKE '%' || $1", "int4", []string{"1"}, false},
 		{"SELECT count(*), min(id) FROM texts WHERE t LIKE 'a' || '%'", "", []string{""}, true},
 		{"SELECT count(*), min(id) FROM texts WHERE t LIKE v || '%'", "", []string{""}, false},
+		{"SELECT count(*), min(id) FROM texts WHERE t SIMILAR TO '%a(\\_|X)b'", "", []string{""}, true},
+		{"SELECT count(*), min(id) FROM texts WHERE t NOT SIMILAR TO '[5!]%'", "", []string{""}, true},
+		{"SELECT count(*), min(id) FROM texts WHERE v SIMILAR TO 'v[0-9]{2}' AND t SIMILAR TO '(a|5)%@%' ESCAPE '@'", "", []string{""}, true},
+		{"SELECT count(*), min(id) FROM texts WHERE t SIMILAR TO $1", "unknown", []string{"a_b", "%x%", "(a|k)%", "", "\\%", "%.%"}, true},
+		{"SELECT count(*), min(id) FROM texts WHERE t SIMILAR TO $1 || '%' ESCAPE ''", "text", []string{"a", "5"}, true},
+		{"SELECT count(*), min(id) FROM texts WHERE t SIMILAR TO 'a**'", "", []string{""}, false},
+		{"SELECT count(*), min(id) FROM texts WHERE t SIMILAR TO 'a' ESCAPE 'xy'", "", []string{""}, false},
+		{"SELECT count(*), min(id) FROM texts WHERE t SIMILAR TO v", "", []string{""}, false},
 	} {
 		for _, v := range c.values {
 			for _, p := range protocols[1:] {

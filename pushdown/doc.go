@@ -16,6 +16,7 @@
 //	series.go    functions in FROM
 //	expr.go      syntax -> typed plan.Expr, as PostgreSQL's parse_expr.c does
 //	operator.go  which operator is meant, and the casts it implies
+//	rowcompare.go  comparisons of rows
 //	compare.go   comparisons, and constants brought to the column's own scale
 //	coerce.go    implicit and explicit casts, common types
 //	loose.go     text of nondeterministic collations

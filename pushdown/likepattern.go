@@ -2,11 +2,13 @@ package pushdown
 
 import (
 	"maps"
+	"slices"
 	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"pgaccel/plan"
+	"pgaccel/sqlfn"
 	"pgaccel/sqltype"
 	"pgaccel/vector"
 )
@@ -34,7 +36,27 @@ func (a *analyzer) pattern(n *pg.Node, s *scope) value {
 	return a.expr(n, s)
 }
 
-// pattern writes texts, || of them and like_escape. Literals and parameters without a type are text beside these
+// similar analyses SIMILAR TO, which is a match of a regular expression. That is written by the server, of a pattern that is
+// put together of literals and parameters: its rules differ by version.
+func (a *analyzer) similar(symbol string, x *pg.A_Expr, s *scope) plan.Expr {
+	w := serverWriter{a: a, params: maps.Clone(a.serverParams)}
+	sql, ok := w.pattern(x.Rexpr)
+	if !ok {
+		fail(plan.ReasonFunction, "SIMILAR TO with a pattern that is not constant")
+	}
+	subject := a.expr(x.Lexpr, s)
+	for _, symbol := range w.operators {
+		a.operator(symbol)
+	}
+	a.takeParams(&w)
+	pattern := typed(a.asked(sql, vector.TypeOf(vector.Text)))
+	return a.regexpMatch(symbol, sqlfn.ByOID(regexpMatches[symbol]), subject, pattern)
+}
+
+// patternFunctions make patterns of patterns.
+var patternFunctions = []string{"pg_catalog.like_escape", "pg_catalog.similar_to_escape"}
+
+// pattern writes texts, || of them and patternFunctions. Literals and parameters without a type are text beside these
 // operators (func_select_candidate in parse_func.c prefers strings).
 func (w *serverWriter) pattern(n *pg.Node) (sql string, ok bool) {
 	switch x := n.GetNode().(type) {
@@ -60,11 +82,17 @@ func (w *serverWriter) pattern(n *pg.Node) (sql string, ok bool) {
 			return "(" + l + " OPERATOR(pg_catalog.||) " + r + ")", isText && both
 		}
 	case *pg.Node_FuncCall:
-		if f := x.FuncCall; strings.Join(nameList(f.Funcname), ".") == "pg_catalog.like_escape" && len(f.Args) == 2 {
-			p, isText := w.pattern(f.Args[0])
-			e, both := w.pattern(f.Args[1])
-			return "pg_catalog.like_escape(" + p + ", " + e + ")", isText && both
+		name := strings.Join(nameList(x.FuncCall.Funcname), ".")
+		if !slices.Contains(patternFunctions, name) {
+			return "", false
 		}
+		args := make([]string, len(x.FuncCall.Args))
+		for i, arg := range x.FuncCall.Args {
+			if args[i], ok = w.pattern(arg); !ok {
+				return "", false
+			}
+		}
+		return name + "(" + strings.Join(args, ", ") + ")", true
 	}
 	return "", false
 }

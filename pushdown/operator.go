@@ -42,6 +42,9 @@ func (a *analyzer) aexpr(x *pg.A_Expr, s *scope) value {
 		if list == nil {
 			fail(plan.ReasonShape, "subquery in an expression")
 		}
+		if row := x.Lexpr.GetRowExpr(); row != nil {
+			return typed(a.rowIn(symbol, row, list.Items, s))
+		}
 		subject := a.expr(x.Lexpr, s)
 		members := make([]value, len(list.Items))
 		for i, n := range list.Items {
@@ -54,11 +57,16 @@ func (a *analyzer) aexpr(x *pg.A_Expr, s *scope) value {
 		return typed(in)
 	case pg.A_Expr_Kind_AEXPR_LIKE, pg.A_Expr_Kind_AEXPR_ILIKE:
 		return typed(a.like(a.opSymbol(x.Name), x, s))
-	case pg.A_Expr_Kind_AEXPR_BETWEEN, pg.A_Expr_Kind_AEXPR_NOT_BETWEEN:
+	case pg.A_Expr_Kind_AEXPR_BETWEEN, pg.A_Expr_Kind_AEXPR_NOT_BETWEEN, pg.A_Expr_Kind_AEXPR_BETWEEN_SYM, pg.A_Expr_Kind_AEXPR_NOT_BETWEEN_SYM:
 		return typed(a.between(x, s))
 	case pg.A_Expr_Kind_AEXPR_DISTINCT, pg.A_Expr_Kind_AEXPR_NOT_DISTINCT:
 		a.operator("=")
-		d := a.distinct(a.expr(x.Lexpr, s), a.expr(x.Rexpr, s))
+		var d plan.Expr
+		if l, r := x.Lexpr.GetRowExpr(), x.Rexpr.GetRowExpr(); l != nil && r != nil {
+			d = a.rowDistinct(l, r, s)
+		} else {
+			d = a.distinct(a.expr(x.Lexpr, s), a.expr(x.Rexpr, s))
+		}
 		if x.Kind == pg.A_Expr_Kind_AEXPR_NOT_DISTINCT {
 			d = a.not(d)
 		}
@@ -66,9 +74,7 @@ func (a *analyzer) aexpr(x *pg.A_Expr, s *scope) value {
 	case pg.A_Expr_Kind_AEXPR_NULLIF:
 		return typed(a.nullIf(a.expr(x.Lexpr, s), a.expr(x.Rexpr, s)))
 	case pg.A_Expr_Kind_AEXPR_SIMILAR:
-		fail(plan.ReasonFunction, "SIMILAR TO")
-	case pg.A_Expr_Kind_AEXPR_BETWEEN_SYM, pg.A_Expr_Kind_AEXPR_NOT_BETWEEN_SYM:
-		fail(plan.ReasonFunction, "BETWEEN SYMMETRIC")
+		return typed(a.similar(a.opSymbol(x.Name), x, s))
 	}
 	fail(plan.ReasonShape, "an operator of this form")
 	return value{}
@@ -78,6 +84,9 @@ func (a *analyzer) operation(x *pg.A_Expr, s *scope) plan.Expr {
 	symbol := a.opSymbol(x.Name)
 	if x.Lexpr == nil {
 		return a.unary(symbol, a.expr(x.Rexpr, s))
+	}
+	if e, ok := a.rowComparison(symbol, x, s); ok {
+		return e
 	}
 	if x.Rexpr == nil || x.Lexpr.GetRowExpr() != nil {
 		fail(plan.ReasonShape, "an operator of this form")
@@ -444,14 +453,25 @@ func (a *analyzer) between(x *pg.A_Expr, s *scope) plan.Expr {
 		fail(plan.ReasonShape, "BETWEEN")
 	}
 	subject, lo, hi := a.expr(x.Lexpr, s), a.expr(bounds.Items[0], s), a.expr(bounds.Items[1], s)
-	if x.Kind == pg.A_Expr_Kind_AEXPR_BETWEEN {
+	within := func(lo, hi value) plan.Expr {
 		a.operator(">=")
 		a.operator("<=")
 		return a.call(plan.OpAnd, boolType, a.compare(plan.OpGe, subject, lo), a.compare(plan.OpLe, subject, hi))
 	}
-	a.operator("<")
-	a.operator(">")
-	return a.call(plan.OpOr, boolType, a.compare(plan.OpLt, subject, lo), a.compare(plan.OpGt, subject, hi))
+	outside := func(lo, hi value) plan.Expr {
+		a.operator("<")
+		a.operator(">")
+		return a.call(plan.OpOr, boolType, a.compare(plan.OpLt, subject, lo), a.compare(plan.OpGt, subject, hi))
+	}
+	switch x.Kind {
+	case pg.A_Expr_Kind_AEXPR_BETWEEN:
+		return within(lo, hi)
+	case pg.A_Expr_Kind_AEXPR_NOT_BETWEEN:
+		return outside(lo, hi)
+	case pg.A_Expr_Kind_AEXPR_BETWEEN_SYM:
+		return a.call(plan.OpOr, boolType, within(lo, hi), within(hi, lo))
+	}
+	return a.call(plan.OpAnd, boolType, outside(lo, hi), outside(hi, lo))
 }
 
 // distinct is IS DISTINCT FROM; against a plain NULL it is a null test.

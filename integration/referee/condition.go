@@ -33,7 +33,9 @@ func (g *gen) condition(depth int) *node {
 			}
 		}
 	}
-	switch g.r.IntN(12) {
+	switch g.r.IntN(13) {
+	case 12:
+		return g.rowComparison(min(depth, 1))
 	case 0, 1:
 		n := g.of(anyKind(g.r), min(depth, 1))
 		if n.lit == nil {
@@ -106,7 +108,7 @@ func (g *gen) comparison(depth int) *node {
 		}
 	case 2, 3:
 		if !equal {
-			return op(t, "(@ "+pick(g.r, "BETWEEN", "BETWEEN", "NOT BETWEEN")+" @ AND @)", a, g.like(a), g.like(a))
+			return op(t, "(@ "+pick(g.r, "BETWEEN", "BETWEEN", "NOT BETWEEN", "BETWEEN SYMMETRIC", "NOT BETWEEN SYMMETRIC")+" @ AND @)", a, g.like(a), g.like(a))
 		}
 	case 4:
 		return op(t, "(@ IS "+pick(g.r, "", "NOT ")+"DISTINCT FROM @)", a, g.other(a, depth))
@@ -123,6 +125,32 @@ func (g *gen) comparison(depth int) *node {
 		return op(t, "(@ "+symbol+" @)", b, a)
 	}
 	return op(t, "(@ "+symbol+" @)", a, b)
+}
+
+// rowComparison compares two or three columns at once.
+func (g *gen) rowComparison(depth int) *node {
+	t := typ{kind: boolean}
+	var l, r, args []*node
+	equal := false
+	for range 2 + g.r.IntN(2) {
+		a := g.subject(depth)
+		b := g.other(a, depth)
+		l, r = append(l, a), append(r, b)
+		equal = equal || !(a.t.kind.isExact() || a.t.kind.isMoment() || g.reckless) || b.t.kind != a.t.kind
+	}
+	row := "(" + strings.Repeat("@, ", len(l)-1) + "@)"
+	args = append(append(args, l...), r...)
+	if g.chance(25) {
+		for _, a := range l {
+			args = append(args, g.like(a))
+		}
+		return op(t, "("+row+pick(g.r, " IN (", " NOT IN (")+row+", "+row+"))", args...)
+	}
+	symbols := []string{"=", "<>", "IS DISTINCT FROM", "IS NOT DISTINCT FROM"}
+	if !equal {
+		symbols = append(symbols, "<", "<=", ">", ">=", "<", ">")
+	}
+	return op(t, "("+row+" "+pick(g.r, symbols...)+" "+row+")", args...)
 }
 
 // unbound makes a constant stand in the text, with a type: open constants alone make
@@ -247,11 +275,21 @@ func (g *gen) beginning(a *node, n int) []rune {
 	return chars[:min(n, len(chars))]
 }
 
-// regexpMatch is a match of a regular expression.
+// regexpMatch is a match of a regular expression, or SIMILAR TO.
 func (g *gen) regexpMatch() *node {
 	a := g.leaf(pick(g.r, text, varchar))
 	if a == nil {
 		return nil
+	}
+	if g.chance(25) {
+		p := strings.Map(func(c rune) rune {
+			if strings.ContainsRune(`_%|*+?{}()[]\.^$`, c) {
+				return '_'
+			}
+			return c
+		}, string(g.beginning(a, 6)))
+		p = pick(g.r, "", "%", "(a|b)*", "[^a-c]") + pick(g.r, p, p, p+"|a", "("+p+")?") + pick(g.r, "%", "%", "", "_+", ".%")
+		return op(typ{kind: boolean}, "(@ "+pick(g.r, "SIMILAR TO", "NOT SIMILAR TO")+" @)", a, g.constant(typ{kind: text}, p, true))
 	}
 	p := regexp.QuoteMeta(string(g.beginning(a, 6)))
 	p = pick(g.r, "", "^", "^") + pick(g.r, p, p, p+"|a", "("+p+"|b)", "[^a-c]", "[a-m]+", ".{2,5}", "a*b?") + pick(g.r, "", "", "$", ".*$")

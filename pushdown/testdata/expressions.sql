@@ -136,6 +136,35 @@ score = '1.5'
 qty BETWEEN 1 AND 10
 qty NOT BETWEEN 1 AND 10.5
 qty BETWEEN SYMMETRIC 10 AND 1
+qty NOT BETWEEN SYMMETRIC 10 AND small
+qty BETWEEN SYMMETRIC small AND NULL
+day NOT BETWEEN SYMMETRIC '2024-06-30' AND '2024-01-01'
+amount BETWEEN SYMMETRIC qty AND weight
+(qty, small) < (10, 5)
+(qty, small, big) <= (big, qty, 5)
+(qty, amount) > (5, 2.5)
+(qty, kind) >= (small, 'b')
+(day, id) < (at, 5)
+(qty, NULL) < (10, 5)
+(NULL, qty) < (10, 5)
+(qty, small) = (small, 5)
+(qty, small) <> (small, 5)
+(qty, NULL) = (5, small)
+(qty, NULL) <> (5, small)
+ROW(qty) < ROW(5)
+(qty, score) < (5, weight)
+NOT (qty, small) < (small, 5)
+(qty, small) IN ((1, 2), (5, small), (small, NULL))
+(qty, small) NOT IN ((1, 2), (5, small), (small, NULL))
+(qty, kind) IN ((1, 'a'))
+(qty, small) IS DISTINCT FROM (small, 5)
+(qty, NULL) IS NOT DISTINCT FROM (5, small)
+kind SIMILAR TO 'a%'
+kind NOT SIMILAR TO '%(a|b)_'
+kind SIMILAR TO '[a-c]+'
+kind SIMILAR TO 'a#%%' ESCAPE '#'
+status SIMILAR TO NULL
+flag SIMILAR TO 'a%'
 amount BETWEEN 0 AND 100
 day BETWEEN '2024-01-01' AND '2024-06-30'
 day = TIMESTAMP '2024-01-05 00:00'
