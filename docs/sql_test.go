@@ -118,7 +118,7 @@ func (a *asker) page(t *testing.T) string {
 		a.matrix(b, func(l, r vector.Kind) string { return fmt.Sprintf(op.form, ofKind(l), ofKind(r)) })
 		b.WriteString("\n")
 	}
-	b.WriteString("Over groups, numerics are divided, too. AND, OR, NOT, IS [NOT] NULL, IS [NOT] TRUE, FALSE and UNKNOWN, CASE, COALESCE, GREATEST and LEAST of up to four values; LIKE,\nILIKE, ~, ~\\*, !~ and !~\\* with a constant pattern, the latter of regular expressions that are characters, sets, ^ and $, groups, alternatives and quantifiers, and SIMILAR TO of these;\nBETWEEN SYMMETRIC; comparisons, IN and IS DISTINCT FROM of rows, `(a, b) < (1, 2)`; `= ANY` and `<> ALL` of a constant array, or of a parameter that is an array of integers or text; dates, timestamps and timestamptz + and - a constant interval;\n`AT TIME ZONE` of a name such as UTC or Europe/Berlin (no abbreviation), and `date()`. What depends on TimeZone is computed in the session's,\nby rules that the server is asked for once; a generate_series() and a window's RANGE of timestamptz only in UTC.\n\n## Casts\n\n| from | to |\n|---|---|\n")
+	b.WriteString("Over groups, numerics are divided, too. AND, OR, NOT, IS [NOT] NULL, IS [NOT] TRUE, FALSE and UNKNOWN, CASE, COALESCE, GREATEST and LEAST of up to four values; LIKE, `^@`,\nILIKE, ~, ~\\*, !~ and !~\\* with a constant pattern, the latter of regular expressions that are characters, sets, ^ and $, groups, alternatives and quantifiers, and SIMILAR TO of these;\nBETWEEN SYMMETRIC; comparisons, IN and IS DISTINCT FROM of rows, `(a, b) < (1, 2)`; `= ANY` and `<> ALL` of a constant array, or of a parameter that is an array of integers or text; dates, timestamps and timestamptz + and - a constant interval;\n`AT TIME ZONE` of a name such as UTC or Europe/Berlin (no abbreviation), `date()`, num_nulls(), num_nonnulls(),\nand format() with a constant format of %s and %%. What depends on TimeZone is computed in the session's,\nby rules that the server is asked for once; a generate_series() and a window's RANGE of timestamptz only in UTC.\n\n## Casts\n\n| from | to |\n|---|---|\n")
 	a.matrix(b, func(l, r vector.Kind) string {
 		if l == r {
 			return ""
@@ -185,7 +185,7 @@ func (a *asker) functions(t *testing.T, b *strings.Builder) {
 			notes = append(notes, "in the session's time zone")
 		}
 		if f.Variadic {
-			notes = append(notes, "any number of arguments, of integers, numerics, dates and times, too, but not of char")
+			notes = append(notes, "any number of arguments, of booleans, integers, numerics, dates and times, too, but not of char")
 		}
 		if f.InASCII != nil {
 			notes = append(notes, "of letters outside of ASCII only in C, and not in languages with a dotless i")

@@ -40,22 +40,33 @@ END $$;`
 // typedKinds are the names of all kinds.
 func typedKinds() []string { return slices.Sorted(maps.Keys(typeNames)) }
 
-// functionQueries adds calls of a function with every combination of n arguments.
-func functionQueries(q map[string]string, name string, n int, column func(string) string) {
+// argumentKinds are the kinds that may stand for an argument: all, but of functions with many arguments, of which these would
+// be too many combinations, those of its category.
+func argumentKinds(f *sqlfn.Function, i int) []string {
 	kinds := append(typedKinds(), "unknown")
-	combinations := 1
-	for range n {
-		combinations *= len(kinds)
+	if len(f.Args) <= 3 {
+		return kinds
 	}
-	for i := range combinations {
-		var types, args []string
-		for range n {
-			k := kinds[i%len(kinds)]
-			types, args = append(types, k), append(args, column(k))
-			i /= len(kinds)
+	return slices.DeleteFunc(kinds, func(name string) bool {
+		return name != "unknown" && category(typeNames[name]) != category(f.Args[i].Kind)
+	})
+}
+
+// functionQueries adds calls of a function with every combination of arguments.
+func functionQueries(q map[string]string, f *sqlfn.Function, column func(string) string) {
+	types, args := make([]string, len(f.Args)), make([]string, len(f.Args))
+	var next func(i int)
+	next = func(i int) {
+		if i == len(f.Args) {
+			q[f.Name+"("+strings.Join(types, ",")+")"] = catalog.QuoteIdentifier(f.Name) + "(" + strings.Join(args, ", ") + ")"
+			return
 		}
-		q[name+"("+strings.Join(types, ",")+")"] = catalog.QuoteIdentifier(name) + "(" + strings.Join(args, ", ") + ")"
+		for _, k := range argumentKinds(f, i) {
+			types[i], args[i] = k, column(k)
+			next(i + 1)
+		}
 	}
+	next(0)
 }
 
 // builtinQueries are the lines of builtins.txt by what they stand for: SQL over a table k
@@ -75,11 +86,13 @@ func builtinQueries() map[string]string {
 		if f.Variadic { // it calls nothing, whatever its arguments are
 			continue
 		}
-		functionQueries(q, f.Name, len(f.Args), column)
+		functionQueries(q, &f, column)
 	}
 	for _, l := range append(typedKinds(), "unknown") {
 		for _, r := range append(typedKinds(), "unknown") {
-			q["||("+l+","+r+")"] = column(l) + " || " + column(r)
+			for _, symbol := range []string{"||", "^@"} {
+				q[symbol+"("+l+","+r+")"] = column(l) + " " + symbol + " " + column(r)
+			}
 		}
 	}
 	for _, l := range kinds {

@@ -83,15 +83,25 @@ func (a *analyzer) funcCall(f *pg.FuncCall, s *scope) plan.Expr {
 		return a.dateOf(args(1)[0])
 	case "concat":
 		return a.concat(args(len(f.Args)))
+	case "concat_ws":
+		return a.concatWS(args(len(f.Args)))
+	case "format":
+		return a.format(args(len(f.Args)))
+	case "num_nulls", "num_nonnulls":
+		return a.countNulls(name, args(len(f.Args)))
 	case "abs":
 		return a.abs(args(1)[0])
 	case "mod":
 		v := args(2)
-		if !v[0].kind().IsInt() || !v[1].kind().IsInt() {
-			fail(plan.ReasonFunction, "mod() of other than integers")
+		exact := func(k vector.Kind) bool { return k.IsInt() || k == vector.Numeric }
+		if !exact(v[0].kind()) || !exact(v[1].kind()) {
+			fail(plan.ReasonFunction, "mod() of other than integers and numerics")
 		}
 		a.calls(name, v[0].kind(), v[1].kind())
-		return a.intArith(plan.OpMod, v[0].e, v[1].e)
+		if v[0].kind().IsInt() && v[1].kind().IsInt() {
+			return a.intArith(plan.OpMod, v[0].e, v[1].e)
+		}
+		return a.numericArith(plan.OpMod, a.toNumeric(v[0].e), a.toNumeric(v[1].e))
 	}
 	if sqlfn.Named(name) == nil {
 		fail(plan.ReasonFunction, name+"()")
@@ -190,6 +200,36 @@ func (a *analyzer) abs(v value) plan.Expr {
 	}
 	a.calls("abs", v.kind())
 	return a.call(plan.OpAbs, plainType(v.e.Type()), v.e)
+}
+
+// OIDs of num_nulls() and num_nonnulls().
+var oidsCountNulls = map[string]uint32{"num_nulls": 438, "num_nonnulls": 440}
+
+// countNulls analyses functions that count which of their arguments are null, or are not.
+func (a *analyzer) countNulls(name string, vals []value) plan.Expr {
+	if len(vals) == 0 {
+		fail(plan.ReasonFunction, name+"()")
+	}
+	op := plan.OpIsNull
+	if name == "num_nonnulls" {
+		op = plan.OpIsNotNull
+	}
+	a.addCalls([]uint32{oidsCountNulls[name]})
+	integer := vector.TypeOf(vector.Int4)
+	var sum plan.Expr
+	for _, v := range vals {
+		if v.param > 0 {
+			fail(plan.ReasonParameter, "type of a parameter tested for NULL")
+		}
+		test := a.call(op, boolType, a.fixedScale(a.resolve(v, vector.TypeOf(vector.Text))))
+		one := a.call(plan.OpCase, integer, test, plan.Const{Datum: vector.Int(vector.Int4, 1)}, plan.Const{Datum: vector.Int(vector.Int4, 0)})
+		if sum == nil {
+			sum = one
+		} else {
+			sum = a.call(plan.OpAdd, integer, sum, one)
+		}
+	}
+	return sum
 }
 
 // The functions of casts to a date in pg_proc.

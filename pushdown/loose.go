@@ -52,7 +52,7 @@ func isSame(e plan.Expr) bool {
 }
 
 // looseFunctions are those that see the bytes of their arguments only. Others search: strpos(), replace().
-var looseFunctions = []string{"textcat", "concat", "left", "right", "lower", "upper", "length", "char_length", "character_length", "octet_length", "substring", "substr"}
+var looseFunctions = []string{"textcat", "concat", "concat_ws", "left", "right", "lower", "upper", "length", "char_length", "character_length", "octet_length", "substring", "substr"}
 
 // checkLoose forwards a statement that shows one of several texts that are equal, or searches in such.
 func (a *analyzer) checkLoose(tree plan.Rel) {

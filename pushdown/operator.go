@@ -115,6 +115,9 @@ func (a *analyzer) operation(x *pg.A_Expr, s *scope) plan.Expr {
 	if symbol == "||" {
 		return a.concatenation(l, r)
 	}
+	if symbol == "^@" {
+		return a.startsWith(l, r)
+	}
 	if oid, ok := regexpMatches[symbol]; ok {
 		return a.regexpMatch(symbol, sqlfn.ByOID(oid), l, r)
 	}

@@ -1,7 +1,9 @@
 package pushdown
 
 import (
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"pgaccel/plan"
@@ -38,26 +40,143 @@ func (a *analyzer) concatenation(l, r value) plan.Expr {
 	return a.callOf(sqlfn.ByOID(sqlfn.OIDTextCat), []value{l, r})
 }
 
+// asText returns the arguments of a function that takes those of all types and writes them as text, by the output
+// functions of their types.
+func (a *analyzer) asText(name string, vals []value) []value {
+	out := slices.Clone(vals)
+	for i, v := range vals {
+		switch k := v.kind(); {
+		case v.param > 0:
+			fail(plan.ReasonParameter, "type of a parameter of "+name+"()")
+		case k == vector.Bool:
+			out[i] = typed(a.boolOut(v.e))
+		case !v.unknown() && k != vector.Text && k != vector.Varchar && !shown(k):
+			fail(plan.ReasonFunction, name+"() of "+k.String())
+		}
+	}
+	return out
+}
+
+// boolOut writes a boolean as boolout does: the cast to text has other words.
+func (a *analyzer) boolOut(e plan.Expr) plan.Expr {
+	t := vector.TypeOf(vector.Text)
+	return a.call(plan.OpCase, t, e, plan.Const{Datum: vector.String("t")}, a.not(e), plan.Const{Datum: vector.String("f")}, plan.Const{Datum: vector.Null(t)})
+}
+
 // concat analyses concat(), which takes arguments of all types, writes them as text, and skips nulls.
 func (a *analyzer) concat(vals []value) plan.Expr {
 	if len(vals) == 0 {
 		fail(plan.ReasonFunction, "concat()")
 	}
-	for _, v := range vals {
-		switch k := v.kind(); {
-		case v.param > 0:
-			fail(plan.ReasonParameter, "type of a parameter of concat()")
-		case !v.unknown() && k != vector.Text && k != vector.Varchar && !shown(k):
-			fail(plan.ReasonFunction, "concat() of "+k.String())
-		}
-	}
 	a.addCalls([]uint32{sqlfn.OIDConcat})
+	return a.concatenated(a.asText("concat", vals))
+}
+
+// concatenated is concat() of texts.
+func (a *analyzer) concatenated(vals []value) plan.Expr {
 	f, none := sqlfn.ByOID(sqlfn.OIDConcat), ""
 	e := a.callOf(f, []value{{text: &none}, vals[0]})
 	for _, v := range vals[1:] {
 		e = a.callOf(f, []value{typed(e), v})
 	}
 	return e
+}
+
+// concatWS analyses concat_ws(separator, ...), which is concat() with a separator, of type text, between what is not null.
+func (a *analyzer) concatWS(vals []value) plan.Expr {
+	f := sqlfn.ConcatWS(len(vals))
+	if f == nil {
+		fail(plan.ReasonFunction, "concat_ws()")
+	}
+	if k := vals[0].kind(); vals[0].param == 0 && !vals[0].unknown() && !k.IsText() {
+		fail(plan.ReasonFunction, "concat_ws() with a separator of type "+k.String())
+	}
+	a.callsCast(vals[0], vector.Text)
+	a.addCalls([]uint32{sqlfn.OIDConcatWS})
+	return a.callOf(f, append([]value{vals[0]}, a.asText("concat_ws", vals[1:])...))
+}
+
+// OIDs of format() with one argument and with more.
+const (
+	oidFormatAlone = 3540
+	oidFormat      = 3539
+)
+
+// format analyses format() with a constant format of %s, each with its argument or the next, and %%. It is concat() then.
+func (a *analyzer) format(vals []value) plan.Expr {
+	if len(vals) == 0 || vals[0].text == nil {
+		fail(plan.ReasonFunction, "format() with a format that is not constant")
+	}
+	pieces, ok := formatPieces(*vals[0].text, len(vals)-1)
+	if !ok {
+		fail(plan.ReasonFunction, "format() with other than %s and %%, or of other arguments than these")
+	}
+	if len(vals) == 1 {
+		a.addCalls([]uint32{oidFormatAlone})
+	} else {
+		a.addCalls([]uint32{oidFormat})
+	}
+	args := a.asText("format", vals[1:])
+	list := make([]value, len(pieces))
+	for i, p := range pieces {
+		if list[i] = (value{text: &pieces[i].text}); p.arg > 0 {
+			list[i] = args[p.arg-1]
+		}
+	}
+	return a.concatenated(list)
+}
+
+// formatPiece is a part of a format: argument arg, from 1 on, or a text where that is 0.
+type formatPiece struct {
+	arg  int
+	text string
+}
+
+var formatSpecifier = regexp.MustCompile(`^%(?:([1-9][0-9]?)\$)?s`)
+
+// formatPieces reads a format (text_format in varlena.c). ok is false where it has anything but %s and %%, too few arguments,
+// or some that are not shown: these may be errors nevertheless.
+func formatPieces(format string, args int) (pieces []formatPiece, ok bool) {
+	pieces = []formatPiece{{}}
+	last := &pieces[0]
+	used := make([]bool, args)
+	for next := 1; format != ""; {
+		at := strings.IndexByte(format, '%')
+		switch {
+		case at < 0:
+			at = len(format)
+			fallthrough
+		case at > 0:
+			last.text += format[:at]
+			format = format[at:]
+			continue
+		case strings.HasPrefix(format, "%%"):
+			last.text += "%"
+			format = format[2:]
+			continue
+		}
+		found := formatSpecifier.FindStringSubmatch(format)
+		if found == nil {
+			return nil, false
+		}
+		arg := next
+		if found[1] != "" {
+			arg, _ = strconv.Atoi(found[1])
+		}
+		if next = arg + 1; arg > args {
+			return nil, false
+		}
+		used[arg-1] = true
+		pieces = append(pieces, formatPiece{arg: arg}, formatPiece{})
+		last, format = &pieces[len(pieces)-1], format[len(found[0]):]
+	}
+	return pieces, !slices.Contains(used, false)
+}
+
+// startsWith analyses ^@.
+func (a *analyzer) startsWith(l, r value) plan.Expr {
+	a.calls("^@", l.kind(), r.kind())
+	return a.callOf(sqlfn.ByOID(sqlfn.OIDStartsWith), []value{l, r})
 }
 
 // regexpMatches are the functions of the operators that match regular expressions, of texts: char(n) and name have others.

@@ -49,7 +49,10 @@ func TestSignatures(t *testing.T) {
 			continue
 		}
 		if f.Variadic { // "any"
-			args = []uint32{sqltype.OID(f.Args[0].Kind), sqltype.OID(f.Args[1].Kind)}
+			args = args[:0]
+			for _, p := range f.Args {
+				args = append(args, sqltype.OID(p.Kind))
+			}
 		}
 		if name != f.Name || kind != "f" || volatile || set || strict == f.CalledOnNull || result != sqltype.OID(f.Result) || len(args) != len(f.Args) {
 			t.Errorf("%s, %d is %s with %d arguments, strict %v, volatile %v, result %d in the server", f.Name, f.OID, name, len(args), strict, volatile, result)

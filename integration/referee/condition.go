@@ -230,7 +230,7 @@ func (g *gen) fits(a, b *node) bool {
 	return as == bs || max(aw, bw)+max(as, bs) <= 18
 }
 
-// pattern is LIKE or ILIKE.
+// pattern is LIKE or ILIKE, or ^@.
 func (g *gen) pattern() *node {
 	a := g.leaf(pick(g.r, text, varchar, text, varchar, char))
 	if a == nil {
@@ -251,6 +251,9 @@ func (g *gen) pattern() *node {
 		}
 	}
 	p := string(chars)
+	if g.chance(15) {
+		return op(typ{kind: boolean}, pick(g.r, "(@ ^@ @)", "starts_with(@, @)"), g.closed(a), g.constant(typ{kind: text}, p, true))
+	}
 	p = pick(g.r, "", "%", "") + p + pick(g.r, "%", "%", "", "_")
 	if g.chance(10) {
 		p = strings.Replace(p, "_", `\_`, 1)

@@ -92,6 +92,9 @@ func (g *gen) concatenation() *node {
 	variadic := g.chance(35)
 	for i := range 2 + g.r.IntN(2) {
 		k := pick(g.r, text, text, varchar, char, int4, int8, numeric, date)
+		if variadic && g.chance(10) {
+			k = boolean
+		}
 		if i == 0 {
 			k = pick(g.r, text, varchar)
 		}
@@ -111,7 +114,14 @@ func (g *gen) concatenation() *node {
 		}
 		args, forms = append(args, a), append(forms, "@")
 	}
-	if variadic {
+	switch {
+	case variadic && g.chance(30):
+		separator := pick(g.r, "', '", "''", "'ä'", "NULL::text")
+		return op(t, "concat_ws("+separator+", "+strings.Join(forms, ", ")+")", args...)
+	case variadic && g.chance(40):
+		format := pick(g.r, "%s", "100%%: %s-", "ä %s") + strings.Repeat(pick(g.r, "%s", ", %s", "-%s%%"), len(forms)-1)
+		return op(t, "format("+quote(format)+", "+strings.Join(forms, ", ")+")", args...)
+	case variadic:
 		return op(t, "concat("+strings.Join(forms, ", ")+")", args...)
 	}
 	return op(t, "("+strings.Join(forms, " || ")+")", args...)
