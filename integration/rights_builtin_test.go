@@ -91,6 +91,8 @@ var builtinQueries = []string{
 	"SELECT round(n) AS a, round(n, 1) AS b, trunc(n) AS c, ceil(n) AS d, floor(avg(n)) AS e, count(*) AS f FROM kinds GROUP BY n ORDER BY n",
 	"SELECT max(round(f)) AS a, max(round(id / 7.0, 2)) AS b, max(trunc(n, 1)) AS c, max(ceiling(f)) AS d, max(floor(id)) AS e FROM kinds",
 	"SELECT t || '-' || v AS a, c || t AS b, concat(t, id, v) AS c, lower(t) || upper(v) AS d FROM kinds WHERE id < 9 ORDER BY id",
+	"SELECT concat_ws(t, v, id) AS a, concat_ws('-', t, id) AS b, format('%s %s', t, id) AS c, num_nulls(t, v) AS d FROM kinds WHERE id < 9 ORDER BY id",
+	"SELECT id FROM kinds WHERE t SIMILAR TO 'a%' OR (t, v) IN (('a', 'b'), ('c', 'd')) OR (id, t) < (3, 'a') OR t ^@ 'b' OR id BETWEEN SYMMETRIC 9 AND 7 ORDER BY id",
 	"SELECT t || id AS a, n || v AS b, replace(t, 'text', v) AS c, left(t, 3) AS d, right(t, -2) AS e FROM kinds WHERE id < 9 ORDER BY id",
 	"SELECT trim(t) AS a, btrim(t, 't') AS b, ltrim(t) AS c, ltrim(t, 'e') AS d, rtrim(c) AS e, rtrim(t, '1') AS f, strpos(t, '1') AS g, position('x' IN t) AS h FROM kinds WHERE id < 9 ORDER BY id",
 	"SELECT substring(t FROM 1 FOR 3) AS a, substr(v, 2) AS b, count(*) AS c FROM kinds GROUP BY 1, 2 ORDER BY 1, 2",

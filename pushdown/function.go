@@ -133,7 +133,7 @@ func (a *analyzer) tableFunction(name string, vals []value) plan.Expr {
 func (a *analyzer) callOf(f *sqlfn.Function, vals []value) plan.Expr {
 	name := f.Name
 	for _, p := range f.Args {
-		if p.Kind.IsText() && p.Constants == nil && a.cat.OtherEncoding {
+		if a.cat.OtherEncoding && (p.Kind.IsText() && p.Constants == nil || f.OID == sqlfn.OIDChr) {
 			fail(plan.ReasonCollation, "text in a database whose encoding is not UTF8")
 		}
 	}

@@ -1,6 +1,8 @@
 package pushdown
 
 import (
+	"strings"
+
 	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"pgaccel/catalog"
@@ -60,7 +62,7 @@ func (a *analyzer) series(f *pg.FuncCall) (plan.Rel, []plan.Expr) {
 	}
 	by, moments := plan.Interval{}, false
 	if n == 3 {
-		by, moments = intervalConst(f.Args[2])
+		by, moments = seriesStep(f.Args[2])
 	}
 	written := f.Args
 	if moments {
@@ -76,15 +78,23 @@ func (a *analyzer) series(f *pg.FuncCall) (plan.Rel, []plan.Expr) {
 			args = append(args, v)
 		}
 	})
+	// A literal without a type, and NULL, are whatever the others make of them.
+	open := 0
+	for _, v := range args {
+		if v.text != nil || v.null {
+			open++
+		}
+	}
 	var k vector.Kind
 	switch {
 	case !moments && counts[vector.Int4] == len(args):
 		k = vector.Int4
 	case !moments && counts[vector.Int4]+counts[vector.Int8] == len(args):
 		k = vector.Int8
-	case moments && counts[vector.TimestampTZ] > 0 && counts[vector.TimestampTZ]+counts[vector.Date]+counts[vector.Timestamp] == 2, moments && counts[vector.Date] == 2:
+	case moments && counts[vector.TimestampTZ] > 0 && counts[vector.TimestampTZ]+counts[vector.Date]+counts[vector.Timestamp]+open == 2,
+		moments && counts[vector.Date] > 0 && counts[vector.Date]+open == 2:
 		k = vector.TimestampTZ // which is the preferred one
-	case moments && counts[vector.Timestamp] > 0 && counts[vector.Timestamp]+counts[vector.Date] == 2:
+	case moments && counts[vector.Timestamp] > 0 && counts[vector.Timestamp]+counts[vector.Date]+open == 2:
 		k = vector.Timestamp
 	default:
 		fail(plan.ReasonFunction, "generate_series() of these types")
@@ -95,7 +105,7 @@ func (a *analyzer) series(f *pg.FuncCall) (plan.Rel, []plan.Expr) {
 	exprs := make([]plan.Expr, 3)
 	for i, v := range args {
 		a.callsCast(v, k)
-		exprs[i] = a.cast(v.e, x.T)
+		exprs[i] = a.cast(a.resolve(v, x.T), x.T)
 	}
 	x.From, x.To, x.Step = exprs[0], exprs[1], exprs[2]
 	if n == 2 {
@@ -105,6 +115,14 @@ func (a *analyzer) series(f *pg.FuncCall) (plan.Rel, []plan.Expr) {
 		a.needsUTC = true // which days begin when
 	}
 	return x, []plan.Expr{plan.Output{Of: x.Number, T: x.T}, plan.Output{Of: x.Number, Index: 1, T: vector.TypeOf(vector.Int8)}}
+}
+
+// seriesStep reads a constant interval: a literal may have no type, as beside moments it is an interval.
+func seriesStep(n *pg.Node) (by plan.Interval, ok bool) {
+	if s, literal := n.GetAConst().GetVal().(*pg.A_Const_Sval); literal {
+		return intervalOf(strings.Fields(s.Sval.Sval))
+	}
+	return intervalConst(n)
 }
 
 // unnest analyses unnest(ARRAY[...]): VALUES of its elements.

@@ -35,8 +35,8 @@ var characters = []Function{
 		},
 	},
 	{
-		Name: "chr", OID: 1621, Result: vector.Text, Args: []Param{{Kind: vector.Int4, Usual: []string{"10", "65", "97", "233", "26085"}}},
-		Samples:  [][]string{{"1", "10", "65", "127", "128", "233", "26085", "55295", "57344", "65535", "128512", "1114111", "0", "-1", "55296", "57343", "1114112", "2147483647"}},
+		Name: "chr", OID: OIDChr, Result: vector.Text, Args: []Param{{Kind: vector.Int4}}, Partial: true,
+		Samples:  [][]string{{"65", "1", "10", "127", "128", "233", "26085", "55295", "57344", "65535", "128512", "1114111", "0", "-1", "55296", "57343", "1114112", "2147483647"}},
 		TotalFor: func(c Call) bool { n := c.Args[0].Const; return n != nil && (n.Null || validChar(n.I)) },
 		Eval: func(args []vector.Value) (vector.Value, error) {
 			if !validChar(args[0].I) {
@@ -71,6 +71,7 @@ var characters = []Function{
 const (
 	OIDStartsWith = 3696 // the operator ^@
 	OIDConcatWS   = 3059
+	OIDChr        = 1621 // whose characters are those of the database's encoding
 )
 
 func validChar(c int64) bool { return c > 0 && c <= utf8.MaxRune && utf8.ValidRune(rune(c)) }

@@ -48,7 +48,11 @@ func (g *gen) series(src *source) {
 		}
 	case timestamp:
 		src.rows = 1 + g.r.IntN(20)
-		src.call = fmt.Sprintf("generate_series(%s '2000-01-%02d', timestamp '2000-01-15 12:00', interval '%s')", pick(g.r, "timestamp", "date"), 1+g.r.IntN(20), pick(g.r, "1 day", "7 hours", "1 month", "-1 day", "1 day 30 minutes"))
+		first, last := pick(g.r, "timestamp", "date"), "timestamp "
+		if first == "timestamp" && g.chance(30) {
+			last = ""
+		}
+		src.call = fmt.Sprintf("generate_series(%s '2000-01-%02d', %s'2000-01-15 12:00', %s'%s')", first, 1+g.r.IntN(20), last, pick(g.r, "interval ", ""), pick(g.r, "1 day", "7 hours", "1 month", "-1 day", "1 day 30 minutes"))
 	default:
 		src.call = "unnest(ARRAY["
 		src.rows = 1 + g.r.IntN(4)
