@@ -39,7 +39,7 @@ func integerPlaces(v vector.Value, decimals int) (string, bool) {
 }
 
 var numberPatterns = []string{"999999999", "FM999999999", "999,999,999", "FM999,999,999.00", "999,999,990.99", "FM999999990.0", "9.99", "FM9.99", "0.99", "FM0.99", "09999", "FM09999", "9099.9", "FM9090.90",
-	"0", "9", "00", "FM00", "FM999.9990", "$9,999.99", "FM$9,990.0%", "99 99/99", "9,9,9.9", ",999", "FM,999", "999,", "FM9,", "9,990", "0,000,000.00"}
+	"0", "9", "00", "FM00", "FM999.9990", "$9,999.99", "FM$9,990.0%", "99 99/99", "9,9,9.9", ",999", "FM,999", "999,", "FM9,", "9,990", "0,000,000.00", "FM9,.9", "9,.9"}
 
 // maxPlaces bounds the digits of a pattern.
 const maxPlaces = 30
@@ -111,6 +111,7 @@ func (p *numberPattern) print(number string) string {
 			w.blank()
 			if w.compact && p.shown(decimals) == "" {
 				w.digit('0')
+				w.within = false // no comma follows
 			}
 		default:
 			w.digit(whole[place-blanks])
