@@ -41,7 +41,7 @@ func (c *compiler) cast(n *node, e *plan.Call) (*node, error) {
 		}
 		return retyped()
 	case t.IsText():
-		if f.IsString() && !a.dict.grows() || c.fewValues(a) {
+		if c.fewValues(a) {
 			return c.tabulateOver(a, e.T, func(v vector.Value) (vector.Value, error) {
 				if v.Null {
 					return v, nil

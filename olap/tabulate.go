@@ -60,7 +60,7 @@ func worthTable(e *plan.Call, leaf *node, rows int64) bool {
 // row at a time.
 func (c *compiler) fewValues(a *node) bool {
 	n, ok := width(a.lo, a.hi)
-	return ok && a.dict == nil && !a.t.Kind.IsFloat() && n <= max(fewText, min(tableMax, c.p.tab.Rows/32))
+	return ok && !a.t.Kind.IsFloat() && n <= max(fewText, min(tableMax, c.p.tab.Rows/32))
 }
 
 // fewText is so few values that text of them is always written out. Tests make it small.
