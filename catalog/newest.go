@@ -58,7 +58,7 @@ func ShadowedNowSQL(names string) string {
 
 // builtinTypes are the names of types that a query may mention.
 var builtinTypes = func() string {
-	names := []string{"interval", "name", "unknown"}
+	names := []string{"name", "unknown"}
 	for _, k := range vector.Kinds() {
 		names = append(names, sqltype.Of(k).Name)
 	}

@@ -110,7 +110,7 @@ func (a *asker) page(t *testing.T) string {
 	for _, k := range a.kinds {
 		names = append(names, k.String())
 	}
-	fmt.Fprintf(b, "%s. A numeric column has a precision of at most %d; below it is numeric(10,2), of\nwhich an operand of more digits may differ.\n\n## Operators\n\n", strings.Join(names, ", "), vector.NumericMaxPrecision)
+	fmt.Fprintf(b, "%s. A numeric column has a precision of at most %d; below it is numeric(10,2), of\nwhich an operand of more digits may differ. Intervals are computed values: differences of timestamps; a column of that type is not copied.\n\n## Operators\n\n", strings.Join(names, ", "), vector.NumericMaxPrecision)
 	for _, op := range []struct{ title, form string }{
 		{"= <>, IN, IS DISTINCT FROM, NULLIF", "%s = %s"}, {"< <= > >=, BETWEEN", "%s < %s"}, {"+", "%s + %s"}, {"-", "%s - %s"}, {"\\*", "%s * %s"}, {"/", "%s / %s"}, {"%", "%s %% %s"}, {"\\|\\|", "%s || %s"},
 	} {
@@ -118,7 +118,7 @@ func (a *asker) page(t *testing.T) string {
 		a.matrix(b, func(l, r vector.Kind) string { return fmt.Sprintf(op.form, ofKind(l), ofKind(r)) })
 		b.WriteString("\n")
 	}
-	b.WriteString("Over groups, numerics are divided, too. AND, OR, NOT, IS [NOT] NULL, IS [NOT] TRUE, FALSE and UNKNOWN, CASE, COALESCE, GREATEST and LEAST of up to four values; LIKE, `^@`,\nILIKE, ~, ~\\*, !~ and !~\\* with a constant pattern, the latter of regular expressions that are characters, sets, ^ and $, groups, alternatives and quantifiers, and SIMILAR TO of these;\nBETWEEN SYMMETRIC; comparisons, IN and IS DISTINCT FROM of rows, `(a, b) < (1, 2)`; `= ANY` and `<> ALL` of a constant array, or of a parameter that is an array of integers, text or uuid; dates, timestamps and timestamptz + and - a constant interval;\n`AT TIME ZONE` of a name such as UTC or Europe/Berlin (no abbreviation), `date()`, num_nulls(), num_nonnulls(),\nand format() with a constant format of %s and %%. What depends on TimeZone is computed in the session's,\nby rules that the server is asked for once; a generate_series() and a window's RANGE of timestamptz only in UTC.\n\n## Casts\n\n| from | to |\n|---|---|\n")
+	b.WriteString("Over groups, numerics are divided, too. AND, OR, NOT, IS [NOT] NULL, IS [NOT] TRUE, FALSE and UNKNOWN, CASE, COALESCE, GREATEST and LEAST of up to four values; LIKE, `^@`,\nILIKE, ~, ~\\*, !~ and !~\\* with a constant pattern, the latter of regular expressions that are characters, sets, ^ and $, groups, alternatives and quantifiers, and SIMILAR TO of these;\nBETWEEN SYMMETRIC; comparisons, IN and IS DISTINCT FROM of rows, `(a, b) < (1, 2)`; `= ANY` and `<> ALL` of a constant array, or of a parameter that is an array of integers, text or uuid; dates, timestamps and timestamptz + and - a constant interval, or one without months times a number;\nfields of `age()`; `date_bin()` of a constant stride; `AT TIME ZONE` of a name such as UTC or Europe/Berlin (no abbreviation), `date()`, num_nulls(), num_nonnulls(),\nand format() with a constant format of %s and %%. What depends on TimeZone is computed in the session's,\nby rules that the server is asked for once; a generate_series() and a window's RANGE of timestamptz only in UTC.\n\n## Casts\n\n| from | to |\n|---|---|\n")
 	a.matrix(b, func(l, r vector.Kind) string {
 		if l == r {
 			return ""

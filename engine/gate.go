@@ -27,6 +27,7 @@ const (
 	gateFloatDigits
 	gateReading
 	gateDateStyle
+	gateIntervalStyle
 	gateClientEncoding
 	gateTimeout
 	gateSchemas
@@ -59,6 +60,7 @@ type gateRow struct {
 	timeZone   string
 	floatDigit string
 	dateStyle  string
+	intervals  string // IntervalStyle
 	reading    string // settings that change what a statement's text means
 	schemas    string
 	mode       string
@@ -102,20 +104,20 @@ type gateTable struct {
 // written and read on the wire. What a session has reported may be older: the server
 // reports a change only with ReadyForQuery, a pipeline's statements see it at once.
 // ok is false where rows are not the gate's.
-func GateSettings(rows [][]*string) (timeZone, dateStyle, clientEncoding string, ok bool) {
+func GateSettings(rows [][]*string) (timeZone, dateStyle, intervalStyle, clientEncoding string, ok bool) {
 	if len(rows) == 0 || len(rows[0]) != gateColumns {
-		return "", "", "", false
+		return "", "", "", "", false
 	}
 	for _, c := range []struct {
 		column int
 		value  *string
-	}{{gateTimeZone, &timeZone}, {gateDateStyle, &dateStyle}, {gateClientEncoding, &clientEncoding}} {
+	}{{gateTimeZone, &timeZone}, {gateDateStyle, &dateStyle}, {gateIntervalStyle, &intervalStyle}, {gateClientEncoding, &clientEncoding}} {
 		if rows[0][c.column] == nil {
-			return "", "", "", false
+			return "", "", "", "", false
 		}
 		*c.value = *rows[0][c.column]
 	}
-	return timeZone, dateStyle, clientEncoding, true
+	return timeZone, dateStyle, intervalStyle, clientEncoding, true
 }
 
 // GateRepeatable reports that all statements of the gate's transaction see one snapshot, or
@@ -254,7 +256,7 @@ func parseGate(gate Gate, tables int) (*gateRow, error) {
 		}
 		if i == 0 {
 			*g = gateRow{text: text(gateSnapshot), sent: gate.Sent, server: text(gateServer), standby: row[gateInsertLSN] == nil, noXID: text(gateNoXID) == "t", isolation: text(gateIsolation),
-				timeZone: text(gateTimeZone), floatDigit: text(gateFloatDigits), dateStyle: text(gateDateStyle), reading: text(gateReading), schemas: text(gateSchemas), mode: text(gateMode), floatSum: text(gateFloatSum), ties: text(gateTies), device: text(gateDevice), operators: text(gateOperators), shadowed: text(gateShadowed) != "f", callable: text(gateCallable) == "t",
+				timeZone: text(gateTimeZone), floatDigit: text(gateFloatDigits), dateStyle: text(gateDateStyle), intervals: text(gateIntervalStyle), reading: text(gateReading), schemas: text(gateSchemas), mode: text(gateMode), floatSum: text(gateFloatSum), ties: text(gateTies), device: text(gateDevice), operators: text(gateOperators), shadowed: text(gateShadowed) != "f", callable: text(gateCallable) == "t",
 				timeout: parseTimeout(text(gateTimeout))}
 			var ok bool
 			g.staleness, ok = parseStaleness(text(gateStaleness))
@@ -314,6 +316,8 @@ func (e *Engine) checkGate(d *decision, g *gateRow) *plan.Forward {
 		return forward(plan.ReasonTimeZone, "its abbreviations may have UTC or GMT with another meaning")
 	case d.deps.NeedsISO && !strings.HasPrefix(g.dateStyle, "ISO, "):
 		return forward(plan.ReasonSettings, "DateStyle")
+	case (d.deps.NeedsIntervalStyle || returns(d.query, vector.Interval)) && g.intervals != "postgres":
+		return forward(plan.ReasonSettings, "IntervalStyle")
 	case returnsFloat(d.query) && (len(g.floatDigit) != 1 || g.floatDigit < "1"):
 		return forward(plan.ReasonSettings, "extra_float_digits")
 	}
@@ -424,9 +428,10 @@ func returnsFloat(q *plan.Star) bool {
 	return slices.ContainsFunc(q.Output, func(x plan.Expr) bool { return x.Type().Kind.IsFloat() })
 }
 
-// returnsMoments reports whether a result has values that are written in the session's time zone.
-func returnsMoments(q *plan.Star) bool {
-	return slices.ContainsFunc(q.Output, func(x plan.Expr) bool { return x.Type().Kind == vector.TimestampTZ })
+// returns reports whether a result has values of a kind: moments are written in the session's time zone, intervals in its
+// IntervalStyle.
+func returns(q *plan.Star, k vector.Kind) bool {
+	return slices.ContainsFunc(q.Output, func(x plan.Expr) bool { return x.Type().Kind == k })
 }
 
 // checkDescription compares the plan's result columns with Postgres' description.

@@ -83,6 +83,7 @@ func (t gateTableSQL) gate() string {
  pg_catalog.concat_ws(' ', pg_catalog.current_setting('standard_conforming_strings'), pg_catalog.current_setting('transform_null_equals'),
   pg_catalog.current_setting('array_nulls')),
  pg_catalog.current_setting('DateStyle'),
+ pg_catalog.current_setting('IntervalStyle'),
  pg_catalog.current_setting('client_encoding'),
  pg_catalog.concat_ws(' ', pg_catalog.current_setting('statement_timeout'), pg_catalog.current_setting('transaction_timeout', true)),
  pg_catalog.current_schemas(true)::pg_catalog.text,

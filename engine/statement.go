@@ -349,7 +349,7 @@ func (d *decision) execute(ctx context.Context, tx *Transaction, gate Gate, desc
 		tx.refused(d.shape)
 		return a, err
 	}
-	if !isUTC(g.timeZone) && returnsMoments(d.query) {
+	if !isUTC(g.timeZone) && returns(d.query, vector.TimestampTZ) {
 		_, _ = e.zone(ctx, g.timeZone) // to write them with
 	}
 	tx.passed(d.shape, supposition{device: g.device, timeZone: g.timeZone})

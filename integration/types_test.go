@@ -15,7 +15,7 @@ import (
 func everyTable() (types []*sqltype.Type, schema, later string) {
 	columns, dims := []string{"id int PRIMARY KEY"}, ""
 	rows := 0
-	for _, k := range vector.Kinds() {
+	for _, k := range vector.StoredKinds() {
 		typ := sqltype.Of(k)
 		if k.IsText() || k == vector.Numeric {
 			continue

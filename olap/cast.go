@@ -14,7 +14,6 @@ import (
 // castable reports whether castScalar knows the conversion. doc.go lists them.
 func castable(from, to vector.Type) bool {
 	f, t := from.Kind, to.Kind
-	stamp := func(k vector.Kind) bool { return k == vector.Timestamp || k == vector.TimestampTZ }
 	switch {
 	case t.IsText():
 		// A length cuts or pads; only the type's own name is free of that.
@@ -32,6 +31,8 @@ func castable(from, to vector.Type) bool {
 	}
 	return f == t && f != vector.Invalid
 }
+
+func stamp(k vector.Kind) bool { return k == vector.Timestamp || k == vector.TimestampTZ }
 
 // castScalar converts a value that is not null.
 func castScalar(v vector.Value, from, to vector.Type) (vector.Value, error) {

@@ -251,9 +251,10 @@ func (c *compiler) byRow(n *node) *node {
 
 func (c *compiler) arithmetic(n *node, e *plan.Call) (*node, error) {
 	k := e.T.Kind
-	date := false
+	infinity := false
 	for _, a := range n.args {
-		date = date || a.t.Kind == vector.Date && (a.lo == math.MinInt32 || a.hi == math.MaxInt32)
+		infinity = infinity || a.t.Kind == vector.Date && (a.lo == math.MinInt32 || a.hi == math.MaxInt32) ||
+			stamp(a.t.Kind) && (a.lo == math.MinInt64 || a.hi == math.MaxInt64)
 	}
 	lo, hi, ranged := kindRange(k)
 	a := n.args[0]
@@ -275,7 +276,7 @@ func (c *compiler) arithmetic(n *node, e *plan.Call) (*node, error) {
 	}
 	switch e.Op {
 	case plan.OpAdd, plan.OpSub, plan.OpMul:
-		if !ranged || date {
+		if !ranged || infinity {
 			return c.scalarNode(n, e)
 		}
 		n.kind, n.within = nodeArith, k

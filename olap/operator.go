@@ -84,6 +84,14 @@ func binaryScalar(c *plan.Call, a, b vector.Value) (vector.Value, error) {
 		if infinite(vector.Date, a.I) || infinite(vector.Date, b.I) {
 			return vector.NullValue, failed("cannot subtract infinite dates")
 		}
+	case k == vector.Interval:
+		if infinite(vector.Timestamp, a.I) || infinite(vector.Timestamp, b.I) {
+			return vector.NullValue, failed("the difference of infinite timestamps")
+		}
+	case stamp(k):
+		if infinite(k, a.I) {
+			return a, nil
+		}
 	}
 	r, err := intOp(c.Op, a.I, b.I)
 	if err != nil {

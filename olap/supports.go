@@ -227,6 +227,10 @@ func (s *support) call(c *plan.Call, groups bool) {
 			ok = ok && c.T.Kind == vector.Date && c.Op == plan.OpAdd
 		case a.Kind == vector.Date && b.Kind == vector.Date:
 			ok = ok && c.T.Kind == vector.Int4 && c.Op == plan.OpSub
+		case stamp(a.Kind) && a.Kind == b.Kind:
+			ok = ok && c.T.Kind == vector.Interval && c.Op == plan.OpSub
+		case stamp(a.Kind) && b.Kind == vector.Interval:
+			ok = ok && c.T.Kind == a.Kind && (c.Op == plan.OpAdd || c.Op == plan.OpSub)
 		default:
 			ok = false
 		}

@@ -40,6 +40,9 @@ type Deps struct {
 	// NeedsISO is true where a date or timestamp is made text: the gate lets it pass only
 	// where the session's DateStyle is ISO.
 	NeedsISO bool
+	// NeedsIntervalStyle is true where an interval is made text: the gate lets it pass only where the
+	// session's IntervalStyle is postgres.
+	NeedsIntervalStyle bool
 }
 
 // Table is one reference to a table or view. The same one may occur more than once.

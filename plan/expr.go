@@ -106,8 +106,8 @@ type Op uint8
 // The operators. Null rules are SQL's: strict unless said otherwise.
 const (
 	OpInvalid   Op = iota
-	OpAdd          // a + b; Numeric: equal scales. Date + Int4: days
-	OpSub          // a - b; Numeric: equal scales. Date - Int4: days; Date - Date: Int4
+	OpAdd          // a + b; Numeric: equal scales. Date + Int4: days; a timestamp + Interval: microseconds
+	OpSub          // a - b; Numeric: equal scales. Date - Int4: days; Date - Date: Int4; two timestamps: Interval
 	OpMul          // a * b; Numeric: the scales add up
 	OpDiv          // a / b, integers truncate; of Numerics VaryingScale (vector.Div)
 	OpMod          // a % b, sign of a

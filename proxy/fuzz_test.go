@@ -154,7 +154,7 @@ func gateRow() []byte {
 		for i := range row {
 			row[i] = &text
 		}
-		if _, _, _, ok := engine.GateSettings([][]*string{row}); ok {
+		if _, _, _, _, ok := engine.GateSettings([][]*string{row}); ok {
 			return raw('D', string([]byte{0, byte(n)})+strings.Repeat("\x00\x00\x00\x04"+text, n))
 		}
 	}

@@ -51,8 +51,8 @@ func (s *session) gateAnswered(g *gateRun) bool {
 		s.forward(plan.ReasonType)
 		return false
 	}
-	if zone, style, encoding, ok := engine.GateSettings(g.answer.Rows); !ok || zone != s.settings.TimeZone ||
-		style != s.settings.DateStyle || encoding != s.settings.ClientEncoding {
+	if zone, style, intervals, encoding, ok := engine.GateSettings(g.answer.Rows); !ok || zone != s.settings.TimeZone ||
+		style != s.settings.DateStyle || s.settings.IntervalStyle != "" && intervals != s.settings.IntervalStyle || encoding != s.settings.ClientEncoding {
 		// An earlier statement of the same pipeline has changed it, and the server has
 		// not reported that yet.
 		s.forward(plan.ReasonSettings)

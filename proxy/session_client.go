@@ -488,5 +488,6 @@ func (s *session) settingsKnown() bool { return s.queue.sent == s.knownAt }
 // does that at Parse (parse_analyze_varparams), by the settings of then.
 func (s *session) readAlike(p *statement) bool {
 	return p.after == s.queue.sent ||
-		p.known && s.settingsKnown() && p.settings.TimeZone == s.settings.TimeZone && p.settings.DateStyle == s.settings.DateStyle
+		p.known && s.settingsKnown() && p.settings.TimeZone == s.settings.TimeZone && p.settings.DateStyle == s.settings.DateStyle &&
+			p.settings.IntervalStyle == s.settings.IntervalStyle
 }

@@ -255,6 +255,8 @@ func (s *session) setting(body []byte) {
 	switch string(name) {
 	case "DateStyle":
 		s.settings.DateStyle = string(value)
+	case "IntervalStyle":
+		s.settings.IntervalStyle = string(value)
 	case "TimeZone":
 		s.settings.TimeZone = string(value)
 	case "client_encoding":

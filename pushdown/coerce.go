@@ -120,6 +120,7 @@ func (a *analyzer) cast(e plan.Expr, t vector.Type) plan.Expr {
 	case !from.Kind.IsFloat() && (k == vector.Text || k == vector.Varchar):
 		noNumericParam(e) // it would show its decimals
 		a.needsISO = a.needsISO || sqltype.Of(from.Kind).Settings
+		a.needsIntervals = a.needsIntervals || from.Kind == vector.Interval
 		if from.Kind == vector.TimestampTZ && t.Typmod < 0 {
 			a.sessionZone = true
 		} else {
@@ -279,6 +280,9 @@ func (a *analyzer) typeCast(c *pg.TypeCast, s *scope) plan.Expr {
 			fail(plan.ReasonType, "type modifier")
 		}
 		mods[i] = int(v.Ival.GetIval())
+	}
+	if e, ok := a.intervalCast(c, k); ok {
+		return e
 	}
 	t := vector.TypeOf(k)
 	v := a.expr(c.Arg, s)

@@ -44,9 +44,9 @@ func (a *analyzer) operands(l, r value) (value, value, vector.Type) {
 		}
 		l, r = typed(a.resolve(l, text)), typed(a.resolve(r, text))
 	case l.unknown():
-		l = typed(a.resolve(l, openType(r.e.Type())))
+		l = typed(a.resolveBeside(l, r.e.Type()))
 	case r.unknown():
-		r = typed(a.resolve(r, openType(l.e.Type())))
+		r = typed(a.resolveBeside(r, l.e.Type()))
 	}
 	l, r = typed(a.fixedScale(l.e)), typed(a.fixedScale(r.e))
 	l, r = typed(a.scaledParam(l.e, r.e)), typed(a.scaledParam(r.e, l.e))
@@ -70,6 +70,16 @@ func (a *analyzer) scaledParam(e, other plan.Expr) plan.Expr {
 	}
 	p.T.Scale = declared.Scale
 	return p
+}
+
+// resolveBeside closes an open operand of a comparison with a value of type t.
+func (a *analyzer) resolveBeside(v value, t vector.Type) plan.Expr {
+	if t.Kind == vector.Interval && v.text != nil {
+		if span, ok := spanOf(*v.text); ok {
+			return span
+		}
+	}
+	return a.resolve(v, openType(t))
 }
 
 // openType is the type that an open operand takes beside one of type t: varchar

@@ -44,6 +44,7 @@ type analyzer struct {
 	sessionZone, readsZone bool
 	zones                  []string
 	needsISO               bool
+	needsIntervals         bool
 	functions              []string // plan.Deps.Functions
 	oids                   []uint32 // plan.Deps.Calls
 	called                 map[string]bool

@@ -1,8 +1,6 @@
 package pushdown
 
 import (
-	"strings"
-
 	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"pgaccel/plan"
@@ -85,7 +83,7 @@ func (a *analyzer) frameOffset(n *pg.Node, mode plan.FrameMode, order []plan.Ord
 		case key.Kind == vector.Date, key.Kind == vector.Time, key.Kind == vector.Timestamp, key.Kind == vector.TimestampTZ:
 			var ok bool
 			if b.By, ok = intervalConst(n); !ok {
-				b.By, ok = intervalOf(strings.Fields(n.GetAConst().GetSval().GetSval()))
+				b.By, ok = intervalOf(n.GetAConst().GetSval().GetSval())
 			}
 			if !ok {
 				fail(plan.ReasonFunction, "a window frame by other than a constant interval of whole numbers")

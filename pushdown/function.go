@@ -79,6 +79,14 @@ func (a *analyzer) funcCall(f *pg.FuncCall, s *scope) plan.Expr {
 		return out
 	}
 	switch name {
+	case "date_bin":
+		return a.dateBin(f, s)
+	case "extract", "date_part":
+		if e, ok := a.ageField(name, f, s); ok {
+			return e
+		}
+	}
+	switch name {
 	case "date":
 		return a.dateOf(args(1)[0])
 	case "concat":

@@ -45,10 +45,10 @@ func (a *analyzer) aexpr(x *pg.A_Expr, s *scope) value {
 		if row := x.Lexpr.GetRowExpr(); row != nil {
 			return typed(a.rowIn(symbol, row, list.Items, s))
 		}
-		subject := a.expr(x.Lexpr, s)
+		subject := a.compared(x.Lexpr, s)
 		members := make([]value, len(list.Items))
 		for i, n := range list.Items {
-			members[i] = a.expr(n, s)
+			members[i] = a.compared(n, s)
 		}
 		in := a.in(symbol, subject, members)
 		if symbol == "<>" {
@@ -65,7 +65,7 @@ func (a *analyzer) aexpr(x *pg.A_Expr, s *scope) value {
 		if l, r := x.Lexpr.GetRowExpr(), x.Rexpr.GetRowExpr(); l != nil && r != nil {
 			d = a.rowDistinct(l, r, s)
 		} else {
-			d = a.distinct(a.expr(x.Lexpr, s), a.expr(x.Rexpr, s))
+			d = a.distinct(a.compared(x.Lexpr, s), a.compared(x.Rexpr, s))
 		}
 		if x.Kind == pg.A_Expr_Kind_AEXPR_NOT_DISTINCT {
 			d = a.not(d)
@@ -105,10 +105,10 @@ func (a *analyzer) operation(x *pg.A_Expr, s *scope) plan.Expr {
 			return e
 		}
 	}
-	l, r := a.expr(x.Lexpr, s), a.expr(x.Rexpr, s)
 	if op, ok := comparisons[symbol]; ok {
-		return a.compare(op, l, r)
+		return a.compare(op, a.compared(x.Lexpr, s), a.compared(x.Rexpr, s))
 	}
+	l, r := a.expr(x.Lexpr, s), a.expr(x.Rexpr, s)
 	if op, ok := arithmetic[symbol]; ok {
 		return a.arith(op, l, r)
 	}
@@ -159,7 +159,7 @@ func (a *analyzer) arith(op plan.Op, l, r value) plan.Expr {
 		known = r
 	}
 	switch k := known.kind(); {
-	case k.IsInt(), k == vector.Numeric, k.IsFloat(), k == vector.Date && op == plan.OpSub:
+	case k.IsInt(), k == vector.Numeric, k.IsFloat(), isMoment(k) && op == plan.OpSub:
 		t := known.e.Type()
 		l, r = typed(a.resolve(l, t)), typed(a.resolve(r, t))
 	case l.unknown() || r.unknown():
@@ -178,6 +178,13 @@ func (a *analyzer) arith(op plan.Op, l, r value) plan.Expr {
 		return a.call(op, vector.TypeOf(vector.Date), r.e, l.e)
 	case lk == vector.Date && rk == vector.Date && op == plan.OpSub:
 		return a.call(op, vector.TypeOf(vector.Int4), l.e, r.e)
+	case isMoment(lk) && isMoment(rk) && op == plan.OpSub:
+		t := vector.TypeOf(max(lk, rk)) // date < timestamp < timestamptz
+		return a.call(op, vector.TypeOf(vector.Interval), a.cast(l.e, t), a.cast(r.e, t))
+	case isMoment(lk) && rk == vector.Interval && (op == plan.OpAdd || op == plan.OpSub):
+		return a.addSpan(op, l.e, r.e, true)
+	case lk == vector.Interval && isMoment(rk) && op == plan.OpAdd:
+		return a.addSpan(op, r.e, l.e, true)
 	case isNumber(lk) && isNumber(rk) && op != plan.OpMod:
 		// At least one is floating: real only where both are.
 		t := vector.TypeOf(vector.Float8)
@@ -455,7 +462,7 @@ func (a *analyzer) between(x *pg.A_Expr, s *scope) plan.Expr {
 	if bounds == nil || len(bounds.Items) != 2 {
 		fail(plan.ReasonShape, "BETWEEN")
 	}
-	subject, lo, hi := a.expr(x.Lexpr, s), a.expr(bounds.Items[0], s), a.expr(bounds.Items[1], s)
+	subject, lo, hi := a.compared(x.Lexpr, s), a.compared(bounds.Items[0], s), a.compared(bounds.Items[1], s)
 	within := func(lo, hi value) plan.Expr {
 		a.operator(">=")
 		a.operator("<=")

@@ -38,7 +38,7 @@ func Plan(text *syntax.Text, paramOIDs []uint32, cat *catalog.Catalog) Statement
 	st, settled := planned(text, paramOIDs, cat, false)
 	if st.Star != nil && settled {
 		// In any session, if it is only for constants that it would have to be one in UTC.
-		if any, _ := planned(text, paramOIDs, cat, true); any.Star != nil && !any.Deps.NeedsUTC && !any.Deps.NeedsISO {
+		if any, _ := planned(text, paramOIDs, cat, true); any.Star != nil && !any.Deps.NeedsUTC && !any.Deps.NeedsISO && !any.Deps.NeedsIntervalStyle {
 			return any
 		}
 	}
@@ -93,6 +93,7 @@ func planned(text *syntax.Text, paramOIDs []uint32, cat *catalog.Catalog, unsett
 	st.Star.Constants = a.constants
 	a.noteDerived()
 	st.Deps.NeedsUTC, st.Deps.NeedsISO, st.Deps.NamesUTC = a.needsUTC, a.needsISO, a.namesUTC
+	st.Deps.NeedsIntervalStyle = a.needsIntervals
 	st.Deps.SessionZone, st.Deps.ReadsZone, st.Deps.Zones = a.sessionZone, a.readsZone, a.zones
 	st.Deps.Functions, st.Deps.Calls = a.functions, a.oids
 	st.Deps.ServerConsts, st.Deps.ServerParams = a.server, a.serverParamTypes()

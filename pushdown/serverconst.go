@@ -26,19 +26,19 @@ import (
 // it is taken apart.
 func (a *analyzer) constantExpr(n *pg.Node, s *scope) value {
 	before := a.notes()
-	utc, iso := a.needsUTC, a.needsISO
-	a.needsUTC, a.needsISO = false, false
+	utc, iso, intervals := a.needsUTC, a.needsISO, a.needsIntervals
+	a.needsUTC, a.needsISO, a.needsIntervals = false, false, false
 	a.whole = true
 	v, refused := caughtValue(func() value { return a.exprOf(n, s) })
 	a.whole = false
-	if matters := a.needsUTC || a.needsISO; refused == nil && !(matters && a.unsettled) {
+	if matters := a.needsUTC || a.needsISO || a.needsIntervals; refused == nil && !(matters && a.unsettled) {
 		a.settled = a.settled || matters
-		a.needsUTC, a.needsISO = a.needsUTC || utc, a.needsISO || iso
+		a.needsUTC, a.needsISO, a.needsIntervals = a.needsUTC || utc, a.needsISO || iso, a.needsIntervals || intervals
 		return v
 	}
 	a.restore(before)
 	a.at = n
-	a.needsUTC, a.needsISO = utc, iso
+	a.needsUTC, a.needsISO, a.needsIntervals = utc, iso, intervals
 	if e, ok := a.serverConst(n); ok {
 		return typed(e)
 	}
@@ -192,6 +192,9 @@ type serverExpr struct {
 	scaled    bool
 	scale     int16 // of a numeric
 }
+
+// isText reports whether || takes it as text: literals without a type are.
+func (x serverExpr) isText() bool { return x.kind == "text" || x.literal != nil && x.kind == "unknown" }
 
 // serverWriter writes an expression for the server.
 type serverWriter struct {
@@ -396,6 +399,9 @@ func (w *serverWriter) operation(o *pg.A_Expr) (x serverExpr, ok bool) {
 	l, ok := w.write(o.Lexpr)
 	if !ok {
 		return x, false
+	}
+	if symbol == "||" && (l.isText() || r.isText()) && (l.isText() || serverTypes[l.kind]) && (r.isText() || serverTypes[r.kind]) {
+		return serverExpr{sql: "(" + l.sql + operator + r.sql + ")", kind: "text"}, true // textcat, anytextcat and textanycat
 	}
 	// One without a type is of the other's, if there is such an operator (binary_oper_exact in
 	// parse_oper.c).

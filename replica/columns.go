@@ -44,7 +44,7 @@ func typeOf(a *attribute, db *dbCollation) (t vector.Type, unsupported string) {
 	t = vector.TypeOf(kind)
 	t.Typmod = a.typmod
 	switch {
-	case kind == vector.Invalid:
+	case !kind.Stored():
 		return t, "type " + a.typeName
 	case a.generated:
 		return t, "generated column"

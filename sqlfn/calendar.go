@@ -39,6 +39,8 @@ func extractScale(field string, k vector.Kind) int16 {
 	switch field {
 	case "second":
 		return 6
+	case "milliseconds":
+		return 3
 	case "epoch":
 		if k != vector.Date {
 			return 6
@@ -54,6 +56,8 @@ func extract(field string, k vector.Kind, v int64) (int64, error) {
 	}
 	day, micros := v, int64(0)
 	switch k {
+	case vector.Interval:
+		return intervalField(field, v/dayMicros, v%dayMicros), nil
 	case vector.Timestamp, vector.TimestampTZ:
 		day = sqltype.FloorDiv(v, dayMicros)
 		micros = v - day*dayMicros
@@ -191,7 +195,10 @@ func unitAround(unit string, v int64) (lo, hi int64) {
 
 // fieldBounds returns the bounds of a field that comes again and again, or says that the
 // field never decreases.
-func fieldBounds(field string) (lo, hi int64, monotone bool) {
+func fieldBounds(field string, k vector.Kind) (lo, hi int64, monotone bool) {
+	if k == vector.Interval {
+		return intervalBounds(field)
+	}
 	switch field {
 	case "quarter":
 		return 1, 4, false

@@ -21,12 +21,17 @@ var datetime = []Function{
 	extractOf(6200, vector.Time, timeFields),
 	extractOf(6202, vector.Timestamp, slices.Concat(dateFields, timeFields)),
 	extractOf(6203, vector.TimestampTZ, slices.Concat(dateFields, timeFields)),
+	extractOf(6204, vector.Interval, intervalParts),
 	datePartOf(1385, vector.Time, timeFields),
 	datePartOf(2021, vector.Timestamp, slices.Concat(dateFields, timeFields)),
 	datePartOf(1171, vector.TimestampTZ, slices.Concat(dateFields, timeFields)),
+	datePartOf(1172, vector.Interval, intervalParts),
 	dateTruncOf(2020, vector.Timestamp),
 	dateTruncOf(1217, vector.TimestampTZ),
 	truncNamed(),
+	truncIntervalOf(),
+	dateBinOf(6177, vector.Timestamp),
+	dateBinOf(6178, vector.TimestampTZ),
 	timezoneOf(1159, vector.TimestampTZ, vector.Timestamp),
 	timezoneOf(2069, vector.Timestamp, vector.TimestampTZ),
 	plusIntervalOf(OIDTimestampPlusInterval, vector.Timestamp),
@@ -71,6 +76,8 @@ func samplesOf(k vector.Kind) [][]string {
 		return [][]string{nil, dateSamples}
 	case vector.Time:
 		return [][]string{nil, timeSamples}
+	case vector.Interval:
+		return [][]string{nil, intervalSpans}
 	}
 	return [][]string{nil, timestampSamples}
 }
@@ -90,7 +97,7 @@ func finite(k vector.Kind) (first, last int64) {
 func extractOf(oid uint32, k vector.Kind, fields []string) Function {
 	return Function{
 		in:   ofField,
-		Name: "extract", OID: oid, Result: vector.Numeric, Zone: zoneOf(k), Digits: 12,
+		Name: "extract", OID: oid, Result: vector.Numeric, Zone: zoneOf(k), Digits: 12, Total: k == vector.Interval,
 		Args:    []Param{{Kind: vector.Text, Constants: fields, AnyCase: true}, {Kind: k}},
 		Samples: samplesOf(k),
 		Type: func(c Call) vector.Type {
@@ -108,7 +115,7 @@ func extractOf(oid uint32, k vector.Kind, fields []string) Function {
 			field := strings.ToLower(c.Args[0].Const.Str)
 			x := Kernel{F: func(v int64) (int64, error) { return extract(field, k, v) }}
 			x.First, x.Last = finite(k)
-			x.Min, x.Max, x.Monotone = fieldBounds(field)
+			x.Min, x.Max, x.Monotone = fieldBounds(field, k)
 			if k == vector.Timestamp || k == vector.TimestampTZ {
 				if unit := unitOf(field); unit != "" {
 					x.Around, x.Every = func(v int64) (int64, int64) { return unitAround(unit, v) }, everyUnit(unit)
@@ -123,7 +130,7 @@ func extractOf(oid uint32, k vector.Kind, fields []string) Function {
 func datePartOf(oid uint32, k vector.Kind, fields []string) Function {
 	return Function{
 		in:   ofField,
-		Name: "date_part", OID: oid, Result: vector.Float8, Zone: zoneOf(k),
+		Name: "date_part", OID: oid, Result: vector.Float8, Zone: zoneOf(k), Total: k == vector.Interval,
 		Args:    []Param{{Kind: vector.Text, Constants: fields, AnyCase: true}, {Kind: k}},
 		Samples: samplesOf(k),
 		Eval: func(args []vector.Value) (vector.Value, error) {
@@ -131,6 +138,8 @@ func datePartOf(oid uint32, k vector.Kind, fields []string) Function {
 			v, err := extract(field, k, args[1].I)
 			f := float64(v)
 			switch {
+			case k == vector.Interval:
+				f = intervalPart(field, args[1].I)
 			case field == "second":
 				f = float64(v/secondMicros) + float64(v%secondMicros)/secondMicros
 			case extractScale(field, k) == 6:

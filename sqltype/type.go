@@ -78,6 +78,7 @@ var types = [...]Type{
 	vector.BPChar:      bpcharType,
 	vector.MACAddr:     macaddrType,
 	vector.UUID:        uuidType,
+	vector.Interval:    intervalType,
 }
 
 // Of returns the type of a kind, which must not be Invalid.

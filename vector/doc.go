@@ -13,6 +13,7 @@
 //	Date                    days since 2000-01-01, as in Postgres' binary format
 //	Timestamp, TimestampTZ  microseconds since 2000-01-01 00:00 (UTC), likewise
 //	Time                    microseconds since midnight
+//	Interval                microseconds, of no months and as many days of 24 hours as they make
 //	Float4, Float8          IEEE 754 bits of the float64 (float4 widened, exact)
 //	Text, Varchar, BPChar   code in the column's dictionary (storage) or the
 //	                        string itself (Batch, Datum)

@@ -1,5 +1,7 @@
 package vector
 
+import "slices"
+
 // Kind is the family of a type: what decides how a value is held and compared.
 type Kind uint8
 
@@ -23,6 +25,7 @@ const (
 	BPChar
 	MACAddr
 	UUID
+	Interval
 
 	kinds // a new one comes just before: checkpoints hold the numbers
 )
@@ -31,7 +34,7 @@ const (
 var kindNames = [kinds]string{Invalid: "invalid", Bool: "boolean", Int2: "smallint", Int4: "integer", Int8: "bigint", Numeric: "numeric",
 	Date: "date", Time: "time", Timestamp: "timestamp", TimestampTZ: "timestamptz", Float4: "real", Float8: "double precision",
 	Text: "text", Varchar: "varchar", BPChar: "char",
-	MACAddr: "macaddr", UUID: "uuid",
+	MACAddr: "macaddr", UUID: "uuid", Interval: "interval",
 }
 
 // Kinds returns the kinds that can be held.
@@ -45,6 +48,15 @@ func Kinds() []Kind {
 
 // Valid reports whether k is one of the kinds that can be held.
 func (k Kind) Valid() bool { return k != Invalid && k < kinds }
+
+// Stored reports whether columns of the kind are copied. An interval has 64 bits as a difference of
+// timestamps only; what a column holds may have more.
+func (k Kind) Stored() bool { return k.Valid() && k != Interval }
+
+// StoredKinds returns those of Kinds that columns may have.
+func StoredKinds() []Kind {
+	return slices.DeleteFunc(Kinds(), func(k Kind) bool { return !k.Stored() })
+}
 
 // String returns the SQL name of the kind.
 func (k Kind) String() string {

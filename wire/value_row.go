@@ -18,6 +18,7 @@ const (
 // in the spelling of current_setting.
 type TextSettings struct {
 	DateStyle        string // such as "ISO, MDY"
+	IntervalStyle    string // such as "postgres"
 	TimeZone         string // such as "UTC"
 	ExtraFloatDigits int
 	ClientEncoding   string // such as "UTF8"
@@ -42,6 +43,7 @@ const (
 	opTimeText
 	opTimestampText
 	opTimestampTZText
+	opIntervalText
 	opFloat4Text
 	opFloat8Text
 	opBoolBinary
@@ -59,7 +61,7 @@ const (
 // textOps are the operations of kinds whose text has one of its own.
 var textOps = map[vector.Kind]valueOp{
 	vector.Text: opText, vector.Varchar: opText, vector.BPChar: opText, vector.Bool: opBoolText, vector.Int2: opIntText, vector.Int4: opIntText, vector.Int8: opIntText,
-	vector.Numeric: opNumericText, vector.Date: opDateText, vector.Time: opTimeText, vector.Timestamp: opTimestampText, vector.TimestampTZ: opTimestampTZText,
+	vector.Numeric: opNumericText, vector.Date: opDateText, vector.Time: opTimeText, vector.Timestamp: opTimestampText, vector.TimestampTZ: opTimestampTZText, vector.Interval: opIntervalText,
 	vector.Float4: opFloat4Text, vector.Float8: opFloat8Text,
 }
 
@@ -201,6 +203,10 @@ func (e *RowEncoder) checkSettings(op valueOp, c *vector.Column, s TextSettings)
 		if s.ExtraFloatDigits < 1 || s.ExtraFloatDigits > 3 {
 			return fmt.Errorf("extra_float_digits %d", s.ExtraFloatDigits)
 		}
+	case opIntervalText:
+		if s.IntervalStyle != "postgres" {
+			return fmt.Errorf("IntervalStyle %q", s.IntervalStyle)
+		}
 	case opDateText, opTimestampText, opTimestampTZText:
 		if !e.dates.SetStyle(s.DateStyle) {
 			return fmt.Errorf("DateStyle %q", s.DateStyle)
@@ -263,6 +269,8 @@ func (e *RowEncoder) Append(dst []byte, row int) []byte {
 			dst = sqltype.AppendTime(dst, c.ints[row])
 		case opTimestampText:
 			dst = e.dates.AppendTimestamp(dst, c.ints[row])
+		case opIntervalText:
+			dst = sqltype.AppendInterval(dst, c.ints[row])
 		case opTimestampTZText:
 			dst = e.dates.AppendTimestampTZ(dst, c.ints[row])
 		case opFloat4Text:

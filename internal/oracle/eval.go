@@ -302,6 +302,12 @@ func arithmetic(c *plan.Call, args []value) (value, error) {
 		if infinite(vector.Date, a.i) || infinite(vector.Date, b.i) {
 			return null, failed("cannot subtract infinite dates")
 		}
+	case k == vector.Interval:
+		if infinite(vector.Timestamp, a.i) || infinite(vector.Timestamp, b.i) {
+			return null, failed("the difference of infinite timestamps")
+		}
+	case (k == vector.Timestamp || k == vector.TimestampTZ) && infinite(k, a.i):
+		return a, nil
 	}
 	x, y, n := big.NewInt(a.i), big.NewInt(b.i), new(big.Int)
 	switch c.Op {
