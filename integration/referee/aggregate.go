@@ -56,7 +56,7 @@ func (g *gen) aggregateOf(k kind) *node {
 		if g.chance(60) {
 			return call(typ{kind: int8}, "count(*)").within(0, 1e6)
 		}
-		n := rows.of(anyKind(g.r), depth)
+		n := rows.of(anyValue(g.r), depth)
 		switch {
 		case n.lit != nil:
 			return call(typ{kind: int8}, "count(*)").within(0, 1e6)

@@ -37,7 +37,7 @@ func (g *gen) condition(depth int) *node {
 	case 12:
 		return g.rowComparison(min(depth, 1))
 	case 0, 1:
-		n := g.of(anyKind(g.r), min(depth, 1))
+		n := g.of(anyValue(g.r), min(depth, 1))
 		if n.lit == nil {
 			return op(t, "(@ IS "+pick(g.r, "", "NOT ")+"NULL)", n)
 		}
@@ -60,7 +60,7 @@ func (g *gen) condition(depth int) *node {
 // subject is what a comparison is about: mostly a plain column.
 func (g *gen) subject(depth int) *node {
 	for range 10 {
-		k := anyKind(g.r)
+		k := anyValue(g.r)
 		n := g.leaf(k)
 		if depth > 0 && g.chance(30) {
 			n = g.of(k, depth-1)

@@ -227,6 +227,8 @@ func (g *gen) call(k kind, depth int) *node {
 		return g.condition(depth)
 	case g.chance(18):
 		return g.choice(k, depth)
+	case k == interval:
+		return g.difference(depth)
 	case k.isInt():
 		return g.integer(k, depth)
 	case k == numeric:
@@ -360,6 +362,42 @@ func (g *gen) text(k kind, depth int) *node {
 	return nil
 }
 
+// difference returns an interval: that of two timestamps, or cut to a unit.
+func (g *gen) difference(depth int) *node {
+	if g.chance(15) {
+		if n := g.function(interval, depth); n != nil {
+			return n
+		}
+	}
+	k := pick(g.r, timestamp, timestamptz)
+	a, b := g.of(k, depth), g.of(pick(g.r, k, k, date), depth)
+	if !tame(a) && !g.reckless || !tame(b) && !g.reckless || k == timestamptz && b.t.kind == date && !g.utc {
+		return nil
+	}
+	return op(typ{kind: interval}, "(@ - @)", g.closed(a), g.closed(b))
+}
+
+// shifted returns a timestamp and what is computed of an interval, or its bin.
+func (g *gen) shifted(k kind, depth int) *node {
+	a := g.closed(g.of(k, depth))
+	switch g.r.IntN(3) {
+	case 0:
+		n := g.of(pick(g.r, int2, int4, numeric, float8), 0)
+		if n.lo < -1e6 || n.hi > 1e6 {
+			return nil
+		}
+		by := "interval '" + pick(g.r, "15 minutes", "1 second", "-90 seconds", "1 day", "1 week", "1 day 02:00", "1 millisecond") + "'"
+		return op(typ{kind: k}, pick(g.r, "(@ + "+by+" * @)", "(@ - "+by+" * @)", "(@ + @ * "+by+")"), a, g.closed(n))
+	case 1:
+		return op(typ{kind: k}, "date_bin('"+pick(g.r, "15 minutes", "1 day", "00:00:07", "3 hours")+"', @, "+k.sql()+" '"+pick(g.r, "1901-01-01 00:00+00", "2000-01-01 02:03:04+00")+"')", a)
+	}
+	d := g.difference(depth)
+	if d == nil {
+		return nil
+	}
+	return op(typ{kind: k}, pick(g.r, "(@ + @)", "(@ - @)"), a, d)
+}
+
 // moment returns an expression of a date, time or timestamp type.
 func (g *gen) moment(k kind, depth int) *node {
 	free := func(n *node) bool { return tame(n) || g.reckless }
@@ -377,6 +415,11 @@ func (g *gen) moment(k kind, depth int) *node {
 				}
 				return op(a.t, pick(g.r, "(@ + @)", "(@ - @)"), a, b)
 			case timestamp, timestamptz:
+				if g.chance(25) {
+					if n := g.shifted(k, depth); n != nil && free(n) {
+						return n
+					}
+				}
 				if n := g.function(k, depth); n != nil {
 					return n
 				}

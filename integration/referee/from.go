@@ -209,7 +209,7 @@ func (g *gen) laterally(rows int) *source {
 	case n < 1: // expressions alone
 		d.scope = g.scope
 		for range 1 + g.r.IntN(2) {
-			q.out = append(q.out, output{n: d.of(anyKind(g.r), 1)})
+			q.out = append(q.out, output{n: d.of(anyValue(g.r), 1)})
 		}
 	case n < 3:
 		a := pick(g.r, around...)

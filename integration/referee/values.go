@@ -26,6 +26,7 @@ const (
 	timeOfDay   = kind(vector.Time)
 	timestamp   = kind(vector.Timestamp)
 	timestamptz = kind(vector.TimestampTZ)
+	interval    = kind(vector.Interval)
 	float4      = kind(vector.Float4)
 	float8      = kind(vector.Float8)
 	text        = kind(vector.Text)
@@ -49,8 +50,13 @@ func (k kind) sql() string          { return vector.Kind(k).String() }
 func (k kind) entry() *sqltype.Type { return sqltype.Of(vector.Kind(k)) }
 func (k kind) oid() uint32          { return k.entry().OID }
 
-// anyKind picks a kind.
+// anyKind picks a kind that columns may have, anyValue one of expressions.
 func anyKind(r *rand.Rand) kind {
+	list := vector.StoredKinds()
+	return kind(list[r.IntN(len(list))])
+}
+
+func anyValue(r *rand.Rand) kind {
 	list := vector.Kinds()
 	return kind(list[r.IntN(len(list))])
 }
