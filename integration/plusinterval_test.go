@@ -23,7 +23,7 @@ func TestPlusInterval(t *testing.T) {
 			{"SELECT id, tz + interval '1 day', tz - interval '1 month' FROM hard ORDER BY id", true},
 			{"SELECT id, ts + interval '1 day' FROM harder ORDER BY id", false}, // infinite, or an error
 			{"SELECT id, ts - interval '1 day' FROM harder WHERE id = 4", false},
-			{"SELECT ts + interval '1 day' * 2 FROM hard ORDER BY id", false},
+			{"SELECT ts + interval '1 day' * 2 FROM hard ORDER BY id", true},
 			{"SELECT ts - interval '-1 day 2:00' FROM hard ORDER BY id", false},
 		} {
 			for _, p := range protocols {
