@@ -1,8 +1,6 @@
 package pushdown
 
 import (
-	"strings"
-
 	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"pgaccel/catalog"
@@ -120,7 +118,7 @@ func (a *analyzer) series(f *pg.FuncCall) (plan.Rel, []plan.Expr) {
 // seriesStep reads a constant interval: a literal may have no type, as beside moments it is an interval.
 func seriesStep(n *pg.Node) (by plan.Interval, ok bool) {
 	if s, literal := n.GetAConst().GetVal().(*pg.A_Const_Sval); literal {
-		return intervalOf(strings.Fields(s.Sval.Sval))
+		return intervalOf(s.Sval.Sval)
 	}
 	return intervalConst(n)
 }
