@@ -17,7 +17,7 @@ func castable(from, to vector.Type) bool {
 	switch {
 	case t.IsText():
 		// A length cuts or pads; only the type's own name is free of that.
-		return (f.IsText() || t != vector.BPChar && f != vector.Invalid && !f.IsFloat()) && (to.Typmod < 0 || f == t && from.Typmod == to.Typmod)
+		return (f.IsString() || t != vector.BPChar && f != vector.Invalid && !f.IsFloat()) && (to.Typmod < 0 || f == t && from.Typmod == to.Typmod)
 	case t == vector.Numeric:
 		return f.IsInt() || f == vector.Numeric
 	case t.IsInt():

@@ -16,6 +16,7 @@ import (
 	"pgaccel/internal/oracle"
 	"pgaccel/plan"
 	"pgaccel/sqlfn"
+	"pgaccel/sqltype"
 	"pgaccel/vector"
 )
 
@@ -137,6 +138,11 @@ func randomDatum(r *rand.Rand, t vector.Type, id, refs int, wild bool) vector.Da
 		}
 		d.Str = s
 	default:
+		if t.Kind == vector.JSONB {
+			samples := sqltype.Of(t.Kind).Samples
+			d, _ = sqltype.Of(t.Kind).Parse(samples[r.IntN(len(samples))])
+			return d
+		}
 		other := otherDatum(r, t.Kind, edge)
 		d.I, d.Str = other.I, other.Str
 	}

@@ -86,7 +86,8 @@ func (s *support) exprs(es []plan.Expr, groups bool) {
 	}
 }
 
-// comparable reports whether = and < of two types are those of their common kind.
+// comparable reports whether = and < of two types are those of their common kind. Documents of jsonb have
+// theirs as functions.
 func comparable(a, b vector.Type) bool {
 	switch {
 	case a.Kind.IsInt():
@@ -98,7 +99,7 @@ func comparable(a, b vector.Type) bool {
 	case a.Kind.IsText():
 		return b.Kind == vector.Text || b.Kind == vector.Varchar
 	}
-	return a.Kind == b.Kind && a.Kind != vector.Invalid
+	return a.Kind == b.Kind && a.Kind != vector.Invalid && a.Kind != vector.JSONB
 }
 
 func (s *support) expr(e plan.Expr, groups bool) {

@@ -28,7 +28,9 @@ var shape = func() []catalog.Column {
 var comparableTypes = func() []vector.Type {
 	types := slices.Clone(ownComparable)
 	for _, k := range otherKinds {
-		types = append(types, vector.TypeOf(k))
+		if k != vector.JSONB {
+			types = append(types, vector.TypeOf(k))
+		}
 	}
 	return types
 }()

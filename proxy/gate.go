@@ -187,7 +187,7 @@ func (g *gateRun) readConstants(ascii bool) bool {
 			raw = []byte(*row[1])
 		}
 		d, err := wire.DecodeParam(binary.BigEndian.Uint32([]byte(*row[0])), wire.FormatBinary, raw)
-		if err != nil || ascii && d.Type.Kind.IsText() && !wire.IsASCII(raw) {
+		if err != nil || ascii && d.Type.Kind.IsString() && !wire.IsASCII(raw) {
 			return false
 		}
 		g.answer.Constants = append(g.answer.Constants, d)

@@ -165,7 +165,7 @@ func (p *portal) decode(oids []uint32, unread []bool, ascii bool) ([]vector.Datu
 		}
 		oid := oids[i]
 		kind := sqltype.KindOf(oid)
-		if ascii && (kind.IsText() || kind == vector.Invalid) && !wire.IsASCII(raw) {
+		if ascii && (kind.IsString() || kind == vector.Invalid) && !wire.IsASCII(raw) {
 			return nil, false
 		}
 		d, err := wire.DecodeParam(oid, p.format(i), raw)

@@ -59,6 +59,8 @@ func typeOf(a *attribute, db *dbCollation) (t vector.Type, unsupported string) {
 			return t, fmt.Sprintf("%s exceeds %d digits", a.typeName, vector.NumericMaxPrecision)
 		}
 		t.Scale = int16(scale)
+	case kind == vector.JSONB && !db.utf8:
+		return t, "jsonb in a database whose encoding is not UTF8"
 	case kind.IsText():
 		// Values with and without trailing blanks are equal but print apart: one
 		// dictionary code each would not do.

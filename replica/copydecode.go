@@ -60,6 +60,15 @@ func (c *columnDecoder) value(v []byte) (int64, error) {
 	panic(fmt.Sprintf("BUG: binary layout %d of column %d", c.form, c.col+1))
 }
 
+// jsonb returns the text of a document in binary form.
+func (c *columnDecoder) jsonb(v []byte) ([]byte, error) {
+	text, ok := sqltype.JSONBFromBinary(v)
+	if !ok {
+		return nil, fmt.Errorf("a document of column %d has an unknown version", c.col+1)
+	}
+	return text, nil
+}
+
 // copyDecoder takes COPY BINARY data apart, a message at a time.
 type copyDecoder struct {
 	columns []columnDecoder
@@ -157,6 +166,12 @@ func (d *copyDecoder) row(b []byte) (int, error) {
 		switch c.form {
 		case sqltype.BinaryText, sqltype.BinaryBytes:
 			w.Text(c.col, v)
+		case sqltype.BinaryJSONB:
+			text, err := c.jsonb(v)
+			if err != nil {
+				return 0, err
+			}
+			w.Text(c.col, text)
 		case formHashed:
 			d.hash.value(v)
 		default:

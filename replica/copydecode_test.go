@@ -63,6 +63,7 @@ var edges = []edge{
 	{"double precision", map[string]any{"'NaN'": math.NaN(), "'-0'": math.Copysign(0, -1), "0": 0.0, "'Infinity'": math.Inf(1), "1.7976931348623157e308": math.MaxFloat64, "5e-324": math.SmallestNonzeroFloat64, "0.1": 0.1}},
 	{"text", map[string]any{"''": "", "'a'": "a", "'größe €𝄞'": "größe €𝄞", "' x '": " x ", "repeat('y', 100000)": strings.Repeat("y", 100000), "NULL": nil, `E'\\x01\\n'`: "\\x01\\n"}},
 	{"varchar(5)", map[string]any{"'abcde'": "abcde", "'a  '": "a  ", "''": ""}},
+	{"jsonb", map[string]any{`'{"b": 1, "a": [1.50, null]}'`: `{"a": [1.50, null], "b": 1}`, "'null'": "null", "NULL": nil, "to_jsonb(repeat('y', 100000))": `"` + strings.Repeat("y", 100000) + `"`}},
 	{"char(4)", map[string]any{"'a'": "a   ", "'é'": "é   ", "''": "    ", "NULL": nil}},
 }
 
@@ -70,7 +71,7 @@ var edges = []edge{
 func init() {
 	for _, k := range vector.StoredKinds() {
 		typ := sqltype.Of(k)
-		if k.IsText() || typ.ParseWord == nil || slices.ContainsFunc(edges, func(e edge) bool { return e.typ == k.String() }) {
+		if k.IsString() || typ.ParseWord == nil || slices.ContainsFunc(edges, func(e edge) bool { return e.typ == k.String() }) {
 			continue
 		}
 		e := edge{typ.Name, map[string]any{"NULL": nil}}

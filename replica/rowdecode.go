@@ -184,6 +184,14 @@ func (d *rowDecoder) decode(row *colstore.Row, tuple pgoutput.Tuple, kind pgoutp
 				row.Text[f.col] = v.Data
 				continue
 			}
+			if f.form == sqltype.BinaryJSONB {
+				text, err := f.jsonb(v.Data)
+				if err != nil {
+					return err
+				}
+				row.Text[f.col] = text
+				continue
+			}
 			n, err := f.value(v.Data)
 			if err != nil {
 				return err

@@ -268,7 +268,7 @@ func TestTableWhoseValuesCannotBeSentIsRefused(t *testing.T) {
 	c := connectTo(t, url)
 	mustExec(t, c, `CREATE TYPE pair AS (a int, b aclitem); CREATE TYPE plain AS (a int, b text[]); CREATE DOMAIN pairs AS pair[]; CREATE TYPE mood AS ENUM ('sad');
 		CREATE TABLE no1 (id int PRIMARY KEY, x aclitem[]); CREATE TABLE no2 (id int PRIMARY KEY, x pair); CREATE TABLE no3 (id int PRIMARY KEY, x pairs);
-		CREATE TABLE yes (id int PRIMARY KEY, x aclitem, y plain, z plain[], m mood[], r int4range, n int4multirange, p point, v oidvector, u uuid[], j jsonb)`)
+		CREATE TABLE yes (id int PRIMARY KEY, x aclitem, y plain, z plain[], m mood[], r int4range, n int4multirange, p point, v oidvector, u uuid[], j json)`)
 	cat, refused, err := readCatalogOf(context.Background(), c, []string{"*"})
 	if err != nil {
 		t.Fatal(err)
@@ -290,7 +290,7 @@ func TestTableWhoseValuesCannotBeSentIsRefused(t *testing.T) {
 func TestOldAndNewRows(t *testing.T) {
 	url := database(t)
 	c := connectTo(t, url)
-	mustExec(t, c, `CREATE TABLE a (x int, id int, t text, g int GENERATED ALWAYS AS (x) STORED, j jsonb, PRIMARY KEY (id)); ALTER TABLE a ALTER t SET STORAGE EXTERNAL;
+	mustExec(t, c, `CREATE TABLE a (x int, id int, t text, g int GENERATED ALWAYS AS (x) STORED, j json, PRIMARY KEY (id)); ALTER TABLE a ALTER t SET STORAGE EXTERNAL;
 		CREATE TABLE f (id int, t text); ALTER TABLE f ALTER t SET STORAGE EXTERNAL; ALTER TABLE f REPLICA IDENTITY FULL`)
 	rec := recordChanges(t, url, "", `INSERT INTO a VALUES (1, 2, NULL, DEFAULT, '{}'), (NULL, 3, repeat('t', 3000), DEFAULT, NULL); UPDATE a SET x = 5; UPDATE a SET id = 7 WHERE id = 3; DELETE FROM a;
 		INSERT INTO f VALUES (1, NULL), (2, 'a'); UPDATE f SET id = 3; DELETE FROM f`)

@@ -28,6 +28,8 @@ func print(d vector.Datum) (text, binary []byte) {
 		return d.Num.AppendText(nil), AppendNumericBinary(nil, d.Num)
 	case t.Kind.IsText():
 		return []byte(d.Str), []byte(d.Str)
+	case t.Kind == vector.JSONB:
+		return []byte(d.Str), AppendJSONBBinary(nil, d.Str)
 	case t.Kind.IsString():
 		return t.AppendString(nil, d.Str), []byte(d.Str)
 	}

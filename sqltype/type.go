@@ -79,6 +79,7 @@ var types = [...]Type{
 	vector.MACAddr:     macaddrType,
 	vector.UUID:        uuidType,
 	vector.Interval:    intervalType,
+	vector.JSONB:       jsonbType,
 }
 
 // Of returns the type of a kind, which must not be Invalid.

@@ -26,6 +26,7 @@ const (
 	MACAddr
 	UUID
 	Interval
+	JSONB
 
 	kinds // a new one comes just before: checkpoints hold the numbers
 )
@@ -34,7 +35,7 @@ const (
 var kindNames = [kinds]string{Invalid: "invalid", Bool: "boolean", Int2: "smallint", Int4: "integer", Int8: "bigint", Numeric: "numeric",
 	Date: "date", Time: "time", Timestamp: "timestamp", TimestampTZ: "timestamptz", Float4: "real", Float8: "double precision",
 	Text: "text", Varchar: "varchar", BPChar: "char",
-	MACAddr: "macaddr", UUID: "uuid", Interval: "interval",
+	MACAddr: "macaddr", UUID: "uuid", Interval: "interval", JSONB: "jsonb",
 }
 
 // Kinds returns the kinds that can be held.
@@ -76,8 +77,8 @@ func (k Kind) IsFloat() bool { return k == Float4 || k == Float8 }
 func (k Kind) IsText() bool { return k == Text || k == Varchar || k == BPChar }
 
 // IsString reports whether values are held as strings, in columns as codes of a dictionary:
-// those of text, and of types that sort as strings do.
-func (k Kind) IsString() bool { return k.IsText() || k == UUID }
+// those of text, of types that sort as strings do, and of jsonb, which has no order here.
+func (k Kind) IsString() bool { return k.IsText() || k == UUID || k == JSONB }
 
 // NumericMaxPrecision is the largest declared precision whose values always
 // fit 64 bits unscaled.

@@ -53,6 +53,7 @@ const (
 	opIntNumericBinary // an integer that Postgres describes as numeric
 	opNumericBinary
 	opFloat4Binary
+	opJSONBBinary
 	opOther  // of one type alone: its function
 	opString // likewise, of a string
 	opBytes  // the string as it is, which is not text
@@ -62,12 +63,12 @@ const (
 var textOps = map[vector.Kind]valueOp{
 	vector.Text: opText, vector.Varchar: opText, vector.BPChar: opText, vector.Bool: opBoolText, vector.Int2: opIntText, vector.Int4: opIntText, vector.Int8: opIntText,
 	vector.Numeric: opNumericText, vector.Date: opDateText, vector.Time: opTimeText, vector.Timestamp: opTimestampText, vector.TimestampTZ: opTimestampTZText, vector.Interval: opIntervalText,
-	vector.Float4: opFloat4Text, vector.Float8: opFloat8Text,
+	vector.Float4: opFloat4Text, vector.Float8: opFloat8Text, vector.JSONB: opText,
 }
 
 var binaryOps = map[sqltype.Binary]valueOp{
 	sqltype.BinaryText: opText, sqltype.BinaryBytes: opBytes, sqltype.BinaryBool: opBoolBinary, sqltype.BinaryInt2: opInt2Binary, sqltype.BinaryInt4: opInt4Binary, sqltype.BinaryInt8: opInt8Binary,
-	sqltype.BinaryNumeric: opNumericBinary, sqltype.BinaryFloat4: opFloat4Binary,
+	sqltype.BinaryNumeric: opNumericBinary, sqltype.BinaryFloat4: opFloat4Binary, sqltype.BinaryJSONB: opJSONBBinary,
 }
 
 type rowColumn struct {
@@ -189,7 +190,7 @@ func intsFit(c *vector.Column, width int) bool {
 // checkSettings refuses what the settings make print otherwise than is known here.
 func (e *RowEncoder) checkSettings(op valueOp, c *vector.Column, s TextSettings) error {
 	switch op {
-	case opText:
+	case opText, opJSONBBinary:
 		// All client encodings agree on ASCII; the strings here are UTF-8.
 		if s.ClientEncoding != "UTF8" {
 			for _, str := range c.Strs {
@@ -291,6 +292,8 @@ func (e *RowEncoder) Append(dst []byte, row int) []byte {
 			dst = sqltype.AppendNumericBinary(dst, c.decimals[row])
 		case opFloat4Binary:
 			dst = sqltype.AppendFloat4Binary(dst, c.ints[row])
+		case opJSONBBinary:
+			dst = sqltype.AppendJSONBBinary(dst, c.strs[row])
 		case opOther:
 			dst = c.other(dst, c.ints[row])
 		default:
