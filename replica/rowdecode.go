@@ -180,16 +180,16 @@ func (d *rowDecoder) decode(row *colstore.Row, tuple pgoutput.Tuple, kind pgoutp
 			row.State[f.col] = colstore.ColumnAbsent
 		case v.Kind == pgoutput.ValueBinary:
 			row.State[f.col] = colstore.ColumnValue
-			if f.kind.IsString() {
-				row.Text[f.col] = v.Data
-				continue
-			}
-			if f.form == sqltype.BinaryJSONB {
+			if f.kind == vector.JSONB {
 				text, err := f.jsonb(v.Data)
 				if err != nil {
 					return err
 				}
 				row.Text[f.col] = text
+				continue
+			}
+			if f.kind.IsString() {
+				row.Text[f.col] = v.Data
 				continue
 			}
 			n, err := f.value(v.Data)

@@ -179,7 +179,7 @@ func (f *Function) Accepts(c Call) bool {
 }
 
 var (
-	all    = slices.Concat(datetime, numeric, text, arithmetics, strs, reshapes, characters, matches, numberChars)
+	all    = slices.Concat(datetime, numeric, text, arithmetics, strs, reshapes, characters, matches, numberChars, documents)
 	byOID  = map[uint32]*Function{}
 	byName = map[string][]*Function{}
 )
