@@ -45,6 +45,24 @@ type asker struct {
 	kinds []vector.Kind
 }
 
+// documents writes examples of what is computed of jsonb.
+func (a *asker) documents(t *testing.T, b *strings.Builder) {
+	b.WriteString("\n## jsonb\n\nDocuments are copied as the text that PostgreSQL writes. They have = and <> with a value over no rows, by value as PostgreSQL has them, but no order, groups or distinct\n" +
+		"values, which are forwarded; what is taken out of them as text has all that text has. The arrays of #>, #>>, ?| and ?& are constant, neither empty nor with nulls. Numbers in literals have no exponent.\n\n| such as | |\n|---|---|\n")
+	for _, e := range []string{"k -> 'a'", "k ->> 'a'", "k -> 0", "k ->> -1", "k -> 'a' ->> 'b'", "k #> '{a,0}'", "k #>> ARRAY['a', 'b']", "k['a'][0]", "k ? 'a'", "k ?| ARRAY['a', 'b']", "k ?& '{a,b}'",
+		"k @> '{\"a\": 1}'", "k <@ '[1, 2]'", "k = '{}'", "(k ->> 'a')::integer", "k::text", "coalesce(k, '{}')"} {
+		column := fmt.Sprintf("k%d", vector.JSONB)
+		r := a.result(column + e[1:])
+		if strings.HasPrefix(e, "(") || strings.HasPrefix(e, "coalesce") {
+			r = a.result(strings.Replace(e, "(k", "("+column, 1))
+		}
+		if r == "" {
+			t.Errorf("%s is not accelerated", e)
+		}
+		fmt.Fprintf(b, "| `%s` | %s |\n", strings.ReplaceAll(e, "|", "\\|"), r)
+	}
+}
+
 // constants writes examples of what the server computes.
 func (a *asker) constants(t *testing.T, b *strings.Builder) {
 	b.WriteString("\n## Constants that the server computes\n\nWhat reads no column and is not folded is computed by PostgreSQL, in the client's session and transaction, before each execution:\n" +
@@ -127,6 +145,7 @@ func (a *asker) page(t *testing.T) string {
 	})
 	b.WriteString("\nAnd numerics and integers to numeric(p,s). Dates, timestamps and timestamptz are cast to text where DateStyle is ISO.\n\n## Functions\n\n| | result | |\n|---|---|---|\n")
 	a.functions(t, b)
+	a.documents(t, b)
 	a.constants(t, b)
 	b.WriteString("\n## Aggregates\n\nWith DISTINCT and FILTER; count(*), too.\n\n| | of |\n|---|---|\n")
 	a.aggregates(t, b)
@@ -185,7 +204,11 @@ func (a *asker) functions(t *testing.T, b *strings.Builder) {
 			notes = append(notes, "in the session's time zone")
 		}
 		if f.Variadic {
-			notes = append(notes, "any number of arguments, of booleans, integers, numerics, dates and times, too, but not of char")
+			note := "any number of arguments, of booleans, integers, numerics, dates and times, too, but not of char"
+			if f.Args[0].Kind == vector.JSONB {
+				note = "any number of texts"
+			}
+			notes = append(notes, note)
 		}
 		if f.InASCII != nil {
 			notes = append(notes, "of letters outside of ASCII only in C, and not in languages with a dotless i")

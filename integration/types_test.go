@@ -17,7 +17,7 @@ func everyTable() (types []*sqltype.Type, schema, later string) {
 	rows := 0
 	for _, k := range vector.StoredKinds() {
 		typ := sqltype.Of(k)
-		if k.IsText() || k == vector.Numeric {
+		if k.IsString() || k == vector.Numeric {
 			continue
 		}
 		types = append(types, typ)

@@ -103,6 +103,7 @@ func (a *analyzer) percentile(name string, f *pg.FuncCall, s *scope) plan.Expr {
 			fail(plan.ReasonParameter, name+"() of a fraction that is not a numeric constant")
 		}
 		agg.Arg = a.argument(fn, name, by.Node, s)
+		noOrder(agg.Arg.Type().Kind)
 		a.calls(name, fraction.Datum.Type.Kind, agg.Arg.Type().Kind)
 		fraction, ok = a.cast(fraction, vector.TypeOf(vector.Float8)).(plan.Const)
 		if p := fraction.Float64(); !ok || !(p >= 0 && p <= 1) {

@@ -101,7 +101,10 @@ func (a *analyzer) callsCast(v value, to vector.Kind) {
 
 // callsEquality notes how values of a kind are found to be equal: grouping and DISTINCT
 // check the right to the function of the operator = (ExecBuildGroupingEqual).
-func (a *analyzer) callsEquality(k vector.Kind) { a.calls("=", k, k) }
+func (a *analyzer) callsEquality(k vector.Kind) {
+	noOrder(k)
+	a.calls("=", k, k)
+}
 
 // callsMember notes x = ANY (array of members of kind k), and what it may become: the
 // planner turns <> ALL into a search of a hash table with =, as = ANY, from nine members on

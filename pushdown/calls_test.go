@@ -95,6 +95,12 @@ func builtinQueries() map[string]string {
 			}
 		}
 	}
+	for _, pair := range append(typedKinds(), "unknown") {
+		for symbol := range jsonbOperators {
+			q[symbol+"(jsonb,"+pair+")"] = "k.jsonb " + symbol + " " + column(pair)
+			q[symbol+"("+pair+",jsonb)"] = column(pair) + " " + symbol + " k.jsonb"
+		}
+	}
 	for _, l := range kinds {
 		for _, a := range sqlfn.Aggregates {
 			for _, name := range a.Names {

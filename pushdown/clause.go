@@ -28,6 +28,7 @@ func (a *analyzer) orderItem(order []plan.Order, n *pg.Node, s *scope, targets [
 	if o.Expr == nil {
 		o.Expr = a.ordinalOrExpr(by.Node, s, outputs, "ORDER BY")
 	}
+	noOrder(o.Expr.Type().Kind)
 	o.Expr = a.collated(o.Expr)
 	if !slices.ContainsFunc(order, func(p plan.Order) bool { return a.intern.same(p.Expr, o.Expr) }) {
 		order = append(order, o)
@@ -105,13 +106,13 @@ func (a *analyzer) groupItems(s *scope, targets []target, outputs []plan.Expr) g
 }
 
 // collated gives text without a collation, such as a CASE of constants, the database's
-// default, by which it is ordered; where that is not C its order is not known here.
+// default, by which it is ordered.
 func (a *analyzer) collated(e plan.Expr) plan.Expr {
 	t := e.Type()
 	if (t.Kind != vector.Text && t.Kind != vector.Varchar) || t.Collation.OID != 0 {
 		return e
 	}
-	if c, ok := a.defaultCollation(); ok && c.C {
+	if c, ok := a.defaultCollation(); ok {
 		t.Collation = c
 		return a.call(plan.OpCast, t, e)
 	}
@@ -229,6 +230,8 @@ func figureName(n *pg.Node) (name string, strength int) {
 		}
 	case *pg.Node_FuncCall:
 		return last(x.FuncCall.Funcname), 2
+	case *pg.Node_AIndirection: // subscripts; of fields there is nothing here
+		return figureName(x.AIndirection.Arg)
 	case *pg.Node_AExpr:
 		if x.AExpr.Kind == pg.A_Expr_Kind_AEXPR_NULLIF {
 			return "nullif", 2

@@ -22,6 +22,9 @@ func (a *analyzer) compare(op plan.Op, l, r value) plan.Expr {
 		}
 		return nullBool
 	}
+	if l.kind() == vector.JSONB || r.kind() == vector.JSONB {
+		return a.compareJSONB(op, l, r)
+	}
 	if !l.unknown() && !r.unknown() {
 		if e, ok := a.compareMoments(op, l.e, r.e); ok {
 			a.callsOperator(operatorSymbol[op], l.kind(), r.kind())
@@ -110,7 +113,7 @@ func (a *analyzer) comparisonType(l, r vector.Type) vector.Type {
 		return vector.TypeOf(vector.Float8)
 	case lk.IsText() && rk.IsText():
 		return a.textComparison(l, r)
-	case lk == rk:
+	case lk == rk && lk != vector.JSONB:
 		return vector.TypeOf(lk)
 	case isMoment(lk) && isMoment(rk):
 		return vector.TypeOf(max(lk, rk)) // date < timestamp < timestamptz

@@ -237,7 +237,7 @@ func (a *analyzer) exprOf(n *pg.Node, s *scope) value {
 	case *pg.Node_AArrayExpr:
 		fail(plan.ReasonType, "array")
 	case *pg.Node_AIndirection:
-		fail(plan.ReasonShape, "subscript or field selection")
+		return typed(a.subscripts(x.AIndirection, s))
 	case *pg.Node_SetToDefault:
 		fail(plan.ReasonShape, "DEFAULT")
 	}

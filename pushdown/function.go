@@ -97,6 +97,8 @@ func (a *analyzer) funcCall(f *pg.FuncCall, s *scope) plan.Expr {
 		return a.format(args(len(f.Args)))
 	case "num_nulls", "num_nonnulls":
 		return a.countNulls(name, args(len(f.Args)))
+	case "jsonb_extract_path", "jsonb_extract_path_text":
+		return a.jsonbExtract(name, args(len(f.Args)))
 	case "abs":
 		return a.abs(args(1)[0])
 	case "mod":

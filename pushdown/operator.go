@@ -94,6 +94,8 @@ func (a *analyzer) operation(x *pg.A_Expr, s *scope) plan.Expr {
 	switch symbol {
 	case "~~", "!~~", "~~*", "!~~*":
 		return a.like(symbol, x, s)
+	case "#>", "#>>", "?|", "?&":
+		return a.jsonbArray(symbol, x, s)
 	}
 	if op, ok := arithmetic[symbol]; ok {
 		if e, ok := a.plusInterval(op, x, s); ok {
@@ -105,10 +107,18 @@ func (a *analyzer) operation(x *pg.A_Expr, s *scope) plan.Expr {
 			return e
 		}
 	}
-	if op, ok := comparisons[symbol]; ok {
-		return a.compare(op, a.compared(x.Lexpr, s), a.compared(x.Rexpr, s))
+	op, compares := comparisons[symbol]
+	of := a.expr
+	if compares {
+		of = a.compared
 	}
-	l, r := a.expr(x.Lexpr, s), a.expr(x.Rexpr, s)
+	l, r := of(x.Lexpr, s), of(x.Rexpr, s)
+	if e, ok := a.jsonbOperation(symbol, l, r); ok {
+		return e
+	}
+	if compares {
+		return a.compare(op, l, r)
+	}
 	if op, ok := arithmetic[symbol]; ok {
 		return a.arith(op, l, r)
 	}

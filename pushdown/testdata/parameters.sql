@@ -45,3 +45,6 @@ SELECT count(*) FROM orders WHERE ($1 IS NULL OR status = $1)
 SELECT count(*) FROM orders o JOIN customers c ON c.id = o.customer_id WHERE c.name = $1 AND c.credit < $2
 SELECT sum(CASE WHEN kind = $1 THEN qty ELSE $2 END) FROM orders
 SELECT kind, count(*) FROM orders WHERE day >= $1 AND day < $2 GROUP BY kind ORDER BY 2 DESC LIMIT $3
+SELECT count(*) FROM orders WHERE data @> $1
+SELECT data ->> $1 FROM orders WHERE data ? $2
+SELECT count(*) FROM orders WHERE data -> 'a' = $1

@@ -18,7 +18,8 @@ CREATE TABLE orders (
   at timestamp,
   seen timestamptz,
   clock time,
-  doc jsonb
+  doc json,
+  data jsonb
 );
 CREATE INDEX orders_day ON orders (day, shop_id);
 CREATE TABLE customers (id integer PRIMARY KEY, name text NOT NULL, region_id integer NOT NULL, vip boolean, since date, credit numeric(12,4));
