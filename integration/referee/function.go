@@ -135,7 +135,7 @@ func usual(c string, a *sqlfn.Arg) string {
 	}
 	v := d.Value()
 	a.Const = &v
-	if a.Type.Kind.IsText() {
+	if a.Type.Kind.IsString() {
 		return quote(c)
 	}
 	return c

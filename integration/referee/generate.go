@@ -210,7 +210,7 @@ func (g *gen) shown(q *query) *query {
 func (g *gen) groupable() *node {
 	rows := g.rows()
 	for range 8 {
-		k := pick(g.r, slices.Concat([]kind{boolean, int2, int4, int8, numeric, date, text, varchar, char, timestamp, timestamptz, timeOfDay, float8, float4, int4, text, date}, others)...)
+		k := pick(g.r, slices.Concat([]kind{boolean, int2, int4, int8, numeric, date, text, varchar, char, timestamp, timestamptz, timeOfDay, float8, float4, int4, text, date}, ordered)...)
 		n := rows.leaf(k)
 		if g.chance(35) {
 			n = rows.of(k, 1+g.r.IntN(2))
@@ -260,7 +260,7 @@ func (g *gen) groupedQuery(q *query) {
 		}
 	}
 	for range 1 + g.r.IntN(4) {
-		k := pick(g.r, slices.Concat([]kind{int8, int8, int8, numeric, numeric, numeric, int4, text, date, boolean, timestamp, float8, char, varchar, int2, timestamptz, timeOfDay, float4}, others)...)
+		k := pick(g.r, slices.Concat([]kind{int8, int8, int8, numeric, numeric, numeric, int4, text, date, boolean, timestamp, float8, char, varchar, int2, timestamptz, timeOfDay, float4}, ordered, []kind{text, jsonb})...)
 		depth := 0
 		if g.chance(25) {
 			depth = 1 + g.r.IntN(2)

@@ -138,9 +138,9 @@ type world struct {
 	rows       int // of fact tables, about; 0 is few
 }
 
-var otherTypes = []string{"varbit", "jsonb", "integer[]", "interval", "bytea", "numeric", "numeric(30,5)", "inet", "money"}
+var otherTypes = []string{"varbit", "json", "integer[]", "interval", "bytea", "numeric", "numeric(30,5)", "inet", "money"}
 
-var otherValues = map[string][]string{"varbit": {"101", ""}, "jsonb": {`{"a": 1}`, "[]"},
+var otherValues = map[string][]string{"varbit": {"101", ""}, "json": {`{"a": 1}`, "[]"},
 	"integer[]": {"{1,2}", "{}"}, "interval": {"1 day", "24:00:00", "1 mon"}, "bytea": {`\x00ff`}, "numeric": {"1.5", "1.50", "NaN"},
 	"numeric(30,5)": {"1.5", "99999999999999999999.5"}, "inet": {"10.0.0.1"}, "money": {"1.50"}}
 
@@ -210,6 +210,9 @@ func randomSchema(r *rand.Rand, name string, w world) *schema {
 // randomType picks a column's type.
 func randomType(r *rand.Rand, w world) typ {
 	t := typ{kind: anyKind(r)}
+	if r.IntN(12) == 0 {
+		t.kind = jsonb
+	}
 	switch t.kind {
 	case numeric:
 		p := [][2]int{{3, 0}, {5, 2}, {9, 3}, {12, 2}, {15, 2}, {18, 0}, {18, 4}, {18, 18}, {10, 10}, {7, 1}}[r.IntN(10)]
