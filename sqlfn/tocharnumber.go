@@ -81,7 +81,7 @@ func readNumberPattern(text string) (p numberPattern, ok bool) {
 	p.whole, p.decimals, p.point = strings.Cut(rest, ".")
 	whole, _, _ := places(p.whole)
 	decimals, _, _ := places(p.decimals)
-	return p, whole > 0 && whole+decimals <= maxPlaces && (decimals > 0) == p.point && strings.IndexAny(p.decimals, ".,") < 0
+	return p, whole > 0 && whole+decimals <= maxPlaces && (decimals > 0) == p.point && !strings.ContainsAny(p.decimals, ".,")
 }
 
 // print prints a number, which has as many decimals as the pattern.
