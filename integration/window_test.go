@@ -52,6 +52,9 @@ var windowQueries = []string{
 	"a, m, l, n FROM (SELECT s AS id, string_agg(x || i, ';' ORDER BY d DESC, id) a, mode() WITHIN GROUP (ORDER BY d) m, mode() WITHIN GROUP (ORDER BY f) FILTER (WHERE g > 2) l, length(string_agg(x, NULL ORDER BY id)) n FROM reading GROUP BY s HAVING max(i) > 900) q",
 	"o FROM (SELECT 1 AS id, string_agg(a, ' / ' ORDER BY g) o FROM (SELECT g, string_agg(DISTINCT x, ',') a FROM reading GROUP BY g) p) q",
 	"a, m FROM (SELECT 1 AS id, string_agg(x, ',' ORDER BY id) a, mode() WITHIN GROUP (ORDER BY n) m FROM reading WHERE id < 0) q",
+	"p FROM (SELECT id, i, lag(i) OVER (PARTITION BY g ORDER BY id) AS p FROM reading) q WHERE p IS NULL OR i - p > 300",
+	"z - p FROM (SELECT id, z, g, lag(z) OVER (PARTITION BY g ORDER BY id) AS p FROM reading) q WHERE z - p > interval '3 days' AND g / (1 + abs(extract(day FROM p)::int)) < 2 AND z + interval '1 day' > p",
+	"p, ok FROM (SELECT id, i, ok, sum(s) OVER (PARTITION BY g ORDER BY id) AS p FROM reading) q WHERE i / (p * 2 + 1) > 3 AND p > 5",
 	"row_number() OVER (ORDER BY id ROWS BETWEEN 2 PRECEDING AND 1 PRECEDING), rank() OVER (ORDER BY s RANGE BETWEEN 2 PRECEDING AND 1 PRECEDING) FROM reading",
 }
 
@@ -105,6 +108,7 @@ func TestWindows(t *testing.T) {
 		"SELECT count(*) OVER (ORDER BY d RANGE '-1 day' PRECEDING) FROM reading",
 		"SELECT count(*) OVER (ORDER BY d RANGE '8000 years' PRECEDING) FROM reading",
 		"SELECT nth_value(i, 0) OVER (ORDER BY id) FROM reading",
+		"SELECT id FROM (SELECT id, i, g, min(g) OVER (PARTITION BY g ORDER BY id) AS p FROM reading) q WHERE p > 0 AND i / p > 3",
 		"SELECT ntile(g) OVER (ORDER BY id) FROM reading WHERE g = 0",
 		"SELECT count(*) OVER (ORDER BY t RANGE '1.5 days' PRECEDING) FROM reading ORDER BY t",
 		"SELECT sum(f) OVER (PARTITION BY g) FROM reading WHERE id < 9 ORDER BY id",

@@ -51,7 +51,7 @@ func (s *star) sink(l *leaf) {
 			return false
 		}
 		if !sinks || readsScalar(e) { // a scalar is computed for this star alone
-			if mayFail(e) && (moved == nil || s.readsOf(e, moved)) {
+			if mayFail(e) && (moved == nil || s.readsOf(e, moved)) && !s.alone(e) {
 				s.compute(l, e)
 			}
 			return false
@@ -77,6 +77,23 @@ func (s *star) sink(l *leaf) {
 	default:
 		l.rel = &plan.Filter{Input: l.rel, Conds: sunk}
 	}
+}
+
+// alone reports whether nothing leaves rows of the one leaf out before a condition is computed over them.
+func (s *star) alone(e plan.Expr) bool {
+	return len(s.leaves) == 1 && len(s.scans) <= 1 && len(s.lefts) == 0 && len(s.exists) == 0 &&
+		!slices.ContainsFunc(s.conds, func(c plan.Expr) bool { return !s.intern.same(s.stood(c), e) && !s.computes(c) })
+}
+
+// computes reports whether a condition is one of computing, which leaves no row out.
+func (s *star) computes(e plan.Expr) bool {
+	c, ok := e.(*plan.Call)
+	if !ok || c.Op != plan.OpOr || len(c.Args) != 2 {
+		return false
+	}
+	l, null := c.Args[0].(*plan.Call)
+	r, notNull := c.Args[1].(*plan.Call)
+	return null && notNull && l.Op == plan.OpIsNull && r.Op == plan.OpIsNotNull && s.intern.same(l.Args[0], r.Args[0])
 }
 
 // compute has a condition over a leaf computed for all rows for which the server may compute it, where
