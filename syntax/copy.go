@@ -37,15 +37,19 @@ func (t *Text) Copy() (c *Copy, rows *Text) {
 	if s.Query == nil {
 		return c.table(s)
 	}
-	parameters := false
-	Walk(s.Query, func(n *pg.Node) bool {
-		parameters = parameters || n.GetParamRef() != nil
-		return true
-	})
-	if s.Query.GetSelectStmt() == nil || parameters {
+	if s.Query.GetSelectStmt() == nil || hasParameters(s.Query) {
 		return nil, nil
 	}
 	return c, t.parenthesised(s.Query)
+}
+
+// hasParameters reports whether a query names parameters.
+func hasParameters(query *pg.Node) (has bool) {
+	Walk(query, func(n *pg.Node) bool {
+		has = has || n.GetParamRef() != nil
+		return true
+	})
+	return has
 }
 
 // parenthesised returns what stands in the first parentheses of the text, which is query.

@@ -114,8 +114,20 @@ func (t *Text) Split() (prefix string, begins bool, last *Text) {
 	if n < 1 || t.stmts[n].Stmt.GetSelectStmt() == nil {
 		return "", false, nil
 	}
+	begins, ok := glued(t.stmts[:n])
+	if !ok {
+		return "", false, nil
+	}
+	at := int(t.stmts[n].StmtLocation)
+	behind := slices.IndexFunc(t.tokens, func(token *pg.ScanToken) bool { return int(token.Start) >= at })
+	return t.SQL[:at], begins, &Text{SQL: t.SQL[at:], stmts: t.stmts[n:], tokens: t.tokens[behind:], start: at}
+}
+
+// glued reports whether the statements are such as Split takes before a SELECT, and whether the first
+// begins a transaction.
+func glued(stmts []*pg.RawStmt) (begins, ok bool) {
 	inBlock := false
-	for i, raw := range t.stmts[:n] {
+	for i, raw := range stmts {
 		set, kind := raw.Stmt.GetVariableSetStmt(), raw.Stmt.GetTransactionStmt().GetKind()
 		switch {
 		case kind == pg.TransactionStmtKind_TRANS_STMT_BEGIN, kind == pg.TransactionStmtKind_TRANS_STMT_START:
@@ -125,10 +137,8 @@ func (t *Text) Split() (prefix string, begins bool, last *Text) {
 		// would reach the SELECT there, and would not once they are sent apart.
 		case set != nil && (inBlock || !set.IsLocal), raw.Stmt.GetVariableShowStmt() != nil:
 		default:
-			return "", false, nil
+			return false, false
 		}
 	}
-	at := int(t.stmts[n].StmtLocation)
-	behind := slices.IndexFunc(t.tokens, func(token *pg.ScanToken) bool { return int(token.Start) >= at })
-	return t.SQL[:at], begins, &Text{SQL: t.SQL[at:], stmts: t.stmts[n:], tokens: t.tokens[behind:], start: at}
+	return begins, true
 }
