@@ -66,7 +66,9 @@ type Decision interface {
 	// Copy is, for RouteCandidate, what the statement is where it is no SELECT but COPY ... TO STDOUT:
 	// all else is that of the SELECT of its rows. nil otherwise.
 	Copy() *Copy
-	// Gate says, for RouteCandidate, which form of the gate is the statement's, and the
+	// Cursor is, for RouteCursor, how its SELECT, whose all else is, is declared; nil otherwise.
+	Cursor() *syntax.Cursor
+	// Gate says, for RouteCandidate and RouteCursor, which form of the gate is the statement's, and the
 	// values, in text format, of its parameters $1..$7.
 	Gate() (GateForm, []string)
 	// Constants is, for RouteCandidate, what is run behind the gate, in the same transaction; nil for
@@ -201,4 +203,8 @@ const (
 	// RouteSplit: a simple Query of BEGIN, SAVEPOINT, RELEASE, SET or SHOW
 	// statements followed by one candidate, as ODBC sends them.
 	RouteSplit
+	// RouteCursor: a simple Query that declares a cursor, perhaps behind statements as those of
+	// RouteSplit and before a FETCH. Postgres runs the DECLARE; what the first FETCH gets is decided as for
+	// RouteCandidate.
+	RouteCursor
 )

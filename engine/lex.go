@@ -7,13 +7,13 @@ package engine
 // which an earlier decision not to take such a statement is remembered.
 
 // selects reports whether sql could be, hold, or end in, a SELECT: its first word is one
-// that begins a query, COPY, or one that ODBC puts before a query (see RouteSplit).
+// that begins a query, COPY, DECLARE, or one that ODBC puts before a query (see RouteSplit).
 func selects(sql string) bool {
 	if i := skipSpace(sql, 0); i < len(sql) && sql[i] == '(' {
 		return true
 	}
 	switch firstWord(sql) {
-	case "select", "with", "values", "table", "begin", "start", "savepoint", "release", "set", "show", "copy", "":
+	case "select", "with", "values", "table", "begin", "start", "savepoint", "release", "set", "show", "copy", "declare", "":
 		return true
 	}
 	return false

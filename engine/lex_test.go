@@ -22,6 +22,8 @@ func TestSelects(t *testing.T) {
 	f("(select 1)", true)
 	f("WITH a AS (SELECT 1) SELECT * FROM a", true)
 	f("BEGIN;SELECT 1", true)
+	f("DECLARE c CURSOR FOR SELECT 1", true)
+	f("FETCH c", false)
 	f("INSERT INTO t VALUES (1)", false)
 	f("update t set a = 1", false)
 	f("selection", false)

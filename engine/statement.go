@@ -31,9 +31,10 @@ type statement struct {
 	fixed *decision  // for what needs no text; nil otherwise
 	like  *statement // a statement of the same text but for constants, which is refused
 
-	split *Split     // RouteSplit, without Last
-	copy  *Copy      // COPY ... TO STDOUT
-	last  *statement // of split, or of the rows of copy; nil otherwise
+	split  *Split         // RouteSplit, without Last
+	copy   *Copy          // COPY ... TO STDOUT
+	cursor *syntax.Cursor // DECLARE CURSOR
+	last   *statement     // of split, or of the rows of copy or cursor; nil otherwise
 }
 
 // decision is what one catalog makes of a statement. Immutable: an execution follows
@@ -52,9 +53,10 @@ type decision struct {
 	constants *Constants
 	uncertain *atomic.Int64 // when the server had an error for constants, in nanoseconds since 1970
 	shape     *shape
-	view      *View  // nil but for a statement over the schema pgaccel
-	split     *Split // nil but for one of several statements, of which it is the last one's
-	copy      *Copy  // nil but for COPY, of whose rows it is
+	view      *View          // nil but for a statement over the schema pgaccel
+	split     *Split         // nil but for one of several statements, of which it is the last one's
+	copy      *Copy          // nil but for COPY, of whose rows it is
+	cursor    *syntax.Cursor // nil but for DECLARE, of whose SELECT it is
 }
 
 func (s *statement) decide(cat *catalog.Catalog, text *syntax.Text) *decision {
@@ -118,6 +120,13 @@ func (s *statement) Decide(force bool) Decision {
 				return last.forwarding(f)
 			}
 			whole.copy = s.copy
+			return &whole
+		}
+		if s.cursor != nil {
+			if f := unordered(last.query); f != nil {
+				return last.forwarding(f)
+			}
+			whole.cursor = s.cursor
 			return &whole
 		}
 		split := *s.split
@@ -198,6 +207,8 @@ func (d *decision) Route() Route {
 		return RouteView
 	case d.split != nil:
 		return RouteSplit
+	case d.cursor != nil:
+		return RouteCursor
 	case d.forward != nil:
 		return RouteForward
 	}
@@ -209,6 +220,9 @@ func (d *decision) View() *View { return d.view }
 
 // Copy implements Decision.
 func (d *decision) Copy() *Copy { return d.copy }
+
+// Cursor implements Decision.
+func (d *decision) Cursor() *syntax.Cursor { return d.cursor }
 
 // Split implements Decision.
 func (d *decision) Split() *Split { return d.split }
@@ -255,6 +269,7 @@ var proxyDetails = map[plan.Reason]string{
 	plan.ReasonParameter:   "a parameter's value or type cannot be read here",
 	plan.ReasonEvaluation:  errUncertain.Detail,
 	plan.ReasonType:        "a constant that the server has computed cannot be read",
+	plan.ReasonStale:       "others have committed between DECLARE and the first FETCH",
 	plan.ReasonDescription: "the server refused the statement when it was described",
 }
 
@@ -316,6 +331,9 @@ func (d *decision) admit(ctx context.Context, gate Gate, described []Field, para
 	g, err := parseGate(gate, len(d.deps.Tables)+len(d.deps.Views))
 	if err != nil {
 		return nil, nil, err
+	}
+	if d.cursor != nil {
+		g.ties, g.staleness = tiesForward, 0 // the server's cursor is at the same rows, of one snapshot
 	}
 	if f := d.statement.engine.checkGate(d, g); f != nil {
 		return g, nil, f

@@ -55,6 +55,9 @@ func (s *session) answer(batch *vector.Batch, fields []engine.Field, head []byte
 		return
 	}
 	x.answer, a.busy = a, true
+	if x.cursor != nil {
+		s.answerCursor(x.cursor, a)
+	}
 	if p := x.portal; p != nil && x.copy != nil {
 		p.copied = true
 	} else if p != nil {
@@ -178,10 +181,13 @@ func (s *session) more(dst []byte) []byte {
 	n := st.end - st.first
 	if a.copy != nil {
 		dst = a.copy.AppendEnd(dst, n)
+	} else if x.cursor != nil {
+		x.cursor.ended = x.cursor.ended || x.max == 0 || n < int(x.max)
+		dst = appendTag(dst, "FETCH ", n)
 	} else if x.max > 0 && n == int(x.max) {
 		dst = appendEmpty(dst, wire.PortalSuspended)
 	} else {
-		dst = appendSelectTag(dst, n)
+		dst = appendTag(dst, "SELECT ", n)
 	}
 	if x.simple {
 		dst = appendReady(dst, s.status)
@@ -205,7 +211,11 @@ func (x *localExecution) letGo(c *statementCache) {
 	if a == nil {
 		return
 	}
-	if a.busy = false; x.portal == nil || x.copy != nil || c.portals[x.portal.name] != x.portal {
+	a.busy = false
+	if x.cursor != nil && c.cursors[x.cursor.name] == x.cursor {
+		return // its rows go on with it
+	}
+	if x.portal == nil || x.copy != nil || c.portals[x.portal.name] != x.portal {
 		a.free()
 	}
 }

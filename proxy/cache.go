@@ -10,6 +10,7 @@ import (
 type statementCache struct {
 	statements map[string]*statement
 	portals    map[string]*portal
+	cursors    map[string]*cursor // of SQL; none while anything but a FETCH may have been at them
 	// invalidated is one more than the batch of the last portals that were forgotten though the
 	// server may still have them.
 	invalidated uint64
@@ -53,8 +54,9 @@ func (c *statementCache) drop(p *portal) {
 	}
 }
 
-// forgetPortals forgets all.
+// forgetPortals forgets all, cursors too.
 func (c *statementCache) forgetPortals() {
+	c.forgetCursors()
 	for _, p := range c.portals {
 		c.drop(p)
 	}

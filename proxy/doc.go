@@ -12,6 +12,7 @@
 //	local*.go, gate.go        the part of it that answers an execution here, a type a stage
 //	answer.go                 its rows, on their way to the client
 //	copy.go                   COPY ... TO STDOUT, as far as it differs
+//	cursor.go                 DECLARE CURSOR, and FETCH from what it declares
 //	placeholder.go            what SQL finds in the place of a portal that is answered here
 //	cancel.go                 cancel requests, and sessions that end amid it
 //	view.go                   the part that has the server run it over rows from here
@@ -48,6 +49,9 @@
 //     portals are left to the server from then on. pg_cursors shows a text of pgaccel's for
 //     it. A table that it reads can be truncated or altered meanwhile (Postgres: 55006).
 //     FunctionCall ends an unnamed portal that was begun here.
+//   - A cursor of SQL that is answered here is the server's, too, which has run nothing of it. Where anything but
+//     FETCH comes, a MOVE of pgaccel's brings it to where the client is: that shows in pg_stat_statements and the
+//     server's log, takes the time that the FETCHes would have taken, and its error is that of what came.
 //   - That such a portal has gone with its transaction is reported with another
 //     source line (field L, R) of Postgres than Execute's.
 //   - Under Config.Shadow a statement that stands alone is run between BEGIN and COMMIT:

@@ -14,6 +14,7 @@ import (
 	"pgaccel/engine"
 	"pgaccel/plan"
 	"pgaccel/sqltype"
+	"pgaccel/syntax"
 	"pgaccel/vector"
 )
 
@@ -68,6 +69,7 @@ type fakeStatement struct {
 	route        engine.Route
 	view         *engine.View
 	copy         *engine.Copy
+	cursor       *syntax.Cursor
 	prefix, last string
 	lastSt       *fakeStatement
 	batch        *vector.Batch
@@ -131,9 +133,10 @@ type fakeForced struct{ *fakeStatement }
 
 func (*fakeForced) Route() engine.Route { return engine.RouteForward }
 
-func (s *fakeStatement) Route() engine.Route { return s.route }
-func (s *fakeStatement) View() *engine.View  { return s.view }
-func (s *fakeStatement) Copy() *engine.Copy  { return s.copy }
+func (s *fakeStatement) Route() engine.Route    { return s.route }
+func (s *fakeStatement) View() *engine.View     { return s.view }
+func (s *fakeStatement) Copy() *engine.Copy     { return s.copy }
+func (s *fakeStatement) Cursor() *syntax.Cursor { return s.cursor }
 func (s *fakeStatement) Split() *engine.Split {
 	return &engine.Split{Prefix: s.prefix, Begins: strings.HasPrefix(strings.ToLower(s.prefix), "begin"), SQL: s.last, Last: s.lastSt}
 }

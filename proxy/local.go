@@ -20,6 +20,7 @@ type localExecution struct {
 	max      int32            // its limit of rows, 0 for none
 	copy     *engine.Copy     // what it is, if that is COPY ... TO STDOUT
 	writer   *wire.CopyWriter // of its rows, once they are described
+	cursor   *cursor          // that it declares, or that it is a FETCH from
 	original []byte           // the client's Execute
 	started  time.Time
 
@@ -41,6 +42,9 @@ type localExecution struct {
 //	runningPrefix  Q   the server runs the statements before the last one    gatingQuery
 //	settling       E   it answers what came before                           gatingExecute, replacing
 //	gatingQuery    Q   it describes the result and runs the gate             computing, sending, checking, undoingGate
+//	gatingDeclare  Q   it runs the gate before a DECLARE (cursor.go)         declaring, undoingGate
+//	declaring      Q   it runs the DECLARE                                   gatingQuery, if a FETCH is behind it
+//	moving         Q   it brings cursors to where the client's are (cursor.go)
 //	undoingGate    Q   it goes back behind a gate that the role may not run
 //	gatingExecute  E   it runs the gate, and describes what is not known     computing, replacing, sending, checking
 //	reopening      E   it says whether it has a portal that was begun here   sending
@@ -85,7 +89,7 @@ func (passive) ready(_ *session, k reply) (do action) {
 // execution: statements before the one at hand, or that one under watch.
 func (x *localExecution) passedOn() bool {
 	switch x.stage.(type) {
-	case *runningPrefix, *checking:
+	case *runningPrefix, *checking, *declaring:
 		return true
 	}
 	return false
@@ -98,7 +102,7 @@ func (s *session) own(k reply) { s.queue.push(k | replyOwn) }
 // that was opened for that.
 func (s *session) sample() {
 	x := s.local
-	x.sampled = s.implicit.open() || s.share != nil && s.status == 'T' && x.max == 0 && s.share() && x.decision.Comparable()
+	x.sampled = x.cursor == nil && (s.implicit.open() || s.share != nil && s.status == 'T' && x.max == 0 && s.share() && x.decision.Comparable())
 }
 
 // forward lets the server answer. A reason other than "" is counted. A cancel request that

@@ -35,8 +35,12 @@ func (p *runningPrefix) ready(s *session, k reply) action {
 	}
 	if reason := s.gateBarred(nil); reason != "" {
 		s.forward(reason)
-	} else {
+	} else if s.local.cursor == nil {
 		s.toServer.add(s.gateQuery(nil))
+	} else if s.block != 'T' {
+		s.forward(plan.ReasonNotSelect)
+	} else {
+		s.toServer.add(s.gateDeclare(nil, &gatingDeclare{}, false))
 	}
 	return swallow
 }
@@ -173,10 +177,13 @@ func (g *gatingQuery) ready(s *session, k reply) action {
 			s.forward(plan.ReasonDescription)
 			break
 		}
-		if s.local.copy == nil {
-			s.compute(&g.gateRun, g.fields, nil, append(g.notices, g.head...))
-		} else {
+		switch {
+		case s.local.cursor != nil:
+			s.computeCursor(&g.gateRun, g.notices)
+		case s.local.copy != nil:
 			s.computeCopy(&g.gateRun, g.notices)
+		default:
+			s.compute(&g.gateRun, g.fields, nil, append(g.notices, g.head...))
 		}
 	}
 	return swallow

@@ -96,9 +96,9 @@ func appendNamed(dst []byte, typ, kind byte, name string) []byte {
 
 func appendEmpty(dst []byte, typ byte) []byte { return append(dst, typ, 0, 0, 0, 4) }
 
-func appendSelectTag(dst []byte, rows int) []byte {
+func appendTag(dst []byte, command string, rows int) []byte {
 	start := len(dst)
-	dst = strconv.AppendInt(append(open(dst, wire.CommandComplete), "SELECT "...), int64(rows), 10)
+	dst = strconv.AppendInt(append(open(dst, wire.CommandComplete), command...), int64(rows), 10)
 	return seal(append(dst, 0), start)
 }
 

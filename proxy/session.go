@@ -48,6 +48,7 @@ type session struct {
 	done     uint64 // ReadyForQuery received for them
 	commands uint64 // statements of the client's that may have changed settings or ended portals
 	inBatch  bool   // extended messages have been sent since the last Sync or Query
+	answered bool   // the client's next message has been: an error of what had to be done before it
 	skipping bool   // the server ignores everything up to the client's next Sync
 	copyIn   bool   // the server reads CopyData
 	copySync bool   // and has ignored a Sync since

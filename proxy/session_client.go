@@ -27,6 +27,18 @@ func (s *session) fromClient(typ byte, message []byte, total int, before *[]byte
 	}
 	whole := len(message) == total
 	look := s.looks(total, whole)
+	if s.answered {
+		if !whole {
+			return wait
+		}
+		s.answered = false
+		return swallow
+	}
+	if len(s.cache.cursors) > 0 {
+		if do, done := s.beforeCursors(typ, message, look, whole, before); done {
+			return do
+		}
+	}
 	if s.copyIn {
 		switch typ {
 		case wire.CopyData, wire.Flush:
@@ -263,8 +275,10 @@ func (s *session) query(message []byte, before *[]byte) action {
 		return s.forwardQuery(d, plan.ReasonNotSelect)
 	case !s.encodingKnown(text):
 		return s.forwardQuery(d, plan.ReasonSettings)
-	case s.gateBarred(nil) != "" && route != engine.RouteSplit:
+	case s.gateBarred(nil) != "" && route != engine.RouteSplit && route != engine.RouteCursor:
 		return s.forwardQuery(d, s.gateBarred(nil))
+	case route == engine.RouteCursor:
+		return s.declareCursor(d, before)
 	}
 	if route == engine.RouteSplit {
 		// Only behind a BEGIN do the statements of one Query keep their common fate when they are
@@ -368,7 +382,7 @@ func (s *session) bind(message []byte, before *[]byte) action {
 	if s.beginImplicit(d, false) {
 		return wait
 	}
-	if d.Route() == engine.RouteForward {
+	if d.Route() == engine.RouteForward || d.Route() == engine.RouteCursor {
 		// An application's point queries, most likely: to be counted, no more.
 		p := &portal{name: string(portalName), s: st, batch: s.sent, unread: true}
 		s.cache.addPortal(p)
@@ -455,6 +469,8 @@ func (s *session) execute(message []byte, before *[]byte) action {
 		return relay
 	}
 	switch {
+	case d.Route() == engine.RouteCursor:
+		return forward(plan.ReasonNotSelect)
 	case d.Route() != engine.RouteCandidate:
 		return forward("")
 	case p.unread:

@@ -327,6 +327,9 @@ func (s *session) ready(message []byte) action {
 	if s.status == 'I' {
 		s.tx.End()
 	}
+	if s.status != 'T' {
+		s.cache.forgetCursors()
+	}
 	if s.status == 'I' && len(s.cache.portals) > 0 {
 		s.cache.transactionEnded(s.done)
 	}
@@ -372,6 +375,9 @@ func (s *session) failed(body []byte) action {
 		return relay
 	}
 	code := string(wire.ErrorField(body, 'C'))
+	if s.local == nil {
+		s.block = 0
+	}
 	if k&replyOwn == 0 {
 		s.block = 0
 		if code == queryCanceled {
