@@ -425,13 +425,13 @@ func redefinesUTC(timeZone string) bool {
 }
 
 func returnsFloat(q *plan.Star) bool {
-	return slices.ContainsFunc(q.Output, func(x plan.Expr) bool { return x.Type().Kind.IsFloat() })
+	return slices.ContainsFunc(q.Output, func(x plan.Expr) bool { return x.Type().Kind.Element().IsFloat() })
 }
 
-// returns reports whether a result has values of a kind: moments are written in the session's time zone, intervals in its
+// returns reports whether a result has values of a kind, in arrays or not: moments are written in the session's time zone, intervals in its
 // IntervalStyle.
 func returns(q *plan.Star, k vector.Kind) bool {
-	return slices.ContainsFunc(q.Output, func(x plan.Expr) bool { return x.Type().Kind == k })
+	return slices.ContainsFunc(q.Output, func(x plan.Expr) bool { return x.Type().Kind.Element() == k })
 }
 
 // checkDescription compares the plan's result columns with Postgres' description.

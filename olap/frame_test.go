@@ -38,6 +38,8 @@ var frameQueries = []string{
 	"select g, string_agg(t, ',' order by id), string_agg(t, null order by t desc, id) filter (where k > 2), mode() within group (order by t), mode() within group (order by k desc), sum(k) from fact group by g",
 	"select string_agg(distinct t, '-'), string_agg(distinct t, '' order by t desc nulls first) filter (where n > 1), mode() within group (order by n) from fact where id < 700",
 	"select g, k, string_agg(t || k, '; ' order by id desc) s, mode() within group (order by n::float8) filter (where k > 1) from fact group by g, k having string_agg(t, '' order by id) > 'b'",
+	"select g, array_agg(t order by id), array_agg(k order by t desc, id) filter (where k > 2), array_agg(n / 3 order by id), array_agg(distinct k), array_agg(distinct t order by t desc) from fact group by g",
+	"select array_agg(distinct n order by n nulls first) filter (where id > 9), array_agg(nullif(k, 1) order by id desc), array_agg(k order by g, k) from fact where id < 700",
 	"select mode() within group (order by s), string_agg(s, '+' order by g) from (select g, string_agg(distinct t, ',') s from fact group by g) q",
 	"select g, a, sum(a) over w, avg(a) over w, min(a) over w, max(a) over w from (select g, k, avg(n) a from fact group by g, k) s window w as (partition by g order by k rows between 2 preceding and 1 following)",
 }

@@ -3,9 +3,11 @@ package olap
 import (
 	"pgaccel/plan"
 	"pgaccel/sqlfn"
+	"pgaccel/sqltype"
+	"pgaccel/vector"
 )
 
-// maxConcat bounds the text of a partition; the server's own limit is 1 GB.
+// maxConcat bounds the text or the array of a partition; the server's own limit is 1 GB.
 const maxConcat = 256 << 20
 
 // overSorted gives all rows of a partition the value of an aggregate over sorted rows. Peers are known
@@ -14,9 +16,12 @@ func (a *windowAggregate) overSorted(part *windowPart) error {
 	rows := part.rows
 	first, err := rows[0], error(nil)
 	null := false
-	if a.p.Agg.State == sqlfn.AggregateMode {
+	switch a.p.Agg.State {
+	case sqlfn.AggregateMode:
 		null = !a.mode(first, part)
-	} else {
+	case sqlfn.AggregateArray:
+		null, err = a.array(first, rows)
+	default:
 		null, err = a.concat(first, rows)
 	}
 	for _, r := range rows {
@@ -49,6 +54,35 @@ func (a *windowAggregate) concat(to uint32, rows []uint32) (null bool, err error
 	}
 	before := a.out.held
 	a.out.v[to] = a.out.code(string(text))
+	return false, a.w.x.take(a.out.held - before)
+}
+
+// array gives a row the array of what rows have, nulls included, each that DISTINCT leaves.
+func (a *windowAggregate) array(to uint32, rows []uint32) (null bool, err error) {
+	list := sqltype.NewArray(a.arg.t)
+	last := uint32(0)
+	for _, r := range rows {
+		if !a.passes(r) || a.p.Distinct && list.Len() > 0 && a.arg.allEqual([]uint32{last, r}) {
+			continue
+		}
+		last = r
+		v := vector.NullValue
+		switch {
+		case a.arg.null(r):
+		case a.arg.dict != nil:
+			v = a.arg.dict.value(a.arg.v[r])
+		default:
+			v = vector.WordValue(a.arg.v[r], a.arg.t)
+		}
+		if list.Add(v); list.Size() > maxConcat {
+			return false, forward(plan.ReasonMemory, "array of an aggregate")
+		}
+	}
+	if list.Len() == 0 {
+		return true, nil
+	}
+	before := a.out.held
+	a.out.v[to] = a.out.code(list.String())
 	return false, a.w.x.take(a.out.held - before)
 }
 

@@ -99,7 +99,7 @@ func comparable(a, b vector.Type) bool {
 	case a.Kind.IsText():
 		return b.Kind == vector.Text || b.Kind == vector.Varchar
 	}
-	return a.Kind == b.Kind && a.Kind != vector.Invalid && a.Kind != vector.JSONB
+	return a.Kind == b.Kind && a.Kind != vector.Invalid && a.Kind.Ordered()
 }
 
 func (s *support) expr(e plan.Expr, groups bool) {

@@ -48,7 +48,8 @@ func (w *windower) column(p *plan.WindowColumn) error {
 		}
 		defer c.agg.close()
 	}
-	if p.Agg == plan.StringAgg {
+	makes := p.Agg == plan.StringAgg || p.Agg == plan.ArrayAgg // values of its own
+	if makes {
 		out.codes = map[string]int64{}
 	} else if p.Arg >= 0 && out.t.Kind.IsString() {
 		if out.dict = w.cols[p.Arg].dict; p.Default >= 0 { // values of two dictionaries
@@ -64,7 +65,7 @@ func (w *windower) column(p *plan.WindowColumn) error {
 		}
 	}
 	w.done = append(w.done, p)
-	if p.Agg != plan.StringAgg { // whose texts were counted one by one
+	if !makes { // values that were counted one by one
 		if err := w.x.take(out.held); err != nil {
 			return err
 		}

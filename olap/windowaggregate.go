@@ -83,12 +83,12 @@ func (a *windowAggregate) allEqual(rows []uint32) bool {
 	if a.p.Agg.OverSorted() { // in whichever order those come that it counts
 		first := -1
 		for i, r := range rows {
-			if !a.counts(r) {
+			if !a.passes(r) || a.arg.null(r) && a.p.Agg.State != sqlfn.AggregateArray {
 				continue
 			}
 			if first < 0 {
 				first = i
-			} else if a.arg.v[r] != a.arg.v[rows[first]] {
+			} else if !a.arg.allEqual([]uint32{rows[first], r}) {
 				return false
 			}
 		}
@@ -200,7 +200,12 @@ func (a *windowAggregate) none() windowState { return windowState{word: a.p.Agg.
 
 // counts reports whether a row has a value.
 func (a *windowAggregate) counts(r uint32) bool {
-	return (a.filter == nil || !a.filter.null(r) && a.filter.v[r] != 0) && (a.arg == nil || !a.arg.null(r))
+	return a.passes(r) && (a.arg == nil || !a.arg.null(r))
+}
+
+// passes reports whether a row passes FILTER.
+func (a *windowAggregate) passes(r uint32) bool {
+	return a.filter == nil || !a.filter.null(r) && a.filter.v[r] != 0
 }
 
 // addRow adds a row.

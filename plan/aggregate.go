@@ -41,6 +41,7 @@ var (
 	PercentileCont = sqlfn.AggregateNamed("percentile_cont")
 	PercentileDisc = sqlfn.AggregateNamed("percentile_disc")
 	StringAgg      = sqlfn.StringAgg
+	ArrayAgg       = sqlfn.ArrayAgg
 	Mode           = sqlfn.Mode
 )
 

@@ -113,7 +113,7 @@ func (a *analyzer) comparisonType(l, r vector.Type) vector.Type {
 		return vector.TypeOf(vector.Float8)
 	case lk.IsText() && rk.IsText():
 		return a.textComparison(l, r)
-	case lk == rk && lk != vector.JSONB:
+	case lk == rk && lk.Ordered():
 		return vector.TypeOf(lk)
 	case isMoment(lk) && isMoment(rk):
 		return vector.TypeOf(max(lk, rk)) // date < timestamp < timestamptz

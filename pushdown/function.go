@@ -59,6 +59,8 @@ func (a *analyzer) funcCall(f *pg.FuncCall, s *scope) plan.Expr {
 		return a.percentile(name, f, s)
 	case slices.Contains(sqlfn.StringAgg.Names, name):
 		return a.stringAgg(name, f, s)
+	case slices.Contains(sqlfn.ArrayAgg.Names, name):
+		return a.arrayAgg(name, f, s)
 	case len(f.AggOrder) > 0:
 		fail(plan.ReasonShape, "ORDER BY inside an aggregate")
 	}

@@ -393,7 +393,7 @@ func lookupPossible(key, outer vector.Type) bool {
 	case key.Kind.IsText() && outer.Kind.IsText():
 		return true
 	}
-	return key.Kind == outer.Kind && key.Kind != vector.JSONB
+	return key.Kind == outer.Kind && key.Kind.Ordered()
 }
 
 // uniqueKey picks the equalities for one unique index of t, the shortest, nil where

@@ -52,10 +52,10 @@ func (a *analyzer) compareJSONB(op plan.Op, l, r value) plan.Expr {
 	return a.callOf(sqlfn.ByOID(oid), []value{l, r})
 }
 
-// noOrder refuses what orders or groups documents.
+// noOrder refuses what orders or groups values that have no order here.
 func noOrder(k vector.Kind) {
-	if k == vector.JSONB {
-		fail(plan.ReasonType, "order, groups or distinct values of jsonb")
+	if !k.Ordered() {
+		fail(plan.ReasonType, "order, groups or distinct values of "+k.String())
 	}
 }
 

@@ -35,7 +35,40 @@ func (a *analyzer) stringAgg(name string, f *pg.FuncCall, s *scope) plan.Expr {
 			a.windowKeys(w, &pg.WindowDef{OrderClause: f.AggOrder}, s)
 		}
 		if f.AggDistinct {
-			a.distinctOrder(name, w, v)
+			if len(w.Order) > 0 && v.kind() != vector.Text {
+				// The server compares the key with the argument that is cast already.
+				fail(plan.ReasonShape, name+"(DISTINCT) in the order of what is no text")
+			}
+			a.distinctOrder(name, w, vector.Text)
+		}
+	})
+	return a.overSorted(name, w, f)
+}
+
+// arrayAgg analyses array_agg(x ORDER BY ...).
+func (a *analyzer) arrayAgg(name string, f *pg.FuncCall, s *scope) plan.Expr {
+	if len(f.Args) != 1 || f.AggStar {
+		fail(plan.ReasonFunction, name+"() in this form")
+	}
+	if len(f.AggOrder) == 0 && !f.AggDistinct {
+		fail(plan.ReasonTies, name+"() without ORDER BY")
+	}
+	a.addCalls([]uint32{sqlfn.OIDArrayAgg})
+	w := &plan.Window{Number: a.nextOutput(), Func: plan.WindowAggregate, Frame: plan.WholeFrame}
+	a.overRows(func() {
+		v := a.expr(f.Args[0], s)
+		if v.unknown() || vector.ArrayOf(v.kind()) == vector.Invalid {
+			fail(plan.ReasonType, name+"() of "+v.kind().String())
+		}
+		w.Agg = plan.AggregateCall{Func: plan.ArrayAgg, Arg: a.collated(v.e), Distinct: f.AggDistinct}
+		if f.AggFilter != nil {
+			w.Agg.Filter = a.boolean(f.AggFilter, s)
+		}
+		if len(f.AggOrder) > 0 {
+			a.windowKeys(w, &pg.WindowDef{OrderClause: f.AggOrder}, s)
+		}
+		if f.AggDistinct {
+			a.distinctOrder(name, w, v.kind())
 		}
 	})
 	return a.overSorted(name, w, f)
@@ -85,14 +118,13 @@ func (a *analyzer) delimiter(name string, n *pg.Node, s *scope) string {
 }
 
 // distinctOrder is the order of DISTINCT: the values' own, which ORDER BY must be by.
-func (a *analyzer) distinctOrder(name string, w *plan.Window, v value) {
+func (a *analyzer) distinctOrder(name string, w *plan.Window, k vector.Kind) {
 	if len(w.Order) == 0 {
-		a.callsEquality(vector.Text)
+		a.callsEquality(k)
 		w.Order = []plan.Order{{Expr: w.Agg.Arg}}
 		return
 	}
-	// Of other types the server compares the key with the argument that is cast already.
-	if v.kind() != vector.Text || len(w.Order) != 1 || !a.intern.same(w.Order[0].Expr, w.Agg.Arg) {
+	if len(w.Order) != 1 || !a.intern.same(w.Order[0].Expr, w.Agg.Arg) {
 		fail(plan.ReasonShape, name+"(DISTINCT) in another order than that of its values")
 	}
 }

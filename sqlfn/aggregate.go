@@ -7,8 +7,8 @@ import (
 	"pgaccel/vector"
 )
 
-// Aggregate is an aggregate function of the server's. Nulls are ignored by all of them; over no
-// values all but the counts are null.
+// Aggregate is an aggregate function of the server's. Nulls are ignored by all of them but array_agg;
+// over no values all but the counts are null.
 type Aggregate struct {
 	// Names are its names in pg_proc, the one that plans are written with first.
 	Names []string
@@ -46,6 +46,7 @@ const (
 	AggregateSorted                         // all values: the ordered-set aggregates
 	AggregateFold                           // one word
 	AggregateConcat                         // all values, in the order of the rows
+	AggregateArray                          // all values and nulls, in the order of the rows
 	AggregateMode                           // the most frequent value, of those the first one in the order of the rows
 )
 
@@ -84,21 +85,23 @@ func AggregateNamed(name string) *Aggregate {
 // The aggregates over sorted rows are not among Aggregates: they are computed as window functions are.
 var (
 	StringAgg = &Aggregate{Names: []string{"string_agg"}, State: AggregateConcat, Result: concatType} // of texts
+	ArrayAgg  = &Aggregate{Names: []string{"array_agg"}, State: AggregateArray, Result: arrayType}    // of what is no array
 	Mode      = &Aggregate{Names: []string{"mode"}, State: AggregateMode, Result: SameType}
 )
 
 // Their OIDs in pg_proc.
 const (
 	OIDStringAgg = 3538 // of texts
+	OIDArrayAgg  = 2335 // of what is no array
 	OIDMode      = 3984
 )
 
 // OverSorted reports whether an aggregate is over sorted rows.
-func (a *Aggregate) OverSorted() bool { return a == StringAgg || a == Mode }
+func (a *Aggregate) OverSorted() bool { return a == StringAgg || a == ArrayAgg || a == Mode }
 
 // IsAggregate reports whether a name is an aggregate's that is known.
 func IsAggregate(name string) bool {
-	return AggregateNamed(name) != nil || slices.Contains(StringAgg.Names, name) || slices.Contains(Mode.Names, name)
+	return AggregateNamed(name) != nil || slices.Contains(StringAgg.Names, name) || slices.Contains(ArrayAgg.Names, name) || slices.Contains(Mode.Names, name)
 }
 
 // String returns the name by which plans are written.
@@ -162,6 +165,8 @@ func concatType(t vector.Type) vector.Type {
 	}
 	return vector.Type{}
 }
+
+func arrayType(t vector.Type) vector.Type { return vector.TypeOf(vector.ArrayOf(t.Kind)) }
 
 func integerType(t vector.Type) vector.Type {
 	if t.Kind.IsInt() {

@@ -61,7 +61,7 @@ type Type struct {
 	Samples, Left []string
 }
 
-var types = [...]Type{
+var types = [1 << 8]Type{
 	vector.Bool:        boolType,
 	vector.Int2:        int2Type,
 	vector.Int4:        int4Type,
@@ -84,7 +84,7 @@ var types = [...]Type{
 
 // Of returns the type of a kind, which must not be Invalid.
 func Of(k vector.Kind) *Type {
-	if k == vector.Invalid || int(k) >= len(types) {
+	if types[k].Kind == vector.Invalid {
 		noType(k)
 	}
 	return &types[k]
@@ -106,7 +106,7 @@ var kindsByOID = func() map[uint32]vector.Kind {
 	return m
 }()
 
-// KindOf returns the kind of a pg_type OID, Invalid where pgaccel has none.
+// KindOf returns the kind of a pg_type OID, Invalid where pgaccel has none; arrays are left to HeldKind.
 func KindOf(oid uint32) vector.Kind { return kindsByOID[oid] }
 
 // OID returns the pg_type OID of a kind, 0 for Invalid.

@@ -19,9 +19,10 @@
 //	                        string itself (Batch, Datum)
 //	UUID                    likewise; the string are its 16 bytes
 //	JSONB                   likewise: the text that Postgres writes
+//	arrays                  likewise: the bytes that array_send writes
 //
 // The others are described where package sqltype has their forms. All but floats, which
-// have FloatKey, and JSONB, which has no order here, sort as Postgres sorts them.
+// have FloatKey, and JSONB and arrays, which have no order here, sort as Postgres sorts them.
 //
 // Infinite dates and timestamps are Postgres' own sentinels: the smallest and
 // largest int32 (Date) and int64 (Timestamp, TimestampTZ).

@@ -47,12 +47,30 @@ func Kinds() []Kind {
 	return list
 }
 
-// Valid reports whether k is one of the kinds that can be held.
-func (k Kind) Valid() bool { return k != Invalid && k < kinds }
+// arrayBit marks the kind of arrays of a kind.
+const arrayBit Kind = 1 << 7
+
+// ArrayOf returns the kind of arrays of a kind, of whatever dimensions: Invalid where none are held.
+// Of char(n), values that are equal print apart where they have no length.
+func ArrayOf(k Kind) Kind {
+	if k == Invalid || k >= kinds || k == Interval || k == BPChar {
+		return Invalid
+	}
+	return k | arrayBit
+}
+
+// IsArray reports whether values are arrays, of Element. They are not among Kinds.
+func (k Kind) IsArray() bool { return k&arrayBit != 0 }
+
+// Element returns the kind of an array's elements, of others k itself.
+func (k Kind) Element() Kind { return k &^ arrayBit }
+
+// Valid reports whether k is one of the kinds that can be held, or of arrays of one.
+func (k Kind) Valid() bool { return k != Invalid && (k < kinds || ArrayOf(k.Element()) == k) }
 
 // Stored reports whether columns of the kind are copied. An interval has 64 bits as a difference of
 // timestamps only; what a column holds may have more.
-func (k Kind) Stored() bool { return k.Valid() && k != Interval }
+func (k Kind) Stored() bool { return k.Valid() && k != Interval && !k.IsArray() }
 
 // StoredKinds returns those of Kinds that columns may have.
 func StoredKinds() []Kind {
@@ -63,6 +81,9 @@ func StoredKinds() []Kind {
 func (k Kind) String() string {
 	if k < kinds {
 		return kindNames[k]
+	}
+	if k.IsArray() && k.Valid() {
+		return kindNames[k.Element()] + "[]"
 	}
 	return "invalid"
 }
@@ -77,8 +98,12 @@ func (k Kind) IsFloat() bool { return k == Float4 || k == Float8 }
 func (k Kind) IsText() bool { return k == Text || k == Varchar || k == BPChar }
 
 // IsString reports whether values are held as strings, in columns as codes of a dictionary:
-// those of text, of types that sort as strings do, and of jsonb, which has no order here.
-func (k Kind) IsString() bool { return k.IsText() || k == UUID || k == JSONB }
+// those of text, of types that sort as strings do, and of those that are not Ordered.
+func (k Kind) IsString() bool { return k.IsText() || k == UUID || k == JSONB || k.IsArray() }
+
+// Ordered reports whether values are compared, ordered and grouped here. Documents and arrays may be
+// equal and print apart.
+func (k Kind) Ordered() bool { return k != JSONB && !k.IsArray() }
 
 // NumericMaxPrecision is the largest declared precision whose values always
 // fit 64 bits unscaled.
@@ -118,7 +143,7 @@ var Bytewise = Collation{OID: 950, Deterministic: true, C: true}
 // their bytes.
 func TypeOf(k Kind) Type {
 	t := Type{Kind: k, Typmod: -1}
-	if k == UUID {
+	if k == UUID || k.IsArray() {
 		t.Collation = Bytewise
 	}
 	return t

@@ -57,6 +57,7 @@ const (
 	opOther  // of one type alone: its function
 	opString // likewise, of a string
 	opBytes  // the string as it is, which is not text
+	opArray  // the text of an array, whose elements have an operation of their own
 )
 
 // textOps are the operations of kinds whose text has one of its own.
@@ -75,6 +76,7 @@ type rowColumn struct {
 	op       valueOp
 	other    func(dst []byte, v int64) []byte  // opOther
 	str      func(dst []byte, s string) []byte // opString
+	element  *arrayElement                     // opArray
 	ints     []int64
 	decimals []vector.Decimal
 	strs     []string
@@ -112,13 +114,17 @@ func NewRowEncoder(columns []vector.Column, typeOIDs []uint32, formats []int16, 
 		}
 		c := &columns[i]
 		op, other, err := chooseOp(c, typeOIDs[i], format)
+		var element *arrayElement
+		if op == opArray {
+			element = elementOf(c.Type.Kind.Element())
+		}
 		if err == nil {
-			err = e.checkSettings(op, c, s)
+			err = e.checkSettings(op, element, c, s)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("column %d: %w", i+1, err)
 		}
-		e.columns[i] = rowColumn{op, other, sqltype.Of(sqltype.KindOf(typeOIDs[i])).AppendString, c.Ints, c.Decimals, c.Strs, c.Nulls}
+		e.columns[i] = rowColumn{op, other, sqltype.Of(sqltype.HeldKind(typeOIDs[i])).AppendString, element, c.Ints, c.Decimals, c.Strs, c.Nulls}
 	}
 	return e, nil
 }
@@ -129,7 +135,7 @@ func chooseOp(c *vector.Column, oid uint32, format int16) (op valueOp, other fun
 	if format != FormatText && format != FormatBinary {
 		return 0, nil, fmt.Errorf("result format %d", format)
 	}
-	held, kind := c.Type.Kind, sqltype.KindOf(oid)
+	held, kind := c.Type.Kind, sqltype.HeldKind(oid)
 	switch {
 	case kind == vector.Invalid, !writable(held, kind):
 		return 0, nil, fmt.Errorf("%s cannot be written as type %d", held, oid)
@@ -150,6 +156,8 @@ func chooseOp(c *vector.Column, oid uint32, format int16) (op valueOp, other fun
 	}
 	switch {
 	case known:
+	case kind.IsArray():
+		op = opArray
 	case kind.IsString():
 		op = opString
 	default:
@@ -188,7 +196,15 @@ func intsFit(c *vector.Column, width int) bool {
 }
 
 // checkSettings refuses what the settings make print otherwise than is known here.
-func (e *RowEncoder) checkSettings(op valueOp, c *vector.Column, s TextSettings) error {
+func (e *RowEncoder) checkSettings(op valueOp, element *arrayElement, c *vector.Column, s TextSettings) error {
+	if k := c.Type.Kind; k.IsArray() {
+		if k = k.Element(); (k.IsText() || k == vector.JSONB) && s.ClientEncoding != "UTF8" {
+			return fmt.Errorf("client encoding %s of arrays of %s", s.ClientEncoding, k)
+		}
+		if element != nil {
+			op = element.op
+		}
+	}
 	switch op {
 	case opText, opJSONBBinary:
 		// All client encodings agree on ASCII; the strings here are UTF-8.
@@ -294,6 +310,8 @@ func (e *RowEncoder) Append(dst []byte, row int) []byte {
 			dst = sqltype.AppendFloat4Binary(dst, c.ints[row])
 		case opJSONBBinary:
 			dst = sqltype.AppendJSONBBinary(dst, c.strs[row])
+		case opArray:
+			dst = e.appendArray(dst, c.element, c.strs[row])
 		case opOther:
 			dst = c.other(dst, c.ints[row])
 		default:

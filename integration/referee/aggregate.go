@@ -168,6 +168,27 @@ func (g *gen) aggregateOf(k kind) *node {
 	return extreme()
 }
 
+// arrayAggregate returns an array of values in their order, nil where there is none. It can only be shown.
+func (g *gen) arrayAggregate() *node {
+	k := anyKind(g.r)
+	of := vector.ArrayOf(vector.Kind(k))
+	if of == vector.Invalid || !vector.Kind(k).Ordered() {
+		return nil
+	}
+	n := g.rows().leaf(k)
+	if n == nil || n.lit != nil || k.isText() && !g.bytewise(n.t) && !g.chance(40) {
+		return nil
+	}
+	f := pick(g.r, "array_agg(@ ORDER BY @)", "array_agg(@ ORDER BY @ DESC)", "array_agg(DISTINCT @)", "array_agg(DISTINCT @ ORDER BY @ DESC NULLS LAST)", "coalesce(array_agg(@ ORDER BY @ NULLS FIRST), '{}')")
+	a := op(typ{kind: kind(of)}, f, slices.Repeat([]*node{n}, strings.Count(f, "@"))...)
+	a.agg = true
+	if f[0] == 'a' && g.chance(15) {
+		a.f += " FILTER (WHERE @)"
+		a.args = append(slices.Clone(a.args), g.rows().condition(g.r.IntN(2)))
+	}
+	return a
+}
+
 // inexactAggregate returns an aggregate that adds up floats, whose last digits depend in
 // PostgreSQL on the order of rows; nil where there is none. It can only be shown: a
 // condition or an order might turn on such a digit.

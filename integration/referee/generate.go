@@ -278,6 +278,11 @@ func (g *gen) groupedQuery(q *query) {
 			q.out = append(q.out, output{n: n})
 		}
 	}
+	if g.chance(8) {
+		if n := g.arrayAggregate(); n != nil {
+			q.out = append(q.out, output{n: n})
+		}
+	}
 	if g.chance(20) {
 		q.having = append(q.having, over.condition(g.r.IntN(2)))
 	}

@@ -384,7 +384,7 @@ func pushdownWords(t *testing.T) []string {
 	tables := map[string]bool{"comparisons": true, "arithmetic": true}
 	found := map[string]bool{}
 	words := map[string]bool{}
-	for _, a := range append(slices.Clone(sqlfn.Aggregates), sqlfn.StringAgg, sqlfn.Mode) {
+	for _, a := range append(slices.Clone(sqlfn.Aggregates), sqlfn.StringAgg, sqlfn.ArrayAgg, sqlfn.Mode) {
 		for _, name := range a.Names {
 			words[name] = true
 		}

@@ -9,6 +9,7 @@ import (
 
 	"pgaccel/plan"
 	"pgaccel/sqlfn"
+	"pgaccel/sqltype"
 	"pgaccel/vector"
 )
 
@@ -16,6 +17,7 @@ import (
 type acc struct {
 	rows   int64 // that pass FILTER
 	values []value
+	all    []value // and nulls
 }
 
 // argument is what one row gives an aggregate.
@@ -42,7 +44,7 @@ func (c *acc) add(a argument) {
 		return
 	}
 	c.rows++
-	if !a.v.null {
+	if c.all = append(c.all, a.v); !a.v.null {
 		c.values = append(c.values, a.v)
 	}
 }
@@ -53,6 +55,9 @@ func (r *run) finalise(a plan.AggregateCall, c acc) (value, error) {
 	}
 	values := c.values
 	t := a.Arg.Type()
+	if a.Func == plan.ArrayAgg {
+		return array(a, c.all), nil
+	}
 	if a.Distinct {
 		var err error
 		if values, err = distinct(t, a.Func, values); err != nil {
@@ -113,6 +118,26 @@ func (r *run) finalise(a plan.AggregateCall, c acc) (value, error) {
 		return value{i: folded}, nil
 	}
 	panic("BUG: an aggregate that no case knows")
+}
+
+// array is array_agg's result.
+func array(a plan.AggregateCall, values []value) value {
+	t := a.Arg.Type()
+	list := sqltype.NewArray(t)
+	for i, v := range values {
+		if a.Distinct && i > 0 && v.null == values[i-1].null && (v.null || equalName(t, v) == equalName(t, values[i-1])) {
+			continue
+		}
+		d, err := toDatum(v, t)
+		if err != nil {
+			panic("BUG: a value that is held is not held")
+		}
+		list.Add(d.Value())
+	}
+	if list.Len() == 0 {
+		return null
+	}
+	return value{s: list.String()}
 }
 
 // distinct keeps the first of each set of equal values.

@@ -205,7 +205,7 @@ func (r *run) framed(w *plan.Window, f *frame, rows []windowRow, peers []peerGro
 // same, or, over sorted rows, those that count do.
 func peersAlike(a plan.AggregateCall, peers []windowRow) bool {
 	if a.Func.OverSorted() {
-		peers = slices.DeleteFunc(slices.Clone(peers), func(x windowRow) bool { return x.arg.skip || x.arg.v.null })
+		peers = slices.DeleteFunc(slices.Clone(peers), func(x windowRow) bool { return x.arg.skip || x.arg.v.null && a.Func != plan.ArrayAgg })
 	}
 	return !slices.ContainsFunc(peers, func(x windowRow) bool {
 		return x.arg.skip != peers[0].arg.skip || !sameValue(x.arg.v, peers[0].arg.v)

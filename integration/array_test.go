@@ -1,0 +1,84 @@
+package integration
+
+import (
+	"strings"
+	"testing"
+)
+
+// arraySchema has values of all kinds of elements, some of them null.
+const arraySchema = `CREATE TABLE item (id int PRIMARY KEY, g int NOT NULL, s smallint, i int, b bigint, n numeric(10,2), f float8, r real, d date, t timestamp, z timestamptz, c time, x text, v varchar(9), w char(3), u uuid, m macaddr, j jsonb, ok boolean);
+INSERT INTO item SELECT i, i % 5, i % 7, nullif(i % 11, 3), i * 4294967297, nullif(i % 13, 4) / 4.0, i % 9 / 3.0, i % 8 / 7.0, date '2024-01-01' + i % 400, timestamp '2024-02-29 12:00:00.25' + i * interval '1 hour', timestamptz '2024-03-31 00:30:00+00' + i * interval '30 minutes', time '00:00' + i * interval '61 seconds',
+	(ARRAY['a', 'a b', '', 'NULL', 'null', E'q"\\', '{x}', 'é,', NULL, E'\n'])[i % 10 + 1], nullif('v' || i % 4, 'v2'), 'c' || i % 3, md5(i::text)::uuid, ('08002b0000' || lpad(to_hex(i % 200), 2, '0'))::macaddr, jsonb_build_object('a', i % 6), nullif(i % 3, 1) = 0 FROM generate_series(1, 150) i;
+VACUUM ANALYZE;`
+
+// arrayStatements are accelerated.
+var arrayStatements = []string{
+	"SELECT g, array_agg(id ORDER BY id), array_agg(s ORDER BY id DESC), array_agg(i ORDER BY id), array_agg(b ORDER BY id), array_agg(n ORDER BY id), array_agg(x ORDER BY id), array_agg(v ORDER BY id), array_agg(u ORDER BY id) FROM item GROUP BY g ORDER BY g",
+	"SELECT g, array_agg(f ORDER BY id), array_agg(r ORDER BY id), array_agg(d ORDER BY id), array_agg(t ORDER BY id), array_agg(z ORDER BY id), array_agg(c ORDER BY id), array_agg(m ORDER BY id), array_agg(j ORDER BY id), array_agg(ok ORDER BY id) FROM item GROUP BY g ORDER BY g",
+	"SELECT g, array_agg(DISTINCT i), array_agg(DISTINCT x), array_agg(DISTINCT n), array_agg(DISTINCT v ORDER BY v DESC), array_agg(DISTINCT i ORDER BY i NULLS FIRST), array_agg(DISTINCT ok), array_agg(DISTINCT f), array_agg(DISTINCT u) FROM item GROUP BY g ORDER BY g",
+	"SELECT g, array_agg(id ORDER BY id) FILTER (WHERE id > 140), array_agg(i ORDER BY id) FILTER (WHERE i IS NULL), array_agg(DISTINCT i) FILTER (WHERE i > 99) FROM item GROUP BY g ORDER BY g",
+	"SELECT array_agg(id ORDER BY id), count(*), max(x) FROM item WHERE id < 0",
+	"SELECT array_agg(n / 3 ORDER BY id), array_agg(avg ORDER BY g) FROM (SELECT g, id, n, avg(n) OVER (PARTITION BY g) FROM item) q",
+	"SELECT coalesce(array_agg(id ORDER BY id), '{}'), coalesce(array_agg(x ORDER BY id), '{none, \"a b\"}') FROM item WHERE id < 0",
+	"SELECT g, a IS NULL, a IS NOT NULL FROM (SELECT g, array_agg(i ORDER BY id) a FROM item GROUP BY g) q ORDER BY g",
+	"SELECT array_agg(id ORDER BY id) IS DISTINCT FROM NULL FROM item",
+	"SELECT a.g, b.l FROM item a JOIN (SELECT g, array_agg(id ORDER BY id) l FROM item GROUP BY g) b ON b.g = a.g WHERE a.id < 20 ORDER BY a.id",
+	"SELECT g, array_agg(lower(x) ORDER BY id), array_agg(id * 2 ORDER BY x, id), array_agg(x || id ORDER BY x DESC, id), array_agg(nullif(id % 2, 0) ORDER BY id) FROM item GROUP BY g HAVING count(*) > 2 ORDER BY g LIMIT 3",
+	"SELECT g, array_agg(x ORDER BY id) FROM item GROUP BY g UNION ALL SELECT 9, array_agg(x ORDER BY id DESC) FROM item ORDER BY 1",
+}
+
+// arraysLeft are the server's.
+var arraysLeft = []string{
+	"SELECT array_agg(id) FROM item WHERE id < 3", "SELECT array_agg(x ORDER BY g) FROM item", "SELECT array_agg(w ORDER BY id) FROM item", "SELECT array_agg(DISTINCT j) FROM item",
+	"SELECT array_agg(a ORDER BY g) FROM (SELECT g, array_agg(id ORDER BY id) a FROM item WHERE g < 0 GROUP BY g) q", "SELECT array_agg(t - timestamp '2024-01-01' ORDER BY id) FROM item",
+	"SELECT DISTINCT array_agg(id ORDER BY id) FROM item GROUP BY g ORDER BY 1", "SELECT g, array_agg(id ORDER BY id) a FROM item GROUP BY g ORDER BY a", "SELECT max(a) FROM (SELECT array_agg(id ORDER BY id) a FROM item GROUP BY g) q",
+	"SELECT count(*) FROM (SELECT array_agg(id ORDER BY id) a FROM item GROUP BY g) q WHERE a = '{1}'", "SELECT a, count(*) FROM (SELECT array_agg(id ORDER BY id) a FROM item GROUP BY g) q GROUP BY a ORDER BY 1",
+	"SELECT array_agg(id ORDER BY id)::text FROM item", "SELECT array_agg(id ORDER BY id) || 1 FROM item", "SELECT concat(array_agg(id ORDER BY id)) FROM item", "SELECT g, array_agg(id ORDER BY id) FROM item GROUP BY ROLLUP (g) ORDER BY g",
+	"SELECT array_agg(id ORDER BY id) FROM item GROUP BY g EXCEPT SELECT array_agg(id ORDER BY id) FROM item WHERE g = 1 GROUP BY g ORDER BY 1",
+	"SELECT count(DISTINCT a) FROM (SELECT array_agg(id ORDER BY id) a FROM item GROUP BY g) q", "SELECT greatest(array_agg(id ORDER BY id), '{1}') FROM item",
+	"SELECT array_agg(id ORDER BY id) FROM item GROUP BY g UNION SELECT array_agg(id ORDER BY id) FROM item ORDER BY 1",
+	"SELECT p.g FROM (SELECT g, array_agg(id ORDER BY id) a FROM item GROUP BY g) p JOIN (SELECT g, array_agg(id ORDER BY id) a FROM item GROUP BY g) q ON p.a = q.a ORDER BY 1",
+	"SELECT count(*) FROM (SELECT array_agg(id ORDER BY id) a FROM item GROUP BY g) q WHERE a IN ('{1}', '{2}')", "SELECT count(*) OVER (PARTITION BY a) FROM (SELECT array_agg(id ORDER BY id) a FROM item GROUP BY g) q",
+	"SELECT 3 = ANY (array_agg(id ORDER BY id)) FROM item", "SELECT mode() WITHIN GROUP (ORDER BY a) FROM (SELECT array_agg(id ORDER BY id) a FROM item GROUP BY g) q",
+	"SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY a) FROM (SELECT array_agg(id ORDER BY id) a FROM item GROUP BY g) q",
+}
+
+// arraySettings decide how elements are written; the first ones are followed.
+var arraySettings = []string{"SET DateStyle = 'SQL, DMY'; SET TimeZone = 'UTC'", "SET DateStyle = 'German'; SET TimeZone = 'UTC'", "SET DateStyle = 'ISO'; SET TimeZone = 'Europe/Berlin'", "SET extra_float_digits = 0", "SET client_encoding = 'LATIN1'"}
+
+// TestArrays asks for arrays under each protocol, and in each setting that their elements are written by.
+func TestArrays(t *testing.T) {
+	s := privateStack(t, arraySchema)
+	for _, sql := range arrayStatements {
+		s.everyAnswer(t, true, sql)
+	}
+	direct, proxied := connect(t, s.direct.url("postgres")), connect(t, s.proxy.url("postgres"))
+	must(t, proxied, "SET pgaccel.mode = 'force'")
+	for i, set := range arraySettings {
+		must(t, direct, "RESET ALL; "+set)
+		must(t, proxied, "RESET ALL; SET pgaccel.mode = 'force'; "+set)
+		for _, sql := range append([]string{"COPY (" + arrayStatements[1] + ") TO STDOUT", "COPY (" + arrayStatements[1] + ") TO STDOUT (FORMAT csv)"}, arrayStatements[:3]...) {
+			check := func() {
+				for _, p := range protocols {
+					if strings.HasPrefix(sql, "COPY") && p.format != nil {
+						continue
+					}
+					if got, want := ask(t, proxied, sql, p.format), ask(t, direct, sql, p.format); got.String() != want.String() || want.err != "" {
+						t.Errorf("%s: %s (%s): %s", set, sql, p.name, firstDifference([]byte(got.String()), []byte(want.String())))
+					}
+				}
+			}
+			if i < 3 {
+				s.accelerates(t, 1, check)
+			} else {
+				check()
+			}
+		}
+	}
+	for _, sql := range arraysLeft {
+		s.forwardsAll(t, func() { s.everyAnswer(t, false, sql) })
+		if t.Failed() {
+			t.Fatal(sql)
+		}
+	}
+}

@@ -1,0 +1,312 @@
+package sqltype
+
+import (
+	"encoding/binary"
+	"strconv"
+
+	"pgaccel/vector"
+)
+
+// Arrays are held as the string that array_send writes (src/backend/utils/adt/arrayfuncs.c):
+//
+//	int32 dimensions | int32 whether there are nulls | int32 OID of the elements' type
+//	for each dimension: int32 length | int32 lower bound
+//	for each element: int32 length, -1 for a null | its binary form
+//
+// which says everything of the value. An array without elements has no dimensions.
+
+// arrayOIDs are the types of arrays, by that of their elements: pg_type.typarray.
+var arrayOIDs = map[vector.Kind]uint32{
+	vector.Bool: 1000, vector.Int2: 1005, vector.Int4: 1007, vector.Int8: 1016, vector.Numeric: 1231,
+	vector.Date: 1182, vector.Time: 1183, vector.Timestamp: 1115, vector.TimestampTZ: 1185, vector.Float4: 1021, vector.Float8: 1022,
+	vector.Text: 1009, vector.Varchar: 1015, vector.MACAddr: 1040, vector.UUID: 2951, vector.JSONB: 3807,
+}
+
+// arrayHeader is the size of what precedes the dimensions, maxDimensions how many there may be (MAXDIM).
+const (
+	arrayHeader   = 12
+	maxDimensions = 6
+)
+
+// init adds the arrays, whose functions need the table.
+func init() {
+	for k, oid := range arrayOIDs {
+		types[vector.ArrayOf(k)] = arrayType(k, oid)
+	}
+}
+
+// HeldKind is KindOf of all types whose values are held, arrays included.
+func HeldKind(oid uint32) vector.Kind {
+	if k := KindOf(oid); k != vector.Invalid {
+		return k
+	}
+	for k, array := range arrayOIDs {
+		if array == oid {
+			return vector.ArrayOf(k)
+		}
+	}
+	return vector.Invalid
+}
+
+// arrayType is the type of arrays of a kind.
+func arrayType(of vector.Kind, oid uint32) Type {
+	elem := &types[of]
+	t := vector.TypeOf(vector.ArrayOf(of))
+	return Type{Kind: t.Kind, Name: "_" + elem.Name, OID: oid, Category: 'A', Binary: BinaryBytes, Settings: elem.Settings,
+		AppendString: func(dst []byte, s string) []byte {
+			return AppendArray(dst, s, func(dst []byte, raw string) []byte { return appendElement(dst, elem, raw) })
+		},
+		Parse: func(s string) (vector.Datum, bool) {
+			v, ok := parseArray(s, elem)
+			return vector.Datum{Type: t, Str: v}, ok
+		},
+		Receive: func(raw []byte) (vector.Datum, bool) {
+			return vector.Datum{Type: t, Str: string(raw)}, validArray(string(raw), elem)
+		},
+	}
+}
+
+// appendElement writes an element's text from its binary form, as under DateStyle ISO and the time zone UTC.
+func appendElement(dst []byte, elem *Type, raw string) []byte {
+	switch {
+	case elem.Kind == vector.Numeric:
+		return ElementDecimal(raw).AppendText(dst)
+	case elem.Kind == vector.JSONB:
+		return append(dst, raw[1:]...)
+	case elem.AppendString != nil:
+		return elem.AppendString(dst, raw)
+	case elem.Kind.IsString():
+		return append(dst, raw...)
+	}
+	return elem.AppendText(dst, elem.Word([]byte(raw)))
+}
+
+// ElementDecimal reads an element of an array of numeric.
+func ElementDecimal(raw string) vector.Decimal {
+	d, _ := numericFromBinary([]byte(raw))
+	return d
+}
+
+// arrayReader goes through the elements of an array.
+type arrayReader struct {
+	lengths, lower [maxDimensions]int32
+	dims           int
+	rest           string
+}
+
+// int32 takes four bytes; ok is false where there are less.
+func (r *arrayReader) int32() (v int32, ok bool) {
+	if len(r.rest) < 4 {
+		return 0, false
+	}
+	v = int32(uint32(r.rest[0])<<24 | uint32(r.rest[1])<<16 | uint32(r.rest[2])<<8 | uint32(r.rest[3]))
+	r.rest = r.rest[4:]
+	return v, true
+}
+
+// readArray reads what precedes the elements; ok is false for what is no array.
+func readArray(s string) (r arrayReader, ok bool) {
+	r.rest = s
+	dims, ok := r.int32()
+	if !ok || dims < 0 || dims > maxDimensions || len(s) < arrayHeader {
+		return r, false
+	}
+	r.dims, r.rest = int(dims), s[arrayHeader:]
+	for i := range r.dims {
+		r.lengths[i], _ = r.int32()
+		if r.lower[i], ok = r.int32(); !ok || r.lengths[i] <= 0 {
+			return r, false
+		}
+	}
+	return r, true
+}
+
+// element takes the next element; ok is false where there is none.
+func (r *arrayReader) element() (raw string, null, ok bool) {
+	n, ok := r.int32()
+	switch {
+	case !ok || n < -1 || int64(n) > int64(len(r.rest)):
+		return "", false, false
+	case n == -1:
+		return "", true, true
+	}
+	raw, r.rest = r.rest[:n], r.rest[n:]
+	return raw, false, true
+}
+
+// EachElement calls f with the binary form of each element, of whatever dimension.
+func EachElement(s string, f func(raw string, null bool)) {
+	r, ok := readArray(s)
+	for ok {
+		var raw string
+		var null bool
+		if raw, null, ok = r.element(); ok {
+			f(raw, null)
+		}
+	}
+}
+
+// validArray reports whether s is an array of elements that are held, as array_send writes it.
+func validArray(s string, elem *Type) bool {
+	r, ok := readArray(s)
+	if !ok || binary.BigEndian.Uint32([]byte(s[8:])) != elem.OID {
+		return false
+	}
+	count, nulls := int64(1), s[4:8] != "\x00\x00\x00\x00"
+	if r.dims == 0 {
+		count = 0
+	}
+	for _, n := range r.lengths[:r.dims] {
+		if count *= int64(n); count > int64(len(s)) {
+			return false
+		}
+	}
+	some := false
+	for ; count > 0; count-- {
+		raw, null, ok := r.element()
+		if !ok {
+			return false
+		}
+		if null {
+			some = true
+		} else if _, ok := elem.Receive([]byte(raw)); !ok {
+			return false
+		}
+	}
+	return len(r.rest) == 0 && some == nulls
+}
+
+// AppendArray writes an array as array_out does, its elements by text.
+func AppendArray(dst []byte, s string, text func(dst []byte, raw string) []byte) []byte {
+	r, ok := readArray(s)
+	if !ok || r.dims == 0 {
+		return append(dst, "{}"...)
+	}
+	bounds := false
+	for _, l := range r.lower[:r.dims] {
+		bounds = bounds || l != 1
+	}
+	if bounds {
+		for i, l := range r.lower[:r.dims] {
+			dst = strconv.AppendInt(append(dst, '['), int64(l), 10)
+			dst = strconv.AppendInt(append(dst, ':'), int64(l)+int64(r.lengths[i])-1, 10)
+			dst = append(dst, ']')
+		}
+		dst = append(dst, '=')
+	}
+	return r.append(dst, 0, text)
+}
+
+// append writes a slice of one dimension.
+func (r *arrayReader) append(dst []byte, dim int, text func(dst []byte, raw string) []byte) []byte {
+	dst = append(dst, '{')
+	for i := range r.lengths[dim] {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		if dim+1 < r.dims {
+			dst = r.append(dst, dim+1, text)
+			continue
+		}
+		raw, null, ok := r.element()
+		switch {
+		case !ok:
+			return dst
+		case null:
+			dst = append(dst, "NULL"...)
+		default:
+			at := len(dst)
+			dst = quoteElement(text(dst, raw), at)
+		}
+	}
+	return append(dst, '}')
+}
+
+// quoteElement puts the element that begins at a place into quotes, where array_out does.
+func quoteElement(dst []byte, at int) []byte {
+	quoted := len(dst) == at || isNullWord(string(dst[at:]))
+	escaped := 0
+	for _, c := range dst[at:] {
+		switch c {
+		case '"', '\\':
+			escaped++
+			quoted = true
+		case '{', '}', ',', ' ', '\t', '\n', '\r', '\v', '\f':
+			quoted = true
+		}
+	}
+	if !quoted {
+		return dst
+	}
+	text := string(dst[at:])
+	dst = append(dst[:at], '"')
+	for i := range len(text) {
+		if c := text[i]; escaped > 0 && (c == '"' || c == '\\') {
+			dst = append(dst, '\\')
+		}
+		dst = append(dst, text[i])
+	}
+	return append(dst, '"')
+}
+
+// isNullWord reports whether a text without quotes means null, in any case of its letters.
+func isNullWord(s string) bool {
+	return len(s) == 4 && s[0]|0x20 == 'n' && s[1]|0x20 == 'u' && s[2]|0x20 == 'l' && s[3]|0x20 == 'l'
+}
+
+// Array collects the elements of an array of one dimension.
+type Array struct {
+	elem  vector.Type
+	b     []byte
+	n     int
+	nulls bool
+}
+
+// NewArray begins an array of elements of a type.
+func NewArray(elem vector.Type) *Array {
+	return &Array{elem: elem, b: make([]byte, arrayHeader+8)}
+}
+
+// Add appends an element.
+func (a *Array) Add(v vector.Value) {
+	a.n++
+	if v.Null {
+		a.nulls = true
+		a.b = append(a.b, 0xff, 0xff, 0xff, 0xff)
+		return
+	}
+	at := len(a.b)
+	a.b = append(a.b, 0, 0, 0, 0)
+	switch t := Of(a.elem.Kind); {
+	case t.Kind == vector.Numeric:
+		a.b = AppendNumericBinary(a.b, v.Num)
+	case t.Kind == vector.JSONB:
+		a.b = AppendJSONBBinary(a.b, v.Str)
+	case t.Kind.IsString():
+		a.b = append(a.b, v.Str...)
+	default:
+		a.b = t.AppendBinary(a.b, v.I)
+	}
+	binary.BigEndian.PutUint32(a.b[at:], uint32(len(a.b)-at-4))
+}
+
+// Size is the number of bytes so far, Len that of elements.
+func (a *Array) Size() int { return len(a.b) }
+
+// Len returns the number of elements.
+func (a *Array) Len() int { return a.n }
+
+// String returns the array, which is not used any more.
+func (a *Array) String() string {
+	if a.n == 0 {
+		a.b = a.b[:arrayHeader]
+	} else {
+		a.b[3], a.b[arrayHeader+7] = 1, 1
+		binary.BigEndian.PutUint32(a.b[arrayHeader:], uint32(a.n))
+	}
+	if a.nulls {
+		a.b[7] = 1
+	}
+	binary.BigEndian.PutUint32(a.b[8:], OID(a.elem.Kind))
+	return string(a.b)
+}
