@@ -149,7 +149,7 @@ func (a *asker) page(t *testing.T) string {
 	a.constants(t, b)
 	b.WriteString("\n## Aggregates\n\nWith DISTINCT and FILTER; count(*), too.\n\n| | of |\n|---|---|\n")
 	a.aggregates(t, b)
-	b.WriteString("\nAnd `string_agg(text, constant)` and `array_agg` of what is no array or char(n), with ORDER BY or DISTINCT, and `mode()`, not of grouping sets.\n")
+	b.WriteString("\nAnd `string_agg(text, constant)` and `array_agg` of what is no array or char(n), with ORDER BY or DISTINCT, and `mode()`, not of grouping sets; percentiles of an array of constants.\n")
 	return b.String()
 }
 

@@ -20,6 +20,10 @@ var arrayStatements = []string{
 	"SELECT array_agg(id ORDER BY id), count(*), max(x) FROM item WHERE id < 0",
 	"SELECT array_agg(n / 3 ORDER BY id), array_agg(avg ORDER BY g) FROM (SELECT g, id, n, avg(n) OVER (PARTITION BY g) FROM item) q",
 	"SELECT coalesce(array_agg(id ORDER BY id), '{}'), coalesce(array_agg(x ORDER BY id), '{none, \"a b\"}') FROM item WHERE id < 0",
+	"SELECT g, percentile_cont(ARRAY[0.25, 0.5, 0.75]) WITHIN GROUP (ORDER BY i), percentile_disc(ARRAY[0, 0.5, 1]) WITHIN GROUP (ORDER BY n DESC), percentile_disc('{0.1,0.9}'::float8[]) WITHIN GROUP (ORDER BY x), percentile_cont(ARRAY[1, 0]) WITHIN GROUP (ORDER BY f) FILTER (WHERE id > 140) FROM item GROUP BY g ORDER BY g",
+	"SELECT percentile_cont(ARRAY[0.9, 0.1, 0.9]) WITHIN GROUP (ORDER BY n), percentile_disc(ARRAY[0.3, 0.6]) WITHIN GROUP (ORDER BY z), percentile_disc(ARRAY[0.5]::float8[]) WITHIN GROUP (ORDER BY u), percentile_cont(0.5) WITHIN GROUP (ORDER BY n), count(*) FROM item",
+	"SELECT percentile_cont(ARRAY[0.9, 0.1]) WITHIN GROUP (ORDER BY b), percentile_disc(ARRAY[0.5]) WITHIN GROUP (ORDER BY x) FROM item WHERE id < 0",
+	"SELECT g, percentile_disc(ARRAY[0.1, 0.5]) WITHIN GROUP (ORDER BY i) FROM item GROUP BY ROLLUP (g) ORDER BY g",
 	"SELECT g, a IS NULL, a IS NOT NULL FROM (SELECT g, array_agg(i ORDER BY id) a FROM item GROUP BY g) q ORDER BY g",
 	"SELECT array_agg(id ORDER BY id) IS DISTINCT FROM NULL FROM item",
 	"SELECT a.g, b.l FROM item a JOIN (SELECT g, array_agg(id ORDER BY id) l FROM item GROUP BY g) b ON b.g = a.g WHERE a.id < 20 ORDER BY a.id",
@@ -29,6 +33,8 @@ var arrayStatements = []string{
 
 // arraysLeft are the server's.
 var arraysLeft = []string{
+	"SELECT percentile_cont(ARRAY[0.5, NULL]) WITHIN GROUP (ORDER BY i) FROM item", "SELECT percentile_cont(ARRAY[]::float8[]) WITHIN GROUP (ORDER BY i) FROM item", "SELECT percentile_cont(ARRAY[[0.5], [0.1]]) WITHIN GROUP (ORDER BY i) FROM item",
+	"SELECT percentile_cont(ARRAY[0.5, 2]) WITHIN GROUP (ORDER BY i) FROM item", "SELECT percentile_disc(ARRAY[0.5]) WITHIN GROUP (ORDER BY w) FROM item",
 	"SELECT array_agg(id) FROM item WHERE id < 3", "SELECT array_agg(x ORDER BY g) FROM item", "SELECT array_agg(w ORDER BY id) FROM item", "SELECT array_agg(DISTINCT j) FROM item",
 	"SELECT array_agg(a ORDER BY g) FROM (SELECT g, array_agg(id ORDER BY id) a FROM item WHERE g < 0 GROUP BY g) q", "SELECT array_agg(t - timestamp '2024-01-01' ORDER BY id) FROM item",
 	"SELECT DISTINCT array_agg(id ORDER BY id) FROM item GROUP BY g ORDER BY 1", "SELECT g, array_agg(id ORDER BY id) a FROM item GROUP BY g ORDER BY a", "SELECT max(a) FROM (SELECT array_agg(id ORDER BY id) a FROM item GROUP BY g) q",

@@ -84,46 +84,6 @@ func (a *analyzer) argument(fn *sqlfn.Aggregate, name string, n *pg.Node, s *sco
 	return arg
 }
 
-// percentile analyses name(fraction) WITHIN GROUP (ORDER BY x). Of NULLS FIRST and LAST
-// nothing depends: nulls are ignored.
-func (a *analyzer) percentile(name string, f *pg.FuncCall, s *scope) plan.Expr {
-	fn := sqlfn.AggregateNamed(name)
-	if fn == nil || !fn.OrderedSet() || len(f.Args) != 1 || len(f.AggOrder) != 1 || f.AggDistinct {
-		fail(plan.ReasonFunction, "ordered-set aggregate "+name+"()")
-	}
-	by := f.AggOrder[0].GetSortBy()
-	if by == nil || by.SortbyDir == pg.SortByDir_SORTBY_USING {
-		fail(plan.ReasonShape, "ORDER BY ... USING")
-	}
-	agg := plan.AggregateCall{Func: fn, Desc: by.SortbyDir == pg.SortByDir_SORTBY_DESC}
-	a.overRows(func() {
-		// An open constant could be an array of fractions as well.
-		fraction, ok := a.expr(f.Args[0], s).e.(plan.Const)
-		if k := fraction.Datum.Type.Kind; !ok || fraction.Null || !isNumber(k) {
-			fail(plan.ReasonParameter, name+"() of a fraction that is not a numeric constant")
-		}
-		agg.Arg = a.argument(fn, name, by.Node, s)
-		noOrder(agg.Arg.Type().Kind)
-		a.calls(name, fraction.Datum.Type.Kind, agg.Arg.Type().Kind)
-		fraction, ok = a.cast(fraction, vector.TypeOf(vector.Float8)).(plan.Const)
-		if p := fraction.Float64(); !ok || !(p >= 0 && p <= 1) {
-			fail(plan.ReasonEvaluation, "a percentile that is not between 0 and 1")
-		}
-		agg.Fraction = fraction
-		if fn == plan.PercentileCont {
-			if k := agg.Arg.Type().Kind; !isNumber(k) {
-				fail(plan.ReasonType, name+"() of "+k.String())
-			}
-			agg.Arg = a.cast(agg.Arg, vector.TypeOf(vector.Float8))
-		}
-		if f.AggFilter != nil {
-			agg.Filter = a.boolean(f.AggFilter, s)
-		}
-	})
-	agg.T = aggregateType(fn, name, agg.Arg)
-	return a.addAggregate(agg)
-}
-
 // aggKey identifies an aggregate by its function, interned operands and modifiers.
 type aggKey struct {
 	fn                    *sqlfn.Aggregate

@@ -179,10 +179,11 @@ func (g *gen) arrayAggregate() *node {
 	if n == nil || n.lit != nil || k.isText() && !g.bytewise(n.t) && !g.chance(40) {
 		return nil
 	}
-	f := pick(g.r, "array_agg(@ ORDER BY @)", "array_agg(@ ORDER BY @ DESC)", "array_agg(DISTINCT @)", "array_agg(DISTINCT @ ORDER BY @ DESC NULLS LAST)", "coalesce(array_agg(@ ORDER BY @ NULLS FIRST), '{}')")
+	f := pick(g.r, "array_agg(@ ORDER BY @)", "array_agg(@ ORDER BY @ DESC)", "array_agg(DISTINCT @)", "array_agg(DISTINCT @ ORDER BY @ DESC NULLS LAST)", "coalesce(array_agg(@ ORDER BY @ NULLS FIRST), '{}')",
+		"percentile_disc(ARRAY["+g.fraction()+", "+g.fraction()+"]) WITHIN GROUP (ORDER BY @"+g.direction()+")")
 	a := op(typ{kind: kind(of)}, f, slices.Repeat([]*node{n}, strings.Count(f, "@"))...)
 	a.agg = true
-	if f[0] == 'a' && g.chance(15) {
+	if f[0] != 'c' && g.chance(15) {
 		a.f += " FILTER (WHERE @)"
 		a.args = append(slices.Clone(a.args), g.rows().condition(g.r.IntN(2)))
 	}
