@@ -88,3 +88,60 @@ func TestArrays(t *testing.T) {
 		}
 	}
 }
+
+// arrayColumns has arrays of all forms; half of the rows are there when pgaccel starts.
+const arrayColumns = `CREATE TABLE doc (id int PRIMARY KEY, g int NOT NULL, tags text[], names varchar(9)[], i int[], b bigint[], n numeric[], f float8[], d date[], z timestamptz[], u uuid[], ok boolean[], w char(3)[], ci text[] COLLATE "C");
+INSERT INTO doc SELECT k, k % 4, (ARRAY[NULL, '{}', '{vip}', '{a,NULL,vip}', '{"a b","","NULL",null}', '[0:1]={x,y}', '{{a,b},{c,d}}', '{"q\"","\\","{","é,"}', '{vip,vip,new}', '{new}'])[k % 10 + 1]::text[], ARRAY['v' || k % 3, NULL, 'é'],
+	(ARRAY['{}', '{1,2,3}', '{3,NULL}', '[5:6]={1,7}', '{{1,2},{3,4}}', NULL, '{7}'])[k % 7 + 1]::int[], ARRAY[k, 4294967296], ARRAY[k / 4.0, NULL, 1.50], ARRAY[k / 3.0, 'NaN', '-0'],
+	ARRAY[date '2024-01-01' + k, 'infinity'], ARRAY[timestamptz '2024-03-31 00:30:00+00' + k * interval '30 minutes'], ARRAY[md5(k::text)::uuid], ARRAY[k % 2 = 0, NULL], ARRAY['a'], ARRAY['é', 'e'] FROM generate_series(1, 120) k;
+UPDATE doc SET i[1] = 4 WHERE id % 7 = 2;
+UPDATE doc SET i[2] = 4 WHERE id % 7 = 2;
+VACUUM ANALYZE;`
+
+// columnStatements are accelerated.
+var columnStatements = []string{
+	"SELECT id, tags, names, i, b, n, f, d, z, u, ok, ci FROM doc ORDER BY id",
+	"SELECT id, tags IS NULL, coalesce(tags, '{none}'), CASE WHEN g = 1 THEN i END, cardinality(tags), array_length(i, 1), array_length(i, 2), array_length(tags, 0), cardinality(i) FROM doc ORDER BY id",
+	"SELECT count(*) FROM doc WHERE 'vip' = ANY(tags)", "SELECT id FROM doc WHERE 'vip' <> ALL(tags) ORDER BY id", "SELECT id FROM doc WHERE NOT ('a' = ANY(tags)) OR 3 = ANY(i) ORDER BY id",
+	"SELECT id, 'vip' = ANY(tags), 'v1' = ANY(names), 1 = ANY(b), 4294967296 = ANY(i), 4294967296 = ANY(b), '2024-01-09' = ANY(d), true = ANY(ok), 'é' = ANY(ci), g = ANY(i), NULL = ANY(tags) FROM doc ORDER BY id",
+	"SELECT count(*) FROM doc WHERE tags @> ARRAY['vip']", "SELECT count(*) FROM doc WHERE tags @> (ARRAY['vip'])::text[]", "SELECT id, tags @> '{}', tags @> '{vip,new}', tags @> '{a,NULL}', tags && ARRAY['a', 'new'], tags && '{}', tags && '{NULL}', i && ARRAY[1, 2], i @> '{4,3}', names @> ARRAY['v1']::varchar[] FROM doc ORDER BY id",
+	"SELECT g, count(tags), sum(cardinality(tags)), count(*) FILTER (WHERE 'vip' = ANY(tags)) FROM doc GROUP BY g ORDER BY g",
+	"SELECT a.id, b.tags FROM doc a LEFT JOIN doc b ON b.id = a.g WHERE a.id < 50 ORDER BY a.id", "SELECT id, lag(tags) OVER (ORDER BY id), first_value(i) OVER (PARTITION BY g ORDER BY id) FROM doc ORDER BY id",
+	"SELECT id, tags @> '{a,vip}', tags && '{a,vip}' FROM doc ORDER BY id",
+	"SELECT cardinality(tags), count(*) FROM doc GROUP BY 1 ORDER BY 1", "SELECT id, tags FROM doc UNION ALL SELECT -id, tags FROM doc ORDER BY 1 LIMIT 9",
+}
+
+// columnsLeft are the server's.
+var columnsLeft = []string{
+	"SELECT tags, count(*) FROM doc GROUP BY tags ORDER BY 2, 1", "SELECT DISTINCT tags FROM doc ORDER BY 1", "SELECT id FROM doc ORDER BY tags, id", "SELECT id FROM doc WHERE tags = '{vip}' ORDER BY id", "SELECT max(tags) FROM doc", "SELECT count(DISTINCT i) FROM doc",
+	"SELECT id, tags::text FROM doc ORDER BY id", "SELECT id, tags[1] FROM doc ORDER BY id", "SELECT unnest(tags) FROM doc ORDER BY 1", "SELECT count(*) FROM doc WHERE 1.5 = ANY(n)", "SELECT count(*) FROM doc WHERE 0 = ANY(f)", "SELECT w FROM doc ORDER BY id",
+	"SELECT count(*) FROM doc WHERE 'vip' COLLATE \"und-x-icu\" > ANY(tags)", "SELECT count(*) FROM doc WHERE b @> ARRAY[1]", "SELECT count(*) FROM doc WHERE names @> ARRAY['v1']", "SELECT coalesce(z, '{2024-01-01}') FROM doc ORDER BY id", "SELECT count(*) FROM doc WHERE z && '{2024-03-31 02:00}'",
+	"SELECT count(*) FROM doc a JOIN doc b ON a.tags = b.tags", "SELECT tags || 'x' FROM doc ORDER BY id", "SELECT tags FROM doc INTERSECT SELECT tags FROM doc ORDER BY 1", "SELECT count(*) FROM doc WHERE tags <@ ARRAY['a']", "SELECT array_agg(tags ORDER BY id) FROM doc WHERE tags = '{vip}'",
+	"SELECT count(*) FROM doc WHERE tags IS DISTINCT FROM '{vip}'", "SELECT nullif(tags, '{}') FROM doc ORDER BY id", "SELECT count(*) FROM doc WHERE tags IN ('{vip}', '{new}')",
+}
+
+// TestArrayColumns takes arrays through the copy, the stream, plans and results.
+func TestArrayColumns(t *testing.T) {
+	s := privateStack(t, arrayColumns)
+	direct := connect(t, s.direct.url("postgres"))
+	compare := func(t *testing.T) {
+		for _, sql := range columnStatements {
+			s.everyAnswer(t, true, sql)
+		}
+		s.everyAnswer(t, true, "SELECT id FROM doc WHERE $1 = ANY(tags) OR $2 = ANY(i) ORDER BY id", "new", "7")
+		for _, sql := range columnsLeft {
+			s.forwardsAll(t, func() { s.everyAnswer(t, false, sql) })
+			if t.Failed() {
+				t.Fatal(sql)
+			}
+		}
+	}
+	t.Run("copied", compare)
+	for _, sql := range []string{
+		"INSERT INTO doc SELECT id + 1000, g, tags || tags, names, i || i, b, n, f, d, z, u, ok, w, ci FROM doc WHERE id % 2 = 0", "UPDATE doc SET g = g + 1 WHERE id % 3 = 0",
+		"UPDATE doc SET tags = ARRAY['vip', NULL, 'a b'] WHERE id % 7 = 0", "UPDATE doc SET tags = NULL, i = NULL WHERE id % 11 = 0", "UPDATE doc SET i[1] = 5 WHERE id % 11 = 0", "DELETE FROM doc WHERE id % 13 = 0",
+	} {
+		must(t, direct, sql)
+	}
+	t.Run("streamed", compare)
+}

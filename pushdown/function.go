@@ -99,6 +99,8 @@ func (a *analyzer) funcCall(f *pg.FuncCall, s *scope) plan.Expr {
 		return a.format(args(len(f.Args)))
 	case "num_nulls", "num_nonnulls":
 		return a.countNulls(name, args(len(f.Args)))
+	case "cardinality", "array_length":
+		return a.arraySize(name, args(len(f.Args)))
 	case "jsonb_extract_path", "jsonb_extract_path_text":
 		return a.jsonbExtract(name, args(len(f.Args)))
 	case "abs":

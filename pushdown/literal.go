@@ -78,7 +78,8 @@ func (a *analyzer) parseLiteral(s string, t vector.Type) plan.Const {
 	}
 	if k.IsString() {
 		d, ok := sqltype.Of(k).Parse(s)
-		return orFail(plan.Const{Datum: d}, ok, k)
+		zoned := k.IsArray() && k.Element() == vector.TimestampTZ // elements without an offset are of the session's zone
+		return orFail(plan.Const{Datum: d}, ok && !zoned, k)
 	}
 	s = strings.Trim(s, sqltype.Space)
 	d := vector.Datum{Type: t}

@@ -97,6 +97,9 @@ func (a *analyzer) operation(x *pg.A_Expr, s *scope) plan.Expr {
 	case "#>", "#>>", "?|", "?&":
 		return a.jsonbArray(symbol, x, s)
 	}
+	if e, ok := a.arrayOperator(symbol, x, s); ok {
+		return e
+	}
 	if op, ok := arithmetic[symbol]; ok {
 		if e, ok := a.plusInterval(op, x, s); ok {
 			return e
@@ -377,6 +380,9 @@ func (a *analyzer) arrayOperation(x *pg.A_Expr, s *scope) plan.Expr {
 	symbol := a.opSymbol(x.Name)
 	isAny := x.Kind == pg.A_Expr_Kind_AEXPR_OP_ANY
 	if in, ok := a.arrayValue(x, symbol, isAny, s); ok {
+		return in
+	}
+	if in, ok := a.memberOf(x, symbol, isAny, s); ok {
 		return in
 	}
 	array := x.Rexpr.GetAArrayExpr()

@@ -40,7 +40,7 @@ const defaultCollationOID = 100
 
 // typeOf returns the type under which a column is copied, or why it is not.
 func typeOf(a *attribute, db *dbCollation) (t vector.Type, unsupported string) {
-	kind := sqltype.KindOf(a.typeOID)
+	kind := sqltype.HeldKind(a.typeOID)
 	t = vector.TypeOf(kind)
 	t.Typmod = a.typmod
 	switch {
@@ -59,6 +59,10 @@ func typeOf(a *attribute, db *dbCollation) (t vector.Type, unsupported string) {
 			return t, fmt.Sprintf("%s exceeds %d digits", a.typeName, vector.NumericMaxPrecision)
 		}
 		t.Scale = int16(scale)
+	case kind.IsArray() && kind.Element().IsText() && !a.deterministic:
+		return t, "array of text under a nondeterministic collation"
+	case kind.IsArray() && !db.utf8:
+		return t, "array in a database whose encoding is not UTF8"
 	case kind == vector.JSONB && !db.utf8:
 		return t, "jsonb in a database whose encoding is not UTF8"
 	case kind.IsText():

@@ -8,6 +8,7 @@ import (
 	"pgaccel/catalog"
 	"pgaccel/colstore"
 	"pgaccel/sqltype"
+	"pgaccel/vector"
 )
 
 // formHashed is of columns that are not copied: part of the identity's hash.
@@ -20,6 +21,8 @@ type columnDecoder struct {
 	size  int32 // of the field in bytes; 0 where it varies
 	scale int   // numeric
 	word  func(v []byte) int64
+	// receive reads a value that is checked: of arrays.
+	receive func(v []byte) (vector.Datum, bool)
 }
 
 func newColumnDecoder(table *catalog.Table, col int) columnDecoder {
@@ -28,7 +31,7 @@ func newColumnDecoder(table *catalog.Table, col int) columnDecoder {
 		return columnDecoder{col: col, form: formHashed}
 	}
 	t := sqltype.Of(c.Type.Kind)
-	return columnDecoder{col: col, form: t.Binary, size: int32(t.Size), scale: int(c.Type.Scale), word: t.Word}
+	return columnDecoder{col: col, form: t.Binary, size: int32(t.Size), scale: int(c.Type.Scale), word: t.Word, receive: t.Receive}
 }
 
 // value makes 64 bits of a field that is not text, in the form of the type's send
@@ -58,6 +61,14 @@ func (c *columnDecoder) value(v []byte) (int64, error) {
 		return c.word(v), nil
 	}
 	panic(fmt.Sprintf("BUG: binary layout %d of column %d", c.form, c.col+1))
+}
+
+// array checks an array in binary form, which is held as it is.
+func (c *columnDecoder) array(v []byte) error {
+	if _, ok := c.receive(v); !ok {
+		return &columnError{col: c.col, reason: "it holds an array with an element that is not held"}
+	}
+	return nil
 }
 
 // jsonb returns the text of a document in binary form.
@@ -165,6 +176,11 @@ func (d *copyDecoder) row(b []byte) (int, error) {
 		at += int(size)
 		switch c.form {
 		case sqltype.BinaryText, sqltype.BinaryBytes:
+			w.Text(c.col, v)
+		case sqltype.BinaryArray:
+			if err := c.array(v); err != nil {
+				return 0, err
+			}
 			w.Text(c.col, v)
 		case sqltype.BinaryJSONB:
 			text, err := c.jsonb(v)

@@ -188,6 +188,11 @@ func (d *rowDecoder) decode(row *colstore.Row, tuple pgoutput.Tuple, kind pgoutp
 				row.Text[f.col] = text
 				continue
 			}
+			if f.kind.IsArray() {
+				if err := f.array(v.Data); err != nil {
+					return err
+				}
+			}
 			if f.kind.IsString() {
 				row.Text[f.col] = v.Data
 				continue

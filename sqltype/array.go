@@ -52,7 +52,7 @@ func HeldKind(oid uint32) vector.Kind {
 func arrayType(of vector.Kind, oid uint32) Type {
 	elem := &types[of]
 	t := vector.TypeOf(vector.ArrayOf(of))
-	return Type{Kind: t.Kind, Name: "_" + elem.Name, OID: oid, Category: 'A', Binary: BinaryBytes, Settings: elem.Settings,
+	return Type{Kind: t.Kind, Name: "_" + elem.Name, OID: oid, Category: 'A', Binary: BinaryArray, Settings: elem.Settings,
 		AppendString: func(dst []byte, s string) []byte {
 			return AppendArray(dst, s, func(dst []byte, raw string) []byte { return appendElement(dst, elem, raw) })
 		},
@@ -146,7 +146,14 @@ func EachElement(s string, f func(raw string, null bool)) {
 	}
 }
 
-// validArray reports whether s is an array of elements that are held, as array_send writes it.
+// Elements returns how many elements an array has, of all dimensions.
+func Elements(s string) (n int64) {
+	EachElement(s, func(string, bool) { n++ })
+	return n
+}
+
+// validArray reports whether s is an array of elements that are held, as array_send writes it: of an array that
+// had nulls once it says so still.
 func validArray(s string, elem *Type) bool {
 	r, ok := readArray(s)
 	if !ok || binary.BigEndian.Uint32([]byte(s[8:])) != elem.OID {
@@ -173,7 +180,7 @@ func validArray(s string, elem *Type) bool {
 			return false
 		}
 	}
-	return len(r.rest) == 0 && some == nulls
+	return len(r.rest) == 0 && (nulls || !some)
 }
 
 // AppendArray writes an array as array_out does, its elements by text.
@@ -254,6 +261,36 @@ func isNullWord(s string) bool {
 	return len(s) == 4 && s[0]|0x20 == 'n' && s[1]|0x20 == 'u' && s[2]|0x20 == 'l' && s[3]|0x20 == 'l'
 }
 
+// appendElementBinary writes a value's binary form.
+func appendElementBinary(dst []byte, elem *Type, v vector.Value) []byte {
+	switch {
+	case elem.Kind == vector.Numeric:
+		return AppendNumericBinary(dst, v.Num)
+	case elem.Kind == vector.JSONB:
+		return AppendJSONBBinary(dst, v.Str)
+	case elem.Kind.IsString():
+		return append(dst, v.Str...)
+	}
+	return elem.AppendBinary(dst, v.I)
+}
+
+// ElementBinary returns the binary form that a value has as an element of a kind, which may be a smaller
+// integer: ok is false where that does not hold it.
+func ElementBinary(elem vector.Kind, v vector.Value) (raw string, ok bool) {
+	t := Of(elem)
+	b := appendElementBinary(nil, t, v)
+	return string(b), !elem.IsInt() || t.Word(b) == v.I
+}
+
+// ArrayLength returns the length of a dimension, counted from 1; ok is false where there is none.
+func ArrayLength(s string, dim int64) (n int64, ok bool) {
+	r, ok := readArray(s)
+	if !ok || dim < 1 || dim > int64(r.dims) {
+		return 0, false
+	}
+	return int64(r.lengths[dim-1]), true
+}
+
 // Array collects the elements of an array of one dimension.
 type Array struct {
 	elem  vector.Type
@@ -276,17 +313,7 @@ func (a *Array) Add(v vector.Value) {
 		return
 	}
 	at := len(a.b)
-	a.b = append(a.b, 0, 0, 0, 0)
-	switch t := Of(a.elem.Kind); {
-	case t.Kind == vector.Numeric:
-		a.b = AppendNumericBinary(a.b, v.Num)
-	case t.Kind == vector.JSONB:
-		a.b = AppendJSONBBinary(a.b, v.Str)
-	case t.Kind.IsString():
-		a.b = append(a.b, v.Str...)
-	default:
-		a.b = t.AppendBinary(a.b, v.I)
-	}
+	a.b = appendElementBinary(append(a.b, 0, 0, 0, 0), Of(a.elem.Kind), v)
 	binary.BigEndian.PutUint32(a.b[at:], uint32(len(a.b)-at-4))
 }
 

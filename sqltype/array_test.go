@@ -11,8 +11,8 @@ import (
 
 // arraySamples are arrays by the kind of their elements, in forms that array_out does not write, too.
 var arraySamples = map[vector.Kind][]string{
-	vector.Int4: {"{}", " { } ", "{1}", "{1,NULL,-3}", "{ 1 , null }", `{"1"," 2 "}`, "{{1,2},{3,4}}", "{{{1},{2}},{{3},{4}}}", "[0:1]={5,6}", "[-2:-1][3:3]={{1},{2}}", "[1:2]={1,2}"},
-	vector.Text: {"{}", `{a,"",NULL,"NULL","null","nULl",nul}`, `{"a b","a,b","{","}","\"","\\","a\tb"}`, "{\" \",\"\n\",\"\r\",\"\v\",\"\f\",é€,\" é\"}", `{a b, c }`, `{{a,b},{NULL,"NULL"}}`, `{'a','}`},
+	vector.Int4:    {"{}", " { } ", "{1}", "{1,NULL,-3}", "{ 1 , null }", `{"1"," 2 "}`, "{{1,2},{3,4}}", "{{{1},{2}},{{3},{4}}}", "[0:1]={5,6}", "[-2:-1][3:3]={{1},{2}}", "[1:2]={1,2}"},
+	vector.Text:    {"{}", `{a,"",NULL,"NULL","null","nULl",nul}`, `{"a b","a,b","{","}","\"","\\","a\tb"}`, "{\" \",\"\n\",\"\r\",\"\v\",\"\f\",é€,\" é\"}", `{a b, c }`, `{{a,b},{NULL,"NULL"}}`, `{'a','}`},
 	vector.Numeric: {"{1,1.0,-0.50,0.00,NULL,12345678901234567890.12345}"}, vector.Bool: {"{t,f,NULL}"}, vector.Date: {"{2024-02-29,infinity,-infinity,NULL,0044-03-15 BC}"},
 	vector.Timestamp: {`{"2024-02-29 12:00:00.5",infinity}`}, vector.TimestampTZ: {`{"2024-02-29 12:00:00+00",NULL}`}, vector.Time: {"{12:00:00.25,24:00:00}"},
 	vector.Float4: {"{1.5,NaN,-Infinity,-0}"}, vector.Float8: {"{0.1,1e300,NaN}"}, vector.UUID: {"{a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11,NULL}"}, vector.MACAddr: {"{08:00:2b:01:02:03}"},

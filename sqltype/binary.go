@@ -16,6 +16,7 @@ const (
 	BinaryNumeric               // see numericFromBinary
 	BinaryText                  // the bytes
 	BinaryBytes                 // the bytes of strings that are not text
+	BinaryArray                 // see array.go
 	BinaryJSONB                 // a version, 1 byte, and the text
 	BinaryOther                 // of one type alone, which knows its size and functions
 )

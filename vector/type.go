@@ -70,7 +70,7 @@ func (k Kind) Valid() bool { return k != Invalid && (k < kinds || ArrayOf(k.Elem
 
 // Stored reports whether columns of the kind are copied. An interval has 64 bits as a difference of
 // timestamps only; what a column holds may have more.
-func (k Kind) Stored() bool { return k.Valid() && k != Interval && !k.IsArray() }
+func (k Kind) Stored() bool { return k.Valid() && k != Interval }
 
 // StoredKinds returns those of Kinds that columns may have.
 func StoredKinds() []Kind {

@@ -68,7 +68,7 @@ var textOps = map[vector.Kind]valueOp{
 }
 
 var binaryOps = map[sqltype.Binary]valueOp{
-	sqltype.BinaryText: opText, sqltype.BinaryBytes: opBytes, sqltype.BinaryBool: opBoolBinary, sqltype.BinaryInt2: opInt2Binary, sqltype.BinaryInt4: opInt4Binary, sqltype.BinaryInt8: opInt8Binary,
+	sqltype.BinaryText: opText, sqltype.BinaryBytes: opBytes, sqltype.BinaryArray: opBytes, sqltype.BinaryBool: opBoolBinary, sqltype.BinaryInt2: opInt2Binary, sqltype.BinaryInt4: opInt4Binary, sqltype.BinaryInt8: opInt8Binary,
 	sqltype.BinaryNumeric: opNumericBinary, sqltype.BinaryFloat4: opFloat4Binary, sqltype.BinaryJSONB: opJSONBBinary,
 }
 
