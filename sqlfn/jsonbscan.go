@@ -1,6 +1,7 @@
 package sqlfn
 
 import (
+	"math/bits"
 	"strconv"
 	"strings"
 	"unicode/utf16"
@@ -12,8 +13,22 @@ import (
 
 // jsonEnd returns where the value ends that begins at i.
 func jsonEnd(s string, i int) int {
-	depth := 0
-	for ; i < len(s); i++ {
+	switch s[i] {
+	case '"':
+		end, _ := jsonStringEnd(s, i)
+		return end
+	case '{', '[':
+		return jsonNestEnd(s, i)
+	}
+	for i < len(s) && s[i] != ',' && s[i] != '}' && s[i] != ']' {
+		i++
+	}
+	return i
+}
+
+// jsonNestEnd returns where the array or object ends that begins at i.
+func jsonNestEnd(s string, i int) int {
+	for depth := 0; i < len(s); i++ {
 		if !jsonMark[s[i]] {
 			continue
 		}
@@ -23,34 +38,58 @@ func jsonEnd(s string, i int) int {
 			i--
 		case '{', '[':
 			depth++
-		case '}', ']':
-			if depth == 0 {
-				return i
-			}
-			depth--
-		case ',':
-			if depth == 0 {
-				return i
+		default:
+			if depth--; depth == 0 {
+				return i + 1
 			}
 		}
 	}
 	return len(s)
 }
 
-// jsonMark are the bytes that jsonEnd stops at.
-var jsonMark = [256]bool{'"': true, '{': true, '[': true, '}': true, ']': true, ',': true}
+// jsonMark are the bytes that jsonNestEnd stops at.
+var jsonMark = [256]bool{'"': true, '{': true, '[': true, '}': true, ']': true}
 
 // jsonStringEnd returns what is behind the string that begins at i, and whether it has escapes.
 func jsonStringEnd(s string, i int) (end int, escaped bool) {
-	for i++; i < len(s); i++ {
-		switch c := s[i]; {
-		case c == '"':
+	i++
+	for i+8 <= len(s) {
+		w := eightBytes(s[i:])
+		found := bytesOf(w, '"') | bytesOf(w, '\\')
+		if found == 0 {
+			i += 8
+			continue
+		}
+		i += bits.TrailingZeros64(found) >> 3
+		if s[i] == '"' {
 			return i + 1, escaped
-		case c == '\\':
+		}
+		i, escaped = i+2, true
+	}
+	for ; i < len(s); i++ {
+		switch s[i] {
+		case '"':
+			return i + 1, escaped
+		case '\\':
 			i, escaped = i+1, true
 		}
 	}
 	return len(s), escaped
+}
+
+// eightBytes returns the first bytes of s as a word, the first one lowest.
+func eightBytes(s string) uint64 {
+	_ = s[7]
+	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
+		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
+}
+
+// bytesOf returns a word whose lowest bit marks the lowest byte of w that is c; 0 where none is. Higher bits may
+// mark others.
+func bytesOf(w uint64, c byte) uint64 {
+	const ones, tops = 0x0101010101010101, 0x8080808080808080
+	x := w ^ ones*uint64(c)
+	return (x - ones) &^ x & tops
 }
 
 // jsonItems are the members of an array or object, one after the other.
@@ -148,61 +187,34 @@ func jsonField(s, key string) (v string, ok bool) {
 	if s[0] != '{' {
 		return "", false
 	}
-	if plainKey(key) {
-		return plainField(s, key)
-	}
-	for t := itemsOf(s); t.more(); {
-		if k, v := t.pair(); k.is(key) {
-			return v, true
-		}
-	}
-	return "", false
+	v, _, ok = fieldFrom(s, 1, key)
+	return v, ok
 }
 
-// plainKey reports whether a key is written as it is.
-func plainKey(key string) bool {
-	for i := range len(key) {
-		if c := key[i]; c < ' ' || c == '"' || c == '\\' {
-			return false
+// fieldFrom looks for a key of an object from the one on that begins at at; behind is where the next begins. Keys
+// are in order, short ones first (lengthCompareJsonbStringValue in jsonb_util.c): what is not found where it would
+// be is not there.
+func fieldFrom(s string, at int, key string) (v string, behind int, ok bool) {
+	for at < len(s)-1 {
+		end, escaped := jsonStringEnd(s, at)
+		k := s[at+1 : end-1]
+		value := end + len(": ")
+		if escaped && len(k) > len(key) {
+			k = jsonString{k, true}.text()
+			escaped = false
 		}
-	}
-	return true
-}
-
-// plainField is jsonField of a plainKey: it looks for the key, and then how deep that is. A quote in a string has a
-// backslash before it, that of a key a brace or a blank.
-func plainField(s, key string) (v string, ok bool) {
-	depth, seen := 0, 1
-	for from := 2; from < len(s); from++ {
-		i := strings.Index(s[from:], key)
-		if i < 0 {
-			return "", false
-		}
-		from += i
-		end := from + len(key)
-		if s[from-1] != '"' || s[from-2] != '{' && s[from-2] != ' ' || !strings.HasPrefix(s[end:], `": `) {
-			continue
-		}
-		for ; seen < from-1; seen++ {
-			if !jsonMark[s[seen]] {
-				continue
+		if !escaped { // else it means less than key
+			if k == key {
+				end = jsonEnd(s, value)
+				return s[value:end], end + len(", "), true
 			}
-			switch s[seen] {
-			case '"':
-				seen, _ = jsonStringEnd(s, seen)
-				seen--
-			case '{', '[':
-				depth++
-			case '}', ']':
-				depth--
+			if len(k) > len(key) || len(k) == len(key) && k > key {
+				break
 			}
 		}
-		if depth == 0 {
-			at := end + len(`": `)
-			return s[at:jsonEnd(s, at)], true
-		}
+		at = jsonEnd(s, value) + len(", ")
 	}
-	return "", false
+	return "", at, false
 }
 
 // jsonLength is the number of an array's elements.
@@ -319,11 +331,13 @@ func deepContains(s, part string) bool {
 	if s[0] != part[0] {
 		return false
 	}
+	at := 1 // of an object's next key: those of both are in order
 	for t := itemsOf(part); t.more(); {
 		if s[0] == '{' {
 			key, want := t.pair()
-			v, ok := jsonField(s, key.text())
-			if !ok || jsonKind(v) != jsonKind(want) {
+			var v string
+			var ok bool
+			if v, at, ok = fieldFrom(s, at, key.text()); !ok || jsonKind(v) != jsonKind(want) {
 				return false
 			}
 			if jsonScalar(want) && !equalJSON(v, want) || !jsonScalar(want) && !deepContains(v, want) {
