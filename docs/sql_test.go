@@ -143,7 +143,7 @@ func (a *asker) page(t *testing.T) string {
 		}
 		return ofKind(l) + "::" + strings.Replace(r.String(), "char", "bpchar", map[bool]int{true: 1}[r == vector.BPChar])
 	})
-	b.WriteString("\nAnd numerics and integers to numeric(p,s). Dates, timestamps and timestamptz are cast to text where DateStyle is ISO.\n\n## Functions\n\n| | result | |\n|---|---|---|\n")
+	b.WriteString("\nAnd numerics, integers and text to numeric(p,s). Text is read where all versions of PostgreSQL read it alike under all settings: dates as\nyyyy-mm-dd, timestamptz with an offset; where a row has another, the statement is forwarded. Dates, timestamps and timestamptz are cast to text where DateStyle is ISO.\n\n## Functions\n\n| | result | |\n|---|---|---|\n")
 	a.functions(t, b)
 	a.documents(t, b)
 	a.constants(t, b)

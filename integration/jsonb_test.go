@@ -23,6 +23,9 @@ var jsonbStatements = []string{
 	`SELECT id FROM docs WHERE j = '1.00' OR j = '{"b": [ ], "a": 1, "browser": "chrome"}' OR j -> 'b' <> 'null'::jsonb ORDER BY id`,
 	`SELECT id FROM docs WHERE NOT (j -> 'a' = '1') AND j IN ('{}', '[]', 'true', '{"a": "1", "b": null, "a\"b": 7, "": "empty"}') ORDER BY id`,
 	"SELECT sum((j ->> 'a')::int), avg((j ->> 'a')::bigint) FROM docs WHERE j ->> 'a' IN ('1', ' 12 ')",
+	"SELECT sum((big ->> 'b')::numeric), avg((big ->> 'b')::float8), max((big ->> 'b')::numeric(8,2)), sum((big ->> 'b')::bigint) FROM docs",
+	"SELECT id, (j ->> 'a')::numeric, (j ->> 'a')::float8, (j ->> 'a')::real, (j ->> 'a')::numeric(6,1) FROM docs WHERE j ->> 'a' IN ('1', ' 12 ', '1.000') ORDER BY id",
+	"SELECT id, ('2024-02-' || (10 + g))::date, ('2024-02-10T12:00:0' || g || 'Z')::timestamptz, (' 2024-02-10 12:00:0' || g)::timestamp, ('12:0' || g)::time, (CASE g WHEN 1 THEN 'yes' ELSE 'f' END)::boolean FROM docs ORDER BY id",
 	"SELECT g, sum(jsonb_array_length(j)) FROM docs WHERE jsonb_typeof(j) = 'array' GROUP BY g ORDER BY g",
 	"SELECT id, coalesce(j, '{\"none\": true}'), CASE WHEN g = 1 THEN j END, upper(j ->> 'a'), length(big ->> 'a'), big ->> 'b' FROM docs WHERE id < 200 ORDER BY id",
 	"SELECT length(big ->> 'a'), count(*) FROM docs GROUP BY 1 ORDER BY 1",
@@ -45,7 +48,7 @@ func TestJSONB(t *testing.T) {
 		s.everyAnswer(t, true, "SELECT count(*) FROM docs WHERE j -> 'a' = $1", "1.0")
 		// What is left to the server.
 		for _, sql := range []string{"SELECT j, count(*) FROM docs GROUP BY j ORDER BY 2, j", "SELECT DISTINCT j FROM docs ORDER BY 1", "SELECT count(DISTINCT j) FROM docs", "SELECT id FROM docs WHERE j > '1' ORDER BY j, id",
-			"SELECT jsonb_array_length(j) FROM docs", "SELECT (j ->> 'a')::int FROM docs", "SELECT count(*) FROM docs WHERE j IS DISTINCT FROM '1'", "SELECT j FROM docs UNION SELECT big FROM docs ORDER BY 1",
+			"SELECT jsonb_array_length(j) FROM docs", "SELECT (j ->> 'a')::int FROM docs", "SELECT (j ->> 'a')::numeric FROM docs", "SELECT (j ->> 'browser')::date FROM docs", "SELECT count(*) FROM docs WHERE j IS DISTINCT FROM '1'", "SELECT j FROM docs UNION SELECT big FROM docs ORDER BY 1",
 			"SELECT id FROM docs WHERE j = '1e0' ORDER BY id", `SELECT '{"a":' || '1}'::jsonb FROM docs`, "SELECT j #>> '{}' FROM docs ORDER BY id", "SELECT a.id FROM docs a JOIN docs b ON a.j = b.j ORDER BY 1 LIMIT 9"} {
 			s.everyAnswer(t, false, sql)
 		}

@@ -18,10 +18,12 @@ func castable(from, to vector.Type) bool {
 	case t.IsText():
 		// A length cuts or pads; only the type's own name is free of that.
 		return (f.IsString() || t != vector.BPChar && f != vector.Invalid && !f.IsFloat()) && (to.Typmod < 0 || f == t && from.Typmod == to.Typmod)
+	case f.IsText():
+		return sqltype.ReadsText(t) || to.Varying()
 	case t == vector.Numeric:
 		return f.IsInt() || f == vector.Numeric
 	case t.IsInt():
-		return f.IsInt() || f == vector.Numeric || f.IsFloat() || f.IsText() || f == vector.Bool && t == vector.Int4
+		return f.IsInt() || f == vector.Numeric || f.IsFloat() || f == vector.Bool && t == vector.Int4
 	case t == vector.Float8:
 		return f.IsInt() || f == vector.Numeric || f.IsFloat()
 	case stamp(t):
@@ -54,6 +56,8 @@ func castScalar(v vector.Value, from, to vector.Type) (vector.Value, error) {
 			v.Str = string(sqltype.Of(f).AppendText(nil, v.I))
 		}
 		return vector.Value{Str: v.Str}, nil
+	case f.IsText():
+		return textTo(v.Str, t)
 	case t == vector.Numeric:
 		if f.IsInt() {
 			v.Num = vector.Decimal{Unscaled: vector.Int128Of(v.I)}
@@ -71,12 +75,6 @@ func castScalar(v vector.Value, from, to vector.Type) (vector.Value, error) {
 		case f.IsFloat():
 			n, err := floatToInt(v.I, t)
 			return vector.Value{I: n}, err
-		case f.IsText():
-			n, err := textToInt(v.Str)
-			if err != nil {
-				return vector.NullValue, err
-			}
-			v.I = n
 		}
 		return ranged(v.I, t)
 	case t == vector.Float8:
@@ -104,14 +102,14 @@ func floatToInt(bits int64, t vector.Kind) (int64, error) {
 	return v.I, err
 }
 
-// textToInt reads what every version of PostgreSQL does (pg_strtoint32 in numutils.c): blanks, a sign,
-// decimal digits, blanks. Later ones also read 0x1F and 1_000, which are an error before.
-func textToInt(s string) (int64, error) {
-	n, err := strconv.ParseInt(strings.Trim(s, " \t\n\v\f\r"), 10, 64)
-	if err != nil {
-		return 0, failed("text that is no integer")
+// textTo reads what every version of PostgreSQL does, under all settings. Later ones also read 0x1F and 1_000,
+// which are an error before.
+func textTo(s string, t vector.Kind) (vector.Value, error) {
+	v, ok := sqltype.FromText(s, t)
+	if !ok {
+		return vector.NullValue, failed("text that is not read as " + t.String())
 	}
-	return n, nil
+	return v, nil
 }
 
 // castTime converts between dates and timestamps, all of them in UTC.

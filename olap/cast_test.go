@@ -7,12 +7,14 @@ import (
 	"pgaccel/vector"
 )
 
-// What PostgreSQL 16 and later read as an integer is an error before: it must be one here, too, so
+// What PostgreSQL 16 and later read as a number is an error before: it must be one here, too, so
 // that the server answers.
-func TestTextToIntOfLaterVersions(t *testing.T) {
-	for _, s := range []string{"0x1F", "0o17", "0b11", "1_000", "-0x1", " 0xA "} {
-		if v, err := textToInt(s); err == nil {
-			t.Errorf("%q is %d", s, v)
+func TestTextOfLaterVersions(t *testing.T) {
+	for _, s := range []string{"0x1F", "0o17", "0b11", "1_000", "-0x1", " 0xA ", "1_0.5", "1.0_1", "1e1_0"} {
+		for _, k := range []vector.Kind{vector.Int4, vector.Numeric, vector.Float8} {
+			if v, err := textTo(s, k); err == nil {
+				t.Errorf("%q is %v", s, v)
+			}
 		}
 	}
 }

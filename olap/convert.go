@@ -50,7 +50,7 @@ func (c *compiler) cast(n *node, e *plan.Call) (*node, error) {
 			})
 		}
 		return c.treeCall(e, n.args)
-	case f.IsText() && t.IsInt():
+	case f.IsText():
 		if a.dict.grows() {
 			return c.treeCall(e, n.args)
 		}

@@ -113,7 +113,8 @@
 //	Numeric -> Numeric         likewise; digits lost are rounded half away from zero
 //	Numeric -> integer         rounded half away from zero, range check
 //	floats -> integer          rounded half to even, range check
-//	text kinds -> integer      blanks, a sign and decimal digits, range check
+//	text kinds -> numbers, Bool, Date, Time, Timestamp[TZ]
+//	                           as sqltype.FromText reads them; numerics of their own scale
 //	integer, Numeric -> Float8 rounded once
 //	Float4 -> Float8           exact
 //	Date -> Timestamp[TZ]      midnight (UTC)

@@ -1,6 +1,7 @@
 package olap
 
 import (
+	"math"
 	"slices"
 
 	"pgaccel/gpu/program"
@@ -217,6 +218,7 @@ func (c *compiler) tabulateOver(arg *node, t vector.Type, f func(vector.Value) (
 		tab.OnNull = lo
 	}
 	n.lo, n.hi = lo, hi
+	n.anyFloat()
 	if t.Kind.IsString() {
 		if len(list) == 0 {
 			list = []string{""}
@@ -229,6 +231,13 @@ func (c *compiler) tabulateOver(arg *node, t vector.Type, f func(vector.Value) (
 		n.dict = decimalDict(numerics.decimals, t)
 	}
 	return c.add(n), nil
+}
+
+// anyFloat says of a node of floats that nothing is known of its words.
+func (n *node) anyFloat() {
+	if n.t.Kind.IsFloat() {
+		n.lo, n.hi = math.MinInt64, math.MaxInt64
+	}
 }
 
 // written returns a node of one argument that is computed a value at a time as a table; nil

@@ -2,6 +2,7 @@ package olap
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"sync"
 
@@ -20,7 +21,7 @@ const dictPiece = 1 << 12
 // largeDict reports whether an expression of type t over n is computed in pieces.
 func (c *compiler) largeDict(n *node, t vector.Type) bool {
 	return n.dict != nil && n.dict.decimals == nil && c.p.x.opt.enough(n.dict.n, 2*dictPiece) &&
-		t.Kind != vector.BPChar && !t.Varying()
+		t.Kind != vector.BPChar
 }
 
 // entryForm is how one goroutine computes an expression of a string: as a test, or a value.
@@ -35,7 +36,7 @@ func newEntryForm(e *plan.Call, d *dict, orders *textOrders) *entryForm {
 	if test := prepareTest(e); test != nil {
 		return &entryForm{test: test}
 	}
-	if f := prepareFunction(e); f != nil {
+	if f := prepareValue(e); f != nil {
 		return &entryForm{value: f}
 	}
 	own := *d // what it computes when it is needed is each goroutine's own
@@ -50,8 +51,8 @@ func newEntryForm(e *plan.Call, d *dict, orders *textOrders) *entryForm {
 // piece is what was computed of some of the strings.
 type piece struct {
 	from, to int
-	lo, hi   int64 // of those that have a value; lo > hi where none has
-	list     []string
+	lo, hi   int64    // of those that have a value; lo > hi where none has
+	list     []string // texts, or decimalBytes
 	nulls    []uint8
 	faults   []uint8
 	err      error // the first
@@ -96,13 +97,13 @@ func (c *compiler) tabulateDict(arg *node, e *plan.Call) (*node, error) {
 		return nil, err
 	}
 	var list []string
-	if t.Kind.IsString() {
+	if coded(t) {
 		list = joinLists(pieces, tab.Values)
 	}
 	n.lo, n.hi = math.MaxInt64, math.MinInt64
 	for i := range pieces {
 		p := &pieces[i]
-		if t.Kind.IsString() && len(list) > 0 {
+		if coded(t) && len(list) > 0 {
 			p.lo, p.hi = 0, int64(len(list)-1)
 		}
 		n.lo, n.hi = min(n.lo, p.lo), max(n.hi, p.hi)
@@ -129,13 +130,26 @@ func (c *compiler) tabulateDict(arg *node, e *plan.Call) (*node, error) {
 	if tab.OnNullNull || tab.OnNullFault {
 		tab.OnNull = n.lo
 	}
-	if t.Kind.IsString() {
-		if len(list) == 0 {
-			list = []string{""}
-		}
-		n.dict = listDict(list, t)
-	}
+	n.anyFloat()
+	n.dict = codedDict(list, t)
 	return c.add(n), nil
+}
+
+// codedDict is the dictionary of a list of texts or of decimalBytes; nil for another type.
+func codedDict(list []string, t vector.Type) *dict {
+	switch {
+	case t.Varying():
+		decimals := make([]vector.Decimal, max(len(list), 1))
+		for i, s := range list {
+			decimals[i] = decimalOf(s)
+		}
+		return decimalDict(decimals, t)
+	case t.Kind.IsString() && len(list) == 0:
+		return listDict([]string{""}, t)
+	case t.Kind.IsString():
+		return listDict(list, t)
+	}
+	return nil
 }
 
 // fillMatches computes LIKE of the strings of a piece.
@@ -170,11 +184,8 @@ func (p *piece) fillTruths(d *dict, test textTest, out []int64) {
 // fill computes the strings of a piece.
 func (p *piece) fill(d *dict, t vector.Type, f stringFunc, out []int64) {
 	p.lo, p.hi = math.MaxInt64, math.MinInt64
-	text := t.Kind.IsString()
-	var index map[string]int64
-	if text {
-		index = map[string]int64{}
-	}
+	text, varying := t.Kind.IsString(), t.Varying()
+	index, decimals := map[string]int64{}, map[vector.Decimal]int64{}
 	d.each(p.from, p.from+len(out), func(code int, s string) {
 		i := code - p.from
 		r, err := f(s)
@@ -187,6 +198,12 @@ func (p *piece) fill(d *dict, t vector.Type, f stringFunc, out []int64) {
 				v = int64(len(p.list))
 				index[s] = v
 				p.list = append(p.list, s)
+			}
+		case varying:
+			if v, ok = decimals[r.Num]; !ok {
+				v = int64(len(p.list))
+				decimals[r.Num] = v
+				p.list = append(p.list, decimalBytes(r.Num))
 			}
 		default:
 			if v, ok = r.Word(t); !ok {
@@ -261,11 +278,14 @@ func (t *table) onNull(n *node, e *plan.Call, list []string) ([]string, error) {
 	w, ok := int64(0), true
 	switch {
 	case err != nil || r.Null:
-	case n.t.Kind.IsString():
-		for w = 0; w < int64(len(list)) && list[w] != r.Str; w++ {
+	case coded(n.t):
+		s := r.Str
+		if n.t.Varying() {
+			s = decimalBytes(r.Num)
 		}
-		if w == int64(len(list)) {
-			list = append(list, r.Str)
+		if w = int64(slices.Index(list, s)); w < 0 {
+			w = int64(len(list))
+			list = append(list, s)
 		}
 	default:
 		if w, ok = r.Word(n.t); !ok {

@@ -174,7 +174,15 @@ func prepareText(e plan.Expr) (f stringFunc, leaf bool) {
 	return prepareFunction(c), false
 }
 
-// prepareCast returns a cast of text to text.
+// prepareValue returns what computes e, a function or a cast of the leaf's text; nil where it is neither.
+func prepareValue(e *plan.Call) stringFunc {
+	if e.Op == plan.OpCast {
+		return prepareCast(e)
+	}
+	return prepareFunction(e)
+}
+
+// prepareCast returns a cast of text.
 func prepareCast(c *plan.Call) stringFunc {
 	f, leaf := prepareText(c.Args[0])
 	from := c.Args[0].Type()

@@ -108,7 +108,7 @@ func (a *analyzer) cast(e plan.Expr, t vector.Type) plan.Expr {
 		}
 	case from.Kind == vector.Numeric && k.IsInt(): // rounds half away from zero
 	case from.Kind.IsFloat() && k.IsInt(): // rounds half to even
-	case from.Kind.IsText() && k.IsInt(): // what the text is not read as fails
+	case from.Kind.IsText() && (sqltype.ReadsText(k) || t.Varying()): // what the text is not read as fails
 	case from.Kind == vector.Bool && k == vector.Int4:
 	case (from.Kind.IsInt() || from.Kind == vector.Numeric || from.Kind == vector.Float4) && k == vector.Float8:
 	case from.Kind == vector.Date && k == vector.Timestamp, from.Kind == vector.Timestamp && k == vector.Date:
@@ -307,6 +307,8 @@ func (a *analyzer) typeCast(c *pg.TypeCast, s *scope) plan.Expr {
 		}
 		if fk := e.Type().Kind; fk == vector.Numeric {
 			return e // only forgets the modifier
+		} else if fk.IsText() {
+			return a.cast(e, vector.NumericType(vector.VaryingScale))
 		} else if !fk.IsInt() {
 			fail(plan.ReasonType, "cast from "+fk.String()+" to numeric")
 		}
@@ -320,6 +322,9 @@ func (a *analyzer) typeCast(c *pg.TypeCast, s *scope) plan.Expr {
 
 // castMod casts to a type with a modifier: numeric(p,s), varchar(n), char(n).
 func (a *analyzer) castMod(e plan.Expr, t vector.Type, mods []int) plan.Expr {
+	if t.Kind == vector.Numeric && e.Type().Kind.IsText() {
+		e = a.cast(e, vector.NumericType(vector.VaryingScale)) // and then its scale (coerce_type_typmod)
+	}
 	c, isConst := e.(plan.Const)
 	from := e.Type()
 	switch t.Kind {

@@ -95,6 +95,36 @@ func Of(k vector.Kind) *Type {
 //go:noinline
 func noType(k vector.Kind) { panic(fmt.Sprintf("BUG: no type of kind %d (%s)", k, k)) }
 
+// ReadsText reports whether text that is cast to a kind, held in 64 bits, is read here: in the forms that Parse
+// knows, which mean the same under every setting and to every version of the server.
+func ReadsText(k vector.Kind) bool {
+	switch k {
+	case vector.Bool, vector.Date, vector.Time, vector.Timestamp, vector.TimestampTZ, vector.Float4, vector.Float8:
+		return true
+	}
+	return k.IsInt()
+}
+
+// FromText casts text to a kind that ReadsText, or to numeric, of its own scale: blanks at both ends are skipped. ok
+// is false for what Postgres may read, or refuse.
+func FromText(s string, k vector.Kind) (v vector.Value, ok bool) {
+	for s != "" && isSpace[s[0]] {
+		s = s[1:]
+	}
+	for s != "" && isSpace[s[len(s)-1]] {
+		s = s[:len(s)-1]
+	}
+	if k == vector.Numeric {
+		v.Num, ok = ParseNumeric(s)
+	} else {
+		v.I, ok = types[k].ParseWord(s)
+	}
+	return v, ok
+}
+
+// isSpace are the bytes of Space.
+var isSpace = [256]bool{' ': true, '\t': true, '\n': true, '\r': true, '\v': true, '\f': true}
+
 // OIDUnknown is the type of literals and parameters that have none yet.
 const OIDUnknown = 705
 

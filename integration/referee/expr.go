@@ -440,6 +440,9 @@ func (g *gen) moment(k kind, depth int) *node {
 			if !free(a) {
 				continue
 			}
+			if g.chance(10) {
+				a = g.written(a)
+			}
 			return op(typ{kind: k}, pick(g.r, "@::"+k.sql(), "CAST(@ AS "+k.sql()+")"), g.closed(a))
 		case 4:
 			if n := g.function(k, depth); n != nil {

@@ -51,7 +51,7 @@ func (g *gen) integer(k kind, depth int) *node {
 		case 10:
 			a := g.of(pick(g.r, int2, int4, int8, numeric, float4, float8), depth)
 			if a.t.kind.isInt() && g.chance(15) { // by its text, which blanks may surround
-				a = op(typ{kind: text, coll: computed}, pick(g.r, "@::text", "(' ' || @::text)", "(@::text || ' ')"), g.closed(a)).within(a.lo, a.hi)
+				a = g.written(a)
 			}
 			if a.lo >= least+1 && a.hi <= most-1 || g.reckless {
 				n = op(typ{kind: k}, pick(g.r, "@::"+k.sql(), "CAST(@ AS "+k.sql()+")"), g.closed(a)).within(math.Floor(a.lo), math.Ceil(a.hi))
@@ -196,6 +196,9 @@ func (g *gen) decimal(depth int) *node {
 			}
 		case 6:
 			if a.t.kind.isInt() {
+				if g.chance(20) {
+					return op(typ{kind: numeric, scale: varying}, "@::numeric", g.written(a)).within(a.lo, a.hi)
+				}
 				if g.grouped {
 					return op(typ{kind: numeric, prec: 19}, "@::numeric", g.closed(a)).within(a.lo, a.hi)
 				}
@@ -263,6 +266,9 @@ func (g *gen) float(k kind, depth int) *node {
 		case 4, 5:
 			if k == float8 {
 				if a := g.of(pick(g.r, int4, int8, numeric, float4), depth); a.lit == nil {
+					if !a.t.kind.isFloat() && g.chance(20) {
+						a = g.written(a)
+					}
 					return op(typ{kind: k}, pick(g.r, "@::double precision", "@::float8"), g.closed(a))
 				}
 			}
@@ -275,6 +281,11 @@ func (g *gen) float(k kind, depth int) *node {
 		}
 	}
 	return nil
+}
+
+// written is the text of a value, which blanks may surround.
+func (g *gen) written(a *node) *node {
+	return op(typ{kind: text, coll: computed}, pick(g.r, "@::text", "(' ' || @::text)", "(@::text || ' ')"), g.closed(a)).within(a.lo, a.hi)
 }
 
 // computed stands for the collation of text that was made of something else: it is

@@ -42,6 +42,18 @@ func cast(v value, from, to vector.Type) (value, error) {
 		return roundedHalfEven(v.float(), t)
 	case f.IsText() && t.IsInt():
 		return parsedInteger(v.s, t)
+	case f.IsText() && t == vector.Numeric:
+		d, ok := sqltype.ParseNumeric(strings.Trim(v.s, sqltype.Space))
+		if !ok {
+			return null, failed("text that is no numeric")
+		}
+		return toNumeric(value{num: d.Unscaled.Big(), scale: d.Scale}, to)
+	case f.IsText():
+		w, ok := sqltype.Of(t).ParseWord(strings.Trim(v.s, sqltype.Space))
+		if !ok {
+			return null, failed("text that is no " + t.String())
+		}
+		return value{i: w}, nil
 	case f.IsInt() && t == vector.Numeric:
 		return toNumeric(value{num: big.NewInt(v.i)}, to)
 	case f == vector.Numeric && t == vector.Numeric:
