@@ -38,6 +38,9 @@ type dbCollation struct {
 // defaultCollationOID is the collation "default" (pg_collation.dat): the database's.
 const defaultCollationOID = 100
 
+// typeReason begins what is said of a column whose type is none of ours.
+const typeReason = "type "
+
 // typeOf returns the type under which a column is copied, or why it is not.
 func typeOf(a *attribute, db *dbCollation) (t vector.Type, unsupported string) {
 	kind := sqltype.HeldKind(a.typeOID)
@@ -45,7 +48,7 @@ func typeOf(a *attribute, db *dbCollation) (t vector.Type, unsupported string) {
 	t.Typmod = a.typmod
 	switch {
 	case !kind.Stored():
-		return t, "type " + a.typeName
+		return t, typeReason + a.typeName
 	case a.generated:
 		return t, "generated column"
 	case !a.readable:

@@ -16,6 +16,7 @@ import (
 
 	"pgaccel/catalog"
 	"pgaccel/colstore"
+	"pgaccel/sqltype"
 )
 
 // With a data directory (Config.DataDir) a new stream goes on where the last
@@ -221,8 +222,8 @@ func (e *epoch) awaitSlot(ctx context.Context) error {
 }
 
 // load reads the checkpoint's tables and makes them ready, to be brought up by the
-// stream. A table that cannot be read, or whose place in the publication is not what
-// it was, leaves the publication, and joins again later.
+// stream. A table that cannot be read, is lacking a column, or whose place in the publication
+// is not what it was, leaves the publication, and joins again later.
 func (e *epoch) load(ctx context.Context, c *colstore.Checkpoint, state *savedState) error {
 	snapshot, err := colstore.ParseSnapshot(c.Snapshot)
 	if err != nil {
@@ -238,6 +239,10 @@ func (e *epoch) load(ctx context.Context, c *colstore.Checkpoint, state *savedSt
 	for i := range c.Tables {
 		meta := c.Tables[i].Meta
 		if slices.ContainsFunc(parts(meta), func(oid uint32) bool { return now[oid] != state.Published[oid] || now[oid] == "" }) {
+			continue
+		}
+		if c := lacking(meta); c != "" {
+			e.log.Info("a saved table lacks a column that is copied by now: it is copied anew", "table", meta.QualifiedName(), "column", c)
 			continue
 		}
 		t, err := e.disk.LoadTable(e.cfg.Store, &c.Tables[i])
@@ -290,6 +295,17 @@ func (r *registry) resume(oid uint32, w *relationWriter) {
 	t := r.tables[oid]
 	t.phase, t.attempt, t.begun, t.snapshot, t.readyAt = phaseReady, true, true, w.holds, time.Now()
 	t.feed.resume(w, func() { r.store.Publish(w.to) })
+}
+
+// lacking returns a column of a saved table that was not copied for its type, which is one of ours by now:
+// the server's definition says nothing of that. "" where there is none.
+func lacking(meta *catalog.Table) string {
+	for i := range meta.Columns {
+		if c := &meta.Columns[i]; strings.HasPrefix(c.Unsupported, typeReason) && sqltype.KindOf(c.TypeOID).Stored() {
+			return c.Name
+		}
+	}
+	return ""
 }
 
 // commitLog remembers the commits that the stream has brought, as long as a snapshot

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"pgaccel/colstore"
+	"pgaccel/vector"
 )
 
 // rowsNow is what the server shows of a table, as contents does.
@@ -148,6 +149,86 @@ func TestResume(t *testing.T) {
 		name = r.name
 	}
 	r.Close()
+}
+
+// TestResumeDocuments: columns of uuid and jsonb are restored; a table of which a column was not copied yet
+// when it was saved is copied.
+func TestResumeDocuments(t *testing.T) {
+	url := database(t)
+	c := connectTo(t, url)
+	// The bytes of these uuids are digits, as contents shows them.
+	const id = "encode(lpad(%s::text, 16, '0')::bytea, 'hex')::uuid"
+	row := func(g string) string {
+		return fmt.Sprintf(id, g) + ", CASE WHEN " + g + " % 9 > 0 THEN jsonb_build_object('b', " + g + ", 'a', ARRAY['é\"', " + g + "::text]) END, " + g
+	}
+	mustExec(t, c, "CREATE TABLE a (id uuid PRIMARY KEY, j jsonb, n int); INSERT INTO a SELECT "+row("g")+" FROM generate_series(1, 3000) g")
+	oid := tableOID(t, c, "a")
+	dir := t.TempDir()
+	open := func(what, dir string, want int) *Replicator {
+		t.Helper()
+		store := colstore.New(colstore.Options{})
+		t.Cleanup(store.Close)
+		r := start(t, url, Config{Store: store, DataDir: dir, CheckpointInterval: 20 * time.Millisecond, RecopyQuiet: time.Millisecond})
+		shows := func() bool {
+			return served(t, c, store, "a", "concat('|', convert_from(decode(replace(id::text, '-', ''), 'hex'), 'UTF8'), '|', coalesce(j::text, '~'), '|', n)")
+		}
+		ready(t, r)
+		eventually(t, what+": copies", func() bool { return copies(r, oid) == want })
+		eventually(t, what, shows)
+		mustExec(t, c, `UPDATE a SET j = j || '{"c": 1.50}' WHERE n % 7 = 0; DELETE FROM a WHERE n % 11 = 1; INSERT INTO a SELECT `+row("g")+" FROM (SELECT max(abs(n)) + 1 FROM a) m(g)")
+		eventually(t, what+", then changes", shows)
+		if n := copies(r, oid); n != want {
+			t.Errorf("%s: %d copies, want %d", what, n, want)
+		}
+		return r
+	}
+	for i, what := range []string{"at first", "restored", "restored again"} {
+		r := open(what, dir, max(1-i, 0))
+		r.Close()
+		slotsAreFree(t, c)
+		mustExec(t, c, "INSERT INTO a SELECT "+row("g")+" FROM (SELECT max(abs(n)) + 1 FROM a) m(g); UPDATE a SET n = -n WHERE n % 13 = 0")
+	}
+	open("of an older pgaccel", withoutColumn(t, dir, 1), 1).Close()
+	slotsAreFree(t, c)
+}
+
+// withoutColumn returns a folder with the checkpoint of another one as it is where a column is of a type that is not
+// copied.
+func withoutColumn(t *testing.T, dir string, column int) string {
+	t.Helper()
+	store := colstore.New(colstore.Options{})
+	defer store.Close()
+	from, err := colstore.OpenDisk(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer from.Close()
+	other := t.TempDir()
+	to, err := colstore.OpenDisk(other)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer to.Close()
+	var tables []*colstore.Table
+	for i := range from.Last().Tables {
+		v, err := from.LoadTable(store, &from.Last().Tables[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		meta := *v.Meta
+		meta.Columns = slices.Clone(meta.Columns)
+		meta.Columns[column].Type, meta.Columns[column].Unsupported = vector.Type{}, "type jsonb"
+		v.Meta, v.Dicts[column] = &meta, nil
+		for _, seg := range v.Segments {
+			seg.Columns[column] = colstore.Column{}
+		}
+		tables = append(tables, v)
+	}
+	saved := *from.Last()
+	if err := to.Save(&saved, tables); err != nil {
+		t.Fatal(err)
+	}
+	return other
 }
 
 // damageTable flips a bit in a file of the table.
