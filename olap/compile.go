@@ -30,6 +30,9 @@ type compiler struct {
 	pool, decimals *pool
 	decimalsUnlike bool       // no two of decimals may be equal
 	facts          plan.Facts // where what is compiled is computed
+	// expected are the rows that are expected of what has been compiled of the scan's conditions; only with expects.
+	expected float64
+	expects  bool
 }
 
 func (c *compiler) add(n *node) *node {

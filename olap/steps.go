@@ -47,6 +47,7 @@ func (p *pipeline) plan(conds []plan.Expr) error {
 		r.derived = r.derived && derived
 	}
 	var tables []step
+	var others []plan.Expr
 	for _, e := range flatten(conds) {
 		if _, ok := e.(plan.Const); ok || leaves(e) == 0 {
 			r, err := (&env{orders: p.x.ordersOf()}).evalSettled(e)
@@ -64,6 +65,15 @@ func (p *pipeline) plan(conds []plan.Expr) error {
 			narrow(n, lo, hi, false)
 			continue
 		}
+		others = append(others, e)
+	}
+	for _, r := range ranges {
+		r.share = p.rangeShare(r)
+		p.steps = append(p.steps, *r)
+	}
+	p.c.expects, p.c.expected = true, p.expectRows()
+	p.steps = p.steps[:0]
+	for _, e := range others {
 		n, err := p.c.compile(e)
 		if err != nil {
 			return err
@@ -128,21 +138,11 @@ func (p *pipeline) plan(conds []plan.Expr) error {
 	}
 	risky := slices.ContainsFunc(p.steps, func(s step) bool { return s.risky })
 	for _, r := range ranges {
-		w, ok := width(r.n.lo, r.n.hi)
-		in, ok2 := width(max(r.lo, r.n.lo), min(r.hi, r.n.hi))
 		all := r.lo <= r.n.lo && r.n.hi <= r.hi
 		if all && (r.derived || !r.n.nullable) {
 			continue // it holds for all rows, or those of the lookup
 		}
-		r.share = 0.5
-		if ok2 && in <= 0 || r.lo > r.hi {
-			r.share = 0
-		} else if ok && ok2 {
-			r.share = float64(in) / float64(w)
-		}
-		if r.lo == math.MinInt64 && r.hi == math.MaxInt64 {
-			r.share = p.notNull(r.n.col)
-		}
+		r.share = p.rangeShare(r)
 		if r.derived && (r.share > 0.7 || sets[r.n.col]) {
 			r.cost = 1e9 // for zones only
 		}
@@ -157,10 +157,26 @@ func (p *pipeline) plan(conds []plan.Expr) error {
 	p.noteUses()
 	p.fanPlan()
 	p.noteStrict()
+	p.c.expected = p.expectRows()
 	if t := p.x.trace; t != nil {
 		p.describe(t)
 	}
 	return nil
+}
+
+// rangeShare estimates the share of the rows that a range leaves.
+func (p *pipeline) rangeShare(r *step) float64 {
+	w, ok := width(r.n.lo, r.n.hi)
+	in, ok2 := width(max(r.lo, r.n.lo), min(r.hi, r.n.hi))
+	switch {
+	case r.lo == math.MinInt64 && r.hi == math.MaxInt64:
+		return p.notNull(r.n.col)
+	case ok2 && in <= 0 || r.lo > r.hi:
+		return 0
+	case ok && ok2:
+		return float64(in) / float64(w)
+	}
+	return 0.5
 }
 
 // lastOf reports whether PostgreSQL computes a condition over the joined tables needs, one that may

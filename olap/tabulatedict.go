@@ -24,6 +24,33 @@ func (c *compiler) largeDict(n *node, t vector.Type) bool {
 		t.Kind != vector.BPChar
 }
 
+// fewPart is the part of a large dictionary that rows have to come to, at least, for all of it to be computed: a
+// string by itself takes several times as long.
+const fewPart = 8
+
+// fewOf reports whether so few rows are expected that an expression of type t is better computed of their strings
+// alone, one by one. Text is in the order that it has only if that can be asked for.
+func (c *compiler) fewOf(n *node, t vector.Type) bool {
+	return n.kind == nodeColumn && !c.p.device && c.expects && c.expected*fewPart < float64(n.dict.n) &&
+		(!coded(t) || t.Kind.IsString() && (t.Collation.C || c.p.x.opt.Rank != nil))
+}
+
+// rowByRow returns a node that computes e, whose only leaf is what n computes, a row at a time.
+func (c *compiler) rowByRow(e *plan.Call, leaf plan.Expr, n *node) *node {
+	risky := n.risky
+	tree := plan.Rewrite(e, func(x plan.Expr) plan.Expr {
+		if call, ok := x.(*plan.Call); ok {
+			risky = risky || c.mayFail(call)
+		}
+		if x == leaf {
+			return input{0, leaf.Type()}
+		}
+		return x
+	})
+	m := &node{kind: nodeTree, op: e.Op, t: e.T, args: []*node{n}, tree: tree, risky: risky}
+	return c.treeBounds(m)
+}
+
 // entryForm is how one goroutine computes an expression of a string: as a test, or a value.
 type entryForm struct {
 	test  textTest
