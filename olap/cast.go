@@ -50,9 +50,9 @@ func castScalar(v vector.Value, from, to vector.Type) (vector.Value, error) {
 			v.Str = v.Num.String()
 		case f == vector.BPChar && t != vector.BPChar:
 			v.Str = strings.TrimRight(v.Str, " ")
-		case f.IsString() && !f.IsText():
+		case f.IsString() && !f.HeldAsText():
 			v.Str = string(sqltype.Of(f).AppendString(nil, v.Str))
-		case !f.IsText():
+		case !f.IsString():
 			v.Str = string(sqltype.Of(f).AppendText(nil, v.I))
 		}
 		return vector.Value{Str: v.Str}, nil

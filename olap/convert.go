@@ -35,7 +35,7 @@ func (c *compiler) cast(n *node, e *plan.Call) (*node, error) {
 			return c.treeCall(e, n.args)
 		}
 		return c.derive(a, e.T, func(s string) string { return canonical(vector.BPChar, s) }), nil
-	case t.IsText() && f.IsString():
+	case t.IsText() && f.HeldAsText():
 		if a.dict.grows() && f != t && t == vector.BPChar {
 			return nil, errPadding
 		}

@@ -270,7 +270,7 @@ func formatConst(c Const) string {
 	switch {
 	case c.Null:
 		return "null:" + FormatType(t)
-	case t.Kind.IsText():
+	case t.Kind.HeldAsText():
 		return fmt.Sprintf("%q", c.Str)
 	case t.Kind.IsString():
 		return fmt.Sprintf("%s:%s", FormatType(t), sqltype.Of(t.Kind).AppendString(nil, c.Str))

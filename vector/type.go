@@ -105,6 +105,9 @@ func (k Kind) IsString() bool { return k.IsText() || k == UUID || k == JSONB || 
 // equal and print apart.
 func (k Kind) Ordered() bool { return k != JSONB && !k.IsArray() }
 
+// HeldAsText reports whether values are held as strings that are their text form.
+func (k Kind) HeldAsText() bool { return k.IsString() && k != UUID }
+
 // NumericMaxPrecision is the largest declared precision whose values always
 // fit 64 bits unscaled.
 const NumericMaxPrecision = 18

@@ -18,7 +18,7 @@ const dayMicros = 86400e6
 func cast(v value, from, to vector.Type) (value, error) {
 	f, t := from.Kind, to.Kind
 	switch {
-	case f.IsText() && t.IsText():
+	case f.HeldAsText() && t.IsText():
 		if f == vector.BPChar && t != vector.BPChar {
 			v.s = strings.TrimRight(v.s, " ")
 		}
