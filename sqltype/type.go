@@ -80,6 +80,7 @@ var types = [1 << 8]Type{
 	vector.UUID:        uuidType,
 	vector.Interval:    intervalType,
 	vector.JSONB:       jsonbType,
+	vector.Enum:        enumType,
 }
 
 // Of returns the type of a kind, which must not be Invalid.
@@ -139,7 +140,15 @@ var kindsByOID = func() map[uint32]vector.Kind {
 // KindOf returns the kind of a pg_type OID, Invalid where pgaccel has none; arrays are left to HeldKind.
 func KindOf(oid uint32) vector.Kind { return kindsByOID[oid] }
 
-// OID returns the pg_type OID of a kind, 0 for Invalid.
+// OIDOf returns the pg_type OID of a type, 0 for Invalid.
+func OIDOf(t vector.Type) uint32 {
+	if t.Kind == vector.Enum {
+		return t.Collation.OID
+	}
+	return OID(t.Kind)
+}
+
+// OID returns the pg_type OID of a kind, 0 for Invalid and of enums, which have one each.
 func OID(k vector.Kind) uint32 {
 	if !k.Valid() {
 		return 0

@@ -20,6 +20,7 @@
 //	UUID                    likewise; the string are its 16 bytes
 //	JSONB                   likewise: the text that Postgres writes
 //	arrays                  likewise: the bytes that array_send writes
+//	Enum                    likewise: the label; Type.Collation.OID is the type's
 //
 // The others are described where package sqltype has their forms. All but floats, which
 // have FloatKey, and JSONB and arrays, which have no order here, sort as Postgres sorts them.

@@ -27,6 +27,7 @@ const (
 	UUID
 	Interval
 	JSONB
+	Enum // of any CREATE TYPE ... AS ENUM: Type.Collation.OID says of which
 
 	kinds // a new one comes just before: checkpoints hold the numbers
 )
@@ -35,14 +36,16 @@ const (
 var kindNames = [kinds]string{Invalid: "invalid", Bool: "boolean", Int2: "smallint", Int4: "integer", Int8: "bigint", Numeric: "numeric",
 	Date: "date", Time: "time", Timestamp: "timestamp", TimestampTZ: "timestamptz", Float4: "real", Float8: "double precision",
 	Text: "text", Varchar: "varchar", BPChar: "char",
-	MACAddr: "macaddr", UUID: "uuid", Interval: "interval", JSONB: "jsonb",
+	MACAddr: "macaddr", UUID: "uuid", Interval: "interval", JSONB: "jsonb", Enum: "enum",
 }
 
-// Kinds returns the kinds that can be held.
+// Kinds returns the kinds that can be held and are one type: all but Enum.
 func Kinds() []Kind {
-	list := make([]Kind, 0, kinds-1)
+	list := make([]Kind, 0, kinds-2)
 	for k := Invalid + 1; k < kinds; k++ {
-		list = append(list, k)
+		if k != Enum {
+			list = append(list, k)
+		}
 	}
 	return list
 }
@@ -98,15 +101,15 @@ func (k Kind) IsFloat() bool { return k == Float4 || k == Float8 }
 func (k Kind) IsText() bool { return k == Text || k == Varchar || k == BPChar }
 
 // IsString reports whether values are held as strings, in columns as codes of a dictionary:
-// those of text, of types that sort as strings do, and of those that are not Ordered.
-func (k Kind) IsString() bool { return k.IsText() || k == UUID || k == JSONB || k.IsArray() }
+// those of text, of enums, of types that sort as strings do, and of those that are not Ordered.
+func (k Kind) IsString() bool { return k.IsText() || k == UUID || k == JSONB || k == Enum || k.IsArray() }
 
 // Ordered reports whether values are compared, ordered and grouped here. Documents and arrays may be
 // equal and print apart.
 func (k Kind) Ordered() bool { return k != JSONB && !k.IsArray() }
 
 // HeldAsText reports whether values are held as strings that are their text form.
-func (k Kind) HeldAsText() bool { return k.IsString() && k != UUID }
+func (k Kind) HeldAsText() bool { return k.IsString() && k != UUID && !k.IsArray() }
 
 // NumericMaxPrecision is the largest declared precision whose values always
 // fit 64 bits unscaled.
@@ -115,7 +118,7 @@ const NumericMaxPrecision = 18
 // Collation says how the text of a column sorts. Equality is bytewise under
 // every deterministic collation; only order depends on it.
 type Collation struct {
-	OID           uint32 // pg_collation.oid; 0 for types without collation
+	OID           uint32 // pg_collation.oid, or pg_type.oid of an enum; 0 for types without either
 	Deterministic bool
 	// C is true where order is memcmp of the bytes: collations "C", "POSIX",
 	// "ucs_basic", or the database default when that is C or POSIX.
@@ -150,6 +153,12 @@ func TypeOf(k Kind) Type {
 		t.Collation = Bytewise
 	}
 	return t
+}
+
+// EnumType returns the type of the enum whose OID in pg_type is given. Its labels sort as the catalog
+// says, which stands in the place of a collation.
+func EnumType(oid uint32) Type {
+	return Type{Kind: Enum, Typmod: -1, Collation: Collation{OID: oid, Deterministic: true}}
 }
 
 // NumericType returns the type of exact numerics held with the given scale.

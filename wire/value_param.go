@@ -16,12 +16,18 @@ import (
 // Text is taken as UTF-8. A session with another client_encoding must forward
 // where raw is not ASCII.
 //
+// A type that somebody has made is taken for an enum: the value is compared with what is planned
+// before anybody uses it.
+//
 // A numeric has its own number of decimals as Type.Scale, Num always, and I where
 // the unscaled value fits 64 bits.
 func DecodeParam(oid uint32, format int16, raw []byte) (vector.Datum, error) {
 	kind := sqltype.KindOf(oid)
 	if oid == sqltype.OIDUnknown {
 		kind = vector.Text
+	}
+	if kind == vector.Invalid && oid >= sqltype.FirstUserOID {
+		return decodeLabel(oid, format, raw)
 	}
 	if kind == vector.Invalid {
 		return vector.Datum{}, fmt.Errorf("parameter of type %d", oid)
@@ -45,5 +51,19 @@ func DecodeParam(oid uint32, format int16, raw []byte) (vector.Datum, error) {
 	if !ok {
 		return vector.Datum{}, fmt.Errorf("%s parameter in a form that Postgres must judge", kind)
 	}
+	return d, nil
+}
+
+// decodeLabel reads a value of an enum. Whether the type has the label is not known here.
+func decodeLabel(oid uint32, format int16, raw []byte) (vector.Datum, error) {
+	t := vector.EnumType(oid)
+	if raw == nil {
+		return vector.Null(t), nil
+	}
+	d, ok := sqltype.Of(vector.Enum).Parse(string(raw)) // both forms are the label
+	if !ok || format != FormatText && format != FormatBinary {
+		return d, fmt.Errorf("parameter of type %d in a form that Postgres must judge", oid)
+	}
+	d.Type = t
 	return d, nil
 }

@@ -64,7 +64,7 @@ const (
 var textOps = map[vector.Kind]valueOp{
 	vector.Text: opText, vector.Varchar: opText, vector.BPChar: opText, vector.Bool: opBoolText, vector.Int2: opIntText, vector.Int4: opIntText, vector.Int8: opIntText,
 	vector.Numeric: opNumericText, vector.Date: opDateText, vector.Time: opTimeText, vector.Timestamp: opTimestampText, vector.TimestampTZ: opTimestampTZText, vector.Interval: opIntervalText,
-	vector.Float4: opFloat4Text, vector.Float8: opFloat8Text, vector.JSONB: opText,
+	vector.Float4: opFloat4Text, vector.Float8: opFloat8Text, vector.JSONB: opText, vector.Enum: opText,
 }
 
 var binaryOps = map[sqltype.Binary]valueOp{
@@ -124,7 +124,7 @@ func NewRowEncoder(columns []vector.Column, typeOIDs []uint32, formats []int16, 
 		if err != nil {
 			return nil, fmt.Errorf("column %d: %w", i+1, err)
 		}
-		e.columns[i] = rowColumn{op, other, sqltype.Of(sqltype.HeldKind(typeOIDs[i])).AppendString, element, c.Ints, c.Decimals, c.Strs, c.Nulls}
+		e.columns[i] = rowColumn{op, other, sqltype.Of(describedKind(c, typeOIDs[i])).AppendString, element, c.Ints, c.Decimals, c.Strs, c.Nulls}
 	}
 	return e, nil
 }
@@ -135,7 +135,7 @@ func chooseOp(c *vector.Column, oid uint32, format int16) (op valueOp, other fun
 	if format != FormatText && format != FormatBinary {
 		return 0, nil, fmt.Errorf("result format %d", format)
 	}
-	held, kind := c.Type.Kind, sqltype.HeldKind(oid)
+	held, kind := c.Type.Kind, describedKind(c, oid)
 	switch {
 	case kind == vector.Invalid, !writable(held, kind):
 		return 0, nil, fmt.Errorf("%s cannot be written as type %d", held, oid)
@@ -164,6 +164,14 @@ func chooseOp(c *vector.Column, oid uint32, format int16) (op valueOp, other fun
 		op = opOther
 	}
 	return op, other, nil
+}
+
+// describedKind is the kind of a described type; only the type of c itself is taken for an enum.
+func describedKind(c *vector.Column, oid uint32) vector.Kind {
+	if c.Type.Kind == vector.Enum && sqltype.OIDOf(c.Type) == oid {
+		return vector.Enum
+	}
+	return sqltype.HeldKind(oid)
 }
 
 // writable reports whether values held as one kind can be written as another.
