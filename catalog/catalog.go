@@ -13,6 +13,8 @@ type Column struct {
 	TypeOID uint32
 	Type    vector.Type
 	NotNull bool
+	// Enum is the type, where that is one.
+	Enum *Enum `json:",omitempty"`
 	// Unsupported says why the column is not copied; empty where it is. Queries
 	// that read such a column are forwarded, the table's others are not.
 	Unsupported string
@@ -115,6 +117,8 @@ type Catalog struct {
 	Tables []*Table
 	// Views are those that read one of Tables, directly or by other views.
 	Views []*Table
+	// Enums are the enum types of columns of Tables, by OID.
+	Enums []*Enum
 	// Shadowed holds the lower-case names of functions and aggregates, and the
 	// operators, that exist outside pg_catalog: a query that uses one of these
 	// names may not mean the built-in and is forwarded.

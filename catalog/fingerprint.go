@@ -7,14 +7,15 @@ import "strings"
 // table. Its parts, separated by colons:
 //
 //	pg_class.oid, pg_class.xmin, pg_relation_filenode(oid) or, of a view, xmin of pg_rewrite,
-//	a 64-bit hash over (attnum, xmin) of pg_attribute, dropped columns included,
+//	a 64-bit hash over (attnum, xmin) of pg_attribute, dropped columns included, and, where columns
+//	are of enum types, behind a slash one over (oid, xmin) of pg_enum,
 //	the publications that name the table: oid/xmin/xmin of pg_publication,
 //	and of a partitioned table
 //	a hash over pg_inherits of all partitions, at any depth,
 //	a hash over the publications of all partitions
 //
 // VACUUM, ANALYZE, CREATE INDEX, REINDEX and COMMENT leave it as it is; every
-// rewrite, TRUNCATE, change of a column, GRANT, change of row-level security and
+// rewrite, TRUNCATE, change of a column, ALTER TYPE ... ADD or RENAME VALUE of an enum that a column has, GRANT, change of row-level security and
 // ALTER PUBLICATION ... ADD, SET or DROP of the table changes it, and so does ATTACH
 // or DETACH of a partition. CREATE POLICY does not, and of what is done to a partition
 // alone nothing: a partition's columns are its parent's, its TRUNCATE is in the stream.
@@ -35,6 +36,10 @@ func fingerprintSQL(oidExpr string, partitioned bool) string {
 	const (
 		attributes = "(SELECT pg_catalog.hashtextextended(pg_catalog.string_agg(pg_catalog.concat_ws(':', fa.attnum, fa.xmin), ',' ORDER BY fa.attnum), 0) " +
 			"FROM pg_catalog.pg_attribute fa WHERE fa.attrelid OPERATOR(pg_catalog.=) fc.oid AND fa.attnum OPERATOR(pg_catalog.>) 0)"
+		// Types of the server's own are no enums.
+		labels = "(SELECT pg_catalog.hashtextextended(pg_catalog.string_agg(pg_catalog.concat_ws(':', fe.oid, fe.xmin), ',' ORDER BY fe.oid), 0) " +
+			"FROM pg_catalog.pg_attribute fa JOIN pg_catalog.pg_enum fe ON fe.enumtypid OPERATOR(pg_catalog.=) fa.atttypid " +
+			"WHERE fa.attrelid OPERATOR(pg_catalog.=) fc.oid AND fa.attnum OPERATOR(pg_catalog.>) 0 AND fa.atttypid OPERATOR(pg_catalog.>=) 16384)"
 		publications = "(SELECT pg_catalog.string_agg(pg_catalog.concat_ws('/', fr.oid, fr.xmin, fp.xmin), ',' ORDER BY fr.oid) " +
 			"FROM pg_catalog.pg_publication_rel fr JOIN pg_catalog.pg_publication fp ON fp.oid OPERATOR(pg_catalog.=) fr.prpubid WHERE fr.prrelid OPERATOR(pg_catalog.=) fc.oid)"
 		// Of a partition that DETACH CONCURRENTLY is taking away, some snapshots still see
@@ -55,7 +60,7 @@ func fingerprintSQL(oidExpr string, partitioned bool) string {
 	if partitioned {
 		tree = ", " + treeSQL
 	}
-	return "(SELECT pg_catalog.concat_ws(':', fc.oid, fc.xmin, " + file + ", COALESCE(" + attributes + ", 0), " +
+	return "(SELECT pg_catalog.concat_ws(':', fc.oid, fc.xmin, " + file + ", pg_catalog.concat_ws('/', COALESCE(" + attributes + ", 0), " + labels + "), " +
 		"COALESCE(" + publications + ", '')" + tree + ") FROM pg_catalog.pg_class fc WHERE fc.oid OPERATOR(pg_catalog.=) " + oidExpr + ")"
 }
 
@@ -80,6 +85,7 @@ const (
 // UNLOGGED, after which changes would not be in the stream, is refused by the server
 // for a published table. Partitions are compared one by one, and must have been
 // attached without a break: detached ones can be changed in any way.
+// Labels of enums are the caller's to compare, too: SameLabels.
 func SameRows(a, b *Table) bool {
 	return same(a, b, func(x, y []string) bool {
 		return x[fingerprintFile] == y[fingerprintFile] || x[fingerprintAttributes] == y[fingerprintAttributes]

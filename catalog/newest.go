@@ -25,23 +25,36 @@ const OperatorsSQL = `pg_catalog.concat_ws(' ',
 // ShadowedSQL is a query for the lower-case names of functions, and the operators,
 // that might be preferred to a built-in one: Catalog.Shadowed. Of casts it says only
 // whether there is one between built-in types, as "::".
-const ShadowedSQL = `SELECT pg_catalog.lower(f.proname::pg_catalog.text) FROM pg_catalog.pg_proc f
+var ShadowedSQL = `SELECT pg_catalog.lower(f.proname::pg_catalog.text) FROM pg_catalog.pg_proc f
   WHERE f.oid OPERATOR(pg_catalog.>=) 16384 AND ` + preferredFunctionSQL + `
  UNION SELECT o.oprname::pg_catalog.text FROM pg_catalog.pg_operator o
   WHERE o.oid OPERATOR(pg_catalog.>=) 16384 AND (o.oprleft OPERATOR(pg_catalog.<) 16384 AND o.oprright OPERATOR(pg_catalog.<) 16384
    OR o.oprleft OPERATOR(pg_catalog.<) 16384 AND o.oprleft OPERATOR(pg_catalog.<>) ALL ('{0,25}')
-   OR o.oprright OPERATOR(pg_catalog.<) 16384 AND o.oprright OPERATOR(pg_catalog.<>) 25)
+   OR o.oprright OPERATOR(pg_catalog.<) 16384 AND o.oprright OPERATOR(pg_catalog.<>) 25
+   OR ` + takesEnumSQL("o.oprleft", "o.oprright") + `)
  UNION SELECT '::' FROM pg_catalog.pg_cast k WHERE k.oid OPERATOR(pg_catalog.>=) 16384
-   AND k.castsource OPERATOR(pg_catalog.<) 16384 AND k.casttarget OPERATOR(pg_catalog.<) 16384`
+   AND k.castsource OPERATOR(pg_catalog.<) 16384 AND k.casttarget OPERATOR(pg_catalog.<) 16384
+ UNION SELECT '` + EnumCast + `' FROM pg_catalog.pg_cast k WHERE k.oid OPERATOR(pg_catalog.>=) 16384 AND ` + takesEnumSQL("k.castsource", "k.casttarget")
+
+// EnumCast stands in Catalog.Shadowed for a cast from or to an enum type.
+const EnumCast = "::enum"
+
+// takesEnumSQL says whether one of two types is an enum, which no built-in operator or cast fits as well as
+// one that is made for it.
+func takesEnumSQL(l, r string) string {
+	return `EXISTS (SELECT FROM pg_catalog.pg_type y WHERE y.oid OPERATOR(pg_catalog.=) ANY (ARRAY[` + l + `, ` + r + `]) AND y.typtype OPERATOR(pg_catalog.=) 'e')`
+}
 
 // preferredFunctionSQL says whether the pg_proc row f might be called with arguments of
 // built-in types in place of a built-in function of the name. One that takes a type
 // that somebody has made is not (an extension such as citext has a min()), since the
 // built-in one fits better: except where it also takes a built-in type, and that
 // exactly where the built-in function would have to cast (varchar to text). A text
-// is never such an argument: the built-in ones take it as it is.
+// is never such an argument: the built-in ones take it as it is. One that takes an enum is preferred to those
+// that take every one.
 const preferredFunctionSQL = `(NOT EXISTS (SELECT FROM pg_catalog.unnest(f.proargtypes) a(t) WHERE a.t OPERATOR(pg_catalog.>=) 16384)
-   OR EXISTS (SELECT FROM pg_catalog.unnest(f.proargtypes) a(t) WHERE a.t OPERATOR(pg_catalog.<) 16384 AND a.t OPERATOR(pg_catalog.<>) 25))`
+   OR EXISTS (SELECT FROM pg_catalog.unnest(f.proargtypes) a(t) WHERE a.t OPERATOR(pg_catalog.<) 16384 AND a.t OPERATOR(pg_catalog.<>) 25)
+   OR EXISTS (SELECT FROM pg_catalog.unnest(f.proargtypes) a(t) JOIN pg_catalog.pg_type y ON y.oid OPERATOR(pg_catalog.=) a.t WHERE y.typtype OPERATOR(pg_catalog.=) 'e'))`
 
 // ShadowedNowSQL returns an SQL expression, a boolean: whether a name means something
 // else than what is built in, as of now, among the functions whose names are given by

@@ -39,7 +39,7 @@ func readCatalog(ctx context.Context, conn *pgx.Conn, p patterns, known *catalog
 func readCatalogOnce(ctx context.Context, conn *pgx.Conn, p patterns, known *catalog.Catalog) (cat *catalog.Catalog, refused []refusedTable, err error) {
 	err = pgx.BeginTxFunc(ctx, conn, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
 		r := catalogReader{ctx: ctx, tx: tx, cat: &catalog.Catalog{Shadowed: map[string]bool{}}}
-		for _, step := range []func() error{r.server, func() error { return r.relations(p) }, r.columns, r.indexes, r.identities, r.shadowed, r.mode} {
+		for _, step := range []func() error{r.server, func() error { return r.relations(p) }, r.enums, r.columns, r.indexes, r.identities, r.shadowed, r.mode} {
 			if err := step(); err != nil {
 				return err
 			}
@@ -190,6 +190,32 @@ func (r *catalogReader) find(oid uint32) *relation {
 	return r.rels[i]
 }
 
+// enums reads the enum types of the columns.
+func (r *catalogReader) enums() error {
+	rows, err := r.tx.Query(r.ctx, `SELECT y.oid, n.nspname, y.typname, coalesce(e.oid, 0), coalesce(e.xmin, '0'), coalesce(e.enumlabel::text, '')
+		FROM pg_catalog.pg_type y JOIN pg_catalog.pg_namespace n ON n.oid = y.typnamespace LEFT JOIN pg_catalog.pg_enum e ON e.enumtypid = y.oid
+		WHERE y.typtype = 'e' AND y.oid IN (SELECT a.atttypid FROM pg_catalog.pg_attribute a WHERE a.attrelid = ANY($1::oid[]) AND a.attnum > 0)
+		ORDER BY y.oid, e.enumsortorder`, r.oids)
+	if err != nil {
+		return err
+	}
+	var of catalog.Enum
+	var l catalog.Label
+	_, err = pgx.ForEachRow(rows, []any{&of.OID, &of.Schema, &of.Name, &l.OID, &l.XMin, &l.Text}, func() error {
+		last := len(r.cat.Enums) - 1
+		if last < 0 || r.cat.Enums[last].OID != of.OID {
+			e := of
+			r.cat.Enums = append(r.cat.Enums, &e)
+			last++
+		}
+		if l.OID != 0 { // a type may have no labels
+			r.cat.Enums[last].Labels = append(r.cat.Enums[last].Labels, l)
+		}
+		return nil
+	})
+	return err
+}
+
 func (r *catalogReader) columns() error {
 	rows, err := r.tx.Query(r.ctx, `SELECT a.attrelid, a.attnum, a.attname, a.atttypid, pg_catalog.format_type(a.atttypid, a.atttypmod), a.atttypmod,
 		a.attnotnull, a.attgenerated <> '', a.attgenerated = 'v', coalesce(pg_catalog.has_column_privilege(a.attrelid, a.attnum, 'SELECT'), false), a.attcollation,
@@ -211,6 +237,7 @@ func (r *catalogReader) columns() error {
 			&a.collation, &a.collProvider, &a.collName, &a.collCtype, &a.deterministic, &a.sendable, &sendFails); err != nil {
 			return err
 		}
+		a.enum = r.cat.Enum(a.typeOID)
 		typ, unsupported := typeOf(&a, &r.db)
 		rel := r.find(oid)
 		rel.columns = append(rel.columns, a)
@@ -218,7 +245,7 @@ func (r *catalogReader) columns() error {
 			rel.unstreamable = "column " + a.name + " of type " + a.typeName + " would end the stream: a type within it has no binary form"
 		}
 		t := rel.table
-		t.Columns = append(t.Columns, catalog.Column{Name: a.name, AttNum: a.num, TypeOID: a.typeOID, Type: typ, NotNull: a.notNull, Unsupported: unsupported})
+		t.Columns = append(t.Columns, catalog.Column{Name: a.name, AttNum: a.num, TypeOID: a.typeOID, Type: typ, NotNull: a.notNull, Enum: a.enum, Unsupported: unsupported})
 	}
 	return rows.Err()
 }

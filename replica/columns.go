@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"pgaccel/catalog"
 	"pgaccel/sqltype"
 	"pgaccel/vector"
 )
@@ -15,6 +16,7 @@ type attribute struct {
 	name          string
 	typeOID       uint32
 	typeName      string // format_type's, for people
+	enum          *catalog.Enum
 	typmod        int32
 	notNull       bool
 	generated     bool
@@ -45,6 +47,10 @@ const typeReason = "type "
 func typeOf(a *attribute, db *dbCollation) (t vector.Type, unsupported string) {
 	kind := sqltype.HeldKind(a.typeOID)
 	t = vector.TypeOf(kind)
+	if a.enum != nil {
+		t = vector.EnumType(a.typeOID)
+		kind = t.Kind
+	}
 	t.Typmod = a.typmod
 	switch {
 	case !kind.Stored():
@@ -66,8 +72,8 @@ func typeOf(a *attribute, db *dbCollation) (t vector.Type, unsupported string) {
 		return t, "array of text under a nondeterministic collation"
 	case kind.IsArray() && !db.utf8:
 		return t, "array in a database whose encoding is not UTF8"
-	case kind == vector.JSONB && !db.utf8:
-		return t, "jsonb in a database whose encoding is not UTF8"
+	case (kind == vector.JSONB || kind == vector.Enum) && !db.utf8:
+		return t, kind.String() + " in a database whose encoding is not UTF8"
 	case kind.IsText():
 		// Values with and without trailing blanks are equal but print apart: one
 		// dictionary code each would not do.

@@ -33,6 +33,11 @@ func (r *registry) redefined(meta *catalog.Table) bool {
 
 // redefine gives a table its new definition, to be copied under.
 func (r *registry) redefine(t *table, meta *catalog.Table) {
+	if !catalog.SameLabels(t.meta, meta) {
+		// The stream brings rows of transactions that have written before with the labels of then:
+		// the copy waits until they have ended.
+		t.joins = true
+	}
 	t.meta = meta
 	switch t.phase {
 	case phaseCopying:
@@ -47,7 +52,7 @@ func (r *registry) redefine(t *table, meta *catalog.Table) {
 // sameRows reports whether a copy under one definition is right under the other, as
 // long as it takes all that the stream brings.
 func sameRows(old, now *catalog.Table) bool {
-	if !catalog.SameRows(old, now) || len(old.Columns) != len(now.Columns) ||
+	if !catalog.SameRows(old, now) || !catalog.SameLabels(old, now) || len(old.Columns) != len(now.Columns) ||
 		old.IdentityFull != now.IdentityFull || !slices.Equal(old.Identity, now.Identity) {
 		return false
 	}

@@ -21,6 +21,12 @@ func rankTexts(ctx context.Context, conn *pgx.Conn, t *colstore.Table) (asked bo
 		if d == nil || t.Meta.Columns[i].Type.Collation.C || !t.Meta.Columns[i].Type.Collation.Deterministic || d.Len() > rankLimit || d.Ranks() != nil {
 			continue
 		}
+		if e := t.Meta.Columns[i].Enum; e != nil {
+			if ranks := e.Ranks(textsOf(d)); ranks != nil { // else some label is newer than the definition
+				d.SetRanks(ranks)
+			}
+			continue
+		}
 		ranks, err := askRanks(ctx, conn, d, t.Meta.Columns[i].Type)
 		if err != nil {
 			return true, fmt.Errorf("ordering the values of %s: %w", t.Meta.Columns[i].Name, err)
@@ -31,18 +37,24 @@ func rankTexts(ctx context.Context, conn *pgx.Conn, t *colstore.Table) (asked bo
 	return asked, nil
 }
 
-// askRanks lets the server sort the dictionary. Under a deterministic collation
-// different strings never tie (varstr_cmp breaks ties by memcmp).
-func askRanks(ctx context.Context, conn *pgx.Conn, d *colstore.Dict, typ vector.Type) ([]int32, error) {
-	ranks := make([]int32, d.Len())
-	if len(ranks) == 0 {
-		return ranks, nil
-	}
-	texts := make([]string, len(ranks))
-	d.Each(0, int64(d.Len()), func(code int64, s []byte) bool {
+// textsOf returns the strings of a dictionary by their codes.
+func textsOf(d *colstore.Dict) []string {
+	texts := make([]string, d.Len())
+	d.Each(0, int64(len(texts)), func(code int64, s []byte) bool {
 		texts[code] = string(s)
 		return true
 	})
+	return texts
+}
+
+// askRanks lets the server sort the dictionary. Under a deterministic collation
+// different strings never tie (varstr_cmp breaks ties by memcmp).
+func askRanks(ctx context.Context, conn *pgx.Conn, d *colstore.Dict, typ vector.Type) ([]int32, error) {
+	texts := textsOf(d)
+	ranks := make([]int32, len(texts))
+	if len(ranks) == 0 {
+		return ranks, nil
+	}
 	order := "u.s"
 	if typ.Kind == vector.BPChar {
 		order = "u.s::pg_catalog.bpchar" // which compares without trailing blanks

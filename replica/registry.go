@@ -46,7 +46,7 @@ type table struct {
 	feed     feed
 	phase    phase
 	attempt  bool // a copy was tried to the end since the stream began
-	joins    bool // it joined the publication after the slot: drain before the copy
+	joins    bool // it joined the publication after the slot, or labels of an enum were renamed: drain before the copy
 	alone    bool // it ran out of memory beside others
 	outdated *atomic.Bool
 	// snapshot is what the copy at hand or the published one holds; valid in

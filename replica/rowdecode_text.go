@@ -12,7 +12,7 @@ import (
 // where it has not been asked for the binary form, or has none. What depends on the
 // walsender's settings is not read.
 func (f *rowField) text(row *colstore.Row, v []byte) error {
-	if f.kind.IsText() || f.kind == vector.JSONB {
+	if f.kind.HeldAsText() {
 		row.Text[f.col] = v
 		return nil
 	}

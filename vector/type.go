@@ -102,7 +102,9 @@ func (k Kind) IsText() bool { return k == Text || k == Varchar || k == BPChar }
 
 // IsString reports whether values are held as strings, in columns as codes of a dictionary:
 // those of text, of enums, of types that sort as strings do, and of those that are not Ordered.
-func (k Kind) IsString() bool { return k.IsText() || k == UUID || k == JSONB || k == Enum || k.IsArray() }
+func (k Kind) IsString() bool {
+	return k.IsText() || k == UUID || k == JSONB || k == Enum || k.IsArray()
+}
 
 // Ordered reports whether values are compared, ordered and grouped here. Documents and arrays may be
 // equal and print apart.
