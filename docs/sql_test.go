@@ -22,6 +22,7 @@ var update = flag.Bool("update", false, "write sql.md anew")
 func everyKind() (*catalog.Catalog, []vector.Kind) {
 	var kinds []vector.Kind
 	t := &catalog.Table{OID: 10000, Schema: "public", Name: "t", Rows: 1e6}
+	labels := &catalog.Enum{OID: 20000, Schema: "public", Name: "k", Labels: []catalog.Label{{OID: 20001, Text: "a"}}}
 	for k := vector.Bool; k.Valid(); k++ {
 		typ := vector.TypeOf(k)
 		switch {
@@ -33,10 +34,14 @@ func everyKind() (*catalog.Catalog, []vector.Kind) {
 				typ.Typmod = 10 + 4
 			}
 		}
+		c := catalog.Column{Name: fmt.Sprintf("k%d", k), AttNum: int16(len(kinds) + 1), Type: typ}
+		if k == vector.Enum {
+			c.TypeOID, c.Type, c.Enum = labels.OID, vector.EnumType(labels.OID), labels
+		}
 		kinds = append(kinds, k)
-		t.Columns = append(t.Columns, catalog.Column{Name: fmt.Sprintf("k%d", k), AttNum: int16(len(kinds)), Type: typ})
+		t.Columns = append(t.Columns, c)
 	}
-	return &catalog.Catalog{Tables: []*catalog.Table{t}, Shadowed: map[string]bool{}}, kinds
+	return &catalog.Catalog{Tables: []*catalog.Table{t}, Enums: []*catalog.Enum{labels}, Shadowed: map[string]bool{}}, kinds
 }
 
 // asker says what is accelerated by planning it.

@@ -53,7 +53,7 @@ func (d *decision) bind(params, constants []vector.Datum, zones plan.Zones) (*pl
 			}
 			v.Type = d.deps.Params[i]
 		}
-		if values[i], f = converted(v, d.deps.Params[i], plan.ReasonParameter, fmt.Sprintf("$%d", i+1)); f != nil {
+		if values[i], f = d.converted(v, d.deps.Params[i], plan.ReasonParameter, fmt.Sprintf("$%d", i+1)); f != nil {
 			return nil, f
 		}
 	}
@@ -73,7 +73,7 @@ func (d *decision) bind(params, constants []vector.Datum, zones plan.Zones) (*pl
 			return nil, forward(plan.ReasonType, "a constant that the server has computed has other decimals than planned")
 		}
 		var f *plan.Forward
-		if server[i], f = converted(v, want, plan.ReasonType, "a constant that the server has computed"); f != nil {
+		if server[i], f = d.converted(v, want, plan.ReasonType, "a constant that the server has computed"); f != nil {
 			return nil, f
 		}
 	}
@@ -100,10 +100,16 @@ func (d *decision) inSessionZone(params []vector.Datum) bool {
 
 // converted returns a value in the type that the plan assumes. One of another type, or with more
 // decimals than it can hold, is for Postgres.
-func converted(v vector.Datum, want vector.Type, r plan.Reason, name string) (vector.Datum, *plan.Forward) {
+func (d *decision) converted(v vector.Datum, want vector.Type, r plan.Reason, name string) (vector.Datum, *plan.Forward) {
 	have := v.Type.Kind
 	if have != want.Kind && !(have.IsText() && want.Kind.IsText() && want.Kind != vector.BPChar && have != vector.BPChar) {
 		return v, forward(r, fmt.Sprintf("%s is %s, planned %s", name, have, want.Kind))
+	}
+	if want.Kind == vector.Enum {
+		// A label that the type does not have is the server's error.
+		if e := d.catalog.Enum(want.Collation.OID); v.Type.Collation.OID != want.Collation.OID || e == nil || !v.Null && !e.Has(v.Str) {
+			return v, forward(r, name+" is of another enum, or no label")
+		}
 	}
 	if want.Kind == vector.Numeric && !v.Null && want.Scale != vector.VaryingScale {
 		scaled, exact := v.Decimal().Rescale(want.Scale)

@@ -140,6 +140,9 @@ func (e *Engine) compute(ctx context.Context, d *decision, setting string, calle
 		}
 	}()
 	opt := e.execution()
+	if opt.Rank != nil {
+		opt.Rank = d.rank
+	}
 	opt.Reserve, opt.Temp = memory.grow, e.opt.Temp
 	opt.Device, opt.DeviceWait = e.offer(setting, &d.shape.choice)
 	opt.DeviceCaller = caller

@@ -440,8 +440,8 @@ func checkDescription(q *plan.Star, described []Field) *plan.Forward {
 		return forward(plan.ReasonDescription, fmt.Sprintf("%d columns, planned %d", len(described), len(q.Output)))
 	}
 	for i, f := range described {
-		if k := q.Output[i].Type().Kind; sqltype.OID(k) != f.TypeOID {
-			return forward(plan.ReasonDescription, fmt.Sprintf("column %d has type OID %d, planned %s", i+1, f.TypeOID, k))
+		if t := q.Output[i].Type(); sqltype.OIDOf(t) != f.TypeOID {
+			return forward(plan.ReasonDescription, fmt.Sprintf("column %d has type OID %d, planned %s", i+1, f.TypeOID, t.Kind))
 		}
 	}
 	return nil

@@ -44,6 +44,19 @@ func (e *Engine) rank(ctx context.Context, c vector.Collation, texts []string) (
 	return ranks, nil
 }
 
+// rank is an olap.Ranker: labels of enums have their order in the catalog that the gate is compared with.
+// The server is asked for that of other texts.
+func (d *decision) rank(ctx context.Context, c vector.Collation, texts []string) ([]int32, error) {
+	e := d.catalog.Enum(c.OID)
+	if e == nil {
+		return d.statement.engine.rank(ctx, c, texts)
+	}
+	if ranks := e.Ranks(texts); ranks != nil {
+		return ranks, nil
+	}
+	return nil, errors.New("a label that the enum does not have")
+}
+
 // collationName returns a collation's name as SQL has it.
 func (e *Engine) collationName(ctx context.Context, oid uint32) (string, error) {
 	if name, known := e.collations.Load(oid); known {

@@ -141,7 +141,7 @@ func (d *decision) Speculate(ctx context.Context, tx *Transaction, values func(p
 	if len(d.deps.Params) > 0 {
 		planned := make([]uint32, len(d.deps.Params))
 		for i, t := range d.deps.Params {
-			planned[i] = sqltype.OID(t.Kind)
+			planned[i] = sqltype.OIDOf(t)
 		}
 		if params, ok = values(planned); !ok {
 			return nil

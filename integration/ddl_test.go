@@ -48,6 +48,14 @@ var ddlQueries = []string{
 
 const ofParent = "SELECT g, count(*), sum(v) FROM T_p GROUP BY g ORDER BY g"
 
+const enumColumn = `CREATE TYPE T_mood AS ENUM ('paid', 'new', 'lost');
+ALTER TABLE T ADD e T_mood;
+UPDATE T SET e = CASE WHEN id % 2 = 0 THEN 'new' WHEN id % 7 > 0 THEN 'paid' END::T_mood;
+`
+
+var enumQueries = []string{"SELECT e, count(*), sum(v) FROM T GROUP BY e ORDER BY e", "SELECT id, e FROM T ORDER BY e DESC, id LIMIT 20", "SELECT count(*) FROM T WHERE e = 'new'", "SELECT count(*) FROM T WHERE e > 'paid'::T_mood",
+	"SELECT e::text, min(e), max(e) FROM T GROUP BY 1 ORDER BY 1", "SELECT count(*) FROM T WHERE e = 'old' OR e < 'old'"}
+
 const otherTable = `CREATE TABLE T_b (id int PRIMARY KEY, g int NOT NULL, v bigint NOT NULL, t text, n numeric(12,2), d date, w varchar(20), s smallint);
 INSERT INTO T_b SELECT i, i % 3, i * 5, 'other ' || i % 5, i / 8.0, date '2020-03-01' + i % 40, 'w' || i % 4, i % 5 FROM generate_series(1, 300) i;
 `
@@ -70,6 +78,16 @@ var ddlCases = []ddlCase{
 	{steps: []string{"ALTER TABLE T ADD COLUMN x int GENERATED ALWAYS AS (g * 2)", "ALTER TABLE T ALTER COLUMN x SET EXPRESSION AS (g * 3)"}, queries: []string{"SELECT g, sum(x) FROM T GROUP BY g ORDER BY g"},
 		fails: "not supported for virtual generated columns in tables that are part of a publication", since: 18},
 	one("ALTER TABLE T DROP COLUMN s"),
+
+	// Labels of an enum.
+	{name: "ALTER TYPE ADD VALUE", setup: enumColumn, steps: []string{"ALTER TYPE T_mood ADD VALUE 'last'", "ALTER TYPE T_mood ADD VALUE 'first' BEFORE 'paid'", "UPDATE T SET e = 'first' WHERE id % 3 = 0", "ALTER TYPE T_mood ADD VALUE 'middle' AFTER 'new'", "INSERT INTO T SELECT i, 1, 1, 'x', 1, NULL, 'w3', 1, 'middle' FROM generate_series(1001, 1050) i"}, queries: enumQueries},
+	{name: "ALTER TYPE RENAME VALUE", setup: enumColumn, steps: []string{"ALTER TYPE T_mood RENAME VALUE 'new' TO 'old'", "UPDATE T SET e = 'old' WHERE id % 5 = 0", "BEGIN; ALTER TYPE T_mood RENAME VALUE 'old' TO 'x'; ALTER TYPE T_mood RENAME VALUE 'paid' TO 'old'; ALTER TYPE T_mood RENAME VALUE 'x' TO 'paid'; COMMIT"}, queries: enumQueries},
+	{name: "ALTER TYPE RENAME VALUE and back", setup: enumColumn, steps: []string{"ALTER TYPE T_mood RENAME VALUE 'new' TO 'old'", "INSERT INTO T SELECT i, 1, 1, 'x', 1, NULL, 'w3', 1, 'old' FROM generate_series(1001, 1050) i; ALTER TYPE T_mood RENAME VALUE 'old' TO 'new'"}, queries: enumQueries},
+	{name: "ALTER TYPE RENAME", setup: enumColumn, steps: []string{"ALTER TYPE T_mood RENAME TO T_other", "CREATE TYPE T_mood AS ENUM ('new', 'paid')", "ALTER TABLE T ALTER e TYPE T_mood USING 'new'", "DROP TYPE T_other"}, queries: enumQueries},
+	{name: "DROP TYPE", setup: enumColumn, steps: []string{"BEGIN; DROP TYPE T_mood CASCADE; CREATE TYPE T_mood AS ENUM ('new', 'paid'); ALTER TABLE T ADD e T_mood DEFAULT 'new'; COMMIT"}, queries: enumQueries},
+	{name: "CREATE CAST of an enum", setup: enumColumn + "CREATE FUNCTION T_shown(T_mood) RETURNS text LANGUAGE sql AS $$SELECT 'shown'$$;\n", steps: []string{"CREATE CAST (T_mood AS text) WITH FUNCTION T_shown(T_mood)"}, queries: enumQueries},
+	{name: "CREATE OPERATOR of an enum", setup: enumColumn + "CREATE FUNCTION T_never(T_mood, T_mood) RETURNS bool LANGUAGE sql AS $$SELECT false$$;\n", steps: []string{"CREATE OPERATOR public.~~~ (FUNCTION = T_never, LEFTARG = T_mood, RIGHTARG = T_mood)"}, queries: enumQueries},
+	{name: "CREATE FUNCTION of an enum", setup: enumColumn, steps: []string{"CREATE AGGREGATE min(T_mood) (SFUNC = enum_larger, STYPE = T_mood)", "DROP AGGREGATE min(T_mood)"}, queries: enumQueries},
 	one("ALTER TABLE T DROP COLUMN v"),
 	{steps: []string{"ALTER TABLE T DROP COLUMN v CASCADE"}, setup: "CREATE VIEW T_view AS SELECT g, sum(v) FROM T GROUP BY g", queries: []string{"SELECT * FROM T_view ORDER BY g"}},
 	{steps: []string{"ALTER TABLE T DROP COLUMN v", "ALTER TABLE T ADD COLUMN v bigint NOT NULL DEFAULT 7"}},

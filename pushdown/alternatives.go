@@ -15,7 +15,7 @@ func (a *analyzer) commonResults(vals []value) ([]plan.Expr, vector.Type) {
 	if !ok {
 		fail(plan.ReasonType, "CASE or COALESCE of several types")
 	}
-	t := vector.TypeOf(k)
+	t := typeOfKind(k, vals)
 	out := make([]plan.Expr, len(vals))
 	if k == vector.Numeric {
 		t.Scale = numericScale(vals)

@@ -55,6 +55,14 @@ func (a *analyzer) arrayValue(x *pg.A_Expr, symbol string, isAny bool, s *scope)
 			kind = vector.Text
 		}
 	}
+	if kind == vector.Enum && isLiteral {
+		a.callsMember(symbol, kind, kind, manyMembers)
+		in = a.inLiteral(subject, literal.Sval.Sval, vector.EnumType(subject.e.Type().Collation.OID))
+		if !isAny {
+			in = a.not(in)
+		}
+		return in, true
+	}
 	var oid uint32
 	for o, k := range arrayKinds {
 		if k == kind {
@@ -67,16 +75,7 @@ func (a *analyzer) arrayValue(x *pg.A_Expr, symbol string, isAny bool, s *scope)
 	a.callsMember(symbol, subject.kind(), kind, manyMembers)
 	of := vector.TypeOf(kind)
 	if isLiteral {
-		list, read := plan.ArrayMembers(literal.Sval.Sval, of)
-		nulls := slices.ContainsFunc(list, func(d vector.Datum) bool { return d.Null }) // array_nulls decides on these
-		if !read || len(list) == 0 || nulls {
-			fail(plan.ReasonType, "an array that is empty or written in another form")
-		}
-		members := make([]value, len(list))
-		for i, d := range list {
-			members[i] = typed(plan.Const{Datum: d})
-		}
-		in = a.anyEqual(subject, members)
+		in = a.inLiteral(subject, literal.Sval.Sval, of)
 	} else {
 		in = a.inArray(subject, int(param.Number), oid, of)
 	}
@@ -84,6 +83,23 @@ func (a *analyzer) arrayValue(x *pg.A_Expr, symbol string, isAny bool, s *scope)
 		in = a.not(in)
 	}
 	return in, true
+}
+
+// inLiteral is x = ANY ('{...}').
+func (a *analyzer) inLiteral(subject value, text string, of vector.Type) plan.Expr {
+	list, read := plan.ArrayMembers(text, of)
+	nulls := slices.ContainsFunc(list, func(d vector.Datum) bool { return d.Null }) // array_nulls decides on these
+	if !read || len(list) == 0 || nulls {
+		fail(plan.ReasonType, "an array that is empty or written in another form")
+	}
+	members := make([]value, len(list))
+	for i, d := range list {
+		if of.Kind == vector.Enum {
+			d = a.label(d.Str, of).Datum
+		}
+		members[i] = typed(plan.Const{Datum: d})
+	}
+	return a.anyEqual(subject, members)
 }
 
 // inArray is x = ANY ($n).

@@ -13,6 +13,8 @@ import (
 
 	"pgaccel/catalog"
 	"pgaccel/sqlfn"
+	"pgaccel/sqltype"
+	"pgaccel/vector"
 )
 
 // callsFunction is a function of the server's that says what a statement calls, as its
@@ -38,7 +40,21 @@ EXCEPTION WHEN syntax_error_or_access_rule_violation OR feature_not_supported OR
 END $$;`
 
 // typedKinds are the names of all kinds.
-func typedKinds() []string { return slices.Sorted(maps.Keys(typeNames)) }
+func typedKinds() []string { return slices.Sorted(maps.Keys(kindsByName)) }
+
+var kindsByName = func() map[string]vector.Kind {
+	m := maps.Clone(typeNames)
+	m[sqltype.Of(vector.Enum).Name] = vector.Enum
+	return m
+}()
+
+// sqlTypeOf is the type of a column of a kind: of enums it is one that the test has made.
+func sqlTypeOf(name string) string {
+	if kindsByName[name] == vector.Enum {
+		return "an_enum"
+	}
+	return name
+}
 
 // argumentKinds are the kinds that may stand for an argument: all, but of functions with many arguments, of which these would
 // be too many combinations, those of its category.
@@ -48,7 +64,7 @@ func argumentKinds(f *sqlfn.Function, i int) []string {
 		return kinds
 	}
 	return slices.DeleteFunc(kinds, func(name string) bool {
-		return name != "unknown" && category(typeNames[name]) != category(f.Args[i].Kind)
+		return name != "unknown" && category(kindsByName[name]) != category(f.Args[i].Kind)
 	})
 }
 
@@ -109,7 +125,7 @@ func builtinQueries() map[string]string {
 					continue
 				}
 				for _, r := range kinds {
-					q[name+"("+l+","+r+")"] = name + "(0.5::" + l + ") WITHIN GROUP (ORDER BY " + column(r) + ")"
+					q[name+"("+l+","+r+")"] = name + "(0.5::" + sqlTypeOf(l) + ") WITHIN GROUP (ORDER BY " + column(r) + ")"
 				}
 			}
 		}
@@ -123,7 +139,7 @@ func builtinQueries() map[string]string {
 				q[symbol+pair] = column(l) + " " + symbol + " " + column(r)
 			}
 			if l != r {
-				q["::"+pair] = column(l) + "::" + r
+				q["::"+pair] = column(l) + "::" + sqlTypeOf(r)
 			}
 			q["mod"+pair] = "mod(" + column(l) + ", " + column(r) + ")"
 		}
@@ -140,9 +156,9 @@ func TestBuiltins(t *testing.T) {
 	conn := startPostgres(t)
 	var columns []string
 	for _, name := range typedKinds() {
-		columns = append(columns, catalog.QuoteIdentifier(name)+" "+name)
+		columns = append(columns, catalog.QuoteIdentifier(name)+" "+sqlTypeOf(name))
 	}
-	if _, err := conn.PgConn().Exec(ctx, callsFunction+"CREATE TABLE k ("+strings.Join(columns, ", ")+")").ReadAll(); err != nil {
+	if _, err := conn.PgConn().Exec(ctx, callsFunction+"CREATE TYPE an_enum AS ENUM ('b', 'a'); CREATE TABLE k ("+strings.Join(columns, ", ")+")").ReadAll(); err != nil {
 		t.Fatal(err)
 	}
 	var names, statements []string

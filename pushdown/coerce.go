@@ -86,6 +86,9 @@ func (a *analyzer) toScale(e plan.Expr, scale int16) plan.Expr {
 // else is forwarded. Constants are converted here and now.
 func (a *analyzer) cast(e plan.Expr, t vector.Type) plan.Expr {
 	from := e.Type()
+	if from.Kind == vector.Enum && t.Kind == vector.Enum && !sameEnum(from, t) {
+		fail(plan.ReasonType, "cast between enums")
+	}
 	if from.Kind == t.Kind && (t.Kind != vector.Numeric || from.Scale == t.Scale || t.Scale == vector.VaryingScale) {
 		return e
 	}
@@ -247,6 +250,8 @@ func (a *analyzer) castConst(c plan.Const, t vector.Type) (plan.Const, bool) {
 		}
 		t.Collation = c.Datum.Type.Collation
 		return plan.Const{Datum: vector.Datum{Type: t, Str: s}}, true
+	case from == vector.Enum && (k == vector.Text || k == vector.Varchar):
+		return plan.Const{Datum: vector.Datum{Type: t, Str: c.Str}}, true
 	}
 	return c, false
 }
@@ -265,6 +270,9 @@ func (a *analyzer) typeCast(c *pg.TypeCast, s *scope) plan.Expr {
 	names := nameList(c.TypeName.GetNames())
 	if len(names) == 2 && names[0] == "pg_catalog" {
 		names = names[1:]
+	}
+	if a.enumNamed(c.TypeName) != nil {
+		return a.enumCast(c)
 	}
 	k := vector.Invalid
 	if len(names) == 1 && len(c.TypeName.ArrayBounds) == 0 && !c.TypeName.Setof && !c.TypeName.PctType {

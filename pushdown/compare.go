@@ -113,6 +113,10 @@ func (a *analyzer) comparisonType(l, r vector.Type) vector.Type {
 		return vector.TypeOf(vector.Float8)
 	case lk.IsText() && rk.IsText():
 		return a.textComparison(l, r)
+	case sameEnum(l, r):
+		return vector.EnumType(l.Collation.OID)
+	case lk == vector.Enum && rk == vector.Enum:
+		fail(plan.ReasonType, "comparison of two enum types")
 	case lk == rk && lk.Ordered():
 		return vector.TypeOf(lk)
 	case isMoment(lk) && isMoment(rk):

@@ -45,6 +45,7 @@ type analyzer struct {
 	zones                  []string
 	needsISO               bool
 	needsIntervals         bool
+	enums                  []uint32 // types whose labels matter
 	functions              []string // plan.Deps.Functions
 	oids                   []uint32 // plan.Deps.Calls
 	called                 map[string]bool
@@ -443,6 +444,9 @@ func (a *analyzer) resolve(v value, t vector.Type) plan.Expr {
 		}
 		return a.parseLiteral(*v.text, t)
 	}
+	if t.Kind == vector.Enum {
+		a.noteEnum(t.Collation.OID)
+	}
 	p := &a.params[v.param-1]
 	if t.Kind.IsText() {
 		t.Collation = vector.Collation{}
@@ -456,7 +460,7 @@ func (a *analyzer) resolve(v value, t vector.Type) plan.Expr {
 	if p.Kind == vector.Invalid {
 		*p = t
 	}
-	if p.Kind != t.Kind || p.Scale != t.Scale {
+	if p.Kind != t.Kind || p.Scale != t.Scale || t.Kind == vector.Enum && !sameEnum(*p, t) {
 		fail(plan.ReasonParameter, "a parameter used with two types")
 	}
 	return plan.Param{Index: v.param - 1, T: *p}

@@ -76,6 +76,9 @@ func (a *analyzer) parseLiteral(s string, t vector.Type) plan.Const {
 	if k.IsText() {
 		return plan.Const{Datum: vector.Datum{Type: t, Str: s}}
 	}
+	if k == vector.Enum {
+		return a.label(s, t)
+	}
 	if k.IsString() {
 		d, ok := sqltype.Of(k).Parse(s)
 		zoned := k.IsArray() && k.Element() == vector.TimestampTZ // elements without an offset are of the session's zone

@@ -287,7 +287,7 @@ func (a *analyzer) in(symbol string, x value, members []value) plan.Expr {
 			all = append(all, members[i])
 		}
 		if k, ok := commonKind(all); ok {
-			t := vector.TypeOf(k)
+			t := typeOfKind(k, all)
 			if k == vector.Numeric && x.kind() == vector.Numeric {
 				t.Scale = x.e.Type().Scale // of parameters; constants keep their own
 			}
@@ -405,14 +405,15 @@ func (a *analyzer) arrayOperation(x *pg.A_Expr, s *scope) plan.Expr {
 	if !ok {
 		fail(plan.ReasonType, "array of several types")
 	}
+	t := typeOfKind(k, members)
 	for i, m := range members {
 		if m.param > 0 {
 			fail(plan.ReasonParameter, "parameter in an array")
 		}
 		a.callsCast(m, k)
-		e := a.resolve(m, vector.TypeOf(k))
+		e := a.resolve(m, t)
 		if k != vector.Numeric {
-			e = a.cast(e, vector.TypeOf(k))
+			e = a.cast(e, t)
 		}
 		members[i] = typed(e)
 	}

@@ -64,11 +64,7 @@ func planned(text *syntax.Text, paramOIDs []uint32, cat *catalog.Catalog, unsett
 	}
 	for _, oid := range paramOIDs {
 		open := oid == 0 || oid == sqltype.OIDUnknown
-		t := vector.TypeOf(sqltype.KindOf(oid))
-		if t.Kind == vector.Numeric {
-			t.Scale = vector.VaryingScale
-		}
-		a.params, a.declared = append(a.params, t), append(a.declared, !open)
+		a.params, a.declared = append(a.params, a.typeByOID(oid)), append(a.declared, !open)
 	}
 	q := a.query(sel, true)
 	tree := &plan.Project{Input: q.rows, Exprs: q.outputs}
@@ -80,6 +76,7 @@ func planned(text *syntax.Text, paramOIDs []uint32, cat *catalog.Catalog, unsett
 	a.dropUnread(tree)
 	a.checkSize(tree)
 	a.checkLoose(tree)
+	a.checkEnums()
 	st.Tree, st.Deps = tree, plan.Deps{Tables: a.tables, Views: a.views, Params: a.params}
 	if len(a.tables) == 0 { // nothing to ask rights for, and nothing to be faster with
 		fail(plan.ReasonNoTable, "no FROM")

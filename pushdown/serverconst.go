@@ -8,6 +8,7 @@ import (
 
 	pg "github.com/pganalyze/pg_query_go/v6"
 
+	"pgaccel/catalog"
 	"pgaccel/plan"
 	"pgaccel/sqlfn"
 	"pgaccel/sqltype"
@@ -122,10 +123,13 @@ func (a *analyzer) serverConst(n *pg.Node) (e plan.Expr, ok bool) {
 	w := serverWriter{a: a, params: maps.Clone(a.serverParams)}
 	x, ok := w.write(n)
 	kind := typeNames[x.kind]
-	if !ok || kind == vector.Invalid || kind == vector.BPChar {
+	if !ok || x.enum == nil && (kind == vector.Invalid || kind == vector.BPChar) {
 		return nil, false
 	}
 	t := vector.TypeOf(kind)
+	if x.enum != nil {
+		t = vector.EnumType(x.enum.OID)
+	}
 	if kind == vector.Numeric {
 		t.Scale = vector.VaryingScale
 		if x.scaled {
@@ -191,6 +195,7 @@ type serverExpr struct {
 	literal   *string
 	scaled    bool
 	scale     int16 // of a numeric
+	enum      *catalog.Enum
 }
 
 // isText reports whether || takes it as text: literals without a type are.
@@ -211,6 +216,11 @@ func (w *serverWriter) param(n int, kind string) (sql string, ok bool) {
 	if k := typeNames[kind]; k != vector.Invalid {
 		oid = sqltype.OID(k)
 	}
+	return w.paramOf(n, oid)
+}
+
+// paramOf is param for a type by its OID.
+func (w *serverWriter) paramOf(n int, oid uint32) (sql string, ok bool) {
 	if n <= len(w.a.declared) && w.a.declared[n-1] {
 		oid = w.a.paramOIDs[n-1]
 	}
@@ -293,6 +303,9 @@ func sessionValue(f *pg.SQLValueFunction) (serverExpr, bool) {
 // cast writes a cast. A literal must mean the same whatever the settings are: the server reads the
 // statement's when it parses that, and these in each execution.
 func (w *serverWriter) cast(c *pg.TypeCast) (serverExpr, bool) {
+	if e := w.a.enumNamed(c.TypeName); e != nil {
+		return w.enum(c, e)
+	}
 	names := nameList(c.TypeName.GetNames())
 	if len(names) == 2 && names[0] == "pg_catalog" {
 		names = names[1:]

@@ -12,10 +12,11 @@ import (
 const FirstUserOID = 16384
 
 // enumType is what all enums have in common: a value's forms are its label (enum_out, enum_send).
-// Which labels there are is the catalog's to say.
+// Which labels there are is the catalog's to say. Samples are those of a type that tests make, in its order.
 var enumType = Type{Kind: vector.Enum, Name: "anyenum", Category: 'E', Binary: BinaryText,
 	Parse:   parseLabel,
 	Receive: func(raw []byte) (vector.Datum, bool) { return parseLabel(string(raw)) },
+	Samples: []string{"new", "paid", "on hold", "größer €", "Cancelled", "a", "New", "it's", `back\slash`, "123", " "},
 }
 
 func parseLabel(s string) (vector.Datum, bool) {

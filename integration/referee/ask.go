@@ -223,7 +223,7 @@ func encode(b bound, asBinary bool) ([]byte, int16) {
 			}
 		default:
 			if t := b.kind.entry(); b.kind.isOther() {
-				if t.AppendString != nil {
+				if t.ParseWord == nil {
 					if d, ok := t.Parse(s); ok {
 						return []byte(d.Str), 1
 					}

@@ -349,7 +349,7 @@ func (g *gen) text(k kind, depth int) *node {
 				return op(typ{kind: k, coll: computed}, "@::"+k.sql(), g.closed(a))
 			}
 		case 5:
-			a := g.leaf(pick(g.r, numeric, date, timestamp, timestamptz, timeOfDay, kind(vector.MACAddr), kind(vector.UUID)))
+			a := g.leaf(pick(g.r, numeric, date, timestamp, timestamptz, timeOfDay, kind(vector.MACAddr), kind(vector.UUID), enum))
 			if a != nil && (a.t.kind != timestamptz || g.utc || g.reckless) {
 				return op(typ{kind: k, coll: computed}, "@::"+k.sql(), g.closed(a))
 			}

@@ -280,11 +280,20 @@ func (p *planned) add(q *plan.Star) {
 
 // catalogOf is the catalog that a replica would read of the schema.
 func catalogOf(s *schema) *catalog.Catalog {
-	c := &catalog.Catalog{Shadowed: map[string]bool{}}
+	shade := &catalog.Enum{OID: 19999, Schema: "public", Name: "shade"}
+	for i, l := range enum.entry().Samples {
+		shade.Labels = append(shade.Labels, catalog.Label{OID: uint32(19000 + i), Text: l})
+	}
+	c := &catalog.Catalog{Shadowed: map[string]bool{}, Enums: []*catalog.Enum{shade}}
 	for i, t := range s.tables {
 		m := &catalog.Table{OID: uint32(20000 + i), Schema: s.name, Name: t.name, Rows: int64(len(t.rows))}
 		for j, col := range t.cols {
-			v := vector.TypeOf(sqltype.KindOf(col.t.kind.oid()))
+			v, oid := vector.TypeOf(vector.Kind(col.t.kind)), col.t.kind.oid()
+			var labels *catalog.Enum
+			if col.t.kind == enum {
+				labels, oid = c.Enums[0], c.Enums[0].OID
+				v = vector.EnumType(oid)
+			}
 			if col.t.kind == numeric {
 				v.Scale, v.Typmod = int16(col.t.scale), int32(col.t.prec<<16|col.t.scale)+4
 			}
@@ -294,7 +303,7 @@ func catalogOf(s *schema) *catalog.Catalog {
 			if col.t.kind.isText() {
 				v.Collation = vector.Collation{OID: 950, Deterministic: true, C: true}
 			}
-			m.Columns = append(m.Columns, catalog.Column{Name: strings.Trim(col.name, `"`), AttNum: int16(j + 1), TypeOID: col.t.kind.oid(), Type: v, NotNull: col.notNull, Unsupported: col.other})
+			m.Columns = append(m.Columns, catalog.Column{Name: strings.Trim(col.name, `"`), AttNum: int16(j + 1), TypeOID: oid, Type: v, NotNull: col.notNull, Enum: labels, Unsupported: col.other})
 		}
 		if t.key != nil {
 			m.Indexes = append(m.Indexes, catalog.Index{Name: "key", Columns: t.key, Unique: true})

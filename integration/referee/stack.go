@@ -140,6 +140,14 @@ func (w *world) read(ctx context.Context, conn *session) error {
 	if a := conn.ask(ctx, `CREATE COLLATION IF NOT EXISTS public.loose (provider = icu, locale = 'und-u-ks-level2', deterministic = false)`, nil, protocol{}); a.err == "" {
 		w.loose = "public.loose"
 	}
+	var labels []string
+	for _, s := range enum.entry().Samples {
+		labels = append(labels, quote(s))
+	}
+	a = conn.ask(ctx, "CREATE TYPE "+enumName+" AS ENUM ("+strings.Join(labels, ", ")+")", nil, protocol{})
+	if a.err != "" && !strings.Contains(a.err, "already exists") || a.lost != nil {
+		return fmt.Errorf("%s %w", a.err, a.lost)
+	}
 	return nil
 }
 

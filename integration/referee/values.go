@@ -30,6 +30,7 @@ const (
 	float4      = kind(vector.Float4)
 	float8      = kind(vector.Float8)
 	jsonb       = kind(vector.JSONB)
+	enum        = kind(vector.Enum) // the one type of world.read
 	text        = kind(vector.Text)
 	varchar     = kind(vector.Varchar)
 	char        = kind(vector.BPChar)
@@ -38,7 +39,7 @@ const (
 // others are the kinds of which the generator knows only what package sqltype has.
 var others = func() (list []kind) {
 	own := []kind{boolean, int2, int4, int8, numeric, date, timeOfDay, timestamp, timestamptz, float4, float8, text, varchar, char}
-	for _, k := range vector.Kinds() {
+	for _, k := range append(vector.Kinds(), vector.Enum) {
 		if !slices.Contains(own, kind(k)) {
 			list = append(list, kind(k))
 		}
@@ -46,19 +47,28 @@ var others = func() (list []kind) {
 	return list
 }()
 
-func (k kind) isOther() bool        { return slices.Contains(others, k) }
-func (k kind) sql() string          { return vector.Kind(k).String() }
+func (k kind) isOther() bool { return slices.Contains(others, k) }
+func (k kind) sql() string {
+	if k == enum {
+		return enumName
+	}
+	return vector.Kind(k).String()
+}
+
+// enumName is the enum type's, whose labels are the samples of package sqltype.
+const enumName = "public.shade"
+
 func (k kind) entry() *sqltype.Type { return sqltype.Of(vector.Kind(k)) }
-func (k kind) oid() uint32          { return k.entry().OID }
+func (k kind) oid() uint32          { return k.entry().OID } // 0 of enum
 
 // ordered are those of others that have an order.
 var ordered = slices.DeleteFunc(slices.Clone(others), func(k kind) bool { return k == jsonb })
 
 // anyKind picks a kind that columns may have, anyValue one of expressions. Both have an order: what is made
 // of others is forwarded too often.
-func anyKind(r *rand.Rand) kind { return orderedOf(r, vector.StoredKinds()) }
+func anyKind(r *rand.Rand) kind { return orderedOf(r, append(vector.StoredKinds(), vector.Enum)) }
 
-func anyValue(r *rand.Rand) kind { return orderedOf(r, vector.Kinds()) }
+func anyValue(r *rand.Rand) kind { return orderedOf(r, append(vector.Kinds(), vector.Enum)) }
 
 func orderedOf(r *rand.Rand, list []vector.Kind) kind {
 	for {
