@@ -267,7 +267,7 @@ func render(v vector.Value, t vector.Type) string {
 	switch {
 	case v.Null:
 		return "null"
-	case t.Kind.IsText():
+	case t.Kind.HeldAsText():
 		return v.Str
 	case t.Kind.IsString():
 		return string(sqltype.Of(t.Kind).AppendString(nil, v.Str))

@@ -397,7 +397,7 @@ func cell(c *vector.Column, r int) string {
 		return "null"
 	}
 	switch k := c.Type.Kind; {
-	case k.IsText():
+	case k.HeldAsText():
 		return c.Strs[r]
 	case k.IsString():
 		return string(sqltype.Of(k).AppendString(nil, c.Strs[r]))
