@@ -70,12 +70,15 @@ func TestShadowed(t *testing.T) {
 		CREATE OPERATOR <> (FUNCTION = yes, LEFTARG = text, RIGHTARG = word);
 		CREATE OPERATOR < (FUNCTION = yes, LEFTARG = word, RIGHTARG = word);
 		CREATE OPERATOR - (FUNCTION = yes, RIGHTARG = word);
-		CREATE OPERATOR >= (FUNCTION = yes, LEFTARG = int, RIGHTARG = numeric)`)
+		CREATE OPERATOR >= (FUNCTION = yes, LEFTARG = int, RIGHTARG = numeric);
+		CREATE FUNCTION yes(mood, mood) RETURNS bool LANGUAGE sql AS 'SELECT true';
+		CREATE OPERATOR <= (FUNCTION = yes, LEFTARG = mood, RIGHTARG = mood);
+		CREATE FUNCTION shown(mood) RETURNS text LANGUAGE sql AS $$SELECT 'x'$$`)
 	cat, _, err := readCatalogOf(context.Background(), c, []string{"public.*"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]bool{"lower": true, "upper": true, "btrim": false, "abs": false, "mod": true, "=": true, "<>": false, "<": false, "-": false, ">=": true, "::": false} {
+	for name, want := range map[string]bool{"lower": true, "upper": true, "btrim": true, "abs": false, "mod": true, "=": true, "<>": false, "<": false, "-": false, ">=": true, "<=": true, "::": false, catalog.EnumCast: false} {
 		if cat.Shadowed[name] != want {
 			t.Errorf("shadowed %q: %v", name, cat.Shadowed[name])
 		}
@@ -83,6 +86,10 @@ func TestShadowed(t *testing.T) {
 		if function := name[0] >= 'a' && name != "lower"; function && now != fmt.Sprint(want) {
 			t.Errorf("shadowed now %q: %s", name, now)
 		}
+	}
+	mustExec(t, c, `CREATE CAST (mood AS text) WITH FUNCTION shown(mood)`)
+	if cat, _, err = readCatalogOf(context.Background(), c, []string{"public.*"}); err != nil || !cat.Shadowed[catalog.EnumCast] || cat.Shadowed["::"] {
+		t.Errorf("a cast of an enum takes the place of the one by way of text: %v", err)
 	}
 	mustExec(t, c, `CREATE CAST (bigint AS text) WITH INOUT`)
 	if cat, _, err = readCatalogOf(context.Background(), c, []string{"public.*"}); err != nil || !cat.Shadowed["::"] {
