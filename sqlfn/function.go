@@ -23,6 +23,10 @@ type Function struct {
 	// InASCII is the function under collations in which only letters of ASCII have a case; of others Eval
 	// has no result where that matters. Nil: it depends on no collation.
 	InASCII *Function
+	// cased is the string of which it is the case, under a collation whose cases are known; nil: that is of no use to it.
+	cased func(c *sqltype.Cases, s string) (string, bool)
+	// Cases are those that InCases has made it one of; nil of functions of the table.
+	Cases *sqltype.Cases
 	// Zone says which time zone the result depends on: Eval and Kernel are as it is UTC, In as it is
 	// another.
 	Zone ZoneUse

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"pgaccel/sqltype"
 	"pgaccel/vector"
 )
 
@@ -14,6 +15,7 @@ const (
 	OIDTextAnyCat = 2003 // and of a text and something else, which is that of texts in SQL
 	OIDAnyTextCat = 2004
 	OIDConcat     = 3058
+	OIDLower      = 870 // which ILIKE is of
 )
 
 // strs are functions that make strings of strings, in databases of UTF-8 (PostgreSQL's varlena.c and
@@ -30,13 +32,13 @@ var strs = []Function{
 		Variadic: true, CalledOnNull: true, Samples: [][]string{textSamples, textSamples},
 		Eval: func(args []vector.Value) (vector.Value, error) { return held(args[0].Str, args[1].Str) }, // a null has no Str
 	},
-	casedOf("lower", 870, func(b byte) byte {
+	casedOf("lower", OIDLower, (*sqltype.Cases).Lower, func(b byte) byte {
 		if 'A' <= b && b <= 'Z' {
 			b += 'a' - 'A'
 		}
 		return b
 	}),
-	casedOf("upper", 871, func(b byte) byte {
+	casedOf("upper", 871, (*sqltype.Cases).Upper, func(b byte) byte {
 		if 'a' <= b && b <= 'z' {
 			b -= 'a' - 'A'
 		}
@@ -116,8 +118,8 @@ func held(a, b string) (vector.Value, error) {
 }
 
 // casedOf changes the case of letters. Of those outside of ASCII only the server knows which there are
-// and what becomes of them, unless they are none: in C.
-func casedOf(name string, oid uint32, change func(byte) byte) Function {
+// and what becomes of them, unless they are none: in C. See InCases.
+func casedOf(name string, oid uint32, cased func(*sqltype.Cases, string) (string, bool), change func(byte) byte) Function {
 	f := Function{Name: name, OID: oid, Result: vector.Text, Args: []Param{{Kind: vector.Text}}, Samples: [][]string{textSamples}}
 	ascii := f
 	ascii.Total = true
@@ -128,7 +130,7 @@ func casedOf(name string, oid uint32, change func(byte) byte) Function {
 		}
 		return vector.Value{Str: string(b)}, nil
 	}
-	f.InASCII = &ascii
+	f.InASCII, f.cased = &ascii, cased
 	f.Eval = func(args []vector.Value) (vector.Value, error) {
 		for _, b := range []byte(args[0].Str) {
 			if b >= utf8.RuneSelf {
@@ -138,6 +140,27 @@ func casedOf(name string, oid uint32, change func(byte) byte) Function {
 		return ascii.Eval(args)
 	}
 	return f
+}
+
+// CanCases reports whether InCases is of use.
+func (f *Function) CanCases() bool { return f.cased != nil }
+
+// InCases returns a function of letters' cases under a collation that has these. ICU has rules for what stands side by side: Eval
+// has no result where these are not known.
+func (f *Function) InCases(c *sqltype.Cases) *Function {
+	in := *f
+	in.InASCII, in.cased, in.Cases = nil, nil, c
+	in.Eval = func(args []vector.Value) (vector.Value, error) {
+		s, ok := f.cased(c, args[0].Str)
+		if !ok {
+			return vector.NullValue, failed("case of letters that depends on what stands beside them")
+		}
+		if len(s) > maxText {
+			return vector.NullValue, failed("text of this length")
+		}
+		return vector.Value{Str: s}, nil
+	}
+	return &in
 }
 
 // offset returns where the first n characters of s end.
