@@ -141,7 +141,7 @@ func (a *asker) page(t *testing.T) string {
 		a.matrix(b, func(l, r vector.Kind) string { return fmt.Sprintf(op.form, ofKind(l), ofKind(r)) })
 		b.WriteString("\n")
 	}
-	b.WriteString("Over groups, numerics are divided, too. AND, OR, NOT, IS [NOT] NULL, IS [NOT] TRUE, FALSE and UNKNOWN, CASE, COALESCE, GREATEST and LEAST of up to four values; LIKE, `^@`,\nILIKE, ~, ~\\*, !~ and !~\\* with a constant pattern, the latter of regular expressions that are characters, sets, ^ and $, groups, alternatives and quantifiers, and SIMILAR TO of these;\nBETWEEN SYMMETRIC; comparisons, IN and IS DISTINCT FROM of rows, `(a, b) < (1, 2)`; `= ANY` and `<> ALL` of a constant array, or of a parameter that is an array of integers, text or uuid; dates, timestamps and timestamptz + and - a constant interval, or one without months times a number;\nfields of `age()`; `date_bin()` of a constant stride; `AT TIME ZONE` of a name such as UTC or Europe/Berlin (no abbreviation), `date()`, num_nulls(), num_nonnulls(),\nand format() with a constant format of %s and %%. What depends on TimeZone is computed in the session's,\nby rules that the server is asked for once; a generate_series() and a window's RANGE of timestamptz only in UTC.\n\n## Casts\n\n| from | to |\n|---|---|\n")
+	b.WriteString("Over groups, numerics are divided, too. AND, OR, NOT, IS [NOT] NULL, IS [NOT] TRUE, FALSE and UNKNOWN, CASE, COALESCE, GREATEST and LEAST of up to four values; LIKE, `^@`,\nILIKE, ~, ~\\*, !~ and !~\\* with a constant pattern, the latter of regular expressions that are characters, sets, ^ and $, groups, alternatives and quantifiers, and SIMILAR TO of these;\nBETWEEN SYMMETRIC; comparisons, IN and IS DISTINCT FROM of rows, `(a, b) < (1, 2)`; `= ANY` and `<> ALL` of a constant array, or of a parameter that is an array of integers, text or uuid; dates, timestamps and timestamptz + and - a constant interval, or one without months times a number;\nfields of `age()`; `date_bin()` of a constant stride; `AT TIME ZONE` of a name such as UTC or Europe/Berlin (no abbreviation), `date()`, num_nulls(), num_nonnulls(),\nand format() with a constant format of %s and %%. What depends on TimeZone is computed in the session's,\nby rules that the server is asked for once; a generate_series() and a window's RANGE of timestamptz only in UTC.\n\nOutside of C, ILIKE, lower() and upper() of letters outside of ASCII go by the cases that the server gives for the collation. It is asked for them once, when the first\nstatement has met such a letter: that one is forwarded, those behind it are answered. Left to the server are languages in which the case of a letter depends on those\nbeside it (Greek, Lithuanian, Turkish and Azeri of ICU), the lower case of Σ in ICU and pg_unicode_fast, and characters from U+34000 on.\n\n## Casts\n\n| from | to |\n|---|---|\n")
 	a.matrix(b, func(l, r vector.Kind) string {
 		if l == r {
 			return ""
@@ -215,7 +215,10 @@ func (a *asker) functions(t *testing.T, b *strings.Builder) {
 			}
 			notes = append(notes, note)
 		}
-		if f.InASCII != nil {
+		switch {
+		case f.CanCases():
+			notes = append(notes, "of letters outside of ASCII by the collation's cases (see ILIKE); not in languages with a dotless i")
+		case f.InASCII != nil:
 			notes = append(notes, "of letters outside of ASCII only in C, and not in languages with a dotless i")
 		}
 		fmt.Fprintf(b, "| `%s(%s)` | %s | %s |\n", f.Name, strings.Join(signature, ", "), f.Result, strings.Join(notes, "; "))

@@ -32,8 +32,8 @@ var errUncertain = forward(plan.ReasonEvaluation, "the server has an error for a
 // uncertainFor is how long a statement is forwarded after such an error: each is in the server's log.
 const uncertainFor = 10 * time.Second
 
-// bind puts the values in: those of parameters, and those that the server has computed; and the time zones.
-func (d *decision) bind(params, constants []vector.Datum, zones plan.Zones) (*plan.Star, *plan.Forward) {
+// bind puts the values in: those of parameters, and those that the server has computed; and the server's rules.
+func (d *decision) bind(params, constants []vector.Datum, rules plan.Rules) (*plan.Star, *plan.Forward) {
 	if len(params) != len(d.deps.Params) {
 		return nil, forward(plan.ReasonParameter, fmt.Sprintf("%d values for %d parameters", len(params), len(d.deps.Params)))
 	}
@@ -48,7 +48,7 @@ func (d *decision) bind(params, constants []vector.Datum, zones plan.Zones) (*pl
 		var f *plan.Forward
 		if localMoment(v, d.deps.Params[i]) {
 			var err error
-			if v.I, err = zones.Moment(v.I); err != nil {
+			if v.I, err = rules.Zones.Moment(v.I); err != nil {
 				return nil, forward(plan.ReasonParameter, fmt.Sprintf("$%d is a time that its zone's rules do not reach", i+1))
 			}
 			v.Type = d.deps.Params[i]
@@ -77,7 +77,7 @@ func (d *decision) bind(params, constants []vector.Datum, zones plan.Zones) (*pl
 			return nil, f
 		}
 	}
-	return d.query.Bind(values, server, zones), nil
+	return d.query.Bind(values, server, rules), nil
 }
 
 // localMoment reports whether the value of a parameter of type timestamptz is a time of the session's zone.

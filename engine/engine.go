@@ -21,6 +21,7 @@ import (
 	"pgaccel/internal/temp"
 	"pgaccel/olap"
 	"pgaccel/plan"
+	"pgaccel/sqltype"
 	"pgaccel/syntax"
 )
 
@@ -88,7 +89,8 @@ type Engine struct {
 	share        *olap.Sharer
 	slots        *olap.Slots
 	collations   sync.Map // names by OID, of rank
-	zones        zones
+	zones        *ruleCache[zoneKey, *sqltype.Zone]
+	cases        *ruleCache[caseKey, *sqltype.Cases]
 	memory       queryMemory
 	pins         atomic.Int64
 	badStaleness atomic.Int64
@@ -122,7 +124,7 @@ func New(o Options) *Engine {
 		o.Logger = slog.Default()
 	}
 	e := &Engine{opt: o, store: o.Store, log: o.Logger, cache: must(lru.New[string, *statement](4096)), refused: must(lru.New[string, *statement](4096)),
-		zones: zones{list: must(lru.New[zoneKey, *zoneRules](zonesMax))}, share: olap.NewSharer(), slots: olap.NewSlots(max(o.Workers, processors.Count()))}
+		zones: newRuleCache[zoneKey, *sqltype.Zone](zonesMax), cases: newRuleCache[caseKey, *sqltype.Cases](casesMax), share: olap.NewSharer(), slots: olap.NewSlots(max(o.Workers, processors.Count()))}
 	e.memory.limit = o.QueryMemory
 	e.stats.init()
 	e.other = &statement{engine: e}

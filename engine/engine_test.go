@@ -49,7 +49,7 @@ func TestBindParams(t *testing.T) {
 	f := func(want vector.Type, v vector.Datum, ok bool, bound int64) {
 		t.Helper()
 		d := &decision{deps: &plan.Deps{Params: []vector.Type{want}}, query: &plan.Star{Filter: []plan.Expr{plan.Param{Index: 0, T: want}}}}
-		b, fwd := d.bind([]vector.Datum{v}, nil, plan.Zones{})
+		b, fwd := d.bind([]vector.Datum{v}, nil, plan.Rules{})
 		if (fwd == nil) != ok {
 			t.Errorf("%v for %v: forwarded %v, want ok %v", v, want, fwd, ok)
 			return
@@ -71,11 +71,11 @@ func TestBindParams(t *testing.T) {
 		t.Helper()
 		c := plan.ServerConst{SQL: "x", T: want}
 		d := &decision{deps: &plan.Deps{ServerConsts: []plan.ServerConst{c}}, query: &plan.Star{Filter: []plan.Expr{c}}}
-		b, fwd := d.bind(nil, []vector.Datum{v}, plan.Zones{})
+		b, fwd := d.bind(nil, []vector.Datum{v}, plan.Rules{})
 		if (fwd == nil) != ok || ok && b.Filter[0].(plan.Const).I != bound {
 			t.Errorf("%v for %v: forwarded %v, want ok %v, bound %v", v, want, fwd, ok, b)
 		}
-		if _, fwd := d.bind(nil, nil, plan.Zones{}); fwd == nil {
+		if _, fwd := d.bind(nil, nil, plan.Rules{}); fwd == nil {
 			t.Error("a constant was missing")
 		}
 	}
@@ -87,11 +87,11 @@ func TestBindParams(t *testing.T) {
 	server(vector.NumericType(vector.VaryingScale), numeric("2.50"), true, 0)
 	// A parameter that the server alone reads is not looked at.
 	unread := &decision{deps: &plan.Deps{Params: make([]vector.Type, 1), ServerParams: []uint32{1186}}, query: &plan.Star{}}
-	if _, fwd := unread.bind(make([]vector.Datum, 1), nil, plan.Zones{}); fwd != nil {
+	if _, fwd := unread.bind(make([]vector.Datum, 1), nil, plan.Rules{}); fwd != nil {
 		t.Error(fwd)
 	}
 	d := &decision{deps: &plan.Deps{}, query: &plan.Star{}}
-	if _, fwd := d.bind([]vector.Datum{vector.Int(vector.Int4, 1)}, nil, plan.Zones{}); fwd == nil {
+	if _, fwd := d.bind([]vector.Datum{vector.Int(vector.Int4, 1)}, nil, plan.Rules{}); fwd == nil {
 		t.Error("a value too many was taken")
 	}
 }

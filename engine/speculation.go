@@ -151,7 +151,7 @@ func (d *decision) Speculate(ctx context.Context, tx *Transaction, values func(p
 	if f != nil {
 		return nil
 	}
-	bound, f := d.bind(params, nil, zones)
+	bound, f := d.bind(params, nil, plan.Rules{Zones: zones, Cases: e.casesOf(d.deps)})
 	if f != nil {
 		return nil
 	}

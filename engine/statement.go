@@ -345,7 +345,7 @@ func (d *decision) admit(ctx context.Context, gate Gate, described []Field, para
 	if f != nil {
 		return g, nil, f
 	}
-	bound, f := d.bind(params, gate.Constants, zones)
+	bound, f := d.bind(params, gate.Constants, plan.Rules{Zones: zones, Cases: d.statement.engine.casesOf(d.deps)})
 	if f != nil {
 		return g, nil, f
 	}
@@ -429,7 +429,9 @@ func (d *decision) compute(ctx context.Context, tx *Transaction, g *gateRow, bou
 	if ahead != nil {
 		ahead.missed()
 	}
-	a.batch, a.device, err = e.run(ctx, d, g, tx.caller(), bound, in)
+	if a.batch, a.device, err = e.run(ctx, d, g, tx.caller(), bound, in); err != nil {
+		e.learnCases(d.deps)
+	}
 	a.took = time.Since(start)
 	return a, err
 }

@@ -4,90 +4,17 @@ import (
 	"context"
 	"fmt"
 	"strconv"
-	"sync"
-	"time"
 
-	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"pgaccel/plan"
 	"pgaccel/sqltype"
 )
 
-// zones are the rules of time zones, as a server has them: they are asked for when the first statement
-// needs them, in some tenths of a second. A server may get others while it runs: later they are asked for again.
-type zones struct {
-	mu   sync.Mutex
-	list *lru.Cache[zoneKey, *zoneRules]
-}
-
 type zoneKey struct{ server, name string }
-
-// zoneRules are those of one zone, once ready is closed.
-type zoneRules struct {
-	ready chan struct{}
-	zone  *sqltype.Zone
-	err   error
-	asked time.Time
-	again bool // they are being asked for again
-}
 
 // zonesMax is how many zones are kept. A session can set as many as it likes.
 const zonesMax = 64
-
-// zoneRetry is how long an error is kept, zoneFresh how long rules are taken without a question.
-const zoneRetry, zoneFresh = 10 * time.Second, 10 * time.Minute
-
-// get returns a zone, and waits for its rules until the context ends.
-func (zs *zones) get(ctx context.Context, key zoneKey, ask func() (*sqltype.Zone, error)) (*sqltype.Zone, error) {
-	zs.mu.Lock()
-	r, known := zs.list.Get(key)
-	if known {
-		select {
-		case <-r.ready:
-			known = r.err == nil || time.Since(r.asked) < zoneRetry
-			if r.err == nil && !r.again && time.Since(r.asked) > zoneFresh {
-				r.again = true
-				go zs.renew(key, ask)
-			}
-		default:
-		}
-	}
-	if !known {
-		if ctx.Err() != nil {
-			zs.mu.Unlock()
-			return nil, ctx.Err()
-		}
-		r = &zoneRules{ready: make(chan struct{}), asked: time.Now()}
-		zs.list.Add(key, r)
-		go func() {
-			defer close(r.ready)
-			r.zone, r.err = ask()
-		}()
-	}
-	zs.mu.Unlock()
-	select { // what is ready is ready for those who do not wait
-	case <-r.ready:
-		return r.zone, r.err
-	default:
-	}
-	select {
-	case <-r.ready:
-		return r.zone, r.err
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
-// renew asks for rules that are known. Where that fails, they are asked for from the start.
-func (zs *zones) renew(key zoneKey, ask func() (*sqltype.Zone, error)) {
-	r := &zoneRules{ready: make(chan struct{}), asked: time.Now()}
-	r.zone, r.err = ask()
-	close(r.ready)
-	zs.mu.Lock()
-	defer zs.mu.Unlock()
-	zs.list.Add(key, r)
-}
 
 // Zone returns the rules of a session's time zone where they are known already, else nil.
 func (e *Engine) Zone(timeZone string) *sqltype.Zone {
@@ -97,13 +24,6 @@ func (e *Engine) Zone(timeZone string) *sqltype.Zone {
 	}
 	return z
 }
-
-// ended is a context for those who do not wait.
-var ended = func() context.Context {
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	return ctx
-}()
 
 // zone returns the rules of a time zone.
 func (e *Engine) zone(ctx context.Context, name string) (*sqltype.Zone, error) {

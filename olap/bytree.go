@@ -159,7 +159,7 @@ func (c *compiler) mayFail(e *plan.Call) bool {
 		return e.Args[0].Type().Kind.IsString() && !collation(e.Args).C
 	case plan.OpLike:
 		p, ok := e.Args[1].(plan.Const)
-		return !ok || e.Insensitive || strings.Contains(p.Str, `\`)
+		return !ok || e.Insensitive && (e.Func == nil || !e.Func.Total) || strings.Contains(p.Str, `\`)
 	}
 	return c.facts.Fails(e)
 }

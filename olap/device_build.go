@@ -178,7 +178,7 @@ func (d *describer) exprs(list []plan.Expr) {
 				d.number(int64(len(e.Args)))
 				d.number(int64(e.Op))
 				if e.Func != nil {
-					d.ok = d.ok && e.Func.InZone == nil // whose OID says too little
+					d.ok = d.ok && e.Func.InZone == nil && e.Func.Cases == nil // whose OID says too little
 					d.number(int64(e.Func.OID))
 				}
 				d.number(b2i(e.Insensitive))

@@ -128,6 +128,7 @@
 //
 // Intermediate numerics of a fixed scale beyond 64 bits within rows, others beyond 128;
 // fields of infinite dates; sums of real; groups with a negative zero; a minimum
-// that is both zeros; ILIKE outside of ASCII; the order of many texts that nobody ranked: in
-// collations other than C the server is asked for that of some (serverorder.go).
+// that is both zeros; ILIKE, lower and upper outside of ASCII where the collation's cases are not
+// known; the order of many texts that nobody ranked: in collations other than C the server is asked
+// for that of some (serverorder.go).
 package olap

@@ -5,20 +5,52 @@ import (
 	"unicode/utf8"
 
 	"pgaccel/plan"
+	"pgaccel/sqlfn"
+	"pgaccel/vector"
 )
 
 // like matches s against an SQL pattern as Postgres' MatchText does
 // (src/backend/utils/adt/like_match.c): % is any run, _ one character of UTF-8,
 // and \ takes the next character as it is. A pattern that ends in \ is an error
 // only where the match comes that far.
-func like(s, p string, insensitive bool) (bool, error) {
-	if insensitive && !(ascii(s) && ascii(p)) {
-		return false, forward(plan.ReasonCollation, "ILIKE outside of ASCII")
+func like(s, p string) (bool, error) {
+	if lit, ok := inner(p); ok {
+		return contains(s, lit, false), nil
+	}
+	return likeSteps(s, p, false)
+}
+
+// ilike is LIKE of both in lower case. Where both are ASCII that is done byte by byte; lower, which may be nil, has the case
+// of other letters.
+func ilike(s, p string, lower *sqlfn.Function) (bool, error) {
+	if !ascii(s) || !ascii(p) {
+		return likeLowered(s, p, lower)
 	}
 	if lit, ok := inner(p); ok {
-		return contains(s, lit, insensitive), nil
+		return contains(s, lit, true), nil
 	}
-	return likeSteps(s, p, insensitive)
+	return likeSteps(s, p, true)
+}
+
+// likeLowered is ilike of any strings. It is the reference of that of ASCII.
+func likeLowered(s, p string, lower *sqlfn.Function) (bool, error) {
+	s, err := lowered(s, lower)
+	if err != nil {
+		return false, err
+	}
+	if p, err = lowered(p, lower); err != nil {
+		return false, err
+	}
+	return like(s, p)
+}
+
+// lowered returns a string in lower case.
+func lowered(s string, lower *sqlfn.Function) (string, error) {
+	if lower == nil || lower.CanCases() { // it is not known yet
+		return "", forward(plan.ReasonCollation, "ILIKE outside of ASCII")
+	}
+	v, err := callFunction(lower, []vector.Value{{Str: s}})
+	return v.Str, err
 }
 
 // inner returns the literal of a pattern %literal%. It is valid UTF-8, so that it is found

@@ -7,25 +7,22 @@ import (
 	"pgaccel/colstore"
 	"pgaccel/compress"
 	"pgaccel/plan"
+	"pgaccel/sqlfn"
 )
 
 // likePattern is a pattern of LIKE, prepared for many strings. One of literals between runs
 // (%) is searched for literal by literal: each where it first occurs leaves most to the next,
 // so that nothing is tried again. Anything else is matched by like.
 type likePattern struct {
-	text        string
-	insensitive bool
+	text string
 	// parts are the literals of the pattern, the first of which stands at the beginning and the
 	// last at the end; either may be empty. Nil: the pattern is not made of such.
 	parts []string
 	least int // bytes of all parts
 }
 
-func prepareLike(p string, insensitive bool) *likePattern {
-	l := &likePattern{text: p, insensitive: insensitive}
-	if !insensitive {
-		l.parts = likeParts(p)
-	}
+func prepareLike(p string) *likePattern {
+	l := &likePattern{text: p, parts: likeParts(p)}
 	for _, s := range l.parts {
 		l.least += len(s)
 	}
@@ -66,10 +63,10 @@ func likeParts(p string) []string {
 	return parts
 }
 
-// match is like(s, l.text, l.insensitive).
+// match is like(s, l.text).
 func (l *likePattern) match(s string) (bool, error) {
 	if l.parts == nil {
-		return like(s, l.text, l.insensitive)
+		return like(s, l.text)
 	}
 	last := len(l.parts) - 1
 	if last == 0 {
@@ -87,6 +84,35 @@ func (l *likePattern) match(s string) (bool, error) {
 		s = s[i+len(p):]
 	}
 	return true, nil
+}
+
+// ilikePattern is a pattern of ILIKE, prepared for many strings.
+type ilikePattern struct {
+	text  string
+	lower *sqlfn.Function // of ilike
+	ascii bool            // the pattern is
+	// lowered is the pattern in lower case; nil: that is not known, and asked of ilike where a string needs it.
+	lowered *likePattern
+}
+
+func prepareILike(p string, lower *sqlfn.Function) *ilikePattern {
+	l := &ilikePattern{text: p, lower: lower, ascii: ascii(p)}
+	if s, err := lowered(p, lower); err == nil {
+		l.lowered = prepareLike(s)
+	}
+	return l
+}
+
+// match is ilike(s, l.text, l.lower).
+func (l *ilikePattern) match(s string) (bool, error) {
+	if l.lowered == nil || l.ascii && ascii(s) {
+		return ilike(s, l.text, l.lower)
+	}
+	s, err := lowered(s, l.lower)
+	if err != nil {
+		return false, err
+	}
+	return l.lowered.match(s)
 }
 
 // encodedLike is LIKE, or NOT LIKE, over strings that stay as the dictionary has encoded them.

@@ -25,7 +25,7 @@ func TestLikePattern(t *testing.T) {
 		if r.IntN(8) == 0 && len(p) > 1 {
 			p = p[1:]
 		}
-		l := prepareLike(p, false)
+		l := prepareLike(p)
 		want, wantErr := likeSteps(s, p, false)
 		got, err := l.match(s)
 		if got != want || (err != nil) != (wantErr != nil) {
@@ -45,17 +45,14 @@ func TestLikePattern(t *testing.T) {
 
 func TestLikeParts(t *testing.T) {
 	for _, p := range []string{"_", "a%_", `a\`, `%\`, "%\xa9%", "\xe2\x82", "\xe2%"} {
-		if l := prepareLike(p, false); l.parts != nil {
+		if l := prepareLike(p); l.parts != nil {
 			t.Errorf("%q has the parts %q", p, l.parts)
 		}
 	}
 	for p, want := range map[string]int{"": 1, "a": 1, "%": 2, "%%": 3, `a\%b`: 1, `\_%\\`: 2, "%special%requests%": 4} {
-		if l := prepareLike(p, false); len(l.parts) != want {
+		if l := prepareLike(p); len(l.parts) != want {
 			t.Errorf("%q has the parts %q", p, l.parts)
 		}
-	}
-	if l := prepareLike("a%", true); l.parts != nil {
-		t.Error("ILIKE is searched for as it is written")
 	}
 }
 
@@ -64,7 +61,7 @@ func FuzzLikePattern(f *testing.F) {
 	f.Add("é\xa9%", `%\%`)
 	f.Fuzz(func(t *testing.T, s, p string) {
 		want, wantErr := likeSteps(s, p, false)
-		got, err := prepareLike(p, false).match(s)
+		got, err := prepareLike(p).match(s)
 		if got != want || (err != nil) != (wantErr != nil) {
 			t.Fatalf("%q like %q: %v, %v instead of %v, %v", s, p, got, err, want, wantErr)
 		}

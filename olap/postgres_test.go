@@ -187,15 +187,14 @@ func numericCases() (out []probeCase) {
 func textCases() (out []probeCase) {
 	quote := func(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
 	patterns := []string{"", "%", "_", "a%", "%a", "%a%", "a_", `\%`, `a\`, `%\`, "%%b", "_%_", `\a%`, "é", "_b", "%é_", "a%b%c", "%_", "A%", "abc", "%ab%ab%"}
-	for _, s := range []string{"", "a", "ab", "abc", "é", "aéb", "%", "a%", "ababab", "ABC", "a     "} {
+	for _, s := range []string{"", "a", "ab", "abc", "é", "aéb", "AÉB", "%", "a%", "ababab", "ABC", "a     "} {
 		x := constant(vector.String(s))
 		for _, p := range patterns {
 			y := constant(vector.String(p))
 			out = append(out, probeCase{fmt.Sprintf("%s::text like %s::text", quote(s), quote(p)), call(plan.OpLike, vector.Bool, x, y)})
 			c := call(plan.OpLike, vector.Bool, x, y)
-			if c.Insensitive = true; ascii(s) && ascii(p) {
-				out = append(out, probeCase{fmt.Sprintf("%s::text ilike %s::text", quote(s), quote(p)), c})
-			}
+			c.Insensitive, c.Func = true, sqlfn.ByOID(sqlfn.OIDLower).InASCII
+			out = append(out, probeCase{fmt.Sprintf("%s::text ilike %s::text collate \"C\"", quote(s), quote(p)), c})
 		}
 		padded := s + strings.Repeat(" ", max(0, 6-len([]rune(s))))
 		bp := constant(vector.Datum{Type: textType(vector.BPChar, collC, 10), Str: padded})

@@ -125,7 +125,11 @@ func (v *env) call(c *plan.Call) (vector.Value, error) {
 		r, err := v.compare(t, collation(c.Args), a, b)
 		return vector.BoolValue(c.Op.Holds(r)), err
 	case plan.OpLike:
-		ok, err := like(a.Str, b.Str, c.Insensitive)
+		if c.Insensitive {
+			ok, err := ilike(a.Str, b.Str, c.Func)
+			return vector.BoolValue(ok), err
+		}
+		ok, err := like(a.Str, b.Str)
 		return vector.BoolValue(ok), err
 	}
 	return binaryScalar(c, a, b)

@@ -60,9 +60,12 @@ func prepareTest(e plan.Expr) textTest {
 		if !ok {
 			return nil
 		}
-		l := prepareLike(p, c.Insensitive)
+		match := prepareLike(p).match
+		if c.Insensitive {
+			match = prepareILike(p, c.Func).match
+		}
 		return onText(c.Args[0], func(s string) (truth, error) {
-			ok, err := l.match(s)
+			ok, err := match(s)
 			if err != nil {
 				return isNull, err
 			}

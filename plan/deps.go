@@ -31,6 +31,8 @@ type Deps struct {
 	// statement names: Bind needs their rules.
 	SessionZone bool
 	Zones       []string
+	// Cased are the OIDs of the collations under which the statement changes the case of letters: Bind can do with their cases.
+	Cased []uint32
 	// ReadsZone is true where the statement has literals that the server reads in the session's time zone of
 	// when it parses the statement: that must still be the same.
 	ReadsZone bool

@@ -74,8 +74,8 @@ type Call struct {
 	Op   Op
 	Args []Expr
 	T    vector.Type
-	Func *sqlfn.Function // OpFunc
-	// Insensitive is ILIKE instead of LIKE.
+	Func *sqlfn.Function // OpFunc; of an Insensitive OpLike lower() in its collation, nil: of ASCII alone
+	// Insensitive is ILIKE instead of LIKE: LIKE of both in lower case.
 	Insensitive bool
 }
 

@@ -28,7 +28,7 @@ func TestBindReplacesEveryParameter(t *testing.T) {
 
 		Constants: []Expr{&Call{Op: OpNeg, Args: []Expr{p}, T: vector.TypeOf(vector.Int4)}},
 	}
-	b := q.Bind([]vector.Datum{vector.Int(vector.Int4, 7)}, nil, Zones{})
+	b := q.Bind([]vector.Datum{vector.Int(vector.Int4, 7)}, nil, Rules{})
 	params := func(q *Star) (n int) {
 		count := func(e Expr) {
 			Walk(e, func(x Expr) bool {

@@ -6,6 +6,7 @@ import (
 
 	"pgaccel/catalog"
 	"pgaccel/sqlfn"
+	"pgaccel/sqltype"
 	"pgaccel/vector"
 )
 
@@ -153,20 +154,30 @@ type Star struct {
 }
 
 // Bind returns q, and what it reads, with parameters, and what the server has computed, replaced by
-// constants, and calls that depend on time zones by those in these zones. q itself is not changed; where
-// there is nothing to replace it is returned.
-func (q *Star) Bind(params, server []vector.Datum, zones Zones) *Star {
-	if len(params) == 0 && len(server) == 0 && !zones.Used {
+// constants, and calls that depend on time zones, or on the cases of letters, by those of these rules. q itself is not
+// changed; where there is nothing to replace it is returned.
+func (q *Star) Bind(params, server []vector.Datum, rules Rules) *Star {
+	if len(params) == 0 && len(server) == 0 && !rules.Zones.Used && len(rules.Cases) == 0 {
 		return q
 	}
-	return q.bind(values{params, server, zones, map[zonedFunction]*sqlfn.Function{}}, map[*Relation]*Relation{})
+	v := values{params, server, rules.Zones, rules.Cases, map[zonedFunction]*sqlfn.Function{}, map[casedFunction]*sqlfn.Function{}}
+	return q.bind(v, map[*Relation]*Relation{})
+}
+
+// Rules are those of the server that Bind puts in place.
+type Rules struct {
+	Zones Zones
+	// Cases are those of collations, by OID: of Deps.Cased those that are known.
+	Cases map[uint32]*sqltype.Cases
 }
 
 // values are those of Param and ServerConst, by their Index.
 type values struct {
 	params, server []vector.Datum
 	zones          Zones
+	cases          map[uint32]*sqltype.Cases
 	zoned          map[zonedFunction]*sqlfn.Function // that calls have already
+	cased          map[casedFunction]*sqlfn.Function // as well
 }
 
 // bind is Bind; bound are the relations that have been met, which several sources may share.
@@ -213,7 +224,7 @@ func (v values) of(e Expr) Expr {
 			if x.Op == OpIn {
 				return v.members(x)
 			}
-			return v.inZone(x)
+			return v.inCases(v.inZone(x))
 		}
 		return x
 	})

@@ -72,6 +72,11 @@ func constantMoment(c *Call) Expr {
 	default:
 		return c
 	}
+	return folded(c)
+}
+
+// folded returns a call of constants as a constant.
+func folded(c *Call) Expr {
 	args := make([]vector.Value, len(c.Args))
 	for i, a := range c.Args {
 		k, ok := a.(Const)
@@ -84,7 +89,7 @@ func constantMoment(c *Call) Expr {
 	if err != nil {
 		return c // where it fails, if it is computed
 	}
-	return Const{vector.Datum{Type: c.T, I: v.I, Null: v.Null}}
+	return Const{v.Datum(c.T)}
 }
 
 // castIn returns a cast between moments and local times or dates as it is in the session's zone.

@@ -43,6 +43,7 @@ type analyzer struct {
 	// sessionZone and zones are those of plan.Deps.
 	sessionZone, readsZone bool
 	zones                  []string
+	casedIn                []uint32 // plan.Deps.Cased
 	needsISO               bool
 	needsIntervals         bool
 	enums                  []uint32 // types whose labels matter

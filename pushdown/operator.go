@@ -465,8 +465,8 @@ func (a *analyzer) like(symbol string, x *pg.A_Expr, s *scope) plan.Expr {
 		}
 	}
 	like := a.call(plan.OpLike, boolType, arg, pat)
-	if like.Insensitive = strings.HasSuffix(symbol, "*"); like.Insensitive && arg.Type().Collation.Turkic {
-		fail(plan.ReasonCollation, "ILIKE in a language with a dotless i")
+	if strings.HasSuffix(symbol, "*") {
+		a.insensitive(like)
 	}
 	if strings.HasPrefix(symbol, "!") {
 		return a.not(like)

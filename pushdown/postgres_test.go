@@ -181,7 +181,7 @@ func (s *server) compareValues(t *testing.T, sql string, st Statement) {
 		values := s.serverConsts(t, sql, st.Deps.ServerConsts)
 		res := s.conn.PgConn().ExecParams(context.Background(), sql, nil, nil, nil, nil).Read()
 		if values != nil && st.Star != nil {
-			s.compareTree(t, sql, res, st.Star.Bind(nil, values, plan.Zones{}).Tree(), st.Deps.Tables)
+			s.compareTree(t, sql, res, st.Star.Bind(nil, values, plan.Rules{}).Tree(), st.Deps.Tables)
 		}
 		return
 	}

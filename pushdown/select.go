@@ -92,6 +92,7 @@ func planned(text *syntax.Text, paramOIDs []uint32, cat *catalog.Catalog, unsett
 	st.Deps.NeedsUTC, st.Deps.NeedsISO, st.Deps.NamesUTC = a.needsUTC, a.needsISO, a.namesUTC
 	st.Deps.NeedsIntervalStyle = a.needsIntervals
 	st.Deps.SessionZone, st.Deps.ReadsZone, st.Deps.Zones = a.sessionZone, a.readsZone, a.zones
+	st.Deps.Cased = a.casedIn
 	st.Deps.Functions, st.Deps.Calls = a.functions, a.oids
 	st.Deps.ServerConsts, st.Deps.ServerParams = a.server, a.serverParamTypes()
 	st.Small = small(st.Star)

@@ -218,5 +218,37 @@ func (a *analyzer) cased(f *sqlfn.Function, c vector.Collation) *sqlfn.Function 
 	if c.Turkic {
 		fail(plan.ReasonCollation, f.Name+"() in a language with a dotless i")
 	}
+	return a.ofCases(f, c)
+}
+
+// ofCases returns a function of letters' cases outside of C, and notes the collation where its cases are of use to it.
+func (a *analyzer) ofCases(f *sqlfn.Function, c vector.Collation) *sqlfn.Function {
+	oid := c.OID
+	if oid == 0 {
+		oid = defaultCollation
+	}
+	if f.CanCases() && !slices.Contains(a.casedIn, oid) {
+		a.casedIn = append(a.casedIn, oid)
+	}
 	return f
+}
+
+// insensitive makes LIKE ILIKE, which is LIKE of both in lower case (Generic_Text_IC_like in like.c).
+func (a *analyzer) insensitive(like *plan.Call) {
+	coll := mergeCollations(like.Args[0].Type().Collation, like.Args[1].Type().Collation)
+	if coll.OID == 0 { // as all text of no column
+		coll, _ = a.defaultCollation()
+	}
+	if coll.Turkic {
+		fail(plan.ReasonCollation, "ILIKE in a language with a dotless i")
+	}
+	lower := sqlfn.ByOID(sqlfn.OIDLower)
+	switch like.Insensitive = true; {
+	case coll.OID == cCollation || coll.OID == posixCollation || coll.OID == defaultCollation && a.cat.ASCIICase:
+		like.Func = lower.InASCII
+	case coll.OID == 0 && a.cat.ASCIICase:
+		like.Func = lower.InASCII
+	default:
+		like.Func = a.ofCases(lower, coll)
+	}
 }

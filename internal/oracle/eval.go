@@ -132,7 +132,7 @@ func (r *run) call(c *plan.Call) (value, error) {
 		return ofBool(c.Op == plan.OpLt && sign < 0 || c.Op == plan.OpLe && sign <= 0 ||
 			c.Op == plan.OpGt && sign > 0 || c.Op == plan.OpGe && sign >= 0), err
 	case plan.OpLike:
-		ok, err := like(a.s, args[1].s, c.Insensitive)
+		ok, err := like(a.s, args[1].s, c)
 		return ofBool(ok), err
 	case plan.OpSame:
 		return null, forward(plan.ReasonCollation, "equal texts, which the server tells")
@@ -217,17 +217,22 @@ func (r *run) in(c *plan.Call) (value, error) {
 	return result, nil
 }
 
-// like matches as Postgres' MatchText: % any run, _ one character, \ quotes.
-func like(s, pattern string, insensitive bool) (bool, error) {
-	if insensitive {
-		for _, x := range []string{s, pattern} {
-			for i := range len(x) {
-				if x[i] >= utf8.RuneSelf {
-					return false, forward(plan.ReasonCollation, "ILIKE outside of ASCII")
-				}
+// like matches as Postgres' MatchText: % any run, _ one character, \ quotes. ILIKE is that of both in lower case.
+func like(s, pattern string, c *plan.Call) (bool, error) {
+	for _, x := range []*string{&s, &pattern} {
+		switch {
+		case !c.Insensitive:
+		case c.Func != nil:
+			v, err := c.Func.Apply([]vector.Value{{Str: *x}})
+			if err != nil {
+				return false, failed(err.Error())
 			}
+			*x = v.Str
+		case strings.ContainsFunc(*x, func(r rune) bool { return r >= utf8.RuneSelf }):
+			return false, forward(plan.ReasonCollation, "ILIKE outside of ASCII")
+		default:
+			*x = strings.ToLower(*x)
 		}
-		s, pattern = strings.ToLower(s), strings.ToLower(pattern)
 	}
 	return match([]rune(s), []rune(pattern))
 }
