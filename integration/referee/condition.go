@@ -262,7 +262,10 @@ func (g *gen) pattern() *node {
 		p += `\`
 	}
 	operator := pick(g.r, "LIKE", "LIKE", "NOT LIKE")
-	if g.chance(20) && isASCII(p) {
+	if g.chance(20) {
+		if g.chance(50) {
+			p = pick(g.r, strings.ToUpper, strings.ToLower)(p)
+		}
 		operator = pick(g.r, "ILIKE", "NOT ILIKE")
 	}
 	return op(typ{kind: boolean}, "(@ "+operator+" @)", a, g.constant(typ{kind: text}, p, true))

@@ -128,7 +128,7 @@ func (k kind) limits() (lo, hi float64) {
 
 var words = []string{"", "", " ", "a", "A", "b", "B", "Z", "z", "_", "10", "9", "-a", "a ", " a", "ab", "aB", "abc", "é", "e\u0301", "É", "ß", "ss", "ö", "oz",
 	"日本", "日本語", "😀", "😀a", "it's", `back\slash`, "%", "_%", "a_b", "a%b", "MFGR#12", "MFGR#121", "UNITED KI1", "new\nline", "tab\t", "NULL", "null", "\"q\"", "$1",
-	"ƀ", "İ", "ı", "I", "i", "co-op", "coop", "CO-OP", "resume", "résumé", "\u00a0", "a\u200b", strings.Repeat("long ", 40), strings.Repeat("é", 70)}
+	"Straße", "STRASSE", "ΑΣ", "σ", "ǅ", "ﬁ", "São Paulo", "ƀ", "İ", "ı", "I", "i", "co-op", "coop", "CO-OP", "resume", "résumé", "\u00a0", "a\u200b", strings.Repeat("long ", 40), strings.Repeat("é", 70)}
 
 var tameWords = []string{"RAIL", "SHIP", "AIR", "MAIL", "TRUCK", "ASIA", "EUROPE", "AFRICA", "alpha", "beta", "gamma", "delta", "Alpha", "BETA", "x1", "x2", "x10"}
 
