@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"pgaccel/internal/pgserver"
 )
 
 // letters have strings with letters outside of ASCII, in columns of several collations.
@@ -104,5 +106,33 @@ func TestCasesOfLetters(t *testing.T) {
 			}
 		})
 		time.Sleep(500 * time.Millisecond) // until it is known that they are not known
+	}
+}
+
+// TestCasesOfTheDatabase: text of the database's collation, and of no column, where letters outside of ASCII have a case.
+func TestCasesOfTheDatabase(t *testing.T) {
+	pg, err := pgserver.Start(t.Context(), pgserver.Options{Locale: "C.UTF-8"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &stack{pg: pg, direct: target{"direct", pg.Port, "postgres"}}
+	s.stopAtEnd(t)
+	direct := connect(t, s.direct.url("postgres"))
+	must(t, direct, "CREATE TABLE cities (id int PRIMARY KEY, city text); INSERT INTO cities SELECT i, (ARRAY['São Paulo', 'SÃO PAULO', 'Όδός', 'plain'])[i % 4 + 1] FROM generate_series(1, 4000) i")
+	if err := s.serve(t.Context(), pgaccelProgram(t)); err != nil {
+		t.Fatal(err)
+	}
+	proxy := connect(t, s.proxy.url("postgres"))
+	s.untilAccelerated(t, proxy, "SELECT count(*) FROM cities WHERE city ILIKE '%ã%'")
+	for _, sql := range []string{"SELECT count(*), sum(id) FROM cities WHERE city ILIKE '%ã%'", "SELECT upper(city), count(*) FROM cities GROUP BY 1 ORDER BY 1", "SELECT count(*), sum(id) FROM cities WHERE lower(city) = lower('ΌΔΌς') OR city ILIKE 'S_O%'",
+		"SELECT count(*) FROM cities WHERE (id::text || 'É') ILIKE '%é'"} {
+		for _, p := range protocols {
+			s.accelerates(t, 1, func() {
+				want := ask(t, direct, sql, p.format)
+				if got := ask(t, proxy, sql, p.format); want.err != "" || len(want.rows) == 0 || got.String() != want.String() {
+					t.Errorf("%s (%s): %s%s", sql, p.name, want.err, firstDifference([]byte(got.String()), []byte(want.String())))
+				}
+			})
+		}
 	}
 }
