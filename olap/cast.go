@@ -81,7 +81,11 @@ func castScalar(v vector.Value, from, to vector.Type) (vector.Value, error) {
 		if f.IsInt() {
 			v.I = int64(math.Float64bits(float64(v.I)))
 		} else if f == vector.Numeric {
-			v.I = int64(math.Float64bits(decimalToFloat(v.Num)))
+			x := decimalToFloat(v.Num)
+			if x == 0 && v.Num.Unscaled != (vector.Int128{}) {
+				return vector.NullValue, failed("double precision out of range")
+			}
+			v.I = int64(math.Float64bits(x))
 		}
 		return vector.Value{I: v.I}, nil
 	case t == vector.Date || t == vector.Timestamp || t == vector.TimestampTZ:

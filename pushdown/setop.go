@@ -35,7 +35,7 @@ func (a *analyzer) setOperation(sel *pg.SelectStmt, top bool) query {
 			if out[0].Type().Typmod != out[1].Type().Typmod && !plain && !a.describedPlainly(op, out[0].Type()) {
 				fail(plan.ReasonType, "UNION ALL, INTERSECT or EXCEPT of types with several modifiers")
 			}
-			if !op.All {
+			if !op.All || op.Kind != plan.Union {
 				a.callsEquality(typ.Kind)
 			}
 			op.Left.Exprs, op.Right.Exprs = append(op.Left.Exprs, out[0]), append(op.Right.Exprs, out[1])

@@ -346,6 +346,10 @@ func (s *star) sinkHaving() {
 			kept = append(kept, h)
 			continue
 		}
+		if mayFail(h) && slices.ContainsFunc(s.leaves, overSortedRows) {
+			// The server computes it for rows that joins below the window leave out.
+			fail(plan.ReasonEvaluation, "a condition on groups that may fail, beside an aggregate over sorted rows")
+		}
 		s.conds = append(s.conds, plan.Rewrite(h, func(e plan.Expr) plan.Expr {
 			if k, ok := e.(plan.Key); ok {
 				return q.Group[k.Index]
@@ -354,6 +358,12 @@ func (s *star) sinkHaving() {
 		}))
 	}
 	q.Having = kept
+}
+
+// overSortedRows reports whether a leaf has the value of an aggregate over sorted rows.
+func overSortedRows(l *leaf) bool {
+	w, is := l.rel.(*plan.Window)
+	return is && w.Func == plan.WindowAggregate && w.Agg.Func.OverSorted()
 }
 
 // finish checks the whole star, chooses the driving table and numbers the tables.

@@ -56,7 +56,7 @@ const arrayBit Kind = 1 << 7
 // ArrayOf returns the kind of arrays of a kind, of whatever dimensions: Invalid where none are held.
 // Of char(n), values that are equal print apart where they have no length.
 func ArrayOf(k Kind) Kind {
-	if k == Invalid || k >= kinds || k == Interval || k == BPChar {
+	if k == Invalid || k >= kinds || k == Interval || k == BPChar || k == Enum {
 		return Invalid
 	}
 	return k | arrayBit

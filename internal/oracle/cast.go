@@ -66,6 +66,9 @@ func cast(v value, from, to vector.Type) (value, error) {
 			r := new(big.Rat).SetFrac(v.num, vector.BigPow10(int(v.scale)))
 			x, _ = r.Float64()
 		}
+		if x == 0 && v.num.Sign() != 0 {
+			return null, failed("double precision out of range")
+		}
 		return ofFloat(x), nil
 	case f.IsFloat() && t == vector.Float8:
 		return v, nil
