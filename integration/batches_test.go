@@ -12,6 +12,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -271,6 +272,9 @@ func TestRandomBatches(t *testing.T) {
 	})
 }
 
+// ownLine is the line of the error that a portal of a COPY cannot run again.
+var ownLine = regexp.MustCompile(`(cannot be run\\x00Fportalmem\.c\\x00)L\d+\\x00`)
+
 func randomSession(t *testing.T, s *stack, seed uint64) error {
 	r := rand.New(rand.NewPCG(seed, 0))
 	direct, proxy := rawConnect(t, s.direct), rawConnect(t, s.proxy)
@@ -298,7 +302,8 @@ func randomSession(t *testing.T, s *stack, seed uint64) error {
 		}
 		want, err1 := direct.batchAnswer()
 		got, err2 := proxy.batchAnswer()
-		w, g := strings.Join(want, "\n"), strings.Join(got, "\n")
+		// Where in its source the server says what pgaccel says for it differs by version.
+		w, g := ownLine.ReplaceAllString(strings.Join(want, "\n"), "$1"), ownLine.ReplaceAllString(strings.Join(got, "\n"), "$1")
 		if w != g || (err1 == nil) != (err2 == nil) {
 			return fmt.Errorf("%w%s\n%s", errors.Join(err1, err2, errors.New("answers differ")), firstDifference([]byte(g), []byte(w)), history)
 		}

@@ -482,7 +482,31 @@ func (w *world) outcome(q *plan.Star, workers int) (problem string, forwarded pl
 		got, err = whole(got)
 	}
 	want, wantErr := w.reference(q)
+	if err == nil && plan.ReasonOf(wantErr) == plan.ReasonEvaluation {
+		// The server computes conditions on one table before those on several, and what is left of the
+		// others last: another order of them may have no error.
+		want, wantErr = w.reference(narrowFirst(q))
+	}
 	return compareOutcomes(q, got, err, want, wantErr)
+}
+
+// narrowFirst returns a star whose conditions on few tables come first, of these the last written.
+func narrowFirst(q *plan.Star) *plan.Star {
+	b := *q
+	b.Filter = slices.Clone(q.Filter)
+	slices.Reverse(b.Filter)
+	tables := func(e plan.Expr) int {
+		read := map[int]bool{}
+		plan.Walk(e, func(x plan.Expr) bool {
+			if c, ok := x.(plan.Column); ok {
+				read[c.Table] = true
+			}
+			return true
+		})
+		return len(read)
+	}
+	slices.SortStableFunc(b.Filter, func(x, y plan.Expr) int { return tables(x) - tables(y) })
+	return &b
 }
 
 func (w *world) reference(q *plan.Star) (*vector.Batch, error) {

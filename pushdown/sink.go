@@ -51,7 +51,7 @@ func (s *star) sink(l *leaf) {
 			return false
 		}
 		if !sinks || readsScalar(e) { // a scalar is computed for this star alone
-			if mayFail(e) && (moved == nil || s.readsOf(e, moved)) && !s.alone(e) {
+			if mayFail(e) && (moved == nil || s.readsOf(e, moved)) {
 				s.compute(l, e)
 			}
 			return false
@@ -77,6 +77,18 @@ func (s *star) sink(l *leaf) {
 	default:
 		l.rel = &plan.Filter{Input: l.rel, Conds: sunk}
 	}
+}
+
+// atop reports whether computedBelow has computed a condition over the rows that a subquery shows, not further below.
+func atop(from, to plan.Rel) bool {
+	switch x := to.(type) {
+	case *plan.Filter:
+		return x.Input == from
+	case *plan.Project:
+		p, ok := from.(*plan.Project)
+		return ok && atop(p.Input, x.Input)
+	}
+	return false
 }
 
 // alone reports whether nothing leaves rows of the one leaf out before a condition is computed over them.
@@ -107,6 +119,9 @@ func (s *star) compute(l *leaf, e plan.Expr) {
 	if !ok {
 		s.at = at
 		fail(plan.ReasonShape, "a condition that may fail over a subquery of this form")
+	}
+	if atop(l.rel, r) && s.alone(e) {
+		return // it is computed for all rows where it stands
 	}
 	s.copied(l.rel, r)
 	l.rel = r
