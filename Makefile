@@ -72,7 +72,7 @@ simd:
 
 race: deps
 	@scripts/install-deps.sh test
-	$(GO) test -race -tags invariants -short -timeout 30m ./vector ./sqltype ./sqlfn ./plan ./catalog ./internal/simd ./compress ./bitmapidx ./colstore ./internal/inspect ./olap ./papers/... ./engine ./gpu/... ./wire ./upstream ./proxy ./replica ./replica/pgoutput
+	$(GO) test -race -tags invariants -short -timeout 30m ./vector ./sqltype ./sqlfn ./plan ./catalog ./internal/simd ./compress ./bitmapidx ./colstore ./internal/inspect ./olap ./engine ./gpu/... ./wire ./upstream ./proxy ./replica ./replica/pgoutput
 
 # The Go benchmarks of the working tree beside those of a commit, by benchstat:
 # `make bench BASE=main BENCH='Decode|Filter' PACKAGES=./compress COUNT=10`.
