@@ -153,6 +153,10 @@ func (a *analyzer) newSubLink(n *pg.Node, s *scope) value {
 		})
 		p := &plan.Project{Number: a.nextOutput(), Input: j.Right, Exprs: []plan.Expr{out}}
 		j.Right, j.Lateral = p, a.correlated(p, a.subselects[len(a.subselects)-1].inside)
+		if j.Lateral && a.correlatedUnread(p, a.subselects[len(a.subselects)-1].inside) {
+			a.at = n
+			fail(plan.ReasonShape, "a sub-select that is correlated in a left join alone of which nothing is read")
+		}
 		a.subselects[len(a.subselects)-1].upTo = a.counted()
 		return typed(plan.Output{Of: p.Number, T: out.Type()})
 	case pg.SubLinkType_ARRAY_SUBLINK:
@@ -266,6 +270,37 @@ func plainAggregate(r plan.Rel) bool {
 // correlated reports whether an operator reads what was counted before it.
 func (a *analyzer) correlated(r plan.Rel, inside counters) bool {
 	return readsAny(r, func(e plan.Expr) bool { return counters{}.has(e, inside) })
+}
+
+// correlatedUnread reports whether an operator reads what was counted before it in the right sides of left
+// joins alone, of which nothing is read. The server may leave these out (remove_useless_joins in
+// analyzejoins.c), and computes the rest once, with the error of several rows for whatever row there is.
+func (a *analyzer) correlatedUnread(r plan.Rel, inside counters) bool {
+	var dropped plan.Yields
+	var read []plan.Expr
+	var walk func(r plan.Rel)
+	walk = func(r plan.Rel) {
+		if j, is := r.(*plan.Join); is && j.Kind == plan.Left && a.correlated(j.Right, inside) {
+			plan.WalkRel(j.Right, func(r plan.Rel) bool {
+				dropped.Add(plan.OwnYields(r))
+				return true
+			})
+			walk(j.Left)
+			return
+		}
+		plan.Exprs(r, func(e plan.Expr) { read = append(read, e) })
+		for _, in := range r.Inputs() {
+			walk(in)
+		}
+	}
+	walk(r)
+	return !slices.ContainsFunc(read, func(e plan.Expr) (kept bool) {
+		plan.Walk(e, func(x plan.Expr) bool {
+			kept = kept || dropped.Has(x) || counters{}.has(x, inside)
+			return !kept
+		})
+		return kept
+	})
 }
 
 // readsAny reports whether an operator, or one below it, reads a leaf of which is says so. What is
