@@ -29,7 +29,7 @@ import (
 
 // TestRandomQueries asks a fixed number of questions. `make referee` asks more.
 func TestRandomQueries(t *testing.T) {
-	n := 2000
+	n := 1500
 	if testing.Short() {
 		n = 1000
 	}
