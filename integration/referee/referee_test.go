@@ -323,7 +323,7 @@ func TestGeneratorReachesEverything(t *testing.T) {
 		}
 	}
 	for _, f := range sqlfn.All() {
-		document := f.Args[0].Kind == vector.JSONB // few columns are: integration's TestJSONB calls all of these
+		document := f.Args[0].Kind == vector.JSONB              // few columns are: integration's TestJSONB calls all of these
 		if p.functions[f.OID] == 0 && !f.Partial && !document { // of constants nothing is left to call
 			t.Errorf("no query calls %s, %d", f.Name, f.OID)
 		}
