@@ -115,10 +115,7 @@ func (g *gatingDeclare) ready(s *session, k reply) action {
 		s.toServer.add(s.gateDeclare(s.undoGate(nil, &g.gateRun), again, true))
 	case gateRefused:
 		s.refused = time.Now()
-		b := s.undoGate(nil, &g.gateRun)
-		s.local.stage = &undoingGate{reason: plan.ReasonPrivilege}
-		s.own(replySync)
-		s.toServer.add(appendEmpty(b, wire.Sync))
+		s.ungateQuery(&g.gateRun, plan.ReasonPrivilege)
 	default:
 		if s.gateAnswered(&g.gateRun) {
 			s.declare(engine.GateSnapshot(g.answer.Rows))

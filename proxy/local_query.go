@@ -161,11 +161,11 @@ func (g *gatingQuery) ready(s *session, k reply) action {
 		s.toServer.add(s.queryBatch(b, again, true))
 	case gateRefused:
 		s.refused = time.Now()
-		s.ungateQuery(g, plan.ReasonPrivilege)
+		s.ungateQuery(&g.gateRun, plan.ReasonPrivilege)
 	case gateUncertain:
-		s.ungateQuery(g, plan.ReasonEvaluation)
+		s.ungateQuery(&g.gateRun, plan.ReasonEvaluation)
 	case gateUndescribed:
-		s.ungateQuery(g, plan.ReasonDescription)
+		s.ungateQuery(&g.gateRun, plan.ReasonDescription)
 	case hiddenError:
 		s.gatePrepared[g.form] = false
 		s.forward(plan.ReasonDescription)
@@ -202,8 +202,8 @@ func (s *session) queryOver() action {
 
 // ungateQuery forwards a Query whose gate, or a constant behind it, was an error. The server has
 // failed the block, if there is one.
-func (s *session) ungateQuery(g *gatingQuery, reason plan.Reason) {
-	b := s.undoGate(nil, &g.gateRun)
+func (s *session) ungateQuery(g *gateRun, reason plan.Reason) {
+	b := s.undoGate(nil, g)
 	if !g.guarded {
 		s.forward(reason)
 		return

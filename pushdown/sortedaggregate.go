@@ -12,66 +12,44 @@ import (
 
 // stringAgg analyses string_agg(x, delimiter ORDER BY ...).
 func (a *analyzer) stringAgg(name string, f *pg.FuncCall, s *scope) plan.Expr {
-	if len(f.Args) != 2 || f.AggStar {
-		fail(plan.ReasonFunction, name+"() in this form")
-	}
-	if len(f.AggOrder) == 0 && !f.AggDistinct {
-		fail(plan.ReasonTies, name+"() without ORDER BY")
-	}
+	sortedForm(name, f, 2)
 	a.addCalls([]uint32{sqlfn.OIDStringAgg})
-	w := &plan.Window{Number: a.nextOutput(), Func: plan.WindowAggregate, Frame: plan.WholeFrame}
-	a.overRows(func() {
-		w.Agg = plan.AggregateCall{Func: plan.StringAgg, Delimiter: a.delimiter(name, f.Args[1], s), Distinct: f.AggDistinct}
+	return a.sortedAggregate(name, f, s, func(w *plan.Window) {
+		w.Agg = plan.AggregateCall{Func: plan.StringAgg, Delimiter: a.delimiter(name, f.Args[1], s)}
 		v := a.expr(f.Args[0], s)
 		if v.unknown() || !v.kind().IsText() { // there is one of bytea, too
 			fail(plan.ReasonType, name+"() of other than text")
 		}
+		if f.AggDistinct && len(f.AggOrder) > 0 && v.kind() != vector.Text {
+			// The server compares the key with the argument that is cast already.
+			fail(plan.ReasonShape, name+"(DISTINCT) in the order of what is no text")
+		}
 		a.callsCast(v, vector.Text)
 		w.Agg.Arg = a.collated(a.cast(v.e, vector.TypeOf(vector.Text)))
-		if f.AggFilter != nil {
-			w.Agg.Filter = a.boolean(f.AggFilter, s)
-		}
-		if len(f.AggOrder) > 0 {
-			a.windowKeys(w, &pg.WindowDef{OrderClause: f.AggOrder}, s)
-		}
-		if f.AggDistinct {
-			if len(w.Order) > 0 && v.kind() != vector.Text {
-				// The server compares the key with the argument that is cast already.
-				fail(plan.ReasonShape, name+"(DISTINCT) in the order of what is no text")
-			}
-			a.distinctOrder(name, w, vector.Text)
-		}
 	})
-	return a.overSorted(name, w, f)
 }
 
 // arrayAgg analyses array_agg(x ORDER BY ...).
 func (a *analyzer) arrayAgg(name string, f *pg.FuncCall, s *scope) plan.Expr {
-	if len(f.Args) != 1 || f.AggStar {
+	sortedForm(name, f, 1)
+	a.addCalls([]uint32{sqlfn.OIDArrayAgg})
+	return a.sortedAggregate(name, f, s, func(w *plan.Window) {
+		v := a.expr(f.Args[0], s)
+		if v.unknown() || vector.ArrayOf(v.kind()) == vector.Invalid {
+			fail(plan.ReasonType, name+"() of "+v.kind().String())
+		}
+		w.Agg = plan.AggregateCall{Func: plan.ArrayAgg, Arg: a.collated(v.e)}
+	})
+}
+
+// sortedForm refuses calls of other forms than name(args ORDER BY ...) and name(DISTINCT args).
+func sortedForm(name string, f *pg.FuncCall, args int) {
+	if len(f.Args) != args || f.AggStar {
 		fail(plan.ReasonFunction, name+"() in this form")
 	}
 	if len(f.AggOrder) == 0 && !f.AggDistinct {
 		fail(plan.ReasonTies, name+"() without ORDER BY")
 	}
-	a.addCalls([]uint32{sqlfn.OIDArrayAgg})
-	w := &plan.Window{Number: a.nextOutput(), Func: plan.WindowAggregate, Frame: plan.WholeFrame}
-	a.overRows(func() {
-		v := a.expr(f.Args[0], s)
-		if v.unknown() || vector.ArrayOf(v.kind()) == vector.Invalid {
-			fail(plan.ReasonType, name+"() of "+v.kind().String())
-		}
-		w.Agg = plan.AggregateCall{Func: plan.ArrayAgg, Arg: a.collated(v.e), Distinct: f.AggDistinct}
-		if f.AggFilter != nil {
-			w.Agg.Filter = a.boolean(f.AggFilter, s)
-		}
-		if len(f.AggOrder) > 0 {
-			a.windowKeys(w, &pg.WindowDef{OrderClause: f.AggOrder}, s)
-		}
-		if f.AggDistinct {
-			a.distinctOrder(name, w, v.kind())
-		}
-	})
-	return a.overSorted(name, w, f)
 }
 
 // mode analyses mode() WITHIN GROUP (ORDER BY x).
@@ -80,12 +58,26 @@ func (a *analyzer) mode(name string, f *pg.FuncCall, s *scope) plan.Expr {
 		fail(plan.ReasonFunction, name+"() in this form")
 	}
 	a.addCalls([]uint32{sqlfn.OIDMode})
+	return a.sortedAggregate(name, f, s, func(w *plan.Window) { w.Agg.Func = plan.Mode })
+}
+
+// sortedAggregate analyses an aggregate over sorted rows, of which call has the function and the argument; without
+// an argument that is what the rows are sorted by.
+func (a *analyzer) sortedAggregate(name string, f *pg.FuncCall, s *scope, call func(w *plan.Window)) plan.Expr {
 	w := &plan.Window{Number: a.nextOutput(), Func: plan.WindowAggregate, Frame: plan.WholeFrame}
 	a.overRows(func() {
-		a.windowKeys(w, &pg.WindowDef{OrderClause: f.AggOrder}, s)
-		w.Agg = plan.AggregateCall{Func: plan.Mode, Arg: w.Order[0].Expr}
+		call(w)
 		if f.AggFilter != nil {
 			w.Agg.Filter = a.boolean(f.AggFilter, s)
+		}
+		if len(f.AggOrder) > 0 {
+			a.windowKeys(w, &pg.WindowDef{OrderClause: f.AggOrder}, s)
+		}
+		if w.Agg.Arg == nil {
+			w.Agg.Arg = w.Order[0].Expr
+		}
+		if w.Agg.Distinct = f.AggDistinct; f.AggDistinct {
+			a.distinctOrder(name, w, w.Agg.Arg.Type().Kind)
 		}
 	})
 	return a.overSorted(name, w, f)
@@ -99,7 +91,7 @@ func (a *analyzer) overSorted(name string, w *plan.Window, f *pg.FuncCall) plan.
 	w.Agg.T = aggregateType(w.Agg.Func, name, w.Agg.Arg)
 	t := w.Agg.T
 	if t.Kind.IsText() {
-		t.Collation = vector.Collation{C: true, Deterministic: true}
+		t.Collation = vector.Bytewise
 	}
 	value := plan.AggregateCall{Func: plan.Min, Arg: plan.Output{Of: w.Number, T: t}}
 	value.T = aggregateType(plan.Min, name, value.Arg)
