@@ -301,7 +301,7 @@ func (r *registry) resume(oid uint32, w *relationWriter) {
 // the server's definition says nothing of that. "" where there is none.
 func lacking(meta *catalog.Table) string {
 	for i := range meta.Columns {
-		if c := &meta.Columns[i]; strings.HasPrefix(c.Unsupported, typeReason) && sqltype.KindOf(c.TypeOID).Stored() {
+		if c := &meta.Columns[i]; strings.HasPrefix(c.Unsupported, typeReason) && sqltype.HeldKind(c.TypeOID).Stored() {
 			return c.Name
 		}
 	}
