@@ -66,6 +66,12 @@ type Decision interface {
 	// Copy is, for RouteCandidate, what the statement is where it is no SELECT but COPY ... TO STDOUT:
 	// all else is that of the SELECT of its rows. nil otherwise.
 	Copy() *Copy
+	// Finish is, for RouteCandidate, what the server runs over the result, whose result is the statement's; nil
+	// where the result is that itself.
+	Finish() *Finish
+	// Finished counts an execution whose rest the server has run, which Execute does not; took is from when the
+	// statement came until its end.
+	Finished(took time.Duration, rows int)
 	// Cursor is, for RouteCursor, how its SELECT, whose all else is, is declared; nil otherwise.
 	Cursor() *syntax.Cursor
 	// Gate says, for RouteCandidate and RouteCursor, which form of the gate is the statement's, and the

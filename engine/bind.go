@@ -27,7 +27,7 @@ func constantsOf(q *plan.Deps) *Constants {
 
 // errUncertain forwards a statement with a constant for which the server has an error, which the
 // statement may have or not: it depends on whether its value is needed.
-var errUncertain = forward(plan.ReasonEvaluation, "the server has an error for a constant of the statement")
+var errUncertain = forward(plan.ReasonEvaluation, "the server has an error for a constant of the statement, or for what is left to it")
 
 // uncertainFor is how long a statement is forwarded after such an error: each is in the server's log.
 const uncertainFor = 10 * time.Second

@@ -15,7 +15,7 @@ import (
 // the order of its rows; after a cancellation those are all that there is, so that no
 // tolerance tells a wrong answer from a right one. What COPY sends is not compared.
 func (d *decision) Comparable() bool {
-	if d.copy == nil && (d.query == nil || !d.query.AddsFloats()) {
+	if d.copy == nil && d.finish == nil && (d.query == nil || !d.query.AddsFloats()) {
 		return true
 	}
 	d.statement.engine.verdicts[Uncompared].Add(1)

@@ -52,6 +52,8 @@ type decision struct {
 	gate      []string
 	constants *Constants
 	uncertain *atomic.Int64 // when the server had an error for constants, in nanoseconds since 1970
+	finish    *Finish       // nil but for a statement whose rest is the server's, query being that of its core
+	tooMany   *atomic.Int64 // when finish would have had too many rows, likewise
 	shape     *shape
 	view      *View          // nil but for a statement over the schema pgaccel
 	split     *Split         // nil but for one of several statements, of which it is the last one's
@@ -63,7 +65,10 @@ func (s *statement) decide(cat *catalog.Catalog, text *syntax.Text) *decision {
 	p := pushdown.Plan(text, s.paramOIDs, cat)
 	shape, f := s.engine.stats.shapeOf(text, p.Refused)
 	d := &decision{statement: s, catalog: cat, deps: &p.Deps, query: p.Star, forward: f, forced: p.Small, shape: shape,
-		constants: constantsOf(&p.Deps), uncertain: new(atomic.Int64)}
+		constants: constantsOf(&p.Deps), uncertain: new(atomic.Int64), tooMany: new(atomic.Int64)}
+	if f != nil && s.finishOf(text, f, d) {
+		d.forward = nil
+	}
 	if d.forward == nil {
 		if f := olap.Supports(d.query); f != nil {
 			d.forward = f
@@ -119,10 +124,16 @@ func (s *statement) Decide(force bool) Decision {
 			if f := s.copy.refused(last.deps); f != nil {
 				return last.forwarding(f)
 			}
+			if last.finish != nil {
+				return last.forwarding(forward(plan.ReasonNotSelect, "COPY of a SELECT of which a part is refused"))
+			}
 			whole.copy = s.copy
 			return &whole
 		}
 		if s.cursor != nil {
+			if last.finish != nil {
+				return last.forwarding(forward(plan.ReasonNotSelect, "a cursor over a SELECT of which a part is refused"))
+			}
 			if f := unordered(last.query); f != nil {
 				return last.forwarding(f)
 			}
@@ -176,6 +187,9 @@ func (d *decision) unable() *plan.Forward {
 	}
 	if at := d.uncertain.Load(); at != 0 && time.Since(time.Unix(0, at)) < uncertainFor {
 		return errUncertain
+	}
+	if at := d.tooMany.Load(); at != 0 && time.Since(time.Unix(0, at)) < tooManyFor {
+		return errTooMany
 	}
 	for i := range d.deps.Tables {
 		if st := e.store.State(d.deps.Tables[i].Meta.OID); st != colstore.StateReady {
@@ -232,7 +246,7 @@ func (d *decision) Constants() *Constants { return d.constants }
 
 // ReadsSettings implements Decision.
 func (d *decision) ReadsSettings() bool {
-	return d.deps != nil && (d.deps.NeedsUTC || d.deps.NeedsISO || d.deps.ReadsZone ||
+	return d.deps != nil && (d.finish != nil || d.deps.NeedsUTC || d.deps.NeedsISO || d.deps.ReadsZone ||
 		slices.ContainsFunc(d.deps.ServerConsts, func(c plan.ServerConst) bool { return literalOfTime.MatchString(c.SQL) }))
 }
 
@@ -247,7 +261,7 @@ func (d *decision) Gate() (GateForm, []string) { return d.form, d.gate }
 // Forwarded implements Decision.
 func (d *decision) Forwarded(reason plan.Reason) time.Time {
 	f := forward(reason, proxyDetails[reason])
-	if reason == plan.ReasonEvaluation && d.constants != nil && len(d.constants.Params) == 0 {
+	if reason == plan.ReasonEvaluation && (d.finish != nil || d.constants != nil && len(d.constants.Params) == 0) {
 		d.uncertain.Store(time.Now().UnixNano())
 	}
 	if reason == "" {
@@ -283,7 +297,14 @@ type answered struct {
 // Execute implements Decision.
 func (d *decision) Execute(ctx context.Context, tx *Transaction, gate Gate, described []Field, params []vector.Datum) (*vector.Batch, error) {
 	a, err := d.execute(ctx, tx, gate, described, params)
-	if err == nil {
+	if f := d.finishable(a.batch); err == nil && f != nil {
+		a.batch.Release()
+		err = f
+	}
+	switch {
+	case err == nil && d.finish != nil:
+		return a.batch, nil // counted once it is finished
+	case err == nil:
 		return d.answered(a), nil
 	}
 	outcome := speculationDropped
@@ -338,8 +359,10 @@ func (d *decision) admit(ctx context.Context, gate Gate, described []Field, para
 	if f := d.statement.engine.checkGate(d, g); f != nil {
 		return g, nil, f
 	}
-	if f := checkDescription(d.query, described); f != nil {
-		return g, nil, f
+	if d.finish == nil { // else the rest is described
+		if f := checkDescription(d.query, described); f != nil {
+			return g, nil, f
+		}
 	}
 	zones, f := d.statement.engine.zonesOf(ctx, d.deps, d.inSessionZone(params), g.timeZone)
 	if f != nil {

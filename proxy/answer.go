@@ -35,8 +35,12 @@ func (a *answer) free() {
 }
 
 // answer encodes a result and begins to send it, behind head.
-func (s *session) answer(batch *vector.Batch, fields []engine.Field, head []byte) {
+func (s *session) answer(g *gateRun, batch *vector.Batch, fields []engine.Field, head []byte) {
 	x := s.local
+	if x.decision.Finish() != nil {
+		s.finishOn(g, batch, fields, head)
+		return
+	}
 	oids := make([]uint32, len(fields))
 	for i := range oids {
 		oids[i] = fields[i].TypeOID

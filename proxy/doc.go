@@ -11,6 +11,7 @@
 //	statement.go, cache.go    statements and portals that it may answer
 //	local*.go, gate.go        the part of it that answers an execution here, a type a stage
 //	answer.go                 its rows, on their way to the client
+//	finish.go                 what the server runs of a statement over rows from here
 //	copy.go                   COPY ... TO STDOUT, as far as it differs
 //	cursor.go                 DECLARE CURSOR, and FETCH from what it declares
 //	placeholder.go            what SQL finds in the place of a portal that is answered here

@@ -137,6 +137,9 @@ func (s *fakeStatement) Route() engine.Route    { return s.route }
 func (s *fakeStatement) View() *engine.View     { return s.view }
 func (s *fakeStatement) Copy() *engine.Copy     { return s.copy }
 func (s *fakeStatement) Cursor() *syntax.Cursor { return s.cursor }
+
+func (s *fakeStatement) Finish() *engine.Finish      { return nil }
+func (s *fakeStatement) Finished(time.Duration, int) {}
 func (s *fakeStatement) Split() *engine.Split {
 	return &engine.Split{Prefix: s.prefix, Begins: strings.HasPrefix(strings.ToLower(s.prefix), "begin"), SQL: s.last, Last: s.lastSt}
 }

@@ -14,6 +14,7 @@ import (
 type computing struct {
 	passive
 	execution *execution
+	gate      *gateRun
 	head      []byte // for the client, before the rows
 }
 
@@ -75,14 +76,14 @@ func (s *session) compute(g *gateRun, fields []engine.Field, params []vector.Dat
 	}
 	if x.speculation != nil && !s.ending {
 		if batch, ok := x.speculation.Take(g.answer, fields, params); ok {
-			s.answer(batch, fields, head)
+			s.answer(g, batch, fields, head)
 			return
 		}
 		g.answer.Ahead = x.speculation
 	}
 	e := &execution{decision: x.decision, tx: &s.tx, gate: g.answer, fields: fields, params: params}
 	e.ctx, e.cancel = context.WithCancel(s.ctx)
-	x.stage, s.execution = &computing{execution: e, head: head}, e
+	x.stage, s.execution = &computing{execution: e, gate: g, head: head}, e
 }
 
 // takeSpeculation returns what is to be begun beside the gate: nil for nothing. The driver
@@ -139,6 +140,6 @@ func (s *session) executed(x *execution, batch *vector.Batch, err error) {
 	case err != nil:
 		s.forward("") // the engine has counted it
 	default:
-		s.answer(batch, x.fields, c.head)
+		s.answer(c.gate, batch, x.fields, c.head)
 	}
 }

@@ -473,6 +473,8 @@ func (s *session) execute(message []byte, before *[]byte) action {
 		return forward(plan.ReasonNotSelect)
 	case d.Route() != engine.RouteCandidate:
 		return forward("")
+	case d.Finish() != nil && (p.name != "" || rows > 0):
+		return forward(plan.ReasonNotSelect)
 	case p.unread:
 		return forward(plan.ReasonParameter) // decided otherwise meanwhile
 	case s.settings.ClientEncoding != "UTF8" && !p.s.ascii:

@@ -44,6 +44,9 @@ func (s *session) fromServer(typ byte, message []byte, total int) action {
 			}
 			return relay
 		}
+		if f := s.finishing(); f != nil {
+			return f.passes(s)
+		}
 		if !whole {
 			return wait
 		}
@@ -97,6 +100,9 @@ func (s *session) fromServer(typ byte, message []byte, total int) action {
 			s.commandEnded(message[wire.HeaderLen:])
 		} else if !own && typ == wire.PortalSuspended {
 			s.commands++
+		}
+		if f := s.finishing(); f != nil && kind == replyExecute && s.queue.ref().rest {
+			f.tag = bytes.Clone(message)
 		}
 		if kind == replyExecute {
 			s.queue.completed(true)

@@ -42,6 +42,7 @@ type ref struct {
 	view        *viewChange  // Parse, Close
 	described   *engine.View // Describe
 	query       bool         // Describe, which stands for a Query's
+	rest        bool         // Execute, of what the server runs of a statement (finish.go)
 
 	forwarded engine.Decision // Query, Execute: that it counts for, since sent
 	sent      time.Time

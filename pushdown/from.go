@@ -94,7 +94,7 @@ func (s *scope) find(name []string) col {
 	if len(name) == 1 && s.relation(name) != nil {
 		fail(plan.ReasonShape, "whole-row reference")
 	}
-	fail(plan.ReasonShape, "a column that the catalog does not know")
+	fail(plan.ReasonShape, unknownColumn)
 	return col{}
 }
 
@@ -433,3 +433,6 @@ func (a *analyzer) using(j *pg.JoinExpr, l, r, both *scope) []plan.Expr {
 	both.cols = cols
 	return on
 }
+
+// unknownColumn is why a name is refused that no relation has.
+const unknownColumn = "a column that the catalog does not know"

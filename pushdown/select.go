@@ -26,6 +26,8 @@ type Statement struct {
 	// Refused is Forward and At, and what else is refused: of parts that do not depend on each
 	// other all, up to a limit.
 	Refused []Refusal
+	// Names are those of the output columns.
+	Names []string
 	// Small says why Star, though it can be answered, is not worth it: PostgreSQL
 	// answers as fast. nil where it is worth it.
 	Small *plan.Forward
@@ -35,10 +37,15 @@ type Statement struct {
 // client declared for $1, $2, ..., 0 or missing where it left them open. It never
 // panics, whatever the text.
 func Plan(text *syntax.Text, paramOIDs []uint32, cat *catalog.Catalog) Statement {
-	st, settled := planned(text, paramOIDs, cat, false)
+	return planPart(text, paramOIDs, 0, cat)
+}
+
+// planPart is Plan for a text that is a part of a statement with so many parameters at least, all of which it has.
+func planPart(text *syntax.Text, paramOIDs []uint32, params int, cat *catalog.Catalog) Statement {
+	st, settled := planned(text, paramOIDs, params, cat, false)
 	if st.Star != nil && settled {
 		// In any session, if it is only for constants that it would have to be one in UTC.
-		if any, _ := planned(text, paramOIDs, cat, true); any.Star != nil && !any.Deps.NeedsUTC && !any.Deps.NeedsISO && !any.Deps.NeedsIntervalStyle {
+		if any, _ := planned(text, paramOIDs, params, cat, true); any.Star != nil && !any.Deps.NeedsUTC && !any.Deps.NeedsISO && !any.Deps.NeedsIntervalStyle {
 			return any
 		}
 	}
@@ -47,7 +54,7 @@ func Plan(text *syntax.Text, paramOIDs []uint32, cat *catalog.Catalog) Statement
 
 // planned is Plan. settled says that an expression over no rows was computed for certain settings of
 // the session; with unsettled it is left to the server.
-func planned(text *syntax.Text, paramOIDs []uint32, cat *catalog.Catalog, unsettled bool) (st Statement, settled bool) {
+func planned(text *syntax.Text, paramOIDs []uint32, params int, cat *catalog.Catalog, unsettled bool) (st Statement, settled bool) {
 	a := &analyzer{cat: cat, paramOIDs: paramOIDs, unsettled: unsettled, computed: map[*plan.Project]plan.Source{}, optional: map[int]bool{}, places: map[plan.Rel]place{}, intern: newInterner(), sizes: map[*plan.Call]int{}, called: map[string]bool{}, text: text}
 	defer func() {
 		if p := recover(); p != nil {
@@ -68,8 +75,11 @@ func planned(text *syntax.Text, paramOIDs []uint32, cat *catalog.Catalog, unsett
 	}
 	q := a.query(sel, true)
 	tree := &plan.Project{Input: q.rows, Exprs: q.outputs}
+	for len(a.params) < params {
+		a.params, a.declared = append(a.params, vector.Type{}), append(a.declared, false)
+	}
 	for i := range a.params {
-		if a.params[i].Kind == vector.Invalid && a.serverParams[i+1] == 0 {
+		if a.params[i].Kind == vector.Invalid && a.serverParams[i+1] == 0 && (params == 0 || namesParam(sel, i+1)) {
 			fail(plan.ReasonParameter, fmt.Sprintf("type of $%d", i+1))
 		}
 	}
@@ -77,6 +87,9 @@ func planned(text *syntax.Text, paramOIDs []uint32, cat *catalog.Catalog, unsett
 	a.checkSize(tree)
 	a.checkLoose(tree)
 	a.checkEnums()
+	for _, t := range q.targets {
+		st.Names = append(st.Names, t.name)
+	}
 	st.Tree, st.Deps = tree, plan.Deps{Tables: a.tables, Views: a.views, Params: a.params}
 	if len(a.tables) == 0 { // nothing to ask rights for, and nothing to be faster with
 		fail(plan.ReasonNoTable, "no FROM")
@@ -97,6 +110,15 @@ func planned(text *syntax.Text, paramOIDs []uint32, cat *catalog.Catalog, unsett
 	st.Deps.ServerConsts, st.Deps.ServerParams = a.server, a.serverParamTypes()
 	st.Small = small(st.Star)
 	return st, a.settled
+}
+
+// namesParam reports whether sel has the parameter.
+func namesParam(sel *pg.SelectStmt, number int) (has bool) {
+	syntax.Walk(sel, func(n *pg.Node) bool {
+		has = has || int(n.GetParamRef().GetNumber()) == number
+		return !has
+	})
+	return has
 }
 
 // checkPlain forwards the clauses that no SELECT here may have. top is false for a derived table.

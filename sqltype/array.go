@@ -35,6 +35,17 @@ func init() {
 	}
 }
 
+// ArrayOID returns the type of arrays of values of a type; 0 where none is known.
+func ArrayOID(t vector.Type) uint32 {
+	switch t.Kind {
+	case vector.BPChar:
+		return 1014
+	case vector.Interval:
+		return 1187
+	}
+	return arrayOIDs[t.Kind]
+}
+
 // HeldKind is KindOf of all types whose values are held, arrays included.
 func HeldKind(oid uint32) vector.Kind {
 	if k := KindOf(oid); k != vector.Invalid {

@@ -1,0 +1,78 @@
+package engine
+
+import (
+	"fmt"
+	"time"
+
+	"pgaccel/olap"
+	"pgaccel/plan"
+	"pgaccel/pushdown"
+	"pgaccel/syntax"
+	"pgaccel/vector"
+)
+
+// A statement that is refused may have a core that is not (pushdown.PlanFinish). Then it is decided, gated and
+// computed as its core is, and the server runs the rest over the result, in the client's session and
+// transaction, but under a snapshot of its own: the rest reads no tables.
+
+// Finish is what the server runs over the result of an execution.
+type Finish struct {
+	// SQL is a SELECT, whose result is the statement's. The client's parameters are $1 to $Params; those behind are
+	// the columns of the execution's result, as arrays.
+	SQL     string
+	Params  int
+	Columns []FinishColumn
+}
+
+// FinishColumn is how a column becomes an array.
+type FinishColumn = pushdown.FinishColumn
+
+// FinishBytes bounds what the columns of a result may take as parameters, and finishRows the rows: more of
+// them cost the server more than the statement itself, if they are more than a share of what was read.
+const (
+	FinishBytes = 64 << 20
+	finishRows  = 10_000
+	finishShare = 10
+	tooManyFor  = 10 * time.Minute // for so long a statement of more is forwarded
+)
+
+var errTooMany = forward(plan.ReasonShape, fmt.Sprintf("what is refused would be left to PostgreSQL over more than %d rows, and 1 of %d", finishRows, finishShare))
+
+// finishOf looks for the core of a statement that was refused. It is nil where there is none that is supported.
+func (s *statement) finishOf(text *syntax.Text, refused *plan.Forward, d *decision) bool {
+	switch refused.Reason {
+	case plan.ReasonNotSelect, plan.ReasonNoTable, plan.ReasonShadowed, plan.ReasonInternalError:
+		return false
+	}
+	core, f := pushdown.PlanFinish(text, s.paramOIDs, d.catalog)
+	if f == nil || olap.Supports(core.Star) != nil {
+		return false
+	}
+	finish := &Finish{SQL: f.SQL, Params: f.Params, Columns: f.Columns}
+	d.finish, d.deps, d.query, d.forced, d.constants = finish, &core.Deps, core.Star, core.Small, constantsOf(&core.Deps)
+	return true
+}
+
+// Finish implements Decision.
+func (d *decision) Finish() *Finish { return d.finish }
+
+// Finished implements Decision.
+func (d *decision) Finished(took time.Duration, rows int) {
+	d.statement.engine.stats.accelerated(d.shape, took, rows, "")
+}
+
+// finishable says why the rest of the statement is not worth running over the result.
+func (d *decision) finishable(b *vector.Batch) *plan.Forward {
+	if d.finish == nil || b == nil || b.Rows <= finishRows {
+		return nil
+	}
+	read := int64(0)
+	for i := range d.deps.Tables {
+		read += int64(d.deps.Tables[i].Meta.Rows)
+	}
+	if int64(b.Rows) <= read/finishShare {
+		return nil
+	}
+	d.tooMany.Store(time.Now().UnixNano())
+	return errTooMany
+}

@@ -1,0 +1,198 @@
+package proxy
+
+import (
+	"bytes"
+	"slices"
+	"strconv"
+	"time"
+
+	"pgaccel/engine"
+	"pgaccel/plan"
+	"pgaccel/sqltype"
+	"pgaccel/vector"
+	"pgaccel/wire"
+)
+
+// A statement of which a part is refused is computed here up to that, and the server runs the rest over the
+// rows, which are parameters (engine.Finish). Until its first row is there nothing has been sent to the client,
+// and the statement is forwarded whatever goes wrong:
+//
+//	client        Query                              |  Execute
+//	computing     the rows of the core               |  the same
+//	finishing     Parse Bind Describe Execute Sync   |  the same, with Flush
+//	client sees   T of its own text, D ... C, Z      |  D ... C
+//
+// In a transaction block that runs inside of a savepoint, as the gate does.
+
+// finishName is the name of the rest's statement and portal.
+const finishName = "pgaccel_finish"
+
+// finishing is the stage of a local execution whose rest the server runs.
+type finishing struct {
+	passive
+	gate   *gateRun       // that it has passed
+	fields []engine.Field // of the statement
+	head   []byte         // for the client, before the rows
+	tag    []byte         // CommandComplete
+	begun  bool           // the client has had a row
+	unfit  bool           // the rest's result is another than the statement's
+	ended  batchError
+}
+
+// finish has the server run the rest of the statement over the batch.
+func (s *session) finishOn(g *gateRun, batch *vector.Batch, fields []engine.Field, head []byte) {
+	x, f := s.local, s.local.decision.Finish()
+	form := make([]wire.ArrayColumn, len(f.Columns))
+	for i, c := range f.Columns {
+		form[i] = wire.ArrayColumn{OID: c.OID, Element: c.Element, Format: wire.FormatBinary}
+		if c.Text {
+			form[i].Format = wire.FormatText
+		}
+	}
+	columns, err := wire.ColumnArrays(batch, form, s.settings, engine.FinishBytes)
+	batch.Release()
+	var types []uint32
+	if p := x.portal; p != nil {
+		types = p.s.params
+	}
+	if err != nil || len(types) != f.Params {
+		s.forward(plan.ReasonSettings)
+		return
+	}
+	free := gateRun{form: g.form, answer: g.answer, free: g.free, guarded: s.block == 'T'}
+	x.stage = &finishing{gate: &free, fields: fields, head: head}
+	values, null, formats := make([][]byte, 0, len(types)+len(columns)), make([]bool, len(types)+len(columns)), []int16{}
+	var results []int16
+	for i := range types {
+		values, formats = append(values, x.portal.values[i]), append(formats, x.portal.format(i))
+		null[i] = x.portal.values[i] == nil
+	}
+	if x.portal != nil {
+		results = x.portal.results
+	}
+	parameters := slices.Clone(types)
+	for i, c := range columns {
+		parameters = append(parameters, f.Columns[i].Array)
+		values, formats = append(values, c), append(formats, wire.FormatBinary)
+	}
+	var b []byte
+	if free.guarded {
+		b = s.command(b, savepointSQL)
+	}
+	b = appendNamed(b, wire.Close, 'P', finishName) // where the last attempt failed
+	b = appendNamed(b, wire.Close, 'S', finishName)
+	b = appendParse(b, finishName, f.SQL, parameters)
+	b = appendBindAs(b, finishName, finishName, values, null, formats, results)
+	b = appendNamed(b, wire.Describe, 'P', finishName)
+	b = appendExecute(b, finishName, 0)
+	b = appendNamed(b, wire.Close, 'P', finishName)
+	b = appendNamed(b, wire.Close, 'S', finishName)
+	for _, k := range []reply{replyClose, replyClose, replyParse, replyBind, replyPortal} {
+		s.own(k)
+	}
+	s.queue.pushRef(replyExecute|replyOwn, ref{rest: true})
+	s.own(replyClose)
+	s.own(replyClose)
+	if free.guarded {
+		b = s.command(b, releaseSQL)
+	}
+	if x.simple {
+		s.own(replySync)
+		s.toServer.add(appendEmpty(b, wire.Sync))
+		return
+	}
+	s.toServer.add(appendEmpty(b, wire.Flush))
+}
+
+// finishing returns the stage in which the server runs the rest; nil in any other.
+func (s *session) finishing() *finishing {
+	if s.local == nil {
+		return nil
+	}
+	f, _ := s.local.stage.(*finishing)
+	return f
+}
+
+// described compares the rest's columns with the statement's.
+func (f *finishing) described(_ *session, typ byte, message []byte) {
+	fields, ok := readFields(message[wire.HeaderLen:])
+	f.unfit = typ != wire.RowDescription || !ok || !slices.EqualFunc(fields, f.fields, func(a, b engine.Field) bool {
+		return a.TypeOID == b.TypeOID || sqltype.KindOf(a.TypeOID).IsText() && sqltype.KindOf(b.TypeOID).IsText()
+	})
+}
+
+// passes lets a row go to the client, as it comes.
+func (f *finishing) passes(s *session) action {
+	if f.unfit {
+		return swallow
+	}
+	if !f.begun {
+		s.ahead, f.begun = f.head, true
+	}
+	return relay
+}
+
+func (f *finishing) failed(s *session, k reply, body []byte) action {
+	x := s.local
+	switch {
+	case f.begun, s.endsQuery(string(wire.ErrorField(body, 'C'))) && !f.gate.guarded, !f.gate.bearable(),
+		string(wire.ErrorField(body, 'C')) == queryCanceled:
+		if x.simple {
+			f.ended = shownError
+			return s.relayOwn(body)
+		}
+		return s.executeFailed(k, body)
+	case x.simple:
+		f.ended = hiddenError
+	default:
+		s.skipping = false
+		s.own(replySync)
+		s.toServer.add(s.undoGate(appendEmpty(nil, wire.Sync), f.gate))
+		s.forward(plan.ReasonEvaluation)
+	}
+	return swallow
+}
+
+func (f *finishing) ready(s *session, k reply) action {
+	if k&replyOwn == 0 {
+		return relay
+	}
+	switch {
+	case f.ended == shownError:
+		return s.queryOver()
+	case f.ended == hiddenError:
+		s.ungateQuery(f.gate, plan.ReasonEvaluation)
+		return swallow
+	case f.unfit || f.tag == nil:
+		s.forward(plan.ReasonDescription)
+		return swallow
+	}
+	f.end(s)
+	return relay
+}
+
+func (f *finishing) answered(s *session) {
+	if f.unfit || f.tag == nil {
+		s.forward(plan.ReasonDescription)
+		return
+	}
+	p := s.local.portal
+	p.answer, p.serial = &answer{reported: s.settings, batch: &vector.Batch{}}, s.commands
+	p.answer.free()
+	f.end(s)
+}
+
+// end ends the statement for the client.
+func (f *finishing) end(s *session) {
+	if !f.begun {
+		s.ahead = append(s.ahead, f.head...)
+	}
+	s.ahead = append(s.ahead, f.tag...)
+	rows := 0
+	if tag, _, err := wire.CString(f.tag[wire.HeaderLen:]); err == nil {
+		rows, _ = strconv.Atoi(string(tag[bytes.LastIndexByte(tag, ' ')+1:]))
+	}
+	s.local.decision.Finished(time.Since(s.local.started), rows)
+	s.tell(true)
+	s.finish()
+}

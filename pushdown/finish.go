@@ -1,0 +1,403 @@
+package pushdown
+
+import (
+	_ "embed"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+	"google.golang.org/protobuf/proto"
+
+	"pgaccel/catalog"
+	"pgaccel/sqltype"
+	"pgaccel/syntax"
+	"pgaccel/vector"
+)
+
+// A statement that is refused is answered nevertheless where one part of it reads all the tables and can
+// be planned by itself: that part, the core, is computed here, and the server runs the rest in the client's
+// session, over the core's rows, which are parameters:
+//
+//	text   SELECT region, exp(sum(x)) FROM sales WHERE day > $1 GROUP BY region ORDER BY 2
+//	core   SELECT region, sum(x) FROM sales WHERE day > $1 GROUP BY region
+//	rest   SELECT rows.c1 AS region, exp(rows.c2) AS exp FROM (SELECT ... unnest($2), unnest($3) ...) rows ORDER BY 2
+//
+// A core is, the largest first, a SELECT as it stands; the groups of one; the rows of its FROM and WHERE. Names,
+// operators and types of the rest mean what they do in the statement, since the server resolves them for
+// arguments of the same types. The rest reads no tables, and calls none but built-in functions
+// that neither write nor read any: it may run under another snapshot than the gate's.
+
+// Finish is what the server runs over a core's rows.
+type Finish struct {
+	// SQL is the rest. The client's parameters are $1 to $Params, the core's columns those behind: arrays.
+	SQL    string
+	Params int
+	// Columns are the core's, as arrays.
+	Columns []FinishColumn
+	// Core is the core's text.
+	Core string
+}
+
+// FinishColumn is how a column of the core becomes an array.
+type FinishColumn struct {
+	OID            uint32 // its type
+	Text           bool   // its values are written as text, else in binary format
+	Element, Array uint32 // the types of the array
+}
+
+// finishCallsText has the built-in functions that the rest may call. TestFinishCalls compares it with a server's catalog. A line is
+//
+//	name kinds
+//
+// where kinds are letters: a for aggregates, w for window functions, s for those that return sets, f for others.
+//
+//go:embed finishcalls.txt
+var finishCallsText string
+
+var finishCalls = func() map[string]string {
+	m := map[string]string{}
+	for line := range strings.Lines(finishCallsText) {
+		name, kinds, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		m[name] = kinds
+	}
+	return m
+}()
+
+// maxCores bounds how many parts of a statement are tried.
+const maxCores = 24
+
+// finisher looks for the core of a statement.
+type finisher struct {
+	cat       *catalog.Catalog
+	paramOIDs []uint32
+	params    int // of the client: the number of the last one
+	tries     int
+	core      Statement
+	coreText  string
+	columns   []FinishColumn
+}
+
+// PlanFinish is Plan for a statement that Plan has refused: the Statement is that of its core. finish is nil where there is none.
+func PlanFinish(text *syntax.Text, paramOIDs []uint32, cat *catalog.Catalog) (core Statement, finish *Finish) {
+	sel, _ := text.Select()
+	if sel == nil || sel.IntoClause != nil {
+		return Statement{}, nil
+	}
+	f := &finisher{cat: cat, paramOIDs: paramOIDs, params: len(paramOIDs)}
+	sel = proto.Clone(sel).(*pg.SelectStmt)
+	syntax.Walk(sel, func(n *pg.Node) bool {
+		f.params = max(f.params, int(n.GetParamRef().GetNumber()))
+		return true
+	})
+	if !f.block(sel, true, nil) || readsTable(sel, nil) {
+		return Statement{}, nil
+	}
+	names, ok := f.restNames(sel)
+	if !ok {
+		return Statement{}, nil
+	}
+	if len(f.core.Deps.ServerConsts) > 0 && readsClock(sel) {
+		return Statement{}, nil // of two transactions, perhaps
+	}
+	sql, ok := deparse(sel)
+	if !ok {
+		return Statement{}, nil
+	}
+	f.core.Deps.Functions = slices.Compact(slices.Sorted(slices.Values(slices.Concat(f.core.Deps.Functions, names))))
+	return f.core, &Finish{SQL: sql, Params: f.params, Columns: f.columns, Core: f.coreText}
+}
+
+// block looks for the core in sel, and puts its rows in its place. names are those of the common table
+// expressions that sel may name.
+func (f *finisher) block(sel *pg.SelectStmt, top bool, names map[string]bool) bool {
+	switch {
+	case !readsTable(sel, names):
+		return false
+	case !top && !namesAny(sel, names) && f.whole(sel):
+		return true
+	case !namesAny(sel, names) && plainBlock(sel) && (f.groups(sel) || f.rows(sel)):
+		return true
+	}
+	names = withNames(sel, names)
+	var reading []*pg.SelectStmt
+	for _, child := range children(sel) {
+		if readsTable(child, names) {
+			reading = append(reading, child)
+		}
+	}
+	return len(reading) == 1 && f.block(reading[0], false, names)
+}
+
+// plainBlock reports whether sel has a FROM of its own and nothing that the server has to see with the rows.
+func plainBlock(sel *pg.SelectStmt) bool {
+	return sel.Op == pg.SetOperation_SETOP_NONE && len(sel.FromClause) > 0 && len(sel.LockingClause) == 0 && sel.IntoClause == nil
+}
+
+// children are the SELECTs that a SELECT consists of, one level down.
+func children(sel *pg.SelectStmt) (all []*pg.SelectStmt) {
+	if sel.Larg != nil {
+		all = append(all, sel.Larg, sel.Rarg)
+	}
+	walkBlock(sel, func(n *pg.Node) bool {
+		if s := n.GetSelectStmt(); s != nil {
+			all = append(all, s)
+			return false
+		}
+		return true
+	})
+	return all
+}
+
+// walkBlock is syntax.Walk over a SELECT but for the arms of a set operation.
+func walkBlock(sel *pg.SelectStmt, visit func(*pg.Node) bool) {
+	for _, part := range []any{sel.WithClause, sel.DistinctClause, sel.TargetList, sel.FromClause, sel.WhereClause, sel.GroupClause, sel.HavingClause,
+		sel.WindowClause, sel.ValuesLists, sel.SortClause, sel.LimitOffset, sel.LimitCount, sel.LockingClause} {
+		syntax.Walk(part, visit)
+	}
+}
+
+// withNames adds the names of a SELECT's common table expressions.
+func withNames(sel *pg.SelectStmt, names map[string]bool) map[string]bool {
+	if sel.WithClause == nil {
+		return names
+	}
+	all := map[string]bool{}
+	for name := range names {
+		all[name] = true
+	}
+	for _, n := range sel.WithClause.Ctes {
+		all[n.GetCommonTableExpr().GetCtename()] = true
+	}
+	return all
+}
+
+// readsTable reports whether sel names a table: what is none of its common table expressions, or those around it,
+// which names are; or does what is no SELECT.
+func readsTable(sel *pg.SelectStmt, names map[string]bool) (reads bool) {
+	inner := withNames(sel, names)
+	if w := sel.WithClause; w != nil && !w.Recursive {
+		// A body sees those before it.
+		seen := names
+		for _, n := range w.Ctes {
+			body := n.GetCommonTableExpr().GetCtequery().GetSelectStmt()
+			if body == nil || readsTable(body, seen) {
+				return true
+			}
+			seen = withNames(&pg.SelectStmt{WithClause: &pg.WithClause{Ctes: []*pg.Node{n}}}, seen)
+		}
+	} else if w != nil {
+		for _, n := range w.Ctes {
+			body := n.GetCommonTableExpr().GetCtequery().GetSelectStmt()
+			if body == nil || readsTable(body, inner) {
+				return true
+			}
+		}
+	}
+	for _, arm := range []*pg.SelectStmt{sel.Larg, sel.Rarg} {
+		if arm != nil && readsTable(arm, inner) {
+			return true
+		}
+	}
+	walkBlock(sel, func(n *pg.Node) bool {
+		switch x := n.GetNode().(type) {
+		case *pg.Node_CommonTableExpr:
+			return false
+		case *pg.Node_SelectStmt:
+			reads = reads || readsTable(x.SelectStmt, inner)
+			return false
+		case *pg.Node_RangeVar:
+			reads = reads || x.RangeVar.Schemaname != "" || x.RangeVar.Catalogname != "" || !inner[x.RangeVar.Relname]
+		}
+		return !reads
+	})
+	return reads
+}
+
+// namesAny reports whether sel names one of the common table expressions around it; where one of
+// its own has the name, too, it is taken for that.
+func namesAny(sel *pg.SelectStmt, names map[string]bool) (does bool) {
+	syntax.Walk(sel, func(n *pg.Node) bool {
+		r := n.GetRangeVar()
+		does = does || r != nil && r.Schemaname == "" && names[r.Relname]
+		return !does
+	})
+	return does
+}
+
+// plan plans sel as the core.
+func (f *finisher) plan(sel *pg.SelectStmt) bool {
+	if f.tries++; f.tries > maxCores {
+		return false
+	}
+	sql, ok := deparse(sel)
+	if !ok {
+		return false
+	}
+	st := planPart(syntax.Parse(sql), f.paramOIDs, f.params, f.cat)
+	if st.Star == nil {
+		return false
+	}
+	f.core, f.coreText = st, sql
+	return true
+}
+
+// whole takes sel as it stands for the core.
+func (f *finisher) whole(sel *pg.SelectStmt) bool {
+	if !f.plan(sel) {
+		return false
+	}
+	rows, ok := f.rowSet(f.core.Names)
+	if ok {
+		proto.Reset(sel)
+		proto.Merge(sel, rows)
+	}
+	return ok
+}
+
+// rowSet is a SELECT of the core's rows, with columns of these names.
+func (f *finisher) rowSet(names []string) (*pg.SelectStmt, bool) {
+	var columns, arrays, aliases []string
+	f.columns = nil
+	for i, e := range f.core.Star.Output {
+		alias := fmt.Sprintf("c%d", i+1)
+		c, expr, ok := f.asArray(e.Type(), "r."+alias)
+		if !ok {
+			return nil, false
+		}
+		f.columns = append(f.columns, c)
+		columns = append(columns, expr+" AS "+catalog.QuoteIdentifier(names[i]))
+		arrays, aliases = append(arrays, fmt.Sprintf("pg_catalog.unnest($%d)", f.params+1+i)), append(aliases, alias)
+	}
+	tree, err := pg.Parse("SELECT " + strings.Join(columns, ", ") + " FROM ROWS FROM (" + strings.Join(arrays, ", ") + ") AS r(" + strings.Join(aliases, ", ") + ")")
+	if err != nil {
+		return nil, false
+	}
+	return tree.Stmts[0].Stmt.GetSelectStmt(), true
+}
+
+// asArray says how a column of a type becomes an array, and what makes its value again of an element.
+func (f *finisher) asArray(t vector.Type, element string) (c FinishColumn, value string, ok bool) {
+	oid := sqltype.OIDOf(t)
+	c = FinishColumn{OID: oid, Element: oid, Array: sqltype.ArrayOID(t)}
+	text := func(typeName string) {
+		c.Text, c.Element, c.Array = true, sqltype.OIDText, sqltype.ArrayOID(vector.TypeOf(vector.Text))
+		element += "::" + typeName
+	}
+	switch {
+	case t.Kind == vector.Enum:
+		e := f.cat.Enum(t.Collation.OID)
+		if e == nil {
+			return c, "", false
+		}
+		text(catalog.QuoteIdentifier(e.Schema) + "." + catalog.QuoteIdentifier(e.Name))
+	case t.Kind.IsArray(): // an array of arrays is another thing
+		text("pg_catalog." + sqltype.Of(t.Kind).Name)
+	case c.Array == 0:
+		return c, "", false
+	}
+	if !t.Kind.IsText() {
+		return c, element, true
+	}
+	switch t.Collation.OID {
+	case 0, defaultCollation:
+		return c, element, true
+	case cCollation:
+		return c, element + ` COLLATE pg_catalog."C"`, true
+	}
+	return c, "", false
+}
+
+// treeVersion is that of the parser's trees.
+var treeVersion = func() int32 {
+	tree, err := pg.Parse("")
+	if err != nil {
+		panic("BUG: " + err.Error())
+	}
+	return tree.Version
+}()
+
+// deparse writes a SELECT.
+func deparse(sel *pg.SelectStmt) (string, bool) {
+	text, err := pg.Deparse(&pg.ParseResult{Version: treeVersion, Stmts: []*pg.RawStmt{{Stmt: &pg.Node{Node: &pg.Node_SelectStmt{SelectStmt: sel}}}}})
+	return text, err == nil
+}
+
+// restNames returns the names of the functions that the rest calls without a schema; ok is false where it is
+// not sure that it reads nothing: it calls others than finishCalls, or names a type or an operator that is
+// not built in.
+func (f *finisher) restNames(rest *pg.SelectStmt) (names []string, ok bool) {
+	ok = true
+	syntax.Walk(rest, func(n *pg.Node) bool {
+		switch x := n.GetNode().(type) {
+		case *pg.Node_FuncCall:
+			schema, name, named := builtinName(x.FuncCall.Funcname)
+			ok = ok && named && finishCalls[name] != "" && !f.cat.Shadowed[name]
+			if schema == "" {
+				names = append(names, name)
+			}
+		case *pg.Node_TypeCast:
+			ok = ok && f.knownType(x.TypeCast.TypeName)
+		case *pg.Node_ColumnDef:
+			ok = ok && f.knownType(x.ColumnDef.TypeName)
+		case *pg.Node_AExpr:
+			_, name, named := builtinName(x.AExpr.Name)
+			ok = ok && named && !f.cat.Shadowed[name]
+		}
+		return ok
+	})
+	slices.Sort(names)
+	return slices.Compact(names), ok
+}
+
+// readsClock reports whether sel has a value that depends on when its transaction began.
+func readsClock(sel *pg.SelectStmt) (reads bool) {
+	syntax.Walk(sel, func(n *pg.Node) bool {
+		switch x := n.GetNode().(type) {
+		case *pg.Node_SqlvalueFunction:
+			reads = reads || nameValues[x.SqlvalueFunction.Op] == ""
+		case *pg.Node_FuncCall:
+			_, name, _ := builtinName(x.FuncCall.Funcname)
+			reads = reads || slices.Contains(clockFunctions, name) || name == "age" && len(x.FuncCall.Args) == 1
+		case *pg.Node_AConst:
+			reads = reads || clockLiteral.MatchString(x.AConst.GetSval().GetSval())
+		}
+		return !reads
+	})
+	return reads
+}
+
+var (
+	clockFunctions = []string{"now", "transaction_timestamp", "statement_timestamp"}
+	clockLiteral   = regexp.MustCompile(`(?i)\b(now|today|tomorrow|yesterday)\b`)
+)
+
+// builtinName splits the name of what is built in; ok is false for one of another schema.
+func builtinName(list []*pg.Node) (schema, name string, ok bool) {
+	names := nameList(list)
+	switch {
+	case len(names) == 1 && len(list) == 1:
+		return "", names[0], true
+	case len(names) == 2 && names[0] == "pg_catalog":
+		return names[0], names[1], true
+	}
+	return "", "", false
+}
+
+// builtinTypes are the types without a schema that the rest may name; those with a name of the grammar's have pg_catalog's.
+var builtinTypes = map[string]bool{"text": true, "date": true, "json": true, "jsonb": true, "uuid": true, "bytea": true, "oid": true, "name": true,
+	"int2": true, "int4": true, "int8": true, "float4": true, "float8": true, "bool": true, "numeric": true, "varchar": true, "bpchar": true,
+	"time": true, "timetz": true, "timestamp": true, "timestamptz": true, "interval": true, "xml": true, "money": true, "inet": true, "cidr": true,
+	"macaddr": true, "macaddr8": true, "regclass": true, "regtype": true, "jsonpath": true, "record": true}
+
+// knownType reports whether a type is built in, or an enum of the tables'.
+func (f *finisher) knownType(t *pg.TypeName) bool {
+	if schema, name, ok := builtinName(t.GetNames()); ok && (schema != "" || builtinTypes[name]) {
+		return true
+	}
+	names := nameList(t.GetNames())
+	return slices.ContainsFunc(f.cat.Enums, func(e *catalog.Enum) bool {
+		return len(names) > 0 && e.Name == names[len(names)-1] && (len(names) == 1 || len(names) == 2 && e.Schema == names[0])
+	})
+}

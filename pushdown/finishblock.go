@@ -1,0 +1,439 @@
+package pushdown
+
+import (
+	"fmt"
+	"slices"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+	"google.golang.org/protobuf/proto"
+
+	"pgaccel/plan"
+	"pgaccel/syntax"
+)
+
+// A SELECT that is refused as a whole is split where its rows are grouped, else where they come from FROM and
+// WHERE. What is above reads the columns of one derived table, rows: keys, aggregates and sub-selects where
+// the groups are the core, else columns and sub-selects.
+
+// rowsAlias and column names are such as a statement has not by chance: a name of ORDER BY that is an output's stays one.
+const rowsAlias = "pgaccel_rows"
+
+// split is a SELECT on its way to be split.
+type split struct {
+	f     *finisher
+	sel   *pg.SelectStmt // as it was
+	rest  *pg.SelectStmt // what becomes of it
+	cols  []*pg.Node     // what the rest reads of the core
+	index map[string]int // of cols, by text
+	keys  []*pg.Node     // of GROUP BY
+	// unnamed says that a column is read which the core does not have.
+	unnamed bool
+}
+
+func (f *finisher) newSplit(sel *pg.SelectStmt) *split {
+	return &split{f: f, sel: sel, rest: proto.Clone(sel).(*pg.SelectStmt), index: map[string]int{}}
+}
+
+// groups takes the groups of sel for the core: with what of HAVING, ORDER BY and LIMIT it can be planned with.
+func (f *finisher) groups(sel *pg.SelectStmt) bool {
+	if len(sel.GroupClause) == 0 && sel.HavingClause == nil && !aggregated(sel) {
+		return false
+	}
+	for _, cut := range []bool{true, false} {
+		for _, having := range []bool{true, false} {
+			if cut && !(having && cuttable(sel)) || !having && sel.HavingClause == nil {
+				continue
+			}
+			s := f.newSplit(sel)
+			core, ok := s.grouped(having, cut)
+			if ok && s.take(core) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// cuttable reports whether the order and the limit of sel could as well be the core's.
+func cuttable(sel *pg.SelectStmt) bool {
+	if sel.LimitCount == nil && sel.LimitOffset == nil || len(sel.DistinctClause) > 0 {
+		return false
+	}
+	rows := true // each of the core's is one of the result's
+	syntax.Walk(sel.TargetList, func(n *pg.Node) bool {
+		if c := n.GetFuncCall(); c != nil {
+			_, name, _ := builtinName(c.Funcname)
+			rows = rows && c.Over == nil && finishCalls[name] != "s"
+		}
+		return n.GetSelectStmt() == nil
+	})
+	return rows
+}
+
+// aggregated reports whether sel calls an aggregate for all of its rows.
+func aggregated(sel *pg.SelectStmt) (is bool) {
+	syntax.Walk(slices.Concat(sel.TargetList, sel.SortClause), func(n *pg.Node) bool {
+		is = is || isAggregate(n)
+		return n.GetSelectStmt() == nil
+	})
+	return is
+}
+
+// isAggregate reports whether n calls an aggregate, not as a window function.
+func isAggregate(n *pg.Node) bool {
+	c := n.GetFuncCall()
+	if c == nil || c.Over != nil {
+		return false
+	}
+	_, name, ok := builtinName(c.Funcname)
+	kinds := finishCalls[name]
+	return ok && (kinds == "a" || kinds == "aw")
+}
+
+// grouped splits at the groups.
+func (s *split) grouped(having, cut bool) (core *pg.SelectStmt, ok bool) {
+	core, rest := proto.Clone(s.sel).(*pg.SelectStmt), s.rest
+	core.TargetList, core.DistinctClause, core.WindowClause = nil, nil, nil
+	core.SortClause, core.LimitCount, core.LimitOffset = nil, nil, nil
+	if !s.label() || !s.resolveGroups(core.GroupClause) {
+		return nil, false
+	}
+	for _, g := range core.GroupClause {
+		s.keys = append(s.keys, groupKeys(g)...)
+	}
+	if having {
+		rest.HavingClause = nil
+	} else {
+		core.HavingClause = nil
+	}
+	if cut && !s.cut(core) {
+		return nil, false
+	}
+	rest.WithClause, rest.FromClause, rest.WhereClause, rest.GroupClause, rest.HavingClause = nil, nil, rest.HavingClause, nil, nil
+	rest.GroupDistinct = false
+	s.read(s.groupColumn)
+	if len(s.cols) == 0 {
+		s.column(parsedExpr("count(*)"))
+	}
+	return core, !s.unnamed
+}
+
+// rows takes the rows of FROM and WHERE for the core.
+func (f *finisher) rows(sel *pg.SelectStmt) bool {
+	grouped := len(sel.GroupClause) > 0 || sel.HavingClause != nil || aggregated(sel)
+	if !grouped && cuttable(sel) {
+		s := f.newSplit(sel)
+		if core, ok := s.scanned(nil, true); ok && s.take(core) {
+			return true
+		}
+	}
+	s := f.newSplit(sel)
+	if core, ok := s.scanned(nil, false); ok && s.take(core) {
+		return true
+	}
+	// Conditions that are refused are the rest's.
+	var left []*pg.Node
+	for _, c := range wheres(sel.WhereClause) {
+		one := &pg.SelectStmt{WithClause: sel.WithClause, FromClause: sel.FromClause, WhereClause: c, TargetList: []*pg.Node{target1(parsedExpr("count(*)"), "")},
+			Op: pg.SetOperation_SETOP_NONE, LimitOption: pg.LimitOption_LIMIT_OPTION_DEFAULT}
+		if !f.plan(one) {
+			left = append(left, c)
+		}
+	}
+	if len(left) == 0 {
+		return false
+	}
+	s = f.newSplit(sel)
+	core, ok := s.scanned(left, false)
+	return ok && s.take(core)
+}
+
+// scanned splits at FROM and WHERE, but for the conditions in left, which are the rest's.
+func (s *split) scanned(left []*pg.Node, cut bool) (core *pg.SelectStmt, ok bool) {
+	rest := s.rest
+	core = &pg.SelectStmt{WithClause: s.sel.WithClause, FromClause: s.sel.FromClause, Op: pg.SetOperation_SETOP_NONE, LimitOption: pg.LimitOption_LIMIT_OPTION_DEFAULT}
+	core = proto.Clone(core).(*pg.SelectStmt)
+	if !s.label() || !s.resolveGroups(rest.GroupClause) {
+		return nil, false
+	}
+	if cut && !s.cut(core) {
+		return nil, false
+	}
+	var kept, gone []*pg.Node
+	for _, c := range wheres(s.sel.WhereClause) {
+		c = proto.Clone(c).(*pg.Node)
+		if slices.ContainsFunc(left, func(l *pg.Node) bool { return proto.Equal(l, c) }) {
+			gone = append(gone, c)
+		} else {
+			kept = append(kept, c)
+		}
+	}
+	core.WhereClause, rest.WhereClause = allOf(kept), allOf(gone)
+	rest.WithClause, rest.FromClause = nil, nil
+	s.read(s.rowColumn)
+	return core, !s.unnamed && len(s.cols) > 0
+}
+
+// take plans the core with the columns that the rest reads, and puts the rest in the place of the SELECT.
+func (s *split) take(core *pg.SelectStmt) bool {
+	for i, c := range s.cols {
+		core.TargetList = append(core.TargetList, target1(c, fmt.Sprintf("c%d", i+1)))
+	}
+	if !s.f.plan(core) {
+		return false
+	}
+	rows, ok := s.f.rowSet(s.f.core.Names)
+	if !ok {
+		return false
+	}
+	s.rest.FromClause = []*pg.Node{{Node: &pg.Node_RangeSubselect{RangeSubselect: &pg.RangeSubselect{
+		Subquery: &pg.Node{Node: &pg.Node_SelectStmt{SelectStmt: rows}}, Alias: &pg.Alias{Aliasname: rowsAlias}}}}}
+	proto.Reset(s.sel)
+	proto.Merge(s.sel, s.rest)
+	return true
+}
+
+// label gives the output columns the names that they have, so that these stay; ok is false where there is `*`.
+func (s *split) label() (ok bool) {
+	for _, n := range s.rest.TargetList {
+		r := n.GetResTarget()
+		if r == nil || len(r.Indirection) > 0 {
+			return false
+		}
+		if fields := r.Val.GetColumnRef().GetFields(); len(fields) > 0 && fields[len(fields)-1].GetAStar() != nil {
+			return false
+		}
+		if r.Name == "" {
+			r.Name, _ = figureName(r.Val)
+		}
+	}
+	return len(s.rest.TargetList) > 0
+}
+
+// output returns the expression of an output column that ORDER BY or GROUP BY names by position or name; nil for others.
+func (s *split) output(n *pg.Node) *pg.Node {
+	if c := n.GetAConst(); c != nil && c.GetIval() != nil {
+		if i := int(c.GetIval().Ival); i >= 1 && i <= len(s.sel.TargetList) {
+			return s.sel.TargetList[i-1].GetResTarget().GetVal()
+		}
+	}
+	if names := nameList(n.GetColumnRef().GetFields()); len(names) == 1 {
+		for i, t := range s.rest.TargetList {
+			if t.GetResTarget().GetName() == names[0] {
+				return s.sel.TargetList[i].GetResTarget().GetVal()
+			}
+		}
+	}
+	return nil
+}
+
+// resolveGroups puts expressions in the place of the names and positions of outputs. A name is a column's first, if
+// there is one.
+func (s *split) resolveGroups(items []*pg.Node) bool {
+	for _, g := range items {
+		if set := g.GetGroupingSet(); set != nil {
+			if !s.resolveGroups(set.Content) {
+				return false
+			}
+			continue
+		}
+		if row := g.GetRowExpr(); row != nil {
+			if !s.resolveGroups(row.Args) {
+				return false
+			}
+			continue
+		}
+		out := s.output(g)
+		if out == nil {
+			continue
+		}
+		if ref := g.GetColumnRef(); ref != nil && !sameColumn(ref, out.GetColumnRef()) {
+			is, known := s.f.isColumn(s.sel, g)
+			if !known {
+				return false
+			}
+			if is {
+				continue
+			}
+		}
+		g.Node = proto.Clone(out).(*pg.Node).Node
+	}
+	return true
+}
+
+// isColumn reports whether a name is a column's of FROM.
+func (f *finisher) isColumn(sel *pg.SelectStmt, name *pg.Node) (is, known bool) {
+	probe := &pg.SelectStmt{WithClause: sel.WithClause, FromClause: sel.FromClause, TargetList: []*pg.Node{target1(name, "")},
+		Op: pg.SetOperation_SETOP_NONE, LimitOption: pg.LimitOption_LIMIT_OPTION_DEFAULT}
+	sql, ok := deparse(probe)
+	if !ok {
+		return false, false
+	}
+	st := planPart(syntax.Parse(sql), f.paramOIDs, f.params, f.cat)
+	if st.Forward == nil {
+		return true, true
+	}
+	return false, !slices.ContainsFunc(st.Refused, func(r Refusal) bool {
+		return r.Forward.Reason != plan.ReasonShape || r.Forward.Detail != unknownColumn
+	})
+}
+
+// groupKeys are the expressions of an item of GROUP BY.
+func groupKeys(g *pg.Node) (keys []*pg.Node) {
+	var inner []*pg.Node
+	switch x := g.GetNode().(type) {
+	case *pg.Node_GroupingSet:
+		inner = x.GroupingSet.Content
+	case *pg.Node_RowExpr:
+		inner = x.RowExpr.Args
+	default:
+		return []*pg.Node{g}
+	}
+	for _, n := range inner {
+		keys = append(keys, groupKeys(n)...)
+	}
+	return keys
+}
+
+// cut moves the order and the limit to the core.
+func (s *split) cut(core *pg.SelectStmt) bool {
+	for _, n := range s.rest.SortClause {
+		by := proto.Clone(n).(*pg.Node)
+		if out := s.output(by.GetSortBy().GetNode()); out != nil {
+			by.GetSortBy().Node = proto.Clone(out).(*pg.Node)
+		}
+		core.SortClause = append(core.SortClause, by)
+	}
+	core.LimitCount, core.LimitOffset, core.LimitOption = s.rest.LimitCount, s.rest.LimitOffset, s.rest.LimitOption
+	s.rest.SortClause, s.rest.LimitCount, s.rest.LimitOffset = nil, nil, nil
+	s.rest.LimitOption = pg.LimitOption_LIMIT_OPTION_DEFAULT
+	return true
+}
+
+// read puts columns of the core in the place of what the rest reads. column does so for one node, and reports whether what is below is to
+// be looked at.
+func (s *split) read(column func(*pg.Node) bool) {
+	for _, n := range s.rest.SortClause {
+		if by := n.GetSortBy(); s.output(by.GetNode()) == nil {
+			syntax.Walk(by.GetNode(), column)
+		}
+	}
+	for _, n := range s.rest.DistinctClause {
+		if s.output(n) == nil {
+			syntax.Walk(n, column)
+		}
+	}
+	for _, n := range s.rest.TargetList {
+		syntax.Walk(n.GetResTarget().GetVal(), column)
+	}
+	for _, part := range []any{s.rest.WhereClause, s.rest.GroupClause, s.rest.HavingClause, s.rest.WindowClause} {
+		syntax.Walk(part, column)
+	}
+}
+
+// column puts a column of the core in the place of n.
+func (s *split) column(n *pg.Node) {
+	text := exprText(n)
+	i, known := s.index[text]
+	if !known {
+		i = len(s.cols)
+		s.index[text] = i
+		s.cols = append(s.cols, proto.Clone(n).(*pg.Node))
+	}
+	field := func(name string) *pg.Node { return &pg.Node{Node: &pg.Node_String_{String_: &pg.String{Sval: name}}} }
+	n.Node = &pg.Node_ColumnRef{ColumnRef: &pg.ColumnRef{Fields: []*pg.Node{field(rowsAlias), field(fmt.Sprintf("c%d", i+1))}}}
+}
+
+// groupColumn is column for a key, an aggregate or a sub-select.
+func (s *split) groupColumn(n *pg.Node) bool {
+	switch {
+	case isAggregate(n), n.GetGroupingFunc() != nil, n.GetSubLink() != nil, s.isKey(n):
+		s.column(n)
+		return false
+	case n.GetColumnRef() != nil:
+		s.unnamed = true
+		return false
+	}
+	return true
+}
+
+// isKey reports whether n is a key of GROUP BY.
+func (s *split) isKey(n *pg.Node) bool {
+	switch n.GetNode().(type) {
+	case *pg.Node_ColumnRef:
+		return slices.ContainsFunc(s.keys, func(k *pg.Node) bool { return sameColumn(n.GetColumnRef(), k.GetColumnRef()) })
+	case *pg.Node_FuncCall, *pg.Node_AExpr, *pg.Node_TypeCast, *pg.Node_CaseExpr, *pg.Node_CoalesceExpr, *pg.Node_MinMaxExpr, *pg.Node_BoolExpr,
+		*pg.Node_NullTest, *pg.Node_BooleanTest, *pg.Node_CollateClause, *pg.Node_AIndirection:
+		text := exprText(n)
+		return slices.ContainsFunc(s.keys, func(k *pg.Node) bool { return exprText(k) == text })
+	}
+	return false
+}
+
+// rowColumn is column for a column or a sub-select.
+func (s *split) rowColumn(n *pg.Node) bool {
+	switch {
+	case n.GetSubLink() != nil:
+		s.column(n)
+		return false
+	case n.GetColumnRef() != nil:
+		names := nameList(n.GetColumnRef().Fields)
+		if len(names) != len(n.GetColumnRef().Fields) {
+			s.unnamed = true
+		} else {
+			s.column(n)
+		}
+		return false
+	}
+	return true
+}
+
+// sameColumn reports whether two names of columns are sure to be one's: one is the other with its table.
+func sameColumn(x, y *pg.ColumnRef) bool {
+	a, b := nameList(x.GetFields()), nameList(y.GetFields())
+	if len(a) < len(b) {
+		a, b = b, a
+	}
+	return len(b) > 0 && slices.Equal(a[len(a)-len(b):], b)
+}
+
+// wheres are the conditions of a WHERE.
+func wheres(n *pg.Node) []*pg.Node {
+	if b := n.GetBoolExpr(); b != nil && b.Boolop == pg.BoolExprType_AND_EXPR {
+		return b.Args
+	}
+	if n == nil {
+		return nil
+	}
+	return []*pg.Node{n}
+}
+
+func allOf(list []*pg.Node) *pg.Node {
+	switch len(list) {
+	case 0:
+		return nil
+	case 1:
+		return list[0]
+	}
+	return &pg.Node{Node: &pg.Node_BoolExpr{BoolExpr: &pg.BoolExpr{Boolop: pg.BoolExprType_AND_EXPR, Args: list}}}
+}
+
+// target1 is an item of a select list.
+func target1(n *pg.Node, name string) *pg.Node {
+	return &pg.Node{Node: &pg.Node_ResTarget{ResTarget: &pg.ResTarget{Name: name, Val: proto.Clone(n).(*pg.Node)}}}
+}
+
+// parsedExpr parses an expression.
+func parsedExpr(sql string) *pg.Node {
+	tree, err := pg.Parse("SELECT " + sql)
+	if err != nil {
+		panic("BUG: " + err.Error())
+	}
+	return tree.Stmts[0].Stmt.GetSelectStmt().TargetList[0].GetResTarget().Val
+}
+
+// exprText writes an expression; the same text is the same expression.
+func exprText(n *pg.Node) string {
+	text, _ := deparse(&pg.SelectStmt{TargetList: []*pg.Node{target1(n, "")}, Op: pg.SetOperation_SETOP_NONE, LimitOption: pg.LimitOption_LIMIT_OPTION_DEFAULT})
+	return text
+}
