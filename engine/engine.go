@@ -219,6 +219,8 @@ func (e *Engine) prepare(sql string, paramOIDs []uint32, text *syntax.Text) *sta
 		}
 	} else if st.cursorOf(text); st.cursor == nil && firstWord(sql) == "declare" {
 		st = e.other
+	} else if word := firstWord(sql); (word == "create" || word == "insert") && text.Written() == nil {
+		st = e.other
 	} else if prefix, begins, last := text.Split(); last != nil && len(paramOIDs) == 0 {
 		// Only a simple Query, which has no parameter types, can hold several statements.
 		if s := e.prepare(last.SQL, nil, last); s.fixed == nil {

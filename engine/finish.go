@@ -17,15 +17,27 @@ import (
 
 // Finish is what the server runs over the result of an execution.
 type Finish struct {
-	// SQL is a SELECT, whose result is the statement's. The client's parameters are $1 to $Params; those behind are
+	// SQL is what runs, and what its result is the statement's. The client's parameters are $1 to $Params; those behind are
 	// the columns of the execution's result, as arrays.
 	SQL     string
 	Params  int
 	Columns []FinishColumn
+	// Of a statement that writes rows (CREATE TABLE AS, INSERT) Select returns them, which is described in its place, and Rows
+	// returns them in the rest; else both are "".
+	Select, Rows string
 }
 
 // FinishColumn is how a column becomes an array.
 type FinishColumn = pushdown.FinishColumn
+
+// Arrays are the types of the arrays.
+func (f *Finish) Arrays() []uint32 {
+	types := make([]uint32, len(f.Columns))
+	for i, c := range f.Columns {
+		types[i] = c.Array
+	}
+	return types
+}
 
 // FinishBytes bounds what the columns of a result may take as parameters, and finishRows the rows: more of
 // them cost the server more than the statement itself, if they are more than a share of what was read.
@@ -41,14 +53,18 @@ var errTooMany = forward(plan.ReasonShape, fmt.Sprintf("what is refused would be
 // finishOf looks for the core of a statement that was refused. It is nil where there is none that is supported.
 func (s *statement) finishOf(text *syntax.Text, refused *plan.Forward, d *decision) bool {
 	switch refused.Reason {
-	case plan.ReasonNotSelect, plan.ReasonNoTable, plan.ReasonShadowed, plan.ReasonInternalError:
+	case plan.ReasonNotSelect:
+		if text.Written() == nil {
+			return false
+		}
+	case plan.ReasonNoTable, plan.ReasonShadowed, plan.ReasonInternalError:
 		return false
 	}
 	core, f := pushdown.PlanFinish(text, s.paramOIDs, d.catalog)
 	if f == nil || olap.Supports(core.Star) != nil {
 		return false
 	}
-	finish := &Finish{SQL: f.SQL, Params: f.Params, Columns: f.Columns}
+	finish := &Finish{SQL: f.SQL, Params: f.Params, Columns: f.Columns, Select: f.Select, Rows: f.Rows}
 	d.finish, d.deps, d.query, d.forced, d.constants = finish, &core.Deps, core.Star, core.Small, constantsOf(&core.Deps)
 	return true
 }

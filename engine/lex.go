@@ -1,5 +1,7 @@
 package engine
 
+import "bytes"
+
 // Most statements that name an accelerated table are the application's own point
 // queries and writes: a new text each time, because clients put values into it.
 // Parsing each would cost more than Postgres needs to answer, so that two cheap looks
@@ -15,6 +17,18 @@ func selects(sql string) bool {
 	switch firstWord(sql) {
 	case "select", "with", "values", "table", "begin", "start", "savepoint", "release", "set", "show", "copy", "declare", "":
 		return true
+	case "create", "insert":
+		return writesRows(sql)
+	}
+	return false
+}
+
+// writesRows reports whether a CREATE or INSERT may be one that writes the rows of a SELECT: it has the word.
+func writesRows(sql string) bool {
+	for id := range identifiers([]byte(sql)) {
+		if len(id) == len("select") && bytes.EqualFold(id, []byte("select")) {
+			return true
+		}
 	}
 	return false
 }

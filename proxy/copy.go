@@ -18,30 +18,38 @@ import (
 // description is what the server says of a result.
 type description struct {
 	fields []engine.Field
-	head   []byte // RowDescription for the client; nil until it is described
-	unfit  bool   // it cannot be dealt with
+	head   []byte         // RowDescription for the client; nil until it is described
+	rows   []engine.Field // of the rest of a statement that writes rows
+	unfit  bool           // it cannot be dealt with
+	owed   int            // descriptions to come of what is not the statement itself
 }
 
 func (g *gateRun) described(_ *session, typ byte, message []byte) {
 	body := message[wire.HeaderLen:]
 	switch typ {
 	case wire.ParameterDescription:
-		if len(body) != 2 || body[0] != 0 || body[1] != 0 {
+		if g.head == nil && (len(body) != 2 || body[0] != 0 || body[1] != 0) {
 			g.unfit = true
 		}
 	case wire.NoData:
+		g.owed--
 		g.unfit = true
 	case wire.RowDescription:
+		g.owed--
 		fields, ok := readFields(body)
 		g.unfit = g.unfit || !ok
+		if g.head != nil {
+			g.rows = fields
+			break
+		}
 		g.fields, g.head = fields, append([]byte(nil), message...)
 	}
 }
 
-// describeText asks the server to describe the result of a text.
-func (s *session) describeText(b []byte, sql string) []byte {
+// describeText asks the server to describe the result of a text, with parameters of these types.
+func (s *session) describeText(b []byte, sql string, types []uint32) []byte {
 	b = appendNamed(b, wire.Close, 'S', queryName)
-	b = appendParse(b, queryName, sql, nil)
+	b = appendParse(b, queryName, sql, types)
 	b = appendNamed(b, wire.Describe, 'S', queryName)
 	b = appendNamed(b, wire.Close, 'S', queryName)
 	for _, k := range []reply{replyClose, replyParse, replyStatement, replyClose} {
@@ -50,10 +58,30 @@ func (s *session) describeText(b []byte, sql string) []byte {
 	return b
 }
 
-// undescribed reports that an error in answer to a message of kind k is the server's for the SELECT of a
-// COPY's rows, which can be borne.
+// describeOthers asks for the descriptions of what stands for a statement that has none: the SELECT of a COPY's rows;
+// those of what is written, and of the rest that writes them.
+func (s *session) describeOthers(b []byte, g *gateRun) []byte {
+	if c := s.local.copy; c != nil {
+		g.owed = 1
+		return s.describeText(b, c.SQL, nil)
+	}
+	if f := s.local.decision.Finish(); f != nil && f.Select != "" {
+		g.owed = 2
+		return s.describeText(s.describeText(b, f.Select, nil), f.Rows, f.Arrays())
+	}
+	return b
+}
+
+// describesItself reports whether the server describes the statement.
+func (x *localExecution) describesItself() bool {
+	f := x.decision.Finish()
+	return x.copy == nil && (f == nil || f.Select == "")
+}
+
+// undescribed reports that an error in answer to a message of kind k is the server's for one of describeOthers,
+// which can be borne.
 func (g *gateRun) undescribed(k reply, code string) bool {
-	if g.head != nil || !g.bearable() || k&replyOwn == 0 {
+	if g.owed == 0 || !g.bearable() || k&replyOwn == 0 {
 		return false
 	}
 	switch k & replyKind {

@@ -22,6 +22,8 @@ import (
 //	finishing     Parse Bind Describe Execute Sync   |  the same, with Flush
 //	client sees   T of its own text, D ... C, Z      |  D ... C
 //
+// A statement that writes the rows of a SELECT (CREATE TABLE AS, INSERT) is one of these whose rest writes them.
+//
 // In a transaction block that runs inside of a savepoint, as the gate does.
 
 // finishName is the name of the rest's statement and portal.
@@ -70,9 +72,7 @@ func (s *session) finishOn(g *gateRun, batch *vector.Batch, fields []engine.Fiel
 	if x.portal != nil {
 		results = x.portal.results
 	}
-	parameters := slices.Clone(types)
-	for i, c := range columns {
-		parameters = append(parameters, f.Columns[i].Array)
+	for _, c := range columns {
 		values, formats = append(values, c), append(formats, wire.FormatBinary)
 	}
 	var b []byte
@@ -81,7 +81,7 @@ func (s *session) finishOn(g *gateRun, batch *vector.Batch, fields []engine.Fiel
 	}
 	b = appendNamed(b, wire.Close, 'P', finishName) // where the last attempt failed
 	b = appendNamed(b, wire.Close, 'S', finishName)
-	b = appendParse(b, finishName, f.SQL, parameters)
+	b = appendParse(b, finishName, f.SQL, slices.Concat(types, f.Arrays()))
 	b = appendBindAs(b, finishName, finishName, values, null, formats, results)
 	b = appendNamed(b, wire.Describe, 'P', finishName)
 	b = appendExecute(b, finishName, 0)
@@ -114,7 +114,11 @@ func (s *session) finishing() *finishing {
 }
 
 // described compares the rest's columns with the statement's.
-func (f *finishing) described(_ *session, typ byte, message []byte) {
+func (f *finishing) described(s *session, typ byte, message []byte) {
+	if !s.local.describesItself() {
+		f.unfit = typ != wire.NoData
+		return
+	}
 	fields, ok := readFields(message[wire.HeaderLen:])
 	f.unfit = typ != wire.RowDescription || !ok || !slices.EqualFunc(fields, f.fields, func(a, b engine.Field) bool {
 		return a.TypeOID == b.TypeOID || sqltype.KindOf(a.TypeOID).IsText() && sqltype.KindOf(b.TypeOID).IsText()
@@ -191,6 +195,9 @@ func (f *finishing) end(s *session) {
 	rows := 0
 	if tag, _, err := wire.CString(f.tag[wire.HeaderLen:]); err == nil {
 		rows, _ = strconv.Atoi(string(tag[bytes.LastIndexByte(tag, ' ')+1:]))
+	}
+	if !s.local.describesItself() {
+		s.commandEnded(f.tag[wire.HeaderLen:])
 	}
 	s.local.decision.Finished(time.Since(s.local.started), rows)
 	s.tell(true)

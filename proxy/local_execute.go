@@ -109,7 +109,7 @@ func (s *session) gateExecute(b []byte) []byte {
 
 func (g *gatingExecute) failed(s *session, k reply, body []byte) action {
 	code := string(wire.ErrorField(body, 'C'))
-	undescribed := s.local.copy != nil && g.undescribed(k, code)
+	undescribed := g.undescribed(k, code)
 	switch {
 	case g.gone(k, code):
 		// Again in the batch, whose rest the server would skip.

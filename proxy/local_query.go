@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"slices"
 	"time"
 
 	"pgaccel/engine"
@@ -86,8 +87,8 @@ func (s *session) gateQuery(b []byte) []byte {
 // queryBatch is one write and one round trip. Closing the unnamed statement and portal is what
 // a Query does by itself.
 func (s *session) queryBatch(b []byte, g *gatingQuery, anew bool) []byte {
-	if s.local.copy == nil {
-		b = s.describeText(b, s.local.sql)
+	if s.local.describesItself() {
+		b = s.describeText(b, s.local.sql, nil)
 	}
 	b = s.gateBatch(b, &g.gateRun, anew)
 	b = appendNamed(b, wire.Close, 'S', "")
@@ -117,7 +118,7 @@ func (s *session) holdsNotices(first reply, owed bool) *gatingQuery {
 func (g *gatingQuery) failed(s *session, k reply, body []byte) action {
 	code := string(wire.ErrorField(body, 'C'))
 	switch {
-	case s.local.copy != nil && g.undescribed(k, code):
+	case g.undescribed(k, code):
 		g.ended = gateUndescribed
 	case g.head != nil && g.uncertain(k, code):
 		g.ended = gateUncertain
@@ -127,7 +128,7 @@ func (g *gatingQuery) failed(s *session, k reply, body []byte) action {
 		g.ended = gateGone
 	case s.endsQuery(code):
 		g.ended = shownError
-		if g.head == nil && s.local.copy == nil { // a position in the client's text
+		if g.head == nil && s.local.describesItself() { // a position in the client's text
 			return relay
 		}
 		return s.relayOwn(body)
@@ -182,6 +183,12 @@ func (g *gatingQuery) ready(s *session, k reply) action {
 			s.computeCursor(&g.gateRun, g.notices)
 		case s.local.copy != nil:
 			s.computeCopy(&g.gateRun, g.notices)
+		case !s.local.describesItself():
+			if !slices.EqualFunc(g.fields, g.rows, func(a, b engine.Field) bool { return a.TypeOID == b.TypeOID && a.Typmod == b.Typmod }) {
+				s.forward(plan.ReasonDescription)
+				break
+			}
+			s.compute(&g.gateRun, nil, nil, g.notices)
 		default:
 			s.compute(&g.gateRun, g.fields, nil, append(g.notices, g.head...))
 		}

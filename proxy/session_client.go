@@ -473,7 +473,7 @@ func (s *session) execute(message []byte, before *[]byte) action {
 		return forward(plan.ReasonNotSelect)
 	case d.Route() != engine.RouteCandidate:
 		return forward("")
-	case d.Finish() != nil && (p.name != "" || rows > 0):
+	case d.Finish() != nil && (p.name != "" || rows > 0 || d.Finish().Select != ""):
 		return forward(plan.ReasonNotSelect)
 	case p.unread:
 		return forward(plan.ReasonParameter) // decided otherwise meanwhile

@@ -36,6 +36,8 @@ type Finish struct {
 	Params int
 	// Columns are the core's, as arrays.
 	Columns []FinishColumn
+	// Of a statement that writes rows Select is what returns them, and Rows what does so in the rest; else both are "".
+	Select, Rows string
 	// Core is the core's text.
 	Core string
 }
@@ -79,34 +81,37 @@ type finisher struct {
 	columns   []FinishColumn
 }
 
-// PlanFinish is Plan for a statement that Plan has refused: the Statement is that of its core. finish is nil where there is none.
+// PlanFinish is Plan for a statement that Plan has refused, or that writes the rows of a SELECT: the Statement is that of its core. finish is
+// nil where there is none.
 func PlanFinish(text *syntax.Text, paramOIDs []uint32, cat *catalog.Catalog) (core Statement, finish *Finish) {
-	sel, _ := text.Select()
+	tree, sel := text.Tree()
 	if sel == nil || sel.IntoClause != nil {
 		return Statement{}, nil
 	}
+	writes := text.Written() != nil
 	f := &finisher{cat: cat, paramOIDs: paramOIDs, params: len(paramOIDs)}
-	sel = proto.Clone(sel).(*pg.SelectStmt)
 	syntax.Walk(sel, func(n *pg.Node) bool {
 		f.params = max(f.params, int(n.GetParamRef().GetNumber()))
 		return true
 	})
-	if !f.block(sel, true, nil) || readsTable(sel, nil) {
+	before, _ := deparse(sel)
+	if !f.block(sel, !writes, nil) || readsTable(sel, nil) {
 		return Statement{}, nil
 	}
 	names, ok := f.restNames(sel)
-	if !ok {
+	if !ok || len(f.core.Deps.ServerConsts) > 0 && readsClock(sel) { // which may be of two transactions
 		return Statement{}, nil
 	}
-	if len(f.core.Deps.ServerConsts) > 0 && readsClock(sel) {
-		return Statement{}, nil // of two transactions, perhaps
-	}
-	sql, ok := deparse(sel)
-	if !ok {
+	finish = &Finish{Params: f.params, Columns: f.columns, Core: f.coreText}
+	if finish.SQL, ok = deparseStatement(tree); !ok {
 		return Statement{}, nil
+	}
+	if writes {
+		finish.Select = before
+		finish.Rows, _ = deparse(sel)
 	}
 	f.core.Deps.Functions = slices.Compact(slices.Sorted(slices.Values(slices.Concat(f.core.Deps.Functions, names))))
-	return f.core, &Finish{SQL: sql, Params: f.params, Columns: f.columns, Core: f.coreText}
+	return f.core, finish
 }
 
 // block looks for the core in sel, and puts its rows in its place. names are those of the common table
@@ -235,7 +240,7 @@ func (f *finisher) plan(sel *pg.SelectStmt) bool {
 	if !ok {
 		return false
 	}
-	st := planPart(syntax.Parse(sql), f.paramOIDs, f.params, f.cat)
+	st := planPart(syntax.ParsePart(sql), f.paramOIDs, f.params, f.cat)
 	if st.Star == nil {
 		return false
 	}
@@ -296,6 +301,8 @@ func (f *finisher) asArray(t vector.Type, element string) (c FinishColumn, value
 		text("pg_catalog." + sqltype.Of(t.Kind).Name)
 	case c.Array == 0:
 		return c, "", false
+	default:
+		element += modifier(t)
 	}
 	if !t.Kind.IsText() {
 		return c, element, true
@@ -309,6 +316,23 @@ func (f *finisher) asArray(t vector.Type, element string) (c FinishColumn, value
 	return c, "", false
 }
 
+// modifier is the cast that gives elements the modifier of their type: they fit it.
+func modifier(t vector.Type) string {
+	if t.Typmod < 0 {
+		return ""
+	}
+	switch name := "::pg_catalog." + sqltype.Of(t.Kind).Name; t.Kind {
+	case vector.Numeric:
+		precision, scale := (t.Typmod-4)>>16&0xffff, (t.Typmod-4)&0x7ff
+		return fmt.Sprintf("%s(%d,%d)", name, precision, (scale^1024)-1024)
+	case vector.Varchar, vector.BPChar:
+		return fmt.Sprintf("%s(%d)", name, t.Typmod-4)
+	case vector.Time, vector.Timestamp, vector.TimestampTZ:
+		return fmt.Sprintf("%s(%d)", name, t.Typmod)
+	}
+	return ""
+}
+
 // treeVersion is that of the parser's trees.
 var treeVersion = func() int32 {
 	tree, err := pg.Parse("")
@@ -320,7 +344,11 @@ var treeVersion = func() int32 {
 
 // deparse writes a SELECT.
 func deparse(sel *pg.SelectStmt) (string, bool) {
-	text, err := pg.Deparse(&pg.ParseResult{Version: treeVersion, Stmts: []*pg.RawStmt{{Stmt: &pg.Node{Node: &pg.Node_SelectStmt{SelectStmt: sel}}}}})
+	return deparseStatement(&pg.Node{Node: &pg.Node_SelectStmt{SelectStmt: sel}})
+}
+
+func deparseStatement(n *pg.Node) (string, bool) {
+	text, err := pg.Deparse(&pg.ParseResult{Version: treeVersion, Stmts: []*pg.RawStmt{{Stmt: n}}})
 	return text, err == nil
 }
 

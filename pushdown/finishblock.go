@@ -20,12 +20,13 @@ const rowsAlias = "pgaccel_rows"
 
 // split is a SELECT on its way to be split.
 type split struct {
-	f     *finisher
-	sel   *pg.SelectStmt // as it was
-	rest  *pg.SelectStmt // what becomes of it
-	cols  []*pg.Node     // what the rest reads of the core
-	index map[string]int // of cols, by text
-	keys  []*pg.Node     // of GROUP BY
+	f       *finisher
+	sel     *pg.SelectStmt // as it was
+	rest    *pg.SelectStmt // what becomes of it
+	cols    []*pg.Node     // what the rest reads of the core
+	index   map[string]int // of cols, by text
+	keys    []*pg.Node     // of GROUP BY
+	partial []partialCall  // of the rest
 	// unnamed says that a column is read which the core does not have.
 	unnamed bool
 }
@@ -127,8 +128,15 @@ func (f *finisher) rows(sel *pg.SelectStmt) bool {
 			return true
 		}
 	}
-	s := f.newSplit(sel)
-	if core, ok := s.scanned(nil, false); ok && s.take(core) {
+	try := func(left []*pg.Node) bool {
+		if grouped && f.partialGroups(sel, left) {
+			return true
+		}
+		s := f.newSplit(sel)
+		core, ok := s.scanned(left, false)
+		return ok && s.take(core)
+	}
+	if try(nil) {
 		return true
 	}
 	// Conditions that are refused are the rest's.
@@ -140,12 +148,7 @@ func (f *finisher) rows(sel *pg.SelectStmt) bool {
 			left = append(left, c)
 		}
 	}
-	if len(left) == 0 {
-		return false
-	}
-	s = f.newSplit(sel)
-	core, ok := s.scanned(left, false)
-	return ok && s.take(core)
+	return len(left) > 0 && try(left)
 }
 
 // scanned splits at FROM and WHERE, but for the conditions in left, which are the rest's.
@@ -159,6 +162,13 @@ func (s *split) scanned(left []*pg.Node, cut bool) (core *pg.SelectStmt, ok bool
 	if cut && !s.cut(core) {
 		return nil, false
 	}
+	s.divide(core, left)
+	s.read(s.rowColumn)
+	return core, !s.unnamed && len(s.cols) > 0
+}
+
+// divide gives the rest the conditions in left, and the core the others.
+func (s *split) divide(core *pg.SelectStmt, left []*pg.Node) {
 	var kept, gone []*pg.Node
 	for _, c := range wheres(s.sel.WhereClause) {
 		c = proto.Clone(c).(*pg.Node)
@@ -168,18 +178,16 @@ func (s *split) scanned(left []*pg.Node, cut bool) (core *pg.SelectStmt, ok bool
 			kept = append(kept, c)
 		}
 	}
-	core.WhereClause, rest.WhereClause = allOf(kept), allOf(gone)
-	rest.WithClause, rest.FromClause = nil, nil
-	s.read(s.rowColumn)
-	return core, !s.unnamed && len(s.cols) > 0
+	core.WhereClause, s.rest.WhereClause = allOf(kept), allOf(gone)
+	s.rest.WithClause, s.rest.FromClause = nil, nil
 }
 
 // take plans the core with the columns that the rest reads, and puts the rest in the place of the SELECT.
 func (s *split) take(core *pg.SelectStmt) bool {
 	for i, c := range s.cols {
-		core.TargetList = append(core.TargetList, target1(c, fmt.Sprintf("c%d", i+1)))
+		core.TargetList = append(core.TargetList, target1(c, columnName(i)))
 	}
-	if !s.f.plan(core) {
+	if !s.f.plan(core) || !s.combine() {
 		return false
 	}
 	rows, ok := s.f.rowSet(s.f.core.Names)
@@ -269,7 +277,7 @@ func (f *finisher) isColumn(sel *pg.SelectStmt, name *pg.Node) (is, known bool) 
 	if !ok {
 		return false, false
 	}
-	st := planPart(syntax.Parse(sql), f.paramOIDs, f.params, f.cat)
+	st := planPart(syntax.ParsePart(sql), f.paramOIDs, f.params, f.cat)
 	if st.Forward == nil {
 		return true, true
 	}
@@ -332,7 +340,10 @@ func (s *split) read(column func(*pg.Node) bool) {
 }
 
 // column puts a column of the core in the place of n.
-func (s *split) column(n *pg.Node) {
+func (s *split) column(n *pg.Node) { n.Node = s.reference(n).Node }
+
+// reference returns what n is in the rest.
+func (s *split) reference(n *pg.Node) *pg.Node {
 	text := exprText(n)
 	i, known := s.index[text]
 	if !known {
@@ -341,8 +352,10 @@ func (s *split) column(n *pg.Node) {
 		s.cols = append(s.cols, proto.Clone(n).(*pg.Node))
 	}
 	field := func(name string) *pg.Node { return &pg.Node{Node: &pg.Node_String_{String_: &pg.String{Sval: name}}} }
-	n.Node = &pg.Node_ColumnRef{ColumnRef: &pg.ColumnRef{Fields: []*pg.Node{field(rowsAlias), field(fmt.Sprintf("c%d", i+1))}}}
+	return &pg.Node{Node: &pg.Node_ColumnRef{ColumnRef: &pg.ColumnRef{Fields: []*pg.Node{field(rowsAlias), field(columnName(i))}}}}
 }
+
+func columnName(i int) string { return fmt.Sprintf("c%d", i+1) }
 
 // groupColumn is column for a key, an aggregate or a sub-select.
 func (s *split) groupColumn(n *pg.Node) bool {

@@ -83,9 +83,17 @@ var Parses atomic.Int64
 
 // Parse parses a text. One that cannot be parsed is a Text, too: it has no SELECT.
 func Parse(sql string) *Text {
+	t := ParsePart(sql)
+	if t.tokens != nil {
+		Parses.Add(1)
+	}
+	return t
+}
+
+// ParsePart is Parse for a text that is made of a part of a client's.
+func ParsePart(sql string) *Text {
 	t := &Text{SQL: sql}
 	if t.tokens, t.refused = scan(sql); t.refused == "" {
-		Parses.Add(1)
 		tree, err := pg.Parse(sql)
 		if err != nil {
 			t.refused = unparsable
