@@ -65,7 +65,7 @@ func (s *statement) finishOf(text *syntax.Text, refused *plan.Forward, d *decisi
 		return false
 	}
 	finish := &Finish{SQL: f.SQL, Params: f.Params, Columns: f.Columns, Select: f.Select, Rows: f.Rows}
-	d.finish, d.deps, d.query, d.forced, d.constants = finish, &core.Deps, core.Star, core.Small, constantsOf(&core.Deps)
+	d.finish, d.left, d.deps, d.query, d.forced, d.constants = finish, refused, &core.Deps, core.Star, core.Small, constantsOf(&core.Deps)
 	return true
 }
 
@@ -74,7 +74,7 @@ func (d *decision) Finish() *Finish { return d.finish }
 
 // Finished implements Decision.
 func (d *decision) Finished(took time.Duration, rows int) {
-	d.statement.engine.stats.accelerated(d.shape, took, rows, "")
+	d.statement.engine.stats.partial(d.shape, took, rows, d.left)
 }
 
 // finishable says why the rest of the statement is not worth running over the result.

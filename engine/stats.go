@@ -65,8 +65,9 @@ type shape struct {
 	text        string
 	mu          sync.Mutex
 	accelerated int64
+	partial     int64
 	forwarded   int64
-	why         plan.Forward // of the last forwarded execution
+	why         plan.Forward // of the last execution that was not accelerated
 	rows        int64
 	busy        time.Duration // sum over accelerated executions, without the gate
 	fastest     time.Duration
@@ -134,12 +135,27 @@ func (s *stats) accelerated(sh *shape, d time.Duration, rows int, device string)
 		sh.onDevice++
 		sh.deviceBusy += d
 	}
-	if sh.accelerated == 0 || d < sh.fastest {
+	if sh.accelerated+sh.partial == 0 || d < sh.fastest {
 		sh.fastest = d
 	}
 	sh.accelerated++
 	sh.rows += int64(rows)
 	sh.busy += d
+	sh.last = time.Now()
+}
+
+// partial counts an answer of which the server has run what is refused because of why.
+func (s *stats) partial(sh *shape, d time.Duration, rows int, why *plan.Forward) {
+	s.count("partial", why.Reason)
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	if sh.accelerated+sh.partial == 0 || d < sh.fastest {
+		sh.fastest = d
+	}
+	sh.partial++
+	sh.rows += int64(rows)
+	sh.busy += d
+	sh.why = *why
 	sh.last = time.Now()
 }
 
@@ -167,7 +183,7 @@ func (sh *shape) served(took time.Duration) {
 
 // Count is one value of pgaccel_queries_total.
 type Count struct {
-	Route  string // accelerated or forwarded
+	Route  string // accelerated, partial or forwarded
 	Reason plan.Reason
 	N      int64
 }

@@ -74,6 +74,7 @@ type queryRow struct {
 	Also        *string   `json:"also"`
 	Calls       int64     `json:"calls"`
 	Accelerated int64     `json:"accelerated"`
+	Partial     int64     `json:"partial"`
 	Forwarded   int64     `json:"forwarded"`
 	Rows        int64     `json:"rows"`
 	TotalMS     float64   `json:"total_ms"`
@@ -120,7 +121,7 @@ var columns = map[string]string{
 	"tables":  `"name" text, "state" text, "detail" text, "rows" bigint, "bytes" bigint, "copied" timestamptz, "applied_lsn" pg_lsn, "inserted" bigint, "updated" bigint, "deleted" bigint, "deltas" integer, "history_bytes" bigint, "segments" integer, "oldest_snapshot_ms" double precision, "device_bytes" bigint`,
 	"columns": `"table" text, "column" text, "codec" text, "segments" integer, "bytes" bigint, "null_bytes" bigint, "device_bytes" bigint`,
 	"devices": `"device" text, "model" text, "memory_bytes" bigint, "budget_bytes" bigint, "used_bytes" bigint, "queries" bigint, "faults" bigint, "kernel_ms" double precision, "copied_bytes" bigint`,
-	"queries": `"query" text, "route" text, "reason" text, "detail" text, "position" integer, "also" text, "calls" bigint, "accelerated" bigint, "forwarded" bigint, "rows" bigint, "total_ms" double precision, "mean_ms" double precision, "min_ms" double precision, "forwarded_total_ms" double precision, "forwarded_mean_ms" double precision, "last_used" timestamptz, "checks" bigint, "mismatches" bigint, "device" text, "device_calls" bigint, "device_mean_ms" double precision`,
+	"queries": `"query" text, "route" text, "reason" text, "detail" text, "position" integer, "also" text, "calls" bigint, "accelerated" bigint, "partial" bigint, "forwarded" bigint, "rows" bigint, "total_ms" double precision, "mean_ms" double precision, "min_ms" double precision, "forwarded_total_ms" double precision, "forwarded_mean_ms" double precision, "last_used" timestamptz, "checks" bigint, "mismatches" bigint, "device" text, "device_calls" bigint, "device_mean_ms" double precision`,
 }
 
 // parametersMax is what a Bind can carry.
@@ -280,8 +281,8 @@ func (e *Engine) queryRows(texts bool) []queryRow {
 	ms := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 	for _, sh := range e.stats.list() {
 		sh.mu.Lock()
-		r := queryRow{Query: sh.text, Route: "forwarded", Reason: string(sh.why.Reason), Calls: sh.accelerated + sh.forwarded,
-			Accelerated: sh.accelerated, Forwarded: sh.forwarded, Rows: sh.rows, TotalMS: ms(sh.busy), MinMS: ms(sh.fastest), LastUsed: sh.last,
+		r := queryRow{Query: sh.text, Route: "forwarded", Reason: string(sh.why.Reason), Calls: sh.accelerated + sh.partial + sh.forwarded,
+			Accelerated: sh.accelerated, Partial: sh.partial, Forwarded: sh.forwarded, Rows: sh.rows, TotalMS: ms(sh.busy), MinMS: ms(sh.fastest), LastUsed: sh.last,
 			Checks: sh.checks, Mismatches: sh.mismatches, Device: sh.device, DeviceCalls: sh.onDevice}
 		if detail := sh.why.Detail; detail != "" {
 			r.Detail = &detail
@@ -294,7 +295,11 @@ func (e *Engine) queryRows(texts bool) []queryRow {
 		}
 		if sh.accelerated > 0 {
 			r.Route = "accelerated"
-			r.MeanMS = r.TotalMS / float64(sh.accelerated)
+		} else if sh.partial > 0 {
+			r.Route = "partial"
+		}
+		if n := sh.accelerated + sh.partial; n > 0 {
+			r.MeanMS = r.TotalMS / float64(n)
 		}
 		if sh.completed > 0 {
 			r.ServerMS = ms(sh.server)

@@ -335,11 +335,23 @@ func (s *stack) scrape(t testing.TB) (lines []string) {
 // executions by least at least.
 func (s *stack) accelerates(t *testing.T, least int, f func()) {
 	t.Helper()
-	before, reasons := s.queries(t, "accelerated"), s.metrics(t)
+	s.takes(t, "accelerated", least, f)
+}
+
+// inPart is accelerates for executions of which the server runs a part over rows from pgaccel.
+func (s *stack) inPart(t *testing.T, least int, f func()) {
+	t.Helper()
+	s.takes(t, "partial", least, f)
+}
+
+// takes runs f and asserts that it raised the count of executions on a route by least at least.
+func (s *stack) takes(t *testing.T, route string, least int, f func()) {
+	t.Helper()
+	before, reasons := s.queries(t, route), s.metrics(t)
 	log, _ := os.ReadFile(s.log)
 	f()
-	if got := s.queries(t, "accelerated") - before; got < least {
-		t.Errorf("%d executions were accelerated, want at least %d; changed counters:", got, least)
+	if got := s.queries(t, route) - before; got < least {
+		t.Errorf("%d executions were %s, want at least %d; changed counters:", got, route, least)
 		for line := range s.metrics(t) {
 			if !reasons[line] {
 				t.Log(line)
@@ -351,7 +363,7 @@ func (s *stack) accelerates(t *testing.T, least int, f func()) {
 	}
 }
 
-// forwardsAll runs f and asserts that nothing was accelerated.
+// forwardsAll runs f and asserts that nothing was accelerated; in part it may be.
 func (s *stack) forwardsAll(t *testing.T, f func()) {
 	t.Helper()
 	before := s.queries(t, "accelerated")

@@ -142,7 +142,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	}
 	p.Queries, p.Changes, p.Failed, p.Took = int(r.asked.Load()), int(r.changed.Load()), int(r.failed.Load()), time.Since(start)
 	p.Reasons = since(now, before)
-	p.Accelerated = p.Reasons[""]
+	p.Accelerated = p.Reasons[""] + p.Reasons["partial"]
 	delete(p.Reasons, "")
 	if n := p.Reasons["internal error"]; n > 0 {
 		errs = append(errs, fmt.Errorf("%d executions were forwarded for an internal error", n))

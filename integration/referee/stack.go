@@ -226,6 +226,9 @@ func (s *stack) counts() (map[string]int, error) {
 		}
 		reason, rest, _ := strings.Cut(line, `"`)
 		v, err := strconv.ParseFloat(rest[strings.LastIndexByte(rest, ' ')+1:], 64)
+		if strings.Contains(rest, `route="partial"`) {
+			reason = "partial"
+		}
 		if err == nil {
 			out[reason] += int(v)
 		}

@@ -162,7 +162,7 @@ func (m metrics) routes() (accelerated int64, forwarded map[string]int64) {
 		if s.name != "pgaccel_queries_total" {
 			continue
 		}
-		if s.labels["route"] == "accelerated" {
+		if s.labels["route"] != "forwarded" {
 			accelerated += int64(s.value)
 		} else {
 			forwarded[s.labels["reason"]] += int64(s.value)

@@ -50,7 +50,7 @@ var consolePage = template.Must(template.New("console").Parse(`<!doctype html>
 <style>body{font:15px/1.5 system-ui,sans-serif;margin:2rem;max-width:70rem;color:#222}table{border-collapse:collapse;margin:1rem 0}
 td,th{padding:.25rem .8rem;border-bottom:1px solid #ddd;text-align:left}td.n{text-align:right;font-variant-numeric:tabular-nums}</style></head>
 <body><h1>pgaccel {{.Version}}</h1>
-<p>{{.Accelerated}} queries accelerated, {{.Forwarded}} forwarded. Column memory: {{.UsedMiB}} of {{.LimitMiB}} MiB. {{.Device}}.
+<p>{{.Accelerated}} queries accelerated, {{.Partial}} in part, {{.Forwarded}} forwarded. Column memory: {{.UsedMiB}} of {{.LimitMiB}} MiB. {{.Device}}.
 <a href="/metrics">metrics</a></p>
 <table><tr><th>table<th>state<th>rows<th>KiB<th></tr>
 {{range .Tables}}<tr><td>{{.Name}}<td>{{.State}}<td class="n">{{.Rows}}<td class="n">{{.KiB}}<td>{{.Detail}}</tr>
@@ -75,12 +75,12 @@ type consoleReason struct {
 func (s *Server) console(w http.ResponseWriter, _ *http.Request) {
 	used, limit := s.store.Usage()
 	page := struct {
-		Version                string
-		Accelerated, Forwarded int64
-		UsedMiB, LimitMiB      int64
-		Device                 string
-		Tables                 []consoleTable
-		Reasons                []consoleReason
+		Version                         string
+		Accelerated, Partial, Forwarded int64
+		UsedMiB, LimitMiB               int64
+		Device                          string
+		Tables                          []consoleTable
+		Reasons                         []consoleReason
 	}{Version: Version(), UsedMiB: used >> 20, LimitMiB: limit >> 20, Device: s.device.describe()}
 	for _, st := range s.store.Statuses() {
 		page.Tables = append(page.Tables, consoleTable{st, st.Bytes >> 10})
@@ -91,7 +91,11 @@ func (s *Server) console(w http.ResponseWriter, _ *http.Request) {
 				page.Accelerated += n.N
 				continue
 			}
-			page.Forwarded += n.N
+			if n.Route == "partial" {
+				page.Partial += n.N
+			} else {
+				page.Forwarded += n.N
+			}
 			page.Reasons = append(page.Reasons, consoleReason{string(n.Reason), n.N})
 		}
 	}

@@ -18,7 +18,7 @@ func desc(name, help string, labels ...string) *prometheus.Desc {
 }
 
 var (
-	queriesDesc          = desc("pgaccel_queries_total", "Executions of statements that name an accelerated table, by route and, where forwarded, reason.", "route", "reason")
+	queriesDesc          = desc("pgaccel_queries_total", "Executions of statements that name an accelerated table, by route and, where forwarded or partial, reason.", "route", "reason")
 	rowsDesc             = desc("pgaccel_table_rows", "Rows of a copied table.", "table")
 	sizeDesc             = desc("pgaccel_table_bytes", "Bytes of column memory that a table holds, dictionaries included.", "table")
 	upDesc               = desc("pgaccel_table_ready", "1 where a table's copy answers queries, else 0; state says why.", "table", "state")

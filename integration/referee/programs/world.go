@@ -325,6 +325,9 @@ func (w *world) scrape() map[string]int64 {
 		}
 		reason, rest, _ := strings.Cut(line, `"`)
 		n, err := strconv.ParseFloat(rest[strings.LastIndexByte(rest, ' ')+1:], 64)
+		if strings.Contains(rest, `route="partial"`) {
+			reason = "partial"
+		}
 		if err == nil {
 			counts[reason] += int64(n)
 		}
