@@ -80,6 +80,7 @@ var mayImport = map[string]string{
 
 	"integration/referee":          "sqlfn sqltype vector internal/server internal/pgserver",
 	"scripts/referee":              "integration/referee",
+	"scripts/regress":              "internal/server internal/pgserver",
 	"integration/referee/programs": "internal/pgserver internal/subprocess",
 }
 

@@ -1,0 +1,176 @@
+// Command regress runs PostgreSQL's own regression suite (src/test/regress) twice, in its
+// serial order: on a server, and on a second one through pgaccel, which accelerates all
+// tables. It compares both outputs statement by statement, says how much was
+// accelerated, and why the rest was not:
+//
+//	go run -tags invariants ./scripts/regress -suite DIR/src/test/regress
+//
+// It differs from integration/regress in that tables are copied before they are asked, also
+// those that a script makes, and that each difference is shown with its statement.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+type options struct {
+	suite, libdir, only, out string
+	again                    bool
+	reasons                  int
+	log                      *slog.Logger
+}
+
+func main() {
+	if len(os.Args) == 3 && os.Args[1] == "wait" {
+		wait(os.Args[2])
+		return
+	}
+	var o options
+	flag.StringVar(&o.suite, "suite", "build/regress/postgresql/src/test/regress", "folder of the suite: sql, data, parallel_schedule")
+	flag.StringVar(&o.libdir, "libdir", "", "folder of the suite's regress.so; empty takes that of -suite; what needs its functions fails in both runs where there is none")
+	flag.StringVar(&o.only, "only", "", "files to run after test_setup, with commas; empty runs all")
+	flag.StringVar(&o.out, "out", "", "folder for the outputs; empty makes a temporary one")
+	flag.BoolVar(&o.again, "again", true, "run all files once more, over the tables that the first pass left, with lasting tables in place of temporary ones")
+	flag.IntVar(&o.reasons, "reasons", 40, "print so many reasons of forwarded statements")
+	verbose := flag.Bool("v", false, "print pgaccel's log")
+	flag.Parse()
+	level := slog.LevelError
+	if *verbose {
+		level = slog.LevelInfo
+	}
+	o.log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	differences, err := run(ctx, o)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "regress:", err)
+		os.Exit(2)
+	}
+	if differences > 0 {
+		os.Exit(1)
+	}
+}
+
+// wait is what scripts call (see paced): it returns once tables are copied.
+func wait(address string) {
+	if r, err := http.Get("http://" + address); err == nil {
+		r.Body.Close()
+	}
+}
+
+func run(ctx context.Context, o options) (differences int, err error) {
+	if o.suite, err = filepath.Abs(o.suite); err != nil {
+		return 0, err
+	}
+	if o.libdir == "" {
+		o.libdir = o.suite
+	}
+	files, err := schedule(o.suite, o.only)
+	if err != nil {
+		return 0, err
+	}
+	if o.out == "" {
+		if o.out, err = os.MkdirTemp("", "pgaccel-regress-"); err != nil {
+			return 0, err
+		}
+	}
+	w, err := start(ctx, o)
+	if err != nil {
+		return 0, err
+	}
+	defer w.stop()
+	passes := 1
+	if o.again {
+		passes = 2
+	}
+	fmt.Printf("%-24s %8s %8s %8s %8s %8s\n", "file (pass)", "selects", "asked", "accel.", "differ", "order")
+	for pass := range passes {
+		for _, f := range files {
+			if ctx.Err() != nil {
+				return differences, ctx.Err()
+			}
+			n, err := w.file(ctx, f, pass+1)
+			if err != nil {
+				return differences, err
+			}
+			differences += n
+		}
+	}
+	fmt.Println("outputs:", o.out)
+	w.printReasons(o.reasons)
+	return differences, nil
+}
+
+// schedule reads the suite's files in serial order.
+func schedule(suite, only string) ([]string, error) {
+	text, err := os.ReadFile(filepath.Join(suite, "parallel_schedule"))
+	if err != nil {
+		return nil, err
+	}
+	var files []string
+	for line := range strings.Lines(string(text)) {
+		if names, ok := strings.CutPrefix(line, "test:"); ok {
+			files = append(files, strings.Fields(names)...)
+		}
+	}
+	if only != "" {
+		files = append([]string{"test_setup"}, strings.Split(only, ",")...)
+	}
+	return files, nil
+}
+
+// file runs one file on both sides and prints its line.
+func (w *world) file(ctx context.Context, name string, pass int) (int, error) {
+	text, err := os.ReadFile(filepath.Join(w.suite, "sql", name+".sql"))
+	if err != nil {
+		return 0, err
+	}
+	script := paced(string(text), pass > 1)
+	ctx, cancel := context.WithTimeout(ctx, 4*time.Minute)
+	defer cancel()
+	var outputs [2]string
+	done := make(chan error, 2)
+	for i, s := range []*side{w.direct, w.proxied} {
+		go func() {
+			var err error
+			outputs[i], err = s.psql(ctx, w, name, script)
+			done <- err
+		}()
+	}
+	if err := errors.Join(<-done, <-done); err != nil {
+		return 0, fmt.Errorf("%s: %w", name, err)
+	}
+	for i, dir := range []string{"direct", "proxied"} {
+		if err := os.WriteFile(filepath.Join(w.out, dir, fmt.Sprintf("%s.%d.out", name, pass)), []byte(outputs[i]), 0o644); err != nil {
+			return 0, err
+		}
+	}
+	found := compare(script, outputs[0], outputs[1])
+	differ, order := 0, 0
+	report := ""
+	for _, d := range found {
+		if d.order {
+			order++
+		} else {
+			differ++
+		}
+		report += d.String()
+	}
+	if err := os.WriteFile(filepath.Join(w.out, fmt.Sprintf("%s.%d.diff", name, pass)), []byte(report), 0o644); err != nil {
+		return 0, err
+	}
+	calls, accelerated := w.count(ctx)
+	fmt.Printf("%-24s %8d %8d %8d %8d %8d\n", fmt.Sprintf("%s (%d)", name, pass), selects(script), calls, accelerated, differ, order)
+	return differ, nil
+}
