@@ -63,6 +63,14 @@ func (c *columnDecoder) value(v []byte) (int64, error) {
 	panic(fmt.Sprintf("BUG: binary layout %d of column %d", c.form, c.col+1))
 }
 
+// text checks characters, which are held as they are.
+func (c *columnDecoder) text(v []byte) error {
+	if !sqltype.ValidText(v) {
+		return &columnError{col: c.col, reason: "it holds text that is not valid UTF-8"}
+	}
+	return nil
+}
+
 // array checks an array in binary form, which is held as it is.
 func (c *columnDecoder) array(v []byte) error {
 	if _, ok := c.receive(v); !ok {
@@ -77,7 +85,7 @@ func (c *columnDecoder) jsonb(v []byte) ([]byte, error) {
 	if !ok {
 		return nil, fmt.Errorf("a document of column %d has an unknown version", c.col+1)
 	}
-	return text, nil
+	return text, c.text(text)
 }
 
 // copyDecoder takes COPY BINARY data apart, a message at a time.
@@ -175,7 +183,12 @@ func (d *copyDecoder) row(b []byte) (int, error) {
 		v := b[at : at+int(size)]
 		at += int(size)
 		switch c.form {
-		case sqltype.BinaryText, sqltype.BinaryBytes:
+		case sqltype.BinaryText:
+			if err := c.text(v); err != nil {
+				return 0, err
+			}
+			w.Text(c.col, v)
+		case sqltype.BinaryBytes:
 			w.Text(c.col, v)
 		case sqltype.BinaryArray:
 			if err := c.array(v); err != nil {

@@ -220,6 +220,16 @@ func TestCorruptCopyDataIsAnError(t *testing.T) {
 	}
 }
 
+func TestCopiedTextThatIsDamaged(t *testing.T) {
+	for _, damaged := range []string{"\xc3", "caf\xc3", "a\x00b", "\xed\xa0\x80"} {
+		_, err := decode(testTable(), append(bytes.Clone(copyHeader), row(nil, nil, []byte(damaged), nil, nil, nil, nil)...))
+		var bad *columnError
+		if !errors.As(err, &bad) || bad.col != 3 {
+			t.Errorf("%q: %v", damaged, err)
+		}
+	}
+}
+
 func FuzzCopyDecoder(f *testing.F) {
 	meta := testTable()
 	f.Add(append(bytes.Clone(copyHeader), row([]byte{0, 0, 0, 1}, []byte{0, 1, 0, 0, 0, 0, 0, 0, 0, 5}, []byte("hey"), nil, nil, nil, nil)...))

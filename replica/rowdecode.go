@@ -8,6 +8,7 @@ import (
 	"pgaccel/catalog"
 	"pgaccel/colstore"
 	"pgaccel/replica/pgoutput"
+	"pgaccel/sqltype"
 	"pgaccel/vector"
 )
 
@@ -190,6 +191,11 @@ func (d *rowDecoder) decode(row *colstore.Row, tuple pgoutput.Tuple, kind pgoutp
 			}
 			if f.kind.IsArray() {
 				if err := f.array(v.Data); err != nil {
+					return err
+				}
+			}
+			if f.form == sqltype.BinaryText {
+				if err := f.columnDecoder.text(v.Data); err != nil {
 					return err
 				}
 			}

@@ -443,6 +443,27 @@ func TestStreamedValuesThatDoNotFit(t *testing.T) {
 	}
 }
 
+// TestTextThatIsDamaged makes text that is none, as functions in C do.
+func TestTextThatIsDamaged(t *testing.T) {
+	url := database(t)
+	c := connectTo(t, url)
+	mustExec(t, c, "CREATE CAST (bytea AS text) WITHOUT FUNCTION; CREATE TABLE a (id int PRIMARY KEY, v text)")
+	for _, damaged := range []string{`\xc3`, `\x636166c3`, `\x610062`, `\xeda080`, `\xc081`, `\xf4908080`} {
+		for _, options := range []string{"", "proto_version '1', publication_names 'all_of_it'"} {
+			if damaged == `\x610062` && options != "" {
+				continue // a value's text ends there, and is not asked for
+			}
+			rec := recordChanges(t, url, options, "INSERT INTO a VALUES (2, 'ß'), (3, '"+damaged+"'::bytea::text)")
+			d, err := rec.decoded(tableNamed(t, url, "a"))
+			var bad *columnError
+			if !errors.As(err, &bad) || bad.col != 1 || bad.reason != "it holds text that is not valid UTF-8" || !slices.Equal(d.rows, []string{"|2|ß"}) {
+				t.Errorf("%s: %v %q", damaged, err, d.rows)
+			}
+			mustExec(t, c, "DELETE FROM a WHERE id > 1")
+		}
+	}
+}
+
 func FuzzRowDecoder(f *testing.F) {
 	meta := testTable()
 	rel := &pgoutput.Relation{ReplicaIdentity: 'd'}

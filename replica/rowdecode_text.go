@@ -14,7 +14,7 @@ import (
 func (f *rowField) text(row *colstore.Row, v []byte) error {
 	if f.kind.HeldAsText() {
 		row.Text[f.col] = v
-		return nil
+		return f.columnDecoder.text(v)
 	}
 	t := sqltype.Of(f.kind)
 	n, ok := int64(0), false

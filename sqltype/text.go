@@ -1,6 +1,7 @@
 package sqltype
 
 import (
+	"bytes"
 	"strings"
 	"unicode/utf8"
 
@@ -33,3 +34,7 @@ func stringType(t Type) Type {
 	t.Receive = func(raw []byte) (vector.Datum, bool) { return t.Parse(string(raw)) }
 	return t
 }
+
+// ValidText reports whether v can be a value of text. The server does not look at what it has stored: functions
+// in C, and damaged pages, leave text there of which its own functions say different things.
+func ValidText(v []byte) bool { return utf8.Valid(v) && bytes.IndexByte(v, 0) < 0 }
