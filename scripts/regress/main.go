@@ -25,10 +25,10 @@ import (
 )
 
 type options struct {
-	suite, libdir, only, out string
-	again                    bool
-	reasons                  int
-	log                      *slog.Logger
+	suite, libdir, only, out, logic string
+	adapted                         bool
+	reasons                         int
+	log                             *slog.Logger
 }
 
 func main() {
@@ -39,9 +39,10 @@ func main() {
 	var o options
 	flag.StringVar(&o.suite, "suite", "build/regress/postgresql/src/test/regress", "folder of the suite: sql, data, parallel_schedule")
 	flag.StringVar(&o.libdir, "libdir", "", "folder of the suite's regress.so; empty takes that of -suite; what needs its functions fails in both runs where there is none")
-	flag.StringVar(&o.only, "only", "", "files to run after test_setup, with commas; empty runs all")
+	flag.StringVar(&o.only, "only", "", "files to run after test_setup, with commas; empty runs all; of -logic how their names begin")
+	flag.StringVar(&o.logic, "logic", "", "folder of sqllogictest's files, such as random/expr: these are run in place of -suite's")
 	flag.StringVar(&o.out, "out", "", "folder for the outputs; empty makes a temporary one")
-	flag.BoolVar(&o.again, "again", true, "run all files once more, over the tables that the first pass left, with lasting tables in place of temporary ones")
+	flag.BoolVar(&o.adapted, "adapted", true, "have more copied: lasting tables in place of temporary ones, text in place of name in the common tables")
 	flag.IntVar(&o.reasons, "reasons", 40, "print so many reasons of forwarded statements")
 	verbose := flag.Bool("v", false, "print pgaccel's log")
 	flag.Parse()
@@ -77,6 +78,9 @@ func run(ctx context.Context, o options) (differences int, err error) {
 		o.libdir = o.suite
 	}
 	files, err := schedule(o.suite, o.only)
+	if o.logic != "" {
+		files, err = logicFiles(o.logic, strings.Split(o.only, ","))
+	}
 	if err != nil {
 		return 0, err
 	}
@@ -90,22 +94,16 @@ func run(ctx context.Context, o options) (differences int, err error) {
 		return 0, err
 	}
 	defer w.stop()
-	passes := 1
-	if o.again {
-		passes = 2
-	}
-	fmt.Printf("%-24s %8s %8s %8s %8s %8s\n", "file (pass)", "selects", "asked", "accel.", "differ", "order")
-	for pass := range passes {
-		for _, f := range files {
-			if ctx.Err() != nil {
-				return differences, ctx.Err()
-			}
-			n, err := w.file(ctx, f, pass+1)
-			if err != nil {
-				return differences, err
-			}
-			differences += n
+	fmt.Printf("%-32s %8s %8s %8s %8s %8s\n", "file", "selects", "asked", "accel.", "differ", "order")
+	for _, f := range files {
+		if ctx.Err() != nil {
+			return differences, ctx.Err()
 		}
+		n, err := w.file(ctx, f)
+		if err != nil {
+			return differences, err
+		}
+		differences += n
 	}
 	fmt.Println("outputs:", o.out)
 	w.printReasons(o.reasons)
@@ -130,13 +128,23 @@ func schedule(suite, only string) ([]string, error) {
 	return files, nil
 }
 
-// file runs one file on both sides and prints its line.
-func (w *world) file(ctx context.Context, name string, pass int) (int, error) {
+// text reads a script.
+func (w *world) text(name string) (string, error) {
+	if w.logic != "" {
+		return logicScript(w.logic, name)
+	}
 	text, err := os.ReadFile(filepath.Join(w.suite, "sql", name+".sql"))
+	return string(text), err
+}
+
+// file runs one file on both sides and prints its line.
+func (w *world) file(ctx context.Context, name string) (int, error) {
+	text, err := w.text(name)
 	if err != nil {
 		return 0, err
 	}
-	script := paced(string(text), pass > 1)
+	name = strings.ReplaceAll(name, "/", "_")
+	script := paced(text, w.adapted)
 	ctx, cancel := context.WithTimeout(ctx, 4*time.Minute)
 	defer cancel()
 	var outputs [2]string
@@ -152,7 +160,7 @@ func (w *world) file(ctx context.Context, name string, pass int) (int, error) {
 		return 0, fmt.Errorf("%s: %w", name, err)
 	}
 	for i, dir := range []string{"direct", "proxied"} {
-		if err := os.WriteFile(filepath.Join(w.out, dir, fmt.Sprintf("%s.%d.out", name, pass)), []byte(outputs[i]), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(w.out, dir, name+".out"), []byte(outputs[i]), 0o644); err != nil {
 			return 0, err
 		}
 	}
@@ -167,10 +175,10 @@ func (w *world) file(ctx context.Context, name string, pass int) (int, error) {
 		}
 		report += d.String()
 	}
-	if err := os.WriteFile(filepath.Join(w.out, fmt.Sprintf("%s.%d.diff", name, pass)), []byte(report), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(w.out, name+".diff"), []byte(report), 0o644); err != nil {
 		return 0, err
 	}
 	calls, accelerated := w.count(ctx)
-	fmt.Printf("%-24s %8d %8d %8d %8d %8d\n", fmt.Sprintf("%s (%d)", name, pass), selects(script), calls, accelerated, differ, order)
+	fmt.Printf("%-32s %8d %8d %8d %8d %8d\n", name, selects(script), calls, accelerated, differ, order)
 	return differ, nil
 }

@@ -17,13 +17,14 @@ var (
 	fromStdin  = regexp.MustCompile(`(?i)^\s*copy\b.*\bfrom stdin\b`)
 	digits     = regexp.MustCompile(`(?i)^\s*set extra_float_digits\b`)
 	temporary  = regexp.MustCompile(`(?i)^(\s*create )(?:local )?temp(?:orary)? (table|view|recursive view)\b`)
+	nameColumn = regexp.MustCompile(`^(\s+\w+\s+)name(,?\s*)$`)
 	dollar     = regexp.MustCompile(`\$[a-zA-Z_]*\$`)
 )
 
 // paced puts a waitLine before the first question after tables were made, and leaves out what would
-// have all floats forwarded. Where lasting is true, temporary tables become others. It reads lines,
-// not SQL: where it is wrong both runs are told the same.
-func paced(script string, lasting bool) string {
+// have all floats forwarded. Where adapted is true, temporary tables become others, and columns of type name
+// text. It reads lines, not SQL: where it is wrong both runs are told the same.
+func paced(script string, adapted bool) string {
 	var b strings.Builder
 	made, between, data, block := false, true, false, false
 	quote := ""
@@ -41,8 +42,11 @@ func paced(script string, lasting bool) string {
 		if quote == "" && between && digits.MatchString(line) {
 			line = "-- " + line
 		}
-		if lasting && quote == "" && between {
+		if adapted && quote == "" && between {
 			line = temporary.ReplaceAllString(line, "$1$2")
+		}
+		if adapted && quote == "" {
+			line = nameColumn.ReplaceAllString(line, "${1}text$2")
 		}
 		b.WriteString(line)
 		if quote == "" && between {

@@ -35,3 +35,11 @@ func TestCompare(t *testing.T) {
 		t.Errorf("found %v", found)
 	}
 }
+
+func TestLogicStatements(t *testing.T) {
+	text := "hash-threshold 8\n\nstatement ok\nCREATE TABLE a (b int)\n\nonlyif mysql # as DIV\nquery I rowsort x\nSELECT b DIV 2 FROM a\n----\n\n" +
+		"# a note\nskipif mysql\nquery I rowsort x\nSELECT b / 2\n  FROM a\n----\n1\n\nskipif postgresql\nstatement ok\nREPLACE\n"
+	if got, want := logicStatements(text), "CREATE TABLE a (b int);\nSELECT b / 2\n  FROM a;\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

@@ -236,7 +236,9 @@ func rows(ctx context.Context, c *pgconn.PgConn, sql string) ([][]string, error)
 func (s *side) psql(ctx context.Context, w *world, name, script string) (string, error) {
 	cmd := exec.CommandContext(ctx, "psql", "-X", "-a", "-q", "-h", "127.0.0.1", "-p", s.port, "-U", "postgres", "-d", database,
 		"-v", "HIDE_TABLEAM=on", "-v", "HIDE_TOAST_COMPRESSION=on")
-	cmd.Dir = w.suite
+	if w.logic == "" {
+		cmd.Dir = w.suite
+	}
 	cmd.Env = append(os.Environ(), "PGTZ=PST8PDT", "PGDATESTYLE=Postgres, MDY", "PGOPTIONS=-c intervalstyle=postgres_verbose"+s.more,
 		"PGAPPNAME=pg_regress/"+name, "LC_MESSAGES=C", "PG_ABS_SRCDIR="+w.suite, "PG_ABS_BUILDDIR="+s.build, "PG_LIBDIR="+w.libdir,
 		"PG_DLSUFFIX=.so", "REGRESS_WAIT="+s.wait)
