@@ -28,14 +28,16 @@ func logicFiles(dir string, prefixes []string) (files []string, err error) {
 }
 
 // logicScript makes a script for psql of a file of sqllogictest: its statements and
-// queries without what they are expected to return, in a schema of their own.
+// queries without what they are expected to return, in a schema of their own, which goes afterwards:
+// of tables of one name in several schemas one is found without its schema.
 func logicScript(dir, name string) (string, error) {
 	text, err := os.ReadFile(filepath.Join(dir, name))
 	if err != nil {
 		return "", err
 	}
 	schema := strings.NewReplacer("/", "_", ".", "_").Replace(name)
-	return fmt.Sprintf("CREATE SCHEMA %s;\nSET search_path = %[1]s;\n", schema) + logicStatements(string(text)), nil
+	return fmt.Sprintf("CREATE SCHEMA %s;\nSET search_path = %[1]s;\n", schema) + logicStatements(string(text)) +
+		"SET client_min_messages = warning;\nDROP SCHEMA " + schema + " CASCADE;\n", nil
 }
 
 // logicStatements leaves out what is not for PostgreSQL.

@@ -178,7 +178,14 @@ func (w *world) file(ctx context.Context, name string) (int, error) {
 	if err := os.WriteFile(filepath.Join(w.out, name+".diff"), []byte(report), 0o644); err != nil {
 		return 0, err
 	}
-	calls, accelerated := w.count(ctx)
-	fmt.Printf("%-32s %8d %8d %8d %8d %8d\n", name, selects(script), calls, accelerated, differ, order)
+	asked, accelerated, internal, err := w.count(ctx)
+	if err != nil {
+		return 0, err
+	}
+	fmt.Printf("%-32s %8d %8d %8d %8d %8d\n", name, selects(script), asked, accelerated, differ, order)
+	if internal > 0 {
+		fmt.Printf("%d statements had internal errors\n", internal)
+		differ++
+	}
 	return differ, nil
 }

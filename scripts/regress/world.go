@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"errors"
@@ -47,6 +48,7 @@ type world struct {
 	looker          *pgconn.PgConn // of pgaccel
 	mu              sync.Mutex     // guards both
 	seen            map[string]statement
+	counts          map[string]int  // pgaccel_queries_total, by reason
 	given           map[string]bool // tables that are waited for no more
 	listener        net.Listener
 	cancel          context.CancelFunc
@@ -96,7 +98,7 @@ func (w *world) start(ctx context.Context) (err error) {
 	if w.proxied, err = startSide(ctx); err != nil {
 		return err
 	}
-	w.accel, err = server.Start(ctx, server.Config{Upstream: w.proxied.pg.URL("postgres", database), Listen: []string{"127.0.0.1:0"},
+	w.accel, err = server.Start(ctx, server.Config{Upstream: w.proxied.pg.URL("postgres", database), Listen: []string{"127.0.0.1:0"}, HTTP: "127.0.0.1:0",
 		Accelerate: []string{"*.*"}, SegmentRows: 1024, Memory: 2 << 30, Device: "cpu", Logger: w.log, WaitLimit: 2 * time.Second})
 	if err != nil {
 		return err
@@ -255,29 +257,43 @@ func (s *side) psql(ctx context.Context, w *world, name, script string) (string,
 	return listed.ReplaceAllString(strings.ReplaceAll(string(out), s.build, "BUILD"), ""), err
 }
 
-// count returns how many statements over copied tables were executed since it was last
-// called, and how many of them were accelerated.
-func (w *world) count(ctx context.Context) (calls, accelerated int) {
+// count returns how many SELECTs of pgaccel's sessions were executed since it was last called, those
+// over tables that are not copied left out; how many were accelerated; and how many failed inside.
+// It also notes what pgaccel.queries has: that forgets statements when there are many.
+func (w *world) count(ctx context.Context) (asked, accelerated, internal int, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	all, err := rows(ctx, w.looker, "SELECT query, reason, detail, calls, accelerated FROM pgaccel.queries")
 	if err != nil {
-		w.log.Error("pgaccel.queries", "error", err)
-		return 0, 0
+		return 0, 0, 0, err
 	}
 	for _, r := range all {
 		s := statement{query: r[0], reason: r[1], detail: r[2]}
 		s.calls, _ = strconv.Atoi(r[3])
 		s.accelerated, _ = strconv.Atoi(r[4])
-		old := w.seen[s.query]
-		if s.calls < old.calls { // it was forgotten between
-			old = statement{}
-		}
-		calls += s.calls - old.calls
-		accelerated += s.accelerated - old.accelerated
 		w.seen[s.query] = s
 	}
-	return calls, accelerated
+	r, err := http.Get("http://" + w.accel.HTTPAddr().String() + "/metrics")
+	if err != nil {
+		return 0, 0, 0, err
+	}
+	defer r.Body.Close()
+	now := map[string]int{}
+	for lines := bufio.NewScanner(r.Body); lines.Scan(); {
+		if line, ok := strings.CutPrefix(lines.Text(), `pgaccel_queries_total{reason="`); ok {
+			reason, rest, _ := strings.Cut(line, `"`)
+			n, _ := strconv.ParseFloat(rest[strings.LastIndexByte(rest, ' ')+1:], 64)
+			now[reason] += int(n)
+		}
+	}
+	for reason, n := range now {
+		if reason != "not a plain SELECT" && reason != "no accelerated table" {
+			asked += n - w.counts[reason]
+		}
+	}
+	accelerated, internal = now[""]-w.counts[""], now["internal error"]-w.counts["internal error"]
+	w.counts = now
+	return asked, accelerated, internal, nil
 }
 
 // printReasons says what was forwarded, the most frequent reasons first.
