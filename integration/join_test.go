@@ -35,6 +35,18 @@ var joined = []string{
 	"SELECT count(*), count(o.id) FROM cust c LEFT JOIN ord o ON o.cust = c.id AND o.cust = c.id % 100",
 	"SELECT count(*), count(c.id) FROM ord o LEFT JOIN cust c ON o.cust = c.id AND c.id = o.qty * 7 AND c.since = o.at",
 	"SELECT count(*), count(x.no) FROM ord o JOIN price p ON p.no = o.qty LEFT JOIN price x ON x.item = o.qty AND x.since = p.since",
+	// By the names that both sides have, and what USING merges under a name of its own.
+	"SELECT * FROM (SELECT id AS cust, region FROM cust) c NATURAL JOIN ord ORDER BY id",
+	"SELECT * FROM (SELECT id, qty AS no, at FROM ord) o NATURAL LEFT JOIN price NATURAL JOIN band ORDER BY id",
+	"SELECT * FROM (SELECT id AS cust, since AS at, region FROM cust) c NATURAL FULL JOIN (SELECT at, amount, cust FROM ord) o ORDER BY 1, 2, 3, 4",
+	"SELECT cust, c.cust, o.cust, count(*) FROM (SELECT id AS cust FROM cust) c NATURAL RIGHT JOIN ord o GROUP BY 1, 2, 3 ORDER BY 1",
+	"SELECT count(*), sum(c.id), sum(hi) FROM cust c NATURAL JOIN band",
+	"SELECT count(*), count(label) FROM cust c NATURAL LEFT JOIN band",
+	"SELECT * FROM (SELECT 7, qty FROM ord) a NATURAL JOIN (SELECT 7, label FROM band) b ORDER BY 1, 2, 3",
+	"SELECT * FROM (SELECT count(*), qty FROM ord GROUP BY qty) a NATURAL JOIN (SELECT count(*), item FROM price GROUP BY item) b ORDER BY 1, 2, 3",
+	"SELECT x.no, count(*), count(b.no) FROM (SELECT qty AS no FROM ord) o LEFT JOIN band b USING (no) AS x GROUP BY x.no ORDER BY 1",
+	"SELECT x.* , b.label FROM (SELECT qty AS no, id FROM ord) o FULL JOIN band b USING (no) AS x ORDER BY x.no, id",
+	"SELECT y.id, y.no FROM ((SELECT qty AS no, id FROM ord) o JOIN band b USING (no) AS x) y WHERE y.id < 50 ORDER BY 1",
 	// No equality.
 	"SELECT o.id, b.label FROM ord o LEFT JOIN band b ON o.amount BETWEEN b.lo AND b.hi WHERE o.id < 200 ORDER BY 1, 2",
 	"SELECT b.label, count(o.id), sum(o.amount) FROM band b LEFT JOIN ord o ON o.amount >= b.lo AND o.amount < b.hi GROUP BY b.label ORDER BY 1",

@@ -320,13 +320,6 @@ func (a *analyzer) noteJoin(rows *plan.Join, j *pg.JoinExpr) {
 
 // join analyses JOIN. A right join is a left join of the right side to the left one.
 func (a *analyzer) join(j *pg.JoinExpr) *scope {
-	if j.IsNatural {
-		a.at = a.text.Keyword(pg.Token_NATURAL)
-		fail(plan.ReasonShape, "NATURAL JOIN")
-	}
-	if j.JoinUsingAlias != nil {
-		fail(plan.ReasonShape, "alias of JOIN USING")
-	}
 	kind, ok := joinKinds[j.Jointype]
 	if !ok {
 		fail(plan.ReasonShape, "a join of this kind")
@@ -356,8 +349,8 @@ func (a *analyzer) join(j *pg.JoinExpr) *scope {
 	behind := a.counted()
 	var on []plan.Expr
 	var subs []subselect
-	if len(j.UsingClause) > 0 {
-		on = a.using(j, l, r, both)
+	if names := usingNames(j, l, r); len(names) > 0 {
+		on = a.using(j, names, l, r, both)
 	} else if j.Quals != nil {
 		subs = a.own(func() { on = a.conditions(j.Quals, both, a.condition) })
 	}
@@ -399,39 +392,6 @@ func (a *analyzer) onSubselects(j *plan.Join, subs []subselect) plan.Rel {
 	a.at = subs[0].at
 	fail(plan.ReasonShape, subs[0].name+" in ON of a full join")
 	return nil
-}
-
-// using makes the conditions of USING and merges its columns: they come first in
-// `*` and are not ambiguous.
-func (a *analyzer) using(j *pg.JoinExpr, l, r, both *scope) []plan.Expr {
-	a.operator("=")
-	var on []plan.Expr
-	var merged []col
-	names := nameList(j.UsingClause)
-	for _, name := range names {
-		lc, rc := l.find([]string{name}), r.find([]string{name})
-		le, re := a.use(lc), a.use(rc)
-		if le.Type().Kind != re.Type().Kind || le.Type().Scale != re.Type().Scale {
-			fail(plan.ReasonType, "JOIN USING columns of two types")
-		}
-		on = append(on, a.compare(plan.OpEq, typed(le), typed(re)))
-		switch j.Jointype {
-		case pg.JoinType_JOIN_RIGHT:
-			lc = rc
-		case pg.JoinType_JOIN_FULL: // whichever there is
-			out, t := a.commonResults([]value{typed(le), typed(re)})
-			lc = col{name: lc.name, e: a.call(plan.OpCoalesce, t, out...)}
-		}
-		merged = append(merged, lc)
-	}
-	cols := merged
-	for _, c := range both.cols {
-		if !slices.Contains(names, c.name) {
-			cols = append(cols, c)
-		}
-	}
-	both.cols = cols
-	return on
 }
 
 // unknownColumn is why a name is refused that no relation has.

@@ -20,7 +20,6 @@ func TestRefusalsHaveAPlace(t *testing.T) {
 		"SELECT ^(SELECT count(*) FROM orders WHERE qty / c.id > 1) FROM customers c",
 		"SELECT count(*) FROM orders, ^views",
 		"SELECT count(*) FROM ^orders x LEFT JOIN orders y ON x.id > y.id + x.qty",
-		"SELECT count(*) FROM orders ^NATURAL JOIN orders",
 		"^WITH RECURSIVE x AS (SELECT id FROM orders) SELECT id FROM x",
 		"SELECT id FROM orders FOR ^UPDATE",
 		"SELECT ^DISTINCT ON (kind) kind, id FROM orders GROUP BY ROLLUP (kind, id)",

@@ -114,10 +114,25 @@ func (g *gen) from(s *schema, q *query) {
 		q.from[1].join, q.from[1].on = "RIGHT JOIN", on
 		q.from[0].using, q.from[1].using = nil, q.from[0].using
 	}
+	q.from[len(q.from)-1].natural = len(q.from) == 2 && q.from[1].isNatural(q.from[0]) && g.chance(50)
 	if len(q.from) == 1 && !first.derived && g.chance(40) {
 		first.alias, first.named = "", true
 	}
 	g.scope = q.from
+}
+
+// isNatural reports whether USING has all names that the columns of both have.
+func (s *source) isNatural(other *source) bool {
+	if len(s.using) == 0 || s.derived || other.derived {
+		return false
+	}
+	common := 0
+	for _, c := range s.table.cols {
+		if slices.ContainsFunc(other.table.cols, func(o *column) bool { return o.name == c.name }) {
+			common++
+		}
+	}
+	return common == len(s.using)
 }
 
 // many joins a small table by columns that are no key of it, now and then.

@@ -14,6 +14,8 @@ type source struct {
 	join  string // JOIN, LEFT JOIN, RIGHT JOIN or a comma; "" for the first
 	on    []*node
 	using []string // instead of on
+	// natural has using left out: these are the names that both sides have.
+	natural bool
 	// derived makes it (SELECT columns FROM table WHERE where) AS alias.
 	derived bool
 	where   []*node
@@ -243,10 +245,13 @@ func (q *query) writeSelect(w *writer) {
 			w.WriteString(", ")
 			where = slices.Concat(where, s.on)
 		default:
+			if s.natural {
+				w.WriteString(" NATURAL")
+			}
 			w.WriteString(" " + s.join + " ")
 		}
 		s.write(w)
-		if i > 0 && s.join != "," && s.join != "CROSS JOIN" {
+		if i > 0 && !s.natural && s.join != "," && s.join != "CROSS JOIN" {
 			switch {
 			case len(s.using) > 0:
 				w.WriteString(" USING (" + strings.Join(s.using, ", ") + ")")

@@ -125,7 +125,7 @@ func mutations(q *query) []func(*query) {
 		add(func(c *query) {
 			c.from = slices.Delete(c.from, i, i+1)
 			if i == 0 && len(c.from) > 0 {
-				c.from[0].join, c.from[0].on, c.from[0].using = "", nil, nil
+				c.from[0].join, c.from[0].on, c.from[0].using, c.from[0].natural = "", nil, nil, false
 			}
 		})
 		add(func(c *query) {

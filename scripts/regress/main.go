@@ -144,7 +144,7 @@ func (w *world) file(ctx context.Context, name string) (int, error) {
 		return 0, err
 	}
 	name = strings.ReplaceAll(name, "/", "_")
-	script := paced(text, w.adapted)
+	script := paced(text, w.adapted && name != "temp")
 	ctx, cancel := context.WithTimeout(ctx, 4*time.Minute)
 	defer cancel()
 	var outputs [2]string

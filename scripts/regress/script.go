@@ -10,7 +10,7 @@ import (
 const waitLine = `\! $REGRESS_WAIT`
 
 var (
-	makesTable = regexp.MustCompile(`(?i)^\s*(create (table|materialized|view|or replace view)|alter (table|type)|select .* into |commit|end)\b`)
+	makesTable = regexp.MustCompile(`(?i)^\s*(create (table|materialized|view|or replace view)|alter (table|type)|select .* into |truncate|commit|end)\b`)
 	asks       = regexp.MustCompile(`(?i)^\s*\(*\s*(select|with|values|table|fetch)\b`)
 	begins     = regexp.MustCompile(`(?i)^\s*(begin|start transaction)\b`)
 	ends       = regexp.MustCompile(`(?i)^\s*(commit|end|rollback|abort)\s*(work|transaction)?\s*;`)
