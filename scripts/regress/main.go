@@ -137,6 +137,9 @@ func (w *world) text(name string) (string, error) {
 	return string(text), err
 }
 
+// fileLimit bounds one file's run: what it has answered by then is compared.
+const fileLimit = 4 * time.Minute
+
 // file runs one file on both sides and prints its line.
 func (w *world) file(ctx context.Context, name string) (int, error) {
 	text, err := w.text(name)
@@ -145,14 +148,14 @@ func (w *world) file(ctx context.Context, name string) (int, error) {
 	}
 	name = strings.ReplaceAll(name, "/", "_")
 	script := paced(text, w.adapted && name != "temp")
-	ctx, cancel := context.WithTimeout(ctx, 4*time.Minute)
+	limited, cancel := context.WithTimeout(ctx, fileLimit)
 	defer cancel()
 	var outputs [2]string
 	done := make(chan error, 2)
 	for i, s := range []*side{w.direct, w.proxied} {
 		go func() {
 			var err error
-			outputs[i], err = s.psql(ctx, w, name, script)
+			outputs[i], err = s.psql(limited, w, name, script)
 			done <- err
 		}()
 	}
