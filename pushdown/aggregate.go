@@ -1,6 +1,8 @@
 package pushdown
 
 import (
+	"slices"
+
 	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"pgaccel/plan"
@@ -26,6 +28,9 @@ func (a *analyzer) aggregate(fn *sqlfn.Aggregate, name string, f *pg.FuncCall, s
 	var kinds []vector.Kind
 	a.overRows(func() {
 		agg, kinds = a.aggregateCall(fn, name, f, s)
+		if len(f.AggOrder) > 0 {
+			a.anyOrder(agg, f, s)
+		}
 		if agg.Distinct = f.AggDistinct && !agg.Func.Idempotent; agg.Distinct && agg.Func == plan.Count {
 			agg.Arg = a.same(agg.Arg, agg.Arg.Type())
 		}
@@ -63,6 +68,29 @@ func (a *analyzer) aggregateCall(fn *sqlfn.Aggregate, name string, f *pg.FuncCal
 		agg.Filter = a.boolean(f.AggFilter, s)
 	}
 	return agg, kinds
+}
+
+const orderInside = "ORDER BY inside an aggregate"
+
+// anyOrder analyses the ORDER BY of an aggregate whose value is the same in any order, for the rights that it
+// needs. Floats' sums are not, nor is the least of values that are equal and look different.
+func (a *analyzer) anyOrder(agg plan.AggregateCall, f *pg.FuncCall, s *scope) {
+	var w plan.Window
+	subs := len(a.subselects)
+	a.windowKeys(&w, &pg.WindowDef{OrderClause: f.AggOrder}, s)
+	if len(a.subselects) > subs || slices.ContainsFunc(w.Order, func(o plan.Order) bool { return mayFail(o.Expr) }) {
+		fail(plan.ReasonShape, orderInside)
+	}
+	if agg.Func == plan.Count {
+		return
+	}
+	switch k := agg.Arg.Type().Kind; k {
+	case vector.Bool, vector.Date, vector.Timestamp, vector.TimestampTZ, vector.Numeric:
+	default:
+		if !k.IsInt() {
+			fail(plan.ReasonShape, orderInside)
+		}
+	}
 }
 
 // argument analyses the one argument of an aggregate.

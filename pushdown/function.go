@@ -61,11 +61,12 @@ func (a *analyzer) funcCall(f *pg.FuncCall, s *scope) plan.Expr {
 		return a.stringAgg(name, f, s)
 	case slices.Contains(sqlfn.ArrayAgg.Names, name):
 		return a.arrayAgg(name, f, s)
-	case len(f.AggOrder) > 0:
-		fail(plan.ReasonShape, "ORDER BY inside an aggregate")
 	}
 	if fn := sqlfn.AggregateNamed(name); fn != nil && !fn.OrderedSet() {
 		return a.aggregate(fn, name, f, s)
+	}
+	if len(f.AggOrder) > 0 {
+		fail(plan.ReasonShape, orderInside)
 	}
 	if f.AggFilter != nil || f.AggStar || f.AggDistinct {
 		fail(plan.ReasonFunction, name+"()")

@@ -63,6 +63,9 @@ func (g *gen) aggregateOf(k kind) *node {
 		case g.chance(35):
 			return call(typ{kind: int8}, "count(DISTINCT @)", n).within(0, 1e6)
 		}
+		if g.chance(10) && n.t.kind.isInt() {
+			return call(typ{kind: int8}, "count(@ ORDER BY @ DESC)", n, n).within(0, 1e6)
+		}
 		return call(typ{kind: int8}, "count(@)", n).within(0, 1e6)
 	}
 	// addend is a number, sometimes one that a condition turns into zero.
@@ -89,7 +92,11 @@ func (g *gen) aggregateOf(k kind) *node {
 		if t.kind == numeric {
 			t.scale, t.prec = n.t.scale, 36
 		}
-		return call(t, f, n).within(min(n.lo*1e5, n.lo), max(n.hi*1e5, n.hi))
+		args := []*node{n}
+		if by := rows.leaf(anyValue(g.r)); by != nil && by.lit == nil && vector.Kind(by.t.kind).Ordered() && f == "sum(@)" && g.chance(6) {
+			f, args = "sum(@ ORDER BY @)", append(args, by)
+		}
+		return call(t, f, args...).within(min(n.lo*1e5, n.lo), max(n.hi*1e5, n.hi))
 	}
 	extreme := func() *node {
 		n := rows.of(k, depth)
