@@ -162,6 +162,9 @@ func (w *world) file(ctx context.Context, name string) (int, error) {
 	if err := errors.Join(<-done, <-done); err != nil {
 		return 0, fmt.Errorf("%s: %w", name, err)
 	}
+	if ctx.Err() != nil { // what was cut off is not compared
+		return 0, ctx.Err()
+	}
 	for i, dir := range []string{"direct", "proxied"} {
 		if err := os.WriteFile(filepath.Join(w.out, dir, name+".out"), []byte(outputs[i]), 0o644); err != nil {
 			return 0, err
