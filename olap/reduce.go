@@ -138,7 +138,7 @@ func (x *execution) reduceAt(root int) (to []int, err error) {
 	if err := in.begin(); err != nil {
 		return nil, err
 	}
-	p, lowered, err := in.prepare(0, star.Output, nil)
+	p, lowered, err := in.prepare(0, in.q.Output, nil) // it may read a core of its own
 	if err != nil {
 		return nil, err
 	}
