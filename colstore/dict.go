@@ -268,6 +268,10 @@ func (d *Dict) size() (bytes int64) {
 // Len returns the number of distinct strings.
 func (d *Dict) Len() int { return d.n }
 
+// Ordered returns the first code that is not in order: the strings of those before it are in that of their
+// bytes; of char(n), of what they are without trailing blanks.
+func (d *Dict) Ordered() int { return d.first }
+
 // At returns the string of a code: a copy, which outlives the table.
 func (d *Dict) At(code int64) string {
 	var room [256]byte

@@ -94,6 +94,7 @@ func (c *compiler) tabulateDict(arg *node, e *plan.Call) (*node, error) {
 	pieces := make([]piece, (d.n+dictPiece-1)/dictPiece)
 	var forms sync.Pool // of *entryForm: what one of them has found out serves more than one piece
 	like := newEncodedLike(e, d)
+	ordered := orderedBy(e, d)
 	err := c.p.x.each(len(pieces), func(i int) error {
 		p := &pieces[i]
 		if like != nil {
@@ -111,7 +112,7 @@ func (c *compiler) tabulateDict(arg *node, e *plan.Call) (*node, error) {
 			if f.test != nil {
 				p.fillTruths(d, f.test, tab.Values[p.from:p.to])
 			} else {
-				p.fill(d, t, f.value, tab.Values[p.from:p.to])
+				p.fill(d, t, f.value, tab.Values[p.from:p.to], ordered)
 			}
 			return nil
 		}
@@ -208,14 +209,13 @@ func (p *piece) fillTruths(d *dict, test textTest, out []int64) {
 	})
 }
 
-// fill computes the strings of a piece.
-func (p *piece) fill(d *dict, t vector.Type, f stringFunc, out []int64) {
+// fill computes the strings of a piece. Those of codes below ordered have results in their order.
+func (p *piece) fill(d *dict, t vector.Type, f stringFunc, out []int64, ordered int) {
 	p.lo, p.hi = math.MaxInt64, math.MinInt64
 	text, varying := t.Kind.IsString(), t.Varying()
 	index, decimals := map[string]int64{}, map[vector.Decimal]int64{}
-	d.each(p.from, p.from+len(out), func(code int, s string) {
-		i := code - p.from
-		r, err := f(s)
+	eachResult(d, f, p.from, p.from+len(out), ordered, func(from, to int, r vector.Value, err error) {
+		i := from - p.from
 		v, ok := int64(0), true
 		switch {
 		case err != nil || r.Null:
@@ -243,7 +243,7 @@ func (p *piece) fill(d *dict, t vector.Type, f stringFunc, out []int64) {
 		if r.Null {
 			p.set(&p.nulls, i)
 		} else if err == nil {
-			out[i] = v
+			fill(out[i:i+to-from], v)
 			p.lo, p.hi = min(p.lo, v), max(p.hi, v)
 		}
 	})

@@ -52,6 +52,9 @@ type Function struct {
 	Kernel func(c Call, i int) *Kernel
 	// Around returns, of a call of which only argument i varies, Kernel.Around of Eval; nil: it is not known.
 	Around func(c Call, i int) func(v int64) (lo, hi int64)
+	// Prefix says of calls, by their constants, that the result is so many characters that argument 0 begins
+	// with: of strings in the order of their bytes the results are in that order, too. nil: of none.
+	Prefix func(c Call) bool
 	// Total says that the server has a result for all arguments, and Eval, too, where that has no
 	// more bits than are held.
 	Total bool

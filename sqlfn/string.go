@@ -47,6 +47,7 @@ var strs = []Function{
 	{
 		Name: "left", OID: 3060, Result: vector.Text, Args: []Param{{Kind: vector.Text}, {Kind: vector.Int4, Usual: lengthSamples[:6]}}, Total: true,
 		Samples: [][]string{textSamples, lengthSamples},
+		Prefix:  func(c Call) bool { n := c.Args[1].Const; return n != nil && !n.Null && n.I >= 0 },
 		Eval: func(args []vector.Value) (vector.Value, error) {
 			s, n := args[0].Str, args[1].I
 			if n < 0 { // without the last ones

@@ -80,6 +80,10 @@ func substringOf(name string, oid uint32, length bool) Function {
 		},
 	}
 	if length {
+		f.Prefix = func(c Call) bool {
+			from, n := c.Args[1].Const, c.Args[2].Const
+			return from != nil && n != nil && !from.Null && !n.Null && from.I <= 1 && n.I >= 0
+		}
 		f.TotalFor = func(c Call) bool { n := c.Args[2].Const; return n != nil && (n.Null || n.I >= 0) }
 		f.Args = append(f.Args, Param{Kind: vector.Int4})
 		f.Samples = append(f.Samples, lengths)
