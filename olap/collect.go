@@ -13,6 +13,7 @@ type rows struct {
 	n     int
 	cols  []vec
 	taken int64 // bytes that are accounted for them
+	from  int   // of how many rows they are the distinct ones; 0: they are all
 }
 
 // cut says which rows a query's ORDER BY, OFFSET and LIMIT leave; the zero value

@@ -61,6 +61,10 @@ type lookupMaker struct {
 func (p *pipeline) makeLookup(b *probe) error {
 	l := b.lut
 	l.left = b.join.Kind == plan.Left
+	if b.marked != nil {
+		l.share = b.shareOf(b.rows.from)
+		return b.marked.lookup(b)
+	}
 	m := &lookupMaker{x: p.x, b: b, l: l}
 	if err := m.rows(); err != nil {
 		return err
@@ -77,11 +81,16 @@ func (p *pipeline) makeLookup(b *probe) error {
 	if err := m.layOut(b.key.lo, b.key.hi); err != nil {
 		return err
 	}
-	l.share = 1
-	if rows := b.child.tab.Rows; rows > 0 && !l.left {
-		l.share = float64(l.keys) / float64(rows)
-	}
+	l.share = b.shareOf(max(l.keys, b.rows.from))
 	return nil
+}
+
+// shareOf estimates the rows that find a partner, by how many of the child's rows may be one.
+func (b *probe) shareOf(kept int) float64 {
+	if rows := b.child.tab.Rows; rows > 0 && b.join.Kind != plan.Left {
+		return float64(kept) / float64(rows)
+	}
+	return 1
 }
 
 // rows finds the rows that can be met: all of whose keys are values that the outer ones may have.

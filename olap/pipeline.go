@@ -91,6 +91,7 @@ type probe struct {
 	dedupe  bool        // outputs matter as group keys only
 	many    bool        // a row may meet several partners: here, or on the way to a table of members
 	rows    *rows       // the child's rows: keys, then outputs
+	marked  *keySet     // the keys instead, which are as many as rows says; nil for none
 	outer   []*node
 	strides []int64
 	taken   int64 // bytes of lut that are accounted already
@@ -421,7 +422,10 @@ func (p *pipeline) load(b *probe) error {
 	}
 	b.child = child
 	b.lut = &lookup{}
-	b.rows, err = child.collect(lowered, cut{})
+	var distinct bool
+	if b.rows, distinct, err = child.collectKeys(b, lowered); err == nil && !distinct {
+		b.rows, err = child.collect(lowered, cut{})
+	}
 	return err
 }
 
