@@ -20,6 +20,9 @@ const (
 	reduceRows = 1 << 16
 	// coreShare is the share of the rows below what is reduced that the core may be.
 	coreShare = 8
+	// filteredShare is the share of the largest that a table with conditions may be, for the core to read it:
+	// what it removes need not be looked for in the largest.
+	filteredShare = 2
 )
 
 // reduction is a core, and how the query is made of it.
@@ -109,7 +112,11 @@ func (x *execution) reduceAt(root int) (to []int, err error) {
 		rows := x.rowsBelow(q.Tables[t])
 		computed := q.Tables[t].Relation != nil && x.relations[q.Tables[t].Relation] != nil
 		attached := x.kinds[t] == plan.Inner && !j.Many && (q.Tables[t].Relation == nil || computed)
-		if x.opt.enough(rows, reduceRows) && !(attached && coreShare*rows < most) {
+		share := coreShare
+		if attached && len(x.conds[t]) > 0 {
+			share = filteredShare
+		}
+		if x.opt.enough(rows, reduceRows) && !(attached && share*rows < most) {
 			r.late = append(r.late, i)
 		} else if attached {
 			set := x.subtree(t)
