@@ -32,7 +32,7 @@
 // columns, windows among them (window.go), or the first rows of each group alone (cut.go), which has
 // a pipeline like a table, or a constant. A numeric of varying scale is a code there, as text is
 // (decimals.go). A join that asks for existence only (plan.StarJoin.Exists) is a lookup in which one
-// of equal keys stands for all.
+// of equal keys stands for all; of a large table the scan marks the keys in a bitmap (existence.go).
 //
 // Where a join's key is not unique (plan.StarJoin.Many) a row meets several partners: what
 // is left of a tile is written out as pairs, which are tiles for the sink (fanout.go).
@@ -42,7 +42,8 @@
 // fits its type and 64 bits no overflow is checked; else the checked form runs and
 // an overflow forwards the query. An expression over one column of text, or over
 // one of few values, is written out as a table once (tabulate.go; over many strings in pieces,
-// tabulatedict.go; a function of few results once for a statement, derivedtext.go). What else is computed of
+// tabulatedict.go; first characters by ranges of strings that are in order, ordereddict.go; a function of few
+// results once for a statement, derivedtext.go). What else is computed of
 // text, or is text, is evaluated a row at a time (bytree.go). Text gets its codes on the way,
 // from a pool that all workers share (intern.go): how many strings there are, and in which
 // order, is known once the rows have been read.
