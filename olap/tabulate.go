@@ -224,7 +224,7 @@ func (c *compiler) tabulateOver(arg *node, t vector.Type, f func(vector.Value) (
 	n.anyFloat()
 	if t.Kind.IsString() {
 		if len(list) == 0 {
-			list = []string{""}
+			list = []string{filler(t)}
 		}
 		n.dict = listDict(list, t)
 	} else if t.Varying() {
@@ -234,6 +234,20 @@ func (c *compiler) tabulateOver(arg *node, t vector.Type, f func(vector.Value) (
 		n.dict = decimalDict(numerics.decimals, t)
 	}
 	return c.add(n), nil
+}
+
+// filler is the one string of a dictionary of a type that would have none: a value, because what reads dictionaries
+// reads it, too.
+func filler(t vector.Type) string {
+	switch {
+	case t.Kind == vector.JSONB:
+		return "null"
+	case t.Kind == vector.UUID:
+		return string(make([]byte, 16))
+	case t.Kind.IsArray():
+		return sqltype.NewArray(vector.TypeOf(t.Kind.Element())).String()
+	}
+	return ""
 }
 
 // anyFloat says of a node of floats that nothing is known of its words.
@@ -444,7 +458,7 @@ func (c *compiler) unite(n *node, arms []int) error {
 		return nil
 	}
 	if one == nil {
-		one = listDict([]string{""}, n.t)
+		one = listDict([]string{filler(n.t)}, n.t)
 	}
 	if !same {
 		var list []string

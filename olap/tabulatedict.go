@@ -173,7 +173,7 @@ func codedDict(list []string, t vector.Type) *dict {
 		}
 		return decimalDict(decimals, t)
 	case t.Kind.IsString() && len(list) == 0:
-		return listDict([]string{""}, t)
+		return listDict([]string{filler(t)}, t)
 	case t.Kind.IsString():
 		return listDict(list, t)
 	}

@@ -130,7 +130,7 @@ func mayBeConstant(cond plan.Expr) bool {
 
 // ownScale undoes the cast to VaryingScale that commonResults makes.
 func ownScale(e plan.Expr) plan.Expr {
-	if c, ok := e.(*plan.Call); ok && c.Op == plan.OpCast && c.T.Varying() {
+	if c, ok := e.(*plan.Call); ok && c.Op == plan.OpCast && c.T.Varying() && c.Args[0].Type().Kind == vector.Numeric {
 		return c.Args[0]
 	}
 	return e
