@@ -24,6 +24,9 @@
 //	served.go   constants that the server computes
 //	limits.go   what is computed at the limits of types, where an expression may stand
 //	collation.go the collations that a run may be under
+//	signature.go what the server has over the types that are accelerated
+//	expression.go random expressions of these, over a table of hard values
+//	expressionrun.go a run of them
 //	change.go   random INSERT, UPDATE, DELETE, TRUNCATE and ALTER TABLE
 //	ask.go      one question to one session, and the comparison of two answers
 //	run.go      servers, sessions in parallel

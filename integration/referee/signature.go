@@ -11,8 +11,8 @@ import (
 	"pgaccel/vector"
 )
 
-// Signature is a function, an operator, a cast or an aggregate of the server's with the types of its arguments.
-type Signature struct {
+// signature is a function, an operator, a cast or an aggregate of the server's with the types of its arguments.
+type signature struct {
 	What   string // function, operator, cast or aggregate
 	Name   string
 	Args   []string // pg_type.typname, with [] for arrays
@@ -20,7 +20,7 @@ type Signature struct {
 }
 
 // String writes it as docs/testdata/signatures.txt has it.
-func (s Signature) String() string {
+func (s signature) String() string {
 	return fmt.Sprintf("%s %s (%s) %s", s.What, s.Name, strings.Join(s.Args, ","), s.Result)
 }
 
@@ -64,15 +64,15 @@ func typesOfSignatures() (names map[string]string, held, plain []string) {
 }
 
 // readSignatures asks a server what it has.
-func readSignatures(ctx context.Context, conn *session) ([]Signature, error) {
+func readSignatures(ctx context.Context, conn *session) ([]signature, error) {
 	names, held, plain := typesOfSignatures()
 	a := conn.ask(ctx, fmt.Sprintf(signatures, strings.Join(held, ","), strings.Join(plain, ",")), nil, protocol{})
 	if a.err != "" || a.lost != nil {
 		return nil, fmt.Errorf("%s %w", a.err, a.lost)
 	}
-	list := make([]Signature, len(a.rows))
+	list := make([]signature, len(a.rows))
 	for i, r := range a.rows {
-		s := Signature{What: string(r[0]), Name: string(r[1]), Result: names[string(r[3])]}
+		s := signature{What: string(r[0]), Name: string(r[1]), Result: names[string(r[3])]}
 		if args := strings.Trim(string(r[2]), "{}"); args != "" {
 			for oid := range strings.SplitSeq(args, ",") {
 				s.Args = append(s.Args, names[oid])

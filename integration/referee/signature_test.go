@@ -82,3 +82,19 @@ func TestSignatures(t *testing.T) {
 		}
 	}
 }
+
+// TestExpressions asks a fixed number of expressions. `make referee REFEREE=-expressions` asks more.
+func TestExpressions(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	defer cancel()
+	r, err := RunExpressions(ctx, Options{Seed: 1, Queries: 600, Sessions: 2, Out: t.Output()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range r.Differences {
+		t.Errorf("difference: %s", d)
+	}
+	if r.Accelerated < 20 {
+		t.Errorf("%d statements were accelerated", r.Accelerated)
+	}
+}

@@ -78,7 +78,7 @@ var mayImport = map[string]string{
 	"cmd/pgaccel-gpu": "kernels gpu/device gpu/worker gpu/emulator",
 	"integration":     "",
 
-	"integration/referee":          "sqlfn sqltype vector internal/server internal/pgserver",
+	"integration/referee":          "catalog olap pushdown sqlfn sqltype syntax vector internal/server internal/pgserver",
 	"scripts/referee":              "integration/referee",
 	"scripts/regress":              "internal/server internal/pgserver",
 	"integration/referee/programs": "internal/pgserver internal/subprocess",

@@ -36,6 +36,7 @@ func main() {
 	flag.StringVar(&o.DeviceWorker, "device-worker", "", "program that has the device")
 	flag.Int64Var(&o.DeviceMemory, "device-memory", 0, "bytes of each device to use; 0 is 85 % of what is free")
 	flag.Int64Var(&o.QueryMemory, "query-memory", 0, "bytes that queries may hold, so that they go on in files or are forwarded; 0 is plenty")
+	expressions := flag.Bool("expressions", false, "ask for n random expressions of what is answered, over a table of hard values")
 	verbose := flag.Bool("v", false, "print pgaccel's log")
 	flag.Parse()
 	if o.Queries = *n; o.Queries == 0 {
@@ -55,14 +56,18 @@ func main() {
 	}
 	failed := false
 	for _, o.Collation = range list {
-		r, err := referee.Run(ctx, o)
+		ask := referee.Run
+		if *expressions {
+			ask = referee.RunExpressions
+		}
+		r, err := ask(ctx, o)
 		switch {
 		case err != nil:
 			fmt.Fprintln(os.Stderr, "referee:", err)
 			failed = true
 		case len(r.Differences) > 0:
 			failed = true
-		case r.Share() < o.LeastShare() && ctx.Err() == nil:
+		case !*expressions && r.Share() < o.LeastShare() && ctx.Err() == nil:
 			fmt.Fprintf(os.Stderr, "referee: only %.1f %% were accelerated, want %.0f %%\n", 100*r.Share(), 100*o.LeastShare())
 			failed = true
 		}
