@@ -133,7 +133,7 @@ func constantsOf(name string, i int, k vector.Kind) (list []string) {
 	case k == vector.Enum:
 		list = append(list, "'a'::k")
 	case k.IsText():
-		list = append(list, "'a'::"+sqltype.Of(k).Name, "'a'", "'{a}'")
+		list = append(list, "'a'::"+sqltype.Of(k).Name, "'a'", "'i'", "'{a}'")
 	case k == vector.JSONB:
 		list = append(list, "'{}'::jsonb")
 	default:

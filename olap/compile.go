@@ -5,6 +5,7 @@ import (
 
 	"pgaccel/colstore"
 	"pgaccel/plan"
+	"pgaccel/sqltype"
 	"pgaccel/vector"
 )
 
@@ -243,6 +244,8 @@ func (c *compiler) byRow(n *node) *node {
 		n.lo, n.hi = lo, hi
 	} else if n.t.Kind == vector.Bool {
 		n.lo, n.hi = 0, 1
+	} else if n.t.Kind == vector.Time {
+		n.lo, n.hi = 0, sqltype.MicrosPerDay
 	} else if n.t.Kind == vector.Date { // infinities included: they are what arithmetic looks for
 		n.lo, n.hi = math.MinInt32, math.MaxInt32
 	} else if precision := int(n.t.Typmod-4) >> 16; n.t.Kind == vector.Numeric && n.t.Typmod >= 4 && precision <= 18 {

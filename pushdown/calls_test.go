@@ -60,8 +60,13 @@ func sqlTypeOf(name string) string {
 // be too many combinations, those of its category.
 func argumentKinds(f *sqlfn.Function, i int) []string {
 	kinds := append(typedKinds(), "unknown")
-	if len(f.Args) <= 3 {
+	switch {
+	case len(f.Args) <= 3:
 		return kinds
+	case len(f.Args) > 4 && f.Args[i].Kind == vector.Float8: // seconds, mostly written as a number
+		return []string{"float8", "int4", "numeric"}
+	case len(f.Args) > 4:
+		return []string{sqltype.Of(f.Args[i].Kind).Name}
 	}
 	return slices.DeleteFunc(kinds, func(name string) bool {
 		return name != "unknown" && category(kindsByName[name]) != category(f.Args[i].Kind)
@@ -129,13 +134,13 @@ func builtinQueries() map[string]string {
 				}
 			}
 		}
-		for _, symbol := range []string{"+", "-"} {
+		for _, symbol := range slices.Concat([]string{"+", "-", "@"}, slices.Collect(maps.Keys(tableSigns))) {
 			q[symbol+"("+l+")"] = symbol + " " + column(l)
 		}
 		q["abs("+l+")"] = "abs(" + column(l) + ")"
 		for _, r := range kinds {
 			pair := "(" + l + "," + r + ")"
-			for _, symbol := range slices.Concat(slices.Collect(maps.Values(operatorSymbol)), slices.Collect(maps.Keys(negators))) {
+			for _, symbol := range slices.Concat(slices.Collect(maps.Values(operatorSymbol)), slices.Collect(maps.Keys(negators)), slices.Collect(maps.Keys(tableOperators))) {
 				q[symbol+pair] = column(l) + " " + symbol + " " + column(r)
 			}
 			if l != r {

@@ -130,6 +130,9 @@ func (a *analyzer) cast(e plan.Expr, t vector.Type) plan.Expr {
 			a.needsUTC = a.needsUTC || from.Kind == vector.TimestampTZ
 		}
 	default:
+		if f := castFunction(from.Kind, t.Kind); f != nil {
+			return a.callOf(f, []value{typed(e)})
+		}
 		fail(plan.ReasonType, "cast from "+from.Kind.String()+" to "+t.Kind.String())
 	}
 	return a.call(plan.OpCast, t, e)
@@ -318,7 +321,7 @@ func (a *analyzer) typeCast(c *pg.TypeCast, s *scope) plan.Expr {
 		} else if fk.IsText() {
 			return a.cast(e, vector.NumericType(vector.VaryingScale))
 		} else if !fk.IsInt() {
-			fail(plan.ReasonType, "cast from "+fk.String()+" to numeric")
+			return a.cast(e, vector.NumericType(vector.VaryingScale))
 		}
 		return a.toNumeric(e)
 	}
@@ -330,7 +333,7 @@ func (a *analyzer) typeCast(c *pg.TypeCast, s *scope) plan.Expr {
 
 // castMod casts to a type with a modifier: numeric(p,s), varchar(n), char(n).
 func (a *analyzer) castMod(e plan.Expr, t vector.Type, mods []int) plan.Expr {
-	if t.Kind == vector.Numeric && e.Type().Kind.IsText() {
+	if k := e.Type().Kind; t.Kind == vector.Numeric && (k.IsText() || k.IsFloat()) {
 		e = a.cast(e, vector.NumericType(vector.VaryingScale)) // and then its scale (coerce_type_typmod)
 	}
 	c, isConst := e.(plan.Const)

@@ -35,6 +35,8 @@
 //	sink.go      conditions that are computed below what they stand over
 //	setrelation.go, fulljoin.go, windowrelation.go, cut.go  relations of these
 //	common.go    what all arms of an OR have in common
+//	tableoperator.go  operators and casts that are functions of package sqlfn
+//	arraycolumn.go, arrayfunction.go  what is asked of arrays
 //	interval.go  constant intervals
 //	serverconst.go, servercalls.go  expressions over no rows that are left to the server
 //	name.go      text beside current_user and the like

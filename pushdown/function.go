@@ -102,8 +102,12 @@ func (a *analyzer) funcCall(f *pg.FuncCall, s *scope) plan.Expr {
 		return a.countNulls(name, args(len(f.Args)))
 	case "cardinality", "array_length":
 		return a.arraySize(name, args(len(f.Args)))
+	case "array_lower", "array_upper", "array_ndims", "array_dims", "array_position", "array_to_string":
+		return a.callArray(name, args(len(f.Args)))
 	case "jsonb_extract_path", "jsonb_extract_path_text":
 		return a.jsonbExtract(name, args(len(f.Args)))
+	case "regexp_like":
+		return a.regexpLike(args(len(f.Args)))
 	case "abs":
 		return a.abs(args(1)[0])
 	case "mod":

@@ -131,6 +131,9 @@ func (a *analyzer) operation(x *pg.A_Expr, s *scope) plan.Expr {
 	if symbol == "^@" {
 		return a.startsWith(l, r)
 	}
+	if tableOperators[symbol] {
+		return a.bitOperator(symbol, l, r)
+	}
 	if oid, ok := regexpMatches[symbol]; ok {
 		return a.regexpMatch(symbol, sqlfn.ByOID(oid), l, r)
 	}
@@ -149,6 +152,11 @@ func (a *analyzer) unary(symbol string, v value) plan.Expr {
 		return v.e
 	case "-":
 		return a.call(plan.OpNeg, plainType(v.e.Type()), v.e)
+	case "@":
+		return a.call(plan.OpAbs, plainType(v.e.Type()), v.e)
+	}
+	if e, ok := a.tableOperator(symbol, v); ok && tableSigns[symbol] {
+		return e
 	}
 	fail(plan.ReasonFunction, "operator "+symbol)
 	return nil
@@ -205,6 +213,9 @@ func (a *analyzer) arith(op plan.Op, l, r value) plan.Expr {
 			t.Kind = vector.Float4
 		}
 		return a.call(op, t, a.cast(l.e, t), a.cast(r.e, t))
+	}
+	if e, ok := a.tableOperator(operatorSymbol[op], l, r); ok {
+		return e
 	}
 	fail(plan.ReasonFunction, "arithmetic on "+lk.String()+" and "+rk.String())
 	return nil

@@ -11,11 +11,18 @@ type ArrayUse uint8
 // What is asked. Elements are compared by their binary form: it is for kinds of which equal values have
 // the same.
 const (
-	ArrayMember      ArrayUse = iota // x = ANY (array): null where it is not found beside nulls
-	ArrayContains                    // array @> array
-	ArrayOverlaps                    // array && array
-	ArrayCardinality                 // cardinality(array)
-	ArrayLength                      // array_length(array, integer)
+	ArrayMember        ArrayUse = iota // x = ANY (array): null where it is not found beside nulls
+	ArrayContains                      // array @> array
+	ArrayOverlaps                      // array && array
+	ArrayCardinality                   // cardinality(array)
+	ArrayLength                        // array_length(array, integer)
+	ArrayLower                         // array_lower(array, integer)
+	ArrayUpper                         // array_upper(array, integer)
+	ArrayDimensions                    // array_ndims(array)
+	ArrayDims                          // array_dims(array)
+	ArrayPosition                      // array_position(array, element)
+	ArrayToString                      // array_to_string(array, text)
+	ArrayToStringNulls                 // array_to_string(array, text, text)
 )
 
 // arrayUse names a function of OfArray.
@@ -62,8 +69,26 @@ func OfArray(use ArrayUse, elem, by vector.Kind) *Function {
 			n, ok := sqltype.ArrayLength(args[0].Str, args[1].I)
 			return vector.Value{I: n, Null: !ok}, nil
 		}
+	case ArrayLower, ArrayUpper:
+		f.Name = map[ArrayUse]string{ArrayLower: "array_lower", ArrayUpper: "array_upper"}[use]
+		f.Result, f.Args, f.Eval = vector.Int4, []Param{array, {Kind: vector.Int4}}, arrayBound(int(use-ArrayLower))
+	case ArrayDimensions:
+		f.Name, f.Result, f.Args = "array_ndims", vector.Int4, []Param{array}
+		f.Eval = func(args []vector.Value) (vector.Value, error) {
+			n := int64(len(sqltype.ArrayBounds(args[0].Str)))
+			return vector.Value{I: n, Null: n == 0}, nil
+		}
+	case ArrayDims:
+		f.Name, f.Result, f.Args, f.Eval = "array_dims", vector.Text, []Param{array}, arrayDims
+	case ArrayPosition:
+		f.Name, f.Result, f.Args, f.CalledOnNull, f.Total = "array_position", vector.Int4, []Param{array, {Kind: elem}}, true, false
+		f.Eval = func(args []vector.Value) (vector.Value, error) { return arrayPosition(elem, args) }
+	case ArrayToString, ArrayToStringNulls:
+		texts := []Param{array, {Kind: vector.Text}, {Kind: vector.Text}}
+		f.Name, f.Result, f.Args, f.CalledOnNull, f.Total = "array_to_string", vector.Text, texts[:2+use-ArrayToString], true, false
+		f.Eval = func(args []vector.Value) (vector.Value, error) { return arrayToString(elem, args) }
 	}
-	f.OID = [...]uint32{ArrayMember: 1, ArrayContains: 2748, ArrayOverlaps: 2747, ArrayCardinality: 3179, ArrayLength: 2176}[use] // tells them apart
+	f.OID = [...]uint32{ArrayLower: 2091, ArrayUpper: 2092, ArrayDimensions: 748, ArrayDims: 747, ArrayPosition: 3277, ArrayToString: 395, ArrayToStringNulls: 384, ArrayMember: 1, ArrayContains: 2748, ArrayOverlaps: 2747, ArrayCardinality: 3179, ArrayLength: 2176}[use] // tells them apart
 	kept, _ := makers.LoadOrStore(key, f)
 	return kept.(*Function)
 }

@@ -348,3 +348,17 @@ func (a *Array) String() string {
 	binary.BigEndian.PutUint32(a.b[8:], OID(a.elem.Kind))
 	return string(a.b)
 }
+
+// ElementText returns the text of an element of a kind from its binary form, as under DateStyle ISO and the time zone UTC.
+func ElementText(elem vector.Kind, raw string) string {
+	return string(appendElement(nil, Of(elem), raw))
+}
+
+// ArrayBounds returns the first and the last subscript of each dimension.
+func ArrayBounds(s string) (bounds [][2]int64) {
+	r, ok := readArray(s)
+	for i := 0; ok && i < r.dims; i++ {
+		bounds = append(bounds, [2]int64{int64(r.lower[i]), int64(r.lower[i]) + int64(r.lengths[i]) - 1})
+	}
+	return bounds
+}

@@ -25,6 +25,10 @@ func (g *gen) condition(depth int) *node {
 			return op(t, "(@ IS "+pick(g.r, "TRUE", "NOT TRUE", "FALSE", "NOT FALSE", "UNKNOWN", "NOT UNKNOWN")+")", g.condition(depth-1))
 		case 6:
 			return op(t, "(@ = @)", g.condition(depth-1), g.condition(depth-1))
+		case 8:
+			if n := g.function(boolean, depth-1); n != nil {
+				return n
+			}
 		case 7:
 			if !g.grouped || g.chance(40) {
 				if n := g.choice(boolean, depth-1); n != nil {

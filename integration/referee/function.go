@@ -156,6 +156,8 @@ func (g *gen) resultOf(f *sqlfn.Function, site sqlfn.Call, forms []string, args 
 		sql = "extract(" + unit + " FROM " + forms[1] + ")"
 	}
 	switch {
+	case slices.Contains([]string{"time", "interval", "numeric", "bool", "float4"}, f.Name): // the names of types
+		sql = `"` + f.Name + `"(` + strings.Join(forms, ", ") + ")"
 	case f.Name == "textcat":
 		sql = "(" + forms[0] + " || " + forms[1] + ")"
 	case f.Name == "position":
@@ -169,7 +171,8 @@ func (g *gen) resultOf(f *sqlfn.Function, site sqlfn.Call, forms []string, args 
 			n.t.prec = f.Digits + n.t.scale
 			n.within(-math.Pow10(f.Digits), math.Pow10(f.Digits))
 		}
-		if a := args[0]; f.Rounds && n.t.scale != varying {
+		if f.Rounds && n.t.scale != varying {
+			a := args[0]
 			if a.t.prec > 0 && a.t.scale != varying {
 				n.t.prec = a.t.prec - a.t.scale + 1 + n.t.scale
 			}

@@ -22,7 +22,11 @@ func (g *gen) integer(k kind, depth int) *node {
 	lower := func() kind { return pick(g.r, k, k, int4, int2) }
 	for range 4 {
 		var n *node
-		switch g.r.IntN(15) {
+		choice := g.r.IntN(15)
+		if k == int2 && g.chance(15) { // few expressions are, and many functions
+			choice = 14
+		}
+		switch choice {
 		case 0, 1:
 			a, b := g.of(k, depth), g.of(lower(), depth)
 			n = result(wider(a, b), "(@ + @)", a.lo+b.lo, a.hi+b.hi, a, b)
@@ -273,10 +277,8 @@ func (g *gen) float(k kind, depth int) *node {
 				}
 			}
 		case 6:
-			if k == float8 {
-				if n := g.function(k, depth); n != nil {
-					return n
-				}
+			if n := g.function(k, depth); n != nil {
+				return n
 			}
 		}
 	}
