@@ -26,8 +26,10 @@ func (g *gen) condition(depth int) *node {
 		case 6:
 			return op(t, "(@ = @)", g.condition(depth-1), g.condition(depth-1))
 		case 8:
-			if n := g.function(boolean, depth-1); n != nil {
-				return n
+			if g.chance(40) {
+				if n := g.function(boolean, depth-1); n != nil {
+					return n
+				}
 			}
 		case 7:
 			if !g.grouped || g.chance(40) {
