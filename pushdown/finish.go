@@ -67,8 +67,11 @@ var finishCalls = func() map[string]string {
 	return m
 }()
 
-// maxCores bounds how many parts of a statement are tried.
-const maxCores = 24
+// maxCores and maxCoreBytes bound how many parts of a statement are planned, and their texts together.
+const (
+	maxCores     = 24
+	maxCoreBytes = 32 << 10
+)
 
 // finisher looks for the core of a statement.
 type finisher struct {
@@ -76,6 +79,7 @@ type finisher struct {
 	paramOIDs []uint32
 	params    int // of the client: the number of the last one
 	tries     int
+	bytes     int // of their texts
 	core      Statement
 	coreText  string
 	columns   []FinishColumn
@@ -85,7 +89,7 @@ type finisher struct {
 // nil where there is none.
 func PlanFinish(text *syntax.Text, paramOIDs []uint32, cat *catalog.Catalog) (core Statement, finish *Finish) {
 	tree, sel := text.Tree()
-	if sel == nil || sel.IntoClause != nil {
+	if sel == nil || sel.IntoClause != nil || len(text.SQL) > maxCoreBytes {
 		return Statement{}, nil
 	}
 	writes := text.Written() != nil
@@ -233,19 +237,25 @@ func namesAny(sel *pg.SelectStmt, names map[string]bool) (does bool) {
 
 // plan plans sel as the core.
 func (f *finisher) plan(sel *pg.SelectStmt) bool {
-	if f.tries++; f.tries > maxCores {
-		return false
-	}
-	sql, ok := deparse(sel)
-	if !ok {
-		return false
-	}
-	st := planPart(syntax.ParsePart(sql), f.paramOIDs, f.params, f.cat)
-	if st.Star == nil {
+	st, sql, ok := f.planned(sel)
+	if !ok || st.Star == nil {
 		return false
 	}
 	f.core, f.coreText = st, sql
 	return true
+}
+
+// planned plans sel, if that is not too much.
+func (f *finisher) planned(sel *pg.SelectStmt) (st Statement, sql string, ok bool) {
+	if f.tries == maxCores || f.bytes > maxCoreBytes {
+		return st, "", false
+	}
+	if sql, ok = deparse(sel); !ok {
+		return st, "", false
+	}
+	f.tries++
+	f.bytes += len(sql)
+	return planPart(syntax.ParsePart(sql), f.paramOIDs, f.params, f.cat), sql, true
 }
 
 // whole takes sel as it stands for the core.

@@ -20,13 +20,14 @@ const rowsAlias = "pgaccel_rows"
 
 // split is a SELECT on its way to be split.
 type split struct {
-	f       *finisher
-	sel     *pg.SelectStmt // as it was
-	rest    *pg.SelectStmt // what becomes of it
-	cols    []*pg.Node     // what the rest reads of the core
-	index   map[string]int // of cols, by text
-	keys    []*pg.Node     // of GROUP BY
-	partial []partialCall  // of the rest
+	f        *finisher
+	sel      *pg.SelectStmt // as it was
+	rest     *pg.SelectStmt // what becomes of it
+	cols     []*pg.Node     // what the rest reads of the core
+	index    map[string]int // of cols, by text
+	keys     []*pg.Node     // of GROUP BY
+	keyTexts []string       // likewise
+	partial  []partialCall  // of the rest
 	// unnamed says that a column is read which the core does not have.
 	unnamed bool
 }
@@ -100,7 +101,9 @@ func (s *split) grouped(having, cut bool) (core *pg.SelectStmt, ok bool) {
 		return nil, false
 	}
 	for _, g := range core.GroupClause {
-		s.keys = append(s.keys, groupKeys(g)...)
+		for _, k := range groupKeys(g) {
+			s.keys, s.keyTexts = append(s.keys, k), append(s.keyTexts, exprText(k))
+		}
 	}
 	if having {
 		rest.HavingClause = nil
@@ -273,11 +276,10 @@ func (s *split) resolveGroups(items []*pg.Node) bool {
 func (f *finisher) isColumn(sel *pg.SelectStmt, name *pg.Node) (is, known bool) {
 	probe := &pg.SelectStmt{WithClause: sel.WithClause, FromClause: sel.FromClause, TargetList: []*pg.Node{target1(name, "")},
 		Op: pg.SetOperation_SETOP_NONE, LimitOption: pg.LimitOption_LIMIT_OPTION_DEFAULT}
-	sql, ok := deparse(probe)
+	st, _, ok := f.planned(probe)
 	if !ok {
 		return false, false
 	}
-	st := planPart(syntax.ParsePart(sql), f.paramOIDs, f.params, f.cat)
 	if st.Forward == nil {
 		return true, true
 	}
@@ -377,8 +379,7 @@ func (s *split) isKey(n *pg.Node) bool {
 		return slices.ContainsFunc(s.keys, func(k *pg.Node) bool { return sameColumn(n.GetColumnRef(), k.GetColumnRef()) })
 	case *pg.Node_FuncCall, *pg.Node_AExpr, *pg.Node_TypeCast, *pg.Node_CaseExpr, *pg.Node_CoalesceExpr, *pg.Node_MinMaxExpr, *pg.Node_BoolExpr,
 		*pg.Node_NullTest, *pg.Node_BooleanTest, *pg.Node_CollateClause, *pg.Node_AIndirection:
-		text := exprText(n)
-		return slices.ContainsFunc(s.keys, func(k *pg.Node) bool { return exprText(k) == text })
+		return slices.Contains(s.keyTexts, exprText(n))
 	}
 	return false
 }
