@@ -123,6 +123,8 @@ type Catalog struct {
 	// operators, that exist outside pg_catalog: a query that uses one of these
 	// names may not mean the built-in and is forwarded.
 	Shadowed map[string]bool
+	// SearchPath are the schemas in which names without one are looked for, in order; where they have none, public is, and then any.
+	SearchPath []string
 	// Operators is OperatorsSQL's text at the time of the catalog: while it stays, Shadowed
 	// lacks no operator or cast.
 	Operators string

@@ -49,9 +49,17 @@ func (f GateForm) SQL() string {
 
 // Statement is one SQL text.
 type Statement interface {
-	// Decide decides on one execution, by the catalog of now. force says that the session
-	// has named the setting pgaccel.mode, and so may insist on what does not pay. Never nil.
-	Decide(force bool) Decision
+	// Decide decides on one execution of a session, by the catalog of now. Never nil.
+	Decide(Session) Decision
+}
+
+// Session is what a decision depends on of the session.
+type Session struct {
+	// Forces says that it has named the setting pgaccel.mode, and so may insist on what does not pay.
+	Forces bool
+	// Schemas is what its last gate has shown of its search_path (GateSchemas), "" before the first: which table a name
+	// means where several schemas have one. The gate checks that it does.
+	Schemas string
 }
 
 // Decision is what one execution of a statement follows, from its route through its gate

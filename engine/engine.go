@@ -259,11 +259,16 @@ type nameSet struct {
 	catalog *catalog.Catalog
 	names   map[string]bool
 	lengths [65]bool // of names: most identifiers need not be looked up
+	// ambiguous is true where tables or views of several schemas have one name.
+	ambiguous bool
 }
 
 func newNameSet(cat *catalog.Catalog) *nameSet {
 	s := &nameSet{catalog: cat, names: map[string]bool{syntax.VirtualSchema: true, "pg_prepared_statements": true}}
+	whole := map[string]bool{}
 	for _, t := range slices.Concat(cat.Tables, cat.Views) {
+		s.ambiguous = s.ambiguous || whole[t.Name]
+		whole[t.Name] = true
 		longest := ""
 		for id := range identifiers([]byte(t.Name)) {
 			if len(id) > len(longest) {

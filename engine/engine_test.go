@@ -190,13 +190,13 @@ func TestSnapshotRule(t *testing.T) {
 func TestDecisionOutlivesTheCatalog(t *testing.T) {
 	b := newAheadBench(t)
 	st := b.engine.Prepare(countAhead, nil)
-	d := st.Decide(true)
+	d := st.Decide(Session{Forces: true})
 	if d.Route() != RouteCandidate {
 		t.Fatalf("route %d", d.Route())
 	}
 	_, before := d.Gate()
 	b.store.SetCatalog(&catalog.Catalog{WALSegmentSize: 16 << 20, WALBlockSize: 8192})
-	if r := st.Decide(true).Route(); r != RouteForward {
+	if r := st.Decide(Session{Forces: true}).Route(); r != RouteForward {
 		t.Errorf("a new execution: route %d", r)
 	}
 	if _, params := d.Gate(); d.Route() != RouteCandidate || !slices.Equal(params, before) || len(params) != 6 {
@@ -220,7 +220,7 @@ func TestConstantsOfAnotherText(t *testing.T) {
 	for _, sql := range []string{"SELECT a FROM t WHERE a = 5", "SELECT a FROM t WHERE a = 6", "SELECT a FROM t WHERE a = 6.5",
 		"SELECT a FROM t WHERE a = 'x'", "SELECT a FROM t WHERE a = 99999999999"} {
 		for _, force := range []bool{false, true, false} {
-			d := b.engine.Prepare(sql, nil).Decide(force)
+			d := b.engine.Prepare(sql, nil).Decide(Session{Forces: force})
 			_, params := d.Gate()
 			if candidate := d.Route() == RouteCandidate; candidate != (len(params) == 6) || candidate && !force {
 				t.Errorf("%s, force %v: route %d, %d parameters of the gate", sql, force, d.Route(), len(params))

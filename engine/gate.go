@@ -120,6 +120,14 @@ func GateSettings(rows [][]*string) (timeZone, dateStyle, intervalStyle, clientE
 	return timeZone, dateStyle, intervalStyle, clientEncoding, true
 }
 
+// GateSchemas returns the schemas of the session's search_path, as an array's text; "" where the rows are not the gate's.
+func GateSchemas(rows [][]*string) string {
+	if len(rows) == 0 || len(rows[0]) != gateColumns || rows[0][gateSchemas] == nil {
+		return ""
+	}
+	return *rows[0][gateSchemas]
+}
+
 // GateRepeatable reports that all statements of the gate's transaction see one snapshot, or
 // that rows are not the gate's.
 func GateRepeatable(rows [][]*string) bool {

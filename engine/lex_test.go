@@ -83,7 +83,7 @@ func BenchmarkPrepareForwarded(b *testing.B) {
 				if !e.Mentions([]byte(sql)) {
 					b.Fatal("not mentioned")
 				}
-				d := e.Prepare(sql, nil).Decide(false)
+				d := e.Prepare(sql, nil).Decide(Session{})
 				if d.Route() != RouteForward {
 					b.Fatal("not forwarded")
 				}

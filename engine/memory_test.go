@@ -32,7 +32,7 @@ func TestQueryMemory(t *testing.T) {
 	}
 	st := b.engine.Prepare(rowsAhead, nil)
 	execute := func() (*vector.Batch, error) {
-		return st.Decide(true).Execute(context.Background(), &b.tx, b.gate(nil), describedRows, nil)
+		return st.Decide(Session{Forces: true}).Execute(context.Background(), &b.tx, b.gate(nil), describedRows, nil)
 	}
 	first, err := execute()
 	if err != nil {
@@ -132,13 +132,13 @@ func TestQueryMemoryOfSpeculations(t *testing.T) {
 	b.released("dropped meanwhile")
 	b.engine.opt.Device = idleDevice{}
 	b.engine.opt.DeviceKind = "emu"
-	if _, err := st.Decide(true).Execute(context.Background(), &b.tx, b.gate(map[int]string{gateDevice: "emu"}), described, nil); err == nil {
+	if _, err := st.Decide(Session{Forces: true}).Execute(context.Background(), &b.tx, b.gate(map[int]string{gateDevice: "emu"}), described, nil); err == nil {
 		t.Fatal("no panic")
 	}
 	b.released("a panic")
 	cancelled, cancel := context.WithCancelCause(context.Background())
 	cancel(errors.New("cancelled"))
-	if _, err := st.Decide(true).Execute(cancelled, &b.tx, b.gate(nil), described, nil); err == nil {
+	if _, err := st.Decide(Session{Forces: true}).Execute(cancelled, &b.tx, b.gate(nil), described, nil); err == nil {
 		t.Fatal("not cancelled")
 	}
 	b.released("cancelled")
@@ -152,6 +152,6 @@ func (b *aheadBench) released(what string) {
 
 // beginAnyway begins ahead although others have been in vain.
 func (b *aheadBench) beginAnyway(st Statement) *speculation {
-	b.engine.Prepare(countAhead, nil).(*statement).Decide(true).(*decision).shape.ahead.hit()
+	b.engine.Prepare(countAhead, nil).(*statement).Decide(Session{Forces: true}).(*decision).shape.ahead.hit()
 	return b.begin(st)
 }

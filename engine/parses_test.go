@@ -18,7 +18,7 @@ func TestParsesOnce(t *testing.T) {
 		before := syntax.Parses.Load()
 		st := e.prepare(sql, oids, nil)
 		for range 2 { // Bind, Execute
-			st.Decide(true).Route()
+			st.Decide(Session{Forces: true}).Route()
 		}
 		if n := syntax.Parses.Load() - before; n != want {
 			t.Errorf("%s: parsed %d times, want %d", what, n, want)
@@ -53,13 +53,13 @@ func TestParsesOnce(t *testing.T) {
 	f("cannot be parsed", 1, "SELECT FROM (")
 	view := f("the schema pgaccel", 1, "SELECT name, rows FROM pgaccel.tables")
 	f("the same again", 0, "SELECT name, rows FROM pgaccel.tables")
-	if view.Decide(false).Route() != RouteView {
+	if view.Decide(Session{}).Route() != RouteView {
 		t.Error("no view")
 	}
 	b.store.SetCatalog(&catalog.Catalog{Tables: []*catalog.Table{b.meta}, WALSegmentSize: 16 << 20, WALBlockSize: 8192, Operators: "n"})
 	f("another catalog", 1, typed)
 	before := syntax.Parses.Load()
-	if st.Decide(true); syntax.Parses.Load() != before {
+	if st.Decide(Session{Forces: true}); syntax.Parses.Load() != before {
 		t.Error("decided on, and parsed again")
 	}
 }

@@ -47,7 +47,7 @@ func TestPlansFollowTheStore(t *testing.T) {
 		e := New(Options{Store: store})
 		texts := map[string]Statement{}
 		driving := func() string { // of a join, the larger one
-			d := e.Prepare("SELECT count(*) FROM t x, other y WHERE x.a = y.a", nil).Decide(true).(*decision)
+			d := e.Prepare("SELECT count(*) FROM t x, other y WHERE x.a = y.a", nil).Decide(Session{Forces: true}).(*decision)
 			return d.query.Tables[0].Meta.Name
 		}
 		for _, step := range []struct {
@@ -67,7 +67,7 @@ func TestPlansFollowTheStore(t *testing.T) {
 						if s == nil {
 							s = e.Prepare(sql, nil)
 						}
-						d := s.Decide(false).(*decision)
+						d := s.Decide(Session{}).(*decision)
 						return d.forward != nil && d.forward.Reason == plan.ReasonSmall
 					}
 					for end := time.Now().Add(30 * time.Second); got() != step.few; time.Sleep(10 * time.Millisecond) {

@@ -350,28 +350,28 @@ func TestWrongShapeIsForwarded(t *testing.T) {
 	b := newSnapshotBench(t)
 	b.store.SetConnected(true)
 	st := b.engine.Prepare("SELECT a FROM t WHERE a > 5", nil).(*statement)
-	if r := st.Decide(true).Route(); r != RouteCandidate {
+	if r := st.Decide(Session{Forces: true}).Route(); r != RouteCandidate {
 		t.Fatalf("route %d: %v", r, st.current().forward)
 	}
 	d := st.current()
 	b.engine.checked(d, &gateRow{}, Comparison{Verdict: Inconclusive})
 	b.engine.checked(d, &gateRow{}, Comparison{Verdict: Equal})
-	if r := st.Decide(true).Route(); r == RouteForward {
+	if r := st.Decide(Session{Forces: true}).Route(); r == RouteForward {
 		t.Error("forwarded after an equal answer")
 	}
 	b.engine.log = slog.New(slog.DiscardHandler)
 	b.engine.checked(d, &gateRow{}, Comparison{Verdict: Different})
 	other := b.engine.Prepare("SELECT a FROM t WHERE a > 6", nil)
 	for _, x := range []Statement{st, other} {
-		if r := x.Decide(true).Route(); r != RouteForward {
+		if r := x.Decide(Session{Forces: true}).Route(); r != RouteForward {
 			t.Errorf("route %d after a difference", r)
 		}
-		x.Decide(true).Forwarded("")
+		x.Decide(Session{Forces: true}).Forwarded("")
 	}
 	if f := b.engine.checkGate(d, &gateRow{}); f == nil || f.Reason != plan.ReasonMismatch {
 		t.Errorf("an execution under way: %v", f)
 	}
-	if r := b.engine.Prepare("SELECT max(a) FROM t", nil).Decide(true).Route(); r == RouteForward {
+	if r := b.engine.Prepare("SELECT max(a) FROM t", nil).Decide(Session{Forces: true}).Route(); r == RouteForward {
 		t.Error("another shape is forwarded, too")
 	}
 	rows := b.engine.queryRows(true)
@@ -380,7 +380,7 @@ func TestWrongShapeIsForwarded(t *testing.T) {
 	}
 	// The shape may be forgotten by the statistics; what is known of it may not.
 	b.engine.stats.shapes.Purge()
-	if r := b.engine.Prepare("SELECT a FROM t WHERE a > 7", nil).Decide(true).Route(); r != RouteForward {
+	if r := b.engine.Prepare("SELECT a FROM t WHERE a > 7", nil).Decide(Session{Forces: true}).Route(); r != RouteForward {
 		t.Errorf("route %d of a shape that the statistics have forgotten", r)
 	}
 	if n := b.engine.Verdicts(Equal) + 10*b.engine.Verdicts(Different) + 100*b.engine.Verdicts(Inconclusive); n != 111 {

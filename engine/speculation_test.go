@@ -110,7 +110,7 @@ const countAhead = "SELECT count(*) FROM t WHERE a > 0"
 
 // ask executes and returns the count, or why not.
 func (b *aheadBench) ask(st Statement, g Gate, params ...vector.Datum) (int64, error) {
-	batch, err := st.Decide(true).Execute(context.Background(), &b.tx, g, described, params)
+	batch, err := st.Decide(Session{Forces: true}).Execute(context.Background(), &b.tx, g, described, params)
 	if err != nil {
 		return 0, err
 	}
@@ -133,7 +133,7 @@ func (b *aheadBench) begun(st Statement, params ...vector.Datum) *speculation {
 }
 
 func (b *aheadBench) begin(st Statement, params ...vector.Datum) *speculation {
-	a, _ := st.Decide(true).Speculate(context.Background(), &b.tx, func(planned []uint32) ([]vector.Datum, bool) {
+	a, _ := st.Decide(Session{Forces: true}).Speculate(context.Background(), &b.tx, func(planned []uint32) ([]vector.Datum, bool) {
 		if len(planned) != len(params) || planned[0] != sqltype.OIDInt4 {
 			b.t.Errorf("%v planned", planned)
 		}
@@ -408,7 +408,7 @@ func TestSpeculationFails(t *testing.T) {
 	cancel()
 	g.Ahead = a
 	n := b.accelerated()
-	if _, err := st.Decide(true).Execute(ctx, &b.tx, g, described, nil); !errors.Is(err, context.Canceled) {
+	if _, err := st.Decide(Session{Forces: true}).Execute(ctx, &b.tx, g, described, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("a cancelled execution: %v", err)
 	}
 	b.outcome("cancelled", speculationDropped)

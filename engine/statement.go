@@ -27,6 +27,7 @@ type statement struct {
 	sql       string
 	paramOIDs []uint32
 	decided   atomic.Pointer[decision]
+	elsewhere atomic.Pointer[elsewhere] // decisions under other search_paths; nil for none
 
 	fixed *decision  // for what needs no text; nil otherwise
 	like  *statement // a statement of the same text but for constants, which is refused
@@ -63,6 +64,13 @@ type decision struct {
 }
 
 func (s *statement) decide(cat *catalog.Catalog, text *syntax.Text) *decision {
+	d := s.decisionOn(cat, text)
+	s.decided.Store(d)
+	return d
+}
+
+// decisionOn decides on the text by a catalog.
+func (s *statement) decisionOn(cat *catalog.Catalog, text *syntax.Text) *decision {
 	p := pushdown.Plan(text, s.paramOIDs, cat)
 	shape, f := s.engine.stats.shapeOf(text, p.Refused)
 	d := &decision{statement: s, catalog: cat, deps: &p.Deps, query: p.Star, forward: f, forced: p.Small, shape: shape,
@@ -80,7 +88,6 @@ func (s *statement) decide(cat *catalog.Catalog, text *syntax.Text) *decision {
 	if d.forward == nil && d.forced != nil {
 		d.unforced = d.forwarding(d.forced)
 	}
-	s.decided.Store(d)
 	return d
 }
 
@@ -114,9 +121,9 @@ func (s *statement) current() *decision {
 }
 
 // Decide implements Statement.
-func (s *statement) Decide(force bool) Decision {
+func (s *statement) Decide(in Session) Decision {
 	if s.last != nil {
-		last := s.last.choose(force)
+		last := s.last.choose(in)
 		if last.forward != nil {
 			return last
 		}
@@ -145,12 +152,13 @@ func (s *statement) Decide(force bool) Decision {
 		split.Last, whole.split = last, &split
 		return &whole
 	}
-	return s.choose(force)
+	return s.choose(in)
 }
 
 // choose is Decide for a text of one statement.
-func (s *statement) choose(force bool) *decision {
-	if s.like != nil && s.decided.Load() == nil {
+func (s *statement) choose(in Session) *decision {
+	force, ambiguous := in.Forces, in.Schemas != "" && s.fixed == nil && s.engine.names.Load().ambiguous
+	if !ambiguous && s.like != nil && s.decided.Load() == nil {
 		// As far as the decision does not depend on constants, the text need not be parsed.
 		if d := s.like.current(); d.forward != nil && d.refused() {
 			return d
@@ -159,6 +167,9 @@ func (s *statement) choose(force bool) *decision {
 		}
 	}
 	d := s.current()
+	if ambiguous {
+		d = s.under(in.Schemas, d)
+	}
 	if d.forward != nil {
 		return d
 	}

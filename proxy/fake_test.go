@@ -121,8 +121,8 @@ func numbers(v ...int64) *vector.Batch {
 }
 
 // Decide decides the same each time; forced is what a session has to insist on.
-func (s *fakeStatement) Decide(force bool) engine.Decision {
-	if s.forced && !force {
+func (s *fakeStatement) Decide(in engine.Session) engine.Decision {
+	if s.forced && !in.Forces {
 		return &fakeForced{s}
 	}
 	return s

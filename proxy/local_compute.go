@@ -44,6 +44,7 @@ func (x *execution) run() (batch *vector.Batch, err error) {
 func (s *session) gateAnswered(g *gateRun) bool {
 	s.gatePrepared[g.form] = true
 	s.batch.repeatable = engine.GateRepeatable(g.answer.Rows)
+	s.schemas = engine.GateSchemas(g.answer.Rows)
 	if s.local.cancelled {
 		s.cancelOnServer(nil)
 		return false

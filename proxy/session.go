@@ -60,6 +60,8 @@ type session struct {
 	knownAt uint64
 	// modeNamed says that the client has named pgaccel.mode.
 	modeNamed bool
+	// schemas are those of the session's search_path, as its last gate has shown.
+	schemas string
 	// gatePrepared says that the gate was prepared in this session. It may be gone again.
 	gatePrepared [engine.GateForms]bool
 	// refused is when the session's role was last found not to have the right to run the gate.

@@ -255,7 +255,7 @@ func (s *session) query(message []byte, before *[]byte) action {
 	}
 	s.mentioned(text, before)
 	sql := string(text)
-	d := s.engine.Prepare(sql, nil).Decide(s.modeNamed)
+	d := s.engine.Prepare(sql, nil).Decide(s.decides())
 	route := d.Route()
 	quiet := s.queue.len() == 0 && !s.inBatch && (s.status == 'I' || s.status == 'T')
 	switch {
@@ -297,6 +297,11 @@ func (s *session) query(message []byte, before *[]byte) action {
 	}
 	s.beginQuery(sql, d, before)
 	return swallow
+}
+
+// decides returns what decisions depend on of the session.
+func (s *session) decides() engine.Session {
+	return engine.Session{Forces: s.modeNamed, Schemas: s.schemas}
 }
 
 // encodingKnown reports whether text means the same here as in Postgres.
@@ -341,7 +346,7 @@ func (s *session) parse(message []byte, before *[]byte) action {
 	}
 	s.mentioned(sql, before)
 	st := s.engine.Prepare(string(sql), oids)
-	d := st.Decide(s.modeNamed)
+	d := st.Decide(s.decides())
 	if d.Route() == engine.RouteView {
 		s.parseView(string(name), d.View(), oids, before)
 		return swallow
@@ -378,7 +383,7 @@ func (s *session) bind(message []byte, before *[]byte) action {
 		s.queue.push(replyBind)
 		return relay
 	}
-	d := st.st.Decide(s.modeNamed)
+	d := st.st.Decide(s.decides())
 	if s.beginImplicit(d, false) {
 		return wait
 	}
@@ -460,7 +465,7 @@ func (s *session) execute(message []byte, before *[]byte) action {
 		s.beginReopen(p, message, rows, before)
 		return swallow
 	}
-	d := p.s.st.Decide(s.modeNamed)
+	d := p.s.st.Decide(s.decides())
 	forward := func(r plan.Reason) action {
 		sent := d.Forwarded(r)
 		p.forwarded = true

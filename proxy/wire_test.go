@@ -42,7 +42,7 @@ func (e everything) Prepare(string, []uint32) engine.Statement {
 
 type refusing struct{ *fakeStatement }
 
-func (r refusing) Decide(bool) engine.Decision { return r }
+func (r refusing) Decide(engine.Session) engine.Decision { return r }
 
 func (refusing) Execute(context.Context, *engine.Transaction, engine.Gate, []engine.Field, []vector.Datum) (*vector.Batch, error) {
 	return nil, &plan.Forward{Reason: plan.ReasonSmall}

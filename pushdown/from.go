@@ -188,7 +188,7 @@ func (a *analyzer) table(r *pg.RangeVar) *scope {
 	if r.Schemaname == "pg_catalog" || r.Schemaname == "information_schema" {
 		fail(plan.ReasonNoTable, "system catalog")
 	}
-	meta := chooseTable(a.cat.Lookup(r.Schemaname, r.Relname))
+	meta := chooseTable(a.cat.Lookup(r.Schemaname, r.Relname), a.cat.SearchPath)
 	if meta == nil {
 		fail(plan.ReasonNoTable, r.Relname+" is not among the tables that --accelerate chooses, and no view over them")
 	}
@@ -233,7 +233,12 @@ func baseColumn(meta *catalog.Table, t, c int) col {
 
 // chooseTable picks the table that an unqualified name most likely means; the gate
 // asks the session what it really means.
-func chooseTable(found []*catalog.Table) *catalog.Table {
+func chooseTable(found []*catalog.Table, path []string) *catalog.Table {
+	for _, schema := range path {
+		if i := slices.IndexFunc(found, func(t *catalog.Table) bool { return t.Schema == schema }); i >= 0 {
+			return found[i]
+		}
+	}
 	if i := slices.IndexFunc(found, func(t *catalog.Table) bool { return t.Schema == "public" }); i >= 0 {
 		return found[i]
 	}

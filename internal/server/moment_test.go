@@ -472,7 +472,7 @@ func (l liar) Prepare(sql string, oids []uint32) engine.Statement {
 
 type lie struct{ engine.Statement }
 
-func (l lie) Decide(force bool) engine.Decision { return lyingDecision{l.Statement.Decide(force)} }
+func (l lie) Decide(s engine.Session) engine.Decision { return lyingDecision{l.Statement.Decide(s)} }
 
 type lyingDecision struct{ engine.Decision }
 
