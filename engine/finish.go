@@ -61,9 +61,10 @@ func (s *statement) finishOf(text *syntax.Text, refused *plan.Forward, d *decisi
 		return false
 	}
 	core, f := pushdown.PlanFinish(text, s.paramOIDs, d.catalog)
-	if f == nil || olap.Supports(core.Star) != nil {
+	if f == nil || olap.Supports(core.Star) != nil || f.Ordered && (len(core.Star.Order) == 0 || !totalOrder(core.Star)) {
 		return false
 	}
+	d.cuts = f.Cuts
 	finish := &Finish{SQL: f.SQL, Params: f.Params, Columns: f.Columns, Select: f.Select, Rows: f.Rows}
 	d.finish, d.left, d.deps, d.query, d.forced, d.constants = finish, refused, &core.Deps, core.Star, core.Small, constantsOf(&core.Deps)
 	return true

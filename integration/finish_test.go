@@ -27,8 +27,7 @@ VACUUM ANALYZE`
 var inPart = []string{
 	"SELECT s, exp(sum(n) / 10000) FROM every GROUP BY s ORDER BY s",
 	"SELECT s, ln(sum(n)) AS l FROM every WHERE id > 5 GROUP BY s HAVING ln(count(*)) > 1 ORDER BY l DESC LIMIT 3",
-	"SELECT v, json_agg(s ORDER BY id) FROM every WHERE id < 40 GROUP BY v ORDER BY v",
-	"SELECT c, corr(s, id), regr_slope(s, id) FROM every WHERE id < 500 GROUP BY c ORDER BY c",
+	"SELECT quote_literal(c), count(*), sum(s), min(d), max(ts), bool_or(o), avg(n), count(DISTINCT v) FROM every WHERE id < 500 GROUP BY 1 ORDER BY 1",
 	"SELECT ln(count(*)), sum(n) FROM every",
 	"SELECT ln(count(*) + 1), sum(x) FROM nothing",
 	"SELECT id, exp(x) FROM nothing",
@@ -38,9 +37,10 @@ var inPart = []string{
 	"SELECT id, k, quote_literal(k) FROM every WHERE id < 60 ORDER BY k, id",
 	"SELECT quote_literal(t) AS q, count(*), sum(s), sum(n), avg(s), avg(n), sum(b), avg(b), min(d), max(k), bool_and(o), count(DISTINCT v) FROM every GROUP BY q ORDER BY q",
 	"SELECT count(*), sum(s) FROM every WHERE quote_literal(v) = '''v1''' AND s > 2",
-	"SELECT quote_literal(f::text), count(*) FROM every WHERE id < 90 GROUP BY 1 ORDER BY 1",
+	"SELECT json_agg(t) FROM (SELECT t, id FROM every WHERE id < 20 ORDER BY id) q",
 	"SELECT quote_literal(v), e, grouping(e), sum(count(*)) OVER (ORDER BY quote_literal(v), e) FROM every GROUP BY ROLLUP (1, 2) ORDER BY 1, 2, 3",
-	"SELECT DISTINCT ON (v) v, exp(s) FROM every WHERE id < 100 ORDER BY v, s DESC",
+	"SELECT DISTINCT v, exp(s) FROM every WHERE id < 100 ORDER BY v, 2",
+	"SELECT quote_literal(v) AS q, exp(s) FROM every WHERE id < 100 ORDER BY q, 2 LIMIT 7 OFFSET 2",
 	"WITH RECURSIVE b AS (SELECT s AS c, count(*) AS n FROM every GROUP BY 1), r(c, n, depth) AS (SELECT c, n, 1 FROM b UNION ALL SELECT c, n, depth + 1 FROM r WHERE depth < 3) SELECT * FROM r ORDER BY 1, 3",
 	"SELECT json_agg(q) FROM (SELECT v, sum(n) AS total, max(tz) AS last, min(e) AS least FROM every GROUP BY v ORDER BY v) q",
 	"SELECT id, generate_series(1, s) FROM every WHERE id < 20 ORDER BY id, 2",
@@ -103,7 +103,7 @@ func TestPostgresFinishesWithParameters(t *testing.T) {
 		{"SELECT s, exp(sum(n) / $1) FROM every WHERE id > $2 GROUP BY s ORDER BY s", []string{"5000", "17"}},
 		{"SELECT s, exp(sum(n) / 5000) FROM every WHERE id > $1 GROUP BY s ORDER BY s", []string{"17"}},
 		{"SELECT s, quote_literal(v || $1) FROM every WHERE id < 9 ORDER BY id", []string{"ö'"}},
-		{"SELECT v, json_agg(d ORDER BY d) FROM every WHERE d < $1 AND e = $2 GROUP BY v ORDER BY v", []string{"2024-01-20", "ok"}},
+		{"SELECT quote_literal(v), max(d) FROM every WHERE d < $1 AND e = $2 GROUP BY 1 ORDER BY 1", []string{"2024-01-20", "ok"}},
 	} {
 		for _, format := range [][]int16{{0}, {1}} {
 			want := ask(t, direct, c.sql, format, c.params...)
@@ -157,6 +157,16 @@ func TestPostgresFinishesNot(t *testing.T) {
 		"SELECT s, exp(sum(n) / 10000), (SELECT count(*) FROM other) FROM every GROUP BY s ORDER BY s",
 		"SELECT count(*), ln(count(*)) FROM every WHERE tz > now() - interval '100 years' AND ln(extract(epoch FROM now())) > 0",
 		"SELECT ln(s + 1) FROM every WHERE id < 10 FOR UPDATE",
+		// What depends on the order of rows, or on which of equal values stands for them.
+		"SELECT v, json_agg(s ORDER BY id) FROM every WHERE id < 40 GROUP BY v ORDER BY v",
+		"SELECT json_agg(s) FROM every WHERE id < 40",
+		"SELECT c, corr(s, id), regr_slope(s, id) FROM every WHERE id < 500 GROUP BY c ORDER BY c",
+		"SELECT DISTINCT ON (v) v, exp(s) FROM every WHERE id < 100 ORDER BY v, s DESC, id",
+		"SELECT quote_literal(f::text), count(*) FROM every WHERE id < 90 GROUP BY 1 ORDER BY 1",
+		"SELECT j, count(*) FROM every WHERE id < 90 GROUP BY j ORDER BY 1",
+		"SELECT exp(s), row_number() OVER (ORDER BY exp(s)) FROM every WHERE id < 9 ORDER BY 1, 2",
+		"SELECT exp(s), sum(exp(s)) OVER () FROM every WHERE id < 9 ORDER BY 1",
+		"SELECT exp(s) FROM every WHERE exp(s) > 0 AND id < 9 LIMIT 2",
 		"SELECT ln(id + s) FROM every", // of too many rows
 	} {
 		for _, p := range protocols {
@@ -244,8 +254,8 @@ func TestPostgresWrites(t *testing.T) {
 func TestPostgresFinishesCancelled(t *testing.T) {
 	s := privateStack(t, finishSchema)
 	proxy := connect(t, s.proxy.url("postgres"))
-	// The rest takes minutes: a million rows for each.
-	sql := "SELECT count(*) FROM (SELECT s, json_agg(s), generate_series(1, 300000000) FROM every WHERE id < 3 GROUP BY s) q"
+	// The rest takes minutes.
+	sql := "SELECT count(*) FROM (SELECT quote_literal(v), generate_series(1, 300000000) FROM every WHERE id < 3) q"
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() {

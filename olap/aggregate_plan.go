@@ -1,6 +1,7 @@
 package olap
 
 import (
+	"math"
 	"slices"
 
 	"pgaccel/gpu/program"
@@ -16,6 +17,7 @@ type aggRef struct {
 	arg          *node
 	value, count int
 	zeros        int
+	offset       int64 // to be added to each value that was summed up (see shifted)
 	ranks        []int64 // text: code by rank
 	dict         *dict
 
@@ -55,6 +57,9 @@ func (g *grouper) addAggregates(aggs []plan.AggregateCall) error {
 		if r.arg, err = c.compile(arg); err != nil {
 			return err
 		}
+		if a.Func.State == sqlfn.AggregateSum && !a.Distinct {
+			r.arg, r.offset = shifted(r.arg)
+		}
 		if r.t.Varying() && (a.Func.Idempotent || a.Func.OrderedSet()) { // a constant has the scale that it turned out to have
 			r.t.Scale = r.arg.t.Scale
 		}
@@ -69,6 +74,26 @@ func (g *grouper) addAggregates(aggs []plan.AggregateCall) error {
 	}
 	g.refs = refs
 	return nil
+}
+
+// shifted takes a sum's argument apart where it is a number plus or minus a constant that cannot leave its type's range: the
+// sum is that of the number, and the constant as often. So sums of one number with several constants are one.
+func shifted(n *node) (base *node, offset int64) {
+	if n.kind != nodeArith || n.op != plan.OpAdd && n.op != plan.OpSub || n.checked || n.risky {
+		return n, 0
+	}
+	base, constant := n.args[0], n.args[1]
+	if base.kind == nodeConst && n.op == plan.OpAdd {
+		base, constant = constant, base
+	}
+	same := base.t.Kind.IsInt() && n.t.Kind.IsInt() || base.t.Kind == vector.Numeric && n.t.Kind == vector.Numeric && base.t.Scale == n.t.Scale
+	if constant.kind != nodeConst || constant.nullable || base.kind == nodeConst || base.dict != nil || constant.dict != nil || !same || constant.k == math.MinInt64 {
+		return n, 0
+	}
+	if n.op == plan.OpSub {
+		return base, -constant.k
+	}
+	return base, constant.k
 }
 
 // uncast returns what an expression casts to double precision, and the cast: where it

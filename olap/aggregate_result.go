@@ -88,7 +88,7 @@ func (s *groups) parts(r *aggRef) (*state, func(g uint32) int64) {
 
 // sums computes sums and averages of integers and numerics.
 func (c *rcol) sums(r *aggRef, st *state, numbers []uint32, count func(g uint32) int64) error {
-	if r.f == plan.Sum && st.Hi == nil && (r.t.Kind != vector.Numeric || r.t.Scale == r.arg.t.Scale) {
+	if r.f == plan.Sum && r.offset == 0 && st.Hi == nil && (r.t.Kind != vector.Numeric || r.t.Scale == r.arg.t.Scale) {
 		c.v = make([]int64, len(numbers))
 		for k, g := range numbers {
 			c.v[k] = st.V[g]
@@ -100,7 +100,11 @@ func (c *rcol) sums(r *aggRef, st *state, numbers []uint32, count func(g uint32)
 		if st.Hi != nil {
 			sum = vector.Int128{Hi: st.Hi[g], Lo: uint64(st.V[g])}
 		}
-		if err := c.addSum(r, sum, count(g)); err != nil {
+		n := count(g)
+		if r.offset != 0 {
+			sum = sum.Add(vector.Mul64(r.offset, n))
+		}
+		if err := c.addSum(r, sum, n); err != nil {
 			return err
 		}
 	}

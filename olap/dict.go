@@ -32,11 +32,11 @@ func listDict(list []string, t vector.Type) *dict {
 	return &dict{t: t, n: len(list), at: func(c int64) string { return list[c] }}
 }
 
-// with returns the dictionary with one more string, whose code is d.n.
-func (d *dict) with(s string) *dict {
-	return &dict{t: d.t, n: d.n + 1, at: func(c int64) string {
-		if c == int64(d.n) {
-			return s
+// with returns the dictionary, for values of type t, with more strings, whose codes begin at d.n.
+func (d *dict) with(t vector.Type, more []string) *dict {
+	return &dict{t: t, n: d.n + len(more), at: func(c int64) string {
+		if c >= int64(d.n) {
+			return more[c-int64(d.n)]
 		}
 		return d.at(c)
 	}}

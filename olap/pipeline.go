@@ -507,7 +507,7 @@ func (b *probe) nullOutput(i int, in *node) (v int64, null uint8, d *dict, err e
 		if code, ok := in.dict.find(r.Str); ok {
 			return code, 0, in.dict, nil
 		}
-		return int64(in.dict.n), 0, in.dict.with(r.Str), nil
+		return int64(in.dict.n), 0, in.dict.with(in.dict.t, []string{r.Str}), nil
 	}
 	v, ok := r.Word(in.t)
 	if !ok {

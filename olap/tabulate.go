@@ -439,10 +439,10 @@ func (c *compiler) unite(n *node, arms []int) error {
 			return errPadding
 		}
 		grows = grows || a.dict.grows()
-		if one == nil {
-			one = a.dict
+		same = same && (one == nil || sameDict(one, a.dict))
+		if one == nil || a.dict.n > one.n {
+			one = a.dict // whose codes stay
 		}
-		same = same && sameDict(one, a.dict)
 	}
 	if grows {
 		n.dict = c.growing(n.t)
@@ -461,27 +461,29 @@ func (c *compiler) unite(n *node, arms []int) error {
 		one = listDict([]string{filler(n.t)}, n.t)
 	}
 	if !same {
-		var list []string
+		var more []string // that one has not
 		index := map[string]int64{}
 		for _, i := range arms {
 			a := n.args[i]
-			if isNull(a) {
+			if isNull(a) || sameDict(one, a.dict) {
 				continue
 			}
 			to := make([]int64, max(a.dict.n, 1))
 			for k := range int64(a.dict.n) {
 				s := a.dict.at(k)
-				code, ok := index[s]
+				code, ok := one.find(s)
 				if !ok {
-					code = int64(len(list))
-					index[s] = code
-					list = append(list, s)
+					if code, ok = index[s]; !ok {
+						code = int64(one.n + len(more))
+						index[s] = code
+						more = append(more, s)
+					}
 				}
 				to[k] = code
 			}
 			n.args[i] = c.recode(a, to)
 		}
-		one = listDict(list, n.t)
+		one = one.with(n.t, more)
 	}
 	n.dict = one
 	return nil

@@ -34,6 +34,10 @@ type Finish struct {
 	// SQL is the rest. The client's parameters are $1 to $Params, the core's columns those behind: arrays.
 	SQL    string
 	Params int
+	// Cuts says that the rest has a LIMIT: of rows that its order leaves equal it takes the first by their values.
+	Cuts bool
+	// Ordered says that the rest depends on the order of the core's rows.
+	Ordered bool
 	// Columns are the core's, as arrays.
 	Columns []FinishColumn
 	// Of a statement that writes rows Select is what returns them, and Rows what does so in the rest; else both are "".
@@ -83,6 +87,8 @@ type finisher struct {
 	core      Statement
 	coreText  string
 	columns   []FinishColumn
+	cuts      bool // the rest has a LIMIT
+	ordered   bool // and depends on the order of the core's rows
 }
 
 // PlanFinish is Plan for a statement that Plan has refused, or that writes the rows of a SELECT: the Statement is that of its core. finish is
@@ -99,14 +105,14 @@ func PlanFinish(text *syntax.Text, paramOIDs []uint32, cat *catalog.Catalog) (co
 		return true
 	})
 	before, _ := deparse(sel)
-	if !f.block(sel, !writes, nil) || readsTable(sel, nil) {
+	if !f.block(sel, !writes, nil) || readsTable(sel, nil) || !f.anyOrder(sel) {
 		return Statement{}, nil
 	}
 	names, ok := f.restNames(sel)
 	if !ok || len(f.core.Deps.ServerConsts) > 0 && readsClock(sel) { // which may be of two transactions
 		return Statement{}, nil
 	}
-	finish = &Finish{Params: f.params, Columns: f.columns, Core: f.coreText}
+	finish = &Finish{Params: f.params, Cuts: f.cuts, Ordered: f.ordered, Columns: f.columns, Core: f.coreText}
 	if finish.SQL, ok = deparseStatement(tree); !ok {
 		return Statement{}, nil
 	}

@@ -1,0 +1,161 @@
+package pushdown
+
+import (
+	"slices"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"pgaccel/plan"
+	"pgaccel/sqltype"
+	"pgaccel/syntax"
+	"pgaccel/vector"
+)
+
+// The rows of a core come in another order than PostgreSQL would read them in. The rest must not depend on it: not by
+// aggregates of what comes first, of sums that are rounded, by LIMIT, DISTINCT ON or peers of a window's order, nor
+// by which of several equal values that print apart stands for a group.
+
+// anyOrder reports whether the rest has one result whatever the order of the core's rows. Ties at its LIMIT are broken by all
+// output columns, so that the same rows are taken each time.
+func (f *finisher) anyOrder(rest *pg.SelectStmt) bool {
+	if !f.breakTies(rest) {
+		return false
+	}
+	ok, same := true, false
+	var blocks func(sel *pg.SelectStmt, top bool)
+	blocks = func(sel *pg.SelectStmt, top bool) {
+		if !top && (sel.LimitCount != nil || sel.LimitOffset != nil) {
+			ok = false
+		}
+		for _, d := range sel.DistinctClause {
+			if d != nil && d.Node != nil { // DISTINCT ON
+				ok = false
+			}
+		}
+		same = same || len(sel.DistinctClause) > 0 || len(sel.GroupClause) > 0 || sel.Op != pg.SetOperation_SETOP_NONE && !sel.All
+		for _, w := range sel.WindowClause {
+			ok = ok && peersOnly(w.GetWindowDef())
+		}
+		inOrder := f.readsRows(sel)
+		walkBlock(sel, func(n *pg.Node) bool {
+			if n.GetSelectStmt() != nil {
+				return false
+			}
+			if c := n.GetFuncCall(); c != nil && inOrder && slices.Contains(collecting, lastName(c)) && c.Over == nil {
+				f.ordered = true
+			} else if c != nil {
+				callOK, callSame := f.anyOrderCall(c)
+				ok, same = ok && callOK, same || callSame
+			}
+			return ok
+		})
+		for _, child := range children(sel) {
+			blocks(child, false)
+		}
+	}
+	blocks(rest, true)
+	return ok && (!same || !slices.ContainsFunc(f.core.Star.Output, func(e plan.Expr) bool { return !equalIsSame(e.Type()) }))
+}
+
+// collecting are aggregates of all rows as they come.
+var collecting = []string{"array_agg", "json_agg", "jsonb_agg", "json_object_agg", "jsonb_object_agg", "string_agg", "xmlagg"}
+
+func lastName(c *pg.FuncCall) string {
+	_, name, _ := builtinName(c.Funcname)
+	return name
+}
+
+// readsRows reports whether aggregates of sel meet the core's rows in the core's order: nothing else is in its FROM, and nothing sorts.
+func (f *finisher) readsRows(sel *pg.SelectStmt) bool {
+	if len(sel.FromClause) != 1 || len(sel.GroupClause) > 0 || sel.Op != pg.SetOperation_SETOP_NONE {
+		return false
+	}
+	from := sel.FromClause[0].GetRangeSubselect().GetSubquery().GetSelectStmt().GetFromClause()
+	if len(from) != 1 || !from[0].GetRangeFunction().GetIsRowsfrom() {
+		return false
+	}
+	rows, sorts := false, false
+	syntax.Walk(from[0], func(n *pg.Node) bool {
+		rows = rows || int(n.GetParamRef().GetNumber()) > f.params
+		return true
+	})
+	syntax.Walk(slices.Concat(sel.TargetList, []*pg.Node{sel.HavingClause}), func(n *pg.Node) bool {
+		c := n.GetFuncCall()
+		sorts = sorts || c != nil && (c.AggDistinct || c.AggWithinGroup || len(c.AggOrder) > 0 || c.Over != nil)
+		return true
+	})
+	return rows && !sorts
+}
+
+// breakTies adds all output columns to the order of rows that are cut. It is false where rows are cut in no order.
+func (f *finisher) breakTies(rest *pg.SelectStmt) bool {
+	if rest.LimitCount == nil && rest.LimitOffset == nil {
+		return true
+	}
+	if len(rest.SortClause) == 0 || rest.Op != pg.SetOperation_SETOP_NONE || rest.LimitOption == pg.LimitOption_LIMIT_OPTION_WITH_TIES {
+		return false
+	}
+	for i, t := range rest.TargetList {
+		fields := t.GetResTarget().GetVal().GetColumnRef().GetFields()
+		if len(fields) > 0 && fields[len(fields)-1].GetAStar() != nil {
+			return false
+		}
+		position := &pg.Node{Node: &pg.Node_AConst{AConst: &pg.A_Const{Val: &pg.A_Const_Ival{Ival: &pg.Integer{Ival: int32(i + 1)}}}}}
+		rest.SortClause = append(rest.SortClause, &pg.Node{Node: &pg.Node_SortBy{SortBy: &pg.SortBy{Node: position,
+			SortbyDir: pg.SortByDir_SORTBY_DEFAULT, SortbyNulls: pg.SortByNulls_SORTBY_NULLS_DEFAULT}}})
+	}
+	f.cuts = true
+	return true
+}
+
+// anyOrderCall reports whether a call has one value whatever the order of rows, and whether that takes that equal values of its
+// arguments are the same.
+func (f *finisher) anyOrderCall(c *pg.FuncCall) (ok, same bool) {
+	_, name, _ := builtinName(c.Funcname)
+	kinds := finishCalls[name]
+	if c.Over != nil && !peersOnly(c.Over) {
+		return false, false
+	}
+	switch {
+	case kinds == "f" || kinds == "s" || kinds == "fs":
+		return true, false
+	case c.AggWithinGroup, len(c.AggOrder) > 0:
+		return false, false
+	}
+	switch name {
+	case "count", "bool_and", "bool_or", "every", "bit_and", "bit_or", "bit_xor":
+		return true, false
+	case "rank", "dense_rank", "percent_rank", "cume_dist":
+		return c.Over != nil, false
+	case "min", "max":
+		return true, true
+	case "sum", "avg", "variance", "var_pop", "var_samp", "stddev", "stddev_pop", "stddev_samp":
+		return len(c.Args) == 1 && f.exact(c.Args[0]), false
+	}
+	return false, false
+}
+
+// exact reports whether n is an integer or a numeric for sure.
+func (f *finisher) exact(n *pg.Node) bool {
+	if cast := n.GetTypeCast(); cast != nil {
+		schema, name, _ := builtinName(cast.TypeName.GetNames())
+		return schema == "pg_catalog" && (name == "int8" || name == "int4" || name == "int2" || name == "numeric")
+	}
+	names := nameList(n.GetColumnRef().GetFields())
+	if len(names) != 2 || names[0] != rowsAlias {
+		return false
+	}
+	for i, c := range f.columns {
+		if columnName(i) == names[1] {
+			kind := sqltype.KindOf(c.OID)
+			return kind.IsInt() || kind == vector.Numeric
+		}
+	}
+	return false
+}
+
+// defaultFrame are FRAMEOPTION_DEFAULTS (parsenodes.h): all rows up to the last peer.
+const defaultFrame = 0x00002 | 0x00020 | 0x00400
+
+// peersOnly reports whether a window's frame begins and ends between peers.
+func peersOnly(w *pg.WindowDef) bool { return w.GetFrameOptions()&^1 == defaultFrame }
