@@ -54,11 +54,13 @@ func (g *grouper) addAggregates(aggs []plan.AggregateCall) error {
 		if a.Func == plan.PercentileCont {
 			arg, r.cast = uncast(arg)
 		}
-		if r.arg, err = c.compile(arg); err != nil {
-			return err
-		}
 		if a.Func.State == sqlfn.AggregateSum && !a.Distinct {
-			r.arg, r.offset = shifted(r.arg)
+			r.arg, r.offset, err = c.shifted(arg)
+		} else {
+			r.arg, err = c.compile(arg)
+		}
+		if err != nil {
+			return err
 		}
 		if r.t.Varying() && (a.Func.Idempotent || a.Func.OrderedSet()) { // a constant has the scale that it turned out to have
 			r.t.Scale = r.arg.t.Scale
@@ -76,24 +78,37 @@ func (g *grouper) addAggregates(aggs []plan.AggregateCall) error {
 	return nil
 }
 
-// shifted takes a sum's argument apart where it is a number plus or minus a constant that cannot leave its type's range: the
-// sum is that of the number, and the constant as often. So sums of one number with several constants are one.
-func shifted(n *node) (base *node, offset int64) {
-	if n.kind != nodeArith || n.op != plan.OpAdd && n.op != plan.OpSub || n.checked || n.risky {
-		return n, 0
+// shifted compiles a sum's argument. Where that is a number plus or minus a constant and cannot leave its type's range, it is
+// the number: the sum is that of the number, and the constant as often. So sums of one number and several constants are one.
+func (c *aggCompiler) shifted(e plan.Expr) (n *node, offset int64, err error) {
+	call, ok := e.(*plan.Call)
+	if !ok || call.Op != plan.OpAdd && call.Op != plan.OpSub {
+		n, err = c.compile(e)
+		return n, 0, err
 	}
-	base, constant := n.args[0], n.args[1]
-	if base.kind == nodeConst && n.op == plan.OpAdd {
-		base, constant = constant, base
+	base, by := call.Args[0], call.Args[1]
+	if _, first := base.(plan.Const); first && call.Op == plan.OpAdd {
+		base, by = by, base
 	}
-	same := base.t.Kind.IsInt() && n.t.Kind.IsInt() || base.t.Kind == vector.Numeric && n.t.Kind == vector.Numeric && base.t.Scale == n.t.Scale
-	if constant.kind != nodeConst || constant.nullable || base.kind == nodeConst || base.dict != nil || constant.dict != nil || !same || constant.k == math.MinInt64 {
-		return n, 0
+	k, constant := by.(plan.Const)
+	lo, hi, ranged := kindRange(call.T.Kind)
+	if !constant || k.Null || k.I == math.MinInt64 || !ranged || !addable(base.Type(), call.T) || !addable(k.Type(), call.T) {
+		n, err = c.compile(e)
+		return n, 0, err
 	}
-	if n.op == plan.OpSub {
-		return base, -constant.k
+	if offset = k.I; call.Op == plan.OpSub {
+		offset = -k.I
 	}
-	return base, constant.k
+	if n, err = c.compile(base); err != nil || n.dict != nil || n.kind == nodeConst || n.lo < 0 && offset < lo-n.lo || n.hi > 0 && offset > hi-n.hi || offset < lo || offset > hi {
+		n, err = c.compile(e)
+		return n, 0, err
+	}
+	return n, offset, nil
+}
+
+// addable reports whether values of a type are added as they are to make a sum of another.
+func addable(t, sum vector.Type) bool {
+	return t.Kind.IsInt() && sum.Kind.IsInt() || t.Kind == vector.Numeric && sum.Kind == vector.Numeric && !t.Varying() && t.Scale == sum.Scale
 }
 
 // uncast returns what an expression casts to double precision, and the cast: where it
