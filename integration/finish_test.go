@@ -2,6 +2,7 @@ package integration
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,6 +20,8 @@ INSERT INTO every SELECT i, i % 7, i * 10000000000, (i % 50) / 4.0, CASE i % 9 W
  FROM generate_series(1, 3000) i;
 INSERT INTO every (id) VALUES (9001);
 CREATE TABLE nothing (id int PRIMARY KEY, x numeric(10,2));
+CREATE TABLE named (id int PRIMARY KEY, c1 int, c2 int, pgaccel_rows int);
+INSERT INTO named SELECT i, i % 5, i * 7 % 11, i % 2 FROM generate_series(1, 300) i;
 CREATE FUNCTION twice(numeric) RETURNS numeric LANGUAGE sql AS 'SELECT $1 * 2';
 CREATE SEQUENCE counted;
 VACUUM ANALYZE`
@@ -49,6 +52,14 @@ var inPart = []string{
 	"SELECT s, exp(max(s)) FROM every GROUP BY s ORDER BY count(*) DESC, s LIMIT 4",
 	"SELECT current_user, xmlelement(name v, v) FROM every WHERE id < 4 ORDER BY id",
 	"SELECT count(*), ln(count(*)) FROM every WHERE e = 'ok' AND tz > now() - interval '100 years'",
+	"SELECT c2, exp(c1) FROM named ORDER BY c1, c2, id LIMIT 7",
+	"SELECT c2 AS c1, c1 AS c2, exp(count(*)) FROM named GROUP BY c1, c2 ORDER BY c1, c2 LIMIT 5",
+	"SELECT 2, c2, exp(sum(c1) / 10) FROM named GROUP BY c2 ORDER BY 1, 2 LIMIT 3",
+	"SELECT quote_literal(v) AS q, avg(s)::int4, 100 * avg(s), avg(n) - avg(b), -avg(s) FROM every GROUP BY 1 ORDER BY 1",
+	"SELECT (s = 2) = false, count(*) FROM every WHERE id < 90 GROUP BY CUBE ((s = 2)) ORDER BY 2, 1",
+	"SELECT to_json(s >= 1::float8)::text, count(*) FROM every WHERE id < 90 GROUP BY CUBE ((s::float8)), s ORDER BY 2, 1",
+	"SELECT named.c1, c1, quote_literal(c2::text), count(*) FROM named GROUP BY CUBE (named.c1, quote_literal(c2::text)) ORDER BY 1, 2, 3, 4",
+	"SELECT to_json(q) FROM (SELECT exp(s), ARRAY[s], EXISTS (SELECT 1), (SELECT 1), (SELECT 1 AS x), row(s), xmlelement(name a), s::int, vc.f FROM every, (SELECT 1 AS f) vc WHERE id < 5) q ORDER BY s",
 }
 
 // TestPostgresFinishes compares them in every protocol, in and outside of a transaction block, in sessions with settings.
@@ -167,6 +178,10 @@ func TestPostgresFinishesNot(t *testing.T) {
 		"SELECT exp(s), row_number() OVER (ORDER BY exp(s)) FROM every WHERE id < 9 ORDER BY 1, 2",
 		"SELECT exp(s), sum(exp(s)) OVER () FROM every WHERE id < 9 ORDER BY 1",
 		"SELECT exp(s) FROM every WHERE exp(s) > 0 AND id < 9 LIMIT 2",
+		"SELECT 'a  ' FROM every WHERE id = 1 UNION SELECT quote_literal('a')::char(5) ORDER BY 1",
+		"SELECT c1, c1 AS g, quote_literal(c2::text), count(*) FROM named GROUP BY ROLLUP (c1, g), quote_literal(c2::text) ORDER BY 1, 2, 3, 4",
+		"SELECT pgaccel_rows, exp(c1) FROM named WHERE id < 9 ORDER BY pgaccel_rows, id",
+		"SELECT f FROM (SELECT ln(s) AS f, id FROM every OFFSET 0) q WHERE id = 3",
 		"SELECT ln(id + s) FROM every", // of too many rows
 	} {
 		for _, p := range protocols {
@@ -273,5 +288,51 @@ func TestPostgresFinishesCancelled(t *testing.T) {
 	}
 	if a := ask(t, proxy, "SELECT count(*) FROM every", nil); a.err != "" || len(a.rows) != 1 {
 		t.Errorf("behind it: %s", a)
+	}
+}
+
+// TestPostgresWritesNotices has a trigger that warns of each row: the client hears of each once, also where the statement fails.
+func TestPostgresWritesNotices(t *testing.T) {
+	s := privateStack(t, finishSchema+`;
+CREATE TABLE filled (s int CHECK (s < 6), n numeric);
+CREATE FUNCTION tell() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN RAISE NOTICE 'row %', NEW.s; RETURN NEW; END$$;
+CREATE TRIGGER tell BEFORE INSERT ON filled FOR EACH ROW EXECUTE FUNCTION tell()`)
+	noticing := func(tg target) (*pgconn.PgConn, *[]string) {
+		config, err := pgconn.ParseConfig(tg.url("postgres"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		heard := &[]string{}
+		config.OnNotice = func(_ *pgconn.PgConn, n *pgconn.Notice) { *heard = append(*heard, n.Message) }
+		conn, err := pgconn.ConnectConfig(t.Context(), config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { conn.Close(context.Background()) })
+		return conn, heard
+	}
+	direct, wanted := noticing(s.direct)
+	proxy, heard := noticing(s.proxy)
+	for _, sql := range []string{
+		"INSERT INTO filled SELECT s, sum(n) FROM every WHERE s < 4 AND id < 60 GROUP BY s ORDER BY s",
+		"INSERT INTO filled SELECT s, sum(n) FROM every WHERE id < 60 GROUP BY s ORDER BY s",
+		"SELECT count(*), sum(n) FROM filled",
+	} {
+		for _, block := range []bool{false, true} {
+			*wanted, *heard = nil, nil
+			if block {
+				must(t, direct, "BEGIN")
+				must(t, proxy, "BEGIN")
+			}
+			want, got := ask(t, direct, sql, nil), ask(t, proxy, sql, nil)
+			if got.String() != want.String() || !slices.Equal(*heard, *wanted) {
+				t.Errorf("%s: %q, want %q: %s", sql, *heard, *wanted, firstDifference([]byte(got.String()), []byte(want.String())))
+			}
+			if block {
+				must(t, direct, "ROLLBACK")
+				must(t, proxy, "ROLLBACK")
+			}
+			must(t, direct, "DELETE FROM filled")
+		}
 	}
 }

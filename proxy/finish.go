@@ -8,7 +8,6 @@ import (
 
 	"pgaccel/engine"
 	"pgaccel/plan"
-	"pgaccel/sqltype"
 	"pgaccel/vector"
 	"pgaccel/wire"
 )
@@ -37,8 +36,10 @@ type finishing struct {
 	head   []byte         // for the client, before the rows
 	tag    []byte         // CommandComplete
 	begun  bool           // the client has had a row
-	unfit  bool           // the rest's result is another than the statement's
-	ended  batchError
+	// notices are for the client behind head, unless the statement is forwarded.
+	notices []byte
+	unfit   bool // the rest's result is another than the statement's
+	ended   batchError
 }
 
 // finish has the server run the rest of the statement over the batch.
@@ -121,7 +122,7 @@ func (f *finishing) described(s *session, typ byte, message []byte) {
 	}
 	fields, ok := readFields(message[wire.HeaderLen:])
 	f.unfit = typ != wire.RowDescription || !ok || !slices.EqualFunc(fields, f.fields, func(a, b engine.Field) bool {
-		return a.TypeOID == b.TypeOID || sqltype.KindOf(a.TypeOID).IsText() && sqltype.KindOf(b.TypeOID).IsText()
+		return a.TypeOID == b.TypeOID
 	})
 }
 
@@ -131,7 +132,7 @@ func (f *finishing) passes(s *session) action {
 		return swallow
 	}
 	if !f.begun {
-		s.ahead, f.begun = f.head, true
+		s.ahead, f.begun = slices.Concat(f.head, f.notices), true
 	}
 	return relay
 }
@@ -141,11 +142,17 @@ func (f *finishing) failed(s *session, k reply, body []byte) action {
 	switch {
 	case f.begun, s.endsQuery(string(wire.ErrorField(body, 'C'))) && !f.gate.guarded, !f.gate.bearable(),
 		string(wire.ErrorField(body, 'C')) == queryCanceled:
+		do := relay
 		if x.simple {
 			f.ended = shownError
-			return s.relayOwn(body)
+			do = s.relayOwn(body)
+		} else {
+			do = s.executeFailed(k, body)
 		}
-		return s.executeFailed(k, body)
+		if !f.begun {
+			s.ahead = slices.Concat(f.notices, s.ahead)
+		}
+		return do
 	case x.simple:
 		f.ended = hiddenError
 	default:
@@ -189,7 +196,7 @@ func (f *finishing) answered(s *session) {
 // end ends the statement for the client.
 func (f *finishing) end(s *session) {
 	if !f.begun {
-		s.ahead = append(s.ahead, f.head...)
+		s.ahead = slices.Concat(s.ahead, f.head, f.notices)
 	}
 	s.ahead = append(s.ahead, f.tag...)
 	rows := 0

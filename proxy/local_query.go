@@ -102,15 +102,17 @@ func (s *session) queryBatch(b []byte, g *gatingQuery, anew bool) []byte {
 	return appendEmpty(b, wire.Sync)
 }
 
-// holdsNotices returns the stage that keeps what the server warns of amid the answer to a
-// message of kind first, as it would say that again if the Query were forwarded; nil where a
-// notice is for the client at once.
-func (s *session) holdsNotices(first reply, owed bool) *gatingQuery {
+// holdsNotices returns where what the server warns of amid the answer to a message of kind first is kept, as it would
+// say that again if the statement were forwarded; nil where a notice is for the client at once.
+func (s *session) holdsNotices(first reply, owed bool) *[]byte {
 	if s.local == nil || !owed || first&replyOwn == 0 {
 		return nil
 	}
 	if g, ok := s.local.stage.(*gatingQuery); ok && g.head == nil {
-		return g
+		return &g.notices
+	}
+	if f := s.finishing(); f != nil && !f.begun {
+		return &f.notices
 	}
 	return nil
 }

@@ -129,14 +129,14 @@ func (s *session) fromServer(typ byte, message []byte, total int) action {
 		}
 		return do
 	case wire.NoticeResponse:
-		g := s.holdsNotices(k, owed)
-		if g == nil {
+		held := s.holdsNotices(k, owed)
+		if held == nil {
 			return relay
 		}
 		if !whole {
 			return wait
 		}
-		g.notices = append(g.notices, message...)
+		*held = append(*held, message...)
 		return swallow
 	case wire.ParameterStatus:
 		if !whole {

@@ -212,6 +212,38 @@ func (a *analyzer) limit(n *pg.Node) plan.Expr {
 	return nil
 }
 
+// subLinkName is figureName of a sub-select; "" where its name is that of the first of `*`.
+func subLinkName(link *pg.SubLink) (name string, strength int) {
+	switch link.SubLinkType {
+	case pg.SubLinkType_ARRAY_SUBLINK:
+		return "array", 2
+	case pg.SubLinkType_EXISTS_SUBLINK:
+		return "exists", 2
+	case pg.SubLinkType_EXPR_SUBLINK:
+	default:
+		return "?column?", 0
+	}
+	sel := link.Subselect.GetSelectStmt()
+	for sel.GetLarg() != nil {
+		sel = sel.Larg
+	}
+	if len(sel.GetValuesLists()) > 0 {
+		return "column1", 2
+	}
+	if len(sel.GetTargetList()) == 0 {
+		return "", 2
+	}
+	t := sel.TargetList[0].GetResTarget()
+	if t.GetName() != "" {
+		return t.Name, 2
+	}
+	if fields := t.GetVal().GetColumnRef().GetFields(); len(fields) > 0 && fields[len(fields)-1].GetAStar() != nil {
+		return "", 2
+	}
+	name, _ = figureName(t.GetVal())
+	return name, 2
+}
+
 // figureName is the name that PostgreSQL gives an output without AS, and how sure
 // it is of it (FigureColnameInternal in parse_target.c).
 func figureName(n *pg.Node) (name string, strength int) {
@@ -230,8 +262,23 @@ func figureName(n *pg.Node) (name string, strength int) {
 		}
 	case *pg.Node_FuncCall:
 		return last(x.FuncCall.Funcname), 2
-	case *pg.Node_AIndirection: // subscripts; of fields there is nothing here
+	case *pg.Node_AIndirection:
+		if name := last(x.AIndirection.Indirection); name != "" {
+			return name, 2
+		}
 		return figureName(x.AIndirection.Arg)
+	case *pg.Node_SubLink:
+		return subLinkName(x.SubLink)
+	case *pg.Node_AArrayExpr:
+		return "array", 2
+	case *pg.Node_RowExpr:
+		return "row", 2
+	case *pg.Node_XmlExpr:
+		if x.XmlExpr.Op != pg.XmlExprOp_IS_DOCUMENT {
+			return strings.ToLower(strings.Replace(x.XmlExpr.Op.String(), "IS_", "", 1)), 2
+		}
+	case *pg.Node_XmlSerialize:
+		return "xmlserialize", 2
 	case *pg.Node_AExpr:
 		if x.AExpr.Kind == pg.A_Expr_Kind_AEXPR_NULLIF {
 			return "nullif", 2

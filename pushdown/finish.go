@@ -71,6 +71,9 @@ var finishCalls = func() map[string]string {
 	return m
 }()
 
+// maxParams is how many parameters a statement may have.
+const maxParams = 65535
+
 // maxCores and maxCoreBytes bound how many parts of a statement are planned, and their texts together.
 const (
 	maxCores     = 24
@@ -104,12 +107,20 @@ func PlanFinish(text *syntax.Text, paramOIDs []uint32, cat *catalog.Catalog) (co
 		f.params = max(f.params, int(n.GetParamRef().GetNumber()))
 		return true
 	})
-	before, _ := deparse(sel)
-	if !f.block(sel, !writes, nil) || readsTable(sel, nil) || !f.anyOrder(sel) {
+	before, ok := deparse(sel)
+	if !ok || strings.Contains(before, namePrefix) {
 		return Statement{}, nil
 	}
-	names, ok := f.restNames(sel)
+	// INSERT gives constants without a type that of their column.
+	if !f.block(sel, !writes, tree.GetInsertStmt() != nil, nil) || readsTable(sel, nil) || !f.anyOrder(sel) {
+		return Statement{}, nil
+	}
+	var names []string
+	names, ok = f.restNames(sel)
 	if !ok || len(f.core.Deps.ServerConsts) > 0 && readsClock(sel) { // which may be of two transactions
+		return Statement{}, nil
+	}
+	if f.params+len(f.columns) > maxParams {
 		return Statement{}, nil
 	}
 	finish = &Finish{Params: f.params, Cuts: f.cuts, Ordered: f.ordered, Columns: f.columns, Core: f.coreText}
@@ -125,12 +136,12 @@ func PlanFinish(text *syntax.Text, paramOIDs []uint32, cat *catalog.Catalog) (co
 }
 
 // block looks for the core in sel, and puts its rows in its place. names are those of the common table
-// expressions that sel may name.
-func (f *finisher) block(sel *pg.SelectStmt, top bool, names map[string]bool) bool {
+// expressions that sel may name. Where it is typed from outside, as an arm of UNION is, constants without a type have none yet.
+func (f *finisher) block(sel *pg.SelectStmt, top, outside bool, names map[string]bool) bool {
 	switch {
 	case !readsTable(sel, names):
 		return false
-	case !top && !namesAny(sel, names) && f.whole(sel):
+	case !top && !namesAny(sel, names) && !(outside && untyped(sel)) && f.whole(sel):
 		return true
 	case !namesAny(sel, names) && plainBlock(sel) && (f.groups(sel) || f.rows(sel)):
 		return true
@@ -142,7 +153,19 @@ func (f *finisher) block(sel *pg.SelectStmt, top bool, names map[string]bool) bo
 			reading = append(reading, child)
 		}
 	}
-	return len(reading) == 1 && f.block(reading[0], false, names)
+	return len(reading) == 1 && f.block(reading[0], false, reading[0] == sel.Larg || reading[0] == sel.Rarg, names)
+}
+
+// untyped reports whether an output of sel is a constant without a type, or a parameter, which may have none.
+func untyped(sel *pg.SelectStmt) bool {
+	if sel.Larg != nil {
+		return untyped(sel.Larg) || untyped(sel.Rarg)
+	}
+	return slices.ContainsFunc(sel.TargetList, func(n *pg.Node) bool {
+		v := n.GetResTarget().GetVal()
+		c := v.GetAConst()
+		return v.GetParamRef() != nil || c != nil && (c.Isnull || c.GetSval() != nil)
+	})
 }
 
 // plainBlock reports whether sel has a FROM of its own and nothing that the server has to see with the rows.
@@ -385,6 +408,10 @@ func (f *finisher) restNames(rest *pg.SelectStmt) (names []string, ok bool) {
 			ok = ok && f.knownType(x.TypeCast.TypeName)
 		case *pg.Node_ColumnDef:
 			ok = ok && f.knownType(x.ColumnDef.TypeName)
+		case *pg.Node_XmlSerialize, *pg.Node_JsonFuncExpr, *pg.Node_JsonTable, *pg.Node_JsonObjectConstructor, *pg.Node_JsonArrayConstructor,
+			*pg.Node_JsonArrayQueryConstructor, *pg.Node_JsonObjectAgg, *pg.Node_JsonArrayAgg, *pg.Node_JsonParseExpr, *pg.Node_JsonScalarExpr,
+			*pg.Node_JsonSerializeExpr: // types and aggregates of their own
+			ok = false
 		case *pg.Node_AExpr:
 			_, name, named := builtinName(x.AExpr.Name)
 			ok = ok && named && !f.cat.Shadowed[name]

@@ -85,7 +85,7 @@ func TestFinishIsBounded(t *testing.T) {
 	PlanFinish(syntax.Parse(deep), nil, cat)
 	f := &finisher{cat: cat}
 	_, sel := syntax.Parse(deep).Tree()
-	if f.block(sel, true, nil); f.tries > maxCores || f.bytes > 2*maxCoreBytes {
+	if f.block(sel, true, false, nil); f.tries > maxCores || f.bytes > 2*maxCoreBytes {
 		t.Errorf("%d parts were planned", f.tries)
 	}
 }

@@ -15,8 +15,12 @@ import (
 // WHERE. What is above reads the columns of one derived table, rows: keys, aggregates and sub-selects where
 // the groups are the core, else columns and sub-selects.
 
-// rowsAlias and column names are such as a statement has not by chance: a name of ORDER BY that is an output's stays one.
-const rowsAlias = "pgaccel_rows"
+// The names of the rows and of their columns begin with namePrefix, which the statement's own must not: a name
+// of ORDER BY means a column of the core only where none of its outputs has it.
+const (
+	namePrefix = "pgaccel_"
+	rowsAlias  = namePrefix + "rows"
+)
 
 // split is a SELECT on its way to be split.
 type split struct {
@@ -97,13 +101,16 @@ func (s *split) grouped(having, cut bool) (core *pg.SelectStmt, ok bool) {
 	core, rest := proto.Clone(s.sel).(*pg.SelectStmt), s.rest
 	core.TargetList, core.DistinctClause, core.WindowClause = nil, nil, nil
 	core.SortClause, core.LimitCount, core.LimitOffset = nil, nil, nil
-	if !s.label() || !s.resolveGroups(core.GroupClause) {
+	if !s.label() || !s.resolveGroups(core.GroupClause) || keysTwice(core.GroupClause) {
 		return nil, false
 	}
 	for _, g := range core.GroupClause {
 		for _, k := range groupKeys(g) {
 			s.keys, s.keyTexts = append(s.keys, k), append(s.keyTexts, exprText(k))
 		}
+	}
+	if s.unsureKeys() {
+		return nil, false
 	}
 	if having {
 		rest.HavingClause = nil
@@ -159,7 +166,7 @@ func (s *split) scanned(left []*pg.Node, cut bool) (core *pg.SelectStmt, ok bool
 	rest := s.rest
 	core = &pg.SelectStmt{WithClause: s.sel.WithClause, FromClause: s.sel.FromClause, Op: pg.SetOperation_SETOP_NONE, LimitOption: pg.LimitOption_LIMIT_OPTION_DEFAULT}
 	core = proto.Clone(core).(*pg.SelectStmt)
-	if !s.label() || !s.resolveGroups(rest.GroupClause) {
+	if !s.label() || !s.resolveGroups(rest.GroupClause) || keysTwice(rest.GroupClause) {
 		return nil, false
 	}
 	if cut && !s.cut(core) {
@@ -215,7 +222,9 @@ func (s *split) label() (ok bool) {
 			return false
 		}
 		if r.Name == "" {
-			r.Name, _ = figureName(r.Val)
+			if r.Name, _ = figureName(r.Val); r.Name == "" {
+				return false
+			}
 		}
 	}
 	return len(s.rest.TargetList) > 0
@@ -258,6 +267,9 @@ func (s *split) resolveGroups(items []*pg.Node) bool {
 		if out == nil {
 			continue
 		}
+		if out.GetAConst() != nil { // in its place it would be a position
+			return false
+		}
 		if ref := g.GetColumnRef(); ref != nil && !sameColumn(ref, out.GetColumnRef()) {
 			is, known := s.f.isColumn(s.sel, g)
 			if !known {
@@ -288,34 +300,21 @@ func (f *finisher) isColumn(sel *pg.SelectStmt, name *pg.Node) (is, known bool) 
 	})
 }
 
-// groupKeys are the expressions of an item of GROUP BY.
-func groupKeys(g *pg.Node) (keys []*pg.Node) {
-	var inner []*pg.Node
-	switch x := g.GetNode().(type) {
-	case *pg.Node_GroupingSet:
-		inner = x.GroupingSet.Content
-	case *pg.Node_RowExpr:
-		inner = x.RowExpr.Args
-	default:
-		return []*pg.Node{g}
-	}
-	for _, n := range inner {
-		keys = append(keys, groupKeys(n)...)
-	}
-	return keys
-}
-
 // cut moves the order and the limit to the core.
 func (s *split) cut(core *pg.SelectStmt) bool {
 	for _, n := range s.rest.SortClause {
 		by := proto.Clone(n).(*pg.Node)
 		if out := s.output(by.GetSortBy().GetNode()); out != nil {
+			if out.GetAConst() != nil { // in its place it would be a position
+				return false
+			}
 			by.GetSortBy().Node = proto.Clone(out).(*pg.Node)
 		}
 		core.SortClause = append(core.SortClause, by)
 	}
 	core.LimitCount, core.LimitOffset, core.LimitOption = s.rest.LimitCount, s.rest.LimitOffset, s.rest.LimitOption
-	s.rest.SortClause, s.rest.LimitCount, s.rest.LimitOffset = nil, nil, nil
+	// No condition around it may be applied before outputs are computed, which can fail.
+	s.rest.SortClause, s.rest.LimitCount, s.rest.LimitOffset = nil, nil, parsedExpr("0")
 	s.rest.LimitOption = pg.LimitOption_LIMIT_OPTION_DEFAULT
 	return true
 }
@@ -348,6 +347,10 @@ func (s *split) column(n *pg.Node) { n.Node = s.reference(n).Node }
 func (s *split) reference(n *pg.Node) *pg.Node {
 	text := exprText(n)
 	i, known := s.index[text]
+	if ref := n.GetColumnRef(); ref != nil && !known { // one column under two names would be two keys
+		i = slices.IndexFunc(s.cols, func(c *pg.Node) bool { return c.GetColumnRef() != nil && sameColumn(ref, c.GetColumnRef()) })
+		known = i >= 0
+	}
 	if !known {
 		i = len(s.cols)
 		s.index[text] = i
@@ -357,7 +360,7 @@ func (s *split) reference(n *pg.Node) *pg.Node {
 	return &pg.Node{Node: &pg.Node_ColumnRef{ColumnRef: &pg.ColumnRef{Fields: []*pg.Node{field(rowsAlias), field(columnName(i))}}}}
 }
 
-func columnName(i int) string { return fmt.Sprintf("c%d", i+1) }
+func columnName(i int) string { return fmt.Sprintf("%sc%d", namePrefix, i+1) }
 
 // groupColumn is column for a key, an aggregate or a sub-select.
 func (s *split) groupColumn(n *pg.Node) bool {

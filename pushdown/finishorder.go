@@ -24,7 +24,7 @@ func (f *finisher) anyOrder(rest *pg.SelectStmt) bool {
 	ok, same := true, false
 	var blocks func(sel *pg.SelectStmt, top bool)
 	blocks = func(sel *pg.SelectStmt, top bool) {
-		if !top && (sel.LimitCount != nil || sel.LimitOffset != nil) {
+		if !top && cutsRows(sel) {
 			ok = false
 		}
 		for _, d := range sel.DistinctClause {
@@ -87,9 +87,15 @@ func (f *finisher) readsRows(sel *pg.SelectStmt) bool {
 	return rows && !sorts
 }
 
+// cutsRows reports whether sel has a LIMIT or an OFFSET other than 0.
+func cutsRows(sel *pg.SelectStmt) bool {
+	zero := sel.LimitOffset.GetAConst().GetIval()
+	return sel.LimitCount != nil || sel.LimitOffset != nil && (zero == nil || zero.Ival != 0)
+}
+
 // breakTies adds all output columns to the order of rows that are cut. It is false where rows are cut in no order.
 func (f *finisher) breakTies(rest *pg.SelectStmt) bool {
-	if rest.LimitCount == nil && rest.LimitOffset == nil {
+	if !cutsRows(rest) {
 		return true
 	}
 	if len(rest.SortClause) == 0 || rest.Op != pg.SetOperation_SETOP_NONE || rest.LimitOption == pg.LimitOption_LIMIT_OPTION_WITH_TIES {
