@@ -24,6 +24,8 @@ type gen struct {
 	odd bool
 	// reckless makes what is likely to be forwarded or to fail now and then.
 	reckless bool
+	// finish has parts of queries refused, so that PostgreSQL finishes them.
+	finish bool
 	// nest says which queries there may be within the query, nil for none; around are the
 	// columns of those around it.
 	nest   *nest

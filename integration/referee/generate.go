@@ -234,6 +234,9 @@ func (g *gen) groupable() *node {
 		if n == nil || n.lit != nil || k.isFloat() && !tame(n) && !g.reckless && !g.chance(15) || n.t.scale == varying && !g.chance(20) {
 			continue
 		}
+		if g.finish && !k.isFloat() && n.t.scale != varying && g.chance(15) {
+			return g.refusedOf(n)
+		}
 		return n
 	}
 	return rows.of(int4, 1)
@@ -313,6 +316,7 @@ func (g *gen) groupedQuery(q *query) {
 		shown := func(k groupKey) bool { return slices.ContainsFunc(q.out, func(o output) bool { return o.n == k.n }) }
 		q.distinct = g.reckless || !slices.ContainsFunc(q.group, func(k groupKey) bool { return !shown(k) })
 	}
+	g.finished(q)
 }
 
 func (g *gen) distinctQuery(q *query) {
@@ -345,6 +349,7 @@ func (g *gen) rowQuery(q *query) {
 	if g.chance(g.windowed(30)) {
 		g.addWindows(q)
 	}
+	g.finished(q)
 }
 
 // windowed is of how many of 100 queries windows stand, where there may be so many in trees.

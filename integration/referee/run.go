@@ -26,6 +26,7 @@ type Options struct {
 	Literals    int       // of 100 queries, how many have constants that are read in ways of their own
 	Blocks      int       // of 100 other queries, how many are trees of blocks
 	Limits      int       // of 100 queries, how many are about the limits of types
+	Finish      int       // of 100 queries, how many have parts that PostgreSQL finishes
 	Collation   string    // one of Collations; "" is C
 	Differences int       // end after so many; 0 is 3
 	Dir         string    // where found cases are written; "" is nowhere
@@ -373,6 +374,7 @@ func (r *run) questions(ctx context.Context, t *talk, s *schema, rnd *rand.Rand)
 // question makes one of the questions that the run is to ask.
 func (r *run) question(g *gen, s *schema) *query {
 	g.reckless, g.odd = g.chance(4), false
+	g.finish = r.Finish > 0 && g.chance(r.Finish)
 	switch n := g.r.IntN(100); {
 	case n < r.Outside:
 		return g.outsideQuery(s)

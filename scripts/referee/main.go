@@ -28,6 +28,7 @@ func main() {
 	flag.IntVar(&o.Literals, "literals", 10, "of 100 queries, how many have constants that are read in ways of their own")
 	flag.IntVar(&o.Limits, "limits", 10, "of 100 queries, how many are about the limits of types")
 	flag.IntVar(&o.Blocks, "blocks", 40, "of 100 other queries, how many are trees of blocks: sub-selects, derived tables, set operations")
+	flag.IntVar(&o.Finish, "finish", 0, "of 100 queries, how many have parts that PostgreSQL finishes")
 	collations := flag.String("collation", "C", "collations to run under, n queries each: of "+strings.Join(referee.Collations, ", ")+", or all")
 	flag.IntVar(&o.Differences, "differences", 3, "end after so many differences")
 	flag.StringVar(&o.Dir, "dir", ".", "where found cases are written")
