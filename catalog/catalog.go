@@ -13,6 +13,8 @@ type Column struct {
 	TypeOID uint32
 	Type    vector.Type
 	NotNull bool
+	// Domain says that the type is a domain; Type is that of its values.
+	Domain bool `json:",omitempty"`
 	// Enum is the type, where that is one.
 	Enum *Enum `json:",omitempty"`
 	// Unsupported says why the column is not copied; empty where it is. Queries

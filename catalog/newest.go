@@ -31,18 +31,18 @@ var ShadowedSQL = `SELECT pg_catalog.lower(f.proname::pg_catalog.text) FROM pg_c
   WHERE o.oid OPERATOR(pg_catalog.>=) 16384 AND (o.oprleft OPERATOR(pg_catalog.<) 16384 AND o.oprright OPERATOR(pg_catalog.<) 16384
    OR o.oprleft OPERATOR(pg_catalog.<) 16384 AND o.oprleft OPERATOR(pg_catalog.<>) ALL ('{0,25}')
    OR o.oprright OPERATOR(pg_catalog.<) 16384 AND o.oprright OPERATOR(pg_catalog.<>) 25
-   OR ` + takesEnumSQL("o.oprleft", "o.oprright") + `)
+   OR ` + takesSQL("{e,d}", "o.oprleft", "o.oprright") + `)
  UNION SELECT '::' FROM pg_catalog.pg_cast k WHERE k.oid OPERATOR(pg_catalog.>=) 16384
    AND k.castsource OPERATOR(pg_catalog.<) 16384 AND k.casttarget OPERATOR(pg_catalog.<) 16384
- UNION SELECT '` + EnumCast + `' FROM pg_catalog.pg_cast k WHERE k.oid OPERATOR(pg_catalog.>=) 16384 AND ` + takesEnumSQL("k.castsource", "k.casttarget")
+ UNION SELECT '` + EnumCast + `' FROM pg_catalog.pg_cast k WHERE k.oid OPERATOR(pg_catalog.>=) 16384 AND ` + takesSQL("{e}", "k.castsource", "k.casttarget")
 
 // EnumCast stands in Catalog.Shadowed for a cast from or to an enum type.
 const EnumCast = "::enum"
 
-// takesEnumSQL says whether one of two types is an enum, which no built-in operator or cast fits as well as
-// one that is made for it.
-func takesEnumSQL(l, r string) string {
-	return `EXISTS (SELECT FROM pg_catalog.pg_type y WHERE y.oid OPERATOR(pg_catalog.=) ANY (ARRAY[` + l + `, ` + r + `]) AND y.typtype OPERATOR(pg_catalog.=) 'e')`
+// takesSQL says whether one of two types has one of typtypes: an enum or a domain, which no built-in operator
+// or cast fits as well as one that is made for it. The server ignores casts of domains.
+func takesSQL(typtypes, l, r string) string {
+	return `EXISTS (SELECT FROM pg_catalog.pg_type y WHERE y.oid OPERATOR(pg_catalog.=) ANY (ARRAY[` + l + `, ` + r + `]) AND y.typtype OPERATOR(pg_catalog.=) ANY ('` + typtypes + `'::pg_catalog."char"[]))`
 }
 
 // preferredFunctionSQL says whether the pg_proc row f might be called with arguments of
@@ -50,11 +50,11 @@ func takesEnumSQL(l, r string) string {
 // that somebody has made is not (an extension such as citext has a min()), since the
 // built-in one fits better: except where it also takes a built-in type, and that
 // exactly where the built-in function would have to cast (varchar to text). A text
-// is never such an argument: the built-in ones take it as it is. One that takes an enum is preferred to those
-// that take every one.
+// is never such an argument: the built-in ones take it as it is. One that takes an enum or a domain is
+// preferred to those that take every enum, or what the domain is over.
 const preferredFunctionSQL = `(NOT EXISTS (SELECT FROM pg_catalog.unnest(f.proargtypes) a(t) WHERE a.t OPERATOR(pg_catalog.>=) 16384)
    OR EXISTS (SELECT FROM pg_catalog.unnest(f.proargtypes) a(t) WHERE a.t OPERATOR(pg_catalog.<) 16384 AND a.t OPERATOR(pg_catalog.<>) 25)
-   OR EXISTS (SELECT FROM pg_catalog.unnest(f.proargtypes) a(t) JOIN pg_catalog.pg_type y ON y.oid OPERATOR(pg_catalog.=) a.t WHERE y.typtype OPERATOR(pg_catalog.=) 'e'))`
+   OR EXISTS (SELECT FROM pg_catalog.unnest(f.proargtypes) a(t) JOIN pg_catalog.pg_type y ON y.oid OPERATOR(pg_catalog.=) a.t WHERE y.typtype OPERATOR(pg_catalog.=) ANY ('{e,d}'::pg_catalog."char"[])))`
 
 // ShadowedNowSQL returns an SQL expression, a boolean: whether a name means something
 // else than what is built in, as of now, among the functions whose names are given by

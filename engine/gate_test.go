@@ -237,7 +237,7 @@ func TestGateSeesNewFunctions(t *testing.T) {
 	b := newGateBench(t)
 	c := b.connect("postgres")
 	b.query.Functions = []string{"abs", "date_trunc", "sum"}
-	b.exec(b.admin, "CREATE DOMAIN word AS text")
+	b.exec(b.admin, "CREATE DOMAIN word AS text; CREATE TYPE mixed AS (a int)")
 	for _, step := range []struct{ sql, undo string }{
 		{"CREATE FUNCTION public.abs(smallint) RETURNS int LANGUAGE sql AS 'SELECT 7'", "ALTER FUNCTION public.abs(smallint) RENAME TO other"},
 		{"ALTER FUNCTION public.other(smallint) RENAME TO abs", "DROP FUNCTION public.abs(smallint)"},
@@ -259,7 +259,7 @@ func TestGateSeesNewFunctions(t *testing.T) {
 	b.want(c, "known", "")
 	b.exec(b.admin, "CREATE FUNCTION public.ceil(smallint) RETURNS int LANGUAGE sql AS 'SELECT 7'")
 	b.want(c, "a function that the query does not call", "")
-	b.exec(b.admin, "CREATE FUNCTION public.sum(word, text) RETURNS int LANGUAGE sql AS 'SELECT 7'")
+	b.exec(b.admin, "CREATE FUNCTION public.sum(mixed, text) RETURNS int LANGUAGE sql AS 'SELECT 7'")
 	b.want(c, "a function of types that no column has", "")
 
 	b.exec(c, "CREATE TEMP TABLE something (a int)")

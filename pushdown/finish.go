@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"pgaccel/catalog"
+	"pgaccel/plan"
 	"pgaccel/sqltype"
 	"pgaccel/syntax"
 	"pgaccel/vector"
@@ -267,7 +268,7 @@ func namesAny(sel *pg.SelectStmt, names map[string]bool) (does bool) {
 // plan plans sel as the core.
 func (f *finisher) plan(sel *pg.SelectStmt) bool {
 	st, sql, ok := f.planned(sel)
-	if !ok || st.Star == nil {
+	if !ok || st.Star == nil || readsDomain(st.Deps.Tables) {
 		return false
 	}
 	f.core, f.coreText = st, sql
@@ -285,6 +286,14 @@ func (f *finisher) planned(sel *pg.SelectStmt) (st Statement, sql string, ok boo
 	f.tries++
 	f.bytes += len(sql)
 	return planPart(syntax.ParsePart(sql), f.paramOIDs, f.params, f.cat), sql, true
+}
+
+// readsDomain reports whether a column of a domain is read: what the server makes of the core's rows is over
+// the type below, which pg_typeof and CREATE TABLE AS tell apart.
+func readsDomain(tables []plan.Table) bool {
+	return slices.ContainsFunc(tables, func(t plan.Table) bool {
+		return slices.ContainsFunc(t.Columns, func(c int) bool { return t.Meta.Columns[c].Domain })
+	})
 }
 
 // whole takes sel as it stands for the core.

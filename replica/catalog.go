@@ -39,7 +39,7 @@ func readCatalog(ctx context.Context, conn *pgx.Conn, p patterns, known *catalog
 func readCatalogOnce(ctx context.Context, conn *pgx.Conn, p patterns, known *catalog.Catalog) (cat *catalog.Catalog, refused []refusedTable, err error) {
 	err = pgx.BeginTxFunc(ctx, conn, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
 		r := catalogReader{ctx: ctx, tx: tx, cat: &catalog.Catalog{Shadowed: map[string]bool{}}}
-		for _, step := range []func() error{r.server, func() error { return r.relations(p) }, r.enums, r.columns, r.indexes, r.identities, r.shadowed, r.mode} {
+		for _, step := range []func() error{r.server, func() error { return r.relations(p) }, r.enums, r.readDomains, r.columns, r.indexes, r.identities, r.shadowed, r.mode} {
 			if err := step(); err != nil {
 				return err
 			}
@@ -62,12 +62,13 @@ func readCatalogOnce(ctx context.Context, conn *pgx.Conn, p patterns, known *cat
 
 // catalogReader reads one snapshot of the catalog, step by step.
 type catalogReader struct {
-	ctx  context.Context
-	tx   pgx.Tx
-	cat  *catalog.Catalog
-	db   dbCollation
-	rels []*relation // those that match the patterns, and the partitions of those; by OID
-	oids []uint32
+	ctx     context.Context
+	tx      pgx.Tx
+	cat     *catalog.Catalog
+	domains map[uint32]domain
+	db      dbCollation
+	rels    []*relation // those that match the patterns, and the partitions of those; by OID
+	oids    []uint32
 }
 
 // relation is a pg_class row.
@@ -237,7 +238,11 @@ func (r *catalogReader) columns() error {
 			&a.collation, &a.collProvider, &a.collName, &a.collCtype, &a.deterministic, &a.sendable, &sendFails); err != nil {
 			return err
 		}
-		a.enum = r.cat.Enum(a.typeOID)
+		a.enum, a.base = r.cat.Enum(a.typeOID), a.typeOID
+		d, isDomain := r.domains[a.typeOID]
+		if isDomain {
+			a.base, a.typmod = d.base, d.typmod
+		}
 		typ, unsupported := typeOf(&a, &r.db)
 		rel := r.find(oid)
 		rel.columns = append(rel.columns, a)
@@ -245,7 +250,7 @@ func (r *catalogReader) columns() error {
 			rel.unstreamable = "column " + a.name + " of type " + a.typeName + " would end the stream: a type within it has no binary form"
 		}
 		t := rel.table
-		t.Columns = append(t.Columns, catalog.Column{Name: a.name, AttNum: a.num, TypeOID: a.typeOID, Type: typ, NotNull: a.notNull, Enum: a.enum, Unsupported: unsupported})
+		t.Columns = append(t.Columns, catalog.Column{Name: a.name, AttNum: a.num, TypeOID: a.typeOID, Type: typ, NotNull: a.notNull, Domain: isDomain, Enum: a.enum, Unsupported: unsupported})
 	}
 	return rows.Err()
 }

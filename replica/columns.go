@@ -15,6 +15,7 @@ type attribute struct {
 	num           int16
 	name          string
 	typeOID       uint32
+	base          uint32 // typeOID, or what the domain is over
 	typeName      string // format_type's, for people
 	enum          *catalog.Enum
 	typmod        int32
@@ -45,7 +46,7 @@ const typeReason = "type "
 
 // typeOf returns the type under which a column is copied, or why it is not.
 func typeOf(a *attribute, db *dbCollation) (t vector.Type, unsupported string) {
-	kind := sqltype.HeldKind(a.typeOID)
+	kind := sqltype.HeldKind(a.base)
 	t = vector.TypeOf(kind)
 	if a.enum != nil {
 		t = vector.EnumType(a.typeOID)
@@ -53,7 +54,7 @@ func typeOf(a *attribute, db *dbCollation) (t vector.Type, unsupported string) {
 	}
 	t.Typmod = a.typmod
 	switch {
-	case !kind.Stored():
+	case !kind.Stored(), a.base != a.typeOID && !(domain{base: a.base}).kind().Stored():
 		return t, typeReason + a.typeName
 	case a.generated:
 		return t, "generated column"

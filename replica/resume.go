@@ -235,13 +235,17 @@ func (e *epoch) load(ctx context.Context, c *colstore.Checkpoint, state *savedSt
 	if err != nil {
 		return err
 	}
+	domains, err := domainsOf(ctx, e.control)
+	if err != nil {
+		return err
+	}
 	rows := int64(0)
 	for i := range c.Tables {
 		meta := c.Tables[i].Meta
 		if slices.ContainsFunc(parts(meta), func(oid uint32) bool { return now[oid] != state.Published[oid] || now[oid] == "" }) {
 			continue
 		}
-		if c := lacking(meta); c != "" {
+		if c := lacking(meta, domains); c != "" {
 			e.log.Info("a saved table lacks a column that is copied by now: it is copied anew", "table", meta.QualifiedName(), "column", c)
 			continue
 		}
@@ -299,9 +303,14 @@ func (r *registry) resume(oid uint32, w *relationWriter) {
 
 // lacking returns a column of a saved table that was not copied for its type, which is one of ours by now:
 // the server's definition says nothing of that. "" where there is none.
-func lacking(meta *catalog.Table) string {
+func lacking(meta *catalog.Table, domains map[uint32]domain) string {
 	for i := range meta.Columns {
-		if c := &meta.Columns[i]; strings.HasPrefix(c.Unsupported, typeReason) && sqltype.HeldKind(c.TypeOID).Stored() {
+		c := &meta.Columns[i]
+		kind := sqltype.HeldKind(c.TypeOID)
+		if d, ok := domains[c.TypeOID]; ok {
+			kind = d.kind()
+		}
+		if strings.HasPrefix(c.Unsupported, typeReason) && kind.Stored() {
 			return c.Name
 		}
 	}

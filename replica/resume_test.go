@@ -151,7 +151,7 @@ func TestResume(t *testing.T) {
 	r.Close()
 }
 
-// TestResumeDocuments: columns of uuid and jsonb are restored; a table of which a column was not copied yet
+// TestResumeDocuments: columns of uuid and a domain over jsonb are restored; a table of which a column was not copied yet
 // when it was saved is copied.
 func TestResumeDocuments(t *testing.T) {
 	url := database(t)
@@ -161,7 +161,7 @@ func TestResumeDocuments(t *testing.T) {
 	row := func(g string) string {
 		return fmt.Sprintf(id, g) + ", CASE WHEN " + g + " % 9 > 0 THEN jsonb_build_object('b', " + g + ", 'a', ARRAY['é\"', " + g + "::text]) END, " + g
 	}
-	mustExec(t, c, "CREATE TABLE a (id uuid PRIMARY KEY, j jsonb, n int); INSERT INTO a SELECT "+row("g")+" FROM generate_series(1, 3000) g")
+	mustExec(t, c, "CREATE DOMAIN doc AS jsonb; CREATE TABLE a (id uuid PRIMARY KEY, j doc, n int); INSERT INTO a SELECT "+row("g")+" FROM generate_series(1, 3000) g")
 	oid := tableOID(t, c, "a")
 	dir := t.TempDir()
 	open := func(what, dir string, want int) *Replicator {

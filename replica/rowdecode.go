@@ -115,8 +115,8 @@ func newRowDecoder(rel *pgoutput.Relation, t *catalog.Table) (*rowDecoder, error
 		if !needed {
 			continue
 		}
-		// Of other types the modifier does not change what a value is.
-		if k := c.Type.Kind; isCopied(c) && (k == vector.Numeric || k == vector.BPChar) && r.Typmod != c.Type.Typmod {
+		// Of other types the modifier does not change what a value is; a column of a domain has none.
+		if k := c.Type.Kind; isCopied(c) && (k == vector.Numeric || k == vector.BPChar) && !c.Domain && r.Typmod != c.Type.Typmod {
 			return nil, misfit("column %q has the type modifier %d", c.Name, r.Typmod)
 		}
 		if isCopied(c) {

@@ -12,6 +12,7 @@ type column struct {
 	name    string
 	t       typ
 	other   string // the SQL type of a column that pgaccel does not copy, "" where it does
+	domain  bool   // of a domain over t
 	notNull bool
 	wild    bool     // holds edges of its type: arithmetic on it may fail
 	pool    []string // values that occur, and some that do not
@@ -48,8 +49,14 @@ func (t *table) ddl() []string {
 		}
 		return strings.Join(out, ", ")
 	}
-	for _, c := range t.cols {
+	var out []string
+	for i, c := range t.cols {
 		d := c.name + " " + c.t.sql()
+		if c.domain {
+			name := fmt.Sprintf("%s_domain%d", t.qualified(), i)
+			out = append(out, "CREATE DOMAIN "+name+" AS "+c.t.sql())
+			d = c.name + " " + name
+		}
 		if c.other != "" {
 			d = c.name + " " + c.other
 		}
@@ -61,7 +68,7 @@ func (t *table) ddl() []string {
 	if t.key != nil && t.primary {
 		defs = append(defs, "PRIMARY KEY ("+names(t.key)+")")
 	}
-	out := []string{fmt.Sprintf("CREATE TABLE %s (%s)", t.qualified(), strings.Join(defs, ", "))}
+	out = append(out, fmt.Sprintf("CREATE TABLE %s (%s)", t.qualified(), strings.Join(defs, ", ")))
 	switch {
 	case t.key == nil:
 		out = append(out, fmt.Sprintf("ALTER TABLE %s REPLICA IDENTITY FULL", t.qualified()))
@@ -258,6 +265,8 @@ func randomTable(r *rand.Rand, w world, schema, name, key string, n int) *table 
 			c.other = otherTypes[r.IntN(len(otherTypes))]
 		} else if w.loose != "" && r.IntN(60) == 0 {
 			c.other = "text COLLATE " + w.loose
+		} else {
+			c.domain = c.t.kind != enum && r.IntN(10) == 0
 		}
 		if c.nulls == 100 && r.IntN(3) > 0 {
 			c.nulls = 50

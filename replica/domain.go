@@ -1,0 +1,63 @@
+package replica
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+
+	"pgaccel/sqltype"
+	"pgaccel/vector"
+)
+
+// A column of a domain is held as the type that the domain is over, which is what the server describes and
+// its functions and operators take. Neither the type nor its modifier can be altered; constraints concern
+// none who reads.
+
+// domain is what a domain is over, domains in between left out.
+type domain struct {
+	base   uint32
+	typmod int32
+}
+
+// kind is how values are held, Invalid where they are not: what takes every array or enum does not take a
+// domain over one alike.
+func (d domain) kind() vector.Kind {
+	kind := sqltype.HeldKind(d.base)
+	if kind.IsArray() || kind == vector.Enum {
+		return vector.Invalid
+	}
+	return kind
+}
+
+// domainsOf reads all domains.
+func domainsOf(ctx context.Context, conn interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+}) (map[uint32]domain, error) {
+	rows, err := conn.Query(ctx, "SELECT y.oid, y.typbasetype, y.typtypmod FROM pg_catalog.pg_type y WHERE y.typtype = 'd'")
+	if err != nil {
+		return nil, err
+	}
+	all := map[uint32]domain{}
+	var oid uint32
+	var d domain
+	if _, err = pgx.ForEachRow(rows, []any{&oid, &d.base, &d.typmod}, func() error {
+		all[oid] = d
+		return nil
+	}); err != nil {
+		return nil, err
+	}
+	for oid, d := range all {
+		// A domain over another one has no modifier of its own.
+		for below, is := all[d.base]; is; below, is = all[d.base] {
+			d = below
+		}
+		all[oid] = d
+	}
+	return all, nil
+}
+
+// readDomains reads them for the columns.
+func (r *catalogReader) readDomains() (err error) {
+	r.domains, err = domainsOf(r.ctx, r.tx)
+	return err
+}
