@@ -53,7 +53,9 @@ type asker struct {
 // documents writes examples of what is computed of jsonb.
 func (a *asker) documents(t *testing.T, b *strings.Builder) {
 	b.WriteString("\n## jsonb\n\nDocuments are copied as the text that PostgreSQL writes. They have = and <> with a value over no rows, by value as PostgreSQL has them, but no order, groups or distinct\n" +
-		"values, which are forwarded; what is taken out of them as text has all that text has. The arrays of #>, #>>, ?| and ?& are constant, neither empty nor with nulls. Numbers in literals have no exponent.\n\n| such as | |\n|---|---|\n")
+		"values, which are forwarded; what is taken out of them as text has all that text has. The arrays of #>, #>>, ?| and ?& are constant, neither empty nor with nulls. Numbers in literals have no exponent.\n\n" +
+		"Documents of json are copied as the text that was written, and have no = either. Of these operators they have ->, ->>, #> and #>>. Where a key on the path of #> occurs more than once in an object,\n" +
+		"or an escape in the document is of no character, or of one beyond U+FFFF, the statement is forwarded.\n\n| such as | |\n|---|---|\n")
 	for _, e := range []string{"k -> 'a'", "k ->> 'a'", "k -> 0", "k ->> -1", "k -> 'a' ->> 'b'", "k #> '{a,0}'", "k #>> ARRAY['a', 'b']", "k['a'][0]", "k ? 'a'", "k ?| ARRAY['a', 'b']", "k ?& '{a,b}'",
 		"k @> '{\"a\": 1}'", "k <@ '[1, 2]'", "k = '{}'", "(k ->> 'a')::integer", "k::text", "coalesce(k, '{}')"} {
 		column := fmt.Sprintf("k%d", vector.JSONB)
@@ -210,7 +212,7 @@ func (a *asker) functions(t *testing.T, b *strings.Builder) {
 		}
 		if f.Variadic {
 			note := "any number of arguments, of booleans, integers, numerics, dates and times, too, but not of char"
-			if f.Args[0].Kind == vector.JSONB {
+			if f.Args[0].Kind.IsDocument() {
 				note = "any number of texts"
 			}
 			notes = append(notes, note)

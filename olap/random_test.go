@@ -138,7 +138,7 @@ func randomDatum(r *rand.Rand, t vector.Type, id, refs int, wild bool) vector.Da
 		}
 		d.Str = s
 	default:
-		if t.Kind == vector.JSONB {
+		if t.Kind.IsDocument() {
 			samples := sqltype.Of(t.Kind).Samples
 			d, _ = sqltype.Of(t.Kind).Parse(samples[r.IntN(len(samples))])
 			return d

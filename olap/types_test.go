@@ -28,7 +28,7 @@ var shape = func() []catalog.Column {
 var comparableTypes = func() []vector.Type {
 	types := slices.Clone(ownComparable)
 	for _, k := range otherKinds {
-		if k != vector.JSONB {
+		if !k.IsDocument() {
 			types = append(types, vector.TypeOf(k))
 		}
 	}

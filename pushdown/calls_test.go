@@ -120,6 +120,7 @@ func builtinQueries() map[string]string {
 		for symbol := range jsonbOperators {
 			q[symbol+"(jsonb,"+pair+")"] = "k.jsonb " + symbol + " " + column(pair)
 			q[symbol+"("+pair+",jsonb)"] = column(pair) + " " + symbol + " k.jsonb"
+			q[symbol+"(json,"+pair+")"] = "k.json " + symbol + " " + column(pair)
 		}
 	}
 	for _, l := range kinds {

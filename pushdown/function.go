@@ -104,7 +104,7 @@ func (a *analyzer) funcCall(f *pg.FuncCall, s *scope) plan.Expr {
 		return a.arraySize(name, args(len(f.Args)))
 	case "array_lower", "array_upper", "array_ndims", "array_dims", "array_position", "array_to_string":
 		return a.callArray(name, args(len(f.Args)))
-	case "jsonb_extract_path", "jsonb_extract_path_text":
+	case "jsonb_extract_path", "jsonb_extract_path_text", "json_extract_path", "json_extract_path_text":
 		return a.jsonbExtract(name, args(len(f.Args)))
 	case "regexp_like":
 		return a.regexpLike(args(len(f.Args)))

@@ -1,6 +1,8 @@
 package pushdown
 
 import (
+	"strings"
+
 	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"pgaccel/plan"
@@ -8,20 +10,20 @@ import (
 	"pgaccel/vector"
 )
 
-// Documents of jsonb: their operators are functions of package sqlfn. They have no order here, and are equal
-// only where = is written: equal documents may be written apart.
+// Documents of json and jsonb: their operators are functions of package sqlfn. They have no order here, and those of
+// jsonb are equal only where = is written: equal documents may be written apart.
 
 // jsonbOperators are those whose right side is one value.
 var jsonbOperators = map[string]bool{"->": true, "->>": true, "@>": true, "<@": true, "?": true}
 
 // jsonbOperation analyses one of jsonbOperators; ok is false where neither side is a document.
 func (a *analyzer) jsonbOperation(symbol string, l, r value) (e plan.Expr, ok bool) {
-	if !jsonbOperators[symbol] || l.kind() != vector.JSONB && r.kind() != vector.JSONB {
+	if !jsonbOperators[symbol] || !l.kind().IsDocument() && !r.kind().IsDocument() {
 		return nil, false
 	}
 	key := builtinKey(symbol, []vector.Kind{l.kind(), r.kind()})
 	for _, oid := range builtins[key] { // it may call a cast
-		if f := sqlfn.ByOID(oid); f != nil && f.Args[0].Kind == vector.JSONB {
+		if f := sqlfn.ByOID(oid); f != nil && f.Args[0].Kind.IsDocument() {
 			a.calls(symbol, l.kind(), r.kind())
 			return a.callOf(f, []value{l, r}), true
 		}
@@ -62,8 +64,8 @@ func noOrder(k vector.Kind) {
 // jsonbArray analyses the operators whose right side is an array, which must be constant: #>, #>>, ?| and ?&.
 func (a *analyzer) jsonbArray(symbol string, x *pg.A_Expr, s *scope) plan.Expr {
 	subject := a.expr(x.Lexpr, s)
-	if subject.kind() != vector.JSONB {
-		fail(plan.ReasonFunction, "operator "+symbol+" of other than jsonb")
+	if k := subject.kind(); k != vector.JSONB && (k != vector.JSON || symbol[0] != '#') {
+		fail(plan.ReasonFunction, "operator "+symbol+" of other than documents")
 	}
 	list, ok := textArray(x.Rexpr)
 	if !ok || len(list) == 0 {
@@ -71,9 +73,9 @@ func (a *analyzer) jsonbArray(symbol string, x *pg.A_Expr, s *scope) plan.Expr {
 	}
 	switch symbol {
 	case "#>":
-		return a.jsonbPath(subject, list, sqlfn.OIDJSONBExtractPath)
+		return a.jsonbPath(subject, list, false)
 	case "#>>":
-		return a.jsonbPath(subject, list, sqlfn.OIDJSONBExtractPathText)
+		return a.jsonbPath(subject, list, true)
 	}
 	op, oid := plan.OpOr, uint32(sqlfn.OIDJSONBExistsAny)
 	if symbol == "?&" {
@@ -91,25 +93,32 @@ func (a *analyzer) jsonbArray(symbol string, x *pg.A_Expr, s *scope) plan.Expr {
 }
 
 // jsonbPath follows a path, of one function of the server's: step by step.
-func (a *analyzer) jsonbPath(subject value, path []value, oid uint32) plan.Expr {
+func (a *analyzer) jsonbPath(subject value, path []value, text bool) plan.Expr {
+	part, oid := uint32(sqlfn.OIDJSONBExtractPath), uint32(sqlfn.OIDJSONBExtractPathText)
+	if subject.kind() == vector.JSON {
+		part, oid = sqlfn.OIDJSONExtractPath, sqlfn.OIDJSONExtractPathText
+	}
+	if !text {
+		oid = part
+	}
 	a.addCalls([]uint32{oid})
 	for _, step := range path[:len(path)-1] {
-		subject = typed(a.callOf(sqlfn.ByOID(sqlfn.OIDJSONBExtractPath), []value{subject, step}))
+		subject = typed(a.callOf(sqlfn.ByOID(part), []value{subject, step}))
 	}
 	return a.callOf(sqlfn.ByOID(oid), []value{subject, path[len(path)-1]})
 }
 
 // jsonbExtract is jsonb_extract_path() and its likes, which take a document and any number of texts.
 func (a *analyzer) jsonbExtract(name string, vals []value) plan.Expr {
-	if len(vals) < 2 || vals[0].kind() != vector.JSONB {
-		fail(plan.ReasonFunction, name+"() of other than jsonb and texts")
+	if len(vals) < 2 || vals[0].kind() != sqlfn.Named(name)[0].Args[0].Kind {
+		fail(plan.ReasonFunction, name+"() of other than a document and texts")
 	}
 	for _, v := range vals[1:] {
 		if k := v.kind(); !v.unknown() && k != vector.Text && k != vector.Varchar {
-			fail(plan.ReasonFunction, name+"() of other than jsonb and texts")
+			fail(plan.ReasonFunction, name+"() of other than a document and texts")
 		}
 	}
-	return a.jsonbPath(vals[0], vals[1:], sqlfn.Named(name)[0].OID)
+	return a.jsonbPath(vals[0], vals[1:], strings.HasSuffix(name, "_text"))
 }
 
 // subscripts are those of a document: text or integers (jsonb_subscript_transform in jsonbsubs.c). They call no

@@ -14,7 +14,7 @@ import (
 // plainTypes are the types, but text, that need no modifier.
 func plainTypes() (list []*sqltype.Type) {
 	for _, k := range vector.StoredKinds() {
-		if !k.IsText() && k != vector.JSONB && k != vector.Numeric {
+		if !k.IsText() && !k.IsDocument() && k != vector.Numeric {
 			list = append(list, sqltype.Of(k))
 		}
 	}

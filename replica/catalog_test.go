@@ -84,7 +84,7 @@ func TestReadCatalog(t *testing.T) {
 		"neg": {kind: vector.Numeric, unsupported: "numeric(5,-2) exceeds 18 digits"}, "n": {kind: vector.Numeric, unsupported: "numeric without declared precision"},
 		"t": {kind: vector.Text, c: true}, "vc": {kind: vector.Varchar, c: true}, "ch": {kind: vector.BPChar, c: true}, "bp": {kind: vector.BPChar, unsupported: "char without declared length"},
 		"ge": {kind: vector.Text}, "ci": {kind: vector.Text}, "px": {kind: vector.Text, c: true},
-		"j": {unsupported: "type json"}, "jb": {kind: vector.JSONB}, "gen": {kind: vector.Int4, unsupported: "generated column"}, `Odd "name`: {kind: vector.Int4},
+		"j": {kind: vector.JSON}, "jb": {kind: vector.JSONB}, "gen": {kind: vector.Int4, unsupported: "generated column"}, `Odd "name`: {kind: vector.Int4},
 	} {
 		i := fact.Column(name)
 		if i < 0 {

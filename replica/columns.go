@@ -73,7 +73,7 @@ func typeOf(a *attribute, db *dbCollation) (t vector.Type, unsupported string) {
 		return t, "array of text under a nondeterministic collation"
 	case kind.IsArray() && !db.utf8:
 		return t, "array in a database whose encoding is not UTF8"
-	case (kind == vector.JSONB || kind == vector.Enum) && !db.utf8:
+	case (kind.IsDocument() || kind == vector.Enum) && !db.utf8:
 		return t, kind.String() + " in a database whose encoding is not UTF8"
 	case kind.IsText():
 		// Values with and without trailing blanks are equal but print apart: one

@@ -81,6 +81,7 @@ var types = [1 << 8]Type{
 	vector.Interval:    intervalType,
 	vector.JSONB:       jsonbType,
 	vector.Enum:        enumType,
+	vector.JSON:        jsonType,
 }
 
 // Of returns the type of a kind, which must not be Invalid.

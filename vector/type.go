@@ -28,6 +28,7 @@ const (
 	Interval
 	JSONB
 	Enum // of any CREATE TYPE ... AS ENUM: Type.Collation.OID says of which
+	JSON
 
 	kinds // a new one comes just before: checkpoints hold the numbers
 )
@@ -36,7 +37,7 @@ const (
 var kindNames = [kinds]string{Invalid: "invalid", Bool: "boolean", Int2: "smallint", Int4: "integer", Int8: "bigint", Numeric: "numeric",
 	Date: "date", Time: "time", Timestamp: "timestamp", TimestampTZ: "timestamptz", Float4: "real", Float8: "double precision",
 	Text: "text", Varchar: "varchar", BPChar: "char",
-	MACAddr: "macaddr", UUID: "uuid", Interval: "interval", JSONB: "jsonb", Enum: "enum",
+	MACAddr: "macaddr", UUID: "uuid", Interval: "interval", JSONB: "jsonb", Enum: "enum", JSON: "json",
 }
 
 // Kinds returns the kinds that can be held and are one type: all but Enum.
@@ -56,7 +57,7 @@ const arrayBit Kind = 1 << 7
 // ArrayOf returns the kind of arrays of a kind, of whatever dimensions: Invalid where none are held.
 // Of char(n), values that are equal print apart where they have no length.
 func ArrayOf(k Kind) Kind {
-	if k == Invalid || k >= kinds || k == Interval || k == BPChar || k == Enum {
+	if k == Invalid || k >= kinds || k == Interval || k == BPChar || k == Enum || k == JSON {
 		return Invalid
 	}
 	return k | arrayBit
@@ -103,12 +104,15 @@ func (k Kind) IsText() bool { return k == Text || k == Varchar || k == BPChar }
 // IsString reports whether values are held as strings, in columns as codes of a dictionary:
 // those of text, of enums, of types that sort as strings do, and of those that are not Ordered.
 func (k Kind) IsString() bool {
-	return k.IsText() || k == UUID || k == JSONB || k == Enum || k.IsArray()
+	return k.IsText() || k == UUID || k.IsDocument() || k == Enum || k.IsArray()
 }
 
-// Ordered reports whether values are compared, ordered and grouped here. Documents and arrays may be
-// equal and print apart.
-func (k Kind) Ordered() bool { return k != JSONB && !k.IsArray() }
+// IsDocument reports whether k is json or jsonb.
+func (k Kind) IsDocument() bool { return k == JSONB || k == JSON }
+
+// Ordered reports whether values are compared, ordered and grouped here. Documents of jsonb and arrays may be
+// equal and print apart; those of json have no equality.
+func (k Kind) Ordered() bool { return !k.IsDocument() && !k.IsArray() }
 
 // HeldAsText reports whether values are held as strings that are their text form.
 func (k Kind) HeldAsText() bool { return k.IsString() && k != UUID && !k.IsArray() }

@@ -323,8 +323,8 @@ func TestGeneratorReachesEverything(t *testing.T) {
 		}
 	}
 	for _, f := range sqlfn.All() {
-		document := f.Args[0].Kind == vector.JSONB || f.Result.IsArray() // few columns are: integration's TestJSONB, and TestExpressions, call these
-		if p.functions[f.OID] == 0 && !f.Partial && !document {          // of constants nothing is left to call
+		document := f.Args[0].Kind.IsDocument() || f.Result.IsArray() // few columns are: integration's TestJSONB, and TestExpressions, call these
+		if p.functions[f.OID] == 0 && !f.Partial && !document {       // of constants nothing is left to call
 			t.Errorf("no query calls %s, %d", f.Name, f.OID)
 		}
 	}
@@ -350,6 +350,9 @@ func TestGeneratorReachesEverything(t *testing.T) {
 	}
 	text := p.text.String()
 	for _, word := range pushdownWords(t) {
+		if f := sqlfn.Named(word); len(f) > 0 && len(f[0].Args) > 0 && f[0].Args[0].Kind == vector.JSON {
+			continue // integration's TestJSON calls it
+		}
 		pattern := regexp.QuoteMeta(word)
 		if word[0] >= 'a' && word[0] <= 'z' {
 			pattern = `\b` + pattern + `\b`

@@ -30,6 +30,7 @@ const (
 	float4      = kind(vector.Float4)
 	float8      = kind(vector.Float8)
 	jsonb       = kind(vector.JSONB)
+	json        = kind(vector.JSON)
 	enum        = kind(vector.Enum) // the one type of world.read
 	text        = kind(vector.Text)
 	varchar     = kind(vector.Varchar)
@@ -62,7 +63,9 @@ func (k kind) entry() *sqltype.Type { return sqltype.Of(vector.Kind(k)) }
 func (k kind) oid() uint32          { return k.entry().OID } // 0 of enum
 
 // ordered are those of others that have an order.
-var ordered = slices.DeleteFunc(slices.Clone(others), func(k kind) bool { return k == jsonb })
+var ordered = slices.DeleteFunc(slices.Clone(others), kind.isDocument)
+
+func (k kind) isDocument() bool { return vector.Kind(k).IsDocument() }
 
 // anyKind picks a kind that columns may have, anyValue one of expressions. Both have an order: what is made
 // of others is forwarded too often.
@@ -72,7 +75,7 @@ func anyValue(r *rand.Rand) kind { return orderedOf(r, append(vector.Kinds(), ve
 
 func orderedOf(r *rand.Rand, list []vector.Kind) kind {
 	for {
-		if k := kind(list[r.IntN(len(list))]); k != jsonb {
+		if k := kind(list[r.IntN(len(list))]); !k.isDocument() {
 			return k
 		}
 	}

@@ -18,7 +18,7 @@ CREATE TABLE orders (
   at timestamp,
   seen timestamptz,
   clock time,
-  doc json,
+  doc varbit,
   data jsonb
 );
 CREATE INDEX orders_day ON orders (day, shop_id);
