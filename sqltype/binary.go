@@ -7,18 +7,19 @@ import "encoding/binary"
 type Binary uint8
 
 const (
-	BinaryNone    Binary = iota // of types that are not read
-	BinaryBool                  // 1 byte
-	BinaryInt2                  // 2 bytes, signed
-	BinaryInt4                  // 4 bytes, signed; date is one
-	BinaryInt8                  // 8 bytes, signed; times and timestamps are, float8's bits, too
-	BinaryFloat4                // 4 bytes: IEEE 754
-	BinaryNumeric               // see numericFromBinary
-	BinaryText                  // the bytes
-	BinaryBytes                 // the bytes of strings that are not text
-	BinaryArray                 // see array.go
-	BinaryJSONB                 // a version, 1 byte, and the text
-	BinaryOther                 // of one type alone, which knows its size and functions
+	BinaryNone       Binary = iota // of types that are not read
+	BinaryBool                     // 1 byte
+	BinaryInt2                     // 2 bytes, signed
+	BinaryInt4                     // 4 bytes, signed; date is one
+	BinaryInt8                     // 8 bytes, signed; times and timestamps are, float8's bits, too
+	BinaryFloat4                   // 4 bytes: IEEE 754
+	BinaryNumeric                  // see numericFromBinary
+	BinaryText                     // the bytes
+	BinaryBytes                    // the bytes of strings that are not text
+	BinaryArray                    // see array.go
+	BinaryJSONB                    // a version, 1 byte, and the text
+	BinaryNumericKey               // BinaryNumeric, of columns that are held by keys; see numerickey.go
+	BinaryOther                    // of one type alone, which knows its size and functions
 )
 
 // layout is how 64 bits are read and written in a layout of fixed size.

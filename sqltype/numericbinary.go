@@ -124,8 +124,8 @@ func numericFromBinary(raw []byte) (dec vector.Decimal, ok bool) {
 		}
 	}
 	if n > 0 && hi|lo != 0 {
-		for exp := 4*(weight-n+1) + scale; exp > 0; exp-- {
-			if !mulAdd(10, 0) {
+		for exp := 4*(weight-n+1) + scale; exp > 0; exp -= 18 {
+			if !mulAdd(uint64(vector.Pow10(min(exp, 18))), 0) {
 				return dec, false
 			}
 		}
