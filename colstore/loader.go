@@ -35,10 +35,10 @@ type Loader struct {
 func (s *Store) NewLoader(meta *catalog.Table) *Loader {
 	l := &Loader{store: s, meta: meta, dicts: make([]*dictionary, len(meta.Columns)), adds: make([]*dictLoader, len(meta.Columns))}
 	for i := range meta.Columns {
-		if c := &meta.Columns[i]; c.Unsupported == "" && c.Type.Kind.IsString() {
+		if c := &meta.Columns[i]; c.Unsupported == "" && c.Type.Coded() {
 			l.dicts[i] = newDictionary(&s.arena)
 			l.adds[i] = newDictLoader(l.dicts[i])
-			l.dicts[i].ranking.memcmp = c.Type.Collation.C
+			l.dicts[i].ranking.memcmp = c.Type.Collation.C || c.Type.Varying()
 			l.dicts[i].ranking.padded = c.Type.Kind == vector.BPChar
 		}
 	}

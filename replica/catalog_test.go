@@ -80,8 +80,8 @@ func TestReadCatalog(t *testing.T) {
 	}{
 		"id": {kind: vector.Int8}, "b": {kind: vector.Bool}, "i2": {kind: vector.Int2}, "i4": {kind: vector.Int4}, "f4": {kind: vector.Float4}, "f8": {kind: vector.Float8},
 		"d": {kind: vector.Date}, "tm": {kind: vector.Time}, "ts": {kind: vector.Timestamp}, "tz": {kind: vector.TimestampTZ},
-		"price": {kind: vector.Numeric, scale: 2}, "n18": {kind: vector.Numeric, scale: 18}, "n19": {kind: vector.Numeric, unsupported: "numeric(19,0) exceeds 18 digits"},
-		"neg": {kind: vector.Numeric, unsupported: "numeric(5,-2) exceeds 18 digits"}, "n": {kind: vector.Numeric, unsupported: "numeric without declared precision"},
+		"price": {kind: vector.Numeric, scale: 2}, "n18": {kind: vector.Numeric, scale: 18}, "n19": {kind: vector.Numeric, scale: vector.VaryingScale},
+		"neg": {kind: vector.Numeric, scale: vector.VaryingScale}, "n": {kind: vector.Numeric, scale: vector.VaryingScale},
 		"t": {kind: vector.Text, c: true}, "vc": {kind: vector.Varchar, c: true}, "ch": {kind: vector.BPChar, c: true}, "bp": {kind: vector.BPChar, unsupported: "char without declared length"},
 		"ge": {kind: vector.Text}, "ci": {kind: vector.Text}, "px": {kind: vector.Text, c: true},
 		"j": {kind: vector.JSON}, "jb": {kind: vector.JSONB}, "gen": {kind: vector.Int4, unsupported: "generated column"}, `Odd "name`: {kind: vector.Int4},

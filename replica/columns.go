@@ -1,7 +1,6 @@
 package replica
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -61,14 +60,10 @@ func typeOf(a *attribute, db *dbCollation) (t vector.Type, unsupported string) {
 	case !a.readable:
 		return t, "no SELECT privilege"
 	case kind == vector.Numeric:
-		if a.typmod < 0 {
-			return t, "numeric without declared precision"
+		t.Scale = vector.VaryingScale
+		if precision, scale := numericTypmod(a.typmod); a.typmod >= 0 && precision <= vector.NumericMaxPrecision && scale >= 0 && scale <= vector.NumericMaxPrecision {
+			t.Scale = int16(scale)
 		}
-		precision, scale := numericTypmod(a.typmod)
-		if precision > vector.NumericMaxPrecision || scale < 0 || scale > vector.NumericMaxPrecision {
-			return t, fmt.Sprintf("%s exceeds %d digits", a.typeName, vector.NumericMaxPrecision)
-		}
-		t.Scale = int16(scale)
 	case kind.IsArray() && kind.Element().IsText() && !a.deterministic:
 		return t, "array of text under a nondeterministic collation"
 	case kind.IsArray() && !db.utf8:

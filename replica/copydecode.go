@@ -23,6 +23,7 @@ type columnDecoder struct {
 	word  func(v []byte) int64
 	// receive reads a value that is checked: of arrays.
 	receive func(v []byte) (vector.Datum, bool)
+	key     []byte // of the last numeric that is held as a string
 }
 
 func newColumnDecoder(table *catalog.Table, col int) columnDecoder {
@@ -31,6 +32,9 @@ func newColumnDecoder(table *catalog.Table, col int) columnDecoder {
 		return columnDecoder{col: col, form: formHashed}
 	}
 	t := sqltype.Of(c.Type.Kind)
+	if c.Type.Varying() {
+		return columnDecoder{col: col, form: sqltype.BinaryNumericKey}
+	}
 	return columnDecoder{col: col, form: t.Binary, size: int32(t.Size), scale: int(c.Type.Scale), word: t.Word, receive: t.Receive}
 }
 
@@ -77,6 +81,15 @@ func (c *columnDecoder) array(v []byte) error {
 		return &columnError{col: c.col, reason: "it holds an array with an element that is not held"}
 	}
 	return nil
+}
+
+// numericKey returns the string by which a numeric in binary form is held, in the memory of room.
+func (c *columnDecoder) numericKey(room, v []byte) ([]byte, error) {
+	key, ok := sqltype.NumericKeyFromBinary(room[:0], v)
+	if !ok {
+		return nil, fmt.Errorf("column %d has a numeric that is not read", c.col+1)
+	}
+	return key, nil
 }
 
 // jsonb returns the text of a document in binary form.
@@ -201,6 +214,13 @@ func (d *copyDecoder) row(b []byte) (int, error) {
 				return 0, err
 			}
 			w.Text(c.col, text)
+		case sqltype.BinaryNumericKey:
+			key, err := c.numericKey(c.key, v)
+			if err != nil {
+				return 0, err
+			}
+			c.key = key
+			w.Text(c.col, key)
 		case formHashed:
 			d.hash.value(v)
 		default:

@@ -18,7 +18,7 @@ const rankLimit = 100_000
 // its C library and of ICU. Where different strings tie nobody asks for it. It reports whether it asked.
 func rankTexts(ctx context.Context, conn *pgx.Conn, t *colstore.Table) (asked bool, err error) {
 	for i, d := range t.Dicts {
-		if d == nil || t.Meta.Columns[i].Type.Collation.C || !t.Meta.Columns[i].Type.Collation.Deterministic || d.Len() > rankLimit || d.Ranks() != nil {
+		if d == nil || t.Meta.Columns[i].Type.Varying() || t.Meta.Columns[i].Type.Collation.C || !t.Meta.Columns[i].Type.Collation.Deterministic || d.Len() > rankLimit || d.Ranks() != nil {
 			continue
 		}
 		if e := t.Meta.Columns[i].Enum; e != nil {

@@ -18,6 +18,7 @@ import (
 
 	"pgaccel/catalog"
 	"pgaccel/colstore"
+	"pgaccel/sqltype"
 )
 
 // start begins to replicate and stops, with a check that nothing is left, when the
@@ -200,7 +201,10 @@ func contents(v *colstore.Table) []string {
 				default:
 					var x [1]int64
 					col.Data.Gather(x[:], i/1024*1024, []uint16{uint16(i % 1024)})
-					if v.Dicts[c] != nil {
+					if v.Meta.Columns[c].Type.Varying() {
+						d, _ := sqltype.NumericOfKey(v.Dicts[c].At(x[0]))
+						b.WriteString(d.String())
+					} else if v.Dicts[c] != nil {
 						b.WriteString(v.Dicts[c].At(x[0]))
 					} else {
 						fmt.Fprint(&b, x[0])

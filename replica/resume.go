@@ -310,7 +310,8 @@ func lacking(meta *catalog.Table, domains map[uint32]domain) string {
 		if d, ok := domains[c.TypeOID]; ok {
 			kind = d.kind()
 		}
-		if strings.HasPrefix(c.Unsupported, typeReason) && kind.Stored() {
+		wide := c.Unsupported == "numeric without declared precision" || strings.HasSuffix(c.Unsupported, " exceeds 18 digits")
+		if wide || strings.HasPrefix(c.Unsupported, typeReason) && kind.Stored() {
 			return c.Name
 		}
 	}

@@ -188,13 +188,42 @@ func TestResumeDocuments(t *testing.T) {
 		slotsAreFree(t, c)
 		mustExec(t, c, "INSERT INTO a SELECT "+row("g")+" FROM (SELECT max(abs(n)) + 1 FROM a) m(g); UPDATE a SET n = -n WHERE n % 13 = 0")
 	}
-	open("of an older pgaccel", withoutColumn(t, dir, 1), 1).Close()
+	open("of an older pgaccel", withoutColumn(t, dir, 1, "type jsonb"), 1).Close()
 	slotsAreFree(t, c)
+}
+
+// TestResumeNumerics: columns of numerics that 64 bits need not hold are restored, and copied where they were not yet
+// when the table was saved.
+func TestResumeNumerics(t *testing.T) {
+	url := database(t)
+	c := connectTo(t, url)
+	const row = "g * 1.50, (g / 7.0)::numeric(30,9), g"
+	mustExec(t, c, "CREATE TABLE a (k numeric PRIMARY KEY, w numeric(30,9), n int); INSERT INTO a SELECT "+row+" FROM generate_series(1, 3000) g")
+	oid := tableOID(t, c, "a")
+	open := func(dir string, want int) {
+		t.Helper()
+		store := colstore.New(colstore.Options{})
+		t.Cleanup(store.Close)
+		r := start(t, url, Config{Store: store, DataDir: dir, CheckpointInterval: 20 * time.Millisecond, RecopyQuiet: time.Millisecond})
+		shows := func() bool { return served(t, c, store, "a", "concat('|', k, '|', w, '|', n)") }
+		ready(t, r)
+		eventually(t, "copies", func() bool { return copies(r, oid) == want })
+		eventually(t, "rows", shows)
+		mustExec(t, c, "UPDATE a SET w = w + 1 WHERE n % 7 = 0; DELETE FROM a WHERE n % 11 = 1; UPDATE a SET k = k + 0.250 WHERE n % 5 = 0; INSERT INTO a SELECT "+row+" FROM (SELECT max(n) + 1 FROM a) m(g)")
+		eventually(t, "changed rows", shows)
+		r.Close()
+		slotsAreFree(t, c)
+	}
+	dir := t.TempDir()
+	open(dir, 1)
+	open(dir, 0)
+	open(withoutColumn(t, dir, 0, "numeric without declared precision"), 1)
+	open(withoutColumn(t, dir, 1, "numeric(30,9) exceeds 18 digits"), 1)
 }
 
 // withoutColumn returns a folder with the checkpoint of another one as it is where a column is of a type that is not
 // copied.
-func withoutColumn(t *testing.T, dir string, column int) string {
+func withoutColumn(t *testing.T, dir string, column int, unsupported string) string {
 	t.Helper()
 	store := colstore.New(colstore.Options{})
 	defer store.Close()
@@ -217,7 +246,7 @@ func withoutColumn(t *testing.T, dir string, column int) string {
 		}
 		meta := *v.Meta
 		meta.Columns = slices.Clone(meta.Columns)
-		meta.Columns[column].Type, meta.Columns[column].Unsupported = vector.Type{}, "type jsonb"
+		meta.Columns[column].Type, meta.Columns[column].Unsupported = vector.Type{}, unsupported
 		v.Meta, v.Dicts[column] = &meta, nil
 		for _, seg := range v.Segments {
 			seg.Columns[column] = colstore.Column{}

@@ -22,6 +22,8 @@ func (f *rowField) text(row *colstore.Row, v []byte) error {
 	case f.kind.IsString():
 		d, read := t.Parse(string(v))
 		row.Text[f.col], ok = []byte(d.Str), read
+	case f.form == sqltype.BinaryNumericKey:
+		row.Text[f.col], ok = sqltype.NumericKeyFromText(nil, string(v))
 	case t.Settings:
 	case f.kind == vector.Numeric:
 		var reason string

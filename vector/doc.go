@@ -10,6 +10,7 @@
 //	Bool                    0 or 1
 //	Int2, Int4, Int8        the integer
 //	Numeric(p,s), p <= 18   unscaled integer: value * 10^s (Type.Scale = s)
+//	other Numerics          code in the column's dictionary, or a Decimal (Batch, Datum)
 //	Date                    days since 2000-01-01, as in Postgres' binary format
 //	Timestamp, TimestampTZ  microseconds since 2000-01-01 00:00 (UTC), likewise
 //	Time                    microseconds since midnight

@@ -141,12 +141,16 @@ type Type struct {
 	Collation Collation
 }
 
-// VaryingScale marks a Numeric type whose values carry their own display scale
-// (results of avg and of numeric division).
+// VaryingScale marks a Numeric type whose values carry their own display scale: columns whose
+// values need not fit 64 bits, results of avg and of numeric division.
 const VaryingScale int16 = -1
 
 // Varying reports whether the values are numerics that carry their own display scale.
 func (t Type) Varying() bool { return t.Kind == Numeric && t.Scale == VaryingScale }
+
+// Coded reports whether columns hold codes of a dictionary in place of values: of strings, and of
+// numerics that carry their own display scale.
+func (t Type) Coded() bool { return t.Kind.IsString() || t.Varying() }
 
 // Bytewise is the collation "C" (pg_collation.dat): strings sort by their bytes.
 var Bytewise = Collation{OID: 950, Deterministic: true, C: true}

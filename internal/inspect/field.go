@@ -39,7 +39,7 @@ func (f field) bounds(lo, hi int64) (string, string) {
 	switch kind := f.typ.Kind; {
 	case kind == vector.Invalid:
 		return strconv.FormatInt(lo, 10), strconv.FormatInt(hi, 10)
-	case kind.IsString():
+	case f.typ.Coded():
 		return fmt.Sprintf("code %d", lo), fmt.Sprintf("code %d", hi)
 	case kind.IsFloat():
 		c.Ints = []int64{vector.FloatOfKey(lo), vector.FloatOfKey(hi)}
