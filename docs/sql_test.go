@@ -135,7 +135,7 @@ func (a *asker) page(t *testing.T) string {
 	for _, k := range a.kinds {
 		names = append(names, k.String())
 	}
-	fmt.Fprintf(b, "%s. A numeric column has a precision of at most %d; below it is numeric(10,2), of\nwhich an operand of more digits may differ. Intervals are computed values: differences of timestamps; a column of that type is not copied.\nA column of a domain is one of the type that the domain is over, but for arrays and enums.\n\n## Operators\n\n", strings.Join(names, ", "), vector.NumericMaxPrecision)
+	fmt.Fprintf(b, "%s. A numeric column may have any precision: those of more than %d digits, or of none declared, hold values of\ntheir own scale. Below it is numeric(10,2), of which an operand of more digits may differ. Intervals are computed values: differences of timestamps; a column of that type is not copied.\nA column of a domain is one of the type that the domain is over, but for arrays and enums.\n\n## Operators\n\n", strings.Join(names, ", "), vector.NumericMaxPrecision)
 	for _, op := range []struct{ title, form string }{
 		{"= <>, IN, IS DISTINCT FROM, NULLIF", "%s = %s"}, {"< <= > >=, BETWEEN", "%s < %s"}, {"+", "%s + %s"}, {"-", "%s - %s"}, {"\\*", "%s * %s"}, {"/", "%s / %s"}, {"%", "%s %% %s"}, {"\\|\\|", "%s || %s"},
 	} {

@@ -113,7 +113,10 @@ func (c *compiler) column(e plan.Column) (*node, error) {
 		n.dict = c.p.columnDict(e.Column, e.T)
 		n.lo, n.hi = 0, int64(max(n.dict.n-1, 0))
 	case e.T.Varying():
-		n.dict = c.p.columnDict(e.Column, e.T)
+		var err error
+		if n.dict, err = c.p.numericDict(e.Column, e.T); err != nil {
+			return nil, err
+		}
 		n.lo, n.hi = 0, int64(max(n.dict.n-1, 0))
 	case e.T.Kind.IsFloat():
 		n.lo, n.hi = math.MinInt64, math.MaxInt64

@@ -3,15 +3,15 @@ package olap
 import (
 	"encoding/binary"
 	"math"
-	"slices"
 
 	"pgaccel/plan"
 	"pgaccel/vector"
 )
 
 // Numerics of varying scale, such as averages and quotients, have no 64-bit form: they are codes of a
-// dictionary, as text is. That of an intermediate relation's column is a list; what is computed row by
-// row is interned, as bytes, while the rows are read. 1.0 and 1.00 have two codes.
+// dictionary, as text is. That of an intermediate relation's column is a list, as which that of a
+// table's column is read (numericcolumn.go); what is computed row by row is interned, as bytes, while the
+// rows are read. 1.0 and 1.00 have two codes.
 
 // decimalBytes is a numeric in a pool: its unscaled integer, high and low word, and its scale.
 func decimalBytes(d vector.Decimal) string {
@@ -31,7 +31,7 @@ func decimalOf(s string) vector.Decimal {
 }
 
 // coded reports whether values of a type are codes of a dictionary.
-func coded(t vector.Type) bool { return t.Kind.IsString() || t.Varying() }
+func coded(t vector.Type) bool { return t.Coded() }
 
 func decimalDict(list []vector.Decimal, t vector.Type) *dict {
 	return &dict{t: t, n: len(list), decimals: list}
@@ -87,15 +87,11 @@ func (d *dict) decimalRanks() []int32 {
 	if d.ranks != nil {
 		return d.ranks
 	}
-	order := make([]int32, d.n)
-	for i := range order {
-		order[i] = int32(i)
-	}
-	slices.SortFunc(order, func(a, b int32) int { return compareDecimals(d.decimals[a], d.decimals[b]) })
+	order := d.decimalOrder()
 	d.ranks = make([]int32, d.n)
 	rank := int32(0)
 	for i, code := range order {
-		if i > 0 && compareDecimals(d.decimals[order[i-1]], d.decimals[code]) != 0 {
+		if i > 0 && !d.equalCodes(order[i-1], code) {
 			rank = int32(i)
 		}
 		d.ranks[code] = rank
@@ -120,18 +116,13 @@ func (c *compiler) decimalComparison(n *node, e *plan.Call) (*node, error) {
 		scale = b.t.Scale
 	}
 	to := make([]int64, max(a.dict.n, 1))
-	for i, d := range a.dict.decimals {
-		floor, exact := plan.FloorTo(d, scale)
-		switch {
-		case floor.IsInt64() && floor.Int64() <= math.MaxInt64/4 && floor.Int64() >= math.MinInt64/4:
-			if to[i] = 2 * floor.Int64(); !exact {
-				to[i]++
-			}
-		case floor.Sign() > 0:
-			to[i] = math.MaxInt64
-		default:
-			to[i] = math.MinInt64
+	if err := c.p.x.eachChunk(a.dict.n, func(_, from, end int) error {
+		for i := from; i < end; i++ {
+			to[i] = twiceFloor(a.dict.decimals[i], scale)
 		}
+		return nil
+	}); err != nil {
+		return nil, err
 	}
 	codes := *a
 	codes.t, codes.dict = vector.TypeOf(vector.Int8), nil
@@ -144,4 +135,24 @@ func (c *compiler) decimalComparison(n *node, e *plan.Call) (*node, error) {
 		return c.compared(n, e, twice, key), nil
 	}
 	return c.compared(n, e, key, twice), nil
+}
+
+// twiceFloor returns what decimalComparison makes of a value, the ends of 64 bits for what is beyond.
+func twiceFloor(d vector.Decimal, scale int16) int64 {
+	if v, ok := d.Unscaled.Int64(); ok && scale <= d.Scale && d.Scale-scale <= 18 && v <= math.MaxInt64/4 && v >= math.MinInt64/4 {
+		unit := vector.Pow10(int(d.Scale - scale))
+		floor, rest := v/unit, v%unit
+		if rest < 0 {
+			floor--
+		}
+		return 2*floor + b2i(rest != 0)
+	}
+	floor, exact := plan.FloorTo(d, scale)
+	switch {
+	case floor.IsInt64() && floor.Int64() <= math.MaxInt64/4 && floor.Int64() >= math.MinInt64/4:
+		return 2*floor.Int64() + b2i(!exact)
+	case floor.Sign() > 0:
+		return math.MaxInt64
+	}
+	return math.MinInt64
 }

@@ -19,7 +19,9 @@ type dict struct {
 	index map[string]int64
 	// decimals are the values in place of strings, for a type that is a Numeric (decimals.go).
 	decimals []vector.Decimal
-	pool     *pool // its strings come while rows are read; n is 0 then (see grows)
+	keys     *colstore.Dict // decimals are those of this column dictionary; may be nil
+	unheld   []int64        // codes of keys that are no decimals, ascending
+	pool     *pool          // its strings come while rows are read; n is 0 then (see grows)
 	// ranks are those of the column's own collation, bytewise those of C (see rank).
 	ranks, bytewise []int32
 }

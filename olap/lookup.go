@@ -71,8 +71,11 @@ const (
 func keyMap(o, in *node) (func(vec) (vec, error), error) {
 	var f func(int64) int64
 	switch {
+	case o.t.Varying() && in.t.Varying() && o.dict != nil && in.dict != nil && !in.dict.grows():
+		to := decimalTranslation(in.dict, o.dict)
+		f = func(v int64) int64 { return to[v] }
 	case o.t.Varying() || in.t.Varying():
-		return nil, forward(plan.ReasonType, "join by numerics of varying scale")
+		return nil, errVaryingKey
 	case o.dict != nil && in.dict != nil:
 		if (o.t.Kind == vector.BPChar) != (in.t.Kind == vector.BPChar) {
 			return nil, forward(plan.ReasonType, "join of unlike types")

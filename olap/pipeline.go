@@ -19,6 +19,8 @@ type execution struct {
 	opt   Options
 	tabs  []*colstore.Table // by table
 	dicts [][]*dict         // by table, of an intermediate relation; nil for others
+	// numerics are the dictionaries that numericDict has read.
+	numerics numericDicts
 	// relations are those that have been computed for the statement.
 	relations map[*plan.Relation]*relation
 	readers   map[*plan.Relation]int // how many sources of the statement read each
@@ -312,6 +314,11 @@ func (p *pipeline) compileOuter(b *probe, outer []plan.Expr) (err error) {
 		}
 		if o.t.Kind.IsFloat() {
 			o = p.c.floatKey(o)
+		}
+		if o.t.Varying() {
+			if o, err = p.c.onePerValue(o); err != nil {
+				return err
+			}
 		}
 		b.outer[k] = p.c.lookedUp(o)
 	}

@@ -36,8 +36,8 @@ func supports(q *plan.Star) *plan.Forward {
 			}
 			if o := j.Outer[i].Type(); !comparable(t, o) {
 				s.no(plan.ReasonType, "join of unlike types")
-			} else if t.Varying() || o.Varying() {
-				s.no(plan.ReasonType, "join by numerics of varying scale")
+			} else if _, plain := j.Outer[i].(plan.Column); t.Varying() != o.Varying() || t.Varying() && !plain {
+				s.no(plan.ReasonType, "join by numerics of varying scale that are computed")
 			}
 		}
 	}
@@ -112,8 +112,8 @@ func (s *support) expr(e plan.Expr, groups bool) {
 			if groups {
 				s.no(plan.ReasonShape, "a column outside of aggregates")
 			}
-			if x.T.Kind == vector.Numeric && (x.T.Scale < 0 && s.q.Tables[x.Table].Relation == nil || x.T.Scale > 18) {
-				s.no(plan.ReasonType, "numeric without a declared scale")
+			if x.T.Kind == vector.Numeric && x.T.Scale > vector.NumericMaxPrecision {
+				s.no(plan.ReasonType, "numeric of too many decimals")
 			}
 		case plan.Key, plan.Agg, *plan.Grouping:
 			if !groups {

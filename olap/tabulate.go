@@ -69,6 +69,9 @@ var fewText int64 = 256
 
 // tabulate writes e out over the values of its only leaf, which n computes.
 func (c *compiler) tabulate(e *plan.Call, leaf plan.Expr, n *node) (*node, error) {
+	if c.manyDecimals(n, e.T) {
+		return c.rowByRow(e, leaf, n), nil
+	}
 	if c.largeDict(n, e.T) {
 		if c.fewOf(n, e.T) {
 			return c.rowByRow(e, leaf, n), nil

@@ -364,6 +364,9 @@ func (s *star) equalities(conds []plan.Expr, t int, attached uint64) []equality 
 			if !isColumn || col.Table != t || tables&^attached != 0 || !lookupPossible(col.T, other.Type()) {
 				continue
 			}
+			if _, plain := other.(plan.Column); col.T.Varying() && !plain { // what is computed has no order yet
+				continue
+			}
 			eq := equality{cond: i, column: col.Column, outer: other}
 			switch {
 			case tables != 0:
@@ -387,7 +390,7 @@ func lookupPossible(key, outer vector.Type) bool {
 	case key.Kind.IsFloat() || outer.Kind.IsFloat(): // by keys in which NaNs, and the two zeros, are one
 		return key.Kind.IsFloat() && outer.Kind.IsFloat()
 	case key.Kind == vector.Numeric && outer.Kind == vector.Numeric:
-		return key.Scale == outer.Scale && key.Scale != vector.VaryingScale
+		return key.Scale == outer.Scale
 	case key.Kind == vector.BPChar || outer.Kind == vector.BPChar:
 		return key.Kind == outer.Kind && key.Typmod == outer.Typmod // a constant has none
 	case key.Kind.IsText() && outer.Kind.IsText():
