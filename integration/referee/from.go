@@ -73,7 +73,7 @@ func same(a, b typ) bool {
 	if a.kind != b.kind {
 		return a.kind.isInt() && b.kind.isInt() || a.kind.isText() && b.kind.isText() && a.kind != char && b.kind != char && a.coll == b.coll
 	}
-	return (a.kind != numeric || a.scale == b.scale && a.scale != varying) && a.n == b.n && a.coll == b.coll
+	return (a.kind != numeric || a.scale == b.scale) && a.n == b.n && a.coll == b.coll
 }
 
 // pair finds columns that may be equal, nil where there are none.

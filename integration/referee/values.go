@@ -101,10 +101,16 @@ type typ struct {
 
 const varying = -1
 
+// widePrec and wideScale are the declared digits of numeric columns that 64 bits do not hold; those of
+// no declared digits have a prec of 0. Both are of varying scale.
+const widePrec, wideScale = 30, 6
+
 // sql is the type as a column definition writes it.
 func (t typ) sql() string {
 	s := t.kind.sql()
 	switch {
+	case t.kind == numeric && t.prec == widePrec && t.scale == varying:
+		s += fmt.Sprintf("(%d,%d)", widePrec, wideScale)
 	case t.kind == numeric && t.prec > 0:
 		s += fmt.Sprintf("(%d,%d)", t.prec, t.scale)
 	case (t.kind == varchar || t.kind == char) && t.n > 0:
@@ -181,6 +187,13 @@ func edges(t typ) []string {
 	case int8:
 		return []string{"-9223372036854775808", "9223372036854775807", "0", "-1", "1", "4294967296", "9007199254740993", "2147483648"}
 	case numeric:
+		if t.scale == varying {
+			list := []string{"0", "0.000000", "0.000001", "-1", "999999999999999999999999.999999", "-999999999999999999999999.999999", "9223372036854775808", "10000.0001"}
+			if t.prec == 0 {
+				list = append(list, "1.0", "1.00", "1e-20", "99999999999999999999999999999999999999", "1e60", "NaN", "Infinity", "-Infinity", "0.12345678901234567890123456789")
+			}
+			return list
+		}
 		nines := strings.Repeat("9", t.prec)
 		top := nines
 		if t.scale > 0 {
@@ -270,6 +283,17 @@ func tameValue(r *rand.Rand, t typ) func() string {
 		}
 		return func() string { return strconv.FormatInt(from+r.Int64N(span), 10) }
 	case numeric:
+		if t.scale == varying {
+			scale, most := func() int { return wideScale }, 4*span*1e6
+			if t.prec == 0 {
+				one := r.IntN(4)
+				scale, most = func() int { return one }, 100*span
+				if r.IntN(3) == 0 {
+					scale = func() int { return r.IntN(4) }
+				}
+			}
+			return func() string { return unscaled(min(from, 0)+r.Int64N(most), scale()) }
+		}
 		limit := int64(math.Pow10(min(t.prec, 17)))
 		span = min(span*int64(math.Pow10(min(t.scale, 8))), limit)
 		if t.scale > 8 {
@@ -356,6 +380,9 @@ func keyValue(t typ, i int) string {
 	case int2, int4, int8:
 		return strconv.Itoa(i)
 	case numeric:
+		if t.scale == varying {
+			return strconv.Itoa(i) + []string{"", ".0", ".50"}[i%3]
+		}
 		return unscaled(int64(i), t.scale)
 	case date:
 		return time.Date(1992, 1, 1+i, 0, 0, 0, 0, time.UTC).Format(time.DateOnly)
