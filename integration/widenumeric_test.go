@@ -7,6 +7,8 @@ CREATE TABLE rates (k numeric PRIMARY KEY, name text);
 CREATE TABLE sums (id int PRIMARY KEY, g int NOT NULL, n numeric, w numeric(30,6), h numeric(5,-2), r numeric(12,2), i int);
 CREATE TABLE loose (id int, n numeric, t text);
 ALTER TABLE loose REPLICA IDENTITY FULL;
+CREATE TABLE many (id int PRIMARY KEY, n numeric);
+INSERT INTO many SELECT i, i * 1.5 FROM generate_series(1, 140000) i;
 CREATE TABLE special (id int PRIMARY KEY, n numeric, w numeric(40,2));
 CREATE TABLE tied (id int PRIMARY KEY, n numeric, m numeric);
 INSERT INTO tied VALUES (1, 1.5, 1.50), (2, 1.50, 1.5), (3, 0, 0.0), (4, 0.000, 2), (5, 2, 2.0), (6, NULL, 1), (7, 10, 10.000);
@@ -84,4 +86,18 @@ func TestWideNumeric(t *testing.T) {
 	s.everyAnswer(t, false, "SELECT id, n FROM special ORDER BY n")
 	change("DELETE FROM special WHERE n = 'NaN'", "UPDATE special SET w = -1 WHERE n = 'Infinity'", "UPDATE special SET n = 2.5 WHERE n > 1e59 OR n < -1e59")
 	s.everyAnswer(t, true, "SELECT count(*), sum(w) FROM special")
+}
+
+// TestManyNumerics asks of a column with so many different values that it is left to PostgreSQL.
+func TestManyNumerics(t *testing.T) {
+	s := privateStack(t, wideNumericSchema)
+	direct, proxy := connect(t, s.direct.url("postgres")), connect(t, s.proxy.url("postgres"))
+	for _, sql := range []string{"SELECT sum(n), count(n) FROM many", "SELECT count(*) FROM many WHERE n > 7"} {
+		s.forwardsAll(t, func() {
+			if got, want := ask(t, proxy, sql, nil), ask(t, direct, sql, nil); got.String() != want.String() {
+				t.Errorf("%s: %s", sql, firstDifference([]byte(got.String()), []byte(want.String())))
+			}
+		})
+	}
+	s.accelerates(t, 1, func() { ask(t, proxy, "SELECT count(*), max(id) FROM many", nil) })
 }

@@ -1,6 +1,7 @@
 package olap
 
 import (
+	"fmt"
 	"slices"
 	"sync"
 
@@ -22,6 +23,12 @@ type numericDicts struct {
 
 // decimalHeld is what a decimal takes in memory.
 const decimalHeld = 24
+
+// decimalsMax bounds the dictionaries that are read as decimals, for each execution anew: PostgreSQL adds up
+// millions of different numerics faster than that.
+const decimalsMax = 1 << 17
+
+var errManyNumerics = forward(plan.ReasonType, fmt.Sprintf("numeric of no precision, or more than 18 digits, with more than %d different values", decimalsMax))
 
 // numericDict is the dictionary of a source's column of varying scale.
 func (p *pipeline) numericDict(col int, t vector.Type) (*dict, error) {
@@ -48,6 +55,9 @@ func (x *execution) decimalsOf(keys *colstore.Dict) (*dict, error) {
 	defer x.numerics.mu.Unlock()
 	if d := x.numerics.read[keys]; d != nil {
 		return d, nil
+	}
+	if keys.Len() > decimalsMax {
+		return nil, errManyNumerics
 	}
 	d := decimalDict(make([]vector.Decimal, keys.Len()), vector.NumericType(vector.VaryingScale))
 	d.keys = keys
