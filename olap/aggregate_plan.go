@@ -17,7 +17,7 @@ type aggRef struct {
 	arg          *node
 	value, count int
 	zeros        int
-	offset       int64 // to be added to each value that was summed up (see shifted)
+	offset       int64   // to be added to each value that was summed up (see shifted)
 	ranks        []int64 // text: code by rank
 	dict         *dict
 
