@@ -13,7 +13,7 @@ import (
 )
 
 // A statement of which a part is refused is computed here up to that, and the server runs the rest over the
-// rows, which are parameters (engine.Finish). Until its first row is there nothing has been sent to the client,
+// rows, which are parameters (engine.Finish). Until it has ended, or has given many rows, nothing has been sent to the client,
 // and the statement is forwarded whatever goes wrong:
 //
 //	client        Query                              |  Execute
@@ -24,6 +24,9 @@ import (
 // A statement that writes the rows of a SELECT (CREATE TABLE AS, INSERT) is one of these whose rest writes them.
 //
 // In a transaction block that runs inside of a savepoint, as the gate does.
+
+// heldRows are the bytes of rows that are held back until the rest has ended.
+const heldRows = 256 << 10
 
 // finishName is the name of the rest's statement and portal.
 const finishName = "pgaccel_finish"
@@ -36,6 +39,7 @@ type finishing struct {
 	head   []byte         // for the client, before the rows
 	tag    []byte         // CommandComplete
 	begun  bool           // the client has had a row
+	rows   []byte         // that are held until then
 	// notices are for the client behind head, unless the statement is forwarded.
 	notices []byte
 	unfit   bool // the rest's result is another than the statement's
@@ -122,19 +126,27 @@ func (f *finishing) described(s *session, typ byte, message []byte) {
 	}
 	fields, ok := readFields(message[wire.HeaderLen:])
 	f.unfit = typ != wire.RowDescription || !ok || !slices.EqualFunc(fields, f.fields, func(a, b engine.Field) bool {
-		return a.TypeOID == b.TypeOID
+		// Of a Query the server describes what it has planned, which may have another modifier than what it has parsed.
+		return a.TypeOID == b.TypeOID && (!s.local.simple || a.Typmod == b.Typmod)
 	})
 }
 
-// passes lets a row go to the client, as it comes.
-func (f *finishing) passes(s *session) action {
-	if f.unfit {
+// rowCame takes a row, of which message has come. The first are held: where an error is behind them, PostgreSQL may have it before any row.
+func (f *finishing) rowCame(s *session, message []byte, total int) action {
+	switch {
+	case f.unfit:
 		return swallow
+	case f.begun:
+		return relay
+	case len(f.rows)+total > heldRows:
+		s.ahead, f.begun = slices.Concat(f.head, f.notices, f.rows), true
+		f.rows = nil
+		return relay
+	case len(message) < total:
+		return wait
 	}
-	if !f.begun {
-		s.ahead, f.begun = slices.Concat(f.head, f.notices), true
-	}
-	return relay
+	f.rows = append(f.rows, message...)
+	return swallow
 }
 
 func (f *finishing) failed(s *session, k reply, body []byte) action {
@@ -196,7 +208,7 @@ func (f *finishing) answered(s *session) {
 // end ends the statement for the client.
 func (f *finishing) end(s *session) {
 	if !f.begun {
-		s.ahead = slices.Concat(s.ahead, f.head, f.notices)
+		s.ahead = slices.Concat(s.ahead, f.head, f.notices, f.rows)
 	}
 	s.ahead = append(s.ahead, f.tag...)
 	rows := 0

@@ -45,7 +45,7 @@ func (s *session) fromServer(typ byte, message []byte, total int) action {
 			return relay
 		}
 		if f := s.finishing(); f != nil {
-			return f.passes(s)
+			return f.rowCame(s, message, total)
 		}
 		if !whole {
 			return wait

@@ -9,6 +9,7 @@ import (
 
 	pg "github.com/pganalyze/pg_query_go/v6"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"pgaccel/catalog"
 	"pgaccel/plan"
@@ -395,9 +396,38 @@ func deparse(sel *pg.SelectStmt) (string, bool) {
 	return deparseStatement(&pg.Node{Node: &pg.Node_SelectStmt{SelectStmt: sel}})
 }
 
-func deparseStatement(n *pg.Node) (string, bool) {
+// deparseStatement writes a statement. ok is false where what it writes would be read as another: the library leaves out
+// parentheses that matter, as in (NOT a) IS NULL.
+func deparseStatement(n *pg.Node) (text string, ok bool) {
 	text, err := pg.Deparse(&pg.ParseResult{Version: treeVersion, Stmts: []*pg.RawStmt{{Stmt: n}}})
-	return text, err == nil
+	if err != nil {
+		return "", false
+	}
+	again, err := pg.Parse(text)
+	if err != nil || len(again.Stmts) != 1 {
+		return "", false
+	}
+	want := proto.Clone(n).(*pg.Node)
+	withoutPlaces(want.ProtoReflect())
+	withoutPlaces(again.Stmts[0].Stmt.ProtoReflect())
+	return text, proto.Equal(want, again.Stmts[0].Stmt)
+}
+
+// withoutPlaces clears all that says where a tree stands in its text.
+func withoutPlaces(m protoreflect.Message) {
+	m.Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+		switch {
+		case f.Kind() == protoreflect.Int32Kind && !f.IsList() && strings.HasSuffix(string(f.Name()), "location"):
+			m.Clear(f)
+		case f.Kind() == protoreflect.MessageKind && f.IsList():
+			for i := range v.List().Len() {
+				withoutPlaces(v.List().Get(i).Message())
+			}
+		case f.Kind() == protoreflect.MessageKind && !f.IsMap():
+			withoutPlaces(v.Message())
+		}
+		return true
+	})
 }
 
 // restNames returns the names of the functions that the rest calls without a schema; ok is false where it is

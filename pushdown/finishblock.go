@@ -101,6 +101,7 @@ func (s *split) grouped(having, cut bool) (core *pg.SelectStmt, ok bool) {
 	core, rest := proto.Clone(s.sel).(*pg.SelectStmt), s.rest
 	core.TargetList, core.DistinctClause, core.WindowClause = nil, nil, nil
 	core.SortClause, core.LimitCount, core.LimitOffset = nil, nil, nil
+	core.LimitOption = pg.LimitOption_LIMIT_OPTION_DEFAULT
 	if !s.label() || !s.resolveGroups(core.GroupClause) || keysTwice(core.GroupClause) {
 		return nil, false
 	}
@@ -134,35 +135,21 @@ func (f *finisher) rows(sel *pg.SelectStmt) bool {
 	grouped := len(sel.GroupClause) > 0 || sel.HavingClause != nil || aggregated(sel)
 	if !grouped && cuttable(sel) {
 		s := f.newSplit(sel)
-		if core, ok := s.scanned(nil, true); ok && s.take(core) {
+		if core, ok := s.scanned(true); ok && s.take(core) {
 			return true
 		}
 	}
-	try := func(left []*pg.Node) bool {
-		if grouped && f.partialGroups(sel, left) {
-			return true
-		}
-		s := f.newSplit(sel)
-		core, ok := s.scanned(left, false)
-		return ok && s.take(core)
-	}
-	if try(nil) {
+	if grouped && f.partialGroups(sel) {
 		return true
 	}
-	// Conditions that are refused are the rest's.
-	var left []*pg.Node
-	for _, c := range wheres(sel.WhereClause) {
-		one := &pg.SelectStmt{WithClause: sel.WithClause, FromClause: sel.FromClause, WhereClause: c, TargetList: []*pg.Node{target1(parsedExpr("count(*)"), "")},
-			Op: pg.SetOperation_SETOP_NONE, LimitOption: pg.LimitOption_LIMIT_OPTION_DEFAULT}
-		if !f.plan(one) {
-			left = append(left, c)
-		}
-	}
-	return len(left) > 0 && try(left)
+	s := f.newSplit(sel)
+	core, ok := s.scanned(false)
+	return ok && s.take(core)
 }
 
-// scanned splits at FROM and WHERE, but for the conditions in left, which are the rest's.
-func (s *split) scanned(left []*pg.Node, cut bool) (core *pg.SelectStmt, ok bool) {
+// scanned splits at FROM and WHERE. A condition that is refused is not left to the rest: PostgreSQL may test it for rows that
+// others leave out, and it may fail for these.
+func (s *split) scanned(cut bool) (core *pg.SelectStmt, ok bool) {
 	rest := s.rest
 	core = &pg.SelectStmt{WithClause: s.sel.WithClause, FromClause: s.sel.FromClause, Op: pg.SetOperation_SETOP_NONE, LimitOption: pg.LimitOption_LIMIT_OPTION_DEFAULT}
 	core = proto.Clone(core).(*pg.SelectStmt)
@@ -172,24 +159,18 @@ func (s *split) scanned(left []*pg.Node, cut bool) (core *pg.SelectStmt, ok bool
 	if cut && !s.cut(core) {
 		return nil, false
 	}
-	s.divide(core, left)
+	s.from(core)
 	s.read(s.rowColumn)
 	return core, !s.unnamed && len(s.cols) > 0
 }
 
-// divide gives the rest the conditions in left, and the core the others.
-func (s *split) divide(core *pg.SelectStmt, left []*pg.Node) {
-	var kept, gone []*pg.Node
-	for _, c := range wheres(s.sel.WhereClause) {
-		c = proto.Clone(c).(*pg.Node)
-		if slices.ContainsFunc(left, func(l *pg.Node) bool { return proto.Equal(l, c) }) {
-			gone = append(gone, c)
-		} else {
-			kept = append(kept, c)
-		}
+// from gives FROM and WHERE to the core.
+func (s *split) from(core *pg.SelectStmt) {
+	core.WhereClause = nil
+	if w := s.sel.WhereClause; w != nil {
+		core.WhereClause = proto.Clone(w).(*pg.Node)
 	}
-	core.WhereClause, s.rest.WhereClause = allOf(kept), allOf(gone)
-	s.rest.WithClause, s.rest.FromClause = nil, nil
+	s.rest.WithClause, s.rest.FromClause, s.rest.WhereClause = nil, nil, nil
 }
 
 // take plans the core with the columns that the rest reads, and puts the rest in the place of the SELECT.
@@ -315,7 +296,7 @@ func (s *split) cut(core *pg.SelectStmt) bool {
 	core.LimitCount, core.LimitOffset, core.LimitOption = s.rest.LimitCount, s.rest.LimitOffset, s.rest.LimitOption
 	// No condition around it may be applied before outputs are computed, which can fail.
 	s.rest.SortClause, s.rest.LimitCount, s.rest.LimitOffset = nil, nil, parsedExpr("0")
-	s.rest.LimitOption = pg.LimitOption_LIMIT_OPTION_DEFAULT
+	s.rest.LimitOption = pg.LimitOption_LIMIT_OPTION_COUNT
 	return true
 }
 
@@ -412,27 +393,6 @@ func sameColumn(x, y *pg.ColumnRef) bool {
 		a, b = b, a
 	}
 	return len(b) > 0 && slices.Equal(a[len(a)-len(b):], b)
-}
-
-// wheres are the conditions of a WHERE.
-func wheres(n *pg.Node) []*pg.Node {
-	if b := n.GetBoolExpr(); b != nil && b.Boolop == pg.BoolExprType_AND_EXPR {
-		return b.Args
-	}
-	if n == nil {
-		return nil
-	}
-	return []*pg.Node{n}
-}
-
-func allOf(list []*pg.Node) *pg.Node {
-	switch len(list) {
-	case 0:
-		return nil
-	case 1:
-		return list[0]
-	}
-	return &pg.Node{Node: &pg.Node_BoolExpr{BoolExpr: &pg.BoolExpr{Boolop: pg.BoolExprType_AND_EXPR, Args: list}}}
 }
 
 // target1 is an item of a select list.

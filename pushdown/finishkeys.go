@@ -56,7 +56,7 @@ func keysTwice(groups []*pg.Node) bool {
 	}
 	for i, a := range keys {
 		if hasSets(groups) && slices.ContainsFunc(keys[:i], func(b *pg.Node) bool {
-			return exprText(a) == exprText(b) || a.GetColumnRef() != nil && b.GetColumnRef() != nil && sameColumn(a.GetColumnRef(), b.GetColumnRef())
+			return exprText(a) == exprText(b) || shareColumn(a, b)
 		}) {
 			return true
 		}

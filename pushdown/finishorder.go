@@ -5,7 +5,6 @@ import (
 
 	pg "github.com/pganalyze/pg_query_go/v6"
 
-	"pgaccel/plan"
 	"pgaccel/sqltype"
 	"pgaccel/syntax"
 	"pgaccel/vector"
@@ -21,7 +20,7 @@ func (f *finisher) anyOrder(rest *pg.SelectStmt) bool {
 	if !f.breakTies(rest) {
 		return false
 	}
-	ok, same := true, false
+	ok := true
 	var blocks func(sel *pg.SelectStmt, top bool)
 	blocks = func(sel *pg.SelectStmt, top bool) {
 		if !top && cutsRows(sel) {
@@ -32,7 +31,19 @@ func (f *finisher) anyOrder(rest *pg.SelectStmt) bool {
 				ok = false
 			}
 		}
-		same = same || len(sel.DistinctClause) > 0 || len(sel.GroupClause) > 0 || sel.Op != pg.SetOperation_SETOP_NONE && !sel.All
+		if sel.Op != pg.SetOperation_SETOP_NONE && !sel.All {
+			ok = false
+		}
+		for _, g := range sel.GroupClause {
+			for _, k := range groupKeys(g) {
+				ok = ok && f.equalIsSame(k)
+			}
+		}
+		if len(sel.DistinctClause) > 0 {
+			for _, t := range sel.TargetList {
+				ok = ok && f.equalIsSame(t.GetResTarget().GetVal())
+			}
+		}
 		for _, w := range sel.WindowClause {
 			ok = ok && peersOnly(w.GetWindowDef())
 		}
@@ -44,8 +55,7 @@ func (f *finisher) anyOrder(rest *pg.SelectStmt) bool {
 			if c := n.GetFuncCall(); c != nil && inOrder && slices.Contains(collecting, lastName(c)) && c.Over == nil {
 				f.ordered = true
 			} else if c != nil {
-				callOK, callSame := f.anyOrderCall(c)
-				ok, same = ok && callOK, same || callSame
+				ok = ok && f.anyOrderCall(c)
 			}
 			return ok
 		})
@@ -54,7 +64,51 @@ func (f *finisher) anyOrder(rest *pg.SelectStmt) bool {
 		}
 	}
 	blocks(rest, true)
-	return ok && (!same || !slices.ContainsFunc(f.core.Star.Output, func(e plan.Expr) bool { return !equalIsSame(e.Type()) }))
+	return ok
+}
+
+// sameResults are functions whose results are text, integers, booleans or moments: equal ones are the same.
+var sameResults = []string{"quote_literal", "quote_nullable", "quote_ident", "md5", "upper", "lower", "initcap", "concat", "concat_ws", "format", "replace", "translate",
+	"left", "right", "substr", "substring", "lpad", "rpad", "ltrim", "rtrim", "btrim", "reverse", "repeat", "split_part", "regexp_replace", "regexp_substr", "regexp_count",
+	"regexp_instr", "regexp_like", "to_char", "encode", "chr", "ascii", "length", "char_length", "character_length", "octet_length", "position", "strpos", "to_hex",
+	"json_typeof", "jsonb_typeof", "array_length", "cardinality", "array_to_string", "starts_with", "date_trunc", "date_bin", "make_date", "to_date", "normalize", "unistr", "width_bucket", "host", "family"}
+
+// sameTypes are types of casts, likewise.
+var sameTypes = []string{"text", "varchar", "int2", "int4", "int8", "bool", "date", "timestamp", "timestamptz", "time", "uuid"}
+
+// equalIsSame reports whether values of n that are equal are the same, so that it does not matter which of them stands for a group.
+func (f *finisher) equalIsSame(n *pg.Node) bool {
+	switch x := n.GetNode().(type) {
+	case *pg.Node_AConst, *pg.Node_BoolExpr, *pg.Node_NullTest, *pg.Node_BooleanTest:
+		return true
+	case *pg.Node_AExpr:
+		if x.AExpr.Kind != pg.A_Expr_Kind_AEXPR_OP {
+			return x.AExpr.Kind != pg.A_Expr_Kind_AEXPR_NULLIF
+		}
+		_, name, _ := builtinName(x.AExpr.Name)
+		return slices.Contains([]string{"=", "<>", "!=", "<", "<=", ">", ">=", "~", "!~", "~*", "!~*"}, name)
+	case *pg.Node_TypeCast:
+		_, name, _ := builtinName(x.TypeCast.TypeName.GetNames())
+		return slices.Contains(sameTypes, name) && len(x.TypeCast.TypeName.ArrayBounds) == 0
+	case *pg.Node_FuncCall:
+		return slices.Contains(sameResults, lastName(x.FuncCall)) && x.FuncCall.Over == nil
+	}
+	i, ok := f.rowsColumn(n)
+	return ok && equalIsSame(f.core.Star.Output[i].Type())
+}
+
+// rowsColumn returns which of the core's columns n is.
+func (f *finisher) rowsColumn(n *pg.Node) (i int, ok bool) {
+	names := nameList(n.GetColumnRef().GetFields())
+	if len(names) != 2 || names[0] != rowsAlias {
+		return 0, false
+	}
+	for i := range f.columns {
+		if columnName(i) == names[1] {
+			return i, true
+		}
+	}
+	return 0, false
 }
 
 // collecting are aggregates of all rows as they come.
@@ -114,31 +168,30 @@ func (f *finisher) breakTies(rest *pg.SelectStmt) bool {
 	return true
 }
 
-// anyOrderCall reports whether a call has one value whatever the order of rows, and whether that takes that equal values of its
-// arguments are the same.
-func (f *finisher) anyOrderCall(c *pg.FuncCall) (ok, same bool) {
+// anyOrderCall reports whether a call has one value whatever the order of rows.
+func (f *finisher) anyOrderCall(c *pg.FuncCall) bool {
 	_, name, _ := builtinName(c.Funcname)
 	kinds := finishCalls[name]
 	if c.Over != nil && !peersOnly(c.Over) {
-		return false, false
+		return false
 	}
 	switch {
 	case kinds == "f" || kinds == "s" || kinds == "fs":
-		return true, false
+		return true
 	case c.AggWithinGroup, len(c.AggOrder) > 0:
-		return false, false
+		return false
 	}
 	switch name {
 	case "count", "bool_and", "bool_or", "every", "bit_and", "bit_or", "bit_xor":
-		return true, false
+		return true
 	case "rank", "dense_rank", "percent_rank", "cume_dist":
-		return c.Over != nil, false
+		return c.Over != nil
 	case "min", "max":
-		return true, true
+		return len(c.Args) == 1 && f.equalIsSame(c.Args[0])
 	case "sum", "avg", "variance", "var_pop", "var_samp", "stddev", "stddev_pop", "stddev_samp":
-		return len(c.Args) == 1 && f.exact(c.Args[0]), false
+		return len(c.Args) == 1 && f.exact(c.Args[0])
 	}
-	return false, false
+	return false
 }
 
 // exact reports whether n is an integer or a numeric for sure.
@@ -147,17 +200,12 @@ func (f *finisher) exact(n *pg.Node) bool {
 		schema, name, _ := builtinName(cast.TypeName.GetNames())
 		return schema == "pg_catalog" && (name == "int8" || name == "int4" || name == "int2" || name == "numeric")
 	}
-	names := nameList(n.GetColumnRef().GetFields())
-	if len(names) != 2 || names[0] != rowsAlias {
+	i, ok := f.rowsColumn(n)
+	if !ok {
 		return false
 	}
-	for i, c := range f.columns {
-		if columnName(i) == names[1] {
-			kind := sqltype.KindOf(c.OID)
-			return kind.IsInt() || kind == vector.Numeric
-		}
-	}
-	return false
+	kind := sqltype.KindOf(f.columns[i].OID)
+	return kind.IsInt() || kind == vector.Numeric
 }
 
 // defaultFrame are FRAMEOPTION_DEFAULTS (parsenodes.h): all rows up to the last peer.

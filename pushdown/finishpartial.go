@@ -9,7 +9,7 @@ import (
 	"pgaccel/vector"
 )
 
-// Where a key or a condition is refused, groups by the columns that it is made of can be the core, if the aggregates can be
+// Where a key is refused, groups by the columns that it is made of can be the core, if the aggregates can be
 // combined: the rest computes the key once for each of them.
 //
 //	text   SELECT soundex(name), count(*), avg(x) FROM t GROUP BY 1
@@ -27,15 +27,15 @@ type partialCall struct {
 // combined are the aggregates of those of parts.
 var combined = []string{"count", "sum", "avg", "min", "max", "bool_and", "bool_or", "every", "bit_and", "bit_or"}
 
-// partialGroups takes groups by columns for the core; the rest has the conditions in left.
-func (f *finisher) partialGroups(sel *pg.SelectStmt, left []*pg.Node) bool {
+// partialGroups takes groups by columns for the core.
+func (f *finisher) partialGroups(sel *pg.SelectStmt) bool {
 	s := f.newSplit(sel)
 	core := proto.Clone(&pg.SelectStmt{WithClause: sel.WithClause, FromClause: sel.FromClause, Op: pg.SetOperation_SETOP_NONE,
 		LimitOption: pg.LimitOption_LIMIT_OPTION_DEFAULT}).(*pg.SelectStmt)
 	if !s.label() || !s.resolveGroups(s.rest.GroupClause) || keysTwice(s.rest.GroupClause) {
 		return false
 	}
-	s.divide(core, left)
+	s.from(core)
 	s.read(s.partialColumn)
 	if s.unnamed || len(s.partial) == 0 {
 		return false
