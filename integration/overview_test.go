@@ -10,7 +10,7 @@ const overviewSchema = `
 CREATE TABLE sale (id int PRIMARY KEY, shop int NOT NULL, day date NOT NULL, at timestamp, kind varchar(10), code char(4), note text, price numeric(10,2) NOT NULL, many int, doc varbit);
 CREATE TABLE shop (id int PRIMARY KEY, city text NOT NULL, open bool NOT NULL);
 INSERT INTO sale SELECT i, i % 30, date '2020-01-01' + i % 700, timestamp '2020-01-01' + i * interval '1 hour', (ARRAY['web','desk','phone'])[1 + i % 3], 'c' || i % 7,
- CASE WHEN i % 5 > 0 THEN 'note ' || i % 40 END, i % 900 / 7.0, nullif(i % 11, 4), '{"a":1}' FROM generate_series(1, 6000) i;
+ CASE WHEN i % 5 > 0 THEN 'note ' || i % 40 END, i % 900 / 7.0, nullif(i % 11, 4), '101' FROM generate_series(1, 6000) i;
 INSERT INTO shop SELECT i, 'city ' || i % 8, i % 4 > 0 FROM generate_series(0, 24) i;
 CREATE SCHEMA mart;
 CREATE VIEW plain AS SELECT * FROM sale;

@@ -78,8 +78,8 @@ func (g *grouper) addAggregates(aggs []plan.AggregateCall) error {
 	return nil
 }
 
-// shifted compiles a sum's argument. Where that is a number plus or minus a constant and cannot leave its type's range, it is
-// the number: the sum is that of the number, and the constant as often. So sums of one number and several constants are one.
+// shifted compiles a sum's argument. Where that is an integer plus or minus a constant and cannot leave its type's range, it is
+// the integer: the sum is that of the integer, and the constant as often. So sums of one integer and several constants are one.
 func (c *aggCompiler) shifted(e plan.Expr) (n *node, offset int64, err error) {
 	call, ok := e.(*plan.Call)
 	if !ok || call.Op != plan.OpAdd && call.Op != plan.OpSub {
@@ -92,7 +92,7 @@ func (c *aggCompiler) shifted(e plan.Expr) (n *node, offset int64, err error) {
 	}
 	k, constant := by.(plan.Const)
 	lo, hi, ranged := kindRange(call.T.Kind)
-	if !constant || k.Null || k.I == math.MinInt64 || !ranged || !addable(base.Type(), call.T) || !addable(k.Type(), call.T) {
+	if !constant || k.Null || k.I == math.MinInt64 || !ranged || !call.T.Kind.IsInt() || !base.Type().Kind.IsInt() || !k.Type().Kind.IsInt() {
 		n, err = c.compile(e)
 		return n, 0, err
 	}
@@ -104,11 +104,6 @@ func (c *aggCompiler) shifted(e plan.Expr) (n *node, offset int64, err error) {
 		return n, 0, err
 	}
 	return n, offset, nil
-}
-
-// addable reports whether values of a type are added as they are to make a sum of another.
-func addable(t, sum vector.Type) bool {
-	return t.Kind.IsInt() && sum.Kind.IsInt() || t.Kind == vector.Numeric && sum.Kind == vector.Numeric && !t.Varying() && t.Scale == sum.Scale
 }
 
 // uncast returns what an expression casts to double precision, and the cast: where it

@@ -25,6 +25,9 @@ func (a *analyzer) minMax(m *pg.MinMaxExpr, s *scope) plan.Expr {
 	if loose(t) {
 		fail(plan.ReasonCollation, "GREATEST or LEAST in a nondeterministic collation")
 	}
+	if t.Kind == vector.JSON {
+		fail(plan.ReasonType, "GREATEST or LEAST of json") // which the server refuses
+	}
 	if t.Kind == vector.BPChar && t.Typmod < 0 {
 		fail(plan.ReasonType, "GREATEST or LEAST of char(n) of several lengths")
 	}

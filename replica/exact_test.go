@@ -23,7 +23,7 @@ var exactTables = []struct{ name, create, rows string }{
 	{"acc", "CREATE TABLE acc (id int PRIMARY KEY, v bigint, t text, d date); ALTER TABLE acc ALTER t SET STORAGE EXTERNAL",
 		"concat('|', id, '|', coalesce(v::text, '~'), '|', coalesce(t, '~'), '|', coalesce((d - '2000-01-01')::text, '~'))"},
 	{"dup", "CREATE TABLE dup (a int, j json, b text, n numeric); ALTER TABLE dup REPLICA IDENTITY FULL",
-		"concat('|', coalesce(a::text, '~'), '|-|', coalesce(b, '~'), '|', coalesce(n::text, '~'))"},
+		"concat('|', coalesce(a::text, '~'), '|', coalesce(j::text, '~'), '|', coalesce(b, '~'), '|', coalesce(n::text, '~'))"},
 	{"uid", "CREATE TABLE uid (u varbit, k int, v int, PRIMARY KEY (u, k))", "concat('|-|', k, '|', coalesce(v::text, '~'))"},
 	{"idx", "CREATE TABLE idx (a text NOT NULL, b int NOT NULL, c int); CREATE UNIQUE INDEX idx_key ON idx (b, a); ALTER TABLE idx REPLICA IDENTITY USING INDEX idx_key",
 		"concat('|', a, '|', b, '|', coalesce(c::text, '~'))"},
