@@ -170,9 +170,11 @@ func untyped(sel *pg.SelectStmt) bool {
 	})
 }
 
-// plainBlock reports whether sel has a FROM of its own and nothing that the server has to see with the rows.
+// plainBlock reports whether sel has a FROM of its own and nothing that the server has to see with the rows: the order of grouping sets depends
+// on what PostgreSQL before version 18 takes for fixed by conditions.
 func plainBlock(sel *pg.SelectStmt) bool {
-	return sel.Op == pg.SetOperation_SETOP_NONE && len(sel.FromClause) > 0 && len(sel.LockingClause) == 0 && sel.IntoClause == nil
+	return sel.Op == pg.SetOperation_SETOP_NONE && len(sel.FromClause) > 0 && len(sel.LockingClause) == 0 && sel.IntoClause == nil &&
+		!(len(sel.SortClause) > 0 && hasSets(sel.GroupClause))
 }
 
 // children are the SELECTs that a SELECT consists of, one level down.
