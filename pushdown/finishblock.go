@@ -102,7 +102,7 @@ func (s *split) grouped(having, cut bool) (core *pg.SelectStmt, ok bool) {
 	core.TargetList, core.DistinctClause, core.WindowClause = nil, nil, nil
 	core.SortClause, core.LimitCount, core.LimitOffset = nil, nil, nil
 	core.LimitOption = pg.LimitOption_LIMIT_OPTION_DEFAULT
-	if !s.label() || !s.resolveGroups(core.GroupClause) || keysTwice(core.GroupClause) {
+	if !s.label() || !s.resolvedGroups(core.GroupClause) || keysTwice(core.GroupClause) {
 		return nil, false
 	}
 	for _, g := range core.GroupClause {
@@ -153,7 +153,7 @@ func (s *split) scanned(cut bool) (core *pg.SelectStmt, ok bool) {
 	rest := s.rest
 	core = &pg.SelectStmt{WithClause: s.sel.WithClause, FromClause: s.sel.FromClause, Op: pg.SetOperation_SETOP_NONE, LimitOption: pg.LimitOption_LIMIT_OPTION_DEFAULT}
 	core = proto.Clone(core).(*pg.SelectStmt)
-	if !s.label() || !s.resolveGroups(rest.GroupClause) || keysTwice(rest.GroupClause) {
+	if !s.label() || !s.resolvedGroups(rest.GroupClause) || keysTwice(rest.GroupClause) {
 		return nil, false
 	}
 	if cut && !s.cut(core) {

@@ -75,3 +75,17 @@ func shareColumn(a, b *pg.Node) (do bool) {
 	})
 	return do
 }
+
+// resolvedGroups is resolveGroups of a GROUP BY. Keys of grouping sets must be columns: of two outputs that are written alike one
+// is null in a set that lacks it.
+func (s *split) resolvedGroups(items []*pg.Node) bool {
+	if !s.resolveGroups(items) {
+		return false
+	}
+	for _, g := range items {
+		if hasSets(items) && slices.ContainsFunc(groupKeys(g), func(k *pg.Node) bool { return k.GetColumnRef() == nil }) {
+			return false
+		}
+	}
+	return true
+}

@@ -32,7 +32,7 @@ func (f *finisher) partialGroups(sel *pg.SelectStmt) bool {
 	s := f.newSplit(sel)
 	core := proto.Clone(&pg.SelectStmt{WithClause: sel.WithClause, FromClause: sel.FromClause, Op: pg.SetOperation_SETOP_NONE,
 		LimitOption: pg.LimitOption_LIMIT_OPTION_DEFAULT}).(*pg.SelectStmt)
-	if !s.label() || !s.resolveGroups(s.rest.GroupClause) || keysTwice(s.rest.GroupClause) {
+	if !s.label() || !s.resolvedGroups(s.rest.GroupClause) || keysTwice(s.rest.GroupClause) {
 		return false
 	}
 	s.from(core)
