@@ -9,7 +9,6 @@ import (
 
 	pg "github.com/pganalyze/pg_query_go/v6"
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"pgaccel/catalog"
 	"pgaccel/plan"
@@ -53,6 +52,15 @@ type FinishColumn struct {
 	OID            uint32 // its type
 	Text           bool   // its values are written as text, else in binary format
 	Element, Array uint32 // the types of the array
+}
+
+// Arrays are the types of the arrays.
+func (f *Finish) Arrays() []uint32 {
+	types := make([]uint32, len(f.Columns))
+	for i, c := range f.Columns {
+		types[i] = c.Array
+	}
+	return types
 }
 
 // finishCallsText has the built-in functions that the rest may call. TestFinishCalls compares it with a server's catalog. A line is
@@ -374,62 +382,14 @@ func modifier(t vector.Type) string {
 	}
 	switch name := "::pg_catalog." + sqltype.Of(t.Kind).Name; t.Kind {
 	case vector.Numeric:
-		precision, scale := (t.Typmod-4)>>16&0xffff, (t.Typmod-4)&0x7ff
-		return fmt.Sprintf("%s(%d,%d)", name, precision, (scale^1024)-1024)
+		precision, scale := sqltype.NumericModifier(t.Typmod)
+		return fmt.Sprintf("%s(%d,%d)", name, precision, scale)
 	case vector.Varchar, vector.BPChar:
 		return fmt.Sprintf("%s(%d)", name, t.Typmod-4)
 	case vector.Time, vector.Timestamp, vector.TimestampTZ:
 		return fmt.Sprintf("%s(%d)", name, t.Typmod)
 	}
 	return ""
-}
-
-// treeVersion is that of the parser's trees.
-var treeVersion = func() int32 {
-	tree, err := pg.Parse("")
-	if err != nil {
-		panic("BUG: " + err.Error())
-	}
-	return tree.Version
-}()
-
-// deparse writes a SELECT.
-func deparse(sel *pg.SelectStmt) (string, bool) {
-	return deparseStatement(&pg.Node{Node: &pg.Node_SelectStmt{SelectStmt: sel}})
-}
-
-// deparseStatement writes a statement. ok is false where what it writes would be read as another: the library leaves out
-// parentheses that matter, as in (NOT a) IS NULL.
-func deparseStatement(n *pg.Node) (text string, ok bool) {
-	text, err := pg.Deparse(&pg.ParseResult{Version: treeVersion, Stmts: []*pg.RawStmt{{Stmt: n}}})
-	if err != nil {
-		return "", false
-	}
-	again, err := pg.Parse(text)
-	if err != nil || len(again.Stmts) != 1 {
-		return "", false
-	}
-	want := proto.Clone(n).(*pg.Node)
-	withoutPlaces(want.ProtoReflect())
-	withoutPlaces(again.Stmts[0].Stmt.ProtoReflect())
-	return text, proto.Equal(want, again.Stmts[0].Stmt)
-}
-
-// withoutPlaces clears all that says where a tree stands in its text.
-func withoutPlaces(m protoreflect.Message) {
-	m.Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
-		switch {
-		case f.Kind() == protoreflect.Int32Kind && !f.IsList() && strings.HasSuffix(string(f.Name()), "location"):
-			m.Clear(f)
-		case f.Kind() == protoreflect.MessageKind && f.IsList():
-			for i := range v.List().Len() {
-				withoutPlaces(v.List().Get(i).Message())
-			}
-		case f.Kind() == protoreflect.MessageKind && !f.IsMap():
-			withoutPlaces(v.Message())
-		}
-		return true
-	})
 }
 
 // restNames returns the names of the functions that the rest calls without a schema; ok is false where it is

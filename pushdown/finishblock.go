@@ -24,20 +24,18 @@ const (
 
 // split is a SELECT on its way to be split.
 type split struct {
-	f        *finisher
-	sel      *pg.SelectStmt // as it was
-	rest     *pg.SelectStmt // what becomes of it
-	cols     []*pg.Node     // what the rest reads of the core
-	index    map[string]int // of cols, by text
-	keys     []*pg.Node     // of GROUP BY
-	keyTexts []string       // likewise
-	partial  []partialCall  // of the rest
+	f       *finisher
+	sel     *pg.SelectStmt // as it was
+	rest    *pg.SelectStmt // what becomes of it
+	cols    []*pg.Node     // what the rest reads of the core
+	keys    []*pg.Node     // of GROUP BY
+	partial []partialCall  // of the rest
 	// unnamed says that a column is read which the core does not have.
 	unnamed bool
 }
 
 func (f *finisher) newSplit(sel *pg.SelectStmt) *split {
-	return &split{f: f, sel: sel, rest: proto.Clone(sel).(*pg.SelectStmt), index: map[string]int{}}
+	return &split{f: f, sel: sel, rest: proto.Clone(sel).(*pg.SelectStmt)}
 }
 
 // groups takes the groups of sel for the core: with what of HAVING, ORDER BY and LIMIT it can be planned with.
@@ -102,15 +100,7 @@ func (s *split) grouped(having, cut bool) (core *pg.SelectStmt, ok bool) {
 	core.TargetList, core.DistinctClause, core.WindowClause = nil, nil, nil
 	core.SortClause, core.LimitCount, core.LimitOffset = nil, nil, nil
 	core.LimitOption = pg.LimitOption_LIMIT_OPTION_DEFAULT
-	if !s.label() || !s.resolvedGroups(core.GroupClause) || keysTwice(core.GroupClause) {
-		return nil, false
-	}
-	for _, g := range core.GroupClause {
-		for _, k := range groupKeys(g) {
-			s.keys, s.keyTexts = append(s.keys, k), append(s.keyTexts, exprText(k))
-		}
-	}
-	if s.unsureKeys() {
+	if !s.label() || !s.groupBy(core.GroupClause) {
 		return nil, false
 	}
 	if having {
@@ -150,33 +140,34 @@ func (f *finisher) rows(sel *pg.SelectStmt) bool {
 // scanned splits at FROM and WHERE. A condition that is refused is not left to the rest: PostgreSQL may test it for rows that
 // others leave out, and it may fail for these.
 func (s *split) scanned(cut bool) (core *pg.SelectStmt, ok bool) {
-	rest := s.rest
-	core = &pg.SelectStmt{WithClause: s.sel.WithClause, FromClause: s.sel.FromClause, Op: pg.SetOperation_SETOP_NONE, LimitOption: pg.LimitOption_LIMIT_OPTION_DEFAULT}
-	core = proto.Clone(core).(*pg.SelectStmt)
-	if !s.label() || !s.resolvedGroups(rest.GroupClause) || keysTwice(rest.GroupClause) {
+	if !s.label() || !s.groupBy(s.rest.GroupClause) {
 		return nil, false
 	}
+	core = s.from()
 	if cut && !s.cut(core) {
 		return nil, false
 	}
-	s.from(core)
 	s.read(s.rowColumn)
 	return core, !s.unnamed && len(s.cols) > 0
 }
 
-// from gives FROM and WHERE to the core.
-func (s *split) from(core *pg.SelectStmt) {
-	core.WhereClause = nil
-	if w := s.sel.WhereClause; w != nil {
-		core.WhereClause = proto.Clone(w).(*pg.Node)
-	}
+// from moves FROM and WHERE from the rest to a core.
+func (s *split) from() (core *pg.SelectStmt) {
+	core = selectFrom(s.rest)
+	core.WhereClause = s.rest.WhereClause
 	s.rest.WithClause, s.rest.FromClause, s.rest.WhereClause = nil, nil, nil
+	return core
+}
+
+// selectFrom returns a SELECT from what another selects from, of which the two have one tree.
+func selectFrom(sel *pg.SelectStmt) *pg.SelectStmt {
+	return &pg.SelectStmt{WithClause: sel.WithClause, FromClause: sel.FromClause, Op: pg.SetOperation_SETOP_NONE, LimitOption: pg.LimitOption_LIMIT_OPTION_DEFAULT}
 }
 
 // take plans the core with the columns that the rest reads, and puts the rest in the place of the SELECT.
 func (s *split) take(core *pg.SelectStmt) bool {
 	for i, c := range s.cols {
-		core.TargetList = append(core.TargetList, target1(c, columnName(i)))
+		core.TargetList = append(core.TargetList, selectItem(c, columnName(i)))
 	}
 	if !s.f.plan(core) || !s.combine() {
 		return false
@@ -267,8 +258,8 @@ func (s *split) resolveGroups(items []*pg.Node) bool {
 
 // isColumn reports whether a name is a column's of FROM.
 func (f *finisher) isColumn(sel *pg.SelectStmt, name *pg.Node) (is, known bool) {
-	probe := &pg.SelectStmt{WithClause: sel.WithClause, FromClause: sel.FromClause, TargetList: []*pg.Node{target1(name, "")},
-		Op: pg.SetOperation_SETOP_NONE, LimitOption: pg.LimitOption_LIMIT_OPTION_DEFAULT}
+	probe := selectFrom(sel)
+	probe.TargetList = []*pg.Node{selectItem(name, "")}
 	st, _, ok := f.planned(probe)
 	if !ok {
 		return false, false
@@ -325,18 +316,20 @@ func (s *split) read(column func(*pg.Node) bool) {
 func (s *split) column(n *pg.Node) { n.Node = s.reference(n).Node }
 
 // reference returns what n is in the rest.
-func (s *split) reference(n *pg.Node) *pg.Node {
-	text := exprText(n)
-	i, known := s.index[text]
-	if ref := n.GetColumnRef(); ref != nil && !known { // one column under two names would be two keys
-		i = slices.IndexFunc(s.cols, func(c *pg.Node) bool { return c.GetColumnRef() != nil && sameColumn(ref, c.GetColumnRef()) })
-		known = i >= 0
-	}
-	if !known {
+func (s *split) reference(n *pg.Node) *pg.Node { return rowsColumn(s.number(n)) }
+
+// number returns which column of the core n is: one of the names of a column is all of them, which would be two keys.
+func (s *split) number(n *pg.Node) int {
+	i := slices.IndexFunc(s.cols, func(c *pg.Node) bool { return sameExpr(c, n) })
+	if i < 0 {
 		i = len(s.cols)
-		s.index[text] = i
 		s.cols = append(s.cols, proto.Clone(n).(*pg.Node))
 	}
+	return i
+}
+
+// rowsColumn names a column of the core in the rest.
+func rowsColumn(i int) *pg.Node {
 	field := func(name string) *pg.Node { return &pg.Node{Node: &pg.Node_String_{String_: &pg.String{Sval: name}}} }
 	return &pg.Node{Node: &pg.Node_ColumnRef{ColumnRef: &pg.ColumnRef{Fields: []*pg.Node{field(rowsAlias), field(columnName(i))}}}}
 }
@@ -356,16 +349,9 @@ func (s *split) groupColumn(n *pg.Node) bool {
 	return true
 }
 
-// isKey reports whether n is a key of GROUP BY.
+// isKey reports whether n is a key of GROUP BY. Constants are not looked for.
 func (s *split) isKey(n *pg.Node) bool {
-	switch n.GetNode().(type) {
-	case *pg.Node_ColumnRef:
-		return slices.ContainsFunc(s.keys, func(k *pg.Node) bool { return sameColumn(n.GetColumnRef(), k.GetColumnRef()) })
-	case *pg.Node_FuncCall, *pg.Node_AExpr, *pg.Node_TypeCast, *pg.Node_CaseExpr, *pg.Node_CoalesceExpr, *pg.Node_MinMaxExpr, *pg.Node_BoolExpr,
-		*pg.Node_NullTest, *pg.Node_BooleanTest, *pg.Node_CollateClause, *pg.Node_AIndirection:
-		return slices.Contains(s.keyTexts, exprText(n))
-	}
-	return false
+	return n.GetAConst() == nil && n.GetParamRef() == nil && slices.ContainsFunc(s.keys, func(k *pg.Node) bool { return sameExpr(n, k) })
 }
 
 // rowColumn is column for a column or a sub-select.
@@ -386,6 +372,14 @@ func (s *split) rowColumn(n *pg.Node) bool {
 	return true
 }
 
+// sameExpr reports whether two expressions over the same rows are sure to be one.
+func sameExpr(x, y *pg.Node) bool {
+	if a, b := x.GetColumnRef(), y.GetColumnRef(); a != nil && b != nil {
+		return sameColumn(a, b)
+	}
+	return sameTree(x, y)
+}
+
 // sameColumn reports whether two names of columns are sure to be one's: one is the other with its table.
 func sameColumn(x, y *pg.ColumnRef) bool {
 	a, b := nameList(x.GetFields()), nameList(y.GetFields())
@@ -393,24 +387,4 @@ func sameColumn(x, y *pg.ColumnRef) bool {
 		a, b = b, a
 	}
 	return len(b) > 0 && slices.Equal(a[len(a)-len(b):], b)
-}
-
-// target1 is an item of a select list.
-func target1(n *pg.Node, name string) *pg.Node {
-	return &pg.Node{Node: &pg.Node_ResTarget{ResTarget: &pg.ResTarget{Name: name, Val: proto.Clone(n).(*pg.Node)}}}
-}
-
-// parsedExpr parses an expression.
-func parsedExpr(sql string) *pg.Node {
-	tree, err := pg.Parse("SELECT " + sql)
-	if err != nil {
-		panic("BUG: " + err.Error())
-	}
-	return tree.Stmts[0].Stmt.GetSelectStmt().TargetList[0].GetResTarget().Val
-}
-
-// exprText writes an expression; the same text is the same expression.
-func exprText(n *pg.Node) string {
-	text, _ := deparse(&pg.SelectStmt{TargetList: []*pg.Node{target1(n, "")}, Op: pg.SetOperation_SETOP_NONE, LimitOption: pg.LimitOption_LIMIT_OPTION_DEFAULT})
-	return text
 }

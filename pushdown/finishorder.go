@@ -93,12 +93,12 @@ func (f *finisher) equalIsSame(n *pg.Node) bool {
 	case *pg.Node_FuncCall:
 		return slices.Contains(sameResults, lastName(x.FuncCall)) && x.FuncCall.Over == nil
 	}
-	i, ok := f.rowsColumn(n)
+	i, ok := f.coreColumn(n)
 	return ok && equalIsSame(f.core.Star.Output[i].Type())
 }
 
-// rowsColumn returns which of the core's columns n is.
-func (f *finisher) rowsColumn(n *pg.Node) (i int, ok bool) {
+// coreColumn returns which of the core's columns n is.
+func (f *finisher) coreColumn(n *pg.Node) (i int, ok bool) {
 	names := nameList(n.GetColumnRef().GetFields())
 	if len(names) != 2 || names[0] != rowsAlias {
 		return 0, false
@@ -200,7 +200,7 @@ func (f *finisher) exact(n *pg.Node) bool {
 		schema, name, _ := builtinName(cast.TypeName.GetNames())
 		return schema == "pg_catalog" && (name == "int8" || name == "int4" || name == "int2" || name == "numeric")
 	}
-	i, ok := f.rowsColumn(n)
+	i, ok := f.coreColumn(n)
 	if !ok {
 		return false
 	}

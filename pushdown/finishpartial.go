@@ -20,8 +20,7 @@ import (
 type partialCall struct {
 	node       *pg.Node // in the rest
 	name       string
-	value, all *pg.Node // columns of the core; all is the count of an avg
-	column     int      // of value
+	value, all int // columns of the core; all is the count of an avg
 }
 
 // combined are the aggregates of those of parts.
@@ -30,12 +29,10 @@ var combined = []string{"count", "sum", "avg", "min", "max", "bool_and", "bool_o
 // partialGroups takes groups by columns for the core.
 func (f *finisher) partialGroups(sel *pg.SelectStmt) bool {
 	s := f.newSplit(sel)
-	core := proto.Clone(&pg.SelectStmt{WithClause: sel.WithClause, FromClause: sel.FromClause, Op: pg.SetOperation_SETOP_NONE,
-		LimitOption: pg.LimitOption_LIMIT_OPTION_DEFAULT}).(*pg.SelectStmt)
-	if !s.label() || !s.resolvedGroups(s.rest.GroupClause) || keysTwice(s.rest.GroupClause) {
+	if !s.label() || !s.groupBy(s.rest.GroupClause) {
 		return false
 	}
-	s.from(core)
+	core := s.from()
 	s.read(s.partialColumn)
 	if s.unnamed || len(s.partial) == 0 {
 		return false
@@ -77,11 +74,9 @@ func (s *split) combines(n *pg.Node) bool {
 	}
 	p := partialCall{node: n, name: name}
 	if name == "avg" {
-		p.value, p.all = s.reference(named("sum")), s.reference(named("count"))
-		p.column = s.index[exprText(named("sum"))]
+		p.value, p.all = s.number(named("sum")), s.number(named("count"))
 	} else {
-		p.value = s.reference(n)
-		p.column = s.index[exprText(n)]
+		p.value = s.number(n)
 	}
 	s.partial = append(s.partial, p)
 	return true
@@ -96,8 +91,8 @@ func (s *split) combine() bool {
 		}
 	}
 	for _, p := range s.partial {
-		kind := s.f.core.Star.Output[p.column].Type().Kind
-		value := exprText(p.value)[len("SELECT "):]
+		kind := s.f.core.Star.Output[p.value].Type().Kind
+		value := rowsAlias + "." + columnName(p.value)
 		sum := "pg_catalog.sum(" + value + ")"
 		var sql string
 		switch {
@@ -110,7 +105,7 @@ func (s *split) combine() bool {
 		case p.name == "sum":
 			sql = sum
 		case p.name == "avg":
-			sql = sum + " OPERATOR(pg_catalog./) pg_catalog.sum(" + exprText(p.all)[len("SELECT "):] + ")"
+			sql = sum + " OPERATOR(pg_catalog./) pg_catalog.sum(" + rowsAlias + "." + columnName(p.all) + ")"
 		default:
 			sql = "pg_catalog." + p.name + "(" + value + ")"
 		}

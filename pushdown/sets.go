@@ -1,9 +1,7 @@
 package pushdown
 
 import (
-	"regexp"
 	"slices"
-	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
 
@@ -270,16 +268,12 @@ func foldable(e plan.Expr) bool {
 // sameSyntax reports whether two expressions of one meaning are written alike, wherever
 // they stand; a column is, with its table or without.
 func sameSyntax(x, y *pg.Node) bool {
-	text := func(n *pg.Node) string {
-		if names := nameList(n.GetColumnRef().GetFields()); len(names) > 0 {
-			return names[len(names)-1]
-		}
-		return strings.Join(strings.Fields(locations.ReplaceAllString(n.String(), "")), " ")
+	a, b := nameList(x.GetColumnRef().GetFields()), nameList(y.GetColumnRef().GetFields())
+	if len(a) > 0 && len(b) > 0 {
+		return a[len(a)-1] == b[len(b)-1]
 	}
-	return x == y || text(x) == text(y)
+	return x == y || sameTree(x, y)
 }
-
-var locations = regexp.MustCompile(`\blocation:-?\d+`)
 
 // groupingCall is GROUPING(...) while its arguments are expressions over rows:
 // grouping.over makes a plan.Grouping of it.

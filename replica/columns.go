@@ -61,7 +61,7 @@ func typeOf(a *attribute, db *dbCollation) (t vector.Type, unsupported string) {
 		return t, "no SELECT privilege"
 	case kind == vector.Numeric:
 		t.Scale = vector.VaryingScale
-		if precision, scale := numericTypmod(a.typmod); a.typmod >= 0 && precision <= vector.NumericMaxPrecision && scale >= 0 && scale <= vector.NumericMaxPrecision {
+		if precision, scale := sqltype.NumericModifier(a.typmod); a.typmod >= 0 && precision <= vector.NumericMaxPrecision && scale >= 0 && scale <= vector.NumericMaxPrecision {
 			t.Scale = int16(scale)
 		}
 	case kind.IsArray() && kind.Element().IsText() && !a.deterministic:
@@ -82,13 +82,6 @@ func typeOf(a *attribute, db *dbCollation) (t vector.Type, unsupported string) {
 		t.Collation = vector.Collation{OID: a.collation, Deterministic: a.deterministic, C: a.sortsBytewise(db), Turkic: a.turkic(db)}
 	}
 	return t, ""
-}
-
-// numericTypmod takes numeric's modifier apart (make_numeric_typmod in
-// src/backend/utils/adt/numeric.c): scale is an 11-bit two's complement since 15.
-func numericTypmod(typmod int32) (precision, scale int) {
-	m := int(typmod) - 4
-	return m >> 16 & 0xffff, ((m & 0x7ff) ^ 1024) - 1024
 }
 
 // sortsBytewise reports whether the collation's order is memcmp of the UTF-8 bytes

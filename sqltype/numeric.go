@@ -61,3 +61,10 @@ func ParseNumeric(s string) (d vector.Decimal, ok bool) {
 	u, ok := vector.Int128FromBig(b)
 	return vector.Decimal{Unscaled: u, Scale: int16(scale)}, ok
 }
+
+// NumericModifier takes numeric's modifier apart (make_numeric_typmod in
+// src/backend/utils/adt/numeric.c): scale is an 11-bit two's complement since 15.
+func NumericModifier(typmod int32) (precision, scale int) {
+	m := int(typmod) - 4
+	return m >> 16 & 0xffff, ((m & 0x7ff) ^ 1024) - 1024
+}
