@@ -15,29 +15,8 @@ import (
 // computed as its core is, and the server runs the rest over the result, in the client's session and
 // transaction, but under a snapshot of its own: the rest reads no tables.
 
-// Finish is what the server runs over the result of an execution.
-type Finish struct {
-	// SQL is what runs, and what its result is the statement's. The client's parameters are $1 to $Params; those behind are
-	// the columns of the execution's result, as arrays.
-	SQL     string
-	Params  int
-	Columns []FinishColumn
-	// Of a statement that writes rows (CREATE TABLE AS, INSERT) Select returns them, which is described in its place, and Rows
-	// returns them in the rest; else both are "".
-	Select, Rows string
-}
-
-// FinishColumn is how a column becomes an array.
-type FinishColumn = pushdown.FinishColumn
-
-// Arrays are the types of the arrays.
-func (f *Finish) Arrays() []uint32 {
-	types := make([]uint32, len(f.Columns))
-	for i, c := range f.Columns {
-		types[i] = c.Array
-	}
-	return types
-}
+// Finish is what the server runs over the result of an execution, whose columns are the core's.
+type Finish = pushdown.Finish
 
 // FinishBytes bounds what the columns of a result may take as parameters, and finishRows the rows: more of
 // them cost the server more than the statement itself, if they are more than a share of what was read.
@@ -50,7 +29,7 @@ const (
 
 var errTooMany = forward(plan.ReasonShape, fmt.Sprintf("what is refused would be left to PostgreSQL over more than %d rows, and 1 of %d", finishRows, finishShare))
 
-// finishOf looks for the core of a statement that was refused. It is nil where there is none that is supported.
+// finishOf makes d the decision on the core of a statement that was refused; false where there is none that is supported.
 func (s *statement) finishOf(text *syntax.Text, refused *plan.Forward, d *decision) bool {
 	switch refused.Reason {
 	case plan.ReasonNotSelect:
@@ -64,9 +43,7 @@ func (s *statement) finishOf(text *syntax.Text, refused *plan.Forward, d *decisi
 	if f == nil || olap.Supports(core.Star) != nil || f.Ordered && (len(core.Star.Order) == 0 || !totalOrder(core.Star)) {
 		return false
 	}
-	d.cuts = f.Cuts
-	finish := &Finish{SQL: f.SQL, Params: f.Params, Columns: f.Columns, Select: f.Select, Rows: f.Rows}
-	d.finish, d.left, d.deps, d.query, d.forced, d.constants = finish, refused, &core.Deps, core.Star, core.Small, constantsOf(&core.Deps)
+	d.finish, d.left, d.deps, d.query, d.forced, d.constants = f, refused, &core.Deps, core.Star, core.Small, constantsOf(&core.Deps)
 	return true
 }
 

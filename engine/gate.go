@@ -326,7 +326,7 @@ func (e *Engine) checkGate(d *decision, g *gateRow) *plan.Forward {
 		return forward(plan.ReasonSettings, "DateStyle")
 	case (d.deps.NeedsIntervalStyle || returns(d.query, vector.Interval)) && g.intervals != "postgres":
 		return forward(plan.ReasonSettings, "IntervalStyle")
-	case d.cuts && g.ties == tiesForward:
+	case d.finish != nil && d.finish.Cuts && g.ties == tiesForward:
 		return errTies
 	case returnsFloat(d.query) && (len(g.floatDigit) != 1 || g.floatDigit < "1"):
 		return forward(plan.ReasonSettings, "extra_float_digits")

@@ -55,7 +55,6 @@ type decision struct {
 	uncertain *atomic.Int64 // when the server had an error for constants, in nanoseconds since 1970
 	finish    *Finish       // nil but for a statement whose rest is the server's, query being that of its core
 	left      *plan.Forward // why there is finish
-	cuts      bool          // finish has a LIMIT
 	tooMany   *atomic.Int64 // when finish would have had too many rows, likewise
 	shape     *shape
 	view      *View          // nil but for a statement over the schema pgaccel
