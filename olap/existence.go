@@ -113,7 +113,7 @@ func (s *keySet) lookup(b *probe) error {
 	l.set = compress.Set{Lo: l.Lo, Size: s.size, Bits: s.bits}
 	l.bytes += s.size / 8
 	if l.keys <= lookupFew {
-		few, err := s.rows([]func(int64) int64{itself})
+		few, err := s.rows([]func(int64) int64{identity})
 		if err != nil {
 			return err
 		}
@@ -134,13 +134,13 @@ func (s *keySet) lookup(b *probe) error {
 	return nil
 }
 
-func itself(key int64) int64 { return key }
+func identity(key int64) int64 { return key }
 
 // ofPartner returns an expression over the key of a join for existence as a function of a partner's key:
 // the key itself, or what only asks whether it is null, which a partner's is not.
 func ofPartner(e plan.Expr, n *node) (func(key int64) int64, bool) {
 	if _, is := e.(plan.Column); is {
-		return itself, true
+		return identity, true
 	}
 	if n.dict != nil || n.risky || !asksForNull(e) {
 		return nil, false

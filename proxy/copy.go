@@ -58,9 +58,9 @@ func (s *session) describeText(b []byte, sql string, types []uint32) []byte {
 	return b
 }
 
-// describeOthers asks for the descriptions of what stands for a statement that has none: the SELECT of a COPY's rows;
+// describeSubstitutes asks for the descriptions of what stands for a statement that has none: the SELECT of a COPY's rows;
 // those of what is written, and of the rest that writes them.
-func (s *session) describeOthers(b []byte, g *gateRun) []byte {
+func (s *session) describeSubstitutes(b []byte, g *gateRun) []byte {
 	if c := s.local.copy; c != nil {
 		g.owed = 1
 		return s.describeText(b, c.SQL, nil)
@@ -78,7 +78,7 @@ func (x *localExecution) describesItself() bool {
 	return x.copy == nil && (f == nil || f.Select == "")
 }
 
-// undescribed reports that an error in answer to a message of kind k is the server's for one of describeOthers,
+// undescribed reports that an error in answer to a message of kind k is the server's for one of describeSubstitutes,
 // which can be borne.
 func (g *gateRun) undescribed(k reply, code string) bool {
 	if g.owed == 0 || !g.bearable() || k&replyOwn == 0 {

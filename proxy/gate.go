@@ -99,7 +99,7 @@ func (s *session) gateBatch(b []byte, g *gateRun, anew bool) []byte {
 	if g.guarded = s.block == 'T'; g.guarded {
 		b = s.command(b, savepointSQL)
 	}
-	b = s.describeOthers(b, g) // where an error of it can be undone
+	b = s.describeSubstitutes(b, g) // where an error of it can be undone
 	b = s.gateOf(b, form, params, anew || !s.gatePrepared[form])
 	if g.constants != nil {
 		b = s.constants(b, g.constants, s.local.portal)

@@ -122,7 +122,7 @@ func PlanFinish(text *syntax.Text, paramOIDs []uint32, cat *catalog.Catalog) (co
 		return Statement{}, nil
 	}
 	// INSERT gives constants without a type that of their column.
-	if !f.block(sel, !writes, tree.GetInsertStmt() != nil, nil) || readsTable(sel, nil) || !f.anyOrder(sel) {
+	if !f.block(sel, !writes, tree.GetInsertStmt() != nil, nil) || readsTable(sel, nil) || !f.orderInsensitive(sel) {
 		return Statement{}, nil
 	}
 	var names []string
@@ -158,7 +158,7 @@ func (f *finisher) block(sel *pg.SelectStmt, top, outside bool, names map[string
 	}
 	names = withNames(sel, names)
 	var reading []*pg.SelectStmt
-	for _, child := range children(sel) {
+	for _, child := range subqueries(sel) {
 		if readsTable(child, names) {
 			reading = append(reading, child)
 		}
@@ -185,8 +185,8 @@ func plainBlock(sel *pg.SelectStmt) bool {
 		!(len(sel.SortClause) > 0 && hasSets(sel.GroupClause))
 }
 
-// children are the SELECTs that a SELECT consists of, one level down.
-func children(sel *pg.SelectStmt) (all []*pg.SelectStmt) {
+// subqueries are the SELECTs that a SELECT consists of, one level down.
+func subqueries(sel *pg.SelectStmt) (all []*pg.SelectStmt) {
 	if sel.Larg != nil {
 		all = append(all, sel.Larg, sel.Rarg)
 	}

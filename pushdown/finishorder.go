@@ -14,16 +14,16 @@ import (
 // aggregates of what comes first, of sums that are rounded, by LIMIT, DISTINCT ON or peers of a window's order, nor
 // by which of several equal values that print apart stands for a group.
 
-// anyOrder reports whether the rest has one result whatever the order of the core's rows. Ties at its LIMIT are broken by all
+// orderInsensitive reports whether the rest has one result whatever the order of the core's rows. Ties at its LIMIT are broken by all
 // output columns, so that the same rows are taken each time.
-func (f *finisher) anyOrder(rest *pg.SelectStmt) bool {
+func (f *finisher) orderInsensitive(rest *pg.SelectStmt) bool {
 	if !f.breakTies(rest) {
 		return false
 	}
 	ok := true
 	var blocks func(sel *pg.SelectStmt, top bool)
 	blocks = func(sel *pg.SelectStmt, top bool) {
-		if !top && cutsRows(sel) {
+		if !top && hasLimit(sel) {
 			ok = false
 		}
 		for _, d := range sel.DistinctClause {
@@ -52,14 +52,14 @@ func (f *finisher) anyOrder(rest *pg.SelectStmt) bool {
 			if n.GetSelectStmt() != nil {
 				return false
 			}
-			if c := n.GetFuncCall(); c != nil && inOrder && slices.Contains(collecting, lastName(c)) && c.Over == nil {
+			if c := n.GetFuncCall(); c != nil && inOrder && slices.Contains(orderSensitive, lastName(c)) && c.Over == nil {
 				f.ordered = true
 			} else if c != nil {
-				ok = ok && f.anyOrderCall(c)
+				ok = ok && f.orderInsensitiveCall(c)
 			}
 			return ok
 		})
-		for _, child := range children(sel) {
+		for _, child := range subqueries(sel) {
 			blocks(child, false)
 		}
 	}
@@ -111,8 +111,8 @@ func (f *finisher) coreColumn(n *pg.Node) (i int, ok bool) {
 	return 0, false
 }
 
-// collecting are aggregates of all rows as they come.
-var collecting = []string{"array_agg", "json_agg", "jsonb_agg", "json_object_agg", "jsonb_object_agg", "string_agg", "xmlagg"}
+// orderSensitive are aggregates of all rows as they come.
+var orderSensitive = []string{"array_agg", "json_agg", "jsonb_agg", "json_object_agg", "jsonb_object_agg", "string_agg", "xmlagg"}
 
 func lastName(c *pg.FuncCall) string {
 	_, name, _ := builtinName(c.Funcname)
@@ -141,15 +141,15 @@ func (f *finisher) readsRows(sel *pg.SelectStmt) bool {
 	return rows && !sorts
 }
 
-// cutsRows reports whether sel has a LIMIT or an OFFSET other than 0.
-func cutsRows(sel *pg.SelectStmt) bool {
+// hasLimit reports whether sel has a LIMIT or an OFFSET other than 0.
+func hasLimit(sel *pg.SelectStmt) bool {
 	zero := sel.LimitOffset.GetAConst().GetIval()
 	return sel.LimitCount != nil || sel.LimitOffset != nil && (zero == nil || zero.Ival != 0)
 }
 
 // breakTies adds all output columns to the order of rows that are cut. It is false where rows are cut in no order.
 func (f *finisher) breakTies(rest *pg.SelectStmt) bool {
-	if !cutsRows(rest) {
+	if !hasLimit(rest) {
 		return true
 	}
 	if len(rest.SortClause) == 0 || rest.Op != pg.SetOperation_SETOP_NONE || rest.LimitOption == pg.LimitOption_LIMIT_OPTION_WITH_TIES {
@@ -168,8 +168,8 @@ func (f *finisher) breakTies(rest *pg.SelectStmt) bool {
 	return true
 }
 
-// anyOrderCall reports whether a call has one value whatever the order of rows.
-func (f *finisher) anyOrderCall(c *pg.FuncCall) bool {
+// orderInsensitiveCall reports whether a call has one value whatever the order of rows.
+func (f *finisher) orderInsensitiveCall(c *pg.FuncCall) bool {
 	_, name, _ := builtinName(c.Funcname)
 	kinds := finishCalls[name]
 	if c.Over != nil && !peersOnly(c.Over) {

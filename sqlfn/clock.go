@@ -10,10 +10,10 @@ import (
 // clocks are functions that make and take apart dates, times and timestamps (PostgreSQL's date.c and timestamp.c), those of
 // operators and casts among them.
 var clocks = []Function{
-	finiteOf(1373, vector.Date, dateSamples),
-	finiteOf(2048, vector.Timestamp, timestampSamples),
-	finiteOf(1389, vector.TimestampTZ, timestampSamples),
-	finiteOf(1390, vector.Interval, intervalSpans),
+	isFinite(1373, vector.Date, dateSamples),
+	isFinite(2048, vector.Timestamp, timestampSamples),
+	isFinite(1389, vector.TimestampTZ, timestampSamples),
+	isFinite(1390, vector.Interval, intervalSpans),
 	{
 		Name: "make_date", OID: 3846, Result: vector.Date, Args: yearMonthDay, Samples: [][]string{yearSamples, monthSamples, daySamples}, Partial: true,
 		Eval: func(args []vector.Value) (vector.Value, error) {
@@ -71,7 +71,7 @@ var clocks = []Function{
 	timeOfOf(2019, vector.TimestampTZ, timestampSamples),
 	{
 		Name: "time", OID: 1419, Result: vector.Time, Args: []Param{{Kind: vector.Interval}}, Total: true, Samples: [][]string{intervalSpans},
-		Eval: func(args []vector.Value) (vector.Value, error) { return vector.Value{I: inDay(args[0].I)}, nil },
+		Eval: func(args []vector.Value) (vector.Value, error) { return vector.Value{I: timeOfDay(args[0].I)}, nil },
 	},
 	{
 		Name: "interval", OID: 1370, Result: vector.Interval, Args: []Param{{Kind: vector.Time}}, Samples: [][]string{timeSamples},
@@ -97,8 +97,8 @@ var (
 	secondSamples    = []string{"0", "59.9999999", "60", "30.0000005", "30.0000015", "-0.0000001", "-1", "NaN", "Infinity", "60.0000004"}
 )
 
-// finiteOf is isfinite(x).
-func finiteOf(oid uint32, k vector.Kind, samples []string) Function {
+// isFinite is isfinite(x).
+func isFinite(oid uint32, k vector.Kind, samples []string) Function {
 	t := sqltype.Of(k)
 	infinities := k != vector.Interval // of which none is held that is infinite
 	return Function{Name: "isfinite", OID: oid, Result: vector.Bool, Args: []Param{{Kind: k}}, Total: true, Samples: [][]string{samples},
@@ -147,8 +147,8 @@ func dateAndTime(day, time int64) (vector.Value, error) {
 	return vector.Value{I: v}, nil
 }
 
-// inDay is the time of the day of a count of microseconds.
-func inDay(micros int64) int64 {
+// timeOfDay is the time of the day of a count of microseconds.
+func timeOfDay(micros int64) int64 {
 	if micros %= sqltype.MicrosPerDay; micros < 0 {
 		micros += sqltype.MicrosPerDay
 	}
@@ -158,18 +158,18 @@ func inDay(micros int64) int64 {
 // timeOfOf casts a timestamp to the time of its day; that of an infinite one is null.
 func timeOfOf(oid uint32, k vector.Kind, samples []string) Function {
 	t := sqltype.Of(k)
-	return Function{Name: "time", OID: oid, Result: vector.Time, Zone: zoneOf(k), in: byLocal, Args: []Param{{Kind: k}}, Samples: [][]string{samples},
+	return Function{Name: "time", OID: oid, Result: vector.Time, Zone: zoneOf(k), in: inLocalTime, Args: []Param{{Kind: k}}, Samples: [][]string{samples},
 		Eval: func(args []vector.Value) (vector.Value, error) {
 			if args[0].I == t.Infinity || args[0].I == t.NegInfinity {
 				return vector.NullValue, nil
 			}
-			return vector.Value{I: inDay(args[0].I)}, nil
+			return vector.Value{I: timeOfDay(args[0].I)}, nil
 		},
 	}
 }
 
-// byLocal makes a function of one timestamp that of the local time.
-func byLocal(f *Function, z *sqltype.Zone) {
+// inLocalTime makes a function of one timestamp that of the local time.
+func inLocalTime(f *Function, z *sqltype.Zone) {
 	eval := f.Eval
 	f.Eval = func(args []vector.Value) (vector.Value, error) {
 		t := sqltype.Of(vector.TimestampTZ)
@@ -197,7 +197,7 @@ func wholeInterval(days, micros int64) (vector.Value, error) {
 func timeAndInterval(name string, oid uint32, sign int64) Function {
 	return Function{Name: name, OID: oid, Result: vector.Time, Args: []Param{{Kind: vector.Time}, {Kind: vector.Interval}}, Total: true, Samples: [][]string{timeSamples, intervalSpans},
 		Eval: func(args []vector.Value) (vector.Value, error) {
-			return vector.Value{I: inDay(args[0].I + sign*(args[1].I%sqltype.MicrosPerDay))}, nil
+			return vector.Value{I: timeOfDay(args[0].I + sign*(args[1].I%sqltype.MicrosPerDay))}, nil
 		},
 	}
 }
