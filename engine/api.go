@@ -81,7 +81,7 @@ type Decision interface {
 	// statement came until its end.
 	Finished(took time.Duration, rows int)
 	// Cursor is, for RouteCursor, how its SELECT, whose all else is, is declared; nil otherwise.
-	Cursor() *syntax.Cursor
+	Cursor() *Cursor
 	// Gate says, for RouteCandidate and RouteCursor, which form of the gate is the statement's, and the
 	// values, in text format, of its parameters $1..$7.
 	Gate() (GateForm, []string)
@@ -134,6 +134,16 @@ type Split struct {
 type Copy struct {
 	SQL     string       // the SELECT of its rows, which is described in its place
 	Options *syntax.Copy // how they are written
+}
+
+// Cursor is a DECLARE of a cursor.
+type Cursor struct {
+	*syntax.Cursor
+	// RowSet is what makes the result's rows again on the server, for its cursor to go on with: ORDER BY does not bring them into one order.
+	// nil where it does, so that the server's own has them at the same places.
+	RowSet *Finish
+	// Scrolls says, with RowSet, that the server may read its own backwards, too, and tells which row of a table it is at.
+	Scrolls bool
 }
 
 // Gate is the server's answer to gateSQL.
@@ -217,7 +227,7 @@ const (
 	// RouteSplit: a simple Query of BEGIN, SAVEPOINT, RELEASE, SET or SHOW
 	// statements followed by one candidate, as ODBC sends them.
 	RouteSplit
-	// RouteCursor: a simple Query that declares a cursor, perhaps behind statements as those of
+	// RouteCursor: a statement that declares a cursor, in a simple Query perhaps behind statements as those of
 	// RouteSplit and before a FETCH. Postgres runs the DECLARE; what the first FETCH gets is decided as for
 	// RouteCandidate.
 	RouteCursor

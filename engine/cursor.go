@@ -4,12 +4,13 @@ import (
 	"slices"
 
 	"pgaccel/plan"
+	"pgaccel/pushdown"
 	"pgaccel/syntax"
 )
 
 // A DECLARE CURSOR is decided, run and counted as its SELECT, whose text has a decision of its own. The
-// server has the cursor, too, and may have to go on with it at any row (proxy/cursor.go): the order of the
-// rows must be the same there, to the last.
+// server has the cursor, too, and may have to go on with it at any row (proxy/cursor.go): where the order of the
+// rows is not the same there, to the last, it goes on with a cursor over the rows of pgaccel's.
 
 // cursorOf makes st the DECLARE that the text is, if it may be answered here.
 func (st *statement) cursorOf(text *syntax.Text) {
@@ -22,8 +23,34 @@ func (st *statement) cursorOf(text *syntax.Text) {
 	}
 }
 
-// unordered says why the server may have other rows at the places of those of a cursor.
-func unordered(q *plan.Star) *plan.Forward {
+// cursorAs is how the decision's SELECT is answered as c.
+func (d *decision) cursorAs(c *syntax.Cursor) (*Cursor, *plan.Forward) {
+	if !unordered(d.query) {
+		return &Cursor{Cursor: c}, nil
+	}
+	rows := pushdown.RowSet(d.query, d.names, d.deps.Tables, d.catalog)
+	if rows == nil || len(d.query.Order) > 0 {
+		return nil, forward(plan.ReasonShape, "a cursor over rows that ORDER BY does not bring into one order")
+	}
+	return &Cursor{Cursor: c, RowSet: rows, Scrolls: !forwardOnly(d.query)}, nil
+}
+
+// forwardOnly reports whether the server can read the SELECT, which has no ORDER BY, forwards only, however it plans it
+// (ExecSupportsBackwardScan), and finds no row of a table at it (execCurrentOf): it groups, or joins tables, none of which it can leave out.
+func forwardOnly(q *plan.Star) bool {
+	if q.Grouped {
+		return true
+	}
+	for _, j := range q.Joins {
+		if t := &q.Tables[j.Table]; j.Kind == plan.Inner && t.Relation == nil && q.Tables[0].Relation == nil && t.Meta != q.Tables[0].Meta {
+			return true
+		}
+	}
+	return false
+}
+
+// unordered reports whether the server may have other rows at the places of those of a cursor.
+func unordered(q *plan.Star) bool {
 	adds := q.AddsFloats()
 	q.Walk(func(q *plan.Star) {
 		for i := range q.Tables {
@@ -32,10 +59,7 @@ func unordered(q *plan.Star) *plan.Forward {
 			}
 		}
 	})
-	if adds || !totalOrder(q) || slices.ContainsFunc(q.Joins, func(j plan.StarJoin) bool { return j.Kind == plan.Full }) {
-		return forward(plan.ReasonShape, "a cursor over rows that ORDER BY does not bring into one order")
-	}
-	return nil
+	return adds || !totalOrder(q) || slices.ContainsFunc(q.Joins, func(j plan.StarJoin) bool { return j.Kind == plan.Full })
 }
 
 // CursorCommand is a statement that concerns cursors.

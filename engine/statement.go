@@ -57,10 +57,11 @@ type decision struct {
 	left      *plan.Forward // why there is finish
 	tooMany   *atomic.Int64 // when finish would have had too many rows, likewise
 	shape     *shape
-	view      *View          // nil but for a statement over the schema pgaccel
-	split     *Split         // nil but for one of several statements, of which it is the last one's
-	copy      *Copy          // nil but for COPY, of whose rows it is
-	cursor    *syntax.Cursor // nil but for DECLARE, of whose SELECT it is
+	view      *View    // nil but for a statement over the schema pgaccel
+	split     *Split   // nil but for one of several statements, of which it is the last one's
+	copy      *Copy    // nil but for COPY, of whose rows it is
+	names     []string // of the columns of query
+	cursor    *Cursor  // nil but for DECLARE, of whose SELECT it is
 }
 
 func (s *statement) decide(cat *catalog.Catalog, text *syntax.Text) *decision {
@@ -73,7 +74,7 @@ func (s *statement) decide(cat *catalog.Catalog, text *syntax.Text) *decision {
 func (s *statement) decisionOn(cat *catalog.Catalog, text *syntax.Text) *decision {
 	p := pushdown.Plan(text, s.paramOIDs, cat)
 	shape, f := s.engine.stats.shapeOf(text, p.Refused)
-	d := &decision{statement: s, catalog: cat, deps: &p.Deps, query: p.Star, forward: f, forced: p.Small, shape: shape,
+	d := &decision{statement: s, catalog: cat, deps: &p.Deps, query: p.Star, forward: f, forced: p.Small, shape: shape, names: p.Names,
 		constants: constantsOf(&p.Deps), uncertain: new(atomic.Int64), tooMany: new(atomic.Int64)}
 	if f != nil && s.finishOf(text, f, d) {
 		d.forward = nil
@@ -142,10 +143,11 @@ func (s *statement) Decide(in Session) Decision {
 			if last.finish != nil {
 				return last.forwarding(forward(plan.ReasonNotSelect, "a cursor over a SELECT of which a part is refused"))
 			}
-			if f := unordered(last.query); f != nil {
+			cursor, f := last.cursorAs(s.cursor)
+			if f != nil {
 				return last.forwarding(f)
 			}
-			whole.cursor = s.cursor
+			whole.cursor = cursor
 			return &whole
 		}
 		split := *s.split
@@ -248,7 +250,7 @@ func (d *decision) View() *View { return d.view }
 func (d *decision) Copy() *Copy { return d.copy }
 
 // Cursor implements Decision.
-func (d *decision) Cursor() *syntax.Cursor { return d.cursor }
+func (d *decision) Cursor() *Cursor { return d.cursor }
 
 // Split implements Decision.
 func (d *decision) Split() *Split { return d.split }

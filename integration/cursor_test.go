@@ -2,6 +2,8 @@ package integration
 
 import (
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -125,7 +127,9 @@ func TestCursors(t *testing.T) {
 		{0, []string{declare, "DECLARE h CURSOR WITH HOLD FOR " + ordered9, "FETCH 3 FROM h", "CLOSE h"}},
 		{0, []string{"BEGIN", "DECLARE s SCROLL CURSOR FOR " + ordered9, "FETCH 2 FROM s", "COMMIT"}},
 		{0, []string{"BEGIN", "DECLARE s BINARY CURSOR FOR " + ordered9, "FETCH 2 FROM s", "COMMIT"}},
-		{0, []string{"BEGIN", "extended: " + declare, "FETCH 2 FROM c", "COMMIT"}},
+		{1, []string{"BEGIN", "extended: " + declare, "FETCH 2 FROM c", "FETCH 2 FROM c", "MOVE 1 IN c", "FETCH ALL FROM c", "COMMIT"}},
+		{0, []string{"extended: " + declare, "FETCH 2 FROM c"}},
+		{1, []string{"BEGIN", "extended: " + declare, "extended: DECLARE d CURSOR FOR SELECT nosuch", "FETCH 2 FROM c", "ROLLBACK", "BEGIN", "extended: " + declare, "FETCH 3 FROM c", "COMMIT"}},
 		{0, []string{"BEGIN", "DECLARE c CURSOR FOR SELECT nosuch FROM sales ORDER BY id", "FETCH 2 FROM c", "COMMIT"}},
 		{0, []string{"BEGIN", "DECLARE c CURSOR FOR SELECT day, sum(rate) FROM sales GROUP BY day ORDER BY 2, 1", "FETCH 2 FROM c", "COMMIT"}},
 		{1, []string{"BEGIN", "DECLARE c CURSOR FOR SELECT day, sum(price), current_date FROM sales GROUP BY day ORDER BY 2 DESC, 1", "FETCH 2 FROM c", "MOVE 3 IN c", "FETCH ALL FROM c", "COMMIT"}},
@@ -250,4 +254,85 @@ func TestCursorRights(t *testing.T) {
 	s.forwardsAll(t, each)
 	must(t, admin, "GRANT EXECUTE ON FUNCTION pg_catalog.pg_current_snapshot() TO PUBLIC; REVOKE SELECT ON sales FROM clerk")
 	s.forwardsAll(t, each)
+}
+
+var ofTable = regexp.MustCompile(`TableOID:\d+ TableAttributeNumber:\d+ `)
+
+// TestUnorderedCursors: of rows in no order any order is right; each comes once, whatever else is sent amid them, and what
+// else a cursor answers is the server's.
+func TestUnorderedCursors(t *testing.T) {
+	s := privateStack(t, copySchema)
+	const groups = "SELECT day, note AS \"the note\", ok, count(*), sum(price), avg(rate::numeric) FROM sales GROUP BY day, note, ok"
+	declare := "DECLARE c CURSOR FOR " + groups
+	block := func(steps ...string) []string {
+		return append(append([]string{"BEGIN", declare}, steps...), "COMMIT", "SELECT 1")
+	}
+	for i, c := range []struct {
+		want  int
+		name  string // application_name
+		steps []string
+	}{
+		{1, "", block("FETCH 3 FROM c", "FETCH NEXT FROM c", "FETCH ALL FROM c", "FETCH 1 FROM c", "CLOSE c")},
+		{1, "", block("FETCH 3 FROM c", "SAVEPOINT a", "FETCH 2 FROM c", "FETCH ALL FROM c", "FETCH 1 FROM c")},
+		{1, "", block("FETCH 3 FROM c", "MOVE 2 IN c", "FETCH ALL FROM c")},
+		{1, "", block("FETCH 3 FROM c", "extended: FETCH 2 FROM c", "portal: c", "FETCH ALL FROM c")},
+		{1, "", block("FETCH 3 FROM c", "FETCH PRIOR FROM c")},
+		{1, "", block("FETCH 3 FROM c", "FETCH FIRST FROM c")},
+		{1, "", block("FETCH ALL FROM c", "FETCH PRIOR FROM c")},
+		{1, "", block("FETCH ALL FROM c", "MOVE BACKWARD ALL IN c")},
+		{1, "", block("FETCH ALL FROM c", "SELECT 2", "FETCH 1 FROM c")},
+		{1, "", block("FETCH 3 FROM c", "FETCH ABSOLUTE 5 FROM c", "FETCH ALL FROM c")},
+		{1, "", block("FETCH 3 FROM c", "UPDATE sales SET note = 'x' WHERE CURRENT OF c", "ROLLBACK")},
+		{1, "", block("FETCH 3 FROM c", "DELETE FROM sales", "FETCH ALL FROM c", "ROLLBACK")},
+		{1, "", block("FETCH 3 FROM c", "SET DateStyle = 'German'", "FETCH ALL FROM c", "RESET DateStyle")},
+		{1, "", block("FETCH 3 FROM c", "SELECT name, is_holdable, is_binary, is_scrollable FROM pg_cursors", "FETCH ALL FROM c")},
+		{2, "", block("FETCH 3 FROM c", "DECLARE d CURSOR FOR "+groups, "FETCH 4 FROM d", "FETCH ALL FROM c", "FETCH ALL FROM d")},
+		{1, "", []string{"BEGIN", "DECLARE c CURSOR WITH HOLD FOR " + groups, "FETCH 4 FROM c", "COMMIT", "FETCH ALL FROM c", "CLOSE c"}},
+		{1, "", []string{"BEGIN", "extended: " + declare, "FETCH 4 FROM c", "extended: SELECT 3", "FETCH ALL FROM c", "COMMIT"}},
+		{0, "", []string{"BEGIN", "DECLARE c SCROLL CURSOR FOR " + groups, "FETCH 4 FROM c", "COMMIT"}},
+		{0, "", []string{"BEGIN", "DECLARE c CURSOR FOR SELECT id FROM sales", "FETCH 4 FROM c", "FETCH ALL FROM c", "COMMIT"}},
+		{1, "postgres_fdw", []string{"BEGIN", "DECLARE c CURSOR FOR SELECT id, day, price FROM sales", "FETCH 4 FROM c", "SELECT 1", "FETCH ALL FROM c", "COMMIT"}},
+		{1, "postgres_fdw", []string{"BEGIN", "DECLARE c CURSOR FOR SELECT id, day, price FROM sales", "FETCH 4 FROM c", "MOVE BACKWARD ALL IN c", "FETCH ALL FROM c", "COMMIT"}},
+		{1, "postgres_fdw", []string{"BEGIN", "DECLARE c CURSOR FOR SELECT id, day, price FROM sales", "FETCH ALL FROM c", "MOVE BACKWARD ALL IN c", "FETCH ALL FROM c", "COMMIT"}},
+	} {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			run := func(tg target) (answers, rows []string) {
+				client := hijacked(t, tg, "postgres")
+				client.copies(func() { client.query("SET application_name = '" + c.name + "'") })
+				for _, sql := range c.steps {
+					said, n := "", 0
+					for line := range strings.Lines(client.copies(func() { client.cursorStep(sql) })) {
+						if strings.Contains(line, "DataRow") {
+							rows = append(rows, line)
+							n++
+						} else { // a cursor over parameters is of no table
+							said += ofTable.ReplaceAllString(line, "")
+						}
+					}
+					answers = append(answers, fmt.Sprintf("%s: %d rows\n%s", sql, n, said))
+				}
+				slices.Sort(rows)
+				return answers, rows
+			}
+			answers, rows := run(s.direct)
+			who := func(f func()) { s.accelerates(t, c.want, f) }
+			if c.want == 0 {
+				who = func(f func()) { s.forwardsAll(t, f) }
+			}
+			who(func() {
+				got, gotRows := run(s.proxy)
+				for i := range got {
+					if got[i] != answers[i] {
+						t.Errorf("%s\nwant %s", got[i], answers[i])
+					}
+				}
+				// Where a part is asked for, which rows these are is open.
+				if slices.ContainsFunc(c.steps, func(s string) bool { return strings.Contains(s, "FETCH ALL") }) && !slices.ContainsFunc(c.steps, func(s string) bool {
+					return strings.HasPrefix(s, "MOVE 2") || strings.Contains(s, "ABSOLUTE") || strings.Contains(s, "BACKWARD") || strings.Contains(s, "German")
+				}) && !slices.Equal(gotRows, rows) {
+					t.Errorf("rows%s", firstDifference([]byte(strings.Join(gotRows, "")), []byte(strings.Join(rows, ""))))
+				}
+			})
+		})
+	}
 }

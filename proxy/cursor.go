@@ -22,9 +22,12 @@ import (
 //	CLOSE, COMMIT         the same                        nobody
 //	anything else         MOVE FORWARD n, the message     the server, for good
 //
+// The DECLARE may also come in the extended protocol, as postgres_fdw sends it.
+//
 // The server has declared it, and holds its snapshot and its locks. It has run nothing of it: so long as
 // the client has had no row the FETCH is just forwarded, and later one MOVE brings it to where the client
-// is. For that, the rows must have the same order there, to the last (engine/cursor.go). So whatever looks
+// is. For that, the rows must have the same order there, to the last; where they have not, the server gets a cursor of
+// that name over the rows of pgaccel's instead, which are parameters (engine/cursor.go). So whatever looks
 // at the cursor, be it MOVE, FETCH BACKWARD, WHERE CURRENT OF, a function, or a message of the extended
 // protocol, finds it where it is without pgaccel; nothing here depends on which of these a message is.
 // A savepoint, a changed setting, a write of the session's are such messages, too: none of them comes
@@ -48,7 +51,18 @@ type cursor struct {
 	head     []byte            // RowDescription
 	answer   *answer           // nil before the first FETCH
 	ended    bool              // a FETCH has met its end
+	rows     *engine.Finish    // that make its rows on the server; nil where the server's own are the same
+	scrolls  bool              // with rows: the server may read it backwards
 }
+
+func newCursor(d engine.Decision) *cursor {
+	c := d.Cursor()
+	return &cursor{name: c.Name, hold: c.Hold, decision: d, rows: c.RowSet, scrolls: c.Scrolls}
+}
+
+// foreignName is the application_name that postgres_fdw gives itself. It does nothing with its cursors but to FETCH forwards, and to go
+// back to the start.
+const foreignName = "postgres_fdw"
 
 // cursorNameMax bounds the names of cursors that are followed: none that the server cuts is as short.
 const cursorNameMax = 60
@@ -56,13 +70,16 @@ const cursorNameMax = 60
 // declareCursor begins with a Query that declares a cursor.
 func (s *session) declareCursor(d engine.Decision, before *[]byte) action {
 	c := d.Cursor()
-	if s.status == 'I' && !c.Begins || s.status == 'T' && s.block != 'T' || len(c.Name) > cursorNameMax || s.implicit.open() {
+	if s.status == 'I' && !c.Begins || s.status == 'T' && s.block != 'T' || s.implicit.open() {
 		return s.forwardQuery(d, plan.ReasonNotSelect)
+	}
+	if reason := s.cursorBarred(c); reason != "" {
+		return s.forwardQuery(d, reason)
 	}
 	// Spaces stand for what is sent apart, as for RouteSplit.
 	padded := strings.Repeat(" ", utf8.RuneCountInString(c.Prefix)) + c.Declare + c.Fetch
 	x := &localExecution{simple: true, decision: d, sql: padded, started: time.Now(),
-		cursor: &cursor{name: c.Name, hold: c.Hold, decision: d}}
+		cursor: newCursor(d)}
 	if c.Prefix == "" {
 		s.local = x
 		*before = s.gateDeclare(*before, &gatingDeclare{}, false)
@@ -73,6 +90,28 @@ func (s *session) declareCursor(d engine.Decision, before *[]byte) action {
 	s.local = x
 	*before = appendQuery(*before, c.Prefix)
 	return swallow
+}
+
+// cursorBarred says why a cursor is not followed, "" where it is.
+func (s *session) cursorBarred(c *engine.Cursor) plan.Reason {
+	if len(c.Name) > cursorNameMax {
+		return plan.ReasonNotSelect
+	}
+	if c.RowSet != nil && c.Scrolls && !s.foreign {
+		return plan.ReasonShape // WHERE CURRENT OF would not find its row
+	}
+	return ""
+}
+
+// executeDeclare begins with an Execute of a DECLARE; false where it is to be forwarded.
+func (s *session) executeDeclare(p *portal, d engine.Decision, message []byte, dst *[]byte) bool {
+	if c := d.Cursor(); c.Prefix != "" || c.Fetch != "" || s.block != 'T' || s.unsettled() || s.gateBarred(nil) != "" ||
+		s.settings.ClientEncoding != "UTF8" && !p.s.ascii || !s.readAlike(p.s) && d.ReadsSettings() {
+		return false
+	}
+	s.local = &localExecution{decision: d, portal: p, original: bytes.Clone(message), started: time.Now(), cursor: newCursor(d)}
+	*dst = s.gateExecute(*dst)
+	return true
 }
 
 // gatingDeclare is the stage of a DECLARE while the server runs the gate before it.
@@ -129,6 +168,12 @@ func (s *session) declare(snapshot string) {
 	x := s.local
 	x.cursor.snapshot, x.cursor.settings = snapshot, s.settings
 	x.stage = &declaring{}
+	if !x.simple {
+		x.portal.forwarded = true
+		s.queue.push(replyExecute)
+		s.toServer.add(appendEmpty(bytes.Clone(x.original), wire.Flush))
+		return
+	}
 	s.relayQuery()
 	s.toServer.add(appendQuery(nil, strings.TrimSuffix(x.sql, x.decision.Cursor().Fetch)))
 }
@@ -139,9 +184,19 @@ type declaring struct {
 	broke bool // the client has seen an error; ReadyForQuery follows
 }
 
-func (d *declaring) failed(*session, reply, []byte) action {
+func (d *declaring) failed(s *session, k reply, body []byte) action {
+	if !s.local.simple {
+		return s.executeFailed(k, body)
+	}
 	d.broke = true
 	return relay
+}
+
+// executed takes the end of an Execute of a DECLARE.
+func (d *declaring) executed(s *session) {
+	s.cache.addCursor(s.local.cursor)
+	s.tell(false)
+	s.finish()
 }
 
 func (d *declaring) ready(s *session, k reply) action {
@@ -167,7 +222,7 @@ func (d *declaring) ready(s *session, k reply) action {
 // becomes of it; else it goes its way.
 func (s *session) beforeCursors(typ byte, message []byte, look, whole bool, before *[]byte) (do action, done bool) {
 	switch typ {
-	case wire.Flush, wire.CopyData, wire.CopyDone, wire.CopyFail, wire.Terminate: // nothing, here
+	case wire.Flush, wire.Sync, wire.CopyData, wire.CopyDone, wire.CopyFail, wire.Terminate: // nothing, here
 		return relay, false
 	}
 	switch {
@@ -275,15 +330,59 @@ func (s *session) answerCursor(c *cursor, a *answer) {
 func (s *session) moves(b []byte, list map[string]*cursor) []byte {
 	for _, c := range list {
 		switch {
-		case c.ended:
-			b = s.command(b, "MOVE FORWARD ALL IN "+quoteName(c.name))
-		case c.answer != nil && c.answer.next > 0:
-			b = s.command(b, "MOVE FORWARD "+strconv.Itoa(c.answer.next)+" IN "+quoteName(c.name))
+		case c.rows != nil && c.answer != nil && (c.answer.next > 0 || c.ended) && !(c.scrolls && c.atEnd()):
+			b = s.declareAnew(b, c)
+		case c.answer != nil:
+			b = s.moveForward(b, c, c.answer.next)
 		}
 		c.free()
 	}
 	return b
 }
+
+// moveForward has the server's cursor move by n rows, or behind the last.
+func (s *session) moveForward(b []byte, c *cursor, n int) []byte {
+	how := strconv.Itoa(n)
+	if c.ended {
+		how = "ALL"
+	} else if n == 0 {
+		return b
+	}
+	return s.command(b, "MOVE FORWARD "+how+" IN "+quoteName(c.name))
+}
+
+// atEnd reports whether the client has had all rows.
+func (c *cursor) atEnd() bool { return c.ended || c.answer.next == c.answer.rows }
+
+// declareAnew has the server declare a cursor over the rows that it has from here, as parameters, and
+// brings it to where the client's is. It reads forwards only where the server's own would.
+func (s *session) declareAnew(b []byte, c *cursor) []byte {
+	batch, next := c.answer.batch, c.answer.next
+	b = s.command(b, "CLOSE "+quoteName(c.name))
+	var columns [][]byte
+	if c.atEnd() {
+		// Its rows are gone, and nobody asks for them, but for whether there were any.
+		next = min(next, 1)
+		columns = wire.NullArrays(arrayColumns(c.rows), next)
+	} else {
+		var err error
+		if columns, err = wire.ColumnArrays(batch, arrayColumns(c.rows), s.settings, cursorBytes); err != nil {
+			return b // what comes finds no cursor, rather than one with other rows
+		}
+	}
+	sql := "DECLARE " + quoteName(c.name)
+	if !c.scrolls {
+		sql += " NO SCROLL"
+	}
+	if sql += " CURSOR"; c.hold {
+		sql += " WITH HOLD"
+	}
+	b = s.commandOver(b, sql+" FOR "+c.rows.SQL, c.rows.Arrays(), columns)
+	return s.moveForward(b, c, next)
+}
+
+// cursorBytes bounds the rows that a cursor may have as parameters.
+const cursorBytes = 512 << 20
 
 func quoteName(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
 

@@ -16,9 +16,9 @@ const (
 // declared makes the fake answer the FETCHes from a cursor of which the server's fourth row is an error.
 func declared(f *fake) *fakeStatement {
 	st := f.add(cursorDeclare, candidate(numbers(7, 8, 9, 10, 11)))
-	st.route, st.cursor = engine.RouteCursor, &syntax.Cursor{Name: "c", Declare: cursorDeclare}
+	st.route, st.cursor = engine.RouteCursor, &engine.Cursor{Cursor: &syntax.Cursor{Name: "c", Declare: cursorDeclare}}
 	glued := f.add("begin;"+cursorDeclare+";"+cursorFetch, candidate(numbers(7, 8, 9, 10, 11)))
-	glued.route, glued.cursor = engine.RouteCursor, &syntax.Cursor{Name: "c", Prefix: "begin;", Begins: true, Declare: cursorDeclare + ";", Fetch: cursorFetch, Rows: 3}
+	glued.route, glued.cursor = engine.RouteCursor, &engine.Cursor{Cursor: &syntax.Cursor{Name: "c", Prefix: "begin;", Begins: true, Declare: cursorDeclare + ";", Fetch: cursorFetch, Rows: 3}}
 	return st
 }
 

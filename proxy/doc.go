@@ -52,7 +52,9 @@
 //     FunctionCall ends an unnamed portal that was begun here.
 //   - A cursor of SQL that is answered here is the server's, too, which has run nothing of it. Where anything but
 //     FETCH comes, a MOVE of pgaccel's brings it to where the client is: that shows in pg_stat_statements and the
-//     server's log, takes the time that the FETCHes would have taken, and its error is that of what came.
+//     server's log, takes the time that the FETCHes would have taken, and its error is that of what came. Where rows are in no
+//     order, the server gets a cursor of that name over the rows of pgaccel's: pg_cursors shows its text, and its columns are
+//     of no table (RowDescription).
 //   - That such a portal has gone with its transaction is reported with another
 //     source line (field L, R) of Postgres than Execute's.
 //   - Of a statement that is accelerated in part the rest runs as a statement of pgaccel's: that is what shows in pg_stat_activity,

@@ -14,7 +14,6 @@ import (
 	"pgaccel/engine"
 	"pgaccel/plan"
 	"pgaccel/sqltype"
-	"pgaccel/syntax"
 	"pgaccel/vector"
 )
 
@@ -69,7 +68,7 @@ type fakeStatement struct {
 	route        engine.Route
 	view         *engine.View
 	copy         *engine.Copy
-	cursor       *syntax.Cursor
+	cursor       *engine.Cursor
 	prefix, last string
 	lastSt       *fakeStatement
 	batch        *vector.Batch
@@ -136,7 +135,7 @@ func (*fakeForced) Route() engine.Route { return engine.RouteForward }
 func (s *fakeStatement) Route() engine.Route    { return s.route }
 func (s *fakeStatement) View() *engine.View     { return s.view }
 func (s *fakeStatement) Copy() *engine.Copy     { return s.copy }
-func (s *fakeStatement) Cursor() *syntax.Cursor { return s.cursor }
+func (s *fakeStatement) Cursor() *engine.Cursor { return s.cursor }
 
 func (s *fakeStatement) Finish() *engine.Finish      { return nil }
 func (s *fakeStatement) Finished(time.Duration, int) {}

@@ -46,9 +46,8 @@ type finishing struct {
 	ended   batchError
 }
 
-// finish has the server run the rest of the statement over the batch.
-func (s *session) finishOn(g *gateRun, batch *vector.Batch, fields []engine.Field, head []byte) {
-	x, f := s.local, s.local.decision.Finish()
+// arrayColumns are the forms of the arrays that f reads.
+func arrayColumns(f *engine.Finish) []wire.ArrayColumn {
 	form := make([]wire.ArrayColumn, len(f.Columns))
 	for i, c := range f.Columns {
 		form[i] = wire.ArrayColumn{OID: c.OID, Element: c.Element, Format: wire.FormatBinary}
@@ -56,7 +55,13 @@ func (s *session) finishOn(g *gateRun, batch *vector.Batch, fields []engine.Fiel
 			form[i].Format = wire.FormatText
 		}
 	}
-	columns, err := wire.ColumnArrays(batch, form, s.settings, engine.FinishBytes)
+	return form
+}
+
+// finish has the server run the rest of the statement over the batch.
+func (s *session) finishOn(g *gateRun, batch *vector.Batch, fields []engine.Field, head []byte) {
+	x, f := s.local, s.local.decision.Finish()
+	columns, err := wire.ColumnArrays(batch, arrayColumns(f), s.settings, engine.FinishBytes)
 	batch.Release()
 	var types []uint32
 	if p := x.portal; p != nil {

@@ -288,11 +288,14 @@ func (s *session) gateOf(b []byte, form engine.GateForm, params []string, prepar
 }
 
 // command runs a command of pgaccel's that takes no parameters.
-func (s *session) command(b []byte, sql string) []byte {
+func (s *session) command(b []byte, sql string) []byte { return s.commandOver(b, sql, nil, nil) }
+
+// commandOver is command with parameters, in binary format.
+func (s *session) commandOver(b []byte, sql string, types []uint32, values [][]byte) []byte {
 	b = appendNamed(b, wire.Close, 'P', commandName) // where the last attempt failed
 	b = appendNamed(b, wire.Close, 'S', commandName)
-	b = appendParse(b, commandName, sql, nil)
-	b = appendBind(b, commandName, commandName, nil)
+	b = appendParse(b, commandName, sql, types)
+	b = appendBindAs(b, commandName, commandName, values, make([]bool, len(values)), []int16{wire.FormatBinary}, nil)
 	b = appendExecute(b, commandName, 0)
 	b = appendNamed(b, wire.Close, 'P', commandName)
 	b = appendNamed(b, wire.Close, 'S', commandName)

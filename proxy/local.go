@@ -43,10 +43,10 @@ type localExecution struct {
 //	settling       E   it answers what came before                           gatingExecute, replacing
 //	gatingQuery    Q   it describes the result and runs the gate             computing, sending, checking, undoingGate
 //	gatingDeclare  Q   it runs the gate before a DECLARE (cursor.go)         declaring, undoingGate
-//	declaring      Q   it runs the DECLARE                                   gatingQuery, if a FETCH is behind it
+//	declaring      Q E it runs the DECLARE                                   gatingQuery, if a FETCH is behind it
 //	moving         Q   it brings cursors to where the client's are (cursor.go)
 //	undoingGate    Q   it goes back behind a gate that the role may not run
-//	gatingExecute  E   it runs the gate, and describes what is not known     computing, replacing, sending, checking
+//	gatingExecute  E   it runs the gate, and describes what is not known     computing, replacing, sending, checking, declaring
 //	reopening      E   it says whether it has a portal that was begun here   sending
 //	computing      Q E the engine computes, in a goroutine of the driver     finishing, replacing, sending
 //	replacing      E   the server puts a placeholder into a portal's place   sending

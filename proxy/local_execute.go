@@ -97,13 +97,15 @@ func (s *session) gateExecute(b []byte) []byte {
 		b = appendNamed(b, wire.Describe, 'S', st.name)
 		s.queue.pushRef(replyStatement|replyOwn, ref{statement: st})
 		st.sentForType, st.sentForRow = true, true
-	} else if !st.haveFields && !st.sentForRow && x.copy == nil {
+	} else if !st.haveFields && !st.sentForRow && x.copy == nil && x.cursor == nil {
 		b = appendNamed(b, wire.Describe, 'P', p.name)
 		s.queue.pushRef(replyPortal|replyOwn, ref{statement: st})
 		st.sentForRow = true
 	}
-	g := &gatingExecute{gateRun: gateRun{free: !s.undoes(p), constants: constantsOf(x.decision, p)}}
-	x.stage, x.eager = g, !x.sampled
+	g := &gatingExecute{gateRun: gateRun{free: !s.undoes(p)}}
+	if x.stage = g; x.cursor == nil {
+		g.constants, x.eager = constantsOf(x.decision, p), !x.sampled
+	}
 	return appendEmpty(s.gateBatch(b, &g.gateRun, false), wire.Flush)
 }
 
@@ -144,6 +146,10 @@ func (g *gatingExecute) answered(s *session) {
 		return
 	}
 	p := s.local.portal
+	if s.local.cursor != nil {
+		s.declare(engine.GateSnapshot(g.answer.Rows))
+		return
+	}
 	if s.local.copy != nil {
 		if p.dead || len(p.values) > 0 {
 			s.forward(plan.ReasonDescription)

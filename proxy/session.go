@@ -55,6 +55,7 @@ type session struct {
 
 	cache    statementCache
 	settings wire.TextSettings
+	foreign  bool // application_name is that of postgres_fdw
 	// knownAt is replies.sent when settings were last known: at a ReadyForQuery behind which nothing
 	// was on its way. The server reports no change before.
 	knownAt uint64

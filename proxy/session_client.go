@@ -475,6 +475,11 @@ func (s *session) execute(message []byte, before *[]byte) action {
 	}
 	switch {
 	case d.Route() == engine.RouteCursor:
+		if reason := s.cursorBarred(d.Cursor()); reason != "" {
+			return forward(reason)
+		} else if s.executeDeclare(p, d, message, before) {
+			return swallow
+		}
 		return forward(plan.ReasonNotSelect)
 	case d.Route() != engine.RouteCandidate:
 		return forward("")

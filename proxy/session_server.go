@@ -111,6 +111,12 @@ func (s *session) fromServer(typ byte, message []byte, total int) action {
 		if !own && s.checking() != nil {
 			return s.checking().commandEnded(s, typ, message)
 		}
+		if !own && kind == replyExecute && s.local != nil {
+			if d, ok := s.local.stage.(*declaring); ok {
+				d.executed(s)
+				return relay
+			}
+		}
 		return done()
 	case wire.ReadyForQuery:
 		if !whole {
@@ -265,6 +271,8 @@ func (s *session) setting(body []byte) {
 		s.settings.IntervalStyle = string(value)
 	case "TimeZone":
 		s.settings.TimeZone = string(value)
+	case "application_name":
+		s.foreign = string(value) == foreignName
 	case "client_encoding":
 		s.settings.ClientEncoding = string(value)
 	}

@@ -320,25 +320,47 @@ func (f *finisher) whole(sel *pg.SelectStmt) bool {
 	return ok
 }
 
+// RowSet is what makes the rows of a result again on a server, with columns of these names; nil where that is not
+// possible. tables are those that it reads.
+func RowSet(q *plan.Star, names []string, tables []plan.Table, cat *catalog.Catalog) *Finish {
+	f := &finisher{cat: cat, core: Statement{Star: q, Names: names}}
+	if readsDomain(tables) {
+		return nil
+	}
+	sql, ok := f.rowText(names)
+	if !ok {
+		return nil
+	}
+	return &Finish{SQL: sql, Columns: f.columns}
+}
+
 // rowSet is a SELECT of the core's rows, with columns of these names.
 func (f *finisher) rowSet(names []string) (*pg.SelectStmt, bool) {
+	sql, ok := f.rowText(names)
+	if !ok {
+		return nil, false
+	}
+	tree, err := pg.Parse(sql)
+	if err != nil {
+		return nil, false
+	}
+	return tree.Stmts[0].Stmt.GetSelectStmt(), true
+}
+
+func (f *finisher) rowText(names []string) (sql string, ok bool) {
 	var columns, arrays, aliases []string
 	f.columns = nil
 	for i, e := range f.core.Star.Output {
 		alias := fmt.Sprintf("c%d", i+1)
 		c, expr, ok := f.asArray(e.Type(), "r."+alias)
 		if !ok {
-			return nil, false
+			return "", false
 		}
 		f.columns = append(f.columns, c)
 		columns = append(columns, expr+" AS "+catalog.QuoteIdentifier(names[i]))
 		arrays, aliases = append(arrays, fmt.Sprintf("pg_catalog.unnest($%d)", f.params+1+i)), append(aliases, alias)
 	}
-	tree, err := pg.Parse("SELECT " + strings.Join(columns, ", ") + " FROM ROWS FROM (" + strings.Join(arrays, ", ") + ") AS r(" + strings.Join(aliases, ", ") + ")")
-	if err != nil {
-		return nil, false
-	}
-	return tree.Stmts[0].Stmt.GetSelectStmt(), true
+	return "SELECT " + strings.Join(columns, ", ") + " FROM ROWS FROM (" + strings.Join(arrays, ", ") + ") AS r(" + strings.Join(aliases, ", ") + ")", true
 }
 
 // asArray says how a column of a type becomes an array, and what makes its value again of an element.

@@ -3,6 +3,7 @@ package wire
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 
 	"pgaccel/vector"
 )
@@ -26,14 +27,7 @@ func ColumnArrays(batch *vector.Batch, columns []ArrayColumn, settings TextSetti
 	oids, formats := make([]uint32, len(columns)), make([]int16, len(columns))
 	for i, c := range columns {
 		oids[i], formats[i] = c.OID, c.Format
-		head := make([]byte, 12, 20)
-		binary.BigEndian.PutUint32(head[8:], c.Element)
-		if batch.Rows > 0 {
-			head[3] = 1
-			head = binary.BigEndian.AppendUint32(head, uint32(batch.Rows))
-			head = binary.BigEndian.AppendUint32(head, 1)
-		}
-		arrays[i] = head
+		arrays[i] = arrayHead(c, batch.Rows)
 	}
 	var encoder *RowEncoder
 	var row []byte
@@ -65,4 +59,28 @@ func ColumnArrays(batch *vector.Batch, columns []ArrayColumn, settings TextSetti
 		}
 	}
 	return arrays, nil
+}
+
+func arrayHead(c ArrayColumn, rows int) []byte {
+	head := make([]byte, 12, 20)
+	binary.BigEndian.PutUint32(head[8:], c.Element)
+	if rows > 0 {
+		head[3] = 1
+		head = binary.BigEndian.AppendUint32(head, uint32(rows))
+		head = binary.BigEndian.AppendUint32(head, 1)
+	}
+	return head
+}
+
+// NullArrays is ColumnArrays of rows of nulls.
+func NullArrays(columns []ArrayColumn, rows int) [][]byte {
+	arrays := make([][]byte, len(columns))
+	for i, c := range columns {
+		arrays[i] = arrayHead(c, rows)
+		for range rows {
+			arrays[i][7] = 1
+			arrays[i] = binary.BigEndian.AppendUint32(arrays[i], math.MaxUint32) // -1
+		}
+	}
+	return arrays
 }
