@@ -38,6 +38,9 @@ func everyKind() (*catalog.Catalog, []vector.Kind) {
 		if k == vector.Enum {
 			c.TypeOID, c.Type, c.Enum = labels.OID, vector.EnumType(labels.OID), labels
 		}
+		if k == vector.Opaque {
+			continue // listed apart
+		}
 		kinds = append(kinds, k)
 		t.Columns = append(t.Columns, c)
 	}

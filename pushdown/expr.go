@@ -439,6 +439,8 @@ func (a *analyzer) resolve(v value, t vector.Type) plan.Expr {
 		return v.e
 	case v.null:
 		return plan.Const{Datum: vector.Null(t)}
+	case t.Kind == vector.Opaque:
+		fail(plan.ReasonType, "a value of an opaque type")
 	case v.text != nil:
 		if t.Kind == vector.TimestampTZ {
 			return a.momentLiteral(*v.text, t)
