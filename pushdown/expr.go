@@ -387,6 +387,9 @@ func (a *analyzer) nullIf(x, y value) plan.Expr {
 	default:
 		res = a.cast(res, t)
 	}
+	if xk == vector.CIDR {
+		fail(plan.ReasonType, "NULLIF of cidr") // it is inet: what = compares
+	}
 	out := res.Type()
 	if out.Kind.IsText() { // of both, though only one is shown
 		out.Collation = mergeCollations(x.e.Type().Collation, y.e.Type().Collation)
