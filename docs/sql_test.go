@@ -12,6 +12,7 @@ import (
 	"pgaccel/olap"
 	"pgaccel/pushdown"
 	"pgaccel/sqlfn"
+	"pgaccel/sqltype"
 	"pgaccel/syntax"
 	"pgaccel/vector"
 )
@@ -37,6 +38,9 @@ func everyKind() (*catalog.Catalog, []vector.Kind) {
 		c := catalog.Column{Name: fmt.Sprintf("k%d", k), AttNum: int16(len(kinds) + 1), Type: typ}
 		if k == vector.Enum {
 			c.TypeOID, c.Type, c.Enum = labels.OID, vector.EnumType(labels.OID), labels
+		}
+		if k == vector.Opaque {
+			continue // listed apart
 		}
 		kinds = append(kinds, k)
 		t.Columns = append(t.Columns, c)
@@ -135,7 +139,11 @@ func (a *asker) page(t *testing.T) string {
 	for _, k := range a.kinds {
 		names = append(names, k.String())
 	}
-	fmt.Fprintf(b, "%s. A numeric column may have any precision: those of more than %d digits, or of none declared, hold values of\ntheir own scale. Below it is numeric(10,2), of which an operand of more digits may differ. Intervals are computed values: differences of timestamps; a column of that type is not copied.\nA column of a domain is one of the type that the domain is over, but for arrays and enums.\n\n## Operators\n\n", strings.Join(names, ", "), vector.NumericMaxPrecision)
+	var opaque []string
+	for _, o := range sqltype.Opaques() {
+		opaque = append(opaque, o.Name)
+	}
+	fmt.Fprintf(b, "%s. A numeric column may have any precision: those of more than %d digits, or of none declared, hold values of\ntheir own scale. Below it is numeric(10,2), of which an operand of more digits may differ. Intervals that are computed are differences of timestamps.\nColumns of %s are\ncopied, too, but only returned as they are (by CASE, outer joins, UNION ALL and window functions, too), tested for NULL and counted.\nA column of a domain is one of the type that the domain is over, but for arrays and enums.\n\n## Operators\n\n", strings.Join(names, ", "), vector.NumericMaxPrecision, strings.Join(opaque, ", "))
 	for _, op := range []struct{ title, form string }{
 		{"= <>, IN, IS DISTINCT FROM, NULLIF", "%s = %s"}, {"< <= > >=, BETWEEN", "%s < %s"}, {"+", "%s + %s"}, {"-", "%s - %s"}, {"\\*", "%s * %s"}, {"/", "%s / %s"}, {"%", "%s %% %s"}, {"\\|\\|", "%s || %s"},
 	} {

@@ -25,6 +25,7 @@ const (
 	gateIsolation
 	gateTimeZone
 	gateFloatDigits
+	gateByteaOutput
 	gateReading
 	gateDateStyle
 	gateIntervalStyle
@@ -59,6 +60,7 @@ type gateRow struct {
 	isolation  string
 	timeZone   string
 	floatDigit string
+	bytea      string // bytea_output
 	dateStyle  string
 	intervals  string // IntervalStyle
 	reading    string // settings that change what a statement's text means
@@ -264,7 +266,7 @@ func parseGate(gate Gate, tables int) (*gateRow, error) {
 		}
 		if i == 0 {
 			*g = gateRow{text: text(gateSnapshot), sent: gate.Sent, server: text(gateServer), standby: row[gateInsertLSN] == nil, noXID: text(gateNoXID) == "t", isolation: text(gateIsolation),
-				timeZone: text(gateTimeZone), floatDigit: text(gateFloatDigits), dateStyle: text(gateDateStyle), intervals: text(gateIntervalStyle), reading: text(gateReading), schemas: text(gateSchemas), mode: text(gateMode), floatSum: text(gateFloatSum), ties: text(gateTies), device: text(gateDevice), operators: text(gateOperators), shadowed: text(gateShadowed) != "f", callable: text(gateCallable) == "t",
+				timeZone: text(gateTimeZone), floatDigit: text(gateFloatDigits), bytea: text(gateByteaOutput), dateStyle: text(gateDateStyle), intervals: text(gateIntervalStyle), reading: text(gateReading), schemas: text(gateSchemas), mode: text(gateMode), floatSum: text(gateFloatSum), ties: text(gateTies), device: text(gateDevice), operators: text(gateOperators), shadowed: text(gateShadowed) != "f", callable: text(gateCallable) == "t",
 				timeout: parseTimeout(text(gateTimeout))}
 			var ok bool
 			g.staleness, ok = parseStaleness(text(gateStaleness))
@@ -328,7 +330,13 @@ func (e *Engine) checkGate(d *decision, g *gateRow) *plan.Forward {
 		return forward(plan.ReasonSettings, "IntervalStyle")
 	case d.finish != nil && d.finish.Cuts && g.ties == tiesForward:
 		return errTies
-	case returnsFloat(d.query) && (len(g.floatDigit) != 1 || g.floatDigit < "1"):
+	case returns(d.query, vector.Bytea) && g.bytea != "hex":
+		return forward(plan.ReasonSettings, "bytea_output")
+	case returnsOpaque(d.query, func(t *sqltype.Opaque) bool { return t.Dates }) && !strings.HasPrefix(g.dateStyle, "ISO, "):
+		return forward(plan.ReasonSettings, "DateStyle")
+	case returnsOpaque(d.query, func(t *sqltype.Opaque) bool { return t.Intervals }) && g.intervals != "postgres":
+		return forward(plan.ReasonSettings, "IntervalStyle")
+	case (returnsFloat(d.query) || returnsOpaque(d.query, func(t *sqltype.Opaque) bool { return t.Floats })) && (len(g.floatDigit) != 1 || g.floatDigit < "1"):
 		return forward(plan.ReasonSettings, "extra_float_digits")
 	}
 	tables := references(d.deps)
@@ -442,6 +450,14 @@ func returnsFloat(q *plan.Star) bool {
 // IntervalStyle.
 func returns(q *plan.Star, k vector.Kind) bool {
 	return slices.ContainsFunc(q.Output, func(x plan.Expr) bool { return x.Type().Kind.Element() == k })
+}
+
+// returnsOpaque reports whether a result has values of an opaque type of which something is so.
+func returnsOpaque(q *plan.Star, so func(t *sqltype.Opaque) bool) bool {
+	return slices.ContainsFunc(q.Output, func(x plan.Expr) bool {
+		t := x.Type()
+		return t.Kind == vector.Opaque && so(sqltype.OpaqueOf(t.Collation.OID))
+	})
 }
 
 // checkDescription compares the plan's result columns with Postgres' description.

@@ -17,7 +17,7 @@ func castable(from, to vector.Type) bool {
 	switch {
 	case t.IsText():
 		// A length cuts or pads; only the type's own name is free of that.
-		return (f.IsString() || t != vector.BPChar && f != vector.Invalid && !f.IsFloat()) && (to.Typmod < 0 || f == t && from.Typmod == to.Typmod)
+		return f.IsCastToText() && (f.IsString() || t != vector.BPChar && f != vector.Invalid) && (to.Typmod < 0 || f == t && from.Typmod == to.Typmod)
 	case f.IsText():
 		return sqltype.ReadsText(t) || to.Varying()
 	case t == vector.Numeric:

@@ -68,7 +68,7 @@ func typeName(k vector.Kind) string {
 // It may note more than the server calls: a right that is lacking only forwards. What is
 // not known must not pass.
 func (a *analyzer) calls(name string, kinds ...vector.Kind) {
-	if name == "count" && len(kinds) == 1 && kinds[0].IsArray() {
+	if name == "count" && len(kinds) == 1 && (kinds[0].IsArray() || kinds[0] == vector.Opaque) {
 		kinds = []vector.Kind{vector.Text} // it is of any type
 	}
 	key := builtinKey(name, kinds)

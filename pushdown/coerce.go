@@ -86,8 +86,8 @@ func (a *analyzer) toScale(e plan.Expr, scale int16) plan.Expr {
 // else is forwarded. Constants are converted here and now.
 func (a *analyzer) cast(e plan.Expr, t vector.Type) plan.Expr {
 	from := e.Type()
-	if from.Kind == vector.Enum && t.Kind == vector.Enum && !sameEnum(from, t) {
-		fail(plan.ReasonType, "cast between enums")
+	if from.Kind.IsMany() && from.Kind == t.Kind && !sameOfMany(from, t) {
+		fail(plan.ReasonType, "cast between types, "+from.Kind.String())
 	}
 	if from.Kind == t.Kind && (t.Kind != vector.Numeric || from.Scale == t.Scale || t.Scale == vector.VaryingScale) {
 		return e
@@ -120,7 +120,7 @@ func (a *analyzer) cast(e plan.Expr, t vector.Type) plan.Expr {
 		a.sessionZone = true
 	case from.Kind.IsText() && (k == vector.Text || k == vector.Varchar):
 		t.Collation = from.Collation
-	case !from.Kind.IsFloat() && (k == vector.Text || k == vector.Varchar):
+	case from.Kind.IsCastToText() && (k == vector.Text || k == vector.Varchar):
 		noNumericParam(e) // it would show its decimals
 		a.needsISO = a.needsISO || sqltype.Of(from.Kind).Settings
 		a.needsIntervals = a.needsIntervals || from.Kind == vector.Interval

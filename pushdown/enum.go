@@ -65,13 +65,16 @@ func (a *analyzer) label(s string, t vector.Type) plan.Const {
 }
 
 // sameEnum reports whether two types are one enum.
-func sameEnum(a, b vector.Type) bool {
-	return a.Kind == vector.Enum && b.Kind == vector.Enum && a.Collation.OID == b.Collation.OID
+func sameEnum(a, b vector.Type) bool { return a.Kind == vector.Enum && sameOfMany(a, b) }
+
+// sameOfMany reports whether two types of a kind that many are of are one.
+func sameOfMany(a, b vector.Type) bool {
+	return a.Kind.IsMany() && a.Kind == b.Kind && a.Collation.OID == b.Collation.OID
 }
 
-// typeOfKind is the type of kind k that values have in common: of enums, the only one among them.
+// typeOfKind is the type of kind k that values have in common: of enums and opaque ones, the only one among them.
 func typeOfKind(k vector.Kind, vals []value) vector.Type {
-	if k != vector.Enum {
+	if !k.IsMany() {
 		return vector.TypeOf(k)
 	}
 	var t vector.Type
@@ -79,10 +82,13 @@ func typeOfKind(k vector.Kind, vals []value) vector.Type {
 		if v.unknown() {
 			continue
 		}
-		if t.Kind == vector.Enum && !sameEnum(t, v.e.Type()) {
-			fail(plan.ReasonType, "values of two enum types")
+		if t.Kind.IsMany() && !sameOfMany(t, v.e.Type()) {
+			fail(plan.ReasonType, "values of two types, "+k.String())
 		}
 		t = v.e.Type()
+	}
+	if k == vector.Opaque {
+		return vector.OpaqueType(t.Collation.OID)
 	}
 	return vector.EnumType(t.Collation.OID)
 }

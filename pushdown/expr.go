@@ -387,6 +387,9 @@ func (a *analyzer) nullIf(x, y value) plan.Expr {
 	default:
 		res = a.cast(res, t)
 	}
+	if xk == vector.CIDR {
+		fail(plan.ReasonType, "NULLIF of cidr") // it is inet: what = compares
+	}
 	out := res.Type()
 	if out.Kind.IsText() { // of both, though only one is shown
 		out.Collation = mergeCollations(x.e.Type().Collation, y.e.Type().Collation)
@@ -439,6 +442,8 @@ func (a *analyzer) resolve(v value, t vector.Type) plan.Expr {
 		return v.e
 	case v.null:
 		return plan.Const{Datum: vector.Null(t)}
+	case t.Kind == vector.Opaque:
+		fail(plan.ReasonType, "a value of an opaque type")
 	case v.text != nil:
 		if t.Kind == vector.TimestampTZ {
 			return a.momentLiteral(*v.text, t)

@@ -81,6 +81,9 @@ func mayBeLeft(typ *sqltype.Type, sql string) bool {
 	if typ.Kind.IsFloat() && strings.Contains(sql, "JOIN") {
 		return true
 	}
+	if typ.Kind == vector.CIDR && strings.Contains(sql, "nullif") { // which is inet
+		return true
+	}
 	if typ.Kind.IsString() && strings.Contains(sql, "' ") { // blanks are not skipped
 		return true
 	}

@@ -51,6 +51,10 @@ func typeOf(a *attribute, db *dbCollation) (t vector.Type, unsupported string) {
 		t = vector.EnumType(a.typeOID)
 		kind = t.Kind
 	}
+	if !kind.Stored() && sqltype.OpaqueOf(a.typeOID) != nil {
+		t = vector.OpaqueType(a.typeOID)
+		kind = t.Kind
+	}
 	t.Typmod = a.typmod
 	switch {
 	case !kind.Stored(), a.base != a.typeOID && !(domain{base: a.base}).kind().Stored():
@@ -68,7 +72,7 @@ func typeOf(a *attribute, db *dbCollation) (t vector.Type, unsupported string) {
 		return t, "array of text under a nondeterministic collation"
 	case kind.IsArray() && !db.utf8:
 		return t, "array in a database whose encoding is not UTF8"
-	case (kind.IsDocument() || kind == vector.Enum) && !db.utf8:
+	case (kind.IsDocument() || kind.IsMany()) && !db.utf8:
 		return t, kind.String() + " in a database whose encoding is not UTF8"
 	case kind.IsText():
 		// Values with and without trailing blanks are equal but print apart: one

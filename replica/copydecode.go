@@ -21,7 +21,7 @@ type columnDecoder struct {
 	size  int32 // of the field in bytes; 0 where it varies
 	scale int   // numeric
 	word  func(v []byte) int64
-	// receive reads a value that is checked: of arrays.
+	// receive reads a value that is checked, or held by a key: of arrays, opaque types, addresses.
 	receive func(v []byte) (vector.Datum, bool)
 	key     []byte // of the last numeric that is held as a string
 }
@@ -35,7 +35,11 @@ func newColumnDecoder(table *catalog.Table, col int) columnDecoder {
 	if c.Type.Varying() {
 		return columnDecoder{col: col, form: sqltype.BinaryNumericKey}
 	}
-	return columnDecoder{col: col, form: t.Binary, size: int32(t.Size), scale: int(c.Type.Scale), word: t.Word, receive: t.Receive}
+	d := columnDecoder{col: col, form: t.Binary, size: int32(t.Size), scale: int(c.Type.Scale), word: t.Word, receive: t.Receive}
+	if c.Type.Kind == vector.Opaque {
+		d.form, d.receive = sqltype.BinaryKey, sqltype.OpaqueOf(c.Type.Collation.OID).Receive
+	}
+	return d
 }
 
 // value makes 64 bits of a field that is not text, in the form of the type's send
@@ -81,6 +85,15 @@ func (c *columnDecoder) array(v []byte) error {
 		return &columnError{col: c.col, reason: "it holds an array with an element that is not held"}
 	}
 	return nil
+}
+
+// keyed returns the string by which a value in binary form is held.
+func (c *columnDecoder) keyed(v []byte) ([]byte, error) {
+	d, ok := c.receive(v)
+	if !ok {
+		return nil, &columnError{col: c.col, reason: "it holds a value that is not read"}
+	}
+	return []byte(d.Str), nil
 }
 
 // numericKey returns the string by which a numeric in binary form is held, in the memory of room.
@@ -214,6 +227,12 @@ func (d *copyDecoder) row(b []byte) (int, error) {
 				return 0, err
 			}
 			w.Text(c.col, text)
+		case sqltype.BinaryKey:
+			key, err := c.keyed(v)
+			if err != nil {
+				return 0, err
+			}
+			w.Text(c.col, key)
 		case sqltype.BinaryNumericKey:
 			key, err := c.numericKey(c.key, v)
 			if err != nil {

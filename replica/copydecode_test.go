@@ -65,6 +65,7 @@ var edges = []edge{
 	{"varchar(5)", map[string]any{"'abcde'": "abcde", "'a  '": "a  ", "''": ""}},
 	{"jsonb", map[string]any{`'{"b": 1, "a": [1.50, null]}'`: `{"a": [1.50, null], "b": 1}`, "'null'": "null", "NULL": nil, "to_jsonb(repeat('y', 100000))": `"` + strings.Repeat("y", 100000) + `"`}},
 	{"json", map[string]any{`'{"b" : 1,"a":1e3, "b":[]} '`: `{"b" : 1,"a":1e3, "b":[]} `, "NULL": nil}},
+	{"bytea", map[string]any{`'\x00ff'`: "\x00\xff", "''": "", "NULL": nil, `'a\\b'`: `a\b`}},
 	{"char(4)", map[string]any{"'a'": "a   ", "'é'": "é   ", "''": "    ", "NULL": nil}},
 }
 

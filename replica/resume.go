@@ -311,7 +311,7 @@ func lacking(meta *catalog.Table, domains map[uint32]domain) string {
 			kind = d.kind()
 		}
 		wide := c.Unsupported == "numeric without declared precision" || strings.HasSuffix(c.Unsupported, " exceeds 18 digits")
-		if wide || strings.HasPrefix(c.Unsupported, typeReason) && kind.Stored() {
+		if wide || strings.HasPrefix(c.Unsupported, typeReason) && (kind.Stored() || sqltype.OpaqueOf(c.TypeOID) != nil) {
 			return c.Name
 		}
 	}

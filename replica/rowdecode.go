@@ -189,6 +189,14 @@ func (d *rowDecoder) decode(row *colstore.Row, tuple pgoutput.Tuple, kind pgoutp
 				row.Text[f.col] = text
 				continue
 			}
+			if f.form == sqltype.BinaryKey {
+				key, err := f.keyed(v.Data)
+				if err != nil {
+					return err
+				}
+				row.Text[f.col] = key
+				continue
+			}
 			if f.form == sqltype.BinaryNumericKey {
 				key, err := f.numericKey(row.Text[f.col], v.Data) // old and new rows have memory of their own
 				if err != nil {

@@ -323,7 +323,7 @@ func TestPartitionsAreMatchedByName(t *testing.T) {
 func TestIdentityHashOfCopyAndStreamAgree(t *testing.T) {
 	url := database(t)
 	c := connectTo(t, url)
-	mustExec(t, c, "CREATE TABLE a (u varbit, n interval, i int, t text, PRIMARY KEY (u, i, n))")
+	mustExec(t, c, "CREATE DOMAIN span AS interval; CREATE TABLE a (u varbit, n span, i int, t text, PRIMARY KEY (u, i, n))")
 	rec := recordChanges(t, url, "", `INSERT INTO a SELECT ('x' || md5(g::text))::varbit, g * interval '24 hours', g, 'x' FROM generate_series(1, 50) g; UPDATE a SET t = 'y' WHERE i = 7;
 		UPDATE a SET i = 100 WHERE i = 8; UPDATE a SET n = '1 day' WHERE i = 1; DELETE FROM a WHERE i = 100`)
 	meta := tableNamed(t, url, "a")

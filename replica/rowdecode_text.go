@@ -19,6 +19,7 @@ func (f *rowField) text(row *colstore.Row, v []byte) error {
 	t := sqltype.Of(f.kind)
 	n, ok := int64(0), false
 	switch {
+	case f.kind == vector.Opaque:
 	case f.kind.IsString():
 		d, read := t.Parse(string(v))
 		row.Text[f.col], ok = []byte(d.Str), read

@@ -19,6 +19,7 @@ const (
 	BinaryArray                    // see array.go
 	BinaryJSONB                    // a version, 1 byte, and the text
 	BinaryNumericKey               // BinaryNumeric, of columns that are held by keys; see numerickey.go
+	BinaryKey                      // of one type alone, whose strings are keys: Receive and AppendStringBinary
 	BinaryOther                    // of one type alone, which knows its size and functions
 )
 

@@ -30,6 +30,8 @@ func print(d vector.Datum) (text, binary []byte) {
 		return []byte(d.Str), []byte(d.Str)
 	case t.Kind == vector.JSONB:
 		return []byte(d.Str), AppendJSONBBinary(nil, d.Str)
+	case t.Binary == BinaryKey:
+		return t.AppendString(nil, d.Str), t.AppendStringBinary(nil, d.Str)
 	case t.Kind.IsString():
 		return t.AppendString(nil, d.Str), []byte(d.Str)
 	}
@@ -146,7 +148,7 @@ func TestUnscaledFromServer(t *testing.T) {
 
 // TestNoSuchType: a kind that no type stands for is a bug of the caller's.
 func TestNoSuchType(t *testing.T) {
-	for _, k := range []vector.Kind{vector.Invalid, vector.JSON + 1} {
+	for _, k := range []vector.Kind{vector.Invalid, vector.Opaque + 1} {
 		func() {
 			defer func() {
 				if recover() == nil {

@@ -37,6 +37,8 @@ type Type struct {
 	// AppendString writes the text form of a kind held as a string, where that is not the string
 	// itself; else nil.
 	AppendString func(dst []byte, s string) []byte
+	// AppendStringBinary writes the binary form of a kind of BinaryKey; Receive reads it.
+	AppendStringBinary func(dst []byte, s string) []byte
 	// Parse reads the text form, without blanks around it; ParseWord is the same of a kind
 	// held in 64 bits.
 	Parse     func(s string) (d vector.Datum, ok bool)
@@ -82,6 +84,10 @@ var types = [1 << 8]Type{
 	vector.JSONB:       jsonbType,
 	vector.Enum:        enumType,
 	vector.JSON:        jsonType,
+	vector.Bytea:       byteaType,
+	vector.Inet:        inetType,
+	vector.CIDR:        cidrType,
+	vector.Opaque:      {Kind: vector.Opaque, Name: "opaque", Category: 'U', NoExtremes: true, Binary: BinaryBytes},
 }
 
 // Of returns the type of a kind, which must not be Invalid.
@@ -143,7 +149,7 @@ func KindOf(oid uint32) vector.Kind { return kindsByOID[oid] }
 
 // OIDOf returns the pg_type OID of a type, 0 for Invalid.
 func OIDOf(t vector.Type) uint32 {
-	if t.Kind == vector.Enum {
+	if t.Kind.IsMany() {
 		return t.Collation.OID
 	}
 	return OID(t.Kind)

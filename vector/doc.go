@@ -18,13 +18,15 @@
 //	Float4, Float8          IEEE 754 bits of the float64 (float4 widened, exact)
 //	Text, Varchar, BPChar   code in the column's dictionary (storage) or the
 //	                        string itself (Batch, Datum)
-//	UUID                    likewise; the string are its 16 bytes
+//	UUID, Bytea             likewise; the string are the bytes
+//	Inet, CIDR              likewise; the string is a key by which they sort (package sqltype)
+//	Opaque                  likewise: the binary form; Type.Collation.OID is the type's
 //	JSON, JSONB             likewise: the text that Postgres writes
 //	arrays                  likewise: the bytes that array_send writes
 //	Enum                    likewise: the label; Type.Collation.OID is the type's
 //
 // The others are described where package sqltype has their forms. All but floats, which
-// have FloatKey, and JSON, JSONB and arrays, which have no order here, sort as Postgres sorts them.
+// have FloatKey, and JSON, JSONB, arrays and opaque ones, which have no order here, sort as Postgres sorts them.
 //
 // Infinite dates and timestamps are Postgres' own sentinels: the smallest and
 // largest int32 (Date) and int64 (Timestamp, TimestampTZ).

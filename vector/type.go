@@ -29,6 +29,10 @@ const (
 	JSONB
 	Enum // of any CREATE TYPE ... AS ENUM: Type.Collation.OID says of which
 	JSON
+	Bytea
+	Inet
+	CIDR
+	Opaque // of any type of sqltype.OpaqueOf, which nothing is computed of: Type.Collation.OID says of which
 
 	kinds // a new one comes just before: checkpoints hold the numbers
 )
@@ -38,13 +42,14 @@ var kindNames = [kinds]string{Invalid: "invalid", Bool: "boolean", Int2: "smalli
 	Date: "date", Time: "time", Timestamp: "timestamp", TimestampTZ: "timestamptz", Float4: "real", Float8: "double precision",
 	Text: "text", Varchar: "varchar", BPChar: "char",
 	MACAddr: "macaddr", UUID: "uuid", Interval: "interval", JSONB: "jsonb", Enum: "enum", JSON: "json",
+	Bytea: "bytea", Inet: "inet", CIDR: "cidr", Opaque: "opaque type",
 }
 
-// Kinds returns the kinds that can be held and are one type: all but Enum.
+// Kinds returns the kinds that can be held and are one type: all but Enum and Opaque.
 func Kinds() []Kind {
-	list := make([]Kind, 0, kinds-2)
+	list := make([]Kind, 0, kinds-3)
 	for k := Invalid + 1; k < kinds; k++ {
-		if k != Enum {
+		if k != Enum && k != Opaque {
 			list = append(list, k)
 		}
 	}
@@ -55,9 +60,10 @@ func Kinds() []Kind {
 const arrayBit Kind = 1 << 7
 
 // ArrayOf returns the kind of arrays of a kind, of whatever dimensions: Invalid where none are held.
-// Of char(n), values that are equal print apart where they have no length.
+// Of char(n), values that are equal print apart where they have no length. How those of bytea are written depends on bytea_output.
 func ArrayOf(k Kind) Kind {
-	if k == Invalid || k >= kinds || k == Interval || k == BPChar || k == Enum || k == JSON {
+	switch {
+	case k == Invalid, k >= kinds, k == Interval, k == BPChar, k == Enum, k == JSON, k == Bytea, k == Inet, k == CIDR, k == Opaque:
 		return Invalid
 	}
 	return k | arrayBit
@@ -104,18 +110,30 @@ func (k Kind) IsText() bool { return k == Text || k == Varchar || k == BPChar }
 // IsString reports whether values are held as strings, in columns as codes of a dictionary:
 // those of text, of enums, of types that sort as strings do, and of those that are not Ordered.
 func (k Kind) IsString() bool {
-	return k.IsText() || k == UUID || k.IsDocument() || k == Enum || k.IsArray()
+	return k.IsText() || k.IsBytes() || k.IsDocument() || k == Enum || k == Opaque || k.IsArray()
 }
+
+// IsMany reports whether the kind is of many types, which Type.Collation.OID tells apart.
+func (k Kind) IsMany() bool { return k == Enum || k == Opaque }
+
+// IsBytes reports whether values are held as strings that are not text and sort as the values do.
+func (k Kind) IsBytes() bool { return k == UUID || k == Bytea || k == Inet || k == CIDR }
 
 // IsDocument reports whether k is json or jsonb.
 func (k Kind) IsDocument() bool { return k == JSONB || k == JSON }
 
 // Ordered reports whether values are compared, ordered and grouped here. Documents of jsonb and arrays may be
-// equal and print apart; those of json have no equality.
-func (k Kind) Ordered() bool { return !k.IsDocument() && !k.IsArray() }
+// equal and print apart; those of json have no equality; of opaque ones nothing is known.
+func (k Kind) Ordered() bool { return !k.IsDocument() && !k.IsArray() && k != Opaque }
 
 // HeldAsText reports whether values are held as strings that are their text form.
-func (k Kind) HeldAsText() bool { return k.IsString() && k != UUID && !k.IsArray() }
+func (k Kind) HeldAsText() bool { return k.IsString() && !k.IsBytes() && k != Opaque && !k.IsArray() }
+
+// IsCastToText reports whether the cast to text is the text form, under DateStyle ISO and the like. Of bytea it depends
+// on bytea_output, of addresses it always has the bits of the network.
+func (k Kind) IsCastToText() bool {
+	return !k.IsFloat() && k != Bytea && k != Inet && k != CIDR && k != Opaque
+}
 
 // NumericMaxPrecision is the largest declared precision whose values always
 // fit 64 bits unscaled.
@@ -159,7 +177,7 @@ var Bytewise = Collation{OID: 950, Deterministic: true, C: true}
 // their bytes.
 func TypeOf(k Kind) Type {
 	t := Type{Kind: k, Typmod: -1}
-	if k == UUID || k.IsArray() {
+	if k.IsBytes() || k.IsArray() {
 		t.Collation = Bytewise
 	}
 	return t
@@ -169,6 +187,11 @@ func TypeOf(k Kind) Type {
 // says, which stands in the place of a collation.
 func EnumType(oid uint32) Type {
 	return Type{Kind: Enum, Typmod: -1, Collation: Collation{OID: oid, Deterministic: true}}
+}
+
+// OpaqueType returns the type of kind Opaque whose OID in pg_type is given.
+func OpaqueType(oid uint32) Type {
+	return Type{Kind: Opaque, Typmod: -1, Collation: Collation{OID: oid, Deterministic: true, C: true}}
 }
 
 // NumericType returns the type of exact numerics held with the given scale.

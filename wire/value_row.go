@@ -3,6 +3,7 @@ package wire
 import (
 	"encoding/binary"
 	"fmt"
+	"strings"
 
 	"pgaccel/sqltype"
 	"pgaccel/vector"
@@ -21,6 +22,7 @@ type TextSettings struct {
 	IntervalStyle    string // such as "postgres"
 	TimeZone         string // such as "UTC"
 	ExtraFloatDigits int
+	ByteaOutput      string // such as "hex"
 	ClientEncoding   string // such as "UTF8"
 	// Zones has the rules of time zones; nil: only UTC is known.
 	Zones Zones
@@ -56,6 +58,10 @@ const (
 	opJSONBBinary
 	opOther  // of one type alone: its function
 	opString // likewise, of a string
+	opStringBinary
+	opByteaText
+	opByteaEscape
+	opOpaque // the text of an opaque value
 	opBytes  // the string as it is, which is not text
 	opArray  // the text of an array, whose elements have an operation of their own
 )
@@ -65,11 +71,12 @@ var textOps = map[vector.Kind]valueOp{
 	vector.Text: opText, vector.Varchar: opText, vector.BPChar: opText, vector.Bool: opBoolText, vector.Int2: opIntText, vector.Int4: opIntText, vector.Int8: opIntText,
 	vector.Numeric: opNumericText, vector.Date: opDateText, vector.Time: opTimeText, vector.Timestamp: opTimestampText, vector.TimestampTZ: opTimestampTZText, vector.Interval: opIntervalText,
 	vector.Float4: opFloat4Text, vector.Float8: opFloat8Text, vector.JSONB: opText, vector.JSON: opText, vector.Enum: opText,
+	vector.Bytea: opByteaText, vector.Opaque: opOpaque,
 }
 
 var binaryOps = map[sqltype.Binary]valueOp{
 	sqltype.BinaryText: opText, sqltype.BinaryBytes: opBytes, sqltype.BinaryArray: opBytes, sqltype.BinaryBool: opBoolBinary, sqltype.BinaryInt2: opInt2Binary, sqltype.BinaryInt4: opInt4Binary, sqltype.BinaryInt8: opInt8Binary,
-	sqltype.BinaryNumeric: opNumericBinary, sqltype.BinaryFloat4: opFloat4Binary, sqltype.BinaryJSONB: opJSONBBinary,
+	sqltype.BinaryNumeric: opNumericBinary, sqltype.BinaryFloat4: opFloat4Binary, sqltype.BinaryJSONB: opJSONBBinary, sqltype.BinaryKey: opStringBinary,
 }
 
 type rowColumn struct {
@@ -118,15 +125,32 @@ func NewRowEncoder(columns []vector.Column, typeOIDs []uint32, formats []int16, 
 		if op == opArray {
 			element = elementOf(c.Type.Kind.Element())
 		}
+		if op == opByteaText && s.ByteaOutput == "escape" {
+			op = opByteaEscape
+		}
 		if err == nil {
 			err = e.checkSettings(op, element, c, s)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("column %d: %w", i+1, err)
 		}
-		e.columns[i] = rowColumn{op, other, sqltype.Of(describedKind(c, typeOIDs[i])).AppendString, element, c.Ints, c.Decimals, c.Strs, c.Nulls}
+		e.columns[i] = rowColumn{op, other, stringWriter(op, c, typeOIDs[i]), element, c.Ints, c.Decimals, c.Strs, c.Nulls}
 	}
 	return e, nil
+}
+
+// stringWriter is the function of an operation that writes strings by one of the type's.
+func stringWriter(op valueOp, c *vector.Column, oid uint32) func(dst []byte, s string) []byte {
+	t := sqltype.Of(describedKind(c, oid))
+	switch op {
+	case opStringBinary:
+		return t.AppendStringBinary
+	case opByteaEscape:
+		return sqltype.AppendByteaEscape
+	case opOpaque:
+		return sqltype.OpaqueOf(oid).AppendText
+	}
+	return t.AppendString
 }
 
 // chooseOp returns how a column of the given described type is written: for opOther, by
@@ -166,10 +190,10 @@ func chooseOp(c *vector.Column, oid uint32, format int16) (op valueOp, other fun
 	return op, other, nil
 }
 
-// describedKind is the kind of a described type; only the type of c itself is taken for an enum.
+// describedKind is the kind of a described type; only the type of c itself is taken for an enum, or one that is opaque.
 func describedKind(c *vector.Column, oid uint32) vector.Kind {
-	if c.Type.Kind == vector.Enum && sqltype.OIDOf(c.Type) == oid {
-		return vector.Enum
+	if c.Type.Kind.IsMany() && sqltype.OIDOf(c.Type) == oid {
+		return c.Type.Kind
 	}
 	return sqltype.HeldKind(oid)
 }
@@ -228,6 +252,12 @@ func (e *RowEncoder) checkSettings(op valueOp, element *arrayElement, c *vector.
 		if s.ExtraFloatDigits < 1 || s.ExtraFloatDigits > 3 {
 			return fmt.Errorf("extra_float_digits %d", s.ExtraFloatDigits)
 		}
+	case opByteaText:
+		if s.ByteaOutput != "hex" {
+			return fmt.Errorf("bytea_output %q", s.ByteaOutput)
+		}
+	case opOpaque:
+		return checkOpaque(sqltype.OpaqueOf(c.Type.Collation.OID), s)
 	case opIntervalText:
 		if s.IntervalStyle != "postgres" {
 			return fmt.Errorf("IntervalStyle %q", s.IntervalStyle)
@@ -249,6 +279,19 @@ func (e *RowEncoder) checkSettings(op valueOp, element *arrayElement, c *vector.
 		if e.dates.Rules == nil {
 			return fmt.Errorf("TimeZone %q", s.TimeZone)
 		}
+	}
+	return nil
+}
+
+// checkOpaque is checkSettings of the text of opaque values.
+func checkOpaque(t *sqltype.Opaque, s TextSettings) error {
+	switch {
+	case t.Floats && (s.ExtraFloatDigits < 1 || s.ExtraFloatDigits > 3):
+		return fmt.Errorf("extra_float_digits %d", s.ExtraFloatDigits)
+	case t.Dates && !strings.HasPrefix(s.DateStyle, "ISO, "):
+		return fmt.Errorf("DateStyle %q", s.DateStyle)
+	case t.Intervals && s.IntervalStyle != "postgres":
+		return fmt.Errorf("IntervalStyle %q", s.IntervalStyle)
 	}
 	return nil
 }
@@ -280,7 +323,7 @@ func (e *RowEncoder) Append(dst []byte, row int) []byte {
 		switch c.op {
 		case opText, opBytes:
 			dst = append(dst, c.strs[row]...)
-		case opString:
+		case opString, opStringBinary, opByteaText, opByteaEscape, opOpaque:
 			dst = c.str(dst, c.strs[row])
 		case opBoolText:
 			dst = sqltype.AppendBool(dst, c.ints[row])

@@ -145,9 +145,9 @@ type world struct {
 	rows       int // of fact tables, about; 0 is few
 }
 
-var otherTypes = []string{"varbit", "integer[]", "interval", "bytea", "inet", "money"}
+var otherTypes = []string{"varbit", "integer[]", "interval", "int4range", "point", "timetz", "money"}
 
-var otherValues = map[string][]string{"varbit": {"101", ""},
+var otherValues = map[string][]string{"varbit": {"101", ""}, "int4range": {"[1,5)", "empty", "(,)"}, "point": {"(1,0.5)", "(-1,1e300)"}, "timetz": {"10:00+02", "24:00:00-12"},
 	"integer[]": {"{1,2}", "{}"}, "interval": {"1 day", "24:00:00", "1 mon"}, "bytea": {`\x00ff`},
 	"inet": {"10.0.0.1"}, "money": {"1.50"}}
 

@@ -50,7 +50,7 @@ func (f field) bounds(lo, hi int64) (string, string) {
 	default:
 		c.Ints = []int64{lo, hi}
 	}
-	settings := wire.TextSettings{DateStyle: "ISO, MDY", IntervalStyle: "postgres", TimeZone: "UTC", ExtraFloatDigits: 1, ClientEncoding: "UTF8"}
+	settings := wire.TextSettings{DateStyle: "ISO, MDY", IntervalStyle: "postgres", ByteaOutput: "hex", TimeZone: "UTC", ExtraFloatDigits: 1, ClientEncoding: "UTF8"}
 	rows, err := wire.NewRowEncoder([]vector.Column{c}, []uint32{sqltype.OID(f.typ.Kind)}, nil, settings)
 	if err != nil {
 		return strconv.FormatInt(lo, 10), strconv.FormatInt(hi, 10)

@@ -32,7 +32,7 @@ func cast(v value, from, to vector.Type) (value, error) {
 		return value{s: vector.Decimal{Unscaled: n, Scale: v.scale}.String()}, nil
 	case f.IsString() && t.IsText():
 		return value{s: string(sqltype.Of(f).AppendString(nil, v.s))}, nil
-	case t.IsText() && !f.IsFloat():
+	case t.IsText() && f.IsCastToText():
 		return value{s: string(sqltype.Of(f).AppendText(nil, v.i))}, nil
 	case f.IsInt() && t.IsInt(), f == vector.Bool && t == vector.Int4:
 		return bounded(big.NewInt(v.i), t)

@@ -1,0 +1,100 @@
+package integration
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"pgaccel/sqltype"
+	"pgaccel/vector"
+)
+
+// bytesTable has a column of each kind that is held as bytes and not text, named as the type; the rows hold the
+// types' samples, those with even numbers when pgaccel starts.
+func bytesTable() (types []*sqltype.Type, schema, later string) {
+	columns, rows := []string{"id int PRIMARY KEY, g int"}, 40
+	for _, k := range vector.StoredKinds() {
+		if k.IsBytes() {
+			types = append(types, sqltype.Of(k))
+			columns = append(columns, "c_"+sqltype.Of(k).Name+" "+sqltype.Of(k).Name)
+		}
+	}
+	insert := func(from int) string {
+		var values []string
+		for i := from; i < 3*rows; i += 2 {
+			row := fmt.Sprintf("%d, %d", i, i%3)
+			for _, typ := range types {
+				if at := i % (len(typ.Samples) + 1); at < len(typ.Samples) {
+					row += ", '" + typ.Samples[at] + "'"
+				} else {
+					row += ", NULL"
+				}
+			}
+			values = append(values, "("+row+")")
+		}
+		return "INSERT INTO held VALUES " + strings.Join(values, ", ") + ";\n"
+	}
+	return types, "CREATE TABLE held (" + strings.Join(columns, ", ") + ");\n" + insert(0) + "VACUUM ANALYZE;", insert(1)
+}
+
+// TestBytes takes uuid, bytea, inet and cidr through the copy, the stream, plans and results.
+func TestBytes(t *testing.T) {
+	types, schema, later := bytesTable()
+	s := privateStack(t, schema)
+	direct := connect(t, s.direct.url("postgres"))
+	for _, sql := range []string{later, "UPDATE held SET id = id + 1000 WHERE id % 5 = 0", "DELETE FROM held WHERE id % 7 = 0"} {
+		if a := ask(t, direct, sql, nil); a.err != "" {
+			t.Fatal(a)
+		}
+	}
+	for _, typ := range types {
+		t.Run(typ.Name, func(t *testing.T) {
+			c := "c_" + typ.Name
+			if a := ask(t, direct, fmt.Sprintf("UPDATE held SET %s = '%s' WHERE id %% 11 = 0", c, typ.Samples[1]), nil); a.err != "" {
+				t.Fatal(a)
+			}
+			for _, sql := range []string{"SELECT id, @ FROM held ORDER BY id", "SELECT @, count(*) FROM held GROUP BY @ ORDER BY @", "SELECT @, id FROM held ORDER BY @ DESC NULLS LAST, id LIMIT 20",
+				"SELECT count(@), count(DISTINCT @) FROM held", "SELECT a.id, b.id, a.@ FROM held a JOIN held b ON a.@ = b.@ AND a.g = b.g ORDER BY 1, 2", "SELECT a.id, b.id FROM held a, held b WHERE a.@ < b.@ ORDER BY 1, 2 LIMIT 300",
+				"SELECT DISTINCT @ FROM held ORDER BY 1", "SELECT @ FROM held WHERE g = 1 EXCEPT SELECT @ FROM held WHERE g = 2 ORDER BY 1", "SELECT id, lag(@) OVER (PARTITION BY g ORDER BY @, id), rank() OVER (ORDER BY @) FROM held ORDER BY id"} {
+				s.everyAnswer(t, true, strings.ReplaceAll(sql, "@", c))
+			}
+			if !typ.NoExtremes {
+				s.everyAnswer(t, true, fmt.Sprintf("SELECT g, min(%s), max(%[1]s) FROM held GROUP BY g ORDER BY g", c))
+			}
+			for i, v := range typ.Samples {
+				next := typ.Samples[(i+1)%len(typ.Samples)]
+				s.everyAnswer(t, true, fmt.Sprintf("SELECT id FROM held WHERE %s = '%s' ORDER BY id", c, v))
+				s.everyAnswer(t, true, fmt.Sprintf("SELECT count(*), count(%s) FROM held WHERE %[1]s > '%s' OR %[1]s IN ('%[2]s', '%[3]s')", c, v, next))
+				s.everyAnswer(t, true, fmt.Sprintf("SELECT id, coalesce(%s, '%s') FROM held WHERE %[1]s BETWEEN '%[2]s' AND %s '%s' OR %[1]s IS NULL ORDER BY id", c, v, typ.Name, next))
+				s.everyAnswer(t, typ.Kind != vector.CIDR, fmt.Sprintf("SELECT count(*) FROM held WHERE %s >= $1", c), v) // the operator is inet's
+			}
+		})
+	}
+	bytesForwarded(t, s)
+	bytesEscaped(t, s)
+}
+
+// bytesForwarded asks for what is forwarded.
+func bytesForwarded(t *testing.T, s *stack) {
+	for _, sql := range []string{ // what is written otherwise than in a result, and operators that there are no plans of
+		"SELECT c_bytea::text FROM held ORDER BY id", "SELECT c_inet::text FROM held ORDER BY id", "SELECT concat(c_inet, c_cidr) FROM held ORDER BY id", "SELECT 'x' || c_cidr FROM held ORDER BY id", "SELECT c_bytea || c_bytea FROM held ORDER BY id",
+		"SELECT count(*) FROM held WHERE c_inet << '10.0.0.0/8'", "SELECT id FROM held WHERE c_inet = c_cidr ORDER BY id", "SELECT coalesce(c_inet, c_cidr) FROM held ORDER BY id", "SELECT max(c_cidr) FROM held", "SELECT host(c_inet) FROM held ORDER BY id",
+		"SELECT c_inet FROM held UNION ALL SELECT c_cidr FROM held ORDER BY 1", "SELECT count(*) FROM held WHERE c_inet = '10'", "SELECT count(*) FROM held WHERE c_bytea LIKE 'a%'", "SELECT c_inet + 1 FROM held WHERE id = 2", "SELECT c_inet - c_inet FROM held ORDER BY id", "SELECT c_inet & c_inet FROM held ORDER BY id", "SELECT c_bytea::int FROM held", "SELECT length(c_bytea), octet_length(c_bytea) FROM held ORDER BY id", "SELECT md5(c_bytea) FROM held ORDER BY id", "SELECT string_agg(c_bytea, '\\x00' ORDER BY id) FROM held", "SELECT array_agg(c_inet ORDER BY id) FROM held"} {
+		s.everyAnswer(t, false, sql)
+	}
+}
+
+// bytesEscaped asks under another bytea_output.
+func bytesEscaped(t *testing.T, s *stack) {
+	direct, escape := connect(t, s.direct.url("postgres")), connect(t, s.proxy.url("postgres"))
+	if a := ask(t, escape, "SET bytea_output = escape", nil); a.err != "" {
+		t.Fatal(a)
+	}
+	const sql = "SELECT id, c_bytea FROM held ORDER BY id"
+	if a := ask(t, direct, "SET bytea_output = escape", nil); a.err != "" {
+		t.Fatal(a)
+	}
+	if want, got := ask(t, direct, sql, nil), ask(t, escape, sql, nil); got.String() != want.String() {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}

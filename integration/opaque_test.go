@@ -1,0 +1,92 @@
+package integration
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"pgaccel/sqltype"
+)
+
+// opaqueTable has a column of each opaque type, named as it; the rows hold the types' samples.
+func opaqueTable() (columns []string, schema, later string) {
+	var defined []string
+	for _, typ := range sqltype.Opaques() {
+		columns = append(columns, "c_"+typ.Name)
+		defined = append(defined, "c_"+typ.Name+" "+typ.Name)
+	}
+	insert := func(from int) string {
+		var values []string
+		for i := from; i < 60; i += 2 {
+			row := fmt.Sprintf("%d, %d", i, i%4)
+			for _, typ := range sqltype.Opaques() {
+				if at := i % (len(typ.Samples) + 1); at < len(typ.Samples) {
+					row += ", '" + typ.Samples[at] + "'"
+				} else {
+					row += ", NULL"
+				}
+			}
+			values = append(values, "("+row+")")
+		}
+		return "INSERT INTO held VALUES " + strings.Join(values, ", ") + ";\n"
+	}
+	schema = "CREATE TABLE held (id int PRIMARY KEY, g int, " + strings.Join(defined, ", ") + "); CREATE TABLE spans (span interval PRIMARY KEY, n int);\n" +
+		"INSERT INTO spans SELECT i * interval '25 hours', i FROM generate_series(1, 50) i; " + insert(0) + "VACUUM ANALYZE;"
+	return columns, schema, insert(1)
+}
+
+// TestOpaque takes opaque types through the copy, the stream and results. What compares them is forwarded.
+func TestOpaque(t *testing.T) {
+	columns, schema, later := opaqueTable()
+	s := privateStack(t, schema)
+	direct := connect(t, s.direct.url("postgres"))
+	for _, sql := range []string{later, "UPDATE held SET id = id + 1000 WHERE id % 5 = 0", "DELETE FROM held WHERE id % 7 = 0", "UPDATE spans SET n = -n WHERE n % 3 = 0", "UPDATE spans SET span = '1 day 01:00' WHERE n = 1", "DELETE FROM spans WHERE n = 2"} {
+		if a := ask(t, direct, sql, nil); a.err != "" {
+			t.Fatal(a)
+		}
+	}
+	s.everyAnswer(t, true, "SELECT span, n FROM spans ORDER BY n")
+	s.everyAnswer(t, true, "SELECT * FROM held ORDER BY id")
+	for _, c := range columns {
+		t.Run(c, func(t *testing.T) { opaqueColumn(t, s, c) })
+	}
+	t.Run("forwarded", func(t *testing.T) { opaqueForwarded(t, s) })
+	t.Run("settings", func(t *testing.T) { opaqueSettings(t, s) })
+}
+
+// opaqueColumn asks for all that is done with a column.
+func opaqueColumn(t *testing.T, s *stack, c string) {
+	for _, sql := range []string{"SELECT id, @ FROM held WHERE @ IS NOT NULL ORDER BY id", "SELECT g, count(@), count(*) FROM held GROUP BY g ORDER BY g", "SELECT a.id, b.@ FROM held a LEFT JOIN held b ON b.id = a.g ORDER BY a.id",
+		"SELECT id, CASE WHEN g > 1 THEN @ END, coalesce(@, NULL) FROM held ORDER BY id", "SELECT x, id FROM (SELECT id, @ AS x FROM held WHERE g = 1 UNION ALL SELECT id, @ FROM held WHERE g = 2) u ORDER BY id",
+		"SELECT id, lag(@) OVER (PARTITION BY g ORDER BY id) FROM held ORDER BY id", "SELECT DISTINCT ON (g) g, @ FROM held ORDER BY g, id"} {
+		s.everyAnswer(t, true, strings.ReplaceAll(sql, "@", c))
+	}
+	for _, sql := range []string{"SELECT @, count(*) FROM held GROUP BY @", "SELECT DISTINCT @ FROM held", "SELECT id FROM held ORDER BY @, id", "SELECT count(DISTINCT @) FROM held", "SELECT id FROM held WHERE @ = @", "SELECT max(@) FROM held",
+		"SELECT id FROM held a WHERE @ IS DISTINCT FROM NULL ORDER BY id", "SELECT @ FROM held UNION SELECT @ FROM held", "SELECT @::text FROM held ORDER BY id", "SELECT count(*) FROM held WHERE @ IN (SELECT @ FROM held)",
+		"SELECT array_agg(@ ORDER BY id) FROM held", "SELECT id, nullif(@, @) FROM held ORDER BY id", "SELECT greatest(@, @) FROM held ORDER BY id", "SELECT concat(@) FROM held ORDER BY id"} {
+		s.everyAnswer(t, false, strings.ReplaceAll(sql, "@", c))
+	}
+}
+
+// opaqueForwarded asks for what computes with values.
+func opaqueForwarded(t *testing.T, s *stack) {
+	for _, sql := range []string{"SELECT CASE WHEN g = 1 THEN c_interval ELSE '1 day' END FROM held ORDER BY id", "SELECT coalesce(c_interval, now() - now()) FROM held ORDER BY id", "SELECT date '2020-01-01' + c_interval FROM held WHERE id < 10 ORDER BY id",
+		"SELECT c_interval + '1 day' FROM held WHERE id < 10 ORDER BY id", "SELECT sum(c_interval) FROM held WHERE id < 10", "SELECT count(*) FROM held WHERE c_interval > '1 day'", "SELECT count(*) FROM held WHERE c_int4range @> 5",
+		"SELECT coalesce(c_box, c_point) FROM held ORDER BY id", "SELECT c_point FROM held UNION ALL SELECT c_box FROM held", "SELECT extract(epoch FROM c_interval) FROM held ORDER BY id", "SELECT c_point[0] FROM held ORDER BY id", "SELECT lower(c_int4range) FROM held ORDER BY id",
+		"SELECT c_timetz::time FROM held ORDER BY id", "SELECT justify_hours(c_interval) FROM held WHERE id < 10 ORDER BY id", "SELECT -c_interval FROM held WHERE id < 5"} {
+		s.everyAnswer(t, false, sql)
+	}
+}
+
+// opaqueSettings asks under settings that have values written otherwise.
+func opaqueSettings(t *testing.T, s *stack) {
+	for _, set := range []string{"SET IntervalStyle = iso_8601", "SET DateStyle = German", "SET extra_float_digits = 0"} {
+		proxied := connect(t, s.proxy.url("postgres"))
+		plain := connect(t, s.direct.url("postgres"))
+		for _, sql := range []string{set, "SELECT * FROM held ORDER BY id"} {
+			if want, got := ask(t, plain, sql, nil), ask(t, proxied, sql, nil); got.String() != want.String() {
+				t.Errorf("%s, %s: got %.1000s\nwant %.1000s", set, sql, got, want)
+			}
+		}
+	}
+}

@@ -1,0 +1,160 @@
+package sqltype
+
+import (
+	"encoding/binary"
+	"strconv"
+	"strings"
+
+	"pgaccel/vector"
+)
+
+// Opaque is a type whose values are held as the binary form, which is written as text and nothing else: they have
+// no order here, are equal to none, and no literal is read as one.
+type Opaque struct {
+	OID  uint32
+	Name string // pg_type.typname
+
+	// AppendText writes a value that valid takes; where it depends on settings, under the following ones.
+	AppendText func(dst []byte, raw string) []byte
+	// valid takes the whole of a binary form.
+	valid func(r *reader)
+
+	Floats    bool // extra_float_digits above 0
+	Dates     bool // DateStyle ISO
+	Intervals bool // IntervalStyle postgres
+
+	Samples []string
+}
+
+// Receive reads a binary form: ok is false for what is not of this form.
+func (t *Opaque) Receive(raw []byte) (d vector.Datum, ok bool) {
+	r := reader{rest: string(raw)}
+	t.valid(&r)
+	return vector.Datum{Type: vector.OpaqueType(t.OID), Str: string(raw)}, !r.short && r.rest == ""
+}
+
+// opaques are built in: their OIDs are the same in every server.
+var opaques = map[uint32]*Opaque{}
+
+func init() {
+	for _, list := range [][]Opaque{opaqueTimes, opaqueRanges, opaqueShapes} {
+		for i := range list {
+			opaques[list[i].OID] = &list[i]
+		}
+	}
+}
+
+// OpaqueOf returns the opaque type with an OID; nil where it is none.
+func OpaqueOf(oid uint32) *Opaque { return opaques[oid] }
+
+// Opaques returns all of them.
+func Opaques() (list []*Opaque) {
+	for _, part := range [][]Opaque{opaqueTimes, opaqueRanges, opaqueShapes} {
+		for i := range part {
+			list = append(list, &part[i])
+		}
+	}
+	return list
+}
+
+// reader takes binary forms apart. What is read behind the end is 0, and said by short.
+type reader struct {
+	rest  string
+	short bool
+}
+
+func (r *reader) take(n int) string {
+	if n < 0 || n > len(r.rest) {
+		r.short, r.rest = true, ""
+		return strings.Repeat("\x00", 8)
+	}
+	s := r.rest[:n]
+	r.rest = r.rest[n:]
+	return s
+}
+
+func (r *reader) byte() byte   { return r.take(1)[0] }
+func (r *reader) int32() int32 { return int32(binary.BigEndian.Uint32([]byte(r.take(4)))) }
+func (r *reader) int64() int64 { return int64(binary.BigEndian.Uint64([]byte(r.take(8)))) }
+
+// opaqueTimes: interval as columns have it, of which computed ones are vector.Interval, and timetz.
+var opaqueTimes = []Opaque{
+	{OID: 1186, Name: "interval", AppendText: appendAnyInterval, valid: validInterval, Intervals: true, Samples: []string{"0", "1 day", "24:00:00", "1 mon", "30 days", "-1 mon +1 day", "1 mon -1 day 00:00:01", "-1 year -2 mons +3 days -04:05:06.7",
+		"1 year -00:00:00.000001", "-1 day +25:00:00", "100:00:00", "-00:00:01", "1 year 1 mon 1 day 01:01:01.5", "178956970 years 7 mons", "-178956970 years -8 mons", "2562047788:00:54.775807", "-2562047788:00:54.775807", "2147483647 days"}},
+	{OID: 1266, Name: "timetz", AppendText: appendTimeTZ, valid: func(r *reader) { r.int64(); r.int32() }, Samples: []string{"00:00:00+00", "24:00:00-12", "12:34:56.789+05:30", "23:59:59.999999-15:59:59", "01:02:03+15:59", "10:00:00-00:30"}},
+}
+
+// validInterval leaves the ends of all three parts, which are infinity in 17 and later, and not before.
+func validInterval(r *reader) {
+	micros, days, months := r.int64(), r.int32(), r.int32()
+	if micros == 1<<63-1 && days == 1<<31-1 && months == 1<<31-1 || micros == -1<<63 && days == -1<<31 && months == -1<<31 {
+		r.short = true
+	}
+}
+
+// appendAnyInterval is EncodeInterval of IntervalStyle postgres (src/backend/utils/adt/datetime.c): a part behind a
+// negative one has a plus where it is not negative.
+func appendAnyInterval(dst []byte, raw string) []byte {
+	r := reader{rest: raw}
+	micros, days, months := r.int64(), r.int32(), r.int32()
+	start, negative := len(dst), false
+	for _, part := range []struct {
+		n    int32
+		unit string
+	}{{months / 12, "year"}, {months % 12, "mon"}, {days, "day"}} {
+		if part.n == 0 {
+			continue
+		}
+		if len(dst) > start {
+			dst = append(dst, ' ')
+		}
+		if negative && part.n > 0 {
+			dst = append(dst, '+')
+		}
+		dst = append(append(strconv.AppendInt(dst, int64(part.n), 10), ' '), part.unit...)
+		if part.n != 1 {
+			dst = append(dst, 's')
+		}
+		negative = part.n < 0
+	}
+	if micros == 0 && len(dst) > start {
+		return dst
+	}
+	if len(dst) > start {
+		dst = append(dst, ' ')
+	}
+	size := uint64(micros)
+	switch {
+	case micros < 0:
+		dst, size = append(dst, '-'), -size
+	case negative:
+		dst = append(dst, '+')
+	}
+	hours := size / (3600 * MicrosPerSecond)
+	if hours < 10 {
+		dst = append(dst, '0')
+	}
+	dst = strconv.AppendUint(dst, hours, 10)
+	return append(dst, AppendTime(nil, int64(size%(3600*MicrosPerSecond)))[2:]...)
+}
+
+// appendTimeTZ is timetz_out: the zone is held as seconds west of UTC.
+func appendTimeTZ(dst []byte, raw string) []byte {
+	r := reader{rest: raw}
+	dst = AppendTime(dst, r.int64())
+	zone, sign := int(r.int32()), byte('+')
+	if zone > 0 {
+		sign = '-'
+	} else {
+		zone = -zone
+	}
+	dst = appendTwoDigits(append(dst, sign), zone/3600)
+	if zone%3600 == 0 {
+		return dst
+	}
+	dst = appendTwoDigits(append(dst, ':'), zone/60%60)
+	if zone%60 == 0 {
+		return dst
+	}
+	return appendTwoDigits(append(dst, ':'), zone%60)
+}
