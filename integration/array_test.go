@@ -38,7 +38,7 @@ var arraysLeft = []string{
 	"SELECT array_agg(id) FROM item WHERE id < 3", "SELECT array_agg(x ORDER BY g) FROM item", "SELECT array_agg(w ORDER BY id) FROM item", "SELECT array_agg(DISTINCT j) FROM item",
 	"SELECT array_agg(a ORDER BY g) FROM (SELECT g, array_agg(id ORDER BY id) a FROM item WHERE g < 0 GROUP BY g) q", "SELECT array_agg(t - timestamp '2024-01-01' ORDER BY id) FROM item",
 	"SELECT DISTINCT array_agg(id ORDER BY id) FROM item GROUP BY g ORDER BY 1", "SELECT g, array_agg(id ORDER BY id) a FROM item GROUP BY g ORDER BY a", "SELECT max(a) FROM (SELECT array_agg(id ORDER BY id) a FROM item GROUP BY g) q",
-	"SELECT count(*) FROM (SELECT array_agg(id ORDER BY id) a FROM item GROUP BY g) q WHERE a = '{1}'", "SELECT a, count(*) FROM (SELECT array_agg(id ORDER BY id) a FROM item GROUP BY g) q GROUP BY a ORDER BY 1",
+	"SELECT count(*) FROM (SELECT array_agg(id ORDER BY id) a FROM item GROUP BY g) q WHERE a < '{1}'", "SELECT a, count(*) FROM (SELECT array_agg(id ORDER BY id) a FROM item GROUP BY g) q GROUP BY a ORDER BY 1",
 	"SELECT array_agg(id ORDER BY id)::text FROM item", "SELECT array_agg(id ORDER BY id) || 1 FROM item", "SELECT concat(array_agg(id ORDER BY id)) FROM item", "SELECT g, array_agg(id ORDER BY id) FROM item GROUP BY ROLLUP (g) ORDER BY g",
 	"SELECT array_agg(id ORDER BY id) FROM item GROUP BY g EXCEPT SELECT array_agg(id ORDER BY id) FROM item WHERE g = 1 GROUP BY g ORDER BY 1",
 	"SELECT count(DISTINCT a) FROM (SELECT array_agg(id ORDER BY id) a FROM item GROUP BY g) q", "SELECT greatest(array_agg(id ORDER BY id), '{1}') FROM item",
@@ -108,15 +108,21 @@ var columnStatements = []string{
 	"SELECT g, count(tags), sum(cardinality(tags)), count(*) FILTER (WHERE 'vip' = ANY(tags)) FROM doc GROUP BY g ORDER BY g",
 	"SELECT a.id, b.tags FROM doc a LEFT JOIN doc b ON b.id = a.g WHERE a.id < 50 ORDER BY a.id", "SELECT id, lag(tags) OVER (ORDER BY id), first_value(i) OVER (PARTITION BY g ORDER BY id) FROM doc ORDER BY id",
 	"SELECT id, tags @> '{a,vip}', tags && '{a,vip}' FROM doc ORDER BY id",
+	"SELECT count(*) FROM doc WHERE tags = '{vip}'", "SELECT count(*) FROM doc WHERE NOT tags <> ARRAY['new']", "SELECT count(*) FROM doc WHERE tags <@ ARRAY['a']",
+	"SELECT id, tags = '{}', tags = '[0:1]={x,y}', tags = '{x,y}', tags <> '{a,NULL,vip}', tags = '{{a,b},{c,d}}', tags = '{a,b,c,d}', i = '[5:6]={1,7}', i <> '{1,7}', b = '{1,4294967296}', ok = ARRAY[true, NULL], d = '{2024-01-02,infinity}', names <> ARRAY['v1', NULL, 'é']::varchar[] FROM doc ORDER BY id",
+	"SELECT id, i = '{1,4,3}', i = '{3,4}', i <> '{4,2,3}' FROM doc ORDER BY id", // of which one element was null once
+	"SELECT id, tags <@ '{}', tags <@ '{vip,new,a}', tags <@ '{a,NULL,vip}', i <@ '{1,2,3,4,7}', ok <@ ARRAY[true, false] FROM doc ORDER BY id",
+	"SELECT id, array_positions(tags, 'vip'), array_positions(tags, NULL), array_remove(tags, 'vip'), array_remove(tags, NULL), array_remove(names, 'é'), array_remove(b, id::bigint), array_remove(ok, true), array_positions(u, NULL) FROM doc WHERE id % 10 <> 6 ORDER BY id",
+	"SELECT id, array_remove(i, 1), array_remove(i, 7), array_positions(i, 7), array_remove(i, NULL), array_remove(i, 99) FROM doc WHERE coalesce(array_ndims(i), 1) = 1 ORDER BY id",
 	"SELECT cardinality(tags), count(*) FROM doc GROUP BY 1 ORDER BY 1", "SELECT id, tags FROM doc UNION ALL SELECT -id, tags FROM doc ORDER BY 1 LIMIT 9",
 }
 
 // columnsLeft are the server's.
 var columnsLeft = []string{
-	"SELECT tags, count(*) FROM doc GROUP BY tags ORDER BY 2, 1", "SELECT DISTINCT tags FROM doc ORDER BY 1", "SELECT id FROM doc ORDER BY tags, id", "SELECT id FROM doc WHERE tags = '{vip}' ORDER BY id", "SELECT max(tags) FROM doc", "SELECT count(DISTINCT i) FROM doc",
+	"SELECT tags, count(*) FROM doc GROUP BY tags ORDER BY 2, 1", "SELECT DISTINCT tags FROM doc ORDER BY 1", "SELECT id FROM doc ORDER BY tags, id", "SELECT id FROM doc WHERE tags < '{vip}' ORDER BY id", "SELECT id FROM doc WHERE n = '{1}' ORDER BY id", "SELECT id, array_remove(i, 1) FROM doc ORDER BY id", "SELECT id, array_positions(f, 1) FROM doc WHERE id < 9 ORDER BY id", "SELECT max(tags) FROM doc", "SELECT count(DISTINCT i) FROM doc",
 	"SELECT id, tags::text FROM doc ORDER BY id", "SELECT id, tags[1] FROM doc ORDER BY id", "SELECT unnest(tags) FROM doc ORDER BY 1", "SELECT count(*) FROM doc WHERE 1.5 = ANY(n)", "SELECT count(*) FROM doc WHERE 0 = ANY(f)", "SELECT w FROM doc ORDER BY id",
 	"SELECT count(*) FROM doc WHERE 'vip' COLLATE \"und-x-icu\" > ANY(tags)", "SELECT count(*) FROM doc WHERE b @> ARRAY[1]", "SELECT count(*) FROM doc WHERE names @> ARRAY['v1']", "SELECT coalesce(z, '{2024-01-01}') FROM doc ORDER BY id", "SELECT count(*) FROM doc WHERE z && '{2024-03-31 02:00}'",
-	"SELECT count(*) FROM doc a JOIN doc b ON a.tags = b.tags", "SELECT tags || 'x' FROM doc ORDER BY id", "SELECT tags FROM doc INTERSECT SELECT tags FROM doc ORDER BY 1", "SELECT count(*) FROM doc WHERE tags <@ ARRAY['a']", "SELECT array_agg(tags ORDER BY id) FROM doc WHERE tags = '{vip}'",
+	"SELECT count(*) FROM doc a JOIN doc b ON a.tags = b.tags", "SELECT tags || 'x' FROM doc ORDER BY id", "SELECT tags FROM doc INTERSECT SELECT tags FROM doc ORDER BY 1", "SELECT array_agg(tags ORDER BY id) FROM doc WHERE tags = '{vip}'",
 	"SELECT count(*) FROM doc WHERE tags IS DISTINCT FROM '{vip}'", "SELECT nullif(tags, '{}') FROM doc ORDER BY id", "SELECT count(*) FROM doc WHERE tags IN ('{vip}', '{new}')",
 }
 

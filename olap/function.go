@@ -64,7 +64,7 @@ func asForward(err error) error {
 func (c *compiler) kernel(n *node, k *sqlfn.Kernel) *node {
 	a := n.args[0]
 	n.kind, n.nullable, n.f, n.around, n.every = nodeMap, a.nullable, k.F, k.Around, k.Every
-	n.risky = n.risky || a.lo < k.First || a.hi > k.Last
+	n.risky = n.risky || k.Fails || a.lo < k.First || a.hi > k.Last
 	lo, hi, err := k.Bounds(a.lo, a.hi)
 	if err != nil {
 		lo, hi, n.risky = math.MinInt64, math.MaxInt64, true

@@ -13,7 +13,7 @@ import (
 // have neither order nor groups here.
 
 // oidsOfArrays are functions of all arrays in pg_proc.
-var oidsOfArrays = map[string]uint32{"@>": 2748, "&&": 2747, "cardinality": 3179, "array_length": 2176}
+var oidsOfArrays = map[string]uint32{"@>": 2748, "<@": 2749, "&&": 2747, "=": 744, "<>": 390, "cardinality": 3179, "array_length": 2176}
 
 // bytesEqual reports whether equal values of a kind are held alike.
 func bytesEqual(k vector.Kind) bool {
@@ -44,10 +44,10 @@ func (a *analyzer) memberOf(x *pg.A_Expr, symbol string, isAny bool, s *scope) (
 	return e, true
 }
 
-// arrayOperator is column @> array and column && array with a constant array. ok is false where the left side is
-// no array of a column.
+// arrayOperator is column @> array, column <@ array and column && array with a constant array. ok is false where the left
+// side is no array of a column.
 func (a *analyzer) arrayOperator(symbol string, x *pg.A_Expr, s *scope) (e plan.Expr, ok bool) {
-	use, known := map[string]sqlfn.ArrayUse{"@>": sqlfn.ArrayContains, "&&": sqlfn.ArrayOverlaps}[symbol]
+	use, known := map[string]sqlfn.ArrayUse{"@>": sqlfn.ArrayContains, "<@": sqlfn.ArrayContained, "&&": sqlfn.ArrayOverlaps}[symbol]
 	if !known || x.Lexpr.GetColumnRef() == nil {
 		return nil, false
 	}
@@ -55,12 +55,29 @@ func (a *analyzer) arrayOperator(symbol string, x *pg.A_Expr, s *scope) (e plan.
 	if !array.kind().IsArray() {
 		return nil, false
 	}
+	return a.arrayWith(use, symbol, array, x.Rexpr, s), true
+}
+
+// arrayWith asks something of an array of a column and a constant one.
+func (a *analyzer) arrayWith(use sqlfn.ArrayUse, symbol string, array value, with *pg.Node, s *scope) plan.Expr {
 	elem := array.kind().Element()
 	if !bytesEqual(elem) {
 		fail(plan.ReasonType, symbol+" of arrays of "+elem.String())
 	}
 	a.addCalls([]uint32{oidsOfArrays[symbol]})
-	return a.callOf(sqlfn.OfArray(use, elem, elem), []value{array, typed(a.constantArray(x.Rexpr, elem, s))}), true
+	return a.callOf(sqlfn.OfArray(use, elem, elem), []value{array, typed(a.constantArray(with, elem, s))})
+}
+
+// arrayComparison is column = array and column <> array with a constant array.
+func (a *analyzer) arrayComparison(op plan.Op, symbol string, array value, with *pg.Node, s *scope) plan.Expr {
+	switch op {
+	case plan.OpEq:
+		return a.arrayWith(sqlfn.ArrayEqual, symbol, array, with, s)
+	case plan.OpNe:
+		return a.not(a.arrayWith(sqlfn.ArrayEqual, "<>", array, with, s))
+	}
+	fail(plan.ReasonType, "order of arrays")
+	return nil
 }
 
 // constantArray analyses an array of a kind that is written: ARRAY[...] of constants, or a literal.

@@ -18,6 +18,7 @@ var arrayFunctions = map[string]map[int]arrayFunction{
 	"array_lower": {2: {sqlfn.ArrayLower, 2091}}, "array_upper": {2: {sqlfn.ArrayUpper, 2092}},
 	"array_ndims": {1: {sqlfn.ArrayDimensions, 748}}, "array_dims": {1: {sqlfn.ArrayDims, 747}},
 	"array_position":  {2: {sqlfn.ArrayPosition, 3277}},
+	"array_positions": {2: {sqlfn.ArrayPositions, 3278}}, "array_remove": {2: {sqlfn.ArrayRemove, 3167}},
 	"array_to_string": {2: {sqlfn.ArrayToString, 395}, 3: {sqlfn.ArrayToStringNulls, 384}},
 }
 
@@ -33,7 +34,7 @@ func (a *analyzer) callArray(name string, vals []value) plan.Expr {
 		if k := vals[1].kind(); k != vector.Int4 && k != vector.Int2 {
 			fail(plan.ReasonFunction, name+"() in this form")
 		}
-	case sqlfn.ArrayPosition:
+	case sqlfn.ArrayPosition, sqlfn.ArrayPositions, sqlfn.ArrayRemove:
 		vals[1] = typed(a.resolve(vals[1], openType(vector.TypeOf(elem))))
 		if k := vals[1].kind(); k != elem && !(k.IsText() && k != vector.BPChar && elem.IsText()) || !bytesEqual(elem) || loose(vals[1].e.Type()) {
 			fail(plan.ReasonType, name+"() of an array of "+elem.String())

@@ -102,7 +102,7 @@ func (a *analyzer) funcCall(f *pg.FuncCall, s *scope) plan.Expr {
 		return a.countNulls(name, args(len(f.Args)))
 	case "cardinality", "array_length":
 		return a.arraySize(name, args(len(f.Args)))
-	case "array_lower", "array_upper", "array_ndims", "array_dims", "array_position", "array_to_string":
+	case "array_lower", "array_upper", "array_ndims", "array_dims", "array_position", "array_positions", "array_remove", "array_to_string":
 		return a.callArray(name, args(len(f.Args)))
 	case "jsonb_extract_path", "jsonb_extract_path_text", "json_extract_path", "json_extract_path_text":
 		return a.jsonbExtract(name, args(len(f.Args)))

@@ -115,7 +115,11 @@ func (a *analyzer) operation(x *pg.A_Expr, s *scope) plan.Expr {
 	if compares {
 		of = a.compared
 	}
-	l, r := of(x.Lexpr, s), of(x.Rexpr, s)
+	l := of(x.Lexpr, s)
+	if compares && x.Lexpr.GetColumnRef() != nil && l.kind().IsArray() {
+		return a.arrayComparison(op, symbol, l, x.Rexpr, s)
+	}
+	r := of(x.Rexpr, s)
 	if e, ok := a.jsonbOperation(symbol, l, r); ok {
 		return e
 	}

@@ -197,7 +197,7 @@ func (s *star) found(c correlation) (plan.Expr, bool) {
 		all = append(all, s.call(plan.OpIsTrue, boolType, e))
 	}
 	switch {
-	case len(c.inner) == 0 && len(c.rest) == 0 && oneRow(c.rows):
+	case len(c.inner) == 0 && len(c.rest) == 0 && oneRow(c.rows) && !relFails(c.rows):
 		all = append(all, boolConst(true))
 	case len(c.inner) == 0 && len(c.rest) == 0:
 		n := s.counts(c.rows, nil)

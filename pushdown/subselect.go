@@ -243,14 +243,25 @@ func (a *analyzer) subselect(n *pg.Node, s *scope, kind plan.JoinKind, name stri
 	j := &plan.Join{Kind: kind, Right: q.rows}
 	if on != nil {
 		j.On = on(&q)
-	} else if plainAggregate(q.rows) && relFails(&plan.Project{Exprs: q.outputs, Input: q.rows}) {
-		a.at = n
-		fail(plan.ReasonShape, "EXISTS of an aggregate over what may fail")
+	} else {
+		a.checkExists(n, sel, &q)
 	}
 	j.Lateral = a.correlated(j.Right, inside)
 	a.note(j, n, name)
 	a.subselects = append(a.subselects, subselect{join: j, inside: inside, upTo: a.counted(), at: n, name: name})
 	return j
+}
+
+// checkExists refuses EXISTS of what may fail where the server computes it, and what is found here does not depend on it.
+func (a *analyzer) checkExists(n *pg.Node, sel *pg.SelectStmt, q *query) {
+	switch {
+	case plainAggregate(q.rows) && relFails(&plan.Project{Exprs: q.outputs, Input: q.rows}):
+		a.at = n
+		fail(plan.ReasonShape, "EXISTS of an aggregate over what may fail")
+	case existsComputes(sel, q.rows) && (slices.ContainsFunc(q.outputs, mayFail) || leftOutFails(q.rows)):
+		a.at = n
+		fail(plan.ReasonShape, "EXISTS of outputs, or an order, that may fail")
+	}
 }
 
 // plainAggregate reports whether a sub-select is an aggregate without keys: it has a row whatever it is over, but the

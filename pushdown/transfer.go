@@ -65,15 +65,3 @@ func equalsConstant(e plan.Expr) bool {
 	c, ok := e.(*plan.Call)
 	return ok && c.Op == plan.OpEq && (!readsRows(c.Args[0]) || !readsRows(c.Args[1]))
 }
-
-// relFails reports whether something that is computed for rows or groups may fail.
-func relFails(r plan.Rel) (fails bool) {
-	plan.WalkRel(r, func(r plan.Rel) bool {
-		plan.Exprs(r, func(e plan.Expr) { fails = fails || mayFail(e) })
-		return !fails
-	})
-	return fails
-}
-
-// mayFail reports whether computing an expression may be an error, whatever is known of its columns.
-func mayFail(e plan.Expr) bool { return e != nil && plan.Facts{}.MayFail(e) }

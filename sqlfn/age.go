@@ -25,7 +25,7 @@ var (
 			return vector.Value{I: v}, err
 		},
 		Kernel: func(c Call, i int) *Kernel {
-			k := &Kernel{First: math.MinInt64 + 1, Last: math.MaxInt64 - 1, Min: math.MinInt64, Max: math.MaxInt64}
+			k := &Kernel{First: math.MinInt64 + 1, Last: math.MaxInt64 - 1, Fails: true, Min: math.MinInt64, Max: math.MaxInt64}
 			if by := c.Args[1-i].Const.I; i == 0 {
 				k.F = func(v int64) (int64, error) { return age(v, by) }
 			} else {

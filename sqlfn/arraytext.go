@@ -31,25 +31,66 @@ func arrayBound(end int) func(args []vector.Value) (vector.Value, error) {
 
 // arrayPosition is array_position(array, element): the subscript of the first one that is not distinct.
 func arrayPosition(elem vector.Kind, args []vector.Value) (vector.Value, error) {
+	if args[0].Null {
+		return vector.NullValue, nil
+	}
+	at, err := positions(elem, args)
+	if len(at) == 0 {
+		return vector.NullValue, err
+	}
+	return vector.Value{I: at[0]}, nil
+}
+
+// arrayPositions is array_positions(array, element): the subscripts of all that are not distinct.
+func arrayPositions(elem vector.Kind, args []vector.Value) (vector.Value, error) {
+	if args[0].Null {
+		return vector.NullValue, nil
+	}
+	at, err := positions(elem, args)
+	list := sqltype.NewArray(vector.TypeOf(vector.Int4))
+	for _, n := range at {
+		list.Add(vector.Value{I: n})
+	}
+	return vector.Value{Str: list.String()}, err
+}
+
+// positions are the subscripts of an array's elements that are not distinct from a value.
+func positions(elem vector.Kind, args []vector.Value) (found []int64, err error) {
 	bounds := sqltype.ArrayBounds(args[0].Str)
 	switch {
-	case args[0].Null || len(bounds) == 0:
-		return vector.NullValue, nil
+	case len(bounds) == 0:
+		return nil, nil
 	case len(bounds) > 1:
-		return vector.NullValue, failed("searching for elements in multidimensional arrays")
+		return nil, failed("searching for elements in multidimensional arrays")
 	}
-	raw, possible := "", true
-	if !args[1].Null {
-		raw, possible = sqltype.ElementBinary(elem, args[1])
-	}
-	at, found := bounds[0][0], vector.NullValue
-	sqltype.EachElement(args[0].Str, func(x string, null bool) {
-		if found.Null && null == args[1].Null && (null || possible && x == raw) {
-			found = vector.Value{I: at}
+	alike, at := notDistinct(elem, args[1]), bounds[0][0]
+	sqltype.EachElement(args[0].Str, func(raw string, null bool) {
+		if alike(raw, null) {
+			found = append(found, at)
 		}
 		at++
 	})
 	return found, nil
+}
+
+// notDistinct returns what tells whether an element, in binary form, is not distinct from a value.
+func notDistinct(elem vector.Kind, v vector.Value) func(raw string, null bool) bool {
+	if v.Null {
+		return func(_ string, null bool) bool { return null }
+	}
+	x, possible := sqltype.ElementBinary(elem, v)
+	return func(raw string, null bool) bool { return possible && !null && raw == x }
+}
+
+// arrayRemove is array_remove(array, element): without all that are not distinct (array_replace_internal in arrayfuncs.c).
+func arrayRemove(elem vector.Kind, args []vector.Value) (vector.Value, error) {
+	if args[0].Null {
+		return vector.NullValue, nil
+	}
+	if len(sqltype.ArrayBounds(args[0].Str)) > 1 {
+		return vector.NullValue, failed("removing elements from multidimensional arrays")
+	}
+	return vector.Value{Str: sqltype.ArrayWithout(args[0].Str, notDistinct(elem, args[1]))}, nil
 }
 
 // arrayToString is array_to_string(array, delimiter) and, with the text of nulls, of three arguments.

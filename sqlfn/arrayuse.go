@@ -23,6 +23,10 @@ const (
 	ArrayPosition                      // array_position(array, element)
 	ArrayToString                      // array_to_string(array, text)
 	ArrayToStringNulls                 // array_to_string(array, text, text)
+	ArrayContained                     // array <@ array
+	ArrayEqual                         // array = array
+	ArrayPositions                     // array_positions(array, element)
+	ArrayRemove                        // array_remove(array, element)
 )
 
 // arrayUse names a function of OfArray.
@@ -58,6 +62,16 @@ func OfArray(use ArrayUse, elem, by vector.Kind) *Function {
 		f.Eval = func(args []vector.Value) (vector.Value, error) {
 			return vector.BoolValue(members(args[0].Str, args[1].Str, use == ArrayContains)), nil
 		}
+	case ArrayContained:
+		f.Name = "arraycontained"
+		f.Eval = func(args []vector.Value) (vector.Value, error) {
+			return vector.BoolValue(members(args[1].Str, args[0].Str, true)), nil
+		}
+	case ArrayEqual:
+		f.Name = "array_eq"
+		f.Eval = func(args []vector.Value) (vector.Value, error) {
+			return vector.BoolValue(sqltype.ArraysEqual(args[0].Str, args[1].Str)), nil
+		}
 	case ArrayCardinality:
 		f.Name, f.Result, f.Args = "cardinality", vector.Int4, []Param{array}
 		f.Eval = func(args []vector.Value) (vector.Value, error) {
@@ -83,12 +97,22 @@ func OfArray(use ArrayUse, elem, by vector.Kind) *Function {
 	case ArrayPosition:
 		f.Name, f.Result, f.Args, f.CalledOnNull, f.Total = "array_position", vector.Int4, []Param{array, {Kind: elem}}, true, false
 		f.Eval = func(args []vector.Value) (vector.Value, error) { return arrayPosition(elem, args) }
+	case ArrayPositions, ArrayRemove:
+		f.Args, f.CalledOnNull, f.Total = []Param{array, {Kind: elem}}, true, false
+		if use == ArrayPositions {
+			f.Name, f.Result = "array_positions", vector.ArrayOf(vector.Int4)
+			f.Eval = func(args []vector.Value) (vector.Value, error) { return arrayPositions(elem, args) }
+		} else {
+			f.Name, f.Result = "array_remove", array.Kind
+			f.Eval = func(args []vector.Value) (vector.Value, error) { return arrayRemove(elem, args) }
+		}
 	case ArrayToString, ArrayToStringNulls:
 		texts := []Param{array, {Kind: vector.Text}, {Kind: vector.Text}}
 		f.Name, f.Result, f.Args, f.CalledOnNull, f.Total = "array_to_string", vector.Text, texts[:2+use-ArrayToString], true, false
 		f.Eval = func(args []vector.Value) (vector.Value, error) { return arrayToString(elem, args) }
 	}
-	f.OID = [...]uint32{ArrayLower: 2091, ArrayUpper: 2092, ArrayDimensions: 748, ArrayDims: 747, ArrayPosition: 3277, ArrayToString: 395, ArrayToStringNulls: 384, ArrayMember: 1, ArrayContains: 2748, ArrayOverlaps: 2747, ArrayCardinality: 3179, ArrayLength: 2176}[use] // tells them apart
+	f.OID = [...]uint32{ArrayLower: 2091, ArrayUpper: 2092, ArrayDimensions: 748, ArrayDims: 747, ArrayPosition: 3277, ArrayToString: 395, ArrayToStringNulls: 384, ArrayMember: 1, ArrayContains: 2748, ArrayOverlaps: 2747, ArrayCardinality: 3179, ArrayLength: 2176,
+		ArrayContained: 2749, ArrayEqual: 744, ArrayPositions: 3278, ArrayRemove: 3167}[use] // tells them apart
 	kept, _ := makers.LoadOrStore(key, f)
 	return kept.(*Function)
 }

@@ -103,9 +103,10 @@ type Arg struct {
 // scale of the call's type.
 type Kernel struct {
 	F func(v int64) (int64, error)
-	// First and Last bound what F takes: anything else fails. Within, it may fail too, but
-	// where it is Monotone only next to them.
+	// First and Last bound what F takes: anything else fails. Within, one that is Monotone may fail next
+	// to them, one with Range where that has an error, any other one nowhere but where Fails is set.
 	First, Last int64
+	Fails       bool
 	// Monotone: greater arguments have no smaller results. Else these lie in Min to Max, or as Range
 	// says for arguments from lo to hi.
 	Monotone bool

@@ -60,14 +60,31 @@ func intervalFields(s string) (months, days, micros int64) {
 
 func plusKernel(months, days, micros int64) *Kernel {
 	k := &Kernel{F: func(v int64) (int64, error) { return addInterval(v, months, days, micros) },
-		First: sqltype.TimestampFirst, Last: sqltype.TimestampLast, Min: sqltype.TimestampFirst, Max: sqltype.TimestampLast}
-	if months == 0 {
+		First: sqltype.TimestampFirst, Last: sqltype.TimestampLast}
+	if months != 0 {
+		k.Range = plusRange(months, days, micros, 0)
+	} else {
 		all := days*dayMicros + micros
 		k.Monotone = true
 		k.First -= min(0, days*dayMicros, all)
 		k.Last -= max(0, days*dayMicros, all)
 	}
 	return k
+}
+
+// plusRange bounds the sums of times and an interval, and has an error where one may be out of range, also by the steps between
+// or as far as margin.
+func plusRange(months, days, micros, margin int64) func(lo, hi int64) (int64, int64, error) {
+	const most = 12 * 250_000 // of months, whose days 64 bits hold
+	months = max(-most, min(months, most))
+	up := max(0, months)*31*dayMicros + max(0, days*dayMicros) + max(0, micros) + margin
+	down := max(0, -months)*31*dayMicros + max(0, -days*dayMicros) + max(0, -micros) + margin
+	return func(lo, hi int64) (int64, int64, error) {
+		if lo < sqltype.TimestampFirst+down || hi > sqltype.TimestampLast-up {
+			return 0, 0, failed("timestamp out of range")
+		}
+		return lo - down, hi + up, nil
+	}
 }
 
 // The OIDs of timestamp + interval and timestamptz + interval.
@@ -88,7 +105,7 @@ func addInterval(v, months, days, micros int64) (int64, error) {
 		y, m, d := sqltype.Civil(day)
 		month := y*12 + int64(m) - 1 + months
 		year := sqltype.FloorDiv(month, 12)
-		if year < -4712 || year > 294276 {
+		if year < -4713 || year > 294276 {
 			return 0, out
 		}
 		number := int(month-year*12) + 1
@@ -96,9 +113,10 @@ func addInterval(v, months, days, micros int64) (int64, error) {
 		start := sqltype.DayOf(year, number, 1)
 		day = start + min(int64(d)-1, end-start-1)
 	}
-	day += days
-	if day < sqltype.FloorDiv(first, dayMicros) || day > sqltype.FloorDiv(last, dayMicros) {
-		return 0, out
+	for _, step := range [2]int64{0, days} {
+		if day += step; day < sqltype.FloorDiv(first, dayMicros) || day > sqltype.FloorDiv(last, dayMicros) {
+			return 0, out
+		}
 	}
 	v = day*dayMicros + rest
 	if v < first || micros > 0 && v > last-micros || micros < 0 && v < first-micros {

@@ -106,7 +106,7 @@ var IntervalTimes = &Function{
 			return nil
 		}
 		_, days, micros := intervalFields(c.Args[0].Const.Str)
-		return &Kernel{First: math.MinInt64, Last: math.MaxInt64, Min: math.MinInt64, Max: math.MaxInt64,
+		return &Kernel{First: math.MinInt64, Last: math.MaxInt64, Fails: true, Min: math.MinInt64, Max: math.MaxInt64,
 			F: func(v int64) (int64, error) { return intervalTimes(days, micros, math.Float64frombits(uint64(v))) }}
 	},
 }
@@ -155,7 +155,12 @@ func dateBinOf(oid uint32, k vector.Kind) Function {
 			by, _ := stride(c.Args[0].Const.Str)
 			origin := c.Args[2].Const.I
 			return &Kernel{F: func(v int64) (int64, error) { return dateBin(by, v, origin) }, First: math.MinInt64 + 1, Last: math.MaxInt64 - 1,
-				Min: sqltype.TimestampFirst, Max: sqltype.TimestampLast}
+				Range: func(lo, hi int64) (int64, int64, error) {
+					if _, err := dateBin(by, hi, origin); err != nil || lo < origin {
+						return 0, 0, failed("date_bin() before the origin")
+					}
+					return max(origin, lo-by), hi, nil
+				}}
 		},
 	}
 }

@@ -314,7 +314,10 @@ func TestKernels(t *testing.T) {
 					site.T = f.ResultType(site)
 					if k := f.Kernel(site, varying); k != nil {
 						kernels++
-						t.Run(fmt.Sprint(f.Name, choice, scale), func(t *testing.T) { testKernel(t, f, k, site, args, varying) })
+						t.Run(fmt.Sprint(f.Name, choice, scale), func(t *testing.T) {
+							testKernel(t, f, k, site, args, varying)
+							testBounds(t, "UTC", f, k, site, varying)
+						})
 					}
 				}
 			})

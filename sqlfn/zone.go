@@ -111,7 +111,7 @@ const zoneMargin = 2 * dayMicros // see sqltype.InZones
 
 // ofLocal returns a kernel of timestamps as one of moments, by their local time.
 func (k *Kernel) ofLocal(z *sqltype.Zone) *Kernel {
-	in := &Kernel{First: max(k.First, sqltype.TimestampFirst) + zoneMargin, Last: min(k.Last, sqltype.TimestampLast) - zoneMargin, Min: k.Min, Max: k.Max}
+	in := &Kernel{First: max(k.First, sqltype.TimestampFirst) + zoneMargin, Last: min(k.Last, sqltype.TimestampLast) - zoneMargin, Fails: k.Fails, Min: k.Min, Max: k.Max}
 	in.F = func(v int64) (int64, error) {
 		if v < in.First || v > in.Last { // infinite, too
 			return 0, failed("timestamp out of range")
@@ -222,13 +222,13 @@ func timeAt(i int, z *sqltype.Zone, f func(*sqltype.Zone, int64) (int64, error))
 	}
 }
 
-// Infinite times are what they are, so that these kernels take all.
+// Infinite times are what they are, so that these kernels take all; next to the ends of the range they fail.
 
 func localKernel(z *sqltype.Zone) *Kernel {
 	return &Kernel{F: func(v int64) (int64, error) { return localTime(z, v) }, First: math.MinInt64, Last: math.MaxInt64,
 		Range: func(lo, hi int64) (int64, int64, error) {
 			if !sqltype.InZones(lo) || !sqltype.InZones(hi) {
-				return math.MinInt64, math.MaxInt64, nil
+				return 0, 0, failed("timestamp out of range")
 			}
 			least, greatest, _ := z.Offsets(lo, hi)
 			return lo + least, hi + greatest, nil
@@ -243,7 +243,7 @@ func momentKernel(z *sqltype.Zone) *Kernel {
 // momentRange bounds when local times are.
 func momentRange(z *sqltype.Zone, lo, hi int64) (int64, int64, error) {
 	if !sqltype.InZones(lo) || !sqltype.InZones(hi) {
-		return math.MinInt64, math.MaxInt64, nil
+		return 0, 0, failed("timestamp out of range")
 	}
 	least, greatest, _ := z.Offsets(lo-zoneMargin, hi+zoneMargin)
 	return lo - greatest, hi - least, nil
@@ -332,18 +332,13 @@ func plusIntervalIn(f *Function, z *sqltype.Zone) {
 		k := plusKernel(months, days, micros)
 		k.First, k.Last = sqltype.TimestampFirst+zoneMargin, sqltype.TimestampLast-zoneMargin
 		k.F = func(v int64) (int64, error) { return add(v, months, days, micros) }
-		if k.Monotone {
+		within := plusRange(months, days, micros, 2*zoneMargin)
+		if k.Range = within; k.Monotone {
 			k.Monotone = false
 			shift := days*dayMicros + micros
 			k.Range = func(lo, hi int64) (int64, int64, error) { // the offset changes by less than a day each way
-				least, greatest := k.Min, k.Max
-				if lo > least-shift+zoneMargin {
-					least = lo + shift - zoneMargin
-				}
-				if hi < greatest-shift-zoneMargin {
-					greatest = hi + shift + zoneMargin
-				}
-				return least, greatest, nil
+				_, _, err := within(lo, hi)
+				return lo + shift - zoneMargin, hi + shift + zoneMargin, err
 			}
 		}
 		return k

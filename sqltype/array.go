@@ -362,3 +362,42 @@ func ArrayBounds(s string) (bounds [][2]int64) {
 	}
 	return bounds
 }
+
+// ArraysEqual reports whether two arrays of elements of one type, equal ones of which have the same binary form, have the same
+// bounds and equal elements; nulls are equal (array_eq). That one had nulls once is no matter.
+func ArraysEqual(a, b string) bool { return a[:4] == b[:4] && a[arrayHeader:] == b[arrayHeader:] }
+
+// ArrayWithout returns an array of one dimension without some of its elements; its lower bound stays, as in the server.
+func ArrayWithout(s string, drop func(raw string, null bool) bool) string {
+	r, ok := readArray(s)
+	if !ok || r.dims == 0 {
+		return s
+	}
+	b := []byte(s[:arrayHeader+8])
+	kept, nulls, dropped := 0, false, false
+	for {
+		before := r.rest
+		raw, null, ok := r.element()
+		if !ok {
+			break
+		}
+		if drop(raw, null) {
+			dropped = true
+			continue
+		}
+		kept, nulls = kept+1, nulls || null
+		b = append(b, before[:len(before)-len(r.rest)]...)
+	}
+	switch {
+	case !dropped:
+		return s
+	case kept == 0:
+		b, b[3] = b[:arrayHeader], 0
+	default:
+		binary.BigEndian.PutUint32(b[arrayHeader:], uint32(kept))
+	}
+	if b[7] = 0; nulls {
+		b[7] = 1
+	}
+	return string(b)
+}

@@ -325,5 +325,20 @@ func (g *gen) limitsQuery(s *schema) *query {
 		// Only the arm that is taken is computed.
 		show(key, op(e.t, pick(g.r, "CASE WHEN @ THEN @ END", "CASE WHEN NOT @ THEN @ END"), on.limitCondition(on.limit(1), 1), e))
 	}
+	if g.chance(12) {
+		return g.limitsExist(t, q)
+	}
 	return q
+}
+
+// limitsExist asks whether a query has rows: the server computes its outputs, or does not.
+func (g *gen) limitsExist(t *table, q *query) *query {
+	outer := &source{table: t, named: true}
+	key := &node{t: t.cols[0].t, col: t.cols[0], from: outer}
+	if len(q.group) == 0 && len(q.having) == 0 && q.limit == nil && g.chance(40) {
+		q.offset = g.constant(typ{kind: int4}, "0", false)
+		q.offset.lit.param = false
+	}
+	exists := op(typ{kind: boolean}, pick(g.r, "EXISTS @", "NOT EXISTS @"), &node{t: typ{kind: boolean}, sub: q})
+	return &query{from: []*source{outer}, out: []output{{n: key}}, where: []*node{exists}}
 }
