@@ -74,6 +74,9 @@ type Decision interface {
 	// Copy is, for RouteCandidate, what the statement is where it is no SELECT but COPY ... TO STDOUT:
 	// all else is that of the SELECT of its rows. nil otherwise.
 	Copy() *Copy
+	// Explain is, for RouteCandidate, what the statement is where it is an EXPLAIN, which all else is of; nil
+	// otherwise. An error of Execute may be a *Notice then, for the client where the server answers.
+	Explain() *Explain
 	// Finish is, for RouteCandidate, what the server runs over the result, whose result is the statement's; nil
 	// where the result is that itself.
 	Finish() *Finish

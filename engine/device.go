@@ -148,6 +148,9 @@ func (e *Engine) compute(ctx context.Context, d *decision, setting string, calle
 	opt.DeviceCaller = caller
 	opt.Report = &r.report
 	opt.Ties = true
+	if d.explain != nil {
+		opt.Scanned = d.explain.scanned
+	}
 	r.offered = opt.Device != nil
 	if !r.offered {
 		e.speculations.processor.Add(1)
@@ -183,7 +186,9 @@ func (e *Engine) account(d *decision, r *computed) string {
 	if r.report.Device != "" {
 		device, ran = r.report.Device, onDevice
 	}
-	bump(&e.devices.queries, device)
+	if d.explain == nil {
+		bump(&e.devices.queries, device)
+	}
 	// What was lost on the way to the processor says nothing about it.
 	if e.opt.Device != nil && (!r.offered || ran == onDevice || r.report.Stats.Kernel == 0) {
 		d.shape.choice.add(ran, r.took)

@@ -80,6 +80,11 @@
 // that the session's role may see: of tables and columns that it may select from; members of
 // pg_read_all_stats see all of them, and the texts of statements.
 //
+// # EXPLAIN
+//
+// An EXPLAIN of a SELECT goes the way of that SELECT (explain.go), and is not counted: neither among the queries, nor
+// of its shape. With ANALYZE it is an execution all the same, whose time says where the next ones of the shape run.
+//
 // # Memory
 //
 // All executions of the process share Options.QueryMemory (memory.go). Each reserves what it

@@ -184,6 +184,9 @@ func (e *Engine) prepare(sql string, paramOIDs []uint32, text *syntax.Text) *sta
 	if !selects(sql) {
 		return e.other
 	}
+	if firstWord(sql) == "explain" {
+		return e.explainOf(sql, paramOIDs)
+	}
 	key := cacheKey(sql, paramOIDs)
 	if st, ok := e.cache.Get(key); ok {
 		return st

@@ -9,13 +9,13 @@ import "bytes"
 // which an earlier decision not to take such a statement is remembered.
 
 // selects reports whether sql could be, hold, or end in, a SELECT: its first word is one
-// that begins a query, COPY, DECLARE, or one that ODBC puts before a query (see RouteSplit).
+// that begins a query, COPY, DECLARE, EXPLAIN, or one that ODBC puts before a query (see RouteSplit).
 func selects(sql string) bool {
 	if i := skipSpace(sql, 0); i < len(sql) && sql[i] == '(' {
 		return true
 	}
 	switch firstWord(sql) {
-	case "select", "with", "values", "table", "begin", "start", "savepoint", "release", "set", "show", "copy", "declare", "":
+	case "select", "with", "values", "table", "begin", "start", "savepoint", "release", "set", "show", "copy", "declare", "explain", "":
 		return true
 	case "create", "insert":
 		return writesRows(sql)

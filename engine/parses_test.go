@@ -36,7 +36,7 @@ func TestParsesOnce(t *testing.T) {
 	st := f("Parse", 1, typed)
 	f("the same again", 0, typed)
 	f("with a type", 1, typed, sqltype.OIDInt4)
-	f("EXPLAIN", 0, "EXPLAIN "+count)
+	f("EXPLAIN", 1, "EXPLAIN "+count)
 	f("DECLARE CURSOR", 1, "DECLARE c CURSOR FOR SELECT a, a, a FROM t")
 	f("the same again", 0, "DECLARE c CURSOR FOR SELECT a, a, a FROM t")
 	f("its SELECT", 0, " SELECT a, a, a FROM t")

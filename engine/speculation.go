@@ -126,7 +126,7 @@ type speculation struct {
 // is bounded by the gate's time: a result that cannot be used is not computed further.
 func (d *decision) Speculate(ctx context.Context, tx *Transaction, values func(planned []uint32) ([]vector.Datum, bool)) Speculation {
 	e := d.statement.engine
-	if d.forward != nil || d.finish != nil || d.constants != nil { // which come with the gate
+	if d.forward != nil || d.finish != nil || d.explain != nil || d.constants != nil { // which come with the gate
 		return nil
 	}
 	settings, caller, ok := tx.expects(d.shape)

@@ -32,10 +32,11 @@ type statement struct {
 	fixed *decision  // for what needs no text; nil otherwise
 	like  *statement // a statement of the same text but for constants, which is refused
 
-	split  *Split         // RouteSplit, without Last
-	copy   *Copy          // COPY ... TO STDOUT
-	cursor *syntax.Cursor // DECLARE CURSOR
-	last   *statement     // of split, or of the rows of copy or cursor; nil otherwise
+	split   *Split         // RouteSplit, without Last
+	copy    *Copy          // COPY ... TO STDOUT
+	cursor  *syntax.Cursor // DECLARE CURSOR
+	explain *explained     // EXPLAIN
+	last    *statement     // of split, of the rows of copy or cursor, or what is explained; nil otherwise
 }
 
 // decision is what one catalog makes of a statement. Immutable: an execution follows
@@ -57,11 +58,12 @@ type decision struct {
 	left      *plan.Forward // why there is finish
 	tooMany   *atomic.Int64 // when finish would have had too many rows, likewise
 	shape     *shape
-	view      *View    // nil but for a statement over the schema pgaccel
-	split     *Split   // nil but for one of several statements, of which it is the last one's
-	copy      *Copy    // nil but for COPY, of whose rows it is
-	names     []string // of the columns of query
-	cursor    *Cursor  // nil but for DECLARE, of whose SELECT it is
+	view      *View      // nil but for a statement over the schema pgaccel
+	split     *Split     // nil but for one of several statements, of which it is the last one's
+	copy      *Copy      // nil but for COPY, of whose rows it is
+	names     []string   // of the columns of query
+	cursor    *Cursor    // nil but for DECLARE, of whose SELECT it is
+	explain   *explained // nil but for EXPLAIN, of whose SELECT it is
 }
 
 func (s *statement) decide(cat *catalog.Catalog, text *syntax.Text) *decision {
@@ -123,6 +125,9 @@ func (s *statement) current() *decision {
 
 // Decide implements Statement.
 func (s *statement) Decide(in Session) Decision {
+	if s.explain != nil {
+		return s.explain.decide(s, in)
+	}
 	if s.last != nil {
 		last := s.last.choose(in)
 		if last.forward != nil {
@@ -274,6 +279,9 @@ func (d *decision) Gate() (GateForm, []string) { return d.form, d.gate }
 
 // Forwarded implements Decision.
 func (d *decision) Forwarded(reason plan.Reason) time.Time {
+	if d.explain != nil {
+		return time.Time{}
+	}
 	f := forward(reason, proxyDetails[reason])
 	if reason == plan.ReasonEvaluation && (d.finish != nil || d.constants != nil && len(d.constants.Params) == 0) {
 		d.uncertain.Store(time.Now().UnixNano())
@@ -288,7 +296,11 @@ func (d *decision) Forwarded(reason plan.Reason) time.Time {
 }
 
 // Completed implements Decision.
-func (d *decision) Completed(took time.Duration) { d.shape.served(took) }
+func (d *decision) Completed(took time.Duration) {
+	if d.explain == nil {
+		d.shape.served(took)
+	}
+}
 
 // proxyDetails are the details of the reasons that the proxy finds.
 var proxyDetails = map[plan.Reason]string{
@@ -310,6 +322,9 @@ type answered struct {
 
 // Execute implements Decision.
 func (d *decision) Execute(ctx context.Context, tx *Transaction, gate Gate, described []Field, params []vector.Datum) (*vector.Batch, error) {
+	if d.explain != nil {
+		return d.explainExecution(ctx, tx, gate, described, params)
+	}
 	a, err := d.execute(ctx, tx, gate, described, params)
 	if f := d.finishable(a.batch); err == nil && f != nil {
 		a.batch.Release()
@@ -422,6 +437,11 @@ func (d *decision) execute(ctx context.Context, tx *Transaction, gate Gate, desc
 	if g.repeatable() {
 		if _, err := e.checkPresent(ctx, d, g.server); err != nil {
 			return a, err
+		}
+	}
+	if x := d.explain; x != nil {
+		if x.bound = bound; !x.options.Analyze {
+			return d.explainable(ctx, g)
 		}
 	}
 	ahead := gate.ahead()

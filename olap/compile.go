@@ -103,6 +103,7 @@ func (c *compiler) column(e plan.Column) (*node, error) {
 	if meta.Unsupported != "" || e.T.Kind == vector.Invalid {
 		return nil, forward(plan.ReasonType, "column type")
 	}
+	c.p.reads(e.Column)
 	n := &node{kind: nodeColumn, t: e.T, col: e.Column}
 	n.lo, n.hi, n.nullable = columnBounds(c.p.tab, e.Column)
 	switch {

@@ -69,6 +69,8 @@ type Options struct {
 	DeviceCaller uint64
 	// Report, if not nil, is filled with what the device did.
 	Report *Report
+	// Scanned, if not nil, counts what the processor reads of tables.
+	Scanned *Scanned
 }
 
 // eagerRows bounds, for an eager execution, each number of rows or groups from which on

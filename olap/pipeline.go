@@ -76,6 +76,7 @@ type pipeline struct {
 	never     bool    // a constant condition is not true: no rows
 	many      int     // the probe on no unique key; -1: none
 	fanned    int     // steps before its partners are known
+	columns   []int   // that are read
 	strict    []bool  // by column: no row that passes is null there; nil: nobody knows of any
 	indexable bool    // some step may be answered by bitmap indexes
 	collected []*node // what rows() collects

@@ -93,6 +93,7 @@ func (w *worker) scan(segment int, s sink) error {
 // enter makes a segment the current one. It returns the steps that are left, as a bit
 // set, and whether any row may pass.
 func (w *worker) enter(segment int) (live uint64, some bool) {
+	defer func() { w.p.note(w.seg, !some) }()
 	w.segment = segment
 	w.seg = w.p.tab.Segments[segment]
 	w.counts = w.seg.Live

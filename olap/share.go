@@ -266,6 +266,7 @@ func (d *driver) segment(tab *colstore.Table, number int, aboard []*rider) {
 		}
 		r.guard(func() {
 			if skip, _ := r.p.zone(seg); skip {
+				r.p.note(seg, true)
 				return
 			}
 			t := r.seat(d)

@@ -92,6 +92,9 @@ func formatOrders(by []Order, tables []Table) (s string) {
 var windowNames = map[WindowFunc]string{RowNumber: "row_number", Rank: "rank", DenseRank: "dense_rank", PercentRank: "percent_rank",
 	CumeDist: "cume_dist", Ntile: "ntile", Lag: "lag", Lead: "lead", FirstValue: "first_value", LastValue: "last_value", NthValue: "nth_value"}
 
+// String returns the function's name in SQL; that of an aggregate is its own.
+func (f WindowFunc) String() string { return windowNames[f] }
+
 func formatWindow(b *strings.Builder, w *Window, tables []Table, list func([]Expr) string) {
 	fmt.Fprintf(b, "window out%d: ", w.Number)
 	if w.Func == WindowAggregate {

@@ -5,6 +5,7 @@ import (
 
 	"pgaccel/engine"
 	"pgaccel/plan"
+	"pgaccel/sqltype"
 	"pgaccel/vector"
 	"pgaccel/wire"
 )
@@ -22,6 +23,7 @@ type answer struct {
 	reported wire.TextSettings
 	copy     *wire.CopyWriter // of a COPY: what writes the rows; else nil
 	row      []byte           // what it writes
+	explain  bool             // of an EXPLAIN
 
 	rows int
 	next int  // the next row to be sent
@@ -41,6 +43,9 @@ func (s *session) answer(g *gateRun, batch *vector.Batch, fields []engine.Field,
 		s.finishOn(g, batch, fields, head)
 		return
 	}
+	if x.explain != nil {
+		fields = []engine.Field{{TypeOID: sqltype.OIDText}} // as json and xml are written, too
+	}
 	oids := make([]uint32, len(fields))
 	for i := range oids {
 		oids[i] = fields[i].TypeOID
@@ -49,7 +54,7 @@ func (s *session) answer(g *gateRun, batch *vector.Batch, fields []engine.Field,
 	if x.portal != nil {
 		formats = x.portal.results
 	}
-	a := &answer{batch: batch, oids: oids, formats: formats, reported: s.settings, rows: batch.Rows}
+	a := &answer{batch: batch, oids: oids, formats: formats, reported: s.settings, rows: batch.Rows, explain: x.explain != nil}
 	if x.copy != nil {
 		a.copy, a.formats = x.writer, x.writer.Formats()
 	}
@@ -191,6 +196,8 @@ func (s *session) more(dst []byte) []byte {
 		dst = appendTag(dst, "FETCH ", n)
 	} else if x.max > 0 && n == int(x.max) {
 		dst = appendEmpty(dst, wire.PortalSuspended)
+	} else if a.explain {
+		dst = appendPlainTag(dst, explainTag)
 	} else {
 		dst = appendTag(dst, "SELECT ", n)
 	}

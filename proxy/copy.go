@@ -17,18 +17,19 @@ import (
 
 // description is what the server says of a result.
 type description struct {
-	fields []engine.Field
-	head   []byte         // RowDescription for the client; nil until it is described
-	rows   []engine.Field // of the rest of a statement that writes rows
-	unfit  bool           // it cannot be dealt with
-	owed   int            // descriptions to come of what is not the statement itself
+	fields     []engine.Field
+	head       []byte         // RowDescription for the client; nil until it is described
+	rows       []engine.Field // of the rest of a statement that writes rows
+	parameters bool           // it may have parameters
+	unfit      bool           // it cannot be dealt with
+	owed       int            // descriptions to come of what is not the statement itself
 }
 
 func (g *gateRun) described(_ *session, typ byte, message []byte) {
 	body := message[wire.HeaderLen:]
 	switch typ {
 	case wire.ParameterDescription:
-		if g.head == nil && (len(body) != 2 || body[0] != 0 || body[1] != 0) {
+		if g.head == nil && !g.parameters && (len(body) != 2 || body[0] != 0 || body[1] != 0) {
 			g.unfit = true
 		}
 	case wire.NoData:
@@ -58,12 +59,21 @@ func (s *session) describeText(b []byte, sql string, types []uint32) []byte {
 	return b
 }
 
-// describeSubstitutes asks for the descriptions of what stands for a statement that has none: the SELECT of a COPY's rows;
-// those of what is written, and of the rest that writes them.
+// describeSubstitutes asks for the descriptions of what stands for a statement that has none: the SELECT of a COPY's rows, or
+// that of an EXPLAIN; those of what is written, and of the rest that writes them.
 func (s *session) describeSubstitutes(b []byte, g *gateRun) []byte {
 	if c := s.local.copy; c != nil {
 		g.owed = 1
 		return s.describeText(b, c.SQL, nil)
+	}
+	if x := s.local.explain; x != nil && x.SQL != "" {
+		g.owed = 1
+		var types []uint32
+		if p := s.local.portal; p != nil && p.s.haveParams {
+			types = p.s.params
+		}
+		g.parameters = s.local.portal != nil
+		return s.describeText(b, x.SQL, types)
 	}
 	if f := s.local.decision.Finish(); f != nil && f.Select != "" {
 		g.owed = 2
@@ -75,7 +85,7 @@ func (s *session) describeSubstitutes(b []byte, g *gateRun) []byte {
 // describesItself reports whether the server describes the statement.
 func (x *localExecution) describesItself() bool {
 	f := x.decision.Finish()
-	return x.copy == nil && (f == nil || f.Select == "")
+	return x.copy == nil && x.explain == nil && (f == nil || f.Select == "")
 }
 
 // undescribed reports that an error in answer to a message of kind k is the server's for one of describeSubstitutes,

@@ -13,6 +13,7 @@
 //	answer.go                 its rows, on their way to the client
 //	finish.go                 what the server runs of a statement over rows from here
 //	copy.go                   COPY ... TO STDOUT, as far as it differs
+//	explain.go                EXPLAIN, likewise
 //	cursor.go                 DECLARE CURSOR, and FETCH from what it declares
 //	placeholder.go            what SQL finds in the place of a portal that is answered here
 //	cancel.go                 cancel requests, and sessions that end amid it

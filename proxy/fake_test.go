@@ -132,10 +132,11 @@ type fakeForced struct{ *fakeStatement }
 
 func (*fakeForced) Route() engine.Route { return engine.RouteForward }
 
-func (s *fakeStatement) Route() engine.Route    { return s.route }
-func (s *fakeStatement) View() *engine.View     { return s.view }
-func (s *fakeStatement) Copy() *engine.Copy     { return s.copy }
-func (s *fakeStatement) Cursor() *engine.Cursor { return s.cursor }
+func (s *fakeStatement) Route() engine.Route      { return s.route }
+func (s *fakeStatement) View() *engine.View       { return s.view }
+func (s *fakeStatement) Copy() *engine.Copy       { return s.copy }
+func (s *fakeStatement) Explain() *engine.Explain { return nil }
+func (s *fakeStatement) Cursor() *engine.Cursor   { return s.cursor }
 
 func (s *fakeStatement) Finish() *engine.Finish      { return nil }
 func (s *fakeStatement) Finished(time.Duration, int) {}

@@ -66,7 +66,7 @@ func (s *session) beginImplicit(d engine.Decision, alone bool) bool {
 	case s.share == nil, s.implicit.stage != implicitNone, s.status != 'I', s.queue.len() > 0, s.inBatch:
 		return false
 	}
-	if d.Route() != engine.RouteCandidate || s.gateRecentlyRefused() || !alone && !oneStatement(s.lookahead) || !s.share() || !d.Comparable() {
+	if d.Route() != engine.RouteCandidate || d.Explain() != nil || s.gateRecentlyRefused() || !alone && !oneStatement(s.lookahead) || !s.share() || !d.Comparable() {
 		return false
 	}
 	s.implicit = implicitTransaction{stage: implicitAsking}

@@ -20,6 +20,7 @@ type localExecution struct {
 	max      int32            // its limit of rows, 0 for none
 	copy     *engine.Copy     // what it is, if that is COPY ... TO STDOUT
 	writer   *wire.CopyWriter // of its rows, once they are described
+	explain  *engine.Explain  // what it is, if that is EXPLAIN
 	cursor   *cursor          // that it declares, or that it is a FETCH from
 	original []byte           // the client's Execute
 	started  time.Time
@@ -103,7 +104,7 @@ func (s *session) own(k reply) { s.queue.push(k | replyOwn) }
 // that was opened for that.
 func (s *session) sample() {
 	x := s.local
-	x.sampled = x.cursor == nil && (s.implicit.open() || s.share != nil && s.status == 'T' && x.max == 0 && s.share() && x.decision.Comparable())
+	x.sampled = x.cursor == nil && x.explain == nil && (s.implicit.open() || s.share != nil && s.status == 'T' && x.max == 0 && s.share() && x.decision.Comparable())
 }
 
 // forward lets the server answer. A reason other than "" is counted. A cancel request that
@@ -156,7 +157,7 @@ func (s *session) pass() {
 
 // tell tells the observer who answers.
 func (s *session) tell(accelerated bool) {
-	if s.local.decision != nil {
+	if s.local.decision != nil && s.local.explain == nil {
 		s.observer.Answered(accelerated, time.Since(s.local.started))
 	}
 }

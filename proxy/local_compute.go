@@ -139,6 +139,7 @@ func (s *session) executed(x *execution, batch *vector.Batch, err error) {
 		batch.Release()
 		s.cancelOnServer(nil)
 	case err != nil:
+		s.notify(err)
 		s.forward("") // the engine has counted it
 	default:
 		s.answer(c.gate, batch, x.fields, c.head)

@@ -12,7 +12,7 @@ import (
 
 // beginExecute begins with an Execute that may be answered here.
 func (s *session) beginExecute(p *portal, d engine.Decision, message []byte, rows int32, dst *[]byte) {
-	s.local = &localExecution{decision: d, portal: p, max: rows, original: append([]byte(nil), message...), started: time.Now()}
+	s.local = &localExecution{decision: d, explain: d.Explain(), portal: p, max: rows, original: append([]byte(nil), message...), started: time.Now()}
 	if s.local.copy = d.Copy(); s.local.copy != nil {
 		s.local.max = 0 // it runs to its end
 	}
@@ -97,7 +97,7 @@ func (s *session) gateExecute(b []byte) []byte {
 		b = appendNamed(b, wire.Describe, 'S', st.name)
 		s.queue.pushRef(replyStatement|replyOwn, ref{statement: st})
 		st.sentForType, st.sentForRow = true, true
-	} else if !st.haveFields && !st.sentForRow && x.copy == nil && x.cursor == nil {
+	} else if !st.haveFields && !st.sentForRow && x.copy == nil && x.explain == nil && x.cursor == nil {
 		b = appendNamed(b, wire.Describe, 'P', p.name)
 		s.queue.pushRef(replyPortal|replyOwn, ref{statement: st})
 		st.sentForRow = true
@@ -158,7 +158,7 @@ func (g *gatingExecute) answered(s *session) {
 		s.computeCopy(&g.gateRun, nil)
 		return
 	}
-	if !p.s.haveFields || p.dead || p.s.dead {
+	if !p.s.haveFields && s.local.explain == nil || p.dead || p.s.dead {
 		s.forward(plan.ReasonDescription)
 		return
 	}
@@ -176,6 +176,10 @@ func (g *gatingExecute) answered(s *session) {
 			s.forward(plan.ReasonParameter)
 			return
 		}
+	}
+	if s.local.explain != nil {
+		s.computeExplain(&g.gateRun, params, nil)
+		return
 	}
 	s.compute(&g.gateRun, p.s.fields, params, nil)
 }

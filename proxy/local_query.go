@@ -68,7 +68,7 @@ const (
 
 // beginQuery begins with a Query that may be answered here.
 func (s *session) beginQuery(sql string, d engine.Decision, dst *[]byte) {
-	s.local = &localExecution{simple: true, decision: d, sql: sql, copy: d.Copy(), started: time.Now()}
+	s.local = &localExecution{simple: true, decision: d, sql: sql, copy: d.Copy(), explain: d.Explain(), started: time.Now()}
 	*dst = s.gateQuery(*dst)
 }
 
@@ -119,12 +119,13 @@ func (s *session) holdsNotices(first reply, owed bool) *[]byte {
 
 func (g *gatingQuery) failed(s *session, k reply, body []byte) action {
 	code := string(wire.ErrorField(body, 'C'))
+	undescribed := s.local.explain != nil && s.local.explain.SQL == "" // all is the gate's
 	switch {
 	case g.undescribed(k, code):
 		g.ended = gateUndescribed
-	case g.head != nil && g.uncertain(k, code):
+	case (g.head != nil || undescribed) && g.uncertain(k, code):
 		g.ended = gateUncertain
-	case g.head != nil && g.refused(k, code):
+	case (g.head != nil || undescribed) && g.refused(k, code):
 		g.ended = gateRefused
 	case g.guarded && g.gone(k, code): // the block has failed only up to the savepoint
 		g.ended = gateGone
@@ -174,6 +175,10 @@ func (g *gatingQuery) ready(s *session, k reply) action {
 		s.forward(plan.ReasonDescription)
 	default:
 		if !s.gateAnswered(&g.gateRun) {
+			break
+		}
+		if s.local.explain != nil {
+			s.computeExplain(&g.gateRun, nil, explainHead(g.notices, s.local.explain.TypeOID))
 			break
 		}
 		if g.unfit || g.head == nil {

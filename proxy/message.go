@@ -102,6 +102,12 @@ func appendTag(dst []byte, command string, rows int) []byte {
 	return seal(append(dst, 0), start)
 }
 
+// appendPlainTag is appendTag for a command that does not say how many rows there were.
+func appendPlainTag(dst []byte, command string) []byte {
+	start := len(dst)
+	return seal(appendCString(open(dst, wire.CommandComplete), command), start)
+}
+
 func appendReady(dst []byte, status byte) []byte {
 	return append(dst, wire.ReadyForQuery, 0, 0, 0, 5, status)
 }

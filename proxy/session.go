@@ -94,6 +94,7 @@ type session struct {
 	checks []*check // to be computed by the driver
 	// lookahead are the client's bytes at hand from the message being decided on.
 	lookahead []byte
+	notice    []byte // for the client, in front of the server's next row
 	ahead     []byte // for the client, before the server's message at hand or instead of it
 }
 
@@ -263,6 +264,9 @@ func (s *session) server(b []byte) int {
 			do = s.beforeStart(typ, b[at:min(at+total, len(b))], total)
 		} else if k, owed := s.queue.first(); typ != wire.DataRow || !owed || k&replyOwn != 0 || s.checking() != nil {
 			do = s.fromServer(typ, b[at:min(at+total, len(b))], total)
+		}
+		if s.notice != nil && s.local == nil && do != wait {
+			s.noticed(typ)
 		}
 		if do == wait {
 			if total > lookLimit {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"pgaccel/catalog"
+	"pgaccel/explain"
 	"pgaccel/plan"
 )
 
@@ -28,6 +29,10 @@ func checkPlan(t *testing.T, st Statement) {
 	}
 	if st.Star == nil {
 		return
+	}
+	for _, format := range []string{"text", "json"} { // whatever is planned can be explained
+		o := explain.Options{Verbose: true, Costs: true, Format: format}
+		(&explain.Statement{Plan: explain.Plan(st.Star, o)}).Rows(o)
 	}
 	st.Star.Walk(func(q *plan.Star) { checkStar(t, q, st.Deps.Tables) })
 }

@@ -3,6 +3,7 @@ package wire
 import (
 	"encoding/binary"
 	"fmt"
+	"strconv"
 )
 
 // Message types that a client sends.
@@ -96,15 +97,21 @@ type ErrorFields struct {
 	Message  string
 	Detail   string
 	Hint     string
+	Position int // in the client's text, from 1; 0 for none
 	File     string
 	Line     string
 	Routine  string
 }
 
 // AppendError appends an ErrorResponse with its fields in Postgres' order.
-func AppendError(dst []byte, f ErrorFields) []byte {
+func AppendError(dst []byte, f ErrorFields) []byte { return appendFields(dst, ErrorResponse, f) }
+
+// AppendNotice appends a NoticeResponse, likewise.
+func AppendNotice(dst []byte, f ErrorFields) []byte { return appendFields(dst, NoticeResponse, f) }
+
+func appendFields(dst []byte, typ byte, f ErrorFields) []byte {
 	start := len(dst)
-	dst = append(dst, ErrorResponse, 0, 0, 0, 0)
+	dst = append(dst, typ, 0, 0, 0, 0)
 	field := func(code byte, v string) {
 		if v != "" {
 			dst = append(append(append(dst, code), v...), 0)
@@ -116,6 +123,9 @@ func AppendError(dst []byte, f ErrorFields) []byte {
 	field('M', f.Message)
 	field('D', f.Detail)
 	field('H', f.Hint)
+	if f.Position > 0 {
+		field('P', strconv.Itoa(f.Position))
+	}
 	field('F', f.File)
 	field('L', f.Line)
 	field('R', f.Routine)
