@@ -60,6 +60,8 @@ type Session struct {
 	// Schemas is what its last gate has shown of its search_path (GateSchemas), "" before the first: which table a name
 	// means where several schemas have one. The gate checks that it does.
 	Schemas string
+	// Executes says that an execution follows, of all rows: it may be one that shows who answers faster.
+	Executes bool
 }
 
 // Decision is what one execution of a statement follows, from its route through its gate

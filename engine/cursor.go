@@ -23,6 +23,24 @@ func (st *statement) cursorOf(text *syntax.Text) {
 	}
 }
 
+// declared is the decision on a DECLARE of c over d's SELECT.
+func (d *decision) declared(c *syntax.Cursor) *decision {
+	cursor, f := (*Cursor)(nil), d.forward
+	if f == nil && d.finish != nil {
+		f = forward(plan.ReasonNotSelect, "a cursor over a SELECT of which a part is refused")
+	} else if f == nil {
+		cursor, f = d.cursorAs(c)
+	}
+	out := *d
+	if out.cursor = cursor; f != nil {
+		if d.forward == nil {
+			out = *d.forwarding(f)
+		}
+		out.partly = true
+	}
+	return &out
+}
+
 // cursorAs is how the decision's SELECT is answered as c.
 func (d *decision) cursorAs(c *syntax.Cursor) (*Cursor, *plan.Forward) {
 	if !unordered(d.query) {

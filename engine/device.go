@@ -21,43 +21,11 @@ const (
 	// processor answers.
 )
 
-// side is where an execution ran.
-type side uint8
-
-const (
-	onCPU side = iota
-	onDevice
-	sides
-)
-
-// timing is what executions of one shape took on one side.
-type timing struct {
-	n        int64         // executions
-	smoothed time.Duration // moving average
-	spent    time.Duration // in all
-}
-
-// add counts an execution. A device's first one brings the columns there, and says
-// nothing about the next.
-func (t *timing) add(d time.Duration) {
-	switch t.n++; {
-	case t.n <= 2:
-		t.smoothed = d
-	default:
-		t.smoothed += (d - t.smoothed) / 4
-	}
-	t.spent += d
-}
-
-// exploreShare bounds what is spent to learn about the slower side: one part in so many
-// of the time spent on the other.
-const exploreShare = 32
-
 // deviceChoice decides, for the executions of one shape, where they run. The zero value
 // has seen none.
 type deviceChoice struct {
-	mu      sync.Mutex
-	timings [sides]timing
+	mu sync.Mutex
+	rivals
 }
 
 // choose returns whether the device is to be tried. It is as long as little is known of
@@ -74,13 +42,13 @@ func (c *deviceChoice) choose() bool {
 	case cpu.n == 0:
 		return false
 	}
-	best, other := onDevice, onCPU
+	best := onDevice
 	if cpu.smoothed < dev.smoothed {
-		best, other = onCPU, onDevice
+		best = onCPU
 	}
-	b, o := &c.timings[best], &c.timings[other]
-	if (o.spent+o.smoothed)*exploreShare <= b.spent {
-		return other == onDevice
+	c.lead(best)
+	if c.due(c.timings[1-best].smoothed) {
+		return best != onDevice
 	}
 	return best == onDevice
 }

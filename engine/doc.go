@@ -62,6 +62,16 @@
 // index or a check constraint it may compare constants by another operator of the same
 // family, and check the right to that.
 //
+// # Who answers faster
+//
+// A shape that takes long here may be forwarded for that alone (routing.go): the server is asked for its estimate
+// (estimate.go), one execution in a while is forwarded and timed, and the faster side goes on, until the other is. Trials
+// are made where an execution begins (Session.Executes), never of one that may insist: of a session that has named
+// pgaccel.mode. The answer does not depend on any of that.
+//
+// An execution that was computed and then forwarded, for a reason that would come again, is remembered
+// with its values (vain.go): the next one is forwarded behind its gate, and computes nothing.
+//
 // # pgaccel.max_staleness
 //
 // A session that sets it to more than 0 accepts, outside of REPEATABLE READ, the

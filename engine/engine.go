@@ -68,6 +68,11 @@ type Options struct {
 	// Devices describes the devices, for pgaccel.devices. May be nil.
 	Devices func() []gpu.DeviceStatus
 	Logger  *slog.Logger
+	// Trials has executions routed by what they took: PostgreSQL answers shapes that it was found to answer faster
+	// (routing.go), and executions like one that was computed in vain (vain.go).
+	Trials bool
+	// TrialFloor is, for tests, the least time of a shape that is worth a trial; 0 is 5 ms.
+	TrialFloor time.Duration
 	// Eager is olap.Options.Eager. For tests.
 	Eager bool
 }
@@ -97,6 +102,7 @@ type Engine struct {
 	verdicts     verdicts
 	devices      deviceStats
 	speculations speculations
+	trials       trials
 }
 
 // cachedTextMax is the longest SQL text that is kept with its decision.

@@ -95,9 +95,10 @@ func (e *Engine) named(query *syntax.Text) (tables []plan.Table) {
 
 // decide is Decide of the EXPLAIN that s is.
 func (x *explained) decide(s *statement, in Session) Decision {
+	in.Executes = false
 	last := s.last.choose(in)
 	d := &decision{statement: s.last, catalog: last.catalog, deps: last.deps, query: last.query, forced: last.forced, form: last.form, gate: last.gate,
-		constants: last.constants, uncertain: new(atomic.Int64), tooMany: new(atomic.Int64), shape: last.shape}
+		constants: last.constants, uncertain: new(atomic.Int64), tooMany: new(atomic.Int64), vain: new(atomic.Pointer[vain]), shape: last.shape}
 	own := *x
 	own.of, own.TypeOID, own.SQL = last, explainTypes[x.options.Format], s.last.sql
 	if last.forward != nil || last.finish != nil {

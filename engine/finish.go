@@ -53,6 +53,7 @@ func (d *decision) Finish() *Finish { return d.finish }
 // Finished implements Decision.
 func (d *decision) Finished(took time.Duration, rows int) {
 	d.statement.engine.stats.partial(d.shape, took, rows, d.left)
+	d.timed(took, nil)
 }
 
 // finishable says why the rest of the statement is not worth running over the result.

@@ -265,7 +265,7 @@ func (a *speculation) Take(gate Gate, described []Field, params []vector.Datum) 
 		return nil, false
 	}
 	e.satisfy(g, now, 0)
-	return d.answered(a.adopt()), true
+	return d.answered(a.adopt(), params), true
 }
 
 // adopt takes the result, which there is.

@@ -53,10 +53,12 @@ type decision struct {
 	form      GateForm
 	gate      []string
 	constants *Constants
-	uncertain *atomic.Int64 // when the server had an error for constants, in nanoseconds since 1970
-	finish    *Finish       // nil but for a statement whose rest is the server's, query being that of its core
-	left      *plan.Forward // why there is finish
-	tooMany   *atomic.Int64 // when finish would have had too many rows, likewise
+	uncertain *atomic.Int64         // when the server had an error for constants, in nanoseconds since 1970
+	finish    *Finish               // nil but for a statement whose rest is the server's, query being that of its core
+	left      *plan.Forward         // why there is finish
+	tooMany   *atomic.Int64         // when finish would have had too many rows, likewise
+	vain      *atomic.Pointer[vain] // the last execution that was computed in vain
+	partly    bool                  // the server completes an execution before it has all rows: a cursor is declared
 	shape     *shape
 	view      *View      // nil but for a statement over the schema pgaccel
 	split     *Split     // nil but for one of several statements, of which it is the last one's
@@ -77,7 +79,7 @@ func (s *statement) decisionOn(cat *catalog.Catalog, text *syntax.Text) *decisio
 	p := pushdown.Plan(text, s.paramOIDs, cat)
 	shape, f := s.engine.stats.shapeOf(text, p.Refused)
 	d := &decision{statement: s, catalog: cat, deps: &p.Deps, query: p.Star, forward: f, forced: p.Small, shape: shape, names: p.Names,
-		constants: constantsOf(&p.Deps), uncertain: new(atomic.Int64), tooMany: new(atomic.Int64)}
+		constants: constantsOf(&p.Deps), uncertain: new(atomic.Int64), tooMany: new(atomic.Int64), vain: new(atomic.Pointer[vain])}
 	if f != nil && s.finishOf(text, f, d) {
 		d.forward = nil
 	}
@@ -129,7 +131,11 @@ func (s *statement) Decide(in Session) Decision {
 		return s.explain.decide(s, in)
 	}
 	if s.last != nil {
+		in.Executes = in.Executes && s.cursor == nil
 		last := s.last.choose(in)
+		if s.cursor != nil {
+			return last.declared(s.cursor)
+		}
 		if last.forward != nil {
 			return last
 		}
@@ -142,17 +148,6 @@ func (s *statement) Decide(in Session) Decision {
 				return last.forwarding(forward(plan.ReasonNotSelect, "COPY of a SELECT of which a part is refused"))
 			}
 			whole.copy = s.copy
-			return &whole
-		}
-		if s.cursor != nil {
-			if last.finish != nil {
-				return last.forwarding(forward(plan.ReasonNotSelect, "a cursor over a SELECT of which a part is refused"))
-			}
-			cursor, f := last.cursorAs(s.cursor)
-			if f != nil {
-				return last.forwarding(f)
-			}
-			whole.cursor = cursor
 			return &whole
 		}
 		split := *s.split
@@ -186,7 +181,7 @@ func (s *statement) choose(in Session) *decision {
 	if f := d.unable(); f != nil {
 		return d.forwarding(f)
 	}
-	return d
+	return d.routed(in)
 }
 
 // unlessForced returns what becomes of d in a session that may force it, or does not.
@@ -298,7 +293,7 @@ func (d *decision) Forwarded(reason plan.Reason) time.Time {
 // Completed implements Decision.
 func (d *decision) Completed(took time.Duration) {
 	if d.explain == nil {
-		d.shape.served(took)
+		d.served(took)
 	}
 }
 
@@ -334,7 +329,7 @@ func (d *decision) Execute(ctx context.Context, tx *Transaction, gate Gate, desc
 	case err == nil && d.finish != nil:
 		return a.batch, nil // counted once it is finished
 	case err == nil:
-		return d.answered(a), nil
+		return d.answered(a, params), nil
 	}
 	outcome := speculationDropped
 	if ctx.Err() == nil { // else cancelled: neither answered nor forwarded
@@ -348,8 +343,9 @@ func (d *decision) Execute(ctx context.Context, tx *Transaction, gate Gate, desc
 }
 
 // answered counts an execution that is answered.
-func (d *decision) answered(a answered) *vector.Batch {
+func (d *decision) answered(a answered, params []vector.Datum) *vector.Batch {
 	d.statement.engine.stats.accelerated(d.shape, a.took, a.batch.Rows, a.device)
+	d.timed(a.took, func() (float64, error) { return d.costOf(params) })
 	return a.batch
 }
 
@@ -415,6 +411,11 @@ func (d *decision) execute(ctx context.Context, tx *Transaction, gate Gate, desc
 		// Kept whatever becomes of this statement: later ones see the same.
 		tx.keep(e, g.snapshot, g.text)
 	}
+	if err == nil {
+		if f := d.inVain(g, params, gate.Constants); f != nil {
+			err = f
+		}
+	}
 	if err != nil {
 		tx.refused(d.shape)
 		return a, err
@@ -449,7 +450,11 @@ func (d *decision) execute(ctx context.Context, tx *Transaction, gate Gate, desc
 		ahead.settle(speculationSettings)
 		ahead = nil
 	}
-	return d.compute(ctx, tx, g, bound, start, ahead)
+	a, err = d.compute(ctx, tx, g, bound, start, ahead)
+	if err != nil {
+		d.failedLate(a.took, g, params, gate.Constants, err)
+	}
+	return a, err
 }
 
 // compute waits for the moment and has the answer computed, unless it was already.
@@ -470,6 +475,7 @@ func (d *decision) compute(ctx context.Context, tx *Transaction, g *gateRow, bou
 		ok, err := ahead.wait(ctx)
 		if ok && !g.takes(ahead.result.batch) {
 			ahead.settle(speculationSettings)
+			a.took = ahead.result.took
 			return a, errTies
 		}
 		if ok {
@@ -486,8 +492,10 @@ func (d *decision) compute(ctx context.Context, tx *Transaction, g *gateRow, bou
 	if ahead != nil {
 		ahead.missed()
 	}
+	began := time.Now()
 	if a.batch, a.device, err = e.run(ctx, d, g, tx.caller(), bound, in); err != nil {
 		e.learnCases(d.deps)
+		start = began // it is worth remembering by what was computed
 	}
 	a.took = time.Since(start)
 	return a, err

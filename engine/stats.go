@@ -81,6 +81,7 @@ type shape struct {
 	onDevice   int64         // accelerated executions that one ran
 	deviceBusy time.Duration // sum over these
 	choice     deviceChoice
+	routing    routing
 	ahead      backoff
 }
 

@@ -19,6 +19,8 @@ const (
 	ReasonTimeZone      Reason = "time zone"      // the session's zone is not UTC
 	ReasonVolatile      Reason = "volatile"       // random(), nextval(), ...
 	ReasonSmall         Reason = "cheap anyway"   // Postgres answers as fast
+	ReasonSlower        Reason = "slower here"    // executions have shown that Postgres answers faster
+	ReasonTrial         Reason = "trial"          // Postgres answers one execution, which is timed
 	ReasonNotReady      Reason = "not copied yet" // first copy under way, or it failed and is tried again
 	ReasonRefused       Reason = "table refused"  // it cannot be copied: memory, replica identity, ...
 	ReasonChanged       Reason = "table changed"  // changed since its copy

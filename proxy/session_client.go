@@ -255,7 +255,7 @@ func (s *session) query(message []byte, before *[]byte) action {
 	}
 	s.mentioned(text, before)
 	sql := string(text)
-	d := s.engine.Prepare(sql, nil).Decide(s.decides())
+	d := s.engine.Prepare(sql, nil).Decide(s.executes(true))
 	route := d.Route()
 	quiet := s.queue.len() == 0 && !s.inBatch && (s.status == 'I' || s.status == 'T')
 	switch {
@@ -302,6 +302,13 @@ func (s *session) query(message []byte, before *[]byte) action {
 // decides returns what decisions depend on of the session.
 func (s *session) decides() engine.Session {
 	return engine.Session{Forces: s.modeNamed, Schemas: s.schemas}
+}
+
+// executes is decides for an execution, of all rows or of the first ones.
+func (s *session) executes(all bool) engine.Session {
+	in := s.decides()
+	in.Executes = all
+	return in
 }
 
 // encodingKnown reports whether text means the same here as in Postgres.
@@ -465,7 +472,7 @@ func (s *session) execute(message []byte, before *[]byte) action {
 		s.beginReopen(p, message, rows, before)
 		return swallow
 	}
-	d := p.s.st.Decide(s.decides())
+	d := p.s.st.Decide(s.executes(rows <= 0))
 	forward := func(r plan.Reason) action {
 		sent := d.Forwarded(r)
 		p.forwarded = true

@@ -105,7 +105,7 @@ func (s *session) fromServer(typ byte, message []byte, total int) action {
 			f.tag = bytes.Clone(message)
 		}
 		if kind == replyExecute {
-			s.queue.completed(true)
+			s.queue.completed(typ != wire.PortalSuspended) // of which more rows may come
 			s.pop(own)
 		}
 		if !own && s.checking() != nil {

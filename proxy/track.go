@@ -114,7 +114,7 @@ func (q *replies) timed(d engine.Decision, sent time.Time) {
 }
 
 // completed ends the timing of the oldest entry, if there is one. ok is false where the
-// execution has failed, which is not counted.
+// execution has failed or has not come to its end, which is not counted.
 func (q *replies) completed(ok bool) {
 	if q.kinds[q.head]&replyRef == 0 {
 		return

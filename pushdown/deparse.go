@@ -6,18 +6,11 @@ import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"pgaccel/syntax"
 )
 
 // Syntax trees made of parts of others, and written as text.
-
-// treeVersion is that of the parser's trees.
-var treeVersion = func() int32 {
-	tree, err := pg.Parse("")
-	if err != nil {
-		panic("BUG: " + err.Error())
-	}
-	return tree.Version
-}()
 
 // deparse writes a SELECT.
 func deparse(sel *pg.SelectStmt) (string, bool) {
@@ -27,7 +20,7 @@ func deparse(sel *pg.SelectStmt) (string, bool) {
 // deparseStatement writes a statement. ok is false where what it writes would be read as another: the library leaves out
 // parentheses that matter, as in (NOT a) IS NULL.
 func deparseStatement(n *pg.Node) (text string, ok bool) {
-	text, err := pg.Deparse(&pg.ParseResult{Version: treeVersion, Stmts: []*pg.RawStmt{{Stmt: n}}})
+	text, err := pg.Deparse(&pg.ParseResult{Version: syntax.TreeVersion, Stmts: []*pg.RawStmt{{Stmt: n}}})
 	if err != nil {
 		return "", false
 	}

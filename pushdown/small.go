@@ -9,8 +9,8 @@ import (
 // gate and the detour.
 const smallRows = 5000
 
-// forceTakesIt ends each detail: what who wants pgaccel's answer all the same can do.
-const forceTakesIt = "; SET pgaccel.mode = 'force' takes it all the same"
+// ForceTakesIt ends the details of what would not pay: what who wants pgaccel's answer all the same can do.
+const ForceTakesIt = "; SET pgaccel.mode = 'force' takes it all the same"
 
 // mostRows returns the rows of the largest table that a query reads, and whether it computes
 // relations or scalars first.
@@ -29,7 +29,7 @@ func mostRows(q *plan.Star) (most int64, computes bool) {
 // small says why a query is not worth taking, nil where it is.
 func small(q *plan.Star) *plan.Forward {
 	cheap := func(detail string) *plan.Forward {
-		return &plan.Forward{Reason: plan.ReasonSmall, Detail: detail + forceTakesIt}
+		return &plan.Forward{Reason: plan.ReasonSmall, Detail: detail + ForceTakesIt}
 	}
 	if most, relations := mostRows(q); most < smallRows {
 		return cheap("few rows, which the server reads as fast")

@@ -50,6 +50,7 @@ func serveCommand() *cobra.Command {
 	var logFormat, logLevel, passwordFile string
 	var memory, queryMemory, tempLimit, retained, deviceMemory flags.ByteSize
 	var shadow share
+	trials := toggle(true)
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Run the accelerator",
@@ -68,6 +69,7 @@ func serveCommand() *cobra.Command {
 				return err
 			}
 			cfg.Logger, cfg.Memory, cfg.QueryMemory, cfg.Shadow = log, int64(memory), int64(queryMemory), float64(shadow)
+			cfg.Trials = bool(trials)
 			cfg.MaxRetainedWAL, cfg.DeviceMemory, cfg.TempLimit = int64(retained), int64(deviceMemory), int64(tempLimit)
 			cfg.Progress = progress(log)
 			hangup := make(chan os.Signal, 1)
@@ -116,6 +118,8 @@ func serveCommand() *cobra.Command {
 	f.DurationVar(&cfg.CheckpointInterval, "checkpoint-interval", time.Minute, "how often the columns are saved in --data-dir")
 	f.Var(&retained, "max-retained-wal", "most write-ahead log that the replication slot may keep the server from removing (default 4GiB); beyond it the slot is dropped and everything is forwarded for a while")
 	f.Var(&shadow, "shadow", "share of the queries that could be accelerated which PostgreSQL answers instead, to compare both: 1% or 0.01")
+	f.Var(&trials, "trials", "have PostgreSQL answer one in a while of the queries that take more than 5 ms and that it may answer faster; where it does, it answers those like it: on or off")
+	f.Lookup("trials").NoOptDefVal = "on"
 	f.IntVar(&cfg.MaxClients, "max-clients", 10000, "most client connections at a time")
 	f.StringVar(&logFormat, "log-format", "text", "text or json")
 	f.StringVar(&logLevel, "log-level", "info", "debug, info, warn or error")

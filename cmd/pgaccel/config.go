@@ -86,3 +86,30 @@ func (p *share) Set(s string) error {
 
 // Type implements pflag.Value.
 func (p *share) Type() string { return "share" }
+
+// toggle is a flag's value on or off, in a YAML file true or false, too.
+type toggle bool
+
+// String implements pflag.Value.
+func (t *toggle) String() string {
+	if *t {
+		return "on"
+	}
+	return "off"
+}
+
+// Set implements pflag.Value.
+func (t *toggle) Set(s string) error {
+	switch s {
+	case "on", "true":
+		*t = true
+	case "off", "false":
+		*t = false
+	default:
+		return fmt.Errorf("%q is neither on nor off", s)
+	}
+	return nil
+}
+
+// Type implements pflag.Value.
+func (t *toggle) Type() string { return "on|off" }

@@ -49,7 +49,7 @@ func startChild(ctx context.Context, binary, upstream, dir, listen, http string,
 		return nil, err
 	}
 	defer log.Close()
-	c.cmd = exec.Command(binary, append([]string{"serve", "--upstream", upstream, "--listen", c.Addr, "--http", c.HTTP, "--accelerate", "public.*"}, args...)...)
+	c.cmd = exec.Command(binary, append([]string{"serve", "--upstream", upstream, "--listen", c.Addr, "--http", c.HTTP, "--accelerate", "public.*", "--trials=off"}, args...)...)
 	c.cmd.Stdout, c.cmd.Stderr = log, log
 	// The environment's settings are meant for another pgaccel.
 	c.cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "PGACCEL_") })

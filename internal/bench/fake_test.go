@@ -72,6 +72,7 @@ func fakeServe(args []string) error {
 	upstream, listen := f.String("upstream", "", ""), f.String("listen", "", "")
 	addr, accelerate := f.String("http", "", ""), f.String("accelerate", "", "")
 	fake := f.String("fake", "", "")
+	f.String("trials", "", "")
 	if err := f.Parse(args); err != nil {
 		return err
 	}

@@ -41,6 +41,7 @@ var (
 	sharedDesc           = desc("pgaccel_shared_scans_total", "Executions that joined another one's scan of a table, so that columns were decoded once for both.")
 	indexedDesc          = desc("pgaccel_index_answers_total", "Conditions that a bitmap index answered for a segment.")
 	speculationsDesc     = desc("pgaccel_speculations_total", "Executions begun before their gate had answered, by what became of them.", "outcome")
+	trialsDesc           = desc("pgaccel_trials_total", "Executions forwarded to see what PostgreSQL takes (--trials), by whether that was faster or slower than pgaccel.", "result")
 	retainedDesc         = desc("pgaccel_slot_retained_bytes", "Write-ahead log that the replication slot keeps the server from removing (--max-retained-wal).")
 	lsnDesc              = desc("pgaccel_stream_applied_lsn", "Log position up to which the replication stream has been seen.")
 )
@@ -105,6 +106,9 @@ func (c *storeCollector) Collect(ch chan<- prometheus.Metric) {
 		counter(badStalenessDesc, e.BadStaleness())
 		counter(sharedDesc, e.SharedScans())
 		counter(indexedDesc, e.IndexesAsked())
+		for result, n := range e.Trials() {
+			counter(trialsDesc, n, result)
+		}
 		for outcome, n := range e.Speculations() {
 			counter(speculationsDesc, n, outcome)
 		}

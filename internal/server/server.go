@@ -56,12 +56,14 @@ type Config struct {
 	// CheckpointInterval is how often they are saved there; 0 is a minute.
 	CheckpointInterval time.Duration
 	MaxClients         int
+	Trials             bool    // PostgreSQL answers what it was found to answer faster
 	Shadow             float64 // share, 0 to 1, of the queries that could be accelerated which are checked against Postgres
 	Logger             *slog.Logger
 	Progress           func(replica.Progress) // of the first copy; may be nil
 
-	SegmentRows int  // rows of a segment, 0 is the store's own; tests make them small
-	Eager       bool // tests: small tables take the paths of large ones, and are indexed
+	SegmentRows int           // rows of a segment, 0 is the store's own; tests make them small
+	TrialFloor  time.Duration // tests: see engine.Options
+	Eager       bool          // tests: small tables take the paths of large ones, and are indexed
 }
 
 // Server is a running pgaccel.
@@ -131,7 +133,8 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 			return nil, err
 		}
 		o := engine.Options{Store: s.store, QueryMemory: cfg.QueryMemory, Temp: s.temp, Workers: cfg.Workers, WaitLimit: cfg.WaitLimit,
-			CheckDefinition: s.replicator.Recheck, CheckServer: s.replicator.RecheckServer, Waited: s.observer.waited, Passed: s.observer.passed, Look: s.replicator.Look, Logger: cfg.Logger, Eager: cfg.Eager}
+			CheckDefinition: s.replicator.Recheck, CheckServer: s.replicator.RecheckServer, Waited: s.observer.waited, Passed: s.observer.passed, Look: s.replicator.Look, Logger: cfg.Logger, Eager: cfg.Eager,
+			Trials: cfg.Trials, TrialFloor: cfg.TrialFloor}
 		if d := s.device; d != nil {
 			o.Device, o.DeviceKind, o.Resident, o.Devices = d.manager, string(d.kind), d.resident, d.status
 		}

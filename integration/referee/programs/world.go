@@ -229,7 +229,7 @@ func (w *world) startAccelerator() error {
 	}
 	defer log.Close()
 	args := []string{"serve", "--upstream", fmt.Sprintf("postgres://postgres@127.0.0.1:%d/postgres?sslmode=disable", w.link.port()),
-		"--listen", fmt.Sprintf("127.0.0.1:%d", w.accelerator.listen), "--http", fmt.Sprintf("127.0.0.1:%d", w.accelerator.web), "--accelerate", "public.*"}
+		"--listen", fmt.Sprintf("127.0.0.1:%d", w.accelerator.listen), "--http", fmt.Sprintf("127.0.0.1:%d", w.accelerator.web), "--accelerate", "public.*", "--trials=off"}
 	if w.data != "" {
 		args = append(args, "--data-dir", w.data, "--checkpoint-interval", "300ms")
 	}
