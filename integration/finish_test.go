@@ -2,6 +2,8 @@ package integration
 
 import (
 	"context"
+	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -301,10 +303,11 @@ func TestPostgresFinishesCancelled(t *testing.T) {
 	}
 }
 
-// TestPostgresWritesNotices has a trigger that warns of each row: the client hears of each once, also where the statement fails.
-func TestPostgresWritesNotices(t *testing.T) {
+// TestPostgresWritesOnce has a trigger that warns of each row, and a column with a sequence: the client hears of each row once, and
+// each takes one number, also where the statement fails.
+func TestPostgresWritesOnce(t *testing.T) {
 	s := privateStack(t, finishSchema+`;
-CREATE TABLE filled (s int CHECK (s < 6), n numeric);
+CREATE TABLE filled (s int CHECK (s < 6), n numeric, number serial);
 CREATE FUNCTION tell() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN RAISE NOTICE 'row %', NEW.s; RETURN NEW; END$$;
 CREATE TRIGGER tell BEFORE INSERT ON filled FOR EACH ROW EXECUTE FUNCTION tell()`)
 	noticing := func(tg target) (*pgconn.PgConn, *[]string) {
@@ -323,9 +326,12 @@ CREATE TRIGGER tell BEFORE INSERT ON filled FOR EACH ROW EXECUTE FUNCTION tell()
 	}
 	direct, wanted := noticing(s.direct)
 	proxy, heard := noticing(s.proxy)
+	admin := connect(t, s.direct.url("postgres"))
+	must(t, admin, "SELECT nextval('filled_number_seq')")
+	number := regexp.MustCompile(`, \d+\)`) // of the sequence, in a failing row
 	for _, sql := range []string{
-		"INSERT INTO filled SELECT s, sum(n) FROM every WHERE s < 4 AND id < 60 GROUP BY s ORDER BY s",
-		"INSERT INTO filled SELECT s, sum(n) FROM every WHERE id < 60 GROUP BY s ORDER BY s",
+		"INSERT INTO filled (s, n) SELECT s, sum(n) FROM every WHERE s < 4 AND id < 60 GROUP BY s ORDER BY s",
+		"INSERT INTO filled (s, n) SELECT s, sum(n) FROM every WHERE id < 60 GROUP BY s ORDER BY s",
 		"SELECT count(*), sum(n) FROM filled",
 	} {
 		for _, block := range []bool{false, true} {
@@ -334,7 +340,16 @@ CREATE TRIGGER tell BEFORE INSERT ON filled FOR EACH ROW EXECUTE FUNCTION tell()
 				must(t, direct, "BEGIN")
 				must(t, proxy, "BEGIN")
 			}
-			want, got := ask(t, direct, sql, nil), ask(t, proxy, sql, nil)
+			var last [3]int
+			var want, got answer
+			for i, step := range []func(){func() {}, func() { want = ask(t, direct, sql, nil) }, func() { got = ask(t, proxy, sql, nil) }} {
+				step()
+				fmt.Sscanf(ask(t, admin, "SELECT last_value FROM filled_number_seq", nil).rows[0], `"%d"|`, &last[i])
+			}
+			if last[2]-last[1] != last[1]-last[0] {
+				t.Errorf("%s: takes %d numbers, want %d", sql, last[2]-last[1], last[1]-last[0])
+			}
+			got.err, want.err = number.ReplaceAllString(got.err, ""), number.ReplaceAllString(want.err, "")
 			if got.String() != want.String() || !slices.Equal(*heard, *wanted) {
 				t.Errorf("%s: %q, want %q: %s", sql, *heard, *wanted, firstDifference([]byte(got.String()), []byte(want.String())))
 			}

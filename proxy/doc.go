@@ -59,8 +59,7 @@
 //   - That such a portal has gone with its transaction is reported with another
 //     source line (field L, R) of Postgres than Execute's.
 //   - Of a statement that is accelerated in part the rest runs as a statement of pgaccel's: that is what shows in pg_stat_activity,
-//     pg_stat_statements, the server's log and current_query(); a table that it makes or fills likewise. What such an INSERT takes from
-//     sequences is taken twice if it fails.
+//     pg_stat_statements, the server's log and current_query(); a table that it makes or fills likewise.
 //   - Under Config.Shadow a statement that stands alone is run between BEGIN and COMMIT:
 //     now() is the time of that BEGIN, and pg_stat_database counts the COMMIT.
 //   - A SELECT over the schema pgaccel runs as another text with a parameter more: that

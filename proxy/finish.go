@@ -158,7 +158,8 @@ func (f *finishing) failed(s *session, k reply, body []byte) action {
 	x := s.local
 	switch {
 	case f.begun, s.endsQuery(string(wire.ErrorField(body, 'C'))) && !f.gate.guarded, !f.gate.bearable(),
-		string(wire.ErrorField(body, 'C')) == queryCanceled:
+		string(wire.ErrorField(body, 'C')) == queryCanceled,
+		x.decision.Finish().Select != "" && k&replyKind == replyExecute: // what it has taken from sequences shows
 		do := relay
 		if x.simple {
 			f.ended = shownError
