@@ -177,7 +177,11 @@ func (g *gen) int(k vector.Kind, depth int) plan.Expr {
 		switch n := g.r.IntN(12); {
 		case n < 4 && !g.tame:
 			op := []plan.Op{plan.OpAdd, plan.OpSub, plan.OpMul, plan.OpAdd, plan.OpSub, plan.OpDiv, plan.OpMod}[g.r.IntN(7)]
-			return call(op, k, g.int(k, depth-1), g.int(k, depth-1))
+			a, b := g.int(k, depth-1), g.int(k, depth-1)
+			if (op == plan.OpDiv || op == plan.OpMod) && g.r.IntN(2) == 0 {
+				b = plan.Const{Datum: vector.Int(k, int64(1+g.r.IntN(9)))} // most others fail somewhere
+			}
+			return call(op, k, a, b)
 		case n == 4 && !g.tame:
 			return call([]plan.Op{plan.OpNeg, plan.OpAbs}[g.r.IntN(2)], k, g.int(k, depth-1))
 		case n == 5:
