@@ -224,7 +224,7 @@ var relationQueries = []string{
 	"select id from fact where n / 7 > k / 3.0 order by n / 7, id",
 	// Sums of what is computed row by row, which is not interned.
 	"select g, sum(n / 7), avg(n / 3), count(n / 3), sum(n / (k + 1)), avg(7 / (n + 1000)) from fact group by g",
-	"select sum(n / 2), avg(n / nullif(k, 3)), sum(n / 2) filter (where g > 1), max(n / 2) from fact",
+	"select sum(n / 2), avg(n / nullif(k, 3)), sum(n / 2) filter (where g > 1), count(n / 2) from fact",
 	"select k, t, sum(n / 4 + k / 3.0), sum(n / null::numeric) from fact group by k, t",
 	"select g, t, sum(n / 6.00), avg(distinct n / 6) from fact group by rollup (g, t)",
 	"select id, sum(n / 8), avg(sum(n / 8)) over () from fact where n / 8 > 1 group by id",
