@@ -161,6 +161,10 @@ func (s *groups) accumulate(w *worker, index []uint32) {
 		if a.kind == accZeros && w.ownKeys(a.arg) {
 			continue // there are neither zeros nor NaNs
 		}
+		if a.computed() {
+			s.states[i].extra.(*decimalSums).addComputed(w, a.arg, index)
+			continue
+		}
 		if a.filter == nil {
 			if a.arg != arg || filter != nil {
 				v = w.eval(a.arg)

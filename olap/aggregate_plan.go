@@ -201,6 +201,8 @@ func (c *aggCompiler) add(r *aggRef, a plan.AggregateCall, filter *node) error {
 		if arg.t.Kind.IsFloat() {
 			by = c.floatKey(arg)
 		}
+	} else if f.State == sqlfn.AggregateSum && arg.t.Varying() && arg.dict != nil {
+		// The sum counts what it adds up.
 	} else if arg.nullable || f == plan.Count && arg.risky { // its errors must come up
 		r.count = c.use(program.AccCount, arg, filter)
 	}

@@ -83,6 +83,9 @@ func (s *groups) parts(r *aggRef) (*state, func(g uint32) int64) {
 	if r.value < 0 {
 		return nil, count
 	}
+	if e, ok := s.states[r.value].extra.(*decimalSums); ok {
+		count = func(g uint32) int64 { return e.n[g] }
+	}
 	return &s.states[r.value], count
 }
 

@@ -213,16 +213,21 @@ func (r *rowTree) load(row int) {
 	r.key[len(r.vecs)] = nulls
 }
 
-// tree computes a nodeTree.
-func (w *worker) tree(x *node, depth int) vec {
+// rows returns what the worker keeps of a nodeTree, with its arguments' values for the selected rows.
+func (w *worker) rows(x *node, depth int) *rowTree {
 	b := &w.bufs[x.id]
 	if b.rows == nil {
 		b.rows = newRowTree(x, w.p.tab.Rows, w.p.x.ordersOf())
 	}
-	r := b.rows
 	for i, a := range x.args {
-		r.vecs[i] = w.evalAt(a, depth)
+		b.rows.vecs[i] = w.evalAt(a, depth)
 	}
+	return b.rows
+}
+
+// tree computes a nodeTree.
+func (w *worker) tree(x *node, depth int) vec {
+	r := w.rows(x, depth)
 	n := len(w.f.sel)
 	out, nulls := w.buffer(x, n), w.nullBuffer(x, n)
 	// What the server has to rank first is computed again: the rows before are in the cache, mostly.

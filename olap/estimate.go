@@ -3,6 +3,8 @@ package olap
 import (
 	"math"
 	"math/bits"
+	"slices"
+
 	"pgaccel/gpu/program"
 )
 
@@ -275,7 +277,7 @@ func (by *grouping) suited(rows float64) strategy {
 		int64(card)*by.g.groupBytes()*int64(x.opt.Workers) <= x.opt.MemoryLimit/8 {
 		return groupDense
 	}
-	if by.expect > hashGroups && rows >= float64(sampleRows) && x.opt.MemoryLimit/(4*int64(x.opt.Workers)) >= 4<<20 {
+	if by.expect > hashGroups && !slices.ContainsFunc(by.g.accs, func(a acc) bool { return a.computed() }) && rows >= float64(sampleRows) && x.opt.MemoryLimit/(4*int64(x.opt.Workers)) >= 4<<20 {
 		return groupPartitioned
 	}
 	return groupHash

@@ -193,7 +193,7 @@ func (x *execution) relation(p *plan.Relation) (*relation, error) {
 		}
 	}
 	n := 0
-	for _, q := range p.Blocks {
+	for i, q := range p.Blocks {
 		r, rows, err := x.inner(q)
 		if err != nil {
 			return nil, err
@@ -201,6 +201,9 @@ func (x *execution) relation(p *plan.Relation) (*relation, error) {
 		k := r.n
 		if rows != nil {
 			k = len(rows)
+		}
+		if k == 0 && (n > 0 || i+1 < len(p.Blocks)) {
+			continue
 		}
 		if err := x.gather(base, r, rows, k, len(p.Blocks) == 1); err != nil {
 			return nil, err

@@ -1,7 +1,9 @@
 package olap
 
 import (
+	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 
@@ -107,8 +109,37 @@ func (d *dict) decimalOrder() []int32 {
 	for i := range order {
 		order[i] = int32(i)
 	}
-	slices.SortFunc(order, func(a, b int32) int { return compareDecimals(d.decimals[a], d.decimals[b]) })
+	about := make([]float64, d.n)
+	for i := range about {
+		about[i] = approximate(d.decimals[i])
+	}
+	slices.SortFunc(order, func(a, b int32) int {
+		x, y := about[a], about[b]
+		if apart := x - y; math.Abs(apart) > approximation*(math.Abs(x)+math.Abs(y)) {
+			return cmp.Compare(apart, 0)
+		}
+		return compareDecimals(d.decimals[a], d.decimals[b])
+	})
 	return order
+}
+
+const (
+	// approximation is more than the relative error of approximate.
+	approximation = 1e-13
+	// approximateScale is the largest scale for which it has a value.
+	approximateScale = 64
+)
+
+// approximate returns a double near a numeric, or NaN, whose comparisons decide nothing.
+func approximate(d vector.Decimal) float64 {
+	if d.Scale > approximateScale || d.Scale < 0 {
+		return math.NaN()
+	}
+	u, sign := d.Unscaled, 1.0
+	if u.Hi < 0 {
+		u, sign = u.Neg(), -1 // the smallest value stays as it is and is right as unsigned
+	}
+	return sign * (float64(uint64(u.Hi))*(1<<64) + float64(u.Lo)) / math.Pow10(int(d.Scale))
 }
 
 // dense reports whether ranks are those from 0 on, without the gaps that strings of later versions leave.

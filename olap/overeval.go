@@ -153,9 +153,9 @@ func (o *overview) computed(e plan.Expr) (rcol, error) {
 
 // asRows computes an expression of many groups as one of rows, a tile at a time: the columns that it
 // reads stand in an intermediate relation. ok is false where they are few, some are no words, or
-// words do not hold what is computed from them.
+// words do not hold what is computed from them; rows would intern numerics of varying scale.
 func (o *overview) asRows(e plan.Expr) (c rcol, ok bool, err error) {
-	if !o.x.opt.enough(o.n, 2*overPiece) || o.x.spill != nil || (plan.Facts{}).MayFail(e) {
+	if !o.x.opt.enough(o.n, 2*overPiece) || o.x.spill != nil || e.Type().Varying() || (plan.Facts{}).MayFail(e) {
 		return rcol{}, false, nil
 	}
 	var leaves []plan.Expr

@@ -222,6 +222,18 @@ var relationQueries = []string{
 	"select a from (select avg(n) a from fact group by k union all select avg(k) from fact) s where a is not null",
 	"select id, n / 3, n / (k + 1), 100.0 * k / nullif(g, 0) from fact",
 	"select id from fact where n / 7 > k / 3.0 order by n / 7, id",
+	// Sums of what is computed row by row, which is not interned.
+	"select g, sum(n / 7), avg(n / 3), count(n / 3), sum(n / (k + 1)), avg(7 / (n + 1000)) from fact group by g",
+	"select sum(n / 2), avg(n / nullif(k, 3)), sum(n / 2) filter (where g > 1), count(n / 2) from fact",
+	"select k, t, sum(n / 4 + k / 3.0), sum(n / null::numeric) from fact group by k, t",
+	"select g, t, sum(n / 6.00), avg(distinct n / 6) from fact group by rollup (g, t)",
+	"select id, sum(n / 8), avg(sum(n / 8)) over () from fact where n / 8 > 1 group by id",
+	// Texts of one dictionary, and of several.
+	"select t from fact where g = 1 union all select t from fact where g = 2",
+	"select t, count(*), min(t) from (select t from fact where id < 0 union all select t from fact union all select t from fact where k > 1) s group by t",
+	"select t, count(*) from (select t from fact where g > 1 union all select t from fact union all select name from dim union all select t from fact) s group by t",
+	"select s.t, f.id from (select t, g from fact where g > 1 union all select t, 2 from fact where id < 9 union all select 'b', 1) s join fact f on f.t = s.t and f.g = s.g",
+	"select t from (select null::text t from fact union all select t from fact union all select t from fact) s where t > 'b' order by t",
 	"select id from fact order by n / 7 desc, id limit 9",
 	"select g, sum(n / 7), avg(n / 7), min(n / 7), max(k / 3.0), count(n / 3), count(distinct n / 3) from fact group by g",
 	"select sum(case when k > 0 then n / k end), sum(case when k > 3 then n / 3 else 0 end) from fact",

@@ -13,12 +13,12 @@ type relationColumn struct {
 	t     vector.Type
 	v     []int64
 	nulls []uint8 // nil: none
-	dict  *dict
-	list  []string         // of dict, where it is a list
+	dict  *dict   // of the one dictionary that all strings are of, or of list
+	list  []string
 	codes map[string]int64 // by string, likewise
 	// decimals and their codes, of a numeric of varying scale.
 	decimals     []vector.Decimal
-	decimalCodes map[vector.Decimal]int64
+	decimalCodes *wordTable
 	held         int64 // bytes of list, decimals and their codes, about
 	window       bool  // it is computed over the others
 }
@@ -31,8 +31,9 @@ func (c *relationColumn) varying() bool {
 // result is the column as one of a result.
 func (c *relationColumn) result() rcol { return rcol{t: c.t, v: c.v, nulls: c.nulls, dict: c.dict} }
 
-// add appends the n rows of a result's column, those that rows names, or all where it is nil. Only
-// one result's codes can be taken as they are.
+// add appends the n rows of a result's column, those that rows names, or all where it is nil. Codes
+// are taken as they are as long as all results have them of one dictionary; only says that there is
+// one result.
 func (c *relationColumn) add(x *execution, r *rcol, rows []uint32, n int, only bool) error {
 	from := len(c.v)
 	if r.nulls != nil || c.nulls != nil {
@@ -51,12 +52,13 @@ func (c *relationColumn) add(x *execution, r *rcol, rows []uint32, n int, only b
 			c.nulls = append(c.nulls, r.nulls[i])
 		}
 	}
-	words := r.dec == nil && r.str == nil && (r.dict == nil || only) && (c.t.Kind != vector.Numeric || !c.varying() && r.t.Scale == c.t.Scale)
+	taken := c.takesCodes(r, only)
+	words := r.dec == nil && r.str == nil && (r.dict == nil || taken) && (c.t.Kind != vector.Numeric || !c.varying() && r.t.Scale == c.t.Scale)
 	if c.t.Kind.IsString() {
-		if r.dict != nil && only {
+		if !taken {
+			c.ownCodes()
+		} else if c.dict == nil || c.dict.n < r.dict.n { // a dictionary grows while it is read
 			c.dict = r.dict
-		} else if c.codes == nil {
-			c.codes = map[string]int64{}
 		}
 	}
 	if words && rows == nil && from == 0 {
@@ -88,13 +90,48 @@ func (c *relationColumn) add(x *execution, r *rcol, rows []uint32, n int, only b
 			return nil
 		})
 	}
+	c.encode(out, r, at)
+	if c.codes != nil {
+		c.dict = listDict(c.list, c.t)
+	}
+	if c.varying() {
+		c.dict = decimalDict(c.decimals, c.t)
+	}
+	return nil
+}
+
+// takesCodes reports whether the codes of a result's text can be the column's.
+func (c *relationColumn) takesCodes(r *rcol, only bool) bool {
+	if only || r.dict == nil || c.codes != nil || !c.t.Kind.IsString() {
+		return only && r.dict != nil
+	}
+	padded := r.dict.t.Kind == vector.BPChar
+	return padded == (c.t.Kind == vector.BPChar) && r.dict.src != nil && (c.dict == nil || c.dict.src == r.dict.src && c.dict.own == r.dict.own)
+}
+
+// ownCodes gives the strings codes of a list of the column's own.
+func (c *relationColumn) ownCodes() {
+	if c.codes != nil {
+		return
+	}
+	c.codes = map[string]int64{}
+	if c.dict != nil {
+		was := c.result()
+		c.v = make([]int64, len(was.v))
+		c.encode(c.v, &was, func(k int) uint32 { return uint32(k) })
+	}
+}
+
+// encode writes the codes that the rows at(0), at(1), ... of a result's column have in the column's
+// own list.
+func (c *relationColumn) encode(out []int64, r *rcol, at func(k int) uint32) {
 	code := func(v vector.Value) int64 {
 		if c.t.Kind.IsString() {
 			return c.code(v.Str)
 		}
 		return c.decimalCode(v.Num)
 	}
-	if r.dict != nil && r.dict.n <= max(writtenCodes, 2*n) { // each of its codes is looked up once
+	if r.dict != nil && r.dict.n <= max(writtenCodes, 2*len(out)) { // each of its codes is looked up once
 		codes := make([]int64, r.dict.n) // and one more; 0: not yet
 		for k := range out {
 			i := at(k)
@@ -114,28 +151,19 @@ func (c *relationColumn) add(x *execution, r *rcol, rows []uint32, n int, only b
 			}
 		}
 	}
-	if c.codes != nil {
-		c.dict = listDict(c.list, c.t)
-	}
-	if c.varying() {
-		c.dict = decimalDict(c.decimals, c.t)
-	}
-	return nil
 }
 
 // decimalCode returns the code of a numeric in the column's own list.
 func (c *relationColumn) decimalCode(d vector.Decimal) int64 {
-	k, ok := c.decimalCodes[d]
-	if !ok {
-		if c.decimalCodes == nil {
-			c.decimalCodes = map[vector.Decimal]int64{}
-		}
-		k = int64(len(c.decimals))
-		c.decimalCodes[d] = k
+	if c.decimalCodes == nil {
+		c.decimalCodes = newWordTable(3, 0)
+	}
+	k, isNew := c.decimalCodes.insert([]uint64{uint64(d.Unscaled.Hi), d.Unscaled.Lo, uint64(d.Scale)})
+	if isNew {
 		c.decimals = append(c.decimals, d)
 		c.held += listedBytes
 	}
-	return k
+	return int64(k)
 }
 
 // listedBytes is about what a value of a list takes beside its text: its place there, and in the map

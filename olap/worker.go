@@ -6,6 +6,7 @@ import (
 	"pgaccel/colstore"
 	"pgaccel/internal/processors"
 	"pgaccel/internal/simd"
+	"pgaccel/vector"
 )
 
 // tileRows is the number of rows that are worked on at a time: their columns stay
@@ -85,6 +86,8 @@ type buffers struct {
 	filled bool // constants
 	span   span // nodeMap with a unit: the last one met
 	rows   *rowTree
+	// decimals are the values of a nodeTree where codes are not needed (worker.decimals).
+	decimals []vector.Decimal
 }
 
 func newWorker(p *pipeline) *worker {

@@ -110,28 +110,30 @@ func quotientScaleOf(num word128, numScale int, den word128, denScale int) int {
 	return min(max(16-4*q, numScale, denScale, 0), 1000)
 }
 
-// divWords is divBig where the dividend, raised to the scale of the quotient, has 128 bits and
-// the divisor 64; known is false where they have not.
+// divWords is divBig where the dividend, raised to the scale of the quotient, has 256 bits and
+// the divisor 128; known is false where they have not.
 func divWords(a, b Decimal) (q Decimal, known bool) {
 	num, den := a.Unscaled.magnitude(), b.Unscaled.magnitude()
-	if den.hi != 0 {
-		return q, false
-	}
 	scale := quotientScaleOf(num, int(a.Scale), den, int(b.Scale))
 	n, d, ok := num, den, false
-	if e := scale + int(b.Scale) - int(a.Scale); e >= 0 {
+	e := scale + int(b.Scale) - int(a.Scale)
+	if e >= 0 {
 		n, ok = num.shifted(e)
-	} else {
-		d, ok = den.shifted(-e)
-	}
-	if !ok || d.hi != 0 {
+	} else if d, ok = den.shifted(-e); !ok {
 		return q, false
 	}
-	r, rem := n.dividedBy(d.lo)
-	if rem >= d.lo-rem { // half away from zero
+	var r, rem word128
+	if ok && d.hi == 0 {
+		r, rem.lo = n.dividedBy(d.lo)
+	} else if r, rem, ok = num.wide(max(e, 0)).dividedBy(d); !ok {
+		return q, false
+	}
+	if rest := d.minus(rem); !rem.less(rest) { // half away from zero
 		var carry uint64
 		r.lo, carry = bits.Add64(r.lo, 1, 0)
-		r.hi += carry
+		if r.hi, carry = bits.Add64(r.hi, 0, carry); carry != 0 {
+			return q, false
+		}
 	}
 	u, ok := r.signed((a.Unscaled.Hi < 0) != (b.Unscaled.Hi < 0))
 	return Decimal{Unscaled: u, Scale: int16(scale)}, ok
