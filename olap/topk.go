@@ -66,6 +66,10 @@ func (o *overview) first() error {
 			}
 		}
 		tied = next
+		if slack == 0 && len(sure)+len(tied) == o.n {
+			continue // the key leaves all groups, where they are
+		}
+		slices.Sort(sure)
 		kept := append(slices.Clone(sure), tied...)
 		slices.Sort(kept)
 		o.restrict(kept)
@@ -73,14 +77,21 @@ func (o *overview) first() error {
 			return nil
 		}
 		// Places have changed.
-		for _, list := range [][]uint32{sure, tied} {
-			for i, at := range list {
-				p, _ := slices.BinarySearch(kept, at)
-				list[i] = uint32(p)
-			}
-		}
+		renumber(sure, kept)
+		renumber(tied, kept)
 	}
 	return nil
+}
+
+// renumber replaces each value of list by its place in kept, which has all of them. Both ascend.
+func renumber(list, kept []uint32) {
+	p := 0
+	for i, at := range list {
+		for kept[p] != at {
+			p++
+		}
+		list[i] = uint32(p)
+	}
 }
 
 // goodness returns integers of which smaller ones come first in the order of k. With a
