@@ -56,7 +56,7 @@ func (o *overview) first() error {
 			}
 			bound += slack
 		}
-		next := tied[:0:0]
+		next := tied[:0]
 		for _, at := range tied {
 			switch g := good[at]; {
 			case g < bound && slack == 0:
@@ -96,7 +96,8 @@ func renumber(list, kept []uint32) {
 
 // goodness returns integers of which smaller ones come first in the order of k. With a
 // slack they are approximate: values further apart than slack are in the right order,
-// equal values are equal. It is nil where there are none such.
+// equal values are equal. It is nil where there are none such. They are the column's own where
+// that has them.
 func (c *rcol) goodness(k plan.Order) (good []int64, slack int64, err error) {
 	switch {
 	case c.str != nil:
@@ -124,6 +125,8 @@ func (c *rcol) goodness(k plan.Order) (good []int64, slack int64, err error) {
 		for i, v := range c.v {
 			good[i] = vector.FloatKey(v)
 		}
+	case !k.Desc && c.nulls == nil:
+		return c.v, 0, nil
 	default:
 		good = slices.Clone(c.v)
 	}
