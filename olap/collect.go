@@ -43,11 +43,15 @@ type gathered struct {
 	taken int64
 	bound int64 // rows that are worse cannot be among the first
 	prune int   // rows at which to look for a better bound
+	more  int   // rows more than are kept until then
 }
 
 // pruneRows is how many rows more than needed are gathered before the worst are
 // dropped. Tests make it small.
 var pruneRows = 8192
+
+// boundRows is the same where the bound saves reading rows.
+const boundRows = 64
 
 // collect runs the pipeline and returns the values of exprs for its rows, in the
 // table's order. With a cut the rows that cannot be among the first are left out,
@@ -75,6 +79,7 @@ func (p *pipeline) collect(exprs []plan.Expr, at cut) (*rows, error) {
 		if c.better, err = p.goodness(nodes[at.keys]); err != nil {
 			return nil, err
 		}
+		p.top = p.topScan(nodes, at)
 	} else {
 		c.parts = make([]*gathered, len(p.tab.Segments))
 	}
@@ -118,10 +123,13 @@ func (p *pipeline) goodness(key *node) (*node, error) {
 
 func (c *collector) newPart() *gathered {
 	more := pruneRows
+	if c.p.top != nil {
+		more = min(more, boundRows)
+	}
 	if c.p.x.opt.Eager {
 		more = eagerRows
 	}
-	return &gathered{cols: make([]vec, len(c.nodes)), bound: math.MaxInt64, prune: more + int(c.cut.rows)}
+	return &gathered{cols: make([]vec, len(c.nodes)), bound: math.MaxInt64, more: more, prune: more + int(c.cut.rows)}
 }
 
 // join puts the parts together, a column after the other: what they held of it is given back.
@@ -239,6 +247,9 @@ func (s *collecting) first(w *worker) {
 	}
 	key := w.eval(c.better)
 	o := c.cut.order[0]
+	if c.p.top != nil {
+		g.bound = min(g.bound, c.p.top.bound.Load())
+	}
 	next := w.next
 	k := 0
 	for i, v := range key.v {
@@ -263,14 +274,15 @@ func (s *collecting) first(w *worker) {
 	g.append(w, c.nodes)
 	if len(g.good) >= g.prune {
 		g.drop(int(c.cut.rows))
+		if c.p.top != nil {
+			c.p.top.tighten(g.bound)
+		}
 	}
 }
 
 // drop removes the rows that are worse than the n-th best; ties stay.
 func (g *gathered) drop(n int) {
-	sorted := slices.Clone(g.good)
-	slices.Sort(sorted)
-	g.bound = sorted[n-1]
+	g.bound = min(g.bound, nthSmallest(slices.Clone(g.good), n-1))
 	k := 0
 	for i, v := range g.good {
 		if v > g.bound {
@@ -292,5 +304,5 @@ func (g *gathered) drop(n int) {
 			g.cols[c].nulls = g.cols[c].nulls[:k]
 		}
 	}
-	g.prune = 2*k + pruneRows
+	g.prune = 2*k + g.more
 }

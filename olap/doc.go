@@ -62,8 +62,9 @@
 //
 // Grouping sets are computed in the same scan: most from the groups of a larger set,
 // not from rows (sets.go). What stands over groups is computed a column at a time;
-// an ORDER BY with LIMIT first drops the groups that it cannot leave (topk.go). Rows are
-// ordered by integers that hold the keys, as far as they fit (roworder.go).
+// an ORDER BY with LIMIT first drops the groups that it cannot leave (topk.go); of rows it bounds
+// its first key while they are scanned, for zone maps and tiles (topscan.go). Rows are ordered by
+// integers that hold the keys, as far as they fit (roworder.go).
 //
 // # Cores
 //

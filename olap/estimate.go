@@ -5,6 +5,7 @@ import (
 	"math/bits"
 	"slices"
 
+	"pgaccel/colstore"
 	"pgaccel/gpu/program"
 )
 
@@ -79,15 +80,20 @@ func (p *pipeline) sumSegments(every int) (n float64, hits int) {
 			continue
 		}
 		hits++
-		rows := float64(seg.Rows)
-		for i := range p.steps {
-			if i >= 64 || live>>i&1 != 0 {
-				rows *= p.steps[i].share
-			}
-		}
-		n += rows
+		n += p.expectOf(seg, live)
 	}
 	return n, hits
+}
+
+// expectOf estimates the rows of a segment that pass the steps that are left.
+func (p *pipeline) expectOf(seg *colstore.Segment, live uint64) float64 {
+	rows := float64(seg.Rows)
+	for i := range p.steps {
+		if i >= 64 || live>>i&1 != 0 {
+			rows *= p.steps[i].share
+		}
+	}
+	return rows
 }
 
 // bound returns the most groups that a grouping can have, by its keys' bounds and the

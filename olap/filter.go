@@ -39,6 +39,7 @@ func (p *pipeline) zone(seg *colstore.Segment) (skip bool, live uint64) {
 			live &^= 1 << i
 		}
 	}
+	skip = skip || p.top != nil && p.top.misses(seg)
 	return skip && !risky, live
 }
 
@@ -46,6 +47,9 @@ func (p *pipeline) zone(seg *colstore.Segment) (skip bool, live uint64) {
 // before any step, so that none fails for them.
 func (w *worker) filter(live uint64) {
 	steps := w.p.steps[:w.p.fanned]
+	if w.p.top != nil {
+		w.keepFirst(w.p.top)
+	}
 	if len(steps) == 0 || !w.p.encoded(&steps[0]) {
 		w.settle()
 	}

@@ -73,15 +73,16 @@ type pipeline struct {
 	c         *compiler
 	probes    []*probe
 	steps     []step
-	never     bool    // a constant condition is not true: no rows
-	many      int     // the probe on no unique key; -1: none
-	fanned    int     // steps before its partners are known
-	columns   []int   // that are read
-	strict    []bool  // by column: no row that passes is null there; nil: nobody knows of any
-	indexable bool    // some step may be answered by bitmap indexes
-	collected []*node // what rows() collects
-	device    bool    // it is prepared for a device
-	expected  float64 // as expectedRows; 0 until then
+	never     bool     // a constant condition is not true: no rows
+	many      int      // the probe on no unique key; -1: none
+	fanned    int      // steps before its partners are known
+	columns   []int    // that are read
+	strict    []bool   // by column: no row that passes is null there; nil: nobody knows of any
+	indexable bool     // some step may be answered by bitmap indexes
+	collected []*node  // what rows() collects
+	top       *topScan // nil where no bound on rows' first key is kept
+	device    bool     // it is prepared for a device
+	expected  float64  // as expectedRows; 0 until then
 }
 
 // probe is a lookup in a joined table.

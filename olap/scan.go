@@ -49,6 +49,9 @@ func (p *pipeline) run(make func(w *worker) sink) error {
 			if i >= len(p.tab.Segments) {
 				break
 			}
+			if p.top != nil {
+				i = p.top.order[i]
+			}
 			if err = p.x.ctx.Err(); err == nil {
 				err = w.scan(i, s)
 			}

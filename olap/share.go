@@ -110,6 +110,9 @@ func (p *pipeline) weight() float64 {
 // read returns the number of segments that zone maps do not exclude, and their rows; it stops
 // looking where there are enough.
 func (p *pipeline) read(enough int) (segments, rows int) {
+	if p.top != nil {
+		return p.top.read(p)
+	}
 	for _, seg := range p.tab.Segments {
 		if skip, _ := p.zone(seg); !skip {
 			segments++

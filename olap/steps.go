@@ -354,7 +354,8 @@ func probesOf(n *node) (set uint64) {
 	return set
 }
 
-// rangeOf recognises a comparison of a column of the own table with a constant.
+// rangeOf recognises a comparison of a column of the own table with a constant: <> is a range where
+// the constant is the least or the greatest value, or none.
 func (p *pipeline) rangeOf(e plan.Expr) (n *node, lo, hi int64, ok bool, err error) {
 	c, is := e.(*plan.Call)
 	if is && c.Op == plan.OpIsNotNull {
@@ -379,7 +380,7 @@ func (p *pipeline) rangeOf(e plan.Expr) (n *node, lo, hi int64, ok bool, err err
 		k.Type().Kind.IsString() != col.T.Kind.IsString() || (k.Type().Kind == vector.Numeric) != (col.T.Kind == vector.Numeric) {
 		return nil, 0, 0, false, nil
 	}
-	if !op.IsComparison() || op == plan.OpNe {
+	if !op.IsComparison() {
 		return nil, 0, 0, false, nil
 	}
 	if n, err = p.c.column(col); err != nil {
@@ -387,11 +388,13 @@ func (p *pipeline) rangeOf(e plan.Expr) (n *node, lo, hi int64, ok bool, err err
 	}
 	var v int64
 	if n.dict != nil {
-		if op != plan.OpEq || n.t.Kind == vector.Numeric { // whose equal values have several codes
+		if op != plan.OpEq && op != plan.OpNe || n.t.Kind == vector.Numeric { // whose equal values have several codes
 			return nil, 0, 0, false, nil
 		}
 		var found bool
-		if v, found = n.dict.find(k.Str); !found {
+		if v, found = n.dict.find(k.Str); !found && op == plan.OpNe {
+			return n, math.MinInt64, math.MaxInt64, true, nil
+		} else if !found {
 			p.never = true
 			return n, 0, 0, true, nil
 		}
@@ -405,6 +408,15 @@ func (p *pipeline) rangeOf(e plan.Expr) (n *node, lo, hi int64, ok bool, err err
 	switch op {
 	case plan.OpEq:
 		lo, hi = v, v
+	case plan.OpNe:
+		switch {
+		case v == n.lo && v < math.MaxInt64:
+			lo = v + 1
+		case v == n.hi && v > math.MinInt64:
+			hi = v - 1
+		case n.lo <= v && v <= n.hi:
+			return nil, 0, 0, false, nil
+		}
 	case plan.OpLe:
 		hi = v
 	case plan.OpGe:

@@ -489,7 +489,12 @@ func (c *compiler) unite(n *node, arms []int) error {
 			}
 			n.args[i] = c.recode(a, to)
 		}
-		one = one.with(n.t, more)
+		if len(more) > 0 || one.t.Kind == vector.BPChar {
+			one = one.with(n.t, more)
+		} else { // it has all strings: its codes, and their ranks, are those of the union
+			own := *one
+			own.t, one = n.t, &own
+		}
 	}
 	n.dict = one
 	return nil

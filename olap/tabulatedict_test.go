@@ -1,6 +1,7 @@
 package olap
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -251,4 +252,44 @@ func BenchmarkTabulateDict(b *testing.B) {
 		}
 		per(b)
 	})
+}
+
+// TestUnion unites dictionaries: one has all strings of the other, or not.
+func TestUnion(t *testing.T) {
+	text := vector.TypeOf(vector.Text)
+	text.Collation = vector.Collation{OID: 950, Deterministic: true, C: true}
+	for _, more := range [][]string{{""}, {"b", "a"}, {"aa"}, {"", "zz", "b"}, {}} {
+		list := []string{"b", "", "c", "a"}
+		c := &compiler{}
+		of := func(list []string) *node {
+			return &node{kind: nodeColumn, t: text, dict: listDict(list, text), hi: int64(max(len(list)-1, 0))}
+		}
+		n := &node{t: text, args: []*node{of(list), of(more)}}
+		if err := c.unite(n, []int{0, 1}); err != nil {
+			t.Fatal(err)
+		}
+		ranks, err := n.dict.rank(text.Collation)
+		if err != nil {
+			t.Fatal(err)
+		}
+		code := func(arm, k int) int64 {
+			if a := n.args[arm]; a.kind == nodeTable {
+				return a.tab.Values[k]
+			}
+			return int64(k)
+		}
+		for i, a := range list {
+			if got := n.dict.at(code(0, i)); got != a {
+				t.Errorf("%q and %q: %q is %q", list, more, a, got)
+			}
+			for k, b := range more {
+				if got := n.dict.at(code(1, k)); got != b {
+					t.Errorf("%q and %q: %q is %q", list, more, b, got)
+				}
+				if got, want := cmp.Compare(ranks[code(0, i)], ranks[code(1, k)]), strings.Compare(a, b); got != want {
+					t.Errorf("%q and %q: ranks of %q and %q compare as %d", list, more, a, b, got)
+				}
+			}
+		}
+	}
 }

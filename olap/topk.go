@@ -56,7 +56,7 @@ func (o *overview) first() error {
 			}
 			bound += slack
 		}
-		next := tied[:0:0]
+		next := tied[:0]
 		for _, at := range tied {
 			switch g := good[at]; {
 			case g < bound && slack == 0:
@@ -66,6 +66,10 @@ func (o *overview) first() error {
 			}
 		}
 		tied = next
+		if slack == 0 && len(sure)+len(tied) == o.n {
+			continue // the key leaves all groups, where they are
+		}
+		slices.Sort(sure)
 		kept := append(slices.Clone(sure), tied...)
 		slices.Sort(kept)
 		o.restrict(kept)
@@ -73,19 +77,27 @@ func (o *overview) first() error {
 			return nil
 		}
 		// Places have changed.
-		for _, list := range [][]uint32{sure, tied} {
-			for i, at := range list {
-				p, _ := slices.BinarySearch(kept, at)
-				list[i] = uint32(p)
-			}
-		}
+		renumber(sure, kept)
+		renumber(tied, kept)
 	}
 	return nil
 }
 
+// renumber replaces each value of list by its place in kept, which has all of them. Both ascend.
+func renumber(list, kept []uint32) {
+	p := 0
+	for i, at := range list {
+		for kept[p] != at {
+			p++
+		}
+		list[i] = uint32(p)
+	}
+}
+
 // goodness returns integers of which smaller ones come first in the order of k. With a
 // slack they are approximate: values further apart than slack are in the right order,
-// equal values are equal. It is nil where there are none such.
+// equal values are equal. It is nil where there are none such. They are the column's own where
+// that has them.
 func (c *rcol) goodness(k plan.Order) (good []int64, slack int64, err error) {
 	switch {
 	case c.str != nil:
@@ -113,6 +125,8 @@ func (c *rcol) goodness(k plan.Order) (good []int64, slack int64, err error) {
 		for i, v := range c.v {
 			good[i] = vector.FloatKey(v)
 		}
+	case !k.Desc && c.nulls == nil:
+		return c.v, 0, nil
 	default:
 		good = slices.Clone(c.v)
 	}

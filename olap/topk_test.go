@@ -66,6 +66,30 @@ func TestFirstRows(t *testing.T) {
 	}
 }
 
+func TestRenumber(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 7))
+	for _, n := range edgeLengths {
+		for _, share := range []int{1, 2, 50} {
+			var kept, list []uint32
+			for i := range uint32(n) {
+				if r.IntN(2) == 0 {
+					continue
+				}
+				if kept = append(kept, i); r.IntN(share) == 0 {
+					list = append(list, i)
+				}
+			}
+			got := slices.Clone(list)
+			renumber(got, kept)
+			for i, at := range list {
+				if want, _ := slices.BinarySearch(kept, at); got[i] != uint32(want) {
+					t.Fatalf("%d of %d: place %d, want %d", i, n, got[i], want)
+				}
+			}
+		}
+	}
+}
+
 // TestFirstGroupsAgainstOracle orders many groups by keys and aggregates, with ties, and
 // takes few.
 func TestFirstGroupsAgainstOracle(t *testing.T) {

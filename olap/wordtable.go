@@ -1,6 +1,9 @@
 package olap
 
-import "math/bits"
+import (
+	"math/bits"
+	"slices"
+)
 
 // wordTable is a set of keys of w words each, numbered in the order of insertion. It
 // probes linearly. A key of one word stands in its slot, so that a probe touches one
@@ -175,6 +178,8 @@ func (t *wordTable) grow() {
 	if size > 1<<18 {
 		size /= 2
 	}
+	// At once, as many as there are before it grows again.
+	t.keys = slices.Grow(t.keys, size/2*t.w-len(t.keys))
 	if t.w == 1 {
 		t.one = make([]oneSlot, size)
 		mask := uint64(len(t.one) - 1)
