@@ -7,7 +7,7 @@ import (
 
 // TestExistence: a join for existence whose keys are marked in a bitmap is as one of all rows.
 func TestExistence(t *testing.T) {
-	for _, sql := range []string{
+	for i, sql := range []string{
 		"select d.id, d.name from dim d where exists (select 1 from fact f where f.k = d.id)",
 		"select d.id, d.name from dim d where not exists (select 1 from fact f where f.k = d.id)",
 		"select d.id, exists (select 1 from fact f where f.k = d.id and f.n > 3) from dim d",
@@ -19,6 +19,9 @@ func TestExistence(t *testing.T) {
 		"select count(*) from fact f where not exists (select 1 from fact o where o.n = f.n and o.id > 9)",
 	} {
 		for _, n := range []int{0, 1, 63, 64, 65, 128, 129, 511, 512, 513, 1025} {
+			if testing.Short() && n > 129 && (i+n)%12 != 0 {
+				continue // under the race detector the reference takes minutes
+			}
 			w := newRelationWorld(t, rand.New(rand.NewPCG(11, uint64(n))), n, 1024)
 			if !w.run(t, sql, Options{Workers: 1 + n%3, Eager: true}) || !w.run(t, sql, Options{Workers: 2}) {
 				t.Errorf("%s: forwarded", sql)

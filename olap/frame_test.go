@@ -53,7 +53,7 @@ func TestFrames(t *testing.T) {
 	for _, n := range []int{0, 1, 63, 64, 127, 128, 129, 511, 512, 513, 1100} {
 		w := newRelationWorld(t, rand.New(rand.NewPCG(9, uint64(n))), n, 1024)
 		for i, sql := range frameQueries {
-			if testing.Short() && n > 129 && (i+n)%4 != 0 {
+			if testing.Short() && n > 129 && (i+n)%12 != 0 {
 				continue // under the race detector the reference takes minutes
 			}
 			if w.run(t, sql, Options{Workers: 1 + i%3, Eager: i%2 == 0}) {

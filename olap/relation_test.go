@@ -388,7 +388,7 @@ func TestRelations(t *testing.T) {
 				if n > 600 && strings.Contains(sql, "lateral") {
 					continue // the reference computes it anew for each row
 				}
-				if testing.Short() && n > 129 && (i+n)%4 != 0 {
+				if testing.Short() && n > 129 && (i+n)%12 != 0 {
 					continue // under the race detector the reference takes minutes
 				}
 				if w.run(t, sql, Options{Workers: 1 + i%3, Eager: i%2 == 0}) {
