@@ -80,7 +80,9 @@ func (g *gen) text(t vector.Type, depth int) plan.Expr {
 	case n == 3:
 		return f(&orElse, g.of(t, depth-1), g.of(t, depth-1))
 	case n == 5:
-		l := g.leaf(func(x vector.Type) bool { return x.Kind.IsString() && x.Kind.IsCastToText() && x.Collation == t.Collation })
+		l := g.leaf(func(x vector.Type) bool {
+			return x.Kind.IsString() && x.Kind.IsCastToText() && x.Collation == t.Collation
+		})
 		if l != nil {
 			return textCast(l, t.Collation)
 		}

@@ -381,7 +381,7 @@ func (w *relationWorld) run(t *testing.T, sql string, opt Options) (answered boo
 // several segments.
 func TestRelations(t *testing.T) {
 	answered := map[string]bool{}
-	for _, n := range []int{0, 1, 63, 64, 127, 128, 129, 511, 512, 513, 2500} {
+	for _, n := range []int{0, 1, 63, 64, 127, 128, 129, 511, 512, 513, 1300} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			w := newRelationWorld(t, rand.New(rand.NewPCG(7, uint64(n))), n, 1024)
 			for i, sql := range relationQueries {
