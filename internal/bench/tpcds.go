@@ -42,7 +42,11 @@ func TPCDS(ctx context.Context, o TPCDSOptions, out io.Writer) error {
 func tpcdsWorkload(scale float64) (workload, error) {
 	w, err := generated(tpcds.Source, scale)
 	for _, q := range tpcds.Queries() {
-		w.queries = append(w.queries, drawnStatement(q.Name, func(round int) string { return q.Draw(round, scale) }))
+		s := drawnStatement(q.Name, func(round int) string { return q.Draw(round, scale) })
+		if q.Name == "q49" {
+			s.differs = "quotients of decimals are doubles there, so that other ones tie in rank"
+		}
+		w.queries = append(w.queries, s)
 	}
 	return w, err
 }
