@@ -366,12 +366,12 @@ func (s *session) declareAnew(b []byte, c *cursor) []byte {
 		columns = wire.NullArrays(arrayColumns(c.rows), next)
 	} else {
 		var err error
-		if columns, err = wire.ColumnArrays(batch, arrayColumns(c.rows), s.settings, cursorBytes); err != nil {
+		if columns, err = wire.ColumnArrays(batch, arrayColumns(c.rows), s.settings, engine.CursorBytes); err != nil {
 			return b // what comes finds no cursor, rather than one with other rows
 		}
 	}
 	sql := "DECLARE " + quoteName(c.name)
-	if !c.scrolls {
+	if !c.scrolls || c.decision.Cursor().Forward {
 		sql += " NO SCROLL"
 	}
 	if sql += " CURSOR"; c.hold {
@@ -380,9 +380,6 @@ func (s *session) declareAnew(b []byte, c *cursor) []byte {
 	b = s.commandOver(b, sql+" FOR "+c.rows.SQL, c.rows.Arrays(), columns)
 	return s.moveForward(b, c, next)
 }
-
-// cursorBytes bounds the rows that a cursor may have as parameters.
-const cursorBytes = 512 << 20
 
 func quoteName(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
 
