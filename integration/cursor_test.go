@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgproto3"
@@ -380,4 +381,22 @@ ANALYZE`, "--query-memory", "8MiB", "--temp-dir", t.TempDir())
 			}
 		})
 	}
+}
+
+// TestCursorIsNotIdle: a client that fetches rows that are here is not idle in its transaction.
+func TestCursorIsNotIdle(t *testing.T) {
+	s := privateStack(t, copySchema)
+	conn := connect(t, s.proxy.url("postgres"))
+	s.accelerates(t, 1, func() {
+		for _, sql := range []string{"SET idle_in_transaction_session_timeout = '2s'", "BEGIN", "DECLARE c CURSOR FOR SELECT id FROM sales ORDER BY id"} {
+			must(t, conn, sql)
+		}
+		for range 8 {
+			if a := ask(t, conn, "FETCH 3 FROM c", nil); a.err != "" || len(a.rows) != 3 {
+				t.Fatal(a)
+			}
+			time.Sleep(400 * time.Millisecond)
+		}
+		must(t, conn, "COMMIT")
+	})
 }
