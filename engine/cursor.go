@@ -48,11 +48,12 @@ func (d *decision) cursorAs(c *syntax.Cursor) (*Cursor, *plan.Forward) {
 	if !unordered(d.query) {
 		return &Cursor{Cursor: c}, nil
 	}
-	rows := pushdown.RowSet(d.query, d.names, d.deps.Tables, d.catalog)
-	if rows == nil || len(d.query.Order) > 0 {
+	q := d.query
+	rows := pushdown.RowSet(q, d.names, d.deps.Tables, d.catalog)
+	if ordered := len(q.Order) > 0; rows == nil || ordered && (q.Limit != nil || q.Offset != nil) {
 		return nil, forward(plan.ReasonShape, "a cursor over rows that ORDER BY does not bring into one order")
 	}
-	return &Cursor{Cursor: c, RowSet: rows, Scrolls: !forwardOnly(d.query)}, nil
+	return &Cursor{Cursor: c, RowSet: rows, Scrolls: len(q.Order) > 0 || !forwardOnly(q)}, nil
 }
 
 // forwardOnly reports whether the server can read the SELECT, which has no ORDER BY, forwards only, however it plans it

@@ -294,6 +294,10 @@ func TestUnorderedCursors(t *testing.T) {
 		{0, "", []string{"BEGIN", "DECLARE c CURSOR FOR SELECT id FROM sales", "FETCH 4 FROM c", "FETCH ALL FROM c", "COMMIT"}},
 		{1, "postgres_fdw", []string{"BEGIN", "DECLARE c CURSOR FOR SELECT id, day, price FROM sales", "FETCH 4 FROM c", "SELECT 1", "FETCH ALL FROM c", "COMMIT"}},
 		{1, "postgres_fdw", []string{"BEGIN", "DECLARE c CURSOR FOR SELECT id, day, price FROM sales", "FETCH 4 FROM c", "MOVE BACKWARD ALL IN c", "FETCH ALL FROM c", "COMMIT"}},
+		{0, "", []string{"BEGIN", "DECLARE c CURSOR FOR SELECT day, id, price FROM sales ORDER BY day", "FETCH 4 FROM c", "FETCH ALL FROM c", "COMMIT"}},
+		{1, "postgres_fdw", []string{"BEGIN", "DECLARE c CURSOR FOR SELECT day, id, price FROM sales ORDER BY day", "FETCH 4 FROM c", "SELECT 1", "FETCH ALL FROM c", "COMMIT"}},
+		{1, "postgres_fdw", []string{"BEGIN", "DECLARE c CURSOR FOR SELECT day, sum(rate) FROM sales GROUP BY day ORDER BY day", "FETCH 4 FROM c", "MOVE BACKWARD ALL IN c", "FETCH 4 FROM c", "COMMIT"}},
+		{0, "postgres_fdw", []string{"BEGIN", "DECLARE c CURSOR FOR SELECT day FROM sales ORDER BY day OFFSET 1", "FETCH 4 FROM c", "FETCH ALL FROM c", "COMMIT"}},
 		{1, "postgres_fdw", []string{"BEGIN", "DECLARE c NO SCROLL CURSOR FOR SELECT id, day, price FROM sales", "FETCH 4 FROM c", "FETCH PRIOR FROM c", "ROLLBACK"}},
 		{1, "postgres_fdw", []string{"BEGIN", "DECLARE c CURSOR FOR SELECT id, day, price FROM sales", "FETCH ALL FROM c", "MOVE BACKWARD ALL IN c", "FETCH ALL FROM c", "COMMIT"}},
 	} {
