@@ -6,11 +6,13 @@ import (
 	"pgaccel/plan"
 	"pgaccel/pushdown"
 	"pgaccel/syntax"
+	"pgaccel/vector"
 )
 
 // A DECLARE CURSOR is decided, run and counted as its SELECT, whose text has a decision of its own. The
 // server has the cursor, too, and may have to go on with it at any row (proxy/cursor.go): where the order of the
-// rows is not the same there, to the last, it goes on with a cursor over the rows of pgaccel's.
+// rows is not the same there, to the last, it goes on with a cursor over the rows of pgaccel's. Where memory does not
+// hold these the SELECT is forwarded.
 
 // cursorOf makes st the DECLARE that the text is, if it may be answered here.
 func (st *statement) cursorOf(text *syntax.Text) {
@@ -46,11 +48,12 @@ func (d *decision) cursorAs(c *syntax.Cursor) (*Cursor, *plan.Forward) {
 	if !unordered(d.query) {
 		return &Cursor{Cursor: c}, nil
 	}
-	rows := pushdown.RowSet(d.query, d.names, d.deps.Tables, d.catalog)
-	if rows == nil || len(d.query.Order) > 0 {
+	q := d.query
+	rows := pushdown.RowSet(q, d.names, d.deps.Tables, d.catalog)
+	if ordered := len(q.Order) > 0; rows == nil || ordered && (q.Limit != nil || q.Offset != nil) {
 		return nil, forward(plan.ReasonShape, "a cursor over rows that ORDER BY does not bring into one order")
 	}
-	return &Cursor{Cursor: c, RowSet: rows, Scrolls: !forwardOnly(d.query)}, nil
+	return &Cursor{Cursor: c, RowSet: rows, Scrolls: len(q.Order) > 0 || !forwardOnly(q)}, nil
 }
 
 // forwardOnly reports whether the server can read the SELECT, which has no ORDER BY, forwards only, however it plans it
@@ -78,6 +81,36 @@ func unordered(q *plan.Star) bool {
 		}
 	})
 	return adds || !totalOrder(q) || slices.ContainsFunc(q.Joins, func(j plan.StarJoin) bool { return j.Kind == plan.Full })
+}
+
+// CursorBytes bounds the rows that a cursor may have as parameters.
+const CursorBytes = 512 << 20
+
+// cellBytes is more than a value takes as a parameter, but for what is held as a string: as text, in which arrays
+// are sent, that may be so many times longer.
+const (
+	cellBytes    = 64
+	longerAsText = 8
+)
+
+var errCursorRows = forward(plan.ReasonMemory, "the rows of a cursor that ORDER BY does not bring into one order are too many to be given to PostgreSQL, should it have to go on with it")
+
+// holds reports whether the server can have the rows as parameters, should it come to that: all are in memory, also
+// those that the client will have had, and they are not too large.
+func (c *Cursor) holds(b *vector.Batch) bool {
+	if c == nil || c.RowSet == nil {
+		return true
+	}
+	if b.Next != nil {
+		return false
+	}
+	size := b.Rows * len(b.Columns) * cellBytes
+	for i := range b.Columns {
+		for _, v := range b.Columns[i].Strs {
+			size += longerAsText * len(v)
+		}
+	}
+	return size <= CursorBytes
 }
 
 // CursorCommand is a statement that concerns cursors.

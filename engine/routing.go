@@ -59,7 +59,7 @@ const (
 )
 
 // choose returns who answers an execution. unit is the time that the server takes for a unit of cost; tries says
-// that the execution may try the side that does not lead.
+// that the execution may be a trial.
 func (r *routing) choose(now time.Time, unit, floor time.Duration, tries bool) route {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -68,7 +68,7 @@ func (r *routing) choose(now time.Time, unit, floor time.Duration, tries bool) r
 		r.add(onServer, r.turn.ends.Sub(r.turn.began), now, floor)
 	}
 	if r.leader == onServer {
-		if tries && r.begin(here, now, r.timings[here].smoothed) {
+		if r.begin(here, now, r.timings[here].smoothed) { // what any session may have
 			return routeHere
 		}
 		return routeSlower

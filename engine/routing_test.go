@@ -128,6 +128,13 @@ func TestNoTrial(t *testing.T) {
 	if r := p.choose(p.now, time.Microsecond, trialFloor, false); r != routeSlower {
 		t.Errorf("who may insist: %d", r)
 	}
+	// It is tried here again, also where all insist.
+	p.play(100, 80*ms, 40*ms)
+	p.turn = turn{}
+	p.timings[onServer].spent += time.Hour
+	if r := p.choose(p.now, time.Microsecond, trialFloor, false); r != routeHere {
+		t.Errorf("who insists is forwarded for ever: %d", r)
+	}
 }
 
 // TestOneTrial: there is one at a time, and one that does not come to an end counts as long.

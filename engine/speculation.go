@@ -257,7 +257,7 @@ func (a *speculation) Take(gate Gate, described []Field, params []vector.Datum) 
 		return nil, false
 	}
 	g, _, err := d.admit(ended, gate, described, params)
-	if err != nil || !g.takes(a.result.batch) || g.repeatable() || g.badStaleness || g.timeout == timeoutUnknown || !a.supposed(d, g, params) {
+	if err != nil || !g.takes(a.result.batch) || !d.cursor.holds(a.result.batch) || g.repeatable() || g.badStaleness || g.timeout == timeoutUnknown || !a.supposed(d, g, params) {
 		return nil, false
 	}
 	now, f := e.position(g)

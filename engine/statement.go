@@ -451,6 +451,10 @@ func (d *decision) execute(ctx context.Context, tx *Transaction, gate Gate, desc
 		ahead = nil
 	}
 	a, err = d.compute(ctx, tx, g, bound, start, ahead)
+	if err == nil && !d.cursor.holds(a.batch) {
+		a.batch.Release()
+		err = errCursorRows
+	}
 	if err != nil {
 		d.failedLate(a.took, g, params, gate.Constants, err)
 	}

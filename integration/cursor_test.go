@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgproto3"
@@ -293,6 +294,11 @@ func TestUnorderedCursors(t *testing.T) {
 		{0, "", []string{"BEGIN", "DECLARE c CURSOR FOR SELECT id FROM sales", "FETCH 4 FROM c", "FETCH ALL FROM c", "COMMIT"}},
 		{1, "postgres_fdw", []string{"BEGIN", "DECLARE c CURSOR FOR SELECT id, day, price FROM sales", "FETCH 4 FROM c", "SELECT 1", "FETCH ALL FROM c", "COMMIT"}},
 		{1, "postgres_fdw", []string{"BEGIN", "DECLARE c CURSOR FOR SELECT id, day, price FROM sales", "FETCH 4 FROM c", "MOVE BACKWARD ALL IN c", "FETCH ALL FROM c", "COMMIT"}},
+		{0, "", []string{"BEGIN", "DECLARE c CURSOR FOR SELECT day, id, price FROM sales ORDER BY day", "FETCH 4 FROM c", "FETCH ALL FROM c", "COMMIT"}},
+		{1, "postgres_fdw", []string{"BEGIN", "DECLARE c CURSOR FOR SELECT day, id, price FROM sales ORDER BY day", "FETCH 4 FROM c", "SELECT 1", "FETCH ALL FROM c", "COMMIT"}},
+		{1, "postgres_fdw", []string{"BEGIN", "DECLARE c CURSOR FOR SELECT day, sum(rate) FROM sales GROUP BY day ORDER BY day", "FETCH 4 FROM c", "MOVE BACKWARD ALL IN c", "FETCH 4 FROM c", "COMMIT"}},
+		{0, "postgres_fdw", []string{"BEGIN", "DECLARE c CURSOR FOR SELECT day FROM sales ORDER BY day OFFSET 1", "FETCH 4 FROM c", "FETCH ALL FROM c", "COMMIT"}},
+		{1, "postgres_fdw", []string{"BEGIN", "DECLARE c NO SCROLL CURSOR FOR SELECT id, day, price FROM sales", "FETCH 4 FROM c", "FETCH PRIOR FROM c", "ROLLBACK"}},
 		{1, "postgres_fdw", []string{"BEGIN", "DECLARE c CURSOR FOR SELECT id, day, price FROM sales", "FETCH ALL FROM c", "MOVE BACKWARD ALL IN c", "FETCH ALL FROM c", "COMMIT"}},
 	} {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
@@ -335,4 +341,66 @@ func TestUnorderedCursors(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestCursorsLeftToServer: rows that could not become parameters, should anything but a FETCH come, are the server's
+// from the start: those that memory does not hold, and those of an enum that the role may not name.
+func TestCursorsLeftToServer(t *testing.T) {
+	s := privateStack(t, `
+CREATE TABLE wide AS SELECT i AS id, repeat(md5(i::text), 30) AS v FROM generate_series(1, 20000) i;
+ALTER TABLE wide ADD PRIMARY KEY (id);
+CREATE SCHEMA private;
+CREATE TYPE private.color AS ENUM ('red', 'blue');
+CREATE TABLE colored AS SELECT i AS id, (ARRAY['red', 'blue']::private.color[])[i % 2 + 1] AS c FROM generate_series(1, 5000) i;
+ALTER TABLE colored ADD PRIMARY KEY (id);
+CREATE ROLE clerk LOGIN;
+GRANT SELECT ON wide, colored TO clerk;
+ANALYZE`, "--query-memory", "8MiB", "--temp-dir", t.TempDir())
+	for sql, fetch := range map[string]string{
+		"SELECT v, id, count(*) FROM wide GROUP BY v, id":    "FETCH 15000 FROM c",
+		"SELECT c, id, count(*) FROM colored GROUP BY c, id": "FETCH 3 FROM c",
+	} {
+		run := func(tg target) (answers, rows []string) {
+			client := hijacked(t, tg, "clerk")
+			for _, step := range []string{"BEGIN", "DECLARE c CURSOR FOR " + sql, fetch, "SELECT 1", "FETCH 3 FROM c", "FETCH ALL FROM c", "COMMIT"} {
+				for line := range strings.Lines(client.copies(func() { client.query(step) })) {
+					if strings.Contains(line, "DataRow") {
+						rows = append(rows, line)
+					} else {
+						answers = append(answers, line)
+					}
+				}
+			}
+			slices.Sort(rows)
+			return answers, rows
+		}
+		wantAnswers, wantRows := run(s.direct)
+		s.forwardsAll(t, func() {
+			answers, rows := run(s.proxy)
+			if !slices.Equal(answers, wantAnswers) {
+				t.Errorf("%s: %v\nwant %v", sql, answers, wantAnswers)
+			}
+			if d := firstDifference([]byte(strings.Join(rows, "")), []byte(strings.Join(wantRows, ""))); d != "" {
+				t.Error(sql, d)
+			}
+		})
+	}
+}
+
+// TestCursorIsNotIdle: a client that fetches rows that are here is not idle in its transaction.
+func TestCursorIsNotIdle(t *testing.T) {
+	s := privateStack(t, copySchema)
+	conn := connect(t, s.proxy.url("postgres"))
+	s.accelerates(t, 1, func() {
+		for _, sql := range []string{"SET idle_in_transaction_session_timeout = '2s'", "BEGIN", "DECLARE c CURSOR FOR SELECT id FROM sales ORDER BY id"} {
+			must(t, conn, sql)
+		}
+		for range 8 {
+			if a := ask(t, conn, "FETCH 3 FROM c", nil); a.err != "" || len(a.rows) != 3 {
+				t.Fatal(a)
+			}
+			time.Sleep(400 * time.Millisecond)
+		}
+		must(t, conn, "COMMIT")
+	})
 }

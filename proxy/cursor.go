@@ -18,7 +18,7 @@ import (
 //	client                pgaccel to the server           who has the cursor
 //	DECLARE, in a block   gate, DECLARE                   the server, at its start
 //	FETCH                 describe, gate; computes        pgaccel, if the gate shows the same snapshot
-//	FETCH ...             nothing                         pgaccel
+//	FETCH ...             nothing, a Sync now and then    pgaccel
 //	CLOSE, COMMIT         the same                        nobody
 //	anything else         MOVE FORWARD n, the message     the server, for good
 //
@@ -50,6 +50,7 @@ type cursor struct {
 	settings wire.TextSettings // and those of then
 	head     []byte            // RowDescription
 	answer   *answer           // nil before the first FETCH
+	stirred  time.Time         // when the server last had a message
 	ended    bool              // a FETCH has met its end
 	rows     *engine.Finish    // that make its rows on the server; nil where the server's own are the same
 	scrolls  bool              // with rows: the server may read it backwards
@@ -292,6 +293,7 @@ func (s *session) fetchCursor(sql string, command engine.CursorCommand, before *
 	if c.answer != nil {
 		x.answer, c.answer.busy = c.answer, true
 		s.local = x
+		s.stir(c, before)
 		s.send(c.head)
 		return swallow, true
 	}
@@ -303,6 +305,19 @@ func (s *session) fetchCursor(sql string, command engine.CursorCommand, before *
 	s.local = x
 	*before = s.gateQuery(*before)
 	return swallow, true
+}
+
+// stirEvery is how long a client may FETCH without a message to the server, a small part of any
+// idle_in_transaction_session_timeout.
+const stirEvery = 250 * time.Millisecond
+
+// stir has the server know that its client is not idle, which only FETCHes rows that are here: it would end the session.
+func (s *session) stir(c *cursor, before *[]byte) {
+	if now := time.Now(); now.Sub(c.stirred) >= stirEvery {
+		c.stirred = now
+		s.own(replySync)
+		*before = appendEmpty(*before, wire.Sync)
+	}
 }
 
 // computeCursor is compute for the first FETCH from a cursor. notices are for the client, before the rows.
@@ -321,7 +336,7 @@ func (s *session) computeCursor(g *gateRun, notices []byte) {
 
 // answerCursor takes the cursor over: its rows are computed.
 func (s *session) answerCursor(c *cursor, a *answer) {
-	c.answer = a
+	c.answer, c.stirred = a, time.Now()
 	s.cache.addCursor(c)
 }
 
@@ -366,12 +381,12 @@ func (s *session) declareAnew(b []byte, c *cursor) []byte {
 		columns = wire.NullArrays(arrayColumns(c.rows), next)
 	} else {
 		var err error
-		if columns, err = wire.ColumnArrays(batch, arrayColumns(c.rows), s.settings, cursorBytes); err != nil {
+		if columns, err = wire.ColumnArrays(batch, arrayColumns(c.rows), s.settings, engine.CursorBytes); err != nil {
 			return b // what comes finds no cursor, rather than one with other rows
 		}
 	}
 	sql := "DECLARE " + quoteName(c.name)
-	if !c.scrolls {
+	if !c.scrolls || c.decision.Cursor().Forward {
 		sql += " NO SCROLL"
 	}
 	if sql += " CURSOR"; c.hold {
@@ -380,9 +395,6 @@ func (s *session) declareAnew(b []byte, c *cursor) []byte {
 	b = s.commandOver(b, sql+" FOR "+c.rows.SQL, c.rows.Arrays(), columns)
 	return s.moveForward(b, c, next)
 }
-
-// cursorBytes bounds the rows that a cursor may have as parameters.
-const cursorBytes = 512 << 20
 
 func quoteName(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
 

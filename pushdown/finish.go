@@ -321,10 +321,10 @@ func (f *finisher) whole(sel *pg.SelectStmt) bool {
 }
 
 // RowSet is what makes the rows of a result again on a server, with columns of these names; nil where that is not
-// possible. tables are those that it reads.
+// possible, or not certain: once it has come to that nothing else has the rows. tables are those that it reads.
 func RowSet(q *plan.Star, names []string, tables []plan.Table, cat *catalog.Catalog) *Finish {
 	f := &finisher{cat: cat, core: Statement{Star: q, Names: names}}
-	if readsDomain(tables) {
+	if readsDomain(tables) || !f.mayNameEnums(tables) {
 		return nil
 	}
 	sql, ok := f.rowText(names)
@@ -332,6 +332,19 @@ func RowSet(q *plan.Star, names []string, tables []plan.Table, cat *catalog.Cata
 		return nil
 	}
 	return &Finish{SQL: sql, Columns: f.columns}
+}
+
+// mayNameEnums reports whether who names the tables may name the enums of the core's rows: that takes USAGE on
+// the schema, which to read a column of one does not.
+func (f *finisher) mayNameEnums(tables []plan.Table) bool {
+	return !slices.ContainsFunc(f.core.Star.Output, func(e plan.Expr) bool {
+		t := e.Type()
+		if t.Kind != vector.Enum {
+			return false
+		}
+		enum := f.cat.Enum(t.Collation.OID)
+		return enum == nil || !slices.ContainsFunc(tables, func(t plan.Table) bool { return t.Ref != "" && t.Meta.Schema == enum.Schema })
+	})
 }
 
 // rowSet is a SELECT of the core's rows, with columns of these names.

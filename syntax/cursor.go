@@ -12,6 +12,8 @@ import (
 type Cursor struct {
 	Name string
 	Hold bool
+	// Forward: NO SCROLL is written.
+	Forward bool
 
 	Prefix  string // statements before it: those of Split; "" for none
 	Begins  bool   // the first of them begins a transaction
@@ -22,9 +24,10 @@ type Cursor struct {
 
 // DECLARE's options (parsenodes.h).
 const (
-	cursorBinary = 0x0001
-	cursorScroll = 0x0002
-	cursorHold   = 0x0020
+	cursorBinary   = 0x0001
+	cursorScroll   = 0x0002
+	cursorNoScroll = 0x0004
+	cursorHold     = 0x0020
 )
 
 // Cursor recognises a DECLARE that ends the text, or stands before a FETCH from it that does. rows is its
@@ -51,7 +54,7 @@ func (t *Text) Cursor() (c *Cursor, rows *Text) {
 		fetched != nil && fetched.Portalname != s.Portalname {
 		return nil, nil
 	}
-	c.Name, c.Hold = s.Portalname, s.Options&cursorHold != 0
+	c.Name, c.Hold, c.Forward = s.Portalname, s.Options&cursorHold != 0, s.Options&cursorNoScroll != 0
 	at := int(t.stmts[n].StmtLocation)
 	c.Prefix, c.Declare = t.SQL[:at], t.SQL[at:end]
 	var ok bool
