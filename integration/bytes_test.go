@@ -41,7 +41,7 @@ func bytesTable() (types []*sqltype.Type, schema, later string) {
 func TestBytes(t *testing.T) {
 	types, schema, later := bytesTable()
 	s := privateStack(t, schema)
-	direct := connect(t, s.direct.url("postgres"))
+	direct, proxied := connect(t, s.direct.url("postgres")), connect(t, s.proxy.url("postgres"))
 	for _, sql := range []string{later, "UPDATE held SET id = id + 1000 WHERE id % 5 = 0", "DELETE FROM held WHERE id % 7 = 0"} {
 		if a := ask(t, direct, sql, nil); a.err != "" {
 			t.Fatal(a)
@@ -57,6 +57,15 @@ func TestBytes(t *testing.T) {
 				"SELECT count(@), count(DISTINCT @) FROM held", "SELECT a.id, b.id, a.@ FROM held a JOIN held b ON a.@ = b.@ AND a.g = b.g ORDER BY 1, 2", "SELECT a.id, b.id FROM held a, held b WHERE a.@ < b.@ ORDER BY 1, 2 LIMIT 300",
 				"SELECT DISTINCT @ FROM held ORDER BY 1", "SELECT @ FROM held WHERE g = 1 EXCEPT SELECT @ FROM held WHERE g = 2 ORDER BY 1", "SELECT id, lag(@) OVER (PARTITION BY g ORDER BY @, id), rank() OVER (ORDER BY @) FROM held ORDER BY id"} {
 				s.everyAnswer(t, true, strings.ReplaceAll(sql, "@", c))
+			}
+			for _, sql := range []string{"SELECT id, @, quote_nullable(id) FROM held ORDER BY id", "SELECT @, exp(count(*)) FROM held GROUP BY @ ORDER BY @"} {
+				sql = strings.ReplaceAll(sql, "@", c)
+				want := ask(t, direct, sql, nil)
+				s.inPart(t, 1, func() {
+					if got := ask(t, proxied, sql, nil); want.err != "" || got.String() != want.String() {
+						t.Errorf("%s: %s%s", sql, want.err, firstDifference([]byte(got.String()), []byte(want.String())))
+					}
+				})
 			}
 			if !typ.NoExtremes {
 				s.everyAnswer(t, true, fmt.Sprintf("SELECT g, min(%s), max(%[1]s) FROM held GROUP BY g ORDER BY g", c))

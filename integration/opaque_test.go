@@ -30,8 +30,8 @@ func opaqueTable() (columns []string, schema, later string) {
 		}
 		return "INSERT INTO held VALUES " + strings.Join(values, ", ") + ";\n"
 	}
-	schema = "CREATE TABLE held (id int PRIMARY KEY, g int, " + strings.Join(defined, ", ") + "); CREATE TABLE spans (span interval PRIMARY KEY, n int);\n" +
-		"INSERT INTO spans SELECT i * interval '25 hours', i FROM generate_series(1, 50) i; " + insert(0) + "VACUUM ANALYZE;"
+	schema = "CREATE TABLE held (id int PRIMARY KEY, g int, " + strings.Join(defined, ", ") + "); CREATE TABLE spans (span interval PRIMARY KEY, n int, short interval(1));\n" +
+		"INSERT INTO spans SELECT i * interval '25 hours', i, i * interval '1.11 seconds' FROM generate_series(1, 50) i; " + insert(0) + "VACUUM ANALYZE;"
 	return columns, schema, insert(1)
 }
 
@@ -45,12 +45,13 @@ func TestOpaque(t *testing.T) {
 			t.Fatal(a)
 		}
 	}
-	s.everyAnswer(t, true, "SELECT span, n FROM spans ORDER BY n")
+	s.everyAnswer(t, true, "SELECT span, n, short FROM spans ORDER BY n")
 	s.everyAnswer(t, true, "SELECT * FROM held ORDER BY id")
 	for _, c := range columns {
 		t.Run(c, func(t *testing.T) { opaqueColumn(t, s, c) })
 	}
 	t.Run("forwarded", func(t *testing.T) { opaqueForwarded(t, s) })
+	t.Run("finished", func(t *testing.T) { opaqueFinished(t, s, columns) })
 	t.Run("settings", func(t *testing.T) { opaqueSettings(t, s) })
 }
 
@@ -75,6 +76,22 @@ func opaqueForwarded(t *testing.T, s *stack) {
 		"SELECT coalesce(c_box, c_point) FROM held ORDER BY id", "SELECT c_point FROM held UNION ALL SELECT c_box FROM held", "SELECT extract(epoch FROM c_interval) FROM held ORDER BY id", "SELECT c_point[0] FROM held ORDER BY id", "SELECT lower(c_int4range) FROM held ORDER BY id",
 		"SELECT c_timetz::time FROM held ORDER BY id", "SELECT justify_hours(c_interval) FROM held WHERE id < 10 ORDER BY id", "SELECT -c_interval FROM held WHERE id < 5"} {
 		s.everyAnswer(t, false, sql)
+	}
+}
+
+// opaqueFinished asks for what the server would finish over values: that is forwarded, as what its rows hold may be equal and
+// print apart.
+func opaqueFinished(t *testing.T, s *stack, columns []string) {
+	for _, c := range columns {
+		for _, sql := range []string{"SELECT id, @, quote_nullable(@), to_json(@) FROM held ORDER BY id", "SELECT id, exp(g), @ FROM held ORDER BY id"} {
+			s.everyAnswer(t, false, strings.ReplaceAll(sql, "@", c))
+		}
+	}
+	direct, proxied := connect(t, s.direct.url("postgres")), connect(t, s.proxy.url("postgres"))
+	for _, sql := range []string{"BEGIN", "DECLARE c CURSOR FOR SELECT a.id, b.c_interval, b.c_point FROM held a JOIN held b USING (g) WHERE a.id < 9", "FETCH 3 FROM c", "SELECT 1", "FETCH ALL FROM c", "COMMIT"} {
+		if want, got := ask(t, direct, sql, nil), ask(t, proxied, sql, nil); got.String() != want.String() {
+			t.Errorf("%s: got %s, want %s", sql, got, want)
+		}
 	}
 }
 

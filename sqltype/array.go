@@ -42,6 +42,12 @@ func ArrayOID(t vector.Type) uint32 {
 		return 1014
 	case vector.Interval:
 		return 1187
+	case vector.Bytea:
+		return 1001
+	case vector.Inet:
+		return 1041
+	case vector.CIDR:
+		return 651
 	}
 	return arrayOIDs[t.Kind]
 }

@@ -181,6 +181,7 @@ func (g *gen) columnsOf(q *query) *table {
 		if x := o.n.col; x != nil {
 			c.pool, c.held, c.wild = x.pool, x.held, x.wild
 		}
+		c.other = c.t.name
 		if c.t.coll == "*" {
 			c.t.coll = ""
 		}

@@ -43,6 +43,9 @@ func (g *gen) condition(depth int) *node {
 	case 12:
 		return g.rowComparison(min(depth, 1))
 	case 0, 1:
+		if found := g.opaques(); len(found) > 0 && !g.grouped && g.chance(30) {
+			return op(t, "(@ IS "+pick(g.r, "", "NOT ")+"NULL)", pick(g.r, found...))
+		}
 		n := g.of(anyValue(g.r), min(depth, 1))
 		if n.lit == nil {
 			return op(t, "(@ IS "+pick(g.r, "", "NOT ")+"NULL)", n)

@@ -201,7 +201,7 @@ func (g *gen) randomQuery(s *schema) *query {
 	if g.chance(3) {
 		return g.shown(q)
 	}
-	return q
+	return g.twice(q)
 }
 
 // shown puts a query into FROM of another one that shows its columns, or some.
@@ -301,6 +301,9 @@ func (g *gen) groupedQuery(q *query) {
 			q.out = append(q.out, output{n: n})
 		}
 	}
+	if n := g.opaqueCount(); n != nil && g.chance(30) {
+		q.out = append(q.out, output{n: n})
+	}
 	if g.chance(20) {
 		q.having = append(q.having, over.condition(g.r.IntN(2)))
 	}
@@ -346,6 +349,9 @@ func (g *gen) rowQuery(q *query) {
 		}
 		q.out = append(q.out, o)
 	}
+	if n := g.opaqueValue(); n != nil && g.chance(60) {
+		q.out = append(q.out, output{n: n})
+	}
 	if g.chance(g.windowed(30)) {
 		g.addWindows(q)
 	}
@@ -364,7 +370,7 @@ func (g *gen) windowed(percent int) int {
 func (g *gen) sortAndCut(q *query) {
 	sortable := func(n *node) bool {
 		// Computed text sorts only in C.
-		return n.lit == nil && n.noise == 0 && (!n.t.kind.isText() || n.col != nil || g.bytewise(n.t) || n.agg && !g.linguistic || g.reckless)
+		return n.lit == nil && n.noise == 0 && n.t.kind != opaque && (!n.t.kind.isText() || n.col != nil || g.bytewise(n.t) || n.agg && !g.linguistic || g.reckless)
 	}
 	tail := func() string {
 		return pick(g.r, "", "", " ASC", " DESC", " DESC") + pick(g.r, "", "", "", " NULLS FIRST", " NULLS LAST")

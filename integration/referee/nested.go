@@ -130,7 +130,7 @@ func (g *gen) valueLike(t typ) *node {
 
 // total reports whether an order by values of the type leaves none to choose.
 func total(t typ) bool {
-	return !t.kind.isFloat() && (t.kind != numeric || t.scale != varying) && !strings.Contains(t.coll, "loose")
+	return !t.kind.isFloat() && t.kind != opaque && (t.kind != numeric || t.scale != varying) && !strings.Contains(t.coll, "loose")
 }
 
 // sortCut sorts a query by all outputs and cuts its rows, where that is determined.

@@ -87,7 +87,7 @@ func (s *source) subquery(w *writer) {
 	name := s.relation()
 	var cols []string
 	for _, c := range s.table.cols {
-		if c.other == "" {
+		if c.other == "" || c.t.kind == opaque {
 			cols = append(cols, c.name)
 		}
 	}

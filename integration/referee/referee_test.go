@@ -288,7 +288,10 @@ func catalogOf(s *schema) *catalog.Catalog {
 	for i, t := range s.tables {
 		m := &catalog.Table{OID: uint32(20000 + i), Schema: s.name, Name: t.name, Rows: int64(len(t.rows))}
 		for j, col := range t.cols {
-			v, oid := vector.TypeOf(vector.Kind(col.t.kind)), col.t.kind.oid()
+			v, oid := vector.TypeOf(vector.Kind(col.t.kind)), uint32(0)
+			if col.t.kind != opaque {
+				oid = col.t.kind.oid()
+			}
 			var labels *catalog.Enum
 			if col.t.kind == enum {
 				labels, oid = c.Enums[0], c.Enums[0].OID
@@ -303,7 +306,13 @@ func catalogOf(s *schema) *catalog.Catalog {
 			if col.t.kind.isText() {
 				v.Collation = vector.Collation{OID: 950, Deterministic: true, C: true}
 			}
-			m.Columns = append(m.Columns, catalog.Column{Name: strings.Trim(col.name, `"`), AttNum: int16(j + 1), TypeOID: oid, Type: v, NotNull: col.notNull, Enum: labels, Unsupported: col.other})
+			unsupported := col.other
+			if col.t.kind == opaque {
+				of := slices.IndexFunc(sqltype.Opaques(), func(t *sqltype.Opaque) bool { return t.Name == col.t.name })
+				oid, unsupported = sqltype.Opaques()[of].OID, ""
+				v = vector.OpaqueType(oid)
+			}
+			m.Columns = append(m.Columns, catalog.Column{Name: strings.Trim(col.name, `"`), AttNum: int16(j + 1), TypeOID: oid, Type: v, NotNull: col.notNull, Enum: labels, Unsupported: unsupported})
 		}
 		if t.key != nil {
 			m.Indexes = append(m.Indexes, catalog.Index{Name: "key", Columns: t.key, Unique: true})

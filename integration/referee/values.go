@@ -96,7 +96,8 @@ type typ struct {
 	prec, scale int
 	n           int
 	coll        string
-	whole       bool // of times and timestamps: whole seconds
+	name        string // of an opaque type
+	whole       bool   // of times and timestamps: whole seconds
 }
 
 const varying = -1

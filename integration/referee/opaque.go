@@ -1,0 +1,76 @@
+package referee
+
+import (
+	"math/rand/v2"
+
+	"pgaccel/sqltype"
+	"pgaccel/vector"
+)
+
+// opaque is the kind of columns that are only returned: typ.name says of which type. gen.columns leaves them out.
+const opaque = kind(vector.Opaque)
+
+// opaqueColumn makes a column one of an opaque type.
+func (c *column) opaqueColumn(r *rand.Rand) {
+	of := pick(r, sqltype.Opaques()...)
+	c.t, c.other, c.domain, c.wild, c.pool = typ{kind: opaque, name: of.Name}, of.Name, false, false, of.Samples
+}
+
+// opaques are the columns of opaque types.
+func (g *gen) opaques() (found []*node) {
+	for _, s := range g.scope {
+		for _, c := range s.table.cols {
+			if c.t.kind == opaque {
+				found = append(found, &node{t: c.t, col: c, from: s})
+			}
+		}
+	}
+	return found
+}
+
+// opaqueValue is a value of an opaque type, as it is or chosen; nil where there is none.
+func (g *gen) opaqueValue() *node {
+	found := g.opaques()
+	if len(found) == 0 {
+		return nil
+	}
+	n := pick(g.r, found...)
+	switch g.r.IntN(8) {
+	case 0:
+		return op(n.t, "CASE WHEN @ THEN @ END", g.rows().condition(0), n)
+	case 1:
+		return op(n.t, "CASE WHEN @ IS NULL THEN @ ELSE @ END", n, n, n)
+	case 2:
+		return op(n.t, "COALESCE(@, NULL)", n)
+	}
+	return n
+}
+
+// opaqueCount counts values of an opaque type; nil where there is none.
+func (g *gen) opaqueCount() *node {
+	found := g.opaques()
+	if len(found) == 0 {
+		return nil
+	}
+	n := op(typ{kind: int8}, pick(g.r, "count(@)", "count(*) FILTER (WHERE @ IS NULL)"), pick(g.r, found...)).within(0, 1e9)
+	n.agg = true
+	return n
+}
+
+// twice makes a query of rows one of them twice, now and then where it returns opaque values: UNION ALL compares none.
+func (g *gen) twice(q *query) *query {
+	opaques := false
+	for _, o := range q.out {
+		opaques = opaques || o.n.t.kind == opaque
+	}
+	if !opaques || len(q.order) > 0 || q.limit != nil || q.offset != nil || !g.chance(30) {
+		return q
+	}
+	set := &query{set: "UNION ALL", arms: []*query{q, q.clone()}}
+	for _, o := range q.out {
+		n := op(o.n.t, "").within(o.n.lo, o.n.hi)
+		n.noise = o.n.noise
+		set.out = append(set.out, output{n: n, as: o.as})
+	}
+	return set
+}
