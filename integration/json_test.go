@@ -24,6 +24,7 @@ var jsonStatements = []string{
 	"SELECT id, coalesce(j, '{\"none\" :true}'), CASE WHEN g = 1 THEN j END, upper(j ->> 'a'), length(big ->> 'a'), big ->> 'b' FROM docs WHERE id < 200 ORDER BY id",
 	"SELECT d.id, e.j, e.j ->> 'a' FROM docs d LEFT JOIN docs e ON e.id = d.g AND e.j ->> 'a' > ' ' ORDER BY d.id",
 	"SELECT id, first_value(j) OVER (PARTITION BY g ORDER BY id), lag(j ->> 'a') OVER (ORDER BY id) FROM docs ORDER BY id",
+	"SELECT id, ('-12'::json -> k) -> '{a,b}'::text FROM docs ORDER BY id",
 	"SELECT count(*) FROM docs WHERE j ->> 'browser' LIKE '%o%' OR j ->> 'a' > j ->> 'browser'",
 }
 

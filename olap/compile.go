@@ -62,6 +62,9 @@ func (c *compiler) constant(v vector.Value, t vector.Type) (*node, error) {
 	n := &node{kind: nodeConst, t: t, nullable: v.Null}
 	switch {
 	case t.Kind.IsString():
+		if v.Null {
+			v.Str = filler(t)
+		}
 		n.dict = listDict([]string{v.Str}, t)
 	case !v.Null:
 		if t.Varying() {

@@ -243,7 +243,7 @@ func (c *compiler) tabulateOver(arg *node, t vector.Type, f func(vector.Value) (
 // reads it, too.
 func filler(t vector.Type) string {
 	switch {
-	case t.Kind == vector.JSONB:
+	case t.Kind == vector.JSONB, t.Kind == vector.JSON:
 		return "null"
 	case t.Kind == vector.UUID:
 		return string(make([]byte, 16))

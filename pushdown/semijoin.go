@@ -106,6 +106,13 @@ func (s *star) readsOutside(r plan.Rel) bool {
 // subselectJoin takes a join of rows with a sub-select that says which of them are left, or says
 // something of each.
 func (s *star) subselectJoin(x *plan.Join) {
+	// Of IN with a constant the server computes the sub-select as it stands (convert_ANY_sublink_to_join): the
+	// condition would go below its groups, and leave out those that fail.
+	y := plan.YieldsOf(x.Right)
+	if slices.ContainsFunc(x.On, func(e plan.Expr) bool { return readsOnly(e, &y) }) && relFails(x.Right) {
+		s.refuse(x, "a constant looked for in a sub-select that may fail")
+		return
+	}
 	c, ok := s.correlate(x.Right, x.On, len(x.On) == 0)
 	if len(x.On) > 0 && (x.Kind == plan.NotIn || x.Kind == plan.Mark) {
 		// The one key must be that of IN itself, not one of the sub-select's own conditions beside

@@ -330,6 +330,8 @@ func canonical(f pgconn.FieldDescription, v []byte) (s string, exact bool) {
 		if s == "-0" {
 			s = "0"
 		}
+	case jsonb.oid(): // numbers in it have scales of their own
+		return s, !strings.Contains(s, ".")
 	case char.oid():
 		s = strings.TrimRight(s, " ")
 	}

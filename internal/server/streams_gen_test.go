@@ -65,7 +65,7 @@ var (
 		"DECLARE h CURSOR WITH HOLD FOR SELECT g FROM dim ORDER BY g", "FETCH ALL FROM h",
 		"SELECT name, statement FROM pg_prepared_statements ORDER BY name",
 		"UPDATE fact SET v = v WHERE id < 0", "DELETE FROM fact WHERE id = -1", "LOCK TABLE fact IN ACCESS SHARE MODE",
-		"DO $$BEGIN RAISE NOTICE 'said'; END$$", "SELECT owner FROM secret ORDER BY id", "EXPLAIN (COSTS OFF) SELECT count(*) FROM dim",
+		"DO $$BEGIN RAISE NOTICE 'said'; END$$", "SELECT owner FROM secret ORDER BY id", "EXPLAIN (COSTS OFF) DELETE FROM dim",
 		"VALUES (1, 'a'), (2, NULL)", "TABLE dim ORDER BY g", "SELECT repeat('x', 5000)",
 	}
 	streamTemporary = []string{"CREATE TEMP TABLE tt (a int, b text)", "INSERT INTO tt VALUES (1, 'x'), (2, NULL)", "SELECT * FROM tt ORDER BY a, b",
