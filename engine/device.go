@@ -25,7 +25,7 @@ const (
 // has seen none.
 type deviceChoice struct {
 	mu sync.Mutex
-	rivals
+	sideTimings
 }
 
 // choose returns whether the device is to be tried. It is as long as little is known of

@@ -70,7 +70,7 @@
 // pgaccel.mode. The answer does not depend on any of that.
 //
 // An execution that was computed and then forwarded, for a reason that would come again, is remembered
-// with its values (vain.go): the next one is forwarded behind its gate, and computes nothing.
+// with its values (latefailure.go): the next one is forwarded behind its gate, and computes nothing.
 //
 // # pgaccel.max_staleness
 //

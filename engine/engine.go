@@ -69,7 +69,7 @@ type Options struct {
 	Devices func() []gpu.DeviceStatus
 	Logger  *slog.Logger
 	// Trials has executions routed by what they took: PostgreSQL answers shapes that it was found to answer faster
-	// (routing.go), and executions like one that was computed in vain (vain.go).
+	// (routing.go), and executions like one that was computed in vain (latefailure.go).
 	Trials bool
 	// TrialFloor is, for tests, the least time of a shape that is worth a trial; 0 is 5 ms.
 	TrialFloor time.Duration

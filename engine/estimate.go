@@ -108,10 +108,7 @@ func (t *trials) learn(took time.Duration, cost float64) {
 
 // learnCost asks for the estimate of a statement that was just executed, where it is worth it. Nobody waits for it.
 func (e *Engine) learnCost(d *decision, ask func() (float64, error)) {
-	rows := int64(0)
-	for i := range d.deps.Tables {
-		rows += d.deps.Tables[i].Meta.Rows
-	}
+	rows := d.rowsOfTables()
 	if e.opt.Look == nil || ask == nil || !d.shape.routing.wantsCost(rows, time.Now(), e.floor()) || !e.trials.asking.CompareAndSwap(false, true) {
 		return
 	}
@@ -181,20 +178,10 @@ func planCost(rows [][]*string) (float64, error) {
 func paramTexts(params []vector.Datum) ([]string, error) {
 	texts := make([]string, len(params))
 	for i, v := range params {
-		k := v.Type.Kind
-		switch {
-		case v.Null || !k.Valid() || k.IsArray():
+		if k := v.Type.Kind; v.Null || !k.Valid() || k.IsArray() {
 			return nil, errors.New("a parameter that is null, or of another type")
-		case k == vector.Numeric:
-			texts[i] = v.Decimal().String()
-		case k.IsString():
-			texts[i] = v.Str
-			if write := sqltype.Of(k).AppendString; write != nil {
-				texts[i] = string(write(nil, v.Str))
-			}
-		default:
-			texts[i] = string(sqltype.Of(k).AppendText(nil, v.I))
 		}
+		texts[i] = sqltype.Text(v)
 	}
 	return texts, nil
 }

@@ -84,9 +84,9 @@ func (e *Engine) named(query *syntax.Text) (tables []plan.Table) {
 		if i < 0 {
 			continue
 		}
-		ref := quoteIdent(name[1])
+		ref := catalog.QuoteIfNeeded(name[1])
 		if name[0] != "" {
-			ref = quoteIdent(name[0]) + "." + ref
+			ref = catalog.QuoteIfNeeded(name[0]) + "." + ref
 		}
 		tables = append(tables, plan.Table{Meta: all[i], Ref: ref})
 	}
@@ -98,7 +98,7 @@ func (x *explained) decide(s *statement, in Session) Decision {
 	in.Executes = false
 	last := s.last.choose(in)
 	d := &decision{statement: s.last, catalog: last.catalog, deps: last.deps, query: last.query, forced: last.forced, form: last.form, gate: last.gate,
-		constants: last.constants, uncertain: new(atomic.Int64), tooMany: new(atomic.Int64), vain: new(atomic.Pointer[vain]), shape: last.shape}
+		constants: last.constants, uncertain: new(atomic.Int64), tooMany: new(atomic.Int64), lateFailure: new(atomic.Pointer[lateFailure]), shape: last.shape}
 	own := *x
 	own.of, own.TypeOID, own.SQL = last, explainTypes[x.options.Format], s.last.sql
 	if last.forward != nil || last.finish != nil {

@@ -61,13 +61,17 @@ func (d *decision) finishable(b *vector.Batch) *plan.Forward {
 	if d.finish == nil || b == nil || b.Rows <= finishRows {
 		return nil
 	}
-	read := int64(0)
-	for i := range d.deps.Tables {
-		read += int64(d.deps.Tables[i].Meta.Rows)
-	}
-	if int64(b.Rows) <= read/finishShare {
+	if int64(b.Rows) <= d.rowsOfTables()/finishShare {
 		return nil
 	}
 	d.tooMany.Store(time.Now().UnixNano())
 	return errTooMany
+}
+
+// rowsOfTables are those of the tables that are read.
+func (d *decision) rowsOfTables() (rows int64) {
+	for i := range d.deps.Tables {
+		rows += d.deps.Tables[i].Meta.Rows
+	}
+	return rows
 }

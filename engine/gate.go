@@ -241,7 +241,7 @@ func quoteElement(s string) string {
 func expectedNames(t *plan.Table) string {
 	var parts []string
 	for _, c := range t.Columns {
-		parts = append(parts, quoteIdent(t.Meta.Schema)+"."+quoteIdent(t.Meta.Name)+"."+quoteIdent(t.Meta.Columns[c].Name))
+		parts = append(parts, catalog.QuoteIfNeeded(t.Meta.Schema)+"."+catalog.QuoteIfNeeded(t.Meta.Name)+"."+catalog.QuoteIfNeeded(t.Meta.Columns[c].Name))
 	}
 	return strings.Join(parts, ",")
 }
@@ -504,16 +504,3 @@ func parseDuration(s string) time.Duration {
 
 // timeoutUnknown is over before anything is computed.
 const timeoutUnknown = time.Duration(1)
-
-// quoteIdent quotes an identifier as quote_ident does, except that it does not know
-// the keywords: a difference only forwards.
-func quoteIdent(s string) string {
-	plain := s != "" && (s[0] == '_' || 'a' <= s[0] && s[0] <= 'z')
-	for i := 0; i < len(s) && plain; i++ {
-		plain = s[i] == '_' || 'a' <= s[i] && s[i] <= 'z' || '0' <= s[i] && s[i] <= '9'
-	}
-	if plain {
-		return s
-	}
-	return catalog.QuoteIdentifier(s)
-}

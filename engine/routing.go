@@ -37,7 +37,7 @@ const (
 // routing decides, for the executions of one shape, who answers. The zero value has seen none.
 type routing struct {
 	mu sync.Mutex
-	rivals
+	sideTimings
 	served   time.Time // when the server's last execution was completed
 	estimate estimate
 	turn     turn

@@ -328,16 +328,16 @@ func TestInVain(t *testing.T) {
 	v, w := vector.Int(vector.Int4, 0), vector.Int(vector.Int4, 1)
 	g := &gateRow{timeZone: "UTC"}
 	overflow := forward(plan.ReasonEvaluation, "overflow")
-	d.failedLate(vainFloor-1, g, []vector.Datum{v}, nil, overflow)
-	d.failedLate(vainFloor, g, []vector.Datum{v}, nil, forward(plan.ReasonQueryMemory, ""))
-	d.failedLate(vainFloor, g, []vector.Datum{v}, nil, errors.New("a bug"))
-	if d.vain.Load() != nil {
+	d.failedLate(lateFailureFloor-1, g, []vector.Datum{v}, nil, overflow)
+	d.failedLate(lateFailureFloor, g, []vector.Datum{v}, nil, forward(plan.ReasonQueryMemory, ""))
+	d.failedLate(lateFailureFloor, g, []vector.Datum{v}, nil, errors.New("a bug"))
+	if d.lateFailure.Load() != nil {
 		t.Fatal("remembered")
 	}
-	d.failedLate(vainFloor, g, []vector.Datum{v}, nil, overflow)
+	d.failedLate(lateFailureFloor, g, []vector.Datum{v}, nil, overflow)
 	f := func(mode, zone, ties string, p vector.Datum, want *plan.Forward) {
 		t.Helper()
-		if got := d.inVain(&gateRow{mode: mode, timeZone: zone, ties: ties}, []vector.Datum{p}, nil); got != want {
+		if got := d.failedBefore(&gateRow{mode: mode, timeZone: zone, ties: ties}, []vector.Datum{p}, nil); got != want {
 			t.Errorf("%v, want %v", got, want)
 		}
 	}
@@ -351,6 +351,6 @@ func TestInVain(t *testing.T) {
 	if _, err := few.Execute(context.Background(), &b.tx, b.gate(map[int]string{gateMode: "auto"}), described, []vector.Datum{v}); !errors.Is(err, overflow) {
 		t.Error(err)
 	}
-	d.vain.Load().at = time.Now().Add(-vainFor - time.Second)
+	d.lateFailure.Load().at = time.Now().Add(-lateFailureFor - time.Second)
 	f("auto", "UTC", "", v, nil)
 }

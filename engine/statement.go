@@ -43,29 +43,29 @@ type statement struct {
 // one from its route to its answer, so that the gate, which is asked for what this plan
 // depends on, is never taken for another plan's.
 type decision struct {
-	statement *statement
-	catalog   *catalog.Catalog
-	deps      *plan.Deps
-	query     *plan.Star
-	forward   *plan.Forward // nil where query can be taken
-	forced    *plan.Forward // query can be taken, but pays only by force
-	unforced  *decision     // for sessions that never force, where forced is set
-	form      GateForm
-	gate      []string
-	constants *Constants
-	uncertain *atomic.Int64         // when the server had an error for constants, in nanoseconds since 1970
-	finish    *Finish               // nil but for a statement whose rest is the server's, query being that of its core
-	left      *plan.Forward         // why there is finish
-	tooMany   *atomic.Int64         // when finish would have had too many rows, likewise
-	vain      *atomic.Pointer[vain] // the last execution that was computed in vain
-	partly    bool                  // the server completes an execution before it has all rows: a cursor is declared
-	shape     *shape
-	view      *View      // nil but for a statement over the schema pgaccel
-	split     *Split     // nil but for one of several statements, of which it is the last one's
-	copy      *Copy      // nil but for COPY, of whose rows it is
-	names     []string   // of the columns of query
-	cursor    *Cursor    // nil but for DECLARE, of whose SELECT it is
-	explain   *explained // nil but for EXPLAIN, of whose SELECT it is
+	statement   *statement
+	catalog     *catalog.Catalog
+	deps        *plan.Deps
+	query       *plan.Star
+	forward     *plan.Forward // nil where query can be taken
+	forced      *plan.Forward // query can be taken, but pays only by force
+	unforced    *decision     // for sessions that never force, where forced is set
+	form        GateForm
+	gate        []string
+	constants   *Constants
+	uncertain   *atomic.Int64                // when the server had an error for constants, in nanoseconds since 1970
+	finish      *Finish                      // nil but for a statement whose rest is the server's, query being that of its core
+	left        *plan.Forward                // why there is finish
+	tooMany     *atomic.Int64                // when finish would have had too many rows, likewise
+	lateFailure *atomic.Pointer[lateFailure] // the last execution that was computed in vain
+	partly      bool                         // the server completes an execution before it has all rows: a cursor is declared
+	shape       *shape
+	view        *View      // nil but for a statement over the schema pgaccel
+	split       *Split     // nil but for one of several statements, of which it is the last one's
+	copy        *Copy      // nil but for COPY, of whose rows it is
+	names       []string   // of the columns of query
+	cursor      *Cursor    // nil but for DECLARE, of whose SELECT it is
+	explain     *explained // nil but for EXPLAIN, of whose SELECT it is
 }
 
 func (s *statement) decide(cat *catalog.Catalog, text *syntax.Text) *decision {
@@ -79,7 +79,7 @@ func (s *statement) decisionOn(cat *catalog.Catalog, text *syntax.Text) *decisio
 	p := pushdown.Plan(text, s.paramOIDs, cat)
 	shape, f := s.engine.stats.shapeOf(text, p.Refused)
 	d := &decision{statement: s, catalog: cat, deps: &p.Deps, query: p.Star, forward: f, forced: p.Small, shape: shape, names: p.Names,
-		constants: constantsOf(&p.Deps), uncertain: new(atomic.Int64), tooMany: new(atomic.Int64), vain: new(atomic.Pointer[vain])}
+		constants: constantsOf(&p.Deps), uncertain: new(atomic.Int64), tooMany: new(atomic.Int64), lateFailure: new(atomic.Pointer[lateFailure])}
 	if f != nil && s.finishOf(text, f, d) {
 		d.forward = nil
 	}
@@ -412,7 +412,7 @@ func (d *decision) execute(ctx context.Context, tx *Transaction, gate Gate, desc
 		tx.keep(e, g.snapshot, g.text)
 	}
 	if err == nil {
-		if f := d.inVain(g, params, gate.Constants); f != nil {
+		if f := d.failedBefore(g, params, gate.Constants); f != nil {
 			err = f
 		}
 	}

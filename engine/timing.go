@@ -35,16 +35,16 @@ func (t *timing) add(d time.Duration) {
 // of the time spent on the other.
 const exploreShare = 32
 
-// rivals are the two sides of a shape's executions. One leads, and is used; the other is tried now and then,
+// sideTimings are the two sides of a shape's executions. One leads, and is used; the other is tried now and then,
 // because data and load change. The zero value has seen none, and side 0 leads.
-type rivals struct {
+type sideTimings struct {
 	timings [sides]timing
 	leader  side
 }
 
 // lead makes a side the leader. What was spent before does not count: a side that led for long would hardly
 // be tried again.
-func (r *rivals) lead(s side) {
+func (r *sideTimings) lead(s side) {
 	if r.leader == s {
 		return
 	}
@@ -55,6 +55,6 @@ func (r *rivals) lead(s side) {
 }
 
 // due reports whether the side that does not lead may be tried by an execution that is expected to take so long there.
-func (r *rivals) due(expected time.Duration) bool {
+func (r *sideTimings) due(expected time.Duration) bool {
 	return (r.timings[1-r.leader].spent+expected)*exploreShare <= r.timings[r.leader].spent
 }

@@ -3,7 +3,6 @@ package explain
 import (
 	"math"
 
-	"pgaccel/catalog"
 	"pgaccel/plan"
 	"pgaccel/vector"
 )
@@ -41,7 +40,7 @@ func (s *scope) selectivity(e plan.Expr) float64 {
 	switch c.Op {
 	case plan.OpEq:
 		for _, a := range c.Args {
-			if col, ok := a.(plan.Column); ok && unique(s.q.Tables[col.Table].Meta, col.Column) {
+			if col, ok := a.(plan.Column); ok && s.q.Tables[col.Table].Meta.UniqueOn([]int{col.Column}) {
 				return 1 / math.Max(1, float64(s.q.Tables[col.Table].Meta.Rows))
 			}
 		}
@@ -82,16 +81,6 @@ func (s *scope) selectivities(conds []plan.Expr) float64 {
 	return all
 }
 
-// unique reports whether a column alone is a unique key.
-func unique(t *catalog.Table, column int) bool {
-	for _, x := range t.Indexes {
-		if x.Unique && len(x.Columns) == 1 && x.Columns[0] == column {
-			return true
-		}
-	}
-	return false
-}
-
 // groups is the number of groups that so many rows are expected to have.
 func (s *scope) groups(keys []plan.Expr, rows float64) float64 {
 	n := 1.0
@@ -99,7 +88,7 @@ func (s *scope) groups(keys []plan.Expr, rows float64) float64 {
 		switch c, column := k.(plan.Column); {
 		case k.Type().Kind == vector.Bool:
 			n *= 2
-		case column && unique(s.q.Tables[c.Table].Meta, c.Column):
+		case column && s.q.Tables[c.Table].Meta.UniqueOn([]int{c.Column}):
 			n = rows
 		default:
 			n *= numDistinct

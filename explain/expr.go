@@ -164,27 +164,15 @@ func (s *scope) call(c *plan.Call) string {
 // constant writes a constant as get_const_expr does.
 func constant(c plan.Const) string {
 	t := c.Datum.Type
-	text := ""
 	switch {
 	case c.Null:
 		return "NULL::" + typeName(t)
 	case t.Kind == vector.Bool:
 		return strconv.FormatBool(c.I != 0)
-	case t.Kind == vector.Int4:
-		if c.I >= 0 {
-			return strconv.FormatInt(c.I, 10)
-		}
-		text = strconv.FormatInt(c.I, 10)
-	case t.Kind == vector.Numeric:
-		text = c.Decimal().String()
-	case t.Kind.HeldAsText():
-		text = c.Str
-	case t.Kind.IsString():
-		text = string(sqltype.Of(t.Kind).AppendString(nil, c.Str))
-	default:
-		text = string(sqltype.Of(t.Kind).AppendText(nil, c.I))
+	case t.Kind == vector.Int4 && c.I >= 0:
+		return strconv.FormatInt(c.I, 10)
 	}
-	return quoted(text) + "::" + typeName(t)
+	return quoted(sqltype.Text(c.Datum)) + "::" + typeName(t)
 }
 
 // quoted writes a string as quote_literal does.
@@ -209,16 +197,4 @@ func typeName(t vector.Type) string {
 		return name + "[]"
 	}
 	return name
-}
-
-// identifier quotes a name where it must be.
-func identifier(name string) string {
-	plain := name != "" && (name[0] == '_' || 'a' <= name[0] && name[0] <= 'z')
-	for _, c := range []byte(name) {
-		plain = plain && (c == '_' || 'a' <= c && c <= 'z' || '0' <= c && c <= '9')
-	}
-	if plain {
-		return name
-	}
-	return `"` + strings.ReplaceAll(name, `"`, `""`) + `"`
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"pgaccel/catalog"
 	"pgaccel/plan"
 )
 
@@ -48,11 +49,11 @@ func (b *builder) nameSources(s *scope) {
 		if columns[c.Table] != nil {
 			return columns[c.Table][c.Column]
 		}
-		name := identifier(s.q.Tables[c.Table].Meta.Columns[c.Column].Name)
+		name := catalog.QuoteIfNeeded(s.q.Tables[c.Table].Meta.Columns[c.Column].Name)
 		if len(s.q.Tables) == 1 && !b.verbose {
 			return name
 		}
-		return identifier(aliases[c.Table]) + "." + name
+		return catalog.QuoteIfNeeded(aliases[c.Table]) + "." + name
 	}
 	s.aliases = aliases
 }
@@ -65,7 +66,7 @@ func qualified(alias string, columns []string) []string {
 		if strings.ContainsAny(c, "( ") {
 			c = fmt.Sprintf("column%d", i+1)
 		}
-		out[i] = identifier(alias) + "." + c[strings.LastIndexByte(c, '.')+1:]
+		out[i] = catalog.QuoteIfNeeded(alias) + "." + c[strings.LastIndexByte(c, '.')+1:]
 	}
 	return out
 }
@@ -79,14 +80,14 @@ func (b *builder) source(s *scope, i int, conds []plan.Expr) *Node {
 	} else {
 		rows := float64(max(0, t.Meta.Rows))
 		n = &Node{Type: "Seq Scan", Estimate: Estimate{Rows: rows, Total: columnCost * rows * float64(len(s.read(i)))}}
-		n.Label = "Seq Scan on " + map[bool]string{true: identifier(t.Meta.Schema) + "."}[b.verbose] + identifier(t.Meta.Name)
+		n.Label = "Seq Scan on " + map[bool]string{true: catalog.QuoteIfNeeded(t.Meta.Schema) + "."}[b.verbose] + catalog.QuoteIfNeeded(t.Meta.Name)
 		n.structured("Relation Name", t.Meta.Name)
 		if b.verbose {
 			n.structured("Schema", t.Meta.Schema)
 		}
 		n.structured("Alias", s.aliases[i])
 		if s.aliases[i] != t.Meta.Name {
-			n.Label += " " + identifier(s.aliases[i])
+			n.Label += " " + catalog.QuoteIfNeeded(s.aliases[i])
 		}
 		for _, c := range s.read(i) {
 			n.Estimate.Width += width(t.Meta.Columns[c].Type)
@@ -129,16 +130,16 @@ func (b *builder) subquery(r *plan.Relation, alias string) *Node {
 	if b.uses[r] == 1 {
 		n := above("Subquery Scan", x.node)
 		n.Parent, x.node.Parent = "Outer", "Subquery"
-		n.Label = "Subquery Scan on " + identifier(x.name)
+		n.Label = "Subquery Scan on " + catalog.QuoteIfNeeded(x.name)
 		n.structured("Alias", x.name)
 		return n
 	}
-	n := &Node{Type: "CTE Scan", Label: "CTE Scan on " + identifier(x.name), Estimate: x.node.Estimate}
+	n := &Node{Type: "CTE Scan", Label: "CTE Scan on " + catalog.QuoteIfNeeded(x.name), Estimate: x.node.Estimate}
 	n.Estimate.Startup, n.Estimate.Total = 0, tupleCost*n.Estimate.Rows
 	n.structured("CTE Name", x.name)
 	n.structured("Alias", alias)
 	if alias != x.name {
-		n.Label += " " + identifier(alias)
+		n.Label += " " + catalog.QuoteIfNeeded(alias)
 	}
 	return n
 }
@@ -186,12 +187,12 @@ func (b *builder) relation(r *plan.Relation, name string) *relation {
 	}
 	for i, c := range x.columns {
 		if x.columns[i] = parenthesised(c); len(x.columns[i]) > textMax {
-			x.columns[i] = fmt.Sprintf("%s.column%d", identifier(x.name), i+1)
+			x.columns[i] = fmt.Sprintf("%s.column%d", catalog.QuoteIfNeeded(x.name), i+1)
 		}
 	}
 	x.node = n
 	if b.uses[r] > 1 {
-		n.Parent, n.Name = "InitPlan", "CTE "+identifier(x.name)
+		n.Parent, n.Name = "InitPlan", "CTE "+catalog.QuoteIfNeeded(x.name)
 		n.add("Output", x.columns)
 		b.beside = append(b.beside, n)
 	}

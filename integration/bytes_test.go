@@ -12,27 +12,16 @@ import (
 // bytesTable has a column of each kind that is held as bytes and not text, named as the type; the rows hold the
 // types' samples, those with even numbers when pgaccel starts.
 func bytesTable() (types []*sqltype.Type, schema, later string) {
+	var samples [][]string
 	columns, rows := []string{"id int PRIMARY KEY, g int"}, 40
 	for _, k := range vector.StoredKinds() {
 		if k.IsBytes() {
-			types = append(types, sqltype.Of(k))
+			types, samples = append(types, sqltype.Of(k)), append(samples, sqltype.Of(k).Samples)
 			columns = append(columns, "c_"+sqltype.Of(k).Name+" "+sqltype.Of(k).Name)
 		}
 	}
 	insert := func(from int) string {
-		var values []string
-		for i := from; i < 3*rows; i += 2 {
-			row := fmt.Sprintf("%d, %d", i, i%3)
-			for _, typ := range types {
-				if at := i % (len(typ.Samples) + 1); at < len(typ.Samples) {
-					row += ", '" + typ.Samples[at] + "'"
-				} else {
-					row += ", NULL"
-				}
-			}
-			values = append(values, "("+row+")")
-		}
-		return "INSERT INTO held VALUES " + strings.Join(values, ", ") + ";\n"
+		return insertSamples("held", samples, from, 3*rows, func(i int) string { return fmt.Sprintf("%d, %d", i, i%3) })
 	}
 	return types, "CREATE TABLE held (" + strings.Join(columns, ", ") + ");\n" + insert(0) + "VACUUM ANALYZE;", insert(1)
 }

@@ -10,25 +10,14 @@ import (
 
 // opaqueTable has a column of each opaque type, named as it; the rows hold the types' samples.
 func opaqueTable() (columns []string, schema, later string) {
+	var samples [][]string
 	var defined []string
 	for _, typ := range sqltype.Opaques() {
-		columns = append(columns, "c_"+typ.Name)
+		columns, samples = append(columns, "c_"+typ.Name), append(samples, typ.Samples)
 		defined = append(defined, "c_"+typ.Name+" "+typ.Name)
 	}
 	insert := func(from int) string {
-		var values []string
-		for i := from; i < 60; i += 2 {
-			row := fmt.Sprintf("%d, %d", i, i%4)
-			for _, typ := range sqltype.Opaques() {
-				if at := i % (len(typ.Samples) + 1); at < len(typ.Samples) {
-					row += ", '" + typ.Samples[at] + "'"
-				} else {
-					row += ", NULL"
-				}
-			}
-			values = append(values, "("+row+")")
-		}
-		return "INSERT INTO held VALUES " + strings.Join(values, ", ") + ";\n"
+		return insertSamples("held", samples, from, 60, func(i int) string { return fmt.Sprintf("%d, %d", i, i%4) })
 	}
 	schema = "CREATE TABLE held (id int PRIMARY KEY, g int, " + strings.Join(defined, ", ") + "); CREATE TABLE spans (span interval PRIMARY KEY, n int, short interval(1));\n" +
 		"INSERT INTO spans SELECT i * interval '25 hours', i, i * interval '1.11 seconds' FROM generate_series(1, 50) i; " + insert(0) + "VACUUM ANALYZE;"

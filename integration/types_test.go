@@ -13,6 +13,7 @@ import (
 // named as the type, and for each a dimension whose key it is. The rows hold the types'
 // samples: those with even numbers are there when pgaccel starts.
 func everyTable() (types []*sqltype.Type, schema, later string) {
+	var samples [][]string
 	columns, dims := []string{"id int PRIMARY KEY"}, ""
 	rows := 0
 	for _, k := range vector.StoredKinds() {
@@ -20,28 +21,33 @@ func everyTable() (types []*sqltype.Type, schema, later string) {
 		if k.IsString() || k == vector.Numeric {
 			continue
 		}
-		types = append(types, typ)
+		types, samples = append(types, typ), append(samples, typ.Samples)
 		columns = append(columns, fmt.Sprintf("c_%s %[1]s", typ.Name))
 		dims += fmt.Sprintf("CREATE TABLE dim_%s (k %[1]s PRIMARY KEY, n int);\nINSERT INTO dim_%[1]s VALUES ('%s', 1), ('%s', 2);\n", typ.Name, typ.Samples[0], typ.Samples[len(typ.Samples)-1])
 		rows = max(rows, len(typ.Samples)+1)
 	}
 	insert := func(from int) string {
-		var values []string
-		for i := from; i < 3*rows; i += 2 {
-			row := fmt.Sprint(i)
-			for _, typ := range types {
-				if at := i % (len(typ.Samples) + 1); at < len(typ.Samples) {
-					row += ", '" + typ.Samples[at] + "'"
-				} else {
-					row += ", NULL"
-				}
-			}
-			values = append(values, "("+row+")")
-		}
-		return "INSERT INTO every VALUES " + strings.Join(values, ", ") + ";\n"
+		return insertSamples("every", samples, from, 3*rows, func(i int) string { return fmt.Sprint(i) })
 	}
 	schema = dims + "CREATE TABLE every (" + strings.Join(columns, ", ") + ");\n" + insert(0)
 	return types, schema, insert(1)
+}
+
+// insertSamples inserts every second row from from to before to: what first says of it, and a sample of each type, or null.
+func insertSamples(table string, samples [][]string, from, to int, first func(i int) string) string {
+	var values []string
+	for i := from; i < to; i += 2 {
+		row := first(i)
+		for _, of := range samples {
+			if at := i % (len(of) + 1); at < len(of) {
+				row += ", '" + of[at] + "'"
+			} else {
+				row += ", NULL"
+			}
+		}
+		values = append(values, "("+row+")")
+	}
+	return "INSERT INTO " + table + " VALUES " + strings.Join(values, ", ") + ";\n"
 }
 
 // everyAnswer compares the answers of one statement in all forms; accelerated says that
