@@ -26,7 +26,7 @@ type Assembler struct {
 	// those of the streamed transaction at hand.
 	defs, global map[uint32]definition
 	told         map[uint32]*Relation // what the sink was told last
-	ready        uint32               // OID of the relation used last; the sink has been told
+	ready        *Relation            // the relation used last, which the sink has been told; or nil
 	arrivals     uint64               // definitions received
 
 	streams map[uint32]*streamed
@@ -71,7 +71,7 @@ func (a *Assembler) Message(b []byte) error {
 		if a.open {
 			return misplaced(m.Kind)
 		}
-		a.open, a.xid, a.ready = true, m.XID, 0
+		a.open, a.xid, a.ready = true, m.XID, nil
 		return a.sink.Begin(m.XID)
 	case KindCommit:
 		if !a.open {
@@ -163,7 +163,7 @@ func (a *Assembler) apply(m *Message) error {
 	case KindMessage:
 		return a.sink.Message(m.Transactional, m.LSN, m.Prefix, m.Content)
 	case KindRelation:
-		a.global[m.Relation.OID], a.ready = definition{m.Relation, a.arrived()}, 0
+		a.global[m.Relation.OID], a.ready = definition{m.Relation, a.arrived()}, nil
 	}
 	return nil
 }
@@ -175,7 +175,7 @@ func (a *Assembler) arrived() uint64 {
 
 // use makes sure that the sink knows the definition under which row was sent.
 func (a *Assembler) use(oid uint32, row Tuple) error {
-	if oid != a.ready {
+	if a.ready == nil || oid != a.ready.OID {
 		def, ok := a.defs[oid]
 		if !ok {
 			return fmt.Errorf("%w: a change of relation %d, whose definition was not sent", errCorrupt, oid)
@@ -188,9 +188,9 @@ func (a *Assembler) use(oid uint32, row Tuple) error {
 			}
 			a.told[oid] = def.rel
 		}
-		a.ready = oid
+		a.ready = def.rel
 	}
-	if n := len(a.told[oid].Columns); n != len(row) {
+	if n := len(a.ready.Columns); n != len(row) {
 		return fmt.Errorf("%w: a row of %d columns for relation %d, which has %d", errCorrupt, len(row), oid, n)
 	}
 	return nil
@@ -295,14 +295,14 @@ func (a *Assembler) replay(s *streamed, lsn, end uint64) error {
 }
 
 func (a *Assembler) replayChanges(s *streamed) error {
-	a.defs, a.ready = map[uint32]definition{}, 0
-	defer func() { a.defs, a.ready = a.global, 0 }()
+	a.defs, a.ready = map[uint32]definition{}, nil
+	defer func() { a.defs, a.ready = a.global, nil }()
 	definitions := s.definitions
 	return s.each(func(b []byte) error {
 		if Kind(b[0]) == KindRelation {
 			def := definitions[0]
 			definitions = definitions[1:]
-			a.defs[def.rel.OID], a.ready = def, 0
+			a.defs[def.rel.OID], a.ready = def, nil
 			return nil
 		}
 		m, err := a.decoder.Decode(b, true)

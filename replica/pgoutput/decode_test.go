@@ -381,6 +381,7 @@ func FuzzAssembler(f *testing.F) {
 	f.Add(join(outside...))
 	f.Add(join(append(append([][]byte{start(7, 1)}, inside...), stop, abort(7, 9), start(7, 0), insert(xid(7), "x"), stop, streamCommit(7, 5))...))
 	f.Add(join(beginMessage(5), relation(none, 16, "a", "t"), insert(none, "x"), commitMessage(10)))
+	f.Add(join(beginMessage(5), []byte{'D', 0, 0, 0, 0, 'O', 0, 0})) // relation 0, which is never defined
 	f.Fuzz(func(t *testing.T, b []byte) {
 		a := NewAssembler(&words{}, 40<<10)
 		for len(b) > 0 {
