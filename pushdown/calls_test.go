@@ -154,7 +154,11 @@ func builtinQueries() map[string]string {
 }
 
 // newHashes are lines of which PostgreSQL 18 has functions of its own, beside those before.
-var newHashes = map[string][]uint32{"bool": {454, 6417}, "date": {450, 6415}, "timestamptz": {2039, 6425}}
+var newHashes = map[string][]uint32{"bool": {454, 6417}, "bytea": {456, 6413}, "date": {450, 6415}, "timestamptz": {2039, 6425}}
+
+// newIn18 are lines that PostgreSQL 18 has and those before do not; none is planned.
+var newIn18 = []string{"min(bytea)", "max(bytea)", "reverse(bytea)", "::(int2,bytea)", "::(int4,bytea)", "::(int8,bytea)",
+	"::(bytea,int2)", "::(bytea,int4)", "::(bytea,int8)"}
 
 // TestBuiltins compares builtins.txt with what the server's parser makes of each line.
 func TestBuiltins(t *testing.T) {
@@ -209,7 +213,7 @@ func TestBuiltins(t *testing.T) {
 	} else if got != builtinsText {
 		want := parseBuiltins(builtinsText)
 		for name, oids := range parseBuiltins(got) {
-			if w, ok := want[name]; !ok || !slices.Equal(w, oids) {
+			if w, ok := want[name]; (ok || !slices.Contains(newIn18, name)) && !slices.Equal(w, oids) {
 				t.Errorf("%s: builtins.txt has %v, the server %v", name, w, oids)
 			}
 			delete(want, name)
