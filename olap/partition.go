@@ -329,7 +329,10 @@ func (d *radix) newPart(p int) *groups {
 		s.first = uint64(p) << d.shift
 		s.resize(int(min(1<<d.shift, d.by.pack.card-s.first)))
 	} else {
-		s.openTable(int(d.by.expect) / len(d.parts))
+		expect := int(d.by.expect) / len(d.parts)
+		expect += expect / 8 // partitions differ
+		s.openTable(expect)
+		s.resize(expect)
 	}
 	return s
 }
