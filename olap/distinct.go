@@ -33,7 +33,8 @@ type distinct struct {
 	set    *wordSet
 	wide   *wordTable // of group, value-lo
 	groups int
-	keys   []uint64
+	keys   []uint64 // of a tile's rows
+	index  []uint32 // their numbers in wide
 	// Once asked for: the number of values of each group, and what they give others.
 	mu     sync.Mutex
 	counts []int64
@@ -121,16 +122,45 @@ func (e *distinct) add(index []uint32, vals []int64) {
 		for k, g := range index {
 			keys[k] |= uint64(g) << e.width
 		}
-		e.set.addAll(keys)
+		e.set.addAll(unrepeated(keys))
 	default:
-		var pair [2]uint64
-		for k, x := range vals {
-			if pair[1] = uint64(x) - uint64(e.lo); index != nil {
-				pair[0] = uint64(index[k])
-			}
-			e.wide.insert(pair[:])
-		}
+		e.addWide(index, vals)
 	}
+}
+
+// addWide is add to a table.
+func (e *distinct) addWide(index []uint32, vals []int64) {
+	if e.keys == nil {
+		e.keys, e.index = make([]uint64, 2*tileRows), make([]uint32, tileRows)
+	}
+	// Of equal neighbours one is enough, as in unrepeated.
+	keys := e.keys[:2*tileRows]
+	at, lastG, lastX := -1, uint64(0), uint64(0)
+	for k, x := range vals {
+		g, x := uint64(0), uint64(x)-uint64(e.lo)
+		if index != nil {
+			g = uint64(index[k])
+		}
+		at += int(b2i((g^lastG)|(x^lastX) != 0) | b2i(at < 0))
+		keys[2*at], keys[2*at+1] = g, x
+		lastG, lastX = g, x
+	}
+	e.wide.insertAll(keys[:2*(at+1)], e.index[:at+1])
+}
+
+// unrepeated leaves one of equal neighbours, in place: rows often come in runs, as those of one
+// visit or order do, and to pass over a word costs less than to look it up.
+func unrepeated(keys []uint64) []uint64 {
+	if len(keys) == 0 {
+		return keys
+	}
+	at, last := 0, keys[0]
+	for _, x := range keys {
+		at += int(b2i(x != last))
+		keys[at] = x
+		last = x
+	}
+	return keys[:at+1]
 }
 
 // each calls f with every pair: group by group where there is a bitmap.

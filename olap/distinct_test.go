@@ -94,6 +94,10 @@ func TestDistinct(t *testing.T) {
 				from, to := newState(a, x, groups), newState(a, y, groups)
 				draw := func() (out []pair) {
 					for range n {
+						if len(out) > 0 && r.IntN(4) == 0 { // a run
+							out = append(out, out[len(out)-1])
+							continue
+						}
 						span := uint64(bounds[1]) - uint64(bounds[0])
 						if span > 100 && r.IntN(2) == 0 {
 							span = 100

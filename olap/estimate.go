@@ -128,7 +128,7 @@ func (g *grouper) estimate(list []*grouping, rows float64) {
 		return
 	}
 	for i, by := range unsure {
-		by.expect = min(by.expect, distinctEstimate(s.seen[i], s.n, rows))
+		by.expect = min(by.expect, s.found[i].estimate(s.n, rows))
 	}
 }
 
@@ -137,15 +137,22 @@ func (g *grouper) estimate(list []*grouping, rows float64) {
 // has once. So tiles are counted that have it (Chaudhuri, Das and Srivastava, Effective use of
 // block-level sampling in statistics estimation, 2004).
 type sampler struct {
-	list []*grouping
-	seen []map[uint64]int // by grouping and hash: the number of the one tile that had it, or several
-	keys []uint64
-	n    int // rows
-	at   int // the tile's number, from 1
+	list  []*grouping
+	found []sampled // by grouping
+	keys  []uint64
+	n     int // rows
+	at    int // the tile's number, from 1
 }
 
-// several stands for more than one tile.
-const several = -1
+// sampled is what the tiles so far have of a grouping's keys.
+type sampled struct {
+	seen    map[uint64]sighting // by hash
+	sum     float64             // of the tiles' numbers of different keys
+	squares float64             // of these numbers
+}
+
+// sighting is of a key: the last tile that had it, and how many did.
+type sighting struct{ last, tiles int32 }
 
 // tile implements sink.
 func (s *sampler) tile(w *worker) {
@@ -154,15 +161,23 @@ func (s *sampler) tile(w *worker) {
 		words := by.pack.words
 		s.keys = append(s.keys[:0], make([]uint64, words*len(w.f.sel))...)
 		by.packKeys(w, s.keys)
-		for k := 0; k < len(s.keys); k += words {
-			if h := hashOf(s.keys[k : k+words]); s.seen[i][h] == 0 {
-				s.seen[i][h] = s.at
-			} else if s.seen[i][h] != s.at {
-				s.seen[i][h] = several
-			}
-		}
+		s.found[i].add(s.keys, words, s.at)
 	}
 	s.n += len(w.f.sel)
+}
+
+// add adds the keys of a tile.
+func (c *sampled) add(keys []uint64, words, tile int) {
+	different := 0.0
+	for k := 0; k < len(keys); k += words {
+		h := hashOf(keys[k : k+words])
+		if v := c.seen[h]; v.last != int32(tile) {
+			c.seen[h] = sighting{int32(tile), v.tiles + 1}
+			different++
+		}
+	}
+	c.sum += different
+	c.squares += different * different
 }
 
 // sample looks at tiles from all over the table. An error is left to the scan, which
@@ -171,7 +186,7 @@ func (g *grouper) sample(list []*grouping) (*sampler, bool) {
 	p := g.p
 	s := &sampler{list: list}
 	for range list {
-		s.seen = append(s.seen, make(map[uint64]int, sampleTiles*tileRows/2))
+		s.found = append(s.found, sampled{seen: make(map[uint64]sighting, sampleTiles*tileRows/2)})
 	}
 	tiles := 0
 	for _, seg := range p.tab.Segments {
@@ -195,19 +210,29 @@ func (g *grouper) sample(list []*grouping) (*sampler, bool) {
 	return s, s.n > 0
 }
 
-// distinctEstimate is the GEE estimator of Charikar, Chaudhuri, Motwani and Narasayya
-// (Towards estimation error guarantees for distinct values, 2000): values that are
-// frequent have been seen, of those seen once, here in one tile, there are sqrt(rows/n) times as
-// many. The value of seen is several for the others.
-func distinctEstimate(seen map[uint64]int, n int, rows float64) float64 {
-	once := 0
-	for _, k := range seen {
-		if k != several {
-			once++
-		}
+// estimate returns about how many different keys so many rows have, of which n were looked at. It is
+// the greater of two numbers that are rather too small.
+//
+// One is the GEE estimator of Charikar, Chaudhuri, Motwani and Narasayya (Towards estimation error
+// guarantees for distinct values, 2000): values that are frequent have been seen, of those seen
+// once, here in one tile, there are sqrt(rows/n) times as many.
+//
+// The other is by collisions: were all of d keys as frequent, one of d pairs of keys out of
+// different tiles would be of equal ones, and the less alike their frequencies, the more are. So
+// many as are met by chance are allowed for.
+//
+// No more keys are possible than if no tile had any of another's.
+func (c *sampled) estimate(n int, rows float64) float64 {
+	once, equal := 0.0, 0.0
+	for _, k := range c.seen {
+		once += float64(b2i(k.tiles == 1))
+		equal += float64(k.tiles) * float64(k.tiles-1) / 2
 	}
-	scale := math.Sqrt(max(rows/float64(n), 1))
-	return float64(len(seen)-once) + scale*float64(once)
+	more := max(rows/float64(n), 1)
+	charikar := float64(len(c.seen)) - once + math.Sqrt(more)*once
+	pairs := (c.sum*c.sum - c.squares) / 2
+	collisions := pairs / (equal + 2*math.Sqrt(equal) + 1)
+	return min(max(charikar, collisions), more*c.sum)
 }
 
 // groupBytes is the memory of one group's counts and states.

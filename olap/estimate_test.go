@@ -3,6 +3,7 @@ package olap
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -68,6 +69,39 @@ func benchQuery(b *testing.B, q *plan.Star, in Input, opt Options) {
 	for b.Loop() {
 		if _, err := Execute(context.Background(), q, in, opt); err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+// TestEstimateOfSample draws tiles of keys whose number is known.
+func TestEstimateOfSample(t *testing.T) {
+	const rows = 4 << 20
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, c := range []struct {
+		name     string
+		key      func(row int) uint64
+		keys     float64
+		from, to float64 // the estimate's share
+	}{
+		{"one", func(int) uint64 { return 7 }, 1, 1, 1},
+		{"unique", func(row int) uint64 { return uint64(row) }, rows, 0.9, 1},
+		{"ascending, 4 rows each", func(row int) uint64 { return uint64(row / 4) }, rows / 4, 0.9, 1.1},
+		{"ascending, 4096 rows each", func(row int) uint64 { return uint64(row / 4096) }, rows / 4096, 0.4, 24},
+		{"even, few", func(int) uint64 { return uint64(r.IntN(1000)) }, 1000, 0.9, 1.1},
+		{"even", func(int) uint64 { return uint64(r.IntN(500_000)) }, 500_000, 0.7, 1.3},
+		{"half of all rows one key", func(int) uint64 { return uint64(r.IntN(2) * r.IntN(500_000)) }, 500_000, 0.05, 1.3},
+	} {
+		s, n := sampled{seen: map[uint64]sighting{}}, 0
+		for tile := range sampleTiles {
+			var keys []uint64
+			for row := range tileRows {
+				keys = append(keys, c.key(tile*(rows/sampleTiles)+row))
+			}
+			s.add(keys, 1, tile+1)
+			n += len(keys)
+		}
+		if got := s.estimate(n, rows); got < c.from*c.keys || got > c.to*c.keys {
+			t.Errorf("%s: about %.0f keys, are %.0f", c.name, got, c.keys)
 		}
 	}
 }

@@ -264,6 +264,18 @@ func (s *scatterer) scatterKeys(w *worker) {
 		}
 		return
 	}
+	if words == 2 { // as below, without calls
+		for j := range place {
+			k := keys[2*j : 2*j+2]
+			p := int(hashWords(k) >> d.shift)
+			at := p*d.rows + s.n[p]
+			s.n[p]++
+			place[j] = uint32(at)
+			to := s.keys[2*at : 2*at+2]
+			to[0], to[1] = k[0], k[1]
+		}
+		return
+	}
 	for j := range n {
 		k := keys[j*words : (j+1)*words]
 		p := int(hashWords(k) >> d.shift)
@@ -329,7 +341,10 @@ func (d *radix) newPart(p int) *groups {
 		s.first = uint64(p) << d.shift
 		s.resize(int(min(1<<d.shift, d.by.pack.card-s.first)))
 	} else {
-		s.openTable(int(d.by.expect) / len(d.parts))
+		expect := int(d.by.expect) / len(d.parts)
+		expect += expect / 8 // partitions differ
+		s.openTable(expect)
+		s.resize(expect)
 	}
 	return s
 }

@@ -89,7 +89,14 @@ func (s *wordSet) put(x uint64) bool {
 	return false
 }
 
-func (s *wordSet) grow() { s.rebuild(len(s.slots) - spill) }
+// grow makes room for twice as many words, of few for four times as many.
+func (s *wordSet) grow() {
+	size := len(s.slots) - spill
+	if size < 1<<17 {
+		size *= 2
+	}
+	s.rebuild(size)
+}
 
 // reserve makes room for more words. Adding words in the order of another set's slots
 // would else pile them up in the first part of a set that is too small.

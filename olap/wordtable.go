@@ -6,13 +6,13 @@ import (
 )
 
 // wordTable is a set of keys of w words each, numbered in the order of insertion. It
-// probes linearly. A key of one word stands in its slot, so that a probe touches one
-// cache line; of longer ones the slot has half of the hash.
+// probes linearly, from the lower bits of the hash. A key of one word stands in its slot, so that a
+// probe touches one cache line; of longer ones the slot has the lower half of the hash.
 type wordTable struct {
 	w     int
 	keys  []uint64  // n*w
 	one   []oneSlot // w == 1; a power of two
-	slots []uint64  // w > 1: hash&^1<<32-1 | number+1, 0 for free; a power of two
+	slots []uint64  // w > 1: hash<<32 | number+1, 0 for free; a power of two
 	n     int
 }
 
@@ -48,7 +48,7 @@ func hashWords(k []uint64) uint64 {
 }
 
 // numberBits of a slot are the key's number plus one.
-const numberBits = 1<<32 - 1
+const numberBits = 32
 
 func (t *wordTable) equal(i uint32, k []uint64) bool {
 	at := t.keys[int(i)*t.w:]
@@ -83,7 +83,7 @@ func (t *wordTable) find(k []uint64) (uint32, bool) {
 		if e == 0 {
 			return 0, false
 		}
-		if i := uint32(e) - 1; e&^numberBits == h&^numberBits && t.equal(i, k) {
+		if i := uint32(e) - 1; e>>numberBits == h&(1<<numberBits-1) && t.equal(i, k) {
 			return i, true
 		}
 	}
@@ -109,17 +109,21 @@ func (t *wordTable) insert(k []uint64) (uint32, bool) {
 	if t.w == 1 {
 		return t.insertOne(k[0])
 	}
+	return t.insertHashed(k, hashWords(k))
+}
+
+// insertHashed is insert of a key of several words, for which there is room.
+func (t *wordTable) insertHashed(k []uint64, h uint64) (uint32, bool) {
 	mask := uint64(len(t.slots) - 1)
-	h := hashWords(k)
 	for s := h & mask; ; s = (s + 1) & mask {
 		e := t.slots[s]
 		if e == 0 {
 			t.keys = append(t.keys, k...)
 			t.n++
-			t.slots[s] = h&^numberBits | uint64(t.n)
+			t.slots[s] = h<<numberBits | uint64(t.n)
 			return uint32(t.n - 1), true
 		}
-		if i := uint32(e) - 1; e&^numberBits == h&^numberBits && t.equal(i, k) {
+		if i := uint32(e) - 1; e>>numberBits == h&(1<<numberBits-1) && t.equal(i, k) {
 			return i, false
 		}
 	}
@@ -146,8 +150,10 @@ func (t *wordTable) insertOne(k uint64) (uint32, bool) {
 // serves many at once.
 func (t *wordTable) insertAll(keys []uint64, index []uint32) {
 	if t.w != 1 {
-		for j := range index {
-			index[j], _ = t.insert(keys[j*t.w : (j+1)*t.w])
+		for len(index) > 0 {
+			n := min(len(index), tileRows)
+			t.insertLong(keys[:n*t.w], index[:n])
+			keys, index = keys[n*t.w:], index[n:]
 		}
 		return
 	}
@@ -173,6 +179,46 @@ func (t *wordTable) insertAll(keys []uint64, index []uint32) {
 	}
 }
 
+// insertLong is insertAll of up to tileRows keys of several words: their slots are read first, then
+// the keys that these name.
+func (t *wordTable) insertLong(keys []uint64, index []uint32) {
+	var hashes [tileRows]uint64
+	var missed [tileRows]uint16
+	w, mask := t.w, uint64(len(t.slots)-1)
+	if w == 2 {
+		for j := range index {
+			hashes[j&(tileRows-1)] = hashWords(keys[2*j : 2*j+2])
+		}
+	} else {
+		for j := range index {
+			hashes[j&(tileRows-1)] = hashWords(keys[j*w : (j+1)*w])
+		}
+	}
+	m := 0
+	for j := range index {
+		h := hashes[j&(tileRows-1)]
+		e := t.slots[h&mask]
+		if index[j] = uint32(e) - 1; e>>numberBits != h&(1<<numberBits-1) {
+			index[j] = noNumber // so has a free slot
+		}
+	}
+	for j, i := range index {
+		if i == noNumber || !t.equal(i, keys[j*w:(j+1)*w]) {
+			missed[m&(tileRows-1)] = uint16(j)
+			m++
+		}
+	}
+	for _, j := range missed[:m] {
+		if 2*(t.n+1) > len(t.slots) {
+			t.grow()
+		}
+		index[j], _ = t.insertHashed(keys[int(j)*w:(int(j)+1)*w], hashes[j])
+	}
+}
+
+// noNumber is of a key whose slot has another, or none.
+const noNumber = 1<<32 - 1
+
 func (t *wordTable) grow() {
 	size := 4 * max(len(t.one), len(t.slots))
 	if size > 1<<18 {
@@ -180,27 +226,33 @@ func (t *wordTable) grow() {
 	}
 	// At once, as many as there are before it grows again.
 	t.keys = slices.Grow(t.keys, size/2*t.w-len(t.keys))
+	// From the first slot to the last, so that what is read and what is written are neighbours.
 	if t.w == 1 {
+		old := t.one
 		t.one = make([]oneSlot, size)
-		mask := uint64(len(t.one) - 1)
-		for i, k := range t.keys {
-			s := hashOne(k) & mask
-			for t.one[s].number != 0 {
-				s = (s + 1) & mask
+		mask := uint64(size - 1)
+		for _, e := range old {
+			if e.number != 0 {
+				s := hashOne(e.key) & mask
+				for t.one[s].number != 0 {
+					s = (s + 1) & mask
+				}
+				t.one[s] = e
 			}
-			t.one[s] = oneSlot{k, uint32(i + 1)}
 		}
 		return
 	}
+	old := t.slots
 	t.slots = make([]uint64, size)
-	mask := uint64(len(t.slots) - 1)
-	for i := range t.n {
-		h := hashWords(t.key(i))
-		s := h & mask
-		for t.slots[s] != 0 {
-			s = (s + 1) & mask
+	mask := uint64(size - 1)
+	for _, e := range old {
+		if e != 0 {
+			s := e >> numberBits & mask
+			for t.slots[s] != 0 {
+				s = (s + 1) & mask
+			}
+			t.slots[s] = e
 		}
-		t.slots[s] = h&^numberBits | uint64(i+1)
 	}
 }
 
