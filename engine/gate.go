@@ -60,7 +60,6 @@ type gateRow struct {
 	isolation  string
 	timeZone   string
 	floatDigit string
-	bytea      string // bytea_output
 	dateStyle  string
 	intervals  string // IntervalStyle
 	reading    string // settings that change what a statement's text means
@@ -120,6 +119,14 @@ func GateSettings(rows [][]*string) (timeZone, dateStyle, intervalStyle, clientE
 		*c.value = *rows[0][c.column]
 	}
 	return timeZone, dateStyle, intervalStyle, clientEncoding, true
+}
+
+// GateByteaOutput returns the session's bytea_output, which the server never reports; "" where the rows are not the gate's.
+func GateByteaOutput(rows [][]*string) string {
+	if len(rows) == 0 || len(rows[0]) != gateColumns || rows[0][gateByteaOutput] == nil {
+		return ""
+	}
+	return *rows[0][gateByteaOutput]
 }
 
 // GateSchemas returns the schemas of the session's search_path, as an array's text; "" where the rows are not the gate's.
@@ -266,7 +273,7 @@ func parseGate(gate Gate, tables int) (*gateRow, error) {
 		}
 		if i == 0 {
 			*g = gateRow{text: text(gateSnapshot), sent: gate.Sent, server: text(gateServer), standby: row[gateInsertLSN] == nil, noXID: text(gateNoXID) == "t", isolation: text(gateIsolation),
-				timeZone: text(gateTimeZone), floatDigit: text(gateFloatDigits), bytea: text(gateByteaOutput), dateStyle: text(gateDateStyle), intervals: text(gateIntervalStyle), reading: text(gateReading), schemas: text(gateSchemas), mode: text(gateMode), floatSum: text(gateFloatSum), ties: text(gateTies), device: text(gateDevice), operators: text(gateOperators), shadowed: text(gateShadowed) != "f", callable: text(gateCallable) == "t",
+				timeZone: text(gateTimeZone), floatDigit: text(gateFloatDigits), dateStyle: text(gateDateStyle), intervals: text(gateIntervalStyle), reading: text(gateReading), schemas: text(gateSchemas), mode: text(gateMode), floatSum: text(gateFloatSum), ties: text(gateTies), device: text(gateDevice), operators: text(gateOperators), shadowed: text(gateShadowed) != "f", callable: text(gateCallable) == "t",
 				timeout: parseTimeout(text(gateTimeout))}
 			var ok bool
 			g.staleness, ok = parseStaleness(text(gateStaleness))
@@ -330,8 +337,6 @@ func (e *Engine) checkGate(d *decision, g *gateRow) *plan.Forward {
 		return forward(plan.ReasonSettings, "IntervalStyle")
 	case d.finish != nil && d.finish.Cuts && g.ties == tiesForward:
 		return errTies
-	case returns(d.query, vector.Bytea) && g.bytea != "hex":
-		return forward(plan.ReasonSettings, "bytea_output")
 	case returnsOpaque(d.query, func(t *sqltype.Opaque) bool { return t.Dates }) && !strings.HasPrefix(g.dateStyle, "ISO, "):
 		return forward(plan.ReasonSettings, "DateStyle")
 	case returnsOpaque(d.query, func(t *sqltype.Opaque) bool { return t.Intervals }) && g.intervals != "postgres":

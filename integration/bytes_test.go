@@ -68,6 +68,7 @@ func TestBytes(t *testing.T) {
 			}
 		})
 	}
+	bytesComputed(t, s)
 	bytesForwarded(t, s)
 	bytesEscaped(t, s)
 }
@@ -75,24 +76,61 @@ func TestBytes(t *testing.T) {
 // bytesForwarded asks for what is forwarded.
 func bytesForwarded(t *testing.T, s *stack) {
 	for _, sql := range []string{ // what is written otherwise than in a result, and operators that there are no plans of
-		"SELECT c_bytea::text FROM held ORDER BY id", "SELECT c_inet::text FROM held ORDER BY id", "SELECT concat(c_inet, c_cidr) FROM held ORDER BY id", "SELECT 'x' || c_cidr FROM held ORDER BY id", "SELECT c_bytea || c_bytea FROM held ORDER BY id",
+		"SELECT c_bytea::text FROM held ORDER BY id", "SELECT c_inet::text FROM held ORDER BY id", "SELECT concat(c_inet, c_cidr) FROM held ORDER BY id", "SELECT 'x' || c_cidr FROM held ORDER BY id",
 		"SELECT count(*) FROM held WHERE c_inet << '10.0.0.0/8'", "SELECT id FROM held WHERE c_inet = c_cidr ORDER BY id", "SELECT coalesce(c_inet, c_cidr) FROM held ORDER BY id", "SELECT max(c_cidr) FROM held", "SELECT host(c_inet) FROM held ORDER BY id",
-		"SELECT c_inet FROM held UNION ALL SELECT c_cidr FROM held ORDER BY 1", "SELECT count(*) FROM held WHERE c_inet = '10'", "SELECT count(*) FROM held WHERE c_bytea LIKE 'a%'", "SELECT c_inet + 1 FROM held WHERE id = 2", "SELECT c_inet - c_inet FROM held ORDER BY id", "SELECT c_inet & c_inet FROM held ORDER BY id", "SELECT c_bytea::int FROM held", "SELECT length(c_bytea), octet_length(c_bytea) FROM held ORDER BY id", "SELECT md5(c_bytea) FROM held ORDER BY id", "SELECT string_agg(c_bytea, '\\x00' ORDER BY id) FROM held", "SELECT array_agg(c_inet ORDER BY id) FROM held"} {
+		"SELECT c_inet FROM held UNION ALL SELECT c_cidr FROM held ORDER BY 1", "SELECT count(*) FROM held WHERE c_inet = '10'", "SELECT count(*) FROM held WHERE c_bytea LIKE 'a%'", "SELECT c_inet + 1 FROM held WHERE id = 2", "SELECT c_inet - c_inet FROM held ORDER BY id", "SELECT c_inet & c_inet FROM held ORDER BY id", "SELECT c_bytea::int FROM held", "SELECT encode(c_bytea, 'base32') FROM held ORDER BY id", "SELECT get_byte(c_bytea, 0) FROM held ORDER BY id", "SELECT decode('a', 'hex') FROM held ORDER BY id", "SELECT string_agg(c_bytea, '\\x00' ORDER BY id) FROM held", "SELECT array_agg(c_inet ORDER BY id) FROM held"} {
 		s.everyAnswer(t, false, sql)
 	}
 }
 
-// bytesEscaped asks under another bytea_output.
+// bytesComputed asks for functions of bytea.
+func bytesComputed(t *testing.T, s *stack) {
+	for _, sql := range []string{
+		"SELECT id, c_bytea || c_bytea, c_bytea || '\\x00ff', 'a' || c_bytea, length(c_bytea), octet_length(c_bytea), bit_length(c_bytea), md5(c_bytea), sha224(c_bytea), sha256(c_bytea), sha384(c_bytea), sha512(c_bytea) FROM held ORDER BY id",
+		"SELECT id, encode(c_bytea, 'hex'), encode(c_bytea, 'BASE64'), encode(c_bytea, 'escape'), decode(encode(c_bytea, 'hex'), 'hex') = c_bytea, decode(encode(c_bytea, 'base64'), 'base64'), encode(sha512(c_bytea), 'base64') FROM held ORDER BY id",
+		"SELECT id, substring(c_bytea FROM 2 FOR 1), substr(c_bytea, 2), position('\\x00'::bytea IN c_bytea), trim(' a'::bytea FROM c_bytea), overlay(c_bytea PLACING '\\xff' FROM 1 FOR 2) FROM held ORDER BY id",
+		"SELECT id, get_byte(c_bytea, 0), get_bit(c_bytea, 7), set_byte(c_bytea, 0, 255), set_bit(c_bytea, 7, 1), bit_count(c_bytea) FROM held WHERE length(c_bytea) > 0 ORDER BY id",
+		"SELECT substring(c_bytea, 1, 1), count(*), count(DISTINCT md5(c_bytea)) FROM held GROUP BY 1 ORDER BY 1", "SELECT max(length(c_bytea)), min(encode(c_bytea, 'hex') COLLATE \"C\"), sum(length(c_bytea || c_bytea)) FROM held",
+		"SELECT a.id, b.id FROM held a JOIN held b ON sha256(a.c_bytea) = sha256(b.c_bytea) AND a.g = b.g ORDER BY 1, 2", "SELECT DISTINCT c_bytea || 'x' FROM held ORDER BY 1", "SELECT id FROM held WHERE encode(c_bytea, 'hex') LIKE '61%' OR c_bytea || c_bytea > '\\x80' ORDER BY id",
+		"SELECT id, rank() OVER (ORDER BY reverse(encode(c_bytea, 'hex')) COLLATE \"C\"), lag(c_bytea || '!') OVER (ORDER BY id) FROM held ORDER BY id", "SELECT id, coalesce(substr(c_bytea, 2), 'none'), CASE WHEN g = 1 THEN c_bytea || c_bytea ELSE c_bytea END FROM held ORDER BY id"} {
+		s.everyAnswer(t, true, sql)
+	}
+	s.everyAnswer(t, true, "SELECT id FROM held WHERE encode(c_bytea, 'hex') = $1 ORDER BY id", "61")
+	s.everyAnswer(t, true, "SELECT id, c_bytea || $1 FROM held WHERE length(c_bytea) > $2 ORDER BY id", `\x00`, "0")
+}
+
+// bytesEscaped asks under another bytea_output, which a function may set, too, and between the rows of a cursor.
 func bytesEscaped(t *testing.T, s *stack) {
 	direct, escape := connect(t, s.direct.url("postgres")), connect(t, s.proxy.url("postgres"))
-	if a := ask(t, escape, "SET bytea_output = escape", nil); a.err != "" {
-		t.Fatal(a)
+	alike := func(sql string, formats []int16) {
+		t.Helper()
+		if want, got := ask(t, direct, sql, formats), ask(t, escape, sql, formats); got.String() != want.String() {
+			t.Errorf("%s: got %s, want %s", sql, got, want)
+		}
 	}
-	const sql = "SELECT id, c_bytea FROM held ORDER BY id"
-	if a := ask(t, direct, "SET bytea_output = escape", nil); a.err != "" {
-		t.Fatal(a)
+	const sql = "SELECT id, c_bytea, sha256(c_bytea) FROM held ORDER BY id"
+	for _, set := range []string{"SET bytea_output = escape", "SELECT set_config('bytea_output', 'hex', false)", "SELECT set_config('bytea_output', 'escape', false)"} {
+		alike(set, nil)
+		s.accelerates(t, 4, func() {
+			alike(sql, nil)
+			alike(sql, []int16{0})
+			alike(sql, []int16{1})
+			alike("SELECT c_bytea, count(*) FROM held GROUP BY 1 ORDER BY 1", nil)
+		})
 	}
-	if want, got := ask(t, direct, sql, nil), ask(t, escape, sql, nil); got.String() != want.String() {
-		t.Errorf("got %s, want %s", got, want)
+	for _, sql := range []string{"BEGIN", "DECLARE c CURSOR FOR SELECT id, c_bytea FROM held ORDER BY id", "FETCH 5 FROM c", "SET bytea_output = hex", "FETCH 5 FROM c", "FETCH 5 FROM c", "COMMIT",
+		"BEGIN", "DECLARE c CURSOR FOR SELECT id, c_bytea FROM held ORDER BY id", "SET bytea_output = escape", "FETCH 5 FROM c", "FETCH 5 FROM c", "COMMIT"} {
+		alike(sql, nil)
 	}
+	s.inPart(t, 1, func() { alike("SELECT id, c_bytea, quote_nullable(id) FROM held ORDER BY id", nil) })
+	direct2, proxied := hijacked(t, s.direct, "postgres", "SET bytea_output = escape"), hijacked(t, s.proxy, "postgres", "SET bytea_output = escape")
+	s.accelerates(t, 3, func() {
+		for _, options := range []string{"", " CSV", " BINARY"} {
+			copied := "COPY (SELECT id, c_bytea FROM held ORDER BY id) TO STDOUT" + options
+			want := direct2.copies(func() { direct2.query(copied) })
+			if got := proxied.copies(func() { proxied.query(copied) }); got != want {
+				t.Errorf("%s: %s", copied, firstDifference([]byte(got), []byte(want)))
+			}
+		}
+	})
 }

@@ -45,6 +45,7 @@ func (s *session) gateAnswered(g *gateRun) bool {
 	s.gatePrepared[g.form] = true
 	s.batch.repeatable = engine.GateRepeatable(g.answer.Rows)
 	s.schemas = engine.GateSchemas(g.answer.Rows)
+	s.settings.ByteaOutput = engine.GateByteaOutput(g.answer.Rows)
 	if s.local.cancelled {
 		s.cancelOnServer(nil)
 		return false

@@ -176,7 +176,9 @@ func (a *analyzer) callOf(f *sqlfn.Function, vals []value) plan.Expr {
 	site := c.Site()
 	var coll vector.Collation
 	for _, e := range c.Args { // where two conflict, strpos() fails in the server
-		coll = mergeCollations(coll, e.Type().Collation)
+		if !e.Type().Kind.IsBytes() { // which has none there
+			coll = mergeCollations(coll, e.Type().Collation)
+		}
 	}
 	if c.T = f.ResultType(site); c.T.Kind.IsText() {
 		c.T.Collation = coll

@@ -25,6 +25,10 @@ func shown(k vector.Kind) bool {
 // (textanycat, anytextcat).
 func (a *analyzer) concatenation(l, r value) plan.Expr {
 	key := builtinKey("||", []vector.Kind{l.kind(), r.kind()})
+	if slices.Contains(builtins[key], sqlfn.OIDByteaCat) {
+		a.calls("||", l.kind(), r.kind())
+		return a.callOf(sqlfn.ByOID(sqlfn.OIDByteaCat), []value{l, r})
+	}
 	if !slices.ContainsFunc(builtins[key], func(oid uint32) bool {
 		return oid == sqlfn.OIDTextCat || oid == sqlfn.OIDTextAnyCat || oid == sqlfn.OIDAnyTextCat
 	}) {

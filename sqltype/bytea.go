@@ -32,6 +32,11 @@ func parseBytea(s string) (b []byte, ok bool) {
 		b, err := hex.DecodeString(digits)
 		return b, err == nil
 	}
+	return ParseByteaEscape(s)
+}
+
+// ParseByteaEscape reads bytes of which a backslash stands twice and others may be three octal digits behind one.
+func ParseByteaEscape(s string) (b []byte, ok bool) {
 	for at := 0; at < len(s); at++ {
 		c := s[at]
 		switch rest := s[at+1:]; {

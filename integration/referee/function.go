@@ -158,7 +158,7 @@ func (g *gen) resultOf(f *sqlfn.Function, site sqlfn.Call, forms []string, args 
 	switch {
 	case slices.Contains([]string{"time", "interval", "numeric", "bool", "float4"}, f.Name): // the names of types
 		sql = `"` + f.Name + `"(` + strings.Join(forms, ", ") + ")"
-	case f.Name == "textcat":
+	case f.Name == "textcat", f.Name == "byteacat":
 		sql = "(" + forms[0] + " || " + forms[1] + ")"
 	case f.Name == "position":
 		sql = "position((" + forms[1] + ") IN (" + forms[0] + "))"

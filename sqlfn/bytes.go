@@ -1,0 +1,234 @@
+package sqlfn
+
+import (
+	"bytes"
+	"crypto/md5"
+	"crypto/sha256"
+	"crypto/sha512"
+	"encoding/hex"
+	"math"
+	"math/bits"
+	"strings"
+
+	"pgaccel/vector"
+)
+
+// OIDByteaCat is the operator || of bytea.
+const OIDByteaCat = 2011
+
+// binary are functions of bytea (PostgreSQL's varlena.c and cryptohashfuncs.c).
+var binary = []Function{
+	bytesLengthOf("length", 2010, 1),
+	bytesLengthOf("octet_length", 720, 1),
+	bytesLengthOf("bit_length", 1810, 8),
+	{
+		Name: "byteacat", OID: OIDByteaCat, Result: vector.Bytea, Args: []Param{{Kind: vector.Bytea}, {Kind: vector.Bytea}}, Total: true,
+		Samples: [][]string{byteaSamples, byteaSamples},
+		Eval:    func(args []vector.Value) (vector.Value, error) { return held(args[0].Str, args[1].Str) },
+	},
+	subbytesOf("substring", 2012, true),
+	subbytesOf("substring", 2013, false),
+	subbytesOf("substr", 2085, true),
+	subbytesOf("substr", 2086, false),
+	bytesOverlayOf(749, true),
+	bytesOverlayOf(752, false),
+	{
+		Name: "position", OID: 2014, Result: vector.Int4, Args: []Param{{Kind: vector.Bytea}, {Kind: vector.Bytea, Usual: byteaSamples[:6]}}, Total: true,
+		Samples: [][]string{byteaSamples, byteaSamples},
+		Eval: func(args []vector.Value) (vector.Value, error) {
+			return vector.Value{I: int64(strings.Index(args[0].Str, args[1].Str)) + 1}, nil
+		},
+	},
+	bytesTrimOf("btrim", 2015, true, true),
+	bytesTrimOf("ltrim", 6195, true, false),
+	bytesTrimOf("rtrim", 6196, false, true),
+	byteAt, bitAt, byteSet, bitSet,
+	{
+		Name: "bit_count", OID: 6163, Result: vector.Int8, Args: []Param{{Kind: vector.Bytea}}, Total: true, Samples: [][]string{byteaSamples},
+		Eval: func(args []vector.Value) (vector.Value, error) {
+			n := 0
+			for _, b := range []byte(args[0].Str) {
+				n += bits.OnesCount8(b)
+			}
+			return vector.Value{I: int64(n)}, nil
+		},
+	},
+	{
+		Name: "md5", OID: 2321, Result: vector.Text, Args: []Param{{Kind: vector.Bytea}}, Total: true, Samples: [][]string{byteaSamples},
+		Eval: func(args []vector.Value) (vector.Value, error) {
+			sum := md5.Sum([]byte(args[0].Str))
+			return vector.Value{Str: hex.EncodeToString(sum[:])}, nil
+		},
+	},
+	hashOf("sha224", 3419, func(b []byte) []byte { h := sha256.Sum224(b); return h[:] }),
+	hashOf("sha256", 3420, func(b []byte) []byte { h := sha256.Sum256(b); return h[:] }),
+	hashOf("sha384", 3421, func(b []byte) []byte { h := sha512.Sum384(b); return h[:] }),
+	hashOf("sha512", 3422, func(b []byte) []byte { h := sha512.Sum512(b); return h[:] }),
+}
+
+var (
+	byteaSamples  = []string{"", "a", `\x00`, `\x6162`, `\xff`, " a ", `\xdeadbeef`, `\x0000`, `\x80ff80`, `a\\b`, "größe", `\x00610062`, `\x6162616261`}
+	offsetSamples = []string{"0", "1", "2", "3", "7", "8", "31", "32", "-1", "2147483647", "-2147483648"}
+)
+
+// bytesLengthOf counts units of which a byte has some.
+func bytesLengthOf(name string, oid uint32, units int64) Function {
+	return Function{
+		Name: name, OID: oid, Result: vector.Int4, Args: []Param{{Kind: vector.Bytea}}, Total: units == 1, Samples: [][]string{byteaSamples},
+		Eval: func(args []vector.Value) (vector.Value, error) {
+			n := int64(len(args[0].Str)) * units
+			if n > math.MaxInt32 {
+				return vector.NullValue, failed("integer out of range")
+			}
+			return vector.Value{I: n}, nil
+		},
+	}
+}
+
+// subbytes is the bytes of s from the one numbered from on, up to before the one numbered end.
+func subbytes(s string, from, end int64) string {
+	n := int64(len(s)) + 1
+	from, end = min(max(from, 1), n), min(max(end, 1), n)
+	return s[from-1 : max(from, end)-1]
+}
+
+// subbytesOf is bytea_substring, as substringOf is that of text.
+func subbytesOf(name string, oid uint32, length bool) Function {
+	f := Function{
+		Name: name, OID: oid, Result: vector.Bytea, Args: []Param{{Kind: vector.Bytea}, {Kind: vector.Int4}}, Total: !length,
+		Samples: [][]string{byteaSamples, {"1", "2", "0", "-1", "5", "2147483647", "-2147483648"}},
+		Eval: func(args []vector.Value) (vector.Value, error) {
+			from, end := args[1].I, int64(math.MaxInt64)
+			if length {
+				if args[2].I < 0 {
+					return vector.NullValue, failed("negative substring length not allowed")
+				}
+				if from+args[2].I <= math.MaxInt32 { // the server takes what it cannot add up for the end
+					end = from + args[2].I
+				}
+			}
+			return vector.Value{Str: subbytes(args[0].Str, from, end)}, nil
+		},
+	}
+	if length {
+		f.TotalFor = func(c Call) bool { n := c.Args[2].Const; return n != nil && (n.Null || n.I >= 0) }
+		f.Args = append(f.Args, Param{Kind: vector.Int4})
+		f.Samples = append(f.Samples, []string{"0", "1", "3", "100", "-1", "2147483647"})
+	}
+	return f
+}
+
+// bytesOverlayOf is overlayOf of bytes.
+func bytesOverlayOf(oid uint32, length bool) Function {
+	f := Function{
+		Name: "overlay", OID: oid, Result: vector.Bytea,
+		Args:    []Param{{Kind: vector.Bytea}, {Kind: vector.Bytea, Usual: byteaSamples[:6]}, {Kind: vector.Int4, Usual: []string{"1", "2", "3", "8"}}},
+		Samples: [][]string{byteaSamples, {"", "x", `\x00ff`, "long enough"}, {"1", "2", "4", "100", "0", "-1", "2147483647", "-2147483648"}},
+		Eval: func(args []vector.Value) (vector.Value, error) {
+			s, with, from := args[0].Str, args[1].Str, args[2].I
+			n := int64(len(with))
+			if length {
+				n = args[3].I
+			}
+			switch {
+			case from <= 0:
+				return vector.NullValue, failed("negative substring length not allowed")
+			case from+n > math.MaxInt32:
+				return vector.NullValue, failed("integer out of range")
+			}
+			head, tail := subbytes(s, 1, from), subbytes(s, from+n, math.MaxInt64)
+			if len(head)+len(with)+len(tail) > maxText {
+				return vector.NullValue, failed("bytea of this length")
+			}
+			return vector.Value{Str: head + with + tail}, nil
+		},
+	}
+	if length {
+		f.Args = append(f.Args, Param{Kind: vector.Int4, Usual: []string{"0", "1", "2"}})
+		f.Samples = append(f.Samples, []string{"0", "1", "3", "100", "-1", "-2147483648", "2147483647"})
+	}
+	return f
+}
+
+// bytesTrimOf removes bytes of a set from the ends.
+func bytesTrimOf(name string, oid uint32, left, right bool) Function {
+	return Function{
+		Name: name, OID: oid, Result: vector.Bytea, Args: []Param{{Kind: vector.Bytea}, {Kind: vector.Bytea, Usual: byteaSamples[:6]}}, Total: true,
+		Samples: [][]string{byteaSamples, byteaSamples},
+		Eval: func(args []vector.Value) (vector.Value, error) {
+			s, set := args[0].Str, []byte(args[1].Str)
+			for left && s != "" && bytes.IndexByte(set, s[0]) >= 0 {
+				s = s[1:]
+			}
+			for right && s != "" && bytes.IndexByte(set, s[len(s)-1]) >= 0 {
+				s = s[:len(s)-1]
+			}
+			return vector.Value{Str: s}, nil
+		},
+	}
+}
+
+// hashOf is a hash of bytes.
+func hashOf(name string, oid uint32, sum func(b []byte) []byte) Function {
+	return Function{Name: name, OID: oid, Result: vector.Bytea, Args: []Param{{Kind: vector.Bytea}}, Total: true, Samples: [][]string{byteaSamples},
+		Eval: func(args []vector.Value) (vector.Value, error) {
+			return vector.Value{Str: string(sum([]byte(args[0].Str)))}, nil
+		},
+	}
+}
+
+// byteAt to bitSet read and change a byte or a bit, numbered from 0; bits from the least of the first byte on.
+var (
+	byteAt = Function{
+		Name: "get_byte", OID: 721, Result: vector.Int4, Args: []Param{{Kind: vector.Bytea}, {Kind: vector.Int4, Usual: offsetSamples[:1]}}, Partial: true,
+		Samples: [][]string{append([]string{"ab"}, byteaSamples...), offsetSamples},
+		Eval: func(args []vector.Value) (vector.Value, error) {
+			s, n := args[0].Str, args[1].I
+			if n < 0 || n >= int64(len(s)) {
+				return vector.NullValue, errIndex
+			}
+			return vector.Value{I: int64(s[n])}, nil
+		},
+	}
+	bitAt = Function{
+		Name: "get_bit", OID: 723, Result: vector.Int4, Args: []Param{{Kind: vector.Bytea}, {Kind: vector.Int8, Usual: offsetSamples[:6]}}, Partial: true,
+		Samples: [][]string{append([]string{"ab"}, byteaSamples...), offsetSamples},
+		Eval: func(args []vector.Value) (vector.Value, error) {
+			s, n := args[0].Str, args[1].I
+			if n < 0 || n >= int64(len(s))*8 {
+				return vector.NullValue, errIndex
+			}
+			return vector.Value{I: int64(s[n/8] >> (n % 8) & 1)}, nil
+		},
+	}
+	byteSet = Function{
+		Name: "set_byte", OID: 722, Result: vector.Bytea, Args: []Param{{Kind: vector.Bytea}, {Kind: vector.Int4}, {Kind: vector.Int4}}, Partial: true,
+		Samples: [][]string{append([]string{"ab"}, byteaSamples...), offsetSamples, {"1", "0", "255", "256", "-1"}},
+		Eval: func(args []vector.Value) (vector.Value, error) {
+			n := args[1].I
+			if n < 0 || n >= int64(len(args[0].Str)) {
+				return vector.NullValue, errIndex
+			}
+			b := []byte(args[0].Str)
+			b[n] = byte(args[2].I)
+			return vector.Value{Str: string(b)}, nil
+		},
+	}
+	bitSet = Function{
+		Name: "set_bit", OID: 724, Result: vector.Bytea, Args: []Param{{Kind: vector.Bytea}, {Kind: vector.Int8}, {Kind: vector.Int4}}, Partial: true,
+		Samples: [][]string{append([]string{"ab"}, byteaSamples...), offsetSamples, {"1", "0", "2", "-1"}},
+		Eval: func(args []vector.Value) (vector.Value, error) {
+			n, bit := args[1].I, args[2].I
+			if n < 0 || n >= int64(len(args[0].Str))*8 {
+				return vector.NullValue, errIndex
+			}
+			if bit != 0 && bit != 1 {
+				return vector.NullValue, failed("new bit must be 0 or 1")
+			}
+			b := []byte(args[0].Str)
+			b[n/8] = b[n/8]&^(1<<(n%8)) | byte(bit)<<(n%8)
+			return vector.Value{Str: string(b)}, nil
+		},
+	}
+	errIndex = failed("index out of valid range")
+)
