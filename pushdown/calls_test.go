@@ -56,17 +56,23 @@ func sqlTypeOf(name string) string {
 	return name
 }
 
-// argumentKinds are the kinds that may stand for an argument: all, but of functions with many arguments, of which these would
+// argumentKinds are the kinds that may stand for an argument: all, but of functions with three arguments or more, of which these would
 // be too many combinations, those of its category.
 func argumentKinds(f *sqlfn.Function, i int) []string {
 	kinds := append(typedKinds(), "unknown")
 	switch {
-	case len(f.Args) <= 3:
+	case len(f.Args) <= 2:
 		return kinds
 	case len(f.Args) > 4 && f.Args[i].Kind == vector.Float8: // seconds, mostly written as a number
 		return []string{"float8", "int4", "numeric"}
 	case len(f.Args) > 4:
 		return []string{sqltype.Of(f.Args[i].Kind).Name}
+	case len(f.Args) == 3: // others of the name may have them in another order
+		return slices.DeleteFunc(kinds, func(name string) bool {
+			return name != "unknown" && category(kindsByName[name]) != 'S' && !slices.ContainsFunc(f.Args, func(a sqlfn.Param) bool {
+				return a.Kind == vector.Invalid || a.Interval && category(kindsByName[name]) == 'T' || category(kindsByName[name]) == category(a.Kind)
+			})
+		})
 	}
 	return slices.DeleteFunc(kinds, func(name string) bool {
 		return name != "unknown" && category(kindsByName[name]) != category(f.Args[i].Kind)
