@@ -144,9 +144,6 @@ func (s *statement) Decide(in Session) Decision {
 			if f := s.copy.refused(last.deps); f != nil {
 				return last.forwarding(f)
 			}
-			if last.finish != nil {
-				return last.forwarding(forward(plan.ReasonNotSelect, "COPY of a SELECT of which a part is refused"))
-			}
 			whole.copy = s.copy
 			return &whole
 		}
@@ -310,7 +307,7 @@ var proxyDetails = map[plan.Reason]string{
 	plan.ReasonEvaluation:  errUncertain.Detail,
 	plan.ReasonType:        "a constant that the server has computed cannot be read",
 	plan.ReasonStale:       "others have committed between DECLARE and the first FETCH, or between the gate and what is left to the server",
-	plan.ReasonMemory:      "the rows that PostgreSQL makes, and of tables that are not copied, are more than are held back",
+	plan.ReasonMemory:      "the rows that PostgreSQL makes for COPY, or of tables that are not copied, are more than are held back",
 	plan.ReasonDescription: "the server refused the statement when it was described",
 }
 

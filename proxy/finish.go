@@ -22,7 +22,8 @@ import (
 //	client sees   T of its own text, D ... C, Z      |  D ... C
 //
 // Where the rest reads tables, its snapshot must be the gate's: behind it the server is asked for one more, and if that is the same, so
-// are all between. Nothing is sent to the client before that.
+// are all between. Nothing is sent to the client before that. Of a COPY the rest is that of the SELECT of its rows, all of
+// which are held, too: they are written otherwise.
 //
 // A statement that writes the rows of a SELECT (CREATE TABLE AS, INSERT) is one of these whose rest writes them.
 //
@@ -31,8 +32,8 @@ import (
 // heldRows are the bytes of rows that are held back until the rest has ended.
 const heldRows = 256 << 10
 
-// readingRows bounds the rows of a rest that reads tables: so many are in heldRows at the most.
-const readingRows = heldRows / (wire.HeaderLen + 2)
+// maxHeld bounds the rows of a rest of which all are held: so many are in heldRows at the most.
+const maxHeld = heldRows / (wire.HeaderLen + 2)
 
 // snapshotSQL is what the gate asks for, too.
 const snapshotSQL = "SELECT pg_catalog.pg_current_snapshot()::pg_catalog.text"
@@ -54,7 +55,8 @@ type finishing struct {
 	unfit   bool // the rest's result is another than the statement's
 	ended   batchError
 	reads   bool   // the rest reads tables
-	large   bool   // then its rows are more than are held
+	held    bool   // all rows are held
+	large   bool   // they are more than that
 	behind  string // the snapshot behind it
 }
 
@@ -84,7 +86,8 @@ func (s *session) finishOn(g *gateRun, batch *vector.Batch, fields []engine.Fiel
 		return
 	}
 	free := gateRun{form: g.form, answer: g.answer, free: g.free, guarded: s.block == 'T'}
-	x.stage = &finishing{gate: &free, fields: fields, head: head, reads: f.Reads}
+	held := f.Reads || x.copy != nil
+	x.stage = &finishing{gate: &free, fields: fields, head: head, reads: f.Reads, held: held}
 	values, null, formats := make([][]byte, 0, len(types)+len(columns)), make([]bool, len(types)+len(columns)), []int16{}
 	var results []int16
 	for i := range types {
@@ -93,6 +96,9 @@ func (s *session) finishOn(g *gateRun, batch *vector.Batch, fields []engine.Fiel
 	}
 	if x.portal != nil {
 		results = x.portal.results
+	}
+	if x.copy != nil {
+		results = x.writer.Formats()
 	}
 	for _, c := range columns {
 		values, formats = append(values, c), append(formats, wire.FormatBinary)
@@ -107,8 +113,8 @@ func (s *session) finishOn(g *gateRun, batch *vector.Batch, fields []engine.Fiel
 	b = appendBindAs(b, finishName, finishName, values, null, formats, results)
 	b = appendNamed(b, wire.Describe, 'P', finishName)
 	limit := int32(0)
-	if f.Reads {
-		limit = readingRows
+	if held {
+		limit = maxHeld
 	}
 	b = appendExecute(b, finishName, limit)
 	b = appendNamed(b, wire.Close, 'P', finishName)
@@ -142,9 +148,12 @@ func (s *session) finishing() *finishing {
 	return f
 }
 
+// writes reports whether the rest writes the rows of a SELECT.
+func (f *finishing) writes(s *session) bool { return s.local.decision.Finish().Select != "" }
+
 // described compares the rest's columns with the statement's.
 func (f *finishing) described(s *session, typ byte, message []byte) {
-	if !s.local.describesItself() {
+	if f.writes(s) {
 		f.unfit = typ != wire.NoData
 		return
 	}
@@ -165,7 +174,7 @@ func (f *finishing) row(body []byte) {
 // rowCame takes a row, of which message has come. The first are held: where an error is behind them, PostgreSQL may have it before any row.
 func (f *finishing) rowCame(s *session, message []byte, total int) action {
 	switch {
-	case f.reads && len(f.rows)+total > heldRows:
+	case f.held && len(f.rows)+total > heldRows:
 		f.large = true
 		return swallow
 	case f.unfit:
@@ -179,7 +188,11 @@ func (f *finishing) rowCame(s *session, message []byte, total int) action {
 	case len(message) < total:
 		return wait
 	}
-	f.rows = append(f.rows, message...)
+	if w := s.local.writer; w != nil {
+		f.rows = w.AppendRow(f.rows, message)
+	} else {
+		f.rows = append(f.rows, message...)
+	}
 	return swallow
 }
 
@@ -248,8 +261,11 @@ func (f *finishing) answered(s *session) {
 		return
 	}
 	p := s.local.portal
-	p.answer, p.serial = &answer{reported: s.settings, batch: &vector.Batch{}}, s.commands
-	p.answer.free()
+	p.serial = s.commands
+	if p.copied = s.local.copy != nil; !p.copied {
+		p.answer = &answer{reported: s.settings, batch: &vector.Batch{}}
+		p.answer.free()
+	}
 	f.end(s)
 }
 
@@ -258,12 +274,16 @@ func (f *finishing) end(s *session) {
 	if !f.begun {
 		s.ahead = slices.Concat(s.ahead, f.head, f.notices, f.rows)
 	}
-	s.ahead = append(s.ahead, f.tag...)
 	rows := 0
 	if tag, _, err := wire.CString(f.tag[wire.HeaderLen:]); err == nil {
 		rows, _ = strconv.Atoi(string(tag[bytes.LastIndexByte(tag, ' ')+1:]))
 	}
-	if !s.local.describesItself() {
+	if w := s.local.writer; w != nil {
+		s.ahead = w.AppendEnd(s.ahead, rows)
+	} else {
+		s.ahead = append(s.ahead, f.tag...)
+	}
+	if f.writes(s) {
 		s.commandEnded(f.tag[wire.HeaderLen:])
 	}
 	s.local.decision.Finished(time.Since(s.local.started), rows)
