@@ -66,6 +66,10 @@ func (d *decision) bind(params, constants []vector.Datum, rules plan.Rules) (*pl
 			server[i] = v
 			continue
 		}
+		if v.Null && d.finish != nil && d.finish.Reads && i == len(constants)-1 {
+			d.uncertain.Store(time.Now().UnixNano())
+			return nil, errOthers
+		}
 		if v.Null { // with which PostgreSQL may fold more
 			return nil, forward(plan.ReasonEvaluation, "a constant that the server has computed is null")
 		}

@@ -13,7 +13,7 @@ import (
 
 // A statement that is refused may have a core that is not (pushdown.PlanFinish). Then it is decided, gated and
 // computed as its core is, and the server runs the rest over the result, in the client's session and
-// transaction, but under a snapshot of its own: the rest reads no tables.
+// transaction, but under a snapshot of its own: where the rest reads tables, that has to be the gate's.
 
 // Finish is what the server runs over the result of an execution, whose columns are the core's.
 type Finish = pushdown.Finish
@@ -36,7 +36,7 @@ func (s *statement) finishOf(text *syntax.Text, refused *plan.Forward, d *decisi
 		if text.Written() == nil {
 			return false
 		}
-	case plan.ReasonNoTable, plan.ReasonShadowed, plan.ReasonInternalError:
+	case plan.ReasonShadowed, plan.ReasonInternalError:
 		return false
 	}
 	core, f := pushdown.PlanFinish(text, s.paramOIDs, d.catalog)
@@ -55,6 +55,12 @@ func (d *decision) Finished(took time.Duration, rows int) {
 	d.statement.engine.stats.partial(d.shape, took, rows, d.left)
 	d.timed(took, nil)
 }
+
+// snapshotFor is how long a statement whose rest reads tables is forwarded after one under whose rest others had committed.
+const snapshotFor = time.Second
+
+// errOthers forwards a statement whose rest must not be run twice.
+var errOthers = forward(plan.ReasonNoTable, "what is not among the tables that --accelerate chooses is no plain table, has policies, or keys of types that have equal values of several forms")
 
 // finishable says why the rest of the statement is not worth running over the result.
 func (d *decision) finishable(b *vector.Batch) *plan.Forward {

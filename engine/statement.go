@@ -144,9 +144,6 @@ func (s *statement) Decide(in Session) Decision {
 			if f := s.copy.refused(last.deps); f != nil {
 				return last.forwarding(f)
 			}
-			if last.finish != nil {
-				return last.forwarding(forward(plan.ReasonNotSelect, "COPY of a SELECT of which a part is refused"))
-			}
 			whole.copy = s.copy
 			return &whole
 		}
@@ -281,6 +278,11 @@ func (d *decision) Forwarded(reason plan.Reason) time.Time {
 	if reason == plan.ReasonEvaluation && (d.finish != nil || d.constants != nil && len(d.constants.Params) == 0) {
 		d.uncertain.Store(time.Now().UnixNano())
 	}
+	if d.finish != nil && reason == plan.ReasonStale {
+		d.uncertain.Store(time.Now().Add(snapshotFor - uncertainFor).UnixNano())
+	} else if d.finish != nil && reason == plan.ReasonMemory {
+		d.tooMany.Store(time.Now().UnixNano())
+	}
 	if reason == "" {
 		f.Reason = plan.ReasonInternalError
 		if d.forward != nil {
@@ -304,7 +306,8 @@ var proxyDetails = map[plan.Reason]string{
 	plan.ReasonParameter:   "a parameter's value or type cannot be read here",
 	plan.ReasonEvaluation:  errUncertain.Detail,
 	plan.ReasonType:        "a constant that the server has computed cannot be read",
-	plan.ReasonStale:       "others have committed between DECLARE and the first FETCH",
+	plan.ReasonStale:       "others have committed between DECLARE and the first FETCH, or between the gate and what is left to the server",
+	plan.ReasonMemory:      "the rows that PostgreSQL makes for COPY, or of tables that are not copied, are more than are held back",
 	plan.ReasonDescription: "the server refused the statement when it was described",
 }
 
@@ -380,6 +383,9 @@ func (d *decision) admit(ctx context.Context, gate Gate, described []Field, para
 	}
 	if d.cursor != nil {
 		g.ties, g.staleness = tiesForward, 0 // the server's cursor is at the same rows, of one snapshot
+	}
+	if d.finish != nil && d.finish.Reads {
+		g.staleness = 0
 	}
 	if f := d.statement.engine.checkGate(d, g); f != nil {
 		return g, nil, f

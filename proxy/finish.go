@@ -21,12 +21,22 @@ import (
 //	finishing     Parse Bind Describe Execute Sync   |  the same, with Flush
 //	client sees   T of its own text, D ... C, Z      |  D ... C
 //
+// Where the rest reads tables, its snapshot must be the gate's: behind it the server is asked for one more, and if that is the same, so
+// are all between. Nothing is sent to the client before that. Of a COPY the rest is that of the SELECT of its rows, all of
+// which are held, too: they are written otherwise.
+//
 // A statement that writes the rows of a SELECT (CREATE TABLE AS, INSERT) is one of these whose rest writes them.
 //
 // In a transaction block that runs inside of a savepoint, as the gate does.
 
 // heldRows are the bytes of rows that are held back until the rest has ended.
 const heldRows = 256 << 10
+
+// maxHeld bounds the rows of a rest of which all are held: so many are in heldRows at the most.
+const maxHeld = heldRows / (wire.HeaderLen + 2)
+
+// snapshotSQL is what the gate asks for, too.
+const snapshotSQL = "SELECT pg_catalog.pg_current_snapshot()::pg_catalog.text"
 
 // finishName is the name of the rest's statement and portal.
 const finishName = "pgaccel_finish"
@@ -44,6 +54,10 @@ type finishing struct {
 	notices []byte
 	unfit   bool // the rest's result is another than the statement's
 	ended   batchError
+	reads   bool   // the rest reads tables
+	held    bool   // all rows are held
+	large   bool   // they are more than that
+	behind  string // the snapshot behind it
 }
 
 // arrayColumns are the forms of the arrays that f reads.
@@ -72,7 +86,8 @@ func (s *session) finishOn(g *gateRun, batch *vector.Batch, fields []engine.Fiel
 		return
 	}
 	free := gateRun{form: g.form, answer: g.answer, free: g.free, guarded: s.block == 'T'}
-	x.stage = &finishing{gate: &free, fields: fields, head: head}
+	held := f.Reads || x.copy != nil
+	x.stage = &finishing{gate: &free, fields: fields, head: head, reads: f.Reads, held: held}
 	values, null, formats := make([][]byte, 0, len(types)+len(columns)), make([]bool, len(types)+len(columns)), []int16{}
 	var results []int16
 	for i := range types {
@@ -81,6 +96,9 @@ func (s *session) finishOn(g *gateRun, batch *vector.Batch, fields []engine.Fiel
 	}
 	if x.portal != nil {
 		results = x.portal.results
+	}
+	if x.copy != nil {
+		results = x.writer.Formats()
 	}
 	for _, c := range columns {
 		values, formats = append(values, c), append(formats, wire.FormatBinary)
@@ -94,7 +112,11 @@ func (s *session) finishOn(g *gateRun, batch *vector.Batch, fields []engine.Fiel
 	b = appendParse(b, finishName, f.SQL, slices.Concat(types, f.Arrays()))
 	b = appendBindAs(b, finishName, finishName, values, null, formats, results)
 	b = appendNamed(b, wire.Describe, 'P', finishName)
-	b = appendExecute(b, finishName, 0)
+	limit := int32(0)
+	if held {
+		limit = maxHeld
+	}
+	b = appendExecute(b, finishName, limit)
 	b = appendNamed(b, wire.Close, 'P', finishName)
 	b = appendNamed(b, wire.Close, 'S', finishName)
 	for _, k := range []reply{replyClose, replyClose, replyParse, replyBind, replyPortal} {
@@ -103,6 +125,9 @@ func (s *session) finishOn(g *gateRun, batch *vector.Batch, fields []engine.Fiel
 	s.queue.pushRef(replyExecute|replyOwn, ref{rest: true})
 	s.own(replyClose)
 	s.own(replyClose)
+	if f.Reads {
+		b = s.command(b, snapshotSQL)
+	}
 	if free.guarded {
 		b = s.command(b, releaseSQL)
 	}
@@ -123,9 +148,12 @@ func (s *session) finishing() *finishing {
 	return f
 }
 
+// writes reports whether the rest writes the rows of a SELECT.
+func (f *finishing) writes(s *session) bool { return s.local.decision.Finish().Select != "" }
+
 // described compares the rest's columns with the statement's.
 func (f *finishing) described(s *session, typ byte, message []byte) {
-	if !s.local.describesItself() {
+	if f.writes(s) {
 		f.unfit = typ != wire.NoData
 		return
 	}
@@ -136,9 +164,19 @@ func (f *finishing) described(s *session, typ byte, message []byte) {
 	})
 }
 
+// row takes that of snapshotSQL.
+func (f *finishing) row(body []byte) {
+	if row, ok := readRow(body); ok && len(row) == 1 && row[0] != nil {
+		f.behind = *row[0]
+	}
+}
+
 // rowCame takes a row, of which message has come. The first are held: where an error is behind them, PostgreSQL may have it before any row.
 func (f *finishing) rowCame(s *session, message []byte, total int) action {
 	switch {
+	case f.held && len(f.rows)+total > heldRows:
+		f.large = true
+		return swallow
 	case f.unfit:
 		return swallow
 	case f.begun:
@@ -150,7 +188,11 @@ func (f *finishing) rowCame(s *session, message []byte, total int) action {
 	case len(message) < total:
 		return wait
 	}
-	f.rows = append(f.rows, message...)
+	if w := s.local.writer; w != nil {
+		f.rows = w.AppendRow(f.rows, message)
+	} else {
+		f.rows = append(f.rows, message...)
+	}
 	return swallow
 }
 
@@ -192,22 +234,38 @@ func (f *finishing) ready(s *session, k reply) action {
 	case f.ended == hiddenError:
 		s.ungateQuery(f.gate, plan.ReasonEvaluation)
 		return swallow
-	case f.unfit || f.tag == nil:
-		s.forward(plan.ReasonDescription)
+	case f.failure() != "":
+		s.forward(f.failure())
 		return swallow
 	}
 	f.end(s)
 	return relay
 }
 
+// failure says why the statement is forwarded nevertheless.
+func (f *finishing) failure() plan.Reason {
+	switch {
+	case f.unfit || f.tag == nil:
+		return plan.ReasonDescription
+	case f.large || f.tag[0] == wire.PortalSuspended:
+		return plan.ReasonMemory
+	case f.reads && f.behind != engine.GateSnapshot(f.gate.answer.Rows):
+		return plan.ReasonStale
+	}
+	return ""
+}
+
 func (f *finishing) answered(s *session) {
-	if f.unfit || f.tag == nil {
-		s.forward(plan.ReasonDescription)
+	if reason := f.failure(); reason != "" {
+		s.forward(reason)
 		return
 	}
 	p := s.local.portal
-	p.answer, p.serial = &answer{reported: s.settings, batch: &vector.Batch{}}, s.commands
-	p.answer.free()
+	p.serial = s.commands
+	if p.copied = s.local.copy != nil; !p.copied {
+		p.answer = &answer{reported: s.settings, batch: &vector.Batch{}}
+		p.answer.free()
+	}
 	f.end(s)
 }
 
@@ -216,12 +274,16 @@ func (f *finishing) end(s *session) {
 	if !f.begun {
 		s.ahead = slices.Concat(s.ahead, f.head, f.notices, f.rows)
 	}
-	s.ahead = append(s.ahead, f.tag...)
 	rows := 0
 	if tag, _, err := wire.CString(f.tag[wire.HeaderLen:]); err == nil {
 		rows, _ = strconv.Atoi(string(tag[bytes.LastIndexByte(tag, ' ')+1:]))
 	}
-	if !s.local.describesItself() {
+	if w := s.local.writer; w != nil {
+		s.ahead = w.AppendEnd(s.ahead, rows)
+	} else {
+		s.ahead = append(s.ahead, f.tag...)
+	}
+	if f.writes(s) {
 		s.commandEnded(f.tag[wire.HeaderLen:])
 	}
 	s.local.decision.Finished(time.Since(s.local.started), rows)

@@ -44,7 +44,7 @@ func (s *session) fromServer(typ byte, message []byte, total int) action {
 			}
 			return relay
 		}
-		if f := s.finishing(); f != nil {
+		if f := s.finishing(); f != nil && s.queue.ref().rest {
 			return f.rowCame(s, message, total)
 		}
 		if !whole {

@@ -27,8 +27,8 @@ import (
 //
 // A core is, the largest first, a SELECT as it stands; the groups of one; the rows of its FROM and WHERE. Names,
 // operators and types of the rest mean what they do in the statement, since the server resolves them for
-// arguments of the same types. The rest reads no tables, and calls none but built-in functions
-// that neither write nor read any: it may run under another snapshot than the gate's.
+// arguments of the same types. The rest reads no copied tables, and calls none but built-in functions
+// that neither write nor read any: unless it reads others (finishothers.go) it may run under another snapshot than the gate's.
 
 // Finish is what the server runs over a core's rows.
 type Finish struct {
@@ -39,6 +39,9 @@ type Finish struct {
 	Cuts bool
 	// Ordered says that the rest depends on the order of the core's rows.
 	Ordered bool
+	// Reads says that the rest reads tables: it has to see what the core has seen. The core's last constant is null
+	// where it must not be run.
+	Reads bool
 	// Columns are the core's, as arrays.
 	Columns []FinishColumn
 	// Of a statement that writes rows Select is what returns them, and Rows what does so in the rest; else both are "".
@@ -102,6 +105,7 @@ type finisher struct {
 	columns   []FinishColumn
 	cuts      bool // the rest has a LIMIT
 	ordered   bool // and depends on the order of the core's rows
+	others    []*otherTable
 }
 
 // PlanFinish is Plan for a statement that Plan has refused, or that writes the rows of a SELECT: the Statement is that of its core. finish is
@@ -113,6 +117,9 @@ func PlanFinish(text *syntax.Text, paramOIDs []uint32, cat *catalog.Catalog) (co
 	}
 	writes := text.Written() != nil
 	f := &finisher{cat: cat, paramOIDs: paramOIDs, params: len(paramOIDs)}
+	if !f.readsCopied(sel, nil) {
+		return Statement{}, nil
+	}
 	syntax.Walk(sel, func(n *pg.Node) bool {
 		f.params = max(f.params, int(n.GetParamRef().GetNumber()))
 		return true
@@ -122,18 +129,22 @@ func PlanFinish(text *syntax.Text, paramOIDs []uint32, cat *catalog.Catalog) (co
 		return Statement{}, nil
 	}
 	// INSERT gives constants without a type that of their column.
-	if !f.block(sel, !writes, tree.GetInsertStmt() != nil, nil) || readsTable(sel, nil) || !f.orderInsensitive(sel) {
+	if !f.block(sel, !writes, tree.GetInsertStmt() != nil, nil) || f.readsCopied(sel, nil) || !f.orderInsensitive(sel) {
 		return Statement{}, nil
 	}
+	reads := f.readsOther(sel, nil)
 	var names []string
 	names, ok = f.restNames(sel)
 	if !ok || len(f.core.Deps.ServerConsts) > 0 && readsClock(sel) { // which may be of two transactions
 		return Statement{}, nil
 	}
+	if reads && (writes || !f.takesOthers(sel)) {
+		return Statement{}, nil
+	}
 	if f.params+len(f.columns) > maxParams {
 		return Statement{}, nil
 	}
-	finish = &Finish{Params: f.params, Cuts: f.cuts, Ordered: f.ordered, Columns: f.columns, Core: f.coreText}
+	finish = &Finish{Params: f.params, Cuts: f.cuts, Ordered: f.ordered, Reads: reads, Columns: f.columns, Core: f.coreText}
 	if finish.SQL, ok = deparseStatement(tree); !ok {
 		return Statement{}, nil
 	}
@@ -145,12 +156,16 @@ func PlanFinish(text *syntax.Text, paramOIDs []uint32, cat *catalog.Catalog) (co
 	return f.core, finish
 }
 
-// block looks for the core in sel, and puts its rows in its place. names are those of the common table
+// block looks for the core, which reads all copied tables, in sel, and puts its rows in its place. names are those of the common table
 // expressions that sel may name. Where it is typed from outside, as an arm of UNION is, constants without a type have none yet.
 func (f *finisher) block(sel *pg.SelectStmt, top, outside bool, names map[string]bool) bool {
 	switch {
-	case !readsTable(sel, names):
+	case !f.readsCopied(sel, names):
 		return false
+	case f.readsOther(sel, names):
+		if !namesAny(sel, names) && plainBlock(sel) && f.joined(sel) {
+			return true
+		}
 	case !top && !namesAny(sel, names) && !(outside && untyped(sel)) && f.whole(sel):
 		return true
 	case !namesAny(sel, names) && plainBlock(sel) && (f.groups(sel) || f.rows(sel)):
@@ -159,7 +174,7 @@ func (f *finisher) block(sel *pg.SelectStmt, top, outside bool, names map[string
 	names = withNames(sel, names)
 	var reading []*pg.SelectStmt
 	for _, child := range subqueries(sel) {
-		if readsTable(child, names) {
+		if f.readsCopied(child, names) {
 			reading = append(reading, child)
 		}
 	}
@@ -221,48 +236,6 @@ func withNames(sel *pg.SelectStmt, names map[string]bool) map[string]bool {
 		all[n.GetCommonTableExpr().GetCtename()] = true
 	}
 	return all
-}
-
-// readsTable reports whether sel names a table: what is none of its common table expressions, or those around it,
-// which names are; or does what is no SELECT.
-func readsTable(sel *pg.SelectStmt, names map[string]bool) (reads bool) {
-	inner := withNames(sel, names)
-	if w := sel.WithClause; w != nil && !w.Recursive {
-		// A body sees those before it.
-		seen := names
-		for _, n := range w.Ctes {
-			body := n.GetCommonTableExpr().GetCtequery().GetSelectStmt()
-			if body == nil || readsTable(body, seen) {
-				return true
-			}
-			seen = withNames(&pg.SelectStmt{WithClause: &pg.WithClause{Ctes: []*pg.Node{n}}}, seen)
-		}
-	} else if w != nil {
-		for _, n := range w.Ctes {
-			body := n.GetCommonTableExpr().GetCtequery().GetSelectStmt()
-			if body == nil || readsTable(body, inner) {
-				return true
-			}
-		}
-	}
-	for _, arm := range []*pg.SelectStmt{sel.Larg, sel.Rarg} {
-		if arm != nil && readsTable(arm, inner) {
-			return true
-		}
-	}
-	walkBlock(sel, func(n *pg.Node) bool {
-		switch x := n.GetNode().(type) {
-		case *pg.Node_CommonTableExpr:
-			return false
-		case *pg.Node_SelectStmt:
-			reads = reads || readsTable(x.SelectStmt, inner)
-			return false
-		case *pg.Node_RangeVar:
-			reads = reads || x.RangeVar.Schemaname != "" || x.RangeVar.Catalogname != "" || !inner[x.RangeVar.Relname]
-		}
-		return !reads
-	})
-	return reads
 }
 
 // namesAny reports whether sel names one of the common table expressions around it; where one of

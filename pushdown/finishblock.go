@@ -32,6 +32,9 @@ type split struct {
 	partial []partialCall  // of the rest
 	// unnamed says that a column is read which the core does not have.
 	unnamed bool
+	// grouping says that the core groups by columns, each value of which stands for those that are equal.
+	grouping bool
+	mixed    *mixed // of a SELECT from copied tables and others; else nil
 }
 
 func (f *finisher) newSplit(sel *pg.SelectStmt) *split {
@@ -176,8 +179,13 @@ func (s *split) take(core *pg.SelectStmt) bool {
 	if !ok {
 		return false
 	}
-	s.rest.FromClause = []*pg.Node{{Node: &pg.Node_RangeSubselect{RangeSubselect: &pg.RangeSubselect{
-		Subquery: &pg.Node{Node: &pg.Node_SelectStmt{SelectStmt: rows}}, Alias: &pg.Alias{Aliasname: rowsAlias}}}}}
+	item := &pg.Node{Node: &pg.Node_RangeSubselect{RangeSubselect: &pg.RangeSubselect{
+		Subquery: &pg.Node{Node: &pg.Node_SelectStmt{SelectStmt: rows}}, Alias: &pg.Alias{Aliasname: rowsAlias}}}}
+	if s.mixed != nil {
+		s.mixed.rows.Node = item.Node
+	} else {
+		s.rest.FromClause = []*pg.Node{item}
+	}
 	proto.Reset(s.sel)
 	proto.Merge(s.sel, s.rest)
 	return true
@@ -243,7 +251,7 @@ func (s *split) resolveGroups(items []*pg.Node) bool {
 			return false
 		}
 		if ref := g.GetColumnRef(); ref != nil && !sameColumn(ref, out.GetColumnRef()) {
-			is, known := s.f.isColumn(s.sel, g)
+			is, known := s.isColumn(g)
 			if !known {
 				return false
 			}
@@ -257,8 +265,11 @@ func (s *split) resolveGroups(items []*pg.Node) bool {
 }
 
 // isColumn reports whether a name is a column's of FROM.
-func (f *finisher) isColumn(sel *pg.SelectStmt, name *pg.Node) (is, known bool) {
-	probe := selectFrom(sel)
+func (s *split) isColumn(name *pg.Node) (is, known bool) {
+	if s.mixed != nil {
+		return s.mixed.isColumn(name)
+	}
+	f, probe := s.f, selectFrom(s.sel)
 	probe.TargetList = []*pg.Node{selectItem(name, "")}
 	st, _, ok := f.planned(probe)
 	if !ok {

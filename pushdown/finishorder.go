@@ -36,12 +36,12 @@ func (f *finisher) orderInsensitive(rest *pg.SelectStmt) bool {
 		}
 		for _, g := range sel.GroupClause {
 			for _, k := range groupKeys(g) {
-				ok = ok && f.equalIsSame(k)
+				ok = ok && (f.equalIsSame(k) || f.otherKey(sel, k))
 			}
 		}
 		if len(sel.DistinctClause) > 0 {
 			for _, t := range sel.TargetList {
-				ok = ok && f.equalIsSame(t.GetResTarget().GetVal())
+				ok = ok && (f.equalIsSame(t.GetResTarget().GetVal()) || f.otherKey(sel, t.GetResTarget().GetVal()))
 			}
 		}
 		for _, w := range sel.WindowClause {

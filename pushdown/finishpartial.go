@@ -33,6 +33,7 @@ func (f *finisher) partialGroups(sel *pg.SelectStmt) bool {
 		return false
 	}
 	core := s.from()
+	s.grouping = true
 	s.read(s.partialColumn)
 	if s.unnamed || len(s.partial) == 0 {
 		return false
@@ -86,7 +87,7 @@ func (s *split) combines(n *pg.Node) bool {
 // might round otherwise, or values that are equal may differ.
 func (s *split) combine() bool {
 	for i, e := range s.f.core.Star.Output {
-		if len(s.partial) > 0 && s.cols[i].GetColumnRef() != nil && !equalIsSame(e.Type()) {
+		if s.grouping && s.cols[i].GetColumnRef() != nil && !equalIsSame(e.Type()) {
 			return false
 		}
 	}
