@@ -160,11 +160,7 @@ func (g *grouper) newGrouping(set uint64, all bool) *grouping {
 				cols[k] = vec{out.Values, out.Nulls}
 				d.add(&node{lo: out.lo, hi: out.hi, nullable: out.Nulls != nil}, 0)
 			}
-			all := make([]uint32, n)
-			for k := range all {
-				all[k] = uint32(k)
-			}
-			a.codeOf, a.rep = d.distinct(cols, all)
+			a.codeOf, a.rep = d.distinctOf(g.p.x, cols, nil, n)
 			n = len(a.rep)
 		}
 		by.pack.add(nil, uint64(max(n, 1)))

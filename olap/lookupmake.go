@@ -23,7 +23,7 @@ import (
 
 const (
 	// buildChunk is how many rows a goroutine takes at a time.
-	buildChunk = 1 << 16
+	buildChunk = 1 << 14
 	// buildParted is the number of rows from which on there are several partitions.
 	buildParted = 1 << 15
 	// buildBytes is what a partition writes to, about; maxBuildParts bounds the partitions.
@@ -42,6 +42,11 @@ func (x *execution) eachChunk(n int, f func(chunk, from, to int) error) error {
 	return x.each(chunksOf(n), func(c int) error {
 		return f(c, c*buildChunk, min((c+1)*buildChunk, n))
 	})
+}
+
+// chunksSideBySide is eachChunk of what does not fail.
+func (x *execution) chunksSideBySide(n int, f func(chunk, from, to int)) {
+	_ = x.eachChunk(n, func(c, from, to int) error { f(c, from, to); return nil })
 }
 
 // lookupMaker makes the lookup of a probe.
@@ -182,10 +187,7 @@ func (m *lookupMaker) outputs() error {
 		for i := range outs {
 			d.add(b.child.collected[nk+i], 0)
 		}
-		var err error
-		if m.entry, rep, err = d.distinctOf(m.x, outs, m.row, n); err != nil {
-			return err
-		}
+		m.entry, rep = d.distinctOf(m.x, outs, m.row, n)
 		n = len(rep)
 	}
 	l.rows = n

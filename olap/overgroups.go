@@ -128,8 +128,8 @@ func (x *execution) groupedOn(device bool) (r *result, ok bool, err error) {
 // parallelCells is the number of groups from which on their results are computed by
 // several goroutines, cellGroups how many of them one takes at a time.
 const (
-	parallelCells = 1 << 16
-	cellGroups    = 1 << 14
+	parallelCells = 1 << 14
+	cellGroups    = 1 << 12
 )
 
 // eachOf is each, over pieces that have n groups or rows together: by one goroutine where these are

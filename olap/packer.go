@@ -3,6 +3,8 @@ package olap
 import (
 	"math/bits"
 	"slices"
+
+	"pgaccel/gpu/program"
 )
 
 // packer packs the values of several nodes into words and back: each part is its
@@ -113,41 +115,112 @@ func (a *part) unpack(key []uint64) (v int64, null bool) {
 // denseDistinct bounds the array that finds distinct rows.
 const denseDistinct = 1 << 20
 
-// distinctOf is distinct of all n rows, or of those among them that rows names, which several goroutines
-// number: those of a chunk for themselves, then what is distinct there together.
-func (p *packer) distinctOf(x *execution, cols []vec, rows []uint32, n int) (of, rep []uint32, err error) {
+// distinctParted is the number of rows from which on several goroutines number them. Tests make it small.
+var distinctParted = 1 << 13
+
+// distinctOf is distinct of all n rows, or of those among them that rows names. Several goroutines number many: where
+// they may have few values, those of a chunk for themselves, then what is distinct there together; else those of a
+// partition by the values' hash.
+func (p *packer) distinctOf(x *execution, cols []vec, rows []uint32, n int) (of, rep []uint32) {
 	if rows == nil {
 		rows = make([]uint32, n)
 		for i := range rows {
 			rows[i] = uint32(i)
 		}
 	}
-	if !x.opt.enough(n, 2*buildChunk) || x.opt.Workers == 1 {
-		of, rep = p.distinct(cols, rows)
-		return of, rep, nil
+	switch {
+	case !x.opt.enough(n, distinctParted) || x.opt.Workers == 1:
+		return p.distinct(cols, rows)
+	case p.card != 0 && p.card <= uint64(min(n, buildChunk)/8):
+		return p.distinctByChunk(x, cols, rows)
 	}
+	return p.distinctByHash(x, cols, rows)
+}
+
+func (p *packer) distinctByChunk(x *execution, cols []vec, rows []uint32) (of, rep []uint32) {
+	n := len(rows)
 	of = make([]uint32, n)
 	reps := make([][]uint32, chunksOf(n))
-	if err := x.eachChunk(n, func(c, from, to int) error {
+	x.chunksSideBySide(n, func(c, from, to int) {
 		var chunk []uint32
 		chunk, reps[c] = p.distinct(cols, rows[from:to])
 		copy(of[from:], chunk)
-		return nil
-	}); err != nil {
-		return nil, nil, err
-	}
+	})
 	numbers, rep := p.distinct(cols, slices.Concat(reps...))
 	first := make([]int, len(reps)+1) // by chunk: where its numbers begin
 	for c := range reps {
 		first[c+1] = first[c] + len(reps[c])
 	}
-	return of, rep, x.eachChunk(n, func(c, from, to int) error {
+	x.chunksSideBySide(n, func(c, from, to int) {
 		numbers := numbers[first[c]:]
 		for i := from; i < to; i++ {
 			of[i] = numbers[of[i]]
 		}
-		return nil
 	})
+	return of, rep
+}
+
+func (p *packer) distinctByHash(x *execution, cols []vec, rows []uint32) (of, rep []uint32) {
+	n := len(rows)
+	parts := min(1<<bits.Len(uint(4*x.opt.Workers-1)), 64)
+	part := make([]uint8, n)                 // by row
+	at := make([][]int, max(chunksOf(n), 1)) // by chunk and partition: rows, then where they go
+	x.chunksSideBySide(n, func(c, from, to int) {
+		key, counts := make([]uint64, p.words), make([]int, parts)
+		for j := from; j < to; j++ {
+			clear(key)
+			for i := range p.parts {
+				p.parts[i].pack(key, cols[i], int(rows[j]))
+			}
+			h := uint64(0)
+			for _, w := range key {
+				h = program.HashOf(h ^ w)
+			}
+			part[j] = uint8(h >> 32 & uint64(parts-1))
+			counts[part[j]]++
+		}
+		at[c] = counts
+	})
+	start, sum := make([]int, parts+1), 0
+	for q := range parts {
+		start[q] = sum
+		for c := range at {
+			at[c][q], sum = sum, sum+at[c][q]
+		}
+	}
+	start[parts] = sum
+	order := make([]uint32, n) // places in rows, by partition
+	x.chunksSideBySide(n, func(c, from, to int) {
+		at := at[c]
+		for j := from; j < to; j++ {
+			order[at[part[j]]] = uint32(j)
+			at[part[j]]++
+		}
+	})
+	of = make([]uint32, n)
+	reps := make([][]uint32, parts)
+	x.sideBySide(parts, func(q int) {
+		places := order[start[q]:start[q+1]]
+		keep := make([]uint32, len(places))
+		for k, j := range places {
+			keep[k] = rows[j]
+		}
+		var numbers []uint32
+		numbers, reps[q] = p.distinct(cols, keep)
+		for k, j := range places {
+			of[j] = numbers[k]
+		}
+	})
+	first := make([]uint32, parts+1) // by partition: where its numbers begin
+	for q := range reps {
+		first[q+1] = first[q] + uint32(len(reps[q]))
+	}
+	x.chunksSideBySide(n, func(_, from, to int) {
+		for j := from; j < to; j++ {
+			of[j] += first[part[j]]
+		}
+	})
+	return of, slices.Concat(reps...)
 }
 
 // distinct numbers the distinct rows among keep: the number of each, and one row

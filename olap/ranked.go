@@ -193,6 +193,12 @@ func (e *lists[T]) size(g uint32) int64 {
 // manyValues is the number of values from which on several workers share one group.
 const manyValues = 1 << 18
 
+// A goroutine takes small groups of at least batchValues values together; each costs as much as batchGroup values, beside its own.
+const (
+	batchValues = 1 << 13
+	batchGroup  = 1 << 7
+)
+
 func (e *lists[T]) values(groups []uint32, places [][]int64, each func(n int, f func(i int))) [][]uint64 {
 	return selectEach(groups, places, each, e.of, e.size)
 }
@@ -207,17 +213,25 @@ func selectEach[T key](groups []uint32, places [][]int64, all func(n int, f func
 			out[k] = append(out[k], uint64(v))
 		}
 	}
-	var small []int
+	var small []int  // groups, of which one goroutine takes a batch of so many values
+	ends := []int{0} // by batch: where it ends
+	values := int64(0)
 	for k, g := range groups {
-		if size(g) < manyValues {
-			small = append(small, k)
-		} else {
+		n := size(g)
+		if n >= manyValues {
 			one(k, all)
+			continue
+		}
+		small = append(small, k)
+		if values += n + batchGroup; values >= batchValues {
+			ends, values = append(ends, len(small)), 0
 		}
 	}
-	const batch = 64
-	all((len(small)+batch-1)/batch, func(i int) {
-		for _, k := range small[i*batch : min((i+1)*batch, len(small))] {
+	if values > 0 {
+		ends = append(ends, len(small))
+	}
+	all(len(ends)-1, func(i int) {
+		for _, k := range small[ends[i]:ends[i+1]] {
 			one(k, oneByOne)
 		}
 	})

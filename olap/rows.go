@@ -58,6 +58,9 @@ func (s *interlacedRows) tile(w *worker) {
 // make it small.
 var bitmapMin = 1 << 16
 
+// readMin is the number of rows from which on several goroutines read them.
+const readMin = 1 << 13
+
 // secondPass reports whether the values of nodes can be read in a second pass: they depend
 // on rows of the pipeline's own table alone.
 func (p *pipeline) secondPass(nodes []*node) bool {
@@ -100,7 +103,7 @@ func (p *pipeline) collectBits(nodes []*node) (*rows, error) {
 	}
 	var next atomic.Int64
 	workers := 1
-	if p.x.opt.enough(r.n, bitmapMin+1) {
+	if p.x.opt.enough(r.n, readMin) {
 		workers = min(p.x.opt.Workers, len(p.tab.Segments))
 	}
 	return r, p.x.together(workers, func(m *member) error {

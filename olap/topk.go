@@ -3,6 +3,7 @@ package olap
 import (
 	"math"
 	"slices"
+	"sync/atomic"
 
 	"pgaccel/plan"
 	"pgaccel/vector"
@@ -45,7 +46,7 @@ func (o *overview) first() error {
 		if err != nil {
 			return err
 		}
-		good, slack, err := c.goodness(k)
+		good, slack, err := c.goodness(o.x, k)
 		if good == nil || err != nil {
 			return err
 		}
@@ -98,15 +99,15 @@ func renumber(list, kept []uint32) {
 // slack they are approximate: values further apart than slack are in the right order,
 // equal values are equal. It is nil where there are none such. They are the column's own where
 // that has them.
-func (c *rcol) goodness(k plan.Order) (good []int64, slack int64, err error) {
+func (c *rcol) goodness(x *execution, k plan.Order) (good []int64, slack int64, err error) {
+	n := len(c.v)
+	var of func(i int) int64
 	switch {
 	case c.str != nil:
 		return nil, 0, nil
 	case c.dec != nil:
-		good, slack = make([]int64, len(c.dec)), 1<<12
-		for i, d := range c.dec {
-			good[i] = vector.FloatKey(int64(math.Float64bits(roughly(d))))
-		}
+		n, slack = len(c.dec), 1<<12
+		of = func(i int) int64 { return vector.FloatKey(int64(math.Float64bits(roughly(c.dec[i])))) }
 	case c.dict != nil:
 		t := c.t
 		t.Collation = k.Expr.Type().Collation
@@ -114,35 +115,40 @@ func (c *rcol) goodness(k plan.Order) (good []int64, slack int64, err error) {
 		if err != nil {
 			return nil, 0, nil // the server has yet to rank them
 		}
-		good = make([]int64, len(c.v))
-		for i, code := range c.v {
-			if len(ranks) > 0 {
-				good[i] = int64(ranks[code])
-			}
+		of = func(i int) int64 { return int64(ranks[c.v[i]]) }
+		if len(ranks) == 0 {
+			of = func(int) int64 { return 0 }
 		}
 	case c.t.Kind.IsFloat():
-		good = make([]int64, len(c.v))
-		for i, v := range c.v {
-			good[i] = vector.FloatKey(v)
-		}
+		of = func(i int) int64 { return vector.FloatKey(c.v[i]) }
 	case !k.Desc && c.nulls == nil:
 		return c.v, 0, nil
 	default:
-		good = slices.Clone(c.v)
+		of = func(i int) int64 { return c.v[i] }
 	}
-	for i, v := range good {
-		if k.Desc {
-			v = ^v
-		}
-		switch {
-		case c.null(uint32(i)):
-			if v = math.MaxInt64; k.NullsFirst {
-				v = math.MinInt64
+	good = make([]int64, n)
+	var open atomic.Bool // a value is not to be told from a null
+	err = x.eachChunk(n, func(_, from, to int) error {
+		for i := from; i < to; i++ {
+			if c.null(uint32(i)) {
+				if good[i] = math.MaxInt64; k.NullsFirst {
+					good[i] = math.MinInt64
+				}
+				continue
 			}
-		case c.nulls != nil && (v == math.MaxInt64 || v == math.MinInt64):
-			return nil, 0, nil // not to be told from a null
+			v := of(i)
+			if k.Desc {
+				v = ^v
+			}
+			if c.nulls != nil && (v == math.MaxInt64 || v == math.MinInt64) {
+				open.Store(true)
+			}
+			good[i] = v
 		}
-		good[i] = v
+		return nil
+	})
+	if open.Load() || err != nil {
+		return nil, 0, err
 	}
 	return good, slack, nil
 }
