@@ -95,12 +95,13 @@ func (p *pipeline) collectBits(nodes []*node) (*rows, error) {
 	if err := p.x.take(r.taken); err != nil {
 		return nil, err
 	}
-	for i, n := range nodes {
+	_ = p.x.eachOf(len(nodes), r.n, func(i int) error { // clearing them takes its time
 		r.cols[i].v = make([]int64, r.n)
-		if n.nullable {
+		if nodes[i].nullable {
 			r.cols[i].nulls = make([]uint8, r.n)
 		}
-	}
+		return nil
+	})
 	var next atomic.Int64
 	workers := 1
 	if p.x.opt.enough(r.n, readMin) {

@@ -86,10 +86,22 @@ func (c *compiler) tabulate(e *plan.Call, leaf plan.Expr, n *node) (*node, error
 	if n.dict != nil {
 		v.dicts = []*dict{n.dict}
 	}
-	return c.tabulateBy(v, n, e.T, func(x vector.Value) (vector.Value, error) {
+	f := func(x vector.Value) (vector.Value, error) {
 		now = x
 		return v.eval(e)
-	})
+	}
+	if ahead := c.words(e, n); ahead != nil {
+		at := 0
+		return c.tabulateOver(n, e.T, func(x vector.Value) (vector.Value, error) {
+			if x.Null {
+				return f(x)
+			}
+			r := ahead[at]
+			at++
+			return r.value, r.err
+		})
+	}
+	return c.tabulateBy(v, n, e.T, f)
 }
 
 // tabulateBy is tabulateOver of what v computes.
