@@ -48,6 +48,12 @@ func ArrayOID(t vector.Type) uint32 {
 		return 1041
 	case vector.CIDR:
 		return 651
+	case vector.MACAddr8:
+		return 775
+	case vector.LSN:
+		return 3221
+	case vector.TimeTZ:
+		return 1270
 	}
 	return arrayOIDs[t.Kind]
 }

@@ -1,7 +1,6 @@
 package sqltype
 
-// opaqueShapes are the geometric types (src/backend/utils/adt/geo_ops.c), of coordinates that are written as float8's
-// are, and macaddr8.
+// opaqueShapes are the geometric types (src/backend/utils/adt/geo_ops.c), of coordinates that are written as float8's are.
 var opaqueShapes = []Opaque{
 	shape(600, "point", "(", ")", 1, "(1,2)", "(0.1,-1e300)", "(NaN,Infinity)", "(-0,1e-5)"),
 	shape(601, "lseg", "[", "]", 2, "[(1,2),(3,4.5)]", "[(0,0),(0,0)]"),
@@ -29,17 +28,6 @@ var opaqueShapes = []Opaque{
 		AppendText: func(dst []byte, raw string) []byte {
 			r := &reader{rest: raw}
 			return append(appendPoints(append(dst, '('), r, int(r.int32())), ')')
-		}},
-	{OID: 774, Name: "macaddr8", valid: func(r *reader) { r.take(8) }, Samples: []string{"00:00:00:00:00:00:00:00", "08:00:2b:01:02:03:04:05", "ff:ff:ff:ff:ff:ff:ff:ff", "08:00:2b:01:02:03"},
-		AppendText: func(dst []byte, raw string) []byte {
-			const digits = "0123456789abcdef"
-			for i := range len(raw) {
-				if i > 0 {
-					dst = append(dst, ':')
-				}
-				dst = append(dst, digits[raw[i]>>4], digits[raw[i]&15])
-			}
-			return dst
 		}},
 }
 

@@ -23,12 +23,6 @@ var opaqueSystem = []Opaque{
 			dst = strconv.AppendUint(append(dst, '('), uint64(uint32(r.int32())), 10)
 			return append(strconv.AppendUint(append(dst, ','), uint64(uint16(r.int16())), 10), ')')
 		}},
-	{OID: 3220, Name: "pg_lsn", valid: func(r *reader) { r.int64() }, Samples: []string{"0/0", "16/B374D848", "FFFFFFFF/FFFFFFFF", "0/1", "80000000/0"},
-		AppendText: func(dst []byte, raw string) []byte {
-			r := reader{rest: raw}
-			dst = appendUpperHex(dst, uint32(r.int32()))
-			return appendUpperHex(append(dst, '/'), uint32(r.int32()))
-		}},
 	snapshot(5038, "pg_snapshot"),
 	snapshot(2970, "txid_snapshot"),
 	{OID: 18, Name: "char", valid: validChar, Samples: []string{"", "a", " ", `\`, "~", "7"},
@@ -174,15 +168,4 @@ func bitString(oid uint32, name string) Opaque {
 			}
 			return dst
 		}}
-}
-
-func appendUpperHex(dst []byte, n uint32) []byte {
-	start := len(dst)
-	dst = strconv.AppendUint(dst, uint64(n), 16)
-	for i := start; i < len(dst); i++ {
-		if dst[i] >= 'a' {
-			dst[i] -= 'a' - 'A'
-		}
-	}
-	return dst
 }
