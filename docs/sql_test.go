@@ -141,6 +141,10 @@ func (a *asker) page(t *testing.T) string {
 	}
 	var opaque []string
 	for _, o := range sqltype.Opaques() {
+		if array, is := strings.CutPrefix(o.Name, "_"); is {
+			opaque = append(opaque, array+"[]")
+			continue
+		}
 		opaque = append(opaque, o.Name)
 	}
 	fmt.Fprintf(b, "%s. A numeric column may have any precision: those of more than %d digits, or of none declared, hold values of\ntheir own scale. Below it is numeric(10,2), of which an operand of more digits may differ. Intervals that are computed are differences of timestamps.\nColumns of %s are\ncopied, too, but only returned as they are (by CASE, outer joins, UNION ALL and window functions, too), tested for NULL and counted.\nA column of a domain is one of the type that the domain is over, but for arrays and enums.\n\n## Operators\n\n", strings.Join(names, ", "), vector.NumericMaxPrecision, strings.Join(opaque, ", "))

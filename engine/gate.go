@@ -26,6 +26,7 @@ const (
 	gateTimeZone
 	gateFloatDigits
 	gateByteaOutput
+	gateMonetary
 	gateReading
 	gateDateStyle
 	gateIntervalStyle
@@ -60,6 +61,8 @@ type gateRow struct {
 	isolation  string
 	timeZone   string
 	floatDigit string
+	bytea      string // bytea_output
+	monetary   string // lc_monetary
 	dateStyle  string
 	intervals  string // IntervalStyle
 	reading    string // settings that change what a statement's text means
@@ -273,7 +276,7 @@ func parseGate(gate Gate, tables int) (*gateRow, error) {
 		}
 		if i == 0 {
 			*g = gateRow{text: text(gateSnapshot), sent: gate.Sent, server: text(gateServer), standby: row[gateInsertLSN] == nil, noXID: text(gateNoXID) == "t", isolation: text(gateIsolation),
-				timeZone: text(gateTimeZone), floatDigit: text(gateFloatDigits), dateStyle: text(gateDateStyle), intervals: text(gateIntervalStyle), reading: text(gateReading), schemas: text(gateSchemas), mode: text(gateMode), floatSum: text(gateFloatSum), ties: text(gateTies), device: text(gateDevice), operators: text(gateOperators), shadowed: text(gateShadowed) != "f", callable: text(gateCallable) == "t",
+				timeZone: text(gateTimeZone), floatDigit: text(gateFloatDigits), bytea: text(gateByteaOutput), monetary: text(gateMonetary), dateStyle: text(gateDateStyle), intervals: text(gateIntervalStyle), reading: text(gateReading), schemas: text(gateSchemas), mode: text(gateMode), floatSum: text(gateFloatSum), ties: text(gateTies), device: text(gateDevice), operators: text(gateOperators), shadowed: text(gateShadowed) != "f", callable: text(gateCallable) == "t",
 				timeout: parseTimeout(text(gateTimeout))}
 			var ok bool
 			g.staleness, ok = parseStaleness(text(gateStaleness))
@@ -337,12 +340,11 @@ func (e *Engine) checkGate(d *decision, g *gateRow) *plan.Forward {
 		return forward(plan.ReasonSettings, "IntervalStyle")
 	case d.finish != nil && d.finish.Cuts && g.ties == tiesForward:
 		return errTies
-	case returnsOpaque(d.query, func(t *sqltype.Opaque) bool { return t.Dates }) && !strings.HasPrefix(g.dateStyle, "ISO, "):
-		return forward(plan.ReasonSettings, "DateStyle")
-	case returnsOpaque(d.query, func(t *sqltype.Opaque) bool { return t.Intervals }) && g.intervals != "postgres":
-		return forward(plan.ReasonSettings, "IntervalStyle")
-	case (returnsFloat(d.query) || returnsOpaque(d.query, func(t *sqltype.Opaque) bool { return t.Floats })) && (len(g.floatDigit) != 1 || g.floatDigit < "1"):
+	case returnsFloat(d.query) && !g.wholeFloats():
 		return forward(plan.ReasonSettings, "extra_float_digits")
+	}
+	if f := g.checkOpaque(d.query); f != nil {
+		return f
 	}
 	tables := references(d.deps)
 	for i := range g.tables {
@@ -457,12 +459,31 @@ func returns(q *plan.Star, k vector.Kind) bool {
 	return slices.ContainsFunc(q.Output, func(x plan.Expr) bool { return x.Type().Kind.Element() == k })
 }
 
-// returnsOpaque reports whether a result has values of an opaque type of which something is so.
-func returnsOpaque(q *plan.Star, so func(t *sqltype.Opaque) bool) bool {
-	return slices.ContainsFunc(q.Output, func(x plan.Expr) bool {
-		t := x.Type()
-		return t.Kind == vector.Opaque && so(sqltype.OpaqueOf(t.Collation.OID))
-	})
+// wholeFloats reports whether floats are written so that they are read as the same.
+func (g *gateRow) wholeFloats() bool { return len(g.floatDigit) == 1 && g.floatDigit >= "1" }
+
+// checkOpaque returns why values of an opaque type cannot be written under the settings, nil where they can.
+func (g *gateRow) checkOpaque(q *plan.Star) *plan.Forward {
+	for _, x := range q.Output {
+		if x.Type().Kind != vector.Opaque {
+			continue
+		}
+		switch t := sqltype.OpaqueOf(x.Type().Collation.OID); {
+		case t.Dates && !strings.HasPrefix(g.dateStyle, "ISO, "):
+			return forward(plan.ReasonSettings, "DateStyle")
+		case t.Zones && !isUTC(g.timeZone):
+			return forward(plan.ReasonTimeZone, "")
+		case t.Intervals && g.intervals != "postgres":
+			return forward(plan.ReasonSettings, "IntervalStyle")
+		case t.Bytes && g.bytea != "hex":
+			return forward(plan.ReasonSettings, "bytea_output")
+		case t.Money && !sqltype.MoneyIn(g.monetary):
+			return forward(plan.ReasonSettings, "lc_monetary")
+		case t.Floats && !g.wholeFloats():
+			return forward(plan.ReasonSettings, "extra_float_digits")
+		}
+	}
+	return nil
 }
 
 // checkDescription compares the plan's result columns with Postgres' description.

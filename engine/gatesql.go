@@ -81,6 +81,7 @@ func (t gateTableSQL) gate() string {
  pg_catalog.current_setting('TimeZone'),
  pg_catalog.current_setting('extra_float_digits'),
  pg_catalog.current_setting('bytea_output'),
+ pg_catalog.current_setting('lc_monetary'),
  pg_catalog.concat_ws(' ', pg_catalog.current_setting('standard_conforming_strings'), pg_catalog.current_setting('transform_null_equals'),
   pg_catalog.current_setting('array_nulls')),
  pg_catalog.current_setting('DateStyle'),

@@ -91,7 +91,7 @@ func (b *aheadBench) commit() {
 // gate is one that sees all commits so far and lets the statement pass, with changes.
 func (b *aheadBench) gate(change map[int]string) Gate {
 	values := map[int]string{gateSnapshot: fmt.Sprintf("%d:%d:", b.xid, b.xid), gateInsertLSN: "0/1F4", gateNoXID: "t",
-		gateIsolation: "read committed", gateTimeZone: "UTC", gateFloatDigits: "1", gateByteaOutput: "hex", gateReading: "on off on", gateDateStyle: "ISO, MDY", gateIntervalStyle: "postgres",
+		gateIsolation: "read committed", gateTimeZone: "UTC", gateFloatDigits: "1", gateByteaOutput: "hex", gateMonetary: "C", gateReading: "on off on", gateDateStyle: "ISO, MDY", gateIntervalStyle: "postgres",
 		gateClientEncoding: "UTF8", gateTimeout: "0", gateSchemas: "{pg_catalog,public}", gateMode: "force", gateOperators: "n",
 		gateShadowed: "f", gateCallable: "t", gateOID: "42", gateAllowed: "t", gateRowSecurity: "f", gateFingerprint: "x"}
 	for k, v := range change {

@@ -134,3 +134,17 @@ func bytesEscaped(t *testing.T, s *stack) {
 		}
 	})
 }
+
+// TestTimeTZ asks for what depends on the session's zone, on a precision or on casts: that is forwarded.
+func TestTimeTZ(t *testing.T) {
+	s := privateStack(t, "CREATE TABLE clock (id int PRIMARY KEY, z timetz, y timetz(1), t time, l pg_lsn, m macaddr8, a macaddr); "+
+		"INSERT INTO clock SELECT i, timetz '00:00:00.26+00' + i * interval '1 hour', '12:34:56.78+02', time '00:00' + i * interval '1 hour', pg_lsn '0/0' + i, 'ff:ff:ff:ff:ff:ff:ff:ff', '08:00:2b:01:02:03' FROM generate_series(0, 40) i;\nVACUUM ANALYZE;")
+	for _, sql := range []string{"SELECT id, z, y FROM clock ORDER BY z, y, id", "SELECT y, count(*), min(z), max(z) FROM clock GROUP BY y", "SELECT count(*) FROM clock WHERE z >= '05:00:00+02' AND z < '24:00:00+00'", "SELECT count(*) FROM clock WHERE z IN ('03:00:00.26+00', '04:00:00.26+00:00')",
+		"SELECT count(*) FROM clock WHERE z = '05:00:00.26+02'", "SELECT id FROM clock WHERE z BETWEEN '01:00:00-02' AND '09:00:00-02' ORDER BY id", "SELECT id, z::text, l::text FROM clock ORDER BY id", "SELECT min(l), max(l), count(DISTINCT l) FROM clock WHERE l > '0/A'"} {
+		s.everyAnswer(t, true, sql)
+	}
+	for _, sql := range []string{"SELECT id, z::timetz(0) FROM clock ORDER BY id", "SELECT count(*) FROM clock WHERE z = '05:00:00.26+02'::timetz(0)", "SELECT count(*) FROM clock WHERE z = '05:00:00'", "SELECT count(*) FROM clock WHERE z > '05:00'", "SELECT count(*) FROM clock WHERE z = t",
+		"SELECT id, nullif(t, z) FROM clock ORDER BY id", "SELECT id, coalesce(t, z) FROM clock ORDER BY id", "SELECT count(*) FROM clock WHERE m = a", "SELECT l - '0/1' FROM clock ORDER BY id", "SELECT z FROM clock UNION SELECT t FROM clock ORDER BY 1", "SELECT count(*) FROM clock WHERE m > '08:00:2b:01:02:03'", "SELECT z AT TIME ZONE 'UTC' FROM clock ORDER BY id"} {
+		s.everyAnswer(t, false, sql)
+	}
+}

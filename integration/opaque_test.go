@@ -14,7 +14,7 @@ func opaqueTable() (columns []string, schema, later string) {
 	var defined []string
 	for _, typ := range sqltype.Opaques() {
 		columns, samples = append(columns, "c_"+typ.Name), append(samples, typ.Samples)
-		defined = append(defined, "c_"+typ.Name+" "+typ.Name)
+		defined = append(defined, "c_"+typ.Name+" "+typ.SQL())
 	}
 	insert := func(from int) string {
 		return insertSamples("held", samples, from, 60, func(i int) string { return fmt.Sprintf("%d, %d", i, i%4) })
@@ -44,8 +44,16 @@ func TestOpaque(t *testing.T) {
 	t.Run("settings", func(t *testing.T) { opaqueSettings(t, s) })
 }
 
-// opaqueColumn asks for all that is done with a column.
+// opaqueColumn asks for all that is done with a column, of an array for what shows the most.
 func opaqueColumn(t *testing.T, s *stack, c string) {
+	if strings.HasPrefix(c, "c__") {
+		s.everyAnswer(t, true, strings.ReplaceAll("SELECT g, count(@), count(*) FILTER (WHERE @ IS NULL) FROM held GROUP BY g ORDER BY g", "@", c))
+		s.everyAnswer(t, true, strings.ReplaceAll("SELECT id, @, CASE WHEN g > 1 THEN @ END FROM held WHERE @ IS NOT NULL ORDER BY id", "@", c))
+		for _, sql := range []string{"SELECT count(*) FROM held WHERE @ = @", "SELECT @[1] FROM held ORDER BY id", "SELECT id, unnest(@) FROM held", "SELECT cardinality(@) FROM held ORDER BY id", "SELECT @ || @ FROM held ORDER BY id"} {
+			s.everyAnswer(t, false, strings.ReplaceAll(sql, "@", c))
+		}
+		return
+	}
 	for _, sql := range []string{"SELECT id, @ FROM held WHERE @ IS NOT NULL ORDER BY id", "SELECT g, count(@), count(*) FROM held GROUP BY g ORDER BY g", "SELECT a.id, b.@ FROM held a LEFT JOIN held b ON b.id = a.g ORDER BY a.id",
 		"SELECT id, CASE WHEN g > 1 THEN @ END, coalesce(@, NULL) FROM held ORDER BY id", "SELECT x, id FROM (SELECT id, @ AS x FROM held WHERE g = 1 UNION ALL SELECT id, @ FROM held WHERE g = 2) u ORDER BY id",
 		"SELECT id, lag(@) OVER (PARTITION BY g ORDER BY id) FROM held ORDER BY id", "SELECT DISTINCT ON (g) g, @ FROM held ORDER BY g, id"} {
@@ -63,7 +71,7 @@ func opaqueForwarded(t *testing.T, s *stack) {
 	for _, sql := range []string{"SELECT CASE WHEN g = 1 THEN c_interval ELSE '1 day' END FROM held ORDER BY id", "SELECT coalesce(c_interval, now() - now()) FROM held ORDER BY id", "SELECT date '2020-01-01' + c_interval FROM held WHERE id < 10 ORDER BY id",
 		"SELECT c_interval + '1 day' FROM held WHERE id < 10 ORDER BY id", "SELECT sum(c_interval) FROM held WHERE id < 10", "SELECT count(*) FROM held WHERE c_interval > '1 day'", "SELECT count(*) FROM held WHERE c_int4range @> 5",
 		"SELECT coalesce(c_box, c_point) FROM held ORDER BY id", "SELECT c_point FROM held UNION ALL SELECT c_box FROM held", "SELECT extract(epoch FROM c_interval) FROM held ORDER BY id", "SELECT c_point[0] FROM held ORDER BY id", "SELECT lower(c_int4range) FROM held ORDER BY id",
-		"SELECT c_timetz::time FROM held ORDER BY id", "SELECT justify_hours(c_interval) FROM held WHERE id < 10 ORDER BY id", "SELECT -c_interval FROM held WHERE id < 5"} {
+		"SELECT justify_hours(c_interval) FROM held WHERE id < 10 ORDER BY id", "SELECT -c_interval FROM held WHERE id < 5"} {
 		s.everyAnswer(t, false, sql)
 	}
 }
@@ -71,7 +79,7 @@ func opaqueForwarded(t *testing.T, s *stack) {
 // opaqueFinished asks for what the server would finish over values: that is forwarded, as what its rows hold may be equal and
 // print apart.
 func opaqueFinished(t *testing.T, s *stack, columns []string) {
-	for _, c := range columns {
+	for _, c := range columns[:20] {
 		for _, sql := range []string{"SELECT id, @, quote_nullable(@), to_json(@) FROM held ORDER BY id", "SELECT id, exp(g), @ FROM held ORDER BY id"} {
 			s.everyAnswer(t, false, strings.ReplaceAll(sql, "@", c))
 		}
@@ -86,7 +94,8 @@ func opaqueFinished(t *testing.T, s *stack, columns []string) {
 
 // opaqueSettings asks under settings that have values written otherwise.
 func opaqueSettings(t *testing.T, s *stack) {
-	for _, set := range []string{"SET IntervalStyle = iso_8601", "SET DateStyle = German", "SET extra_float_digits = 0"} {
+	for _, set := range []string{"SET IntervalStyle = iso_8601", "SET DateStyle = German", "SET extra_float_digits = 0", "SET TimeZone = 'Asia/Tokyo'", "SET bytea_output = escape", "SET client_encoding = LATIN1",
+		"SET lc_monetary = 'en_US.utf8'", "SET xmloption = document"} {
 		proxied := connect(t, s.proxy.url("postgres"))
 		plain := connect(t, s.direct.url("postgres"))
 		for _, sql := range []string{set, "SELECT * FROM held ORDER BY id"} {

@@ -40,7 +40,7 @@ func insertSamples(table string, samples [][]string, from, to int, first func(i 
 		row := first(i)
 		for _, of := range samples {
 			if at := i % (len(of) + 1); at < len(of) {
-				row += ", '" + of[at] + "'"
+				row += ", '" + strings.ReplaceAll(of[at], "'", "''") + "'"
 			} else {
 				row += ", NULL"
 			}

@@ -257,10 +257,9 @@ func filler(t vector.Type) string {
 	switch {
 	case t.Kind == vector.JSONB, t.Kind == vector.JSON:
 		return "null"
-	case t.Kind == vector.UUID:
-		return string(make([]byte, 16))
-	case t.Kind == vector.Inet, t.Kind == vector.CIDR:
-		d, _ := sqltype.Of(t.Kind).Parse("0.0.0.0/0")
+	case t.Kind.IsBytes():
+		of := sqltype.Of(t.Kind)
+		d, _ := of.Parse(of.Samples[0])
 		return d.Str
 	case t.Kind.IsArray():
 		return sqltype.NewArray(vector.TypeOf(t.Kind.Element())).String()

@@ -118,8 +118,8 @@ func (a *answer) load() error {
 
 // writingSettings ask for the settings that decide how values are written, without a
 // function that somebody may have revoked. The server reports a change only with
-// ReadyForQuery, and not those of extra_float_digits and bytea_output.
-var writingSettings = [...]string{"SHOW TimeZone", "SHOW DateStyle", "SHOW IntervalStyle", "SHOW client_encoding", "SHOW extra_float_digits", "SHOW bytea_output"}
+// ReadyForQuery, and not those of extra_float_digits, bytea_output and lc_monetary.
+var writingSettings = [...]string{"SHOW TimeZone", "SHOW DateStyle", "SHOW IntervalStyle", "SHOW client_encoding", "SHOW extra_float_digits", "SHOW bytea_output", "SHOW lc_monetary"}
 
 // settingsOf reads the answers to writingSettings; without answers, nothing has changed.
 func (s *session) settingsOf(rows [][]*string) wire.TextSettings {
@@ -135,7 +135,7 @@ func (s *session) settingsOf(rows [][]*string) wire.TextSettings {
 	}
 	now.TimeZone, now.DateStyle, now.IntervalStyle, now.ClientEncoding = value(0), value(1), value(2), value(3)
 	now.ExtraFloatDigits, _ = strconv.Atoi(value(4)) // 0, if it were none, is refused
-	now.ByteaOutput = value(5)
+	now.ByteaOutput, now.Monetary = value(5), value(6)
 	return now
 }
 

@@ -111,7 +111,7 @@ const lookLimit = 1 << 20
 
 func newSession(ctx context.Context, d engine.Decider, o Observer) *session {
 	s := &session{engine: d, observer: o, ctx: ctx, opaque: d == nil}
-	s.settings.ExtraFloatDigits = 1 // else the gate refuses
+	s.settings.ExtraFloatDigits, s.settings.Monetary = 1, "C" // else the gate refuses
 	s.settings.Zones, _ = d.(wire.Zones)
 	s.queue.push(replyStartup)
 	s.sent = 1

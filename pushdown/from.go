@@ -224,7 +224,7 @@ func baseColumn(meta *catalog.Table, t, c int) col {
 	b := col{name: m.Name, named: true, table: t, column: c}
 	switch {
 	case m.Unsupported != "":
-		b.refuse = &plan.Forward{Reason: plan.ReasonType, Detail: m.Unsupported}
+		b.refuse = &plan.Forward{Reason: plan.ReasonType, Detail: "column " + m.Name + ": " + m.Unsupported}
 	default:
 		b.e = plan.Column{Table: t, Column: c, T: m.Type}
 	}

@@ -26,7 +26,7 @@ func TestCheckNamesWhatMends(t *testing.T) {
 	url := database(t)
 	c := connectTo(t, url)
 	role := "r" + strings.ReplaceAll(queryText(t, c, "SELECT current_database()"), "t", "")
-	mustExec(t, c, `CREATE ROLE `+role+` LOGIN; CREATE TABLE good (id int PRIMARY KEY, j varbit, t text); CREATE TABLE nokey (a int, u int NOT NULL UNIQUE);
+	mustExec(t, c, `CREATE ROLE `+role+` LOGIN; CREATE TYPE pair AS (x text, y int); CREATE TABLE good (id int PRIMARY KEY, j pair, t text); CREATE TABLE nokey (a int, u int NOT NULL UNIQUE);
 		CREATE UNLOGGED TABLE fast (id int PRIMARY KEY); CREATE TABLE secret (id int PRIMARY KEY); CREATE VIEW v AS SELECT 1 AS one;
 		ALTER TABLE nokey OWNER TO `+role+`; ALTER TABLE good OWNER TO `+role+`; ALTER TABLE fast OWNER TO `+role)
 	as := strings.Replace(url, "postgres://postgres@", "postgres://"+role+"@", 1)
@@ -52,7 +52,7 @@ func TestCheckNamesWhatMends(t *testing.T) {
 			t.Errorf("%+v, want %s with %q", f, want.level, want.sql)
 		}
 	}
-	if f := finding(t, found, "table public.good"); !strings.Contains(f.Text, "j (type bit varying)") {
+	if f := finding(t, found, "table public.good"); !strings.Contains(f.Text, "j (type public.pair)") {
 		t.Errorf("%+v", f)
 	}
 	for _, f := range found {

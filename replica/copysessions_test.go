@@ -39,11 +39,11 @@ func TestManySessionsCopyWhatOneDoes(t *testing.T) {
 	address := database(t)
 	c := connectTo(t, address)
 	const perPage = 2 // rows of 4000 bytes that stay in line
-	mustExec(t, c, `CREATE TABLE parted (id int, n numeric(12,2), s text, u varbit, filler text, PRIMARY KEY (id, u)) PARTITION BY RANGE (id)`)
+	mustExec(t, c, `CREATE TYPE pair AS (x text, y int); CREATE TABLE parted (id int, n numeric(12,2), s text, u pair, filler text, PRIMARY KEY (id, u)) PARTITION BY RANGE (id)`)
 	sizes := []int{0, 1, 1023, 1024, 1025, rangePagesMin * perPage, splitPages*perPage - 1, 2*splitPages*perPage + 1, 3000}
 	for i, n := range sizes {
 		mustExec(t, c, fmt.Sprintf(`CREATE TABLE s%d PARTITION OF parted FOR VALUES FROM (%d) TO (%d); ALTER TABLE s%d ALTER filler SET STORAGE PLAIN, ALTER filler SET COMPRESSION DEFAULT;
-			INSERT INTO s%d SELECT %d + g, CASE WHEN g %% 7 > 0 THEN g * 1.01 END, CASE g %% 5 WHEN 0 THEN NULL WHEN 1 THEN 'text ' || g ELSE 'value ' || g %% 30 END, ('x' || md5(g::text))::varbit, rpad(g::text, 3900) FROM generate_series(1, %d) g`,
+			INSERT INTO s%d SELECT %d + g, CASE WHEN g %% 7 > 0 THEN g * 1.01 END, CASE g %% 5 WHEN 0 THEN NULL WHEN 1 THEN 'text ' || g ELSE 'value ' || g %% 30 END, ROW(md5(g::text), 1)::pair, rpad(g::text, 3900) FROM generate_series(1, %d) g`,
 			i, i*100_000, (i+1)*100_000, i, i, i*100_000, n))
 	}
 	e, _ := testEpoch(t, address)

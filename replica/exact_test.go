@@ -24,7 +24,7 @@ var exactTables = []struct{ name, create, rows string }{
 		"concat('|', id, '|', coalesce(v::text, '~'), '|', coalesce(t, '~'), '|', coalesce((d - '2000-01-01')::text, '~'))"},
 	{"dup", "CREATE TABLE dup (a int, j json, b text, n numeric); ALTER TABLE dup REPLICA IDENTITY FULL",
 		"concat('|', coalesce(a::text, '~'), '|', coalesce(j::text, '~'), '|', coalesce(b, '~'), '|', coalesce(n::text, '~'))"},
-	{"uid", "CREATE TABLE uid (u varbit, k int, v int, PRIMARY KEY (u, k))", "concat('|-|', k, '|', coalesce(v::text, '~'))"},
+	{"uid", "CREATE TYPE pair AS (x text, y int); CREATE TABLE uid (u pair, k int, v int, PRIMARY KEY (u, k))", "concat('|-|', k, '|', coalesce(v::text, '~'))"},
 	{"idx", "CREATE TABLE idx (a text NOT NULL, b int NOT NULL, c int); CREATE UNIQUE INDEX idx_key ON idx (b, a); ALTER TABLE idx REPLICA IDENTITY USING INDEX idx_key",
 		"concat('|', a, '|', b, '|', coalesce(c::text, '~'))"},
 	{"par", `CREATE TABLE par (id int, k int, t text, PRIMARY KEY (id, k)) PARTITION BY RANGE (k);
@@ -73,11 +73,11 @@ func randomStatement(rng *rand.Rand) string {
 	case 11:
 		return fmt.Sprintf("UPDATE dup SET a = NULL, b = %s WHERE ctid IN (SELECT ctid FROM dup WHERE b IS NULL LIMIT 2)", text())
 	case 12:
-		return fmt.Sprintf("INSERT INTO uid VALUES (('x' || md5('%d'))::varbit, %d, 0) ON CONFLICT (u, k) DO UPDATE SET v = uid.v + 1", id, id%7)
+		return fmt.Sprintf("INSERT INTO uid VALUES (ROW(md5('%d'), 1)::pair, %d, 0) ON CONFLICT (u, k) DO UPDATE SET v = uid.v + 1", id, id%7)
 	case 13:
-		return fmt.Sprintf("UPDATE uid SET v = v * 2, k = k + %d WHERE u = ('x' || md5('%d'))::varbit AND NOT EXISTS (SELECT FROM uid o WHERE o.u = uid.u AND o.k > uid.k)", rng.Intn(2), id)
+		return fmt.Sprintf("UPDATE uid SET v = v * 2, k = k + %d WHERE u = ROW(md5('%d'), 1)::pair AND NOT EXISTS (SELECT FROM uid o WHERE o.u = uid.u AND o.k > uid.k)", rng.Intn(2), id)
 	case 14:
-		return fmt.Sprintf("DELETE FROM uid WHERE u = ('x' || md5('%d'))::varbit", id)
+		return fmt.Sprintf("DELETE FROM uid WHERE u = ROW(md5('%d'), 1)::pair", id)
 	case 15:
 		return fmt.Sprintf("INSERT INTO idx VALUES ('%c', %d, 1) ON CONFLICT (b, a) DO UPDATE SET c = idx.c + 1", 'a'+rng.Intn(5), rng.Intn(40))
 	case 16:

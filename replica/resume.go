@@ -17,6 +17,7 @@ import (
 	"pgaccel/catalog"
 	"pgaccel/colstore"
 	"pgaccel/sqltype"
+	"pgaccel/vector"
 )
 
 // With a data directory (Config.DataDir) a new stream goes on where the last
@@ -309,6 +310,9 @@ func lacking(meta *catalog.Table, domains map[uint32]domain) string {
 		kind := sqltype.HeldKind(c.TypeOID)
 		if d, ok := domains[c.TypeOID]; ok {
 			kind = d.kind()
+		}
+		if c.Type.Kind == vector.Opaque && sqltype.OpaqueOf(c.Type.Collation.OID) == nil {
+			return c.Name // it was opaque once
 		}
 		wide := c.Unsupported == "numeric without declared precision" || strings.HasSuffix(c.Unsupported, " exceeds 18 digits")
 		if wide || strings.HasPrefix(c.Unsupported, typeReason) && (kind.Stored() || sqltype.OpaqueOf(c.TypeOID) != nil) {

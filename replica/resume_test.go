@@ -79,8 +79,8 @@ func resumes(t *testing.T, url string, r *Replicator, what string, copies int) {
 func TestResume(t *testing.T) {
 	url := database(t)
 	c := connectTo(t, url)
-	mustExec(t, c, `CREATE TABLE a (id int PRIMARY KEY, x text, n int); INSERT INTO a SELECT g, 'text ' || g % 10, g FROM generate_series(1, 3000) g;
-		CREATE TABLE b (u varbit PRIMARY KEY DEFAULT ('x' || md5(random()::text))::varbit, id int, x text, n int); INSERT INTO b SELECT ('x' || md5(random()::text))::varbit, g, NULL, g FROM generate_series(1, 300) g;
+	mustExec(t, c, `CREATE TYPE pair AS (x text, y int); CREATE TABLE a (id int PRIMARY KEY, x text, n int); INSERT INTO a SELECT g, 'text ' || g % 10, g FROM generate_series(1, 3000) g;
+		CREATE TABLE b (u pair PRIMARY KEY DEFAULT ROW(md5(random()::text), 1)::pair, id int, x text, n int); INSERT INTO b SELECT ROW(md5(random()::text), 1)::pair, g, NULL, g FROM generate_series(1, 300) g;
 		CREATE TABLE p (id int PRIMARY KEY, x text, n int) PARTITION BY RANGE (id); CREATE TABLE p1 PARTITION OF p FOR VALUES FROM (0) TO (100); CREATE TABLE p2 PARTITION OF p DEFAULT;
 		INSERT INTO p SELECT g, g, g FROM generate_series(1, 300) g`)
 	dir := filepath.Join(t.TempDir(), "data")
@@ -99,7 +99,7 @@ func TestResume(t *testing.T) {
 	}
 	change := func(round int) {
 		mustExec(t, c, fmt.Sprintf(`INSERT INTO a SELECT g, 'new %d', g FROM generate_series(%d, %d) g; UPDATE a SET n = n + 1 WHERE id %% 7 = 0; DELETE FROM a WHERE id %% 11 = %d;
-			UPDATE b SET n = n + 1 WHERE n %% 3 = 0; DELETE FROM b WHERE n %% 50 = 1; INSERT INTO b SELECT ('x' || md5(random()::text))::varbit, g, 'x', g FROM generate_series(1, 10) g;
+			UPDATE b SET n = n + 1 WHERE n %% 3 = 0; DELETE FROM b WHERE n %% 50 = 1; INSERT INTO b SELECT ROW(md5(random()::text), 1)::pair, g, 'x', g FROM generate_series(1, 10) g;
 			UPDATE p SET id = id + 5000, n = -n WHERE n %% 9 = 1; BEGIN; DELETE FROM p WHERE n %% 4 = 0; ROLLBACK`, round, 10000+100*round, 10050+100*round, round%11))
 	}
 	for round, step := range []struct {

@@ -48,6 +48,12 @@ func ArrayOID(t vector.Type) uint32 {
 		return 1041
 	case vector.CIDR:
 		return 651
+	case vector.MACAddr8:
+		return 775
+	case vector.LSN:
+		return 3221
+	case vector.TimeTZ:
+		return 1270
 	}
 	return arrayOIDs[t.Kind]
 }
@@ -172,8 +178,16 @@ func Elements(s string) (n int64) {
 // validArray reports whether s is an array of elements that are held, as array_send writes it: of an array that
 // had nulls once it says so still.
 func validArray(s string, elem *Type) bool {
+	return validArrayOf(s, elem.OID, func(raw string) bool {
+		_, ok := elem.Receive([]byte(raw))
+		return ok
+	})
+}
+
+// validArrayOf is validArray of elements of the type with an OID.
+func validArrayOf(s string, oid uint32, valid func(raw string) bool) bool {
 	r, ok := readArray(s)
-	if !ok || binary.BigEndian.Uint32([]byte(s[8:])) != elem.OID {
+	if !ok || binary.BigEndian.Uint32([]byte(s[8:])) != oid {
 		return false
 	}
 	count, nulls := int64(1), s[4:8] != "\x00\x00\x00\x00"
@@ -193,7 +207,7 @@ func validArray(s string, elem *Type) bool {
 		}
 		if null {
 			some = true
-		} else if _, ok := elem.Receive([]byte(raw)); !ok {
+		} else if !valid(raw) {
 			return false
 		}
 	}
@@ -202,6 +216,11 @@ func validArray(s string, elem *Type) bool {
 
 // AppendArray writes an array as array_out does, its elements by text.
 func AppendArray(dst []byte, s string, text func(dst []byte, raw string) []byte) []byte {
+	return appendDelimited(dst, s, ',', text)
+}
+
+// appendDelimited is AppendArray of elements with a delimiter between (pg_type.typdelim).
+func appendDelimited(dst []byte, s string, delimiter byte, text func(dst []byte, raw string) []byte) []byte {
 	r, ok := readArray(s)
 	if !ok || r.dims == 0 {
 		return append(dst, "{}"...)
@@ -218,18 +237,18 @@ func AppendArray(dst []byte, s string, text func(dst []byte, raw string) []byte)
 		}
 		dst = append(dst, '=')
 	}
-	return r.append(dst, 0, text)
+	return r.append(dst, 0, delimiter, text)
 }
 
 // append writes a slice of one dimension.
-func (r *arrayReader) append(dst []byte, dim int, text func(dst []byte, raw string) []byte) []byte {
+func (r *arrayReader) append(dst []byte, dim int, delimiter byte, text func(dst []byte, raw string) []byte) []byte {
 	dst = append(dst, '{')
 	for i := range r.lengths[dim] {
 		if i > 0 {
-			dst = append(dst, ',')
+			dst = append(dst, delimiter)
 		}
 		if dim+1 < r.dims {
-			dst = r.append(dst, dim+1, text)
+			dst = r.append(dst, dim+1, delimiter, text)
 			continue
 		}
 		raw, null, ok := r.element()
@@ -240,14 +259,14 @@ func (r *arrayReader) append(dst []byte, dim int, text func(dst []byte, raw stri
 			dst = append(dst, "NULL"...)
 		default:
 			at := len(dst)
-			dst = quoteElement(text(dst, raw), at)
+			dst = quoteElement(text(dst, raw), at, delimiter)
 		}
 	}
 	return append(dst, '}')
 }
 
 // quoteElement puts the element that begins at a place into quotes, where array_out does.
-func quoteElement(dst []byte, at int) []byte {
+func quoteElement(dst []byte, at int, delimiter byte) []byte {
 	quoted := len(dst) == at || isNullWord(string(dst[at:]))
 	escaped := 0
 	for _, c := range dst[at:] {
@@ -255,7 +274,7 @@ func quoteElement(dst []byte, at int) []byte {
 		case '"', '\\':
 			escaped++
 			quoted = true
-		case '{', '}', ',', ' ', '\t', '\n', '\r', '\v', '\f':
+		case '{', '}', delimiter, ' ', '\t', '\n', '\r', '\v', '\f':
 			quoted = true
 		}
 	}

@@ -10,7 +10,7 @@ const oidMACAddr = 829
 
 // macaddrType is held as the 48-bit integer of its six bytes, the first one highest: bytes
 // sort without sign.
-var macaddrType = word(Type{Kind: vector.MACAddr, Name: "macaddr", OID: oidMACAddr, Category: 'U', NoExtremes: true,
+var macaddrType = word(Type{Kind: vector.MACAddr, Name: "macaddr", OID: oidMACAddr, Category: 'U', Implicit: []vector.Kind{vector.MACAddr8}, NoExtremes: true,
 	Binary: BinaryOther, Size: 6, Word: macaddrFromBinary, AppendBinary: appendMACAddrBinary, AppendText: appendMACAddr,
 	Least: 0, Greatest: 1<<48 - 1,
 	Samples: []string{"00:00:00:00:00:00", "08:00:2b:01:02:03", "08-00-2B-01-02-04", "08002b:010205", "08002b-010206", "0800.2b01.0207", "0800-2b01-0208", "08002b010209", "8:0:2b:1:2:a",

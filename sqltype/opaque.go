@@ -8,6 +8,19 @@ import (
 	"pgaccel/vector"
 )
 
+// OpaqueSettings are those that the text depends on, with the values under which it is known here. Of the other built-in
+// types the text depends on the catalog (reg*, aclitem), and extensions may do as they like: these are not held.
+type OpaqueSettings struct {
+	Floats    bool // extra_float_digits above 0
+	Dates     bool // DateStyle ISO
+	Zones     bool // TimeZone UTC
+	Intervals bool // IntervalStyle postgres
+	Bytes     bool // bytea_output hex
+	Money     bool // lc_monetary as MoneyIn has it
+	// Encoded says that the client's encoding changes the binary form, too, which has text within.
+	Encoded bool
+}
+
 // Opaque is a type whose values are held as the binary form, which is written as text and nothing else: they have
 // no order here, are equal to none, and no literal is read as one.
 type Opaque struct {
@@ -19,9 +32,7 @@ type Opaque struct {
 	// valid takes the whole of a binary form.
 	valid func(r *reader)
 
-	Floats    bool // extra_float_digits above 0
-	Dates     bool // DateStyle ISO
-	Intervals bool // IntervalStyle postgres
+	OpaqueSettings
 
 	Samples []string
 }
@@ -36,20 +47,25 @@ func (t *Opaque) Receive(raw []byte) (d vector.Datum, ok bool) {
 // opaques are built in: their OIDs are the same in every server.
 var opaques = map[uint32]*Opaque{}
 
+// opaqueLists are the opaque types; those of arrays of others come last.
+var opaqueLists = [][]Opaque{opaqueTimes, opaqueRanges, opaqueShapes, opaqueSystem, opaqueTexts, opaqueSearch}
+
 func init() {
-	for _, list := range [][]Opaque{opaqueTimes, opaqueRanges, opaqueShapes} {
-		for i := range list {
-			opaques[list[i].OID] = &list[i]
-		}
+	opaqueLists = append(opaqueLists, opaqueArrays())
+	for _, t := range Opaques() {
+		opaques[t.OID] = t
 	}
 }
+
+// SQL is the type's name in statements, in which it has no modifier: "bit" is of any length, and bit is of one.
+func (t *Opaque) SQL() string { return `pg_catalog."` + t.Name + `"` }
 
 // OpaqueOf returns the opaque type with an OID; nil where it is none.
 func OpaqueOf(oid uint32) *Opaque { return opaques[oid] }
 
 // Opaques returns all of them.
 func Opaques() (list []*Opaque) {
-	for _, part := range [][]Opaque{opaqueTimes, opaqueRanges, opaqueShapes} {
+	for _, part := range opaqueLists {
 		for i := range part {
 			list = append(list, &part[i])
 		}
@@ -74,14 +90,14 @@ func (r *reader) take(n int) string {
 }
 
 func (r *reader) byte() byte   { return r.take(1)[0] }
+func (r *reader) int16() int16 { return int16(binary.BigEndian.Uint16([]byte(r.take(2)))) }
 func (r *reader) int32() int32 { return int32(binary.BigEndian.Uint32([]byte(r.take(4)))) }
 func (r *reader) int64() int64 { return int64(binary.BigEndian.Uint64([]byte(r.take(8)))) }
 
-// opaqueTimes: interval as columns have it, of which computed ones are vector.Interval, and timetz.
+// opaqueTimes: interval as columns have it, of which computed ones are vector.Interval.
 var opaqueTimes = []Opaque{
-	{OID: 1186, Name: "interval", AppendText: appendAnyInterval, valid: validInterval, Intervals: true, Samples: []string{"0", "1 day", "24:00:00", "1 mon", "30 days", "-1 mon +1 day", "1 mon -1 day 00:00:01", "-1 year -2 mons +3 days -04:05:06.7",
+	{OID: 1186, Name: "interval", AppendText: appendAnyInterval, valid: validInterval, OpaqueSettings: OpaqueSettings{Intervals: true}, Samples: []string{"0", "1 day", "24:00:00", "1 mon", "30 days", "-1 mon +1 day", "1 mon -1 day 00:00:01", "-1 year -2 mons +3 days -04:05:06.7",
 		"1 year -00:00:00.000001", "-1 day +25:00:00", "100:00:00", "-00:00:01", "1 year 1 mon 1 day 01:01:01.5", "178956970 years 7 mons", "-178956970 years -8 mons", "2562047788:00:54.775807", "-2562047788:00:54.775807", "2147483647 days"}},
-	{OID: 1266, Name: "timetz", AppendText: appendTimeTZ, valid: func(r *reader) { r.int64(); r.int32() }, Samples: []string{"00:00:00+00", "24:00:00-12", "12:34:56.789+05:30", "23:59:59.999999-15:59:59", "01:02:03+15:59", "10:00:00-00:30"}},
 }
 
 // validInterval leaves the ends of all three parts, which are infinity in 17 and later, and not before.

@@ -6,10 +6,13 @@ import (
 	"testing"
 )
 
+// asText are the types of which any text, beginning with a version for one, is taken.
+var asText = map[string]bool{"name": true, "refcursor": true, "xml": true, "jsonpath": true}
+
 // TestOpaques writes each type's samples as the server does, from its binary form, and refuses shorter and longer ones.
 func TestOpaques(t *testing.T) {
 	conn := realPostgres(t)
-	query(t, conn, "SET datestyle = 'ISO, MDY'; SET timezone = 'UTC'; SET extra_float_digits = 1; SET intervalstyle = 'postgres'")
+	query(t, conn, "SET datestyle = 'ISO, MDY'; SET timezone = 'UTC'; SET extra_float_digits = 1; SET intervalstyle = 'postgres'; SET lc_monetary = 'C'")
 	for _, typ := range Opaques() {
 		if got := query(t, conn, "SELECT typname FROM pg_type WHERE oid = "+string(AppendInt(nil, int64(typ.OID)))); len(got) != 1 || got[0][0] != typ.Name {
 			t.Errorf("%d is %v, not %s", typ.OID, got, typ.Name)
@@ -17,7 +20,7 @@ func TestOpaques(t *testing.T) {
 		for _, value := range typ.Samples {
 			var sent [2][]byte
 			for format := range sent {
-				r := conn.ExecParams(context.Background(), "SELECT $1::text::"+typ.Name, [][]byte{[]byte(value)}, []uint32{OIDText}, nil, []int16{int16(format)}).Read()
+				r := conn.ExecParams(context.Background(), "SELECT $1::"+typ.SQL(), [][]byte{[]byte(value)}, nil, nil, []int16{int16(format)}).Read()
 				if r.Err != nil {
 					t.Fatalf("%s %q: %v", typ.Name, value, r.Err)
 				}
@@ -26,6 +29,9 @@ func TestOpaques(t *testing.T) {
 			d, ok := typ.Receive(sent[1])
 			if text := typ.AppendText(nil, d.Str); !ok || !bytes.Equal(text, sent[0]) {
 				t.Errorf("%s %q: %q, %v, the server has %q", typ.Name, value, text, ok, sent[0])
+			}
+			if asText[typ.Name] {
+				continue
 			}
 			for n := range len(sent[1]) {
 				if _, ok := typ.Receive(sent[1][:n]); ok {

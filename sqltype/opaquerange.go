@@ -15,7 +15,7 @@ const (
 	rangeUpperInfinite = 0x10
 )
 
-// opaqueRanges are those of types whose text needs no time zone.
+// opaqueRanges are the built-in ones.
 var opaqueRanges = []Opaque{
 	rangeOf(vector.Int4, 3904, "int4range", "empty", "[1,3)", "(,)", "[-5,)", "(,7]"),
 	multirangeOf(vector.Int4, 4451, "int4multirange", "{}", "{[1,3),[5,7)}", "{(,)}"),
@@ -27,12 +27,14 @@ var opaqueRanges = []Opaque{
 	multirangeOf(vector.Date, 4535, "datemultirange", "{}", "{[2020-01-01,2020-02-29),[2021-01-01,)}"),
 	rangeOf(vector.Timestamp, 3908, "tsrange", "empty", `["2020-01-01 00:00:00","2020-02-29 12:34:56.789"]`, "(,infinity)", "[0044-03-15 01:00 BC,)"),
 	multirangeOf(vector.Timestamp, 4533, "tsmultirange", "{}", `{["2020-01-01 00:00:00","2020-02-29 12:34:56.789"],[2021-01-01,)}`),
+	rangeOf(vector.TimestampTZ, 3910, "tstzrange", "empty", `["2020-01-01 00:00:00+00","2020-02-29 12:34:56.789+02"]`, "(,infinity)", "[0044-03-15 01:00+00 BC,)"),
+	multirangeOf(vector.TimestampTZ, 4534, "tstzmultirange", "{}", `{["2020-01-01 00:00:00+00","2020-02-29 12:34:56.789+02"],[2021-01-01,)}`),
 }
 
 // rangeOf is the type of ranges of a kind (range_send and range_out in src/backend/utils/adt/rangetypes.c): flags, then
 // the ends that there are, each behind its length.
 func rangeOf(k vector.Kind, oid uint32, name string, samples ...string) Opaque {
-	return Opaque{OID: oid, Name: name, Dates: k == vector.Date || k == vector.Timestamp, Samples: samples,
+	return Opaque{OID: oid, Name: name, OpaqueSettings: OpaqueSettings{Dates: types[k].Settings, Zones: k == vector.TimestampTZ}, Samples: samples,
 		AppendText: func(dst []byte, raw string) []byte { return appendRange(dst, raw, &types[k]) },
 		valid:      func(r *reader) { validRange(r, &types[k]) }}
 }

@@ -8,7 +8,7 @@ import (
 
 const OIDTime = 1083
 
-var timeType = word(Type{Kind: vector.Time, Name: "time", OID: OIDTime, Category: 'D', Implicit: []vector.Kind{vector.Interval}, Binary: BinaryInt8, AppendText: AppendTime, Least: 0, Greatest: MicrosPerDay,
+var timeType = word(Type{Kind: vector.Time, Name: "time", OID: OIDTime, Category: 'D', Implicit: []vector.Kind{vector.Interval, vector.TimeTZ}, Binary: BinaryInt8, AppendText: AppendTime, Least: 0, Greatest: MicrosPerDay,
 	Samples: []string{"00:00:00", "00:00:00.000001", "12:34:56.7", "23:59:59.999999", "24:00:00"}}, parseTime)
 
 // parseTime reads hh:mm[:ss[.ffffff]] up to 24:00:00, in microseconds.

@@ -87,6 +87,9 @@ var types = [1 << 8]Type{
 	vector.Bytea:       byteaType,
 	vector.Inet:        inetType,
 	vector.CIDR:        cidrType,
+	vector.MACAddr8:    macaddr8Type,
+	vector.LSN:         lsnType,
+	vector.TimeTZ:      timetzType,
 	vector.Opaque:      {Kind: vector.Opaque, Name: "opaque", Category: 'U', NoExtremes: true, Binary: BinaryBytes},
 }
 

@@ -19,7 +19,8 @@
 //	Text, Varchar, BPChar   code in the column's dictionary (storage) or the
 //	                        string itself (Batch, Datum)
 //	UUID, Bytea             likewise; the string are the bytes
-//	Inet, CIDR              likewise; the string is a key by which they sort (package sqltype)
+//	MACAddr8, LSN           likewise
+//	Inet, CIDR, TimeTZ      likewise; the string is a key by which they sort (package sqltype)
 //	Opaque                  likewise: the binary form; Type.Collation.OID is the type's
 //	JSON, JSONB             likewise: the text that Postgres writes
 //	arrays                  likewise: the bytes that array_send writes

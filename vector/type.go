@@ -33,6 +33,9 @@ const (
 	Inet
 	CIDR
 	Opaque // of any type of sqltype.OpaqueOf, which nothing is computed of: Type.Collation.OID says of which
+	MACAddr8
+	LSN
+	TimeTZ
 
 	kinds // a new one comes just before: checkpoints hold the numbers
 )
@@ -43,6 +46,7 @@ var kindNames = [kinds]string{Invalid: "invalid", Bool: "boolean", Int2: "smalli
 	Text: "text", Varchar: "varchar", BPChar: "char",
 	MACAddr: "macaddr", UUID: "uuid", Interval: "interval", JSONB: "jsonb", Enum: "enum", JSON: "json",
 	Bytea: "bytea", Inet: "inet", CIDR: "cidr", Opaque: "opaque type",
+	MACAddr8: "macaddr8", LSN: "pg_lsn", TimeTZ: "timetz",
 }
 
 // Kinds returns the kinds that can be held and are one type: all but Enum and Opaque.
@@ -63,7 +67,8 @@ const arrayBit Kind = 1 << 7
 // Of char(n), values that are equal print apart where they have no length. How those of bytea are written depends on bytea_output.
 func ArrayOf(k Kind) Kind {
 	switch {
-	case k == Invalid, k >= kinds, k == Interval, k == BPChar, k == Enum, k == JSON, k == Bytea, k == Inet, k == CIDR, k == Opaque:
+	case k == Invalid, k >= kinds, k == Interval, k == BPChar, k == Enum, k == JSON, k == Bytea, k == Inet, k == CIDR, k == Opaque,
+		k == MACAddr8, k == LSN, k == TimeTZ:
 		return Invalid
 	}
 	return k | arrayBit
@@ -117,7 +122,9 @@ func (k Kind) IsString() bool {
 func (k Kind) IsMany() bool { return k == Enum || k == Opaque }
 
 // IsBytes reports whether values are held as strings that are not text and sort as the values do.
-func (k Kind) IsBytes() bool { return k == UUID || k == Bytea || k == Inet || k == CIDR }
+func (k Kind) IsBytes() bool {
+	return k == UUID || k == Bytea || k == Inet || k == CIDR || k == MACAddr8 || k == LSN || k == TimeTZ
+}
 
 // IsDocument reports whether k is json or jsonb.
 func (k Kind) IsDocument() bool { return k == JSONB || k == JSON }

@@ -23,6 +23,7 @@ type TextSettings struct {
 	TimeZone         string // such as "UTC"
 	ExtraFloatDigits int
 	ByteaOutput      string // such as "hex"
+	Monetary         string // lc_monetary, such as "C"
 	ClientEncoding   string // such as "UTF8"
 	// Zones has the rules of time zones; nil: only UTC is known.
 	Zones Zones
@@ -237,6 +238,9 @@ func (e *RowEncoder) checkSettings(op valueOp, element *arrayElement, c *vector.
 			op = element.op
 		}
 	}
+	if c.Type.Kind == vector.Opaque && sqltype.OpaqueOf(c.Type.Collation.OID).Encoded && s.ClientEncoding != "UTF8" {
+		return fmt.Errorf("client encoding %s of values with text within", s.ClientEncoding)
+	}
 	switch op {
 	case opText, opJSONBBinary:
 		// All client encodings agree on ASCII; the strings here are UTF-8.
@@ -290,10 +294,22 @@ func checkOpaque(t *sqltype.Opaque, s TextSettings) error {
 		return fmt.Errorf("extra_float_digits %d", s.ExtraFloatDigits)
 	case t.Dates && !strings.HasPrefix(s.DateStyle, "ISO, "):
 		return fmt.Errorf("DateStyle %q", s.DateStyle)
+	case t.Zones && !inUTC(s.TimeZone):
+		return fmt.Errorf("TimeZone %q", s.TimeZone)
+	case t.Bytes && s.ByteaOutput != "hex":
+		return fmt.Errorf("bytea_output %q", s.ByteaOutput)
+	case t.Money && !sqltype.MoneyIn(s.Monetary):
+		return fmt.Errorf("lc_monetary %q", s.Monetary)
 	case t.Intervals && s.IntervalStyle != "postgres":
 		return fmt.Errorf("IntervalStyle %q", s.IntervalStyle)
 	}
 	return nil
+}
+
+// inUTC reports whether moments are written in UTC.
+func inUTC(timeZone string) bool {
+	_, ok := sqltype.UTCAbbreviation(timeZone)
+	return ok
 }
 
 // IsASCII reports whether s means the same in every client encoding.

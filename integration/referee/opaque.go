@@ -13,7 +13,7 @@ const opaque = kind(vector.Opaque)
 // opaqueColumn makes a column one of an opaque type.
 func (c *column) opaqueColumn(r *rand.Rand) {
 	of := pick(r, sqltype.Opaques()...)
-	c.t, c.other, c.domain, c.wild, c.pool = typ{kind: opaque, name: of.Name}, of.Name, false, false, of.Samples
+	c.t, c.other, c.domain, c.wild, c.pool = typ{kind: opaque, name: of.Name}, of.SQL(), false, false, of.Samples
 }
 
 // opaques are the columns of opaque types.
