@@ -12,7 +12,8 @@ import (
 // far as there is room: to compare integers takes a tenth of what it takes to look at
 // columns.
 type rowOrder struct {
-	compare func(a, b uint32) int // by the columns
+	x       *execution            // on whose goroutines it sorts; nil: on the caller's
+	compare func(a, b uint32) int // by the columns, of several goroutines at once
 	keys    []uint64              // by row; nil: there are none
 	whole   bool                  // rows with equal keys tie; else compare tells
 	free    int                   // the lower bits of keys that are 0
@@ -32,7 +33,7 @@ func (x *execution) orderBy(cols []rcol, by []plan.Order, n int) (*rowOrder, err
 	if err != nil {
 		return nil, err
 	}
-	o := &rowOrder{compare: less}
+	o := &rowOrder{x: x, compare: less}
 	if len(cols) == 0 || n < 2 {
 		return o, nil
 	}
@@ -109,6 +110,14 @@ func (o *rowOrder) rows(a, b uint32) int {
 
 // sort orders rows, which ascend: those that tie stay so.
 func (o *rowOrder) sort(rows []uint32) {
+	if o.x != nil && o.x.opt.Workers > 1 && o.x.opt.enough(len(rows), parallelSort) {
+		o.sortParted(rows)
+		return
+	}
+	o.sortRun(rows)
+}
+
+func (o *rowOrder) sortRun(rows []uint32) {
 	if len(rows) < 2 {
 		return
 	}

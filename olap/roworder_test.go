@@ -80,8 +80,8 @@ func TestRowOrder(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 8))
 	whole, part, none := 0, 0, 0
 	for turn := range 1000 {
-		n := []int{2, 3, 40, 700}[r.IntN(4)]
-		x := &execution{q: &plan.Star{}, opt: Options{MemoryLimit: 1 << 30}, memory: new(atomic.Int64), room: 1 << 30}
+		n := []int{2, 3, 40, 63, 64, 127, 128, 129, 511, 512, 513, 700}[r.IntN(12)]
+		x := &execution{ctx: t.Context(), q: &plan.Star{}, opt: Options{MemoryLimit: 1 << 30}, memory: new(atomic.Int64), room: 1 << 30}
 		var cols []rcol
 		for range 1 + r.IntN(4) {
 			cols = append(cols, orderColumn(r, n))
@@ -117,8 +117,16 @@ func TestRowOrder(t *testing.T) {
 		}
 		want := slices.Clone(rows)
 		slices.SortStableFunc(want, compare)
+		parted := slices.Clone(rows)
 		if o.sort(rows); !slices.Equal(rows, want) {
 			t.Fatalf("turn %d: %d rows in another order", turn, len(rows))
+		}
+		if len(parted) == 0 {
+			continue
+		}
+		x.opt.Workers = 1 + r.IntN(5)
+		if o.sortParted(parted); !slices.Equal(parted, want) {
+			t.Fatalf("turn %d: %d rows in another order by %d goroutines", turn, len(parted), x.opt.Workers)
 		}
 	}
 	if whole < 50 || part < 50 || none < 50 {

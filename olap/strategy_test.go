@@ -13,9 +13,9 @@ import (
 // withSmallGroups makes merges parallel and estimates sampled for tables of some
 // thousand rows.
 func withSmallGroups(t testing.TB) {
-	merge, rows, prune := parallelMerge, sampleRows, pruneRows
-	parallelMerge, sampleRows, pruneRows = 8, 64, 20
-	t.Cleanup(func() { parallelMerge, sampleRows, pruneRows = merge, rows, prune })
+	merge, rows, prune, order := parallelMerge, sampleRows, pruneRows, parallelSort
+	parallelMerge, sampleRows, pruneRows, parallelSort = 8, 64, 20, 8
+	t.Cleanup(func() { parallelMerge, sampleRows, pruneRows, parallelSort = merge, rows, prune, order })
 }
 
 var strategies = []struct {
