@@ -60,7 +60,7 @@ func (d *decision) Finished(took time.Duration, rows int) {
 const snapshotFor = time.Second
 
 // errOthers forwards a statement whose rest must not be run twice.
-var errOthers = forward(plan.ReasonNoTable, "what is not among the tables that --accelerate chooses is no plain table, has policies, or keys of types that have equal values of several forms")
+var errOthers = forward(plan.ReasonNoTable, "what is not among the tables that --accelerate chooses is no plain table, has policies, types that somebody has made, no such column, or keys of types that have equal values of several forms")
 
 // finishable says why the rest of the statement is not worth running over the result.
 func (d *decision) finishable(b *vector.Batch) *plan.Forward {

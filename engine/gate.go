@@ -201,7 +201,16 @@ func gateParams(q *plan.Deps) []string {
 		attnums = append(attnums, quoteElement("{"+strings.Join(nums, ",")+"}"))
 	}
 	array := func(elements []string) string { return "{" + strings.Join(elements, ",") + "}" }
-	return []string{array(refs), array(schemas), array(oids), array(attnums), array(q.Functions), oidArray(q.Calls), array(roles)}
+	return []string{array(refs), array(schemas), array(oids), array(attnums), nameArray(q.Functions), oidArray(q.Calls), array(roles)}
+}
+
+// nameArray is an array of names in text form.
+func nameArray(names []string) string {
+	quoted := make([]string, len(names))
+	for i, name := range names {
+		quoted[i] = quoteElement(name)
+	}
+	return "{" + strings.Join(quoted, ",") + "}"
 }
 
 // oidArray is an array of OIDs in text form.
@@ -239,7 +248,7 @@ func gateFor(q *plan.Deps) (GateForm, []string) {
 		nums[i] = strconv.Itoa(int(t.Meta.Columns[c].AttNum))
 	}
 	return GatePlain, []string{t.Ref, schema, strconv.FormatUint(uint64(t.Meta.OID), 10),
-		"{" + strings.Join(nums, ",") + "}", "{" + strings.Join(q.Functions, ",") + "}", oidArray(q.Calls)}
+		"{" + strings.Join(nums, ",") + "}", nameArray(q.Functions), oidArray(q.Calls)}
 }
 
 // quoteElement quotes one element of an array's text form.

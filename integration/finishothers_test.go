@@ -2,6 +2,7 @@ package integration
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -289,6 +290,53 @@ func TestPostgresJoinsOthersHeld(t *testing.T) {
 			want, got := ask(t, direct, sql, p.format), ask(t, proxy, sql, p.format)
 			if want.err != "" || got.String() != want.String() || s.queries(t, "partial") != before {
 				t.Errorf("%s: %s%s", sql, want.err, firstDifference([]byte(got.String()), []byte(want.String())))
+			}
+		}
+	}
+}
+
+// TestPostgresFinishesNoCalls has calls of functions that somebody has made and that nothing shows: columns that are none, and functions
+// of rows and types that are preferred to those built in. PostgreSQL runs each once.
+func TestPostgresFinishesNoCalls(t *testing.T) {
+	s := privateStack(t, othersSchema+`;
+CREATE TYPE away.pair AS (a int, b int);
+CREATE TABLE away.paired (id int, p away.pair);
+INSERT INTO away.paired VALUES (1, (1, 2));
+CREATE FUNCTION away.calls(away.region) RETURNS bigint LANGUAGE sql AS $$SELECT nextval('away.counted')$$;
+CREATE FUNCTION away.calls(text) RETURNS bigint LANGUAGE sql AS $$SELECT nextval('away.counted')$$;
+CREATE FUNCTION away.called(record) RETURNS bigint LANGUAGE plpgsql AS $$BEGIN RETURN nextval('away.counted'); END$$;
+CREATE FUNCTION away.quote_nullable(away.region) RETURNS bigint LANGUAGE sql AS $$SELECT nextval('away.counted')$$;
+CREATE FUNCTION away.quote_nullable(away.pair) RETURNS bigint LANGUAGE sql AS $$SELECT nextval('away.counted')$$;
+CREATE FUNCTION away."Odd, ""name"(record) RETURNS bigint LANGUAGE plpgsql AS $$BEGIN RETURN nextval('away.counted'); END$$;
+ALTER DATABASE postgres SET search_path = public, away`)
+	direct, proxy := connect(t, s.direct.url("postgres")), connect(t, s.proxy.url("postgres"))
+	for _, sql := range []string{
+		"SELECT l.calls, %s FROM away.region l, (SELECT sum(n) AS c FROM sold) q WHERE l.id = 1",
+		"SELECT (l).calls, %s FROM away.region l, (SELECT sum(n) AS c FROM sold) q WHERE l.id = 1",
+		"SELECT away.region.calls, %s FROM away.region, (SELECT sum(n) AS c FROM sold) q WHERE id = 1",
+		"SELECT quote_nullable(l), %s FROM away.region l, (SELECT sum(n) AS c FROM sold) q WHERE l.id = 1",
+		"SELECT quote_nullable(l.*), %s FROM away.region l, (SELECT sum(n) AS c FROM sold) q WHERE l.id = 1",
+		"SELECT quote_nullable(l.p), %s FROM away.paired l, (SELECT sum(n) AS c FROM sold) q WHERE l.id = 1",
+		"SELECT quote_nullable(region), %s FROM away.region, (SELECT sum(n) AS c FROM sold) q WHERE id = 1",
+		"SELECT count(l.calls), %s FROM sold s JOIN away.region l ON l.id = s.region, (SELECT 2 AS c) q WHERE s.id < 20",
+		"SELECT q.called, quote_nullable(q.c), %s FROM (SELECT sum(n) AS c FROM sold) q",
+		`SELECT q."Odd, ""name", quote_nullable(q.c), %s FROM (SELECT sum(n) AS c FROM sold) q`,
+		"SELECT (s.note).calls, quote_nullable(s.note), %s FROM sold s, (SELECT 0 AS c) q GROUP BY s.note, q.c ORDER BY 2",
+		"WITH q AS (SELECT sum(n) AS c FROM sold) SELECT q.called, quote_nullable(q.c), %s FROM q",
+	} {
+		for _, fails := range []string{"1", "1 / (q.c - q.c)"} {
+			sql := strings.Replace(sql, "%s", fails, 1)
+			for _, p := range protocols {
+				var counted [2]string
+				var answers [2]answer
+				for i, conn := range []*pgconn.PgConn{direct, proxy} {
+					must(t, direct, "ALTER SEQUENCE away.counted RESTART")
+					answers[i] = ask(t, conn, sql, p.format)
+					counted[i] = ask(t, direct, "SELECT last_value, is_called FROM away.counted", nil).String()
+				}
+				if answers[1].String() != answers[0].String() || counted[1] != counted[0] {
+					t.Errorf("%s (%s): %s, %s: %s, want %s", sql, p.name, firstDifference([]byte(answers[1].String()), []byte(answers[0].String())), sql, counted[1], counted[0])
+				}
 			}
 		}
 	}

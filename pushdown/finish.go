@@ -106,6 +106,7 @@ type finisher struct {
 	cuts      bool // the rest has a LIMIT
 	ordered   bool // and depends on the order of the core's rows
 	others    []*otherTable
+	ctes      map[string]bool // names of common table expressions
 }
 
 // PlanFinish is Plan for a statement that Plan has refused, or that writes the rows of a SELECT: the Statement is that of its core. finish is
@@ -124,6 +125,7 @@ func PlanFinish(text *syntax.Text, paramOIDs []uint32, cat *catalog.Catalog) (co
 		f.params = max(f.params, int(n.GetParamRef().GetNumber()))
 		return true
 	})
+	f.ctes = cteNames(sel)
 	before, ok := deparse(sel)
 	if !ok || strings.Contains(before, namePrefix) {
 		return Statement{}, nil
@@ -138,7 +140,8 @@ func PlanFinish(text *syntax.Text, paramOIDs []uint32, cat *catalog.Catalog) (co
 	if !ok || len(f.core.Deps.ServerConsts) > 0 && readsClock(sel) { // which may be of two transactions
 		return Statement{}, nil
 	}
-	if reads && (writes || !f.takesOthers(sel)) {
+	called, ok := f.columnsOnly(sel)
+	if !ok || slices.ContainsFunc(called, func(name string) bool { return f.cat.Shadowed[strings.ToLower(name)] }) || reads && (writes || !f.takesOthers(sel)) {
 		return Statement{}, nil
 	}
 	if f.params+len(f.columns) > maxParams {
@@ -152,7 +155,7 @@ func PlanFinish(text *syntax.Text, paramOIDs []uint32, cat *catalog.Catalog) (co
 		finish.Select = before
 		finish.Rows, _ = deparse(sel)
 	}
-	f.core.Deps.Functions = slices.Compact(slices.Sorted(slices.Values(slices.Concat(f.core.Deps.Functions, names))))
+	f.core.Deps.Functions = slices.Compact(slices.Sorted(slices.Values(slices.Concat(f.core.Deps.Functions, names, called))))
 	return f.core, finish
 }
 

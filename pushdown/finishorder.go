@@ -124,21 +124,26 @@ func (f *finisher) readsRows(sel *pg.SelectStmt) bool {
 	if len(sel.FromClause) != 1 || len(sel.GroupClause) > 0 || sel.Op != pg.SetOperation_SETOP_NONE {
 		return false
 	}
-	from := sel.FromClause[0].GetRangeSubselect().GetSubquery().GetSelectStmt().GetFromClause()
-	if len(from) != 1 || !from[0].GetRangeFunction().GetIsRowsfrom() {
-		return false
-	}
-	rows, sorts := false, false
-	syntax.Walk(from[0], func(n *pg.Node) bool {
-		rows = rows || int(n.GetParamRef().GetNumber()) > f.params
-		return true
-	})
+	sorts := false
 	syntax.Walk(slices.Concat(sel.TargetList, []*pg.Node{sel.HavingClause}), func(n *pg.Node) bool {
 		c := n.GetFuncCall()
 		sorts = sorts || c != nil && (c.AggDistinct || c.AggWithinGroup || len(c.AggOrder) > 0 || c.Over != nil)
 		return true
 	})
-	return rows && !sorts
+	return f.coreRows(sel.FromClause[0].GetRangeSubselect().GetSubquery().GetSelectStmt()) && !sorts
+}
+
+// coreRows reports whether sel is that of the core's rows.
+func (f *finisher) coreRows(sel *pg.SelectStmt) (is bool) {
+	from := sel.GetFromClause()
+	if len(from) != 1 || !from[0].GetRangeFunction().GetIsRowsfrom() {
+		return false
+	}
+	syntax.Walk(from[0], func(n *pg.Node) bool {
+		is = is || int(n.GetParamRef().GetNumber()) > f.params
+		return true
+	})
+	return is
 }
 
 // hasLimit reports whether sel has a LIMIT or an OFFSET other than 0.

@@ -23,8 +23,8 @@ type otherTable struct {
 	ref string // its name, quoted
 	// keys are columns whose values stand for their group: equal ones must be the same.
 	keys []string
-	// absent are names that are taken for what is not the table's.
-	absent []string
+	// absent are names that are taken for what is not the table's, present those for its columns'.
+	absent, present []string
 }
 
 // tablesOf calls visit with the tables that sel names: what is none of its common table expressions, or of those around it,
@@ -136,7 +136,8 @@ var keyTypes = []vector.Kind{vector.Bool, vector.Int2, vector.Int4, vector.Int8,
 	vector.TimestampTZ, vector.UUID}
 
 // condition is true in a session in which the name is that of a table of which all rows are read from its own file, as a
-// view's and a foreign table's are not, and no policy is run.
+// view's and a foreign table's are not, and no policy is run; nor a function of a type that somebody has made, of a name that is
+// built in (of enums and domains see catalog.ShadowedSQL).
 func (o *otherTable) condition() string {
 	const eq = " OPERATOR(pg_catalog.=) "
 	array := func(list []string) string {
@@ -151,9 +152,14 @@ func (o *otherTable) condition() string {
 			eq + "ANY (" + names + ")" + more + ")"
 	}
 	sql := "EXISTS (SELECT FROM pg_catalog.pg_class c WHERE c.oid" + eq + "pg_catalog.to_regclass(" + catalog.QuoteLiteral(o.ref) + ")::pg_catalog.oid" +
-		" AND c.relkind" + eq + `ANY ('{r,m}'::pg_catalog."char"[]) AND NOT c.relhassubclass AND NOT pg_catalog.row_security_active(c.oid)`
+		" AND c.relkind" + eq + `ANY ('{r,m}'::pg_catalog."char"[]) AND NOT c.relhassubclass AND NOT pg_catalog.row_security_active(c.oid)` +
+		" AND NOT EXISTS (SELECT FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_type y ON y.oid" + eq + "a.atttypid WHERE a.attrelid" + eq + "c.oid" +
+		` AND y.oid OPERATOR(pg_catalog.>=) 16384 AND NOT (y.typtype` + eq + `ANY ('{e,d}'::pg_catalog."char"[]) AND y.typbasetype OPERATOR(pg_catalog.<) 16384))`
 	if len(o.absent) > 0 {
 		sql += " AND " + column(array(o.absent), "") + eq + "0"
+	}
+	if present := slices.Compact(slices.Sorted(slices.Values(o.present))); len(present) > 0 {
+		sql += " AND " + column(array(present), "") + eq + strconv.Itoa(len(present))
 	}
 	if len(o.keys) > 0 {
 		var types []string
@@ -187,7 +193,7 @@ func (f *finisher) otherKey(sel *pg.SelectStmt, n *pg.Node) bool {
 			tables++
 			if len(names) == 1 || rangeName(r) == names[0] {
 				found = nil
-				if len(r.Alias.GetColnames()) == 0 {
+				if len(r.Alias.GetColnames()) == 0 && (r.Schemaname != "" || !f.ctes[r.Relname]) {
 					found = f.other(r)
 				}
 			}
