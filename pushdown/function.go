@@ -102,7 +102,8 @@ func (a *analyzer) funcCall(f *pg.FuncCall, s *scope) plan.Expr {
 		return a.countNulls(name, args(len(f.Args)))
 	case "cardinality", "array_length":
 		return a.arraySize(name, args(len(f.Args)))
-	case "array_lower", "array_upper", "array_ndims", "array_dims", "array_position", "array_positions", "array_remove", "array_to_string":
+	case "array_lower", "array_upper", "array_ndims", "array_dims", "array_position", "array_positions", "array_remove", "array_to_string",
+		"array_append", "array_prepend", "array_cat", "array_replace", "trim_array":
 		return a.callArray(name, args(len(f.Args)))
 	case "jsonb_extract_path", "jsonb_extract_path_text", "json_extract_path", "json_extract_path_text":
 		return a.jsonbExtract(name, args(len(f.Args)))
@@ -176,7 +177,9 @@ func (a *analyzer) callOf(f *sqlfn.Function, vals []value) plan.Expr {
 	site := c.Site()
 	var coll vector.Collation
 	for _, e := range c.Args { // where two conflict, strpos() fails in the server
-		if !e.Type().Kind.IsBytes() { // which has none there
+		if k := e.Type().Kind; k.IsArray() && k.Element().IsText() && f.Result.IsText() {
+			coll = mergeCollations(coll, a.elementCollation(e.Type()))
+		} else if !k.IsBytes() && !k.IsArray() { // which have none there
 			coll = mergeCollations(coll, e.Type().Collation)
 		}
 	}

@@ -125,6 +125,9 @@ func (a *analyzer) jsonbExtract(name string, vals []value) plan.Expr {
 // function that there is a right to.
 func (a *analyzer) subscripts(x *pg.A_Indirection, s *scope) plan.Expr {
 	v := a.expr(x.Arg, s)
+	if v.kind().IsArray() {
+		return a.arraySubscript(v, x.Indirection, s)
+	}
 	if v.kind() != vector.JSONB {
 		fail(plan.ReasonShape, "subscript or field selection")
 	}
