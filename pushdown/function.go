@@ -61,6 +61,8 @@ func (a *analyzer) funcCall(f *pg.FuncCall, s *scope) plan.Expr {
 		return a.stringAgg(name, f, s)
 	case slices.Contains(sqlfn.ArrayAgg.Names, name):
 		return a.arrayAgg(name, f, s)
+	case name == "jsonb_agg":
+		return a.jsonbAgg(name, f, s)
 	}
 	if fn := sqlfn.AggregateNamed(name); fn != nil && !fn.OrderedSet() {
 		return a.aggregate(fn, name, f, s)
@@ -107,6 +109,10 @@ func (a *analyzer) funcCall(f *pg.FuncCall, s *scope) plan.Expr {
 		return a.callArray(name, args(len(f.Args)))
 	case "jsonb_extract_path", "jsonb_extract_path_text", "json_extract_path", "json_extract_path_text":
 		return a.jsonbExtract(name, args(len(f.Args)))
+	case "to_jsonb":
+		return a.toJSONB(name, args(1)[0])
+	case "jsonb_build_array", "jsonb_build_object":
+		return a.buildJSONB(name, args(len(f.Args)))
 	case "regexp_like":
 		return a.regexpLike(args(len(f.Args)))
 	case "abs":

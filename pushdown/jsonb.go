@@ -14,7 +14,7 @@ import (
 // jsonb are equal only where = is written: equal documents may be written apart.
 
 // jsonbOperators are those whose right side is one value.
-var jsonbOperators = map[string]bool{"->": true, "->>": true, "@>": true, "<@": true, "?": true}
+var jsonbOperators = map[string]bool{"->": true, "->>": true, "@>": true, "<@": true, "?": true, "-": true, "||": true}
 
 // jsonbOperation analyses one of jsonbOperators; ok is false where neither side is a document.
 func (a *analyzer) jsonbOperation(symbol string, l, r value) (e plan.Expr, ok bool) {
