@@ -13,8 +13,8 @@ var textNumbers = []Function{{
 	Name: "to_number", OID: 1777, Result: vector.Numeric, Partial: true,
 	Args:    []Param{{Kind: vector.Text, Usual: toNumberSamples[:6]}, {Kind: vector.Text, Constants: toNumberPatterns, Also: takesNumberLayout}},
 	Samples: [][]string{toNumberSamples, nil},
-	Type: func(Call) vector.Type { return vector.NumericType(vector.VaryingScale) },
-	Eval: toNumber,
+	Type:    func(Call) vector.Type { return vector.NumericType(vector.VaryingScale) },
+	Eval:    toNumber,
 }}
 
 // numberLayout reads a pattern: the places before the point, with commas, and those behind it. Places are all alike when they are
