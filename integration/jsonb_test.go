@@ -32,6 +32,14 @@ var jsonbStatements = []string{
 	"SELECT id, j FROM docs UNION ALL SELECT id, j -> 'b' FROM docs ORDER BY id, 1 LIMIT 0",
 	"SELECT d.id, e.j ->> 'a' FROM docs d LEFT JOIN docs e ON e.id = d.g AND e.j ->> 'a' > ' ' ORDER BY d.id",
 	"SELECT id, first_value(j) OVER (PARTITION BY g ORDER BY id), lag(j ->> 'a') OVER (ORDER BY id) FROM docs ORDER BY id",
+	"SELECT id, j || '{\"z\": 1, \"a\": null}', j || j, j || big - 'a', '[1]' || j, j || '\"s\"', jsonb_pretty(j), jsonb_pretty(j || '[[], {}]') FROM docs WHERE id < 200 ORDER BY id",
+	"SELECT id, j - 'a', j - k, j - 0, j - -1, j - 9, j - id FROM docs WHERE jsonb_typeof(j) = 'array' ORDER BY id",
+	"SELECT id, j - 'a', j - k, j - 'a' - 'b', j - '' FROM docs WHERE jsonb_typeof(j) = 'object' ORDER BY id",
+	"SELECT sum((big -> 'b')::numeric), max((big -> 'b')::int), avg((big -> 'b')::bigint), min((big['b'])::smallint), max((big -> 'b')::float8), max((big -> 'b')::int + 0.5) FROM docs",
+	"SELECT id, to_jsonb(id), to_jsonb(k), to_jsonb(j), to_jsonb(g = 1), to_jsonb(g / 2.0), to_jsonb(date '2024-01-01' + g), to_jsonb(timestamp '2024-02-29 12:00:00.5' + id * interval '1 hour'), to_jsonb(E'\\b\\x7f\\x1f' || k), to_jsonb(nullif(g, 1)::bigint) FROM docs ORDER BY id",
+	"SELECT id, jsonb_build_array(id, k, j, NULL, 'x', 1.50, true), jsonb_build_object('k', k, 'j', j, k, id, 'k', g, 'long', jsonb_build_array(g)) FROM docs ORDER BY id",
+	"SELECT g, jsonb_agg(j ORDER BY id), jsonb_agg(k ORDER BY id DESC) FILTER (WHERE id < 30), jsonb_agg(nullif(id % 4, 2) ORDER BY id), jsonb_agg(jsonb_build_object('id', id, 'k', k) ORDER BY id), jsonb_agg(id ORDER BY id) FILTER (WHERE id < 0) FROM docs GROUP BY g ORDER BY g NULLS LAST",
+	"SELECT jsonb_agg(id ORDER BY id), jsonb_build_object('n', count(*), 'max', max(k)) FROM docs WHERE id < 0",
 	"SELECT count(*) FROM docs WHERE j ->> 'browser' LIKE '%o%' OR j ->> 'a' > j ->> 'browser'",
 }
 
@@ -48,7 +56,8 @@ func TestJSONB(t *testing.T) {
 		s.everyAnswer(t, true, "SELECT count(*) FROM docs WHERE j -> 'a' = $1", "1.0")
 		// What is left to the server.
 		for _, sql := range []string{"SELECT j, count(*) FROM docs GROUP BY j ORDER BY 2, j", "SELECT DISTINCT j FROM docs ORDER BY 1", "SELECT count(DISTINCT j) FROM docs", "SELECT id FROM docs WHERE j > '1' ORDER BY j, id",
-			"SELECT jsonb_array_length(j) FROM docs", "SELECT (j ->> 'a')::int FROM docs", "SELECT (j ->> 'a')::numeric FROM docs", "SELECT (j ->> 'browser')::date FROM docs", "SELECT count(*) FROM docs WHERE j IS DISTINCT FROM '1'", "SELECT j FROM docs UNION SELECT big FROM docs ORDER BY 1",
+			"SELECT jsonb_array_length(j) FROM docs", "SELECT j - 'a' FROM docs", "SELECT j::int FROM docs", "SELECT jsonb_build_object(nullif(k, 'a'), 1) FROM docs", "SELECT j - '{a,b}'::text[] FROM docs WHERE j ? 'a' ORDER BY id", "SELECT to_jsonb(id::float8) FROM docs ORDER BY id", "SELECT jsonb_agg(id) FROM docs WHERE id = 1", "SELECT jsonb_build_array(now()) IS NULL FROM docs", "SELECT jsonb_build_object(id, 1) FROM docs ORDER BY id",
+			"SELECT (j ->> 'a')::int FROM docs", "SELECT (j ->> 'a')::numeric FROM docs", "SELECT (j ->> 'browser')::date FROM docs", "SELECT count(*) FROM docs WHERE j IS DISTINCT FROM '1'", "SELECT j FROM docs UNION SELECT big FROM docs ORDER BY 1",
 			"SELECT id FROM docs WHERE j = '1e0' ORDER BY id", `SELECT '{"a":' || '1}'::jsonb FROM docs`, "SELECT j #>> '{}' FROM docs ORDER BY id", "SELECT a.id FROM docs a JOIN docs b ON a.j = b.j ORDER BY 1 LIMIT 9"} {
 			s.everyAnswer(t, false, sql)
 		}

@@ -61,6 +61,8 @@ func (a *analyzer) funcCall(f *pg.FuncCall, s *scope) plan.Expr {
 		return a.stringAgg(name, f, s)
 	case slices.Contains(sqlfn.ArrayAgg.Names, name):
 		return a.arrayAgg(name, f, s)
+	case name == "jsonb_agg":
+		return a.jsonbAgg(name, f, s)
 	}
 	if fn := sqlfn.AggregateNamed(name); fn != nil && !fn.OrderedSet() {
 		return a.aggregate(fn, name, f, s)
@@ -102,10 +104,15 @@ func (a *analyzer) funcCall(f *pg.FuncCall, s *scope) plan.Expr {
 		return a.countNulls(name, args(len(f.Args)))
 	case "cardinality", "array_length":
 		return a.arraySize(name, args(len(f.Args)))
-	case "array_lower", "array_upper", "array_ndims", "array_dims", "array_position", "array_positions", "array_remove", "array_to_string":
+	case "array_lower", "array_upper", "array_ndims", "array_dims", "array_position", "array_positions", "array_remove", "array_to_string",
+		"array_append", "array_prepend", "array_cat", "array_replace", "trim_array":
 		return a.callArray(name, args(len(f.Args)))
 	case "jsonb_extract_path", "jsonb_extract_path_text", "json_extract_path", "json_extract_path_text":
 		return a.jsonbExtract(name, args(len(f.Args)))
+	case "to_jsonb":
+		return a.toJSONB(name, args(1)[0])
+	case "jsonb_build_array", "jsonb_build_object":
+		return a.buildJSONB(name, args(len(f.Args)))
 	case "regexp_like":
 		return a.regexpLike(args(len(f.Args)))
 	case "abs":
@@ -176,7 +183,9 @@ func (a *analyzer) callOf(f *sqlfn.Function, vals []value) plan.Expr {
 	site := c.Site()
 	var coll vector.Collation
 	for _, e := range c.Args { // where two conflict, strpos() fails in the server
-		if !e.Type().Kind.IsBytes() { // which has none there
+		if k := e.Type().Kind; k.IsArray() && k.Element().IsText() && f.Result.IsText() {
+			coll = mergeCollations(coll, a.elementCollation(e.Type()))
+		} else if !k.IsBytes() && !k.IsArray() { // which have none there
 			coll = mergeCollations(coll, e.Type().Collation)
 		}
 	}

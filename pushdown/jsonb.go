@@ -14,7 +14,7 @@ import (
 // jsonb are equal only where = is written: equal documents may be written apart.
 
 // jsonbOperators are those whose right side is one value.
-var jsonbOperators = map[string]bool{"->": true, "->>": true, "@>": true, "<@": true, "?": true}
+var jsonbOperators = map[string]bool{"->": true, "->>": true, "@>": true, "<@": true, "?": true, "-": true, "||": true}
 
 // jsonbOperation analyses one of jsonbOperators; ok is false where neither side is a document.
 func (a *analyzer) jsonbOperation(symbol string, l, r value) (e plan.Expr, ok bool) {
@@ -125,6 +125,9 @@ func (a *analyzer) jsonbExtract(name string, vals []value) plan.Expr {
 // function that there is a right to.
 func (a *analyzer) subscripts(x *pg.A_Indirection, s *scope) plan.Expr {
 	v := a.expr(x.Arg, s)
+	if v.kind().IsArray() {
+		return a.arraySubscript(v, x.Indirection, s)
+	}
 	if v.kind() != vector.JSONB {
 		fail(plan.ReasonShape, "subscript or field selection")
 	}

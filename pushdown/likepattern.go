@@ -96,3 +96,14 @@ func (w *serverWriter) pattern(n *pg.Node) (sql string, ok bool) {
 	}
 	return "", false
 }
+
+// likeBytes is LIKE of bytea with a constant pattern.
+func (a *analyzer) likeBytes(symbol string, subject, pattern value) plan.Expr {
+	oid, known := map[string]uint32{"~~": sqlfn.OIDByteaLike, "!~~": sqlfn.OIDByteaNotLike}[symbol]
+	pat := a.resolve(pattern, vector.TypeOf(vector.Bytea))
+	if _, constant := pat.(plan.Const); !known || !constant {
+		fail(plan.ReasonFunction, "LIKE of bytea with a pattern that is not constant")
+	}
+	a.callsOperator(symbol, vector.Bytea, vector.Bytea)
+	return a.callOf(sqlfn.ByOID(oid), []value{subject, typed(pat)})
+}

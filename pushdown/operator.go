@@ -463,6 +463,9 @@ func (a *analyzer) like(symbol string, x *pg.A_Expr, s *scope) plan.Expr {
 	}
 	text := vector.TypeOf(vector.Text)
 	subject, pattern := a.expr(x.Lexpr, s), a.pattern(x.Rexpr, s)
+	if k := subject.kind(); k == vector.Bytea && (pattern.kind() == k || pattern.unknown()) {
+		return a.likeBytes(symbol, subject, pattern)
+	}
 	arg, pat := a.resolve(subject, text), a.resolve(pattern, text)
 	if !arg.Type().Kind.IsText() || !pat.Type().Kind.IsText() {
 		fail(plan.ReasonType, "LIKE on values that are not text")

@@ -24,6 +24,9 @@ func shown(k vector.Kind) bool {
 // concatenation analyses ||. Beside text, PostgreSQL writes an operand of another type as text
 // (textanycat, anytextcat).
 func (a *analyzer) concatenation(l, r value) plan.Expr {
+	if e, ok := a.concatenatedArray(l, r); ok {
+		return e
+	}
 	key := builtinKey("||", []vector.Kind{l.kind(), r.kind()})
 	if slices.Contains(builtins[key], sqlfn.OIDByteaCat) {
 		a.calls("||", l.kind(), r.kind())

@@ -72,6 +72,8 @@ func typeOf(a *attribute, db *dbCollation) (t vector.Type, unsupported string) {
 		return t, "array of text under a nondeterministic collation"
 	case kind.IsArray() && !db.utf8:
 		return t, "array in a database whose encoding is not UTF8"
+	case kind.IsArray() && kind.Element().IsText():
+		t.Collation.OID = a.collation // of its elements; arrays themselves are bytes
 	case (kind.IsDocument() || kind.IsMany()) && !db.utf8:
 		return t, kind.String() + " in a database whose encoding is not UTF8"
 	case kind.IsText():

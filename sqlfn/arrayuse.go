@@ -27,6 +27,13 @@ const (
 	ArrayEqual                         // array = array
 	ArrayPositions                     // array_positions(array, element)
 	ArrayRemove                        // array_remove(array, element)
+	ArraySubscript                     // array[integer]
+	ArraySlice                         // array[integer:integer]
+	ArrayAppend                        // array_append(array, element)
+	ArrayPrepend                       // array_prepend(element, array)
+	ArrayCat                           // array_cat(array, array)
+	ArrayReplace                       // array_replace(array, element, element)
+	ArrayTrim                          // trim_array(array, integer)
 )
 
 // arrayUse names a function of OfArray.
@@ -110,9 +117,12 @@ func OfArray(use ArrayUse, elem, by vector.Kind) *Function {
 		texts := []Param{array, {Kind: vector.Text}, {Kind: vector.Text}}
 		f.Name, f.Result, f.Args, f.CalledOnNull, f.Total = "array_to_string", vector.Text, texts[:2+use-ArrayToString], true, false
 		f.Eval = func(args []vector.Value) (vector.Value, error) { return arrayToString(elem, args) }
+	default:
+		arrayEdit(f, use, elem)
 	}
 	f.OID = [...]uint32{ArrayLower: 2091, ArrayUpper: 2092, ArrayDimensions: 748, ArrayDims: 747, ArrayPosition: 3277, ArrayToString: 395, ArrayToStringNulls: 384, ArrayMember: 1, ArrayContains: 2748, ArrayOverlaps: 2747, ArrayCardinality: 3179, ArrayLength: 2176,
-		ArrayContained: 2749, ArrayEqual: 744, ArrayPositions: 3278, ArrayRemove: 3167}[use] // tells them apart
+		ArrayContained: 2749, ArrayEqual: 744, ArrayPositions: 3278, ArrayRemove: 3167,
+		ArraySubscript: 2, ArraySlice: 3, ArrayAppend: 378, ArrayPrepend: 379, ArrayCat: 383, ArrayReplace: 3168, ArrayTrim: 6172}[use] // tells them apart
 	kept, _ := makers.LoadOrStore(key, f)
 	return kept.(*Function)
 }

@@ -232,3 +232,58 @@ var (
 	}
 	errIndex = failed("index out of valid range")
 )
+
+// OIDs of LIKE of bytea.
+const (
+	OIDByteaLike    = 2005
+	OIDByteaNotLike = 2006
+)
+
+// bytesLike are LIKE and NOT LIKE of bytea (bytealike and byteanlike): _ is a byte, % any number of them.
+var bytesLike = []Function{bytesLikeOf("bytealike", OIDByteaLike, true), bytesLikeOf("byteanlike", OIDByteaNotLike, false)}
+
+func bytesLikeOf(name string, oid uint32, is bool) Function {
+	return Function{Name: name, OID: oid, Result: vector.Bool, Args: []Param{{Kind: vector.Bytea}, {Kind: vector.Bytea, Usual: likeSamples[:6]}},
+		Samples: [][]string{append([]string{"%", "a%b", `a\\%`, "aab"}, byteaSamples...), likeSamples},
+		Eval: func(args []vector.Value) (vector.Value, error) {
+			p := args[1].Str
+			if n := len(p) - len(strings.TrimRight(p, `\`)); n%2 == 1 { // an error where it is reached
+				return vector.NullValue, failed("LIKE pattern must not end with escape character")
+			}
+			return vector.BoolValue(likeBytes(args[0].Str, p) == is), nil
+		},
+	}
+}
+
+var likeSamples = []string{"%", "a%", "%a", "_", "a", "%a%", "", "__", `\xff25`, `%\000`, `_%_`, `\\\\%`, `\\%`, `a\\\\_`, `%\200%`, `\x25625f`, `%ö%`, "%%a%%_%"}
+
+// likeBytes matches a pattern: where what follows a % does not match, that takes a byte more.
+func likeBytes(s, p string) bool {
+	type place struct{ s, p string }
+	var back *place
+	for {
+		switch {
+		case p != "" && p[0] == '%':
+			p = p[1:]
+			back = &place{s, p}
+			continue
+		case p == "" && s == "":
+			return true
+		case p != "" && s != "":
+			c, rest := p[0], p[1:]
+			any := c == '_'
+			if c == '\\' {
+				c, rest = rest[0], rest[1:]
+			}
+			if any || c == s[0] {
+				s, p = s[1:], rest
+				continue
+			}
+		}
+		if back == nil || back.s == "" {
+			return false
+		}
+		back.s = back.s[1:]
+		s, p = back.s, back.p
+	}
+}

@@ -133,6 +133,15 @@ func (x *expressions) addForms(add func(shape)) {
 		return args
 	}
 	for _, k := range x.kinds {
+		if k.IsArray() {
+			i := vector.Int4
+			add(shape{"(¿0)[¿1]", []vector.Kind{k, i}, k.Element()})
+			add(shape{"(¿0)[1]", []vector.Kind{k}, k.Element()})
+			add(shape{"(¿0)[¿1:¿2]", []vector.Kind{k, i, i}, k})
+			add(shape{"(¿0)[2:]", []vector.Kind{k}, k})
+		}
+		add(shape{"jsonb_build_array(¿0, ¿1)", []vector.Kind{k, k}, vector.JSONB})
+		add(shape{"jsonb_build_object('k', ¿0, ¿1, ¿0)", []vector.Kind{k, vector.Text}, vector.JSONB})
 		for _, f := range formsOfKinds {
 			add(shape{f.text, of(f.args, k), k})
 		}

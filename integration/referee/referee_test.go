@@ -458,7 +458,7 @@ func pushdownWords(t *testing.T) []string {
 	}
 	spelled := map[string]string{"bool": "boolean", "int2": "smallint", "int4": "integer", "int8": "bigint", "float4": "real", "float8": "double precision", "timetz": "time"}
 	delete(words, "bpchar") // no cast to char is taken; its columns are
-	for _, name := range []string{"array_length", "cardinality", "array_lower", "array_upper", "array_ndims", "array_dims", "array_position", "array_positions", "array_remove", "array_to_string", "regexp_like", "num_nulls", "num_nonnulls"} {
+	for _, name := range []string{"array_length", "cardinality", "array_lower", "array_upper", "array_ndims", "array_dims", "array_position", "array_positions", "array_remove", "array_to_string", "array_append", "array_prepend", "array_cat", "array_replace", "trim_array", "regexp_like", "num_nulls", "num_nonnulls"} {
 		delete(words, name) // integration's TestArrayColumns, and pushdown's expressions, or TestExpressions, have them
 	}
 	var out []string
