@@ -136,6 +136,9 @@ func (s *session) finishOn(g *gateRun, batch *vector.Batch, fields []engine.Fiel
 		s.toServer.add(appendEmpty(b, wire.Sync))
 		return
 	}
+	if x.writes() {
+		s.queue.sent++ // the batch is not undone any more
+	}
 	s.toServer.add(appendEmpty(b, wire.Flush))
 }
 
@@ -148,12 +151,9 @@ func (s *session) finishing() *finishing {
 	return f
 }
 
-// writes reports whether the rest writes the rows of a SELECT.
-func (f *finishing) writes(s *session) bool { return s.local.decision.Finish().Select != "" }
-
 // described compares the rest's columns with the statement's.
 func (f *finishing) described(s *session, typ byte, message []byte) {
-	if f.writes(s) {
+	if s.local.writes() {
 		f.unfit = typ != wire.NoData
 		return
 	}
@@ -201,7 +201,7 @@ func (f *finishing) failed(s *session, k reply, body []byte) action {
 	switch {
 	case f.begun, s.endsQuery(string(wire.ErrorField(body, 'C'))) && !f.gate.guarded, !f.gate.bearable(),
 		string(wire.ErrorField(body, 'C')) == queryCanceled,
-		x.decision.Finish().Select != "" && k&replyKind == replyExecute: // what it has taken from sequences shows
+		x.writes() && (k&replyKind == replyExecute || k&replyKind == replySync): // what it has taken from sequences shows
 		do := relay
 		if x.simple {
 			f.ended = shownError
@@ -262,7 +262,7 @@ func (f *finishing) answered(s *session) {
 	}
 	p := s.local.portal
 	p.serial = s.commands
-	if p.copied = s.local.copy != nil; !p.copied {
+	if p.copied = s.local.copy != nil || s.local.writes(); !p.copied {
 		p.answer = &answer{reported: s.settings, batch: &vector.Batch{}}
 		p.answer.free()
 	}
@@ -283,7 +283,7 @@ func (f *finishing) end(s *session) {
 	} else {
 		s.ahead = append(s.ahead, f.tag...)
 	}
-	if f.writes(s) {
+	if s.local.writes() {
 		s.commandEnded(f.tag[wire.HeaderLen:])
 	}
 	s.local.decision.Finished(time.Since(s.local.started), rows)
