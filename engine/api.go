@@ -147,7 +147,8 @@ type Cursor struct {
 	// RowSet is what makes the result's rows again on the server, for its cursor to go on with: ORDER BY does not bring them into one order.
 	// nil where it does, so that the server's own has them at the same places.
 	RowSet *Finish
-	// Scrolls says, with RowSet, that the server may read its own backwards, too, and tells which row of a table it is at.
+	// Scrolls says, with RowSet, that the server may read its own backwards, too, and tells which row of a table it is at; with
+	// Decision.Finish the latter.
 	Scrolls bool
 }
 

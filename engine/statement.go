@@ -382,7 +382,10 @@ func (d *decision) admit(ctx context.Context, gate Gate, described []Field, para
 		return nil, nil, err
 	}
 	if d.cursor != nil {
-		g.ties, g.staleness = tiesForward, 0 // the server's cursor is at the same rows, of one snapshot
+		g.staleness = 0 // the server's cursor is of one snapshot
+	}
+	if d.cursor != nil && d.finish == nil {
+		g.ties = tiesForward // and at the same rows
 	}
 	if d.finish != nil && d.finish.Reads {
 		g.staleness = 0

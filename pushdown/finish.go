@@ -42,6 +42,8 @@ type Finish struct {
 	// Reads says that the rest reads tables: it has to see what the core has seen. The core's last constant is null
 	// where it must not be run.
 	Reads bool
+	// Grouped says that the statement groups its rows, at the top: none of them is one of a table.
+	Grouped bool
 	// Columns are the core's, as arrays.
 	Columns []FinishColumn
 	// Of a statement that writes rows Select is what returns them, and Rows what does so in the rest; else both are "".
@@ -124,6 +126,7 @@ func PlanFinish(text *syntax.Text, paramOIDs []uint32, cat *catalog.Catalog) (co
 		f.params = max(f.params, int(n.GetParamRef().GetNumber()))
 		return true
 	})
+	grouped := sel.Op == pg.SetOperation_SETOP_NONE && (len(sel.GroupClause) > 0 || sel.HavingClause != nil || aggregated(sel))
 	before, ok := deparse(sel)
 	if !ok || strings.Contains(before, namePrefix) {
 		return Statement{}, nil
@@ -144,7 +147,7 @@ func PlanFinish(text *syntax.Text, paramOIDs []uint32, cat *catalog.Catalog) (co
 	if f.params+len(f.columns) > maxParams {
 		return Statement{}, nil
 	}
-	finish = &Finish{Params: f.params, Cuts: f.cuts, Ordered: f.ordered, Reads: reads, Columns: f.columns, Core: f.coreText}
+	finish = &Finish{Params: f.params, Cuts: f.cuts, Ordered: f.ordered, Reads: reads, Grouped: grouped, Columns: f.columns, Core: f.coreText}
 	if finish.SQL, ok = deparseStatement(tree); !ok {
 		return Statement{}, nil
 	}
