@@ -306,7 +306,7 @@ var proxyDetails = map[plan.Reason]string{
 	plan.ReasonParameter:   "a parameter's value or type cannot be read here",
 	plan.ReasonEvaluation:  errUncertain.Detail,
 	plan.ReasonType:        "a constant that the server has computed cannot be read",
-	plan.ReasonStale:       "others have committed between DECLARE and the first FETCH, or between the gate and what is left to the server",
+	plan.ReasonStale:       "others have committed between DECLARE and the first FETCH, or have altered a table that is not copied",
 	plan.ReasonMemory:      "the rows that PostgreSQL makes for COPY, or of tables that are not copied, are more than are held back",
 	plan.ReasonDescription: "the server refused the statement when it was described",
 }
@@ -502,6 +502,9 @@ func (d *decision) compute(ctx context.Context, tx *Transaction, g *gateRow, bou
 		}
 	}
 	defer releaseAll(in)
+	if g.seen != nil {
+		g.seen.tables = slices.Clone(in.Tables)
+	}
 	if ahead != nil {
 		ahead.missed()
 	}

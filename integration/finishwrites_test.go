@@ -104,7 +104,9 @@ func TestPostgresWritesAmidBatch(t *testing.T) {
 			return out
 		}
 		var numbers [3]string
-		number := func() string { return ask(t, direct, "SELECT setval('kept_number_seq', last_value) - 1 FROM kept_number_seq", nil).rows[0] }
+		number := func() string {
+			return ask(t, direct, "SELECT setval('kept_number_seq', last_value) - 1 FROM kept_number_seq", nil).rows[0]
+		}
 		must(t, direct, "SELECT setval('kept_number_seq', 1)")
 		want := image(direct)
 		numbers[0] = number()

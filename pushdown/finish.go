@@ -39,9 +39,10 @@ type Finish struct {
 	Cuts bool
 	// Ordered says that the rest depends on the order of the core's rows.
 	Ordered bool
-	// Reads says that the rest reads tables: it has to see what the core has seen. The core's last constant is null
-	// where it must not be run.
-	Reads bool
+	// Reads says that the rest reads tables: it has to see what the core has seen. The core's last constant, whose text Others is, is null
+	// where it must not be run, and the same behind it if it has read those tables.
+	Reads  bool
+	Others string
 	// Grouped says that the statement groups its rows, at the top: none of them is one of a table.
 	Grouped bool
 	// Columns are the core's, as arrays.
@@ -108,6 +109,8 @@ type finisher struct {
 	cuts      bool // the rest has a LIMIT
 	ordered   bool // and depends on the order of the core's rows
 	others    []*otherTable
+	// identities is text of SQL that says which tables these are.
+	identities string
 }
 
 // PlanFinish is Plan for a statement that Plan has refused, or that writes the rows of a SELECT: the Statement is that of its core. finish is
@@ -147,7 +150,7 @@ func PlanFinish(text *syntax.Text, paramOIDs []uint32, cat *catalog.Catalog) (co
 	if f.params+len(f.columns) > maxParams {
 		return Statement{}, nil
 	}
-	finish = &Finish{Params: f.params, Cuts: f.cuts, Ordered: f.ordered, Reads: reads, Grouped: grouped, Columns: f.columns, Core: f.coreText}
+	finish = &Finish{Params: f.params, Cuts: f.cuts, Ordered: f.ordered, Reads: reads, Others: f.identities, Grouped: grouped, Columns: f.columns, Core: f.coreText}
 	if finish.SQL, ok = deparseStatement(tree); !ok {
 		return Statement{}, nil
 	}
