@@ -85,6 +85,9 @@ type Decision interface {
 	// Finished counts an execution whose rest the server has run, which Execute does not; took is from when the
 	// statement came until its end.
 	Finished(took time.Duration, rows int)
+	// Unchanged is nil if a later gate lets the statement pass, too, and its snapshot sees of the tables what an execution has seen. Else it
+	// is an error as Execute's is, and counted.
+	Unchanged(ctx context.Context, gate Gate, seen *Seen) error
 	// Cursor is, for RouteCursor, how its SELECT, whose all else is, is declared; nil otherwise.
 	Cursor() *Cursor
 	// Gate says, for RouteCandidate and RouteCursor, which form of the gate is the statement's, and the
@@ -147,7 +150,8 @@ type Cursor struct {
 	// RowSet is what makes the result's rows again on the server, for its cursor to go on with: ORDER BY does not bring them into one order.
 	// nil where it does, so that the server's own has them at the same places.
 	RowSet *Finish
-	// Scrolls says, with RowSet, that the server may read its own backwards, too, and tells which row of a table it is at.
+	// Scrolls says, with RowSet, that the server may read its own backwards, too, and tells which row of a table it is at; with
+	// Decision.Finish the latter.
 	Scrolls bool
 }
 
@@ -159,6 +163,8 @@ type Gate struct {
 	Constants []vector.Datum
 	// Ahead is what was begun of the execution when the gate was sent; nil for nothing.
 	Ahead Speculation
+	// Seen is where the execution notes what it has seen of the tables; nil for nowhere.
+	Seen *Seen
 }
 
 // Constants is a SELECT for what the server is to compute of a statement. Its one row has two columns

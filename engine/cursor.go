@@ -29,7 +29,7 @@ func (st *statement) cursorOf(text *syntax.Text) {
 func (d *decision) declared(c *syntax.Cursor) *decision {
 	cursor, f := (*Cursor)(nil), d.forward
 	if f == nil && d.finish != nil {
-		f = forward(plan.ReasonNotSelect, "a cursor over a SELECT of which a part is refused")
+		cursor, f = d.finishedAs(c)
 	} else if f == nil {
 		cursor, f = d.cursorAs(c)
 	}
@@ -41,6 +41,15 @@ func (d *decision) declared(c *syntax.Cursor) *decision {
 		out.partly = true
 	}
 	return &out
+}
+
+// finishedAs is how the decision's SELECT, of which a part is refused, is answered as c: the rest is the query of the server's cursor, which
+// runs when it is fetched from.
+func (d *decision) finishedAs(c *syntax.Cursor) (*Cursor, *plan.Forward) {
+	if d.finish.Reads {
+		return nil, forward(plan.ReasonNotSelect, "a cursor over a SELECT of which a part is refused, with tables that are not copied")
+	}
+	return &Cursor{Cursor: c, Scrolls: !d.finish.Grouped}, nil
 }
 
 // cursorAs is how the decision's SELECT is answered as c.

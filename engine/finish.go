@@ -1,9 +1,12 @@
 package engine
 
 import (
+	"context"
 	"fmt"
+	"slices"
 	"time"
 
+	"pgaccel/colstore"
 	"pgaccel/olap"
 	"pgaccel/plan"
 	"pgaccel/pushdown"
@@ -13,7 +16,7 @@ import (
 
 // A statement that is refused may have a core that is not (pushdown.PlanFinish). Then it is decided, gated and
 // computed as its core is, and the server runs the rest over the result, in the client's session and
-// transaction, but under a snapshot of its own: where the rest reads tables, that has to be the gate's.
+// transaction, but under a snapshot of its own: where the rest reads tables, that has to see of the core's what the gate's does.
 
 // Finish is what the server runs over the result of an execution, whose columns are the core's.
 type Finish = pushdown.Finish
@@ -56,7 +59,45 @@ func (d *decision) Finished(took time.Duration, rows int) {
 	d.timed(took, nil)
 }
 
-// snapshotFor is how long a statement whose rest reads tables is forwarded after one under whose rest others had committed.
+// Seen is what an execution has seen of the copied tables: versions, which it has released.
+type Seen struct{ tables []*colstore.Table }
+
+var errChanged = forward(plan.ReasonStale, "others have changed a copied table between the gate and what is left to the server")
+
+// Unchanged implements Decision. A snapshot in between, as the rest's, sees the same then.
+func (d *decision) Unchanged(ctx context.Context, gate Gate, seen *Seen) (err error) {
+	defer func() {
+		if err != nil && ctx.Err() == nil {
+			d.failed(err)
+		}
+	}()
+	var none *vector.Batch
+	defer recovered(&none, &err)
+	e := d.statement.engine
+	g, err := parseGate(gate, len(d.deps.Tables)+len(d.deps.Views))
+	if err != nil {
+		return err
+	}
+	g.staleness = 0
+	if f := e.checkGate(d, g); f != nil {
+		return f
+	}
+	_, f := e.moment(ctx, g, func(snap colstore.Snapshot) (in olap.Input, f *plan.Forward) {
+		if len(seen.tables) != len(d.deps.Tables) || slices.ContainsFunc(seen.tables, func(t *colstore.Table) bool { return !e.store.Same(t, snap) }) {
+			f = errChanged
+		}
+		return in, f
+	})
+	if f == errChanged {
+		d.uncertain.Store(time.Now().Add(snapshotFor - uncertainFor).UnixNano())
+	}
+	if f != nil {
+		return f
+	}
+	return nil
+}
+
+// snapshotFor is how long a statement whose rest reads tables is forwarded after one under whose rest others had changed some.
 const snapshotFor = time.Second
 
 // errOthers forwards a statement whose rest must not be run twice.

@@ -77,6 +77,7 @@ type gateRow struct {
 	timeout    time.Duration // statement_timeout or, if that is shorter, transaction_timeout; 0 for none
 	staleness  time.Duration // pgaccel.max_staleness
 	tables     []gateTable
+	seen       *Seen // the execution's
 
 	badStaleness bool // it is set to what is no duration, and counts as 0
 }
@@ -284,7 +285,7 @@ func parseGate(gate Gate, tables int) (*gateRow, error) {
 			return *row[c]
 		}
 		if i == 0 {
-			*g = gateRow{text: text(gateSnapshot), sent: gate.Sent, server: text(gateServer), standby: row[gateInsertLSN] == nil, noXID: text(gateNoXID) == "t", isolation: text(gateIsolation),
+			*g = gateRow{text: text(gateSnapshot), sent: gate.Sent, seen: gate.Seen, server: text(gateServer), standby: row[gateInsertLSN] == nil, noXID: text(gateNoXID) == "t", isolation: text(gateIsolation),
 				timeZone: text(gateTimeZone), floatDigit: text(gateFloatDigits), bytea: text(gateByteaOutput), monetary: text(gateMonetary), dateStyle: text(gateDateStyle), intervals: text(gateIntervalStyle), reading: text(gateReading), schemas: text(gateSchemas), mode: text(gateMode), floatSum: text(gateFloatSum), ties: text(gateTies), device: text(gateDevice), operators: text(gateOperators), shadowed: text(gateShadowed) != "f", callable: text(gateCallable) == "t",
 				timeout: parseTimeout(text(gateTimeout))}
 			var ok bool

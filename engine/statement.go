@@ -306,7 +306,7 @@ var proxyDetails = map[plan.Reason]string{
 	plan.ReasonParameter:   "a parameter's value or type cannot be read here",
 	plan.ReasonEvaluation:  errUncertain.Detail,
 	plan.ReasonType:        "a constant that the server has computed cannot be read",
-	plan.ReasonStale:       "others have committed between DECLARE and the first FETCH, or between the gate and what is left to the server",
+	plan.ReasonStale:       "others have committed between DECLARE and the first FETCH, or have altered a table that is not copied",
 	plan.ReasonMemory:      "the rows that PostgreSQL makes for COPY, or of tables that are not copied, are more than are held back",
 	plan.ReasonDescription: "the server refused the statement when it was described",
 }
@@ -382,7 +382,10 @@ func (d *decision) admit(ctx context.Context, gate Gate, described []Field, para
 		return nil, nil, err
 	}
 	if d.cursor != nil {
-		g.ties, g.staleness = tiesForward, 0 // the server's cursor is at the same rows, of one snapshot
+		g.staleness = 0 // the server's cursor is of one snapshot
+	}
+	if d.cursor != nil && d.finish == nil {
+		g.ties = tiesForward // and at the same rows
 	}
 	if d.finish != nil && d.finish.Reads {
 		g.staleness = 0
@@ -499,6 +502,9 @@ func (d *decision) compute(ctx context.Context, tx *Transaction, g *gateRow, bou
 		}
 	}
 	defer releaseAll(in)
+	if g.seen != nil {
+		g.seen.tables = slices.Clone(in.Tables)
+	}
 	if ahead != nil {
 		ahead.missed()
 	}

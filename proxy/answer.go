@@ -39,6 +39,10 @@ func (a *answer) free() {
 // answer encodes a result and begins to send it, behind head.
 func (s *session) answer(g *gateRun, batch *vector.Batch, fields []engine.Field, head []byte) {
 	x := s.local
+	if x.decision.Finish() != nil && x.cursor != nil {
+		s.finishCursor(g, batch, fields)
+		return
+	}
 	if x.decision.Finish() != nil {
 		s.finishOn(g, batch, fields, head)
 		return

@@ -68,24 +68,43 @@ func (s *session) describeSubstitutes(b []byte, g *gateRun) []byte {
 	}
 	if x := s.local.explain; x != nil && x.SQL != "" {
 		g.owed = 1
-		var types []uint32
-		if p := s.local.portal; p != nil && p.s.haveParams {
-			types = p.s.params
-		}
 		g.parameters = s.local.portal != nil
-		return s.describeText(b, x.SQL, types)
+		return s.describeText(b, x.SQL, s.local.paramTypes())
 	}
-	if f := s.local.decision.Finish(); f != nil && f.Select != "" {
-		g.owed = 2
-		return s.describeText(s.describeText(b, f.Select, nil), f.Rows, f.Arrays())
+	if s.local.writes() {
+		f, types := s.local.decision.Finish(), s.local.paramTypes()
+		if len(types) != f.Params {
+			g.unfit = true // they are asked for in the same batch, for the next execution
+			return b
+		}
+		g.owed, g.parameters = 2, s.local.portal != nil
+		return s.describeText(s.describeText(b, f.Select, types), f.Rows, slices.Concat(types, f.Arrays()))
 	}
 	return b
 }
 
+// paramTypes are those of the parameters, nil where they are not known.
+func (x *localExecution) paramTypes() []uint32 {
+	if x.portal == nil || !x.portal.s.haveParams {
+		return nil
+	}
+	return x.portal.s.params
+}
+
+// writes reports whether the statement writes the rows of a SELECT, which its rest does.
+func (x *localExecution) writes() bool {
+	f := x.decision.Finish()
+	return f != nil && f.Select != ""
+}
+
+// writable reports whether what the rest writes has the columns of what the statement writes.
+func (g *gateRun) writable() bool {
+	return !g.unfit && g.head != nil && slices.EqualFunc(g.fields, g.rows, func(a, b engine.Field) bool { return a.TypeOID == b.TypeOID && a.Typmod == b.Typmod })
+}
+
 // describesItself reports whether the server describes the statement.
 func (x *localExecution) describesItself() bool {
-	f := x.decision.Finish()
-	return x.copy == nil && x.explain == nil && (f == nil || f.Select == "")
+	return x.copy == nil && x.explain == nil && !x.writes()
 }
 
 // undescribed reports that an error in answer to a message of kind k is the server's for one of describeSubstitutes,

@@ -38,6 +38,9 @@ import (
 //
 // A cursor WITH HOLD is the server's from COMMIT on, which reads the rest of its rows there.
 //
+// Where a part of its SELECT is refused (finishcursor.go), the first FETCH has it declared anew over what is computed here, and is
+// the server's, as all that follow are.
+//
 // psqlODBC sends BEGIN, DECLARE and the first FETCH as one Query; these go to the server one by one, as
 // the parts of RouteSplit do.
 
@@ -98,7 +101,7 @@ func (s *session) cursorBarred(c *engine.Cursor) plan.Reason {
 	if len(c.Name) > cursorNameMax {
 		return plan.ReasonNotSelect
 	}
-	if c.RowSet != nil && c.Scrolls && !s.foreign {
+	if c.Scrolls && !s.foreign {
 		return plan.ReasonShape // WHERE CURRENT OF would not find its row
 	}
 	return ""
@@ -385,15 +388,21 @@ func (s *session) declareAnew(b []byte, c *cursor) []byte {
 			return b // what comes finds no cursor, rather than one with other rows
 		}
 	}
-	sql := "DECLARE " + quoteName(c.name)
+	option := ""
 	if !c.scrolls || c.decision.Cursor().Forward {
-		sql += " NO SCROLL"
+		option = " NO SCROLL"
 	}
-	if sql += " CURSOR"; c.hold {
+	b = s.commandOver(b, c.declaration(option)+c.rows.SQL, c.rows.Arrays(), columns)
+	return s.moveForward(b, c, next)
+}
+
+// declaration is a DECLARE of the cursor, up to its query.
+func (c *cursor) declaration(option string) string {
+	sql := "DECLARE " + quoteName(c.name) + option + " CURSOR"
+	if c.hold {
 		sql += " WITH HOLD"
 	}
-	b = s.commandOver(b, sql+" FOR "+c.rows.SQL, c.rows.Arrays(), columns)
-	return s.moveForward(b, c, next)
+	return sql + " FOR "
 }
 
 func quoteName(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }

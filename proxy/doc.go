@@ -12,9 +12,11 @@
 //	local*.go, gate.go        the part of it that answers an execution here, a type a stage
 //	answer.go                 its rows, on their way to the client
 //	finish.go                 what the server runs of a statement over rows from here
+//	finishagain.go            whether that has seen the same tables
 //	copy.go                   COPY ... TO STDOUT, as far as it differs
 //	explain.go                EXPLAIN, likewise
 //	cursor.go                 DECLARE CURSOR, and FETCH from what it declares
+//	finishcursor.go           a cursor over rows from here, of which the server runs a part
 //	placeholder.go            what SQL finds in the place of a portal that is answered here
 //	cancel.go                 cancel requests, and sessions that end amid it
 //	view.go                   the part that has the server run it over rows from here

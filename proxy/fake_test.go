@@ -140,6 +140,9 @@ func (s *fakeStatement) Cursor() *engine.Cursor   { return s.cursor }
 
 func (s *fakeStatement) Finish() *engine.Finish      { return nil }
 func (s *fakeStatement) Finished(time.Duration, int) {}
+
+func (s *fakeStatement) Unchanged(context.Context, engine.Gate, *engine.Seen) error { return nil }
+
 func (s *fakeStatement) Split() *engine.Split {
 	return &engine.Split{Prefix: s.prefix, Begins: strings.HasPrefix(strings.ToLower(s.prefix), "begin"), SQL: s.last, Last: s.lastSt}
 }

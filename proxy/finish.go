@@ -21,9 +21,10 @@ import (
 //	finishing     Parse Bind Describe Execute Sync   |  the same, with Flush
 //	client sees   T of its own text, D ... C, Z      |  D ... C
 //
-// Where the rest reads tables, its snapshot must be the gate's: behind it the server is asked for one more, and if that is the same, so
-// are all between. Nothing is sent to the client before that. Of a COPY the rest is that of the SELECT of its rows, all of
-// which are held, too: they are written otherwise.
+// Where the rest reads tables, its snapshot must see of the copied ones what the gate's does: behind it the server is asked for one more,
+// and if that is the same, so are all between. If it is not, the gate is run again, and the engine says whether they are unchanged. Nothing
+// is sent to the client before that. Of a COPY the rest is that of the SELECT of its rows, all of which are held, too: they are
+// written otherwise.
 //
 // A statement that writes the rows of a SELECT (CREATE TABLE AS, INSERT) is one of these whose rest writes them.
 //
@@ -35,8 +36,10 @@ const heldRows = 256 << 10
 // maxHeld bounds the rows of a rest of which all are held: so many are in heldRows at the most.
 const maxHeld = heldRows / (wire.HeaderLen + 2)
 
-// snapshotSQL is what the gate asks for, too.
-const snapshotSQL = "SELECT pg_catalog.pg_current_snapshot()::pg_catalog.text"
+// behindSQL asks for the snapshot, as the gate does, and which tables the rest has read: they are locked until the transaction ends.
+func behindSQL(f *engine.Finish) string {
+	return "SELECT pg_catalog.pg_current_snapshot()::pg_catalog.text, " + f.Others
+}
 
 // finishName is the name of the rest's statement and portal.
 const finishName = "pgaccel_finish"
@@ -58,6 +61,8 @@ type finishing struct {
 	held    bool   // all rows are held
 	large   bool   // they are more than that
 	behind  string // the snapshot behind it
+	others  string // and which tables it has read
+	again   *gatingAgain
 }
 
 // arrayColumns are the forms of the arrays that f reads.
@@ -126,7 +131,7 @@ func (s *session) finishOn(g *gateRun, batch *vector.Batch, fields []engine.Fiel
 	s.own(replyClose)
 	s.own(replyClose)
 	if f.Reads {
-		b = s.command(b, snapshotSQL)
+		b = s.command(b, behindSQL(f))
 	}
 	if free.guarded {
 		b = s.command(b, releaseSQL)
@@ -135,6 +140,9 @@ func (s *session) finishOn(g *gateRun, batch *vector.Batch, fields []engine.Fiel
 		s.own(replySync)
 		s.toServer.add(appendEmpty(b, wire.Sync))
 		return
+	}
+	if x.writes() {
+		s.queue.sent++ // the batch is not undone any more
 	}
 	s.toServer.add(appendEmpty(b, wire.Flush))
 }
@@ -148,12 +156,13 @@ func (s *session) finishing() *finishing {
 	return f
 }
 
-// writes reports whether the rest writes the rows of a SELECT.
-func (f *finishing) writes(s *session) bool { return s.local.decision.Finish().Select != "" }
-
 // described compares the rest's columns with the statement's.
 func (f *finishing) described(s *session, typ byte, message []byte) {
-	if f.writes(s) {
+	if f.again != nil {
+		f.again.described(s, typ, message)
+		return
+	}
+	if s.local.writes() {
 		f.unfit = typ != wire.NoData
 		return
 	}
@@ -164,10 +173,14 @@ func (f *finishing) described(s *session, typ byte, message []byte) {
 	})
 }
 
-// row takes that of snapshotSQL.
+// row takes that of behindSQL, or one of the gate's.
 func (f *finishing) row(body []byte) {
-	if row, ok := readRow(body); ok && len(row) == 1 && row[0] != nil {
-		f.behind = *row[0]
+	if f.again != nil {
+		f.again.row(body)
+		return
+	}
+	if row, ok := readRow(body); ok && len(row) == 2 && row[0] != nil && row[1] != nil {
+		f.behind, f.others = *row[0], *row[1]
 	}
 }
 
@@ -201,7 +214,7 @@ func (f *finishing) failed(s *session, k reply, body []byte) action {
 	switch {
 	case f.begun, s.endsQuery(string(wire.ErrorField(body, 'C'))) && !f.gate.guarded, !f.gate.bearable(),
 		string(wire.ErrorField(body, 'C')) == queryCanceled,
-		x.decision.Finish().Select != "" && k&replyKind == replyExecute: // what it has taken from sequences shows
+		x.writes() && (k&replyKind == replyExecute || k&replyKind == replySync): // what it has taken from sequences shows
 		do := relay
 		if x.simple {
 			f.ended = shownError
@@ -238,7 +251,11 @@ func (f *finishing) ready(s *session, k reply) action {
 		s.forward(f.failure())
 		return swallow
 	}
-	f.end(s)
+	if !f.settled() {
+		f.askAgain(s)
+		return swallow
+	}
+	s.ahead = slices.Concat(s.ahead, f.end(s))
 	return relay
 }
 
@@ -249,7 +266,7 @@ func (f *finishing) failure() plan.Reason {
 		return plan.ReasonDescription
 	case f.large || f.tag[0] == wire.PortalSuspended:
 		return plan.ReasonMemory
-	case f.reads && f.behind != engine.GateSnapshot(f.gate.answer.Rows):
+	case f.reads && f.behind != engine.GateSnapshot(f.gate.answer.Rows) && f.others != f.read():
 		return plan.ReasonStale
 	}
 	return ""
@@ -260,33 +277,44 @@ func (f *finishing) answered(s *session) {
 		s.forward(reason)
 		return
 	}
-	p := s.local.portal
-	p.serial = s.commands
-	if p.copied = s.local.copy != nil; !p.copied {
-		p.answer = &answer{reported: s.settings, batch: &vector.Batch{}}
-		p.answer.free()
+	if !f.settled() {
+		f.askAgain(s)
+		return
 	}
-	f.end(s)
+	s.ahead = slices.Concat(s.ahead, f.end(s))
 }
 
-// end ends the statement for the client.
-func (f *finishing) end(s *session) {
+// end ends the statement, and returns what is for the client.
+func (f *finishing) end(s *session) (out []byte) {
+	if p := s.local.portal; p != nil {
+		f.leave(s, p)
+	}
 	if !f.begun {
-		s.ahead = slices.Concat(s.ahead, f.head, f.notices, f.rows)
+		out = slices.Concat(f.head, f.notices, f.rows)
 	}
 	rows := 0
 	if tag, _, err := wire.CString(f.tag[wire.HeaderLen:]); err == nil {
 		rows, _ = strconv.Atoi(string(tag[bytes.LastIndexByte(tag, ' ')+1:]))
 	}
 	if w := s.local.writer; w != nil {
-		s.ahead = w.AppendEnd(s.ahead, rows)
+		out = w.AppendEnd(out, rows)
 	} else {
-		s.ahead = append(s.ahead, f.tag...)
+		out = append(out, f.tag...)
 	}
-	if f.writes(s) {
+	if s.local.writes() {
 		s.commandEnded(f.tag[wire.HeaderLen:])
 	}
 	s.local.decision.Finished(time.Since(s.local.started), rows)
 	s.tell(true)
 	s.finish()
+	return out
+}
+
+// leave leaves the portal as one that has been read to its end.
+func (f *finishing) leave(s *session, p *portal) {
+	p.serial = s.commands
+	if p.copied = s.local.copy != nil || s.local.writes(); !p.copied {
+		p.answer = &answer{reported: s.settings, batch: &vector.Batch{}}
+		p.answer.free()
+	}
 }

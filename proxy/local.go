@@ -49,9 +49,10 @@ type localExecution struct {
 //	undoingGate    Q   it goes back behind a gate that the role may not run
 //	gatingExecute  E   it runs the gate, and describes what is not known     computing, replacing, sending, checking, declaring
 //	reopening      E   it says whether it has a portal that was begun here   sending
-//	computing      Q E the engine computes, in a goroutine of the driver     finishing, replacing, sending
+//	computing      Q E the engine computes, in a goroutine of the driver     finishing, redeclaring, replacing, sending
 //	replacing      E   the server puts a placeholder into a portal's place   sending
 //	finishing      Q E the server runs the rest of the statement over the rows (finish.go)
+//	redeclaring    Q   it declares a cursor over the rest (finishcursor.go)
 //	sending        Q E rows go to the client as fast as it takes them
 //	cancelling     Q E the client has cancelled, the server is to say so
 //	checking       Q E the server answers, and pgaccel compares (shadow.go)

@@ -15,7 +15,8 @@ type computing struct {
 	passive
 	execution *execution
 	gate      *gateRun
-	head      []byte // for the client, before the rows
+	head      []byte     // for the client, before the rows
+	finishing *finishing // of which the engine looks at the second gate; else nil
 }
 
 // execution is what the engine computes, outside of the machine.
@@ -27,6 +28,7 @@ type execution struct {
 	gate     engine.Gate
 	fields   []engine.Field
 	params   []vector.Datum
+	seen     *engine.Seen // what the engine is to look for in the gate, in place of computing; nil to compute
 }
 
 // run computes. A panic in it is an error, which forwards.
@@ -36,6 +38,9 @@ func (x *execution) run() (batch *vector.Batch, err error) {
 			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 		}
 	}()
+	if x.seen != nil {
+		return nil, x.decision.Unchanged(x.ctx, x.gate, x.seen)
+	}
 	return x.decision.Execute(x.ctx, x.tx, x.gate, x.fields, x.params)
 }
 
@@ -82,6 +87,9 @@ func (s *session) compute(g *gateRun, fields []engine.Field, params []vector.Dat
 			return
 		}
 		g.answer.Ahead = x.speculation
+	}
+	if f := x.decision.Finish(); f != nil && f.Reads {
+		g.answer.Seen = &engine.Seen{}
 	}
 	e := &execution{decision: x.decision, tx: &s.tx, gate: g.answer, fields: fields, params: params}
 	e.ctx, e.cancel = context.WithCancel(s.ctx)
@@ -142,6 +150,8 @@ func (s *session) executed(x *execution, batch *vector.Batch, err error) {
 	case err != nil:
 		s.notify(err)
 		s.forward("") // the engine has counted it
+	case c.finishing != nil:
+		c.finishing.unchanged(s)
 	default:
 		s.answer(c.gate, batch, x.fields, c.head)
 	}

@@ -97,7 +97,7 @@ func (s *session) gateExecute(b []byte) []byte {
 		b = appendNamed(b, wire.Describe, 'S', st.name)
 		s.queue.pushRef(replyStatement|replyOwn, ref{statement: st})
 		st.sentForType, st.sentForRow = true, true
-	} else if !st.haveFields && !st.sentForRow && x.copy == nil && x.explain == nil && x.cursor == nil {
+	} else if !st.haveFields && !st.sentForRow && x.describesItself() && x.cursor == nil {
 		b = appendNamed(b, wire.Describe, 'P', p.name)
 		s.queue.pushRef(replyPortal|replyOwn, ref{statement: st})
 		st.sentForRow = true
@@ -158,7 +158,7 @@ func (g *gatingExecute) answered(s *session) {
 		s.computeCopy(&g.gateRun, nil)
 		return
 	}
-	if !p.s.haveFields && s.local.explain == nil || p.dead || p.s.dead {
+	if !p.s.haveFields && s.local.describesItself() || p.dead || p.s.dead || s.local.writes() && !g.writable() {
 		s.forward(plan.ReasonDescription)
 		return
 	}
@@ -179,6 +179,10 @@ func (g *gatingExecute) answered(s *session) {
 	}
 	if s.local.explain != nil {
 		s.computeExplain(&g.gateRun, params, nil)
+		return
+	}
+	if s.local.writes() {
+		s.compute(&g.gateRun, nil, params, nil)
 		return
 	}
 	s.compute(&g.gateRun, p.s.fields, params, nil)

@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"slices"
 	"time"
 
 	"pgaccel/engine"
@@ -191,7 +190,7 @@ func (g *gatingQuery) ready(s *session, k reply) action {
 		case s.local.copy != nil:
 			s.computeCopy(&g.gateRun, g.notices)
 		case !s.local.describesItself():
-			if !slices.EqualFunc(g.fields, g.rows, func(a, b engine.Field) bool { return a.TypeOID == b.TypeOID && a.Typmod == b.Typmod }) {
+			if !g.writable() {
 				s.forward(plan.ReasonDescription)
 				break
 			}

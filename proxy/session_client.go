@@ -490,7 +490,7 @@ func (s *session) execute(message []byte, before *[]byte) action {
 		return forward(plan.ReasonNotSelect)
 	case d.Route() != engine.RouteCandidate:
 		return forward("")
-	case d.Finish() != nil && (p.name != "" || rows > 0 || d.Finish().Select != ""):
+	case d.Finish() != nil && (p.name != "" || rows > 0 && d.Finish().Select == ""): // what writes has no rows
 		return forward(plan.ReasonNotSelect)
 	case p.unread:
 		return forward(plan.ReasonParameter) // decided otherwise meanwhile

@@ -50,7 +50,7 @@ type portal struct {
 	dead      bool // as for statements; never set once an answer has begun
 	forwarded bool // executed by the server
 	unread    bool // its values were not looked at: the statement was not to be answered here
-	copied    bool // a COPY that was answered here
+	copied    bool // a COPY, or what writes rows, that was answered here
 
 	// A portal that was executed here keeps the rows that are left, because the
 	// server's own stays at its start.

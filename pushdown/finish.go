@@ -39,9 +39,12 @@ type Finish struct {
 	Cuts bool
 	// Ordered says that the rest depends on the order of the core's rows.
 	Ordered bool
-	// Reads says that the rest reads tables: it has to see what the core has seen. The core's last constant is null
-	// where it must not be run.
-	Reads bool
+	// Reads says that the rest reads tables: it has to see what the core has seen. The core's last constant, whose text Others is, is null
+	// where it must not be run, and the same behind it if it has read those tables.
+	Reads  bool
+	Others string
+	// Grouped says that the statement groups its rows, at the top: none of them is one of a table.
+	Grouped bool
 	// Columns are the core's, as arrays.
 	Columns []FinishColumn
 	// Of a statement that writes rows Select is what returns them, and Rows what does so in the rest; else both are "".
@@ -107,6 +110,8 @@ type finisher struct {
 	ordered   bool // and depends on the order of the core's rows
 	others    []*otherTable
 	ctes      map[string]bool // names of common table expressions
+	// identities is text of SQL that says which tables these are.
+	identities string
 }
 
 // PlanFinish is Plan for a statement that Plan has refused, or that writes the rows of a SELECT: the Statement is that of its core. finish is
@@ -126,6 +131,7 @@ func PlanFinish(text *syntax.Text, paramOIDs []uint32, cat *catalog.Catalog) (co
 		return true
 	})
 	f.ctes = cteNames(sel)
+	grouped := sel.Op == pg.SetOperation_SETOP_NONE && (len(sel.GroupClause) > 0 || sel.HavingClause != nil || aggregated(sel))
 	before, ok := deparse(sel)
 	if !ok || strings.Contains(before, namePrefix) {
 		return Statement{}, nil
@@ -147,7 +153,7 @@ func PlanFinish(text *syntax.Text, paramOIDs []uint32, cat *catalog.Catalog) (co
 	if f.params+len(f.columns) > maxParams {
 		return Statement{}, nil
 	}
-	finish = &Finish{Params: f.params, Cuts: f.cuts, Ordered: f.ordered, Reads: reads, Columns: f.columns, Core: f.coreText}
+	finish = &Finish{Params: f.params, Cuts: f.cuts, Ordered: f.ordered, Reads: reads, Others: f.identities, Grouped: grouped, Columns: f.columns, Core: f.coreText}
 	if finish.SQL, ok = deparseStatement(tree); !ok {
 		return Statement{}, nil
 	}

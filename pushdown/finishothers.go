@@ -14,9 +14,10 @@ import (
 	"pgaccel/vector"
 )
 
-// The rest may read tables that are not copied, the others: under the gate's snapshot, which the proxy makes sure of. What it
-// runs may be run again, where the statement is forwarded in the end, so that it must do nothing but read. That these names are tables'
-// is known to the session alone: a constant of the core's, which is null unless they are, has it asked behind the gate.
+// The rest may read tables that are not copied, the others: under a snapshot that sees of the copied ones what the gate's does, which the
+// proxy makes sure of. What it runs may be run again, where the statement is forwarded in the end, so that it must do nothing but read. That
+// these names are tables' is known to the session alone: a constant of the core's, which is null unless they are, has it asked behind the
+// gate. It says which they are, so that it can be asked again behind the rest, whose locks keep them as they are.
 
 // otherTable is one of them.
 type otherTable struct {
@@ -122,12 +123,13 @@ func (f *finisher) takesOthers(rest *pg.SelectStmt) bool {
 		ok = ok && n.GetLockingClause() == nil && n.GetRangeTableSample() == nil
 		return ok
 	})
-	var conditions []string
+	var tables []string
 	for _, o := range f.others {
-		conditions = append(conditions, o.condition())
+		tables = append(tables, o.identity())
 	}
+	f.identities = "(" + strings.Join(tables, joinedSQL) + ")"
 	f.core.Deps.ServerConsts = append(slices.Clip(f.core.Deps.ServerConsts), plan.ServerConst{Index: len(f.core.Deps.ServerConsts),
-		SQL: "(SELECT true WHERE " + strings.Join(conditions, " AND ") + ")", T: vector.TypeOf(vector.Bool)})
+		SQL: f.identities, T: vector.TypeOf(vector.Text)})
 	return ok
 }
 
@@ -135,10 +137,14 @@ func (f *finisher) takesOthers(rest *pg.SelectStmt) bool {
 var keyTypes = []vector.Kind{vector.Bool, vector.Int2, vector.Int4, vector.Int8, vector.Text, vector.Varchar, vector.Date, vector.Time, vector.Timestamp,
 	vector.TimestampTZ, vector.UUID}
 
-// condition is true in a session in which the name is that of a table of which all rows are read from its own file, as a
+// joinedSQL joins texts with a space between them.
+const joinedSQL = " OPERATOR(pg_catalog.||) ' '::pg_catalog.text OPERATOR(pg_catalog.||) "
+
+// identity is null but in a session in which the name is that of a table of which all rows are read from its own file, as a
 // view's and a foreign table's are not, and no policy is run; nor a function of a type that somebody has made, of a name that is
-// built in (of enums and domains see catalog.ShadowedSQL).
-func (o *otherTable) condition() string {
+// built in (of enums and domains see catalog.ShadowedSQL). Else it is text that is another one once the name means another table, or
+// the table, its name or rights, or its schema have been altered meanwhile: ANALYZE changes the row of pg_class in its place.
+func (o *otherTable) identity() string {
 	const eq = " OPERATOR(pg_catalog.=) "
 	array := func(list []string) string {
 		var literals []string
@@ -151,7 +157,8 @@ func (o *otherTable) condition() string {
 		return "(SELECT pg_catalog.count(*) FROM pg_catalog.pg_attribute a WHERE a.attrelid" + eq + "c.oid AND a.attnum OPERATOR(pg_catalog.>) 0 AND NOT a.attisdropped AND a.attname" +
 			eq + "ANY (" + names + ")" + more + ")"
 	}
-	sql := "EXISTS (SELECT FROM pg_catalog.pg_class c WHERE c.oid" + eq + "pg_catalog.to_regclass(" + catalog.QuoteLiteral(o.ref) + ")::pg_catalog.oid" +
+	sql := "(SELECT " + strings.Join([]string{"c.oid::pg_catalog.text", "c.xmin::pg_catalog.text", "n.oid::pg_catalog.text", "n.xmin::pg_catalog.text"}, joinedSQL) +
+		" FROM pg_catalog.pg_class c, pg_catalog.pg_namespace n WHERE n.oid" + eq + "c.relnamespace AND c.oid" + eq + "pg_catalog.to_regclass(" + catalog.QuoteLiteral(o.ref) + ")::pg_catalog.oid" +
 		" AND c.relkind" + eq + `ANY ('{r,m}'::pg_catalog."char"[]) AND NOT c.relhassubclass AND NOT pg_catalog.row_security_active(c.oid)` +
 		" AND NOT EXISTS (SELECT FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_type y ON y.oid" + eq + "a.atttypid WHERE a.attrelid" + eq + "c.oid" +
 		` AND y.oid OPERATOR(pg_catalog.>=) 16384 AND NOT (y.typtype` + eq + `ANY ('{e,d}'::pg_catalog."char"[]) AND y.typbasetype OPERATOR(pg_catalog.<) 16384))`
