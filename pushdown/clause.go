@@ -39,11 +39,11 @@ func (a *analyzer) orderItem(order []plan.Order, n *pg.Node, s *scope, targets [
 // direction is how an item of ORDER BY sorts.
 func (a *analyzer) direction(n *pg.Node) plan.Order {
 	by := n.GetSortBy()
+	o := plan.Order{Desc: by.GetSortbyDir() == pg.SortByDir_SORTBY_DESC}
 	if by == nil || by.SortbyDir == pg.SortByDir_SORTBY_USING {
 		a.at = n
-		fail(plan.ReasonShape, "ORDER BY ... USING")
+		o.Desc = a.descends(by.GetUseOp())
 	}
-	o := plan.Order{Desc: by.SortbyDir == pg.SortByDir_SORTBY_DESC}
 	o.NullsFirst = o.Desc
 	switch by.SortbyNulls {
 	case pg.SortByNulls_SORTBY_NULLS_FIRST:
@@ -52,6 +52,19 @@ func (a *analyzer) direction(n *pg.Node) plan.Order {
 		o.NullsFirst = false
 	}
 	return o
+}
+
+// descends reports whether the operator of ORDER BY ... USING is > and not <, which are those of DESC and ASC for all types that are
+// ordered here (addTargetToSortList).
+func (a *analyzer) descends(operator []*pg.Node) bool {
+	symbol := ""
+	if len(operator) > 0 {
+		symbol = a.opSymbol(operator)
+	}
+	if symbol != "<" && symbol != ">" {
+		fail(plan.ReasonShape, "ORDER BY ... USING "+symbol)
+	}
+	return symbol == ">"
 }
 
 // groupBy analyses GROUP BY without grouping sets.

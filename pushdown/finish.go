@@ -416,6 +416,10 @@ func modifier(t vector.Type) string {
 // not built in.
 func (f *finisher) restNames(rest *pg.SelectStmt) (names []string, ok bool) {
 	ok = true
+	operator := func(list []*pg.Node) {
+		_, name, named := builtinName(list)
+		ok = ok && (len(list) == 0 || named && !f.cat.Shadowed[name])
+	}
 	syntax.Walk(rest, func(n *pg.Node) bool {
 		switch x := n.GetNode().(type) {
 		case *pg.Node_FuncCall:
@@ -433,8 +437,11 @@ func (f *finisher) restNames(rest *pg.SelectStmt) (names []string, ok bool) {
 			*pg.Node_JsonSerializeExpr: // types and aggregates of their own
 			ok = false
 		case *pg.Node_AExpr:
-			_, name, named := builtinName(x.AExpr.Name)
-			ok = ok && named && !f.cat.Shadowed[name]
+			operator(x.AExpr.Name)
+		case *pg.Node_SubLink:
+			operator(x.SubLink.OperName)
+		case *pg.Node_SortBy:
+			operator(x.SortBy.UseOp)
 		}
 		return ok
 	})

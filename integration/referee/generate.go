@@ -373,7 +373,7 @@ func (g *gen) sortAndCut(q *query) {
 		return n.lit == nil && n.noise == 0 && n.t.kind != opaque && (!n.t.kind.isText() || n.col != nil || g.bytewise(n.t) || n.agg && !g.linguistic || g.reckless)
 	}
 	tail := func() string {
-		return pick(g.r, "", "", " ASC", " DESC", " DESC") + pick(g.r, "", "", "", " NULLS FIRST", " NULLS LAST")
+		return pick(g.r, "", "", " ASC", " DESC", " DESC", " USING >", " USING <") + pick(g.r, "", "", "", " NULLS FIRST", " NULLS LAST")
 	}
 	if !g.chance(60) {
 		if g.chance(2) {
