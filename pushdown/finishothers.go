@@ -143,7 +143,7 @@ func (o *otherTable) condition() string {
 	array := func(list []string) string {
 		var literals []string
 		for _, s := range list {
-			literals = append(literals, catalog.QuoteLiteral(s))
+			literals = append(literals, catalog.QuoteAnyLiteral(s))
 		}
 		return "ARRAY[" + strings.Join(literals, ", ") + "]::pg_catalog.name[]"
 	}
@@ -151,7 +151,7 @@ func (o *otherTable) condition() string {
 		return "(SELECT pg_catalog.count(*) FROM pg_catalog.pg_attribute a WHERE a.attrelid" + eq + "c.oid AND a.attnum OPERATOR(pg_catalog.>) 0 AND NOT a.attisdropped AND a.attname" +
 			eq + "ANY (" + names + ")" + more + ")"
 	}
-	sql := "EXISTS (SELECT FROM pg_catalog.pg_class c WHERE c.oid" + eq + "pg_catalog.to_regclass(" + catalog.QuoteLiteral(o.ref) + ")::pg_catalog.oid" +
+	sql := "EXISTS (SELECT FROM pg_catalog.pg_class c WHERE c.oid" + eq + "pg_catalog.to_regclass(" + catalog.QuoteAnyLiteral(o.ref) + ")::pg_catalog.oid" +
 		" AND c.relkind" + eq + `ANY ('{r,m}'::pg_catalog."char"[]) AND NOT c.relhassubclass AND NOT pg_catalog.row_security_active(c.oid)` +
 		" AND NOT EXISTS (SELECT FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_type y ON y.oid" + eq + "a.atttypid WHERE a.attrelid" + eq + "c.oid" +
 		` AND y.oid OPERATOR(pg_catalog.>=) 16384 AND NOT (y.typtype` + eq + `ANY ('{e,d}'::pg_catalog."char"[]) AND y.typbasetype OPERATOR(pg_catalog.<) 16384))`
