@@ -21,3 +21,11 @@ func QuoteIfNeeded(s string) string {
 // QuoteLiteral quotes a string under standard_conforming_strings = on, which pgaccel's
 // own connections set.
 func QuoteLiteral(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
+
+// QuoteAnyLiteral quotes a string under any standard_conforming_strings, as sessions of clients may have it.
+func QuoteAnyLiteral(s string) string {
+	if strings.Contains(s, `\`) {
+		return "E" + QuoteLiteral(strings.ReplaceAll(s, `\`, `\\`))
+	}
+	return QuoteLiteral(s)
+}

@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -292,6 +293,37 @@ func TestPostgresJoinsOthersHeld(t *testing.T) {
 				t.Errorf("%s: %s%s", sql, want.err, firstDifference([]byte(got.String()), []byte(want.String())))
 			}
 		}
+	}
+}
+
+// TestPostgresJoinsOthersNames has names that are quoted, under settings in which strings are read otherwise: PostgreSQL warns of none.
+func TestPostgresJoinsOthersNames(t *testing.T) {
+	s := privateStack(t, othersSchema+`;
+CREATE SCHEMA "a\'b";
+CREATE TABLE "a\'b"."c ""\" AS SELECT shop, city AS "d\'", 'é' || city AS "select" FROM away.shop`)
+	direct := connect(t, s.direct.url("postgres"))
+	config, err := pgconn.ParseConfig(s.proxy.url("postgres"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.OnNotice = func(_ *pgconn.PgConn, n *pgconn.Notice) { t.Errorf("a notice: %s", n.Message) }
+	proxy, err := pgconn.ConnectConfig(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { proxy.Close(context.Background()) })
+	sql := `SELECT l."d\'", l."select" AS "E\", sum(s.n) FROM sold s JOIN "a\'b"."c ""\" l ON l.shop = s.shop GROUP BY "d\'", l."select" ORDER BY 1`
+	for _, set := range []string{"SET standard_conforming_strings = off", "SET backslash_quote = off", "SET standard_conforming_strings = on"} {
+		must(t, direct, set)
+		must(t, proxy, set)
+		for _, p := range protocols {
+			if want, got := ask(t, direct, sql, p.format), ask(t, proxy, sql, p.format); want.err != "" || got.String() != want.String() {
+				t.Errorf("%s: %s: %s, want %s", set, p.name, got, want)
+			}
+		}
+	}
+	if s.queries(t, "partial") == 0 {
+		t.Errorf("PostgreSQL has finished none: %v", reasons(t, s))
 	}
 }
 

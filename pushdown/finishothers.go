@@ -149,7 +149,7 @@ func (o *otherTable) identity() string {
 	array := func(list []string) string {
 		var literals []string
 		for _, s := range list {
-			literals = append(literals, catalog.QuoteLiteral(s))
+			literals = append(literals, catalog.QuoteAnyLiteral(s))
 		}
 		return "ARRAY[" + strings.Join(literals, ", ") + "]::pg_catalog.name[]"
 	}
@@ -158,7 +158,7 @@ func (o *otherTable) identity() string {
 			eq + "ANY (" + names + ")" + more + ")"
 	}
 	sql := "(SELECT " + strings.Join([]string{"c.oid::pg_catalog.text", "c.xmin::pg_catalog.text", "n.oid::pg_catalog.text", "n.xmin::pg_catalog.text"}, joinedSQL) +
-		" FROM pg_catalog.pg_class c, pg_catalog.pg_namespace n WHERE n.oid" + eq + "c.relnamespace AND c.oid" + eq + "pg_catalog.to_regclass(" + catalog.QuoteLiteral(o.ref) + ")::pg_catalog.oid" +
+		" FROM pg_catalog.pg_class c, pg_catalog.pg_namespace n WHERE n.oid" + eq + "c.relnamespace AND c.oid" + eq + "pg_catalog.to_regclass(" + catalog.QuoteAnyLiteral(o.ref) + ")::pg_catalog.oid" +
 		" AND c.relkind" + eq + `ANY ('{r,m}'::pg_catalog."char"[]) AND NOT c.relhassubclass AND NOT pg_catalog.row_security_active(c.oid)` +
 		" AND NOT EXISTS (SELECT FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_type y ON y.oid" + eq + "a.atttypid WHERE a.attrelid" + eq + "c.oid" +
 		` AND y.oid OPERATOR(pg_catalog.>=) 16384 AND NOT (y.typtype` + eq + `ANY ('{e,d}'::pg_catalog."char"[]) AND y.typbasetype OPERATOR(pg_catalog.<) 16384))`
