@@ -46,7 +46,6 @@ const finishName = "pgaccel_finish"
 
 // finishing is the stage of a local execution whose rest the server runs.
 type finishing struct {
-	passive
 	gate   *gateRun       // that it has passed
 	fields []engine.Field // of the statement
 	head   []byte         // for the client, before the rows

@@ -70,12 +70,6 @@ func tablesOf(sel *pg.SelectStmt, names map[string]bool, visit func(*pg.RangeVar
 	})
 }
 
-// readsTable reports whether sel names any, or does what is no SELECT.
-func readsTable(sel *pg.SelectStmt, names map[string]bool) (reads bool) {
-	tablesOf(sel, names, func(*pg.RangeVar) { reads = true })
-	return reads
-}
-
 // readsCopied reports whether sel names a copied table, or does what is no SELECT; readsOther whether it names another.
 func (f *finisher) readsCopied(sel *pg.SelectStmt, names map[string]bool) (reads bool) {
 	tablesOf(sel, names, func(r *pg.RangeVar) { reads = reads || r == nil || f.copied(r) != nil })
