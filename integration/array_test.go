@@ -101,6 +101,7 @@ VACUUM ANALYZE;`
 
 // columnStatements are accelerated.
 var columnStatements = []string{
+	"SELECT w FROM doc ORDER BY id",
 	"SELECT id, tags, names, i, b, n, f, d, z, u, ok, ci FROM doc ORDER BY id",
 	"SELECT id, tags IS NULL, coalesce(tags, '{none}'), CASE WHEN g = 1 THEN i END, cardinality(tags), array_length(i, 1), array_length(i, 2), array_length(tags, 0), cardinality(i) FROM doc ORDER BY id",
 	"SELECT count(*) FROM doc WHERE 'vip' = ANY(tags)", "SELECT id FROM doc WHERE 'vip' <> ALL(tags) ORDER BY id", "SELECT id FROM doc WHERE NOT ('a' = ANY(tags)) OR 3 = ANY(i) ORDER BY id",
@@ -129,7 +130,7 @@ var columnStatements = []string{
 var columnsLeft = []string{
 	"SELECT tags, count(*) FROM doc GROUP BY tags ORDER BY 2, 1", "SELECT DISTINCT tags FROM doc ORDER BY 1", "SELECT id FROM doc ORDER BY tags, id", "SELECT id FROM doc WHERE tags < '{vip}' ORDER BY id", "SELECT id FROM doc WHERE n = '{1}' ORDER BY id", "SELECT id, array_remove(i, 1) FROM doc ORDER BY id", "SELECT id, array_positions(f, 1) FROM doc WHERE id < 9 ORDER BY id", "SELECT max(tags) FROM doc", "SELECT count(DISTINCT i) FROM doc",
 	"SELECT id, tags::text FROM doc ORDER BY id", "SELECT id, i[1][2], i[1:1][1:2] FROM doc ORDER BY id", "SELECT id, ci[1] FROM doc ORDER BY 2, 1", "SELECT array_append(i, 1) FROM doc ORDER BY id", "SELECT trim_array(i, 1) FROM doc ORDER BY id", "SELECT trim_array(b, 3) FROM doc ORDER BY id", "SELECT array_replace(n, 1.5, 2) FROM doc ORDER BY id", "SELECT i || 1::bigint FROM doc ORDER BY id", "SELECT names || 'x'::text FROM doc ORDER BY id", "SELECT i[1::bigint] FROM doc ORDER BY id", "SELECT array_to_string(ci, ',') FROM doc ORDER BY 1",
-	"SELECT unnest(tags) FROM doc ORDER BY 1", "SELECT count(*) FROM doc WHERE 1.5 = ANY(n)", "SELECT count(*) FROM doc WHERE 0 = ANY(f)", "SELECT w FROM doc ORDER BY id",
+	"SELECT unnest(tags) FROM doc ORDER BY 1", "SELECT count(*) FROM doc WHERE 1.5 = ANY(n)", "SELECT count(*) FROM doc WHERE 0 = ANY(f)",
 	"SELECT count(*) FROM doc WHERE 'vip' COLLATE \"und-x-icu\" > ANY(tags)", "SELECT count(*) FROM doc WHERE b @> ARRAY[1]", "SELECT count(*) FROM doc WHERE names @> ARRAY['v1']", "SELECT coalesce(z, '{2024-01-01}') FROM doc ORDER BY id", "SELECT count(*) FROM doc WHERE z && '{2024-03-31 02:00}'",
 	"SELECT count(*) FROM doc a JOIN doc b ON a.tags = b.tags", "SELECT tags || 'x' FROM doc ORDER BY id", "SELECT tags FROM doc INTERSECT SELECT tags FROM doc ORDER BY 1", "SELECT array_agg(tags ORDER BY id) FROM doc WHERE tags = '{vip}'",
 	"SELECT count(*) FROM doc WHERE tags IS DISTINCT FROM '{vip}'", "SELECT nullif(tags, '{}') FROM doc ORDER BY id", "SELECT count(*) FROM doc WHERE tags IN ('{vip}', '{new}')",

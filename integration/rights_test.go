@@ -41,7 +41,7 @@ func TestRights(t *testing.T) {
 	}{
 		{"reader", sumSecret, "", 3},
 		{"reader", countSecret, "", 3},
-		{"reader", "SELECT id, owner FROM secret WHERE id < 5 ORDER BY id", "", 0},
+		{"reader", "SELECT id, owner FROM secret WHERE id < 5 ORDER BY id", "", 3},
 		{"reader", "SELECT sum(lo_revenue) FROM lineorder", "permission denied for table lineorder", 0},
 		{"nobody_special", sumSecret, "permission denied for table secret", 0},
 		{"nobody_special", countSecret, "permission denied for table secret", 0},

@@ -62,18 +62,18 @@ SELECT pg_reload_conf();
 		tables, columns string
 		texts           bool
 	}{
-		{"postgres", "", all, "g,id,v,g,id,v", true},
-		{"watcher", "", all, "g,id,v,g,id,v", true},
+		{"postgres", "", all, "g,id,owner,v,g,id,owner,v", true},
+		{"watcher", "", all, "g,id,owner,v,g,id,owner,v", true},
 		{"nobody_special", "", "", "", false},
 		{"some_columns", "", "public.secret", "g,id", false},
-		{"some_rows", "", "public.ruled", "g,id,v", false},
-		{"reader", "", all, "g,id,v,g,id,v", false},
+		{"some_rows", "", "public.ruled", "g,id,owner,v", false},
+		{"reader", "", all, "g,id,owner,v,g,id,owner,v", false},
 		{"postgres", "SET ROLE nobody_special", "", "", false},
 		{"postgres", "SET SESSION AUTHORIZATION some_columns", "public.secret", "g,id", false},
-		{"postgres", "BEGIN; SET LOCAL ROLE watcher", all, "g,id,v,g,id,v", true},
+		{"postgres", "BEGIN; SET LOCAL ROLE watcher", all, "g,id,owner,v,g,id,owner,v", true},
 		{"member", "", "", "", false}, // what a role inherits counts, not what it may become
-		{"member", "SET ROLE reader", all, "g,id,v,g,id,v", false},
-		{"member", "SELECT set_config('role', 'pg_read_all_stats', false)", all, "g,id,v,g,id,v", true},
+		{"member", "SET ROLE reader", all, "g,id,owner,v,g,id,owner,v", false},
+		{"member", "SELECT set_config('role', 'pg_read_all_stats', false)", all, "g,id,owner,v,g,id,owner,v", true},
 	} {
 		t.Run(c.role+" "+c.set, func(t *testing.T) {
 			begin := len(logged())
