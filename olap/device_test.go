@@ -220,7 +220,7 @@ func TestDeviceAgainstOracle(t *testing.T) {
 		if seed%3 == 2 {
 			make = func(t testing.TB, seed uint64) *world { return newWorldOf(t, seed, mortal) }
 		}
-		w := make(t, 5000+seed)
+		w := make(t, 6000+seed)
 		o.device.limits = deviceLimits[seed%uint64(len(deviceLimits))]
 		for n := range 25 {
 			q := w.deviceQuery()
