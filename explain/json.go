@@ -3,6 +3,8 @@ package explain
 import (
 	"fmt"
 	"strings"
+
+	"pgaccel/sqltype"
 )
 
 // json writes a statement as ExplainPrintPlan does in FORMAT JSON.
@@ -59,27 +61,4 @@ func newLine(b *strings.Builder, indent int) {
 	}
 }
 
-// escapeJSON writes a string as escape_json does: all but quotes, backslashes and control characters as they are.
-func escapeJSON(s string) string {
-	var b strings.Builder
-	b.WriteByte('"')
-	for _, c := range []byte(s) {
-		switch {
-		case c == '"' || c == '\\':
-			b.WriteByte('\\')
-			b.WriteByte(c)
-		case c == '\n':
-			b.WriteString(`\n`)
-		case c == '\t':
-			b.WriteString(`\t`)
-		case c == '\r':
-			b.WriteString(`\r`)
-		case c < ' ':
-			fmt.Fprintf(&b, `\u%04x`, c)
-		default:
-			b.WriteByte(c)
-		}
-	}
-	b.WriteByte('"')
-	return b.String()
-}
+func escapeJSON(s string) string { return string(sqltype.AppendJSONString(nil, s)) }

@@ -1,7 +1,7 @@
 package sqlfn
 
 import (
-	"fmt"
+	"cmp"
 	"slices"
 	"strings"
 
@@ -105,7 +105,7 @@ func jsonList(s string) string {
 // jsonConcat is s || t (jsonb_concat).
 func jsonConcat(s, t string) string {
 	if s[0] == '{' && t[0] == '{' {
-		return jsonMerge(s, t)
+		return mergeObjects(s, t)
 	}
 	a, b := jsonList(s), jsonList(t)
 	if a == "" || b == "" {
@@ -114,62 +114,49 @@ func jsonConcat(s, t string) string {
 	return "[" + a + ", " + b + "]"
 }
 
-// jsonPair is a key with its quotes, and a value.
-type jsonPair struct{ key, value string }
+// jsonMember is a member of an object: what its key means, the key as it is written, with its quotes, and the value.
+type jsonMember struct{ key, written, value string }
 
-// compareKeys is the order of an object's keys, by what they mean: short ones first.
-func compareKeys(a, b string) int {
-	if len(a) != len(b) {
-		return len(a) - len(b)
-	}
-	return strings.Compare(a, b)
+// compareMembers is the order of an object's members, by what their keys mean: short ones first.
+func compareMembers(a, b jsonMember) int {
+	return cmp.Or(len(a.key)-len(b.key), strings.Compare(a.key, b.key))
 }
 
-// jsonPairs are the members of an object by their keys' meaning.
-func jsonPairs(s string) (keys []string, values []jsonPair) {
+// jsonMembers are the members of an object, in its order.
+func jsonMembers(s string) (list []jsonMember) {
 	for t := itemsOf(s); t.more(); {
 		k, v := t.pair()
-		keys, values = append(keys, k.text()), append(values, jsonPair{`"` + k.raw + `"`, v})
+		list = append(list, jsonMember{k.text(), `"` + k.raw + `"`, v})
 	}
-	return keys, values
+	return list
 }
 
-// jsonMerge is an object with the members of another; the latter's stand for those of the same keys.
-func jsonMerge(s, t string) string {
-	xk, x := jsonPairs(s)
-	yk, y := jsonPairs(t)
-	var out []jsonPair
-	for len(x) > 0 || len(y) > 0 {
-		order := 0
-		switch {
-		case len(x) == 0:
-			order = 1
-		case len(y) == 0:
-			order = -1
-		default:
-			order = compareKeys(xk[0], yk[0])
+// mergeObjects is an object with the members of another; the latter's stand for those of the same keys.
+func mergeObjects(s, t string) string {
+	x, y := jsonMembers(s), jsonMembers(t)
+	var out []jsonMember
+	for len(x) > 0 && len(y) > 0 {
+		order := compareMembers(x[0], y[0])
+		if order < 0 {
+			out, x = append(out, x[0]), x[1:]
+			continue
 		}
-		if order >= 0 {
-			out = append(out, y[0])
-			yk, y = yk[1:], y[1:]
-		} else {
-			out = append(out, x[0])
-		}
-		if order <= 0 {
-			xk, x = xk[1:], x[1:]
+		out, y = append(out, y[0]), y[1:]
+		if order == 0 {
+			x = x[1:]
 		}
 	}
-	return writeObject(out)
+	return writeObject(slices.Concat(out, x, y))
 }
 
-func writeObject(pairs []jsonPair) string {
+func writeObject(members []jsonMember) string {
 	var b strings.Builder
 	b.WriteByte('{')
-	for i, p := range pairs {
+	for i, m := range members {
 		if i > 0 {
 			b.WriteString(", ")
 		}
-		b.WriteString(p.key + ": " + p.value)
+		b.WriteString(m.written + ": " + m.value)
 	}
 	b.WriteByte('}')
 	return b.String()
@@ -183,14 +170,7 @@ func jsonDelete(s, key string) (string, error) {
 	case jsonScalar(s):
 		return "", failed("cannot delete from scalar")
 	case s[0] == '{':
-		names, pairs := jsonPairs(s)
-		var kept []jsonPair
-		for i, p := range pairs {
-			if names[i] != key {
-				kept = append(kept, p)
-			}
-		}
-		return writeObject(kept), nil
+		return writeObject(slices.DeleteFunc(jsonMembers(s), func(m jsonMember) bool { return m.key == key })), nil
 	}
 	var kept []string
 	for t := itemsOf(s); t.more(); {
@@ -245,33 +225,14 @@ func jsonPretty(b *strings.Builder, s string, level int) {
 	b.WriteByte(s[len(s)-1])
 }
 
-// jsonQuoted writes a text as a string (escape_json).
-func jsonQuoted(s string) string {
-	var b strings.Builder
-	b.WriteByte('"')
-	for i := range len(s) {
-		switch c := s[i]; {
-		case c == '"' || c == '\\':
-			b.WriteString(`\` + string(c))
-		case c >= ' ':
-			b.WriteByte(c)
-		default:
-			if at := strings.IndexByte("\b\f\n\r\t", c); at >= 0 {
-				b.WriteString(`\` + "bfnrt"[at:at+1])
-			} else {
-				fmt.Fprintf(&b, `\u%04x`, c)
-			}
-		}
-	}
-	b.WriteByte('"')
-	return b.String()
-}
+// jsonQuoted writes a text as a string.
+func jsonQuoted(s string) string { return string(sqltype.AppendJSONString(nil, s)) }
 
 // maxKey bounds a string within a document (JENTRY_OFFLENMASK in jsonb.h).
 const maxKey = 1<<28 - 1
 
-// jsonOf writes a value of a kind as jsonb does (datum_to_jsonb_internal).
-func jsonOf(k vector.Kind, v vector.Value) (string, error) {
+// datumToJSONB writes a value of a kind as jsonb does (datum_to_jsonb_internal).
+func datumToJSONB(k vector.Kind, v vector.Value) (string, error) {
 	switch {
 	case v.Null:
 		return "null", nil
@@ -308,14 +269,14 @@ func InJSON(k vector.Kind) bool {
 	return k.IsInt()
 }
 
-// jsonbOf names a function that pushdown asks for: of values of a kind, or of n arguments.
-type jsonbOf struct {
+// documentKey names a function that pushdown asks for: of values of a kind, or of n arguments.
+type documentKey struct {
 	what string
 	of   vector.Kind
 	n    int
 }
 
-func jsonbMaker(key jsonbOf, args []Param, eval func(args []vector.Value) (string, error)) *Function {
+func jsonbMaker(key documentKey, args []Param, eval func(args []vector.Value) (string, error)) *Function {
 	if f, ok := makers.Load(key); ok {
 		return f.(*Function)
 	}
@@ -334,15 +295,15 @@ func jsonbMaker(key jsonbOf, args []Param, eval func(args []vector.Value) (strin
 
 // ToJSONB is to_jsonb() of values of a kind, which is InJSON.
 func ToJSONB(k vector.Kind) *Function {
-	return jsonbMaker(jsonbOf{"to_jsonb", k, 1}, []Param{{Kind: k}}, func(args []vector.Value) (string, error) { return jsonOf(k, args[0]) })
+	return jsonbMaker(documentKey{"to_jsonb", k, 1}, []Param{{Kind: k}}, func(args []vector.Value) (string, error) { return datumToJSONB(k, args[0]) })
 }
 
 // BuildJSONBArray is jsonb_build_array() of n documents, of which null is one.
 func BuildJSONBArray(n int) *Function {
-	return jsonbMaker(jsonbOf{"jsonb_build_array", vector.Invalid, n}, slices.Repeat([]Param{{Kind: vector.JSONB}}, n), func(args []vector.Value) (string, error) {
+	return jsonbMaker(documentKey{"jsonb_build_array", vector.Invalid, n}, slices.Repeat([]Param{{Kind: vector.JSONB}}, n), func(args []vector.Value) (string, error) {
 		values := make([]string, n)
 		for i, v := range args {
-			values[i], _ = jsonOf(vector.JSONB, v)
+			values[i], _ = datumToJSONB(vector.JSONB, v)
 		}
 		return writeArray(values), nil
 	})
@@ -350,12 +311,8 @@ func BuildJSONBArray(n int) *Function {
 
 // BuildJSONBObject is jsonb_build_object() of n pairs of a text and a document. Of equal keys the last one counts.
 func BuildJSONBObject(n int) *Function {
-	return jsonbMaker(jsonbOf{"jsonb_build_object", vector.Invalid, n}, slices.Repeat([]Param{{Kind: vector.Text}, {Kind: vector.JSONB}}, n), func(args []vector.Value) (string, error) {
-		type member struct {
-			key  string
-			pair jsonPair
-		}
-		var list []member
+	return jsonbMaker(documentKey{"jsonb_build_object", vector.Invalid, n}, slices.Repeat([]Param{{Kind: vector.Text}, {Kind: vector.JSONB}}, n), func(args []vector.Value) (string, error) {
+		var list []jsonMember
 		for i := 0; i < len(args); i += 2 {
 			switch {
 			case args[i].Null:
@@ -363,26 +320,22 @@ func BuildJSONBObject(n int) *Function {
 			case len(args[i].Str) > maxKey:
 				return "", failed("string too long to represent as jsonb string")
 			}
-			v, _ := jsonOf(vector.JSONB, args[i+1])
-			m := member{args[i].Str, jsonPair{jsonQuoted(args[i].Str), v}}
-			if at := slices.IndexFunc(list, func(o member) bool { return o.key == m.key }); at >= 0 {
+			v, _ := datumToJSONB(vector.JSONB, args[i+1])
+			m := jsonMember{args[i].Str, jsonQuoted(args[i].Str), v}
+			if at := slices.IndexFunc(list, func(o jsonMember) bool { return o.key == m.key }); at >= 0 {
 				list[at] = m
 			} else {
 				list = append(list, m)
 			}
 		}
-		slices.SortFunc(list, func(a, b member) int { return compareKeys(a.key, b.key) })
-		pairs := make([]jsonPair, len(list))
-		for i, m := range list {
-			pairs[i] = m.pair
-		}
-		return writeObject(pairs), nil
+		slices.SortFunc(list, compareMembers)
+		return writeObject(list), nil
 	})
 }
 
 // ArrayOfJSONB is the document that has the elements of a jsonb[].
 func ArrayOfJSONB() *Function {
-	return jsonbMaker(jsonbOf{"jsonb_agg", vector.JSONB, 0}, []Param{{Kind: vector.ArrayOf(vector.JSONB)}}, func(args []vector.Value) (string, error) {
+	return jsonbMaker(documentKey{"jsonb_agg", vector.JSONB, 0}, []Param{{Kind: vector.ArrayOf(vector.JSONB)}}, func(args []vector.Value) (string, error) {
 		var values []string
 		sqltype.EachElement(args[0].Str, func(raw string, null bool) {
 			if null {

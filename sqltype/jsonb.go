@@ -105,7 +105,7 @@ func (p *jsonbParser) value(depth int) bool {
 		return p.array(depth)
 	case c == '"':
 		s, ok := p.text()
-		p.out = appendJSONString(p.out, s)
+		p.out = AppendJSONString(p.out, s)
 		return ok
 	case c == '-' || '0' <= c && c <= '9':
 		return p.number()
@@ -182,7 +182,7 @@ func (p *jsonbParser) object(depth int) bool {
 		if i > 0 {
 			p.out = append(p.out, ", "...)
 		}
-		p.out = append(append(appendJSONString(p.out, kv.key), ": "...), kv.value...)
+		p.out = append(append(AppendJSONString(p.out, kv.key), ": "...), kv.value...)
 	}
 	p.out = append(p.out, '}')
 	return p.take('}')
@@ -277,8 +277,8 @@ func jsonRune(s string) (r rune, rest string, ok bool) {
 	return r, s, r > 0
 }
 
-// appendJSONString appends a string as escape_json (src/backend/utils/adt/json.c) writes it.
-func appendJSONString(dst []byte, s string) []byte {
+// AppendJSONString appends a string as escape_json (src/backend/utils/adt/json.c) writes it.
+func AppendJSONString(dst []byte, s string) []byte {
 	const digits = "0123456789abcdef"
 	dst = append(dst, '"')
 	for i := range len(s) {
