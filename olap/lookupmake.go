@@ -394,7 +394,7 @@ func (m *lookupMaker) scatter(p placing) (s scattered, err error) {
 	if err := m.x.take(s.taken); err != nil {
 		return s, err
 	}
-	s.key, s.entry, s.from = make([]int64, n), make([]uint32, n), make([]int, p.parts+1)
+	s.key, s.entry = make([]int64, n), make([]uint32, n)
 	at := make([][]int, max(chunksOf(n), 1)) // by chunk and partition: rows, then where they go
 	if err := m.x.eachChunk(n, func(c, from, to int) error {
 		counts := make([]int, p.parts)
@@ -406,14 +406,7 @@ func (m *lookupMaker) scatter(p placing) (s scattered, err error) {
 	}); err != nil {
 		return s, err
 	}
-	sum := 0
-	for part := range p.parts {
-		s.from[part] = sum
-		for c := range at {
-			at[c][part], sum = sum, sum+at[c][part]
-		}
-	}
-	s.from[p.parts] = sum
+	s.from = placesOf(at, p.parts)
 	return s, m.x.eachChunk(n, func(c, from, to int) error {
 		at := at[c]
 		for i := from; i < to; i++ {
@@ -452,6 +445,20 @@ func (m *lookupMaker) fill(p placing, size int64, f func(keys []int64, entries [
 		return nil
 	})
 	return !twice.Load(), err
+}
+
+// placesOf makes places of the numbers of rows by chunk and partition: where those of a chunk go, behind all before it and all of the
+// partitions before. It returns where each partition begins, and the end.
+func placesOf(at [][]int, parts int) (from []int) {
+	from, sum := make([]int, parts+1), 0
+	for part := range parts {
+		from[part] = sum
+		for c := range at {
+			at[c][part], sum = sum, sum+at[c][part]
+		}
+	}
+	from[parts] = sum
+	return from
 }
 
 // setBits adds keys to a set; false where one is there already.

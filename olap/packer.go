@@ -3,8 +3,6 @@ package olap
 import (
 	"math/bits"
 	"slices"
-
-	"pgaccel/gpu/program"
 )
 
 // packer packs the values of several nodes into words and back: each part is its
@@ -172,23 +170,12 @@ func (p *packer) distinctByHash(x *execution, cols []vec, rows []uint32) (of, re
 			for i := range p.parts {
 				p.parts[i].pack(key, cols[i], int(rows[j]))
 			}
-			h := uint64(0)
-			for _, w := range key {
-				h = program.HashOf(h ^ w)
-			}
-			part[j] = uint8(h >> 32 & uint64(parts-1))
+			part[j] = uint8(hashOf(key) >> 32 & uint64(parts-1)) // the tables use the lower half
 			counts[part[j]]++
 		}
 		at[c] = counts
 	})
-	start, sum := make([]int, parts+1), 0
-	for q := range parts {
-		start[q] = sum
-		for c := range at {
-			at[c][q], sum = sum, sum+at[c][q]
-		}
-	}
-	start[parts] = sum
+	start := placesOf(at, parts)
 	order := make([]uint32, n) // places in rows, by partition
 	x.chunksSideBySide(n, func(c, from, to int) {
 		at := at[c]

@@ -90,7 +90,7 @@ func (c *compiler) tabulate(e *plan.Call, leaf plan.Expr, n *node) (*node, error
 		now = x
 		return v.eval(e)
 	}
-	if ahead := c.words(e, n); ahead != nil {
+	if ahead := c.tabulateWords(e, n); ahead != nil {
 		at := 0
 		return c.tabulateOver(n, e.T, func(x vector.Value) (vector.Value, error) {
 			if x.Null {

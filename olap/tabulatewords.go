@@ -18,9 +18,9 @@ type outcome struct {
 	err   error
 }
 
-// words returns what e, whose only leaf is n, is for all values of n in their order; nil where one goroutine had better
+// tabulateWords returns what e, whose only leaf is n, is for all values of n in their order; nil where one goroutine had better
 // compute it, because they are few, or texts of an order that the server has yet to tell.
-func (c *compiler) words(e *plan.Call, n *node) []outcome {
+func (c *compiler) tabulateWords(e *plan.Call, n *node) []outcome {
 	size, ok := width(n.lo, n.hi)
 	x := c.p.x
 	if n.dict != nil || !ok || size > mostWords || !x.opt.enough(int(size), 2*wordPiece) || x.opt.Workers == 1 || e.T.Kind.IsString() {

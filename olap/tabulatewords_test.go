@@ -20,7 +20,7 @@ func TestWords(t *testing.T) {
 			x := &execution{ctx: context.Background(), memory: new(atomic.Int64), opt: Options{Workers: workers, Eager: workers > 1}}
 			c := &compiler{p: &pipeline{x: x}}
 			arg := &node{t: leaf.T, lo: -size / 2, hi: -size/2 + size - 1, nullable: true}
-			if ahead := c.words(quotient, arg); (ahead != nil) != (workers > 1 && size >= min(2*wordPiece, eagerRows)) {
+			if ahead := c.tabulateWords(quotient, arg); (ahead != nil) != (workers > 1 && size >= min(2*wordPiece, eagerRows)) {
 				t.Fatalf("%d values, %d workers: computed ahead: %v", size, workers, ahead != nil)
 			}
 			n, err := c.tabulate(quotient, leaf, arg)

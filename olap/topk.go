@@ -128,7 +128,7 @@ func (c *rcol) goodness(x *execution, k plan.Order) (good []int64, slack int64, 
 	}
 	good = make([]int64, n)
 	var open atomic.Bool // a value is not to be told from a null
-	err = x.eachChunk(n, func(_, from, to int) error {
+	x.chunksSideBySide(n, func(_, from, to int) {
 		for i := from; i < to; i++ {
 			if c.null(uint32(i)) {
 				if good[i] = math.MaxInt64; k.NullsFirst {
@@ -145,10 +145,9 @@ func (c *rcol) goodness(x *execution, k plan.Order) (good []int64, slack int64, 
 			}
 			good[i] = v
 		}
-		return nil
 	})
-	if open.Load() || err != nil {
-		return nil, 0, err
+	if open.Load() {
+		return nil, 0, nil
 	}
 	return good, slack, nil
 }
