@@ -29,7 +29,7 @@ func (st *statement) cursorOf(text *syntax.Text) {
 func (d *decision) declared(c *syntax.Cursor) *decision {
 	cursor, f := (*Cursor)(nil), d.forward
 	if f == nil && d.finish != nil {
-		cursor, f = d.finishedAs(c)
+		cursor, f = d.partialCursor(c)
 	} else if f == nil {
 		cursor, f = d.cursorAs(c)
 	}
@@ -43,9 +43,9 @@ func (d *decision) declared(c *syntax.Cursor) *decision {
 	return &out
 }
 
-// finishedAs is how the decision's SELECT, of which a part is refused, is answered as c: the rest is the query of the server's cursor, which
+// partialCursor is how the decision's SELECT, of which a part is refused, is answered as c: the rest is the query of the server's cursor, which
 // runs when it is fetched from.
-func (d *decision) finishedAs(c *syntax.Cursor) (*Cursor, *plan.Forward) {
+func (d *decision) partialCursor(c *syntax.Cursor) (*Cursor, *plan.Forward) {
 	if d.finish.Reads {
 		return nil, forward(plan.ReasonNotSelect, "a cursor over a SELECT of which a part is refused, with tables that are not copied")
 	}

@@ -89,7 +89,7 @@ func (d *decision) Unchanged(ctx context.Context, gate Gate, seen *Seen) (err er
 		return in, f
 	})
 	if f == errChanged {
-		d.uncertain.Store(time.Now().Add(snapshotFor - uncertainFor).UnixNano())
+		d.pauseForChanges()
 	}
 	if f != nil {
 		return f
@@ -99,6 +99,11 @@ func (d *decision) Unchanged(ctx context.Context, gate Gate, seen *Seen) (err er
 
 // snapshotFor is how long a statement whose rest reads tables is forwarded after one under whose rest others had changed some.
 const snapshotFor = time.Second
+
+// pauseForChanges has the statement forwarded for that time.
+func (d *decision) pauseForChanges() {
+	d.uncertain.Store(time.Now().Add(snapshotFor - uncertainFor).UnixNano())
+}
 
 // errOthers forwards a statement whose rest must not be run twice.
 var errOthers = forward(plan.ReasonNoTable, "what is not among the tables that --accelerate chooses is no plain table, has policies, types that somebody has made, no such column, or keys of types that have equal values of several forms")

@@ -125,52 +125,54 @@ func GateSettings(rows [][]*string) (timeZone, dateStyle, intervalStyle, clientE
 	return timeZone, dateStyle, intervalStyle, clientEncoding, true
 }
 
+// gateText returns a column of the gate's first row; ok is false where it is null, or rows are not the gate's.
+func gateText(rows [][]*string, column int) (text string, ok bool) {
+	if len(rows) == 0 || len(rows[0]) != gateColumns || rows[0][column] == nil {
+		return "", false
+	}
+	return *rows[0][column], true
+}
+
 // GateByteaOutput returns the session's bytea_output, which the server never reports; "" where the rows are not the gate's.
 func GateByteaOutput(rows [][]*string) string {
-	if len(rows) == 0 || len(rows[0]) != gateColumns || rows[0][gateByteaOutput] == nil {
-		return ""
-	}
-	return *rows[0][gateByteaOutput]
+	text, _ := gateText(rows, gateByteaOutput)
+	return text
 }
 
 // GateSchemas returns the schemas of the session's search_path, as an array's text; "" where the rows are not the gate's.
 func GateSchemas(rows [][]*string) string {
-	if len(rows) == 0 || len(rows[0]) != gateColumns || rows[0][gateSchemas] == nil {
-		return ""
-	}
-	return *rows[0][gateSchemas]
+	text, _ := gateText(rows, gateSchemas)
+	return text
 }
 
 // GateRepeatable reports that all statements of the gate's transaction see one snapshot, or
 // that rows are not the gate's.
 func GateRepeatable(rows [][]*string) bool {
-	return len(rows) == 0 || len(rows[0]) != gateColumns || rows[0][gateIsolation] == nil || *rows[0][gateIsolation] == repeatableRead
+	text, ok := gateText(rows, gateIsolation)
+	return !ok || text == repeatableRead
 }
 
 // Unwrappable reports that a statement outside of a transaction block is not the same
 // when it is run in a REPEATABLE READ block of its own: the session's transactions are
 // SERIALIZABLE, or rows are not the gate's.
 func Unwrappable(rows [][]*string) bool {
-	return len(rows) == 0 || len(rows[0]) != gateColumns || rows[0][gateIsolation] == nil ||
-		!slices.Contains(isolations, *rows[0][gateIsolation])
+	text, ok := gateText(rows, gateIsolation)
+	return !ok || !slices.Contains(isolations, text)
 }
 
 // CanShadow reports whether an execution behind this gate can be checked against
 // Postgres. In READ COMMITTED a second gate is needed behind the statement, which
 // a timeout could let fail where the statement has not.
 func CanShadow(rows [][]*string) bool {
-	if len(rows) == 0 || len(rows[0]) != gateColumns || rows[0][gateIsolation] == nil || rows[0][gateTimeout] == nil {
-		return false
-	}
-	return *rows[0][gateIsolation] == repeatableRead || parseTimeout(*rows[0][gateTimeout]) == 0
+	isolation, known := gateText(rows, gateIsolation)
+	timeout, ok := gateText(rows, gateTimeout)
+	return known && ok && (isolation == repeatableRead || parseTimeout(timeout) == 0)
 }
 
 // GateSnapshot returns the snapshot that the gate's rows show, as text.
 func GateSnapshot(rows [][]*string) string {
-	if len(rows) == 0 || len(rows[0]) != gateColumns || rows[0][gateSnapshot] == nil {
-		return ""
-	}
-	return *rows[0][gateSnapshot]
+	text, _ := gateText(rows, gateSnapshot)
+	return text
 }
 
 // gateParams builds the gate's parameters for a query: for each table the name as
@@ -340,7 +342,7 @@ func (e *Engine) checkGate(d *decision, g *gateRow) *plan.Forward {
 		return forward(plan.ReasonSettings, "standard_conforming_strings, transform_null_equals or array_nulls")
 	case d.query.AddsFloats() && g.floatSum != "" && g.floatSum != "exact":
 		return forward(plan.ReasonSettings, "pgaccel.float_sum")
-	case d.deps.NeedsUTC && !isUTC(g.timeZone):
+	case d.deps.NeedsUTC && !sqltype.IsUTC(g.timeZone):
 		return forward(plan.ReasonTimeZone, "")
 	case d.deps.NamesUTC && redefinesUTC(g.timeZone):
 		return forward(plan.ReasonTimeZone, "its abbreviations may have UTC or GMT with another meaning")
@@ -447,11 +449,6 @@ func systemSchemaFirst(schemas string) bool {
 	return list[0] == "pg_catalog"
 }
 
-func isUTC(timeZone string) bool {
-	_, ok := sqltype.UTCAbbreviation(timeZone)
-	return ok
-}
-
 // redefinesUTC reports whether a time zone may be one in POSIX form that names an abbreviation UTC or GMT.
 // Those of the tz database that do so mean UTC.
 func redefinesUTC(timeZone string) bool {
@@ -474,23 +471,17 @@ func (g *gateRow) wholeFloats() bool { return len(g.floatDigit) == 1 && g.floatD
 
 // checkOpaque returns why values of an opaque type cannot be written under the settings, nil where they can.
 func (g *gateRow) checkOpaque(q *plan.Star) *plan.Forward {
+	settings := sqltype.WritingSettings{WholeFloats: g.wholeFloats(), DateStyle: g.dateStyle, TimeZone: g.timeZone, IntervalStyle: g.intervals, ByteaOutput: g.bytea, Monetary: g.monetary}
 	for _, x := range q.Output {
 		if x.Type().Kind != vector.Opaque {
 			continue
 		}
-		switch t := sqltype.OpaqueOf(x.Type().Collation.OID); {
-		case t.Dates && !strings.HasPrefix(g.dateStyle, "ISO, "):
-			return forward(plan.ReasonSettings, "DateStyle")
-		case t.Zones && !isUTC(g.timeZone):
+		switch setting, _ := sqltype.OpaqueOf(x.Type().Collation.OID).Unmet(settings); setting {
+		case "":
+		case "TimeZone":
 			return forward(plan.ReasonTimeZone, "")
-		case t.Intervals && g.intervals != "postgres":
-			return forward(plan.ReasonSettings, "IntervalStyle")
-		case t.Bytes && g.bytea != "hex":
-			return forward(plan.ReasonSettings, "bytea_output")
-		case t.Money && !sqltype.MoneyIn(g.monetary):
-			return forward(plan.ReasonSettings, "lc_monetary")
-		case t.Floats && !g.wholeFloats():
-			return forward(plan.ReasonSettings, "extra_float_digits")
+		default:
+			return forward(plan.ReasonSettings, setting)
 		}
 	}
 	return nil

@@ -15,6 +15,7 @@ import (
 	"pgaccel/olap"
 	"pgaccel/plan"
 	"pgaccel/pushdown"
+	"pgaccel/sqltype"
 	"pgaccel/syntax"
 	"pgaccel/vector"
 )
@@ -279,7 +280,7 @@ func (d *decision) Forwarded(reason plan.Reason) time.Time {
 		d.uncertain.Store(time.Now().UnixNano())
 	}
 	if d.finish != nil && reason == plan.ReasonStale {
-		d.uncertain.Store(time.Now().Add(snapshotFor - uncertainFor).UnixNano())
+		d.pauseForChanges()
 	} else if d.finish != nil && reason == plan.ReasonMemory {
 		d.tooMany.Store(time.Now().UnixNano())
 	}
@@ -429,7 +430,7 @@ func (d *decision) execute(ctx context.Context, tx *Transaction, gate Gate, desc
 		tx.refused(d.shape)
 		return a, err
 	}
-	if !isUTC(g.timeZone) && returns(d.query, vector.TimestampTZ) {
+	if !sqltype.IsUTC(g.timeZone) && returns(d.query, vector.TimestampTZ) {
 		_, _ = e.zone(ctx, g.timeZone) // to write them with
 	}
 	tx.passed(d.shape, supposition{device: g.device, timeZone: g.timeZone})

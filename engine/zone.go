@@ -45,7 +45,7 @@ func (e *Engine) zonesOf(ctx context.Context, d *plan.Deps, inSession bool, time
 		return z
 	}
 	zs.Used = d.SessionZone || len(d.Zones) > 0
-	if inSession && !isUTC(timeZone) {
+	if inSession && !sqltype.IsUTC(timeZone) {
 		zs.Session = ask(timeZone)
 	}
 	for _, name := range d.Zones {

@@ -16,9 +16,34 @@ type OpaqueSettings struct {
 	Zones     bool // TimeZone UTC
 	Intervals bool // IntervalStyle postgres
 	Bytes     bool // bytea_output hex
-	Money     bool // lc_monetary as MoneyIn has it
+	Money     bool // lc_monetary as moneyIn has it
 	// Encoded says that the client's encoding changes the binary form, too, which has text within.
 	Encoded bool
+}
+
+// WritingSettings are a session's.
+type WritingSettings struct {
+	WholeFloats                                               bool // extra_float_digits is above 0
+	DateStyle, TimeZone, IntervalStyle, ByteaOutput, Monetary string
+}
+
+// Unmet returns the setting that has a value under which the text is another one than is written here, and the value; "" for none.
+func (o OpaqueSettings) Unmet(s WritingSettings) (setting, value string) {
+	switch {
+	case o.Floats && !s.WholeFloats:
+		return "extra_float_digits", ""
+	case o.Dates && !strings.HasPrefix(s.DateStyle, "ISO, "):
+		return "DateStyle", s.DateStyle
+	case o.Zones && !IsUTC(s.TimeZone):
+		return "TimeZone", s.TimeZone
+	case o.Intervals && s.IntervalStyle != "postgres":
+		return "IntervalStyle", s.IntervalStyle
+	case o.Bytes && s.ByteaOutput != "hex":
+		return "bytea_output", s.ByteaOutput
+	case o.Money && !moneyIn(s.Monetary):
+		return "lc_monetary", s.Monetary
+	}
+	return "", ""
 }
 
 // Opaque is a type whose values are held as the binary form, which is written as text and nothing else: they have

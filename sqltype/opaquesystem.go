@@ -129,8 +129,8 @@ func emptyVector(element uint32) string {
 	return string(binary.BigEndian.AppendUint32(b, 0))
 }
 
-// MoneyIn reports whether amounts are written under a value of lc_monetary as under C: so they are in the United States.
-func MoneyIn(locale string) bool {
+// moneyIn reports whether amounts are written under a value of lc_monetary as under C: so they are in the United States.
+func moneyIn(locale string) bool {
 	return locale == "C" || locale == "POSIX" || locale == "C.UTF-8" || locale == "C.utf8" || locale == "en_US.UTF-8" || locale == "en_US.utf8" || locale == "en_US"
 }
 

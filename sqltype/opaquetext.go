@@ -64,7 +64,7 @@ func opaqueArrays() (list []Opaque) {
 	}
 	for _, a := range arrays {
 		if a.element == 0 {
-			list = append(list, a.of(kindElement(a)))
+			list = append(list, a.of(arrayElementType(a)))
 			continue
 		}
 		list = append(list, a.of(elements[a.element]))
@@ -73,8 +73,8 @@ func opaqueArrays() (list []Opaque) {
 	return list
 }
 
-// kindElement is the type of the elements of a kind.
-func kindElement(a opaqueArray) *Opaque {
+// arrayElementType is the type of the elements of a kind.
+func arrayElementType(a opaqueArray) *Opaque {
 	t := &types[a.kind]
 	return &Opaque{OID: t.OID, Name: t.Name, OpaqueSettings: a.settings, Samples: t.Samples,
 		valid: func(r *reader) {

@@ -19,6 +19,12 @@ func UTCAbbreviation(timeZone string) (abbreviation string, ok bool) {
 	return "", false
 }
 
+// IsUTC reports whether moments are written in UTC under a value of TimeZone.
+func IsUTC(timeZone string) bool {
+	_, ok := UTCAbbreviation(timeZone)
+	return ok
+}
+
 // NamesUTC reports whether a name of a time zone is one of UTC, whose rules are never others.
 func NamesUTC(name string) bool {
 	switch strings.ToLower(name) {

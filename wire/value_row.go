@@ -2,8 +2,8 @@ package wire
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
-	"strings"
 
 	"pgaccel/sqltype"
 	"pgaccel/vector"
@@ -252,8 +252,7 @@ func (e *RowEncoder) checkSettings(op valueOp, element *arrayElement, c *vector.
 			}
 		}
 	case opFloat4Text, opFloat8Text:
-		// 1, 2 and 3 all mean the shortest exact form; 0 and less round.
-		if s.ExtraFloatDigits < 1 || s.ExtraFloatDigits > 3 {
+		if !s.wholeFloats() {
 			return fmt.Errorf("extra_float_digits %d", s.ExtraFloatDigits)
 		}
 	case opByteaText:
@@ -289,28 +288,19 @@ func (e *RowEncoder) checkSettings(op valueOp, element *arrayElement, c *vector.
 
 // checkOpaque is checkSettings of the text of opaque values.
 func checkOpaque(t *sqltype.Opaque, s TextSettings) error {
+	setting, value := t.Unmet(sqltype.WritingSettings{WholeFloats: s.wholeFloats(), DateStyle: s.DateStyle, TimeZone: s.TimeZone,
+		IntervalStyle: s.IntervalStyle, ByteaOutput: s.ByteaOutput, Monetary: s.Monetary})
 	switch {
-	case t.Floats && (s.ExtraFloatDigits < 1 || s.ExtraFloatDigits > 3):
-		return fmt.Errorf("extra_float_digits %d", s.ExtraFloatDigits)
-	case t.Dates && !strings.HasPrefix(s.DateStyle, "ISO, "):
-		return fmt.Errorf("DateStyle %q", s.DateStyle)
-	case t.Zones && !inUTC(s.TimeZone):
-		return fmt.Errorf("TimeZone %q", s.TimeZone)
-	case t.Bytes && s.ByteaOutput != "hex":
-		return fmt.Errorf("bytea_output %q", s.ByteaOutput)
-	case t.Money && !sqltype.MoneyIn(s.Monetary):
-		return fmt.Errorf("lc_monetary %q", s.Monetary)
-	case t.Intervals && s.IntervalStyle != "postgres":
-		return fmt.Errorf("IntervalStyle %q", s.IntervalStyle)
+	case setting == "":
+		return nil
+	case value == "":
+		return errors.New(setting)
 	}
-	return nil
+	return fmt.Errorf("%s %q", setting, value)
 }
 
-// inUTC reports whether moments are written in UTC.
-func inUTC(timeZone string) bool {
-	_, ok := sqltype.UTCAbbreviation(timeZone)
-	return ok
-}
+// wholeFloats reports whether floats are written in the shortest exact form, as 1, 2 and 3 all say; 0 and less round.
+func (s *TextSettings) wholeFloats() bool { return s.ExtraFloatDigits >= 1 && s.ExtraFloatDigits <= 3 }
 
 // IsASCII reports whether s means the same in every client encoding.
 func IsASCII[T string | []byte](s T) bool {
