@@ -12,7 +12,7 @@
 //	local*.go, gate.go        the part of it that answers an execution here, a type a stage
 //	answer.go                 its rows, on their way to the client
 //	finish.go                 what the server runs of a statement over rows from here
-//	finishagain.go            whether that has seen the same tables
+//	secondgate.go             whether that has seen the same tables
 //	copy.go                   COPY ... TO STDOUT, as far as it differs
 //	explain.go                EXPLAIN, likewise
 //	cursor.go                 DECLARE CURSOR, and FETCH from what it declares

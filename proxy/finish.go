@@ -56,12 +56,12 @@ type finishing struct {
 	notices []byte
 	unfit   bool // the rest's result is another than the statement's
 	ended   batchError
-	reads   bool   // the rest reads tables
-	held    bool   // all rows are held
-	large   bool   // they are more than that
-	behind  string // the snapshot behind it
-	others  string // and which tables it has read
-	again   *gatingAgain
+	reads   bool     // the rest reads tables
+	held    bool     // all rows are held
+	large   bool     // they are more than that
+	behind  string   // the snapshot behind it
+	others  string   // and which tables it has read
+	second  *gateRun // once the gate is run again
 }
 
 // arrayColumns are the forms of the arrays that f reads.
@@ -81,10 +81,7 @@ func (s *session) finishOn(g *gateRun, batch *vector.Batch, fields []engine.Fiel
 	x, f := s.local, s.local.decision.Finish()
 	columns, err := wire.ColumnArrays(batch, arrayColumns(f), s.settings, engine.FinishBytes)
 	batch.Release()
-	var types []uint32
-	if p := x.portal; p != nil {
-		types = p.s.params
-	}
+	types := x.paramTypes()
 	if err != nil || len(types) != f.Params {
 		s.forward(plan.ReasonSettings)
 		return
@@ -111,24 +108,14 @@ func (s *session) finishOn(g *gateRun, batch *vector.Batch, fields []engine.Fiel
 	if free.guarded {
 		b = s.command(b, savepointSQL)
 	}
-	b = appendNamed(b, wire.Close, 'P', finishName) // where the last attempt failed
-	b = appendNamed(b, wire.Close, 'S', finishName)
-	b = appendParse(b, finishName, f.SQL, slices.Concat(types, f.Arrays()))
-	b = appendBindAs(b, finishName, finishName, values, null, formats, results)
-	b = appendNamed(b, wire.Describe, 'P', finishName)
+	b = s.bindRest(b, f.SQL, slices.Concat(types, f.Arrays()), values, null, formats, results)
 	limit := int32(0)
 	if held {
 		limit = maxHeld
 	}
 	b = appendExecute(b, finishName, limit)
-	b = appendNamed(b, wire.Close, 'P', finishName)
-	b = appendNamed(b, wire.Close, 'S', finishName)
-	for _, k := range []reply{replyClose, replyClose, replyParse, replyBind, replyPortal} {
-		s.own(k)
-	}
 	s.queue.pushRef(replyExecute|replyOwn, ref{rest: true})
-	s.own(replyClose)
-	s.own(replyClose)
+	b = s.closeRest(b)
 	if f.Reads {
 		b = s.command(b, behindSQL(f))
 	}
@@ -146,6 +133,27 @@ func (s *session) finishOn(g *gateRun, batch *vector.Batch, fields []engine.Fiel
 	s.toServer.add(appendEmpty(b, wire.Flush))
 }
 
+// bindRest parses, binds and describes the rest of a statement.
+func (s *session) bindRest(b []byte, sql string, types []uint32, values [][]byte, null []bool, formats, results []int16) []byte {
+	b = s.closeRest(b) // where the last attempt failed
+	b = appendParse(b, finishName, sql, types)
+	b = appendBindAs(b, finishName, finishName, values, null, formats, results)
+	b = appendNamed(b, wire.Describe, 'P', finishName)
+	for _, k := range []reply{replyParse, replyBind, replyPortal} {
+		s.own(k)
+	}
+	return b
+}
+
+// closeRest closes its portal and statement.
+func (s *session) closeRest(b []byte) []byte {
+	b = appendNamed(b, wire.Close, 'P', finishName)
+	b = appendNamed(b, wire.Close, 'S', finishName)
+	s.own(replyClose)
+	s.own(replyClose)
+	return b
+}
+
 // finishing returns the stage in which the server runs the rest; nil in any other.
 func (s *session) finishing() *finishing {
 	if s.local == nil {
@@ -157,8 +165,8 @@ func (s *session) finishing() *finishing {
 
 // described compares the rest's columns with the statement's.
 func (f *finishing) described(s *session, typ byte, message []byte) {
-	if f.again != nil {
-		f.again.described(s, typ, message)
+	if f.second != nil {
+		f.second.described(s, typ, message)
 		return
 	}
 	if s.local.writes() {
@@ -174,8 +182,8 @@ func (f *finishing) described(s *session, typ byte, message []byte) {
 
 // row takes that of behindSQL, or one of the gate's.
 func (f *finishing) row(body []byte) {
-	if f.again != nil {
-		f.again.row(body)
+	if f.second != nil {
+		f.second.row(body)
 		return
 	}
 	if row, ok := readRow(body); ok && len(row) == 2 && row[0] != nil && row[1] != nil {
@@ -251,7 +259,7 @@ func (f *finishing) ready(s *session, k reply) action {
 		return swallow
 	}
 	if !f.settled() {
-		f.askAgain(s)
+		f.runSecondGate(s)
 		return swallow
 	}
 	s.ahead = slices.Concat(s.ahead, f.end(s))
@@ -277,7 +285,7 @@ func (f *finishing) answered(s *session) {
 		return
 	}
 	if !f.settled() {
-		f.askAgain(s)
+		f.runSecondGate(s)
 		return
 	}
 	s.ahead = slices.Concat(s.ahead, f.end(s))

@@ -49,16 +49,8 @@ func (s *session) finishCursor(g *gateRun, batch *vector.Batch, fields []engine.
 	r := &redeclaring{gate: &gateRun{form: g.form, answer: g.answer, guarded: true}, fields: fields, columns: columns}
 	s.local.stage = r
 	b := s.command(nil, savepointSQL)
-	b = appendNamed(b, wire.Close, 'P', finishName) // where the last attempt failed
-	b = appendNamed(b, wire.Close, 'S', finishName)
-	b = appendParse(b, finishName, f.SQL, f.Arrays())
-	b = appendBindAs(b, finishName, finishName, columns, make([]bool, len(columns)), []int16{wire.FormatBinary}, nil)
-	b = appendNamed(b, wire.Describe, 'P', finishName)
-	b = appendNamed(b, wire.Close, 'P', finishName)
-	b = appendNamed(b, wire.Close, 'S', finishName)
-	for _, k := range []reply{replyClose, replyClose, replyParse, replyBind, replyPortal, replyClose, replyClose} {
-		s.own(k)
-	}
+	b = s.bindRest(b, f.SQL, f.Arrays(), columns, make([]bool, len(columns)), []int16{wire.FormatBinary}, nil)
+	b = s.closeRest(b)
 	b = s.commandOver(b, scrollableSQL, []uint32{oidText}, [][]byte{[]byte(s.local.cursor.name)})
 	b = s.command(b, releaseSQL)
 	s.own(replySync)
