@@ -39,7 +39,7 @@ func (a *analyzer) callArray(name string, vals []value) plan.Expr {
 	elem := vals[at].kind().Element()
 	switch f.use {
 	case sqlfn.ArrayAppend, sqlfn.ArrayPrepend, sqlfn.ArrayCat, sqlfn.ArrayReplace:
-		a.likeElements(name, f.use, elem, vals)
+		a.matchElementTypes(name, f.use, elem, vals)
 	case sqlfn.ArrayLower, sqlfn.ArrayUpper, sqlfn.ArrayTrim:
 		if k := vals[1].kind(); k != vector.Int4 && k != vector.Int2 {
 			fail(plan.ReasonFunction, name+"() in this form")
@@ -59,9 +59,9 @@ func (a *analyzer) callArray(name string, vals []value) plan.Expr {
 	return a.callOf(sqlfn.OfArray(f.use, elem, vector.Invalid), vals)
 }
 
-// likeElements refuses arguments of other types than an array's: they would be cast, or the array. What has no type is read as
+// matchElementTypes refuses arguments of other types than an array's: they would be cast, or the array. What has no type is read as
 // one of these.
-func (a *analyzer) likeElements(name string, use sqlfn.ArrayUse, elem vector.Kind, vals []value) {
+func (a *analyzer) matchElementTypes(name string, use sqlfn.ArrayUse, elem vector.Kind, vals []value) {
 	if use == sqlfn.ArrayReplace && !bytesEqual(elem) {
 		fail(plan.ReasonType, name+"() of an array of "+elem.String())
 	}

@@ -15,8 +15,8 @@ const (
 
 var errArrayShape = failed("an array of several dimensions, or beyond its subscripts")
 
-// arrayEdit completes a function that takes elements of an array, or makes another array of it.
-func arrayEdit(f *Function, use ArrayUse, elem vector.Kind) {
+// arrayBuild completes a function that takes elements of an array, or makes another array of it.
+func arrayBuild(f *Function, use ArrayUse, elem vector.Kind) {
 	array, integer := Param{Kind: vector.ArrayOf(elem)}, Param{Kind: vector.Int4}
 	f.Result, f.Total = array.Kind, false
 	switch use {
@@ -53,7 +53,7 @@ func arrayEdit(f *Function, use ArrayUse, elem vector.Kind) {
 				return args[0], nil
 			}
 			s, ok := sqltype.ArrayJoined(args[0].Str, args[1].Str)
-			return edited(s, ok)
+			return boundedArray(s, ok)
 		}
 	case ArrayAppend:
 		f.Name, f.Args, f.CalledOnNull = "array_append", []Param{array, {Kind: elem}}, true
@@ -71,7 +71,7 @@ func arrayEdit(f *Function, use ArrayUse, elem vector.Kind) {
 			if args[0].Null {
 				return vector.NullValue, nil
 			}
-			return edited(sqltype.ArrayReplaced(args[0].Str, notDistinct(elem, args[1]), elem, args[2]), true)
+			return boundedArray(sqltype.ArrayReplaced(args[0].Str, notDistinct(elem, args[1]), elem, args[2]), true)
 		}
 	}
 }
@@ -82,11 +82,11 @@ func arrayWith(array vector.Value, elem vector.Kind, v vector.Value, first bool)
 		array.Str = ""
 	}
 	s, ok := sqltype.ArrayWith(array.Str, elem, v, first)
-	return edited(s, ok)
+	return boundedArray(s, ok)
 }
 
-// edited is an array that is as long as values may be.
-func edited(s string, ok bool) (vector.Value, error) {
+// boundedArray is an array that is as long as values may be.
+func boundedArray(s string, ok bool) (vector.Value, error) {
 	if !ok {
 		return vector.NullValue, errArrayShape
 	}

@@ -118,7 +118,7 @@ func OfArray(use ArrayUse, elem, by vector.Kind) *Function {
 		f.Name, f.Result, f.Args, f.CalledOnNull, f.Total = "array_to_string", vector.Text, texts[:2+use-ArrayToString], true, false
 		f.Eval = func(args []vector.Value) (vector.Value, error) { return arrayToString(elem, args) }
 	default:
-		arrayEdit(f, use, elem)
+		arrayBuild(f, use, elem)
 	}
 	f.OID = [...]uint32{ArrayLower: 2091, ArrayUpper: 2092, ArrayDimensions: 748, ArrayDims: 747, ArrayPosition: 3277, ArrayToString: 395, ArrayToStringNulls: 384, ArrayMember: 1, ArrayContains: 2748, ArrayOverlaps: 2747, ArrayCardinality: 3179, ArrayLength: 2176,
 		ArrayContained: 2749, ArrayEqual: 744, ArrayPositions: 3278, ArrayRemove: 3167,

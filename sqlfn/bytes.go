@@ -85,12 +85,8 @@ func bytesLengthOf(name string, oid uint32, units int64) Function {
 	}
 }
 
-// subbytes is the bytes of s from the one numbered from on, up to before the one numbered end.
-func subbytes(s string, from, end int64) string {
-	n := int64(len(s)) + 1
-	from, end = min(max(from, 1), n), min(max(end, 1), n)
-	return s[from-1 : max(from, end)-1]
-}
+// byteOffset is offset in bytes.
+func byteOffset(s string, n int64) int { return int(min(max(n, 0), int64(len(s)))) }
 
 // subbytesOf is bytea_substring, as substringOf is that of text.
 func subbytesOf(name string, oid uint32, length bool) Function {
@@ -98,16 +94,13 @@ func subbytesOf(name string, oid uint32, length bool) Function {
 		Name: name, OID: oid, Result: vector.Bytea, Args: []Param{{Kind: vector.Bytea}, {Kind: vector.Int4}}, Total: !length,
 		Samples: [][]string{byteaSamples, {"1", "2", "0", "-1", "5", "2147483647", "-2147483648"}},
 		Eval: func(args []vector.Value) (vector.Value, error) {
-			from, end := args[1].I, int64(math.MaxInt64)
-			if length {
-				if args[2].I < 0 {
-					return vector.NullValue, failed("negative substring length not allowed")
-				}
-				if from+args[2].I <= math.MaxInt32 { // the server takes what it cannot add up for the end
-					end = from + args[2].I
-				}
+			from, end, err := substringBounds(args)
+			if err != nil {
+				return vector.NullValue, err
 			}
-			return vector.Value{Str: subbytes(args[0].Str, from, end)}, nil
+			s := args[0].Str
+			start := byteOffset(s, from-1)
+			return vector.Value{Str: s[start:max(start, byteOffset(s, end-1))]}, nil
 		},
 	}
 	if length {
@@ -124,30 +117,8 @@ func bytesOverlayOf(oid uint32, length bool) Function {
 		Name: "overlay", OID: oid, Result: vector.Bytea,
 		Args:    []Param{{Kind: vector.Bytea}, {Kind: vector.Bytea, Usual: byteaSamples[:6]}, {Kind: vector.Int4, Usual: []string{"1", "2", "3", "8"}}},
 		Samples: [][]string{byteaSamples, {"", "x", `\x00ff`, "long enough"}, {"1", "2", "4", "100", "0", "-1", "2147483647", "-2147483648"}},
-		Eval: func(args []vector.Value) (vector.Value, error) {
-			s, with, from := args[0].Str, args[1].Str, args[2].I
-			n := int64(len(with))
-			if length {
-				n = args[3].I
-			}
-			switch {
-			case from <= 0:
-				return vector.NullValue, failed("negative substring length not allowed")
-			case from+n > math.MaxInt32:
-				return vector.NullValue, failed("integer out of range")
-			}
-			head, tail := subbytes(s, 1, from), subbytes(s, from+n, math.MaxInt64)
-			if len(head)+len(with)+len(tail) > maxText {
-				return vector.NullValue, failed("bytea of this length")
-			}
-			return vector.Value{Str: head + with + tail}, nil
-		},
 	}
-	if length {
-		f.Args = append(f.Args, Param{Kind: vector.Int4, Usual: []string{"0", "1", "2"}})
-		f.Samples = append(f.Samples, []string{"0", "1", "3", "100", "-1", "-2147483648", "2147483647"})
-	}
-	return f
+	return overlaid(f, length, func(s string) int { return len(s) }, byteOffset)
 }
 
 // bytesTrimOf removes bytes of a set from the ends.

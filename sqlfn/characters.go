@@ -103,24 +103,29 @@ func overlayOf(oid uint32, length bool) Function {
 		Name: "overlay", OID: oid, Result: vector.Text,
 		Args:    []Param{{Kind: vector.Text}, {Kind: vector.Text, Usual: partSamples}, {Kind: vector.Int4, Usual: []string{"1", "2", "3", "8"}}},
 		Samples: [][]string{textSamples, {"", "x", "żół", "long enough"}, {"1", "2", "4", "100", "0", "-1", "2147483647", "-2147483648"}},
-		Eval: func(args []vector.Value) (vector.Value, error) {
-			s, with, from := args[0].Str, args[1].Str, args[2].I
-			n := int64(utf8.RuneCountInString(with))
-			if length {
-				n = args[3].I
-			}
-			switch {
-			case from <= 0:
-				return vector.NullValue, failed("negative substring length not allowed")
-			case from+n > math.MaxInt32:
-				return vector.NullValue, failed("integer out of range")
-			}
-			head, tail := s[:offset(s, from-1)], s[offset(s, from+n-1):]
-			if len(head)+len(with)+len(tail) > maxText {
-				return vector.NullValue, failed("text of this length")
-			}
-			return vector.Value{Str: head + with + tail}, nil
-		},
+	}
+	return overlaid(f, length, utf8.RuneCountInString, offset)
+}
+
+// overlaid completes overlay() of what has units, of which count are in a string, and the n-th, from 0, is at an offset.
+func overlaid(f Function, length bool, count func(s string) int, offset func(s string, n int64) int) Function {
+	f.Eval = func(args []vector.Value) (vector.Value, error) {
+		s, with, from := args[0].Str, args[1].Str, args[2].I
+		n := int64(count(with))
+		if length {
+			n = args[3].I
+		}
+		switch {
+		case from <= 0:
+			return vector.NullValue, failed("negative substring length not allowed")
+		case from+n > math.MaxInt32:
+			return vector.NullValue, failed("integer out of range")
+		}
+		head, tail := s[:offset(s, from-1)], s[offset(s, from+n-1):]
+		if len(head)+len(with)+len(tail) > maxText {
+			return vector.NullValue, failed(f.Result.String() + " of this length")
+		}
+		return vector.Value{Str: head + with + tail}, nil
 	}
 	if length {
 		f.Args = append(f.Args, Param{Kind: vector.Int4, Usual: []string{"0", "1", "2"}})

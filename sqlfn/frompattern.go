@@ -34,12 +34,12 @@ type patternKeyword struct {
 
 var patternKeywords = map[string]patternKeyword{
 	"YYYY": {yearField, 4, nil}, "YY": {yearField, 2, nil}, "MM": {monthField, 2, nil}, "DD": {dayField, 2, nil},
-	"MON": {monthField, 0, firstThree(monthNames)}, "MONTH": {monthField, 0, inSmall(monthNames)},
+	"MON": {monthField, 0, firstThree(monthNames)}, "MONTH": {monthField, 0, lowerCased(monthNames)},
 	"HH24": {hourField, 2, nil}, "HH12": {hourField, 2, nil}, "HH": {hourField, 2, nil}, "MI": {minuteField, 2, nil}, "SS": {secondField, 2, nil},
 	"MS": {fractionField, 3, nil}, "US": {fractionField, 6, nil}, "AM": {halfField, 0, []string{"am", "pm"}}, "PM": {halfField, 0, []string{"am", "pm"}},
 }
 
-func inSmall(names []string) (list []string) {
+func lowerCased(names []string) (list []string) {
 	for _, n := range names {
 		list = append(list, strings.ToLower(n))
 	}
@@ -47,7 +47,7 @@ func inSmall(names []string) (list []string) {
 }
 
 func firstThree(names []string) (list []string) {
-	for _, n := range inSmall(names) {
+	for _, n := range lowerCased(names) {
 		list = append(list, n[:3])
 	}
 	return list
@@ -167,10 +167,12 @@ func (k *patternKeyword) read(s string, open bool) (v int64, n int, ok bool) {
 	return v, n, true
 }
 
+var momentParts = memo[[]patternPart]{make: momentPattern}
+
 // toMoment is to_date or to_timestamp in UTC.
 func toMoment(k vector.Kind) func(args []vector.Value) (vector.Value, error) {
 	return func(args []vector.Value) (vector.Value, error) {
-		parts, ok := momentPattern(args[1].Str)
+		parts, ok := momentParts.of(args[1].Str)
 		var f [patternFields]int64
 		if ok {
 			f, ok = readMoment(args[0].Str, parts)

@@ -47,6 +47,21 @@ func octetLengthOf(oid uint32, k vector.Kind) Function {
 	}
 }
 
+// substringBounds is the first unit that substring(s, from, length) has, from 1, and the one behind its last.
+func substringBounds(args []vector.Value) (from, end int64, err error) {
+	from, end = args[1].I, math.MaxInt64
+	if len(args) == 2 {
+		return from, end, nil
+	}
+	switch n := args[2].I; {
+	case n < 0:
+		return 0, 0, failed("negative substring length not allowed")
+	case from+n <= math.MaxInt32: // the server takes what it cannot add up for the end of the string
+		end = from + n
+	}
+	return from, end, nil
+}
+
 // substringOf is text_substring: length characters from the one numbered start on, which may lie
 // before the first. Without a length it is all of the rest.
 func substringOf(name string, oid uint32, length bool) Function {
@@ -55,15 +70,9 @@ func substringOf(name string, oid uint32, length bool) Function {
 		Name: name, OID: oid, Result: vector.Text, Args: []Param{{Kind: vector.Text}, {Kind: vector.Int4}},
 		Samples: [][]string{textSamples, starts},
 		Eval: func(args []vector.Value) (vector.Value, error) {
-			from, end := args[1].I, int64(math.MaxInt64)
-			if length {
-				end = from + args[2].I
-				if end < from {
-					return vector.Value{}, failed("negative substring length not allowed")
-				}
-				if end > math.MaxInt32 { // the server takes what it cannot add up for the end of the string
-					end = math.MaxInt64
-				}
+			from, end, err := substringBounds(args)
+			if err != nil {
+				return vector.Value{}, err
 			}
 			s := args[0].Str
 			n := int64(0)

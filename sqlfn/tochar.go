@@ -155,6 +155,8 @@ type toCharPart struct {
 	literal string // of a keyword its name
 }
 
+var toCharMemo = memo[[]toCharPart]{make: toCharParts}
+
 // toCharParts reads a pattern. ok is false for one that is left to the server.
 func toCharParts(pattern string) (parts []toCharPart, ok bool) {
 	for s := pattern; s != ""; {
@@ -223,7 +225,7 @@ func toCharOf(oid uint32, k vector.Kind) Function {
 			if t.year < 2 || t.year > 9998 {
 				return vector.NullValue, failed("to_char() of a year beyond 2 to 9998")
 			}
-			parts, ok := toCharParts(args[1].Str)
+			parts, ok := toCharMemo.of(args[1].Str)
 			if !ok {
 				return vector.NullValue, failed("to_char() with this pattern")
 			}

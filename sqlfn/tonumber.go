@@ -38,7 +38,7 @@ func toNumber(args []vector.Value) (vector.Value, error) {
 	whole, decimals, ok := numberLayout(args[1].Str)
 	digits, negative := strings.CutPrefix(args[0].Str, "-")
 	before, behind, point := strings.Cut(digits, ".")
-	if !ok || before == "" || !laidOut(before, whole) || len(behind) > len(decimals) || leadingDigits(behind) != len(behind) || point && decimals == "" {
+	if !ok || before == "" || !matchesLayout(before, whole) || len(behind) > len(decimals) || leadingDigits(behind) != len(behind) || point && decimals == "" {
 		return vector.NullValue, failed("text that is not laid out as " + args[1].Str)
 	}
 	d, ok := vector.ParseDecimal(strings.ReplaceAll(before, ",", "") + "." + behind)
@@ -51,8 +51,8 @@ func toNumber(args []vector.Value) (vector.Value, error) {
 	return vector.Value{Num: d}, nil
 }
 
-// laidOut reports whether s has digits and commas where the end of whole has places and commas.
-func laidOut(s, whole string) bool {
+// matchesLayout reports whether s has digits and commas where the end of whole has places and commas.
+func matchesLayout(s, whole string) bool {
 	if len(s) > len(whole) || s[0] == ',' {
 		return false
 	}
