@@ -362,6 +362,9 @@ func TestGeneratorReachesEverything(t *testing.T) {
 		if f := sqlfn.Named(word); len(f) > 0 && len(f[0].Args) > 0 && f[0].Args[0].Kind == vector.JSON {
 			continue // integration's TestJSON calls it
 		}
+		if slices.Contains([]string{"to_jsonb", "jsonb_build_array", "jsonb_build_object"}, word) {
+			continue // TestExpressions calls them
+		}
 		pattern := regexp.QuoteMeta(word)
 		if word[0] >= 'a' && word[0] <= 'z' {
 			pattern = `\b` + pattern + `\b`
