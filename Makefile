@@ -70,9 +70,10 @@ lint:
 simd:
 	@scripts/simd.sh
 
+# What starts goroutines or uses unsafe pointers, which the race detector checks as well.
 race: deps
 	@scripts/install-deps.sh test
-	$(GO) test -race -tags invariants -short -timeout 30m ./vector ./sqltype ./sqlfn ./plan ./catalog ./internal/simd ./compress ./bitmapidx ./colstore ./internal/inspect ./olap ./engine ./gpu/... ./wire ./upstream ./proxy ./replica ./replica/pgoutput
+	$(GO) test -race -tags invariants -short -timeout 30m ./internal/simd ./compress ./colstore ./olap ./engine ./gpu/... ./upstream ./proxy ./replica
 
 # The Go benchmarks of the working tree beside those of a commit, by benchstat:
 # `make bench BASE=main BENCH='Decode|Filter' PACKAGES=./compress COUNT=10`.
