@@ -9,7 +9,7 @@ import (
 )
 
 // OpaqueSettings are those that the text depends on, with the values under which it is known here. Of the other built-in
-// types the text depends on the catalog (reg*, aclitem), and extensions may do as they like: these are not held.
+// types the text depends on the catalog (reg*, aclitem), and extensions may do as they like, but for those of opaqueExtensions: these are not held.
 type OpaqueSettings struct {
 	Floats    bool // extra_float_digits above 0
 	Dates     bool // DateStyle ISO
