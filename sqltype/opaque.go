@@ -82,8 +82,14 @@ func init() {
 	}
 }
 
-// SQL is the type's name in statements, in which it has no modifier: "bit" is of any length, and bit is of one.
-func (t *Opaque) SQL() string { return `pg_catalog."` + t.Name + `"` }
+// SQL is the type's name in statements, in which it has no modifier: "bit" is of any length, and bit is of one. That of an extension
+// is in any schema.
+func (t *Opaque) SQL() string {
+	if t.OID == 0 {
+		return t.Name
+	}
+	return `pg_catalog."` + t.Name + `"`
+}
 
 // OpaqueOf returns the opaque type with an OID; nil where it is none.
 func OpaqueOf(oid uint32) *Opaque { return opaques[oid] }
