@@ -140,7 +140,7 @@ func (a *asker) page(t *testing.T) string {
 		names = append(names, k.String())
 	}
 	var opaque []string
-	for _, o := range sqltype.Opaques() {
+	for _, o := range slices.Concat(sqltype.Opaques(), sqltype.OpaqueExtensions()) {
 		if array, is := strings.CutPrefix(o.Name, "_"); is {
 			opaque = append(opaque, array+"[]")
 			continue

@@ -476,7 +476,7 @@ func (g *gateRow) checkOpaque(q *plan.Star) *plan.Forward {
 		if x.Type().Kind != vector.Opaque {
 			continue
 		}
-		switch setting, _ := sqltype.OpaqueOf(x.Type().Collation.OID).Unmet(settings); setting {
+		switch setting, _ := sqltype.OpaqueOfType(x.Type()).Unmet(settings); setting {
 		case "":
 		case "TimeZone":
 			return forward(plan.ReasonTimeZone, "")

@@ -28,6 +28,9 @@ CREATE TABLE away.guarded (id int, name text);
 INSERT INTO away.guarded VALUES (1, 'one'), (2, 'two');
 ALTER TABLE away.guarded ENABLE ROW LEVEL SECURITY;
 CREATE POLICY odd ON away.guarded USING (id % 2 = 1);
+CREATE EXTENSION citext; CREATE TYPE pair AS (a int, b text);
+CREATE TABLE away.made (id int, name text, c citext, p pair, q pair[]);
+INSERT INTO away.made SELECT i, 'made ' || i % 3, 'C' || i, (i, 'x')::pair, ARRAY[(i, 'y')::pair] FROM generate_series(0, 9) i;
 CREATE TABLE away.parent (id int, name text);
 CREATE TABLE away.child () INHERITS (away.parent);
 CREATE ROLE poor LOGIN;
@@ -56,6 +59,8 @@ var overOthers = []string{
 	"SELECT * FROM (SELECT l.name, s.shop, sum(s.x) AS x, grouping(l.name) AS g FROM sold s JOIN away.region l ON l.id = s.region GROUP BY ROLLUP (l.name, s.shop)) q ORDER BY g, name, shop",
 	"SELECT l.name, sum(s.n), rank() OVER (ORDER BY sum(s.n) DESC) FROM sold s JOIN away.region l ON l.id = s.region GROUP BY l.name ORDER BY 3, 1",
 	"SELECT l.name, count(*) FROM sold s JOIN away.region l ON l.id = s.region GROUP BY l.name ORDER BY upper(l.name)",
+	"SELECT l.name, sum(s.x), count(*) FROM sold s JOIN away.made l ON l.id = s.region GROUP BY l.name ORDER BY l.name",
+	"SELECT l.name, q.total FROM away.made l JOIN (SELECT region AS id, sum(x) AS total FROM sold GROUP BY 1) q USING (id) ORDER BY l.id",
 	"SELECT s.region, count(*) FILTER (WHERE s.x > 50), bool_or(s.note IS NULL) FROM sold s LEFT JOIN away.region l ON l.id = s.region WHERE l.id IS NULL GROUP BY 1 ORDER BY 1",
 }
 
@@ -71,6 +76,13 @@ var notOverOthers = []string{
 	"SELECT s.id, l.name FROM sold s JOIN away.region l ON l.id = s.region WHERE s.id < 5 ORDER BY 1, 2 FOR UPDATE OF l",
 	"SELECT l.name, count(*) FROM sold s JOIN away.region l USING (id) GROUP BY 1 ORDER BY 1",
 	"SELECT l.name, count(*) FROM sold s FULL JOIN away.region l ON l.id = s.region GROUP BY 1 ORDER BY 1",
+	"SELECT l.c, q.total FROM away.made l JOIN (SELECT region, sum(x) AS total FROM sold GROUP BY 1) q ON q.region = l.id ORDER BY l.c",
+	"SELECT l.*, q.total FROM away.made l JOIN (SELECT region, sum(x) AS total FROM sold GROUP BY 1) q ON q.region = l.id ORDER BY 1",
+	"SELECT DISTINCT * FROM away.made WHERE id IN (SELECT region FROM sold WHERE n < 300)",
+	"SELECT l.z, q.total FROM away.made l (id, y, z) JOIN (SELECT region, sum(x) AS total FROM sold GROUP BY 1) q ON q.region = l.id ORDER BY l.id",
+	"SELECT id, q.total FROM away.made l JOIN (SELECT region AS id, 'C1'::text AS c, sum(x) AS total FROM sold GROUP BY 1) q USING (id, c) ORDER BY l.id",
+	"SELECT l.name, q.total FROM away.made l NATURAL JOIN (SELECT region AS id, 'C1'::text AS c, sum(x) AS total FROM sold GROUP BY 1) q ORDER BY l.id",
+	"SELECT (l.p).a, q.total FROM away.made l JOIN (SELECT region, sum(x) AS total FROM sold GROUP BY 1) q ON q.region = l.id ORDER BY 1",
 	"SELECT l.name FROM away.region l JOIN away.shop ON true ORDER BY l.id, city",
 	"WITH t AS (SELECT count(*) AS c FROM sold), w AS (INSERT INTO away.child VALUES (1, 'a') RETURNING id) SELECT c, w.id FROM t, w",
 	"SELECT id, count(*) FROM sold s, away.region l WHERE l.id = s.region GROUP BY id ORDER BY 1", // ambiguous

@@ -16,10 +16,14 @@ func opaqueTable() (columns []string, schema, later string) {
 		columns, samples = append(columns, "c_"+typ.Name), append(samples, typ.Samples)
 		defined = append(defined, "c_"+typ.Name+" "+typ.SQL())
 	}
+	for _, typ := range sqltype.OpaqueExtensions() {
+		columns, samples = append(columns, "c_"+typ.Name), append(samples, typ.Samples)
+		defined = append(defined, "c_"+typ.Name+" "+typ.Name)
+	}
 	insert := func(from int) string {
 		return insertSamples("held", samples, from, 60, func(i int) string { return fmt.Sprintf("%d, %d", i, i%4) })
 	}
-	schema = "CREATE TABLE held (id int PRIMARY KEY, g int, " + strings.Join(defined, ", ") + "); CREATE TABLE spans (span interval PRIMARY KEY, n int, short interval(1));\n" +
+	schema = "CREATE EXTENSION citext; CREATE EXTENSION hstore; CREATE TABLE held (id int PRIMARY KEY, g int, " + strings.Join(defined, ", ") + "); CREATE TABLE spans (span interval PRIMARY KEY, n int, short interval(1));\n" +
 		"INSERT INTO spans SELECT i * interval '25 hours', i, i * interval '1.11 seconds' FROM generate_series(1, 50) i; " + insert(0) + "VACUUM ANALYZE;"
 	return columns, schema, insert(1)
 }
@@ -71,7 +75,9 @@ func opaqueForwarded(t *testing.T, s *stack) {
 	for _, sql := range []string{"SELECT CASE WHEN g = 1 THEN c_interval ELSE '1 day' END FROM held ORDER BY id", "SELECT coalesce(c_interval, now() - now()) FROM held ORDER BY id", "SELECT date '2020-01-01' + c_interval FROM held WHERE id < 10 ORDER BY id",
 		"SELECT c_interval + '1 day' FROM held WHERE id < 10 ORDER BY id", "SELECT sum(c_interval) FROM held WHERE id < 10", "SELECT count(*) FROM held WHERE c_interval > '1 day'", "SELECT count(*) FROM held WHERE c_int4range @> 5",
 		"SELECT coalesce(c_box, c_point) FROM held ORDER BY id", "SELECT c_point FROM held UNION ALL SELECT c_box FROM held", "SELECT extract(epoch FROM c_interval) FROM held ORDER BY id", "SELECT c_point[0] FROM held ORDER BY id", "SELECT lower(c_int4range) FROM held ORDER BY id",
-		"SELECT justify_hours(c_interval) FROM held WHERE id < 10 ORDER BY id", "SELECT -c_interval FROM held WHERE id < 5"} {
+		"SELECT justify_hours(c_interval) FROM held WHERE id < 10 ORDER BY id", "SELECT -c_interval FROM held WHERE id < 5",
+		"SELECT c_hstore->'a' FROM held ORDER BY id", "SELECT c_citext || 'x' FROM held ORDER BY id", "SELECT id FROM held WHERE c_citext = 'gröSSe' ORDER BY id", "SELECT upper(c_citext) FROM held ORDER BY id", "SELECT id FROM held WHERE c_citext LIKE 'g%' ORDER BY id",
+		"SELECT coalesce(c_citext, c_name::text) FROM held ORDER BY id", "SELECT CASE WHEN g = 1 THEN c_citext ELSE 'x' END FROM held ORDER BY id", "SELECT length(c_citext) FROM held ORDER BY id", "SELECT c_citext FROM held UNION ALL SELECT 'a' FROM held"} {
 		s.everyAnswer(t, false, sql)
 	}
 }

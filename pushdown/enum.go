@@ -69,7 +69,7 @@ func sameEnum(a, b vector.Type) bool { return a.Kind == vector.Enum && sameOfMan
 
 // sameOfMany reports whether two types of a kind that many are of are one.
 func sameOfMany(a, b vector.Type) bool {
-	return a.Kind.IsMany() && a.Kind == b.Kind && a.Collation.OID == b.Collation.OID
+	return a.Kind.IsMany() && a.Kind == b.Kind && a.Collation.OID == b.Collation.OID && a.Scale == b.Scale
 }
 
 // typeOfKind is the type of kind k that values have in common: of enums and opaque ones, the only one among them.
@@ -88,7 +88,8 @@ func typeOfKind(k vector.Kind, vals []value) vector.Type {
 		t = v.e.Type()
 	}
 	if k == vector.Opaque {
-		return vector.OpaqueType(t.Collation.OID)
+		t.Typmod = -1
+		return t
 	}
 	return vector.EnumType(t.Collation.OID)
 }

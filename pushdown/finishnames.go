@@ -86,6 +86,29 @@ func (f *finisher) columnsOnly(rest *pg.SelectStmt) (called []string, ok bool) {
 	return called, ok
 }
 
+// namedColumns are the names by which the rest may read columns of tables; all says that it may read some without their names, or by others.
+func (f *finisher) namedColumns(rest *pg.SelectStmt) (names []string, all bool) {
+	syntax.Walk(rest, func(n *pg.Node) bool {
+		switch x := n.GetNode().(type) {
+		case *pg.Node_SelectStmt:
+			return !f.coreRows(x.SelectStmt)
+		case *pg.Node_ColumnRef:
+			fields := nameList(x.ColumnRef.Fields)
+			if all = all || len(fields) != len(x.ColumnRef.Fields); !all {
+				names = append(names, fields[len(fields)-1])
+			}
+		case *pg.Node_JoinExpr:
+			names = append(names, nameList(x.JoinExpr.UsingClause)...)
+			all = all || x.JoinExpr.IsNatural || len(x.JoinExpr.Alias.GetColnames()) > 0
+		case *pg.Node_RangeVar:
+			all = all || len(x.RangeVar.Alias.GetColnames()) > 0
+		}
+		return true
+	})
+	slices.Sort(names)
+	return slices.Compact(names), all
+}
+
 // rowFunctions are functions that return rows of more than one column, of which one may be named.
 var rowFunctions = []string{"json_each", "json_each_text", "jsonb_each", "jsonb_each_text"}
 

@@ -118,8 +118,9 @@ func (f *finisher) takesOthers(rest *pg.SelectStmt) bool {
 		return ok
 	})
 	var tables []string
+	named, all := f.namedColumns(rest)
 	for _, o := range f.others {
-		tables = append(tables, o.identity())
+		tables = append(tables, o.identity(named, all))
 	}
 	f.identities = "(" + strings.Join(tables, joinedSQL) + ")"
 	f.core.Deps.ServerConsts = append(slices.Clip(f.core.Deps.ServerConsts), plan.ServerConst{Index: len(f.core.Deps.ServerConsts),
@@ -136,9 +137,9 @@ const joinedSQL = " OPERATOR(pg_catalog.||) ' '::pg_catalog.text OPERATOR(pg_cat
 
 // identity is null but in a session in which the name is that of a table of which all rows are read from its own file, as a
 // view's and a foreign table's are not, and no policy is run; nor a function of a type that somebody has made, of a name that is
-// built in (of enums and domains see catalog.ShadowedSQL). Else it is text that is another one once the name means another table, or
+// built in (of enums and domains see catalog.ShadowedSQL): no column of such a type is of the named ones. Else it is text that is another one once the name means another table, or
 // the table, its name or rights, or its schema have been altered meanwhile: ANALYZE changes the row of pg_class in its place.
-func (o *otherTable) identity() string {
+func (o *otherTable) identity(named []string, all bool) string {
 	const eq = " OPERATOR(pg_catalog.=) "
 	array := func(list []string) string {
 		var literals []string
@@ -151,11 +152,15 @@ func (o *otherTable) identity() string {
 		return "(SELECT pg_catalog.count(*) FROM pg_catalog.pg_attribute a WHERE a.attrelid" + eq + "c.oid AND a.attnum OPERATOR(pg_catalog.>) 0 AND NOT a.attisdropped AND a.attname" +
 			eq + "ANY (" + names + ")" + more + ")"
 	}
+	ofNamed := ""
+	if !all {
+		ofNamed = " AND a.attname" + eq + "ANY (" + array(named) + ")"
+	}
 	sql := "(SELECT " + strings.Join([]string{"c.oid::pg_catalog.text", "c.xmin::pg_catalog.text", "n.oid::pg_catalog.text", "n.xmin::pg_catalog.text"}, joinedSQL) +
 		" FROM pg_catalog.pg_class c, pg_catalog.pg_namespace n WHERE n.oid" + eq + "c.relnamespace AND c.oid" + eq + "pg_catalog.to_regclass(" + catalog.QuoteAnyLiteral(o.ref) + ")::pg_catalog.oid" +
 		" AND c.relkind" + eq + `ANY ('{r,m}'::pg_catalog."char"[]) AND NOT c.relhassubclass AND NOT pg_catalog.row_security_active(c.oid)` +
 		" AND NOT EXISTS (SELECT FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_type y ON y.oid" + eq + "a.atttypid WHERE a.attrelid" + eq + "c.oid" +
-		` AND y.oid OPERATOR(pg_catalog.>=) 16384 AND NOT (y.typtype` + eq + `ANY ('{e,d}'::pg_catalog."char"[]) AND y.typbasetype OPERATOR(pg_catalog.<) 16384))`
+		` AND y.oid OPERATOR(pg_catalog.>=) 16384 AND NOT (y.typtype` + eq + `ANY ('{e,d}'::pg_catalog."char"[]) AND y.typbasetype OPERATOR(pg_catalog.<) 16384)` + ofNamed + ")"
 	if len(o.absent) > 0 {
 		sql += " AND " + column(array(o.absent), "") + eq + "0"
 	}

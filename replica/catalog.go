@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"pgaccel/catalog"
+	"pgaccel/sqltype"
 	"pgaccel/vector"
 )
 
@@ -218,7 +219,7 @@ func (r *catalogReader) enums() error {
 }
 
 func (r *catalogReader) columns() error {
-	rows, err := r.tx.Query(r.ctx, `SELECT a.attrelid, a.attnum, a.attname, a.atttypid, pg_catalog.format_type(a.atttypid, a.atttypmod), a.atttypmod,
+	rows, err := r.tx.Query(r.ctx, `SELECT a.attrelid, a.attnum, a.attname, a.atttypid, pg_catalog.format_type(a.atttypid, a.atttypmod), coalesce((SELECT `+sqltype.OpaqueExtensionSQL+` FROM pg_catalog.pg_type y WHERE y.oid = a.atttypid), ''), a.atttypmod,
 		a.attnotnull, a.attgenerated <> '', a.attgenerated = 'v', coalesce(pg_catalog.has_column_privilege(a.attrelid, a.attnum, 'SELECT'), false), a.attcollation,
 		coalesce(l.collprovider::text, ''),
 		coalesce(pg_catalog.to_jsonb(l)->>'collcollate', pg_catalog.to_jsonb(l)->>'colllocale', pg_catalog.to_jsonb(l)->>'colliculocale', ''),
@@ -234,7 +235,7 @@ func (r *catalogReader) columns() error {
 		var a attribute
 		var oid uint32
 		var sendFails bool
-		if err := rows.Scan(&oid, &a.num, &a.name, &a.typeOID, &a.typeName, &a.typmod, &a.notNull, &a.generated, &a.virtual, &a.readable,
+		if err := rows.Scan(&oid, &a.num, &a.name, &a.typeOID, &a.typeName, &a.extension, &a.typmod, &a.notNull, &a.generated, &a.virtual, &a.readable,
 			&a.collation, &a.collProvider, &a.collName, &a.collCtype, &a.deterministic, &a.sendable, &sendFails); err != nil {
 			return err
 		}

@@ -16,6 +16,7 @@ type attribute struct {
 	typeOID       uint32
 	base          uint32 // typeOID, or what the domain is over
 	typeName      string // format_type's, for people
+	extension     string // sqltype.OpaqueExtensionSQL's
 	enum          *catalog.Enum
 	typmod        int32
 	notNull       bool
@@ -54,6 +55,9 @@ func typeOf(a *attribute, db *dbCollation) (t vector.Type, unsupported string) {
 	if !kind.Stored() && sqltype.OpaqueOf(a.typeOID) != nil {
 		t = vector.OpaqueType(a.typeOID)
 		kind = t.Kind
+	}
+	if of, ok := sqltype.OpaqueExtensionType(a.extension, a.typeOID); ok && !kind.Stored() {
+		t, kind = of, of.Kind
 	}
 	t.Typmod = a.typmod
 	switch {

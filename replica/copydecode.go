@@ -37,7 +37,7 @@ func newColumnDecoder(table *catalog.Table, col int) columnDecoder {
 	}
 	d := columnDecoder{col: col, form: t.Binary, size: int32(t.Size), scale: int(c.Type.Scale), word: t.Word, receive: t.Receive}
 	if c.Type.Kind == vector.Opaque {
-		d.form, d.receive = sqltype.BinaryKey, sqltype.OpaqueOf(c.Type.Collation.OID).Receive
+		d.form, d.receive = sqltype.BinaryKey, sqltype.OpaqueOfType(c.Type).Receive
 	}
 	return d
 }

@@ -56,6 +56,22 @@ func domainsOf(ctx context.Context, conn interface {
 	return all, nil
 }
 
+// extensionTypes reads which types are extensions' that are copied.
+func extensionTypes(ctx context.Context, conn *pgx.Conn) (map[uint32]string, error) {
+	rows, err := conn.Query(ctx, "SELECT t.oid, t.name FROM (SELECT y.oid, "+sqltype.OpaqueExtensionSQL+" AS name FROM pg_catalog.pg_type y WHERE y.oid >= 16384 AND y.typtype = 'b') t WHERE t.name <> ''")
+	if err != nil {
+		return nil, err
+	}
+	all := map[uint32]string{}
+	var oid uint32
+	var name string
+	_, err = pgx.ForEachRow(rows, []any{&oid, &name}, func() error {
+		all[oid] = name
+		return nil
+	})
+	return all, err
+}
+
 // readDomains reads them for the columns.
 func (r *catalogReader) readDomains() (err error) {
 	r.domains, err = domainsOf(r.ctx, r.tx)

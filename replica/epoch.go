@@ -254,7 +254,7 @@ func (e *epoch) open(ctx context.Context, g *errgroup.Group) (batch []*table, h 
 // givesUp reports whether the epoch ended because its slot must not be, or is not, kept.
 func (e *epoch) givesUp() bool {
 	var retained *retainedError
-	return errors.As(e.ended, &retained) || errors.Is(e.ended, errSlotLost) || errors.Is(e.ended, errOtherHistory)
+	return errors.As(e.ended, &retained) || errors.Is(e.ended, errSlotLost) || errors.Is(e.ended, errOtherHistory) || errors.Is(e.ended, errUnsendable)
 }
 
 // tidy leaves nothing of the epoch on the server, as far as it can be reached, but for

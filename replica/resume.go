@@ -240,13 +240,17 @@ func (e *epoch) load(ctx context.Context, c *colstore.Checkpoint, state *savedSt
 	if err != nil {
 		return err
 	}
+	extensions, err := extensionTypes(ctx, e.control)
+	if err != nil {
+		return err
+	}
 	rows := int64(0)
 	for i := range c.Tables {
 		meta := c.Tables[i].Meta
 		if slices.ContainsFunc(parts(meta), func(oid uint32) bool { return now[oid] != state.Published[oid] || now[oid] == "" }) {
 			continue
 		}
-		if c := lacking(meta, domains); c != "" {
+		if c := lacking(meta, domains, extensions); c != "" {
 			e.log.Info("a saved table lacks a column that is copied by now: it is copied anew", "table", meta.QualifiedName(), "column", c)
 			continue
 		}
@@ -304,18 +308,18 @@ func (r *registry) resume(oid uint32, w *relationWriter) {
 
 // lacking returns a column of a saved table that was not copied for its type, which is one of ours by now:
 // the server's definition says nothing of that. "" where there is none.
-func lacking(meta *catalog.Table, domains map[uint32]domain) string {
+func lacking(meta *catalog.Table, domains map[uint32]domain, extensions map[uint32]string) string {
 	for i := range meta.Columns {
 		c := &meta.Columns[i]
 		kind := sqltype.HeldKind(c.TypeOID)
 		if d, ok := domains[c.TypeOID]; ok {
 			kind = d.kind()
 		}
-		if c.Type.Kind == vector.Opaque && sqltype.OpaqueOf(c.Type.Collation.OID) == nil {
+		if c.Type.Kind == vector.Opaque && sqltype.OpaqueOfType(c.Type) == nil {
 			return c.Name // it was opaque once
 		}
 		wide := c.Unsupported == "numeric without declared precision" || strings.HasSuffix(c.Unsupported, " exceeds 18 digits")
-		if wide || strings.HasPrefix(c.Unsupported, typeReason) && (kind.Stored() || sqltype.OpaqueOf(c.TypeOID) != nil) {
+		if wide || strings.HasPrefix(c.Unsupported, typeReason) && (kind.Stored() || sqltype.OpaqueOf(c.TypeOID) != nil || extensions[c.TypeOID] != "") {
 			return c.Name
 		}
 	}

@@ -5,6 +5,10 @@ package replica
 // range of something without (array_send and the like ask only when they are called).
 // The walsender would take the binary form and end the whole stream with an error.
 // Base types, which nearly all are, cost one look-up.
+//
+// Such a table is refused, and not published without the column: of the columns of a publication's list (15 and later) the
+// server refuses DROP COLUMN and ALTER TYPE, and UPDATE and DELETE once the replica identity is FULL. The format of the
+// stream is that of all tables.
 const sendFailsSQL = `EXISTS (SELECT FROM pg_catalog.pg_type o WHERE o.oid = a.atttypid AND o.typsend <> 0
 	AND (o.typelem <> 0 OR o.typtype <> 'b')
 	AND EXISTS (WITH RECURSIVE inner_types(oid) AS (

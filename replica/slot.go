@@ -67,6 +67,20 @@ func (e *epoch) connectReplication(ctx context.Context) (*pgconn.PgConn, logOrig
 // errSlotLost ends a stream whose slot the server has invalidated.
 var errSlotLost = errors.New("the replication slot was invalidated: the server removed log that it needs (max_slot_wal_keep_size)")
 
+// errUnsendable ends a stream that comes to a value without a binary form: a table that was published got the column, and a row, before
+// it was seen. The log is decoded under the catalog of then, so that the slot would end there each time.
+var errUnsendable = errors.New("a table that was published got a column whose values have no binary form: the replication slot cannot go on")
+
+// streamError is the error that a stream ends with, of an ErrorResponse.
+func streamError(body []byte) error {
+	err := serverError(body)
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) && pg.Code == "42883" { // undefined_function, by array_send, record_send or range_send
+		return fmt.Errorf("%w: %w", errUnsendable, err)
+	}
+	return err
+}
+
 // openSlot makes a slot. Without a data directory it is temporary: it is gone with the
 // connection, and retains no log when we are not there. Its creation waits for every
 // transaction that is writing.

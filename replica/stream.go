@@ -112,7 +112,7 @@ func (s *stream) run() error {
 				return errOtherHistory
 			}
 		case 'E':
-			return serverError(body)
+			return streamError(body)
 		case 'c':
 			return fmt.Errorf("the server ended the stream")
 		}

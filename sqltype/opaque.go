@@ -9,7 +9,7 @@ import (
 )
 
 // OpaqueSettings are those that the text depends on, with the values under which it is known here. Of the other built-in
-// types the text depends on the catalog (reg*, aclitem), and extensions may do as they like: these are not held.
+// types the text depends on the catalog (reg*, aclitem), and extensions may do as they like, but for those of opaqueExtensions: these are not held.
 type OpaqueSettings struct {
 	Floats    bool // extra_float_digits above 0
 	Dates     bool // DateStyle ISO
@@ -82,8 +82,14 @@ func init() {
 	}
 }
 
-// SQL is the type's name in statements, in which it has no modifier: "bit" is of any length, and bit is of one.
-func (t *Opaque) SQL() string { return `pg_catalog."` + t.Name + `"` }
+// SQL is the type's name in statements, in which it has no modifier: "bit" is of any length, and bit is of one. That of an extension
+// is in any schema.
+func (t *Opaque) SQL() string {
+	if t.OID == 0 {
+		return t.Name
+	}
+	return `pg_catalog."` + t.Name + `"`
+}
 
 // OpaqueOf returns the opaque type with an OID; nil where it is none.
 func OpaqueOf(oid uint32) *Opaque { return opaques[oid] }

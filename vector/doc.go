@@ -21,7 +21,8 @@
 //	UUID, Bytea             likewise; the string are the bytes
 //	MACAddr8, LSN           likewise
 //	Inet, CIDR, TimeTZ      likewise; the string is a key by which they sort (package sqltype)
-//	Opaque                  likewise: the binary form; Type.Collation.OID is the type's
+//	Opaque                  likewise: the binary form; Type.Collation.OID is the type's,
+//	                        and Type.Scale says which of an extension's it is
 //	JSON, JSONB             likewise: the text that Postgres writes
 //	arrays                  likewise: the bytes that array_send writes
 //	Enum                    likewise: the label; Type.Collation.OID is the type's

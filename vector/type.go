@@ -32,7 +32,7 @@ const (
 	Bytea
 	Inet
 	CIDR
-	Opaque // of any type of sqltype.OpaqueOf, which nothing is computed of: Type.Collation.OID says of which
+	Opaque // of any type of sqltype.OpaqueOfType, which nothing is computed of: Type.Collation.OID says of which, and Scale of which extension
 	MACAddr8
 	LSN
 	TimeTZ

@@ -149,7 +149,7 @@ func stringWriter(op valueOp, c *vector.Column, oid uint32) func(dst []byte, s s
 	case opByteaEscape:
 		return sqltype.AppendByteaEscape
 	case opOpaque:
-		return sqltype.OpaqueOf(oid).AppendText
+		return sqltype.OpaqueOfType(c.Type).AppendText
 	}
 	return t.AppendString
 }
@@ -238,7 +238,7 @@ func (e *RowEncoder) checkSettings(op valueOp, element *arrayElement, c *vector.
 			op = element.op
 		}
 	}
-	if c.Type.Kind == vector.Opaque && sqltype.OpaqueOf(c.Type.Collation.OID).Encoded && s.ClientEncoding != "UTF8" {
+	if c.Type.Kind == vector.Opaque && sqltype.OpaqueOfType(c.Type).Encoded && s.ClientEncoding != "UTF8" {
 		return fmt.Errorf("client encoding %s of values with text within", s.ClientEncoding)
 	}
 	switch op {
@@ -260,7 +260,7 @@ func (e *RowEncoder) checkSettings(op valueOp, element *arrayElement, c *vector.
 			return fmt.Errorf("bytea_output %q", s.ByteaOutput)
 		}
 	case opOpaque:
-		return checkOpaque(sqltype.OpaqueOf(c.Type.Collation.OID), s)
+		return checkOpaque(sqltype.OpaqueOfType(c.Type), s)
 	case opIntervalText:
 		if s.IntervalStyle != "postgres" {
 			return fmt.Errorf("IntervalStyle %q", s.IntervalStyle)

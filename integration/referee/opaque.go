@@ -2,6 +2,7 @@ package referee
 
 import (
 	"math/rand/v2"
+	"slices"
 
 	"pgaccel/sqltype"
 	"pgaccel/vector"
@@ -10,9 +11,12 @@ import (
 // opaque is the kind of columns that are only returned: typ.name says of which type. gen.columns leaves them out.
 const opaque = kind(vector.Opaque)
 
+// opaqueExtensions are those of which world.read makes the extension. Operators of hstore might be preferred to built-in ones.
+var opaqueExtensions = slices.DeleteFunc(sqltype.OpaqueExtensions(), func(t *sqltype.Opaque) bool { return t.Name != "citext" })
+
 // opaqueColumn makes a column one of an opaque type.
 func (c *column) opaqueColumn(r *rand.Rand) {
-	of := pick(r, sqltype.Opaques()...)
+	of := pick(r, slices.Concat(sqltype.Opaques(), opaqueExtensions)...)
 	c.t, c.other, c.domain, c.wild, c.pool = typ{kind: opaque, name: of.Name}, of.SQL(), false, false, of.Samples
 }
 

@@ -308,9 +308,14 @@ func catalogOf(s *schema) *catalog.Catalog {
 			}
 			unsupported := col.other
 			if col.t.kind == opaque {
-				of := slices.IndexFunc(sqltype.Opaques(), func(t *sqltype.Opaque) bool { return t.Name == col.t.name })
-				oid, unsupported = sqltype.Opaques()[of].OID, ""
-				v = vector.OpaqueType(oid)
+				unsupported = ""
+				if of := slices.IndexFunc(sqltype.Opaques(), func(t *sqltype.Opaque) bool { return t.Name == col.t.name }); of >= 0 {
+					oid = sqltype.Opaques()[of].OID
+					v = vector.OpaqueType(oid)
+				} else {
+					oid = 16384
+					v, _ = sqltype.OpaqueExtensionType(col.t.name, oid)
+				}
 			}
 			m.Columns = append(m.Columns, catalog.Column{Name: strings.Trim(col.name, `"`), AttNum: int16(j + 1), TypeOID: oid, Type: v, NotNull: col.notNull, Enum: labels, Unsupported: unsupported})
 		}
