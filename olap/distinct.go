@@ -268,6 +268,8 @@ func (e *distinct) numbers() []int64 {
 			}
 			e.counts[g] = int64(n)
 		}
+	case e.set != nil && e.groups == 1:
+		e.counts[0] = int64(e.set.len())
 	case e.set != nil:
 		e.set.each(func(key uint64) {
 			g, _ := e.split(key)

@@ -129,6 +129,9 @@ func (g *grouper) newGrouping(set uint64, all bool) *grouping {
 		if !by.has(i) {
 			continue
 		}
+		if _, _, ok := by.baseOf(i); ok {
+			continue
+		}
 		if k.node != nil {
 			by.axes = append(by.axes, axis{node: k.node, keys: []int{i}})
 			continue
@@ -483,6 +486,9 @@ func (s *groups) keys(i int, numbers []uint32) rcol {
 			c.nulls[j] = 1
 		}
 		return c
+	}
+	if base, offset, ok := s.by.baseOf(i); ok {
+		return s.offsetKeys(i, base, offset, numbers)
 	}
 	for ai := range s.by.axes {
 		a := &s.by.axes[ai]

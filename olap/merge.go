@@ -47,6 +47,9 @@ func (by *grouping) merge() error {
 	}
 	by.workers = nil
 	by.done = open[:1]
+	if err := by.uniteSets(open); err != nil {
+		return err
+	}
 	total := 0
 	for _, s := range open {
 		if s.table != nil {
@@ -63,6 +66,42 @@ func (by *grouping) merge() error {
 		for _, from := range open[1:] {
 			if err := open[0].add(from); err != nil {
 				return err
+			}
+		}
+	}
+	return nil
+}
+
+// uniteSets moves the words of large sets of DISTINCT aggregates to the first of the workers' arrays of
+// groups, by several goroutines: the same group has the same number in all arrays, so that words need
+// not be taken apart.
+func (by *grouping) uniteSets(open []*groups) error {
+	x := by.g.p.x
+	if open[0].table != nil || len(open) == 1 || x.opt.Workers == 1 {
+		return nil
+	}
+	for k := range open[0].states {
+		var sets []*wordSet
+		total := 0
+		for _, s := range open {
+			if d, ok := s.states[k].extra.(*distinct); ok && d.set != nil {
+				sets = append(sets, d.set)
+				total += d.set.len()
+			}
+		}
+		if len(sets) != len(open) || !x.opt.enough(total, parallelMerge+1) {
+			continue
+		}
+		all, err := x.unite(sets)
+		if err != nil {
+			return err
+		}
+		for i, s := range open {
+			d := s.states[k].extra.(*distinct)
+			if d.counts, d.over = nil, nil; i == 0 {
+				d.set = all
+			} else {
+				d.set = newWordSet(0)
 			}
 		}
 	}

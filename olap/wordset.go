@@ -106,15 +106,95 @@ func (s *wordSet) reserve(more int) {
 	}
 }
 
-// rebuild moves the words to slots for so many words.
+// rebuild moves the words to slots for so many words, and those for which there was no room, where
+// there is some now.
 func (s *wordSet) rebuild(words int) {
-	old := s.slots
+	old, over := *s, s.over
+	s.over = nil
 	s.alloc(words)
-	for _, x := range old {
-		if x != 0 {
-			s.insert(x)
+	n, left := s.fill([]*wordSet{&old}, 0, s.places())
+	s.n = n
+	for _, x := range left {
+		s.insert(x)
+	}
+	for x := range over {
+		s.insert(x)
+	}
+}
+
+// places is the number of places that hashes name: some slots follow the last.
+func (s *wordSet) places() uint64 { return uint64(len(s.slots) - spill) }
+
+// fill adds the words of other sets whose places are from lo to hi-1. It writes to slots of these
+// places only, and those after the last, does not change n, and returns how many words are new, and
+// those for which there is no room. What is read and what is written are neighbours, in all sets.
+func (s *wordSet) fill(sets []*wordSet, lo, hi uint64) (n int, left []uint64) {
+	slots, shift, end := s.slots, s.shift, hi
+	if hi == s.places() {
+		end = uint64(len(slots))
+	}
+	for _, f := range sets {
+		i, last := lo<<shift>>f.shift, (hi<<shift-1)>>f.shift
+		for ; i < uint64(len(f.slots)); i++ {
+			x := f.slots[i]
+			if x == 0 {
+				if i > last {
+					break // no word of these places is beyond
+				}
+				continue
+			}
+			at := hashOne(x) >> (shift & 63)
+			if at < lo || at >= hi {
+				continue
+			}
+			for at < end && slots[at] != 0 && slots[at] != x {
+				at++
+			}
+			switch {
+			case at == end:
+				left = append(left, x)
+			case slots[at] == 0:
+				slots[at] = x
+				n++
+			}
 		}
 	}
+	return n, left
+}
+
+// unite returns the union of sets, of which goroutines make ranges of places. It is the sets' words,
+// inserted one by one.
+func (x *execution) unite(sets []*wordSet) (*wordSet, error) {
+	total := 0
+	for _, f := range sets {
+		total += f.len()
+	}
+	u := newWordSet(total)
+	parts := uint64(1) << bits.Len(uint(4*x.opt.Workers-1))
+	parts = min(parts, u.places()/spill)
+	width := u.places() / parts // all are powers of two
+	news, lefts := make([]int, parts), make([][]uint64, parts)
+	if err := x.each(int(parts), func(p int) error {
+		news[p], lefts[p] = u.fill(sets, uint64(p)*width, uint64(p+1)*width)
+		return nil
+	}); err != nil {
+		return nil, err
+	}
+	for p := range news {
+		u.n += news[p]
+	}
+	for _, left := range lefts {
+		for _, x := range left {
+			u.insert(x)
+		}
+	}
+	for _, f := range sets {
+		u.zero = u.zero || f.zero
+		for x := range f.over {
+			u.insert(x)
+		}
+	}
+	return u, nil
 }
 
 // each calls f with every word.

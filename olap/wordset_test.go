@@ -1,0 +1,88 @@
+package olap
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"testing"
+)
+
+// wordsAt returns words of which the upper bits of the hash are those of a place.
+func wordsAt(r *rand.Rand, place uint64, bits uint, n int) (words []uint64) {
+	for len(words) < n {
+		if x := r.Uint64(); hashOne(x)>>(64-bits) == place {
+			words = append(words, x)
+		}
+	}
+	return words
+}
+
+// TestUnite compares the union that goroutines make of sets with the words inserted one by one.
+func TestUnite(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 11))
+	clash := wordsAt(r, 511, 10, 100)                        // more than the slots after the last of a range
+	clash = append(clash, wordsAt(r, 1023, 10, spill+20)...) // and than those after the last place
+	for _, n := range append(edgeLengths, 40_000) {
+		for workers := 1; workers <= 5; workers += 2 {
+			for _, clashes := range []bool{false, true} {
+				t.Run(fmt.Sprint(n, workers, clashes), func(t *testing.T) {
+					x := &execution{ctx: context.Background(), opt: Options{Workers: workers}}
+					want := map[uint64]bool{}
+					var sets []*wordSet
+					for k := range workers + 1 {
+						s := newWordSet(r.IntN(2*n + 1))
+						for range n * k / (workers + 1) {
+							w := r.Uint64() >> (20 * uint(r.IntN(4)))
+							want[w] = true
+							s.insert(w)
+						}
+						if clashes {
+							for _, w := range clash[k*7:] {
+								want[w] = true
+								s.insert(w)
+							}
+						}
+						sets = append(sets, s)
+					}
+					u, err := x.unite(sets)
+					if err != nil {
+						t.Fatal(err)
+					}
+					got := map[uint64]bool{}
+					u.each(func(w uint64) { got[w] = true })
+					if !maps.Equal(got, want) || u.len() != len(want) {
+						t.Fatalf("%d words, len %d, want %d", len(got), u.len(), len(want))
+					}
+					for w := range want {
+						u.insert(w) // it finds each where it is
+					}
+					if u.len() != len(want) {
+						t.Fatalf("len %d once all were inserted again, want %d", u.len(), len(want))
+					}
+				})
+			}
+		}
+	}
+}
+
+// TestWordSetOverGrows inserts words again that were set aside before the set grew.
+func TestWordSetOverGrows(t *testing.T) {
+	r := rand.New(rand.NewPCG(6, 12))
+	s, clash := newWordSet(0), wordsAt(r, 1023, 10, spill+2)
+	for _, w := range clash {
+		s.insert(w)
+	}
+	if len(s.over) == 0 {
+		t.Fatal("no word was set aside")
+	}
+	for range 2000 {
+		s.insert(r.Uint64())
+	}
+	for _, w := range clash {
+		s.insert(w)
+	}
+	if s.len() != len(clash)+2000 {
+		t.Errorf("%d words, want %d", s.len(), len(clash)+2000)
+	}
+}
