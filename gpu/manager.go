@@ -357,6 +357,7 @@ func (m *Manager) compute(ctx context.Context, s *set, q *program.Query, opt Run
 		}
 		stats.BytesCopied += a.stats.BytesCopied
 		stats.BytesRead += a.stats.BytesRead
+		stats.Indexed += a.stats.Indexed
 		stats.Kernel = max(stats.Kernel, a.stats.Kernel)
 		if a.stats.Device != "" {
 			if stats.Device != "" {
