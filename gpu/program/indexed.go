@@ -29,6 +29,26 @@ type IndexTerm struct {
 // IndexPart is Atoms[From:To]: whole bins, each for all rows.
 type IndexPart struct{ From, To uint32 }
 
+// Remaining returns the segments of a list but for those of which a term alone has no row.
+func (x *Indexed) Remaining(list []uint32) []uint32 {
+	if x == nil {
+		return list
+	}
+	left := make([]uint32, 0, len(list))
+	for _, segment := range list {
+		none, or := false, false
+		for i := range x.Terms[segment] {
+			t := &x.Terms[segment][i]
+			none = none || !or && !t.Or && !t.Not && len(t.Parts) == 0
+			or = t.Or
+		}
+		if !none {
+			left = append(left, segment)
+		}
+	}
+	return left
+}
+
 // The layout of what Narrow reads, as kernels/bitmaps.cuh has it.
 const (
 	narrowThreads = 256

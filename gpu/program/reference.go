@@ -119,6 +119,9 @@ func (r *reference) step(s Step) bool {
 	}
 	switch s.Kind {
 	case StepRange:
+		if x := r.q.Indexed; x != nil && x.Exact[s.Index] {
+			return true
+		}
 		return r.q.Ranges[s.Index].Lo <= v && v <= r.q.Ranges[s.Index].Hi
 	case StepBits:
 		return r.q.Bits[s.Index].Has(v)
