@@ -27,7 +27,8 @@
 // after the other; no file has them.
 //
 // An answer is the rows of a segment as plain bits: 8 KiB, to which the atoms of each bin
-// are added. What joins compressed bitmaps to compressed ones is in papers/wahbits.
+// are added. What joins compressed bitmaps to compressed ones is in papers/wahbits. A device
+// adds them up itself: an [Answer] says which atoms.
 //
 // WAH wins where rows are clustered. Of randomly scattered rows it keeps a word for each,
 // and the packed column is often smaller: [Profile.Worth] says whether an index pays,

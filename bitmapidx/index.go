@@ -14,12 +14,14 @@ type Index struct {
 	rows  int
 	bins  []bin    // ascending
 	nulls []uint64 // atoms of the rows that are null; nil where none is
-	atoms int      // of all bins, and of nulls
+	all   []uint64 // the atoms of all bins, and of nulls
+	atoms int      // how many these are
 }
 
 type bin struct {
 	lo, hi int64 // the least and the greatest value that is in the bin
 	rows   int
+	at     int // of Index.all: its first atom
 	atoms  []uint64
 }
 
@@ -105,6 +107,8 @@ func layOut(rows int, builders []binBuilder, alloc Alloc) *Index {
 	if words == nil {
 		return nil
 	}
+	x.all = words[:x.atoms:x.atoms]
+	at := 0
 	for i := range builders {
 		b := &builders[i]
 		if b.rows == 0 {
@@ -116,8 +120,9 @@ func layOut(rows int, builders []binBuilder, alloc Alloc) *Index {
 		if i == len(builders)-1 {
 			x.nulls = atoms
 		} else {
-			x.bins = append(x.bins, bin{b.lo, b.hi, b.rows, atoms})
+			x.bins = append(x.bins, bin{b.lo, b.hi, b.rows, at, atoms})
 		}
+		at += n
 	}
 	return x
 }

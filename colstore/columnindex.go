@@ -15,6 +15,7 @@ import (
 // Segment.Index calls Release once.
 type Index struct {
 	*bitmapidx.Index
+	ID  uint64 // of its content, as NewID gives them
 	mem *block
 }
 
@@ -235,7 +236,7 @@ func (s *Store) index(of *block, col int, c *Column, values []int64) {
 	set := of.indexes.Load()
 	mem := newBlock(&s.arena)
 	x := s.build(mem, c, values)
-	if x == nil || !set.put(col, &Index{x, mem}) {
+	if x == nil || !set.put(col, &Index{x, NewID(), mem}) {
 		mem.release()
 		set.put(col, nil)
 		return

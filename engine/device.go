@@ -21,6 +21,9 @@ const (
 	// processor answers.
 )
 
+// indexUses are the values of pgaccel.index. Any other text counts as auto.
+var indexUses = map[string]olap.IndexUse{"force": olap.IndexForce, "off": olap.IndexOff}
+
 // deviceChoice decides, for the executions of one shape, where they run. The zero value
 // has seen none.
 type deviceChoice struct {
@@ -88,7 +91,7 @@ type computed struct {
 
 // run computes a query and accounts for it; it returns what computed it.
 func (e *Engine) run(ctx context.Context, d *decision, g *gateRow, caller uint64, bound *plan.Star, in olap.Input) (*vector.Batch, string, error) {
-	r := e.compute(ctx, d, g.device, caller, bound, in)
+	r := e.compute(ctx, d, g.device, g.index, caller, bound, in)
 	if r.batch != nil && !g.takes(r.batch) {
 		r.batch.Release()
 		r.batch, r.err = nil, errTies
@@ -100,7 +103,7 @@ func (e *Engine) run(ctx context.Context, d *decision, g *gateRow, caller uint64
 // compute computes a query, on the device where it may and does. caller stands for the
 // client, among whom a device is shared fairly. Nothing but the device's work is counted:
 // the result may not be used.
-func (e *Engine) compute(ctx context.Context, d *decision, setting string, caller uint64, bound *plan.Star, in olap.Input) (r computed) {
+func (e *Engine) compute(ctx context.Context, d *decision, device, index string, caller uint64, bound *plan.Star, in olap.Input) (r computed) {
 	memory := &reservation{of: &e.memory}
 	defer func() {
 		if r.batch == nil { // an error, or a panic
@@ -112,8 +115,9 @@ func (e *Engine) compute(ctx context.Context, d *decision, setting string, calle
 		opt.Rank = d.rank
 	}
 	opt.Reserve, opt.Temp = memory.grow, e.opt.Temp
-	opt.Device, opt.DeviceWait = e.offer(setting, &d.shape.choice)
+	opt.Device, opt.DeviceWait = e.offer(device, &d.shape.choice)
 	opt.DeviceCaller = caller
+	opt.Indexes = indexUses[index]
 	opt.Report = &r.report
 	opt.Ties = true
 	if d.explain != nil {
@@ -172,12 +176,16 @@ type deviceStats struct {
 	copied    atomic.Int64 // bytes, host to device
 	read      atomic.Int64 // bytes of columns
 	kernel    atomic.Int64 // nanoseconds
+	indexed   atomic.Int64 // executions that asked bitmap indexes
 }
 
 func (d *deviceStats) add(s gpu.Stats) {
 	d.copied.Add(s.BytesCopied)
 	d.read.Add(s.BytesRead)
 	d.kernel.Add(int64(s.Kernel * 1e6))
+	if s.Indexed > 0 {
+		d.indexed.Add(1)
+	}
 }
 
 func bump(m *sync.Map, key string) {
@@ -209,11 +217,13 @@ type DeviceWork struct {
 	Kernel time.Duration // of kernels
 	Copied int64         // bytes, host to device
 	Read   int64         // bytes of columns, as encoded on the device
+	// Indexed is the executions of which bitmap indexes said, on a device, which rows to look at.
+	Indexed int64
 }
 
 // DeviceWork returns the sums over all executions so far.
 func (e *Engine) DeviceWork() DeviceWork {
-	return DeviceWork{time.Duration(e.devices.kernel.Load()), e.devices.copied.Load(), e.devices.read.Load()}
+	return DeviceWork{time.Duration(e.devices.kernel.Load()), e.devices.copied.Load(), e.devices.read.Load(), e.devices.indexed.Load()}
 }
 
 // residentOf returns the bytes of device memory that segments' columns have, by

@@ -38,6 +38,7 @@ const (
 	gateFloatSum
 	gateTies
 	gateDevice
+	gateIndex
 	gateOperators
 	gateShadowed
 	gateCallable
@@ -71,6 +72,7 @@ type gateRow struct {
 	floatSum   string        // pgaccel.float_sum
 	ties       string        // pgaccel.ties
 	device     string        // pgaccel.device
+	index      string        // pgaccel.index
 	operators  string        // see catalog.OperatorsSQL
 	shadowed   bool          // see catalog.ShadowedNowSQL
 	callable   bool          // EXECUTE on every function that the statement calls
@@ -288,7 +290,7 @@ func parseGate(gate Gate, tables int) (*gateRow, error) {
 		}
 		if i == 0 {
 			*g = gateRow{text: text(gateSnapshot), sent: gate.Sent, seen: gate.Seen, server: text(gateServer), standby: row[gateInsertLSN] == nil, noXID: text(gateNoXID) == "t", isolation: text(gateIsolation),
-				timeZone: text(gateTimeZone), floatDigit: text(gateFloatDigits), bytea: text(gateByteaOutput), monetary: text(gateMonetary), dateStyle: text(gateDateStyle), intervals: text(gateIntervalStyle), reading: text(gateReading), schemas: text(gateSchemas), mode: text(gateMode), floatSum: text(gateFloatSum), ties: text(gateTies), device: text(gateDevice), operators: text(gateOperators), shadowed: text(gateShadowed) != "f", callable: text(gateCallable) == "t",
+				timeZone: text(gateTimeZone), floatDigit: text(gateFloatDigits), bytea: text(gateByteaOutput), monetary: text(gateMonetary), dateStyle: text(gateDateStyle), intervals: text(gateIntervalStyle), reading: text(gateReading), schemas: text(gateSchemas), mode: text(gateMode), floatSum: text(gateFloatSum), ties: text(gateTies), device: text(gateDevice), index: text(gateIndex), operators: text(gateOperators), shadowed: text(gateShadowed) != "f", callable: text(gateCallable) == "t",
 				timeout: parseTimeout(text(gateTimeout))}
 			var ok bool
 			g.staleness, ok = parseStaleness(text(gateStaleness))

@@ -188,7 +188,7 @@ func (a *speculation) Run() {
 	}
 	defer releaseAll(in)
 	a.tables.Store(&in.Tables)
-	a.result = e.compute(a.ctx, a.decision, a.settings.device, a.caller, a.bound, in)
+	a.result = e.compute(a.ctx, a.decision, a.settings.device, a.settings.index, a.caller, a.bound, in)
 }
 
 // Drop implements Speculation.
@@ -223,7 +223,7 @@ func (a *speculation) settle(outcome string) {
 
 // supposed reports whether the execution that the gate let pass is the one that was begun.
 func (a *speculation) supposed(d *decision, g *gateRow, params []vector.Datum) bool {
-	return d == a.decision && g.device == a.settings.device && slices.Equal(params, a.params) && (!d.inSessionZone(params) || g.timeZone == a.settings.timeZone)
+	return d == a.decision && g.device == a.settings.device && g.index == a.settings.index && slices.Equal(params, a.params) && (!d.inSessionZone(params) || g.timeZone == a.settings.timeZone)
 }
 
 // sees reports whether what it reads is what the snapshot sees of the tables, whose

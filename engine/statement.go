@@ -433,7 +433,7 @@ func (d *decision) execute(ctx context.Context, tx *Transaction, gate Gate, desc
 	if !sqltype.IsUTC(g.timeZone) && returns(d.query, vector.TimestampTZ) {
 		_, _ = e.zone(ctx, g.timeZone) // to write them with
 	}
-	tx.passed(d.shape, supposition{device: g.device, timeZone: g.timeZone})
+	tx.passed(d.shape, supposition{device: g.device, index: g.index, timeZone: g.timeZone})
 	if g.timeout > 0 {
 		// Postgres is the one to say that it took too long, after its own time.
 		limited, cancel := context.WithTimeoutCause(ctx, g.timeout, forward(plan.ReasonTimeout, ""))

@@ -26,8 +26,8 @@ type Transaction struct {
 // shapesPassedMax bounds what is remembered of a session; then it begins anew.
 const shapesPassedMax = 64
 
-// supposition is what the next gate of a session is supposed to say: pgaccel.device and TimeZone.
-type supposition struct{ device, timeZone string }
+// supposition is what the next gate of a session is supposed to say: pgaccel.device, pgaccel.index and TimeZone.
+type supposition struct{ device, index, timeZone string }
 
 // passed notes that the gate let a statement pass.
 func (t *Transaction) passed(sh *shape, settings supposition) {

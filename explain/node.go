@@ -57,6 +57,7 @@ type Actual struct {
 	Device string // that computed it
 	// What was read: rows of segments that were scanned, bytes of their columns, and segments that were not.
 	Scanned, Bytes, Segments, Skipped int64
+	Indexed                           int64 // segments of which a device asked bitmap indexes
 }
 
 // Statement is an explained statement.

@@ -97,6 +97,9 @@ func (a *Actual) fields() []Field {
 		fields = append(fields, Field{Key: "Rows Scanned", Value: count(a.Scanned)}, Field{Key: "Segments Scanned", Value: count(a.Segments)},
 			Field{Key: "Segments Skipped", Value: count(a.Skipped)})
 	}
+	if a.Indexed > 0 {
+		fields = append(fields, Field{Key: "Segments Narrowed by Bitmap Index", Value: count(a.Indexed)})
+	}
 	if a.Bytes > 0 {
 		fields = append(fields, Field{Key: "Bytes Read", Value: count(a.Bytes)})
 	}

@@ -41,6 +41,20 @@
 // All segments of a column have one width where that costs little more memory, so that the
 // width is a constant in the kernel (formats.go).
 //
+// # Bitmap indexes
+//
+// Query.Indexed names, by segment, the atoms of the bins that conditions select (package bitmapidx):
+//
+//	atoms, compressed --> narrow: a block for each segment --> live rows that may pass --> scan
+//	  kept in the LRU       OR of bins in shared memory         8 KiB of a segment       reads them
+//	  beside columns        AND of clauses, NOT, live rows      of the query's own       as live rows
+//
+// So the kernel of the scan is the same with and without. Rows of bins at a range's edges are among
+// those that are left: the step that asks for the range stays, and compares the packed column where a
+// vector has rows left. Where no segment has such rows (Indexed.Exact) that column is not read. A
+// segment without an index keeps its live rows as they are. Who makes a query decides whether indexes
+// pay (olap/device_index.go). What streams through is scanned without.
+//
 // # What does not fit
 //
 // A query whose columns do not fit three quarters of the budget, or that finds the memory

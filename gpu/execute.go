@@ -68,6 +68,7 @@ func (j *job) execute(stream int) (*program.Result, error) {
 	}
 	b.commands = program.Clear(b.commands, j.lanes, regions, sms)
 	for _, p := range j.parts {
+		b.commands = p.narrow(b.commands)
 		switch {
 		case len(p.streams) == 0 && b.begun > 0:
 			b.scan(p, p.resident, sms)

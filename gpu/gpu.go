@@ -38,6 +38,7 @@ type Stats struct {
 	Kernel      float64 // milliseconds on the device, copies excluded
 	BytesCopied int64   // host to device
 	BytesRead   int64   // of columns, as encoded on the device
+	Indexed     int     // segments of which bitmap indexes said which rows to look at
 }
 
 // Errors that leave a query to the CPU.

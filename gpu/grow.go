@@ -65,7 +65,7 @@ func (m *Manager) fit(ctx context.Context, s *set, q *program.Query, opt RunOpti
 		all.Device = stats.Device
 		all.Kernel += stats.Kernel
 		all.BytesCopied += stats.BytesCopied
-		all.BytesRead = stats.BytesRead
+		all.BytesRead, all.Indexed = stats.BytesRead, stats.Indexed
 		var fault *device.Fault
 		if full != nil && errors.As(err, &fault) && fault.Kind == device.FaultMemory {
 			return full, all, nil

@@ -70,8 +70,9 @@ type part struct {
 	list     []uint32 // segments
 	resident []uint32 // those of them that are not streamed
 	streams  []*chunk
-	item     *item  // of a build that is kept
-	data     []byte // the result's first part
+	narrows  *program.Narrowing // of live rows by bitmap indexes; nil: none
+	item     *item              // of a build that is kept
+	data     []byte             // the result's first part
 }
 
 // direct is a copy to its place: of host memory, or within the device.
@@ -181,6 +182,7 @@ func (j *job) attempt(q *program.Query, list []uint32, stream int) (*program.Res
 		j.d.gate.RLock()
 		defer j.d.gate.RUnlock()
 	}
+	j.stats.Indexed = 0
 	err := j.acquire(q, list)
 	var r *program.Result
 	if err == nil {

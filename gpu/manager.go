@@ -316,7 +316,7 @@ func (m *Manager) Run(ctx context.Context, q *program.Query, opt RunOptions) (*p
 // compute has the devices compute q, each its part.
 func (m *Manager) compute(ctx context.Context, s *set, q *program.Query, opt RunOptions) (*program.Result, Stats, error) {
 	formats := m.formats.of(q)
-	list := m.formats.surviving(q, formats)
+	list := q.Indexed.Remaining(m.formats.surviving(q, formats))
 	if q.MostRows == 0 && len(formats) > 0 {
 		known := *q
 		known.MostRows = formats[0].rows
@@ -357,6 +357,7 @@ func (m *Manager) compute(ctx context.Context, s *set, q *program.Query, opt Run
 		}
 		stats.BytesCopied += a.stats.BytesCopied
 		stats.BytesRead += a.stats.BytesRead
+		stats.Indexed += a.stats.Indexed
 		stats.Kernel = max(stats.Kernel, a.stats.Kernel)
 		if a.stats.Device != "" {
 			if stats.Device != "" {

@@ -214,7 +214,7 @@ func TestSameQuery(t *testing.T) {
 			Lookups: []program.LookupData{{ID: 3}}, Digits: make([]program.DigitData, 1)}
 	}
 	names := map[string]bool{ // of content that is compared, or named by another field
-		".Program": true, ".Bits[].ID": true, ".Tables[].ID": true, ".BuildLo": true, ".MostRows": true, ".BuildSize": true,
+		".Program": true, ".Bits[].ID": true, ".Tables[].ID": true, ".BuildLo": true, ".MostRows": true, ".BuildSize": true, ".Indexed": true,
 		".Segments[].ID": true, ".Segments[].Rows": true, ".Segments[].Live": true, ".Segments[].LiveID": true,
 	}
 	for _, f := range []string{"Words", "Nulls", "Min", "Max"} {

@@ -115,6 +115,9 @@ func (j *job) part(q *program.Query, list []uint32, built device.Pointer) (*part
 		return nil, err
 	}
 	b.Scratch = scratch
+	if err := j.indexed(p); err != nil {
+		return nil, err
+	}
 	j.parts = append(j.parts, p)
 	return p, nil
 }

@@ -19,7 +19,7 @@ type DeviceStatus struct {
 	Budget  int64            // bytes that may be used
 	Used    int64            // bytes in use, of queries that run besides
 	Held    int64            // bytes taken from the device to be used
-	Kept    map[string]int64 // bytes kept between queries: column, live rows, bits, table, lookup, image, buffers
+	Kept    map[string]int64 // bytes kept between queries: column, live rows, bits, table, lookup, index, image, buffers
 	Running int              // queries that run
 	Waiting int              // queries that wait for a stream, for buffers, or for a scan of their table to end
 

@@ -187,17 +187,6 @@ PGACCEL_INLINE void replica_sum128(uint64_t &low, uint64_t &high, uint32_t n)
 	}
 }
 
-// warp_scan returns the sum over lanes up to this one.
-PGACCEL_INLINE uint32_t warp_scan(uint32_t v, uint32_t lane)
-{
-#pragma unroll
-	for (uint32_t d = 1; d < 32; d <<= 1) {
-		const uint32_t w = __shfl_up_sync(PGACCEL_WARP, v, d);
-		v += lane >= d ? w : 0;
-	}
-	return v;
-}
-
 // Result begins with this; program.Parse reads it.
 struct ResultHead {
 	uint64_t fault, full, count, pad[29];

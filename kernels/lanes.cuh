@@ -147,6 +147,17 @@ PGACCEL_INLINE uint32_t lane_bitmap(const uint32_t *bitmap, uint32_t vector, uin
 	return bitmap != nullptr ? transpose_bits(position_words(bitmap, vector, lane, rows), lane) : 0;
 }
 
+// warp_scan returns the sum over lanes up to this one.
+PGACCEL_INLINE uint32_t warp_scan(uint32_t v, uint32_t lane)
+{
+#pragma unroll
+	for (uint32_t d = 1; d < 32; d <<= 1) {
+		const uint32_t w = __shfl_up_sync(PGACCEL_WARP, v, d);
+		v += lane >= d ? w : 0;
+	}
+	return v;
+}
+
 // words_bits is lane_bits of a whole lane of a vector in registers: with constant arguments
 // it is a shift and a mask.
 template <uint32_t width>

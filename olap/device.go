@@ -145,7 +145,9 @@ func (a *accelerator) leave(why string) bool {
 }
 
 // run computes a query; nil where the processor has to. The error is that of the context.
-func (a *accelerator) run(q *program.Query) (*program.Result, error) {
+func (a *accelerator) run(l *lowering) (*program.Result, error) {
+	q := l.query()
+	defer l.useIndexes(q)()
 	var r *program.Result
 	var stats gpu.Stats
 	var err error
@@ -156,6 +158,10 @@ func (a *accelerator) run(q *program.Query) (*program.Result, error) {
 	s.Kernel += stats.Kernel
 	s.BytesCopied += stats.BytesCopied
 	s.BytesRead += stats.BytesRead
+	s.Indexed += stats.Indexed
+	if a.x.opt.Scanned != nil {
+		a.x.opt.Scanned.Indexed.Add(int64(stats.Indexed))
+	}
 	s.Device = stats.Device
 	why := ""
 	switch {
@@ -203,7 +209,7 @@ func (a *accelerator) groups(g *grouper) (ok bool, err error) {
 	}
 	for i, by := range g.bases {
 		l := jobs[i].l
-		r, err := a.run(l.query())
+		r, err := a.run(l)
 		if r == nil || err != nil {
 			return false, err
 		}

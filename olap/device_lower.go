@@ -21,6 +21,7 @@ type lowering struct {
 	lookups map[int]int // by probe
 	outs    map[outKey]int
 	asked   map[int][]outKey // by probe: outputs, in order
+	byValue []indexable      // steps that indexes may answer
 	why     string           // what is not for a device; empty as long as all is
 }
 

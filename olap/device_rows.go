@@ -51,7 +51,7 @@ func (x *execution) findRows(p *pipeline) (ok bool, err error) {
 	if l.why != "" {
 		return a.leave(l.why), nil
 	}
-	r, err := a.run(l.query())
+	r, err := a.run(l)
 	if r == nil || err != nil {
 		return false, err
 	}

@@ -56,6 +56,9 @@ func (l *lowering) step(s *step) {
 	default:
 		to.Node = l.node(s.n)
 	}
+	if s.byValue() {
+		l.byValue = append(l.byValue, indexable{s, to})
+	}
 	l.prog.Steps = append(l.prog.Steps, to)
 }
 

@@ -34,6 +34,8 @@ type plainDevice struct {
 	kinds  map[program.LookupKind]int
 	left   int
 	risky  int
+
+	indexed indexedOf
 }
 
 func newPlainDevice() *plainDevice {
@@ -48,6 +50,7 @@ func (d *plainDevice) Run(ctx context.Context, q *program.Query, opt gpu.RunOpti
 	d.mu.Lock()
 	d.asked++
 	n := d.asked
+	d.noteIndexed(q)
 	d.sinks[q.Sink.Kind]++
 	if q.Sink.Kind == program.SinkGroups {
 		d.places[q.Sink.Place]++
@@ -119,6 +122,7 @@ type onPlainDevice struct {
 	answered  int
 	fallbacks map[string]int
 	used      int
+	narrowed  int // segments, by indexes
 }
 
 func newOnPlainDevice() *onPlainDevice {
@@ -160,6 +164,7 @@ func (o *onPlainDevice) check(t *testing.T, what string, w *world, q *plan.Star)
 	}
 	if report.Device != "" {
 		o.used++
+		o.narrowed += report.Stats.Indexed
 	} else {
 		o.fallbacks[report.Fallback]++
 	}

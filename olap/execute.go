@@ -53,7 +53,8 @@ type Options struct {
 
 	derived *derivedTexts // what the stars of one statement have computed of dictionaries
 
-	forceIndexes bool // tests: ask an index wherever there is one
+	// Indexes says which conditions bitmap indexes answer.
+	Indexes IndexUse
 
 	grouping strategy // forces how groups are found, where it can be; for tests
 
@@ -123,7 +124,9 @@ func newExecution(ctx context.Context, q *plan.Star, in Input, opt Options) (*ex
 		opt.MemoryLimit = 1 << 30
 	}
 	if opt.Eager {
-		opt.forceIndexes = true
+		if opt.Indexes == IndexAuto {
+			opt.Indexes = IndexForce
+		}
 		if opt.grouping == groupAuto {
 			opt.grouping = strategy(uint64(eagerTurn.Add(1)) % uint64(groupPartitioned+1))
 		}

@@ -16,6 +16,16 @@ var indexesAsked atomic.Int64
 // all executions of the process.
 func IndexesAsked() int64 { return indexesAsked.Load() }
 
+// IndexUse says which conditions bitmap indexes answer.
+type IndexUse uint8
+
+// The uses.
+const (
+	IndexAuto  IndexUse = iota // where that is estimated to be cheaper
+	IndexForce                 // wherever there are some
+	IndexOff
+)
+
 // indexed is what a worker has of bitmap indexes for the current segment.
 type indexed struct {
 	words []uint64 // counts' memory
@@ -34,7 +44,7 @@ type undecided struct {
 // and whether indexes can be used: not where a condition that may fail must see all rows.
 func (p *pipeline) noteUses() {
 	p.indexable = false
-	if p.x.dicts[p.table] != nil {
+	if p.x.dicts[p.table] != nil || p.x.opt.Indexes == IndexOff {
 		return // an intermediate relation has none
 	}
 	for i := range p.steps {
@@ -97,13 +107,13 @@ func (w *worker) useIndex(i int, s *step, x *colstore.Index) bool {
 	var maybe []uint64
 	switch s.kind {
 	case program.StepRange:
-		if !w.p.x.opt.forceIndexes && !x.Cost(s.lo, s.hi).BeatsScan(w.seg.Rows) {
+		if w.p.x.opt.Indexes != IndexForce && !x.Cost(s.lo, s.hi).BeatsScan(w.seg.Rows) {
 			return false
 		}
 		maybe = x.Range(result, s.lo, s.hi)
 	default:
-		values := w.passing(s, x)
-		if values == nil {
+		values, cost, ok := s.passing(x)
+		if !ok || w.p.x.opt.Indexes != IndexForce && !cost.BeatsScan(w.seg.Rows) {
 			return false
 		}
 		maybe = x.In(result, values)
@@ -131,31 +141,26 @@ func (w *worker) useIndex(i int, s *step, x *colstore.Index) bool {
 // tableValues bounds the values of a table step for which an index is asked.
 const tableValues = 64
 
-// passing returns the values that pass a table step; nil where they are too many, or
-// the column is cheaper.
-func (w *worker) passing(s *step, x *colstore.Index) []int64 {
-	lo, hi, ok := x.Bounds()
-	if !ok {
-		return []int64{} // all are null
+// passing returns the values of a segment that pass a table step, and what it costs to ask an
+// index for them; ok is false where they are too many.
+func (s *step) passing(x *colstore.Index) (values []int64, cost bitmapidx.Cost, ok bool) {
+	lo, hi, some := x.Bounds()
+	if !some {
+		return nil, cost, true // all are null
 	}
-	values := make([]int64, 0, tableValues)
-	var cost bitmapidx.Cost
 	for v := max(lo, s.n.lo); v <= min(hi, s.n.lo+int64(len(s.table))-1); v++ {
 		if s.table[v-s.n.lo] == 0 {
 			continue
 		}
 		if len(values) == tableValues {
-			return nil
+			return nil, cost, false
 		}
 		values = append(values, v)
 		c := x.Cost(v, v)
 		cost.Words += c.Words
 		cost.Candidates += c.Candidates
 	}
-	if !w.p.x.opt.forceIndexes && !cost.BeatsScan(w.seg.Rows) {
-		return nil
-	}
-	return values
+	return values, cost, true
 }
 
 // room returns memory of n words for one result.

@@ -112,7 +112,7 @@ func TestIndexedQueries(t *testing.T) {
 			w := newWorldOf(t, seed+77, func(t testing.TB, r *rand.Rand, _ *colstore.Store, meta *catalog.Table, size int, apart int64) *randomTable {
 				return indexedTable(t, r, s, meta, size, apart)
 			})
-			w.options = Options{forceIndexes: true}
+			w.options = Options{Indexes: IndexForce}
 			for n := range 20 {
 				q := w.query()
 				if n%5 == 4 {

@@ -7,12 +7,13 @@ import (
 	"pgaccel/colstore"
 )
 
-// Scanned counts what an execution reads of tables, its relations and lookups included; not what a device does.
+// Scanned counts what an execution reads of tables, its relations and lookups included; of what a device does, Indexed alone.
 type Scanned struct {
 	Rows     atomic.Int64 // of the segments that are scanned
 	Bytes    atomic.Int64 // of the columns of these that the statement names, as encoded
 	Segments atomic.Int64
 	Skipped  atomic.Int64 // segments of which zone maps or indexes say that no row passes
+	Indexed  atomic.Int64 // segments of which bitmap indexes told a device which rows to look at
 }
 
 // note counts a segment of the pipeline's table.

@@ -82,6 +82,9 @@
 // are loops there on Hopper), or in global memory. Nothing that differs between executions
 // is in the source: constants, bounds and pointers are members of the kernel's parameter.
 //
+// Bitmap indexes come before all of that: Narrow decodes what Query.Indexed names, and a scan that
+// is given the heads it leaves sees fewer live rows.
+//
 // A SinkBuild is another kernel (build.go): a warp has 128 rows and is done, since tables that
 // lookups are built of are small, and what counts is how often it waits for memory. The bits
 // of 32 consecutive keys are set at once. Where Buffers.Faults has the query's Head, a build

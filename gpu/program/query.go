@@ -36,6 +36,9 @@ type Query struct {
 	Expect uint64
 	// Build is the size of the lookup that SinkBuild makes.
 	BuildLo, BuildSize int64
+	// Indexed, if not nil, spares the steps some rows. The result is the same without. Not
+	// where a step is Risky.
+	Indexed *Indexed
 }
 
 // Segment is a run of rows, at most 65536.

@@ -34,7 +34,7 @@ func Reference(q *Query) (*Result, error) {
 		r.openBuild()
 	}
 	for i := range q.Segments {
-		if err := r.segment(&q.Segments[i]); err != nil {
+		if err := r.segment(i, &q.Segments[i]); err != nil {
 			return nil, fmt.Errorf("segment %d: %w", i, err)
 		}
 	}
@@ -56,7 +56,7 @@ type reference struct {
 	row     int
 }
 
-func (r *reference) segment(s *Segment) error {
+func (r *reference) segment(at int, s *Segment) error {
 	r.seg, r.columns = s, nil
 	for i := range s.Columns {
 		column, err := compress.Parse(aligned(s.Columns[i].Words))
@@ -76,7 +76,7 @@ func (r *reference) segment(s *Segment) error {
 		if s.Live != nil && s.Live[r.row>>6]>>(r.row&63)&1 == 0 {
 			continue
 		}
-		pass := true
+		pass := r.q.Indexed.allows(at, r.row, s.Rows)
 		for _, step := range r.q.Steps {
 			if pass || step.Risky {
 				pass = r.step(step) && pass
@@ -119,6 +119,9 @@ func (r *reference) step(s Step) bool {
 	}
 	switch s.Kind {
 	case StepRange:
+		if x := r.q.Indexed; x != nil && x.Exact[s.Index] {
+			return true
+		}
 		return r.q.Ranges[s.Index].Lo <= v && v <= r.q.Ranges[s.Index].Hi
 	case StepBits:
 		return r.q.Bits[s.Index].Has(v)

@@ -2,6 +2,7 @@ package program
 
 import (
 	"fmt"
+	"math"
 	"strings"
 )
 
@@ -109,7 +110,12 @@ func (d *dense) bounds(s Step) (lo, hi string) {
 	}
 	switch s.Kind {
 	case StepRange:
-		return both(fmt.Sprintf("r%d", i), func(a *arguments) (int64, int64) { return a.q.Ranges[i].Lo, a.q.Ranges[i].Hi })
+		return both(fmt.Sprintf("r%d", i), func(a *arguments) (int64, int64) {
+			if i < len(a.b.Exact) && a.b.Exact[i] {
+				return math.MinInt64, math.MaxInt64
+			}
+			return a.q.Ranges[i].Lo, a.q.Ranges[i].Hi
+		})
 	case StepBits:
 		return both(fmt.Sprintf("b%d", i), func(a *arguments) (int64, int64) { return spanOf(a.q.Bits[i].Lo, a.q.Bits[i].Size) })
 	}

@@ -27,11 +27,12 @@ func AppendTranscodeJob(b []byte, src, dst device.Pointer, rows int, f LaneForma
 	return binary.LittleEndian.AppendUint32(b, f.Width)
 }
 
-// TranscodeSource is the module with the kernels that Transcode and Clear launch.
+// TranscodeSource is the module with the kernels that Transcode, Clear and Narrow launch.
 func TranscodeSource() device.Source {
 	return device.Source{
 		Name: "transcode",
 		Code: `#include "transcode.cuh"
+#include "bitmaps.cuh"
 
 PGACCEL_KERNEL(transcode, TranscodeParams, p, 256, 4)
 {
@@ -43,8 +44,14 @@ PGACCEL_KERNEL(clear, ClearParams, p, 256, 4)
 {
 	clear_region(p);
 }
+
+PGACCEL_KERNEL(narrow, NarrowParams, p, NARROW_THREADS, 4)
+{
+	__shared__ NarrowShared shared;
+	narrow_rows(p, shared);
+}
 `,
-		Headers: headers("pgaccel.cuh", "lanes.cuh", "tile.cuh", "transcode.cuh"),
+		Headers: headers("pgaccel.cuh", "lanes.cuh", "tile.cuh", "transcode.cuh", "bitmaps.cuh"),
 	}
 }
 

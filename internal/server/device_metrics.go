@@ -26,6 +26,7 @@ var (
 	deviceSharedDesc    = desc("pgaccel_device_shared_queries_total", "Queries that got the result of an equal one that was under way on a device.", "device")
 	deviceRidesDesc     = desc("pgaccel_device_shared_scans_total", "Queries that scanned a table that does not fit a device's memory together with others.", "device")
 	deviceGrownDesc     = desc("pgaccel_device_grown_queries_total", "Times that a query had more groups than expected, and was computed again with room for them.", "device")
+	deviceBitmapsDesc   = desc("pgaccel_device_bitmap_queries_total", "Executions of which bitmap indexes said, on a device, which rows to look at.")
 	deviceRunningDesc   = desc("pgaccel_device_queries", "Queries on a device now, by state.", "device", "state")
 	deviceColumnDesc    = desc("pgaccel_column_device_bytes", "Bytes of device memory that a column's segments have.", "table", "column")
 )
@@ -39,6 +40,7 @@ func (c *storeCollector) collectDevices(ch chan<- prometheus.Metric) {
 	queries := map[string]int64{"cpu": 0} // there from the start, so that a rate over it is defined
 	if e := c.s.engine; e != nil {
 		maps.Copy(queries, e.DeviceQueries())
+		send(deviceBitmapsDesc, counter, float64(e.DeviceWork().Indexed))
 		for reason, n := range e.DeviceFallbacks() {
 			send(deviceFallbacksDesc, counter, float64(n), reason)
 		}

@@ -1,0 +1,141 @@
+package olap
+
+import (
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"testing"
+
+	"pgaccel/bitmapidx"
+	"pgaccel/catalog"
+	"pgaccel/colstore"
+	"pgaccel/gpu"
+	"pgaccel/gpu/emulator"
+	"pgaccel/gpu/program"
+	"pgaccel/plan"
+	"pgaccel/vector"
+)
+
+// indexedOnDevice runs random queries over tables whose columns are all indexed, with dead rows, and
+// has a device ask the indexes wherever it can, as many as are to be used.
+func indexedOnDevice(t *testing.T, o *onPlainDevice, first uint64, queries int) {
+	for seed := first; o.used < queries; seed++ {
+		if seed == first+300 {
+			t.Fatalf("the device computed %d queries: %v", o.used, o.fallbacks)
+		}
+		s := colstore.New(colstore.Options{SegmentRows: 1024, IndexAll: true})
+		t.Run("", func(t *testing.T) { // so that what the tables hold is released before the store is closed
+			w := newWorldOf(t, seed, func(t testing.TB, r *rand.Rand, _ *colstore.Store, meta *catalog.Table, size int, apart int64) *randomTable {
+				return indexedTable(t, r, s, meta, size, apart)
+			})
+			w.options = Options{Indexes: IndexForce}
+			for n := 0; n < 4 && o.used < queries; n++ {
+				q := w.deviceQuery()
+				if n == 3 {
+					q = w.rowQuery()
+				}
+				for range 1 + w.r.IntN(3) {
+					q.Filter = append(q.Filter, w.indexedCondition())
+				}
+				o.check(t, fmt.Sprintf("seed %d query %d", seed, n), w, q)
+			}
+		})
+		s.Close()
+	}
+}
+
+// indexedCondition is a condition that an index can answer: a comparison, or IN.
+func (w *world) indexedCondition() plan.Expr {
+	k := []string{"skew", "i4", "d", "id", "i2", "p2"}[w.r.IntN(6)]
+	col := w.columnOf(0, k)
+	datum := func() plan.Expr { return plan.Const{Datum: randomDatum(w.r, col.Type(), w.r.IntN(3000), 30, false)} }
+	compare := func(op plan.Op) plan.Expr {
+		return &plan.Call{Op: op, T: vector.TypeOf(vector.Bool), Args: []plan.Expr{col, datum()}}
+	}
+	if w.r.IntN(3) > 0 {
+		return compare([]plan.Op{plan.OpEq, plan.OpLe, plan.OpGe, plan.OpLt, plan.OpGt, plan.OpNe}[w.r.IntN(6)])
+	}
+	or := &plan.Call{Op: plan.OpOr, T: vector.TypeOf(vector.Bool)}
+	for range 2 + w.r.IntN(4) {
+		or.Args = append(or.Args, compare(plan.OpEq))
+	}
+	return or
+}
+
+// indexedOf counts the queries that came with terms of indexes, of each kind of step, and those where
+// a range needs no look at its column.
+type indexedOf struct{ ranges, sets, exact int }
+
+func (d *plainDevice) noteIndexed(q *program.Query) {
+	if q.Indexed == nil {
+		return
+	}
+	for _, s := range q.Steps {
+		switch s.Kind {
+		case program.StepRange:
+			d.indexed.ranges++
+			if q.Indexed.Exact[s.Index] {
+				d.indexed.exact++
+			}
+		case program.StepBits:
+			d.indexed.sets++
+		}
+	}
+}
+
+// TestIndexedOnPlainDevice: what indexes say goes with queries to a device, and is right.
+func TestIndexedOnPlainDevice(t *testing.T) {
+	o := newOnPlainDevice()
+	queries := 150
+	if testing.Short() {
+		queries = 50
+	}
+	indexedOnDevice(t, o, 500, queries)
+	if x := o.device.indexed; x.ranges < queries/3 || x.sets == 0 || x.exact == 0 {
+		t.Errorf("%d queries: %+v", o.used, x)
+	}
+}
+
+// TestIndexedOnEmulatedDevice is the same with kernels.
+func TestIndexedOnEmulatedDevice(t *testing.T) {
+	e, err := emulator.New(emulator.Options{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	m := gpu.New(gpu.Options{Memory: 64 << 20, Log: slog.New(slog.DiscardHandler)})
+	defer m.Close()
+	if err := m.Attach(e); err != nil {
+		t.Fatal(err)
+	}
+	o := newOnPlainDevice()
+	o.runner = m
+	queries := 12
+	if testing.Short() {
+		queries = 4
+	}
+	indexedOnDevice(t, o, 900, queries)
+	if o.fallbacks[fallbackFault] > 0 || o.narrowed < queries/3 {
+		t.Errorf("the device failed %d times; %d segments were narrowed", o.fallbacks[fallbackFault], o.narrowed)
+	}
+}
+
+// TestGainOnDevice: an index whose atoms are as many as rows is not asked, nor where a column has a
+// few bits; one of a few atoms is, of a column of many, as soon as the host's work is little beside.
+func TestGainOnDevice(t *testing.T) {
+	few := &bitmapidx.Answer{Parts: []bitmapidx.Part{{From: 0, To: 20}}, Exact: true}
+	many := &bitmapidx.Answer{Parts: []bitmapidx.Part{{From: 0, To: 60000}}, Exact: true}
+	s := &step{kind: program.StepRange, share: 0.01}
+	const rows = 1 << 16
+	if g := gainOnDevice(few, rows, 64, s); g <= -deviceSegmentBytes || g >= rows*8 {
+		t.Errorf("few atoms: %v", g)
+	}
+	if gainOnDevice(many, rows, 64, s) >= gainOnDevice(few, rows, 64, s) || gainOnDevice(few, rows, 3, s) >= gainOnDevice(few, rows, 64, s) {
+		t.Error("many atoms, or narrow columns, gain as much")
+	}
+	inexact := *few
+	inexact.Exact = false
+	if gainOnDevice(&inexact, rows, 64, s) >= gainOnDevice(few, rows, 64, s) {
+		t.Error("vectors that are compared cost nothing")
+	}
+}
