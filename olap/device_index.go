@@ -1,8 +1,6 @@
 package olap
 
 import (
-	"math/bits"
-
 	"pgaccel/bitmapidx"
 	"pgaccel/colstore"
 	"pgaccel/gpu/program"
@@ -17,19 +15,9 @@ type indexable struct {
 	step program.Step
 }
 
-// What a device does in the time of reading one byte of memory: an H200 reads 4.2 TB/s. Atoms cost
-// about twice their bytes (papers/wah).
-const (
-	deviceAtomBytes   = 16
-	deviceLaunchBytes = 16 << 20 // of a launch, 4 microseconds
-	// deviceSegmentBytes is for asking an index on the host, 0.25 microseconds: a guess, nobody has
-	// measured it. It is more than any column of a segment has, so that no index is asked unless it
-	// is forced, as long as the host asks anew for each query.
-	deviceSegmentBytes = 1 << 20
-)
-
-// useIndexes has bitmap indexes say which rows the device looks at, where that is cheaper than to
-// read columns, or is forced. The query is run before released gives them back.
+// useIndexes has bitmap indexes say which rows the device looks at, where that is forced: the host
+// asks them anew for each query, which costs more than any column of a segment. The query is run
+// before released gives them back.
 func (l *lowering) useIndexes(q *program.Query) (released func()) {
 	var held []*colstore.Index
 	release := func() {
@@ -37,20 +25,17 @@ func (l *lowering) useIndexes(q *program.Query) (released func()) {
 			x.Release()
 		}
 	}
-	if !l.p.indexable || len(l.byValue) == 0 {
+	if !l.p.indexable || l.p.x.opt.Indexes != IndexForce {
 		return release
 	}
 	out := &program.Indexed{Terms: make([][]program.IndexTerm, len(q.Segments)), Exact: make([]bool, len(q.Ranges))}
-	force := l.p.x.opt.Indexes == IndexForce
-	used, gain := false, float64(-deviceLaunchBytes)
 	for i := range l.byValue {
 		c := l.askIndexes(&l.byValue[i], q)
 		held = append(held, c.held...)
-		if c.asked == 0 || !force && c.gain <= 0 {
+		if c.asked == 0 {
 			continue
 		}
-		used = true
-		gain += c.gain
+		q.Indexed = out
 		for at, term := range c.terms {
 			if term != nil {
 				out.Terms[at] = append(out.Terms[at], *term)
@@ -59,9 +44,6 @@ func (l *lowering) useIndexes(q *program.Query) (released func()) {
 		if to := l.byValue[i].step; to.Kind == program.StepRange {
 			out.Exact[to.Index] = c.exact
 		}
-	}
-	if used && (force || gain > 0) {
-		q.Indexed = out
 	}
 	return release
 }
@@ -72,14 +54,12 @@ type conditionTerms struct {
 	exact bool                 // all rows that they leave pass where they have a value
 	asked int                  // indexes
 	held  []*colstore.Index
-	gain  float64 // bytes of device memory that are read less
 }
 
 // askIndexes asks the indexes of all segments.
 func (l *lowering) askIndexes(c *indexable, q *program.Query) conditionTerms {
 	s := c.s
 	out := conditionTerms{terms: make([]*program.IndexTerm, len(q.Segments)), exact: true}
-	column := l.columns[s.n.col]
 	for i, seg := range l.p.tab.Segments {
 		z := &seg.Columns[s.n.col]
 		if s.kind == program.StepRange {
@@ -109,8 +89,6 @@ func (l *lowering) askIndexes(c *indexable, q *program.Query) conditionTerms {
 			term.Parts[k] = program.IndexPart{From: uint32(p.From), To: uint32(p.To)}
 		}
 		out.terms[i] = term
-		cell := &q.Segments[i].Columns[column]
-		out.gain += gainOnDevice(&a, seg.Rows, bits.Len64(uint64(cell.Max)-uint64(cell.Min)), s)
 	}
 	indexesAsked.Add(int64(out.asked))
 	return out
@@ -126,20 +104,4 @@ func (s *step) answer(x *colstore.Index) (a bitmapidx.Answer, ok bool) {
 		return a, false
 	}
 	return x.InAnswer(values), true
-}
-
-// gainOnDevice estimates the bytes that a device reads less of a column of so many rows and bits: that
-// of vectors without rows that are left, or where no value is to be compared, all.
-func gainOnDevice(a *bitmapidx.Answer, rows, width int, s *step) float64 {
-	column := float64(rows) * float64(width) / 8
-	read := 0.0
-	if s.kind != program.StepRange || !a.Exact {
-		// An atom lies in two vectors at most, unless it is a long fill.
-		vectors := float64(rows)/program.VectorRows + 1
-		read = min(1, (2*float64(a.Words())+s.share*float64(rows)/program.VectorRows)/vectors)
-		if a.Not {
-			read = 1
-		}
-	}
-	return column*(1-read) - deviceAtomBytes*float64(a.Words()) - float64(rows)/4 - deviceSegmentBytes
 }

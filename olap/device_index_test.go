@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"pgaccel/bitmapidx"
 	"pgaccel/catalog"
 	"pgaccel/colstore"
 	"pgaccel/gpu"
@@ -117,25 +116,5 @@ func TestIndexedOnEmulatedDevice(t *testing.T) {
 	indexedOnDevice(t, o, 900, queries)
 	if o.fallbacks[fallbackFault] > 0 || o.narrowed < queries/3 {
 		t.Errorf("the device failed %d times; %d segments were narrowed", o.fallbacks[fallbackFault], o.narrowed)
-	}
-}
-
-// TestGainOnDevice: an index whose atoms are as many as rows is not asked, nor where a column has a
-// few bits; one of a few atoms is, of a column of many, as soon as the host's work is little beside.
-func TestGainOnDevice(t *testing.T) {
-	few := &bitmapidx.Answer{Parts: []bitmapidx.Part{{From: 0, To: 20}}, Exact: true}
-	many := &bitmapidx.Answer{Parts: []bitmapidx.Part{{From: 0, To: 60000}}, Exact: true}
-	s := &step{kind: program.StepRange, share: 0.01}
-	const rows = 1 << 16
-	if g := gainOnDevice(few, rows, 64, s); g <= -deviceSegmentBytes || g >= rows*8 {
-		t.Errorf("few atoms: %v", g)
-	}
-	if gainOnDevice(many, rows, 64, s) >= gainOnDevice(few, rows, 64, s) || gainOnDevice(few, rows, 3, s) >= gainOnDevice(few, rows, 64, s) {
-		t.Error("many atoms, or narrow columns, gain as much")
-	}
-	inexact := *few
-	inexact.Exact = false
-	if gainOnDevice(&inexact, rows, 64, s) >= gainOnDevice(few, rows, 64, s) {
-		t.Error("vectors that are compared cost nothing")
 	}
 }
