@@ -591,7 +591,7 @@ func runModel(t *testing.T, seed uint64, meta *catalog.Table, o Options) {
 			}
 			table.Release()
 		}
-		if s.Same(newest, snap) {
+		if s.Same(newest.Version(), snap) {
 			sames++
 			e.must = true
 			e.check(t, s, meta.OID)
@@ -600,7 +600,7 @@ func runModel(t *testing.T, seed uint64, meta *catalog.Table, o Options) {
 			}
 		}
 		if x := old; len(x) > 0 {
-			if o := x[m.rand.IntN(len(x))]; s.Same(newest, o.snap) && !slices.Equal(newestRows, o.rows) {
+			if o := x[m.rand.IntN(len(x))]; s.Same(newest.Version(), o.snap) && !slices.Equal(newestRows, o.rows) {
 				t.Errorf("Same(%v), of before: %d rows, want %d\n%s", o.snap, len(newestRows), len(o.rows), difference(newestRows, o.rows))
 			}
 		}

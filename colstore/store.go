@@ -286,18 +286,18 @@ func (s *Store) View(oid uint32, snap Snapshot) (*Table, error) {
 	}
 }
 
-// Same reports whether t, which View or Get returned, holds the rows that View would return
+// Same reports whether v, which View or Get returned, holds the rows that View would return
 // for the snapshot now, under the same definition. The stream must have passed the
-// snapshot's position, as for View. t may have been released: only its identity counts. False
-// says nothing: the rows may be the same in another version.
-func (s *Store) Same(t *Table, snap Snapshot) bool {
+// snapshot's position, as for View. False says nothing: the rows may be the same in another
+// version.
+func (s *Store) Same(v Version, snap Snapshot) bool {
 	s.mu.RLock()
 	var r *Relation
-	if p := s.tables[t.Meta.OID]; p != nil {
+	if p := s.tables[v.OID]; p != nil {
 		r = p.relation
 	}
 	s.mu.RUnlock()
-	return r != nil && r.same(t, snap)
+	return r != nil && r.same(v.ID, snap)
 }
 
 // State returns what Get would, without retaining the version.

@@ -95,6 +95,15 @@ func (t *Table) Release() {
 	}
 }
 
+// Version names what View returned, also once that has been released.
+type Version struct {
+	OID uint32
+	ID  uint64
+}
+
+// Version returns the table's name.
+func (t *Table) Version() Version { return Version{t.Meta.OID, t.ID} }
+
 // Segment is a run of rows, at most Options.SegmentRows of them and never none.
 type Segment struct {
 	// Slot is the segment's number in its table. It stays the same in all versions that

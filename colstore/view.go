@@ -129,16 +129,16 @@ func (r *Relation) view(snap Snapshot) (*Table, error) {
 	return v.table, nil
 }
 
-// same reports whether t holds exactly what snap sees of the relation. It is exact where
-// it says true: t is one of the views that are kept, of the segments that there are, and
-// the commits that snap sees are those that t was made of. Otherwise nothing is known.
-func (r *Relation) same(t *Table, snap Snapshot) bool {
+// same reports whether the version holds exactly what snap sees of the relation. It is exact where
+// it says true: it is one of the views that are kept, of the segments that there are, and
+// the commits that snap sees are those that it was made of. Otherwise nothing is known.
+func (r *Relation) same(version uint64, snap Snapshot) bool {
 	r.mu.Lock()
 	if r.closed || !r.reads(snap) {
 		r.mu.Unlock()
 		return false
 	}
-	i := slices.IndexFunc(r.views[:], func(v *viewed) bool { return v != nil && v.table == t })
+	i := slices.IndexFunc(r.views[:], func(v *viewed) bool { return v != nil && v.table.ID == version })
 	if i < 0 || r.views[i].layout != r.layout {
 		r.mu.Unlock()
 		return false

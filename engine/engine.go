@@ -35,6 +35,9 @@ type Options struct {
 	// intermediate results, and results until they are let go (vector.Batch.Release). One of
 	// them may have half of it, and 1 GiB in any case. 0 is 1 GiB.
 	QueryMemory int64
+	// ReuseMemory bounds, in bytes, the results that are kept for executions that ask the same again, beside
+	// QueryMemory. 0 keeps none.
+	ReuseMemory int64
 	// Temp has what that does not hold; nil: it is forwarded.
 	Temp *temp.Space
 	// WaitLimit bounds the wait for the stream to reach a query's position; then the
@@ -103,6 +106,7 @@ type Engine struct {
 	devices      deviceStats
 	speculations speculations
 	trials       trials
+	results      *results
 }
 
 // cachedTextMax is the longest SQL text that is kept with its decision.
@@ -132,6 +136,7 @@ func New(o Options) *Engine {
 	e := &Engine{opt: o, store: o.Store, log: o.Logger, cache: must(lru.New[string, *statement](4096)), refused: must(lru.New[string, *statement](4096)),
 		zones: newRuleCache[zoneKey, *sqltype.Zone](zonesMax), cases: newRuleCache[caseKey, *sqltype.Cases](casesMax), share: olap.NewSharer(), slots: olap.NewSlots(max(o.Workers, processors.Count()))}
 	e.memory.limit = o.QueryMemory
+	e.results = newResults(o.ReuseMemory)
 	e.stats.init()
 	e.other = &statement{engine: e}
 	e.other.fixed = &decision{statement: e.other, forward: forward(plan.ReasonNotSelect, ""), shape: &shape{}}

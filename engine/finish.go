@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"pgaccel/colstore"
@@ -59,8 +58,8 @@ func (d *decision) Finished(took time.Duration, rows int) {
 	d.timed(took, nil)
 }
 
-// Seen is what an execution has seen of the copied tables: versions, which it has released.
-type Seen struct{ tables []*colstore.Table }
+// Seen is what an execution has seen of the copied tables.
+type Seen struct{ tables []colstore.Version }
 
 var errChanged = forward(plan.ReasonStale, "others have changed a copied table between the gate and what is left to the server")
 
@@ -83,7 +82,7 @@ func (d *decision) Unchanged(ctx context.Context, gate Gate, seen *Seen) (err er
 		return f
 	}
 	_, f := e.moment(ctx, g, func(snap colstore.Snapshot) (in olap.Input, f *plan.Forward) {
-		if len(seen.tables) != len(d.deps.Tables) || slices.ContainsFunc(seen.tables, func(t *colstore.Table) bool { return !e.store.Same(t, snap) }) {
+		if len(seen.tables) != len(d.deps.Tables) || !e.unchanged(seen.tables, snap) {
 			f = errChanged
 		}
 		return in, f

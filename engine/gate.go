@@ -39,6 +39,7 @@ const (
 	gateTies
 	gateDevice
 	gateIndex
+	gateReuse
 	gateOperators
 	gateShadowed
 	gateCallable
@@ -73,6 +74,7 @@ type gateRow struct {
 	ties       string        // pgaccel.ties
 	device     string        // pgaccel.device
 	index      string        // pgaccel.index
+	reuse      string        // pgaccel.reuse
 	operators  string        // see catalog.OperatorsSQL
 	shadowed   bool          // see catalog.ShadowedNowSQL
 	callable   bool          // EXECUTE on every function that the statement calls
@@ -290,7 +292,7 @@ func parseGate(gate Gate, tables int) (*gateRow, error) {
 		}
 		if i == 0 {
 			*g = gateRow{text: text(gateSnapshot), sent: gate.Sent, seen: gate.Seen, server: text(gateServer), standby: row[gateInsertLSN] == nil, noXID: text(gateNoXID) == "t", isolation: text(gateIsolation),
-				timeZone: text(gateTimeZone), floatDigit: text(gateFloatDigits), bytea: text(gateByteaOutput), monetary: text(gateMonetary), dateStyle: text(gateDateStyle), intervals: text(gateIntervalStyle), reading: text(gateReading), schemas: text(gateSchemas), mode: text(gateMode), floatSum: text(gateFloatSum), ties: text(gateTies), device: text(gateDevice), index: text(gateIndex), operators: text(gateOperators), shadowed: text(gateShadowed) != "f", callable: text(gateCallable) == "t",
+				timeZone: text(gateTimeZone), floatDigit: text(gateFloatDigits), bytea: text(gateByteaOutput), monetary: text(gateMonetary), dateStyle: text(gateDateStyle), intervals: text(gateIntervalStyle), reading: text(gateReading), schemas: text(gateSchemas), mode: text(gateMode), floatSum: text(gateFloatSum), ties: text(gateTies), device: text(gateDevice), index: text(gateIndex), reuse: text(gateReuse), operators: text(gateOperators), shadowed: text(gateShadowed) != "f", callable: text(gateCallable) == "t",
 				timeout: parseTimeout(text(gateTimeout))}
 			var ok bool
 			g.staleness, ok = parseStaleness(text(gateStaleness))

@@ -95,6 +95,7 @@ func (t gateTableSQL) gate() string {
  pg_catalog.current_setting('pgaccel.ties', true),
  pg_catalog.current_setting('pgaccel.device', true),
  pg_catalog.current_setting('pgaccel.index', true),
+ pg_catalog.current_setting('pgaccel.reuse', true),
  ` + catalog.OperatorsSQL + `,
  ` + catalog.ShadowedNowSQL("(SELECT $5::pg_catalog.name[])::pg_catalog.name[]") + `,
  NOT EXISTS (SELECT FROM pg_catalog.unnest((SELECT $6::pg_catalog.oid[])) f(o) WHERE pg_catalog.has_function_privilege(f.o, 'EXECUTE') IS FALSE),

@@ -111,10 +111,11 @@ type speculation struct {
 	ctx      context.Context
 	cancel   context.CancelFunc
 
+	kept    bool // it was computed by an earlier execution
 	stage   atomic.Int32
-	settled atomic.Bool                       // its outcome is counted
-	dropped atomic.Bool                       // and its result is nobody's
-	tables  atomic.Pointer[[]*colstore.Table] // that it reads, or has read and released
+	settled atomic.Bool                        // its outcome is counted
+	dropped atomic.Bool                        // and its result is nobody's
+	tables  atomic.Pointer[[]colstore.Version] // that it reads, or has read
 	done    chan struct{}
 	result  computed // once done is closed
 }
@@ -130,11 +131,7 @@ func (d *decision) Speculate(ctx context.Context, tx *Transaction, values func(p
 		return nil
 	}
 	settings, caller, ok := tx.expects(d.shape)
-	if !ok || !d.shape.ahead.allows() {
-		return nil
-	}
-	processors := int64(processors.Count())
-	if r, _ := e.offer(settings.device, &d.shape.choice); r == nil && e.speculations.processor.Load() >= max(1, processors/4) {
+	if !ok {
 		return nil
 	}
 	var params []vector.Datum
@@ -146,6 +143,16 @@ func (d *decision) Speculate(ctx context.Context, tx *Transaction, values func(p
 		if params, ok = values(planned); !ok {
 			return nil
 		}
+	}
+	if a := d.computed(ctx, params, settings); a != nil {
+		return a
+	}
+	if !d.shape.ahead.allows() {
+		return nil
+	}
+	processors := int64(processors.Count())
+	if r, _ := e.offer(settings.device, &d.shape.choice); r == nil && e.speculations.processor.Load() >= max(1, processors/4) {
+		return nil
 	}
 	zones, f := e.zonesOf(ended, d.deps, d.inSessionZone(params), settings.timeZone)
 	if f != nil {
@@ -161,6 +168,27 @@ func (d *decision) Speculate(ctx context.Context, tx *Transaction, values func(p
 	}
 	a := &speculation{decision: d, params: params, bound: bound, settings: settings, caller: caller, done: make(chan struct{})}
 	a.ctx, a.cancel = context.WithCancel(ctx)
+	return a
+}
+
+// computed returns a speculation that has its result from an earlier execution, of what are the newest versions; nil
+// where none is kept.
+func (d *decision) computed(ctx context.Context, params []vector.Datum, settings supposition) Speculation {
+	e := d.statement.engine
+	same, ok := d.asks(params, nil, settings.timeZone, settings.reuse)
+	if !ok {
+		return nil
+	}
+	k := e.kept(&same, colstore.Everything)
+	if k == nil {
+		return nil
+	}
+	a := &speculation{decision: d, params: params, settings: settings, kept: true, done: make(chan struct{}), result: computed{batch: k.batch()}}
+	a.result.report.Device = k.device
+	a.ctx, a.cancel = context.WithCancel(ctx)
+	a.stage.Store(speculationGone)
+	a.tables.Store(&k.versions)
+	close(a.done)
 	return a
 }
 
@@ -187,7 +215,8 @@ func (a *speculation) Run() {
 		return
 	}
 	defer releaseAll(in)
-	a.tables.Store(&in.Tables)
+	versions := versionsOf(in)
+	a.tables.Store(&versions)
 	a.result = e.compute(a.ctx, a.decision, a.settings.device, a.settings.index, a.caller, a.bound, in)
 }
 
@@ -212,6 +241,9 @@ func (a *speculation) settle(outcome string) {
 		default:
 		}
 	}
+	if a.kept {
+		return // nothing was done in vain
+	}
 	bump(&a.engine().speculations.outcomes, outcome)
 	switch outcome {
 	case speculationHit:
@@ -223,22 +255,14 @@ func (a *speculation) settle(outcome string) {
 
 // supposed reports whether the execution that the gate let pass is the one that was begun.
 func (a *speculation) supposed(d *decision, g *gateRow, params []vector.Datum) bool {
-	return d == a.decision && g.device == a.settings.device && g.index == a.settings.index && slices.Equal(params, a.params) && (!d.inSessionZone(params) || g.timeZone == a.settings.timeZone)
+	return d == a.decision && g.device == a.settings.device && g.index == a.settings.index && g.reuse == a.settings.reuse && slices.Equal(params, a.params) && (!d.inSessionZone(params) || g.timeZone == a.settings.timeZone)
 }
 
 // sees reports whether what it reads is what the snapshot sees of the tables, whose
 // position the stream has passed. It computes the answer then.
 func (a *speculation) sees(snap colstore.Snapshot) bool {
 	tables := a.tables.Load()
-	if tables == nil {
-		return false
-	}
-	for _, t := range *tables {
-		if !a.engine().store.Same(t, snap) {
-			return false
-		}
-	}
-	return true
+	return tables != nil && a.engine().unchanged(*tables, snap)
 }
 
 // Take implements Speculation. It is called on a loop that others wait for: where there is
@@ -271,7 +295,15 @@ func (a *speculation) Take(gate Gate, described []Field, params []vector.Datum) 
 // adopt takes the result, which there is.
 func (a *speculation) adopt() answered {
 	a.settle(speculationHit)
-	return answered{a.result.batch, a.engine().account(a.decision, &a.result), a.result.took}
+	if a.kept {
+		return answered{batch: a.result.batch, device: a.result.report.Device, reused: true}
+	}
+	e := a.engine()
+	device := e.account(a.decision, &a.result)
+	if same, ok := a.decision.asks(a.params, nil, a.settings.timeZone, a.settings.reuse); ok {
+		e.results.keep(&same, *a.tables.Load(), a.result.batch, device)
+	}
+	return answered{batch: a.result.batch, device: device, took: a.result.took}
 }
 
 // wait waits for the result. It reports false where there is none; the error is the

@@ -205,7 +205,8 @@ func TestSpeculationIsTaken(t *testing.T) {
 		t.Fatal(f)
 	}
 	releaseAll(in)
-	a.tables.Store(&in.Tables) // as Run does first
+	versions := versionsOf(in)
+	a.tables.Store(&versions) // as Run does first
 	a.stage.Store(speculationRunning)
 	go func() {
 		time.Sleep(time.Millisecond)

@@ -317,6 +317,7 @@ type answered struct {
 	batch  *vector.Batch
 	device string        // that computed it
 	took   time.Duration // without the gate
+	reused bool          // it was computed before
 }
 
 // Execute implements Decision.
@@ -349,7 +350,11 @@ func (d *decision) Execute(ctx context.Context, tx *Transaction, gate Gate, desc
 // answered counts an execution that is answered.
 func (d *decision) answered(a answered, params []vector.Datum) *vector.Batch {
 	d.statement.engine.stats.accelerated(d.shape, a.took, a.batch.Rows, a.device)
-	d.timed(a.took, func() (float64, error) { return d.costOf(params) })
+	if a.reused {
+		d.statement.engine.results.reused.Add(1)
+	} else {
+		d.timed(a.took, func() (float64, error) { return d.costOf(params) })
+	}
 	return a.batch
 }
 
@@ -433,7 +438,7 @@ func (d *decision) execute(ctx context.Context, tx *Transaction, gate Gate, desc
 	if !sqltype.IsUTC(g.timeZone) && returns(d.query, vector.TimestampTZ) {
 		_, _ = e.zone(ctx, g.timeZone) // to write them with
 	}
-	tx.passed(d.shape, supposition{device: g.device, index: g.index, timeZone: g.timeZone})
+	tx.passed(d.shape, supposition{device: g.device, index: g.index, reuse: g.reuse, timeZone: g.timeZone})
 	if g.timeout > 0 {
 		// Postgres is the one to say that it took too long, after its own time.
 		limited, cancel := context.WithTimeoutCause(ctx, g.timeout, forward(plan.ReasonTimeout, ""))
@@ -460,7 +465,8 @@ func (d *decision) execute(ctx context.Context, tx *Transaction, gate Gate, desc
 		ahead.settle(speculationSettings)
 		ahead = nil
 	}
-	a, err = d.compute(ctx, tx, g, bound, start, ahead)
+	same, reusable := d.asks(params, gate.Constants, g.timeZone, g.reuse)
+	a, err = d.compute(ctx, tx, g, bound, start, ahead, &same, reusable)
 	if err == nil && !d.cursor.holds(a.batch) {
 		a.batch.Release()
 		err = errCursorRows
@@ -472,18 +478,36 @@ func (d *decision) execute(ctx context.Context, tx *Transaction, gate Gate, desc
 }
 
 // compute waits for the moment and has the answer computed, unless it was already.
-func (d *decision) compute(ctx context.Context, tx *Transaction, g *gateRow, bound *plan.Star, start time.Time, ahead *speculation) (a answered, err error) {
+func (d *decision) compute(ctx context.Context, tx *Transaction, g *gateRow, bound *plan.Star, start time.Time, ahead *speculation, same *asked, reusable bool) (a answered, err error) {
 	e := d.statement.engine
 	hit := false
+	var kept *kept
 	in, f := e.moment(ctx, g, func(snap colstore.Snapshot) (olap.Input, *plan.Forward) {
 		if ahead != nil && ahead.sees(snap) {
 			hit = true
 			return olap.Input{}, nil
 		}
+		if reusable {
+			if kept = e.kept(same, snap); kept != nil {
+				return olap.Input{}, nil
+			}
+		}
 		return e.view(d.deps, snap)
 	})
 	if f != nil {
 		return a, f
+	}
+	if kept != nil {
+		if ahead != nil {
+			ahead.missed()
+		}
+		if g.seen != nil {
+			g.seen.tables = kept.versions
+		}
+		if a = (answered{kept.batch(), kept.device, time.Since(start), true}); !g.takes(a.batch) {
+			return a, errTies
+		}
+		return a, nil
 	}
 	if hit {
 		ok, err := ahead.wait(ctx)
@@ -503,8 +527,9 @@ func (d *decision) compute(ctx context.Context, tx *Transaction, g *gateRow, bou
 		}
 	}
 	defer releaseAll(in)
+	versions := versionsOf(in)
 	if g.seen != nil {
-		g.seen.tables = slices.Clone(in.Tables)
+		g.seen.tables = versions
 	}
 	if ahead != nil {
 		ahead.missed()
@@ -513,6 +538,8 @@ func (d *decision) compute(ctx context.Context, tx *Transaction, g *gateRow, bou
 	if a.batch, a.device, err = e.run(ctx, d, g, tx.caller(), bound, in); err != nil {
 		e.learnCases(d.deps)
 		start = began // it is worth remembering by what was computed
+	} else if reusable {
+		e.results.keep(same, versions, a.batch, a.device)
 	}
 	a.took = time.Since(start)
 	return a, err

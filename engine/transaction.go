@@ -26,8 +26,9 @@ type Transaction struct {
 // shapesPassedMax bounds what is remembered of a session; then it begins anew.
 const shapesPassedMax = 64
 
-// supposition is what the next gate of a session is supposed to say: pgaccel.device, pgaccel.index and TimeZone.
-type supposition struct{ device, index, timeZone string }
+// supposition is what the next gate of a session is supposed to say: pgaccel.device, pgaccel.index,
+// pgaccel.reuse and TimeZone.
+type supposition struct{ device, index, reuse, timeZone string }
 
 // passed notes that the gate let a statement pass.
 func (t *Transaction) passed(sh *shape, settings supposition) {
