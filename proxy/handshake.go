@@ -154,8 +154,8 @@ func (s *Server) cancelRequest(conn net.Conn, packet []byte) {
 
 // session connects a client that has sent its startup packet.
 func (s *Server) session(conn net.Conn, tracked closer, packet []byte) {
-	if !s.admit() {
-		fatal(conn, "53300", "sorry, too many clients already")
+	if code, message := s.admit(); code != "" {
+		fatal(conn, code, message)
 		conn.Close()
 		return
 	}
