@@ -17,6 +17,7 @@ import (
 // Server accepts clients. Listen makes one.
 type Server struct {
 	cfg       Config
+	settings  atomic.Pointer[Settings]
 	log       *slog.Logger
 	observer  Observer
 	listeners []net.Listener
@@ -81,8 +82,8 @@ func Listen(ctx context.Context, cfg Config) (*Server, error) {
 	if len(cfg.Listen) == 0 {
 		return nil, errors.New("no address to listen on")
 	}
-	if cfg.RequireTLS != nil && *cfg.RequireTLS && cfg.TLS == nil {
-		return nil, errors.New("clients are to use TLS, but there is no certificate")
+	if err := s.Reload(Settings{TLS: cfg.TLS, RequireTLS: cfg.RequireTLS, MaxConnections: cfg.MaxConnections, Shadow: cfg.Shadow}); err != nil {
+		return nil, err
 	}
 	s.ctx, s.cancel = context.WithCancel(ctx)
 	for _, address := range cfg.Listen {
@@ -177,12 +178,13 @@ func (s *Server) serve(conn net.Conn) {
 
 // admit counts a client in, or says why not.
 func (s *Server) admit() (code, message string) {
+	most := s.settings.Load().MaxConnections
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
 	case s.closing:
 		return "57P03", "the database system is shutting down"
-	case s.cfg.MaxConnections > 0 && s.open >= s.cfg.MaxConnections:
+	case most > 0 && s.open >= most:
 		return "53300", "sorry, too many clients already"
 	}
 	s.open++
