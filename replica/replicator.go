@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -56,7 +57,7 @@ type Progress struct {
 // server: while there is no stream, every query is forwarded.
 type Replicator struct {
 	cfg      Config
-	patterns patterns
+	patterns atomic.Pointer[patterns]
 	conn     *pgx.ConnConfig
 	name     string // of publication and slot
 	log      *slog.Logger
@@ -127,8 +128,9 @@ func Start(ctx context.Context, cfg Config) (*Replicator, error) {
 	}
 	var id [6]byte
 	rand.Read(id[:])
-	r := &Replicator{cfg: cfg, patterns: p, conn: conn, name: publicationPrefix + hex.EncodeToString(id[:]), log: cfg.Logger, named: nameSet{},
+	r := &Replicator{cfg: cfg, conn: conn, name: publicationPrefix + hex.EncodeToString(id[:]), log: cfg.Logger, named: nameSet{},
 		done: make(chan struct{}), changed: make(chan struct{}), lookout: lookout{free: make(chan struct{}, 1)}}
+	r.patterns.Store(&p)
 	if err := r.openDisk(); err != nil {
 		return nil, err
 	}
@@ -233,6 +235,24 @@ func (r *Replicator) Recheck(oid uint32) {
 	if e != nil {
 		e.kick()
 	}
+}
+
+// SetPatterns changes what is copied. Tables that no pattern matches any more are given up.
+func (r *Replicator) SetPatterns(texts []string) error {
+	p, err := parsePatterns(texts)
+	if err != nil {
+		return err
+	}
+	r.patterns.Store(&p)
+	r.Recheck(0)
+	return nil
+}
+
+// Connected reports whether the stream is up.
+func (r *Replicator) Connected() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.current != nil
 }
 
 // Ready reports whether the stream is up and every chosen table is copied, or
