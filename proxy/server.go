@@ -191,6 +191,13 @@ func (s *Server) admit() (code, message string) {
 	return "", ""
 }
 
+// Sessions is the number of clients that have been admitted.
+func (s *Server) Sessions() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.open
+}
+
 func (s *Server) leave() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -35,6 +36,9 @@ type Config struct {
 	// DataDir is a folder where the columns are kept over restarts; "" for none. The
 	// replication slot is permanent then: it retains log while nobody is there.
 	DataDir string
+	// AwaitDataDir waits for a data directory that another process uses, which is about to
+	// end; until then everything is forwarded. Otherwise that is an error.
+	AwaitDataDir bool
 	// CheckpointInterval is how often they are saved there; 0 is a minute.
 	CheckpointInterval time.Duration
 	// ApplicationName is what the sessions are called on the server; "" is pgaccel.
@@ -131,7 +135,7 @@ func Start(ctx context.Context, cfg Config) (*Replicator, error) {
 	r := &Replicator{cfg: cfg, conn: conn, name: publicationPrefix + hex.EncodeToString(id[:]), log: cfg.Logger, named: nameSet{},
 		done: make(chan struct{}), changed: make(chan struct{}), lookout: lookout{free: make(chan struct{}, 1)}}
 	r.patterns.Store(&p)
-	if err := r.openDisk(); err != nil {
+	if err := r.openDisk(); err != nil && !(cfg.AwaitDataDir && errors.Is(err, syscall.EWOULDBLOCK)) {
 		return nil, err
 	}
 	r.ctx, r.cancel = context.WithCancel(context.WithoutCancel(ctx))
@@ -186,6 +190,9 @@ func connConfig(upstream, application string) (*pgx.ConnConfig, error) {
 func (r *Replicator) run() {
 	defer close(r.done)
 	r.cfg.Store.OnWait(r.want)
+	if err := r.awaitDisk(); err != nil {
+		return
+	}
 	wait, most := backoffMin, r.cfg.backoffMax
 	for r.ctx.Err() == nil {
 		start := time.Now()
