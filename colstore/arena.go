@@ -254,6 +254,12 @@ func (a *arena) close() {
 	a.file.close()
 }
 
+func (a *arena) setLimit(bytes int64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.limit = bytes
+}
+
 func (a *arena) usage() (used, limit int64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -149,6 +149,10 @@ func (s *Store) Close() {
 // Usage returns the column memory in use and its limit, in bytes.
 func (s *Store) Usage() (used, limit int64) { return s.arena.usage() }
 
+// SetMemoryLimit changes Options.MemoryLimit. Where more is in use than that, no more is
+// handed out.
+func (s *Store) SetMemoryLimit(bytes int64) { s.arena.setLimit(bytes) }
+
 // Share returns a descriptor of the memory file that holds column memory, for another
 // process to map; the caller closes it. The file grows while the store is used. offset
 // says where in it a piece of column memory lies: of compress.Words and compress.Bytes of

@@ -100,6 +100,7 @@ type Engine struct {
 	zones        *ruleCache[zoneKey, *sqltype.Zone]
 	cases        *ruleCache[caseKey, *sqltype.Cases]
 	memory       queryMemory
+	waitLimit    atomic.Int64 // Options.WaitLimit
 	pins         atomic.Int64
 	badStaleness atomic.Int64
 	verdicts     verdicts
@@ -135,7 +136,8 @@ func New(o Options) *Engine {
 	}
 	e := &Engine{opt: o, store: o.Store, log: o.Logger, cache: must(lru.New[string, *statement](4096)), refused: must(lru.New[string, *statement](4096)),
 		zones: newRuleCache[zoneKey, *sqltype.Zone](zonesMax), cases: newRuleCache[caseKey, *sqltype.Cases](casesMax), share: olap.NewSharer(), slots: olap.NewSlots(max(o.Workers, processors.Count()))}
-	e.memory.limit = o.QueryMemory
+	e.memory.limit.Store(o.QueryMemory)
+	e.waitLimit.Store(int64(o.WaitLimit))
 	e.results = newResults(o.ReuseMemory)
 	e.stats.init()
 	e.other = &statement{engine: e}
@@ -149,12 +151,16 @@ var _ Decider = (*Engine)(nil)
 
 // execution returns how queries are executed.
 func (e *Engine) execution() olap.Options {
-	o := olap.Options{Workers: cmp.Or(e.opt.Workers, processors.Count()), Slots: e.slots, MemoryLimit: min(e.opt.QueryMemory, max(executionMemory, e.opt.QueryMemory/2)), Share: e.share, Eager: e.opt.Eager}
+	limit := e.memory.limit.Load()
+	o := olap.Options{Workers: cmp.Or(e.opt.Workers, processors.Count()), Slots: e.slots, MemoryLimit: min(limit, max(executionMemory, limit/2)), Share: e.share, Eager: e.opt.Eager}
 	if e.opt.Look != nil {
 		o.Rank = e.rank
 	}
 	return o
 }
+
+// SetWaitLimit changes Options.WaitLimit.
+func (e *Engine) SetWaitLimit(d time.Duration) { e.waitLimit.Store(int64(d)) }
 
 // Waiting returns the number of goroutines of executions that wait for a core.
 func (e *Engine) Waiting() int { return e.slots.Waiting() }

@@ -7,7 +7,7 @@ import "sync/atomic"
 // reader or the check that it is for lets it go. It is accounted as it grows, and an
 // execution that would go beyond the limit is forwarded.
 type queryMemory struct {
-	limit int64
+	limit atomic.Int64
 	used  atomic.Int64 // bytes
 }
 
@@ -22,7 +22,7 @@ type reservation struct {
 func (r *reservation) grow(bytes int64) bool {
 	for {
 		used := r.of.used.Load()
-		if bytes > 0 && used+bytes > r.of.limit {
+		if bytes > 0 && used+bytes > r.of.limit.Load() {
 			return false
 		}
 		if r.of.used.CompareAndSwap(used, used+bytes) {
@@ -48,4 +48,9 @@ func (r *reservation) keep(bytes int64) bool {
 func (r *reservation) release() { r.of.used.Add(-r.held.Swap(0)) }
 
 // QueryMemory returns the bytes that executions and their results hold now, and the limit.
-func (e *Engine) QueryMemory() (used, limit int64) { return e.memory.used.Load(), e.memory.limit }
+func (e *Engine) QueryMemory() (used, limit int64) {
+	return e.memory.used.Load(), e.memory.limit.Load()
+}
+
+// SetQueryMemory changes Options.QueryMemory.
+func (e *Engine) SetQueryMemory(bytes int64) { e.memory.limit.Store(bytes) }

@@ -67,7 +67,7 @@ func TestQueryMemory(t *testing.T) {
 	b.used("all were let go", 0)
 
 	// What one execution may have for itself has another reason.
-	b.engine.memory.limit, b.engine.opt.QueryMemory = 100, 100
+	b.engine.SetQueryMemory(100)
 	if _, err := execute(); plan.ReasonOf(err) != plan.ReasonMemory {
 		t.Error(err)
 	}

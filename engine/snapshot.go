@@ -61,7 +61,7 @@ func (e *Engine) moment(ctx context.Context, g *gateRow, view func(colstore.Snap
 	waited := time.Duration(0)
 	if !reached {
 		start := time.Now()
-		wait, cancel := context.WithTimeout(ctx, e.opt.WaitLimit)
+		wait, cancel := context.WithTimeout(ctx, time.Duration(e.waitLimit.Load()))
 		err := e.store.Wait(wait, e.target(g))
 		cancel()
 		waited = time.Since(start)

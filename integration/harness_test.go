@@ -173,7 +173,7 @@ func (s *stack) serve(ctx context.Context, bin string, more ...string) error {
 	}
 	defer log.Close()
 	s.cmd = exec.Command(bin, append([]string{"serve", "--upstream", s.pg.URL("postgres", s.direct.db), "--listen", fmt.Sprintf("127.0.0.1:%d", ports[0]),
-		"--http", strings.TrimPrefix(s.http, "http://"), "--accelerate", "public.*", "--trials=off", "--wait-limit=5s"}, more...)...)
+		"--http", strings.TrimPrefix(s.http, "http://"), "--accelerate", "public.*", "--trials=off", "--wait-limit=5s", "--drain-timeout=0", "--reuse-memory=0"}, more...)...)
 	s.cmd.Stdout, s.cmd.Stderr = log, log
 	s.cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "PGOPTIONS=") })
 	if err := subprocess.Start(s.cmd, syscall.SIGKILL); err != nil {
@@ -182,7 +182,7 @@ func (s *stack) serve(ctx context.Context, bin string, more ...string) error {
 	s.exited = make(chan struct{})
 	go func() { s.cmd.Wait(); close(s.exited) }()
 	for {
-		if r, err := web.Get(s.http + "/readyz"); err == nil {
+		if r, err := web.Get(s.http + "/readyz?tables"); err == nil {
 			r.Body.Close()
 			if r.StatusCode == http.StatusOK {
 				return nil

@@ -13,8 +13,11 @@ import (
 type Config struct {
 	// Listen are the addresses for clients: host:port, or the path of a Unix socket
 	// (anything that contains a slash).
-	Listen   []string
-	Upstream upstream.Config
+	Listen []string
+	// ReusePort lets another process listen on the same addresses (SO_REUSEPORT), so that a
+	// new program may take over while this one is drained.
+	ReusePort bool
+	Upstream  upstream.Config
 	// TLS is offered to clients; nil answers N to SSLRequest.
 	TLS *tls.Config
 	// RequireTLS says whether clients that come over TCP without TLS are refused. nil

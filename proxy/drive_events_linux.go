@@ -38,6 +38,7 @@ type eventSession struct {
 	shut   bool // the server has been told that the client sends no more
 	queued bool // in the loop's line of sessions that send answers
 	closed bool
+	lull   lull
 	onEnd  func()
 }
 
@@ -116,6 +117,23 @@ func (e *eventSession) terminate() {
 			e.srv.cancelRunning(e.s, e.at)
 			e.s.terminate()
 			e.settle()
+		})
+	})
+}
+
+// leaveAtRest implements rester.
+func (e *eventSession) leaveAtRest() {
+	e.loop.post(func() {
+		if e.closed {
+			return
+		}
+		e.guarded(func() {
+			client, server := &e.end[fromClient], &e.end[fromServer]
+			rests := e.s.atRest() && len(client.held)+len(client.pending)+len(server.held)+len(server.pending) == 0
+			if e.lull.again(rests, client.read) {
+				e.s.terminate()
+				e.settle()
+			}
 		})
 	})
 }

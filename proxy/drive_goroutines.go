@@ -44,6 +44,7 @@ type twoPumps struct {
 	sender  bool // somebody is sending an answer
 	running sync.WaitGroup
 	closed  bool
+	lull    lull
 	key     string
 }
 
@@ -95,6 +96,24 @@ func (r *twoPumps) terminate() {
 		r.srv.cancelRunning(r.s, r.at)
 		r.s.terminate()
 		r.settle()
+	}()
+}
+
+// leaveAtRest implements rester.
+func (r *twoPumps) leaveAtRest() {
+	go func() { // as terminate
+		defer r.recovered()
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if r.closed {
+			return
+		}
+		client, server := &r.side[fromClient], &r.side[fromServer]
+		rests := r.s.atRest() && !r.sender && !client.busy && !server.busy && len(client.held)+len(server.held) == 0
+		if r.lull.again(rests, client.read) {
+			r.s.terminate()
+			r.settle()
+		}
 	}()
 }
 

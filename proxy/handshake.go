@@ -24,6 +24,7 @@ func (s *Server) handshake(conn net.Conn) {
 	s.track(tracked)
 	defer s.untrack(tracked)
 	conn.SetDeadline(time.Now().Add(cmp.Or(s.cfg.startup, startupTimeout)))
+	now := s.settings.Load() // one certificate for all of a connection
 	var sslDone, gssDone bool
 	for {
 		packet, err := readFirst(conn)
@@ -32,11 +33,11 @@ func (s *Server) handshake(conn net.Conn) {
 			return
 		}
 		if packet[0] == wire.TLSHandshake {
-			if _, already := conn.(*tls.Conn); already || s.cfg.TLS == nil {
+			if _, already := conn.(*tls.Conn); already || now.TLS == nil {
 				conn.Close()
 				return
 			}
-			secured, err := s.acceptTLS(&prefixConn{Conn: conn, prefix: packet}, true)
+			secured, err := s.acceptTLS(&prefixConn{Conn: conn, prefix: packet}, now.TLS, true)
 			if err != nil {
 				s.log.Debug("direct TLS handshake failed", "client", conn.RemoteAddr(), "error", err)
 				conn.Close()
@@ -47,7 +48,7 @@ func (s *Server) handshake(conn net.Conn) {
 		}
 		switch code := wire.StartupCode(packet); {
 		case code == wire.SSLRequestCode && !sslDone:
-			if s.cfg.TLS == nil {
+			if now.TLS == nil {
 				if _, err := conn.Write([]byte{'N'}); err != nil {
 					conn.Close()
 					return
@@ -58,7 +59,7 @@ func (s *Server) handshake(conn net.Conn) {
 			_, err := conn.Write([]byte{'S'})
 			if err == nil {
 				var secured *tls.Conn
-				if secured, err = s.acceptTLS(conn, false); err == nil {
+				if secured, err = s.acceptTLS(conn, now.TLS, false); err == nil {
 					conn, sslDone, gssDone = secured, true, true
 					continue
 				}
@@ -82,7 +83,7 @@ func (s *Server) handshake(conn net.Conn) {
 			return
 		default:
 			conn.SetDeadline(time.Time{})
-			s.session(conn, tracked, packet)
+			s.session(conn, tracked, now, packet)
 			return
 		}
 	}
@@ -108,8 +109,8 @@ func readFirst(conn net.Conn) ([]byte, error) {
 	return packet, err
 }
 
-func (s *Server) acceptTLS(conn net.Conn, direct bool) (*tls.Conn, error) {
-	config := s.cfg.TLS.Clone()
+func (s *Server) acceptTLS(conn net.Conn, config *tls.Config, direct bool) (*tls.Conn, error) {
+	config = config.Clone()
 	config.NextProtos = []string{"postgresql"}
 	secured := tls.Server(conn, config)
 	if err := secured.HandshakeContext(s.ctx); err != nil {
@@ -153,14 +154,14 @@ func (s *Server) cancelRequest(conn net.Conn, packet []byte) {
 }
 
 // session connects a client that has sent its startup packet.
-func (s *Server) session(conn net.Conn, tracked closer, packet []byte) {
-	if !s.admit() {
-		fatal(conn, "53300", "sorry, too many clients already")
+func (s *Server) session(conn net.Conn, tracked closer, now *Settings, packet []byte) {
+	if code, message := s.admit(); code != "" {
+		fatal(conn, code, message)
 		conn.Close()
 		return
 	}
-	client := s.leg(conn)
-	if s.refused(conn, client, s.cfg.Upstream.RequiresTLS(), packet) {
+	client := leg(conn, now.TLS)
+	if now.refused(conn, client, s.cfg.Upstream.RequiresTLS(), packet) {
 		conn.Close()
 		s.leave()
 		return
@@ -173,7 +174,7 @@ func (s *Server) session(conn net.Conn, tracked closer, packet []byte) {
 		s.leave()
 		return
 	}
-	if s.refused(conn, client, endpoint.TLS != nil, packet) {
+	if now.refused(conn, client, endpoint.TLS != nil, packet) {
 		conn.Close()
 		server.Close()
 		s.leave()
@@ -192,7 +193,7 @@ func (s *Server) session(conn net.Conn, tracked closer, packet []byte) {
 	sess.clamped = clamped
 	sess.held = &s.held
 	sess.login = s.loginOf(client, server)
-	if share := s.cfg.Shadow; share > 0 {
+	if share := now.Shadow; share > 0 {
 		sess.share = func() bool { return rand.Float64() < share }
 	}
 	if list, err := wire.StartupParameters(packet); err == nil {
@@ -215,12 +216,12 @@ func (s *Server) session(conn net.Conn, tracked closer, packet []byte) {
 }
 
 // leg describes a client's connection to whoever opens the server's.
-func (s *Server) leg(conn net.Conn) upstream.Client {
+func leg(conn net.Conn, config *tls.Config) upstream.Client {
 	if _, ok := conn.(*tls.Conn); !ok {
 		return upstream.Client{}
 	}
 	c := upstream.Client{TLS: true}
-	if list := s.cfg.TLS.Certificates; len(list) > 0 && len(list[0].Certificate) > 0 {
+	if list := config.Certificates; len(list) > 0 && len(list[0].Certificate) > 0 {
 		c.Certificate = list[0].Certificate[0]
 	}
 	return c

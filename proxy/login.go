@@ -195,11 +195,11 @@ func (s *Server) loginOf(client upstream.Client, server net.Conn) login {
 // clear, and says so to it. serverTLS is whether the session's server leg has TLS; that
 // decides where the configuration does not. As with Postgres' hostssl lines, Unix
 // sockets are not asked for TLS.
-func (s *Server) refused(conn net.Conn, client upstream.Client, serverTLS bool, packet []byte) bool {
+func (s *Settings) refused(conn net.Conn, client upstream.Client, serverTLS bool, packet []byte) bool {
 	address, tcp := conn.RemoteAddr().(*net.TCPAddr)
-	required := s.cfg.TLS != nil && serverTLS
-	if s.cfg.RequireTLS != nil {
-		required = *s.cfg.RequireTLS
+	required := s.TLS != nil && serverTLS
+	if s.RequireTLS != nil {
+		required = *s.RequireTLS
 	}
 	if !required || client.TLS || !tcp {
 		return false

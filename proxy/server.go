@@ -3,12 +3,9 @@ package proxy
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
-	"os"
 	"runtime/debug"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,21 +17,26 @@ import (
 // Server accepts clients. Listen makes one.
 type Server struct {
 	cfg       Config
+	settings  atomic.Pointer[Settings]
 	log       *slog.Logger
 	observer  Observer
 	listeners []net.Listener
 
 	ctx    context.Context // ends every session
 	cancel context.CancelFunc
-	wg     sync.WaitGroup // accept loops, handshakes and sessions
+	wg     sync.WaitGroup // handshakes and sessions
+	// accepting are the accept loops.
+	accepting sync.WaitGroup
 
 	mu       sync.Mutex
 	open     int               // client connections
-	closing  bool              // no new connections
+	shaking  int               // connections, up to the end of their handshake
+	closing  bool              // no new sessions
+	draining bool              // nothing more is accepted
 	sessions map[string]target // by process id and cancel key, as in BackendKeyData
 	all      map[closer]struct{}
 	warned   bool          // of clients let in unasked
-	drained  chan struct{} // closed once closing and open is 0
+	drained  chan struct{} // closed once nobody is left; see checkDrained
 
 	held      budget
 	executing atomic.Int32  // executions, checks and the like that are computed at this time
@@ -80,12 +82,12 @@ func Listen(ctx context.Context, cfg Config) (*Server, error) {
 	if len(cfg.Listen) == 0 {
 		return nil, errors.New("no address to listen on")
 	}
-	if cfg.RequireTLS != nil && *cfg.RequireTLS && cfg.TLS == nil {
-		return nil, errors.New("clients are to use TLS, but there is no certificate")
+	if err := s.Reload(Settings{TLS: cfg.TLS, RequireTLS: cfg.RequireTLS, MaxConnections: cfg.MaxConnections, Shadow: cfg.Shadow}); err != nil {
+		return nil, err
 	}
 	s.ctx, s.cancel = context.WithCancel(ctx)
 	for _, address := range cfg.Listen {
-		l, err := listen(ctx, address)
+		l, err := listen(ctx, address, cfg.ReusePort)
 		if err != nil {
 			s.closeListeners()
 			s.cancel()
@@ -94,28 +96,6 @@ func Listen(ctx context.Context, cfg Config) (*Server, error) {
 		s.listeners = append(s.listeners, l)
 	}
 	return s, nil
-}
-
-func listen(ctx context.Context, address string) (net.Listener, error) {
-	var lc net.ListenConfig
-	if !strings.Contains(address, "/") {
-		return lc.Listen(ctx, "tcp", address)
-	}
-	// A socket file left by a process that ended hard is in the way; one that
-	// somebody listens on is not ours to remove.
-	if _, err := os.Stat(address); err == nil {
-		c, err := net.DialTimeout("unix", address, time.Second)
-		if err == nil {
-			c.Close()
-			return nil, fmt.Errorf("listen unix %s: address already in use", address)
-		}
-		os.Remove(address)
-	}
-	l, err := lc.Listen(ctx, "unix", address)
-	if err == nil {
-		err = os.Chmod(address, 0o777) // Postgres' unix_socket_permissions by default
-	}
-	return l, err
 }
 
 // Addr is the first listener's address.
@@ -129,7 +109,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	defer context.AfterFunc(s.ctx, s.terminate)()
 	errs := make(chan error, len(s.listeners))
 	for _, l := range s.listeners {
-		go func() { errs <- s.accept(l) }()
+		s.accepting.Go(func() { errs <- s.accept(l) })
 	}
 	var first error
 	for range s.listeners {
@@ -137,6 +117,9 @@ func (s *Server) Serve(ctx context.Context) error {
 			first = err
 			s.closeListeners()
 		}
+	}
+	if first == nil {
+		<-s.ctx.Done() // the sessions go on
 	}
 	if s.ctx.Err() != nil {
 		s.wg.Wait()
@@ -153,6 +136,9 @@ func (s *Server) accept(l net.Listener) error {
 		if err == nil {
 			delay = time.Millisecond
 			s.wg.Add(1)
+			s.mu.Lock()
+			s.shaking++
+			s.mu.Unlock()
 			go s.serve(conn)
 			continue
 		}
@@ -176,6 +162,12 @@ func (s *Server) accept(l net.Listener) error {
 func (s *Server) serve(conn net.Conn) {
 	defer s.wg.Done()
 	defer func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.shaking--
+		s.checkDrained()
+	}()
+	defer func() {
 		if p := recover(); p != nil {
 			s.log.Error("session panicked", "panic", p, "stack", string(debug.Stack()))
 			conn.Close()
@@ -184,15 +176,26 @@ func (s *Server) serve(conn net.Conn) {
 	s.handshake(conn)
 }
 
-// admit counts a client in; it refuses one too many.
-func (s *Server) admit() bool {
+// admit counts a client in, or says why not.
+func (s *Server) admit() (code, message string) {
+	most := s.settings.Load().MaxConnections
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closing || s.cfg.MaxConnections > 0 && s.open >= s.cfg.MaxConnections {
-		return false
+	switch {
+	case s.closing:
+		return "57P03", "the database system is shutting down"
+	case most > 0 && s.open >= most:
+		return "53300", "sorry, too many clients already"
 	}
 	s.open++
-	return true
+	return "", ""
+}
+
+// Sessions is the number of clients that have been admitted.
+func (s *Server) Sessions() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.open
 }
 
 func (s *Server) leave() {
@@ -202,8 +205,10 @@ func (s *Server) leave() {
 	s.checkDrained()
 }
 
+// checkDrained is called with the lock held. Shutdown does not wait for those who have not
+// said yet what they want.
 func (s *Server) checkDrained() {
-	if s.closing && s.open == 0 {
+	if s.open == 0 && (s.closing || s.draining && s.shaking == 0) {
 		select {
 		case <-s.drained:
 		default:

@@ -119,12 +119,15 @@ func (r *catalogReader) server() error {
 	return err
 }
 
+// matchable are the relations that patterns are about.
+const matchable = ` FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+	WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND c.relpersistence <> 't'
+	AND n.nspname <> 'information_schema' AND n.nspname !~ '^pg_'`
+
 // relations reads the tables that match, and their partitions: their names first,
 // because the rest of what is asked costs some 50 us a table.
 func (r *catalogReader) relations(p patterns) error {
-	rows, err := r.tx.Query(r.ctx, `SELECT c.oid, n.nspname, c.relname, c.relkind::text FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-		WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND c.relpersistence <> 't'
-		AND n.nspname <> 'information_schema' AND n.nspname !~ '^pg_' ORDER BY c.oid`)
+	rows, err := r.tx.Query(r.ctx, `SELECT c.oid, n.nspname, c.relname, c.relkind::text`+matchable+` ORDER BY c.oid`)
 	if err != nil {
 		return err
 	}

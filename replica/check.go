@@ -211,7 +211,11 @@ func (c *checker) tables(p patterns) error {
 	if len(cat.Tables) == 0 && len(refused) == 0 {
 		c.add(LevelWarn, "tables", "no table matches the patterns", "")
 	}
-	return nil
+	missing, err := p.unmatched(c.ctx, c.conn)
+	for _, text := range missing {
+		c.add(LevelWarn, "pattern "+text, noMatch, "")
+	}
+	return err
 }
 
 func (c *checker) table(t *catalog.Table) {

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pglogrepl"
@@ -27,8 +28,9 @@ type epoch struct {
 	ctx        context.Context
 	connCfg    *pgx.ConnConfig
 	copyConfig *pgconn.Config
-	patterns   patterns
-	name       string // of the publication and the slot
+	patterns   *atomic.Pointer[patterns] // the Replicator's
+	matched    *patterns                 // those that manage has looked for relations of
+	name       string                    // of the publication and the slot
 	reg        *registry
 
 	server   string         // catalog.ServerStartSQL; "" until the first session has said it
@@ -89,7 +91,7 @@ func (e *epoch) kick() { signal(e.poll) }
 func (r *Replicator) epoch() error {
 	g, ctx := errgroup.WithContext(r.ctx)
 	_, memoryLimit := r.cfg.Store.Usage()
-	e := &epoch{cfg: &r.cfg, log: r.log, ctx: ctx, connCfg: r.conn, patterns: r.patterns, name: r.name,
+	e := &epoch{cfg: &r.cfg, log: r.log, ctx: ctx, connCfg: r.conn, patterns: &r.patterns, name: r.name,
 		copiers: newCopySlots(r.cfg.Workers, memoryLimit), batches: make(chan struct{}, batchesMax),
 		activity: newActivity(), closing: r.closing, saved: make(chan struct{}), origin: &r.origin, disk: r.disk, poll: make(chan struct{}, 1), recheck: make(chan struct{}, 1), lost: make(chan []uint32), copySoon: make(chan struct{}, 1), refusals: map[uint32]refusal{}, named: r.named}
 	e.copyConfig = &r.conn.Copy().Config

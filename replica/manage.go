@@ -103,14 +103,39 @@ func (e *epoch) look(ctx context.Context) error {
 		return err
 	}
 	e.stream.eager.Store(syncNames != "")
+	if err := e.lookForPatterns(ctx); err != nil {
+		return err
+	}
 	return e.readAndFollow(ctx, true)
+}
+
+// noMatch is said of a pattern.
+const noMatch = "it matches no table of this database"
+
+// lookForPatterns warns of new patterns that match nothing.
+func (e *epoch) lookForPatterns(ctx context.Context) error {
+	now := e.patterns.Load()
+	if now == e.matched {
+		return nil
+	}
+	missing, err := now.unmatched(ctx, e.control)
+	if err != nil {
+		return err
+	}
+	e.matched = now
+	for _, text := range missing {
+		if e.named.add("pattern " + text) {
+			e.log.Warn("a pattern of --accelerate matches no table", "pattern", text, "database", e.database, "then", "a table of that name that is made later is copied")
+		}
+	}
+	return nil
 }
 
 // readAndFollow reads the catalog and follows it. What it adds to the publication
 // changes the fingerprints of those tables: then it reads again.
 func (e *epoch) readAndFollow(ctx context.Context, late bool) error {
 	for {
-		cat, refused, err := readCatalog(ctx, e.control, e.patterns, e.cfg.Store.Catalog())
+		cat, refused, err := readCatalog(ctx, e.control, *e.patterns.Load(), e.cfg.Store.Catalog())
 		if err != nil {
 			return err
 		}

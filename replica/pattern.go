@@ -1,15 +1,26 @@
 package replica
 
 import (
+	"context"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
+
+	"github.com/jackc/pgx/v5"
 )
 
 // patterns chooses tables by name: expressions over the schema's name, a zero byte, which no
 // name has, and the table's.
 type patterns struct {
 	include, exclude *regexp.Regexp
+	each             []pattern
+}
+
+// pattern is one of them.
+type pattern struct {
+	text string
+	name *regexp.Regexp
 }
 
 // parsePatterns reads patterns such as public.*, sales, public.line*, !public.log:
@@ -34,12 +45,14 @@ func parsePatterns(texts []string) (p patterns, err error) {
 				list = &exclude
 			}
 			*list = append(*list, name, strings.ToLower(name))
+			p.each = append(p.each, pattern{strings.TrimSpace(one), anyOf([]string{name, strings.ToLower(name)})})
 		}
 	}
 	if len(include) == 0 {
 		return p, fmt.Errorf("no table pattern: nothing to accelerate")
 	}
-	return patterns{anyOf(include), anyOf(exclude)}, nil
+	p.include, p.exclude = anyOf(include), anyOf(exclude)
+	return p, nil
 }
 
 // anyOf is the expression for names that match one of the patterns at least.
@@ -48,6 +61,24 @@ func anyOf(patterns []string) *regexp.Regexp {
 		patterns[i] = strings.NewReplacer(`\*`, `[^\x00]*`, `\?`, `[^\x00]`).Replace(regexp.QuoteMeta(strings.ToValidUTF8(p, "\uFFFD")))
 	}
 	return regexp.MustCompile("^(" + strings.Join(patterns, "|") + ")$")
+}
+
+// unmatched returns those that match no relation of the database, as they were written.
+func (p patterns) unmatched(ctx context.Context, conn *pgx.Conn) (texts []string, err error) {
+	rows, err := conn.Query(ctx, "SELECT n.nspname, c.relname"+matchable)
+	if err != nil {
+		return nil, err
+	}
+	left := slices.Clone(p.each)
+	var schema, name string
+	_, err = pgx.ForEachRow(rows, []any{&schema, &name}, func() error {
+		left = slices.DeleteFunc(left, func(one pattern) bool { return one.name.MatchString(schema + "\x00" + name) })
+		return nil
+	})
+	for _, one := range left {
+		texts = append(texts, one.text)
+	}
+	return texts, err
 }
 
 // match reports whether the table is chosen.

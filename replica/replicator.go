@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -34,6 +36,9 @@ type Config struct {
 	// DataDir is a folder where the columns are kept over restarts; "" for none. The
 	// replication slot is permanent then: it retains log while nobody is there.
 	DataDir string
+	// AwaitDataDir waits for a data directory that another process uses, which is about to
+	// end; until then everything is forwarded. Otherwise that is an error.
+	AwaitDataDir bool
 	// CheckpointInterval is how often they are saved there; 0 is a minute.
 	CheckpointInterval time.Duration
 	// ApplicationName is what the sessions are called on the server; "" is pgaccel.
@@ -56,7 +61,7 @@ type Progress struct {
 // server: while there is no stream, every query is forwarded.
 type Replicator struct {
 	cfg      Config
-	patterns patterns
+	patterns atomic.Pointer[patterns]
 	conn     *pgx.ConnConfig
 	name     string // of publication and slot
 	log      *slog.Logger
@@ -127,9 +132,10 @@ func Start(ctx context.Context, cfg Config) (*Replicator, error) {
 	}
 	var id [6]byte
 	rand.Read(id[:])
-	r := &Replicator{cfg: cfg, patterns: p, conn: conn, name: publicationPrefix + hex.EncodeToString(id[:]), log: cfg.Logger, named: nameSet{},
+	r := &Replicator{cfg: cfg, conn: conn, name: publicationPrefix + hex.EncodeToString(id[:]), log: cfg.Logger, named: nameSet{},
 		done: make(chan struct{}), changed: make(chan struct{}), lookout: lookout{free: make(chan struct{}, 1)}}
-	if err := r.openDisk(); err != nil {
+	r.patterns.Store(&p)
+	if err := r.openDisk(); err != nil && !(cfg.AwaitDataDir && errors.Is(err, syscall.EWOULDBLOCK)) {
 		return nil, err
 	}
 	r.ctx, r.cancel = context.WithCancel(context.WithoutCancel(ctx))
@@ -184,6 +190,9 @@ func connConfig(upstream, application string) (*pgx.ConnConfig, error) {
 func (r *Replicator) run() {
 	defer close(r.done)
 	r.cfg.Store.OnWait(r.want)
+	if err := r.awaitDisk(); err != nil {
+		return
+	}
 	wait, most := backoffMin, r.cfg.backoffMax
 	for r.ctx.Err() == nil {
 		start := time.Now()
@@ -233,6 +242,24 @@ func (r *Replicator) Recheck(oid uint32) {
 	if e != nil {
 		e.kick()
 	}
+}
+
+// SetPatterns changes what is copied. Tables that no pattern matches any more are given up.
+func (r *Replicator) SetPatterns(texts []string) error {
+	p, err := parsePatterns(texts)
+	if err != nil {
+		return err
+	}
+	r.patterns.Store(&p)
+	r.Recheck(0)
+	return nil
+}
+
+// Connected reports whether the stream is up.
+func (r *Replicator) Connected() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.current != nil
 }
 
 // Ready reports whether the stream is up and every chosen table is copied, or

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -83,6 +84,32 @@ func (r *Replicator) openDisk() (err error) {
 		identityKey = state.Hash
 	}
 	return nil
+}
+
+// awaitDisk opens a data directory that was in use. An error is that of the end.
+func (r *Replicator) awaitDisk() error {
+	if r.cfg.DataDir == "" || r.disk != nil {
+		return nil
+	}
+	r.log.Info("another pgaccel uses the data directory: everything is forwarded until it ends", "directory", r.cfg.DataDir)
+	for {
+		if err := sleep(r.ctx, backoffMin); err != nil {
+			return err
+		}
+		err := r.openDisk()
+		if err == nil {
+			return nil
+		}
+		r.mu.Lock()
+		r.lastErr = err
+		r.mu.Unlock()
+		if !errors.Is(err, syscall.EWOULDBLOCK) {
+			r.log.Warn("the data directory cannot be used; everything is forwarded", "error", err)
+			if err := sleep(r.ctx, r.cfg.backoffMax); err != nil {
+				return err
+			}
+		}
+	}
 }
 
 // resumable returns the checkpoint that the stream can go on from. Where it cannot, for a

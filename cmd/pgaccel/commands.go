@@ -6,11 +6,8 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"os/signal"
-	"runtime/debug"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
@@ -18,9 +15,7 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
-	"pgaccel/internal/flags"
 	"pgaccel/internal/inspect"
-	"pgaccel/internal/processors"
 	"pgaccel/internal/server"
 	"pgaccel/replica"
 )
@@ -33,96 +28,14 @@ func root() *cobra.Command {
 their changes, and answers analytic queries from the columns. Everything else goes to PostgreSQL untouched.
 
 Every flag is also an environment variable (--max-clients is PGACCEL_MAX_CLIENTS) and a key of the YAML
-file that --config names.`,
+file that --config names, which may have the keys of all commands.`,
+		Version:       server.Version(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
-			return configure(cmd)
-		},
 	}
+	cmd.SetVersionTemplate("pgaccel {{.Version}}\n")
 	cmd.PersistentFlags().String("config", "", "YAML file with flags' values (env PGACCEL_CONFIG)")
 	cmd.AddCommand(serveCommand(), checkCommand(), inspectCommand(), versionCommand())
-	return cmd
-}
-
-func serveCommand() *cobra.Command {
-	var cfg server.Config
-	var logFormat, logLevel, passwordFile string
-	var memory, queryMemory, tempLimit, retained, deviceMemory flags.ByteSize
-	var shadow share
-	trials := toggle(true)
-	cmd := &cobra.Command{
-		Use:   "serve",
-		Short: "Run the accelerator",
-		Args:  cobra.NoArgs,
-		Example: `  pgaccel serve --upstream postgres://postgres@127.0.0.1:5432/shop --accelerate 'public.*'
-  psql -h 127.0.0.1 -p 6432 shop`,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if cfg.Upstream == "" {
-				return errors.New("--upstream is missing: the URL of the PostgreSQL server, such as postgres://user@host:5432/db")
-			}
-			log, err := newLogger(cmd.ErrOrStderr(), logFormat, logLevel)
-			if err != nil {
-				return err
-			}
-			if cfg.Upstream, err = withPassword(cfg.Upstream, passwordFile, func(text string) { log.Warn(text) }); err != nil {
-				return err
-			}
-			cfg.Logger, cfg.Memory, cfg.QueryMemory, cfg.Shadow = log, int64(memory), int64(queryMemory), float64(shadow)
-			cfg.Trials = bool(trials)
-			cfg.MaxRetainedWAL, cfg.DeviceMemory, cfg.TempLimit = int64(retained), int64(deviceMemory), int64(tempLimit)
-			cfg.Progress = progress(log)
-			hangup := make(chan os.Signal, 1)
-			signal.Notify(hangup, syscall.SIGHUP)
-			go func() {
-				for range hangup {
-					log.Warn("SIGHUP: pgaccel cannot read its configuration anew yet, restart it for that; nothing was changed")
-				}
-			}()
-			if os.Getenv("GOMEMLIMIT") == "" {
-				debug.SetMemoryLimit(cfg.GoMemoryLimit())
-			}
-			server.CollectRarely()
-			processors.ShortSlices()
-			processors.Spare()
-			s, err := server.Start(cmd.Context(), cfg)
-			if err != nil {
-				return err
-			}
-			defer s.Close()
-			log.Info("pgaccel is listening", "clients", s.Addr().String(), "http", fmt.Sprint(s.HTTPAddr()), "version", server.Version())
-			return s.Wait()
-		},
-	}
-	f := cmd.Flags()
-	f.StringVar(&cfg.Upstream, "upstream", "", "URL of the PostgreSQL server; its user copies tables and streams changes")
-	passwordFileFlag(f, &passwordFile)
-	f.StringSliceVar(&cfg.Listen, "listen", []string{"127.0.0.1:6432"}, "addresses for clients: host:port, or the path of a Unix socket")
-	f.StringVar(&cfg.HTTP, "http", "127.0.0.1:8432", "address of /metrics, /healthz, /readyz and the console; empty for none")
-	f.StringSliceVar(&cfg.Accelerate, "accelerate", nil, "tables to copy: public.*, sales, !public.secret")
-	f.StringVar(&cfg.Device, "device", "auto", "where queries run: auto (a GPU where there is one), cpu, cuda, cuda:N[,M...] or emu")
-	f.Var(&deviceMemory, "device-memory", "most memory of each device to use, such as 16GiB (default: 85 % of what is free)")
-	f.StringVar(&cfg.DeviceWorker, "device-worker", "", "program that has CUDA (default pgaccel-gpu, or pgaccel-gpu-emu with --device emu, beside pgaccel or on PATH)")
-	f.Var(&memory, "memory", "limit of column memory, such as 8GiB (default 8GiB, or half of the memory where that is less); tables that do not fit are forwarded")
-	f.Var(&queryMemory, "query-memory", "limit of what queries hold while they run, and their results until clients have read them (default as --memory, at least 1GiB, at most a quarter of the memory); a query that does not fit is forwarded")
-	f.StringVar(&cfg.TempDir, "temp-dir", "", "folder for what --query-memory does not hold: large sorts, groups and results, in files without a name; off for none (default tmp in --data-dir, else the system's folder unless that is memory)")
-	f.Var(&tempLimit, "temp-limit", "most bytes of files in --temp-dir, such as 20GiB (default: a quarter of what is free there); a query that needs more is forwarded")
-	f.IntVar(&cfg.Workers, "workers", 0, "goroutines of one query; 0 is one a core")
-	f.IntVar(&cfg.CopySessions, "copy-sessions", 0, "most sessions that copy tables at once; 0 is one a core, 32 at most; never more than a quarter of the connections that are free on the server")
-	f.StringVar(&cfg.TLSCert, "tls-cert", "", "certificate file for TLS with clients (best the server's own, see README)")
-	f.StringVar(&cfg.TLSKey, "tls-key", "", "key file for --tls-cert")
-	f.StringVar(&cfg.TLSRequire, "tls-require", "", "refuse clients without TLS: on or off (default on where there is a --tls-cert and the connection to the server has TLS)")
-	f.Lookup("tls-require").NoOptDefVal = "on"
-	f.DurationVar(&cfg.WaitLimit, "wait-limit", 50*time.Millisecond, "longest wait for the replication stream before a query is forwarded")
-	f.StringVar(&cfg.DataDir, "data-dir", "", "folder where the columns are kept, so that a restart need not copy again; the replication slot is permanent then and retains write-ahead log while pgaccel is away")
-	f.DurationVar(&cfg.CheckpointInterval, "checkpoint-interval", time.Minute, "how often the columns are saved in --data-dir")
-	f.Var(&retained, "max-retained-wal", "most write-ahead log that the replication slot may keep the server from removing (default 4GiB); beyond it the slot is dropped and everything is forwarded for a while")
-	f.Var(&shadow, "shadow", "share of the queries that could be accelerated which PostgreSQL answers instead, to compare both: 1% or 0.01")
-	f.Var(&trials, "trials", "have PostgreSQL answer one in a while of the queries that take more than 5 ms and that it may answer faster; where it does, it answers those like it: on or off")
-	f.Lookup("trials").NoOptDefVal = "on"
-	f.IntVar(&cfg.MaxClients, "max-clients", 10000, "most client connections at a time")
-	f.StringVar(&logFormat, "log-format", "text", "text or json")
-	f.StringVar(&logLevel, "log-level", "info", "debug, info, warn or error")
 	return cmd
 }
 
@@ -160,8 +73,7 @@ func missing(n int) error {
 	return fmt.Errorf("%d requirements are not met", n)
 }
 
-func newLogger(w io.Writer, format, level string) (*slog.Logger, error) {
-	var l slog.Level
+func newLogger(w io.Writer, format, level string, l *slog.LevelVar) (*slog.Logger, error) {
 	if err := l.UnmarshalText([]byte(level)); err != nil {
 		return nil, fmt.Errorf("--log-level %s: use debug, info, warn or error", level)
 	}
@@ -220,6 +132,13 @@ func checkCommand() *cobra.Command {
 		Short: "Say what the server and the role still need, with the SQL to fix it",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, warnings, err := configure(cmd)
+			if err != nil {
+				return err
+			}
+			for _, text := range warnings {
+				fmt.Fprintln(cmd.ErrOrStderr(), "pgaccel: warning:", text)
+			}
 			if dsn == "" {
 				return errors.New("--upstream is missing: the URL of the PostgreSQL server")
 			}

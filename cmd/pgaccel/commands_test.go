@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -11,7 +12,7 @@ import (
 func TestLogsHaveUnits(t *testing.T) {
 	for format, want := range map[string]string{"json": `"took":"1.079s"`, "text": "took=1.079s"} {
 		var b bytes.Buffer
-		log, err := newLogger(&b, format, "info")
+		log, err := newLogger(&b, format, "info", new(slog.LevelVar))
 		if err != nil {
 			t.Fatal(err)
 		}

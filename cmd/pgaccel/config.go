@@ -4,64 +4,183 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"github.com/spf13/viper"
+	"go.yaml.in/yaml/v3"
 )
 
-// configure makes every flag of cmd also an environment variable (--max-clients is
-// PGACCEL_MAX_CLIENTS) and a key of the YAML file that --config names. A flag on
-// the command line wins over the environment, the environment over the file.
-func configure(cmd *cobra.Command) error {
-	v := viper.New()
-	v.SetEnvPrefix("pgaccel")
-	v.SetEnvKeyReplacer(strings.NewReplacer("-", "_"))
-	v.AutomaticEnv()
+// configuration is where flags' values come from beside the command line. A flag there
+// wins over the environment (--max-clients is PGACCEL_MAX_CLIENTS), the environment over
+// the YAML file that --config names, which has keys for the flags of every command.
+type configuration struct {
+	file  string
+	known map[string]bool // flags of all commands
+	keys  map[string]*yaml.Node
+}
+
+// configure gives the flags of cmd their values, and returns what was read and what is to
+// be warned of.
+func configure(cmd *cobra.Command) (*configuration, []string, error) {
+	c := &configuration{known: map[string]bool{}}
+	for _, one := range cmd.Root().Commands() {
+		one.Flags().VisitAll(func(f *pflag.Flag) { c.known[f.Name] = true })
+	}
+	delete(c.known, "config")
+	delete(c.known, "help")
 	if f := cmd.Flags().Lookup("config"); f != nil {
-		file := f.Value.String()
-		if !f.Changed {
-			if env := v.GetString("config"); env != "" {
-				file = env
-			}
-		}
-		if file != "" {
-			v.SetConfigFile(file)
-			if err := v.ReadInConfig(); err != nil {
-				var missing viper.ConfigFileNotFoundError
-				if errors.As(err, &missing) || errors.Is(err, fs.ErrNotExist) {
-					return fmt.Errorf("--config %s: no such file", file)
-				}
-				return fmt.Errorf("--config %s: %w", file, err)
-			}
-			for _, key := range v.AllKeys() {
-				if cmd.Flags().Lookup(key) == nil {
-					return fmt.Errorf("--config %s: unknown key %q", file, key)
-				}
-			}
+		if c.file = f.Value.String(); !f.Changed && os.Getenv("PGACCEL_CONFIG") != "" {
+			c.file = os.Getenv("PGACCEL_CONFIG")
 		}
 	}
-	var err error
-	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if err != nil || f.Changed || f.Name == "config" || !v.IsSet(f.Name) {
+	if err := c.read(); err != nil {
+		return nil, nil, err
+	}
+	return c, c.unknownVariables(os.Environ()), c.apply(cmd.Flags())
+}
+
+var yamlLine = regexp.MustCompile(`^(?:yaml: )?line (\d+): (.*)`)
+
+// read reads the file.
+func (c *configuration) read() error {
+	if c.file == "" {
+		return nil
+	}
+	text, err := os.ReadFile(c.file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("--config %s: no such file", c.file)
+	} else if err != nil {
+		return fmt.Errorf("--config: %w", err)
+	}
+	var document yaml.Node
+	if err := yaml.Unmarshal(text, &document); err != nil {
+		if at := yamlLine.FindStringSubmatch(err.Error()); at != nil {
+			return fmt.Errorf("%s:%s: %s", c.file, at[1], at[2])
+		}
+		return fmt.Errorf("%s: %w", c.file, err)
+	}
+	c.keys = map[string]*yaml.Node{}
+	if len(document.Content) == 0 || document.Content[0].Tag == "!!null" {
+		return nil // an empty file
+	}
+	top := document.Content[0]
+	if top.Kind != yaml.MappingNode {
+		return fmt.Errorf("%s:%d: want lines such as \"max-clients: 100\"", c.file, top.Line)
+	}
+	for i := 0; i+1 < len(top.Content); i += 2 {
+		key := top.Content[i]
+		name := strings.ToLower(key.Value)
+		switch {
+		case !c.known[name]:
+			return fmt.Errorf("%s:%d: unknown key %q: keys are the names of flags without --", c.file, key.Line, key.Value)
+		case c.keys[name] != nil:
+			return fmt.Errorf("%s:%d: %s is there twice, first in line %d", c.file, key.Line, name, c.keys[name].Line)
+		}
+		c.keys[name] = top.Content[i+1]
+	}
+	return nil
+}
+
+// apply gives flags that are not on the command line their values, and checks all.
+func (c *configuration) apply(flags *pflag.FlagSet) (err error) {
+	flags.VisitAll(func(f *pflag.Flag) {
+		if err != nil || !c.known[f.Name] {
 			return
 		}
-		if list, ok := f.Value.(pflag.SliceValue); ok {
-			values := v.GetStringSlice(f.Name)
-			if len(values) == 1 {
-				values = strings.Split(values[0], ",")
+		origin, given := "--"+f.Name, f.Changed
+		if !given {
+			if given, err = c.fromEnvironment(f); given {
+				origin = variable(f.Name)
 			}
-			err = list.Replace(values)
-		} else {
-			err = f.Value.Set(v.GetString(f.Name))
+		}
+		if node := c.keys[f.Name]; !given && node != nil {
+			origin = fmt.Sprintf("%s:%d: %s", c.file, node.Line, f.Name)
+			given, err = setNode(f, node)
+		}
+		if err == nil && given {
+			if check := checks[f.Name]; check != nil {
+				err = check(f.Value.String())
+			}
 		}
 		if err != nil {
-			err = fmt.Errorf("--%s: %w", f.Name, err)
+			err = fmt.Errorf("%s: %w", origin, err)
 		}
 	})
 	return err
+}
+
+func variable(flag string) string {
+	return "PGACCEL_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
+
+// fromEnvironment sets a flag to its variable, where there is one. One that is empty is
+// as none, as compose files have them, but for --http, where that is none.
+func (c *configuration) fromEnvironment(f *pflag.Flag) (given bool, err error) {
+	text, there := os.LookupEnv(variable(f.Name))
+	if !there || text == "" && f.Name != "http" {
+		return false, nil
+	}
+	return true, setText(f, text)
+}
+
+func setText(f *pflag.Flag, text string) error {
+	if list, ok := f.Value.(pflag.SliceValue); ok {
+		return list.Replace(strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' || r == '\t' || r == '\n' }))
+	}
+	if err := f.Value.Set(text); err != nil {
+		return fmt.Errorf("%q: %w", text, err)
+	}
+	return nil
+}
+
+// setNode sets a flag to a value of the file. No value is as no key.
+func setNode(f *pflag.Flag, node *yaml.Node) (given bool, err error) {
+	if node.Kind == yaml.AliasNode {
+		node = node.Alias
+	}
+	list, isList := f.Value.(pflag.SliceValue)
+	switch {
+	case node.Tag == "!!null":
+		return false, nil
+	case node.Kind == yaml.ScalarNode:
+		return true, setText(f, node.Value)
+	case node.Kind != yaml.SequenceNode || !isList:
+		return true, errors.New("want one value")
+	}
+	var values []string
+	for _, one := range node.Content {
+		if one.Kind != yaml.ScalarNode {
+			return true, fmt.Errorf("line %d: want one value", one.Line)
+		}
+		values = append(values, one.Value)
+	}
+	return true, list.Replace(values)
+}
+
+// others are variables that are no flags.
+var others = []string{"PGACCEL_CONFIG", "PGACCEL_SIMD", "PGACCEL_GPU_CACHE_DIR", "PGACCEL_NVRTC", "PGACCEL_NVJITLINK", "PGACCEL_EMULATOR", "PGACCEL_EMU_DEVICES",
+	"PGACCEL_EMU_FAULTS", "PGACCEL_EMU_MEMORY", "PGACCEL_EMU_SMS", "PGACCEL_PG_BINDIR", "PGACCEL_PROGRAM", "PGACCEL_RACE", "PGACCEL_GPU_PROGRAM"}
+
+// service are the variables that Kubernetes sets for a service of that name.
+var service = regexp.MustCompile(`_SERVICE_HOST$|_SERVICE_PORT(_\w+)?$|_PORT(_\d+_(TCP|UDP|SCTP)(_PROTO|_PORT|_ADDR)?)?$`)
+
+// unknownVariables says which variables look as if they were pgaccel's.
+func (c *configuration) unknownVariables(environment []string) (warnings []string) {
+	for _, one := range environment {
+		name, _, _ := strings.Cut(one, "=")
+		rest, ours := strings.CutPrefix(name, "PGACCEL_")
+		if !ours || slices.Contains(others, name) || strings.HasPrefix(rest, "TEST_") || service.MatchString(name) || c.known[strings.ToLower(strings.ReplaceAll(rest, "_", "-"))] {
+			continue
+		}
+		warnings = append(warnings, name+" is set, but there is no flag --"+strings.ToLower(strings.ReplaceAll(rest, "_", "-")))
+	}
+	slices.Sort(warnings)
+	return warnings
 }
 
 // share is a flag for a part of a whole: 1%, or 0.01.

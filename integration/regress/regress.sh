@@ -94,7 +94,7 @@ start_proxy() {
 		--http "127.0.0.1:$http" --accelerate '*.*' >"$logs/pgaccel.log" 2>&1 &
 	proxy_pid=$!
 	for _ in $(seq 300); do
-		/usr/bin/python3 -c "import urllib.request; urllib.request.urlopen('http://127.0.0.1:$http/readyz')" 2>/dev/null && return
+		/usr/bin/python3 -c "import urllib.request; urllib.request.urlopen('http://127.0.0.1:$http/readyz?tables')" 2>/dev/null && return
 		kill -0 "$proxy_pid" 2>/dev/null || break
 		sleep 0.1
 	done

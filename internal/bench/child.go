@@ -96,7 +96,7 @@ func (c *child) waitReady(ctx context.Context, rows func(int64)) error {
 			return fmt.Errorf("pgaccel ended at start:\n%s", c.tail())
 		case <-time.After(10 * time.Millisecond):
 		}
-		if status, _, err := c.get(ctx, "/readyz"); err == nil && status == http.StatusOK {
+		if status, _, err := c.get(ctx, "/readyz?tables"); err == nil && status == http.StatusOK {
 			return nil
 		}
 		if rows != nil && time.Since(last) > 500*time.Millisecond {

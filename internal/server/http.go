@@ -1,33 +1,29 @@
 package server
 
 import (
+	"fmt"
 	"html/template"
-	"net"
 	"net/http"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"pgaccel/colstore"
+	"pgaccel/proxy"
 )
 
-// serveHTTP opens the HTTP side: /metrics, /healthz, /readyz and the console at /.
+// serveHTTP opens the HTTP side: /metrics, /livez (/healthz is the same), /readyz and the console at /.
 func (s *Server) serveHTTP() error {
-	l, err := net.Listen("tcp", s.cfg.HTTP)
+	l, err := proxy.ListenTCP(s.ctx, s.cfg.HTTP, s.cfg.ReusePort)
 	if err != nil {
-		return err
+		return fmt.Errorf("--http: %w", err)
 	}
 	s.httpAddr = l.Addr()
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(s.registry(), promhttp.HandlerOpts{}))
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("ok\n")) })
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		if s.replicator != nil && !s.replicator.Ready() {
-			http.Error(w, "copying", http.StatusServiceUnavailable)
-			return
-		}
-		w.Write([]byte("ready\n"))
-	})
+	mux.HandleFunc("GET /livez", livez)
+	mux.HandleFunc("GET /healthz", livez)
+	mux.HandleFunc("GET /readyz", s.readyz)
 	mux.HandleFunc("GET /{$}", s.console)
 	s.http = newHTTPServer(mux, httpIdle)
 	go s.http.Serve(l)

@@ -33,7 +33,7 @@ func (cfg *Config) GoMemoryLimit() int64 {
 	)
 	// An execution's intermediate results are garbage before its result is written out:
 	// an eighth is for what is not collected yet.
-	return base + cfg.QueryMemory + cfg.QueryMemory/8 + min(int64(cfg.MaxClients)*sessionMemory, base)
+	return base + cfg.QueryMemory + cfg.QueryMemory/8 + cfg.ReuseMemory + min(int64(cfg.MaxClients)*sessionMemory, base)
 }
 
 // setMemory sets the limits that were left out.

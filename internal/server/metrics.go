@@ -28,6 +28,8 @@ var (
 	tempFilesDesc        = desc("pgaccel_temp_files", "Temporary files that are open (--temp-dir).")
 	tempBytesDesc        = desc("pgaccel_temp_bytes", "Bytes of the temporary files that are open.")
 	tempWrittenDesc      = desc("pgaccel_temp_bytes_total", "Bytes written to temporary files.")
+	reuseDesc            = desc("pgaccel_reuse_total", "Queries that were answered by the result of an earlier one, whose tables have not changed.", "kind")
+	reuseBytesDesc       = desc("pgaccel_reuse_bytes", "Bytes of results that are kept for that (--reuse-memory).")
 	queryMemoryLimitDesc = desc("pgaccel_query_memory_limit_bytes", "The limit of query memory (--query-memory).")
 	waitingDesc          = desc("pgaccel_waiting_workers", "Goroutines of executions that wait for a core.")
 	queuedDesc           = desc("pgaccel_waiting_executions", "Executions that wait until others have ended.")
@@ -96,6 +98,9 @@ func (c *storeCollector) Collect(ch chan<- prometheus.Metric) {
 		used, limit := e.QueryMemory()
 		gauge(queryMemoryDesc, float64(used))
 		gauge(queryMemoryLimitDesc, float64(limit))
+		reused, kept := e.Reused()
+		counter(reuseDesc, reused, "result")
+		gauge(reuseBytesDesc, float64(kept))
 		if t := c.s.temp; t != nil {
 			files, bytes, written := t.Usage()
 			gauge(tempFilesDesc, float64(files))

@@ -2,15 +2,14 @@ package server
 
 import (
 	"context"
-	"crypto/tls"
 	"encoding/pem"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
 	"os"
 	"runtime/debug"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -26,6 +25,7 @@ import (
 // Config is what `pgaccel serve` is told.
 type Config struct {
 	Upstream   string   // postgres:// URL or libpq keywords of the real server; its user copies and streams
+	ReusePort  bool     // another process may listen on the same addresses
 	Listen     []string // addresses for clients, host:port or the path of a Unix socket
 	HTTP       string   // address for metrics, health and console; "" is off
 	Accelerate []string // table patterns: public.*, sales, !public.secret
@@ -36,6 +36,7 @@ type Config struct {
 	DeviceWorker string
 	Memory       int64 // bytes of column memory; 0 is 8 GiB, or half of the memory where that is less
 	QueryMemory  int64 // bytes that executions and results not read yet hold; 0 is Memory, from 1 GiB to a quarter of the memory
+	ReuseMemory  int64 // bytes of results that are kept for queries that ask the same again, beside QueryMemory; 0 is none
 	// TempDir is where queries put what query memory does not hold: "" is DataDir/tmp, or the system's
 	// folder where that is not memory itself, "off" nowhere. TempLimit bounds the bytes there; 0 is
 	// a quarter of what is free.
@@ -82,6 +83,9 @@ type Server struct {
 	ctx        context.Context
 	cancel     context.CancelFunc
 	done       chan error
+	upstream   upstream.Config
+	draining   atomic.Bool
+	ready      readiness
 }
 
 // Start opens the listeners and begins to copy. It returns once clients can
@@ -97,22 +101,11 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--upstream: %w", err)
 	}
-	clientTLS, err := loadTLS(cfg.TLSCert, cfg.TLSKey)
+	clients, err := clientSettings(&cfg)
 	if err != nil {
 		return nil, err
 	}
-	var requireTLS *bool
-	switch cfg.TLSRequire {
-	case "":
-	case "on", "off", "true", "false": // a YAML file's
-		on := cfg.TLSRequire == "on" || cfg.TLSRequire == "true"
-		if requireTLS = &on; on && clientTLS == nil {
-			return nil, errors.New("--tls-require needs --tls-cert and --tls-key")
-		}
-	default:
-		return nil, fmt.Errorf("--tls-require %s: use on or off", cfg.TLSRequire)
-	}
-	s := &Server{cfg: cfg, log: cfg.Logger, observer: newObserver(), done: make(chan error, 2)}
+	s := &Server{cfg: cfg, upstream: up, log: cfg.Logger, observer: newObserver(), done: make(chan error, 2)}
 	s.ctx, s.cancel = context.WithCancel(ctx)
 	cfg.setMemory()
 	s.store = colstore.New(colstore.Options{MemoryLimit: cfg.Memory, SegmentRows: cfg.SegmentRows, IndexAll: cfg.Eager})
@@ -123,7 +116,7 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	var decider engine.Decider
 	if len(cfg.Accelerate) > 0 {
 		s.replicator, err = replica.Start(s.ctx, replica.Config{Upstream: cfg.Upstream, Accelerate: cfg.Accelerate,
-			Store: s.store, Workers: cfg.CopySessions, MaxRetainedWAL: cfg.MaxRetainedWAL, DataDir: cfg.DataDir, CheckpointInterval: cfg.CheckpointInterval, Logger: cfg.Logger, Progress: cfg.Progress})
+			Store: s.store, Workers: cfg.CopySessions, MaxRetainedWAL: cfg.MaxRetainedWAL, DataDir: cfg.DataDir, AwaitDataDir: cfg.ReusePort, CheckpointInterval: cfg.CheckpointInterval, Logger: cfg.Logger, Progress: cfg.Progress})
 		if err != nil {
 			s.Close()
 			return nil, err
@@ -132,7 +125,7 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 			s.Close()
 			return nil, err
 		}
-		o := engine.Options{Store: s.store, QueryMemory: cfg.QueryMemory, Temp: s.temp, Workers: cfg.Workers, WaitLimit: cfg.WaitLimit,
+		o := engine.Options{Store: s.store, QueryMemory: cfg.QueryMemory, ReuseMemory: cfg.ReuseMemory, Temp: s.temp, Workers: cfg.Workers, WaitLimit: cfg.WaitLimit,
 			CheckDefinition: s.replicator.Recheck, CheckServer: s.replicator.RecheckServer, Waited: s.observer.waited, Passed: s.observer.passed, Look: s.replicator.Look, Logger: cfg.Logger, Eager: cfg.Eager,
 			Trials: cfg.Trials, TrialFloor: cfg.TrialFloor}
 		if d := s.device; d != nil {
@@ -141,8 +134,8 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 		s.engine = engine.New(o)
 		decider = s.engine
 	}
-	s.proxy, err = proxy.Listen(s.ctx, proxy.Config{Listen: cfg.Listen, Upstream: up, TLS: clientTLS, RequireTLS: requireTLS, Engine: decider,
-		Logger: cfg.Logger, MaxConnections: cfg.MaxClients, Observer: s.observer, Shadow: cfg.Shadow})
+	s.proxy, err = proxy.Listen(s.ctx, proxy.Config{Listen: cfg.Listen, ReusePort: cfg.ReusePort, Upstream: up, TLS: clients.TLS, RequireTLS: clients.RequireTLS, Engine: decider,
+		Logger: cfg.Logger, MaxConnections: clients.MaxConnections, Observer: s.observer, Shadow: clients.Shadow})
 	if err != nil {
 		s.Close()
 		return nil, err
@@ -155,20 +148,6 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	}
 	go func() { s.done <- s.proxy.Serve(s.ctx) }()
 	return s, nil
-}
-
-func loadTLS(cert, key string) (*tls.Config, error) {
-	if cert == "" && key == "" {
-		return nil, nil
-	}
-	if cert == "" || key == "" {
-		return nil, errors.New("--tls-cert and --tls-key go together")
-	}
-	pair, err := tls.LoadX509KeyPair(cert, key)
-	if err != nil {
-		return nil, fmt.Errorf("--tls-cert, --tls-key: %w", err)
-	}
-	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"postgresql"}}, nil
 }
 
 // Certificate returns the first certificate, DER, of a PEM file; nil without a file.

@@ -252,7 +252,7 @@ func (w *world) ready(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	for {
-		if r, err := http.Get(w.web("/readyz")); err == nil {
+		if r, err := http.Get(w.web("/readyz?tables")); err == nil {
 			r.Body.Close()
 			if r.StatusCode == http.StatusOK {
 				return nil

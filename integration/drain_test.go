@@ -1,0 +1,96 @@
+package integration
+
+import (
+	"context"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestDrainAndReload: SIGHUP takes over what may change and nothing of a bad file; SIGTERM
+// lets a transaction end, refuses new clients, and leaves nothing on the server.
+func TestDrainAndReload(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "serve.yml")
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("max-clients: 10\nworkers: 1\n")
+	s := privateStack(t, "CREATE TABLE dr (id int PRIMARY KEY);\nINSERT INTO dr SELECT generate_series(1, 20000)", "--config", file, "--drain-timeout", "60s")
+	logged := func(text string) {
+		t.Helper()
+		for end := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+			if log, _ := os.ReadFile(s.log); strings.Contains(string(log), text) {
+				return
+			} else if time.Now().After(end) {
+				t.Fatalf("%q is not in the log:\n%s", text, log)
+			}
+		}
+	}
+	hangUp := func() {
+		if err := s.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("max-clients: 1\nworkers: -3\n")
+	hangUp()
+	logged("serve.yml:2: workers: -3")
+	a := connect(t, s.proxy.url("postgres"))
+	b := connect(t, s.proxy.url("postgres"))
+	write("max-clients: 2\nworkers: 2\nlog-level: debug\n")
+	hangUp()
+	logged("flags=workers")
+	logged(`changed="log-level, max-clients"`)
+	direct := connect(t, s.direct.url("postgres"))
+	if status := get(t, s.http+"/readyz"); status != http.StatusOK {
+		t.Errorf("/readyz: %d", status)
+	}
+	if _, err := a.Exec(t.Context(), "BEGIN; SELECT count(*) FROM dr").ReadAll(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	if _, err := b.ReceiveMessage(ctx); err == nil || !strings.Contains(err.Error(), "57P01") {
+		t.Errorf("at rest: %v", err)
+	}
+	if status := get(t, s.http+"/readyz"); status != http.StatusServiceUnavailable {
+		t.Errorf("/readyz while it drains: %d", status)
+	}
+	if status := get(t, s.http+"/livez"); status != http.StatusOK {
+		t.Errorf("/livez while it drains: %d", status)
+	}
+	if _, err := a.Exec(ctx, "SELECT count(*) FROM dr; COMMIT").ReadAll(); err != nil {
+		t.Errorf("in a transaction: %v", err)
+	}
+	select {
+	case <-s.exited:
+	case <-ctx.Done():
+		t.Fatal("the process does not end")
+	}
+	if code := s.cmd.ProcessState.ExitCode(); code != 0 {
+		t.Errorf("status %d", code)
+	}
+	r := direct.ExecParams(ctx, "SELECT (SELECT count(*) FROM pg_replication_slots) + (SELECT count(*) FROM pg_publication)", nil, nil, nil, nil).Read()
+	if r.Err != nil || string(r.Rows[0][0]) != "0" {
+		t.Errorf("left behind: %s, %v", r.Rows, r.Err)
+	}
+}
+
+func get(t *testing.T, url string) int {
+	t.Helper()
+	r, err := web.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Body.Close()
+	return r.StatusCode
+}
