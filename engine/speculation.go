@@ -295,10 +295,11 @@ func (a *speculation) Take(gate Gate, described []Field, params []vector.Datum) 
 // adopt takes the result, which there is.
 func (a *speculation) adopt() answered {
 	a.settle(speculationHit)
+	e := a.engine()
 	if a.kept {
+		e.results.reused.Add(1)
 		return answered{batch: a.result.batch, device: a.result.report.Device, reused: true}
 	}
-	e := a.engine()
 	device := e.account(a.decision, &a.result)
 	if same, ok := a.decision.asks(a.params, nil, a.settings.timeZone, a.settings.reuse); ok {
 		e.results.keep(&same, *a.tables.Load(), a.result.batch, device)

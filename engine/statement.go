@@ -350,9 +350,7 @@ func (d *decision) Execute(ctx context.Context, tx *Transaction, gate Gate, desc
 // answered counts an execution that is answered.
 func (d *decision) answered(a answered, params []vector.Datum) *vector.Batch {
 	d.statement.engine.stats.accelerated(d.shape, a.took, a.batch.Rows, a.device)
-	if a.reused {
-		d.statement.engine.results.reused.Add(1)
-	} else {
+	if !a.reused {
 		d.timed(a.took, func() (float64, error) { return d.costOf(params) })
 	}
 	return a.batch
@@ -507,6 +505,7 @@ func (d *decision) compute(ctx context.Context, tx *Transaction, g *gateRow, bou
 		if a = (answered{kept.batch(), kept.device, time.Since(start), true}); !g.takes(a.batch) {
 			return a, errTies
 		}
+		e.results.reused.Add(1)
 		return a, nil
 	}
 	if hit {

@@ -30,7 +30,7 @@ const (
 // every answer contains the write. After the last one the table is accelerated
 // again.
 func TestNeverStale(t *testing.T) {
-	s := privateStack(t, changingSchema)
+	s := privateStack(t, changingSchema, reuse)
 	direct, proxy := connect(t, s.direct.url("postgres")), connect(t, s.proxy.url("postgres"))
 	s.accelerates(t, 6, func() {
 		same(t, direct, proxy, sumChanging)
@@ -78,7 +78,7 @@ func TestNeverStale(t *testing.T) {
 // TestDefinitionChanges alters the table on a direct connection; the next query
 // through pgaccel sees the new definition.
 func TestDefinitionChanges(t *testing.T) {
-	s := privateStack(t, changingSchema)
+	s := privateStack(t, changingSchema, reuse)
 	direct, proxy := connect(t, s.direct.url("postgres")), connect(t, s.proxy.url("postgres"))
 	for _, ddl := range []string{
 		"ALTER TABLE changing ADD COLUMN extra int DEFAULT 5", "ALTER TABLE changing DROP COLUMN extra", "ALTER TABLE changing ALTER COLUMN v TYPE numeric(15,2)",
@@ -107,7 +107,7 @@ func TestDefinitionChanges(t *testing.T) {
 // TestOwnTransaction reads inside of transactions: own writes, and REPEATABLE READ's
 // one snapshot while others write.
 func TestOwnTransaction(t *testing.T) {
-	s := privateStack(t, changingSchema)
+	s := privateStack(t, changingSchema, reuse)
 	direct, proxy, writer := connect(t, s.direct.url("postgres")), connect(t, s.proxy.url("postgres")), connect(t, s.direct.url("postgres"))
 	both := func(sql string) {
 		t.Helper()
@@ -152,7 +152,7 @@ func TestOwnTransaction(t *testing.T) {
 // TestSumsNeverTear moves money between accounts on direct connections while
 // readers ask for the total through pgaccel. Pauses let the copy become valid again.
 func TestSumsNeverTear(t *testing.T) {
-	s := privateStack(t, changingSchema)
+	s := privateStack(t, changingSchema, reuse)
 	ctx, cancel := context.WithTimeout(context.Background(), 8*time.Second)
 	defer cancel()
 	var wg sync.WaitGroup
@@ -192,7 +192,7 @@ func TestSumsNeverTear(t *testing.T) {
 
 // TestMode switches acceleration off and on with pgaccel.mode, as any setting.
 func TestMode(t *testing.T) {
-	s := privateStack(t, changingSchema)
+	s := privateStack(t, changingSchema, reuse)
 	direct, proxy := connect(t, s.direct.url("postgres")), connect(t, s.proxy.url("postgres"))
 	on := func(what string) {
 		t.Helper()

@@ -75,7 +75,7 @@ var vaultQueries = []string{
 // connection, and after each step asks as every role, in sessions that go on: the
 // server's rows, or its error. The table is accelerated again after each step.
 func TestRightsMatrix(t *testing.T) {
-	s := privateStack(t, vaultSchema)
+	s := privateStack(t, vaultSchema, reuse)
 	admin := connect(t, s.direct.url("postgres"))
 	major := serverMajor(t, admin)
 	direct, proxy := map[string]*pgconn.PgConn{}, map[string]*pgconn.PgConn{}
@@ -245,7 +245,7 @@ func TestRightsMatrix(t *testing.T) {
 // TestRightsInTransaction gives and takes rights while transactions are open, at
 // both levels, and while a cursor is half read.
 func TestRightsInTransaction(t *testing.T) {
-	s := privateStack(t, vaultSchema+"GRANT SELECT ON vault TO member, outsider")
+	s := privateStack(t, vaultSchema+"GRANT SELECT ON vault TO member, outsider", reuse)
 	admin := connect(t, s.direct.url("postgres"))
 	const sum, rows = "SELECT g, count(*), sum(v) FROM vault GROUP BY g ORDER BY g", "SELECT id, v FROM vault WHERE id <= 20 ORDER BY id"
 	for _, level := range []string{"READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"} {
@@ -342,7 +342,7 @@ func TestRightsInTransaction(t *testing.T) {
 // TestOpenPortalKeepsItsRight reads a portal with a row limit, bound and half read
 // before the right is taken away.
 func TestOpenPortalKeepsItsRight(t *testing.T) {
-	s := privateStack(t, vaultSchema+"GRANT SELECT ON vault TO outsider")
+	s := privateStack(t, vaultSchema+"GRANT SELECT ON vault TO outsider", reuse)
 	admin := connect(t, s.direct.url("postgres"))
 	transcript := func(tg target) (text string) {
 		must(t, admin, "GRANT SELECT ON vault TO outsider")

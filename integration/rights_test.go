@@ -82,7 +82,7 @@ func TestRights(t *testing.T) {
 // TestRoleChangesInSession switches roles and rights in a session that has already
 // been answered from the columns.
 func TestRoleChangesInSession(t *testing.T) {
-	s := privateStack(t, rightsSchema)
+	s := privateStack(t, rightsSchema, reuse)
 	direct, proxy := connect(t, s.direct.url("postgres")), connect(t, s.proxy.url("postgres"))
 	admin := connect(t, s.direct.url("postgres"))
 	s.accelerates(t, 3, func() { same(t, direct, proxy, sumSecret) })
