@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -44,22 +45,18 @@ func compare(script, direct, proxied string) []difference {
 
 // explains tells whether a statement is an EXPLAIN: pgaccel's plans are its own, and beside the
 // server's it says why these are given.
-func explains(statement []string) bool {
-	for _, line := range statement {
-		if code, _, _ := strings.Cut(strings.TrimSpace(line), "--"); code != "" {
-			return len(code) >= 7 && strings.EqualFold(code[:7], "explain")
-		}
-	}
-	return false
-}
+func explains(lines []string) bool { return slices.ContainsFunc(lines, plans.MatchString) }
+
+var plans = regexp.MustCompile(`(?i)^\s*explain\b`)
 
 // split returns what an output has after each line of the script.
 func split(script []string, output string) []string {
 	after := make([]string, len(script))
+	silent := unrepeated(script)
 	at := -1
 	for line := range strings.Lines(output) {
 		next := at + 1
-		for next < len(script) && script[next] == "" { // psql does not repeat empty lines
+		for next < len(script) && silent[next] {
 			next++
 		}
 		if next < len(script) && strings.TrimRight(line, "\n") == script[next] {
@@ -71,6 +68,28 @@ func split(script []string, output string) []string {
 		}
 	}
 	return after
+}
+
+// unrepeated tells which lines psql does not repeat: empty ones, the data of COPY, and what stands
+// where the script has it not.
+func unrepeated(script []string) []bool {
+	silent := make([]bool, len(script))
+	data, off := false, false
+	for i, line := range script {
+		command := strings.TrimSpace(line)
+		silent[i] = line == "" || data || off
+		switch {
+		case data:
+			data = command != `\.`
+		case fromStdin.MatchString(line):
+			data = true
+		case command == `\set ECHO none`:
+			off = true
+		case command == `\set ECHO all`:
+			off = false
+		}
+	}
+	return silent
 }
 
 func sorted(text string) string {

@@ -51,6 +51,7 @@ type world struct {
 	counts          map[route]int   // pgaccel_queries_total
 	sum             counted         // of all files so far
 	given           map[string]bool // tables that are waited for no more
+	copies          map[string]copiedTable
 	listener        net.Listener
 	cancel          context.CancelFunc
 }
@@ -63,6 +64,9 @@ type statement struct {
 
 // route is a label set of pgaccel_queries_total.
 type route struct{ name, reason string }
+
+// copiedTable is a table's OID, and when pgaccel says that it was copied.
+type copiedTable struct{ oid, when string }
 
 // counted is how many SELECTs of pgaccel's sessions were executed: those over tables that are not
 // copied, or over none, are left out.
@@ -89,7 +93,7 @@ END $f$;
 CREATE EVENT TRIGGER regress_identity ON ddl_command_end WHEN TAG IN ('CREATE TABLE', 'CREATE TABLE AS', 'SELECT INTO') EXECUTE FUNCTION regress_identity.set()`
 
 func start(ctx context.Context, o options) (*world, error) {
-	w := &world{options: o, seen: map[string]statement{}, given: map[string]bool{}}
+	w := &world{options: o, seen: map[string]statement{}, given: map[string]bool{}, copies: map[string]copiedTable{}}
 	ctx, w.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	if err := w.start(ctx); err != nil {
 		w.stop()
@@ -196,18 +200,26 @@ func (w *world) copied(ctx context.Context) {
 	defer w.mu.Unlock()
 	var missing []string
 	for deadline := time.Now().Add(copyPatience); time.Now().Before(deadline) && ctx.Err() == nil; time.Sleep(50 * time.Millisecond) {
-		tables, err := rows(ctx, w.admin, `SELECT n.nspname || '.' || c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+		tables, err := rows(ctx, w.admin, `SELECT n.nspname || '.' || c.relname, c.oid FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 			WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition AND c.relpersistence = 'p' AND c.oid >= 16384 AND (c.relkind = 'p' OR c.relreplident = 'f' OR EXISTS (SELECT FROM pg_index i WHERE i.indrelid = c.oid AND i.indisprimary))`)
 		if err != nil {
 			continue
 		}
-		known, err := rows(ctx, w.looker, "SELECT name FROM pgaccel.tables WHERE state IN ('ready', 'refused')")
+		known, err := rows(ctx, w.looker, "SELECT name, state, coalesce(copied::text, '') FROM pgaccel.tables WHERE state IN ('ready', 'refused')")
 		if err != nil {
 			continue
 		}
+		oids := map[string]string{}
+		for _, r := range tables {
+			oids[r[0]] = r[1]
+		}
 		ready := map[string]bool{}
 		for _, r := range known {
-			ready[r[0]] = true
+			last, now := w.copies[r[0]], copiedTable{oids[r[0]], r[2]}
+			// What is ready may be a table of the name that is no more.
+			if ready[r[0]] = r[1] == "refused" || last.oid == "" || last.oid == now.oid || last.when != now.when; ready[r[0]] {
+				w.copies[r[0]] = now
+			}
 		}
 		missing = missing[:0]
 		for _, r := range tables {
