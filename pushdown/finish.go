@@ -108,6 +108,7 @@ type finisher struct {
 	columns   []FinishColumn
 	cuts      bool // the rest has a LIMIT
 	ordered   bool // and depends on the order of the core's rows
+	opaque    bool // the core may have columns of opaque types, which not all clients' encodings let be written
 	others    []*otherTable
 	ctes      map[string]bool // names of common table expressions
 	// identities is text of SQL that says which tables these are.
@@ -122,7 +123,7 @@ func PlanFinish(text *syntax.Text, paramOIDs []uint32, cat *catalog.Catalog) (co
 		return Statement{}, nil
 	}
 	writes := text.Written() != nil
-	f := &finisher{cat: cat, paramOIDs: paramOIDs, params: len(paramOIDs)}
+	f := &finisher{cat: cat, paramOIDs: paramOIDs, params: len(paramOIDs), opaque: true}
 	if !f.readsCopied(sel, nil) {
 		return Statement{}, nil
 	}
@@ -139,6 +140,9 @@ func PlanFinish(text *syntax.Text, paramOIDs []uint32, cat *catalog.Catalog) (co
 	// INSERT gives constants without a type that of their column.
 	if !f.block(sel, !writes, tree.GetInsertStmt() != nil, nil) || f.readsCopied(sel, nil) || !f.orderInsensitive(sel) {
 		return Statement{}, nil
+	}
+	if f.cuts && slices.ContainsFunc(f.core.Star.Output, func(e plan.Expr) bool { return e.Type().Kind == vector.Opaque }) {
+		return Statement{}, nil // not all of them have an order, or equal values that are the same
 	}
 	reads := f.readsOther(sel, nil)
 	var names []string
@@ -377,7 +381,7 @@ func (f *finisher) asArray(t vector.Type, element string) (c FinishColumn, value
 		return c, "", false
 	case t.Kind.IsArray(): // an array of arrays is another thing
 		text("pg_catalog." + sqltype.Of(t.Kind).Name)
-	case c.Array == 0: // opaque types among them: of values that are equal and print apart, as 1 mon and 30 days, the server takes its own first one
+	case c.Array == 0, t.Kind == vector.Opaque && (!f.opaque || slices.Contains(unlikeArrays, oid)):
 		return c, "", false
 	default:
 		element += modifier(t)
@@ -393,6 +397,10 @@ func (f *finisher) asArray(t vector.Type, element string) (c FinishColumn, value
 	}
 	return c, "", false
 }
+
+// unlikeArrays are opaque types whose columns elements of arrays do not stand for: names, which have a collation, bits, whose length
+// is the column's, and XML, which is read again.
+var unlikeArrays = []uint32{19, 142, 1560, 1562}
 
 // modifier is the cast that gives elements the modifier of their type: they fit it.
 func modifier(t vector.Type) string {
@@ -487,7 +495,9 @@ func builtinName(list []*pg.Node) (schema, name string, ok bool) {
 var builtinTypes = map[string]bool{"text": true, "date": true, "json": true, "jsonb": true, "uuid": true, "bytea": true, "oid": true, "name": true,
 	"int2": true, "int4": true, "int8": true, "float4": true, "float8": true, "bool": true, "numeric": true, "varchar": true, "bpchar": true,
 	"time": true, "timetz": true, "timestamp": true, "timestamptz": true, "interval": true, "xml": true, "money": true, "inet": true, "cidr": true,
-	"macaddr": true, "macaddr8": true, "regclass": true, "regtype": true, "jsonpath": true, "record": true}
+	"macaddr": true, "macaddr8": true, "regclass": true, "regtype": true, "jsonpath": true, "record": true,
+	"tsvector": true, "tsquery": true, "point": true, "lseg": true, "line": true, "box": true, "path": true, "polygon": true, "circle": true,
+	"int4range": true, "int8range": true, "numrange": true, "daterange": true, "tsrange": true, "tstzrange": true}
 
 // knownType reports whether a type is built in, or an enum of the tables'.
 func (f *finisher) knownType(t *pg.TypeName) bool {

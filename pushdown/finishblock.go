@@ -7,6 +7,7 @@ import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 	"google.golang.org/protobuf/proto"
 
+	"pgaccel/catalog"
 	"pgaccel/plan"
 	"pgaccel/syntax"
 )
@@ -27,18 +28,21 @@ type split struct {
 	f       *finisher
 	sel     *pg.SelectStmt // as it was
 	rest    *pg.SelectStmt // what becomes of it
+	targets []*pg.Node     // its outputs, as they were
 	cols    []*pg.Node     // what the rest reads of the core
 	keys    []*pg.Node     // of GROUP BY
 	partial []partialCall  // of the rest
 	// unnamed says that a column is read which the core does not have.
 	unnamed bool
+	// left are conditions of the rest.
+	left []*pg.Node
 	// grouping says that the core groups by columns, each value of which stands for those that are equal.
 	grouping bool
 	mixed    *mixed // of a SELECT from copied tables and others; else nil
 }
 
 func (f *finisher) newSplit(sel *pg.SelectStmt) *split {
-	return &split{f: f, sel: sel, rest: proto.Clone(sel).(*pg.SelectStmt)}
+	return &split{f: f, sel: sel, targets: sel.TargetList, rest: proto.Clone(sel).(*pg.SelectStmt)}
 }
 
 // groups takes the groups of sel for the core: with what of HAVING, ORDER BY and LIMIT it can be planned with.
@@ -136,12 +140,13 @@ func (f *finisher) rows(sel *pg.SelectStmt) bool {
 		return true
 	}
 	s := f.newSplit(sel)
-	core, ok := s.scanned(false)
-	return ok && s.take(core)
+	if core, ok := s.scanned(false); ok && s.take(core) {
+		return true
+	}
+	return f.conditions(sel)
 }
 
-// scanned splits at FROM and WHERE. A condition that is refused is not left to the rest: PostgreSQL may test it for rows that
-// others leave out, and it may fail for these.
+// scanned splits at FROM and WHERE.
 func (s *split) scanned(cut bool) (core *pg.SelectStmt, ok bool) {
 	if !s.label() || !s.groupBy(s.rest.GroupClause) {
 		return nil, false
@@ -176,7 +181,7 @@ func (s *split) take(core *pg.SelectStmt) bool {
 		return false
 	}
 	rows, ok := s.f.rowSet(s.f.core.Names)
-	if !ok {
+	if !ok || slices.ContainsFunc(s.left, func(c *pg.Node) bool { return !s.f.cannotFail(c) }) {
 		return false
 	}
 	item := &pg.Node{Node: &pg.Node_RangeSubselect{RangeSubselect: &pg.RangeSubselect{
@@ -191,8 +196,32 @@ func (s *split) take(core *pg.SelectStmt) bool {
 	return true
 }
 
-// label gives the output columns the names that they have, so that these stay; ok is false where there is `*`.
+// expand puts the columns that `*` means in its place, where each has a name of its own.
+func (s *split) expand() {
+	var items []*pg.Node
+	for _, n := range s.rest.TargetList {
+		fields := n.GetResTarget().GetVal().GetColumnRef().GetFields()
+		if len(fields) != 1 || fields[0].GetAStar() == nil || s.mixed != nil {
+			items = append(items, n)
+			continue
+		}
+		probe := selectFrom(s.sel)
+		probe.TargetList = []*pg.Node{n}
+		st, _, ok := s.f.planned(probe)
+		if !ok || st.Star == nil || len(slices.Compact(slices.Sorted(slices.Values(st.Names)))) < len(st.Names) {
+			return
+		}
+		for _, name := range st.Names {
+			items = append(items, selectItem(parsedExpr(catalog.QuoteIdentifier(name)), name))
+		}
+	}
+	s.rest.TargetList = items
+	s.targets = proto.Clone(s.rest).(*pg.SelectStmt).TargetList
+}
+
+// label gives the output columns the names that they have, so that these stay; ok is false where there is `*` that is not expanded.
 func (s *split) label() (ok bool) {
+	s.expand()
 	for _, n := range s.rest.TargetList {
 		r := n.GetResTarget()
 		if r == nil || len(r.Indirection) > 0 {
@@ -213,14 +242,14 @@ func (s *split) label() (ok bool) {
 // output returns the expression of an output column that ORDER BY or GROUP BY names by position or name; nil for others.
 func (s *split) output(n *pg.Node) *pg.Node {
 	if c := n.GetAConst(); c != nil && c.GetIval() != nil {
-		if i := int(c.GetIval().Ival); i >= 1 && i <= len(s.sel.TargetList) {
-			return s.sel.TargetList[i-1].GetResTarget().GetVal()
+		if i := int(c.GetIval().Ival); i >= 1 && i <= len(s.targets) {
+			return s.targets[i-1].GetResTarget().GetVal()
 		}
 	}
 	if names := nameList(n.GetColumnRef().GetFields()); len(names) == 1 {
 		for i, t := range s.rest.TargetList {
 			if t.GetResTarget().GetName() == names[0] {
-				return s.sel.TargetList[i].GetResTarget().GetVal()
+				return s.targets[i].GetResTarget().GetVal()
 			}
 		}
 	}

@@ -120,7 +120,7 @@ func equalIsSame(t vector.Type) bool {
 	switch {
 	case t.Kind.IsText():
 		return t.Collation.OID == 0 || t.Collation.Deterministic
-	case t.Kind.IsFloat(), t.Varying(), t.Kind.IsDocument(), t.Kind == vector.Interval, t.Kind.IsArray():
+	case t.Kind.IsFloat(), t.Varying(), t.Kind.IsDocument(), t.Kind == vector.Interval, t.Kind.IsArray(), t.Kind == vector.Opaque:
 		return false
 	}
 	return true

@@ -72,6 +72,9 @@ func (t *Opaque) Receive(raw []byte) (d vector.Datum, ok bool) {
 // opaques are built in: their OIDs are the same in every server.
 var opaques = map[uint32]*Opaque{}
 
+// opaqueArrayOIDs are the types of arrays of opaque ones, by these.
+var opaqueArrayOIDs = map[uint32]uint32{}
+
 // opaqueLists are the opaque types; those of arrays of others come last.
 var opaqueLists = [][]Opaque{opaqueTimes, opaqueRanges, opaqueShapes, opaqueSystem, opaqueTexts, opaqueSearch}
 

@@ -94,7 +94,7 @@ func run(ctx context.Context, o options) (differences int, err error) {
 		return 0, err
 	}
 	defer w.stop()
-	fmt.Printf("%-32s %8s %8s %8s %8s %8s\n", "file", "selects", "asked", "accel.", "differ", "order")
+	fmt.Printf("%-40s %8s %8s %8s %8s %8s %8s\n", "file", "selects", "asked", "accel.", "partial", "differ", "order")
 	for _, f := range files {
 		if ctx.Err() != nil {
 			return differences, ctx.Err()
@@ -104,6 +104,9 @@ func run(ctx context.Context, o options) (differences int, err error) {
 			return differences, err
 		}
 		differences += n
+	}
+	if sum := w.sum; sum.asked > 0 {
+		fmt.Printf("%d asked, %d accelerated, %d in part: %.1f %%\n", sum.asked, sum.accelerated, sum.partial, 100*float64(sum.accelerated+sum.partial)/float64(sum.asked))
 	}
 	fmt.Println("outputs:", o.out)
 	w.printReasons(o.reasons)
@@ -184,14 +187,17 @@ func (w *world) file(ctx context.Context, name string) (int, error) {
 	if err := os.WriteFile(filepath.Join(w.out, name+".diff"), []byte(report), 0o644); err != nil {
 		return 0, err
 	}
-	asked, accelerated, internal, err := w.count(ctx)
+	c, err := w.count(ctx)
 	if err != nil {
 		return 0, err
 	}
-	fmt.Printf("%-32s %8d %8d %8d %8d %8d\n", name, selects(script), asked, accelerated, differ, order)
-	if internal > 0 {
-		fmt.Printf("%d statements had internal errors\n", internal)
+	fmt.Printf("%-40s %8d %8d %8d %8d %8d %8d\n", name, selects(script), c.asked, c.accelerated, c.partial, differ, order)
+	if c.internal > 0 {
+		fmt.Printf("%d statements had internal errors\n", c.internal)
 		differ++
 	}
+	w.sum.asked += c.asked
+	w.sum.accelerated += c.accelerated
+	w.sum.partial += c.partial
 	return differ, nil
 }

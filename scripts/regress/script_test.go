@@ -36,6 +36,15 @@ func TestCompare(t *testing.T) {
 	}
 }
 
+func TestCompareLeavesPlansOut(t *testing.T) {
+	script := "-- a plan\nexplain (costs off)\nSELECT 1;\nSELECT 2;\n"
+	direct := "-- a plan\nexplain (costs off)\nSELECT 1;\n Result\nSELECT 2;\n 2\n"
+	proxied := strings.Replace(direct, " Result\n", "INFO:  why\n Result\n", 1)
+	if found := compare(script, direct, proxied); len(found) > 0 {
+		t.Errorf("plans are compared: %v", found)
+	}
+}
+
 func TestLogicStatements(t *testing.T) {
 	text := "hash-threshold 8\n\nstatement ok\nCREATE TABLE a (b int)\n\nonlyif mysql # as DIV\nquery I rowsort x\nSELECT b DIV 2 FROM a\n----\n\n" +
 		"# a note\nskipif mysql\nquery I rowsort x\nSELECT b / 2\n  FROM a\n----\n1\n\nskipif postgresql\nstatement ok\nREPLACE\n"

@@ -48,8 +48,10 @@ type world struct {
 	looker          *pgconn.PgConn // of pgaccel
 	mu              sync.Mutex     // guards both
 	seen            map[string]statement
-	counts          map[string]int  // pgaccel_queries_total, by reason
+	counts          map[route]int   // pgaccel_queries_total
+	sum             counted         // of all files so far
 	given           map[string]bool // tables that are waited for no more
+	copies          map[string]copiedTable
 	listener        net.Listener
 	cancel          context.CancelFunc
 }
@@ -57,7 +59,21 @@ type world struct {
 // statement is a row of pgaccel.queries.
 type statement struct {
 	query, reason, detail string
-	calls, accelerated    int
+	forwarded             int
+}
+
+// route is a label set of pgaccel_queries_total.
+type route struct{ name, reason string }
+
+// copiedTable is a table's OID, and when pgaccel says that it was copied.
+type copiedTable struct{ oid, when string }
+
+// counted is how many SELECTs of pgaccel's sessions were executed: those over tables that are not
+// copied, or over none, are left out.
+type counted struct {
+	asked                int
+	accelerated, partial int // answered from columns, wholly and in part
+	internal             int // failed inside
 }
 
 // setup has each table take its rows as its identity where it has no key: only then is it copied.
@@ -77,7 +93,7 @@ END $f$;
 CREATE EVENT TRIGGER regress_identity ON ddl_command_end WHEN TAG IN ('CREATE TABLE', 'CREATE TABLE AS', 'SELECT INTO') EXECUTE FUNCTION regress_identity.set()`
 
 func start(ctx context.Context, o options) (*world, error) {
-	w := &world{options: o, seen: map[string]statement{}, given: map[string]bool{}}
+	w := &world{options: o, seen: map[string]statement{}, given: map[string]bool{}, copies: map[string]copiedTable{}}
 	ctx, w.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	if err := w.start(ctx); err != nil {
 		w.stop()
@@ -184,18 +200,26 @@ func (w *world) copied(ctx context.Context) {
 	defer w.mu.Unlock()
 	var missing []string
 	for deadline := time.Now().Add(copyPatience); time.Now().Before(deadline) && ctx.Err() == nil; time.Sleep(50 * time.Millisecond) {
-		tables, err := rows(ctx, w.admin, `SELECT n.nspname || '.' || c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+		tables, err := rows(ctx, w.admin, `SELECT n.nspname || '.' || c.relname, c.oid FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 			WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition AND c.relpersistence = 'p' AND c.oid >= 16384 AND (c.relkind = 'p' OR c.relreplident = 'f' OR EXISTS (SELECT FROM pg_index i WHERE i.indrelid = c.oid AND i.indisprimary))`)
 		if err != nil {
 			continue
 		}
-		known, err := rows(ctx, w.looker, "SELECT name FROM pgaccel.tables WHERE state IN ('ready', 'refused')")
+		known, err := rows(ctx, w.looker, "SELECT name, state, coalesce(copied::text, '') FROM pgaccel.tables WHERE state IN ('ready', 'refused')")
 		if err != nil {
 			continue
 		}
+		oids := map[string]string{}
+		for _, r := range tables {
+			oids[r[0]] = r[1]
+		}
 		ready := map[string]bool{}
 		for _, r := range known {
-			ready[r[0]] = true
+			last, now := w.copies[r[0]], copiedTable{oids[r[0]], r[2]}
+			// What is ready may be a table of the name that is no more.
+			if ready[r[0]] = r[1] == "refused" || last.oid == "" || last.oid == now.oid || last.when != now.when; ready[r[0]] {
+				w.copies[r[0]] = now
+			}
 		}
 		missing = missing[:0]
 		for _, r := range tables {
@@ -212,6 +236,8 @@ func (w *world) copied(ctx context.Context) {
 		w.given[name] = true
 	}
 }
+
+var total = regexp.MustCompile(`^pgaccel_queries_total\{reason="(.*)",route="(.*)"\} (.*)`)
 
 // listed is how \d lists pgaccel's publication, where it is the only one.
 var listed = regexp.MustCompile("(?m)^Publications:\n    \"pgaccel_[0-9a-f]+\"\n")
@@ -257,43 +283,48 @@ func (s *side) psql(ctx context.Context, w *world, name, script string) (string,
 	return listed.ReplaceAllString(strings.ReplaceAll(string(out), s.build, "BUILD"), ""), err
 }
 
-// count returns how many SELECTs of pgaccel's sessions were executed since it was last called, those
-// over tables that are not copied left out; how many were accelerated; and how many failed inside.
-// It also notes what pgaccel.queries has: that forgets statements when there are many.
-func (w *world) count(ctx context.Context) (asked, accelerated, internal int, err error) {
+// count returns what was executed since it was last called. It also notes what pgaccel.queries
+// has: that forgets statements when there are many.
+func (w *world) count(ctx context.Context) (c counted, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	all, err := rows(ctx, w.looker, "SELECT query, reason, detail, calls, accelerated FROM pgaccel.queries")
+	all, err := rows(ctx, w.looker, "SELECT query, reason, detail, forwarded FROM pgaccel.queries")
 	if err != nil {
-		return 0, 0, 0, err
+		return c, err
 	}
 	for _, r := range all {
 		s := statement{query: r[0], reason: r[1], detail: r[2]}
-		s.calls, _ = strconv.Atoi(r[3])
-		s.accelerated, _ = strconv.Atoi(r[4])
+		s.forwarded, _ = strconv.Atoi(r[3])
 		w.seen[s.query] = s
 	}
 	r, err := http.Get("http://" + w.accel.HTTPAddr().String() + "/metrics")
 	if err != nil {
-		return 0, 0, 0, err
+		return c, err
 	}
 	defer r.Body.Close()
-	now := map[string]int{}
+	now := map[route]int{}
 	for lines := bufio.NewScanner(r.Body); lines.Scan(); {
-		if line, ok := strings.CutPrefix(lines.Text(), `pgaccel_queries_total{reason="`); ok {
-			reason, rest, _ := strings.Cut(line, `"`)
-			n, _ := strconv.ParseFloat(rest[strings.LastIndexByte(rest, ' ')+1:], 64)
-			now[reason] += int(n)
+		if m := total.FindStringSubmatch(lines.Text()); m != nil {
+			n, _ := strconv.ParseFloat(m[3], 64)
+			now[route{m[2], m[1]}] = int(n)
 		}
 	}
-	for reason, n := range now {
-		if reason != "not a plain SELECT" && reason != "no accelerated table" {
-			asked += n - w.counts[reason]
+	for r, n := range now {
+		n -= w.counts[r]
+		if r.reason != "not a plain SELECT" && r.reason != "no accelerated table" {
+			c.asked += n
+		}
+		switch {
+		case r.name == "accelerated":
+			c.accelerated += n
+		case r.name == "partial":
+			c.partial += n
+		case r.reason == "internal error":
+			c.internal += n
 		}
 	}
-	accelerated, internal = now[""]-w.counts[""], now["internal error"]-w.counts["internal error"]
 	w.counts = now
-	return asked, accelerated, internal, nil
+	return c, nil
 }
 
 // printReasons says what was forwarded, the most frequent reasons first.
@@ -304,10 +335,10 @@ func (w *world) printReasons(most int) {
 	}
 	reasons := map[string]line{}
 	for _, s := range w.seen {
-		if s.calls > s.accelerated {
+		if s.forwarded > 0 {
 			key := s.reason + ": " + s.detail
 			l := reasons[key]
-			if l.n += s.calls - s.accelerated; l.example == "" || len(s.query) < len(l.example) {
+			if l.n += s.forwarded; l.example == "" || len(s.query) < len(l.example) {
 				l.example = s.query
 			}
 			reasons[key] = l
