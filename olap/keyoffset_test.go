@@ -1,7 +1,6 @@
 package olap
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -66,7 +65,7 @@ func TestKeysThatFollowAreNoParts(t *testing.T) {
 		q.Group = append(q.Group, call(plan.OpSub, vector.Int8, x, plan.Const{Datum: vector.Int(vector.Int8, int64(i))}))
 	}
 	q.Output = []plan.Expr{plan.Key{Index: 2, T: vector.TypeOf(vector.Int8)}}
-	if text := Explain(q, w.input()); !strings.Contains(text, fmt.Sprint("hash of groups, 1 words")) {
+	if text := Explain(q, w.input()); !strings.Contains(text, "hash of groups, 1 words") {
 		t.Error(text)
 	}
 }
