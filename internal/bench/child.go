@@ -51,8 +51,9 @@ func startChild(ctx context.Context, binary, upstream, dir, listen, http string,
 	defer log.Close()
 	c.cmd = exec.Command(binary, append([]string{"serve", "--upstream", upstream, "--listen", c.Addr, "--http", c.HTTP, "--accelerate", "public.*", "--trials=off"}, args...)...)
 	c.cmd.Stdout, c.cmd.Stderr = log, log
-	// The environment's settings are meant for another pgaccel.
-	c.cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "PGACCEL_") })
+	// The environment's settings are meant for another pgaccel. What is timed is computed each time: a variable,
+	// since the program of --base may not have the flag.
+	c.cmd.Env = append(slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "PGACCEL_") }), "PGACCEL_REUSE_MEMORY=0")
 	// It ends with us even when we are killed, and not by the terminal's Ctrl-C, so
 	// that it can still say good-bye to Postgres.
 	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
