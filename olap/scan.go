@@ -21,8 +21,12 @@ func (p *pipeline) run(make func(w *worker) sink) error {
 	if p.never || len(p.tab.Segments) == 0 {
 		return nil
 	}
+	workers := min(p.x.opt.Workers, len(p.tab.Segments))
 	if p.table == 0 {
 		segments, rows := p.read(math.MaxInt)
+		if p.top == nil { // whose number is an estimate
+			workers = max(1, min(workers, segments)) // each has a sink, which is made, and merged
+		}
 		if err := p.x.admit(time.Duration(float64(rows) * p.weight())); err != nil {
 			return err
 		}
@@ -32,7 +36,6 @@ func (p *pipeline) run(make func(w *worker) sink) error {
 			}
 		}
 	}
-	workers := min(p.x.opt.Workers, len(p.tab.Segments))
 	var next atomic.Int64
 	var stop atomic.Bool
 	return p.x.together(workers, func(m *member) (err error) {
