@@ -38,6 +38,14 @@
 //
 // An execution with constants that come with the gate (plan.ServerConst) is not begun before.
 //
+// # Reuse
+//
+// A dashboard asks the same every few seconds. The result of an execution is kept, where it is small, with
+// the versions of the tables that it was computed of. Another execution of the same plan with the same values
+// passes its gate as ever, for rights, settings and definitions; then, where the gate's snapshot sees
+// exactly these versions (colstore.Store.Same), the result is the kept one.
+// It is offered before the gate has answered, as a speculation that has ended (decision.computed).
+//
 // # Constants of the server's
 //
 // now() and other expressions over no rows are computed by the server, behind the gate and in its

@@ -15,13 +15,6 @@ import (
 	"pgaccel/vector"
 )
 
-// # Reuse
-//
-// A dashboard asks the same every few seconds. The result of an execution is kept, where it is small, with
-// the versions of the tables that it was computed of. Another execution of the same plan with the same values
-// passes its gate as ever, for rights, settings and definitions; then, where the gate's snapshot sees
-// exactly these versions (colstore.Store.Same), the result is the kept one.
-
 // results are those that are kept, the least recently used going first.
 type results struct {
 	limit  int64        // bytes; 0: none is kept
