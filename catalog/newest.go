@@ -24,13 +24,16 @@ const OperatorsSQL = `pg_catalog.concat_ws(' ',
 
 // ShadowedSQL is a query for the lower-case names of functions, and the operators,
 // that might be preferred to a built-in one: Catalog.Shadowed. Of casts it says only
-// whether there is one between built-in types, as "::".
+// whether there is one between built-in types, as "::". hstore's operators with a text[] at their right do not count:
+// where the left side is jsonb, built-in ones fit better, where it is unknown none is unique, and nothing else is planned
+// of these names. (Of others there are built-in ones for any array, which would fit worse.)
 var ShadowedSQL = `SELECT pg_catalog.lower(f.proname::pg_catalog.text) FROM pg_catalog.pg_proc f
   WHERE f.oid OPERATOR(pg_catalog.>=) 16384 AND ` + preferredFunctionSQL + `
  UNION SELECT o.oprname::pg_catalog.text FROM pg_catalog.pg_operator o
   WHERE o.oid OPERATOR(pg_catalog.>=) 16384 AND (o.oprleft OPERATOR(pg_catalog.<) 16384 AND o.oprright OPERATOR(pg_catalog.<) 16384
    OR o.oprleft OPERATOR(pg_catalog.<) 16384 AND o.oprleft OPERATOR(pg_catalog.<>) ALL ('{0,25}')
    OR o.oprright OPERATOR(pg_catalog.<) 16384 AND o.oprright OPERATOR(pg_catalog.<>) 25
+    AND NOT (o.oprright OPERATOR(pg_catalog.=) 1009 AND o.oprname OPERATOR(pg_catalog.=) ANY ('{-,->,?|,?&}'::pg_catalog.name[]))
    OR ` + takesSQL("{e,d}", "o.oprleft", "o.oprright") + `)
  UNION SELECT '::' FROM pg_catalog.pg_cast k WHERE k.oid OPERATOR(pg_catalog.>=) 16384
    AND k.castsource OPERATOR(pg_catalog.<) 16384 AND k.casttarget OPERATOR(pg_catalog.<) 16384

@@ -110,3 +110,16 @@ func opaqueSettings(t *testing.T, s *stack) {
 		}
 	}
 }
+
+// TestBesideHstore: hstore's operators do not stand in the way of the built-in ones of their names.
+func TestBesideHstore(t *testing.T) {
+	s := privateStack(t, "CREATE EXTENSION hstore;\nCREATE TABLE bag (id int PRIMARY KEY, v numeric(9,2), at date, j jsonb, h hstore);\n"+
+		`INSERT INTO bag SELECT i, i / 4.0, date '2024-01-01' + i, jsonb_build_object('a', i % 5, 'k' || i % 3, 'x'), hstore('a', i::text) FROM generate_series(1, 3000) i`+";\nVACUUM ANALYZE;\n")
+	for _, sql := range []string{"SELECT sum(v - 1), max(at - 7), count(at - date '2024-02-02') FROM bag", "SELECT id - 1, j -> 'a', j ->> 'k1', j - 'a' FROM bag WHERE j -> 'a' = '2' ORDER BY id", "SELECT count(*) FROM bag WHERE j ?| ARRAY['k0', 'z']",
+		"SELECT count(*) FROM bag WHERE j ?& '{a,k1}'"} {
+		s.everyAnswer(t, true, sql)
+	}
+	for _, sql := range []string{"SELECT h - ARRAY['a'], h -> 'a', h ?| ARRAY['a'] FROM bag ORDER BY id", `SELECT '{"a": 1}' - ARRAY['a', j::text] FROM bag ORDER BY id`, "SELECT count(*) FROM bag WHERE '{}' ?| ARRAY[j::text]", "SELECT j - ARRAY['a', 'k1'] FROM bag ORDER BY id", "SELECT h - j::text FROM bag ORDER BY id"} {
+		s.everyAnswer(t, false, sql)
+	}
+}
