@@ -60,6 +60,13 @@ VACUUM ANALYZE`)
 			"SELECT count(*) FROM docs WHERE j @? '(-$.a).floor()' AND day > '2030-01-01'",
 			"SELECT count(*) FROM docs WHERE j @? '$.a.decimal(0)' AND day > '2030-01-01'", // since 17
 			"SELECT count(*) FROM docs WHERE at <@ '((0,0),9)'::circle AND id < 9",
+			// A column of USING is neither table's, whose names stand beside it.
+			"SELECT w.day, day, d.id FROM docs d LEFT JOIN days w USING (day) WHERE d.words @@ 'cat1' ORDER BY d.id",
+			"SELECT w.day, d.day, quote_literal(day::text) FROM docs d FULL JOIN days w USING (day) ORDER BY d.id, w.day",
+			"SELECT day, quote_literal(w.day::text), d.id FROM days w NATURAL RIGHT JOIN docs d ORDER BY d.id",
+			"SELECT day, count(w.day) FROM days w FULL JOIN docs d USING (day) WHERE d.words @@ 'cat1' OR w.weight < 0 GROUP BY day ORDER BY day",
+			"SELECT w.day AS day, quote_literal(count(*)::text) FROM docs d FULL JOIN days w USING (day) GROUP BY day",
+			"SELECT w.day AS day, count(d.id) FROM docs d FULL JOIN days w USING (day) WHERE d.words @@ 'cat1' GROUP BY day",
 			"SELECT count(*) FROM docs WHERE words @@ to_tsquery('simple', 'cat1')",
 			"SELECT took, count(*) FROM docs WHERE words @@ 'cat1' GROUP BY took ORDER BY took",
 			"SELECT DISTINCT spent FROM docs WHERE words @@ 'cat1' ORDER BY spent",
