@@ -32,8 +32,10 @@ type split struct {
 	cols    []*pg.Node     // what the rest reads of the core
 	keys    []*pg.Node     // of GROUP BY
 	partial []partialCall  // of the rest
-	// unnamed says that a column is read which the core does not have.
+	// unnamed says that a column is read which the core does not have, or whose name is not sure to be one column's.
 	unnamed bool
+	// merges says that FROM has columns of USING or NATURAL, which are not always those of a table that have the name.
+	merges bool
 	// left are conditions of the rest.
 	left []*pg.Node
 	// grouping says that the core groups by columns, each value of which stands for those that are equal.
@@ -42,7 +44,7 @@ type split struct {
 }
 
 func (f *finisher) newSplit(sel *pg.SelectStmt) *split {
-	return &split{f: f, sel: sel, targets: sel.TargetList, rest: proto.Clone(sel).(*pg.SelectStmt)}
+	return &split{f: f, sel: sel, targets: sel.TargetList, rest: proto.Clone(sel).(*pg.SelectStmt), merges: slices.ContainsFunc(sel.FromClause, mergesColumns)}
 }
 
 // groups takes the groups of sel for the core: with what of HAVING, ORDER BY and LIMIT it can be planned with.
@@ -279,6 +281,9 @@ func (s *split) resolveGroups(items []*pg.Node) bool {
 		if out.GetAConst() != nil { // in its place it would be a position
 			return false
 		}
+		if s.otherName(g, out) {
+			return false
+		}
 		if ref := g.GetColumnRef(); ref != nil && !sameColumn(ref, out.GetColumnRef()) {
 			is, known := s.isColumn(g)
 			if !known {
@@ -365,7 +370,21 @@ func (s *split) number(n *pg.Node) int {
 		i = len(s.cols)
 		s.cols = append(s.cols, proto.Clone(n).(*pg.Node))
 	}
+	s.unnamed = s.unnamed || s.otherName(s.cols[i], n)
 	return i
+}
+
+// otherName reports whether x and y are a name with its table and without where that may be two columns: of d LEFT JOIN w USING (day),
+// day is d.day, and w.day may be null.
+func (s *split) otherName(x, y *pg.Node) bool {
+	a, b := x.GetColumnRef(), y.GetColumnRef()
+	return s.merges && sameColumn(a, b) && (len(a.Fields) == 1) != (len(b.Fields) == 1)
+}
+
+// mergesColumns reports whether an item of FROM has joins with USING, or NATURAL ones.
+func mergesColumns(item *pg.Node) bool {
+	j := item.GetJoinExpr()
+	return j != nil && (j.IsNatural || len(j.UsingClause) > 0 || mergesColumns(j.Larg) || mergesColumns(j.Rarg))
 }
 
 // rowsColumn names a column of the core in the rest.

@@ -91,8 +91,9 @@ var totalOperators = map[string][]string{
 	"int4range": ranging, "int8range": ranging, "numrange": ranging, "daterange": ranging, "tsrange": ranging, "tstzrange": ranging,
 }
 
-// failingPath matches jsonpath that may fail in spite of what @? and @@ suppress: datetime() without a time zone, variables.
-var failingPath = regexp.MustCompile(`datetime|date\s*\(|time|\\|\$\s*[^\s.\[\])?*+/%<>=!&|,-]`)
+// failingPath matches jsonpath that may fail in spite of what @? and @@ suppress: dates and times without a time zone, a numeric's typmod,
+// what rounds up past the longest numeric, variables. Names of methods are read in either case, and comments may follow them.
+var failingPath = regexp.MustCompile(`(?i)date|time|decimal|ceiling|floor|\\|\$\s*[^\s.\[\])?*+/%<>=!&|,-]`)
 
 // cannotFail reports whether a condition of the rest has a result for every row: an operator of totalOperators between a column of
 // the core and a constant.
