@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
@@ -52,6 +53,7 @@ type kept struct {
 	rows     int
 	ties     bool
 	device   string // that computed it
+	at       time.Time
 	bytes    int64
 }
 
@@ -90,7 +92,8 @@ func (r *results) find(a *asked) *kept {
 	r.mu.Lock()
 	k, _ := r.lru.Get(key)
 	r.mu.Unlock()
-	if k == nil || !k.asked.equal(a) {
+	// Rules of zones and of letters are asked for anew after that time, too: a result may have been made by them.
+	if k == nil || !k.asked.equal(a) || time.Since(k.at) > rulesFresh {
 		return nil
 	}
 	return k
@@ -109,7 +112,7 @@ func (r *results) keep(a *asked, versions []colstore.Version, b *vector.Batch, d
 		return
 	}
 	k := &kept{asked: asked{a.query, cloneData(a.params), cloneData(a.constants), strings.Clone(a.timeZone)},
-		versions: versions, columns: cloneColumns(b.Columns), rows: b.Rows, ties: b.Ties, device: device, bytes: bytes}
+		versions: versions, columns: cloneColumns(b.Columns), rows: b.Rows, ties: b.Ties, device: device, at: time.Now(), bytes: bytes}
 	key := a.key()
 	r.mu.Lock()
 	defer r.mu.Unlock()
