@@ -138,7 +138,7 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 		Logger: cfg.Logger, MaxConnections: clients.MaxConnections, Observer: s.observer, Shadow: clients.Shadow})
 	if err != nil {
 		s.Close()
-		return nil, err
+		return nil, fmt.Errorf("--listen: %w", err)
 	}
 	if cfg.HTTP != "" {
 		if err := s.serveHTTP(); err != nil {
