@@ -23,16 +23,6 @@ func TestDrainAndReload(t *testing.T) {
 	}
 	write("max-clients: 10\nworkers: 1\n")
 	s := privateStack(t, "CREATE TABLE dr (id int PRIMARY KEY);\nINSERT INTO dr SELECT generate_series(1, 20000)", "--config", file, "--drain-timeout", "60s")
-	logged := func(text string) {
-		t.Helper()
-		for end := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-			if log, _ := os.ReadFile(s.log); strings.Contains(string(log), text) {
-				return
-			} else if time.Now().After(end) {
-				t.Fatalf("%q is not in the log:\n%s", text, log)
-			}
-		}
-	}
 	hangUp := func() {
 		if err := s.cmd.Process.Signal(syscall.SIGHUP); err != nil {
 			t.Fatal(err)
@@ -40,13 +30,13 @@ func TestDrainAndReload(t *testing.T) {
 	}
 	write("max-clients: 1\nworkers: -3\n")
 	hangUp()
-	logged("serve.yml:2: workers: -3")
+	s.logged(t, "serve.yml:2: workers: -3", 1)
 	a := connect(t, s.proxy.url("postgres"))
 	b := connect(t, s.proxy.url("postgres"))
 	write("max-clients: 2\nworkers: 2\nlog-level: debug\n")
 	hangUp()
-	logged("flags=workers")
-	logged(`changed="log-level, max-clients"`)
+	s.logged(t, "flags=workers", 1)
+	s.logged(t, `changed="log-level, max-clients"`, 1)
 	direct := connect(t, s.direct.url("postgres"))
 	if status := get(t, s.http+"/readyz"); status != http.StatusOK {
 		t.Errorf("/readyz: %d", status)

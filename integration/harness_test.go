@@ -165,8 +165,16 @@ func (s *stack) serve(ctx context.Context, bin string, more ...string) error {
 	if err != nil {
 		return err
 	}
+	if err := s.begin(bin, ports, more...); err != nil {
+		return err
+	}
+	return s.await(ctx)
+}
+
+// begin starts pgaccel on ports for clients and for HTTP.
+func (s *stack) begin(bin string, ports []int, more ...string) error {
 	s.proxy, s.http = target{"pgaccel", ports[0], s.direct.db}, fmt.Sprintf("http://127.0.0.1:%d", ports[1])
-	s.log = filepath.Join(s.pg.Dir, fmt.Sprintf("pgaccel-%d.log", ports[0]))
+	s.log = filepath.Join(s.pg.Dir, fmt.Sprintf("pgaccel-%d.log", ports[1]))
 	log, err := os.Create(s.log)
 	if err != nil {
 		return err
@@ -181,6 +189,11 @@ func (s *stack) serve(ctx context.Context, bin string, more ...string) error {
 	}
 	s.exited = make(chan struct{})
 	go func() { s.cmd.Wait(); close(s.exited) }()
+	return nil
+}
+
+// await waits until every table is copied.
+func (s *stack) await(ctx context.Context) error {
 	for {
 		if r, err := web.Get(s.http + "/readyz?tables"); err == nil {
 			r.Body.Close()

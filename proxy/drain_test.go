@@ -217,3 +217,20 @@ func TestPortInUse(t *testing.T) {
 		}
 	}
 }
+
+// TestExchangeThatFails: a process that cannot listen everywhere leaves the Unix socket of the one before.
+func TestExchangeThatFails(t *testing.T) {
+	socket := filepath.Join(t.TempDir(), "socket")
+	taken := startProxy(t, nil).Addr().String()
+	startProxy(t, nil, func(c *Config) { c.Listen, c.ReusePort = []string{socket}, true })
+	up, err := upstream.ParseConfig(postgres.URL("postgres", "postgres"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Listen(t.Context(), Config{Listen: []string{socket, taken}, ReusePort: true, Upstream: up, Logger: slog.New(slog.DiscardHandler)}); err == nil {
+		t.Error("no error")
+	}
+	if err := oneSession("unix", socket); err != nil {
+		t.Error(err)
+	}
+}

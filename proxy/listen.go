@@ -13,7 +13,7 @@ import (
 // listen opens a listener. With reuse another process may listen on the same address
 // at the same time: how a program is exchanged while clients come.
 func listen(ctx context.Context, address string, reuse bool) (net.Listener, error) {
-	if strings.Contains(address, "/") {
+	if isPath(address) {
 		return listenUnix(ctx, address, reuse)
 	}
 	var lc net.ListenConfig
@@ -31,6 +31,9 @@ func listen(ctx context.Context, address string, reuse bool) (net.Listener, erro
 	}
 	return l, err
 }
+
+// isPath reports whether an address is the path of a Unix socket.
+func isPath(address string) bool { return strings.Contains(address, "/") }
 
 // ListenTCP opens a listener for something else beside those of clients.
 func ListenTCP(ctx context.Context, address string, reuse bool) (net.Listener, error) {

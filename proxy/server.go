@@ -86,16 +86,30 @@ func Listen(ctx context.Context, cfg Config) (*Server, error) {
 		return nil, err
 	}
 	s.ctx, s.cancel = context.WithCancel(ctx)
-	for _, address := range cfg.Listen {
-		l, err := listen(ctx, address, cfg.ReusePort)
-		if err != nil {
-			s.closeListeners()
-			s.cancel()
-			return nil, err
-		}
-		s.listeners = append(s.listeners, l)
+	if err := s.listenAll(ctx); err != nil {
+		s.closeListeners()
+		s.cancel()
+		return nil, err
 	}
 	return s, nil
+}
+
+// listenAll opens Unix sockets last: with ReusePort their files take the place of another
+// process's, which an error after that would leave without.
+func (s *Server) listenAll(ctx context.Context) (err error) {
+	s.listeners = make([]net.Listener, len(s.cfg.Listen))
+	for _, unix := range []bool{false, true} {
+		for i, address := range s.cfg.Listen {
+			if isPath(address) != unix {
+				continue
+			}
+			if s.listeners[i], err = listen(ctx, address, s.cfg.ReusePort); err != nil {
+				s.listeners[i] = nil
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // Addr is the first listener's address.
@@ -262,7 +276,9 @@ func (s *Server) unregister(key string, d driver) {
 
 func (s *Server) closeListeners() {
 	for _, l := range s.listeners {
-		l.Close()
+		if l != nil {
+			l.Close()
+		}
 	}
 }
 

@@ -174,6 +174,7 @@ func (e *epoch) gaveUp(t *table, err error) {
 	case errors.As(err, &memory):
 		e.log.Warn("table refused: memory limit", "table", name, "error", err)
 		r.refuse(t, "memory limit: "+memory.Error())
+		t.noMemory = true
 	case errors.As(err, &column):
 		c := t.meta.Columns[column.col]
 		e.log.Warn("column left out", "table", name, "column", c.Name, "reason", column.reason)

@@ -98,6 +98,7 @@ func TestCloseLeavesNothing(t *testing.T) {
 	}
 }
 
+// TestMemoryLimitRefusesOneTable: one that does not fit is refused, and copied once the limit is raised.
 func TestMemoryLimitRefusesOneTable(t *testing.T) {
 	url := database(t)
 	c := connectTo(t, url)
@@ -114,6 +115,17 @@ func TestMemoryLimitRefusesOneTable(t *testing.T) {
 		if st.Name == "public.big" && !strings.HasPrefix(st.Detail, "memory limit") {
 			t.Errorf("%+v", st)
 		}
+	}
+	mustExec(t, c, "INSERT INTO big VALUES (0, 'while it is refused')")
+	store.SetMemoryLimit(3 << 20) // too little as well
+	r.MemoryRaised()
+	waitState(t, store, tableOID(t, c, "big"), colstore.StateRefused)
+	store.SetMemoryLimit(1 << 30)
+	r.MemoryRaised()
+	waitState(t, store, tableOID(t, c, "big"), colstore.StateReady)
+	mustExec(t, c, "INSERT INTO big VALUES (-1, 'and after')")
+	if !served(t, c, store, "big", "concat('|', id, '|', t)") {
+		t.Error("the copied table does not answer")
 	}
 }
 

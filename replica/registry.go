@@ -37,7 +37,7 @@ const (
 	phaseWaiting phase = iota // for its first copy, or the next one
 	phaseCopying
 	phaseReady
-	phaseRefused // until its definition changes
+	phaseRefused // until its definition changes, or there is more memory
 )
 
 // table is one chosen table that is in the publication.
@@ -48,6 +48,7 @@ type table struct {
 	attempt  bool // a copy was tried to the end since the stream began
 	joins    bool // it joined the publication after the slot, or labels of an enum were renamed: drain before the copy
 	alone    bool // it ran out of memory beside others
+	noMemory bool // it was refused because of the memory limit
 	outdated *atomic.Bool
 	// snapshot is what the copy at hand or the published one holds; valid in
 	// phaseCopying (once begun is set) and phaseReady.
@@ -253,11 +254,23 @@ func (r *registry) again(t *table, st colstore.State, detail string) {
 	r.store.SetState(t.meta, st, detail)
 }
 
-// refuse gives a table up until its definition changes.
+// refuse gives a table up until its definition changes. See also roomier.
 func (r *registry) refuse(t *table, detail string) {
 	t.feed.stop()
-	t.phase, t.begun, t.attempt = phaseRefused, false, true
+	t.phase, t.begun, t.attempt, t.noMemory = phaseRefused, false, true, false
 	r.store.SetState(t.meta, colstore.StateRefused, detail)
+}
+
+// roomier has tables that were refused because of the memory limit tried once more.
+func (r *registry) roomier() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, t := range r.tables {
+		if t.phase == phaseRefused && t.noMemory {
+			t.phase, t.notBefore = phaseWaiting, time.Now()
+			r.store.SetState(t.meta, colstore.StateCopying, "waits for its copy: the memory limit was raised")
+		}
+	}
 }
 
 // meta returns the definition under which a table is copied: without the columns

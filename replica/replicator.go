@@ -255,6 +255,17 @@ func (r *Replicator) SetPatterns(texts []string) error {
 	return nil
 }
 
+// MemoryRaised says that the store's limit was raised: tables that did not fit are tried again.
+func (r *Replicator) MemoryRaised() {
+	r.mu.Lock()
+	e := r.current
+	r.mu.Unlock()
+	if e != nil {
+		e.reg.roomier()
+		signal(e.copySoon)
+	}
+}
+
 // Connected reports whether the stream is up.
 func (r *Replicator) Connected() bool {
 	r.mu.Lock()

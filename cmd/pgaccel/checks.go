@@ -27,6 +27,7 @@ var checks = map[string]func(text string) error{
 	"checkpoint-interval": durationFrom(10*time.Millisecond, "such as 1m"),
 	"log-level":           oneOf("debug", "info", "warn", "error"),
 	"log-format":          oneOf("text", "json"),
+	"tls-require":         oneOf("", "on", "off", "true", "false"), // as in a YAML file
 }
 
 func atLeast(least int, remedy string) func(string) error {
@@ -63,8 +64,8 @@ func durationFrom(least time.Duration, remedy string) func(string) error {
 
 func oneOf(words ...string) func(string) error {
 	return func(text string) error {
-		if !slices.Contains(words, strings.ToLower(text)) {
-			return fmt.Errorf("%q is none of %s", text, strings.Join(words, ", "))
+		if !slices.Contains(words, text) {
+			return fmt.Errorf("%q is none of %s", text, strings.TrimPrefix(strings.Join(words, ", "), ", "))
 		}
 		return nil
 	}

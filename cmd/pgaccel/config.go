@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"regexp"
@@ -57,8 +59,15 @@ func (c *configuration) read() error {
 	} else if err != nil {
 		return fmt.Errorf("--config: %w", err)
 	}
-	var document yaml.Node
-	if err := yaml.Unmarshal(text, &document); err != nil {
+	var document, second yaml.Node
+	d := yaml.NewDecoder(bytes.NewReader(text))
+	err = d.Decode(&document)
+	if err == nil {
+		if err = d.Decode(&second); err == nil {
+			return fmt.Errorf("%s:%d: a second document: want one, without a line --- in it", c.file, second.Line)
+		}
+	}
+	if !errors.Is(err, io.EOF) {
 		if at := yamlLine.FindStringSubmatch(err.Error()); at != nil {
 			return fmt.Errorf("%s:%s: %s", c.file, at[1], at[2])
 		}
@@ -147,6 +156,8 @@ func setNode(f *pflag.Flag, node *yaml.Node) (given bool, err error) {
 	switch {
 	case node.Tag == "!!null":
 		return false, nil
+	case hasTag(node):
+		return true, errTag
 	case node.Kind == yaml.ScalarNode:
 		return true, setText(f, node.Value)
 	case node.Kind != yaml.SequenceNode || !isList:
@@ -154,17 +165,30 @@ func setNode(f *pflag.Flag, node *yaml.Node) (given bool, err error) {
 	}
 	var values []string
 	for _, one := range node.Content {
-		if one.Kind != yaml.ScalarNode {
+		switch {
+		case one.Kind != yaml.ScalarNode:
 			return true, fmt.Errorf("line %d: want one value", one.Line)
+		case hasTag(one):
+			return true, fmt.Errorf("line %d: %w", one.Line, errTag)
 		}
 		values = append(values, one.Value)
 	}
 	return true, list.Replace(values)
 }
 
+// hasTag reports whether YAML has taken what begins with ! as a tag: the value is not what was meant.
+func hasTag(node *yaml.Node) bool {
+	return strings.HasPrefix(node.Tag, "!") && !strings.HasPrefix(node.Tag, "!!")
+}
+
+var errTag = errors.New("a value that begins with ! is in quotes in YAML: '!public.secret'")
+
 // others are variables that are no flags.
 var others = []string{"PGACCEL_CONFIG", "PGACCEL_SIMD", "PGACCEL_GPU_CACHE_DIR", "PGACCEL_NVRTC", "PGACCEL_NVJITLINK", "PGACCEL_EMULATOR", "PGACCEL_EMU_DEVICES",
-	"PGACCEL_EMU_FAULTS", "PGACCEL_EMU_MEMORY", "PGACCEL_EMU_SMS", "PGACCEL_PG_BINDIR", "PGACCEL_PROGRAM", "PGACCEL_RACE", "PGACCEL_GPU_PROGRAM"}
+	"PGACCEL_EMU_FAULTS", "PGACCEL_EMU_MEMORY", "PGACCEL_EMU_SMS", "PGACCEL_PG_BINDIR", "PGACCEL_PROGRAM", "PGACCEL_RACE", "PGACCEL_GPU_PROGRAM",
+	// Of tests and benchmarks, whose pgaccel has their environment.
+	"PGACCEL_BATCHES", "PGACCEL_BENCH_ROWS", "PGACCEL_CUDA_SOURCES", "PGACCEL_EMULATOR_SOURCES", "PGACCEL_EVENTS_QUERY", "PGACCEL_EVENTS_ROWS", "PGACCEL_FAKE_CUDA",
+	"PGACCEL_SEED", "PGACCEL_SSB_PARTS", "PGACCEL_SSB_QUERY", "PGACCEL_SSB_SCALE", "PGACCEL_SSB_SIMD", "PGACCEL_STREAMS"}
 
 // service are the variables that Kubernetes sets for a service of that name.
 var service = regexp.MustCompile(`_SERVICE_HOST$|_SERVICE_PORT(_\w+)?$|_PORT(_\d+_(TCP|UDP|SCTP)(_PROTO|_PORT|_ADDR)?)?$`)

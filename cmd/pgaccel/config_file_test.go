@@ -1,12 +1,16 @@
 package main
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"pgaccel/internal/server"
 )
 
 // configured returns serve's flags as arguments and a file give them.
@@ -46,6 +50,12 @@ func TestConfigurationErrors(t *testing.T) {
 		{file: "memory: [1GiB]", want: "serve.yml:1: memory: want one value"},
 		{file: "memory: 1GiB\nworkers: b: c", want: "serve.yml:"},
 		{file: "- memory", want: "serve.yml:1: want lines"},
+		{arg: "--log-format=JSON", want: `--log-format: "JSON" is none of text, json`},
+		{variable: "PGACCEL_TLS_REQUIRE=maybe", want: `PGACCEL_TLS_REQUIRE: "maybe" is none of on, off`},
+		{file: "tls-require: maybe", want: `serve.yml:1: tls-require: "maybe" is none of`},
+		{file: "accelerate: !public.secret", want: "serve.yml:1: accelerate: a value that begins with ! is in quotes"},
+		{file: "accelerate:\n  - public.*\n  - !public.secret", want: "serve.yml:2: accelerate: line 3: a value that begins with !"},
+		{file: "workers: 1\n---\nworkers: 2", want: "serve.yml:2: a second document"},
 	} {
 		t.Run(c.want, func(t *testing.T) {
 			if name, value, ok := strings.Cut(c.variable, "="); ok {
@@ -86,5 +96,64 @@ func TestConfigurationOrder(t *testing.T) {
 	}
 	if cmd, _, err = configured(t, "check", file); err != nil || cmd.Flags().Lookup("accelerate").Value.String() != "[a,b.*]" {
 		t.Errorf("check: %v", err)
+	}
+}
+
+// variableRead is a variable where Go or a script reads it.
+var variableRead = regexp.MustCompile(`(?:Getenv|LookupEnv|number)\("(PGACCEL_[A-Z_]+)"|(?:Variable|range map\[string\]\*uint64)[^\n]*"(PGACCEL_[A-Z_]+)"|\$\{?(PGACCEL_[A-Z_]+)|\n\s*(PGACCEL_[A-Z_]+)=`)
+
+// TestVariablesAreKnown: nobody is warned of a variable that something here reads.
+func TestVariablesAreKnown(t *testing.T) {
+	cmd, _, err := configured(t, "serve", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, _, err := configure(cmd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := 0
+	top := filepath.Join("..", "..")
+	err = filepath.WalkDir(top, func(path string, d os.DirEntry, err error) error {
+		switch name := d.Name(); {
+		case err != nil:
+			return err
+		case d.IsDir() && (path == filepath.Join(top, "build") || len(name) > 2 && name[0] == '.'):
+			return filepath.SkipDir
+		case filepath.Ext(name) != ".go" && filepath.Ext(name) != ".sh" && name != "Makefile", path == filepath.Join(top, "cmd", "pgaccel", "config_file_test.go"):
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		for _, groups := range variableRead.FindAllStringSubmatch(string(text), -1) {
+			name := strings.Join(groups[1:], "")
+			if read++; len(c.unknownVariables([]string{name + "=1"})) > 0 {
+				t.Errorf("%s reads %s", path, name)
+			}
+		}
+		return nil
+	})
+	if err != nil || read < 20 {
+		t.Errorf("%d variables are read: %v", read, err)
+	}
+}
+
+// TestVersionFlag: --version says what the command version does.
+func TestVersionFlag(t *testing.T) {
+	said := map[string]string{}
+	for _, arg := range []string{"--version", "version"} {
+		var b bytes.Buffer
+		cmd := root()
+		cmd.SetOut(&b)
+		cmd.SetArgs([]string{arg})
+		if err := cmd.Execute(); err != nil {
+			t.Fatal(err)
+		}
+		said[arg] = b.String()
+	}
+	if want := "pgaccel " + server.Version() + "\n"; said["--version"] != want || said["version"] != want {
+		t.Errorf("%q, want %q", said, want)
 	}
 }

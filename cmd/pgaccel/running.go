@@ -25,7 +25,8 @@ type running struct {
 	drain   time.Duration
 	log     *slog.Logger
 	level   slog.LevelVar
-	signals chan os.Signal
+	signals chan os.Signal // that end it
+	hangUps chan os.Signal // SIGHUP, beside the others: many of them hide none that ends it
 }
 
 // texts are the values of flags.
@@ -37,7 +38,8 @@ func texts(f *pflag.FlagSet) map[string]string {
 
 // run serves until a signal or an error ends it.
 func (r *running) run(parent context.Context) error {
-	signal.Notify(r.signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
+	signal.Notify(r.signals, syscall.SIGTERM, syscall.SIGINT)
+	signal.Notify(r.hangUps, syscall.SIGHUP)
 	ctx, cancel := context.WithCancel(parent)
 	defer cancel()
 	s, err := server.Start(ctx, r.cfg)
@@ -66,22 +68,18 @@ func (r *running) wait(s *server.Server, ended chan error) error {
 				r.log.Warn("sessions are left after --drain-timeout, and are ended", "sessions", s.Sessions())
 			}
 			return nil
+		case <-r.hangUps:
+			r.reload(s)
 		case sig := <-r.signals:
-			switch {
-			case sig == syscall.SIGHUP:
-				r.reload(s)
-			case sig == syscall.SIGTERM && r.drain > 0 && drained == nil:
-				r.log.Info("SIGTERM: no new connections; sessions end when they are at rest", "drain_timeout", r.drain, "sessions", s.Sessions())
-				drained = make(chan error, 1)
-				go func() {
-					ctx, cancel := context.WithTimeout(context.Background(), r.drain)
-					defer cancel()
-					drained <- s.Drain(ctx)
-				}()
-			default:
+			if sig != syscall.SIGTERM || r.drain == 0 || drained != nil {
 				r.log.Info("ending", "signal", sig.String(), "sessions", s.Sessions())
 				return nil
 			}
+			r.log.Info("SIGTERM: no new connections; sessions end when they are at rest", "drain_timeout", r.drain, "sessions", s.Sessions())
+			ctx, cancel := context.WithTimeout(context.Background(), r.drain)
+			defer cancel()
+			drained = make(chan error, 1)
+			go func() { drained <- s.Drain(ctx) }()
 		}
 	}
 }

@@ -49,7 +49,7 @@ func serve(cmd *cobra.Command, v *serveFlags) error {
 	if v.cfg.Upstream == "" {
 		return errors.New("--upstream is missing: the URL of the PostgreSQL server, such as postgres://user@host:5432/db")
 	}
-	r := &running{c: c, flags: cmd.Flags(), values: texts(cmd.Flags()), signals: make(chan os.Signal, 8)}
+	r := &running{c: c, flags: cmd.Flags(), values: texts(cmd.Flags()), signals: make(chan os.Signal, 8), hangUps: make(chan os.Signal, 1)}
 	if r.log, err = newLogger(cmd.ErrOrStderr(), v.logFormat, v.logLevel, &r.level); err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package server
 import (
 	"fmt"
 	"html/template"
+	"net"
 	"net/http"
 	"time"
 
@@ -12,12 +13,21 @@ import (
 	"pgaccel/proxy"
 )
 
-// serveHTTP opens the HTTP side: /metrics, /livez (/healthz is the same), /readyz and the console at /.
-func (s *Server) serveHTTP() error {
+// listenHTTP opens the listener of the HTTP side, nil where there is none. It comes before those of
+// clients: these may take the place of another process's, which an error must not cost.
+func (s *Server) listenHTTP() (net.Listener, error) {
+	if s.cfg.HTTP == "" {
+		return nil, nil
+	}
 	l, err := proxy.ListenTCP(s.ctx, s.cfg.HTTP, s.cfg.ReusePort)
 	if err != nil {
-		return fmt.Errorf("--http: %w", err)
+		return nil, fmt.Errorf("--http: %w", err)
 	}
+	return l, nil
+}
+
+// serveHTTP serves /metrics, /livez (/healthz is the same), /readyz and the console at /.
+func (s *Server) serveHTTP(l net.Listener) {
 	s.httpAddr = l.Addr()
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(s.registry(), promhttp.HandlerOpts{}))
@@ -27,7 +37,6 @@ func (s *Server) serveHTTP() error {
 	mux.HandleFunc("GET /{$}", s.console)
 	s.http = newHTTPServer(mux, httpIdle)
 	go s.http.Serve(l)
-	return nil
 }
 
 // httpIdle is how long a connection is kept between requests: longer than the interval

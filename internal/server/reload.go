@@ -60,7 +60,11 @@ func (s *Server) Reload(cfg Config) error {
 			return err
 		}
 		cfg.setMemory()
+		_, before := s.store.Usage()
 		s.store.SetMemoryLimit(cfg.Memory)
+		if cfg.Memory > before {
+			s.replicator.MemoryRaised()
+		}
 		s.engine.SetQueryMemory(cfg.QueryMemory)
 		s.engine.SetWaitLimit(cfg.WaitLimit)
 	}
@@ -75,7 +79,9 @@ func (s *Server) Reload(cfg Config) error {
 func (s *Server) Drain(ctx context.Context) error {
 	s.draining.Store(true)
 	if s.cfg.ReusePort && s.http != nil {
-		s.http.Shutdown(ctx) // the next process answers there
+		// The next process answers there. Requests that are under way may take their time:
+		// clients' sessions do not wait for them.
+		go s.http.Shutdown(ctx)
 	}
 	return s.proxy.Drain(ctx)
 }

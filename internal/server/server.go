@@ -134,17 +134,22 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 		s.engine = engine.New(o)
 		decider = s.engine
 	}
-	s.proxy, err = proxy.Listen(s.ctx, proxy.Config{Listen: cfg.Listen, ReusePort: cfg.ReusePort, Upstream: up, TLS: clients.TLS, RequireTLS: clients.RequireTLS, Engine: decider,
-		Logger: cfg.Logger, MaxConnections: clients.MaxConnections, Observer: s.observer, Shadow: clients.Shadow})
+	web, err := s.listenHTTP()
 	if err != nil {
 		s.Close()
 		return nil, err
 	}
-	if cfg.HTTP != "" {
-		if err := s.serveHTTP(); err != nil {
-			s.Close()
-			return nil, err
+	s.proxy, err = proxy.Listen(s.ctx, proxy.Config{Listen: cfg.Listen, ReusePort: cfg.ReusePort, Upstream: up, TLS: clients.TLS, RequireTLS: clients.RequireTLS, Engine: decider,
+		Logger: cfg.Logger, MaxConnections: clients.MaxConnections, Observer: s.observer, Shadow: clients.Shadow})
+	if err != nil {
+		if web != nil {
+			web.Close()
 		}
+		s.Close()
+		return nil, fmt.Errorf("--listen: %w", err)
+	}
+	if web != nil {
+		s.serveHTTP(web)
 	}
 	go func() { s.done <- s.proxy.Serve(s.ctx) }()
 	return s, nil
