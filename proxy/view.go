@@ -129,6 +129,10 @@ func (s *session) ask(v *engine.View, name string, bind, b []byte) []byte {
 	if a.named {
 		sql, params = sql+stillSQL, append(slices.Clone(params), name, v.SQL)
 	}
+	if bind == nil { // a Query gives up the unnamed statement, whatever becomes of it
+		b = appendNamed(b, wire.Close, 'S', "")
+		s.own(replyClose)
+	}
 	b = appendNamed(b, wire.Close, 'S', rightsName) // where the last attempt failed
 	b = appendParse(b, rightsName, sql, nil)
 	b = appendBind(b, rightsName, rightsName, params)
@@ -180,7 +184,7 @@ func (s *session) askedRights() {
 		s.toServer.add(bindMore(a.bind, a.view.Parameter-1, value))
 		return
 	}
-	// A Query gives up the unnamed statement and portal by itself.
+	// A Query gives up the unnamed portal by itself.
 	b := appendParse(nil, "", a.view.SQL, []uint32{sqltype.OIDText})
 	b = appendBind(b, "", "", []string{value})
 	b = appendNamed(b, wire.Describe, 'P', "")

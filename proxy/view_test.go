@@ -48,6 +48,8 @@ func TestViews(t *testing.T) {
 			g(query(table)), g(query("rollback")), g(query(table)))},
 		{0, "simple, a parameter", turns(g(query("select 1 where $1 = 2")), g(query(table)))},
 		{0, "simple, the unnamed statement goes", turns(g(parse("", "select 1"), bind("", "", nil), execute("", 0), syncing()), g(query(table)), g(bind("", "", nil), syncing()))},
+		{0, "simple, the unnamed statement goes in a failed transaction", readies(4, parse("", "begin"), bind("", "", nil), execute("", 0), execute("nosuch", 0), syncing(),
+			query(table), bind("", "", nil), syncing(), query("rollback"))},
 		{0, "simple, INTO", turns(g(query(into)), g(query("select * from copied")), g(query("drop table copied")))},
 		{0, "simple, implicit transaction", readies(2, cat(pbe("create temp table tt (a int)"), g(query("select 1/0, name from accel.tables")), g(query("select * from tt")))...)},
 		{0, "simple, ignored", readies(2, cat(pbe("select 1/0"), g(query(table)), g(syncing()), g(query(table)))...)},
