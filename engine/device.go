@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"sync/atomic"
@@ -90,8 +91,8 @@ type computed struct {
 }
 
 // run computes a query and accounts for it; it returns what computed it.
-func (e *Engine) run(ctx context.Context, d *decision, g *gateRow, caller uint64, bound *plan.Star, in olap.Input) (*vector.Batch, string, error) {
-	r := e.compute(ctx, d, g.device, g.index, caller, bound, in)
+func (e *Engine) run(ctx context.Context, d *decision, g *gateRow, caller uint64, bound *plan.Star, inputs *resultInputs, in olap.Input) (*vector.Batch, string, error) {
+	r := e.compute(ctx, d, g.device, g.index, caller, bound, inputs, in)
 	if r.batch != nil && !g.takes(r.batch) {
 		r.batch.Release()
 		r.batch, r.err = nil, errTies
@@ -102,8 +103,8 @@ func (e *Engine) run(ctx context.Context, d *decision, g *gateRow, caller uint64
 
 // compute computes a query, on the device where it may and does. caller stands for the
 // client, among whom a device is shared fairly. Nothing but the device's work is counted:
-// the result may not be used.
-func (e *Engine) compute(ctx context.Context, d *decision, device, index string, caller uint64, bound *plan.Star, in olap.Input) (r computed) {
+// the result may not be used. It is kept for those with the same inputs, unless these are nil.
+func (e *Engine) compute(ctx context.Context, d *decision, device, index string, caller uint64, bound *plan.Star, inputs *resultInputs, in olap.Input) (r computed) {
 	memory := &reservation{of: &e.memory}
 	defer func() {
 		if r.batch == nil { // an error, or a panic
@@ -139,6 +140,9 @@ func (e *Engine) compute(ctx context.Context, d *decision, device, index string,
 	}
 	r.took = time.Since(start)
 	e.devices.add(r.report.Stats)
+	if inputs != nil && r.err == nil {
+		e.results.put(inputs, versionsOf(in), r.batch, cmp.Or(r.report.Device, deviceCPU))
+	}
 	return r
 }
 

@@ -107,7 +107,7 @@ type Engine struct {
 	devices      deviceStats
 	speculations speculations
 	trials       trials
-	results      *results
+	results      *resultCache
 }
 
 // cachedTextMax is the longest SQL text that is kept with its decision.
@@ -138,7 +138,7 @@ func New(o Options) *Engine {
 		zones: newRuleCache[zoneKey, *sqltype.Zone](zonesMax), cases: newRuleCache[caseKey, *sqltype.Cases](casesMax), share: olap.NewSharer(), slots: olap.NewSlots(max(o.Workers, processors.Count()))}
 	e.memory.limit.Store(o.QueryMemory)
 	e.waitLimit.Store(int64(o.WaitLimit))
-	e.results = newResults(o.ReuseMemory)
+	e.results = newResultCache(o.ReuseMemory)
 	e.stats.init()
 	e.other = &statement{engine: e}
 	e.other.fixed = &decision{statement: e.other, forward: forward(plan.ReasonNotSelect, ""), shape: &shape{}}

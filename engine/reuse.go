@@ -16,14 +16,14 @@ import (
 	"pgaccel/vector"
 )
 
-// results are those that are kept, the least recently used going first.
-type results struct {
+// resultCache holds results, of which the least recently used go first.
+type resultCache struct {
 	limit  int64        // bytes; 0: none is kept
 	reused atomic.Int64 // executions
 
 	mu    sync.Mutex
 	bytes int64
-	lru   *simplelru.LRU[resultKey, *kept]
+	lru   *simplelru.LRU[resultKey, *cachedResult]
 }
 
 // resultMax is the most bytes of a result that is kept: who reads more takes longer over it than computing does.
@@ -32,41 +32,39 @@ const resultMax = 256 << 10
 // resultOverhead is about what a kept result takes beside its columns, in bytes.
 const resultOverhead = 512
 
-// asked is what a result depends on beside the tables: the plan, its values and those settings that are bound into it.
-type asked struct {
+// resultInputs is what a result depends on beside the tables: the plan, its values and those settings that are bound into it.
+type resultInputs struct {
 	query             *plan.Star
 	params, constants []vector.Datum
 	timeZone          string // "" where the plan does not read it
 }
 
-// resultKey is an asked's: different ones may have the same.
+// resultKey is that of resultInputs: different ones may have the same.
 type resultKey struct {
 	query *plan.Star
 	hash  uint64
 }
 
-// kept is a result. Immutable.
-type kept struct {
-	asked    asked
+// cachedResult is a result. Immutable.
+type cachedResult struct {
+	inputs   resultInputs
 	versions []colstore.Version
-	columns  []vector.Column
-	rows     int
-	ties     bool
+	result   vector.Batch
 	device   string // that computed it
 	at       time.Time
 	bytes    int64
 }
 
-func newResults(limit int64) *results {
-	r := &results{limit: limit}
+func newResultCache(limit int64) *resultCache {
+	r := &resultCache{limit: limit}
 	// Bytes bound it, not the number.
-	r.lru = must(simplelru.NewLRU(1<<30, func(_ resultKey, k *kept) { r.bytes -= k.bytes }))
+	r.lru = must(simplelru.NewLRU(1<<30, func(_ resultKey, k *cachedResult) { r.bytes -= k.bytes }))
 	return r
 }
 
 var resultSeed = maphash.MakeSeed()
 
-func (a *asked) key() resultKey {
+func (a *resultInputs) key() resultKey {
 	var h maphash.Hash
 	h.SetSeed(resultSeed)
 	h.WriteString(a.timeZone)
@@ -79,29 +77,26 @@ func (a *asked) key() resultKey {
 	return resultKey{a.query, h.Sum64()}
 }
 
-func (a *asked) equal(b *asked) bool {
+func (a *resultInputs) equal(b *resultInputs) bool {
 	return a.query == b.query && a.timeZone == b.timeZone && slices.Equal(a.params, b.params) && slices.Equal(a.constants, b.constants)
 }
 
-// find returns the result of the same execution, nil where none is kept. Of which versions it is the caller looks at.
-func (r *results) find(a *asked) *kept {
-	if r.limit == 0 {
-		return nil
-	}
+// get returns the result of the same execution, nil where none is kept. Of which versions it is the caller looks at.
+func (r *resultCache) get(a *resultInputs) *cachedResult {
 	key := a.key()
 	r.mu.Lock()
 	k, _ := r.lru.Get(key)
 	r.mu.Unlock()
 	// Rules of zones and of letters are asked for anew after that time, too: a result may have been made by them.
-	if k == nil || !k.asked.equal(a) || time.Since(k.at) > rulesFresh {
+	if k == nil || !k.inputs.equal(a) || time.Since(k.at) > rulesFresh {
 		return nil
 	}
 	return k
 }
 
-// keep keeps a copy of a result of these versions, in place of an older one.
-func (r *results) keep(a *asked, versions []colstore.Version, b *vector.Batch, device string) {
-	if r.limit == 0 || b.Next != nil {
+// put keeps a copy of a result of these versions, in place of an older one.
+func (r *resultCache) put(a *resultInputs, versions []colstore.Version, b *vector.Batch, device string) {
+	if b.Next != nil {
 		return
 	}
 	bytes := int64(resultOverhead)
@@ -111,8 +106,8 @@ func (r *results) keep(a *asked, versions []colstore.Version, b *vector.Batch, d
 	if bytes += columnBytes(b.Columns, resultMax); bytes > min(resultMax, r.limit) {
 		return
 	}
-	k := &kept{asked: asked{a.query, cloneData(a.params), cloneData(a.constants), strings.Clone(a.timeZone)},
-		versions: versions, columns: cloneColumns(b.Columns), rows: b.Rows, ties: b.Ties, device: device, at: time.Now(), bytes: bytes}
+	k := &cachedResult{inputs: resultInputs{a.query, cloneData(a.params), cloneData(a.constants), strings.Clone(a.timeZone)}, versions: versions,
+		result: vector.Batch{Rows: b.Rows, Columns: cloneColumns(b.Columns), Ties: b.Ties}, device: device, at: time.Now(), bytes: bytes}
 	key := a.key()
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -124,8 +119,9 @@ func (r *results) keep(a *asked, versions []colstore.Version, b *vector.Batch, d
 }
 
 // batch returns the result. Its columns are not to be written to.
-func (k *kept) batch() *vector.Batch {
-	return &vector.Batch{Rows: k.rows, Columns: k.columns, Ties: k.ties}
+func (k *cachedResult) batch() *vector.Batch {
+	b := k.result
+	return &b
 }
 
 // columnBytes is the memory of columns, or something more than most.
@@ -163,22 +159,25 @@ func cloneData(data []vector.Datum) []vector.Datum {
 	return out
 }
 
-// asks is what an execution of the decision depends on. ok is false where its result is never another's: it is
+// resultInputs is what an execution of the decision depends on; nil where its result is never another's: it is
 // explained, or the session wants it computed.
-func (d *decision) asks(params, constants []vector.Datum, timeZone, setting string) (a asked, ok bool) {
+func (d *decision) resultInputs(params, constants []vector.Datum, timeZone, setting string) *resultInputs {
 	if d.explain != nil || setting == "off" || d.statement.engine.results.limit == 0 {
-		return asked{}, false
+		return nil
 	}
-	a = asked{query: d.query, params: params, constants: constants}
+	a := &resultInputs{query: d.query, params: params, constants: constants}
 	if d.inSessionZone(params) {
 		a.timeZone = timeZone
 	}
-	return a, true
+	return a
 }
 
-// kept returns the result of an execution that can be reused as far as versions go, which sees says.
-func (e *Engine) kept(a *asked, snap colstore.Snapshot) *kept {
-	if k := e.results.find(a); k != nil && e.unchanged(k.versions, snap) {
+// cached returns the result of an execution with the same inputs that read what the snapshot sees; nil where none is kept.
+func (e *Engine) cached(a *resultInputs, snap colstore.Snapshot) *cachedResult {
+	if a == nil {
+		return nil
+	}
+	if k := e.results.get(a); k != nil && e.unchanged(k.versions, snap) {
 		return k
 	}
 	return nil

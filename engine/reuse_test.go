@@ -80,7 +80,7 @@ func TestReuseAhead(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := b.begin(st)
-	if a == nil || !a.kept {
+	if a == nil || a.cached == nil {
 		t.Fatal("no kept result is offered")
 	}
 	b.reuses("Take", 1, func() {
@@ -111,13 +111,13 @@ func TestReuseAhead(t *testing.T) {
 	}
 	// What a speculation has computed is kept.
 	a = b.begin(st)
-	if a == nil || !a.kept {
+	if a == nil || a.cached == nil {
 		t.Fatal("no kept result is offered")
 	}
 	a.Drop()
 	b.commit()
 	a = b.begin(st)
-	if a == nil || a.kept {
+	if a == nil || a.cached != nil {
 		t.Fatal("the kept one is offered after a commit, or none is begun")
 	}
 	a.Run()
@@ -144,36 +144,36 @@ func TestReuseOfParameters(t *testing.T) {
 
 // TestResultsAreBounded: by bytes, the least recently used goes first, and a large one is not kept.
 func TestResultsAreBounded(t *testing.T) {
-	r := newResults(64 << 10)
+	r := newResultCache(64 << 10)
 	batch := func(bytes int) *vector.Batch {
 		long := strings.Repeat("x", bytes)
 		return &vector.Batch{Rows: 1, Columns: []vector.Column{{Type: vector.TypeOf(vector.Text), Strs: []string{long}}}}
 	}
 	star := new(plan.Star)
-	of := func(n int64) *asked {
-		return &asked{query: star, params: []vector.Datum{vector.Int(vector.Int8, n)}}
+	of := func(n int64) *resultInputs {
+		return &resultInputs{query: star, params: []vector.Datum{vector.Int(vector.Int8, n)}}
 	}
 	keep := func(n int64, bytes int) {
-		r.keep(of(n), []colstore.Version{{OID: 1, ID: uint64(n)}}, batch(bytes), "cpu")
+		r.put(of(n), []colstore.Version{{OID: 1, ID: uint64(n)}}, batch(bytes), "cpu")
 	}
 	for n := range int64(100) {
 		keep(n, 8<<10)
 		if r.bytes > r.limit {
 			t.Fatalf("%d bytes after %d", r.bytes, n)
 		}
-		if r.find(of(0)) == nil {
+		if r.get(of(0)) == nil {
 			t.Fatalf("the one that is used most is gone after %d", n)
 		}
 	}
-	if r.find(of(50)) != nil || r.find(of(99)) == nil || r.lru.Len() < 4 {
+	if r.get(of(50)) != nil || r.get(of(99)) == nil || r.lru.Len() < 4 {
 		t.Errorf("%d kept", r.lru.Len())
 	}
 	keep(99, 16<<10)
-	if k := r.find(of(99)); k == nil || len(k.columns[0].Strs[0]) != 16<<10 {
+	if k := r.get(of(99)); k == nil || len(k.result.Columns[0].Strs[0]) != 16<<10 {
 		t.Error("the newer result has not taken the older one's place")
 	}
 	keep(1000, 65<<10)
-	if r.find(of(1000)) != nil {
+	if r.get(of(1000)) != nil {
 		t.Error("one larger than the limit is kept")
 	}
 	for r.lru.Len() > 0 {
@@ -182,14 +182,14 @@ func TestResultsAreBounded(t *testing.T) {
 	if r.bytes != 0 {
 		t.Errorf("%d bytes of nothing", r.bytes)
 	}
-	none := newResults(0)
-	none.keep(of(1), nil, batch(1), "cpu")
-	if none.find(of(1)) != nil {
+	none := newResultCache(0)
+	none.put(of(1), nil, batch(1), "cpu")
+	if none.get(of(1)) != nil {
 		t.Error("kept without a limit")
 	}
-	large := newResults(64 << 20)
-	large.keep(of(1), nil, batch(resultMax), "cpu")
-	if large.find(of(1)) != nil {
+	large := newResultCache(64 << 20)
+	large.put(of(1), nil, batch(resultMax), "cpu")
+	if large.get(of(1)) != nil {
 		t.Error("a large result is kept")
 	}
 }

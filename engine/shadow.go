@@ -53,7 +53,7 @@ func (d *decision) Shadow(gate Gate, described []Field, params []vector.Datum) (
 				return nil, f
 			}
 			defer releaseAll(in)
-			b, _, err = e.run(ctx, d, &later, 0, bound, in)
+			b, _, err = e.run(ctx, d, &later, 0, bound, nil, in)
 			return b, err
 		},
 		Done: func(c Comparison) {

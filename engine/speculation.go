@@ -111,7 +111,8 @@ type speculation struct {
 	ctx      context.Context
 	cancel   context.CancelFunc
 
-	kept    bool // it was computed by an earlier execution
+	inputs  *resultInputs // nil where the result is not to be kept
+	cached  *cachedResult // the result is that of an earlier execution; else nil
 	stage   atomic.Int32
 	settled atomic.Bool                        // its outcome is counted
 	dropped atomic.Bool                        // and its result is nobody's
@@ -144,8 +145,9 @@ func (d *decision) Speculate(ctx context.Context, tx *Transaction, values func(p
 			return nil
 		}
 	}
-	if a := d.computed(ctx, params, settings); a != nil {
-		return a
+	inputs := d.resultInputs(params, nil, settings.timeZone, settings.reuse)
+	if k := e.cached(inputs, colstore.Everything); k != nil {
+		return d.computed(params, settings, k)
 	}
 	if !d.shape.ahead.allows() {
 		return nil
@@ -166,26 +168,14 @@ func (d *decision) Speculate(ctx context.Context, tx *Transaction, values func(p
 		e.speculations.running.Add(-1)
 		return nil
 	}
-	a := &speculation{decision: d, params: params, bound: bound, settings: settings, caller: caller, done: make(chan struct{})}
+	a := &speculation{decision: d, params: params, bound: bound, settings: settings, caller: caller, inputs: inputs, done: make(chan struct{})}
 	a.ctx, a.cancel = context.WithCancel(ctx)
 	return a
 }
 
-// computed returns a speculation that has its result from an earlier execution, of what are the newest versions; nil
-// where none is kept.
-func (d *decision) computed(ctx context.Context, params []vector.Datum, settings supposition) Speculation {
-	e := d.statement.engine
-	same, ok := d.asks(params, nil, settings.timeZone, settings.reuse)
-	if !ok {
-		return nil
-	}
-	k := e.kept(&same, colstore.Everything)
-	if k == nil {
-		return nil
-	}
-	a := &speculation{decision: d, params: params, settings: settings, kept: true, done: make(chan struct{}), result: computed{batch: k.batch()}}
-	a.result.report.Device = k.device
-	a.ctx, a.cancel = context.WithCancel(ctx)
+// computed returns a speculation that has ended: its result is an earlier execution's.
+func (d *decision) computed(params []vector.Datum, settings supposition, k *cachedResult) Speculation {
+	a := &speculation{decision: d, params: params, settings: settings, cached: k, cancel: func() {}, done: make(chan struct{}), result: computed{batch: k.batch()}}
 	a.stage.Store(speculationGone)
 	a.tables.Store(&k.versions)
 	close(a.done)
@@ -217,7 +207,7 @@ func (a *speculation) Run() {
 	defer releaseAll(in)
 	versions := versionsOf(in)
 	a.tables.Store(&versions)
-	a.result = e.compute(a.ctx, a.decision, a.settings.device, a.settings.index, a.caller, a.bound, in)
+	a.result = e.compute(a.ctx, a.decision, a.settings.device, a.settings.index, a.caller, a.bound, a.inputs, in)
 }
 
 // Drop implements Speculation.
@@ -241,7 +231,7 @@ func (a *speculation) settle(outcome string) {
 		default:
 		}
 	}
-	if a.kept {
+	if a.cached != nil {
 		return // nothing was done in vain
 	}
 	bump(&a.engine().speculations.outcomes, outcome)
@@ -296,15 +286,11 @@ func (a *speculation) Take(gate Gate, described []Field, params []vector.Datum) 
 func (a *speculation) adopt() answered {
 	a.settle(speculationHit)
 	e := a.engine()
-	if a.kept {
+	if a.cached != nil {
 		e.results.reused.Add(1)
-		return answered{batch: a.result.batch, device: a.result.report.Device, reused: true}
+		return answered{batch: a.result.batch, device: a.cached.device, reused: true}
 	}
-	device := e.account(a.decision, &a.result)
-	if same, ok := a.decision.asks(a.params, nil, a.settings.timeZone, a.settings.reuse); ok {
-		e.results.keep(&same, *a.tables.Load(), a.result.batch, device)
-	}
-	return answered{batch: a.result.batch, device: device, took: a.result.took}
+	return answered{batch: a.result.batch, device: e.account(a.decision, &a.result), took: a.result.took}
 }
 
 // wait waits for the result. It reports false where there is none; the error is the

@@ -463,8 +463,7 @@ func (d *decision) execute(ctx context.Context, tx *Transaction, gate Gate, desc
 		ahead.settle(speculationSettings)
 		ahead = nil
 	}
-	same, reusable := d.asks(params, gate.Constants, g.timeZone, g.reuse)
-	a, err = d.compute(ctx, tx, g, bound, start, ahead, &same, reusable)
+	a, err = d.compute(ctx, tx, g, bound, start, ahead, d.resultInputs(params, gate.Constants, g.timeZone, g.reuse))
 	if err == nil && !d.cursor.holds(a.batch) {
 		a.batch.Release()
 		err = errCursorRows
@@ -476,33 +475,31 @@ func (d *decision) execute(ctx context.Context, tx *Transaction, gate Gate, desc
 }
 
 // compute waits for the moment and has the answer computed, unless it was already.
-func (d *decision) compute(ctx context.Context, tx *Transaction, g *gateRow, bound *plan.Star, start time.Time, ahead *speculation, same *asked, reusable bool) (a answered, err error) {
+func (d *decision) compute(ctx context.Context, tx *Transaction, g *gateRow, bound *plan.Star, start time.Time, ahead *speculation, inputs *resultInputs) (a answered, err error) {
 	e := d.statement.engine
 	hit := false
-	var kept *kept
+	var cached *cachedResult
 	in, f := e.moment(ctx, g, func(snap colstore.Snapshot) (olap.Input, *plan.Forward) {
 		if ahead != nil && ahead.sees(snap) {
 			hit = true
 			return olap.Input{}, nil
 		}
-		if reusable {
-			if kept = e.kept(same, snap); kept != nil {
-				return olap.Input{}, nil
-			}
+		if cached = e.cached(inputs, snap); cached != nil {
+			return olap.Input{}, nil
 		}
 		return e.view(d.deps, snap)
 	})
 	if f != nil {
 		return a, f
 	}
-	if kept != nil {
+	if cached != nil {
 		if ahead != nil {
 			ahead.missed()
 		}
 		if g.seen != nil {
-			g.seen.tables = kept.versions
+			g.seen.tables = cached.versions
 		}
-		if a = (answered{kept.batch(), kept.device, time.Since(start), true}); !g.takes(a.batch) {
+		if a = (answered{cached.batch(), cached.device, time.Since(start), true}); !g.takes(a.batch) {
 			return a, errTies
 		}
 		e.results.reused.Add(1)
@@ -526,19 +523,16 @@ func (d *decision) compute(ctx context.Context, tx *Transaction, g *gateRow, bou
 		}
 	}
 	defer releaseAll(in)
-	versions := versionsOf(in)
 	if g.seen != nil {
-		g.seen.tables = versions
+		g.seen.tables = versionsOf(in)
 	}
 	if ahead != nil {
 		ahead.missed()
 	}
 	began := time.Now()
-	if a.batch, a.device, err = e.run(ctx, d, g, tx.caller(), bound, in); err != nil {
+	if a.batch, a.device, err = e.run(ctx, d, g, tx.caller(), bound, inputs, in); err != nil {
 		e.learnCases(d.deps)
 		start = began // it is worth remembering by what was computed
-	} else if reusable {
-		e.results.keep(same, versions, a.batch, a.device)
 	}
 	a.took = time.Since(start)
 	return a, err
