@@ -1,10 +1,5 @@
 package bitmapidx
 
-import (
-	"slices"
-	"sort"
-)
-
 // Answer says which rows a condition selects by the atoms to read, for who decodes them
 // elsewhere: a device. Those of each bin begin at the first row and end behind the last.
 type Answer struct {
@@ -57,15 +52,7 @@ func (x *Index) RangeAnswer(lo, hi int64) Answer {
 // InAnswer is In as an answer.
 func (x *Index) InAnswer(values []int64) Answer {
 	a := Answer{Exact: true}
-	sorted := slices.Clone(values)
-	slices.Sort(sorted)
-	last := -1
-	for _, v := range sorted {
-		i := sort.Search(len(x.bins), func(i int) bool { return x.bins[i].hi >= v })
-		if i == len(x.bins) || x.bins[i].lo > v || i == last {
-			continue
-		}
-		last = i
+	for i := range x.binsOf(values) {
 		a.Exact = a.Exact && x.bins[i].lo == x.bins[i].hi
 		a.add(x.at(i), x.at(i+1))
 	}

@@ -15,7 +15,6 @@ type Index struct {
 	bins  []bin    // ascending
 	nulls []uint64 // atoms of the rows that are null; nil where none is
 	all   []uint64 // the atoms of all bins, and of nulls
-	atoms int      // how many these are
 }
 
 type bin struct {
@@ -93,21 +92,21 @@ func bitsFrom(words []uint64, i int) (w uint64) {
 
 // layOut moves the atoms of the builders that have rows to memory of alloc.
 func layOut(rows int, builders []binBuilder, alloc Alloc) *Index {
-	x := &Index{rows: rows}
+	x, total := &Index{rows: rows}, 0
 	for i := range builders {
 		if b := &builders[i]; b.rows > 0 {
 			b.moveTo(chunksOf(rows)) // to the end; the last chunk's padding is 0
-			x.atoms += len(b.atoms)
+			total += len(b.atoms)
 		}
 	}
 	if alloc == nil {
 		alloc = func(words int) []uint64 { return make([]uint64, words) }
 	}
-	words := alloc(x.atoms)
+	words := alloc(total)
 	if words == nil {
 		return nil
 	}
-	x.all = words[:x.atoms:x.atoms]
+	x.all = words[:total:total]
 	at := 0
 	for i := range builders {
 		b := &builders[i]
@@ -267,4 +266,4 @@ func (x *Index) Bins() int { return len(x.bins) }
 func (x *Index) Bin(i int) (lo, hi int64) { return x.bins[i].lo, x.bins[i].hi }
 
 // Bytes is the size of the atoms.
-func (x *Index) Bytes() int { return 8 * x.atoms }
+func (x *Index) Bytes() int { return 8 * len(x.all) }

@@ -196,7 +196,7 @@ func TestProfile(t *testing.T) {
 				p, x := Profiled(values, nulls), build(values, nulls, o, nil)
 				null := slices.Repeat([]uint64{0}, (n+63)/64)
 				or(null, x.nulls)
-				if got, want := p.shape(o), (shape{x.Bins(), exact(x), x.atoms}); got != want {
+				if got, want := p.shape(o), (shape{x.Bins(), exact(x), len(x.all)}); got != want {
 					t.Errorf("%s, %d rows, %+v: %+v, want %+v", name, n, o, got, want)
 				}
 				if p.Rows != n || p.Nulls != ones(null) || p.Distinct < x.Bins() || exact(x) && p.Distinct != x.Bins() {

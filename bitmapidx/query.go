@@ -1,6 +1,7 @@
 package bitmapidx
 
 import (
+	"iter"
 	"math"
 	"slices"
 	"sort"
@@ -87,22 +88,14 @@ func (x *Index) words(s span) (inside, outside int) {
 	for i := range x.bins[s.from:s.to] {
 		inside += len(x.bins[s.from+i].atoms)
 	}
-	return inside, x.atoms - inside
+	return inside, len(x.all) - inside
 }
 
 // In is Range for a list of values, in any order.
 func (x *Index) In(dst []uint64, values []int64) (maybe []uint64) {
 	clear(dst)
 	var some []*bin
-	sorted := slices.Clone(values)
-	slices.Sort(sorted)
-	last := -1
-	for _, v := range sorted {
-		i := sort.Search(len(x.bins), func(i int) bool { return x.bins[i].hi >= v })
-		if i == len(x.bins) || x.bins[i].lo > v || i == last {
-			continue
-		}
-		last = i
+	for i := range x.binsOf(values) {
 		if b := &x.bins[i]; b.lo == b.hi {
 			or(dst, b.atoms)
 		} else {
@@ -110,6 +103,24 @@ func (x *Index) In(dst []uint64, values []int64) (maybe []uint64) {
 		}
 	}
 	return also(dst, some)
+}
+
+// binsOf yields the bins that may have one of the values, ascending, each once.
+func (x *Index) binsOf(values []int64) iter.Seq[int] {
+	sorted := slices.Clone(values)
+	slices.Sort(sorted)
+	return func(yield func(int) bool) {
+		last := -1
+		for _, v := range sorted {
+			i := sort.Search(len(x.bins), func(i int) bool { return x.bins[i].hi >= v })
+			if i == len(x.bins) || x.bins[i].lo > v || i == last {
+				continue
+			}
+			if last = i; !yield(i) {
+				return
+			}
+		}
+	}
 }
 
 // Cost is what a range query does.
