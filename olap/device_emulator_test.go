@@ -9,23 +9,29 @@ import (
 	"pgaccel/gpu/emulator"
 )
 
-// TestEmulatedDevice runs random queries through the manager of devices on an emulated one:
-// generated kernels, columns as the store encodes them, lookups that they build. There are
-// few, since each has a kernel to be compiled.
-func TestEmulatedDevice(t *testing.T) {
+// emulated is a manager of devices that has an emulated one.
+func emulated(t *testing.T) *gpu.Manager {
+	t.Helper()
 	e, err := emulator.New(emulator.Options{Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer e.Close()
+	t.Cleanup(func() { e.Close() })
 	m := gpu.New(gpu.Options{Memory: 64 << 20, Log: slog.New(slog.DiscardHandler)})
-	defer m.Close()
+	t.Cleanup(func() { m.Close() })
 	if err := m.Attach(e); err != nil {
 		t.Fatal(err)
 	}
+	return m
+}
+
+// TestEmulatedDevice runs random queries through the manager of devices on an emulated one:
+// generated kernels, columns as the store encodes them, lookups that they build. There are
+// few, since each has a kernel to be compiled.
+func TestEmulatedDevice(t *testing.T) {
 	buildsSmall(t)
 	o := newOnPlainDevice()
-	o.runner = m
+	o.runner = emulated(t)
 	queries := 16
 	if testing.Short() {
 		queries = 5

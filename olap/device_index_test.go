@@ -2,14 +2,11 @@ package olap
 
 import (
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
 	"testing"
 
 	"pgaccel/catalog"
 	"pgaccel/colstore"
-	"pgaccel/gpu"
-	"pgaccel/gpu/emulator"
 	"pgaccel/gpu/program"
 	"pgaccel/plan"
 	"pgaccel/vector"
@@ -97,18 +94,8 @@ func TestIndexedOnPlainDevice(t *testing.T) {
 
 // TestIndexedOnEmulatedDevice is the same with kernels.
 func TestIndexedOnEmulatedDevice(t *testing.T) {
-	e, err := emulator.New(emulator.Options{Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.Close()
-	m := gpu.New(gpu.Options{Memory: 64 << 20, Log: slog.New(slog.DiscardHandler)})
-	defer m.Close()
-	if err := m.Attach(e); err != nil {
-		t.Fatal(err)
-	}
 	o := newOnPlainDevice()
-	o.runner = m
+	o.runner = emulated(t)
 	queries := 12
 	if testing.Short() {
 		queries = 4
