@@ -10,26 +10,26 @@ import (
 // a client that is about to send the next one is not hit. It is told then, as in terminate.go.
 
 const (
-	// restInterval is how often sessions are looked at. Two looks in a row that find one at
+	// idleInterval is how often sessions are looked at. Two looks in a row that find one at
 	// rest, with no byte of the client's between them, end it: pools ask a connection that
 	// has been idle for so long whether it still works.
-	restInterval = 500 * time.Millisecond
+	idleInterval = 500 * time.Millisecond
 	// handOverTime is how long connections are still accepted after new ones were turned to
 	// another process: handshakes of the network that have begun here end here.
 	handOverTime = 500 * time.Millisecond
 )
 
-// rester is a session that can leave once it is at rest.
-type rester interface{ leaveAtRest() }
+// idleCloser is a session that can leave once it is at rest.
+type idleCloser interface{ closeWhenIdle() }
 
-// lull is what one look at a session has found.
-type lull struct {
+// idleCheck is what one look at a session has found.
+type idleCheck struct {
 	found bool
 	read  int64 // bytes from the client until then
 }
 
-// again reports whether the session has been at rest since the last look.
-func (l *lull) again(rests bool, read int64) bool {
+// stillIdle reports whether the session has been at rest since the last look.
+func (l *idleCheck) stillIdle(rests bool, read int64) bool {
 	again := rests && l.found && l.read == read
 	l.found, l.read = rests, read
 	return again
@@ -52,12 +52,12 @@ func (s *Server) Drain(ctx context.Context) error {
 	s.draining = true
 	s.checkDrained()
 	s.mu.Unlock()
-	tick := time.NewTicker(restInterval)
+	tick := time.NewTicker(idleInterval)
 	defer tick.Stop()
 	for {
 		for _, c := range s.closers() {
-			if r, ok := c.(rester); ok {
-				r.leaveAtRest()
+			if r, ok := c.(idleCloser); ok {
+				r.closeWhenIdle()
 			}
 		}
 		select {
@@ -72,9 +72,9 @@ func (s *Server) Drain(ctx context.Context) error {
 	}
 }
 
-// atRest reports whether the session is between two statements, outside of a transaction.
+// isIdle reports whether the session is between two statements, outside of a transaction.
 // Of one that is relayed without a look that is not known.
-func (s *session) atRest() bool {
+func (s *session) isIdle() bool {
 	return s.started && !s.opaque && !s.terminating && !s.ending && !s.blocked() && !s.implicit.open() && !s.sending() &&
 		s.queue.len() == 0 && s.status == 'I' && !s.inBatch && !s.skipping && !s.copyIn && !s.answered && s.rest.client == 0 && s.rest.server == 0
 }

@@ -80,7 +80,7 @@ func TestDrain(t *testing.T) {
 		}
 		wantTerminated(t, "after a statement", running)
 		for name, c := range map[string]*rawClient{"a block": inBlock, "a batch": inBatch, "a copy": copying, "half a message": half} {
-			if m := c.next(2 * restInterval); m.typ != nothingCame {
+			if m := c.next(2 * idleInterval); m.typ != nothingCame {
 				t.Errorf("%s: %s", name, m)
 			}
 		}

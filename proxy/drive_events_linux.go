@@ -28,18 +28,18 @@ type endpoint struct {
 
 // eventSession is a session on a loop.
 type eventSession struct {
-	loop   *loop
-	srv    *Server
-	s      *session
-	at     upstream.Endpoint
-	client net.Addr
-	end    [2]endpoint
-	key    string
-	shut   bool // the server has been told that the client sends no more
-	queued bool // in the loop's line of sessions that send answers
-	closed bool
-	lull   lull
-	onEnd  func()
+	loop      *loop
+	srv       *Server
+	s         *session
+	at        upstream.Endpoint
+	client    net.Addr
+	end       [2]endpoint
+	key       string
+	shut      bool // the server has been told that the client sends no more
+	queued    bool // in the loop's line of sessions that send answers
+	closed    bool
+	idleCheck idleCheck
+	onEnd     func()
 }
 
 // driveEvents hands a session to a loop. It reports false where that cannot be, and
@@ -121,16 +121,16 @@ func (e *eventSession) terminate() {
 	})
 }
 
-// leaveAtRest implements rester.
-func (e *eventSession) leaveAtRest() {
+// closeWhenIdle implements idleCloser.
+func (e *eventSession) closeWhenIdle() {
 	e.loop.post(func() {
 		if e.closed {
 			return
 		}
 		e.guarded(func() {
 			client, server := &e.end[fromClient], &e.end[fromServer]
-			rests := e.s.atRest() && len(client.held)+len(client.pending)+len(server.held)+len(server.pending) == 0
-			if e.lull.again(rests, client.read) {
+			rests := e.s.isIdle() && len(client.held)+len(client.pending)+len(server.held)+len(server.pending) == 0
+			if e.idleCheck.stillIdle(rests, client.read) {
 				e.s.terminate()
 				e.settle()
 			}

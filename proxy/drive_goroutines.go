@@ -41,11 +41,11 @@ type twoPumps struct {
 		queue [][]byte // to be written to this side by whoever is busy
 		size  int      // of queue
 	}
-	sender  bool // somebody is sending an answer
-	running sync.WaitGroup
-	closed  bool
-	lull    lull
-	key     string
+	sender    bool // somebody is sending an answer
+	running   sync.WaitGroup
+	closed    bool
+	idleCheck idleCheck
+	key       string
 }
 
 const (
@@ -99,8 +99,8 @@ func (r *twoPumps) terminate() {
 	}()
 }
 
-// leaveAtRest implements rester.
-func (r *twoPumps) leaveAtRest() {
+// closeWhenIdle implements idleCloser.
+func (r *twoPumps) closeWhenIdle() {
 	go func() { // as terminate
 		defer r.recovered()
 		r.mu.Lock()
@@ -109,8 +109,8 @@ func (r *twoPumps) leaveAtRest() {
 			return
 		}
 		client, server := &r.side[fromClient], &r.side[fromServer]
-		rests := r.s.atRest() && !r.sender && !client.busy && !server.busy && len(client.held)+len(server.held) == 0
-		if r.lull.again(rests, client.read) {
+		rests := r.s.isIdle() && !r.sender && !client.busy && !server.busy && len(client.held)+len(server.held) == 0
+		if r.idleCheck.stillIdle(rests, client.read) {
 			r.s.terminate()
 			r.settle()
 		}

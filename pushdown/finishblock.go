@@ -281,7 +281,7 @@ func (s *split) resolveGroups(items []*pg.Node) bool {
 		if out.GetAConst() != nil { // in its place it would be a position
 			return false
 		}
-		if s.otherName(g, out) {
+		if s.ambiguousName(g, out) {
 			return false
 		}
 		if ref := g.GetColumnRef(); ref != nil && !sameColumn(ref, out.GetColumnRef()) {
@@ -370,13 +370,13 @@ func (s *split) number(n *pg.Node) int {
 		i = len(s.cols)
 		s.cols = append(s.cols, proto.Clone(n).(*pg.Node))
 	}
-	s.unnamed = s.unnamed || s.otherName(s.cols[i], n)
+	s.unnamed = s.unnamed || s.ambiguousName(s.cols[i], n)
 	return i
 }
 
-// otherName reports whether x and y are a name with its table and without where that may be two columns: of d LEFT JOIN w USING (day),
+// ambiguousName reports whether x and y are a name with its table and without where that may be two columns: of d LEFT JOIN w USING (day),
 // day is d.day, and w.day may be null.
-func (s *split) otherName(x, y *pg.Node) bool {
+func (s *split) ambiguousName(x, y *pg.Node) bool {
 	a, b := x.GetColumnRef(), y.GetColumnRef()
 	return s.merges && sameColumn(a, b) && (len(a.Fields) == 1) != (len(b.Fields) == 1)
 }

@@ -30,7 +30,7 @@ func (f *finisher) conditions(sel *pg.SelectStmt) bool {
 	s := f.newSplit(sel)
 	var own []*pg.Node
 	for _, c := range andedNodes(nil, s.rest.WhereClause) {
-		if !mayStay(c) || len(all) > 1 && f.planned1(sel, c) {
+		if !comparesConstant(c) || len(all) > 1 && f.plansCondition(sel, c) {
 			own = append(own, c)
 		} else {
 			s.left = append(s.left, c)
@@ -45,8 +45,8 @@ func (f *finisher) conditions(sel *pg.SelectStmt) bool {
 	return !s.unnamed && len(s.cols) > 0 && s.take(core)
 }
 
-// planned1 reports whether a condition of sel can be planned.
-func (f *finisher) planned1(sel *pg.SelectStmt, condition *pg.Node) bool {
+// plansCondition reports whether a condition of sel can be planned.
+func (f *finisher) plansCondition(sel *pg.SelectStmt, condition *pg.Node) bool {
 	probe := selectFrom(sel)
 	probe.WhereClause = condition
 	probe.TargetList = []*pg.Node{selectItem(parsedExpr("count(*)"), "")}
@@ -54,11 +54,11 @@ func (f *finisher) planned1(sel *pg.SelectStmt, condition *pg.Node) bool {
 	return ok && st.Star != nil
 }
 
-// mayStay reports whether a condition has the form of one that is left to the rest: cannotFail sees to its types.
-func mayStay(n *pg.Node) bool {
+// comparesConstant reports whether a condition has the form of one that is left to the rest: cannotFail sees to its types.
+func comparesConstant(n *pg.Node) bool {
 	switch x := n.GetNode().(type) {
 	case *pg.Node_BoolExpr:
-		return !slices.ContainsFunc(x.BoolExpr.Args, func(n *pg.Node) bool { return !mayStay(n) })
+		return !slices.ContainsFunc(x.BoolExpr.Args, func(n *pg.Node) bool { return !comparesConstant(n) })
 	case *pg.Node_AExpr:
 		l, r := x.AExpr.Lexpr, x.AExpr.Rexpr
 		return x.AExpr.Kind == pg.A_Expr_Kind_AEXPR_OP && (l.GetColumnRef() != nil && isConstant(r) || r.GetColumnRef() != nil && isConstant(l))

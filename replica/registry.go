@@ -254,15 +254,15 @@ func (r *registry) again(t *table, st colstore.State, detail string) {
 	r.store.SetState(t.meta, st, detail)
 }
 
-// refuse gives a table up until its definition changes. See also roomier.
+// refuse gives a table up until its definition changes. See also retryRefused.
 func (r *registry) refuse(t *table, detail string) {
 	t.feed.stop()
 	t.phase, t.begun, t.attempt, t.noMemory = phaseRefused, false, true, false
 	r.store.SetState(t.meta, colstore.StateRefused, detail)
 }
 
-// roomier has tables that were refused because of the memory limit tried once more.
-func (r *registry) roomier() {
+// retryRefused has tables that were refused because of the memory limit tried once more.
+func (r *registry) retryRefused() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, t := range r.tables {

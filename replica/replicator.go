@@ -261,7 +261,7 @@ func (r *Replicator) MemoryRaised() {
 	e := r.current
 	r.mu.Unlock()
 	if e != nil {
-		e.reg.roomier()
+		e.reg.retryRefused()
 		signal(e.copySoon)
 	}
 }
