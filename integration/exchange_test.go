@@ -25,7 +25,7 @@ SELECT count(*), min(v) >= 0 FROM ex;
 // transactions and leave. None sees an error, whoever has the columns.
 func TestExchange(t *testing.T) {
 	if runtime.GOOS != "linux" {
-		t.Skip("SO_REUSEPORT as Linux has it")
+		t.Skip("listeners are handed over by abstract Unix sockets, which are Linux'")
 	}
 	pgbench := need(t, "pgbench", "apt-get install -y postgresql-contrib")
 	script := filepath.Join(t.TempDir(), "transfer.sql")

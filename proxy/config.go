@@ -14,8 +14,8 @@ type Config struct {
 	// Listen are the addresses for clients: host:port, or the path of a Unix socket
 	// (anything that contains a slash).
 	Listen []string
-	// ReusePort lets another process listen on the same addresses (SO_REUSEPORT), so that a
-	// new program may take over while this one is drained.
+	// ReusePort has the server take over the listeners of a process that listens on the same
+	// addresses, and offer them to the next: one program takes over while another is drained.
 	ReusePort bool
 	Upstream  upstream.Config
 	// TLS is offered to clients; nil answers N to SSLRequest.

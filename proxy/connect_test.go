@@ -358,7 +358,7 @@ func TestUnixSockets(t *testing.T) {
 		waitFor(t, "the table", func() bool {
 			return rows(d.exchange(query("select to_regclass('" + name + "') is not null")))[0] == "t"
 		})
-		if _, err := listen(context.Background(), path, false); err == nil {
+		if _, err := Listener(context.Background(), path, false); err == nil {
 			t.Error("took over a socket in use")
 		}
 	})

@@ -9,15 +9,10 @@ import (
 // is at rest: between two statements, outside of a transaction, and for a while, so that
 // a client that is about to send the next one is not hit. It is told then, as in terminate.go.
 
-const (
-	// idleInterval is how often sessions are looked at. Two looks in a row that find one at
-	// rest, with no byte of the client's between them, end it: pools ask a connection that
-	// has been idle for so long whether it still works.
-	idleInterval = 500 * time.Millisecond
-	// handOverTime is how long connections are still accepted after new ones were turned to
-	// another process: handshakes of the network that have begun here end here.
-	handOverTime = 500 * time.Millisecond
-)
+// idleInterval is how often sessions are looked at. Two looks in a row that find one at
+// rest, with no byte of the client's between them, end it: pools ask a connection that
+// has been idle for so long whether it still works.
+const idleInterval = 500 * time.Millisecond
 
 // idleCloser is a session that can leave once it is at rest.
 type idleCloser interface{ closeWhenIdle() }
@@ -39,13 +34,6 @@ func (l *idleCheck) stillIdle(rests bool, read int64) bool {
 // Those that are left when ctx ends, whose error it returns then, go on until Shutdown or
 // the end of the server's context.
 func (s *Server) Drain(ctx context.Context) error {
-	if s.cfg.ReusePort && s.turnAway() {
-		select {
-		case <-time.After(handOverTime):
-		case <-ctx.Done():
-		case <-s.ctx.Done():
-		}
-	}
 	s.closeListeners()
 	s.accepting.Wait() // what they have accepted is counted now
 	s.mu.Lock()

@@ -135,7 +135,7 @@ func TestDrainEmpty(t *testing.T) {
 // connect, work and leave. None sees an error.
 func TestExchange(t *testing.T) {
 	if runtime.GOOS != "linux" {
-		t.Skip("SO_REUSEPORT as Linux has it")
+		t.Skip("listeners are handed over by abstract Unix sockets, which are Linux'")
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

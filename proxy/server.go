@@ -94,20 +94,13 @@ func Listen(ctx context.Context, cfg Config) (*Server, error) {
 	return s, nil
 }
 
-// listenAll opens Unix sockets last: with ReusePort their files take the place of another
-// process's, which an error after that would leave without.
-func (s *Server) listenAll(ctx context.Context) (err error) {
-	s.listeners = make([]net.Listener, len(s.cfg.Listen))
-	for _, unix := range []bool{false, true} {
-		for i, address := range s.cfg.Listen {
-			if isPath(address) != unix {
-				continue
-			}
-			if s.listeners[i], err = listen(ctx, address, s.cfg.ReusePort); err != nil {
-				s.listeners[i] = nil
-				return err
-			}
+func (s *Server) listenAll(ctx context.Context) error {
+	for _, address := range s.cfg.Listen {
+		l, err := Listener(ctx, address, s.cfg.ReusePort)
+		if err != nil {
+			return err
 		}
+		s.listeners = append(s.listeners, l)
 	}
 	return nil
 }
@@ -276,9 +269,7 @@ func (s *Server) unregister(key string, d driver) {
 
 func (s *Server) closeListeners() {
 	for _, l := range s.listeners {
-		if l != nil {
-			l.Close()
-		}
+		l.Close()
 	}
 }
 

@@ -86,7 +86,7 @@ func (v *serveFlags) define(f *pflag.FlagSet) {
 	f.StringVar(&v.cfg.Upstream, "upstream", "", "URL of the PostgreSQL server; its user copies tables and streams changes")
 	passwordFileFlag(f, &v.passwordFile)
 	f.StringSliceVar(&v.cfg.Listen, "listen", []string{"127.0.0.1:6432"}, "addresses for clients: host:port, or the path of a Unix socket")
-	f.BoolVar(&v.cfg.ReusePort, "reuse-port", false, "let a new pgaccel listen on the same addresses (SO_REUSEPORT) before this one ends, to exchange the program; Linux")
+	f.BoolVar(&v.cfg.ReusePort, "reuse-port", false, "take over the listening sockets of a pgaccel that runs with this flag, and hand them to the next, to exchange the program; Linux")
 	f.DurationVar(&v.drain, "drain-timeout", 30*time.Second, "how long SIGTERM waits for sessions to be at rest, outside of a transaction, before it ends them; 0 ends them at once, as SIGINT does")
 	f.StringVar(&v.cfg.HTTP, "http", "127.0.0.1:8432", "address of /metrics, /livez, /readyz and the console; empty for none")
 	f.StringSliceVar(&v.cfg.Accelerate, "accelerate", nil, "tables to copy: public.*, sales, !public.secret")

@@ -13,13 +13,12 @@ import (
 	"pgaccel/proxy"
 )
 
-// listenHTTP opens the listener of the HTTP side, nil where there is none. It comes before those of
-// clients: these may take the place of another process's, which an error must not cost.
+// listenHTTP opens the listener of the HTTP side, nil where there is none.
 func (s *Server) listenHTTP() (net.Listener, error) {
 	if s.cfg.HTTP == "" {
 		return nil, nil
 	}
-	l, err := proxy.ListenTCP(s.ctx, s.cfg.HTTP, s.cfg.ReusePort)
+	l, err := proxy.Listener(s.ctx, s.cfg.HTTP, s.cfg.ReusePort)
 	if err != nil {
 		return nil, fmt.Errorf("--http: %w", err)
 	}
