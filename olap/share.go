@@ -141,11 +141,11 @@ func (s *Sharer) run(p *pipeline, n int, sinks func(*worker) sink) (ok bool, err
 		}
 		s.scans[p.tab] = scan
 	}
-	others := 0.0
+	weights := 0.0
 	for _, o := range scan.riders {
-		others += o.weight
+		weights += o.weight
 	}
-	if others > shareUnlike*r.weight*float64(max(len(scan.riders), 1)) && !eager || scan.workers != p.x.opt.Workers {
+	if weights > shareUnlike*r.weight*float64(max(len(scan.riders), 1)) && !eager || scan.workers != p.x.opt.Workers {
 		s.mu.Unlock()
 		return false, nil
 	}
@@ -153,20 +153,25 @@ func (s *Sharer) run(p *pipeline, n int, sinks func(*worker) sink) (ok bool, err
 		s.joined.Add(1)
 	}
 	scan.riders = append(scan.riders, r)
-	for scan.drivers < min(scan.workers, len(p.tab.Segments)) {
-		scan.drivers++
-		go s.drive(scan)
-	}
+	others := min(scan.workers, len(p.tab.Segments)) - scan.drivers
+	scan.drivers += max(others, 0)
 	s.mu.Unlock()
-	p.x.aside(func() { <-r.done })
+	p.x.aside(func() {
+		if others > 0 {
+			processors.Start(others-1, func() { s.drive(scan, nil) })
+			s.drive(scan, r)
+		}
+		<-r.done
+	})
 	if e, is := r.err.(*panicked); is {
 		panic(e)
 	}
 	return true, r.err
 }
 
-// drive scans segments until no rider wants one.
-func (s *Sharer) drive(scan *sharedScan) {
+// drive scans segments until no rider wants one. Where the goroutine is a rider's own, another
+// goes on in its place once there are none left for that one.
+func (s *Sharer) drive(scan *sharedScan, own *rider) {
 	d := &driver{decoded: make([]tileColumn, len(scan.tab.Meta.Columns))}
 	var aboard []*rider
 	if s.hold != nil {
@@ -181,6 +186,10 @@ func (s *Sharer) drive(scan *sharedScan) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for {
+		if own != nil && own.left == 0 && len(scan.riders) > 0 {
+			processors.Start(1, func() { s.drive(scan, nil) })
+			return
+		}
 		aboard = aboard[:0]
 		staying := scan.riders[:0]
 		for _, r := range scan.riders {

@@ -2,7 +2,6 @@ package olap
 
 import (
 	"context"
-	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -243,110 +242,4 @@ func (x *execution) aside(f func()) {
 		defer func() { _ = s.acquire(x.ctx, x.turn) }() // the next morsel looks at the context
 	}
 	f()
-}
-
-// crew is the goroutines that do one piece of work together: the caller's and, while slots
-// are idle, others.
-type crew struct {
-	x       *execution
-	most    int
-	work    func(m *member) error
-	wg      sync.WaitGroup
-	missing atomic.Bool // fewer than most have begun
-
-	mu      sync.Mutex
-	begun   int
-	running int // others that have not ended
-	over    bool
-	err     error
-}
-
-// member is one goroutine of a crew.
-type member struct {
-	crew *crew
-	hold hold
-}
-
-// together calls work on the caller's goroutine and on up to n-1 others, which may begin
-// later or not at all: work takes what there is to do, piece by piece, and calls pause in
-// between. The error is one of those that were returned, and a panic comes up on the
-// caller's goroutine.
-func (x *execution) together(n int, work func(m *member) error) error {
-	c := &crew{x: x, most: n, work: work, begun: 1}
-	c.missing.Store(n > 1)
-	c.recruit()
-	c.run()
-	c.mu.Lock()
-	c.over = true
-	waits := c.running > 0
-	c.mu.Unlock()
-	if waits {
-		x.aside(c.wg.Wait)
-	} else {
-		c.wg.Wait()
-	}
-	if p, ok := c.err.(*panicked); ok {
-		panic(p)
-	}
-	return c.err
-}
-
-// recruit begins others while slots are idle.
-func (c *crew) recruit() {
-	if !c.missing.Load() {
-		return
-	}
-	s := c.x.opt.Slots
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for c.begun < c.most && !c.over && (s == nil || s.try()) {
-		c.begun++
-		c.running++
-		c.wg.Go(func() {
-			if s != nil {
-				defer s.release()
-			}
-			c.run()
-			c.mu.Lock()
-			c.running--
-			c.mu.Unlock()
-		})
-	}
-	c.missing.Store(c.begun < c.most)
-}
-
-// run is one goroutine's part.
-func (c *crew) run() {
-	m := &member{c, newHold(c.x.opt.Slots, c.x.turn)}
-	err := m.guarded()
-	m.hold.charge(1, 0)
-	if err == nil {
-		return
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.over = true
-	if _, worse := err.(*panicked); worse || c.err == nil {
-		c.err = err
-	}
-}
-
-func (m *member) guarded() (err error) {
-	defer func() {
-		switch r := recover().(type) {
-		case nil:
-		case *panicked:
-			err = r
-		default:
-			err = &panicked{r, debug.Stack()}
-		}
-	}()
-	return m.crew.work(m)
-}
-
-// pause is called between pieces of work.
-func (m *member) pause() {
-	m.hold.pause(m.crew.x.ctx, 1)
-	m.crew.x.moveUp()
-	m.crew.recruit()
 }
