@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"pgaccel/colstore"
+	"pgaccel/gpu/program"
 	"pgaccel/plan"
 	"pgaccel/sqltype"
 	"pgaccel/vector"
@@ -34,6 +35,7 @@ type compiler struct {
 	// expected are the rows that are expected of what has been compiled of the scan's conditions; only with expects.
 	expected float64
 	expects  bool
+	selected bool // what is compiled is computed of rows that have passed the scan's conditions
 }
 
 func (c *compiler) add(n *node) *node {
@@ -124,8 +126,23 @@ func (c *compiler) column(e plan.Column) (*node, error) {
 		n.lo, n.hi = 0, int64(max(n.dict.n-1, 0))
 	case e.T.Kind.IsFloat():
 		n.lo, n.hi = math.MinInt64, math.MaxInt64
+	case c.selected:
+		n.lo, n.hi = c.p.selectedBounds(e.Column, n.lo, n.hi)
 	}
 	return c.add(n), nil
+}
+
+// selectedBounds narrows a column's bounds to what the scan's conditions let pass: groups by days
+// of a month need no array for years.
+func (p *pipeline) selectedBounds(col int, lo, hi int64) (int64, int64) {
+	for i := range p.steps {
+		if s := &p.steps[i]; s.kind == program.StepRange && s.n != nil && s.n.col == col && !s.derived {
+			if from, to := max(lo, s.lo), min(hi, s.hi); from <= to {
+				lo, hi = from, to
+			}
+		}
+	}
+	return lo, hi
 }
 
 // columnBounds merges a column's zone maps. Without values the bounds are 0, 0.

@@ -27,9 +27,9 @@ const (
 	denseGroups = 1 << 17
 	// denseSmall is so few groups that an array is always right.
 	denseSmall = 1 << 12
-	// denseMax bounds the arrays that rows must be worth: beyond it rows are better
-	// brought in order first, by partitions.
-	denseMax = 1 << 20
+	// denseMax bounds the arrays that rows must be worth: beyond it they leave the caches, and
+	// rows are better brought in order first, by partitions.
+	denseMax = 1 << 18
 	// hashGroups bounds the groups of a worker's hash table: it and the groups stay in
 	// the second-level cache.
 	hashGroups = 1 << 15
@@ -303,13 +303,35 @@ func (by *grouping) denseByBounds(rows float64) bool {
 // suited returns the strategy for the expected groups and rows.
 func (by *grouping) suited(rows float64) strategy {
 	x := by.g.p.x
-	card := by.pack.card
-	if by.denseByBounds(rows) || card != 0 && card <= denseMax && float64(card) <= rows/2 && float64(card) <= 8*by.expect &&
-		int64(card)*by.g.groupBytes()*int64(x.opt.Workers) <= x.opt.MemoryLimit/8 {
+	partitions := by.expect > hashGroups && !slices.ContainsFunc(by.g.accs, func(a acc) bool { return a.computed() }) &&
+		rows >= float64(sampleRows) && x.opt.MemoryLimit/(4*int64(x.opt.Workers)) >= 4<<20
+	switch {
+	case by.dense(rows, partitions):
 		return groupDense
-	}
-	if by.expect > hashGroups && !slices.ContainsFunc(by.g.accs, func(a acc) bool { return a.computed() }) && rows >= float64(sampleRows) && x.opt.MemoryLimit/(4*int64(x.opt.Workers)) >= 4<<20 {
+	case partitions:
 		return groupPartitioned
 	}
 	return groupHash
+}
+
+// dense reports whether arrays are better than partitions, or than hash tables.
+func (by *grouping) dense(rows float64, partitions bool) bool {
+	x, card := by.g.p.x, by.pack.card
+	if card == 0 || card <= denseSmall {
+		return card != 0
+	}
+	segments, _ := by.g.p.read(math.MaxInt)
+	if n := min(x.opt.Workers, segments); n > 1 {
+		// Each worker's array is cleared and merged: an element costs about as much as a row does
+		// in an array. A hash table takes several times as long for a row, partitions do not.
+		worth := 2 * rows
+		if partitions {
+			worth = rows / 2
+		}
+		if float64(card)*float64(n) > worth {
+			return false
+		}
+	}
+	return by.denseByBounds(rows) || card <= denseMax && float64(card) <= rows/2 && float64(card) <= 8*by.expect &&
+		int64(card)*by.g.groupBytes()*int64(x.opt.Workers) <= x.opt.MemoryLimit/8
 }

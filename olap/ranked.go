@@ -213,13 +213,14 @@ func selectEach[T key](groups []uint32, places [][]int64, all func(n int, f func
 			out[k] = append(out[k], uint64(v))
 		}
 	}
+	var large []int  // groups, for each of which a goroutine has others help
 	var small []int  // groups, of which one goroutine takes a batch of so many values
 	ends := []int{0} // by batch: where it ends
 	values := int64(0)
 	for k, g := range groups {
 		n := size(g)
 		if n >= manyValues {
-			one(k, all)
+			large = append(large, k)
 			continue
 		}
 		small = append(small, k)
@@ -230,7 +231,12 @@ func selectEach[T key](groups []uint32, places [][]int64, all func(n int, f func
 	if values > 0 {
 		ends = append(ends, len(small))
 	}
-	all(len(ends)-1, func(i int) {
+	all(len(large)+len(ends)-1, func(i int) {
+		if i < len(large) {
+			one(large[i], all)
+			return
+		}
+		i -= len(large)
 		for _, k := range small[ends[i]:ends[i+1]] {
 			one(k, oneByOne)
 		}

@@ -40,7 +40,7 @@ func selectRanks[T key](blocks [][]T, ranks []int64, each func(n int, f func(i i
 		}
 		return out
 	}
-	runs := runsOf(blocks, max(runValues, n/8))
+	runs := runsOf(blocks, max(runValues, n/16))
 	lows, highs := make([]T, len(runs)), make([]T, len(runs))
 	each(len(runs), func(i int) { lows[i], highs[i] = extremes(runs[i]) })
 	low, high := slices.Min(lows), slices.Max(highs)

@@ -157,6 +157,7 @@ func (p *pipeline) plan(conds []plan.Expr) error {
 	p.noteUses()
 	p.fanPlan()
 	p.noteStrict()
+	p.c.selected = !p.device // whose programs compute of all rows
 	p.c.expected = p.expectRows()
 	if t := p.x.trace; t != nil {
 		p.describe(t)

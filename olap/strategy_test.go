@@ -289,3 +289,46 @@ func TestSupportsSets(t *testing.T) {
 		}
 	}
 }
+
+// TestBoundsOfSelected: groups are numbered within what the conditions let pass, and the arrays
+// of many workers must be worth their rows.
+func TestBoundsOfSelected(t *testing.T) {
+	table := manyGroups(t, 20000, 9000)
+	w := &world{tables: []*randomTable{table}}
+	for _, c := range []struct {
+		from, to int64
+		workers  int
+		card     uint64 // nulls have a number, too
+		how      strategy
+	}{
+		{0, 10000, 1, 9001, groupDense},
+		{0, 10000, 16, 9001, groupHash},
+		{100, 149, 16, 51, groupDense},
+		{149, 100, 16, 9001, groupHash}, // no row passes
+	} {
+		q := groupedBy(table, 1)
+		q.Filter = []plan.Expr{call(plan.OpGe, vector.Bool, bigint(0, 1), integer(c.from)), call(plan.OpLe, vector.Bool, bigint(0, 1), integer(c.to))}
+		x, err := newExecution(t.Context(), q, w.input(), Options{Workers: c.workers})
+		if err == nil {
+			err = x.begin()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, lowered, err := x.prepare(0, q.Group, []bool{true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, err := newGrouper(p, lowered)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g.arrange(nil)
+		if by := g.bases[0]; by.pack.card != c.card || c.from <= c.to && by.how != c.how {
+			t.Errorf("%d to %d, %d workers: %d numbers, strategy %d; want %d, %d", c.from, c.to, c.workers, by.pack.card, by.how, c.card, c.how)
+		}
+		if problem, why := w.outcome(q, c.workers); problem != "" || why != "" {
+			t.Errorf("%d to %d: %s %s", c.from, c.to, problem, why)
+		}
+	}
+}
