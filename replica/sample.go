@@ -2,8 +2,12 @@ package replica
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"pgaccel/catalog"
 	"pgaccel/colstore"
@@ -34,20 +38,39 @@ type sampledLeaf struct {
 	pages, bytes, rows int64 // rows is -1 where it is not known
 }
 
-func (s *Survey) leaves(ctx context.Context, meta *catalog.Table) (all []sampledLeaf, err error) {
-	for _, p := range leavesOf(meta) {
-		l := sampledLeaf{Part: p}
-		// As estimate_rel_size does: the density that VACUUM saw, times the pages of now.
-		err := s.Conn.QueryRow(ctx, `WITH n AS (SELECT coalesce(pg_catalog.pg_relation_size(c.oid), 0) / pg_catalog.current_setting('block_size')::pg_catalog.int8 AS pages,
-			coalesce(pg_catalog.pg_table_size(c.oid), 0) AS bytes, c.reltuples::pg_catalog.float8 AS tuples, c.relpages FROM pg_catalog.pg_class c WHERE c.oid = $1)
-			SELECT n.pages, n.bytes, CASE WHEN n.pages = 0 THEN 0 WHEN n.tuples < 0 OR n.relpages = 0 THEN -1
-			ELSE pg_catalog.round(n.tuples / n.relpages * n.pages) END::pg_catalog.int8 FROM n`, p.OID).Scan(&l.pages, &l.bytes, &l.rows)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, l)
+// leaves asks how large those of a table are. Where one is locked, what VACUUM or ANALYZE saw has to do.
+func (s *Survey) leaves(ctx context.Context, meta *catalog.Table) ([]sampledLeaf, error) {
+	all, err := s.leafSizes(ctx, meta, "pg_catalog.pg_relation_size(c.oid)", "pg_catalog.pg_table_size(c.oid)")
+	var refused *pgconn.PgError
+	if errors.As(err, &refused) && refused.Code == "55P03" { // lock_not_available
+		const pages = "(c.relpages * pg_catalog.current_setting('block_size')::pg_catalog.int8)"
+		return s.leafSizes(ctx, meta, pages, pages)
 	}
-	return all, nil
+	return all, err
+}
+
+// leafSizes estimates rows as estimate_rel_size does: by the density that VACUUM saw, times the pages of now.
+func (s *Survey) leafSizes(ctx context.Context, meta *catalog.Table, rowsSize, allSize string) (all []sampledLeaf, err error) {
+	parts := leavesOf(meta)
+	oids := make([]uint32, len(parts))
+	for i, p := range parts {
+		oids[i] = p.OID
+	}
+	rows, err := s.Conn.Query(ctx, `WITH n AS (SELECT t.i, coalesce(`+rowsSize+`, 0) / pg_catalog.current_setting('block_size')::pg_catalog.int8 AS pages,
+		coalesce(`+allSize+`, 0) AS bytes, coalesce(c.reltuples, 0)::pg_catalog.float8 AS tuples, coalesce(c.relpages, 0) AS relpages
+		FROM pg_catalog.unnest($1::pg_catalog.oid[]) WITH ORDINALITY t(oid, i) LEFT JOIN pg_catalog.pg_class c ON c.oid = t.oid)
+		SELECT n.pages, n.bytes, CASE WHEN n.pages = 0 THEN 0 WHEN n.tuples < 0 OR n.relpages = 0 THEN -1
+		ELSE pg_catalog.round(n.tuples / n.relpages * n.pages) END::pg_catalog.int8 FROM n ORDER BY n.i`, oids)
+	if err != nil {
+		return nil, err
+	}
+	var l sampledLeaf
+	_, err = pgx.ForEachRow(rows, []any{&l.pages, &l.bytes, &l.rows}, func() error {
+		l.Part = parts[len(all)]
+		all = append(all, l)
+		return nil
+	})
+	return all, err
 }
 
 // Sample reads some rows of those columns of a table that the role may read, into the store. Where the server
