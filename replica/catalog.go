@@ -40,25 +40,38 @@ func readCatalog(ctx context.Context, conn *pgx.Conn, p patterns, known *catalog
 func readCatalogOnce(ctx context.Context, conn *pgx.Conn, p patterns, known *catalog.Catalog) (cat *catalog.Catalog, refused []refusedTable, err error) {
 	err = pgx.BeginTxFunc(ctx, conn, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
 		r := catalogReader{ctx: ctx, tx: tx, cat: &catalog.Catalog{Shadowed: map[string]bool{}}}
-		for _, step := range []func() error{r.server, func() error { return r.relations(p) }, r.enums, r.readDomains, r.columns, r.indexes, r.identities, r.shadowed, r.mode} {
-			if err := step(); err != nil {
-				return err
-			}
+		if err := r.read(p); err != nil {
+			return err
 		}
 		refused = r.choose()
 		cat = r.cat
 		if err := r.views(known); err != nil {
 			return err
 		}
-		refused = slices.DeleteFunc(refused, func(f refusedTable) bool {
-			return slices.ContainsFunc(cat.Views, func(v *catalog.Table) bool { return v.OID == f.Table.OID })
-		})
+		refused = r.notViews(refused)
 		return nil
 	})
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading the catalog: %w", err)
 	}
 	return cat, refused, nil
+}
+
+// read reads all but what follows from which tables qualify.
+func (r *catalogReader) read(p patterns) error {
+	for _, step := range []func() error{r.server, func() error { return r.relations(p) }, r.enums, r.readDomains, r.columns, r.indexes, r.identities, r.shadowed, r.mode} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// notViews leaves out what is read as a view.
+func (r *catalogReader) notViews(refused []refusedTable) []refusedTable {
+	return slices.DeleteFunc(refused, func(f refusedTable) bool {
+		return slices.ContainsFunc(r.cat.Views, func(v *catalog.Table) bool { return v.OID == f.Table.OID })
+	})
 }
 
 // catalogReader reads one snapshot of the catalog, step by step.
@@ -70,6 +83,8 @@ type catalogReader struct {
 	db      dbCollation
 	rels    []*relation // those that match the patterns, and the partitions of those; by OID
 	oids    []uint32
+	// supposed takes columns that the role may not read for such as it may.
+	supposed bool
 }
 
 // relation is a pg_class row.
@@ -247,7 +262,10 @@ func (r *catalogReader) columns() error {
 		if isDomain {
 			a.base, a.typmod = d.base, d.typmod
 		}
+		readable := a.readable
+		a.readable = readable || r.supposed
 		typ, unsupported := typeOf(&a, &r.db)
+		a.supposed = !readable && unsupported == ""
 		rel := r.find(oid)
 		rel.columns = append(rel.columns, a)
 		if sendFails && !a.generated {

@@ -23,6 +23,7 @@ type attribute struct {
 	generated     bool
 	virtual       bool // generated, and not stored (18 and later)
 	readable      bool // SELECT is granted
+	supposed      bool // it is not, but taken to be (Survey)
 	sendable      bool // its type has a binary form
 	collation     uint32
 	collProvider  string // pg_collation.collprovider; "" without collation

@@ -112,11 +112,7 @@ func (e *epoch) copyRows(ctx context.Context, h *holder, meta *catalog.Table, lo
 // copySQL is the COPY of a range. Its end is open where it is the leaf's last: rows may
 // have been added since its size was asked, and the snapshot may see them.
 func copySQL(meta *catalog.Table, r pageRange, cols []int) string {
-	names := make([]string, len(cols))
-	for i, c := range cols {
-		names[i] = catalog.QuoteIdentifier(meta.Columns[c].Name)
-	}
-	list := strings.Join(names, ", ")
+	list := columnList(meta, cols)
 	table := catalog.QuoteIdentifier(r.leaf.Schema) + "." + catalog.QuoteIdentifier(r.leaf.Name)
 	if r.from == 0 && r.last {
 		return fmt.Sprintf("COPY %s (%s) TO STDOUT (FORMAT binary)", table, list)
@@ -126,6 +122,15 @@ func copySQL(meta *catalog.Table, r pageRange, cols []int) string {
 		where += fmt.Sprintf(" AND ctid < '(%d,0)'::pg_catalog.tid", r.to)
 	}
 	return fmt.Sprintf("COPY (SELECT %s FROM ONLY %s WHERE %s) TO STDOUT (FORMAT binary)", list, table, where)
+}
+
+// columnList names columns of a table.
+func columnList(meta *catalog.Table, cols []int) string {
+	names := make([]string, len(cols))
+	for i, c := range cols {
+		names[i] = catalog.QuoteIdentifier(meta.Columns[c].Name)
+	}
+	return strings.Join(names, ", ")
 }
 
 // copySession is one of the sessions that copy a table: it takes range after range off

@@ -27,6 +27,8 @@ var checks = map[string]func(text string) error{
 	"checkpoint-interval": durationFrom(10*time.Millisecond, "such as 1m"),
 	"log-level":           oneOf("debug", "info", "warn", "error"),
 	"log-format":          oneOf("text", "json"),
+	"format":              oneOf("text", "json"),
+	"top":                 atLeast(1, "such as 50"),
 	"tls-require":         oneOf("", "on", "off", "true", "false"), // as in a YAML file
 }
 

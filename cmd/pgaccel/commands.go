@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
+	"pgaccel/internal/flags"
 	"pgaccel/internal/inspect"
 	"pgaccel/internal/server"
 	"pgaccel/replica"
@@ -35,7 +36,7 @@ file that --config names, which may have the keys of all commands.`,
 	}
 	cmd.SetVersionTemplate("pgaccel {{.Version}}\n")
 	cmd.PersistentFlags().String("config", "", "YAML file with flags' values (env PGACCEL_CONFIG)")
-	cmd.AddCommand(serveCommand(), checkCommand(), inspectCommand(), versionCommand())
+	cmd.AddCommand(serveCommand(), checkCommand(), adviseCommand(), inspectCommand(), versionCommand())
 	return cmd
 }
 
@@ -127,6 +128,7 @@ func progress(log *slog.Logger) func(replica.Progress) {
 func checkCommand() *cobra.Command {
 	var dsn, passwordFile, certificate string
 	var patterns []string
+	var memory flags.ByteSize
 	cmd := &cobra.Command{
 		Use:   "check",
 		Short: "Say what the server and the role still need, with the SQL to fix it",
@@ -164,6 +166,7 @@ func checkCommand() *cobra.Command {
 					bad++
 				}
 			}
+			checkMemory(cmd, dsn, patterns, memoryLimit(memory))
 			if bad > 0 {
 				return missing(bad)
 			}
@@ -173,6 +176,7 @@ func checkCommand() *cobra.Command {
 	cmd.Flags().StringVar(&dsn, "upstream", "", "URL of the PostgreSQL server")
 	passwordFileFlag(cmd.Flags(), &passwordFile)
 	cmd.Flags().StringSliceVar(&patterns, "accelerate", []string{"public.*"}, "tables to copy")
+	cmd.Flags().Var(&memory, "memory", "the limit that serve is given, beside which the tables' memory is said (default as serve's)")
 	cmd.Flags().StringVar(&certificate, "tls-cert", "", "the certificate file that serve is given, if any: what logins it allows")
 	return cmd
 }

@@ -60,10 +60,11 @@ var mayImport = map[string]string{
 	"internal/bench": "internal/server internal/pgserver internal/subprocess internal/ssb internal/tpch internal/tpcds internal/tpcdata internal/clickbench internal/events vector compress bitmapidx " +
 		"plan catalog colstore syntax pushdown olap gpu gpu/device gpu/program gpu/worker " +
 		"papers/cube papers/gpucube papers/rowout papers/tile papers/wah papers/wahbits papers/wahdata",
+	"internal/advise":   "catalog colstore olap plan pushdown replica sqltype syntax vector",
 	"internal/inspect":  "colstore compress sqltype vector wire",
 	"scripts/testcount": "",
 	"internal/flags":    "",
-	"cmd/pgaccel":       "internal/server internal/inspect internal/flags internal/processors replica",
+	"cmd/pgaccel":       "internal/server internal/advise internal/inspect internal/flags internal/processors replica",
 	"cmd/pgaccel-bench": "internal/bench internal/flags internal/ssb",
 
 	// What only comparisons with the papers call.

@@ -9,10 +9,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// defaultMemory is the limit of column memory where none is given: 8 GiB, but no
+// DefaultMemory is the limit of column memory where none is given: 8 GiB, but no
 // more than half of what this process may use. Past physical memory a page fault
 // would end the process instead of refusing a table.
-func defaultMemory() int64 { return min(8<<30, availableMemory()/2) }
+func DefaultMemory() int64 { return min(8<<30, availableMemory()/2) }
 
 // defaultQueryMemory is the limit of query memory where none is given: as much as columns
 // may have, but at least 1 GiB, and at most a quarter of what this process may use.
@@ -39,7 +39,7 @@ func (cfg *Config) GoMemoryLimit() int64 {
 // setMemory sets the limits that were left out.
 func (cfg *Config) setMemory() {
 	if cfg.Memory == 0 {
-		cfg.Memory = defaultMemory()
+		cfg.Memory = DefaultMemory()
 	}
 	if cfg.QueryMemory == 0 {
 		cfg.QueryMemory = defaultQueryMemory(cfg.Memory)
