@@ -1,6 +1,7 @@
 package pushdown
 
 import (
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -228,6 +229,10 @@ func (a *analyzer) castConst(c plan.Const, t vector.Type) (plan.Const, bool) {
 	switch {
 	case from.IsInt() && k.IsInt():
 		return orFail(plan.Const{Datum: vector.Int(k, c.I)}, inRange(c.I, k), k), true
+	case from == vector.Int8 && k == vector.OID:
+		return orFail(plan.Const{Datum: vector.Int(k, c.I)}, 0 <= c.I && c.I <= math.MaxUint32, k), true
+	case from.IsInt() && k == vector.OID: // which takes the bits
+		return plan.Const{Datum: vector.Int(k, int64(uint32(c.I)))}, true
 	case (from.IsInt() || from == vector.Numeric) && k == vector.Numeric:
 		d, ok := c.Decimal().Rescale(t.Scale)
 		return numericConst(d), ok

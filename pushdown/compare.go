@@ -111,6 +111,8 @@ func (a *analyzer) comparisonType(l, r vector.Type) vector.Type {
 		return vector.TypeOf(vector.Float4)
 	case (lk.IsFloat() || isExact(lk)) && (rk.IsFloat() || isExact(rk)):
 		return vector.TypeOf(vector.Float8)
+	case lk == vector.OID && rk.IsInt(), lk.IsInt() && rk == vector.OID:
+		return vector.TypeOf(vector.OID)
 	case lk.IsText() && rk.IsText():
 		return a.textComparison(l, r)
 	case sameEnum(l, r):

@@ -15,7 +15,7 @@ import (
 // cast to true, and written as t.
 func shown(k vector.Kind) bool {
 	switch k {
-	case vector.Numeric, vector.Date, vector.Time, vector.Timestamp, vector.TimestampTZ, vector.MACAddr, vector.UUID, vector.Enum:
+	case vector.Numeric, vector.Date, vector.Time, vector.Timestamp, vector.TimestampTZ, vector.MACAddr, vector.UUID, vector.Enum, vector.OID:
 		return true
 	}
 	return k.IsInt()

@@ -54,6 +54,8 @@ func ArrayOID(t vector.Type) uint32 {
 		return 3221
 	case vector.TimeTZ:
 		return 1270
+	case vector.OID:
+		return 1028
 	case vector.Opaque:
 		return opaqueArrayOIDs[t.Collation.OID]
 	}

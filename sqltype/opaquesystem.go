@@ -9,7 +9,6 @@ import (
 
 // opaqueSystem are the types of the catalog and of transactions whose text is that of their numbers.
 var opaqueSystem = []Opaque{
-	unsigned(oidOID, "oid"),
 	unsigned(28, "xid"),
 	unsigned(29, "cid"),
 	{OID: 5069, Name: "xid8", valid: func(r *reader) { r.int64() }, Samples: []string{"0", "1", "9223372036854775808", "18446744073709551615"},
@@ -33,7 +32,7 @@ var opaqueSystem = []Opaque{
 			return append(dst, raw...)
 		}},
 	vectorOf(vector.Int2, oidInt2, 22, "int2vector", "", "1", "1 2 -3", "32767 -32768"),
-	vectorOf(vector.Int4, oidOID, 30, "oidvector", "", "1", "1 2 4294967295"),
+	vectorOf(vector.OID, oidOID, 30, "oidvector", "", "1", "1 2 4294967295"),
 	{OID: 790, Name: "money", OpaqueSettings: OpaqueSettings{Money: true}, valid: func(r *reader) { r.int64() }, AppendText: func(dst []byte, raw string) []byte {
 		r := reader{rest: raw}
 		return appendMoney(dst, r.int64())
@@ -42,10 +41,7 @@ var opaqueSystem = []Opaque{
 	bitString(1562, "varbit"),
 }
 
-const (
-	oidInt2 = 21
-	oidOID  = 26
-)
+const oidInt2 = 21
 
 // unsigned is a type of 32 bits without sign.
 func unsigned(oid uint32, name string) Opaque {
@@ -111,11 +107,7 @@ func vectorOf(of vector.Kind, element, oid uint32, name string, samples ...strin
 				if len(dst) > start {
 					dst = append(dst, ' ')
 				}
-				n := types[of].Word([]byte(raw))
-				if element == oidOID {
-					n = int64(uint32(n))
-				}
-				dst = strconv.AppendInt(dst, n, 10)
+				dst = strconv.AppendInt(dst, types[of].Word([]byte(raw)), 10)
 			})
 			return dst
 		}}

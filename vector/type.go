@@ -36,6 +36,7 @@ const (
 	MACAddr8
 	LSN
 	TimeTZ
+	OID
 
 	kinds // a new one comes just before: checkpoints hold the numbers
 )
@@ -47,6 +48,7 @@ var kindNames = [kinds]string{Invalid: "invalid", Bool: "boolean", Int2: "smalli
 	MACAddr: "macaddr", UUID: "uuid", Interval: "interval", JSONB: "jsonb", Enum: "enum", JSON: "json",
 	Bytea: "bytea", Inet: "inet", CIDR: "cidr", Opaque: "opaque type",
 	MACAddr8: "macaddr8", LSN: "pg_lsn", TimeTZ: "timetz",
+	OID: "oid",
 }
 
 // Kinds returns the kinds that can be held and are one type: all but Enum and Opaque.
@@ -68,7 +70,7 @@ const arrayBit Kind = 1 << 7
 func ArrayOf(k Kind) Kind {
 	switch {
 	case k == Invalid, k >= kinds, k == Interval, k == BPChar, k == Enum, k == JSON, k == Bytea, k == Inet, k == CIDR, k == Opaque,
-		k == MACAddr8, k == LSN, k == TimeTZ:
+		k == MACAddr8, k == LSN, k == TimeTZ, k == OID:
 		return Invalid
 	}
 	return k | arrayBit
