@@ -123,6 +123,9 @@ func (a *analyzer) cast(e plan.Expr, t vector.Type) plan.Expr {
 		t.Collation = from.Collation
 	case from.Kind.IsCastToText() && (k == vector.Text || k == vector.Varchar):
 		noNumericParam(e) // it would show its decimals
+		if from.Kind == vector.Name {
+			t.Collation = from.Collation
+		}
 		a.needsISO = a.needsISO || sqltype.Of(from.Kind).Settings
 		a.needsIntervals = a.needsIntervals || from.Kind == vector.Interval
 		if from.Kind == vector.TimestampTZ && t.Typmod < 0 {

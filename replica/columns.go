@@ -41,6 +41,9 @@ type dbCollation struct {
 // defaultCollationOID is the collation "default" (pg_collation.dat): the database's.
 const defaultCollationOID = 100
 
+// cCollationOID is the collation "C", which is the type name's.
+const cCollationOID = 950
+
 // typeReason begins what is said of a column whose type is none of ours.
 const typeReason = "type "
 
@@ -80,6 +83,10 @@ func typeOf(a *attribute, db *dbCollation) (t vector.Type, unsupported string) {
 		t.Collation.OID = a.collation // of its elements; arrays themselves are bytes
 	case (kind.IsDocument() || kind.IsMany()) && !db.utf8:
 		return t, kind.String() + " in a database whose encoding is not UTF8"
+	case kind == vector.Name && a.collation != cCollationOID:
+		return t, "name under another collation than C"
+	case kind == vector.Name && !db.utf8:
+		return t, "text in a database whose encoding is not UTF8"
 	case kind.IsText():
 		// Values with and without trailing blanks are equal but print apart: one
 		// dictionary code each would not do.

@@ -56,6 +56,8 @@ func ArrayOID(t vector.Type) uint32 {
 		return 1270
 	case vector.OID:
 		return 1028
+	case vector.Name:
+		return 1003
 	case vector.Opaque:
 		return opaqueArrayOIDs[t.Collation.OID]
 	}

@@ -91,6 +91,7 @@ var types = [1 << 8]Type{
 	vector.LSN:         lsnType,
 	vector.TimeTZ:      timetzType,
 	vector.OID:         oidType,
+	vector.Name:        nameType,
 	vector.Opaque:      {Kind: vector.Opaque, Name: "opaque", Category: 'U', NoExtremes: true, Binary: BinaryBytes},
 }
 

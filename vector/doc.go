@@ -19,6 +19,7 @@
 //	Float4, Float8          IEEE 754 bits of the float64 (float4 widened, exact)
 //	Text, Varchar, BPChar   code in the column's dictionary (storage) or the
 //	                        string itself (Batch, Datum)
+//	Name                    likewise; it sorts by its bytes
 //	UUID, Bytea             likewise; the string are the bytes
 //	MACAddr8, LSN           likewise
 //	Inet, CIDR, TimeTZ      likewise; the string is a key by which they sort (package sqltype)

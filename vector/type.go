@@ -37,6 +37,7 @@ const (
 	LSN
 	TimeTZ
 	OID
+	Name
 
 	kinds // a new one comes just before: checkpoints hold the numbers
 )
@@ -48,7 +49,7 @@ var kindNames = [kinds]string{Invalid: "invalid", Bool: "boolean", Int2: "smalli
 	MACAddr: "macaddr", UUID: "uuid", Interval: "interval", JSONB: "jsonb", Enum: "enum", JSON: "json",
 	Bytea: "bytea", Inet: "inet", CIDR: "cidr", Opaque: "opaque type",
 	MACAddr8: "macaddr8", LSN: "pg_lsn", TimeTZ: "timetz",
-	OID: "oid",
+	OID: "oid", Name: "name",
 }
 
 // Kinds returns the kinds that can be held and are one type: all but Enum and Opaque.
@@ -70,7 +71,7 @@ const arrayBit Kind = 1 << 7
 func ArrayOf(k Kind) Kind {
 	switch {
 	case k == Invalid, k >= kinds, k == Interval, k == BPChar, k == Enum, k == JSON, k == Bytea, k == Inet, k == CIDR, k == Opaque,
-		k == MACAddr8, k == LSN, k == TimeTZ, k == OID:
+		k == MACAddr8, k == LSN, k == TimeTZ, k == OID, k == Name:
 		return Invalid
 	}
 	return k | arrayBit
@@ -115,9 +116,9 @@ func (k Kind) IsFloat() bool { return k == Float4 || k == Float8 }
 func (k Kind) IsText() bool { return k == Text || k == Varchar || k == BPChar }
 
 // IsString reports whether values are held as strings, in columns as codes of a dictionary:
-// those of text, of enums, of types that sort as strings do, and of those that are not Ordered.
+// those of text, of names, of enums, of types that sort as strings do, and of those that are not Ordered.
 func (k Kind) IsString() bool {
-	return k.IsText() || k.IsBytes() || k.IsDocument() || k == Enum || k == Opaque || k.IsArray()
+	return k.IsText() || k.IsBytes() || k.IsDocument() || k == Name || k == Enum || k == Opaque || k.IsArray()
 }
 
 // IsMany reports whether the kind is of many types, which Type.Collation.OID tells apart.
@@ -186,7 +187,7 @@ var Bytewise = Collation{OID: 950, Deterministic: true, C: true}
 // their bytes.
 func TypeOf(k Kind) Type {
 	t := Type{Kind: k, Typmod: -1}
-	if k.IsBytes() || k.IsArray() {
+	if k.IsBytes() || k.IsArray() || k == Name {
 		t.Collation = Bytewise
 	}
 	return t
