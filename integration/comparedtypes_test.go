@@ -41,3 +41,30 @@ func TestNames(t *testing.T) {
 	}
 	s.everyAnswer(t, false, "SELECT id FROM named WHERE n = $1 ORDER BY id", strings.Repeat("a", 70))
 }
+
+// TestIntervals computes with intervals of columns that are held in 64 bits, which others are not: months, more hours than a day
+// has, two signs.
+func TestIntervals(t *testing.T) {
+	s := privateStack(t, "CREATE TABLE took (id int PRIMARY KEY, g int, span interval, short interval(1), at timestamp, mixed interval, d date); "+
+		"INSERT INTO took SELECT i, i % 3, CASE WHEN i % 7 > 0 THEN justify_hours((i % 5 - 2) * interval '7 hours 30 minutes') END, i * interval '1.27 seconds', timestamp '2024-02-28 12:00' + i * interval '1 hour', CASE WHEN i = 20 THEN interval '1 mon' ELSE interval '1 day' END, date '2024-02-28' FROM generate_series(0, 40) i;\nVACUUM ANALYZE;")
+	for _, sql := range []string{"SELECT id, span, short, mixed FROM took ORDER BY span DESC, id", "SELECT span, count(*), min(short), max(short) FROM took GROUP BY span ORDER BY span", "SELECT count(DISTINCT span), min(span), max(span) FROM took", "SELECT id FROM took WHERE span > '5 hours' OR short = interval '1.27 seconds' * 1 ORDER BY id",
+		"SELECT id FROM took WHERE span < interval '1 month' AND span >= '-1 day' ORDER BY id", "SELECT id FROM took WHERE span IN ('7:30', '-7:30:00', '15 hours') ORDER BY id", "SELECT id FROM took WHERE span BETWEEN '-10 hours' AND '36:00:00' ORDER BY id", "SELECT id, extract(epoch FROM span), extract(hour FROM span), date_part('minute', short), date_trunc('hour', span) FROM took ORDER BY id",
+		"SELECT id, at + span, at - short, d + span, span::text, span || '' FROM took ORDER BY id", "SELECT sum(extract(epoch FROM span)), avg(extract(epoch FROM short)) FROM took", "SELECT id FROM took WHERE at - timestamp '2024-02-28 12:00' = span OR (at - timestamp '2024-02-28 12:00') < span ORDER BY id", "SELECT a.id, b.id FROM took a JOIN took b ON a.span = b.span AND a.g = b.g ORDER BY 1, 2",
+		"SELECT id, rank() OVER (ORDER BY span), lag(span) OVER (ORDER BY id), coalesce(span, '1 hour'), nullif(span, '7:30'), greatest(span, short) FROM took ORDER BY id", "SELECT span FROM took UNION SELECT short FROM took WHERE id < 3 ORDER BY 1", "SELECT DISTINCT ON (g) g, span FROM took ORDER BY g, span, id", "SELECT g, percentile_disc(0.5) WITHIN GROUP (ORDER BY span) FROM took GROUP BY g ORDER BY g"} {
+		s.everyAnswer(t, true, sql)
+	}
+	s.everyAnswer(t, true, "SELECT id FROM took WHERE span >= $1 ORDER BY id", "7:30:00")
+	for _, sql := range []string{"SELECT sum(span), avg(span) FROM took", "SELECT id, span + short, span - short, -span, span * 2, span / 2 FROM took ORDER BY id", "SELECT mixed, count(*) FROM took GROUP BY mixed ORDER BY mixed", "SELECT id FROM took WHERE span = mixed ORDER BY id", "SELECT id, coalesce(span, '1 mon') FROM took ORDER BY id", "SELECT id, greatest(span, '1 mon') FROM took ORDER BY id",
+		"SELECT id, coalesce(span, mixed) FROM took ORDER BY id", "SELECT justify_days(span) FROM took ORDER BY 1", "SELECT to_char(span, 'HH24:MI') FROM took ORDER BY id", "SELECT id, span::interval(0), span::time FROM took ORDER BY id", "SELECT id, make_interval(hours => g) = span FROM took ORDER BY id", "SELECT array_agg(span ORDER BY id) FROM took"} {
+		s.everyAnswer(t, false, sql)
+	}
+	s.everyAnswer(t, false, "SELECT id FROM took WHERE coalesce(span, $1) > '1 hour' ORDER BY id", "1 mon")
+	direct := connect(t, s.direct.url("postgres"))
+	for _, sql := range []string{"UPDATE took SET span = '25:00:00' WHERE id = 3", "INSERT INTO took VALUES (100, 1, '1 day -01:00'), (101, 1, '23:00')"} {
+		if a := ask(t, direct, sql, nil); a.err != "" {
+			t.Fatal(a)
+		}
+		s.everyAnswer(t, false, "SELECT span, count(*) FROM took GROUP BY span ORDER BY span")
+		s.everyAnswer(t, false, "SELECT id, span FROM took ORDER BY id")
+	}
+}

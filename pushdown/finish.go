@@ -381,7 +381,7 @@ func (f *finisher) asArray(t vector.Type, element string) (c FinishColumn, value
 		return c, "", false
 	case t.Kind.IsArray(): // an array of arrays is another thing
 		text("pg_catalog." + sqltype.Of(t.Kind).Name)
-	case c.Array == 0, t.Kind == vector.Name, t.Kind == vector.Opaque && (!f.opaque || slices.Contains(unlikeArrays, oid)):
+	case c.Array == 0, t.Kind == vector.Name, t.Kind == vector.Interval && t.Typmod >= 0, t.Kind == vector.Opaque && (!f.opaque || slices.Contains(unlikeArrays, oid)):
 		return c, "", false
 	default:
 		element += modifier(t)

@@ -55,16 +55,16 @@ func typeOf(a *attribute, db *dbCollation) (t vector.Type, unsupported string) {
 		t = vector.EnumType(a.typeOID)
 		kind = t.Kind
 	}
-	if !kind.Stored() && sqltype.OpaqueOf(a.typeOID) != nil {
+	if !kind.Valid() && sqltype.OpaqueOf(a.typeOID) != nil {
 		t = vector.OpaqueType(a.typeOID)
 		kind = t.Kind
 	}
-	if of, ok := sqltype.OpaqueExtensionType(a.extension, a.typeOID); ok && !kind.Stored() {
+	if of, ok := sqltype.OpaqueExtensionType(a.extension, a.typeOID); ok && !kind.Valid() {
 		t, kind = of, of.Kind
 	}
 	t.Typmod = a.typmod
 	switch {
-	case !kind.Stored(), a.base != a.typeOID && !(domain{base: a.base}).kind().Stored():
+	case !kind.Valid(), a.base != a.typeOID && !(domain{base: a.base}).kind().Valid():
 		return t, typeReason + a.typeName
 	case a.generated:
 		return t, "generated column"

@@ -33,6 +33,9 @@ func (f *rowField) text(row *colstore.Row, v []byte) error {
 		}
 	default:
 		n, ok = t.ParseWord(string(v))
+		if !ok && f.kind == vector.Interval {
+			return &columnError{col: f.col, reason: reasonInterval}
+		}
 	}
 	if !ok {
 		return fmt.Errorf("column %d comes as text that is not read: %.40q", f.col+1, v)

@@ -1,7 +1,5 @@
 package vector
 
-import "slices"
-
 // Kind is the family of a type: what decides how a value is held and compared.
 type Kind uint8
 
@@ -85,15 +83,6 @@ func (k Kind) Element() Kind { return k &^ arrayBit }
 
 // Valid reports whether k is one of the kinds that can be held, or of arrays of one.
 func (k Kind) Valid() bool { return k != Invalid && (k < kinds || ArrayOf(k.Element()) == k) }
-
-// Stored reports whether columns of the kind are copied. An interval has 64 bits as a difference of
-// timestamps only; what a column holds may have more.
-func (k Kind) Stored() bool { return k.Valid() && k != Interval }
-
-// StoredKinds returns those of Kinds that columns may have.
-func StoredKinds() []Kind {
-	return slices.DeleteFunc(Kinds(), func(k Kind) bool { return !k.Stored() })
-}
 
 // String returns the SQL name of the kind.
 func (k Kind) String() string {
