@@ -68,3 +68,31 @@ func TestIntervals(t *testing.T) {
 		s.everyAnswer(t, false, "SELECT id, span FROM took ORDER BY id")
 	}
 }
+
+// TestMoney compares and adds amounts, and asks under a lc_monetary that writes them otherwise.
+func TestMoney(t *testing.T) {
+	s := privateStack(t, "CREATE TABLE paid (id int PRIMARY KEY, g int, m money, n money, list money[]); "+
+		"INSERT INTO paid SELECT i, i % 3, ((i % 9 - 4) * 1234.56)::numeric::money, nullif(i % 5, 2)::money, ARRAY[i::money, NULL] FROM generate_series(0, 40) i;\nVACUUM ANALYZE;")
+	for _, sql := range []string{"SELECT id, m, n, list FROM paid ORDER BY m DESC, id", "SELECT n, count(*), min(m), max(m), count(DISTINCT m) FROM paid GROUP BY n ORDER BY n", "SELECT id FROM paid WHERE m > '1,234.55' OR n = '$3' ORDER BY id", "SELECT id FROM paid WHERE m IN ('-1234.56', '2469.12', '1') ORDER BY id", "SELECT id FROM paid WHERE m BETWEEN '-1' AND money '1300' ORDER BY id",
+		"SELECT id, m + n, m - n, m + '1' FROM paid ORDER BY id", "SELECT a.id, b.id FROM paid a JOIN paid b ON a.m = b.m AND a.g = b.g ORDER BY 1, 2", "SELECT id, rank() OVER (ORDER BY m), lag(m) OVER (ORDER BY id), coalesce(n, '7'), nullif(n, '1'), greatest(m, n) FROM paid ORDER BY id", "SELECT DISTINCT m FROM paid ORDER BY 1", "SELECT m FROM paid UNION SELECT n FROM paid ORDER BY 1"} {
+		s.everyAnswer(t, true, sql)
+	}
+	s.everyAnswer(t, true, "SELECT id FROM paid WHERE m >= $1 ORDER BY id", "1234.56")
+	for _, sql := range []string{"SELECT sum(m) FROM paid", "SELECT id, m * 2, m / 2, m / n FROM paid WHERE n <> '0' ORDER BY id", "SELECT id, m::text, m::numeric FROM paid ORDER BY id", "SELECT id, m || '' FROM paid ORDER BY id", "SELECT id, g::money FROM paid ORDER BY id", "SELECT count(*) FROM paid WHERE m = '(1)'", "SELECT count(*) FROM paid WHERE m > '1.005'",
+		"SELECT max(m + '92233720368547758.07') FROM paid"} {
+		s.everyAnswer(t, false, sql)
+	}
+	direct, proxied := connect(t, s.direct.url("postgres")), connect(t, s.proxy.url("postgres"))
+	alike := func(sql string) {
+		t.Helper()
+		if want, got := ask(t, direct, sql, nil), ask(t, proxied, sql, nil); got.String() != want.String() {
+			t.Errorf("%s: got %s, want %s", sql, got, want)
+		}
+	}
+	for _, locale := range []string{"de_DE.UTF-8", "ja_JP.UTF-8", "C"} { // the error is the same where the machine lacks it
+		alike("SET lc_monetary = '" + locale + "'")
+		alike("SELECT id, m FROM paid ORDER BY id")
+		alike("SELECT id FROM paid WHERE m > '12,34' ORDER BY id")
+		alike("SELECT count(*) FROM paid WHERE m > '1,234.55'")
+	}
+}

@@ -25,7 +25,7 @@ func (f *rowField) text(row *colstore.Row, v []byte) error {
 		row.Text[f.col], ok = []byte(d.Str), read
 	case f.form == sqltype.BinaryNumericKey:
 		row.Text[f.col], ok = sqltype.NumericKeyFromText(nil, string(v))
-	case t.Settings:
+	case t.Settings, f.kind == vector.Money: // lc_monetary
 	case f.kind == vector.Numeric:
 		var reason string
 		if n, ok, reason = numericOf(string(v), f.scale); reason != "" {

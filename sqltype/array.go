@@ -58,6 +58,8 @@ func ArrayOID(t vector.Type) uint32 {
 		return 1028
 	case vector.Name:
 		return 1003
+	case vector.Money:
+		return 791
 	case vector.Opaque:
 		return opaqueArrayOIDs[t.Collation.OID]
 	}

@@ -16,7 +16,7 @@ type OpaqueSettings struct {
 	Zones     bool // TimeZone UTC
 	Intervals bool // IntervalStyle postgres
 	Bytes     bool // bytea_output hex
-	Money     bool // lc_monetary as moneyIn has it
+	Money     bool // lc_monetary as MoneyIn has it
 	// Encoded says that the client's encoding changes the binary form, too, which has text within.
 	Encoded bool
 }
@@ -40,7 +40,7 @@ func (o OpaqueSettings) Unmet(s WritingSettings) (setting, value string) {
 		return "IntervalStyle", s.IntervalStyle
 	case o.Bytes && s.ByteaOutput != "hex":
 		return "bytea_output", s.ByteaOutput
-	case o.Money && !moneyIn(s.Monetary):
+	case o.Money && !MoneyIn(s.Monetary):
 		return "lc_monetary", s.Monetary
 	}
 	return "", ""

@@ -92,6 +92,7 @@ var types = [1 << 8]Type{
 	vector.TimeTZ:      timetzType,
 	vector.OID:         oidType,
 	vector.Name:        nameType,
+	vector.Money:       moneyType,
 	vector.Opaque:      {Kind: vector.Opaque, Name: "opaque", Category: 'U', NoExtremes: true, Binary: BinaryBytes},
 }
 

@@ -10,6 +10,7 @@
 //	Bool                    0 or 1
 //	Int2, Int4, Int8        the integer
 //	OID                     the number, which has no sign
+//	Money                   hundredths
 //	Numeric(p,s), p <= 18   unscaled integer: value * 10^s (Type.Scale = s)
 //	other Numerics          code in the column's dictionary, or a Decimal (Batch, Datum)
 //	Date                    days since 2000-01-01, as in Postgres' binary format

@@ -36,6 +36,7 @@ const (
 	TimeTZ
 	OID
 	Name
+	Money
 
 	kinds // a new one comes just before: checkpoints hold the numbers
 )
@@ -47,7 +48,7 @@ var kindNames = [kinds]string{Invalid: "invalid", Bool: "boolean", Int2: "smalli
 	MACAddr: "macaddr", UUID: "uuid", Interval: "interval", JSONB: "jsonb", Enum: "enum", JSON: "json",
 	Bytea: "bytea", Inet: "inet", CIDR: "cidr", Opaque: "opaque type",
 	MACAddr8: "macaddr8", LSN: "pg_lsn", TimeTZ: "timetz",
-	OID: "oid", Name: "name",
+	OID: "oid", Name: "name", Money: "money",
 }
 
 // Kinds returns the kinds that can be held and are one type: all but Enum and Opaque.
@@ -69,7 +70,7 @@ const arrayBit Kind = 1 << 7
 func ArrayOf(k Kind) Kind {
 	switch {
 	case k == Invalid, k >= kinds, k == Interval, k == BPChar, k == Enum, k == JSON, k == Bytea, k == Inet, k == CIDR, k == Opaque,
-		k == MACAddr8, k == LSN, k == TimeTZ, k == OID, k == Name:
+		k == MACAddr8, k == LSN, k == TimeTZ, k == OID, k == Name, k == Money:
 		return Invalid
 	}
 	return k | arrayBit
@@ -129,9 +130,9 @@ func (k Kind) Ordered() bool { return !k.IsDocument() && !k.IsArray() && k != Op
 func (k Kind) HeldAsText() bool { return k.IsString() && !k.IsBytes() && k != Opaque && !k.IsArray() }
 
 // IsCastToText reports whether the cast to text is the text form, under DateStyle ISO and the like. Of bytea it depends
-// on bytea_output, of addresses it always has the bits of the network.
+// on bytea_output, of money on lc_monetary, of addresses it always has the bits of the network.
 func (k Kind) IsCastToText() bool {
-	return !k.IsFloat() && k != Bytea && k != Inet && k != CIDR && k != Opaque
+	return !k.IsFloat() && k != Bytea && k != Inet && k != CIDR && k != Opaque && k != Money
 }
 
 // NumericMaxPrecision is the largest declared precision whose values always

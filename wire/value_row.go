@@ -241,6 +241,9 @@ func (e *RowEncoder) checkSettings(op valueOp, element *arrayElement, c *vector.
 	if c.Type.Kind == vector.Opaque && sqltype.OpaqueOfType(c.Type).Encoded && s.ClientEncoding != "UTF8" {
 		return fmt.Errorf("client encoding %s of values with text within", s.ClientEncoding)
 	}
+	if c.Type.Kind == vector.Money && op == opOther && !sqltype.MoneyIn(s.Monetary) {
+		return fmt.Errorf("lc_monetary %q", s.Monetary)
+	}
 	switch op {
 	case opText, opJSONBBinary:
 		// All client encodings agree on ASCII; the strings here are UTF-8.
