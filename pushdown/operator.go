@@ -184,7 +184,7 @@ func (a *analyzer) arith(op plan.Op, l, r value) plan.Expr {
 		known = r
 	}
 	switch k := known.kind(); {
-	case k.IsInt(), k == vector.Numeric, k.IsFloat(), isMoment(k) && op == plan.OpSub:
+	case k.IsInt(), k == vector.Numeric, k == vector.Money, k.IsFloat(), isMoment(k) && op == plan.OpSub:
 		t := known.e.Type()
 		l, r = typed(a.resolve(l, t)), typed(a.resolve(r, t))
 	case l.unknown() || r.unknown():

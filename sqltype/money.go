@@ -12,7 +12,7 @@ const oidMoney = 790
 // moneyType is held in the least unit, a hundredth. Both forms of text are those of lc_monetary C (MoneyIn), other than which
 // decides how many decimals an amount has, too.
 var moneyType = word(Type{Kind: vector.Money, Name: "money", OID: oidMoney, Category: 'N', Binary: BinaryInt8, AppendText: appendMoney,
-	Samples: []string{"0", "1", "-1", "0.05", "-0.5", "999.99", "1000", "-1234.56", "$1,234,567.89", "-$123,456,789.01", "92233720368547758.07", "-92233720368547758.08"},
+	Samples: []string{"0", "1", "-1", "0.05", "-0.5", "999.99", "1000", "-1234.56", "1,234,567.89", "-123,456,789.01", "92233720368547758.07", "-92233720368547758.08"},
 	Left:    []string{"", "-", "$", ".5", "1.", "1.005", "(1)", "+1", "- 1", "$-1", "1-", "1e3", "12,34", "1,2345", "1$", "92233720368547758.08", "1,", "1.0,0"},
 }, parseMoney)
 
