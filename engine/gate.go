@@ -354,6 +354,8 @@ func (e *Engine) checkGate(d *decision, g *gateRow) *plan.Forward {
 		return forward(plan.ReasonSettings, "DateStyle")
 	case (d.deps.NeedsIntervalStyle || returns(d.query, vector.Interval)) && g.intervals != "postgres":
 		return forward(plan.ReasonSettings, "IntervalStyle")
+	case (d.deps.NeedsMonetary || returns(d.query, vector.Money)) && !sqltype.MoneyIn(g.monetary):
+		return forward(plan.ReasonSettings, "lc_monetary")
 	case d.finish != nil && d.finish.Cuts && g.ties == tiesForward:
 		return errTies
 	case returnsFloat(d.query) && !g.wholeFloats():

@@ -107,9 +107,9 @@ func width(t vector.Type) int {
 		return 1
 	case vector.Int2:
 		return 2
-	case vector.Int4, vector.Float4, vector.Date, vector.Enum:
+	case vector.Int4, vector.OID, vector.Float4, vector.Date, vector.Enum:
 		return 4
-	case vector.Int8, vector.Float8, vector.Time, vector.Timestamp, vector.TimestampTZ:
+	case vector.Int8, vector.Money, vector.Float8, vector.Time, vector.Timestamp, vector.TimestampTZ:
 		return 8
 	case vector.UUID, vector.Interval:
 		return 16

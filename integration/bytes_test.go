@@ -14,7 +14,7 @@ import (
 func bytesTable() (types []*sqltype.Type, schema, later string) {
 	var samples [][]string
 	columns, rows := []string{"id int PRIMARY KEY, g int"}, 40
-	for _, k := range vector.StoredKinds() {
+	for _, k := range vector.Kinds() {
 		if k.IsBytes() {
 			types, samples = append(types, sqltype.Of(k)), append(samples, sqltype.Of(k).Samples)
 			columns = append(columns, "c_"+sqltype.Of(k).Name+" "+sqltype.Of(k).Name)

@@ -16,7 +16,7 @@ func everyTable() (types []*sqltype.Type, schema, later string) {
 	var samples [][]string
 	columns, dims := []string{"id int PRIMARY KEY"}, ""
 	rows := 0
-	for _, k := range vector.StoredKinds() {
+	for _, k := range vector.Kinds() {
 		typ := sqltype.Of(k)
 		if k.IsString() || k == vector.Numeric {
 			continue

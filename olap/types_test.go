@@ -11,7 +11,7 @@ import (
 
 // otherKinds are the kinds that have no column in ownShape: the generators know nothing of
 // them but what sqltype has.
-var otherKinds = slices.DeleteFunc(vector.StoredKinds(), func(k vector.Kind) bool {
+var otherKinds = slices.DeleteFunc(vector.Kinds(), func(k vector.Kind) bool {
 	return slices.ContainsFunc(ownShape, func(c catalog.Column) bool { return c.Type.Kind == k })
 })
 

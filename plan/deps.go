@@ -45,6 +45,9 @@ type Deps struct {
 	// NeedsIntervalStyle is true where an interval is made text: the gate lets it pass only where the
 	// session's IntervalStyle is postgres.
 	NeedsIntervalStyle bool
+	// NeedsMonetary is true where text is read as money: the gate lets it pass only where lc_monetary has
+	// amounts written as C does.
+	NeedsMonetary bool
 }
 
 // Table is one reference to a table or view. The same one may occur more than once.

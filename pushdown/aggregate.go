@@ -107,6 +107,10 @@ func (a *analyzer) argument(fn *sqlfn.Aggregate, name string, n *pg.Node, s *sco
 	case sqlfn.AggregateCount:
 		arg = a.fixedScale(arg)
 	case sqlfn.AggregateLeast, sqlfn.AggregateGreatest, sqlfn.AggregateSorted:
+		if v.kind() == vector.Name && fn.State != sqlfn.AggregateSorted { // they are text's
+			a.callsCast(v, vector.Text)
+			arg = a.cast(arg, vector.TypeOf(vector.Text))
+		}
 		arg = a.collated(arg)
 	}
 	return arg

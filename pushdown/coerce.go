@@ -1,6 +1,7 @@
 package pushdown
 
 import (
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -122,6 +123,9 @@ func (a *analyzer) cast(e plan.Expr, t vector.Type) plan.Expr {
 		t.Collation = from.Collation
 	case from.Kind.IsCastToText() && (k == vector.Text || k == vector.Varchar):
 		noNumericParam(e) // it would show its decimals
+		if from.Kind == vector.Name {
+			t.Collation = from.Collation
+		}
 		a.needsISO = a.needsISO || sqltype.Of(from.Kind).Settings
 		a.needsIntervals = a.needsIntervals || from.Kind == vector.Interval
 		if from.Kind == vector.TimestampTZ && t.Typmod < 0 {
@@ -228,6 +232,10 @@ func (a *analyzer) castConst(c plan.Const, t vector.Type) (plan.Const, bool) {
 	switch {
 	case from.IsInt() && k.IsInt():
 		return orFail(plan.Const{Datum: vector.Int(k, c.I)}, inRange(c.I, k), k), true
+	case from == vector.Int8 && k == vector.OID:
+		return orFail(plan.Const{Datum: vector.Int(k, c.I)}, 0 <= c.I && c.I <= math.MaxUint32, k), true
+	case from.IsInt() && k == vector.OID: // which takes the bits
+		return plan.Const{Datum: vector.Int(k, int64(uint32(c.I)))}, true
 	case (from.IsInt() || from == vector.Numeric) && k == vector.Numeric:
 		d, ok := c.Decimal().Rescale(t.Scale)
 		return numericConst(d), ok

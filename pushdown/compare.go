@@ -111,7 +111,11 @@ func (a *analyzer) comparisonType(l, r vector.Type) vector.Type {
 		return vector.TypeOf(vector.Float4)
 	case (lk.IsFloat() || isExact(lk)) && (rk.IsFloat() || isExact(rk)):
 		return vector.TypeOf(vector.Float8)
+	case lk == vector.OID && rk.IsInt(), lk.IsInt() && rk == vector.OID:
+		return vector.TypeOf(vector.OID)
 	case lk.IsText() && rk.IsText():
+		return a.textComparison(l, r)
+	case lk == vector.Name && (rk == vector.Text || rk == vector.Varchar), rk == vector.Name && (lk == vector.Text || lk == vector.Varchar):
 		return a.textComparison(l, r)
 	case sameEnum(l, r):
 		return vector.EnumType(l.Collation.OID)
@@ -232,9 +236,9 @@ func padded(e, other plan.Expr) plan.Expr {
 	return c
 }
 
-// unpadded makes text of char(n); varchar and text compare as they are.
+// unpadded makes text of char(n) and names; varchar and text compare as they are.
 func (a *analyzer) unpadded(e plan.Expr) plan.Expr {
-	if e.Type().Kind == vector.BPChar {
+	if k := e.Type().Kind; k == vector.BPChar || k == vector.Name {
 		return a.cast(e, vector.TypeOf(vector.Text))
 	}
 	return e

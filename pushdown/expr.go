@@ -46,6 +46,7 @@ type analyzer struct {
 	casedIn                []uint32 // plan.Deps.Cased
 	needsISO               bool
 	needsIntervals         bool
+	needsMonetary          bool
 	enums                  []uint32 // types whose labels matter
 	functions              []string // plan.Deps.Functions
 	oids                   []uint32 // plan.Deps.Calls
@@ -429,6 +430,7 @@ func (a *analyzer) param(n int) value {
 		if t.Kind == vector.Invalid {
 			fail(plan.ReasonType, "declared type of a parameter")
 		}
+		a.needsMonetary = a.needsMonetary || t.Kind == vector.Money
 		return typed(plan.Param{Index: n - 1, T: t})
 	}
 	return value{param: n}
@@ -437,6 +439,7 @@ func (a *analyzer) param(n int) value {
 // resolve gives an open value the type t; others are returned as they are.
 func (a *analyzer) resolve(v value, t vector.Type) plan.Expr {
 	t.Typmod = -1
+	a.needsMonetary = a.needsMonetary || v.e == nil && t.Kind == vector.Money
 	switch {
 	case v.e != nil:
 		return v.e

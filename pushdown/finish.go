@@ -381,7 +381,7 @@ func (f *finisher) asArray(t vector.Type, element string) (c FinishColumn, value
 		return c, "", false
 	case t.Kind.IsArray(): // an array of arrays is another thing
 		text("pg_catalog." + sqltype.Of(t.Kind).Name)
-	case c.Array == 0, t.Kind == vector.Opaque && (!f.opaque || slices.Contains(unlikeArrays, oid)):
+	case c.Array == 0, t.Kind == vector.Name, t.Kind == vector.Interval && t.Typmod >= 0, t.Kind == vector.Opaque && (!f.opaque || slices.Contains(unlikeArrays, oid)):
 		return c, "", false
 	default:
 		element += modifier(t)
@@ -398,9 +398,9 @@ func (f *finisher) asArray(t vector.Type, element string) (c FinishColumn, value
 	return c, "", false
 }
 
-// unlikeArrays are opaque types whose columns elements of arrays do not stand for: names, which have a collation, bits, whose length
-// is the column's, and XML, which is read again.
-var unlikeArrays = []uint32{19, 142, 1560, 1562}
+// unlikeArrays are opaque types whose columns elements of arrays do not stand for, as names, which have a collation, do not: bits, whose
+// length is the column's, and XML, which is read again.
+var unlikeArrays = []uint32{142, 1560, 1562}
 
 // modifier is the cast that gives elements the modifier of their type: they fit it.
 func modifier(t vector.Type) string {

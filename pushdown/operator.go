@@ -184,7 +184,7 @@ func (a *analyzer) arith(op plan.Op, l, r value) plan.Expr {
 		known = r
 	}
 	switch k := known.kind(); {
-	case k.IsInt(), k == vector.Numeric, k.IsFloat(), isMoment(k) && op == plan.OpSub:
+	case k.IsInt(), k == vector.Numeric, k == vector.Money, k.IsFloat(), isMoment(k) && op == plan.OpSub:
 		t := known.e.Type()
 		l, r = typed(a.resolve(l, t)), typed(a.resolve(r, t))
 	case l.unknown() || r.unknown():
@@ -467,10 +467,13 @@ func (a *analyzer) like(symbol string, x *pg.A_Expr, s *scope) plan.Expr {
 		return a.likeBytes(symbol, subject, pattern)
 	}
 	arg, pat := a.resolve(subject, text), a.resolve(pattern, text)
-	if !arg.Type().Kind.IsText() || !pat.Type().Kind.IsText() {
+	if k := arg.Type().Kind; !k.IsText() && k != vector.Name || !pat.Type().Kind.IsText() {
 		fail(plan.ReasonType, "LIKE on values that are not text")
 	}
 	a.callsOperator(symbol, arg.Type().Kind, pat.Type().Kind)
+	if arg.Type().Kind == vector.Name {
+		arg = a.cast(arg, text)
+	}
 	if !isLeaf(pat) || pat.Type().Kind == vector.BPChar {
 		fail(plan.ReasonFunction, "LIKE with a pattern that is not constant")
 	}

@@ -45,7 +45,7 @@ func planPart(text *syntax.Text, paramOIDs []uint32, params int, cat *catalog.Ca
 	st, settled := planned(text, paramOIDs, params, cat, false)
 	if st.Star != nil && settled {
 		// In any session, if it is only for constants that it would have to be one in UTC.
-		if any, _ := planned(text, paramOIDs, params, cat, true); any.Star != nil && !any.Deps.NeedsUTC && !any.Deps.NeedsISO && !any.Deps.NeedsIntervalStyle {
+		if any, _ := planned(text, paramOIDs, params, cat, true); any.Star != nil && !any.Deps.NeedsUTC && !any.Deps.NeedsISO && !any.Deps.NeedsIntervalStyle && !any.Deps.NeedsMonetary {
 			return any
 		}
 	}
@@ -104,6 +104,7 @@ func planned(text *syntax.Text, paramOIDs []uint32, params int, cat *catalog.Cat
 	a.noteDerived()
 	st.Deps.NeedsUTC, st.Deps.NeedsISO, st.Deps.NamesUTC = a.needsUTC, a.needsISO, a.namesUTC
 	st.Deps.NeedsIntervalStyle = a.needsIntervals
+	st.Deps.NeedsMonetary = a.needsMonetary
 	st.Deps.SessionZone, st.Deps.ReadsZone, st.Deps.Zones = a.sessionZone, a.readsZone, a.zones
 	st.Deps.Cased = a.casedIn
 	st.Deps.Functions, st.Deps.Calls = a.functions, a.oids

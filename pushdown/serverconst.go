@@ -27,19 +27,19 @@ import (
 // it is taken apart.
 func (a *analyzer) constantExpr(n *pg.Node, s *scope) value {
 	before := a.notes()
-	utc, iso, intervals := a.needsUTC, a.needsISO, a.needsIntervals
-	a.needsUTC, a.needsISO, a.needsIntervals = false, false, false
+	utc, iso, intervals, monetary := a.needsUTC, a.needsISO, a.needsIntervals, a.needsMonetary
+	a.needsUTC, a.needsISO, a.needsIntervals, a.needsMonetary = false, false, false, false
 	a.whole = true
 	v, refused := caughtValue(func() value { return a.exprOf(n, s) })
 	a.whole = false
-	if matters := a.needsUTC || a.needsISO || a.needsIntervals; refused == nil && !(matters && a.unsettled) {
+	if matters := a.needsUTC || a.needsISO || a.needsIntervals || a.needsMonetary; refused == nil && !(matters && a.unsettled) {
 		a.settled = a.settled || matters
-		a.needsUTC, a.needsISO, a.needsIntervals = a.needsUTC || utc, a.needsISO || iso, a.needsIntervals || intervals
+		a.needsUTC, a.needsISO, a.needsIntervals, a.needsMonetary = a.needsUTC || utc, a.needsISO || iso, a.needsIntervals || intervals, a.needsMonetary || monetary
 		return v
 	}
 	a.restore(before)
 	a.at = n
-	a.needsUTC, a.needsISO, a.needsIntervals = utc, iso, intervals
+	a.needsUTC, a.needsISO, a.needsIntervals, a.needsMonetary = utc, iso, intervals, monetary
 	if e, ok := a.serverConst(n); ok {
 		return typed(e)
 	}

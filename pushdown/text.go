@@ -15,7 +15,7 @@ import (
 // cast to true, and written as t.
 func shown(k vector.Kind) bool {
 	switch k {
-	case vector.Numeric, vector.Date, vector.Time, vector.Timestamp, vector.TimestampTZ, vector.MACAddr, vector.UUID, vector.Enum:
+	case vector.Numeric, vector.Date, vector.Time, vector.Timestamp, vector.TimestampTZ, vector.MACAddr, vector.UUID, vector.Enum, vector.OID, vector.Name:
 		return true
 	}
 	return k.IsInt()
@@ -186,13 +186,17 @@ func (a *analyzer) startsWith(l, r value) plan.Expr {
 	return a.callOf(sqlfn.ByOID(sqlfn.OIDStartsWith), []value{l, r})
 }
 
-// regexpMatches are the functions of the operators that match regular expressions, of texts: char(n) and name have others.
+// regexpMatches are the functions of the operators that match regular expressions, of texts: char(n) has others.
 var regexpMatches = map[string]uint32{"~": sqlfn.OIDRegexpEq, "!~": sqlfn.OIDRegexpNe, "~*": sqlfn.OIDRegexpInCaseEq, "!~*": sqlfn.OIDRegexpInCaseNe}
 
 // regexpMatch analyses such an operator, with a constant pattern.
 func (a *analyzer) regexpMatch(symbol string, f *sqlfn.Function, l, r value) plan.Expr {
 	t := vector.TypeOf(vector.Text)
 	l, r = typed(a.resolve(l, t)), typed(a.resolve(r, t))
+	if l.kind() == vector.Name && r.kind() == vector.Text { // an operator of its own, which does as text's
+		a.callsOperator(symbol, l.kind(), r.kind())
+		l = typed(a.cast(l.e, t))
+	}
 	if key := builtinKey(symbol, []vector.Kind{l.kind(), r.kind()}); !slices.Contains(builtins[key], f.OID) {
 		fail(plan.ReasonFunction, "operator "+key)
 	}

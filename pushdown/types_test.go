@@ -13,7 +13,7 @@ import (
 
 // plainTypes are the types, but text, that need no modifier.
 func plainTypes() (list []*sqltype.Type) {
-	for _, k := range vector.StoredKinds() {
+	for _, k := range vector.Kinds() {
 		if !k.IsText() && !k.IsDocument() && k != vector.Numeric {
 			list = append(list, sqltype.Of(k))
 		}

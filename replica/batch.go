@@ -188,7 +188,11 @@ func (e *epoch) gaveUp(t *table, err error) {
 			return
 		}
 		t.meta = meta
-		again(colstore.StateCopying, "copied again without column "+c.Name+": "+column.reason)
+		how := "without column "
+		if meta.Columns[column.col].Unsupported == "" {
+			how = "with only the text of column "
+		}
+		again(colstore.StateCopying, "copied again "+how+c.Name+": "+column.reason)
 		// Queries planned before they knew this must be over when the copy appears.
 		t.notBefore, t.attempt = time.Now().Add(time.Second), false
 		e.kick()
@@ -207,7 +211,7 @@ func (e *epoch) gaveUp(t *table, err error) {
 	}
 }
 
-// withoutColumns returns t with columns marked as not copied.
+// withoutColumns returns t with columns marked as not copied, or as opaque intervals.
 func withoutColumns(t *catalog.Table, bad map[int16]string) *catalog.Table {
 	if len(bad) == 0 {
 		return t
@@ -215,8 +219,13 @@ func withoutColumns(t *catalog.Table, bad map[int16]string) *catalog.Table {
 	c := *t
 	c.Columns = slices.Clone(t.Columns)
 	for i := range c.Columns {
-		if reason, ok := bad[c.Columns[i].AttNum]; ok && c.Columns[i].Unsupported == "" {
-			c.Columns[i].Unsupported = reason
+		column := &c.Columns[i]
+		reason, ok := bad[column.AttNum]
+		if !ok || column.Unsupported != "" {
+			continue
+		}
+		if opaque := opaqueInterval(column); !opaque || reason != reasonInterval {
+			column.Unsupported = reason
 		}
 	}
 	return &c

@@ -42,6 +42,9 @@ type dbCollation struct {
 // defaultCollationOID is the collation "default" (pg_collation.dat): the database's.
 const defaultCollationOID = 100
 
+// cCollationOID is the collation "C", which is the type name's.
+const cCollationOID = 950
+
 // typeReason begins what is said of a column whose type is none of ours.
 const typeReason = "type "
 
@@ -53,16 +56,16 @@ func typeOf(a *attribute, db *dbCollation) (t vector.Type, unsupported string) {
 		t = vector.EnumType(a.typeOID)
 		kind = t.Kind
 	}
-	if !kind.Stored() && sqltype.OpaqueOf(a.typeOID) != nil {
+	if !kind.Valid() && sqltype.OpaqueOf(a.typeOID) != nil {
 		t = vector.OpaqueType(a.typeOID)
 		kind = t.Kind
 	}
-	if of, ok := sqltype.OpaqueExtensionType(a.extension, a.typeOID); ok && !kind.Stored() {
+	if of, ok := sqltype.OpaqueExtensionType(a.extension, a.typeOID); ok && !kind.Valid() {
 		t, kind = of, of.Kind
 	}
 	t.Typmod = a.typmod
 	switch {
-	case !kind.Stored(), a.base != a.typeOID && !(domain{base: a.base}).kind().Stored():
+	case !kind.Valid(), a.base != a.typeOID && !(domain{base: a.base}).kind().Valid():
 		return t, typeReason + a.typeName
 	case a.generated:
 		return t, "generated column"
@@ -81,6 +84,10 @@ func typeOf(a *attribute, db *dbCollation) (t vector.Type, unsupported string) {
 		t.Collation.OID = a.collation // of its elements; arrays themselves are bytes
 	case (kind.IsDocument() || kind.IsMany()) && !db.utf8:
 		return t, kind.String() + " in a database whose encoding is not UTF8"
+	case kind == vector.Name && a.collation != cCollationOID:
+		return t, "name under another collation than C"
+	case kind == vector.Name && !db.utf8:
+		return t, "text in a database whose encoding is not UTF8"
 	case kind.IsText():
 		// Values with and without trailing blanks are equal but print apart: one
 		// dictionary code each would not do.

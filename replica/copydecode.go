@@ -22,8 +22,9 @@ type columnDecoder struct {
 	scale int   // numeric
 	word  func(v []byte) int64
 	// receive reads a value that is checked, or held by a key: of arrays, opaque types, addresses.
-	receive func(v []byte) (vector.Datum, bool)
-	key     []byte // of the last numeric that is held as a string
+	receive  func(v []byte) (vector.Datum, bool)
+	interval bool   // vector.Interval's
+	key      []byte // of the last numeric that is held as a string
 }
 
 func newColumnDecoder(table *catalog.Table, col int) columnDecoder {
@@ -35,7 +36,7 @@ func newColumnDecoder(table *catalog.Table, col int) columnDecoder {
 	if c.Type.Varying() {
 		return columnDecoder{col: col, form: sqltype.BinaryNumericKey}
 	}
-	d := columnDecoder{col: col, form: t.Binary, size: int32(t.Size), scale: int(c.Type.Scale), word: t.Word, receive: t.Receive}
+	d := columnDecoder{col: col, form: t.Binary, size: int32(t.Size), scale: int(c.Type.Scale), word: t.Word, receive: t.Receive, interval: c.Type.Kind == vector.Interval}
 	if c.Type.Kind == vector.Opaque {
 		d.form, d.receive = sqltype.BinaryKey, sqltype.OpaqueOfType(c.Type).Receive
 	}
@@ -66,6 +67,9 @@ func (c *columnDecoder) value(v []byte) (int64, error) {
 		}
 		return n, nil
 	case sqltype.BinaryOther:
+		if c.interval {
+			return c.wholeInterval(v)
+		}
 		return c.word(v), nil
 	}
 	panic(fmt.Sprintf("BUG: binary layout %d of column %d", c.form, c.col+1))

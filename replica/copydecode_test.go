@@ -71,7 +71,7 @@ var edges = []edge{
 
 // The samples of every type that is held in 64 bits and is not above.
 func init() {
-	for _, k := range vector.StoredKinds() {
+	for _, k := range vector.Kinds() {
 		typ := sqltype.Of(k)
 		if k.IsString() || typ.ParseWord == nil || slices.ContainsFunc(edges, func(e edge) bool { return e.typ == k.String() }) {
 			continue

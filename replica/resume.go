@@ -287,6 +287,7 @@ func (e *epoch) load(ctx context.Context, c *colstore.Checkpoint, state *savedSt
 			continue
 		}
 		rows += t.Rows
+		e.reg.keepIntervals(meta)
 		e.reg.join([]*catalog.Table{meta}, false)
 		e.reg.resume(meta.OID, newRelationWriter(e.cfg.Store.NewRelation(t), snapshot))
 	}
@@ -346,7 +347,7 @@ func lacking(meta *catalog.Table, domains map[uint32]domain, extensions map[uint
 			return c.Name // it was opaque once
 		}
 		wide := c.Unsupported == "numeric without declared precision" || strings.HasSuffix(c.Unsupported, " exceeds 18 digits")
-		if wide || strings.HasPrefix(c.Unsupported, typeReason) && (kind.Stored() || sqltype.OpaqueOf(c.TypeOID) != nil || extensions[c.TypeOID] != "") {
+		if wide || strings.HasPrefix(c.Unsupported, typeReason) && (kind.Valid() || sqltype.OpaqueOf(c.TypeOID) != nil || extensions[c.TypeOID] != "") {
 			return c.Name
 		}
 	}

@@ -25,7 +25,7 @@ func (f *rowField) text(row *colstore.Row, v []byte) error {
 		row.Text[f.col], ok = []byte(d.Str), read
 	case f.form == sqltype.BinaryNumericKey:
 		row.Text[f.col], ok = sqltype.NumericKeyFromText(nil, string(v))
-	case t.Settings:
+	case t.Settings, f.kind == vector.Money: // lc_monetary
 	case f.kind == vector.Numeric:
 		var reason string
 		if n, ok, reason = numericOf(string(v), f.scale); reason != "" {
@@ -33,6 +33,9 @@ func (f *rowField) text(row *colstore.Row, v []byte) error {
 		}
 	default:
 		n, ok = t.ParseWord(string(v))
+		if !ok && f.kind == vector.Interval {
+			return &columnError{col: f.col, reason: reasonInterval}
+		}
 	}
 	if !ok {
 		return fmt.Errorf("column %d comes as text that is not read: %.40q", f.col+1, v)

@@ -28,6 +28,19 @@ var conversions = []Function{
 		Name: "bool", OID: 2557, Result: vector.Bool, Args: []Param{{Kind: vector.Int4}}, Total: true, Samples: [][]string{intSamples[vector.Int4]},
 		Eval: func(args []vector.Value) (vector.Value, error) { return vector.BoolValue(args[0].I != 0), nil },
 	},
+	{
+		Name: "oid", OID: 1287, Result: vector.OID, Args: []Param{{Kind: vector.Int8}}, Partial: true, Samples: [][]string{{"0", "1", "4294967295", "4294967296", "-1"}},
+		Eval: func(args []vector.Value) (vector.Value, error) {
+			if args[0].I < 0 || args[0].I > math.MaxUint32 {
+				return vector.NullValue, failed("oid out of range")
+			}
+			return args[0], nil
+		},
+	},
+	{
+		Name: "int8", OID: 1288, Result: vector.Int8, Args: []Param{{Kind: vector.OID}}, Total: true, Samples: [][]string{sqltype.Of(vector.OID).Samples},
+		Eval: func(args []vector.Value) (vector.Value, error) { return args[0], nil },
+	},
 }
 
 // numericOfFloat has as many significant digits as the type always keeps, without zeros at their end.

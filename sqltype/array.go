@@ -54,6 +54,12 @@ func ArrayOID(t vector.Type) uint32 {
 		return 3221
 	case vector.TimeTZ:
 		return 1270
+	case vector.OID:
+		return 1028
+	case vector.Name:
+		return 1003
+	case vector.Money:
+		return 791
 	case vector.Opaque:
 		return opaqueArrayOIDs[t.Collation.OID]
 	}

@@ -14,13 +14,13 @@ const oidInterval = 1186
 
 // intervalType has the intervals that are a time in days of 24 hours, as interval_justify_hours (timestamp.c) leaves those
 // without months: the differences of timestamps. The others of the server are not read: they would print otherwise than
-// an equal one.
+// an equal one. A column that has one of them is of the opaque type.
 var intervalType = func() Type {
 	t := word(Type{Kind: vector.Interval, Name: "interval", OID: oidInterval, Category: 'T', Preferred: true,
 		Binary: BinaryOther, Size: 16, Word: intervalFromBinary, AppendBinary: appendIntervalBinary, AppendText: AppendInterval,
 		Least: -math.MaxInt64, Greatest: math.MaxInt64,
 		Samples: []string{"00:00:00", "00:00:00.000001", "-00:00:00.000001", "12:34:56.7", "23:59:59.999999", "-23:59:59.999999", "1 day", "-1 days", "1 day 00:00:01", "-1 days -00:00:01",
-			"2 days 03:00:00.5", "-365 days -12:00:00", "106751991 days", "3 hours", "90 minutes", "2 weeks", "1 day 2 hours", "5 milliseconds 7 microseconds", "+3 secs", "0 days"},
+			"2 days 03:00:00.5", "-365 days -12:00:00", "106751991 days", "0 days", "3 hours", "90 minutes", "2 weeks", "1 day 2 hours", "5 milliseconds 7 microseconds", "+3 secs"},
 		Left: []string{"", "24:00:00", "1 day 24:00:00", "-1 days +00:00:01", "1 day -00:00:01", "1 mon", "1 year", "36 hours", "-1 days 2 hours", "1.5 hours", "12", "12:30.5", "@ 1 day", "P1D", "1-2", "1 2:03:04", "1 day 1 day", "1 hour 2 hours", "1 hour 00:30", "1 millisecond 00:00:01", "1 day-1",
 			"106751991 days 04:00:54.775808"},
 	}, parseWholeInterval)

@@ -16,7 +16,7 @@ type OpaqueSettings struct {
 	Zones     bool // TimeZone UTC
 	Intervals bool // IntervalStyle postgres
 	Bytes     bool // bytea_output hex
-	Money     bool // lc_monetary as moneyIn has it
+	Money     bool // lc_monetary as MoneyIn has it
 	// Encoded says that the client's encoding changes the binary form, too, which has text within.
 	Encoded bool
 }
@@ -40,7 +40,7 @@ func (o OpaqueSettings) Unmet(s WritingSettings) (setting, value string) {
 		return "IntervalStyle", s.IntervalStyle
 	case o.Bytes && s.ByteaOutput != "hex":
 		return "bytea_output", s.ByteaOutput
-	case o.Money && !moneyIn(s.Monetary):
+	case o.Money && !MoneyIn(s.Monetary):
 		return "lc_monetary", s.Monetary
 	}
 	return "", ""
@@ -128,7 +128,7 @@ func (r *reader) int16() int16 { return int16(binary.BigEndian.Uint16([]byte(r.t
 func (r *reader) int32() int32 { return int32(binary.BigEndian.Uint32([]byte(r.take(4)))) }
 func (r *reader) int64() int64 { return int64(binary.BigEndian.Uint64([]byte(r.take(8)))) }
 
-// opaqueTimes: interval as columns have it, of which computed ones are vector.Interval.
+// opaqueTimes: interval, as columns have it that hold others than those of vector.Interval.
 var opaqueTimes = []Opaque{
 	{OID: 1186, Name: "interval", AppendText: appendAnyInterval, valid: validInterval, OpaqueSettings: OpaqueSettings{Intervals: true}, Samples: []string{"0", "1 day", "24:00:00", "1 mon", "30 days", "-1 mon +1 day", "1 mon -1 day 00:00:01", "-1 year -2 mons +3 days -04:05:06.7",
 		"1 year -00:00:00.000001", "-1 day +25:00:00", "100:00:00", "-00:00:01", "1 year 1 mon 1 day 01:01:01.5", "178956970 years 7 mons", "-178956970 years -8 mons", "2562047788:00:54.775807", "-2562047788:00:54.775807", "2147483647 days"}},

@@ -9,7 +9,6 @@ import (
 
 // opaqueSystem are the types of the catalog and of transactions whose text is that of their numbers.
 var opaqueSystem = []Opaque{
-	unsigned(oidOID, "oid"),
 	unsigned(28, "xid"),
 	unsigned(29, "cid"),
 	{OID: 5069, Name: "xid8", valid: func(r *reader) { r.int64() }, Samples: []string{"0", "1", "9223372036854775808", "18446744073709551615"},
@@ -33,19 +32,12 @@ var opaqueSystem = []Opaque{
 			return append(dst, raw...)
 		}},
 	vectorOf(vector.Int2, oidInt2, 22, "int2vector", "", "1", "1 2 -3", "32767 -32768"),
-	vectorOf(vector.Int4, oidOID, 30, "oidvector", "", "1", "1 2 4294967295"),
-	{OID: 790, Name: "money", OpaqueSettings: OpaqueSettings{Money: true}, valid: func(r *reader) { r.int64() }, AppendText: func(dst []byte, raw string) []byte {
-		r := reader{rest: raw}
-		return appendMoney(dst, r.int64())
-	}, Samples: []string{"0", "1", "-1", "0.05", "-0.5", "999.99", "1000", "-1234.56", "123456789.01", "92233720368547758.07", "-92233720368547758.08"}},
+	vectorOf(vector.OID, oidOID, 30, "oidvector", "", "1", "1 2 4294967295"),
 	bitString(1560, "bit"),
 	bitString(1562, "varbit"),
 }
 
-const (
-	oidInt2 = 21
-	oidOID  = 26
-)
+const oidInt2 = 21
 
 // unsigned is a type of 32 bits without sign.
 func unsigned(oid uint32, name string) Opaque {
@@ -111,11 +103,7 @@ func vectorOf(of vector.Kind, element, oid uint32, name string, samples ...strin
 				if len(dst) > start {
 					dst = append(dst, ' ')
 				}
-				n := types[of].Word([]byte(raw))
-				if element == oidOID {
-					n = int64(uint32(n))
-				}
-				dst = strconv.AppendInt(dst, n, 10)
+				dst = strconv.AppendInt(dst, types[of].Word([]byte(raw)), 10)
 			})
 			return dst
 		}}
@@ -127,28 +115,6 @@ func emptyVector(element uint32) string {
 	b = binary.BigEndian.AppendUint32(b, 0)
 	b = binary.BigEndian.AppendUint32(b, element)
 	return string(binary.BigEndian.AppendUint32(b, 0))
-}
-
-// moneyIn reports whether amounts are written under a value of lc_monetary as under C: so they are in the United States.
-func moneyIn(locale string) bool {
-	return locale == "C" || locale == "POSIX" || locale == "C.UTF-8" || locale == "C.utf8" || locale == "en_US.UTF-8" || locale == "en_US.utf8" || locale == "en_US"
-}
-
-// appendMoney is cash_out of lc_monetary C (src/backend/utils/adt/cash.c): cents as dollars, with commas.
-func appendMoney(dst []byte, cents int64) []byte {
-	size := uint64(cents)
-	if cents < 0 {
-		dst, size = append(dst, '-'), -size
-	}
-	digits := strconv.FormatUint(size/100, 10)
-	dst = append(dst, '$')
-	for i := range len(digits) {
-		if i > 0 && (len(digits)-i)%3 == 0 {
-			dst = append(dst, ',')
-		}
-		dst = append(dst, digits[i])
-	}
-	return appendTwoDigits(append(dst, '.'), int(size%100))
 }
 
 // bitString is a type of strings of bits (src/backend/utils/adt/varbit.c): their number, then bytes, the rest of the last one 0.

@@ -15,11 +15,11 @@ const (
 )
 
 var (
-	textType = stringType(Type{Kind: vector.Text, Name: "text", OID: OIDText, Preferred: true, Implicit: []vector.Kind{vector.Varchar, vector.BPChar},
+	textType = stringType(Type{Kind: vector.Text, Name: "text", OID: OIDText, Preferred: true, Implicit: []vector.Kind{vector.Varchar, vector.BPChar, vector.Name},
 		Samples: []string{"", " ", "a  ", "größe €𝄞", "\x01\n\t\\\""}})
-	varcharType = stringType(Type{Kind: vector.Varchar, Name: "varchar", OID: OIDVarchar, Implicit: []vector.Kind{vector.Text, vector.BPChar},
+	varcharType = stringType(Type{Kind: vector.Varchar, Name: "varchar", OID: OIDVarchar, Implicit: []vector.Kind{vector.Text, vector.BPChar, vector.Name},
 		Samples: []string{"", "a  ", "abcde", "ééééé"}})
-	bpcharType = stringType(Type{Kind: vector.BPChar, Name: "bpchar", OID: OIDBPChar, Implicit: []vector.Kind{vector.Text, vector.Varchar},
+	bpcharType = stringType(Type{Kind: vector.BPChar, Name: "bpchar", OID: OIDBPChar, Implicit: []vector.Kind{vector.Text, vector.Varchar, vector.Name},
 		Samples: []string{"", "a", "é", "abcd"}})
 )
 

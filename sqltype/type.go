@@ -90,6 +90,9 @@ var types = [1 << 8]Type{
 	vector.MACAddr8:    macaddr8Type,
 	vector.LSN:         lsnType,
 	vector.TimeTZ:      timetzType,
+	vector.OID:         oidType,
+	vector.Name:        nameType,
+	vector.Money:       moneyType,
 	vector.Opaque:      {Kind: vector.Opaque, Name: "opaque", Category: 'U', NoExtremes: true, Binary: BinaryBytes},
 }
 

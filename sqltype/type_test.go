@@ -27,7 +27,7 @@ func TestTypesAreTheServers(t *testing.T) {
 		if got != rows[0][0] {
 			t.Errorf("%s: %s, the server has %s", k, got, rows[0][0])
 		}
-		if length := fmt.Sprint(typ.Size); length != rows[0][1] && !(typ.Size == 0 && rows[0][1] == "-1") {
+		if length := fmt.Sprint(typ.Size); length != rows[0][1] && !(typ.Size == 0 && (rows[0][1] == "-1" || k == vector.Name)) {
 			t.Errorf("%s has %s bytes in binary, the server's typlen is %s", k, length, rows[0][1])
 		}
 		if rows := query(t, conn, fmt.Sprintf("SELECT count(*) FROM pg_proc p JOIN pg_type t ON t.typname = '%s' WHERE p.proname IN ('min', 'max') AND p.prokind = 'a' AND pronargs = 1 AND proargtypes[0] IN (t.oid, CASE t.typname WHEN 'varchar' THEN 25 ELSE 0 END)", typ.Name)); (rows[0][0] == "0") != typ.NoExtremes {

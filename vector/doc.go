@@ -9,6 +9,8 @@
 //
 //	Bool                    0 or 1
 //	Int2, Int4, Int8        the integer
+//	OID                     the number, which has no sign
+//	Money                   hundredths
 //	Numeric(p,s), p <= 18   unscaled integer: value * 10^s (Type.Scale = s)
 //	other Numerics          code in the column's dictionary, or a Decimal (Batch, Datum)
 //	Date                    days since 2000-01-01, as in Postgres' binary format
@@ -18,6 +20,7 @@
 //	Float4, Float8          IEEE 754 bits of the float64 (float4 widened, exact)
 //	Text, Varchar, BPChar   code in the column's dictionary (storage) or the
 //	                        string itself (Batch, Datum)
+//	Name                    likewise; it sorts by its bytes
 //	UUID, Bytea             likewise; the string are the bytes
 //	MACAddr8, LSN           likewise
 //	Inet, CIDR, TimeTZ      likewise; the string is a key by which they sort (package sqltype)

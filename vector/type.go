@@ -1,7 +1,5 @@
 package vector
 
-import "slices"
-
 // Kind is the family of a type: what decides how a value is held and compared.
 type Kind uint8
 
@@ -36,6 +34,9 @@ const (
 	MACAddr8
 	LSN
 	TimeTZ
+	OID
+	Name
+	Money
 
 	kinds // a new one comes just before: checkpoints hold the numbers
 )
@@ -47,6 +48,7 @@ var kindNames = [kinds]string{Invalid: "invalid", Bool: "boolean", Int2: "smalli
 	MACAddr: "macaddr", UUID: "uuid", Interval: "interval", JSONB: "jsonb", Enum: "enum", JSON: "json",
 	Bytea: "bytea", Inet: "inet", CIDR: "cidr", Opaque: "opaque type",
 	MACAddr8: "macaddr8", LSN: "pg_lsn", TimeTZ: "timetz",
+	OID: "oid", Name: "name", Money: "money",
 }
 
 // Kinds returns the kinds that can be held and are one type: all but Enum and Opaque.
@@ -68,7 +70,7 @@ const arrayBit Kind = 1 << 7
 func ArrayOf(k Kind) Kind {
 	switch {
 	case k == Invalid, k >= kinds, k == Interval, k == BPChar, k == Enum, k == JSON, k == Bytea, k == Inet, k == CIDR, k == Opaque,
-		k == MACAddr8, k == LSN, k == TimeTZ:
+		k == MACAddr8, k == LSN, k == TimeTZ, k == OID, k == Name, k == Money:
 		return Invalid
 	}
 	return k | arrayBit
@@ -82,15 +84,6 @@ func (k Kind) Element() Kind { return k &^ arrayBit }
 
 // Valid reports whether k is one of the kinds that can be held, or of arrays of one.
 func (k Kind) Valid() bool { return k != Invalid && (k < kinds || ArrayOf(k.Element()) == k) }
-
-// Stored reports whether columns of the kind are copied. An interval has 64 bits as a difference of
-// timestamps only; what a column holds may have more.
-func (k Kind) Stored() bool { return k.Valid() && k != Interval }
-
-// StoredKinds returns those of Kinds that columns may have.
-func StoredKinds() []Kind {
-	return slices.DeleteFunc(Kinds(), func(k Kind) bool { return !k.Stored() })
-}
 
 // String returns the SQL name of the kind.
 func (k Kind) String() string {
@@ -113,9 +106,9 @@ func (k Kind) IsFloat() bool { return k == Float4 || k == Float8 }
 func (k Kind) IsText() bool { return k == Text || k == Varchar || k == BPChar }
 
 // IsString reports whether values are held as strings, in columns as codes of a dictionary:
-// those of text, of enums, of types that sort as strings do, and of those that are not Ordered.
+// those of text, of names, of enums, of types that sort as strings do, and of those that are not Ordered.
 func (k Kind) IsString() bool {
-	return k.IsText() || k.IsBytes() || k.IsDocument() || k == Enum || k == Opaque || k.IsArray()
+	return k.IsText() || k.IsBytes() || k.IsDocument() || k == Name || k == Enum || k == Opaque || k.IsArray()
 }
 
 // IsMany reports whether the kind is of many types, which Type.Collation.OID tells apart.
@@ -137,9 +130,9 @@ func (k Kind) Ordered() bool { return !k.IsDocument() && !k.IsArray() && k != Op
 func (k Kind) HeldAsText() bool { return k.IsString() && !k.IsBytes() && k != Opaque && !k.IsArray() }
 
 // IsCastToText reports whether the cast to text is the text form, under DateStyle ISO and the like. Of bytea it depends
-// on bytea_output, of addresses it always has the bits of the network.
+// on bytea_output, of money on lc_monetary, of addresses it always has the bits of the network.
 func (k Kind) IsCastToText() bool {
-	return !k.IsFloat() && k != Bytea && k != Inet && k != CIDR && k != Opaque
+	return !k.IsFloat() && k != Bytea && k != Inet && k != CIDR && k != Opaque && k != Money
 }
 
 // NumericMaxPrecision is the largest declared precision whose values always
@@ -184,7 +177,7 @@ var Bytewise = Collation{OID: 950, Deterministic: true, C: true}
 // their bytes.
 func TypeOf(k Kind) Type {
 	t := Type{Kind: k, Typmod: -1}
-	if k.IsBytes() || k.IsArray() {
+	if k.IsBytes() || k.IsArray() || k == Name {
 		t.Collation = Bytewise
 	}
 	return t

@@ -71,7 +71,7 @@ const (
 var textOps = map[vector.Kind]valueOp{
 	vector.Text: opText, vector.Varchar: opText, vector.BPChar: opText, vector.Bool: opBoolText, vector.Int2: opIntText, vector.Int4: opIntText, vector.Int8: opIntText,
 	vector.Numeric: opNumericText, vector.Date: opDateText, vector.Time: opTimeText, vector.Timestamp: opTimestampText, vector.TimestampTZ: opTimestampTZText, vector.Interval: opIntervalText,
-	vector.Float4: opFloat4Text, vector.Float8: opFloat8Text, vector.JSONB: opText, vector.JSON: opText, vector.Enum: opText,
+	vector.Float4: opFloat4Text, vector.Float8: opFloat8Text, vector.JSONB: opText, vector.JSON: opText, vector.Enum: opText, vector.Name: opText,
 	vector.Bytea: opByteaText, vector.Opaque: opOpaque,
 }
 
@@ -240,6 +240,9 @@ func (e *RowEncoder) checkSettings(op valueOp, element *arrayElement, c *vector.
 	}
 	if c.Type.Kind == vector.Opaque && sqltype.OpaqueOfType(c.Type).Encoded && s.ClientEncoding != "UTF8" {
 		return fmt.Errorf("client encoding %s of values with text within", s.ClientEncoding)
+	}
+	if c.Type.Kind == vector.Money && op == opOther && !sqltype.MoneyIn(s.Monetary) {
+		return fmt.Errorf("lc_monetary %q", s.Monetary)
 	}
 	switch op {
 	case opText, opJSONBBinary:

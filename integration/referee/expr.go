@@ -350,8 +350,12 @@ func (g *gen) text(k kind, depth int) *node {
 			if a := g.leaf(pick(g.r, int2, int4, int8)); a != nil {
 				return op(typ{kind: k, coll: computed}, "@::"+k.sql(), g.closed(a))
 			}
+		case 4:
+			if a := g.leaf(kind(vector.Name)); a != nil && k == text {
+				return op(typ{kind: k, coll: `"C"`}, pick(g.r, "@::text", "lower(@)", "@ || '.'"), g.closed(a))
+			}
 		case 5:
-			a := g.leaf(pick(g.r, numeric, date, timestamp, timestamptz, timeOfDay, kind(vector.MACAddr), kind(vector.UUID), enum))
+			a := g.leaf(pick(g.r, numeric, date, timestamp, timestamptz, timeOfDay, kind(vector.MACAddr), kind(vector.UUID), kind(vector.OID), enum))
 			if a != nil && (a.t.kind != timestamptz || g.utc || g.reckless) {
 				return op(typ{kind: k, coll: computed}, "@::"+k.sql(), g.closed(a))
 			}

@@ -51,8 +51,8 @@ type expressions struct {
 
 // hardKinds are the kinds of which hardTable has columns: arrays, too.
 func hardKinds() []vector.Kind {
-	kinds := vector.StoredKinds()
-	for _, k := range vector.StoredKinds() {
+	kinds := vector.Kinds()
+	for _, k := range vector.Kinds() {
 		if a := vector.ArrayOf(k); a != vector.Invalid {
 			kinds = append(kinds, a)
 		}

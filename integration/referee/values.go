@@ -69,7 +69,7 @@ func (k kind) isDocument() bool { return vector.Kind(k).IsDocument() }
 
 // anyKind picks a kind that columns may have, anyValue one of expressions. Both have an order: what is made
 // of others is forwarded too often.
-func anyKind(r *rand.Rand) kind { return orderedOf(r, append(vector.StoredKinds(), vector.Enum)) }
+func anyKind(r *rand.Rand) kind { return orderedOf(r, append(vector.Kinds(), vector.Enum)) }
 
 func anyValue(r *rand.Rand) kind { return orderedOf(r, append(vector.Kinds(), vector.Enum)) }
 

@@ -1,0 +1,98 @@
+package integration
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestOIDs compares numbers of objects with each other and with integers, whose bits they take.
+func TestOIDs(t *testing.T) {
+	s := privateStack(t, "CREATE TABLE objects (id int PRIMARY KEY, o oid, p oid, i int, l bigint, list oid[]); "+
+		"INSERT INTO objects SELECT i, (i * 104857601::bigint)::oid, nullif(i % 7, 3)::oid, i - 3, i * 104857601::bigint, ARRAY[i::oid, 4294967295] FROM generate_series(0, 40) i;\nVACUUM ANALYZE;")
+	for _, sql := range []string{"SELECT id, o, p, list FROM objects ORDER BY o DESC, id", "SELECT p, count(*), min(o), max(o), count(DISTINCT o) FROM objects GROUP BY p ORDER BY p", "SELECT count(*) FROM objects WHERE o > 2147483647",
+		"SELECT count(*) FROM objects WHERE o < -1", "SELECT count(*) FROM objects WHERE o >= 4294967296 - 4000000000", "SELECT id FROM objects WHERE p IN (1, 2, 5) OR o = 104857601 ORDER BY id", "SELECT id FROM objects WHERE p <> ALL (ARRAY[1, 2]::oid[]) ORDER BY id", "SELECT count(*) FROM objects WHERE o BETWEEN 5::smallint AND '3000000000'",
+		"SELECT id, o::bigint + 1, l::oid, o::text, o || 'x', concat(p, o) FROM objects ORDER BY id", "SELECT a.id, b.id FROM objects a JOIN objects b ON a.p = b.o ORDER BY 1, 2", "SELECT id, rank() OVER (ORDER BY p, o), lag(o) OVER (ORDER BY id) FROM objects ORDER BY id",
+		"SELECT id, coalesce(p, 7), CASE WHEN id > 3 THEN o ELSE 4294967295 END, nullif(p, 1), greatest(o, p) FROM objects ORDER BY id", "SELECT DISTINCT p FROM objects WHERE o IS DISTINCT FROM p ORDER BY 1", "SELECT o FROM objects WHERE id < 5 UNION SELECT p FROM objects ORDER BY 1"} {
+		s.everyAnswer(t, true, sql)
+	}
+	s.everyAnswer(t, true, "SELECT id FROM objects WHERE o >= $1 ORDER BY id", "3000000000")
+	for _, sql := range []string{"SELECT count(*) FROM objects WHERE o = i", "SELECT count(*) FROM objects WHERE o > 4294967296", "SELECT count(*) FROM objects WHERE o = '-1'", "SELECT count(*) FROM objects WHERE o = '010'", "SELECT o + 1 FROM objects", "SELECT id, i::oid FROM objects ORDER BY id",
+		"SELECT sum(o) FROM objects", "SELECT count(*) FROM objects WHERE o < 2.5", "SELECT id, o::int FROM objects WHERE id < 5 ORDER BY id", "SELECT id, (l * -1)::oid FROM objects ORDER BY id", "SELECT to_jsonb(o) FROM objects ORDER BY id"} {
+		s.everyAnswer(t, false, sql)
+	}
+}
+
+// TestNames compares names, whose order is that of C, with each other, with constants and with text of that collation.
+func TestNames(t *testing.T) {
+	s := privateStack(t, "CREATE TABLE named (id int PRIMARY KEY, n name, m name, c text COLLATE \"C\", d text, v varchar(20) COLLATE \"C\", b char(5) COLLATE \"C\", list name[]); "+
+		"INSERT INTO named SELECT i, (ARRAY['a','B','Größe','pg_class','a b','_x','','Zz'])[1 + i % 8], nullif((ARRAY['a','b','pg_type'])[1 + i % 3], 'b'), (ARRAY['a','B','pg_class',repeat('x', 70)])[1 + i % 4], 'a', 'B', 'a', ARRAY['a', 'é']::name[] FROM generate_series(0, 40) i; "+
+		"CREATE TABLE other (id int PRIMARY KEY, n name COLLATE \"POSIX\"); INSERT INTO other VALUES (1, 'a');\nVACUUM ANALYZE;")
+	for _, sql := range []string{"SELECT id, n, m, list FROM named ORDER BY n DESC, id", "SELECT m, count(*), count(DISTINCT n), min(n), max(n) FROM named GROUP BY m ORDER BY m", "SELECT count(*) FROM named WHERE n > 'a' OR n = '_x'", "SELECT id FROM named WHERE n IN ('a', 'B', 'é') ORDER BY id",
+		"SELECT id FROM named WHERE n LIKE 'pg%' OR n ILIKE 'b%' OR n NOT LIKE '%ö%' ORDER BY id", "SELECT id FROM named WHERE n ~ '^pg_' OR n !~* 'A' ORDER BY id", "SELECT id, n = c, n < c, c >= n, n <> v, n = m FROM named ORDER BY id", "SELECT id, n::text, n::varchar, n || '.' || m, upper(n), length(n), left(n, 2), concat(n, m), md5(n), replace(n, 'a', 'b') FROM named ORDER BY id",
+		"SELECT a.id, b.id FROM named a JOIN named b ON a.n = b.m ORDER BY 1, 2", "SELECT a.id, b.id FROM named a JOIN named b ON a.n = b.c ORDER BY 1, 2", "SELECT id, rank() OVER (ORDER BY n), lag(n) OVER (ORDER BY id) FROM named ORDER BY id", "SELECT DISTINCT n FROM named WHERE n IS DISTINCT FROM m ORDER BY 1", "SELECT upper(n) AS u, count(*) FROM named GROUP BY 1 ORDER BY 1",
+		"SELECT id, coalesce(m, 'none'), CASE WHEN id > 3 THEN n ELSE 'x' END, nullif(n, 'a'), greatest(n, m) FROM named ORDER BY id", "SELECT n FROM named WHERE id < 5 UNION SELECT m FROM named ORDER BY 1", "SELECT id, starts_with(n, 'pg'), n BETWEEN 'a' AND 'b' FROM named ORDER BY id", "SELECT count(*) FROM named WHERE n = 'pg_class'::text"} {
+		s.everyAnswer(t, true, sql)
+	}
+	s.everyAnswer(t, true, "SELECT id FROM named WHERE n >= $1 AND m = $2 ORDER BY id", "a", "a")
+	for _, sql := range []string{"SELECT count(*) FROM named WHERE n = '" + strings.Repeat("a", 64) + "'", "SELECT count(*) FROM named WHERE n = d", "SELECT id, n < d FROM named ORDER BY id", "SELECT id, c::name FROM named ORDER BY id", "SELECT id, coalesce(n, c) FROM named ORDER BY id", "SELECT id, coalesce(c, n) FROM named ORDER BY id",
+		"SELECT id, n = b FROM named ORDER BY id", "SELECT n COLLATE \"POSIX\" FROM named ORDER BY 1", "SELECT id FROM named WHERE n = current_user ORDER BY id", "SELECT string_agg(n, ',' ORDER BY id) FROM named", "SELECT n FROM named UNION SELECT c FROM named ORDER BY 1", "SELECT c FROM named UNION SELECT n FROM named ORDER BY 1", "SELECT n FROM other ORDER BY 1",
+		"SELECT id, quote_ident(n) FROM named ORDER BY id", "SELECT id, n, quote_nullable(id) FROM named ORDER BY id", "SELECT array_agg(n ORDER BY id) FROM named", "SELECT id FROM named WHERE n = ANY (ARRAY['a', 'b']) ORDER BY id", "SELECT id FROM named WHERE n = ANY (list) ORDER BY id", "SELECT to_jsonb(n) FROM named ORDER BY id"} {
+		s.everyAnswer(t, false, sql)
+	}
+	s.everyAnswer(t, false, "SELECT id FROM named WHERE n = $1 ORDER BY id", strings.Repeat("a", 70))
+}
+
+// TestIntervalColumns computes with intervals of columns that are held in 64 bits, which others are not: months, more hours than a day
+// has, two signs.
+func TestIntervalColumns(t *testing.T) {
+	s := privateStack(t, "CREATE TABLE took (id int PRIMARY KEY, g int, span interval, short interval(1), at timestamp, mixed interval, d date); "+
+		"INSERT INTO took SELECT i, i % 3, CASE WHEN i % 7 > 0 THEN justify_hours((i % 5 - 2) * interval '7 hours 30 minutes') END, i * interval '1.27 seconds', timestamp '2024-02-28 12:00' + i * interval '1 hour', CASE WHEN i = 20 THEN interval '1 mon' ELSE interval '1 day' END, date '2024-02-28' FROM generate_series(0, 40) i;\nVACUUM ANALYZE;")
+	for _, sql := range []string{"SELECT id, span, short, mixed FROM took ORDER BY span DESC, id", "SELECT span, count(*), min(short), max(short) FROM took GROUP BY span ORDER BY span", "SELECT count(DISTINCT span), min(span), max(span) FROM took", "SELECT id FROM took WHERE span > '5 hours' OR short = interval '1.27 seconds' * 1 ORDER BY id",
+		"SELECT id FROM took WHERE span < interval '1 month' AND span >= '-1 day' ORDER BY id", "SELECT id FROM took WHERE span IN ('7:30', '-7:30:00', '15 hours') ORDER BY id", "SELECT id FROM took WHERE span BETWEEN '-10 hours' AND '36:00:00' ORDER BY id", "SELECT id, extract(epoch FROM span), extract(hour FROM span), date_part('minute', short), date_trunc('hour', span) FROM took ORDER BY id",
+		"SELECT id, at + span, at - short, d + span, span::text FROM took ORDER BY id", "SELECT sum(extract(epoch FROM span)), avg(extract(epoch FROM short)) FROM took", "SELECT id FROM took WHERE at - timestamp '2024-02-28 12:00' = span OR (at - timestamp '2024-02-28 12:00') < span ORDER BY id", "SELECT a.id, b.id FROM took a JOIN took b ON a.span = b.span AND a.g = b.g ORDER BY 1, 2",
+		"SELECT id, rank() OVER (ORDER BY span), lag(span) OVER (ORDER BY id), coalesce(span, '1 hour'), nullif(span, '7:30'), greatest(span, short) FROM took ORDER BY id", "SELECT span FROM took UNION SELECT short FROM took WHERE id < 3 ORDER BY 1", "SELECT DISTINCT ON (g) g, span FROM took ORDER BY g, span, id", "SELECT g, percentile_disc(0.5) WITHIN GROUP (ORDER BY span) FROM took GROUP BY g ORDER BY g"} {
+		s.everyAnswer(t, true, sql)
+	}
+	s.everyAnswer(t, true, "SELECT id FROM took WHERE span >= $1 ORDER BY id", "7:30:00")
+	for _, sql := range []string{"SELECT sum(span), avg(span) FROM took", "SELECT id, span + short, span - short, -span, span * 2, span / 2 FROM took ORDER BY id", "SELECT mixed, count(*) FROM took GROUP BY mixed ORDER BY mixed", "SELECT id FROM took WHERE span = mixed ORDER BY id", "SELECT id, coalesce(span, '1 mon') FROM took ORDER BY id", "SELECT id, greatest(span, '1 mon') FROM took ORDER BY id",
+		"SELECT id, coalesce(span, mixed) FROM took ORDER BY id", "SELECT justify_days(span) FROM took ORDER BY 1", "SELECT to_char(span, 'HH24:MI'), span || '' FROM took ORDER BY id", "SELECT id, span::interval(0), span::time FROM took ORDER BY id", "SELECT id, make_interval(hours => g) = span FROM took ORDER BY id", "SELECT array_agg(span ORDER BY id) FROM took"} {
+		s.everyAnswer(t, false, sql)
+	}
+	s.everyAnswer(t, false, "SELECT id FROM took WHERE coalesce(span, $1) > '1 hour' ORDER BY id", "1 mon")
+	direct := connect(t, s.direct.url("postgres"))
+	for _, sql := range []string{"UPDATE took SET span = '25:00:00' WHERE id = 3", "INSERT INTO took VALUES (100, 1, '1 day -01:00'), (101, 1, '23:00')"} {
+		if a := ask(t, direct, sql, nil); a.err != "" {
+			t.Fatal(a)
+		}
+		s.everyAnswer(t, false, "SELECT span, count(*) FROM took GROUP BY span ORDER BY span")
+		s.everyAnswer(t, false, "SELECT id, span FROM took ORDER BY id")
+	}
+}
+
+// TestMoney compares and adds amounts, and asks under a lc_monetary that writes them otherwise.
+func TestMoney(t *testing.T) {
+	s := privateStack(t, "CREATE TABLE paid (id int PRIMARY KEY, g int, m money, n money, list money[]); "+
+		"INSERT INTO paid SELECT i, i % 3, ((i % 9 - 4) * 1234.56)::numeric::money, nullif(i % 5, 2)::money, ARRAY[i::money, NULL] FROM generate_series(0, 40) i;\nVACUUM ANALYZE;")
+	for _, sql := range []string{"SELECT id, m, n, list FROM paid ORDER BY m DESC, id", "SELECT n, count(*), min(m), max(m), count(DISTINCT m) FROM paid GROUP BY n ORDER BY n", "SELECT id FROM paid WHERE m > '1,234.55' OR n = '3' ORDER BY id", "SELECT id FROM paid WHERE m IN ('-1234.56', '2469.12', '1') ORDER BY id", "SELECT id FROM paid WHERE m BETWEEN '-1' AND money '1300' ORDER BY id",
+		"SELECT id, m + n, m - n, m + '1' FROM paid ORDER BY id", "SELECT a.id, b.id FROM paid a JOIN paid b ON a.m = b.m AND a.g = b.g ORDER BY 1, 2", "SELECT id, rank() OVER (ORDER BY m), lag(m) OVER (ORDER BY id), coalesce(n, '7'), nullif(n, '1'), greatest(m, n) FROM paid ORDER BY id", "SELECT DISTINCT m FROM paid ORDER BY 1", "SELECT m FROM paid UNION SELECT n FROM paid ORDER BY 1"} {
+		s.everyAnswer(t, true, sql)
+	}
+	s.everyAnswer(t, true, "SELECT id FROM paid WHERE m >= $1 ORDER BY id", "1234.56")
+	for _, sql := range []string{"SELECT sum(m) FROM paid", "SELECT id, m * 2, m / 2, m / n FROM paid WHERE n <> '0' ORDER BY id", "SELECT id, m::text, m::numeric FROM paid ORDER BY id", "SELECT id, m || '' FROM paid ORDER BY id", "SELECT id, g::money FROM paid ORDER BY id", "SELECT count(*) FROM paid WHERE m = '(1)'", "SELECT count(*) FROM paid WHERE m > '1.005'",
+		"SELECT max(m + '92233720368547758.07') FROM paid"} {
+		s.everyAnswer(t, false, sql)
+	}
+	direct, proxied := connect(t, s.direct.url("postgres")), connect(t, s.proxy.url("postgres"))
+	alike := func(sql string) {
+		t.Helper()
+		if want, got := ask(t, direct, sql, nil), ask(t, proxied, sql, nil); got.String() != want.String() {
+			t.Errorf("%s: got %s, want %s", sql, got, want)
+		}
+	}
+	for _, locale := range []string{"de_DE.UTF-8", "ja_JP.UTF-8", "C"} { // the error is the same where the machine lacks it
+		alike("SET lc_monetary = '" + locale + "'")
+		alike("SELECT id, m FROM paid ORDER BY id")
+		alike("SELECT id FROM paid WHERE m > '12,34' ORDER BY id")
+		alike("SELECT count(*) FROM paid WHERE m > '1,234.55'")
+	}
+}
