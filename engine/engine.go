@@ -70,7 +70,10 @@ type Options struct {
 	Resident func(ids []uint64) int64
 	// Devices describes the devices, for pgaccel.devices. May be nil.
 	Devices func() []gpu.DeviceStatus
-	Logger  *slog.Logger
+	// Status and Sessions are what pgaccel.status and pgaccel.sessions show beside what the engine knows. May be nil.
+	Status   func() Status
+	Sessions func() []SessionInfo
+	Logger   *slog.Logger
 	// Trials has executions routed by what they took: PostgreSQL answers shapes that it was found to answer faster
 	// (routing.go), and executions like one that was computed in vain (latefailure.go).
 	Trials bool

@@ -20,6 +20,7 @@ import (
 type session struct {
 	engine   engine.Decider // nil relays everything
 	observer Observer
+	info     *sessionInfo
 	ctx      context.Context // parent of executions
 	opaque   bool            // no look at any byte once the session has begun
 	clamped  bool            // a newer protocol was asked for than is known here
@@ -40,6 +41,13 @@ type session struct {
 	rest               struct {
 		client, server int  // bytes to come of a message whose head has been dealt with
 		swallow        bool // not to be relayed, of the server's
+	}
+
+	// shown is what show last found.
+	shown struct {
+		sent   uint64    // replies.sent
+		active time.Time // since when something runs
+		local  bool      // and some of that here
 	}
 
 	queue    replies
@@ -110,7 +118,7 @@ type batch struct {
 const lookLimit = 1 << 20
 
 func newSession(ctx context.Context, d engine.Decider, o Observer) *session {
-	s := &session{engine: d, observer: o, ctx: ctx, opaque: d == nil}
+	s := &session{engine: d, observer: o, ctx: ctx, opaque: d == nil, info: newSessionInfo()}
 	s.settings.ExtraFloatDigits, s.settings.Monetary = 1, "C" // else the gate refuses
 	s.settings.Zones, _ = d.(wire.Zones)
 	s.queue.push(replyStartup)
@@ -120,6 +128,7 @@ func newSession(ctx context.Context, d engine.Decider, o Observer) *session {
 
 // startup looks at the settings of the startup packet.
 func (s *session) startup(list []wire.StartupParameter) {
+	s.info.startup(list)
 	for _, p := range list {
 		if p.Name == "replication" && isReplication(p.Value) {
 			s.opaque = true
@@ -228,6 +237,7 @@ func (s *session) client(b []byte) int {
 	}
 	s.lookahead = nil
 	s.toServer.add(b[run:at])
+	s.show()
 	return at
 }
 
@@ -291,6 +301,7 @@ func (s *session) server(b []byte) int {
 		s.rest.server, s.rest.swallow = total, do == swallow
 	}
 	s.toClient.add(b[run:at])
+	s.show()
 	return at
 }
 

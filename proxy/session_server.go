@@ -272,6 +272,8 @@ func (s *session) setting(body []byte) {
 	case "TimeZone":
 		s.settings.TimeZone = string(value)
 	case "application_name":
+		application := string(value)
+		s.info.application.Store(&application)
 		s.foreign = string(value) == foreignName
 	case "client_encoding":
 		s.settings.ClientEncoding = string(value)
