@@ -88,6 +88,8 @@ type queryRow struct {
 	Device      string    `json:"device"`
 	DeviceCalls int64     `json:"device_calls"`
 	DeviceMS    float64   `json:"device_mean_ms"`
+	Share       float64   `json:"share"`
+	Gain        *float64  `json:"gain_ms"`
 }
 
 // View is a statement over the schema pgaccel.
@@ -130,7 +132,7 @@ var columns = map[string]string{
 	"devices":  `"device" text, "model" text, "memory_bytes" bigint, "budget_bytes" bigint, "used_bytes" bigint, "queries" bigint, "faults" bigint, "kernel_ms" double precision, "copied_bytes" bigint`,
 	"status":   `"version" text, "started_at" timestamptz, "uptime" interval, "server_version" text, "stream_connected" boolean, "applied_lsn" pg_lsn, "lag_bytes" bigint, "lag_seconds" double precision, "last_error" text, "last_error_at" timestamptz, "copies" bigint, "recopies" bigint, "checkpoint_at" timestamptz, "checkpoint_failures" bigint, "column_bytes" bigint, "column_limit_bytes" bigint, "query_bytes" bigint, "query_limit_bytes" bigint, "reuse_bytes" bigint, "reuse_limit_bytes" bigint, "heap_bytes" bigint, "heap_limit_bytes" bigint, "sessions" integer, "device" text`,
 	"sessions": `"pid" integer, "usename" name, "datname" name, "application_name" text, "client_addr" inet, "client_port" integer, "backend_start" timestamptz, "state" text, "state_change" timestamptz, "route" text, "accelerated" bigint, "partial" bigint, "forwarded" bigint, "held_bytes" bigint`,
-	"queries":  `"query" text, "route" text, "reason" text, "detail" text, "position" integer, "also" text, "calls" bigint, "accelerated" bigint, "partial" bigint, "forwarded" bigint, "rows" bigint, "total_ms" double precision, "mean_ms" double precision, "min_ms" double precision, "forwarded_total_ms" double precision, "forwarded_mean_ms" double precision, "last_used" timestamptz, "checks" bigint, "mismatches" bigint, "device" text, "device_calls" bigint, "device_mean_ms" double precision`,
+	"queries":  `"query" text, "route" text, "reason" text, "detail" text, "position" integer, "also" text, "calls" bigint, "accelerated" bigint, "partial" bigint, "forwarded" bigint, "rows" bigint, "total_ms" double precision, "mean_ms" double precision, "min_ms" double precision, "forwarded_total_ms" double precision, "forwarded_mean_ms" double precision, "last_used" timestamptz, "checks" bigint, "mismatches" bigint, "device" text, "device_calls" bigint, "device_mean_ms" double precision, "share" double precision, "gain_ms" double precision`,
 }
 
 // parametersMax is what a Bind can carry.
@@ -347,10 +349,11 @@ func (e *Engine) deviceRows() []deviceRow {
 // pg_stat_statements does those of others: a shape is not one role's.
 func (e *Engine) queryRows(texts bool) []queryRow {
 	out := []queryRow{}
+	total := 0.0
 	ms := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 	for _, sh := range e.stats.list() {
 		sh.mu.Lock()
-		r := queryRow{Query: sh.text, Route: "forwarded", Reason: string(sh.why.Reason), Calls: sh.accelerated + sh.partial + sh.forwarded,
+		r := queryRow{Query: sh.text, Route: sh.route, Reason: string(sh.why.Reason), Calls: sh.accelerated + sh.partial + sh.forwarded,
 			Accelerated: sh.accelerated, Partial: sh.partial, Forwarded: sh.forwarded, Rows: sh.rows, TotalMS: ms(sh.busy), MinMS: ms(sh.fastest), LastUsed: sh.last,
 			Checks: sh.checks, Mismatches: sh.mismatches, Device: sh.device, DeviceCalls: sh.onDevice}
 		if detail := sh.why.Detail; detail != "" {
@@ -362,11 +365,6 @@ func (e *Engine) queryRows(texts bool) []queryRow {
 		if also := alsoRefused(sh.why.Also); also != "" {
 			r.Also = &also
 		}
-		if sh.accelerated > 0 {
-			r.Route = "accelerated"
-		} else if sh.partial > 0 {
-			r.Route = "partial"
-		}
 		if n := sh.accelerated + sh.partial; n > 0 {
 			r.MeanMS = r.TotalMS / float64(n)
 		}
@@ -377,15 +375,35 @@ func (e *Engine) queryRows(texts bool) []queryRow {
 		if sh.onDevice > 0 {
 			r.DeviceMS = ms(sh.deviceBusy) / float64(sh.onDevice)
 		}
+		if server, known := sh.serverTime(e.trials.unit()); known && r.MeanMS > 0 {
+			gain := server.Seconds()*1000 - r.MeanMS
+			r.Gain = &gain
+		}
 		sh.mu.Unlock()
 		if !texts {
 			r.Query, r.Detail, r.Position, r.Also = "<insufficient privilege>", nil, nil, nil
 		}
 		if r.Calls > 0 {
 			out = append(out, r)
+			total += r.TotalMS + r.ServerMS
+		}
+	}
+	for i := range out {
+		if total > 0 {
+			out[i].Share = (out[i].TotalMS + out[i].ServerMS) / total
 		}
 	}
 	return out
+}
+
+// serverTime is what the server takes for an execution, as it has, or else by its estimate. The shape is locked.
+func (sh *shape) serverTime(unit time.Duration) (d time.Duration, known bool) {
+	if sh.completed > 0 {
+		return sh.server / time.Duration(sh.completed), true
+	}
+	sh.routing.mu.Lock()
+	defer sh.routing.mu.Unlock()
+	return sh.routing.estimate.time(unit), sh.routing.estimate.known()
 }
 
 // alsoRefused writes what else of a statement is refused, a line each, with its position.

@@ -17,6 +17,7 @@
 //	explain.go                EXPLAIN, likewise
 //	cursor.go                 DECLARE CURSOR, and FETCH from what it declares
 //	finishcursor.go           a cursor over rows from here, of which the server runs a part
+//	watch.go                  texts of what is relayed, for those that take long
 //	info.go                   what others may see of the session
 //	placeholder.go            what SQL finds in the place of a portal that is answered here
 //	cancel.go                 cancel requests, and sessions that end amid it

@@ -87,6 +87,10 @@ func (s *session) pursuit() pursuit {
 // show brings info up to date, and has the observer count what the server runs of the client's statements. It is called
 // after each event.
 func (s *session) show() {
+	before := pursuit(s.info.now.Load())
+	if before < pursuitForwarded {
+		s.shown.begun = s.shown.sent
+	}
 	if n := s.queue.sent; n != s.shown.sent {
 		if n > s.shown.sent { // else tracking was stopped
 			s.info.forwarded.Add(int64(n - s.shown.sent))
@@ -98,13 +102,13 @@ func (s *session) show() {
 	if now == pursuitAccelerated {
 		s.shown.local = true
 	}
-	before := pursuit(s.info.now.Load())
 	if now == before {
 		return
 	}
 	at := time.Now()
 	if before == pursuitForwarded && now < pursuitRelayed && !s.shown.local {
 		s.observer.Served(at.Sub(s.shown.active))
+		s.watch.ended(s.shown.sent-s.shown.begun, at.Sub(s.shown.active))
 	}
 	if now >= pursuitForwarded && before < pursuitForwarded {
 		s.shown.active, s.shown.local = at, now == pursuitAccelerated

@@ -48,7 +48,9 @@ type session struct {
 		sent   uint64    // replies.sent
 		active time.Time // since when something runs
 		local  bool      // and some of that here
+		begun  uint64    // replies.sent then
 	}
+	watch watch
 
 	queue    replies
 	status   byte   // of the last ReadyForQuery: I, T or E
@@ -121,6 +123,7 @@ func newSession(ctx context.Context, d engine.Decider, o Observer) *session {
 	s := &session{engine: d, observer: o, ctx: ctx, opaque: d == nil, info: newSessionInfo()}
 	s.settings.ExtraFloatDigits, s.settings.Monetary = 1, "C" // else the gate refuses
 	s.settings.Zones, _ = d.(wire.Zones)
+	s.watch.engine, _ = d.(engine.Watcher)
 	s.queue.push(replyStartup)
 	s.sent = 1
 	return s

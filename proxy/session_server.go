@@ -375,6 +375,7 @@ func (s *session) failed(body []byte) action {
 		severity = wire.ErrorField(body, 'S')
 	}
 	s.clamped, s.changes.waited = false, false
+	s.watch.forget()
 	if !s.started && s.explained(body) {
 		s.ending = true
 		s.abandon()

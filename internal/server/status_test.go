@@ -171,6 +171,66 @@ func TestSessions(t *testing.T) {
 	})
 }
 
+// TestQueriesSeen: statements that take the server a while are in pgaccel.queries, whatever they name; each row is of one execution.
+func TestQueriesSeen(t *testing.T) {
+	b := newWatched(t)
+	b.exec(b.direct("postgres"), "CREATE SCHEMA elsewhere; CREATE TABLE elsewhere.plain AS SELECT i FROM generate_series(1, 10) i; CREATE VIEW elsewhere.summary AS SELECT count(*) AS n FROM elsewhere.plain")
+	c, watcher := b.through("postgres"), b.through("watcher")
+	b.exec(c, "SELECT 'quick' FROM elsewhere.plain")
+	row := func(like string) string {
+		return b.said(watcher, "SELECT route, reason, detail, left(substr(query, position), 9), calls, forwarded, forwarded_total_ms >= 5, share > 0 AND share <= 1, gain_ms FROM pgaccel.queries WHERE query LIKE '"+like+"'", -1)
+	}
+	for _, q := range []struct{ sql, like, want string }{
+		{"SELECT 's1', pg_sleep(0.02), count(*) FROM elsewhere.plain", "SELECT $1, pg_sleep($2), count(*) FROM elsewhere.plain", "forwarded|no accelerated table|plain is not among the tables that --accelerate chooses, and no view over them|elsewhere|3|3|t|t|"},
+		{"SELECT 's2', pg_sleep(0.02), n FROM elsewhere.summary", "SELECT $1, pg_sleep($2), n FROM elsewhere.summary", "forwarded|no accelerated table|summary is not among the tables that --accelerate chooses, and no view over them|elsewhere|3|3|t|t|"},
+		{"SELECT 's3', pg_sleep(0.02), count(*) FROM measure_1", "SELECT $1, pg_sleep($2), count(*) FROM measure_1", "forwarded|no accelerated table|measure_1 is not among the tables that --accelerate chooses, and no view over them|measure_1|3|3|t|t|"},
+		{"UPDATE elsewhere.plain SET i = i + 0 WHERE i = 3 AND pg_sleep(0.02) IS NOT NULL", "UPDATE elsewhere.plain SET i = i + $1 %", "forwarded|not a plain SELECT|||3|3|t|t|"},
+	} {
+		b.exec(c, q.sql)
+		b.said(c, q.sql, 0)
+		if _, err := c.Prepare(context.Background(), "named", q.sql, nil); err != nil {
+			t.Fatal(err)
+		}
+		if r := c.ExecPrepared(context.Background(), "named", nil, nil, nil).Read(); r.Err != nil {
+			t.Fatal(r.Err)
+		}
+		b.exec(c, "DEALLOCATE named")
+		eventually(t, q.sql, func() bool { got := row(q.like); return strings.Contains(got, q.want) || t.Failed() })
+		if got := row(q.like); !strings.Contains(got, q.want) {
+			t.Errorf("%s: %s", q.sql, got)
+		}
+	}
+	if got := row("%quick%"); !strings.HasPrefix(got, "SELECT 0") {
+		t.Errorf("a quick one: %s", got)
+	}
+	if got := row("%DEALLOCATE%"); !strings.HasPrefix(got, "SELECT 0") {
+		t.Errorf("no statement over rows: %s", got)
+	}
+	b.exec(c, "ROLLBACK") // a statement that fails is not counted
+	c.Exec(context.Background(), "SELECT 's4', pg_sleep(0.02), 1/0 FROM elsewhere.plain").ReadAll()
+	b.exec(c, "SELECT pg_sleep(0.02), 's5'")
+	eventually(t, "the next one", func() bool { return strings.Contains(row("SELECT pg_sleep($1), $2"), "forwarded") })
+	if got := row("SELECT $1, pg_sleep($2), $3/$4%"); !strings.HasPrefix(got, "SELECT 0") {
+		t.Errorf("one that failed: %s", got)
+	}
+
+	// Route and reason are of one execution.
+	const sum, like = "SELECT g, sum(v) FROM fact GROUP BY g", "SELECT g, sum(v) FROM fact%"
+	for _, step := range []struct{ set, want string }{{"SET pgaccel.mode = 'force'", "accelerated||"}, {"SET pgaccel.mode = 'off'", "forwarded|mode off|"}, {"SET pgaccel.mode = 'force'", "accelerated||"}} {
+		b.exec(c, step.set)
+		b.ask(c, sum, 0)
+		if got := row(like); !strings.HasPrefix(got, step.want) {
+			t.Errorf("after %s: %s, want %s", step.set, got, step.want)
+		}
+	}
+	if got := b.said(watcher, "SELECT abs(gain_ms - (forwarded_mean_ms - mean_ms)) < 0.01, calls FROM pgaccel.queries WHERE query LIKE '"+like+"'", 0); !strings.HasPrefix(got, "t|3") {
+		t.Errorf("the gain: %s", got)
+	}
+	if got := b.said(watcher, "SELECT round(sum(share)::numeric, 6) FROM pgaccel.queries", 0); !strings.HasPrefix(got, "1.000000") {
+		t.Errorf("all shares: %s", got)
+	}
+}
+
 // TestMetrics looks at those that tell of the process, the stream, checkpoints and clients.
 func TestMetrics(t *testing.T) {
 	b := newWatched(t)
