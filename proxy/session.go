@@ -70,7 +70,9 @@ type session struct {
 	// was on its way. The server reports no change before.
 	knownAt uint64
 	// modeNamed says that the client has named pgaccel.mode.
-	modeNamed bool
+	modeNamed   bool
+	setsWrongly bool // it has set a setting of pgaccel's wrongly
+	showing     bool // the Query that runs stands for a SHOW of one
 	// schemas are those of the session's search_path, as its last gate has shown.
 	schemas string
 	// gatePrepared says that the gate was prepared in this session. It may be gone again.

@@ -259,6 +259,9 @@ func (s *session) query(message []byte, before *[]byte) action {
 	}
 	s.watch.forget()
 	s.mentioned(text, before)
+	if instead, shows := s.settingsIn(text); instead != "" {
+		return s.settingsQuery(instead, shows, before)
+	}
 	sql := string(text)
 	d := s.engine.Prepare(sql, nil).Decide(s.executes(true))
 	route := d.Route()
@@ -359,6 +362,12 @@ func (s *session) parse(message []byte, before *[]byte) action {
 	}
 	s.watch.parse(name, nil)
 	s.mentioned(sql, before)
+	if instead, shows := s.settingsIn(sql); instead != "" && (!shows || len(name) == 0) {
+		s.cache.forgetStatement(string(name))
+		s.pushView(replyParse, s.setView(string(name), nil))
+		*before = appendParse(*before, string(name), instead, oids)
+		return swallow
+	}
 	st := s.engine.Prepare(string(sql), oids)
 	d := st.Decide(s.decides())
 	if d.Route() == engine.RouteView {
