@@ -114,4 +114,6 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-func (b *bench) url() string { return "postgres://postgres@" + b.s.Addr().String() + "/postgres?sslmode=disable" }
+func (b *bench) url() string {
+	return "postgres://postgres@" + b.s.Addr().String() + "/postgres?sslmode=disable"
+}
