@@ -88,27 +88,7 @@ func (c *storeCollector) Collect(ch chan<- prometheus.Metric) {
 		collectStream(r.Health(), gauge, counter)
 	}
 	gauge(buildDesc, 1, Version(), runtime.Version())
-	tables := c.s.store.Statuses()
-	for i, st := range tables {
-		if i+1 < len(tables) && tables[i+1].Name == st.Name {
-			continue // replaced by a table of that name: a metric may be there but once
-		}
-		gauge(rowsDesc, float64(st.Rows), st.Name)
-		gauge(sizeDesc, float64(st.Bytes), st.Name)
-		gauge(historyDesc, float64(st.HistoryBytes), st.Name)
-		gauge(deltasDesc, float64(st.Deltas), st.Name)
-		counter(changesDesc, st.Inserted, st.Name, "inserted")
-		counter(changesDesc, st.Updated, st.Name, "updated")
-		counter(changesDesc, st.Deleted, st.Name, "deleted")
-		if st.State == colstore.StateRefused && replica.IsNoTable(st.Detail) {
-			continue // it is nothing that could be ready
-		}
-		ready := 0.0
-		if st.State == colstore.StateReady {
-			ready = 1
-		}
-		gauge(upDesc, ready, st.Name, st.State.String())
-	}
+	collectTables(c.s.store.Statuses(), gauge, counter)
 	accelerated, stale := int64(0), int64(0)
 	if e := c.s.engine; e != nil {
 		gauge(waitingDesc, float64(e.Waiting()))
@@ -171,4 +151,28 @@ func collectStream(h replica.Health, gauge func(*prometheus.Desc, float64, ...st
 		gauge(checkpointAgeDesc, time.Since(h.Saved).Seconds())
 	}
 	counter(checkpointFaultsDesc, h.SaveFailures)
+}
+
+// collectTables sends what there is to say of tables.
+func collectTables(tables []colstore.Status, gauge func(*prometheus.Desc, float64, ...string), counter func(*prometheus.Desc, int64, ...string)) {
+	for i, st := range tables {
+		if i+1 < len(tables) && tables[i+1].Name == st.Name {
+			continue // replaced by a table of that name: a metric may be there but once
+		}
+		gauge(rowsDesc, float64(st.Rows), st.Name)
+		gauge(sizeDesc, float64(st.Bytes), st.Name)
+		gauge(historyDesc, float64(st.HistoryBytes), st.Name)
+		gauge(deltasDesc, float64(st.Deltas), st.Name)
+		counter(changesDesc, st.Inserted, st.Name, "inserted")
+		counter(changesDesc, st.Updated, st.Name, "updated")
+		counter(changesDesc, st.Deleted, st.Name, "deleted")
+		if st.State == colstore.StateRefused && replica.IsNoTable(st.Detail) {
+			continue // it is nothing that could be ready
+		}
+		ready := 0.0
+		if st.State == colstore.StateReady {
+			ready = 1
+		}
+		gauge(upDesc, ready, st.Name, st.State.String())
+	}
 }
