@@ -70,7 +70,10 @@ type Options struct {
 	Resident func(ids []uint64) int64
 	// Devices describes the devices, for pgaccel.devices. May be nil.
 	Devices func() []gpu.DeviceStatus
-	Logger  *slog.Logger
+	// Status and Sessions are what pgaccel.status and pgaccel.sessions show beside what the engine knows. May be nil.
+	Status   func() Status
+	Sessions func() []SessionInfo
+	Logger   *slog.Logger
 	// Trials has executions routed by what they took: PostgreSQL answers shapes that it was found to answer faster
 	// (routing.go), and executions like one that was computed in vain (latefailure.go).
 	Trials bool
@@ -108,6 +111,7 @@ type Engine struct {
 	speculations speculations
 	trials       trials
 	results      *resultCache
+	seeing       chan struct{} // as many as are looked at by Seen
 }
 
 // cachedTextMax is the longest SQL text that is kept with its decision.
@@ -139,6 +143,7 @@ func New(o Options) *Engine {
 	e.memory.limit.Store(o.QueryMemory)
 	e.waitLimit.Store(int64(o.WaitLimit))
 	e.results = newResultCache(o.ReuseMemory)
+	e.seeing = make(chan struct{}, seenMost)
 	e.stats.init()
 	e.other = &statement{engine: e}
 	e.other.fixed = &decision{statement: e.other, forward: forward(plan.ReasonNotSelect, ""), shape: &shape{}}

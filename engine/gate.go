@@ -292,7 +292,7 @@ func parseGate(gate Gate, tables int) (*gateRow, error) {
 		}
 		if i == 0 {
 			*g = gateRow{text: text(gateSnapshot), sent: gate.Sent, seen: gate.Seen, server: text(gateServer), standby: row[gateInsertLSN] == nil, noXID: text(gateNoXID) == "t", isolation: text(gateIsolation),
-				timeZone: text(gateTimeZone), floatDigit: text(gateFloatDigits), bytea: text(gateByteaOutput), monetary: text(gateMonetary), dateStyle: text(gateDateStyle), intervals: text(gateIntervalStyle), reading: text(gateReading), schemas: text(gateSchemas), mode: text(gateMode), floatSum: text(gateFloatSum), ties: text(gateTies), device: text(gateDevice), index: text(gateIndex), reuse: text(gateReuse), operators: text(gateOperators), shadowed: text(gateShadowed) != "f", callable: text(gateCallable) == "t",
+				timeZone: text(gateTimeZone), floatDigit: text(gateFloatDigits), bytea: text(gateByteaOutput), monetary: text(gateMonetary), dateStyle: text(gateDateStyle), intervals: text(gateIntervalStyle), reading: text(gateReading), schemas: text(gateSchemas), mode: strings.ToLower(text(gateMode)), floatSum: strings.ToLower(text(gateFloatSum)), ties: strings.ToLower(text(gateTies)), device: strings.ToLower(text(gateDevice)), index: strings.ToLower(text(gateIndex)), reuse: strings.ToLower(text(gateReuse)), operators: text(gateOperators), shadowed: text(gateShadowed) != "f", callable: text(gateCallable) == "t",
 				timeout: parseTimeout(text(gateTimeout))}
 			var ok bool
 			g.staleness, ok = parseStaleness(text(gateStaleness))

@@ -67,7 +67,8 @@ type shape struct {
 	accelerated int64
 	partial     int64
 	forwarded   int64
-	why         plan.Forward // of the last execution that was not accelerated
+	route       string       // of the last execution: one of the route... names
+	why         plan.Forward // of that; nothing where it was accelerated
 	rows        int64
 	busy        time.Duration // sum over accelerated executions, without the gate
 	fastest     time.Duration
@@ -84,6 +85,13 @@ type shape struct {
 	routing    routing
 	ahead      backoff
 }
+
+// The routes of executions.
+const (
+	routeAccelerated = "accelerated"
+	routePartial     = "partial"
+	routeForwarded   = "forwarded"
+)
 
 func (s *stats) init() {
 	s.shapes = must(lru.New[string, *shape](shapesMax))
@@ -129,7 +137,7 @@ func (s *stats) count(route string, reason plan.Reason) {
 
 // accelerated counts an answer; device is what computed it.
 func (s *stats) accelerated(sh *shape, d time.Duration, rows int, device string) {
-	s.count("accelerated", "")
+	s.count(routeAccelerated, "")
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	if sh.device = device; device != deviceCPU {
@@ -140,6 +148,7 @@ func (s *stats) accelerated(sh *shape, d time.Duration, rows int, device string)
 		sh.fastest = d
 	}
 	sh.accelerated++
+	sh.route, sh.why = routeAccelerated, plan.Forward{}
 	sh.rows += int64(rows)
 	sh.busy += d
 	sh.last = time.Now()
@@ -147,7 +156,7 @@ func (s *stats) accelerated(sh *shape, d time.Duration, rows int, device string)
 
 // partial counts an answer of which the server has run what is refused because of why.
 func (s *stats) partial(sh *shape, d time.Duration, rows int, why *plan.Forward) {
-	s.count("partial", why.Reason)
+	s.count(routePartial, why.Reason)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	if sh.accelerated+sh.partial == 0 || d < sh.fastest {
@@ -156,20 +165,20 @@ func (s *stats) partial(sh *shape, d time.Duration, rows int, why *plan.Forward)
 	sh.partial++
 	sh.rows += int64(rows)
 	sh.busy += d
-	sh.why = *why
+	sh.route, sh.why = routePartial, *why
 	sh.last = time.Now()
 }
 
 // forwarded counts an execution, and returns when; zero where nobody sees the shape.
 func (s *stats) forwarded(sh *shape, why *plan.Forward) time.Time {
-	s.count("forwarded", why.Reason)
+	s.count(routeForwarded, why.Reason)
 	if sh.text == "" {
 		return time.Time{}
 	}
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	sh.forwarded++
-	sh.why = *why
+	sh.route, sh.why = routeForwarded, *why
 	sh.last = time.Now()
 	return sh.last
 }

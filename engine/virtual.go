@@ -88,6 +88,8 @@ type queryRow struct {
 	Device      string    `json:"device"`
 	DeviceCalls int64     `json:"device_calls"`
 	DeviceMS    float64   `json:"device_mean_ms"`
+	Share       float64   `json:"share"`
+	Gain        *float64  `json:"gain_ms"`
 }
 
 // View is a statement over the schema pgaccel.
@@ -102,7 +104,8 @@ type View struct {
 
 // ViewRows are the rows of one execution.
 type ViewRows struct {
-	// Params are the values, in text format, of the parameters of ViewRightsSQL.
+	// SQL asks what the role may see, in one row. Params are the values, in text format, of its parameters.
+	SQL    string
 	Params []string
 	// Value makes the parameter's value of that statement's answer.
 	Value func(rights [][]*string) (string, error)
@@ -116,12 +119,20 @@ const ViewRightsSQL = `SELECT pg_catalog.pg_has_role('pg_read_all_stats', 'USAGE
    OR c.n OPERATOR(pg_catalog.=) 0 AND pg_catalog.has_any_column_privilege(c.oid, 'SELECT') THEN 't' ELSE 'f' END, ',' ORDER BY c.i)
   FROM ROWS FROM (pg_catalog.unnest($1::pg_catalog.oid[]), pg_catalog.unnest($2::pg_catalog.int2[])) WITH ORDINALITY AS c(oid, n, i))`
 
+// sessionRightsSQL asks, behind that, for each process id in $3 and role's name in $4 whether pg_stat_activity shows the
+// role all of that session. Where it does not, there is no backend_start.
+const sessionRightsSQL = `, (SELECT pg_catalog.string_agg(CASE WHEN a.backend_start IS NOT NULL THEN 't' ELSE 'f' END, ',' ORDER BY c.i)
+  FROM ROWS FROM (pg_catalog.unnest($3::pg_catalog.int4[]), pg_catalog.unnest($4::pg_catalog.name[])) WITH ORDINALITY AS c(pid, name, i)
+  LEFT JOIN pg_catalog.pg_stat_activity a ON a.pid OPERATOR(pg_catalog.=) c.pid AND a.usename OPERATOR(pg_catalog.=) c.name)`
+
 // columns defines the relations of the schema pgaccel.
 var columns = map[string]string{
-	"tables":  `"name" text, "state" text, "detail" text, "rows" bigint, "bytes" bigint, "copied" timestamptz, "applied_lsn" pg_lsn, "inserted" bigint, "updated" bigint, "deleted" bigint, "deltas" integer, "history_bytes" bigint, "segments" integer, "oldest_snapshot_ms" double precision, "device_bytes" bigint`,
-	"columns": `"table" text, "column" text, "codec" text, "segments" integer, "bytes" bigint, "null_bytes" bigint, "device_bytes" bigint`,
-	"devices": `"device" text, "model" text, "memory_bytes" bigint, "budget_bytes" bigint, "used_bytes" bigint, "queries" bigint, "faults" bigint, "kernel_ms" double precision, "copied_bytes" bigint`,
-	"queries": `"query" text, "route" text, "reason" text, "detail" text, "position" integer, "also" text, "calls" bigint, "accelerated" bigint, "partial" bigint, "forwarded" bigint, "rows" bigint, "total_ms" double precision, "mean_ms" double precision, "min_ms" double precision, "forwarded_total_ms" double precision, "forwarded_mean_ms" double precision, "last_used" timestamptz, "checks" bigint, "mismatches" bigint, "device" text, "device_calls" bigint, "device_mean_ms" double precision`,
+	"tables":   `"name" text, "state" text, "detail" text, "rows" bigint, "bytes" bigint, "copied" timestamptz, "applied_lsn" pg_lsn, "inserted" bigint, "updated" bigint, "deleted" bigint, "deltas" integer, "history_bytes" bigint, "segments" integer, "oldest_snapshot_ms" double precision, "device_bytes" bigint`,
+	"columns":  `"table" text, "column" text, "codec" text, "segments" integer, "bytes" bigint, "null_bytes" bigint, "device_bytes" bigint`,
+	"devices":  `"device" text, "model" text, "memory_bytes" bigint, "budget_bytes" bigint, "used_bytes" bigint, "queries" bigint, "faults" bigint, "kernel_ms" double precision, "copied_bytes" bigint`,
+	"status":   `"version" text, "started_at" timestamptz, "uptime" interval, "server_version" text, "stream_connected" boolean, "applied_lsn" pg_lsn, "lag_bytes" bigint, "lag_seconds" double precision, "last_error" text, "last_error_at" timestamptz, "copies" bigint, "recopies" bigint, "checkpoint_at" timestamptz, "checkpoint_failures" bigint, "column_bytes" bigint, "column_limit_bytes" bigint, "query_bytes" bigint, "query_limit_bytes" bigint, "reuse_bytes" bigint, "reuse_limit_bytes" bigint, "heap_bytes" bigint, "heap_limit_bytes" bigint, "sessions" integer, "device" text`,
+	"sessions": `"pid" integer, "usename" name, "datname" name, "application_name" text, "client_addr" inet, "client_port" integer, "backend_start" timestamptz, "state" text, "state_change" timestamptz, "route" text, "accelerated" bigint, "partial" bigint, "forwarded" bigint, "held_bytes" bigint`,
+	"queries":  `"query" text, "route" text, "reason" text, "detail" text, "position" integer, "also" text, "calls" bigint, "accelerated" bigint, "partial" bigint, "forwarded" bigint, "rows" bigint, "total_ms" double precision, "mean_ms" double precision, "min_ms" double precision, "forwarded_total_ms" double precision, "forwarded_mean_ms" double precision, "last_used" timestamptz, "checks" bigint, "mismatches" bigint, "device" text, "device_calls" bigint, "device_mean_ms" double precision, "share" double precision, "gain_ms" double precision`,
 }
 
 // parametersMax is what a Bind can carry.
@@ -168,43 +179,100 @@ func (e *Engine) askRights(names map[string]bool) ViewRows {
 	for i, a := range asked {
 		oids[i], numbers[i] = strconv.FormatUint(uint64(a.table), 10), strconv.Itoa(int(a.number))
 	}
-	return ViewRows{
-		Params: []string{"{" + strings.Join(oids, ",") + "}", "{" + strings.Join(numbers, ",") + "}"},
-		Value: func(rights [][]*string) (string, error) {
-			if len(rights) != 1 || len(rights[0]) != 3 || rights[0][0] == nil || rights[0][1] == nil {
-				return "", fmt.Errorf("what the role may see came in %d rows", len(rights))
+	rows := ViewRows{SQL: ViewRightsSQL, Params: []string{"{" + strings.Join(oids, ",") + "}", "{" + strings.Join(numbers, ",") + "}"}}
+	var sessions []SessionInfo
+	columns := 3
+	if names["sessions"] && e.opt.Sessions != nil {
+		sessions = e.opt.Sessions()
+		pids, users := make([]string, len(sessions)), make([]string, len(sessions))
+		for i, s := range sessions {
+			pids[i] = strconv.Itoa(int(s.PID))
+			if isASCII(s.User) { // else the server would read it by this session's client_encoding
+				users[i] = arrayElement(s.User)
+			} else {
+				users[i] = `""`
 			}
-			all := *rights[0][0] == "t"
-			allowed := map[attribute]bool{}
-			if list := rights[0][2]; list != nil {
-				answers := strings.Split(*list, ",")
-				if len(answers) != len(asked) {
-					return "", fmt.Errorf("%d answers for the rights on %d columns", len(answers), len(asked))
-				}
-				for i, v := range answers {
-					allowed[asked[i]] = v == "t"
-				}
-			}
-			return e.viewRows(names, all, func(a attribute) bool { return all || allowed[a] }, *rights[0][1] == "UTF8"), nil
-		},
+		}
+		rows.SQL += sessionRightsSQL
+		rows.Params = append(rows.Params, "{"+strings.Join(pids, ",")+"}", "{"+strings.Join(users, ",")+"}")
+		columns++
 	}
+	rows.Value = func(rights [][]*string) (string, error) {
+		if len(rights) != 1 || len(rights[0]) != columns || rights[0][0] == nil || rights[0][1] == nil {
+			return "", fmt.Errorf("what the role may see came in %d rows", len(rights))
+		}
+		all := *rights[0][0] == "t"
+		answers, err := rightsOf(rights[0][2], len(asked))
+		if err != nil {
+			return "", err
+		}
+		allowed := map[attribute]bool{}
+		for i, a := range asked {
+			allowed[a] = answers[i]
+		}
+		var shown []bool
+		if columns > 3 {
+			if shown, err = rightsOf(rights[0][3], len(sessions)); err != nil {
+				return "", err
+			}
+		}
+		view := viewer{all: all, allowed: func(a attribute) bool { return all || allowed[a] }, utf8: *rights[0][1] == "UTF8",
+			sessions: sessionRows(sessions, func(i int) bool { return all || shown[i] })}
+		return e.viewRows(names, &view), nil
+	}
+	return rows
+}
+
+// rightsOf reads n answers of t or f.
+func rightsOf(list *string, n int) ([]bool, error) {
+	var answers []string
+	if list != nil {
+		answers = strings.Split(*list, ",")
+	}
+	if len(answers) != n {
+		return nil, fmt.Errorf("%d answers for %d rights", len(answers), n)
+	}
+	out := make([]bool, n)
+	for i, v := range answers {
+		out[i] = v == "t"
+	}
+	return out, nil
+}
+
+func isASCII(s string) bool { return strings.IndexFunc(s, func(r rune) bool { return r >= 0x80 }) < 0 }
+
+// arrayElement writes a text as an element of an array's text form.
+func arrayElement(s string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
+}
+
+// viewer is who asks.
+type viewer struct {
+	all      bool // a member of pg_read_all_stats
+	allowed  func(attribute) bool
+	utf8     bool // the database's encoding is
+	sessions []sessionRow
 }
 
 // viewRows returns the rows that a role may see, in JSON that is ASCII: its characters
 // are the same in every client_encoding. A database whose encoding is not UTF8 may not
 // know the others.
-func (e *Engine) viewRows(names map[string]bool, all bool, allowed func(attribute) bool, utf8 bool) string {
+func (e *Engine) viewRows(names map[string]bool, v *viewer) string {
 	doc := map[string]any{}
 	for name := range names {
 		switch name {
 		case "tables":
-			doc[name] = e.tableRows(allowed)
+			doc[name] = e.tableRows(v.allowed)
 		case "columns":
-			doc[name] = e.columnRows(allowed)
+			doc[name] = e.columnRows(v.allowed)
 		case "devices":
 			doc[name] = e.deviceRows()
 		case "queries":
-			doc[name] = e.queryRows(all)
+			doc[name] = e.queryRows(v.all)
+		case "status":
+			doc[name] = e.statusRows(v.all)
+		case "sessions":
+			doc[name] = v.sessions
 		}
 	}
 	b, err := json.Marshal(doc)
@@ -216,7 +284,7 @@ func (e *Engine) viewRows(names map[string]bool, all bool, allowed func(attribut
 		switch {
 		case r < 0x80:
 			out = append(out, byte(r))
-		case !utf8:
+		case !v.utf8:
 			out = append(out, '?')
 		default:
 			for _, unit := range utf16.Encode([]rune{r}) {
@@ -227,6 +295,9 @@ func (e *Engine) viewRows(names map[string]bool, all bool, allowed func(attribut
 	return string(out)
 }
 
+// lsnText writes a log position as pg_lsn does.
+func lsnText(lsn uint64) string { return fmt.Sprintf("%X/%X", lsn>>32, uint32(lsn)) }
+
 func (e *Engine) tableRows(allowed func(attribute) bool) []tableRow {
 	out := []tableRow{}
 	lsn := e.store.Applied()
@@ -236,7 +307,7 @@ func (e *Engine) tableRows(allowed func(attribute) bool) []tableRow {
 			continue
 		}
 		r := tableRow{Name: st.Name, State: st.State.String(), Detail: st.Detail, Rows: st.Rows, Bytes: st.Bytes,
-			AppliedLSN: fmt.Sprintf("%X/%X", lsn>>32, uint32(lsn)),
+			AppliedLSN: lsnText(lsn),
 			Inserted:   st.Inserted, Updated: st.Updated, Deleted: st.Deleted, Deltas: st.Deltas, History: st.HistoryBytes, Segments: st.Segments,
 			OldestPin: float64(st.OldestPin.Microseconds()) / 1000, OnDevice: resident[st.Name]}
 		if !st.Copied.IsZero() {
@@ -278,10 +349,11 @@ func (e *Engine) deviceRows() []deviceRow {
 // pg_stat_statements does those of others: a shape is not one role's.
 func (e *Engine) queryRows(texts bool) []queryRow {
 	out := []queryRow{}
+	total := 0.0
 	ms := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 	for _, sh := range e.stats.list() {
 		sh.mu.Lock()
-		r := queryRow{Query: sh.text, Route: "forwarded", Reason: string(sh.why.Reason), Calls: sh.accelerated + sh.partial + sh.forwarded,
+		r := queryRow{Query: sh.text, Route: sh.route, Reason: string(sh.why.Reason), Calls: sh.accelerated + sh.partial + sh.forwarded,
 			Accelerated: sh.accelerated, Partial: sh.partial, Forwarded: sh.forwarded, Rows: sh.rows, TotalMS: ms(sh.busy), MinMS: ms(sh.fastest), LastUsed: sh.last,
 			Checks: sh.checks, Mismatches: sh.mismatches, Device: sh.device, DeviceCalls: sh.onDevice}
 		if detail := sh.why.Detail; detail != "" {
@@ -293,11 +365,6 @@ func (e *Engine) queryRows(texts bool) []queryRow {
 		if also := alsoRefused(sh.why.Also); also != "" {
 			r.Also = &also
 		}
-		if sh.accelerated > 0 {
-			r.Route = "accelerated"
-		} else if sh.partial > 0 {
-			r.Route = "partial"
-		}
 		if n := sh.accelerated + sh.partial; n > 0 {
 			r.MeanMS = r.TotalMS / float64(n)
 		}
@@ -308,15 +375,35 @@ func (e *Engine) queryRows(texts bool) []queryRow {
 		if sh.onDevice > 0 {
 			r.DeviceMS = ms(sh.deviceBusy) / float64(sh.onDevice)
 		}
+		if server, known := sh.serverTime(e.trials.unit()); known && r.MeanMS > 0 {
+			gain := server.Seconds()*1000 - r.MeanMS
+			r.Gain = &gain
+		}
 		sh.mu.Unlock()
 		if !texts {
 			r.Query, r.Detail, r.Position, r.Also = "<insufficient privilege>", nil, nil, nil
 		}
 		if r.Calls > 0 {
 			out = append(out, r)
+			total += r.TotalMS + r.ServerMS
+		}
+	}
+	for i := range out {
+		if total > 0 {
+			out[i].Share = (out[i].TotalMS + out[i].ServerMS) / total
 		}
 	}
 	return out
+}
+
+// serverTime is what the server takes for an execution, as it has, or else by its estimate. The shape is locked.
+func (sh *shape) serverTime(unit time.Duration) (d time.Duration, known bool) {
+	if sh.completed > 0 {
+		return sh.server / time.Duration(sh.completed), true
+	}
+	sh.routing.mu.Lock()
+	defer sh.routing.mu.Unlock()
+	return sh.routing.estimate.time(unit), sh.routing.estimate.known()
 }
 
 // alsoRefused writes what else of a statement is refused, a line each, with its position.

@@ -159,6 +159,7 @@ func (s *session) send(head []byte) {
 		st.end = min(st.end, st.first+int(x.max))
 	}
 	x.stage = st
+	s.info.heldResult.Store(s.heldBytes())
 }
 
 // sending says that more has something to put out. Nothing follows a FATAL error of the
@@ -215,6 +216,7 @@ func (s *session) more(dst []byte) []byte {
 	}
 	s.tell(true)
 	s.finish()
+	s.show()
 	return dst
 }
 

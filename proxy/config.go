@@ -59,7 +59,25 @@ type Observer interface {
 	// the message to the decision's end: the answer's first byte, or the release of
 	// the message to Postgres.
 	Answered(accelerated bool, d time.Duration)
+	// Forwarded counts statements that the server runs for clients.
+	Forwarded(statements int)
+	// Served tells of a Query, or of a batch up to its Sync, that the server alone answered. d is the time from its
+	// arrival to the end of the answer.
+	Served(d time.Duration)
+	// Refused counts clients that get no session.
+	Refused(why Refusal)
 }
+
+// Refusal says why a client gets no session.
+type Refusal string
+
+// The refusals.
+const (
+	RefusedServer   Refusal = "server"   // it cannot be connected to
+	RefusedLimit    Refusal = "limit"    // Config.MaxConnections
+	RefusedShutdown Refusal = "shutdown" // sessions are ended
+	RefusedTLS      Refusal = "tls"      // the client must use it
+)
 
 type noObserver struct{}
 
@@ -67,6 +85,9 @@ func (noObserver) SessionOpened()               {}
 func (noObserver) SessionClosed(int64, int64)   {}
 func (noObserver) CancelRequested(bool)         {}
 func (noObserver) Answered(bool, time.Duration) {}
+func (noObserver) Forwarded(int)                {}
+func (noObserver) Served(time.Duration)         {}
+func (noObserver) Refused(Refusal)              {}
 
 const (
 	// startupTimeout is how long a client may take until its startup packet is

@@ -17,6 +17,9 @@
 //	explain.go                EXPLAIN, likewise
 //	cursor.go                 DECLARE CURSOR, and FETCH from what it declares
 //	finishcursor.go           a cursor over rows from here, of which the server runs a part
+//	setting.go                settings of pgaccel's, set wrongly or shown
+//	watch.go                  texts of what is relayed, for those that take long
+//	info.go                   what others may see of the session
 //	placeholder.go            what SQL finds in the place of a portal that is answered here
 //	cancel.go                 cancel requests, and sessions that end amid it
 //	view.go                   the part that has the server run it over rows from here
@@ -64,6 +67,8 @@
 //     pg_stat_statements, the server's log and current_query(); a table that it makes or fills likewise.
 //   - Under Config.Shadow a statement that stands alone is run between BEGIN and COMMIT:
 //     now() is the time of that BEGIN, and pg_stat_database counts the COMMIT.
+//   - A SET of a setting of pgaccel's to what it cannot be runs as one of client_min_messages, which fails: that is in the
+//     server's log. A SHOW of one runs as a SELECT, whose tag an Execute shows.
 //   - A SELECT over the schema pgaccel runs as another text with a parameter more: that
 //     is in pg_prepared_statements and the positions of errors, and a Bind with a wrong
 //     number of values is told a number one higher. Once the session cannot be followed any

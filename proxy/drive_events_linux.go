@@ -302,7 +302,7 @@ func (e *eventSession) settle() {
 		e.flush()
 		if e.key == "" && e.s.key != nil {
 			e.key = string(e.s.key)
-			e.srv.register(e.key, target{e, e.at}, e.client, e.s.unasked)
+			e.srv.register(e.key, target{e, e.at, e.s.info, e.client}, e.s.unasked)
 		}
 		if e.s.broken {
 			e.srv.log.Error("own messages in a stream that cannot be followed, closing the session")

@@ -156,12 +156,18 @@ func (s *Server) cancelRequest(conn net.Conn, packet []byte) {
 // session connects a client that has sent its startup packet.
 func (s *Server) session(conn net.Conn, tracked closer, now *Settings, packet []byte) {
 	if code, message := s.admit(); code != "" {
+		why := RefusedShutdown
+		if code == tooManyConnections {
+			why = RefusedLimit
+		}
+		s.observer.Refused(why)
 		fatal(conn, code, message)
 		conn.Close()
 		return
 	}
 	client := leg(conn, now.TLS)
 	if now.refused(conn, client, s.cfg.Upstream.RequiresTLS(), packet) {
+		s.observer.Refused(RefusedTLS)
 		conn.Close()
 		s.leave()
 		return
@@ -169,12 +175,14 @@ func (s *Server) session(conn net.Conn, tracked closer, now *Settings, packet []
 	server, endpoint, err := s.cfg.Upstream.Dial(s.ctx, client)
 	if err != nil {
 		s.log.Warn("cannot connect to the server", "error", err)
+		s.observer.Refused(RefusedServer)
 		fatal(conn, "57P03", "pgaccel cannot connect to the PostgreSQL server")
 		conn.Close()
 		s.leave()
 		return
 	}
 	if now.refused(conn, client, endpoint.TLS != nil, packet) {
+		s.observer.Refused(RefusedTLS)
 		conn.Close()
 		server.Close()
 		s.leave()
@@ -182,6 +190,7 @@ func (s *Server) session(conn net.Conn, tracked closer, now *Settings, packet []
 	}
 	clamped := clampVersion(packet)
 	if _, err := server.Write(packet); err != nil {
+		s.observer.Refused(RefusedServer)
 		fatal(conn, "08006", "pgaccel lost the connection to the PostgreSQL server")
 		conn.Close()
 		server.Close()

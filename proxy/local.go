@@ -160,6 +160,12 @@ func (s *session) pass() {
 func (s *session) tell(accelerated bool) {
 	if s.local.decision != nil && s.local.explain == nil {
 		s.observer.Answered(accelerated, time.Since(s.local.started))
+		switch {
+		case accelerated && s.local.decision.Finish() != nil:
+			s.info.partial.Add(1)
+		case accelerated:
+			s.info.accelerated.Add(1)
+		}
 	}
 }
 

@@ -155,4 +155,5 @@ func (s *session) executed(x *execution, batch *vector.Batch, err error) {
 	default:
 		s.answer(c.gate, batch, x.fields, c.head)
 	}
+	s.show()
 }

@@ -59,6 +59,8 @@ type driver interface {
 type target struct {
 	driver
 	endpoint upstream.Endpoint
+	info     *sessionInfo
+	client   net.Addr
 }
 
 // closer is anything that ends with the server: a connection in its handshake or a
@@ -183,6 +185,8 @@ func (s *Server) serve(conn net.Conn) {
 	s.handshake(conn)
 }
 
+const tooManyConnections = "53300"
+
 // admit counts a client in, or says why not.
 func (s *Server) admit() (code, message string) {
 	most := s.settings.Load().MaxConnections
@@ -192,7 +196,7 @@ func (s *Server) admit() (code, message string) {
 	case s.closing:
 		return "57P03", "the database system is shutting down"
 	case most > 0 && s.open >= most:
-		return "53300", "sorry, too many clients already"
+		return tooManyConnections, "sorry, too many clients already"
 	}
 	s.open++
 	return "", ""
@@ -242,15 +246,15 @@ func (s *Server) untrack(c closer) {
 
 // register makes cancel requests with the key find a session whose client has been
 // let in.
-func (s *Server) register(key string, d target, client net.Addr, unasked bool) {
+func (s *Server) register(key string, d target, unasked bool) {
 	s.mu.Lock()
 	s.sessions[key] = d
-	warn := unasked && !s.warned && !isLocal(client)
+	warn := unasked && !s.warned && !isLocal(d.client)
 	s.warned = s.warned || warn
 	s.mu.Unlock()
 	if warn {
 		s.log.Warn("the server lets a remote client in without asking for credentials: it sees pgaccel's address, "+
-			"not the client's, so that trust or peer lines of pg_hba.conf for pgaccel hold for everybody who reaches pgaccel", "client", client)
+			"not the client's, so that trust or peer lines of pg_hba.conf for pgaccel hold for everybody who reaches pgaccel", "client", d.client)
 	}
 }
 

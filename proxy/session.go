@@ -20,6 +20,7 @@ import (
 type session struct {
 	engine   engine.Decider // nil relays everything
 	observer Observer
+	info     *sessionInfo
 	ctx      context.Context // parent of executions
 	opaque   bool            // no look at any byte once the session has begun
 	clamped  bool            // a newer protocol was asked for than is known here
@@ -42,6 +43,15 @@ type session struct {
 		swallow        bool // not to be relayed, of the server's
 	}
 
+	// shown is what show last found.
+	shown struct {
+		sent   uint64    // replies.sent
+		active time.Time // since when something runs
+		local  bool      // and some of that here
+		begun  uint64    // replies.sent then
+	}
+	watch watch
+
 	queue    replies
 	status   byte   // of the last ReadyForQuery: I, T or E
 	sent     uint64 // messages that ReadyForQuery answers
@@ -60,7 +70,9 @@ type session struct {
 	// was on its way. The server reports no change before.
 	knownAt uint64
 	// modeNamed says that the client has named pgaccel.mode.
-	modeNamed bool
+	modeNamed   bool
+	setsWrongly bool // it has set a setting of pgaccel's wrongly
+	showing     bool // the Query that runs stands for a SHOW of one
 	// schemas are those of the session's search_path, as its last gate has shown.
 	schemas string
 	// gatePrepared says that the gate was prepared in this session. It may be gone again.
@@ -110,9 +122,10 @@ type batch struct {
 const lookLimit = 1 << 20
 
 func newSession(ctx context.Context, d engine.Decider, o Observer) *session {
-	s := &session{engine: d, observer: o, ctx: ctx, opaque: d == nil}
+	s := &session{engine: d, observer: o, ctx: ctx, opaque: d == nil, info: newSessionInfo()}
 	s.settings.ExtraFloatDigits, s.settings.Monetary = 1, "C" // else the gate refuses
 	s.settings.Zones, _ = d.(wire.Zones)
+	s.watch.engine, _ = d.(engine.Watcher)
 	s.queue.push(replyStartup)
 	s.sent = 1
 	return s
@@ -120,6 +133,7 @@ func newSession(ctx context.Context, d engine.Decider, o Observer) *session {
 
 // startup looks at the settings of the startup packet.
 func (s *session) startup(list []wire.StartupParameter) {
+	s.info.startup(list)
 	for _, p := range list {
 		if p.Name == "replication" && isReplication(p.Value) {
 			s.opaque = true
@@ -228,6 +242,7 @@ func (s *session) client(b []byte) int {
 	}
 	s.lookahead = nil
 	s.toServer.add(b[run:at])
+	s.show()
 	return at
 }
 
@@ -291,6 +306,7 @@ func (s *session) server(b []byte) int {
 		s.rest.server, s.rest.swallow = total, do == swallow
 	}
 	s.toClient.add(b[run:at])
+	s.show()
 	return at
 }
 

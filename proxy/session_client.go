@@ -89,6 +89,7 @@ func (s *session) fromClient(typ byte, message []byte, total int, before *[]byte
 			}
 			s.inBatch = true
 			s.cache.invalidateStatements()
+			clear(s.watch.named)
 			s.queue.push(replyParse)
 			return relay
 		}
@@ -96,6 +97,7 @@ func (s *session) fromClient(typ byte, message []byte, total int, before *[]byte
 		s.inBatch = s.inBatch || do != wait
 		return do
 	case wire.Bind:
+		s.watch.bind(message)
 		if len(s.cache.statements) > 0 || len(s.cache.portals) > 0 || len(s.views) > 0 {
 			if look && !whole {
 				return wait
@@ -139,6 +141,7 @@ func (s *session) fromClient(typ byte, message []byte, total int, before *[]byte
 		if len(message) > wire.HeaderLen {
 			if name, _, err := wire.CString(message[wire.HeaderLen+1:]); err == nil {
 				if message[wire.HeaderLen] == 'S' {
+					s.watch.parse(name, nil)
 					s.cache.forgetStatement(string(name))
 					change = s.setView(string(name), nil)
 				} else {
@@ -251,9 +254,14 @@ func (s *session) mentioned(text []byte, before *[]byte) {
 func (s *session) query(message []byte, before *[]byte) action {
 	text := queryText(message)
 	if text == nil || !s.engine.Mentions(text) {
+		s.watch.query(text)
 		return s.relayQuery()
 	}
+	s.watch.forget()
 	s.mentioned(text, before)
+	if instead, shows := s.settingsIn(text); instead != "" {
+		return s.settingsQuery(instead, shows, before)
+	}
 	sql := string(text)
 	d := s.engine.Prepare(sql, nil).Decide(s.executes(true))
 	route := d.Route()
@@ -343,6 +351,7 @@ func (s *session) parse(message []byte, before *[]byte) action {
 	if !ok || !s.engine.Mentions(sql) {
 		var change *viewChange
 		if ok {
+			s.watch.parse(name, sql)
 			s.cache.forgetStatement(string(name))
 			change = s.setView(string(name), nil)
 		} else {
@@ -351,7 +360,14 @@ func (s *session) parse(message []byte, before *[]byte) action {
 		s.pushView(replyParse, change)
 		return relay
 	}
+	s.watch.parse(name, nil)
 	s.mentioned(sql, before)
+	if instead, shows := s.settingsIn(sql); instead != "" && (!shows || len(name) == 0) {
+		s.cache.forgetStatement(string(name))
+		s.pushView(replyParse, s.setView(string(name), nil))
+		*before = appendParse(*before, string(name), instead, oids)
+		return swallow
+	}
 	st := s.engine.Prepare(string(sql), oids)
 	d := st.Decide(s.decides())
 	if d.Route() == engine.RouteView {

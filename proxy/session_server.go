@@ -108,6 +108,10 @@ func (s *session) fromServer(typ byte, message []byte, total int) action {
 			s.queue.completed(typ != wire.PortalSuspended) // of which more rows may come
 			s.pop(own)
 		}
+		if tag := s.shownTag(message[wire.HeaderLen:]); tag != nil && kind == replyQuery {
+			s.ahead = tag
+			return swallow
+		}
 		if !own && s.checking() != nil {
 			return s.checking().commandEnded(s, typ, message)
 		}
@@ -132,6 +136,12 @@ func (s *session) fromServer(typ byte, message []byte, total int) action {
 			s.placeholderFailed = true
 			s.ahead = wire.AppendError(nil, placeholderError)
 			return swallow
+		}
+		if do == relay {
+			if f := s.settingFailed(message[wire.HeaderLen:]); f != nil {
+				s.ahead = f
+				return swallow
+			}
 		}
 		return do
 	case wire.NoticeResponse:
@@ -272,6 +282,8 @@ func (s *session) setting(body []byte) {
 	case "TimeZone":
 		s.settings.TimeZone = string(value)
 	case "application_name":
+		application := string(value)
+		s.info.application.Store(&application)
 		s.foreign = string(value) == foreignName
 	case "client_encoding":
 		s.settings.ClientEncoding = string(value)
@@ -325,6 +337,7 @@ func (s *session) ready(message []byte) action {
 	s.queue.completed(true)
 	s.queue.pop()
 	s.queue.dropCopyEnds()
+	s.showing = false
 	s.started, s.copyIn, s.copySync = true, false, false
 	s.status = message[wire.HeaderLen]
 	if k&replyOwn != 0 && s.local != nil && s.local.ledBack && s.status == 'E' {
@@ -373,6 +386,7 @@ func (s *session) failed(body []byte) action {
 		severity = wire.ErrorField(body, 'S')
 	}
 	s.clamped, s.changes.waited = false, false
+	s.watch.forget()
 	if !s.started && s.explained(body) {
 		s.ending = true
 		s.abandon()

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"encoding/binary"
+	"fmt"
 	"slices"
 
 	"pgaccel/engine"
@@ -44,8 +45,10 @@ type viewChange struct {
 	before *engine.View
 }
 
-// stillSQL asks whether a name stands for a text.
-const stillSQL = `, EXISTS (SELECT FROM pg_catalog.pg_prepared_statements s WHERE s.name OPERATOR(pg_catalog.=) $3 AND s.statement OPERATOR(pg_catalog.=) $4)`
+// stillSQL asks whether a name, the value of parameter n, stands for a text, that of the next one.
+func stillSQL(n int) string {
+	return fmt.Sprintf(`, EXISTS (SELECT FROM pg_catalog.pg_prepared_statements s WHERE s.name OPERATOR(pg_catalog.=) $%d AND s.statement OPERATOR(pg_catalog.=) $%d)`, n, n+1)
+}
 
 // rightsName is the name under which the rights are asked for.
 const rightsName = "pgaccel_rights"
@@ -123,11 +126,13 @@ func (s *session) largeParse(message []byte) bool {
 // ask asks for the rights for a Bind of the named statement, or for a Query where bind
 // is nil.
 func (s *session) ask(v *engine.View, name string, bind, b []byte) []byte {
-	a := &asking{view: v, rows: v.Ask(), bind: bind, name: name, named: s.prepares && name != ""}
+	a := &asking{view: v, bind: bind, name: name, named: s.prepares && name != ""}
 	s.asking = a
-	sql, params := engine.ViewRightsSQL, a.rows.Params
+	s.show() // the session itself may be among the rows
+	a.rows = v.Ask()
+	sql, params := a.rows.SQL, a.rows.Params
 	if a.named {
-		sql, params = sql+stillSQL, append(slices.Clone(params), name, v.SQL)
+		sql, params = sql+stillSQL(len(params)+1), append(slices.Clone(params), name, v.SQL)
 	}
 	if bind == nil { // a Query gives up the unnamed statement, whatever becomes of it
 		b = appendNamed(b, wire.Close, 'S', "")

@@ -342,6 +342,13 @@ func (r *catalogReader) mode() error {
 			WHERE pg_catalog.lower(c.t) LIKE 'pgaccel.mode=%')`).Scan(&r.cat.ModeSet)
 }
 
+// Reasons for which nothing can be done.
+const (
+	refusedView         = "view over no table that is copied"
+	refusedMaterialized = "materialized view"
+	refusedForeign      = "foreign table"
+)
+
 // refusal returns why the relation cannot be copied, and what would mend that.
 func (rel *relation) refusal() (reason, sql string) {
 	name := quoteTable(rel.table)
@@ -349,11 +356,11 @@ func (rel *relation) refusal() (reason, sql string) {
 	case rel.kind == "p":
 		return rel.partitionedRefusal()
 	case rel.kind == "v":
-		return "view over no table that is copied", ""
+		return refusedView, ""
 	case rel.kind == "m":
-		return "materialized view", ""
+		return refusedMaterialized, ""
 	case rel.kind == "f":
-		return "foreign table", ""
+		return refusedForeign, ""
 	case rel.kind != "r":
 		return "not a table", ""
 	case rel.persistence == "u":

@@ -59,6 +59,7 @@ type epoch struct {
 	copySoon  chan struct{}     // look for tables to copy
 	published map[uint32]string // publicationState after our own last change
 	refusals  map[uint32]refusal
+	health    *health // the Replicator's
 	named     nameSet // what was left on the server and has been said; the Replicator's
 }
 
@@ -93,11 +94,11 @@ func (r *Replicator) epoch() error {
 	_, memoryLimit := r.cfg.Store.Usage()
 	e := &epoch{cfg: &r.cfg, log: r.log, ctx: ctx, connCfg: r.conn, patterns: &r.patterns, name: r.name,
 		copiers: newCopySlots(r.cfg.Workers, memoryLimit), batches: make(chan struct{}, batchesMax),
-		activity: newActivity(), closing: r.closing, saved: make(chan struct{}), origin: &r.origin, disk: r.disk, poll: make(chan struct{}, 1), recheck: make(chan struct{}, 1), lost: make(chan []uint32), copySoon: make(chan struct{}, 1), refusals: map[uint32]refusal{}, named: r.named}
+		activity: newActivity(), closing: r.closing, saved: make(chan struct{}), origin: &r.origin, disk: r.disk, poll: make(chan struct{}, 1), recheck: make(chan struct{}, 1), lost: make(chan []uint32), copySoon: make(chan struct{}, 1), refusals: map[uint32]refusal{}, named: r.named, health: r.health}
 	e.copyConfig = &r.conn.Copy().Config
 	e.copyConfig.AfterConnect = e.onSameServer(e.copyConfig.AfterConnect)
 	e.reg = newRegistry(r.cfg.Store, r.cfg.RecopyQuiet, func() { r.notify(); signal(e.copySoon) })
-	e.reg.anew = r.anew
+	e.reg.anew, e.reg.completed = r.anew, r.health.completed
 	defer e.tidy()
 	var batch []*table
 	var h *holder
@@ -112,6 +113,7 @@ func (r *Replicator) epoch() error {
 	store := r.cfg.Store
 	store.Advance(e.stream.seen.Load())
 	store.SetConnected(true)
+	r.health.began()
 	r.setCurrent(e)
 	e.log.Info("replication stream is up", "tables", e.reg.size(), "to_copy", len(batch), "slot", e.name)
 	g.Go(func() error { return safely(e.stream.run) })

@@ -28,7 +28,7 @@ func testEpoch(t testing.TB, url string) (*epoch, *colstore.Store) {
 	t.Cleanup(store.Close)
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
 	e := &epoch{cfg: &Config{Store: store, Workers: 4, RecopyQuiet: time.Millisecond, Logger: log}, log: log, ctx: context.Background(),
-		connCfg: cfg, copyConfig: &cfg.Copy().Config, copiers: newCopySlots(4, 1<<30)}
+		connCfg: cfg, copyConfig: &cfg.Copy().Config, copiers: newCopySlots(4, 1<<30), health: newHealth()}
 	c := connectTo(t, url)
 	cat, _, err := readCatalogOf(context.Background(), c, []string{"*"})
 	if err != nil {

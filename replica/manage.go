@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"pgaccel/catalog"
@@ -194,7 +193,7 @@ func (e *epoch) follow(ctx context.Context, cat *catalog.Catalog, refused []refu
 				detail += "; " + f.SQL
 			}
 			level := slog.LevelWarn
-			if strings.HasPrefix(f.Reason, "view") || f.Reason == "materialized view" || f.Reason == "foreign table" { // nothing to remedy: a pattern covers it
+			if IsNoTable(f.Reason) { // nothing to remedy: a pattern covers it
 				level = slog.LevelDebug
 			}
 			e.log.Log(ctx, level, "table refused", "table", f.Table.QualifiedName(), "reason", f.Reason, "remedy", f.SQL)
@@ -220,6 +219,11 @@ func (e *epoch) follow(ctx context.Context, cat *catalog.Catalog, refused []refu
 	}
 	e.reg.complete()
 	return len(add) > 0, nil
+}
+
+// IsNoTable says of the reason for which a relation is refused, the detail of its state, that it is not a table.
+func IsNoTable(reason string) bool {
+	return reason == refusedView || reason == refusedMaterialized || reason == refusedForeign
 }
 
 // takeOut takes tables out of the publication whose UPDATEs fail while they are in it.

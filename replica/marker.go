@@ -206,7 +206,10 @@ func (e *epoch) checkpoints(ctx context.Context) error {
 			// The server had ended it, or it ended with a save that hung when Close came.
 			renewed = true
 			continue
-		case err != nil:
+		case err == nil:
+			e.health.saved()
+		default:
+			e.health.failed(fmt.Errorf("the columns could not be saved: %w", err), true)
 			e.log.Warn("the columns could not be saved; the last checkpoint stays, and the server keeps its log since then", "error", err)
 		}
 		if last {
@@ -238,6 +241,7 @@ func sleepUntil(ctx context.Context, d time.Duration, done <-chan struct{}) erro
 // saveNoMore gives the checkpoint up where none can have a marker: a restart copies
 // everything, and the slot need not wait for one.
 func (e *epoch) saveNoMore(cause error) error {
+	e.health.failed(fmt.Errorf("the columns cannot be saved: %w", cause), true)
 	e.log.Error("the columns cannot be saved, and a restart copies everything: without markers in the log another history of the server would not be noticed",
 		"error", cause, "remedy", "GRANT EXECUTE ON FUNCTION "+e.emitFunction()+" TO "+catalog.QuoteIdentifier(e.connCfg.User))
 	if err := e.forgetSaved(e.origin.systemID); err != nil {

@@ -16,11 +16,12 @@ import (
 // only where it holds or has been given every change that has come by, and a table
 // whose copy cannot take a change is given up before the stream's position passes it.
 type registry struct {
-	store  *colstore.Store
-	quiet  time.Duration // Config.RecopyQuiet
-	notify func()        // a table's phase has changed
-	near   atomic.Uint64 // a recent transaction id, for widen
-	anew   string        // why everything is copied, though it has been copied before; "" where it was not
+	store     *colstore.Store
+	quiet     time.Duration    // Config.RecopyQuiet
+	notify    func()           // a table's phase has changed
+	completed func(oid uint32) // a copy has
+	near      atomic.Uint64    // a recent transaction id, for widen
+	anew      string           // why everything is copied, though it has been copied before; "" where it was not
 
 	mu         sync.Mutex // comes before a feed's
 	tables     map[uint32]*table
@@ -86,7 +87,7 @@ const (
 )
 
 func newRegistry(store *colstore.Store, quiet time.Duration, notify func()) *registry {
-	return &registry{store: store, quiet: quiet, notify: notify, tables: map[uint32]*table{}, relations: map[uint32]*table{},
+	return &registry{store: store, quiet: quiet, notify: notify, completed: func(uint32) {}, tables: map[uint32]*table{}, relations: map[uint32]*table{},
 		badColumns: map[uint32]map[int16]string{}}
 }
 
@@ -242,6 +243,7 @@ func (r *registry) publish(t *table, w *relationWriter, took time.Duration) erro
 		return err
 	}
 	t.phase, t.alone, t.joins = phaseReady, false, false
+	r.completed(t.meta.OID)
 	return nil
 }
 

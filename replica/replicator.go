@@ -83,6 +83,7 @@ type Replicator struct {
 	lastErr error
 
 	lookout lookout
+	health  *health
 }
 
 const (
@@ -133,7 +134,7 @@ func Start(ctx context.Context, cfg Config) (*Replicator, error) {
 	var id [6]byte
 	rand.Read(id[:])
 	r := &Replicator{cfg: cfg, conn: conn, name: publicationPrefix + hex.EncodeToString(id[:]), log: cfg.Logger, named: nameSet{},
-		done: make(chan struct{}), changed: make(chan struct{}), lookout: lookout{free: make(chan struct{}, 1)}}
+		done: make(chan struct{}), changed: make(chan struct{}), lookout: lookout{free: make(chan struct{}, 1)}, health: newHealth()}
 	r.patterns.Store(&p)
 	if err := r.openDisk(); err != nil && !(cfg.AwaitDataDir && errors.Is(err, syscall.EWOULDBLOCK)) {
 		return nil, err
@@ -207,6 +208,7 @@ func (r *Replicator) run() {
 		case time.Since(start) > 10*wait: // it had worked
 			wait, most = backoffMin, r.cfg.backoffMax
 		}
+		r.health.failed(err, false)
 		r.mu.Lock()
 		r.lastErr = err
 		r.mu.Unlock()

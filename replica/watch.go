@@ -145,6 +145,7 @@ func (w *watcher) slot(ctx context.Context, conn *pgx.Conn) error {
 	if err != nil {
 		return err
 	}
+	w.e.health.looked(end, w.e.cfg.Store.Applied(), time.Now())
 	w.behind = end > w.e.cfg.Store.Applied()+behindMin
 	w.retained.Store(retained)
 	limit := w.e.cfg.MaxRetainedWAL

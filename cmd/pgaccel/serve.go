@@ -89,6 +89,7 @@ func (v *serveFlags) define(f *pflag.FlagSet) {
 	f.BoolVar(&v.cfg.ReusePort, "reuse-port", false, "take over the listening sockets of a pgaccel that runs with this flag, and hand them to the next, to exchange the program; Linux")
 	f.DurationVar(&v.drain, "drain-timeout", 30*time.Second, "how long SIGTERM waits for sessions to be at rest, outside of a transaction, before it ends them; 0 ends them at once, as SIGINT does")
 	f.StringVar(&v.cfg.HTTP, "http", "127.0.0.1:8432", "address of /metrics, /livez, /readyz and the console; empty for none")
+	f.BoolVar(&v.cfg.Pprof, "pprof", false, "profiles of the process at /debug/pprof of --http, for Go's tools: to whoever reaches that address")
 	f.StringSliceVar(&v.cfg.Accelerate, "accelerate", nil, "tables to copy: public.*, sales, !public.secret")
 	f.StringVar(&v.cfg.Device, "device", "auto", "where queries run: auto (a GPU where there is one), cpu, cuda, cuda:N[,M...] or emu")
 	f.Var(&v.deviceMemory, "device-memory", "most memory of each device to use, such as 16GiB (default: 85 % of what is free)")

@@ -59,7 +59,9 @@ func (c *storeCollector) collectDevices(ch chan<- prometheus.Metric) {
 	send(deviceRestartsDesc, counter, float64(c.s.device.restarts()))
 	for _, d := range c.s.device.status() {
 		if d.Kind == "" {
-			d.Name = c.s.device.lastName() // why it is away may change, and belongs into no label
+			if d.Name = c.s.device.lastName(); d.Name == "none" { // why it is away may change, and belongs into no label
+				continue // there has been none
+			}
 		}
 		collectDevice(&d, send)
 	}

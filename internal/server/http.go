@@ -5,6 +5,7 @@ import (
 	"html/template"
 	"net"
 	"net/http"
+	"net/http/pprof"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -34,8 +35,20 @@ func (s *Server) serveHTTP(l net.Listener) {
 	mux.HandleFunc("GET /healthz", livez)
 	mux.HandleFunc("GET /readyz", s.readyz)
 	mux.HandleFunc("GET /{$}", s.console)
+	if s.cfg.Pprof {
+		profiles(mux)
+	}
 	s.http = newHTTPServer(mux, httpIdle)
 	go s.http.Serve(l)
+}
+
+// profiles serves Go's profiles of the process, as its tools ask for them.
+func profiles(mux *http.ServeMux) {
+	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+	mux.HandleFunc("GET /debug/pprof/cmdline", http.NotFound) // --upstream may be in it
+	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
 }
 
 // httpIdle is how long a connection is kept between requests: longer than the interval
@@ -62,7 +75,8 @@ td,th{padding:.25rem .8rem;border-bottom:1px solid #ddd;text-align:left}td.n{tex
 <table><tr><th>forwarded because of<th>executions</tr>
 {{range .Reasons}}<tr><td>{{.Reason}}<td class="n">{{.N}}</tr>
 {{else}}<tr><td colspan="2">Nothing forwarded yet.</tr>{{end}}</table>
-<p>In SQL: <code>SELECT * FROM pgaccel.tables</code>, <code>pgaccel.columns</code>, <code>pgaccel.queries</code>, <code>pgaccel.devices</code>.</p>
+<p>In SQL: <code>SELECT * FROM pgaccel.tables</code>, <code>pgaccel.columns</code>, <code>pgaccel.queries</code>, <code>pgaccel.devices</code>,
+<code>pgaccel.status</code>, <code>pgaccel.sessions</code>.</p>
 </body></html>`))
 
 type consoleTable struct {

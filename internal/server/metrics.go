@@ -1,11 +1,15 @@
 package server
 
 import (
+	"runtime"
+	"time"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"pgaccel/colstore"
 	"pgaccel/engine"
 	"pgaccel/plan"
+	"pgaccel/replica"
 )
 
 // descs are all that desc has made.
@@ -45,6 +49,15 @@ var (
 	speculationsDesc     = desc("pgaccel_speculations_total", "Executions begun before their gate had answered, by what became of them.", "outcome")
 	trialsDesc           = desc("pgaccel_trials_total", "Executions forwarded to see what PostgreSQL takes (--trials), by whether that was faster or slower than pgaccel.", "result")
 	retainedDesc         = desc("pgaccel_slot_retained_bytes", "Write-ahead log that the replication slot keeps the server from removing (--max-retained-wal).")
+	buildDesc            = desc("pgaccel_build_info", "1, with the version of the program and of Go.", "version", "go")
+	streamDesc           = desc("pgaccel_stream_connected", "1 while the replication stream is up, else 0.")
+	streamsDesc          = desc("pgaccel_streams_total", "Replication streams that have come up.")
+	lagBytesDesc         = desc("pgaccel_stream_lag_bytes", "How far the replication stream is behind the server's flushed log, as of about a second ago; absent while there is no stream.")
+	lagDesc              = desc("pgaccel_stream_lag_seconds", "For how long it has been so by more than 64 KiB; absent while there is no stream.")
+	copiesDesc           = desc("pgaccel_copies_total", "Copies of tables that were completed.")
+	recopiesDesc         = desc("pgaccel_recopies_total", "Copies of tables that had been copied before by this process.")
+	checkpointAgeDesc    = desc("pgaccel_checkpoint_age_seconds", "Time since the columns were last saved, or had not changed (--data-dir); absent before the first time.")
+	checkpointFaultsDesc = desc("pgaccel_checkpoint_failures_total", "Attempts to save the columns that failed.")
 	lsnDesc              = desc("pgaccel_stream_applied_lsn", "Log position up to which the replication stream has been seen.")
 )
 
@@ -72,25 +85,10 @@ func (c *storeCollector) Collect(ch chan<- prometheus.Metric) {
 	gauge(lsnDesc, float64(c.s.store.Applied()))
 	if r := c.s.replicator; r != nil {
 		gauge(retainedDesc, float64(r.RetainedWAL()))
+		collectStream(r.Health(), gauge, counter)
 	}
-	tables := c.s.store.Statuses()
-	for i, st := range tables {
-		if i+1 < len(tables) && tables[i+1].Name == st.Name {
-			continue // replaced by a table of that name: a metric may be there but once
-		}
-		gauge(rowsDesc, float64(st.Rows), st.Name)
-		gauge(sizeDesc, float64(st.Bytes), st.Name)
-		gauge(historyDesc, float64(st.HistoryBytes), st.Name)
-		gauge(deltasDesc, float64(st.Deltas), st.Name)
-		counter(changesDesc, st.Inserted, st.Name, "inserted")
-		counter(changesDesc, st.Updated, st.Name, "updated")
-		counter(changesDesc, st.Deleted, st.Name, "deleted")
-		ready := 0.0
-		if st.State == colstore.StateReady {
-			ready = 1
-		}
-		gauge(upDesc, ready, st.Name, st.State.String())
-	}
+	gauge(buildDesc, 1, Version(), runtime.Version())
+	collectTables(c.s.store.Statuses(), gauge, counter)
 	accelerated, stale := int64(0), int64(0)
 	if e := c.s.engine; e != nil {
 		gauge(waitingDesc, float64(e.Waiting()))
@@ -135,4 +133,46 @@ func (c *storeCollector) Collect(ch chan<- prometheus.Metric) {
 	counter(queriesDesc, accelerated, "accelerated", "")
 	counter(staleDesc, stale)
 	c.collectDevices(ch)
+}
+
+// collectStream sends what there is to say of the stream.
+func collectStream(h replica.Health, gauge func(*prometheus.Desc, float64, ...string), counter func(*prometheus.Desc, int64, ...string)) {
+	up := 0.0
+	if h.Connected {
+		up = 1
+		gauge(lagBytesDesc, float64(h.LagBytes))
+		gauge(lagDesc, h.Lag.Seconds())
+	}
+	gauge(streamDesc, up)
+	counter(streamsDesc, h.Streams)
+	counter(copiesDesc, h.Copies)
+	counter(recopiesDesc, h.Recopies)
+	if !h.Saved.IsZero() {
+		gauge(checkpointAgeDesc, time.Since(h.Saved).Seconds())
+	}
+	counter(checkpointFaultsDesc, h.SaveFailures)
+}
+
+// collectTables sends what there is to say of tables.
+func collectTables(tables []colstore.Status, gauge func(*prometheus.Desc, float64, ...string), counter func(*prometheus.Desc, int64, ...string)) {
+	for i, st := range tables {
+		if i+1 < len(tables) && tables[i+1].Name == st.Name {
+			continue // replaced by a table of that name: a metric may be there but once
+		}
+		gauge(rowsDesc, float64(st.Rows), st.Name)
+		gauge(sizeDesc, float64(st.Bytes), st.Name)
+		gauge(historyDesc, float64(st.HistoryBytes), st.Name)
+		gauge(deltasDesc, float64(st.Deltas), st.Name)
+		counter(changesDesc, st.Inserted, st.Name, "inserted")
+		counter(changesDesc, st.Updated, st.Name, "updated")
+		counter(changesDesc, st.Deleted, st.Name, "deleted")
+		if st.State == colstore.StateRefused && replica.IsNoTable(st.Detail) {
+			continue // it is nothing that could be ready
+		}
+		ready := 0.0
+		if st.State == colstore.StateReady {
+			ready = 1
+		}
+		gauge(upDesc, ready, st.Name, st.State.String())
+	}
 }

@@ -535,7 +535,7 @@ func TestShadowStopsAShape(t *testing.T) {
 		t.Errorf("logged: %s", list)
 	}
 	got := b.ask(honest, "SELECT route, reason, checks, mismatches FROM pgaccel.queries WHERE mismatches > 0 ORDER BY query", -1)
-	if want := "[\"accelerated\" \"shadow mismatch\" \"1\" \"1\"]\n[\"accelerated\" \"shadow mismatch\" \"1\" \"1\"]\nSELECT 2"; got != want {
+	if want := "[\"forwarded\" \"shadow mismatch\" \"1\" \"1\"]\n[\"forwarded\" \"shadow mismatch\" \"1\" \"1\"]\nSELECT 2"; got != want {
 		t.Errorf("pgaccel.queries:\n%s", got)
 	}
 	b.ask(honest, "SELECT name, inserted, updated, deleted, deltas, history_bytes, segments, oldest_snapshot_ms FROM pgaccel.tables", -1)

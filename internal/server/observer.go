@@ -18,12 +18,25 @@ type observer struct {
 	latency  *prometheus.HistogramVec
 	waits    prometheus.Histogram
 	fresh    prometheus.Histogram
+	ran      prometheus.Counter
+	served   prometheus.Histogram
+	refused  *prometheus.CounterVec
 }
 
 var _ proxy.Observer = (*observer)(nil)
 
 func newObserver() *observer {
-	return &observer{
+	refused := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "pgaccel_refused_connections_total",
+		Help: "Clients that got no session: the server cannot be connected to (server), there are too many clients (limit), the process ends (shutdown), or they must use TLS (tls)."}, []string{"reason"})
+	for _, why := range []proxy.Refusal{proxy.RefusedServer, proxy.RefusedLimit, proxy.RefusedShutdown, proxy.RefusedTLS} {
+		refused.WithLabelValues(string(why)) // present from the start
+	}
+	return &observer{refused: refused,
+		ran: prometheus.NewCounter(prometheus.CounterOpts{Name: "pgaccel_forwarded_statements_total",
+			Help: "Statements of clients that PostgreSQL has run (Query, Execute), whatever they name."}),
+		served: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "pgaccel_forwarded_seconds",
+			Help:    "Time from the arrival of a Query, or of a batch up to its Sync, that PostgreSQL alone answers to the end of the answer.",
+			Buckets: prometheus.ExponentialBuckets(50e-6, 2, 18)}),
 		open: prometheus.NewGauge(prometheus.GaugeOpts{Name: "pgaccel_connections",
 			Help: "Client connections open now."}),
 		sessions: prometheus.NewCounter(prometheus.CounterOpts{Name: "pgaccel_connections_total",
@@ -59,7 +72,7 @@ func (o *observer) Collect(ch chan<- prometheus.Metric) {
 }
 
 func (o *observer) collectors() []prometheus.Collector {
-	return []prometheus.Collector{o.open, o.sessions, o.bytes, o.cancels, o.latency, o.waits, o.fresh}
+	return []prometheus.Collector{o.open, o.sessions, o.bytes, o.cancels, o.latency, o.waits, o.fresh, o.ran, o.served, o.refused}
 }
 
 // waited is told of each gate's wait.
@@ -98,3 +111,12 @@ func (o *observer) Answered(accelerated bool, d time.Duration) {
 	}
 	o.latency.WithLabelValues(route).Observe(d.Seconds())
 }
+
+// Forwarded implements proxy.Observer.
+func (o *observer) Forwarded(statements int) { o.ran.Add(float64(statements)) }
+
+// Served implements proxy.Observer.
+func (o *observer) Served(d time.Duration) { o.served.Observe(d.Seconds()) }
+
+// Refused implements proxy.Observer.
+func (o *observer) Refused(why proxy.Refusal) { o.refused.WithLabelValues(string(why)).Inc() }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"pgaccel/colstore"
 	"pgaccel/engine"
@@ -28,6 +29,7 @@ type Config struct {
 	ReusePort  bool     // another process may listen on the same addresses
 	Listen     []string // addresses for clients, host:port or the path of a Unix socket
 	HTTP       string   // address for metrics, health and console; "" is off
+	Pprof      bool     // and for profiles of the process
 	Accelerate []string // table patterns: public.*, sales, !public.secret
 	Device     string   // auto, cpu, cuda[:N[,M...]], emu
 	// DeviceMemory is the most bytes of each device's memory to use; 0 is 85 % of
@@ -85,6 +87,7 @@ type Server struct {
 	done       chan error
 	upstream   upstream.Config
 	draining   atomic.Bool
+	started    time.Time
 	ready      readiness
 }
 
@@ -105,7 +108,7 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{cfg: cfg, upstream: up, log: cfg.Logger, observer: newObserver(), done: make(chan error, 2)}
+	s := &Server{cfg: cfg, upstream: up, log: cfg.Logger, observer: newObserver(), done: make(chan error, 2), started: time.Now()}
 	s.ctx, s.cancel = context.WithCancel(ctx)
 	cfg.setMemory()
 	s.store = colstore.New(colstore.Options{MemoryLimit: cfg.Memory, SegmentRows: cfg.SegmentRows, IndexAll: cfg.Eager})
@@ -127,7 +130,7 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 		}
 		o := engine.Options{Store: s.store, QueryMemory: cfg.QueryMemory, ReuseMemory: cfg.ReuseMemory, Temp: s.temp, Workers: cfg.Workers, WaitLimit: cfg.WaitLimit,
 			CheckDefinition: s.replicator.Recheck, CheckServer: s.replicator.RecheckServer, Waited: s.observer.waited, Passed: s.observer.passed, Look: s.replicator.Look, Logger: cfg.Logger, Eager: cfg.Eager,
-			Trials: cfg.Trials, TrialFloor: cfg.TrialFloor}
+			Trials: cfg.Trials, TrialFloor: cfg.TrialFloor, Status: s.status, Sessions: func() []engine.SessionInfo { return s.proxy.SessionInfos() }}
 		if d := s.device; d != nil {
 			o.Device, o.DeviceKind, o.Resident, o.Devices = d.manager, string(d.kind), d.resident, d.status
 		}
@@ -236,6 +239,6 @@ func Version() string {
 
 func (s *Server) registry() *prometheus.Registry {
 	r := prometheus.NewRegistry()
-	r.MustRegister(&storeCollector{s}, s.observer)
+	r.MustRegister(&storeCollector{s}, s.observer, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return r
 }
