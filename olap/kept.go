@@ -147,11 +147,14 @@ func (g *grouper) keep() {
 	p.keep = r
 }
 
+// columnIDs returns what names a segment's rows, but for which of them count. Columns that are not copied have no number,
+// and a table may have no others.
 func columnIDs(seg *colstore.Segment) []uint64 {
-	ids := make([]uint64, len(seg.Columns))
+	ids := make([]uint64, len(seg.Columns)+1)
 	for i := range seg.Columns {
 		ids[i] = seg.Columns[i].ID
 	}
+	ids[len(seg.Columns)] = uint64(seg.Rows)
 	return ids
 }
 

@@ -71,9 +71,9 @@ func keptQuery(w *world) (q *plan.Star) {
 
 // TestKept asks random queries of one version of the tables after the other, with what is kept of segments and without.
 func TestKept(t *testing.T) {
-	worlds := 150
+	worlds := 40
 	if testing.Short() {
-		worlds = 40
+		worlds = 15
 	}
 	asked, failures := 0, 0
 	var reused atomic.Int64

@@ -141,6 +141,10 @@ func (a *axis) lookupSum(g *grouper, card uint64) (sum [sha256.Size]byte, ok boo
 	if card == 0 || card > keptCodes {
 		return sum, false
 	}
+	n := g.p.probes[a.probe].lut.rows // of which one without any has a code, too
+	if a.rep != nil {
+		n = len(a.rep)
+	}
 	h := sha256.New()
 	b := binary.LittleEndian.AppendUint64(nil, card)
 	for k, o := range a.outs {
@@ -149,10 +153,10 @@ func (a *axis) lookupSum(g *grouper, card uint64) (sum [sha256.Size]byte, ok boo
 			return sum, false
 		}
 		b = binary.LittleEndian.AppendUint64(b, uint64(a.keys[k]))
-		for code := range min(card, uint64(len(out.Values))) {
-			e := code
+		for code := range n {
+			e := uint32(code)
 			if a.rep != nil {
-				e = uint64(a.rep[code])
+				e = a.rep[code]
 			}
 			null := out.Nulls != nil && out.Nulls[e] != 0
 			switch v := out.Values[e]; {
