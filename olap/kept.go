@@ -27,6 +27,9 @@ import (
 // bounds change as a table grows; the rest of how groups are kept is compared (keptShape). Nothing that is
 // kept depends on the order of merging: sums of floats do not either (floatsum.go).
 
+// A segment's groups are not kept before its content has been met twice: of one that changes all the time they
+// would be made in vain.
+
 const (
 	// keptShare: groups of a segment that are more than 1/keptShare of its rows are not kept.
 	keptShare = 16
@@ -42,7 +45,7 @@ type Kept struct {
 	mu       sync.Mutex
 	off      bool                 // groups are too many to be kept
 	form     *keptForm            // nil: nothing is kept
-	seen     map[int]uint64       // by slot: a hash of the columns' numbers when the table was read last
+	seen     map[int]uint64       // by slot: a hash of what names the content that was read last
 	segments map[int]*keptSegment // by slot
 	bytes    int64
 	reused   *atomic.Int64
@@ -81,7 +84,7 @@ type keeper struct {
 	form    *keptForm
 	columns [][]uint64     // by segment
 	have    []*keptSegment // by segment; nil: it is to be scanned
-	stays   []bool         // by segment: it has the columns that it had when the table was read last
+	stays   []bool         // by segment: it has the content that was read last, and may have it next time
 	codes   [][][]int64    // by base and axis: those of keptForm.words here, -1 for none
 	reused  atomic.Int64   // segments
 
@@ -138,7 +141,7 @@ func (g *grouper) keep() {
 	}
 	for i, seg := range p.tab.Segments {
 		r.columns[i] = columnIDs(seg)
-		r.stays[i] = k.seen[seg.Slot] == hashWords(r.columns[i])
+		r.stays[i] = k.seen[seg.Slot] == contentOf(r.columns[i], seg)
 		if s := k.segments[seg.Slot]; same && s != nil && s.live == seg.LiveID && slices.Equal(s.columns, r.columns[i]) {
 			r.have[i] = s
 		}
@@ -354,6 +357,11 @@ func (by *grouping) numberAll(axes []vec, n int) (index []uint32, ok bool) {
 	return index, true
 }
 
+// contentOf is a hash of what names a segment's content.
+func contentOf(columns []uint64, seg *colstore.Segment) uint64 {
+	return hashWords(append(slices.Clip(columns), seg.LiveID))
+}
+
 // gains reports whether segments are not only scanned.
 func (r *keeper) gains() bool {
 	return slices.Contains(r.stays, true) || slices.ContainsFunc(r.have, func(s *keptSegment) bool { return s != nil })
@@ -392,7 +400,7 @@ func (r *keeper) end() {
 		if part == nil {
 			part = was[seg.Slot] // of this execution, or of one at the same time
 		}
-		k.seen[seg.Slot] = hashWords(r.columns[i])
+		k.seen[seg.Slot] = contentOf(r.columns[i], seg)
 		k.bytes += 64
 		if part != nil && slices.Equal(part.columns, r.columns[i]) && k.bytes+part.bytes <= k.limit {
 			k.segments[seg.Slot] = part

@@ -165,8 +165,11 @@ func TestKeptSegments(t *testing.T) {
 			c.Live, c.LiveID = append([]uint64{5}, make([]uint64, 15)...), colstore.NewID()
 			dead[0] = &c
 			ask("a delete", versionOf(table.table, dead), int64(n-1))
-			ask("after the delete", versionOf(table.table, dead), int64(n))
+			ask("after the delete", versionOf(table.table, dead), int64(n-1))
+			ask("once more", versionOf(table.table, dead), int64(n))
 			ask("a snapshot before it", versionOf(table.table, all), int64(n-1))
+			ask("the same snapshot", versionOf(table.table, all), int64(n-1))
+			ask("the same once more", versionOf(table.table, all), int64(n))
 			if n > 1 { // nothing is forgotten of a table without segments
 				ask("the last segment is gone", versionOf(table.table, all[:n-1]), int64(n-1))
 				ask("it is new", versionOf(table.table, all), int64(n-1))
