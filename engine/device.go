@@ -124,6 +124,7 @@ func (e *Engine) compute(ctx context.Context, d *decision, device, index string,
 	if d.explain != nil {
 		opt.Scanned = d.explain.scanned
 	}
+	opt.Kept = e.results.segments(inputs)
 	r.offered = opt.Device != nil
 	if !r.offered {
 		e.speculations.processor.Add(1)
@@ -140,7 +141,8 @@ func (e *Engine) compute(ctx context.Context, d *decision, device, index string,
 	}
 	r.took = time.Since(start)
 	e.devices.add(r.report.Stats)
-	if inputs != nil && r.err == nil {
+	e.results.segmentsKept(inputs, opt.Kept)
+	if inputs != nil && !inputs.explained && r.err == nil {
 		e.results.put(inputs, versionsOf(in), r.batch, cmp.Or(r.report.Device, deviceCPU))
 	}
 	return r

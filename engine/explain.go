@@ -145,7 +145,7 @@ func (d *decision) explainExecution(ctx context.Context, tx *Transaction, gate G
 	if x.options.Analyze {
 		s := x.scanned
 		st.Execution = &explain.Actual{Rows: a.batch.Rows, Took: a.took, Device: a.device, Scanned: s.Rows.Load(), Bytes: s.Bytes.Load(),
-			Segments: s.Segments.Load(), Skipped: s.Skipped.Load(), Indexed: s.Indexed.Load()}
+			Segments: s.Segments.Load(), Skipped: s.Skipped.Load(), Kept: s.Kept.Load(), Indexed: s.Indexed.Load()}
 		a.batch.Release()
 	}
 	rows := st.Rows(o)

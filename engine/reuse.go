@@ -16,10 +16,11 @@ import (
 	"pgaccel/vector"
 )
 
-// resultCache holds results, of which the least recently used go first.
+// resultCache holds results, and what is kept of segments (reusesegments.go), of which the least recently used go first.
 type resultCache struct {
-	limit  int64        // bytes; 0: none is kept
-	reused atomic.Int64 // executions
+	limit          int64        // bytes; 0: none is kept
+	reused         atomic.Int64 // executions
+	segmentsReused atomic.Int64 // segments, by others
 
 	mu    sync.Mutex
 	bytes int64
@@ -37,17 +38,20 @@ type resultInputs struct {
 	query             *plan.Star
 	params, constants []vector.Datum
 	timeZone          string // "" where the plan does not read it
+	explained         bool   // the execution is explained: its result is no other's, only what it makes of segments
 }
 
 // resultKey is that of resultInputs: different ones may have the same.
 type resultKey struct {
-	query *plan.Star
-	hash  uint64
+	query    *plan.Star
+	hash     uint64
+	segments bool
 }
 
-// cachedResult is a result. Immutable.
+// cachedResult is a result, or what is kept of segments. A result is immutable.
 type cachedResult struct {
 	inputs   resultInputs
+	segments *olap.Kept // nil for a result
 	versions []colstore.Version
 	result   vector.Batch
 	device   string // that computed it
@@ -74,11 +78,25 @@ func (a *resultInputs) key() resultKey {
 	for _, v := range a.constants {
 		maphash.WriteComparable(&h, v)
 	}
-	return resultKey{a.query, h.Sum64()}
+	return resultKey{query: a.query, hash: h.Sum64()}
 }
 
 func (a *resultInputs) equal(b *resultInputs) bool {
 	return a.query == b.query && a.timeZone == b.timeZone && slices.Equal(a.params, b.params) && slices.Equal(a.constants, b.constants)
+}
+
+// clone copies the inputs with their strings.
+func (a *resultInputs) clone() resultInputs {
+	return resultInputs{query: a.query, params: cloneData(a.params), constants: cloneData(a.constants), timeZone: strings.Clone(a.timeZone)}
+}
+
+// bytes is about what the inputs take.
+func (a *resultInputs) bytes() int64 {
+	bytes := int64(resultOverhead)
+	for _, v := range slices.Concat(a.params, a.constants) {
+		bytes += int64(len(v.Str)) + 128
+	}
+	return bytes
 }
 
 // get returns the result of the same execution, nil where none is kept. Of which versions it is the caller looks at.
@@ -99,21 +117,28 @@ func (r *resultCache) put(a *resultInputs, versions []colstore.Version, b *vecto
 	if b.Next != nil {
 		return
 	}
-	bytes := int64(resultOverhead)
-	for _, v := range slices.Concat(a.params, a.constants) {
-		bytes += int64(len(v.Str)) + 128
-	}
+	bytes := a.bytes()
 	if bytes += columnBytes(b.Columns, resultMax); bytes > min(resultMax, r.limit) {
 		return
 	}
-	k := &cachedResult{inputs: resultInputs{a.query, cloneData(a.params), cloneData(a.constants), strings.Clone(a.timeZone)}, versions: versions,
+	k := &cachedResult{inputs: a.clone(), versions: versions,
 		result: vector.Batch{Rows: b.Rows, Columns: cloneColumns(b.Columns), Ties: b.Ties}, device: device, at: time.Now(), bytes: bytes}
-	key := a.key()
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.add(a.key(), k)
+}
+
+// add adds something, in place of what was there. r.mu is held.
+func (r *resultCache) add(key resultKey, k *cachedResult) {
 	r.lru.Remove(key)
 	r.lru.Add(key, k)
-	for r.bytes += bytes; r.bytes > r.limit; {
+	r.bytes += k.bytes
+	r.shrink()
+}
+
+// shrink removes what was used least recently, as long as there is too much. r.mu is held.
+func (r *resultCache) shrink() {
+	for r.bytes > r.limit {
 		r.lru.RemoveOldest()
 	}
 }
@@ -159,13 +184,18 @@ func cloneData(data []vector.Datum) []vector.Datum {
 	return out
 }
 
-// resultInputs is what an execution of the decision depends on; nil where its result is never another's: it is
-// explained, or the session wants it computed.
+// resultInputs is what an execution of the decision depends on; nil where nothing of it is another's: the session
+// wants it computed, or it is explained and was not asked before.
 func (d *decision) resultInputs(params, constants []vector.Datum, timeZone, setting string) *resultInputs {
-	if d.explain != nil || setting == "off" || d.statement.engine.results.limit == 0 {
+	if setting == "off" || d.statement.engine.results.limit == 0 {
 		return nil
 	}
-	a := &resultInputs{query: d.query, params: params, constants: constants}
+	a := &resultInputs{query: d.query, params: params, constants: constants, explained: d.explain != nil}
+	if a.explained {
+		if a.query = d.asked(); a.query == nil {
+			return nil
+		}
+	}
 	if d.inSessionZone(params) {
 		a.timeZone = timeZone
 	}
@@ -174,7 +204,7 @@ func (d *decision) resultInputs(params, constants []vector.Datum, timeZone, sett
 
 // cached returns the result of an execution with the same inputs that read what the snapshot sees; nil where none is kept.
 func (e *Engine) cached(a *resultInputs, snap colstore.Snapshot) *cachedResult {
-	if a == nil {
+	if a == nil || a.explained {
 		return nil
 	}
 	if k := e.results.get(a); k != nil && e.unchanged(k.versions, snap) {
@@ -196,9 +226,10 @@ func versionsOf(in olap.Input) []colstore.Version {
 	return out
 }
 
-// Reused returns the number of executions that were answered by a kept result, and the bytes of those that are kept.
-func (e *Engine) Reused() (executions, bytes int64) {
+// Reused returns the number of executions that were answered by a kept result, that of segments of which others had what was
+// kept, and the bytes of all that is kept.
+func (e *Engine) Reused() (executions, segments, bytes int64) {
 	e.results.mu.Lock()
 	defer e.results.mu.Unlock()
-	return e.results.reused.Load(), e.results.bytes
+	return e.results.reused.Load(), e.results.segmentsReused.Load(), e.results.bytes
 }

@@ -18,9 +18,9 @@ func reuseBench(t *testing.T) *aheadBench {
 // reuses asserts how many executions f has answered by a kept result.
 func (b *aheadBench) reuses(what string, want int64, f func()) {
 	b.t.Helper()
-	before, _ := b.engine.Reused()
+	before, _, _ := b.engine.Reused()
 	f()
-	if now, _ := b.engine.Reused(); now-before != want {
+	if now, _, _ := b.engine.Reused(); now-before != want {
 		b.t.Errorf("%s: %d executions reused a result, want %d", what, now-before, want)
 	}
 }

@@ -57,6 +57,7 @@ type Actual struct {
 	Device string // that computed it
 	// What was read: rows of segments that were scanned, bytes of their columns, and segments that were not.
 	Scanned, Bytes, Segments, Skipped int64
+	Kept                              int64 // segments of which an earlier execution has left the groups
 	Indexed                           int64 // segments of which a device asked bitmap indexes
 }
 

@@ -93,9 +93,12 @@ func (a *Actual) fields() []Field {
 	}
 	count := func(n int64) number { return number(strconv.FormatInt(n, 10)) }
 	fields := []Field{{Key: "Device", Value: a.Device}}
-	if a.Segments+a.Skipped > 0 { // else another device has scanned
+	if a.Segments+a.Skipped+a.Kept > 0 { // else another device has scanned
 		fields = append(fields, Field{Key: "Rows Scanned", Value: count(a.Scanned)}, Field{Key: "Segments Scanned", Value: count(a.Segments)},
 			Field{Key: "Segments Skipped", Value: count(a.Skipped)})
+	}
+	if a.Kept > 0 {
+		fields = append(fields, Field{Key: "Segments Reused", Value: count(a.Kept)})
 	}
 	if a.Indexed > 0 {
 		fields = append(fields, Field{Key: "Segments Narrowed by Bitmap Index", Value: count(a.Indexed)})

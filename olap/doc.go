@@ -66,6 +66,10 @@
 // its first key while they are scanned, for zone maps and tiles (topscan.go). Rows are ordered by
 // integers that hold the keys, as far as they fit (roworder.go).
 //
+// Groups of segments are kept for the next execution with the same values (kept.go): while a table is written to,
+// that scans only segments that are new or have changed. The unit is one segment: a run of several would cost
+// less to merge, but one update of an old row would cost all of it.
+//
 // # Cores
 //
 // With Options.Slots no more goroutines compute, over all queries, than there are slots

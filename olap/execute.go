@@ -53,6 +53,9 @@ type Options struct {
 
 	derived *derivedTexts // what the stars of one statement have computed of dictionaries
 
+	// Kept has what earlier executions have made of segments, and gets what this one makes; nil: nothing is kept.
+	Kept *Kept
+
 	// Indexes says which conditions bitmap indexes answer.
 	Indexes IndexUse
 
@@ -148,6 +151,9 @@ func newExecution(ctx context.Context, q *plan.Star, in Input, opt Options) (*ex
 		q = q.Map(v.folded)
 	}
 	x.q = q
+	if opt.Kept != nil {
+		x.others, x.keeps = keepable(q, in)
+	}
 	var err error
 	if x.offset, _, err = constantCount(q.Offset); err == nil {
 		x.limit, x.limited, err = constantCount(q.Limit)

@@ -122,6 +122,7 @@ func (x *execution) inner(q *plan.Star) (r *result, rows []uint32, err error) {
 	opt := x.opt
 	opt.Temp = nil // memory has to do
 	opt.Ties = false
+	opt.Kept = nil
 	in, err := newExecution(x.ctx, q.Map((&env{orders: x.ordersOf()}).folded), x.in, opt)
 	if err != nil {
 		return nil, nil, err

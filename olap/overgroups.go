@@ -94,6 +94,7 @@ func (x *execution) groupedOn(device bool) (r *result, ok bool, err error) {
 	if x.trace != nil {
 		g.describe(x.trace)
 	}
+	g.keep()
 	var mu sync.Mutex
 	if err := p.run(func(*worker) sink {
 		mu.Lock()
@@ -108,6 +109,9 @@ func (x *execution) groupedOn(device bool) (r *result, ok bool, err error) {
 		return all
 	}); err != nil {
 		return nil, !device, err
+	}
+	if p.keep != nil {
+		p.keep.end()
 	}
 	for _, by := range g.bases {
 		if err := by.merge(); err != nil {

@@ -39,6 +39,9 @@ type execution struct {
 	// place is that among the executions that scan; nil where it needs none, or waits for it.
 	place    atomic.Pointer[class]
 	admitted int64 // turn.spent when it got a place
+	// keeps: groups may come from Options.Kept; others are the versions of the tables that are not scanned then.
+	keeps  bool
+	others []colstore.Version
 	// trace receives the plan's decisions for Explain; nil otherwise.
 	trace func(format string, args ...any)
 }
@@ -81,6 +84,7 @@ type pipeline struct {
 	indexable bool     // some step may be answered by bitmap indexes
 	collected []*node  // what rows() collects
 	top       *topScan // nil where no bound on rows' first key is kept
+	keep      *keeper  // nil where nothing is kept of segments
 	device    bool     // it is prepared for a device
 	expected  float64  // as expectedRows; 0 until then
 }

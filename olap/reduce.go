@@ -139,7 +139,7 @@ func (x *execution) reduceAt(root int) (to []int, err error) {
 	if err != nil {
 		return nil, err
 	}
-	in.opt.Device = nil
+	in.opt.Device, in.opt.Kept, in.keeps = nil, nil, false
 	in.turn, in.trace, in.memory, in.relations, in.readers = x.turn, x.trace, x.memory, x.relations, x.readers
 	defer in.leave()
 	if err := in.begin(); err != nil {

@@ -27,10 +27,13 @@ func (p *pipeline) run(make func(w *worker) sink) error {
 		if p.top == nil { // whose number is an estimate
 			workers = max(1, min(workers, segments)) // each has a sink, which is made, and merged
 		}
+		if p.keep != nil {
+			rows = max(rows-p.keep.rows(), 0)
+		}
 		if err := p.x.admit(time.Duration(float64(rows) * p.weight())); err != nil {
 			return err
 		}
-		if share := p.x.opt.Share; share != nil && p.x.trace == nil && p.x.dicts[p.table] == nil {
+		if share := p.x.opt.Share; share != nil && p.x.trace == nil && (p.keep == nil || !p.keep.gains()) && p.x.dicts[p.table] == nil {
 			if ok, err := share.run(p, segments, make); ok {
 				return err
 			}
@@ -56,7 +59,11 @@ func (p *pipeline) run(make func(w *worker) sink) error {
 				i = p.top.order[i]
 			}
 			if err = p.x.ctx.Err(); err == nil {
-				err = w.scan(i, s)
+				if p.keep != nil {
+					err = p.keep.segment(w, i, s)
+				} else {
+					err = w.scan(i, s)
+				}
 			}
 			if err != nil {
 				return err

@@ -13,6 +13,7 @@ type Scanned struct {
 	Bytes    atomic.Int64 // of the columns of these that the statement names, as encoded
 	Segments atomic.Int64
 	Skipped  atomic.Int64 // segments of which zone maps or indexes say that no row passes
+	Kept     atomic.Int64 // segments of which an earlier execution has left the groups (Kept)
 	Indexed  atomic.Int64 // segments of which bitmap indexes told a device which rows to look at
 }
 

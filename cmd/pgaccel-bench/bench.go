@@ -70,6 +70,27 @@ func biCommand() *cobra.Command {
 	return cmd
 }
 
+func repeatCommand() *cobra.Command {
+	var o bench.RepeatOptions
+	cmd := &cobra.Command{
+		Use:   "repeat",
+		Short: "The queries of bi again and again while rows come, with what pgaccel keeps of earlier ones and without",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return bench.Repeat(cmd.Context(), o, cmd.OutOrStdout())
+		},
+	}
+	f := cmd.Flags()
+	f.BoolVar(&o.Quick, "quick", false, "small sizes")
+	f.Int64Var(&o.Rows, "rows", 0, "rows of the table (default 10000000, or 1000000 with --quick)")
+	f.IntVar(&o.Rounds, "rounds", 0, "how often each query is asked, with reuse and without (default 20, or 4 with --quick)")
+	f.IntVar(&o.Appends, "appends", 0, "rows a second that are appended (default 500)")
+	f.IntVar(&o.Updates, "updates", 0, "rows a second that are updated (default 50)")
+	f.StringVar(&o.Binary, "binary", "", "the pgaccel to measure (default the one beside this program, or on PATH)")
+	f.StringVar(&o.PGBinDir, "pg-bindir", "", "folder of postgres")
+	return cmd
+}
+
 func tpchCommand() *cobra.Command {
 	var o bench.TPCHOptions
 	cmd := &cobra.Command{

@@ -31,7 +31,7 @@ both sides in one run, compares the answers, and prints medians and ratios.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	cmd.AddCommand(demoCommand(), ssbCommand(), biCommand(), tpchCommand(), tpcdsCommand(), clickbenchCommand(), passthroughCommand(), fairnessCommand(), freshnessCommand(), memoryCommand(),
+	cmd.AddCommand(demoCommand(), ssbCommand(), biCommand(), repeatCommand(), tpchCommand(), tpcdsCommand(), clickbenchCommand(), passthroughCommand(), fairnessCommand(), freshnessCommand(), memoryCommand(),
 		papersCommand(), gpuCommand(), ssbgenCommand())
 	return cmd
 }

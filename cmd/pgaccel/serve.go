@@ -96,7 +96,7 @@ func (v *serveFlags) define(f *pflag.FlagSet) {
 	f.StringVar(&v.cfg.DeviceWorker, "device-worker", "", "program that has CUDA (default pgaccel-gpu, or pgaccel-gpu-emu with --device emu, beside pgaccel or on PATH)")
 	f.Var(&v.memory, "memory", "limit of column memory, such as 8GiB (default 8GiB, or half of the memory where that is less); tables that do not fit are forwarded")
 	f.Var(&v.queryMemory, "query-memory", "limit of what queries hold while they run, and their results until clients have read them (default as --memory, at least 1GiB, at most a quarter of the memory); a query that does not fit is forwarded")
-	f.Var(&v.reuse, "reuse-memory", "limit of results that are kept, 256KiB each at most, for queries that ask the same again before its tables have changed; 0 keeps none")
+	f.Var(&v.reuse, "reuse-memory", "limit of results that are kept, 256KiB each at most, for queries that ask the same again before its tables have changed, and of what groups are over segments; 0 keeps none")
 	f.StringVar(&v.cfg.TempDir, "temp-dir", "", "folder for what --query-memory does not hold: large sorts, groups and results, in files without a name; off for none (default tmp in --data-dir, else the system's folder unless that is memory)")
 	f.Var(&v.tempLimit, "temp-limit", "most bytes of files in --temp-dir, such as 20GiB (default: a quarter of what is free there); a query that needs more is forwarded")
 	f.IntVar(&v.cfg.Workers, "workers", 0, "goroutines of one query; 0 is one a core")

@@ -20,6 +20,7 @@ type Options struct {
 	Seed        uint64
 	Sessions    int       // in parallel; 0 is 4
 	Changes     int       // of 100 queries, how many are preceded by a change of the data
+	Repeat      int       // how often each query is asked again, after changes of the data, with what is kept of it
 	Outside     int       // of 100 queries, how many are outside of the subset
 	Rows        int       // of fact tables, about; 0 is few
 	Eager       bool      // larger tables, which take the paths of tables much larger still; two questions at a time
@@ -325,6 +326,11 @@ func (r *run) questions(ctx context.Context, t *talk, s *schema, rnd *rand.Rand)
 			}
 		}
 		compare := r.compare
+		if r.Repeat > 0 && t.inBlock == "" && question.raw == "" {
+			compare = func(ctx context.Context, t *talk, q *query, p protocol) (string, bool, error) {
+				return r.repeatedly(ctx, t, g, s, q, p, &serial)
+			}
+		}
 		// Forms that leave rows equal in an order have PostgreSQL's own choice in them, which the
 		// same change made twice, and so in two places, alters.
 		if r.Changes > 0 && t.inBlock == "" && question.raw == "" && g.chance(1) {
@@ -369,6 +375,19 @@ func (r *run) questions(ctx context.Context, t *talk, s *schema, rnd *rand.Rand)
 		}
 	}
 	return t.endBlock(ctx)
+}
+
+// repeatedly is compare, and again after changes of the data.
+func (r *run) repeatedly(ctx context.Context, t *talk, g *gen, s *schema, q *query, p protocol, serial *int) (diff string, failed bool, err error) {
+	for range r.Repeat {
+		if diff, failed, err = r.compare(ctx, t, q, p); err != nil || diff != "" || failed {
+			return diff, failed, err
+		}
+		if err := r.change(ctx, t, g, s, serial); err != nil {
+			return "", false, err
+		}
+	}
+	return r.compare(ctx, t, q, p)
 }
 
 // question makes one of the questions that the run is to ask.

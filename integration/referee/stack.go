@@ -77,8 +77,12 @@ func (s *stack) start(opt Options) error {
 	if opt.Rows >= 1<<17 {
 		segment = 0
 	}
+	reuse := int64(0)
+	if opt.Repeat > 0 {
+		reuse = 64 << 20
+	}
 	s.accel, err = server.Start(ctx, server.Config{Upstream: s.pg.URL("postgres", "postgres"), Listen: []string{"127.0.0.1:0"}, HTTP: "127.0.0.1:0",
-		Accelerate: []string{"rf*.*"}, SegmentRows: segment, Eager: opt.Eager, Memory: 2 << 30, QueryMemory: opt.QueryMemory, Logger: opt.Log,
+		Accelerate: []string{"rf*.*"}, SegmentRows: segment, Eager: opt.Eager, Memory: 2 << 30, QueryMemory: opt.QueryMemory, ReuseMemory: reuse, Logger: opt.Log,
 		Device: opt.Device, DeviceMemory: opt.DeviceMemory, DeviceWorker: opt.DeviceWorker})
 	if err != nil {
 		return err

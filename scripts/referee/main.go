@@ -22,6 +22,7 @@ func main() {
 	flag.Uint64Var(&o.Seed, "seed", 0, "seed; 0 takes one from the clock")
 	flag.IntVar(&o.Sessions, "sessions", 4, "sessions in parallel")
 	flag.IntVar(&o.Changes, "changes", 10, "of 100 queries, how many are preceded by a change of the data")
+	flag.IntVar(&o.Repeat, "repeat", 0, "ask each query so often again, after changes of the data, with results and segments kept (--reuse-memory)")
 	flag.IntVar(&o.Outside, "outside", 2, "of 100 queries, how many are outside of what is accelerated")
 	flag.IntVar(&o.Rows, "rows", 0, "rows of fact tables, about; 0 is few, beyond 131072 their segments are as large as in service")
 	flag.BoolVar(&o.Eager, "eager", false, "larger tables, which take the paths of tables much larger still; two questions at a time")
