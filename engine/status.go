@@ -124,7 +124,7 @@ func (e *Engine) statusRows(all bool) []statusRow {
 	}
 	r.Columns, r.ColumnsLimit = e.store.Usage()
 	r.Query, r.QueryLimit = e.QueryMemory()
-	_, r.Reuse = e.Reused()
+	_, _, r.Reuse = e.Reused()
 	r.Heap = heapBytes()
 	if limit := debug.SetMemoryLimit(-1); limit != math.MaxInt64 {
 		r.HeapLimit = &limit
