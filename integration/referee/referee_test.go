@@ -120,7 +120,7 @@ func testCorpus(t *testing.T, o Options) {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no cases: %v", err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Minute)
 	defer cancel()
 	errs := &errorLog{}
 	o.Log = errs.logger()
