@@ -31,7 +31,8 @@ type distinct struct {
 	words  int      // of a group's bitmap; 0 where there is none
 	bitmap []uint64 // words*groups
 	set    *wordSet
-	wide   *wordTable // of group, value-lo
+	wide   *wordTable     // of group, value-lo
+	listed []distinctPair // of a part (split): neither of them
 	groups int
 	keys   []uint64 // of a tile's rows
 	index  []uint32 // their numbers in wide
@@ -39,6 +40,12 @@ type distinct struct {
 	mu     sync.Mutex
 	counts []int64
 	over   map[overKey]*state
+}
+
+// distinctPair is a value of a group.
+type distinctPair struct {
+	g uint32
+	x uint64 // less lo
 }
 
 // overKey is what makes accumulators over the same set differ.
@@ -174,18 +181,54 @@ func (e *distinct) each(f func(g uint32, x int64)) {
 		}
 	case e.set != nil:
 		e.set.each(func(key uint64) {
-			g, x := e.split(key)
+			g, x := e.unjoin(key)
 			f(g, int64(x+uint64(e.lo)))
 		})
-	default:
+	case e.wide != nil:
 		for i := 0; i < 2*e.wide.n; i += 2 {
 			f(uint32(e.wide.keys[i]), int64(e.wide.keys[i+1]+uint64(e.lo)))
+		}
+	default:
+		for _, p := range e.listed {
+			f(p.g, int64(p.x+uint64(e.lo)))
 		}
 	}
 }
 
-// split returns the group and the value's distance from lo of a word.
-func (e *distinct) split(key uint64) (g uint32, x uint64) {
+// pairs is the number of pairs that split lists.
+func (e *distinct) pairs() int64 {
+	switch {
+	case e.set != nil:
+		return int64(e.set.len())
+	case e.wide != nil:
+		return int64(e.wide.n)
+	}
+	return 0
+}
+
+// pairBytes is about what split takes for a pair: 16, and room to grow.
+const pairBytes = 28
+
+// split returns the pairs of each part, to be merged: group g is in part[g], and is named by its
+// place there, at[g]; sizes are the parts' groups. It is nil where a bitmap has the groups apart
+// already.
+func (e *distinct) split(part []uint16, at []uint32, sizes []int) []*distinct {
+	if e.words > 0 {
+		return nil
+	}
+	parts := make([]*distinct, len(sizes))
+	for p, n := range sizes {
+		parts[p] = &distinct{lo: e.lo, domain: e.domain, width: e.width, groups: n}
+	}
+	e.each(func(g uint32, x int64) {
+		to := parts[part[g]]
+		to.listed = append(to.listed, distinctPair{at[g], uint64(x) - uint64(e.lo)})
+	})
+	return parts
+}
+
+// unjoin returns the group and the value's distance from lo of a word.
+func (e *distinct) unjoin(key uint64) (g uint32, x uint64) {
 	if e.width == 64 {
 		return 0, key
 	}
@@ -211,6 +254,8 @@ func (e *distinct) mergeAll(from extra, of, to []uint32) {
 	target := targets(f.groups, of, to)
 	if e.set != nil && f.set != nil {
 		e.set.reserve(min(f.set.len(), f.set.len()*len(to)/max(f.groups, 1)))
+	} else if e.set != nil {
+		e.set.reserve(len(f.listed))
 	}
 	var core processors.Turn
 	n := 0
@@ -248,7 +293,7 @@ func (e *distinct) addOne(g uint32, x int64) {
 	}
 }
 
-// join is the inverse of split.
+// join is the inverse of unjoin.
 func join(g uint32, x uint64, width uint) uint64 { return x | uint64(g)<<width }
 
 // numbers returns the number of values of each group.
@@ -272,7 +317,7 @@ func (e *distinct) numbers() []int64 {
 		e.counts[0] = int64(e.set.len())
 	case e.set != nil:
 		e.set.each(func(key uint64) {
-			g, _ := e.split(key)
+			g, _ := e.unjoin(key)
 			e.counts[g]++
 		})
 	default:

@@ -217,3 +217,50 @@ func FuzzWordSet(f *testing.F) {
 		}
 	})
 }
+
+// TestSplit: the parts of a set, merged into sets of their own, are the set.
+func TestSplit(t *testing.T) {
+	const groups, parts = 900, 5
+	for _, bounds := range [][2]int64{{-5, 1 << 20}, {math.MinInt64, math.MaxInt64}} { // a set of words, a table of two
+		for _, n := range []int{0, 1, 63, 64, 129, 513, 40000} {
+			r := rand.New(rand.NewPCG(3, uint64(n)))
+			e := newDistinct(&acc{arg: &node{lo: bounds[0], hi: bounds[1]}}, extent{})
+			e.grow(groups)
+			want := map[[2]int64]bool{}
+			for range n {
+				g, x := uint32(r.IntN(groups)), bounds[0]+int64(r.Uint64N(1<<14))
+				e.addOne(g, x)
+				want[[2]int64{int64(g), x}] = true
+			}
+			part, at, members := make([]uint16, groups), make([]uint32, groups), make([][]uint32, parts)
+			for g := range groups {
+				p := r.IntN(parts - 1) // one has none
+				part[g], at[g] = uint16(p), uint32(len(members[p]))
+				members[p] = append(members[p], uint32(g))
+			}
+			sizes := make([]int, parts)
+			for p := range sizes {
+				sizes[p] = len(members[p])
+			}
+			for p, d := range e.split(part, at, sizes) {
+				into := newDistinct(&acc{arg: &node{lo: bounds[0], hi: bounds[1]}}, extent{})
+				into.grow(sizes[p])
+				to := make([]uint32, sizes[p]) // in another order
+				for i := range to {
+					to[i] = uint32(sizes[p] - 1 - i)
+				}
+				into.mergeAll(d, nil, to)
+				into.each(func(g uint32, x int64) {
+					key := [2]int64{int64(members[p][sizes[p]-1-int(g)]), x}
+					if !want[key] {
+						t.Fatalf("%v, %d pairs: %v came from nowhere, or twice", bounds, n, key)
+					}
+					delete(want, key)
+				})
+			}
+			if len(want) > 0 {
+				t.Fatalf("%v, %d pairs: %d are lost", bounds, n, len(want))
+			}
+		}
+	}
+}

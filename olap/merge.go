@@ -197,13 +197,37 @@ func (by *grouping) mergeParts(open []*groups) error {
 	x := by.g.p.x
 	parts := 1 << bits.Len(uint(4*x.opt.Workers-1))
 	shift := uint(64 - bits.Len(uint(parts-1)))
+	var split int64
+	for _, s := range open {
+		for k := range s.states {
+			if d, ok := s.states[k].extra.(*distinct); ok {
+				split += d.pairs() * pairBytes
+			}
+		}
+	}
+	if err := x.take(split); err != nil {
+		return err
+	}
+	defer x.give(split)
 	members := make([][][]uint32, len(open)) // by table and part: numbers
+	sets := make([][][]*distinct, len(open)) // by table, accumulator and part, where sets are split
 	if err := x.each(len(open), func(t int) error {
-		members[t] = make([][]uint32, parts)
 		table := open[t].table
+		members[t], sets[t] = make([][]uint32, parts), make([][]*distinct, len(open[t].states))
+		part, at := make([]uint16, table.n), make([]uint32, table.n)
 		for i := range table.n {
 			p := hashOf(table.key(i)) >> shift
+			part[i], at[i] = uint16(p), uint32(len(members[t][p]))
 			members[t][p] = append(members[t][p], uint32(i))
+		}
+		sizes := make([]int, parts)
+		for p := range sizes {
+			sizes[p] = len(members[t][p])
+		}
+		for k := range sets[t] {
+			if d, ok := open[t].states[k].extra.(*distinct); ok {
+				sets[t][k] = d.split(part, at, sizes)
+			}
 		}
 		return nil
 	}); err != nil {
@@ -230,7 +254,11 @@ func (by *grouping) mergeParts(open []*groups) error {
 			s.table.insertAll(keys, to)
 			s.resize(s.table.n)
 			for k := range s.states {
-				s.states[k].mergeAll(&s.g.accs[k], &from.states[k], of, to)
+				if split := sets[t][k]; split == nil {
+					s.states[k].mergeAll(&s.g.accs[k], &from.states[k], of, to)
+				} else if len(to) > 0 {
+					s.states[k].extra.mergeAll(split[p], nil, to)
+				}
 			}
 			eachPair(of, to, func(j, i uint32) { s.counts[i] += from.counts[j] })
 		}
