@@ -150,7 +150,11 @@ func (c *compiler) tabulateDict(arg *node, e *plan.Call) (*node, error) {
 	if n.lo > n.hi {
 		n.lo, n.hi = 0, 0
 	}
-	for i := range tab.Values {
+	from := min(d.n, size)
+	if tab.Nulls != nil || tab.Faults != nil {
+		from = 0
+	}
+	for i := from; i < size; i++ {
 		if i >= d.n || tab.Nulls != nil && tab.Nulls[i] != 0 || tab.Faults != nil && tab.Faults[i] != 0 {
 			tab.Values[i] = n.lo
 		}
