@@ -2,6 +2,7 @@ package olap
 
 import (
 	"context"
+	"strings"
 	"sync"
 
 	"pgaccel/plan"
@@ -66,7 +67,7 @@ func (o *textOrders) compare(c vector.Collation, a, b string) (r int, ok bool) {
 	return 0, false
 }
 
-// want has texts ranked when the server is asked next.
+// want has texts ranked when the server is asked next. They may be views of a dictionary, which do not last.
 func (o *textOrders) want(c vector.Collation, texts ...string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -80,7 +81,7 @@ func (o *textOrders) want(c vector.Collation, texts ...string) {
 	}
 	for _, s := range texts {
 		if _, known := t.ranks[s]; !known && len(t.wanted) <= serverTexts {
-			t.wanted[s] = struct{}{}
+			t.wanted[strings.Clone(s)] = struct{}{}
 		}
 	}
 }
