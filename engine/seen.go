@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"pgaccel/plan"
+	"pgaccel/pushdown"
 	"pgaccel/syntax"
 )
 
@@ -67,19 +68,18 @@ func (e *Engine) see(sql string, took time.Duration) {
 	if sel == nil && other != "" {
 		return // several statements, or none
 	}
-	var d *decision
+	// It is planned for what stands against it, but not kept with the statements that may be answered here.
+	var refused []pushdown.Refusal
 	if sel != nil {
-		d = e.prepare(sql, nil, text).current()
+		p := pushdown.Plan(text, nil, e.catalog())
+		if p.Forward == nil {
+			return // its tables have just been copied
+		}
+		refused = p.Refused
 	}
-	why := forward(plan.ReasonNotSelect, "")
-	var sh *shape
-	switch {
-	case d == nil || d.shape.text == "":
-		sh, _ = e.stats.shapeOf(text, nil)
-	case d.forward == nil: // its tables have just been copied
-		return
-	default:
-		sh, why = d.shape, d.forward
+	sh, why := e.stats.seenOf(text, refused)
+	if why == nil {
+		why = forward(plan.ReasonNotSelect, "")
 	}
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
