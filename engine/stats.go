@@ -139,6 +139,15 @@ func (s *stats) seenOf(t *syntax.Text, refused []pushdown.Refusal) (sh *shape, w
 	return sh, why
 }
 
+// keep has a shape of seenOf remembered as one that was just used.
+func (s *stats) keep(sh *shape) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.shapes.Contains(sh.text) {
+		s.seen.Add(sh.text, sh)
+	}
+}
+
 // shapeText returns the text of a statement's shape, and what is refused of it.
 func shapeText(t *syntax.Text, refused []pushdown.Refusal) (text string, why *plan.Forward) {
 	at := make([]int, len(refused))
