@@ -108,6 +108,9 @@ func (h *sharedListener) open(ctx context.Context, address string) (err error) {
 	}
 	if h.Listener, err = listenOwn(ctx, address); err != nil {
 		h.offer.Close()
+		if errors.Is(err, syscall.EADDRINUSE) {
+			return fmt.Errorf("%w; a pgaccel there hands its listener over where both have --reuse-port and the same address, spelled the same", err)
+		}
 		return err
 	}
 	if l, ok := h.Listener.(*net.UnixListener); ok {

@@ -114,3 +114,23 @@ func TestOfferOf(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestListenSpelledOtherwise: where the address is taken under another name, the error says what is to be the same.
+func TestListenSpelledOtherwise(t *testing.T) {
+	l, err := Listener(t.Context(), "127.0.0.1:0", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	path := filepath.Join(t.TempDir(), "socket")
+	own, err := Listener(t.Context(), path, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer own.Close()
+	for _, address := range []string{l.Addr().String(), path} {
+		if _, err := Listener(t.Context(), address, true); err == nil || !strings.Contains(err.Error(), "address already in use; a pgaccel there") {
+			t.Errorf("%s: %v", address, err)
+		}
+	}
+}
