@@ -111,7 +111,7 @@ type Engine struct {
 	speculations speculations
 	trials       trials
 	results      *resultCache
-	seeing       chan struct{} // as many as are looked at by Seen
+	seen         seen
 }
 
 // cachedTextMax is the longest SQL text that is kept with its decision.
@@ -143,7 +143,7 @@ func New(o Options) *Engine {
 	e.memory.limit.Store(o.QueryMemory)
 	e.waitLimit.Store(int64(o.WaitLimit))
 	e.results = newResultCache(o.ReuseMemory)
-	e.seeing = make(chan struct{}, seenMost)
+	e.seen.init()
 	e.stats.init()
 	e.other = &statement{engine: e}
 	e.other.fixed = &decision{statement: e.other, forward: forward(plan.ReasonNotSelect, ""), shape: &shape{}}

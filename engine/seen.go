@@ -1,9 +1,14 @@
 package engine
 
 import (
+	"sync"
 	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
+
+	"pgaccel/catalog"
 	"pgaccel/plan"
+	"pgaccel/pushdown"
 	"pgaccel/syntax"
 )
 
@@ -27,16 +32,97 @@ const SeenTextMax = 16 << 10
 // seenMost bounds the statements that are looked at side by side; what comes meanwhile is left out.
 const seenMost = 2
 
+// To parse and plan a statement takes more than to relay it, and where the server is busy everything takes it long. Who is
+// looked at is one of a shape; others are counted by their text without constants. Looks may take a twentieth of a core, and
+// seenBurst at once.
+const (
+	seenShare = 20
+	seenBurst = time.Second
+)
+
+// seen is what an engine knows of the statements that it has been told of.
+type seen struct {
+	slots chan struct{} // as many as are looked at
+
+	mu      sync.Mutex
+	catalog *catalog.Catalog // of which known is
+	known   *lru.Cache[string, seenShape]
+	left    time.Duration // that looks may take
+	at      time.Time     // of left
+}
+
+// seenShape is what a look has come to.
+type seenShape struct {
+	shape *shape
+	why   *plan.Forward
+}
+
+func (s *seen) init() {
+	s.slots = make(chan struct{}, seenMost)
+	s.known = must(lru.New[string, seenShape](seenShapesMax))
+	s.left, s.at = seenBurst, time.Now()
+}
+
+// find returns what is known of a text without constants. may says whether another look may be taken.
+func (s *seen) find(stripped []byte, cat *catalog.Catalog) (found seenShape, ok, may bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.catalog != cat {
+		s.catalog = cat
+		s.known.Purge()
+	}
+	if found, ok = s.known.Get(string(stripped)); ok {
+		return found, true, false
+	}
+	now := time.Now()
+	s.left = min(seenBurst, s.left+now.Sub(s.at)/seenShare)
+	s.at = now
+	return found, false, s.left > 0
+}
+
+// looked keeps what a look has come to.
+func (s *seen) looked(stripped string, cat *catalog.Catalog, found seenShape) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if stripped != "" && s.catalog == cat {
+		s.known.Add(stripped, found)
+	}
+}
+
+// took notes what a look has taken.
+func (s *seen) took(d time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.left -= d
+}
+
 // Seen implements Watcher.
 func (e *Engine) Seen(sql string, took time.Duration) {
 	if len(sql) > SeenTextMax || !readsOrWrites(sql) {
 		return
 	}
+	var buf [1024]byte
+	stripped, ok := stripConstants(buf[:0], sql)
+	if !ok {
+		stripped = nil
+	}
+	cat := e.catalog()
+	found, known, may := e.seen.find(stripped, cat)
+	if known {
+		e.stats.keep(found.shape)
+		found.count(took)
+		return
+	} else if !may {
+		return
+	}
 	select {
-	case e.seeing <- struct{}{}:
+	case e.seen.slots <- struct{}{}:
+		key := string(stripped)
 		go func() {
-			defer func() { <-e.seeing }()
-			e.see(sql, took)
+			defer func() { <-e.seen.slots }()
+			began := time.Now()
+			e.see(sql, key, cat, took)
+			e.seen.took(time.Since(began))
 		}()
 	default:
 	}
@@ -55,8 +141,8 @@ func readsOrWrites(sql string) bool {
 	return false
 }
 
-// see counts the statement.
-func (e *Engine) see(sql string, took time.Duration) {
+// see looks at a statement, and counts it. Stripped is its text without constants, or empty.
+func (e *Engine) see(sql, stripped string, cat *catalog.Catalog, took time.Duration) {
 	defer func() {
 		if p := recover(); p != nil {
 			e.log.Error("a statement that was forwarded could not be looked at", "panic", p)
@@ -67,24 +153,30 @@ func (e *Engine) see(sql string, took time.Duration) {
 	if sel == nil && other != "" {
 		return // several statements, or none
 	}
-	var d *decision
+	// It is planned for what stands against it, but not kept with the statements that may be answered here.
+	var refused []pushdown.Refusal
 	if sel != nil {
-		d = e.prepare(sql, nil, text).current()
+		p := pushdown.Plan(text, nil, cat)
+		if p.Forward == nil {
+			return // its tables have just been copied
+		}
+		refused = p.Refused
 	}
-	why := forward(plan.ReasonNotSelect, "")
-	var sh *shape
-	switch {
-	case d == nil || d.shape.text == "":
-		sh, _ = e.stats.shapeOf(text, nil)
-	case d.forward == nil: // its tables have just been copied
-		return
-	default:
-		sh, why = d.shape, d.forward
+	found := seenShape{}
+	if found.shape, found.why = e.stats.seenOf(text, refused); found.why == nil {
+		found.why = forward(plan.ReasonNotSelect, "")
 	}
+	e.seen.looked(stripped, cat, found)
+	found.count(took)
+}
+
+// count counts an execution.
+func (f seenShape) count(took time.Duration) {
+	sh := f.shape
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	sh.forwarded++
 	sh.completed++
 	sh.server += took
-	sh.route, sh.why, sh.last = routeForwarded, *why, time.Now()
+	sh.route, sh.why, sh.last = routeForwarded, *f.why, time.Now()
 }

@@ -20,6 +20,10 @@ import (
 // recently used are forgotten.
 const shapesMax = 1000
 
+// seenShapesMax bounds those among them that are relayed without a look. They have a list of their own: a load of INSERTs
+// of so many rows each, no two of one shape, is not to have the others forgotten.
+const seenShapesMax = 250
+
 // shapeTextMax bounds the bytes that are kept of a statement's text. What is longer is cut,
 // and told from others by its checksum: a thousand statements with lists of a megabyte would
 // hold a gigabyte.
@@ -48,7 +52,8 @@ func shortened(text string, positions []int) (string, []int) {
 type stats struct {
 	mu     sync.Mutex
 	shapes *lru.Cache[string, *shape]
-	totals sync.Map // total -> *atomic.Int64
+	seen   *lru.Cache[string, *shape] // that Seen alone has met
+	totals sync.Map                   // total -> *atomic.Int64
 
 	mismatched  sync.Map // text of a shape that was wrong -> *shape
 	anyMismatch atomic.Bool
@@ -95,11 +100,56 @@ const (
 
 func (s *stats) init() {
 	s.shapes = must(lru.New[string, *shape](shapesMax))
+	s.seen = must(lru.New[string, *shape](seenShapesMax))
 }
 
 // shapeOf returns the shape of a statement, a new one where it is not known, and why it is
 // forwarded: the first of what is refused, with the rest; nil where nothing is.
 func (s *stats) shapeOf(t *syntax.Text, refused []pushdown.Refusal) (sh *shape, why *plan.Forward) {
+	text, why := shapeText(t, refused)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sh, ok := s.shapes.Get(text)
+	if ok {
+		return sh, why
+	}
+	if old, ok := s.mismatched.Load(text); ok {
+		sh = old.(*shape)
+	} else if sh, ok = s.seen.Get(text); !ok {
+		sh = &shape{text: text}
+	}
+	s.seen.Remove(text)
+	s.shapes.Add(text, sh)
+	return sh, why
+}
+
+// seenOf is shapeOf for a statement that is relayed without a look.
+func (s *stats) seenOf(t *syntax.Text, refused []pushdown.Refusal) (sh *shape, why *plan.Forward) {
+	text, why := shapeText(t, refused)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sh, ok := s.shapes.Get(text)
+	if ok {
+		return sh, why
+	}
+	if sh, ok = s.seen.Get(text); !ok {
+		sh = &shape{text: text}
+		s.seen.Add(text, sh)
+	}
+	return sh, why
+}
+
+// keep has a shape of seenOf remembered as one that was just used.
+func (s *stats) keep(sh *shape) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.shapes.Contains(sh.text) {
+		s.seen.Add(sh.text, sh)
+	}
+}
+
+// shapeText returns the text of a statement's shape, and what is refused of it.
+func shapeText(t *syntax.Text, refused []pushdown.Refusal) (text string, why *plan.Forward) {
 	at := make([]int, len(refused))
 	all := make([]plan.Forward, len(refused))
 	for i, r := range refused {
@@ -113,17 +163,7 @@ func (s *stats) shapeOf(t *syntax.Text, refused []pushdown.Refusal) (sh *shape, 
 		why = &all[0]
 		why.Also = all[1:]
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	sh, ok := s.shapes.Get(text)
-	if !ok {
-		sh = &shape{text: text}
-		if old, ok := s.mismatched.Load(text); ok {
-			sh = old.(*shape)
-		}
-		s.shapes.Add(text, sh)
-	}
-	return sh, why
+	return text, why
 }
 
 func (s *stats) count(route string, reason plan.Reason) {
@@ -208,11 +248,11 @@ func (e *Engine) Counts() []Count {
 	return out
 }
 
-// list returns the shapes, the most recently used first.
+// list returns the shapes, the most recently used first, those that are only seen behind the others.
 func (s *stats) list() []*shape {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	v := s.shapes.Values()
+	v := append(s.seen.Values(), s.shapes.Values()...)
 	slices.Reverse(v)
 	return v
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -24,7 +25,10 @@ import (
 // is handed over too, so whichever of them still runs offers both to the next. A message
 // is one byte with two descriptors: the listener's, the offer's.
 
-const handOverTimeout = 5 * time.Second
+const (
+	handOverTimeout = 5 * time.Second
+	handOverPause   = 10 * time.Millisecond
+)
 
 // sharedListener is a listener that other processes may have too.
 type sharedListener struct {
@@ -35,7 +39,8 @@ type sharedListener struct {
 	once  sync.Once
 }
 
-// listenShared takes over the listener of a process that offers it, else it opens one.
+// listenShared takes over the listener of a process that offers it, else it opens one. Where another process ends
+// or begins just then, it looks again.
 func listenShared(ctx context.Context, address string) (net.Listener, error) {
 	h := &sharedListener{}
 	if isPath(address) {
@@ -45,13 +50,15 @@ func listenShared(ctx context.Context, address string) (net.Listener, error) {
 		}
 		address, h.path = path, path
 	}
-	h.name = offerOf(address)
-	err := h.take()
-	if err != nil {
-		return nil, fmt.Errorf("listen %s: take over the listener: %w", address, err)
+	var err error
+	if h.name, err = offerOf(address); err != nil {
+		return nil, fmt.Errorf("listen %s: %w", address, err)
 	}
-	if h.Listener == nil {
-		if err := h.open(ctx, address); err != nil {
+	for until := time.Now().Add(handOverTimeout); ; time.Sleep(handOverPause) {
+		if err = h.takeOrOpen(ctx, address); err == nil {
+			break
+		}
+		if !passes(err) || ctx.Err() != nil || time.Now().After(until) {
 			return nil, err
 		}
 	}
@@ -59,19 +66,51 @@ func listenShared(ctx context.Context, address string) (net.Listener, error) {
 	return h, nil
 }
 
-// offerOf names the abstract socket of an address, which may be longer than such a name.
-func offerOf(address string) *net.UnixAddr {
-	return &net.UnixAddr{Net: "unix", Name: fmt.Sprintf("@pgaccel-%x", sha256.Sum256([]byte(address)))}
+func (h *sharedListener) takeOrOpen(ctx context.Context, address string) error {
+	if err := h.take(); err != nil {
+		return fmt.Errorf("listen %s: take over the listener: %w", address, err)
+	}
+	if h.Listener == nil {
+		return h.open(ctx, address)
+	}
+	return nil
 }
 
-// open listens where nobody does. The offer comes first: Close of another process looks for
-// it before it removes the file.
+// errOffered is that another process has come first.
+var errOffered = errors.New("another process offers it")
+
+// passes reports whether an error is one of the moment: a process that offered the listener has ended before it gave it, or
+// another one has just begun.
+func passes(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, errOffered)
+}
+
+// offerOf names the abstract socket of an address, which may be longer than such a name. A file is named by its folder's
+// number: where containers share a network, they share these names, but not what paths mean.
+func offerOf(address string) (*net.UnixAddr, error) {
+	if isPath(address) {
+		var folder unix.Stat_t
+		if err := unix.Stat(filepath.Dir(address), &folder); err != nil {
+			return nil, err
+		}
+		address = fmt.Sprintf("%d:%d/%s", folder.Dev, folder.Ino, filepath.Base(address))
+	}
+	return &net.UnixAddr{Net: "unix", Name: fmt.Sprintf("@pgaccel-%x", sha256.Sum256([]byte(address)))}, nil
+}
+
+// open listens where nobody does. The offer comes first: whoever has it is the only one that opens the
+// listener, or removes its file.
 func (h *sharedListener) open(ctx context.Context, address string) (err error) {
-	if h.offer, err = net.ListenUnix("unix", h.name); err != nil {
+	if h.offer, err = net.ListenUnix("unix", h.name); errors.Is(err, syscall.EADDRINUSE) {
+		return fmt.Errorf("listen %s: %w: %w", address, errOffered, err)
+	} else if err != nil {
 		return fmt.Errorf("offer the listener of %s: %w", address, err)
 	}
 	if h.Listener, err = listenOwn(ctx, address); err != nil {
 		h.offer.Close()
+		if errors.Is(err, syscall.EADDRINUSE) {
+			return fmt.Errorf("%w; a pgaccel there hands its listener over where both have --reuse-port and the same address, spelled the same", err)
+		}
 		return err
 	}
 	if l, ok := h.Listener.(*net.UnixListener); ok {
@@ -169,7 +208,8 @@ func (h *sharedListener) give(conn *net.UnixConn) {
 	})
 }
 
-// Close closes this process's copy. The file of a Unix socket goes with the last one.
+// Close closes this process's copy. The file of a Unix socket goes with the last one, which can have the
+// name of the offer for itself; with that nobody makes a new file before the old one is removed.
 func (h *sharedListener) Close() (err error) {
 	h.once.Do(func() {
 		err = h.Listener.Close()
@@ -177,11 +217,9 @@ func (h *sharedListener) Close() (err error) {
 		if h.path == "" {
 			return
 		}
-		other, derr := net.DialUnix("unix", nil, h.name)
-		if derr == nil {
-			other.Close()
-		} else if errors.Is(derr, syscall.ECONNREFUSED) {
+		if last, lerr := net.ListenUnix("unix", h.name); lerr == nil {
 			os.Remove(h.path)
+			last.Close()
 		}
 	})
 	return err

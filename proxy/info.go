@@ -113,7 +113,7 @@ func (s *session) show() {
 	if now >= pursuitForwarded && before < pursuitForwarded {
 		s.shown.active, s.shown.local = at, now == pursuitAccelerated
 	}
-	if s.shown.local || now < pursuitForwarded {
+	if s.shown.local || s.info.heldResult.Load() > 0 {
 		s.info.heldResult.Store(s.heldBytes())
 	}
 	s.info.now.Store(uint32(now))

@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -33,7 +34,7 @@ func listenOwn(ctx context.Context, address string) (net.Listener, error) {
 		c, err := net.DialTimeout("unix", address, time.Second)
 		if err == nil {
 			c.Close()
-			return nil, fmt.Errorf("listen unix %s: address already in use", address)
+			return nil, fmt.Errorf("listen unix %s: %w", address, syscall.EADDRINUSE)
 		}
 		os.Remove(address)
 	}

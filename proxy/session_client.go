@@ -89,7 +89,7 @@ func (s *session) fromClient(typ byte, message []byte, total int, before *[]byte
 			}
 			s.inBatch = true
 			s.cache.invalidateStatements()
-			clear(s.watch.named)
+			s.watch.forgetNames()
 			s.queue.push(replyParse)
 			return relay
 		}

@@ -13,7 +13,9 @@ import (
 type watch struct {
 	engine engine.Watcher // nil for none
 	text   []byte         // of what runs; empty where it is not known
-	named  map[string]string
+	// unnamed is the text of the unnamed statement, named are those of others.
+	unnamed []byte
+	named   map[string]string
 }
 
 const (
@@ -36,6 +38,12 @@ func (w *watch) parse(name, text []byte) {
 	if w.engine == nil {
 		return
 	}
+	if len(name) == 0 {
+		if w.unnamed = w.unnamed[:0]; len(text) <= watchedText {
+			w.unnamed = append(w.unnamed, text...)
+		}
+		return
+	}
 	delete(w.named, string(name))
 	if text == nil || len(text) > watchedText || len(w.named) >= watchedNames {
 		return
@@ -48,15 +56,25 @@ func (w *watch) parse(name, text []byte) {
 
 // bind notes that the statement of that name is about to be executed.
 func (w *watch) bind(message []byte) {
-	if len(w.named) == 0 {
+	if len(w.named) == 0 && len(w.unnamed) == 0 {
 		return
 	}
 	w.text = w.text[:0]
 	if _, rest, err := wire.CString(message[wire.HeaderLen:]); err == nil {
-		if name, _, err := wire.CString(rest); err == nil {
+		switch name, _, err := wire.CString(rest); {
+		case err != nil:
+		case len(name) == 0:
+			w.text = append(w.text, w.unnamed...)
+		default:
 			w.text = append(w.text, w.named[string(name)]...)
 		}
 	}
+}
+
+// forgetNames notes that no name stands for a text that is known.
+func (w *watch) forgetNames() {
+	w.unnamed = w.unnamed[:0]
+	clear(w.named)
 }
 
 // forget notes that what runs is not known, or has failed.

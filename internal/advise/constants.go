@@ -143,7 +143,7 @@ func worded(e *pgconn.PgError) string {
 	switch {
 	case e.Code == "42601": // syntax_error
 		return "cut off, or a constant stood where $n cannot: " + e.Message
-	case e.Code == "42803", e.Code == "42P18", strings.HasPrefix(e.Code, "22"):
+	case e.Code == "42803", e.Code == "42P18", e.Code == "42725", strings.HasPrefix(e.Code, "22"):
 		return "which constants $n stand for decides: " + e.Message
 	}
 	return fmt.Sprintf("the server does not take it in a session of this role: %s", e.Message)

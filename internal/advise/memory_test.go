@@ -59,3 +59,16 @@ func TestMemory(t *testing.T) {
 		}
 	}
 }
+
+// TestMemoryWithoutStatistics: a server that keeps its statistics from a role leaves the sample.
+func TestMemoryWithoutStatistics(t *testing.T) {
+	url := database(t, postgres, `CREATE TABLE logs (id int PRIMARY KEY, line text); INSERT INTO logs SELECT i, md5((i / 3)::text) FROM generate_series(1, 150000) i;
+CREATE TABLE few (id int PRIMARY KEY, line text); INSERT INTO few SELECT i, 'x' FROM generate_series(1, 100) i; REVOKE SELECT ON pg_stats FROM PUBLIC`)
+	s := survey(t, role(t, url, "GRANT SELECT ON ALL TABLES IN SCHEMA public TO ROLE"))
+	for _, table := range s.Catalog.Tables {
+		m, err := memoryOf(context.Background(), s, table, true)
+		if want := map[string]string{"logs": bySample, "few": byAll}[table.Name]; err != nil || m.Method != want || m.Bytes == 0 {
+			t.Errorf("%s: %+v, %v", table.Name, m, err)
+		}
+	}
+}
