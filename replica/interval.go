@@ -20,8 +20,12 @@ func (c *columnDecoder) wholeInterval(v []byte) (int64, error) {
 	return d.I, nil
 }
 
-// opaqueInterval makes a column that is of vector.Interval an opaque one; ok is false of others, and of domains, which are left out.
+// opaqueInterval makes a column that is of vector.Interval an opaque one, which it may be already; ok is false of others, and of
+// domains, which are left out.
 func opaqueInterval(c *catalog.Column) (ok bool) {
+	if isOpaqueInterval(c) {
+		return true
+	}
 	if c.Type.Kind != vector.Interval || c.Domain {
 		return false
 	}
@@ -31,12 +35,16 @@ func opaqueInterval(c *catalog.Column) (ok bool) {
 	return true
 }
 
+func isOpaqueInterval(c *catalog.Column) bool {
+	return c.Type.Kind == vector.Opaque && c.TypeOID == sqltype.OID(vector.Interval)
+}
+
 // keepIntervals notes the columns of a saved table that are opaque intervals: so is what the catalog says of it.
 func (r *registry) keepIntervals(meta *catalog.Table) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, c := range meta.Columns {
-		if c.Type.Kind != vector.Opaque || c.TypeOID != sqltype.OID(vector.Interval) {
+		if !isOpaqueInterval(&c) {
 			continue
 		}
 		if r.badColumns[meta.OID] == nil {

@@ -25,6 +25,10 @@ func TestOpaqueIntervals(t *testing.T) {
 	if c := withoutColumns(fresh, map[int16]string{2: "infinite"}).Columns[1]; c.Unsupported != "infinite" || c.Type.Kind != vector.Opaque {
 		t.Errorf("a column that is not read at all is %+v", c)
 	}
+	// Another column that turns out not to fit later leaves it as it is.
+	if c := withoutColumns(got, map[int16]string{2: reasonInterval, 3: reasonInterval, 4: "damaged"}).Columns; c[1] != got.Columns[1] || c[0].Unsupported != "damaged" {
+		t.Errorf("with another column left out, the columns are %+v", c)
+	}
 	saved := &catalog.Table{OID: fresh.OID, Columns: []catalog.Column{number, got.Columns[1]}}
 	fresh.Columns = fresh.Columns[:2]
 	r := &registry{tables: map[uint32]*table{}, badColumns: map[uint32]map[int16]string{}}
