@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"strings"
 
+	"pgaccel/sqlfn"
 	"pgaccel/vector"
 )
 
@@ -24,6 +25,7 @@ type gen struct {
 	odd bool
 	// reckless makes what is likely to be forwarded or to fail now and then.
 	reckless bool
+	prefer   []sqlfn.Function // tests: what is called above all
 	// finish has parts of queries refused, so that PostgreSQL finishes them.
 	finish bool
 	// nest says which queries there may be within the query, nil for none; around are the

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 
 	"pgaccel/sqlfn"
 	"pgaccel/sqltype"
@@ -14,6 +15,16 @@ import (
 // found.
 func (g *gen) function(k kind, depth int) *node {
 	all := sqlfn.All()
+	if g.chance(40) { // what the tables have columns for
+		if cols := g.columns(func(*column) bool { return true }); len(cols) > 0 {
+			if of := functionsOf()[[2]kind{k, pick(g.r, cols...).t.kind}]; len(of) > 0 {
+				all = of
+			}
+		}
+	}
+	if len(g.prefer) > 0 && g.chance(50) {
+		all = g.prefer
+	}
 	for range 30 {
 		f := &all[g.r.IntN(len(all))]
 		if kind(f.Result) != k {
@@ -29,6 +40,21 @@ func (g *gen) function(k kind, depth int) *node {
 	}
 	return nil
 }
+
+// functionsOf are those with a result of a kind that take another: [2]kind{result, argument}.
+var functionsOf = sync.OnceValue(func() map[[2]kind][]sqlfn.Function {
+	found := map[[2]kind][]sqlfn.Function{}
+	for _, f := range sqlfn.All() {
+		seen := map[kind]bool{}
+		for _, p := range f.Args {
+			if k := kind(p.Kind); !seen[k] {
+				seen[k] = true
+				found[[2]kind{kind(f.Result), k}] = append(found[[2]kind{kind(f.Result), k}], f)
+			}
+		}
+	}
+	return found
+})
 
 // functionOf calls some function that takes a, nil where there is none.
 func (g *gen) functionOf(a *node) *node {
