@@ -224,7 +224,7 @@ func TestStreamedRowsAreTheCopysRows(t *testing.T) {
 			for i, edge := range edges {
 				meta := store.Catalog().Lookup("public", fmt.Sprintf("t%02d", i))[0]
 				d, err := rec.decoded(meta)
-				if k := meta.Columns[1].Type.Kind; format == "text" && sqltype.Of(k).Settings {
+				if k := meta.Columns[1].Type.Kind; format == "text" && (sqltype.Of(k).Settings || k == vector.Money) {
 					if err == nil || !strings.Contains(err.Error(), "text that is not read") {
 						t.Errorf("%s: %v", edge.typ, err)
 					}
@@ -323,9 +323,9 @@ func TestPartitionsAreMatchedByName(t *testing.T) {
 func TestIdentityHashOfCopyAndStreamAgree(t *testing.T) {
 	url := database(t)
 	c := connectTo(t, url)
-	mustExec(t, c, "CREATE TYPE pair AS (x text, y int); CREATE DOMAIN span AS interval; CREATE TABLE a (u pair, n span, i int, t text, PRIMARY KEY (u, i, n))")
-	rec := recordChanges(t, url, "", `INSERT INTO a SELECT ROW(md5(g::text), 1)::pair, g * interval '24 hours', g, 'x' FROM generate_series(1, 50) g; UPDATE a SET t = 'y' WHERE i = 7;
-		UPDATE a SET i = 100 WHERE i = 8; UPDATE a SET n = '1 day' WHERE i = 1; DELETE FROM a WHERE i = 100`)
+	mustExec(t, c, "CREATE TYPE pair AS (x text, y int); CREATE DOMAIN flags AS bit(32); CREATE TABLE a (u pair, n flags, i int, t text, PRIMARY KEY (u, i, n))")
+	rec := recordChanges(t, url, "", `INSERT INTO a SELECT ROW(md5(g::text), 1)::pair, g::bit(32), g, 'x' FROM generate_series(1, 50) g; UPDATE a SET t = 'y' WHERE i = 7;
+		UPDATE a SET i = 100 WHERE i = 8; UPDATE a SET n = 1000::bit(32) WHERE i = 1; DELETE FROM a WHERE i = 100`)
 	meta := tableNamed(t, url, "a")
 	if !slices.Equal(hashedIdentity(meta), []int{0, 1}) {
 		t.Fatalf("hashed: %d", hashedIdentity(meta))
@@ -341,7 +341,7 @@ func TestIdentityHashOfCopyAndStreamAgree(t *testing.T) {
 	if len(d.rows) != 50 || len(hashes) != 50 {
 		t.Errorf("%d rows, %d hashes", len(d.rows), len(hashes))
 	}
-	// 24 hours become a day: another key to the server too, which sends the old one.
+	// Where the key changes the server sends the old one.
 	if want := []string{"nothing -> |-|-|7|y", "|-|-|8|? -> |-|-|100|x", "|-|-|1|? -> |-|-|1|x", "|-|-|100|? ->"}; !slices.Equal(d.steps, want) {
 		t.Errorf("%q", d.steps)
 	}
