@@ -161,7 +161,7 @@ func TestParamsLeftToPostgres(t *testing.T) {
 		format int16
 		raw    string
 	}{
-		{790, 0, "1"}, {2950, 1, "0123456789abcde"}, {1562, 1, "0123456789abcdef"}, {sqltype.OIDInt4, 2, "1"}, {sqltype.OIDText, 2, "a"},
+		{600, 0, "(1,2)"}, {2950, 1, "0123456789abcde"}, {1562, 1, "0123456789abcdef"}, {sqltype.OIDInt4, 2, "1"}, {sqltype.OIDText, 2, "a"},
 		{sqltype.OIDText, 0, "\xff"}, {sqltype.OIDText, 1, "a\x00b"}, {sqltype.OIDTimestampTZ, 0, "01/02/2024 00:00:00"},
 		{sqltype.OIDDate, 0, "01/02/2024"}, {sqltype.OIDInt4, 1, "123"}, {sqltype.OIDFloat8, 0, "1e400"}, {sqltype.OIDFloat8, 0, "1e-400"},
 	} {

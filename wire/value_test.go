@@ -103,7 +103,7 @@ func arrayParam(e *RowEncoder, oid uint32, n int) []byte {
 }
 
 var settings15 = TextSettings{DateStyle: "ISO, MDY", TimeZone: "UTC",
-	ExtraFloatDigits: 1, ClientEncoding: "UTF8", IntervalStyle: "postgres", ByteaOutput: "hex"}
+	ExtraFloatDigits: 1, ClientEncoding: "UTF8", IntervalStyle: "postgres", ByteaOutput: "hex", Monetary: "C"}
 
 // echo sends a column to Postgres in binary form and asserts that what comes back,
 // in both formats, is what the encoder writes.
