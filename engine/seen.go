@@ -163,7 +163,7 @@ func (e *Engine) see(sql, stripped string, cat *catalog.Catalog, took time.Durat
 		refused = p.Refused
 	}
 	found := seenShape{}
-	if found.shape, found.why = e.stats.seenOf(text, refused); found.why == nil {
+	if found.shape, found.why = e.stats.shapeOf(text, refused, true); found.why == nil {
 		found.why = forward(plan.ReasonNotSelect, "")
 	}
 	e.seen.looked(stripped, cat, found)

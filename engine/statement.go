@@ -78,7 +78,7 @@ func (s *statement) decide(cat *catalog.Catalog, text *syntax.Text) *decision {
 // decisionOn decides on the text by a catalog.
 func (s *statement) decisionOn(cat *catalog.Catalog, text *syntax.Text) *decision {
 	p := pushdown.Plan(text, s.paramOIDs, cat)
-	shape, f := s.engine.stats.shapeOf(text, p.Refused)
+	shape, f := s.engine.stats.shapeOf(text, p.Refused, false)
 	d := &decision{statement: s, catalog: cat, deps: &p.Deps, query: p.Star, forward: f, forced: p.Small, shape: shape, names: p.Names,
 		constants: constantsOf(&p.Deps), uncertain: new(atomic.Int64), tooMany: new(atomic.Int64), lateFailure: new(atomic.Pointer[lateFailure])}
 	if f != nil && s.finishOf(text, f, d) {

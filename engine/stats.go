@@ -104,27 +104,9 @@ func (s *stats) init() {
 }
 
 // shapeOf returns the shape of a statement, a new one where it is not known, and why it is
-// forwarded: the first of what is refused, with the rest; nil where nothing is.
-func (s *stats) shapeOf(t *syntax.Text, refused []pushdown.Refusal) (sh *shape, why *plan.Forward) {
-	text, why := shapeText(t, refused)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	sh, ok := s.shapes.Get(text)
-	if ok {
-		return sh, why
-	}
-	if old, ok := s.mismatched.Load(text); ok {
-		sh = old.(*shape)
-	} else if sh, ok = s.seen.Get(text); !ok {
-		sh = &shape{text: text}
-	}
-	s.seen.Remove(text)
-	s.shapes.Add(text, sh)
-	return sh, why
-}
-
-// seenOf is shapeOf for a statement that is relayed without a look.
-func (s *stats) seenOf(t *syntax.Text, refused []pushdown.Refusal) (sh *shape, why *plan.Forward) {
+// forwarded: the first of what is refused, with the rest; nil where nothing is. The shape of one
+// that is relayed without a look has a place among its like only.
+func (s *stats) shapeOf(t *syntax.Text, refused []pushdown.Refusal, relayed bool) (sh *shape, why *plan.Forward) {
 	text, why := shapeText(t, refused)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -134,8 +116,16 @@ func (s *stats) seenOf(t *syntax.Text, refused []pushdown.Refusal) (sh *shape, w
 	}
 	if sh, ok = s.seen.Get(text); !ok {
 		sh = &shape{text: text}
-		s.seen.Add(text, sh)
 	}
+	if relayed {
+		s.seen.Add(text, sh)
+		return sh, why
+	}
+	if old, ok := s.mismatched.Load(text); ok {
+		sh = old.(*shape)
+	}
+	s.seen.Remove(text)
+	s.shapes.Add(text, sh)
 	return sh, why
 }
 

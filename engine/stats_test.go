@@ -27,7 +27,7 @@ func TestLongStatementsAreCut(t *testing.T) {
 	const long = 256 << 10
 	shapes := map[*shape]bool{}
 	for i := range 200 {
-		sh, _ := s.shapeOf(syntax.Parse(fmt.Sprintf(`SELECT "%s" FROM t%d`, strings.Repeat("é", long/2), i)), nil)
+		sh, _ := s.shapeOf(syntax.Parse(fmt.Sprintf(`SELECT "%s" FROM t%d`, strings.Repeat("é", long/2), i)), nil, false)
 		shapes[sh] = true
 		if n := len(sh.text); n > shapeTextMax+200 || !utf8.ValidString(sh.text) {
 			t.Fatalf("%d bytes are kept: %.100q", n, sh.text)
@@ -69,14 +69,14 @@ func TestAllRefusals(t *testing.T) {
 	refused := func(r plan.Reason, detail, at string) pushdown.Refusal {
 		return pushdown.Refusal{Forward: &plan.Forward{Reason: r, Detail: detail}, At: strings.Index(sql, at)}
 	}
-	sh, f := s.shapeOf(syntax.Parse(sql), []pushdown.Refusal{refused(plan.ReasonFunction, "f()", "f("), refused(plan.ReasonFunction, "g()", "g("), refused(plan.ReasonShape, "", "nowhere")})
+	sh, f := s.shapeOf(syntax.Parse(sql), []pushdown.Refusal{refused(plan.ReasonFunction, "f()", "f("), refused(plan.ReasonFunction, "g()", "g("), refused(plan.ReasonShape, "", "nowhere")}, false)
 	if sh.text != "SELECT $1, f(a), g(b) FROM t" || f.Detail != "f()" || f.Position != 12 {
 		t.Errorf("%q: %+v", sh.text, f)
 	}
 	if also := alsoRefused(f.Also); also != "unsupported function: g() (at 18)\nunsupported shape" {
 		t.Errorf("%q", also)
 	}
-	if _, f := s.shapeOf(syntax.Parse(sql), nil); f != nil {
+	if _, f := s.shapeOf(syntax.Parse(sql), nil, false); f != nil {
 		t.Errorf("%+v", f)
 	}
 }

@@ -44,9 +44,8 @@ func (x *execution) together(n int, work func(m *member) error) error {
 	c := &crew{x: x, most: n, work: work, asked: 1}
 	c.missing.Store(n > 1)
 	c.recruit()
-	c.run()
+	c.run() // it is over then
 	c.mu.Lock()
-	c.over = true
 	left := c.seats
 	c.seats = 0
 	c.mu.Unlock()

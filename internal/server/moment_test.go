@@ -71,6 +71,12 @@ INSERT INTO measure SELECT i, date '2020-06-01' + i, i FROM generate_series(1, 5
 // newBench starts both. shadow is the share of checks.
 func newBench(t *testing.T, shadow float64) *bench {
 	t.Helper()
+	return startBench(t, "", Config{Shadow: shadow})
+}
+
+// startBench starts both with more of the schema, and of the configuration.
+func startBench(t *testing.T, schema string, cfg Config) *bench {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	pg, err := pgserver.Start(ctx, pgserver.Options{Settings: map[string]string{"autovacuum": "off"}})
@@ -79,9 +85,10 @@ func newBench(t *testing.T, shadow float64) *bench {
 	}
 	t.Cleanup(pg.Stop)
 	b := &bench{t: t, pg: pg, log: &logBuffer{}}
-	b.exec(b.direct("postgres"), momentSchema)
-	b.s, err = Start(context.Background(), Config{Upstream: pg.URL("postgres", "postgres"), Listen: []string{"127.0.0.1:0"},
-		Accelerate: []string{"public.*"}, Shadow: shadow, WaitLimit: 10 * time.Second, Logger: slog.New(slog.NewTextHandler(b.log, nil))})
+	b.exec(b.direct("postgres"), momentSchema+schema)
+	cfg.Upstream, cfg.Listen, cfg.Accelerate = pg.URL("postgres", "postgres"), []string{"127.0.0.1:0"}, []string{"public.*"}
+	cfg.WaitLimit, cfg.Logger = 10*time.Second, slog.New(slog.NewTextHandler(b.log, nil))
+	b.s, err = Start(context.Background(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

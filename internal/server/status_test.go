@@ -18,33 +18,13 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
-
-	"pgaccel/internal/pgserver"
 )
 
 // newWatched starts a server with pgaccel in front that saves its columns and serves HTTP.
 func newWatched(t *testing.T) *bench {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
-	defer cancel()
-	pg, err := pgserver.Start(ctx, pgserver.Options{Settings: map[string]string{"autovacuum": "off"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(pg.Stop)
-	b := &bench{t: t, pg: pg, log: &logBuffer{}}
-	b.exec(b.direct("postgres"), momentSchema+"CREATE VIEW v AS SELECT 1 AS a; CREATE ROLE watcher LOGIN IN ROLE pg_monitor; CREATE ROLE other LOGIN; CREATE ROLE chief LOGIN IN ROLE reader")
-	b.s, err = Start(context.Background(), Config{Upstream: pg.URL("postgres", "postgres"), Listen: []string{"127.0.0.1:0"}, HTTP: "127.0.0.1:0", Pprof: true, MaxClients: 20,
-		Accelerate: []string{"public.*"}, ReuseMemory: 1 << 20, DataDir: filepath.Join(t.TempDir(), "data"), CheckpointInterval: 100 * time.Millisecond, WaitLimit: 10 * time.Second,
-		Logger: slog.New(slog.NewTextHandler(b.log, nil))})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(b.s.Close)
-	if err := b.s.WaitReady(ctx); err != nil {
-		t.Fatal(err)
-	}
-	return b
+	return startBench(t, "CREATE VIEW v AS SELECT 1 AS a; CREATE ROLE watcher LOGIN IN ROLE pg_monitor; CREATE ROLE other LOGIN; CREATE ROLE chief LOGIN IN ROLE reader",
+		Config{HTTP: "127.0.0.1:0", Pprof: true, MaxClients: 20, ReuseMemory: 1 << 20, DataDir: filepath.Join(t.TempDir(), "data"), CheckpointInterval: 100 * time.Millisecond})
 }
 
 // get returns what the HTTP side answers.
