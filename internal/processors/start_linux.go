@@ -23,11 +23,11 @@ const (
 	futexWake = 1 | 128
 )
 
-// starters run what Start is given. Go's scheduler wakes threads one after the other: each
+// pool is the goroutines that run what Start is given. Go's scheduler wakes threads one after the other: each
 // wakes the next once it has found something to run, which takes some 50 us where it means to
 // wake a virtual machine's processor, so that the last of 16 begins after most of a short query.
 // These goroutines wait in the kernel, which wakes all that are wanted at once.
-type starters struct {
+type pool struct {
 	mu      sync.Mutex
 	jobs    []func()
 	looking int // goroutines that will take a job soon: they look for one, or are on their way
@@ -37,12 +37,12 @@ type starters struct {
 	word    uint32 // changes when some are woken
 }
 
-var helpers starters
+var helpers pool
 
 // Start runs f on n other goroutines, as soon as there are processors for them.
 func Start(n int, f func()) { helpers.start(n, f) }
 
-func (s *starters) start(n int, f func()) {
+func (s *pool) start(n int, f func()) {
 	if n <= 0 {
 		return
 	}
@@ -69,7 +69,7 @@ func (s *starters) start(n int, f func()) {
 }
 
 // run takes jobs until there have been none for long.
-func (s *starters) run() {
+func (s *pool) run() {
 	s.mu.Lock()
 	for {
 		s.looking--
@@ -100,7 +100,7 @@ func (s *starters) run() {
 
 // wait waits until somebody has jobs; false where nobody had for long. The lock is held, but
 // not while it waits.
-func (s *starters) wait() bool {
+func (s *pool) wait() bool {
 	began := time.Now()
 	for {
 		s.waiting++
@@ -120,6 +120,6 @@ func (s *starters) wait() bool {
 	}
 }
 
-func (s *starters) futex(op int, value uint32, timeout *unix.Timespec) {
+func (s *pool) futex(op int, value uint32, timeout *unix.Timespec) {
 	unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(&s.word)), uintptr(op), uintptr(value), uintptr(unsafe.Pointer(timeout)), 0, 0)
 }

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// TestStartersAtRest: once there is nothing to do all of them wait, and none is expected.
-func TestStartersAtRest(t *testing.T) {
-	var s starters
+// TestPoolAtRest: once there is nothing to do all of them wait, and none is expected.
+func TestPoolAtRest(t *testing.T) {
+	var s pool
 	for range 100 {
 		done := make(chan bool)
 		s.start(5, func() { done <- true })
