@@ -51,7 +51,7 @@ type resultKey struct {
 // cachedResult is a result, or what is kept of segments. A result is immutable.
 type cachedResult struct {
 	inputs   resultInputs
-	segments *olap.Kept // nil for a result
+	segments *olap.SegmentCache // nil for a result
 	versions []colstore.Version
 	result   vector.Batch
 	device   string // that computed it

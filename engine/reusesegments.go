@@ -9,13 +9,13 @@ import (
 )
 
 // A result is of use while nothing is written to its tables. For tables to which rows come all the time, what
-// executions have made of segments is kept (olap.Kept), under the same inputs, in the same memory.
+// executions have made of segments is kept (olap.SegmentCache), under the same inputs, in the same memory.
 
 // segmentsShare: what is kept of segments for one plan with its values takes 1/segmentsShare of the memory at the most.
 const segmentsShare = 4
 
 // segments returns what is kept of segments for executions with these inputs: nothing, at first. It is nil where none is.
-func (r *resultCache) segments(a *resultInputs) *olap.Kept {
+func (r *resultCache) segments(a *resultInputs) *olap.SegmentCache {
 	if a == nil || !a.query.Grouped {
 		return nil
 	}
@@ -26,13 +26,13 @@ func (r *resultCache) segments(a *resultInputs) *olap.Kept {
 	if k, _ := r.lru.Get(key); k != nil && k.inputs.equal(a) && time.Since(k.at) <= rulesFresh {
 		return k.segments
 	}
-	k := &cachedResult{inputs: a.clone(), segments: olap.NewKept(r.limit/segmentsShare, &r.segmentsReused), at: time.Now(), bytes: a.bytes()}
+	k := &cachedResult{inputs: a.clone(), segments: olap.NewSegmentCache(r.limit/segmentsShare, &r.segmentsReused), at: time.Now(), bytes: a.bytes()}
 	r.add(key, k)
 	return k.segments
 }
 
 // segmentsKept accounts for what an execution has left.
-func (r *resultCache) segmentsKept(a *resultInputs, used *olap.Kept) {
+func (r *resultCache) segmentsKept(a *resultInputs, used *olap.SegmentCache) {
 	if used == nil {
 		return
 	}

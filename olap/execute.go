@@ -54,7 +54,7 @@ type Options struct {
 	derived *derivedTexts // what the stars of one statement have computed of dictionaries
 
 	// Kept has what earlier executions have made of segments, and gets what this one makes; nil: nothing is kept.
-	Kept *Kept
+	Kept *SegmentCache
 
 	// Indexes says which conditions bitmap indexes answer.
 	Indexes IndexUse

@@ -37,60 +37,62 @@ const (
 	keptDense = 1 << 14
 )
 
-// Kept is what executions of one plan with the same values have made of segments. It is safe for concurrent
+// SegmentCache is what executions of one plan with the same values have made of segments. It is safe for concurrent
 // use. Everything else that their results depend on must be the same, too, but for the versions of tables.
-type Kept struct {
+type SegmentCache struct {
 	limit int64 // bytes
 
 	mu       sync.Mutex
-	off      bool                 // groups are too many to be kept
-	form     *keptForm            // nil: nothing is kept
-	seen     map[int]uint64       // by slot: a hash of what names the content that was read last
-	segments map[int]*keptSegment // by slot
+	off      bool                   // groups are too many to be kept
+	form     *keptForm              // nil: nothing is kept
+	seen     map[int]uint64         // by slot: a hash of what names the content that was read last
+	segments map[int]*cachedSegment // by slot
 	bytes    int64
 	reused   *atomic.Int64
 }
 
-// NewKept returns one that holds about so many bytes at the most. It counts in reused the segments that executions
+// NewSegmentCache returns one that holds about so many bytes at the most. It counts in reused the segments that executions
 // have not scanned.
-func NewKept(limit int64, reused *atomic.Int64) *Kept { return &Kept{limit: limit, reused: reused} }
+func NewSegmentCache(limit int64, reused *atomic.Int64) *SegmentCache {
+	return &SegmentCache{limit: limit, reused: reused}
+}
 
 // Bytes is about the memory that it holds.
-func (k *Kept) Bytes() int64 {
+func (k *SegmentCache) Bytes() int64 {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.bytes
 }
 
-// keptSegment is what is kept of a segment. Immutable.
-type keptSegment struct {
+// cachedSegment is what is kept of a segment. Immutable.
+type cachedSegment struct {
 	columns []uint64 // their numbers
 	live    uint64
-	bases   []*keptGroups // by position in grouper.bases; nil where there is no group
+	bases   []*cachedGroups // by position in grouper.bases; nil where there is no group
 	bytes   int64
 }
 
-// keptGroups are groups of a segment. Immutable.
-type keptGroups struct {
+// cachedGroups are groups of a segment. Immutable.
+type cachedGroups struct {
 	axes   []vec // by axis: values that last (keptForm.lasting)
 	counts []int64
 	states []state
 }
 
-// keeper is the part of an execution that uses a Kept.
+// keeper is the part of an execution that uses a SegmentCache.
 type keeper struct {
-	k       *Kept
+	k       *SegmentCache
 	g       *grouper
 	form    *keptForm
-	columns [][]uint64     // by segment
-	have    []*keptSegment // by segment; nil: it is to be scanned
-	stays   []bool         // by segment: it has the content that was read last, and may have it next time
-	codes   [][][]int64    // by base and axis: those of keptForm.words here, -1 for none
-	reused  atomic.Int64   // segments
+	columns [][]uint64       // by segment
+	have    []*cachedSegment // by segment; nil: it is to be scanned
+	stays   []bool           // by segment: it has the content that was read last, and may have it next time
+	codes   [][][]int64      // by base and axis: those of keptForm.words here, -1 for none
+	reused  atomic.Int64     // segments
 
 	mu    sync.Mutex
-	made  []*keptSegment // by segment
-	large int            // segments with too many groups, less those that are made
+	made  []*cachedSegment // by segment
+	large int              // segments with too many groups, less those that are made
 }
 
 // keepable reports whether the groups of q are kept by segments: what it scans is a table that it does not read
@@ -127,7 +129,7 @@ func (g *grouper) keep() {
 		return
 	}
 	n := len(p.tab.Segments)
-	r := &keeper{k: x.opt.Kept, g: g, form: form, columns: make([][]uint64, n), have: make([]*keptSegment, n), stays: make([]bool, n), made: make([]*keptSegment, n)}
+	r := &keeper{k: x.opt.Kept, g: g, form: form, columns: make([][]uint64, n), have: make([]*cachedSegment, n), stays: make([]bool, n), made: make([]*cachedSegment, n)}
 	k := r.k
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -199,7 +201,7 @@ func (r *keeper) segment(w *worker, i int, s sink) error {
 // take adds the groups of a segment to a worker's sink, and keeps them where they are few.
 func (r *keeper) take(i int, own []*groups, s sink) error {
 	seg := r.g.p.tab.Segments[i]
-	part := &keptSegment{columns: r.columns[i], live: seg.LiveID, bytes: int64(8*len(r.columns[i])) + 256}
+	part := &cachedSegment{columns: r.columns[i], live: seg.LiveID, bytes: int64(8*len(r.columns[i])) + 256}
 	some, few := false, true
 	for b, o := range own {
 		if o.counts == nil { // zone maps know that there are none
@@ -245,8 +247,8 @@ func (s *groups) addAll(from *groups) error {
 }
 
 // compact returns what is kept of a segment's groups, whose numbers these are.
-func (r *keeper) compact(base int, s *groups, numbers []uint32) *keptGroups {
-	out := &keptGroups{counts: make([]int64, len(numbers)), states: make([]state, len(s.states))}
+func (r *keeper) compact(base int, s *groups, numbers []uint32) *cachedGroups {
+	out := &cachedGroups{counts: make([]int64, len(numbers)), states: make([]state, len(s.states))}
 	to := make([]uint32, len(numbers))
 	for i, n := range numbers {
 		to[i] = uint32(i)
@@ -270,7 +272,7 @@ func (r *keeper) compact(base int, s *groups, numbers []uint32) *keptGroups {
 	return out
 }
 
-func (k *keptGroups) bytes() int64 {
+func (k *cachedGroups) bytes() int64 {
 	n := int64(len(k.counts)) * 8
 	for i := range k.axes {
 		n += int64(len(k.axes[i].v)*8 + len(k.axes[i].nulls))
@@ -283,7 +285,7 @@ func (k *keptGroups) bytes() int64 {
 
 // add adds what is kept of a segment to a worker's sink; false where its values have no place in the groups, and
 // nothing has been added.
-func (r *keeper) add(s sink, part *keptSegment) (bool, error) {
+func (r *keeper) add(s sink, part *cachedSegment) (bool, error) {
 	indexes := make([][]uint32, len(part.bases))
 	keys := make([][]uint64, len(part.bases))
 	for b, kept := range part.bases {
@@ -364,7 +366,7 @@ func contentOf(columns []uint64, seg *colstore.Segment) uint64 {
 
 // gains reports whether segments are not only scanned.
 func (r *keeper) gains() bool {
-	return slices.Contains(r.stays, true) || slices.ContainsFunc(r.have, func(s *keptSegment) bool { return s != nil })
+	return slices.Contains(r.stays, true) || slices.ContainsFunc(r.have, func(s *cachedSegment) bool { return s != nil })
 }
 
 // rows is the number of rows that need not be scanned.
@@ -394,7 +396,7 @@ func (r *keeper) end() {
 		k.form, k.segments = r.form, nil
 	}
 	was := k.segments
-	k.seen, k.segments, k.bytes = map[int]uint64{}, map[int]*keptSegment{}, r.form.bytes()
+	k.seen, k.segments, k.bytes = map[int]uint64{}, map[int]*cachedSegment{}, r.form.bytes()
 	for i, seg := range r.g.p.tab.Segments {
 		part := r.made[i]
 		if part == nil {

@@ -83,7 +83,7 @@ func TestKept(t *testing.T) {
 			q := keptQuery(w)
 			opt := w.options
 			opt.Workers, opt.Eager, opt.grouping = 1+n%3, true, []strategy{groupHash, groupDense, groupSingle}[n%3]
-			kept := NewKept(1<<20, &reused)
+			kept := NewSegmentCache(1<<20, &reused)
 			all := w.tables[0].table.Segments
 			current := all
 			in := w.input()
@@ -143,7 +143,7 @@ func TestKeptSegments(t *testing.T) {
 			q.Aggs = []plan.AggregateCall{sum}
 			q.Output = []plan.Expr{plan.Key{T: bigint(0, 0).Type()}, plan.Agg{T: sum.T}}
 			var reused atomic.Int64
-			kept := NewKept(1<<20, &reused)
+			kept := NewSegmentCache(1<<20, &reused)
 			ask := func(what string, v *colstore.Table, want int64) {
 				t.Helper()
 				before := reused.Load()

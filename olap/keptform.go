@@ -263,7 +263,7 @@ func (f *keptForm) codesOf(g *grouper) [][][]int64 {
 }
 
 // current returns the digits of what is kept, as the execution has them; false where it has none for a value.
-func (r *keeper) current(base int, kept *keptGroups) (axes []vec, ok bool) {
+func (r *keeper) current(base int, kept *cachedGroups) (axes []vec, ok bool) {
 	by := r.g.bases[base]
 	for i, v := range kept.axes {
 		part, n := &by.pack.parts[i], by.axes[i].node

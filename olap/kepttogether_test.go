@@ -28,7 +28,7 @@ func TestKeptTogether(t *testing.T) {
 		in   []Input // versions
 		want []*vector.Batch
 		errs []error
-		kept *Kept
+		kept *SegmentCache
 	}
 	var reused, cancelled atomic.Int64
 	s, share := NewSlots(slots), NewSharer()
@@ -36,7 +36,7 @@ func TestKeptTogether(t *testing.T) {
 		w := newWorldOf(t, seed+7000, inPieces)
 		var list []asked
 		for n := range 6 {
-			a := asked{q: keptQuery(w), opt: w.options, kept: NewKept(1<<20, &reused)}
+			a := asked{q: keptQuery(w), opt: w.options, kept: NewSegmentCache(1<<20, &reused)}
 			a.opt.Workers, a.opt.Eager, a.opt.grouping = 3, n%2 == 0, []strategy{groupHash, groupDense, groupSingle}[n%3]
 			current := w.tables[0].table.Segments
 			for range 4 {
