@@ -17,7 +17,7 @@ import (
 //	           of a million users are 1.5 MB
 //	a set of   group<<bits | value - lo, where both fit into 64 bits
 //	words
-//	a table    of two words, otherwise
+//	a set of   pairs of two words, otherwise
 //
 // Sets of workers, and of finer groups, are joined by OR or by inserting one into the
 // other in the order of their slots.
@@ -31,11 +31,11 @@ type distinct struct {
 	words  int      // of a group's bitmap; 0 where there is none
 	bitmap []uint64 // words*groups
 	set    *wordSet
-	wide   *wordTable     // of group, value-lo
+	wide   *pairSet       // of group, value-lo
 	listed []distinctPair // of a part (split): neither of them
 	groups int
 	keys   []uint64 // of a tile's rows
-	index  []uint32 // their numbers in wide
+	index  []uint32 // their numbers, which nobody reads
 	// Once asked for: the number of values of each group, and what they give others.
 	mu     sync.Mutex
 	counts []int64
@@ -79,7 +79,7 @@ func newDistinct(a *acc, x extent) *distinct {
 	case groupBits+e.width <= 64:
 		e.set = newWordSet(0)
 	default:
-		e.wide = newWordTable(2, 0)
+		e.wide = newPairSet()
 	}
 	return e
 }
@@ -185,9 +185,7 @@ func (e *distinct) each(f func(g uint32, x int64)) {
 			f(g, int64(x+uint64(e.lo)))
 		})
 	case e.wide != nil:
-		for i := 0; i < 2*e.wide.n; i += 2 {
-			f(uint32(e.wide.keys[i]), int64(e.wide.keys[i+1]+uint64(e.lo)))
-		}
+		e.wide.each(func(g, x uint64) { f(uint32(g), int64(x+uint64(e.lo))) })
 	default:
 		for _, p := range e.listed {
 			f(p.g, int64(p.x+uint64(e.lo)))
@@ -201,7 +199,7 @@ func (e *distinct) pairs() int64 {
 	case e.set != nil:
 		return int64(e.set.len())
 	case e.wide != nil:
-		return int64(e.wide.n)
+		return int64(e.wide.len())
 	}
 	return 0
 }
@@ -321,9 +319,7 @@ func (e *distinct) numbers() []int64 {
 			e.counts[g]++
 		})
 	default:
-		for i := 0; i < 2*e.wide.n; i += 2 {
-			e.counts[e.wide.keys[i]]++
-		}
+		e.wide.each(func(g, _ uint64) { e.counts[g]++ })
 	}
 	return e.counts
 }

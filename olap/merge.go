@@ -72,9 +72,9 @@ func (by *grouping) merge() error {
 	return nil
 }
 
-// uniteSets moves the words of large sets of DISTINCT aggregates to the first of the workers' arrays of
-// groups, by several goroutines: the same group has the same number in all arrays, so that words need
-// not be taken apart.
+// uniteSets moves large sets of DISTINCT aggregates to the first of the workers' arrays of groups, by
+// several goroutines: the same group has the same number in all arrays, so that words need not be
+// taken apart.
 func (by *grouping) uniteSets(open []*groups) error {
 	x := by.g.p.x
 	if open[0].table != nil || len(open) == 1 || x.opt.Workers == 1 {
@@ -82,26 +82,44 @@ func (by *grouping) uniteSets(open []*groups) error {
 	}
 	for k := range open[0].states {
 		var sets []*wordSet
+		var wide []*pairSet
 		total := 0
 		for _, s := range open {
 			if d, ok := s.states[k].extra.(*distinct); ok && d.set != nil {
 				sets = append(sets, d.set)
 				total += d.set.len()
+			} else if ok && d.wide != nil {
+				wide = append(wide, d.wide)
+				total += d.wide.len()
 			}
 		}
-		if len(sets) != len(open) || !x.opt.enough(total, parallelMerge+1) {
+		if !x.opt.enough(total, parallelMerge+1) {
 			continue
 		}
-		all, err := x.unite(sets)
+		var all *wordSet
+		var allWide *pairSet
+		var err error
+		switch len(open) {
+		case len(sets):
+			all, err = x.unite(sets)
+		case len(wide):
+			allWide, err = x.unitePairs(wide)
+		default:
+			continue
+		}
 		if err != nil {
 			return err
 		}
 		for i, s := range open {
 			d := s.states[k].extra.(*distinct)
-			if d.counts, d.over = nil, nil; i == 0 {
-				d.set = all
-			} else {
+			d.counts, d.over = nil, nil
+			switch {
+			case i == 0:
+				d.set, d.wide = all, allWide
+			case d.set != nil:
 				d.set = newWordSet(0)
+			default:
+				d.wide = newPairSet()
 			}
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"sync/atomic"
 	"testing"
 )
 
@@ -61,6 +62,44 @@ func TestUnite(t *testing.T) {
 						t.Fatalf("len %d once all were inserted again, want %d", u.len(), len(want))
 					}
 				})
+			}
+		}
+	}
+}
+
+// TestUnitePairs compares the union that goroutines make of sets of pairs with the pairs inserted one by one.
+func TestUnitePairs(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 12))
+	for _, n := range append(edgeLengths, 40_000) {
+		for workers := 1; workers <= 5; workers += 2 {
+			x := &execution{ctx: context.Background(), opt: Options{Workers: workers}, memory: new(atomic.Int64), room: 1 << 40}
+			want := map[[2]uint64]bool{}
+			var sets []*pairSet
+			for k := range workers + 1 {
+				s := newPairSet()
+				for range n * k / (workers + 1) {
+					pair := [2]uint64{r.Uint64N(50), r.Uint64() >> (20 * uint(r.IntN(4)))}
+					want[pair] = true
+					s.insert(pair[:])
+				}
+				sets = append(sets, s)
+			}
+			u, err := x.unitePairs(sets)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := map[[2]uint64]bool{}
+			u.each(func(a, b uint64) { got[[2]uint64{a, b}] = true })
+			if !maps.Equal(got, want) || u.len() != len(want) {
+				t.Fatalf("%d rows, %d workers: %d pairs, len %d, want %d", n, workers, len(got), u.len(), len(want))
+			}
+			pairs, index := []uint64{}, []uint32{}
+			for pair := range want {
+				pairs, index = append(pairs, pair[:]...), append(index, 0)
+			}
+			u.insertAll(pairs, index) // it finds each where it is
+			if u.insertAll([]uint64{50, 1, 50, 1, 50, 2}, make([]uint32, 3)); u.len() != len(want)+2 {
+				t.Fatalf("%d rows, %d workers: len %d once all were inserted again and two more, want %d", n, workers, u.len(), len(want)+2)
 			}
 		}
 	}
