@@ -1,8 +1,9 @@
 package compress
 
 import (
-	"math/bits"
 	"unsafe"
+
+	"pgaccel/internal/simd"
 )
 
 // constColumn is one value for all rows: a header and nothing else.
@@ -112,38 +113,5 @@ func filterValues(mask []uint64, values []int64, lo, hi int64) {
 		clear(mask[:(len(values)+63)/64])
 		return
 	}
-	count := uint64(hi) - uint64(lo) + 1
-	if count == 0 {
-		return // everything is inside
-	}
-	w := 0
-	for ; len(values) >= 64; w++ {
-		if mask[w] != 0 {
-			mask[w] &= insideWord((*[64]int64)(values), uint64(lo), count)
-		}
-		values = values[64:]
-	}
-	if len(values) > 0 && mask[w] != 0 {
-		var word [64]int64
-		copy(word[:], values)
-		mask[w] &= insideWord(&word, uint64(lo), count)
-	}
-}
-
-// insideWord returns the mask of the values v with v-lo < count, unsigned. As in
-// the generated filters the borrow of a subtraction becomes the carry of an
-// addition.
-func insideWord(values *[64]int64, lo, count uint64) (m uint64) {
-	var in uint64
-	for i := 63; i > 0; i -= 4 {
-		_, in = bits.Sub64(uint64(values[i])-lo, count, 0)
-		m, _ = bits.Add64(m, m, in)
-		_, in = bits.Sub64(uint64(values[i-1])-lo, count, 0)
-		m, _ = bits.Add64(m, m, in)
-		_, in = bits.Sub64(uint64(values[i-2])-lo, count, 0)
-		m, _ = bits.Add64(m, m, in)
-		_, in = bits.Sub64(uint64(values[i-3])-lo, count, 0)
-		m, _ = bits.Add64(m, m, in)
-	}
-	return m
+	simd.FilterValues(mask, values, lo, uint64(hi)-uint64(lo))
 }

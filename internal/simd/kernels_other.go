@@ -84,3 +84,9 @@ func unpackBlockAVX2(dst *[128]int64, src *uint32, widths uint32, ref int64) {
 func filterSetValuesAVX512(mask *uint64, values *int64, words int, lo int64, size uint64, set *uint64) {
 	panic("BUG: assembly of another machine")
 }
+func filterValuesAVX512(mask *uint64, values *int64, words int, lo int64, span uint64) {
+	panic("BUG: assembly of another machine")
+}
+func filterValuesAVX2(mask *uint64, values *int64, words int, lo int64, span uint64) {
+	panic("BUG: assembly of another machine")
+}

@@ -1,6 +1,9 @@
 package simd
 
-import "math"
+import (
+	"math"
+	"math/bits"
+)
 
 // smallSet is the size of sets that registers hold.
 const smallSet = 1024
@@ -38,6 +41,53 @@ func filterSetPlain(mask *[2]uint64, src []uint32, widths, add, size uint32, set
 			src, widths = src[next:], widths>>8
 		}
 	}
+}
+
+// FilterValues clears the bits of the rows whose value is not from lo to lo+span, modulo 2^64. mask
+// has a word for each 64 values begun.
+func FilterValues(mask []uint64, values []int64, lo int64, span uint64) {
+	if words := len(values) / 64; active != Plain && words > 0 {
+		_ = mask[words-1]
+		if active == AVX512 {
+			filterValuesAVX512(&mask[0], &values[0], words, lo, span)
+		} else {
+			filterValuesAVX2(&mask[0], &values[0], words, lo, span)
+		}
+		mask, values = mask[words:], values[words*64:]
+	}
+	filterValuesPlain(mask, values, lo, span)
+}
+
+func filterValuesPlain(mask []uint64, values []int64, lo int64, span uint64) {
+	w := 0
+	for ; len(values) >= 64; w++ {
+		if mask[w] != 0 {
+			mask[w] &^= outside((*[64]int64)(values), uint64(lo), span)
+		}
+		values = values[64:]
+	}
+	if len(values) > 0 && mask[w] != 0 {
+		var word [64]int64
+		copy(word[:], values)
+		mask[w] &^= outside(&word, uint64(lo), span) &^ (math.MaxUint64 << len(values))
+	}
+}
+
+// outside returns the mask of the values v with v-lo > span: the borrow of a subtraction becomes the
+// carry of an addition.
+func outside(values *[64]int64, lo, span uint64) (m uint64) {
+	var out uint64
+	for i := 63; i > 0; i -= 4 {
+		_, out = bits.Sub64(span, uint64(values[i])-lo, 0)
+		m, _ = bits.Add64(m, m, out)
+		_, out = bits.Sub64(span, uint64(values[i-1])-lo, 0)
+		m, _ = bits.Add64(m, m, out)
+		_, out = bits.Sub64(span, uint64(values[i-2])-lo, 0)
+		m, _ = bits.Add64(m, m, out)
+		_, out = bits.Sub64(span, uint64(values[i-3])-lo, 0)
+		m, _ = bits.Add64(m, m, out)
+	}
+	return m
 }
 
 // FilterSetValues clears the bits of the rows whose value minus lo is not a member of

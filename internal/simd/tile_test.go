@@ -198,6 +198,37 @@ func TestEntries(t *testing.T) {
 	})
 }
 
+func TestFilterValues(t *testing.T) {
+	levels(t, func(t *testing.T) {
+		r := rand.New(rand.NewPCG(7, 8))
+		for _, n := range lengths {
+			for range 20 {
+				values := randomValues(r, n)
+				mask := make([]uint64, (n+63)/64)
+				for i := range mask {
+					mask[i] = randomMask(r)[0]
+				}
+				lo, hi := int64(r.Uint64()), int64(r.Uint64())
+				if n > 0 {
+					lo, hi = values[r.IntN(n)], values[r.IntN(n)]
+				}
+				span := []uint64{uint64(hi) - uint64(lo), 0, r.Uint64N(1000), 1<<63 - 1, 1 << 63, math.MaxUint64}[r.IntN(6)]
+				got := slices.Clone(mask)
+				FilterValues(got, values, lo, span)
+				for i, v := range values {
+					was := mask[i/64]>>(i%64)&1 != 0
+					if in := got[i/64]>>(i%64)&1 != 0; in != (was && uint64(v)-uint64(lo) <= span) {
+						t.Fatalf("%d from %d, span %d: %v", v, lo, span, in)
+					}
+				}
+				if n%64 != 0 && (got[n/64]^mask[n/64])>>(n%64) != 0 {
+					t.Fatalf("%d values: bits behind them", n)
+				}
+			}
+		}
+	})
+}
+
 func TestFilterSetValues(t *testing.T) {
 	levels(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(7, 7))

@@ -6,3 +6,13 @@ package simd
 //
 //go:noescape
 func filterSetValuesAVX512(mask *uint64, values *int64, words int, lo int64, size uint64, set *uint64)
+
+// filterValuesAVX512 reads 64 values for each word.
+//
+//go:noescape
+func filterValuesAVX512(mask *uint64, values *int64, words int, lo int64, span uint64)
+
+// filterValuesAVX2 reads 64 values for each word.
+//
+//go:noescape
+func filterValuesAVX2(mask *uint64, values *int64, words int, lo int64, span uint64)

@@ -139,3 +139,211 @@ none:
 done:
 	VZEROUPPER
 	RET
+
+// func filterValuesAVX512(mask *uint64, values *int64, words int, lo int64, span uint64)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·filterValuesAVX512(SB), NOSPLIT, $0-40
+	MOVQ         mask+0(FP), AX
+	MOVQ         values+8(FP), CX
+	MOVQ         words+16(FP), DX
+	MOVQ         lo+24(FP), BX
+	VPBROADCASTQ BX, Z0
+	MOVQ         span+32(FP), BX
+	VPBROADCASTQ BX, Z1
+	TESTQ        DX, DX
+	JZ           done
+
+word:
+	MOVQ      (AX), BX
+	TESTQ     BX, BX
+	JZ        none
+	XORL      SI, SI
+	VMOVDQU64 (CX), Z2
+	VPSUBQ    Z0, Z2, Z2
+	VPCMPUQ   $0x02, Z1, Z2, K1
+	KMOVB     K1, DI
+	ORQ       DI, SI
+	VMOVDQU64 64(CX), Z2
+	VPSUBQ    Z0, Z2, Z2
+	VPCMPUQ   $0x02, Z1, Z2, K1
+	KMOVB     K1, DI
+	SHLQ      $0x08, DI
+	ORQ       DI, SI
+	VMOVDQU64 128(CX), Z2
+	VPSUBQ    Z0, Z2, Z2
+	VPCMPUQ   $0x02, Z1, Z2, K1
+	KMOVB     K1, DI
+	SHLQ      $0x10, DI
+	ORQ       DI, SI
+	VMOVDQU64 192(CX), Z2
+	VPSUBQ    Z0, Z2, Z2
+	VPCMPUQ   $0x02, Z1, Z2, K1
+	KMOVB     K1, DI
+	SHLQ      $0x18, DI
+	ORQ       DI, SI
+	VMOVDQU64 256(CX), Z2
+	VPSUBQ    Z0, Z2, Z2
+	VPCMPUQ   $0x02, Z1, Z2, K1
+	KMOVB     K1, DI
+	SHLQ      $0x20, DI
+	ORQ       DI, SI
+	VMOVDQU64 320(CX), Z2
+	VPSUBQ    Z0, Z2, Z2
+	VPCMPUQ   $0x02, Z1, Z2, K1
+	KMOVB     K1, DI
+	SHLQ      $0x28, DI
+	ORQ       DI, SI
+	VMOVDQU64 384(CX), Z2
+	VPSUBQ    Z0, Z2, Z2
+	VPCMPUQ   $0x02, Z1, Z2, K1
+	KMOVB     K1, DI
+	SHLQ      $0x30, DI
+	ORQ       DI, SI
+	VMOVDQU64 448(CX), Z2
+	VPSUBQ    Z0, Z2, Z2
+	VPCMPUQ   $0x02, Z1, Z2, K1
+	KMOVB     K1, DI
+	SHLQ      $0x38, DI
+	ORQ       DI, SI
+	ANDQ      SI, BX
+	MOVQ      BX, (AX)
+
+none:
+	ADDQ $0x08, AX
+	ADDQ $0x00000200, CX
+	DECQ DX
+	JNZ  word
+
+done:
+	VZEROUPPER
+	RET
+
+// func filterValuesAVX2(mask *uint64, values *int64, words int, lo int64, span uint64)
+// Requires: AVX, AVX2, BMI
+TEXT ·filterValuesAVX2(SB), NOSPLIT, $0-40
+	MOVQ         mask+0(FP), AX
+	MOVQ         values+8(FP), CX
+	MOVQ         words+16(FP), DX
+	MOVQ         lo+24(FP), BX
+	MOVQ         span+32(FP), SI
+	BTCQ         $0x3f, BX
+	BTCQ         $0x3f, SI
+	VMOVQ        BX, X0
+	VPBROADCASTQ X0, Y0
+	VMOVQ        SI, X1
+	VPBROADCASTQ X1, Y1
+	TESTQ        DX, DX
+	JZ           done
+
+word:
+	MOVQ      (AX), BX
+	TESTQ     BX, BX
+	JZ        none
+	XORL      SI, SI
+	VMOVDQU   (CX), Y2
+	VPSUBQ    Y0, Y2, Y2
+	VPCMPGTQ  Y1, Y2, Y2
+	VMOVMSKPD Y2, DI
+	ORQ       DI, SI
+	VMOVDQU   32(CX), Y2
+	VPSUBQ    Y0, Y2, Y2
+	VPCMPGTQ  Y1, Y2, Y2
+	VMOVMSKPD Y2, DI
+	SHLQ      $0x04, DI
+	ORQ       DI, SI
+	VMOVDQU   64(CX), Y2
+	VPSUBQ    Y0, Y2, Y2
+	VPCMPGTQ  Y1, Y2, Y2
+	VMOVMSKPD Y2, DI
+	SHLQ      $0x08, DI
+	ORQ       DI, SI
+	VMOVDQU   96(CX), Y2
+	VPSUBQ    Y0, Y2, Y2
+	VPCMPGTQ  Y1, Y2, Y2
+	VMOVMSKPD Y2, DI
+	SHLQ      $0x0c, DI
+	ORQ       DI, SI
+	VMOVDQU   128(CX), Y2
+	VPSUBQ    Y0, Y2, Y2
+	VPCMPGTQ  Y1, Y2, Y2
+	VMOVMSKPD Y2, DI
+	SHLQ      $0x10, DI
+	ORQ       DI, SI
+	VMOVDQU   160(CX), Y2
+	VPSUBQ    Y0, Y2, Y2
+	VPCMPGTQ  Y1, Y2, Y2
+	VMOVMSKPD Y2, DI
+	SHLQ      $0x14, DI
+	ORQ       DI, SI
+	VMOVDQU   192(CX), Y2
+	VPSUBQ    Y0, Y2, Y2
+	VPCMPGTQ  Y1, Y2, Y2
+	VMOVMSKPD Y2, DI
+	SHLQ      $0x18, DI
+	ORQ       DI, SI
+	VMOVDQU   224(CX), Y2
+	VPSUBQ    Y0, Y2, Y2
+	VPCMPGTQ  Y1, Y2, Y2
+	VMOVMSKPD Y2, DI
+	SHLQ      $0x1c, DI
+	ORQ       DI, SI
+	VMOVDQU   256(CX), Y2
+	VPSUBQ    Y0, Y2, Y2
+	VPCMPGTQ  Y1, Y2, Y2
+	VMOVMSKPD Y2, DI
+	SHLQ      $0x20, DI
+	ORQ       DI, SI
+	VMOVDQU   288(CX), Y2
+	VPSUBQ    Y0, Y2, Y2
+	VPCMPGTQ  Y1, Y2, Y2
+	VMOVMSKPD Y2, DI
+	SHLQ      $0x24, DI
+	ORQ       DI, SI
+	VMOVDQU   320(CX), Y2
+	VPSUBQ    Y0, Y2, Y2
+	VPCMPGTQ  Y1, Y2, Y2
+	VMOVMSKPD Y2, DI
+	SHLQ      $0x28, DI
+	ORQ       DI, SI
+	VMOVDQU   352(CX), Y2
+	VPSUBQ    Y0, Y2, Y2
+	VPCMPGTQ  Y1, Y2, Y2
+	VMOVMSKPD Y2, DI
+	SHLQ      $0x2c, DI
+	ORQ       DI, SI
+	VMOVDQU   384(CX), Y2
+	VPSUBQ    Y0, Y2, Y2
+	VPCMPGTQ  Y1, Y2, Y2
+	VMOVMSKPD Y2, DI
+	SHLQ      $0x30, DI
+	ORQ       DI, SI
+	VMOVDQU   416(CX), Y2
+	VPSUBQ    Y0, Y2, Y2
+	VPCMPGTQ  Y1, Y2, Y2
+	VMOVMSKPD Y2, DI
+	SHLQ      $0x34, DI
+	ORQ       DI, SI
+	VMOVDQU   448(CX), Y2
+	VPSUBQ    Y0, Y2, Y2
+	VPCMPGTQ  Y1, Y2, Y2
+	VMOVMSKPD Y2, DI
+	SHLQ      $0x38, DI
+	ORQ       DI, SI
+	VMOVDQU   480(CX), Y2
+	VPSUBQ    Y0, Y2, Y2
+	VPCMPGTQ  Y1, Y2, Y2
+	VMOVMSKPD Y2, DI
+	SHLQ      $0x3c, DI
+	ORQ       DI, SI
+	ANDNQ     BX, SI, BX
+	MOVQ      BX, (AX)
+
+none:
+	ADDQ $0x08, AX
+	ADDQ $0x00000200, CX
+	DECQ DX
+	JNZ  word
+
+done:
+	VZEROUPPER
+	RET

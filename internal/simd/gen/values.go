@@ -43,6 +43,59 @@ func valueKernels() {
 		VZEROUPPER()
 		RET()
 	}
+
+	TEXT("filterValuesAVX512", NOSPLIT, "func(mask *uint64, values *int64, words int, lo int64, span uint64)")
+	Pragma("noescape")
+	Doc("filterValuesAVX512 reads 64 values for each word.")
+	{
+		mask, values, words := Load(Param("mask"), GP64()), Load(Param("values"), GP64()), Load(Param("words"), GP64())
+		lo, span := ZMM(), ZMM()
+		VPBROADCASTQ(Load(Param("lo"), GP64()), lo)
+		VPBROADCASTQ(Load(Param("span"), GP64()), span)
+		maskedWords(words, mask, values, func(rows GPVirtual) {
+			joinWord(rows, func(g int) OpmaskVirtual {
+				v, in := ZMM(), K()
+				VMOVDQU64(Mem{Base: values, Disp: 64 * g}, v)
+				VPSUBQ(lo, v, v)
+				VPCMPUQ(Imm(2), span, v, in)
+				return in
+			})
+		})
+		VZEROUPPER()
+		RET()
+	}
+
+	TEXT("filterValuesAVX2", NOSPLIT, "func(mask *uint64, values *int64, words int, lo int64, span uint64)")
+	Pragma("noescape")
+	Doc("filterValuesAVX2 reads 64 values for each word.")
+	{
+		mask, values, words := Load(Param("mask"), GP64()), Load(Param("values"), GP64()), Load(Param("words"), GP64())
+		lo, span := Load(Param("lo"), GP64()), Load(Param("span"), GP64())
+		// Less 2^63, both: only signed integers are compared.
+		BTCQ(Imm(63), lo)
+		BTCQ(Imm(63), span)
+		los, spans := YMM(), YMM()
+		spreadQ(lo, los)
+		spreadQ(span, spans)
+		maskedWords(words, mask, values, func(rows GPVirtual) {
+			out := GP64()
+			XORL(out.As32(), out.As32())
+			for g := range 16 {
+				v, bits := YMM(), GP64()
+				VMOVDQU(Mem{Base: values, Disp: 32 * g}, v)
+				VPSUBQ(los, v, v)
+				VPCMPGTQ(spans, v, v)
+				VMOVMSKPD(v, bits.As32())
+				if g > 0 {
+					SHLQ(Imm(uint64(4*g)), bits)
+				}
+				ORQ(bits, out)
+			}
+			ANDNQ(rows, out, rows)
+		})
+		VZEROUPPER()
+		RET()
+	}
 }
 
 // maskedWords repeats body for the words of mask that are not 0, 64 values each.
