@@ -147,9 +147,9 @@ func (c *collector) join() (*rows, error) {
 		}
 		r.taken += int64(r.n) * 9
 		col := &r.cols[i]
-		col.v = make([]int64, r.n)
+		col.v = unset[int64](r.n)
 		if c.nodes[i].nullable {
-			col.nulls = make([]uint8, r.n)
+			col.nulls = unset[uint8](r.n)
 		}
 		if err := x.eachOf(len(c.parts), r.n, func(k int) error {
 			if g := c.parts[k]; g != nil {

@@ -132,7 +132,7 @@ func (g *grouper) estimate(list []*grouping, rows float64) {
 	}
 }
 
-// sampler hashes the keys of some rows. Rows of a group are often neighbours, as the lines of an
+// sampler looks up the keys of some rows. Rows of a group are often neighbours, as the lines of an
 // order are: a key that a tile has several times says no more of the other tiles than one that it
 // has once. So tiles are counted that have it (Chaudhuri, Das and Srivastava, Effective use of
 // block-level sampling in statistics estimation, 2004).
@@ -140,16 +140,20 @@ type sampler struct {
 	list  []*grouping
 	found []sampled // by grouping
 	keys  []uint64
+	index []uint32
 	n     int // rows
 	at    int // the tile's number, from 1
 }
 
 // sampled is what the tiles so far have of a grouping's keys.
 type sampled struct {
-	seen    map[uint64]sighting // by hash
-	sum     float64             // of the tiles' numbers of different keys
-	squares float64             // of these numbers
+	keys    *wordTable
+	seen    []sighting // by the key's number
+	sum     float64    // of the tiles' numbers of different keys
+	squares float64    // of these numbers
 }
+
+func newSampled(words int) sampled { return sampled{keys: newWordTable(words, 4*tileRows)} }
 
 // sighting is of a key: the last tile that had it, and how many did.
 type sighting struct{ last, tiles int32 }
@@ -161,18 +165,19 @@ func (s *sampler) tile(w *worker) {
 		words := by.pack.words
 		s.keys = append(s.keys[:0], make([]uint64, words*len(w.f.sel))...)
 		by.packKeys(w, s.keys)
-		s.found[i].add(s.keys, words, s.at)
+		s.found[i].add(s.keys, s.index[:len(w.f.sel)], s.at)
 	}
 	s.n += len(w.f.sel)
 }
 
-// add adds the keys of a tile.
-func (c *sampled) add(keys []uint64, words, tile int) {
+// add adds the keys of a tile, of len(index) rows. index is written to.
+func (c *sampled) add(keys []uint64, index []uint32, tile int) {
+	c.keys.insertAll(keys, index)
+	c.seen = append(c.seen, make([]sighting, c.keys.n-len(c.seen))...)
 	different := 0.0
-	for k := 0; k < len(keys); k += words {
-		h := hashOf(keys[k : k+words])
-		if v := c.seen[h]; v.last != int32(tile) {
-			c.seen[h] = sighting{int32(tile), v.tiles + 1}
+	for _, k := range index {
+		if v := &c.seen[k]; v.last != int32(tile) {
+			*v = sighting{int32(tile), v.tiles + 1}
 			different++
 		}
 	}
@@ -184,9 +189,9 @@ func (c *sampled) add(keys []uint64, words, tile int) {
 // will come upon it.
 func (g *grouper) sample(list []*grouping) (*sampler, bool) {
 	p := g.p
-	s := &sampler{list: list}
-	for range list {
-		s.found = append(s.found, sampled{seen: make(map[uint64]sighting, sampleTiles*tileRows/2)})
+	s := &sampler{list: list, index: make([]uint32, tileRows)}
+	for _, by := range list {
+		s.found = append(s.found, newSampled(by.pack.words))
 	}
 	tiles := 0
 	for _, seg := range p.tab.Segments {

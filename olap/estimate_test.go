@@ -91,13 +91,13 @@ func TestEstimateOfSample(t *testing.T) {
 		{"even", func(int) uint64 { return uint64(r.IntN(500_000)) }, 500_000, 0.7, 1.3},
 		{"half of all rows one key", func(int) uint64 { return uint64(r.IntN(2) * r.IntN(500_000)) }, 500_000, 0.05, 1.3},
 	} {
-		s, n := sampled{seen: map[uint64]sighting{}}, 0
+		s, n := newSampled(1), 0
 		for tile := range sampleTiles {
 			var keys []uint64
 			for row := range tileRows {
 				keys = append(keys, c.key(tile*(rows/sampleTiles)+row))
 			}
-			s.add(keys, 1, tile+1)
+			s.add(keys, make([]uint32, len(keys)), tile+1)
 			n += len(keys)
 		}
 		if got := s.estimate(n, rows); got < c.from*c.keys || got > c.to*c.keys {

@@ -150,9 +150,9 @@ func (m *lookupMaker) rows() error {
 		m.key = keys[0].v[:n]
 		return nil
 	}
-	m.key = make([]int64, kept)
+	m.key = unset[int64](kept)
 	if kept < n {
-		m.row = make([]uint32, kept)
+		m.row = unset[uint32](kept)
 	}
 	return m.x.eachChunk(n, func(c, from, to int) error {
 		at := at[c]
@@ -166,9 +166,11 @@ func (m *lookupMaker) rows() error {
 			if len(keys) == 1 {
 				m.key[at] = keys[0].v[i]
 			} else {
+				key := int64(0)
 				for k, o := range b.outer {
-					m.key[at] += (keys[k].v[i] - o.lo) * b.strides[k]
+					key += (keys[k].v[i] - o.lo) * b.strides[k]
 				}
+				m.key[at] = key
 			}
 			at++
 		}
@@ -201,8 +203,11 @@ func (m *lookupMaker) outputs() error {
 		if n > 0 && rep == nil && !b.dedupe && !l.left { // they stand there already
 			o.OutData = program.OutData{Values: outs[i].v[:n], Nulls: outs[i].nulls}
 		} else {
-			o.Values = make([]int64, max(l.rows, 1))
-			if outs[i].nulls != nil || l.left {
+			o.Values = unset[int64](max(l.rows, 1))
+			if outs[i].nulls != nil {
+				o.Nulls = unset[uint8](max(l.rows, 1))
+				o.Nulls[0] = 0
+			} else if l.left {
 				o.Nulls = make([]uint8, max(l.rows, 1))
 			}
 			o.Values[0] = in.lo
@@ -326,10 +331,10 @@ func (m *lookupMaker) hashSet() error {
 	if !ok || !worthBits(size, len(m.key)) {
 		return nil
 	}
-	l.set = compress.Set{Lo: l.keyLo, Size: size, Bits: makeSet(size)}
+	l.set = compress.Set{Lo: l.keyLo, Size: size, Bits: unsetBits(size)}
 	l.bytes += size / 8
-	_, err := m.fill(m.places(l.keyLo, size, size/8), size, func(keys []int64, _ []uint32, _, _ int64) bool {
-		return setBits(l.set.Bits, l.keyLo, keys)
+	_, err := m.fill(m.places(l.keyLo, size, size/8), size, func(keys []int64, _ []uint32, from, to int64) bool {
+		return setBits(l.set.Bits, l.keyLo, keys, from, to)
 	})
 	return err
 }
@@ -394,7 +399,7 @@ func (m *lookupMaker) scatter(p placing) (s scattered, err error) {
 	if err := m.x.take(s.taken); err != nil {
 		return s, err
 	}
-	s.key, s.entry = make([]int64, n), make([]uint32, n)
+	s.key, s.entry = unset[int64](n), unset[uint32](n)
 	at := make([][]int, max(chunksOf(n), 1)) // by chunk and partition: rows, then where they go
 	if err := m.x.eachChunk(n, func(c, from, to int) error {
 		counts := make([]int, p.parts)
@@ -461,8 +466,10 @@ func placesOf(at [][]int, parts int) (from []int) {
 	return from
 }
 
-// setBits adds keys to a set; false where one is there already.
-func setBits(set []uint64, lo int64, keys []int64) (fresh bool) {
+// setBits makes the places from..to-1 of a set, which begin with a word, and are all of it or end with one: those of the
+// keys; false where one occurs twice.
+func setBits(set []uint64, lo int64, keys []int64, from, to int64) (fresh bool) {
+	clear(set[from/64 : (to+63)/64])
 	twice := uint64(0)
 	for _, k := range keys {
 		at := uint64(k - lo)
@@ -476,11 +483,11 @@ func setBits(set []uint64, lo int64, keys []int64) (fresh bool) {
 // fillBits makes a bitmap of the keys; false where one occurs twice.
 func (m *lookupMaker) fillBits() (bool, error) {
 	l := m.l
-	l.Bits = makeSet(l.Size)
+	l.Bits = unsetBits(l.Size)
 	l.bytes += l.Size / 8
 	l.set = compress.Set{Lo: l.Lo, Size: l.Size, Bits: l.Bits}
-	return m.fill(m.places(l.Lo, l.Size, l.Size/8), l.Size, func(keys []int64, _ []uint32, _, _ int64) bool {
-		return setBits(l.Bits, l.Lo, keys)
+	return m.fill(m.places(l.Lo, l.Size, l.Size/8), l.Size, func(keys []int64, _ []uint32, from, to int64) bool {
+		return setBits(l.Bits, l.Lo, keys, from, to)
 	})
 }
 
@@ -498,9 +505,9 @@ func fillArray[T uint8 | uint16 | uint32](m *lookupMaker) ([]T, bool, error) {
 		return nil, false, err
 	}
 	l.bytes += l.Size * width
-	e := make([]T, l.Size, l.Size+simd.EntryRoom)
+	e := unset[T](int(l.Size + simd.EntryRoom))[:l.Size]
 	if !l.left {
-		l.set = compress.Set{Lo: l.Lo, Size: l.Size, Bits: makeSet(l.Size)}
+		l.set = compress.Set{Lo: l.Lo, Size: l.Size, Bits: unsetBits(l.Size)}
 		l.bytes += l.Size / 8
 	}
 	fresh, err := m.fill(m.places(l.Lo, l.Size, l.Size*width), l.Size, func(keys []int64, entries []uint32, from, to int64) bool {
@@ -514,7 +521,7 @@ func fillArray[T uint8 | uint16 | uint32](m *lookupMaker) ([]T, bool, error) {
 			}
 		}
 		if !l.left {
-			setBits(l.set.Bits, l.Lo, keys)
+			setBits(l.set.Bits, l.Lo, keys, from, to)
 		}
 		return fresh
 	})
@@ -529,7 +536,7 @@ func (m *lookupMaker) fillHash() (bool, error) {
 	if err := m.b.take(12 * slots); err != nil {
 		return false, err
 	}
-	l.HashKeys, l.HashEntries = make([]int64, slots), make([]uint32, slots)
+	l.HashKeys, l.HashEntries = unset[int64](int(slots)), unset[uint32](int(slots))
 	l.bytes += 12 * slots
 	p := m.places(0, slots, 12*slots)
 	p.mask = uint64(slots - 1)

@@ -1,5 +1,7 @@
 package olap
 
+import "slices"
+
 // The lookup of a join on no unique key: partners by the number of their key (fanout.go).
 
 // gather brings the entries of equal keys together and leaves each key once, by which its number is
@@ -25,7 +27,7 @@ func (m *lookupMaker) gather() error {
 	if err != nil {
 		return err
 	}
-	many := &partners{entry: make([]uint32, n, n+1)}
+	many := &partners{entry: unset[uint32](n + 1)[:n]}
 	// By partition: its keys, and how many partners each has.
 	keys, counts := make([][]int64, p.parts), make([][]uint32, p.parts)
 	if err := m.x.each(p.parts, func(part int) error {
@@ -54,20 +56,28 @@ func (m *lookupMaker) gather() error {
 	}); err != nil {
 		return err
 	}
-	m.key, m.row, m.entry = nil, nil, nil
-	for _, k := range keys {
-		m.key = append(m.key, k...)
+	m.row, m.entry = nil, nil
+	at := make([]int, p.parts+1) // by partition: where its keys go
+	for part := range keys {
+		at[part+1] = at[part] + len(keys[part])
 	}
-	many.first = make([]uint32, 0, len(m.key)+2)
-	sum := uint32(0)
-	for _, part := range counts {
-		for _, c := range part {
-			many.first = append(many.first, sum)
-			sum += c
-			many.most = max(many.most, c)
+	m.key = unset[int64](at[p.parts])
+	many.first = unset[uint32](len(m.key) + 2)[:len(m.key)+1]
+	most := make([]uint32, p.parts)
+	if err := m.x.each(p.parts, func(part int) error {
+		copy(m.key[at[part]:], keys[part])
+		first, sum := many.first[at[part]:], uint32(s.from[part])
+		for g, c := range counts[part] {
+			first[g], sum = sum, sum+c
+			most[part] = max(most[part], c)
 		}
+		return nil
+	}); err != nil {
+		return err
 	}
-	many.first = append(many.first, sum)
+	sum := uint32(n)
+	many.first[len(m.key)] = sum
+	many.most = slices.Max(most)
 	if l.left {
 		// Who has no partner meets one: the row of nulls.
 		many.first = append(many.first, sum+1)

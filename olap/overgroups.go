@@ -322,27 +322,29 @@ func (x *execution) joinColumns(parts []rcol) (*rcol, error) {
 	out.v, out.dec, out.str, out.nulls = nil, nil, nil, nil
 	switch {
 	case dec:
-		out.dec = make([]vector.Decimal, n)
+		out.dec = unset[vector.Decimal](n)
 	case str:
 		out.str = make([]string, n)
 	default:
-		out.v = make([]int64, n)
+		out.v = unset[int64](n)
 	}
 	if nulls {
-		out.nulls = make([]uint8, n)
+		out.nulls = unset[uint8](n)
 	}
 	return &out, x.eachOf(len(parts), n, func(i int) error {
 		p, from, to := &parts[i], at[i], at[i+1]
 		switch {
 		case dec:
-			copy(out.dec[from:to], p.dec)
+			clear(out.dec[from+copy(out.dec[from:to], p.dec) : to])
 		case str:
 			copy(out.str[from:to], p.str)
 		default:
-			copy(out.v[from:to], p.v)
+			clear(out.v[from+copy(out.v[from:to], p.v) : to])
 		}
-		if nulls {
+		if p.nulls != nil {
 			copy(out.nulls[from:to], p.nulls)
+		} else if nulls {
+			clear(out.nulls[from:to])
 		}
 		return nil
 	})

@@ -121,10 +121,12 @@ var distinctParted = 1 << 13
 // partition by the values' hash.
 func (p *packer) distinctOf(x *execution, cols []vec, rows []uint32, n int) (of, rep []uint32) {
 	if rows == nil {
-		rows = make([]uint32, n)
-		for i := range rows {
-			rows[i] = uint32(i)
-		}
+		rows = unset[uint32](n)
+		x.chunksSideBySide(n, func(_, from, to int) {
+			for i := from; i < to; i++ {
+				rows[i] = uint32(i)
+			}
+		})
 	}
 	switch {
 	case !x.opt.enough(n, distinctParted) || x.opt.Workers == 1:
@@ -137,7 +139,7 @@ func (p *packer) distinctOf(x *execution, cols []vec, rows []uint32, n int) (of,
 
 func (p *packer) distinctByChunk(x *execution, cols []vec, rows []uint32) (of, rep []uint32) {
 	n := len(rows)
-	of = make([]uint32, n)
+	of = unset[uint32](n)
 	reps := make([][]uint32, chunksOf(n))
 	x.chunksSideBySide(n, func(c, from, to int) {
 		var chunk []uint32
@@ -161,7 +163,7 @@ func (p *packer) distinctByChunk(x *execution, cols []vec, rows []uint32) (of, r
 func (p *packer) distinctByHash(x *execution, cols []vec, rows []uint32) (of, rep []uint32) {
 	n := len(rows)
 	parts := min(1<<bits.Len(uint(4*x.opt.Workers-1)), 64)
-	part := make([]uint8, n)                 // by row
+	part := unset[uint8](n)                  // by row
 	at := make([][]int, max(chunksOf(n), 1)) // by chunk and partition: rows, then where they go
 	x.chunksSideBySide(n, func(c, from, to int) {
 		key, counts := make([]uint64, p.words), make([]int, parts)
@@ -176,7 +178,7 @@ func (p *packer) distinctByHash(x *execution, cols []vec, rows []uint32) (of, re
 		at[c] = counts
 	})
 	start := placesOf(at, parts)
-	order := make([]uint32, n) // places in rows, by partition
+	order := unset[uint32](n) // places in rows, by partition
 	x.chunksSideBySide(n, func(c, from, to int) {
 		at := at[c]
 		for j := from; j < to; j++ {
@@ -184,7 +186,7 @@ func (p *packer) distinctByHash(x *execution, cols []vec, rows []uint32) (of, re
 			at[part[j]]++
 		}
 	})
-	of = make([]uint32, n)
+	of = unset[uint32](n)
 	reps := make([][]uint32, parts)
 	x.sideBySide(parts, func(q int) {
 		places := order[start[q]:start[q+1]]

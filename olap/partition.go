@@ -166,20 +166,20 @@ func (s *scatterer) open() error {
 func (s *scatterer) places(places int) {
 	d := s.d
 	if d.direct {
-		s.numbers = make([]uint32, places)
+		s.numbers = unset[uint32](places)
 	} else {
-		s.keys = make([]uint64, places*d.by.pack.words)
+		s.keys = unset[uint64](places * d.by.pack.words)
 	}
 	s.cols = make([]scatterColumn, len(d.columns))
 	for i, c := range d.columns {
 		if c.arg != nil {
-			s.cols[i].v = make([]int64, places)
+			s.cols[i].v = unset[int64](places)
 			if c.arg.nullable {
-				s.cols[i].nulls = make([]uint8, places)
+				s.cols[i].nulls = unset[uint8](places)
 			}
 		}
 		if c.filter != nil {
-			s.cols[i].out = make([]uint8, places)
+			s.cols[i].out = unset[uint8](places)
 		}
 	}
 }

@@ -95,13 +95,12 @@ func (p *pipeline) collectBits(nodes []*node) (*rows, error) {
 	if err := p.x.take(r.taken); err != nil {
 		return nil, err
 	}
-	_ = p.x.eachOf(len(nodes), r.n, func(i int) error { // clearing them takes its time
-		r.cols[i].v = make([]int64, r.n)
+	for i := range nodes {
+		r.cols[i].v = unset[int64](r.n)
 		if nodes[i].nullable {
-			r.cols[i].nulls = make([]uint8, r.n)
+			r.cols[i].nulls = unset[uint8](r.n)
 		}
-		return nil
-	})
+	}
 	var next atomic.Int64
 	workers := 1
 	if p.x.opt.enough(r.n, readMin) {
@@ -141,7 +140,10 @@ func (w *worker) read(set []uint64, nodes []*node, r *rows, at int) {
 		for i, x := range nodes {
 			v := w.eval(x)
 			copy(r.cols[i].v[at:at+k], v.v)
-			if v.nulls != nil && x.nullable {
+			if x.nullable {
+				if v.nulls == nil {
+					v.nulls = noNulls[:k]
+				}
 				copy(r.cols[i].nulls[at:at+k], v.nulls)
 			}
 		}

@@ -302,6 +302,12 @@ func makeSet(size int64) []uint64 {
 	return make([]uint64, words, max(words, 16))
 }
 
+// unsetBits is makeSet of a set whose words are anything.
+func unsetBits(size int64) []uint64 {
+	words := int(size+63) / 64
+	return unset[uint64](max(words, 16))[:words]
+}
+
 // simplify estimates a table step; true where a range says the same.
 func (p *pipeline) simplify(s *step, narrow func(n *node, lo, hi int64, derived bool)) bool {
 	passes := []byte{1}
