@@ -64,7 +64,7 @@ func serve(cmd *cobra.Command, v *serveFlags) error {
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(r.cfg.GoMemoryLimit())
 	}
-	server.CollectRarely()
+	r.cfg.CollectRarely()
 	processors.ShortSlices()
 	processors.Spare()
 	return r.run(cmd.Context())

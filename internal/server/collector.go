@@ -6,31 +6,49 @@ import (
 	"runtime/debug"
 	"runtime/metrics"
 	"sync"
+
+	"pgaccel/internal/processors"
 )
 
-const (
-	// garbageFloor is how much garbage there is at least, in bytes, before Go's collector runs.
-	garbageFloor = 64 << 20
-	// garbageMost bounds it, or an eighth of what lives where that is more. Without it the process
+// garbageBounds are bytes of garbage.
+type garbageBounds struct {
+	floor int64 // there is at least as much before Go's collector runs
+	// most bounds it, or an eighth of what lives where that is more. Without it the process
 	// would have twice the memory that queries hold. What they hold are large pieces without
 	// pointers, which the collector need not look at.
-	garbageMost = 128 << 20
-)
+	most int64
+}
 
-// CollectRarely has Go's collector run no sooner than garbageFloor after the last time, unless
+// boundsOfGarbage are those for so many cores, which make garbage side by side, and all wait for the
+// collector: each collection takes milliseconds, and for them a quarter of Go's processors. The share
+// of the memory of queries that is for garbage (GoMemoryLimit) holds, but for what little there is on
+// two cores.
+func boundsOfGarbage(cores int, queryMemory int64) garbageBounds {
+	const one = 32 << 20
+	share := max(queryMemory/garbageShare, 4*one)
+	return garbageBounds{floor: min(int64(max(cores, 2))*one, share/2), most: min(int64(max(cores, 2))*2*one, share)}
+}
+
+var collectRarely sync.Once
+
+// CollectRarely has Go's collector run no sooner than there is some garbage, unless
 // GOGC is set. The heap is small, since columns are none of it, and queries fill it again in a
 // few milliseconds: at Go's own pace, once it has doubled, the collector would stop all
 // threads up to a hundred times a second, relayed statements with them, each time until the
 // last thread has had a core. Go's memory limit holds nevertheless.
-var CollectRarely = sync.OnceFunc(func() {
-	if os.Getenv("GOGC") == "" {
-		afterCollection(&collector{percent: 100})
-	}
-})
+func (cfg *Config) CollectRarely() {
+	cfg.setMemory()
+	collectRarely.Do(func() {
+		if os.Getenv("GOGC") == "" {
+			afterCollection(&collector{percent: 100, bounds: boundsOfGarbage(processors.Count(), cfg.QueryMemory)})
+		}
+	})
+}
 
 // collector is garbage as often as it is made: its finalizer runs after each collection.
 type collector struct {
 	percent int
+	bounds  garbageBounds
 	_       [16]byte // less would share a block with others, and live as long
 }
 
@@ -38,7 +56,7 @@ func afterCollection(c *collector) {
 	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(sample)
 	// Setting it stops all threads, too: not for little.
-	if want := garbagePercent(sample[0].Value.Uint64()); want < c.percent*4/5 || want > c.percent*5/4 {
+	if want := c.bounds.percent(sample[0].Value.Uint64()); want < c.percent*4/5 || want > c.percent*5/4 {
 		debug.SetGCPercent(want)
 		c.percent = want
 	}
@@ -46,9 +64,9 @@ func afterCollection(c *collector) {
 	runtime.SetFinalizer(&next, afterCollection)
 }
 
-// garbagePercent is the garbage that there may be in percent of what lives (debug.SetGCPercent):
+// percent is the garbage that there may be in percent of what lives (debug.SetGCPercent):
 // as much, within bounds.
-func garbagePercent(live uint64) int {
+func (b garbageBounds) percent(live uint64) int {
 	live = max(live, 1<<20)
-	return int(100 * min(max(live, garbageFloor), max(live/8, garbageMost)) / live)
+	return int(100 * min(max(live, uint64(b.floor)), max(live/8, uint64(b.most))) / live)
 }

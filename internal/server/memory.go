@@ -20,6 +20,9 @@ func defaultQueryMemory(columns int64) int64 {
 	return min(max(columns, 1<<30), availableMemory()/4)
 }
 
+// garbageShare is the part of the memory of queries, one to so many, that is for what is not collected yet.
+const garbageShare = 8
+
 // GoMemoryLimit is what Go's runtime is to keep its memory below (debug.SetMemoryLimit):
 // from there on it collects garbage as often as it has to. Column memory is none of Go's.
 func (cfg *Config) GoMemoryLimit() int64 {
@@ -31,9 +34,8 @@ func (cfg *Config) GoMemoryLimit() int64 {
 		// sessionMemory is what a session holds of its two sides when it is stuck.
 		sessionMemory = 128 << 10
 	)
-	// An execution's intermediate results are garbage before its result is written out:
-	// an eighth is for what is not collected yet.
-	return base + cfg.QueryMemory + cfg.QueryMemory/8 + cfg.ReuseMemory + min(int64(cfg.MaxClients)*sessionMemory, base)
+	// An execution's intermediate results are garbage before its result is written out.
+	return base + cfg.QueryMemory + cfg.QueryMemory/garbageShare + cfg.ReuseMemory + min(int64(cfg.MaxClients)*sessionMemory, base)
 }
 
 // setMemory sets the limits that were left out.
