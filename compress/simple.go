@@ -95,11 +95,7 @@ func (c *plainColumn) Gather(dst []int64, start int, sel []uint16) {
 
 func (c *plainColumn) Bounds(start, n int) (lo, hi int64) {
 	checkRange(start, n, len(c.values))
-	lo, hi = c.values[start], c.values[start]
-	for _, v := range c.values[start : start+n] {
-		lo, hi = min(lo, v), max(hi, v)
-	}
-	return lo, hi
+	return simd.Bounds(c.values[start : start+n])
 }
 
 func (c *plainColumn) FilterRange(mask []uint64, start, n int, lo, hi int64) {
