@@ -8,15 +8,15 @@ import (
 	"pgaccel/gpu/program"
 )
 
+// countsRows implements counter.
+func (s *groups) countsRows() bool { return s.by.how == groupSingle }
+
 // countRows implements counter. Where all of a segment's rows that count are of the one
 // group, many accumulators need no values: zone maps have the minimum, the maximum and
 // the number of nulls, and the encoded column adds up its values by itself
 // (compress.Aggregator). It reports whether that did for all of them; the others take
 // the segment's tiles.
 func (s *groups) countRows(w *worker, n int64) bool {
-	if s.by.how != groupSingle {
-		return false
-	}
 	if s.index == nil {
 		s.open()
 	}

@@ -33,7 +33,7 @@ type collector struct {
 	// where rows are not ordered.
 	better *node
 	total  atomic.Int64
-	parts  []*gathered // by segment, or by worker where the order is left to later
+	parts  []*gathered // by morsel, or by worker where the order is left to later
 }
 
 // gathered are the values of some rows.
@@ -81,7 +81,7 @@ func (p *pipeline) collect(exprs []plan.Expr, at cut) (*rows, error) {
 		}
 		p.top = p.topScan(nodes, at)
 	} else {
-		c.parts = make([]*gathered, len(p.tab.Segments))
+		c.parts = make([]*gathered, p.x.opt.morsels(p.tab).count(p.tab))
 	}
 	sinks := make(chan *gathered, p.x.opt.Workers)
 	if err := p.run(func(*worker) sink {
@@ -187,10 +187,10 @@ func (s *collecting) tile(w *worker) {
 		s.first(w)
 		return
 	}
-	if c.parts[w.segment] == nil {
-		c.parts[w.segment] = c.newPart()
+	if c.parts[w.morsel] == nil {
+		c.parts[w.morsel] = c.newPart()
 	}
-	g := c.parts[w.segment]
+	g := c.parts[w.morsel]
 	g.append(w, c.nodes)
 	if n := c.total.Add(int64(len(w.f.sel))); c.cut.rows > 0 && n > c.cut.rows && g.differ() {
 		// Any rows would do for Postgres; we cannot know which it takes.

@@ -267,6 +267,61 @@ func (e *distinct) mergeAll(from extra, of, to []uint32) {
 	})
 }
 
+// uniteDistinct moves all pairs to the first of the sets, which are over the same groups, by several
+// goroutines where there are many pairs. Sets of different kinds stay as they are.
+func (x *execution) uniteDistinct(list []*distinct) error {
+	var sets []*wordSet
+	var wide []*pairSet
+	words, total := len(list[0].bitmap), 0
+	for _, d := range list {
+		switch {
+		case d.set != nil:
+			sets = append(sets, d.set)
+			total += d.set.len()
+		case d.wide != nil:
+			wide = append(wide, d.wide)
+			total += d.wide.len()
+		default:
+			words = min(words, len(d.bitmap))
+			total += len(d.bitmap)
+		}
+	}
+	if !x.opt.enough(total, parallelMerge+1) {
+		return nil
+	}
+	first := list[0]
+	var err error
+	switch len(list) {
+	case len(sets):
+		first.set, err = x.unite(sets)
+	case len(wide):
+		first.wide, err = x.unitePairs(wide)
+	case len(list) - len(sets) - len(wide):
+		if len(first.bitmap) != words {
+			return nil // others know of fewer groups
+		}
+		err = x.eachChunk(words, func(_, from, to int) error {
+			for _, d := range list[1:] {
+				for i, w := range d.bitmap[from:to] {
+					first.bitmap[from+i] |= w
+				}
+			}
+			return nil
+		})
+	default:
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for i, d := range list {
+		if d.counts, d.over = nil, nil; i > 0 {
+			d.bitmap, d.words, d.wide, d.set = nil, 0, nil, newWordSet(0)
+		}
+	}
+	return nil
+}
+
 // targets returns to[k] at of[k], or at k where of is nil; noGroup elsewhere.
 func targets(groups int, of, to []uint32) []uint32 {
 	t := make([]uint32, groups)

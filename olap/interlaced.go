@@ -43,9 +43,9 @@ func (b *interlaced) put(query, line int, cells []uint64) {
 	}
 }
 
-// linearise writes the cells of one query to dst, one for each line.
-func (b *interlaced) linearise(query int, dst []uint64) {
-	at := query
+// linearise writes the cells of one query to dst, one for each line from the given one on.
+func (b *interlaced) linearise(query, line int, dst []uint64) {
+	at := line*b.queries + query
 	for i := range dst {
 		dst[i] = b.cells[at]
 		at += b.queries

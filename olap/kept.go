@@ -175,7 +175,7 @@ func (r *keeper) segment(w *worker, i int, s sink) error {
 		}
 	}
 	if !r.stays[i] {
-		return w.scan(i, s)
+		return w.scan(wholeSegments, i, s)
 	}
 	own := make([]*groups, len(r.g.bases))
 	var to sinks
@@ -185,9 +185,9 @@ func (r *keeper) segment(w *worker, i int, s sink) error {
 	}
 	var err error
 	if len(own) == 1 {
-		err = w.scan(i, own[0])
+		err = w.scan(wholeSegments, i, own[0])
 	} else {
-		err = w.scan(i, to)
+		err = w.scan(wholeSegments, i, to)
 	}
 	if err == nil {
 		err = r.take(i, own, s)

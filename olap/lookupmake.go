@@ -49,6 +49,17 @@ func (x *execution) chunksSideBySide(n int, f func(chunk, from, to int)) {
 	_ = x.eachChunk(n, func(c, from, to int) error { f(c, from, to); return nil })
 }
 
+// ascending returns 0 to n-1.
+func (x *execution) ascending(n int) []uint32 {
+	list := unset[uint32](n)
+	x.chunksSideBySide(n, func(_, from, to int) {
+		for i := from; i < to; i++ {
+			list[i] = uint32(i)
+		}
+	})
+	return list
+}
+
 // lookupMaker makes the lookup of a probe.
 type lookupMaker struct {
 	x *execution

@@ -60,7 +60,7 @@ func (by *grouping) merge() error {
 	case len(open) == 1:
 	case by.g.p.x.opt.enough(total, parallelMerge+1) && by.g.p.x.opt.Workers > 1:
 		return by.mergeParts(open)
-	case open[0].table == nil && by.g.p.x.opt.enough(len(open[0].counts), parallelMerge+1) && by.g.p.x.opt.Workers > 1:
+	case open[0].table == nil && by.g.p.x.opt.enough(len(open[0].counts)*(len(open)-1), parallelMerge+1) && by.g.p.x.opt.Workers > 1:
 		return by.mergeArrays(open)
 	default:
 		for _, from := range open[1:] {
@@ -81,45 +81,15 @@ func (by *grouping) uniteSets(open []*groups) error {
 		return nil
 	}
 	for k := range open[0].states {
-		var sets []*wordSet
-		var wide []*pairSet
-		total := 0
+		var list []*distinct
 		for _, s := range open {
-			if d, ok := s.states[k].extra.(*distinct); ok && d.set != nil {
-				sets = append(sets, d.set)
-				total += d.set.len()
-			} else if ok && d.wide != nil {
-				wide = append(wide, d.wide)
-				total += d.wide.len()
+			if d, ok := s.states[k].extra.(*distinct); ok {
+				list = append(list, d)
 			}
 		}
-		if !x.opt.enough(total, parallelMerge+1) {
-			continue
-		}
-		var all *wordSet
-		var allWide *pairSet
-		var err error
-		switch len(open) {
-		case len(sets):
-			all, err = x.unite(sets)
-		case len(wide):
-			allWide, err = x.unitePairs(wide)
-		default:
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		for i, s := range open {
-			d := s.states[k].extra.(*distinct)
-			d.counts, d.over = nil, nil
-			switch {
-			case i == 0:
-				d.set, d.wide = all, allWide
-			case d.set != nil:
-				d.set = newWordSet(0)
-			default:
-				d.wide = newPairSet()
+		if len(list) == len(open) {
+			if err := x.uniteDistinct(list); err != nil {
+				return err
 			}
 		}
 	}
@@ -140,7 +110,8 @@ func (by *grouping) mergeArrays(open []*groups) error {
 			extras = append(extras, k)
 		}
 	}
-	err := x.each(len(extras)+(len(numbers)+cellGroups-1)/cellGroups, func(i int) error {
+	each := min(max(len(numbers)/(4*x.opt.Workers), 64), cellGroups)
+	err := x.each(len(extras)+(len(numbers)+each-1)/each, func(i int) error {
 		if i < len(extras) {
 			k := extras[i]
 			for _, from := range open[1:] {
@@ -148,8 +119,8 @@ func (by *grouping) mergeArrays(open []*groups) error {
 			}
 			return nil
 		}
-		first := (i - len(extras)) * cellGroups
-		piece := numbers[first:min(first+cellGroups, len(numbers))]
+		first := (i - len(extras)) * each
+		piece := numbers[first:min(first+each, len(numbers))]
 		for _, from := range open[1:] {
 			for k := range s.states {
 				if s.states[k].extra == nil {

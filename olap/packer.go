@@ -121,12 +121,7 @@ var distinctParted = 1 << 13
 // partition by the values' hash.
 func (p *packer) distinctOf(x *execution, cols []vec, rows []uint32, n int) (of, rep []uint32) {
 	if rows == nil {
-		rows = unset[uint32](n)
-		x.chunksSideBySide(n, func(_, from, to int) {
-			for i := from; i < to; i++ {
-				rows[i] = uint32(i)
-			}
-		})
+		rows = x.ascending(n)
 	}
 	switch {
 	case !x.opt.enough(n, distinctParted) || x.opt.Workers == 1:

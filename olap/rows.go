@@ -85,12 +85,15 @@ func (p *pipeline) collectBits(nodes []*node) (*rows, error) {
 	if err := p.run(func(*worker) sink { return b }); err != nil {
 		return nil, err
 	}
-	// Where each segment's rows begin in the result.
-	from := make([]int, len(p.tab.Segments)+1)
-	for i := range p.tab.Segments {
-		from[i+1] = from[i] + simd.Count(b.segment(i))
+	// Where each morsel's rows begin in the result.
+	ms := p.x.opt.morsels(p.tab)
+	from := make([]int, ms.count(p.tab)+1)
+	for i := range ms.count(p.tab) {
+		segment, part := ms.of(i)
+		first, last := ms.within(part, p.tab.Segments[segment].Rows)
+		from[i+1] = from[i] + simd.Count(b.segment(segment)[first>>6:(last+63)>>6])
 	}
-	r := &rows{n: from[len(p.tab.Segments)], cols: make([]vec, len(nodes))}
+	r := &rows{n: from[len(from)-1], cols: make([]vec, len(nodes))}
 	r.taken = int64(r.n) * int64(len(nodes)*9)
 	if err := p.x.take(r.taken); err != nil {
 		return nil, err
@@ -104,13 +107,13 @@ func (p *pipeline) collectBits(nodes []*node) (*rows, error) {
 	var next atomic.Int64
 	workers := 1
 	if p.x.opt.enough(r.n, readMin) {
-		workers = min(p.x.opt.Workers, len(p.tab.Segments))
+		workers = min(p.x.opt.Workers, ms.count(p.tab))
 	}
 	return r, p.x.together(workers, func(m *member) error {
 		w := newWorker(p)
 		for {
 			i := int(next.Add(1) - 1)
-			if i >= len(p.tab.Segments) {
+			if i >= ms.count(p.tab) {
 				return nil
 			}
 			if err := p.x.ctx.Err(); err != nil {
@@ -119,8 +122,10 @@ func (p *pipeline) collectBits(nodes []*node) (*rows, error) {
 			if from[i] == from[i+1] {
 				continue
 			}
-			w.segment, w.seg = i, p.tab.Segments[i]
-			if w.read(b.segment(i), nodes, r, from[i]); w.err != nil {
+			segment, part := ms.of(i)
+			w.morsel, w.segment, w.seg = i, segment, p.tab.Segments[segment]
+			first, last := ms.within(part, w.seg.Rows)
+			if w.read(b.segment(segment), first, last, nodes, r, from[i]); w.err != nil {
 				return w.err
 			}
 			m.pause()
@@ -128,10 +133,10 @@ func (p *pipeline) collectBits(nodes []*node) (*rows, error) {
 	})
 }
 
-// read writes the values of the segment's rows whose bits are set to r, from row at on.
-func (w *worker) read(set []uint64, nodes []*node, r *rows, at int) {
+// read writes the values of the segment's rows first to last-1 whose bits are set to r, from row at on.
+func (w *worker) read(set []uint64, first, last int, nodes []*node, r *rows, at int) {
 	w.counts = set
-	for start := 0; start < w.seg.Rows; start += tileRows {
+	for start := first; start < last; start += tileRows {
 		if !w.begin(start, min(tileRows, w.seg.Rows-start)) {
 			continue
 		}

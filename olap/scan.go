@@ -21,11 +21,15 @@ func (p *pipeline) run(make func(w *worker) sink) error {
 	if p.never || len(p.tab.Segments) == 0 {
 		return nil
 	}
-	workers := min(p.x.opt.Workers, len(p.tab.Segments))
+	ms := p.x.opt.morsels(p.tab)
+	if p.keep != nil {
+		ms = wholeSegments
+	}
+	workers := min(p.x.opt.Workers, ms.count(p.tab))
 	if p.table == 0 {
 		segments, rows := p.read(math.MaxInt)
 		if p.top == nil { // whose number is an estimate
-			workers = max(1, min(workers, segments)) // each has a sink, which is made, and merged
+			workers = max(1, min(workers, segments*ms.parts)) // each has a sink, which is made, and merged
 		}
 		if p.keep != nil {
 			rows = max(rows-p.keep.rows(), 0)
@@ -52,17 +56,18 @@ func (p *pipeline) run(make func(w *worker) sink) error {
 		s := make(w)
 		for !stop.Load() {
 			i := int(next.Add(1) - 1)
-			if i >= len(p.tab.Segments) {
+			if i >= ms.count(p.tab) {
 				break
 			}
 			if p.top != nil {
-				i = p.top.order[i]
+				segment, part := ms.of(i)
+				i = p.top.order[segment]*ms.parts + part
 			}
 			if err = p.x.ctx.Err(); err == nil {
 				if p.keep != nil {
 					err = p.keep.segment(w, i, s)
 				} else {
-					err = w.scan(i, s)
+					err = w.scan(ms, i, s)
 				}
 			}
 			if err != nil {
@@ -84,17 +89,14 @@ type panicked struct {
 // Error implements error: what was panicked with, and where.
 func (e *panicked) Error() string { return fmt.Sprintf("%v\n%s", e.value, e.stack) }
 
-// scan hands the rows of one segment that pass all steps to s.
-func (w *worker) scan(segment int, s sink) error {
+// scan hands the rows of one morsel that pass all steps to s.
+func (w *worker) scan(ms morsels, number int, s sink) error {
 	if morsel != nil {
 		morsel(1)
 		defer morsel(-1)
 	}
-	live, some := w.enter(segment)
-	if !some || w.countAll(live, s) {
-		return nil
-	}
-	for start := 0; start < w.seg.Rows; start += tileRows {
+	live, from, to := w.enter(ms, number, s)
+	for start := from; start < to; start += tileRows {
 		if w.scanTile(start, live, s); w.err != nil {
 			return w.err
 		}
@@ -103,22 +105,41 @@ func (w *worker) scan(segment int, s sink) error {
 	return nil
 }
 
-// enter makes a segment the current one. It returns the steps that are left, as a bit
-// set, and whether any row may pass.
-func (w *worker) enter(segment int) (live uint64, some bool) {
-	defer func() { w.p.note(w.seg, !some) }()
-	w.segment = segment
+// enter makes a morsel the current one. It returns the steps that are left, as a bit set, and the
+// rows whose tiles s is to see: none where no row may pass, where s knows enough without, or where
+// who has the segment's first part scans it whole.
+func (w *worker) enter(ms morsels, number int, s sink) (live uint64, from, to int) {
+	segment, part := ms.of(number)
+	w.morsel, w.segment = number, segment
 	w.seg = w.p.tab.Segments[segment]
 	w.counts = w.seg.Live
 	w.index.maybe = w.index.maybe[:0]
+	whole := w.p.whole()
+	if from, to = ms.within(part, w.seg.Rows); from == to && part > 0 || whole && part > 0 {
+		return 0, 0, 0
+	}
 	skip, live := w.p.zone(w.seg)
-	if skip {
-		return live, false
+	some := !skip
+	if some && w.p.indexable {
+		live, some = w.useIndexes(live)
 	}
-	if w.p.indexable {
-		return w.useIndexes(live)
+	if part == 0 {
+		w.p.note(w.seg, !some)
 	}
-	return live, true
+	c, counts := s.(counter)
+	switch {
+	case !some:
+		return live, 0, 0
+	case counts && w.passAll(live) && c.countsRows():
+		if part > 0 || c.countRows(w, w.countLive()) {
+			return live, 0, 0
+		}
+		whole = true // the others have nothing of it
+	}
+	if whole {
+		from, to = 0, w.seg.Rows
+	}
+	return live, from, to
 }
 
 // scanTile hands the rows of the tile at start that pass all steps to s.
@@ -137,18 +158,20 @@ func (w *worker) scanTile(start int, live uint64, s sink) {
 // counter is a sink that may need to know no more of a segment's rows than how many
 // there are, or what its columns say by themselves.
 type counter interface {
+	// countsRows reports whether countRows is to be asked.
+	countsRows() bool
 	// countRows adds the n rows of w's segment that count, all of which pass; false
 	// where the sink must see them.
 	countRows(w *worker, n int64) bool
 }
 
-// countAll hands a segment's rows to s at once, where no step is left and s can do without
-// their values: count(*) touches no column.
-func (w *worker) countAll(live uint64, s sink) bool {
-	c, ok := s.(counter)
-	if !ok || len(w.p.steps) > 64 || live&(1<<uint(len(w.p.steps))-1) != 0 {
-		return false
-	}
+// passAll reports whether no step is left: count(*) touches no column then.
+func (w *worker) passAll(live uint64) bool {
+	return len(w.p.steps) <= 64 && live&(1<<uint(len(w.p.steps))-1) == 0
+}
+
+// countLive is the number of the segment's rows that count.
+func (w *worker) countLive() int64 {
 	n := w.seg.Rows
 	if w.counts != nil {
 		whole, rest := n>>6, uint(n)&63
@@ -156,5 +179,5 @@ func (w *worker) countAll(live uint64, s sink) bool {
 			n += bits.OnesCount64(w.counts[whole] & (1<<rest - 1))
 		}
 	}
-	return c.countRows(w, int64(n))
+	return int64(n)
 }

@@ -42,7 +42,8 @@ func (s *Sharer) Joined() int64 { return s.joined.Load() }
 // sharedScan is one table's.
 type sharedScan struct {
 	tab     *colstore.Table
-	next    int // segment
+	morsels morsels
+	next    int // morsel
 	riders  []*rider
 	drivers int
 	workers int    // the most drivers
@@ -55,15 +56,15 @@ type rider struct {
 	p      *pipeline
 	sinks  func(*worker) sink // makes the sink of a worker
 	weight float64
-	left   int // segments that no driver has taken yet; guarded by Sharer.mu
-	flying int // segments that drivers are at; likewise
+	left   int // morsels that no driver has taken yet; guarded by Sharer.mu
+	flying int // morsels that drivers are at; likewise
 	failed atomic.Bool
 	done   chan struct{}
 
 	mu  sync.Mutex
 	err error
 	// idle are the worker states that no driver uses at the moment. A driver takes one
-	// for a segment: there are never more than drivers.
+	// for a morsel: there are never more than drivers.
 	idle []*seat
 }
 
@@ -72,7 +73,9 @@ type seat struct {
 	w    *worker
 	sink sink
 	bits *interlacedRows // where the sink is a bitmapRows
-	live uint64
+	live uint64          // of the morsel, with its rows and their end (worker.enter)
+	from int
+	to   int
 }
 
 func (r *rider) fail(err error) {
@@ -131,11 +134,12 @@ func (s *Sharer) run(p *pipeline, n int, sinks func(*worker) sink) (ok bool, err
 	if !eager && (n < shareSegments || 2*n < len(p.tab.Segments)) {
 		return false, nil
 	}
-	r := &rider{p: p, sinks: sinks, weight: p.weight(), left: len(p.tab.Segments), done: make(chan struct{})}
+	ms := p.x.opt.morsels(p.tab)
+	r := &rider{p: p, sinks: sinks, weight: p.weight(), left: ms.count(p.tab), done: make(chan struct{})}
 	s.mu.Lock()
 	scan := s.scans[p.tab]
 	if scan == nil {
-		scan = &sharedScan{tab: p.tab, workers: p.x.opt.Workers, slots: p.x.opt.Slots}
+		scan = &sharedScan{tab: p.tab, morsels: ms, workers: p.x.opt.Workers, slots: p.x.opt.Slots}
 		if scan.slots != nil {
 			scan.turn = scan.slots.begin(true)
 		}
@@ -145,7 +149,7 @@ func (s *Sharer) run(p *pipeline, n int, sinks func(*worker) sink) (ok bool, err
 	for _, o := range scan.riders {
 		weights += o.weight
 	}
-	if weights > shareUnlike*r.weight*float64(max(len(scan.riders), 1)) && !eager || scan.workers != p.x.opt.Workers {
+	if weights > shareUnlike*r.weight*float64(max(len(scan.riders), 1)) && !eager || scan.workers != p.x.opt.Workers || scan.morsels != ms {
 		s.mu.Unlock()
 		return false, nil
 	}
@@ -153,7 +157,7 @@ func (s *Sharer) run(p *pipeline, n int, sinks func(*worker) sink) (ok bool, err
 		s.joined.Add(1)
 	}
 	scan.riders = append(scan.riders, r)
-	others := min(scan.workers, len(p.tab.Segments)) - scan.drivers
+	others := min(scan.workers, ms.count(p.tab)) - scan.drivers
 	scan.drivers += max(others, 0)
 	s.mu.Unlock()
 	p.x.aside(func() {
@@ -169,7 +173,7 @@ func (s *Sharer) run(p *pipeline, n int, sinks func(*worker) sink) (ok bool, err
 	return true, r.err
 }
 
-// drive scans segments until no rider wants one. Where the goroutine is a rider's own, another
+// drive scans morsels until no rider wants one. Where the goroutine is a rider's own, another
 // goes on in its place once there are none left for that one.
 func (s *Sharer) drive(scan *sharedScan, own *rider) {
 	d := &driver{decoded: make([]tileColumn, len(scan.tab.Meta.Columns))}
@@ -216,11 +220,11 @@ func (s *Sharer) drive(scan *sharedScan, own *rider) {
 			}
 			return
 		}
-		segment := scan.next
-		scan.next = (segment + 1) % len(scan.tab.Segments)
+		number := scan.next
+		scan.next = (number + 1) % scan.morsels.count(scan.tab)
 		s.mu.Unlock()
 		began := time.Now()
-		d.segment(scan.tab, segment, aboard)
+		d.scan(scan, number, aboard)
 		part := time.Since(began) / time.Duration(len(aboard))
 		for _, r := range aboard {
 			if x := r.p.x; x.turn != nil {
@@ -257,14 +261,16 @@ type driver struct {
 	seats   []*seat
 }
 
-// segment scans one segment for the riders.
-func (d *driver) segment(tab *colstore.Table, number int, aboard []*rider) {
+// scan scans one morsel for the riders.
+func (d *driver) scan(scan *sharedScan, number int, aboard []*rider) {
 	if morsel != nil {
 		morsel(1)
 		defer morsel(-1)
 	}
 	d.seats = d.seats[:0]
-	seg := tab.Segments[number]
+	segment, part := scan.morsels.of(number)
+	seg := scan.tab.Segments[segment]
+	first, last := seg.Rows, 0 // of the rows that any of them is to see, and the end
 	// Riders without a seat are left out: they failed, or have no rows here.
 	var riders []*rider
 	bitmaps := 0
@@ -278,15 +284,17 @@ func (d *driver) segment(tab *colstore.Table, number int, aboard []*rider) {
 		}
 		r.guard(func() {
 			if skip, _ := r.p.zone(seg); skip {
-				r.p.note(seg, true)
+				if part == 0 {
+					r.p.note(seg, true)
+				}
 				return
 			}
 			t := r.seat(d)
-			live, some := t.w.enter(number)
-			if t.live = live; !some || t.bits == nil && t.w.countAll(live, t.sink) {
+			if t.live, t.from, t.to = t.w.enter(scan.morsels, number, t.sink); t.from == t.to {
 				r.put(t)
 				return
 			}
+			first, last = min(first, t.from), max(last, t.to)
 			if t.bits != nil {
 				t.bits.query, t.bits.to = bitmaps, &d.bitmap
 				bitmaps++
@@ -298,16 +306,16 @@ func (d *driver) segment(tab *colstore.Table, number int, aboard []*rider) {
 	if bitmaps > 0 {
 		d.bitmap.reset(seg.Rows, bitmaps)
 	}
-	for start := 0; start < seg.Rows; start += tileRows {
+	for start := first; start < last; start += tileRows {
 		d.tile++
 		for i, t := range d.seats {
-			if t.w.err != nil || riders[i].failed.Load() {
+			if t.w.err != nil || riders[i].failed.Load() || start < t.from || start >= t.to {
 				continue
 			}
 			riders[i].guard(func() {
 				// begin counts on from here, so that all riders' tile is d.tile.
 				t.w.tile = d.tile - 1
-				t.w.scanTile(start, t.live, t.to())
+				t.w.scanTile(start, t.live, t.taker())
 			})
 			d.core.Next()
 		}
@@ -316,7 +324,7 @@ func (d *driver) segment(tab *colstore.Table, number int, aboard []*rider) {
 		r := riders[i]
 		if t.bits != nil && t.w.err == nil {
 			b := t.sink.(*bitmapRows)
-			d.bitmap.linearise(t.bits.query, b.segment(number))
+			d.bitmap.linearise(t.bits.query, t.from>>6, b.segment(segment)[t.from>>6:(t.to+63)>>6])
 		}
 		if t.w.err != nil {
 			r.fail(t.w.err)
@@ -332,8 +340,8 @@ func (r *rider) put(t *seat) {
 	r.mu.Unlock()
 }
 
-// to is the sink of a tile.
-func (t *seat) to() sink {
+// taker is the sink of a tile.
+func (t *seat) taker() sink {
 	if t.bits != nil {
 		return t.bits
 	}

@@ -53,7 +53,9 @@ func TestInterlaced(t *testing.T) {
 			}
 			for q := range truth {
 				words := make([]uint64, lines)
-				b.linearise(q, words)
+				half := r.IntN(lines + 1)
+				b.linearise(q, half, words[half:])
+				b.linearise(q, 0, words[:half])
 				var want []uint16
 				for i, is := range truth[q] {
 					if is {

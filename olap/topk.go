@@ -36,10 +36,7 @@ func (o *overview) first() error {
 		return nil
 	}
 	need := int(want) + 1
-	tied := make([]uint32, o.n) // places of the groups that tie in the keys so far
-	for i := range tied {
-		tied[i] = uint32(i)
-	}
+	tied := o.x.ascending(o.n) // places of the groups that tie in the keys so far
 	var sure []uint32
 	for _, k := range q.Order {
 		c, err := o.column(k.Expr)
@@ -50,23 +47,25 @@ func (o *overview) first() error {
 		if good == nil || err != nil {
 			return err
 		}
-		bound := nthGood(good, tied, need-len(sure)-1)
+		bound := o.x.nthGood(good, tied, need-len(sure)-1)
 		if slack > 0 {
 			if bound > math.MaxInt64-slack {
 				return nil
 			}
 			bound += slack
 		}
-		next := tied[:0]
-		for _, at := range tied {
-			switch g := good[at]; {
-			case g < bound && slack == 0:
-				sure = append(sure, at)
-			case g <= bound:
-				next = append(next, at)
+		sures, ties := make([][]uint32, chunksOf(len(tied))), make([][]uint32, chunksOf(len(tied)))
+		o.x.chunksSideBySide(len(tied), func(c, from, to int) {
+			for _, at := range tied[from:to] {
+				switch g := good[at]; {
+				case g < bound && slack == 0:
+					sures[c] = append(sures[c], at)
+				case g <= bound:
+					ties[c] = append(ties[c], at)
+				}
 			}
-		}
-		tied = next
+		})
+		sure, tied = append(sure, slices.Concat(sures...)...), slices.Concat(ties...)
 		if slack == 0 && len(sure)+len(tied) == o.n {
 			continue // the key leaves all groups, where they are
 		}
@@ -126,7 +125,7 @@ func (c *rcol) goodness(x *execution, k plan.Order) (good []int64, slack int64, 
 	default:
 		of = func(i int) int64 { return c.v[i] }
 	}
-	good = make([]int64, n)
+	good = unset[int64](n)
 	var open atomic.Bool // a value is not to be told from a null
 	x.chunksSideBySide(n, func(_, from, to int) {
 		for i := from; i < to; i++ {
@@ -161,9 +160,16 @@ func roughly(d vector.Decimal) float64 {
 	return f / math.Pow10(int(d.Scale))
 }
 
-// nthGood returns the n-th smallest, from 0, of the values at the given places. It keeps
+// nthGood returns the n-th smallest, from 0, of the values at the given places.
+func (x *execution) nthGood(good []int64, places []uint32, n int) int64 {
+	least := make([][]int64, chunksOf(len(places)))
+	x.chunksSideBySide(len(places), func(c, from, to int) { least[c] = leastGood(good, places[from:to], n) })
+	return nthSmallest(slices.Concat(least...), n)
+}
+
+// leastGood returns values at the places, of which the n-th smallest, from 0, is that of all, or all of them. It keeps
 // the best so far, and a bound that most others do not pass.
-func nthGood(good []int64, places []uint32, n int) int64 {
+func leastGood(good []int64, places []uint32, n int) []int64 {
 	bounded, bound := false, int64(0)
 	best := make([]int64, 0, min(4*(n+1)+1024, len(places)))
 	for _, at := range places {
@@ -179,7 +185,7 @@ func nthGood(good []int64, places []uint32, n int) int64 {
 		}
 		best = append(best, v)
 	}
-	return nthSmallest(best, n)
+	return best
 }
 
 // nthSmallest returns the n-th smallest value, from 0, by Hoare's selection. It changes

@@ -17,7 +17,8 @@ import (
 
 func TestNthSmallest(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))
-	for _, n := range []int{1, 2, 16, 17, 63, 64, 127, 128, 129, 511, 512, 513, 5000} {
+	x := &execution{ctx: t.Context(), opt: Options{Workers: 3}}
+	for _, n := range []int{1, 2, 16, 17, 63, 64, 127, 128, 129, 511, 512, 513, 5000, 2*buildChunk + 7} {
 		for _, values := range []int64{1, 2, 10, 1 << 62} {
 			list := make([]int64, n)
 			for i := range list {
@@ -33,7 +34,7 @@ func TestNthSmallest(t *testing.T) {
 				for i := range places {
 					places[i] = uint32(i)
 				}
-				if got := nthGood(list, places, k); got != sorted[k] {
+				if got := x.nthGood(list, places, k); got != sorted[k] {
 					t.Fatalf("%d values, number %d by a bound: %d, want %d", n, k, got, sorted[k])
 				}
 			}

@@ -22,6 +22,7 @@ type worker struct {
 	p       *pipeline
 	seg     *colstore.Segment
 	segment int // position of seg
+	morsel  int // of seg
 	start   int // first row of the tile within seg
 	n       int // rows of the tile
 	tile    int // serial number of the tile
