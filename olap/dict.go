@@ -84,21 +84,11 @@ func (d *dict) rank(c vector.Collation) ([]int32, error) {
 	if d.t.Kind == vector.Numeric {
 		return d.decimalRanks(), nil
 	}
-	own := d.src != nil && c.OID == d.own
-	if own && d.ranks != nil {
-		return d.ranks, nil
-	}
-	if own && (d.t.Kind != vector.BPChar || !c.C) {
-		if r := d.src.Ranks(); r != nil && len(r) >= d.n {
-			d.ranks = r[:d.n]
-			return d.ranks, nil
-		}
+	if r := d.ranked(c); r != nil {
+		return r, nil
 	}
 	if !c.C {
 		return nil, forward(plan.ReasonCollation, "order of text that the server has not ranked")
-	}
-	if d.bytewise != nil {
-		return d.bytewise, nil
 	}
 	// memcmp: ranks of char(n) ignore the padding, which those of the column may not.
 	list := make([]string, d.n)
@@ -113,6 +103,24 @@ func (d *dict) rank(c vector.Collation) ([]int32, error) {
 		d.bytewise[code] = int32(r)
 	}
 	return d.bytewise, nil
+}
+
+// ranked returns the ranks of texts in a collation where they are known already, else nil.
+func (d *dict) ranked(c vector.Collation) []int32 {
+	own := d.src != nil && c.OID == d.own
+	if own && d.ranks != nil {
+		return d.ranks
+	}
+	if own && (d.t.Kind != vector.BPChar || !c.C) {
+		if r := d.src.Ranks(); r != nil && len(r) >= d.n {
+			d.ranks = r[:d.n]
+			return d.ranks
+		}
+	}
+	if c.C {
+		return d.bytewise
+	}
+	return nil
 }
 
 // compare compares two strings, as values of kind k, by the ranks of the column's own

@@ -69,6 +69,14 @@ func (c *rcol) comparator() (func(a, b uint32) int, error) {
 		}, nil
 	case c.dec != nil:
 		return func(a, b uint32) int { return compareDecimals(c.dec[a], c.dec[b]) }, nil
+	case c.fewTexts():
+		list := make([]string, len(c.v))
+		for i, code := range c.v {
+			if !c.null(uint32(i)) {
+				list[i] = canonical(c.dict.t.Kind, c.dict.at(code))
+			}
+		}
+		return func(a, b uint32) int { return strings.Compare(list[a], list[b]) }, nil
 	case c.dict != nil:
 		ranks, err := c.dict.rank(c.t.Collation)
 		if err != nil {
@@ -83,6 +91,12 @@ func (c *rcol) comparator() (func(a, b uint32) int, error) {
 	}
 	v := c.v
 	return func(a, b uint32) int { return cmp.Compare(v[a], v[b]) }, nil
+}
+
+// fewTexts reports whether texts are compared as they are: to rank their dictionary bytewise would take
+// longer.
+func (c *rcol) fewTexts() bool {
+	return c.dict != nil && c.dict.t.Kind != vector.Numeric && c.t.Collation.C && 4*len(c.v) < c.dict.n && c.dict.ranked(c.t.Collation) == nil
 }
 
 // integers returns the values of a key of ORDER BY as integers in their order, nulls apart;
@@ -109,6 +123,8 @@ func (c *rcol) integers(spare *[]int64) (v []int64, ok bool) {
 			}
 			v[i], scale, some = x, d.Scale, true
 		}
+	case c.fewTexts():
+		return nil, false
 	case c.dict != nil:
 		ranks, err := c.dict.rank(c.t.Collation)
 		if err != nil {
