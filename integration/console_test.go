@@ -4,6 +4,9 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -86,5 +89,29 @@ func TestConsole(t *testing.T) {
 		if seen[page] != 4 {
 			t.Errorf("%s was looked at %d times, want twice at two widths", page, seen[page])
 		}
+	}
+}
+
+// TestConsoleOverTLS: where clients must use TLS, so does the console.
+func TestConsoleOverTLS(t *testing.T) {
+	certificate, key := filepath.Join(t.TempDir(), "cert.pem"), filepath.Join(t.TempDir(), "key.pem")
+	writeCertificate(t, 1, certificate, key)
+	s := privateStack(t, "CREATE TABLE t (id int PRIMARY KEY)", "--tls-cert", certificate, "--tls-key", key, "--tls-require=on")
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	browser := &http.Client{Jar: jar}
+	r, err := browser.Post(s.http+"/console/api/login", "application/json", strings.NewReader(`{"user":"postgres","password":""}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Body.Close()
+	if r, err = browser.Get(s.http + "/console/api/rows/tables"); err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	if text, _ := io.ReadAll(r.Body); r.StatusCode != 200 || !strings.Contains(string(text), "public.t") {
+		t.Errorf("%s %s", r.Status, text)
 	}
 }

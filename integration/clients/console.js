@@ -50,10 +50,11 @@ async function visit (browser, viewport) {
     await page.emulateMedia({ colorScheme: 'light', reducedMotion: 'reduce' })
   }
   // barriers are what axe finds to be serious. It runs beside the page's scripts: the page's policy lets it have no others.
-  // What differs in the dark are colours.
+  // What differs in the dark are colours, which are those of the wide page.
   const client = await context.newCDPSession(page)
   let world
   async function barriers (colorScheme) {
+    if (colorScheme === 'dark' && viewport.width < 900) return []
     const only = colorScheme === 'dark' ? ', runOnly: ["color-contrast"]' : ''
     const r = await client.send('Runtime.evaluate', { expression: `axe.run(document, { resultTypes: ["violations"]${only} })`, contextId: await isolated(), awaitPromise: true, returnByValue: true })
     return r.result.value.violations.filter((v) => ['serious', 'critical'].includes(v.impact)).map((v) => `${v.id}: ${v.nodes.map((n) => n.html + ' ' + n.failureSummary).slice(0, 3).join(' | ')}`)
@@ -128,6 +129,16 @@ async function visit (browser, viewport) {
   await page.getByRole('button', { name: 'Run' }).click()
   await found(page, 'returns rows')
   troubles.splice(0)
+
+  // What is to be warned of, by what is made up.
+  const warned = await page.evaluate(async () => {
+    const { warningsOf } = await import('/console/warnings.js')
+    const well = () => ({ status: { stream_connected: true, lag_seconds: 0, lag_bytes: 0, last_error: null, column_bytes: 1, column_limit_bytes: 100, query_bytes: 0, query_limit_bytes: 100, checkpoint_failures: 0 }, tables: [{ name: 'a', state: 'ready', detail: '' }, { name: 'view', state: 'refused', detail: 'a view' }], queries: [{ query: 'SELECT', mismatches: 0, checks: 4 }], now: { tables: [{ name: 'a' }], mismatches: 0, refused_connections: 0 } })
+    const faults = [(w) => {}, (w) => { w.status.stream_connected = false }, (w) => { w.status.lag_seconds = 60 }, (w) => { w.tables[0].state = 'copying' }, (w) => { w.tables[0].state = 'refused' },
+      (w) => { w.queries[0].mismatches = 1 }, (w) => { w.now.mismatches = 1 }, (w) => { w.status.column_bytes = 95 }, (w) => { w.status.query_bytes = 95 }, (w) => { w.status.checkpoint_failures = 2 }, (w) => { w.now.refused_connections = 1 }]
+    return faults.map((fault) => { const w = well(); fault(w); return warningsOf(w).filter((one) => one.title && one.text && one.remedy).length })
+  })
+  if (String(warned) !== '0,1,1,1,1,1,1,1,1,1,1') throw new Error(`warnings: ${warned}`)
 
   // pgaccel is away: an error, and no blank page.
   await page.route('**/api/**', (r) => r.abort())

@@ -40,7 +40,7 @@ type comparison struct {
 	Notes    []string `json:"notes"` // why pgaccel did not answer all of it
 }
 
-var errNoRows = errors.New("Only a statement that returns rows can be compared, and one at a time.")
+var errNoRows = errors.New("only a statement that returns rows can be compared")
 
 // compare has one statement answered by both sides: with pgaccel.mode = off by PostgreSQL, then by pgaccel as it answers any
 // client, in one transaction, which is READ ONLY and of one snapshot, and is rolled back. pgaccel.queries shows the last

@@ -138,20 +138,3 @@ func TestQuantile(t *testing.T) {
 		t.Errorf("beyond the last bucket: %v", got)
 	}
 }
-
-// TestLimiter: each address has failuresMax attempts.
-func TestLimiter(t *testing.T) {
-	l := newLimiter()
-	for i := range failuresMax {
-		if !l.take("a") {
-			t.Fatalf("attempt %d is refused", i)
-		}
-	}
-	if l.take("a") || !l.take("b") {
-		t.Error("one address does not have failuresMax attempts")
-	}
-	l.giveBack("a")
-	if !l.take("a") || l.take("a") {
-		t.Error("an attempt that was given back counts, or more than one")
-	}
-}

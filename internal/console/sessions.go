@@ -81,8 +81,10 @@ func (s *sessions) get(token string) *session {
 }
 
 // over reports whether it has ended: by time, or because its connection has.
-func (s *session) over(now time.Time) bool {
-	return now.Sub(s.used) > sessionIdle || now.Sub(s.began) > sessionLife || s.conn.IsClosed()
+func (s *session) over(now time.Time) bool { return s.expired(now) || s.conn.IsClosed() }
+
+func (s *session) expired(now time.Time) bool {
+	return now.Sub(s.used) > sessionIdle || now.Sub(s.began) > sessionLife
 }
 
 func (s *sessions) remove(token string) {

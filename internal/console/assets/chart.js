@@ -6,6 +6,12 @@ const color = (name) => getComputedStyle(document.documentElement).getPropertyVa
 const spanMin = 60; // seconds that the axis of time has at least
 const clock = (t, seconds) => new Date(t * 1e3).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: seconds ? "2-digit" : undefined, hourCycle: "h23" });
 
+// alone are the points that no line leads to.
+function alone(plot, index) {
+	const v = plot.data[index], nothing = (x) => x === null || x === undefined;
+	return v.map((_, i) => i).filter((i) => !nothing(v[i]) && nothing(v[i - 1]) && nothing(v[i + 1]));
+}
+
 // chart draws curves over time: series {key, name, color (a custom property's name), fill}. format prints a value.
 // It is a figure whose legend has the values at the pointer, or the last ones.
 export function chart(title, series, format) {
@@ -29,7 +35,7 @@ export function chart(title, series, format) {
 			width: Math.max(1, box.clientWidth), height: 170, legend: { show: false }, cursor: { y: false, drag: { x: false, y: false }, points: { size: 6 } },
 			scales: { x: { range: () => [Math.min(data[0][0], data[0].at(-1) - spanMin), data[0].at(-1)] }, y: { range: (_, __, max) => [0, max > 0 ? max * 1.1 : 1] } },
 			axes: [{ ...axis, space: 70, size: 28, values: (_, all, __, ___, step) => all.map((t) => clock(t, step < 60)) }, { ...axis, size: 68, values: (_, all) => all.map(format) }],
-			series: [{}, ...series.map((s) => ({ label: s.name, stroke: () => color(s.color), width: 2, dash: s.dash, fill: s.fill ? () => `${color(s.color)}2e` : undefined, points: { show: (u) => u.data[0].length < 3, size: 5, fill: () => color(s.color) } }))],
+			series: [{}, ...series.map((s) => ({ label: s.name, stroke: () => color(s.color), width: 2, dash: s.dash, fill: s.fill ? () => `${color(s.color)}2e` : undefined, points: { show: true, filter: alone, size: 5, fill: () => color(s.color) } }))],
 			hooks: { setCursor: [(u) => say(u.cursor.idx ?? null)] },
 		}, data, box);
 	}

@@ -9,10 +9,11 @@ import sessions from "./sessions.js";
 import warnings from "./warnings.js";
 import compare from "./compare.js";
 
-// A page is {title, login, create(context, argument)}; create returns {node, refresh, remove}. refresh asks for data and shows
+// A page is {title, login, create(context, argument)}; context has the state of the login; create returns {node, refresh, remove}. refresh asks for data and shows
 // it; what it throws is shown above the page, and it is called again.
 const pages = { overview, queries, tables, replication, sessions, warnings, compare };
-const period = 5000; // ms between two calls of refresh
+const period = 5000; // ms between two calls of refresh, at least
+const share = 20; // and so many times what one takes, so that no large answer is asked for all the time
 
 const main = document.getElementById("main");
 const account = document.getElementById("account");
@@ -65,15 +66,20 @@ function show(moved) {
 	}
 	const trouble = h("div", { role: "alert" });
 	const loading = h("p", { class: "loading", role: "status" }, "Loading…");
-	const one = page.create({ state, go: (hash) => (location.hash = hash) }, argument);
+	const one = page.create({ state }, argument);
 	replace(main, h("h1", {}, page.title), trouble, loading, h("div", { class: "page", hidden: true }, one.node));
 	if (moved) main.focus({ preventScroll: true });
 	current = { page: one, timer: 0, again };
 	let asking = false;
 	async function again() {
 		if (asking || turn !== mine) return;
-		asking = true;
 		clearTimeout(current.timer);
+		if (loading.hidden && !getSelection().isCollapsed && main.contains(getSelection().anchorNode)) { // somebody copies a text
+			current.timer = setTimeout(again, period);
+			return;
+		}
+		asking = true;
+		const began = performance.now();
 		try {
 			await one.refresh?.();
 			if (turn !== mine) return;
@@ -92,7 +98,7 @@ function show(moved) {
 			if (!("status" in error)) console.error(error);
 		} finally {
 			asking = false;
-			if (turn === mine && current && one.refresh && !document.hidden) current.timer = setTimeout(again, period);
+			if (turn === mine && current && one.refresh && !document.hidden) current.timer = setTimeout(again, Math.max(period, share * (performance.now() - began)));
 		}
 	}
 	again();

@@ -61,8 +61,8 @@ export default {
 
 function list() {
 	let all = [];
-	const search = h("input", { type: "search", id: "search", placeholder: "text or reason", oninput: show });
-	const choose = h("select", { id: "filter", onchange: show }, Object.entries(filters).map(([key, [text]]) => h("option", { value: key }, text)));
+	const search = h("input", { type: "search", placeholder: "text or reason", oninput: show });
+	const choose = h("select", { onchange: show }, Object.entries(filters).map(([key, [text]]) => h("option", { value: key }, text)));
 	const count = h("p", { class: "muted", role: "status" });
 	const note = h("p", { class: "hint", hidden: true }, "This role does not see the texts of statements. A superuser grants that: ", h("code", {}, "GRANT pg_read_all_stats TO …"), ".");
 	const found = table("Statements", [
@@ -87,7 +87,7 @@ function list() {
 		found.update(some);
 	}
 	return {
-		node: h("div", {}, note, h("div", { class: "tools" }, h("label", { for: "search" }, "Find"), search, h("label", { for: "filter" }, "Show"), choose, count), found.node),
+		node: h("div", {}, note, h("div", { class: "tools" }, h("label", {}, "Find ", search), h("label", {}, "Show ", choose), count), found.node),
 		async refresh() {
 			all = await rows("queries");
 			show();
