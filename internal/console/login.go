@@ -32,6 +32,7 @@ func (c *Console) login(w http.ResponseWriter, r *http.Request) {
 	}
 	one, err := c.connect(r.Context(), asked.User, asked.Password, c.open(r))
 	if err != nil {
+		c.cfg.Log.Warn("console: a login failed", "user", asked.User, "from", r.RemoteAddr, "error", messageOf(err))
 		refused, ok := errors.AsType[*pgconn.PgError](err)
 		switch {
 		case ok && strings.HasPrefix(refused.Code, "28"): // invalid authorization
@@ -43,7 +44,6 @@ func (c *Console) login(w http.ResponseWriter, r *http.Request) {
 			fail(w, http.StatusServiceUnavailable, refused.Message)
 		default:
 			c.logins.giveBack(from)
-			c.cfg.Log.Debug("console: login", "error", err)
 			fail(w, http.StatusServiceUnavailable, "PostgreSQL cannot be connected to through pgaccel.")
 		}
 		return
@@ -53,7 +53,16 @@ func (c *Console) login(w http.ResponseWriter, r *http.Request) {
 		c.sessions.remove(old.Value)
 	}
 	c.setCookie(w, r, c.sessions.add(one), sessionLife)
+	c.cfg.Log.Info("console: a login", "user", asked.User, "from", r.RemoteAddr)
 	reply(w, map[string]string{"user": one.user})
+}
+
+// messageOf is what the server says of a login that fails, or else all there is to say.
+func messageOf(err error) string {
+	if refused, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return refused.Message
+	}
+	return err.Error()
 }
 
 func (c *Console) logout(w http.ResponseWriter, r *http.Request) {
@@ -69,6 +78,8 @@ var errNoPassword = errors.New("pg_hba.conf lets this role in without a password
 const (
 	loginTimeout = 20 * time.Second
 	noticesMax   = 20 // that are kept of a statement
+	// messageMax bounds the bytes of a row: it is in memory as a whole.
+	messageMax = 256 << 20
 )
 
 // connect opens the connection of a login; here says that who asks is on this machine. Nothing of the process's own environment counts: no PGPASSWORD, no password file.
@@ -84,7 +95,7 @@ func (c *Console) connect(ctx context.Context, user, password string, here bool)
 	cfg.RuntimeParams = map[string]string{"application_name": "pgaccel console", "client_encoding": "UTF8"}
 	cfg.KerberosSpn, cfg.KerberosSrvName, cfg.SSLNegotiation, cfg.SSLCertMode = "", "", "", ""
 	cfg.MinProtocolVersion, cfg.MaxProtocolVersion = "3.0", "3.0"
-	cfg.ValidateConnect, cfg.AfterConnect = nil, nil
+	cfg.ValidateConnect, cfg.AfterConnect, cfg.MaxProtocolMessageBodyLen = nil, nil, messageMax
 	cfg.DialFunc = func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx, clients) }
 	// As sslmode=prefer: pgaccel may ask its clients for TLS, and the other end is this process. Its certificate need not be
 	// the server's, to which the login would be bound.

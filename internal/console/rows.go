@@ -19,6 +19,9 @@ var relations = map[string]string{
 	"queries":  "SELECT coalesce(json_agg(r), '[]') FROM pgaccel.queries r",
 }
 
+// undefinedTable is what the server says where no engine takes the schema pgaccel for its own.
+const undefinedTable = "42P01"
+
 // rowsTimeout bounds what a page waits for.
 const rowsTimeout = 15 * time.Second
 
@@ -43,6 +46,10 @@ func (c *Console) rows(w http.ResponseWriter, r *http.Request) {
 	defer one.release()
 	result := one.conn.ExecParams(ctx, sql, nil, nil, nil, nil).Read()
 	if err := result.Err; err != nil {
+		if said, ok := errors.AsType[*pgconn.PgError](err); ok && said.Code == undefinedTable {
+			fail(w, http.StatusUnprocessableEntity, "Nothing is accelerated: pgaccel was started without --accelerate.")
+			return
+		}
 		c.failed(w, one, err)
 		return
 	}
