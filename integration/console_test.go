@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"flag"
 	"io"
 	"net/http"
 	"net/http/cookiejar"
@@ -13,6 +14,8 @@ import (
 	"strings"
 	"testing"
 )
+
+var screenshots = flag.String("screenshots", "", "the folder, by its whole path, that TestConsole leaves pictures in")
 
 const consoleSchema = `
 CREATE TABLE sale (id int PRIMARY KEY, region text NOT NULL, amount numeric(12,2), at timestamptz);
@@ -24,7 +27,7 @@ CREATE ROLE watcher LOGIN IN ROLE pg_monitor;
 GRANT SELECT ON ALL TABLES IN SCHEMA public TO watcher`
 
 // TestConsole looks at each page of the console with a browser, wide and narrow, light and dark: it has its data, nothing is
-// cut off or reported, and axe finds no serious barrier. With PGACCEL_SCREENSHOTS=FOLDER pictures are left there.
+// cut off or reported, and axe finds no serious barrier. With -screenshots FOLDER pictures are left there.
 func TestConsole(t *testing.T) {
 	node := need(t, "node", "apt-get install -y nodejs npm")
 	browser, err := exec.LookPath("google-chrome")
@@ -59,8 +62,8 @@ func TestConsole(t *testing.T) {
 		t.Fatal("nothing was accelerated")
 	}
 	args := []string{"clients/console.js", s.http, browser}
-	if folder := os.Getenv("PGACCEL_SCREENSHOTS"); folder != "" {
-		args = append(args, folder)
+	if *screenshots != "" {
+		args = append(args, *screenshots)
 	}
 	out := run(t, []string{"NODE_PATH=" + modules, "HOME=" + t.TempDir()}, nil, node, args...)
 	seen := map[string]int{}
