@@ -17,14 +17,18 @@ import (
 
 var screenshots = flag.String("screenshots", "", "the folder, by its whole path, that TestConsole leaves pictures in")
 
+// Its longest names must not be cut off either.
 const consoleSchema = `
 CREATE TABLE sale (id int PRIMARY KEY, region text NOT NULL, amount numeric(12,2), at timestamptz);
 INSERT INTO sale SELECT i, 'region ' || i % 7, i / 8.0, timestamptz '2024-01-01' + i * interval '1 minute' FROM generate_series(1, 100000) i;
 CREATE TABLE product (id int PRIMARY KEY, name text);
 INSERT INTO product SELECT i, 'product ' || i FROM generate_series(1, 500) i;
-CREATE TABLE bare (a int);
-CREATE ROLE watcher LOGIN IN ROLE pg_monitor;
-GRANT SELECT ON ALL TABLES IN SCHEMA public TO watcher`
+CREATE TABLE bare_${long} (a int);
+CREATE TABLE full_${long} (id int PRIMARY KEY, column_${long} text);
+CREATE ROLE w_${long} LOGIN IN ROLE pg_monitor, pg_read_all_data`
+
+// named puts in what fills names up to about the most that there are.
+func named(sql string) string { return strings.ReplaceAll(sql, "${long}", strings.Repeat("w", 50)) }
 
 // TestConsole looks at each page of the console with a browser, wide and narrow, light and dark: it has its data, nothing is
 // cut off or reported, and axe finds no serious barrier. With -screenshots FOLDER pictures are left there.
@@ -43,9 +47,11 @@ func TestConsole(t *testing.T) {
 			t.Fatalf("%v: integration/install-clients.sh", err)
 		}
 	}
-	s := privateStack(t, consoleSchema)
+	s := privateStack(t, named(consoleSchema))
 	conn := connect(t, s.proxy.url("postgres"))
+	ask(t, conn, "SET application_name = '"+strings.Repeat("a", 63)+"'", nil)
 	for _, sql := range []string{
+		named("SELECT count(column_${long}) FROM full_${long}"),
 		"SELECT region, sum(amount) FROM sale GROUP BY region ORDER BY region",
 		"SELECT count(*), avg(amount) FROM sale WHERE at >= '2024-02-01' AND region <> 'region 3'",
 		"SELECT json_agg(amount) OVER (ORDER BY id) FROM sale WHERE id < 4",

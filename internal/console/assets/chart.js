@@ -1,5 +1,7 @@
 import { h, replace } from "./dom.js";
+import { bytes } from "./format.js";
 
+const powers = Array.from({ length: 50 }, (_, i) => 2 ** i); // steps of an axis of bytes
 const scheme = matchMedia("(prefers-color-scheme: dark)");
 const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 
@@ -34,7 +36,7 @@ export function chart(title, series, format) {
 		plot = new window.uPlot({
 			width: Math.max(1, box.clientWidth), height: 170, legend: { show: false }, cursor: { y: false, drag: { x: false, y: false }, points: { size: 6 } },
 			scales: { x: { range: () => [Math.min(data[0][0], data[0].at(-1) - spanMin), data[0].at(-1)] }, y: { range: (_, __, max) => [0, max > 0 ? max * 1.1 : 1] } },
-			axes: [{ ...axis, space: 70, size: 28, values: (_, all, __, ___, step) => all.map((t) => clock(t, step < 60)) }, { ...axis, size: 68, values: (_, all) => all.map(format) }],
+			axes: [{ ...axis, space: 70, size: 28, values: (_, all, __, ___, step) => all.map((t) => clock(t, step < 60)) }, { ...axis, size: 68, incrs: format === bytes ? powers : undefined, values: (_, all) => all.map(format) }],
 			series: [{}, ...series.map((s) => ({ label: s.name, stroke: () => color(s.color), width: 2, dash: s.dash, fill: s.fill ? () => `${color(s.color)}2e` : undefined, points: { show: true, filter: alone, size: 5, fill: () => color(s.color) } }))],
 			hooks: { setCursor: [(u) => say(u.cursor.idx ?? null)] },
 		}, data, box);
