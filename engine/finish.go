@@ -54,7 +54,7 @@ func (d *decision) Finish() *Finish { return d.finish }
 
 // Finished implements Decision.
 func (d *decision) Finished(took time.Duration, rows int) {
-	d.statement.engine.stats.partial(d.shape, took, rows, d.left)
+	d.statement.engine.stats.partial(d.shape, took, rows, d.left, d.statement.engine.trials.unit())
 	d.timed(took, nil)
 }
 

@@ -349,7 +349,7 @@ func (d *decision) Execute(ctx context.Context, tx *Transaction, gate Gate, desc
 
 // answered counts an execution that is answered.
 func (d *decision) answered(a answered, params []vector.Datum) *vector.Batch {
-	d.statement.engine.stats.accelerated(d.shape, a.took, a.batch.Rows, a.device)
+	d.statement.engine.stats.accelerated(d.shape, a.took, a.batch.Rows, a.device, d.statement.engine.trials.unit())
 	if !a.reused {
 		d.timed(a.took, func() (float64, error) { return d.costOf(params) })
 	}

@@ -54,6 +54,7 @@ type stats struct {
 	shapes *lru.Cache[string, *shape]
 	seen   *lru.Cache[string, *shape] // that Seen alone has met
 	totals sync.Map                   // total -> *atomic.Int64
+	saved  atomic.Int64               // see Engine.Saved
 
 	mismatched  sync.Map // text of a shape that was wrong -> *shape
 	anyMismatch atomic.Bool
@@ -165,8 +166,8 @@ func (s *stats) count(route string, reason plan.Reason) {
 	c.(*atomic.Int64).Add(1)
 }
 
-// accelerated counts an answer; device is what computed it.
-func (s *stats) accelerated(sh *shape, d time.Duration, rows int, device string) {
+// accelerated counts an answer; device is what computed it, unit that of the server's estimates.
+func (s *stats) accelerated(sh *shape, d time.Duration, rows int, device string, unit time.Duration) {
 	s.count(routeAccelerated, "")
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
@@ -182,10 +183,22 @@ func (s *stats) accelerated(sh *shape, d time.Duration, rows int, device string)
 	sh.rows += int64(rows)
 	sh.busy += d
 	sh.last = time.Now()
+	s.save(sh, d, unit)
 }
 
+// save adds what an execution that took d has saved, where it is known what the server takes. The shape is locked.
+func (s *stats) save(sh *shape, d, unit time.Duration) {
+	if server, known := sh.serverTime(unit); known {
+		s.saved.Add(int64(server - d))
+	}
+}
+
+// Saved is the sum, over accelerated and partial executions, of what PostgreSQL takes for such a statement less what they
+// took, as pgaccel.queries has it in gain_ms. Those of which one is not known do not count; slower ones count against it.
+func (e *Engine) Saved() time.Duration { return time.Duration(e.stats.saved.Load()) }
+
 // partial counts an answer of which the server has run what is refused because of why.
-func (s *stats) partial(sh *shape, d time.Duration, rows int, why *plan.Forward) {
+func (s *stats) partial(sh *shape, d time.Duration, rows int, why *plan.Forward, unit time.Duration) {
 	s.count(routePartial, why.Reason)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
@@ -197,6 +210,7 @@ func (s *stats) partial(sh *shape, d time.Duration, rows int, why *plan.Forward)
 	sh.busy += d
 	sh.route, sh.why = routePartial, *why
 	sh.last = time.Now()
+	s.save(sh, d, unit)
 }
 
 // forwarded counts an execution, and returns when; zero where nobody sees the shape.

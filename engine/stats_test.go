@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"pgaccel/plan"
@@ -79,4 +80,27 @@ func TestAllRefusals(t *testing.T) {
 	if _, f := s.shapeOf(syntax.Parse(sql), nil, false); f != nil {
 		t.Errorf("%+v", f)
 	}
+}
+
+// TestSaved: executions of which both sides' times are known count, slower ones against what was saved.
+func TestSaved(t *testing.T) {
+	var e Engine
+	e.stats.init()
+	f := func(what string, want time.Duration) {
+		t.Helper()
+		if got := e.Saved(); got != want {
+			t.Errorf("%s: %v, want %v", what, got, want)
+		}
+	}
+	sh := &shape{text: "SELECT"}
+	e.stats.accelerated(sh, time.Millisecond, 1, deviceCPU, unitDefault)
+	f("before the server has answered it", 0)
+	sh.served(10 * time.Millisecond)
+	f("what came before", 0)
+	e.stats.accelerated(sh, time.Millisecond, 1, deviceCPU, unitDefault)
+	f("one", 9*time.Millisecond)
+	e.stats.partial(sh, 4*time.Millisecond, 1, &plan.Forward{Reason: plan.ReasonFunction}, unitDefault)
+	f("and one in part", 15*time.Millisecond)
+	e.stats.accelerated(sh, 12*time.Millisecond, 1, deviceCPU, unitDefault)
+	f("and a slower one", 13*time.Millisecond)
 }

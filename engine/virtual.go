@@ -90,6 +90,7 @@ type queryRow struct {
 	DeviceMS    float64   `json:"device_mean_ms"`
 	Share       float64   `json:"share"`
 	Gain        *float64  `json:"gain_ms"`
+	Hint        *string   `json:"hint"`
 }
 
 // View is a statement over the schema pgaccel.
@@ -132,7 +133,7 @@ var columns = map[string]string{
 	"devices":  `"device" text, "model" text, "memory_bytes" bigint, "budget_bytes" bigint, "used_bytes" bigint, "queries" bigint, "faults" bigint, "kernel_ms" double precision, "copied_bytes" bigint`,
 	"status":   `"version" text, "started_at" timestamptz, "uptime" interval, "server_version" text, "stream_connected" boolean, "applied_lsn" pg_lsn, "lag_bytes" bigint, "lag_seconds" double precision, "last_error" text, "last_error_at" timestamptz, "copies" bigint, "recopies" bigint, "checkpoint_at" timestamptz, "checkpoint_failures" bigint, "column_bytes" bigint, "column_limit_bytes" bigint, "query_bytes" bigint, "query_limit_bytes" bigint, "reuse_bytes" bigint, "reuse_limit_bytes" bigint, "heap_bytes" bigint, "heap_limit_bytes" bigint, "sessions" integer, "device" text`,
 	"sessions": `"pid" integer, "usename" name, "datname" name, "application_name" text, "client_addr" inet, "client_port" integer, "backend_start" timestamptz, "state" text, "state_change" timestamptz, "route" text, "accelerated" bigint, "partial" bigint, "forwarded" bigint, "held_bytes" bigint`,
-	"queries":  `"query" text, "route" text, "reason" text, "detail" text, "position" integer, "also" text, "calls" bigint, "accelerated" bigint, "partial" bigint, "forwarded" bigint, "rows" bigint, "total_ms" double precision, "mean_ms" double precision, "min_ms" double precision, "forwarded_total_ms" double precision, "forwarded_mean_ms" double precision, "last_used" timestamptz, "checks" bigint, "mismatches" bigint, "device" text, "device_calls" bigint, "device_mean_ms" double precision, "share" double precision, "gain_ms" double precision`,
+	"queries":  `"query" text, "route" text, "reason" text, "detail" text, "position" integer, "also" text, "calls" bigint, "accelerated" bigint, "partial" bigint, "forwarded" bigint, "rows" bigint, "total_ms" double precision, "mean_ms" double precision, "min_ms" double precision, "forwarded_total_ms" double precision, "forwarded_mean_ms" double precision, "last_used" timestamptz, "checks" bigint, "mismatches" bigint, "device" text, "device_calls" bigint, "device_mean_ms" double precision, "share" double precision, "gain_ms" double precision, "hint" text`,
 }
 
 // parametersMax is what a Bind can carry.
@@ -383,6 +384,7 @@ func (e *Engine) queryRows(texts bool) []queryRow {
 		if !texts {
 			r.Query, r.Detail, r.Position, r.Also = "<insufficient privilege>", nil, nil, nil
 		}
+		r.Hint = given(hints[plan.Reason(r.Reason)])
 		if r.Calls > 0 {
 			out = append(out, r)
 			total += r.TotalMS + r.ServerMS

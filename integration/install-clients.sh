@@ -11,5 +11,9 @@ $sudo apt-get install -y -q --no-install-recommends postgresql postgresql-client
 if ! command -v npm >/dev/null; then
 	$sudo apt-get install -y -q --no-install-recommends nodejs npm
 fi
+# Ubuntu's package is a snap, which its images for CI have no need of: Chrome is there.
+if ! command -v chromium >/dev/null && ! command -v google-chrome >/dev/null; then
+	$sudo apt-get install -y -q --no-install-recommends chromium
+fi
 mkdir -p build/node
-npm install --prefix build/node --no-audit --no-fund --ignore-scripts pg@8 pg-cursor@2
+npm install --prefix build/node --no-audit --no-fund --ignore-scripts pg@8 pg-cursor@2 playwright-core@1.65.1 axe-core@4.14.1

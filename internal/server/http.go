@@ -2,15 +2,16 @@ package server
 
 import (
 	"fmt"
-	"html/template"
 	"net"
 	"net/http"
 	"net/http/pprof"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"pgaccel/colstore"
+	"pgaccel/internal/console"
 	"pgaccel/proxy"
 )
 
@@ -26,7 +27,7 @@ func (s *Server) listenHTTP() (net.Listener, error) {
 	return l, nil
 }
 
-// serveHTTP serves /metrics, /livez (/healthz is the same), /readyz and the console at /.
+// serveHTTP serves /metrics, /livez (/healthz is the same), /readyz and the console.
 func (s *Server) serveHTTP(l net.Listener) {
 	s.httpAddr = l.Addr()
 	mux := http.NewServeMux()
@@ -34,12 +35,27 @@ func (s *Server) serveHTTP(l net.Listener) {
 	mux.HandleFunc("GET /livez", livez)
 	mux.HandleFunc("GET /healthz", livez)
 	mux.HandleFunc("GET /readyz", s.readyz)
-	mux.HandleFunc("GET /{$}", s.console)
+	s.console = s.newConsole()
+	mux.Handle(console.Path, s.console)
+	mux.Handle("GET /{$}", http.RedirectHandler(console.Path, http.StatusFound))
 	if s.cfg.Pprof {
 		profiles(mux)
 	}
 	s.http = newHTTPServer(mux, httpIdle)
 	go s.http.Serve(l)
+}
+
+// newConsole makes the console over the clients' listener and the metrics, but for those of Go and the process.
+func (s *Server) newConsole() *console.Console {
+	metrics := prometheus.NewRegistry()
+	metrics.MustRegister(&storeCollector{s}, s.observer)
+	database := ""
+	if own, err := pgconn.ParseConfig(s.cfg.Upstream); err == nil { // Start has read it
+		if database = own.Database; database == "" {
+			database = own.User
+		}
+	}
+	return console.New(console.Config{HTTP: s.httpAddr, HTTPName: s.cfg.HTTP, Clients: s.proxy.Addr, Database: database, Metrics: metrics, Version: Version(), Log: s.log})
 }
 
 // profiles serves Go's profiles of the process, as its tools ask for them.
@@ -59,66 +75,4 @@ const httpIdle = 2 * time.Minute
 func newHTTPServer(h http.Handler, idle time.Duration) *http.Server {
 	return &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: time.Minute,
 		IdleTimeout: idle, MaxHeaderBytes: 16 << 10}
-}
-
-var consolePage = template.Must(template.New("console").Parse(`<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>pgaccel</title>
-<meta http-equiv="refresh" content="5">
-<style>body{font:15px/1.5 system-ui,sans-serif;margin:2rem;max-width:70rem;color:#222}table{border-collapse:collapse;margin:1rem 0}
-td,th{padding:.25rem .8rem;border-bottom:1px solid #ddd;text-align:left}td.n{text-align:right;font-variant-numeric:tabular-nums}</style></head>
-<body><h1>pgaccel {{.Version}}</h1>
-<p>{{.Accelerated}} queries accelerated, {{.Partial}} in part, {{.Forwarded}} forwarded. Column memory: {{.UsedMiB}} of {{.LimitMiB}} MiB. {{.Device}}.
-<a href="/metrics">metrics</a></p>
-<table><tr><th>table<th>state<th>rows<th>KiB<th></tr>
-{{range .Tables}}<tr><td>{{.Name}}<td>{{.State}}<td class="n">{{.Rows}}<td class="n">{{.KiB}}<td>{{.Detail}}</tr>
-{{else}}<tr><td colspan="5">No tables yet.</tr>{{end}}</table>
-<table><tr><th>forwarded because of<th>executions</tr>
-{{range .Reasons}}<tr><td>{{.Reason}}<td class="n">{{.N}}</tr>
-{{else}}<tr><td colspan="2">Nothing forwarded yet.</tr>{{end}}</table>
-<p>In SQL: <code>SELECT * FROM pgaccel.tables</code>, <code>pgaccel.columns</code>, <code>pgaccel.queries</code>, <code>pgaccel.devices</code>,
-<code>pgaccel.status</code>, <code>pgaccel.sessions</code>.</p>
-</body></html>`))
-
-type consoleTable struct {
-	colstore.Status
-	KiB int64
-}
-
-type consoleReason struct {
-	Reason string
-	N      int64
-}
-
-// console shows what an operator asks first: what is copied, what is answered.
-func (s *Server) console(w http.ResponseWriter, _ *http.Request) {
-	used, limit := s.store.Usage()
-	page := struct {
-		Version                         string
-		Accelerated, Partial, Forwarded int64
-		UsedMiB, LimitMiB               int64
-		Device                          string
-		Tables                          []consoleTable
-		Reasons                         []consoleReason
-	}{Version: Version(), UsedMiB: used >> 20, LimitMiB: limit >> 20, Device: s.device.describe()}
-	for _, st := range s.store.Statuses() {
-		page.Tables = append(page.Tables, consoleTable{st, st.Bytes >> 10})
-	}
-	if s.engine != nil {
-		for _, n := range s.engine.Counts() {
-			if n.Route == "accelerated" {
-				page.Accelerated += n.N
-				continue
-			}
-			if n.Route == "partial" {
-				page.Partial += n.N
-			} else {
-				page.Forwarded += n.N
-			}
-			page.Reasons = append(page.Reasons, consoleReason{string(n.Reason), n.N})
-		}
-	}
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	if err := consolePage.Execute(w, page); err != nil {
-		s.log.Debug("console page", "error", err)
-	}
 }

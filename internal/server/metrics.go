@@ -48,6 +48,7 @@ var (
 	indexedDesc          = desc("pgaccel_index_answers_total", "Conditions that a bitmap index answered for a segment.")
 	speculationsDesc     = desc("pgaccel_speculations_total", "Executions begun before their gate had answered, by what became of them.", "outcome")
 	trialsDesc           = desc("pgaccel_trials_total", "Executions forwarded to see what PostgreSQL takes (--trials), by whether that was faster or slower than pgaccel.", "result")
+	savedDesc            = desc("pgaccel_saved_seconds", "Time that accelerated and partial executions have saved: what PostgreSQL takes for such a statement, measured or by its estimate, less what they took. Those of which it is not known do not count; slower ones count against it.")
 	retainedDesc         = desc("pgaccel_slot_retained_bytes", "Write-ahead log that the replication slot keeps the server from removing (--max-retained-wal).")
 	buildDesc            = desc("pgaccel_build_info", "1, with the version of the program and of Go.", "version", "go")
 	streamDesc           = desc("pgaccel_stream_connected", "1 while the replication stream is up, else 0.")
@@ -110,6 +111,7 @@ func (c *storeCollector) Collect(ch chan<- prometheus.Metric) {
 		counter(badStalenessDesc, e.BadStaleness())
 		counter(sharedDesc, e.SharedScans())
 		counter(indexedDesc, e.IndexesAsked())
+		gauge(savedDesc, e.Saved().Seconds())
 		for result, n := range e.Trials() {
 			counter(trialsDesc, n, result)
 		}

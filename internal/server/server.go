@@ -17,6 +17,7 @@ import (
 
 	"pgaccel/colstore"
 	"pgaccel/engine"
+	"pgaccel/internal/console"
 	"pgaccel/internal/temp"
 	"pgaccel/proxy"
 	"pgaccel/replica"
@@ -80,6 +81,7 @@ type Server struct {
 	device     *deviceSide // nil with --device cpu
 	http       *http.Server
 	httpAddr   net.Addr
+	console    *console.Console // nil without http
 	observer   *observer
 	temp       *temp.Space // nil where there is none
 	ctx        context.Context
@@ -204,6 +206,9 @@ func (s *Server) Wait() error {
 // Close ends sessions, removes what was put on the server (publication, slot) and
 // gives the memory back.
 func (s *Server) Close() {
+	if s.console != nil {
+		s.console.Close() // its logins are clients
+	}
 	if s.proxy != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 		s.proxy.Shutdown(ctx)

@@ -180,6 +180,9 @@ func TestQueriesSeen(t *testing.T) {
 			t.Errorf("%s: %s", q.sql, got)
 		}
 	}
+	if got := b.said(watcher, "SELECT DISTINCT hint FROM pgaccel.queries WHERE reason = 'no accelerated table'", 0); !strings.Contains(got, "--accelerate") {
+		t.Errorf("what would help: %s", got)
+	}
 	if got := row("%quick%"); !strings.HasPrefix(got, "SELECT 0") {
 		t.Errorf("a quick one: %s", got)
 	}
@@ -205,6 +208,9 @@ func TestQueriesSeen(t *testing.T) {
 	}
 	if got := b.said(watcher, "SELECT abs(gain_ms - (forwarded_mean_ms - mean_ms)) < 0.01, calls FROM pgaccel.queries WHERE query LIKE '"+like+"'", 0); !strings.HasPrefix(got, "t|3") {
 		t.Errorf("the gain: %s", got)
+	}
+	if b.scrape()["pgaccel_saved_seconds"] == 0 {
+		t.Error("nothing is saved, or lost")
 	}
 	if got := b.said(watcher, "SELECT round(sum(share)::numeric, 6) FROM pgaccel.queries", 0); !strings.HasPrefix(got, "1.000000") {
 		t.Errorf("all shares: %s", got)
