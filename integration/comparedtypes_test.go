@@ -54,7 +54,14 @@ func TestIntervalColumns(t *testing.T) {
 		s.everyAnswer(t, true, sql)
 	}
 	s.everyAnswer(t, true, "SELECT id FROM took WHERE span >= $1 ORDER BY id", "7:30:00")
-	for _, sql := range []string{"SELECT sum(span), avg(span) FROM took", "SELECT id, span + short, span - short, -span, span * 2, span / 2 FROM took ORDER BY id", "SELECT mixed, count(*) FROM took GROUP BY mixed ORDER BY mixed", "SELECT id FROM took WHERE span = mixed ORDER BY id", "SELECT id, coalesce(span, '1 mon') FROM took ORDER BY id", "SELECT id, greatest(span, '1 mon') FROM took ORDER BY id",
+	for _, sql := range []string{"SELECT sum(span), avg(span), sum(mixed), avg(mixed), sum(at - timestamp '2024-01-01'), avg(at - d) FROM took", "SELECT g, sum(span) FILTER (WHERE id > 3), avg(short), sum(mixed) FROM took WHERE id <> 7 GROUP BY g ORDER BY g", "SELECT avg(span), sum(mixed) FROM took WHERE id > 1000",
+		"SELECT id, span + short, span - short, -span, span * 2, span / 2, 2.5 * short, mixed / 7 * -1.5::real, -mixed FROM took ORDER BY id", "SELECT id, span + '1 hour', '1 day' - mixed, mixed * '2', span + interval '1 mon', interval '1 year 1 day' - short FROM took ORDER BY id",
+		"SELECT id, at + mixed, mixed + d, d - mixed, at - span * 3, at + (short + interval '2 mons') FROM took ORDER BY id", "SELECT id FROM took WHERE span = mixed OR short > mixed ORDER BY id", "SELECT id FROM took WHERE mixed > '1 day' OR span + short BETWEEN '1 hour' AND interval '10 hours' ORDER BY id", "SELECT id FROM took WHERE span * 2 < short ORDER BY id",
+		"SELECT id FROM took ORDER BY mixed DESC, span - short, id LIMIT 9", "SELECT g, extract(epoch FROM avg(span)), date_part('hour', sum(short)) FROM took GROUP BY g HAVING sum(short) > '1 second' ORDER BY avg(span) DESC, g", "SELECT id, extract(month FROM mixed), extract(day FROM span + mixed), date_part('epoch', mixed) FROM took ORDER BY id"} {
+		s.everyAnswer(t, true, sql)
+	}
+	s.everyAnswer(t, true, "SELECT id, span * $1::float8 FROM took WHERE mixed >= $2 ORDER BY id", "0.3", "24:00:00")
+	for _, sql := range []string{"SELECT sum(DISTINCT span), avg(DISTINCT mixed) FROM took", "SELECT id, sum(span) OVER (ORDER BY id), avg(mixed) OVER (PARTITION BY g) FROM took ORDER BY id", "SELECT id, span / g FROM took ORDER BY id", "SELECT sum(span + interval '178956970 years') FROM took", "SELECT id, at + mixed * 1e9 FROM took ORDER BY id", "SELECT mixed, count(*) FROM took GROUP BY mixed ORDER BY mixed", "SELECT id, coalesce(span, '1 mon') FROM took ORDER BY id", "SELECT id, greatest(span, '1 mon') FROM took ORDER BY id",
 		"SELECT id, coalesce(span, mixed) FROM took ORDER BY id", "SELECT justify_days(span) FROM took ORDER BY 1", "SELECT to_char(span, 'HH24:MI'), span || '' FROM took ORDER BY id", "SELECT id, span::interval(0), span::time FROM took ORDER BY id", "SELECT id, make_interval(hours => g) = span FROM took ORDER BY id", "SELECT array_agg(span ORDER BY id) FROM took"} {
 		s.everyAnswer(t, false, sql)
 	}
@@ -78,7 +85,11 @@ func TestMoney(t *testing.T) {
 		s.everyAnswer(t, true, sql)
 	}
 	s.everyAnswer(t, true, "SELECT id FROM paid WHERE m >= $1 ORDER BY id", "1234.56")
-	for _, sql := range []string{"SELECT sum(m) FROM paid", "SELECT id, m * 2, m / 2, m / n FROM paid WHERE n <> '0' ORDER BY id", "SELECT id, m::text, m::numeric FROM paid ORDER BY id", "SELECT id, m || '' FROM paid ORDER BY id", "SELECT id, g::money FROM paid ORDER BY id", "SELECT count(*) FROM paid WHERE m = '(1)'", "SELECT count(*) FROM paid WHERE m > '1.005'",
+	for _, sql := range []string{"SELECT sum(m), sum(n) FILTER (WHERE g = 1) FROM paid", "SELECT g, sum(m), sum(m * 2) / sum(n) FROM paid GROUP BY g HAVING sum(m) < '2000' ORDER BY sum(n) DESC, g", "SELECT sum(m) FROM paid WHERE id > 1000", "SELECT id, m * 2, m / 2, m / n, 1.5 * m, m / 3.3, m * 0.07::real, g::bigint * n, m * '2', m / '3' FROM paid WHERE n <> '0' ORDER BY id", "SELECT id, m::numeric, n::numeric + 1 FROM paid ORDER BY id",
+		"SELECT id, g::money, (g + 0.125)::money, (m::numeric * 3)::money, m + 1::money FROM paid ORDER BY id", "SELECT sum(m::numeric), avg(m::numeric) FROM paid"} {
+		s.everyAnswer(t, true, sql)
+	}
+	for _, sql := range []string{"SELECT id, m::text FROM paid ORDER BY id", "SELECT id, m || '' FROM paid ORDER BY id", "SELECT sum(m) OVER (ORDER BY id), sum(m) FROM paid GROUP BY id, m", "SELECT sum(DISTINCT m) FROM paid", "SELECT id, m / g FROM paid ORDER BY id", "SELECT m * 9e18::bigint FROM paid WHERE id = 1", "SELECT sum(m + CASE id WHEN 3 THEN money '92233720368547758.07' WHEN 4 THEN '-92233720368547758.08' ELSE '0' END) FROM paid WHERE id IN (3, 4)", "SELECT count(*) FROM paid WHERE m = '(1)'", "SELECT count(*) FROM paid WHERE m > '1.005'",
 		"SELECT max(m + '92233720368547758.07') FROM paid"} {
 		s.everyAnswer(t, false, sql)
 	}
@@ -92,6 +103,9 @@ func TestMoney(t *testing.T) {
 	for _, locale := range []string{"de_DE.UTF-8", "ja_JP.UTF-8", "C"} { // the error is the same where the machine lacks it
 		alike("SET lc_monetary = '" + locale + "'")
 		alike("SELECT id, m FROM paid ORDER BY id")
+		alike("SELECT id, m::numeric FROM paid ORDER BY id")
+		alike("SELECT count(*) FROM paid WHERE m > g::money")
+		alike("SELECT sum(m) / sum(n) FROM paid")
 		alike("SELECT id FROM paid WHERE m > '12,34' ORDER BY id")
 		alike("SELECT count(*) FROM paid WHERE m > '1,234.55'")
 	}

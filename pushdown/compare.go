@@ -25,6 +25,9 @@ func (a *analyzer) compare(op plan.Op, l, r value) plan.Expr {
 	if l.kind() == vector.JSONB || r.kind() == vector.JSONB {
 		return a.compareJSONB(op, l, r)
 	}
+	if e, ok := a.compareIntervals(op, l, r); ok {
+		return e
+	}
 	if !l.unknown() && !r.unknown() {
 		if e, ok := a.compareMoments(op, l.e, r.e); ok {
 			a.callsOperator(operatorSymbol[op], l.kind(), r.kind())

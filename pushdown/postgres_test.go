@@ -145,8 +145,8 @@ func (s *server) compare(t *testing.T, sql string) (bound, planned bool) {
 		return true, planned
 	}
 	for i, f := range desc.Fields {
-		if k := outputs[i].Type().Kind; sqltype.OID(k) != f.DataTypeOID {
-			t.Errorf("%s\ncolumn %d is %s, type OID %d in PostgreSQL", sql, i+1, k, f.DataTypeOID)
+		if of := outputs[i].Type(); sqltype.OIDOf(of) != f.DataTypeOID {
+			t.Errorf("%s\ncolumn %d is %s, type OID %d in PostgreSQL", sql, i+1, of.Kind, f.DataTypeOID)
 			return true, planned
 		}
 	}

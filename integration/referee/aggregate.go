@@ -141,6 +141,10 @@ func (g *gen) aggregateOf(k kind) *node {
 		return n
 	}
 	switch {
+	case k == money && g.chance(50):
+		if n := rows.of(money, depth); n.lit == nil {
+			return call(typ{kind: money}, "sum"+g.distinct(), n)
+		}
 	case k == boolean:
 		return call(typ{kind: boolean}, pick(g.r, extremes(k, k)...)+"(@)", rows.of(boolean, depth))
 	case k == int8:
