@@ -110,3 +110,27 @@ func TestMoney(t *testing.T) {
 		alike("SELECT count(*) FROM paid WHERE m > '1,234.55'")
 	}
 }
+
+// TestBitStrings compares, groups, orders and computes with strings of bits of columns and constants.
+func TestBitStrings(t *testing.T) {
+	s := privateStack(t, "CREATE TABLE flags (id int PRIMARY KEY, g int, b bit(8), one bit, v bit varying, short varbit(5), list bit(8)[]); "+
+		"INSERT INTO flags SELECT i, i % 3, (i * 37 % 256)::bit(8), (i % 2)::bit, nullif(repeat('1', i % 9) || repeat('0', i % 4), '11')::varbit, (i % 32)::bit(5)::varbit(5), ARRAY[i::bit(8), NULL] FROM generate_series(0, 60) i;\nVACUUM ANALYZE;")
+	for _, sql := range []string{"SELECT id, b, one, v, short, list FROM flags ORDER BY v DESC, b, id", "SELECT v, count(*), count(DISTINCT b) FROM flags GROUP BY v ORDER BY v", "SELECT DISTINCT one, short FROM flags ORDER BY 1, 2", "SELECT id FROM flags WHERE b = B'00100101' OR v > '110' OR b = '11111111' ORDER BY id",
+		"SELECT id FROM flags WHERE v IN ('1', B'111', '') ORDER BY id", "SELECT id FROM flags WHERE b BETWEEN X'10' AND X'3F' AND one = '1' ORDER BY id", "SELECT id FROM flags WHERE b & B'00000100' <> B'00000000' ORDER BY id", "SELECT id FROM flags WHERE b = v OR short < b ORDER BY id", "SELECT a.id, c.id FROM flags a JOIN flags c ON a.v = c.v AND a.g = c.g ORDER BY 1, 2",
+		"SELECT id, b & X'0F', b | B'10000000', b # B'11111111', ~b, ~v, b << 2, b >> 3, b || v, one || '0' FROM flags ORDER BY id", "SELECT id, length(v), bit_count(b), bit_length(short), octet_length(v), get_bit(b, 7), b::int, v::bit(12)::bigint, b::text, v::varchar || '!' FROM flags ORDER BY id", "SELECT id, g::bit(4), (id + 1)::bigint::bit(10) AS c, b::bit(4), v::bit(3), b::varbit(2), short::bit(8) FROM flags ORDER BY id",
+		"SELECT g, sum(bit_count(b)), count(*) FILTER (WHERE get_bit(b, 0) = 1) FROM flags GROUP BY g ORDER BY g", "SELECT id, rank() OVER (ORDER BY v), lag(b) OVER (ORDER BY id), coalesce(v, '1'), nullif(b, X'25') FROM flags ORDER BY id", "SELECT v FROM flags UNION SELECT short FROM flags ORDER BY 1", "SELECT g, percentile_disc(0.5) WITHIN GROUP (ORDER BY v) FROM flags GROUP BY g ORDER BY g"} {
+		s.everyAnswer(t, true, sql)
+	}
+	s.everyAnswer(t, true, "SELECT id FROM flags WHERE v >= $1 AND b <> $2 ORDER BY id", "101", "00000001")
+	for _, sql := range []string{"SELECT id, b & B'1' FROM flags ORDER BY id", "SELECT id, b & v FROM flags ORDER BY id", "SELECT bit_and(b), bit_or(b) FROM flags", "SELECT id, substring(b FROM 2 FOR 3), position(B'1' IN v) FROM flags ORDER BY id", "SELECT id, get_bit(v, 3) FROM flags ORDER BY id", "SELECT max(b) FROM flags", "SELECT (b || b || b || b || B'1')::int FROM flags", "SELECT id, '101'::text::varbit = v FROM flags ORDER BY id",
+		"SELECT pg_typeof(b), b, format_type(pg_typeof(v), NULL) FROM flags ORDER BY id", "SELECT count(*) FROM flags WHERE v = 'x1F'"} {
+		s.everyAnswer(t, false, sql)
+	}
+	direct := connect(t, s.direct.url("postgres"))
+	for _, sql := range []string{"UPDATE flags SET v = B'0101', b = ~b WHERE id % 5 = 3", "INSERT INTO flags VALUES (100, 1, X'FF', B'0', B'', NULL)", "DELETE FROM flags WHERE id = 7"} {
+		if a := ask(t, direct, sql, nil); a.err != "" {
+			t.Fatal(a)
+		}
+		s.everyAnswer(t, true, "SELECT v, count(*), count(DISTINCT b) FROM flags GROUP BY v ORDER BY v")
+	}
+}

@@ -124,6 +124,8 @@ func (a *analyzer) comparisonType(l, r vector.Type) vector.Type {
 		return vector.EnumType(l.Collation.OID)
 	case lk == vector.Enum && rk == vector.Enum:
 		fail(plan.ReasonType, "comparison of two enum types")
+	case lk != rk && lk.IsBits() && rk.IsBits():
+		return vector.TypeOf(vector.VarBit)
 	case lk == rk && lk.Ordered():
 		return vector.TypeOf(lk)
 	case isMoment(lk) && isMoment(rk):

@@ -154,6 +154,9 @@ func (a *analyzer) unary(symbol string, v value) plan.Expr {
 		a.calls(symbol, vector.Interval)
 		return a.callOf(sqlfn.IntervalNegated, []value{a.opaqueInterval(v)})
 	}
+	if e, ok := a.tableOperator(symbol, v); ok && k.IsBits() && tableSigns[symbol] {
+		return e
+	}
 	if !isNumber(k) {
 		fail(plan.ReasonFunction, "operator "+symbol)
 	}

@@ -400,7 +400,7 @@ func cell(c *vector.Column, r int) string {
 	case k.HeldAsText():
 		return c.Strs[r]
 	case k.IsString():
-		return string(sqltype.Of(k).AppendString(nil, c.Strs[r]))
+		return sqltype.Text(vector.Datum{Type: c.Type, Str: c.Strs[r]})
 	case k == vector.Numeric:
 		return c.Decimals[r].String()
 	case k.IsFloat():

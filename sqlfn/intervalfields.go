@@ -37,6 +37,8 @@ const (
 	oidMoneySum
 	oidSizeOfInt4
 	oidSizeOfInt8
+	oidBitAsVarBit
+	oidVarBitAsBit
 )
 
 var (
