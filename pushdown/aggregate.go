@@ -32,6 +32,9 @@ func (a *analyzer) aggregate(fn *sqlfn.Aggregate, name string, f *pg.FuncCall, s
 			a.anyOrder(agg, f, s)
 		}
 		if agg.Distinct = f.AggDistinct && !agg.Func.Idempotent; agg.Distinct && agg.Func == plan.Count {
+			if isOpaqueInterval(agg.Arg.Type()) {
+				agg.Arg = a.intervalKey(typed(agg.Arg))
+			}
 			agg.Arg = a.same(agg.Arg, agg.Arg.Type())
 		}
 		if agg.Func == plan.Count && !agg.Distinct && a.neverNull(agg.Arg) {

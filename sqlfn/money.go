@@ -2,6 +2,7 @@ package sqlfn
 
 import (
 	"math"
+	"strings"
 
 	"pgaccel/sqltype"
 	"pgaccel/vector"
@@ -68,7 +69,7 @@ var amountSamples = map[vector.Kind][]string{vector.Money: moneySamples, vector.
 
 // amountOf is a function whose result is an amount.
 func amountOf(name string, oid uint32, l, r vector.Kind, f func(a, b int64) (c int64, ok bool)) Function {
-	return Function{Name: name, OID: oid, Result: vector.Money, Args: []Param{{Kind: l}, {Kind: r}}, Samples: [][]string{amountSamples[l], amountSamples[r]},
+	return Function{Name: name, OID: oid, Result: vector.Money, Args: []Param{{Kind: l}, {Kind: r}}, Samples: [][]string{amountSamples[l], amountSamples[r]}, Partial: strings.Contains(name, "_mul_"),
 		Eval: func(args []vector.Value) (vector.Value, error) {
 			v, ok := f(args[0].I, args[1].I)
 			if !ok {

@@ -301,7 +301,7 @@ func (g *gen) groupedQuery(q *query) {
 			q.out = append(q.out, output{n: n})
 		}
 	}
-	if g.chance(8) {
+	if g.chance(5) {
 		if n := g.spanAggregate(); n != nil {
 			q.out = append(q.out, output{n: n})
 		}
@@ -354,7 +354,7 @@ func (g *gen) rowQuery(q *query) {
 		}
 		q.out = append(q.out, o)
 	}
-	if g.chance(8) {
+	if g.chance(5) {
 		if n := g.shownSpan(); n != nil {
 			q.out = append(q.out, output{n: n})
 		}

@@ -9,7 +9,7 @@ var anyInterval = typ{kind: opaque, name: "interval"}
 // spanLeaf is an interval: of a column of any fields, of another, or a difference; nil where there is none.
 func (g *gen) spanLeaf(depth int) *node {
 	of := slices.DeleteFunc(g.opaques(), func(n *node) bool { return n.t.name != "interval" })
-	if len(of) > 0 && !g.grouped && g.chance(60) {
+	if len(of) > 0 && !g.grouped && g.chance(30) {
 		return pick(g.r, of...)
 	}
 	if n := g.leaf(interval); n != nil && n.lit == nil && g.chance(70) {
@@ -41,7 +41,7 @@ func (g *gen) span(depth int) *node {
 			return op(anyInterval, pick(g.r, "(@ + @)", "(@ - @)"), a, b)
 		}
 	case 4:
-		if n := g.of(pick(g.r, int2, int4, numeric, float8, float4), 0); tame(n) && n.lo > -1e6 && n.hi < 1e6 {
+		if n := g.of(pick(g.r, int2, int4, numeric, float8, float4), 0); tame(n) && n.lo >= -20 && n.hi <= 20 {
 			return op(anyInterval, pick(g.r, "(@ * @)", "(@ / nullif(@, 0))"), a, g.closed(n))
 		}
 	}
@@ -96,7 +96,7 @@ func (g *gen) spanAggregate() *node {
 	if a == nil {
 		return nil
 	}
-	n := op(anyInterval, pick(g.r, "sum(@)", "avg(@)", "avg(@)", "sum(DISTINCT @)"), a)
+	n := op(anyInterval, pick(g.r, "sum(@)", "sum(@)", "sum(@)", "avg(@)", "avg(@)", "avg(@)", "avg(@)", "sum(DISTINCT @)"), a)
 	n.agg = true
 	if g.chance(20) {
 		n.f += " FILTER (WHERE @)"

@@ -10,18 +10,18 @@ func (g *gen) amount(depth int) *node {
 		}
 	case 1:
 		if a, b := g.leaf(money), g.of(money, 0); a != nil {
-			return op(t, pick(g.r, "(@ + @)", "(@ - @)"), a, b)
+			return op(t, pick(g.r, "(@ / 2 + @ / 2)", "(@ / 3 - @ * 0.5)"), a, b)
 		}
 	case 2:
 		if a, n := g.leaf(money), g.of(pick(g.r, int2, int4, int8, numeric, float4, float8), 0); a != nil && tame(n) {
-			if g.chance(50) {
-				return op(t, "(@ * @)", g.closed(n), a)
+			if g.reckless {
+				return op(t, pick(g.r, "(@ * @)", "(@ / @)"), a, g.closed(n))
 			}
-			return op(t, pick(g.r, "(@ * @)", "(@ / nullif(@, 0))"), a, g.closed(n))
+			return op(t, pick(g.r, "(@ / 1e6 * @)", "(@ / nullif(@::int8, 0))"), a, g.closed(n))
 		}
 	}
 	if a := g.leaf(money); a != nil {
-		return op(t, pick(g.r, "(@ * 2)", "(@ / 3)", "(0.07 * @)", "(@ / 1.19)"), a)
+		return op(t, pick(g.r, "(@ / 3)", "(0.07 * @)", "(@ / 1.19)", "(@ / -100::int8)"), a)
 	}
 	return nil
 }
