@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"pgaccel/plan"
+	"pgaccel/sqlfn"
 	"pgaccel/sqltype"
 	"pgaccel/vector"
 )
@@ -150,6 +151,9 @@ func (s *scope) call(c *plan.Call) string {
 	case plan.OpSame:
 		return args[0]
 	case plan.OpFunc:
+		if text, ok := s.ofFields(c); ok {
+			return text
+		}
 		return c.Func.Name + "(" + strings.Join(args, ", ") + ")"
 	case plan.OpCase:
 		b := "CASE"
@@ -159,6 +163,34 @@ func (s *scope) call(c *plan.Call) string {
 		return b + " ELSE " + args[len(args)-1] + " END"
 	}
 	panic(fmt.Sprintf("BUG: operator %d", c.Op))
+}
+
+// ofFields writes what functions stand for that are not the server's: forms of an interval, and sums of the fields of a value.
+func (s *scope) ofFields(c *plan.Call) (text string, ok bool) {
+	switch c.Func {
+	case sqlfn.IntervalOf, sqlfn.IntervalKey, sqlfn.IntervalWordKey:
+		return s.expr(c.Args[0]), true
+	case sqlfn.MoneySum, sqlfn.IntervalSum, sqlfn.IntervalMean:
+	default:
+		return "", false
+	}
+	for _, a := range c.Args {
+		sum, ok := a.(plan.Agg)
+		if !ok || s.q.Aggs[sum.Index].Func != sqlfn.FieldSum {
+			continue
+		}
+		g := s.q.Aggs[sum.Index]
+		field, ok := g.Arg.(*plan.Call)
+		if !ok || len(field.Args) != 1 {
+			continue
+		}
+		text = s.aggregate(&plan.AggregateCall{Func: sqlfn.AggregateNamed(c.Func.Name), Arg: field.Args[0], Filter: g.Filter})
+		if s.above {
+			text = "(" + text + ")"
+		}
+		return text, true
+	}
+	return "", false
 }
 
 // constant writes a constant as get_const_expr does.

@@ -54,7 +54,14 @@ func TestIntervalColumns(t *testing.T) {
 		s.everyAnswer(t, true, sql)
 	}
 	s.everyAnswer(t, true, "SELECT id FROM took WHERE span >= $1 ORDER BY id", "7:30:00")
-	for _, sql := range []string{"SELECT sum(span), avg(span) FROM took", "SELECT id, span + short, span - short, -span, span * 2, span / 2 FROM took ORDER BY id", "SELECT mixed, count(*) FROM took GROUP BY mixed ORDER BY mixed", "SELECT id FROM took WHERE span = mixed ORDER BY id", "SELECT id, coalesce(span, '1 mon') FROM took ORDER BY id", "SELECT id, greatest(span, '1 mon') FROM took ORDER BY id",
+	for _, sql := range []string{"SELECT sum(span), avg(span), sum(mixed), avg(mixed), sum(at - timestamp '2024-01-01'), avg(at - d) FROM took", "SELECT g, sum(span) FILTER (WHERE id > 3), avg(short), sum(mixed) FROM took WHERE id <> 7 GROUP BY g ORDER BY g", "SELECT avg(span), sum(mixed) FROM took WHERE id > 1000", "SELECT count(DISTINCT mixed), count(DISTINCT span * 2), count(DISTINCT span) FROM took",
+		"SELECT id, span + short, span - short, -span, span * 2, span / 2, 2.5 * short, mixed / 7 * -1.5::real, -mixed FROM took ORDER BY id", "SELECT id, span + '1 hour', '1 day' - mixed, mixed * '2', span + interval '1 mon', interval '1 year 1 day' - short FROM took ORDER BY id",
+		"SELECT id, at + mixed, mixed + d, d - mixed, at - span * 3, at + (short + interval '2 mons') FROM took ORDER BY id", "SELECT id FROM took WHERE span = mixed OR short > mixed ORDER BY id", "SELECT id FROM took WHERE mixed > '1 day' OR span + short BETWEEN '1 hour' AND interval '10 hours' ORDER BY id", "SELECT id FROM took WHERE span * 2 < short ORDER BY id",
+		"SELECT id FROM took ORDER BY mixed DESC, span - short, id LIMIT 9", "SELECT g, extract(epoch FROM avg(span)), date_part('hour', sum(short)) FROM took GROUP BY g HAVING sum(short) > '1 second' ORDER BY avg(span) DESC, g", "SELECT id, extract(month FROM mixed), extract(day FROM span + mixed), date_part('epoch', mixed) FROM took ORDER BY id"} {
+		s.everyAnswer(t, true, sql)
+	}
+	s.everyAnswer(t, true, "SELECT id, span * $1::float8 FROM took WHERE mixed >= $2 ORDER BY id", "0.3", "24:00:00")
+	for _, sql := range []string{"SELECT sum(DISTINCT span), avg(DISTINCT mixed) FROM took", "SELECT id, sum(span) OVER (ORDER BY id), avg(mixed) OVER (PARTITION BY g) FROM took ORDER BY id", "SELECT id, span / g FROM took ORDER BY id", "SELECT sum(span + interval '178956970 years') FROM took", "SELECT id, at + mixed * 1e9 FROM took ORDER BY id", "SELECT mixed, count(*) FROM took GROUP BY mixed ORDER BY mixed", "SELECT id, coalesce(span, '1 mon') FROM took ORDER BY id", "SELECT id, greatest(span, '1 mon') FROM took ORDER BY id",
 		"SELECT id, coalesce(span, mixed) FROM took ORDER BY id", "SELECT justify_days(span) FROM took ORDER BY 1", "SELECT to_char(span, 'HH24:MI'), span || '' FROM took ORDER BY id", "SELECT id, span::interval(0), span::time FROM took ORDER BY id", "SELECT id, make_interval(hours => g) = span FROM took ORDER BY id", "SELECT array_agg(span ORDER BY id) FROM took"} {
 		s.everyAnswer(t, false, sql)
 	}
@@ -78,7 +85,11 @@ func TestMoney(t *testing.T) {
 		s.everyAnswer(t, true, sql)
 	}
 	s.everyAnswer(t, true, "SELECT id FROM paid WHERE m >= $1 ORDER BY id", "1234.56")
-	for _, sql := range []string{"SELECT sum(m) FROM paid", "SELECT id, m * 2, m / 2, m / n FROM paid WHERE n <> '0' ORDER BY id", "SELECT id, m::text, m::numeric FROM paid ORDER BY id", "SELECT id, m || '' FROM paid ORDER BY id", "SELECT id, g::money FROM paid ORDER BY id", "SELECT count(*) FROM paid WHERE m = '(1)'", "SELECT count(*) FROM paid WHERE m > '1.005'",
+	for _, sql := range []string{"SELECT sum(m), sum(n) FILTER (WHERE g = 1) FROM paid", "SELECT g, sum(m), sum(m * 2) / sum(n) FROM paid GROUP BY g HAVING sum(m) < '2000' ORDER BY sum(n) DESC, g", "SELECT sum(m) FROM paid WHERE id > 1000", "SELECT id, m * 2, m / 2, m / n, 1.5 * m, m / 3.3, m * 0.07::real, g::bigint * n, m * '2', m / '3' FROM paid WHERE n <> '0' ORDER BY id", "SELECT id, m::numeric, n::numeric + 1 FROM paid ORDER BY id",
+		"SELECT id, g::money, (g + 0.125)::money, (m::numeric * 3)::money, m + 1::money FROM paid ORDER BY id", "SELECT sum(m::numeric), avg(m::numeric) FROM paid"} {
+		s.everyAnswer(t, true, sql)
+	}
+	for _, sql := range []string{"SELECT id, m::text FROM paid ORDER BY id", "SELECT id, m || '' FROM paid ORDER BY id", "SELECT sum(m) OVER (ORDER BY id), sum(m) FROM paid GROUP BY id, m", "SELECT sum(DISTINCT m) FROM paid", "SELECT id, m / g FROM paid ORDER BY id", "SELECT m * 9e18::bigint FROM paid WHERE id = 1", "SELECT sum(m + CASE id WHEN 3 THEN money '92233720368547758.07' WHEN 4 THEN '-92233720368547758.08' ELSE '0' END) FROM paid WHERE id IN (3, 4)", "SELECT count(*) FROM paid WHERE m = '(1)'", "SELECT count(*) FROM paid WHERE m > '1.005'",
 		"SELECT max(m + '92233720368547758.07') FROM paid"} {
 		s.everyAnswer(t, false, sql)
 	}
@@ -92,7 +103,34 @@ func TestMoney(t *testing.T) {
 	for _, locale := range []string{"de_DE.UTF-8", "ja_JP.UTF-8", "C"} { // the error is the same where the machine lacks it
 		alike("SET lc_monetary = '" + locale + "'")
 		alike("SELECT id, m FROM paid ORDER BY id")
+		alike("SELECT id, m::numeric FROM paid ORDER BY id")
+		alike("SELECT count(*) FROM paid WHERE m > g::money")
+		alike("SELECT sum(m) / sum(n) FROM paid")
 		alike("SELECT id FROM paid WHERE m > '12,34' ORDER BY id")
 		alike("SELECT count(*) FROM paid WHERE m > '1,234.55'")
+	}
+}
+
+// TestBitStrings compares, groups, orders and computes with strings of bits of columns and constants.
+func TestBitStrings(t *testing.T) {
+	s := privateStack(t, "CREATE TABLE flags (id int PRIMARY KEY, g int, b bit(8), one bit, v bit varying, short varbit(5), list bit(8)[]); "+
+		"INSERT INTO flags SELECT i, i % 3, (i * 37 % 256)::bit(8), (i % 2)::bit, nullif(repeat('1', i % 9) || repeat('0', i % 4), '11')::varbit, (i % 32)::bit(5)::varbit(5), ARRAY[i::bit(8), NULL] FROM generate_series(0, 60) i;\nVACUUM ANALYZE;")
+	for _, sql := range []string{"SELECT id, b, one, v, short, list FROM flags ORDER BY v DESC, b, id", "SELECT v, count(*), count(DISTINCT b) FROM flags GROUP BY v ORDER BY v", "SELECT DISTINCT one, short FROM flags ORDER BY 1, 2", "SELECT id FROM flags WHERE b = B'00100101' OR v > '110' OR b = '11111111' ORDER BY id",
+		"SELECT id FROM flags WHERE v IN ('1', B'111', '') ORDER BY id", "SELECT id FROM flags WHERE b BETWEEN X'10' AND X'3F' AND one = '1' ORDER BY id", "SELECT id FROM flags WHERE b & B'00000100' <> B'00000000' ORDER BY id", "SELECT id FROM flags WHERE b = v OR short < b ORDER BY id", "SELECT a.id, c.id FROM flags a JOIN flags c ON a.v = c.v AND a.g = c.g ORDER BY 1, 2",
+		"SELECT id, b & X'0F', b | B'10000000', b # B'11111111', ~b, ~v, b << 2, b >> 3, b || v, one || '0' FROM flags ORDER BY id", "SELECT id, length(v), bit_count(b), bit_length(short), octet_length(v), get_bit(b, 7), b::int, v::bit(12)::bigint, b::text, v::varchar || '!' FROM flags ORDER BY id", "SELECT id, g::bit(4), (id + 1)::bigint::bit(10) AS c, b::bit(4), v::bit(3), b::varbit(2), short::bit(8) FROM flags ORDER BY id",
+		"SELECT g, sum(bit_count(b)), count(*) FILTER (WHERE get_bit(b, 0) = 1) FROM flags GROUP BY g ORDER BY g", "SELECT id, rank() OVER (ORDER BY v), lag(b) OVER (ORDER BY id), coalesce(v, '1'), nullif(b, X'25') FROM flags ORDER BY id", "SELECT v FROM flags UNION SELECT short FROM flags ORDER BY 1", "SELECT g, percentile_disc(0.5) WITHIN GROUP (ORDER BY v) FROM flags GROUP BY g ORDER BY g"} {
+		s.everyAnswer(t, true, sql)
+	}
+	s.everyAnswer(t, true, "SELECT id FROM flags WHERE v >= $1 AND b <> $2 ORDER BY id", "101", "00000001")
+	for _, sql := range []string{"SELECT id, b & B'1' FROM flags ORDER BY id", "SELECT id, b & v FROM flags ORDER BY id", "SELECT bit_and(b), bit_or(b) FROM flags", "SELECT id, substring(b FROM 2 FOR 3), position(B'1' IN v) FROM flags ORDER BY id", "SELECT id, get_bit(v, 3) FROM flags ORDER BY id", "SELECT max(b) FROM flags", "SELECT (b || b || b || b || B'1')::int FROM flags", "SELECT id, '101'::text::varbit = v FROM flags ORDER BY id",
+		"SELECT pg_typeof(b), b, format_type(pg_typeof(v), NULL) FROM flags ORDER BY id", "SELECT count(*) FROM flags WHERE v = 'x1F'"} {
+		s.everyAnswer(t, false, sql)
+	}
+	direct := connect(t, s.direct.url("postgres"))
+	for _, sql := range []string{"UPDATE flags SET v = B'0101', b = ~b WHERE id % 5 = 3", "INSERT INTO flags VALUES (100, 1, X'FF', B'0', B'', NULL)", "DELETE FROM flags WHERE id = 7"} {
+		if a := ask(t, direct, sql, nil); a.err != "" {
+			t.Fatal(a)
+		}
+		s.everyAnswer(t, true, "SELECT v, count(*), count(DISTINCT b) FROM flags GROUP BY v ORDER BY v")
 	}
 }

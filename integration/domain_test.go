@@ -7,12 +7,12 @@ const domainSchema = `
 CREATE DOMAIN cents AS bigint CHECK (VALUE >= 0); CREATE DOMAIN price AS numeric(10,2); CREATE DOMAIN cheap AS price CHECK (VALUE < 100000);
 CREATE DOMAIN word AS text NOT NULL DEFAULT ''; CREATE DOMAIN short AS varchar(12) COLLATE "C"; CREATE DOMAIN code AS char(4); CREATE DOMAIN day AS date;
 CREATE DOMAIN seen AS timestamptz(3); CREATE DOMAIN real8 AS float8; CREATE DOMAIN flag AS boolean; CREATE DOMAIN key AS uuid; CREATE DOMAIN doc AS jsonb; CREATE DOMAIN tiny AS smallint;
-CREATE TYPE mood AS ENUM ('sad', 'glad'); CREATE DOMAIN feeling AS mood; CREATE DOMAIN list AS int[]; CREATE DOMAIN bits AS varbit;
+CREATE TYPE mood AS ENUM ('sad', 'glad'); CREATE DOMAIN feeling AS mood; CREATE DOMAIN list AS int[]; CREATE DOMAIN bits AS regclass;
 CREATE TABLE sold (id key PRIMARY KEY, n int, c cents, p price, q cheap, w word, s short, k code, d day, z seen, f real8, b flag, j doc, t tiny, m feeling, l list, v bits);
 CREATE TABLE codes (k code PRIMARY KEY, name word);
 CREATE VIEW dear AS SELECT id, n, p, w FROM sold WHERE p > 30;
 INSERT INTO sold SELECT md5(i::text)::uuid, i, i % 97, i / 7.0, CASE WHEN i % 5 > 0 THEN i / 3.0 END, 'word ' || i % 13, 's' || i % 11, 'c' || i % 9, '2024-01-01'::date + i % 60, '2024-01-01Z'::timestamptz + i * interval '1 hour',
-	i / 4.0, i % 3 = 0, jsonb_build_object('a', i % 5, 'b', 'x'), i % 100, 'glad', ARRAY[i, 2], B'101' FROM generate_series(1, 2000) i;
+	i / 4.0, i % 3 = 0, jsonb_build_object('a', i % 5, 'b', 'x'), i % 100, 'glad', ARRAY[i, 2], 'pg_class' FROM generate_series(1, 2000) i;
 INSERT INTO codes SELECT 'c' || i, 'name ' || i FROM generate_series(0, 6) i;
 VACUUM ANALYZE;`
 

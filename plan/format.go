@@ -276,7 +276,7 @@ func formatConst(c Const) string {
 	case t.Kind.HeldAsText():
 		return fmt.Sprintf("%q", c.Str)
 	case t.Kind.IsString():
-		return fmt.Sprintf("%s:%s", FormatType(t), sqltype.Of(t.Kind).AppendString(nil, c.Str))
+		return FormatType(t) + ":" + sqltype.Text(c.Datum)
 	case t.Kind == vector.Numeric:
 		return c.Decimal().String()
 	case t.Kind == vector.Int4:

@@ -32,16 +32,25 @@ func (a *analyzer) aggregate(fn *sqlfn.Aggregate, name string, f *pg.FuncCall, s
 			a.anyOrder(agg, f, s)
 		}
 		if agg.Distinct = f.AggDistinct && !agg.Func.Idempotent; agg.Distinct && agg.Func == plan.Count {
+			if isOpaqueInterval(agg.Arg.Type()) {
+				agg.Arg = a.intervalKey(typed(agg.Arg))
+			}
 			agg.Arg = a.same(agg.Arg, agg.Arg.Type())
 		}
 		if agg.Func == plan.Count && !agg.Distinct && a.neverNull(agg.Arg) {
 			agg.Func, agg.Arg = plan.CountStar, nil
 		}
 	})
-	agg.T = aggregateType(agg.Func, name, agg.Arg)
+	sum := a.sumOfFields(agg)
+	if sum == nil {
+		agg.T = aggregateType(agg.Func, name, agg.Arg)
+	}
 	a.calls(name, kinds...)
 	if f.AggDistinct && kinds != nil {
 		a.callsEquality(kinds[0])
+	}
+	if sum != nil {
+		return sum
 	}
 	if agg.Func == plan.Sum && !agg.Distinct {
 		if e := a.sumOfScales(agg); e != nil {
@@ -62,7 +71,7 @@ func (a *analyzer) aggregateCall(fn *sqlfn.Aggregate, name string, f *pg.FuncCal
 		fail(plan.ReasonFunction, name+"() with several arguments")
 	default:
 		agg.Arg = a.argument(fn, name, f.Args[0], s)
-		kinds = []vector.Kind{agg.Arg.Type().Kind}
+		kinds = []vector.Kind{serverKind(typed(agg.Arg))}
 	}
 	if f.AggFilter != nil {
 		agg.Filter = a.boolean(f.AggFilter, s)

@@ -100,7 +100,7 @@ func functionQueries(q map[string]string, f *sqlfn.Function, column func(string)
 // with a column for each kind.
 func builtinQueries() map[string]string {
 	q := map[string]string{"count()": "count(*)",
-		"typmod(numeric)": "'1'::text::numeric(5,2)", "typmod(varchar)": "k.text::varchar(3)", "typmod(bpchar)": "k.text::bpchar(3)",
+		"typmod(numeric)": "'1'::text::numeric(5,2)", "typmod(varchar)": "k.text::varchar(3)", "typmod(bpchar)": "k.text::bpchar(3)", "typmod(bit)": "k.bit::bit(3)", "typmod(varbit)": "k.varbit::varbit(3)",
 		"typmod(time)": "k.time::time(3)", "typmod(timestamp)": "k.timestamp::timestamp(3)", "typmod(timestamptz)": "k.timestamptz::timestamptz(3)"}
 	kinds := typedKinds()
 	column := func(k string) string {

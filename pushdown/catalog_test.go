@@ -72,7 +72,7 @@ func testCatalog(t testing.TB) *catalog.Catalog {
 				d := elt.GetColumnDef()
 				col := catalog.Column{Name: d.Colname, AttNum: int16(len(tab.Columns) + 1), Type: columnType(d.TypeName)}
 				if col.Type.Kind == vector.Invalid {
-					col.Unsupported = "type varbit"
+					col.Unsupported = "type regclass"
 				}
 				tab.Columns = append(tab.Columns, col)
 				for _, n := range d.Constraints {

@@ -28,6 +28,9 @@ func (a *analyzer) orderItem(order []plan.Order, n *pg.Node, s *scope, targets [
 	if o.Expr == nil {
 		o.Expr = a.ordinalOrExpr(by.Node, s, outputs, "ORDER BY")
 	}
+	if isOpaqueInterval(o.Expr.Type()) {
+		o.Expr = a.intervalKey(typed(o.Expr))
+	}
 	noOrder(o.Expr.Type().Kind)
 	o.Expr = a.collated(o.Expr)
 	if !slices.ContainsFunc(order, func(p plan.Order) bool { return a.intern.same(p.Expr, o.Expr) }) {

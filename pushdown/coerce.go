@@ -10,6 +10,7 @@ import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"pgaccel/plan"
+	"pgaccel/sqlfn"
 	"pgaccel/sqltype"
 	"pgaccel/vector"
 )
@@ -113,6 +114,10 @@ func (a *analyzer) cast(e plan.Expr, t vector.Type) plan.Expr {
 	case from.Kind == vector.Numeric && k.IsInt(): // rounds half away from zero
 	case from.Kind.IsFloat() && k.IsInt(): // rounds half to even
 	case from.Kind.IsText() && (sqltype.ReadsText(k) || t.Varying()): // what the text is not read as fails
+	case from.Kind == vector.Bit && k == vector.VarBit:
+		return a.callOf(sqlfn.BitAsVarBit, []value{typed(e)})
+	case from.Kind == vector.VarBit && k == vector.Bit:
+		return a.callOf(sqlfn.VarBitAsBit, []value{typed(e)})
 	case from.Kind == vector.Bool && k == vector.Int4:
 	case (from.Kind.IsInt() || from.Kind == vector.Numeric || from.Kind == vector.Float4) && k == vector.Float8:
 	case from.Kind == vector.Date && k == vector.Timestamp, from.Kind == vector.Timestamp && k == vector.Date:
@@ -339,10 +344,31 @@ func (a *analyzer) typeCast(c *pg.TypeCast, s *scope) plan.Expr {
 	return a.cast(e, t)
 }
 
+// castBits casts to bit(n) or bit varying(n). Integers become as many bits, others are cut, or padded with 0.
+func (a *analyzer) castBits(e plan.Expr, k vector.Kind, n int) plan.Expr {
+	length := typed(plan.Const{Datum: vector.Int(vector.Int4, int64(n))})
+	from := e.Type().Kind
+	switch {
+	case k == vector.Bit && from.IsInt() && from != vector.Int2:
+		return a.callOf(sqlfn.Lookup("bit", from, vector.Int4), []value{typed(e), length})
+	case from.IsBits():
+		oid := uint32(sqlfn.OIDBitLength)
+		if k == vector.VarBit {
+			oid = sqlfn.OIDVarBitLength
+		}
+		return a.callOf(sqlfn.ByOID(oid), []value{typed(e), length, typed(boolConst(true))})
+	}
+	fail(plan.ReasonType, "cast from "+from.String()+" to "+k.String())
+	return nil
+}
+
 // castMod casts to a type with a modifier: numeric(p,s), varchar(n), char(n).
 func (a *analyzer) castMod(e plan.Expr, t vector.Type, mods []int) plan.Expr {
 	if k := e.Type().Kind; t.Kind == vector.Numeric && (k.IsText() || k.IsFloat()) {
 		e = a.cast(e, vector.NumericType(vector.VaryingScale)) // and then its scale (coerce_type_typmod)
+	}
+	if t.Kind.IsBits() && len(mods) == 1 {
+		return a.castBits(e, t.Kind, mods[0])
 	}
 	c, isConst := e.(plan.Const)
 	from := e.Type()

@@ -25,6 +25,9 @@ func (a *analyzer) compare(op plan.Op, l, r value) plan.Expr {
 	if l.kind() == vector.JSONB || r.kind() == vector.JSONB {
 		return a.compareJSONB(op, l, r)
 	}
+	if e, ok := a.compareIntervals(op, l, r); ok {
+		return e
+	}
 	if !l.unknown() && !r.unknown() {
 		if e, ok := a.compareMoments(op, l.e, r.e); ok {
 			a.callsOperator(operatorSymbol[op], l.kind(), r.kind())
@@ -121,6 +124,8 @@ func (a *analyzer) comparisonType(l, r vector.Type) vector.Type {
 		return vector.EnumType(l.Collation.OID)
 	case lk == vector.Enum && rk == vector.Enum:
 		fail(plan.ReasonType, "comparison of two enum types")
+	case lk != rk && lk.IsBits() && rk.IsBits():
+		return vector.TypeOf(vector.VarBit)
 	case lk == rk && lk.Ordered():
 		return vector.TypeOf(lk)
 	case isMoment(lk) && isMoment(rk):

@@ -398,9 +398,9 @@ func (f *finisher) asArray(t vector.Type, element string) (c FinishColumn, value
 	return c, "", false
 }
 
-// unlikeArrays are opaque types whose columns elements of arrays do not stand for, as names, which have a collation, do not: bits, whose
-// length is the column's, and XML, which is read again.
-var unlikeArrays = []uint32{142, 1560, 1562}
+// unlikeArrays are opaque types whose columns elements of arrays do not stand for, as names, which have a collation, do not: XML,
+// which is read again.
+var unlikeArrays = []uint32{142}
 
 // modifier is the cast that gives elements the modifier of their type: they fit it.
 func modifier(t vector.Type) string {
@@ -413,7 +413,7 @@ func modifier(t vector.Type) string {
 		return fmt.Sprintf("%s(%d,%d)", name, precision, scale)
 	case vector.Varchar, vector.BPChar:
 		return fmt.Sprintf("%s(%d)", name, t.Typmod-4)
-	case vector.Time, vector.Timestamp, vector.TimestampTZ:
+	case vector.Time, vector.Timestamp, vector.TimestampTZ, vector.Bit, vector.VarBit:
 		return fmt.Sprintf("%s(%d)", name, t.Typmod)
 	}
 	return ""

@@ -141,6 +141,9 @@ func (a *analyzer) tableFunction(name string, vals []value) plan.Expr {
 	for i, v := range vals {
 		kinds[i] = v.kind()
 	}
+	if e, ok := a.intervalPart(name, vals); ok {
+		return e
+	}
 	key := builtinKey(name, kinds)
 	var f *sqlfn.Function
 	for _, oid := range builtins[key] {
@@ -180,12 +183,15 @@ func (a *analyzer) callOf(f *sqlfn.Function, vals []value) plan.Expr {
 		c.Args[i] = e
 	}
 	a.zoneOf(f, c, constant)
+	if len(f.Args) == 1 && (f.Args[0].Kind == vector.Money) != (f.Result == vector.Money) {
+		a.needsMonetary = a.needsMonetary || f != sqlfn.MoneyCents // how many decimals an amount has depends on lc_monetary
+	}
 	site := c.Site()
 	var coll vector.Collation
 	for _, e := range c.Args { // where two conflict, strpos() fails in the server
 		if k := e.Type().Kind; k.IsArray() && k.Element().IsText() && f.Result.IsText() {
 			coll = mergeCollations(coll, a.elementCollation(e.Type()))
-		} else if !k.IsBytes() && !k.IsArray() { // which have none there
+		} else if !k.IsBytes() && !k.IsArray() && k != vector.Opaque { // which have none there
 			coll = mergeCollations(coll, e.Type().Collation)
 		}
 	}
@@ -206,6 +212,9 @@ func (a *analyzer) callOf(f *sqlfn.Function, vals []value) plan.Expr {
 // ofFunction gives a function's argument the type that it takes. A numeric keeps its scale.
 func (a *analyzer) ofFunction(v value, t vector.Type) plan.Expr {
 	e := a.resolve(v, t)
+	if t.Kind == vector.Opaque { // of which the function says more
+		return e
+	}
 	if t.Kind != vector.Numeric {
 		return a.cast(e, t)
 	}

@@ -122,6 +122,9 @@ func (a *analyzer) plusInterval(op plan.Op, x *pg.A_Expr, s *scope) (e plan.Expr
 		return nil, false
 	}
 	m := a.expr(moment, s)
+	if isInterval(m) {
+		return nil, false
+	}
 	c, constant := m.e.(plan.Const)
 	if intervalCalls[m.kind()] == nil || !constant && !readsRows(m.e) || constant && m.kind() == vector.TimestampTZ {
 		fail(plan.ReasonFunction, "an interval added to what is no date or timestamp")

@@ -42,9 +42,29 @@ func (a *analyzer) constant(c *pg.A_Const) value {
 	case *pg.A_Const_Sval:
 		s := v.Sval.GetSval()
 		return value{text: &s}
+	case *pg.A_Const_Bsval:
+		return typed(bitConst(v.Bsval.GetBsval()))
 	}
-	fail(plan.ReasonType, "bit string constant")
+	fail(plan.ReasonType, "a constant of this form")
 	return value{}
+}
+
+// bitConst is B'101' or X'1F', whose text begins with b or x.
+func bitConst(s string) plan.Const {
+	digits := s[1:]
+	if s[0] == 'x' {
+		b := []byte{}
+		for i := range len(digits) {
+			n, err := strconv.ParseUint(digits[i:i+1], 16, 8)
+			if err != nil {
+				fail(plan.ReasonType, "a constant that is no string of bits")
+			}
+			b = fmt.Appendf(b, "%04b", n)
+		}
+		digits = string(b)
+	}
+	d, ok := sqltype.Of(vector.Bit).Parse(digits)
+	return orFail(plan.Const{Datum: d}, ok, vector.Bit)
 }
 
 func boolConst(b bool) plan.Const {

@@ -60,7 +60,7 @@ func TestAllRefusals(t *testing.T) {
 		{"SELECT id FROM orders ORDER BY ^quote_literal(kind), qty, ^quote_ident(kind) LIMIT ^-1 OFFSET ^-2", []string{"quote_literal()", "quote_ident()", "LIMIT or OFFSET", "LIMIT or OFFSET"}},
 		{"SELECT count(*) FROM orders GROUP BY ^quote_literal(kind), ^quote_ident(kind)", []string{"quote_literal()", "quote_ident()"}},
 		{"SELECT ^kind, qty, ^status, count(*) FROM orders GROUP BY qty", []string{"neither grouped", "neither grouped"}},
-		{"SELECT x FROM (SELECT ^quote_literal(kind) AS x, ^quote_ident(kind) FROM orders) a, (SELECT max(^doc) FROM orders) b", []string{"quote_literal()", "quote_ident()", "column doc: type varbit"}},
+		{"SELECT x FROM (SELECT ^quote_literal(kind) AS x, ^quote_ident(kind) FROM orders) a, (SELECT max(^doc) FROM orders) b", []string{"quote_literal()", "quote_ident()", "column doc: type regclass"}},
 		{"SELECT ^array_agg(id) OVER (), (SELECT ^quote_literal(name) FROM customers c LIMIT 1) FROM orders", []string{"window function", "quote_literal()"}},
 		{"SELECT " + strings.Repeat("^quote_literal(kind), ", 20) + "quote_literal(kind) FROM orders", slices.Repeat([]string{"quote_literal()"}, 20)},
 	} {

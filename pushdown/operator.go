@@ -112,8 +112,11 @@ func (a *analyzer) operation(x *pg.A_Expr, s *scope) plan.Expr {
 	}
 	op, compares := comparisons[symbol]
 	of := a.expr
-	if compares {
+	switch _, computes := arithmetic[symbol]; {
+	case compares:
 		of = a.compared
+	case computes:
+		of = func(n *pg.Node, s *scope) value { return a.spanOperand(x, n, s) }
 	}
 	l := of(x.Lexpr, s)
 	if compares && x.Lexpr.GetColumnRef() != nil && l.kind().IsArray() {
@@ -147,6 +150,13 @@ func (a *analyzer) operation(x *pg.A_Expr, s *scope) plan.Expr {
 
 func (a *analyzer) unary(symbol string, v value) plan.Expr {
 	k := v.kind()
+	if isInterval(v) && symbol == "-" {
+		a.calls(symbol, vector.Interval)
+		return a.callOf(sqlfn.IntervalNegated, []value{a.opaqueInterval(v)})
+	}
+	if e, ok := a.tableOperator(symbol, v); ok && k.IsBits() && tableSigns[symbol] {
+		return e
+	}
 	if !isNumber(k) {
 		fail(plan.ReasonFunction, "operator "+symbol)
 	}
@@ -178,12 +188,17 @@ func (a *analyzer) arith(op plan.Op, l, r value) plan.Expr {
 	if l.unknown() && r.unknown() {
 		fail(plan.ReasonType, "arithmetic on constants without a type")
 	}
+	if e, ok := a.intervalArith(op, l, r); ok {
+		return e
+	}
 	// An open operand takes the other's type if there is such an operator.
 	known := l
 	if l.unknown() {
 		known = r
 	}
 	switch k := known.kind(); {
+	case k == vector.Money && op == plan.OpMul:
+		l, r = typed(a.resolve(l, vector.TypeOf(vector.Float8))), typed(a.resolve(r, vector.TypeOf(vector.Float8)))
 	case k.IsInt(), k == vector.Numeric, k == vector.Money, k.IsFloat(), isMoment(k) && op == plan.OpSub:
 		t := known.e.Type()
 		l, r = typed(a.resolve(l, t)), typed(a.resolve(r, t))

@@ -145,8 +145,8 @@ func (s *server) compare(t *testing.T, sql string) (bound, planned bool) {
 		return true, planned
 	}
 	for i, f := range desc.Fields {
-		if k := outputs[i].Type().Kind; sqltype.OID(k) != f.DataTypeOID {
-			t.Errorf("%s\ncolumn %d is %s, type OID %d in PostgreSQL", sql, i+1, k, f.DataTypeOID)
+		if of := outputs[i].Type(); sqltype.OIDOf(of) != f.DataTypeOID {
+			t.Errorf("%s\ncolumn %d is %s, type OID %d in PostgreSQL", sql, i+1, of.Kind, f.DataTypeOID)
 			return true, planned
 		}
 	}
@@ -400,7 +400,7 @@ func cell(c *vector.Column, r int) string {
 	case k.HeldAsText():
 		return c.Strs[r]
 	case k.IsString():
-		return string(sqltype.Of(k).AppendString(nil, c.Strs[r]))
+		return sqltype.Text(vector.Datum{Type: c.Type, Str: c.Strs[r]})
 	case k == vector.Numeric:
 		return c.Decimals[r].String()
 	case k.IsFloat():

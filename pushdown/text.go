@@ -28,9 +28,11 @@ func (a *analyzer) concatenation(l, r value) plan.Expr {
 		return e
 	}
 	key := builtinKey("||", []vector.Kind{l.kind(), r.kind()})
-	if slices.Contains(builtins[key], sqlfn.OIDByteaCat) {
-		a.calls("||", l.kind(), r.kind())
-		return a.callOf(sqlfn.ByOID(sqlfn.OIDByteaCat), []value{l, r})
+	for _, oid := range []uint32{sqlfn.OIDByteaCat, sqlfn.OIDBitCat} {
+		if slices.Contains(builtins[key], oid) {
+			a.calls("||", l.kind(), r.kind())
+			return a.callOf(sqlfn.ByOID(oid), []value{l, r})
+		}
 	}
 	if !slices.ContainsFunc(builtins[key], func(oid uint32) bool {
 		return oid == sqlfn.OIDTextCat || oid == sqlfn.OIDTextAnyCat || oid == sqlfn.OIDAnyTextCat

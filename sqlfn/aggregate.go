@@ -89,6 +89,10 @@ var (
 	Mode      = &Aggregate{Names: []string{"mode"}, State: AggregateMode, Result: SameType}
 )
 
+// FieldSum is a sum of bigint, or of one field of values that have several, that is bigint again: what leaves 64 bits is an error, also
+// of groups that are not shown. It is no aggregate of the server's.
+var FieldSum = &Aggregate{Names: []string{"sum"}, State: AggregateSum, Result: fieldSumType}
+
 // Their OIDs in pg_proc.
 const (
 	OIDStringAgg = 3538 // of texts
@@ -157,6 +161,13 @@ func SameType(t vector.Type) vector.Type {
 		t.Typmod = -1
 	}
 	return t
+}
+
+func fieldSumType(t vector.Type) vector.Type {
+	if t.Kind == vector.Int4 || t.Kind == vector.Int8 {
+		return vector.TypeOf(vector.Int8)
+	}
+	return vector.Type{}
 }
 
 func concatType(t vector.Type) vector.Type {

@@ -187,7 +187,7 @@ func (f *Function) Accepts(c Call) bool {
 }
 
 var (
-	all    = slices.Concat(datetime, numeric, text, arithmetics, strs, reshapes, characters, matches, numberChars, documents, madeDocuments, textNumbers, rawDocuments, bitwise, scales, clocks, conversions, splits, binary, bytesLike, encodings, amounts)
+	all    = slices.Concat(datetime, numeric, text, arithmetics, strs, reshapes, characters, matches, numberChars, documents, madeDocuments, textNumbers, rawDocuments, bitwise, scales, clocks, conversions, splits, binary, bytesLike, encodings, amounts, bitStrings)
 	byOID  = map[uint32]*Function{}
 	byName = map[string][]*Function{}
 )

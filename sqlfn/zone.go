@@ -295,30 +295,32 @@ func truncIn(f *Function, z *sqltype.Zone) {
 	}
 }
 
-// plusIntervalIn adds months, days and time to a moment, the months and the days to its local time, each for
+// addIntervalIn adds months, days and time to a moment, the months and the days to its local time, each for
 // itself (timestamptz_pl_interval).
-func plusIntervalIn(f *Function, z *sqltype.Zone) {
-	add := func(v, months, days, micros int64) (int64, error) {
-		if !sqltype.InZones(v) {
-			return 0, failed("timestamp out of range")
-		}
-		for _, step := range [][2]int64{{months, 0}, {0, days}} {
-			if step == [2]int64{} {
-				continue
-			}
-			local, err := localTime(z, v)
-			if err != nil {
-				return 0, err
-			}
-			if local, err = addInterval(local, step[0], step[1], 0); err != nil {
-				return 0, err
-			}
-			if v, err = utcTime(z, local); err != nil {
-				return 0, err
-			}
-		}
-		return addInterval(v, 0, 0, micros)
+func addIntervalIn(z *sqltype.Zone, v, months, days, micros int64) (int64, error) {
+	if !sqltype.InZones(v) {
+		return 0, failed("timestamp out of range")
 	}
+	for _, step := range [][2]int64{{months, 0}, {0, days}} {
+		if step == [2]int64{} {
+			continue
+		}
+		local, err := localTime(z, v)
+		if err != nil {
+			return 0, err
+		}
+		if local, err = addInterval(local, step[0], step[1], 0); err != nil {
+			return 0, err
+		}
+		if v, err = utcTime(z, local); err != nil {
+			return 0, err
+		}
+	}
+	return addInterval(v, 0, 0, micros)
+}
+
+func plusIntervalIn(f *Function, z *sqltype.Zone) {
+	add := func(v, months, days, micros int64) (int64, error) { return addIntervalIn(z, v, months, days, micros) }
 	f.Eval = func(args []vector.Value) (vector.Value, error) {
 		months, days, micros := intervalFields(args[1].Str)
 		v, err := add(args[0].I, months, days, micros)

@@ -60,6 +60,10 @@ func ArrayOID(t vector.Type) uint32 {
 		return 1003
 	case vector.Money:
 		return 791
+	case vector.Bit:
+		return 1561
+	case vector.VarBit:
+		return 1563
 	case vector.Opaque:
 		return opaqueArrayOIDs[t.Collation.OID]
 	}

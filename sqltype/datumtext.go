@@ -7,6 +7,8 @@ func Text(d vector.Datum) string {
 	switch k := d.Type.Kind; {
 	case k == vector.Numeric:
 		return d.Decimal().String()
+	case k == vector.Opaque:
+		return string(OpaqueOfType(d.Type).AppendText(nil, d.Str))
 	case k.HeldAsText():
 		return d.Str
 	case k.IsString():

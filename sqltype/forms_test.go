@@ -148,7 +148,7 @@ func TestUnscaledFromServer(t *testing.T) {
 
 // TestNoSuchType: a kind that no type stands for is a bug of the caller's.
 func TestNoSuchType(t *testing.T) {
-	for _, k := range []vector.Kind{vector.Invalid, vector.Money + 1} {
+	for _, k := range []vector.Kind{vector.Invalid, vector.VarBit + 1} {
 		func() {
 			defer func() {
 				if recover() == nil {

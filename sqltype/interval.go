@@ -172,3 +172,26 @@ func appendIntervalBinary(dst []byte, v int64) []byte {
 	dst = binary.BigEndian.AppendUint32(dst, uint32(int32(v/MicrosPerDay)))
 	return binary.BigEndian.AppendUint32(dst, 0)
 }
+
+// IntervalFields returns the fields of an interval of the opaque type, whose values are the binary form.
+func IntervalFields(raw string) (months, days, micros int64) {
+	r := reader{rest: raw}
+	micros = r.int64()
+	days = int64(r.int32())
+	return int64(r.int32()), days, micros
+}
+
+// OpaqueInterval returns the interval with these fields. ok is false where they do not fit, or are infinity with 17 and later.
+func OpaqueInterval(months, days, micros int64) (raw string, ok bool) {
+	if months != int64(int32(months)) || days != int64(int32(days)) {
+		return "", false
+	}
+	b := binary.BigEndian.AppendUint64(make([]byte, 0, 16), uint64(micros))
+	b = binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(b, uint32(days)), uint32(months))
+	r := reader{rest: string(b)}
+	validInterval(&r)
+	return string(b), !r.short
+}
+
+// OpaqueIntervalType is the type of intervals that are not all intervalType's.
+var OpaqueIntervalType = vector.OpaqueType(oidInterval)

@@ -85,8 +85,7 @@ func init() {
 	}
 }
 
-// SQL is the type's name in statements, in which it has no modifier: "bit" is of any length, and bit is of one. That of an extension
-// is in any schema.
+// SQL is the type's name in statements, in which "char" is another type than char. That of an extension is in any schema.
 func (t *Opaque) SQL() string {
 	if t.OID == 0 {
 		return t.Name

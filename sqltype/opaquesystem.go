@@ -33,8 +33,6 @@ var opaqueSystem = []Opaque{
 		}},
 	vectorOf(vector.Int2, oidInt2, 22, "int2vector", "", "1", "1 2 -3", "32767 -32768"),
 	vectorOf(vector.OID, oidOID, 30, "oidvector", "", "1", "1 2 4294967295"),
-	bitString(1560, "bit"),
-	bitString(1562, "varbit"),
 }
 
 const oidInt2 = 21
@@ -115,23 +113,4 @@ func emptyVector(element uint32) string {
 	b = binary.BigEndian.AppendUint32(b, 0)
 	b = binary.BigEndian.AppendUint32(b, element)
 	return string(binary.BigEndian.AppendUint32(b, 0))
-}
-
-// bitString is a type of strings of bits (src/backend/utils/adt/varbit.c): their number, then bytes, the rest of the last one 0.
-func bitString(oid uint32, name string) Opaque {
-	return Opaque{OID: oid, Name: name, Samples: []string{"", "0", "1", "10", "100000000", "0000000", "11111111", "1010101010101"},
-		valid: func(r *reader) {
-			n := int64(r.int32())
-			if n < 0 || (n+7)/8 != int64(len(r.rest)) {
-				r.short = true
-			}
-			r.rest = ""
-		},
-		AppendText: func(dst []byte, raw string) []byte {
-			r := reader{rest: raw}
-			for i := range r.int32() {
-				dst = append(dst, '0'+r.rest[i/8]>>(7-i%8)&1)
-			}
-			return dst
-		}}
 }

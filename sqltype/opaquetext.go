@@ -51,11 +51,11 @@ type opaqueArray struct {
 // opaqueArrays are the types of arrays, by pg_type.typarray. Those of opaque types are noted in opaqueArrayOIDs.
 func opaqueArrays() (list []Opaque) {
 	arrays := []opaqueArray{{oid: 1014, kind: vector.BPChar, settings: OpaqueSettings{Encoded: true}}, {oid: 199, kind: vector.JSON, settings: OpaqueSettings{Encoded: true}},
-		{oid: 1001, kind: vector.Bytea, settings: OpaqueSettings{Bytes: true}}, {oid: 1041, kind: vector.Inet}, {oid: 651, kind: vector.CIDR}, {oid: 775, kind: vector.MACAddr8}, {oid: 3221, kind: vector.LSN}, {oid: 1270, kind: vector.TimeTZ}, {oid: 1028, kind: vector.OID}, {oid: 791, kind: vector.Money, settings: OpaqueSettings{Money: true}}, {oid: 1003, kind: vector.Name, settings: OpaqueSettings{Encoded: true}}, {oid: 1020, element: 603, delimiter: ';'}}
+		{oid: 1001, kind: vector.Bytea, settings: OpaqueSettings{Bytes: true}}, {oid: 1041, kind: vector.Inet}, {oid: 651, kind: vector.CIDR}, {oid: 775, kind: vector.MACAddr8}, {oid: 3221, kind: vector.LSN}, {oid: 1270, kind: vector.TimeTZ}, {oid: 1028, kind: vector.OID}, {oid: 791, kind: vector.Money, settings: OpaqueSettings{Money: true}}, {oid: 1561, kind: vector.Bit}, {oid: 1563, kind: vector.VarBit}, {oid: 1003, kind: vector.Name, settings: OpaqueSettings{Encoded: true}}, {oid: 1020, element: 603, delimiter: ';'}}
 	opaqueArrayOIDs[603] = 1020
 	for oid, element := range map[uint32]uint32{1187: 1186, 3905: 3904, 6150: 4451, 3927: 3926, 6157: 4536, 3907: 3906, 6151: 4532, 3913: 3912, 6155: 4535,
 		3909: 3908, 6152: 4533, 3911: 3910, 6153: 4534, 1017: 600, 1018: 601, 629: 628, 719: 718, 1019: 602, 1027: 604, 1011: 28, 1012: 29, 271: 5069, 1010: 27,
-		5039: 5038, 2949: 2970, 1002: 18, 1006: 22, 1013: 30, 1561: 1560, 1563: 1562, 2201: 1790, 143: 142, 4073: 4072, 3643: 3614, 3645: 3615} {
+		5039: 5038, 2949: 2970, 1002: 18, 1006: 22, 1013: 30, 2201: 1790, 143: 142, 4073: 4072, 3643: 3614, 3645: 3615} {
 		arrays = append(arrays, opaqueArray{oid: oid, element: element})
 		opaqueArrayOIDs[element] = oid
 	}

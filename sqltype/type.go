@@ -93,6 +93,8 @@ var types = [1 << 8]Type{
 	vector.OID:         oidType,
 	vector.Name:        nameType,
 	vector.Money:       moneyType,
+	vector.Bit:         bitType,
+	vector.VarBit:      varbitType,
 	vector.Opaque:      {Kind: vector.Opaque, Name: "opaque", Category: 'U', NoExtremes: true, Binary: BinaryBytes},
 }
 

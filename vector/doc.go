@@ -23,6 +23,7 @@
 //	Name                    likewise; it sorts by its bytes
 //	UUID, Bytea             likewise; the string are the bytes
 //	MACAddr8, LSN           likewise
+//	Bit, VarBit             code in the column's dictionary: of a character 0 or 1 for each bit
 //	Inet, CIDR, TimeTZ      likewise; the string is a key by which they sort (package sqltype)
 //	Opaque                  likewise: the binary form; Type.Collation.OID is the type's,
 //	                        and Type.Scale says which of an extension's it is

@@ -37,6 +37,8 @@ const (
 	OID
 	Name
 	Money
+	Bit
+	VarBit
 
 	kinds // a new one comes just before: checkpoints hold the numbers
 )
@@ -48,7 +50,7 @@ var kindNames = [kinds]string{Invalid: "invalid", Bool: "boolean", Int2: "smalli
 	MACAddr: "macaddr", UUID: "uuid", Interval: "interval", JSONB: "jsonb", Enum: "enum", JSON: "json",
 	Bytea: "bytea", Inet: "inet", CIDR: "cidr", Opaque: "opaque type",
 	MACAddr8: "macaddr8", LSN: "pg_lsn", TimeTZ: "timetz",
-	OID: "oid", Name: "name", Money: "money",
+	OID: "oid", Name: "name", Money: "money", Bit: "bit", VarBit: "bit varying",
 }
 
 // Kinds returns the kinds that can be held and are one type: all but Enum and Opaque.
@@ -70,7 +72,7 @@ const arrayBit Kind = 1 << 7
 func ArrayOf(k Kind) Kind {
 	switch {
 	case k == Invalid, k >= kinds, k == Interval, k == BPChar, k == Enum, k == JSON, k == Bytea, k == Inet, k == CIDR, k == Opaque,
-		k == MACAddr8, k == LSN, k == TimeTZ, k == OID, k == Name, k == Money:
+		k == MACAddr8, k == LSN, k == TimeTZ, k == OID, k == Name, k == Money, k == Bit, k == VarBit:
 		return Invalid
 	}
 	return k | arrayBit
@@ -116,8 +118,11 @@ func (k Kind) IsMany() bool { return k == Enum || k == Opaque }
 
 // IsBytes reports whether values are held as strings that are not text and sort as the values do.
 func (k Kind) IsBytes() bool {
-	return k == UUID || k == Bytea || k == Inet || k == CIDR || k == MACAddr8 || k == LSN || k == TimeTZ
+	return k == UUID || k == Bytea || k == Inet || k == CIDR || k == MACAddr8 || k == LSN || k == TimeTZ || k.IsBits()
 }
+
+// IsBits reports whether k is bit or bit varying.
+func (k Kind) IsBits() bool { return k == Bit || k == VarBit }
 
 // IsDocument reports whether k is json or jsonb.
 func (k Kind) IsDocument() bool { return k == JSONB || k == JSON }

@@ -141,6 +141,10 @@ func (g *gen) aggregateOf(k kind) *node {
 		return n
 	}
 	switch {
+	case k == money && g.chance(40):
+		if n := rows.of(money, depth); n.lit == nil {
+			return call(typ{kind: money}, pick(g.r, "sum(@ / 100000)", "sum(@ * 1e-6::float8)", "sum(@)"), n)
+		}
 	case k == boolean:
 		return call(typ{kind: boolean}, pick(g.r, extremes(k, k)...)+"(@)", rows.of(boolean, depth))
 	case k == int8:

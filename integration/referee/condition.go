@@ -39,7 +39,13 @@ func (g *gen) condition(depth int) *node {
 			}
 		}
 	}
-	switch g.r.IntN(13) {
+	switch g.r.IntN(14) {
+	case 13:
+		if !g.grouped && g.chance(20) {
+			if n := g.comparedSpans(); n != nil {
+				return n
+			}
+		}
 	case 12:
 		return g.rowComparison(min(depth, 1))
 	case 0, 1:

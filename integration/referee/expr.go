@@ -233,6 +233,10 @@ func (g *gen) call(k kind, depth int) *node {
 		return g.choice(k, depth)
 	case k == interval:
 		return g.difference(depth)
+	case (k == bit || k == varbit) && g.chance(60):
+		return g.bitString(k)
+	case k == money && g.chance(60):
+		return g.amount(depth)
 	case k.isInt():
 		return g.integer(k, depth)
 	case k == numeric:

@@ -182,7 +182,7 @@ func (g *gen) resultOf(f *sqlfn.Function, site sqlfn.Call, forms []string, args 
 		sql = "extract(" + unit + " FROM " + forms[1] + ")"
 	}
 	switch {
-	case slices.Contains([]string{"time", "interval", "numeric", "bool", "float4"}, f.Name): // the names of types
+	case slices.Contains([]string{"time", "interval", "numeric", "bool", "float4", "bit"}, f.Name): // the names of types
 		sql = `"` + f.Name + `"(` + strings.Join(forms, ", ") + ")"
 	case f.Name == "textcat", f.Name == "byteacat":
 		sql = "(" + forms[0] + " || " + forms[1] + ")"

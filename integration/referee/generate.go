@@ -301,6 +301,11 @@ func (g *gen) groupedQuery(q *query) {
 			q.out = append(q.out, output{n: n})
 		}
 	}
+	if g.chance(5) {
+		if n := g.spanAggregate(); n != nil {
+			q.out = append(q.out, output{n: n})
+		}
+	}
 	if n := g.opaqueCount(); n != nil && g.chance(30) {
 		q.out = append(q.out, output{n: n})
 	}
@@ -348,6 +353,11 @@ func (g *gen) rowQuery(q *query) {
 			o.as = fmt.Sprintf("o%d", len(q.out)+1)
 		}
 		q.out = append(q.out, o)
+	}
+	if g.chance(5) {
+		if n := g.shownSpan(); n != nil {
+			q.out = append(q.out, output{n: n})
+		}
 	}
 	if n := g.opaqueValue(); n != nil && g.chance(60) {
 		q.out = append(q.out, output{n: n})

@@ -30,6 +30,7 @@ const (
 	float4      = kind(vector.Float4)
 	float8      = kind(vector.Float8)
 	jsonb       = kind(vector.JSONB)
+	money       = kind(vector.Money)
 	json        = kind(vector.JSON)
 	enum        = kind(vector.Enum) // the one type of world.read
 	text        = kind(vector.Text)

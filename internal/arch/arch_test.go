@@ -52,7 +52,7 @@ var mayImport = map[string]string{
 	"replica/pgoutput":    "",
 	"replica":             "sqltype colstore catalog vector replica/pgoutput",
 	"upstream":            "wire",
-	"explain":             "catalog plan sqltype vector",
+	"explain":             "catalog plan sqlfn sqltype vector",
 	"engine":              "explain syntax pushdown olap plan sqltype colstore catalog gpu vector internal/processors internal/temp",
 	"proxy":               "engine plan upstream wire sqltype vector internal/processors",
 	"internal/oracle":     "plan sqlfn sqltype vector",

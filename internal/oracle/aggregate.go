@@ -206,7 +206,7 @@ func exactSum(a plan.AggregateCall, t vector.Type, values []value) (value, error
 	for _, v := range values {
 		sum.num.Add(sum.num, exactOf(t, v))
 	}
-	if a.Func == plan.Sum {
+	if a.Func != plan.Avg {
 		if a.T.Kind == vector.Numeric {
 			_, err := toDatum(sum, a.T)
 			return sum, err

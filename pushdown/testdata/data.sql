@@ -25,7 +25,7 @@ INSERT INTO orders SELECT
   CASE WHEN i % 5 <> 2 THEN TIMESTAMP '2023-12-31 22:30:15.25' + (i * 8.75) * INTERVAL '1 hour' END,
   CASE WHEN i % 6 <> 3 THEN TIMESTAMPTZ '2023-12-31 21:00:00+00' + (i * 3.5) * INTERVAL '1 hour' END,
   CASE WHEN i % 7 <> 4 THEN TIME '00:00' + (i * 0.125 % 24) * INTERVAL '1 hour' END,
-  B'101',
+  'pg_class',
   CASE WHEN i % 6 <> 5 THEN (ARRAY['{"a": 1, "b": {"c": "x"}}', '{"a": "é", "seats": 7, "k": null}', '[1, {"a": 1.0}]', '"s"', '{}', '{"a": [1, 2.50], "x": 1}'])[1 + i * 5 % 6]::jsonb END
 FROM generate_series(1, 300) i;
 -- Groups: 1 and 2 ordinary, 3 one row, 4 nulls, 5 not a number, 6 infinity, 7 both infinities, 8 zeros of both signs,

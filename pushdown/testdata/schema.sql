@@ -18,7 +18,7 @@ CREATE TABLE orders (
   at timestamp,
   seen timestamptz,
   clock time,
-  doc varbit,
+  doc regclass,
   data jsonb
 );
 CREATE INDEX orders_day ON orders (day, shop_id);
