@@ -329,6 +329,9 @@ func (g *gen) distinctQuery(q *query) {
 			q.out = append(q.out, output{n: n})
 		}
 	}
+	if n := g.expandedOutput(); n != nil && g.chance(8) {
+		q.out = append(q.out, output{n: n})
+	}
 	if len(q.out) == 0 {
 		q.out = append(q.out, output{n: g.of(int4, 1)})
 	}
@@ -348,6 +351,9 @@ func (g *gen) rowQuery(q *query) {
 			o.as = fmt.Sprintf("o%d", len(q.out)+1)
 		}
 		q.out = append(q.out, o)
+	}
+	if n := g.expandedOutput(); n != nil && g.chance(4) {
+		q.out = append(q.out, output{n: n})
 	}
 	if n := g.opaqueValue(); n != nil && g.chance(60) {
 		q.out = append(q.out, output{n: n})
