@@ -125,6 +125,9 @@ type Decision interface {
 	// own, where its route is RouteForward. It returns when that was, for Completed; zero
 	// where nobody asks for it.
 	Forwarded(reason plan.Reason) time.Time
+	// Listed reports whether its executions are among pgaccel.queries. Those of others, such as UPDATE, are told to the
+	// Watcher as if they mentioned nothing.
+	Listed() bool
 	// Completed counts how long the server took for a forwarded execution, from when it was
 	// sent until it was complete.
 	Completed(took time.Duration)

@@ -39,7 +39,7 @@ func TestParsesOnce(t *testing.T) {
 	f("EXPLAIN", 1, "EXPLAIN "+count)
 	f("DECLARE CURSOR", 1, "DECLARE c CURSOR FOR SELECT a, a, a FROM t")
 	f("the same again", 0, "DECLARE c CURSOR FOR SELECT a, a, a FROM t")
-	f("its SELECT", 0, " SELECT a, a, a FROM t")
+	f("its SELECT", 0, "SELECT a, a, a FROM t")
 	f("with a FETCH", 1, "BEGIN; DECLARE c CURSOR FOR SELECT max(a) FROM t; FETCH c")
 	f("COPY", 1, "COPY (SELECT a, a FROM t) TO STDOUT")
 	f("the same again", 0, "COPY (SELECT a, a FROM t) TO STDOUT")

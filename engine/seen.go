@@ -12,12 +12,12 @@ import (
 	"pgaccel/syntax"
 )
 
-// Statements that name nothing of pgaccel's are relayed without a look. Those of them that take the server a while are
+// Statements that name nothing of pgaccel's are relayed without a look, and such as UPDATE with little. Those of them that take the server a while are
 // among pgaccel.queries all the same, so that these show where the time goes: what it reads may be worth a copy.
 
 // Watcher is what a Decider may be, too.
 type Watcher interface {
-	// Seen tells of a statement for which Mentions is false and that took the server a while. It returns at once.
+	// Seen tells of a statement for which Mentions or Decision.Listed is false and that took the server a while. It returns at once.
 	Seen(sql string, took time.Duration)
 }
 

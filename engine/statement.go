@@ -293,6 +293,9 @@ func (d *decision) Forwarded(reason plan.Reason) time.Time {
 	return d.statement.engine.stats.forwarded(d.shape, f)
 }
 
+// Listed implements Decision.
+func (d *decision) Listed() bool { return d.explain != nil || d.shape != nil && d.shape.text != "" }
+
 // Completed implements Decision.
 func (d *decision) Completed(took time.Duration) {
 	if d.explain == nil {

@@ -178,6 +178,16 @@ func (b *builder) relation(r *plan.Relation, name string) *relation {
 		n.Estimate.Rows = 1000
 		outputs = []string{"generate_series", "ordinality"}
 	}
+	if set := r.ProjectSet; set != nil {
+		n = above("ProjectSet", n)
+		kept := outputs[1:]
+		if outputs = append([]string(nil), set.Func.Names...); len(outputs) == 0 {
+			outputs = []string{set.Func.Name}
+		}
+		outputs = append(append(outputs, "ordinality"), kept...)
+		n.structured("Function Name", set.Func.Name)
+		n.Estimate.Rows = float64(r.Meta.Rows)
+	}
 	x.columns = outputs
 	if len(r.Windows) > 0 {
 		n = x.windows(r, n)

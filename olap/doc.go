@@ -29,7 +29,7 @@
 // enough, as a step.
 //
 // What a query reads of other stars is computed first (intermediate.go): a relation of plain
-// columns, windows among them (window.go), or the first rows of each group alone (cut.go), which has
+// columns, windows among them (window.go), or the first rows of each group alone (cut.go), or what a function expands its rows to (projectset.go), which has
 // a pipeline like a table, or a constant. A numeric of varying scale is a code there, as text is
 // (decimals.go). A join that asks for existence only (plan.StarJoin.Exists) is a lookup in which one
 // of equal keys stands for all; of a large table the scan marks the keys in a bitmap (existence.go).

@@ -184,6 +184,13 @@ func (x *execution) relation(p *plan.Relation) (*relation, error) {
 		}
 		return x.asTable(p, columns, n)
 	}
+	if p.ProjectSet != nil {
+		n, err := x.projectSet(p, columns)
+		if err != nil {
+			return nil, err
+		}
+		return x.asTable(p, columns, n)
+	}
 	for i := range p.Windows {
 		columns[p.Windows[i].To].window = true
 	}

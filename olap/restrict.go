@@ -69,7 +69,7 @@ func (x *execution) restrictBy(t int, j plan.StarJoin) {
 
 // computedForSome reports whether a relation may be computed for some keys only.
 func (x *execution) computedForSome(r *plan.Relation) bool {
-	return x.relations[r] == nil && r.Series == nil && r.Cut == nil && len(r.Windows) == 0 && x.readers[r] <= 1 &&
+	return x.relations[r] == nil && r.Series == nil && r.ProjectSet == nil && r.Cut == nil && len(r.Windows) == 0 && x.readers[r] <= 1 &&
 		!slices.ContainsFunc(r.Blocks, func(q *plan.Star) bool {
 			return len(q.Tables) == 0 || len(q.Tables) == plan.MaxTables || q.Sets != nil || q.Limit != nil || q.Offset != nil || failsAnywhere(q) || failsGrouped(q)
 		})

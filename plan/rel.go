@@ -174,6 +174,8 @@ func Exprs(r Rel, f func(Expr)) {
 		x.exprs(f)
 	case *Series:
 		all(x.Args())
+	case *ProjectSet:
+		all(x.Args())
 	case *SetOp, *Shared:
 	default:
 		panic(fmt.Sprintf("BUG: operator %T", r))

@@ -57,6 +57,8 @@ type Relation struct {
 	Windows []WindowColumn
 	// Series makes rows of those of the one block, which are its Args; nil: they are the rows.
 	Series *Series
+	// ProjectSet makes rows of those of the one block, which are its Args; nil: they are the rows.
+	ProjectSet *ProjectSet
 	// Cut leaves some of these rows; nil for all.
 	Cut *Cut
 }

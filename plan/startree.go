@@ -156,6 +156,9 @@ func (m *treeMaker) relation(r *Relation) *Project {
 	if r.Series != nil {
 		return m.series(r, p)
 	}
+	if r.ProjectSet != nil {
+		return m.projectSet(r, p)
+	}
 	for _, b := range r.Blocks[1:] {
 		u := &SetOp{Number: m.number(), Kind: Union, All: true, Left: p, Right: m.tree(b)}
 		p = &Project{Input: u}
@@ -180,6 +183,26 @@ func (m *treeMaker) series(r *Relation, p *Project) *Project {
 	for i, e := range []*Expr{&s.From, &s.To, &s.Step} {
 		if *e != nil {
 			*e = Output{Of: p.Number, Index: i, T: (*e).Type()}
+		}
+	}
+	out := &Project{Input: &s}
+	for i, t := range s.Types() {
+		out.Exprs = append(out.Exprs, Output{Of: s.Number, Index: i, T: t})
+	}
+	return out
+}
+
+// projectSet makes the rows of a function over those of a relation's block.
+func (m *treeMaker) projectSet(r *Relation, p *Project) *Project {
+	p.Number = m.number()
+	s := *r.ProjectSet
+	s.Number, s.Input, s.Keep = m.number(), p, nil
+	for i, e := range p.Exprs {
+		o := Output{Of: p.Number, Index: i, T: e.Type()}
+		if i == 0 {
+			s.Arg = o
+		} else {
+			s.Keep = append(s.Keep, o)
 		}
 	}
 	out := &Project{Input: &s}

@@ -168,6 +168,11 @@ func (v *validator) yielded(r Rel, y, left yields) (_ yields, err error) {
 			}
 		}
 		return v.derived(x.Number, x.Types())
+	case *ProjectSet:
+		if x.Arg.Type().Kind != vector.Bytea {
+			return y, errors.New("rows of a function of a value that is no image")
+		}
+		return v.derived(x.Number, x.Types())
 	case *Limit:
 		for _, e := range []Expr{x.Count, x.Offset} {
 			if e != nil && !e.Type().Kind.IsInt() {

@@ -28,6 +28,8 @@ func OwnYields(r Rel) (y Yields) {
 		output = x.Number
 	case *Series:
 		output = x.Number
+	case *ProjectSet:
+		output = x.Number
 	}
 	if output > 0 {
 		y.Outputs = []int{output}
@@ -40,7 +42,7 @@ func YieldsOf(r Rel) Yields {
 	y := OwnYields(r)
 	inputs := r.Inputs()
 	switch x := r.(type) {
-	case *Aggregate, *Project, *Shared, *SetOp, *Values, *Series:
+	case *Aggregate, *Project, *Shared, *SetOp, *Values, *Series, *ProjectSet:
 		return y
 	case *Join:
 		switch x.Kind {

@@ -198,6 +198,8 @@ func (s *fakeStatement) setSpeculate(begin func(context.Context, []vector.Datum)
 	s.speculate = begin
 }
 
+func (s *fakeStatement) Listed() bool { return true }
+
 func (s *fakeStatement) Forwarded(r plan.Reason) time.Time {
 	s.forwarded.Add(1)
 	s.mu.Lock()

@@ -264,6 +264,9 @@ func (s *session) query(message []byte, before *[]byte) action {
 	}
 	sql := string(text)
 	d := s.engine.Prepare(sql, nil).Decide(s.executes(true))
+	if !d.Listed() {
+		s.watch.query(text)
+	}
 	route := d.Route()
 	quiet := s.queue.len() == 0 && !s.inBatch && (s.status == 'I' || s.status == 'T')
 	switch {
@@ -373,6 +376,9 @@ func (s *session) parse(message []byte, before *[]byte) action {
 	if d.Route() == engine.RouteView {
 		s.parseView(string(name), d.View(), oids, before)
 		return swallow
+	}
+	if !d.Listed() {
+		s.watch.parse(name, sql)
 	}
 	if s.beginImplicit(d, false) {
 		return wait

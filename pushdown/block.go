@@ -203,7 +203,8 @@ func (a *analyzer) inPlace(sel *pg.SelectStmt, alias *pg.Alias) *scope {
 // isBlock reports whether a SELECT does more than project and filter.
 func isBlock(sel *pg.SelectStmt) bool {
 	return sel.Op != pg.SetOperation_SETOP_NONE || sel.WithClause != nil || len(sel.ValuesLists) > 0 || groups(sel) ||
-		len(sel.SortClause) > 0 || sel.LimitCount != nil || sel.LimitOffset != nil
+		len(sel.SortClause) > 0 || sel.LimitCount != nil || sel.LimitOffset != nil ||
+		callsInList(sel.TargetList, func(name string) bool { return setFunctions[name] })
 }
 
 // groups reports whether a SELECT has an aggregation, or a window.

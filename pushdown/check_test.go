@@ -8,6 +8,7 @@ import (
 	"pgaccel/catalog"
 	"pgaccel/explain"
 	"pgaccel/plan"
+	"pgaccel/vector"
 )
 
 func readText(t testing.TB, name string) string {
@@ -85,6 +86,10 @@ func checkStar(t *testing.T, q *plan.Star, tables []plan.Table) {
 		}
 		if s.Relation.Series != nil {
 			continue
+		}
+		if p := s.Relation.ProjectSet; p != nil { // what its block has are its arguments
+			kept := columns[p.Ordinality()+1:]
+			columns = append([]catalog.Column{{Type: vector.TypeOf(vector.Bytea)}}, kept...)
 		}
 		for _, b := range s.Relation.Blocks {
 			for i, c := range columns {

@@ -14,6 +14,7 @@
 //	frame.go     their frames
 //	cut.go       DISTINCT ON
 //	series.go    functions in FROM
+//	setfunction.go  functions that return rows for an array or a document
 //	expr.go      syntax -> typed plan.Expr, as PostgreSQL's parse_expr.c does
 //	operator.go  which operator is meant, and the casts it implies
 //	rowcompare.go  comparisons of rows

@@ -16,10 +16,10 @@ import (
 func (u *unnesting) overDomain(r, around plan.Rel) bool {
 	var reads []plan.Expr
 	seen := map[int]bool{}
-	ok, condition := true, false
+	ok, condition, whole := true, false, false
 	var note func(e plan.Expr)
 	note = func(e plan.Expr) {
-		if _, call := e.(*plan.Call); !call && u.outside(e) || condition && u.failsOutside(e) {
+		if _, call := e.(*plan.Call); !call && u.outside(e) || condition && u.failsOutside(e) || whole && u.reads(e) && !u.own.ReadBy(e) {
 			if id := u.intern.id(e); !seen[id] {
 				seen[id] = true
 				reads = append(reads, e)
@@ -34,11 +34,12 @@ func (u *unnesting) overDomain(r, around plan.Rel) bool {
 		}
 	}
 	plan.WalkRel(r, func(r plan.Rel) bool {
+		whole, condition = false, false
 		switch r.(type) {
 		case *plan.Filter, *plan.Join:
 			condition = true
-		default:
-			condition = false
+		case *plan.ProjectSet:
+			whole = true
 		}
 		plan.Exprs(r, note)
 		_, shared := r.(*plan.Shared)
@@ -175,10 +176,10 @@ func (u *unnesting) withDomain(r plan.Rel) lifted {
 
 // agreement returns the equalities that say that keys are those of a row around, of which outer are the
 // values. In a domain nulls agree, too.
-func (u *unnesting) agreement(outer, keys []plan.Expr) (pairs [][2]plan.Expr) {
+func (u *unnesting) agreement(outer []plan.Expr, l *lifted) (pairs [][2]plan.Expr) {
 	for _, i := range u.keysOf() {
-		o, k := outer[i], keys[i]
-		if u.domain == nil || u.neverNull(u.outer[i]) {
+		o, k := outer[i], l.keys[i]
+		if u.domain == nil || l.rejects[i] || u.neverNull(u.outer[i]) {
 			pairs = append(pairs, [2]plan.Expr{o, k})
 			continue
 		}

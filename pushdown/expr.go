@@ -82,8 +82,9 @@ type block struct {
 	windowDefs []*pg.Node      // of the WINDOW clause
 	usedDefs   map[string]bool // of windowDefs, by name: those that are read
 	keyLinks   []*keyLink      // of GROUP BY
-	subselects []subselect     // of expressions over its rows, which are not joined yet
-	number     int             // of the aggregation, once something refers to it, from 1; 0 before
+	setCall    setCall
+	subselects []subselect // of expressions over its rows, which are not joined yet
+	number     int         // of the aggregation, once something refers to it, from 1; 0 before
 	aggs       []plan.AggregateCall
 	sorted     []*plan.Window // the aggregates over sorted rows
 	aggIndex   map[aggKey]int

@@ -36,6 +36,8 @@ func operatorFails(r plan.Rel) bool {
 		return variable(x.Count) || variable(x.Offset)
 	case *plan.Series: // a step of zero
 		return variable(x.Step)
+	case *plan.ProjectSet:
+		return x.Func.Fails
 	case *plan.Aggregate:
 		return slices.ContainsFunc(x.Aggs, aggregateFails)
 	case *plan.Window:

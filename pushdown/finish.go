@@ -122,6 +122,9 @@ func PlanFinish(text *syntax.Text, paramOIDs []uint32, cat *catalog.Catalog) (co
 	if sel == nil || sel.IntoClause != nil || len(text.SQL) > maxCoreBytes {
 		return Statement{}, nil
 	}
+	if hasLimit(sel) && callsInList(sel.TargetList, func(name string) bool { return strings.Contains(finishCalls[name], "s") }) {
+		return Statement{}, nil // the server cuts the rows of each row in the order in which a function returns them
+	}
 	writes := text.Written() != nil
 	f := &finisher{cat: cat, paramOIDs: paramOIDs, params: len(paramOIDs), opaque: true}
 	if !f.readsCopied(sel, nil) {

@@ -24,6 +24,7 @@ type rel struct {
 	name   string
 	schema string // empty where the item has an alias or is no table
 	cols   []col
+	scalar bool // a function of one value: its name stands for that, too
 }
 
 // col is a named value: a column of a table or an output of a derived table.
@@ -88,6 +89,11 @@ func (s *scope) find(name []string) col {
 	if systemColumns[field] {
 		fail(plan.ReasonShape, "system column "+field)
 	}
+	if len(name) == 1 {
+		if r := s.scalarItem(name); r != nil {
+			return r.cols[0]
+		}
+	}
 	if len(name) == 1 && s.outer != nil {
 		return s.outer.find(name)
 	}
@@ -96,6 +102,25 @@ func (s *scope) find(name []string) col {
 	}
 	fail(plan.ReasonShape, unknownColumn)
 	return col{}
+}
+
+// scalarItem returns the function of one value that a plain name means; nil where it is a column's of a query
+// around, or means something else.
+func (s *scope) scalarItem(name []string) *rel {
+	for o := s; o != nil; o = o.outer {
+		if o.has(name[0]) {
+			return nil
+		}
+	}
+	for o := s; o != nil; o = o.outer {
+		if r := o.relation(name); r != nil {
+			if r.scalar {
+				return r
+			}
+			return nil
+		}
+	}
+	return nil
 }
 
 // has reports whether a plain name is a column's.

@@ -48,6 +48,9 @@ func (a *analyzer) funcCall(f *pg.FuncCall, s *scope) plan.Expr {
 	if volatileFunctions[name] {
 		fail(plan.ReasonVolatile, name+"()")
 	}
+	if setFunctions[name] {
+		return a.setTarget(name, f, s)
+	}
 	switch {
 	case f.Over != nil:
 		return a.window(name, f, s)

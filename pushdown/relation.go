@@ -78,7 +78,7 @@ func (l *leaf) column(a *analyzer, e plan.Expr) plan.Expr {
 		return plan.Column{Table: l.table, Column: c, T: e.Type()}
 	}
 	switch l.rel.(type) {
-	case *plan.Shared, *plan.SetOp, *plan.Values, *plan.Series: // which have all of their columns
+	case *plan.Shared, *plan.SetOp, *plan.Values, *plan.Series, *plan.ProjectSet: // which have all of their columns
 		return at(e.(plan.Output).Index)
 	}
 	id := a.intern.id(e)
@@ -208,6 +208,8 @@ func (a *analyzer) relation(l *leaf) plan.Source {
 		return a.windowRelation(x, l)
 	case *plan.Series:
 		return a.seriesRelation(x)
+	case *plan.ProjectSet:
+		return a.setFunctionRelation(x)
 	case *plan.Limit:
 		if x.Per != nil {
 			return a.cutRelation(x, l)

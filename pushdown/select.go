@@ -249,6 +249,7 @@ func (a *analyzer) selectBlock(sel *pg.SelectStmt, top bool) query {
 	s := a.from(sel.FromClause)
 	a.joinsDone, a.windowDefs, a.usedDefs, a.keyLinks = true, sel.WindowClause, map[string]bool{}, keyLinks(sel.GroupClause)
 	a.sets = hasSets(sel.GroupClause)
+	a.setCall.allowed = true
 	targets := a.targets(sel.TargetList, s)
 	outputs := make([]plan.Expr, len(targets))
 	for i, t := range targets {
@@ -278,6 +279,7 @@ func (a *analyzer) selectBlock(sel *pg.SelectStmt, top bool) query {
 	}
 	limit := a.limits(sel, top)
 	grouped := len(sel.GroupClause) > 0 || len(a.aggs) > 0 || sel.HavingClause != nil || a.grouping
+	a.expand(&q, &c, s, grouped, distinct, limit != nil)
 	if distinct {
 		for _, e := range outputs {
 			a.callsEquality(e.Type().Kind)

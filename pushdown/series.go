@@ -14,7 +14,7 @@ var seriesCalls = map[vector.Kind][4]uint32{vector.Int4: {2: 1067, 3: 1066}, vec
 
 const oidUnnest = 2331
 
-// functionItem analyses a function in FROM: generate_series, or unnest of an array that is written.
+// functionItem analyses a function in FROM: generate_series, unnest of an array that is written, or one of setFunctions.
 func (a *analyzer) functionItem(r *pg.RangeFunction) *scope {
 	if r.IsRowsfrom || len(r.Functions) != 1 || len(r.Coldeflist) > 0 {
 		fail(plan.ReasonShape, "functions in FROM of this form")
@@ -31,17 +31,23 @@ func (a *analyzer) functionItem(r *pg.RangeFunction) *scope {
 	a.noAggs = "aggregate in FROM"
 	var rows plan.Rel
 	var outputs []plan.Expr
-	switch name {
-	case "generate_series":
+	var set *rel
+	switch {
+	case name == "generate_series":
 		rows, outputs = a.series(f)
-	case "unnest":
+	case name == "unnest" && len(f.Args) == 1 && writtenArray(f.Args[0]) != nil:
 		rows, outputs = a.unnest(f)
+	case setFunctions[name]:
+		rows, set = a.setFunctionItem(name, f, r)
 	default:
 		fail(plan.ReasonShape, "function in FROM")
 	}
 	a.noAggs = outer
 	a.note(rows, a.at, "")
-	item := &rel{name: name, cols: []col{{name: name, e: outputs[0]}}}
+	if set != nil {
+		return a.named(set, r.Alias, rows)
+	}
+	item := &rel{name: name, cols: []col{{name: name, e: outputs[0]}}, scalar: !r.Ordinality}
 	if r.Alias != nil {
 		item.cols[0].name = r.Alias.Aliasname
 	}
@@ -123,16 +129,19 @@ func seriesStep(n *pg.Node) (by plan.Interval, ok bool) {
 	return intervalConst(n)
 }
 
-// unnest analyses unnest(ARRAY[...]): VALUES of its elements.
-func (a *analyzer) unnest(f *pg.FuncCall) (plan.Rel, []plan.Expr) {
-	if len(f.Args) != 1 {
-		fail(plan.ReasonFunction, "unnest() in this form")
-	}
-	array := f.Args[0].GetAArrayExpr()
-	if c := f.Args[0].GetTypeCast(); c != nil && len(c.TypeName.GetArrayBounds()) == 1 {
+// writtenArray is ARRAY[...], cast or not; nil where it is anything else.
+func writtenArray(n *pg.Node) *pg.A_ArrayExpr {
+	array := n.GetAArrayExpr()
+	if c := n.GetTypeCast(); c != nil && len(c.TypeName.GetArrayBounds()) == 1 {
 		array = castElements(c)
 	}
-	if array == nil || len(array.Elements) == 0 {
+	return array
+}
+
+// unnest analyses unnest(ARRAY[...]): VALUES of its elements.
+func (a *analyzer) unnest(f *pg.FuncCall) (plan.Rel, []plan.Expr) {
+	array := writtenArray(f.Args[0])
+	if len(array.Elements) == 0 {
 		fail(plan.ReasonType, "array")
 	}
 	v := &plan.Values{Number: a.nextOutput()}

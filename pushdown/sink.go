@@ -37,7 +37,7 @@ func (s *star) sink(l *leaf) {
 			return
 		}
 		sinks, moved = false, x.Per // below it those on Per are moved
-	case *plan.Shared:
+	case *plan.Shared, *plan.ProjectSet: // the server computes it over all rows that it has, and so is it here
 		return
 	case *plan.SetOp, *plan.Window, *plan.Values, *plan.Series, *plan.Join:
 		sinks = false
@@ -188,7 +188,7 @@ func (s *star) computedBelow(r plan.Rel, e plan.Expr) (to plan.Rel, ok bool) {
 		c.Left = &plan.Project{Input: below(x.Left.Input, outputs(x.Number, x.Left.Exprs)), Exprs: x.Left.Exprs}
 		c.Right = &plan.Project{Input: below(x.Right.Input, outputs(x.Number, x.Right.Exprs)), Exprs: x.Right.Exprs}
 		return &c, true
-	case *plan.Shared, *plan.Values, *plan.Series:
+	case *plan.Shared, *plan.Values, *plan.Series, *plan.ProjectSet:
 		return nil, false
 	}
 	return s.computing(r, e), true

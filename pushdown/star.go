@@ -176,7 +176,7 @@ func (s *star) unnested(r, left plan.Rel) (l *leaf, pairs [][2]plan.Expr) {
 	l = s.leaf(computable(x.rows))
 	l.yields = plan.YieldsOf(r) // though what stands for it is another operator's
 	var key []int
-	for _, p := range u.agreement(u.outer, x.keys) {
+	for _, p := range u.agreement(u.outer, &x) {
 		c := l.column(s.analyzer, p[1])
 		key = append(key, c.(plan.Column).Column)
 		pairs = append(pairs, [2]plan.Expr{p[0], c})

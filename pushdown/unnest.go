@@ -28,6 +28,8 @@ type lifted struct {
 	// empty is what a leaf is for a row around without partner, which has a row all the same: the
 	// group of no rows. nil where it has none.
 	empty func(plan.Expr) plan.Expr
+	// rejects are places among the keys: there is no row where one of them is null.
+	rejects map[int]bool
 }
 
 // unnesting is how one sub-select is unnested.
@@ -171,7 +173,7 @@ func (u *unnesting) present(in plan.Rel) (l lifted, ok bool) {
 		p.Exprs = append(p.Exprs, e)
 		return plan.Output{Of: p.Number, Index: len(p.Exprs) - 1, T: e.Type()}
 	}
-	pairs := u.agreement(all.keys, l.keys)
+	pairs := u.agreement(all.keys, &l)
 	for i := range pairs {
 		pairs[i][1] = output(pairs[i][1])
 	}
@@ -238,6 +240,8 @@ func (u *unnesting) lifted(r plan.Rel) (l lifted, ok bool) {
 		return u.setOp(x)
 	case *plan.Values:
 		return u.values(x)
+	case *plan.ProjectSet:
+		return u.projectSet(x)
 	}
 	return l, false
 }

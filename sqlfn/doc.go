@@ -7,5 +7,7 @@
 // Which overload a call means is PostgreSQL's own answer: pushdown/builtins.txt has, for
 // every combination of argument types, the functions that its parser chose.
 //
+// Functions that return rows are apart (SetFunction): they are operators of a plan, not expressions.
+//
 // What is an operator by another name (abs, mod) is not here: operators are plan's.
 package sqlfn

@@ -77,6 +77,9 @@ func (t *Text) behind(kind pg.Token, at, end int, query *pg.Node) *Text {
 	if last := slices.IndexFunc(tokens, func(token *pg.ScanToken) bool { return int(token.Start) >= end }); last >= 0 {
 		tokens = tokens[:last]
 	}
+	if len(tokens) > 0 {
+		start = int(tokens[0].Start) // so that it is listed as the SELECT by itself is
+	}
 	return &Text{SQL: t.SQL[start:end], stmts: []*pg.RawStmt{{Stmt: query}}, tokens: tokens, start: start}
 }
 

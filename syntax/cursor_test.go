@@ -22,10 +22,10 @@ func TestCursor(t *testing.T) {
 			t.Errorf("%s: %s, want %s", sql, got, want)
 		}
 	}
-	f("declare C cursor for select 1", "c false||false|declare C cursor for select 1||0| select 1|")
-	f(`declare "C""d" insensitive no scroll cursor with hold for (select 1) -- x`, `C"d true||false|declare "C""d" insensitive no scroll cursor with hold for (select 1) -- x||0| (select 1) -- x|`)
-	f(`BEGIN;declare "for" cursor for select substring('é' for 1) ; fetch 10 in "for";`, `for false|BEGIN;|true|declare "for" cursor for select substring('é' for 1) ;| fetch 10 in "for";|10| select substring('é' for 1) |`)
-	f("savepoint a; declare c cursor for select 1;fetch all c", "c false|savepoint a;|false| declare c cursor for select 1;|fetch all c|0| select 1|")
+	f("declare C cursor for select 1", "c false||false|declare C cursor for select 1||0|select 1|")
+	f(`declare "C""d" insensitive no scroll cursor with hold for (select 1) -- x`, `C"d true||false|declare "C""d" insensitive no scroll cursor with hold for (select 1) -- x||0|(select 1) -- x|`)
+	f(`BEGIN;declare "for" cursor for select substring('é' for 1) ; fetch 10 in "for";`, `for false|BEGIN;|true|declare "for" cursor for select substring('é' for 1) ;| fetch 10 in "for";|10|select substring('é' for 1) |`)
+	f("savepoint a; declare c cursor for select 1;fetch all c", "c false|savepoint a;|false| declare c cursor for select 1;|fetch all c|0|select 1|")
 	for _, sql := range []string{"select 1", "", "declare", "declare c scroll cursor for select 1", "declare c binary cursor for select 1", "declare c cursor for select $1::int",
 		"declare c cursor for select 1; fetch 1 from d", "declare c cursor for select 1; move 1 from c", "declare c cursor for select 1; fetch -1 from c", "declare c cursor for select 1; select 1",
 		"delete from t; declare c cursor for select 1", "fetch 1 from c", "declare c cursor for select 1; fetch c; fetch c"} {

@@ -28,6 +28,8 @@ var forms = map[string]*regexp.Regexp{
 	"VALUES":                  regexp.MustCompile(`\(VALUES \(`),
 	"INTERSECT, EXCEPT ALL":   regexp.MustCompile(` (INTERSECT|EXCEPT) ALL `),
 	"a function in FROM":      regexp.MustCompile(`(FROM|JOIN|,) (generate_series|unnest)\(`),
+	"rows of a value":         regexp.MustCompile(`JOIN (unnest\(string|jsonb_)`),
+	"rows of a value shown":   regexp.MustCompile(`SELECT ([^()]*(\([^()]*\))?)*(unnest\(string_to|jsonb_object_keys\()`),
 	"DISTINCT ON":             regexp.MustCompile(`SELECT DISTINCT ON `),
 	"UNION ALL":               regexp.MustCompile(` UNION ALL `),
 	"UNION":                   regexp.MustCompile(` UNION [^A]`),

@@ -130,6 +130,12 @@ func (g *gen) sources(q *query, n int, deep bool) {
 		q.from = append(q.from, s)
 	}
 	g.scope = q.from
+	if rows < maxPairs/4 && g.chance(10) {
+		if s := g.expansion(); s != nil {
+			q.from = append(q.from, s)
+			g.scope = q.from
+		}
+	}
 }
 
 // joinedOn makes the conditions of a join with s: that two columns are equal, mostly, and of either side or

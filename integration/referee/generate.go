@@ -334,6 +334,9 @@ func (g *gen) distinctQuery(q *query) {
 			q.out = append(q.out, output{n: n})
 		}
 	}
+	if n := g.expandedOutput(); n != nil && g.chance(8) {
+		q.out = append(q.out, output{n: n})
+	}
 	if len(q.out) == 0 {
 		q.out = append(q.out, output{n: g.of(int4, 1)})
 	}
@@ -358,6 +361,9 @@ func (g *gen) rowQuery(q *query) {
 		if n := g.shownSpan(); n != nil {
 			q.out = append(q.out, output{n: n})
 		}
+	}
+	if n := g.expandedOutput(); n != nil && g.chance(4) {
+		q.out = append(q.out, output{n: n})
 	}
 	if n := g.opaqueValue(); n != nil && g.chance(60) {
 		q.out = append(q.out, output{n: n})

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"pgaccel/plan"
+	"pgaccel/vector"
 )
 
 // output returns what makes values those of a derived table and calls f.
@@ -61,6 +62,31 @@ func (r *run) series(s *plan.Series, f func([]value) error) error {
 	}
 	for i, v := range values {
 		if err := f([]value{{i: v}, {i: int64(i + 1)}}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// projectSet calls f for each row that a function returns for a value, with its number and what is kept.
+func (r *run) projectSet(p *plan.ProjectSet, f func([]value) error) error {
+	args, err := r.all(p.Args())
+	if err != nil || args[0].null {
+		return err
+	}
+	var rows [][]value
+	err = p.Func.Expand(args[0].s, func(v []vector.Value) {
+		var row []value
+		for i := range v {
+			row = append(row, computed(v[i], p.Func.Columns[i]))
+		}
+		rows = append(rows, append(append(row, value{i: int64(len(rows) + 1)}), args[1:]...))
+	})
+	if err != nil {
+		return failed(err.Error())
+	}
+	for _, row := range rows {
+		if err := f(row); err != nil {
 			return err
 		}
 	}

@@ -163,11 +163,16 @@ func (r *run) function(c *plan.Call) (value, error) {
 	if err != nil {
 		return null, failed(err.Error())
 	}
+	return computed(v, c.T), nil
+}
+
+// computed is what a function has computed.
+func computed(v vector.Value, t vector.Type) value {
 	out := value{null: v.Null, i: v.I, s: v.Str}
-	if c.T.Kind == vector.Numeric && !v.Null {
+	if t.Kind == vector.Numeric && !v.Null {
 		out.num, out.scale = v.Num.Unscaled.Big(), v.Num.Scale
 	}
-	return out, nil
+	return out
 }
 
 // collationOf returns the collation of the first argument that has one.

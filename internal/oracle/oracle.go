@@ -74,6 +74,8 @@ func (r *run) rows(rel plan.Rel, f func() error) error {
 		return r.window(x, f)
 	case *plan.Series:
 		return r.rows(x.Input, func() error { return r.series(x, r.output(x.Number, f)) })
+	case *plan.ProjectSet:
+		return r.rows(x.Input, func() error { return r.projectSet(x, r.output(x.Number, f)) })
 	case *plan.Shared:
 		return r.shared(x, r.output(x.Number, f))
 	case *plan.SetOp:
