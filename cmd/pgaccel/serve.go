@@ -64,7 +64,7 @@ func serve(cmd *cobra.Command, v *serveFlags) error {
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(r.cfg.GoMemoryLimit())
 	}
-	r.cfg.CollectRarely()
+	r.cfg.CollectRarely(processors.Count())
 	processors.ShortSlices()
 	processors.Spare()
 	return r.run(cmd.Context())

@@ -6,8 +6,6 @@ import (
 	"runtime/debug"
 	"runtime/metrics"
 	"sync"
-
-	"pgaccel/internal/processors"
 )
 
 // garbageBounds are bytes of garbage.
@@ -36,11 +34,11 @@ var collectRarely sync.Once
 // few milliseconds: at Go's own pace, once it has doubled, the collector would stop all
 // threads up to a hundred times a second, relayed statements with them, each time until the
 // last thread has had a core. Go's memory limit holds nevertheless.
-func (cfg *Config) CollectRarely() {
+func (cfg *Config) CollectRarely(cores int) {
 	cfg.setMemory()
 	collectRarely.Do(func() {
 		if os.Getenv("GOGC") == "" {
-			afterCollection(&collector{percent: 100, bounds: boundsOfGarbage(processors.Count(), cfg.QueryMemory)})
+			afterCollection(&collector{percent: 100, bounds: boundsOfGarbage(cores, cfg.QueryMemory)})
 		}
 	})
 }
