@@ -218,7 +218,10 @@ func (r *reference) eval(i int) (v int64, null bool) {
 			r.fault(t.Faults && d.OnNullFault)
 			return d.OnNull, d.OnNullNull
 		}
-		at := a - d.Lo
+		at := uint64(a) - uint64(d.Lo)
+		if at >= uint64(len(d.Values)) { // what an argument that is a fault gives can be any
+			return 0, false
+		}
 		r.fault(t.Faults && d.Faults != nil && d.Faults[at] != 0)
 		return d.Values[at], t.Nulls && d.Nulls != nil && d.Nulls[at] != 0
 	case OpFloatKey:
