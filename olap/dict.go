@@ -100,7 +100,9 @@ func (d *dict) rank(c vector.Collation) ([]int32, error) {
 	slices.SortFunc(order, func(a, b int32) int { return strings.Compare(list[a], list[b]) })
 	d.bytewise = make([]int32, d.n)
 	for r, code := range order {
-		d.bytewise[code] = int32(r)
+		if d.bytewise[code] = int32(r); r > 0 && list[code] == list[order[r-1]] {
+			d.bytewise[code] = d.bytewise[order[r-1]]
+		}
 	}
 	return d.bytewise, nil
 }

@@ -106,3 +106,40 @@ func TestUniteDistinct(t *testing.T) {
 		t.Errorf("only the kinds %v were met", kinds)
 	}
 }
+
+// TestMorselsBegin: rows of a bitmap begin where those of the morsels before end, each counted once.
+func TestMorselsBegin(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 17))
+	for _, rows := range append([]int{1025, 2047, 2049, 4100, 65536}, edgeLengths...) {
+		tab := &colstore.Table{Segments: []*colstore.Segment{{Rows: rows}, {Rows: rows / 3}, {Rows: rows}}}
+		b := &bitmapRows{p: &pipeline{tab: tab}, first: []int{0}}
+		for _, seg := range tab.Segments {
+			words := make([]uint64, (seg.Rows+63)/64)
+			for i := range seg.Rows {
+				words[i>>6] |= r.Uint64() & 1 << (i & 63)
+			}
+			b.words = append(b.words, words...)
+			b.first = append(b.first, len(b.words))
+		}
+		for _, workers := range []int{1, 2, 16} {
+			for _, eager := range []bool{false, true} {
+				ms := (&Options{Workers: workers, Eager: eager}).morsels(tab)
+				from := b.begins(ms)
+				n := 0
+				for i := range ms.count(tab) {
+					if from[i] != n {
+						t.Fatalf("%d rows, %v: morsel %d begins at %d, want %d", rows, ms, i, from[i], n)
+					}
+					segment, part := ms.of(i)
+					first, last := ms.within(part, tab.Segments[segment].Rows)
+					for row := first; row < last; row++ {
+						n += int(b.segment(segment)[row>>6] >> (row & 63) & 1)
+					}
+				}
+				if from[len(from)-1] != n {
+					t.Fatalf("%d rows, %v: %d in all, want %d", rows, ms, from[len(from)-1], n)
+				}
+			}
+		}
+	}
+}

@@ -34,6 +34,20 @@ func newBitmapRows(p *pipeline) (*bitmapRows, error) {
 // segment returns the bits of a segment's rows.
 func (b *bitmapRows) segment(i int) []uint64 { return b.words[b.first[i]:b.first[i+1]] }
 
+// begins returns where each morsel's rows begin in the result, and the end.
+func (b *bitmapRows) begins(ms morsels) []int {
+	tab := b.p.tab
+	from := make([]int, ms.count(tab)+1)
+	for i := range ms.count(tab) {
+		segment, part := ms.of(i)
+		from[i+1] = from[i]
+		if first, last := ms.within(part, tab.Segments[segment].Rows); first < last { // an empty part may end within a word
+			from[i+1] += simd.Count(b.segment(segment)[first>>6 : (last+63)>>6])
+		}
+	}
+	return from
+}
+
 // tile implements sink.
 func (b *bitmapRows) tile(w *worker) {
 	at := w.start >> 6
@@ -85,14 +99,8 @@ func (p *pipeline) collectBits(nodes []*node) (*rows, error) {
 	if err := p.run(func(*worker) sink { return b }); err != nil {
 		return nil, err
 	}
-	// Where each morsel's rows begin in the result.
 	ms := p.x.opt.morsels(p.tab)
-	from := make([]int, ms.count(p.tab)+1)
-	for i := range ms.count(p.tab) {
-		segment, part := ms.of(i)
-		first, last := ms.within(part, p.tab.Segments[segment].Rows)
-		from[i+1] = from[i] + simd.Count(b.segment(segment)[first>>6:(last+63)>>6])
-	}
+	from := b.begins(ms)
 	r := &rows{n: from[len(from)-1], cols: make([]vec, len(nodes))}
 	r.taken = int64(r.n) * int64(len(nodes)*9)
 	if err := p.x.take(r.taken); err != nil {
