@@ -2,6 +2,7 @@ package olap
 
 import (
 	"math/bits"
+	"slices"
 	"sync"
 )
 
@@ -96,6 +97,9 @@ func (d *radix) rowBytes() int64 {
 	if d.direct {
 		n = 4
 	}
+	if d.onlyCounts() {
+		n += 4
+	}
 	for _, c := range d.columns {
 		if c.arg != nil {
 			n += 9
@@ -107,6 +111,10 @@ func (d *radix) rowBytes() int64 {
 	return n
 }
 
+// onlyCounts reports whether nothing is asked of a group but how many rows it has. Rows that have the key of the one
+// before are no rows of their own in a buffer then: those of a visitor or an order lie together.
+func (d *radix) onlyCounts() bool { return len(d.by.g.accs) == 0 && d.spilled == nil }
+
 // directNumbers reports whether groups can be numbered by their digits in 32 bits.
 func (by *grouping) directNumbers() bool {
 	return by.pack.card != 0 && by.pack.card <= 1<<32-1 && !by.sparse
@@ -117,6 +125,7 @@ type scatterer struct {
 	d       *radix
 	numbers []uint32 // direct: the group within its partition, by place
 	keys    []uint64 // else: words of the key, by place
+	runs    []uint32 // with onlyCounts: how many rows each stands for, by place
 	cols    []scatterColumn
 	n       []int // rows buffered, by partition
 	room    int   // rows for which every buffer has room
@@ -169,6 +178,9 @@ func (s *scatterer) places(places int) {
 		s.numbers = unset[uint32](places)
 	} else {
 		s.keys = unset[uint64](places * d.by.pack.words)
+	}
+	if d.onlyCounts() {
+		s.runs = unset[uint32](places)
 	}
 	s.cols = make([]scatterColumn, len(d.columns))
 	for i, c := range d.columns {
@@ -235,6 +247,20 @@ func (s *scatterer) scatterNumbers(w *worker) {
 	}
 	place := s.place[:len(index)]
 	mask := uint32(1)<<d.shift - 1
+	if s.runs != nil {
+		at, last := 0, ^index[0]
+		for _, g := range index {
+			if g == last {
+				s.runs[at]++
+				continue
+			}
+			p := int(g >> d.shift)
+			at = p*d.rows + s.n[p]
+			s.n[p]++
+			s.numbers[at], s.runs[at], last = g&mask, 1, g
+		}
+		return
+	}
 	for j, g := range index {
 		p := int(g >> d.shift)
 		at := p*d.rows + s.n[p]
@@ -251,6 +277,10 @@ func (s *scatterer) scatterKeys(w *worker) {
 	n := len(w.f.sel)
 	keys := s.key[:n*words]
 	if d.by.packKeys(w, keys); w.err != nil {
+		return
+	}
+	if s.runs != nil {
+		s.scatterRuns(keys)
 		return
 	}
 	place := s.place[:n]
@@ -283,6 +313,39 @@ func (s *scatterer) scatterKeys(w *worker) {
 		s.n[p]++
 		place[j] = uint32(at)
 		copy(s.keys[at*words:], k)
+	}
+}
+
+// scatterRuns writes the keys of a tile, and how many rows have them one after the other.
+func (s *scatterer) scatterRuns(keys []uint64) {
+	d, words := s.d, s.d.by.pack.words
+	if words == 1 {
+		at, last := 0, ^keys[0]
+		for _, k := range keys {
+			if k == last {
+				s.runs[at]++
+				continue
+			}
+			p := int(hashOne(k) >> d.shift)
+			at = p*d.rows + s.n[p]
+			s.n[p]++
+			s.keys[at], s.runs[at], last = k, 1, k
+		}
+		return
+	}
+	at := 0
+	var last []uint64
+	for j := 0; j < len(keys); j += words {
+		k := keys[j : j+words]
+		if slices.Equal(k, last) {
+			s.runs[at]++
+			continue
+		}
+		p := int(hashWords(k) >> d.shift)
+		at = p*d.rows + s.n[p]
+		s.n[p]++
+		copy(s.keys[at*words:], k)
+		s.runs[at], last = 1, k
 	}
 }
 
@@ -381,8 +444,14 @@ func (d *radix) aggregate(to *groups, b *batch, s *scatterer, from, n int) error
 			to.resize(to.table.n)
 		}
 		counts := to.counts
-		for _, i := range index {
-			counts[i]++
+		if s.runs != nil {
+			for j, i := range index {
+				counts[i] += int64(s.runs[from+j])
+			}
+		} else {
+			for _, i := range index {
+				counts[i]++
+			}
 		}
 		for i, c := range d.column {
 			if c < 0 {

@@ -154,14 +154,17 @@ func TestStrategiesAtEdges(t *testing.T) {
 		for _, groups := range []int{1, 7, 900} {
 			table := manyGroups(t, rows, groups)
 			w := &world{tables: []*randomTable{table}}
-			for _, columns := range [][]int{{}, {1}, {2}, {3, 2}, {4, 1}} {
-				q := groupedBy(table, columns...)
-				want, wantErr := w.reference(q)
-				for _, s := range strategies {
-					for workers := 1; workers <= 3; workers++ {
-						got, err := Execute(t.Context(), q, w.input(), Options{Workers: workers, grouping: s.how})
-						if problem, why := compareOutcomes(q, got, err, want, wantErr); problem != "" || why != "" {
-							t.Fatalf("%d rows, %d groups, columns %v, %s, %d workers: %s %s", rows, groups, columns, s.name, workers, problem, why)
+			for _, columns := range [][]int{{}, {1}, {2}, {3, 2}, {4, 1}, {2, 3, 4}} {
+				for _, aggregates := range []int{4, 1} { // one: nothing but counts
+					q := groupedBy(table, columns...)
+					q.Aggs, q.Output = q.Aggs[:aggregates], q.Output[:len(columns)+aggregates]
+					want, wantErr := w.reference(q)
+					for _, s := range strategies {
+						for workers := 1; workers <= 3; workers++ {
+							got, err := Execute(t.Context(), q, w.input(), Options{Workers: workers, grouping: s.how})
+							if problem, why := compareOutcomes(q, got, err, want, wantErr); problem != "" || why != "" {
+								t.Fatalf("%d rows, %d groups, columns %v, %d aggregates, %s, %d workers: %s %s", rows, groups, columns, aggregates, s.name, workers, problem, why)
+							}
 						}
 					}
 				}
