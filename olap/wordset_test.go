@@ -70,7 +70,7 @@ func TestUnite(t *testing.T) {
 // TestUnitePairs compares the union that goroutines make of sets of pairs with the pairs inserted one by one.
 func TestUnitePairs(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 12))
-	for _, n := range append(edgeLengths, 40_000) {
+	for _, n := range append([]int{pairsSplit - 1, pairsSplit, pairsSplit + 1, 100_000}, edgeLengths...) {
 		for workers := 1; workers <= 5; workers += 2 {
 			x := &execution{ctx: context.Background(), opt: Options{Workers: workers}, memory: new(atomic.Int64), room: 1 << 40}
 			want := map[[2]uint64]bool{}
@@ -93,11 +93,9 @@ func TestUnitePairs(t *testing.T) {
 			if !maps.Equal(got, want) || u.len() != len(want) {
 				t.Fatalf("%d rows, %d workers: %d pairs, len %d, want %d", n, workers, len(got), u.len(), len(want))
 			}
-			pairs, index := []uint64{}, []uint32{}
 			for pair := range want {
-				pairs, index = append(pairs, pair[:]...), append(index, 0)
+				u.insert(pair[:]) // it finds each where it is
 			}
-			u.insertAll(pairs, index) // it finds each where it is
 			if u.insertAll([]uint64{50, 1, 50, 1, 50, 2}, make([]uint32, 3)); u.len() != len(want)+2 {
 				t.Fatalf("%d rows, %d workers: len %d once all were inserted again and two more, want %d", n, workers, u.len(), len(want)+2)
 			}
