@@ -60,7 +60,8 @@ func TestIntervalColumns(t *testing.T) {
 		"SELECT id FROM took ORDER BY mixed DESC, span - short, id LIMIT 9", "SELECT g, extract(epoch FROM avg(span)), date_part('hour', sum(short)) FROM took GROUP BY g HAVING sum(short) > '1 second' ORDER BY avg(span) DESC, g", "SELECT id, extract(month FROM mixed), extract(day FROM span + mixed), date_part('epoch', mixed) FROM took ORDER BY id"} {
 		s.everyAnswer(t, true, sql)
 	}
-	s.everyAnswer(t, true, "SELECT id, span * $1::float8 FROM took WHERE mixed >= $2 ORDER BY id", "0.3", "24:00:00")
+	s.everyAnswer(t, true, "SELECT id, span * $1::float8 FROM took WHERE mixed >= $2 ORDER BY id", "0.3", "1 day")
+	s.everyAnswer(t, false, "SELECT id FROM took WHERE mixed >= $1 ORDER BY id", "24:00:00")
 	for _, sql := range []string{"SELECT sum(DISTINCT span), avg(DISTINCT mixed) FROM took", "SELECT id, sum(span) OVER (ORDER BY id), avg(mixed) OVER (PARTITION BY g) FROM took ORDER BY id", "SELECT id, span / g FROM took ORDER BY id", "SELECT sum(span + interval '178956970 years') FROM took", "SELECT id, at + mixed * 1e9 FROM took ORDER BY id", "SELECT mixed, count(*) FROM took GROUP BY mixed ORDER BY mixed", "SELECT id, coalesce(span, '1 mon') FROM took ORDER BY id", "SELECT id, greatest(span, '1 mon') FROM took ORDER BY id",
 		"SELECT id, coalesce(span, mixed) FROM took ORDER BY id", "SELECT justify_days(span) FROM took ORDER BY 1", "SELECT to_char(span, 'HH24:MI'), span || '' FROM took ORDER BY id", "SELECT id, span::interval(0), span::time FROM took ORDER BY id", "SELECT id, make_interval(hours => g) = span FROM took ORDER BY id", "SELECT array_agg(span ORDER BY id) FROM took"} {
 		s.everyAnswer(t, false, sql)

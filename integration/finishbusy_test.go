@@ -48,7 +48,7 @@ func TestPostgresJoinsOthersAmidUnrelatedCommits(t *testing.T) {
 					earlier, before := ask(t, direct, sql, p.format), s.queries(t, "partial")
 					done := make(chan answer)
 					go func() { done <- ask(t, proxy, sql, p.format) }()
-					time.Sleep(350 * time.Millisecond)
+					waitActive(t, s, "%generate_series%") // the rest, behind the gate
 					amid := c.amid
 					if c.amid[:6] == "CREATE" {
 						amid = fmt.Sprintf(c.amid, i*10+j)
