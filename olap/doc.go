@@ -9,7 +9,8 @@
 // while that one's lookup is built, so that the driving table probes only its
 // direct neighbours (snowflakes cost nothing more than stars).
 //
-//	segment (morsel)  taken by a worker; zone maps skip it or drop steps
+//	morsel            taken by a worker: a segment, or a part of one where these are few
+//	                  (morsels.go); zone maps skip it or drop steps
 //	  tile, 1024 rows  selection: positions of rows that are left, ascending; at
 //	                   first those that count (colstore.Segment.Live)
 //	    ranges         on the encoded column, into a bitmap (compress.FilterRange)
@@ -29,9 +30,9 @@
 // enough, as a step.
 //
 // What a query reads of other stars is computed first (intermediate.go): a relation of plain
-// columns, windows among them (window.go), or the first rows of each group alone (cut.go), or what a function expands its rows to (projectset.go), which has
-// a pipeline like a table, or a constant. A numeric of varying scale is a code there, as text is
-// (decimals.go). A join that asks for existence only (plan.StarJoin.Exists) is a lookup in which one
+// columns, windows among them (window.go), or the first rows of each group alone (cut.go), or what
+// a function expands its rows to (projectset.go), which has a pipeline like a table, or a
+// constant. A numeric of varying scale is a code there, as text is (decimals.go). A join that asks for existence only (plan.StarJoin.Exists) is a lookup in which one
 // of equal keys stands for all; of a large table the scan marks the keys in a bitmap (existence.go).
 //
 // Where a join's key is not unique (plan.StarJoin.Many) a row meets several partners: what
