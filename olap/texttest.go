@@ -190,7 +190,7 @@ func prepareCast(c *plan.Call) stringFunc {
 	f, leaf := prepareText(c.Args[0])
 	from := c.Args[0].Type()
 	switch {
-	case leaf && from.Kind == vector.BPChar && c.T.Kind != vector.BPChar:
+	case leaf && from.Kind == vector.BPChar && c.T.Kind.IsText() && c.T.Kind != vector.BPChar:
 		return func(s string) (vector.Value, error) {
 			for len(s) > 0 && s[len(s)-1] == ' ' {
 				s = s[:len(s)-1]
