@@ -100,10 +100,7 @@ func (by *grouping) uniteSets(open []*groups) error {
 // or, where an accumulator's values are not words by group, all groups of that.
 func (by *grouping) mergeArrays(open []*groups) error {
 	x, s := by.g.p.x, open[0]
-	numbers := make([]uint32, len(s.counts))
-	for i := range numbers {
-		numbers[i] = uint32(i)
-	}
+	numbers := x.ascending(len(s.counts))
 	var extras []int
 	for k := range s.states {
 		if s.states[k].extra != nil {

@@ -124,7 +124,7 @@ func TestMorselsBegin(t *testing.T) {
 		for _, workers := range []int{1, 2, 16} {
 			for _, eager := range []bool{false, true} {
 				ms := (&Options{Workers: workers, Eager: eager}).morsels(tab)
-				from := b.begins(ms)
+				from := b.offsets(ms)
 				n := 0
 				for i := range ms.count(tab) {
 					if from[i] != n {

@@ -34,8 +34,8 @@ func newBitmapRows(p *pipeline) (*bitmapRows, error) {
 // segment returns the bits of a segment's rows.
 func (b *bitmapRows) segment(i int) []uint64 { return b.words[b.first[i]:b.first[i+1]] }
 
-// begins returns where each morsel's rows begin in the result, and the end.
-func (b *bitmapRows) begins(ms morsels) []int {
+// offsets returns where each morsel's rows begin in the result, and the end.
+func (b *bitmapRows) offsets(ms morsels) []int {
 	tab := b.p.tab
 	from := make([]int, ms.count(tab)+1)
 	for i := range ms.count(tab) {
@@ -100,7 +100,7 @@ func (p *pipeline) collectBits(nodes []*node) (*rows, error) {
 		return nil, err
 	}
 	ms := p.x.opt.morsels(p.tab)
-	from := b.begins(ms)
+	from := b.offsets(ms)
 	r := &rows{n: from[len(from)-1], cols: make([]vec, len(nodes))}
 	r.taken = int64(r.n) * int64(len(nodes)*9)
 	if err := p.x.take(r.taken); err != nil {

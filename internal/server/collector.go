@@ -8,23 +8,13 @@ import (
 	"sync"
 )
 
-// garbageBounds are bytes of garbage.
-type garbageBounds struct {
-	floor int64 // there is at least as much before Go's collector runs
-	// most bounds it, or an eighth of what lives where that is more. Without it the process
-	// would have twice the memory that queries hold. What they hold are large pieces without
-	// pointers, which the collector need not look at.
-	most int64
-}
-
-// boundsOfGarbage are those for so many cores, which make garbage side by side, and all wait for the
-// collector: each collection takes milliseconds, and for them a quarter of Go's processors. The share
-// of the memory of queries that is for garbage (GoMemoryLimit) holds, but for what little there is on
-// two cores.
-func boundsOfGarbage(cores int, queryMemory int64) garbageBounds {
+// garbageFloor is how many bytes of garbage there are at least before Go's collector runs: more for more
+// cores, which make it side by side, and all wait for the collector. Each collection takes milliseconds, and
+// for them a quarter of Go's processors. The share of the memory of queries that is for garbage (GoMemoryLimit)
+// holds, but for what little there is on two cores.
+func garbageFloor(cores int, queryMemory int64) int64 {
 	const one = 32 << 20
-	share := max(queryMemory/garbageShare, 4*one)
-	return garbageBounds{floor: min(int64(max(cores, 2))*one, share/2), most: min(int64(max(cores, 2))*2*one, share)}
+	return min(int64(max(cores, 2))*one, max(queryMemory/garbageShare/2, 2*one))
 }
 
 var collectRarely sync.Once
@@ -38,7 +28,7 @@ func (cfg *Config) CollectRarely(cores int) {
 	cfg.setMemory()
 	collectRarely.Do(func() {
 		if os.Getenv("GOGC") == "" {
-			afterCollection(&collector{percent: 100, bounds: boundsOfGarbage(cores, cfg.QueryMemory)})
+			afterCollection(&collector{percent: 100, floor: garbageFloor(cores, cfg.QueryMemory)})
 		}
 	})
 }
@@ -46,7 +36,7 @@ func (cfg *Config) CollectRarely(cores int) {
 // collector is garbage as often as it is made: its finalizer runs after each collection.
 type collector struct {
 	percent int
-	bounds  garbageBounds
+	floor   int64 // garbageFloor
 	_       [16]byte // less would share a block with others, and live as long
 }
 
@@ -54,7 +44,7 @@ func afterCollection(c *collector) {
 	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(sample)
 	// Setting it stops all threads, too: not for little.
-	if want := c.bounds.percent(sample[0].Value.Uint64()); want < c.percent*4/5 || want > c.percent*5/4 {
+	if want := garbagePercent(sample[0].Value.Uint64(), uint64(c.floor)); want < c.percent*4/5 || want > c.percent*5/4 {
 		debug.SetGCPercent(want)
 		c.percent = want
 	}
@@ -62,9 +52,11 @@ func afterCollection(c *collector) {
 	runtime.SetFinalizer(&next, afterCollection)
 }
 
-// percent is the garbage that there may be in percent of what lives (debug.SetGCPercent):
-// as much, within bounds.
-func (b garbageBounds) percent(live uint64) int {
+// garbagePercent is the garbage that there may be in percent of what lives (debug.SetGCPercent):
+// as much, but no less than floor, and no more than twice that or, where it is more, an eighth of what lives. Without that
+// bound the process would have twice the memory that queries hold. What they hold are large pieces without
+// pointers, which the collector need not look at.
+func garbagePercent(live, floor uint64) int {
 	live = max(live, 1<<20)
-	return int(100 * min(max(live, uint64(b.floor)), max(live/8, uint64(b.most))) / live)
+	return int(100 * min(max(live, floor), max(live/8, 2*floor)) / live)
 }

@@ -10,32 +10,33 @@ import (
 // TestCollectRarely: garbage of a small heap is left alone until there is some, and that of a
 // large one is not let grow beyond a part of what it was.
 func TestCollectRarely(t *testing.T) {
-	two := boundsOfGarbage(2, 1<<30)
+	two := garbageFloor(2, 1<<30)
 	for _, c := range []struct {
 		live uint64
 		want int
 	}{{0, 6400}, {1 << 20, 6400}, {16 << 20, 400}, {64 << 20, 100}, {128 << 20, 100}, {256 << 20, 50}, {1 << 30, 12}, {1 << 40, 12}} {
-		if got := two.percent(c.live); got != c.want {
+		if got := garbagePercent(c.live, uint64(two)); got != c.want {
 			t.Errorf("%d bytes live: %d percent, want %d", c.live, got, c.want)
 		}
 	}
 	for _, c := range []struct {
 		cores       int
 		queryMemory int64
-		want        garbageBounds
+		want        int64
+		most        int // percent of a gigabyte that lives
 	}{
-		{1, 64 << 30, garbageBounds{64 << 20, 128 << 20}}, {2, 0, garbageBounds{64 << 20, 128 << 20}},
-		{16, 0, garbageBounds{64 << 20, 128 << 20}}, {16, 1 << 30, garbageBounds{64 << 20, 128 << 20}},
-		{16, 64 << 30, garbageBounds{512 << 20, 1 << 30}}, {16, 4 << 30, garbageBounds{256 << 20, 512 << 20}},
+		{1, 64 << 30, 64 << 20, 12}, {2, 0, 64 << 20, 12}, {16, 0, 64 << 20, 12}, {16, 1 << 30, 64 << 20, 12},
+		{16, 64 << 30, 512 << 20, 100}, {16, 4 << 30, 256 << 20, 50},
 	} {
-		if got := boundsOfGarbage(c.cores, c.queryMemory); got != c.want {
-			t.Errorf("%d cores, %d bytes of query memory: %v, want %v", c.cores, c.queryMemory, got, c.want)
+		got := garbageFloor(c.cores, c.queryMemory)
+		if most := garbagePercent(1<<30, uint64(got)); got != c.want || most != c.most {
+			t.Errorf("%d cores, %d bytes of query memory: %d and %d percent, want %d and %d", c.cores, c.queryMemory, got, most, c.want, c.most)
 		}
 	}
 	before := debug.SetGCPercent(100)
 	defer debug.SetGCPercent(before)
 	runtime.GC()
-	afterCollection(&collector{percent: 1, bounds: two})
+	afterCollection(&collector{percent: 1, floor: two})
 	percent := func() int {
 		p := debug.SetGCPercent(100)
 		debug.SetGCPercent(p)
