@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/jackc/pgx/v5"
-
 	"pgaccel/sqltype"
 	"pgaccel/vector"
 )
@@ -61,14 +59,7 @@ func TestBitStrings(t *testing.T) {
 	for _, c := range calls {
 		statements = append(statements, c.sql)
 	}
-	rows, err := conn.Query(t.Context(), "SELECT run(s) FROM unnest($1::text[]) WITH ORDINALITY u(s, n) ORDER BY n", statements)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := runAll(t, conn, statements)
 	answered := map[uint32]int{}
 	for i, c := range calls {
 		v, err := c.f.Eval(c.args)

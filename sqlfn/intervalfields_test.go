@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/jackc/pgx/v5"
-
 	"pgaccel/sqltype"
 	"pgaccel/vector"
 )
@@ -68,14 +66,7 @@ func TestIntervalFunctions(t *testing.T) {
 			for _, c := range list {
 				statements = append(statements, c.sql)
 			}
-			rows, err := conn.Query(t.Context(), "SELECT run(s) FROM unnest($1::text[]) WITH ORDINALITY u(s, n) ORDER BY n", statements)
-			if err != nil {
-				t.Fatal(err)
-			}
-			want, err := pgx.CollectRows(rows, pgx.RowTo[string])
-			if err != nil {
-				t.Fatal(err)
-			}
+			want := runAll(t, conn, statements)
 			answered := 0
 			for i, c := range list {
 				v, err := c.f.Eval(c.args)

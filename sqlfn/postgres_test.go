@@ -16,6 +16,20 @@ import (
 	"pgaccel/vector"
 )
 
+// runAll returns what the server's function run, which the test has made, says of each statement.
+func runAll(t *testing.T, conn *pgx.Conn, statements []string) []string {
+	t.Helper()
+	rows, err := conn.Query(t.Context(), "SELECT run(s) FROM unnest($1::text[]) WITH ORDINALITY u(s, n) ORDER BY n", statements)
+	if err != nil {
+		t.Fatal(err)
+	}
+	said, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return said
+}
+
 // connect starts a server whose sessions are in UTC.
 func connect(t *testing.T) *pgx.Conn {
 	t.Helper()
@@ -222,14 +236,7 @@ func (z inZone) compare(t *testing.T, f *Function, collate string) {
 			statements = append(statements, "SELECT ("+call+")::text")
 			calls = append(calls, append([]string(nil), choice...))
 		})
-		rows, err := z.conn.Query(t.Context(), "SELECT run(s) FROM unnest($1::text[]) WITH ORDINALITY u(s, n) ORDER BY n", statements)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want, err := pgx.CollectRows(rows, pgx.RowTo[string])
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := runAll(t, z.conn, statements)
 		answered, declined := 0, 0
 		for n, choice := range calls {
 			args := make([]vector.Value, len(choice))

@@ -36,7 +36,7 @@ func (cfg *Config) CollectRarely(cores int) {
 // collector is garbage as often as it is made: its finalizer runs after each collection.
 type collector struct {
 	percent int
-	floor   int64 // garbageFloor
+	floor   int64    // garbageFloor
 	_       [16]byte // less would share a block with others, and live as long
 }
 
