@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -281,6 +282,33 @@ func (c *child) complaints() []string {
 		}
 	}
 	return found
+}
+
+// goroutines ends the process and returns what its goroutines were at: our functions of each, innermost first, and
+// how many are there.
+func (c *child) goroutines() string {
+	before, _ := os.ReadFile(c.log)
+	c.cmd.Process.Signal(syscall.SIGQUIT)
+	<-c.exited
+	text, _ := os.ReadFile(c.log)
+	places := map[string]int{}
+	for goroutine := range strings.SplitSeq(string(text[len(before):]), "\n\n") {
+		var ours []string
+		for line := range strings.Lines(goroutine) {
+			if arguments := strings.LastIndexByte(line, '('); arguments > 0 && strings.HasPrefix(line, "pgaccel/") {
+				ours = append(ours, line[len("pgaccel/"):arguments])
+			}
+		}
+		if head, _, is := strings.Cut(goroutine, "\n"); is && len(ours) > 0 {
+			_, state, _ := strings.Cut(head, "[")
+			places[strings.TrimSuffix(state, "]:")+": "+strings.Join(ours, " < ")]++
+		}
+	}
+	var b strings.Builder
+	for _, at := range slices.Sorted(maps.Keys(places)) {
+		fmt.Fprintf(&b, "%d %s\n", places[at], at)
+	}
+	return b.String()
 }
 
 // stop ends the process, gently at first.

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -290,6 +291,24 @@ type memoryOutcome struct {
 	wrong       []string
 }
 
+// scenarioLimit is many times what a scenario takes.
+const scenarioLimit = 10 * time.Minute
+
+// atWork says what the server and pgaccel are at; pgaccel ends.
+func (m *memory) atWork(ctx context.Context) string {
+	var lines []string
+	if conn, err := pgconn.Connect(ctx, m.url(true)); err == nil {
+		defer conn.Close(ctx)
+		results, _ := conn.Exec(ctx, "SELECT state, wait_event, left(query, 80) FROM pg_stat_activity WHERE backend_type = 'client backend'").ReadAll()
+		for _, r := range results {
+			for _, row := range r.Rows {
+				lines = append(lines, string(bytes.Join(row, []byte(" | "))))
+			}
+		}
+	}
+	return strings.Join(append(lines, m.child.goroutines()), "\n")
+}
+
 // scenario runs one and prints its line.
 func (m *memory) scenario(ctx context.Context, s memoryScenario, out io.Writer) error {
 	if err := m.ask(ctx, s); err != nil {
@@ -311,12 +330,18 @@ func (m *memory) scenario(ctx context.Context, s memoryScenario, out io.Writer) 
 		small <- err
 	}()
 	begun := time.Now()
-	got, err := m.run(ctx, s)
+	limited, end := context.WithCancelCause(ctx)
+	stuck := time.AfterFunc(m.o.Hold+scenarioLimit, func() {
+		end(fmt.Errorf("statements do not end, after %v:\n%s", scenarioLimit, m.atWork(ctx)))
+	})
+	got, err := m.run(limited, s)
+	stuck.Stop()
 	r.took = time.Since(begun)
 	close(stop)
-	if err := errors.Join(err, <-small); err != nil {
+	if err := errors.Join(context.Cause(limited), err, <-small); err != nil {
 		return err
 	}
+	end(nil)
 	if s.unread {
 		r.took -= m.o.Hold
 	}
