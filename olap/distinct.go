@@ -199,7 +199,7 @@ func (e *distinct) pairs() int64 {
 	case e.set != nil:
 		return int64(e.set.len())
 	case e.wide != nil:
-		return int64(e.wide.len())
+		return int64(e.wide.most())
 	}
 	return 0
 }
@@ -280,7 +280,7 @@ func (x *execution) uniteDistinct(list []*distinct) error {
 			total += d.set.len()
 		case d.wide != nil:
 			wide = append(wide, d.wide)
-			total += d.wide.len()
+			total += d.wide.most()
 		default:
 			words = min(words, len(d.bitmap))
 			total += len(d.bitmap)

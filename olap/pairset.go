@@ -1,29 +1,40 @@
 package olap
 
-// pairSet is a set of pairs of words: a table of keys of two words or, once it is large, as many as pairParts, which
-// have the pairs of a range of hashes each and stay in the second-level cache while they are written to: pairs wait
-// in buffers of these ranges.
+import "sync"
+
+// pairSet is a set of pairs of words. While they are few they are in a table. Then they are in as many lists as
+// pairParts, of a range of hashes each, where they stand as they come, and more than once: a list is written to
+// at its end only. Who reads, or finds a list full, has the pairs that repeat others removed by a table that is
+// made for one list after the other and stays in the second-level cache, which tables of all pairs would not (radix
+// partitioning: Manegold, Boncz and Kersten, Optimizing Main-Memory Join on Modern Hardware, 2002).
 //
-//	pair --hash--> buffer 0 | 1 | ... | 63
-//	                 | full, or somebody reads
-//	                 v
-//	               table  0 | 1 | ... | 63
+//	pair --hash--> list 0 | 1 | ... | 127
+//	               distinct ones, others
 type pairSet struct {
-	tables  []*wordTable
-	buffers []uint64 // pairs that are in no table yet, pairBuffer for each; nil where pairs do not wait
-	waiting []int    // how many do, by table
+	table *wordTable // nil: lists
+	lists []pairList
+	work  *wordTable // what removes pairs
+}
+
+// pairList is a list of pairs, two words each.
+type pairList struct {
+	words []uint64 // with room for more
+	n     int      // pairs
+	known int      // the first of them, which are distinct
 }
 
 const (
-	pairParts = 64
-	pairShift = 64 - 6 // of a hash, to the number of its table
-	// pairsSplit is the number of pairs from which on there are several tables.
+	pairParts = 128
+	pairShift = 64 - 7 // of a hash, to the number of its list
+	// pairsSplit is the number of pairs from which on there are lists.
 	pairsSplit = 1 << 14
-	// pairBuffer is how many pairs wait for a table at most.
-	pairBuffer = 256
+	// pairRoom is for how many pairs a list has room at first.
+	pairRoom = 1 << 11
+	// pairGrowth is how many times more a list has room for that has pairs enough of its own.
+	pairGrowth = 4
 )
 
-func newPairSet() *pairSet { return &pairSet{tables: []*wordTable{newWordTable(2, 0)}} }
+func newPairSet() *pairSet { return &pairSet{table: newWordTable(2, 0)} }
 
 // insert adds a pair.
 func (s *pairSet) insert(pair []uint64) {
@@ -33,92 +44,135 @@ func (s *pairSet) insert(pair []uint64) {
 
 // insertAll adds up to tileRows pairs, as many as index has elements, which are written to.
 func (s *pairSet) insertAll(pairs []uint64, index []uint32) {
-	if len(s.tables) == 1 {
-		if s.tables[0].insertAll(pairs, index); s.tables[0].n >= pairsSplit {
+	if s.table != nil {
+		if s.table.insertAll(pairs, index); s.table.n >= pairsSplit {
 			s.split()
 		}
 		return
 	}
-	for i := 0; i < len(pairs); i += 2 {
+	for i := 0; i+1 < len(pairs); i += 2 {
 		s.put(pairs[i], pairs[i+1])
 	}
 }
 
-// put adds a pair to one of several tables.
+// put adds a pair to its list.
 func (s *pairSet) put(a, b uint64) {
-	p := hashPair(a, b) >> pairShift
-	at := 2 * (int(p)*pairBuffer + s.waiting[p])
-	s.buffers[at], s.buffers[at+1] = a, b
-	if s.waiting[p]++; s.waiting[p] == pairBuffer {
-		s.flush(int(p))
+	l := &s.lists[hashPair(a, b)>>pairShift]
+	at := 2 * l.n
+	if at == len(l.words) {
+		l.makeRoom(s.table2())
+		at = 2 * l.n
 	}
+	l.words[at], l.words[at+1] = a, b
+	l.n++
 }
 
 // hashPair is hashWords of two.
 func hashPair(a, b uint64) uint64 { return hashWords([]uint64{a, b}) }
 
-// flush brings the pairs that wait for a table to it.
-func (s *pairSet) flush(p int) {
-	var index [pairBuffer]uint32
-	n := s.waiting[p]
-	s.tables[p].insertLong(s.buffers[2*p*pairBuffer:2*(p*pairBuffer+n)], index[:n])
-	s.waiting[p] = 0
+// table2 returns the table that removes pairs.
+func (s *pairSet) table2() *wordTable {
+	if s.work == nil {
+		s.work = newWordTable(2, pairRoom)
+	}
+	return s.work
 }
 
-// split makes several tables of one.
-func (s *pairSet) split() {
-	one := s.tables[0]
-	s.tables = make([]*wordTable, pairParts)
-	for p := range s.tables {
-		s.tables[p] = newWordTable(2, one.n/pairParts)
+// makeRoom makes room for more pairs.
+func (l *pairList) makeRoom(t *wordTable) {
+	if l.tidy(t); 4*l.n >= len(l.words) { // half of them are distinct
+		words := unset[uint64](max(pairGrowth*len(l.words), 2*pairRoom))
+		copy(words, l.words[:2*l.n])
+		l.words = words
 	}
-	s.wait()
+}
+
+// tidy removes pairs that repeat others.
+func (l *pairList) tidy(t *wordTable) {
+	if l.known == l.n {
+		return
+	}
+	t.clear(l.n)
+	t.addPairs(l.words[:2*l.n])
+	l.n, l.known = t.n, t.n
+	copy(l.words, t.keys)
+}
+
+// addPairs is insertAll where nobody asks for numbers.
+func (t *wordTable) addPairs(words []uint64) {
+	var index [tileRows]uint32
+	for len(words) > 0 {
+		n := min(len(words)/2, tileRows)
+		t.insertLong(words[:2*n], index[:n])
+		words = words[2*n:]
+	}
+}
+
+// split makes lists of the table.
+func (s *pairSet) split() {
+	one := s.table
+	s.table, s.lists = nil, make([]pairList, pairParts)
 	for i := 0; i < 2*one.n; i += 2 {
 		s.put(one.keys[i], one.keys[i+1])
 	}
-}
-
-// wait makes room for pairs that wait.
-func (s *pairSet) wait() {
-	s.buffers, s.waiting = make([]uint64, 2*pairParts*pairBuffer), make([]int, pairParts)
-}
-
-// settle brings all pairs to their tables.
-func (s *pairSet) settle() {
-	for p, n := range s.waiting {
-		if n > 0 {
-			s.flush(p)
-		}
+	for p := range s.lists {
+		s.lists[p].known = s.lists[p].n
 	}
 }
 
 // each calls f with every pair.
 func (s *pairSet) each(f func(a, b uint64)) {
-	s.settle()
-	for _, t := range s.tables {
+	if t := s.table; t != nil {
 		for i := 0; i < 2*t.n; i += 2 {
 			f(t.keys[i], t.keys[i+1])
+		}
+		return
+	}
+	for p := range s.lists {
+		l := &s.lists[p]
+		l.tidy(s.table2())
+		for i := 0; i < 2*l.n; i += 2 {
+			f(l.words[i], l.words[i+1])
 		}
 	}
 }
 
 func (s *pairSet) len() (n int) {
-	s.settle()
-	for _, t := range s.tables {
-		n += t.n
+	if s.table != nil {
+		return s.table.n
+	}
+	for p := range s.lists {
+		s.lists[p].tidy(s.table2())
+		n += s.lists[p].n
+	}
+	return n
+}
+
+// most is as many as len, or more: pairs that repeat others may be counted.
+func (s *pairSet) most() (n int) {
+	if s.table != nil {
+		return s.table.n
+	}
+	for p := range s.lists {
+		n += s.lists[p].n
 	}
 	return n
 }
 
 func (s *pairSet) bytes() (n int64) {
-	for _, t := range s.tables {
-		n += t.bytes()
+	for _, t := range []*wordTable{s.table, s.work} {
+		if t != nil {
+			n += t.bytes()
+		}
 	}
-	return n + int64(8*len(s.buffers))
+	for p := range s.lists {
+		n += int64(8 * len(s.lists[p].words))
+	}
+	return n
 }
 
-// unitePairs returns the union of sets, of which goroutines make a table each. It is the sets' pairs,
-// inserted one by one.
+// unitePairs returns the union of sets, of which goroutines make a list each. It is the sets' pairs, inserted one
+// by one.
 func (x *execution) unitePairs(sets []*pairSet) (*pairSet, error) {
 	taken := int64(0)
 	for _, s := range sets {
@@ -129,33 +183,30 @@ func (x *execution) unitePairs(sets []*pairSet) (*pairSet, error) {
 	}
 	defer x.give(taken) // the groups account for what is left
 	if err := x.each(len(sets), func(k int) error {
-		if sets[k].settle(); len(sets[k].tables) == 1 {
+		if sets[k].table != nil {
 			sets[k].split()
-			sets[k].settle()
 		}
 		return nil
 	}); err != nil {
 		return nil, err
 	}
-	u := &pairSet{tables: make([]*wordTable, pairParts)}
+	u := &pairSet{lists: make([]pairList, pairParts)}
+	tables := sync.Pool{New: func() any { return newWordTable(2, pairRoom) }}
 	err := x.each(pairParts, func(p int) error {
-		most := 0
+		t, all := tables.Get().(*wordTable), 0
+		defer tables.Put(t)
 		for _, s := range sets {
-			most = max(most, s.tables[p].n)
+			all += s.lists[p].n
 		}
-		t := newWordTable(2, most)
-		var index [tileRows]uint32
+		t.clear(all)
 		for _, s := range sets {
-			for keys := s.tables[p].keys; len(keys) > 0; {
-				n := min(len(keys)/2, tileRows)
-				t.insertLong(keys[:2*n], index[:n])
-				keys = keys[2*n:]
-			}
-			s.tables[p] = nil
+			t.addPairs(s.lists[p].words[:2*s.lists[p].n])
+			s.lists[p] = pairList{}
 		}
-		u.tables[p] = t
+		words := unset[uint64](2 * t.n)
+		copy(words, t.keys)
+		u.lists[p] = pairList{words, t.n, t.n}
 		return nil
 	})
-	u.wait()
 	return u, err
 }

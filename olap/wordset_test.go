@@ -70,7 +70,7 @@ func TestUnite(t *testing.T) {
 // TestUnitePairs compares the union that goroutines make of sets of pairs with the pairs inserted one by one.
 func TestUnitePairs(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 12))
-	for _, n := range append([]int{pairsSplit - 1, pairsSplit, pairsSplit + 1, 100_000}, edgeLengths...) {
+	for _, n := range append([]int{pairsSplit - 1, pairsSplit, pairsSplit + 1, 100_000, 500_000}, edgeLengths...) {
 		for workers := 1; workers <= 5; workers += 2 {
 			x := &execution{ctx: context.Background(), opt: Options{Workers: workers}, memory: new(atomic.Int64), room: 1 << 40}
 			want := map[[2]uint64]bool{}
@@ -79,6 +79,9 @@ func TestUnitePairs(t *testing.T) {
 				s := newPairSet()
 				for range n * k / (workers + 1) {
 					pair := [2]uint64{r.Uint64N(50), r.Uint64() >> (20 * uint(r.IntN(4)))}
+					if n == 500_000 { // each many times, in full lists
+						pair[1] %= 1 << 10
+					}
 					want[pair] = true
 					s.insert(pair[:])
 				}

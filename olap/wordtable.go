@@ -32,6 +32,16 @@ func newWordTable(w, capacity int) *wordTable {
 	return t
 }
 
+// clear removes all keys, of several words, and makes room for as many as n.
+func (t *wordTable) clear(n int) {
+	if size := 1 << bits.Len(uint(2*n)); size > len(t.slots) {
+		t.slots = make([]uint64, size)
+	} else {
+		clear(t.slots)
+	}
+	t.keys, t.n = t.keys[:0], 0
+}
+
 // hashOne scatters to all bits: tables take the lower ones, partitions the upper ones.
 func hashOne(x uint64) uint64 {
 	hi, lo := bits.Mul64(x^0x9E3779B97F4A7C15, 0x9FB21C651E98DF25)
