@@ -149,23 +149,41 @@ func (p *packed) each(from, to int, f func(code int, s []byte) bool) {
 	}
 }
 
+// matchText is the most text of a block that eachMatch looks through at once.
+const matchText = 4096
+
 // eachMatch calls f with whether the strings of codes from..to-1, which are encoded, are matched:
 // the head once, the others from where they leave it.
 func (p *packed) eachMatch(from, to int, m *compress.Matcher, f func(code int, ok bool)) {
+	var found [matchText / 64]uint64
 	for first := from / blockStrings * blockStrings; first < to; first += blockStrings {
 		b := p.block(first / blockStrings)
-		_, size := b.sizes(0)
-		head := b.text[:size]
+		var share, ends [blockStrings]int
+		n, end := min(blockStrings, to-first), 0
+		for i := range n {
+			own := 0
+			share[i], own = b.sizes(i)
+			end += own
+			ends[i] = end
+		}
+		jump := end <= matchText && m.Leaving(found[:], b.text, end)
+		head := b.text[:min(ends[0], sharedMax)]
 		var shared [sharedMax + 1]uint8 // states within the head
-		for i, code := range head[:min(len(head), sharedMax)] {
+		for i, code := range head {
 			shared[i+1] = m.Step(shared[i], []byte{code})
 		}
-		for i, at := 0, 0; i < blockStrings && first+i < to; i++ {
-			share, own := b.sizes(i)
+		at := 0
+		for i, end := range ends[:n] {
 			if first+i >= from {
-				f(first+i, m.Accepts(m.Step(shared[share], b.text[at:at+own])))
+				state := shared[share[i]]
+				if jump && state == 0 {
+					state = m.Run(found[:], b.text, at, end)
+				} else {
+					state = m.Step(state, b.text[at:end])
+				}
+				f(first+i, m.Accepts(state))
 			}
-			at += own
+			at = end
 		}
 	}
 }

@@ -1,5 +1,11 @@
 package compress
 
+import (
+	"math/bits"
+
+	"pgaccel/internal/simd"
+)
+
 // Pattern is a finite automaton for literals in their order with anything between them, as
 // LIKE 'a%b%c' has them: the first stands at the beginning, the last at the end, and each of
 // the others is taken where it first occurs, as that leaves most to the next (Knuth, Morris,
@@ -86,7 +92,13 @@ type Matcher struct {
 	// is a byte, behind an escape.
 	next   [patternStates * 256]uint8
 	accept [patternStates]bool
+	leave  simd.ByteSet // codes that lead from state 0 to another
+	few    bool         // there are few of them
 }
+
+// leaveMost is how many codes may lead from state 0 to another for Leaving to be worth while: of 'google' these are
+// the symbols with its first letters at their end.
+const leaveMost = 64
 
 // Matcher returns the automaton over codes of t.
 func (p *Pattern) Matcher(t *Symbols) *Matcher {
@@ -104,7 +116,46 @@ func (p *Pattern) Matcher(t *Symbols) *Matcher {
 		}
 		m.next[s<<8|symbolEscape] = uint8(escaped)
 	}
+	leave := 0
+	for code := range 256 {
+		if m.next[code] != 0 {
+			m.leave.Add(uint8(code))
+			leave++
+		}
+	}
+	m.few = leave <= leaveMost
 	return m
+}
+
+// Leaving sets the bits of found of those of the first n codes that lead from state 0 to another, and the bits behind
+// them to anything: in between, a string in state 0 stays there. It reports false where it is quicker to go
+// step by step.
+func (m *Matcher) Leaving(found []uint64, codes []byte, n int) bool {
+	if m.few {
+		simd.FindBytes(found, codes, n, &m.leave)
+	}
+	return m.few
+}
+
+// Run is Step from state 0 by the codes from..to-1, of which found is what Leaving says.
+func (m *Matcher) Run(found []uint64, codes []byte, from, to int) uint8 {
+	state := uint8(0)
+	for ; from < to; from++ {
+		if state == 0 {
+			rest := found[from>>6] >> (from & 63)
+			for rest == 0 {
+				if from = from&^63 + 64; from >= to {
+					return 0
+				}
+				rest = found[from>>6]
+			}
+			if from += bits.TrailingZeros64(rest); from >= to {
+				return 0
+			}
+		}
+		state = m.next[uint16(state)<<8|uint16(codes[from])]
+	}
+	return state
 }
 
 // Step returns the state behind codes that are met in a state; 0 is where a string begins. A code

@@ -8,7 +8,7 @@ if [ "${1:-}" = --check ]; then
 	to=$(mktemp -d)
 	trap 'rm -rf "$to"' EXIT
 fi
-groups="arith entries filter gatherfor runs select set unpack values"
+groups="arith byteset entries filter gatherfor runs select set unpack values"
 tool=$(mktemp)
 (cd gen && GOFLAGS=-mod=readonly go build -o "$tool" .)
 for g in $groups; do

@@ -17,6 +17,13 @@ func insideAVX512(dst *int64, a *int64, n int, lo int64, span uint64, in int64) 
 	panic("BUG: assembly of another machine")
 }
 
+func findBytesAVX512(found *uint64, text *byte, words int, set *[32]byte) {
+	panic("BUG: assembly of another machine")
+}
+func findBytesAVX2(found *uint64, text *byte, words int, set *[32]byte) {
+	panic("BUG: assembly of another machine")
+}
+
 func entries8AVX512(table *uint8, lo int64, keys *int64, sel *uint16, n int, entries *uint32, next *uint16, absent uint32) int {
 	panic("BUG: assembly of another machine")
 }

@@ -371,3 +371,33 @@ func TestLevels(t *testing.T) {
 		}
 	}
 }
+
+func TestFindBytes(t *testing.T) {
+	levels(t, func(t *testing.T) {
+		r := rand.New(rand.NewPCG(7, 9))
+		for _, n := range lengths {
+			for share := range 5 {
+				var set ByteSet
+				want := map[byte]bool{}
+				for b := range 256 {
+					if r.IntN(4) < share {
+						set.Add(byte(b))
+						want[byte(b)] = true
+					}
+				}
+				text := make([]byte, n+r.IntN(2)*64) // with more of it behind, and without
+				for i := range text {
+					text[i] = byte(r.Uint32())
+				}
+				found, check := guarded[uint64](t, (n+63)/64)
+				FindBytes(found, text, n, &set)
+				check()
+				for i, b := range text[:n] {
+					if got := found[i/64]>>(i%64)&1 != 0; got != want[b] || set.Has(b) != want[b] {
+						t.Fatalf("byte %d of %d, %d: %v, want %v", i, n, b, got, want[b])
+					}
+				}
+			}
+		}
+	})
+}

@@ -23,6 +23,7 @@ var groups = map[string]func(){
 	"gatherfor": gatherFORKernels,
 	"entries":   entryKernels,
 	"runs":      runKernels,
+	"byteset":   byteSetKernels,
 }
 
 func main() {
