@@ -46,23 +46,16 @@ var errNoRows = errors.New("only a statement that returns rows can be compared")
 // client, in one transaction, which is READ ONLY and of one snapshot, and is rolled back. pgaccel.queries shows the last
 // execution's route, which so is not "mode off".
 func (c *Console) compare(w http.ResponseWriter, r *http.Request) {
-	one := c.session(r)
+	ctx, one, release := c.acquire(w, r, compareTimeout)
 	if one == nil {
-		fail(w, http.StatusUnauthorized, "Log in first.")
 		return
 	}
+	defer release()
 	var asked struct{ SQL string }
 	if err := json.NewDecoder(r.Body).Decode(&asked); err != nil {
 		fail(w, http.StatusBadRequest, "A statement is wanted.")
 		return
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), compareTimeout)
-	defer cancel()
-	if one.acquire(ctx) != nil {
-		fail(w, http.StatusServiceUnavailable, errBusy.Error())
-		return
-	}
-	defer one.release()
 	both, err := one.compare(ctx, asked.SQL)
 	switch {
 	case errors.Is(err, errNoRows):

@@ -32,18 +32,11 @@ func (c *Console) rows(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusNotFound, "There is no such relation.")
 		return
 	}
-	one := c.session(r)
+	ctx, one, release := c.acquire(w, r, rowsTimeout)
 	if one == nil {
-		fail(w, http.StatusUnauthorized, "Log in first.")
 		return
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), rowsTimeout)
-	defer cancel()
-	if one.acquire(ctx) != nil {
-		fail(w, http.StatusServiceUnavailable, errBusy.Error())
-		return
-	}
-	defer one.release()
+	defer release()
 	result := one.conn.ExecParams(ctx, sql, nil, nil, nil, nil).Read()
 	if err := result.Err; err != nil {
 		if said, ok := errors.AsType[*pgconn.PgError](err); ok && said.Code == undefinedTable {
@@ -55,6 +48,22 @@ func (c *Console) rows(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Write(result.Rows[0][0])
+}
+
+// acquire takes the session of a request for as long as the statement may take; nil where that cannot be, which the
+// client has been told. The caller releases it.
+func (c *Console) acquire(w http.ResponseWriter, r *http.Request, timeout time.Duration) (ctx context.Context, one *session, release func()) {
+	if one = c.session(r); one == nil {
+		fail(w, http.StatusUnauthorized, "Log in first.")
+		return nil, nil, nil
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), timeout)
+	if one.acquire(ctx) != nil {
+		cancel()
+		fail(w, http.StatusServiceUnavailable, errBusy.Error())
+		return nil, nil, nil
+	}
+	return ctx, one, func() { one.release(); cancel() }
 }
 
 // failed says why a statement of a login failed.
