@@ -3,11 +3,11 @@
 GO     ?= go
 BIN    := bin/pgaccel
 BENCH_BIN := bin/pgaccel-bench
-# Packages of this module; bench/duckdb and bench/roaring are modules of their own.
+# Packages of this module; bench/duckdb, bench/roaring and deploy/packages are modules of their own.
 PKGS   := ./...
 FUZZTIME ?= 20000x
 
-.PHONY: all build build-cuda gpu-emu check-cuda demo test quick test-versions check simd lint race bench bench-ssb bench-tpch bench-tpcds bench-clickbench bench-bi bench-papers bench-passthrough fuzz regress referee programs ptx deps clean
+.PHONY: all build build-cuda gpu-emu check-cuda packages demo test quick test-versions check simd lint race bench bench-ssb bench-tpch bench-tpcds bench-clickbench bench-bi bench-papers bench-passthrough fuzz regress referee programs ptx deps clean
 
 all: build
 
@@ -28,6 +28,11 @@ gpu-emu:
 # What go vet and the compiler say of the worker with CUDA, where there need be none.
 check-cuda:
 	scripts/check-cuda.sh
+
+# deb and rpm for amd64 and arm64, in build/packages: `make packages VERSION=1.2.3`.
+packages:
+	@scripts/install-deps.sh packages
+	@VERSION='$(VERSION)' scripts/packages.sh
 
 # What the machine must have: a PostgreSQL server, and a C compiler for the SQL parser.
 deps:

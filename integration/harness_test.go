@@ -173,6 +173,12 @@ func (s *stack) serve(ctx context.Context, bin string, more ...string) error {
 
 // begin starts pgaccel on ports for clients and for HTTP.
 func (s *stack) begin(bin string, ports []int, more ...string) error {
+	return s.start(ports, exec.Command(bin, append([]string{"serve", "--upstream", s.pg.URL("postgres", s.direct.db), "--listen", fmt.Sprintf("127.0.0.1:%d", ports[0]),
+		"--http", fmt.Sprintf("127.0.0.1:%d", ports[1]), "--accelerate", "public.*", "--trials=off", "--wait-limit=5s", "--drain-timeout=0", "--reuse-memory=0"}, more...)...))
+}
+
+// start starts the command that is a pgaccel on these ports.
+func (s *stack) start(ports []int, cmd *exec.Cmd) error {
 	s.proxy, s.http = target{"pgaccel", ports[0], s.direct.db}, fmt.Sprintf("http://127.0.0.1:%d", ports[1])
 	s.log = filepath.Join(s.pg.Dir, fmt.Sprintf("pgaccel-%d.log", ports[1]))
 	log, err := os.Create(s.log)
@@ -180,10 +186,9 @@ func (s *stack) begin(bin string, ports []int, more ...string) error {
 		return err
 	}
 	defer log.Close()
-	s.cmd = exec.Command(bin, append([]string{"serve", "--upstream", s.pg.URL("postgres", s.direct.db), "--listen", fmt.Sprintf("127.0.0.1:%d", ports[0]),
-		"--http", strings.TrimPrefix(s.http, "http://"), "--accelerate", "public.*", "--trials=off", "--wait-limit=5s", "--drain-timeout=0", "--reuse-memory=0"}, more...)...)
+	s.cmd = cmd
 	s.cmd.Stdout, s.cmd.Stderr = log, log
-	s.cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "PGOPTIONS=") })
+	s.cmd.Env = slices.DeleteFunc(append(os.Environ(), cmd.Env...), func(v string) bool { return strings.HasPrefix(v, "PGOPTIONS=") })
 	if err := subprocess.Start(s.cmd, syscall.SIGKILL); err != nil {
 		return err
 	}

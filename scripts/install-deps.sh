@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
 # Finds, or on Debian and Ubuntu installs, what building and running here needs:
 # a C compiler (the SQL parser is PostgreSQL's own), make, and a PostgreSQL server.
-# With "test" also a C++ compiler, which the emulator of GPU kernels calls, and the locale
-# en_US.UTF-8, in which tests make databases; with "ptx" clang, which compiles them for GPUs,
-# too.
+# With "test" also a C++ compiler, which the emulator of GPU kernels calls, the locale
+# en_US.UTF-8, in which tests make databases, systemd-analyze, and Prometheus, which is unpacked
+# into build/prometheus: Debian's package would start a server. With "ptx" also a C++ compiler,
+# and clang, which compiles the kernels for GPUs. With "packages" the C compiler of the other
+# architecture that packages are made for.
 set -euo pipefail
 
 missing=()
@@ -18,16 +20,30 @@ esac
 if [ "${1:-}" = ptx ] && ! "$(dirname "$0")/clang.sh" >/dev/null 2>&1; then
 	missing+=(clang)
 fi
+if [ "${1:-}" = test ]; then
+	command -v systemd-analyze >/dev/null || missing+=(systemd)
+fi
+if [ "${1:-}" = packages ]; then
+	case $(uname -m) in
+	x86_64) command -v aarch64-linux-gnu-gcc >/dev/null || missing+=(gcc-aarch64-linux-gnu libc6-dev-arm64-cross) ;;
+	aarch64) command -v x86_64-linux-gnu-gcc >/dev/null || missing+=(gcc-x86-64-linux-gnu libc6-dev-amd64-cross) ;;
+	esac
+fi
 command -v psql >/dev/null || missing+=(postgresql-client)
 locale=""
 if [ "${1:-}" = test ] && ! locale -a 2>/dev/null | grep -qix 'en_US\.utf-\?8'; then
 	locale=en_US
 	[ -e /usr/share/i18n/locales/$locale ] || missing+=(locales)
 fi
-[ ${#missing[@]} -eq 0 ] && [ -z "$locale" ] && exit 0
+prometheus="" # where it is to be unpacked
+if [ "${1:-}" = test ] && ! { command -v prometheus && command -v promtool; } >/dev/null; then
+	prometheus=$(dirname "$0")/../build/prometheus
+	[ ! -x "$prometheus/usr/bin/promtool" ] || prometheus=""
+fi
+[ ${#missing[@]} -eq 0 ] && [ -z "$locale" ] && [ -z "$prometheus" ] && exit 0
 
 if ! command -v apt-get >/dev/null; then
-	echo "please install: ${missing[*]} (clang: 16 or newer)${locale:+, and the locale $locale.UTF-8}" >&2
+	echo "please install: ${missing[*]} (clang: 16 or newer)${locale:+, and the locale $locale.UTF-8}${prometheus:+, and prometheus with promtool}" >&2
 	exit 1
 fi
 sudo=""
@@ -39,7 +55,7 @@ makeLocale() {
 	echo "making: locale $locale.UTF-8"
 	$sudo localedef -i "$locale" -f UTF-8 "$locale.UTF-8"
 }
-if [ ${#missing[@]} -eq 0 ]; then
+if [ ${#missing[@]} -eq 0 ] && [ -z "$prometheus" ]; then
 	makeLocale
 	exit 0
 fi
@@ -52,6 +68,21 @@ for i in "${!missing[@]}"; do
 		[ -n "${missing[i]}" ] || { echo "this distribution has no clang 16 or newer: install one, or name it in CLANG" >&2; exit 1; }
 	fi
 done
+if [ -n "$prometheus" ]; then
+	echo "unpacking: prometheus"
+	mkdir -p "$prometheus"
+	(
+		cd "$prometheus"
+		rm -f prometheus_*.deb
+		apt-get download -qq prometheus 2>/dev/null
+		dpkg-deb -x prometheus_*.deb .
+		rm prometheus_*.deb
+	)
+fi
+if [ ${#missing[@]} -eq 0 ]; then
+	makeLocale
+	exit 0
+fi
 echo "installing: ${missing[*]}"
 # The distribution's package would start a server of its own; pgaccel starts private ones.
 if [ ! -e /etc/postgresql-common/createcluster.conf ] && printf '%s\n' "${missing[@]}" | grep -qx postgresql; then

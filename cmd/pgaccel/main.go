@@ -1,3 +1,5 @@
+//go:build !packaging
+
 // Command pgaccel accelerates analytic queries in front of a PostgreSQL server.
 package main
 

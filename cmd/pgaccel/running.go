@@ -49,6 +49,9 @@ func (r *running) run(parent context.Context) error {
 	defer s.Close()
 	defer cancel() // before Close, which then does not wait for clients
 	r.log.Info("pgaccel is listening", "clients", s.Addr().String(), "http", fmt.Sprint(s.HTTPAddr()), "version", server.Version(), "pid", os.Getpid())
+	if err := notifyReady(); err != nil {
+		r.log.Warn("the service manager is not told that pgaccel is ready", "error", err)
+	}
 	ended := make(chan error, 1)
 	go func() { ended <- s.Wait() }()
 	err = r.wait(s, ended)

@@ -225,8 +225,14 @@ func (s *Server) Close() {
 	s.store.Close()
 }
 
-// Version is the module's version, or the revision it was built from.
+// version is what a package is built as: go build -ldflags '-X pgaccel/internal/server.version=1.2.3'.
+var version string
+
+// Version is the package's version, the module's, or the revision it was built from.
 func Version() string {
+	if version != "" {
+		return version
+	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return "unknown"

@@ -8,9 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"os"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
@@ -298,35 +296,5 @@ func TestPprofIsOff(t *testing.T) {
 	r.Body.Close()
 	if r.StatusCode != 404 {
 		t.Errorf("/debug/pprof/: %s", r.Status)
-	}
-}
-
-// TestDeployed: what alerts and boards name is exported.
-func TestDeployed(t *testing.T) {
-	b := newWatched(t)
-	c := b.through("postgres")
-	b.exec(c, "SET pgaccel.mode = 'force'")
-	b.said(c, "SELECT g, sum(v) FROM fact GROUP BY g", 0)
-	eventually(t, "a checkpoint", func() bool { return b.s.replicator.Health().Saved != time.Time{} })
-	exported := map[string]bool{}
-	for series := range b.scrape() {
-		name, _, _ := strings.Cut(series, "{")
-		exported[name] = true
-	}
-	metric := regexp.MustCompile(`\b(pgaccel|go|process)_[a-z0-9_]+`)
-	for _, file := range []string{"prometheus/pgaccel.rules.yml", "grafana/pgaccel.json"} {
-		text, err := os.ReadFile(filepath.Join("..", "..", "deploy", file))
-		if err != nil {
-			t.Fatal(err)
-		}
-		named := metric.FindAllString(string(text), -1)
-		if len(named) < 10 {
-			t.Errorf("%s names %d metrics", file, len(named))
-		}
-		for _, name := range named {
-			if !exported[name] {
-				t.Errorf("%s names %s, which is not exported", file, name)
-			}
-		}
 	}
 }
