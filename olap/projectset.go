@@ -8,47 +8,40 @@ import (
 // expandedBytes is about what a value takes until it is in a column: a string's header, a null.
 const expandedBytes = 24
 
-// projectSet computes the columns of what a function returns for each row of the relation's block: the function's,
-// the number of its row, and what is kept of the block's row.
+// projectSet computes the columns of what functions return for each row of the relation's block: the functions', the
+// number of the row, and what is kept of the block's row.
 func (x *execution) projectSet(p *plan.Relation, columns []relationColumn) (int, error) {
 	r, rows, err := x.inner(p.Blocks[0])
 	if err != nil {
 		return 0, err
 	}
-	set := p.ProjectSet
-	ordinality := set.Ordinality()
+	calls, ordinality := p.ProjectSet.Calls, p.ProjectSet.Ordinality()
 	out := &result{output: make([]rcol, ordinality+1)}
 	for i := range out.output {
 		out.output[i].t = columns[i].t
 	}
 	number := &out.output[ordinality]
 	var from []uint32 // the block's row that a row is of
-	n, first := r.n, 0
+	n := r.n
 	if rows != nil {
 		n = len(rows)
 	}
+	counts := make([]int, len(calls))
 	for k := range n {
 		i := uint32(k)
 		if rows != nil {
 			i = rows[k]
 		}
-		v := r.output[0].at(i)
-		if v.Null {
-			continue
-		}
-		first = out.n
-		err := set.Func.Expand(v.Str, func(values []vector.Value) {
-			for c := range values {
-				out.output[c].push(values[c])
-			}
-			out.n++
-			number.v = append(number.v, int64(out.n-first))
-			from = append(from, i)
-		})
+		most, err := expand(calls, r, i, out.output, counts)
 		if err != nil {
 			return 0, forward(plan.ReasonEvaluation, err.Error())
 		}
-		if err := x.take(int64(out.n-first) * int64(ordinality+1) * expandedBytes); err != nil {
+		for j := range most {
+			number.v = append(number.v, int64(j+1))
+			from = append(from, i)
+		}
+		out.n += most
+		if err := x.take(int64(most) * int64(ordinality+1) * expandedBytes); err != nil {
 			return 0, err
 		}
 		if k%tileRows == 0 {
@@ -71,5 +64,39 @@ func (x *execution) projectSet(p *plan.Relation, columns []relationColumn) (int,
 	if from == nil {
 		from = []uint32{} // not all
 	}
-	return out.n, x.gather(kept, &result{n: r.n, output: r.output[1:]}, from, out.n, true)
+	return out.n, x.gather(kept, &result{n: r.n, output: r.output[len(calls):]}, from, out.n, true)
+}
+
+// expand appends the rows that functions return for row i of r to columns, nulls to those of a function that returns
+// less, and returns how many these are. counts is room for a number of each.
+func expand(calls []plan.SetCall, r *result, i uint32, columns []rcol, counts []int) (most int, err error) {
+	to := columns
+	for c, call := range calls {
+		width := len(call.Func.Columns)
+		own := to[:width]
+		to = to[width:]
+		counts[c] = 0
+		if v := r.output[c].at(i); !v.Null {
+			err = call.Func.Expand(v.Str, func(values []vector.Value) {
+				for c := range values {
+					own[c].push(values[c])
+				}
+				counts[c]++
+			})
+			if err != nil {
+				return 0, err
+			}
+		}
+		most = max(most, counts[c])
+	}
+	to = columns
+	for c, call := range calls {
+		for range most - counts[c] {
+			for w := range call.Func.Columns {
+				to[w].push(vector.NullValue)
+			}
+		}
+		to = to[len(call.Func.Columns):]
+	}
+	return most, nil
 }
