@@ -1,6 +1,8 @@
 package olap
 
 import (
+	"slices"
+
 	"pgaccel/plan"
 	"pgaccel/vector"
 )
@@ -9,13 +11,17 @@ import (
 const expandedBytes = 24
 
 // projectSet computes the columns of what functions return for each row of the relation's block: the functions', the
-// number of the row, and what is kept of the block's row.
+// number of the row, and what is kept of the block's row. Those that nothing reads are left zero.
 func (x *execution) projectSet(p *plan.Relation, columns []relationColumn) (int, error) {
 	r, rows, err := x.inner(p.Blocks[0])
 	if err != nil {
 		return 0, err
 	}
 	calls, ordinality := p.ProjectSet.Calls, p.ProjectSet.Ordinality()
+	read := x.read[p]
+	if read == nil {
+		read = slices.Repeat([]bool{true}, len(columns))
+	}
 	out := &result{output: make([]rcol, ordinality+1)}
 	for i := range out.output {
 		out.output[i].t = columns[i].t
@@ -32,12 +38,14 @@ func (x *execution) projectSet(p *plan.Relation, columns []relationColumn) (int,
 		if rows != nil {
 			i = rows[k]
 		}
-		most, err := expand(calls, r, i, out.output, counts)
+		most, err := expand(calls, r, i, out.output, read, counts)
 		if err != nil {
 			return 0, forward(plan.ReasonEvaluation, err.Error())
 		}
 		for j := range most {
-			number.v = append(number.v, int64(j+1))
+			if read[ordinality] {
+				number.v = append(number.v, int64(j+1))
+			}
 			from = append(from, i)
 		}
 		out.n += most
@@ -50,36 +58,52 @@ func (x *execution) projectSet(p *plan.Relation, columns []relationColumn) (int,
 			}
 		}
 	}
-	own := make([]*relationColumn, ordinality+1)
-	for i := range own {
-		own[i] = &columns[i]
-	}
-	if err := x.gather(own, out, nil, out.n, true); err != nil {
-		return 0, err
-	}
-	var kept []*relationColumn
-	for i := ordinality + 1; i < len(columns); i++ {
-		kept = append(kept, &columns[i])
-	}
 	if from == nil {
 		from = []uint32{} // not all
 	}
-	return out.n, x.gather(kept, &result{n: r.n, output: r.output[len(calls):]}, from, out.n, true)
+	var zeros []int64
+	for i := range columns {
+		c := &columns[i]
+		switch {
+		case !read[i]:
+			if zeros == nil {
+				zeros = make([]int64, out.n)
+			}
+			c.v = zeros
+			switch {
+			case c.t.Kind.IsString():
+				c.dict = listDict([]string{""}, c.t)
+			case c.varying():
+				c.dict = decimalDict(make([]vector.Decimal, 1), c.t)
+			}
+		case i <= ordinality:
+			err = x.gather([]*relationColumn{c}, &result{n: out.n, output: out.output[i : i+1]}, nil, out.n, true)
+		default:
+			at := len(calls) + i - ordinality - 1
+			err = x.gather([]*relationColumn{c}, &result{n: r.n, output: r.output[at : at+1]}, from, out.n, true)
+		}
+		if err != nil {
+			return 0, err
+		}
+	}
+	return out.n, nil
 }
 
 // expand appends the rows that functions return for row i of r to columns, nulls to those of a function that returns
-// less, and returns how many these are. counts is room for a number of each.
-func expand(calls []plan.SetCall, r *result, i uint32, columns []rcol, counts []int) (most int, err error) {
-	to := columns
+// less, and returns how many these are. Of the columns only those that are read have values. counts is room for a
+// number of each function.
+func expand(calls []plan.SetCall, r *result, i uint32, columns []rcol, read []bool, counts []int) (most int, err error) {
+	at := 0
 	for c, call := range calls {
-		width := len(call.Func.Columns)
-		own := to[:width]
-		to = to[width:]
+		own, wanted := columns[at:at+len(call.Func.Columns)], read[at:]
+		at += len(own)
 		counts[c] = 0
 		if v := r.output[c].at(i); !v.Null {
 			err = call.Func.Expand(v.Str, func(values []vector.Value) {
 				for c := range values {
-					own[c].push(values[c])
+					if wanted[c] {
+						own[c].push(values[c])
+					}
 				}
 				counts[c]++
 			})
@@ -89,14 +113,16 @@ func expand(calls []plan.SetCall, r *result, i uint32, columns []rcol, counts []
 		}
 		most = max(most, counts[c])
 	}
-	to = columns
+	at = 0
 	for c, call := range calls {
-		for range most - counts[c] {
-			for w := range call.Func.Columns {
-				to[w].push(vector.NullValue)
+		for w := range call.Func.Columns {
+			for range most - counts[c] {
+				if read[at+w] {
+					columns[at+w].push(vector.NullValue)
+				}
 			}
 		}
-		to = to[len(call.Func.Columns):]
+		at += len(call.Func.Columns)
 	}
 	return most, nil
 }

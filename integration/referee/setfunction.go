@@ -24,7 +24,7 @@ func (g *gen) split(of string) string {
 
 // documentOf is a document where it is an array or an object, and else an empty one; now and then it is whatever it is.
 func (g *gen) documentOf(of string, k kind, what string) string {
-	if g.chance(8) {
+	if g.chance(4) {
 		return of
 	}
 	empty := map[string]string{"array": "[]", "object": "{}"}[what]
