@@ -166,7 +166,7 @@ func (a *asker) page(t *testing.T) string {
 	a.functions(t, b)
 	a.documents(t, b)
 	a.constants(t, b)
-	b.WriteString("\nFunctions that return rows, in FROM, WITH ORDINALITY or without, and one of them in a select list: `generate_series()` (in FROM alone), `unnest()` of an array, and\n`jsonb_array_elements()`, `jsonb_array_elements_text()`, `jsonb_each()`, `jsonb_each_text()` and `jsonb_object_keys()`.\n")
+	b.WriteString("\nFunctions that return rows, in FROM, ROWS FROM and WITH ORDINALITY or without, and in a select list: `generate_series()` (in FROM alone, and not in\nROWS FROM), `unnest()` of arrays, and `jsonb_array_elements()`, `jsonb_array_elements_text()`, `jsonb_each()`, `jsonb_each_text()` and `jsonb_object_keys()`, of json also.\nThose in a select list stand neither within each other, nor beside window functions; over groups they are keys.\n")
 	b.WriteString("\n## Aggregates\n\nWith DISTINCT and FILTER; count(*), too.\n\n| | of |\n|---|---|\n")
 	a.aggregates(t, b)
 	b.WriteString("\nAnd `string_agg(text, constant)` and `array_agg` of what is no array or char(n), with ORDER BY or DISTINCT, and `mode()`, not of grouping sets; percentiles of an array of constants.\n")

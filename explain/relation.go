@@ -180,12 +180,9 @@ func (b *builder) relation(r *plan.Relation, name string) *relation {
 	}
 	if set := r.ProjectSet; set != nil {
 		n = above("ProjectSet", n)
-		kept := outputs[1:]
-		if outputs = append([]string(nil), set.Func.Names...); len(outputs) == 0 {
-			outputs = []string{set.Func.Name}
-		}
-		outputs = append(append(outputs, "ordinality"), kept...)
-		n.structured("Function Name", set.Func.Name)
+		kept := outputs[len(set.Calls):]
+		outputs = append(append(set.ColumnNames(), "ordinality"), kept...)
+		n.structured("Function Name", set.FunctionNames())
 		n.Estimate.Rows = float64(r.Meta.Rows)
 	}
 	x.columns = outputs

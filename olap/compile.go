@@ -5,6 +5,7 @@ import (
 
 	"pgaccel/colstore"
 	"pgaccel/gpu/program"
+	"pgaccel/internal/invariant"
 	"pgaccel/plan"
 	"pgaccel/sqltype"
 	"pgaccel/vector"
@@ -104,6 +105,10 @@ func (c *compiler) column(e plan.Column) (*node, error) {
 	if e.Table != c.p.table {
 		panic("BUG: a column of another table was not lowered")
 	}
+	if invariant.Enabled {
+		read := c.p.x.read[c.p.x.q.Tables[e.Table].Relation]
+		invariant.Check(read == nil || read[e.Column], "column %d of what functions return was not computed", e.Column)
+	}
 	meta := c.p.tab.Meta.Columns[e.Column]
 	if meta.Unsupported != "" || e.T.Kind == vector.Invalid {
 		return nil, forward(plan.ReasonType, "column type")
@@ -190,6 +195,13 @@ func (c *compiler) call(e *plan.Call) (*node, error) {
 			return nil, err
 		}
 		return c.constant(v, e.T)
+	}
+	if e.Op == plan.OpFunc && e.Func.IsImage() {
+		if n, err := c.compile(e.Args[0]); err != nil {
+			return nil, err
+		} else if n.dict != nil {
+			return retyped(n, e.T), nil
+		}
 	}
 	if leaf, ok := singleLeaf(e); ok {
 		if n, err := c.compile(leaf); err != nil {

@@ -8,26 +8,28 @@ import (
 	"pgaccel/vector"
 )
 
+// retyped is a node of the same bits as another type.
+func retyped(a *node, t vector.Type) *node {
+	b := *a
+	b.t = t
+	if b.dict != nil {
+		d := *b.dict
+		d.t = t
+		b.dict = &d
+	}
+	return &b
+}
+
 func (c *compiler) cast(n *node, e *plan.Call) (*node, error) {
 	a := n.args[0]
 	f, t := a.t.Kind, e.T.Kind
 	if !castable(e.Args[0].Type(), e.T) {
 		return nil, forward(plan.ReasonType, "cast from "+f.String()+" to "+t.String())
 	}
-	retyped := func() (*node, error) { // the same bits
-		b := *a
-		b.t = e.T
-		if b.dict != nil {
-			d := *b.dict
-			d.t = e.T
-			b.dict = &d
-		}
-		return &b, nil
-	}
 	lo, hi, _ := kindRange(t)
 	switch {
 	case a.t.Varying() && e.T.Varying() && e.T.Typmod < 0:
-		return retyped()
+		return retyped(a, e.T), nil
 	case a.t.Varying() || e.T.Varying():
 		return c.treeCall(e, n.args)
 	case t.IsText() && f == vector.BPChar && t != vector.BPChar:
@@ -39,7 +41,7 @@ func (c *compiler) cast(n *node, e *plan.Call) (*node, error) {
 		if a.dict.grows() && f != t && t == vector.BPChar {
 			return nil, errPadding
 		}
-		return retyped()
+		return retyped(a, e.T), nil
 	case t.IsText():
 		if c.fewValues(a) {
 			return c.tabulateOver(a, e.T, func(v vector.Value) (vector.Value, error) {
@@ -67,7 +69,7 @@ func (c *compiler) cast(n *node, e *plan.Call) (*node, error) {
 	case f.IsFloat() && t == vector.Float8, f == vector.Bool && t.IsInt(), f == t && f != vector.Numeric,
 		f.IsInt() && t.IsInt() && lo <= a.lo && a.hi <= hi,
 		(f == vector.Timestamp || f == vector.TimestampTZ) && t != vector.Date && lo <= a.lo && a.hi <= hi:
-		return retyped()
+		return retyped(a, e.T), nil
 	case t == vector.Numeric && e.T.Typmod < 0:
 		scale := int16(0)
 		if f == vector.Numeric {

@@ -46,7 +46,7 @@
 // tabulatedict.go; first characters by ranges of strings that are in order, ordereddict.go; a function of few
 // results once for a statement, derivedtext.go). What else is computed of
 // text, or is text, is evaluated a row at a time (bytree.go). Text gets its codes on the way,
-// from a pool that all workers share (intern.go): how many strings there are, and in which
+// from a pool that all workers share (intern.go; one goroutine's own strings: stringtable.go): how many strings there are, and in which
 // order, is known once the rows have been read.
 //
 // A group's number is made of digits: a node's distance from its lower bound, or a

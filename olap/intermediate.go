@@ -25,7 +25,7 @@ type relation struct {
 // arranges the joins.
 func (x *execution) begin() error {
 	if x.relations == nil {
-		x.relations, x.readers = map[*plan.Relation]*relation{}, readers(x.q)
+		x.relations, x.readers, x.read = map[*plan.Relation]*relation{}, readers(x.q), columnsRead(x.q)
 	}
 	if len(x.q.Scalars) > 0 {
 		values := make([][]plan.Const, len(x.q.Scalars))
@@ -127,7 +127,7 @@ func (x *execution) inner(q *plan.Star) (r *result, rows []uint32, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	in.turn, in.trace, in.relations, in.readers, in.memory = x.turn, x.trace, x.relations, x.readers, x.memory
+	in.turn, in.trace, in.relations, in.readers, in.read, in.memory = x.turn, x.trace, x.relations, x.readers, x.read, x.memory
 	defer in.leave()
 	if err = in.begin(); err != nil {
 		return nil, nil, err

@@ -117,7 +117,9 @@ func (p *pool) intern(s string) (code int64, err error) {
 		return code, nil
 	}
 	if 2*(sh.n+1) > len(sh.slots) {
-		sh.rehash()
+		sh.owed -= int64(8 * len(sh.slots))
+		sh.slots = rehashed(sh.slots)
+		sh.owed += int64(8 * len(sh.slots))
 		slot, _, _ = p.probe(sh, s, hash)
 	}
 	if code = p.n.Add(1) - 1; code > maxPool {
@@ -157,22 +159,21 @@ func (p *pool) newChunk(chunk int) (*[]string, error) {
 	return &list, nil
 }
 
-// rehash doubles the slots.
-func (sh *poolShard) rehash() {
-	was := sh.slots
-	sh.slots = make([]poolSlot, max(2*len(was), 8))
-	sh.owed += int64(8 * (len(sh.slots) - len(was)))
-	mask := uint32(len(sh.slots) - 1)
+// rehashed returns twice as many slots.
+func rehashed(was []poolSlot) []poolSlot {
+	slots := make([]poolSlot, max(2*len(was), 8))
+	mask := uint32(len(slots) - 1)
 	for _, e := range was {
 		if e.code == 0 {
 			continue
 		}
 		slot := e.hash & mask
-		for sh.slots[slot].code != 0 {
+		for slots[slot].code != 0 {
 			slot = (slot + 1) & mask
 		}
-		sh.slots[slot] = e
+		slots[slot] = e
 	}
+	return slots
 }
 
 // keep returns a copy of s in the shard's memory.

@@ -23,11 +23,12 @@ type execution struct {
 	numerics numericDicts
 	// relations are those that have been computed for the statement.
 	relations map[*plan.Relation]*relation
-	readers   map[*plan.Relation]int // how many sources of the statement read each
-	parent    []int                  // by table: the table whose pipeline looks it up; -1 for the first
-	kinds     []plan.JoinKind        // by table: how it is joined, after strengthening
-	conds     [][]plan.Expr          // by table: the conjuncts that its pipeline applies
-	offset    int64                  // OFFSET and LIMIT
+	readers   map[*plan.Relation]int    // how many sources of the statement read each
+	read      map[*plan.Relation][]bool // see columnsRead
+	parent    []int                     // by table: the table whose pipeline looks it up; -1 for the first
+	kinds     []plan.JoinKind           // by table: how it is joined, after strengthening
+	conds     [][]plan.Expr             // by table: the conjuncts that its pipeline applies
+	offset    int64                     // OFFSET and LIMIT
 	limit     int64
 	tied      bool // rows that tie were chosen among
 	limited   bool

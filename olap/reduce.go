@@ -49,6 +49,38 @@ func readers(q *plan.Star) map[*plan.Relation]int {
 	return n
 }
 
+// columnsRead are the columns that the stars of a statement read of each relation of what functions return, by position.
+func columnsRead(q *plan.Star) map[*plan.Relation][]bool {
+	read := map[*plan.Relation][]bool{}
+	q.Walk(func(s *plan.Star) {
+		for _, t := range s.Tables {
+			if r := t.Relation; r != nil && r.ProjectSet != nil && read[r] == nil {
+				read[r] = make([]bool, len(r.Meta.Columns))
+			}
+		}
+		note := func(t, column int) {
+			if columns := read[s.Tables[t].Relation]; columns != nil {
+				columns[column] = true
+			}
+		}
+		s.Map(func(e plan.Expr) plan.Expr {
+			plan.Walk(e, func(e plan.Expr) bool {
+				if c, ok := e.(plan.Column); ok {
+					note(c.Table, c.Column)
+				}
+				return true
+			})
+			return e
+		})
+		for _, j := range s.Joins {
+			for _, column := range j.Key {
+				note(j.Table, column)
+			}
+		}
+	})
+	return read
+}
+
 // reduce has the query read cores, where that is worth while: of its first table, and of those that
 // are looked up, the last ones first.
 func (x *execution) reduce() error {
@@ -140,7 +172,7 @@ func (x *execution) reduceAt(root int) (to []int, err error) {
 		return nil, err
 	}
 	in.opt.Device, in.opt.Kept, in.keeps = nil, nil, false
-	in.turn, in.trace, in.memory, in.relations, in.readers = x.turn, x.trace, x.memory, x.relations, x.readers
+	in.turn, in.trace, in.memory, in.relations, in.readers, in.read = x.turn, x.trace, x.memory, x.relations, x.readers, x.read
 	defer in.leave()
 	if err := in.begin(); err != nil {
 		return nil, err

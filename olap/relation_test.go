@@ -216,6 +216,10 @@ var relationQueries = []string{
 	"select unnest(string_to_array(t || ',b', ',')) u, count(*) from fact group by u having count(*) > 2",
 	"select id, unnest(string_to_array(t || ',b', ',')) from fact order by id desc limit 9",
 	"select distinct unnest(string_to_array(t || ',b', ',')) from fact",
+	"select f.id, x, y, o from fact f, unnest(string_to_array(f.t || ',b', ','), string_to_array(f.t, 'a')) with ordinality u (x, y, o)",
+	"select y, count(x), count(*) from fact f, rows from (unnest(string_to_array(f.t || ',b', ',')), unnest(string_to_array(f.t || '/c/d', '/'))) u (x, y) group by y",
+	"select id, unnest(string_to_array(t || ',b', ',')), unnest(string_to_array(t || ',b/' || g, '/')) from fact order by id limit 30",
+	"select unnest(string_to_array(t || ',b', ',')) u, unnest(string_to_array(t, 'b')) w, count(*) from fact group by u, w",
 	"select id from fact where t in (select unnest(string_to_array(name || ',b', ',')) from dim)",
 	"select w.x, count(*) from many m, lateral (select x, m.w + length(x) l from unnest(string_to_array(m.t || ',b', ',')) x order by x limit 1) w where w.l > 1 group by w.x",
 	// DISTINCT ON.

@@ -12,14 +12,13 @@ import (
 type relationColumn struct {
 	t     vector.Type
 	v     []int64
-	nulls []uint8 // nil: none
-	dict  *dict   // of the one dictionary that all strings are of, or of list
-	list  []string
-	codes map[string]int64 // by string, likewise
+	nulls []uint8      // nil: none
+	dict  *dict        // of the one dictionary that all strings are of, or of codes
+	codes *stringTable // of strings of the column's own; nil: none
 	// decimals and their codes, of a numeric of varying scale.
 	decimals     []vector.Decimal
 	decimalCodes *wordTable
-	held         int64 // bytes of list, decimals and their codes, about
+	held         int64 // bytes of strings, decimals and their codes, about
 	window       bool  // it is computed over the others
 }
 
@@ -92,7 +91,7 @@ func (c *relationColumn) add(x *execution, r *rcol, rows []uint32, n int, only b
 	}
 	c.encode(out, r, at)
 	if c.codes != nil {
-		c.dict = listDict(c.list, c.t)
+		c.dict = listDict(c.codes.list, c.t)
 	}
 	if c.varying() {
 		c.dict = decimalDict(c.decimals, c.t)
@@ -114,7 +113,7 @@ func (c *relationColumn) ownCodes() {
 	if c.codes != nil {
 		return
 	}
-	c.codes = map[string]int64{}
+	c.codes = &stringTable{kind: c.t.Kind}
 	if c.dict != nil {
 		was := c.result()
 		c.v = make([]int64, len(was.v))
@@ -172,12 +171,8 @@ const listedBytes = 96
 
 // code returns the code of a string in the column's own list.
 func (c *relationColumn) code(s string) int64 {
-	key := canonical(c.t.Kind, s)
-	k, ok := c.codes[key]
-	if !ok {
-		k = int64(len(c.list))
-		c.codes[key] = k
-		c.list = append(c.list, s)
+	k, isNew := c.codes.code(s)
+	if isNew {
 		c.held += int64(2*len(s)) + listedBytes
 	}
 	return k

@@ -217,18 +217,16 @@ func (p *piece) fillTruths(d *dict, test textTest, out []int64) {
 func (p *piece) fill(d *dict, t vector.Type, f stringFunc, out []int64, ordered int) {
 	p.lo, p.hi = math.MaxInt64, math.MinInt64
 	text, varying := t.Kind.IsString(), t.Varying()
-	index, decimals := map[string]int64{}, map[vector.Decimal]int64{}
+	texts, decimals := stringTable{}, map[vector.Decimal]int64{}
 	eachResult(d, f, p.from, p.from+len(out), ordered, func(from, to int, r vector.Value, err error) {
 		i := from - p.from
 		v, ok := int64(0), true
 		switch {
 		case err != nil || r.Null:
 		case text:
-			if v, ok = index[r.Str]; !ok {
-				s := strings.Clone(r.Str) // it may be a part of the dictionary's memory
-				v = int64(len(p.list))
-				index[s] = v
-				p.list = append(p.list, s)
+			var isNew bool
+			if v, isNew = texts.code(r.Str); isNew {
+				texts.list[v] = strings.Clone(r.Str) // it may be a part of the dictionary's memory
 			}
 		case varying:
 			if v, ok = decimals[r.Num]; !ok {
@@ -251,6 +249,9 @@ func (p *piece) fill(d *dict, t vector.Type, f stringFunc, out []int64, ordered 
 			p.lo, p.hi = min(p.lo, v), max(p.hi, v)
 		}
 	})
+	if text {
+		p.list = texts.list
+	}
 }
 
 func (p *piece) fail(i int, err error) {
@@ -282,24 +283,18 @@ func (p *piece) mark(all *[]uint8, flags []uint8, n int) {
 // joinLists makes one list of those of the pieces, in the order in which strings occur first, and
 // codes of it.
 func joinLists(pieces []piece, codes []int64) (list []string) {
-	index := map[string]int64{}
+	var all stringTable
 	for i := range pieces {
 		p := &pieces[i]
 		to := make([]int64, max(len(p.list), 1)) // nulls and faults have code 0
 		for k, s := range p.list {
-			code, ok := index[s]
-			if !ok {
-				code = int64(len(list))
-				index[s] = code
-				list = append(list, s)
-			}
-			to[k] = code
+			to[k], _ = all.code(s)
 		}
 		for k, v := range codes[p.from:p.to] {
 			codes[p.from+k] = to[v]
 		}
 	}
-	return list
+	return all.list
 }
 
 // onNull computes what e is of null.

@@ -50,10 +50,10 @@ func (w *windower) column(p *plan.WindowColumn) error {
 	}
 	makes := p.Agg == plan.StringAgg || p.Agg == plan.ArrayAgg // values of its own
 	if makes {
-		out.codes = map[string]int64{}
+		out.codes = &stringTable{kind: out.t.Kind}
 	} else if p.Arg >= 0 && out.t.Kind.IsString() {
 		if out.dict = w.cols[p.Arg].dict; p.Default >= 0 { // values of two dictionaries
-			out.codes = map[string]int64{}
+			out.codes = &stringTable{kind: out.t.Kind}
 		}
 	}
 	for i := range w.order.parts {
@@ -74,7 +74,7 @@ func (w *windower) column(p *plan.WindowColumn) error {
 	case out.varying():
 		out.dict = decimalDict(out.decimals, out.t)
 	case out.codes != nil:
-		out.dict = listDict(out.list, out.t)
+		out.dict = listDict(out.codes.list, out.t)
 	}
 	return nil
 }

@@ -72,7 +72,7 @@ func formatRel(b *strings.Builder, r Rel, tables []Table, depth int, shared map[
 			fmt.Fprintf(b, " by %d months %d days %d us", x.By.Months, x.By.Days, x.By.Micros)
 		}
 	case *ProjectSet:
-		fmt.Fprintf(b, "set out%d: %s of %s", x.Number, x.Func.Name, list(x.Args()))
+		fmt.Fprintf(b, "set out%d: %s of %s", x.Number, x.FunctionNames(), list(x.Args()))
 	case *Window:
 		formatWindow(b, x, tables, list)
 	default:

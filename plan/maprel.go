@@ -82,9 +82,9 @@ func MapRel(r Rel, f func(Expr) Expr, copied func(from, to Rel)) (to Rel) {
 		c.Input, c.From, c.To, c.Step = below(x.Input), one(x.From), one(x.To), one(x.Step)
 		return &c
 	case *ProjectSet:
-		c := *x
-		c.Input, c.Arg, c.Keep = below(x.Input), one(x.Arg), all(x.Keep)
-		return &c
+		c := x.WithArgs(all(x.Args()))
+		c.Input = below(x.Input)
+		return c
 	}
 	return r // Scan, Shared
 }

@@ -195,17 +195,13 @@ func (m *treeMaker) series(r *Relation, p *Project) *Project {
 // projectSet makes the rows of a function over those of a relation's block.
 func (m *treeMaker) projectSet(r *Relation, p *Project) *Project {
 	p.Number = m.number()
-	s := *r.ProjectSet
-	s.Number, s.Input, s.Keep = m.number(), p, nil
+	var args []Expr
 	for i, e := range p.Exprs {
-		o := Output{Of: p.Number, Index: i, T: e.Type()}
-		if i == 0 {
-			s.Arg = o
-		} else {
-			s.Keep = append(s.Keep, o)
-		}
+		args = append(args, Output{Of: p.Number, Index: i, T: e.Type()})
 	}
-	out := &Project{Input: &s}
+	s := r.ProjectSet.WithArgs(args)
+	s.Number, s.Input = m.number(), p
+	out := &Project{Input: s}
 	for i, t := range s.Types() {
 		out.Exprs = append(out.Exprs, Output{Of: s.Number, Index: i, T: t})
 	}

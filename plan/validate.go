@@ -169,8 +169,13 @@ func (v *validator) yielded(r Rel, y, left yields) (_ yields, err error) {
 		}
 		return v.derived(x.Number, x.Types())
 	case *ProjectSet:
-		if x.Arg.Type().Kind != vector.Bytea {
-			return y, errors.New("rows of a function of a value that is no image")
+		if len(x.Calls) == 0 {
+			return y, errors.New("rows of no function")
+		}
+		for _, c := range x.Calls {
+			if c.Arg.Type().Kind != vector.Bytea {
+				return y, errors.New("rows of a function of a value that is no image")
+			}
 		}
 		return v.derived(x.Number, x.Types())
 	case *Limit:

@@ -89,7 +89,7 @@ func checkStar(t *testing.T, q *plan.Star, tables []plan.Table) {
 		}
 		if p := s.Relation.ProjectSet; p != nil { // what its block has are its arguments
 			kept := columns[p.Ordinality()+1:]
-			columns = append([]catalog.Column{{Type: vector.TypeOf(vector.Bytea)}}, kept...)
+			columns = append(slices.Repeat([]catalog.Column{{Type: vector.TypeOf(vector.Bytea)}}, len(p.Calls)), kept...)
 		}
 		for _, b := range s.Relation.Blocks {
 			for i, c := range columns {

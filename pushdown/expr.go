@@ -82,7 +82,7 @@ type block struct {
 	windowDefs []*pg.Node      // of the WINDOW clause
 	usedDefs   map[string]bool // of windowDefs, by name: those that are read
 	keyLinks   []*keyLink      // of GROUP BY
-	setCall    setCall
+	setCalls   setCalls
 	subselects []subselect // of expressions over its rows, which are not joined yet
 	number     int         // of the aggregation, once something refers to it, from 1; 0 before
 	aggs       []plan.AggregateCall

@@ -37,7 +37,7 @@ func operatorFails(r plan.Rel) bool {
 	case *plan.Series: // a step of zero
 		return variable(x.Step)
 	case *plan.ProjectSet:
-		return x.Func.Fails
+		return slices.ContainsFunc(x.Calls, func(c plan.SetCall) bool { return c.Func.Fails })
 	case *plan.Aggregate:
 		return slices.ContainsFunc(x.Aggs, aggregateFails)
 	case *plan.Window:

@@ -67,7 +67,7 @@ func formatStar(to *strings.Builder, q *plan.Star, statement []plan.Table, depth
 				fmt.Fprintf(&b, "series %s: %v by %v\n", s.Meta.Name, x.T, x.By)
 			}
 			if x := s.Relation.ProjectSet; x != nil {
-				fmt.Fprintf(&b, "set %s\n", x.Func.Name)
+				fmt.Fprintf(&b, "set %s\n", x.FunctionNames())
 			}
 			if c := s.Relation.Cut; c != nil {
 				fmt.Fprintf(&b, "cut %s: %d behind %d by %v order by %v\n", s.Meta.Name, c.Count, c.Offset, c.Partition, c.Order)

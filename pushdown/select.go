@@ -249,7 +249,7 @@ func (a *analyzer) selectBlock(sel *pg.SelectStmt, top bool) query {
 	s := a.from(sel.FromClause)
 	a.joinsDone, a.windowDefs, a.usedDefs, a.keyLinks = true, sel.WindowClause, map[string]bool{}, keyLinks(sel.GroupClause)
 	a.sets = hasSets(sel.GroupClause)
-	a.setCall.allowed = true
+	a.setCalls.allowed = true
 	targets := a.targets(sel.TargetList, s)
 	outputs := make([]plan.Expr, len(targets))
 	for i, t := range targets {

@@ -14,15 +14,10 @@ var seriesCalls = map[vector.Kind][4]uint32{vector.Int4: {2: 1067, 3: 1066}, vec
 
 const oidUnnest = 2331
 
-// functionItem analyses a function in FROM: generate_series, unnest of an array that is written, or one of setFunctions.
+// functionItem analyses functions in FROM: generate_series, unnest of an array that is written, or those of setFunctions.
 func (a *analyzer) functionItem(r *pg.RangeFunction) *scope {
-	if r.IsRowsfrom || len(r.Functions) != 1 || len(r.Coldeflist) > 0 {
-		fail(plan.ReasonShape, "functions in FROM of this form")
-	}
-	f := r.Functions[0].GetList().GetItems()[0].GetFuncCall()
-	if f == nil {
-		fail(plan.ReasonShape, "a FROM item of this form")
-	}
+	calls := callsInFrom(r)
+	f := calls[0]
 	name := a.functionName(f.Funcname)
 	if f.FuncVariadic || f.AggStar || f.AggDistinct || f.AggFilter != nil || f.Over != nil || len(f.AggOrder) > 0 {
 		fail(plan.ReasonFunction, name+"()")
@@ -33,12 +28,14 @@ func (a *analyzer) functionItem(r *pg.RangeFunction) *scope {
 	var outputs []plan.Expr
 	var set *rel
 	switch {
+	case len(calls) > 1:
+		rows, set = a.setFunctionItem(calls, r)
 	case name == "generate_series":
 		rows, outputs = a.series(f)
 	case name == "unnest" && len(f.Args) == 1 && writtenArray(f.Args[0]) != nil:
 		rows, outputs = a.unnest(f)
 	case setFunctions[name]:
-		rows, set = a.setFunctionItem(name, f, r)
+		rows, set = a.setFunctionItem(calls, r)
 	default:
 		fail(plan.ReasonShape, "function in FROM")
 	}
@@ -55,6 +52,29 @@ func (a *analyzer) functionItem(r *pg.RangeFunction) *scope {
 		item.cols = append(item.cols, col{name: "ordinality", e: outputs[1]})
 	}
 	return a.named(item, r.Alias, rows)
+}
+
+// callsInFrom are the calls of a function in FROM, or of ROWS FROM. unnest() of several arrays is one for each
+// (transformRangeFunction in parse_clause.c).
+func callsInFrom(r *pg.RangeFunction) (calls []*pg.FuncCall) {
+	for _, n := range r.Functions {
+		items := n.GetList().GetItems() // the call, and a list of column definitions
+		f := items[0].GetFuncCall()
+		switch {
+		case f == nil:
+			fail(plan.ReasonShape, "a FROM item of this form")
+		case len(r.Coldeflist) > 0 || len(items) > 1 && items[1].GetList() != nil:
+			fail(plan.ReasonShape, "functions in FROM of this form")
+		case len(f.Args) < 2 || len(f.Funcname) != 1 || f.Funcname[0].GetString_().GetSval() != "unnest" ||
+			f.FuncVariadic || f.AggStar || f.AggDistinct || f.AggFilter != nil || f.Over != nil || len(f.AggOrder) > 0:
+			calls = append(calls, f)
+			continue
+		}
+		for _, array := range f.Args {
+			calls = append(calls, &pg.FuncCall{Funcname: f.Funcname, Args: []*pg.Node{array}, Funcformat: f.Funcformat, Location: f.Location})
+		}
+	}
+	return calls
 }
 
 // series analyses generate_series: of integers, and of dates and timestamps by a constant interval.

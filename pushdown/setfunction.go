@@ -13,19 +13,31 @@ import (
 	"pgaccel/vector"
 )
 
-// Functions that return rows for an array or a document: unnest(column), jsonb_array_elements(column). Where they read
-// rows beside them these are not joined by the value, but by its image: each distinct one is expanded once (unnest.go).
+// Functions that return rows for an array or a document: unnest(column), jsonb_array_elements(column), or several, a row
+// of each at a time. Where they read rows beside them these are not joined by the values, but by their images: each
+// distinct one is expanded once (unnest.go).
 
 // setFunctions are those of documents, and unnest.
-var setFunctions = map[string]bool{"unnest": true, "jsonb_array_elements": true, "jsonb_array_elements_text": true,
-	"jsonb_object_keys": true, "jsonb_each": true, "jsonb_each_text": true}
+var setFunctions = map[string]bool{"unnest": true}
 
-// setFunction analyses a call of one of setFunctions. s is what it sees.
-func (a *analyzer) setFunction(name string, f *pg.FuncCall, s *scope) *plan.ProjectSet {
-	if len(f.Args) != 1 {
+func init() {
+	for _, of := range []string{"json", "jsonb"} {
+		for _, f := range []string{"_array_elements", "_array_elements_text", "_object_keys", "_each", "_each_text"} {
+			setFunctions[of+f] = true
+		}
+	}
+}
+
+// newProjectSet returns the rows of no function yet, over no rows.
+func (a *analyzer) newProjectSet() *plan.ProjectSet {
+	return &plan.ProjectSet{Number: a.nextOutput(), Input: &plan.Values{Rows: [][]plan.Expr{nil}}}
+}
+
+// addSetCall analyses a call of one of setFunctions, which x has the rows of. s is what it sees.
+func (a *analyzer) addSetCall(x *plan.ProjectSet, name string, f *pg.FuncCall, s *scope) {
+	if f.FuncVariadic || f.AggStar || f.AggDistinct || f.AggFilter != nil || f.Over != nil || len(f.AggOrder) > 0 || len(f.Args) != 1 {
 		fail(plan.ReasonFunction, name+"() in this form")
 	}
-	x := &plan.ProjectSet{Number: a.nextOutput()}
 	var v value
 	subs := a.own(func() {
 		if name == "unnest" {
@@ -38,20 +50,23 @@ func (a *analyzer) setFunction(name string, f *pg.FuncCall, s *scope) *plan.Proj
 	if v.unknown() || v.param > 0 {
 		fail(plan.ReasonType, name+"() of a value without a type")
 	}
-	switch k := v.kind(); {
-	case name == "unnest" && k.IsArray():
-		x.Func = sqlfn.Unnest(a.elementType(v.e))
-	case name != "unnest" && k == vector.JSONB:
+	var fn *sqlfn.SetFunction
+	if k := v.kind(); name == "unnest" && k.IsArray() {
+		fn = sqlfn.Unnest(a.elementType(v.e))
+	} else if name != "unnest" {
 		text := vector.TypeOf(vector.Text)
 		text.Collation, _ = a.defaultCollation()
-		x.Func = sqlfn.SetOfJSONB(name, text)
-	default:
-		fail(plan.ReasonType, name+"() of "+k.String())
+		fn = sqlfn.SetOfDocument(name, text)
 	}
-	a.addCalls([]uint32{x.Func.OID})
-	x.Arg = a.image(v.e)
-	x.Input = a.attach(&plan.Values{Rows: [][]plan.Expr{nil}}, subs)
-	return x
+	switch {
+	case fn == nil || fn.Arg != v.kind():
+		fail(plan.ReasonType, name+"() of "+v.kind().String())
+	case fn.Arg == vector.JSON && a.cat.OtherEncoding: // which an escape may be no character of
+		fail(plan.ReasonCollation, "json in a database whose encoding is not UTF8")
+	}
+	a.addCalls([]uint32{fn.OID})
+	x.Calls = append(x.Calls, plan.SetCall{Func: fn, Arg: a.image(v.e)})
+	x.Input = a.attach(x.Input, subs)
 }
 
 // image is the image of a value (sqlfn.Image).
@@ -111,32 +126,38 @@ func (a *analyzer) literalArray(n *pg.Node, s *scope) (v value) {
 	return v
 }
 
-// setFunctionItem is a call of one of setFunctions in FROM.
-func (a *analyzer) setFunctionItem(name string, f *pg.FuncCall, r *pg.RangeFunction) (*plan.ProjectSet, *rel) {
-	x := a.setFunction(name, f, &scope{outer: a.lateral})
-	item := &rel{name: name, scalar: len(x.Func.Columns) == 1 && !r.Ordinality}
-	if r.Alias != nil {
-		name = r.Alias.Aliasname
-	}
-	for i, t := range x.Func.Columns {
-		c := col{name: name, e: plan.Output{Of: x.Number, Index: i, T: t}}
-		if x.Func.Names != nil {
-			c.name = x.Func.Names[i]
+// setFunctionItem makes a FROM item of calls of setFunctions: one, or those of ROWS FROM.
+func (a *analyzer) setFunctionItem(calls []*pg.FuncCall, r *pg.RangeFunction) (*plan.ProjectSet, *rel) {
+	x, item := a.newProjectSet(), &rel{}
+	for _, f := range calls {
+		name := a.functionName(f.Funcname)
+		if !setFunctions[name] {
+			fail(plan.ReasonShape, name+"() in ROWS FROM")
 		}
-		item.cols = append(item.cols, c)
+		if item.name == "" {
+			item.name = name
+		}
+		a.addSetCall(x, name, f, &scope{outer: a.lateral})
+	}
+	names, types := x.ColumnNames(), x.Types()
+	if len(calls) == 1 && x.Calls[0].Func.Names == nil && r.Alias != nil { // chooseScalarFunctionAlias in parse_relation.c
+		names[0] = r.Alias.Aliasname
 	}
 	if r.Ordinality {
-		n := x.Ordinality()
-		item.cols = append(item.cols, col{name: "ordinality", e: plan.Output{Of: x.Number, Index: n, T: x.Types()[n]}})
+		names = append(names, "ordinality")
 	}
+	for i, name := range names {
+		item.cols = append(item.cols, col{name: name, e: plan.Output{Of: x.Number, Index: i, T: types[i]}})
+	}
+	item.scalar = len(names) == 1
 	return x, item
 }
 
-// setCall is the one call of a function that returns rows in a select list, or in ORDER BY and GROUP BY.
-type setCall struct {
+// setCalls are the calls of functions that return rows in a select list, or in ORDER BY and GROUP BY.
+type setCalls struct {
 	allowed bool
-	n       *pg.Node
-	rows    *plan.ProjectSet
+	written []*pg.Node
+	rows    *plan.ProjectSet // of them, in this order
 }
 
 // callsInList reports whether a select list has a call of such a function, sub-selects aside.
@@ -152,31 +173,34 @@ func callsInList(targets []*pg.Node, such func(name string) bool) (calls bool) {
 	return calls
 }
 
-// setTarget analyses a function that returns rows where the server expands the rows of FROM by it (ProjectSet in
-// nodeProjectSet.c). Of several it takes a row each at a time: here there is one, which may be written again.
+// setTarget analyses a function that returns rows where the server expands the rows of FROM by all of these at once
+// (ProjectSet in nodeProjectSet.c). One that is written again has the same rows.
 func (a *analyzer) setTarget(name string, f *pg.FuncCall, s *scope) plan.Expr {
-	c, n := &a.block.setCall, &pg.Node{Node: &pg.Node_FuncCall{FuncCall: f}}
-	switch {
-	case !c.allowed || f.FuncVariadic || f.AggStar || f.AggDistinct || f.AggFilter != nil || f.Over != nil || len(f.AggOrder) > 0:
+	c, n := &a.block.setCalls, &pg.Node{Node: &pg.Node_FuncCall{FuncCall: f}}
+	if !c.allowed {
 		fail(plan.ReasonFunction, name+"()")
-	case c.n == nil:
+	}
+	i := slices.IndexFunc(c.written, func(w *pg.Node) bool { return sameSyntax(w, n) })
+	if i < 0 {
+		if c.rows == nil {
+			c.rows = a.newProjectSet()
+			a.note(c.rows, a.at, "")
+		}
 		c.allowed = false // within it
 		outer := a.noAggs
 		a.noAggs = "aggregate in " + name + "()"
-		c.rows = a.setFunction(name, f, s)
+		a.addSetCall(c.rows, name, f, s)
 		a.noAggs = outer
-		if len(c.rows.Func.Columns) > 1 {
+		i = len(c.written)
+		if len(c.rows.Calls[i].Func.Columns) > 1 {
 			fail(plan.ReasonShape, name+"() outside of FROM")
 		}
-		c.allowed, c.n = true, n
-		a.note(c.rows, a.at, "")
-	case !sameSyntax(c.n, n):
-		fail(plan.ReasonShape, "several functions that return rows")
+		c.allowed, c.written = true, append(c.written, n)
 	}
-	return plan.Output{Of: c.rows.Number, T: c.rows.Func.Columns[0]}
+	return plan.Output{Of: c.rows.Number, Index: i, T: c.rows.Calls[i].Func.Columns[0]}
 }
 
-// expand joins the rows of the block with those of the function that its select list calls.
+// expand joins the rows of the block with those of the functions that its select list calls.
 func (a *analyzer) expand(q *query, c *clauses, s *scope, grouped, distinct, cut bool) {
 	number := func(x *plan.ProjectSet) plan.Order {
 		n := x.Ordinality()
@@ -185,16 +209,16 @@ func (a *analyzer) expand(q *query, c *clauses, s *scope, grouped, distinct, cut
 	if x, only := s.rows.(*plan.ProjectSet); only && cut && !grouped && !distinct && len(c.order) == 0 && len(c.on) == 0 {
 		c.order = append(c.order, number(x)) // as the server reads them
 	}
-	x := a.block.setCall.rows
+	x := a.block.setCalls.rows
 	if x == nil {
 		return
 	}
 	y := plan.OwnYields(x)
-	a.at = a.block.setCall.n
+	a.at = a.block.setCalls.written[0]
 	switch {
 	case len(a.windows) > 0 || len(c.on) > 0:
 		fail(plan.ReasonShape, "a function that returns rows, beside a window function or DISTINCT ON")
-	case grouped && !slices.ContainsFunc(c.keys, y.ReadBy):
+	case grouped && !allRead(x, c.keys):
 		fail(plan.ReasonShape, "a function that returns rows, over groups")
 	case !grouped && !distinct && len(c.order) > 0 && !slices.ContainsFunc(c.order, func(o plan.Order) bool { return y.ReadBy(o.Expr) }):
 		c.order = append(c.order, number(x)) // it expands rows that are sorted
@@ -202,20 +226,33 @@ func (a *analyzer) expand(q *query, c *clauses, s *scope, grouped, distinct, cut
 	q.rows = &plan.Join{Kind: plan.Inner, Left: q.rows, Right: x, Lateral: true}
 }
 
-// projectSet unnests a function over values of the rows around it, which are the domain.
+// allRead reports whether some of these expressions reads each call of x.
+func allRead(x *plan.ProjectSet, es []plan.Expr) bool {
+	read := map[int]bool{}
+	for _, e := range es {
+		plan.Walk(e, func(e plan.Expr) bool {
+			if o, ok := e.(plan.Output); ok && o.Of == x.Number {
+				read[o.Index] = true
+			}
+			return true
+		})
+	}
+	return len(read) == len(x.Calls)
+}
+
+// projectSet unnests functions over values of the rows around it, which are the domain.
 func (u *unnesting) projectSet(x *plan.ProjectSet) (l lifted, ok bool) {
 	if l, ok = u.below(x.Input); !ok || u.domain == nil {
 		return l, false
 	}
-	c := *x
-	c.Input, c.Arg = l.rows, u.over(x.Arg)
-	n := len(c.Types())
-	c.Keep = append(u.overAll(x.Keep), l.keys...)
+	c := x.WithArgs(append(u.overAll(x.Args()), l.keys...))
+	c.Input = l.rows
+	n := len(x.Types())
 	rejects := map[int]bool{}
 	for i, e := range u.outer {
-		rejects[i] = u.intern.same(e, x.Arg)
+		rejects[i] = len(x.Calls) == 1 && u.intern.same(e, x.Calls[0].Arg)
 	}
-	return lifted{rows: &c, keys: keysAt(x.Number, n, l.keys), rejects: rejects}, true
+	return lifted{rows: c, keys: keysAt(x.Number, n, l.keys), rejects: rejects}, true
 }
 
 // expectedElements is a guess at the rows of a function for one value.
@@ -224,16 +261,12 @@ const expectedElements = 8
 // setFunctionRelation makes the relation of the rows of a function.
 func (a *analyzer) setFunctionRelation(x *plan.ProjectSet) plan.Source {
 	block := a.star(&plan.Project{Input: x.Input, Exprs: x.Args()})
-	meta := &catalog.Table{Name: x.Func.Name, Rows: expectedRows(block) * expectedElements}
+	meta := &catalog.Table{Name: x.Calls[0].Func.Name, Rows: expectedRows(block) * expectedElements}
+	names := append(x.ColumnNames(), "ordinality")
 	for i, t := range x.Types() {
-		name := "ordinality"
-		switch n := x.Ordinality(); {
-		case i > n:
-			name = "key"
-		case i < n && x.Func.Names != nil:
-			name = x.Func.Names[i]
-		case i < n:
-			name = x.Func.Name
+		name := "key"
+		if i < len(names) {
+			name = names[i]
 		}
 		meta.Columns = append(meta.Columns, catalog.Column{Name: name, Type: t, NotNull: i == x.Ordinality()})
 	}

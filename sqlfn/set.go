@@ -1,6 +1,8 @@
 package sqlfn
 
 import (
+	"strings"
+
 	"pgaccel/sqltype"
 	"pgaccel/vector"
 )
@@ -26,11 +28,17 @@ func Image(k vector.Kind) *Function {
 	if f, ok := makers.Load(image{k}); ok {
 		return f.(*Function)
 	}
-	f := &Function{Name: "image", OID: 4, Result: vector.Bytea, Args: []Param{{Kind: k}}, Total: true,
+	f := &Function{Name: "image", OID: imageOID, Result: vector.Bytea, Args: []Param{{Kind: k}}, Total: true,
 		Eval: func(args []vector.Value) (vector.Value, error) { return args[0], nil }}
 	kept, _ := makers.LoadOrStore(image{k}, f)
 	return kept.(*Function)
 }
+
+// imageOID is the OID of Image's functions, which is none of a function of the server's.
+const imageOID = 4
+
+// IsImage reports whether a function is one of Image: equal strings, and they alone, have equal images.
+func (f *Function) IsImage() bool { return f.OID == imageOID }
 
 // Unnest returns unnest() of arrays of a kind: the elements of all dimensions, as they are stored (array_unnest
 // in arrayfuncs.c). elem is their type.
@@ -48,27 +56,31 @@ func Unnest(elem vector.Type) *SetFunction {
 		}}
 }
 
-// SetOfJSONB returns a function that expands documents, nil where there is none of that name. text is the type
-// of the texts among its columns.
-func SetOfJSONB(name string, text vector.Type) *SetFunction {
-	f := &SetFunction{Name: name, Arg: vector.JSONB, Fails: true}
-	document := vector.TypeOf(vector.JSONB)
-	switch name {
-	case "jsonb_array_elements":
-		f.OID, f.Columns, f.Names = 3219, []vector.Type{document}, []string{"value"}
-		f.Expand = elementsOf(func(v string) vector.Value { return vector.Value{Str: v} })
-	case "jsonb_array_elements_text":
-		f.OID, f.Columns, f.Names = 3465, []vector.Type{text}, []string{"value"}
-		f.Expand = elementsOf(jsonText)
-	case "jsonb_object_keys":
-		f.OID, f.Columns = 3931, []vector.Type{text}
-		f.Expand = pairsOf(func(_ string) vector.Value { return vector.Value{} }, 1)
-	case "jsonb_each":
-		f.OID, f.Columns, f.Names = 3208, []vector.Type{text, document}, []string{"key", "value"}
-		f.Expand = pairsOf(func(v string) vector.Value { return vector.Value{Str: v} }, 2)
-	case "jsonb_each_text":
-		f.OID, f.Columns, f.Names = 3932, []vector.Type{text, text}, []string{"key", "value"}
-		f.Expand = pairsOf(jsonText, 2)
+// SetOfDocument returns a function that expands documents of json or jsonb, nil where there is none of that name. text is
+// the type of the texts among its columns.
+func SetOfDocument(name string, text vector.Type) *SetFunction {
+	f := &SetFunction{Name: name, Fails: true}
+	what, raw := strings.CutPrefix(name, "json_")
+	of := expansion{raw: raw, value: func(v string) vector.Value { return vector.Value{Str: v} }}
+	if f.Arg = vector.JSON; !raw {
+		what, f.Arg = strings.TrimPrefix(name, "jsonb_"), vector.JSONB
+	}
+	document := vector.TypeOf(f.Arg)
+	if what == "array_elements_text" || what == "each_text" {
+		document, of.value = text, jsonText
+	}
+	oids := map[string][2]uint32{"array_elements": {3219, 3955}, "array_elements_text": {3465, 3969}, "object_keys": {3931, 3957},
+		"each": {3208, 3958}, "each_text": {3932, 3959}}[what]
+	if f.OID = oids[0]; raw {
+		f.OID = oids[1]
+	}
+	switch what {
+	case "array_elements", "array_elements_text":
+		f.Columns, f.Names, f.Expand = []vector.Type{document}, []string{"value"}, of.elements
+	case "object_keys":
+		f.Columns, f.Expand = []vector.Type{text}, of.keys
+	case "each", "each_text":
+		f.Columns, f.Names, f.Expand = []vector.Type{text, document}, []string{"key", "value"}, of.pairs
 	default:
 		return nil
 	}
@@ -86,33 +98,68 @@ func jsonText(v string) vector.Value {
 	return vector.Value{Str: v}
 }
 
-// elementsOf expands an array (elements_worker_jsonb in jsonfuncs.c).
-func elementsOf(value func(string) vector.Value) func(string, func([]vector.Value)) error {
-	return func(s string, row func([]vector.Value)) error {
-		if s[0] != '[' {
-			return failed("elements of what is no array")
-		}
-		var v [1]vector.Value
-		for t := itemsOf(s); t.more(); {
-			v[0] = value(t.value())
-			row(v[:])
-		}
-		return nil
-	}
+// expansion is how documents are expanded: raw ones are of json, whose text is as it was written.
+type expansion struct {
+	raw   bool
+	value func(string) vector.Value
 }
 
-// pairsOf expands an object: to its keys, of two columns with their values (each_worker_jsonb in jsonfuncs.c).
-func pairsOf(value func(string) vector.Value, columns int) func(string, func([]vector.Value)) error {
-	return func(s string, row func([]vector.Value)) error {
-		if s[0] != '{' {
-			return failed("keys of what is no object")
+// memberReader goes through the members of an array or object, in their order, and of json's objects through all of a key.
+type memberReader interface {
+	more() bool
+	value() string
+	pair() (key jsonString, value string)
+}
+
+// members returns those of a document that begins with a bracket.
+func (x expansion) members(s string, bracket byte) (memberReader, error) {
+	if x.raw {
+		if !rawReadable(s) {
+			return nil, failed("a document with escapes that are no characters")
 		}
-		var v [2]vector.Value
-		for t := itemsOf(s); t.more(); {
-			k, document := t.pair()
-			v = [2]vector.Value{{Str: k.text()}, value(document)}
-			row(v[:columns])
-		}
-		return nil
+		s = s[rawSkip(s, 0):]
 	}
+	switch {
+	case s[0] != bracket && bracket == '[':
+		return nil, failed("elements of what is no array")
+	case s[0] != bracket:
+		return nil, failed("keys of what is no object")
+	case x.raw:
+		t := rawItemsOf(s)
+		return &t, nil
+	}
+	t := itemsOf(s)
+	return &t, nil
+}
+
+// elements expands an array (elements_worker in jsonfuncs.c, elements_worker_jsonb).
+func (x expansion) elements(s string, row func([]vector.Value)) error {
+	t, err := x.members(s, '[')
+	if err != nil {
+		return err
+	}
+	for v := make([]vector.Value, 1); t.more(); {
+		v[0] = x.value(t.value())
+		row(v)
+	}
+	return nil
+}
+
+// keys expands an object to its keys (json_object_keys in jsonfuncs.c, jsonb_object_keys).
+func (x expansion) keys(s string, row func([]vector.Value)) error {
+	return x.pairs(s, func(v []vector.Value) { row(v[:1]) })
+}
+
+// pairs expands an object to its keys with their values (each_worker in jsonfuncs.c, each_worker_jsonb).
+func (x expansion) pairs(s string, row func([]vector.Value)) error {
+	t, err := x.members(s, '{')
+	if err != nil {
+		return err
+	}
+	for v := make([]vector.Value, 2); t.more(); {
+		key, value := t.pair()
+		v[0], v[1] = vector.Value{Str: key.text()}, x.value(value)
+		row(v)
+	}
+	return nil
 }

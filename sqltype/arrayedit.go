@@ -2,6 +2,7 @@ package sqltype
 
 import (
 	"encoding/binary"
+	"unsafe"
 
 	"pgaccel/vector"
 )
@@ -19,7 +20,7 @@ func ElementValue(elem vector.Kind, raw string) vector.Value {
 	case elem.IsString():
 		return vector.Value{Str: raw}
 	default:
-		return vector.Value{I: t.Word([]byte(raw))}
+		return vector.Value{I: t.Word(unsafe.Slice(unsafe.StringData(raw), len(raw)))} // which only reads it
 	}
 }
 

@@ -334,8 +334,8 @@ func (g *gen) distinctQuery(q *query) {
 			q.out = append(q.out, output{n: n})
 		}
 	}
-	if n := g.expandedOutput(); n != nil && g.chance(8) {
-		q.out = append(q.out, output{n: n})
+	if g.chance(8) {
+		q.out = append(q.out, g.expandedOutputs()...)
 	}
 	if len(q.out) == 0 {
 		q.out = append(q.out, output{n: g.of(int4, 1)})
@@ -362,8 +362,8 @@ func (g *gen) rowQuery(q *query) {
 			q.out = append(q.out, output{n: n})
 		}
 	}
-	if n := g.expandedOutput(); n != nil && g.chance(4) {
-		q.out = append(q.out, output{n: n})
+	if g.chance(4) {
+		q.out = append(q.out, g.expandedOutputs()...)
 	}
 	if n := g.opaqueValue(); n != nil && g.chance(60) {
 		q.out = append(q.out, output{n: n})

@@ -68,25 +68,39 @@ func (r *run) series(s *plan.Series, f func([]value) error) error {
 	return nil
 }
 
-// projectSet calls f for each row that a function returns for a value, with its number and what is kept.
+// projectSet calls f for each row of what functions return for values, in lock step, with its number and what is kept.
 func (r *run) projectSet(p *plan.ProjectSet, f func([]value) error) error {
 	args, err := r.all(p.Args())
-	if err != nil || args[0].null {
+	if err != nil {
 		return err
 	}
-	var rows [][]value
-	err = p.Func.Expand(args[0].s, func(v []vector.Value) {
-		var row []value
-		for i := range v {
-			row = append(row, computed(v[i], p.Func.Columns[i]))
+	sets, most := make([][][]value, len(p.Calls)), 0
+	for c, call := range p.Calls {
+		if args[c].null {
+			continue
 		}
-		rows = append(rows, append(append(row, value{i: int64(len(rows) + 1)}), args[1:]...))
-	})
-	if err != nil {
-		return failed(err.Error())
+		err := call.Func.Expand(args[c].s, func(v []vector.Value) {
+			var row []value
+			for i := range v {
+				row = append(row, computed(v[i], call.Func.Columns[i]))
+			}
+			sets[c] = append(sets[c], row)
+		})
+		if err != nil {
+			return failed(err.Error())
+		}
+		most = max(most, len(sets[c]))
 	}
-	for _, row := range rows {
-		if err := f(row); err != nil {
+	for n := range most {
+		var row []value
+		for c, call := range p.Calls {
+			if n < len(sets[c]) {
+				row = append(row, sets[c][n]...)
+			} else {
+				row = append(row, slices.Repeat([]value{{null: true}}, len(call.Func.Columns))...)
+			}
+		}
+		if err := f(append(append(row, value{i: int64(n + 1)}), args[len(p.Calls):]...)); err != nil {
 			return err
 		}
 	}
