@@ -1,6 +1,9 @@
 package pushdown
 
-import "pgaccel/plan"
+import (
+	"pgaccel/plan"
+	"pgaccel/vector"
+)
 
 // fullJoin makes the relation of a full join: a left join, and the rows of the right side without a
 // partner, with nulls for the left side. Both read the two sides, which are computed once.
@@ -26,18 +29,29 @@ func (a *analyzer) fullJoin(x *plan.Join, l *leaf) plan.Source {
 	return newSource("full join", []*plan.Star{one(plan.Left, left, right, read), one(plan.Anti, right, left, alone)})
 }
 
-// plannedFull reports whether the server can plan a full join: by an equality of its sides, whatever else is
-// asked, or by constants alone (select_mergejoin_clauses and hash_inner_and_outer in joinpath.c).
+// plannedFull reports whether the server can plan a full join: it hashes the rows by an equality of the sides, whatever
+// else is asked, or merges them, where equalities and constants are all (select_mergejoin_clauses and
+// hash_inner_and_outer in joinpath.c).
 func plannedFull(x *plan.Join) bool {
-	constant := true
+	hashes, merges := false, true
 	y := plan.YieldsOf(x.Right)
 	for _, e := range x.On {
 		if inner, outer := equated(e, &y); inner != nil && readsRows(outer) {
-			return true
+			hashes = hashes || hashed(inner.Type())
+		} else if readsRows(e) {
+			merges = false
 		}
-		constant = constant && !readsRows(e)
 	}
-	return constant
+	return hashes || merges
+}
+
+// hashed reports whether the server has hash functions for a type. It has an order for all that are compared here.
+func hashed(t vector.Type) bool {
+	switch t.Kind.Element() {
+	case vector.Money, vector.Bit, vector.VarBit:
+		return false
+	}
+	return true
 }
 
 // once returns an operator that several stars may read, and puts its outputs in exprs for what they read of r:
