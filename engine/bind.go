@@ -105,6 +105,9 @@ func (d *decision) inSessionZone(params []vector.Datum) bool {
 // converted returns a value in the type that the plan assumes. One of another type, or with more
 // decimals than it can hold, is for Postgres.
 func (d *decision) converted(v vector.Datum, want vector.Type, r plan.Reason, name string) (vector.Datum, *plan.Forward) {
+	if v.Type.Kind == vector.Enum && want.Kind == vector.Opaque && v.Type.Collation.OID == want.Collation.OID {
+		v.Type = want // citext (wire.DecodeParam)
+	}
 	have := v.Type.Kind
 	if have != want.Kind && !(have.IsText() && want.Kind.IsText() && want.Kind != vector.BPChar && have != vector.BPChar) {
 		return v, forward(r, fmt.Sprintf("%s is %s, planned %s", name, have, want.Kind))

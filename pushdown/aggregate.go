@@ -26,15 +26,15 @@ func (a *analyzer) overRows(f func()) {
 func (a *analyzer) aggregate(fn *sqlfn.Aggregate, name string, f *pg.FuncCall, s *scope) plan.Expr {
 	var agg plan.AggregateCall
 	var kinds []vector.Kind
+	ofCitext := false
 	a.overRows(func() {
 		agg, kinds = a.aggregateCall(fn, name, f, s)
+		ofCitext = agg.Arg != nil && isCitext(agg.Arg.Type())
 		if len(f.AggOrder) > 0 {
 			a.anyOrder(agg, f, s)
 		}
 		if agg.Distinct = f.AggDistinct && !agg.Func.Idempotent; agg.Distinct && agg.Func == plan.Count {
-			if isOpaqueInterval(agg.Arg.Type()) {
-				agg.Arg = a.intervalKey(typed(agg.Arg))
-			}
+			agg.Arg = a.keyOf(agg.Arg)
 			agg.Arg = a.same(agg.Arg, agg.Arg.Type())
 		}
 		if agg.Func == plan.Count && !agg.Distinct && a.neverNull(agg.Arg) {
@@ -43,10 +43,15 @@ func (a *analyzer) aggregate(fn *sqlfn.Aggregate, name string, f *pg.FuncCall, s
 	})
 	sum := a.sumOfFields(agg)
 	if sum == nil {
+		sum = a.soleExtreme(agg)
+	}
+	if sum == nil {
 		agg.T = aggregateType(agg.Func, name, agg.Arg)
 	}
-	a.calls(name, kinds...)
-	if f.AggDistinct && kinds != nil {
+	if !ofCitext || sum == nil {
+		a.calls(name, kinds...)
+	}
+	if f.AggDistinct && kinds != nil && !ofCitext {
 		a.callsEquality(kinds[0])
 	}
 	if sum != nil {
