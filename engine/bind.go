@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"pgaccel/plan"
+	"pgaccel/sqltype"
 	"pgaccel/vector"
 )
 
@@ -107,6 +108,20 @@ func (d *decision) inSessionZone(params []vector.Datum) bool {
 func (d *decision) converted(v vector.Datum, want vector.Type, r plan.Reason, name string) (vector.Datum, *plan.Forward) {
 	if v.Type.Kind == vector.Enum && want.Kind == vector.Opaque && v.Type.Collation.OID == want.Collation.OID {
 		v.Type = want // citext (wire.DecodeParam)
+	}
+	if ofInterval := want.Kind == vector.Opaque && want.Collation.OID == sqltype.OpaqueIntervalType.Collation.OID; ofInterval {
+		if v.Type.Kind == vector.Interval && !v.Null {
+			v.Str, _ = sqltype.OpaqueInterval(0, v.I/sqltype.MicrosPerDay, v.I%sqltype.MicrosPerDay)
+			v.I = 0
+		}
+		if v.Type.Kind == vector.Interval {
+			v.Type = want
+		}
+		if v.Type.Kind == want.Kind && !v.Null {
+			if _, ok := sqltype.IntervalSpan(sqltype.IntervalFields(v.Str)); !ok {
+				return v, forward(r, name+" is an interval of so many years")
+			}
+		}
 	}
 	have := v.Type.Kind
 	if have != want.Kind && !(have.IsText() && want.Kind.IsText() && want.Kind != vector.BPChar && have != vector.BPChar) {

@@ -217,11 +217,7 @@ func (v values) of(e Expr) Expr {
 	return Rewrite(e, func(x Expr) Expr {
 		switch x := x.(type) {
 		case Param:
-			d := v.params[x.Index]
-			if d.Type.Kind == vector.Opaque && x.T.Kind == vector.Text { // citext, which is read as text
-				d.Type = x.T
-			}
-			return Const{d}
+			return Const{readParam(v.params[x.Index], x.T)}
 		case ServerConst:
 			if !x.Array { // else the OpIn over it has its members
 				return Const{v.server[x.Index]}
