@@ -41,6 +41,7 @@ func (a *analyzer) aggregate(fn *sqlfn.Aggregate, name string, f *pg.FuncCall, s
 			agg.Func, agg.Arg = plan.CountStar, nil
 		}
 	})
+	ofBytes := a.ofBytes(&agg)
 	sum := a.sumOfFields(agg)
 	if sum == nil {
 		sum = a.soleExtreme(agg)
@@ -48,7 +49,7 @@ func (a *analyzer) aggregate(fn *sqlfn.Aggregate, name string, f *pg.FuncCall, s
 	if sum == nil {
 		agg.T = aggregateType(agg.Func, name, agg.Arg)
 	}
-	if !ofCitext || sum == nil {
+	if !ofBytes && (!ofCitext || sum == nil) {
 		a.calls(name, kinds...)
 	}
 	if f.AggDistinct && kinds != nil && !ofCitext {
@@ -63,6 +64,20 @@ func (a *analyzer) aggregate(fn *sqlfn.Aggregate, name string, f *pg.FuncCall, s
 		}
 	}
 	return a.addAggregate(agg)
+}
+
+// oidsOfBytes are min() and max() of bytea.
+var oidsOfBytes = map[*sqlfn.Aggregate]uint32{sqlfn.LeastBytes: 6396, sqlfn.GreatestBytes: 6395}
+
+// ofBytes makes min() and max() of bytea those that servers have from 18 on.
+func (a *analyzer) ofBytes(agg *plan.AggregateCall) bool {
+	f := map[*sqlfn.Aggregate]*sqlfn.Aggregate{plan.Min: sqlfn.LeastBytes, plan.Max: sqlfn.GreatestBytes}[agg.Func]
+	if f == nil || agg.Arg.Type().Kind != vector.Bytea || a.cat.ServerVersion < 180000 {
+		return false
+	}
+	agg.Func = f
+	a.addCalls([]uint32{oidsOfBytes[f]})
+	return true
 }
 
 // aggregateCall analyses what an aggregate is given, over groups or a window, and returns the
