@@ -1,6 +1,9 @@
 package pushdown
 
-import "pgaccel/plan"
+import (
+	"pgaccel/plan"
+	"pgaccel/vector"
+)
 
 // fullJoin makes the relation of a full join: a left join, and the rows of the right side without a
 // partner, with nulls for the left side. Both read the two sides, which are computed once.
@@ -27,17 +30,24 @@ func (a *analyzer) fullJoin(x *plan.Join, l *leaf) plan.Source {
 }
 
 // plannedFull reports whether the server can plan a full join: by an equality of its sides, whatever else is
-// asked, or by constants alone (select_mergejoin_clauses and hash_inner_and_outer in joinpath.c).
+// asked, or by constants alone (select_mergejoin_clauses and hash_inner_and_outer in joinpath.c). An equality of what has no hash
+// is merged, and then all else must be equalities, too.
 func plannedFull(x *plan.Join) bool {
-	constant := true
+	constant, merged, other := true, false, false
 	y := plan.YieldsOf(x.Right)
 	for _, e := range x.On {
 		if inner, outer := equated(e, &y); inner != nil && readsRows(outer) {
+			switch inner.Type().Kind {
+			case vector.Money, vector.Bit, vector.VarBit:
+				merged = true
+				continue
+			}
 			return true
 		}
+		other = true
 		constant = constant && !readsRows(e)
 	}
-	return constant
+	return merged && !other || !merged && constant
 }
 
 // once returns an operator that several stars may read, and puts its outputs in exprs for what they read of r:
