@@ -146,6 +146,8 @@ type Catalog struct {
 	// ASCIICase is true where only letters of ASCII have an upper and a lower case in the database's
 	// default collation: its LC_CTYPE is C.
 	ASCIICase bool
+	// Collation is the database's default one; its OID is 0 where that is not known.
+	Collation vector.Collation
 }
 
 // ByOID returns the table with the OID, nil where there is none.

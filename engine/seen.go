@@ -19,6 +19,10 @@ import (
 type Watcher interface {
 	// Seen tells of a statement for which Mentions or Decision.Listed is false and that took the server a while. It returns at once.
 	Seen(sql string, took time.Duration)
+	// Executed is Seen of an EXECUTE of a statement of SQL's PREPARE, which is never answered here.
+	Executed(sql string, took time.Duration)
+	// Prepared returns the name and the statement of a PREPARE, or the name that an EXECUTE has; no name for other texts.
+	Prepared(text []byte) (name, sql string)
 }
 
 var _ Watcher = (*Engine)(nil)
@@ -97,7 +101,26 @@ func (s *seen) took(d time.Duration) {
 }
 
 // Seen implements Watcher.
-func (e *Engine) Seen(sql string, took time.Duration) {
+func (e *Engine) Seen(sql string, took time.Duration) { e.relayed(sql, "", took) }
+
+// Executed implements Watcher.
+func (e *Engine) Executed(sql string, took time.Duration) {
+	if took >= SeenMin || e.Mentions([]byte(sql)) {
+		e.relayed(sql, "EXECUTE of a statement of PREPARE", took)
+	}
+}
+
+// Prepared implements Watcher.
+func (e *Engine) Prepared(text []byte) (name, sql string) {
+	sql = string(text[:min(len(text), SeenTextMax)])
+	if word := firstWord(sql); len(text) > SeenTextMax || word != "prepare" && word != "execute" {
+		return "", ""
+	}
+	return syntax.ParsePart(sql).Prepared()
+}
+
+// relayed counts a statement. by is why one is relayed that might be answered here otherwise; "" for none.
+func (e *Engine) relayed(sql, by string, took time.Duration) {
 	if len(sql) > SeenTextMax || !readsOrWrites(sql) {
 		return
 	}
@@ -105,6 +128,8 @@ func (e *Engine) Seen(sql string, took time.Duration) {
 	stripped, ok := stripConstants(buf[:0], sql)
 	if !ok {
 		stripped = nil
+	} else {
+		stripped = append(stripped, by...) // the reasons are others
 	}
 	cat := e.catalog()
 	found, known, may := e.seen.find(stripped, cat)
@@ -121,7 +146,7 @@ func (e *Engine) Seen(sql string, took time.Duration) {
 		go func() {
 			defer func() { <-e.seen.slots }()
 			began := time.Now()
-			e.see(sql, key, cat, took)
+			e.see(sql, by, key, cat, took)
 			e.seen.took(time.Since(began))
 		}()
 	default:
@@ -142,7 +167,7 @@ func readsOrWrites(sql string) bool {
 }
 
 // see looks at a statement, and counts it. Stripped is its text without constants, or empty.
-func (e *Engine) see(sql, stripped string, cat *catalog.Catalog, took time.Duration) {
+func (e *Engine) see(sql, by, stripped string, cat *catalog.Catalog, took time.Duration) {
 	defer func() {
 		if p := recover(); p != nil {
 			e.log.Error("a statement that was forwarded could not be looked at", "panic", p)
@@ -157,10 +182,13 @@ func (e *Engine) see(sql, stripped string, cat *catalog.Catalog, took time.Durat
 	var refused []pushdown.Refusal
 	if sel != nil {
 		p := pushdown.Plan(text, nil, cat)
-		if p.Forward == nil {
+		switch refused = p.Refused; {
+		case p.Forward != nil:
+		case by != "":
+			refused = []pushdown.Refusal{{Forward: forward(plan.ReasonNotSelect, by), At: -1}}
+		default:
 			return // its tables have just been copied
 		}
-		refused = p.Refused
 	}
 	found := seenShape{}
 	if found.shape, found.why = e.stats.shapeOf(text, refused, true); found.why == nil {

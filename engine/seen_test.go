@@ -17,7 +17,7 @@ func TestSeenKeepsOthers(t *testing.T) {
 	defer store.Close()
 	store.SetCatalog(&catalog.Catalog{})
 	e := New(Options{Store: store, Logger: slog.New(slog.DiscardHandler)})
-	see := func(sql string) { e.see(sql, "", e.catalog(), time.Second) }
+	see := func(sql string) { e.see(sql, "", "", e.catalog(), time.Second) }
 	const sql = "SELECT count(*) FROM decided"
 	kept := e.prepare(sql, nil, nil).current().shape
 	for i := range shapesMax + 10 {

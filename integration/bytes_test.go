@@ -59,6 +59,9 @@ func TestBytes(t *testing.T) {
 			if !typ.NoExtremes {
 				s.everyAnswer(t, true, fmt.Sprintf("SELECT g, min(%s), max(%[1]s) FROM held GROUP BY g ORDER BY g", c))
 			}
+			if typ.Kind == vector.Bytea { // which has them from 18 on
+				s.everyAnswer(t, serverMajor(t, direct) >= 18, fmt.Sprintf("SELECT g, min(%s), max(%[1]s) FILTER (WHERE id > 5) FROM held GROUP BY g ORDER BY g", c))
+			}
 			for i, v := range typ.Samples {
 				next := typ.Samples[(i+1)%len(typ.Samples)]
 				s.everyAnswer(t, true, fmt.Sprintf("SELECT id FROM held WHERE %s = '%s' ORDER BY id", c, v))

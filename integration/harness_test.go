@@ -131,9 +131,14 @@ func TestMain(m *testing.M) {
 // startStack starts a server, creates the schema, and starts pgaccel over all
 // tables of schema public.
 func startStack(bin, schema string, more ...string) (*stack, error) {
+	return startStackIn("", bin, schema, more...)
+}
+
+// startStackIn is startStack in a locale of the C library, "" for C.
+func startStackIn(locale, bin, schema string, more ...string) (*stack, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer cancel()
-	pg, err := pgserver.Start(ctx, pgserver.Options{})
+	pg, err := pgserver.Start(ctx, pgserver.Options{Locale: locale})
 	if err != nil {
 		return nil, err
 	}

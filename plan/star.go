@@ -217,7 +217,7 @@ func (v values) of(e Expr) Expr {
 	return Rewrite(e, func(x Expr) Expr {
 		switch x := x.(type) {
 		case Param:
-			return Const{v.params[x.Index]}
+			return Const{readParam(v.params[x.Index], x.T)}
 		case ServerConst:
 			if !x.Array { // else the OpIn over it has its members
 				return Const{v.server[x.Index]}

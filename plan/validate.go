@@ -290,7 +290,7 @@ func (v *validator) expr(e Expr, y yields) (err error) {
 				err = fmt.Errorf("column %s is read, and not mentioned or not supported", m.Meta.Columns[x.Column].Name)
 			}
 		case Param:
-			if p := v.params[x.Index]; p.Kind != t.Kind || p.Scale != t.Scale {
+			if p := v.params[x.Index]; (p.Kind != t.Kind || p.Scale != t.Scale) && !readAs(p, t) {
 				err = fmt.Errorf("$%d has two types", x.Index+1)
 			}
 		case ServerConst:

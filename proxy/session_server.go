@@ -249,6 +249,7 @@ func (s *session) commandEnded(body []byte) {
 		return
 	}
 	s.gateEnded(tag)
+	s.watch.succeeded(tag)
 	s.prepares = s.prepares || bytes.Equal(tag, []byte("PREPARE"))
 	if len(s.cache.statements) == 0 && len(s.cache.portals) == 0 {
 		return

@@ -16,6 +16,10 @@ type watch struct {
 	// unnamed is the text of the unnamed statement, named are those of others.
 	unnamed []byte
 	named   map[string]string
+	// executes says that text is that of a statement that an EXECUTE executes; prepares is the name that a PREPARE gives to
+	// prepared, once the server has done so.
+	executes           bool
+	prepares, prepared string
 }
 
 const (
@@ -30,7 +34,28 @@ const (
 func (w *watch) query(text []byte) {
 	if w.engine != nil && len(text) <= engine.SeenTextMax {
 		w.text = append(w.text[:0], text...)
+		w.resolve()
 	}
+}
+
+// resolve looks for the statement that the text executes by name.
+func (w *watch) resolve() {
+	w.executes, w.prepares = false, ""
+	switch name, sql := w.engine.Prepared(w.text); {
+	case name == "":
+	case sql != "":
+		w.prepares, w.prepared = name, sql
+	default:
+		w.text, w.executes = append(w.text[:0], w.named[name]...), true
+	}
+}
+
+// succeeded notes that the server has done what a tag says.
+func (w *watch) succeeded(tag []byte) {
+	if w.prepares != "" && string(tag) == "PREPARE" {
+		w.parse([]byte(w.prepares), []byte(w.prepared))
+	}
+	w.prepares = ""
 }
 
 // parse notes the text that a name stands for from now on; nil for one that is not watched.
@@ -69,6 +94,7 @@ func (w *watch) bind(message []byte) {
 			w.text = append(w.text, w.named[string(name)]...)
 		}
 	}
+	w.resolve()
 }
 
 // forgetNames notes that no name stands for a text that is known.
@@ -78,13 +104,18 @@ func (w *watch) forgetNames() {
 }
 
 // forget notes that what runs is not known, or has failed.
-func (w *watch) forget() { w.text = w.text[:0] }
+func (w *watch) forget() { w.text, w.executes, w.prepares = w.text[:0], false, "" }
 
 // ended tells of what ran, n statements, for so long.
 func (w *watch) ended(n uint64, took time.Duration) {
-	if n == 1 && took >= engine.SeenMin && len(w.text) > 0 {
+	switch {
+	case n != 1 || len(w.text) == 0:
+	case w.executes:
+		w.engine.Executed(string(w.text), took)
+	case took >= engine.SeenMin:
 		w.engine.Seen(string(w.text), took)
 	}
+	w.executes = false
 	if w.text = w.text[:0]; cap(w.text) > watchedIdle {
 		w.text = nil
 	}

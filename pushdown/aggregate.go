@@ -26,27 +26,33 @@ func (a *analyzer) overRows(f func()) {
 func (a *analyzer) aggregate(fn *sqlfn.Aggregate, name string, f *pg.FuncCall, s *scope) plan.Expr {
 	var agg plan.AggregateCall
 	var kinds []vector.Kind
+	ofCitext := false
 	a.overRows(func() {
 		agg, kinds = a.aggregateCall(fn, name, f, s)
+		ofCitext = agg.Arg != nil && isCitext(agg.Arg.Type())
 		if len(f.AggOrder) > 0 {
 			a.anyOrder(agg, f, s)
 		}
 		if agg.Distinct = f.AggDistinct && !agg.Func.Idempotent; agg.Distinct && agg.Func == plan.Count {
-			if isOpaqueInterval(agg.Arg.Type()) {
-				agg.Arg = a.intervalKey(typed(agg.Arg))
-			}
+			agg.Arg = a.keyOf(agg.Arg)
 			agg.Arg = a.same(agg.Arg, agg.Arg.Type())
 		}
 		if agg.Func == plan.Count && !agg.Distinct && a.neverNull(agg.Arg) {
 			agg.Func, agg.Arg = plan.CountStar, nil
 		}
 	})
+	ofBytes := a.ofBytes(&agg)
 	sum := a.sumOfFields(agg)
+	if sum == nil {
+		sum = a.soleExtreme(agg)
+	}
 	if sum == nil {
 		agg.T = aggregateType(agg.Func, name, agg.Arg)
 	}
-	a.calls(name, kinds...)
-	if f.AggDistinct && kinds != nil {
+	if !ofBytes && (!ofCitext || sum == nil) {
+		a.calls(name, kinds...)
+	}
+	if f.AggDistinct && kinds != nil && !ofCitext {
 		a.callsEquality(kinds[0])
 	}
 	if sum != nil {
@@ -58,6 +64,20 @@ func (a *analyzer) aggregate(fn *sqlfn.Aggregate, name string, f *pg.FuncCall, s
 		}
 	}
 	return a.addAggregate(agg)
+}
+
+// oidsOfBytes are min() and max() of bytea.
+var oidsOfBytes = map[*sqlfn.Aggregate]uint32{sqlfn.LeastBytes: 6396, sqlfn.GreatestBytes: 6395}
+
+// ofBytes makes min() and max() of bytea those that servers have from 18 on.
+func (a *analyzer) ofBytes(agg *plan.AggregateCall) bool {
+	f := map[*sqlfn.Aggregate]*sqlfn.Aggregate{plan.Min: sqlfn.LeastBytes, plan.Max: sqlfn.GreatestBytes}[agg.Func]
+	if f == nil || agg.Arg.Type().Kind != vector.Bytea || a.cat.ServerVersion < 180000 {
+		return false
+	}
+	agg.Func = f
+	a.addCalls([]uint32{oidsOfBytes[f]})
+	return true
 }
 
 // aggregateCall analyses what an aggregate is given, over groups or a window, and returns the

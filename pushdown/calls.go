@@ -97,7 +97,7 @@ func (a *analyzer) callsOperator(symbol string, l, r vector.Kind) {
 
 // callsCast notes the cast of a value to a type; one without a type yet is read as that.
 func (a *analyzer) callsCast(v value, to vector.Kind) {
-	if !v.unknown() && v.kind() != to {
+	if !v.unknown() && v.kind() != to && !(to == vector.Text && isCitextValue(v)) { // which is binary coercible
 		a.calls("::", v.kind(), to)
 	}
 }

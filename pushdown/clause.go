@@ -28,9 +28,7 @@ func (a *analyzer) orderItem(order []plan.Order, n *pg.Node, s *scope, targets [
 	if o.Expr == nil {
 		o.Expr = a.ordinalOrExpr(by.Node, s, outputs, "ORDER BY")
 	}
-	if isOpaqueInterval(o.Expr.Type()) {
-		o.Expr = a.intervalKey(typed(o.Expr))
-	}
+	o.Expr = a.keyOf(o.Expr)
 	noOrder(o.Expr.Type().Kind)
 	o.Expr = a.collated(o.Expr)
 	if !slices.ContainsFunc(order, func(p plan.Order) bool { return a.intern.same(p.Expr, o.Expr) }) {
@@ -135,8 +133,11 @@ func (a *analyzer) collated(e plan.Expr) plan.Expr {
 	return e
 }
 
-// defaultCollation returns what is known of the database's default, from a column that has it.
+// defaultCollation returns what is known of the database's default.
 func (a *analyzer) defaultCollation() (c vector.Collation, ok bool) {
+	if a.cat.Collation.OID != 0 {
+		return a.cat.Collation, true
+	}
 	for _, tab := range a.cat.Tables {
 		for _, c := range tab.Columns {
 			if c.Type.Kind.IsText() && c.Type.Collation.OID == defaultCollation {

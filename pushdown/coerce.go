@@ -103,6 +103,8 @@ func (a *analyzer) cast(e plan.Expr, t vector.Type) plan.Expr {
 		return a.castArms(c, t)
 	}
 	switch k := t.Kind; {
+	case isCitext(from) && k == vector.Text && t.Typmod < 0:
+		return a.citextText(e)
 	case from.Kind.IsInt() && k.IsInt():
 	case (from.Kind.IsInt() || from.Kind == vector.Numeric) && k == vector.Numeric:
 		a.checkRescale(e, t)

@@ -18,6 +18,13 @@ func (a *analyzer) compare(op plan.Op, l, r value) plan.Expr {
 		}
 		if !l.unknown() || !r.unknown() {
 			k := max(l.kind(), r.kind()) // the other's is Invalid, 0
+			if v := l; isSpelledValue(l) || isSpelledValue(r) {
+				if l.unknown() {
+					v = r
+				}
+				a.callsEqualityOf(v.e)
+				return nullBool
+			}
 			a.callsOperator(operatorSymbol[op], k, k)
 		}
 		return nullBool
@@ -25,8 +32,8 @@ func (a *analyzer) compare(op plan.Op, l, r value) plan.Expr {
 	if l.kind() == vector.JSONB || r.kind() == vector.JSONB {
 		return a.compareJSONB(op, l, r)
 	}
-	if e, ok := a.compareIntervals(op, l, r); ok {
-		return e
+	if x, y, ok := a.keys(op, l, r); ok {
+		return a.compareTyped(op, x, y, x.Type())
 	}
 	if !l.unknown() && !r.unknown() {
 		if e, ok := a.compareMoments(op, l.e, r.e); ok {
@@ -80,6 +87,9 @@ func (a *analyzer) scaledParam(e, other plan.Expr) plan.Expr {
 
 // resolveBeside closes an open operand of a comparison with a value of type t.
 func (a *analyzer) resolveBeside(v value, t vector.Type) plan.Expr {
+	if (t.Kind == vector.Interval || isOpaqueInterval(t)) && v.param > 0 {
+		return a.spanParam(v)
+	}
 	if t.Kind == vector.Interval && v.text != nil {
 		if span, ok := spanOf(*v.text); ok {
 			return span

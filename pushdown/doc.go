@@ -39,6 +39,9 @@
 //	tableoperator.go  operators and casts that are functions of package sqlfn
 //	arraycolumn.go, arrayfunction.go  what is asked of arrays
 //	interval.go  constant intervals
+//	intervalfields.go  intervals of any fields
+//	spelling.go  values that are equal and print apart
+//	citext.go    citext
 //	serverconst.go, servercalls.go  expressions over no rows that are left to the server
 //	name.go      text beside current_user and the like
 //	zone.go      time zones that calls depend on; dates and timestamps beside moments

@@ -446,7 +446,7 @@ func (a *analyzer) resolve(v value, t vector.Type) plan.Expr {
 		return v.e
 	case v.null:
 		return plan.Const{Datum: vector.Null(t)}
-	case t.Kind == vector.Opaque:
+	case t.Kind == vector.Opaque && !isCitext(t) && (!isOpaqueInterval(t) || v.param == 0):
 		fail(plan.ReasonType, "a value of an opaque type")
 	case v.text != nil:
 		if t.Kind == vector.TimestampTZ {
@@ -470,7 +470,7 @@ func (a *analyzer) resolve(v value, t vector.Type) plan.Expr {
 	if p.Kind == vector.Invalid {
 		*p = t
 	}
-	if p.Kind != t.Kind || p.Scale != t.Scale || t.Kind == vector.Enum && !sameEnum(*p, t) {
+	if p.Kind != t.Kind || p.Scale != t.Scale || t.Kind.IsMany() && !sameOfMany(*p, t) {
 		fail(plan.ReasonParameter, "a parameter used with two types")
 	}
 	return plan.Param{Index: v.param - 1, T: *p}

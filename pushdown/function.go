@@ -140,6 +140,7 @@ func (a *analyzer) funcCall(f *pg.FuncCall, s *scope) plan.Expr {
 
 // tableFunction analyses a call of a function of package sqlfn.
 func (a *analyzer) tableFunction(name string, vals []value) plan.Expr {
+	vals = a.asTexts(name, vals)
 	kinds := make([]vector.Kind, len(vals))
 	for i, v := range vals {
 		kinds[i] = v.kind()

@@ -86,16 +86,25 @@ func (n *interner) same(x, y plan.Expr) bool { return x == y || n.id(x) == n.id(
 type grouping struct {
 	a       *analyzer
 	exprs   []plan.Expr
-	index   map[int]int // interned number -> position in exprs
-	written int         // the number of exprs that GROUP BY has; others depend on them
-	sets    []uint64    // grouping sets: bits for positions in exprs; nil for none
-	below   []subselect // over rows: their values are none over groups
+	index   map[int]int  // interned number -> position in exprs
+	spelled map[int]bool // interned numbers of what is grouped by its key
+	written int          // the number of exprs that GROUP BY has; others depend on them
+	sets    []uint64     // grouping sets: bits for positions in exprs; nil for none
+	below   []subselect  // over rows: their values are none over groups
 }
 
 // newGrouping groups by exprs. With sets they must differ from each other.
 func newGrouping(a *analyzer, exprs []plan.Expr, sets []uint64) *grouping {
-	g := &grouping{a: a, index: map[int]int{}, sets: slices.Clone(sets)}
+	g := &grouping{a: a, index: map[int]int{}, spelled: map[int]bool{}, sets: slices.Clone(sets)}
 	for _, e := range exprs {
+		if isSpelled(e.Type()) {
+			if sets != nil {
+				fail(plan.ReasonShape, "grouping sets of values that are equal and print apart")
+			}
+			a.callsEqualityOf(e)
+			g.spelled[a.intern.id(e)] = true
+			e = a.keyOf(e)
+		}
 		g.add(e)
 	}
 	g.written = len(g.exprs)
@@ -117,6 +126,9 @@ func (g *grouping) add(e plan.Expr) plan.Key {
 func (g *grouping) over(e plan.Expr) plan.Expr {
 	if i, ok := g.index[g.a.intern.id(e)]; ok {
 		return plan.Key{Of: g.a.aggregation(), Index: i, T: e.Type()}
+	}
+	if g.spelled[g.a.intern.id(e)] {
+		return g.a.sole(e)
 	}
 	if slices.ContainsFunc(g.below, func(s subselect) bool { return s.inside.has(e, s.upTo) }) {
 		notGrouped()

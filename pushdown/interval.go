@@ -67,6 +67,13 @@ func spanOf(text string) (e plan.Expr, ok bool) {
 	return spanConst(v)
 }
 
+// spanParam is a parameter that is an interval of any fields, as comparisons see it. Its value is bound as one of the opaque type.
+func (a *analyzer) spanParam(v value) plan.Expr {
+	p := a.resolve(v, sqltype.OpaqueIntervalType).(plan.Param)
+	p.T = vector.TypeOf(vector.Interval)
+	return p
+}
+
 // compared analyses an operand of a comparison.
 func (a *analyzer) compared(n *pg.Node, s *scope) value {
 	if v, ok := intervalConst(n); ok {

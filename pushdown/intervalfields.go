@@ -11,7 +11,7 @@ import (
 
 // Intervals of any fields are of the opaque type (sqltype.OpaqueIntervalType): those of columns that hold such, and what is computed of
 // intervals, whose time may be of more than a day, or of another sign than the days. They are compared and ordered by
-// sqlfn.IntervalKey; groups and DISTINCT of them are refused, as equal ones print apart.
+// sqlfn.IntervalKey (spelling.go).
 
 func isOpaqueInterval(t vector.Type) bool { return sameOfMany(t, sqltype.OpaqueIntervalType) }
 
@@ -120,23 +120,6 @@ func (a *analyzer) timestampOf(v value) value {
 		return typed(a.cast(v.e, vector.TypeOf(vector.Timestamp)))
 	}
 	return v
-}
-
-// compareIntervals compares where an operand is an interval of any fields; ok is false where none is.
-func (a *analyzer) compareIntervals(op plan.Op, l, r value) (e plan.Expr, ok bool) {
-	if l.kind() != vector.Opaque && r.kind() != vector.Opaque || !isInterval(l) && !isInterval(r) {
-		return nil, false
-	}
-	interval := vector.TypeOf(vector.Interval)
-	l, r = asSpan(typed(a.resolveBeside(l, interval))), asSpan(typed(a.resolveBeside(r, interval)))
-	if !isInterval(l) || !isInterval(r) {
-		return nil, false
-	}
-	a.callsOperator(operatorSymbol[op], vector.Interval, vector.Interval)
-	if l.kind() == vector.Interval && r.kind() == vector.Interval {
-		return a.compareTyped(op, l.e, r.e, interval), true
-	}
-	return a.compareTyped(op, a.intervalKey(l), a.intervalKey(r), vector.TypeOf(vector.Bytea)), true
 }
 
 // asSpan makes an interval that is constant one that compares as it does (spanConst).

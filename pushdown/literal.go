@@ -93,7 +93,7 @@ func numericConst(d vector.Decimal) plan.Const {
 // read; anything else is for PostgreSQL.
 func (a *analyzer) parseLiteral(s string, t vector.Type) plan.Const {
 	k := t.Kind
-	if k.IsText() {
+	if k.IsText() || k == vector.Opaque { // of citext
 		return plan.Const{Datum: vector.Datum{Type: t, Str: s}}
 	}
 	if k == vector.Enum {

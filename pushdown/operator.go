@@ -141,6 +141,12 @@ func (a *analyzer) operation(x *pg.A_Expr, s *scope) plan.Expr {
 	if tableOperators[symbol] {
 		return a.bitOperator(symbol, l, r)
 	}
+	if regexpMatches[symbol] != 0 {
+		var ofCitext bool
+		if l, r, ofCitext = a.citextMatch(symbol, l, r); ofCitext {
+			symbol = insensitiveSymbol(symbol)
+		}
+	}
 	if oid, ok := regexpMatches[symbol]; ok {
 		return a.regexpMatch(symbol, sqlfn.ByOID(oid), l, r)
 	}
@@ -305,6 +311,9 @@ func noNumericParam(e plan.Expr) {
 // in analyses x IN (members). As in transformAExprIn, two or more members without
 // columns share one common type with x; others are compared one by one.
 func (a *analyzer) in(symbol string, x value, members []value) plan.Expr {
+	if isCitextValue(x) {
+		return a.anyEqual(x, members)
+	}
 	var fixed []int
 	for i, m := range members {
 		if m.unknown() || !readsRows(m.e) {
@@ -481,6 +490,10 @@ func (a *analyzer) like(symbol string, x *pg.A_Expr, s *scope) plan.Expr {
 	if k := subject.kind(); k == vector.Bytea && (pattern.kind() == k || pattern.unknown()) {
 		return a.likeBytes(symbol, subject, pattern)
 	}
+	ofCitext := false
+	if subject, pattern, ofCitext = a.citextMatch(symbol, subject, pattern); ofCitext {
+		symbol = insensitiveSymbol(symbol)
+	}
 	arg, pat := a.resolve(subject, text), a.resolve(pattern, text)
 	if k := arg.Type().Kind; !k.IsText() && k != vector.Name || !pat.Type().Kind.IsText() {
 		fail(plan.ReasonType, "LIKE on values that are not text")
@@ -547,6 +560,9 @@ func (a *analyzer) distinct(l, r value) plan.Expr {
 			fail(plan.ReasonParameter, "type of a parameter tested for NULL")
 		}
 		return a.call(plan.OpIsNotNull, boolType, a.resolve(l, vector.TypeOf(vector.Text)))
+	}
+	if x, y, ok := a.keys(plan.OpEq, l, r); ok {
+		return a.call(plan.OpDistinct, boolType, x, y)
 	}
 	l, r, t := a.operands(l, r)
 	a.callsOperator("=", l.kind(), r.kind())

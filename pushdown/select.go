@@ -282,7 +282,7 @@ func (a *analyzer) selectBlock(sel *pg.SelectStmt, top bool) query {
 	a.expand(&q, &c, s, grouped, distinct, limit != nil)
 	if distinct {
 		for _, e := range outputs {
-			a.callsEquality(e.Type().Kind)
+			a.callsEqualityOf(e)
 		}
 	}
 	if distinct && !grouped {
@@ -318,7 +318,7 @@ func (a *analyzer) selectBlock(sel *pg.SelectStmt, top bool) query {
 // distinctGroups groups groups by all outputs.
 func (a *analyzer) distinctGroups(c *clauses, groups plan.Rel) plan.Rel {
 	over := *a.block
-	over.number, over.aggs, over.sorted, over.subselects = 0, nil, nil, nil
+	over.number, over.aggs, over.aggIndex, over.sorted, over.subselects = 0, nil, map[aggKey]int{}, nil, nil
 	a.block = &over
 	c.keys, c.sets, c.having = c.outputs, nil, nil
 	rows, _ := a.group(c, groups, nil)

@@ -372,7 +372,7 @@ func (s *star) finish() {
 	s.sinkHaving()
 	s.checkSetOrder()
 	for _, e := range q.Group {
-		s.callsEquality(e.Type().Kind)
+		s.callsEqualityOf(e)
 	}
 	checkSetCasts(q)
 	root := -1

@@ -127,6 +127,7 @@ func (r *catalogReader) server() error {
 	}
 	r.db.locale, r.cat.OtherEncoding = locale, !r.db.utf8
 	r.cat.ASCIICase = r.db.casesASCII()
+	r.cat.Collation = r.db.collation()
 	if _, err = fmt.Sscan(segment, &r.cat.WALSegmentSize); err != nil {
 		return err
 	}

@@ -64,6 +64,9 @@ func typeOf(a *attribute, db *dbCollation) (t vector.Type, unsupported string) {
 		t, kind = of, of.Kind
 	}
 	t.Typmod = a.typmod
+	if t.Kind == vector.Opaque { // citext under another collation than the database's is not compared
+		t.Collation.Deterministic = a.collation == 0 || a.collation == defaultCollationOID
+	}
 	switch {
 	case !kind.Valid(), a.base != a.typeOID && !(domain{base: a.base}).kind().Valid():
 		return t, typeReason + a.typeName
@@ -122,6 +125,12 @@ func (a *attribute) sortsBytewise(db *dbCollation) bool {
 // provider's locales (17 and later) only C is so.
 func (db *dbCollation) casesASCII() bool {
 	return (db.provider == "c" || db.provider == "b") && (db.ctype == "C" || db.ctype == "POSIX")
+}
+
+// collation is the database's default one, which is deterministic.
+func (db *dbCollation) collation() vector.Collation {
+	a := attribute{collation: defaultCollationOID}
+	return vector.Collation{OID: defaultCollationOID, Deterministic: true, C: a.sortsBytewise(db), Turkic: a.turkic(db)}
 }
 
 // turkicLanguages are those whose locales have a dotless i, as ICU, the C library and Windows

@@ -93,6 +93,12 @@ var (
 // of groups that are not shown. It is no aggregate of the server's.
 var FieldSum = &Aggregate{Names: []string{"sum"}, State: AggregateSum, Result: fieldSumType}
 
+// LeastBytes and GreatestBytes are min() and max() of bytea, which servers have from 18 on, and others of what is held so.
+var (
+	LeastBytes    = &Aggregate{Names: []string{"min"}, State: AggregateLeast, Idempotent: true, Result: bytesType}
+	GreatestBytes = &Aggregate{Names: []string{"max"}, State: AggregateGreatest, Idempotent: true, Result: bytesType}
+)
+
 // Their OIDs in pg_proc.
 const (
 	OIDStringAgg = 3538 // of texts
@@ -166,6 +172,13 @@ func SameType(t vector.Type) vector.Type {
 func fieldSumType(t vector.Type) vector.Type {
 	if t.Kind == vector.Int4 || t.Kind == vector.Int8 {
 		return vector.TypeOf(vector.Int8)
+	}
+	return vector.Type{}
+}
+
+func bytesType(t vector.Type) vector.Type {
+	if t.Kind == vector.Bytea {
+		return SameType(t)
 	}
 	return vector.Type{}
 }

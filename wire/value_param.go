@@ -19,6 +19,8 @@ import (
 // A type that somebody has made is taken for an enum: the value is compared with what is planned
 // before anybody uses it.
 //
+// An interval that is none of vector.Interval is one of the opaque type.
+//
 // A numeric has its own number of decimals as Type.Scale, Num always, and I where
 // the unscaled value fits 64 bits.
 func DecodeParam(oid uint32, format int16, raw []byte) (vector.Datum, error) {
@@ -43,8 +45,13 @@ func DecodeParam(oid uint32, format int16, raw []byte) (vector.Datum, error) {
 		if m, moment := sqltype.ParseMoment(string(raw)); kind == vector.TimestampTZ && moment && !m.Zoned {
 			d, ok = sqltype.Of(vector.Timestamp).Parse(string(raw))
 		}
+		if kind == vector.Interval && !ok {
+			d, ok = sqltype.ParseOpaqueInterval(string(raw))
+		}
 	case FormatBinary:
-		d, ok = t.Receive(raw)
+		if d, ok = t.Receive(raw); kind == vector.Interval && !ok {
+			d, ok = sqltype.OpaqueOf(oid).Receive(raw)
+		}
 	default:
 		return d, fmt.Errorf("parameter format %d", format)
 	}

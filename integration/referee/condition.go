@@ -41,6 +41,11 @@ func (g *gen) condition(depth int) *node {
 	}
 	switch g.r.IntN(14) {
 	case 13:
+		if !g.grouped && g.chance(40) {
+			if n := g.comparedCitext(); n != nil {
+				return n
+			}
+		}
 		if !g.grouped && g.chance(20) {
 			if n := g.comparedSpans(); n != nil {
 				return n

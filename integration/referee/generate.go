@@ -223,6 +223,9 @@ func (g *gen) shown(q *query) *query {
 
 // groupable returns an expression to group by.
 func (g *gen) groupable() *node {
+	if found := g.spelled(); len(found) > 0 && g.chance(12) {
+		return pick(g.r, found...)
+	}
 	rows := g.rows()
 	for range 8 {
 		k := pick(g.r, slices.Concat([]kind{boolean, int2, int4, int8, numeric, date, text, varchar, char, timestamp, timestamptz, timeOfDay, float8, float4, int4, text, date}, ordered)...)
@@ -305,6 +308,9 @@ func (g *gen) groupedQuery(q *query) {
 		if n := g.spanAggregate(); n != nil {
 			q.out = append(q.out, output{n: n})
 		}
+	}
+	if n := g.spelledAggregate(); n != nil && g.chance(15) {
+		q.out = append(q.out, output{n: n})
 	}
 	if n := g.opaqueCount(); n != nil && g.chance(30) {
 		q.out = append(q.out, output{n: n})

@@ -61,6 +61,54 @@ func (g *gen) opaqueCount() *node {
 	return n
 }
 
+// spelled are the columns of opaque types that are compared: of which equal values may print apart.
+func (g *gen) spelled() []*node {
+	return slices.DeleteFunc(g.opaques(), func(n *node) bool { return n.t.name != "interval" && n.t.name != "citext" })
+}
+
+// spelledAggregate is the least or greatest of such values, or how many there are; nil where there is none.
+func (g *gen) spelledAggregate() *node {
+	found := g.spelled()
+	if len(found) == 0 {
+		return nil
+	}
+	n := pick(g.r, found...)
+	a := op(n.t, pick(g.r, "min(@)", "max(@)"), n)
+	if g.chance(50) {
+		a = op(typ{kind: int8}, "count(DISTINCT @)", n).within(0, 1e9)
+	}
+	a.agg = true
+	if g.chance(20) {
+		a.f += " FILTER (WHERE @)"
+		a.args = append(slices.Clone(a.args), g.rows().condition(0))
+	}
+	return a
+}
+
+// comparedCitext compares values of citext, nil where there is none.
+func (g *gen) comparedCitext() *node {
+	found := slices.DeleteFunc(g.spelled(), func(n *node) bool { return n.t.name != "citext" })
+	if len(found) == 0 {
+		return nil
+	}
+	n, t := pick(g.r, found...), typ{kind: boolean}
+	literal := func() string { return quote(pick(g.r, "", "A", "a", "gröSSe", "größe", "GRÖSSE", "B", "ß")) }
+	symbol := pick(g.r, "=", "<>", "<", "<=", ">", ">=", "=", "IS DISTINCT FROM")
+	switch g.r.IntN(6) {
+	case 0:
+		return op(t, "(@ "+symbol+" @)", n, pick(g.r, found...))
+	case 1:
+		return op(t, "(@ "+pick(g.r, "", "NOT ")+"IN ("+literal()+", "+literal()+", "+literal()+"))", n)
+	case 2:
+		return op(t, "(@ "+pick(g.r, "LIKE", "ILIKE", "NOT LIKE", "NOT ILIKE")+" "+pick(g.r, "'%R%'", "'a%'", "'GR_SS%'", "'%ö%'", "'A'")+")", n)
+	case 3:
+		return op(t, "(@ "+pick(g.r, "~", "~*", "!~", "!~*")+" "+pick(g.r, "'^A'", "'s+e$'", "'R.S'")+")", n)
+	case 4:
+		return op(t, "(@ BETWEEN "+literal()+" AND "+literal()+")", n)
+	}
+	return op(t, "(@ "+symbol+" "+literal()+")", n)
+}
+
 // twice makes a query of rows one of them twice, now and then where it returns opaque values: UNION ALL compares none.
 func (g *gen) twice(q *query) *query {
 	opaques := false

@@ -246,7 +246,7 @@ func (r *run) extreme(a plan.AggregateCall, t vector.Type, values []value) (valu
 			return null, err
 		}
 		both = both || cmp == 0 && lookApart(t, v, best)
-		if cmp < 0 && a.Func == plan.Min || cmp > 0 && a.Func == plan.Max {
+		if cmp < 0 && a.Func.State == sqlfn.AggregateLeast || cmp > 0 && a.Func.State == sqlfn.AggregateGreatest {
 			best, both = v, false
 		}
 	}
