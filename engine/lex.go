@@ -34,7 +34,7 @@ func writesRows(sql string) bool {
 }
 
 // firstWord returns the first word of sql in lower case, or another word where that is a long one; "" for none.
-func firstWord(sql string) string {
+func firstWord[T string | []byte](sql T) string {
 	start := skipSpace(sql, 0)
 	i := start
 	for i < len(sql) && identifierByte[sql[i]] {
@@ -53,7 +53,7 @@ func firstWord(sql string) string {
 
 // skipSpace returns the position of the first byte at or after i that is neither
 // white space nor in a comment.
-func skipSpace(sql string, i int) int {
+func skipSpace[T string | []byte](sql T, i int) int {
 	for i < len(sql) {
 		switch c := sql[i]; {
 		case c == ' ' || '\t' <= c && c <= '\r':

@@ -112,11 +112,10 @@ func (e *Engine) Executed(sql string, took time.Duration) {
 
 // Prepared implements Watcher.
 func (e *Engine) Prepared(text []byte) (name, sql string) {
-	sql = string(text[:min(len(text), SeenTextMax)])
-	if word := firstWord(sql); len(text) > SeenTextMax || word != "prepare" && word != "execute" {
+	if word := firstWord(text); len(text) > SeenTextMax || word != "prepare" && word != "execute" {
 		return "", ""
 	}
-	return syntax.ParsePart(sql).Prepared()
+	return syntax.ParsePart(string(text)).Prepared()
 }
 
 // relayed counts a statement. by is why one is relayed that might be answered here otherwise; "" for none.
