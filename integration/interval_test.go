@@ -129,7 +129,7 @@ func TestIntervalParameters(t *testing.T) {
 	for _, c := range []struct {
 		value string
 		here  bool
-	}{{"1 day", true}, {"02:00:00", true}, {"1 day 02:30:00.5", true}, {"-1 days -00:00:01", true}, {"90 minutes", true}, {"24:00:00", false}, {"1 mon", false}, {"-1 day 02:00", false}, {"P1D", false}} {
+	}{{"1 day", true}, {"02:00:00", true}, {"1 day 02:30:00.5", true}, {"-1 days -00:00:01", true}, {"90 minutes", true}, {"24:00:00", true}, {"1 mon", true}, {"P1D", true}, {"-1 day 02:00", false}, {"1.5 hours", false}} {
 		check := func() {
 			if got, want := ask(t, proxy, sql, []int16{1}, c.value), ask(t, direct, sql, []int16{1}, c.value); want.err != "" || got.String() != want.String() {
 				t.Errorf("%q: %s%s", c.value, want.err, firstDifference([]byte(got.String()), []byte(want.String())))

@@ -19,7 +19,7 @@ var intervalType = func() Type {
 		Binary: BinaryOther, Size: 16, Word: intervalFromBinary, AppendBinary: appendIntervalBinary, AppendText: AppendInterval,
 		Least: -math.MaxInt64, Greatest: math.MaxInt64,
 		Samples: []string{"00:00:00", "00:00:00.000001", "-00:00:00.000001", "12:34:56.7", "23:59:59.999999", "-23:59:59.999999", "1 day", "-1 days", "1 day 00:00:01", "-1 days -00:00:01",
-			"2 days 03:00:00.5", "-365 days -12:00:00", "106751991 days", "0 days", "3 hours", "90 minutes", "2 weeks", "1 day 2 hours", "5 milliseconds 7 microseconds", "+3 secs", "@ 1 day 2 hours ago", "P1DT2H0M0.5S", "1 2:03:04", "@ 0"},
+			"2 days 03:00:00.5", "-365 days -12:00:00", "106751991 days", "0 days", "3 hours", "90 minutes", "2 weeks", "1 day 2 hours", "5 milliseconds 7 microseconds", "+3 secs", "@ 0", "@ 1 day 2 hours ago", "P1DT2H0M0.5S", "1 2:03:04"},
 		Left: []string{"", "24:00:00", "1 day 24:00:00", "-1 days +00:00:01", "1 day -00:00:01", "1 mon", "1 year", "36 hours", "-1 days 2 hours", "1.5 hours", "P1DT2H0.5S ago", "12", "12:30.5", "@ 1 mon", "P1M", "1-2", "1 2:03:04 ago ago", "1 day 1 day", "1 hour 2 hours", "1 hour 00:30", "1 millisecond 00:00:01", "1 day-1",
 			"106751991 days 04:00:54.775808"},
 	}, parseWholeInterval)
