@@ -104,7 +104,9 @@ func (a *analyzer) parseLiteral(s string, t vector.Type) plan.Const {
 		zoned := k.IsArray() && k.Element() == vector.TimestampTZ // elements without an offset are of the session's zone
 		return orFail(plan.Const{Datum: d}, ok && !zoned, k)
 	}
-	s = strings.Trim(s, sqltype.Space)
+	if k != vector.Interval { // P1D stands without blanks
+		s = strings.Trim(s, sqltype.Space)
+	}
 	d := vector.Datum{Type: t}
 	ok := false
 	switch k {

@@ -84,7 +84,7 @@ func mayBeLeft(typ *sqltype.Type, sql string) bool {
 	if typ.Kind == vector.CIDR && strings.Contains(sql, "nullif") { // which is inet
 		return true
 	}
-	if typ.Kind.IsString() && strings.Contains(sql, "' ") { // blanks are not skipped
+	if (typ.Kind.IsString() || typ.Kind == vector.Interval && strings.Contains(sql, "P1")) && strings.Contains(sql, "' ") { // blanks are not skipped
 		return true
 	}
 	return slices.ContainsFunc(typ.Samples, func(v string) bool {

@@ -4,6 +4,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // intervalUnit is a unit of an interval. Each field may come once, and those of a time not beside one.
@@ -66,7 +67,7 @@ type intervalReader struct {
 // time, a time, "@ ... ago" and P1Y2M3DT4H5M6S. Only seconds may have decimals. A sign before the first of several numbers belongs to
 // all of them under sql_standard, unless others have one, too: that is not read.
 func ParseInterval(s string) (months, days, micros int64, ok bool) {
-	words := strings.Fields(s)
+	words := strings.FieldsFunc(s, func(r rune) bool { return r < utf8.RuneSelf && isSpace[r] })
 	if len(words) == 0 {
 		return 0, 0, 0, false
 	}
@@ -79,7 +80,7 @@ func ParseInterval(s string) (months, days, micros int64, ok bool) {
 		words = words[:len(words)-1]
 	}
 	if len(words) == 1 && strings.HasPrefix(words[0], "P") {
-		ok = len(strings.Fields(s)) == 1 && r.iso(words[0][1:])
+		ok = len(words[0]) == len(s) && r.iso(s[1:]) // no blanks around it
 	} else {
 		ok = len(words) > 0 && (len(words) == 1 && words[0] == "0" || r.words(words))
 	}

@@ -13,7 +13,7 @@ import (
 var (
 	intervalTexts = []string{"24:00:00", "1 day 02:00", "1 day -02:00:00.5", "100:00", "@ 1 year 2 mons -3 days 4 hours 5 mins 6.789 secs ago", "@ 0", "@ 1 min", "@ 1 hour 0.000001 secs", "P1Y2M3DT4H5M6S", "P-1Y-2M3DT-4H-5M-6.5S", "P1W", "PT0S", "PT0.5S", "P1M", "1-2", "-1-2", "+1-2 -3 +4:05:06",
 		"1 2:03:04", "1-2 3 4:05:06", "-1-2 +3 -4:05:06", "1 mon", "30 days", "1.5 seconds", "-0.25 secs", "1 hour 0.5 s", "1 y 2 months 3 d", "3 h 4 m", "2 WEEKS ago", "1 DAY ago", "+1 day", "1 year 1 mon 1 day 01:01:01.5", "-1 days", "-1 day +02:00", "2 hrs 5 msecs 3 usecs", "0 years", "5 yrs", "P1Y", "PT4H5.25S"}
-	unreadIntervals = []string{"", "@", "ago", "-1 day 02:00", "-1 2:03:04", "-1-2 3 4:05:06", "P", "PT", "P1", "P1YT", "P1D1Y", "@ P1D", "P1D ago", "1 day ago 2 hours", "1-12", "1 day 1 day", "1 week 1 week", "1 ys", "12", "12:30.5", "1.5 hours", "1 sec 1.5 secs", "1 hour 01:00", "3 fortnights", "1 day ago ago", "1:2:3 1 day"}
+	unreadIntervals = []string{"", "@", "ago", "-1 day 02:00", "-1 2:03:04", "-1-2 3 4:05:06", "P", "PT", "P1", "P1YT", "P1D1Y", "@ P1D", " P1D", "P1D ", "1\u00a0day", "1\u2003day", "P1D ago", "1 day ago 2 hours", "1-12", "1 day 1 day", "1 week 1 week", "1 ys", "12", "12:30.5", "1.5 hours", "1 sec 1.5 secs", "1 hour 01:00", "3 fortnights", "1 day ago ago", "1:2:3 1 day"}
 )
 
 // TestParseIntervalAgainstPostgres compares what is read, under each IntervalStyle, and what the server writes under it.
