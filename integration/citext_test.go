@@ -92,6 +92,17 @@ func citextIn(t *testing.T, s *stack, bytewise bool) {
 		}
 		compare(t, false, sql, params...)
 	}
+	// By OPERATOR(pg_catalog. ...) citext is text.
+	for _, sql := range []string{"email OPERATOR(pg_catalog.=) 'USER7@example.org'", "email OPERATOR(pg_catalog.<) one", "email OPERATOR(pg_catalog.~~) 'USER%'", "email OPERATOR(pg_catalog.~) '^U'",
+		"email OPERATOR(pg_catalog.=) ANY (SELECT boss FROM person)", "id OPERATOR(pg_catalog.<) 9 AND email = 'user7@example.org'"} {
+		compare(t, false, "SELECT count(*), min(id) FROM person WHERE "+sql)
+	}
+	compare(t, false, "SELECT id FROM person ORDER BY email USING OPERATOR(pg_catalog.<), id")
+	// In REPEATABLE READ the server calls what the operator's function is now.
+	both("BEGIN ISOLATION LEVEL REPEATABLE READ")
+	compare(t, false, "SELECT count(*) FROM person WHERE email = 'user7@example.org'")
+	compare(t, true, "SELECT count(*) FROM person WHERE name = 'User7'")
+	both("COMMIT")
 	// Where the schema is not in the path, = is that of text; so it is where the role may not call the function.
 	both("SET search_path = public")
 	compare(t, false, "SELECT count(*) FROM person WHERE email = 'user7@example.org'")

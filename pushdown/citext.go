@@ -15,7 +15,8 @@ import (
 // citext is compared by lower() of the database's collation: = by the bytes of that, < and ORDER BY by the order of the column's
 // collation (contrib/citext/citext.c), which is the database's here, too. LIKE and ~ are ILIKE and ~*. Everything else takes citext
 // as text. That the operators are the extension's, and found by the session's search_path, is asked of the server in the client's
-// session, for each execution (citextOperators).
+// session, for each execution (citextOperators). In REPEATABLE READ that would be what the transaction's snapshot sees, where the
+// server goes by what is there now: null, too.
 
 // isCitext reports whether t is the extension's type, under any collation.
 func isCitext(t vector.Type) bool {
@@ -31,18 +32,24 @@ var (
 	citextMatches     = []string{"~~ texticlike", "!~~ texticnlike", "~~* texticlike", "!~~* texticnlike", "~ texticregexeq", "!~ texticregexne", "~* texticregexeq", "!~* texticregexne"}
 )
 
+// oneSnapshotEach says that each statement has a snapshot of its own.
+const oneSnapshotEach = `pg_catalog.current_setting('transaction_isolation') OPERATOR(pg_catalog.<>) 'repeatable read'`
+
 // citextOperators has the server say whether operators of a citext are the extension's, in the session, whose role may call them.
 // Of other functions of C no library's is named as citext's.
 func (a *analyzer) citextOperators(t vector.Type, operators []string) {
 	if !t.Collation.Deterministic {
 		fail(plan.ReasonCollation, "citext under another collation than the database's")
 	}
+	if a.qualified {
+		fail(plan.ReasonShadowed, "citext beside OPERATOR(pg_catalog. ...), by which it is text")
+	}
 	var symbols []string
 	for _, o := range operators {
 		symbol, _, _ := strings.Cut(o, " ")
 		symbols = append(symbols, symbol)
 	}
-	a.asked(fmt.Sprintf(`(SELECT CASE WHEN pg_catalog.count(*) OPERATOR(pg_catalog.=) %d THEN 1 END FROM pg_catalog.pg_operator o JOIN pg_catalog.pg_proc p ON p.oid OPERATOR(pg_catalog.=) o.oprcode`+
+	a.asked(fmt.Sprintf(`(SELECT CASE WHEN pg_catalog.count(*) OPERATOR(pg_catalog.=) %d AND `+oneSnapshotEach+` THEN 1 END FROM pg_catalog.pg_operator o JOIN pg_catalog.pg_proc p ON p.oid OPERATOR(pg_catalog.=) o.oprcode`+
 		` WHERE o.oprname OPERATOR(pg_catalog.=) ANY ('{"%s"}'::pg_catalog.name[]) AND o.oprleft OPERATOR(pg_catalog.=) %[3]d::pg_catalog.oid AND o.oprright OPERATOR(pg_catalog.=) %[3]d::pg_catalog.oid`+
 		` AND pg_catalog.concat(o.oprname, ' ', p.prosrc) OPERATOR(pg_catalog.=) ANY ('{"%s"}'::pg_catalog.text[])`+
 		` AND (p.prolang OPERATOR(pg_catalog.=) 12::pg_catalog.oid OR p.prolang OPERATOR(pg_catalog.=) 13::pg_catalog.oid AND p.probin OPERATOR(pg_catalog.=) '$libdir/citext'::pg_catalog.text)`+
@@ -132,5 +139,5 @@ func (a *analyzer) citextAggregate(t vector.Type, f *sqlfn.Aggregate) {
 	a.asked(fmt.Sprintf(`(SELECT 1 FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_aggregate g ON g.aggfnoid::pg_catalog.oid OPERATOR(pg_catalog.=) p.oid JOIN pg_catalog.pg_proc s ON s.oid OPERATOR(pg_catalog.=) g.aggtransfn::pg_catalog.oid`+
 		` WHERE p.proname OPERATOR(pg_catalog.=) '%s'::pg_catalog.name AND p.proargtypes::pg_catalog.oid[] OPERATOR(pg_catalog.=) '[0:0]={%d}'::pg_catalog.oid[] AND s.prosrc OPERATOR(pg_catalog.=) '%s'::pg_catalog.text`+
 		` AND s.prolang OPERATOR(pg_catalog.=) 13::pg_catalog.oid AND s.probin OPERATOR(pg_catalog.=) '$libdir/citext'::pg_catalog.text`+
-		` AND pg_catalog.pg_function_is_visible(p.oid) AND pg_catalog.has_function_privilege(p.oid, 'EXECUTE') LIMIT 1)`, f, t.Collation.OID, source), vector.TypeOf(vector.Int4))
+		` AND `+oneSnapshotEach+` AND pg_catalog.pg_function_is_visible(p.oid) AND pg_catalog.has_function_privilege(p.oid, 'EXECUTE') LIMIT 1)`, f, t.Collation.OID, source), vector.TypeOf(vector.Int4))
 }

@@ -24,8 +24,10 @@ type analyzer struct {
 	optional map[int]bool    // tables whose rows an outer join makes null
 	*block                   // that is being analysed
 	outer    *scope          // what a sub-select sees of the queries around it
-	lateral  *scope          // what a LATERAL item of FROM sees: those before it, and outer
-	ctes     *cte            // the WITH queries that are seen, the last one first
+	// qualified says that an operator was written OPERATOR(pg_catalog.X), which of citext is that of text.
+	qualified bool
+	lateral   *scope // what a LATERAL item of FROM sees: those before it, and outer
+	ctes      *cte   // the WITH queries that are seen, the last one first
 	counters
 	places map[plan.Rel]place
 	// relations are the sources that stars compute, numbered behind tables, and computed those of

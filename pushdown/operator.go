@@ -20,6 +20,7 @@ func (a *analyzer) opSymbol(name []*pg.Node) string {
 	case len(parts) == 1:
 		a.operator(parts[0])
 	case len(parts) == 2 && parts[0] == "pg_catalog":
+		a.qualified = true
 	default:
 		fail(plan.ReasonShadowed, "operator of another schema")
 	}
