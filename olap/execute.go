@@ -61,7 +61,7 @@ type Options struct {
 
 	grouping strategy // forces how groups are found, where it can be; for tests
 
-	// Tests: whatever may goes to Temp, with so many bytes to work with; large or not, results do.
+	// Tests: whatever may goes to Temp, with so many bytes to work with for each worker; large or not, results do.
 	forceSpill bool
 	spillWork  int64
 

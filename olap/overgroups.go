@@ -3,7 +3,6 @@ package olap
 import (
 	"math"
 	"slices"
-	"sync"
 
 	"pgaccel/plan"
 	"pgaccel/vector"
@@ -95,10 +94,7 @@ func (x *execution) groupedOn(device bool) (r *result, ok bool, err error) {
 		g.describe(x.trace)
 	}
 	g.keep()
-	var mu sync.Mutex
 	if err := p.run(func(*worker) sink {
-		mu.Lock()
-		defer mu.Unlock()
 		if len(g.bases) == 1 {
 			return g.bases[0].sink()
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -16,10 +17,16 @@ type sink interface {
 	tile(w *worker)
 }
 
-// run scans all segments. make returns the sink of one worker.
-func (p *pipeline) run(make func(w *worker) sink) error {
+// run scans all segments. sinkOf returns the sink of one worker, of one after the other.
+func (p *pipeline) run(sinkOf func(w *worker) sink) error {
 	if p.never || len(p.tab.Segments) == 0 {
 		return nil
+	}
+	var making sync.Mutex
+	newSink := func(w *worker) sink {
+		making.Lock()
+		defer making.Unlock()
+		return sinkOf(w)
 	}
 	ms := p.x.opt.morsels(p.tab)
 	if p.keep != nil {
@@ -38,7 +45,7 @@ func (p *pipeline) run(make func(w *worker) sink) error {
 			return err
 		}
 		if share := p.x.opt.Share; share != nil && p.x.trace == nil && (p.keep == nil || !p.keep.gains()) && p.x.dicts[p.table] == nil {
-			if ok, err := share.run(p, segments, make); ok {
+			if ok, err := share.run(p, segments, newSink); ok {
 				return err
 			}
 		}
@@ -53,7 +60,7 @@ func (p *pipeline) run(make func(w *worker) sink) error {
 			}
 		}()
 		w := newWorker(p)
-		s := make(w)
+		s := newSink(w)
 		for !stop.Load() {
 			i := int(next.Add(1) - 1)
 			if i >= ms.count(p.tab) {

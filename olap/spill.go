@@ -108,14 +108,16 @@ func (x *execution) again(q *plan.Star, err error) (*vector.Batch, error) {
 	defer y.leave()
 	work := min(max(opt.MemoryLimit/workShare, workLeast), workMost)
 	if opt.forceSpill {
-		work = opt.spillWork
+		work = opt.spillWork * int64(y.opt.Workers)
 	}
 	for y.take(work) != nil {
 		if work /= 2; work < workLeast {
 			return nil, err
 		}
 	}
-	y.opt.Workers = min(y.opt.Workers, int(max(work/workerWork, 1)))
+	if !opt.forceSpill {
+		y.opt.Workers = min(y.opt.Workers, int(max(work/workerWork, 1)))
+	}
 	if y.spill, failed = y.newSpiller(work); failed != nil {
 		return nil, failed
 	}
@@ -199,6 +201,10 @@ func (s *spiller) add(r *result) error {
 func rankable(c *rcol) bool {
 	if c.t.Kind.IsString() && c.dict == nil {
 		return c.t.Collation.C
+	}
+	if c.dict != nil {
+		_, err := c.dict.rank(c.t.Collation) // comparator does without, of few rows
+		return err == nil
 	}
 	_, err := c.comparator()
 	return err == nil

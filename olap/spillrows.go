@@ -1,8 +1,6 @@
 package olap
 
 import (
-	"sync"
-
 	"pgaccel/plan"
 )
 
@@ -27,12 +25,9 @@ func (x *execution) spillRows(p *pipeline, exprs []plan.Expr) error {
 	}
 	share := x.spill.work / int64(x.opt.Workers) / 2
 	most := int(max(share/int64(9*len(nodes)+rowWork), 1))
-	var mu sync.Mutex
 	var all []*rowRuns
 	if err := p.run(func(*worker) sink {
 		s := &rowRuns{p: p, nodes: nodes, most: most}
-		mu.Lock()
-		defer mu.Unlock()
 		all = append(all, s)
 		return s
 	}); err != nil {
