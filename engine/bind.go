@@ -103,21 +103,27 @@ func (d *decision) inSessionZone(params []vector.Datum) bool {
 	return false
 }
 
+// opaqueInterval makes an interval one of the opaque type t. Other values stay as they are.
+func opaqueInterval(v vector.Datum, t vector.Type) vector.Datum {
+	if v.Type.Kind != vector.Interval {
+		return v
+	}
+	if !v.Null {
+		v.Str, _ = sqltype.OpaqueInterval(0, v.I/sqltype.MicrosPerDay, v.I%sqltype.MicrosPerDay)
+		v.I = 0
+	}
+	v.Type = t
+	return v
+}
+
 // converted returns a value in the type that the plan assumes. One of another type, or with more
 // decimals than it can hold, is for Postgres.
 func (d *decision) converted(v vector.Datum, want vector.Type, r plan.Reason, name string) (vector.Datum, *plan.Forward) {
 	if v.Type.Kind == vector.Enum && want.Kind == vector.Opaque && v.Type.Collation.OID == want.Collation.OID {
 		v.Type = want // citext (wire.DecodeParam)
 	}
-	if ofInterval := want.Kind == vector.Opaque && want.Collation.OID == sqltype.OpaqueIntervalType.Collation.OID; ofInterval {
-		if v.Type.Kind == vector.Interval && !v.Null {
-			v.Str, _ = sqltype.OpaqueInterval(0, v.I/sqltype.MicrosPerDay, v.I%sqltype.MicrosPerDay)
-			v.I = 0
-		}
-		if v.Type.Kind == vector.Interval {
-			v.Type = want
-		}
-		if v.Type.Kind == want.Kind && !v.Null {
+	if sqltype.IsOpaqueInterval(want) {
+		if v = opaqueInterval(v, want); v.Type.Kind == want.Kind && !v.Null {
 			if _, ok := sqltype.IntervalSpan(sqltype.IntervalFields(v.Str)); !ok {
 				return v, forward(r, name+" is an interval of so many years")
 			}

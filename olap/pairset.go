@@ -13,7 +13,7 @@ import "sync"
 type pairSet struct {
 	table *wordTable // nil: lists
 	lists []pairList
-	work  *wordTable // what removes pairs
+	work  *wordTable // of deduplicator
 }
 
 // pairList is a list of pairs, two words each.
@@ -57,21 +57,18 @@ func (s *pairSet) insertAll(pairs []uint64, index []uint32) {
 
 // put adds a pair to its list.
 func (s *pairSet) put(a, b uint64) {
-	l := &s.lists[hashPair(a, b)>>pairShift]
+	l := &s.lists[hashWords([]uint64{a, b})>>pairShift]
 	at := 2 * l.n
 	if at == len(l.words) {
-		l.makeRoom(s.table2())
+		l.makeRoom(s.deduplicator())
 		at = 2 * l.n
 	}
 	l.words[at], l.words[at+1] = a, b
 	l.n++
 }
 
-// hashPair is hashWords of two.
-func hashPair(a, b uint64) uint64 { return hashWords([]uint64{a, b}) }
-
-// table2 returns the table that removes pairs.
-func (s *pairSet) table2() *wordTable {
+// deduplicator returns the table that removes pairs.
+func (s *pairSet) deduplicator() *wordTable {
 	if s.work == nil {
 		s.work = newWordTable(2, pairRoom)
 	}
@@ -80,15 +77,15 @@ func (s *pairSet) table2() *wordTable {
 
 // makeRoom makes room for more pairs.
 func (l *pairList) makeRoom(t *wordTable) {
-	if l.tidy(t); 4*l.n >= len(l.words) { // half of them are distinct
+	if l.deduplicate(t); 4*l.n >= len(l.words) { // half of them are distinct
 		words := unset[uint64](max(pairGrowth*len(l.words), 2*pairRoom))
 		copy(words, l.words[:2*l.n])
 		l.words = words
 	}
 }
 
-// tidy removes pairs that repeat others.
-func (l *pairList) tidy(t *wordTable) {
+// deduplicate removes pairs that repeat others.
+func (l *pairList) deduplicate(t *wordTable) {
 	if l.known == l.n {
 		return
 	}
@@ -130,7 +127,7 @@ func (s *pairSet) each(f func(a, b uint64)) {
 	}
 	for p := range s.lists {
 		l := &s.lists[p]
-		l.tidy(s.table2())
+		l.deduplicate(s.deduplicator())
 		for i := 0; i < 2*l.n; i += 2 {
 			f(l.words[i], l.words[i+1])
 		}
@@ -142,7 +139,7 @@ func (s *pairSet) len() (n int) {
 		return s.table.n
 	}
 	for p := range s.lists {
-		s.lists[p].tidy(s.table2())
+		s.lists[p].deduplicate(s.deduplicator())
 		n += s.lists[p].n
 	}
 	return n

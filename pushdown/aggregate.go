@@ -66,12 +66,15 @@ func (a *analyzer) aggregate(fn *sqlfn.Aggregate, name string, f *pg.FuncCall, s
 	return a.addAggregate(agg)
 }
 
-// oidsOfBytes are min() and max() of bytea.
-var oidsOfBytes = map[*sqlfn.Aggregate]uint32{sqlfn.LeastBytes: 6396, sqlfn.GreatestBytes: 6395}
+// overBytes are min() and max() of bytea, and oidsOfBytes their OIDs.
+var (
+	overBytes   = map[*sqlfn.Aggregate]*sqlfn.Aggregate{plan.Min: sqlfn.LeastBytes, plan.Max: sqlfn.GreatestBytes}
+	oidsOfBytes = map[*sqlfn.Aggregate]uint32{sqlfn.LeastBytes: 6396, sqlfn.GreatestBytes: 6395}
+)
 
 // ofBytes makes min() and max() of bytea those that servers have from 18 on.
 func (a *analyzer) ofBytes(agg *plan.AggregateCall) bool {
-	f := map[*sqlfn.Aggregate]*sqlfn.Aggregate{plan.Min: sqlfn.LeastBytes, plan.Max: sqlfn.GreatestBytes}[agg.Func]
+	f := overBytes[agg.Func]
 	if f == nil || agg.Arg.Type().Kind != vector.Bytea || a.cat.ServerVersion < 180000 {
 		return false
 	}

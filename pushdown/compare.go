@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"pgaccel/plan"
+	"pgaccel/sqltype"
 	"pgaccel/vector"
 )
 
@@ -87,7 +88,7 @@ func (a *analyzer) scaledParam(e, other plan.Expr) plan.Expr {
 
 // resolveBeside closes an open operand of a comparison with a value of type t.
 func (a *analyzer) resolveBeside(v value, t vector.Type) plan.Expr {
-	if (t.Kind == vector.Interval || isOpaqueInterval(t)) && v.param > 0 {
+	if (t.Kind == vector.Interval || sqltype.IsOpaqueInterval(t)) && v.param > 0 {
 		return a.spanParam(v)
 	}
 	if t.Kind == vector.Interval && v.text != nil {

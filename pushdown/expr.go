@@ -9,6 +9,7 @@ import (
 
 	"pgaccel/catalog"
 	"pgaccel/plan"
+	"pgaccel/sqltype"
 	"pgaccel/syntax"
 	"pgaccel/vector"
 )
@@ -448,7 +449,7 @@ func (a *analyzer) resolve(v value, t vector.Type) plan.Expr {
 		return v.e
 	case v.null:
 		return plan.Const{Datum: vector.Null(t)}
-	case t.Kind == vector.Opaque && !isCitext(t) && (!isOpaqueInterval(t) || v.param == 0):
+	case t.Kind == vector.Opaque && !isCitext(t) && (!sqltype.IsOpaqueInterval(t) || v.param == 0):
 		fail(plan.ReasonType, "a value of an opaque type")
 	case v.text != nil:
 		if t.Kind == vector.TimestampTZ {

@@ -13,11 +13,9 @@ import (
 // intervals, whose time may be of more than a day, or of another sign than the days. They are compared and ordered by
 // sqlfn.IntervalKey (spelling.go).
 
-func isOpaqueInterval(t vector.Type) bool { return sameOfMany(t, sqltype.OpaqueIntervalType) }
-
 // isInterval reports whether v is an interval of either type.
 func isInterval(v value) bool {
-	return v.kind() == vector.Interval || v.kind() == vector.Opaque && isOpaqueInterval(v.e.Type())
+	return v.kind() == vector.Interval || v.kind() == vector.Opaque && sqltype.IsOpaqueInterval(v.e.Type())
 }
 
 // serverKind is the kind that a value has in the server.
@@ -38,7 +36,7 @@ func (a *analyzer) opaqueInterval(v value) value {
 
 // wholeConst makes a constant one of vector.Interval where it can be.
 func wholeConst(e plan.Expr) plan.Expr {
-	if c, ok := e.(plan.Const); ok && !c.Null && isOpaqueInterval(c.Datum.Type) {
+	if c, ok := e.(plan.Const); ok && !c.Null && sqltype.IsOpaqueInterval(c.Datum.Type) {
 		if v, whole := sqltype.WholeInterval(sqltype.IntervalFields(c.Str)); whole {
 			return plan.Const{Datum: vector.Int(vector.Interval, v)}
 		}
@@ -124,7 +122,7 @@ func (a *analyzer) timestampOf(v value) value {
 
 // asSpan makes an interval that is constant one that compares as it does (spanConst).
 func asSpan(v value) value {
-	if c, ok := v.e.(plan.Const); ok && !c.Null && isOpaqueInterval(c.Datum.Type) {
+	if c, ok := v.e.(plan.Const); ok && !c.Null && sqltype.IsOpaqueInterval(c.Datum.Type) {
 		months, days, micros := sqltype.IntervalFields(c.Str)
 		if span, ok := sqltype.IntervalSpan(months, days, micros); ok {
 			return typed(plan.Const{Datum: vector.Int(vector.Interval, span)})

@@ -19,7 +19,7 @@ func (a *analyzer) functionItem(r *pg.RangeFunction) *scope {
 	calls := callsInFrom(r)
 	f := calls[0]
 	name := a.functionName(f.Funcname)
-	if f.FuncVariadic || f.AggStar || f.AggDistinct || f.AggFilter != nil || f.Over != nil || len(f.AggOrder) > 0 {
+	if !plainCall(f) {
 		fail(plan.ReasonFunction, name+"()")
 	}
 	outer := a.noAggs
@@ -54,6 +54,11 @@ func (a *analyzer) functionItem(r *pg.RangeFunction) *scope {
 	return a.named(item, r.Alias, rows)
 }
 
+// plainCall reports whether a call has nothing but arguments.
+func plainCall(f *pg.FuncCall) bool {
+	return !f.FuncVariadic && !f.AggStar && !f.AggDistinct && !f.AggWithinGroup && f.AggFilter == nil && f.Over == nil && len(f.AggOrder) == 0
+}
+
 // callsInFrom are the calls of a function in FROM, or of ROWS FROM. unnest() of several arrays is one for each
 // (transformRangeFunction in parse_clause.c).
 func callsInFrom(r *pg.RangeFunction) (calls []*pg.FuncCall) {
@@ -65,8 +70,7 @@ func callsInFrom(r *pg.RangeFunction) (calls []*pg.FuncCall) {
 			fail(plan.ReasonShape, "a FROM item of this form")
 		case len(r.Coldeflist) > 0 || len(items) > 1 && items[1].GetList() != nil:
 			fail(plan.ReasonShape, "functions in FROM of this form")
-		case len(f.Args) < 2 || len(f.Funcname) != 1 || f.Funcname[0].GetString_().GetSval() != "unnest" ||
-			f.FuncVariadic || f.AggStar || f.AggDistinct || f.AggFilter != nil || f.Over != nil || len(f.AggOrder) > 0:
+		case len(f.Args) < 2 || len(f.Funcname) != 1 || f.Funcname[0].GetString_().GetSval() != "unnest" || !plainCall(f):
 			calls = append(calls, f)
 			continue
 		}

@@ -109,7 +109,7 @@ func withoutRows(n *pg.Node) bool {
 	case *pg.Node_FuncCall:
 		f := x.FuncCall
 		names := nameList(f.Funcname)
-		if len(names) == 0 || sqlfn.IsAggregate(names[len(names)-1]) || f.Over != nil || f.AggStar || f.AggDistinct || f.AggFilter != nil || f.AggWithinGroup || f.FuncVariadic || len(f.AggOrder) > 0 {
+		if len(names) == 0 || sqlfn.IsAggregate(names[len(names)-1]) || !plainCall(f) {
 			return false
 		}
 		return all(f.Args...)

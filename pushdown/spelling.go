@@ -3,6 +3,7 @@ package pushdown
 import (
 	"pgaccel/plan"
 	"pgaccel/sqlfn"
+	"pgaccel/sqltype"
 	"pgaccel/vector"
 )
 
@@ -11,14 +12,14 @@ import (
 // statement is forwarded, once groups are there.
 
 // isSpelled reports whether values of the type have a key.
-func isSpelled(t vector.Type) bool { return isOpaqueInterval(t) || isCitext(t) }
+func isSpelled(t vector.Type) bool { return sqltype.IsOpaqueInterval(t) || isCitext(t) }
 
 func isSpelledValue(v value) bool { return !v.unknown() && isSpelled(v.e.Type()) }
 
 // keyOf is what a value of such a type is compared by; other values are as they are.
 func (a *analyzer) keyOf(e plan.Expr) plan.Expr {
 	switch t := e.Type(); {
-	case isOpaqueInterval(t):
+	case sqltype.IsOpaqueInterval(t):
 		return a.intervalKey(typed(e))
 	case isCitext(t):
 		return a.citextKey(e)
@@ -59,7 +60,7 @@ func (a *analyzer) keys(op plan.Op, l, r value) (x, y plan.Expr, ok bool) {
 // callsEqualityOf is callsEquality of an expression's values.
 func (a *analyzer) callsEqualityOf(e plan.Expr) {
 	switch t := e.Type(); {
-	case isOpaqueInterval(t):
+	case sqltype.IsOpaqueInterval(t):
 		a.callsEquality(vector.Interval)
 	case isCitext(t):
 		a.citextOperators(t, citextComparisons)
@@ -80,7 +81,8 @@ func (a *analyzer) sole(e plan.Expr) plan.Expr {
 // soleExtreme is min() or max() of a value with a key: the value that is that, where all that are equal to it are spelled alike.
 // nil for other aggregates.
 func (a *analyzer) soleExtreme(agg plan.AggregateCall) plan.Expr {
-	if agg.Func != plan.Min && agg.Func != plan.Max || !isSpelled(agg.Arg.Type()) {
+	over := overBytes[agg.Func]
+	if over == nil || !isSpelled(agg.Arg.Type()) {
 		return nil
 	}
 	t := agg.Arg.Type()
@@ -91,10 +93,6 @@ func (a *analyzer) soleExtreme(agg plan.AggregateCall) plan.Expr {
 		}
 		a.citextAggregate(t, agg.Func)
 		key = a.callOf(sqlfn.TextBytes, []value{typed(key)})
-	}
-	over := sqlfn.LeastBytes
-	if agg.Func == plan.Max {
-		over = sqlfn.GreatestBytes
 	}
 	extreme := func(f *sqlfn.Function) value {
 		arg := a.callOf(f, []value{typed(key), typed(agg.Arg)})

@@ -143,10 +143,7 @@ func (p *arrayParser) element() bool {
 
 // value adds an element by its text.
 func (p *arrayParser) value(text string) bool {
-	if !p.elem.Kind.IsString() && p.elem.Kind != vector.Interval { // P1D stands without blanks
-		text = strings.Trim(text, Space)
-	}
-	d, ok := p.elem.Parse(text)
+	d, ok := p.elem.Parse(TrimText(p.elem.Kind, text))
 	if ok {
 		p.elements.Add(d.Value())
 	}

@@ -121,3 +121,8 @@ func ParseOpaqueInterval(s string) (d vector.Datum, ok bool) {
 
 // OpaqueIntervalType is the type of intervals that are not all intervalType's.
 var OpaqueIntervalType = vector.OpaqueType(oidInterval)
+
+// IsOpaqueInterval reports whether t is that type.
+func IsOpaqueInterval(t vector.Type) bool {
+	return t.Kind == vector.Opaque && t.Collation.OID == OpaqueIntervalType.Collation.OID
+}

@@ -173,15 +173,17 @@ func unitOfInterval(name string) (u intervalUnit, known bool) {
 	return u, known
 }
 
+// cutSign takes the sign that s begins with, if there is one.
+func cutSign(s string) (sign int64, rest string) {
+	if rest, negative := strings.CutPrefix(s, "-"); negative {
+		return -1, rest
+	}
+	return 1, strings.TrimPrefix(s, "+")
+}
+
 // yearsAndMonths reads 1-2, with a sign that is both's.
 func yearsAndMonths(s string) (months int64, ok bool) {
-	sign := int64(1)
-	switch {
-	case strings.HasPrefix(s, "-"):
-		sign, s = -1, s[1:]
-	case strings.HasPrefix(s, "+"):
-		s = s[1:]
-	}
+	sign, s := cutSign(s)
 	years, rest, ok := cutDigits(s, 1, 6)
 	if !ok || !strings.HasPrefix(rest, "-") {
 		return 0, false
@@ -214,13 +216,7 @@ func (r *intervalReader) iso(s string) bool {
 
 // intervalTime reads a time with a sign and any number of hours of one to six digits.
 func intervalTime(s string) (micros int64, ok bool) {
-	sign := int64(1)
-	switch {
-	case strings.HasPrefix(s, "-"):
-		sign, s = -1, s[1:]
-	case strings.HasPrefix(s, "+"):
-		s = s[1:]
-	}
+	sign, s := cutSign(s)
 	h, rest, ok := cutDigits(s, 1, 6)
 	if !ok {
 		return 0, false

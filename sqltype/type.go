@@ -2,12 +2,22 @@ package sqltype
 
 import (
 	"fmt"
+	"strings"
 
 	"pgaccel/vector"
 )
 
 // Space are the characters that input functions of all types but text skip at both ends.
 const Space = " \t\n\r\v\f"
+
+// TrimText takes the blanks off that the input function of a type skips before and behind a value, whatever its form: an
+// interval such as P1D stands without.
+func TrimText(k vector.Kind, s string) string {
+	if k.IsString() || k == vector.Interval {
+		return s
+	}
+	return strings.Trim(s, Space)
+}
 
 // Type is what is known of a kind beside how it is held; tests compare it with pg_type and
 // pg_cast. Values of 64 bits must sort as Postgres sorts them, those of floats by
