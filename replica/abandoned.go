@@ -90,7 +90,7 @@ func (e *epoch) clearAbandoned(ctx context.Context) error {
 	for _, p := range publications {
 		err := fmt.Errorf("the role %s does not own it", e.connCfg.User)
 		if p.mine {
-			_, err = e.control.Exec(ctx, "DROP PUBLICATION IF EXISTS "+catalog.QuoteIdentifier(p.name))
+			err = dropPublication(ctx, e.control, p.name)
 		}
 		switch {
 		case err == nil:

@@ -286,7 +286,7 @@ func (e *epoch) tidy() {
 		}
 		return
 	}
-	if _, err := conn.Exec(ctx, "DROP PUBLICATION IF EXISTS "+catalog.QuoteIdentifier(e.name)); err != nil {
+	if err := dropPublication(ctx, conn, e.name); err != nil {
 		e.log.Warn("the publication could not be dropped", "publication", e.name, "error", err)
 	}
 	// The server drops the temporary slot by itself when it sees that we are gone.

@@ -28,7 +28,7 @@ func (e *epoch) nameSession(ctx context.Context) error {
 func (e *epoch) createPublication(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closePatience)
 	defer cancel()
-	if _, err := e.control.Exec(ctx, "DROP PUBLICATION IF EXISTS "+catalog.QuoteIdentifier(e.name)); err != nil {
+	if err := dropPublication(ctx, e.control, e.name); err != nil {
 		return err
 	}
 	if _, err := e.control.Exec(ctx, "CREATE PUBLICATION "+catalog.QuoteIdentifier(e.name)+" WITH ("+e.publicationOptions()+")"); err != nil {
@@ -163,7 +163,7 @@ func (e *epoch) addTables(ctx context.Context, tables ...*catalog.Table) error {
 	}
 	return pgx.BeginFunc(ctx, e.control, func(tx pgx.Tx) error {
 		// Somebody else may have put one there; it has to be ours, from now on.
-		if err := e.removeMembers(ctx, tx, oids); err != nil {
+		if _, err := removeMembers(ctx, tx, e.name, oids); err != nil {
 			return err
 		}
 		if _, err := tx.Exec(ctx, "ALTER PUBLICATION "+catalog.QuoteIdentifier(e.name)+" ADD TABLE "+strings.Join(names, ", ")); err != nil {
@@ -192,7 +192,7 @@ func (e *epoch) dropTable(ctx context.Context, oid uint32) error {
 	// A table that is renamed meanwhile is looked up again: one that stays published
 	// may fail its UPDATEs some day.
 	for range 5 {
-		if err := e.removeMembers(ctx, e.control, relations); err == nil {
+		if _, err := removeMembers(ctx, e.control, e.name, relations); err == nil {
 			break
 		} else if !isGone(err) {
 			return err
@@ -205,27 +205,6 @@ func (e *epoch) dropTable(ctx context.Context, oid uint32) error {
 type querier interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
-}
-
-// removeMembers takes those of the tables out of the publication that are in it.
-func (e *epoch) removeMembers(ctx context.Context, q querier, oids []uint32) error {
-	rows, err := q.Query(ctx, `SELECT pg_catalog.quote_ident(n.nspname) || '.' || pg_catalog.quote_ident(c.relname)
-		FROM pg_catalog.pg_publication_rel r JOIN pg_catalog.pg_publication p ON p.oid = r.prpubid
-		JOIN pg_catalog.pg_class c ON c.oid = r.prrelid JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-		WHERE p.pubname = $1 AND c.oid = ANY($2::oid[])`, e.name, oids)
-	if err != nil {
-		return err
-	}
-	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	if err != nil {
-		return err
-	}
-	for _, name := range names {
-		if _, err := q.Exec(ctx, "ALTER PUBLICATION "+catalog.QuoteIdentifier(e.name)+" DROP TABLE ONLY "+name); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // altered notes the publication's state after we altered it for some tables.

@@ -1,0 +1,90 @@
+package replica
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"pgaccel/catalog"
+)
+
+// An UPDATE or DELETE looks up which publications its table is in, and then each of them
+// (RelationBuildPublicationDesc in relcache.c). It fails with "cache lookup failed for publication" where one is
+// dropped between the two. So a publication is emptied first, and dropped when the statements have ended that were
+// writing to its tables then: who comes later does not find it any more.
+//
+// What keeps us from that, as a VACUUM that somebody has begun, does so for emptyPatience each; then the publication
+// is dropped as it is, for one that stays may fail UPDATEs for good.
+const emptyPatience = time.Second
+
+// dropPublication drops a publication of ours, where there is one.
+func dropPublication(ctx context.Context, conn *pgx.Conn, name string) error {
+	if writers, err := emptyPublication(ctx, conn, name); err == nil && len(writers) > 0 {
+		awaitWriters(ctx, conn, writers)
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	_, err := conn.Exec(ctx, "DROP PUBLICATION IF EXISTS "+catalog.QuoteIdentifier(name))
+	return err
+}
+
+// emptyPublication takes all tables out of a publication and returns the virtual transactions that may still find it.
+func emptyPublication(ctx context.Context, conn *pgx.Conn, name string) (writers []string, err error) {
+	var oids []uint32
+	err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, "SELECT pg_catalog.set_config('lock_timeout', $1, true)", emptyPatience.String()); err != nil {
+			return err
+		}
+		oids, err = removeMembers(ctx, tx, name, nil)
+		return err
+	})
+	if err != nil || len(oids) == 0 {
+		return nil, err
+	}
+	// State is null where our role may not see it. Prepared transactions have no process.
+	rows, err := conn.Query(ctx, `SELECT DISTINCT l.virtualtransaction FROM pg_catalog.pg_locks l JOIN pg_catalog.pg_stat_activity a ON a.pid = l.pid
+		WHERE l.locktype = 'relation' AND l.granted AND l.relation = ANY($1::oid[]) AND l.mode = 'RowExclusiveLock' AND l.pid <> pg_catalog.pg_backend_pid()
+		AND l.database = (SELECT d.oid FROM pg_catalog.pg_database d WHERE d.datname = pg_catalog.current_database())
+		AND coalesce(a.state, 'active') = 'active'`, oids)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowTo[string])
+}
+
+// awaitWriters waits until the transactions end or rest.
+func awaitWriters(ctx context.Context, conn *pgx.Conn, writers []string) {
+	ctx, cancel := context.WithTimeout(ctx, emptyPatience)
+	defer cancel()
+	for running := true; running && sleep(ctx, 5*time.Millisecond) == nil; {
+		if err := conn.QueryRow(context.WithoutCancel(ctx), `SELECT EXISTS (SELECT FROM pg_catalog.pg_locks l JOIN pg_catalog.pg_stat_activity a ON a.pid = l.pid
+			WHERE l.virtualtransaction = ANY($1::text[]) AND coalesce(a.state, 'active') = 'active')`, writers).Scan(&running); err != nil {
+			return
+		}
+	}
+}
+
+// removeMembers takes those of the tables out of the publication that are in it, all without a list, and returns them.
+func removeMembers(ctx context.Context, q querier, publication string, tables []uint32) (removed []uint32, err error) {
+	rows, err := q.Query(ctx, `SELECT c.oid, pg_catalog.quote_ident(n.nspname) || '.' || pg_catalog.quote_ident(c.relname)
+		FROM pg_catalog.pg_publication_rel r JOIN pg_catalog.pg_publication p ON p.oid = r.prpubid
+		JOIN pg_catalog.pg_class c ON c.oid = r.prrelid JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+		WHERE p.pubname = $1 AND ($2::oid[] IS NULL OR c.oid = ANY($2))`, publication, tables)
+	if err != nil {
+		return nil, err
+	}
+	var name string
+	var oid uint32
+	var names []string
+	if _, err := pgx.ForEachRow(rows, []any{&oid, &name}, func() error {
+		removed, names = append(removed, oid), append(names, "ONLY "+name)
+		return nil
+	}); err != nil || len(names) == 0 {
+		return nil, err
+	}
+	_, err = q.Exec(ctx, "ALTER PUBLICATION "+catalog.QuoteIdentifier(publication)+" DROP TABLE "+strings.Join(names, ", "))
+	return removed, err
+}
