@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"sync"
@@ -45,7 +46,7 @@ func TestExchange(t *testing.T) {
 					for !stop.Load() && !t.Failed() {
 						cmd := exec.Command(pgbench, "-h", "127.0.0.1", "-p", fmt.Sprint(s.proxy.port), "-U", "postgres", "-n", "-C", "-c", "2", "-t", "3", "-M", protocol, "-f", script, s.proxy.db)
 						if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "actually processed: 6/6") {
-							t.Errorf("%v:\n%s", err, out)
+							t.Errorf("%v:\n%s\n%s", err, out, strings.Join(regexp.MustCompile("(?m)^.*error.*$").FindAllString(string(out), -1), "\n"))
 						}
 						runs[i].Add(1)
 					}

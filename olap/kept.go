@@ -92,7 +92,7 @@ type keeper struct {
 
 	mu    sync.Mutex
 	made  []*cachedSegment // by segment
-	large int              // segments with too many groups, less those that are made
+	large int              // rows of segments with too many groups, less those of segments that are made
 }
 
 // keepable reports whether the groups of q are kept by segments: what it scans is a table that it does not read
@@ -222,10 +222,10 @@ func (r *keeper) take(i int, own []*groups, s sink) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !few {
-		r.large++
+		r.large += seg.Rows
 	} else if some {
 		r.made[i] = part
-		r.large--
+		r.large -= seg.Rows
 	}
 	return nil
 }
@@ -388,7 +388,8 @@ func (r *keeper) end() {
 	if k.off {
 		return
 	}
-	if r.large > 0 || r.form.large() {
+	// A segment that has only begun may have almost as many groups as rows: that says nothing of the others.
+	if r.large > r.rows() || r.form.large() {
 		k.off, k.form, k.seen, k.segments, k.bytes = true, nil, nil, nil, 0
 		return
 	}

@@ -120,28 +120,55 @@ func TestKept(t *testing.T) {
 	}
 }
 
-// keptInts is a table of n segments of 1024 rows each, of a group and a value.
-func keptInts(t testing.TB, n int) *randomTable {
+// keptInts is a table of n segments of 1024 rows, of a group and a value, and one of more rows.
+func keptInts(t testing.TB, n, more int) *randomTable {
 	var rows [][]any
-	for i := range 1024 * n {
+	for i := range 1024*n + more {
 		rows = append(rows, []any{int64(i % 3), int64(i)})
 	}
 	table := ints(t, 1024, []string{"g", "v"}, rows)
-	if len(table.table.Segments) != n {
-		t.Fatalf("%d segments, want %d", len(table.table.Segments), n)
+	if want := n + (more+1023)/1024; len(table.table.Segments) != want {
+		t.Fatalf("%d segments, want %d", len(table.table.Segments), want)
 	}
 	return table
+}
+
+// keptSums is a query of its groups' sums.
+func keptSums(table *randomTable) *plan.Star {
+	q := &plan.Star{Tables: []plan.Source{{Meta: table.meta}}, Grouped: true, Group: []plan.Expr{bigint(0, 0)}}
+	sum := plan.AggregateCall{Func: plan.Sum, Arg: bigint(0, 1), T: vector.NumericType(0)}
+	q.Aggs = []plan.AggregateCall{sum}
+	q.Output = []plan.Expr{plan.Key{T: bigint(0, 0).Type()}, plan.Agg{T: sum.T}}
+	return q
+}
+
+// TestKeptShortSegment: a segment that has only begun has too many groups for its rows, and only that one is scanned
+// each time.
+func TestKeptShortSegment(t *testing.T) {
+	table := keptInts(t, 6, 20)
+	q := keptSums(table)
+	var reused atomic.Int64
+	kept := NewSegmentCache(1<<20, &reused)
+	old := versionOf(table.table, table.table.Segments[:6])
+	for i, v := range []*colstore.Table{old, old, old, table.table, table.table, table.table, old, table.table, table.table} {
+		before := reused.Load()
+		got, err := Execute(context.Background(), q, Input{Tables: []*colstore.Table{v}}, Options{Workers: 2, Kept: kept})
+		plain, plainErr := Execute(context.Background(), q, Input{Tables: []*colstore.Table{v}}, Options{Workers: 2})
+		if problem, _ := compareOutcomes(q, got, err, plain, plainErr); problem != "" || err != nil {
+			t.Error(i, problem, err)
+		}
+		if now := reused.Load() - before; i > 1 && now != 6 {
+			t.Errorf("execution %d: %d segments reused, want 6", i, now)
+		}
+	}
 }
 
 // TestKeptSegments counts which segments are scanned again.
 func TestKeptSegments(t *testing.T) {
 	for _, n := range []int{1, 2, 7} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
-			table := keptInts(t, n)
-			q := &plan.Star{Tables: []plan.Source{{Meta: table.meta}}, Grouped: true, Group: []plan.Expr{bigint(0, 0)}}
-			sum := plan.AggregateCall{Func: plan.Sum, Arg: bigint(0, 1), T: vector.NumericType(0)}
-			q.Aggs = []plan.AggregateCall{sum}
-			q.Output = []plan.Expr{plan.Key{T: bigint(0, 0).Type()}, plan.Agg{T: sum.T}}
+			table := keptInts(t, n, 0)
+			q := keptSums(table)
 			var reused atomic.Int64
 			kept := NewSegmentCache(1<<20, &reused)
 			ask := func(what string, v *colstore.Table, want int64) {
