@@ -55,6 +55,10 @@ func exec(t *testing.T, url, sql string) {
 	if _, err := conn.Exec(context.Background(), sql, pgx.QueryExecModeSimpleProtocol); err != nil {
 		t.Fatalf("%s: %v", sql, err)
 	}
+	// A session that ends writes its statistics down after its client has gone.
+	if _, err := conn.Exec(context.Background(), "SELECT pg_catalog.pg_stat_force_next_flush()", pgx.QueryExecModeSimpleProtocol); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func survey(t *testing.T, url string, patterns ...string) *replica.Survey {
