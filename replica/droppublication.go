@@ -2,6 +2,7 @@ package replica
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,8 +22,8 @@ const emptyPatience = time.Second
 
 // dropPublication drops a publication of ours, where there is one.
 func dropPublication(ctx context.Context, conn *pgx.Conn, name string) error {
-	if writers, err := emptyPublication(ctx, conn, name); err == nil && len(writers) > 0 {
-		awaitWriters(ctx, conn, writers)
+	if tables, err := emptyPublication(ctx, conn, name); err == nil && len(tables) > 0 {
+		awaitWriters(ctx, conn, tables)
 	}
 	if err := ctx.Err(); err != nil {
 		return err
@@ -31,44 +32,45 @@ func dropPublication(ctx context.Context, conn *pgx.Conn, name string) error {
 	return err
 }
 
-// emptyPublication takes all tables out of a publication and returns the virtual transactions that may still find it.
-func emptyPublication(ctx context.Context, conn *pgx.Conn, name string) (writers []string, err error) {
-	var oids []uint32
+// emptyPublication takes all tables out of a publication and returns them.
+func emptyPublication(ctx context.Context, conn *pgx.Conn, name string) (tables []uint32, err error) {
 	err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, "SELECT pg_catalog.set_config('lock_timeout', $1, true)", emptyPatience.String()); err != nil {
 			return err
 		}
-		oids, err = removeMembers(ctx, tx, name, nil)
+		tables, err = removeTables(ctx, tx, name, nil)
 		return err
 	})
-	if err != nil || len(oids) == 0 {
-		return nil, err
+	return tables, err
+}
+
+// awaitWriters waits until the statements have ended that are writing to the tables now.
+func awaitWriters(ctx context.Context, conn *pgx.Conn, tables []uint32) {
+	limited, cancel := context.WithTimeout(ctx, emptyPatience)
+	defer cancel()
+	before, err := activeWriters(ctx, conn, tables)
+	for err == nil && len(before) > 0 && sleep(limited, 5*time.Millisecond) == nil {
+		var now []string
+		now, err = activeWriters(ctx, conn, tables)
+		before = slices.DeleteFunc(before, func(w string) bool { return !slices.Contains(now, w) })
 	}
-	// State is null where our role may not see it. Prepared transactions have no process.
+}
+
+// activeWriters are the virtual transactions in which a statement runs and that have written to one of the tables. State is null
+// where our role may not see it. Prepared transactions have no process.
+func activeWriters(ctx context.Context, conn *pgx.Conn, tables []uint32) ([]string, error) {
 	rows, err := conn.Query(ctx, `SELECT DISTINCT l.virtualtransaction FROM pg_catalog.pg_locks l JOIN pg_catalog.pg_stat_activity a ON a.pid = l.pid
 		WHERE l.locktype = 'relation' AND l.granted AND l.relation = ANY($1::oid[]) AND l.mode = 'RowExclusiveLock' AND l.pid <> pg_catalog.pg_backend_pid()
 		AND l.database = (SELECT d.oid FROM pg_catalog.pg_database d WHERE d.datname = pg_catalog.current_database())
-		AND coalesce(a.state, 'active') = 'active'`, oids)
+		AND coalesce(a.state, 'active') = 'active'`, tables)
 	if err != nil {
 		return nil, err
 	}
 	return pgx.CollectRows(rows, pgx.RowTo[string])
 }
 
-// awaitWriters waits until the transactions end or rest.
-func awaitWriters(ctx context.Context, conn *pgx.Conn, writers []string) {
-	ctx, cancel := context.WithTimeout(ctx, emptyPatience)
-	defer cancel()
-	for running := true; running && sleep(ctx, 5*time.Millisecond) == nil; {
-		if err := conn.QueryRow(context.WithoutCancel(ctx), `SELECT EXISTS (SELECT FROM pg_catalog.pg_locks l JOIN pg_catalog.pg_stat_activity a ON a.pid = l.pid
-			WHERE l.virtualtransaction = ANY($1::text[]) AND coalesce(a.state, 'active') = 'active')`, writers).Scan(&running); err != nil {
-			return
-		}
-	}
-}
-
-// removeMembers takes those of the tables out of the publication that are in it, all without a list, and returns them.
-func removeMembers(ctx context.Context, q querier, publication string, tables []uint32) (removed []uint32, err error) {
+// removeTables takes those of the tables out of the publication that are in it, all without a list, and returns them.
+func removeTables(ctx context.Context, q querier, publication string, tables []uint32) (removed []uint32, err error) {
 	rows, err := q.Query(ctx, `SELECT c.oid, pg_catalog.quote_ident(n.nspname) || '.' || pg_catalog.quote_ident(c.relname)
 		FROM pg_catalog.pg_publication_rel r JOIN pg_catalog.pg_publication p ON p.oid = r.prpubid
 		JOIN pg_catalog.pg_class c ON c.oid = r.prrelid JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace

@@ -37,7 +37,11 @@ func TestEmptyPublication(t *testing.T) {
 	}()
 	const waiting = "SELECT count(*)::text FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
 	eventually(t, "the writer to wait", func() bool { return queryText(t, watcher, waiting) == "1" })
-	writers, err := emptyPublication(ctx, c, "p")
+	tables, err := emptyPublication(ctx, c, "p")
+	if err != nil || len(tables) != 2 {
+		t.Fatalf("%d tables, %v", len(tables), err)
+	}
+	writers, err := activeWriters(ctx, c, tables)
 	if err != nil || len(writers) != 1 {
 		t.Fatalf("%d writers, %v", len(writers), err)
 	}
@@ -48,7 +52,7 @@ func TestEmptyPublication(t *testing.T) {
 	if err := <-writing; err != nil {
 		t.Error(err)
 	}
-	awaitWriters(ctx, c, writers)
+	awaitWriters(ctx, c, tables)
 	if err := dropPublication(ctx, c, "p"); err != nil {
 		t.Error(err)
 	}

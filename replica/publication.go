@@ -163,7 +163,7 @@ func (e *epoch) addTables(ctx context.Context, tables ...*catalog.Table) error {
 	}
 	return pgx.BeginFunc(ctx, e.control, func(tx pgx.Tx) error {
 		// Somebody else may have put one there; it has to be ours, from now on.
-		if _, err := removeMembers(ctx, tx, e.name, oids); err != nil {
+		if _, err := removeTables(ctx, tx, e.name, oids); err != nil {
 			return err
 		}
 		if _, err := tx.Exec(ctx, "ALTER PUBLICATION "+catalog.QuoteIdentifier(e.name)+" ADD TABLE "+strings.Join(names, ", ")); err != nil {
@@ -192,7 +192,7 @@ func (e *epoch) dropTable(ctx context.Context, oid uint32) error {
 	// A table that is renamed meanwhile is looked up again: one that stays published
 	// may fail its UPDATEs some day.
 	for range 5 {
-		if _, err := removeMembers(ctx, e.control, e.name, relations); err == nil {
+		if _, err := removeTables(ctx, e.control, e.name, relations); err == nil {
 			break
 		} else if !isGone(err) {
 			return err
