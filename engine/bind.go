@@ -103,8 +103,8 @@ func (d *decision) inSessionZone(params []vector.Datum) bool {
 	return false
 }
 
-// opaqueInterval makes an interval one of the opaque type t. Other values stay as they are.
-func opaqueInterval(v vector.Datum, t vector.Type) vector.Datum {
+// toOpaqueInterval makes an interval one of the opaque type t. Other values stay as they are.
+func toOpaqueInterval(v vector.Datum, t vector.Type) vector.Datum {
 	if v.Type.Kind != vector.Interval {
 		return v
 	}
@@ -123,7 +123,7 @@ func (d *decision) converted(v vector.Datum, want vector.Type, r plan.Reason, na
 		v.Type = want // citext (wire.DecodeParam)
 	}
 	if sqltype.IsOpaqueInterval(want) {
-		if v = opaqueInterval(v, want); v.Type.Kind == want.Kind && !v.Null {
+		if v = toOpaqueInterval(v, want); v.Type.Kind == want.Kind && !v.Null {
 			if _, ok := sqltype.IntervalSpan(sqltype.IntervalFields(v.Str)); !ok {
 				return v, forward(r, name+" is an interval of so many years")
 			}

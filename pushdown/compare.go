@@ -19,7 +19,7 @@ func (a *analyzer) compare(op plan.Op, l, r value) plan.Expr {
 		}
 		if !l.unknown() || !r.unknown() {
 			k := max(l.kind(), r.kind()) // the other's is Invalid, 0
-			if v := l; isSpelledValue(l) || isSpelledValue(r) {
+			if v := l; valueHasEqualityKey(l) || valueHasEqualityKey(r) {
 				if l.unknown() {
 					v = r
 				}

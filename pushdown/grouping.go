@@ -97,7 +97,7 @@ type grouping struct {
 func newGrouping(a *analyzer, exprs []plan.Expr, sets []uint64) *grouping {
 	g := &grouping{a: a, index: map[int]int{}, spelled: map[int]bool{}, sets: slices.Clone(sets)}
 	for _, e := range exprs {
-		if isSpelled(e.Type()) {
+		if hasEqualityKey(e.Type()) {
 			if sets != nil {
 				fail(plan.ReasonShape, "grouping sets of values that are equal and print apart")
 			}

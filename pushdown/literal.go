@@ -104,7 +104,7 @@ func (a *analyzer) parseLiteral(s string, t vector.Type) plan.Const {
 		zoned := k.IsArray() && k.Element() == vector.TimestampTZ // elements without an offset are of the session's zone
 		return orFail(plan.Const{Datum: d}, ok && !zoned, k)
 	}
-	s = sqltype.TrimText(k, s)
+	s = sqltype.TrimSpace(k, s)
 	d := vector.Datum{Type: t}
 	ok := false
 	switch k {

@@ -19,7 +19,7 @@ func (a *analyzer) functionItem(r *pg.RangeFunction) *scope {
 	calls := callsInFrom(r)
 	f := calls[0]
 	name := a.functionName(f.Funcname)
-	if !plainCall(f) {
+	if !hasOnlyArguments(f) {
 		fail(plan.ReasonFunction, name+"()")
 	}
 	outer := a.noAggs
@@ -54,8 +54,8 @@ func (a *analyzer) functionItem(r *pg.RangeFunction) *scope {
 	return a.named(item, r.Alias, rows)
 }
 
-// plainCall reports whether a call has nothing but arguments.
-func plainCall(f *pg.FuncCall) bool {
+// hasOnlyArguments reports whether a call has nothing but arguments.
+func hasOnlyArguments(f *pg.FuncCall) bool {
 	return !f.FuncVariadic && !f.AggStar && !f.AggDistinct && !f.AggWithinGroup && f.AggFilter == nil && f.Over == nil && len(f.AggOrder) == 0
 }
 
@@ -70,7 +70,7 @@ func callsInFrom(r *pg.RangeFunction) (calls []*pg.FuncCall) {
 			fail(plan.ReasonShape, "a FROM item of this form")
 		case len(r.Coldeflist) > 0 || len(items) > 1 && items[1].GetList() != nil:
 			fail(plan.ReasonShape, "functions in FROM of this form")
-		case len(f.Args) < 2 || len(f.Funcname) != 1 || f.Funcname[0].GetString_().GetSval() != "unnest" || !plainCall(f):
+		case len(f.Args) < 2 || len(f.Funcname) != 1 || f.Funcname[0].GetString_().GetSval() != "unnest" || !hasOnlyArguments(f):
 			calls = append(calls, f)
 			continue
 		}

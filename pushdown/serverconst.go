@@ -109,7 +109,7 @@ func withoutRows(n *pg.Node) bool {
 	case *pg.Node_FuncCall:
 		f := x.FuncCall
 		names := nameList(f.Funcname)
-		if len(names) == 0 || sqlfn.IsAggregate(names[len(names)-1]) || !plainCall(f) {
+		if len(names) == 0 || sqlfn.IsAggregate(names[len(names)-1]) || !hasOnlyArguments(f) {
 			return false
 		}
 		return all(f.Args...)

@@ -35,7 +35,7 @@ func (a *analyzer) newProjectSet() *plan.ProjectSet {
 
 // addSetCall analyses a call of one of setFunctions, which x has the rows of. s is what it sees.
 func (a *analyzer) addSetCall(x *plan.ProjectSet, name string, f *pg.FuncCall, s *scope) {
-	if !plainCall(f) || len(f.Args) != 1 {
+	if !hasOnlyArguments(f) || len(f.Args) != 1 {
 		fail(plan.ReasonFunction, name+"() in this form")
 	}
 	var v value

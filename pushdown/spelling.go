@@ -11,10 +11,10 @@ import (
 // group by such a value is one by its key, and shows the value where all of the group are spelled alike (sqlfn.Sole); else the
 // statement is forwarded, once groups are there.
 
-// isSpelled reports whether values of the type have a key.
-func isSpelled(t vector.Type) bool { return sqltype.IsOpaqueInterval(t) || isCitext(t) }
+// hasEqualityKey reports whether values of the type are compared by a key.
+func hasEqualityKey(t vector.Type) bool { return sqltype.IsOpaqueInterval(t) || isCitext(t) }
 
-func isSpelledValue(v value) bool { return !v.unknown() && isSpelled(v.e.Type()) }
+func valueHasEqualityKey(v value) bool { return !v.unknown() && hasEqualityKey(v.e.Type()) }
 
 // keyOf is what a value of such a type is compared by; other values are as they are.
 func (a *analyzer) keyOf(e plan.Expr) plan.Expr {
@@ -82,7 +82,7 @@ func (a *analyzer) sole(e plan.Expr) plan.Expr {
 // nil for other aggregates.
 func (a *analyzer) soleExtreme(agg plan.AggregateCall) plan.Expr {
 	over := overBytes[agg.Func]
-	if over == nil || !isSpelled(agg.Arg.Type()) {
+	if over == nil || !hasEqualityKey(agg.Arg.Type()) {
 		return nil
 	}
 	t := agg.Arg.Type()

@@ -23,20 +23,16 @@ func (c *columnDecoder) wholeInterval(v []byte) (int64, error) {
 // opaqueInterval makes a column that is of vector.Interval an opaque one, which it may be already; ok is false of others, and of
 // domains, which are left out.
 func opaqueInterval(c *catalog.Column) (ok bool) {
-	if isOpaqueInterval(c) {
+	if sqltype.IsOpaqueInterval(c.Type) {
 		return true
 	}
 	if c.Type.Kind != vector.Interval || c.Domain {
 		return false
 	}
-	t := vector.OpaqueType(c.TypeOID)
+	t := sqltype.OpaqueIntervalType
 	t.Typmod = c.Type.Typmod
 	c.Type = t
 	return true
-}
-
-func isOpaqueInterval(c *catalog.Column) bool {
-	return c.Type.Kind == vector.Opaque && c.TypeOID == sqltype.OID(vector.Interval)
 }
 
 // keepIntervals notes the columns of a saved table that are opaque intervals: so is what the catalog says of it.
@@ -44,7 +40,7 @@ func (r *registry) keepIntervals(meta *catalog.Table) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, c := range meta.Columns {
-		if !isOpaqueInterval(&c) {
+		if !sqltype.IsOpaqueInterval(c.Type) {
 			continue
 		}
 		if r.badColumns[meta.OID] == nil {

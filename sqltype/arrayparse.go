@@ -143,7 +143,7 @@ func (p *arrayParser) element() bool {
 
 // value adds an element by its text.
 func (p *arrayParser) value(text string) bool {
-	d, ok := p.elem.Parse(TrimText(p.elem.Kind, text))
+	d, ok := p.elem.Parse(TrimSpace(p.elem.Kind, text))
 	if ok {
 		p.elements.Add(d.Value())
 	}

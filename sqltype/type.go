@@ -10,9 +10,9 @@ import (
 // Space are the characters that input functions of all types but text skip at both ends.
 const Space = " \t\n\r\v\f"
 
-// TrimText takes the blanks off that the input function of a type skips before and behind a value, whatever its form: an
+// TrimSpace takes the blanks off that the input function of a type skips before and behind a value, whatever its form: an
 // interval such as P1D stands without.
-func TrimText(k vector.Kind, s string) string {
+func TrimSpace(k vector.Kind, s string) string {
 	if k.IsString() || k == vector.Interval {
 		return s
 	}
