@@ -74,8 +74,8 @@ func (x *execution) begin() error {
 	return x.arrange()
 }
 
-// narrowed compares integers or numerics of a fixed scale with a numeric constant of another scale,
-// which a scalar turned out to be, by a constant of their own scale.
+// narrowed compares integers or numerics of a fixed scale, which may have been cast to another, with a
+// numeric constant of that scale, which a scalar turned out to be, by a constant of their own scale.
 func narrowed(c *plan.Call) plan.Expr {
 	if !c.Op.IsComparison() || len(c.Args) != 2 {
 		return c
@@ -88,8 +88,10 @@ func narrowed(c *plan.Call) plan.Expr {
 		}
 		op, over = plan.Flipped[op], c.Args[1]
 	}
+	cast := over
+	over = plan.ValueKept(cast)
 	t := over.Type()
-	if !k.Datum.Type.Varying() || t.Varying() ||
+	if k.Datum.Type.Kind != vector.Numeric || !k.Datum.Type.Varying() && over == cast || t.Varying() ||
 		t.Kind != vector.Numeric && !t.Kind.IsInt() {
 		return c
 	}

@@ -32,10 +32,10 @@ func (f Facts) When(cond Expr, holds bool) Facts {
 		return f
 	}
 	op, x := c.Op, c.Args[0]
-	k, ok := valueKept(c.Args[1]).(Const)
+	k, ok := ValueKept(c.Args[1]).(Const)
 	if !ok {
 		op, x = Flipped[op], c.Args[1]
-		if k, ok = valueKept(c.Args[0]).(Const); !ok {
+		if k, ok = ValueKept(c.Args[0]).(Const); !ok {
 			return f
 		}
 	}
@@ -44,7 +44,7 @@ func (f Facts) When(cond Expr, holds bool) Facts {
 	}
 	sign, some := signOf(k)
 	if some && op.Holds(-sign) != holds { // 0 would make it otherwise
-		f.nonzero = append(slices.Clip(f.nonzero), valueKept(x))
+		f.nonzero = append(slices.Clip(f.nonzero), ValueKept(x))
 	}
 	return f
 }
@@ -60,8 +60,8 @@ func signOf(k Const) (sign int, ok bool) {
 	return 0, false
 }
 
-// valueKept returns what casts that keep the number are of.
-func valueKept(e Expr) Expr {
+// ValueKept returns what casts that keep the number are of.
+func ValueKept(e Expr) Expr {
 	for {
 		c, ok := e.(*Call)
 		if !ok || c.Op != OpCast || !KeepsValue(c) {
@@ -87,13 +87,13 @@ func KeepsValue(c *Call) bool {
 
 // nonZero reports whether a number is null, or not 0.
 func (f Facts) nonZero(e Expr) bool {
-	e = valueKept(e)
+	e = ValueKept(e)
 	known := func(x Expr) bool {
 		if same(x, e) {
 			return true
 		}
 		c, ok := x.(*Call) // coalesce(e, 0) <> 0
-		return ok && c.Op == OpCoalesce && same(valueKept(c.Args[0]), e)
+		return ok && c.Op == OpCoalesce && same(ValueKept(c.Args[0]), e)
 	}
 	if slices.ContainsFunc(f.nonzero, known) {
 		return true
