@@ -96,6 +96,68 @@ func (p *pipeline) expectOf(seg *colstore.Segment, live uint64) float64 {
 	return rows
 }
 
+// measure has a sample of the rows say what share of them has a partner in an intermediate relation: how
+// many rows the relation has, of how many there might be, is not known.
+func (p *pipeline) measure() {
+	var unsure []*step
+	for i := range p.steps {
+		s := &p.steps[i]
+		if s.kind != program.StepProbe || s.needs != 0 {
+			continue
+		}
+		b := p.probes[s.probe]
+		if s := p.x.q.Tables[b.join.Table]; s.Relation == nil || b.lut.left || b.lut.many != nil || b.lut.keys == 0 || b.key.kind != nodeColumn {
+			continue
+		}
+		unsure = append(unsure, s)
+	}
+	if len(unsure) == 0 || p.device || !p.x.opt.enough(int(p.tab.Rows), sampleRows) {
+		return
+	}
+	rows, found := 0, make([]int, len(unsure))
+	w := newWorker(p)
+	p.sampleTiles(func(segment, start int, _ uint64) bool {
+		w.segment, w.seg, w.counts = segment, p.tab.Segments[segment], p.tab.Segments[segment].Live
+		for i, s := range unsure {
+			if !w.begin(start, min(tileRows, w.seg.Rows-start)) {
+				return true
+			}
+			w.settle()
+			if i == 0 {
+				rows += len(w.f.sel)
+			}
+			w.step(s)
+			found[i] += len(w.f.sel)
+		}
+		return w.err == nil
+	})
+	if w.err != nil || rows == 0 {
+		return
+	}
+	for i, s := range unsure {
+		s.share = min(s.share, float64(found[i]+1)/float64(rows+1))
+	}
+}
+
+// sampleTiles calls f for sampleTiles tiles, about, from all over the table, with the steps that zone maps
+// leave of each, until f returns false.
+func (p *pipeline) sampleTiles(f func(segment, start int, live uint64) bool) {
+	tiles := 0
+	for _, seg := range p.tab.Segments {
+		tiles += (seg.Rows + tileRows - 1) / tileRows
+	}
+	every := max(tiles/sampleTiles, 1)
+	serial := 0
+	for i, seg := range p.tab.Segments {
+		skip, live := p.zone(seg)
+		for start := 0; start < seg.Rows; start += tileRows {
+			if serial++; serial%every == 0 && !skip && !f(i, start, live) {
+				return
+			}
+		}
+	}
+}
+
 // bound returns the most groups that a grouping can have, by its keys' bounds and the
 // rows.
 func (by *grouping) bound(rows float64) float64 {
@@ -193,26 +255,13 @@ func (g *grouper) sample(list []*grouping) (*sampler, bool) {
 	for _, by := range list {
 		s.found = append(s.found, newSampled(by.pack.words))
 	}
-	tiles := 0
-	for _, seg := range p.tab.Segments {
-		tiles += (seg.Rows + tileRows - 1) / tileRows
-	}
-	every := max(tiles/sampleTiles, 1)
 	w := newWorker(p)
-	serial := 0
-	for i, seg := range p.tab.Segments {
-		skip, live := p.zone(seg)
-		w.segment, w.seg, w.counts = i, seg, seg.Live
-		for start := 0; start < seg.Rows; start += tileRows {
-			if serial++; serial%every != 0 || skip {
-				continue
-			}
-			if w.scanTile(start, live, s); w.err != nil {
-				return nil, false
-			}
-		}
-	}
-	return s, s.n > 0
+	p.sampleTiles(func(segment, start int, live uint64) bool {
+		w.segment, w.seg, w.counts = segment, p.tab.Segments[segment], p.tab.Segments[segment].Live
+		w.scanTile(start, live, s)
+		return w.err == nil
+	})
+	return s, w.err == nil && s.n > 0
 }
 
 // estimate returns about how many different keys so many rows have, of which n were looked at. It is

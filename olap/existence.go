@@ -18,8 +18,9 @@ import (
 const (
 	// existRows is the fewest rows of a table for which its keys are marked.
 	existRows = 1 << 16
-	// existSpread bounds the places of the bitmap for each row that is expected.
-	existSpread = 16
+	// existSpread bounds the places of the bitmap for each row that is expected: 16 bytes, where a row that is
+	// gathered, and brought to its place, takes more.
+	existSpread = 128
 )
 
 // keySet is the sink that marks keys. All workers write to one bitmap.

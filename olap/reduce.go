@@ -91,6 +91,9 @@ func (x *execution) reduce() error {
 		return err
 	}
 	x.restrict()
+	if err := x.transfer(); err != nil {
+		return err
+	}
 	tried := make([]bool, len(x.q.Tables))
 	for {
 		t := len(tried) - 1

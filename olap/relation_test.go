@@ -514,6 +514,36 @@ func TestRestriction(t *testing.T) {
 	}
 }
 
+// TestTransfer: conditions of a joined table are passed on to what a condition says is equal to what it is joined to.
+func TestTransfer(t *testing.T) {
+	for sql, joined := range map[string]int{
+		"select f.id, o.n from fact f join fact o on o.id = f.k join dim d on d.id = f.g where o.g = f.g and d.name < 'm'":                                      1,
+		"select f.id, o.n from fact f join fact o on o.id = f.k join dim d on d.id = o.g where f.g = o.g and d.name < 'm'":                                      1,
+		"select f.id, o.n from fact f join fact o on o.id = f.k join dim d on d.id = f.g join dim e on e.id = d.r where o.g = f.g and e.name < 'm'":             2,
+		"select f.id, o.n from fact f join fact o on o.id = f.k join dim d on d.id = f.g join dim e on e.id = d.r where o.g = f.g and d.name < e.name":          2,
+		"select count(*), sum(o.n) from fact f join fact o on o.id = f.k left join dim d on d.id = f.g where o.g = f.g and d.name < 'm'":                        1,
+		"select f.id, o.n from fact f join fact o on o.id = f.k join dim d on d.id = f.g where o.g = f.g":                                                       0,
+		"select f.id, o.n from fact f join fact o on o.id = f.k join dim d on d.id = f.g where o.g < f.g and d.name < 'm'":                                      0,
+		"select f.id, o.n from fact f join fact o on o.id = f.k join dim d on d.id = f.g where (o.g = f.g or o.n > 0) and d.name < 'm'":                         0,
+		"select f.id, o.n from fact f join fact o on o.id = f.k left join dim d on d.id = f.g and d.name < 'm' where o.g = f.g":                                 0,
+		"select f.id, o.n from fact f join fact o on o.id = f.k join dim d on d.id = f.g join dim e on e.id = o.g where o.g = f.g and d.name < 'm'":             1,
+		"select f.id, o.n from fact f join fact o on o.id = f.k join (select id, name from dim group by 1, 2) d on d.id = f.g where o.g = f.g and d.name < 'm'": 0,
+	} {
+		for _, n := range []int{0, 1, 63, 64, 127, 128, 129, 511, 512, 513, 2500} {
+			w := newRelationWorld(t, rand.New(rand.NewPCG(7, uint64(n))), n, 1024)
+			opt := Options{Workers: 1 + n%3, Eager: true}
+			if !w.run(t, sql, opt) {
+				t.Errorf("%s: forwarded with %d rows", sql, n)
+			}
+			x := w.execution(t, sql, opt, (*execution).arrange)
+			tables := len(x.q.Tables)
+			if err := x.transfer(); err != nil || n == 2500 && len(x.q.Tables) != tables+joined {
+				t.Errorf("%s: %d more tables are joined, not %d (%v)", sql, len(x.q.Tables)-tables, joined, err)
+			}
+		}
+	}
+}
+
 // TestCrossPairs: a join of each row with each is bounded, over all tables of a query together.
 func TestCrossPairs(t *testing.T) {
 	w := newRelationWorld(t, rand.New(rand.NewPCG(7, 1)), 100, 1024)

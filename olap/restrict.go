@@ -1,6 +1,7 @@
 package olap
 
 import (
+	"math/bits"
 	"slices"
 
 	"pgaccel/plan"
@@ -65,6 +66,129 @@ func (x *execution) restrictBy(t int, j plan.StarJoin) {
 	q.Tables = slices.Clone(q.Tables)
 	q.Tables[t].Relation = &relation
 	x.q = &q
+}
+
+// transfer passes conditions of joined tables on to columns that a condition says are equal to those that the tables
+// are joined to: of the nations of one region, which suppliers are joined to, by c_nationkey = s_nationkey to
+// customers. Such a table, and what it is joined to, is joined to the other column, too.
+func (x *execution) transfer() error {
+	for again := true; again; {
+		again = false
+		for _, e := range x.q.Filter {
+			c, ok := e.(*plan.Call)
+			if !ok || c.Op != plan.OpEq {
+				continue
+			}
+			a, okA := c.Args[0].(plan.Column)
+			b, okB := c.Args[1].(plan.Column)
+			if okA && okB && a.Table != b.Table && a.T == b.T && (x.transferTo(a, b) || x.transferTo(b, a)) {
+				again = true
+				if err := x.arrange(); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// transferTo joins to a column what an equal one is joined to, where that is small and of conditions.
+func (x *execution) transferTo(to, from plan.Column) bool {
+	rows := x.rowsBelow(x.q.Tables[to.Table])
+	if !x.innerUpTo(to.Table, 0) || !x.innerUpTo(from.Table, 0) || !x.opt.enough(rows, reduceRows) {
+		return false
+	}
+	joined := func(j plan.StarJoin, c plan.Column) bool {
+		return len(j.Outer) == 1 && j.Outer[0] == plan.Expr(c) && !j.Many && !j.Exists
+	}
+	return slices.ContainsFunc(x.q.Joins, func(j plan.StarJoin) bool {
+		return joined(j, from) && x.kinds[j.Table] == plan.Inner && !slices.ContainsFunc(x.q.Joins, func(o plan.StarJoin) bool {
+			return joined(o, to) && sameSource(x.q.Tables[o.Table], x.q.Tables[j.Table]) && slices.Equal(o.Key, j.Key)
+		}) && x.copyBelow(j.Table, to, rows)
+	})
+}
+
+// sameSource reports whether two sources are of one table.
+func sameSource(a, b plan.Source) bool {
+	return a.Relation == nil && b.Relation == nil && a.Table == b.Table
+}
+
+// innerUpTo reports whether the joins on the way from a table up to another are inner ones.
+func (x *execution) innerUpTo(t, top int) bool {
+	for ; t != top; t = x.parent[t] {
+		if t < 0 || x.kinds[t] != plan.Inner {
+			return false
+		}
+	}
+	return true
+}
+
+// copyBelow joins a table and what is below it, once more, to a column of another, of so many rows.
+func (x *execution) copyBelow(t int, to plan.Column, rows int) bool {
+	set, q := x.subtree(t), *x.q
+	if set>>uint(to.Table)&1 != 0 || len(q.Tables)+bits.OnesCount64(set) > plan.MaxTables {
+		return false
+	}
+	at := map[int]int{} // the copies, by table
+	below := 0
+	q.Tables, q.Joins, q.Filter = slices.Clone(q.Tables), slices.Clone(q.Joins), slices.Clone(q.Filter)
+	for u := range x.q.Tables {
+		if set>>uint(u)&1 == 0 {
+			continue
+		}
+		if x.q.Tables[u].Relation != nil || !x.innerUpTo(u, t) {
+			return false
+		}
+		below += x.rowsBelow(x.q.Tables[u])
+		at[u] = len(q.Tables)
+		q.Tables = append(q.Tables, x.q.Tables[u])
+	}
+	if coreShare*below > rows && !x.opt.Eager {
+		return false
+	}
+	copied := func(e plan.Expr) plan.Expr {
+		return plan.Rewrite(e, func(e plan.Expr) plan.Expr {
+			if c, ok := e.(plan.Column); ok {
+				if n, ok := at[c.Table]; ok {
+					c.Table = n
+				}
+				return c
+			}
+			return e
+		})
+	}
+	for _, j := range x.q.Joins {
+		if set>>uint(j.Table)&1 == 0 {
+			continue
+		}
+		if j.Many {
+			return false
+		}
+		outer := []plan.Expr{to}
+		if j.Table != t {
+			outer = slices.Clone(j.Outer)
+			for i := range outer {
+				outer[i] = copied(outer[i])
+			}
+		}
+		on := slices.Clone(j.On)
+		for i := range on {
+			on[i] = copied(on[i])
+		}
+		j.Table, j.Kind, j.Outer, j.On = at[j.Table], plan.Inner, outer, on
+		q.Joins = append(q.Joins, j)
+	}
+	filtered := false
+	for _, e := range x.q.Filter {
+		if tables := plan.Tables(e); tables != 0 && tables&^set == 0 {
+			q.Filter, filtered = append(q.Filter, copied(e)), true
+		}
+	}
+	if !filtered {
+		return false
+	}
+	x.q = &q
+	return true
 }
 
 // computedForSome reports whether a relation may be computed for some keys only.

@@ -123,7 +123,7 @@ func (p *pipeline) plan(conds []plan.Expr) error {
 			}
 			if p.encoded(&s) {
 				sets[b.key.col] = true
-				s.cost = setCost(l.set)
+				s.cost = p.setCost(b.key.col, l.set)
 			}
 			if l.keys == 0 {
 				p.never = true
@@ -134,7 +134,7 @@ func (p *pipeline) plan(conds []plan.Expr) error {
 	for _, s := range p.tableSteps(tables, narrow) {
 		if p.encoded(&s) {
 			sets[s.n.col] = true
-			s.cost = setCost(s.set)
+			s.cost = p.setCost(s.n.col, s.set)
 		}
 		p.steps = append(p.steps, s)
 	}
@@ -150,6 +150,7 @@ func (p *pipeline) plan(conds []plan.Expr) error {
 		}
 		p.steps = append(p.steps, *r)
 	}
+	p.measure()
 	p.order()
 	if p.never && risky {
 		// The rows must be seen all the same.
@@ -241,9 +242,11 @@ func (p *pipeline) notNull(col int) float64 {
 	return 1 - float64(nulls)/float64(rows)
 }
 
-// setCost estimates nanoseconds a row of a filter by a set, beside 0.7 of a range.
-func setCost(set compress.Set) float64 {
+// setCost estimates nanoseconds a row of a filter of a column by a set, beside 0.7 of a range.
+func (p *pipeline) setCost(col int, set compress.Set) float64 {
 	switch {
+	case len(p.tab.Segments) > 0 && runs(p.tab.Segments[len(p.tab.Segments)/2].Columns[col].Data.Codec()):
+		return 1.2 // it is asked once for each run, and runs of keys mostly ascend
 	case set.Size <= 1024:
 		return 0.8 // it is held in registers
 	case set.Size <= 1<<18:
@@ -470,4 +473,64 @@ func (p *pipeline) order() {
 		sorted = append(sorted, s)
 	}
 	p.steps = sorted
+	p.orderEncoded()
+}
+
+// runs reports whether a codec stores equal values that follow each other once.
+func runs(c compress.Codec) bool { return c == compress.CodecRFOR || c == compress.CodecRFOR64 }
+
+const (
+	// orderedEncoded bounds the steps over encoded columns of which the best order is sought.
+	orderedEncoded = 5
+	// gatherCost estimates nanoseconds for each row that is left of a step that gathers its values.
+	gatherCost = 4.0
+)
+
+// orderEncoded orders the steps over encoded columns that come first: each of them costs all of the rows, until so few
+// are left that their values are gathered.
+func (p *pipeline) orderEncoded() {
+	first := 0
+	for first < len(p.steps) && p.steps[first].risky {
+		first++
+	}
+	last := first
+	for last < len(p.steps) && p.encoded(&p.steps[last]) && p.steps[last].cost < 100 {
+		last++
+	}
+	steps := p.steps[first:last]
+	if len(steps) < 2 || len(steps) > orderedEncoded {
+		return
+	}
+	best, least := slices.Clone(steps), encodedCost(steps)
+	var permute func(n int)
+	permute = func(n int) {
+		if n == len(steps) {
+			if c := encodedCost(steps); c < least {
+				least = c
+				copy(best, steps)
+			}
+			return
+		}
+		for i := n; i < len(steps); i++ {
+			steps[n], steps[i] = steps[i], steps[n]
+			permute(n + 1)
+			steps[n], steps[i] = steps[i], steps[n]
+		}
+	}
+	permute(0)
+	copy(steps, best)
+}
+
+// encodedCost estimates nanoseconds for each row of steps over encoded columns, in this order.
+func encodedCost(steps []step) float64 {
+	cost, left := 0.0, 1.0
+	for i := range steps {
+		if left*wholeShare >= 1 {
+			cost += steps[i].cost
+		} else {
+			cost += left * gatherCost
+		}
+		left *= steps[i].share
+	}
+	return cost
 }
