@@ -7,7 +7,7 @@ BENCH_BIN := bin/pgaccel-bench
 PKGS   := ./...
 FUZZTIME ?= 20000x
 
-.PHONY: all build build-cuda gpu-emu check-cuda packages demo test quick test-versions check simd lint race bench bench-ssb bench-tpch bench-tpcds bench-clickbench bench-bi bench-papers bench-passthrough fuzz regress referee programs ptx deps clean
+.PHONY: all build build-cuda gpu-emu check-cuda packages test-packages demo test quick test-versions check simd lint race bench bench-ssb bench-tpch bench-tpcds bench-clickbench bench-bi bench-papers bench-passthrough fuzz regress referee programs ptx deps clean
 
 all: build
 
@@ -33,6 +33,11 @@ check-cuda:
 packages:
 	@scripts/install-deps.sh packages
 	@VERSION='$(VERSION)' scripts/packages.sh
+
+# Both installed, upgraded and removed in a clean Debian under systemd: half a minute, as root.
+test-packages:
+	@scripts/install-deps.sh test-packages
+	@scripts/test-packages.sh
 
 # What the machine must have: a PostgreSQL server, and a C compiler for the SQL parser.
 deps:
