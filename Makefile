@@ -3,7 +3,7 @@
 GO     ?= go
 BIN    := bin/pgaccel
 BENCH_BIN := bin/pgaccel-bench
-# Packages of this module; bench/duckdb, bench/roaring and deploy/packages are modules of their own.
+# Packages of this module; bench/duckdb, bench/roaring, deploy and deploy/packages are modules of their own.
 PKGS   := ./...
 FUZZTIME ?= 20000x
 
