@@ -7,7 +7,7 @@ BENCH_BIN := bin/pgaccel-bench
 PKGS   := ./...
 FUZZTIME ?= 20000x
 
-.PHONY: all build build-cuda gpu-emu check-cuda packages test-packages demo test quick test-versions check simd lint race bench bench-ssb bench-tpch bench-tpcds bench-clickbench bench-bi bench-papers bench-passthrough fuzz regress referee programs ptx deps clean
+.PHONY: all build build-cuda gpu-emu check-cuda packages sbom test-packages demo test quick test-versions check simd lint race bench bench-ssb bench-tpch bench-tpcds bench-clickbench bench-bi bench-papers bench-passthrough fuzz regress referee programs ptx deps clean
 
 all: build
 
@@ -34,7 +34,12 @@ packages:
 	@scripts/install-deps.sh packages
 	@VERSION='$(VERSION)' scripts/packages.sh
 
-# Both installed, upgraded and removed in a clean Debian under systemd: half a minute, as root.
+# What pgaccel is made of, with licences, as CycloneDX has it, beside the packages.
+sbom:
+	@mkdir -p build/packages
+	$(GO) tool -modfile=deploy/packages/go.mod cyclonedx-gomod app -json -licenses -main cmd/pgaccel -output build/packages/pgaccel_$(or $(VERSION),0.0.0).cdx.json .
+
+# The packages installed, upgraded and removed in a clean Debian under systemd: half a minute, as root.
 test-packages:
 	@scripts/install-deps.sh test-packages
 	@scripts/test-packages.sh

@@ -164,9 +164,9 @@ within ln -s pgaccel.yml /etc/pgaccel/next.yml
 	touch "$work/refused.end"
 ) &
 loop=$!
-for command in "start pgaccel@next" "restart pgaccel" "stop pgaccel@next"; do
-	within systemctl $command || fail "systemctl $command"
-done
+within systemctl start pgaccel@next
+within systemctl restart pgaccel
+within systemctl stop pgaccel@next
 [ ! -e "$work/refused.end" ] || fail "$(cat "$work/refused")"
 kill $loop
 wait $loop 2>/dev/null || true
