@@ -7,7 +7,7 @@ BENCH_BIN := bin/pgaccel-bench
 PKGS   := ./...
 FUZZTIME ?= 20000x
 
-.PHONY: all build build-cuda gpu-emu check-cuda packages sbom test-packages demo test quick test-versions check simd lint race bench bench-ssb bench-tpch bench-tpcds bench-clickbench bench-bi bench-papers bench-passthrough fuzz regress referee programs ptx deps clean
+.PHONY: all build build-cuda gpu-emu check-cuda packages sbom test-packages publish-as demo test quick test-versions check simd lint race bench bench-ssb bench-tpch bench-tpcds bench-clickbench bench-bi bench-papers bench-passthrough fuzz regress referee programs ptx deps clean
 
 all: build
 
@@ -43,6 +43,11 @@ sbom:
 test-packages:
 	@scripts/install-deps.sh test-packages
 	@scripts/test-packages.sh
+
+# The name under which it is published, wherever a name stands: `make publish-as MODULE=github.com/owner/pgaccel`; on other
+# hosts than github.com and gitlab.com with IMAGE=registry.example.com/owner/pgaccel.
+publish-as:
+	@scripts/publish-as.sh '$(MODULE)' '$(IMAGE)'
 
 # What the machine must have: a PostgreSQL server, and a C compiler for the SQL parser.
 deps:

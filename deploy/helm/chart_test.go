@@ -215,7 +215,7 @@ func TestStatefulSet(t *testing.T) {
 	if o.secret != nil {
 		t.Errorf("a Secret beside the one that is there: %v", o.secret)
 	}
-	if c.Image != "pgaccel:1.2.3" {
+	if repository, tag, _ := strings.Cut(c.Image, ":"); filepath.Base(repository) != "pgaccel" || tag != "1.2.3" {
 		t.Errorf("image %s", c.Image)
 	}
 	if p := c.ReadinessProbe.HTTPGet; p.Path != "/readyz" || p.Port.String() != "http" {
