@@ -155,10 +155,10 @@ eventually "SIGHUP" logged 'SIGHUP: .*changed=drain-timeout'
 say "deb: upgrade, restart"
 upgraded within dpkg --install /mnt/1.1.0.deb
 
-say "exchange"
+say "exchange, in which no connection is refused"
 within ln -s pgaccel.yml /etc/pgaccel/next.yml
 (
-	while pgaccel "SELECT 1" >/dev/null 2>>"$work/refused"; do
+	while pgaccel "SELECT version FROM pgaccel.status" >>"$work/connections" 2>>"$work/refused"; do
 		sleep 0.05
 	done
 	touch "$work/refused.end"
@@ -167,6 +167,7 @@ loop=$!
 within systemctl start pgaccel@next
 within systemctl restart pgaccel
 within systemctl stop pgaccel@next
+[ -s "$work/connections" ] || fail "nobody has connected"
 [ ! -e "$work/refused.end" ] || fail "$(cat "$work/refused")"
 kill $loop
 wait $loop 2>/dev/null || true

@@ -229,6 +229,13 @@ func TestStatefulSet(t *testing.T) {
 		!*s.ReadOnlyRootFilesystem || *s.AllowPrivilegeEscalation || !slices.Equal(s.Capabilities.Drop, []corev1.Capability{"ALL"}) {
 		t.Errorf("security contexts: %v, %v", p, s)
 	}
+	image, err := os.ReadFile("../../Dockerfile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if user := fmt.Sprintf("\nUSER %d\n", *p.RunAsUser); strings.Count(string(image), user) != 2 {
+		t.Errorf("the images, with and without a GPU, have no%s", user)
+	}
 	if *o.pod.Spec.AutomountServiceAccountToken || *o.pod.Spec.EnableServiceLinks {
 		t.Error("it gets a token, or other services' addresses as PGACCEL_ variables")
 	}
