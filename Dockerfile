@@ -21,7 +21,9 @@ COPY go.mod go.sum ./
 ENV GOFLAGS="-buildvcs=false -trimpath"
 RUN go mod download && go build github.com/pganalyze/pg_query_go/v6
 COPY . .
-RUN go build -ldflags=-s -o /pgaccel ./cmd/pgaccel
+# What pgaccel says that it is: that of a release.
+ARG VERSION=
+RUN go build -ldflags="-s -X pgaccel/internal/server.version=${VERSION}" -o /pgaccel ./cmd/pgaccel
 
 FROM ${RUN_IMAGE} AS cpu
 # Authorities for TLS with the server (sslmode=verify-full).

@@ -3,11 +3,11 @@
 GO     ?= go
 BIN    := bin/pgaccel
 BENCH_BIN := bin/pgaccel-bench
-# Packages of this module; bench/duckdb, bench/roaring and deploy/packages are modules of their own.
+# Packages of this module; bench/duckdb, bench/roaring, deploy and deploy/packages are modules of their own.
 PKGS   := ./...
 FUZZTIME ?= 20000x
 
-.PHONY: all build build-cuda gpu-emu check-cuda packages demo test quick test-versions check simd lint race bench bench-ssb bench-tpch bench-tpcds bench-clickbench bench-bi bench-papers bench-passthrough fuzz regress referee programs ptx deps clean
+.PHONY: all build build-cuda gpu-emu check-cuda packages sbom test-packages publish-as demo test quick test-versions check simd lint race bench bench-ssb bench-tpch bench-tpcds bench-clickbench bench-bi bench-papers bench-passthrough fuzz regress referee programs ptx deps clean
 
 all: build
 
@@ -33,6 +33,21 @@ check-cuda:
 packages:
 	@scripts/install-deps.sh packages
 	@VERSION='$(VERSION)' scripts/packages.sh
+
+# What pgaccel is made of, with licences, as CycloneDX has it, beside the packages.
+sbom:
+	@mkdir -p build/packages
+	$(GO) tool -modfile=deploy/packages/go.mod cyclonedx-gomod app -json -licenses -main cmd/pgaccel -output build/packages/pgaccel_$(or $(VERSION),0.0.0).cdx.json .
+
+# The packages installed, upgraded and removed in a clean Debian under systemd: half a minute, as root.
+test-packages:
+	@scripts/install-deps.sh test-packages
+	@scripts/test-packages.sh
+
+# The name under which it is published, wherever a name stands: `make publish-as MODULE=github.com/owner/pgaccel`; on other
+# hosts than github.com and gitlab.com with IMAGE=registry.example.com/owner/pgaccel.
+publish-as:
+	@scripts/publish-as.sh '$(MODULE)' '$(IMAGE)'
 
 # What the machine must have: a PostgreSQL server, and a C compiler for the SQL parser.
 deps:

@@ -140,13 +140,13 @@ func packageContents(t *testing.T, deb, root string) {
 	if got := string(run(t, nil, nil, "dpkg-deb", "-I", deb, "conffiles")); got != "/etc/pgaccel/pgaccel.yml\n" {
 		t.Errorf("configuration files: %q", got)
 	}
-	for _, script := range []string{"postinst", "prerm", "postrm"} {
+	for _, script := range []string{"preinst", "postinst", "prerm", "postrm"} {
 		run(t, nil, bytes.NewReader(run(t, nil, nil, "dpkg-deb", "-I", deb, script)), "sh", "-n")
 	}
 	list := string(run(t, nil, nil, "dpkg-deb", "-c", deb))
 	for _, line := range []string{
 		`-rwxr-xr-x root/root .* \./usr/bin/pgaccel`,
-		`drwxr-x--- root/root .* \./etc/pgaccel/`,
+		`drwxr-x--- root/pgaccel .* \./etc/pgaccel/`,
 		`-rw-r--r-- root/root .* \./usr/lib/systemd/system/pgaccel@\.service`,
 		`-rw-r--r-- root/root .* \./usr/lib/sysusers\.d/pgaccel\.conf`,
 		`-rw-r--r-- root/root .* \./usr/share/bash-completion/completions/pgaccel`,

@@ -5,7 +5,7 @@
 # en_US.UTF-8, in which tests make databases, systemd-analyze, and Prometheus, which is unpacked
 # into build/prometheus: Debian's package would start a server. With "ptx" also a C++ compiler,
 # and clang, which compiles the kernels for GPUs. With "packages" the C compiler of the other
-# architecture that packages are made for.
+# architecture that packages are made for; with "test-packages" what makes a clean Debian and boots it.
 set -euo pipefail
 
 missing=()
@@ -28,6 +28,12 @@ if [ "${1:-}" = packages ]; then
 	x86_64) command -v aarch64-linux-gnu-gcc >/dev/null || missing+=(gcc-aarch64-linux-gnu libc6-dev-arm64-cross) ;;
 	aarch64) command -v x86_64-linux-gnu-gcc >/dev/null || missing+=(gcc-x86-64-linux-gnu libc6-dev-amd64-cross) ;;
 	esac
+fi
+if [ "${1:-}" = test-packages ]; then
+	command -v systemd-nspawn >/dev/null || missing+=(systemd-container)
+	command -v debootstrap >/dev/null || missing+=(debootstrap)
+	command -v pgrep >/dev/null || missing+=(procps)
+	[ -e /usr/share/keyrings/debian-archive-keyring.gpg ] || missing+=(debian-archive-keyring)
 fi
 command -v psql >/dev/null || missing+=(postgresql-client)
 locale=""

@@ -16,7 +16,7 @@ VERSION=${VERSION#v}
 stamp="-X pgaccel/internal/server.version=$VERSION"
 to=${PACKAGES_DIR:-build/packages}
 
-mkdir -p "$to"
+mkdir -p "$to" build
 export STAGE ARCH
 STAGE=$(mktemp -d "$PWD/build/stage-XXXXXX")
 trap 'rm -rf "$STAGE"' EXIT
