@@ -101,7 +101,7 @@ func (v *serveFlags) define(f *pflag.FlagSet) {
 	f.Var(&v.tempLimit, "temp-limit", "most bytes of files in --temp-dir, such as 20GiB (default: a quarter of what is free there); a query that needs more is forwarded")
 	f.IntVar(&v.cfg.Workers, "workers", 0, "goroutines of one query; 0 is one a core")
 	f.IntVar(&v.cfg.CopySessions, "copy-sessions", 0, "most sessions that copy tables at once; 0 is one a core, 32 at most; never more than a quarter of the connections that are free on the server")
-	f.StringVar(&v.cfg.TLSCert, "tls-cert", "", "certificate file for TLS with clients (best the server's own, see README)")
+	f.StringVar(&v.cfg.TLSCert, "tls-cert", "", "certificate file for TLS with clients (best the server's own, see docs/security.md)")
 	f.StringVar(&v.cfg.TLSKey, "tls-key", "", "key file for --tls-cert")
 	f.StringVar(&v.cfg.TLSRequire, "tls-require", "", "refuse clients without TLS: on or off (default on where there is a --tls-cert and the connection to the server has TLS)")
 	f.Lookup("tls-require").NoOptDefVal = "on"
