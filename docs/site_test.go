@@ -157,3 +157,43 @@ func TestAlertsPage(t *testing.T) {
 		t.Errorf("%d alerts", len(alerts))
 	}
 }
+
+// TestMessagesPage: the messages that troubleshooting.md explains are those of the program.
+func TestMessagesPage(t *testing.T) {
+	page, err := os.ReadFile("troubleshooting.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, tables, ok := strings.Cut(string(page), "\n## By message\n")
+	if !ok {
+		t.Fatal("troubleshooting.md has no messages")
+	}
+	var sources strings.Builder
+	for _, dir := range []string{"cmd/pgaccel", "colstore", "engine", "internal/server", "proxy", "replica"} {
+		files, err := filepath.Glob(filepath.Join("..", dir, "*.go"))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s has no files: %v", dir, err)
+		}
+		for _, name := range files {
+			if strings.HasSuffix(name, "_test.go") {
+				continue
+			}
+			text, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sources.Write(text)
+		}
+	}
+	messages := 0
+	for _, row := range regexp.MustCompile("(?m)^\\| (`.*?) \\| ").FindAllStringSubmatch(tables, -1) {
+		for _, m := range code.FindAllString(row[1], -1) {
+			if messages++; !strings.Contains(sources.String(), strings.Trim(m, "`")) {
+				t.Errorf("troubleshooting.md explains %s, which nothing says", m)
+			}
+		}
+	}
+	if messages < 20 {
+		t.Errorf("%d messages", messages)
+	}
+}

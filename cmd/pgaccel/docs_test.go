@@ -2,6 +2,9 @@ package main
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -43,5 +46,44 @@ func flagTable(t *testing.T, command string) string {
 func TestConfigurationPage(t *testing.T) {
 	for _, command := range []string{"serve", "check", "advise"} {
 		docpage.Section(t, "configuration.md", command, flagTable(t, command))
+	}
+}
+
+var (
+	shownFlag     = regexp.MustCompile("`--([a-z][a-z-]+)")
+	shownVariable = regexp.MustCompile(`PGACCEL_[A-Z_]+`)
+)
+
+// TestPagesNameFlags: flags and variables that pages name are the program's, or one of these others'.
+func TestPagesNameFlags(t *testing.T) {
+	others := []string{"no-publications", "gpus", "target", "shm-size", "base", "bytes"}
+	c := &configuration{known: map[string]bool{}}
+	for _, cmd := range root().Commands() {
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { c.known[f.Name] = true })
+	}
+	root().PersistentFlags().VisitAll(func(f *pflag.Flag) { c.known[f.Name] = true })
+	pages, err := filepath.Glob("../../docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := 0
+	for _, page := range append(pages, "../../README.md") {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range shownFlag.FindAllSubmatch(text, -1) {
+			if named++; !c.known[string(m[1])] && !slices.Contains(others, string(m[1])) {
+				t.Errorf("%s: there is no flag --%s", page, m[1])
+			}
+		}
+		for _, name := range shownVariable.FindAll(text, -1) {
+			if named++; len(c.unknownVariables([]string{string(name) + "="})) > 0 {
+				t.Errorf("%s: there is no variable %s", page, name)
+			}
+		}
+	}
+	if named < 100 {
+		t.Errorf("%d flags and variables are named", named)
 	}
 }
