@@ -29,7 +29,7 @@ import (
 //	sql forwarded    likewise; the server answers all
 //
 // Others are for people only: root, build.
-var docPages = []string{"quickstart.md", "advise.md", "configuration.md", "operations.md", "views.md", "forwarding.md"}
+var docPages = []string{"quickstart.md", "advise.md", "configuration.md", "operations.md", "views.md", "forwarding.md", "../README.md"}
 
 var peopleOnly = []string{"root", "build"}
 
@@ -185,11 +185,14 @@ func TestPagesRun(t *testing.T) {
 	if r.ports, err = freePorts(2); err != nil {
 		t.Fatal(err)
 	}
-	bin := t.TempDir()
+	bin := filepath.Join(r.folder, "bin")
+	if err := os.Mkdir(bin, 0o755); err != nil {
+		t.Fatal(err)
+	}
 	if err := os.Symlink(pgaccelProgram(t), filepath.Join(bin, "pgaccel")); err != nil {
 		t.Fatal(err)
 	}
-	r.env = []string{"PGOPTIONS=", "HOME=" + bin, "PATH=" + strings.Join([]string{bin, pg.BinDir, os.Getenv("PATH")}, ":")}
+	r.env = []string{"PGOPTIONS=", "HOME=" + r.folder, "PATH=" + strings.Join([]string{bin, pg.BinDir, os.Getenv("PATH")}, ":")}
 	for _, page := range docPages {
 		for _, b := range docBlocks(t, page) {
 			r.block(t, b)

@@ -91,7 +91,7 @@ func (v *serveFlags) define(f *pflag.FlagSet) {
 	f.StringVar(&v.cfg.HTTP, "http", "127.0.0.1:8432", "address of /metrics, /livez, /readyz and the console; empty for none")
 	f.BoolVar(&v.cfg.Pprof, "pprof", false, "profiles of the process at /debug/pprof of --http, for Go's tools: to whoever reaches that address")
 	f.StringSliceVar(&v.cfg.Accelerate, "accelerate", nil, "tables to copy: public.*, sales, !public.secret")
-	f.StringVar(&v.cfg.Device, "device", "auto", "where queries run: auto (a GPU where there is one), cpu, cuda, cuda:N[,M...] or emu")
+	f.StringVar(&v.cfg.Device, "device", "auto", "where queries run: auto (a GPU where there is one and it is faster), cpu, cuda, cuda:N[,M...] or emu")
 	f.Var(&v.deviceMemory, "device-memory", "most memory of each device to use, such as 16GiB (default: 85 % of what is free)")
 	f.StringVar(&v.cfg.DeviceWorker, "device-worker", "", "program that has CUDA (default pgaccel-gpu, or pgaccel-gpu-emu with --device emu, beside pgaccel or on PATH)")
 	f.Var(&v.memory, "memory", "limit of column memory, such as 8GiB (default 8GiB, or half of the memory where that is less); tables that do not fit are forwarded")
@@ -103,7 +103,7 @@ func (v *serveFlags) define(f *pflag.FlagSet) {
 	f.IntVar(&v.cfg.CopySessions, "copy-sessions", 0, "most sessions that copy tables at once; 0 is one a core, 32 at most; never more than a quarter of the connections that are free on the server")
 	f.StringVar(&v.cfg.TLSCert, "tls-cert", "", "certificate file for TLS with clients (best the server's own, see docs/security.md)")
 	f.StringVar(&v.cfg.TLSKey, "tls-key", "", "key file for --tls-cert")
-	f.StringVar(&v.cfg.TLSRequire, "tls-require", "", "refuse clients without TLS: on or off (default on where there is a --tls-cert and the connection to the server has TLS)")
+	f.StringVar(&v.cfg.TLSRequire, "tls-require", "", "refuse clients that come over TCP without TLS: on or off (default on where there is a --tls-cert and the connection to the server has TLS)")
 	f.Lookup("tls-require").NoOptDefVal = "on"
 	f.DurationVar(&v.cfg.WaitLimit, "wait-limit", 50*time.Millisecond, "longest wait for the replication stream before a query is forwarded")
 	f.StringVar(&v.cfg.DataDir, "data-dir", "", "folder where the columns are kept, so that a restart need not copy again; the replication slot is permanent then and retains write-ahead log while pgaccel is away")
