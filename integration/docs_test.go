@@ -204,6 +204,31 @@ func TestPagesRun(t *testing.T) {
 		}
 	}
 	metricsAreOnThePage(t, s.scrape(t))
+	if *screenshots != "" {
+		r.picture(t)
+	}
+}
+
+// picture leaves console.png, as docs has it, in the folder of -screenshots.
+func (r *docReader) picture(t *testing.T) {
+	browser := consoleBrowser(t)
+	var text strings.Builder
+	text.WriteString("SET pgaccel.reuse = 'off';\n") // times are those of computing
+	for _, mode := range []string{"auto", "off", "auto", "auto"} {
+		fmt.Fprintf(&text, "SET pgaccel.mode = '%s';\n", mode)
+		for _, sql := range []string{
+			"SELECT s.city, count(*), sum(x.amount) FROM sale x JOIN store s ON s.id = x.store WHERE x.at >= '2026-03-01' GROUP BY s.city ORDER BY sum(x.amount) DESC LIMIT 5",
+			"SELECT date_trunc('week', at) AS week, sum(amount), avg(amount) FROM sale WHERE at >= '2026-02-01' GROUP BY 1 ORDER BY 1",
+			"SELECT count(DISTINCT store) FROM sale WHERE amount > 90",
+			"SELECT corr(amount, store) FROM sale WHERE at >= '2026-05-01'",
+			"SELECT * FROM sale WHERE id = 4711",
+		} {
+			text.WriteString(sql + ";\n")
+		}
+	}
+	r.psql(t, r.ports[0], "shop", "shop", docBlock{text: text.String()})
+	run(t, []string{"NODE_PATH=" + browser.modules, "HOME=" + t.TempDir()}, nil, browser.node, "clients/console_picture.js",
+		r.http, browser.path, filepath.Join(*screenshots, "console.png"), "shop", "change me")
 }
 
 // metricsAreOnThePage compares what is exported with docs/metrics.md.
