@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -21,6 +22,7 @@ import (
 // language says how (the site does not have it, scripts/site.sh):
 //
 //	sh  run          by bash, in one folder, with the exports of those before
+//	sh  dump         likewise, where there is a pg_dump for the server, into shop.sql, which has no publication
 //	sh  serve        likewise, as the pgaccel that is there from then on, in place of the one before
 //	sql superuser    by psql on the server, in the database postgres
 //	sql owner        by psql on the server, as the owner of the database shop
@@ -118,6 +120,29 @@ func (r *docReader) serve(t *testing.T, b docBlock) {
 	}
 }
 
+// dump runs a block whose pg_dump must not be older than the server: a server that is fetched comes without.
+func (r *docReader) dump(t *testing.T, b docBlock) {
+	t.Helper()
+	major := func(program string) int {
+		version := strings.Fields(string(run(t, r.env, nil, "bash", "-c", program+" --version")))[2]
+		digits, _, _ := strings.Cut(version, ".")
+		n, err := strconv.Atoi(digits)
+		if err != nil {
+			t.Fatalf("%s is of version %q", program, version)
+		}
+		return n
+	}
+	if own, server := major("pg_dump"), major("postgres"); own < server {
+		t.Logf("%s is not run: pg_dump %d, server %d", b.at, own, server)
+		return
+	}
+	r.shell(t, b)
+	dump, err := os.ReadFile(filepath.Join(r.folder, "shop.sql"))
+	if err != nil || !bytes.Contains(dump, []byte("CREATE TABLE public.sale ")) || bytes.Contains(dump, []byte("CREATE PUBLICATION")) {
+		t.Errorf("%s: a dump of %d bytes, %v", b.at, len(dump), err)
+	}
+}
+
 // end ends the pgaccel that is there.
 func (r *docReader) end(t *testing.T) {
 	t.Helper()
@@ -144,6 +169,8 @@ func (r *docReader) block(t *testing.T, b docBlock) {
 	switch how := b.lang + " " + b.word; how {
 	case "sh run":
 		out = r.shell(t, b)
+	case "sh dump":
+		r.dump(t, b)
 	case "sh serve":
 		r.serve(t, b)
 	case "sql superuser":
