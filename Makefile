@@ -7,7 +7,7 @@ BENCH_BIN := bin/pgaccel-bench
 PKGS   := ./...
 FUZZTIME ?= 20000x
 
-.PHONY: all build build-cuda gpu-emu check-cuda packages sbom test-packages publish-as demo test quick test-versions check simd lint race bench bench-ssb bench-tpch bench-tpcds bench-clickbench bench-bi bench-papers bench-passthrough fuzz regress referee programs ptx deps clean
+.PHONY: all build build-cuda gpu-emu check-cuda packages sbom test-packages publish-as demo test quick test-versions check simd lint race bench bench-ssb bench-tpch bench-tpcds bench-clickbench bench-bi bench-papers bench-passthrough fuzz regress referee programs ptx site deps clean
 
 all: build
 
@@ -49,6 +49,11 @@ test-packages:
 publish-as:
 	@scripts/publish-as.sh '$(MODULE)' '$(IMAGE)'
 
+# The pages of docs as a site, in build/site, which needs no network.
+site:
+	@scripts/install-deps.sh site
+	@scripts/site.sh
+
 # What the machine must have: a PostgreSQL server, and a C compiler for the SQL parser.
 deps:
 	@scripts/install-deps.sh
@@ -72,7 +77,7 @@ test-versions: deps
 # What needs no server and no C++ compiler: under a minute on two cores, once it is built.
 # internal/arch sees to the list.
 QUICK := ./bitmapidx ./catalog ./cmd/pgaccel ./colstore ./compress ./compress/internal/gen ./docs ./gpu/device \
-	./internal/arch ./internal/inspect ./internal/processors ./internal/simd ./plan ./syntax ./upstream
+	./internal/arch ./internal/docpage ./internal/inspect ./internal/processors ./internal/simd ./plan ./syntax ./upstream
 quick:
 	$(GO) test -short -timeout 5m $(QUICK)
 

@@ -134,7 +134,7 @@ func (a *asker) matrix(b *strings.Builder, expr func(l, r vector.Kind) string) {
 func (a *asker) page(t *testing.T) string {
 	b := &strings.Builder{}
 	b.WriteString("# What is accelerated\n\nWritten by `go test ./docs -update`, which plans every line. What is missing here is forwarded to PostgreSQL, and answered.\n")
-	b.WriteString("Forms of statements and settings that matter are in the README.\n\n## Types\n\n")
+	b.WriteString("Forms of statements are in [What is accelerated](statements.md).\n\n## Types\n\n")
 	var names []string
 	for _, k := range a.kinds {
 		names = append(names, k.String())

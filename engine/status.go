@@ -45,47 +45,47 @@ type SessionInfo struct {
 }
 
 type statusRow struct {
-	Version         string     `json:"version"`
-	Started         time.Time  `json:"started_at"`
-	Uptime          string     `json:"uptime"`
-	ServerVersion   *string    `json:"server_version"`
-	Connected       bool       `json:"stream_connected"`
-	AppliedLSN      string     `json:"applied_lsn"`
-	LagBytes        *int64     `json:"lag_bytes"`
-	LagSeconds      *float64   `json:"lag_seconds"`
-	LastError       *string    `json:"last_error"`
-	LastErrorAt     *time.Time `json:"last_error_at"`
-	Copies          int64      `json:"copies"`
-	Recopies        int64      `json:"recopies"`
-	Checkpoint      *time.Time `json:"checkpoint_at"`
-	CheckpointFails int64      `json:"checkpoint_failures"`
-	Columns         int64      `json:"column_bytes"`
-	ColumnsLimit    int64      `json:"column_limit_bytes"`
-	Query           int64      `json:"query_bytes"`
-	QueryLimit      int64      `json:"query_limit_bytes"`
-	Reuse           int64      `json:"reuse_bytes"`
-	ReuseLimit      int64      `json:"reuse_limit_bytes"`
-	Heap            int64      `json:"heap_bytes"`
-	HeapLimit       *int64     `json:"heap_limit_bytes"`
-	Sessions        int        `json:"sessions"`
-	Device          string     `json:"device"`
+	Version         string     `json:"version"`             // of pgaccel
+	Started         time.Time  `json:"started_at"`          // when the process began
+	Uptime          string     `json:"uptime"`              // since then
+	ServerVersion   *string    `json:"server_version"`      // of the server that is copied from
+	Connected       bool       `json:"stream_connected"`    // whether the replication stream is up
+	AppliedLSN      string     `json:"applied_lsn"`         // how far it has been seen
+	LagBytes        *int64     `json:"lag_bytes"`           // how far it is behind the server's flushed log, as of about a second ago; null while there is none
+	LagSeconds      *float64   `json:"lag_seconds"`         // for how long by more than 64 KiB; likewise
+	LastError       *string    `json:"last_error"`          // why the stream ended or did not begin, or columns could not be saved, the last time; the text for members of pg_read_all_stats
+	LastErrorAt     *time.Time `json:"last_error_at"`       // when
+	Copies          int64      `json:"copies"`              // of tables that were completed
+	Recopies        int64      `json:"recopies"`            // of these those of a table that this process had copied before
+	Checkpoint      *time.Time `json:"checkpoint_at"`       // when the columns were last saved, or had not changed (`--data-dir`)
+	CheckpointFails int64      `json:"checkpoint_failures"` // attempts that failed
+	Columns         int64      `json:"column_bytes"`        // column memory in use
+	ColumnsLimit    int64      `json:"column_limit_bytes"`  // `--memory`
+	Query           int64      `json:"query_bytes"`         // query memory in use
+	QueryLimit      int64      `json:"query_limit_bytes"`   // `--query-memory`
+	Reuse           int64      `json:"reuse_bytes"`         // what is kept of results
+	ReuseLimit      int64      `json:"reuse_limit_bytes"`   // `--reuse-memory`
+	Heap            int64      `json:"heap_bytes"`          // Go's heap
+	HeapLimit       *int64     `json:"heap_limit_bytes"`    // null for no limit
+	Sessions        int        `json:"sessions"`            // clients
+	Device          string     `json:"device"`              // the devices, or why there is none
 }
 
 type sessionRow struct {
-	PID         int32      `json:"pid"`
-	User        string     `json:"usename"`
-	Database    string     `json:"datname"`
-	Application string     `json:"application_name"`
-	Address     *string    `json:"client_addr"`
-	Port        *int       `json:"client_port"`
-	Started     *time.Time `json:"backend_start"`
-	State       *string    `json:"state"`
-	Since       *time.Time `json:"state_change"`
-	Route       *string    `json:"route"`
-	Accelerated *int64     `json:"accelerated"`
-	Partial     *int64     `json:"partial"`
-	Forwarded   *int64     `json:"forwarded"`
-	Held        *int64     `json:"held_bytes"`
+	PID         int32      `json:"pid"`              // what `pg_backend_pid()` says
+	User        string     `json:"usename"`          // role at login
+	Database    string     `json:"datname"`          // database
+	Application string     `json:"application_name"` // as the client says
+	Address     *string    `json:"client_addr"`      // the client's own, not pgaccel's; null for a Unix socket
+	Port        *int       `json:"client_port"`      // -1 for a Unix socket
+	Started     *time.Time `json:"backend_start"`    // when it came
+	State       *string    `json:"state"`            // as in `pg_stat_activity`, `active` while pgaccel executes, too; null of one that is only relayed
+	Since       *time.Time `json:"state_change"`     // since when
+	Route       *string    `json:"route"`            // `accelerated` (up to the last row) or `forwarded` while a statement runs
+	Accelerated *int64     `json:"accelerated"`      // statements answered here
+	Partial     *int64     `json:"partial"`          // in part
+	Forwarded   *int64     `json:"forwarded"`        // by PostgreSQL, those that name no copied table included
+	Held        *int64     `json:"held_bytes"`       // results that the client has not read
 }
 
 // given returns a pointer to v, nil where v is the zero value.

@@ -24,73 +24,73 @@ import (
 // nothing else is sent.
 
 type tableRow struct {
-	Name       string     `json:"name"`
-	State      string     `json:"state"`
-	Detail     string     `json:"detail"`
-	Rows       int64      `json:"rows"`
-	Bytes      int64      `json:"bytes"`
-	Copied     *time.Time `json:"copied"`
-	AppliedLSN string     `json:"applied_lsn"`
-	Inserted   int64      `json:"inserted"`
-	Updated    int64      `json:"updated"`
-	Deleted    int64      `json:"deleted"`
-	Deltas     int        `json:"deltas"`
-	History    int64      `json:"history_bytes"`
-	Segments   int        `json:"segments"`
-	OldestPin  float64    `json:"oldest_snapshot_ms"`
-	OnDevice   int64      `json:"device_bytes"`
+	Name       string     `json:"name"`               // schema and name
+	State      string     `json:"state"`              // `ready`; `copying`, `changed` (the stream brought what the copy cannot hold), `refused` (cannot be held) or `failed` (tried again): forwarded
+	Detail     string     `json:"detail"`             // why, in a sentence
+	Rows       int64      `json:"rows"`               // rows now; as of its last moment where the copy is given up
+	Bytes      int64      `json:"bytes"`              // column memory that it holds, dictionaries included
+	Copied     *time.Time `json:"copied"`             // end of the last copy
+	AppliedLSN string     `json:"applied_lsn"`        // log position up to which the stream has been seen
+	Inserted   int64      `json:"inserted"`           // rows since the copy
+	Updated    int64      `json:"updated"`            // likewise
+	Deleted    int64      `json:"deleted"`            // likewise
+	Deltas     int        `json:"deltas"`             // commits that are not folded into its segments yet
+	History    int64      `json:"history_bytes"`      // what these take
+	Segments   int        `json:"segments"`           // pieces of 65,536 rows
+	OldestPin  float64    `json:"oldest_snapshot_ms"` // age of the oldest snapshot whose history is kept, of any table
+	OnDevice   int64      `json:"device_bytes"`       // memory of devices that its columns have
 }
 
 // columnRow is what one codec takes of a column.
 type columnRow struct {
-	Table     string `json:"table"`
-	Column    string `json:"column"`
-	Codec     string `json:"codec"`
-	Segments  int    `json:"segments"`
-	Bytes     int64  `json:"bytes"`
-	NullBytes int64  `json:"null_bytes"`
-	OnDevice  int64  `json:"device_bytes"`
+	Table     string `json:"table"`        // schema and name
+	Column    string `json:"column"`       // its name
+	Codec     string `json:"codec"`        // how the segments are encoded
+	Segments  int    `json:"segments"`     // how many of them are encoded so
+	Bytes     int64  `json:"bytes"`        // what they take, dictionaries included
+	NullBytes int64  `json:"null_bytes"`   // of these for nulls
+	OnDevice  int64  `json:"device_bytes"` // memory of devices that they have
 }
 
 // deviceRow is one device; where there is none, one row says why.
 type deviceRow struct {
-	Device      string  `json:"device"`
-	Model       string  `json:"model"`
-	Memory      int64   `json:"memory_bytes"`
-	Budget      int64   `json:"budget_bytes"`
-	Used        int64   `json:"used_bytes"`
-	Queries     uint64  `json:"queries"`
-	Faults      uint64  `json:"faults"`
-	KernelMS    float64 `json:"kernel_ms"`
-	BytesCopied uint64  `json:"copied_bytes"`
+	Device      string  `json:"device"`       // `cuda:0` and so on; `none (reason)` where there is none
+	Model       string  `json:"model"`        // as the driver names it
+	Memory      int64   `json:"memory_bytes"` // of the device
+	Budget      int64   `json:"budget_bytes"` // that may be used (`--device-memory`)
+	Used        int64   `json:"used_bytes"`   // in use
+	Queries     uint64  `json:"queries"`      // that it answered
+	Faults      uint64  `json:"faults"`       // that it had
+	KernelMS    float64 `json:"kernel_ms"`    // time that queries have computed on it
+	BytesCopied uint64  `json:"copied_bytes"` // copied to it
 }
 
 type queryRow struct {
-	Query       string    `json:"query"`
-	Route       string    `json:"route"`
-	Reason      string    `json:"reason"`
-	Detail      *string   `json:"detail"`
-	Position    *int      `json:"position"`
-	Also        *string   `json:"also"`
-	Calls       int64     `json:"calls"`
-	Accelerated int64     `json:"accelerated"`
-	Partial     int64     `json:"partial"`
-	Forwarded   int64     `json:"forwarded"`
-	Rows        int64     `json:"rows"`
-	TotalMS     float64   `json:"total_ms"`
-	MeanMS      float64   `json:"mean_ms"`
-	MinMS       float64   `json:"min_ms"`
-	ServerMS    float64   `json:"forwarded_total_ms"`
-	ServerMean  float64   `json:"forwarded_mean_ms"`
-	LastUsed    time.Time `json:"last_used"`
-	Checks      int64     `json:"checks"`
-	Mismatches  int64     `json:"mismatches"`
-	Device      string    `json:"device"`
-	DeviceCalls int64     `json:"device_calls"`
-	DeviceMS    float64   `json:"device_mean_ms"`
-	Share       float64   `json:"share"`
-	Gain        *float64  `json:"gain_ms"`
-	Hint        *string   `json:"hint"`
+	Query       string    `json:"query"`              // its text (of a COPY, that of the SELECT of its rows; of a cursor, its SELECT); of more than 16 KiB the beginning, with the length and a checksum
+	Route       string    `json:"route"`              // of its last execution: `accelerated`, `partial` or `forwarded`
+	Reason      string    `json:"reason"`             // why that was not wholly accelerated
+	Detail      *string   `json:"detail"`             // what about it
+	Position    *int      `json:"position"`           // the character of `query` at which that begins; null where it is no part of the text
+	Also        *string   `json:"also"`               // what else of it is refused, a line each, with its position
+	Calls       int64     `json:"calls"`              // executions
+	Accelerated int64     `json:"accelerated"`        // of these answered here
+	Partial     int64     `json:"partial"`            // of these answered here in part
+	Forwarded   int64     `json:"forwarded"`          // of these answered by PostgreSQL
+	Rows        int64     `json:"rows"`               // of accelerated and partial executions
+	TotalMS     float64   `json:"total_ms"`           // of accelerated ones the time to compute them, without the gate; of partial ones until their end
+	MeanMS      float64   `json:"mean_ms"`            // likewise
+	MinMS       float64   `json:"min_ms"`             // likewise
+	ServerMS    float64   `json:"forwarded_total_ms"` // of forwarded executions that PostgreSQL completed: from sending one until its last row had been relayed, without the gate
+	ServerMean  float64   `json:"forwarded_mean_ms"`  // likewise
+	LastUsed    time.Time `json:"last_used"`          // when it was last executed
+	Checks      int64     `json:"checks"`             // shadow checks that came to something
+	Mismatches  int64     `json:"mismatches"`         // of these those that found a difference
+	Device      string    `json:"device"`             // what computed the last accelerated execution; `cpu` for no device
+	DeviceCalls int64     `json:"device_calls"`       // executions that a device computed
+	DeviceMS    float64   `json:"device_mean_ms"`     // what these took there
+	Share       float64   `json:"share"`              // of the time of all rows, `total_ms` and `forwarded_total_ms`
+	Gain        *float64  `json:"gain_ms"`            // what an execution here saves: what PostgreSQL takes (`forwarded_mean_ms`, or else by its estimate) less `mean_ms`; null where one is not known
+	Hint        *string   `json:"hint"`               // what would help, by `reason`; null where `detail` says all there is
 }
 
 // View is a statement over the schema pgaccel.

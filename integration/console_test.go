@@ -15,7 +15,7 @@ import (
 	"testing"
 )
 
-var screenshots = flag.String("screenshots", "", "the folder, by its whole path, that TestConsole leaves pictures in")
+var screenshots = flag.String("screenshots", "", "the folder, by its whole path, that TestConsole leaves pictures in, and TestPagesRun the one of docs")
 
 // Its longest names must not be cut off either.
 const consoleSchema = `
@@ -30,23 +30,31 @@ CREATE ROLE w_${long} LOGIN IN ROLE pg_monitor, pg_read_all_data`
 // named puts in what fills names up to about the most that there are.
 func named(sql string) string { return strings.ReplaceAll(sql, "${long}", strings.Repeat("w", 50)) }
 
-// TestConsole looks at each page of the console with a browser, wide and narrow, light and dark: it has its data, nothing is
-// cut off or reported, and axe finds no serious barrier. With -screenshots FOLDER pictures are left there.
-func TestConsole(t *testing.T) {
-	node := need(t, "node", "apt-get install -y nodejs npm")
-	browser, err := exec.LookPath("google-chrome")
-	if err != nil {
-		browser = need(t, "chromium", "apt-get install -y chromium")
+// chromium is a browser, and what scripts drive it.
+type chromium struct{ path, node, modules string }
+
+func consoleBrowser(t *testing.T) (b chromium) {
+	t.Helper()
+	b.node = need(t, "node", "apt-get install -y nodejs npm")
+	var err error
+	if b.path, err = exec.LookPath("google-chrome"); err != nil {
+		b.path = need(t, "chromium", "apt-get install -y chromium")
 	}
-	modules, err := filepath.Abs("../build/node/node_modules")
-	if err != nil {
+	if b.modules, err = filepath.Abs("../build/node/node_modules"); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"playwright-core", "axe-core"} {
-		if _, err := os.Stat(filepath.Join(modules, name)); err != nil {
+		if _, err := os.Stat(filepath.Join(b.modules, name)); err != nil {
 			t.Fatalf("%v: integration/install-clients.sh", err)
 		}
 	}
+	return b
+}
+
+// TestConsole looks at each page of the console with a browser, wide and narrow, light and dark: it has its data, nothing is
+// cut off or reported, and axe finds no serious barrier. With -screenshots FOLDER pictures are left there.
+func TestConsole(t *testing.T) {
+	browser := consoleBrowser(t)
 	s := privateStack(t, named(consoleSchema))
 	conn := connect(t, s.proxy.url("postgres"))
 	ask(t, conn, "SET application_name = '"+strings.Repeat("a", 63)+"'", nil)
@@ -67,11 +75,11 @@ func TestConsole(t *testing.T) {
 	if s.queries(t, "accelerated") < 4 {
 		t.Fatal("nothing was accelerated")
 	}
-	args := []string{"clients/console.js", s.http, browser}
+	args := []string{"clients/console.js", s.http, browser.path}
 	if *screenshots != "" {
 		args = append(args, *screenshots)
 	}
-	out := run(t, []string{"NODE_PATH=" + modules, "HOME=" + t.TempDir()}, nil, node, args...)
+	out := run(t, []string{"NODE_PATH=" + browser.modules, "HOME=" + t.TempDir()}, nil, browser.node, args...)
 	seen := map[string]int{}
 	for lines := bufio.NewScanner(bytes.NewReader(out)); lines.Scan(); {
 		var look struct {

@@ -235,19 +235,26 @@ func (s *stack) stop() (bad string) {
 			<-s.exited
 		}
 	}
-	if s.log != "" {
-		text, _ := os.ReadFile(s.log)
-		if at := bytes.Index(text, []byte("WARNING: DATA RACE")); at >= 0 {
-			bad += string(text[at:min(len(text), at+5000)])
-		}
-		for line := range strings.Lines(string(text)) {
-			if strings.Contains(line, "level=ERROR") || strings.HasPrefix(line, "panic:") || strings.HasPrefix(line, "fatal error:") {
-				bad += line
-			}
-		}
-	}
+	bad = s.faults()
 	if s.pg != nil {
 		s.pg.Stop()
+	}
+	return bad
+}
+
+// faults returns what is in pgaccel's log and should not be.
+func (s *stack) faults() (bad string) {
+	if s.log == "" {
+		return ""
+	}
+	text, _ := os.ReadFile(s.log)
+	if at := bytes.Index(text, []byte("WARNING: DATA RACE")); at >= 0 {
+		bad += string(text[at:min(len(text), at+5000)])
+	}
+	for line := range strings.Lines(string(text)) {
+		if strings.Contains(line, "level=ERROR") || strings.HasPrefix(line, "panic:") || strings.HasPrefix(line, "fatal error:") {
+			bad += line
+		}
 	}
 	return bad
 }

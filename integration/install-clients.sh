@@ -5,7 +5,7 @@ cd "$(dirname "$0")/.."
 if [ "$(id -u)" = 0 ]; then sudo=; else sudo=sudo; fi
 export DEBIAN_FRONTEND=noninteractive
 $sudo apt-get update -q
-$sudo apt-get install -y -q --no-install-recommends postgresql postgresql-client postgresql-contrib pgbouncer \
+$sudo apt-get install -y -q --no-install-recommends postgresql postgresql-client postgresql-contrib pgbouncer curl \
 	python3 python3-psycopg2 python3-psycopg python3-asyncpg python3-pyodbc odbc-postgresql unixodbc \
 	default-jdk-headless libpostgresql-jdbc-java
 if ! command -v npm >/dev/null; then

@@ -154,6 +154,7 @@ func packageContents(t *testing.T, deb, root string) {
 		`-rw-r--r-- root/root .* \./usr/share/fish/vendor_completions\.d/pgaccel\.fish`,
 		`-rw-r--r-- root/root .* \./usr/share/doc/pgaccel/copyright`,
 		`-rw-r--r-- root/root .* \./usr/share/doc/pgaccel/README\.md`,
+		`-rw-r--r-- root/root .* \./usr/share/doc/pgaccel/docs/quickstart\.md`,
 	} {
 		if !regexp.MustCompile(`(?m)^` + line + `$`).MatchString(list) {
 			t.Errorf("the package has no %s", line)

@@ -197,7 +197,7 @@ func TestDropDatabaseAfterClose(t *testing.T) {
 	admin := connectTo(t, server.URL("postgres", "postgres"))
 	for _, sql := range []string{"DROP DATABASE " + name + " WITH (FORCE)", "CREATE DATABASE " + name + "x TEMPLATE " + name} {
 		if _, err := admin.Exec(context.Background(), sql); err == nil {
-			t.Errorf("%s works while attached, though README.md says that it does not", sql)
+			t.Errorf("%s works while attached, though docs/differences.md says that it does not", sql)
 		}
 	}
 	r.Close()

@@ -6,13 +6,20 @@
 # into build/prometheus: Debian's package would start a server. With "ptx" also a C++ compiler,
 # and clang, which compiles the kernels for GPUs. With "packages" the C compiler of the other
 # architecture that packages are made for; with "test-packages" what makes a clean Debian and boots it.
+# With "site" only what makes a site of docs.
 set -euo pipefail
 
 missing=()
-command -v make >/dev/null || missing+=(make)
-command -v cc >/dev/null || missing+=(gcc libc6-dev)
-if [ -z "${PGACCEL_PG_BINDIR:-}" ] && ! ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 && ! command -v initdb >/dev/null; then
-	missing+=(postgresql)
+if [ "${1:-}" = site ]; then
+	command -v mkdocs >/dev/null || missing+=(mkdocs)
+	[ -e /usr/share/mkdocs/themes/material ] || python3 -c 'import material' 2>/dev/null || missing+=(mkdocs-material)
+else
+	command -v make >/dev/null || missing+=(make)
+	command -v cc >/dev/null || missing+=(gcc libc6-dev)
+	command -v psql >/dev/null || missing+=(postgresql-client)
+	if [ -z "${PGACCEL_PG_BINDIR:-}" ] && ! ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 && ! command -v initdb >/dev/null; then
+		missing+=(postgresql)
+	fi
 fi
 case "${1:-}" in
 test | ptx) command -v "${CXX:-c++}" >/dev/null || missing+=(g++) ;;
@@ -35,7 +42,6 @@ if [ "${1:-}" = test-packages ]; then
 	command -v pgrep >/dev/null || missing+=(procps)
 	[ -e /usr/share/keyrings/debian-archive-keyring.gpg ] || missing+=(debian-archive-keyring)
 fi
-command -v psql >/dev/null || missing+=(postgresql-client)
 locale=""
 if [ "${1:-}" = test ] && ! locale -a 2>/dev/null | grep -qix 'en_US\.utf-\?8'; then
 	locale=en_US

@@ -17,6 +17,7 @@ import (
 var mayImport = map[string]string{
 	"internal/arch":       "",
 	"internal/invariant":  "",
+	"internal/docpage":    "",
 	"internal/processors": "",
 	"internal/pgserver":   "internal/subprocess",
 	"internal/subprocess": "",
