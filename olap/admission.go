@@ -23,7 +23,8 @@ import (
 //
 // Who waits has no slot, and who has a place waits for slots only. The place is given back
 // when the result is there, so that a client that reads slowly, or a portal that is read
-// in parts, holds none.
+// in parts, holds none. A statement has one place, whatever it reads of intermediate
+// relations and of its own groups: were it to wait for another, several could hold what all wait for.
 type admission struct {
 	classes [6]class
 	waiting atomic.Int32
@@ -37,6 +38,12 @@ type class struct {
 	mu    sync.Mutex
 	free  int
 	queue []chan struct{} // closed when there is a place for who waits at it
+}
+
+// place is that of a statement's executions.
+type place struct {
+	class atomic.Pointer[class] // nil where it needs none, or waits for it
+	since int64                 // turn.spent when it was had
 }
 
 // classRatio is by how much the work of one class is more than that of the one before it.
@@ -118,10 +125,11 @@ func (c *class) leave() {
 }
 
 // admit waits until the execution may scan, for which work is the estimate. What it did
-// before, lookups, it keeps meanwhile.
+// before, lookups, it keeps meanwhile. A statement that has a place already does not wait: it takes one of
+// a class for this work, if that has one.
 func (x *execution) admit(work time.Duration) (err error) {
 	s := x.opt.Slots
-	if s == nil || x.place.Load() != nil {
+	if s == nil {
 		return nil
 	}
 	if x.opt.Eager {
@@ -129,6 +137,12 @@ func (x *execution) admit(work time.Duration) (err error) {
 	}
 	c := s.admission.class(work)
 	if c == nil {
+		return nil
+	}
+	if had := x.place.class.Load(); had != nil {
+		if c != had && c.most > had.most && c.try() {
+			x.move(had, c)
+		}
 		return nil
 	}
 	if !c.try() {
@@ -143,19 +157,29 @@ func (x *execution) admit(work time.Duration) (err error) {
 			return err
 		}
 	}
-	x.admitted = x.turn.spent.Load()
-	x.place.Store(c)
+	x.place.since = x.turn.spent.Load()
+	x.place.class.Store(c)
 	return nil
+}
+
+// move gives a place back for one of another class, which has been taken, unless another goroutine has done so
+// or the execution has ended.
+func (x *execution) move(from, to *class) {
+	if x.place.class.CompareAndSwap(from, to) {
+		from.leave()
+	} else {
+		to.leave()
+	}
 }
 
 // moveUp is called between morsels, by any goroutine that computes for the execution: one
 // that has had more time than its class is for takes a place of a larger one, if there is one.
 func (x *execution) moveUp() {
-	c := x.place.Load()
+	c := x.place.class.Load()
 	if c == nil || c.larger == nil {
 		return
 	}
-	had := time.Duration(x.turn.spent.Load() - x.admitted)
+	had := time.Duration(x.turn.spent.Load() - x.place.since)
 	if had < c.most {
 		return
 	}
@@ -163,18 +187,14 @@ func (x *execution) moveUp() {
 		if had >= to.most && to.larger != nil || !to.try() {
 			continue
 		}
-		if x.place.CompareAndSwap(c, to) {
-			c.leave()
-		} else {
-			to.leave() // another goroutine has moved it, or it has ended
-		}
+		x.move(c, to)
 		return
 	}
 }
 
-// leave gives the execution's place back.
+// leave gives the statement's place back.
 func (x *execution) leave() {
-	if c := x.place.Swap(nil); c != nil {
+	if c := x.place.class.Swap(nil); c != nil {
 		c.leave()
 	}
 }

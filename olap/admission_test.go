@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -11,6 +12,8 @@ import (
 	"time"
 
 	"pgaccel/plan"
+	"pgaccel/pushdown"
+	"pgaccel/syntax"
 	"pgaccel/vector"
 )
 
@@ -158,7 +161,7 @@ func TestAdmissionOfExecutions(t *testing.T) {
 func TestAdmissionMovesUp(t *testing.T) {
 	s := NewSlots(1)
 	classes := &s.admission.classes
-	x := &execution{ctx: context.Background(), opt: Options{Slots: s}, turn: s.begin(false)}
+	x := &execution{ctx: context.Background(), opt: Options{Slots: s}, turn: s.begin(false), place: new(place)}
 	x.turn.spent.Store(int64(time.Hour)) // lookups, before it was admitted
 	free := func() (free []int) {
 		for i := range classes {
@@ -237,5 +240,44 @@ func TestUnderestimatedMovesUp(t *testing.T) {
 				s.unused(t, 1)
 			}
 		}
+	}
+}
+
+// TestAdmissionOnce: a statement that has a place reads its groups, and relations, without another, so that several do
+// not hold what all wait for.
+func TestAdmissionOnce(t *testing.T) {
+	w := newRelationWorld(t, rand.New(rand.NewPCG(7, 1)), 3000, 1024)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for _, sql := range []string{
+		"select id, max(g) from fact group by id having max(k) < min(g) or max(k) is null", // groups are read as rows
+		"select f.id, s.c from fact f join (select k, count(*) c from fact group by k) s on s.k = f.k where f.g = 1",
+		"select count(*) from fact f where f.g = 2 and f.n > (select avg(n) from fact i where i.k = f.k)",
+	} {
+		st := pushdown.Plan(syntax.Parse(sql), nil, w.cat)
+		if st.Forward != nil {
+			t.Fatal(st.Forward)
+		}
+		s := NewSlots(1)
+		var wg sync.WaitGroup
+		for range 2 * placesPerSlot {
+			wg.Go(func() {
+				for range 20 {
+					b, err := Execute(ctx, st.Star, w.input(st), Options{Slots: s, Eager: true})
+					if err != nil {
+						t.Errorf("%s: %v", sql, err)
+						return
+					}
+					b.Release()
+				}
+			})
+		}
+		wg.Wait()
+		for i := range s.admission.classes {
+			if c := &s.admission.classes[i]; c.free != placesPerSlot {
+				t.Errorf("%s: %d places of class %d are free", sql, c.free, i)
+			}
+		}
+		s.unused(t, 1)
 	}
 }

@@ -134,7 +134,7 @@ func newExecution(ctx context.Context, q *plan.Star, in Input, opt Options) (*ex
 			opt.grouping = strategy(uint64(eagerTurn.Add(1)) % uint64(groupPartitioned+1))
 		}
 	}
-	x := &execution{ctx: ctx, in: in, opt: opt, memory: new(atomic.Int64), room: opt.MemoryLimit}
+	x := &execution{ctx: ctx, in: in, opt: opt, memory: new(atomic.Int64), room: opt.MemoryLimit, place: new(place)}
 	if x.opt.orders == nil {
 		x.opt.orders = &textOrders{ctx: ctx, server: opt.Rank}
 	}

@@ -129,8 +129,7 @@ func (x *execution) inner(q *plan.Star) (r *result, rows []uint32, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	in.turn, in.trace, in.relations, in.readers, in.read, in.memory = x.turn, x.trace, x.relations, x.readers, x.read, x.memory
-	defer in.leave()
+	in.turn, in.trace, in.relations, in.readers, in.read, in.memory, in.place = x.turn, x.trace, x.relations, x.readers, x.read, x.memory, x.place
 	if err = in.begin(); err != nil {
 		return nil, nil, err
 	}

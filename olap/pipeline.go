@@ -37,9 +37,7 @@ type execution struct {
 	spill     *spiller      // what the result goes to; nil where memory has to do
 	files     bool          // what memory does not hold from now on may go to files
 	turn      *turn         // among those that want slots; nil without Options.Slots
-	// place is that among the executions that scan; nil where it needs none, or waits for it.
-	place    atomic.Pointer[class]
-	admitted int64 // turn.spent when it got a place
+	place     *place        // of the statement, among those that scan
 	// keeps: groups may come from Options.Kept; others are the versions of the tables that are not scanned then.
 	keeps  bool
 	others []colstore.Version

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -108,6 +110,21 @@ type answer struct {
 	lost    error // of the connection
 }
 
+// writeStacks writes the stacks of all goroutines to a file, pgaccel's among them, which runs in this process: what
+// one that has not answered in time waits for.
+func writeStacks() string {
+	f, err := os.CreateTemp("", "referee-*.stacks")
+	if err != nil {
+		return err.Error()
+	}
+	defer f.Close()
+	b := make([]byte, 16<<20)
+	if _, err := f.Write(b[:runtime.Stack(b, true)]); err != nil {
+		return err.Error()
+	}
+	return f.Name()
+}
+
 // text is the rows and the error, for messages.
 func (a *answer) text() string {
 	var b strings.Builder
@@ -189,6 +206,9 @@ func (a *answer) note(err error) {
 		return
 	}
 	a.lost = err
+	if errors.Is(err, context.DeadlineExceeded) {
+		a.lost = fmt.Errorf("%w, stacks in %s", err, writeStacks())
+	}
 }
 
 // encode returns a parameter's value and its format.
