@@ -1,6 +1,9 @@
 package sqlfn
 
-import "sync/atomic"
+import (
+	"strings"
+	"sync/atomic"
+)
 
 // memo keeps what was made of the last text: a pattern is the same in all rows of a statement.
 type memo[T any] struct {
@@ -19,8 +22,8 @@ func (m *memo[T]) of(text string) (T, bool) {
 	if l := m.last.Load(); l != nil && l.text == text {
 		return l.made, l.ok
 	}
-	l := &memoized[T]{text: text}
-	l.made, l.ok = m.make(text)
+	l := &memoized[T]{text: strings.Clone(text)} // a row's text may be gone with the next one
+	l.made, l.ok = m.make(l.text)
 	m.last.Store(l)
 	return l.made, l.ok
 }

@@ -81,8 +81,8 @@ var last atomic.Pointer[pattern]
 func compiled(text string) *pattern {
 	p := last.Load()
 	if p == nil || p.text != text {
-		p = &pattern{text: text}
-		if translated, ok := translate(text); ok {
+		p = &pattern{text: strings.Clone(text)} // a row's text may be gone with the next one
+		if translated, ok := translate(p.text); ok {
 			p.re = regexp.MustCompile(translated)
 		}
 		last.Store(p)

@@ -96,7 +96,7 @@ func matcherOf(text string, inCase bool) *matcher {
 	at := &matchers[maphash.String(matcherSeed, text)%uint64(len(matchers))]
 	m := at.Load()
 	if m == nil || m.text != text || m.inCase != inCase {
-		m = newMatcher(text, inCase)
+		m = newMatcher(strings.Clone(text), inCase) // a row's text may be gone with the next one
 		at.Store(m)
 	}
 	return m
