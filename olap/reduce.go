@@ -341,8 +341,12 @@ func (r *reduction) rest() *plan.Star {
 		return j.Table != r.root && r.core>>uint(j.Table)&1 != 0
 	})
 	for i := range q.Joins {
-		if q.Joins[i].Table == r.root {
-			q.Joins[i].On = nil
+		j := &q.Joins[i]
+		if j.Table == r.root {
+			j.On = nil
+		}
+		if r.x.kinds[j.Table] == plan.Inner {
+			j.Kind = plan.Inner // also where a condition says so that is left out here
 		}
 	}
 	return &q

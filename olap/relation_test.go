@@ -448,6 +448,9 @@ func TestReduction(t *testing.T) {
 		"select count(*), sum(o.n) from fact f join fact o on o.id = f.k where f.t < 'c'":                                                                                      1,
 		"select f.id from fact f where f.g = 3 and exists (select 1 from many m where m.k = f.k and m.w > f.g)":                                                                1,
 		"select f.id, s.n from fact f join (select t, max(n) n from fact group by t union all select t, min(n) from fact group by t) s on s.t = f.t where f.g = 4":             1,
+		// A condition that is the core's makes the join to it an inner one.
+		"select d.id from dim d left join fact f on f.id = d.r where f.g > 2 and f.k <> all (select case when true then n.k end from fact n where n.g > 100)":               1,
+		"select d.id, s.c from dim d left join fact f on f.id = d.r left join (select t, count(*) c from fact group by t) s on s.t = f.t where f.g = 1 and f.n is not null": 1,
 		// The core reads a filtered table, and for that has a core of its own.
 		"select f.id, d.name, s.c from fact f join dim d on d.id = f.k join (select k, count(*) c from fact group by k) s on s.k = f.k where f.g = 1 and d.name < 'f'": 2,
 		// The core has a core of its own.
