@@ -10,13 +10,13 @@ import (
 	"pgaccel/sqlfn"
 )
 
-// Report says who computed a query, for Options.Report.
+// Report says who computed a query, for Options.Report: all of its stars.
 type Report struct {
-	// Device names what computed the groups, or found the rows, as gpu.Stats does; empty
-	// where the processor did all of it.
+	// Device names what computed the groups, or found the rows, of a star at least, as
+	// gpu.Stats does; empty where the processor did all of it.
 	Device string
 	// Fallback says why a device that was offered did not: one of few words, for metrics.
-	// Empty where none was offered, or it computed.
+	// Empty where none was offered, or it computed a star; a fault is always told.
 	Fallback string
 	Err      error     // of a device that failed
 	Stats    gpu.Stats // of all of the device's queries
@@ -35,6 +35,8 @@ const (
 	fallbackPlan      = "plan" // the processor tells what is wrong
 	fallbackEmpty     = "no rows"
 	fallbackMany      = "many rows"
+	fallbackRelation  = "relation" // what another star gives is scanned
+	fallbackTexts     = "equal texts"
 )
 
 // deviceRows is the number of rows from which on a query is offered to a device that it
@@ -45,17 +47,25 @@ const deviceRows = 2 << 20
 type accelerator struct {
 	x      *execution
 	limits gpu.Limits
-	report Report
+	device string // that has computed
+	err    error  // of a device that failed
 }
 
-// offered reports whether a device may be tried for the query.
+// offered reports whether a device may be tried for the query, whose relations have not been computed.
 func (x *execution) offered() bool {
-	if x.opt.Device == nil || x.trace != nil {
+	if x.opt.Device == nil || x.trace != nil || len(x.q.Tables) == 0 {
 		return false
 	}
 	a := &accelerator{x: x}
 	if _, ok := x.opt.Device.Limits(); !ok {
 		return a.leave(fallbackNone)
+	}
+	// What a device keeps belongs to tables, and lies in memory that it maps.
+	if x.q.Tables[0].Relation != nil {
+		return a.leave(fallbackRelation)
+	}
+	if x.standsFor() {
+		return a.leave(fallbackTexts)
 	}
 	for i := range x.q.Aggs {
 		if !aggregatesOnDevice(&x.q.Aggs[i]) {
@@ -65,15 +75,16 @@ func (x *execution) offered() bool {
 	if slices.ContainsFunc(x.q.Joins, func(j plan.StarJoin) bool { return j.Many }) {
 		return a.leave("join")
 	}
-	return x.opt.DeviceWait || x.tabs[0].Rows >= deviceRows || a.leave(fallbackSmall)
+	return x.opt.DeviceWait || x.in.Tables[x.q.Tables[0].Table].Rows >= deviceRows || a.leave(fallbackSmall)
 }
 
 // onDevice has a device tried for the query, where one may be. done is false where all must be
 // done again without.
 func (x *execution) onDevice(try func() (done bool, err error)) (done bool, err error) {
-	if !x.offered() {
+	if x.device == nil {
 		return false, nil
 	}
+	held := x.memory.Load()
 	if done, err = try(); done {
 		return true, err
 	}
@@ -83,13 +94,13 @@ func (x *execution) onDevice(try func() (done bool, err error)) (done bool, err 
 	if err != nil {
 		(&accelerator{x: x}).leave(fallbackPlan)
 	}
-	x.memory.Store(0)
+	x.give(x.memory.Load() - held)
 	return false, nil
 }
 
 // ready reports whether the device may have a pipeline that was prepared for it.
 func (a *accelerator) ready(p *pipeline) (ok bool) {
-	if a.limits, ok = a.x.opt.Device.Limits(); !ok {
+	if a.limits, ok = a.x.device.Limits(); !ok {
 		return a.leave(fallbackNone)
 	}
 	if p.never || p.many >= 0 || len(p.tab.Segments) == 0 {
@@ -130,17 +141,24 @@ func (x *execution) accelerate(g *grouper) (ok bool, err error) {
 	return a.groups(g)
 }
 
-// finish tells the caller what the device did.
-func (a *accelerator) finish() {
-	if a.x.opt.Report != nil {
-		*a.x.opt.Report = a.report
+// computed tells the caller that the device has done a star.
+func (a *accelerator) computed() {
+	if r := a.x.opt.Report; r != nil {
+		if r.Device = a.device; r.Fallback != fallbackFault {
+			r.Fallback = ""
+		}
 	}
 }
 
-// leave notes that the processor computes, and why.
+// leave notes that the processor computes a star, and why.
 func (a *accelerator) leave(why string) bool {
-	a.report.Device, a.report.Fallback = "", why
-	a.finish()
+	switch r := a.x.opt.Report; {
+	case r == nil:
+	case why == fallbackFault:
+		r.Fallback, r.Err = why, a.err
+	case r.Device == "" && r.Fallback == "":
+		r.Fallback = why
+	}
 	return false
 }
 
@@ -152,17 +170,20 @@ func (a *accelerator) run(l *lowering) (*program.Result, error) {
 	var stats gpu.Stats
 	var err error
 	a.x.aside(func() {
-		r, stats, err = a.x.opt.Device.Run(a.x.ctx, q, gpu.RunOptions{Wait: a.x.opt.DeviceWait, Caller: a.x.opt.DeviceCaller})
+		r, stats, err = a.x.device.Run(a.x.ctx, q, gpu.RunOptions{Wait: a.x.opt.DeviceWait, Caller: a.x.opt.DeviceCaller})
 	})
-	s := &a.report.Stats
-	s.Kernel += stats.Kernel
-	s.BytesCopied += stats.BytesCopied
-	s.BytesRead += stats.BytesRead
-	s.Indexed += stats.Indexed
+	if report := a.x.opt.Report; report != nil {
+		s := &report.Stats
+		s.Kernel += stats.Kernel
+		s.BytesCopied += stats.BytesCopied
+		s.BytesRead += stats.BytesRead
+		s.Indexed += stats.Indexed
+		s.Device = stats.Device
+	}
 	if a.x.opt.Scanned != nil {
 		a.x.opt.Scanned.Indexed.Add(int64(stats.Indexed))
 	}
-	s.Device = stats.Device
+	a.device = stats.Device
 	why := ""
 	switch {
 	case err == nil && r == nil:
@@ -181,7 +202,7 @@ func (a *accelerator) run(l *lowering) (*program.Result, error) {
 		why = fallbackBusy
 	default:
 		why = fallbackFault
-		a.report.Err = err
+		a.err = err
 	}
 	a.leave(why)
 	return nil, nil
@@ -217,8 +238,7 @@ func (a *accelerator) groups(g *grouper) (ok bool, err error) {
 			return false, err
 		}
 	}
-	a.report.Device = a.report.Stats.Device
-	a.finish()
+	a.computed()
 	return true, nil
 }
 

@@ -24,16 +24,17 @@ type plainDevice struct {
 	// fail, if not nil, says what becomes of the n-th query instead.
 	fail func(n int) (*program.Result, error)
 
-	mu     sync.Mutex
-	asked  int
-	places map[program.Place]int
-	sinks  map[program.SinkKind]int
-	built  int // lookups that it was to build
-	ops    map[program.Op]int
-	steps  map[program.StepKind]int
-	kinds  map[program.LookupKind]int
-	left   int
-	risky  int
+	mu      sync.Mutex
+	asked   int
+	places  map[program.Place]int
+	sinks   map[program.SinkKind]int
+	built   int // lookups that it was to build
+	repeats int // of keys that come again
+	ops     map[program.Op]int
+	steps   map[program.StepKind]int
+	kinds   map[program.LookupKind]int
+	left    int
+	risky   int
 
 	indexed indexedOf
 }
@@ -58,6 +59,7 @@ func (d *plainDevice) Run(ctx context.Context, q *program.Query, opt gpu.RunOpti
 	for i := range q.Lookups {
 		if d.kinds[q.Program.Lookups[i].Kind]++; q.Lookups[i].Build != nil {
 			d.built++
+			d.repeats += int(b2i(q.Lookups[i].Build.Sink.Repeats))
 		}
 		if q.Program.Lookups[i].Left {
 			d.left++

@@ -98,7 +98,8 @@
 // package program. A program stands beside it because it is kept with its kernel: it has the
 // shape only, by numbers, without constants, text and errors.
 //
-// Lookups of large tables are made on the device, too (device_build.go). A device computes
+// Lookups of large tables are made on the device, too (device_build.go); those of what other stars
+// give are made here, and belong to one execution. What scans such a relation is the processor's. A device computes
 // integers: sums of floats, DISTINCT, percentiles and variances, joins that multiply rows,
 // and functions that are not written out as tables are the processor's, and so is every
 // query of which a device says that it is busy, compiling, short of room, or that some row

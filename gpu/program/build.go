@@ -168,7 +168,11 @@ func (g *generator) build(r *row) {
 	g.line("const bool within = keyed && distance < %s;", size)
 	g.line("const uint32_t to = (uint32_t)distance;")
 	g.line("fault |= keyed && !within;")
-	g.line("fault |= build_bits(%s, to, within, lane);", bits)
+	if g.p.Sink.Repeats {
+		g.line("build_bits(%s, to, within, lane);", bits)
+	} else {
+		g.line("fault |= build_bits(%s, to, within, lane);", bits)
+	}
 	if entry := map[LookupKind]string{Lookup8: "uint8_t", Lookup16: "uint16_t", Lookup32: "uint32_t"}[kind]; entry != "" {
 		entries := g.param(entry+" *", "build_entries", func(a *arguments) uint64 { return uint64(a.b.Built) + uint64(bitmapBytes(a.q.BuildSize)) })
 		g.line("if (within)")

@@ -175,8 +175,9 @@ type Sink struct {
 	Digits []Digit
 	Accs   []Acc
 	// SinkBuild: the layout of the lookup and the node that is its key. A key that comes
-	// twice is a fault, and one that is null is left out. The entry is the number that
-	// Digits make; LookupHash cannot be built.
-	Build LookupKind
-	Key   int
+	// twice is a fault, but in LookupBits with Repeats, and one that is null is left out. The
+	// entry is the number that Digits make; LookupHash cannot be built.
+	Build   LookupKind
+	Repeats bool
+	Key     int
 }

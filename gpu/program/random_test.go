@@ -572,5 +572,7 @@ func (m *maker) build() {
 	}
 	if s.Build != LookupBits {
 		m.digits(groups)
+	} else if s.Repeats = m.chance(2); s.Repeats {
+		s.Key = m.add(Node{Op: plan.OpDiv, Args: []int{s.Key, m.constant(interval{1, 5})}, Nullable: true}, interval{-7, next})
 	}
 }

@@ -348,7 +348,7 @@ func (r *reference) build() {
 	if r.fault(key < d.Lo || uint64(at) >= uint64(d.Size)) {
 		return
 	}
-	if _, taken := d.entry(kind, at); r.fault(taken) {
+	if _, taken := d.entry(kind, at); r.fault(taken && !r.q.Sink.Repeats) {
 		return
 	}
 	switch e := r.number(); kind {

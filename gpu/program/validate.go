@@ -198,6 +198,9 @@ func (p *Program) sinkNodes() (roots []int, err error) {
 		if s.Build >= LookupHash {
 			return nil, fmt.Errorf("sink: a lookup of kind %d cannot be built", s.Build)
 		}
+		if s.Repeats && s.Build != LookupBits {
+			return nil, fmt.Errorf("sink: keys that come again have one entry each in a lookup of kind %d", s.Build)
+		}
 		roots = append(roots, s.Key)
 	case SinkBitmap:
 		roots = nil
