@@ -362,6 +362,9 @@ func sameResult(p *program.Program, got, want *program.Result) error {
 		out := make([]string, len(r.Numbers))
 		for g := range r.Numbers {
 			out[g] = fmt.Sprint(r.Numbers[g], r.Rows[g])
+			if r.Prefix != nil {
+				out[g] += fmt.Sprint(" of ", r.Prefix[g])
+			}
 			for _, a := range r.Accs {
 				if out[g] += fmt.Sprint(" ", a.V[g]); a.Hi != nil {
 					out[g] += fmt.Sprint(":", a.Hi[g])

@@ -148,7 +148,7 @@ func copyResult(r *program.Result) *program.Result {
 		return nil
 	}
 	c := *r
-	c.Numbers, c.Rows = slices.Clone(r.Numbers), slices.Clone(r.Rows)
+	c.Numbers, c.Prefix, c.Rows = slices.Clone(r.Numbers), slices.Clone(r.Prefix), slices.Clone(r.Rows)
 	c.Accs, c.Bitmaps = slices.Clone(r.Accs), slices.Clone(r.Bitmaps)
 	for i, a := range c.Accs {
 		c.Accs[i] = program.Values{V: slices.Clone(a.V), Hi: slices.Clone(a.Hi)}

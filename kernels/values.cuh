@@ -61,6 +61,34 @@ PGACCEL_INLINE int64_t float_key(int64_t bits)
 	return bits < 0 ? -magnitude : bits;
 }
 
+// fixed_shift is how far left the mantissa of a double goes in a fixed-point number whose bit 0 is the
+// lowest one of the mantissas of biased exponent base; bad where that is no number of 116 bits. Zero
+// is good, -0 is not.
+PGACCEL_INLINE uint32_t fixed_shift(int64_t bits, int64_t base, bool &bad)
+{
+	const int64_t exponent = bits >> 52 & 0x7ff, shift = exponent - base;
+	bad = bits != 0 && (exponent == 0 || exponent == 0x7ff || shift < 0 || shift > 63);
+	return (uint32_t)shift & 63;
+}
+
+PGACCEL_INLINE uint64_t mantissa(int64_t bits)
+{
+	return bits == 0 ? 0 : ((uint64_t)bits & 0xfffffffffffffull) | 1ull << 52;
+}
+
+// fixed_high and fixed_low are the bits of that number from 63 on and those below, with its sign.
+PGACCEL_INLINE int64_t fixed_high(int64_t bits, int64_t base, bool &bad)
+{
+	const int64_t v = (int64_t)(mantissa(bits) >> (63 - fixed_shift(bits, base, bad)));
+	return bits < 0 ? -v : v;
+}
+
+PGACCEL_INLINE int64_t fixed_low(int64_t bits, int64_t base, bool &bad)
+{
+	const int64_t v = (int64_t)(mantissa(bits) << fixed_shift(bits, base, bad) & 0x7fffffffffffffffull);
+	return bits < 0 ? -v : v;
+}
+
 // set_has searches an ascending set.
 PGACCEL_INLINE bool set_has(const int64_t *set, uint32_t n, int64_t v)
 {

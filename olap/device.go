@@ -1,6 +1,7 @@
 package olap
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 
@@ -8,6 +9,7 @@ import (
 	"pgaccel/gpu/program"
 	"pgaccel/plan"
 	"pgaccel/sqlfn"
+	"pgaccel/vector"
 )
 
 // Report says who computed a query, for Options.Report: all of its stars.
@@ -116,12 +118,12 @@ func (a *accelerator) ready(p *pipeline) (ok bool) {
 // aggregatesOnDevice reports whether a device may have the accumulators of an aggregate.
 func aggregatesOnDevice(a *plan.AggregateCall) bool {
 	switch a.Func.State {
-	case sqlfn.AggregateLeast, sqlfn.AggregateGreatest:
+	case sqlfn.AggregateLeast, sqlfn.AggregateGreatest, sqlfn.AggregateCount, sqlfn.AggregateSum:
 		return true
-	case sqlfn.AggregateCount:
-		return !a.Distinct
-	case sqlfn.AggregateSum:
-		return !a.Distinct && !a.Arg.Type().Kind.IsFloat()
+	case sqlfn.AggregateMoments:
+		return a.Distinct || !a.Arg.Type().Kind.IsFloat()
+	case sqlfn.AggregateFold:
+		return a.Distinct && !a.Func.Idempotent || a.Arg.Type().Kind == vector.Bool
 	}
 	return false
 }
@@ -208,33 +210,63 @@ func (a *accelerator) run(l *lowering) (*program.Result, error) {
 	return nil, nil
 }
 
+// basis is a base of a grouper as a device computes it, or the values that an accumulator collects of
+// its groups.
+type basis struct {
+	by     *grouping
+	l      *lowering
+	digits []digitOnDevice
+	accs   []accOnDevice
+	set    int // the accumulator; -1: the groups themselves
+}
+
+// bases lowers the bases of a grouper that has been arranged for a device, each before its sets of values.
+func (a *accelerator) bases(g *grouper) (list []basis, why string) {
+	rows := g.p.expectedRows()
+	add := func(b basis, expect float64) {
+		if b.l.why == "" {
+			b.l.place(expect, a.limits.SharedBytes, a.limits.Memory, rows)
+		}
+		list, why = append(list, b), cmp.Or(why, b.l.why)
+	}
+	for _, by := range g.bases {
+		l := newLowering(g.p)
+		l.steps()
+		digits, accs := l.groups(by)
+		add(basis{by, l, digits, accs, -1}, by.expect)
+		for k := range g.accs {
+			if g.accs[k].kind != accDistinct {
+				continue
+			}
+			l := newLowering(g.p)
+			l.steps()
+			digits := l.distinct(by, &g.accs[k])
+			add(basis{by, l, digits, nil, k}, max(by.expect, pairsExpected))
+		}
+	}
+	return list, why
+}
+
 // groups computes the bases of a grouper that has been arranged for it. ok is false where
 // the processor has to.
 func (a *accelerator) groups(g *grouper) (ok bool, err error) {
-	rows := g.p.expectedRows()
-	type job struct {
-		l     *lowering
-		accOf []int
+	list, why := a.bases(g)
+	if why != "" {
+		return a.leave(why), nil
 	}
-	jobs := make([]job, len(g.bases))
-	for i, by := range g.bases {
-		l := newLowering(g.p)
-		l.steps()
-		jobs[i] = job{l, l.groups(by)}
-		if l.why == "" {
-			l.place(by, a.limits.SharedBytes, a.limits.Memory, rows)
-		}
-		if l.why != "" {
-			return a.leave(l.why), nil
-		}
-	}
-	for i, by := range g.bases {
-		l := jobs[i].l
-		r, err := a.run(l)
+	var s *groups // of the base before
+	for i := range list {
+		b := &list[i]
+		r, err := a.run(b.l)
 		if r == nil || err != nil {
 			return false, err
 		}
-		if err := by.take(r, jobs[i].accOf); err != nil {
+		if b.set < 0 {
+			s, err = b.by.take(r, b.digits, b.accs)
+		} else {
+			err = s.takeDistinct(b.set, r, b.digits)
+		}
+		if err != nil {
 			return false, err
 		}
 	}
@@ -253,77 +285,6 @@ func (l *lowering) query() *program.Query {
 	}
 	l.q.Segments, l.q.TableID = segmentsOnDevice(l.p.tab, columns), l.p.tab.ID
 	return l.q
-}
-
-// take makes the result of what a device computed: a list of groups, or where these are not
-// much fewer than there can be, an array. Few groups are in the order of their numbers, as
-// those that the processor finds.
-func (by *grouping) take(r *program.Result, accOf []int) error {
-	s := by.newGroups()
-	by.done = []*groups{s}
-	n := len(r.Numbers)
-	if n == 0 {
-		by.how = groupHash
-		if len(by.axes) == 0 {
-			by.how = groupSingle
-		}
-		s.open()
-		return s.account()
-	}
-	card := by.pack.card
-	sorted := slices.IsSorted(r.Numbers)
-	var order []uint64 // of the groups: their numbers, which are below 1<<32, and places in r
-	switch {
-	case len(by.axes) == 0:
-		by.how = groupSingle
-		s.open()
-	case !sorted && card <= uint64(8*n):
-		by.how = groupDense
-		s.open()
-	default:
-		by.how = groupListed
-		if s.listed = r.Numbers; !sorted && card <= denseSmall {
-			order, s.listed = make([]uint64, n), make([]uint64, n)
-			for i, number := range r.Numbers {
-				order[i] = number<<32 | uint64(i)
-			}
-			slices.Sort(order)
-			for i, o := range order {
-				s.listed[i] = o >> 32
-			}
-		}
-	}
-	s.fill(r, accOf, order)
-	return s.account()
-}
-
-// fill takes what a device computed: with groupDense each group to the place that its number
-// says, else in an order, or as they come.
-func (s *groups) fill(r *program.Result, accOf []int, order []uint64) {
-	place := func(to *[]int64, from []int64) {
-		switch {
-		case s.by.how == groupDense:
-			for i, v := range from {
-				(*to)[r.Numbers[i]] = v
-			}
-		case order != nil && from != nil:
-			*to = make([]int64, len(from))
-			for i, o := range order {
-				(*to)[i] = from[uint32(o)]
-			}
-		default:
-			*to = from
-		}
-	}
-	place(&s.counts, r.Rows)
-	for k, a := range accOf {
-		if a < 0 {
-			s.grow(k, len(s.counts))
-			continue
-		}
-		place(&s.states[k].V, r.Accs[a].V)
-		place(&s.states[k].Hi, r.Accs[a].Hi)
-	}
 }
 
 // knownByZones reports whether zone maps answer the query where all rows count: the

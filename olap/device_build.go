@@ -321,7 +321,9 @@ func (p *pipeline) buildOnDevice(b *probe, exprs []plan.Expr) bool {
 	sink := &l.prog.Sink
 	sink.Kind, sink.Key = program.SinkBuild, l.node(key)
 	for i, n := range outs {
-		l.digit(l.node(n), &pack.parts[i])
+		part := &pack.parts[i]
+		sink.Digits = append(sink.Digits, program.Digit{Node: l.node(n), Nullable: part.nullable})
+		l.q.Digits = append(l.q.Digits, program.DigitData{Lo: part.lo, Stride: part.stride})
 	}
 	if lut.kind = entryKind(lut.rows); len(outs) == 0 {
 		lut.kind = program.LookupBits

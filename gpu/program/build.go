@@ -161,7 +161,7 @@ func (g *generator) build(r *row) {
 	bits := g.param("uint32_t *", "build_bits", func(a *arguments) uint64 { return uint64(a.b.Built) })
 	number := ""
 	if kind != LookupBits {
-		number = g.number(r, false)
+		number = g.number(r, 0, len(g.p.Sink.Digits), false)
 	}
 	g.line("const bool keyed = %s && %s && !fault;", r.alive, key.notNull()) // an entry that is a fault's is none
 	g.line("const uint64_t distance = (uint64_t)%s - (uint64_t)%s;", key.as(true), lo)

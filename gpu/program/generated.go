@@ -170,7 +170,7 @@ func (g *Generated) Regions(list []Region, q *Query, b *Buffers) []Region {
 	}
 	sink := &g.p.Sink
 	if sink.Kind == SinkGroups && sink.Place == PlaceHash {
-		region(b.Scratch+device.Pointer(l.keys), int64(l.slots)*8, ^uint32(0))
+		region(b.Scratch+device.Pointer(l.keys), l.keyBytes, ^uint32(0))
 	}
 	clear := l.tableBytes + headBytes
 	if sink.Kind == SinkBitmap {
@@ -406,6 +406,9 @@ func (g *Generated) parseGroups(r *Result, count int, first, rest []byte) {
 			r.Accs[i].Hi = make([]int64, count)
 		}
 	}
+	if g.p.Sink.Prefix > 0 {
+		r.Prefix = make([]uint64, count)
+	}
 	// Groups may lie across the two reads: words do not.
 	at := 0
 	next := func() uint64 {
@@ -420,6 +423,9 @@ func (g *Generated) parseGroups(r *Result, count int, first, rest []byte) {
 	}
 	for k := range count {
 		r.Numbers[k], r.Rows[k] = next(), int64(next())
+		if r.Prefix != nil {
+			r.Prefix[k] = next()
+		}
 		for i := range r.Accs {
 			if r.Accs[i].V[k] = int64(next()); r.Accs[i].Hi != nil {
 				r.Accs[i].Hi[k] = int64(next())

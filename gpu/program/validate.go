@@ -85,7 +85,7 @@ func arity(op Op) (least, most int) {
 	switch op {
 	case OpConst, OpColumn, OpEntry, OpOut:
 		return 0, 0
-	case plan.OpNot, plan.OpIsNull, plan.OpIsNotNull, plan.OpIsTrue, plan.OpIsFalse, OpTable, OpFloatKey, plan.OpIn, plan.OpAbs:
+	case plan.OpNot, plan.OpIsNull, plan.OpIsNotNull, plan.OpIsTrue, plan.OpIsFalse, OpTable, OpFloatKey, OpFixedHigh, OpFixedLow, plan.OpIn, plan.OpAbs:
 		return 1, 1
 	case plan.OpAnd, plan.OpOr, plan.OpCase, plan.OpCoalesce:
 		return 1, 1 << 20
@@ -183,6 +183,12 @@ func (p *Program) sinkNodes() (roots []int, err error) {
 		if s.Place > PlaceHash || s.Place == PlaceSingle && len(s.Digits) > 0 {
 			return nil, fmt.Errorf("sink: place %d with %d digits", s.Place, len(s.Digits))
 		}
+		if s.Prefix < 0 || s.Prefix > len(s.Digits) || s.Prefix > 0 && s.Place != PlaceHash {
+			return nil, fmt.Errorf("sink: place %d with a prefix of %d digits", s.Place, s.Prefix)
+		}
+		if s.Distinct && (s.Place < PlaceGlobal || len(s.Accs) > 0) {
+			return nil, fmt.Errorf("sink: place %d with %d accumulators, of distinct groups", s.Place, len(s.Accs))
+		}
 		for i, a := range s.Accs {
 			if a.Kind > AccMax {
 				return nil, fmt.Errorf("sink: accumulator %d of kind %d", i, a.Kind)
@@ -215,7 +221,7 @@ func (p *Program) risky(n int) bool {
 	risky := false
 	p.walk([]int{n}, func(n int) {
 		switch x := &p.Nodes[n]; x.Op {
-		case plan.OpDiv, plan.OpMod:
+		case plan.OpDiv, plan.OpMod, OpFixedHigh, OpFixedLow:
 			risky = true
 		case OpTable:
 			risky = risky || p.Tables[x.Index].Faults
