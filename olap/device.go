@@ -29,7 +29,7 @@ type Report struct {
 const (
 	fallbackNone      = "no device"
 	fallbackSmall     = "small"
-	fallbackCompiling = "compiling"
+	FallbackCompiling = "compiling" // the next execution may find the kernel
 	fallbackBusy      = "busy"
 	fallbackFault     = "device fault"
 	fallbackData      = "error in the data" // the processor decides whether it is one
@@ -77,7 +77,7 @@ func (x *execution) offered() bool {
 	if slices.ContainsFunc(x.q.Joins, func(j plan.StarJoin) bool { return j.Many }) {
 		return a.leave("join")
 	}
-	return x.opt.DeviceWait || x.in.Tables[x.q.Tables[0].Table].Rows >= deviceRows || a.leave(fallbackSmall)
+	return x.opt.DeviceWait || x.opt.enough(int(x.in.Tables[x.q.Tables[0].Table].Rows), deviceRows) || a.leave(fallbackSmall)
 }
 
 // onDevice has a device tried for the query, where one may be. done is false where all must be
@@ -112,7 +112,7 @@ func (a *accelerator) ready(p *pipeline) (ok bool) {
 		return true
 	}
 	_, rows := p.read(deviceRows)
-	return rows >= deviceRows || a.leave(fallbackSmall)
+	return a.x.opt.enough(int(rows), deviceRows) || a.leave(fallbackSmall)
 }
 
 // aggregatesOnDevice reports whether a device may have the accumulators of an aggregate.
@@ -199,7 +199,7 @@ func (a *accelerator) run(l *lowering) (*program.Result, error) {
 	case a.x.ctx.Err() != nil:
 		return nil, a.x.ctx.Err()
 	case errors.Is(err, gpu.ErrCompiling):
-		why = fallbackCompiling
+		why = FallbackCompiling
 	case errors.Is(err, gpu.ErrBusy):
 		why = fallbackBusy
 	default:
@@ -259,6 +259,7 @@ func (a *accelerator) groups(g *grouper) (ok bool, err error) {
 		b := &list[i]
 		r, err := a.run(b.l)
 		if r == nil || err != nil {
+			a.prepare(list[i+1:])
 			return false, err
 		}
 		if b.set < 0 {
@@ -272,6 +273,16 @@ func (a *accelerator) groups(g *grouper) (ok bool, err error) {
 	}
 	a.computed()
 	return true, nil
+}
+
+// prepare has the kernels of what was not run be compiled beside that of what could not be.
+func (a *accelerator) prepare(list []basis) {
+	if a.x.opt.DeviceWait {
+		return
+	}
+	for i := range list {
+		_, _, _ = a.x.device.Run(a.x.ctx, list[i].l.query(), gpu.RunOptions{Prepare: true})
+	}
 }
 
 // query returns the query, over all segments of the table.

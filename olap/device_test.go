@@ -332,7 +332,7 @@ func TestDeviceFails(t *testing.T) {
 		}
 	}
 	o.log(t)
-	for _, why := range []string{fallbackBusy, fallbackCompiling, fallbackFault, fallbackData, fallbackFull} {
+	for _, why := range []string{fallbackBusy, FallbackCompiling, fallbackFault, fallbackData, fallbackFull} {
 		if o.fallbacks[why] == 0 {
 			t.Errorf("%q was never told", why)
 		}
