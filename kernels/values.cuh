@@ -89,8 +89,8 @@ PGACCEL_INLINE int64_t fixed_low(int64_t bits, int64_t base, bool &bad)
 	return bits < 0 ? -v : v;
 }
 
-// set_has searches an ascending set.
-PGACCEL_INLINE bool set_has(const int64_t *set, uint32_t n, int64_t v)
+// set_below is how many members of an ascending set are below v.
+PGACCEL_INLINE uint32_t set_below(const int64_t *set, uint32_t n, int64_t v)
 {
 	uint32_t from = 0;
 	for (uint32_t left = n; left > 0;) {
@@ -102,7 +102,20 @@ PGACCEL_INLINE bool set_has(const int64_t *set, uint32_t n, int64_t v)
 			left = half;
 		}
 	}
-	return from < n && __ldg(set + from) == v;
+	return from;
+}
+
+PGACCEL_INLINE bool set_has(const int64_t *set, uint32_t n, int64_t v)
+{
+	const uint32_t at = set_below(set, n, v);
+	return at < n && __ldg(set + at) == v;
+}
+
+// set_step is the position of the last member that is at most v, 0 where none is.
+PGACCEL_INLINE int32_t set_step(const int64_t *set, uint32_t n, int64_t v)
+{
+	const uint32_t at = set_below(set, n, v);
+	return at < n && __ldg(set + at) == v ? (int32_t)at : at > 0 ? (int32_t)at - 1 : 0;
 }
 
 // hash_of is program.HashOf.

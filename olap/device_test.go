@@ -251,7 +251,7 @@ func TestDeviceAgainstOracle(t *testing.T) {
 	if o.fallbacks[fallbackFault] > 0 {
 		t.Errorf("%d programs were refused", o.fallbacks[fallbackFault])
 	}
-	for op := plan.OpAdd; op <= program.OpFixedLow; op++ {
+	for op := plan.OpAdd; op <= program.OpStep; op++ {
 		is := op <= plan.OpCoalesce && op != plan.OpNeg && op != plan.OpLike || op >= program.OpConst
 		if is && o.device.ops[op] == 0 && !testing.Short() {
 			t.Errorf("operation %d was never met", op)

@@ -271,11 +271,12 @@ func (r *row) compute(i int, guard string) value {
 		g.line("const int64_t %s = %s(%s, %s, %s);", part, call, a.as(true), base, bad)
 		r.fault(guard, null, bad)
 		return r.define(i, value{v: part, wide: true}.as(n.Wide), null)
-	case plan.OpIn:
+	case plan.OpIn, OpStep:
 		at := n.Index
 		set := g.pointer("int64_t", fmt.Sprintf("set%d", at), func(a *arguments) device.Pointer { return a.b.Sets[at] })
 		size := g.param("uint32_t", fmt.Sprintf("set%d_size", at), func(a *arguments) uint64 { return uint64(len(a.q.Sets[at])) })
-		return r.define(i, fmt.Sprintf("set_has(%s, %s, %s)", set, size, a.as(true)), null)
+		call := map[Op]string{plan.OpIn: "set_has", OpStep: "set_step"}[n.Op]
+		return r.define(i, fmt.Sprintf("%s(%s, %s, %s)", call, set, size, a.as(true)), null)
 	}
 	panic(fmt.Sprintf("BUG: operation %d", n.Op))
 }

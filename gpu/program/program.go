@@ -46,6 +46,7 @@ const (
 	// the constant is a fault, as are -0, subnormal numbers, infinities and NaN.
 	OpFixedHigh
 	OpFixedLow
+	OpStep // the position in Query.Sets[Index] of the last member that is at most the argument; 0 where none is
 )
 
 // Node is an operation over earlier nodes.

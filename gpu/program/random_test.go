@@ -275,6 +275,14 @@ func (m *maker) value(lookups bool, depth int) int {
 		return m.table(a)
 	case k == 7 && m.chance(3):
 		return m.fixed(a)
+	case k == 7 && m.chance(2):
+		set := make([]int64, m.IntN(9))
+		for i := range set {
+			set[i] = m.within(A.lo, A.hi)
+		}
+		slices.Sort(set)
+		m.q.Sets = append(m.q.Sets, slices.Compact(set))
+		return m.add(Node{Op: OpStep, Args: []int{a}, Index: len(m.q.Sets) - 1, Nullable: an}, interval{0, 9})
 	case k == 7:
 		return m.add(Node{Op: OpFloatKey, Args: []int{a}, Nullable: an}, interval{math.MinInt64, math.MaxInt64})
 	case k == 8:

@@ -235,6 +235,12 @@ func (r *reference) eval(i int) (v int64, null bool) {
 			return low, false
 		}
 		return high, false
+	case OpStep:
+		at, exact := slices.BinarySearch(r.q.Sets[n.Index], a)
+		if !exact {
+			at--
+		}
+		return int64(max(at, 0)), anull
 	case plan.OpIn:
 		_, found := slices.BinarySearch(r.q.Sets[n.Index], a)
 		return number(found), anull
