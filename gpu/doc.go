@@ -91,7 +91,8 @@
 // # Several devices
 //
 // Segments go to devices by Segment.ID, or by position, so that each device keeps its own.
-// Each computes its part, lookups included, and the results become one (merge.go).
+// Each computes its part, lookups included, and the results become one (merge.go). What they would count
+// of groups that others may have, too (program.Sink.Counted), the host counts.
 //
 // # Several queries
 //

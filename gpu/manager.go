@@ -337,6 +337,14 @@ func (m *Manager) compute(ctx context.Context, s *set, q *program.Query, opt Run
 	if len(s.devs) == 1 {
 		return s.devs[0].run(ctx, s, q, list, opt)
 	}
+	whole := q
+	if q.Sink.Counted { // groups of several devices may be the same
+		groups := *q.Program
+		groups.Sink.Counted = false
+		parts := *q
+		parts.Program = &groups
+		q = &parts
+	}
 	lists := spread(q, list, len(s.devs))
 	type answer struct {
 		r     *program.Result
@@ -381,7 +389,7 @@ func (m *Manager) compute(ctx context.Context, s *set, q *program.Query, opt Run
 	if failed != nil {
 		return nil, stats, failed
 	}
-	return merge(q.Program, parts), stats, nil
+	return program.Count(whole, merge(q.Program, parts)), stats, nil
 }
 
 // spread says which device has which segments.

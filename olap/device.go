@@ -240,7 +240,7 @@ func (a *accelerator) bases(g *grouper) (list []basis, why string) {
 			}
 			l := newLowering(g.p)
 			l.steps()
-			digits := l.distinct(by, &g.accs[k])
+			digits := l.distinct(by, &g.accs[k], g.onlyCounts(k))
 			add(basis{by, l, digits, nil, k}, max(by.expect, pairsExpected))
 		}
 	}
@@ -265,7 +265,7 @@ func (a *accelerator) groups(g *grouper) (ok bool, err error) {
 		if b.set < 0 {
 			s, err = b.by.take(r, b.digits, b.accs)
 		} else {
-			err = s.takeDistinct(b.set, r, b.digits)
+			err = s.takeDistinct(b.set, r, b.digits, b.l.prog.Sink.Counted)
 		}
 		if err != nil {
 			return false, err

@@ -18,6 +18,9 @@ var aggregateQueries = []string{
 	"select count(distinct a), count(*) from wide",
 	"select count(distinct m), count(distinct t), count(distinct ok), count(distinct d) from wide",
 	"select g, count(distinct a), count(distinct m) filter (where ok), count(*) from wide group by g",
+	"select count(distinct a), count(distinct b) from wide where ok",
+	"select b, count(distinct a) from wide group by b",
+	"select t, g, count(distinct a) from wide group by t, g",
 	"select t, count(distinct m), sum(distinct m), avg(distinct d), max(m) from wide where m > 2 group by t",
 	"select a, count(distinct b) from wide group by a",
 	"select id, count(distinct t), count(distinct x) from wide group by id",
@@ -124,7 +127,7 @@ func TestDeviceAggregates(t *testing.T) {
 		}
 		d.limits = deviceLimits[i%len(deviceLimits)]
 	}
-	if d.prefixes == 0 || d.distinct == 0 || d.ops[program.OpFixedHigh] == 0 || d.ops[program.OpStep] == 0 {
+	if d.prefixes == 0 || d.counted == 0 || d.distinct == d.counted || d.ops[program.OpFixedHigh] == 0 || d.ops[program.OpStep] == 0 {
 		t.Errorf("%d programs with a prefix, %d of distinct values, operations %v", d.prefixes, d.distinct, d.ops)
 	}
 }

@@ -154,18 +154,25 @@ func fixedMoment(high, low [2]uint64) (m moment) {
 	return m
 }
 
+// onlyCounts reports whether all that is asked of the values that accumulator k collects is how many there
+// are, of the groups as they are.
+func (g *grouper) onlyCounts(k int) bool {
+	return len(g.bases) == len(g.sets) && !slices.ContainsFunc(g.refs, func(a aggRef) bool { return a.distinct == k && a.over != nil })
+}
+
 // takeDistinct takes the values of the groups that accumulator k collects: of each pair of a group and a
-// value one digit more. Where all that is asked for is how many there are of the groups as they are, they
-// are counted only.
-func (s *groups) takeDistinct(k int, r *program.Result, digits []digitOnDevice) error {
+// value one digit more, or if the device has counted them, their number.
+func (s *groups) takeDistinct(k int, r *program.Result, digits []digitOnDevice, counted bool) error {
 	e := s.states[k].extra.(*distinct)
 	value := &digits[len(digits)-1]
 	find := s.finder()
-	only := len(s.g.bases) == len(s.g.sets) && !slices.ContainsFunc(s.g.refs, func(a aggRef) bool { return a.distinct == k && a.over != nil })
+	only := s.g.onlyCounts(k)
 	counts := make([]int64, len(s.counts))
 	for i := range r.Numbers {
 		g := find(func(part int) uint64 { return digits[part].of(r, i) })
-		if counts[g]++; !only {
+		if counts[g]++; counted {
+			counts[g] = r.Rows[i]
+		} else if !only {
 			e.addOne(g, int64(value.of(r, i)+uint64(e.lo)))
 		}
 		if i%tileRows == 0 {

@@ -177,8 +177,9 @@ func (l *lowering) prefix(digits []digitOnDevice, order []int) []int {
 	return order
 }
 
-// distinct lowers the set of values that an accumulator collects of each group: its groups are pairs.
-func (l *lowering) distinct(by *grouping, a *acc) []digitOnDevice {
+// distinct lowers the set of values that an accumulator collects of each group: its groups are pairs. Where
+// only their number is asked for, the device counts them if the groups' numbers are an array's.
+func (l *lowering) distinct(by *grouping, a *acc, only bool) []digitOnDevice {
 	sink := &l.prog.Sink
 	sink.Kind, sink.Distinct = program.SinkGroups, true
 	const all = 1000 // Permille
@@ -189,7 +190,20 @@ func (l *lowering) distinct(by *grouping, a *acc) []digitOnDevice {
 		some := l.add(program.Node{Op: plan.OpIsNotNull, Args: []int{l.node(a.arg)}})
 		l.prog.Steps = append(l.prog.Steps, program.Step{Kind: program.StepFilter, Node: some, Permille: all})
 	}
-	return l.axes(by, a.arg)
+	digits := l.axes(by, a.arg)
+	switch last := len(digits) - 1; {
+	case !only || l.why != "":
+	case sink.Prefix == 0:
+		l.q.Counted = digits[last].stride
+		sink.Counted = l.q.Counted <= deviceDense
+	case sink.Prefix == 1 && digits[last].prefix:
+		l.q.Counted = 1
+		for _, d := range digits[:last] {
+			l.q.Counted *= d.card
+		}
+		sink.Counted = l.q.Counted <= deviceDense
+	}
+	return digits
 }
 
 // noZeros reports whether zone maps prove that there is nothing for accZeros to remember:

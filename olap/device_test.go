@@ -25,18 +25,18 @@ type plainDevice struct {
 	// fail, if not nil, says what becomes of the n-th query instead.
 	fail func(n int) (*program.Result, error)
 
-	mu                 sync.Mutex
-	asked              int
-	places             map[program.Place]int
-	sinks              map[program.SinkKind]int
-	built              int // lookups that it was to build
-	repeats            int // of keys that come again
-	prefixes, distinct int // sinks
-	ops                map[program.Op]int
-	steps              map[program.StepKind]int
-	kinds              map[program.LookupKind]int
-	left               int
-	risky              int
+	mu                          sync.Mutex
+	asked                       int
+	places                      map[program.Place]int
+	sinks                       map[program.SinkKind]int
+	built                       int // lookups that it was to build
+	repeats                     int // of keys that come again
+	prefixes, distinct, counted int // sinks
+	ops                         map[program.Op]int
+	steps                       map[program.StepKind]int
+	kinds                       map[program.LookupKind]int
+	left                        int
+	risky                       int
 
 	indexed indexedOf
 }
@@ -59,6 +59,7 @@ func (d *plainDevice) Run(ctx context.Context, q *program.Query, opt gpu.RunOpti
 		d.places[q.Sink.Place]++
 		d.prefixes += int(b2i(q.Sink.Prefix > 0))
 		d.distinct += int(b2i(q.Sink.Distinct))
+		d.counted += int(b2i(q.Sink.Counted))
 	}
 	for i := range q.Lookups {
 		if d.kinds[q.Program.Lookups[i].Kind]++; q.Lookups[i].Build != nil {
@@ -251,14 +252,14 @@ func TestDeviceAgainstOracle(t *testing.T) {
 	if o.fallbacks[fallbackFault] > 0 {
 		t.Errorf("%d programs were refused", o.fallbacks[fallbackFault])
 	}
-	for op := plan.OpAdd; op <= program.OpStep; op++ {
+	for op := plan.OpAdd; op <= program.OpFixedLow; op++ {
 		is := op <= plan.OpCoalesce && op != plan.OpNeg && op != plan.OpLike || op >= program.OpConst
 		if is && o.device.ops[op] == 0 && !testing.Short() {
 			t.Errorf("operation %d was never met", op)
 		}
 	}
-	if o.device.prefixes == 0 || o.device.distinct == 0 {
-		t.Errorf("%d programs with a prefix, %d of distinct values", o.device.prefixes, o.device.distinct)
+	if d := o.device; d.prefixes == 0 || d.counted == 0 || d.distinct == d.counted {
+		t.Errorf("%d programs with a prefix, %d of distinct values, of which %d count them", d.prefixes, d.distinct, d.counted)
 	}
 	if o.device.built < 20 {
 		t.Errorf("only %d lookups were to be built", o.device.built)

@@ -88,6 +88,9 @@
 //
 //	prefix --> keys of prefixes: slot --> number * slots + slot --> keys, table
 //
+// Sink.Distinct asks for groups alone. To count the values of a DISTINCT, whose groups are pairs, is one more
+// kernel between scan and result (Sink.Counted), so that no pair leaves the device.
+//
 // Bitmap indexes come before all of that: Narrow decodes what Query.Indexed names, and a scan that
 // is given the heads it leaves sees fewer live rows.
 //

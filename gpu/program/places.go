@@ -21,7 +21,7 @@ type places struct {
 
 func (p *Program) places() places {
 	l := places{global: 1, shared: 1, results: 2}
-	if p.Sink.Prefix > 0 {
+	if p.Sink.Prefix > 0 && !p.Sink.Counted {
 		l.results++
 	}
 	for _, a := range p.Sink.Accs {
@@ -84,6 +84,8 @@ const (
 // head, result, list. Table and head are cleared by one fill.
 type layout struct {
 	slots                             uint64 // groups that the table can hold
+	numbers                           uint64 // groups that the result can have: Query.Counted where they are counted
+	counts                            int64  // of them, behind the table and part of it
 	keys, table, head, result, list   int64
 	resultBytes                       int64 // without the head
 	keyBytes, tableBytes              int64
@@ -123,8 +125,14 @@ func (g *Generated) layout(q *Query) (l layout) {
 		}
 		l.table = at
 		l.tableBytes = (int64(l.slots)*int64(places.global)*8 + 255) &^ 255
+		l.numbers = l.slots
+		if p.Sink.Counted {
+			l.counts = l.table + l.tableBytes
+			l.tableBytes += (int64(q.Counted)*8 + 255) &^ 255
+			l.numbers = q.Counted
+		}
 		at += l.tableBytes
-		l.resultBytes = int64(l.slots) * int64(places.results) * 8
+		l.resultBytes = int64(l.numbers) * int64(places.results) * 8
 	case SinkBitmap:
 		l.resultBytes = int64(len(q.Segments)) << l.shift * (VectorRows / 8)
 	}

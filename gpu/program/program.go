@@ -188,6 +188,10 @@ type Sink struct {
 	// Distinct, of PlaceGlobal and PlaceHash without Accs: only which groups there are is asked
 	// for, and Result.Rows are 1.
 	Distinct bool
+	// Counted, of Distinct groups, asks for how many there are of each number, below Query.Counted, that
+	// some of their digits make, Result.Numbers and Rows: those behind the Prefix, or without one all but
+	// the last.
+	Counted bool
 	// SinkBuild: the layout of the lookup and the node that is its key. A key that comes
 	// twice is a fault, but in LookupBits with Repeats, and one that is null is left out. The
 	// entry is the number that Digits make; LookupHash cannot be built.

@@ -32,6 +32,9 @@ type Query struct {
 	// is no place but PlaceHash, with Sink.Prefix. The prefix's product is below 1<<64, and that of
 	// the digits behind it at most SuffixMax.
 	Groups uint64
+	// Counted bounds the numbers of Sink.Counted: with a prefix it is the product of the cardinalities
+	// behind it, else the last digit's Stride.
+	Counted uint64
 	// Expect is about the number of groups, for PlaceHash.
 	Expect uint64
 	// Build is the size of the lookup that SinkBuild makes.

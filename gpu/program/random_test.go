@@ -552,6 +552,9 @@ func (m *maker) sink() {
 	}
 	if s.Place >= PlaceGlobal && m.chance(4) {
 		s.Distinct = true
+		if m.chance(2) {
+			m.counted()
+		}
 		return
 	}
 	for range m.IntN(6) {
@@ -571,6 +574,25 @@ func (m *maker) sink() {
 		v := m.checkedNode(m.value(true, 1), m.value(true, 1))
 		s.Accs = append(s.Accs, Acc{Kind: AccSum128, Arg: v, Filter: -1})
 	}
+}
+
+// counted has groups counted by the number of some digits, where that can be.
+func (m *maker) counted() {
+	s := &m.p.Sink
+	last := len(s.Digits) - 1
+	switch {
+	case last < 0 || s.Prefix > 1:
+		return
+	case s.Prefix == 0:
+		m.q.Counted = m.q.Digits[last].Stride
+	default:
+		m.q.Counted = 1
+		for i, d := range s.Digits[1:] {
+			b := m.bounds[d.Node]
+			m.q.Counted = m.q.Digits[i+1].Stride * (uint64(b.hi) - uint64(b.lo) + 1 + uint64(number(d.Nullable)))
+		}
+	}
+	s.Counted = m.q.Counted <= 1<<20
 }
 
 // prefix puts a digit of many values before the others, or two.

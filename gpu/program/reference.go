@@ -41,7 +41,29 @@ func Reference(q *Query) (*Result, error) {
 	if r.result.Fault {
 		return &Result{Fault: true}, nil
 	}
-	return r.result, nil
+	return Count(q, r.result), nil
+}
+
+// Count returns the numbers that q asks for with Sink.Counted, of a result that has the groups; any
+// other result as it is.
+func Count(q *Query, groups *Result) *Result {
+	if !q.Sink.Counted || groups.Fault || groups.Full {
+		return groups
+	}
+	out, at := &Result{Accs: groups.Accs}, map[uint64]int{}
+	for _, n := range groups.Numbers {
+		if q.Sink.Prefix == 0 {
+			n %= q.Counted
+		}
+		g, ok := at[n]
+		if !ok {
+			g = len(out.Numbers)
+			at[n] = g
+			out.Numbers, out.Rows = append(out.Numbers, n), append(out.Rows, 0)
+		}
+		out.Rows[g]++
+	}
+	return out
 }
 
 // reference is one run of Reference.

@@ -189,6 +189,9 @@ func (p *Program) sinkNodes() (roots []int, err error) {
 		if s.Distinct && (s.Place < PlaceGlobal || len(s.Accs) > 0) {
 			return nil, fmt.Errorf("sink: place %d with %d accumulators, of distinct groups", s.Place, len(s.Accs))
 		}
+		if s.Counted && (!s.Distinct || len(s.Digits) == 0 || s.Prefix > 1) {
+			return nil, fmt.Errorf("sink: numbers of groups are counted, of which there are %d digits, distinct %v, %d of them a prefix", len(s.Digits), s.Distinct, s.Prefix)
+		}
 		for i, a := range s.Accs {
 			if a.Kind > AccMax {
 				return nil, fmt.Errorf("sink: accumulator %d of kind %d", i, a.Kind)
