@@ -120,6 +120,8 @@ func aggregatesOnDevice(a *plan.AggregateCall) bool {
 	switch a.Func.State {
 	case sqlfn.AggregateLeast, sqlfn.AggregateGreatest, sqlfn.AggregateCount, sqlfn.AggregateSum:
 		return true
+	case sqlfn.AggregateSorted:
+		return a.Func.OrderedSet()
 	case sqlfn.AggregateMoments:
 		return a.Distinct || !a.Arg.Type().Kind.IsFloat()
 	case sqlfn.AggregateFold:
@@ -210,6 +212,9 @@ func (a *accelerator) run(l *lowering) (*program.Result, error) {
 	return nil, nil
 }
 
+// fewRanked are so few different values of groups that they are counted however few rows there are.
+const fewRanked = 1 << 12
+
 // basis is a base of a grouper as a device computes it, or the values that an accumulator collects of
 // its groups.
 type basis struct {
@@ -235,12 +240,18 @@ func (a *accelerator) bases(g *grouper) (list []basis, why string) {
 		digits, accs := l.groups(by)
 		add(basis{by, l, digits, accs, -1}, by.expect)
 		for k := range g.accs {
-			if g.accs[k].kind != accDistinct {
+			a := &g.accs[k]
+			if a.kind != accDistinct && a.kind != accRanked {
 				continue
 			}
 			l := newLowering(g.p)
 			l.steps()
-			digits := l.distinct(by, &g.accs[k], g.onlyCounts(k))
+			digits := l.values(by, a)
+			if a.kind == accDistinct {
+				l.distinct(digits, g.onlyCounts(k))
+			} else if l.q.Groups == 0 || float64(l.q.Groups) > rows/histogramShare && l.q.Groups > fewRanked {
+				l.no("aggregate") // there are about as many values as rows
+			}
 			add(basis{by, l, digits, nil, k}, max(by.expect, pairsExpected))
 		}
 	}
@@ -265,7 +276,7 @@ func (a *accelerator) groups(g *grouper) (ok bool, err error) {
 		if b.set < 0 {
 			s, err = b.by.take(r, b.digits, b.accs)
 		} else {
-			err = s.takeDistinct(b.set, r, b.digits, b.l.prog.Sink.Counted)
+			err = s.takeValues(b.set, r, b.digits, b.l.prog.Sink.Counted)
 		}
 		if err != nil {
 			return false, err

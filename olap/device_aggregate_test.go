@@ -45,6 +45,11 @@ var aggregateQueries = []string{
 	"select id, avg(x) from wide group by id",
 	"select a, b, sum(x) from wide group by a, b",
 	"select ok, sum(x), avg(y) from wide group by rollup (ok, g)",
+	// Percentiles of few different values.
+	"select percentile_cont(0.5) within group (order by m), percentile_disc(0.9) within group (order by m desc), count(*) from wide",
+	"select g, percentile_disc(0.25) within group (order by m) filter (where ok), percentile_cont(0.9) within group (order by m) from wide group by g",
+	"select g, ok, percentile_disc(0.5) within group (order by t) from wide where m > 1 group by g, ok",
+	"select t, percentile_disc(0.5) within group (order by ok), percentile_cont(0.3) within group (order by g) from wide group by rollup (t)",
 	// Functions of time, by units and by stretches.
 	"select count(*), min(at + interval '0 seconds'), max(at - interval '1 day 1 microsecond') from wide",
 	"select extract(hour from at + interval '0 seconds'), count(*) from wide group by 1",

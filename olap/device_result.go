@@ -160,12 +160,20 @@ func (g *grouper) onlyCounts(k int) bool {
 	return len(g.bases) == len(g.sets) && !slices.ContainsFunc(g.refs, func(a aggRef) bool { return a.distinct == k && a.over != nil })
 }
 
-// takeDistinct takes the values of the groups that accumulator k collects: of each pair of a group and a
+// takeValues takes the values of the groups that accumulator k collects: of each pair of a group and a
 // value one digit more, or if the device has counted them, their number.
-func (s *groups) takeDistinct(k int, r *program.Result, digits []digitOnDevice, counted bool) error {
-	e := s.states[k].extra.(*distinct)
+func (s *groups) takeValues(k int, r *program.Result, digits []digitOnDevice, counted bool) error {
 	value := &digits[len(digits)-1]
 	find := s.finder()
+	lo := uint64(s.g.accs[k].arg.lo)
+	if e, ok := s.states[k].extra.(ranked); ok {
+		for i := range r.Numbers {
+			g := find(func(part int) uint64 { return digits[part].of(r, i) })
+			addOften(e, g, int64(value.of(r, i)+lo), r.Rows[i])
+		}
+		return s.account()
+	}
+	e := s.states[k].extra.(*distinct)
 	only := s.g.onlyCounts(k)
 	counts := make([]int64, len(s.counts))
 	for i := range r.Numbers {
@@ -173,7 +181,7 @@ func (s *groups) takeDistinct(k int, r *program.Result, digits []digitOnDevice, 
 		if counts[g]++; counted {
 			counts[g] = r.Rows[i]
 		} else if !only {
-			e.addOne(g, int64(value.of(r, i)+uint64(e.lo)))
+			e.addOne(g, int64(value.of(r, i)+lo))
 		}
 		if i%tileRows == 0 {
 			if err := s.account(); err != nil {
@@ -185,6 +193,18 @@ func (s *groups) takeDistinct(k int, r *program.Result, digits []digitOnDevice, 
 		e.counts = counts
 	}
 	return s.account()
+}
+
+// addOften adds a value of a group n times.
+func addOften(e ranked, g uint32, x, n int64) {
+	if h, ok := e.(*histogram); ok {
+		h.addOften(g, x, n)
+		return
+	}
+	index, vals := slices.Repeat([]uint32{g}, tileRows), slices.Repeat([]int64{x}, tileRows)
+	for ; n > 0; n -= min(n, tileRows) {
+		e.add(index[:min(n, tileRows)], vals[:min(n, tileRows)])
+	}
 }
 
 // finder returns a function that says which group has these digits.

@@ -32,7 +32,7 @@ func (l *lowering) acc(a *acc) accOnDevice {
 	none := accOnDevice{-1, -1}
 	kind := a.kind
 	switch {
-	case a.kind == accDistinct, a.kind == accZeros && l.noZeros(a.arg):
+	case a.kind == accDistinct, a.kind == accRanked, a.kind == accZeros && l.noZeros(a.arg):
 		return none
 	case a.kind == accMoments && magnitude(a.arg.lo, a.arg.hi) <= squareRoot:
 		n := l.node(a.arg)
@@ -177,11 +177,9 @@ func (l *lowering) prefix(digits []digitOnDevice, order []int) []int {
 	return order
 }
 
-// distinct lowers the set of values that an accumulator collects of each group: its groups are pairs. Where
-// only their number is asked for, the device counts them if the groups' numbers are an array's.
-func (l *lowering) distinct(by *grouping, a *acc, only bool) []digitOnDevice {
-	sink := &l.prog.Sink
-	sink.Kind, sink.Distinct = program.SinkGroups, true
+// values lowers what an accumulator collects of each group: groups that are pairs of one and a value.
+func (l *lowering) values(by *grouping, a *acc) []digitOnDevice {
+	l.prog.Sink.Kind = program.SinkGroups
 	const all = 1000 // Permille
 	if a.filter != nil {
 		l.prog.Steps = append(l.prog.Steps, program.Step{Kind: program.StepFilter, Node: l.node(a.filter), Permille: all})
@@ -190,7 +188,14 @@ func (l *lowering) distinct(by *grouping, a *acc, only bool) []digitOnDevice {
 		some := l.add(program.Node{Op: plan.OpIsNotNull, Args: []int{l.node(a.arg)}})
 		l.prog.Steps = append(l.prog.Steps, program.Step{Kind: program.StepFilter, Node: some, Permille: all})
 	}
-	digits := l.axes(by, a.arg)
+	return l.axes(by, a.arg)
+}
+
+// distinct has a set collected: how often a value comes is not asked for. Where all that is asked for is how
+// many there are, the device counts them if the groups' numbers are an array's.
+func (l *lowering) distinct(digits []digitOnDevice, only bool) {
+	sink := &l.prog.Sink
+	sink.Distinct = true
 	switch last := len(digits) - 1; {
 	case !only || l.why != "":
 	case sink.Prefix == 0:
@@ -203,7 +208,6 @@ func (l *lowering) distinct(by *grouping, a *acc, only bool) []digitOnDevice {
 		}
 		sink.Counted = l.q.Counted <= deviceDense
 	}
-	return digits
 }
 
 // noZeros reports whether zone maps prove that there is nothing for accZeros to remember:

@@ -103,7 +103,7 @@
 // integers: power sums are sums of squares, sums of doubles those of halves of fixed-point numbers
 // in the accumulator's window (floatsum.go), and what a DISTINCT collects is a program of its own, whose groups are
 // pairs of a group and a value. Functions of time are arrays by the number of a unit, or of a stretch throughout
-// which they differ by the same from their argument. Percentiles, joins that multiply rows, doubles that are computed,
+// which they differ by the same from their argument. Percentiles of many different values, joins that multiply rows, doubles that are computed,
 // and functions that are not written out as tables are the processor's, and so is every
 // query of which a device says that it is busy, compiling, short of room, or that some row
 // is an error: the processor knows which, and whether it counts. Nothing that happens on a
