@@ -59,6 +59,11 @@ var aggregateQueries = []string{
 	"select date_trunc('hour', at), count(*) from wide group by 1",
 	"select date_trunc('quarter', at), count(*) from wide where at + interval '11 months' < '2001-02-03' group by 1",
 	"select count(*) from wide where extract(doy from at + interval '2 days') > 40 and date_trunc('year', at) < '2003-01-01'",
+	// The least and the greatest double, which may be a zero of either sign.
+	"select min(x), max(y), min(y) filter (where ok) from wide",
+	"select g, min(x), max(x), min(y), max(y) from wide group by g",
+	"select t, max(x), count(*) from wide where x <= 0 group by t",
+	"select id, max(y), sum(distinct y) from wide group by id",
 	// Of truths.
 	"select bool_and(ok), bool_or(ok), every(m > 0) from wide",
 	"select g, bool_and(ok), bool_or(m > 6) filter (where t > 'c') from wide group by g",
@@ -182,6 +187,13 @@ func TestDeviceDoubles(t *testing.T) {
 			w.run(t, "select sum(x), avg(x) from wide", Options{Device: newPlainDevice(), DeviceWait: true, Report: &did})
 			if did.Device != "" || did.Fallback != fallbackData && did.Fallback != "aggregate" {
 				t.Errorf("%+v", did)
+			}
+			// Least and greatest, of groups with zeros of one sign, and of both.
+			for _, sql := range []string{"select g, min(x), max(x) from wide where x <= 0 group by g", "select id, max(x) from wide where x <= 0 group by id"} {
+				here := w.run(t, sql, Options{})
+				if there := w.run(t, sql, Options{Device: newPlainDevice(), DeviceWait: true}); here != there {
+					t.Errorf("%s: answered by the processor %v, with a device %v", sql, here, there)
+				}
 			}
 		})
 	}

@@ -126,12 +126,13 @@ func (s *groups) fill(r *program.Result, accs []accOnDevice, order []uint64) {
 			if order != nil {
 				from = int(uint32(order[i]))
 			}
-			sum, second := [2]uint64{uint64(v.V[from]), uint64(v.Hi[from])}, [2]uint64{uint64(more.V[from]), uint64(more.Hi[from])}
 			switch e := st.extra.(type) {
+			case nil: // accZeros
+				st.V[at(i)] = b2i(v.V[from] == 1) | b2i(more.V[from] == 1)<<1
 			case *intMoments:
-				e.m[at(i)] = moment{s0: sum[0], s1: sum[1], q0: second[0], q1: second[1]}
+				e.m[at(i)] = moment{s0: uint64(v.V[from]), s1: uint64(v.Hi[from]), q0: uint64(more.V[from]), q1: uint64(more.Hi[from])}
 			case *floatMoments:
-				e.m[at(i)] = fixedMoment(sum, second)
+				e.m[at(i)] = fixedMoment([2]uint64{uint64(v.V[from]), uint64(v.Hi[from])}, [2]uint64{uint64(more.V[from]), uint64(more.Hi[from])})
 			}
 		}
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 // accOnDevice says which accumulators of a program give one of the grouper's: of moments the sums and
-// those of squares, of sums of doubles the halves. -1: none, it stays as it is.
+// those of squares, of sums of doubles the halves, of zeros whether +0 came and -0. -1: none, it stays as it is.
 type accOnDevice struct{ acc, more int }
 
 // groups lowers a grouping: its digits and accumulators. Sets of distinct values are programs of their
@@ -32,8 +32,17 @@ func (l *lowering) acc(a *acc) accOnDevice {
 	none := accOnDevice{-1, -1}
 	kind := a.kind
 	switch {
-	case a.kind == accDistinct, a.kind == accRanked, a.kind == accZeros && l.noZeros(a.arg):
+	case a.kind == accDistinct, a.kind == accRanked:
 		return none
+	case a.kind == accZeros:
+		zeros, nans := l.zeros(a.arg)
+		if nans {
+			l.no("aggregate")
+		}
+		if !zeros || nans {
+			return none
+		}
+		return accOnDevice{l.came(a, 0), l.came(a, math.MinInt64)}
 	case a.kind == accMoments && magnitude(a.arg.lo, a.arg.hi) <= squareRoot:
 		n := l.node(a.arg)
 		square := l.add(program.Node{Op: plan.OpMul, Args: []int{n, n}, Nullable: a.arg.nullable, Wide: true})
@@ -210,19 +219,25 @@ func (l *lowering) distinct(digits []digitOnDevice, only bool) {
 	}
 }
 
-// noZeros reports whether zone maps prove that there is nothing for accZeros to remember:
-// no zero and no NaN.
-func (l *lowering) noZeros(n *node) bool {
+// zeros reports whether zone maps leave it open that there is a zero, and a NaN.
+func (l *lowering) zeros(n *node) (zeros, nans bool) {
 	if n.kind != nodeColumn {
-		return false
+		return true, true
 	}
 	for _, seg := range l.p.tab.Segments {
-		c := &seg.Columns[n.col]
-		if c.Min <= c.Max && (c.Min <= 0 && c.Max >= 0 || c.Max >= vector.NaNKey) {
-			return false
+		if c := &seg.Columns[n.col]; c.Min <= c.Max {
+			zeros = zeros || c.Min <= 0 && c.Max >= 0
+			nans = nans || c.Max >= vector.NaNKey
 		}
 	}
-	return true
+	return zeros, nans
+}
+
+// came adds an accumulator that is 1 where a value of these bits came.
+func (l *lowering) came(a *acc, bits int64) int {
+	k := l.add(program.Node{Op: program.OpConst, Index: len(l.q.Constants), Wide: true})
+	l.q.Constants = append(l.q.Constants, bits)
+	return l.accOf(a, program.AccMax, l.add(program.Node{Op: plan.OpEq, Args: []int{l.node(a.arg), k}, Nullable: a.arg.nullable}))
 }
 
 // place decides where groups are kept, of which so many are expected.
