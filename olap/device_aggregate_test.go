@@ -44,6 +44,8 @@ var aggregateQueries = []string{
 	"select t, sum(y) filter (where ok) from wide group by t",
 	"select id, avg(x) from wide group by id",
 	"select a, b, sum(x) from wide group by a, b",
+	"select g, sum(case when ok then x else 0 end), avg(case when m > 4 then y when m > 2 then 2.5 end), sum(coalesce(y, x)) from wide group by g",
+	"select avg(case t when 'a' then 0.25 when 'b' then 1e3 end::double precision), count(*) from wide",
 	"select ok, sum(x), avg(y) from wide group by rollup (ok, g)",
 	// Percentiles of few different values.
 	"select percentile_cont(0.5) within group (order by m), percentile_disc(0.9) within group (order by m desc), count(*) from wide",

@@ -83,23 +83,56 @@ func (l *lowering) accOf(a *acc, kind program.AccKind, arg int) int {
 	return len(sink.Accs) - 1
 }
 
-// fixes reports whether doubles are added up as fixed-point numbers: of a column of which zone maps say
-// that it has no infinity, no NaN and no sum that is out of range. What is too small for the window is a
-// fault then.
+// fixes reports whether doubles are added up as fixed-point numbers: of which it is known that there is no
+// infinity, no NaN and no sum that is out of range. What is too small for the window is a fault then.
 func (l *lowering) fixes(a *acc) bool {
-	if a.arg.kind != nodeColumn {
-		return false
-	}
-	lo, hi, _ := columnBounds(l.p.tab, a.arg.col) // keys: the bits of a magnitude, with a sign
-	most := magnitude(lo, hi)
+	most, ok := l.mostOf(a.arg)
 	top := int32(most >> 52)
-	if top == 0 || uint64(most) > math.Float64bits(plan.FloatMomentMax) {
+	switch {
+	case !ok || most > math.Float64bits(plan.FloatMomentMax):
 		return false
+	case top == 0: // zeros, in any window; others are too small
+		return most == 0
 	}
 	w := a.window
 	w.base.CompareAndSwap(0, max(top-w.width, 1))
 	base := w.base.Load()
 	return base <= top && top <= base+w.width
+}
+
+// mostOf bounds the magnitude of a node's doubles, as bits: of a column by zone maps, of what is written out
+// by its values.
+func (l *lowering) mostOf(n *node) (most uint64, ok bool) {
+	written := func(values []int64) {
+		for _, v := range values {
+			most = max(most, uint64(v)&math.MaxInt64)
+		}
+	}
+	switch n.kind {
+	case nodeColumn:
+		lo, hi, _ := columnBounds(l.p.tab, n.col) // keys: the bits of a magnitude, with a sign
+		return uint64(magnitude(lo, hi)), true
+	case nodeConst:
+		written([]int64{n.k})
+	case nodeTable:
+		written(n.tab.Values)
+		written([]int64{n.tab.OnNull})
+	case nodeOut:
+		written(l.p.probes[n.probe].lut.outs[n.out].Values)
+	case nodeCase, nodeCoalesce:
+		for i, a := range n.args {
+			if n.kind == nodeCase && i%2 == 0 && i < len(n.args)-1 {
+				continue // a condition
+			}
+			m, known := l.mostOf(a)
+			if most = max(most, m); !known {
+				return 0, false
+			}
+		}
+	default:
+		return 0, false
+	}
+	return most, true
 }
 
 // digitOnDevice is where a digit of a group's number is.
