@@ -30,18 +30,19 @@ var indexUses = map[string]olap.IndexUse{"force": olap.IndexForce, "off": olap.I
 type deviceChoice struct {
 	mu sync.Mutex
 	sideTimings
+	rehearsing bool // see rehearse
 }
 
 // choose returns whether the device is to be tried. It is as long as little is known of
-// it: where its kernel is being compiled the processor answers meanwhile, and is timed.
-// Then the faster side is used, and the other one now and then, because data and load
-// change.
+// it: where its kernel is being compiled the processor answers meanwhile, and is timed, and
+// the device is timed behind that (rehearse). Then the faster side is used, and the other one now and
+// then, because data and load change.
 func (c *deviceChoice) choose() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	cpu, dev := &c.timings[onCPU], &c.timings[onDevice]
 	switch {
-	case dev.n < 3:
+	case dev.n < rehearsals:
 		return true
 	case cpu.n == 0:
 		return false
@@ -140,6 +141,9 @@ func (e *Engine) compute(ctx context.Context, d *decision, device, index string,
 		batch.Reserved, r.batch = memory.release, batch
 	}
 	r.took = time.Since(start)
+	if r.report.Fallback == olap.FallbackCompiling && !opt.DeviceWait && r.err == nil {
+		e.rehearse(d, bound, opt.Indexes)
+	}
 	e.devices.add(r.report.Stats)
 	e.results.segmentsKept(inputs, opt.Kept)
 	if inputs != nil && !inputs.explained && r.err == nil {
@@ -167,9 +171,13 @@ func (e *Engine) account(d *decision, r *computed) string {
 	if d.explain == nil {
 		bump(&e.devices.queries, device)
 	}
-	// What was lost on the way to the processor says nothing about it.
-	if e.opt.Device != nil && (!r.offered || ran == onDevice || r.report.Stats.Kernel == 0) {
+	// What was lost on the way to the processor says nothing about it, but of the device.
+	switch {
+	case e.opt.Device == nil:
+	case !r.offered || ran == onDevice || r.report.Stats.Kernel == 0:
 		d.shape.choice.add(ran, r.took)
+	default: // what a device computed in vain it took, too
+		d.shape.choice.add(onDevice, r.took)
 	}
 	return device
 }
@@ -183,6 +191,7 @@ type deviceStats struct {
 	read      atomic.Int64 // bytes of columns
 	kernel    atomic.Int64 // nanoseconds
 	indexed   atomic.Int64 // executions that asked bitmap indexes
+	rehearsed atomic.Int64 // shapes that are being rehearsed
 }
 
 func (d *deviceStats) add(s gpu.Stats) {

@@ -2,11 +2,13 @@ package engine
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"time"
 
 	"pgaccel/gpu"
 	"pgaccel/gpu/program"
+	"pgaccel/sqltype"
 )
 
 // TestDeviceChoice plays executions whose times are given, and counts where they ran.
@@ -87,6 +89,90 @@ func TestDeviceSetting(t *testing.T) {
 		r, wait := e.offer(c.setting, &deviceChoice{})
 		if got := (outcome{r != nil, wait}); got != c.want {
 			t.Errorf("pgaccel.device = %q on %q (broken %v): %+v, want %+v", c.setting, c.kind, c.broken, got, c.want)
+		}
+	}
+}
+
+// timedDevice answers nothing as long as it compiles, then all queries with the same result.
+type timedDevice struct {
+	idleDevice
+	mu        sync.Mutex
+	compiled  chan struct{}
+	runs      int
+	fault     bool // each row is an error
+	compiling int  // answers of that kind
+}
+
+func (d *timedDevice) Run(ctx context.Context, q *program.Query, opt gpu.RunOptions) (*program.Result, gpu.Stats, error) {
+	if opt.Wait {
+		select {
+		case <-d.compiled:
+		case <-ctx.Done():
+			return nil, gpu.Stats{}, ctx.Err()
+		}
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	select {
+	case <-d.compiled:
+	default:
+		d.compiling++
+		return nil, gpu.Stats{}, gpu.ErrCompiling
+	}
+	if d.runs++; d.fault {
+		return &program.Result{Fault: true}, gpu.Stats{Device: "fake:0", Kernel: 1}, nil
+	}
+	r, err := program.Reference(q)
+	return r, gpu.Stats{Device: "fake:0", Kernel: 1}, err
+}
+
+// TestRehearsal: what the processor answers while a kernel is compiled is computed on the device behind it,
+// as often as the device's time is not known, once at a time; the next execution chooses.
+func TestRehearsal(t *testing.T) {
+	for _, fault := range []bool{false, true} {
+		d := &timedDevice{compiled: make(chan struct{}), fault: fault}
+		b := newAheadBench(t, func(o *Options) { o.Device, o.DeviceKind, o.Eager = d, "cuda", true })
+		for range 12 {
+			b.commit()
+		}
+		st := b.engine.Prepare("SELECT sum(a), count(*) FROM t WHERE a > 0 AND a < 7", nil)
+		ask := func() {
+			t.Helper()
+			fields := []Field{{Name: "sum", TypeOID: sqltype.OIDInt8}, {Name: "count", TypeOID: sqltype.OIDInt8}}
+			batch, err := st.Decide(Session{Forces: true}).Execute(t.Context(), &b.tx, b.gate(nil), fields, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer batch.Release()
+			if got := batch.Columns[1].Ints[0]; got != 6 {
+				t.Errorf("%d rows, want 6", got)
+			}
+		}
+		choice := &st.(*statement).current().shape.choice
+		known := func() (n [sides]int64) {
+			choice.mu.Lock()
+			defer choice.mu.Unlock()
+			return [sides]int64{choice.timings[onCPU].n, choice.timings[onDevice].n}
+		}
+		ask()
+		ask()
+		if n := known(); n != [sides]int64{2, 0} || b.engine.devices.rehearsed.Load() != 1 {
+			t.Errorf("before the kernel is there: %v, %d rehearsals", n, b.engine.devices.rehearsed.Load())
+		}
+		close(d.compiled)
+		for limit := time.Now().Add(time.Minute); b.engine.devices.rehearsed.Load() > 0 && time.Now().Before(limit); {
+			time.Sleep(time.Millisecond)
+		}
+		want := int64(rehearsals)
+		if fault {
+			want = 1 // it would be in vain again
+		}
+		if n := known(); n[onDevice] != want || n[onCPU] != 2 {
+			t.Errorf("fault %v: after the rehearsal %v", fault, n)
+		}
+		ask()
+		if n := known(); n[onCPU]+n[onDevice] != 3+want || fault && n[onDevice] != 2 {
+			t.Errorf("fault %v: after another execution %v", fault, n)
 		}
 	}
 }

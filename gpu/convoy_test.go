@@ -232,7 +232,7 @@ func lapErrors(t *testing.T, m *Manager, queries ...*program.Query) []error {
 	var riders []*rider
 	for _, q := range queries {
 		j := &job{d: d, ctx: context.Background(), explicit: true}
-		if err := j.compile(q, false, true); err != nil {
+		if err := j.compile(q, false, anyPatience); err != nil {
 			t.Fatal(err)
 		}
 		list := m.formats.surviving(q, m.formats.of(q))

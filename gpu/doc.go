@@ -9,7 +9,8 @@
 // # A query
 //
 //	compile    the kernels of the query and of the lookups that it builds, by the shape of
-//	           the program; what is not compiled begins to be, and the processor answers
+//	           the program; what is not compiled begins to be, and the processor answers,
+//	           unless an earlier process has left it on disk: that is loaded in a moment
 //	queue      a stream of the device, callers taking turns
 //	acquire    under the device's lock: find or make room for all that is read and
 //	           written; list what must be copied
@@ -90,7 +91,8 @@
 // # Several devices
 //
 // Segments go to devices by Segment.ID, or by position, so that each device keeps its own.
-// Each computes its part, lookups included, and the results become one (merge.go).
+// Each computes its part, lookups included, and the results become one (merge.go). What they would count
+// of groups that others may have, too (program.Sink.Counted), the host counts.
 //
 // # Several queries
 //

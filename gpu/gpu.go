@@ -3,6 +3,7 @@ package gpu
 import (
 	"context"
 	"errors"
+	"time"
 
 	"pgaccel/gpu/program"
 )
@@ -27,9 +28,29 @@ type RunOptions struct {
 	// Wait has the query wait for its kernel to be compiled and for a busy device, as one
 	// for which a device was demanded does. Else it gets ErrCompiling or ErrBusy.
 	Wait bool
+	// Prepare has the query's kernels begin to be compiled, and no more: the result is nil.
+	Prepare bool
 	// Caller is whom the query is for (a connection, say): callers that wait get turns
 	// one after the other, however many queries each has. 0: one of its own.
 	Caller uint64
+}
+
+// compiling is how long kernels may be compiled.
+func (o *RunOptions) compiling() time.Duration {
+	if o.Wait {
+		return anyPatience
+	}
+	return loadPatience
+}
+
+// Patient returns a Runner whose kernels are waited for, and turns at it, whatever queries say.
+func Patient(r Runner) Runner { return patient{r} }
+
+type patient struct{ Runner }
+
+func (p patient) Run(ctx context.Context, q *program.Query, opt RunOptions) (*program.Result, Stats, error) {
+	opt.Wait = true
+	return p.Runner.Run(ctx, q, opt)
 }
 
 // Stats is what a query cost.

@@ -100,6 +100,9 @@ func (m *Manager) groupsMax(s *set, q *program.Query) uint64 {
 		rows += uint64(q.Segments[i].Rows)
 	}
 	words := 1
+	if q.Sink.Prefix > 0 {
+		words++
+	}
 	for _, a := range q.Sink.Accs {
 		words += a.Kind.Words()
 	}

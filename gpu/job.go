@@ -100,7 +100,7 @@ func (j *job) run(q *program.Query, list []uint32, opt RunOptions) (*program.Res
 	if rows := rowsOf(q, list); rows > math.MaxUint32 {
 		return nil, &refused{device.Fault{Kind: device.FaultLaunch, Text: fmt.Sprintf("%d rows are more than one device counts", rows)}}
 	}
-	if err := j.compile(q, false, opt.Wait); err != nil {
+	if err := j.compile(q, false, opt.compiling()); err != nil {
 		return nil, err
 	}
 	patience := j.d.m.opt.Patience
@@ -142,7 +142,7 @@ func (j *job) alone(q *program.Query, list []uint32, opt RunOptions, stream int)
 		case err == nil:
 			return r, nil
 		case err == errKernels:
-			err = j.compile(q, true, opt.Wait)
+			err = j.compile(q, true, opt.compiling())
 		case err == errAgain && tries < 3:
 			tries++
 			continue
@@ -223,27 +223,27 @@ func (j *job) fits() bool {
 }
 
 // compile sees to the kernels of q; with all, also of lookups that are there already.
-func (j *job) compile(q *program.Query, all, wait bool) error {
+func (j *job) compile(q *program.Query, all bool, patience time.Duration) error {
 	j.kernels = j.kernels[:0]
 	if err := j.collect(q, all); err != nil {
 		return err
 	}
-	module := func(wait bool) (err error) {
+	module := func(patience time.Duration) (err error) {
 		first := error(nil)
-		if j.lanes, err = j.d.transcode(j.ctx, wait); err != nil {
+		if j.lanes, err = j.d.transcode(j.ctx, patience); err != nil {
 			first = err
 		}
 		for i := range j.kernels {
 			k := &j.kernels[i]
-			if k.module, err = j.d.modules.get(j.ctx, j.d, &k.shape.g.Source, wait); err != nil && (first == nil || first == ErrCompiling) {
+			if k.module, err = j.d.modules.get(j.ctx, j.d, &k.shape.g.Source, patience); err != nil && (first == nil || first == ErrCompiling) {
 				first = err
 			}
 		}
 		return first
 	}
-	err := module(false) // all begin to be compiled
-	if err == ErrCompiling && wait {
-		err = module(true)
+	err := module(noPatience) // all begin to be compiled
+	if err == ErrCompiling && patience > 0 {
+		err = module(patience)
 	}
 	return err
 }

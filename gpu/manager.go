@@ -198,12 +198,12 @@ const warmShapes = 64
 
 // warm compiles what queries will need, one kernel after the other.
 func (d *dev) warm(known []*shape) {
-	_, err := d.transcode(d.alive, true)
+	_, err := d.transcode(d.alive, anyPatience)
 	for _, sh := range known {
 		if err != nil || d.alive.Err() != nil {
 			return
 		}
-		if _, err = d.modules.get(d.alive, d, &sh.g.Source, true); device.KindOf(err) == device.FaultCompile {
+		if _, err = d.modules.get(d.alive, d, &sh.g.Source, anyPatience); device.KindOf(err) == device.FaultCompile {
 			err = nil
 		}
 	}
@@ -301,6 +301,9 @@ func (m *Manager) Run(ctx context.Context, q *program.Query, opt RunOptions) (*p
 	if q.Sink.Kind == program.SinkBuild {
 		return nil, Stats{}, errors.New("gpu: a lookup is built for a query, not by itself")
 	}
+	if opt.Prepare {
+		return nil, Stats{}, m.prepare(s, q)
+	}
 	if !m.opt.Share || !sharable(q) {
 		return m.fit(ctx, s, q, opt)
 	}
@@ -311,6 +314,15 @@ func (m *Manager) Run(ctx context.Context, q *program.Query, opt RunOptions) (*p
 		m.mu.Unlock()
 	}
 	return r, stats, err
+}
+
+// prepare has the kernels of q begin to be compiled.
+func (m *Manager) prepare(s *set, q *program.Query) (err error) {
+	for _, d := range s.devs {
+		j := &job{d: d, ctx: s.alive}
+		err = cmp.Or(err, j.compile(q, false, noPatience))
+	}
+	return err
 }
 
 // compute has the devices compute q, each its part.
@@ -324,6 +336,14 @@ func (m *Manager) compute(ctx context.Context, s *set, q *program.Query, opt Run
 	}
 	if len(s.devs) == 1 {
 		return s.devs[0].run(ctx, s, q, list, opt)
+	}
+	whole := q
+	if q.Sink.Counted { // groups of several devices may be the same
+		groups := *q.Program
+		groups.Sink.Counted = false
+		parts := *q
+		parts.Program = &groups
+		q = &parts
 	}
 	lists := spread(q, list, len(s.devs))
 	type answer struct {
@@ -369,7 +389,7 @@ func (m *Manager) compute(ctx context.Context, s *set, q *program.Query, opt Run
 	if failed != nil {
 		return nil, stats, failed
 	}
-	return merge(q.Program, parts), stats, nil
+	return program.Count(whole, merge(q.Program, parts)), stats, nil
 }
 
 // spread says which device has which segments.
@@ -431,8 +451,8 @@ func (d *dev) run(ctx context.Context, s *set, q *program.Query, list []uint32, 
 }
 
 // transcode is the module that makes device lanes.
-func (d *dev) transcode(ctx context.Context, wait bool) (device.Module, error) {
-	return d.modules.get(ctx, d, transcodeSource(), wait)
+func (d *dev) transcode(ctx context.Context, patience time.Duration) (device.Module, error) {
+	return d.modules.get(ctx, d, transcodeSource(), patience)
 }
 
 var transcodeSource = sync.OnceValue(func() *device.Source {

@@ -411,6 +411,31 @@ func TestCompile(t *testing.T) {
 	}
 }
 
+// TestPrepare has kernels compiled that a query then finds.
+func TestPrepare(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 9))
+	var runs, compiled atomic.Int64
+	f := &flaky{Executor: newEmulator(t, emulator.Options{})}
+	f.run = func(int64, *device.Batch) error { runs.Add(1); return nil }
+	f.compile = func(*device.Source) error { compiled.Add(1); return nil }
+	m := newManager(t, Options{Memory: 64 << 20}, f)
+	fact, dim := testTables(r, nil)
+	q := testShapes[0](r, fact, dim)
+	if got, _, err := m.Run(context.Background(), q, RunOptions{Prepare: true}); got != nil || err != nil && err != ErrCompiling {
+		t.Fatal(got, err)
+	}
+	if runs.Load() != 0 {
+		t.Fatalf("%d batches ran", runs.Load())
+	}
+	begun := m.Status()[0].Compiles
+	if err := compare(m, q); err != nil {
+		t.Fatal(err)
+	}
+	if s := m.Status()[0]; s.Compiles != begun || compiled.Load() != int64(begun) || begun < 2 {
+		t.Errorf("%d kernels were begun by Prepare, %d in all, %d compiled", begun, s.Compiles, compiled.Load())
+	}
+}
+
 // TestBackOff keeps a kernel off the device after faults, and lets it come back.
 func TestBackOff(t *testing.T) {
 	r := rand.New(rand.NewPCG(10, 10))

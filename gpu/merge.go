@@ -43,25 +43,32 @@ func merge(p *program.Program, parts []*program.Result) *program.Result {
 	// Open addressing over the groups: slot h has 1 + the position of its group, 0 for none.
 	mask := uint64(1)<<bits.Len(uint(2*total)) - 1
 	slots := make([]uint32, mask+1)
-	place := func(number uint64) *uint32 {
-		h := program.HashOf(number) & mask
-		for slots[h] != 0 && out.Numbers[slots[h]-1] != number {
+	place := func(r *program.Result, g int) *uint32 { // of a group of a part
+		number, prefix := r.Numbers[g], uint64(0)
+		if r.Prefix != nil {
+			prefix = r.Prefix[g]
+		}
+		h := program.HashOf(number^program.HashOf(prefix)) & mask
+		for slots[h] != 0 && (out.Numbers[slots[h]-1] != number || r.Prefix != nil && out.Prefix[slots[h]-1] != prefix) {
 			h = (h + 1) & mask
 		}
 		return &slots[h]
 	}
 	*out = *parts[most]
-	for i, number := range out.Numbers {
-		*place(number) = uint32(i + 1)
+	for i := range out.Numbers {
+		*place(out, i) = uint32(i + 1)
 	}
 	for i, r := range parts {
 		if i == most {
 			continue
 		}
 		for g, number := range r.Numbers {
-			slot := place(number)
+			slot := place(r, g)
 			if *slot == 0 {
 				out.Numbers = append(out.Numbers, number)
+				if r.Prefix != nil {
+					out.Prefix = append(out.Prefix, r.Prefix[g])
+				}
 				out.Rows = append(out.Rows, r.Rows[g])
 				for a, acc := range p.Sink.Accs {
 					out.Accs[a].Grow(acc.Kind, len(out.Numbers))
@@ -71,7 +78,9 @@ func merge(p *program.Program, parts []*program.Result) *program.Result {
 				continue
 			}
 			to := int(*slot - 1)
-			out.Rows[to] += r.Rows[g]
+			if !p.Sink.Distinct {
+				out.Rows[to] += r.Rows[g]
+			}
 			for a, acc := range p.Sink.Accs {
 				out.Accs[a].Merge(acc.Kind, to, &r.Accs[a], g)
 			}

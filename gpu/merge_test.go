@@ -25,20 +25,27 @@ func TestMerge(t *testing.T) {
 			sum128    *big.Int
 			min, max  int64
 		}
-		want := map[uint64]*group{}
-		of := make([]map[uint64]int, len(parts))
+		want := map[[2]uint64]*group{}
+		of := make([]map[[2]uint64]int, len(parts))
+		p.Sink.Prefix = int(seed % 2)
 		for i := range parts {
 			parts[i] = &program.Result{Accs: make([]program.Values, len(kinds))}
-			of[i] = map[uint64]int{}
+			of[i] = map[[2]uint64]int{}
 		}
 		for range r.IntN(400) {
-			i, number, v := r.IntN(len(parts)), r.Uint64N(60)<<(seed%40), int64(r.Uint64())
+			i, number, v := r.IntN(len(parts)), [2]uint64{r.Uint64N(60) << (seed % 40)}, int64(r.Uint64())
+			if p.Sink.Prefix > 0 {
+				number = [2]uint64{r.Uint64N(9), r.Uint64N(9) << 40}
+			}
 			part := parts[i]
 			g, ok := of[i][number]
 			if !ok {
 				g = len(part.Numbers)
 				of[i][number] = g
-				part.Numbers = append(part.Numbers, number)
+				part.Numbers = append(part.Numbers, number[0])
+				if p.Sink.Prefix > 0 {
+					part.Prefix = append(part.Prefix, number[1])
+				}
 				part.Rows = append(part.Rows, 0)
 				for a, k := range kinds {
 					part.Accs[a].Grow(k, g+1)
@@ -65,7 +72,11 @@ func TestMerge(t *testing.T) {
 		if len(got.Numbers) != len(want) {
 			t.Fatalf("%d groups, not %d", len(got.Numbers), len(want))
 		}
-		for g, number := range got.Numbers {
+		for g := range got.Numbers {
+			number := [2]uint64{got.Numbers[g]}
+			if p.Sink.Prefix > 0 {
+				number[1] = got.Prefix[g]
+			}
 			w := want[number]
 			sum := new(big.Int).Lsh(big.NewInt(got.Accs[3].Hi[g]), 64)
 			sum.Add(sum, new(big.Int).SetUint64(uint64(got.Accs[3].V[g])))
@@ -75,6 +86,15 @@ func TestMerge(t *testing.T) {
 			}
 			delete(want, number)
 		}
+	}
+}
+
+// TestMergeDistinct has groups of several parts stay one, with one row.
+func TestMergeDistinct(t *testing.T) {
+	p := &program.Program{Sink: program.Sink{Distinct: true, Prefix: 1}}
+	got := merge(p, []*program.Result{{Numbers: []uint64{1, 2}, Prefix: []uint64{7, 7}, Rows: []int64{1, 1}}, {Numbers: []uint64{2, 2, 1}, Prefix: []uint64{8, 7, 7}, Rows: []int64{1, 1, 1}}})
+	if err := sameResult(p, got, &program.Result{Numbers: []uint64{1, 2, 2}, Prefix: []uint64{7, 7, 8}, Rows: []int64{1, 1, 1}}); err != nil {
+		t.Error(err)
 	}
 }
 

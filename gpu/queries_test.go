@@ -197,7 +197,7 @@ func columnNode(columns []testColumn, index, column int) program.Node {
 }
 
 // Shapes of queries; their data differs with r.
-var testShapes = []func(r *rand.Rand, fact, dim *testTable) *program.Query{single, shared, joined, bitmap, hashed, hostLookup, rowsOnly, twice}
+var testShapes = []func(r *rand.Rand, fact, dim *testTable) *program.Query{single, shared, joined, bitmap, hashed, hostLookup, rowsOnly, twice, distinct, distinctWide, pairs}
 
 func randomRange(r *rand.Rand, c testColumn) program.Range {
 	lo := c.lo + int64(r.Uint64N(uint64(c.hi-c.lo)/2+1))
@@ -305,6 +305,41 @@ func hashed(r *rand.Rand, fact, _ *testTable) *program.Query {
 		Digits: []program.DigitData{{Lo: 0, Stride: 1 << 40}}, Groups: 100 << 40, Expect: 100}
 }
 
+// distinct counts distinct values by group: few, so that small memories have room for them.
+func distinct(r *rand.Rand, fact, _ *testTable) *program.Query {
+	p := &program.Program{
+		Columns: columnsOf(factColumns, 0, 8, 1),
+		Nodes:   []program.Node{columnNode(factColumns, 0, 0), columnNode(factColumns, 1, 8), columnNode(factColumns, 2, 1), {Op: plan.OpIsNull, Args: []int{1}}},
+		Steps:   []program.Step{{Kind: program.StepRange, Node: 2, Permille: 250}},
+		Sink:    program.Sink{Place: program.PlaceHash, Digits: []program.Digit{{Node: 0}, {Node: 3}}, Distinct: true, Counted: true},
+	}
+	return &program.Query{Program: p, Segments: fact.of(0, 8, 1), TableID: fact.id, Ranges: []program.Range{randomRange(r, factColumns[1])},
+		Digits: []program.DigitData{{Lo: 0, Stride: 1}, {Lo: 0, Stride: 100}}, Groups: 200, Expect: 200, Counted: 100}
+}
+
+// distinctWide is distinct of values in a prefix.
+func distinctWide(r *rand.Rand, fact, _ *testTable) *program.Query {
+	q := pairs(r, fact, nil)
+	p := *q.Program
+	p.Sink.Distinct, p.Sink.Counted, p.Sink.Accs = true, true, nil
+	q.Program, q.Counted = &p, 2
+	return q
+}
+
+// pairs groups by numbers that have a prefix.
+func pairs(r *rand.Rand, fact, _ *testTable) *program.Query {
+	p := &program.Program{
+		Columns: columnsOf(factColumns, 0, 2, 1),
+		Nodes: []program.Node{columnNode(factColumns, 0, 0), columnNode(factColumns, 1, 2), columnNode(factColumns, 2, 1),
+			{Op: plan.OpIsNull, Args: []int{1}}},
+		Steps: []program.Step{{Kind: program.StepRange, Node: 2, Permille: 250}},
+		Sink: program.Sink{Place: program.PlaceHash, Prefix: 1, Digits: []program.Digit{{Node: 0}, {Node: 3}}, Accs: []program.Acc{
+			{Kind: program.AccSum, Arg: 2, Filter: -1}}},
+	}
+	return &program.Query{Program: p, Segments: fact.of(0, 2, 1), TableID: fact.id, Ranges: []program.Range{randomRange(r, factColumns[1])},
+		Digits: []program.DigitData{{Lo: -1 << 50, Stride: 1}, {Lo: 0, Stride: 1}}, Expect: 200}
+}
+
 // hostLookup has a lookup, a table and a set of the host's.
 func hostLookup(r *rand.Rand, fact, _ *testTable) *program.Query {
 	p := &program.Program{
@@ -362,6 +397,9 @@ func sameResult(p *program.Program, got, want *program.Result) error {
 		out := make([]string, len(r.Numbers))
 		for g := range r.Numbers {
 			out[g] = fmt.Sprint(r.Numbers[g], r.Rows[g])
+			if r.Prefix != nil {
+				out[g] += fmt.Sprint(" of ", r.Prefix[g])
+			}
 			for _, a := range r.Accs {
 				if out[g] += fmt.Sprint(" ", a.V[g]); a.Hi != nil {
 					out[g] += fmt.Sprint(":", a.Hi[g])

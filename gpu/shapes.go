@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -122,20 +123,29 @@ type modules struct {
 }
 
 type module struct {
-	done chan struct{}
-	id   device.Module
-	err  error
-	told atomic.Bool // of a source that does not compile
+	began time.Time
+	done  chan struct{}
+	id    device.Module
+	err   error
+	told  atomic.Bool // of a source that does not compile
 }
 
+// How long a kernel is waited for since it began to be compiled. An image that an earlier process has
+// compiled is loaded in less than loadPatience.
+const (
+	noPatience   = time.Duration(0)
+	loadPatience = 10 * time.Millisecond
+	anyPatience  = time.Duration(math.MaxInt64)
+)
+
 // get returns a compiled source. Where it is not compiled it begins to be, in the background:
-// ErrCompiling, or with wait, the end of it. A source that did not compile is not tried
+// ErrCompiling, unless it is within the patience. A source that did not compile is not tried
 // again; other failures are.
-func (ms *modules) get(ctx context.Context, d *dev, s *device.Source, wait bool) (device.Module, error) {
+func (ms *modules) get(ctx context.Context, d *dev, s *device.Source, patience time.Duration) (device.Module, error) {
 	ms.mu.Lock()
 	m := ms.byName[s.Name]
 	if m == nil {
-		m = &module{done: make(chan struct{})}
+		m = &module{began: time.Now(), done: make(chan struct{})}
 		ms.byName[s.Name] = m
 		ms.compiles++
 		go ms.compile(m, d, s)
@@ -147,9 +157,12 @@ func (ms *modules) get(ctx context.Context, d *dev, s *device.Source, wait bool)
 		}
 	}
 	ms.mu.Unlock()
-	if wait {
+	if left := patience - time.Since(m.began); left > 0 {
+		end := time.NewTimer(left)
+		defer end.Stop()
 		select {
 		case <-m.done:
+		case <-end.C:
 		case <-ctx.Done():
 			return 0, ctx.Err()
 		}
@@ -216,8 +229,8 @@ func appendProgram(b []byte, p *program.Program) []byte {
 		b = appendInts(b, s.Node, s.Index, int(s.Permille))
 	}
 	s := &p.Sink
-	b = append(b, byte(s.Kind), byte(s.Place), byte(s.Build))
-	b = appendInts(b, s.Key, len(s.Digits), len(s.Accs))
+	b = append(b, byte(s.Kind), byte(s.Place), byte(s.Build), flags(s.Repeats, s.Distinct, s.Counted))
+	b = appendInts(b, s.Key, s.Prefix, len(s.Digits), len(s.Accs))
 	for _, d := range s.Digits {
 		b = append(b, flags(d.Nullable))
 		b = appendInts(b, d.Node)

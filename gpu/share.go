@@ -58,7 +58,7 @@ func sharable(q *program.Query) bool {
 // equal by TableID, lookups by ID.
 func sameQuery(a, b *program.Query) bool {
 	return a.TableID == b.TableID && len(a.Segments) == len(b.Segments) &&
-		a.Groups == b.Groups && a.Expect == b.Expect &&
+		a.Groups == b.Groups && a.Expect == b.Expect && a.Counted == b.Counted &&
 		slices.Equal(a.Constants, b.Constants) && slices.Equal(a.Ranges, b.Ranges) && slices.Equal(a.Digits, b.Digits) &&
 		slices.EqualFunc(a.Segments[0].Columns, b.Segments[0].Columns, func(x, y program.SegmentColumn) bool { return x.ID == y.ID }) &&
 		slices.EqualFunc(a.Lookups, b.Lookups, func(x, y program.LookupData) bool {
@@ -148,7 +148,7 @@ func copyResult(r *program.Result) *program.Result {
 		return nil
 	}
 	c := *r
-	c.Numbers, c.Rows = slices.Clone(r.Numbers), slices.Clone(r.Rows)
+	c.Numbers, c.Prefix, c.Rows = slices.Clone(r.Numbers), slices.Clone(r.Prefix), slices.Clone(r.Rows)
 	c.Accs, c.Bitmaps = slices.Clone(r.Accs), slices.Clone(r.Bitmaps)
 	for i, a := range c.Accs {
 		c.Accs[i] = program.Values{V: slices.Clone(a.V), Hi: slices.Clone(a.Hi)}

@@ -61,8 +61,36 @@ PGACCEL_INLINE int64_t float_key(int64_t bits)
 	return bits < 0 ? -magnitude : bits;
 }
 
-// set_has searches an ascending set.
-PGACCEL_INLINE bool set_has(const int64_t *set, uint32_t n, int64_t v)
+// fixed_shift is how far left the mantissa of a double goes in a fixed-point number whose bit 0 is the
+// lowest one of the mantissas of biased exponent base; bad where that is no number of 116 bits. Zero
+// is good, -0 is not.
+PGACCEL_INLINE uint32_t fixed_shift(int64_t bits, int64_t base, bool &bad)
+{
+	const int64_t exponent = bits >> 52 & 0x7ff, shift = exponent - base;
+	bad = bits != 0 && (exponent == 0 || exponent == 0x7ff || shift < 0 || shift > 63);
+	return (uint32_t)shift & 63;
+}
+
+PGACCEL_INLINE uint64_t mantissa(int64_t bits)
+{
+	return bits == 0 ? 0 : ((uint64_t)bits & 0xfffffffffffffull) | 1ull << 52;
+}
+
+// fixed_high and fixed_low are the bits of that number from 63 on and those below, with its sign.
+PGACCEL_INLINE int64_t fixed_high(int64_t bits, int64_t base, bool &bad)
+{
+	const int64_t v = (int64_t)(mantissa(bits) >> (63 - fixed_shift(bits, base, bad)));
+	return bits < 0 ? -v : v;
+}
+
+PGACCEL_INLINE int64_t fixed_low(int64_t bits, int64_t base, bool &bad)
+{
+	const int64_t v = (int64_t)(mantissa(bits) << fixed_shift(bits, base, bad) & 0x7fffffffffffffffull);
+	return bits < 0 ? -v : v;
+}
+
+// set_below is how many members of an ascending set are below v.
+PGACCEL_INLINE uint32_t set_below(const int64_t *set, uint32_t n, int64_t v)
 {
 	uint32_t from = 0;
 	for (uint32_t left = n; left > 0;) {
@@ -74,7 +102,20 @@ PGACCEL_INLINE bool set_has(const int64_t *set, uint32_t n, int64_t v)
 			left = half;
 		}
 	}
-	return from < n && __ldg(set + from) == v;
+	return from;
+}
+
+PGACCEL_INLINE bool set_has(const int64_t *set, uint32_t n, int64_t v)
+{
+	const uint32_t at = set_below(set, n, v);
+	return at < n && __ldg(set + at) == v;
+}
+
+// set_step is the position of the last member that is at most v, 0 where none is.
+PGACCEL_INLINE int32_t set_step(const int64_t *set, uint32_t n, int64_t v)
+{
+	const uint32_t at = set_below(set, n, v);
+	return at < n && __ldg(set + at) == v ? (int32_t)at : at > 0 ? (int32_t)at - 1 : 0;
 }
 
 // hash_of is program.HashOf.

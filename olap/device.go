@@ -1,6 +1,7 @@
 package olap
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 
@@ -8,15 +9,16 @@ import (
 	"pgaccel/gpu/program"
 	"pgaccel/plan"
 	"pgaccel/sqlfn"
+	"pgaccel/vector"
 )
 
-// Report says who computed a query, for Options.Report.
+// Report says who computed a query, for Options.Report: all of its stars.
 type Report struct {
-	// Device names what computed the groups, or found the rows, as gpu.Stats does; empty
-	// where the processor did all of it.
+	// Device names what computed the groups, or found the rows, of a star at least, as
+	// gpu.Stats does; empty where the processor did all of it.
 	Device string
 	// Fallback says why a device that was offered did not: one of few words, for metrics.
-	// Empty where none was offered, or it computed.
+	// Empty where none was offered, or it computed a star; a fault is always told.
 	Fallback string
 	Err      error     // of a device that failed
 	Stats    gpu.Stats // of all of the device's queries
@@ -27,7 +29,7 @@ type Report struct {
 const (
 	fallbackNone      = "no device"
 	fallbackSmall     = "small"
-	fallbackCompiling = "compiling"
+	FallbackCompiling = "compiling" // the next execution may find the kernel
 	fallbackBusy      = "busy"
 	fallbackFault     = "device fault"
 	fallbackData      = "error in the data" // the processor decides whether it is one
@@ -35,6 +37,8 @@ const (
 	fallbackPlan      = "plan" // the processor tells what is wrong
 	fallbackEmpty     = "no rows"
 	fallbackMany      = "many rows"
+	fallbackRelation  = "relation" // what another star gives is scanned
+	fallbackTexts     = "equal texts"
 )
 
 // deviceRows is the number of rows from which on a query is offered to a device that it
@@ -45,17 +49,25 @@ const deviceRows = 2 << 20
 type accelerator struct {
 	x      *execution
 	limits gpu.Limits
-	report Report
+	device string // that has computed
+	err    error  // of a device that failed
 }
 
-// offered reports whether a device may be tried for the query.
+// offered reports whether a device may be tried for the query, whose relations have not been computed.
 func (x *execution) offered() bool {
-	if x.opt.Device == nil || x.trace != nil {
+	if x.opt.Device == nil || x.trace != nil || len(x.q.Tables) == 0 {
 		return false
 	}
 	a := &accelerator{x: x}
 	if _, ok := x.opt.Device.Limits(); !ok {
 		return a.leave(fallbackNone)
+	}
+	// What a device keeps belongs to tables, and lies in memory that it maps.
+	if x.q.Tables[0].Relation != nil {
+		return a.leave(fallbackRelation)
+	}
+	if x.standsFor() {
+		return a.leave(fallbackTexts)
 	}
 	for i := range x.q.Aggs {
 		if !aggregatesOnDevice(&x.q.Aggs[i]) {
@@ -65,15 +77,16 @@ func (x *execution) offered() bool {
 	if slices.ContainsFunc(x.q.Joins, func(j plan.StarJoin) bool { return j.Many }) {
 		return a.leave("join")
 	}
-	return x.opt.DeviceWait || x.tabs[0].Rows >= deviceRows || a.leave(fallbackSmall)
+	return x.opt.DeviceWait || x.opt.enough(int(x.in.Tables[x.q.Tables[0].Table].Rows), deviceRows) || a.leave(fallbackSmall)
 }
 
 // onDevice has a device tried for the query, where one may be. done is false where all must be
 // done again without.
 func (x *execution) onDevice(try func() (done bool, err error)) (done bool, err error) {
-	if !x.offered() {
+	if x.device == nil {
 		return false, nil
 	}
+	held := x.memory.Load()
 	if done, err = try(); done {
 		return true, err
 	}
@@ -83,13 +96,13 @@ func (x *execution) onDevice(try func() (done bool, err error)) (done bool, err 
 	if err != nil {
 		(&accelerator{x: x}).leave(fallbackPlan)
 	}
-	x.memory.Store(0)
+	x.give(x.memory.Load() - held)
 	return false, nil
 }
 
 // ready reports whether the device may have a pipeline that was prepared for it.
 func (a *accelerator) ready(p *pipeline) (ok bool) {
-	if a.limits, ok = a.x.opt.Device.Limits(); !ok {
+	if a.limits, ok = a.x.device.Limits(); !ok {
 		return a.leave(fallbackNone)
 	}
 	if p.never || p.many >= 0 || len(p.tab.Segments) == 0 {
@@ -99,18 +112,20 @@ func (a *accelerator) ready(p *pipeline) (ok bool) {
 		return true
 	}
 	_, rows := p.read(deviceRows)
-	return rows >= deviceRows || a.leave(fallbackSmall)
+	return a.x.opt.enough(int(rows), deviceRows) || a.leave(fallbackSmall)
 }
 
 // aggregatesOnDevice reports whether a device may have the accumulators of an aggregate.
 func aggregatesOnDevice(a *plan.AggregateCall) bool {
 	switch a.Func.State {
-	case sqlfn.AggregateLeast, sqlfn.AggregateGreatest:
+	case sqlfn.AggregateLeast, sqlfn.AggregateGreatest, sqlfn.AggregateCount, sqlfn.AggregateSum:
 		return true
-	case sqlfn.AggregateCount:
-		return !a.Distinct
-	case sqlfn.AggregateSum:
-		return !a.Distinct && !a.Arg.Type().Kind.IsFloat()
+	case sqlfn.AggregateSorted:
+		return a.Func.OrderedSet()
+	case sqlfn.AggregateMoments:
+		return a.Distinct || !a.Arg.Type().Kind.IsFloat()
+	case sqlfn.AggregateFold:
+		return a.Distinct && !a.Func.Idempotent || a.Arg.Type().Kind == vector.Bool
 	}
 	return false
 }
@@ -130,17 +145,24 @@ func (x *execution) accelerate(g *grouper) (ok bool, err error) {
 	return a.groups(g)
 }
 
-// finish tells the caller what the device did.
-func (a *accelerator) finish() {
-	if a.x.opt.Report != nil {
-		*a.x.opt.Report = a.report
+// computed tells the caller that the device has done a star.
+func (a *accelerator) computed() {
+	if r := a.x.opt.Report; r != nil {
+		if r.Device = a.device; r.Fallback != fallbackFault {
+			r.Fallback = ""
+		}
 	}
 }
 
-// leave notes that the processor computes, and why.
+// leave notes that the processor computes a star, and why.
 func (a *accelerator) leave(why string) bool {
-	a.report.Device, a.report.Fallback = "", why
-	a.finish()
+	switch r := a.x.opt.Report; {
+	case r == nil:
+	case why == fallbackFault:
+		r.Fallback, r.Err = why, a.err
+	case r.Device == "" && r.Fallback == "":
+		r.Fallback = why
+	}
 	return false
 }
 
@@ -152,17 +174,20 @@ func (a *accelerator) run(l *lowering) (*program.Result, error) {
 	var stats gpu.Stats
 	var err error
 	a.x.aside(func() {
-		r, stats, err = a.x.opt.Device.Run(a.x.ctx, q, gpu.RunOptions{Wait: a.x.opt.DeviceWait, Caller: a.x.opt.DeviceCaller})
+		r, stats, err = a.x.device.Run(a.x.ctx, q, gpu.RunOptions{Wait: a.x.opt.DeviceWait, Caller: a.x.opt.DeviceCaller})
 	})
-	s := &a.report.Stats
-	s.Kernel += stats.Kernel
-	s.BytesCopied += stats.BytesCopied
-	s.BytesRead += stats.BytesRead
-	s.Indexed += stats.Indexed
+	if report := a.x.opt.Report; report != nil {
+		s := &report.Stats
+		s.Kernel += stats.Kernel
+		s.BytesCopied += stats.BytesCopied
+		s.BytesRead += stats.BytesRead
+		s.Indexed += stats.Indexed
+		s.Device = stats.Device
+	}
 	if a.x.opt.Scanned != nil {
 		a.x.opt.Scanned.Indexed.Add(int64(stats.Indexed))
 	}
-	s.Device = stats.Device
+	a.device = stats.Device
 	why := ""
 	switch {
 	case err == nil && r == nil:
@@ -176,50 +201,99 @@ func (a *accelerator) run(l *lowering) (*program.Result, error) {
 	case a.x.ctx.Err() != nil:
 		return nil, a.x.ctx.Err()
 	case errors.Is(err, gpu.ErrCompiling):
-		why = fallbackCompiling
+		why = FallbackCompiling
 	case errors.Is(err, gpu.ErrBusy):
 		why = fallbackBusy
 	default:
 		why = fallbackFault
-		a.report.Err = err
+		a.err = err
 	}
 	a.leave(why)
 	return nil, nil
 }
 
+// fewRanked are so few different values of groups that they are counted however few rows there are.
+const fewRanked = 1 << 12
+
+// basis is a base of a grouper as a device computes it, or the values that an accumulator collects of
+// its groups.
+type basis struct {
+	by     *grouping
+	l      *lowering
+	digits []digitOnDevice
+	accs   []accOnDevice
+	set    int // the accumulator; -1: the groups themselves
+}
+
+// bases lowers the bases of a grouper that has been arranged for a device, each before its sets of values.
+func (a *accelerator) bases(g *grouper) (list []basis, why string) {
+	rows := g.p.expectedRows()
+	add := func(b basis, expect float64) {
+		if b.l.why == "" {
+			b.l.place(expect, a.limits.SharedBytes, a.limits.Memory, rows)
+		}
+		list, why = append(list, b), cmp.Or(why, b.l.why)
+	}
+	for _, by := range g.bases {
+		l := newLowering(g.p)
+		l.steps()
+		digits, accs := l.groups(by)
+		add(basis{by, l, digits, accs, -1}, by.expect)
+		for k := range g.accs {
+			a := &g.accs[k]
+			if a.kind != accDistinct && a.kind != accRanked {
+				continue
+			}
+			l := newLowering(g.p)
+			l.steps()
+			digits := l.values(by, a)
+			if a.kind == accDistinct {
+				l.distinct(digits, g.onlyCounts(k))
+			} else if l.q.Groups == 0 || float64(l.q.Groups) > rows/histogramShare && l.q.Groups > fewRanked {
+				l.no("aggregate") // there are about as many values as rows
+			}
+			add(basis{by, l, digits, nil, k}, max(by.expect, pairsExpected))
+		}
+	}
+	return list, why
+}
+
 // groups computes the bases of a grouper that has been arranged for it. ok is false where
 // the processor has to.
 func (a *accelerator) groups(g *grouper) (ok bool, err error) {
-	rows := g.p.expectedRows()
-	type job struct {
-		l     *lowering
-		accOf []int
+	list, why := a.bases(g)
+	if why != "" {
+		return a.leave(why), nil
 	}
-	jobs := make([]job, len(g.bases))
-	for i, by := range g.bases {
-		l := newLowering(g.p)
-		l.steps()
-		jobs[i] = job{l, l.groups(by)}
-		if l.why == "" {
-			l.place(by, a.limits.SharedBytes, a.limits.Memory, rows)
-		}
-		if l.why != "" {
-			return a.leave(l.why), nil
-		}
-	}
-	for i, by := range g.bases {
-		l := jobs[i].l
-		r, err := a.run(l)
+	var s *groups // of the base before
+	for i := range list {
+		b := &list[i]
+		r, err := a.run(b.l)
 		if r == nil || err != nil {
+			a.prepare(list[i+1:])
 			return false, err
 		}
-		if err := by.take(r, jobs[i].accOf); err != nil {
+		if b.set < 0 {
+			s, err = b.by.take(r, b.digits, b.accs)
+		} else {
+			err = s.takeValues(b.set, r, b.digits, b.l.prog.Sink.Counted)
+		}
+		if err != nil {
 			return false, err
 		}
 	}
-	a.report.Device = a.report.Stats.Device
-	a.finish()
+	a.computed()
 	return true, nil
+}
+
+// prepare has the kernels of what was not run be compiled beside that of what could not be.
+func (a *accelerator) prepare(list []basis) {
+	if a.x.opt.DeviceWait {
+		return
+	}
+	for i := range list {
+		_, _, _ = a.x.device.Run(a.x.ctx, list[i].l.query(), gpu.RunOptions{Prepare: true})
+	}
 }
 
 // query returns the query, over all segments of the table.
@@ -233,77 +307,6 @@ func (l *lowering) query() *program.Query {
 	}
 	l.q.Segments, l.q.TableID = segmentsOnDevice(l.p.tab, columns), l.p.tab.ID
 	return l.q
-}
-
-// take makes the result of what a device computed: a list of groups, or where these are not
-// much fewer than there can be, an array. Few groups are in the order of their numbers, as
-// those that the processor finds.
-func (by *grouping) take(r *program.Result, accOf []int) error {
-	s := by.newGroups()
-	by.done = []*groups{s}
-	n := len(r.Numbers)
-	if n == 0 {
-		by.how = groupHash
-		if len(by.axes) == 0 {
-			by.how = groupSingle
-		}
-		s.open()
-		return s.account()
-	}
-	card := by.pack.card
-	sorted := slices.IsSorted(r.Numbers)
-	var order []uint64 // of the groups: their numbers, which are below 1<<32, and places in r
-	switch {
-	case len(by.axes) == 0:
-		by.how = groupSingle
-		s.open()
-	case !sorted && card <= uint64(8*n):
-		by.how = groupDense
-		s.open()
-	default:
-		by.how = groupListed
-		if s.listed = r.Numbers; !sorted && card <= denseSmall {
-			order, s.listed = make([]uint64, n), make([]uint64, n)
-			for i, number := range r.Numbers {
-				order[i] = number<<32 | uint64(i)
-			}
-			slices.Sort(order)
-			for i, o := range order {
-				s.listed[i] = o >> 32
-			}
-		}
-	}
-	s.fill(r, accOf, order)
-	return s.account()
-}
-
-// fill takes what a device computed: with groupDense each group to the place that its number
-// says, else in an order, or as they come.
-func (s *groups) fill(r *program.Result, accOf []int, order []uint64) {
-	place := func(to *[]int64, from []int64) {
-		switch {
-		case s.by.how == groupDense:
-			for i, v := range from {
-				(*to)[r.Numbers[i]] = v
-			}
-		case order != nil && from != nil:
-			*to = make([]int64, len(from))
-			for i, o := range order {
-				(*to)[i] = from[uint32(o)]
-			}
-		default:
-			*to = from
-		}
-	}
-	place(&s.counts, r.Rows)
-	for k, a := range accOf {
-		if a < 0 {
-			s.grow(k, len(s.counts))
-			continue
-		}
-		place(&s.states[k].V, r.Accs[a].V)
-		place(&s.states[k].Hi, r.Accs[a].Hi)
-	}
 }
 
 // knownByZones reports whether zone maps answer the query where all rows count: the

@@ -193,7 +193,7 @@ func (d *describer) exprs(list []plan.Expr) {
 // table writes a table, its conditions and, one after the other, the tables joined to it.
 func (d *describer) table(t int) {
 	id := d.x.tabs[t].ID
-	d.ok = d.ok && id != 0
+	d.ok = d.ok && id != 0 && d.x.q.Tables[t].Relation == nil // which is this execution's
 	d.number(int64(t))
 	d.number(int64(id))
 	d.exprs(d.x.conds[t])
@@ -208,6 +208,7 @@ func (d *describer) table(t int) {
 func (d *describer) join(j plan.StarJoin) {
 	d.number(int64(d.x.kinds[j.Table]))
 	d.number(b2i(j.Many))
+	d.number(b2i(j.Exists))
 	d.exprs(j.Outer)
 	for _, k := range j.Key {
 		d.number(int64(k))
@@ -320,12 +321,17 @@ func (p *pipeline) buildOnDevice(b *probe, exprs []plan.Expr) bool {
 	sink := &l.prog.Sink
 	sink.Kind, sink.Key = program.SinkBuild, l.node(key)
 	for i, n := range outs {
-		l.digit(l.node(n), &pack.parts[i])
+		part := &pack.parts[i]
+		sink.Digits = append(sink.Digits, program.Digit{Node: l.node(n), Nullable: part.nullable})
+		l.q.Digits = append(l.q.Digits, program.DigitData{Lo: part.lo, Stride: part.stride})
 	}
 	if lut.kind = entryKind(lut.rows); len(outs) == 0 {
 		lut.kind = program.LookupBits
 	}
 	sink.Build = lut.kind
+	if sink.Repeats = b.join.Exists; sink.Repeats && lut.kind != program.LookupBits {
+		return false
+	}
 	if l.why != "" {
 		return false
 	}

@@ -2,6 +2,7 @@ package olap
 
 import (
 	"math"
+	"slices"
 
 	"pgaccel/gpu/program"
 	"pgaccel/plan"
@@ -85,6 +86,55 @@ func (l *lowering) node(n *node) int {
 	return i
 }
 
+// stepped lowers a function of time that is the same, or differs by the same from its argument, throughout
+// some time: an array of these, by the number of the last one that has begun.
+func (l *lowering) stepped(n *node) int {
+	around := n.around
+	if around == nil {
+		around = n.shift
+	}
+	if around == nil {
+		return l.no("function")
+	}
+	a := n.args[0]
+	if n.risky && !a.risky || infinite(a.t.Kind, a.lo) || infinite(a.t.Kind, a.hi) {
+		return l.no("function")
+	}
+	starts := stepsOf(around, a.lo, a.hi)
+	t := program.TableData{Values: make([]int64, len(starts))}
+	same := n.around != nil // as the number
+	for i, v := range starts {
+		r, err := n.f(v)
+		if err != nil {
+			return l.no("function")
+		}
+		if n.around == nil {
+			r -= v
+		}
+		t.Values[i] = r
+		same = same && r == int64(i)
+	}
+	if len(starts) == 0 {
+		return l.no("function")
+	}
+	arg := l.node(a)
+	at := l.add(program.Node{Op: program.OpStep, Args: []int{arg}, Index: len(l.q.Sets), Nullable: a.nullable})
+	l.q.Sets = append(l.q.Sets, starts)
+	if same {
+		return at
+	}
+	lo, hi := slices.Min(t.Values), slices.Max(t.Values)
+	of := program.Node{Op: program.OpTable, Args: []int{at}, Index: len(l.q.Tables), Nullable: a.nullable, Wide: wide(lo, hi)}
+	t.OnNull, t.OnNullNull = lo, true
+	l.prog.Tables = append(l.prog.Tables, program.Table{Wide: of.Wide})
+	l.q.Tables = append(l.q.Tables, t)
+	value := l.add(of)
+	if n.around == nil {
+		value = l.add(program.Node{Op: plan.OpAdd, Args: []int{arg, value}, Nullable: a.nullable, Wide: wide(n.lo, n.hi)})
+	}
+	return value
+}
+
 // lower prints a node: what the processor computes a value at a time is written out first.
 func (l *lowering) lower(n *node) int {
 	to := program.Node{Op: n.op, Nullable: n.nullable, Wide: wide(n.lo, n.hi)}
@@ -114,10 +164,10 @@ func (l *lowering) lower(n *node) int {
 			l.q.Sets = append(l.q.Sets, n.set)
 		case n.kind == nodeMap && n.op == plan.OpAbs:
 		default:
-			if n = l.p.c.written(n); n == nil {
-				return l.no("function")
+			if written := l.p.c.written(n); written != nil {
+				return l.node(written)
 			}
-			return l.node(n)
+			return l.stepped(n)
 		}
 	case nodeTree, nodeNumber:
 		return l.no("function")

@@ -58,8 +58,7 @@ func (x *execution) findRows(p *pipeline) (ok bool, err error) {
 	if err := p.restrict(r.Bitmaps); err != nil {
 		return false, err
 	}
-	a.report.Device = a.report.Stats.Device
-	a.finish()
+	a.computed()
 	return true, nil
 }
 

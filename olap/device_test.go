@@ -14,6 +14,7 @@ import (
 	"pgaccel/gpu/device"
 	"pgaccel/gpu/program"
 	"pgaccel/plan"
+	"pgaccel/sqlfn"
 	"pgaccel/vector"
 )
 
@@ -24,16 +25,18 @@ type plainDevice struct {
 	// fail, if not nil, says what becomes of the n-th query instead.
 	fail func(n int) (*program.Result, error)
 
-	mu     sync.Mutex
-	asked  int
-	places map[program.Place]int
-	sinks  map[program.SinkKind]int
-	built  int // lookups that it was to build
-	ops    map[program.Op]int
-	steps  map[program.StepKind]int
-	kinds  map[program.LookupKind]int
-	left   int
-	risky  int
+	mu                          sync.Mutex
+	asked                       int
+	places                      map[program.Place]int
+	sinks                       map[program.SinkKind]int
+	built                       int // lookups that it was to build
+	repeats                     int // of keys that come again
+	prefixes, distinct, counted int // sinks
+	ops                         map[program.Op]int
+	steps                       map[program.StepKind]int
+	kinds                       map[program.LookupKind]int
+	left                        int
+	risky                       int
 
 	indexed indexedOf
 }
@@ -54,10 +57,14 @@ func (d *plainDevice) Run(ctx context.Context, q *program.Query, opt gpu.RunOpti
 	d.sinks[q.Sink.Kind]++
 	if q.Sink.Kind == program.SinkGroups {
 		d.places[q.Sink.Place]++
+		d.prefixes += int(b2i(q.Sink.Prefix > 0))
+		d.distinct += int(b2i(q.Sink.Distinct))
+		d.counted += int(b2i(q.Sink.Counted))
 	}
 	for i := range q.Lookups {
 		if d.kinds[q.Program.Lookups[i].Kind]++; q.Lookups[i].Build != nil {
 			d.built++
+			d.repeats += int(b2i(q.Lookups[i].Build.Sink.Repeats))
 		}
 		if q.Program.Lookups[i].Left {
 			d.left++
@@ -195,7 +202,7 @@ func (w *world) deviceQuery() *plan.Star {
 	for i := range q.Aggs {
 		for {
 			a := randomAggregate(w.r, &gen{r: w.r, tables: []int{w.r.IntN(len(w.tables))}, tame: w.r.IntN(4) > 0})
-			if a.Distinct = false; aggregatesOnDevice(&a) && (a.Arg == nil || !a.Arg.Type().Kind.IsFloat()) {
+			if aggregatesOnDevice(&a) && (a.Arg == nil || !a.Arg.Type().Kind.IsFloat() || a.Func.State == sqlfn.AggregateSum) {
 				q.Aggs[i] = a
 				break
 			}
@@ -245,11 +252,14 @@ func TestDeviceAgainstOracle(t *testing.T) {
 	if o.fallbacks[fallbackFault] > 0 {
 		t.Errorf("%d programs were refused", o.fallbacks[fallbackFault])
 	}
-	for op := plan.OpAdd; op <= program.OpFloatKey; op++ {
+	for op := plan.OpAdd; op <= program.OpFixedLow; op++ {
 		is := op <= plan.OpCoalesce && op != plan.OpNeg && op != plan.OpLike || op >= program.OpConst
 		if is && o.device.ops[op] == 0 && !testing.Short() {
 			t.Errorf("operation %d was never met", op)
 		}
+	}
+	if d := o.device; d.prefixes == 0 || d.counted == 0 || d.distinct == d.counted {
+		t.Errorf("%d programs with a prefix, %d of distinct values, of which %d count them", d.prefixes, d.distinct, d.counted)
 	}
 	if o.device.built < 20 {
 		t.Errorf("only %d lookups were to be built", o.device.built)
@@ -323,7 +333,7 @@ func TestDeviceFails(t *testing.T) {
 		}
 	}
 	o.log(t)
-	for _, why := range []string{fallbackBusy, fallbackCompiling, fallbackFault, fallbackData, fallbackFull} {
+	for _, why := range []string{fallbackBusy, FallbackCompiling, fallbackFault, fallbackData, fallbackFull} {
 		if o.fallbacks[why] == 0 {
 			t.Errorf("%q was never told", why)
 		}

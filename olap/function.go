@@ -63,7 +63,7 @@ func asForward(err error) error {
 // kernel makes n a call of a kernel.
 func (c *compiler) kernel(n *node, k *sqlfn.Kernel) *node {
 	a := n.args[0]
-	n.kind, n.nullable, n.f, n.around, n.every = nodeMap, a.nullable, k.F, k.Around, k.Every
+	n.kind, n.nullable, n.f, n.around, n.every, n.shift = nodeMap, a.nullable, k.F, k.Around, k.Every, k.Shift
 	n.risky = n.risky || k.Fails || a.lo < k.First || a.hi > k.Last
 	lo, hi, err := k.Bounds(a.lo, a.hi)
 	if err != nil {

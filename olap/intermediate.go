@@ -47,6 +47,9 @@ func (x *execution) begin() error {
 			})
 		})
 	}
+	if x.offered() {
+		x.device = x.opt.Device
+	}
 	if err := x.reduce(); err != nil {
 		return err
 	}
@@ -67,9 +70,6 @@ func (x *execution) begin() error {
 			x.relations[s.Relation] = r
 		}
 		x.tabs[i], x.dicts[i] = r.tab, r.dicts
-	}
-	if x.offDevice() {
-		x.opt.Device = nil
 	}
 	return x.arrange()
 }

@@ -58,13 +58,14 @@ type node struct {
 	set        []int64                      // nodeMap of IN: the members, ascending
 	around     func(v int64) (lo, hi int64) // nodeMap: sqlfn.Kernel.Around of f, and Every
 	every      func(lo, hi int64) int64
-	starts     []int64        // a group's key: the values that 0, 1, ... stand for; nil: themselves
-	call       *plan.Call     // nodeScalar, nodeFunction
-	given      []vector.Value // nodeFunction: the arguments that are constant
-	places     []int          // nodeFunction: where args stand among the call's arguments
-	numbers    *wordTable     // nodeNumber
-	tree       plan.Expr      // nodeTree: its leaves are inputs, by number of args
-	known      bool           // nodeTree: what is not in the pool is -1, and stays out of it
+	shift      func(v int64) (lo, hi int64) // nodeMap: sqlfn.Kernel.Shift
+	starts     []int64                      // a group's key: the values that 0, 1, ... stand for; nil: themselves
+	call       *plan.Call                   // nodeScalar, nodeFunction
+	given      []vector.Value               // nodeFunction: the arguments that are constant
+	places     []int                        // nodeFunction: where args stand among the call's arguments
+	numbers    *wordTable                   // nodeNumber
+	tree       plan.Expr                    // nodeTree: its leaves are inputs, by number of args
+	known      bool                         // nodeTree: what is not in the pool is -1, and stays out of it
 }
 
 // vec holds the values of a node for the selected rows of a tile, in order. It

@@ -7,18 +7,20 @@ import (
 	"sync/atomic"
 
 	"pgaccel/colstore"
+	"pgaccel/gpu"
 	"pgaccel/plan"
 	"pgaccel/vector"
 )
 
 // execution is one run of a query.
 type execution struct {
-	ctx   context.Context
-	q     *plan.Star
-	in    Input
-	opt   Options
-	tabs  []*colstore.Table // by table
-	dicts [][]*dict         // by table, of an intermediate relation; nil for others
+	ctx    context.Context
+	q      *plan.Star
+	in     Input
+	opt    Options
+	tabs   []*colstore.Table // by table
+	dicts  [][]*dict         // by table, of an intermediate relation; nil for others
+	device gpu.Runner        // Options.Device, where it may have this star
 	// numerics are the dictionaries that numericDict has read.
 	numerics numericDicts
 	// relations are those that have been computed for the statement.

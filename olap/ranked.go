@@ -34,6 +34,11 @@ func (e *histogram) add(index []uint32, vals []int64) {
 	}
 }
 
+// addOften adds a value of a group n times.
+func (e *histogram) addOften(g uint32, x, n int64) {
+	e.counts[uint64(g)*e.domain+uint64(x)-uint64(e.lo)] += uint32(n)
+}
+
 func (e *histogram) of(g uint32) []uint32 {
 	return e.counts[uint64(g)*e.domain:][:e.domain]
 }

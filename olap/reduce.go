@@ -84,7 +84,7 @@ func columnsRead(q *plan.Star) map[*plan.Relation][]bool {
 // reduce has the query read cores, where that is worth while: of its first table, and of those that
 // are looked up, the last ones first.
 func (x *execution) reduce() error {
-	if len(x.q.Joins) == 0 || x.opt.Device != nil && !x.offDevice() || x.spill != nil || failsAnywhere(x.q) {
+	if len(x.q.Joins) == 0 || x.device != nil || x.spill != nil || failsAnywhere(x.q) {
 		return nil
 	}
 	if err := x.arrange(); err != nil {
@@ -207,13 +207,6 @@ func (x *execution) reduceAt(root int) (to []int, err error) {
 	}
 	x.q = r.over(source)
 	return r.to, nil
-}
-
-// offDevice reports whether the star is one that devices do not compute: what they keep belongs to
-// tables, and lies in memory that they map. Nor have they lookups for existence.
-func (x *execution) offDevice() bool {
-	return slices.ContainsFunc(x.q.Tables, func(s plan.Source) bool { return s.Relation != nil }) ||
-		slices.ContainsFunc(x.q.Joins, func(j plan.StarJoin) bool { return j.Exists }) || x.standsFor()
 }
 
 // standsFor reports whether the query has texts that stand for others: which, each execution finds out. A

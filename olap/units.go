@@ -135,17 +135,17 @@ func (c *compiler) tabulateSteps(n *node, around func(v int64) (lo, hi int64)) (
 // stepsOf returns the first arguments of the steps from lo to hi; nil where there are more than maxUnits.
 func stepsOf(around func(v int64) (lo, hi int64), lo, hi int64) []int64 {
 	first, last := around(lo) // months, quarters and years differ by less than a quarter of their length
-	if span, ok := width(lo, hi); !ok || span/maxUnits >= last-first {
+	if span, ok := width(lo, hi); !ok || uint64(span/maxUnits) >= uint64(last)-uint64(first) {
 		return nil
 	}
 	var starts []int64
-	for lo <= hi && len(starts) <= 2*maxUnits {
+	for len(starts) <= 2*maxUnits {
 		starts = append(starts, lo)
 		_, last := around(lo)
+		if last >= hi {
+			return starts
+		}
 		lo = last + 1
 	}
-	if lo <= hi {
-		return nil
-	}
-	return starts
+	return nil
 }

@@ -118,6 +118,9 @@ type Kernel struct {
 	// Every returns, with Around, a length so that for arguments from lo to hi F is the same from each
 	// multiple of it to the next; 0 for none.
 	Every func(lo, hi int64) int64
+	// Shift returns the first and the last argument around a finite one for which F differs from its
+	// argument by the same, as far as F takes them; nil: it is not known.
+	Shift func(v int64) (lo, hi int64)
 }
 
 // Bounds returns the bounds of F of arguments from lo to hi. Its error says that it may fail.

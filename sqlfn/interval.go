@@ -63,7 +63,9 @@ func plusKernel(months, days, micros int64) *Kernel {
 		First: sqltype.TimestampFirst, Last: sqltype.TimestampLast}
 	if months != 0 {
 		k.Range = plusRange(months, days, micros, 0)
+		k.Shift = func(v int64) (int64, int64) { return unitAround("day", v) }
 	} else {
+		k.Shift = func(int64) (int64, int64) { return sqltype.TimestampFirst, sqltype.TimestampLast }
 		all := days*dayMicros + micros
 		k.Monotone = true
 		k.First -= min(0, days*dayMicros, all)

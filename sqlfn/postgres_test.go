@@ -384,6 +384,14 @@ func testKernel(t *testing.T, f *Function, k *Kernel, site Call, args []vector.V
 				}
 			}
 		}
+		if k.Shift != nil && v >= sqltype.TimestampFirst && v <= sqltype.TimestampLast {
+			lo, hi := k.Shift(v)
+			for _, u := range []int64{max(lo, k.First, sqltype.TimestampFirst), min(hi, k.Last, sqltype.TimestampLast)} {
+				if r, err := k.F(u); lo > v || hi < v || err == nil && r-u != got-v {
+					t.Fatalf("of %d: %d, and of %d, which it differs from by as much (%d to %d): %d", v, got, u, lo, hi, r)
+				}
+			}
+		}
 		for _, u := range words {
 			if !k.Monotone {
 				break

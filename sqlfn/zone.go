@@ -232,6 +232,10 @@ func localKernel(z *sqltype.Zone) *Kernel {
 			}
 			least, greatest, _ := z.Offsets(lo, hi)
 			return lo + least, hi + greatest, nil
+		},
+		Shift: func(v int64) (int64, int64) {
+			_, first, last := z.Offset(v)
+			return first, last
 		}}
 }
 
@@ -333,7 +337,7 @@ func plusIntervalIn(f *Function, z *sqltype.Zone) {
 		months, days, micros := intervalFields(c.Args[1].Const.Str)
 		k := plusKernel(months, days, micros)
 		k.First, k.Last = sqltype.TimestampFirst+zoneMargin, sqltype.TimestampLast-zoneMargin
-		k.F = func(v int64) (int64, error) { return add(v, months, days, micros) }
+		k.F, k.Shift = func(v int64) (int64, error) { return add(v, months, days, micros) }, nil
 		within := plusRange(months, days, micros, 2*zoneMargin)
 		if k.Range = within; k.Monotone {
 			k.Monotone = false

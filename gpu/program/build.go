@@ -161,14 +161,18 @@ func (g *generator) build(r *row) {
 	bits := g.param("uint32_t *", "build_bits", func(a *arguments) uint64 { return uint64(a.b.Built) })
 	number := ""
 	if kind != LookupBits {
-		number = g.number(r, false)
+		number = g.number(r, 0, len(g.p.Sink.Digits), false)
 	}
 	g.line("const bool keyed = %s && %s && !fault;", r.alive, key.notNull()) // an entry that is a fault's is none
 	g.line("const uint64_t distance = (uint64_t)%s - (uint64_t)%s;", key.as(true), lo)
 	g.line("const bool within = keyed && distance < %s;", size)
 	g.line("const uint32_t to = (uint32_t)distance;")
 	g.line("fault |= keyed && !within;")
-	g.line("fault |= build_bits(%s, to, within, lane);", bits)
+	if g.p.Sink.Repeats {
+		g.line("build_bits(%s, to, within, lane);", bits)
+	} else {
+		g.line("fault |= build_bits(%s, to, within, lane);", bits)
+	}
 	if entry := map[LookupKind]string{Lookup8: "uint8_t", Lookup16: "uint16_t", Lookup32: "uint32_t"}[kind]; entry != "" {
 		entries := g.param(entry+" *", "build_entries", func(a *arguments) uint64 { return uint64(a.b.Built) + uint64(bitmapBytes(a.q.BuildSize)) })
 		g.line("if (within)")

@@ -51,18 +51,24 @@ func TestBuild(t *testing.T) {
 				if twice > 0 {
 					keys[n-1] = keys[n-1-twice]
 				}
-				checkBuild(t, d, fmt.Sprintf("%s, %d rows, twice %d", name, n, twice), keys, LookupKind(i%4), int64(i%3*13))
+				checkBuild(t, d, fmt.Sprintf("%s, %d rows, twice %d", name, n, twice), keys, LookupKind(i%4), int64(i%3*13), false)
+				if i%4 == 0 {
+					for i := range keys {
+						keys[i] /= int64(1 + i/5%4)
+					}
+					checkBuild(t, d, fmt.Sprintf("%s, %d rows, repeated", name, n), keys, LookupBits, int64(i%3*13), true)
+				}
 			}
 		}
 	}
 }
 
-func checkBuild(t *testing.T, d *onDevice, what string, keys []int64, kind LookupKind, before int64) {
+func checkBuild(t *testing.T, d *onDevice, what string, keys []int64, kind LookupKind, before int64, repeats bool) {
 	t.Helper()
 	half := len(keys) / 2 &^ 31
 	kind = []LookupKind{LookupBits, Lookup8, Lookup16, Lookup32}[kind]
 	p := &Program{Columns: []Column{{}, {}, {}}, Nodes: []Node{{Op: OpColumn}, {Op: OpColumn, Index: 1}, {Op: OpColumn, Index: 2}},
-		Steps: []Step{{Kind: StepRange, Node: 1}}, Sink: Sink{Kind: SinkBuild, Build: kind, Key: 0}}
+		Steps: []Step{{Kind: StepRange, Node: 1}}, Sink: Sink{Kind: SinkBuild, Build: kind, Repeats: repeats, Key: 0}}
 	q := &Query{Program: p, Ranges: []Range{{1, 4}}, BuildLo: -before, BuildSize: slices.Max(keys) + before + 1}
 	if kind != LookupBits {
 		p.Sink.Digits, q.Digits = []Digit{{Node: 2}}, []DigitData{{Lo: 7, Stride: 1}}
@@ -83,7 +89,7 @@ func checkBuild(t *testing.T, d *onDevice, what string, keys []int64, kind Looku
 	}
 	got, built := d.compute(q, TuningFor(q, &d.info), 1)
 	defer d.free()
-	if got.Fault != want.Fault {
+	if got.Fault != want.Fault || repeats && want.Fault {
 		t.Errorf("%s: fault %v, want %v", what, got.Fault, want.Fault)
 	}
 	if want.Fault {

@@ -1,6 +1,7 @@
 package program
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"flag"
@@ -183,14 +184,18 @@ func sorted(p *Program, r *Result) *Result {
 		order[i] = i
 	}
 	slices.SortFunc(order, func(a, b int) int {
-		if r.Numbers[a] < r.Numbers[b] {
-			return -1
+		c := cmp.Compare(r.Numbers[a], r.Numbers[b])
+		if r.Prefix != nil {
+			c = cmp.Or(c, cmp.Compare(r.Prefix[a], r.Prefix[b]))
 		}
-		return 1
+		return c
 	})
 	out := &Result{Fault: r.Fault, Full: r.Full, Bitmaps: r.Bitmaps, Accs: make([]Values, len(r.Accs))}
 	for k, g := range order {
 		out.Numbers, out.Rows = append(out.Numbers, r.Numbers[g]), append(out.Rows, r.Rows[g])
+		if r.Prefix != nil {
+			out.Prefix = append(out.Prefix, r.Prefix[g])
+		}
 		for i, a := range p.Sink.Accs {
 			out.Accs[i].Grow(a.Kind, k+1)
 			out.Accs[i].Merge(a.Kind, k, &r.Accs[i], g)
@@ -210,6 +215,9 @@ func differ(p *Program, got, want *Result) string {
 	got, want = sorted(p, got), sorted(p, want)
 	if !slices.Equal(got.Numbers, want.Numbers) {
 		return fmt.Sprintf("%d groups %v; want %d: %v", len(got.Numbers), cut(got.Numbers), len(want.Numbers), cut(want.Numbers))
+	}
+	if !slices.Equal(got.Prefix, want.Prefix) {
+		return fmt.Sprintf("prefixes %v; want %v", cut(got.Prefix), cut(want.Prefix))
 	}
 	if !slices.Equal(got.Rows, want.Rows) {
 		return fmt.Sprintf("rows %v; want %v", cut(got.Rows), cut(want.Rows))

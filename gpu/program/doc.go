@@ -82,6 +82,15 @@
 // are loops there on Hopper), or in global memory. Nothing that differs between executions
 // is in the source: constants, bounds and pointers are members of the kernel's parameter.
 //
+// Numbers of groups that 64 bits do not hold have a prefix (Sink.Prefix). A hash table of prefixes
+// comes first; the place of one there and the number of the other digits are what the table of groups
+// is asked for. No word of either is ever locked:
+//
+//	prefix --> keys of prefixes: slot --> number * slots + slot --> keys, table
+//
+// Sink.Distinct asks for groups alone. To count the values of a DISTINCT, whose groups are pairs, is one more
+// kernel between scan and result (Sink.Counted), so that no pair leaves the device.
+//
 // Bitmap indexes come before all of that: Narrow decodes what Query.Indexed names, and a scan that
 // is given the heads it leaves sees fewer live rows.
 //

@@ -263,11 +263,20 @@ func (r *row) compute(i int, guard string) value {
 		return r.table(i, a, guard)
 	case OpFloatKey:
 		return r.define(i, fmt.Sprintf("float_key(%s)", a.as(true)), null)
-	case plan.OpIn:
+	case OpFixedHigh, OpFixedLow:
+		at, bad, part := n.Index, g.name("bad"), g.name("part")
+		base := g.param("int64_t", fmt.Sprintf("k%d", at), func(a *arguments) uint64 { return uint64(a.q.Constants[at]) })
+		call := map[Op]string{OpFixedHigh: "fixed_high", OpFixedLow: "fixed_low"}[n.Op]
+		g.line("bool %s;", bad)
+		g.line("const int64_t %s = %s(%s, %s, %s);", part, call, a.as(true), base, bad)
+		r.fault(guard, null, bad)
+		return r.define(i, value{v: part, wide: true}.as(n.Wide), null)
+	case plan.OpIn, OpStep:
 		at := n.Index
 		set := g.pointer("int64_t", fmt.Sprintf("set%d", at), func(a *arguments) device.Pointer { return a.b.Sets[at] })
 		size := g.param("uint32_t", fmt.Sprintf("set%d_size", at), func(a *arguments) uint64 { return uint64(len(a.q.Sets[at])) })
-		return r.define(i, fmt.Sprintf("set_has(%s, %s, %s)", set, size, a.as(true)), null)
+		call := map[Op]string{plan.OpIn: "set_has", OpStep: "set_step"}[n.Op]
+		return r.define(i, fmt.Sprintf("%s(%s, %s, %s)", call, set, size, a.as(true)), null)
 	}
 	panic(fmt.Sprintf("BUG: operation %d", n.Op))
 }

@@ -14,10 +14,10 @@ import (
 
 // Generated is a Program's kernel.
 type Generated struct {
-	// Source has the entry points Scan and Collect; what it is called, and they are, ends
-	// with a hash of it.
-	Source        device.Source
-	Scan, Collect string
+	// Source has the entry points Scan, Collect and, with Sink.Counted, Count; what it is called, and
+	// they are, ends with a hash of it.
+	Source               device.Source
+	Scan, Collect, Count string
 
 	p      *Program
 	t      Tuning
@@ -68,6 +68,10 @@ func Generate(p *Program, t Tuning) (*Generated, error) {
 		g.param("uint64_t *", "table", func(a *arguments) uint64 { return uint64(a.b.Scratch) + uint64(a.l.table) })
 		g.param("uint64_t", "slots", func(a *arguments) uint64 { return a.l.slots })
 		g.param("uint64_t *", "result", func(a *arguments) uint64 { return uint64(a.b.Scratch) + uint64(a.l.result) })
+		if p.Sink.Counted {
+			g.param("uint64_t *", "counts", func(a *arguments) uint64 { return uint64(a.b.Scratch) + uint64(a.l.counts) })
+			g.param("uint64_t", "numbers", func(a *arguments) uint64 { return a.l.numbers })
+		}
 		if p.Sink.Place == PlaceHash {
 			g.param("uint64_t *", "keys", func(a *arguments) uint64 { return uint64(a.b.Scratch) + uint64(a.l.keys) })
 		}
@@ -86,6 +90,9 @@ func Generate(p *Program, t Tuning) (*Generated, error) {
 	g.lines = nil
 	g.collect()
 	collect := g.lines
+	g.lines = nil
+	g.count()
+	count := g.lines
 
 	size := 8 * len(g.params)
 	if size > paramsMax {
@@ -103,13 +110,16 @@ func Generate(p *Program, t Tuning) (*Generated, error) {
 		}
 		fmt.Fprintf(&b, "};\n\nPGACCEL_KERNEL(scan%s, Params, p, %d, %d)\n{\n%s\n}\n", suffix, t.Threads, t.BlocksPerSM, strings.Join(scan, "\n"))
 		fmt.Fprintf(&b, "\nPGACCEL_KERNEL(collect%s, Params, p, %d, 1)\n{\n%s\n}\n", suffix, collectThreads, strings.Join(collect, "\n"))
+		if len(count) > 0 {
+			fmt.Fprintf(&b, "\nPGACCEL_KERNEL(count%s, Params, p, %d, 1)\n{\n%s\n}\n", suffix, collectThreads, strings.Join(count, "\n"))
+		}
 		return b.String()
 	}
 	sum := sha256.Sum256([]byte(code("")))
 	suffix := "_" + hex.EncodeToString(sum[:4])
 	return &Generated{
 		Source: device.Source{Name: "scan" + suffix, Code: code(suffix), Headers: headers("pgaccel.cuh", "lanes.cuh", "values.cuh", "groups.cuh")},
-		Scan:   "scan" + suffix, Collect: "collect" + suffix,
+		Scan:   "scan" + suffix, Collect: "collect" + suffix, Count: "count" + suffix,
 		p: p, t: t, places: p.places(), params: g.params,
 	}, nil
 }
@@ -170,7 +180,7 @@ func (g *Generated) Regions(list []Region, q *Query, b *Buffers) []Region {
 	}
 	sink := &g.p.Sink
 	if sink.Kind == SinkGroups && sink.Place == PlaceHash {
-		region(b.Scratch+device.Pointer(l.keys), int64(l.slots)*8, ^uint32(0))
+		region(b.Scratch+device.Pointer(l.keys), l.keyBytes, ^uint32(0))
 	}
 	clear := l.tableBytes + headBytes
 	if sink.Kind == SinkBitmap {
@@ -252,7 +262,7 @@ func (g *Generated) ScanSegments(c []device.Command, q *Query, m device.Module, 
 
 // direct reports whether the table itself is read, which saves a launch: where it is small.
 func (g *Generated) direct(l *layout) bool {
-	return g.p.Sink.Kind == SinkGroups && g.p.Sink.Place != PlaceHash && l.tableBytes <= directBytes
+	return g.p.Sink.Kind == SinkGroups && g.p.Sink.Place != PlaceHash && l.tableBytes <= directBytes && !g.p.Sink.Counted
 }
 
 // Finish appends the commands that gather and read the result's first part: none where b has
@@ -268,10 +278,16 @@ func (g *Generated) Finish(c []device.Command, q *Query, m device.Module, b *Buf
 		at, read = l.table, l.tableBytes+headBytes
 	case g.p.Sink.Kind == SinkGroups:
 		read = min(read, g.ahead())
-		grid := min(uint64(sms)*4, (l.slots+collectThreads-1)/collectThreads)
-		c = append(c, device.Command{Op: device.OpLaunch, Module: m, Function: g.Collect,
-			Grid: [3]uint32{uint32(max(grid, 1)), 1, 1}, Block: [3]uint32{collectThreads, 1, 1},
-			Params: packParams(g.params, &arguments{q: q, b: b, l: l})})
+		launch := func(function string, slots uint64) {
+			grid := min(uint64(sms)*4, (slots+collectThreads-1)/collectThreads)
+			c = append(c, device.Command{Op: device.OpLaunch, Module: m, Function: function,
+				Grid: [3]uint32{uint32(max(grid, 1)), 1, 1}, Block: [3]uint32{collectThreads, 1, 1},
+				Params: packParams(g.params, &arguments{q: q, b: b, l: l})})
+		}
+		if g.p.Sink.Counted {
+			launch(g.Count, l.slots)
+		}
+		launch(g.Collect, l.numbers)
 	}
 	return append(c, device.Command{Op: device.OpRead, Src: b.Scratch + device.Pointer(at), Bytes: uint64(read)})
 }
@@ -406,6 +422,9 @@ func (g *Generated) parseGroups(r *Result, count int, first, rest []byte) {
 			r.Accs[i].Hi = make([]int64, count)
 		}
 	}
+	if g.p.Sink.Prefix > 0 && !g.p.Sink.Counted {
+		r.Prefix = make([]uint64, count)
+	}
 	// Groups may lie across the two reads: words do not.
 	at := 0
 	next := func() uint64 {
@@ -420,6 +439,9 @@ func (g *Generated) parseGroups(r *Result, count int, first, rest []byte) {
 	}
 	for k := range count {
 		r.Numbers[k], r.Rows[k] = next(), int64(next())
+		if r.Prefix != nil {
+			r.Prefix[k] = next()
+		}
 		for i := range r.Accs {
 			if r.Accs[i].V[k] = int64(next()); r.Accs[i].Hi != nil {
 				r.Accs[i].Hi[k] = int64(next())

@@ -16,11 +16,14 @@ type places struct {
 	global  int // words of 64 bits of a group in a table
 	keys    int // arrays of 64 bits in shared memory; they come first
 	shared  int // arrays of 32 bits after them: array 0 has the rows
-	results int // words of a group in the result, its number and rows included
+	results int // words of a group in the result, its number, its prefix and rows included
 }
 
 func (p *Program) places() places {
 	l := places{global: 1, shared: 1, results: 2}
+	if p.Sink.Prefix > 0 && !p.Sink.Counted {
+		l.results++
+	}
 	for _, a := range p.Sink.Accs {
 		var x place
 		always := a.Filter < 0 && (a.Kind == AccRows || !p.Nodes[a.Arg].Nullable)
@@ -77,13 +80,15 @@ const (
 	hashSlotsMin, hashSlotsMax = 1 << 10, 1 << 28
 )
 
-// layout is where things lie in scratch, in bytes: keys, table, head, result, list. Table
-// and head are cleared by one fill.
+// layout is where things lie in scratch, in bytes: keys, and those of prefixes behind them, table,
+// head, result, list. Table and head are cleared by one fill.
 type layout struct {
 	slots                             uint64 // groups that the table can hold
+	numbers                           uint64 // groups that the result can have: Query.Counted where they are counted
+	counts                            int64  // of them, behind the table and part of it
 	keys, table, head, result, list   int64
 	resultBytes                       int64 // without the head
-	tableBytes                        int64
+	keyBytes, tableBytes              int64
 	shift                             uint // log2 of the vectors of the largest segment
 	replicas, tableWords, sharedTable int64
 	shared                            int64 // bytes of dynamic shared memory
@@ -110,14 +115,24 @@ func (g *Generated) layout(q *Query) (l layout) {
 			l.slots = 1
 		case PlaceHash:
 			l.slots = min(max(uint64(1)<<min(bits.Len64(q.Expect)+1, 40), hashSlotsMin), hashSlotsMax)
-			at += int64(l.slots) * 8
+			l.keyBytes = int64(l.slots) * 8
+			if p.Sink.Prefix > 0 {
+				l.keyBytes *= 2
+			}
+			at += l.keyBytes
 		default:
 			l.slots = q.Groups
 		}
 		l.table = at
 		l.tableBytes = (int64(l.slots)*int64(places.global)*8 + 255) &^ 255
+		l.numbers = l.slots
+		if p.Sink.Counted {
+			l.counts = l.table + l.tableBytes
+			l.tableBytes += (int64(q.Counted)*8 + 255) &^ 255
+			l.numbers = q.Counted
+		}
 		at += l.tableBytes
-		l.resultBytes = int64(l.slots) * int64(places.results) * 8
+		l.resultBytes = int64(l.numbers) * int64(places.results) * 8
 	case SinkBitmap:
 		l.resultBytes = int64(len(q.Segments)) << l.shift * (VectorRows / 8)
 	}

@@ -40,6 +40,13 @@ const (
 	OpOut                      // Query.Lookups[Index].Outs[Out], by entry
 	OpTable                    // Query.Tables[Index], by argument; see Table
 	OpFloatKey                 // the bits of a float64 as an integer in the order of floats: vector.FloatKey
+	// The bits of a float64, whose 53 bits of mantissa are shifted left by its biased exponent less
+	// Query.Constants[Index]: the result's bits from 63 on, and those below, both with its sign. So
+	// sums of doubles are sums of integers. Zero is 0; all else whose exponent is not within 63 of
+	// the constant is a fault, as are -0, subnormal numbers, infinities and NaN.
+	OpFixedHigh
+	OpFixedLow
+	OpStep // the position in Query.Sets[Index] of the last member that is at most the argument; 0 where none is
 )
 
 // Node is an operation over earlier nodes.
@@ -174,9 +181,21 @@ type Sink struct {
 	Place  Place
 	Digits []Digit
 	Accs   []Acc
+	// Prefix, of PlaceHash, is how many digits, the first ones, make a number of their own, where
+	// 64 bits do not hold that of all: those that come are numbered, and a group's number is made
+	// of the other digits and of that. 0: none.
+	Prefix int
+	// Distinct, of PlaceGlobal and PlaceHash without Accs: only which groups there are is asked
+	// for, and Result.Rows are 1.
+	Distinct bool
+	// Counted, of Distinct groups, asks for how many there are of each number, below Query.Counted, that
+	// some of their digits make, Result.Numbers and Rows: those behind the Prefix, or without one all but
+	// the last.
+	Counted bool
 	// SinkBuild: the layout of the lookup and the node that is its key. A key that comes
-	// twice is a fault, and one that is null is left out. The entry is the number that
-	// Digits make; LookupHash cannot be built.
-	Build LookupKind
-	Key   int
+	// twice is a fault, but in LookupBits with Repeats, and one that is null is left out. The
+	// entry is the number that Digits make; LookupHash cannot be built.
+	Build   LookupKind
+	Repeats bool
+	Key     int
 }

@@ -28,10 +28,13 @@ type Query struct {
 	Tables    []TableData
 	Lookups   []LookupData
 	Digits    []DigitData
-	// Groups is the product of the digits' cardinalities; 0 where it does not fit 64 bits
-	// (then there is no dense place, and nothing but PlaceHash of one word is possible:
-	// such queries are not for a device).
+	// Groups is the product of the digits' cardinalities; 0 where it does not fit 64 bits: then there
+	// is no place but PlaceHash, with Sink.Prefix. The prefix's product is below 1<<64, and that of
+	// the digits behind it at most SuffixMax.
 	Groups uint64
+	// Counted bounds the numbers of Sink.Counted: with a prefix it is the product of the cardinalities
+	// behind it, else the last digit's Stride.
+	Counted uint64
 	// Expect is about the number of groups, for PlaceHash.
 	Expect uint64
 	// Build is the size of the lookup that SinkBuild makes.
@@ -129,7 +132,8 @@ type Result struct {
 	Full bool
 
 	// SinkGroups: the groups that some row came to, in no order.
-	Numbers []uint64 // of the group
+	Numbers []uint64 // of the group; with Sink.Prefix, what the digits behind it make
+	Prefix  []uint64 // the number that the prefix makes; nil without
 	Rows    []int64  // that came
 	Accs    []Values // by accumulator
 
@@ -181,6 +185,10 @@ func (v *Values) add128(i int, lo, hi int64) {
 	v.V[i] = int64(sum)
 	v.Hi[i] += hi + int64(carry)
 }
+
+// SuffixMax bounds the numbers that the digits behind a prefix make: beside the number of a slot in
+// 64 bits.
+const SuffixMax = math.MaxUint64 / hashSlotsMax
 
 // HashOf is the hash of LookupHash and PlaceHash: the finaliser of MurmurHash3 (Appleby).
 func HashOf(key uint64) uint64 {

@@ -273,6 +273,16 @@ func (m *maker) value(lookups bool, depth int) int {
 		return m.add(n, out)
 	case k == 6 && uint64(A.hi)-uint64(A.lo) < 300:
 		return m.table(a)
+	case k == 7 && m.chance(3):
+		return m.fixed(a)
+	case k == 7 && m.chance(2):
+		set := make([]int64, m.IntN(9))
+		for i := range set {
+			set[i] = m.within(A.lo, A.hi)
+		}
+		slices.Sort(set)
+		m.q.Sets = append(m.q.Sets, slices.Compact(set))
+		return m.add(Node{Op: OpStep, Args: []int{a}, Index: len(m.q.Sets) - 1, Nullable: an}, interval{0, 9})
 	case k == 7:
 		return m.add(Node{Op: OpFloatKey, Args: []int{a}, Nullable: an}, interval{math.MinInt64, math.MaxInt64})
 	case k == 8:
@@ -305,6 +315,22 @@ func (m *maker) checkedNode(a, b int) int {
 		n.Args, n.Nullable = n.Args[:1], m.p.Nodes[a].Nullable
 	}
 	return m.add(n, interval{lo, hi})
+}
+
+// fixed makes a half of a double as a fixed-point number; most are faults, unless none may be.
+func (m *maker) fixed(a int) int {
+	n := Node{Op: OpFixedHigh + Op(m.IntN(2)), Args: []int{a}, Index: len(m.q.Constants), Nullable: m.p.Nodes[a].Nullable}
+	if !m.faulty { // doubles of few exponents: the integer is the low bits of one
+		if m.bounds[a].lo < 0 || m.bounds[a].hi >= 1<<52 {
+			return a
+		}
+		one := m.add(Node{Op: OpConst, Index: len(m.q.Constants)}, interval{1023 << 52, 1023 << 52})
+		m.q.Constants = append(m.q.Constants, 1023<<52)
+		n.Args[0] = m.add(Node{Op: plan.OpAdd, Args: []int{a, one}, Nullable: n.Nullable}, interval{1023 << 52, 1024 << 52})
+		n.Index++
+	}
+	m.q.Constants = append(m.q.Constants, int64(1023-m.IntN(64)))
+	return m.add(n, interval{math.MinInt64, math.MaxInt64})
 }
 
 func (m *maker) table(a int) int {
@@ -521,6 +547,16 @@ func (m *maker) sink() {
 		m.q.Groups = m.digits(1 << 50)
 		m.q.Expect = min(m.q.Groups, 20000)
 	}
+	if s.Place == PlaceHash && m.chance(2) {
+		m.prefix()
+	}
+	if s.Place >= PlaceGlobal && m.chance(4) {
+		s.Distinct = true
+		if m.chance(2) {
+			m.counted()
+		}
+		return
+	}
 	for range m.IntN(6) {
 		a := Acc{Kind: AccKind(m.IntN(6)), Arg: -1, Filter: -1}
 		if a.Kind != AccRows {
@@ -537,6 +573,50 @@ func (m *maker) sink() {
 	if m.faulty {
 		v := m.checkedNode(m.value(true, 1), m.value(true, 1))
 		s.Accs = append(s.Accs, Acc{Kind: AccSum128, Arg: v, Filter: -1})
+	}
+}
+
+// counted has groups counted by the number of some digits, where that can be.
+func (m *maker) counted() {
+	s := &m.p.Sink
+	last := len(s.Digits) - 1
+	switch {
+	case last < 0 || s.Prefix > 1:
+		return
+	case s.Prefix == 0:
+		m.q.Counted = m.q.Digits[last].Stride
+	default:
+		m.q.Counted = 1
+		for i, d := range s.Digits[1:] {
+			b := m.bounds[d.Node]
+			m.q.Counted = m.q.Digits[i+1].Stride * (uint64(b.hi) - uint64(b.lo) + 1 + uint64(number(d.Nullable)))
+		}
+	}
+	s.Counted = m.q.Counted <= 1<<20
+}
+
+// prefix puts a digit of many values before the others, or two.
+func (m *maker) prefix() {
+	s := &m.p.Sink
+	if m.q.Groups > SuffixMax {
+		return
+	}
+	product := uint64(1)
+	var digits []Digit
+	var data []DigitData
+	for range 1 + m.IntN(2) {
+		n := m.leaf(true)
+		d := Digit{Node: n, Nullable: m.p.Nodes[n].Nullable}
+		values := uint64(m.bounds[n].hi) - uint64(m.bounds[n].lo) + 1 + uint64(number(d.Nullable))
+		hi, lo := bits.Mul64(product, values)
+		if hi != 0 || values < 2 {
+			continue
+		}
+		digits, data = append(digits, d), append(data, DigitData{Lo: m.bounds[n].lo, Stride: product})
+		product = lo
+	}
+	if s.Prefix = len(digits); s.Prefix > 0 {
+		s.Digits, m.q.Digits, m.q.Groups = append(digits, s.Digits...), append(data, m.q.Digits...), 0
 	}
 }
 
@@ -572,5 +652,7 @@ func (m *maker) build() {
 	}
 	if s.Build != LookupBits {
 		m.digits(groups)
+	} else if s.Repeats = m.chance(2); s.Repeats {
+		s.Key = m.add(Node{Op: plan.OpDiv, Args: []int{s.Key, m.constant(interval{1, 5})}, Nullable: true}, interval{-7, next})
 	}
 }

@@ -17,7 +17,7 @@ func Reference(q *Query) (*Result, error) {
 	if err := validate(q.Program); err != nil {
 		return nil, err
 	}
-	r := &reference{q: q, groups: map[uint64]int{}, result: &Result{}}
+	r := &reference{q: q, groups: map[[2]uint64]int{}, result: &Result{}}
 	for i := range q.Lookups {
 		d := q.Lookups[i]
 		if d.Build != nil {
@@ -41,14 +41,36 @@ func Reference(q *Query) (*Result, error) {
 	if r.result.Fault {
 		return &Result{Fault: true}, nil
 	}
-	return r.result, nil
+	return Count(q, r.result), nil
+}
+
+// Count returns the numbers that q asks for with Sink.Counted, of a result that has the groups; any
+// other result as it is.
+func Count(q *Query, groups *Result) *Result {
+	if !q.Sink.Counted || groups.Fault || groups.Full {
+		return groups
+	}
+	out, at := &Result{Accs: groups.Accs}, map[uint64]int{}
+	for _, n := range groups.Numbers {
+		if q.Sink.Prefix == 0 {
+			n %= q.Counted
+		}
+		g, ok := at[n]
+		if !ok {
+			g = len(out.Numbers)
+			at[n] = g
+			out.Numbers, out.Rows = append(out.Numbers, n), append(out.Rows, 0)
+		}
+		out.Rows[g]++
+	}
+	return out
 }
 
 // reference is one run of Reference.
 type reference struct {
 	q       *Query
 	lookups []LookupData
-	groups  map[uint64]int // a number's position in result
+	groups  map[[2]uint64]int // a prefix's and a number's position in result
 	result  *Result
 
 	columns [][]int64 // of the segment
@@ -226,6 +248,21 @@ func (r *reference) eval(i int) (v int64, null bool) {
 		return d.Values[at], t.Nulls && d.Nulls != nil && d.Nulls[at] != 0
 	case OpFloatKey:
 		return vector.FloatKey(a), anull
+	case OpFixedHigh, OpFixedLow:
+		if anull {
+			return 0, true
+		}
+		high, low, ok := fixedPoint(a, r.q.Constants[n.Index])
+		if r.fault(!ok) || n.Op == OpFixedLow {
+			return low, false
+		}
+		return high, false
+	case OpStep:
+		at, exact := slices.BinarySearch(r.q.Sets[n.Index], a)
+		if !exact {
+			at--
+		}
+		return int64(max(at, 0)), anull
 	case plan.OpIn:
 		_, found := slices.BinarySearch(r.q.Sets[n.Index], a)
 		return number(found), anull
@@ -254,6 +291,23 @@ func (r *reference) eval(i int) (v int64, null bool) {
 	return number(n.Op.Holds(cmp.Compare(a, b))), false
 }
 
+// fixedPoint returns the halves of OpFixedHigh and OpFixedLow.
+func fixedPoint(bits, base int64) (high, low int64, ok bool) {
+	exponent, m := bits>>52&0x7ff, bits&(1<<52-1)|1<<52
+	shift := exponent - base
+	switch {
+	case bits == 0:
+		return 0, 0, true
+	case exponent == 0 || exponent == 0x7ff || shift < 0 || shift > 63:
+		return 0, 0, false
+	}
+	high, low = m>>(63-shift), m<<shift&math.MaxInt64
+	if bits < 0 {
+		return -high, -low, true
+	}
+	return high, low, true
+}
+
 // fault notes a fault and returns whether there is one.
 func (r *reference) fault(is bool) bool {
 	r.result.Fault = r.result.Fault || is
@@ -266,9 +320,10 @@ func (r *reference) checked(n *Node, v int64, fits bool) int64 {
 	return v
 }
 
-// number returns the number that the sink's digits make.
-func (r *reference) number() (number uint64) {
-	for i, d := range r.q.Sink.Digits {
+// number returns the number that the sink's digits from, ..., to-1 make.
+func (r *reference) number(from, to int) (number uint64) {
+	for i := from; i < to; i++ {
+		d := r.q.Sink.Digits[i]
 		v, null := r.eval(d.Node)
 		digit := uint64(v) - uint64(r.q.Digits[i].Lo)
 		if d.Nullable {
@@ -282,18 +337,24 @@ func (r *reference) number() (number uint64) {
 }
 
 func (r *reference) group() {
-	n, out, sink := r.number(), r.result, &r.q.Sink
-	g, ok := r.groups[n]
+	out, sink := r.result, &r.q.Sink
+	prefix, n := r.number(0, sink.Prefix), r.number(sink.Prefix, len(sink.Digits))
+	g, ok := r.groups[[2]uint64{prefix, n}]
 	if !ok {
 		g = len(out.Numbers)
-		r.groups[n] = g
+		r.groups[[2]uint64{prefix, n}] = g
 		out.Numbers = append(out.Numbers, n)
+		if sink.Prefix > 0 {
+			out.Prefix = append(out.Prefix, prefix)
+		}
 		out.Rows = append(out.Rows, 0)
 		for i, a := range sink.Accs {
 			out.Accs[i].Grow(a.Kind, g+1)
 		}
 	}
-	out.Rows[g]++
+	if out.Rows[g]++; sink.Distinct {
+		out.Rows[g] = 1
+	}
 	for i, a := range sink.Accs {
 		if a.Filter >= 0 && !isTrue(r.eval(a.Filter)) {
 			continue
@@ -348,10 +409,10 @@ func (r *reference) build() {
 	if r.fault(key < d.Lo || uint64(at) >= uint64(d.Size)) {
 		return
 	}
-	if _, taken := d.entry(kind, at); r.fault(taken) {
+	if _, taken := d.entry(kind, at); r.fault(taken && !r.q.Sink.Repeats) {
 		return
 	}
-	switch e := r.number(); kind {
+	switch e := r.number(0, len(r.q.Sink.Digits)); kind {
 	case LookupBits:
 		d.Bits[at>>6] |= 1 << (at & 63)
 	case Lookup8:

@@ -2,15 +2,17 @@ package program
 
 import "fmt"
 
-// number emits the number of a row's group: of 64 bits where wide, else of 32.
-func (g *generator) number(r *row, wide bool) string {
+// number emits the number that some digits, those from, ..., to-1, make of a row: of 64 bits where
+// wide, else of 32.
+func (g *generator) number(r *row, from, to int, wide bool) string {
 	t := "uint32_t"
 	if wide {
 		t = "uint64_t"
 	}
 	name := g.name("group")
 	terms := ""
-	for i, d := range g.p.Sink.Digits {
+	for i := from; i < to; i++ {
+		d := g.p.Sink.Digits[i]
 		v := r.node(d.Node, "")
 		lo := g.param("int64_t", fmt.Sprintf("d%d_lo", i), func(a *arguments) uint64 { return uint64(a.q.Digits[i].Lo) })
 		stride := g.param("uint64_t", fmt.Sprintf("d%d_stride", i), func(a *arguments) uint64 { return a.q.Digits[i].Stride })
@@ -111,7 +113,7 @@ func (g *generator) sink(r *row) {
 	where := g.p.Sink.Place
 	group := "0"
 	if where != PlaceSingle {
-		group = g.number(r, where == PlaceHash)
+		group = g.number(r, g.p.Sink.Prefix, len(g.p.Sink.Digits), where == PlaceHash)
 	}
 	// Values first, by all lanes; then what is added, by those that have something.
 	type added struct{ when, v string }
@@ -159,6 +161,9 @@ func (g *generator) sink(r *row) {
 		}
 		return put + " && " + list[i].when
 	}
+	if g.p.Sink.Prefix > 0 {
+		group, put = g.prefixed(r, group, put)
+	}
 	if where == PlaceShared {
 		g.line("if (%s) {", put)
 		g.line("const uint32_t mine = %s * %s;", group, g.replicas())
@@ -185,6 +190,15 @@ func (g *generator) sink(r *row) {
 		g.line("} else {")
 		body("slot")
 		g.line("}")
+	}
+	if g.p.Sink.Distinct {
+		g.line("if (%s) {", put)
+		slot(group, func(at string) {
+			g.line("if (__ldcg(p.table + %s) == 0)", at)
+			g.line("\tp.table[%s] = 1;", at)
+		})
+		g.line("}")
+		return
 	}
 	// Rows that lie together may be of one group, as those of a time are: then the warp adds up
 	// first, since atomics on one word wait for each other.
@@ -237,6 +251,21 @@ func (g *generator) sink(r *row) {
 		}
 	})
 	g.line("}")
+}
+
+// prefixed emits the number of a row's group that has a prefix: of the slot of that among prefixes and
+// of the number that the other digits make. A row whose prefix finds no slot is not put.
+func (g *generator) prefixed(r *row, number, put string) (group, puts string) {
+	prefix := g.number(r, 0, g.p.Sink.Prefix, true)
+	first := g.name("first")
+	g.line("const uint64_t %s = %s ? group_slot(p.keys + p.slots, p.slots, %s, hash_of(%s)) : 0;", first, put, prefix, prefix)
+	puts = g.name("put")
+	g.line("const bool %s = %s && %s != p.slots;", puts, put, first)
+	g.line("if (%s != %s)", puts, put)
+	g.line("\tp.head->full = 1;")
+	group = g.name("group")
+	g.line("const uint64_t %s = %s * p.slots + %s;", group, number, first)
+	return group, puts
 }
 
 // key is the call that makes a key of a minimum's or maximum's argument.
@@ -431,44 +460,5 @@ func (g *generator) flushSingle() {
 		}
 	})
 	g.line("}")
-	g.line("}")
-}
-
-// collect emits the kernel that gathers the groups that some row came to.
-func (g *generator) collect() {
-	if g.p.Sink.Kind != SinkGroups {
-		return
-	}
-	l := g.p.places()
-	g.line("for (uint64_t slot = blockIdx.x * (uint64_t)blockDim.x + threadIdx.x; slot < p.slots; slot += gridDim.x * (uint64_t)blockDim.x) {")
-	g.line("const uint64_t rows = p.table[slot];")
-	g.line("if (rows == 0)")
-	g.line("\tcontinue;")
-	g.line("uint64_t *const out = p.result + atomicAdd((unsigned long long *)&p.head->count, 1ull) * %d;", l.results)
-	number := "slot"
-	if g.p.Sink.Place == PlaceHash {
-		number = "p.keys[slot]"
-	}
-	g.line("out[0] = %s;", number)
-	g.line("out[1] = rows;")
-	to := 2
-	for i, a := range g.p.Sink.Accs {
-		x := l.accs[i]
-		load := fmt.Sprintf("*(%s)", g.word(x.global, "slot"))
-		switch {
-		case x.same:
-			g.line("out[%d] = rows;", to)
-		case a.Kind == AccSum128:
-			g.line("out[%d] = %s;", to, load)
-			g.line("out[%d] = *(%s);", to+1, g.word(x.global+1, "slot"))
-		case a.Kind == AccMin:
-			g.line("out[%d] = ~%s ^ 1ull << 63;", to, load)
-		case a.Kind == AccMax:
-			g.line("out[%d] = %s ^ 1ull << 63;", to, load)
-		default:
-			g.line("out[%d] = %s;", to, load)
-		}
-		to += a.Kind.Words()
-	}
 	g.line("}")
 }

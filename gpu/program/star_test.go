@@ -1,6 +1,7 @@
 package program
 
 import (
+	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -21,7 +22,7 @@ const (
 )
 
 func encode(values []int64) SegmentColumn {
-	c := SegmentColumn{Min: values[0], Max: values[0]}
+	c := SegmentColumn{Min: math.MaxInt64, Max: math.MinInt64}
 	for _, v := range values {
 		c.Min, c.Max = min(c.Min, v), max(c.Max, v)
 	}

@@ -85,7 +85,7 @@ func arity(op Op) (least, most int) {
 	switch op {
 	case OpConst, OpColumn, OpEntry, OpOut:
 		return 0, 0
-	case plan.OpNot, plan.OpIsNull, plan.OpIsNotNull, plan.OpIsTrue, plan.OpIsFalse, OpTable, OpFloatKey, plan.OpIn, plan.OpAbs:
+	case plan.OpNot, plan.OpIsNull, plan.OpIsNotNull, plan.OpIsTrue, plan.OpIsFalse, OpTable, OpFloatKey, OpFixedHigh, OpFixedLow, OpStep, plan.OpIn, plan.OpAbs:
 		return 1, 1
 	case plan.OpAnd, plan.OpOr, plan.OpCase, plan.OpCoalesce:
 		return 1, 1 << 20
@@ -183,6 +183,15 @@ func (p *Program) sinkNodes() (roots []int, err error) {
 		if s.Place > PlaceHash || s.Place == PlaceSingle && len(s.Digits) > 0 {
 			return nil, fmt.Errorf("sink: place %d with %d digits", s.Place, len(s.Digits))
 		}
+		if s.Prefix < 0 || s.Prefix > len(s.Digits) || s.Prefix > 0 && s.Place != PlaceHash {
+			return nil, fmt.Errorf("sink: place %d with a prefix of %d digits", s.Place, s.Prefix)
+		}
+		if s.Distinct && (s.Place < PlaceGlobal || len(s.Accs) > 0) {
+			return nil, fmt.Errorf("sink: place %d with %d accumulators, of distinct groups", s.Place, len(s.Accs))
+		}
+		if s.Counted && (!s.Distinct || len(s.Digits) == 0 || s.Prefix > 1) {
+			return nil, fmt.Errorf("sink: numbers of groups are counted, of which there are %d digits, distinct %v, %d of them a prefix", len(s.Digits), s.Distinct, s.Prefix)
+		}
 		for i, a := range s.Accs {
 			if a.Kind > AccMax {
 				return nil, fmt.Errorf("sink: accumulator %d of kind %d", i, a.Kind)
@@ -198,6 +207,9 @@ func (p *Program) sinkNodes() (roots []int, err error) {
 		if s.Build >= LookupHash {
 			return nil, fmt.Errorf("sink: a lookup of kind %d cannot be built", s.Build)
 		}
+		if s.Repeats && s.Build != LookupBits {
+			return nil, fmt.Errorf("sink: keys that come again have one entry each in a lookup of kind %d", s.Build)
+		}
 		roots = append(roots, s.Key)
 	case SinkBitmap:
 		roots = nil
@@ -212,7 +224,7 @@ func (p *Program) risky(n int) bool {
 	risky := false
 	p.walk([]int{n}, func(n int) {
 		switch x := &p.Nodes[n]; x.Op {
-		case plan.OpDiv, plan.OpMod:
+		case plan.OpDiv, plan.OpMod, OpFixedHigh, OpFixedLow:
 			risky = true
 		case OpTable:
 			risky = risky || p.Tables[x.Index].Faults

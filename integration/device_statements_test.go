@@ -1,0 +1,72 @@
+package integration
+
+import "testing"
+
+// visitSchema has what statements of a device's group by and add up: identities of 64 bits, texts, moments,
+// doubles of many magnitudes.
+const visitSchema = `
+CREATE TABLE sites (id int PRIMARY KEY, name text NOT NULL, region int NOT NULL);
+INSERT INTO sites SELECT i, 'site ' || i, i % 6 FROM generate_series(1, 60) i;
+CREATE TABLE visits (id bigint PRIMARY KEY, person bigint NOT NULL, site int NOT NULL, phrase text, at timestamptz NOT NULL, local timestamp, bytes int, price numeric(10,2),
+  seconds double precision NOT NULL, score double precision, robot boolean);
+INSERT INTO visits SELECT i, (hashint8extended(i % 700, 5)), 1 + i % 63, CASE WHEN i % 11 > 0 THEN 'phrase ' || i % 37 END, timestamptz '2022-12-31 20:17+00' + i * interval '97 minutes 1.5 seconds',
+  CASE WHEN i % 9 > 0 THEN timestamp '2023-01-01' + i * interval '61 minutes' END, CASE WHEN i % 5 > 0 THEN (i * 7919::bigint % 100000)::int END, (i * 104729::bigint % 90000) / 100.0,
+  (i % 997) / 7.0 + i, CASE WHEN i % 6 > 0 THEN (i % 41 - 20) * 1.1 END, CASE WHEN i % 13 > 0 THEN i % 4 = 0 END FROM generate_series(1, 9000) i;
+VACUUM ANALYZE;
+DELETE FROM visits WHERE id % 101 = 0;
+`
+
+// TestDeviceStatements: what a device answers of a statement, whole, is byte for byte what PostgreSQL does, but
+// for the last digits of doubles that were added up.
+func TestDeviceStatements(t *testing.T) {
+	s := deviceStack(t, visitSchema)
+	direct, proxy := connect(t, s.direct.url("postgres")), connect(t, s.proxy.url("postgres", demandDevice))
+	for _, sql := range []string{
+		// Distinct values.
+		"SELECT count(DISTINCT person), count(DISTINCT phrase), count(*) FROM visits",
+		"SELECT site, count(DISTINCT person) AS people, count(*) FROM visits GROUP BY site ORDER BY people DESC, site LIMIT 10",
+		"SELECT phrase, count(DISTINCT person) FILTER (WHERE robot), sum(DISTINCT bytes), avg(DISTINCT price) FROM visits GROUP BY phrase ORDER BY phrase",
+		"SELECT s.region, count(DISTINCT v.phrase) FROM visits v JOIN sites s ON s.id = v.site GROUP BY ROLLUP (s.region) ORDER BY 1",
+		"SELECT person, count(DISTINCT site) FROM visits GROUP BY person ORDER BY 2 DESC, 1 LIMIT 5",
+		// Keys that 64 bits do not hold.
+		"SELECT person, phrase, count(*) FROM visits GROUP BY person, phrase ORDER BY count(*) DESC, person, phrase LIMIT 10",
+		"SELECT person, bytes, site, sum(price) FROM visits WHERE bytes > 90000 GROUP BY person, bytes, site ORDER BY 4 DESC, 1, 2, 3 LIMIT 20",
+		// Power sums, truths.
+		"SELECT site, variance(bytes), stddev(price), var_pop(bytes), stddev_pop(price) FROM visits GROUP BY site ORDER BY site",
+		"SELECT bool_and(bytes > 5), bool_or(robot), every(price >= 0) FROM visits",
+		"SELECT robot, percentile_cont(0.5) WITHIN GROUP (ORDER BY site), percentile_disc(0.9) WITHIN GROUP (ORDER BY phrase) FROM visits GROUP BY robot ORDER BY robot",
+		// Doubles, rounded so far that the order of the rows does not show.
+		"SELECT site, round(sum(seconds)::numeric, 3), round(avg(score)::numeric, 6), count(score) FROM visits GROUP BY site ORDER BY site",
+		"SELECT round(avg(seconds)::numeric, 6), round(sum(score)::numeric, 3) FROM visits WHERE robot",
+		// Joins with what another SELECT gives, and for existence.
+		"SELECT count(*), sum(v.bytes) FROM visits v JOIN (SELECT region, max(id) AS last FROM sites GROUP BY region) r ON r.last = v.site WHERE v.bytes > 7",
+		"SELECT v.phrase, count(*) FROM visits v WHERE v.site IN (SELECT id FROM sites WHERE region > 2) GROUP BY v.phrase ORDER BY v.phrase",
+		"SELECT count(*) FROM visits v WHERE NOT EXISTS (SELECT 1 FROM sites s WHERE s.id = v.site) AND v.price > 10",
+		"SELECT count(*) FROM sites s WHERE EXISTS (SELECT 1 FROM visits v WHERE v.site = s.id AND v.bytes > 99000)",
+		// Time in zones.
+		"SELECT date_trunc('month', at AT TIME ZONE 'Europe/Berlin') AS m, count(*) FROM visits GROUP BY m ORDER BY m",
+		"SELECT extract(hour FROM at AT TIME ZONE 'America/New_York') AS h, count(*) FROM visits WHERE at AT TIME ZONE 'America/New_York' >= '2023-02-03' GROUP BY h ORDER BY h",
+		"SELECT to_char(local, 'YYYY Month') AS m, sum(bytes) FROM visits GROUP BY m ORDER BY m",
+		"SELECT date_trunc('week', local + interval '1 day') AS w, count(*), max(bytes) FROM visits GROUP BY w ORDER BY w",
+		"SELECT extract(hour FROM at AT TIME ZONE 'Etc/UTC' - interval '0 second') AS h, count(*) FROM visits GROUP BY h ORDER BY h",
+		"SELECT extract(hour FROM at AT TIME ZONE 'Europe/Berlin' - interval '2 days 30 minutes') AS h, count(*) FROM visits GROUP BY h ORDER BY h",
+		"SELECT count(*) FROM visits WHERE local + interval '1 month' < '2023-11-30 01:00'",
+		"SELECT max(at AT TIME ZONE 'Asia/Kolkata'), min(local - interval '3 months 2 days') FROM visits",
+	} {
+		t.Run(sql, func(t *testing.T) {
+			for _, p := range protocols {
+				want := ask(t, direct, sql, p.format)
+				if want.err != "" || len(want.rows) == 0 {
+					t.Fatalf("the server itself: %d rows, %s", len(want.rows), want.err)
+				}
+				s.runsOnDevice(t, 1, func() {
+					s.accelerates(t, 1, func() {
+						if got := ask(t, proxy, sql, p.format); got.String() != want.String() {
+							t.Errorf("%s: %s", p.name, firstDifference([]byte(got.String()), []byte(want.String())))
+						}
+					})
+				})
+			}
+		})
+	}
+}
