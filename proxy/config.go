@@ -32,6 +32,8 @@ type Config struct {
 	// Shadow is the share, from 0 to 1, of the executions that could be answered from
 	// the engine which the server answers instead, to compare both.
 	Shadow float64
+	// LogConnections logs clients that come, go, or get no session.
+	LogConnections bool
 
 	// MessageMemory bounds the bytes that all sessions together hold of messages of
 	// clients that have come in part; 0 is 64 MiB. What does not fit is forwarded.

@@ -198,6 +198,7 @@ func (e *eventSession) guarded(f func()) {
 	defer func() {
 		if p := recover(); p != nil {
 			e.srv.log.Error("session panicked", "panic", p, "stack", string(debug.Stack()))
+			e.s.ends(endBroken)
 			e.fail()
 		}
 	}()
@@ -208,6 +209,7 @@ func (e *eventSession) handle(end *endpoint, events uint32) {
 	defer func() {
 		if p := recover(); p != nil {
 			e.srv.log.Error("session panicked", "panic", p, "stack", string(debug.Stack()))
+			e.s.ends(endBroken)
 			e.fail()
 		}
 	}()
@@ -290,6 +292,11 @@ func (e *eventSession) receive(end *endpoint, last bool) {
 // has the answers to what it has sent, as from a server.
 func (e *eventSession) ended(end *endpoint, errno syscall.Errno) {
 	end.eof = true
+	if end.side == fromClient {
+		e.s.ends(endClient)
+	} else {
+		e.s.ends(endServer)
+	}
 	if end.side == fromClient && errno != 0 {
 		e.fail()
 	}
@@ -303,9 +310,11 @@ func (e *eventSession) settle() {
 		if e.key == "" && e.s.key != nil {
 			e.key = string(e.s.key)
 			e.srv.register(e.key, target{e, e.at, e.s.info, e.client}, e.s.unasked)
+			e.s.log.authorized(e.s)
 		}
 		if e.s.broken {
 			e.srv.log.Error("own messages in a stream that cannot be followed, closing the session")
+			e.s.ends(endBroken)
 			e.fail()
 			return
 		}
@@ -471,6 +480,7 @@ func (e *eventSession) arm() {
 		return
 	case client.broken:
 		// The server finds out as it would with a client of its own.
+		e.s.ends(endClient)
 		e.fail()
 		return
 	case server.eof && len(client.pending) == 0:

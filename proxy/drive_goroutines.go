@@ -235,6 +235,7 @@ func (r *twoPumps) settle() {
 		}
 		if r.s.broken {
 			r.srv.log.Error("own messages in a stream that cannot be followed, closing the session")
+			r.s.ends(endBroken)
 			r.fail()
 			return
 		}
@@ -296,6 +297,7 @@ func (r *twoPumps) flush() {
 	if r.key == "" && r.s.key != nil {
 		r.key = string(r.s.key)
 		r.srv.register(r.key, target{r, r.at, r.s.info, r.side[fromClient].conn.RemoteAddr()}, r.s.unasked)
+		r.s.log.authorized(r.s)
 	}
 	var parts [2][][]byte
 	parts[fromClient], parts[fromServer] = r.s.toClient.parts, r.s.toServer.parts
@@ -361,6 +363,7 @@ func (r *twoPumps) unlocked(conn net.Conn, parts [][]byte) error {
 // it closed must still reach the client: its reader finds the end by itself.
 func (r *twoPumps) writeFailed(to int) {
 	if to == fromClient {
+		r.s.ends(endClient)
 		r.fail()
 	}
 }
@@ -370,6 +373,7 @@ func (r *twoPumps) writeFailed(to int) {
 // more may still read: it has the answers to what it has sent.
 func (r *twoPumps) ended(from int, err error) {
 	if from == fromServer {
+		r.s.ends(endServer)
 		// Nothing more will come; what is written has been taken by the kernel.
 		for r.side[fromClient].busy && !r.closed {
 			r.changed.Wait()
@@ -377,6 +381,7 @@ func (r *twoPumps) ended(from int, err error) {
 		r.fail()
 		return
 	}
+	r.s.ends(endClient)
 	if !errors.Is(err, io.EOF) {
 		r.fail()
 		return

@@ -155,19 +155,24 @@ func (s *Server) cancelRequest(conn net.Conn, packet []byte) {
 
 // session connects a client that has sent its startup packet.
 func (s *Server) session(conn net.Conn, tracked closer, now *Settings, packet []byte) {
+	client := leg(conn, now.TLS)
+	log := s.connectionLog(conn, now, client.TLS)
+	refuse := func(why Refusal) {
+		s.observer.Refused(why)
+		log.refused(why)
+	}
 	if code, message := s.admit(); code != "" {
 		why := RefusedShutdown
 		if code == tooManyConnections {
 			why = RefusedLimit
 		}
-		s.observer.Refused(why)
+		refuse(why)
 		fatal(conn, code, message)
 		conn.Close()
 		return
 	}
-	client := leg(conn, now.TLS)
 	if now.refused(conn, client, s.cfg.Upstream.RequiresTLS(), packet) {
-		s.observer.Refused(RefusedTLS)
+		refuse(RefusedTLS)
 		conn.Close()
 		s.leave()
 		return
@@ -175,14 +180,14 @@ func (s *Server) session(conn net.Conn, tracked closer, now *Settings, packet []
 	server, endpoint, err := s.cfg.Upstream.Dial(s.ctx, client)
 	if err != nil {
 		s.log.Warn("cannot connect to the server", "error", err)
-		s.observer.Refused(RefusedServer)
+		refuse(RefusedServer)
 		fatal(conn, "57P03", "pgaccel cannot connect to the PostgreSQL server")
 		conn.Close()
 		s.leave()
 		return
 	}
 	if now.refused(conn, client, endpoint.TLS != nil, packet) {
-		s.observer.Refused(RefusedTLS)
+		refuse(RefusedTLS)
 		conn.Close()
 		server.Close()
 		s.leave()
@@ -190,7 +195,7 @@ func (s *Server) session(conn net.Conn, tracked closer, now *Settings, packet []
 	}
 	clamped := clampVersion(packet)
 	if _, err := server.Write(packet); err != nil {
-		s.observer.Refused(RefusedServer)
+		refuse(RefusedServer)
 		fatal(conn, "08006", "pgaccel lost the connection to the PostgreSQL server")
 		conn.Close()
 		server.Close()
@@ -200,6 +205,7 @@ func (s *Server) session(conn net.Conn, tracked closer, now *Settings, packet []
 	s.observer.SessionOpened()
 	sess := newSession(s.ctx, s.cfg.Engine, s.observer)
 	sess.clamped = clamped
+	sess.log = log
 	sess.held = &s.held
 	sess.login = s.loginOf(client, server)
 	if share := now.Shadow; share > 0 {
@@ -214,6 +220,7 @@ func (s *Server) session(conn net.Conn, tracked closer, now *Settings, packet []
 	noDelay(server)
 	s.wg.Add(1)
 	ended := func() {
+		log.closed(sess)
 		s.leave()
 		s.wg.Done()
 	}

@@ -73,6 +73,9 @@ func (s *session) beforeStart(typ byte, message []byte, total int) action {
 			return wait
 		}
 		s.clamped = false
+		if total <= lookLimit { // it is FATAL: nothing else ends a login
+			s.ends(endError(message[wire.HeaderLen:]))
+		}
 		if total <= lookLimit && s.explained(message[wire.HeaderLen:]) {
 			return swallow
 		}

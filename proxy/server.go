@@ -84,7 +84,7 @@ func Listen(ctx context.Context, cfg Config) (*Server, error) {
 	if len(cfg.Listen) == 0 {
 		return nil, errors.New("no address to listen on")
 	}
-	if err := s.Reload(Settings{TLS: cfg.TLS, RequireTLS: cfg.RequireTLS, MaxConnections: cfg.MaxConnections, Shadow: cfg.Shadow}); err != nil {
+	if err := s.Reload(Settings{TLS: cfg.TLS, RequireTLS: cfg.RequireTLS, MaxConnections: cfg.MaxConnections, Shadow: cfg.Shadow, LogConnections: cfg.LogConnections}); err != nil {
 		return nil, err
 	}
 	s.ctx, s.cancel = context.WithCancel(ctx)

@@ -38,6 +38,8 @@ type session struct {
 	toldTerminated     bool    // and has said so, or cannot
 	over               bool    // the connections are closed
 	broken             bool    // own messages are in a stream that cannot be followed: close
+	endReason          string  // why it ends, for the log
+	log                *connectionLog
 	rest               struct {
 		client, server int  // bytes to come of a message whose head has been dealt with
 		swallow        bool // not to be relayed, of the server's

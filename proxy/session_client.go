@@ -16,6 +16,9 @@ import (
 // total bytes, at least the header. Messages to be sent before it, which the answer
 // relay lets follow, are put into before.
 func (s *session) fromClient(typ byte, message []byte, total int, before *[]byte) action {
+	if typ == wire.Terminate {
+		s.ends(endTerminate)
+	}
 	if s.login.waits() && !s.started {
 		return wait
 	}

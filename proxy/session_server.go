@@ -388,12 +388,16 @@ func (s *session) failed(body []byte) action {
 	}
 	s.clamped, s.changes.waited = false, false
 	s.watch.forget()
+	fatal := string(severity) == "FATAL" || string(severity) == "PANIC"
+	if fatal {
+		s.ends(endError(body))
+	}
 	if !s.started && s.explained(body) {
 		s.ending = true
 		s.abandon()
 		return swallow
 	}
-	if string(severity) == "FATAL" || string(severity) == "PANIC" {
+	if fatal {
 		s.ending = true
 		s.abandon()
 		return relay

@@ -12,6 +12,8 @@ type Settings struct {
 	RequireTLS     *bool
 	MaxConnections int
 	Shadow         float64
+	// LogConnections has the connections that come from then on logged.
+	LogConnections bool
 }
 
 // Reload changes the settings.

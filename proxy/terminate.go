@@ -77,6 +77,7 @@ func (s *session) terminate() {
 	}
 	s.local, s.implicit, s.execution = nil, implicitTransaction{}, nil
 	s.terminating = true
+	s.ends(endPgaccel)
 	s.tellTerminated()
 }
 

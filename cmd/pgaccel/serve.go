@@ -113,6 +113,7 @@ func (v *serveFlags) define(f *pflag.FlagSet) {
 	f.Var(&v.trials, "trials", "have PostgreSQL answer one in a while of the queries that take more than 5 ms and that it may answer faster; where it does, it answers those like it: on or off")
 	f.Lookup("trials").NoOptDefVal = "on"
 	f.IntVar(&v.cfg.MaxClients, "max-clients", 10000, "most client connections at a time")
+	f.BoolVar(&v.cfg.LogConnections, "log-connections", false, "log each client that the server lets in, the end of each session and why it ended, and clients that get no session")
 	f.StringVar(&v.logFormat, "log-format", "text", "text or json")
 	f.StringVar(&v.logLevel, "log-level", "info", "debug, info, warn or error")
 }

@@ -60,6 +60,7 @@ type Config struct {
 	// CheckpointInterval is how often they are saved there; 0 is a minute.
 	CheckpointInterval time.Duration
 	MaxClients         int
+	LogConnections     bool    // clients that come, go, or get no session
 	Trials             bool    // PostgreSQL answers what it was found to answer faster
 	Shadow             float64 // share, 0 to 1, of the queries that could be accelerated which are checked against Postgres
 	Logger             *slog.Logger
@@ -145,7 +146,7 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 		return nil, err
 	}
 	s.proxy, err = proxy.Listen(s.ctx, proxy.Config{Listen: cfg.Listen, ReusePort: cfg.ReusePort, Upstream: up, TLS: clients.TLS, RequireTLS: clients.RequireTLS, Engine: decider,
-		Logger: cfg.Logger, MaxConnections: clients.MaxConnections, Observer: s.observer, Shadow: clients.Shadow})
+		Logger: cfg.Logger, MaxConnections: clients.MaxConnections, Observer: s.observer, Shadow: clients.Shadow, LogConnections: clients.LogConnections})
 	if err != nil {
 		if web != nil {
 			web.Close()
