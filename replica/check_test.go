@@ -56,6 +56,11 @@ func TestCheckNamesWhatMends(t *testing.T) {
 	if f := finding(t, found, "table public.good"); !strings.Contains(f.Text, "j (type public.pair)") {
 		t.Errorf("%+v", f)
 	}
+	without := start(t, as, Config{})
+	eventually(t, "the log says what helps", func() bool {
+		return without.Err() != nil && strings.Contains(without.Err().Error(), "(SQLSTATE 42501): pgaccel check has the SQL")
+	})
+	without.Close()
 	for _, f := range found {
 		if f.Level == LevelError {
 			mustExec(t, c, f.SQL)
