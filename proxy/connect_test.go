@@ -364,6 +364,14 @@ func TestUnixSockets(t *testing.T) {
 	})
 }
 
+func TestListenerNeedsAPort(t *testing.T) {
+	for _, address := range []string{"6432", "localhost"} {
+		if _, err := Listener(t.Context(), address, false); err == nil || !strings.Contains(err.Error(), address+": missing port in address: want host:port") {
+			t.Errorf("%s: %v", address, err)
+		}
+	}
+}
+
 // authServer is a Postgres that asks for passwords, with and without TLS.
 func authServer(t *testing.T) (s *pgserver.Server, pair tls.Certificate) {
 	t.Helper()

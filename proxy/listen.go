@@ -13,6 +13,9 @@ import (
 // Listener opens a listener. With reuse another process may have it at the same time: how a
 // program is exchanged while clients come.
 func Listener(ctx context.Context, address string, reuse bool) (net.Listener, error) {
+	if _, _, err := net.SplitHostPort(address); err != nil && !isPath(address) {
+		return nil, fmt.Errorf("%w: want host:port, such as 127.0.0.1:6432, or the path of a Unix socket", err)
+	}
 	if reuse {
 		return listenShared(ctx, address)
 	}

@@ -81,6 +81,7 @@ type catalogReader struct {
 	cat     *catalog.Catalog
 	domains map[uint32]domain
 	db      dbCollation
+	role    string      // who reads
 	rels    []*relation // those that match the patterns, and the partitions of those; by OID
 	oids    []uint32
 	// supposed takes columns that the role may not read for such as it may.
@@ -95,7 +96,7 @@ type relation struct {
 	kind          string // relkind
 	persistence   string // relpersistence
 	hasSubclass   bool
-	owned         bool
+	own           string // SQL after which the role may publish the table, as owners may; empty where it may
 	identity      string // relreplident
 	identityIndex bool   // there is a usable index for it
 	deferrablePK  bool
@@ -119,9 +120,9 @@ func (r *catalogReader) server() error {
 		coalesce(pg_catalog.to_jsonb(d)->>'datlocprovider', 'c'),
 		CASE WHEN coalesce(pg_catalog.to_jsonb(d)->>'datlocprovider', 'c') = 'c' THEN d.datcollate
 		     ELSE coalesce(pg_catalog.to_jsonb(d)->>'datlocale', pg_catalog.to_jsonb(d)->>'daticulocale', '') END,
-		coalesce(pg_catalog.to_jsonb(d)->>'datlocale', pg_catalog.to_jsonb(d)->>'daticulocale', d.datctype)
-		FROM pg_catalog.pg_database d WHERE d.datname = pg_catalog.current_database()`).Scan(
-		&r.cat.ServerVersion, &r.cat.SystemID, &segment, &block, &r.db.utf8, &r.db.provider, &locale, &r.db.ctype)
+		coalesce(pg_catalog.to_jsonb(d)->>'datlocale', pg_catalog.to_jsonb(d)->>'daticulocale', d.datctype),
+		current_user::pg_catalog.text FROM pg_catalog.pg_database d WHERE d.datname = pg_catalog.current_database()`).Scan(
+		&r.cat.ServerVersion, &r.cat.SystemID, &segment, &block, &r.db.utf8, &r.db.provider, &locale, &r.db.ctype, &r.role)
 	if err != nil {
 		return err
 	}
@@ -139,6 +140,11 @@ func (r *catalogReader) server() error {
 const matchable = ` FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 	WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND c.relpersistence <> 't'
 	AND n.nspname <> 'information_schema' AND n.nspname !~ '^pg_'`
+
+// ownSQL is the field own. Of a superuser nobody should be a member for that.
+const ownSQL = `coalesce((SELECT CASE WHEN pg_catalog.pg_has_role(o.oid, 'USAGE') THEN ''
+		WHEN o.rolsuper THEN pg_catalog.format('ALTER TABLE %s.%I OWNER TO %I', c.relnamespace::pg_catalog.regnamespace, c.relname, current_user)
+		ELSE pg_catalog.format('GRANT %I TO %I', o.rolname, current_user) END FROM pg_catalog.pg_roles o WHERE o.oid = c.relowner), '')`
 
 // relations reads the tables that match, and their partitions: their names first,
 // because the rest of what is asked costs some 50 us a table.
@@ -169,7 +175,7 @@ func (r *catalogReader) relations(p patterns) error {
 		r.oids = append(r.oids, rel.table.OID)
 	}
 	rows, err = r.tx.Query(r.ctx, `SELECT c.oid, c.relkind::text, c.relpersistence::text, c.relhassubclass,
-		c.relpages::bigint, greatest(c.reltuples, 0)::bigint, pg_catalog.pg_has_role(c.relowner, 'USAGE'), c.relreplident::text,
+		c.relpages::bigint, greatest(c.reltuples, 0)::bigint, `+ownSQL+`, c.relreplident::text,
 		`+identityIndexSQL+`,
 		EXISTS (SELECT FROM pg_catalog.pg_index i WHERE i.indrelid = c.oid AND i.indisprimary AND NOT i.indimmediate),
 		coalesce(`+catalog.FingerprintSQL("c.oid")+`, ''),
@@ -182,13 +188,13 @@ func (r *catalogReader) relations(p patterns) error {
 	var t catalog.Table
 	var torn bool
 	_, err = pgx.ForEachRow(rows, []any{&oid, &rel.kind, &rel.persistence, &rel.hasSubclass, &t.Pages, &t.Rows,
-		&rel.owned, &rel.identity, &rel.identityIndex, &rel.deferrablePK, (*string)(&t.Fingerprint), &torn}, func() error {
+		&rel.own, &rel.identity, &rel.identityIndex, &rel.deferrablePK, (*string)(&t.Fingerprint), &torn}, func() error {
 		if torn {
 			return errTorn
 		}
 		to := r.find(oid)
 		to.table.Pages, to.table.Rows, to.table.Fingerprint = t.Pages, t.Rows, t.Fingerprint
-		to.kind, to.persistence, to.hasSubclass, to.owned = rel.kind, rel.persistence, rel.hasSubclass, rel.owned
+		to.kind, to.persistence, to.hasSubclass, to.own = rel.kind, rel.persistence, rel.hasSubclass, rel.own
 		to.identity, to.identityIndex, to.deferrablePK = rel.identity, rel.identityIndex, rel.deferrablePK
 		return nil
 	})
@@ -370,8 +376,8 @@ func (rel *relation) refusal() (reason, sql string) {
 		// Reading it reads its children, too; the flag outlives the last child until
 		// the next ANALYZE.
 		return "it has, or had, inheritance children", "ANALYZE " + name
-	case !rel.owned:
-		return "not owned by this role, which is needed to publish it", "ALTER TABLE " + name + " OWNER TO CURRENT_USER"
+	case rel.own != "":
+		return "not owned by this role, or by one that it is a member of, which is needed to publish it", rel.own
 	case rel.identity != "f" && !rel.identityIndex:
 		return rel.noIdentity(name)
 	case rel.badIdentity != "" && rel.table.IdentityFull:

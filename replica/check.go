@@ -71,6 +71,7 @@ type checker struct {
 	ctx   context.Context
 	conn  *pgx.Conn
 	cfg   *pgx.ConnConfig
+	user  string // the role, quoted
 	found []Finding
 }
 
@@ -152,8 +153,9 @@ func (c *checker) role() error {
 	if err != nil {
 		return err
 	}
+	c.user = catalog.QuoteIdentifier(role)
 	c.addIf(!create, LevelError, "CREATE on the database", "granted to "+role, role+" may not create a publication in "+db+"; the database's owner grants it",
-		"GRANT CREATE ON DATABASE "+catalog.QuoteIdentifier(db)+" TO "+catalog.QuoteIdentifier(role))
+		"GRANT CREATE ON DATABASE "+catalog.QuoteIdentifier(db)+" TO "+c.user)
 	var emits bool
 	var emit string
 	if err := c.conn.QueryRow(c.ctx, `SELECT p.oid::regprocedure::text, pg_catalog.has_function_privilege(p.oid, 'EXECUTE') FROM pg_catalog.pg_proc p
@@ -161,7 +163,7 @@ func (c *checker) role() error {
 		return err
 	}
 	c.addIf(!emits, LevelWarn, "logical messages", role+" may write them", role+" may not write logical messages: queries that wait for what is not flushed are forwarded, and nothing is saved in --data-dir; a superuser grants it",
-		"GRANT EXECUTE ON FUNCTION "+emit+" TO "+catalog.QuoteIdentifier(role))
+		"GRANT EXECUTE ON FUNCTION "+emit+" TO "+c.user)
 	// Managed services have rights of their own beside the attribute (rds_replication):
 	// what counts is whether a replication connection opens.
 	err = c.replication()
@@ -170,7 +172,7 @@ func (c *checker) role() error {
 	case err == nil:
 		c.add(LevelOK, "replication", "the role "+role+" may replicate", "")
 	case !replication && !super:
-		c.add(LevelError, "replication", role+" may not replicate; a superuser grants it (on RDS: GRANT rds_replication)", "ALTER ROLE "+catalog.QuoteIdentifier(role)+" REPLICATION")
+		c.add(LevelError, "replication", role+" may not replicate; a superuser grants it (on RDS: GRANT rds_replication)", "ALTER ROLE "+c.user+" REPLICATION")
 	case errors.As(err, &pg):
 		c.add(LevelError, "replication", "a replication connection is refused: "+pg.Message+" (pg_hba.conf?)", "")
 	default:
@@ -232,7 +234,7 @@ func (c *checker) table(t *catalog.Table) {
 	}
 	sql := ""
 	if strings.Contains(strings.Join(left, " "), "no SELECT privilege") {
-		sql = "GRANT SELECT ON " + quoteTable(t) + " TO CURRENT_USER"
+		sql = "GRANT SELECT ON " + quoteTable(t) + " TO " + c.user
 	}
 	c.add(LevelWarn, subject, "not copied, so that queries over them are forwarded: "+strings.Join(left, ", "), sql)
 }

@@ -148,7 +148,7 @@ func TestCheckReadsRules(t *testing.T) {
 	if f.Level != LevelWarn || !strings.Contains(f.Text, "may not read") {
 		t.Fatalf("%+v", f)
 	}
-	mustExec(t, c, strings.ReplaceAll(f.SQL, "CURRENT_USER", role))
+	mustExec(t, c, f.SQL)
 	if found, err = Check(context.Background(), as, []string{"public.*"}, nil); err != nil {
 		t.Fatal(err)
 	}

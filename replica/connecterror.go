@@ -19,10 +19,16 @@ type connectError struct {
 	user     string
 	database string
 	attempts []string
+	// noPassword: the server wants one. pgconn sends an empty one then, which the server calls wrong.
+	noPassword bool
 }
 
 func (e *connectError) Error() string {
-	return fmt.Sprintf("cannot connect to the server as user %q to database %q: %s", e.user, e.database, strings.Join(e.attempts, "; "))
+	text := fmt.Sprintf("cannot connect to the server as user %q to database %q: %s", e.user, e.database, strings.Join(e.attempts, "; "))
+	if e.noPassword {
+		text += ": no password is given, by --upstream-password-file, PGPASSFILE, ~/.pgpass or a service"
+	}
+	return text
 }
 
 func (e *connectError) Unwrap() error { return e.err }
@@ -50,6 +56,8 @@ func explained(err error) error {
 	if len(e.attempts) == 0 {
 		e.attempts = slices.Compact(refusals)
 	}
+	var pg *pgconn.PgError
+	e.noPassword = failed.Config.Password == "" && errors.As(err, &pg) && pg.Code == "28P01" // invalid_password
 	return e
 }
 

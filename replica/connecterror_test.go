@@ -49,6 +49,7 @@ func TestConnectErrors(t *testing.T) {
 		{"postgres://x@pgaccel.invalid/db%s", "pgaccel.invalid", ""},
 		{"host=" + nowhere + " user=x dbname=db%s", "none/.s.PGSQL.5432: no such file or directory", ""},
 		{"postgres://secret:wrong@" + here + "/postgres%s", here + `: failed SASL auth: FATAL: password authentication failed for user "secret" (SQLSTATE 28P01)`, "28P01"},
+		{"postgres://secret@" + here + "/postgres%s", `(SQLSTATE 28P01): no password is given, by --upstream-password-file`, "28P01"},
 		{"postgres://postgres@" + here + "/missing%s", here + `: server error: FATAL: database "missing" does not exist (SQLSTATE 3D000)`, "3D000"},
 		{"postgres://nobody@" + here + "/postgres%s", here + `: server error: FATAL: pg_hba.conf rejects connection for host "127.0.0.1", user "nobody", database "postgres", no encryption (SQLSTATE 28000)`, "28000"},
 		{"postgres://postgres@" + here + "/postgres?sslmode=require%.0s", here + ": tls error: server refused TLS connection", ""},

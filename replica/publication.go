@@ -32,7 +32,7 @@ func (e *epoch) createPublication(ctx context.Context) error {
 		return err
 	}
 	if _, err := e.control.Exec(ctx, "CREATE PUBLICATION "+catalog.QuoteIdentifier(e.name)+" WITH ("+e.publicationOptions()+")"); err != nil {
-		return fmt.Errorf("creating the publication: %w", err)
+		return fmt.Errorf("creating the publication: %w", withRemedy(err))
 	}
 	state, err := e.publicationState(ctx)
 	e.setPublished(state)

@@ -54,7 +54,7 @@ func (e *epoch) connectReplication(ctx context.Context) (*pgconn.PgConn, logOrig
 	cfg.AfterConnect = e.sameServer
 	conn, err := pgconn.ConnectConfig(ctx, cfg)
 	if err != nil {
-		return nil, logOrigin{}, fmt.Errorf("replication connection: %w", exhausted(explained(err)))
+		return nil, logOrigin{}, fmt.Errorf("replication connection: %w", withRemedy(explained(err)))
 	}
 	id, err := pglogrepl.IdentifySystem(ctx, conn)
 	if err != nil {
@@ -93,21 +93,23 @@ func (e *epoch) openSlot(ctx context.Context, conn *pgconn.PgConn) (s slot, err 
 		if cause := context.Cause(ctx); cause != nil {
 			err = cause
 		}
-		return s, fmt.Errorf("creating the replication slot: %w", exhausted(err))
+		return s, fmt.Errorf("creating the replication slot: %w", withRemedy(err))
 	}
 	point, err := catalog.ParseLSN(made.ConsistentPoint)
 	return slot{conn: conn, point: point, exported: made.SnapshotName}, err
 }
 
-// exhausted adds the remedy to an error that says that a limit of the server's is
-// reached.
-func exhausted(err error) error {
+// withRemedy adds what helps to an error that says that a limit of the server's is
+// reached, or that a right is missing.
+func withRemedy(err error) error {
 	var pg *pgconn.PgError
 	if !errors.As(err, &pg) {
 		return err
 	}
 	setting := ""
 	switch {
+	case pg.Code == "42501": // insufficient_privilege
+		return fmt.Errorf("%w: pgaccel check has the SQL that grants it", err)
 	case pg.Code == "53400" && pg.File == "slot.c":
 		setting = "max_replication_slots"
 	case pg.Code == "53300" && pg.Routine == "InitWalSenderSlot", pg.Code == "53300" && pg.File == "walsender.c", pg.Code == "53300" && pg.File == "proc.c":

@@ -15,6 +15,8 @@ import (
 type Survey struct {
 	// Conn may write nothing, and has an empty search_path but for what Under runs.
 	Conn *pgx.Conn
+	// Role is who asks.
+	Role string
 	// Catalog has the tables that are copied, or could be.
 	Catalog *catalog.Catalog
 	// Refused are relations that match, and are not copied whatever is done.
@@ -112,6 +114,7 @@ func (s *Survey) readOnce(ctx context.Context, p patterns) (again bool, err erro
 		if err := r.read(p); err != nil {
 			return err
 		}
+		s.Role = r.role
 		s.suppose(&r)
 		refused := r.choose()
 		s.Catalog = r.cat
@@ -144,7 +147,7 @@ func (s *Survey) suppose(r *catalogReader) {
 			}
 		}
 		if len(s.unreadable[rel.table.OID]) > 0 {
-			s.needs[rel.table.OID] = append(s.needs[rel.table.OID], Need{"no SELECT privilege", "GRANT SELECT ON " + quoteTable(rel.table) + " TO CURRENT_USER"})
+			s.needs[rel.table.OID] = append(s.needs[rel.table.OID], Need{"no SELECT privilege", "GRANT SELECT ON " + quoteTable(rel.table) + " TO " + catalog.QuoteIdentifier(s.Role)})
 		}
 	}
 	for _, rel := range r.rels {
@@ -174,8 +177,8 @@ func (rel *relation) mend() (need Need, ok bool) {
 		rel.persistence = "p"
 	case rel.hasSubclass: // most likely it has children
 		return need, false
-	case !rel.owned:
-		rel.owned = true
+	case rel.own != "":
+		rel.own = ""
 	case rel.identity != "f" && !rel.identityIndex:
 		rel.identityIndex = true
 	case rel.badIdentity != "" && !rel.table.IdentityFull:

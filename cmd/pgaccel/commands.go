@@ -97,9 +97,9 @@ func progress(log *slog.Logger) func(replica.Progress) {
 		return func(p replica.Progress) {
 			mu.Lock()
 			defer mu.Unlock()
-			if p.Done || time.Since(last) > 5*time.Second {
+			if !p.Done && time.Since(last) > 5*time.Second { // the end has a line of the copy's own
 				last = time.Now()
-				log.Info("copying", "table", p.Table, "rows", p.Rows, "of_about", p.EstimatedRows, "done", p.Done)
+				log.Info("copying", "table", p.Table, "rows", p.Rows, "of_about", p.EstimatedRows)
 			}
 		}
 	}

@@ -46,7 +46,10 @@ func configure(cmd *cobra.Command) (*configuration, []string, error) {
 	return c, c.unknownVariables(os.Environ()), c.apply(cmd.Flags())
 }
 
-var yamlLine = regexp.MustCompile(`^(?:yaml: )?line (\d+): (.*)`)
+var yamlLine = regexp.MustCompile(`^line (\d+): (.*)`)
+
+// bareValue is a value that begins with ! or *.
+var bareValue = regexp.MustCompile(`(?:\[|[,:-]\s)\s*[!*][\w.*]`)
 
 // read reads the file.
 func (c *configuration) read() error {
@@ -68,10 +71,14 @@ func (c *configuration) read() error {
 		}
 	}
 	if !errors.Is(err, io.EOF) {
-		if at := yamlLine.FindStringSubmatch(err.Error()); at != nil {
-			return fmt.Errorf("%s:%s: %s", c.file, at[1], at[2])
+		at, said := "", strings.TrimPrefix(err.Error(), "yaml: ")
+		if line := yamlLine.FindStringSubmatch(said); line != nil {
+			at, said = ":"+line[1], line[2]
 		}
-		return fmt.Errorf("%s: %w", c.file, err)
+		if bareValue.Match(text) { // an error may have that cause, and says nothing of it
+			said += " (" + errTag.Error() + ")"
+		}
+		return fmt.Errorf("%s%s: %s", c.file, at, said)
 	}
 	c.keys = map[string]*yaml.Node{}
 	if len(document.Content) == 0 || document.Content[0].Tag == "!!null" {
@@ -181,7 +188,7 @@ func hasTag(node *yaml.Node) bool {
 	return strings.HasPrefix(node.Tag, "!") && !strings.HasPrefix(node.Tag, "!!")
 }
 
-var errTag = errors.New("a value that begins with ! is in quotes in YAML: '!public.secret'")
+var errTag = errors.New("a value that begins with ! or * is in quotes in YAML: '!public.secret'")
 
 // others are variables that are no flags.
 var others = []string{"PGACCEL_CONFIG", "PGACCEL_SIMD", "PGACCEL_GPU_CACHE_DIR", "PGACCEL_NVRTC", "PGACCEL_NVJITLINK", "PGACCEL_EMULATOR", "PGACCEL_EMU_DEVICES",

@@ -53,8 +53,10 @@ func TestConfigurationErrors(t *testing.T) {
 		{arg: "--log-format=JSON", want: `--log-format: "JSON" is none of text, json`},
 		{variable: "PGACCEL_TLS_REQUIRE=maybe", want: `PGACCEL_TLS_REQUIRE: "maybe" is none of on, off`},
 		{file: "tls-require: maybe", want: `serve.yml:1: tls-require: "maybe" is none of`},
-		{file: "accelerate: !public.secret", want: "serve.yml:1: accelerate: a value that begins with ! is in quotes"},
-		{file: "accelerate:\n  - public.*\n  - !public.secret", want: "serve.yml:2: accelerate: line 3: a value that begins with !"},
+		{file: "accelerate: !public.secret", want: "serve.yml:1: accelerate: a value that begins with ! or * is in quotes"},
+		{file: "accelerate:\n  - public.*\n  - !public.secret", want: "serve.yml:2: accelerate: line 3: a value that begins with ! or *"},
+		{file: "accelerate: [public.*, !public.secret]", want: "serve.yml:1: did not find expected ',' or ']' (a value that begins with ! or * is in quotes"},
+		{file: "accelerate: *.sales", want: "a value that begins with ! or * is in quotes"},
 		{file: "workers: 1\n---\nworkers: 2", want: "serve.yml:2: a second document"},
 	} {
 		t.Run(c.want, func(t *testing.T) {

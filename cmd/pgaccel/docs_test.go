@@ -56,7 +56,7 @@ var (
 
 // TestPagesNameFlags: flags and variables that pages name are the program's, or one of these others'.
 func TestPagesNameFlags(t *testing.T) {
-	others := []string{"no-publications", "gpus", "target", "shm-size", "base", "bytes"}
+	others := []string{"no-publications", "gpus", "target", "shm-size", "network", "add-host", "stop-timeout", "base", "bytes"}
 	c := &configuration{known: map[string]bool{}}
 	for _, cmd := range root().Commands() {
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { c.known[f.Name] = true })

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -48,7 +47,11 @@ func (r *running) run(parent context.Context) error {
 	}
 	defer s.Close()
 	defer cancel() // before Close, which then does not wait for clients
-	r.log.Info("pgaccel is listening", "clients", s.Addr().String(), "http", fmt.Sprint(s.HTTPAddr()), "version", server.Version(), "pid", os.Getpid())
+	web := "none"
+	if address := s.HTTPAddr(); address != nil {
+		web = address.String()
+	}
+	r.log.Info("pgaccel is listening", "clients", s.Addr().String(), "http", web, "version", server.Version(), "pid", os.Getpid())
 	if err := notifyReady(); err != nil {
 		r.log.Warn("the service manager is not told that pgaccel is ready", "error", err)
 	}

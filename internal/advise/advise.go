@@ -56,9 +56,9 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		return nil, err
 	}
 	defer s.Close()
-	r := &Report{MemoryLimit: o.Memory, Missing: s.Missing, Accelerate: []string{}, statements: o.Statements}
-	if err := s.Conn.QueryRow(ctx, `SELECT pg_catalog.current_database()::pg_catalog.text, current_user::pg_catalog.text,
-		(SELECT d.stats_reset FROM pg_catalog.pg_stat_database d WHERE d.datname = pg_catalog.current_database())`).Scan(&r.Database, &r.Role, &r.Since); err != nil {
+	r := &Report{Role: s.Role, MemoryLimit: o.Memory, Missing: s.Missing, Accelerate: []string{}, statements: o.Statements}
+	if err := s.Conn.QueryRow(ctx, `SELECT pg_catalog.current_database()::pg_catalog.text,
+		(SELECT d.stats_reset FROM pg_catalog.pg_stat_database d WHERE d.datname = pg_catalog.current_database())`).Scan(&r.Database, &r.Since); err != nil {
 		return nil, err
 	}
 	var all *statements

@@ -108,7 +108,7 @@ func readStatements(ctx context.Context, s *replica.Survey, top int) (*statement
 		})
 	}
 	if errors.As(err, &refused) && refused.Code == "42501" { // insufficient_privilege
-		return nil, fmt.Errorf("--pg-stat-statements: %s; what it takes: GRANT USAGE ON SCHEMA %[2]s TO CURRENT_USER; GRANT SELECT ON %[2]s.pg_stat_statements TO CURRENT_USER", refused.Message, catalog.QuoteIfNeeded(schema))
+		return nil, fmt.Errorf("--pg-stat-statements: %s; what it takes: GRANT USAGE ON SCHEMA %[2]s TO %[3]s; GRANT SELECT ON %[2]s.pg_stat_statements TO %[3]s", refused.Message, catalog.QuoteIfNeeded(schema), catalog.QuoteIdentifier(s.Role))
 	} else if errors.As(err, &refused) {
 		return nil, errNoStatements("the server refuses: " + refused.Message)
 	} else if err != nil {
@@ -139,7 +139,7 @@ func (st *statement) decide(ctx context.Context, s *replica.Survey, cat *catalog
 	st.Route = unknown
 	switch st.Query {
 	case hiddenText:
-		st.Note = "texts of other roles, which pg_read_all_stats may see: GRANT pg_read_all_stats TO CURRENT_USER"
+		st.Note = "texts of other roles, which pg_read_all_stats may see: GRANT pg_read_all_stats TO " + catalog.QuoteIdentifier(s.Role)
 		return nil
 	case "":
 		st.Note = "pg_stat_statements has lost the text"

@@ -17,6 +17,9 @@ import (
 // file, one line. As libpq with its password file, it takes no file that others than
 // its owner may read.
 func WithPassword(upstream, file string) (string, error) {
+	if _, err := pgconn.ParseConfig(upstream); err != nil { // which hides passwords
+		return "", fmt.Errorf("--upstream: %w; want a URL such as postgres://user@host:5432/db", err)
+	}
 	if file == "" {
 		return upstream, nil
 	}
@@ -52,9 +55,7 @@ func WithPassword(upstream, file string) (string, error) {
 	} else {
 		out += " password='" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(password) + "'"
 	}
-	if c, err := pgconn.ParseConfig(out); err != nil {
-		return fail(errors.New("--upstream cannot be read")) // the error has the password
-	} else if c.Password != password {
+	if c, err := pgconn.ParseConfig(out); err != nil || c.Password != password { // err has the password
 		return fail(errors.New("the password could not be put into --upstream"))
 	}
 	return out, nil

@@ -58,7 +58,8 @@ func TestPasswordFile(t *testing.T) {
 		refused("postgres://me@db/x", "in one line")
 	}
 	write("geheim", 0o400)
-	refused("postgres://me@db:port/x", "cannot be read")
+	refused("postgres://me@db:port/x", "--upstream: cannot parse `postgres://me@db:port/x`: invalid port")
+	refused("127.0.0.1:5432", "want a URL such as postgres://")
 	os.Remove(file)
 	refused("postgres://me@db/x", "no such file")
 	if got, err := WithPassword("host=db", ""); got != "host=db" || err != nil {

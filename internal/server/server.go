@@ -139,6 +139,8 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 		}
 		s.engine = engine.New(o)
 		decider = s.engine
+	} else {
+		s.log.Info("everything is forwarded: --accelerate names no tables")
 	}
 	web, err := s.listenHTTP()
 	if err != nil {
