@@ -1,6 +1,9 @@
 package integration
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // setFunctionSchema has arrays and documents: null, empty, of several dimensions, with nulls, and alike.
 const setFunctionSchema = `CREATE TABLE post (id int PRIMARY KEY, g int NOT NULL, tags text[], nums int[] NOT NULL, prices numeric[], days date[], js jsonb[], j jsonb NOT NULL, o jsonb, s jsonb, title text NOT NULL, w varchar(9)[], f float8[], z timestamptz[], u uuid[], r json NOT NULL, ro json);
@@ -142,6 +145,15 @@ var setFunctionsFinished = []string{
 	"SELECT exp(unnest(nums)) FROM post WHERE id < 9 ORDER BY 1",
 }
 
+// setFunctionsFail are errors for a row for which the function returns none.
+var setFunctionsFail = []string{
+	"SELECT id, unnest(tags), 10 / (id - 2) FROM post",
+	"SELECT count(*) FROM (SELECT DISTINCT id, unnest(tags) AS x, 10 / (id - 2) AS y FROM post) s",
+	"SELECT x, count(*) FROM (SELECT unnest(tags) AS x, 10 / (id - 2) AS y FROM post) s WHERE y > 0 GROUP BY x",
+	"SELECT unnest(tags), 10 / (id - 2), count(*) FROM post GROUP BY 1, 2",
+	"SELECT unnest(tags) FROM post ORDER BY 10 / (id - 2)",
+}
+
 // TestSetFunctions asks for the rows that arrays and documents are expanded to.
 func TestSetFunctions(t *testing.T) {
 	s := privateStack(t, setFunctionSchema)
@@ -149,6 +161,12 @@ func TestSetFunctions(t *testing.T) {
 		t.Run(sql, func(t *testing.T) { s.everyAnswer(t, true, sql) })
 	}
 	for _, sql := range setFunctionsFinished {
+		t.Run(sql, func(t *testing.T) { s.everyAnswer(t, false, sql) })
+	}
+	for _, sql := range setFunctionsFail {
+		if a := ask(t, connect(t, s.direct.url("postgres")), sql, nil).String(); !strings.Contains(a, "22012") {
+			t.Errorf("%s: no error: %.100s", sql, a)
+		}
 		t.Run(sql, func(t *testing.T) { s.everyAnswer(t, false, sql) })
 	}
 	for _, sql := range setFunctionsLeft {

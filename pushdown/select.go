@@ -279,7 +279,7 @@ func (a *analyzer) selectBlock(sel *pg.SelectStmt, top bool) query {
 	}
 	limit := a.limits(sel, top)
 	grouped := len(sel.GroupClause) > 0 || len(a.aggs) > 0 || sel.HavingClause != nil || a.grouping
-	a.expand(&q, &c, s, grouped, distinct, limit != nil)
+	a.expand(&q, &c, s, outputs, grouped, distinct, limit != nil)
 	if distinct {
 		for _, e := range outputs {
 			a.callsEqualityOf(e)

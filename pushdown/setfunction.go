@@ -200,8 +200,9 @@ func (a *analyzer) setTarget(name string, f *pg.FuncCall, s *scope) plan.Expr {
 	return plan.Output{Of: c.rows.Number, Index: i, T: c.rows.Calls[i].Func.Columns[0]}
 }
 
-// expand joins the rows of the block with those of the functions that its select list calls.
-func (a *analyzer) expand(q *query, c *clauses, s *scope, grouped, distinct, cut bool) {
+// expand joins the rows of the block with those of the functions that its select list calls. Its other expressions the
+// server computes for rows, too, for which the functions return none: one that may fail is left to it.
+func (a *analyzer) expand(q *query, c *clauses, s *scope, outputs []plan.Expr, grouped, distinct, cut bool) {
 	number := func(x *plan.ProjectSet) plan.Order {
 		n := x.Ordinality()
 		return plan.Order{Expr: plan.Output{Of: x.Number, Index: n, T: x.Types()[n]}}
@@ -215,7 +216,16 @@ func (a *analyzer) expand(q *query, c *clauses, s *scope, grouped, distinct, cut
 	}
 	y := plan.OwnYields(x)
 	a.at = a.block.setCalls.written[0]
+	computed := slices.Clone(c.keys)
+	if !grouped {
+		computed = append(computed, outputs...)
+		for _, o := range c.order {
+			computed = append(computed, o.Expr)
+		}
+	}
 	switch {
+	case slices.ContainsFunc(computed, func(e plan.Expr) bool { return mayFail(e) && !y.ReadBy(e) }):
+		fail(plan.ReasonShape, "an expression that may fail, beside a function that returns rows")
 	case len(a.windows) > 0 || len(c.on) > 0:
 		fail(plan.ReasonShape, "a function that returns rows, beside a window function or DISTINCT ON")
 	case grouped && !allRead(x, c.keys):
