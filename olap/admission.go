@@ -175,6 +175,9 @@ func (x *execution) move(from, to *class) {
 // moveUp is called between morsels, by any goroutine that computes for the execution: one
 // that has had more time than its class is for takes a place of a larger one, if there is one.
 func (x *execution) moveUp() {
+	if x.opt.Slots == nil {
+		return
+	}
 	c := x.place.class.Load()
 	if c == nil || c.larger == nil {
 		return

@@ -3,7 +3,9 @@
 package helm
 
 import (
+	"encoding/pem"
 	"fmt"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -407,6 +409,9 @@ func program(t *testing.T) string {
 // password, which there is none of. What the schema lets through are its flags but for those that the chart decides.
 func TestPgaccelReadsIt(t *testing.T) {
 	pgaccel := program(t)
+	tls := httptest.NewTLSServer(nil)
+	defer tls.Close()
+	certificate := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: tls.Certificate().Raw}))
 	run := func(args ...string) string {
 		cmd := exec.Command(pgaccel, args...)
 		cmd.Env = []string{"PGACCEL_LISTEN=0.0.0.0:6432", "PGACCEL_HTTP=0.0.0.0:8432"} // as the image has them
@@ -416,9 +421,12 @@ func TestPgaccelReadsIt(t *testing.T) {
 	for _, values := range []string{minimal, most} {
 		o := rendered(t, values)
 		dir := t.TempDir()
-		file, password := filepath.Join(dir, "pgaccel.yml"), filepath.Join(dir, "password")
-		if err := os.WriteFile(file, []byte(o.config.Data["pgaccel.yml"]), 0o600); err != nil {
-			t.Fatal(err)
+		file, password, authority := filepath.Join(dir, "pgaccel.yml"), filepath.Join(dir, "password"), filepath.Join(dir, "ca.crt")
+		config := strings.ReplaceAll(o.config.Data["pgaccel.yml"], "/ca/ca.crt", authority) // a file that is mounted
+		for path, content := range map[string]string{file: config, authority: certificate} {
+			if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+				t.Fatal(err)
+			}
 		}
 		args := slices.Clone(o.pod.Spec.Containers[0].Args)
 		at := slices.Index(args, "--config")
