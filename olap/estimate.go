@@ -116,8 +116,7 @@ func (p *pipeline) measure() {
 	}
 	rows, found := 0, make([]int, len(unsure))
 	w := newWorker(p)
-	p.sampleTiles(func(segment, start int, _ uint64) bool {
-		w.segment, w.seg, w.counts = segment, p.tab.Segments[segment], p.tab.Segments[segment].Live
+	w.sampleTiles(func(start int, _ uint64) bool {
 		for i, s := range unsure {
 			if !w.begin(start, min(tileRows, w.seg.Rows-start)) {
 				return true
@@ -139,10 +138,10 @@ func (p *pipeline) measure() {
 	}
 }
 
-// sampleTiles calls f for sampleTiles tiles, about, from all over the table, with the steps that zone maps
-// leave of each, until f returns false.
-func (p *pipeline) sampleTiles(f func(segment, start int, live uint64) bool) {
-	tiles := 0
+// sampleTiles calls f for sampleTiles tiles, about, from all over the table, in whose segment the worker is then, with
+// the steps that zone maps leave of each, until f returns false.
+func (w *worker) sampleTiles(f func(start int, live uint64) bool) {
+	p, tiles := w.p, 0
 	for _, seg := range p.tab.Segments {
 		tiles += (seg.Rows + tileRows - 1) / tileRows
 	}
@@ -150,8 +149,9 @@ func (p *pipeline) sampleTiles(f func(segment, start int, live uint64) bool) {
 	serial := 0
 	for i, seg := range p.tab.Segments {
 		skip, live := p.zone(seg)
+		w.segment, w.seg, w.counts = i, seg, seg.Live
 		for start := 0; start < seg.Rows; start += tileRows {
-			if serial++; serial%every == 0 && !skip && !f(i, start, live) {
+			if serial++; serial%every == 0 && !skip && !f(start, live) {
 				return
 			}
 		}
@@ -256,8 +256,7 @@ func (g *grouper) sample(list []*grouping) (*sampler, bool) {
 		s.found = append(s.found, newSampled(by.pack.words))
 	}
 	w := newWorker(p)
-	p.sampleTiles(func(segment, start int, live uint64) bool {
-		w.segment, w.seg, w.counts = segment, p.tab.Segments[segment], p.tab.Segments[segment].Live
+	w.sampleTiles(func(start int, live uint64) bool {
 		w.scanTile(start, live, s)
 		return w.err == nil
 	})

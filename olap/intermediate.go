@@ -118,6 +118,13 @@ func narrowed(c *plan.Call) plan.Expr {
 	return &plan.Call{Op: with, T: c.T, Args: []plan.Expr{&plan.Call{Op: test, T: c.T, Args: []plan.Expr{over}}, null}}
 }
 
+// within makes x a part of the statement that another execution is of: it has its turn, its place and its memory,
+// and reads its relations.
+func (x *execution) within(o *execution) {
+	x.turn, x.place, x.memory, x.trace = o.turn, o.place, o.memory, o.trace
+	x.relations, x.readers, x.read = o.relations, o.readers, o.read
+}
+
 // inner computes a star that x reads, up to the order and the cut of its rows: they are those of
 // the result that rows names, nil for all.
 func (x *execution) inner(q *plan.Star) (r *result, rows []uint32, err error) {
@@ -129,7 +136,7 @@ func (x *execution) inner(q *plan.Star) (r *result, rows []uint32, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	in.turn, in.trace, in.relations, in.readers, in.read, in.memory, in.place = x.turn, x.trace, x.relations, x.readers, x.read, x.memory, x.place
+	in.within(x)
 	if err = in.begin(); err != nil {
 		return nil, nil, err
 	}

@@ -175,7 +175,7 @@ func (x *execution) reduceAt(root int) (to []int, err error) {
 		return nil, err
 	}
 	in.opt.Device, in.opt.Kept, in.keeps = nil, nil, false
-	in.turn, in.trace, in.memory, in.relations, in.readers, in.read, in.place = x.turn, x.trace, x.memory, x.relations, x.readers, x.read, x.place
+	in.within(x)
 	if err := in.begin(); err != nil {
 		return nil, err
 	}
