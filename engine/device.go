@@ -30,19 +30,19 @@ var indexUses = map[string]olap.IndexUse{"force": olap.IndexForce, "off": olap.I
 type deviceChoice struct {
 	mu sync.Mutex
 	sideTimings
-	rehearsing bool // see rehearse
+	warming bool // see warmUp
 }
 
 // choose returns whether the device is to be tried. It is as long as little is known of
 // it: where its kernel is being compiled the processor answers meanwhile, and is timed, and
-// the device is timed behind that (rehearse). Then the faster side is used, and the other one now and
+// the device is timed behind that (warmUp). Then the faster side is used, and the other one now and
 // then, because data and load change.
 func (c *deviceChoice) choose() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	cpu, dev := &c.timings[onCPU], &c.timings[onDevice]
 	switch {
-	case dev.n < rehearsals:
+	case dev.n < warmUps:
 		return true
 	case cpu.n == 0:
 		return false
@@ -142,7 +142,7 @@ func (e *Engine) compute(ctx context.Context, d *decision, device, index string,
 	}
 	r.took = time.Since(start)
 	if r.report.Fallback == olap.FallbackCompiling && !opt.DeviceWait && r.err == nil {
-		e.rehearse(d, bound, opt.Indexes)
+		e.warmUp(d, bound, opt.Indexes)
 	}
 	e.devices.add(r.report.Stats)
 	e.results.segmentsKept(inputs, opt.Kept)
@@ -191,7 +191,7 @@ type deviceStats struct {
 	read      atomic.Int64 // bytes of columns
 	kernel    atomic.Int64 // nanoseconds
 	indexed   atomic.Int64 // executions that asked bitmap indexes
-	rehearsed atomic.Int64 // shapes that are being rehearsed
+	warming   atomic.Int64 // shapes that are being warmed up
 }
 
 func (d *deviceStats) add(s gpu.Stats) {

@@ -156,19 +156,19 @@ func TestRehearsal(t *testing.T) {
 		}
 		ask()
 		ask()
-		if n := known(); n != [sides]int64{2, 0} || b.engine.devices.rehearsed.Load() != 1 {
-			t.Errorf("before the kernel is there: %v, %d rehearsals", n, b.engine.devices.rehearsed.Load())
+		if n := known(); n != [sides]int64{2, 0} || b.engine.devices.warming.Load() != 1 {
+			t.Errorf("before the kernel is there: %v, %d warm-ups", n, b.engine.devices.warming.Load())
 		}
 		close(d.compiled)
-		for limit := time.Now().Add(time.Minute); b.engine.devices.rehearsed.Load() > 0 && time.Now().Before(limit); {
+		for limit := time.Now().Add(time.Minute); b.engine.devices.warming.Load() > 0 && time.Now().Before(limit); {
 			time.Sleep(time.Millisecond)
 		}
-		want := int64(rehearsals)
+		want := int64(warmUps)
 		if fault {
 			want = 1 // it would be in vain again
 		}
 		if n := known(); n[onDevice] != want || n[onCPU] != 2 {
-			t.Errorf("fault %v: after the rehearsal %v", fault, n)
+			t.Errorf("fault %v: after the warm-up %v", fault, n)
 		}
 		ask()
 		if n := known(); n[onCPU]+n[onDevice] != 3+want || fault && n[onDevice] != 2 {

@@ -215,20 +215,20 @@ func (a *accelerator) run(l *lowering) (*program.Result, error) {
 // fewRanked are so few different values of groups that they are counted however few rows there are.
 const fewRanked = 1 << 12
 
-// basis is a base of a grouper as a device computes it, or the values that an accumulator collects of
+// deviceBase is a base of a grouper as a device computes it, or the values that an accumulator collects of
 // its groups.
-type basis struct {
+type deviceBase struct {
 	by     *grouping
 	l      *lowering
-	digits []digitOnDevice
-	accs   []accOnDevice
+	digits []deviceDigit
+	accs   []deviceAcc
 	set    int // the accumulator; -1: the groups themselves
 }
 
-// bases lowers the bases of a grouper that has been arranged for a device, each before its sets of values.
-func (a *accelerator) bases(g *grouper) (list []basis, why string) {
+// lowerBases lowers the bases of a grouper that has been arranged for a device, each before its sets of values.
+func (a *accelerator) lowerBases(g *grouper) (list []deviceBase, why string) {
 	rows := g.p.expectedRows()
-	add := func(b basis, expect float64) {
+	add := func(b deviceBase, expect float64) {
 		if b.l.why == "" {
 			b.l.place(expect, a.limits.SharedBytes, a.limits.Memory, rows)
 		}
@@ -238,7 +238,7 @@ func (a *accelerator) bases(g *grouper) (list []basis, why string) {
 		l := newLowering(g.p)
 		l.steps()
 		digits, accs := l.groups(by)
-		add(basis{by, l, digits, accs, -1}, by.expect)
+		add(deviceBase{by, l, digits, accs, -1}, by.expect)
 		for k := range g.accs {
 			a := &g.accs[k]
 			if a.kind != accDistinct && a.kind != accRanked {
@@ -252,7 +252,7 @@ func (a *accelerator) bases(g *grouper) (list []basis, why string) {
 			} else if l.q.Groups == 0 || float64(l.q.Groups) > rows/histogramShare && l.q.Groups > fewRanked {
 				l.no("aggregate") // there are about as many values as rows
 			}
-			add(basis{by, l, digits, nil, k}, max(by.expect, pairsExpected))
+			add(deviceBase{by, l, digits, nil, k}, max(by.expect, pairsExpected))
 		}
 	}
 	return list, why
@@ -261,7 +261,7 @@ func (a *accelerator) bases(g *grouper) (list []basis, why string) {
 // groups computes the bases of a grouper that has been arranged for it. ok is false where
 // the processor has to.
 func (a *accelerator) groups(g *grouper) (ok bool, err error) {
-	list, why := a.bases(g)
+	list, why := a.lowerBases(g)
 	if why != "" {
 		return a.leave(why), nil
 	}
@@ -287,7 +287,7 @@ func (a *accelerator) groups(g *grouper) (ok bool, err error) {
 }
 
 // prepare has the kernels of what was not run be compiled beside that of what could not be.
-func (a *accelerator) prepare(list []basis) {
+func (a *accelerator) prepare(list []deviceBase) {
 	if a.x.opt.DeviceWait {
 		return
 	}

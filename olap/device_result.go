@@ -12,7 +12,7 @@ import (
 // much fewer than there can be, an array. Few groups are in the order of their numbers, as
 // those that the processor finds. Where 64 bits do not hold a group's number the groups have packed
 // keys, as in the processor's hash tables.
-func (by *grouping) take(r *program.Result, digits []digitOnDevice, accs []accOnDevice) (*groups, error) {
+func (by *grouping) take(r *program.Result, digits []deviceDigit, accs []deviceAcc) (*groups, error) {
 	s := by.newGroups()
 	by.done = []*groups{s}
 	n := len(r.Numbers)
@@ -78,7 +78,7 @@ func (p *packer) packDigits(key []uint64, digit func(part int) uint64) {
 
 // fill takes what a device computed: with groupDense each group to the place that its number
 // says, else in an order, or as they come.
-func (s *groups) fill(r *program.Result, accs []accOnDevice, order []uint64) {
+func (s *groups) fill(r *program.Result, accs []deviceAcc, order []uint64) {
 	place := func(to *[]int64, from []int64) {
 		switch {
 		case s.by.how == groupDense:
@@ -163,7 +163,7 @@ func (g *grouper) onlyCounts(k int) bool {
 
 // takeValues takes the values of the groups that accumulator k collects: of each pair of a group and a
 // value one digit more, or if the device has counted them, their number.
-func (s *groups) takeValues(k int, r *program.Result, digits []digitOnDevice, counted bool) error {
+func (s *groups) takeValues(k int, r *program.Result, digits []deviceDigit, counted bool) error {
 	value := &digits[len(digits)-1]
 	find := s.finder()
 	lo := uint64(s.g.accs[k].arg.lo)

@@ -11,13 +11,13 @@ import (
 	"pgaccel/vector"
 )
 
-// accOnDevice says which accumulators of a program give one of the grouper's: of moments the sums and
+// deviceAcc says which accumulators of a program give one of the grouper's: of moments the sums and
 // those of squares, of sums of doubles the halves, of zeros whether +0 came and -0. -1: none, it stays as it is.
-type accOnDevice struct{ acc, more int }
+type deviceAcc struct{ acc, more int }
 
 // groups lowers a grouping: its digits and accumulators. Sets of distinct values are programs of their
 // own (distinct).
-func (l *lowering) groups(by *grouping) (digits []digitOnDevice, accs []accOnDevice) {
+func (l *lowering) groups(by *grouping) (digits []deviceDigit, accs []deviceAcc) {
 	sink := &l.prog.Sink
 	sink.Kind = program.SinkGroups
 	digits = l.axes(by, nil)
@@ -28,8 +28,8 @@ func (l *lowering) groups(by *grouping) (digits []digitOnDevice, accs []accOnDev
 }
 
 // acc lowers an accumulator.
-func (l *lowering) acc(a *acc) accOnDevice {
-	none := accOnDevice{-1, -1}
+func (l *lowering) acc(a *acc) deviceAcc {
+	none := deviceAcc{-1, -1}
 	kind := a.kind
 	switch {
 	case a.kind == accDistinct, a.kind == accRanked:
@@ -42,11 +42,11 @@ func (l *lowering) acc(a *acc) accOnDevice {
 		if !zeros || nans {
 			return none
 		}
-		return accOnDevice{l.came(a, 0), l.came(a, math.MinInt64)}
+		return deviceAcc{l.came(a, 0), l.came(a, math.MinInt64)}
 	case a.kind == accMoments && magnitude(a.arg.lo, a.arg.hi) <= squareRoot:
 		n := l.node(a.arg)
 		square := l.add(program.Node{Op: plan.OpMul, Args: []int{n, n}, Nullable: a.arg.nullable, Wide: true})
-		return accOnDevice{l.accOf(a, program.AccSum128, n), l.accOf(a, program.AccSum128, square)}
+		return deviceAcc{l.accOf(a, program.AccSum128, n), l.accOf(a, program.AccSum128, square)}
 	case a.kind == accFloatSum && l.fixes(a):
 		n := l.node(a.arg)
 		base := len(l.q.Constants)
@@ -54,7 +54,7 @@ func (l *lowering) acc(a *acc) accOnDevice {
 		half := program.Node{Op: program.OpFixedHigh, Args: []int{n}, Index: base, Nullable: a.arg.nullable, Wide: true}
 		high := l.accOf(a, program.AccSum128, l.add(half))
 		half.Op = program.OpFixedLow
-		return accOnDevice{high, l.accOf(a, program.AccSum128, l.add(half))}
+		return deviceAcc{high, l.accOf(a, program.AccSum128, l.add(half))}
 	case a.kind == accFold && a.arg.t.Kind == vector.Bool: // and is the least, or the greatest
 		if kind = program.AccMin; a.fold.Start == 0 {
 			kind = program.AccMax
@@ -67,7 +67,7 @@ func (l *lowering) acc(a *acc) accOnDevice {
 	if kind != program.AccRows {
 		arg = l.node(a.arg)
 	}
-	return accOnDevice{l.accOf(a, kind, arg), -1}
+	return deviceAcc{l.accOf(a, kind, arg), -1}
 }
 
 // squareRoot is the largest integer whose square fits 63 bits.
@@ -135,14 +135,14 @@ func (l *lowering) mostOf(n *node) (most uint64, ok bool) {
 	return most, true
 }
 
-// digitOnDevice is where a digit of a group's number is.
-type digitOnDevice struct {
+// deviceDigit is where a digit of a group's number is.
+type deviceDigit struct {
 	prefix       bool
 	stride, card uint64
 }
 
 // of returns the digit of group g of a result.
-func (d *digitOnDevice) of(r *program.Result, g int) uint64 {
+func (d *deviceDigit) of(r *program.Result, g int) uint64 {
 	number := r.Numbers[g]
 	if d.prefix {
 		number = r.Prefix[g]
@@ -151,7 +151,7 @@ func (d *digitOnDevice) of(r *program.Result, g int) uint64 {
 }
 
 // axes lowers the digits of a grouping, and of a value behind them where there is one.
-func (l *lowering) axes(by *grouping, value *node) []digitOnDevice {
+func (l *lowering) axes(by *grouping, value *node) []deviceDigit {
 	pack := by.pack
 	nodes := make([]int, 0, len(by.axes)+1)
 	for i := range by.axes {
@@ -170,11 +170,11 @@ func (l *lowering) axes(by *grouping, value *node) []digitOnDevice {
 		pack.add(&node{lo: value.lo, hi: value.hi}, 0)
 		nodes = append(nodes, l.node(value))
 	}
-	digits := make([]digitOnDevice, len(nodes))
+	digits := make([]deviceDigit, len(nodes))
 	order := make([]int, len(nodes))
 	for i := range nodes {
 		part := &pack.parts[i]
-		order[i], digits[i] = i, digitOnDevice{stride: part.stride, card: part.card}
+		order[i], digits[i] = i, deviceDigit{stride: part.stride, card: part.card}
 		if part.card == 0 {
 			l.no("groups")
 			return digits
@@ -193,7 +193,7 @@ func (l *lowering) axes(by *grouping, value *node) []digitOnDevice {
 
 // prefix makes a prefix of digits of which 64 bits do not hold the number: the one of the most values,
 // and others as long as the rest is too large. It returns the order of the digits.
-func (l *lowering) prefix(digits []digitOnDevice, order []int) []int {
+func (l *lowering) prefix(digits []deviceDigit, order []int) []int {
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(digits[b].card, digits[a].card) })
 	rest := 1.0
 	for _, i := range order {
@@ -220,7 +220,7 @@ func (l *lowering) prefix(digits []digitOnDevice, order []int) []int {
 }
 
 // values lowers what an accumulator collects of each group: groups that are pairs of one and a value.
-func (l *lowering) values(by *grouping, a *acc) []digitOnDevice {
+func (l *lowering) values(by *grouping, a *acc) []deviceDigit {
 	l.prog.Sink.Kind = program.SinkGroups
 	const all = 1000 // Permille
 	if a.filter != nil {
@@ -235,7 +235,7 @@ func (l *lowering) values(by *grouping, a *acc) []digitOnDevice {
 
 // distinct has a set collected: how often a value comes is not asked for. Where all that is asked for is how
 // many there are, the device counts them if the groups' numbers are an array's.
-func (l *lowering) distinct(digits []digitOnDevice, only bool) {
+func (l *lowering) distinct(digits []deviceDigit, only bool) {
 	sink := &l.prog.Sink
 	sink.Distinct = true
 	switch last := len(digits) - 1; {

@@ -375,16 +375,19 @@ func (r *reduction) coreStar() *plan.Star {
 	})
 }
 
+// withColumns returns an expression with other columns.
+func withColumns(e plan.Expr, column func(plan.Column) plan.Column) plan.Expr {
+	return plan.Rewrite(e, func(e plan.Expr) plan.Expr {
+		if c, ok := e.(plan.Column); ok {
+			return column(c)
+		}
+		return e
+	})
+}
+
 // renumbered returns a star with other columns, and tables of joins.
 func renumbered(q *plan.Star, to []int, column func(plan.Column) plan.Column) *plan.Star {
-	q = q.Map(func(e plan.Expr) plan.Expr {
-		return plan.Rewrite(e, func(e plan.Expr) plan.Expr {
-			if c, ok := e.(plan.Column); ok {
-				return column(c)
-			}
-			return e
-		})
-	})
+	q = q.Map(func(e plan.Expr) plan.Expr { return withColumns(e, column) })
 	for i := range q.Joins {
 		q.Joins[i].Table = to[q.Joins[i].Table]
 	}

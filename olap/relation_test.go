@@ -439,6 +439,13 @@ func (w *relationWorld) execution(t *testing.T, sql string, opt Options, prepare
 	return x
 }
 
+// atEdges calls f with tables of edge lengths, and of several segments.
+func atEdges(t *testing.T, f func(n int, w *relationWorld, opt Options)) {
+	for _, n := range []int{0, 1, 63, 64, 127, 128, 129, 511, 512, 513, 2500} {
+		f(n, newRelationWorld(t, rand.New(rand.NewPCG(7, uint64(n))), n, 1024), Options{Workers: 1 + n%3, Eager: true})
+	}
+}
+
 // TestReduction: what is looked up for few rows is computed for their keys.
 func TestReduction(t *testing.T) {
 	for sql, cores := range map[string]int{
@@ -461,9 +468,7 @@ func TestReduction(t *testing.T) {
 		"select f.id, s.c from fact f join (select k, count(*) c from fact group by k) s on s.k = f.k where 10 / (f.g + 1) = 2":                                        0,
 		"with s as materialized (select k, count(*) c from fact group by k) select f.id, s.c, z.c from fact f join s on s.k = f.k join s z on z.k = f.g where f.g = 1": 0,
 	} {
-		for _, n := range []int{0, 1, 63, 64, 127, 128, 129, 511, 512, 513, 2500} {
-			w := newRelationWorld(t, rand.New(rand.NewPCG(7, uint64(n))), n, 1024)
-			opt := Options{Workers: 1 + n%3, Eager: true}
+		atEdges(t, func(n int, w *relationWorld, opt Options) {
 			if !w.run(t, sql, opt) {
 				t.Errorf("%s: forwarded with %d rows", sql, n)
 			}
@@ -477,7 +482,7 @@ func TestReduction(t *testing.T) {
 			if n == 2500 && len(read) != cores {
 				t.Errorf("%s: %d cores, not %d", sql, len(read), cores)
 			}
-		}
+		})
 	}
 }
 
@@ -492,9 +497,7 @@ func TestRestriction(t *testing.T) {
 		"select u.n, d.name from (select k, n / (g + 100) n from fact union all select g, id from fact) u join dim d on d.id = u.k where d.name < 'm'":           0,
 		"select u.n, d.name from (select k, n from fact union all select g, id from fact) u join dim d on d.id = u.k":                                            0,
 	} {
-		for _, n := range []int{0, 1, 63, 64, 127, 128, 129, 511, 512, 513, 2500} {
-			w := newRelationWorld(t, rand.New(rand.NewPCG(7, uint64(n))), n, 1024)
-			opt := Options{Workers: 1 + n%3, Eager: true}
+		atEdges(t, func(n int, w *relationWorld, opt Options) {
 			w.run(t, sql, opt)
 			x := w.execution(t, sql, opt, (*execution).arrange)
 			x.relations, x.readers = map[*plan.Relation]*relation{}, readers(x.q)
@@ -513,7 +516,7 @@ func TestRestriction(t *testing.T) {
 			if n == 2500 && blocks != restricted {
 				t.Errorf("%s: %d blocks are computed for some keys, not %d", sql, blocks, restricted)
 			}
-		}
+		})
 	}
 }
 
@@ -532,9 +535,7 @@ func TestTransfer(t *testing.T) {
 		"select f.id, o.n from fact f join fact o on o.id = f.k join dim d on d.id = f.g join dim e on e.id = o.g where o.g = f.g and d.name < 'm'":             1,
 		"select f.id, o.n from fact f join fact o on o.id = f.k join (select id, name from dim group by 1, 2) d on d.id = f.g where o.g = f.g and d.name < 'm'": 0,
 	} {
-		for _, n := range []int{0, 1, 63, 64, 127, 128, 129, 511, 512, 513, 2500} {
-			w := newRelationWorld(t, rand.New(rand.NewPCG(7, uint64(n))), n, 1024)
-			opt := Options{Workers: 1 + n%3, Eager: true}
+		atEdges(t, func(n int, w *relationWorld, opt Options) {
 			if !w.run(t, sql, opt) {
 				t.Errorf("%s: forwarded with %d rows", sql, n)
 			}
@@ -543,7 +544,7 @@ func TestTransfer(t *testing.T) {
 			if err := x.transfer(); err != nil || n == 2500 && len(x.q.Tables) != tables+joined {
 				t.Errorf("%s: %d more tables are joined, not %d (%v)", sql, len(x.q.Tables)-tables, joined, err)
 			}
-		}
+		})
 	}
 }
 

@@ -50,12 +50,9 @@ func (x *execution) restrictBy(t int, j plan.StarJoin) {
 			with.Outer = append(with.Outer, over)
 		}
 		for _, e := range own {
-			with.On = append(with.On, plan.Rewrite(e, func(e plan.Expr) plan.Expr {
-				if c, ok := e.(plan.Column); ok {
-					c.Table = with.Table
-					return c
-				}
-				return e
+			with.On = append(with.On, withColumns(e, func(c plan.Column) plan.Column {
+				c.Table = with.Table
+				return c
 			}))
 		}
 		c := *block
@@ -131,7 +128,7 @@ func (x *execution) copyBelow(t int, to plan.Column, rows int) bool {
 	}
 	at := map[int]int{} // the copies, by table
 	below := 0
-	q.Tables, q.Joins, q.Filter = slices.Clone(q.Tables), slices.Clone(q.Joins), slices.Clone(q.Filter)
+	q.Tables, q.Joins, q.Filter = slices.Clip(q.Tables), slices.Clip(q.Joins), slices.Clip(q.Filter)
 	for u := range x.q.Tables {
 		if set>>uint(u)&1 == 0 {
 			continue
@@ -147,14 +144,11 @@ func (x *execution) copyBelow(t int, to plan.Column, rows int) bool {
 		return false
 	}
 	copied := func(e plan.Expr) plan.Expr {
-		return plan.Rewrite(e, func(e plan.Expr) plan.Expr {
-			if c, ok := e.(plan.Column); ok {
-				if n, ok := at[c.Table]; ok {
-					c.Table = n
-				}
-				return c
+		return withColumns(e, func(c plan.Column) plan.Column {
+			if n, ok := at[c.Table]; ok {
+				c.Table = n
 			}
-			return e
+			return c
 		})
 	}
 	for _, j := range x.q.Joins {

@@ -18,53 +18,53 @@ import (
 // that takes is mostly the device's time, and little is done at once.
 
 const (
-	// rehearsals is how often a shape is computed on the device: the first time brings the columns.
-	rehearsals = 2
-	// rehearsalsAtOnce bounds the shapes that are rehearsed.
-	rehearsalsAtOnce = 2
-	// rehearsalMax bounds a rehearsal, compiling included. Versions of tables are held as long as it computes.
-	rehearsalMax = 30 * time.Second
+	// warmUps is how often a shape is computed on the device: the first time brings the columns.
+	warmUps = 2
+	// warmUpsAtOnce bounds the shapes that are warmed up.
+	warmUpsAtOnce = 2
+	// warmUpMax bounds a warm-up, compiling included. Versions of tables are held as long as it computes.
+	warmUpMax = 30 * time.Second
 )
 
-// begin reports whether nobody rehearses the shape, and the device has not been timed.
+// begin reports whether nobody warms up the shape, and the device has not been timed.
 func (c *deviceChoice) begin() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.rehearsing || c.timings[onDevice].n >= rehearsals {
+	if c.warming || c.timings[onDevice].n >= warmUps {
 		return false
 	}
-	c.rehearsing = true
+	c.warming = true
 	return true
 }
 
 func (c *deviceChoice) end() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.rehearsing = false
+	c.warming = false
 }
 
-// rehearse times an execution on the device, on a goroutine of its own.
-func (e *Engine) rehearse(d *decision, bound *plan.Star, indexes olap.IndexUse) {
+// warmUp times an execution on the device, on a goroutine of its own.
+func (e *Engine) warmUp(d *decision, bound *plan.Star, indexes olap.IndexUse) {
 	if !d.shape.choice.begin() {
 		return
 	}
-	if e.devices.rehearsed.Add(1) > rehearsalsAtOnce {
-		e.devices.rehearsed.Add(-1)
+	if e.devices.warming.Add(1) > warmUpsAtOnce {
+		e.devices.warming.Add(-1)
 		d.shape.choice.end()
 		return
 	}
 	go func() {
-		defer e.devices.rehearsed.Add(-1)
+		defer e.devices.warming.Add(-1)
 		defer d.shape.choice.end()
-		ctx, cancel := context.WithTimeout(context.Background(), rehearsalMax)
+		ctx, cancel := context.WithTimeout(context.Background(), warmUpMax)
 		defer cancel()
-		for n := 0; n < rehearsals && e.rehearseOnce(ctx, d, bound, indexes); n++ {
+		for n := 0; n < warmUps && e.warmUpOnce(ctx, d, bound, indexes); n++ {
 		}
 	}()
 }
 
-// rehearseOnce computes the query on the newest versions; false where the device did not.
-func (e *Engine) rehearseOnce(ctx context.Context, d *decision, bound *plan.Star, indexes olap.IndexUse) bool {
+// warmUpOnce computes the query on the newest versions; false where the device did not.
+func (e *Engine) warmUpOnce(ctx context.Context, d *decision, bound *plan.Star, indexes olap.IndexUse) bool {
 	in, f := e.view(d.deps, colstore.Everything)
 	if f != nil {
 		return false
