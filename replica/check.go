@@ -68,11 +68,11 @@ func Check(ctx context.Context, dsn string, patternTexts []string, certificate [
 }
 
 type checker struct {
-	ctx   context.Context
-	conn  *pgx.Conn
-	cfg   *pgx.ConnConfig
-	user  string // the role, quoted
-	found []Finding
+	ctx        context.Context
+	conn       *pgx.Conn
+	cfg        *pgx.ConnConfig
+	quotedRole string
+	found      []Finding
 }
 
 func (c *checker) add(l Level, subject, text, sql string) {
@@ -153,9 +153,9 @@ func (c *checker) role() error {
 	if err != nil {
 		return err
 	}
-	c.user = catalog.QuoteIdentifier(role)
+	c.quotedRole = catalog.QuoteIdentifier(role)
 	c.addIf(!create, LevelError, "CREATE on the database", "granted to "+role, role+" may not create a publication in "+db+"; the database's owner grants it",
-		"GRANT CREATE ON DATABASE "+catalog.QuoteIdentifier(db)+" TO "+c.user)
+		"GRANT CREATE ON DATABASE "+catalog.QuoteIdentifier(db)+" TO "+c.quotedRole)
 	var emits bool
 	var emit string
 	if err := c.conn.QueryRow(c.ctx, `SELECT p.oid::regprocedure::text, pg_catalog.has_function_privilege(p.oid, 'EXECUTE') FROM pg_catalog.pg_proc p
@@ -163,7 +163,7 @@ func (c *checker) role() error {
 		return err
 	}
 	c.addIf(!emits, LevelWarn, "logical messages", role+" may write them", role+" may not write logical messages: queries that wait for what is not flushed are forwarded, and nothing is saved in --data-dir; a superuser grants it",
-		"GRANT EXECUTE ON FUNCTION "+emit+" TO "+c.user)
+		"GRANT EXECUTE ON FUNCTION "+emit+" TO "+c.quotedRole)
 	// Managed services have rights of their own beside the attribute (rds_replication):
 	// what counts is whether a replication connection opens.
 	err = c.replication()
@@ -172,7 +172,7 @@ func (c *checker) role() error {
 	case err == nil:
 		c.add(LevelOK, "replication", "the role "+role+" may replicate", "")
 	case !replication && !super:
-		c.add(LevelError, "replication", role+" may not replicate; a superuser grants it (on RDS: GRANT rds_replication)", "ALTER ROLE "+c.user+" REPLICATION")
+		c.add(LevelError, "replication", role+" may not replicate; a superuser grants it (on RDS: GRANT rds_replication)", "ALTER ROLE "+c.quotedRole+" REPLICATION")
 	case errors.As(err, &pg):
 		c.add(LevelError, "replication", "a replication connection is refused: "+pg.Message+" (pg_hba.conf?)", "")
 	default:
@@ -234,7 +234,7 @@ func (c *checker) table(t *catalog.Table) {
 	}
 	sql := ""
 	if strings.Contains(strings.Join(left, " "), "no SELECT privilege") {
-		sql = "GRANT SELECT ON " + quoteTable(t) + " TO " + c.user
+		sql = "GRANT SELECT ON " + quoteTable(t) + " TO " + c.quotedRole
 	}
 	c.add(LevelWarn, subject, "not copied, so that queries over them are forwarded: "+strings.Join(left, ", "), sql)
 }

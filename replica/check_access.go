@@ -94,7 +94,7 @@ func (c *checker) hba(a access) error {
 	}
 	if !may {
 		c.add(LevelWarn, "pg_hba.conf", "this role may not read pg_hba_file_rules: whether lines for TLS, addresses, trust, peer or certificates hold behind pgaccel has not been looked at; a superuser lets it",
-			"GRANT SELECT ON pg_hba_file_rules TO "+c.user+"; GRANT EXECUTE ON FUNCTION pg_hba_file_rules() TO "+c.user)
+			"GRANT SELECT ON pg_hba_file_rules TO "+c.quotedRole+"; GRANT EXECUTE ON FUNCTION pg_hba_file_rules() TO "+c.quotedRole)
 		return nil
 	}
 	rows, err := c.conn.Query(c.ctx, `SELECT line_number, type, database::text[], user_name::text[], coalesce(address, ''), coalesce(netmask, ''), auth_method, coalesce(options, '{}')::text[]

@@ -58,7 +58,7 @@ func replace(text, name, want string) (old, anew string, err error) {
 	return strings.TrimSpace(old), before + begin + "\n" + strings.TrimSpace(want) + "\n\n" + end + after, nil
 }
 
-// moduleRoot is the folder with go.mod above the test's.
+// moduleRoot is the folder above the test's that has docs.
 func moduleRoot() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
