@@ -136,7 +136,12 @@ const (
 // eachOf is each, over pieces that have n groups or rows together: by one goroutine where these are
 // few.
 func (x *execution) eachOf(pieces, n int, f func(i int) error) error {
-	if n > parallelCells {
+	return x.eachIf(n > parallelCells, pieces, f)
+}
+
+// eachIf is each, by one goroutine unless it is worth more.
+func (x *execution) eachIf(worth bool, pieces int, f func(i int) error) error {
+	if worth {
 		return x.each(pieces, f)
 	}
 	for i := range pieces {
