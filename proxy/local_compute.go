@@ -149,6 +149,7 @@ func (s *session) executed(x *execution, batch *vector.Batch, err error) {
 		s.cancelOnServer(nil)
 	case err != nil:
 		s.notify(err)
+		s.queue.at.refusedBy(err)
 		s.forward("") // the engine has counted it
 	case c.finishing != nil:
 		c.finishing.unchanged(s)

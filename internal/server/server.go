@@ -60,9 +60,10 @@ type Config struct {
 	// CheckpointInterval is how often they are saved there; 0 is a minute.
 	CheckpointInterval time.Duration
 	MaxClients         int
-	LogConnections     bool    // clients that come, go, or get no session
-	Trials             bool    // PostgreSQL answers what it was found to answer faster
-	Shadow             float64 // share, 0 to 1, of the queries that could be accelerated which are checked against Postgres
+	SlowQueryLog       *time.Duration // how long a statement takes that is logged; nil logs none
+	LogConnections     bool           // clients that come, go, or get no session
+	Trials             bool           // PostgreSQL answers what it was found to answer faster
+	Shadow             float64        // share, 0 to 1, of the queries that could be accelerated which are checked against Postgres
 	Logger             *slog.Logger
 	Progress           func(replica.Progress) // of the first copy; may be nil
 
@@ -148,7 +149,7 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 		return nil, err
 	}
 	s.proxy, err = proxy.Listen(s.ctx, proxy.Config{Listen: cfg.Listen, ReusePort: cfg.ReusePort, Upstream: up, TLS: clients.TLS, RequireTLS: clients.RequireTLS, Engine: decider,
-		Logger: cfg.Logger, MaxConnections: clients.MaxConnections, Observer: s.observer, Shadow: clients.Shadow, LogConnections: clients.LogConnections})
+		Logger: cfg.Logger, MaxConnections: clients.MaxConnections, Observer: s.observer, Shadow: clients.Shadow, LogConnections: clients.LogConnections, SlowQueryLog: clients.SlowQueryLog})
 	if err != nil {
 		if web != nil {
 			web.Close()
