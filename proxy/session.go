@@ -53,7 +53,7 @@ type session struct {
 		begun  uint64    // replies.sent then
 	}
 	watch watch
-	slow  *slowLog // nil for none
+	slow  *statementLog // nil for none
 	texts texts
 
 	queue    replies

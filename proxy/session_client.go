@@ -269,7 +269,9 @@ func (s *session) query(message []byte, before *[]byte) action {
 		return s.settingsQuery(instead, shows, before)
 	}
 	sql := string(text)
+	began := s.tick()
 	d := s.engine.Prepare(sql, nil).Decide(s.executes(true))
+	s.record(spanDecide, began)
 	if !d.Listed() {
 		s.watch.query(text)
 	}
@@ -500,7 +502,9 @@ func (s *session) execute(message []byte, before *[]byte) action {
 		s.beginReopen(p, message, rows, before)
 		return swallow
 	}
+	began := s.tick()
 	d := p.s.st.Decide(s.executes(rows <= 0))
+	s.record(spanDecide, began)
 	forward := func(r plan.Reason) action {
 		sent := s.forwardedBy(d, r)
 		p.forwarded = true

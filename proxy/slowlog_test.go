@@ -152,7 +152,7 @@ func (mentionsNothing) Mentions([]byte) bool { return false }
 // TestSlowLogOff: nothing is noted of a statement while the log is off.
 func TestSlowLogOff(t *testing.T) {
 	s := newSession(t.Context(), mentionsNothing{}, noObserver{})
-	s.slow = &slowLog{}
+	s.slow = &statementLog{}
 	s.slow.least.Store(slowOff)
 	s.started, s.opaque = true, false
 	s.queue = replies{}

@@ -89,7 +89,9 @@ func (q *replies) push(k reply) {
 	}
 	q.kinds = append(q.kinds, k)
 	if runs && q.at != nil {
-		q.at.code = "" // of what was undone
+		if q.at.code = ""; q.at.span != nil { // the code was of what was undone
+			q.at.sent = time.Now()
+		}
 		q.attach(ref{observed: q.at})
 		q.at = nil
 	}

@@ -19,6 +19,7 @@ import (
 	"pgaccel/engine"
 	"pgaccel/internal/console"
 	"pgaccel/internal/temp"
+	"pgaccel/internal/trace"
 	"pgaccel/proxy"
 	"pgaccel/replica"
 	"pgaccel/upstream"
@@ -80,7 +81,8 @@ type Server struct {
 	replicator *replica.Replicator
 	engine     *engine.Engine
 	proxy      *proxy.Server
-	device     *deviceSide // nil with --device cpu
+	tracer     *trace.Tracer // nil where the environment has no endpoint for spans
+	device     *deviceSide   // nil with --device cpu
 	http       *http.Server
 	httpAddr   net.Addr
 	console    *console.Console // nil without http
@@ -114,6 +116,10 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	}
 	s := &Server{cfg: cfg, upstream: up, log: cfg.Logger, observer: newObserver(), done: make(chan error, 2), started: time.Now()}
 	s.ctx, s.cancel = context.WithCancel(ctx)
+	if s.tracer, err = trace.FromEnvironment(ctx, Version(), cfg.Logger); err != nil {
+		s.cancel()
+		return nil, err
+	}
 	cfg.setMemory()
 	s.store = colstore.New(colstore.Options{MemoryLimit: cfg.Memory, SegmentRows: cfg.SegmentRows, IndexAll: cfg.Eager})
 	if s.device, err = startDevice(s.ctx, &cfg, s.store); err != nil {
@@ -149,7 +155,7 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 		return nil, err
 	}
 	s.proxy, err = proxy.Listen(s.ctx, proxy.Config{Listen: cfg.Listen, ReusePort: cfg.ReusePort, Upstream: up, TLS: clients.TLS, RequireTLS: clients.RequireTLS, Engine: decider,
-		Logger: cfg.Logger, MaxConnections: clients.MaxConnections, Observer: s.observer, Shadow: clients.Shadow, LogConnections: clients.LogConnections, SlowQueryLog: clients.SlowQueryLog})
+		Logger: cfg.Logger, MaxConnections: clients.MaxConnections, Observer: s.observer, Shadow: clients.Shadow, LogConnections: clients.LogConnections, SlowQueryLog: clients.SlowQueryLog, Tracer: s.tracer})
 	if err != nil {
 		if web != nil {
 			web.Close()
@@ -224,9 +230,19 @@ func (s *Server) Close() {
 	if s.replicator != nil {
 		s.replicator.Close()
 	}
+	s.closeTracer()
 	s.device.close()
 	s.cancel()
 	s.store.Close()
+}
+
+// tracerTimeout bounds the sending of the last spans.
+const tracerTimeout = 2 * time.Second
+
+func (s *Server) closeTracer() {
+	ctx, cancel := context.WithTimeout(context.Background(), tracerTimeout)
+	defer cancel()
+	s.tracer.Close(ctx)
 }
 
 // version is what a package is built as: go build -ldflags '-X pgaccel/internal/server.version=1.2.3'.
