@@ -141,11 +141,15 @@ func TestTraces(t *testing.T) {
 		{"accelerated, extended", func(comment string) {
 			ask(t, proxy, "SELECT v, count(*) FROM traced WHERE t <> $1 GROUP BY v"+comment, []int16{0}, "secret")
 		}, []string{"decide", "gate", "execute"}, "SELECT", "accelerated||" + shape + "|"},
-		{"on a device", func(comment string) { ask(t, device, "SELECT v, count(*) FROM traced WHERE id > 7 GROUP BY v"+comment, nil) }, []string{"decide", "gate", "execute", "execute/device"},
+		{"on a device", func(comment string) {
+			ask(t, device, "SELECT v, count(*) FROM traced WHERE id > 7 GROUP BY v"+comment, nil)
+		}, []string{"decide", "gate", "execute", "execute/device"},
 			"SELECT", "accelerated||SELECT v, count(*) FROM traced WHERE id > $1 GROUP BY v|"},
 		{"refused behind the gate", func(comment string) { ask(t, proxy, "SELECT sum(1 / (v - 1)) FROM traced"+comment, nil) }, []string{"decide", "gate", "forward"},
 			"statement", "forwarded|evaluation|SELECT sum($1 / (v - $2)) FROM traced|22012"},
-		{"forwarded", func(comment string) { ask(t, proxy, "SELECT count(random()) FROM traced WHERE t <> 'secret'"+comment, nil) }, []string{"decide", "forward"},
+		{"forwarded", func(comment string) {
+			ask(t, proxy, "SELECT count(random()) FROM traced WHERE t <> 'secret'"+comment, nil)
+		}, []string{"decide", "forward"},
 			"SELECT", "forwarded|volatile|SELECT count(random()) FROM traced WHERE t <> $1|"},
 		{"relayed", func(comment string) { ask(t, proxy, "SELECT 'secret'"+comment, nil) }, []string{"forward"}, "SELECT", "forwarded|no accelerated table|SELECT $1|"},
 	} {

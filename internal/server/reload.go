@@ -60,6 +60,7 @@ func (s *Server) Reload(cfg Config) error {
 			return err
 		}
 		cfg.setMemory()
+		cfg.warnOfMemory(availableMemory())
 		_, before := s.store.Usage()
 		s.store.SetMemoryLimit(cfg.Memory)
 		if cfg.Memory > before {

@@ -121,6 +121,9 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 		return nil, err
 	}
 	cfg.setMemory()
+	if len(cfg.Accelerate) > 0 {
+		cfg.warnOfMemory(availableMemory())
+	}
 	s.store = colstore.New(colstore.Options{MemoryLimit: cfg.Memory, SegmentRows: cfg.SegmentRows, IndexAll: cfg.Eager})
 	if s.device, err = startDevice(s.ctx, &cfg, s.store); err != nil {
 		s.Close()
