@@ -128,6 +128,9 @@ type Decision interface {
 	// Listed reports whether its executions are among pgaccel.queries. Those of others, such as UPDATE, are told to the
 	// Watcher as if they mentioned nothing.
 	Listed() bool
+	// Shape returns the text of its shape, as pgaccel.queries shows it, and the reason why it is not, or not wholly, to be answered
+	// here; "" each where there is none.
+	Shape() (text string, why plan.Reason)
 	// Completed counts how long the server took for a forwarded execution, from when it was
 	// sent until it was complete.
 	Completed(took time.Duration)

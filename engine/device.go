@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"pgaccel/gpu"
+	"pgaccel/gpu/program"
+	"pgaccel/internal/trace"
 	"pgaccel/olap"
 	"pgaccel/plan"
 	"pgaccel/vector"
@@ -102,6 +104,22 @@ func (e *Engine) run(ctx context.Context, d *decision, g *gateRow, caller uint64
 	return r.batch, device, r.err
 }
 
+// tracedDevice records what a device does for an execution.
+type tracedDevice struct {
+	gpu.Runner
+	below *trace.Span
+}
+
+// Run implements gpu.Runner.
+func (t tracedDevice) Run(ctx context.Context, q *program.Query, opt gpu.RunOptions) (*program.Result, gpu.Stats, error) {
+	began := time.Now()
+	result, stats, err := t.Runner.Run(ctx, q, opt)
+	if !opt.Prepare {
+		t.below.Record("device", began, time.Now())
+	}
+	return result, stats, err
+}
+
 // compute computes a query, on the device where it may and does. caller stands for the
 // client, among whom a device is shared fairly. Nothing but the device's work is counted:
 // the result may not be used. It is kept for those with the same inputs, unless these are nil.
@@ -132,6 +150,10 @@ func (e *Engine) compute(ctx context.Context, d *decision, device, index string,
 		defer e.speculations.processor.Add(-1)
 	}
 	start := time.Now()
+	span := trace.Of(ctx).Begin("execute", start)
+	if span != nil && opt.Device != nil {
+		opt.Device = tracedDevice{opt.Device, span}
+	}
 	batch, err := olap.Execute(ctx, bound, in, opt)
 	if err == nil && !memory.keep(batch.Bytes) {
 		batch.Release()
@@ -141,6 +163,7 @@ func (e *Engine) compute(ctx context.Context, d *decision, device, index string,
 		batch.Reserved, r.batch = memory.release, batch
 	}
 	r.took = time.Since(start)
+	span.End(start.Add(r.took), "pgaccel.device", cmp.Or(r.report.Device, deviceCPU))
 	if r.report.Fallback == olap.FallbackCompiling && !opt.DeviceWait && r.err == nil {
 		e.warmUp(d, bound, opt.Indexes)
 	}

@@ -200,6 +200,8 @@ func (s *fakeStatement) setSpeculate(begin func(context.Context, []vector.Datum)
 
 func (s *fakeStatement) Listed() bool { return true }
 
+func (s *fakeStatement) Shape() (string, plan.Reason) { return "", "" }
+
 func (s *fakeStatement) Forwarded(r plan.Reason) time.Time {
 	s.forwarded.Add(1)
 	s.mu.Lock()

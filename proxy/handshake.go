@@ -206,6 +206,7 @@ func (s *Server) session(conn net.Conn, tracked closer, now *Settings, packet []
 	sess := newSession(s.ctx, s.cfg.Engine, s.observer)
 	sess.clamped = clamped
 	sess.log = log
+	sess.slow = &s.slow
 	sess.held = &s.held
 	sess.login = s.loginOf(client, server)
 	if share := now.Shadow; share > 0 {

@@ -54,11 +54,12 @@ var mayImport = map[string]string{
 	"replica":             "sqltype colstore catalog vector replica/pgoutput",
 	"upstream":            "wire",
 	"explain":             "catalog plan sqlfn sqltype vector",
-	"engine":              "explain syntax pushdown olap plan sqltype colstore catalog gpu vector internal/processors internal/temp",
-	"proxy":               "engine plan upstream wire sqltype vector internal/processors",
+	"engine":              "explain syntax pushdown olap plan sqltype colstore catalog gpu gpu/program vector internal/processors internal/temp internal/trace",
+	"proxy":               "engine plan upstream wire sqltype vector internal/processors internal/trace",
 	"internal/oracle":     "plan sqlfn sqltype vector",
 	"internal/console":    "",
-	"internal/server":     "proxy engine plan replica colstore catalog gpu gpu/device gpu/worker upstream internal/console internal/temp",
+	"internal/trace":      "",
+	"internal/server":     "proxy engine plan replica colstore catalog gpu gpu/device gpu/worker upstream internal/console internal/temp internal/trace",
 	"internal/bench": "internal/server internal/pgserver internal/subprocess internal/ssb internal/tpch internal/tpcds internal/tpcdata internal/clickbench internal/events vector compress bitmapidx " +
 		"plan catalog colstore syntax pushdown olap gpu gpu/device gpu/program gpu/worker " +
 		"papers/cube papers/gpucube papers/rowout papers/tile papers/wah papers/wahbits papers/wahdata",

@@ -13,7 +13,7 @@ import (
 
 // clientSettings reads what Reload may change for clients. The certificate's files are read.
 func clientSettings(cfg *Config) (now proxy.Settings, err error) {
-	now = proxy.Settings{MaxConnections: cfg.MaxClients, Shadow: cfg.Shadow, LogConnections: cfg.LogConnections}
+	now = proxy.Settings{MaxConnections: cfg.MaxClients, Shadow: cfg.Shadow, LogConnections: cfg.LogConnections, SlowQueryLog: cfg.SlowQueryLog}
 	if now.TLS, err = loadTLS(cfg.TLSCert, cfg.TLSKey); err != nil {
 		return now, err
 	}
@@ -45,7 +45,7 @@ func loadTLS(cert, key string) (*tls.Config, error) {
 }
 
 // Reload takes over of cfg what may change while the server runs: Accelerate, Memory,
-// QueryMemory, WaitLimit, MaxClients, Shadow, LogConnections and TLS, whose files are read anew. With an
+// QueryMemory, WaitLimit, MaxClients, Shadow, LogConnections, SlowQueryLog and TLS, whose files are read anew. With an
 // error nothing has changed.
 func (s *Server) Reload(cfg Config) error {
 	clients, err := clientSettings(&cfg)
@@ -60,6 +60,7 @@ func (s *Server) Reload(cfg Config) error {
 			return err
 		}
 		cfg.setMemory()
+		cfg.warnOfMemory(availableMemory())
 		_, before := s.store.Usage()
 		s.store.SetMemoryLimit(cfg.Memory)
 		if cfg.Memory > before {

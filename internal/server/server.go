@@ -19,6 +19,7 @@ import (
 	"pgaccel/engine"
 	"pgaccel/internal/console"
 	"pgaccel/internal/temp"
+	"pgaccel/internal/trace"
 	"pgaccel/proxy"
 	"pgaccel/replica"
 	"pgaccel/upstream"
@@ -60,9 +61,10 @@ type Config struct {
 	// CheckpointInterval is how often they are saved there; 0 is a minute.
 	CheckpointInterval time.Duration
 	MaxClients         int
-	LogConnections     bool    // clients that come, go, or get no session
-	Trials             bool    // PostgreSQL answers what it was found to answer faster
-	Shadow             float64 // share, 0 to 1, of the queries that could be accelerated which are checked against Postgres
+	SlowQueryLog       *time.Duration // how long a statement takes that is logged; nil logs none
+	LogConnections     bool           // clients that come, go, or get no session
+	Trials             bool           // PostgreSQL answers what it was found to answer faster
+	Shadow             float64        // share, 0 to 1, of the queries that could be accelerated which are checked against Postgres
 	Logger             *slog.Logger
 	Progress           func(replica.Progress) // of the first copy; may be nil
 
@@ -79,7 +81,8 @@ type Server struct {
 	replicator *replica.Replicator
 	engine     *engine.Engine
 	proxy      *proxy.Server
-	device     *deviceSide // nil with --device cpu
+	tracer     *trace.Tracer // nil where the environment has no endpoint for spans
+	device     *deviceSide   // nil with --device cpu
 	http       *http.Server
 	httpAddr   net.Addr
 	console    *console.Console // nil without http
@@ -113,7 +116,14 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	}
 	s := &Server{cfg: cfg, upstream: up, log: cfg.Logger, observer: newObserver(), done: make(chan error, 2), started: time.Now()}
 	s.ctx, s.cancel = context.WithCancel(ctx)
+	if s.tracer, err = trace.FromEnvironment(ctx, Version(), cfg.Logger); err != nil {
+		s.cancel()
+		return nil, err
+	}
 	cfg.setMemory()
+	if len(cfg.Accelerate) > 0 {
+		cfg.warnOfMemory(availableMemory())
+	}
 	s.store = colstore.New(colstore.Options{MemoryLimit: cfg.Memory, SegmentRows: cfg.SegmentRows, IndexAll: cfg.Eager})
 	if s.device, err = startDevice(s.ctx, &cfg, s.store); err != nil {
 		s.Close()
@@ -148,7 +158,7 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 		return nil, err
 	}
 	s.proxy, err = proxy.Listen(s.ctx, proxy.Config{Listen: cfg.Listen, ReusePort: cfg.ReusePort, Upstream: up, TLS: clients.TLS, RequireTLS: clients.RequireTLS, Engine: decider,
-		Logger: cfg.Logger, MaxConnections: clients.MaxConnections, Observer: s.observer, Shadow: clients.Shadow, LogConnections: clients.LogConnections})
+		Logger: cfg.Logger, MaxConnections: clients.MaxConnections, Observer: s.observer, Shadow: clients.Shadow, LogConnections: clients.LogConnections, SlowQueryLog: clients.SlowQueryLog, Tracer: s.tracer})
 	if err != nil {
 		if web != nil {
 			web.Close()
@@ -223,9 +233,19 @@ func (s *Server) Close() {
 	if s.replicator != nil {
 		s.replicator.Close()
 	}
+	s.closeTracer()
 	s.device.close()
 	s.cancel()
 	s.store.Close()
+}
+
+// tracerTimeout bounds the sending of the last spans.
+const tracerTimeout = 2 * time.Second
+
+func (s *Server) closeTracer() {
+	ctx, cancel := context.WithTimeout(context.Background(), tracerTimeout)
+	defer cancel()
+	s.tracer.Close(ctx)
 }
 
 // version is what a package is built as: go build -ldflags '-X pgaccel/internal/server.version=1.2.3'.
