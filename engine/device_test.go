@@ -126,9 +126,9 @@ func (d *timedDevice) Run(ctx context.Context, q *program.Query, opt gpu.RunOpti
 	return r, gpu.Stats{Device: "fake:0", Kernel: 1}, err
 }
 
-// TestRehearsal: what the processor answers while a kernel is compiled is computed on the device behind it,
+// TestWarmUp: what the processor answers while a kernel is compiled is computed on the device behind it,
 // as often as the device's time is not known, once at a time; the next execution chooses.
-func TestRehearsal(t *testing.T) {
+func TestWarmUp(t *testing.T) {
 	for _, fault := range []bool{false, true} {
 		d := &timedDevice{compiled: make(chan struct{}), fault: fault}
 		b := newAheadBench(t, func(o *Options) { o.Device, o.DeviceKind, o.Eager = d, "cuda", true })
