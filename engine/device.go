@@ -30,7 +30,8 @@ var indexUses = map[string]olap.IndexUse{"force": olap.IndexForce, "off": olap.I
 type deviceChoice struct {
 	mu sync.Mutex
 	sideTimings
-	warming bool // see warmUp
+	warming  bool // see warmUp
+	prepared bool // see Prepared
 }
 
 // choose returns whether the device is to be tried. It is as long as little is known of
@@ -192,6 +193,7 @@ type deviceStats struct {
 	kernel    atomic.Int64 // nanoseconds
 	indexed   atomic.Int64 // executions that asked bitmap indexes
 	warming   atomic.Int64 // shapes that are being warmed up
+	preparing sync.Mutex   // of what is done for prepared statements: one at a time
 }
 
 func (d *deviceStats) add(s gpu.Stats) {

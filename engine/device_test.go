@@ -101,9 +101,16 @@ type timedDevice struct {
 	runs      int
 	fault     bool // each row is an error
 	compiling int  // answers of that kind
+	prepared  int  // kernels that were asked for, and no more
 }
 
 func (d *timedDevice) Run(ctx context.Context, q *program.Query, opt gpu.RunOptions) (*program.Result, gpu.Stats, error) {
+	if opt.Prepare {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.prepared++
+		return nil, gpu.Stats{}, nil
+	}
 	if opt.Wait {
 		select {
 		case <-d.compiled:
@@ -174,5 +181,66 @@ func TestWarmUp(t *testing.T) {
 		if n := known(); n[onCPU]+n[onDevice] != 3+want || fault && n[onDevice] != 2 {
 			t.Errorf("fault %v: after another execution %v", fault, n)
 		}
+	}
+}
+
+// TestPrepared: what is prepared has its kernels compiled, once, and nothing computed; the first execution is the
+// device's where that has come to an end.
+func TestPrepared(t *testing.T) {
+	d := &timedDevice{compiled: make(chan struct{})}
+	b := newAheadBench(t, func(o *Options) { o.Device, o.DeviceKind, o.Eager = d, "cuda", true })
+	for range 12 {
+		b.commit()
+	}
+	prepare := func(sql string) Statement {
+		st := b.engine.Prepare(sql, nil)
+		st.Decide(Session{Forces: true}).Prepared()
+		return st
+	}
+	prepared := func(want int) {
+		t.Helper()
+		for limit := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+			b.engine.devices.preparing.Lock() // whoever is at it has let the tables go
+			d.mu.Lock()
+			n, runs := d.prepared, d.runs
+			d.mu.Unlock()
+			b.engine.devices.preparing.Unlock()
+			if n == want && runs == 0 {
+				return
+			}
+			if n > want || runs > 0 || time.Now().After(limit) {
+				t.Fatalf("%d kernels were asked for, want %d; %d executions", n, want, runs)
+			}
+		}
+	}
+	st := prepare("SELECT count(DISTINCT a), count(*) FROM t WHERE a > 0 AND a < 7")
+	prepared(2)
+	for _, sql := range []string{
+		"SELECT count(DISTINCT a), count(*) FROM t WHERE a > 0 AND a < 7", // once a shape
+		"SELECT sum(a) FROM t WHERE a > $1",                               // by values that are to come
+		"SELECT sum(a) FROM t WHERE a > extract(day FROM now())",
+		"EXPLAIN SELECT sum(a) FROM t WHERE a > 1",
+		"SELECT sum(a) FROM nothing",
+		"UPDATE t SET a = 1",
+	} {
+		prepare(sql)
+	}
+	prepare("SELECT sum(a) FROM t WHERE a > 3")
+	prepared(3)
+	close(d.compiled)
+	fields := []Field{{Name: "count", TypeOID: sqltype.OIDInt8}, {Name: "count", TypeOID: sqltype.OIDInt8}}
+	batch, err := st.Decide(Session{Forces: true}).Execute(t.Context(), &b.tx, b.gate(nil), fields, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer batch.Release()
+	if d.runs == 0 || d.compiling > 0 || batch.Columns[0].Ints[0] != 6 || batch.Columns[1].Ints[0] != 6 {
+		t.Errorf("%d runs, %d times compiling, %v", d.runs, d.compiling, batch.Columns)
+	}
+	prepare("SELECT count(DISTINCT a), count(*) FROM t WHERE a > 0 AND a < 7 -- again")
+	b.engine.devices.preparing.Lock()
+	defer b.engine.devices.preparing.Unlock()
+	if d.prepared != 3 {
+		t.Errorf("%d kernels were asked for, the last of them of a shape that has run", d.prepared)
 	}
 }

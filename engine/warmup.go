@@ -65,34 +65,81 @@ func (e *Engine) warmUp(d *decision, bound *plan.Star, indexes olap.IndexUse) {
 
 // warmUpOnce computes the query on the newest versions; false where the device did not.
 func (e *Engine) warmUpOnce(ctx context.Context, d *decision, bound *plan.Star, indexes olap.IndexUse) bool {
-	in, f := e.view(d.deps, colstore.Everything)
-	if f != nil {
-		return false
-	}
-	defer releaseAll(in)
-	memory := &reservation{of: &e.memory}
-	defer memory.release()
 	opt := e.execution()
-	if opt.Rank != nil {
-		opt.Rank = d.rank
-	}
 	var report olap.Report
-	opt.Reserve, opt.Device, opt.Indexes, opt.Report, opt.Ties = memory.grow, gpu.Patient(e.opt.Device), indexes, &report, true
+	opt.Device, opt.Indexes, opt.Report = gpu.Patient(e.opt.Device), indexes, &report
 	start := time.Now()
-	batch, err := func() (batch *vector.Batch, err error) {
-		defer recovered(&batch, &err)
-		return olap.Execute(ctx, bound, in, opt)
-	}()
+	err := e.forNobody(ctx, d, bound, opt)
 	took := time.Since(start)
-	batch.Release()
 	e.devices.add(report.Stats)
-	var forwarded *plan.Forward
-	if err != nil && !errors.As(err, &forwarded) && ctx.Err() == nil {
-		e.log.Warn("a statement was computed on a device for its time, and failed", "error", err, "query", d.shape.text)
-	}
 	if ctx.Err() != nil || report.Device == "" && report.Stats.Kernel == 0 {
 		return false
 	}
 	d.shape.choice.add(onDevice, took)
 	return err == nil && report.Device != ""
+}
+
+// forNobody computes the query on the newest versions, and drops the result.
+func (e *Engine) forNobody(ctx context.Context, d *decision, bound *plan.Star, opt olap.Options) error {
+	in, f := e.view(d.deps, colstore.Everything)
+	if f != nil {
+		return f
+	}
+	defer releaseAll(in)
+	memory := &reservation{of: &e.memory}
+	defer memory.release()
+	if opt.Rank != nil {
+		opt.Rank = d.rank
+	}
+	opt.Reserve, opt.Ties = memory.grow, true
+	batch, err := func() (batch *vector.Batch, err error) {
+		defer recovered(&batch, &err)
+		return olap.Execute(ctx, bound, in, opt)
+	}()
+	batch.Release()
+	var forwarded *plan.Forward
+	if err != nil && err != olap.ErrPrepared && !errors.As(err, &forwarded) && ctx.Err() == nil {
+		e.log.Warn("a statement was computed on a device for its time, and failed", "error", err, "query", d.shape.text)
+	}
+	return err
+}
+
+// Prepared implements Decision: kernels begin to be compiled, once a shape. Which they are is known where no values are
+// missing, of parameters or of the server; what depends on a time zone has the same in any.
+func (d *decision) Prepared() {
+	e := d.statement.engine
+	if e.opt.Device == nil || d.forward != nil || d.explain != nil || len(d.deps.Params)+len(d.deps.ServerConsts) > 0 {
+		return
+	}
+	if _, ok := e.opt.Device.Limits(); !ok || !d.shape.choice.prepare() {
+		return
+	}
+	zones, f := e.zonesOf(ended, d.deps, false, "")
+	if f != nil {
+		return
+	}
+	bound, f := d.bind(nil, nil, plan.Rules{Zones: zones, Cases: e.casesOf(d.deps)})
+	if f != nil {
+		return
+	}
+	go func() {
+		e.devices.preparing.Lock()
+		defer e.devices.preparing.Unlock()
+		ctx, cancel := context.WithTimeout(context.Background(), warmUpMax)
+		defer cancel()
+		opt := e.execution()
+		opt.Device, opt.Prepare = e.opt.Device, true
+		_ = e.forNobody(ctx, d, bound, opt) // ErrPrepared, or what an execution will meet
+	}()
+}
+
+// prepare reports, once, that the shape has not been computed.
+func (c *deviceChoice) prepare() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.prepared || c.timings[onDevice].n > 0 {
+		return false
+	}
+	c.prepared = true
+	return true
 }

@@ -1,7 +1,9 @@
 package integration
 
 import (
+	"bytes"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -71,5 +73,33 @@ func TestDeviceAfterRestart(t *testing.T) {
 	})
 	if n := s.compiles(t); n != kernels {
 		t.Errorf("%v kernels were compiled in all, %v before the first execution", n, kernels)
+	}
+}
+
+// TestDevicePrepared: the kernels of a statement that is prepared are compiled before its first execution, which is
+// the device's though it does not wait for a compiler.
+func TestDevicePrepared(t *testing.T) {
+	s := deviceStack(t, bigTable)
+	direct, proxy := connect(t, s.direct.url("postgres")), connect(t, s.proxy.url("postgres"))
+	const sql = "SELECT g, count(*), max(v) FROM big WHERE v < 700 GROUP BY g ORDER BY g"
+	s.compiled(t, 1) // what every query needs
+	s.runsOnDevice(t, 0, func() {
+		if _, err := proxy.Prepare(t.Context(), "q", sql, nil); err != nil {
+			t.Fatal(err)
+		}
+		s.compiled(t, 2)
+	})
+	s.runsOnDevice(t, 1, func() {
+		r := proxy.ExecPrepared(t.Context(), "q", nil, nil, nil).Read()
+		if r.Err != nil {
+			t.Fatal(r.Err)
+		}
+		want := direct.ExecParams(t.Context(), sql, nil, nil, nil, nil).Read()
+		if want.Err != nil || !slices.EqualFunc(r.Rows, want.Rows, func(a, b [][]byte) bool { return slices.EqualFunc(a, b, bytes.Equal) }) || len(r.Rows) != 10 {
+			t.Errorf("%q, want %q, %v", r.Rows, want.Rows, want.Err)
+		}
+	})
+	if n := s.compiles(t); n != 2 {
+		t.Errorf("%v kernels were compiled", n)
 	}
 }

@@ -119,7 +119,7 @@ func Generate(p *Program, t Tuning) (*Generated, error) {
 		return b.String()
 	}
 	sum := sha256.Sum256([]byte(code("")))
-	suffix := "_" + hex.EncodeToString(sum[:4])
+	suffix := "_" + hex.EncodeToString(sum[:8]) // kernels are told apart by it
 	return &Generated{
 		Source: ScanSource("scan"+suffix, code(suffix)),
 		Scan:   "scan" + suffix, Collect: "collect" + suffix, Count: "count" + suffix,
