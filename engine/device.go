@@ -171,6 +171,8 @@ func (e *Engine) account(d *decision, r *computed) string {
 	}
 	if d.explain == nil {
 		bump(&e.devices.queries, device)
+	} else {
+		d.explain.onDevice = r.report.Stats
 	}
 	// What was lost on the way to the processor says nothing about it, but of the device.
 	switch {

@@ -55,11 +55,13 @@ func (p patient) Run(ctx context.Context, q *program.Query, opt RunOptions) (*pr
 
 // Stats is what a query cost.
 type Stats struct {
-	Device      string  // "cuda:0", "emu:0"; several are separated by commas
-	Kernel      float64 // milliseconds on the device, copies excluded
-	BytesCopied int64   // host to device
-	BytesRead   int64   // of columns, as encoded on the device
-	Indexed     int     // segments of which bitmap indexes said which rows to look at
+	Device      string        // "cuda:0", "emu:0"; several are separated by commas
+	Compile     time.Duration // waited for kernels to be compiled, or loaded
+	Copy        float64       // milliseconds on the device in which it did not compute: of columns that were not there
+	Kernel      float64       // milliseconds on the device, copies excluded
+	BytesCopied int64         // host to device
+	BytesRead   int64         // of columns, as encoded on the device
+	Indexed     int           // segments of which bitmap indexes said which rows to look at
 }
 
 // Errors that leave a query to the CPU.

@@ -396,7 +396,8 @@ func (m *Manager) compute(ctx context.Context, s *set, q *program.Query, opt Run
 		stats.BytesCopied += a.stats.BytesCopied
 		stats.BytesRead += a.stats.BytesRead
 		stats.Indexed += a.stats.Indexed
-		stats.Kernel = max(stats.Kernel, a.stats.Kernel)
+		stats.Kernel, stats.Copy = max(stats.Kernel, a.stats.Kernel), max(stats.Copy, a.stats.Copy)
+		stats.Compile = max(stats.Compile, a.stats.Compile)
 		if a.stats.Device != "" {
 			if stats.Device != "" {
 				stats.Device += ","

@@ -119,7 +119,7 @@ type modules struct {
 	byName   map[string]*module
 	wanted   int        // being compiled that queries have asked for
 	unwanted *sync.Cond // of mu: wanted is 0
-	compiles uint64 // that have ended
+	compiles uint64     // that have ended
 	failures uint64
 	hits     uint64
 	took     time.Duration // to compile, or to load what was compiled before

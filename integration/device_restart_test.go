@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -101,5 +102,17 @@ func TestDevicePrepared(t *testing.T) {
 	})
 	if n := s.compiles(t); n != 2 {
 		t.Errorf("%v kernels were compiled", n)
+	}
+	// What is not prepared waits, if it demands the device, and EXPLAIN says for how long.
+	demands := connect(t, s.proxy.url("postgres", demandDevice))
+	const explain = "EXPLAIN ANALYZE SELECT g, count(*), min(v), max(id) FROM big WHERE id > 1000 GROUP BY g"
+	first, second := ask(t, demands, explain, nil).String(), ask(t, demands, explain, nil).String()
+	for _, word := range []string{"Device: " + deviceKind + ":0", "Device Compile Time: ", "Device Copy Time: ", "Device Compute Time: ", "Bytes Copied to Device: "} {
+		if !strings.Contains(first, word) {
+			t.Errorf("no %q in %s", word, first)
+		}
+	}
+	if strings.Contains(second, "Compile Time") || strings.Contains(second, "Copy Time") || !strings.Contains(second, "Device Compute Time: ") {
+		t.Errorf("the second time: %s", second)
 	}
 }

@@ -190,6 +190,8 @@ func (a *accelerator) run(l *lowering) (*program.Result, error) {
 	if report := a.x.opt.Report; report != nil {
 		s := &report.Stats
 		s.Kernel += stats.Kernel
+		s.Copy += stats.Copy
+		s.Compile += stats.Compile
 		s.BytesCopied += stats.BytesCopied
 		s.BytesRead += stats.BytesRead
 		s.Indexed += stats.Indexed
