@@ -17,11 +17,11 @@ func TestDeviceChoice(t *testing.T) {
 		var c deviceChoice
 		for range 1000 {
 			s, d := onCPU, cpu
-			if c.choose() {
+			if c.choose(&processorRate{}) {
 				s, d = onDevice, device
 				onDev++
 			}
-			c.add(s, d)
+			c.add(s, d, 0, &processorRate{})
 			spent[s] += d
 		}
 		return onDev, spent
@@ -41,16 +41,59 @@ func TestDeviceChoice(t *testing.T) {
 			times[onDevice] = time.Millisecond
 		}
 		s := onCPU
-		if c.choose() {
+		if c.choose(&processorRate{}) {
 			s = onDevice
 			if i >= 3000 {
 				late++
 			}
 		}
-		c.add(s, times[s])
+		c.add(s, times[s], 0, &processorRate{})
 	}
 	if late < 900 {
 		t.Errorf("a device that became faster ran %d of the last 1000 executions", late)
+	}
+}
+
+// TestDeviceChoiceByEstimate: where other shapes say that the processor would take much longer, its time is not learned
+// at once, but after the device has led for long.
+func TestDeviceChoiceByEstimate(t *testing.T) {
+	const bytes = 1 << 20
+	var known processorRate
+	var both deviceChoice
+	for range warmUps {
+		both.add(onDevice, time.Millisecond, bytes, &known)
+	}
+	if est := known.time(bytes); est != 0 {
+		t.Errorf("an estimate of %v before the processor has computed anything", est)
+	}
+	both.add(onCPU, 100*time.Millisecond, 0, &known)
+	if est := known.time(2 * bytes); est < 199*time.Millisecond || est > 201*time.Millisecond {
+		t.Errorf("twice as many bytes take %v", est)
+	}
+	for _, c := range []struct {
+		name         string
+		device       time.Duration
+		known        *processorRate
+		first, least int // executions before the processor's first one
+	}{
+		{"nothing is known", time.Millisecond, &processorRate{}, warmUps, warmUps},
+		{"the device is much faster", time.Millisecond, &known, 0, 1000},
+		{"it may be as fast", 30 * time.Millisecond, &known, warmUps, warmUps},
+		{"it is slower", 300 * time.Millisecond, &known, warmUps, warmUps},
+	} {
+		var one deviceChoice
+		n := 0
+		for ; one.choose(c.known) && n < 10000; n++ {
+			one.add(onDevice, c.device, bytes, c.known)
+		}
+		if n < c.least || c.first > 0 && n != c.first || n == 10000 {
+			t.Errorf("%s: the processor is tried after %d executions", c.name, n)
+		}
+		// Measured, it is the processor's own time that counts.
+		one.add(onCPU, c.device/2, 0, &processorRate{})
+		if one.choose(c.known) {
+			t.Errorf("%s: the device computes, which takes twice as long", c.name)
+		}
 	}
 }
 

@@ -75,7 +75,7 @@ func (e *Engine) warmUpOnce(ctx context.Context, d *decision, bound *plan.Star, 
 	if ctx.Err() != nil || report.Device == "" && report.Stats.Kernel == 0 {
 		return false
 	}
-	d.shape.choice.add(onDevice, took)
+	d.shape.choice.add(onDevice, took, report.Stats.BytesRead, &e.devices.processor)
 	return err == nil && report.Device != ""
 }
 
