@@ -233,6 +233,7 @@ type deviceStats struct {
 	indexed   atomic.Int64 // executions that asked bitmap indexes
 	warming   atomic.Int64 // shapes that are being warmed up
 	preparing sync.Mutex   // of what is done for prepared statements: one at a time
+	prepares  atomic.Int64 // that wait for it, or have it
 	processor processorRate
 }
 

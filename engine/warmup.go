@@ -24,6 +24,8 @@ const (
 	warmUpsAtOnce = 2
 	// warmUpMax bounds a warm-up, compiling included. Versions of tables are held as long as it computes.
 	warmUpMax = 30 * time.Second
+	// preparesMost bounds the statements that wait for what Prepared does.
+	preparesMost = 64
 )
 
 // begin reports whether nobody warms up the shape, and the device has not been timed.
@@ -104,8 +106,9 @@ func (e *Engine) forNobody(ctx context.Context, d *decision, bound *plan.Star, o
 	return err
 }
 
-// Prepared implements Decision: kernels begin to be compiled, once a shape. Which they are is known where no values are
-// missing, of parameters or of the server; what depends on a time zone has the same in any.
+// Prepared implements Decision: kernels are compiled, once a shape. Which they are is known where no values are
+// missing, of parameters or of the server; what depends on a time zone has the same in any. No right has been shown yet:
+// nothing is copied to a device or computed, compilers work behind what executions wait for, and no client sees what for.
 func (d *decision) Prepared() {
 	e := d.statement.engine
 	if e.opt.Device == nil || d.forward != nil || d.explain != nil || len(d.deps.Params)+len(d.deps.ServerConsts) > 0 {
@@ -122,7 +125,12 @@ func (d *decision) Prepared() {
 	if f != nil {
 		return
 	}
+	if e.devices.prepares.Add(1) > preparesMost {
+		e.devices.prepares.Add(-1)
+		return
+	}
 	go func() {
+		defer e.devices.prepares.Add(-1)
 		e.devices.preparing.Lock()
 		defer e.devices.preparing.Unlock()
 		ctx, cancel := context.WithTimeout(context.Background(), warmUpMax)

@@ -28,8 +28,9 @@ type RunOptions struct {
 	// Wait has the query wait for its kernel to be compiled and for a busy device, as one
 	// for which a device was demanded does. Else it gets ErrCompiling or ErrBusy.
 	Wait bool
-	// Prepare has the query's kernels begin to be compiled, and no more: the result is nil.
-	Prepare bool
+	// Prepare has the query's kernels begin to be compiled, and no more: the result is nil. With Ahead no execution
+	// needs them yet: they are compiled one after the other, while none waits for another.
+	Prepare, Ahead bool
 	// Caller is whom the query is for (a connection, say): callers that wait get turns
 	// one after the other, however many queries each has. 0: one of its own.
 	Caller uint64

@@ -281,4 +281,30 @@ func TestCompileAhead(t *testing.T) {
 	if err := d.modules.ahead(d, &source); err != nil || d.modules.refused("ahead") {
 		t.Errorf("again: %v", err)
 	}
+	// A query that is prepared for an execution to come has its kernels compiled likewise.
+	other := testShapes[2](r, fact, dim)
+	if got, _, err := m.Run(context.Background(), other, RunOptions{Prepare: true, Ahead: true}); got != nil || err != nil {
+		t.Fatal(got, err)
+	}
+	for limit := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+		d.modules.mu.Lock()
+		waiting := d.modules.waiting
+		d.modules.mu.Unlock()
+		if waiting == 0 {
+			break
+		} else if time.Now().After(limit) {
+			t.Fatalf("%d kernels wait", waiting)
+		}
+	}
+	if _, stats, err := m.Run(context.Background(), other, RunOptions{}); err != nil || stats.Device == "" {
+		t.Errorf("the kernels are not there: %v", err)
+	}
+	for i := range 2 * waitingMost { // a flood is cut
+		d.modules.later(d, &device.Source{Name: fmt.Sprint("flood", i), Code: "no C++"})
+		d.modules.mu.Lock()
+		if n := d.modules.waiting; n > waitingMost {
+			t.Errorf("%d kernels wait", n)
+		}
+		d.modules.mu.Unlock()
+	}
 }

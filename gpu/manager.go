@@ -320,7 +320,7 @@ func (m *Manager) Run(ctx context.Context, q *program.Query, opt RunOptions) (*p
 		return nil, Stats{}, errors.New("gpu: a lookup is built for a query, not by itself")
 	}
 	if opt.Prepare {
-		return nil, Stats{}, m.prepare(s, q)
+		return nil, Stats{}, m.prepare(s, q, opt.Ahead)
 	}
 	if !m.opt.Share || !sharable(q) {
 		return m.fit(ctx, s, q, opt)
@@ -334,11 +334,18 @@ func (m *Manager) Run(ctx context.Context, q *program.Query, opt RunOptions) (*p
 	return r, stats, err
 }
 
-// prepare has the kernels of q begin to be compiled.
-func (m *Manager) prepare(s *set, q *program.Query) (err error) {
+// prepare has the kernels of q begin to be compiled, or with ahead, be compiled in a while.
+func (m *Manager) prepare(s *set, q *program.Query, ahead bool) (err error) {
 	for _, d := range s.devs {
 		j := &job{d: d, ctx: s.alive}
-		err = cmp.Or(err, j.compile(q, false, noPatience))
+		if !ahead {
+			err = cmp.Or(err, j.compile(q, false, noPatience))
+			continue
+		}
+		err = cmp.Or(err, j.collect(q, false))
+		for i := range j.kernels {
+			d.modules.later(d, &j.kernels[i].shape.g.Source)
+		}
 	}
 	return err
 }

@@ -119,6 +119,8 @@ type modules struct {
 	byName   map[string]*module
 	wanted   int        // being compiled that queries have asked for
 	unwanted *sync.Cond // of mu: wanted is 0
+	waiting  int        // for a turn of later
+	turn     sync.Mutex // of ahead
 	compiles uint64     // that have ended
 	failures uint64
 	hits     uint64
@@ -195,8 +197,29 @@ func (ms *modules) begin(s *device.Source) *module {
 	return m
 }
 
-// ahead compiles a source that no query has asked for yet, once none waits for another.
+// waitingMost bounds the sources that wait to be compiled for nobody: more are compiled when queries need them.
+const waitingMost = 64
+
+// later is ahead, in the background.
+func (ms *modules) later(d *dev, s *device.Source) {
+	ms.mu.Lock()
+	defer ms.mu.Unlock()
+	if ms.byName[s.Name] != nil || ms.waiting == waitingMost {
+		return
+	}
+	ms.waiting++
+	go func() {
+		_ = ms.ahead(d, s) // it is in the log, and what a query will meet
+		ms.mu.Lock()
+		defer ms.mu.Unlock()
+		ms.waiting--
+	}()
+}
+
+// ahead compiles a source that no query has asked for yet, one at a time, once none waits for another.
 func (ms *modules) ahead(d *dev, s *device.Source) error {
+	ms.turn.Lock()
+	defer ms.turn.Unlock()
 	ms.mu.Lock()
 	for ms.wanted > 0 {
 		ms.unwanted.Wait()

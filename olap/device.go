@@ -299,13 +299,13 @@ func (a *accelerator) groups(g *grouper) (ok bool, err error) {
 	return true, nil
 }
 
-// prepare has the kernels of what was not run be compiled beside that of what could not be.
+// prepare has the kernels of what was not run be compiled: beside that of what could not be, or for an execution to come.
 func (a *accelerator) prepare(list []deviceBase) {
 	if a.x.opt.DeviceWait && !a.x.opt.Prepare {
 		return
 	}
 	for i := range list {
-		_, _, _ = a.x.device.Run(a.x.ctx, list[i].l.query(), gpu.RunOptions{Prepare: true})
+		_, _, _ = a.x.device.Run(a.x.ctx, list[i].l.query(), gpu.RunOptions{Prepare: true, Ahead: a.x.opt.Prepare})
 	}
 }
 
