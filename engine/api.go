@@ -109,6 +109,8 @@ type Decision interface {
 	// and its Close when the session ends.
 	// What gate.Ahead has computed is taken where it is the answer.
 	Execute(ctx context.Context, tx *Transaction, gate Gate, described []Field, params []vector.Datum) (*vector.Batch, error)
+	// Prepared says that executions are to come, perhaps, in a while: what can be done for them is, in the background.
+	Prepared()
 	// Speculate offers to begin an execution while its gate is under way; nil where that
 	// does not pay. ctx and tx are those of the Execute to come. values returns the bound
 	// values, in the types that Postgres reported or, where it has not yet, in those planned.

@@ -79,6 +79,7 @@ type fakeStatement struct {
 
 	executions atomic.Int32
 	forwarded  atomic.Int32
+	prepared   atomic.Int32 // calls of Prepared
 	completed  atomic.Int32 // calls of Completed, and what they were given
 	took       atomic.Int64
 	mu         sync.Mutex
@@ -179,6 +180,9 @@ func (s *fakeStatement) Execute(ctx context.Context, tx *engine.Transaction, gat
 	}
 	return given(s.batch), nil
 }
+
+// Prepared implements engine.Decision.
+func (s *fakeStatement) Prepared() { s.prepared.Add(1) }
 
 // Speculate begins what the test has set, if anything.
 func (s *fakeStatement) Speculate(ctx context.Context, tx *engine.Transaction, values func([]uint32) ([]vector.Datum, bool)) engine.Speculation {

@@ -391,6 +391,9 @@ func (s *session) parse(message []byte, before *[]byte) action {
 	if s.beginImplicit(d, false) {
 		return wait
 	}
+	if len(name) > 0 {
+		d.Prepared()
+	}
 	n := &statement{name: string(name), st: st, ascii: wire.IsASCII(sql), after: s.queue.sent, settings: s.settings, known: s.settingsKnown()}
 	if len(oids) > 0 && !slices.Contains(oids, 0) {
 		// Declared types are those that Postgres takes; that there are no further
@@ -471,6 +474,9 @@ func (s *session) describe(message []byte) {
 	if st == nil {
 		s.queue.push(kind)
 		return
+	}
+	if st.name == "" && kind == replyStatement {
+		st.st.Decide(s.decides()).Prepared()
 	}
 	st.sentForRow = true
 	st.sentForType = st.sentForType || kind == replyStatement
