@@ -55,7 +55,7 @@ var mayImport = map[string]string{
 	"replica":              "sqltype colstore catalog vector replica/pgoutput",
 	"upstream":             "wire",
 	"explain":              "catalog plan sqlfn sqltype vector",
-	"engine":               "explain syntax pushdown olap plan sqltype colstore catalog gpu vector internal/processors internal/temp internal/trace",
+	"engine":               "explain syntax pushdown olap plan sqltype colstore catalog gpu gpu/program vector internal/processors internal/temp internal/trace",
 	"proxy":                "engine plan upstream wire sqltype vector internal/processors internal/trace",
 	"internal/oracle":      "plan sqlfn sqltype vector",
 	"internal/console":     "",
