@@ -162,10 +162,10 @@ func (q *replies) ref() ref {
 
 // observed returns the statement that the oldest entry is of; nil where it is not observed.
 func (q *replies) observed() *observed {
-	if q.head == len(q.kinds) {
+	if q.head == len(q.kinds) || q.kinds[q.head]&replyRef == 0 {
 		return nil
 	}
-	return q.ref().observed
+	return q.refs[q.refHead].observed
 }
 
 // pop removes the oldest entry.
