@@ -50,7 +50,7 @@ func startDevice(ctx context.Context, cfg *Config, store *colstore.Store) (*devi
 	}
 	o := gpu.Options{Memory: cfg.DeviceMemory, Devices: choice.ordinals, Share: true, Log: cfg.Logger}
 	if err == nil {
-		if s.file, o.Offset, err = store.Share(); err != nil {
+		if s.file, o.Offset, err = store.Memory().Share(); err != nil {
 			s.log.Warn("column memory cannot be shared with a device's process: columns are sent to it", "error", err)
 		}
 		o.File, err = s.file, nil

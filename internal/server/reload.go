@@ -61,7 +61,7 @@ func (s *Server) Reload(cfg Config) error {
 		}
 		cfg.setMemory()
 		_, before := s.store.Usage()
-		s.store.SetMemoryLimit(cfg.Memory)
+		s.store.Memory().SetLimit(cfg.Memory)
 		if cfg.Memory > before {
 			s.replicator.MemoryRaised()
 		}
