@@ -105,7 +105,7 @@ func (e *Engine) statusRows(all bool) []statusRow {
 	}
 	r := statusRow{Version: s.Version, Started: s.Started, Uptime: strconv.FormatFloat(time.Since(s.Started).Seconds(), 'f', 3, 64) + " seconds",
 		Connected: s.Connected, AppliedLSN: lsnText(e.store.Applied()), Copies: s.Copies, Recopies: s.Recopies, CheckpointFails: s.SaveFaults,
-		ReuseLimit: e.opt.ReuseMemory, Sessions: s.Sessions, Device: s.Device}
+		ReuseLimit: e.results.limit, Sessions: s.Sessions, Device: s.Device}
 	if v := e.catalog().ServerVersion; v != 0 {
 		r.ServerVersion = given(strconv.Itoa(v/10000) + "." + strconv.Itoa(v%10000))
 	}
