@@ -171,10 +171,6 @@ func (e *Engine) SetWaitLimit(d time.Duration) { e.waitLimit.Store(int64(d)) }
 // SharedScans returns the number of executions that joined another's scan of a table.
 func (e *Engine) SharedScans() int64 { return e.share.Joined() }
 
-// IndexesAsked returns how often a bitmap index answered a condition for a segment, of
-// all engines of the process.
-func (e *Engine) IndexesAsked() int64 { return olap.IndexesAsked() }
-
 // refresh follows a change of the catalog: the set of names that Mentions looks
 // for is made anew. Statements notice by themselves that they are out of date.
 func (e *Engine) refresh() {

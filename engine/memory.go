@@ -27,6 +27,10 @@ func (s *Shared) Waiting() int { return s.slots.Waiting() }
 // Queued returns the number of executions that wait until others have ended.
 func (s *Shared) Queued() int { return s.slots.Queued() }
 
+// IndexesAsked returns how often a bitmap index answered a condition for a segment, of
+// all engines of the process.
+func (s *Shared) IndexesAsked() int64 { return olap.IndexesAsked() }
+
 // queryMemory is what all executions of the process hold together: hash tables and
 // intermediate results while they run, and then their result until the portal, the slow
 // reader or the check that it is for lets it go. It is accounted as it grows, and an

@@ -74,7 +74,7 @@ type statusRow struct {
 type sessionRow struct {
 	PID         int32      `json:"pid"`              // what `pg_backend_pid()` says
 	User        string     `json:"usename"`          // role at login
-	Database    string     `json:"datname"`          // database
+	Database    string     `json:"datname"`          // database, as the client calls it
 	Application string     `json:"application_name"` // as the client says
 	Address     *string    `json:"client_addr"`      // the client's own, not pgaccel's; null for a Unix socket
 	Port        *int       `json:"client_port"`      // -1 for a Unix socket

@@ -59,6 +59,7 @@ type driver interface {
 type target struct {
 	driver
 	endpoint upstream.Endpoint
+	database *Database
 	info     *sessionInfo
 	client   net.Addr
 }
@@ -80,6 +81,9 @@ func Listen(ctx context.Context, cfg Config) (*Server, error) {
 	}
 	if s.observer == nil {
 		s.observer = noObserver{}
+	}
+	if cfg.Default == nil && len(cfg.Databases) == 0 {
+		return nil, errors.New("no database")
 	}
 	if len(cfg.Listen) == 0 {
 		return nil, errors.New("no address to listen on")
