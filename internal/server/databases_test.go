@@ -213,6 +213,7 @@ func TestDatabases(t *testing.T) {
 	}
 	agree()
 	m.views(all)
+	m.logins()
 	m.cancels("far", second.URL("postgres", "postgres"))
 	if code, text := m.get("/readyz?tables"); code != 200 {
 		t.Errorf("not ready: %s", text)
@@ -267,6 +268,23 @@ func (m *several) views(all map[string]string) {
 	if got := statement(m.t, strings.Replace(m.url("other"), "postgres@", "reader@", 1), "SELECT count(*) FROM pgaccel.tables"); got != "0" {
 		m.t.Errorf("who may read another database's table sees %s of the default one's", got)
 	}
+}
+
+// logins: the console's names the database, and is one of the first without a name.
+func (m *several) logins() {
+	m.t.Helper()
+	w := &browser{t: m.t, base: "http://" + m.s.HTTPAddr().String() + "/console/"}
+	w.want("GET", "api/state", "", 200, `"several":true,"databases":["base","shop","Twin 2","far"]`)
+	for _, name := range []string{"far", "Twin 2", ""} {
+		w.want("POST", "api/login", `{"user":"postgres","password":"","database":"`+name+`"}`, 200, `"user":"postgres"`)
+		if name == "" {
+			name = "base"
+		}
+		w.want("GET", "api/state", "", 200, `"user":"postgres","database":"`+name+`"`)
+		w.want("GET", "api/rows/sessions", "", 200, `"datname":"`+name+`"`)
+	}
+	w.want("POST", "api/login", `{"user":"postgres","password":"","database":"nobody"}`, 503, "does not exist")
+	w.want("POST", "api/logout", "{}", 200, "")
 }
 
 // cancels: a cancel request goes to the server that the session is on.
