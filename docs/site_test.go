@@ -179,7 +179,7 @@ func TestMessagesPage(t *testing.T) {
 		}
 	}
 	var sources strings.Builder
-	for _, dir := range []string{"cmd/pgaccel", "colstore", "engine", "gpu", "internal/console", "internal/server", "proxy", "replica"} {
+	for _, dir := range []string{"cmd/pgaccel", "colstore", "engine", "gpu", "internal/console", "internal/server", "internal/trace", "proxy", "replica"} {
 		files, err := filepath.Glob(filepath.Join("..", dir, "*.go"))
 		if err != nil || len(files) == 0 {
 			t.Fatalf("%s has no files: %v", dir, err)

@@ -109,6 +109,8 @@ type Decision interface {
 	// and its Close when the session ends.
 	// What gate.Ahead has computed is taken where it is the answer.
 	Execute(ctx context.Context, tx *Transaction, gate Gate, described []Field, params []vector.Datum) (*vector.Batch, error)
+	// Prepared says that executions are to come, perhaps, in a while: what can be done for them is, in the background.
+	Prepared()
 	// Speculate offers to begin an execution while its gate is under way; nil where that
 	// does not pay. ctx and tx are those of the Execute to come. values returns the bound
 	// values, in the types that Postgres reported or, where it has not yet, in those planned.
@@ -128,6 +130,9 @@ type Decision interface {
 	// Listed reports whether its executions are among pgaccel.queries. Those of others, such as UPDATE, are told to the
 	// Watcher as if they mentioned nothing.
 	Listed() bool
+	// Shape returns the text of its shape, as pgaccel.queries shows it, and the reason why it is not, or not wholly, to be answered
+	// here; "" each where there is none.
+	Shape() (text string, why plan.Reason)
 	// Completed counts how long the server took for a forwarded execution, from when it was
 	// sent until it was complete.
 	Completed(took time.Duration)

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"pgaccel/gpu"
+	"pgaccel/gpu/program"
+	"pgaccel/internal/trace"
 	"pgaccel/olap"
 	"pgaccel/plan"
 	"pgaccel/vector"
@@ -30,39 +32,77 @@ var indexUses = map[string]olap.IndexUse{"force": olap.IndexForce, "off": olap.I
 type deviceChoice struct {
 	mu sync.Mutex
 	sideTimings
-	warming bool // see warmUp
+	read     int64 // bytes of columns that the device read last; 0 before
+	warming  bool  // see warmUp
+	prepared bool  // see Prepared
 }
 
 // choose returns whether the device is to be tried. It is as long as little is known of
 // it: where its kernel is being compiled the processor answers meanwhile, and is timed, and
 // the device is timed behind that (warmUp). Then the faster side is used, and the other one now and
 // then, because data and load change.
-func (c *deviceChoice) choose() bool {
+func (c *deviceChoice) choose(p *processorRate) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	cpu, dev := &c.timings[onCPU], &c.timings[onDevice]
-	switch {
-	case dev.n < warmUps:
+	cpu, dev := c.timings[onCPU].smoothed, c.timings[onDevice].smoothed
+	if c.timings[onDevice].n < warmUps {
 		return true
-	case cpu.n == 0:
-		return false
 	}
-	best := onDevice
-	if cpu.smoothed < dev.smoothed {
-		best = onCPU
+	if c.timings[onCPU].n == 0 {
+		if cpu = p.time(c.read); cpu < estimateDoubt*dev {
+			return false
+		}
+	}
+	best, other := onDevice, cpu
+	if cpu < dev {
+		best, other = onCPU, dev
 	}
 	c.lead(best)
-	if c.due(c.timings[1-best].smoothed) {
+	if c.due(other) {
 		return best != onDevice
 	}
 	return best == onDevice
 }
 
-// add counts an execution that was answered.
-func (c *deviceChoice) add(s side, d time.Duration) {
+// add counts an execution that was answered. read is the bytes that a device has read for it.
+func (c *deviceChoice) add(s side, d time.Duration, read int64, p *processorRate) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.timings[s].add(d)
+	if read > 0 {
+		c.read = read
+	}
+	if cpu := &c.timings[onCPU]; cpu.n > 0 && c.read > 0 {
+		p.learn(cpu.smoothed, c.read)
+	}
+}
+
+// processorRate is what the processor takes for as much as a device reads a byte for, by the shapes that both have
+// computed: an estimate for those that the processor has not, which need not be as much slower there as it says. The zero
+// value has none.
+type processorRate struct {
+	mu      sync.Mutex
+	perByte float64 // nanoseconds, a moving average; 0: not known
+}
+
+// estimateDoubt is how many times a device's time the estimate is to be, for the processor not to be timed at once.
+const estimateDoubt = 4
+
+func (p *processorRate) learn(took time.Duration, bytes int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	one := float64(took) / float64(bytes)
+	if p.perByte == 0 {
+		p.perByte = one
+	}
+	p.perByte += (one - p.perByte) / 16
+}
+
+// time is the estimate; 0: there is none.
+func (p *processorRate) time(bytes int64) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return time.Duration(p.perByte * float64(bytes))
 }
 
 // offer says whether an execution with this setting of pgaccel.device may use the
@@ -76,7 +116,7 @@ func (e *Engine) offer(setting string, c *deviceChoice) (r gpu.Runner, wait bool
 	case setting == "cuda", setting == "emu":
 		return nil, false
 	}
-	if _, ok := e.opt.Device.Limits(); ok && c.choose() {
+	if _, ok := e.opt.Device.Limits(); ok && c.choose(&e.devices.processor) {
 		return e.opt.Device, false
 	}
 	return nil, false
@@ -100,6 +140,22 @@ func (e *Engine) run(ctx context.Context, d *decision, g *gateRow, caller uint64
 	}
 	device := e.account(d, &r)
 	return r.batch, device, r.err
+}
+
+// tracedDevice records what a device does for an execution.
+type tracedDevice struct {
+	gpu.Runner
+	below *trace.Span
+}
+
+// Run implements gpu.Runner.
+func (t tracedDevice) Run(ctx context.Context, q *program.Query, opt gpu.RunOptions) (*program.Result, gpu.Stats, error) {
+	began := time.Now()
+	result, stats, err := t.Runner.Run(ctx, q, opt)
+	if !opt.Prepare {
+		t.below.Record("device", began, time.Now())
+	}
+	return result, stats, err
 }
 
 // compute computes a query, on the device where it may and does. caller stands for the
@@ -132,6 +188,10 @@ func (e *Engine) compute(ctx context.Context, d *decision, device, index string,
 		defer e.speculations.processor.Add(-1)
 	}
 	start := time.Now()
+	span := trace.Of(ctx).Begin("execute", start)
+	if span != nil && opt.Device != nil {
+		opt.Device = tracedDevice{opt.Device, span}
+	}
 	batch, err := olap.Execute(ctx, bound, in, opt)
 	if err == nil && !memory.keep(batch.Bytes) {
 		batch.Release()
@@ -141,6 +201,7 @@ func (e *Engine) compute(ctx context.Context, d *decision, device, index string,
 		batch.Reserved, r.batch = memory.release, batch
 	}
 	r.took = time.Since(start)
+	span.End(start.Add(r.took), "pgaccel.device", cmp.Or(r.report.Device, deviceCPU))
 	if r.report.Fallback == olap.FallbackCompiling && !opt.DeviceWait && r.err == nil {
 		e.warmUp(d, bound, opt.Indexes)
 	}
@@ -170,14 +231,16 @@ func (e *Engine) account(d *decision, r *computed) string {
 	}
 	if d.explain == nil {
 		bump(&e.devices.queries, device)
+	} else {
+		d.explain.onDevice = r.report.Stats
 	}
 	// What was lost on the way to the processor says nothing about it, but of the device.
 	switch {
 	case e.opt.Device == nil:
 	case !r.offered || ran == onDevice || r.report.Stats.Kernel == 0:
-		d.shape.choice.add(ran, r.took)
+		d.shape.choice.add(ran, r.took, r.report.Stats.BytesRead, &e.devices.processor)
 	default: // what a device computed in vain it took, too
-		d.shape.choice.add(onDevice, r.took)
+		d.shape.choice.add(onDevice, r.took, 0, &e.devices.processor)
 	}
 	return device
 }
@@ -192,6 +255,9 @@ type deviceStats struct {
 	kernel    atomic.Int64 // nanoseconds
 	indexed   atomic.Int64 // executions that asked bitmap indexes
 	warming   atomic.Int64 // shapes that are being warmed up
+	preparing sync.Mutex   // of what is done for prepared statements: one at a time
+	prepares  atomic.Int64 // that wait for it, or have it
+	processor processorRate
 }
 
 func (d *deviceStats) add(s gpu.Stats) {

@@ -17,11 +17,11 @@ func TestDeviceChoice(t *testing.T) {
 		var c deviceChoice
 		for range 1000 {
 			s, d := onCPU, cpu
-			if c.choose() {
+			if c.choose(&processorRate{}) {
 				s, d = onDevice, device
 				onDev++
 			}
-			c.add(s, d)
+			c.add(s, d, 0, &processorRate{})
 			spent[s] += d
 		}
 		return onDev, spent
@@ -41,16 +41,59 @@ func TestDeviceChoice(t *testing.T) {
 			times[onDevice] = time.Millisecond
 		}
 		s := onCPU
-		if c.choose() {
+		if c.choose(&processorRate{}) {
 			s = onDevice
 			if i >= 3000 {
 				late++
 			}
 		}
-		c.add(s, times[s])
+		c.add(s, times[s], 0, &processorRate{})
 	}
 	if late < 900 {
 		t.Errorf("a device that became faster ran %d of the last 1000 executions", late)
+	}
+}
+
+// TestDeviceChoiceByEstimate: where other shapes say that the processor would take much longer, its time is not learned
+// at once, but after the device has led for long.
+func TestDeviceChoiceByEstimate(t *testing.T) {
+	const bytes = 1 << 20
+	var known processorRate
+	var both deviceChoice
+	for range warmUps {
+		both.add(onDevice, time.Millisecond, bytes, &known)
+	}
+	if est := known.time(bytes); est != 0 {
+		t.Errorf("an estimate of %v before the processor has computed anything", est)
+	}
+	both.add(onCPU, 100*time.Millisecond, 0, &known)
+	if est := known.time(2 * bytes); est < 199*time.Millisecond || est > 201*time.Millisecond {
+		t.Errorf("twice as many bytes take %v", est)
+	}
+	for _, c := range []struct {
+		name         string
+		device       time.Duration
+		known        *processorRate
+		first, least int // executions before the processor's first one
+	}{
+		{"nothing is known", time.Millisecond, &processorRate{}, warmUps, warmUps},
+		{"the device is much faster", time.Millisecond, &known, 0, 1000},
+		{"it may be as fast", 30 * time.Millisecond, &known, warmUps, warmUps},
+		{"it is slower", 300 * time.Millisecond, &known, warmUps, warmUps},
+	} {
+		var one deviceChoice
+		n := 0
+		for ; one.choose(c.known) && n < 10000; n++ {
+			one.add(onDevice, c.device, bytes, c.known)
+		}
+		if n < c.least || c.first > 0 && n != c.first || n == 10000 {
+			t.Errorf("%s: the processor is tried after %d executions", c.name, n)
+		}
+		// Measured, it is the processor's own time that counts.
+		one.add(onCPU, c.device/2, 0, &processorRate{})
+		if one.choose(c.known) {
+			t.Errorf("%s: the device computes, which takes twice as long", c.name)
+		}
 	}
 }
 
@@ -101,9 +144,16 @@ type timedDevice struct {
 	runs      int
 	fault     bool // each row is an error
 	compiling int  // answers of that kind
+	prepared  int  // kernels that were asked for, and no more
 }
 
 func (d *timedDevice) Run(ctx context.Context, q *program.Query, opt gpu.RunOptions) (*program.Result, gpu.Stats, error) {
+	if opt.Prepare {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.prepared++
+		return nil, gpu.Stats{}, nil
+	}
 	if opt.Wait {
 		select {
 		case <-d.compiled:
@@ -126,9 +176,9 @@ func (d *timedDevice) Run(ctx context.Context, q *program.Query, opt gpu.RunOpti
 	return r, gpu.Stats{Device: "fake:0", Kernel: 1}, err
 }
 
-// TestRehearsal: what the processor answers while a kernel is compiled is computed on the device behind it,
+// TestWarmUp: what the processor answers while a kernel is compiled is computed on the device behind it,
 // as often as the device's time is not known, once at a time; the next execution chooses.
-func TestRehearsal(t *testing.T) {
+func TestWarmUp(t *testing.T) {
 	for _, fault := range []bool{false, true} {
 		d := &timedDevice{compiled: make(chan struct{}), fault: fault}
 		b := newAheadBench(t, func(o *Options) { o.Device, o.DeviceKind, o.Eager = d, "cuda", true })
@@ -174,5 +224,66 @@ func TestRehearsal(t *testing.T) {
 		if n := known(); n[onCPU]+n[onDevice] != 3+want || fault && n[onDevice] != 2 {
 			t.Errorf("fault %v: after another execution %v", fault, n)
 		}
+	}
+}
+
+// TestPrepared: what is prepared has its kernels compiled, once, and nothing computed; the first execution is the
+// device's where that has come to an end.
+func TestPrepared(t *testing.T) {
+	d := &timedDevice{compiled: make(chan struct{})}
+	b := newAheadBench(t, func(o *Options) { o.Device, o.DeviceKind, o.Eager = d, "cuda", true })
+	for range 12 {
+		b.commit()
+	}
+	prepare := func(sql string) Statement {
+		st := b.engine.Prepare(sql, nil)
+		st.Decide(Session{Forces: true}).Prepared()
+		return st
+	}
+	prepared := func(want int) {
+		t.Helper()
+		for limit := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+			b.engine.devices.preparing.Lock() // whoever is at it has let the tables go
+			d.mu.Lock()
+			n, runs := d.prepared, d.runs
+			d.mu.Unlock()
+			b.engine.devices.preparing.Unlock()
+			if n == want && runs == 0 {
+				return
+			}
+			if n > want || runs > 0 || time.Now().After(limit) {
+				t.Fatalf("%d kernels were asked for, want %d; %d executions", n, want, runs)
+			}
+		}
+	}
+	st := prepare("SELECT count(DISTINCT a), count(*) FROM t WHERE a > 0 AND a < 7")
+	prepared(2)
+	for _, sql := range []string{
+		"SELECT count(DISTINCT a), count(*) FROM t WHERE a > 0 AND a < 7", // once a shape
+		"SELECT sum(a) FROM t WHERE a > $1",                               // by values that are to come
+		"SELECT sum(a) FROM t WHERE a > extract(day FROM now())",
+		"EXPLAIN SELECT sum(a) FROM t WHERE a > 1",
+		"SELECT sum(a) FROM nothing",
+		"UPDATE t SET a = 1",
+	} {
+		prepare(sql)
+	}
+	prepare("SELECT sum(a) FROM t WHERE a > 3")
+	prepared(3)
+	close(d.compiled)
+	fields := []Field{{Name: "count", TypeOID: sqltype.OIDInt8}, {Name: "count", TypeOID: sqltype.OIDInt8}}
+	batch, err := st.Decide(Session{Forces: true}).Execute(t.Context(), &b.tx, b.gate(nil), fields, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer batch.Release()
+	if d.runs == 0 || d.compiling > 0 || batch.Columns[0].Ints[0] != 6 || batch.Columns[1].Ints[0] != 6 {
+		t.Errorf("%d runs, %d times compiling, %v", d.runs, d.compiling, batch.Columns)
+	}
+	prepare("SELECT count(DISTINCT a), count(*) FROM t WHERE a > 0 AND a < 7 -- again")
+	b.engine.devices.preparing.Lock()
+	defer b.engine.devices.preparing.Unlock()
+	if d.prepared != 3 {
+		t.Errorf("%d kernels were asked for, the last of them of a shape that has run", d.prepared)
 	}
 }

@@ -79,7 +79,8 @@
 //
 // A device and the processor share a shape's executions by the same rule (device.go, timing.go). Before there
 // is a device's time to compare, that has to compile a kernel and to get columns: the processor answers, and the
-// device computes the same behind it (warmup.go).
+// device computes the same behind it (warmup.go). Kernels of a statement that is prepared or described, without
+// parameters, begin to be compiled then. Where the device was first, the processor's time is estimated by other shapes (processorRate).
 //
 // An execution that was computed and then forwarded, for a reason that would come again, is remembered
 // with its values (latefailure.go): the next one is forwarded behind its gate, and computes nothing.

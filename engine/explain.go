@@ -10,6 +10,7 @@ import (
 
 	"pgaccel/catalog"
 	"pgaccel/explain"
+	"pgaccel/gpu"
 	"pgaccel/olap"
 	"pgaccel/plan"
 	"pgaccel/pushdown"
@@ -54,8 +55,9 @@ type explained struct {
 	before  string        // the client's text before the SELECT
 	took    time.Duration // to plan it
 	// bound and what follows are those of one execution.
-	bound   *plan.Star
-	scanned *olap.Scanned
+	bound    *plan.Star
+	scanned  *olap.Scanned
+	onDevice gpu.Stats
 }
 
 // explainOf is Prepare for an EXPLAIN.
@@ -143,8 +145,10 @@ func (d *decision) explainExecution(ctx context.Context, tx *Transaction, gate G
 	o := explain.Options{Verbose: x.options.Verbose, Costs: x.options.Costs, Timing: x.options.Timing, Summary: x.options.Summary, Format: x.options.Format}
 	st.Plan = explain.Plan(x.bound, o)
 	if x.options.Analyze {
-		s := x.scanned
-		st.Execution = &explain.Actual{Rows: a.batch.Rows, Took: a.took, Device: a.device, Scanned: s.Rows.Load(), Bytes: s.Bytes.Load(),
+		s, dev := x.scanned, &x.onDevice
+		millis := func(ms float64) time.Duration { return time.Duration(ms * 1e6) }
+		st.Execution = &explain.Actual{Compile: dev.Compile, Copy: millis(dev.Copy), Compute: millis(dev.Kernel), Copied: dev.BytesCopied,
+			Rows: a.batch.Rows, Took: a.took, Device: a.device, Scanned: s.Rows.Load(), Bytes: s.Bytes.Load(),
 			Segments: s.Segments.Load(), Skipped: s.Skipped.Load(), Kept: s.Kept.Load(), Indexed: s.Indexed.Load()}
 		a.batch.Release()
 	}

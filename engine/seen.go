@@ -21,6 +21,9 @@ type Watcher interface {
 	Seen(sql string, took time.Duration)
 	// Executed is Seen of an EXECUTE of a statement of SQL's PREPARE, which is never answered here.
 	Executed(sql string, took time.Duration)
+	// Shape returns the text of a statement without its constants, as pgaccel.queries shows it, and the reason why it is forwarded
+	// where it names nothing of pgaccel's; "" where nothing stands against it. It parses and plans the statement.
+	Shape(sql string) (text string, why plan.Reason)
 	// Prepared returns the name and the statement of a PREPARE, or the name that an EXECUTE has; no name for other texts.
 	Prepared(text []byte) (name, sql string)
 }
@@ -108,6 +111,26 @@ func (e *Engine) Executed(sql string, took time.Duration) {
 	if took >= SeenMin || e.Mentions([]byte(sql)) {
 		e.relayed(sql, "EXECUTE of a statement of PREPARE", took)
 	}
+}
+
+// Shape implements Watcher.
+func (e *Engine) Shape(sql string) (text string, why plan.Reason) {
+	defer func() {
+		if p := recover(); p != nil {
+			e.log.Error("a statement that was forwarded could not be looked at", "panic", p)
+			text, why = "<unparsable>", plan.ReasonInternalError
+		}
+	}()
+	t := syntax.Parse(sql)
+	var refused []pushdown.Refusal
+	why = plan.ReasonNotSelect
+	if sel, _ := t.Select(); sel != nil {
+		if refused, why = pushdown.Plan(t, nil, e.catalog()).Refused, ""; len(refused) > 0 {
+			why = refused[0].Forward.Reason
+		}
+	}
+	text, _ = shapeText(t, refused)
+	return text, why
 }
 
 // Prepared implements Watcher.

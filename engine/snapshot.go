@@ -9,6 +9,7 @@ import (
 
 	"pgaccel/catalog"
 	"pgaccel/colstore"
+	"pgaccel/internal/trace"
 	"pgaccel/olap"
 	"pgaccel/plan"
 )
@@ -65,6 +66,7 @@ func (e *Engine) moment(ctx context.Context, g *gateRow, view func(colstore.Snap
 		err := e.store.Wait(wait, e.target(g))
 		cancel()
 		waited = time.Since(start)
+		trace.Of(ctx).Record("wait", start, start.Add(waited))
 		if err != nil {
 			e.waited(g, waited)
 			return in, forward(plan.ReasonStale, err.Error())

@@ -296,6 +296,20 @@ func (d *decision) Forwarded(reason plan.Reason) time.Time {
 // Listed implements Decision.
 func (d *decision) Listed() bool { return d.explain != nil || d.shape != nil && d.shape.text != "" }
 
+// Shape implements Decision.
+func (d *decision) Shape() (text string, why plan.Reason) {
+	switch {
+	case d.forward != nil:
+		why = d.forward.Reason
+	case d.left != nil:
+		why = d.left.Reason
+	}
+	if d.shape != nil {
+		text = d.shape.text
+	}
+	return text, why
+}
+
 // Completed implements Decision.
 func (d *decision) Completed(took time.Duration) {
 	if d.explain == nil {

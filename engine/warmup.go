@@ -24,6 +24,8 @@ const (
 	warmUpsAtOnce = 2
 	// warmUpMax bounds a warm-up, compiling included. Versions of tables are held as long as it computes.
 	warmUpMax = 30 * time.Second
+	// preparesMost bounds the statements that wait for what Prepared does.
+	preparesMost = 64
 )
 
 // begin reports whether nobody warms up the shape, and the device has not been timed.
@@ -65,34 +67,87 @@ func (e *Engine) warmUp(d *decision, bound *plan.Star, indexes olap.IndexUse) {
 
 // warmUpOnce computes the query on the newest versions; false where the device did not.
 func (e *Engine) warmUpOnce(ctx context.Context, d *decision, bound *plan.Star, indexes olap.IndexUse) bool {
+	opt := e.execution()
+	var report olap.Report
+	opt.Device, opt.Indexes, opt.Report = gpu.Patient(e.opt.Device), indexes, &report
+	start := time.Now()
+	err := e.forNobody(ctx, d, bound, opt)
+	took := time.Since(start)
+	e.devices.add(report.Stats)
+	if ctx.Err() != nil || report.Device == "" && report.Stats.Kernel == 0 {
+		return false
+	}
+	d.shape.choice.add(onDevice, took, report.Stats.BytesRead, &e.devices.processor)
+	return err == nil && report.Device != ""
+}
+
+// forNobody computes the query on the newest versions, and drops the result.
+func (e *Engine) forNobody(ctx context.Context, d *decision, bound *plan.Star, opt olap.Options) error {
 	in, f := e.view(d.deps, colstore.Everything)
 	if f != nil {
-		return false
+		return f
 	}
 	defer releaseAll(in)
 	memory := &reservation{of: &e.memory}
 	defer memory.release()
-	opt := e.execution()
 	if opt.Rank != nil {
 		opt.Rank = d.rank
 	}
-	var report olap.Report
-	opt.Reserve, opt.Device, opt.Indexes, opt.Report, opt.Ties = memory.grow, gpu.Patient(e.opt.Device), indexes, &report, true
-	start := time.Now()
+	opt.Reserve, opt.Ties = memory.grow, true
 	batch, err := func() (batch *vector.Batch, err error) {
 		defer recovered(&batch, &err)
 		return olap.Execute(ctx, bound, in, opt)
 	}()
-	took := time.Since(start)
 	batch.Release()
-	e.devices.add(report.Stats)
 	var forwarded *plan.Forward
-	if err != nil && !errors.As(err, &forwarded) && ctx.Err() == nil {
+	if err != nil && err != olap.ErrPrepared && !errors.As(err, &forwarded) && ctx.Err() == nil {
 		e.log.Warn("a statement was computed on a device for its time, and failed", "error", err, "query", d.shape.text)
 	}
-	if ctx.Err() != nil || report.Device == "" && report.Stats.Kernel == 0 {
+	return err
+}
+
+// Prepared implements Decision: kernels are compiled, once a shape. Which they are is known where no values are
+// missing, of parameters or of the server; what depends on a time zone has the same in any. No right has been shown yet:
+// nothing is copied to a device or computed, compilers work behind what executions wait for, and no client sees what for.
+func (d *decision) Prepared() {
+	e := d.statement.engine
+	if e.opt.Device == nil || d.forward != nil || d.explain != nil || len(d.deps.Params)+len(d.deps.ServerConsts) > 0 {
+		return
+	}
+	if _, ok := e.opt.Device.Limits(); !ok || !d.shape.choice.prepare() {
+		return
+	}
+	zones, f := e.zonesOf(ended, d.deps, false, "")
+	if f != nil {
+		return
+	}
+	bound, f := d.bind(nil, nil, plan.Rules{Zones: zones, Cases: e.casesOf(d.deps)})
+	if f != nil {
+		return
+	}
+	if e.devices.prepares.Add(1) > preparesMost {
+		e.devices.prepares.Add(-1)
+		return
+	}
+	go func() {
+		defer e.devices.prepares.Add(-1)
+		e.devices.preparing.Lock()
+		defer e.devices.preparing.Unlock()
+		ctx, cancel := context.WithTimeout(context.Background(), warmUpMax)
+		defer cancel()
+		opt := e.execution()
+		opt.Device, opt.Prepare = e.opt.Device, true
+		_ = e.forNobody(ctx, d, bound, opt) // ErrPrepared, or what an execution will meet
+	}()
+}
+
+// prepare reports, once, that the shape has not been computed.
+func (c *deviceChoice) prepare() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.prepared || c.timings[onDevice].n > 0 {
 		return false
 	}
-	d.shape.choice.add(onDevice, took)
-	return err == nil && report.Device != ""
+	c.prepared = true
+	return true
 }

@@ -58,7 +58,10 @@ func TestGolden(t *testing.T) {
 		}
 		st := &Statement{Plan: Plan(p.Star, x.options), Planning: time.Millisecond}
 		if x.options.Timing {
-			st.Execution = &Actual{Rows: 3, Took: 1234 * time.Microsecond, Device: "cpu", Scanned: 600200, Bytes: 4096, Segments: 11, Skipped: 2}
+			st.Execution = &Actual{Rows: 3, Took: 1234 * time.Microsecond, Device: "cuda:0", Scanned: 600200, Bytes: 4096, Segments: 11, Skipped: 2,
+				Compile: 812 * time.Millisecond, Copy: 70 * time.Millisecond, Compute: 300 * time.Microsecond, Copied: 1 << 20}
+		} else if x.options.Costs {
+			st.Execution = &Actual{Rows: 1, Took: time.Second, Device: "cpu", Compile: time.Second}
 		}
 		fmt.Fprintf(&b, "%s\n----\n", x.sql)
 		for _, format := range []string{"text", "json", "yaml", "xml"} {

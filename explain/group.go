@@ -63,7 +63,7 @@ func (s *Statement) node(n *Node, o Options) (g group) {
 		}
 	}
 	if root {
-		g = append(g, s.Execution.fields()...)
+		g = append(g, s.Execution.fields(o)...)
 	}
 	if len(n.Plans) > 0 {
 		plans := list{name: "Plan"}

@@ -59,6 +59,9 @@ type Actual struct {
 	Scanned, Bytes, Segments, Skipped int64
 	Kept                              int64 // segments of which an earlier execution has left the groups
 	Indexed                           int64 // segments of which a device asked bitmap indexes
+	// What a device took: to wait for kernels, to copy what it had not, and to compute; and bytes that were copied.
+	Compile, Copy, Compute time.Duration
+	Copied                 int64
 }
 
 // Statement is an explained statement.

@@ -55,7 +55,7 @@ func (w *textWriter) node(n *Node, indent int) {
 	indent++
 	fields := n.Fields
 	if n == w.root {
-		fields = append(fields[:len(fields):len(fields)], w.execution.fields()...)
+		fields = append(fields[:len(fields):len(fields)], w.execution.fields(w.options)...)
 	}
 	for _, f := range fields {
 		if f.Structured {
@@ -87,7 +87,7 @@ func (w *textWriter) actual() string {
 }
 
 // fields are what is said of an execution beside its rows and time.
-func (a *Actual) fields() []Field {
+func (a *Actual) fields(o Options) []Field {
 	if a == nil {
 		return nil
 	}
@@ -105,6 +105,21 @@ func (a *Actual) fields() []Field {
 	}
 	if a.Bytes > 0 {
 		fields = append(fields, Field{Key: "Bytes Read", Value: count(a.Bytes)})
+	}
+	took := func(key string, d time.Duration) {
+		switch {
+		case d == 0 || !o.Timing:
+		case o.Format == "text":
+			fields = append(fields, Field{Key: key, Value: milliseconds(d) + " ms"})
+		default:
+			fields = append(fields, Field{Key: key, Value: number(milliseconds(d))})
+		}
+	}
+	took("Device Compile Time", a.Compile)
+	took("Device Copy Time", a.Copy)
+	took("Device Compute Time", a.Compute)
+	if a.Copied > 0 {
+		fields = append(fields, Field{Key: "Bytes Copied to Device", Value: count(a.Copied)})
 	}
 	return fields
 }

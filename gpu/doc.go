@@ -22,6 +22,16 @@
 // A query whose columns are there costs the host about 50 microseconds, and as many
 // look-ups as it has columns and lookups: not segments.
 //
+// With Options.Kernels the sources of the kernels that were used last are in a file, and those of the process before are
+// compiled for a device when it comes, one after the other, while no query waits for a compiler:
+//
+//	"pgaccel kernels 1\n"
+//	32 bytes  SHA-256 of what follows
+//	JSON      {"headers": a hash of what kernels include, "kernels": [{"name": "scan_..", "code": ".."}, ..]}
+//
+// At most 256, the one used last first. A source is of a query's shape: no constant and no value of a row is in it. Where
+// the headers are others the list is dropped: another version of package program makes other sources.
+//
 // # What is kept
 //
 // Items (cache.go) are columns of segments (device lanes, then nulls), bitmaps of live rows,

@@ -176,6 +176,10 @@ func (b *batch) run() error {
 	if len(b.lists) > 0 {
 		b.commands = slices.Insert(b.commands, 0, device.Command{Op: device.OpWrite, Dst: b.j.lists, Data: b.lists})
 	}
+	if first := slices.IndexFunc(b.commands, func(c device.Command) bool { return c.Op == device.OpMark }); first > 0 &&
+		slices.ContainsFunc(b.commands[:first], func(c device.Command) bool { return c.Op == device.OpCopyShared }) {
+		b.commands, b.marks = slices.Insert(b.commands, 0, device.Command{Op: device.OpMark}), slices.Insert(b.marks, 0, false)
+	}
 	reply, err := b.j.send(b.stream, b.commands, b.marks)
 	if err != nil {
 		return err
@@ -210,6 +214,8 @@ func (j *job) send(stream int, commands []device.Command, marks []bool) (*device
 	for i, ms := range reply.Millis {
 		if marks[i] {
 			j.stats.Kernel += ms
+		} else {
+			j.stats.Copy += ms
 		}
 	}
 	return reply, nil

@@ -28,8 +28,9 @@ type RunOptions struct {
 	// Wait has the query wait for its kernel to be compiled and for a busy device, as one
 	// for which a device was demanded does. Else it gets ErrCompiling or ErrBusy.
 	Wait bool
-	// Prepare has the query's kernels begin to be compiled, and no more: the result is nil.
-	Prepare bool
+	// Prepare has the query's kernels begin to be compiled, and no more: the result is nil. With Ahead no execution
+	// needs them yet: they are compiled one after the other, while none waits for another.
+	Prepare, Ahead bool
 	// Caller is whom the query is for (a connection, say): callers that wait get turns
 	// one after the other, however many queries each has. 0: one of its own.
 	Caller uint64
@@ -55,11 +56,13 @@ func (p patient) Run(ctx context.Context, q *program.Query, opt RunOptions) (*pr
 
 // Stats is what a query cost.
 type Stats struct {
-	Device      string  // "cuda:0", "emu:0"; several are separated by commas
-	Kernel      float64 // milliseconds on the device, copies excluded
-	BytesCopied int64   // host to device
-	BytesRead   int64   // of columns, as encoded on the device
-	Indexed     int     // segments of which bitmap indexes said which rows to look at
+	Device      string        // "cuda:0", "emu:0"; several are separated by commas
+	Compile     time.Duration // waited for kernels to be compiled, or loaded
+	Copy        float64       // milliseconds on the device in which it did not compute: of columns that were not there
+	Kernel      float64       // milliseconds on the device, copies excluded
+	BytesCopied int64         // host to device
+	BytesRead   int64         // of columns, as encoded on the device
+	Indexed     int           // segments of which bitmap indexes said which rows to look at
 }
 
 // Errors that leave a query to the CPU.

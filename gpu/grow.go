@@ -64,6 +64,8 @@ func (m *Manager) fit(ctx context.Context, s *set, q *program.Query, opt RunOpti
 		r, stats, err := m.compute(ctx, s, &again, opt)
 		all.Device = stats.Device
 		all.Kernel += stats.Kernel
+		all.Copy += stats.Copy
+		all.Compile += stats.Compile
 		all.BytesCopied += stats.BytesCopied
 		all.BytesRead, all.Indexed = stats.BytesRead, stats.Indexed
 		var fault *device.Fault

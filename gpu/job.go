@@ -243,7 +243,9 @@ func (j *job) compile(q *program.Query, all bool, patience time.Duration) error 
 	}
 	err := module(noPatience) // all begin to be compiled
 	if err == ErrCompiling && patience > 0 {
+		began := time.Now()
 		err = module(patience)
+		j.stats.Compile += time.Since(began)
 	}
 	return err
 }

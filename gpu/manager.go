@@ -38,7 +38,10 @@ type Options struct {
 	// Share has queries that are equal to one that waits or runs get its result, and others over
 	// a table that does not fit a device's memory scan it together.
 	Share bool
-	Log   *slog.Logger // nil: slog.Default()
+	// Kernels is the path of a file that lists the kernels that were used last: those of the process before are compiled
+	// for a device when it comes. "": none is kept.
+	Kernels string
+	Log     *slog.Logger // nil: slog.Default()
 
 	// Of tests: bytes of a buffer that columns stream through, 0: by the budget; bytes that one
 	// batch copies, 0: batchBytes; and an Executor.Alloc for every piece of memory, so that the
@@ -63,6 +66,11 @@ type Manager struct {
 	now      atomic.Pointer[set]
 	counters []*counters // by position in set.devs
 	leaving  sync.WaitGroup
+
+	listed  []*device.Source // of Options.Kernels, as the process before left it
+	written map[string]bool  // the names of those that are there now; of keepKernels
+	// closing ends keepKernels, listKept says that it has.
+	closing, listKept chan struct{}
 }
 
 // set is the devices of one Executor.
@@ -127,7 +135,14 @@ func New(opt Options) *Manager {
 		opt.File = nil
 		opt.Offset = func([]byte) (int64, bool) { return 0, false }
 	}
-	return &Manager{opt: opt, shapes: newShapes(), formats: newFormats(), grown: newGrown(), reason: "not started"}
+	m := &Manager{opt: opt, shapes: newShapes(), formats: newFormats(), grown: newGrown(), reason: "not started", closing: make(chan struct{}), listKept: make(chan struct{})}
+	if opt.Kernels == "" {
+		close(m.listKept)
+	} else {
+		m.listed = m.readKernels()
+		go m.keepKernels()
+	}
+	return m
 }
 
 // Attach has the manager use an executor's devices, with nothing in their memory, until
@@ -151,7 +166,7 @@ func (m *Manager) Attach(ex device.Executor) error {
 		}
 		d := &dev{m: m, ex: ex, alive: alive, index: i, position: len(s.devs), name: fmt.Sprintf("%s:%d", info.Kind, i), info: info,
 			file: file, shared: shared, queue: newQueue(m.opt.Streams), lines: map[uint64][]*item{}, hints: newHints()}
-		d.modules.byName = map[string]*module{}
+		d.modules.byName, d.modules.unwanted = map[string]*module{}, sync.NewCond(&d.modules.mu)
 		d.budget = m.opt.Memory
 		if d.budget <= 0 {
 			d.budget = info.Free / 100 * 85
@@ -186,24 +201,21 @@ func (m *Manager) Attach(ex device.Executor) error {
 	}
 	m.set, m.reason = s, ""
 	m.now.Store(s)
-	known := m.shapes.latest(warmShapes)
+	known := m.kernels()
 	for _, d := range s.devs {
 		go d.warm(known)
 	}
 	return nil
 }
 
-// warmShapes is how many kernels, the latest, are compiled for a device before queries ask.
-const warmShapes = 64
-
 // warm compiles what queries will need, one kernel after the other.
-func (d *dev) warm(known []*shape) {
+func (d *dev) warm(known []*device.Source) {
 	_, err := d.transcode(d.alive, anyPatience)
-	for _, sh := range known {
+	for _, k := range known {
 		if err != nil || d.alive.Err() != nil {
 			return
 		}
-		if _, err = d.modules.get(d.alive, d, &sh.g.Source, anyPatience); device.KindOf(err) == device.FaultCompile {
+		if err = d.modules.ahead(d, k); device.KindOf(err) == device.FaultCompile {
 			err = nil
 		}
 	}
@@ -257,6 +269,7 @@ func (m *Manager) detach(s *set, reason string) {
 		c := m.counters[i]
 		c.compiles += last.Compiles
 		c.compileFaults += last.CompileFaults
+		c.compileSeconds += last.CompileSeconds
 		c.cacheHits += last.CacheHits
 		c.evictions += last.Evictions
 	}
@@ -265,10 +278,15 @@ func (m *Manager) detach(s *set, reason string) {
 // Close detaches for good, when the queries in flight have ended, and gives the memory of the
 // devices back.
 func (m *Manager) Close() error {
-	m.Detach("shut down")
 	m.mu.Lock()
+	first := !m.closed
 	m.closed = true
 	m.mu.Unlock()
+	if first {
+		close(m.closing)
+	}
+	<-m.listKept // which knows of the devices what does not compile
+	m.Detach("shut down")
 	m.leaving.Wait()
 	return nil
 }
@@ -302,7 +320,7 @@ func (m *Manager) Run(ctx context.Context, q *program.Query, opt RunOptions) (*p
 		return nil, Stats{}, errors.New("gpu: a lookup is built for a query, not by itself")
 	}
 	if opt.Prepare {
-		return nil, Stats{}, m.prepare(s, q)
+		return nil, Stats{}, m.prepare(s, q, opt.Ahead)
 	}
 	if !m.opt.Share || !sharable(q) {
 		return m.fit(ctx, s, q, opt)
@@ -316,11 +334,18 @@ func (m *Manager) Run(ctx context.Context, q *program.Query, opt RunOptions) (*p
 	return r, stats, err
 }
 
-// prepare has the kernels of q begin to be compiled.
-func (m *Manager) prepare(s *set, q *program.Query) (err error) {
+// prepare has the kernels of q begin to be compiled, or with ahead, be compiled in a while.
+func (m *Manager) prepare(s *set, q *program.Query, ahead bool) (err error) {
 	for _, d := range s.devs {
 		j := &job{d: d, ctx: s.alive}
-		err = cmp.Or(err, j.compile(q, false, noPatience))
+		if !ahead {
+			err = cmp.Or(err, j.compile(q, false, noPatience))
+			continue
+		}
+		err = cmp.Or(err, j.collect(q, false))
+		for i := range j.kernels {
+			d.modules.later(d, &j.kernels[i].shape.g.Source)
+		}
 	}
 	return err
 }
@@ -378,7 +403,8 @@ func (m *Manager) compute(ctx context.Context, s *set, q *program.Query, opt Run
 		stats.BytesCopied += a.stats.BytesCopied
 		stats.BytesRead += a.stats.BytesRead
 		stats.Indexed += a.stats.Indexed
-		stats.Kernel = max(stats.Kernel, a.stats.Kernel)
+		stats.Kernel, stats.Copy = max(stats.Kernel, a.stats.Kernel), max(stats.Copy, a.stats.Copy)
+		stats.Compile = max(stats.Compile, a.stats.Compile)
 		if a.stats.Device != "" {
 			if stats.Device != "" {
 				stats.Device += ","

@@ -427,7 +427,10 @@ func TestPrepare(t *testing.T) {
 	if runs.Load() != 0 {
 		t.Fatalf("%d batches ran", runs.Load())
 	}
-	begun := m.Status()[0].Compiles
+	modules := &m.current().devs[0].modules
+	modules.mu.Lock()
+	begun := uint64(len(modules.byName))
+	modules.mu.Unlock()
 	if err := compare(m, q); err != nil {
 		t.Fatal(err)
 	}

@@ -68,15 +68,15 @@ func (s *shapes) of(q *program.Query, info *device.Info, formats []format) (*sha
 	return sh, nil
 }
 
-// latest returns shapes that were generated, the latest used first.
-func (s *shapes) latest(n int) []*shape {
+// latest returns the sources of shapes that were generated, the latest used first.
+func (s *shapes) latest(n int) []*device.Source {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var out []*shape
+	var out []*device.Source
 	all := s.lru.Values() // the oldest comes first
 	for i := len(all) - 1; i >= 0 && len(out) < n; i-- {
 		if all[i].err == nil && all[i].faults == 0 {
-			out = append(out, all[i])
+			out = append(out, &all[i].g.Source)
 		}
 	}
 	return out
@@ -117,9 +117,14 @@ func (s *shapes) ended(sh *shape, err error) {
 type modules struct {
 	mu       sync.Mutex
 	byName   map[string]*module
-	compiles uint64
+	wanted   int        // being compiled that queries have asked for
+	unwanted *sync.Cond // of mu: wanted is 0
+	waiting  int        // for a turn of later
+	turn     sync.Mutex // of ahead
+	compiles uint64     // that have ended
 	failures uint64
 	hits     uint64
+	took     time.Duration // to compile, or to load what was compiled before
 }
 
 type module struct {
@@ -145,10 +150,16 @@ func (ms *modules) get(ctx context.Context, d *dev, s *device.Source, patience t
 	ms.mu.Lock()
 	m := ms.byName[s.Name]
 	if m == nil {
-		m = &module{began: time.Now(), done: make(chan struct{})}
-		ms.byName[s.Name] = m
-		ms.compiles++
-		go ms.compile(m, d, s)
+		m = ms.begin(s)
+		ms.wanted++
+		go func() {
+			ms.compile(m, d, s)
+			ms.mu.Lock()
+			defer ms.mu.Unlock()
+			if ms.wanted--; ms.wanted == 0 {
+				ms.unwanted.Broadcast()
+			}
+		}()
 	} else {
 		select {
 		case <-m.done:
@@ -179,13 +190,77 @@ func (ms *modules) get(ctx context.Context, d *dev, s *device.Source, patience t
 	return m.id, m.err
 }
 
-func (ms *modules) compile(m *module, d *dev, s *device.Source) {
-	defer close(m.done)
-	m.id, m.err = d.ex.Compile(d.alive, d.index, *s)
-	if m.err == nil {
+// begin notes, with mu held, that a source begins to be compiled.
+func (ms *modules) begin(s *device.Source) *module {
+	m := &module{began: time.Now(), done: make(chan struct{})}
+	ms.byName[s.Name] = m
+	return m
+}
+
+// waitingMost bounds the sources that wait to be compiled for nobody: more are compiled when queries need them.
+const waitingMost = 64
+
+// later is ahead, in the background.
+func (ms *modules) later(d *dev, s *device.Source) {
+	ms.mu.Lock()
+	defer ms.mu.Unlock()
+	if ms.byName[s.Name] != nil || ms.waiting == waitingMost {
 		return
 	}
+	ms.waiting++
+	go func() {
+		_ = ms.ahead(d, s) // it is in the log, and what a query will meet
+		ms.mu.Lock()
+		defer ms.mu.Unlock()
+		ms.waiting--
+	}()
+}
+
+// ahead compiles a source that no query has asked for yet, one at a time, once none waits for another.
+func (ms *modules) ahead(d *dev, s *device.Source) error {
+	ms.turn.Lock()
+	defer ms.turn.Unlock()
 	ms.mu.Lock()
+	for ms.wanted > 0 {
+		ms.unwanted.Wait()
+	}
+	m := ms.byName[s.Name]
+	if m != nil {
+		ms.mu.Unlock()
+		return nil
+	}
+	m = ms.begin(s)
+	ms.mu.Unlock()
+	ms.compile(m, d, s)
+	return m.err
+}
+
+// refused reports whether a source does not compile.
+func (ms *modules) refused(name string) bool {
+	ms.mu.Lock()
+	m := ms.byName[name]
+	ms.mu.Unlock()
+	if m == nil {
+		return false
+	}
+	select {
+	case <-m.done:
+		return m.err != nil
+	default:
+		return false
+	}
+}
+
+func (ms *modules) compile(m *module, d *dev, s *device.Source) {
+	m.id, m.err = d.ex.Compile(d.alive, d.index, *s)
+	ms.mu.Lock()
+	close(m.done)
+	ms.compiles++
+	ms.took += time.Since(m.began)
+	if m.err == nil {
+		ms.mu.Unlock()
+		return
+	}
 	ms.failures++
 	if device.KindOf(m.err) != device.FaultCompile {
 		delete(ms.byName, s.Name)

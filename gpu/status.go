@@ -33,13 +33,15 @@ type DeviceStatus struct {
 	Faults        map[device.FaultKind]uint64
 	Compiles      uint64
 	CompileFaults uint64
-	CacheHits     uint64 // queries that found their kernel compiled
-	ImageHits     uint64 // columns of queries that were found whole
-	ImageMisses   uint64
-	Evictions     uint64
-	Streamed      uint64 // queries whose columns did not fit
-	BytesCopied   uint64 // to the device
-	KernelSeconds float64
+	// CompileSeconds is the time until kernels were there, of each: compiled, or loaded where an earlier process has done so.
+	CompileSeconds float64
+	CacheHits      uint64 // queries that found their kernel compiled
+	ImageHits      uint64 // columns of queries that were found whole
+	ImageMisses    uint64
+	Evictions      uint64
+	Streamed       uint64 // queries whose columns did not fit
+	BytesCopied    uint64 // to the device
+	KernelSeconds  float64
 }
 
 // counters are kept for a device while it comes and goes; under Manager.mu.
@@ -52,6 +54,7 @@ type counters struct {
 	faults                                      map[device.FaultKind]uint64
 	// Of devices that are gone.
 	compiles, compileFaults, cacheHits, evictions uint64
+	compileSeconds                                float64
 }
 
 // Status tells of all devices; where there is none, one with its name says why.
@@ -82,6 +85,7 @@ func (c *counters) status(s *DeviceStatus) {
 	s.BytesCopied, s.KernelSeconds = c.bytesCopied, c.kernelMillis/1000
 	s.Faults = maps.Clone(c.faults)
 	s.Compiles, s.CompileFaults, s.CacheHits, s.Evictions = c.compiles, c.compileFaults, c.cacheHits, c.evictions
+	s.CompileSeconds = c.compileSeconds
 }
 
 // addTo adds what a device that is there knows itself.
@@ -107,6 +111,7 @@ func (d *dev) addTo(s *DeviceStatus) {
 	d.modules.mu.Lock()
 	s.Compiles += d.modules.compiles
 	s.CompileFaults += d.modules.failures
+	s.CompileSeconds += d.modules.took.Seconds()
 	s.CacheHits += d.modules.hits
 	d.modules.mu.Unlock()
 }

@@ -2,6 +2,7 @@ package integration
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -10,6 +11,19 @@ import (
 	"testing"
 	"time"
 )
+
+// TestFreedMemory: serve has the kernel keep what it gives back until that is needed, under its own name.
+func TestFreedMemory(t *testing.T) {
+	s := privateStack(t, "CREATE TABLE fm (id int PRIMARY KEY)")
+	process := fmt.Sprintf("/proc/%d/", s.cmd.Process.Pid)
+	environ, err := os.ReadFile(process + "environ")
+	if err != nil || !strings.Contains("\x00"+string(environ), "\x00GODEBUG=madvdontneed=0\x00") {
+		t.Errorf("%v: %q", err, environ)
+	}
+	if comm, err := os.ReadFile(process + "comm"); err != nil || strings.TrimSpace(string(comm)) != filepath.Base(s.cmd.Path)[:min(15, len(filepath.Base(s.cmd.Path)))] {
+		t.Errorf("the process is called %q, of %s (%v)", comm, s.cmd.Path, err)
+	}
+}
 
 // TestDrainAndReload: SIGHUP takes over what may change and nothing of a bad file; SIGTERM
 // lets a transaction end, refuses new clients, and leaves nothing on the server.

@@ -84,10 +84,17 @@ func (x *execution) offered() bool {
 // done again without.
 func (x *execution) onDevice(try func() (done bool, err error)) (done bool, err error) {
 	if x.device == nil {
+		if x.opt.Prepare {
+			return true, ErrPrepared
+		}
 		return false, nil
 	}
 	held := x.memory.Load()
-	if done, err = try(); done {
+	done, err = try()
+	if x.opt.Prepare {
+		return true, ErrPrepared
+	}
+	if done {
 		return true, err
 	}
 	if err := x.ctx.Err(); err != nil {
@@ -169,6 +176,10 @@ func (a *accelerator) leave(why string) bool {
 // run computes a query; nil where the processor has to. The error is that of the context.
 func (a *accelerator) run(l *lowering) (*program.Result, error) {
 	q := l.query()
+	if a.x.opt.Prepare {
+		a.prepare([]deviceBase{{l: l}})
+		return nil, nil
+	}
 	defer l.useIndexes(q)()
 	var r *program.Result
 	var stats gpu.Stats
@@ -179,6 +190,8 @@ func (a *accelerator) run(l *lowering) (*program.Result, error) {
 	if report := a.x.opt.Report; report != nil {
 		s := &report.Stats
 		s.Kernel += stats.Kernel
+		s.Copy += stats.Copy
+		s.Compile += stats.Compile
 		s.BytesCopied += stats.BytesCopied
 		s.BytesRead += stats.BytesRead
 		s.Indexed += stats.Indexed
@@ -286,13 +299,13 @@ func (a *accelerator) groups(g *grouper) (ok bool, err error) {
 	return true, nil
 }
 
-// prepare has the kernels of what was not run be compiled beside that of what could not be.
+// prepare has the kernels of what was not run be compiled: beside that of what could not be, or for an execution to come.
 func (a *accelerator) prepare(list []deviceBase) {
-	if a.x.opt.DeviceWait {
+	if a.x.opt.DeviceWait && !a.x.opt.Prepare {
 		return
 	}
 	for i := range list {
-		_, _, _ = a.x.device.Run(a.x.ctx, list[i].l.query(), gpu.RunOptions{Prepare: true})
+		_, _, _ = a.x.device.Run(a.x.ctx, list[i].l.query(), gpu.RunOptions{Prepare: true, Ahead: a.x.opt.Prepare})
 	}
 }
 

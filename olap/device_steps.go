@@ -47,7 +47,7 @@ func (l *lowering) step(s *step) {
 		to.Node, to.Index = l.node(s.n), len(l.q.Bits)
 		set := s.set
 		if set.Size == 0 {
-			set = setOfTable(s.n.lo, s.table)
+			set = l.p.x.setOfTable(s.n.lo, s.table)
 		}
 		l.q.Bits = append(l.q.Bits, program.Bits{Set: set})
 	case s.kind == program.StepRange:

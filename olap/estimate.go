@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+	"sync/atomic"
 
 	"pgaccel/colstore"
 	"pgaccel/gpu/program"
@@ -114,34 +115,50 @@ func (p *pipeline) measure() {
 	if len(unsure) == 0 || p.device || !p.x.opt.enough(int(p.tab.Rows), sampleRows) {
 		return
 	}
-	rows, found := 0, make([]int, len(unsure))
-	w := newWorker(p)
-	w.sampleTiles(func(start int, _ uint64) bool {
-		for i, s := range unsure {
-			if !w.begin(start, min(tileRows, w.seg.Rows-start)) {
-				return true
+	tiles := p.sampleTiles()
+	var rows, next atomic.Int64
+	found := make([]atomic.Int64, len(unsure))
+	err := p.x.together(min(p.x.opt.Workers, (len(tiles)+workerTiles-1)/workerTiles), func(*member) error {
+		w := newWorker(p)
+		for k := int(next.Add(1) - 1); k < len(tiles); k = int(next.Add(1) - 1) {
+			w.at(tiles[k])
+			for i, s := range unsure {
+				if !w.begin(tiles[k].start, min(tileRows, w.seg.Rows-tiles[k].start)) {
+					break
+				}
+				w.settle()
+				if i == 0 {
+					rows.Add(int64(len(w.f.sel)))
+				}
+				w.step(s)
+				found[i].Add(int64(len(w.f.sel)))
 			}
-			w.settle()
-			if i == 0 {
-				rows += len(w.f.sel)
+			if w.err != nil {
+				return w.err
 			}
-			w.step(s)
-			found[i] += len(w.f.sel)
 		}
-		return w.err == nil
+		return nil
 	})
-	if w.err != nil || rows == 0 {
-		return
+	if err != nil || rows.Load() == 0 {
+		return // the scan will come upon an error, too
 	}
 	for i, s := range unsure {
-		s.share = min(s.share, float64(found[i]+1)/float64(rows+1))
+		s.share = min(s.share, float64(found[i].Load()+1)/float64(rows.Load()+1))
 	}
 }
 
-// sampleTiles calls f for sampleTiles tiles, about, from all over the table, in whose segment the worker is then, with
-// the steps that zone maps leave of each, until f returns false.
-func (w *worker) sampleTiles(f func(start int, live uint64) bool) {
-	p, tiles := w.p, 0
+// workerTiles is how many tiles of a sample a goroutine is to look at, at least.
+const workerTiles = 4
+
+// sampledTile is a tile of a sample: its segment, its first row, and the steps that zone maps leave of it.
+type sampledTile struct {
+	segment, start int
+	live           uint64
+}
+
+// sampleTiles returns sampleTiles tiles, about, from all over the table, but for those that zone maps exclude.
+func (p *pipeline) sampleTiles() (sample []sampledTile) {
+	tiles := 0
 	for _, seg := range p.tab.Segments {
 		tiles += (seg.Rows + tileRows - 1) / tileRows
 	}
@@ -149,13 +166,19 @@ func (w *worker) sampleTiles(f func(start int, live uint64) bool) {
 	serial := 0
 	for i, seg := range p.tab.Segments {
 		skip, live := p.zone(seg)
-		w.segment, w.seg, w.counts = i, seg, seg.Live
 		for start := 0; start < seg.Rows; start += tileRows {
-			if serial++; serial%every == 0 && !skip && !f(start, live) {
-				return
+			if serial++; serial%every == 0 && !skip {
+				sample = append(sample, sampledTile{i, start, live})
 			}
 		}
 	}
+	return sample
+}
+
+// at makes a tile's segment the worker's.
+func (w *worker) at(t sampledTile) {
+	w.segment, w.seg = t.segment, w.p.tab.Segments[t.segment]
+	w.counts = w.seg.Live
 }
 
 // bound returns the most groups that a grouping can have, by its keys' bounds and the
@@ -256,10 +279,12 @@ func (g *grouper) sample(list []*grouping) (*sampler, bool) {
 		s.found = append(s.found, newSampled(by.pack.words))
 	}
 	w := newWorker(p)
-	w.sampleTiles(func(start int, live uint64) bool {
-		w.scanTile(start, live, s)
-		return w.err == nil
-	})
+	for _, t := range p.sampleTiles() {
+		w.at(t)
+		if w.scanTile(t.start, t.live, s); w.err != nil {
+			break
+		}
+	}
 	return s, w.err == nil && s.n > 0
 }
 

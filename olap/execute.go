@@ -2,6 +2,7 @@ package olap
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -71,11 +72,17 @@ type Options struct {
 	// the query wait for its kernel. DeviceCaller is gpu.RunOptions.Caller.
 	DeviceWait   bool
 	DeviceCaller uint64
+	// Prepare has the device's kernels begin to be compiled, and no more: the error is ErrPrepared. Of a query that reads
+	// what others compute these are theirs.
+	Prepare bool
 	// Report, if not nil, is filled with what the device did.
 	Report *Report
 	// Scanned, if not nil, counts what the processor reads of tables.
 	Scanned *Scanned
 }
+
+// ErrPrepared is the error of an execution with Options.Prepare.
+var ErrPrepared = errors.New("no more than kernels was asked for")
 
 // eagerRows bounds, for an eager execution, each number of rows or groups from which on
 // a path is taken.

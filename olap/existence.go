@@ -21,6 +21,8 @@ const (
 	// existSpread bounds the places of the bitmap for each row that is expected: 16 bytes, where a row that is
 	// gathered, and brought to its place, takes more.
 	existSpread = 128
+	// existWords is how many words of the bitmap a goroutine makes keys of at a time: no more keys than are a chunk.
+	existWords = buildChunk / 64
 )
 
 // keySet is the sink that marks keys. All workers write to one bitmap.
@@ -174,17 +176,19 @@ func asksForNull(e plan.Expr) bool {
 // rows are the keys that are marked, and what is wanted of each.
 func (s *keySet) rows(of []func(key int64) int64) (*rows, error) {
 	x := s.p.x
-	at := make([]int, chunksOf(len(s.bits))+1) // by chunk of words: where its keys begin
-	if err := x.eachChunk(len(s.bits), func(c, from, to int) error {
+	at := make([]int, (len(s.bits)+existWords-1)/existWords+1) // by span of words: where its keys begin
+	if err := x.eachSpan(len(s.bits), existWords, func(c, from, to int) error {
+		n := 0
 		for _, word := range s.bits[from:to] {
-			at[c+1] += bits.OnesCount64(word)
+			n += bits.OnesCount64(word)
 		}
+		at[c+1] = n
 		return nil
 	}); err != nil {
 		return nil, err
 	}
-	for c := range chunksOf(len(s.bits)) {
-		at[c+1] += at[c]
+	for c := 1; c < len(at); c++ {
+		at[c] += at[c-1]
 	}
 	r := &rows{n: at[len(at)-1], cols: make([]vec, len(of)), from: int(s.count.Load())}
 	r.taken = int64(r.n) * int64(9*len(of))
@@ -192,12 +196,12 @@ func (s *keySet) rows(of []func(key int64) int64) (*rows, error) {
 		return nil, err
 	}
 	for i := range of {
-		r.cols[i].v = make([]int64, r.n)
+		r.cols[i].v = unset[int64](r.n)
 	}
 	if len(of) == 0 {
 		return r, nil
 	}
-	return r, x.eachChunk(len(s.bits), func(c, from, to int) error {
+	return r, x.eachSpan(len(s.bits), existWords, func(c, from, to int) error {
 		at := at[c]
 		for w := from; w < to; w++ {
 			for word := s.bits[w]; word != 0; word &= word - 1 {

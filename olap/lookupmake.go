@@ -36,11 +36,16 @@ func chunksOf(n int) int { return (n + buildChunk - 1) / buildChunk }
 
 // eachChunk calls f for all chunks of n rows, on as many goroutines as the query may have.
 func (x *execution) eachChunk(n int, f func(chunk, from, to int) error) error {
-	if n <= buildChunk {
+	return x.eachSpan(n, buildChunk, f)
+}
+
+// eachSpan is eachChunk with chunks of size rows.
+func (x *execution) eachSpan(n, size int, f func(span, from, to int) error) error {
+	if n <= size {
 		return f(0, 0, n)
 	}
-	return x.each(chunksOf(n), func(c int) error {
-		return f(c, c*buildChunk, min((c+1)*buildChunk, n))
+	return x.each((n+size-1)/size, func(c int) error {
+		return f(c, c*size, min((c+1)*size, n))
 	})
 }
 

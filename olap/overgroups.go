@@ -1,6 +1,7 @@
 package olap
 
 import (
+	"bytes"
 	"math"
 	"slices"
 
@@ -135,7 +136,12 @@ const (
 // eachOf is each, over pieces that have n groups or rows together: by one goroutine where these are
 // few.
 func (x *execution) eachOf(pieces, n int, f func(i int) error) error {
-	if n > parallelCells {
+	return x.eachIf(n > parallelCells, pieces, f)
+}
+
+// eachIf is each, by one goroutine unless it is worth more.
+func (x *execution) eachIf(worth bool, pieces int, f func(i int) error) error {
+	if worth {
 		return x.each(pieces, f)
 	}
 	for i := range pieces {
@@ -446,10 +452,8 @@ func (o *overview) having() error {
 	if len(o.x.q.Having) == 0 {
 		return nil
 	}
-	pass := make([]bool, o.n)
-	for i := range pass {
-		pass[i] = true
-	}
+	pass := unset[uint8](o.n)
+	o.x.chunksSideBySide(o.n, func(_, from, to int) { fill(pass[from:to], 1) })
 	// Every condition is computed for every group: one that fails is not missed.
 	for _, h := range o.x.q.Having {
 		plain, err := o.compareColumn(h, pass)
@@ -463,23 +467,44 @@ func (o *overview) having() error {
 		if err != nil {
 			return err
 		}
-		for i, v := range c.v {
-			pass[i] = pass[i] && !c.null(uint32(i)) && v != 0
-		}
+		o.x.chunksSideBySide(o.n, func(_, from, to int) {
+			for i := from; i < to; i++ {
+				pass[i] &= uint8(b2i(!c.null(uint32(i)) && c.v[i] != 0))
+			}
+		})
 	}
-	kept := make([]uint32, 0, o.n)
-	for i, p := range pass {
-		if p {
-			kept = append(kept, uint32(i))
-		}
-	}
-	o.restrict(kept)
+	o.restrict(o.x.numbersOf(pass))
 	return nil
+}
+
+// numbersOf returns the numbers of those that are 1, of bytes that are 0 or 1.
+func (x *execution) numbersOf(flags []uint8) []uint32 {
+	at := make([]int, max(chunksOf(len(flags)), 1)+1) // by chunk: how many are before it
+	x.chunksSideBySide(len(flags), func(c, from, to int) {
+		at[c+1] = bytes.Count(flags[from:to], []byte{1})
+	})
+	for c := 1; c < len(at); c++ {
+		at[c] += at[c-1]
+	}
+	numbers := unset[uint32](at[len(at)-1])
+	x.chunksSideBySide(len(flags), func(c, from, to int) {
+		k := at[c]
+		if k == at[c+1] {
+			return
+		}
+		for i, f := range flags[from:to] {
+			if f != 0 {
+				numbers[k] = uint32(from + i)
+				k++
+			}
+		}
+	})
+	return numbers
 }
 
 // compareColumn clears pass where a comparison of a column with a number is not true. It
 // reports whether e is one.
-func (o *overview) compareColumn(e plan.Expr, pass []bool) (bool, error) {
+func (o *overview) compareColumn(e plan.Expr, pass []uint8) (bool, error) {
 	call, ok := e.(*plan.Call)
 	if !ok || len(call.Args) != 2 || !call.Op.IsComparison() || !overLeaf(call.Args[0]) {
 		return false, nil
@@ -501,7 +526,7 @@ func (o *overview) compareColumn(e plan.Expr, pass []bool) (bool, error) {
 	return true, o.x.eachChunk(len(pass), func(_, from, to int) error {
 		for i := from; i < to; i++ {
 			if c.null(uint32(i)) {
-				pass[i] = false
+				pass[i] = 0
 				continue
 			}
 			r := 0
@@ -515,7 +540,7 @@ func (o *overview) compareColumn(e plan.Expr, pass []bool) (bool, error) {
 			} else {
 				r = compareBits(c.t, c.at(uint32(i)), want)
 			}
-			pass[i] = pass[i] && call.Op.Holds(r)
+			pass[i] &= uint8(b2i(call.Op.Holds(r)))
 		}
 		return nil
 	})

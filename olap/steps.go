@@ -90,12 +90,7 @@ func (p *pipeline) plan(conds []plan.Expr) error {
 		if n.kind == nodeTable && !n.risky {
 			s.kind, s.n, s.cost = program.StepBits, n.args[0], 1.5
 			s.onNull = n.args[0].nullable && !n.tab.OnNullNull && n.tab.OnNull != 0
-			s.table = make([]uint8, len(n.tab.Values))
-			for i, v := range n.tab.Values {
-				if v != 0 && (n.tab.Nulls == nil || n.tab.Nulls[i] == 0) {
-					s.table[i] = 1
-				}
-			}
+			s.table = p.x.truths(n.tab)
 			tables = append(tables, s)
 			continue
 		}
@@ -266,16 +261,18 @@ func (p *pipeline) tableSteps(tables []step, narrow func(n *node, lo, hi int64, 
 			out = append(out, s)
 			continue
 		}
-		for k := range s.table {
-			out[i].table[k] &= s.table[k]
-		}
+		p.x.chunksSideBySide(len(s.table), func(_, from, to int) {
+			for k := from; k < to; k++ {
+				out[i].table[k] &= s.table[k]
+			}
+		})
 		out[i].onNull = out[i].onNull && s.onNull
 	}
 	kept := out[:0]
 	for _, s := range out {
 		if !p.simplify(&s, narrow) {
 			if s.n.kind == nodeColumn && !s.onNull {
-				s.set = setOfTable(s.n.lo, s.table)
+				s.set = p.x.setOfTable(s.n.lo, s.table)
 			}
 			kept = append(kept, s)
 		}
@@ -283,19 +280,44 @@ func (p *pipeline) tableSteps(tables []step, narrow func(n *node, lo, hi int64, 
 	return kept
 }
 
+// truths returns a byte for each value of a table: 1 where that is true, 0 where it is false or null.
+func (x *execution) truths(t *table) []uint8 {
+	truths := unset[uint8](len(t.Values))
+	x.chunksSideBySide(len(truths), func(_, from, to int) {
+		for i, v := range t.Values[from:to] {
+			truths[from+i] = uint8(b2i(v != 0))
+		}
+		if t.Nulls != nil {
+			for i, null := range t.Nulls[from:to] {
+				truths[from+i] &^= null
+			}
+		}
+	})
+	return truths
+}
+
 // setOfTable returns the values that pass a table, which begins with lo.
-func setOfTable(lo int64, table []uint8) compress.Set {
-	bits := makeSet(int64(len(table)))
-	i := 0
-	for ; i+8 <= len(table); i += 8 {
-		// Bytes of 0 and 1, of which the product has the bits of all in its highest byte.
-		eight := binary.LittleEndian.Uint64(table[i:]) * 0x0102040810204080 >> 56
-		bits[i>>6] |= eight << (i & 63)
-	}
-	for ; i < len(table); i++ {
-		bits[i>>6] |= uint64(table[i]) << (i & 63)
-	}
+func (x *execution) setOfTable(lo int64, table []uint8) compress.Set {
+	bits := unsetBits(int64(len(table)))
+	x.chunksSideBySide(len(table), func(_, from, to int) { // a chunk begins with a word
+		for at := from; at < to; at += 64 {
+			bits[at>>6] = bitsOf(table[at:min(at+64, to)])
+		}
+	})
 	return compress.Set{Lo: lo, Size: int64(len(table)), Bits: bits}
+}
+
+// bitsOf makes a word of up to 64 bytes of 0 and 1.
+func bitsOf(truths []uint8) (word uint64) {
+	i := 0
+	for ; i+8 <= len(truths); i += 8 {
+		// The product has the bits of all eight in its highest byte.
+		word |= binary.LittleEndian.Uint64(truths[i:]) * 0x0102040810204080 >> 56 << i
+	}
+	for ; i < len(truths); i++ {
+		word |= uint64(truths[i]) << i
+	}
+	return word
 }
 
 // makeSet returns the words of an empty set, with the room that small sets need to be

@@ -2,26 +2,50 @@ package olap
 
 import (
 	"math/rand/v2"
+	"slices"
+	"sync/atomic"
 	"testing"
 
 	"pgaccel/gpu/program"
 )
 
-// TestSetOfTable compares the set of a table with its bytes.
-func TestSetOfTable(t *testing.T) {
+// TestTruths compares what is made of a table of truth values, chunk by chunk: a byte for each, their set, and
+// the numbers of those that are true.
+func TestTruths(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	for _, n := range edgeLengths {
-		table := make([]uint8, n)
-		for i := range table {
-			table[i] = uint8(r.IntN(2))
-		}
-		s := setOfTable(-3, table)
-		if s.Lo != -3 || s.Size != int64(n) {
-			t.Fatalf("%d: %d, %d", n, s.Lo, s.Size)
-		}
-		for i, v := range table {
-			if s.Bits[i>>6]>>(i&63)&1 != uint64(v) {
-				t.Fatalf("%d: bit %d", n, i)
+	x := &execution{opt: Options{Workers: 3}, memory: new(atomic.Int64)}
+	for _, n := range append([]int{buildChunk - 1, buildChunk, buildChunk + 1, 5*buildChunk + 63}, edgeLengths...) {
+		for _, nulls := range []bool{false, true} {
+			tab := &table{TableData: program.TableData{Values: make([]int64, n)}}
+			if nulls {
+				tab.Nulls = make([]uint8, n)
+			}
+			var want []uint32
+			truths := make([]uint8, n)
+			for i := range n {
+				tab.Values[i] = int64(r.IntN(2)) * 7
+				if nulls {
+					tab.Nulls[i] = uint8(r.IntN(2))
+				}
+				if tab.Values[i] != 0 && (!nulls || tab.Nulls[i] == 0) {
+					truths[i] = 1
+					want = append(want, uint32(i))
+				}
+			}
+			if got := x.truths(tab); !slices.Equal(got, truths) {
+				t.Fatalf("%d, nulls %v: truths differ", n, nulls)
+			}
+			if got := x.numbersOf(truths); !slices.Equal(got, want) {
+				t.Fatalf("%d, nulls %v: %d numbers of %d", n, nulls, len(got), len(want))
+			}
+			s := x.setOfTable(-3, truths)
+			if s.Lo != -3 || s.Size != int64(n) {
+				t.Fatalf("%d: %d, %d", n, s.Lo, s.Size)
+			}
+			for i, v := range truths {
+				if s.Bits[i>>6]>>(i&63)&1 != uint64(v) {
+					t.Fatalf("%d: bit %d", n, i)
+				}
 			}
 		}
 	}

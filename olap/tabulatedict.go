@@ -89,7 +89,8 @@ type piece struct {
 func (c *compiler) tabulateDict(arg *node, e *plan.Call) (*node, error) {
 	t, d := e.T, arg.dict
 	size := max(d.n, 1)
-	tab := &table{TableData: program.TableData{Lo: arg.lo, Values: make([]int64, size)}}
+	tab := &table{TableData: program.TableData{Lo: arg.lo, Values: unset[int64](size)}}
+	clear(tab.Values[d.n:]) // the pieces clear the others
 	n := &node{kind: nodeTable, t: t, args: []*node{arg}, tab: tab, risky: arg.risky}
 	pieces := make([]piece, (d.n+dictPiece-1)/dictPiece)
 	var forms sync.Pool // of *entryForm: what one of them has found out serves more than one piece
@@ -102,6 +103,7 @@ func (c *compiler) tabulateDict(arg *node, e *plan.Call) (*node, error) {
 			p.fillMatches(like, tab.Values[p.from:p.to])
 			return nil
 		}
+		clear(tab.Values[i*dictPiece : min((i+1)*dictPiece, d.n)])
 		f, ok := forms.Get().(*entryForm)
 		if !ok {
 			f = newEntryForm(e, d, c.p.x.ordersOf())
@@ -126,7 +128,7 @@ func (c *compiler) tabulateDict(arg *node, e *plan.Call) (*node, error) {
 	}
 	var list []string
 	if coded(t) {
-		list = joinLists(pieces, tab.Values)
+		list = c.p.x.joinLists(pieces, tab.Values)
 	}
 	n.lo, n.hi = math.MaxInt64, math.MinInt64
 	for i := range pieces {
@@ -150,14 +152,15 @@ func (c *compiler) tabulateDict(arg *node, e *plan.Call) (*node, error) {
 	if n.lo > n.hi {
 		n.lo, n.hi = 0, 0
 	}
-	from := min(d.n, size)
+	fill(tab.Values[d.n:], n.lo)
 	if tab.Nulls != nil || tab.Faults != nil {
-		from = 0
-	}
-	for i := from; i < size; i++ {
-		if i >= d.n || tab.Nulls != nil && tab.Nulls[i] != 0 || tab.Faults != nil && tab.Faults[i] != 0 {
-			tab.Values[i] = n.lo
-		}
+		c.p.x.chunksSideBySide(d.n, func(_, from, to int) {
+			for i := from; i < to; i++ {
+				if tab.Nulls != nil && tab.Nulls[i] != 0 || tab.Faults != nil && tab.Faults[i] != 0 {
+					tab.Values[i] = n.lo
+				}
+			}
+		})
 	}
 	if tab.OnNullNull || tab.OnNullFault {
 		tab.OnNull = n.lo
@@ -282,18 +285,22 @@ func (p *piece) mark(all *[]uint8, flags []uint8, n int) {
 
 // joinLists makes one list of those of the pieces, in the order in which strings occur first, and
 // codes of it.
-func joinLists(pieces []piece, codes []int64) (list []string) {
+func (x *execution) joinLists(pieces []piece, codes []int64) (list []string) {
 	var all stringTable
+	to := make([][]int64, len(pieces))
 	for i := range pieces {
 		p := &pieces[i]
-		to := make([]int64, max(len(p.list), 1)) // nulls and faults have code 0
+		to[i] = make([]int64, max(len(p.list), 1)) // nulls and faults have code 0
 		for k, s := range p.list {
-			to[k], _ = all.code(s)
-		}
-		for k, v := range codes[p.from:p.to] {
-			codes[p.from+k] = to[v]
+			to[i][k], _ = all.code(s)
 		}
 	}
+	_ = x.each(len(pieces), func(i int) error {
+		for k := pieces[i].from; k < pieces[i].to; k++ {
+			codes[k] = to[i][codes[k]]
+		}
+		return nil
+	})
 	return all.list
 }
 

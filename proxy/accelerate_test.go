@@ -219,6 +219,31 @@ func TestExtendedIsAnswered(t *testing.T) {
 	})
 }
 
+// TestPrepared: the engine is told of statements that will be executed later, if at all.
+func TestPrepared(t *testing.T) {
+	f := newFake()
+	st := f.add(candidateSQL, candidate(numbers(7)))
+	s := startProxy(t, f)
+	for name, sc := range map[string]struct {
+		messages [][]byte
+		want     int32
+	}{
+		"named":                {g(parse("a", candidateSQL), describe('S', "a"), syncing()), 1},
+		"named, not described": {g(parse("a", candidateSQL), syncing()), 1},
+		"described":            {g(parse("", candidateSQL), describe('S', ""), syncing()), 1},
+		"executed at once":     {g(parse("", candidateSQL), bind("", "", nil), describe('P', ""), execute("", 0), syncing()), 0},
+		"a simple Query":       {g(query(candidateSQL)), 0},
+	} {
+		c := mustConnect(t, s.Addr().String(), "")
+		before := st.prepared.Load()
+		c.exchange(sc.messages...)
+		if n := st.prepared.Load() - before; n != sc.want {
+			t.Errorf("%s: prepared %d times, want %d", name, n, sc.want)
+		}
+		c.Close()
+	}
+}
+
 func TestFlushedExtendedIsAnswered(t *testing.T) {
 	f := newFake()
 	f.add(candidateSQL, candidate(numbers(7)))

@@ -194,14 +194,19 @@ func (s *session) more(dst []byte) []byte {
 		return dst
 	}
 	n := st.end - st.first
+	command := "SELECT"
 	if a.copy != nil {
+		command = "COPY"
 		dst = a.copy.AppendEnd(dst, n)
 	} else if x.cursor != nil {
+		command = "FETCH"
 		x.cursor.ended = x.cursor.ended || x.max == 0 || n < int(x.max)
 		dst = appendTag(dst, "FETCH ", n)
 	} else if x.max > 0 && n == int(x.max) {
+		command = ""
 		dst = appendEmpty(dst, wire.PortalSuspended)
 	} else if a.explain {
+		command = explainTag
 		dst = appendPlainTag(dst, explainTag)
 	} else {
 		dst = appendTag(dst, "SELECT ", n)
@@ -214,6 +219,7 @@ func (s *session) more(dst []byte) []byte {
 	if a.next == a.rows {
 		a.free() // a portal at its end keeps no rows
 	}
+	s.answeredHere(command, n)
 	s.tell(true)
 	s.finish()
 	s.show()

@@ -4,6 +4,8 @@ import (
 	"crypto/tls"
 	"log/slog"
 	"time"
+
+	"pgaccel/internal/trace"
 )
 
 // Config sets up a Server.
@@ -31,6 +33,10 @@ type Config struct {
 	Shadow float64
 	// LogConnections logs clients that come, go, or get no session.
 	LogConnections bool
+	// SlowQueryLog is how long a statement has to take to be logged; nil logs none.
+	SlowQueryLog *time.Duration
+	// Tracer makes spans of statements; nil makes none.
+	Tracer *trace.Tracer
 
 	// MessageMemory bounds the bytes that all sessions together hold of messages of
 	// clients that have come in part; 0 is 64 MiB. What does not fit is forwarded.

@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"encoding/binary"
 	"log/slog"
 	"net"
 	"time"
@@ -68,8 +67,8 @@ func (l *connectionLog) of(s *session) []any {
 	if name := s.info.application.Load(); name != nil && *name != "" {
 		list = append(list, "application_name", *name)
 	}
-	if len(s.key) >= 4 {
-		list = append(list, "server_pid", int32(binary.BigEndian.Uint32(s.key)))
+	if pid := s.pid(); pid != 0 {
+		list = append(list, "server_pid", pid)
 	}
 	return list
 }

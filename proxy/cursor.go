@@ -172,6 +172,9 @@ func (s *session) declare(snapshot string) {
 	x := s.local
 	x.cursor.snapshot, x.cursor.settings = snapshot, s.settings
 	x.stage = &declaring{}
+	if o := s.queue.at; o != nil {
+		o.decision = x.decision
+	}
 	if !x.simple {
 		x.portal.forwarded = true
 		s.queue.push(replyExecute)
@@ -440,7 +443,9 @@ func (m *moving) ready(s *session, _ reply) action {
 		s.answered = true
 		s.cancelOnServer(nil)
 	default:
+		waits := s.queue.at // the message has yet to be dealt with
 		s.finish()
+		s.queue.at = waits
 	}
 	return swallow
 }

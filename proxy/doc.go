@@ -20,6 +20,8 @@
 //	finishcursor.go           a cursor over rows from here, of which the server runs a part
 //	setting.go                settings of pgaccel's, set wrongly or shown
 //	watch.go                  texts of what is relayed, for those that take long
+//	observed.go               what is noted of a statement for a log or a trace
+//	slowlog.go                the log of statements that take long, and the end of spans
 //	info.go                   what others may see of the session
 //	placeholder.go            what SQL finds in the place of a portal that is answered here
 //	cancel.go                 cancel requests, and sessions that end amid it

@@ -79,6 +79,7 @@ type fakeStatement struct {
 
 	executions atomic.Int32
 	forwarded  atomic.Int32
+	prepared   atomic.Int32 // calls of Prepared
 	completed  atomic.Int32 // calls of Completed, and what they were given
 	took       atomic.Int64
 	mu         sync.Mutex
@@ -180,6 +181,9 @@ func (s *fakeStatement) Execute(ctx context.Context, tx *engine.Transaction, gat
 	return given(s.batch), nil
 }
 
+// Prepared implements engine.Decision.
+func (s *fakeStatement) Prepared() { s.prepared.Add(1) }
+
 // Speculate begins what the test has set, if anything.
 func (s *fakeStatement) Speculate(ctx context.Context, tx *engine.Transaction, values func([]uint32) ([]vector.Datum, bool)) engine.Speculation {
 	s.mu.Lock()
@@ -199,6 +203,8 @@ func (s *fakeStatement) setSpeculate(begin func(context.Context, []vector.Datum)
 }
 
 func (s *fakeStatement) Listed() bool { return true }
+
+func (s *fakeStatement) Shape() (string, plan.Reason) { return "", "" }
 
 func (s *fakeStatement) Forwarded(r plan.Reason) time.Time {
 	s.forwarded.Add(1)

@@ -3,7 +3,6 @@ package proxy
 import (
 	"bytes"
 	"slices"
-	"strconv"
 	"time"
 
 	"pgaccel/engine"
@@ -299,10 +298,7 @@ func (f *finishing) end(s *session) (out []byte) {
 	if !f.begun {
 		out = slices.Concat(f.head, f.notices, f.rows)
 	}
-	rows := 0
-	if tag, _, err := wire.CString(f.tag[wire.HeaderLen:]); err == nil {
-		rows, _ = strconv.Atoi(string(tag[bytes.LastIndexByte(tag, ' ')+1:]))
-	}
+	command, rows := splitTag(bytes.TrimSuffix(f.tag[wire.HeaderLen:], []byte{0}))
 	if w := s.local.writer; w != nil {
 		out = w.AppendEnd(out, rows)
 	} else {
@@ -312,6 +308,7 @@ func (f *finishing) end(s *session) (out []byte) {
 		s.commandEnded(f.tag[wire.HeaderLen:])
 	}
 	s.local.decision.Finished(time.Since(s.local.started), rows)
+	s.answeredHere(command, rows)
 	s.tell(true)
 	s.finish()
 	return out

@@ -90,6 +90,7 @@ func (r *redeclaring) ready(s *session, k reply) action {
 	case x.cancelled:
 		s.cancelOnServer(nil)
 	case r.closed:
+		s.answeredHere("", 0)
 		s.relayQuery()
 		s.toServer.add(appendQuery(nil, x.sql))
 		x.decision.Finished(time.Since(x.started), 0) // how many rows there are shows later

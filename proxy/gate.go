@@ -230,6 +230,7 @@ func (g *gateRun) refused(k reply, code string) bool {
 
 // undoGate leads back to where the local execution was before its gate, which has failed.
 func (s *session) undoGate(b []byte, g *gateRun) []byte {
+	s.record(spanGate, g.answer.Sent)
 	s.gatePrepared[g.form] = len(g.answer.Rows) > 0 // then a constant has failed
 	if g.guarded {
 		b = s.command(b, rollbackToSQL)

@@ -223,6 +223,7 @@ func (s *Server) session(conn net.Conn, tracked closer, now *Settings, packet []
 	sess.database = database
 	sess.clamped = clamped
 	sess.log = log
+	sess.slow = &s.slow
 	sess.held = &s.held
 	sess.login = s.loginOf(database, client, server)
 	if share := now.Shadow; share > 0 {

@@ -122,7 +122,9 @@ func (s *session) forward(reason plan.Reason) {
 func (s *session) handOver(reason plan.Reason) {
 	x := s.local
 	if reason != "" && x.decision != nil {
-		x.decision.Forwarded(reason)
+		s.forwardedBy(x.decision, reason)
+	} else if o := s.queue.at; o != nil {
+		o.decision = x.decision
 	}
 	if s.implicit.open() && x.simple && s.status != 'T' {
 		// Describing has failed, and the block with it: without one, then.
@@ -174,6 +176,7 @@ func (s *session) finish() {
 	if s.local.simple && s.status == 'I' {
 		s.tx.End() // no ReadyForQuery of the server's will say that it is over
 	}
+	s.answeredOrFailed()
 	s.dropSpeculation()
 	s.local.letGo(&s.cache)
 	s.local = nil

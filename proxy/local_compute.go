@@ -47,6 +47,7 @@ func (x *execution) run() (batch *vector.Batch, err error) {
 // gateAnswered takes note of a gate that the server has run, and reports whether the local
 // execution goes on.
 func (s *session) gateAnswered(g *gateRun) bool {
+	s.record(spanGate, g.answer.Sent)
 	s.gatePrepared[g.form] = true
 	s.batch.repeatable = engine.GateRepeatable(g.answer.Rows)
 	s.schemas = engine.GateSchemas(g.answer.Rows)
@@ -92,7 +93,7 @@ func (s *session) compute(g *gateRun, fields []engine.Field, params []vector.Dat
 		g.answer.Seen = &engine.Seen{}
 	}
 	e := &execution{decision: x.decision, tx: &s.tx, gate: g.answer, fields: fields, params: params}
-	e.ctx, e.cancel = context.WithCancel(s.ctx)
+	e.ctx, e.cancel = context.WithCancel(s.traced())
 	x.stage, s.execution = &computing{execution: e, gate: g, head: head}, e
 }
 
@@ -104,7 +105,7 @@ func (s *session) takeSpeculation() engine.Speculation {
 		return nil
 	}
 	x.eager = false
-	x.speculation = x.decision.Speculate(s.ctx, &s.tx, func(planned []uint32) ([]vector.Datum, bool) {
+	x.speculation = x.decision.Speculate(s.traced(), &s.tx, func(planned []uint32) ([]vector.Datum, bool) {
 		p := x.portal
 		if p == nil {
 			return nil, false
@@ -149,6 +150,7 @@ func (s *session) executed(x *execution, batch *vector.Batch, err error) {
 		s.cancelOnServer(nil)
 	case err != nil:
 		s.notify(err)
+		s.queue.at.refusedBy(err)
 		s.forward("") // the engine has counted it
 	case c.finishing != nil:
 		c.finishing.unchanged(s)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -105,7 +106,8 @@ func TestRandomConversations(t *testing.T) {
 		{"viewed", viewed, 0}, {"viewed, checks", viewed, 1},
 		{"checked", everySelect{}, 1}, {"some checked", answering, 0.5}} {
 		for _, m := range models {
-			s := startProxy(t, setup.engine, m.set, func(c *Config) { c.Shadow = setup.shadow })
+			log, logged := logAll(t)
+			s := startProxy(t, setup.engine, m.set, logged, func(c *Config) { c.Shadow = setup.shadow })
 			for i := range uint64(100) {
 				script := randomScript(rand.New(rand.NewPCG(seed, i)))
 				var out [2]string
@@ -115,8 +117,17 @@ func TestRandomConversations(t *testing.T) {
 						c.rand = rand.New(rand.NewPCG(seed, i+1))
 					}
 					c.send(script...)
-					out[k] = show(withoutSource(mask(untilTheEnd(c))))
+					got := untilTheEnd(c)
+					out[k] = show(withoutSource(mask(got)))
 					c.Close()
+					if k == 1 {
+						// Each command is in the slow-query log once; the last line is of theEnd.
+						want := completedTags(got)
+						lines := loggedTags(log.take(t, fmt.Sprintf("%s, %s, seed %d, script %d, %q", setup.name, m.name, seed, i, script), len(want), func(l []map[string]string) int { return len(loggedTags(l)) }))
+						if !slices.Equal(lines, want) {
+							t.Fatalf("%s, %s, seed %d, script %d: logged %q, want %q", setup.name, m.name, seed, i, lines, want)
+						}
+					}
 				}
 				if out[0] != out[1] {
 					var b strings.Builder

@@ -39,7 +39,7 @@ func (f *finishing) runSecondGate(s *session) {
 			return
 		}
 		e := &execution{decision: x.decision, tx: &s.tx, gate: second.answer, seen: f.gate.answer.Seen}
-		e.ctx, e.cancel = context.WithCancel(s.ctx)
+		e.ctx, e.cancel = context.WithCancel(s.traced())
 		x.stage, s.execution = &computing{execution: e, gate: second, finishing: f}, e
 		return
 	}

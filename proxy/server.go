@@ -39,6 +39,7 @@ type Server struct {
 	drained  chan struct{} // closed once nobody is left; see checkDrained
 
 	held      budget
+	slow      statementLog
 	executing atomic.Int32  // executions, checks and the like that are computed at this time
 	checks    chan struct{} // as many as are computed at this time
 	cancels   chan struct{} // as many as are delivered at this time, of terminate
@@ -85,10 +86,11 @@ func Listen(ctx context.Context, cfg Config) (*Server, error) {
 	if cfg.Default == nil && len(cfg.Databases) == 0 {
 		return nil, errors.New("no database")
 	}
+	s.slow.log, s.slow.wg, s.slow.tracer = s.log, &s.wg, cfg.Tracer
 	if len(cfg.Listen) == 0 {
 		return nil, errors.New("no address to listen on")
 	}
-	if err := s.Reload(Settings{TLS: cfg.TLS, RequireTLS: cfg.RequireTLS, MaxConnections: cfg.MaxConnections, Shadow: cfg.Shadow, LogConnections: cfg.LogConnections}); err != nil {
+	if err := s.Reload(Settings{TLS: cfg.TLS, RequireTLS: cfg.RequireTLS, MaxConnections: cfg.MaxConnections, Shadow: cfg.Shadow, LogConnections: cfg.LogConnections, SlowQueryLog: cfg.SlowQueryLog}); err != nil {
 		return nil, err
 	}
 	s.ctx, s.cancel = context.WithCancel(ctx)

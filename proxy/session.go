@@ -54,6 +54,8 @@ type session struct {
 		begun  uint64    // replies.sent then
 	}
 	watch watch
+	slow  *statementLog // nil for none
+	texts texts
 
 	queue    replies
 	status   byte   // of the last ReadyForQuery: I, T or E
@@ -229,6 +231,9 @@ func (s *session) client(b []byte) int {
 		do := s.fromClient(typ, message, total, &before)
 		if do == wait {
 			break
+		}
+		if s.local == nil && s.asking == nil {
+			s.queue.at = nil
 		}
 		s.releaseHeld()
 		if do == swallow || len(before) > 0 {

@@ -37,6 +37,9 @@ func (s *session) fromClient(typ byte, message []byte, total int, before *[]byte
 		s.answered = false
 		return swallow
 	}
+	if s.slow.enabled() && !s.copyIn && !s.observe(typ, message, total, look) {
+		return wait
+	}
 	if len(s.cache.cursors) > 0 {
 		if do, done := s.beforeCursors(typ, message, look, whole, before); done {
 			return do
@@ -223,7 +226,7 @@ func (s *session) relayQuery() action {
 
 // forwardQuery lets a Query pass that was decided on, and counts it.
 func (s *session) forwardQuery(d engine.Decision, r plan.Reason) action {
-	sent := d.Forwarded(r)
+	sent := s.forwardedBy(d, r)
 	do := s.relayQuery()
 	s.queue.timed(d, sent)
 	return do
@@ -266,7 +269,9 @@ func (s *session) query(message []byte, before *[]byte) action {
 		return s.settingsQuery(instead, shows, before)
 	}
 	sql := string(text)
+	began := s.tick()
 	d := s.engine.Prepare(sql, nil).Decide(s.executes(true))
+	s.record(spanDecide, began)
 	if !d.Listed() {
 		s.watch.query(text)
 	}
@@ -386,6 +391,9 @@ func (s *session) parse(message []byte, before *[]byte) action {
 	if s.beginImplicit(d, false) {
 		return wait
 	}
+	if len(name) > 0 {
+		d.Prepared()
+	}
 	n := &statement{name: string(name), st: st, ascii: wire.IsASCII(sql), after: s.queue.sent, settings: s.settings, known: s.settingsKnown()}
 	if len(oids) > 0 && !slices.Contains(oids, 0) {
 		// Declared types are those that Postgres takes; that there are no further
@@ -467,6 +475,9 @@ func (s *session) describe(message []byte) {
 		s.queue.push(kind)
 		return
 	}
+	if st.name == "" && kind == replyStatement {
+		st.st.Decide(s.decides()).Prepared()
+	}
 	st.sentForRow = true
 	st.sentForType = st.sentForType || kind == replyStatement
 	s.queue.pushRef(kind, ref{statement: st})
@@ -497,9 +508,11 @@ func (s *session) execute(message []byte, before *[]byte) action {
 		s.beginReopen(p, message, rows, before)
 		return swallow
 	}
+	began := s.tick()
 	d := p.s.st.Decide(s.executes(rows <= 0))
+	s.record(spanDecide, began)
 	forward := func(r plan.Reason) action {
-		sent := d.Forwarded(r)
+		sent := s.forwardedBy(d, r)
 		p.forwarded = true
 		s.queue.push(replyExecute)
 		s.queue.timed(d, sent)

@@ -104,6 +104,7 @@ func (s *session) fromServer(typ byte, message []byte, total int) action {
 		if f := s.finishing(); f != nil && kind == replyExecute && s.queue.ref().rest {
 			f.tag = bytes.Clone(message)
 		}
+		s.observedEnd(kind, typ, message)
 		if kind == replyExecute {
 			s.queue.completed(typ != wire.PortalSuspended) // of which more rows may come
 			s.pop(own)
@@ -335,6 +336,7 @@ func (s *session) ready(message []byte) action {
 		s.stopTracking()
 		return relay
 	}
+	s.observedReady(message[wire.HeaderLen])
 	s.queue.completed(true)
 	s.queue.pop()
 	s.queue.dropCopyEnds()
@@ -397,17 +399,18 @@ func (s *session) failed(body []byte) action {
 		s.abandon()
 		return swallow
 	}
+	k, owed := s.queue.first()
+	code := string(wire.ErrorField(body, 'C'))
+	s.observedFailed(k, owed, code, fatal)
 	if fatal {
 		s.ending = true
 		s.abandon()
 		return relay
 	}
-	k, owed := s.queue.first()
 	if !owed {
 		s.stopTracking()
 		return relay
 	}
-	code := string(wire.ErrorField(body, 'C'))
 	if s.local == nil {
 		s.block = 0
 	}
@@ -435,6 +438,7 @@ func (s *session) failed(body []byte) action {
 	s.copyIn = false
 	s.skipToSync()
 	if s.asking != nil && s.skipping {
+		s.answeredOrFailed()
 		return s.askFailed(k&replyOwn != 0, code)
 	}
 	// The messages of a local execution are the last that were sent: where a Sync stands

@@ -3,6 +3,7 @@ package proxy
 import (
 	"crypto/tls"
 	"errors"
+	"time"
 )
 
 // Settings are what of a Config may change while the server runs. They hold for
@@ -14,6 +15,9 @@ type Settings struct {
 	Shadow         float64
 	// LogConnections has the connections that come from then on logged.
 	LogConnections bool
+	// SlowQueryLog is how long a statement has to take to be logged; nil logs none. It holds for connections that there are,
+	// too.
+	SlowQueryLog *time.Duration
 }
 
 // Reload changes the settings.
@@ -22,5 +26,10 @@ func (s *Server) Reload(now Settings) error {
 		return errors.New("clients are to use TLS, but there is no certificate")
 	}
 	s.settings.Store(&now)
+	least := int64(slowOff)
+	if now.SlowQueryLog != nil {
+		least = int64(*now.SlowQueryLog)
+	}
+	s.slow.least.Store(least)
 	return nil
 }

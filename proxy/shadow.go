@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"pgaccel/engine"
+	"pgaccel/plan"
 	"pgaccel/vector"
 	"pgaccel/wire"
 )
@@ -221,6 +222,7 @@ func (s *session) beginCheck(g *gateRun, fields []engine.Field, params []vector.
 	x := s.local
 	ec, err := x.decision.Shadow(g.answer, fields, params)
 	if err != nil {
+		s.queue.at.refusedBy(err)
 		s.forward("") // the engine has counted it
 		return
 	}
@@ -230,6 +232,9 @@ func (s *session) beginCheck(g *gateRun, fields []engine.Field, params []vector.
 	}
 	x.stage = &checking{gateRun: gateRun{free: g.free}, check: c}
 	s.tell(false)
+	if o := s.queue.at; o != nil {
+		o.decision, o.reason = x.decision, plan.ReasonShadow
+	}
 	s.pass()
 	if !x.simple {
 		s.toServer.add(appendEmpty(nil, wire.Flush))

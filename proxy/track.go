@@ -44,6 +44,7 @@ type ref struct {
 	query       bool         // Describe, which stands for a Query's
 	rest        bool         // Execute, of what the server runs of a statement (finish.go)
 
+	observed  *observed       // Query, Execute of the client
 	forwarded engine.Decision // Query, Execute: that it counts for, since sent
 	sent      time.Time
 }
@@ -60,6 +61,8 @@ type replies struct {
 	sent uint64
 	// bound counts the client's Binds.
 	bound uint64
+	// at is the client's statement at hand, if it is observed: once it is on its way to the server its entry has it.
+	at *observed
 }
 
 // repliesMax bounds the queue: a session beyond it is relayed without a look.
@@ -68,7 +71,9 @@ const repliesMax = 1 << 17
 func (q *replies) len() int { return len(q.kinds) - q.head }
 
 func (q *replies) push(k reply) {
-	if c := k &^ (replyHeld | replyRef); c == replyExecute || c == replyQuery {
+	c := k &^ (replyHeld | replyRef)
+	runs := c == replyExecute || c == replyQuery
+	if runs {
 		q.executes++
 		q.sent++
 	}
@@ -83,11 +88,24 @@ func (q *replies) push(k reply) {
 		q.head = 0
 	}
 	q.kinds = append(q.kinds, k)
+	if runs && q.at != nil {
+		if q.at.code = ""; q.at.span != nil { // the code was of what was undone
+			q.at.sent = time.Now()
+		}
+		q.attach(ref{observed: q.at})
+		q.at = nil
+	}
 }
 
 func (q *replies) pushRef(k reply, r ref) {
 	q.push(k)
-	q.attach(r)
+	if q.kinds[len(q.kinds)-1]&replyRef == 0 {
+		q.attach(r)
+		return
+	}
+	last := &q.refs[len(q.refs)-1]
+	r.observed = last.observed
+	*last = r
 }
 
 // attach gives the newest entry, which has none, a reference.
@@ -140,6 +158,14 @@ func (q *replies) ref() ref {
 		return ref{}
 	}
 	return q.refs[q.refHead]
+}
+
+// observed returns the statement that the oldest entry is of; nil where it is not observed.
+func (q *replies) observed() *observed {
+	if q.head == len(q.kinds) {
+		return nil
+	}
+	return q.ref().observed
 }
 
 // pop removes the oldest entry.

@@ -12,7 +12,8 @@ import (
 
 // Normalize returns the text with its constants replaced by $n, as pg_query's function of that
 // name does, which parses the text: the shape under which executions are counted. A text that
-// cannot be parsed may hold anything, and is not shown.
+// cannot be parsed may hold anything, and is not shown. Strings that it leaves (COMMENT ... IS, say) are
+// replaced, too, and comments with the tags of sqlcommenter are left out: they are others in each execution.
 //
 // positions are where the bytes at of the text, at which words begin, stand in it: in characters,
 // from 1, as PostgreSQL counts. One is 0 where at is negative.
@@ -24,6 +25,11 @@ func (t *Text) Normalize(at ...int) (text string, positions []int) {
 	c := constants{numbers: map[int32]int{}}
 	for _, raw := range t.stmts {
 		Walk(raw.Stmt, c.add)
+	}
+	for _, token := range t.tokens {
+		if slices.Contains(stringTokens, token.Token) && c.numbers[token.Start] == 0 {
+			c.record(token.Start)
+		}
 	}
 	var b strings.Builder
 	from := 0
@@ -37,6 +43,11 @@ func (t *Text) Normalize(at ...int) (text string, positions []int) {
 	}
 	negative := false // the number behind a minus is to come
 	for _, token := range t.tokens {
+		if start := int(token.Start) - t.start; token.Token == pg.Token_C_COMMENT && tags.MatchString(t.SQL[start:]) {
+			upTo(from + len(strings.TrimRight(t.SQL[from:start], " ")))
+			from = int(token.End) - t.start
+			continue
+		}
 		if n := c.numbers[token.Start]; n > 0 {
 			upTo(int(token.Start) - t.start)
 			fmt.Fprintf(&b, "$%d", c.params+n)
@@ -48,6 +59,11 @@ func (t *Text) Normalize(at ...int) (text string, positions []int) {
 	upTo(len(t.SQL))
 	return b.String(), positions
 }
+
+var stringTokens = []pg.Token{pg.Token_SCONST, pg.Token_USCONST, pg.Token_BCONST, pg.Token_XCONST}
+
+// tags is the beginning of a comment as sqlcommenter writes it: key='value',key='value', both URL-encoded.
+var tags = regexp.MustCompile(`^/\*\s*[\w.%+-]+='`)
 
 // constants are those of a text.
 type constants struct {

@@ -23,6 +23,10 @@ func TestNormalize(t *testing.T) {
 	f("SELECT FROM (", "<unparsable>")
 	f("SELECT 1; SELECT 'a", "<unparsable>")
 	f("SELECT qty + 1, a + 1 FROM t GROUP BY a + 1, a + 2", "SELECT qty + $1, a + $2 FROM t GROUP BY a + $2, a + $3")
+	f("COMMENT ON TABLE t IS 'a'; COPY t FROM PROGRAM 'b'; ALTER TYPE e ADD VALUE 'c'", "COMMENT ON TABLE t IS $1; COPY t FROM PROGRAM $2; ALTER TYPE e ADD VALUE $3")
+	f("CREATE ROLE r PASSWORD 'a'; DO $$ BEGIN END $$; PREPARE TRANSACTION 'x'; SELECT U&'a', b'1'", "CREATE ROLE r PASSWORD $1; DO $2; PREPARE TRANSACTION $5; SELECT $3, $4")
+	f("/*a='1'*/ SELECT 1 /*controller='é',traceparent='00-1'*/", " SELECT $1")
+	f("SELECT /*+ hint(a) */ 'é' /* x = 'y' */  /*a='1'*/, 2", "SELECT /*+ hint(a) */ $1 /* x = 'y' */, $2")
 }
 
 // TestNormalizedPosition: the place in a text whose constants are $n, in characters.

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -243,6 +244,34 @@ func (p *share) Set(s string) error {
 
 // Type implements pflag.Value.
 func (p *share) Type() string { return "share" }
+
+// optionalDuration is a flag for a duration from 0, or off.
+type optionalDuration struct{ value *time.Duration }
+
+// String implements pflag.Value.
+func (o *optionalDuration) String() string {
+	if o.value == nil {
+		return "off"
+	}
+	return o.value.String()
+}
+
+// Set implements pflag.Value.
+func (o *optionalDuration) Set(s string) error {
+	if s == "off" {
+		o.value = nil
+		return nil
+	}
+	d, err := time.ParseDuration(s)
+	if err != nil || d < 0 {
+		return fmt.Errorf("%q is neither a duration such as 500ms nor off", s)
+	}
+	o.value = &d
+	return nil
+}
+
+// Type implements pflag.Value.
+func (o *optionalDuration) Type() string { return "duration" }
 
 // toggle is a flag's value on or off, in a YAML file true or false, too.
 type toggle bool

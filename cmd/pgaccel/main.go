@@ -6,9 +6,13 @@ package main
 import (
 	"fmt"
 	"os"
+	"slices"
 )
 
 func main() {
+	if slices.Contains(os.Args, "serve") {
+		keepFreed()
+	}
 	if err := root().Execute(); err != nil {
 		fmt.Fprintln(os.Stderr, "pgaccel:", err)
 		os.Exit(1)

@@ -91,7 +91,7 @@ func (r *running) wait(s *server.Server, ended chan error) error {
 }
 
 // reloadable are the flags that may change while serve runs.
-var reloadable = []string{"accelerate", "drain-timeout", "log-connections", "log-level", "max-clients", "memory", "query-memory", "shadow", "tls-cert", "tls-key", "tls-require", "wait-limit"}
+var reloadable = []string{"accelerate", "drain-timeout", "log-connections", "log-level", "max-clients", "memory", "query-memory", "shadow", "slow-query-log", "tls-cert", "tls-key", "tls-require", "wait-limit"}
 
 // reload reads the file and the certificates anew. What is wrong in them changes nothing.
 func (r *running) reload(s *server.Server) {
@@ -149,7 +149,7 @@ func (r *running) tryReload(s *server.Server) (changed, later []string, err erro
 		later = append(later, databasesKey)
 	}
 	to.Accelerate, to.Memory, to.QueryMemory, to.WaitLimit, to.MaxClients, to.Shadow = from.Accelerate, from.Memory, from.QueryMemory, from.WaitLimit, from.MaxClients, from.Shadow
-	to.LogConnections = from.LogConnections
+	to.LogConnections, to.SlowQueryLog = from.LogConnections, from.SlowQueryLog
 	to.TLSCert, to.TLSKey, to.TLSRequire = from.TLSCert, from.TLSKey, from.TLSRequire
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(v.logLevel)); err != nil {

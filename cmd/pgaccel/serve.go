@@ -22,6 +22,7 @@ type serveFlags struct {
 	shadow                                                        share
 	trials                                                        toggle
 	drain                                                         time.Duration
+	slow                                                          optionalDuration
 }
 
 func serveCommand() *cobra.Command {
@@ -88,6 +89,7 @@ func (v *serveFlags) config() server.Config {
 	cfg := v.cfg
 	cfg.Memory, cfg.QueryMemory, cfg.Shadow, cfg.Trials = int64(v.memory), int64(v.queryMemory), float64(v.shadow), bool(v.trials)
 	cfg.MaxRetainedWAL, cfg.DeviceMemory, cfg.TempLimit, cfg.ReuseMemory = int64(v.retained), int64(v.deviceMemory), int64(v.tempLimit), int64(v.reuse)
+	cfg.SlowQueryLog = v.slow.value
 	if cfg.WaitLimit == 0 {
 		cfg.WaitLimit = time.Nanosecond // 0 would be the default
 	}
@@ -127,6 +129,7 @@ func (v *serveFlags) define(f *pflag.FlagSet) {
 	f.Lookup("trials").NoOptDefVal = "on"
 	f.IntVar(&v.cfg.MaxClients, "max-clients", 10000, "most client connections at a time")
 	f.BoolVar(&v.cfg.LogConnections, "log-connections", false, "log each client that the server lets in, the end of each session and why it ended, and clients that get no session")
+	f.Var(&v.slow, "slow-query-log", "log each statement that takes at least so long, such as 500ms, accelerated or forwarded, without its constants; 0 logs all")
 	f.StringVar(&v.logFormat, "log-format", "text", "text or json")
 	f.StringVar(&v.logLevel, "log-level", "info", "debug, info, warn or error")
 }

@@ -5,8 +5,11 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"math/bits"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"pgaccel/gpu/device"
@@ -116,13 +119,28 @@ func Generate(p *Program, t Tuning) (*Generated, error) {
 		return b.String()
 	}
 	sum := sha256.Sum256([]byte(code("")))
-	suffix := "_" + hex.EncodeToString(sum[:4])
+	suffix := "_" + hex.EncodeToString(sum[:8]) // kernels are told apart by it
 	return &Generated{
-		Source: device.Source{Name: "scan" + suffix, Code: code(suffix), Headers: headers("pgaccel.cuh", "lanes.cuh", "values.cuh", "groups.cuh")},
+		Source: ScanSource("scan"+suffix, code(suffix)),
 		Scan:   "scan" + suffix, Collect: "collect" + suffix, Count: "count" + suffix,
 		p: p, t: t, places: p.places(), params: g.params,
 	}, nil
 }
+
+// ScanSource is the source of a generated kernel, by its name and its code.
+func ScanSource(name, code string) device.Source {
+	return device.Source{Name: name, Code: code, Headers: headers("pgaccel.cuh", "lanes.cuh", "values.cuh", "groups.cuh")}
+}
+
+// HeadersVersion is a hash of what generated kernels include.
+var HeadersVersion = sync.OnceValue(func() string {
+	h := sha256.New()
+	all := ScanSource("", "").Headers
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		fmt.Fprintf(h, "%s %d\n%s", name, len(all[name]), all[name])
+	}
+	return hex.EncodeToString(h.Sum(nil))
+})
 
 // collectThreads is the size of a block of Collect.
 const collectThreads = 256

@@ -1,8 +1,6 @@
 package worker
 
 import (
-	"bytes"
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -13,9 +11,10 @@ import (
 	"time"
 
 	"pgaccel/gpu/device"
+	"pgaccel/internal/checkedfile"
 )
 
-// cacheMagic begins a cached image; the image's SHA-256 and the image follow.
+// cacheMagic begins the file of a cached image.
 const cacheMagic = "pgaccel image 1\n"
 
 // cache keeps compiled images on disk, by what they were compiled from. The zero value
@@ -54,16 +53,8 @@ func (c cache) get(key string) []byte {
 	if c.dir == "" {
 		return nil
 	}
-	b, err := os.ReadFile(c.path(key))
+	image, err := checkedfile.Read(c.path(key), cacheMagic)
 	if err != nil {
-		return nil
-	}
-	rest, ok := bytes.CutPrefix(b, []byte(cacheMagic))
-	if !ok || len(rest) < sha256.Size {
-		return nil
-	}
-	image := rest[sha256.Size:]
-	if sum := sha256.Sum256(image); !bytes.Equal(sum[:], rest[:sha256.Size]) {
 		return nil
 	}
 	// Images that are used are the last that prune removes.
@@ -77,23 +68,7 @@ func (c cache) put(key string, image []byte) error {
 	if c.dir == "" {
 		return nil
 	}
-	path := c.path(key)
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
-	}
-	f, err := os.CreateTemp(filepath.Dir(path), "new-*")
-	if err != nil {
-		return err
-	}
-	sum := sha256.Sum256(image)
-	_, err = f.Write(slices.Concat([]byte(cacheMagic), sum[:], image))
-	if err = cmp.Or(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name())
-	}
-	return err
+	return checkedfile.Write(c.path(key), cacheMagic, image)
 }
 
 // prune removes the images that were not used for longest, until at most limit bytes are left.

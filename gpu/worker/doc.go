@@ -50,6 +50,6 @@
 // stray write leaves nothing in the process to be trusted: the fault is Lost, Serve replies it and
 // returns, and the process ends.
 //
-// A cached image is a file of "pgaccel image 1\n", the SHA-256 of what follows, and the
-// image as the driver loads it; its name is the hash of all that went into it.
+// A cached image is a file (package checkedfile) of "pgaccel image 1\n" and the image as the driver loads it; its name
+// is the hash of all that went into it: source, options, compiler, architecture.
 package worker

@@ -33,6 +33,7 @@ type memDriver struct {
 	gathered   int // launches of gather.cu
 	failWait   int // CUresult of the next wait that had a launch of "fails"
 	shared     map[uintptr]uint32
+	loading    func(image string) // is called at each load; nil: nothing is
 }
 
 // memBase is the first of a device's addresses: no process has any there, while Go's heap begins
@@ -106,6 +107,9 @@ func (d *memDriver) isRegistered(b []byte) bool {
 }
 
 func (d *memDriver) load(image []byte) (uintptr, error) {
+	if d.loading != nil {
+		d.loading(string(image))
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if bytes.HasPrefix(image, []byte("bad")) {
@@ -695,6 +699,44 @@ func TestPrune(t *testing.T) {
 		if got := c.get(k) != nil; got != want {
 			t.Errorf("%s is there: %v", k, got)
 		}
+	}
+}
+
+// TestModulesLoad: launches of one module do not wait for another to be loaded; what two load is loaded once in the end.
+func TestModulesLoad(t *testing.T) {
+	d := newMemDriver()
+	m := newModules(d, 8)
+	there, err := m.add("there", "m", []byte("there"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	loading, hold := make(chan struct{}, 2), make(chan struct{})
+	d.loading = func(string) {
+		loading <- struct{}{}
+		<-hold
+	}
+	numbers := make(chan device.Module, 2)
+	for range 2 {
+		go func() {
+			n, err := m.add("new", "m", []byte("new"))
+			if err != nil {
+				t.Error(err)
+			}
+			numbers <- n
+		}()
+		<-loading
+	}
+	e, err := m.acquire(there)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.function(e, "f", 0); err != nil {
+		t.Error(err)
+	}
+	m.release(e)
+	close(hold)
+	if a, b := <-numbers, <-numbers; a != b || a == there || len(d.loaded) != 2 {
+		t.Errorf("modules %d and %d, %d are loaded", a, b, len(d.loaded))
 	}
 }
 

@@ -50,14 +50,23 @@ func (m *modules) lookup(key string) device.Module {
 	return m.byKey[key]
 }
 
-// add numbers a module and loads it, so that an image that the driver refuses is known now.
+// add numbers a module and loads it, so that an image that the driver refuses is known now. Loading takes up to
+// milliseconds, for which no launch of another module waits.
 func (m *modules) add(key, name string, image []byte) (device.Module, error) {
+	if n := m.lookup(key); n != 0 {
+		return n, nil
+	}
+	h, err := m.d.load(image)
+	if err != nil {
+		return 0, err
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if n := m.byKey[key]; n != 0 {
+		_ = m.d.unload(h)
 		return n, nil
 	}
-	e := &module{name: name, image: image}
+	e := &module{name: name, image: image, handle: h, isLoaded: true, functions: map[string]*function{}}
 	if err := m.load(e); err != nil {
 		return 0, err
 	}

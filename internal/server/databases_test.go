@@ -401,7 +401,9 @@ func TestDatabasesReload(t *testing.T) {
 		{Name: "twin", Upstream: pg.URL("postgres", "twin"), Accelerate: []string{"sale"}},
 		{Name: "plain", Upstream: pg.URL("postgres", "postgres")}}}
 	m := startSeveral(t, cfg)
-	names := func(name string) string { return statement(t, m.url(name), "SELECT string_agg(name, ',' ORDER BY name) FROM pgaccel.tables") }
+	names := func(name string) string {
+		return statement(t, m.url(name), "SELECT string_agg(name, ',' ORDER BY name) FROM pgaccel.tables")
+	}
 	if names("shop") != "public.place,public.sale" || names("twin") != "public.sale" {
 		t.Errorf("%s; %s", names("shop"), names("twin"))
 	}

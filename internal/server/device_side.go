@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"sync"
 
 	"pgaccel/colstore"
@@ -30,6 +31,9 @@ type deviceSide struct {
 	name  string        // of the first device that there was last, for metrics
 }
 
+// cacheVariable tells the worker where to keep compiled kernels; without it that is the user's cache directory.
+const cacheVariable = "PGACCEL_GPU_CACHE_DIR"
+
 // startDevice begins to look for devices, and returns before it has found any: until then,
 // and where there are none, the processor answers. Only what cannot be meant is an error.
 func startDevice(ctx context.Context, cfg *Config, memory *colstore.Memory) (*deviceSide, error) {
@@ -49,6 +53,15 @@ func startDevice(ctx context.Context, cfg *Config, memory *colstore.Memory) (*de
 		return nil, fmt.Errorf("--device-worker %s: %w", path, err)
 	}
 	o := gpu.Options{Memory: cfg.DeviceMemory, Devices: choice.ordinals, Share: true, Log: cfg.Logger}
+	var env []string
+	if cfg.DataDir != "" {
+		// What is compiled is there after a restart, in a container, too, whose home folder is not.
+		kernels := filepath.Join(cfg.DataDir, "kernels")
+		o.Kernels = filepath.Join(kernels, "list")
+		if _, chosen := os.LookupEnv(cacheVariable); !chosen {
+			env = append(env, cacheVariable+"="+kernels)
+		}
+	}
 	if err == nil {
 		if s.file, o.Offset, err = memory.Share(); err != nil {
 			s.log.Warn("column memory cannot be shared with a device's process: columns are sent to it", "error", err)
@@ -61,7 +74,7 @@ func startDevice(ctx context.Context, cfg *Config, memory *colstore.Memory) (*de
 		return s, nil
 	}
 	s.supervisor = worker.Supervise(ctx, worker.SupervisorOptions{
-		StartOptions: worker.StartOptions{Path: path, Kind: s.kind, Log: cfg.Logger},
+		StartOptions: worker.StartOptions{Path: path, Kind: s.kind, Env: env, Log: cfg.Logger},
 		Started:      s.attach,
 	})
 	return s, nil

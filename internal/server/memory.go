@@ -3,6 +3,8 @@ package server
 import (
 	"math"
 	"os"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -48,23 +50,54 @@ func (cfg *Config) setMemory() {
 	}
 }
 
-// availableMemory is what this process may use: the machine's memory, or the container's.
+// availableMemory is what this process may use: the machine's memory, or that of its control groups.
 func availableMemory() int64 {
 	limit := int64(math.MaxInt64)
 	var info unix.Sysinfo_t
 	if unix.Sysinfo(&info) == nil {
 		limit = min(limit, int64(info.Totalram)*int64(info.Unit))
 	}
-	// A container's own limit, control groups version 2 and 1.
-	for _, name := range []string{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"} {
-		if text, err := os.ReadFile(name); err == nil {
-			if n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil && n > 0 {
-				limit = min(limit, n)
-			}
-		}
-	}
+	limit = min(limit, groupMemory("/"))
 	if limit == math.MaxInt64 {
 		return 4 << 30 // it cannot be known
 	}
 	return limit
+}
+
+// groupMemory is the least limit of the process's control groups, which a container or a service (MemoryMax=) has, of versions 2
+// and 1. root is where /proc and /sys are.
+func groupMemory(root string) int64 {
+	limit := int64(math.MaxInt64)
+	text, _ := os.ReadFile(filepath.Join(root, "proc/self/cgroup"))
+	groups := []string{"0::/", ":memory:/"} // in a container with no name of its own for them
+	for _, one := range append(groups, strings.Split(string(text), "\n")...) {
+		_, one, _ = strings.Cut(one, ":")
+		controllers, path, _ := strings.Cut(one, ":")
+		folder, file := "sys/fs/cgroup", "memory.max"
+		if controllers != "" {
+			folder, file = "sys/fs/cgroup/memory", "memory.limit_in_bytes"
+		}
+		if controllers != "" && !slices.Contains(strings.Split(controllers, ","), "memory") {
+			continue
+		}
+		for ; ; path = filepath.Dir(path) { // those that it is in limit it as well
+			if text, err := os.ReadFile(filepath.Join(root, folder, path, file)); err == nil {
+				if n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil && n > 0 {
+					limit = min(limit, n)
+				}
+			}
+			if path == "/" || path == "." || path == "" {
+				break
+			}
+		}
+	}
+	return limit
+}
+
+// warnOfMemory tells of limits that there is not the memory for: past it the kernel ends the process.
+func (cfg *Config) warnOfMemory(available int64) {
+	if cfg.Memory > available-cfg.QueryMemory {
+		cfg.Logger.Warn("--memory and --query-memory are more than the memory of this machine, container or service",
+			"memory", cfg.Memory, "query_memory", cfg.QueryMemory, "available", available)
+	}
 }

@@ -2,7 +2,6 @@ package server
 
 import (
 	"runtime"
-	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -112,7 +111,7 @@ func (c *processCollector) Collect(ch chan<- prometheus.Metric) {
 	gauge(maxDesc, float64(limit))
 	gauge(buildDesc, 1, Version(), runtime.Version())
 	c.s.device.collect(gauge, counter)
-	if !slices.ContainsFunc(c.s.databases, (*database).copied) {
+	if !c.s.copies() {
 		return
 	}
 	shared := c.s.shared

@@ -14,7 +14,7 @@ import (
 
 // clientSettings reads what Reload may change for clients. The certificate's files are read.
 func clientSettings(cfg *Config) (now proxy.Settings, err error) {
-	now = proxy.Settings{MaxConnections: cfg.MaxClients, Shadow: cfg.Shadow, LogConnections: cfg.LogConnections}
+	now = proxy.Settings{MaxConnections: cfg.MaxClients, Shadow: cfg.Shadow, LogConnections: cfg.LogConnections, SlowQueryLog: cfg.SlowQueryLog}
 	if now.TLS, err = loadTLS(cfg.TLSCert, cfg.TLSKey); err != nil {
 		return now, err
 	}
@@ -46,7 +46,7 @@ func loadTLS(cert, key string) (*tls.Config, error) {
 }
 
 // Reload takes over of cfg what may change while the server runs: Memory, QueryMemory, WaitLimit, MaxClients, Shadow,
-// LogConnections and TLS, whose files are read anew, and each database's Accelerate. Databases that come or go, or are elsewhere, take
+// LogConnections, SlowQueryLog and TLS, whose files are read anew, and each database's Accelerate. Databases that come or go, or are elsewhere, take
 // a restart. With an error nothing has changed.
 func (s *Server) Reload(cfg Config) error {
 	clients, err := clientSettings(&cfg)
@@ -67,6 +67,9 @@ func (s *Server) Reload(cfg Config) error {
 		}
 	}
 	cfg.setMemory()
+	if s.copies() {
+		cfg.warnOfMemory(availableMemory())
+	}
 	_, before := s.memory.Usage()
 	s.memory.SetLimit(cfg.Memory)
 	s.shared.SetQueryMemory(cfg.QueryMemory)

@@ -21,6 +21,7 @@ import (
 	"pgaccel/engine"
 	"pgaccel/internal/console"
 	"pgaccel/internal/temp"
+	"pgaccel/internal/trace"
 	"pgaccel/proxy"
 	"pgaccel/replica"
 )
@@ -64,9 +65,10 @@ type Config struct {
 	// CheckpointInterval is how often they are saved there; 0 is a minute.
 	CheckpointInterval time.Duration
 	MaxClients         int
-	LogConnections     bool    // clients that come, go, or get no session
-	Trials             bool    // PostgreSQL answers what it was found to answer faster
-	Shadow             float64 // share, 0 to 1, of the queries that could be accelerated which are checked against Postgres
+	SlowQueryLog       *time.Duration // how long a statement takes that is logged; nil logs none
+	LogConnections     bool           // clients that come, go, or get no session
+	Trials             bool           // PostgreSQL answers what it was found to answer faster
+	Shadow             float64        // share, 0 to 1, of the queries that could be accelerated which are checked against Postgres
 	Logger             *slog.Logger
 	Progress           func(replica.Progress) // of the first copy; may be nil
 
@@ -83,7 +85,8 @@ type Server struct {
 	memory    *colstore.Memory
 	shared    *engine.Shared
 	proxy     *proxy.Server
-	device    *deviceSide // nil with --device cpu
+	tracer    *trace.Tracer // nil where the environment has no endpoint for spans
+	device    *deviceSide   // nil with --device cpu
 	http      *http.Server
 	httpAddr  net.Addr
 	console   *console.Console // nil without http
@@ -122,16 +125,20 @@ func Start(ctx context.Context, cfg Config) (_ *Server, err error) {
 			s.Close()
 		}
 	}()
+	if s.tracer, err = trace.FromEnvironment(ctx, Version(), cfg.Logger); err != nil {
+		return nil, err
+	}
 	if s.device, err = startDevice(s.ctx, &s.cfg, s.memory); err != nil {
 		return nil, err
 	}
-	if slices.ContainsFunc(databases, (*database).copied) {
+	if s.copies() {
+		cfg.warnOfMemory(availableMemory())
 		if s.temp, err = openTemp(&cfg); err != nil {
 			return nil, err
 		}
 	}
 	sessions := proxy.Config{Listen: cfg.Listen, ReusePort: cfg.ReusePort, Databases: map[string]*proxy.Database{}, TLS: clients.TLS, RequireTLS: clients.RequireTLS,
-		Logger: cfg.Logger, MaxConnections: clients.MaxConnections, Observer: s.observer, Shadow: clients.Shadow, LogConnections: clients.LogConnections}
+		Logger: cfg.Logger, MaxConnections: clients.MaxConnections, Observer: s.observer, Shadow: clients.Shadow, LogConnections: clients.LogConnections, SlowQueryLog: clients.SlowQueryLog, Tracer: s.tracer}
 	for _, d := range databases {
 		if err = s.startDatabase(d); err != nil {
 			return nil, err
@@ -158,6 +165,9 @@ func Start(ctx context.Context, cfg Config) (_ *Server, err error) {
 	go func() { s.done <- s.proxy.Serve(s.ctx) }()
 	return s, nil
 }
+
+// copies reports whether tables of any database are copied.
+func (s *Server) copies() bool { return slices.ContainsFunc(s.databases, (*database).copied) }
 
 // Certificate returns the first certificate, DER, of a PEM file; nil without a file.
 func Certificate(file string) ([]byte, error) {
@@ -223,6 +233,7 @@ func (s *Server) Close() {
 		closing.Go(d.close) // each may save its columns, and wait for its server
 	}
 	closing.Wait()
+	s.closeTracer()
 	s.device.close()
 	s.cancel()
 	for _, d := range s.databases {
@@ -231,6 +242,15 @@ func (s *Server) Close() {
 		}
 	}
 	s.memory.Close()
+}
+
+// tracerTimeout bounds the sending of the last spans.
+const tracerTimeout = 2 * time.Second
+
+func (s *Server) closeTracer() {
+	ctx, cancel := context.WithTimeout(context.Background(), tracerTimeout)
+	defer cancel()
+	s.tracer.Close(ctx)
 }
 
 // version is what a package is built as: go build -ldflags '-X pgaccel/internal/server.version=1.2.3'.

@@ -29,7 +29,9 @@ func (l *Library) Target(arch string) (option string, ptx bool, err error) {
 	return fmt.Sprintf("--gpu-architecture=compute_%d", newest), true, nil
 }
 
-// Options returns the options that pgaccel's sources are compiled with, besides Target's.
+// Options returns the options that pgaccel's sources are compiled with, besides Target's. None makes it faster: of 173 ms
+// of a core that a query's kernels take on average (NVRTC 11.8, sm_90) an empty source takes 69, the included files 1 to 3,
+// ptxas 58, at -O1 as at -O3, and -std=c++14 as much as 17.
 // relocatable is for sources that launch kernels themselves.
 func (l *Library) Options(defines []string, lineInfo, relocatable bool) []string {
 	options := []string{"-std=c++17", "-default-device"}

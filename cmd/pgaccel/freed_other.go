@@ -1,0 +1,6 @@
+//go:build !linux
+
+package main
+
+// keepFreed is for Linux.
+func keepFreed() {}

@@ -1,0 +1,118 @@
+package integration
+
+import (
+	"bytes"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// bigTable is as large as a table is from which on a device is offered what does not demand it.
+const bigTable = `
+CREATE TABLE big (id int PRIMARY KEY, g smallint NOT NULL, v int NOT NULL);
+INSERT INTO big SELECT i, i % 10, i % 1000 FROM generate_series(1, 2100000) i;
+VACUUM ANALYZE;
+`
+
+// compiles returns how many kernels were compiled, or loaded where they had been before.
+func (s *stack) compiles(t *testing.T) float64 {
+	t.Helper()
+	return s.metric(t, "pgaccel_device_compiles_total")[`device="`+deviceKind+`:0",result="compiled"`]
+}
+
+// compiled waits until so many kernels are there.
+func (s *stack) compiled(t *testing.T, want float64) {
+	t.Helper()
+	for limit := time.Now().Add(2 * time.Minute); s.compiles(t) < want; time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(limit) {
+			t.Fatalf("%v kernels are there, want %v", s.compiles(t), want)
+		}
+	}
+}
+
+// TestDeviceAfterRestart: what the last process has compiled is there before the next one's clients ask: with a data
+// directory a shape's first execution is the device's, though it does not wait for a compiler.
+func TestDeviceAfterRestart(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	s := deviceStack(t, bigTable, "--data-dir", dir)
+	queries := []string{
+		"SELECT g, count(*), sum(v) FROM big GROUP BY g ORDER BY g",
+		"SELECT count(*), min(v) FROM big WHERE v BETWEEN 100 AND 300 AND g = 3",
+	}
+	direct, demands := connect(t, s.direct.url("postgres")), connect(t, s.proxy.url("postgres", demandDevice))
+	s.runsOnDevice(t, len(queries)*len(protocols), func() {
+		for _, q := range queries {
+			same(t, direct, demands, q)
+		}
+	})
+	kernels := s.compiles(t)
+	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	<-s.exited
+	if bad := s.faults(); bad != "" {
+		t.Error(bad)
+	}
+	if images, err := filepath.Glob(filepath.Join(dir, "kernels", deviceKind, "*")); err != nil || len(images) == 0 {
+		t.Errorf("no compiled kernels in %s: %v", dir, err)
+	}
+	if err := s.serve(t.Context(), pgaccelProgram(t), "--device", deviceKind, "--device-worker", emulatorProgram(t), "--data-dir", dir); err != nil {
+		t.Fatal(err)
+	}
+	s.deviceIs(t, 1)
+	s.compiled(t, kernels)
+	proxy := connect(t, s.proxy.url("postgres"))
+	s.runsOnDevice(t, len(queries), func() { // later ones would tell how long the processor takes
+		for _, q := range queries {
+			if want, got := ask(t, direct, q, nil), ask(t, proxy, q, nil); got.String() != want.String() {
+				t.Errorf("%s%s", q, firstDifference([]byte(got.String()), []byte(want.String())))
+			}
+		}
+	})
+	if n := s.compiles(t); n != kernels {
+		t.Errorf("%v kernels were compiled in all, %v before the first execution", n, kernels)
+	}
+}
+
+// TestDevicePrepared: the kernels of a statement that is prepared are compiled before its first execution, which is
+// the device's though it does not wait for a compiler.
+func TestDevicePrepared(t *testing.T) {
+	s := deviceStack(t, bigTable)
+	direct, proxy := connect(t, s.direct.url("postgres")), connect(t, s.proxy.url("postgres"))
+	const sql = "SELECT g, count(*), max(v) FROM big WHERE v < 700 GROUP BY g ORDER BY g"
+	s.compiled(t, 1) // what every query needs
+	s.runsOnDevice(t, 0, func() {
+		if _, err := proxy.Prepare(t.Context(), "q", sql, nil); err != nil {
+			t.Fatal(err)
+		}
+		s.compiled(t, 2)
+	})
+	s.runsOnDevice(t, 1, func() {
+		r := proxy.ExecPrepared(t.Context(), "q", nil, nil, nil).Read()
+		if r.Err != nil {
+			t.Fatal(r.Err)
+		}
+		want := direct.ExecParams(t.Context(), sql, nil, nil, nil, nil).Read()
+		if want.Err != nil || !slices.EqualFunc(r.Rows, want.Rows, func(a, b [][]byte) bool { return slices.EqualFunc(a, b, bytes.Equal) }) || len(r.Rows) != 10 {
+			t.Errorf("%q, want %q, %v", r.Rows, want.Rows, want.Err)
+		}
+	})
+	if n := s.compiles(t); n != 2 {
+		t.Errorf("%v kernels were compiled", n)
+	}
+	// What is not prepared waits, if it demands the device, and EXPLAIN says for how long.
+	demands := connect(t, s.proxy.url("postgres", demandDevice))
+	const explain = "EXPLAIN ANALYZE SELECT g, count(*), min(v), max(id) FROM big WHERE id > 1000 GROUP BY g"
+	first, second := ask(t, demands, explain, nil).String(), ask(t, demands, explain, nil).String()
+	for _, word := range []string{"Device: " + deviceKind + ":0", "Device Compile Time: ", "Device Copy Time: ", "Device Compute Time: ", "Bytes Copied to Device: "} {
+		if !strings.Contains(first, word) {
+			t.Errorf("no %q in %s", word, first)
+		}
+	}
+	if strings.Contains(second, "Compile Time") || strings.Contains(second, "Copy Time") || !strings.Contains(second, "Device Compute Time: ") {
+		t.Errorf("the second time: %s", second)
+	}
+}
