@@ -47,9 +47,9 @@ type arena struct {
 	// for reading while pages are given back.
 	returning sync.RWMutex
 	shared    bool
-	// relieve gives back what can be done without; it is called, without the lock, where
-	// the limit would be exceeded. May be nil.
-	relieve func()
+	// indexers, of its stores, give back what can be done without where the limit would be
+	// exceeded. The slice is replaced, not changed.
+	indexers []*indexer
 }
 
 // chunk is one mapping. free holds its free spans, ascending, never adjacent.
@@ -73,9 +73,11 @@ func (a *arena) alloc(size int, cl *cluster) (extent, []byte, error) {
 	size = max((size+alignment-1)&^(alignment-1), alignment)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.used+int64(size) > a.limit && a.relieve != nil {
+	if all := a.indexers; a.used+int64(size) > a.limit && len(all) > 0 {
 		a.mu.Unlock()
-		a.relieve()
+		for _, x := range all {
+			x.drop()
+		}
 		a.mu.Lock()
 	}
 	if a.used+int64(size) > a.limit {

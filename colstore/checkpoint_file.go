@@ -225,7 +225,7 @@ func (d *Disk) LoadTable(s *Store, saved *SavedTable) (t *Table, err error) {
 		if err != nil {
 			return nil, err
 		}
-		mem := newBlock(&s.arena)
+		mem := newBlock(s.arena)
 		seg, err := decodeSegment(file, f.Rows, text, mem.alloc)
 		if err != nil {
 			mem.release()

@@ -234,7 +234,7 @@ func (b *block) wantsIndex(col, columns int) bool {
 // index builds the index of one column of a segment, where it is worth it.
 func (s *Store) index(of *block, col int, c *Column, values []int64) {
 	set := of.indexes.Load()
-	mem := newBlock(&s.arena)
+	mem := newBlock(s.arena)
 	x := s.build(mem, c, values)
 	if x == nil || !set.put(col, &Index{x, NewID(), mem}) {
 		mem.release()

@@ -119,7 +119,7 @@ func TestIndexesComeAndGo(t *testing.T) {
 	limit := s.arena.limit
 	s.arena.limit = s.arena.used
 	s.arena.mu.Unlock()
-	b := newBlock(&s.arena)
+	b := newBlock(s.arena)
 	if _, err := b.alloc(1024); err != nil {
 		t.Errorf("no memory though indexes can go: %v", err)
 	}

@@ -26,7 +26,7 @@ func (r *Relation) encodeFull() bool {
 	r.mu.Unlock()
 	defer m.buf.mem.release()
 
-	s := &Segment{Rows: m.rows, Columns: make([]Column, len(m.zones)), mem: newBlock(&r.store.arena)}
+	s := &Segment{Rows: m.rows, Columns: make([]Column, len(m.zones)), mem: newBlock(r.store.arena)}
 	for i, z := range m.zones {
 		if m.buf.values[i] == nil {
 			continue
@@ -124,7 +124,7 @@ func (r *Relation) mergeSparse() bool {
 		}
 		merged.columns, merged.mem = s.Columns, s.mem
 		if full {
-			merged.chain = newBlock(&r.store.arena)
+			merged.chain = newBlock(r.store.arena)
 			mem, err := merged.chain.alloc(4 * n)
 			if err != nil {
 				merged.mem.release()
@@ -161,7 +161,7 @@ func (r *Relation) mergeSparse() bool {
 
 // rewrite encodes the rows of segments that are not dead, n in all.
 func (r *Relation) rewrite(group []*segment, n int) (*Segment, error) {
-	s := &Segment{Rows: n, Columns: make([]Column, len(r.copied)), mem: newBlock(&r.store.arena)}
+	s := &Segment{Rows: n, Columns: make([]Column, len(r.copied)), mem: newBlock(r.store.arena)}
 	all := make([]int64, r.store.segmentRows)
 	values := make([]int64, 0, n)
 	for i, copied := range r.copied {

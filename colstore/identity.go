@@ -145,7 +145,7 @@ func (r *Relation) link(p *part, seg *segment, at int) error {
 		return nil
 	}
 	if seg.next == nil {
-		seg.chain = newBlock(&r.store.arena)
+		seg.chain = newBlock(r.store.arena)
 		rows := r.store.segmentRows
 		if seg.columns != nil {
 			rows = seg.n
@@ -185,7 +185,7 @@ func (r *Relation) buildIndex(p *part, more bool) (err error) {
 	if more {
 		rows += rows / 3
 	}
-	if p.index, err = newIndex(&r.store.arena, rows+bucketPlaces); err != nil {
+	if p.index, err = newIndex(r.store.arena, rows+bucketPlaces); err != nil {
 		return err
 	}
 	values := make([][]int64, len(r.key))

@@ -36,7 +36,7 @@ func (s *Store) NewLoader(meta *catalog.Table) *Loader {
 	l := &Loader{store: s, meta: meta, dicts: make([]*dictionary, len(meta.Columns)), adds: make([]*dictLoader, len(meta.Columns))}
 	for i := range meta.Columns {
 		if c := &meta.Columns[i]; c.Unsupported == "" && c.Type.Coded() {
-			l.dicts[i] = newDictionary(&s.arena)
+			l.dicts[i] = newDictionary(s.arena)
 			l.adds[i] = newDictLoader(l.dicts[i])
 			l.dicts[i].ranking.memcmp = c.Type.Collation.C || c.Type.Varying()
 			l.dicts[i].ranking.padded = c.Type.Kind == vector.BPChar
@@ -58,7 +58,7 @@ func (l *Loader) NewPartWriter(part uint32) *Writer {
 	for i := range l.meta.Columns {
 		meta, c := &l.meta.Columns[i], &w.columns[i]
 		c.copied = meta.Unsupported == ""
-		c.cluster = &cluster{arena: &l.store.arena}
+		c.cluster = &cluster{arena: l.store.arena}
 		c.float = meta.Type.Kind.IsFloat()
 		if l.adds[i] != nil {
 			c.dict = l.adds[i].writer()
@@ -384,7 +384,7 @@ func (w *Writer) scatter() {
 // flush encodes the buffered rows as a segment.
 func (w *Writer) flush() {
 	s := w.loader.store
-	seg := &Segment{Rows: w.n, Columns: make([]Column, len(w.columns)), part: w.part, mem: newBlock(&s.arena)}
+	seg := &Segment{Rows: w.n, Columns: make([]Column, len(w.columns)), part: w.part, mem: newBlock(s.arena)}
 	for i := range w.columns {
 		c := &w.columns[i]
 		if !c.copied {

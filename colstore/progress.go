@@ -84,7 +84,7 @@ func (s *Store) Advance(lsn uint64) {
 	}
 }
 
-// Restart sets which server the next stream comes from (catalog.ServerStartSQL) and the
+// Restart sets which server the next stream comes from (catalog.DatabaseSQL) and the
 // position from which it begins, which may be below what was applied: the log of another
 // server, or of one that lost some. The stream must be down, and no table left that holds
 // what the old log said.

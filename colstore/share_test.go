@@ -18,7 +18,7 @@ import (
 func TestShare(t *testing.T) {
 	s := New(Options{})
 	defer s.Close()
-	f, offset, err := s.Share()
+	f, offset, err := s.Memory().Share()
 	if err != nil {
 		t.Fatal(err)
 	}

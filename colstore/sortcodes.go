@@ -51,7 +51,7 @@ func (l *Loader) recode(t *Table, orders [][]int32) bool {
 		if inOrder(to) {
 			continue
 		}
-		cl := &cluster{arena: &l.store.arena}
+		cl := &cluster{arena: l.store.arena}
 		defer cl.close()
 		for _, seg := range t.Segments {
 			work = append(work, recoded{seg: seg, col: i, to: to, cluster: cl})

@@ -2,7 +2,6 @@ package colstore
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -21,6 +20,8 @@ type Options struct {
 	// MemoryLimit is the most bytes of column memory (columns, null bitmaps,
 	// dictionaries) of all tables together; 0 means 8 GiB.
 	MemoryLimit int64
+	// Memory is shared with other stores, and has a limit of its own; nil: the store has its own.
+	Memory *Memory
 	// SegmentRows is the rows of a segment, a multiple of 1024; 0 means 65536.
 	SegmentRows int
 	// Codec forces one codec wherever it can hold the values; the zero value lets
@@ -83,7 +84,9 @@ type Status struct {
 // Store holds the published version of each table. All methods are safe for any
 // number of goroutines.
 type Store struct {
-	arena       arena
+	arena       *arena
+	memory      *Memory // which has the arena
+	owned       bool    // it is this store's alone
 	segmentRows int
 	packedMin   int
 	codec       compress.Codec
@@ -119,8 +122,11 @@ func New(o Options) *Store {
 		panic(fmt.Sprintf("BUG: store of %d bytes in segments of %d rows", o.MemoryLimit, o.SegmentRows))
 	}
 	s := &Store{segmentRows: o.SegmentRows, packedMin: o.PackedMin, codec: o.Codec, tables: map[uint32]*published{}}
-	s.arena.limit = o.MemoryLimit
-	s.arena.relieve = s.indexer.drop
+	if o.Memory == nil {
+		s.owned, o.Memory = true, NewMemory(o.MemoryLimit)
+	}
+	s.memory, s.arena = o.Memory, &o.Memory.arena
+	s.arena.join(&s.indexer)
 	s.indexer.always = o.IndexAll
 	s.history.init(o)
 	s.behind.init(s, o)
@@ -128,8 +134,8 @@ func New(o Options) *Store {
 	return s
 }
 
-// Close gives all memory back to the system. No reader and no loader may be left;
-// waiters fail with ErrStream.
+// Close gives all memory back: where it is shared to the other stores, else to the system. No
+// reader and no loader may be left; waiters fail with ErrStream.
 func (s *Store) Close() {
 	s.SetConnected(false)
 	s.behind.stop()
@@ -143,29 +149,17 @@ func (s *Store) Close() {
 	for _, r := range all {
 		r.close()
 	}
-	s.arena.close()
-}
-
-// Usage returns the column memory in use and its limit, in bytes.
-func (s *Store) Usage() (used, limit int64) { return s.arena.usage() }
-
-// SetMemoryLimit changes Options.MemoryLimit. Where more is in use than that, no more is
-// handed out.
-func (s *Store) SetMemoryLimit(bytes int64) { s.arena.setLimit(bytes) }
-
-// Share returns a descriptor of the memory file that holds column memory, for another
-// process to map; the caller closes it. The file grows while the store is used. offset
-// says where in it a piece of column memory lies: of compress.Words and compress.Bytes of
-// a column in a segment, or of a null bitmap; false for memory that is elsewhere, as that
-// of columns of open segments may be. From now on pages that the store frees stay in the
-// file until they are used again: what a device has pinned must not be taken out of it.
-// It fails with errors.ErrUnsupported where there are no memory files.
-func (s *Store) Share() (f *os.File, offset func(mem []byte) (at int64, ok bool), err error) {
-	if f, err = s.arena.share(); err != nil {
-		return nil, nil, err
+	s.arena.leave(&s.indexer)
+	if s.owned {
+		s.memory.Close()
 	}
-	return f, s.arena.offset, nil
 }
+
+// Memory returns the memory that holds the tables.
+func (s *Store) Memory() *Memory { return s.memory }
+
+// Usage returns the column memory in use, by other stores too where it is shared, and its limit, in bytes.
+func (s *Store) Usage() (used, limit int64) { return s.arena.usage() }
 
 // drop gives up the relation and returns it, to be closed once s.mu is let go:
 // giving memory back takes a while, and readers must not wait for it.

@@ -125,7 +125,7 @@ func (r *Relation) append(p *part, row *Row, was *segment, from int) (seg *segme
 		}
 	}
 	if seg.n == seg.buf.room {
-		buf, err := newBuffers(&r.store.arena, r.copied, min(2*seg.n, r.store.segmentRows), seg.buf, seg.n)
+		buf, err := newBuffers(r.store.arena, r.copied, min(2*seg.n, r.store.segmentRows), seg.buf, seg.n)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -208,7 +208,7 @@ func (r *Relation) note(seg *segment, at int) {
 
 // newTail begins a segment of a part.
 func (r *Relation) newTail(p *part) (*segment, error) {
-	buf, err := newBuffers(&r.store.arena, r.copied, min(tailRowsMin, r.store.segmentRows), nil, 0)
+	buf, err := newBuffers(r.store.arena, r.copied, min(tailRowsMin, r.store.segmentRows), nil, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -16,7 +16,7 @@
 // the first gate to the end of the transaction.
 //
 // All three are of one server: the gate names the one that the session is on by its start
-// (catalog.ServerStartSQL), the store the one that its stream comes from. Where they
+// (catalog.DatabaseSQL), the store the one that its stream comes from. Where they
 // differ (a restart, a fail-over, an older copy of the files put back, while the stream
 // still waits for what is gone) the query is forwarded, whatever the positions are, and
 // Options.CheckServer is told. A server that goes back without a start, in a snapshot of a

@@ -38,6 +38,8 @@ type Options struct {
 	// ReuseMemory bounds, in bytes, the results that are kept for executions that ask the same again, beside
 	// QueryMemory. 0 keeps none.
 	ReuseMemory int64
+	// Shared is what executions share with those of other engines; nil: this one has its own, by Workers, QueryMemory and ReuseMemory.
+	Shared *Shared
 	// Temp has what that does not hold; nil: it is forwarded.
 	Temp *temp.Space
 	// WaitLimit bounds the wait for the stream to reach a query's position; then the
@@ -85,6 +87,7 @@ type Options struct {
 
 // Engine decides and executes. It is safe for concurrent use.
 type Engine struct {
+	*Shared
 	opt   Options
 	store *colstore.Store
 	log   *slog.Logger
@@ -98,11 +101,9 @@ type Engine struct {
 
 	satisfied    atomic.Pointer[satisfied]
 	share        *olap.Sharer
-	slots        *olap.Slots
 	collations   sync.Map // names by OID, of rank
 	zones        *ruleCache[zoneKey, *sqltype.Zone]
 	cases        *ruleCache[caseKey, *sqltype.Cases]
-	memory       queryMemory
 	waitLimit    atomic.Int64 // Options.WaitLimit
 	pins         atomic.Int64
 	badStaleness atomic.Int64
@@ -110,7 +111,6 @@ type Engine struct {
 	devices      deviceStats
 	speculations speculations
 	trials       trials
-	results      *resultCache
 	seen         seen
 }
 
@@ -138,11 +138,12 @@ func New(o Options) *Engine {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
-	e := &Engine{opt: o, store: o.Store, log: o.Logger, cache: must(lru.New[string, *statement](4096)), refused: must(lru.New[string, *statement](4096)),
-		zones: newRuleCache[zoneKey, *sqltype.Zone](zonesMax), cases: newRuleCache[caseKey, *sqltype.Cases](casesMax), share: olap.NewSharer(), slots: olap.NewSlots(max(o.Workers, processors.Count()))}
-	e.memory.limit.Store(o.QueryMemory)
+	if o.Shared == nil {
+		o.Shared = NewShared(o.Workers, o.QueryMemory, o.ReuseMemory)
+	}
+	e := &Engine{Shared: o.Shared, opt: o, store: o.Store, log: o.Logger, cache: must(lru.New[string, *statement](4096)), refused: must(lru.New[string, *statement](4096)),
+		zones: newRuleCache[zoneKey, *sqltype.Zone](zonesMax), cases: newRuleCache[caseKey, *sqltype.Cases](casesMax), share: olap.NewSharer()}
 	e.waitLimit.Store(int64(o.WaitLimit))
-	e.results = newResultCache(o.ReuseMemory)
 	e.seen.init()
 	e.stats.init()
 	e.other = &statement{engine: e}
@@ -167,18 +168,8 @@ func (e *Engine) execution() olap.Options {
 // SetWaitLimit changes Options.WaitLimit.
 func (e *Engine) SetWaitLimit(d time.Duration) { e.waitLimit.Store(int64(d)) }
 
-// Waiting returns the number of goroutines of executions that wait for a core.
-func (e *Engine) Waiting() int { return e.slots.Waiting() }
-
-// Queued returns the number of executions that wait until others have ended.
-func (e *Engine) Queued() int { return e.slots.Queued() }
-
 // SharedScans returns the number of executions that joined another's scan of a table.
 func (e *Engine) SharedScans() int64 { return e.share.Joined() }
-
-// IndexesAsked returns how often a bitmap index answered a condition for a segment, of
-// all engines of the process.
-func (e *Engine) IndexesAsked() int64 { return olap.IndexesAsked() }
 
 // refresh follows a change of the catalog: the set of names that Mentions looks
 // for is made anew. Statements notice by themselves that they are out of date.

@@ -245,7 +245,7 @@ var hints = map[plan.Reason]string{
 	plan.ReasonShadowed:    "It would be taken without the function, operator or cast that somebody has made.",
 	plan.ReasonTemp:        "It would be taken with more --temp-limit, or more --query-memory.",
 	plan.ReasonTimeout:     "It may be taken with a longer statement_timeout.",
-	plan.ReasonServer:      "It will be taken once the stream comes from the session's server.",
+	plan.ReasonServer:      "It will be taken once the stream comes from the session's server; of several databases each has to be configured (databases).",
 	plan.ReasonStandby:     "It would be taken where --upstream is a primary.",
 	plan.ReasonMismatch:    "A shadow check of such a statement has found a difference: SELECT * FROM pgaccel.queries.",
 }

@@ -57,7 +57,7 @@ type gateRow struct {
 	text       string    // of snapshot
 	sent       time.Time // a time before it was taken, outside of REPEATABLE READ
 	insertLSN  uint64
-	server     string // that the session is on, see catalog.ServerStartSQL
+	server     string // that the session is on, see catalog.DatabaseSQL
 	standby    bool
 	noXID      bool // the transaction has written nothing
 	isolation  string

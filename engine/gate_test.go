@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -46,7 +47,7 @@ func newGateBench(t *testing.T) *gateBench {
 	t.Cleanup(store.Close)
 	b.engine = New(Options{Store: store})
 	var start string
-	if err := b.admin.QueryRow(ctx, "SELECT "+catalog.ServerStartSQL).Scan(&start); err != nil {
+	if err := b.admin.QueryRow(ctx, "SELECT "+catalog.DatabaseSQL).Scan(&start); err != nil {
 		t.Fatal(err)
 	}
 	store.Restart(start, 0)
@@ -173,12 +174,12 @@ func TestGateRights(t *testing.T) {
 	b.want(b.admin, "SET ROLE to one without grants", plan.ReasonPrivilege)
 }
 
-// TestGateServer: all sessions name the server alike, in whatever way they write times, and
-// in a transaction of before, too.
+// TestGateServer: all sessions of a database name the server alike, in whatever way they write times, and
+// in a transaction of before, too. Those of another database of it do not.
 func TestGateServer(t *testing.T) {
 	b := newGateBench(t)
 	var want string
-	if err := b.admin.QueryRow(context.Background(), "SELECT "+catalog.ServerStartSQL).Scan(&want); err != nil || want == "" {
+	if err := b.admin.QueryRow(context.Background(), "SELECT "+catalog.DatabaseSQL).Scan(&want); err != nil || want == "" {
 		t.Fatalf("%q, %v", want, err)
 	}
 	for _, c := range []*pgx.Conn{b.admin, b.connect("reader")} {
@@ -189,6 +190,20 @@ func TestGateServer(t *testing.T) {
 				t.Errorf("%s: %q, want %q, %v", sql, g.server, want, err)
 			}
 		}
+	}
+	b.exec(b.admin, "ROLLBACK")
+	b.exec(b.admin, "CREATE DATABASE elsewhere")
+	c, err := pgx.Connect(context.Background(), b.server.URL("reader", "elsewhere"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close(context.Background())
+	g, err := parseGate(b.gate(c, b.query), len(b.query.Tables))
+	if err != nil || g.server == want || !catalog.SameServer(g.server, want) {
+		t.Errorf("another database: %q beside %q, %v", g.server, want, err)
+	}
+	if f := b.engine.otherServer(g.server); f.Reason != plan.ReasonServer || !strings.Contains(f.Detail, "another database") {
+		t.Errorf("%v", f)
 	}
 }
 

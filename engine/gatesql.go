@@ -75,7 +75,7 @@ func allowedSQL(role, oid, attnums string) string {
 func (t gateTableSQL) gate() string {
 	return `SELECT pg_catalog.pg_current_snapshot()::pg_catalog.text,
  CASE WHEN pg_catalog.pg_is_in_recovery() THEN NULL ELSE pg_catalog.pg_current_wal_insert_lsn()::pg_catalog.text END,
- ` + catalog.ServerStartSQL + `,
+ ` + catalog.DatabaseSQL + `,
  pg_catalog.pg_current_xact_id_if_assigned() IS NULL,
  pg_catalog.current_setting('transaction_isolation'),
  pg_catalog.current_setting('TimeZone'),

@@ -1,6 +1,35 @@
 package engine
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+
+	"pgaccel/internal/processors"
+	"pgaccel/olap"
+)
+
+// Shared is what all executions of a process share, of however many engines: the cores, query memory and kept results.
+type Shared struct {
+	slots   *olap.Slots
+	memory  queryMemory
+	results *resultCache
+}
+
+// NewShared returns it. workers is Options.Workers, queryMemory and reuseMemory are bounds in bytes: see Options.
+func NewShared(workers int, queryMemory, reuseMemory int64) *Shared {
+	s := &Shared{slots: olap.NewSlots(max(workers, processors.Count())), results: newResultCache(reuseMemory)}
+	s.memory.limit.Store(queryMemory)
+	return s
+}
+
+// Waiting returns the number of goroutines of executions that wait for a core.
+func (s *Shared) Waiting() int { return s.slots.Waiting() }
+
+// Queued returns the number of executions that wait until others have ended.
+func (s *Shared) Queued() int { return s.slots.Queued() }
+
+// IndexesAsked returns how often a bitmap index answered a condition for a segment, of
+// all engines of the process.
+func (s *Shared) IndexesAsked() int64 { return olap.IndexesAsked() }
 
 // queryMemory is what all executions of the process hold together: hash tables and
 // intermediate results while they run, and then their result until the portal, the slow
@@ -48,9 +77,9 @@ func (r *reservation) keep(bytes int64) bool {
 func (r *reservation) release() { r.of.used.Add(-r.held.Swap(0)) }
 
 // QueryMemory returns the bytes that executions and their results hold now, and the limit.
-func (e *Engine) QueryMemory() (used, limit int64) {
-	return e.memory.used.Load(), e.memory.limit.Load()
+func (s *Shared) QueryMemory() (used, limit int64) {
+	return s.memory.used.Load(), s.memory.limit.Load()
 }
 
-// SetQueryMemory changes Options.QueryMemory.
-func (e *Engine) SetQueryMemory(bytes int64) { e.memory.limit.Store(bytes) }
+// SetQueryMemory changes the limit.
+func (s *Shared) SetQueryMemory(bytes int64) { s.memory.limit.Store(bytes) }

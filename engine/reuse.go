@@ -228,8 +228,8 @@ func versionsOf(in olap.Input) []colstore.Version {
 
 // Reused returns the number of executions that were answered by a kept result, that of segments of which others had what was
 // kept, and the bytes of all that is kept.
-func (e *Engine) Reused() (executions, segments, bytes int64) {
-	e.results.mu.Lock()
-	defer e.results.mu.Unlock()
-	return e.results.reused.Load(), e.results.segmentsReused.Load(), e.results.bytes
+func (s *Shared) Reused() (executions, segments, bytes int64) {
+	s.results.mu.Lock()
+	defer s.results.mu.Unlock()
+	return s.results.reused.Load(), s.results.segmentsReused.Load(), s.results.bytes
 }

@@ -101,9 +101,12 @@ func (e *Engine) position(g *gateRow) (*satisfied, *plan.Forward) {
 // holds reports whether the stream has been in one connection since position.
 func (e *Engine) holds(now *satisfied) bool { return e.store.Generation() == now.generation }
 
-// otherServer forwards a session that is on another server than the stream comes from, and
-// has that looked at.
+// otherServer forwards a session that is in another database than the stream comes from. Where that is one of
+// another server, it is looked at where the stream should be.
 func (e *Engine) otherServer(server string) *plan.Forward {
+	if catalog.SameServer(server, e.store.Server()) {
+		return forward(plan.ReasonServer, "the session is in another database than the one that is copied")
+	}
 	if e.opt.CheckServer != nil {
 		e.opt.CheckServer(server)
 	}

@@ -74,7 +74,7 @@ type statusRow struct {
 type sessionRow struct {
 	PID         int32      `json:"pid"`              // what `pg_backend_pid()` says
 	User        string     `json:"usename"`          // role at login
-	Database    string     `json:"datname"`          // database
+	Database    string     `json:"datname"`          // database, as the client calls it
 	Application string     `json:"application_name"` // as the client says
 	Address     *string    `json:"client_addr"`      // the client's own, not pgaccel's; null for a Unix socket
 	Port        *int       `json:"client_port"`      // -1 for a Unix socket
@@ -105,7 +105,7 @@ func (e *Engine) statusRows(all bool) []statusRow {
 	}
 	r := statusRow{Version: s.Version, Started: s.Started, Uptime: strconv.FormatFloat(time.Since(s.Started).Seconds(), 'f', 3, 64) + " seconds",
 		Connected: s.Connected, AppliedLSN: lsnText(e.store.Applied()), Copies: s.Copies, Recopies: s.Recopies, CheckpointFails: s.SaveFaults,
-		ReuseLimit: e.opt.ReuseMemory, Sessions: s.Sessions, Device: s.Device}
+		ReuseLimit: e.results.limit, Sessions: s.Sessions, Device: s.Device}
 	if v := e.catalog().ServerVersion; v != 0 {
 		r.ServerVersion = given(strconv.Itoa(v/10000) + "." + strconv.Itoa(v%10000))
 	}

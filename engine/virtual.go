@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode/utf16"
 
+	"pgaccel/catalog"
 	"pgaccel/plan"
 	"pgaccel/syntax"
 )
@@ -113,9 +114,9 @@ type ViewRows struct {
 }
 
 // ViewRightsSQL asks, in the client's session, what its role may see: whether it is a
-// member of pg_read_all_stats, the database's encoding, and for each OID in $1 of a
+// member of pg_read_all_stats, the database's encoding, which database it is, and for each OID in $1 of a
 // table, with an attribute number in $2 or 0 for any, t or f for the right to select.
-const ViewRightsSQL = `SELECT pg_catalog.pg_has_role('pg_read_all_stats', 'USAGE'), pg_catalog.current_setting('server_encoding'),
+const ViewRightsSQL = `SELECT pg_catalog.pg_has_role('pg_read_all_stats', 'USAGE'), pg_catalog.current_setting('server_encoding'), ` + catalog.DatabaseSQL + `,
  (SELECT pg_catalog.string_agg(CASE WHEN c.n OPERATOR(pg_catalog.<>) 0 AND pg_catalog.has_column_privilege(c.oid, c.n, 'SELECT')
    OR c.n OPERATOR(pg_catalog.=) 0 AND pg_catalog.has_any_column_privilege(c.oid, 'SELECT') THEN 't' ELSE 'f' END, ',' ORDER BY c.i)
   FROM ROWS FROM (pg_catalog.unnest($1::pg_catalog.oid[]), pg_catalog.unnest($2::pg_catalog.int2[])) WITH ORDINALITY AS c(oid, n, i))`
@@ -182,7 +183,7 @@ func (e *Engine) askRights(names map[string]bool) ViewRows {
 	}
 	rows := ViewRows{SQL: ViewRightsSQL, Params: []string{"{" + strings.Join(oids, ",") + "}", "{" + strings.Join(numbers, ",") + "}"}}
 	var sessions []SessionInfo
-	columns := 3
+	columns := 4
 	if names["sessions"] && e.opt.Sessions != nil {
 		sessions = e.opt.Sessions()
 		pids, users := make([]string, len(sessions)), make([]string, len(sessions))
@@ -199,21 +200,23 @@ func (e *Engine) askRights(names map[string]bool) ViewRows {
 		columns++
 	}
 	rows.Value = func(rights [][]*string) (string, error) {
-		if len(rights) != 1 || len(rights[0]) != columns || rights[0][0] == nil || rights[0][1] == nil {
+		if len(rights) != 1 || len(rights[0]) != columns || rights[0][0] == nil || rights[0][1] == nil || rights[0][2] == nil {
 			return "", fmt.Errorf("what the role may see came in %d rows", len(rights))
 		}
 		all := *rights[0][0] == "t"
-		answers, err := rightsOf(rights[0][2], len(asked))
+		// In another database of the server the OIDs are those of other tables.
+		here := *rights[0][2] == e.store.Server() || !catalog.SameServer(*rights[0][2], e.store.Server())
+		answers, err := rightsOf(rights[0][3], len(asked))
 		if err != nil {
 			return "", err
 		}
 		allowed := map[attribute]bool{}
 		for i, a := range asked {
-			allowed[a] = answers[i]
+			allowed[a] = answers[i] && here
 		}
 		var shown []bool
-		if columns > 3 {
-			if shown, err = rightsOf(rights[0][3], len(sessions)); err != nil {
+		if columns > 4 {
+			if shown, err = rightsOf(rights[0][4], len(sessions)); err != nil {
 				return "", err
 			}
 		}

@@ -32,7 +32,7 @@ const (
 	ReasonOwnWrites     Reason = "own writes"           // the transaction has written
 	ReasonSnapshot      Reason = "snapshot"             // the versions that the transaction's snapshot sees are not held any more
 	ReasonStale         Reason = "stream behind"        // the replication stream did not come in time (--wait-limit)
-	ReasonServer        Reason = "other server"         // the session is on another server than the one that the stream comes from
+	ReasonServer        Reason = "other server"         // the session is on another server, or in another database, than the one that the stream comes from
 	ReasonStandby       Reason = "standby"              // the session is on a standby
 	ReasonSettings      Reason = "session settings"     // a setting of the session under which the answer is not known here
 	ReasonDescription   Reason = "result description"   // PostgreSQL describes other columns than the plan's, or refuses the statement

@@ -239,7 +239,7 @@ func TestW09CancelWaitsForTheServer(t *testing.T) {
 		conn.Close()
 	}()
 	s := startProxy(t, nil, func(c *Config) {
-		c.Upstream = upstream.Config{Endpoints: []upstream.Endpoint{{Network: "tcp", Address: l.Addr().String()}}}
+		c.Default.Upstream = upstream.Config{Endpoints: []upstream.Endpoint{{Network: "tcp", Address: l.Addr().String()}}}
 	})
 	key := append([]byte{0, 0, 0, 9}, make([]byte, 36)...) // as long as protocol 3.2 may have them
 	packet := wire.AppendStartup(nil, wire.CancelRequestCode, key)

@@ -5,9 +5,7 @@ import (
 	"log/slog"
 	"time"
 
-	"pgaccel/engine"
 	"pgaccel/internal/trace"
-	"pgaccel/upstream"
 )
 
 // Config sets up a Server.
@@ -18,15 +16,15 @@ type Config struct {
 	// ReusePort has the server take over the listeners of a process that listens on the same
 	// addresses, and offer them to the next: one program takes over while another is drained.
 	ReusePort bool
-	Upstream  upstream.Config
+	// Databases are those that clients may ask for by name, Default is where all others go; nil refuses them.
+	Databases map[string]*Database
+	Default   *Database
 	// TLS is offered to clients; nil answers N to SSLRequest.
 	TLS *tls.Config
 	// RequireTLS says whether clients that come over TCP without TLS are refused. nil
 	// refuses them where TLS is set and the session's server leg has TLS.
 	RequireTLS *bool
-	// Engine decides what is accelerated; nil relays everything without looking.
-	Engine engine.Decider
-	Logger *slog.Logger
+	Logger     *slog.Logger
 	// MaxConnections refuses further clients with 53300; 0 is no limit.
 	MaxConnections int
 	Observer       Observer // may be nil
@@ -84,6 +82,7 @@ const (
 	RefusedLimit    Refusal = "limit"    // Config.MaxConnections
 	RefusedShutdown Refusal = "shutdown" // sessions are ended
 	RefusedTLS      Refusal = "tls"      // the client must use it
+	RefusedDatabase Refusal = "database" // there is none of that name
 )
 
 type noObserver struct{}

@@ -303,7 +303,7 @@ func TestUpstreamUnreachable(t *testing.T) {
 	address := l.Addr().String()
 	l.Close()
 	s := startProxy(t, nil, func(c *Config) {
-		c.Upstream = upstream.Config{Endpoints: []upstream.Endpoint{{Network: "tcp", Address: address}}}
+		c.Default.Upstream = upstream.Config{Endpoints: []upstream.Endpoint{{Network: "tcp", Address: address}}}
 	})
 	got := connectWith(t, s.Addr().String(), plainStartup).start
 	wantTypes(t, got, "EEOF")
@@ -344,7 +344,7 @@ func TestUnixSockets(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := startProxy(t, nil, change, func(c *Config) { c.Listen, c.Upstream = []string{path}, up })
+		s := startProxy(t, nil, change, func(c *Config) { c.Listen, c.Default.Upstream = []string{path}, up })
 		session1(t, dial(t, s))
 		// Terminate and an immediate close: what came before is still done.
 		c := &rawClient{Conn: dial(t, s), t: t}
@@ -467,7 +467,7 @@ func TestW06AuthenticationMatrix(t *testing.T) {
 				t.Fatal(err)
 			}
 			p := startProxy(t, everything{}, func(cfg *Config) {
-				cfg.Upstream = up
+				cfg.Default.Upstream = up
 				if c.tls != nil {
 					withTLS(*c.tls)(cfg)
 				}

@@ -5,6 +5,7 @@
 // authority on the session's state. A session has three layers:
 //
 //	server.go, handshake.go   listeners; the packets before authentication
+//	database.go               which database a client asks for
 //	session*.go, track.go     the protocol as a state machine without I/O: bytes of
 //	                          either side in, bytes for either side out
 //	login.go, budget.go       what it does before a client is let in; what it may hold

@@ -212,7 +212,7 @@ func TestPortInUse(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, address := range []string{s.Addr().String(), socket} {
-		if _, err := Listen(context.Background(), Config{Listen: []string{address}, Upstream: up, Logger: slog.New(slog.DiscardHandler)}); err == nil {
+		if _, err := Listen(context.Background(), Config{Listen: []string{address}, Default: &Database{Upstream: up}, Logger: slog.New(slog.DiscardHandler)}); err == nil {
 			t.Errorf("%s: no error", address)
 		}
 	}
@@ -227,7 +227,7 @@ func TestExchangeThatFails(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Listen(t.Context(), Config{Listen: []string{socket, taken}, ReusePort: true, Upstream: up, Logger: slog.New(slog.DiscardHandler)}); err == nil {
+	if _, err := Listen(t.Context(), Config{Listen: []string{socket, taken}, ReusePort: true, Default: &Database{Upstream: up}, Logger: slog.New(slog.DiscardHandler)}); err == nil {
 		t.Error("no error")
 	}
 	if err := oneSession("unix", socket); err != nil {

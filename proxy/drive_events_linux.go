@@ -309,7 +309,7 @@ func (e *eventSession) settle() {
 		e.flush()
 		if e.key == "" && e.s.key != nil {
 			e.key = string(e.s.key)
-			e.srv.register(e.key, target{e, e.at, e.s.info, e.client}, e.s.unasked)
+			e.srv.register(e.key, target{e, e.at, e.s.database, e.s.info, e.client}, e.s.unasked)
 			e.s.log.authorized(e.s)
 		}
 		if e.s.broken {

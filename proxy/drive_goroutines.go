@@ -296,7 +296,7 @@ func (r *twoPumps) execute(x *execution) {
 func (r *twoPumps) flush() {
 	if r.key == "" && r.s.key != nil {
 		r.key = string(r.s.key)
-		r.srv.register(r.key, target{r, r.at, r.s.info, r.side[fromClient].conn.RemoteAddr()}, r.s.unasked)
+		r.srv.register(r.key, target{r, r.at, r.s.database, r.s.info, r.side[fromClient].conn.RemoteAddr()}, r.s.unasked)
 		r.s.log.authorized(r.s)
 	}
 	var parts [2][][]byte

@@ -101,7 +101,7 @@ func viewing(sql string, n int, rows string) *fakeStatement {
 	st := &fakeStatement{route: engine.RouteView}
 	st.view = &engine.View{SQL: sql, Parameter: n, Ask: func() engine.ViewRows {
 		return engine.ViewRows{SQL: engine.ViewRightsSQL, Params: []string{"{1259,1260}", "{0,1}"}, Value: func(rights [][]*string) (string, error) {
-			if len(rights) != 1 || len(rights[0]) != 3 || *rights[0][0] != "t" || *rights[0][1] != "UTF8" || *rights[0][2] != "t,t" {
+			if len(rights) != 1 || len(rights[0]) != 4 || *rights[0][0] != "t" || *rights[0][1] != "UTF8" || *rights[0][3] != "t,t" {
 				return "", fmt.Errorf("rights of %d rows", len(rights))
 			}
 			st.executions.Add(1)

@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"strings"
+	"sync"
 	"time"
 
 	"pgaccel/upstream"
@@ -137,20 +138,27 @@ func (s *Server) cancelRequest(conn net.Conn, packet []byte) {
 	s.mu.Lock()
 	d := s.sessions[string(key)]
 	s.mu.Unlock()
-	var at upstream.Endpoint
+	// What is not known may be the key of a session of the process before (Config.ReusePort), on any server.
+	servers := s.servers
 	if d.driver != nil {
-		at = d.endpoint
 		if d.cancelExecution() {
 			s.observer.CancelRequested(true)
 			return
 		}
+		servers = func() []*upstream.Config { return []*upstream.Config{&d.database.Upstream} }
 	}
 	s.observer.CancelRequested(false)
 	ctx, cancel := context.WithTimeout(s.ctx, cancelTimeout)
 	defer cancel()
-	if err := s.cfg.Upstream.Cancel(ctx, at, packet); err != nil {
-		s.log.Warn("cancel request not delivered", "error", err)
+	var wg sync.WaitGroup
+	for _, server := range servers() {
+		wg.Go(func() {
+			if err := server.Cancel(ctx, d.endpoint, packet); err != nil {
+				s.log.Warn("cancel request not delivered", "error", err)
+			}
+		})
 	}
+	wg.Wait()
 }
 
 // session connects a client that has sent its startup packet.
@@ -171,13 +179,21 @@ func (s *Server) session(conn net.Conn, tracked closer, now *Settings, packet []
 		conn.Close()
 		return
 	}
-	if now.refused(conn, client, s.cfg.Upstream.RequiresTLS(), packet) {
+	database, sent := s.databaseOf(packet)
+	if now.refused(conn, client, database != nil && database.Upstream.RequiresTLS(), packet) {
 		refuse(RefusedTLS)
 		conn.Close()
 		s.leave()
 		return
 	}
-	server, endpoint, err := s.cfg.Upstream.Dial(s.ctx, client)
+	if database == nil {
+		refuse(RefusedDatabase)
+		noDatabase(conn, packet)
+		conn.Close()
+		s.leave()
+		return
+	}
+	server, endpoint, err := database.Upstream.Dial(s.ctx, client)
 	if err != nil {
 		s.log.Warn("cannot connect to the server", "error", err)
 		refuse(RefusedServer)
@@ -193,8 +209,8 @@ func (s *Server) session(conn net.Conn, tracked closer, now *Settings, packet []
 		s.leave()
 		return
 	}
-	clamped := clampVersion(packet)
-	if _, err := server.Write(packet); err != nil {
+	clamped := clampVersion(sent)
+	if _, err := server.Write(sent); err != nil {
 		refuse(RefusedServer)
 		fatal(conn, "08006", "pgaccel lost the connection to the PostgreSQL server")
 		conn.Close()
@@ -203,12 +219,13 @@ func (s *Server) session(conn net.Conn, tracked closer, now *Settings, packet []
 		return
 	}
 	s.observer.SessionOpened()
-	sess := newSession(s.ctx, s.cfg.Engine, s.observer)
+	sess := newSession(s.ctx, database.Engine, s.observer)
+	sess.database = database
 	sess.clamped = clamped
 	sess.log = log
 	sess.slow = &s.slow
 	sess.held = &s.held
-	sess.login = s.loginOf(client, server)
+	sess.login = s.loginOf(database, client, server)
 	if share := now.Shadow; share > 0 {
 		sess.share = func() bool { return rand.Float64() < share }
 	}

@@ -100,7 +100,7 @@ func TestHeldBeforeAuthentication(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			forEachModel(t, func(t *testing.T, change func(*Config)) {
 				at := mute(t, first)
-				s := startProxy(t, newFake(), change, func(c *Config) { c.Upstream = upstream.Config{Endpoints: []upstream.Endpoint{at}} })
+				s := startProxy(t, newFake(), change, func(c *Config) { c.Default.Upstream = upstream.Config{Endpoints: []upstream.Endpoint{at}} })
 				got := flood(t, s, n, size-1000, plainStartup, func(c *rawClient) {
 					if name == "asked, then answered" {
 						c.until('R')
@@ -179,7 +179,7 @@ func TestViolationsBeforeAuthentication(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			forEachModel(t, func(t *testing.T, change func(*Config)) {
-				p := startProxy(t, everything{}, change, func(c *Config) { c.Upstream = up })
+				p := startProxy(t, everything{}, change, func(c *Config) { c.Default.Upstream = up })
 				var answers [2]string
 				for i, address := range []string{p.Addr().String(), direct} {
 					conn, err := dialRaw(address)

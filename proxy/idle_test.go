@@ -33,7 +33,7 @@ func idleServer(t *testing.T) upstream.Endpoint {
 func TestManyIdleConnections(t *testing.T) {
 	forEachModel(t, func(t *testing.T, change func(*Config)) {
 		at := idleServer(t)
-		s := startProxy(t, newFake(), change, func(c *Config) { c.Upstream = upstream.Config{Endpoints: []upstream.Endpoint{at}} })
+		s := startProxy(t, newFake(), change, func(c *Config) { c.Default.Upstream = upstream.Config{Endpoints: []upstream.Endpoint{at}} })
 		const n = 2000
 		before, goroutines, rss := inUse(), runtime.NumGoroutine(), residentBytes(t)
 		clients := make([]net.Conn, n)

@@ -141,12 +141,15 @@ func (s *session) heldBytes() (n int64) {
 	return n
 }
 
-// SessionInfos returns the sessions whose clients have been let in.
-func (s *Server) SessionInfos() []engine.SessionInfo {
+// SessionInfos returns the sessions of a database whose clients have been let in.
+func (s *Server) SessionInfos(of *Database) []engine.SessionInfo {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	out := make([]engine.SessionInfo, 0, len(s.sessions))
 	for key, t := range s.sessions {
+		if t.database != of {
+			continue
+		}
 		i := t.info
 		now := pursuit(i.now.Load())
 		r := engine.SessionInfo{User: i.user, Database: i.database, Port: -1, Started: i.began, State: now.state(), Since: time.Unix(0, i.since.Load()),

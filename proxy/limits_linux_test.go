@@ -67,7 +67,7 @@ func TestServersTimeouts(t *testing.T) {
 		t.Fatal(err)
 	}
 	forEachModel(t, func(t *testing.T, change func(*Config)) {
-		s := startProxy(t, everything{}, change, func(c *Config) { c.Upstream = up })
+		s := startProxy(t, everything{}, change, func(c *Config) { c.Default.Upstream = up })
 		for name, f := range map[string]func(string) []message{
 			"authentication_timeout": func(address string) []message {
 				conn, err := dialRaw(address)

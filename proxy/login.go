@@ -170,7 +170,7 @@ const (
 )
 
 // loginOf says what the login of a client needs, given both legs of its session.
-func (s *Server) loginOf(client upstream.Client, server net.Conn) login {
+func (s *Server) loginOf(database *Database, client upstream.Client, server net.Conn) login {
 	certificate := upstream.ServerCertificate(server)
 	remedy, asked := "", false
 	switch {
@@ -178,9 +178,9 @@ func (s *Server) loginOf(client upstream.Client, server net.Conn) login {
 		return login{unbindable: true}
 	case certificate != nil && !bytes.Equal(certificate, client.Certificate):
 		remedy, asked = hintOtherCertificate, true
-	case certificate == nil && s.cfg.Upstream.OffersTLS() && client.TLS:
+	case certificate == nil && database.Upstream.OffersTLS() && client.TLS:
 		remedy = hintPlainLegOfTLS
-	case certificate == nil && s.cfg.Upstream.OffersTLS():
+	case certificate == nil && database.Upstream.OffersTLS():
 		remedy = hintPlainLeg
 	default:
 		return login{}

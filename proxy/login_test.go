@@ -44,7 +44,7 @@ func TestRulesForTLSHold(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := startProxy(t, nil, func(c *Config) { c.Upstream = up })
+		p := startProxy(t, nil, func(c *Config) { c.Default.Upstream = up })
 		out, err := logIn(p, "user=postgres sslmode=disable")
 		return err != nil && strings.Contains(out, "rejects connection")
 	}
@@ -71,7 +71,7 @@ func TestRulesForTLSHold(t *testing.T) {
 				t.Fatal(err)
 			}
 			p := startProxy(t, nil, func(cfg *Config) {
-				cfg.Upstream = up
+				cfg.Default.Upstream = up
 				if c.change != nil {
 					c.change(cfg)
 				}
@@ -98,7 +98,7 @@ func TestRulesForTLSHold(t *testing.T) {
 		}
 		t.Cleanup(func() { os.RemoveAll(dir) })
 		p := startProxy(t, nil, withTLS(same), func(c *Config) {
-			c.Upstream, c.RequireTLS, c.Listen = up, &on, []string{filepath.Join(dir, ".s.PGSQL.6432")}
+			c.Default.Upstream, c.RequireTLS, c.Listen = up, &on, []string{filepath.Join(dir, ".s.PGSQL.6432")}
 		})
 		if out, err := logIn(p, "user=postgres"); out != "postgres|t" {
 			t.Errorf("%s, %v", out, err)

@@ -72,7 +72,7 @@ func startProxy(t testing.TB, d engine.Decider, change ...func(*Config)) *Server
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg := Config{Listen: []string{"127.0.0.1:0"}, Upstream: up, Engine: d, Logger: slog.New(slog.NewTextHandler(testWriter{t}, nil))}
+	cfg := Config{Listen: []string{"127.0.0.1:0"}, Default: &Database{Upstream: up, Engine: d}, Logger: slog.New(slog.NewTextHandler(testWriter{t}, nil))}
 	for _, f := range change {
 		f(&cfg)
 	}

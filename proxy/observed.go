@@ -265,7 +265,7 @@ func (s *session) statementEnded(o *observed) {
 	if o.route == routeForwarded && !o.sent.IsZero() {
 		o.span.Record(spanForward, o.sent, o.began.Add(took))
 	}
-	line := slowLine{observed: *o, took: took, logged: logged, user: s.info.user, database: s.info.database, pid: s.pid()}
+	line := slowLine{observed: *o, engine: s.watch.engine, took: took, logged: logged, user: s.info.user, database: s.info.database, pid: s.pid()}
 	if name := s.info.application.Load(); name != nil {
 		line.application = *name
 	}

@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"pgaccel/engine"
 	"pgaccel/upstream"
 	"pgaccel/wire"
 )
@@ -61,6 +60,7 @@ type driver interface {
 type target struct {
 	driver
 	endpoint upstream.Endpoint
+	database *Database
 	info     *sessionInfo
 	client   net.Addr
 }
@@ -83,8 +83,10 @@ func Listen(ctx context.Context, cfg Config) (*Server, error) {
 	if s.observer == nil {
 		s.observer = noObserver{}
 	}
+	if cfg.Default == nil && len(cfg.Databases) == 0 {
+		return nil, errors.New("no database")
+	}
 	s.slow.log, s.slow.wg, s.slow.tracer = s.log, &s.wg, cfg.Tracer
-	s.slow.engine, _ = cfg.Engine.(engine.Watcher)
 	if len(cfg.Listen) == 0 {
 		return nil, errors.New("no address to listen on")
 	}

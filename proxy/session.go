@@ -19,6 +19,7 @@ import (
 // relayed without a look from there on (stopTracking), and nothing is accelerated any more.
 type session struct {
 	engine   engine.Decider // nil relays everything
+	database *Database
 	observer Observer
 	info     *sessionInfo
 	ctx      context.Context // parent of executions

@@ -21,9 +21,8 @@ const slowLines = 1024
 // that was relayed without a look is parsed for that.
 type statementLog struct {
 	log    *slog.Logger
-	engine engine.Watcher // nil for none: then texts are not known
-	least  atomic.Int64   // nanoseconds that a statement has to take; negative logs none
-	tracer *trace.Tracer  // nil for none
+	least  atomic.Int64  // nanoseconds that a statement has to take; negative logs none
+	tracer *trace.Tracer // nil for none
 	wg     *sync.WaitGroup
 
 	mu      sync.Mutex
@@ -38,6 +37,7 @@ const slowOff = -1
 // slowLine is a statement that has ended, and of whose session it was.
 type slowLine struct {
 	observed
+	engine                      engine.Watcher // of its database; nil for none: then the text is not known
 	took                        time.Duration
 	logged                      bool // else it is for its span alone
 	user, database, application string
@@ -82,7 +82,7 @@ func (l *statementLog) write() {
 }
 
 func (l *statementLog) writeLine(line *slowLine) {
-	text, why := line.shape(l.engine)
+	text, why := line.shape(line.engine)
 	if line.reason == "" && line.route != routeAccelerated {
 		line.reason = why
 	}

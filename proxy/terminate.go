@@ -56,7 +56,7 @@ func (s *Server) cancelRunning(sess *session, at upstream.Endpoint) {
 			defer func() { <-s.cancels }()
 		case <-ctx.Done():
 		}
-		if err := s.cfg.Upstream.Cancel(ctx, at, packet); err != nil {
+		if err := sess.database.Upstream.Cancel(ctx, at, packet); err != nil {
 			s.log.Warn("a statement may be running on, its cancel request was not delivered", "error", err)
 		}
 	})

@@ -21,7 +21,7 @@ func startEnding(t *testing.T, d engine.Decider, change func(*Config)) (s *Serve
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg := Config{Listen: []string{"127.0.0.1:0"}, Upstream: up, Engine: d, Logger: slog.New(slog.NewTextHandler(testWriter{t}, nil))}
+	cfg := Config{Listen: []string{"127.0.0.1:0"}, Default: &Database{Upstream: up, Engine: d}, Logger: slog.New(slog.NewTextHandler(testWriter{t}, nil))}
 	change(&cfg)
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)

@@ -160,7 +160,7 @@ func forwarding(t testing.TB, toServer, toClient func(dst, src net.Conn)) func(*
 		wg.Wait()
 	})
 	return func(c *Config) {
-		c.Upstream = upstream.Config{Endpoints: []upstream.Endpoint{{Network: "tcp", Address: l.Addr().String()}}}
+		c.Default.Upstream = upstream.Config{Endpoints: []upstream.Endpoint{{Network: "tcp", Address: l.Addr().String()}}}
 	}
 }
 

@@ -34,13 +34,13 @@ func (s idleSlot) remedy() string {
 	return "SELECT pg_drop_replication_slot(" + catalog.QuoteLiteral(s.name) + ")"
 }
 
-// idleSlots lists the slots of pgaccels that are not running, in all databases, but for
+// idleSlots lists the slots of pgaccels that are not running, in all databases but others, but for
 // the one called not.
-func idleSlots(ctx context.Context, conn *pgx.Conn, not string) ([]idleSlot, error) {
+func idleSlots(ctx context.Context, conn *pgx.Conn, not string, others []string) ([]idleSlot, error) {
 	rows, err := conn.Query(ctx, `SELECT s.slot_name::text, s.database::text, coalesce(pg_catalog.pg_size_pretty(pg_catalog.pg_wal_lsn_diff(
 			CASE WHEN pg_catalog.pg_is_in_recovery() THEN s.confirmed_flush_lsn ELSE pg_catalog.pg_current_wal_lsn() END, s.restart_lsn)), 'no part')
 		FROM pg_catalog.pg_replication_slots s WHERE s.slot_name ~ $1::text AND s.slot_name <> $2::text AND s.slot_type = 'logical' AND NOT s.active AND NOT s.temporary
-		ORDER BY 1`, namePattern, not)
+		AND s.database::text <> ALL (coalesce($3::text[], '{}')) ORDER BY 1`, namePattern, not, others)
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +102,7 @@ func (e *epoch) clearAbandoned(ctx context.Context) error {
 				"publication", p.name, "error", err, "remedy", p.remedy())
 		}
 	}
-	slots, err := idleSlots(ctx, e.control, e.name)
+	slots, err := idleSlots(ctx, e.control, e.name, e.cfg.OtherDatabases)
 	if err != nil {
 		return err
 	}

@@ -271,11 +271,12 @@ type relationWriter struct {
 	holds    colstore.Snapshot // of the copy
 	xid      uint64            // the transaction at hand
 	skip     bool              // the copy holds it
+	key      hashKey           // that the copy was made with
 	decoders map[uint32]*rowDecoder
 }
 
-func newRelationWriter(to *colstore.Relation, holds colstore.Snapshot) *relationWriter {
-	return &relationWriter{to: to, holds: holds, decoders: map[uint32]*rowDecoder{}}
+func newRelationWriter(to *colstore.Relation, holds colstore.Snapshot, key hashKey) *relationWriter {
+	return &relationWriter{to: to, holds: holds, key: key, decoders: map[uint32]*rowDecoder{}}
 }
 
 // in makes xid the transaction at hand.
@@ -300,6 +301,7 @@ func (w *relationWriter) change(op byte, rel *pgoutput.Relation, old pgoutput.Tu
 		if d, err = newRowDecoder(rel, w.to.Meta()); err != nil {
 			return err
 		}
+		d.hash.key = w.key
 		w.decoders[rel.OID] = d
 	}
 	switch op {

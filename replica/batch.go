@@ -87,7 +87,7 @@ func (e *epoch) copyOne(ctx context.Context, h *holder, t *table, started func()
 		return
 	}
 	rows, bytes := version.Rows, version.Bytes()
-	w := newRelationWriter(e.cfg.Store.NewRelation(version), h.snapshot)
+	w := newRelationWriter(e.cfg.Store.NewRelation(version), h.snapshot, e.hashKey)
 	took := time.Since(start)
 	if err = catchUp(t, w); err == nil {
 		err = e.reg.publish(t, w, took)

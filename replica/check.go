@@ -124,7 +124,7 @@ func (c *checker) server() error {
 // leftovers looks for what pgaccels that are not running have left: with --data-dir
 // their slots wait for them.
 func (c *checker) leftovers() error {
-	slots, err := idleSlots(c.ctx, c.conn, "")
+	slots, err := idleSlots(c.ctx, c.conn, "", nil)
 	if err != nil {
 		return err
 	}

@@ -91,7 +91,7 @@ func (e *epoch) copyRows(ctx context.Context, h *holder, meta *catalog.Table, lo
 			break
 		}
 		sessions++
-		c := copySession{config: e.copyConfig, snapshot: h.name, meta: meta, cols: cols, loader: loader, queue: queue, received: received, outdated: outdated}
+		c := copySession{config: e.copyConfig, snapshot: h.name, meta: meta, cols: cols, loader: loader, queue: queue, received: received, outdated: outdated, key: e.hashKey}
 		g.Go(func() error {
 			defer leave()
 			err := safely(func() error { return c.run(ctx) })
@@ -144,6 +144,7 @@ type copySession struct {
 	queue    *pageQueue
 	received *atomic.Int64
 	outdated *atomic.Bool
+	key      hashKey
 
 	conn   *rawConn
 	part   uint32
@@ -187,7 +188,7 @@ func (s *copySession) copyRange(r pageRange) error {
 		s.writer, s.part = s.loader.NewPartWriter(r.leaf.OID), r.leaf.OID
 	}
 	d := newCopyDecoder(s.meta, s.cols, s.writer)
-	d.identity = s.writer.Identity
+	d.identity, d.hash.key = s.writer.Identity, s.key
 	err := s.conn.exec("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET TRANSACTION SNAPSHOT " + catalog.QuoteLiteral(s.snapshot))
 	if err != nil {
 		return err

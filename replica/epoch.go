@@ -32,8 +32,9 @@ type epoch struct {
 	matched    *patterns                 // those that manage has looked for relations of
 	name       string                    // of the publication and the slot
 	reg        *registry
+	hashKey    hashKey
 
-	server   string         // catalog.ServerStartSQL; "" until the first session has said it
+	server   string         // catalog.DatabaseSQL; "" until the first session has said it
 	version  int            // server_version_num
 	database string         // its name
 	disk     *colstore.Disk // nil without a data directory
@@ -92,7 +93,7 @@ func (e *epoch) kick() { signal(e.poll) }
 func (r *Replicator) epoch() error {
 	g, ctx := errgroup.WithContext(r.ctx)
 	_, memoryLimit := r.cfg.Store.Usage()
-	e := &epoch{cfg: &r.cfg, log: r.log, ctx: ctx, connCfg: r.conn, patterns: &r.patterns, name: r.name,
+	e := &epoch{cfg: &r.cfg, log: r.log, ctx: ctx, connCfg: r.conn, patterns: &r.patterns, name: r.name, hashKey: r.hashKey,
 		copiers: newCopySlots(r.cfg.Workers, memoryLimit), batches: make(chan struct{}, batchesMax),
 		activity: newActivity(), closing: r.closing, saved: make(chan struct{}), origin: &r.origin, disk: r.disk, poll: make(chan struct{}, 1), recheck: make(chan struct{}, 1), lost: make(chan []uint32), copySoon: make(chan struct{}, 1), refusals: map[uint32]refusal{}, named: r.named, health: r.health}
 	e.copyConfig = &r.conn.Copy().Config

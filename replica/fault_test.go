@@ -117,10 +117,10 @@ func TestMemoryLimitRefusesOneTable(t *testing.T) {
 		}
 	}
 	mustExec(t, c, "INSERT INTO big VALUES (0, 'while it is refused')")
-	store.SetMemoryLimit(3 << 20) // too little as well
+	store.Memory().SetLimit(3 << 20) // too little as well
 	r.MemoryRaised()
 	waitState(t, store, tableOID(t, c, "big"), colstore.StateRefused)
-	store.SetMemoryLimit(1 << 30)
+	store.Memory().SetLimit(1 << 30)
 	r.MemoryRaised()
 	waitState(t, store, tableOID(t, c, "big"), colstore.StateReady)
 	mustExec(t, c, "INSERT INTO big VALUES (-1, 'and after')")

@@ -55,6 +55,12 @@ func parsePatterns(texts []string) (p patterns, err error) {
 	return p, nil
 }
 
+// CheckPatterns returns what is wrong with Config.Accelerate.
+func CheckPatterns(texts []string) error {
+	_, err := parsePatterns(texts)
+	return err
+}
+
 // anyOf is the expression for names that match one of the patterns at least.
 func anyOf(patterns []string) *regexp.Regexp {
 	for i, p := range patterns {

@@ -60,7 +60,7 @@ func emptyCopy(t *testing.T, r *registry, tab *table) *relationWriter {
 		t.Fatal(err)
 	}
 	v.Snapshot = tab.snapshot
-	return newRelationWriter(r.store.NewRelation(v), tab.snapshot)
+	return newRelationWriter(r.store.NewRelation(v), tab.snapshot, hashKey{})
 }
 
 // transact gives a transaction of inserts to an applier: a row for each relation.

@@ -24,6 +24,8 @@ type Config struct {
 	Upstream   string   // pgx connection string; its role copies and streams
 	Accelerate []string // table patterns: public.*, sales, !public.log
 	Store      *colstore.Store
+	// OtherDatabases are those of the same server that other Replicators of the process copy: their slots are not looked at here.
+	OtherDatabases []string
 	// Workers is the most sessions that copy at once; 0 is one a core, 32 at most. There are
 	// fewer where that would be more than a quarter of the connections that are free on the
 	// server, or where their buffers would exceed a quarter of the store's memory limit.
@@ -64,6 +66,7 @@ type Replicator struct {
 	patterns atomic.Pointer[patterns]
 	conn     *pgx.ConnConfig
 	name     string // of publication and slot
+	hashKey  hashKey
 	log      *slog.Logger
 
 	ctx    context.Context
@@ -133,7 +136,7 @@ func Start(ctx context.Context, cfg Config) (*Replicator, error) {
 	}
 	var id [6]byte
 	rand.Read(id[:])
-	r := &Replicator{cfg: cfg, conn: conn, name: publicationPrefix + hex.EncodeToString(id[:]), log: cfg.Logger, named: nameSet{},
+	r := &Replicator{cfg: cfg, conn: conn, name: publicationPrefix + hex.EncodeToString(id[:]), hashKey: newHashKey(), log: cfg.Logger, named: nameSet{},
 		done: make(chan struct{}), changed: make(chan struct{}), lookout: lookout{free: make(chan struct{}, 1)}, health: newHealth()}
 	r.patterns.Store(&p)
 	if err := r.openDisk(); err != nil && !(cfg.AwaitDataDir && errors.Is(err, syscall.EWOULDBLOCK)) {

@@ -38,7 +38,7 @@ import (
 // savedState is what a checkpoint says beside the tables (colstore.Checkpoint.Extra).
 type savedState struct {
 	Timeline  int32
-	Hash      [2]uint64         // identityKey
+	Hash      hashKey
 	Published map[uint32]string // publicationState of the saved tables' relations
 	Marker    marker            // in the log, after all that the tables hold
 }
@@ -81,7 +81,7 @@ func (r *Replicator) openDisk() (err error) {
 	}
 	var state savedState
 	if json.Unmarshal(last.Extra, &state) == nil && len(last.Tables) > 0 {
-		identityKey = state.Hash
+		r.hashKey = state.Hash
 	}
 	return nil
 }
@@ -289,7 +289,7 @@ func (e *epoch) load(ctx context.Context, c *colstore.Checkpoint, state *savedSt
 		rows += t.Rows
 		e.reg.keepIntervals(meta)
 		e.reg.join([]*catalog.Table{meta}, false)
-		e.reg.resume(meta.OID, newRelationWriter(e.cfg.Store.NewRelation(t), snapshot))
+		e.reg.resume(meta.OID, newRelationWriter(e.cfg.Store.NewRelation(t), snapshot, e.hashKey))
 	}
 	if err := e.unpublishOthers(ctx); err != nil {
 		return err
@@ -429,7 +429,7 @@ func (e *epoch) trySave(snapshot colstore.Snapshot, position uint64, m marker, a
 	store := e.cfg.Store
 	// Not past the marker's begin, so that a stream from here brings it.
 	position = e.commits.first(snapshot, position)
-	state := savedState{Timeline: e.origin.timeline, Hash: identityKey, Published: map[uint32]string{}, Marker: m}
+	state := savedState{Timeline: e.origin.timeline, Hash: e.hashKey, Published: map[uint32]string{}, Marker: m}
 	var tables []*colstore.Table
 	defer func() {
 		for _, t := range tables {

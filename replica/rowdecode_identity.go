@@ -20,21 +20,23 @@ func hashedIdentity(t *catalog.Table) []int {
 	return cols
 }
 
-// identityKey keys the hash of identity columns. It is drawn once in a process, so
+// hashKey keys the hash of identity columns. It is drawn for each Replicator, so
 // that nobody who writes to a table can look for two keys of one hash beforehand;
 // what is kept beyond the process must keep it too.
-var identityKey = func() (k [2]uint64) {
+type hashKey [2]uint64
+
+func newHashKey() (k hashKey) {
 	var b [16]byte
 	rand.Read(b[:]) // never fails
 	k[0], k[1] = binary.LittleEndian.Uint64(b[:]), binary.LittleEndian.Uint64(b[8:])
 	return k
-}()
+}
 
 // identityHash hashes the values of a row's identity columns that are not copied, in
 // the server's binary form, to 128 bits: the copy and the stream come to the same.
-// The zero value is ready.
 type identityHash struct {
-	b []byte // for each value: 0 for null, or 1 | uint32 length | bytes
+	key hashKey
+	b   []byte // for each value: 0 for null, or 1 | uint32 length | bytes
 }
 
 func (h *identityHash) reset() { h.b = h.b[:0] }
@@ -48,14 +50,14 @@ func (h *identityHash) value(v []byte) {
 
 // sum returns the hash and makes h ready for the next row.
 func (h *identityHash) sum() [2]uint64 {
-	sum := sipHash(identityKey, h.b)
+	sum := sipHash(h.key, h.b)
 	h.reset()
 	return sum
 }
 
 // sipHash is SipHash-2-4 with 128 bits of output (Aumasson and Bernstein,
 // https://github.com/veorq/SipHash).
-func sipHash(key [2]uint64, b []byte) [2]uint64 {
+func sipHash(key hashKey, b []byte) [2]uint64 {
 	v0 := key[0] ^ 0x736f6d6570736575
 	v1 := key[1] ^ 0x646f72616e646f6d ^ 0xee
 	v2 := key[0] ^ 0x6c7967656e657261

@@ -17,7 +17,7 @@ import (
 // Connections to the one before may be there still, and silent, or well. What one server
 // says of transactions and positions means nothing on another.
 //
-// So all of an epoch is of one run of a server (catalog.ServerStartSQL): that of its first
+// So all of an epoch is of one run of a server (catalog.DatabaseSQL): that of its first
 // session, which all others are compared with, the replication connection too. The gate
 // compares the client's session with it (RecheckServer). Where one differs, it is looked at
 // where the address leads to now, and the epoch ends if it is elsewhere.
@@ -76,7 +76,7 @@ func (r *rechecks) unanswered() {
 // sameServer checks a session once it is logged in. One on another server is a reason to
 // look, since not all that opens sessions ends the epoch: a copy only begins anew.
 func (e *epoch) sameServer(ctx context.Context, conn *pgconn.PgConn) error {
-	results, err := conn.Exec(ctx, "SELECT "+catalog.ServerStartSQL).ReadAll() // a replication connection knows simple queries only
+	results, err := conn.Exec(ctx, "SELECT "+catalog.DatabaseSQL).ReadAll() // a replication connection knows simple queries only
 	switch {
 	case err != nil:
 		return err

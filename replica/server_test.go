@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"pgaccel/catalog"
 	"pgaccel/colstore"
 	"pgaccel/internal/pgserver"
 )
@@ -26,7 +27,7 @@ func TestServerElsewhere(t *testing.T) {
 	between, store, r := startBehindRelay(t, first)
 	server := func(s *pgserver.Server) string {
 		c := connectTo(t, s.URL("postgres", "postgres"))
-		return queryText(t, c, "SELECT encode(timestamptz_send(pg_postmaster_start_time()), 'hex')")
+		return queryText(t, c, "SELECT "+catalog.DatabaseSQL)
 	}
 	if got := store.Server(); got != server(first) {
 		t.Errorf("the stream is from %q", got)
@@ -48,7 +49,7 @@ func TestServerElsewhere(t *testing.T) {
 	ready(t, r)
 	c := connectTo(t, second.URL("postgres", "postgres"))
 	eventually(t, "the other server's rows", func() bool { return served(t, c, store, "a", "concat('|', id)") })
-	rows, err := r.Look(context.Background(), "SELECT encode(timestamptz_send(pg_postmaster_start_time()), 'hex') WHERE $1::text = ''", []string{""})
+	rows, err := r.Look(context.Background(), "SELECT "+catalog.DatabaseSQL+" WHERE $1::text = ''", []string{""})
 	if err != nil || len(rows) != 1 || *rows[0][0] != server(second) {
 		t.Errorf("it looks at another server: %v, %v", rows, err)
 	}

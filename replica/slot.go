@@ -32,7 +32,7 @@ type logOrigin struct {
 func (e *epoch) checkServer(ctx context.Context) error {
 	var standby bool
 	var walLevel string
-	err := e.control.QueryRow(ctx, "SELECT pg_catalog.pg_is_in_recovery(), pg_catalog.current_setting('server_version_num')::int, pg_catalog.current_setting('wal_level'), pg_catalog.current_database()::text, "+catalog.ServerStartSQL).
+	err := e.control.QueryRow(ctx, "SELECT pg_catalog.pg_is_in_recovery(), pg_catalog.current_setting('server_version_num')::int, pg_catalog.current_setting('wal_level'), pg_catalog.current_database()::text, "+catalog.DatabaseSQL).
 		Scan(&standby, &e.version, &walLevel, &e.database, &e.server)
 	switch {
 	case err != nil:

@@ -74,6 +74,19 @@ func StartupParameters(packet []byte) (list []StartupParameter, err error) {
 	return list, nil
 }
 
+// WithDatabase returns the startup packet that has these settings but asks for another database.
+func WithDatabase(packet []byte, settings []StartupParameter, database string) []byte {
+	var body []byte
+	add := func(name, value string) { body = append(append(append(append(body, name...), 0), value...), 0) }
+	for _, p := range settings {
+		if p.Name != "database" {
+			add(p.Name, p.Value)
+		}
+	}
+	add("database", database)
+	return AppendStartup(nil, StartupCode(packet), append(body, 0))
+}
+
 // CancelKey returns the process id and key, as they came, of a whole CancelRequest.
 func CancelKey(packet []byte) (key []byte, err error) {
 	if len(packet) < 16 || len(packet) > 12+256 {

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -20,34 +20,41 @@ func adviseCommand() *cobra.Command {
 		Short: "Say which tables to take, what memory they need, and which statements would gain",
 		Long: `advise reads the catalog, the statistics and a sample of each table, as a role that need not be able to do more than
 that. It copies nothing, makes no slot, and changes nothing. With --pg-stat-statements it plans the statements that
-took most time as pgaccel would, were all tables copied, and chooses the tables by what these would gain.`,
+took most time as pgaccel would, were all tables copied, and chooses the tables by what these would gain.
+Where the configuration file has several databases, each is advised as if it had all of --memory; JSON is one document after the other.`,
 		Example: `  pgaccel advise --upstream postgres://reader@127.0.0.1:5432/shop --pg-stat-statements
   pgaccel advise --upstream postgres://reader@127.0.0.1:5432/shop --accelerate 'public.*' --memory 16GiB --format json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			warn := func(text string) { fmt.Fprintln(cmd.ErrOrStderr(), "pgaccel: warning:", text) }
-			_, warnings, err := configure(cmd)
+			all, err := configuredDatabases(cmd, &o.Upstream, &passwordFile, &o.Accelerate)
 			if err != nil {
 				return err
 			}
-			for _, text := range warnings {
-				warn(text)
+			for i, d := range all {
+				one := o
+				one.Upstream, one.Accelerate, one.Memory = d.Upstream, d.Accelerate, memoryLimit(memory)
+				if len(one.Accelerate) == 0 {
+					one.Accelerate = []string{"*"}
+				}
+				r, err := advise.Run(cmd.Context(), one)
+				switch {
+				case err != nil && len(all) > 1:
+					return fmt.Errorf("%s: %w", cmp.Or(d.Name, "--upstream"), err)
+				case err != nil:
+					return err
+				case format == "json":
+					err = r.JSON(cmd.OutOrStdout())
+				default:
+					if len(all) > 1 {
+						heading(cmd, i, d)
+					}
+					err = r.Text(cmd.OutOrStdout())
+				}
+				if err != nil {
+					return err
+				}
 			}
-			if o.Upstream == "" {
-				return errors.New("--upstream is missing: the URL of the PostgreSQL server")
-			}
-			if o.Upstream, err = withPassword(o.Upstream, passwordFile, warn); err != nil {
-				return err
-			}
-			o.Memory = memoryLimit(memory)
-			r, err := advise.Run(cmd.Context(), o)
-			if err != nil {
-				return err
-			}
-			if format == "json" {
-				return r.JSON(cmd.OutOrStdout())
-			}
-			return r.Text(cmd.OutOrStdout())
+			return nil
 		},
 	}
 	f := cmd.Flags()
@@ -69,12 +76,12 @@ func memoryLimit(given flags.ByteSize) int64 {
 	return int64(given)
 }
 
-// checkMemory says what memory the tables need that check looks at, beside the limit.
-func checkMemory(cmd *cobra.Command, dsn string, patterns []string, limit int64) {
+// checkMemory says what memory the tables need that check looks at, beside the limit, and returns it in bytes.
+func checkMemory(cmd *cobra.Command, dsn string, patterns []string, limit int64) int64 {
 	bytes, tables, guessed, err := advise.Memory(cmd.Context(), dsn, patterns)
 	if err != nil {
 		fmt.Fprintf(cmd.OutOrStdout(), "%-5s  %s: %s\n", "warn", "memory", "not estimated: "+err.Error())
-		return
+		return 0
 	}
 	level, text := "ok", fmt.Sprintf("the columns of %d tables take about %s, by samples; --memory is %s", tables, advise.Size(bytes), advise.Size(limit))
 	if guessed > 0 {
@@ -85,4 +92,5 @@ func checkMemory(cmd *cobra.Command, dsn string, patterns []string, limit int64)
 		text += ": what does not fit is forwarded; raise it, or choose fewer tables (pgaccel advise)"
 	}
 	fmt.Fprintf(cmd.OutOrStdout(), "%-5s  %s: %s\n", level, "memory", text)
+	return bytes
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
+	"pgaccel/internal/advise"
 	"pgaccel/internal/flags"
 	"pgaccel/internal/inspect"
 	"pgaccel/internal/server"
@@ -132,19 +133,11 @@ func checkCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check",
 		Short: "Say what the server and the role still need, with the SQL to fix it",
-		Args:  cobra.NoArgs,
+		Long: `check looks at the database of --upstream, and at all databases of the configuration file, and says what each still needs, with
+the SQL that mends it. It changes nothing.`,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, warnings, err := configure(cmd)
-			if err != nil {
-				return err
-			}
-			for _, text := range warnings {
-				fmt.Fprintln(cmd.ErrOrStderr(), "pgaccel: warning:", text)
-			}
-			if dsn == "" {
-				return errors.New("--upstream is missing: the URL of the PostgreSQL server")
-			}
-			dsn, err := withPassword(dsn, passwordFile, func(text string) { fmt.Fprintln(cmd.ErrOrStderr(), "pgaccel: warning:", text) })
+			all, err := configuredDatabases(cmd, &dsn, &passwordFile, &patterns)
 			if err != nil {
 				return err
 			}
@@ -152,21 +145,26 @@ func checkCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			findings, err := replica.Check(cmd.Context(), dsn, patterns, shown)
-			if err != nil {
-				return err
-			}
-			bad := 0
-			for _, f := range findings {
-				fmt.Fprintf(cmd.OutOrStdout(), "%-5s  %s: %s\n", f.Level, f.Subject, f.Text)
-				if f.SQL != "" {
-					fmt.Fprintf(cmd.OutOrStdout(), "       %s\n", strings.ReplaceAll(f.SQL, "\n", "\n       "))
+			bad, needed := 0, int64(0)
+			for i, d := range all {
+				if len(all) > 1 {
+					heading(cmd, i, d)
 				}
-				if f.Level == replica.LevelError {
-					bad++
+				n, err := checkDatabase(cmd, d, shown)
+				switch {
+				case err != nil && len(all) == 1:
+					return err
+				case err != nil: // the others are looked at all the same
+					fmt.Fprintf(cmd.OutOrStdout(), "%-5s  server: %v\n", replica.LevelError, err)
+					n++
+				case len(d.Accelerate) > 0:
+					needed += checkMemory(cmd, d.Upstream, d.Accelerate, memoryLimit(memory))
 				}
+				bad += n
 			}
-			checkMemory(cmd, dsn, patterns, memoryLimit(memory))
+			if limit := memoryLimit(memory); len(all) > 1 && needed > limit {
+				fmt.Fprintf(cmd.OutOrStdout(), "\n%-5s  memory: the columns of all databases take about %s, and share %s\n", "warn", advise.Size(needed), advise.Size(limit))
+			}
 			if bad > 0 {
 				return missing(bad)
 			}
@@ -179,6 +177,26 @@ func checkCommand() *cobra.Command {
 	cmd.Flags().Var(&memory, "memory", "the limit that serve is given, beside which the tables' memory is said (default as serve's)")
 	cmd.Flags().StringVar(&certificate, "tls-cert", "", "the certificate file that serve is given, if any: what logins it allows")
 	return cmd
+}
+
+// checkDatabase prints what stands in the way of one database, and returns how much of it is an error. One that nothing is copied of
+// needs nothing.
+func checkDatabase(cmd *cobra.Command, d server.Database, certificate []byte) (bad int, err error) {
+	if len(d.Accelerate) == 0 {
+		fmt.Fprintf(cmd.OutOrStdout(), "%-5s  tables: accelerate names none: everything is forwarded\n", "ok")
+		return 0, nil
+	}
+	findings, err := replica.Check(cmd.Context(), d.Upstream, d.Accelerate, certificate)
+	for _, f := range findings {
+		fmt.Fprintf(cmd.OutOrStdout(), "%-5s  %s: %s\n", f.Level, f.Subject, f.Text)
+		if f.SQL != "" {
+			fmt.Fprintf(cmd.OutOrStdout(), "       %s\n", strings.ReplaceAll(f.SQL, "\n", "\n       "))
+		}
+		if f.Level == replica.LevelError {
+			bad++
+		}
+	}
+	return bad, err
 }
 
 func inspectCommand() *cobra.Command {

@@ -20,11 +20,13 @@ import (
 
 // configuration is where flags' values come from beside the command line. A flag there
 // wins over the environment (--max-clients is PGACCEL_MAX_CLIENTS), the environment over
-// the YAML file that --config names, which has keys for the flags of every command.
+// the YAML file that --config names, which has keys for the flags of every command, and databases.
 type configuration struct {
 	file  string
 	known map[string]bool // flags of all commands
 	keys  map[string]*yaml.Node
+	// databases are those of the file, in its order.
+	databases []fileDatabase
 }
 
 // configure gives the flags of cmd their values, and returns what was read and what is to
@@ -93,12 +95,17 @@ func (c *configuration) read() error {
 		key := top.Content[i]
 		name := strings.ToLower(key.Value)
 		switch {
-		case !c.known[name]:
-			return fmt.Errorf("%s:%d: unknown key %q: keys are the names of flags without --", c.file, key.Line, key.Value)
+		case !c.known[name] && name != databasesKey:
+			return fmt.Errorf("%s:%d: unknown key %q: keys are the names of flags without --, and databases", c.file, key.Line, key.Value)
 		case c.keys[name] != nil:
 			return fmt.Errorf("%s:%d: %s is there twice, first in line %d", c.file, key.Line, name, c.keys[name].Line)
 		}
 		c.keys[name] = top.Content[i+1]
+		if name == databasesKey {
+			if err := c.readDatabases(top.Content[i+1]); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }

@@ -141,6 +141,13 @@ func (r *running) tryReload(s *server.Server) (changed, later []string, err erro
 		}
 	})
 	to, from := r.cfg, v.config()
+	databases, patterns, restart := c.databasesAfter(r.c, r.cfg.Databases)
+	if to.Databases = databases; patterns {
+		changed = append(changed, databasesKey)
+	}
+	if restart {
+		later = append(later, databasesKey)
+	}
 	to.Accelerate, to.Memory, to.QueryMemory, to.WaitLimit, to.MaxClients, to.Shadow = from.Accelerate, from.Memory, from.QueryMemory, from.WaitLimit, from.MaxClients, from.Shadow
 	to.LogConnections, to.SlowQueryLog = from.LogConnections, from.SlowQueryLog
 	to.TLSCert, to.TLSKey, to.TLSRequire = from.TLSCert, from.TLSKey, from.TLSRequire
@@ -153,7 +160,7 @@ func (r *running) tryReload(s *server.Server) (changed, later []string, err erro
 	}
 	r.level.Set(level)
 	r.cfg, r.drain = to, v.drain
-	for _, name := range changed {
+	for _, name := range changed { // of databases to has them
 		r.values[name] = now[name]
 	}
 	return changed, later, nil

@@ -33,7 +33,9 @@ func serveCommand() *cobra.Command {
 		Args:  cobra.NoArgs,
 		Long: `serve runs until SIGTERM or SIGINT. SIGTERM takes no new connections and ends each session once it is at rest,
 outside of a transaction; after --drain-timeout, or at a second one, or at SIGINT, all are ended, and what they have
-running on the server is cancelled. SIGHUP reads the configuration file and the certificates anew.`,
+running on the server is cancelled. SIGHUP reads the configuration file and the certificates anew.
+
+The file may have several databases, of one server or of several: clients choose by name.`,
 		Example: `  pgaccel serve --upstream postgres://postgres@127.0.0.1:5432/shop --accelerate 'public.*'
   psql -h 127.0.0.1 -p 6432 shop`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return serve(cmd, &v) },
@@ -48,7 +50,12 @@ func serve(cmd *cobra.Command, v *serveFlags) error {
 		return err
 	}
 	if v.cfg.Upstream == "" {
-		return errors.New("--upstream is missing: the URL of the PostgreSQL server, such as postgres://user@host:5432/db")
+		switch {
+		case len(c.databases) == 0:
+			return errors.New("--upstream is missing: the URL of the PostgreSQL server, such as postgres://user@host:5432/db")
+		case len(v.cfg.Accelerate) > 0:
+			return errors.New("--accelerate is of --upstream, which is missing: each of the databases has its own")
+		}
 	}
 	r := &running{c: c, flags: cmd.Flags(), values: texts(cmd.Flags()), signals: make(chan os.Signal, 8), hangUps: make(chan os.Signal, 1)}
 	if r.log, err = newLogger(cmd.ErrOrStderr(), v.logFormat, v.logLevel, &r.level); err != nil {
@@ -57,7 +64,13 @@ func serve(cmd *cobra.Command, v *serveFlags) error {
 	for _, text := range warnings {
 		r.log.Warn(text)
 	}
-	if v.cfg.Upstream, err = withPassword(v.cfg.Upstream, v.passwordFile, func(text string) { r.log.Warn(text) }); err != nil {
+	warn := func(text string) { r.log.Warn(text) }
+	if v.cfg.Upstream != "" {
+		if v.cfg.Upstream, err = withPassword(v.cfg.Upstream, v.passwordFile, warn); err != nil {
+			return err
+		}
+	}
+	if v.cfg.Databases, err = c.withPasswords(warn); err != nil {
 		return err
 	}
 	r.cfg, r.drain = v.config(), v.drain

@@ -52,7 +52,7 @@ type gpuManager struct {
 // manager returns one whose devices hold nothing yet. memory is the budget of each, 0 for
 // what gpu.Options makes of it; share is gpu.Options.Share.
 func (r *gpuRun) manager(store *colstore.Store, memory int64, share bool) (*gpuManager, error) {
-	f, offset, err := store.Share()
+	f, offset, err := store.Memory().Share()
 	if err != nil {
 		return nil, err
 	}

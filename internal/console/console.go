@@ -24,13 +24,14 @@ const Path = "/console/"
 
 // Config is what the console works with.
 type Config struct {
-	HTTP     net.Addr            // of the HTTP listener
-	HTTPName string              // as that was asked for (--http)
-	Clients  func() net.Addr     // where pgaccel listens for clients
-	Database string              // to log in to
-	Metrics  prometheus.Gatherer // pgaccel's own; sampled
-	Version  string
-	Log      *slog.Logger
+	HTTP     net.Addr        // of the HTTP listener
+	HTTPName string          // as that was asked for (--http)
+	Clients  func() net.Addr // where pgaccel listens for clients
+	// Databases are those that clients ask for by name; the first is logged in to where none is named.
+	Databases []string
+	Metrics   prometheus.Gatherer // pgaccel's own; sampled
+	Version   string
+	Log       *slog.Logger
 }
 
 // Console serves the pages.
@@ -143,12 +144,19 @@ func (c *Console) state(w http.ResponseWriter, r *http.Request) {
 		User     string `json:"user"`
 		Database string `json:"database"`
 		Version  string `json:"version"`
-	}{Open: c.open(r)}
-	if s := c.session(r); s != nil {
+		// Several is whether a login may name a database, Databases which there are.
+		Several   bool     `json:"several"`
+		Databases []string `json:"databases"`
+	}{Open: c.open(r), Several: len(c.cfg.Databases) > 1}
+	s := c.session(r)
+	if s != nil {
 		now.User = s.user
 	}
 	if now.Open || now.User != "" {
-		now.Version, now.Database = c.cfg.Version, c.cfg.Database
+		now.Version, now.Database, now.Databases = c.cfg.Version, c.cfg.Databases[0], c.cfg.Databases
+	}
+	if s != nil {
+		now.Database = s.database
 	}
 	reply(w, now)
 }

@@ -100,7 +100,7 @@ func (h *history) add(at time.Time, families []*dto.MetricFamily) {
 func (h *history) read(s *sample, families []*dto.MetricFamily) present {
 	now := present{Values: map[string]float64{}, Totals: map[string]float64{}, Reasons: []reason{}, Tables: []table{}}
 	tables := map[string]*table{}
-	of := func(name string) *table {
+	tableOf := func(name string) *table {
 		if tables[name] == nil {
 			tables[name] = &table{Name: name}
 		}
@@ -109,6 +109,11 @@ func (h *history) read(s *sample, families []*dto.MetricFamily) present {
 	for _, f := range families {
 		for _, m := range f.Metric {
 			v, label := value(m), labels(m)
+			of := "" // the database, where several are told apart
+			if database := label["database"]; database != "" {
+				of = database + ": "
+			}
+			delete(label, "database")
 			switch f.GetName() {
 			case "pgaccel_queries_total":
 				now.Totals[label["route"]] += v
@@ -123,19 +128,23 @@ func (h *history) read(s *sample, families []*dto.MetricFamily) present {
 				s.slow, h.slow = timingOf(m.GetHistogram())
 			case "pgaccel_shadow_total":
 				if label["result"] == "different" {
-					now.Differs = v
+					now.Differs += v
 				}
 			case "pgaccel_refused_connections_total":
 				now.Refused += v
 			case "pgaccel_table_rows":
-				of(label["table"]).Rows = v
+				tableOf(of + label["table"]).Rows = v
 			case "pgaccel_table_bytes":
-				of(label["table"]).Bytes = v
+				tableOf(of + label["table"]).Bytes = v
 			case "pgaccel_table_ready":
-				of(label["table"]).State = label["state"]
+				tableOf(of + label["table"]).State = label["state"]
 			default:
 				if len(label) == 0 && m.Histogram == nil {
+					before, there := now.Values[f.GetName()]
 					now.Values[f.GetName()] = v
+					if there {
+						now.Values[f.GetName()] = ofSeveral(f.GetName(), before, v)
+					}
 				}
 			}
 		}
@@ -149,6 +158,17 @@ func (h *history) read(s *sample, families []*dto.MetricFamily) present {
 	slices.SortFunc(now.Reasons, func(a, b reason) int { return strings.Compare(a.Route+a.Reason, b.Route+b.Reason) })
 	s.fill(&now)
 	return now
+}
+
+// ofSeveral makes one value of those of several databases: the worst of streams, the sum of all else.
+func ofSeveral(name string, a, b float64) float64 {
+	switch name {
+	case "pgaccel_stream_connected":
+		return min(a, b)
+	case "pgaccel_stream_lag_seconds", "pgaccel_stream_lag_bytes", "pgaccel_checkpoint_age_seconds":
+		return max(a, b)
+	}
+	return a + b
 }
 
 // fill takes what has no labels.

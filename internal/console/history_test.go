@@ -138,3 +138,33 @@ func TestQuantile(t *testing.T) {
 		t.Errorf("beyond the last bucket: %v", got)
 	}
 }
+
+// TestSeveralDatabases: what databases have each is added up, but for streams, where the worst counts, and tables are told apart.
+func TestSeveralDatabases(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	for name, up := range map[string]float64{"": 1, "shop": 0} {
+		r := prometheus.WrapRegistererWith(prometheus.Labels{"database": name}, registry)
+		gauge := func(name string, v float64, labels ...string) {
+			g := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name}, []string{"table", "state"}[:len(labels)])
+			g.WithLabelValues(labels...).Set(v)
+			r.MustRegister(g)
+		}
+		gauge("pgaccel_stream_connected", up)
+		gauge("pgaccel_stream_lag_seconds", 3+up)
+		gauge("pgaccel_saved_seconds", 2+up)
+		gauge("pgaccel_table_rows", 10+up, "public.sale")
+		gauge("pgaccel_table_ready", 1, "public.sale", "ready")
+	}
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s sample
+	now := newHistory().read(&s, families)
+	if v := now.Values; v["pgaccel_stream_connected"] != 0 || v["pgaccel_stream_lag_seconds"] != 4 || v["pgaccel_saved_seconds"] != 5 || s.saved != 5 || s.lag != 4 {
+		t.Errorf("%v %+v", v, s)
+	}
+	if want := []table{{"public.sale", "ready", 11, 0}, {"shop: public.sale", "ready", 10, 0}}; !slices.Equal(now.Tables, want) {
+		t.Errorf("%+v", now.Tables)
+	}
+}

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -19,8 +20,8 @@ import (
 
 // login begins a session by one of the server's, through pgaccel.
 func (c *Console) login(w http.ResponseWriter, r *http.Request) {
-	var asked struct{ User, Password string }
-	if err := json.NewDecoder(r.Body).Decode(&asked); err != nil || asked.User == "" || strings.ContainsRune(asked.User+asked.Password, 0) {
+	var asked struct{ User, Password, Database string }
+	if err := json.NewDecoder(r.Body).Decode(&asked); err != nil || asked.User == "" || strings.ContainsRune(asked.User+asked.Password+asked.Database, 0) {
 		fail(w, http.StatusBadRequest, "A role is wanted.")
 		return
 	}
@@ -30,9 +31,9 @@ func (c *Console) login(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusTooManyRequests, "Too many logins have failed from this address. Try again in a minute.")
 		return
 	}
-	one, err := c.connect(r.Context(), asked.User, asked.Password, c.open(r))
+	one, err := c.connect(r.Context(), asked.User, asked.Password, cmp.Or(asked.Database, c.cfg.Databases[0]), c.open(r))
 	if err != nil {
-		c.cfg.Log.Warn("console: a login failed", "user", asked.User, "from", r.RemoteAddr, "error", messageOf(err))
+		c.cfg.Log.Warn("console: a login failed", "user", asked.User, "database", asked.Database, "from", r.RemoteAddr, "error", messageOf(err))
 		refused, ok := errors.AsType[*pgconn.PgError](err)
 		switch {
 		case ok && strings.HasPrefix(refused.Code, "28"): // invalid authorization
@@ -53,7 +54,7 @@ func (c *Console) login(w http.ResponseWriter, r *http.Request) {
 		c.sessions.remove(old.Value)
 	}
 	c.setCookie(w, r, c.sessions.add(one), sessionLife)
-	c.cfg.Log.Info("console: a login", "user", asked.User, "from", r.RemoteAddr)
+	c.cfg.Log.Info("console: a login", "user", asked.User, "database", one.database, "from", r.RemoteAddr)
 	reply(w, map[string]string{"user": one.user})
 }
 
@@ -83,7 +84,7 @@ const (
 )
 
 // connect opens the connection of a login; here says that who asks is on this machine. Nothing of the process's own environment counts: no PGPASSWORD, no password file.
-func (c *Console) connect(ctx context.Context, user, password string, here bool) (*session, error) {
+func (c *Console) connect(ctx context.Context, user, password, database string, here bool) (*session, error) {
 	ctx, cancel := context.WithTimeout(ctx, loginTimeout)
 	defer cancel()
 	cfg, err := pgconn.ParseConfig("")
@@ -91,7 +92,7 @@ func (c *Console) connect(ctx context.Context, user, password string, here bool)
 		return nil, err
 	}
 	clients := c.cfg.Clients()
-	cfg.Host, cfg.Port, cfg.User, cfg.Password, cfg.Database = "127.0.0.1", 5432, user, password, c.cfg.Database
+	cfg.Host, cfg.Port, cfg.User, cfg.Password, cfg.Database = "127.0.0.1", 5432, user, password, database
 	cfg.RuntimeParams = map[string]string{"application_name": "pgaccel console", "client_encoding": "UTF8"}
 	cfg.KerberosSpn, cfg.KerberosSrvName, cfg.SSLNegotiation, cfg.SSLCertMode = "", "", "", ""
 	cfg.MinProtocolVersion, cfg.MaxProtocolVersion = "3.0", "3.0"
@@ -111,7 +112,7 @@ func (c *Console) connect(ctx context.Context, user, password string, here bool)
 	if here && tcp {
 		cfg.RequireAuth = ""
 	}
-	one := &session{user: user, turn: make(chan struct{}, 1)}
+	one := &session{user: user, database: database, turn: make(chan struct{}, 1)}
 	cfg.OnNotice = func(_ *pgconn.PgConn, n *pgconn.Notice) {
 		if len(one.said) < noticesMax {
 			one.said = append(one.said, n)

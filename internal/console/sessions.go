@@ -25,12 +25,12 @@ const (
 
 // session is a login: a connection through pgaccel as the role.
 type session struct {
-	user  string
-	began time.Time
-	used  time.Time // guarded by sessions.mu
-	turn  chan struct{}
-	conn  *pgconn.PgConn // who has the turn may use it
-	said  []*pgconn.Notice
+	user, database string
+	began          time.Time
+	used           time.Time // guarded by sessions.mu
+	turn           chan struct{}
+	conn           *pgconn.PgConn // who has the turn may use it
+	said           []*pgconn.Notice
 }
 
 // sessions are the logins, by the SHA-256 of their cookie: the time of a lookup tells nothing of a cookie.

@@ -85,7 +85,7 @@ func TestOneDecisionForAnExecution(t *testing.T) {
 	// A role that sets the mode makes every session ask.
 	b.exec(b.direct("postgres"), "ALTER ROLE reader SET pgaccel.mode = 'auto'")
 	eventually(t, "the role's setting", func() bool {
-		return b.s.store.Catalog().ModeSet
+		return b.s.databases[0].store.Catalog().ModeSet
 	})
 	for _, pair := range texts {
 		play := func(c *pgconn.PgConn) string {
@@ -101,7 +101,7 @@ func TestOneDecisionForAnExecution(t *testing.T) {
 		t.Errorf("logged: %s", l)
 	}
 	n := int64(0)
-	for _, c := range b.s.engine.Counts() {
+	for _, c := range b.s.databases[0].engine.Counts() {
 		if c.Route == "accelerated" {
 			n += c.N
 		}

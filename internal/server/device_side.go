@@ -36,7 +36,7 @@ const cacheVariable = "PGACCEL_GPU_CACHE_DIR"
 
 // startDevice begins to look for devices, and returns before it has found any: until then,
 // and where there are none, the processor answers. Only what cannot be meant is an error.
-func startDevice(ctx context.Context, cfg *Config, store *colstore.Store) (*deviceSide, error) {
+func startDevice(ctx context.Context, cfg *Config, memory *colstore.Memory) (*deviceSide, error) {
 	choice, err := parseDevice(cfg.Device)
 	if err != nil || choice.kind == "cpu" {
 		return nil, err
@@ -63,7 +63,7 @@ func startDevice(ctx context.Context, cfg *Config, store *colstore.Store) (*devi
 		}
 	}
 	if err == nil {
-		if s.file, o.Offset, err = store.Share(); err != nil {
+		if s.file, o.Offset, err = memory.Share(); err != nil {
 			s.log.Warn("column memory cannot be shared with a device's process: columns are sent to it", "error", err)
 		}
 		o.File, err = s.file, nil

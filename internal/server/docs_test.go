@@ -30,7 +30,7 @@ func metricKind(c prometheus.Collector, name string) string {
 // TestMetricsPage: docs/metrics.md has each metric of pgaccel's, whether or not there is one now.
 func TestMetricsPage(t *testing.T) {
 	var rows []string
-	for _, c := range append(newObserver().collectors(), &storeCollector{}) {
+	for _, c := range append(newObserver().collectors(), &processCollector{}, &databaseCollector{}) {
 		all := make(chan *prometheus.Desc, 200)
 		c.Describe(all)
 		close(all)

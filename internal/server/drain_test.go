@@ -19,7 +19,7 @@ func TestDrainWaitsForNoRequest(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := &Server{cfg: Config{ReusePort: true}}
-	if s.proxy, err = proxy.Listen(t.Context(), proxy.Config{Listen: []string{"127.0.0.1:0"}, Upstream: up, Logger: slog.New(slog.DiscardHandler)}); err != nil {
+	if s.proxy, err = proxy.Listen(t.Context(), proxy.Config{Listen: []string{"127.0.0.1:0"}, Default: &proxy.Database{Upstream: up}, Logger: slog.New(slog.DiscardHandler)}); err != nil {
 		t.Fatal(err)
 	}
 	begun, end := make(chan bool), make(chan bool)

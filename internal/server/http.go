@@ -1,13 +1,13 @@
 package server
 
 import (
+	"cmp"
 	"fmt"
 	"net"
 	"net/http"
 	"net/http/pprof"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
@@ -48,14 +48,12 @@ func (s *Server) serveHTTP(l net.Listener) {
 // newConsole makes the console over the clients' listener and the metrics, but for those of Go and the process.
 func (s *Server) newConsole() *console.Console {
 	metrics := prometheus.NewRegistry()
-	metrics.MustRegister(&storeCollector{s}, s.observer)
-	database := ""
-	if own, err := pgconn.ParseConfig(s.cfg.Upstream); err == nil { // Start has read it
-		if database = own.Database; database == "" {
-			database = own.User
-		}
+	s.register(metrics)
+	var databases []string // as clients give them
+	for _, d := range s.databases {
+		databases = append(databases, cmp.Or(d.name, d.own.Database))
 	}
-	return console.New(console.Config{HTTP: s.httpAddr, HTTPName: s.cfg.HTTP, Clients: s.proxy.Addr, Database: database, Metrics: metrics, Version: Version(), Log: s.log})
+	return console.New(console.Config{HTTP: s.httpAddr, HTTPName: s.cfg.HTTP, Clients: s.proxy.Addr, Databases: databases, Metrics: metrics, Version: Version(), Log: s.log})
 }
 
 // profiles serves Go's profiles of the process, as its tools ask for them.

@@ -30,14 +30,14 @@ const garbageShare = 8
 func (cfg *Config) GoMemoryLimit() int64 {
 	cfg.setMemory()
 	const (
-		// What is there without any query: the stream's transactions, the loader's
+		// What is there without any query, of each database: the stream's transactions, the loader's
 		// buffers, decisions, the catalog.
 		base = 512 << 20
 		// sessionMemory is what a session holds of its two sides when it is stuck.
 		sessionMemory = 128 << 10
 	)
 	// An execution's intermediate results are garbage before its result is written out.
-	return base + cfg.QueryMemory + cfg.QueryMemory/garbageShare + cfg.ReuseMemory + min(int64(cfg.MaxClients)*sessionMemory, base)
+	return int64(max(len(cfg.patterns()), 1))*base + cfg.QueryMemory + cfg.QueryMemory/garbageShare + cfg.ReuseMemory + min(int64(cfg.MaxClients)*sessionMemory, base)
 }
 
 // setMemory sets the limits that were left out.

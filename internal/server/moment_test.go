@@ -42,6 +42,12 @@ func (l *logBuffer) Write(p []byte) (int, error) {
 	return l.b.Write(p)
 }
 
+func (l *logBuffer) text() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
 // errors returns the lines of level ERROR.
 func (l *logBuffer) errors() (list []string) {
 	l.mu.Lock()
@@ -161,7 +167,7 @@ func (b *bench) ask(c *pgconn.PgConn, sql string, format int) string {
 }
 
 func (b *bench) accelerated() (n int64) {
-	for _, c := range b.s.engine.Counts() {
+	for _, c := range b.s.databases[0].engine.Counts() {
 		if c.Route == "accelerated" {
 			n += c.N
 		}
@@ -170,7 +176,7 @@ func (b *bench) accelerated() (n int64) {
 }
 
 func (b *bench) forwarded(r plan.Reason) (n int64) {
-	for _, c := range b.s.engine.Counts() {
+	for _, c := range b.s.databases[0].engine.Counts() {
 		if c.Route == "forwarded" && c.Reason == r {
 			n += c.N
 		}
@@ -215,7 +221,7 @@ func TestRepeatableRead(t *testing.T) {
 	direct, through, writer := b.direct("postgres"), b.through("postgres"), b.direct("postgres")
 	pins := func(what string, n int64) {
 		t.Helper()
-		eventually(t, fmt.Sprintf("%d kept snapshots: %s", n, what), func() bool { return b.s.engine.Pins() == n })
+		eventually(t, fmt.Sprintf("%d kept snapshots: %s", n, what), func() bool { return b.s.databases[0].engine.Pins() == n })
 	}
 	const sum = "SELECT g, count(*), sum(v) FROM fact GROUP BY g ORDER BY g"
 	for i, change := range []string{"UPDATE fact SET v = v + 1 WHERE g = 3", "DELETE FROM fact WHERE id % 10 = 1", "INSERT INTO fact SELECT i, 1, 1 FROM generate_series(10001, 10100) i"} {
@@ -382,7 +388,7 @@ func TestShadowOfServer(t *testing.T) {
 	b := newBench(t, 1)
 	direct, through := b.direct("postgres"), b.through("postgres")
 	want, rounds := int64(3*3*len(momentQueries)), int64(0)
-	e := b.s.engine
+	e := b.s.databases[0].engine
 	round := func() {
 		for _, block := range []string{"", "BEGIN", "BEGIN ISOLATION LEVEL REPEATABLE READ"} {
 			for _, c := range []*pgconn.PgConn{direct, through} {
@@ -459,7 +465,7 @@ func TestShadowUnderWrites(t *testing.T) {
 	}
 	close(stop)
 	wg.Wait()
-	e := b.s.engine
+	e := b.s.databases[0].engine
 	eventually(t, "all checks", func() bool { return e.Pins() == 0 })
 	t.Logf("equal %d, inconclusive %d", e.Verdicts(engine.Equal), e.Verdicts(engine.Inconclusive))
 	if e.Verdicts(engine.Different) != 0 || e.Verdicts(engine.Equal) == 0 {
@@ -505,7 +511,7 @@ func TestShadowStopsAShape(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := proxy.Listen(context.Background(), proxy.Config{Listen: []string{"127.0.0.1:0"}, Upstream: up, Engine: liar{b.s.engine}, Shadow: 1})
+	p, err := proxy.Listen(context.Background(), proxy.Config{Listen: []string{"127.0.0.1:0"}, Default: &proxy.Database{Upstream: up, Engine: liar{b.s.databases[0].engine}}, Shadow: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -527,10 +533,10 @@ func TestShadowStopsAShape(t *testing.T) {
 		if !b.same(direct, honest, q, format) && format != 0 {
 			t.Errorf("%s: forwarded before the check", q)
 		}
-		n := b.s.engine.Verdicts(engine.Different)
+		n := b.s.databases[0].engine.Verdicts(engine.Different)
 		b.same(direct, lying, q, format)
 		if format != 0 { // the shape of the first is stopped already
-			eventually(t, "the difference", func() bool { return b.s.engine.Verdicts(engine.Different) > n })
+			eventually(t, "the difference", func() bool { return b.s.databases[0].engine.Verdicts(engine.Different) > n })
 		}
 		before := b.forwarded(plan.ReasonMismatch)
 		if b.same(direct, honest, q, format) || b.forwarded(plan.ReasonMismatch) == before {

@@ -27,8 +27,8 @@ var _ proxy.Observer = (*observer)(nil)
 
 func newObserver() *observer {
 	refused := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "pgaccel_refused_connections_total",
-		Help: "Clients that got no session: the server cannot be connected to (server), there are too many clients (limit), the process ends (shutdown), or they must use TLS (tls)."}, []string{"reason"})
-	for _, why := range []proxy.Refusal{proxy.RefusedServer, proxy.RefusedLimit, proxy.RefusedShutdown, proxy.RefusedTLS} {
+		Help: "Clients that got no session: the server cannot be connected to (server), there are too many clients (limit), the process ends (shutdown), they must use TLS (tls), or there is no database of that name (database)."}, []string{"reason"})
+	for _, why := range []proxy.Refusal{proxy.RefusedServer, proxy.RefusedLimit, proxy.RefusedShutdown, proxy.RefusedTLS, proxy.RefusedDatabase} {
 		refused.WithLabelValues(string(why)) // present from the start
 	}
 	return &observer{refused: refused,

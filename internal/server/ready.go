@@ -5,10 +5,9 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
-
-	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // readiness remembers whether the server was last found to take sessions, so that probes,
@@ -28,8 +27,8 @@ func livez(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "ok\n") }
 // the tables are copied, too.
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	err := s.servesSessions(r.Context())
-	if err == nil && r.URL.Query().Has("tables") && s.replicator != nil && !s.replicator.Ready() {
-		err = errors.New("copying")
+	if err == nil && r.URL.Query().Has("tables") {
+		err = s.copiedAll()
 	}
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
@@ -38,28 +37,48 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	io.WriteString(w, "ready\n")
 }
 
-// servesSessions returns why no session would begin, nil where one would.
-func (s *Server) servesSessions(ctx context.Context) error {
-	switch {
-	case s.draining.Load():
-		return errors.New("draining")
-	case s.replicator != nil && s.replicator.Connected():
-		return nil
+// copiedAll returns which database's tables are being copied.
+func (s *Server) copiedAll() error {
+	for _, d := range s.databases {
+		switch {
+		case d.replicator == nil || d.replicator.Ready():
+		case d.name == "":
+			return errors.New("copying")
+		default:
+			return errors.New("copying " + d.name)
+		}
 	}
-	s.ready.mu.Lock()
-	defer s.ready.mu.Unlock()
-	if time.Since(s.ready.asked) > readyFor {
-		s.ready.err = s.probe(context.WithoutCancel(ctx))
-		s.ready.asked = time.Now()
-	}
-	return s.ready.err
+	return nil
 }
 
-// probe asks the server as pg_isready does: by the beginning of a session.
-func (s *Server) probe(ctx context.Context) error {
-	own, err := pgconn.ParseConfig(s.cfg.Upstream)
-	if err != nil {
-		return errors.New("--upstream cannot be read") // the error has the password
+// servesSessions returns why no session would begin, nil where one would: of several databases in any of them. Were one server's end
+// to take all clients away, the others' would lose theirs.
+func (s *Server) servesSessions(ctx context.Context) error {
+	if s.draining.Load() {
+		return errors.New("draining")
 	}
-	return s.upstream.TakesSessions(ctx, own.User, own.Database)
+	if slices.ContainsFunc(s.databases, func(d *database) bool { return d.replicator != nil && d.replicator.Connected() }) {
+		return nil
+	}
+	all := make([]error, len(s.databases))
+	var asking sync.WaitGroup
+	for i, d := range s.databases {
+		asking.Go(func() { all[i] = d.takesSessions(ctx) })
+	}
+	asking.Wait()
+	if slices.Contains(all, nil) {
+		return nil
+	}
+	return errors.Join(all...)
+}
+
+// takesSessions asks the server, as pg_isready does by the beginning of a session.
+func (d *database) takesSessions(ctx context.Context) error {
+	d.ready.mu.Lock()
+	defer d.ready.mu.Unlock()
+	if time.Since(d.ready.asked) > readyFor {
+		d.ready.err = d.sessions.Upstream.TakesSessions(context.WithoutCancel(ctx), d.own.User, d.own.Database)
+		d.ready.asked = time.Now()
+	}
+	return d.ready.err
 }

@@ -9,6 +9,7 @@ import (
 	"runtime/debug"
 
 	"pgaccel/proxy"
+	"pgaccel/replica"
 )
 
 // clientSettings reads what Reload may change for clients. The certificate's files are read.
@@ -44,35 +45,64 @@ func loadTLS(cert, key string) (*tls.Config, error) {
 	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"postgresql"}}, nil
 }
 
-// Reload takes over of cfg what may change while the server runs: Accelerate, Memory,
-// QueryMemory, WaitLimit, MaxClients, Shadow, LogConnections, SlowQueryLog and TLS, whose files are read anew. With an
-// error nothing has changed.
+// Reload takes over of cfg what may change while the server runs: Memory, QueryMemory, WaitLimit, MaxClients, Shadow,
+// LogConnections, SlowQueryLog and TLS, whose files are read anew, and each database's Accelerate. Databases that come or go, or are elsewhere, take
+// a restart. With an error nothing has changed.
 func (s *Server) Reload(cfg Config) error {
 	clients, err := clientSettings(&cfg)
 	if err != nil {
 		return err
 	}
-	if (s.replicator == nil) != (len(cfg.Accelerate) == 0) {
-		return errors.New("--accelerate: from no pattern to some, or back, takes a restart")
+	patterns := cfg.patterns()
+	for _, d := range s.databases {
+		texts, there := patterns[d.name]
+		switch {
+		case !there: // it goes with a restart
+		case d.copied() != (len(texts) > 0):
+			return errors.New(d.accelerate() + ": from no pattern to some, or back, takes a restart")
+		case d.copied():
+			if err := replica.CheckPatterns(texts); err != nil {
+				return fmt.Errorf("%s: %w", d.accelerate(), err)
+			}
+		}
 	}
-	if s.replicator != nil {
-		if err := s.replicator.SetPatterns(cfg.Accelerate); err != nil {
-			return err
-		}
-		cfg.setMemory()
+	cfg.setMemory()
+	if s.copies() {
 		cfg.warnOfMemory(availableMemory())
-		_, before := s.store.Usage()
-		s.store.SetMemoryLimit(cfg.Memory)
-		if cfg.Memory > before {
-			s.replicator.MemoryRaised()
+	}
+	_, before := s.memory.Usage()
+	s.memory.SetLimit(cfg.Memory)
+	s.shared.SetQueryMemory(cfg.QueryMemory)
+	for _, d := range s.databases {
+		if !d.copied() {
+			continue
 		}
-		s.engine.SetQueryMemory(cfg.QueryMemory)
-		s.engine.SetWaitLimit(cfg.WaitLimit)
+		if texts, there := patterns[d.name]; there {
+			if err := d.replicator.SetPatterns(texts); err != nil {
+				return err
+			}
+		}
+		if cfg.Memory > before {
+			d.replicator.MemoryRaised()
+		}
+		d.engine.SetWaitLimit(cfg.WaitLimit)
 	}
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(cfg.GoMemoryLimit())
 	}
 	return s.proxy.Reload(clients)
+}
+
+// patterns are what each database copies, by name.
+func (cfg *Config) patterns() map[string][]string {
+	all := map[string][]string{}
+	if cfg.Upstream != "" {
+		all[""] = cfg.Accelerate
+	}
+	for _, d := range cfg.Databases {
+		all[d.Name] = d.Accelerate
+	}
+	return all
 }
 
 // Drain takes no more clients and waits until those that are there have left, or ctx ends,

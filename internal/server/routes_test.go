@@ -42,7 +42,7 @@ ANALYZE sale, item;
 	}
 	// Nobody who forces is forwarded for the time.
 	accelerated := func() (n int64) {
-		for _, c := range s.engine.Counts() {
+		for _, c := range s.databases[0].engine.Counts() {
 			if c.Route == "accelerated" {
 				n += c.N
 			}
@@ -54,7 +54,7 @@ ANALYZE sale, item;
 		b.ask(sessions["forces"], "SELECT count(*), sum(s.v) FROM sale s JOIN item i ON i.id = s.item WHERE i.name = 'name 7'", -1)
 	}
 	if n := accelerated() - before; n != 20 {
-		t.Errorf("%d of 20 executions were accelerated in force mode: %v", n, s.engine.Counts())
+		t.Errorf("%d of 20 executions were accelerated in force mode: %v", n, s.databases[0].engine.Counts())
 	}
 	if l := b.log.errors(); len(l) > 0 {
 		t.Errorf("logged: %s", l)

@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"os"
 	"runtime/debug"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -22,18 +24,20 @@ import (
 	"pgaccel/internal/trace"
 	"pgaccel/proxy"
 	"pgaccel/replica"
-	"pgaccel/upstream"
 )
 
 // Config is what `pgaccel serve` is told.
 type Config struct {
-	Upstream   string   // postgres:// URL or libpq keywords of the real server; its user copies and streams
-	ReusePort  bool     // another process may listen on the same addresses
-	Listen     []string // addresses for clients, host:port or the path of a Unix socket
-	HTTP       string   // address for metrics, health and console; "" is off
-	Pprof      bool     // and for profiles of the process
-	Accelerate []string // table patterns: public.*, sales, !public.secret
-	Device     string   // auto, cpu, cuda[:N[,M...]], emu
+	// Upstream is the postgres:// URL or libpq keywords of the real server; its user copies and streams. Clients that ask for none
+	// of Databases go to that server; where it is empty they are refused. Accelerate and DataDir are of its database.
+	Upstream   string
+	Databases  []Database // that clients ask for by name
+	ReusePort  bool       // another process may listen on the same addresses
+	Listen     []string   // addresses for clients, host:port or the path of a Unix socket
+	HTTP       string     // address for metrics, health and console; "" is off
+	Pprof      bool       // and for profiles of the process
+	Accelerate []string   // table patterns: public.*, sales, !public.secret
+	Device     string     // auto, cpu, cuda[:N[,M...]], emu
 	// DeviceMemory is the most bytes of each device's memory to use; 0 is 85 % of
 	// what is free. DeviceWorker is the program that has the device; "" looks for it.
 	DeviceMemory int64
@@ -75,95 +79,84 @@ type Config struct {
 
 // Server is a running pgaccel.
 type Server struct {
-	cfg        Config
-	log        *slog.Logger
-	store      *colstore.Store
-	replicator *replica.Replicator
-	engine     *engine.Engine
-	proxy      *proxy.Server
-	tracer     *trace.Tracer // nil where the environment has no endpoint for spans
-	device     *deviceSide   // nil with --device cpu
-	http       *http.Server
-	httpAddr   net.Addr
-	console    *console.Console // nil without http
-	observer   *observer
-	temp       *temp.Space // nil where there is none
-	ctx        context.Context
-	cancel     context.CancelFunc
-	done       chan error
-	upstream   upstream.Config
-	draining   atomic.Bool
-	started    time.Time
-	ready      readiness
+	cfg       Config
+	log       *slog.Logger
+	databases []*database // the default one first, where there is one
+	memory    *colstore.Memory
+	shared    *engine.Shared
+	proxy     *proxy.Server
+	tracer    *trace.Tracer // nil where the environment has no endpoint for spans
+	device    *deviceSide   // nil with --device cpu
+	http      *http.Server
+	httpAddr  net.Addr
+	console   *console.Console // nil without http
+	observer  *observer
+	temp      *temp.Space // nil where there is none
+	ctx       context.Context
+	cancel    context.CancelFunc
+	done      chan error
+	draining  atomic.Bool
+	started   time.Time
 }
 
 // Start opens the listeners and begins to copy. It returns once clients can
 // connect; until tables are copied their queries are forwarded.
-func Start(ctx context.Context, cfg Config) (*Server, error) {
+func Start(ctx context.Context, cfg Config) (_ *Server, err error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.Default()
 	}
 	if _, err := parseDevice(cfg.Device); err != nil {
 		return nil, err
 	}
-	up, err := upstream.ParseConfig(cfg.Upstream)
+	databases, err := cfg.databases()
 	if err != nil {
-		return nil, fmt.Errorf("--upstream: %w", err)
+		return nil, err
 	}
 	clients, err := clientSettings(&cfg)
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{cfg: cfg, upstream: up, log: cfg.Logger, observer: newObserver(), done: make(chan error, 2), started: time.Now()}
-	s.ctx, s.cancel = context.WithCancel(ctx)
-	if s.tracer, err = trace.FromEnvironment(ctx, Version(), cfg.Logger); err != nil {
-		s.cancel()
-		return nil, err
-	}
 	cfg.setMemory()
-	if len(cfg.Accelerate) > 0 {
-		cfg.warnOfMemory(availableMemory())
-	}
-	s.store = colstore.New(colstore.Options{MemoryLimit: cfg.Memory, SegmentRows: cfg.SegmentRows, IndexAll: cfg.Eager})
-	if s.device, err = startDevice(s.ctx, &cfg, s.store); err != nil {
-		s.Close()
-		return nil, err
-	}
-	var decider engine.Decider
-	if len(cfg.Accelerate) > 0 {
-		s.replicator, err = replica.Start(s.ctx, replica.Config{Upstream: cfg.Upstream, Accelerate: cfg.Accelerate,
-			Store: s.store, Workers: cfg.CopySessions, MaxRetainedWAL: cfg.MaxRetainedWAL, DataDir: cfg.DataDir, AwaitDataDir: cfg.ReusePort, CheckpointInterval: cfg.CheckpointInterval, Logger: cfg.Logger, Progress: cfg.Progress})
+	s := &Server{cfg: cfg, databases: databases, log: cfg.Logger, observer: newObserver(), done: make(chan error, 2), started: time.Now(),
+		memory: colstore.NewMemory(cfg.Memory), shared: engine.NewShared(cfg.Workers, cfg.QueryMemory, cfg.ReuseMemory)}
+	s.ctx, s.cancel = context.WithCancel(ctx)
+	defer func() {
 		if err != nil {
 			s.Close()
-			return nil, err
 		}
+	}()
+	if s.tracer, err = trace.FromEnvironment(ctx, Version(), cfg.Logger); err != nil {
+		return nil, err
+	}
+	if s.device, err = startDevice(s.ctx, &s.cfg, s.memory); err != nil {
+		return nil, err
+	}
+	if s.copies() {
+		cfg.warnOfMemory(availableMemory())
 		if s.temp, err = openTemp(&cfg); err != nil {
-			s.Close()
 			return nil, err
 		}
-		o := engine.Options{Store: s.store, QueryMemory: cfg.QueryMemory, ReuseMemory: cfg.ReuseMemory, Temp: s.temp, Workers: cfg.Workers, WaitLimit: cfg.WaitLimit,
-			CheckDefinition: s.replicator.Recheck, CheckServer: s.replicator.RecheckServer, Waited: s.observer.waited, Passed: s.observer.passed, Look: s.replicator.Look, Logger: cfg.Logger, Eager: cfg.Eager,
-			Trials: cfg.Trials, TrialFloor: cfg.TrialFloor, Status: s.status, Sessions: func() []engine.SessionInfo { return s.proxy.SessionInfos() }}
-		if d := s.device; d != nil {
-			o.Device, o.DeviceKind, o.Resident, o.Devices = d.manager, string(d.kind), d.resident, d.status
+	}
+	sessions := proxy.Config{Listen: cfg.Listen, ReusePort: cfg.ReusePort, Databases: map[string]*proxy.Database{}, TLS: clients.TLS, RequireTLS: clients.RequireTLS,
+		Logger: cfg.Logger, MaxConnections: clients.MaxConnections, Observer: s.observer, Shadow: clients.Shadow, LogConnections: clients.LogConnections, SlowQueryLog: clients.SlowQueryLog, Tracer: s.tracer}
+	for _, d := range databases {
+		if err = s.startDatabase(d); err != nil {
+			return nil, err
 		}
-		s.engine = engine.New(o)
-		decider = s.engine
-	} else {
-		s.log.Info("everything is forwarded: --accelerate names no tables")
+		if d.name == "" {
+			sessions.Default = d.sessions
+		} else {
+			sessions.Databases[d.name] = d.sessions
+		}
 	}
 	web, err := s.listenHTTP()
 	if err != nil {
-		s.Close()
 		return nil, err
 	}
-	s.proxy, err = proxy.Listen(s.ctx, proxy.Config{Listen: cfg.Listen, ReusePort: cfg.ReusePort, Upstream: up, TLS: clients.TLS, RequireTLS: clients.RequireTLS, Engine: decider,
-		Logger: cfg.Logger, MaxConnections: clients.MaxConnections, Observer: s.observer, Shadow: clients.Shadow, LogConnections: clients.LogConnections, SlowQueryLog: clients.SlowQueryLog, Tracer: s.tracer})
-	if err != nil {
+	if s.proxy, err = proxy.Listen(s.ctx, sessions); err != nil {
 		if web != nil {
 			web.Close()
 		}
-		s.Close()
 		return nil, fmt.Errorf("--listen: %w", err)
 	}
 	if web != nil {
@@ -172,6 +165,9 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	go func() { s.done <- s.proxy.Serve(s.ctx) }()
 	return s, nil
 }
+
+// copies reports whether tables of any database are copied.
+func (s *Server) copies() bool { return slices.ContainsFunc(s.databases, (*database).copied) }
 
 // Certificate returns the first certificate, DER, of a PEM file; nil without a file.
 func Certificate(file string) ([]byte, error) {
@@ -199,12 +195,14 @@ func (s *Server) Addr() net.Addr { return s.proxy.Addr() }
 // HTTPAddr is the address of the HTTP listener, nil without one.
 func (s *Server) HTTPAddr() net.Addr { return s.httpAddr }
 
-// WaitReady returns when every chosen table is copied or refused.
+// WaitReady returns when every chosen table of every database is copied or refused.
 func (s *Server) WaitReady(ctx context.Context) error {
-	if s.replicator == nil {
-		return nil
+	for _, d := range s.databases {
+		if err := d.waitReady(ctx); err != nil {
+			return err
+		}
 	}
-	return s.replicator.WaitReady(ctx)
+	return nil
 }
 
 // Wait returns when the server ends: with ctx of Start, or by an error.
@@ -230,13 +228,20 @@ func (s *Server) Close() {
 	if s.http != nil {
 		s.http.Close()
 	}
-	if s.replicator != nil {
-		s.replicator.Close()
+	var closing sync.WaitGroup
+	for _, d := range s.databases {
+		closing.Go(d.close) // each may save its columns, and wait for its server
 	}
+	closing.Wait()
 	s.closeTracer()
 	s.device.close()
 	s.cancel()
-	s.store.Close()
+	for _, d := range s.databases {
+		if d.store != nil {
+			d.store.Close()
+		}
+	}
+	s.memory.Close()
 }
 
 // tracerTimeout bounds the sending of the last spans.
@@ -271,8 +276,10 @@ func Version() string {
 	return "devel"
 }
 
+// registry has all metrics: those of databases, where there are several, with their names.
 func (s *Server) registry() *prometheus.Registry {
 	r := prometheus.NewRegistry()
-	r.MustRegister(&storeCollector{s}, s.observer, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	s.register(r)
+	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return r
 }

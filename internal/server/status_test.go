@@ -65,7 +65,7 @@ func (b *bench) scrape() map[string]float64 {
 func TestStatus(t *testing.T) {
 	b := newWatched(t)
 	c := b.through("watcher")
-	eventually(t, "a checkpoint", func() bool { return b.s.replicator.Health().Saved != time.Time{} })
+	eventually(t, "a checkpoint", func() bool { return b.s.databases[0].replicator.Health().Saved != time.Time{} })
 	const sql = `SELECT count(*), bool_and(stream_connected), bool_and(lag_bytes >= 0 AND lag_seconds = 0), bool_and(uptime BETWEEN '0' AND '1 hour' AND started_at < now()),
  bool_and(server_version = split_part(current_setting('server_version'), ' ', 1)), bool_and(last_error IS NULL AND last_error_at IS NULL), sum(copies), sum(recopies), bool_and(checkpoint_at <= clock_timestamp()), sum(checkpoint_failures),
  bool_and(column_bytes > 0 AND column_limit_bytes > column_bytes AND query_bytes >= 0 AND query_limit_bytes > 0 AND reuse_bytes = 0 AND reuse_limit_bytes = 1048576 AND heap_bytes > 0),
@@ -80,7 +80,7 @@ func TestStatus(t *testing.T) {
 	}
 	// A stream that is cut is an error, for those who may read it, and costs nothing where columns are saved.
 	b.exec(b.direct("postgres"), "SELECT pg_terminate_backend(active_pid) FROM pg_replication_slots WHERE active")
-	eventually(t, "the stream is up again", func() bool { h := b.s.replicator.Health(); return h.Streams == 2 && h.Connected })
+	eventually(t, "the stream is up again", func() bool { h := b.s.databases[0].replicator.Health(); return h.Streams == 2 && h.Connected })
 	if got := b.said(c, "SELECT last_error <> '', last_error_at > started_at FROM pgaccel.status", -1); !strings.Contains(got, "t|t") {
 		t.Errorf("the last error: %s", got)
 	}
@@ -218,7 +218,7 @@ func TestQueriesSeen(t *testing.T) {
 // TestMetrics looks at those that tell of the process, the stream, checkpoints and clients.
 func TestMetrics(t *testing.T) {
 	b := newWatched(t)
-	eventually(t, "a checkpoint", func() bool { return b.s.replicator.Health().Saved != time.Time{} })
+	eventually(t, "a checkpoint", func() bool { return b.s.databases[0].replicator.Health().Saved != time.Time{} })
 	c := b.through("postgres")
 	before := b.scrape()
 	for range 3 {

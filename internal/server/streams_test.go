@@ -473,12 +473,12 @@ func TestStreams(t *testing.T) {
 	}
 	wg.Wait()
 	answered := uint64(0)
-	for _, c := range k.s.engine.Counts() {
+	for _, c := range k.s.databases[0].engine.Counts() {
 		if c.Route == "accelerated" {
 			answered += uint64(c.N)
 		}
 	}
-	t.Logf("%d streams, %d executions answered here, %d checked, portals refused to SQL in %d", count, answered, k.checks.engine.Verdicts(1), k.refused.Load())
+	t.Logf("%d streams, %d executions answered here, %d checked, portals refused to SQL in %d", count, answered, k.checks.databases[0].engine.Verdicts(1), k.refused.Load())
 	if n := k.refused.Load(); count > 100 && n > count/8 {
 		t.Errorf("SQL was refused a portal in %d of %d streams", n, count)
 	}
@@ -488,7 +488,7 @@ func TestStreams(t *testing.T) {
 	if answered < count/2 { // half of the streams go to the one that answers
 		t.Errorf("%d executions answered here in %d streams", answered, count)
 	}
-	if n := k.checks.engine.Verdicts(2); n > 0 {
+	if n := k.checks.databases[0].engine.Verdicts(2); n > 0 {
 		t.Errorf("%d checks found a difference", n)
 	}
 	if l := k.log.errors(); len(l) > 0 {

@@ -31,7 +31,7 @@ document.addEventListener("visibilitychange", () => {
 async function know() {
 	state = await get("state");
 	document.getElementById("version").textContent = state.version;
-	replace(account, state.user !== "" ? [h("span", { class: "muted as" }, "Logged in as "), h("strong", {}, state.user), " ",
+	replace(account, state.user !== "" ? [h("span", { class: "muted as" }, "Logged in as "), h("strong", {}, state.user), state.several && [" in ", h("strong", {}, state.database)], " ",
 		h("button", { type: "button", onclick: logout }, "Log out")] : state.open ? h("a", { class: "button", href: "#/login" }, "Log in") : null);
 }
 
@@ -57,7 +57,7 @@ function show(moved) {
 	document.title = `${page?.title ?? "Log in"} – pgaccel`;
 	if (!page || (state.user === "" && (page.login || !state.open))) {
 		const why = page?.login && state.open ? `${page.title}: what a role of PostgreSQL may see of it is shown after a login.` : null;
-		replace(main, loginForm(why, async () => {
+		replace(main, loginForm(why, state, async () => {
 			await know();
 			if (!page) location.hash = "#/overview";
 			else show(true);
