@@ -96,6 +96,7 @@ func testDeviceErrors(t *testing.T, s *stack) {
 		"SELECT sum(lo_revenue % (lo_discount - 3)) FROM lineorder WHERE lo_quantity < 25",
 		"SELECT count(*) FROM lineorder WHERE lo_extendedprice * lo_extendedprice > 5",
 		"SELECT lo_discount, max(2147483647 - lo_discount + lo_quantity) FROM lineorder GROUP BY 1 ORDER BY 1",
+		"SELECT count(lo_revenue / (lo_discount - 3)) FROM lineorder",
 		"SELECT k, sum(i8 + i8) FROM typed GROUP BY k ORDER BY k",
 		"SELECT k, sum(k * 30000::smallint) FROM typed GROUP BY k ORDER BY k",
 		// And none where no such row is left.
