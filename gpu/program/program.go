@@ -87,6 +87,11 @@ type Lookup struct {
 	Kind LookupKind
 	Key  int  // node
 	Left bool // rows without a partner stay, with entry Query.Lookups[i].Null
+	// Many says that a key has several partners: what is found by it is its number, by which
+	// Query.Lookups[i].First and Partners have their entries. The StepProbe of the lookup, which there
+	// is for a Left one, too, has the row go on once with each of them; what it stands before sees pairs
+	// of a row and a partner, which is the entry. There is one such lookup, for SinkGroups.
+	Many bool
 	Outs []Out
 }
 
@@ -117,6 +122,17 @@ type Step struct {
 	// TuningFor decide by it where to gather rows that are left into full warps. It has few
 	// values (eighths, and below these powers of 1/2), lest every constant make another program.
 	Permille uint16
+}
+
+// many returns the lookup that multiplies rows and how many steps see them as they are, its own
+// included; -1 and all where there is none.
+func (p *Program) many() (lookup, steps int) {
+	for i, s := range p.Steps {
+		if s.Kind == StepProbe && within(s.Index, p.Lookups) && p.Lookups[s.Index].Many {
+			return s.Index, i + 1
+		}
+	}
+	return -1, len(p.Steps)
 }
 
 // SinkKind says what becomes of rows that pass.

@@ -76,6 +76,7 @@ type reference struct {
 	columns [][]int64 // of the segment
 	seg     *Segment
 	row     int
+	partner uint32 // of a lookup that is Many
 }
 
 func (r *reference) segment(at int, s *Segment) error {
@@ -98,25 +99,45 @@ func (r *reference) segment(at int, s *Segment) error {
 		if s.Live != nil && s.Live[r.row>>6]>>(r.row&63)&1 == 0 {
 			continue
 		}
-		pass := r.q.Indexed.allows(at, r.row, s.Rows)
-		for _, step := range r.q.Steps {
-			if pass || step.Risky {
-				pass = r.step(step) && pass
-			}
-		}
-		if !pass {
-			continue
-		}
-		switch r.q.Sink.Kind {
-		case SinkBitmap:
-			bitmap[r.row>>6] |= 1 << (r.row & 63)
-		case SinkBuild:
-			r.build()
-		case SinkGroups:
-			r.group()
-		}
+		r.pass(r.q.Steps, r.q.Indexed.allows(at, r.row, s.Rows), bitmap)
 	}
 	return nil
+}
+
+// pass applies steps to the row, and gives it to the sink where it passes: once with each of its
+// partners where there are many.
+func (r *reference) pass(steps []Step, pass bool, bitmap []uint64) {
+	for i, s := range steps {
+		if !pass && !s.Risky {
+			continue
+		}
+		if s.Kind == StepProbe && r.q.Program.Lookups[s.Index].Many {
+			number, ok := r.find(s.Index)
+			if !ok && !r.q.Program.Lookups[s.Index].Left {
+				return
+			}
+			d := &r.lookups[s.Index]
+			if !ok {
+				number = d.Null
+			}
+			for _, r.partner = range d.Partners[d.First[number]:d.First[number+1]] {
+				r.pass(steps[i+1:], true, bitmap)
+			}
+			return
+		}
+		pass = r.step(s) && pass
+	}
+	if !pass {
+		return
+	}
+	switch r.q.Sink.Kind {
+	case SinkBitmap:
+		bitmap[r.row>>6] |= 1 << (r.row & 63)
+	case SinkBuild:
+		r.build()
+	case SinkGroups:
+		r.group()
+	}
 }
 
 // aligned returns words at an address that compress.Parse takes.
@@ -163,6 +184,9 @@ func (r *reference) find(i int) (entry uint32, ok bool) {
 
 // entry is find for nodes: Null where a left join has no partner.
 func (r *reference) entry(i int) uint32 {
+	if r.q.Program.Lookups[i].Many {
+		return r.partner
+	}
 	if e, ok := r.find(i); ok {
 		return e
 	}

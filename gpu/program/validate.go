@@ -22,10 +22,13 @@ func validate(p *Program) error {
 		if l.Kind > LookupHash || l.Kind == LookupBits && len(l.Outs) > 0 {
 			return fmt.Errorf("lookup %d: kind %d with %d outputs", i, l.Kind, len(l.Outs))
 		}
+		if first, _ := p.many(); l.Many && (l.Kind == LookupBits || first != i || p.Sink.Kind != SinkGroups) {
+			return fmt.Errorf("lookup %d: kind %d with many partners", i, l.Kind)
+		}
 	}
 	probed := make([]bool, len(p.Lookups))
 	for i := range probed {
-		probed[i] = p.Lookups[i].Left
+		probed[i] = p.Lookups[i].Left && !p.Lookups[i].Many
 	}
 	usable := func(n int) error {
 		for l := range p.lookupsOf(n) {
@@ -43,7 +46,9 @@ func validate(p *Program) error {
 			if !within(s.Index, p.Lookups) {
 				return fmt.Errorf("step %d: lookup %d", i, s.Index)
 			}
-			node = p.Lookups[s.Index].Key
+			if node = p.Lookups[s.Index].Key; p.Lookups[s.Index].Many && probed[s.Index] {
+				return fmt.Errorf("step %d: lookup %d is probed again", i, s.Index)
+			}
 		default:
 			return fmt.Errorf("step %d: kind %d", i, s.Kind)
 		}
