@@ -43,6 +43,18 @@ func TestDeviceStatements(t *testing.T) {
 		"SELECT v.phrase, count(*) FROM visits v WHERE v.site IN (SELECT id FROM sites WHERE region > 2) GROUP BY v.phrase ORDER BY v.phrase",
 		"SELECT count(*) FROM visits v WHERE NOT EXISTS (SELECT 1 FROM sites s WHERE s.id = v.site) AND v.price > 10",
 		"SELECT count(*) FROM sites s WHERE EXISTS (SELECT 1 FROM visits v WHERE v.site = s.id AND v.bytes > 99000)",
+		// Joins by keys that come more than once.
+		"SELECT s.region, count(*), sum(v.bytes) FROM sites s JOIN visits v ON v.site = s.id WHERE s.id > 3 GROUP BY s.region ORDER BY s.region",
+		"SELECT s.name, count(v.id), max(v.price) FROM sites s LEFT JOIN visits v ON v.site = s.id AND v.bytes > 99500 GROUP BY s.name ORDER BY 2 DESC, s.name",
+		"SELECT a.region, count(*), count(DISTINCT b.name), min(b.name) FROM sites a JOIN sites b ON b.region = a.region AND b.id > 7 GROUP BY a.region ORDER BY a.region",
+		"SELECT count(*), sum(a.price * b.id) FROM visits a JOIN sites b ON b.region = a.site WHERE a.bytes > 500 AND b.id + a.site > 20",
+		"SELECT a.id, b.name FROM visits a JOIN sites b ON b.region = a.site WHERE a.bytes > 98000 ORDER BY a.id, b.id",
+		// What another SELECT gives is scanned.
+		"SELECT n, count(*), sum(bytes) FROM (SELECT site, count(*) AS n, sum(bytes) AS bytes FROM visits GROUP BY site) s GROUP BY n ORDER BY n",
+		"SELECT max(b), avg(n) FROM (SELECT phrase, person, count(*) AS n, sum(bytes) AS b FROM visits GROUP BY phrase, person) s WHERE phrase > 'phrase 2'",
+		"WITH d AS (SELECT DISTINCT person, site FROM visits) SELECT site, count(*) FROM d WHERE person > 0 GROUP BY site HAVING count(*) > 2 ORDER BY site",
+		"SELECT rank, count(*) FROM (SELECT rank() OVER (PARTITION BY site ORDER BY price DESC) FROM visits) w WHERE rank < 5 GROUP BY rank ORDER BY rank",
+		"SELECT k, sum(n) FROM (SELECT site AS k, bytes AS n FROM visits WHERE robot UNION ALL SELECT id, region FROM sites WHERE region > 2) u GROUP BY k ORDER BY k",
 		// Time in zones.
 		"SELECT date_trunc('month', at AT TIME ZONE 'Europe/Berlin') AS m, count(*) FROM visits GROUP BY m ORDER BY m",
 		"SELECT extract(hour FROM at AT TIME ZONE 'America/New_York') AS h, count(*) FROM visits WHERE at AT TIME ZONE 'America/New_York' >= '2023-02-03' GROUP BY h ORDER BY h",

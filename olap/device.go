@@ -3,7 +3,6 @@ package olap
 import (
 	"cmp"
 	"errors"
-	"slices"
 
 	"pgaccel/gpu"
 	"pgaccel/gpu/program"
@@ -37,7 +36,6 @@ const (
 	fallbackPlan      = "plan" // the processor tells what is wrong
 	fallbackEmpty     = "no rows"
 	fallbackMany      = "many rows"
-	fallbackRelation  = "relation" // what another star gives is scanned
 	fallbackTexts     = "equal texts"
 )
 
@@ -62,10 +60,6 @@ func (x *execution) offered() bool {
 	if _, ok := x.opt.Device.Limits(); !ok {
 		return a.leave(fallbackNone)
 	}
-	// What a device keeps belongs to tables, and lies in memory that it maps.
-	if x.q.Tables[0].Relation != nil {
-		return a.leave(fallbackRelation)
-	}
 	if x.standsFor() {
 		return a.leave(fallbackTexts)
 	}
@@ -74,10 +68,15 @@ func (x *execution) offered() bool {
 			return a.leave("aggregate")
 		}
 	}
-	if slices.ContainsFunc(x.q.Joins, func(j plan.StarJoin) bool { return j.Many }) {
-		return a.leave("join")
+	return x.opt.DeviceWait || x.opt.enough(int(x.drivingRows()), deviceRows) || a.leave(fallbackSmall)
+}
+
+// drivingRows is the number of rows of the table that drives the query; of a relation, once it is computed.
+func (x *execution) drivingRows() int64 {
+	if s := x.q.Tables[0]; s.Relation == nil {
+		return x.in.Tables[s.Table].Rows
 	}
-	return x.opt.DeviceWait || x.opt.enough(int(x.in.Tables[x.q.Tables[0].Table].Rows), deviceRows) || a.leave(fallbackSmall)
+	return x.tabs[0].Rows
 }
 
 // onDevice has a device tried for the query, where one may be. done is false where all must be
@@ -105,7 +104,7 @@ func (a *accelerator) ready(p *pipeline) (ok bool) {
 	if a.limits, ok = a.x.device.Limits(); !ok {
 		return a.leave(fallbackNone)
 	}
-	if p.never || p.many >= 0 || len(p.tab.Segments) == 0 {
+	if p.never || len(p.tab.Segments) == 0 {
 		return a.leave(fallbackEmpty)
 	}
 	if a.x.opt.DeviceWait {
@@ -305,7 +304,11 @@ func (l *lowering) query() *program.Query {
 	for probe, i := range l.lookups {
 		l.q.Lookups[i].ID = l.lookupID(l.p.probes[probe], l.asked[probe])
 	}
-	l.q.Segments, l.q.TableID = segmentsOnDevice(l.p.tab, columns), l.p.tab.ID
+	relation := l.p.x.q.Tables[l.p.table].Relation != nil
+	l.q.Segments = segmentsOnDevice(l.p.tab, columns, relation)
+	if !relation {
+		l.q.TableID = l.p.tab.ID
+	}
 	return l.q
 }
 

@@ -289,7 +289,7 @@ func (l *lowering) place(expect float64, shared int, memory int64, rows float64)
 	switch {
 	case len(sink.Digits) == 0:
 		sink.Place = program.PlaceSingle
-	case card*bytes <= l.sharedLeft(float64(shared)) && !sink.Distinct:
+	case card*bytes <= l.sharedLeft(float64(shared)) && !sink.Distinct && l.p.rowsMax() <= math.MaxUint32: // its counts are of 32 bits
 		sink.Place = program.PlaceShared
 	case card*bytes <= float64(memory)/8 && (card <= deviceDense || card <= 8*float64(l.q.Expect)):
 		sink.Place = program.PlaceGlobal
